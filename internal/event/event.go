@@ -1,0 +1,126 @@
+package event
+
+import "time"
+
+// Kind says what an event is about.
+type Kind string
+
+// The kinds of events. Each fills the fields of Event that its comment names.
+const (
+	Exec    Kind = "exec"    // a program was executed: Process
+	Connect Kind = "connect" // a connect or first send was let through or refused: Process, Destination, Verdict
+	Hold    Kind = "hold"    // a connect was held, or refused with a question: Process, Destination, Question
+	Verdict Kind = "verdict" // a question was answered: Process, Destination, Question, Verdict
+	Grant   Kind = "grant"   // egress was opened, used up or revoked: Grant
+	Taint   Kind = "taint"   // taint was set or cleared: Change
+	Lost    Kind = "lost"    // something was lost on its way here: Loss
+	Mode    Kind = "mode"    // the mode or the policy changed: Mode, Message
+	Error   Kind = "error"   // a failure or a finding that a person should know: Message
+	Start   Kind = "start"   // the sensor started: Message
+	Stop    Kind = "stop"    // the sensor stopped: Message
+)
+
+// Event is one line of the log. Unused parts are nil or empty.
+type Event struct {
+	Time        time.Time    `json:"time"` // UTC
+	Kind        Kind         `json:"kind"`
+	Container   *Container   `json:"container,omitempty"`
+	Process     *Process     `json:"process,omitempty"`
+	Destination *Destination `json:"destination,omitempty"`
+	Question    string       `json:"question,omitempty"` // the id that approve and deny take
+	Verdict     *Decision    `json:"verdict,omitempty"`
+	Grant       *GrantInfo   `json:"grant,omitempty"`
+	Change      *TaintChange `json:"taint,omitempty"`
+	Loss        *Loss        `json:"lost,omitempty"`
+	Mode        string       `json:"mode,omitempty"` // observe, enforce or seal
+	Message     string       `json:"message,omitempty"`
+}
+
+// Container is a guarded cgroup: a guard session, or a child of a guarded parent.
+type Container struct {
+	ID       string   `json:"id"`                  // stable over restarts
+	Name     string   `json:"name,omitempty"`      // for people
+	Cgroup   string   `json:"cgroup,omitempty"`    // path below the cgroup root, with a leading slash
+	CgroupID uint64   `json:"cgroup_id,omitempty"` // inode of the cgroup's directory
+	Taint    []string `json:"taint,omitempty"`     // corruption, secret
+}
+
+// Process is one process at the moment of the event, as the kernel saw it.
+type Process struct {
+	PID       int        `json:"pid"`                       // thread group, in the host's pid namespace
+	Start     uint64     `json:"start"`                     // ns since boot: with PID it names one process
+	UID       uint32     `json:"uid"`                       // in the host's user namespace
+	Comm      string     `json:"comm,omitempty"`            // at most 15 bytes, chosen by the process
+	Exe       *File      `json:"exe,omitempty"`             // the file that runs
+	Argv      []string   `json:"argv,omitempty"`            // from the new image's own memory (B01)
+	Truncated bool       `json:"argv_truncated,omitempty"`  // some of argv is missing: never local (B02)
+	ArgvHash  uint64     `json:"argv_hash,omitempty,string"` // the kernel's hash of the whole argv
+	Script    string     `json:"script,omitempty"`          // the #! script or binfmt_misc file, as named to execve
+	Interp    string     `json:"interpreter,omitempty"`     // what runs Script
+	Env       []string   `json:"env,omitempty"`             // names of dangerous variables that are set (B12)
+	EnvCut    bool       `json:"env_truncated,omitempty"`   // the environment was longer than what was read
+	Cgroup    string     `json:"cgroup,omitempty"`          // the process's own cgroup
+	Ancestry  []Ancestor `json:"ancestry,omitempty"`        // parent first
+	NetNS     uint64     `json:"netns,omitempty"`           // inode of the network namespace
+	PidNS     uint64     `json:"pidns,omitempty"`           // inode of the pid namespace
+}
+
+// File is an executable, named by what cannot be faked (B03, B04).
+type File struct {
+	Path    string `json:"path"` // as mounted where the process sees it; may be cut at the left with "…"
+	Device  uint64 `json:"device"`
+	Inode   uint64 `json:"inode"`
+	Memfd   bool   `json:"memfd,omitempty"`   // lives in memory only (B06)
+	Deleted bool   `json:"deleted,omitempty"` // has no name any more (B06)
+}
+
+// Ancestor is one step of a process's parent chain.
+type Ancestor struct {
+	PID   int    `json:"pid"`
+	Start uint64 `json:"start"`
+	Comm  string `json:"comm"`
+}
+
+// Destination is where a packet would go; IPv4-mapped addresses are written as IPv4 (B14).
+type Destination struct {
+	Address  string `json:"address"`        // an IP address, or a Unix socket's path (@ for abstract ones)
+	Port     uint16 `json:"port,omitempty"` // 0 for protocols without ports
+	Protocol string `json:"protocol"`       // tcp, udp, unix, icmp or the protocol's number
+	DNS      bool   `json:"dns,omitempty"`  // port 53: the question is for names, not for this address
+}
+
+// Decision is a verdict as events tell it.
+type Decision struct {
+	Decision string `json:"decision"`       // allow or deny
+	Reason   string `json:"reason"`         // a stable code such as tainted, approved, timeout
+	Text     string `json:"text,omitempty"` // one sentence for people
+	By       string `json:"by,omitempty"`   // who answered
+}
+
+// GrantInfo is egress that is open, or was.
+type GrantInfo struct {
+	ID      uint64        `json:"id"`
+	State   string        `json:"state"`             // made, extended, claimed, spent, expired, revoked, ended
+	Kind    string        `json:"grant_kind"`        // cgroup, mark or claim
+	To      []Destination `json:"to,omitempty"`      // what is open
+	Expires time.Time     `json:"expires,omitzero"`  // zero: already over
+	Bytes   int64         `json:"bytes,omitempty"`   // left of the budget
+	Cgroup  string        `json:"cgroup,omitempty"`  // the child cgroup of a cgroup grant
+	PIDs    []int         `json:"pids,omitempty"`    // processes moved
+}
+
+// TaintChange is taint set or cleared.
+type TaintChange struct {
+	Set     []string `json:"set,omitempty"`
+	Cleared []string `json:"cleared,omitempty"`
+	Source  string   `json:"source"` // operator, start, guard, stored
+	By      string   `json:"by,omitempty"`
+	Why     string   `json:"why,omitempty"`
+}
+
+// Loss counts what did not arrive.
+type Loss struct {
+	Stage string `json:"stage"` // kernel, ring, queue or sink
+	What  string `json:"what"`  // exec, connect, hold, …
+	Count uint64 `json:"count"` // since the last report
+}
