@@ -1,0 +1,114 @@
+package vm
+
+import (
+	"bytes"
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// GuestBin is where the guest sees the built programs; it is in its PATH, and so is its directory attack.
+const GuestBin = "/opt/weir"
+
+// Group is one package of tests below test/vm/guest. Zero values mean what Machine's mean.
+type Group struct {
+	Name    string
+	Timeout time.Duration
+	CPUs    int
+	MemMiB  int
+}
+
+// Build compiles a package of the repository to a static file. goarch is amd64 or 386; a test binary is built if test is set.
+func (h *Host) Build(ctx context.Context, file, pkg, goarch string, test bool) error {
+	args := []string{"build"}
+	if test {
+		args = []string{"test", "-c", "-tags", "vmguest"}
+	}
+	cmd := exec.CommandContext(ctx, "go", append(args, "-o", file, pkg)...)
+	cmd.Dir = h.Repo
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOARCH="+goarch)
+	if b, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("build %s: %w\n%s", pkg, err, b)
+	}
+	return nil
+}
+
+// RunGroup runs a group's test binary, bin/NAME.test, in one VM and reports its tests as subtests of t. A VM that dies, a test
+// that never ends or is skipped, and a run without tests are failures.
+func (h *Host) RunGroup(t *testing.T, k Kernel, g Group, bin string) {
+	t.Helper()
+	if g.Timeout == 0 {
+		g.Timeout = 5 * time.Minute
+	}
+	var output bytes.Buffer
+	live := io.WriteCloser(nopCloser{io.Discard})
+	if testing.Verbose() {
+		live = prefixer(os.Stdout, k.Version+" "+g.Name)
+	}
+	args := []string{GuestBin + "/" + g.Name + ".test", "-test.v=test2json", "-test.timeout=" + g.Timeout.String()}
+	if run := guestRun(); run != "" {
+		args = append(args, "-test.run="+run)
+	}
+	exit, vmErr := h.Run(t.Context(), Machine{
+		Kernel: k, CPUs: g.CPUs, MemMiB: g.MemMiB, Args: args, Out: t.TempDir(),
+		Timeout: g.Timeout + 30*time.Second, // the binary's own limit comes first: it prints all goroutines
+		Env:     []string{"WEIR_KERNEL=" + k.Version, "PATH=" + GuestBin + ":" + GuestBin + "/attack:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"},
+		Dir:     "/weir/test/vm/guest/" + g.Name,
+		Shares:  []Share{{h.Repo, "/weir"}, {bin, GuestBin}},
+		Output:  io.MultiWriter(&output, live),
+	})
+	live.Close()
+	root, err := parse(context.Background(), output.Bytes())
+	if err != nil {
+		t.Fatal(err)
+	}
+	publish(t, root)
+	switch {
+	case vmErr != nil:
+		t.Errorf("%v\noutput of no test:\n%s", vmErr, root.output.String())
+	case exit != 0 && !t.Failed():
+		t.Errorf("the test binary ended with status %d, but no test failed:\n%s", exit, root.output.String())
+	case len(root.subs) == 0:
+		t.Errorf("no test ran:\n%s", root.output.String())
+	case t.Failed():
+		t.Logf("output of no test:\n%s", root.output.String())
+	}
+}
+
+// guestRun is what -run says of the tests in the guest: TestVM/KERNEL/GROUP/this.
+func guestRun() string {
+	f := flag.Lookup("test.run")
+	if f == nil {
+		return ""
+	}
+	if parts := strings.SplitN(f.Value.String(), "/", 4); len(parts) == 4 {
+		return parts[3]
+	}
+	return ""
+}
+
+// DependOnSources reads the directories of the repository, which tells go test that a cached result is void when a file changed:
+// it cannot see what go build reads.
+func (h *Host) DependOnSources() error {
+	return filepath.WalkDir(h.Repo, func(path string, d os.DirEntry, err error) error {
+		if err != nil || !d.IsDir() {
+			return err
+		}
+		switch d.Name() {
+		case ".git", ".cache", "bin":
+			return filepath.SkipDir
+		}
+		return nil
+	})
+}
+
+type nopCloser struct{ io.Writer }
+
+func (nopCloser) Close() error { return nil }

@@ -1,0 +1,96 @@
+package vm
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+)
+
+// groups has what is special about a group; those that are not named have the defaults.
+var groups = map[string]Group{
+	"boot": {Timeout: 2 * time.Minute},
+}
+
+// attacks386 names the attack programs that are also built for 32 bits, as attack/NAME.386.
+var attacks386 = []string{}
+
+// TestVM runs each package below guest in a VM of its own on each kernel. Results are TestVM/KERNEL/GROUP/TEST.
+func TestVM(t *testing.T) {
+	host, err := NewHost(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := host.DependOnSources(); err != nil {
+		t.Fatal(err)
+	}
+	kernels, err := Kernels(host.Repo)
+	if err != nil {
+		t.Fatal(err)
+	}
+	bin := t.TempDir()
+	buildPrograms(t, host, bin)
+	build := map[string]func() error{} // once for all kernels, and only what -run names
+	names := slices.DeleteFunc(packages(t, host, "guest"), func(s string) bool { return s == "inside" })
+	for _, name := range names {
+		build[name] = sync.OnceValue(func() error {
+			return host.Build(context.Background(), filepath.Join(bin, name+".test"), "./test/vm/guest/"+name, "amd64", true)
+		})
+	}
+	for _, k := range kernels {
+		t.Run(k.Version, func(t *testing.T) {
+			t.Parallel()
+			for _, name := range names {
+				t.Run(name, func(t *testing.T) {
+					t.Parallel()
+					if err := build[name](); err != nil {
+						t.Fatal(err)
+					}
+					g := groups[name]
+					g.Name = name
+					host.RunGroup(t, k, g, bin)
+				})
+			}
+		})
+	}
+}
+
+// buildPrograms puts weir and the attack programs where every guest finds them.
+func buildPrograms(t *testing.T, host *Host, bin string) {
+	t.Helper()
+	if _, err := os.Stat(filepath.Join(host.Repo, "cmd/sensor")); err == nil {
+		if err := host.Build(t.Context(), filepath.Join(bin, "weir"), "./cmd/sensor", "amd64", false); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, name := range packages(t, host, "attack") {
+		file, pkg := filepath.Join(bin, "attack", name), "./test/vm/attack/"+name
+		if err := host.Build(t.Context(), file, pkg, "amd64", false); err != nil {
+			t.Fatal(err)
+		}
+		if slices.Contains(attacks386, name) {
+			if err := host.Build(t.Context(), file+".386", pkg, "386", false); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+// packages lists the directories in test/vm/DIR; there are none if it does not exist.
+func packages(t *testing.T, host *Host, dir string) []string {
+	t.Helper()
+	entries, err := os.ReadDir(filepath.Join(host.Repo, "test/vm", dir))
+	if err != nil && !os.IsNotExist(err) {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, e := range entries {
+		if e.IsDir() {
+			names = append(names, e.Name())
+		}
+	}
+	return names
+}
