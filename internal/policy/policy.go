@@ -1,0 +1,122 @@
+package policy
+
+import (
+	"fmt"
+	"net/netip"
+	"strings"
+)
+
+// Mode says what happens to the egress of a tainted container.
+type Mode string
+
+// The modes. The zero Mode is none of them: use Default or Parse.
+const (
+	Observe Mode = "observe" // log what would be denied, deny nothing
+	Enforce Mode = "enforce" // deny what no verdict opens
+	Seal    Mode = "seal"    // deny all egress, whatever the verdict
+)
+
+// ParseMode reads a mode as the policy file and the command line write it.
+func ParseMode(s string) (Mode, error) {
+	switch m := Mode(s); m {
+	case Observe, Enforce, Seal:
+		return m, nil
+	}
+	return "", fmt.Errorf("unknown mode %s%s", quote(s), suggest(s, modes()))
+}
+
+func modes() []string { return []string{string(Observe), string(Enforce), string(Seal)} }
+
+// Who answers questions.
+const (
+	Person = "person" // somebody with weir approve and weir deny
+	None   = "none"   // nobody: a question is denied at once
+)
+
+// Protocols of an Allow.
+const (
+	TCP = "tcp"
+	UDP = "udp"
+	Any = "any" // every protocol, also those without ports
+)
+
+// Policy is one policy file. Build one with Default, Parse or Load: the zero
+// Policy is not valid.
+type Policy struct {
+	Mode         Mode
+	Guard        Guard
+	Hold         bool         // stop a command in its connect while the question is open; else it gets EPERM at once
+	Approver     string       // Person or None
+	AskSeconds   int          // how long a question stays open, 1 to 3600
+	ClaimSeconds int          // how long a late approval can be claimed by a retry, 1 to 3600
+	Grant        Grant        // what one approval opens
+	Allow        []Allow      // destinations that stay open while tainted
+	Resolvers    []netip.Addr // name servers that a granted DNS question opens; empty: those of /etc/resolv.conf
+	UnixPeers    []string     // Unix sockets outside the container that stay reachable while tainted: absolute path or @abstract, at most 107 bytes
+	Taint        Taint
+	Events       Events
+}
+
+// Guard says which containers are guarded.
+type Guard struct {
+	Parents []string // cgroup paths below the cgroup root, with a leading slash; each child of one is a container
+}
+
+// Grant bounds what one approval opens.
+type Grant struct {
+	Seconds int   // 1 to 86400
+	Bytes   int64 // upstream, 1 to 1 TiB
+}
+
+// Taint says how containers start.
+type Taint struct {
+	AtStart []string // bits that every new container starts with: corruption, secret
+}
+
+// Events says where events go.
+type Events struct {
+	File    string // absolute path; empty: standard output
+	MaxMiB  int    // size at which File is rotated, 1 to 10240
+	Backups int    // rotated files that are kept, 1 to 1000
+}
+
+// Allow is a set of destinations.
+type Allow struct {
+	Prefix   netip.Prefix // without host bits; IPv4 is never written as IPv4-mapped IPv6
+	Protocol string       // TCP, UDP or Any
+	Ports    []PortRange  // empty: every port
+}
+
+// PortRange is the ports from Low to High, both included.
+type PortRange struct{ Low, High uint16 }
+
+// String writes the range as the policy file does: 443 or 8000-8100.
+func (r PortRange) String() string {
+	if r.Low == r.High {
+		return fmt.Sprint(r.Low)
+	}
+	return fmt.Sprintf("%d-%d", r.Low, r.High)
+}
+
+// Default is the policy of an absent file: it enforces, asks a person, opens
+// nothing and guards no parent.
+func Default() Policy {
+	return Policy{
+		Mode:         Enforce,
+		Hold:         true,
+		Approver:     Person,
+		AskSeconds:   300,
+		ClaimSeconds: 300,
+		Grant:        Grant{Seconds: 60, Bytes: 64 << 20},
+		Events:       Events{MaxMiB: 100, Backups: 5},
+	}
+}
+
+// quote shows a value of the file: on one line, nothing hidden, not too long.
+func quote(s string) string {
+	const most = 64
+	if len(s) > most {
+		return fmt.Sprintf("%q…", strings.ToValidUTF8(s[:most], ""))
+	}
+	return fmt.Sprintf("%q", s)
+}
