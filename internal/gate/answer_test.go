@@ -1,0 +1,421 @@
+package gate
+
+import (
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"weir/internal/event"
+)
+
+// G15: the asker waits until somebody answers; the verdict is written first.
+func TestApproveAndDeny(t *testing.T) {
+	bubble(t, func(r *rig) {
+		c := r.ask(curl())
+		time.Sleep(299 * time.Second)
+		c.blocks()
+		r.answer(r.one(), true)
+		v := c.gives(Allow, Approved)
+		if err := r.Used(v.Question); err != nil {
+			t.Fatal(err)
+		}
+		c = r.ask(curl(retry))
+		c.blocks()
+		r.answer(r.one(), false)
+		v = c.gives(Deny, Denied)
+		if v.By != "alice" || v.Text != "alice denied: because" {
+			t.Errorf("verdict: %+v", v)
+		}
+		r.wantErr(r.Used(v.Question), ErrNotGiven)
+		r.wantEvents("hold", "verdict allow approved", "hold", "verdict deny denied")
+		r.wantCount(Approved, 1)
+		r.wantCount(Denied, 1)
+	})
+}
+
+// G15: nobody answers for 300 s: denied, and told without another call.
+func TestTimeout(t *testing.T) {
+	bubble(t, func(r *rig) {
+		c := r.ask(curl())
+		id := r.one()
+		time.Sleep(300 * time.Second)
+		v := c.gives(Deny, Timeout)
+		if v.Question != id || !strings.Contains(v.Text, "5m0s") {
+			t.Errorf("verdict: %+v", v)
+		}
+		r.wantEvents("hold", "verdict deny timeout")
+		r.none()
+		_, err := r.Answer(id, true, "alice", "")
+		r.wantErr(err, ErrExpired)
+		r.wantErr(r.Used(id), ErrNotGiven)
+		// It can be asked again, as another question.
+		r.ask(curl()).blocks()
+		if r.one() == id {
+			t.Error("the id was used again")
+		}
+	})
+}
+
+func TestAnswerErrors(t *testing.T) {
+	bubble(t, func(r *rig) {
+		c := r.ask(curl())
+		id := r.one()
+		_, err := r.Answer("nosuch", true, "alice", "")
+		r.wantErr(err, ErrUnknown)
+		if !strings.Contains(err.Error(), `"nosuch"`) {
+			t.Errorf("error does not name the id: %v", err)
+		}
+		if _, err = r.Answer(id, true, "", ""); err == nil {
+			t.Error("an answer by nobody was taken")
+		}
+		c.blocks()
+		q, err := r.Answer(id, true, "alice", "")
+		if err != nil || q.State != StateApproved || q.By != "alice" {
+			t.Fatalf("Answer: %+v, %v", q, err)
+		}
+		for _, allow := range []bool{true, false} {
+			q, err = r.Answer(id, allow, "bob", "")
+			r.wantErr(err, ErrAnswered)
+			if !strings.Contains(err.Error(), "approved by alice") || q.By != "alice" {
+				t.Errorf("second answer: %+v, %v", q, err)
+			}
+		}
+		c.gives(Allow, Approved)
+		r.wantErr(r.Used("nosuch"), ErrUnknown)
+		if err := r.Used(id); err != nil {
+			t.Fatal(err)
+		}
+		_, err = r.Answer(id, true, "bob", "")
+		r.wantErr(err, ErrAnswered)
+	})
+}
+
+// G16: an approval is used once.
+func TestUsedOnce(t *testing.T) {
+	bubble(t, func(r *rig) {
+		c := r.ask(curl())
+		id := r.one()
+		r.wantErr(r.Used(id), ErrNotGiven)
+		r.answer(id, true)
+		c.gives(Allow, Approved)
+		if err := r.Used(id); err != nil {
+			t.Fatal(err)
+		}
+		r.wantErr(r.Used(id), ErrUsed)
+		r.wantErr(r.Release(id), ErrUsed)
+		again := r.ask(curl())
+		again.blocks() // the same process, the same destination: a new question
+		if r.one() == id {
+			t.Error("a used question is pending again")
+		}
+	})
+}
+
+// G16: who asks the same shares the question, but one process has the approval.
+func TestJoinedAskers(t *testing.T) {
+	bubble(t, func(r *rig) {
+		first := r.ask(curl())
+		thread := r.ask(curl())
+		other := r.ask(curl(retry))
+		id := r.one()
+		if q := r.Pending()[0]; q.Askers != 2 {
+			t.Errorf("askers: %d; want 2", q.Askers)
+		}
+		r.answer(id, true)
+		for _, c := range []*call{first, thread} {
+			if v := c.gives(Allow, Approved); v.Question != id {
+				t.Errorf("verdict: %+v", v)
+			}
+		}
+		if v := other.gives(Deny, UsedOnce); v.Question != id {
+			t.Errorf("verdict: %+v", v)
+		}
+		r.wantEvents("hold", "hold", "verdict allow approved", "connect deny used_once")
+		// The kernel restarts the first one's call before the grant is open: the same
+		// approval. Another process meanwhile has to ask.
+		if v := r.ask(curl()).gives(Allow, Approved); v.Question != id {
+			t.Errorf("verdict: %+v", v)
+		}
+		r.ask(curl(retry)).blocks()
+	})
+}
+
+// Joined askers are all denied, and a denied process does not ask again soon.
+func TestJoinedAskersDenied(t *testing.T) {
+	bubble(t, func(r *rig) {
+		first, other := r.ask(curl()), r.ask(curl(retry))
+		r.answer(r.one(), false)
+		first.gives(Deny, Denied)
+		other.gives(Deny, Denied)
+		time.Sleep(299 * time.Second)
+		r.ask(curl()).gives(Deny, Denied)
+		r.ask(curl(retry)).gives(Deny, Denied)
+		r.none()
+		r.ask(curl(retry, retry)).blocks() // a new process asks anew
+		time.Sleep(time.Second)
+		r.ask(curl()).blocks()
+	})
+}
+
+// An approval goes to who waits in the kernel: a refused one may be gone.
+func TestHeldAskerComesFirst(t *testing.T) {
+	bubble(t, func(r *rig) {
+		refused, held := r.ask(curl(unheld)), r.ask(curl(retry))
+		r.answer(r.one(), true)
+		refused.gives(Deny, UsedOnce)
+		held.gives(Allow, Approved)
+	})
+}
+
+// G15: the client gave up; an approval that comes later is claimed once by the
+// same command and destination, within its time.
+func TestLateApproval(t *testing.T) {
+	tests := []struct {
+		name  string
+		after time.Duration
+		ok    bool
+	}{
+		{"at once", 0, true},
+		{"just in time", 300*time.Second - 1, true},
+		{"too late", 300 * time.Second, false},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			bubble(t, func(r *rig) {
+				c := r.ask(curl(unheld))
+				id := r.one()
+				c.leaves()
+				time.Sleep(200 * time.Second)
+				r.answer(id, true)
+				r.none()
+				time.Sleep(tt.after)
+				claim := r.ask(curl(retry))
+				if !tt.ok {
+					claim.blocks()
+					r.wantErr(r.Used(id), ErrExpired)
+					r.wantCount(Unclaimed, 1)
+					_, err := r.Answer(id, true, "bob", "")
+					r.wantErr(err, ErrAnswered)
+					return
+				}
+				if v := claim.gives(Allow, Approved); v.Question != id {
+					t.Errorf("verdict: %+v", v)
+				}
+				r.ask(curl(retry, retry)).blocks() // claimed once
+				if err := r.Used(id); err != nil {
+					t.Fatal(err)
+				}
+				r.ask(curl(retry)).blocks()
+			})
+		})
+	}
+}
+
+// G16: an approval that was handed out ends with its time as well.
+func TestApprovalExpiresUnused(t *testing.T) {
+	bubble(t, func(r *rig) {
+		c := r.ask(curl())
+		id := r.one()
+		r.answer(id, true)
+		c.gives(Allow, Approved)
+		time.Sleep(300 * time.Second)
+		r.wantErr(r.Used(id), ErrExpired)
+		r.wantCount(Unclaimed, 0)
+	})
+}
+
+// An approval whose asker had died can be claimed by the same command.
+func TestRelease(t *testing.T) {
+	bubble(t, func(r *rig) {
+		c := r.ask(curl())
+		id := r.one()
+		r.wantErr(r.Release(id), ErrNotGiven)
+		r.answer(id, true)
+		c.gives(Allow, Approved)
+		if err := r.Release(id); err != nil {
+			t.Fatal(err)
+		}
+		if v := r.ask(curl(retry)).gives(Allow, Approved); v.Question != id {
+			t.Errorf("verdict: %+v", v)
+		}
+		r.wantErr(r.Release("nosuch"), ErrUnknown)
+	})
+}
+
+// A policy without an approver denies who waits; a new one takes its own times.
+func TestConfigure(t *testing.T) {
+	bubble(t, func(r *rig) {
+		c := r.ask(curl())
+		id := r.one()
+		r.Configure(false, 0, 0)
+		c.gives(Deny, NoApprover)
+		_, err := r.Answer(id, true, "alice", "")
+		r.wantErr(err, ErrAnswered)
+		if !strings.Contains(err.Error(), "no_approver") {
+			t.Errorf("error: %v", err)
+		}
+		r.Configure(true, 10*time.Second, 20*time.Second)
+		c = r.ask(curl())
+		time.Sleep(10 * time.Second)
+		c.gives(Deny, Timeout)
+		c = r.ask(curl())
+		r.Configure(true, time.Hour, 20*time.Second)
+		id = r.one()
+		time.Sleep(9 * time.Second)
+		r.answer(id, true)
+		c.gives(Allow, Approved)
+		time.Sleep(20 * time.Second)
+		r.wantErr(r.Used(id), ErrExpired)
+	})
+}
+
+func TestClose(t *testing.T) {
+	bubble(t, func(r *rig) {
+		c := r.ask(curl())
+		id := r.one()
+		r.Close()
+		r.Close()
+		c.gives(Deny, Cancelled)
+		r.ask(curl(retry)).gives(Deny, Cancelled)
+		if _, err := r.Answer(id, true, "alice", ""); err == nil {
+			t.Error("a closed gate took an answer")
+		}
+		if r.Used(id) == nil || r.Release(id) == nil {
+			t.Error("a closed gate gave an approval")
+		}
+	})
+}
+
+// G16: approving A never lets B run: what differs asks its own question.
+func TestBoundToWhatWasAsked(t *testing.T) {
+	tests := []struct {
+		name string
+		f    func(*Request)
+	}{
+		{"another container", func(r *Request) { r.Container.ID = "c2" }},
+		{"another program", func(r *Request) { r.Process.Exe.Inode = 43 }},
+		{"the same inode elsewhere", func(r *Request) { r.Process.Exe.Device = 9 }},
+		{"other arguments", func(r *Request) { r.Process.Argv[1], r.Process.ArgvHash = "https://evil.example", 8 }},
+		{"other arguments with the same hash", func(r *Request) { r.Process.Argv[1] = "https://evil.example" }},
+		{"arguments cut otherwise", func(r *Request) { r.Process.Argv = []string{"curlhttps://", "example.org"} }},
+		{"a dangerous variable", func(r *Request) { r.Process.Env = []string{"LD_PRELOAD"} }},
+		{"another user", func(r *Request) { r.Process.UID = 0 }},
+		{"another address", func(r *Request) { r.Destination.Address = "203.0.113.10" }},
+		{"another port", func(r *Request) { r.Destination.Port = 80 }},
+		{"another protocol", func(r *Request) { r.Destination.Protocol = "udp"; r.Destination.Port = 444 }},
+		{"names", func(r *Request) { r.Destination.DNS = true }},
+		{"no arguments known", func(r *Request) { r.Process.Argv = nil }},
+		{"no hash", func(r *Request) { r.Process.ArgvHash = 0 }},
+		{"no program known", func(r *Request) { r.Process.Exe = nil }},
+		{"in memory only", func(r *Request) { r.Process.Exe.Memfd = true }},
+		{"a file without a name", func(r *Request) { r.Process.Exe.Deleted = true }},
+		{"incomplete arguments", func(r *Request) { r.Process.Truncated = true }},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			bubble(t, func(r *rig) {
+				a := r.ask(curl())
+				b := r.ask(curl(retry, tt.f))
+				p := r.Pending()
+				if len(p) != 2 {
+					t.Fatalf("%d questions; want 2", len(p))
+				}
+				a.leaves()
+				r.answer(p[0].ID, true)
+				b.blocks()
+				b.leaves()
+				r.ask(curl(retry, retry, tt.f)).blocks() // it cannot claim either
+				if v := r.ask(curl(retry)).gives(Allow, Approved); v.Question != p[0].ID {
+					t.Errorf("verdict: %+v", v)
+				}
+			})
+		})
+		// The other way round: the odd one was approved.
+		t.Run(tt.name+", approved", func(t *testing.T) {
+			bubble(t, func(r *rig) {
+				r.ask(curl(tt.f)).leaves()
+				r.answer(r.one(), true)
+				r.ask(curl(retry)).blocks()
+				if v := r.ask(curl(tt.f)).gives(Allow, Approved); v.Question == "" {
+					t.Errorf("verdict: %+v", v)
+				}
+			})
+		})
+	}
+}
+
+// One destination in several spellings is one question.
+func TestDestinationSpelling(t *testing.T) {
+	bubble(t, func(r *rig) {
+		r.ask(curl()).blocks()
+		r.ask(curl(func(r *Request) { r.Destination.Address = "::ffff:203.0.113.9" })).blocks()
+		r.ask(curl(func(r *Request) { r.Destination.Protocol = "6" })).blocks()
+		if got := r.Pending()[0].Destination; got != (event.Destination{Address: "203.0.113.9", Port: 443, Protocol: "tcp"}) {
+			t.Errorf("destination: %+v", got)
+		}
+		r.one()
+		r.ask(curl(func(r *Request) { r.Destination = event.Destination{Address: "@bus", Protocol: "unix"} })).blocks()
+		r.ask(curl(func(r *Request) { r.Destination = event.Destination{Address: "203.0.113.9", Protocol: "icmp"} })).blocks()
+		if p := r.Pending(); len(p) != 3 {
+			t.Errorf("%d questions; want 3", len(p))
+		}
+	})
+}
+
+// The same process is known again though its arguments were lost on the way.
+func TestSameProcessWithoutArguments(t *testing.T) {
+	lost := func(r *Request) { r.Process.Argv = nil }
+	bubble(t, func(r *rig) {
+		known, unknown := r.ask(curl()), r.ask(curl(lost))
+		r.ask(curl(lost, retry)).blocks()
+		p := r.Pending()
+		if len(p) != 2 {
+			t.Fatalf("%d questions; want 2", len(p))
+		}
+		r.answer(p[0].ID, true)
+		known.gives(Allow, Approved)
+		unknown.gives(Allow, Approved)
+		// A reused pid is another process, and another image is another command.
+		r.ask(curl(lost, func(r *Request) { r.Process.Start++ })).blocks()
+		r.ask(curl(lost, func(r *Request) { r.Process.Exe.Inode++ })).blocks()
+	})
+}
+
+// G9: arguments over the limit are asked about, counted, stored within bounds and
+// bound to the one process.
+func TestArgvLimit(t *testing.T) {
+	long := func(r *Request) { r.Process.Argv = append([]string{"curl"}, repeat("x", maxArgv)...) }
+	bubble(t, func(r *rig) {
+		c := r.ask(curl(long))
+		r.ask(curl(long)).blocks()
+		q := r.Pending()[0]
+		if !q.Process.Truncated || len(q.Process.Argv) > maxArgv/2 {
+			t.Errorf("stored %d arguments, truncated %v", len(q.Process.Argv), q.Process.Truncated)
+		}
+		r.wantCount(ArgvLimit, 2)
+		c.leaves()
+		r.ask(curl(long, retry)).blocks()
+		if len(r.Pending()) != 2 {
+			t.Error("another process joined")
+		}
+	})
+}
+
+// An approval that meets the end of its asker is open to a claim.
+func TestAnswerAndCancelTogether(t *testing.T) {
+	bubble(t, func(r *rig) {
+		c := r.ask(curl())
+		id := r.one()
+		c.cancel()
+		if _, err := r.Answer(id, true, "alice", ""); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		v := <-c.done
+		if v.Decision != Deny || v.Reason != Cancelled {
+			t.Errorf("verdict: %+v", v)
+		}
+		r.ask(curl(retry)).gives(Allow, Approved)
+	})
+}

@@ -1,0 +1,173 @@
+package gate
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"weir/internal/event"
+)
+
+const (
+	keepEnded    = 24 * time.Hour
+	maxEnded     = 1024 // a container that asks without end must not fill the disk
+	pruneAtLeast = 64   // one write removes many
+)
+
+// ended is a stored question that leads to no verdict any more.
+type ended struct {
+	id string
+	at time.Time
+}
+
+// drop ends q's life in memory; its record stays for a day.
+func (g *Gate) drop(q *question) {
+	g.live = slices.DeleteFunc(g.live, func(o *question) bool { return o == q })
+	g.ended = append(g.ended, ended{q.ID, q.Answered})
+}
+
+// sweep ends what is over. Every call does it, so that a late timer opens nothing.
+func (g *Gate) sweep() {
+	if g.closed {
+		return
+	}
+	now := g.now()
+	for _, q := range slices.Clone(g.live) {
+		if now.Before(q.until) {
+			continue
+		}
+		switch q.State {
+		case StatePending:
+			g.giveUp(q, Timeout)
+		case StateApproved:
+			g.lapse(q)
+		default:
+			g.drop(q)
+		}
+	}
+	g.prune(now, pruneAtLeast)
+}
+
+// giveUp ends a question that nobody answered.
+func (g *Gate) giveUp(q *question, r Reason) {
+	if err := g.end(q, r, "", ""); err != nil {
+		g.logger.WithError(err).WithField("question", q.ID).Error("end a question")
+	}
+}
+
+// lapse ends an approval that was not used.
+func (g *Gate) lapse(q *question) {
+	if q.Taker == (process{}) {
+		v := q.verdict(Unclaimed)
+		if err := g.write(event.Verdict, q.request(), v, ""); err == nil {
+			g.counters[Unclaimed].Add(1)
+		}
+	}
+	q.State = StateExpired
+	if err := g.store.put(q.record); err != nil {
+		g.logger.WithError(err).Error("store the end of an approval") // its time is stored and over
+	}
+	g.drop(q)
+}
+
+// dropUnanswerable ends what waits for a person when there is none.
+func (g *Gate) dropUnanswerable() {
+	if g.approver || g.closed {
+		return
+	}
+	for _, q := range slices.Clone(g.live) {
+		if q.State == StatePending {
+			g.giveUp(q, NoApprover)
+		}
+	}
+}
+
+// prune removes old ended questions, unless they are fewer than least.
+func (g *Gate) prune(now time.Time, least int) {
+	old := len(g.ended) - maxEnded
+	if i := slices.IndexFunc(g.ended, func(e ended) bool { return now.Sub(e.at) < keepEnded }); i >= 0 {
+		old = max(old, i)
+	} else {
+		old = len(g.ended)
+	}
+	if old < least {
+		return
+	}
+	ids := make([]string, old)
+	for i := range ids {
+		ids[i] = g.ended[i].id
+	}
+	if err := g.store.remove(ids...); err != nil {
+		g.logger.WithError(err).Error("prune ended questions")
+		return
+	}
+	g.ended = slices.Delete(g.ended, 0, old)
+}
+
+// schedule wakes the gate when the next question is over, so that who waits is
+// told, and the log says so, without another call.
+func (g *Gate) schedule() {
+	if g.timer != nil {
+		g.timer.Stop()
+	}
+	if g.closed || len(g.live) == 0 {
+		return
+	}
+	next := slices.MinFunc(g.live, func(a, b *question) int { return a.until.Compare(b.until) })
+	g.timer = time.AfterFunc(next.until.Sub(g.now()), func() {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		if !g.closed {
+			g.sweep()
+			g.schedule()
+		}
+	})
+}
+
+// restore takes up the stored questions.
+func (g *Gate) restore() error {
+	all, bad, err := g.store.load()
+	if err != nil {
+		return fmt.Errorf("open gate: %w", err)
+	}
+	if len(bad) > 0 {
+		g.logger.WithField("ids", bad).Error("drop stored questions that cannot be read")
+		if err := g.store.remove(bad...); err != nil {
+			return fmt.Errorf("open gate: %w", err)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b record) int {
+		return cmp.Or(a.Asked.Compare(b.Asked), cmp.Compare(a.ID, b.ID))
+	})
+	now := g.now()
+	for _, r := range all {
+		q := &question{record: r}
+		switch r.State {
+		case StatePending:
+			q.until = resume(now, r.Asked, r.Deadline)
+		case StateApproved, StateDenied:
+			q.until = resume(now, r.Answered, r.Claim)
+		}
+		if q.until.IsZero() || r.State == StateDenied && r.Outcome != Denied {
+			g.ended = append(g.ended, ended{r.ID, r.Answered})
+			continue
+		}
+		g.live = append(g.live, q)
+	}
+	slices.SortStableFunc(g.ended, func(a, b ended) int { return a.at.Compare(b.at) })
+	g.sweep()
+	g.dropUnanswerable()
+	g.prune(now, 1)
+	g.schedule()
+	return nil
+}
+
+// resume puts a stored end on the running clock. A wall clock that was set back
+// while nobody looked lengthens nothing: it ends at once.
+func resume(now, began, end time.Time) time.Time {
+	if now.Before(began) {
+		return now
+	}
+	return now.Add(end.Sub(now))
+}

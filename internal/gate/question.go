@@ -1,0 +1,159 @@
+package gate
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"time"
+
+	"weir/internal/event"
+)
+
+// The states of a question.
+const (
+	StatePending  = "pending"
+	StateApproved = "approved" // and not used yet
+	StateDenied   = "denied"
+	StateExpired  = "expired" // nobody answered, or nobody claimed the approval in time
+	StateUsed     = "used"
+)
+
+// Question is what a person is asked, and what became of it. Text in Container,
+// Process and Destination comes from a container and may hold anything: make it
+// visible before it is shown. Its slices are shared and must not be changed.
+type Question struct {
+	ID          string            `json:"id"`
+	Container   event.Container   `json:"container"`
+	Process     event.Process     `json:"process"` // the first asker
+	Destination event.Destination `json:"destination"`
+	Held        bool              `json:"held"`     // the first asker waits in the kernel
+	Asked       time.Time         `json:"asked"`    // UTC
+	Deadline    time.Time         `json:"deadline"` // UTC; unanswered by then it is denied
+	State       string            `json:"state"`
+	By          string            `json:"by,omitempty"`  // who answered
+	Why         string            `json:"why,omitempty"` // as given with the answer
+	Askers      int               `json:"askers"`        // processes that asked it
+}
+
+// process names one process of this boot: a pid alone is reused.
+type process struct {
+	PID   int    `json:"pid"`
+	Start uint64 `json:"start"`
+}
+
+// record is a question as it is stored.
+type record struct {
+	Question
+	Command  string    `json:"command,omitempty"`    // digest of argv and environment names, before JSON replaces bytes
+	Bound    bool      `json:"bound,omitempty"`      // to the first asker: another process never matches
+	Outcome  Reason    `json:"outcome,omitempty"`    // what those who waited were told
+	Answered time.Time `json:"answered,omitzero"`    // or expired
+	Claim    time.Time `json:"claim_until,omitzero"` // end of the approval, or of the denial for its askers
+	Asking   []process `json:"asking"`
+	Taker    process   `json:"taker,omitzero"` // who was given the approval
+}
+
+// question is a record that can still lead to a verdict.
+type question struct {
+	record
+	until   time.Time // end of its present state, on the monotonic clock
+	waiters []*waiter // in the order of asking
+}
+
+// waiter is one blocked Decide.
+type waiter struct {
+	asker
+	question *question
+	answer   chan Verdict // holds one
+}
+
+// asker is a request that was checked, with what it is matched by.
+type asker struct {
+	Request
+	self    process
+	command string
+	bound   bool
+}
+
+// matches says whether a's request is the one that q asks about (G16). The
+// kernel's hash of argv can be collided on purpose, so argv itself counts too;
+// only the very process that asked may come without it.
+func (q *question) matches(a asker) bool {
+	if q.Container.ID != a.Container.ID || q.Destination != a.Destination || !sameImage(q.Process, a.Process) {
+		return false
+	}
+	if q.Asking[0] == a.self {
+		return q.Command == a.command || q.Command == "" || a.command == ""
+	}
+	return !q.Bound && !a.bound && q.Command == a.command
+}
+
+func (q *question) asked(p process) bool {
+	for _, a := range q.Asking {
+		if a == p {
+			return true
+		}
+	}
+	return false
+}
+
+func sameImage(p, o event.Process) bool {
+	pd, pi := exeID(p)
+	od, oi := exeID(o)
+	return pd == od && pi == oi && p.ArgvHash == o.ArgvHash && p.UID == o.UID
+}
+
+func exeID(p event.Process) (device, inode uint64) {
+	if p.Exe == nil {
+		return 0, 0
+	}
+	return p.Exe.Device, p.Exe.Inode
+}
+
+// bound says whether p cannot be told from other programs by its command: then
+// only the process itself can use an answer. The inode of a file without a name
+// may be another program's by the time of the retry.
+func bound(p event.Process) bool {
+	_, inode := exeID(p)
+	return inode == 0 || p.Exe.Memfd || p.Exe.Deleted || p.ArgvHash == 0 || len(p.Argv) == 0 || p.Truncated
+}
+
+// command digests what the person sees of the command beside its file.
+func command(p event.Process) string {
+	if len(p.Argv) == 0 {
+		return ""
+	}
+	h := sha256.New()
+	for _, list := range [][]string{p.Argv, p.Env} {
+		write := func(s string) {
+			var n [8]byte
+			binary.LittleEndian.PutUint64(n[:], uint64(len(s)))
+			h.Write(n[:])
+			h.Write([]byte(s))
+		}
+		for _, s := range list {
+			write(s)
+		}
+		h.Write([]byte{0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff}) // no length: the list's end
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+const (
+	idLetters = "abcdefghjkmnpqrstuvwxyz23456789" // none that looks like another
+	idLength  = 6
+)
+
+// newID makes a random id that a person can type.
+func newID() string {
+	id := make([]byte, 0, idLength)
+	var b [1]byte
+	for len(id) < idLength {
+		rand.Read(b[:]) // never fails
+		if n := int(b[0]); n < 256/len(idLetters)*len(idLetters) {
+			id = append(id, idLetters[n%len(idLetters)])
+		}
+	}
+	return string(id)
+}

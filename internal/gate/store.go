@@ -1,0 +1,112 @@
+package gate
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"go.etcd.io/bbolt"
+)
+
+const bucketName = "questions"
+
+// store keeps records by id. Each write is on disk when it returns, unless the
+// database was opened with NoSync.
+type store struct{ db *bbolt.DB }
+
+func openStore(db *bbolt.DB) (store, error) {
+	err := db.Update(func(tx *bbolt.Tx) error {
+		_, err := tx.CreateBucketIfNotExists([]byte(bucketName))
+		return err
+	})
+	if err != nil {
+		return store{}, fmt.Errorf("open the store of questions: %w", err)
+	}
+	return store{db}, nil
+}
+
+func (s store) put(r record) error {
+	data, err := json.Marshal(r)
+	if err != nil {
+		return fmt.Errorf("encode question %s: %w", r.ID, err)
+	}
+	err = s.update(func(b *bbolt.Bucket) error { return b.Put([]byte(r.ID), data) })
+	if err != nil {
+		return fmt.Errorf("store question %s: %w", r.ID, err)
+	}
+	return nil
+}
+
+func (s store) remove(ids ...string) error {
+	err := s.update(func(b *bbolt.Bucket) error {
+		for _, id := range ids {
+			if err := b.Delete([]byte(id)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("remove questions: %w", err)
+	}
+	return nil
+}
+
+// get returns the record with this id, and whether there is one.
+func (s store) get(id string) (record, bool, error) {
+	var r record
+	var found bool
+	err := s.db.View(func(tx *bbolt.Tx) error {
+		b := tx.Bucket([]byte(bucketName))
+		if b == nil {
+			return errNoBucket
+		}
+		data := b.Get([]byte(id))
+		if data == nil {
+			return nil
+		}
+		found = true
+		return json.Unmarshal(data, &r)
+	})
+	if err != nil {
+		return record{}, false, fmt.Errorf("read question %q: %w", id, err)
+	}
+	return r, found, nil
+}
+
+// load returns every record, and the ids of those that cannot be read.
+func (s store) load() ([]record, []string, error) {
+	var all []record
+	var bad []string
+	err := s.db.View(func(tx *bbolt.Tx) error {
+		b := tx.Bucket([]byte(bucketName))
+		if b == nil {
+			return errNoBucket
+		}
+		return b.ForEach(func(k, v []byte) error {
+			var r record
+			if json.Unmarshal(v, &r) != nil || r.ID != string(k) || len(r.Asking) == 0 {
+				bad = append(bad, string(k))
+				return nil
+			}
+			all = append(all, r)
+			return nil
+		})
+	})
+	if err != nil {
+		return nil, nil, fmt.Errorf("read the stored questions: %w", err)
+	}
+	return all, bad, nil
+}
+
+var errNoBucket = errors.New("bucket " + bucketName + " is missing")
+
+func (s store) update(f func(*bbolt.Bucket) error) error {
+	return s.db.Update(func(tx *bbolt.Tx) error {
+		b := tx.Bucket([]byte(bucketName))
+		if b == nil {
+			return errNoBucket
+		}
+		return f(b)
+	})
+}
