@@ -1,0 +1,35 @@
+# Targets for people and for continuous integration. What is missing is installed (as root, on Debian 12).
+
+GO ?= go
+
+.PHONY: all build test unit vm lint generate demo clean distclean
+
+all: build
+
+build: ## bin/weir
+	CGO_ENABLED=0 $(GO) build -o bin/weir ./cmd/sensor
+
+test: vm ## every test, unit and VM, on all kernels
+	$(GO) test -timeout 25m ./...
+
+unit: ## the tests that boot nothing
+	$(GO) test $$($(GO) list ./... | grep -v /test/vm)
+
+vm: ## packages, kernels and root image for the VMs
+	scripts/vm
+
+lint: ## formatting, vet, staticcheck, import rules, generated files
+	scripts/lint
+
+generate: ## the BPF objects and their Go types
+	scripts/packages generate
+	$(GO) generate ./...
+
+demo: vm ## the main job, shown in a VM
+	$(GO) run ./test/vm/cmd/demo
+
+clean: ## what was built
+	rm -rf bin
+
+distclean: clean ## and what was downloaded
+	rm -rf .cache

@@ -1,0 +1,137 @@
+// Command importrules checks who imports whom in this module, and which outside libraries are kept to one place. The rules are a
+// table below; a package that it does not name may import nothing of ours. Tests are free.
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+)
+
+const module = "weir/"
+
+// anything stands for all packages of ours.
+const anything = "*"
+
+// rules says which packages of ours a package may import. A package's own subpackages are always allowed.
+var rules = map[string][]string{
+	"cmd/sensor":         {anything},
+	"cmd/hook":           {"internal/classify", "internal/bridge/wire", "internal/bridge/adapter"},
+	"internal/bridge":    {"internal/gate", "internal/ruleset", "internal/vault", "internal/memory", "internal/container"},
+	"internal/gate":      {"internal/classify", "internal/cop", "internal/taint", "internal/event", "internal/policy", "internal/cgroup"},
+	"internal/cop":       {"internal/classify"},
+	"internal/ruleset":   {"internal/classify"},
+	"internal/exec":      {"internal/taint", "internal/event", "internal/policy", "internal/cgroup"},
+	"internal/netegress": {"internal/taint", "internal/event", "internal/policy", "internal/cgroup"},
+	"internal/container": {"internal/taint", "internal/event", "internal/cgroup"},
+	"internal/taint":     {"internal/policy", "internal/cgroup"},
+	"internal/control":   {"internal/gate", "internal/event", "internal/taint"},
+	"internal/doctor":    {"internal/exec", "internal/netegress", "internal/taint", "internal/cgroup"},
+	"internal/vault":     {"internal/redact"},
+	"internal/event":     {"internal/redact"},
+	"test/vm":            {}, // the harness knows nothing of what it tests
+	"test/vm/cmd":        {anything},
+	"test/vm/guest":      {anything},
+}
+
+// only says which packages may import an outside library.
+var only = map[string][]string{
+	"github.com/cilium/ebpf":           {"bpf/vmlinux", "internal/exec", "internal/netegress", "internal/taint", "internal/doctor"},
+	"github.com/vishvananda/netlink":   {"internal/netegress"},
+	"github.com/containerd/containerd": {"internal/container"},
+}
+
+type pkg struct {
+	ImportPath string
+	Imports    []string
+}
+
+func main() {
+	packages, err := list()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "importrules:", err)
+		os.Exit(2)
+	}
+	bad := check(packages)
+	for _, line := range bad {
+		fmt.Fprintln(os.Stderr, line)
+	}
+	if len(bad) > 0 {
+		os.Exit(1)
+	}
+}
+
+func list() ([]pkg, error) {
+	cmd := exec.Command("go", "list", "-tags", "vmguest", "-json=ImportPath,Imports", "./...")
+	cmd.Stderr = os.Stderr
+	r, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, fmt.Errorf("list packages: %w", err)
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, fmt.Errorf("list packages: %w", err)
+	}
+	var packages []pkg
+	dec := json.NewDecoder(r)
+	for {
+		var p pkg
+		if err := dec.Decode(&p); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			return nil, fmt.Errorf("list packages: %w", err)
+		}
+		packages = append(packages, p)
+	}
+	if err := cmd.Wait(); err != nil {
+		return nil, fmt.Errorf("list packages: %w", err)
+	}
+	return packages, nil
+}
+
+// check returns one line for each import that the tables forbid.
+func check(packages []pkg) []string {
+	var bad []string
+	for _, p := range packages {
+		name := strings.TrimPrefix(p.ImportPath, module)
+		for _, imp := range p.Imports {
+			if own, ok := strings.CutPrefix(imp, module); ok {
+				if !mayImport(name, own) {
+					bad = append(bad, fmt.Sprintf("%s imports %s: not allowed by scripts/importrules", name, own))
+				}
+				continue
+			}
+			for lib, who := range only {
+				if within(imp, lib) && !slices.ContainsFunc(who, func(w string) bool { return within(name, w) }) {
+					bad = append(bad, fmt.Sprintf("%s imports %s: only %s may", name, imp, strings.Join(who, ", ")))
+				}
+			}
+		}
+	}
+	slices.Sort(bad)
+	return bad
+}
+
+// mayImport goes by the longest entry of the table that the importer is within.
+func mayImport(importer, imported string) bool {
+	best := ""
+	for r := range rules {
+		if within(importer, r) && len(r) > len(best) {
+			best = r
+		}
+	}
+	top := best
+	if top == "" {
+		top = importer
+	}
+	if within(imported, top) {
+		return true
+	}
+	return slices.ContainsFunc(rules[best], func(r string) bool { return r == anything || within(imported, r) })
+}
+
+func within(name, dir string) bool { return name == dir || strings.HasPrefix(name, dir+"/") }

@@ -1,0 +1,43 @@
+package main
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestCheck(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		pkg     string
+		imports []string
+		want    []string
+	}{
+		{"main imports all", "cmd/sensor", []string{"weir/internal/gate", "weir/internal/control", "fmt"}, nil},
+		{"a listed one", "internal/gate", []string{"weir/internal/taint"}, nil},
+		{"an unlisted one", "internal/taint", []string{"weir/internal/gate"},
+			[]string{"internal/taint imports internal/gate: not allowed by scripts/importrules"}},
+		{"a package without a rule", "internal/policy", []string{"weir/internal/cgroup"},
+			[]string{"internal/policy imports internal/cgroup: not allowed by scripts/importrules"}},
+		{"its own subpackage", "internal/bridge", []string{"weir/internal/bridge/wire"}, nil},
+		{"the parent of a leaf", "internal/redact/x", []string{"weir/internal/event"},
+			[]string{"internal/redact/x imports internal/event: not allowed by scripts/importrules"}},
+		{"a name that only begins alike", "internal/gate", []string{"weir/internal/eventual"},
+			[]string{"internal/gate imports internal/eventual: not allowed by scripts/importrules"}},
+		{"the harness in itself", "test/vm/cmd/vmrun", []string{"weir/test/vm"}, nil},
+		{"the product importing the harness", "internal/exec", []string{"weir/test/vm"},
+			[]string{"internal/exec imports test/vm: not allowed by scripts/importrules"}},
+		{"ebpf where it belongs", "internal/netegress", []string{"github.com/cilium/ebpf/link"}, nil},
+		{"ebpf elsewhere", "cmd/sensor", []string{"github.com/cilium/ebpf/link"},
+			[]string{"cmd/sensor imports github.com/cilium/ebpf/link: only bpf/vmlinux, internal/exec, internal/netegress, internal/taint, internal/doctor may"}},
+		{"netlink in taint", "internal/taint", []string{"github.com/vishvananda/netlink"},
+			[]string{"internal/taint imports github.com/vishvananda/netlink: only internal/netegress may"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			got := check([]pkg{{ImportPath: "weir/" + tt.pkg, Imports: tt.imports}})
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
