@@ -47,22 +47,22 @@ type Container struct {
 
 // Process is one process at the moment of the event, as the kernel saw it.
 type Process struct {
-	PID       int        `json:"pid"`                       // thread group, in the host's pid namespace
-	Start     uint64     `json:"start"`                     // ns since boot: with PID it names one process
-	UID       uint32     `json:"uid"`                       // in the host's user namespace
-	Comm      string     `json:"comm,omitempty"`            // at most 15 bytes, chosen by the process
-	Exe       *File      `json:"exe,omitempty"`             // the file that runs
-	Argv      []string   `json:"argv,omitempty"`            // from the new image's own memory (B01)
-	Truncated bool       `json:"argv_truncated,omitempty"`  // some of argv is missing: never local (B02)
+	PID       int        `json:"pid"`                        // thread group, in the host's pid namespace
+	Start     uint64     `json:"start"`                      // ns since boot: with PID it names one process
+	UID       uint32     `json:"uid"`                        // in the host's user namespace
+	Comm      string     `json:"comm,omitempty"`             // at most 15 bytes, chosen by the process
+	Exe       *File      `json:"exe,omitempty"`              // the file that runs
+	Argv      []string   `json:"argv,omitempty"`             // from the new image's own memory (B01)
+	Truncated bool       `json:"argv_truncated,omitempty"`   // some of argv is missing: never local (B02)
 	ArgvHash  uint64     `json:"argv_hash,omitempty,string"` // the kernel's hash of the whole argv
-	Script    string     `json:"script,omitempty"`          // the #! script or binfmt_misc file, as named to execve
-	Interp    string     `json:"interpreter,omitempty"`     // what runs Script
-	Env       []string   `json:"env,omitempty"`             // names of dangerous variables that are set (B12)
-	EnvCut    bool       `json:"env_truncated,omitempty"`   // the environment was longer than what was read
-	Cgroup    string     `json:"cgroup,omitempty"`          // the process's own cgroup
-	Ancestry  []Ancestor `json:"ancestry,omitempty"`        // parent first
-	NetNS     uint64     `json:"netns,omitempty"`           // inode of the network namespace
-	PidNS     uint64     `json:"pidns,omitempty"`           // inode of the pid namespace
+	Script    string     `json:"script,omitempty"`           // the #! script or binfmt_misc file, as named to execve
+	Interp    string     `json:"interpreter,omitempty"`      // what runs Script
+	Env       []string   `json:"env,omitempty"`              // names of dangerous variables that are set (B12)
+	EnvCut    bool       `json:"env_truncated,omitempty"`    // the environment was longer than what was read
+	Cgroup    string     `json:"cgroup,omitempty"`           // the process's own cgroup
+	Ancestry  []Ancestor `json:"ancestry,omitempty"`         // parent first
+	NetNS     uint64     `json:"netns,omitempty"`            // inode of the network namespace
+	PidNS     uint64     `json:"pidns,omitempty"`            // inode of the pid namespace
 }
 
 // File is an executable, named by what cannot be faked (B03, B04).
@@ -100,13 +100,13 @@ type Decision struct {
 // GrantInfo is egress that is open, or was.
 type GrantInfo struct {
 	ID      uint64        `json:"id"`
-	State   string        `json:"state"`             // made, extended, claimed, spent, expired, revoked, ended
-	Kind    string        `json:"grant_kind"`        // cgroup, mark or claim
-	To      []Destination `json:"to,omitempty"`      // what is open
-	Expires time.Time     `json:"expires,omitzero"`  // zero: already over
-	Bytes   int64         `json:"bytes,omitempty"`   // left of the budget
-	Cgroup  string        `json:"cgroup,omitempty"`  // the child cgroup of a cgroup grant
-	PIDs    []int         `json:"pids,omitempty"`    // processes moved
+	State   string        `json:"state"`            // made, extended, claimed, spent, expired, revoked, ended
+	Kind    string        `json:"grant_kind"`       // cgroup, mark or claim
+	To      []Destination `json:"to,omitempty"`     // what is open
+	Expires time.Time     `json:"expires,omitzero"` // zero: already over
+	Bytes   int64         `json:"bytes,omitempty"`  // left of the budget
+	Cgroup  string        `json:"cgroup,omitempty"` // the child cgroup of a cgroup grant
+	PIDs    []int         `json:"pids,omitempty"`   // processes moved
 }
 
 // TaintChange is taint set or cleared.
