@@ -18,6 +18,11 @@ func (g *Gate) ask(ctx context.Context, a asker) Verdict {
 	if w == nil {
 		return v
 	}
+	return g.await(ctx, w)
+}
+
+func (g *Gate) await(ctx context.Context, w *waiter) Verdict {
+	var v Verdict
 	select {
 	case v = <-w.answer:
 		if ctx.Err() == nil {
