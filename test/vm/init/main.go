@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -112,9 +113,10 @@ func wait(path string, job handover.Job) (int, error) {
 		return 0, fmt.Errorf("run %s: %w", path, err)
 	}
 	w.Close()
+	var late atomic.Bool
 	if job.Timeout > 0 {
 		time.AfterFunc(job.Timeout, func() {
-			fmt.Fprintf(os.Stderr, "init: %s ran longer than %s: killed\n", job.Args[0], job.Timeout)
+			late.Store(true)
 			_ = syscall.Kill(pid, syscall.SIGKILL)
 		})
 	}
@@ -133,6 +135,9 @@ func wait(path string, job handover.Job) (int, error) {
 		select {
 		case <-copied:
 		case <-time.After(500 * time.Millisecond):
+		}
+		if late.Load() {
+			return 0, fmt.Errorf("run %s: no end after %s: killed", job.Args[0], job.Timeout)
 		}
 		if ws.Signaled() {
 			return 128 + int(ws.Signal()), nil

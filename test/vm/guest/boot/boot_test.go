@@ -35,6 +35,15 @@ func TestBTF(t *testing.T) {
 	}
 }
 
+// A 64-bit program can make x32 calls (B41), which Debian's kernels know but leave off.
+func TestX32(t *testing.T) {
+	const x32 = 0x40000000
+	pid, _, errno := unix.RawSyscall(x32+unix.SYS_GETPID, 0, 0, 0)
+	if errno != 0 || int(pid) != os.Getpid() {
+		t.Errorf("getpid as an x32 call = %d, %v, want %d", pid, errno, os.Getpid())
+	}
+}
+
 func TestFilesystems(t *testing.T) {
 	b, err := os.ReadFile("/proc/mounts")
 	if err != nil {
