@@ -20,6 +20,11 @@ const (
 	Stop    Kind = "stop"    // the sensor stopped: Message
 )
 
+// Kinds returns all kinds, in the order of the schema.
+func Kinds() []Kind {
+	return []Kind{Exec, Connect, Hold, Verdict, Grant, Taint, Lost, Mode, Error, Start, Stop}
+}
+
 // Event is one line of the log. Unused parts are nil or empty.
 type Event struct {
 	Time        time.Time    `json:"time"` // UTC

@@ -65,11 +65,13 @@ func line(e Event) string {
 	if l := e.Loss; l != nil {
 		add("%d %s events lost, stage %s", l.Count, Visible(l.What), Visible(l.Stage))
 	}
-	if e.Mode != "" {
+	if e.Kind == Mode {
 		add("%s", Visible(e.Mode))
+	} else if e.Mode != "" && e.Mode != "enforce" {
+		add("[%s]", Visible(e.Mode))
 	}
 	if e.Message != "" {
-		add("%s", Visible(e.Message))
+		add("- %s", Visible(e.Message))
 	}
 	return strings.Join(parts, " ")
 }

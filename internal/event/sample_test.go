@@ -1,0 +1,43 @@
+package event_test
+
+import (
+	"time"
+
+	"weir/internal/event"
+)
+
+// sample returns one full event of each kind.
+func sample() []event.Event {
+	at := time.Date(2026, 3, 1, 12, 30, 5, 250e6, time.UTC)
+	container := &event.Container{ID: "c1d2e3f4", Name: "web", Cgroup: "/guard/web", CgroupID: 4242, Taint: []string{"corruption", "secret"}}
+	process := &event.Process{
+		PID: 71, Start: 9e9, UID: 1000, Comm: "curl",
+		Exe:  &event.File{Path: "/usr/bin/curl", Device: 8, Inode: 99, Memfd: true, Deleted: true},
+		Argv: []string{"curl", "-d", "two words", "https://203.0.113.5/?a=1&b=<2>"}, Truncated: true, ArgvHash: 1<<64 - 1,
+		Script: "./get", Interp: "/bin/sh", Env: []string{"LD_PRELOAD"}, EnvCut: true, Cgroup: "/guard/web/x",
+		Ancestry: []event.Ancestor{{PID: 70, Start: 8e9, Comm: "bash"}}, NetNS: 4026531840, PidNS: 4026531836,
+	}
+	destination := &event.Destination{Address: "203.0.113.5", Port: 443, Protocol: "tcp"}
+	dns := event.Destination{Address: "192.0.2.53", Port: 53, Protocol: "udp", DNS: true}
+	deny := &event.Decision{Decision: "deny", Reason: "timeout", Text: "nobody answered", By: "root"}
+	all := []event.Event{
+		{Kind: event.Exec, Process: process},
+		{Kind: event.Connect, Process: process, Destination: destination, Verdict: deny, Mode: "observe"},
+		{Kind: event.Hold, Process: process, Destination: &dns, Question: "k3x9q", Message: "waits"},
+		{Kind: event.Verdict, Process: process, Destination: destination, Question: "k3x9q", Verdict: deny},
+		{Kind: event.Grant, Grant: &event.GrantInfo{ID: 7, State: "made", Kind: "cgroup", To: []event.Destination{*destination, dns}, Expires: at.Add(time.Minute), Bytes: 4096, Cgroup: "/guard/web/g7", PIDs: []int{71, 72}}},
+		{Kind: event.Taint, Change: &event.TaintChange{Set: []string{"secret"}, Cleared: []string{"corruption"}, Source: "operator", By: "root", Why: "read a page"}},
+		{Kind: event.Lost, Loss: &event.Loss{Stage: "ring", What: "exec", Count: 3}},
+		{Kind: event.Mode, Mode: "seal", Message: "by root"},
+		{Kind: event.Error, Message: "something failed"},
+		{Kind: event.Start, Message: "version 1"},
+		{Kind: event.Stop, Message: "asked to"},
+	}
+	for i := range all {
+		all[i].Time = at
+		if k := all[i].Kind; k != event.Mode && k != event.Start && k != event.Stop {
+			all[i].Container = container
+		}
+	}
+	return all
+}
