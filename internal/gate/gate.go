@@ -266,8 +266,10 @@ func (g *Gate) write(k event.Kind, r Request, v Verdict, message string) error {
 		Process:     &r.Process,
 		Destination: &r.Destination,
 		Question:    v.Question,
-		Mode:        r.Mode,
 		Message:     message,
+	}
+	if known(r.Mode) {
+		e.Mode = r.Mode
 	}
 	if k != event.Hold {
 		e.Verdict = v.Event()

@@ -26,6 +26,14 @@ const (
 	modeSeal    = "seal"
 )
 
+func known(mode string) bool {
+	switch mode {
+	case "", modeObserve, modeEnforce, modeSeal:
+		return true
+	}
+	return false
+}
+
 // Request is one thing that a process in a container wants to do, as the host
 // established it.
 type Request struct {
@@ -47,9 +55,7 @@ const (
 // check makes a tainted connect ready to be asked and matched: its destination
 // in one spelling, its process within limits and no longer shared with the caller.
 func check(r Request) (asker, error) {
-	switch r.Mode {
-	case "", modeObserve, modeEnforce, modeSeal:
-	default:
+	if !known(r.Mode) {
 		return asker{}, fmt.Errorf("the request has the unknown mode %q", r.Mode)
 	}
 	if r.Ask != Connect {

@@ -2,6 +2,7 @@ package gate
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"path/filepath"
 	"slices"
@@ -15,6 +16,7 @@ import (
 	"go.etcd.io/bbolt"
 
 	"weir/internal/event"
+	"weir/internal/event/eventtest"
 )
 
 // memory is a log that can be made to fail.
@@ -57,6 +59,20 @@ func (m *memory) brief() []string {
 	return all
 }
 
+// check holds the events, or the first of many, against the schema.
+func (m *memory) check(t *testing.T) {
+	t.Helper()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, e := range m.events[:min(len(m.events), 30)] {
+		line, err := json.Marshal(e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		eventtest.Check(t, line)
+	}
+}
+
 var errFull = errors.New("no space left on device")
 
 func full(event.Event) error { return errFull }
@@ -80,6 +96,7 @@ func bubble(t *testing.T, f func(*rig)) {
 		r.open()
 		defer func() { r.Close(); r.o.DB.Close() }()
 		f(r)
+		r.log.check(t)
 	})
 }
 
