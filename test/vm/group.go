@@ -31,7 +31,7 @@ func (h *Host) Build(ctx context.Context, file, pkg, goarch string, test bool) e
 	if test {
 		args = []string{"test", "-c", "-tags", "vmguest"}
 	}
-	cmd := exec.CommandContext(ctx, "go", append(args, "-o", file, pkg)...)
+	cmd := exec.CommandContext(ctx, "go", append(args, "-buildvcs=false", "-o", file, pkg)...)
 	cmd.Dir = h.Repo
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOARCH="+goarch)
 	if b, err := cmd.CombinedOutput(); err != nil {
