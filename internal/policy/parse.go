@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
@@ -91,19 +92,7 @@ func (p *parser) document(data []byte) *yaml.Node {
 		p.fail(0, "the file has more than %d bytes: a policy needs far less", maxFile)
 		return nil
 	}
-	if !utf8.Valid(data) {
-		line := 1
-		for rest := data; ; {
-			r, size := utf8.DecodeRune(rest)
-			if r == utf8.RuneError && size == 1 {
-				break
-			}
-			if r == '\n' {
-				line++
-			}
-			rest = rest[size:]
-		}
-		p.fail(line, "not UTF-8 text: save the file as UTF-8")
+	if !p.readable(data) {
 		return nil
 	}
 	decoder := yaml.NewDecoder(bytes.NewReader(data))
@@ -115,7 +104,7 @@ func (p *parser) document(data []byte) *yaml.Node {
 		return nil
 	}
 	if err != nil {
-		p.syntax(err)
+		p.syntax(err, data)
 		return nil
 	}
 	var next yaml.Node
@@ -123,7 +112,7 @@ func (p *parser) document(data []byte) *yaml.Node {
 		p.fail(max(next.Line, 1), "a second document starts here: a policy is one document")
 		return nil
 	} else if !errors.Is(err, io.EOF) {
-		p.syntax(err)
+		p.syntax(err, data)
 		return nil
 	}
 	root := doc.Content[0]
@@ -137,19 +126,47 @@ func isNull(doc *yaml.Node) bool {
 	return len(doc.Content) == 0 || doc.Content[0].Kind == yaml.ScalarNode && doc.Content[0].ShortTag() == "!!null"
 }
 
+// readable refuses what is not text: the YAML reader would not say where it is.
+func (p *parser) readable(data []byte) bool {
+	for i, line := 0, 1; i < len(data); {
+		r, size := utf8.DecodeRune(data[i:])
+		switch {
+		case r == utf8.RuneError && size == 1:
+			p.fail(line, "not UTF-8 text: save the file as UTF-8")
+			return false
+		case unicode.IsControl(r) && !strings.ContainsRune("\t\r\n\u0085", r):
+			p.fail(line, "the control character %U is not accepted", r)
+			return false
+		case r == '\n':
+			line++
+		}
+		i += size
+	}
+	return true
+}
+
 // syntax tells an error of the YAML reader, which looks like
-// "yaml: line 3: did not find expected key".
-func (p *parser) syntax(err error) {
+// "yaml: line 3: did not find expected key", or has no line when it is the first.
+func (p *parser) syntax(err error, data []byte) {
 	text := strings.TrimPrefix(err.Error(), "yaml: ")
-	line := 0
+	line := 1
 	if rest, ok := strings.CutPrefix(text, "line "); ok {
 		if number, after, ok := strings.Cut(rest, ": "); ok {
 			if n, err := strconv.Atoi(number); err == nil {
 				line, text = n, after
+				// Its parser counts from 0, its scanner from 1.
+				if strings.HasPrefix(text, "did not find expected ") {
+					line++
+				}
 			}
 		}
+	} else if name, ok := strings.CutPrefix(text, "unknown anchor '"); ok {
+		name, _, _ = strings.Cut(name, "'")
+		before, _, _ := bytes.Cut(data, []byte("*"+name))
+		line += bytes.Count(before, []byte("\n"))
 	}
-	p.fail(line, "not YAML: %s", text)
+	lines := 1 + bytes.Count(bytes.TrimRight(data, "\n"), []byte("\n"))
+	p.fail(min(line, lines), "not YAML: %s", text)
 }
 
 // plain refuses what a policy never needs: aliases, which can grow without
@@ -196,8 +213,9 @@ func suggest(word string, accepted []string) string {
 }
 
 // distance counts the insertions, deletions, replacements and swaps of
-// neighbours that lead from a to b. Long words are simply far.
-func distance(a, b string) int {
+// neighbours that lead from one word to the other. Long words are simply far.
+func distance(from, to string) int {
+	a, b := []rune(from), []rune(to)
 	if len(a) > 64 {
 		return len(a)
 	}

@@ -1,0 +1,319 @@
+package policy
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+)
+
+var netips = cmpopts.EquateComparable(netip.Prefix{}, netip.Addr{})
+
+func TestDefault(t *testing.T) {
+	want := Policy{
+		Mode: "enforce", Hold: true, Approver: "person", AskSeconds: 300, ClaimSeconds: 300,
+		Grant:  Grant{Seconds: 60, Bytes: 67108864},
+		Events: Events{MaxMiB: 100, Backups: 5},
+	}
+	if diff := cmp.Diff(want, Default(), netips); diff != "" {
+		t.Errorf("Default, want - got +\n%s", diff)
+	}
+	for _, text := range []string{"version: 1", "{}", "--- {}\n", "{}\n...\n", "\ufeffversion: 1\n"} {
+		got, err := Parse("p", []byte(text))
+		if err != nil {
+			t.Errorf("%q: %v", text, err)
+		}
+		if diff := cmp.Diff(want, got, netips); diff != "" {
+			t.Errorf("%q, want - got +\n%s", text, diff)
+		}
+	}
+}
+
+func TestPolicyEveryKey(t *testing.T) {
+	got, err := Parse("p", []byte(`
+version: 1
+mode: seal
+guard:
+  parents: [/guard.slice, "/kubepods.slice/kubepods-burstable.slice"]
+hold: false
+approver: none
+ask_seconds: 1
+claim_seconds: 3600
+grant:
+  seconds: 86400
+  bytes: 1 MiB
+allow:
+  - prefix: 10.0.0.0/8
+  - prefix: 192.0.2.7
+    protocol: tcp
+    ports: 443
+  - {prefix: "2001:db8::/32", protocol: udp, ports: [53, 8000-8100, "1 - 2"]}
+  - {prefix: "::ffff:198.51.100.0/120", protocol: any, ports: "22"}
+  - {prefix: "::ffff:0:0/96", ports: 1}
+  - {prefix: "2001:db8::1"}
+resolvers: [192.0.2.53, "2001:db8::53", "::ffff:192.0.2.54"]
+unix_peers: [/run/x.sock, "@bus"]
+taint:
+  at_start: [secret, corruption]
+events:
+  file: /var/log/weir/events.log
+  max_mib: 10240
+  backups: 1
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	prefix, addr := netip.MustParsePrefix, netip.MustParseAddr
+	want := Policy{
+		Mode: Seal, Approver: None, AskSeconds: 1, ClaimSeconds: 3600,
+		Guard: Guard{Parents: []string{"/guard.slice", "/kubepods.slice/kubepods-burstable.slice"}},
+		Grant: Grant{Seconds: 86400, Bytes: 1 << 20},
+		Allow: []Allow{
+			{Prefix: prefix("10.0.0.0/8"), Protocol: Any},
+			{Prefix: prefix("192.0.2.7/32"), Protocol: TCP, Ports: []PortRange{{443, 443}}},
+			{Prefix: prefix("2001:db8::/32"), Protocol: UDP, Ports: []PortRange{{53, 53}, {8000, 8100}, {1, 2}}},
+			{Prefix: prefix("198.51.100.0/24"), Protocol: Any, Ports: []PortRange{{22, 22}}},
+			{Prefix: prefix("0.0.0.0/0"), Protocol: Any, Ports: []PortRange{{1, 1}}},
+			{Prefix: prefix("2001:db8::1/128"), Protocol: Any},
+		},
+		Resolvers: []netip.Addr{addr("192.0.2.53"), addr("2001:db8::53"), addr("192.0.2.54")},
+		UnixPeers: []string{"/run/x.sock", "@bus"},
+		Taint:     Taint{AtStart: []string{"secret", "corruption"}},
+		Events:    Events{File: "/var/log/weir/events.log", MaxMiB: 10240, Backups: 1},
+	}
+	if diff := cmp.Diff(want, got, netips); diff != "" {
+		t.Errorf("want - got +\n%s", diff)
+	}
+}
+
+const allKeys = "version, mode, guard, hold, approver, ask_seconds, claim_seconds, grant, allow, resolvers, unix_peers, taint, events"
+
+// TestBadInput: the issue's "Bad input": one clear line says where, what, and what is accepted.
+func TestBadInput(t *testing.T) {
+	long := "/" + strings.Repeat("x", 107)
+	for _, c := range []struct{ name, text, want string }{
+		{"empty", "", `p:1: the file is empty: write at least "version: 1"`},
+		{"only comments", "# nothing\n\n", `p:1: the file is empty: write at least "version: 1"`},
+		{"null", "~\n", `p:1: the file is empty: write at least "version: 1"`},
+		{"list", "- mode", `p:1: the file is a list: accepted is a mapping of ` + allKeys},
+		{"text", "mode", `p:1: the file is "mode": accepted is a mapping of ` + allKeys},
+		{"two documents", "version: 1\n---\nversion: 1\n", `p:2: a second document starts here: a policy is one document`},
+		{"broken YAML after it", "version: 1\n---\n[\n", `p:3: not YAML: did not find expected node content`},
+		{"broken YAML", "guard:\n  parents: [/a\n", `p:2: not YAML: did not find expected ',' or ']'`},
+		{"broken first line", "mode: seal: x", `p:1: not YAML: mapping values are not allowed in this context`},
+		{"broken third line", "version: 1\nguard:\n  a: b: c\n", `p:3: not YAML: mapping values are not allowed in this context`},
+		{"wrong indentation", "guard:\n  parents: []\n hold: true\nversion: 1", `p:3: not YAML: did not find expected key`},
+		{"tab", "guard:\n\tparents: []\n", `p:2: not YAML: found character that cannot start any token`},
+		{"control character", "mode: \x01", `p:1: the control character U+0001 is not accepted`},
+		{"not UTF-8", "mode: seal\n# \xff\n", `p:2: not UTF-8 text: save the file as UTF-8`},
+		{"anchor", "mode: &m seal", `p:1: anchors and aliases are not accepted: write the value out`},
+		{"alias bomb", "a: &a [x,x]\nb: &b [*a,*a]\nc: [*b,*b]", `p:1: anchors and aliases are not accepted: write the value out`},
+		{"unknown alias", "version: 1\nmode: *m", `p:2: not YAML: unknown anchor 'm' referenced`},
+		{"merge key", "version: 1\n<<: {mode: seal}", `p:2: unknown key "<<": accepted are ` + allKeys},
+		{"deep", "mode: " + strings.Repeat("[", 30) + strings.Repeat("]", 30), `p:1: values are nested deeper than 16 levels`},
+
+		{"unknown key", "version: 1\nguard:\n  parnets: [/a]", `p:3: unknown key "parnets" in guard: did you mean "parents"?`},
+		{"unknown key at the top", "mdoe: seal", `p:1: unknown key "mdoe": did you mean "mode"?`},
+		{"key in capitals", "Mode: seal", `p:1: unknown key "Mode": did you mean "mode"?`},
+		{"unlike any key", "colour: red", `p:1: unknown key "colour": accepted are ` + allKeys},
+		{"key that hides", "mode\u200b: seal", `p:1: unknown key "mode\u200b": did you mean "mode"?`},
+		{"key that is no text", "1: seal", `p:1: unknown key "1": accepted are ` + allKeys},
+		{"key that is a list", "[mode]: seal", `p:1: unknown key "": accepted are ` + allKeys},
+		{"long key", strings.Repeat("k", 70) + ": 1", `p:1: unknown key "` + strings.Repeat("k", 64) + `"…: accepted are ` + allKeys},
+		{"key twice", "mode: seal\nhold: true\nmode: observe", `p:3: key "mode" is set twice: it stands on line 1 already`},
+		{"inner key twice", "grant: {seconds: 1, seconds: 2}", `p:1: key "seconds" in grant is set twice: it stands on line 1 already`},
+
+		{"version", "version: 2", `p:1: version is "2": accepted is 1`},
+		{"version as text", `version: "1"`, `p:1: version is "1": accepted is 1`},
+		{"mode", "mode: enforced", `p:1: mode is "enforced": did you mean "enforce"?`},
+		{"mode off", "mode: off", `p:1: mode is "off": accepted are observe, enforce, seal`},
+		{"mode empty", "mode:", `p:1: mode is empty: accepted are observe, enforce, seal`},
+		{"mode list", "mode: [seal]", `p:1: mode is a list: accepted are observe, enforce, seal`},
+		{"hold", "hold: yes", `p:1: hold is "yes": accepted are true and false`},
+		{"hold as text", `hold: "true"`, `p:1: hold is "true": accepted are true and false`},
+		{"approver", "approver: {}", `p:1: approver is a mapping: accepted are person, none`},
+		{"guard empty", "guard:", `p:1: guard is empty: accepted is a mapping of parents`},
+		{"parents empty", "guard: {parents: }", `p:1: guard.parents is empty: accepted is a list of cgroup paths such as /system.slice, [] for none`},
+		{"parents text", "guard: {parents: /a}", `p:1: guard.parents is "/a": accepted is a list of cgroup paths such as /system.slice, [] for none`},
+		{"parents number", "guard: {parents: [1]}", `p:1: guard.parents has "1": accepted are cgroup paths such as /system.slice`},
+		{"parent relative", "guard: {parents: [a]}", `p:1: guard.parents has "a": a cgroup path starts with a slash, below the cgroup root`},
+		{"parent root", "guard: {parents: [/]}", `p:1: guard.parents has "/": the cgroup root would guard the whole host: name a slice below it`},
+		{"parent hidden root", "guard: {parents: [/a/..]}", `p:1: guard.parents has "/a/..": the cgroup root would guard the whole host: name a slice below it`},
+		{"parent mount", "guard: {parents: [/sys/fs/cgroup/a]}", `p:1: guard.parents has "/sys/fs/cgroup/a": leave the mount point out: write "/a"`},
+		{"parent unclean", "guard: {parents: [/a/../b/]}", `p:1: guard.parents has "/a/../b/": write it as "/b"`},
+		{"parent twice", "guard:\n  parents:\n  - /a\n  - /a", `p:4: guard.parents has "/a" twice: it stands on line 3 already`},
+		{"parents many", "guard: {parents: [" + strings.Repeat("/a,", 65) + "]}", `p:1: guard.parents has 65 items: at most 64 are accepted`},
+		{"ask zero", "ask_seconds: 0", `p:1: ask_seconds is "0": accepted are seconds from 1 to 3600`},
+		{"ask high", "ask_seconds: 3601", `p:1: ask_seconds is "3601": accepted are seconds from 1 to 3600`},
+		{"ask unit", "ask_seconds: 5m", `p:1: ask_seconds is "5m": accepted are seconds from 1 to 3600`},
+		{"ask octal", "ask_seconds: 010", `p:1: ask_seconds is "010": accepted are seconds from 1 to 3600`},
+		{"ask hexadecimal", "ask_seconds: 0x10", `p:1: ask_seconds is "0x10": accepted are seconds from 1 to 3600`},
+		{"ask underscore", "ask_seconds: 1_0", `p:1: ask_seconds is "1_0": accepted are seconds from 1 to 3600`},
+		{"ask huge", "ask_seconds: 99999999999999999999", `p:1: ask_seconds is "99999999999999999999": accepted are seconds from 1 to 3600`},
+		{"claim negative", "claim_seconds: -1", `p:1: claim_seconds is "-1": accepted are seconds from 1 to 3600`},
+		{"grant seconds", "grant: {seconds: 86401}", `p:1: grant.seconds is "86401": accepted are seconds from 1 to 86400`},
+		{"grant bytes zero", "grant: {bytes: 0}", `p:1: grant.bytes is "0": accepted are bytes from 1 to 1099511627776, also as 64KiB, 64MiB or 1GiB`},
+		{"grant bytes unit", "grant: {bytes: 64MB}", `p:1: grant.bytes is "64MB": accepted are bytes from 1 to 1099511627776, also as 64KiB, 64MiB or 1GiB`},
+		{"grant bytes wrap", "grant: {bytes: 17179869184GiB}", `p:1: grant.bytes is "17179869184GiB": accepted are bytes from 1 to 1099511627776, also as 64KiB, 64MiB or 1GiB`},
+		{"grant bytes negative", "grant: {bytes: -1KiB}", `p:1: grant.bytes is "-1KiB": accepted are bytes from 1 to 1099511627776, also as 64KiB, 64MiB or 1GiB`},
+
+		{"allow mapping", "allow: {}", `p:1: allow is a mapping: accepted is a list of mappings with prefix, protocol and ports, [] for none`},
+		{"allow text", "allow: [10.0.0.0/8]", `p:1: allow is "10.0.0.0/8": accepted is a mapping of prefix, protocol, ports`},
+		{"allow nothing", "allow:\n- protocol: tcp", `p:2: allow has an item without prefix: write for example prefix: 192.0.2.0/24`},
+		{"host bits", "allow: [{prefix: 10.1.2.3/8}]", `p:1: allow.prefix 10.1.2.3/8 has bits set after its first 8: did you mean 10.0.0.0/8?`},
+		{"host bits in IPv6", "allow: [{prefix: '2001:db8::1/32'}]", `p:1: allow.prefix 2001:db8::1/32 has bits set after its first 32: did you mean 2001:db8::/32?`},
+		{"host bits in mapped", "allow: [{prefix: '::ffff:10.1.2.3/104'}]", `p:1: allow.prefix ::ffff:10.1.2.3/104 has bits set after its first 8: did you mean 10.0.0.0/8?`},
+		{"mapped and shorter", "allow: [{prefix: '::ffff:0:0/90'}]", `p:1: allow.prefix ::ffff:0:0/90 has bits set after its first 90: did you mean ::ffc0:0:0/90?`},
+		{"name", "allow: [{prefix: example.com}]", `p:1: allow.prefix is "example.com": not a network such as 192.0.2.0/24 or 2001:db8::/32`},
+		{"zone", "allow: [{prefix: 'fe80::1%eth0'}]", `p:1: allow.prefix is "fe80::1%eth0": not a network such as 192.0.2.0/24 or 2001:db8::/32`},
+		{"prefix number", "allow: [{prefix: 10}]", `p:1: allow.prefix is "10": accepted is a network such as 192.0.2.0/24 or 2001:db8::/32`},
+		{"prefix length", "allow: [{prefix: 10.0.0.0/33}]", `p:1: allow.prefix is "10.0.0.0/33": not a network such as 192.0.2.0/24 or 2001:db8::/32`},
+		{"protocol", "allow: [{prefix: 10.0.0.0/8, protocol: icmp}]", `p:1: allow.protocol is "icmp": accepted are tcp, udp, any`},
+		{"port zero", "allow: [{prefix: 10.0.0.0/8, ports: 0}]", `p:1: allow.ports has "0": accepted are ports from 1 to 65535 such as 443, and ranges such as 8000-8100`},
+		{"port high", "allow: [{prefix: 10.0.0.0/8, ports: [1, 65536]}]", `p:1: allow.ports has "65536": accepted are ports from 1 to 65535 such as 443, and ranges such as 8000-8100`},
+		{"port name", "allow: [{prefix: 10.0.0.0/8, ports: https}]", `p:1: allow.ports has "https": accepted are ports from 1 to 65535 such as 443, and ranges such as 8000-8100`},
+		{"port backwards", "allow: [{prefix: 10.0.0.0/8, ports: 20-10}]", `p:1: allow.ports has "20-10": accepted are ports from 1 to 65535 such as 443, and ranges such as 8000-8100`},
+		{"port open range", "allow: [{prefix: 10.0.0.0/8, ports: 20-}]", `p:1: allow.ports has "20-": accepted are ports from 1 to 65535 such as 443, and ranges such as 8000-8100`},
+		{"port mapping", "allow: [{prefix: 10.0.0.0/8, ports: [{}]}]", `p:1: allow.ports has a mapping: accepted are ports from 1 to 65535 such as 443, and ranges such as 8000-8100`},
+		{"ports none", "allow: [{prefix: 10.0.0.0/8, ports: []}]", `p:1: allow.ports has 0 items: accepted are 1 to 256; leave the key out for every port`},
+		{"ports empty", "allow: [{prefix: 10.0.0.0/8, ports: }]", `p:1: allow.ports has empty: accepted are ports from 1 to 65535 such as 443, and ranges such as 8000-8100`},
+		{"port twice", "allow: [{prefix: 10.0.0.0/8, ports: [1, 1-1]}]", `p:1: allow.ports has 1 twice`},
+		{"allow twice", "allow:\n- {prefix: 10.0.0.0/8}\n- {protocol: any, prefix: '::ffff:10.0.0.0/104'}", `p:3: allow has 10.0.0.0/8 twice with the same protocol and ports: it stands on line 2 already`},
+		{"too many rules", "allow:\n- prefix: 10.0.0.0/8\n  ports: [1,3,5,7,9,11,13,15,17,19,21,23,25,27,29,31]\n- prefix: 10.1.0.0/16\n  ports: 33", `p:4: fold prefix 10.1.0.0/16: 17 port ranges are open in it, at most 16 are accepted: use wider ranges`},
+
+		{"resolver name", "resolvers: [dns]", `p:1: resolvers has "dns": not an IP address such as 192.0.2.53 or 2001:db8::53`},
+		{"resolver port", "resolvers: ['192.0.2.53:53']", `p:1: resolvers has "192.0.2.53:53": not an IP address such as 192.0.2.53 or 2001:db8::53`},
+		{"resolver zone", "resolvers: ['fe80::1%eth0']", `p:1: resolvers has "fe80::1%eth0": a name server is one host's address, without a zone`},
+		{"resolver any", "resolvers: [0.0.0.0]", `p:1: resolvers has "0.0.0.0": a name server is one host's address, without a zone`},
+		{"resolver twice", "resolvers: [192.0.2.53, '::ffff:192.0.2.53']", `p:1: resolvers has "192.0.2.53" twice: it stands on line 1 already`},
+		{"peer relative", "unix_peers: [x.sock]", `p:1: unix_peers has "x.sock": not an absolute path`},
+		{"peer root", "unix_peers: [/]", `p:1: unix_peers has "/": not a socket`},
+		{"peer unclean", "unix_peers: [//run/x]", `p:1: unix_peers has "//run/x": write it as "/run/x"`},
+		{"peer empty", "unix_peers: ['@']", `p:1: unix_peers has "@": an abstract name has at least one byte after the @`},
+		{"peer long", "unix_peers: [" + long + "]", `p:1: unix_peers has "` + long[:64] + `"…: longer than 107 bytes`},
+		{"abstract long", "unix_peers: ['@" + long[1:] + "']", `p:1: unix_peers has "@` + long[1:64] + `"…: longer than 107 bytes`},
+		{"peer zero byte", `unix_peers: ["/a\0b"]`, `p:1: unix_peers has "/a\x00b": a path has no zero bytes`},
+		{"abstract zero byte", `unix_peers: ["@a\0b"]`, `p:1: unix_peers has "@a\x00b": a name with zero bytes is not accepted`},
+		{"taint bit", "taint: {at_start: [secrets]}", `p:1: taint.at_start has "secrets": unknown taint bit: did you mean "secret"?`},
+		{"taint bit twice", "taint: {at_start: [secret, secret]}", `p:1: taint.at_start has "secret" twice: it stands on line 1 already`},
+		{"events file relative", "events: {file: x.log}", `p:1: events.file is "x.log": not an absolute path`},
+		{"events file root", "events: {file: /}", `p:1: events.file is "/": not a file`},
+		{"events file empty", "events: {file: }", `p:1: events.file is empty: accepted is an absolute path, or "" for standard output`},
+		{"events size", "events: {max_mib: 0}", `p:1: events.max_mib is "0": accepted are MiB from 1 to 10240`},
+		{"events backups", "events: {backups: 1001}", `p:1: events.backups is "1001": accepted are files from 1 to 1000`},
+	} {
+		got, err := Parse("p", []byte(c.text))
+		if diff := cmp.Diff(c.want, fmt.Sprint(err)); diff != "" {
+			t.Errorf("%s, want - got +\n%s", c.name, diff)
+		}
+		if diff := cmp.Diff(Policy{}, got, netips); diff != "" {
+			t.Errorf("%s: a refused file gives a policy:\n%s", c.name, diff)
+		}
+		var e *Error
+		if !errors.As(err, &e) || e.File != "p" {
+			t.Errorf("%s: no *Error of the file in %v", c.name, err)
+		}
+	}
+}
+
+func TestAllMistakesAtOnce(t *testing.T) {
+	_, err := Parse("policy.yaml", []byte("allow:\n- {prefix: '::/0', port: 1}\nhold: on\nmode: sael\n"))
+	want := `policy.yaml:2: unknown key "port" in allow: did you mean "ports"?
+policy.yaml:3: hold is "on": accepted are true and false
+policy.yaml:4: mode is "sael": did you mean "seal"?`
+	if diff := cmp.Diff(want, fmt.Sprint(err)); diff != "" {
+		t.Errorf("want - got +\n%s", diff)
+	}
+	_, err = Parse("p", []byte(strings.Repeat("x: 1\n", 50)))
+	lines := strings.Split(fmt.Sprint(err), "\n")
+	if len(lines) != maxErrors+1 || lines[maxErrors] != "p: 30 more mistakes are not shown" {
+		t.Errorf("%d lines, the last: %s", len(lines), lines[len(lines)-1])
+	}
+}
+
+func TestLoad(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "policy.yaml")
+	for _, c := range []struct{ text, want string }{
+		{"mode: seal\n", "<nil>"},
+		{"mode: x\n", "DIR/policy.yaml:1: mode is \"x\": accepted are observe, enforce, seal"},
+		{strings.Repeat("#", maxFile+1), "DIR/policy.yaml: the file has more than 1048576 bytes: a policy needs far less"},
+	} {
+		if err := os.WriteFile(path, []byte(c.text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		p, err := Load(path)
+		if got := strings.ReplaceAll(fmt.Sprint(err), dir, "DIR"); got != c.want {
+			t.Errorf("Load: %s, want %s", got, c.want)
+		}
+		if err == nil && p.Mode != Seal {
+			t.Errorf("Load: mode %s, want seal", p.Mode)
+		}
+	}
+	if _, err := Load(filepath.Join(dir, "none")); !errors.Is(err, os.ErrNotExist) || !strings.HasPrefix(err.Error(), "open policy: ") {
+		t.Errorf("Load of an absent file: %v", err)
+	}
+	if _, err := Load(dir); err == nil || !strings.HasPrefix(err.Error(), "read policy: ") {
+		t.Errorf("Load of a directory: %v", err)
+	}
+}
+
+func TestParseMode(t *testing.T) {
+	for in, want := range map[string]string{
+		"observe": "<nil>", "enforce": "<nil>", "seal": "<nil>",
+		"":      `unknown mode "": accepted are observe, enforce, seal`,
+		"Seal":  `unknown mode "Seal": did you mean "seal"?`,
+		"seale": `unknown mode "seale": did you mean "seal"?`,
+	} {
+		m, err := ParseMode(in)
+		if fmt.Sprint(err) != want || err == nil && string(m) != in || err != nil && m != "" {
+			t.Errorf("ParseMode(%q) = %q, %v, want %s", in, m, err, want)
+		}
+	}
+}
+
+func TestDistance(t *testing.T) {
+	for _, c := range []struct {
+		a, b string
+		want int
+	}{{"", "", 0}, {"", "abc", 3}, {"abc", "", 3}, {"mode", "mode", 0}, {"mdoe", "mode", 1}, {"parnets", "parents", 1}, {"kitten", "sitting", 3}} {
+		if got := distance(c.a, c.b); got != c.want {
+			t.Errorf("distance(%s, %s) = %d, want %d", c.a, c.b, got, c.want)
+		}
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	example, err := os.ReadFile("../../deploy/policy.yaml")
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(example)
+	for _, s := range []string{"version: 1", "allow: [{prefix: ::/0}, {prefix: 10.0.0.0/8, ports: [1, 2-3]}]", "a: &x [1]\nb: *x", "mode:\n- x: {", "\xff", "? [a]\n: !!binary b", "!!str mode: |\n seal"} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		p, err := Parse("p", data)
+		if err != nil {
+			if !cmp.Equal(p, Policy{}, netips) {
+				t.Errorf("a refused file gives %+v", p)
+			}
+			for line := range strings.SplitSeq(err.Error(), "\n") {
+				if !strings.HasPrefix(line, "p:") || strings.ContainsFunc(line, func(r rune) bool { return r < ' ' || r == 0x7f }) {
+					t.Errorf("not a clear line: %q", line)
+				}
+			}
+			return
+		}
+		if _, err := ParseMode(string(p.Mode)); err != nil || p.AskSeconds < 1 || p.ClaimSeconds < 1 || p.Grant.Bytes < 1 || p.Grant.Seconds < 1 || p.Events.MaxMiB < 1 || p.Events.Backups < 1 {
+			t.Errorf("accepted %+v", p)
+		}
+		checkFold(t, p)
+	})
+}
