@@ -13,7 +13,7 @@ type Mode string
 const (
 	Observe Mode = "observe" // log what would be denied, deny nothing
 	Enforce Mode = "enforce" // deny what no verdict opens
-	Seal    Mode = "seal"    // deny all egress, whatever the verdict
+	Seal    Mode = "seal"    // deny all egress of guarded containers, whatever taint, verdict or Allow
 )
 
 // ParseMode reads a mode as the policy file and the command line write it.
