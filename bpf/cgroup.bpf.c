@@ -1,0 +1,146 @@
+/* Cgroups come, tasks move: taint and grants must not be left or entered that way (B28, B37). */
+#include "walk.h"
+
+char LICENSE[] SEC("license") = "GPL";
+
+#define SIGKILL 9
+
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 1 << 18);
+	__uint(pinning, LIBBPF_PIN_BY_NAME);
+} moves SEC(".maps");
+
+/* Rings have no value type: this names theirs for bpf2go. */
+const struct record *unused_record __attribute__((unused));
+
+static __always_inline void tell(struct where *w, __u32 kind, struct cgroup *cg, struct task_struct *target,
+                                 __u64 from)
+{
+	struct record *r = bpf_ringbuf_reserve(&moves, sizeof(*r), 0);
+	if (!r) {
+		count(COUNT_LOST_CGROUP);
+		return;
+	}
+	__builtin_memset(r, 0, sizeof(*r));
+	r->time = bpf_ktime_get_boot_ns();
+	r->kind = kind;
+	r->container = w->container;
+	r->taint = w->taint;
+	r->grant = w->grant;
+	r->cgroup = BPF_CORE_READ(cg, kn, id);
+	r->parent = from;
+	r->tgid = bpf_get_current_pid_tgid() >> 32;
+	r->uid = bpf_get_current_uid_gid();
+	bpf_get_current_comm(r->comm, sizeof(r->comm));
+	if (target) {
+		r->target = BPF_CORE_READ(target, tgid);
+		r->start = BPF_CORE_READ(target, group_leader, start_boottime);
+	}
+	bpf_ringbuf_submit(r, 0);
+}
+
+SEC("tp_btf/cgroup_mkdir")
+int BPF_PROG(weir_mkdir, struct cgroup *cg, const char *path)
+{
+	struct where w;
+	walk_cgroup(&w, cg);
+	if (w.guarded)
+		tell(&w, RECORD_MKDIR, cg, 0, ancestor(cg, BPF_CORE_READ(cg, level) - 1));
+	return 0;
+}
+
+/* A grant that somebody else moved a task into is over before the task arrives. */
+static __always_inline void intrude(struct where *to, struct cgroup *cg, struct task_struct *target)
+{
+	bpf_map_delete_elem(&grants, &to->grant);
+	tell(to, RECORD_INTRUDE, cg, target, 0);
+}
+
+/* escape marks a task that left its container; the daemon kills it, and until
+ * then it can neither make, connect nor use a socket. */
+static __always_inline void escape(struct where *from, struct cgroup *cg, struct task_struct *target)
+{
+	struct where self;
+	struct task *t = bpf_task_storage_get(&tasks, target, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (t)
+		t->escaped = 1;
+	tell(from, RECORD_ESCAPE, cg, target, from->container);
+	walk_current(&self);
+	if (self.guarded || target->tgid == bpf_get_current_pid_tgid() >> 32)
+		bpf_send_signal(SIGKILL);
+}
+
+SEC("fentry/cgroup_attach_task")
+int BPF_PROG(weir_attach_enter, struct cgroup *to_cg, struct task_struct *leader, bool threadgroup)
+{
+	struct where from, to;
+	struct settings *c = configuration();
+	__u32 caller = bpf_get_current_pid_tgid() >> 32;
+	walk_cgroup(&from, cgroup_of(leader));
+	walk_cgroup(&to, to_cg);
+	if (to.grant && to.grant != from.grant && (!c || c->daemon != caller))
+		intrude(&to, to_cg, leader);
+	if (!from.guarded)
+		return 0;
+	struct task *t = bpf_task_storage_get(&tasks, leader, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (t)
+		t->from = from.container;
+	return 0;
+}
+
+SEC("tp_btf/cgroup_attach_task")
+int BPF_PROG(weir_attach_done, struct cgroup *to_cg, const char *path, struct task_struct *task,
+             bool threadgroup)
+{
+	struct where to;
+	struct cgroup *now = cgroup_of(task);
+	struct task *t = bpf_task_storage_get(&tasks, task, 0, 0);
+	__u64 from = t ? t->from : 0;
+	walk_cgroup(&to, now);
+	if (t)
+		t->from = 0;
+	if (from && (!to.guarded || to.container != from)) {
+		struct where left = {.container = from};
+		__u64 id = from;
+		struct state *s = bpf_map_lookup_elem(&cgroups, &id);
+		if (s)
+			left.taint = s->taint;
+		escape(&left, now, task);
+	} else if (to.guarded) {
+		tell(&to, RECORD_MOVE, now, task, from);
+	}
+	return 0;
+}
+
+/* clone3 can put a child into another cgroup; and a child runs what its parent runs. */
+SEC("tp_btf/sched_process_fork")
+int BPF_PROG(weir_fork, struct task_struct *parent, struct task_struct *child)
+{
+	struct where from, to;
+	struct cgroup *from_cg = cgroup_of(parent), *to_cg = cgroup_of(child);
+	if (from_cg != to_cg) {
+		struct settings *c = configuration();
+		walk_cgroup(&from, from_cg);
+		walk_cgroup(&to, to_cg);
+		if (to.grant && to.grant != from.grant && (!c || c->daemon != BPF_CORE_READ(parent, tgid)))
+			intrude(&to, to_cg, child);
+		if (from.guarded && to.container != from.container)
+			escape(&from, to_cg, child);
+	}
+	if (BPF_CORE_READ(child, tgid) != BPF_CORE_READ(child, pid))
+		return 0; /* a thread */
+	struct task *mine = bpf_task_storage_get(&tasks, parent->group_leader, 0, 0);
+	if (!mine)
+		return 0;
+	struct task *its = bpf_task_storage_get(&tasks, child, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (!its)
+		return 0;
+	its->exec_start = mine->exec_start;
+	its->exec_tgid = mine->exec_tgid;
+	its->inode = mine->inode;
+	its->device = mine->device;
+	its->argv_hash = mine->argv_hash;
+	its->escaped |= mine->escaped;
+	return 0;
+}

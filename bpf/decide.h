@@ -1,0 +1,203 @@
+/* May this go out? One answer for every hook. */
+#ifndef WEIR_DECIDE_H
+#define WEIR_DECIDE_H
+
+#include "walk.h"
+
+#define SOCK_STREAM 1
+#define SOCK_DGRAM 2
+#define IPPROTO_TCP 6
+#define IPPROTO_UDP 17
+#define MAX_POLICIES 64
+#define RECORDS_SIZE (1 << 20)
+#define PORT_HTTPS 443
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, MAX_POLICIES);
+	__type(key, __u32);
+	__type(value, struct policy);
+	__uint(pinning, LIBBPF_PIN_BY_NAME);
+} policies SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LPM_TRIE);
+	__uint(max_entries, 16384);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, struct prefix);
+	__type(value, struct rules);
+	__uint(pinning, LIBBPF_PIN_BY_NAME);
+} destinations SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 32768);
+	__type(key, struct grant_dest);
+	__type(value, __u32);
+	__uint(pinning, LIBBPF_PIN_BY_NAME);
+} grant_dests SEC(".maps");
+
+/* Granted sockets by cookie: fmod_ret programs cannot read socket storage. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 32768);
+	__type(key, __u64);
+	__type(value, struct mark);
+	__uint(pinning, LIBBPF_PIN_BY_NAME);
+} socks SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, RECORDS_SIZE);
+	__uint(pinning, LIBBPF_PIN_BY_NAME);
+} records SEC(".maps");
+
+static __always_inline int is_mapped(const struct dest *d)
+{
+	const __u32 *a = (const __u32 *)d->addr;
+	return a[0] == 0 && a[1] == 0 && a[2] == bpf_htonl(0xffff);
+}
+
+/* Unspecified addresses reach loopback, so they count as it (B14). */
+static __always_inline int is_loopback(const struct dest *d)
+{
+	const __u32 *a = (const __u32 *)d->addr;
+	if (is_mapped(d))
+		return d->addr[12] == 127 || a[3] == 0;
+	return a[0] == 0 && a[1] == 0 && a[2] == 0 && (a[3] == bpf_htonl(1) || a[3] == 0);
+}
+
+static __always_inline void set_ip4(struct dest *d, __u32 addr)
+{
+	__u32 *a = (__u32 *)d->addr;
+	a[0] = a[1] = 0;
+	a[2] = bpf_htonl(0xffff);
+	a[3] = addr;
+}
+
+static __always_inline void set_ip6(struct dest *d, const __u32 *addr)
+{
+	__u32 *a = (__u32 *)d->addr;
+	a[0] = addr[0];
+	a[1] = addr[1];
+	a[2] = addr[2];
+	a[3] = addr[3];
+}
+
+static __always_inline struct policy *policy_of(struct where *w)
+{
+	__u32 slot = w->policy;
+	return bpf_map_lookup_elem(&policies, &slot);
+}
+
+__noinline int listed(struct prefix *at, __u32 port, __u32 proto)
+{
+	if (!at)
+		return 0;
+	struct prefix key = *at; /* 6.1 takes map keys from the stack only */
+	struct rules *rules = bpf_map_lookup_elem(&destinations, &key);
+	if (!rules)
+		return 0;
+	for (int i = 0; i < MAX_RULES; i++) {
+		struct rule *r = &rules->rule[i];
+		if (i >= rules->count)
+			return 0;
+		if ((!r->proto || r->proto == proto) && port >= r->low && port <= r->high)
+			return 1;
+	}
+	return 0;
+}
+
+/* fresh: for something new, which a closing grant does not open. */
+static __always_inline struct grant *open_grant(__u64 id, const struct dest *d, int fresh)
+{
+	if (!id)
+		return 0;
+	struct grant *g = bpf_map_lookup_elem(&grants, &id);
+	if (!g || g->expires <= bpf_ktime_get_boot_ns() || g->bytes <= 0 || (fresh && g->closing))
+		return 0;
+	struct grant_dest key = {.grant = id, .dest = *d};
+	return bpf_map_lookup_elem(&grant_dests, &key) ? g : 0;
+}
+
+/* judge says why d is open (below REASON_TAINTED) or shut (from there on).
+ * marked is the grant of the socket; it counts for whoever is in that grant or
+ * owns it (B44). A packet has no such person: tgid is 0 there. */
+__noinline int judge(struct where *w, struct dest *d, __u64 marked, __u32 tgid)
+{
+	if (!w || !d)
+		return REASON_SEALED;
+	struct policy *p = policy_of(w);
+	if (!p)
+		return REASON_SEALED;
+	if (w->deep)
+		return p->mode == MODE_OBSERVE ? REASON_OBSERVED : REASON_DEPTH;
+	if (!w->taint && p->mode != MODE_SEAL)
+		return REASON_UNTAINTED;
+	if (is_loopback(d))
+		return REASON_LOOPBACK;
+	if (p->mode == MODE_SEAL)
+		return REASON_SEALED;
+	struct prefix key = {.bits = 64 + 128, .policy = w->policy, .generation = p->generation};
+	__builtin_memcpy(key.addr, d->addr, sizeof(key.addr));
+	if (listed(&key, d->port, d->proto))
+		return REASON_LISTED;
+	if (open_grant(w->grant, d, tgid != 0))
+		return REASON_GRANTED;
+	struct grant *g = open_grant(marked, d, tgid != 0);
+	if (g && (!tgid || g->owner == tgid))
+		return REASON_GRANTED;
+	return p->mode == MODE_OBSERVE ? REASON_OBSERVED : REASON_TAINTED;
+}
+
+static __always_inline int is_open(int reason)
+{
+	return reason < REASON_TAINTED;
+}
+
+static __always_inline __u64 wakeup(void *ring, __u64 size)
+{
+	return bpf_ringbuf_query(ring, BPF_RB_AVAIL_DATA) > size / 2 ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP;
+}
+
+static __always_inline void describe(struct record *r, struct where *w, __u32 kind, __u32 reason)
+{
+	__builtin_memset(r, 0, sizeof(*r));
+	r->time = bpf_ktime_get_boot_ns();
+	r->kind = kind;
+	r->reason = reason;
+	r->container = w->container;
+	r->grant = w->grant;
+	r->taint = w->taint;
+}
+
+/* Who asks; only for programs that run in the asker's own context. */
+static __always_inline void describe_current(struct record *r)
+{
+	struct task_struct *t = bpf_get_current_task_btf();
+	r->tgid = bpf_get_current_pid_tgid() >> 32;
+	r->uid = bpf_get_current_uid_gid();
+	r->cgroup = bpf_get_current_cgroup_id();
+	r->start = BPF_CORE_READ(t, group_leader, start_boottime);
+	bpf_get_current_comm(r->comm, sizeof(r->comm));
+}
+
+/* Tells the daemon; losing it is counted and changes no verdict (B31). */
+__noinline int tell(struct where *w, struct dest *d, __u32 kind, __u32 reason, __u64 cookie)
+{
+	if (!w || !d)
+		return 0;
+	struct record *r = bpf_ringbuf_reserve(&records, sizeof(*r), 0);
+	if (!r) {
+		count(COUNT_LOST_RECORD);
+		return 0;
+	}
+	describe(r, w, kind, reason);
+	describe_current(r);
+	r->cookie = cookie;
+	r->dest = *d;
+	bpf_ringbuf_submit(r, wakeup(&records, RECORDS_SIZE));
+	return 0;
+}
+
+#endif

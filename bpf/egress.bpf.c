@@ -1,0 +1,446 @@
+/* Connects, sends and new sockets of guarded processes, judged where every
+ * system call, io_uring operation and 32-bit entry ends up: in the security
+ * hooks (B20, B41). A connect that needs a verdict is held here. */
+#include "decide.h"
+
+char LICENSE[] SEC("license") = "GPL";
+
+#define ERESTARTNOINTR 513
+#define SIGSTOP 19
+#define TS_COMPAT 2
+#define MSG_FASTOPEN 0x20000000
+#define NETLINK_ROUTE 0
+#define HEARTBEAT_NS 3000000000ULL
+#define MAX_RESTARTS 3
+
+/* What waits for a verdict. Pinned: the watcher wakes these when the daemon dies. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 16384);
+	__type(key, struct hold_key);
+	__type(value, struct hold);
+	__uint(pinning, LIBBPF_PIN_BY_NAME);
+} holds SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 8192);
+	__type(key, struct claim_key);
+	__type(value, struct claim);
+	__uint(pinning, LIBBPF_PIN_BY_NAME);
+} claims SEC(".maps");
+
+/* Unix sockets that were connected to a peer outside the container while it was clean. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 65536);
+	__type(key, __u64);
+	__type(value, __u32);
+	__uint(pinning, LIBBPF_PIN_BY_NAME);
+} outside_unix SEC(".maps");
+
+/* Questions have a ring of their own: no flood of other records delays them (B31). */
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 1 << 19);
+	__uint(pinning, LIBBPF_PIN_BY_NAME);
+} asks SEC(".maps");
+
+/* Rings have no value type: this names what bpf2go wants. */
+const struct record *unused_record __attribute__((unused));
+const enum counter *unused_counter __attribute__((unused));
+
+/* The verifier wants constants that the compiler has not folded into arithmetic. */
+#define ANSWER(value)                                                                                        \
+	do {                                                                                                 \
+		int answer = (value);                                                                        \
+		asm volatile("" : "+r"(answer));                                                             \
+		return answer;                                                                               \
+	} while (0)
+
+enum outcome { PASS, REFUSE, RESTART, UNSETTLED };
+
+static __always_inline int escaped(void)
+{
+	struct task_struct *t = bpf_get_current_task_btf();
+	struct task *id = bpf_task_storage_get(&tasks, t->group_leader, 0, 0);
+	return id && id->escaped;
+}
+
+/* An address as the kernel copied it; family is what the kernel will take
+ * AF_UNSPEC for. 1: read, 0: no destination in it, -1: unreadable. */
+static __always_inline int read_address(struct dest *d, const void *address, int length, __u16 unspec)
+{
+	__u16 family = 0, port = 0;
+	if (length < 2 || bpf_probe_read_kernel(&family, sizeof(family), address))
+		return -1;
+	if (!family) {
+		if (!unspec)
+			return 0;
+		family = unspec;
+	}
+	if (family == AF_INET) {
+		__u32 ip4;
+		if (length < 8 || bpf_probe_read_kernel(&ip4, sizeof(ip4), address + 4))
+			return -1;
+		set_ip4(d, ip4);
+	} else if (family == AF_INET6) {
+		if (length < 24 || bpf_probe_read_kernel(d->addr, sizeof(d->addr), address + 8))
+			return -1;
+	} else {
+		return -1;
+	}
+	bpf_probe_read_kernel(&port, sizeof(port), address + 2);
+	d->port = bpf_ntohs(port);
+	return 1;
+}
+
+static __always_inline void read_peer(struct dest *d, struct sock *sk)
+{
+	if (BPF_CORE_READ(sk, __sk_common.skc_family) == AF_INET)
+		set_ip4(d, BPF_CORE_READ(sk, __sk_common.skc_daddr));
+	else
+		BPF_CORE_READ_INTO(&d->addr, sk, __sk_common.skc_v6_daddr);
+	d->port = bpf_ntohs(BPF_CORE_READ(sk, __sk_common.skc_dport));
+}
+
+static __always_inline int holdable_call(struct task_struct *t)
+{
+	/* connect, sendto, sendmsg, sendmmsg, write, writev; their 32-bit numbers mean other calls */
+	if (BPF_CORE_READ(t, thread_info.status) & TS_COMPAT)
+		return 0;
+	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(t);
+	__u64 nr = BPF_CORE_READ(regs, orig_ax);
+	return nr == 42 || nr == 44 || nr == 46 || nr == 307 || nr == 1 || nr == 20;
+}
+
+/* Only commands are held: an agent would freeze with all its threads, and a
+ * process on a terminal would hand its job to the shell as stopped. */
+static __always_inline int holdable(struct where *w, struct policy *p)
+{
+	struct task_struct *t = bpf_get_current_task_btf();
+	struct settings *c = configuration();
+	if (!c || !(p->flags & POLICY_HOLD) || !(p->flags & POLICY_ASK))
+		return 0;
+	__u64 now = bpf_ktime_get_boot_ns();
+	if (now > c->heartbeat && now - c->heartbeat > HEARTBEAT_NS)
+		return 0;
+	if ((bpf_get_current_pid_tgid() >> 32) == w->agent || BPF_CORE_READ(t, signal, tty))
+		return 0;
+	struct task_struct *parent = BPF_CORE_READ(t, real_parent);
+	return inside(w, cgroup_of(parent)) && holdable_call(t);
+}
+
+/* What it runs: for finding its exec event, and for claims. */
+static __always_inline void identify(struct record *r)
+{
+	struct task_struct *t = bpf_get_current_task_btf();
+	struct task *id = bpf_task_storage_get(&tasks, t->group_leader, 0, 0);
+	if (!id)
+		return;
+	r->exec_start = id->exec_start;
+	r->exec_tgid = id->exec_tgid;
+	r->inode = id->inode;
+	r->device = id->device;
+	r->argv_hash = id->argv_hash;
+}
+
+/* Puts the question, once per process and destination. */
+__noinline int question(struct where *w, struct dest *d, __u64 cookie)
+{
+	if (!w || !d)
+		return REFUSE;
+	struct policy *p = policy_of(w);
+	if (!p)
+		return REFUSE;
+	struct task_struct *t = bpf_get_current_task_btf();
+	struct hold_key key = {.tgid = bpf_get_current_pid_tgid() >> 32, .dest = *d};
+	__u64 start = BPF_CORE_READ(t, group_leader, start_boottime);
+	struct hold *old = bpf_map_lookup_elem(&holds, &key);
+	if (old && old->start == start) {
+		if (old->verdict == HOLD_DENIED || !old->stopped || !holdable(w, p))
+			return REFUSE;
+		/* woken by somebody else: the question still stands (B38) */
+		if (__sync_fetch_and_add(&old->restarts, 1) >= MAX_RESTARTS)
+			return REFUSE;
+		bpf_send_signal(SIGSTOP);
+		return RESTART;
+	}
+	struct hold hold = {.start = start, .since = bpf_ktime_get_boot_ns(), .stopped = holdable(w, p)};
+	struct record *r = bpf_ringbuf_reserve(&asks, sizeof(*r), 0);
+	if (!r) {
+		count(COUNT_LOST_ASK);
+		return REFUSE;
+	}
+	if (bpf_map_update_elem(&holds, &key, &hold, BPF_ANY)) {
+		count(COUNT_LOST_ASK);
+		bpf_ringbuf_discard(r, 0);
+		return REFUSE;
+	}
+	describe(r, w, hold.stopped ? RECORD_HOLD : RECORD_ASK, REASON_TAINTED);
+	describe_current(r);
+	identify(r);
+	r->dest = *d;
+	r->cookie = cookie;
+	if (hold.stopped) {
+		count(COUNT_HELD);
+		bpf_send_signal(SIGSTOP);
+	}
+	bpf_ringbuf_submit(r, BPF_RB_FORCE_WAKEUP);
+	return hold.stopped ? RESTART : REFUSE;
+}
+
+/* Says once per process and destination that something was refused without a question. */
+__noinline int refuse(struct where *w, struct dest *d, __u64 cookie, __u32 reason)
+{
+	if (!w || !d)
+		return REFUSE;
+	struct task_struct *t = bpf_get_current_task_btf();
+	struct hold_key key = {.tgid = bpf_get_current_pid_tgid() >> 32, .dest = *d};
+	struct hold *old = bpf_map_lookup_elem(&holds, &key);
+	__u64 start = BPF_CORE_READ(t, group_leader, start_boottime);
+	if (old && old->start == start)
+		return REFUSE;
+	struct hold hold = {.start = start, .since = bpf_ktime_get_boot_ns(), .verdict = HOLD_DENIED};
+	bpf_map_update_elem(&holds, &key, &hold, BPF_ANY);
+	tell(w, d, RECORD_DENY, reason, cookie);
+	return REFUSE;
+}
+
+__noinline int take(struct where *w, struct claim_key *at, __u64 cookie)
+{
+	if (!w || !at)
+		return 0;
+	struct claim_key key = *at; /* 6.1 takes map keys from the stack only */
+	struct claim *found = bpf_map_lookup_elem(&claims, &key);
+	if (!found)
+		return 0;
+	struct claim c = *found;
+	__u64 now = bpf_ktime_get_boot_ns();
+	/* of two that try at once, only one deletes: used once (G16) */
+	if (bpf_map_delete_elem(&claims, &key) || c.expires <= now)
+		return 0;
+	struct grant g = {
+	    .expires = now + c.ttl, .bytes = c.bytes, .owner = bpf_get_current_pid_tgid() >> 32};
+	struct grant *other = bpf_map_lookup_elem(&grants, &c.grant);
+	if (other && other->owner != g.owner)
+		return 0;
+	struct grant_dest open = {.grant = c.grant, .dest = key.dest};
+	__u32 one = 1;
+	struct mark m = {.grant = c.grant, .dest = key.dest};
+	if (!other && bpf_map_update_elem(&grants, &c.grant, &g, BPF_ANY))
+		return 0;
+	if (bpf_map_update_elem(&grant_dests, &open, &one, BPF_ANY) ||
+	    bpf_map_update_elem(&socks, &cookie, &m, BPF_ANY))
+		return 0;
+	w->grant = c.grant;
+	tell(w, &key.dest, RECORD_CLAIM, REASON_GRANTED, cookie);
+	return 1;
+}
+
+/* An approval that came after the call had failed, claimed by the next try. */
+__noinline int claimed(struct where *w, struct dest *d, __u64 cookie)
+{
+	if (!w || !d)
+		return 0;
+	struct task_struct *t = bpf_get_current_task_btf();
+	struct claim_key key = {.container = w->container, .dest = *d, .kind = CLAIM_PROCESS};
+	key.id = BPF_CORE_READ(t, group_leader, start_boottime);
+	key.tag = bpf_get_current_pid_tgid() >> 32;
+	if (take(w, &key, cookie))
+		return 1;
+	struct task *id = bpf_task_storage_get(&tasks, t->group_leader, 0, 0);
+	if (!id || !id->argv_hash)
+		return 0;
+	key.kind = CLAIM_COMMAND;
+	key.id = id->inode;
+	key.device = id->device;
+	key.tag = id->argv_hash;
+	return take(w, &key, cookie);
+}
+
+/* What a grant lets through is marked, for the packets of a socket older than it. */
+static __always_inline void mark(struct where *w, const struct dest *d, __u64 cookie)
+{
+	if (!w->grant || !cookie)
+		return;
+	struct mark m = {.grant = w->grant, .dest = *d};
+	bpf_map_update_elem(&socks, &cookie, &m, BPF_ANY);
+}
+
+__noinline int decide(struct where *w, struct dest *d, __u64 cookie, __u32 counter, __u32 ask)
+{
+	if (!w || !d)
+		return REFUSE;
+	struct mark *m = bpf_map_lookup_elem(&socks, &cookie);
+	__u64 marked = m ? m->grant : 0;
+	int reason = judge(w, d, marked, bpf_get_current_pid_tgid() >> 32);
+	if (reason == REASON_GRANTED && w->grant != marked)
+		mark(w, d, cookie);
+	if (is_open(reason)) {
+		if (counter == COUNT_DENIED_CONNECT || reason == REASON_OBSERVED)
+			tell(w, d, RECORD_CONNECT, reason, cookie);
+		return PASS;
+	}
+	if (reason == REASON_TAINTED && d->proto == IPPROTO_UDP && d->port == PORT_HTTPS)
+		reason = REASON_QUIC; /* clients fall back to TCP */
+	if (reason == REASON_TAINTED && ask)
+		return UNSETTLED;
+	count(counter);
+	return refuse(w, d, cookie, reason);
+}
+
+/* Apart from decide, or the calls would need more stack than a program has. */
+static __always_inline int settle(struct where *w, struct dest *d, __u64 cookie, __u32 counter, __u32 ask)
+{
+	int outcome = decide(w, d, cookie, counter, ask);
+	if (outcome != UNSETTLED)
+		return outcome;
+	if (claimed(w, d, cookie))
+		return PASS;
+	count(counter);
+	return question(w, d, cookie);
+}
+
+static __always_inline int finish(int outcome)
+{
+	if (outcome == PASS)
+		ANSWER(0);
+	if (outcome == RESTART)
+		ANSWER(-ERESTARTNOINTR);
+	ANSWER(-EPERM);
+}
+
+static __always_inline int is_sealed(struct where *w)
+{
+	struct policy *p = policy_of(w);
+	return !p || p->mode == MODE_SEAL;
+}
+
+static __always_inline int is_observed(struct where *w)
+{
+	struct policy *p = policy_of(w);
+	return p && p->mode == MODE_OBSERVE;
+}
+
+/* free: nothing stands against w, by taint, mode or depth. */
+static __always_inline int is_free(struct where *w)
+{
+	return !w->guarded || (!w->taint && !w->deep && !is_sealed(w));
+}
+
+/* deny, or only say so. */
+static __always_inline int deny(struct where *w, struct dest *d, __u64 cookie, __u32 counter, __u32 reason)
+{
+	if (is_observed(w)) {
+		tell(w, d, RECORD_CONNECT, REASON_OBSERVED, cookie);
+		return PASS;
+	}
+	count(counter);
+	return refuse(w, d, cookie, reason);
+}
+
+static __always_inline int allowed_type(__u16 family, int type, int proto)
+{
+	if (family == AF_UNIX)
+		return 1;
+	if (family == AF_NETLINK)
+		return proto == NETLINK_ROUTE;
+	if (family != AF_INET && family != AF_INET6)
+		return 0;
+	return (type == SOCK_STREAM && (proto == 0 || proto == IPPROTO_TCP)) ||
+	       (type == SOCK_DGRAM && (proto == 0 || proto == IPPROTO_UDP));
+}
+
+SEC("fmod_ret/security_socket_create")
+int BPF_PROG(weir_create, int family, int type, int protocol, int kern)
+{
+	struct where w;
+	walk_current(&w);
+	if (kern)
+		ANSWER(0);
+	if (!w.guarded)
+		return finish(escaped() ? REFUSE : PASS);
+	if (is_free(&w) || allowed_type(family, type, protocol))
+		ANSWER(0);
+	/* family and type stand in the record: a socket has no destination yet */
+	struct dest d = {.addr = {family, type}, .proto = protocol};
+	return finish(deny(&w, &d, 0, COUNT_DENIED_SOCKET, REASON_FAMILY));
+}
+
+SEC("fmod_ret/security_socket_connect")
+int BPF_PROG(weir_connect, struct socket *sock, struct sockaddr *address, int addrlen)
+{
+	struct where w;
+	walk_current(&w);
+	if (!w.guarded)
+		return finish(escaped() ? REFUSE : PASS);
+	struct sock *sk = sock->sk;
+	if (!sk)
+		ANSWER(0);
+	__u64 cookie = bpf_get_socket_cookie(sk);
+	__u16 family = BPF_CORE_READ(sk, __sk_common.skc_family);
+	if (family == AF_UNIX)
+		ANSWER(0); /* judged with its peer at hand */
+	struct dest d = {.proto = BPF_CORE_READ(sk, sk_protocol)};
+	__u16 type = BPF_CORE_READ(sk, sk_type);
+	if (family != AF_INET && family != AF_INET6) {
+		if (is_free(&w) || allowed_type(family, type, d.proto))
+			ANSWER(0);
+		d.addr[0] = family;
+		return finish(deny(&w, &d, cookie, COUNT_DENIED_CONNECT, REASON_FAMILY));
+	}
+	if (!is_free(&w) && !inside(&w, BPF_CORE_READ(sk, sk_cgrp_data.cgroup)))
+		return finish(deny(&w, &d, cookie, COUNT_DENIED_CONNECT, REASON_OUTSIDE));
+	int read = read_address(&d, address, addrlen, 0);
+	if (read == 0 || (type == SOCK_DGRAM && d.proto == IPPROTO_UDP))
+		ANSWER(0); /* sends nothing: the first send is judged */
+	if (!is_free(&w) && (read < 0 || !allowed_type(family, type, d.proto)))
+		return finish(deny(&w, &d, cookie, COUNT_DENIED_CONNECT, REASON_UNREADABLE));
+	return finish(settle(&w, &d, cookie, COUNT_DENIED_CONNECT, 1));
+}
+
+SEC("fmod_ret/security_socket_sendmsg")
+int BPF_PROG(weir_sendmsg, struct socket *sock, struct msghdr *msg, int size)
+{
+	struct where w;
+	walk_current(&w);
+	if (!w.guarded)
+		return finish(escaped() ? REFUSE : PASS);
+	struct sock *sk = sock->sk;
+	if (is_free(&w) || !sk)
+		ANSWER(0);
+	__u64 cookie = bpf_get_socket_cookie(sk);
+	__u16 family = BPF_CORE_READ(sk, __sk_common.skc_family);
+	__u16 type = BPF_CORE_READ(sk, sk_type);
+	struct dest d = {.proto = BPF_CORE_READ(sk, sk_protocol)};
+	if (!inside(&w, BPF_CORE_READ(sk, sk_cgrp_data.cgroup)))
+		return finish(deny(&w, &d, cookie, COUNT_DENIED_SEND, REASON_OUTSIDE));
+	if (!allowed_type(family, type, BPF_CORE_READ(sk, sk_protocol))) {
+		d.addr[0] = family;
+		return finish(deny(&w, &d, cookie, COUNT_DENIED_SEND, REASON_FAMILY));
+	}
+	if (family == AF_UNIX) {
+		if (!bpf_map_lookup_elem(&outside_unix, &cookie))
+			ANSWER(0);
+		d.addr[0] = family;
+		return finish(deny(&w, &d, cookie, COUNT_DENIED_UNIX, REASON_OUTSIDE));
+	}
+	if (family == AF_NETLINK)
+		ANSWER(0);
+	void *name = BPF_CORE_READ(msg, msg_name);
+	__u32 fast = BPF_CORE_READ(msg, msg_flags) & MSG_FASTOPEN;
+	int named = name && (type == SOCK_DGRAM || fast); /* TCP ignores a name otherwise */
+	int read = 0;
+	if (named)
+		read =
+		    read_address(&d, name, BPF_CORE_READ(msg, msg_namelen), family == AF_INET ? AF_INET : 0);
+	if (read < 0)
+		return finish(deny(&w, &d, cookie, COUNT_DENIED_SEND, REASON_UNREADABLE));
+	if (!read) {
+		read_peer(&d, sk);
+		if (!d.port)
+			ANSWER(0); /* not connected: the kernel refuses */
+	}
+	return finish(settle(&w, &d, cookie, COUNT_DENIED_SEND, type == SOCK_DGRAM || fast));
+}

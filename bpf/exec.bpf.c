@@ -1,0 +1,314 @@
+/* What was executed, read from the new image's own memory after the kernel
+ * copied it there: no other thread can change what is judged (B01). */
+#include "walk.h"
+
+char LICENSE[] SEC("license") = "GPL";
+
+#define MAX_PATH 2048
+#define MAX_NAME 256
+#define MAX_ARGV 16384
+#define MAX_ENV 8192
+#define MAX_STEPS 64
+#define MAX_PARENTS 8
+#define RING_SIZE (8 << 20)
+
+enum exec_flag {
+	EXEC_ARGV_CUT = 1,
+	EXEC_ENV_CUT = 2,
+	EXEC_PATH_CUT = 4,
+	EXEC_UNLINKED = 8,
+};
+
+struct parent {
+	__u64 start;
+	__u32 tgid;
+	__u32 pad;
+	char comm[16];
+};
+
+/* Followed by path components (leaf first, each ended by a slash), filename,
+ * interpreter, argv and environment, of the lengths given. */
+struct exec {
+	__u64 time;
+	__u64 container;
+	__u64 cgroup;
+	__u64 start;
+	__u64 inode;
+	__u64 argv_hash;
+	__u32 device;
+	__u32 tgid;
+	__u32 uid;
+	__u32 netns;
+	__u32 pidns;
+	enum exec_flag flags;
+	__u32 taint;
+	__u32 parents;
+	__u32 path_length;
+	__u32 filename_length;
+	__u32 interp_length;
+	__u32 argv_length;
+	__u32 env_length;
+	__u32 pad;
+	char comm[16];
+	struct parent parent[MAX_PARENTS];
+};
+
+#define MAX_DATA (MAX_PATH + 2 * MAX_NAME + MAX_ARGV + MAX_ENV)
+
+struct scratch {
+	struct exec exec;
+	__u8 data[MAX_DATA + 16];
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct scratch);
+} scratches SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, RING_SIZE);
+	__uint(pinning, LIBBPF_PIN_BY_NAME);
+} execs SEC(".maps");
+
+struct path_walk {
+	struct scratch *s;
+	struct dentry *dentry;
+	struct mount *mount;
+	__u32 length;
+	__u32 done;
+};
+
+static long path_step(__u32 i, struct path_walk *p)
+{
+	/* BPF_CORE_READ would relocate an access to p inside its argument */
+	struct mount *mount = p->mount;
+	struct dentry *dentry = p->dentry;
+	if (dentry == BPF_CORE_READ(mount, mnt.mnt_root)) {
+		p->mount = BPF_CORE_READ(mount, mnt_parent);
+		p->dentry = BPF_CORE_READ(mount, mnt_mountpoint);
+		p->done = p->mount == mount;
+		return p->done;
+	}
+	struct dentry *parent = BPF_CORE_READ(dentry, d_parent);
+	__u32 length = BPF_CORE_READ(dentry, d_name.len);
+	const unsigned char *name = BPF_CORE_READ(dentry, d_name.name);
+	__u32 at = p->length;
+	if (parent == dentry) {
+		p->done = 1; /* not mounted anywhere: memfd and the like */
+		if (at)
+			return 1;
+	}
+	if (length > MAX_NAME - 1)
+		length = MAX_NAME - 1;
+	if (at > MAX_PATH - MAX_NAME - 1)
+		return 1;
+	bpf_probe_read_kernel(&p->s->data[at], length, name);
+	at += length;
+	if (at > MAX_PATH - 1)
+		return 1;
+	p->s->data[at] = '/';
+	p->length = at + 1;
+	if (p->done)
+		return 1;
+	p->dentry = parent;
+	return 0;
+}
+
+static __always_inline void read_path(struct scratch *s, struct file *f)
+{
+	struct path_walk p = {.s = s, .dentry = BPF_CORE_READ(f, f_path.dentry)};
+	struct vfsmount *mnt = BPF_CORE_READ(f, f_path.mnt);
+	p.mount = (void *)mnt - bpf_core_field_offset(struct mount, mnt);
+	bpf_loop(MAX_STEPS, path_step, &p, 0);
+	s->exec.path_length = p.length;
+	if (!p.done)
+		s->exec.flags |= EXEC_PATH_CUT;
+}
+
+/* SipHash-2-4 over argv, keyed so that nobody can make a second command with
+ * the hash of an approved one (B36). J.-P. Aumasson, D. J. Bernstein, 2012. */
+struct sip {
+	__u64 v0, v1, v2, v3;
+	struct scratch *s;
+	__u32 at;
+};
+
+static __always_inline __u64 rotl(__u64 x, int by)
+{
+	return (x << by) | (x >> (64 - by));
+}
+
+static __always_inline void sip_round(struct sip *h)
+{
+	h->v0 += h->v1;
+	h->v1 = rotl(h->v1, 13) ^ h->v0;
+	h->v0 = rotl(h->v0, 32);
+	h->v2 += h->v3;
+	h->v3 = rotl(h->v3, 16) ^ h->v2;
+	h->v0 += h->v3;
+	h->v3 = rotl(h->v3, 21) ^ h->v0;
+	h->v2 += h->v1;
+	h->v1 = rotl(h->v1, 17) ^ h->v2;
+	h->v2 = rotl(h->v2, 32);
+}
+
+static __always_inline void sip_word(struct sip *h, __u64 word)
+{
+	h->v3 ^= word;
+	sip_round(h);
+	sip_round(h);
+	h->v0 ^= word;
+}
+
+static long sip_step(__u32 i, struct sip *h)
+{
+	__u32 at = h->at + i * 8;
+	__u64 word;
+	if (at > MAX_DATA)
+		return 1;
+	__builtin_memcpy(&word, &h->s->data[at], sizeof(word));
+	sip_word(h, word);
+	return 0;
+}
+
+static __always_inline __u64 argv_hash(struct scratch *s, __u32 at, __u32 length)
+{
+	struct settings *c = configuration();
+	if (!c)
+		return 0;
+	struct sip h = {.s = s, .at = at};
+	h.v0 = c->key[0] ^ 0x736f6d6570736575ULL;
+	h.v1 = c->key[1] ^ 0x646f72616e646f6dULL;
+	h.v2 = c->key[0] ^ 0x6c7967656e657261ULL;
+	h.v3 = c->key[1] ^ 0x7465646279746573ULL;
+	bpf_loop((length + 7) / 8, sip_step, &h, 0);
+	sip_word(&h, length);
+	h.v2 ^= 0xff;
+	for (int i = 0; i < 4; i++)
+		sip_round(&h);
+	return h.v0 ^ h.v1 ^ h.v2 ^ h.v3;
+}
+
+struct parent_walk {
+	struct exec *e;
+	struct task_struct *task;
+};
+
+static long parent_step(__u32 i, struct parent_walk *p)
+{
+	struct task_struct *task = p->task;
+	struct task_struct *t = BPF_CORE_READ(task, real_parent, group_leader);
+	if (!t || t == task || i >= MAX_PARENTS)
+		return 1;
+	struct parent *out = &p->e->parent[i & (MAX_PARENTS - 1)];
+	out->start = BPF_CORE_READ(t, start_boottime);
+	out->tgid = BPF_CORE_READ(t, tgid);
+	BPF_CORE_READ_INTO(&out->comm, t, comm);
+	p->e->parents = i + 1;
+	p->task = t;
+	return 0;
+}
+
+static __always_inline __u32 read_text(struct scratch *s, __u32 *at, const char *text)
+{
+	if (*at > MAX_PATH + MAX_NAME)
+		return 0;
+	long n = bpf_probe_read_kernel_str(&s->data[*at], MAX_NAME, text);
+	if (n <= 0 || n > MAX_NAME)
+		return 0;
+	*at += n;
+	return n;
+}
+
+/* Reads user memory [from, to); what does not fit or cannot be read is cut. */
+static __always_inline __u32 read_user(struct scratch *s, __u32 at, __u64 from, __u64 to, __u32 most,
+                                       __u32 cut)
+{
+	__u64 length = to - from;
+	if (to < from || length > most) {
+		s->exec.flags |= cut;
+		length = most;
+	}
+	if (at > MAX_DATA - most)
+		return 0;
+	if (bpf_probe_read_user(&s->data[at], length, (void *)from)) {
+		s->exec.flags |= cut;
+		return 0;
+	}
+	return length;
+}
+
+static __always_inline void read_exe(struct exec *e, struct file *f)
+{
+	e->inode = BPF_CORE_READ(f, f_inode, i_ino);
+	e->device = BPF_CORE_READ(f, f_inode, i_sb, s_dev);
+	if (!BPF_CORE_READ(f, f_inode, i_nlink))
+		e->flags |= EXEC_UNLINKED;
+}
+
+SEC("tp_btf/sched_process_exec")
+int BPF_PROG(weir_exec, struct task_struct *t, int old_pid, struct linux_binprm *bprm)
+{
+	struct where w;
+	walk_current(&w);
+	if (!w.guarded)
+		return 0;
+	__u32 zero = 0;
+	struct scratch *s = bpf_map_lookup_elem(&scratches, &zero);
+	if (!s)
+		return 0;
+	struct exec *e = &s->exec;
+	struct file *file = BPF_CORE_READ(t, mm, exe_file);
+	__builtin_memset(e, 0, sizeof(*e));
+	e->time = bpf_ktime_get_boot_ns();
+	e->container = w.container;
+	e->taint = w.taint;
+	e->cgroup = bpf_get_current_cgroup_id();
+	e->tgid = bpf_get_current_pid_tgid() >> 32;
+	e->start = BPF_CORE_READ(t, group_leader, start_boottime);
+	e->uid = bpf_get_current_uid_gid();
+	e->netns = BPF_CORE_READ(t, nsproxy, net_ns, ns.inum);
+	e->pidns = BPF_CORE_READ(t, nsproxy, pid_ns_for_children, ns.inum);
+	bpf_get_current_comm(e->comm, sizeof(e->comm));
+	read_exe(e, file);
+	read_path(s, file);
+
+	__u32 at = e->path_length;
+	e->filename_length = read_text(s, &at, BPF_CORE_READ(bprm, filename));
+	e->interp_length = read_text(s, &at, BPF_CORE_READ(bprm, interp));
+	e->argv_length = read_user(s, at, BPF_CORE_READ(t, mm, arg_start), BPF_CORE_READ(t, mm, arg_end),
+	                           MAX_ARGV, EXEC_ARGV_CUT);
+	__u32 argv_at = at;
+	at += e->argv_length;
+	if (at > MAX_DATA - MAX_ENV)
+		return 0;
+	/* the last word of argv is hashed padded with zeros */
+	__builtin_memset(&s->data[at], 0, 8);
+	if (!(e->flags & EXEC_ARGV_CUT))
+		e->argv_hash = argv_hash(s, argv_at, e->argv_length);
+	e->env_length = read_user(s, at, BPF_CORE_READ(t, mm, env_start), BPF_CORE_READ(t, mm, env_end),
+	                          MAX_ENV, EXEC_ENV_CUT);
+	at += e->env_length;
+
+	struct parent_walk p = {.e = e, .task = t};
+	bpf_loop(MAX_PARENTS, parent_step, &p, 0);
+
+	struct task *id = bpf_task_storage_get(&tasks, t, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (id) {
+		id->exec_start = e->start;
+		id->exec_tgid = e->tgid;
+		id->inode = e->inode;
+		id->device = e->device;
+		id->argv_hash = e->argv_hash;
+	}
+	if (at > MAX_DATA)
+		return 0;
+	__u64 flags = bpf_ringbuf_query(&execs, BPF_RB_AVAIL_DATA) > RING_SIZE / 2 ? BPF_RB_FORCE_WAKEUP
+	                                                                           : BPF_RB_NO_WAKEUP;
+	if (bpf_ringbuf_output(&execs, s, sizeof(*e) + at, flags))
+		count(COUNT_LOST_EXEC);
+	return 0;
+}

@@ -1,0 +1,327 @@
+/* The last line: every packet of a guarded container's sockets is checked,
+ * whoever sends it and however old the socket is (B15, B16, B20, B21, B46).
+ * The socket-address programs carry grants over from the security hooks to the
+ * socket's own storage, and keep loopback inside the container (B26). */
+#include "decide.h"
+
+char LICENSE[] SEC("license") = "GPL";
+
+#define BPF_F_CURRENT_NETNS -1
+#define ETH_P_IP 0x0800
+#define ETH_P_IPV6 0x86DD
+#define NEXT_HOP 0
+#define NEXT_FRAGMENT 44
+#define NEXT_OPTIONS 60
+#define MAX_NEXT 4
+
+/* Read by the packet check: a mark lives as long as its socket, longer than its cookie's entry. */
+struct {
+	__uint(type, BPF_MAP_TYPE_SK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct mark);
+	__uint(pinning, LIBBPF_PIN_BY_NAME);
+} marks SEC(".maps");
+
+/* The container that made a socket, for those who find it by looking up a listener. */
+struct {
+	__uint(type, BPF_MAP_TYPE_SK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, __u64);
+	__uint(pinning, LIBBPF_PIN_BY_NAME);
+} owners SEC(".maps");
+
+#define ALLOW 1
+#define DENY 0
+
+SEC("cgroup/sock_create")
+int weir_sock_create(struct bpf_sock *ctx)
+{
+	struct where w;
+	walk_current(&w);
+	if (!w.guarded)
+		return ALLOW;
+	__u64 *owner = bpf_sk_storage_get(&owners, ctx, 0, BPF_SK_STORAGE_GET_F_CREATE);
+	if (owner)
+		*owner = w.container;
+	int plain = (ctx->type == SOCK_STREAM && ctx->protocol == IPPROTO_TCP) ||
+	            (ctx->type == SOCK_DGRAM && ctx->protocol == IPPROTO_UDP);
+	struct policy *p = policy_of(&w);
+	if (plain || (p && p->mode == MODE_OBSERVE) || (p && p->mode != MODE_SEAL && !w.taint && !w.deep))
+		return ALLOW;
+	return DENY;
+}
+
+SEC("cgroup/sock_release")
+int weir_sock_release(struct bpf_sock *ctx)
+{
+	__u64 cookie = bpf_get_socket_cookie(ctx);
+	bpf_map_delete_elem(&socks, &cookie);
+	return ALLOW;
+}
+
+/* An unspecified address connects to loopback. */
+static __always_inline void lookup_address(__u32 *out, const struct dest *d, int ip4)
+{
+	const __u32 *a = (const __u32 *)d->addr;
+	if (ip4) {
+		out[0] = a[3] ? a[3] : bpf_htonl(0x7f000001);
+		return;
+	}
+	out[0] = a[0];
+	out[1] = a[1];
+	out[2] = a[2];
+	out[3] = a[3] ? a[3] : bpf_htonl(1);
+}
+
+/* Nobody listening is no way out; somebody else's listener is (B26). */
+static __always_inline int foreign_listener(struct bpf_sock_addr *ctx, struct where *w, const struct dest *d)
+{
+	struct bpf_sock_tuple tuple = {};
+	struct bpf_sock *peer;
+	__u32 size;
+	if (is_mapped(d)) {
+		lookup_address(&tuple.ipv4.daddr, d, 1);
+		tuple.ipv4.dport = bpf_htons(d->port);
+		size = sizeof(tuple.ipv4);
+	} else {
+		lookup_address(tuple.ipv6.daddr, d, 0);
+		tuple.ipv6.dport = bpf_htons(d->port);
+		size = sizeof(tuple.ipv6);
+	}
+	if (d->proto == IPPROTO_TCP)
+		peer = bpf_sk_lookup_tcp(ctx, &tuple, size, BPF_F_CURRENT_NETNS, 0);
+	else
+		peer = bpf_sk_lookup_udp(ctx, &tuple, size, BPF_F_CURRENT_NETNS, 0);
+	if (!peer)
+		return 0;
+	__u64 *owner = bpf_sk_storage_get(&owners, peer, 0, 0);
+	int foreign = !owner || *owner != w->container || !w->container;
+	bpf_sk_release(peer);
+	return foreign;
+}
+
+static __always_inline int reach(struct bpf_sock_addr *ctx, int ip4, int sends)
+{
+	struct where w;
+	walk_current(&w);
+	struct policy *p = policy_of(&w);
+	if (!w.guarded || (!w.taint && !w.deep && p && p->mode != MODE_SEAL))
+		return ALLOW;
+	struct dest d = {.port = bpf_ntohs(ctx->user_port), .proto = ctx->protocol};
+	if (ip4) {
+		set_ip4(&d, ctx->user_ip4);
+	} else {
+		__u32 a[4] = {ctx->user_ip6[0], ctx->user_ip6[1], ctx->user_ip6[2], ctx->user_ip6[3]};
+		set_ip6(&d, a);
+	}
+	__u64 cookie = bpf_get_socket_cookie(ctx);
+	struct mark *m = bpf_map_lookup_elem(&socks, &cookie);
+	int reason = judge(&w, &d, m ? m->grant : 0, bpf_get_current_pid_tgid() >> 32);
+	if (reason == REASON_GRANTED && m && ctx->sk) {
+		struct mark *kept = bpf_sk_storage_get(&marks, ctx->sk, 0, BPF_SK_STORAGE_GET_F_CREATE);
+		if (kept)
+			*kept = *m;
+	}
+	if (reason == REASON_LOOPBACK && foreign_listener(ctx, &w, &d)) {
+		if (p && p->mode == MODE_OBSERVE)
+			return ALLOW;
+		count(COUNT_DENIED_CONNECT);
+		tell(&w, &d, RECORD_DENY, REASON_OUTSIDE, cookie);
+		return DENY;
+	}
+	/* a datagram socket's connect sends nothing */
+	return is_open(reason) || !sends ? ALLOW : DENY;
+}
+
+SEC("cgroup/connect4")
+int weir_connect4(struct bpf_sock_addr *ctx)
+{
+	return reach(ctx, 1, ctx->type != SOCK_DGRAM);
+}
+
+SEC("cgroup/connect6")
+int weir_connect6(struct bpf_sock_addr *ctx)
+{
+	return reach(ctx, 0, ctx->type != SOCK_DGRAM);
+}
+
+SEC("cgroup/sendmsg4")
+int weir_sendmsg4(struct bpf_sock_addr *ctx)
+{
+	return reach(ctx, 1, 1);
+}
+
+SEC("cgroup/sendmsg6")
+int weir_sendmsg6(struct bpf_sock_addr *ctx)
+{
+	return reach(ctx, 0, 1);
+}
+
+/* Where a packet goes and where it comes from. */
+struct way {
+	struct dest to;
+	__u32 from[4];
+	__u16 from_port; /* network order, as to_port */
+	__u16 to_port;
+	__u32 ip4;
+};
+
+static __always_inline int read_ports(struct __sk_buff *skb, struct way *y, __u32 offset)
+{
+	__u16 ports[2];
+	if (y->to.proto != IPPROTO_TCP && y->to.proto != IPPROTO_UDP)
+		return 1;
+	if (bpf_skb_load_bytes(skb, offset, ports, sizeof(ports)))
+		return 0;
+	y->from_port = ports[0];
+	y->to_port = ports[1];
+	y->to.port = bpf_ntohs(ports[1]);
+	return 1;
+}
+
+/* Options can name a second destination (source routes), so they are not for tainted packets. */
+static __always_inline int read_ip4(struct __sk_buff *skb, struct way *y)
+{
+	__u8 head[20];
+	if (bpf_skb_load_bytes(skb, 0, head, sizeof(head)) || (head[0] & 15) != 5)
+		return 0;
+	if (head[7] || (head[6] & 0x1f))
+		return 0; /* a later fragment has no ports */
+	y->ip4 = 1;
+	y->from[0] = *(__u32 *)&head[12];
+	set_ip4(&y->to, *(__u32 *)&head[16]);
+	y->to.proto = head[9];
+	return read_ports(skb, y, sizeof(head));
+}
+
+static __always_inline int read_ip6(struct __sk_buff *skb, struct way *y)
+{
+	__u32 address[8];
+	__u8 next[2];
+	__u32 offset = 40;
+	if (bpf_skb_load_bytes(skb, 8, address, sizeof(address)) || bpf_skb_load_bytes(skb, 6, next, 1))
+		return 0;
+	__builtin_memcpy(y->from, address, sizeof(y->from));
+	set_ip6(&y->to, address + 4);
+	for (int i = 0; i < MAX_NEXT; i++) {
+		y->to.proto = next[0];
+		if (next[0] != NEXT_HOP && next[0] != NEXT_OPTIONS)
+			return next[0] != NEXT_FRAGMENT && read_ports(skb, y, offset);
+		if (bpf_skb_load_bytes(skb, offset, next, sizeof(next)))
+			return 0;
+		offset += (next[1] + 1) * 8;
+	}
+	return 0;
+}
+
+static __always_inline int foreign_peer(struct __sk_buff *skb, struct where *w, struct way *y)
+{
+	struct bpf_sock_tuple tuple = {};
+	const __u32 *to = (const __u32 *)y->to.addr;
+	__u32 size;
+	if (y->ip4) {
+		tuple.ipv4.saddr = y->from[0];
+		tuple.ipv4.daddr = to[3];
+		tuple.ipv4.sport = y->from_port;
+		tuple.ipv4.dport = y->to_port;
+		size = sizeof(tuple.ipv4);
+	} else {
+		__builtin_memcpy(tuple.ipv6.saddr, y->from, sizeof(y->from));
+		__builtin_memcpy(tuple.ipv6.daddr, y->to.addr, sizeof(y->to.addr));
+		tuple.ipv6.sport = y->from_port;
+		tuple.ipv6.dport = y->to_port;
+		size = sizeof(tuple.ipv6);
+	}
+	struct bpf_sock *peer;
+	if (y->to.proto == IPPROTO_TCP)
+		peer = bpf_sk_lookup_tcp(skb, &tuple, size, BPF_F_CURRENT_NETNS, 0);
+	else if (y->to.proto == IPPROTO_UDP)
+		peer = bpf_sk_lookup_udp(skb, &tuple, size, BPF_F_CURRENT_NETNS, 0);
+	else
+		return 1;
+	if (!peer)
+		return 0;
+	int foreign = !w->container || bpf_sk_ancestor_cgroup_id(peer, w->level) != w->container;
+	bpf_sk_release(peer);
+	return foreign;
+}
+
+/* charge takes a packet off a grant's budget. */
+static __always_inline int charge(struct where *w, struct way *y, __u64 id, __u32 bytes)
+{
+	struct grant *g = bpf_map_lookup_elem(&grants, &id);
+	if (!g)
+		return DENY;
+	__s64 before = __sync_fetch_and_add(&g->bytes, -(__s64)bytes);
+	if (before > (__s64)bytes)
+		return ALLOW;
+	if (before <= 0)
+		return DENY;
+	struct record *r = bpf_ringbuf_reserve(&records, sizeof(*r), 0);
+	if (!r) {
+		count(COUNT_LOST_RECORD);
+		return DENY;
+	}
+	describe(r, w, RECORD_SPENT, REASON_GRANTED);
+	r->grant = id;
+	r->dest = y->to;
+	bpf_ringbuf_submit(r, 0);
+	return DENY;
+}
+
+/* Said once for each socket: its packets keep coming. */
+static __always_inline int drop(struct __sk_buff *skb, struct bpf_sock *sk, struct where *w, struct way *y,
+                                int reason)
+{
+	count(COUNT_DROPPED);
+	struct mark *m = sk ? bpf_sk_storage_get(&marks, sk, 0, BPF_SK_STORAGE_GET_F_CREATE) : 0;
+	if (!m || m->told)
+		return DENY;
+	m->told = 1;
+	struct record *r = bpf_ringbuf_reserve(&records, sizeof(*r), 0);
+	if (!r) {
+		count(COUNT_LOST_RECORD);
+		return DENY;
+	}
+	describe(r, w, RECORD_DROP, reason);
+	r->cgroup = bpf_skb_cgroup_id(skb);
+	r->cookie = bpf_get_socket_cookie(skb);
+	r->dest = y->to;
+	bpf_ringbuf_submit(r, 0);
+	return DENY;
+}
+
+SEC("cgroup_skb/egress")
+int weir_packet(struct __sk_buff *skb)
+{
+	struct where w;
+	walk_skb(&w, skb);
+	struct policy *p = policy_of(&w);
+	if (p && p->mode == MODE_OBSERVE)
+		return ALLOW;
+	if (!w.taint && !w.deep && p && p->mode != MODE_SEAL)
+		return ALLOW;
+
+	struct way y = {};
+	struct bpf_sock *sk = skb->sk;
+	if (sk)
+		sk = bpf_sk_fullsock(sk);
+	int readable = skb->protocol == bpf_htons(ETH_P_IP) ? read_ip4(skb, &y) : read_ip6(skb, &y);
+	if (!readable)
+		return drop(skb, sk, &w, &y, REASON_UNREADABLE);
+
+	__u64 cookie = bpf_get_socket_cookie(skb);
+	struct mark *m = sk ? bpf_sk_storage_get(&marks, sk, 0, 0) : 0;
+	if (!m || !m->grant)
+		m = bpf_map_lookup_elem(&socks, &cookie);
+	int reason = judge(&w, &y.to, m ? m->grant : 0, 0);
+	if (reason == REASON_LOOPBACK)
+		return foreign_peer(skb, &w, &y) ? drop(skb, sk, &w, &y, REASON_OUTSIDE) : ALLOW;
+	if (reason == REASON_GRANTED) {
+		__u64 id = open_grant(w.grant, &y.to, 0) ? w.grant : m ? m->grant : 0;
+		return charge(&w, &y, id, skb->len);
+	}
+	return is_open(reason) ? ALLOW : drop(skb, sk, &w, &y, reason);
+}

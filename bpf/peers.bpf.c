@@ -1,0 +1,194 @@
+/* What crosses the container's edge without a packet: Unix sockets, passed
+ * descriptors, and the memory of other processes. */
+#include "decide.h"
+
+char LICENSE[] SEC("license") = "GPL";
+
+#define PTRACE_MODE_ATTACH 2
+#define S_IFMT 0170000
+#define S_IFSOCK 0140000
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 4096);
+	__type(key, struct unix_peer);
+	__type(value, __u32);
+	__uint(pinning, LIBBPF_PIN_BY_NAME);
+} unix_peers SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 65536);
+	__type(key, __u64);
+	__type(value, __u32);
+	__uint(pinning, LIBBPF_PIN_BY_NAME);
+} outside_unix SEC(".maps");
+
+static __always_inline void read_path(char *path, struct sock *sk)
+{
+	struct unix_address *address = BPF_CORE_READ((struct unix_sock *)sk, addr);
+	if (!address)
+		return;
+	__u32 length = BPF_CORE_READ(address, len);
+	if (length < 3 || length > UNIX_PATH + 2)
+		return;
+	length -= 2;
+	const char *name = (const char *)address + bpf_core_field_offset(address->name) + 2;
+	if (length > UNIX_PATH - 1)
+		length = UNIX_PATH - 1;
+	bpf_probe_read_kernel(path, length, name);
+	if (!path[0])
+		path[0] = '@';
+}
+
+static __always_inline void tell_peer(struct where *w, __u32 reason, const char *path, __u32 target)
+{
+	struct record *r = bpf_ringbuf_reserve(&records, sizeof(*r), 0);
+	if (!r) {
+		count(COUNT_LOST_RECORD);
+		return;
+	}
+	describe(r, w, RECORD_DENY, reason);
+	describe_current(r);
+	r->family = AF_UNIX;
+	r->target = target;
+	if (path)
+		__builtin_memcpy(r->path, path, sizeof(r->path));
+	bpf_ringbuf_submit(r, 0);
+}
+
+/* peer: may the current process, in w, talk to the owner of sk? */
+static __always_inline int peer_open(struct where *w, struct sock *sk, int *outside)
+{
+	struct unix_peer key = {};
+	struct cgroup *cg = BPF_CORE_READ(sk, sk_cgrp_data.cgroup);
+	struct policy *p = policy_of(w);
+	*outside = 0;
+	if (inside(w, cg))
+		return 1;
+	*outside = 1;
+	read_path(key.path, sk);
+	if (p) {
+		struct where other;
+		walk_cgroup(&other, cg);
+		key.policy = w->policy;
+		key.generation = p->generation;
+		/* another container's socket may have taken a listed name */
+		if (!other.guarded && bpf_map_lookup_elem(&unix_peers, &key)) {
+			*outside = 0;
+			return 1;
+		}
+		if (!w->taint && !w->deep && p->mode != MODE_SEAL)
+			return 1;
+		if (p->mode == MODE_OBSERVE)
+			return 1;
+	}
+	count(COUNT_DENIED_UNIX);
+	tell_peer(w, REASON_OUTSIDE, key.path, 0);
+	return 0;
+}
+
+SEC("fmod_ret/security_unix_stream_connect")
+int BPF_PROG(weir_unix, struct sock *sock, struct sock *other, struct sock *newsk)
+{
+	struct where w;
+	int outside;
+	walk_current(&w);
+	if (!w.guarded)
+		return 0;
+	struct settings *c = configuration();
+	if (!c || bpf_get_socket_cookie(other) == c->control) {
+		count(COUNT_DENIED_UNIX);
+		tell_peer(&w, REASON_CONTROL, 0, 0);
+		return -EPERM;
+	}
+	if (!peer_open(&w, other, &outside))
+		return -EPERM;
+	if (outside) {
+		/* what it sends once tainted is refused */
+		__u64 cookie = bpf_get_socket_cookie(sock);
+		__u32 one = 1;
+		if (bpf_map_update_elem(&outside_unix, &cookie, &one, BPF_ANY))
+			return -EPERM;
+	}
+	return 0;
+}
+
+SEC("fmod_ret/security_unix_may_send")
+int BPF_PROG(weir_unix_send, struct socket *sock, struct socket *other)
+{
+	struct where w;
+	int outside;
+	walk_current(&w);
+	if (!w.guarded)
+		return 0;
+	struct sock *sk = BPF_CORE_READ(other, sk);
+	if (!sk || peer_open(&w, sk, &outside))
+		return 0;
+	return -EPERM;
+}
+
+SEC("fentry/security_sk_free")
+int BPF_PROG(weir_sk_free, struct sock *sk)
+{
+	if (BPF_CORE_READ(sk, __sk_common.skc_family) != AF_UNIX)
+		return 0;
+	__u64 cookie = bpf_get_socket_cookie(sk);
+	bpf_map_delete_elem(&outside_unix, &cookie);
+	return 0;
+}
+
+/* A network socket from outside has packets that this container's check never
+ * sees, so it is refused to clean containers too; others only under taint (B22). */
+SEC("fmod_ret/security_file_receive")
+int BPF_PROG(weir_receive, struct file *file)
+{
+	struct where w;
+	walk_current(&w);
+	if (!w.guarded || (BPF_CORE_READ(file, f_inode, i_mode) & S_IFMT) != S_IFSOCK)
+		return 0;
+	struct socket *sock = BPF_CORE_READ(file, private_data);
+	struct sock *sk = BPF_CORE_READ(sock, sk);
+	struct policy *p = policy_of(&w);
+	if (!sk || inside(&w, BPF_CORE_READ(sk, sk_cgrp_data.cgroup)) || (p && p->mode == MODE_OBSERVE))
+		return 0;
+	if (BPF_CORE_READ(sk, __sk_common.skc_family) == AF_UNIX && p && !w.taint && !w.deep &&
+	    p->mode != MODE_SEAL)
+		return 0;
+	count(COUNT_DENIED_RECEIVE);
+	tell_peer(&w, REASON_OUTSIDE, 0, 0);
+	return -EPERM;
+}
+
+static __always_inline int may_attach(struct where *w, struct task_struct *target)
+{
+	struct policy *p = policy_of(w);
+	if (!w->guarded || (p && p->mode == MODE_OBSERVE))
+		return 1;
+	if (p && !w->taint && !w->deep && inside(w, cgroup_of(target)))
+		return 1;
+	count(COUNT_DENIED_ATTACH);
+	tell_peer(w, REASON_ATTACH, 0, BPF_CORE_READ(target, tgid));
+	return 0;
+}
+
+/* ptrace, /proc/PID/mem, process_vm_*, pidfd_getfd (B30). A process may look at itself. */
+SEC("fmod_ret/security_ptrace_access_check")
+int BPF_PROG(weir_attach, struct task_struct *child, unsigned int mode)
+{
+	struct where w;
+	if (!(mode & PTRACE_MODE_ATTACH))
+		return 0;
+	if (BPF_CORE_READ(child, tgid) == bpf_get_current_pid_tgid() >> 32)
+		return 0;
+	walk_current(&w);
+	return may_attach(&w, child) ? 0 : -EPERM;
+}
+
+SEC("fmod_ret/security_ptrace_traceme")
+int BPF_PROG(weir_traceme, struct task_struct *parent)
+{
+	struct where w;
+	walk_current(&w);
+	return may_attach(&w, parent) ? 0 : -EPERM;
+}

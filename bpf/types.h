@@ -1,0 +1,246 @@
+/* What the programs and the daemon share: the values of maps and the records
+ * of rings. bpf2go turns these into Go types; there is no second definition. */
+#ifndef WEIR_TYPES_H
+#define WEIR_TYPES_H
+
+#define ABI_VERSION 1 /* raise with every change of a pinned map */
+
+/* Levels of the cgroup tree that a program walks, the root being level 0.
+ * What lies deeper inside a guarded parent is denied (B53). */
+#define MAX_LEVEL 16
+
+enum taint_bit {
+	TAINT_CORRUPTION = 1,
+	TAINT_SECRET = 2,
+};
+
+enum state_flag {
+	STATE_PARENT = 1, /* its children are containers */
+	STATE_GRANT = 2,  /* a command that was let out lives here */
+};
+
+/* One cgroup. An absent entry is a cgroup that adds nothing. */
+struct state {
+	enum taint_bit taint; /* OR of them */
+	enum state_flag flags;
+	__u32 policy; /* slot in policies; 0: as its parent */
+	__u32 agent;  /* thread group that commands descend from; 0: as its parent */
+	__u64 grant;  /* key of grants, with STATE_GRANT */
+};
+
+enum mode {
+	MODE_ENFORCE = 0,
+	MODE_OBSERVE = 1,
+	MODE_SEAL = 2,
+};
+
+enum policy_flag {
+	POLICY_HOLD = 1,
+	POLICY_ASK = 2, /* an approver is configured */
+};
+
+struct policy {
+	enum mode mode;
+	enum policy_flag flags;
+	__u32 generation; /* of its entries in destinations and unix_peers */
+	__u32 used;
+};
+
+struct settings {
+	__u64 heartbeat; /* ns since boot, written by the daemon twice a second */
+	__u64 control;   /* cookie of the control socket: no guarded process connects (B27) */
+	__u64 key[2];    /* secret of the argv hash: nobody can make a command that collides (B36) */
+	__u32 daemon;    /* its thread group: the only one to move tasks into a grant (B37) */
+	__u32 abi;
+};
+
+/* A destination: IPv4 is mapped into IPv6 (B14), the port is in host order. */
+struct dest {
+	__u8 addr[16];
+	__u16 port;
+	__u8 proto;
+	__u8 pad;
+};
+
+/* Allowed destinations of a policy: longest prefix of (policy, generation, address). */
+struct prefix {
+	__u32 bits; /* 64 + prefix length */
+	__u32 policy;
+	__u32 generation;
+	__u8 addr[16];
+};
+
+struct rule {
+	__u8 proto; /* 0: any */
+	__u8 pad;
+	__u16 low, high;
+};
+
+#define MAX_RULES 16
+
+struct rules {
+	__u32 count;
+	struct rule rule[MAX_RULES];
+};
+
+#define UNIX_PATH 108
+
+struct unix_peer {
+	__u32 policy;
+	__u32 generation;
+	char path[UNIX_PATH]; /* @ stands for the zero byte of an abstract name */
+};
+
+struct grant {
+	__u64 expires; /* ns since boot */
+	__s64 bytes;   /* left of the budget */
+	__u32 owner;   /* thread group whose sockets are marked; 0: whoever is in its cgroup */
+	__u32 closing; /* its command has ended: what is queued may leave, nothing new */
+};
+
+struct grant_dest {
+	__u64 grant;
+	struct dest dest;
+	__u32 pad;
+};
+
+/* A socket that was granted, by cookie and in its own storage. */
+struct mark {
+	__u64 grant;
+	struct dest dest;
+	__u32 told; /* a dropped packet of this socket was reported */
+};
+
+enum claim_kind {
+	CLAIM_PROCESS = 0, /* id: start time, tag: thread group */
+	CLAIM_COMMAND = 1, /* id: inode, tag: argv hash */
+};
+
+/* An approval that waits for its process, or for the same command, to try again. */
+struct claim_key {
+	__u64 container;
+	__u64 id;
+	__u64 tag;
+	enum claim_kind kind;
+	__u32 device;
+	struct dest dest;
+	__u32 pad;
+};
+
+struct claim {
+	__u64 grant;
+	__u64 expires; /* ns since boot, for the claim itself */
+	__u64 ttl;     /* ns that the grant lives once claimed */
+	__s64 bytes;
+};
+
+enum hold_verdict {
+	HOLD_PENDING = 0,
+	HOLD_DENIED = 1,
+};
+
+/* One question: a process and where it wants to go. */
+struct hold_key {
+	__u32 tgid;
+	struct dest dest;
+};
+
+struct hold {
+	__u64 start; /* of the process, against reuse of its id */
+	__u64 since;
+	__u32 restarts;
+	enum hold_verdict verdict;
+	__u32 stopped; /* it was sent SIGSTOP */
+	__u32 pad;
+};
+
+/* What a task runs, set at exec and inherited by fork. */
+struct task {
+	__u64 exec_start; /* start time and thread group of the process that executed it */
+	__u64 inode;
+	__u64 argv_hash; /* 0: unknown, or argv was longer than what is read */
+	__u64 from;      /* container it is being moved out of */
+	__u32 exec_tgid;
+	__u32 device;
+	__u32 escaped; /* left its container: everything is denied until it is killed (B28) */
+	__u32 pad;
+};
+
+enum record_kind {
+	RECORD_HOLD = 1,     /* stopped, waits for a verdict */
+	RECORD_ASK = 2,      /* refused, the question is asked all the same */
+	RECORD_CONNECT = 3,  /* let through, see reason */
+	RECORD_DENY = 4,     /* refused, see reason */
+	RECORD_CLAIM = 5,    /* an approval was claimed */
+	RECORD_DROP = 6,     /* first dropped packet of a socket */
+	RECORD_SPENT = 7,    /* the byte budget of a grant is used up */
+	RECORD_MKDIR = 8,    /* a cgroup was made */
+	RECORD_MOVE = 9,     /* a task was moved into, out of or between containers */
+	RECORD_ESCAPE = 10,  /* a task left its container */
+	RECORD_INTRUDE = 11, /* somebody else moved a task into a grant: revoked */
+};
+
+enum reason {
+	REASON_NONE = 0,
+	REASON_UNTAINTED = 1,
+	REASON_LISTED = 2,
+	REASON_GRANTED = 3,
+	REASON_LOOPBACK = 4,
+	REASON_OBSERVED = 5, /* would have been denied */
+	REASON_TAINTED = 6,
+	REASON_SEALED = 7,
+	REASON_DEPTH = 8,
+	REASON_QUIC = 9,
+	REASON_FAMILY = 10,  /* socket family or type not allowed while tainted */
+	REASON_OUTSIDE = 11, /* socket or peer from outside the container */
+	REASON_CONTROL = 12, /* the sensor's own socket */
+	REASON_ATTACH = 13,  /* ptrace and its like */
+	REASON_ESCAPED = 14,
+	REASON_DENIED = 15,     /* a verdict said no */
+	REASON_RESTARTS = 16,   /* woken three times without a verdict */
+	REASON_UNREADABLE = 17, /* address that cannot be parsed */
+	REASON_FULL = 18,       /* no room for the question */
+};
+
+struct record {
+	__u64 time; /* ns since boot */
+	__u64 container;
+	__u64 cgroup;
+	__u64 start;
+	__u64 exec_start;
+	__u64 inode;
+	__u64 argv_hash;
+	__u64 grant;
+	__u64 cookie;
+	__u64 parent; /* cgroup: made under, or moved from */
+	enum record_kind kind;
+	enum reason reason;
+	__u32 tgid;
+	__u32 exec_tgid;
+	__u32 device;
+	__u32 uid;
+	__u32 taint;
+	__u32 family; /* of a refused socket, with type and protocol in dest */
+	struct dest dest;
+	__u32 target; /* thread group that was moved or attached to */
+	char comm[16];
+	char path[UNIX_PATH];
+};
+
+enum counter {
+	COUNT_LOST_EXEC,
+	COUNT_LOST_ASK,
+	COUNT_LOST_RECORD,
+	COUNT_LOST_CGROUP,
+	COUNT_DENIED_CONNECT,
+	COUNT_DENIED_SEND,
+	COUNT_DENIED_SOCKET,
+	COUNT_DENIED_UNIX,
+	COUNT_DENIED_RECEIVE,
+	COUNT_DENIED_ATTACH,
+	COUNT_DROPPED,
+	COUNT_HELD,
+	COUNT_MAX,
+};
+
+#endif
