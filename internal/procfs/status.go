@@ -1,0 +1,137 @@
+package procfs
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// Namespace returns the inode of one of the process's namespaces: net, mnt, pid, user, cgroup, ipc, uts or time.
+func Namespace(pid int, kind string) (uint64, error) {
+	var st unix.Stat_t
+	if err := unix.Stat(file(pid, "ns", kind), &st); err != nil {
+		return 0, failed(pid, kind+" namespace", err)
+	}
+	return st.Ino, nil
+}
+
+// Tracer returns the process that traces this one, 0 if there is none.
+func Tracer(pid int) (int, error) {
+	fields, err := status(pid, "TracerPid")
+	if err != nil {
+		return 0, err
+	}
+	tracer, err := strconv.Atoi(fields[0])
+	if err != nil {
+		return 0, failed(pid, "tracer", err)
+	}
+	return tracer, nil
+}
+
+// UID returns the real user id of a process, in the host's user namespace.
+func UID(pid int) (uint32, error) {
+	fields, err := status(pid, "Uid")
+	if err != nil {
+		return 0, err
+	}
+	uid, err := strconv.ParseUint(fields[0], 10, 32)
+	if err != nil {
+		return 0, failed(pid, "user id", err)
+	}
+	return uint32(uid), nil
+}
+
+// InnerPIDs returns the process's ids in the pid namespaces that it is in, this one's first.
+func InnerPIDs(pid int) ([]int, error) {
+	fields, err := status(pid, "NSpid")
+	if err != nil {
+		return nil, err
+	}
+	pids := make([]int, len(fields))
+	for i, field := range fields {
+		if pids[i], err = strconv.Atoi(field); err != nil {
+			return nil, failed(pid, "inner ids", err)
+		}
+	}
+	return pids, nil
+}
+
+// status returns the fields, one or more, of a line of /proc/PID/status.
+func status(pid int, key string) ([]string, error) {
+	data, err := os.ReadFile(file(pid, "status"))
+	if err != nil {
+		return nil, failed(pid, "status", err)
+	}
+	// The name of the process stands in it with newlines escaped, so it cannot make up a line.
+	for line := range strings.Lines(string(data)) {
+		name, rest, _ := strings.Cut(line, ":")
+		if fields := strings.Fields(rest); name == key && len(fields) > 0 {
+			return fields, nil
+		}
+	}
+	return nil, failed(pid, "status", fmt.Errorf("no line %s", key))
+}
+
+// File is the executable of a process.
+type File struct {
+	Path          string // as the kernel shows it, without " (deleted)"
+	Device, Inode uint64
+	Memfd         bool
+	Deleted       bool // it has no name any more
+}
+
+// Exe returns what a process executes. A kernel thread has nothing: an error that wraps ErrGone.
+func Exe(pid int) (File, error) {
+	// One descriptor for both questions, so that an exec between them cannot mix two files.
+	fd, err := unix.Open(file(pid, "exe"), unix.O_PATH|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return File{}, failed(pid, "executable", err)
+	}
+	defer unix.Close(fd)
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return File{}, failed(pid, "executable", err)
+	}
+	path, err := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", fd))
+	if err != nil {
+		return File{}, failed(pid, "executable", err)
+	}
+	f := File{Path: path, Device: st.Dev, Inode: st.Ino, Deleted: st.Nlink == 0}
+	if f.Deleted {
+		f.Path = strings.TrimSuffix(path, " (deleted)")
+	}
+	f.Memfd = f.Deleted && strings.HasPrefix(path, "/memfd:")
+	return f, nil
+}
+
+// Cmdline returns at most most bytes of what the process shows as its arguments, each ended by a NUL, and whether there was
+// more. The process can change it at any time.
+func Cmdline(pid, most int) ([]byte, bool, error) {
+	return readSome(pid, "cmdline", most)
+}
+
+// Environ is Cmdline for the environment that the process started with.
+func Environ(pid, most int) ([]byte, bool, error) {
+	return readSome(pid, "environ", most)
+}
+
+func readSome(pid int, what string, most int) ([]byte, bool, error) {
+	f, err := os.Open(file(pid, what))
+	if err != nil {
+		return nil, false, failed(pid, what, err)
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, int64(most)+1))
+	if err != nil {
+		return nil, false, failed(pid, what, err)
+	}
+	if len(data) > most {
+		return bytes.Clone(data[:most]), true, nil
+	}
+	return data, false, nil
+}
