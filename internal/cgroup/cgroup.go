@@ -1,0 +1,178 @@
+package cgroup
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// Root is where the version 2 tree is mounted.
+const Root = "/sys/fs/cgroup"
+
+// ErrNotUnified says that Root is not a version 2 tree.
+var ErrNotUnified = errors.New("no cgroup v2 tree at " + Root + ": boot with systemd.unified_cgroup_hierarchy=1")
+
+// Check returns ErrNotUnified unless a version 2 tree is mounted at Root.
+func Check() error {
+	var st unix.Statfs_t
+	if err := unix.Statfs(Root, &st); err != nil || st.Type != unix.CGROUP2_SUPER_MAGIC {
+		return ErrNotUnified
+	}
+	return nil
+}
+
+// Dir is the directory of the cgroup with the given path below Root.
+func Dir(path string) string { return filepath.Join(Root, filepath.Clean("/"+path)) }
+
+// ID returns the id of the cgroup with the given path below Root: the inode of
+// its directory, as programs in the kernel see it.
+func ID(path string) (uint64, error) {
+	var st unix.Stat_t
+	if err := unix.Stat(Dir(path), &st); err != nil {
+		return 0, fmt.Errorf("find cgroup %s: %w", path, err)
+	}
+	if st.Mode&unix.S_IFMT != unix.S_IFDIR {
+		return 0, fmt.Errorf("find cgroup %s: not a directory", path)
+	}
+	return st.Ino, nil
+}
+
+// fileHandleKernfs is FILEID_KERNFS of the kernel's exportfs.h: a handle that
+// holds nothing but the id.
+const fileHandleKernfs = 0xfe
+
+// Path returns the path below Root of the cgroup with the given id.
+func Path(id uint64) (string, error) {
+	root, err := unix.Open(Root, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return "", fmt.Errorf("open %s: %w", Root, err)
+	}
+	defer unix.Close(root)
+	handle := unix.NewFileHandle(fileHandleKernfs, binary.NativeEndian.AppendUint64(nil, id))
+	fd, err := unix.OpenByHandleAt(root, handle, unix.O_PATH|unix.O_CLOEXEC)
+	if err != nil {
+		return "", fmt.Errorf("find cgroup %d: %w", id, err)
+	}
+	defer unix.Close(fd)
+	dir, err := os.Readlink("/proc/self/fd/" + strconv.Itoa(fd))
+	if err != nil {
+		return "", fmt.Errorf("find cgroup %d: %w", id, err)
+	}
+	path, ok := strings.CutPrefix(dir, Root)
+	if !ok {
+		return "", fmt.Errorf("find cgroup %d: %s is not below %s", id, dir, Root)
+	}
+	return "/" + strings.TrimPrefix(path, "/"), nil
+}
+
+// Of returns the path below Root of a process's cgroup.
+func Of(pid int) (string, error) {
+	data, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/cgroup")
+	if err != nil {
+		return "", err
+	}
+	for line := range bytes.Lines(data) {
+		if path, ok := bytes.CutPrefix(bytes.TrimRight(line, "\n"), []byte("0::")); ok {
+			return strings.TrimSuffix(string(path), " (deleted)"), nil
+		}
+	}
+	return "", fmt.Errorf("process %d is in no cgroup v2", pid)
+}
+
+// Below says whether path is parent or lies below it.
+func Below(path, parent string) bool {
+	return path == parent || strings.HasPrefix(path, strings.TrimSuffix(parent, "/")+"/")
+}
+
+// Processes returns the processes of one cgroup, without those of its children.
+func Processes(path string) ([]int, error) {
+	data, err := os.ReadFile(filepath.Join(Dir(path), "cgroup.procs"))
+	if err != nil {
+		return nil, fmt.Errorf("list processes of cgroup %s: %w", path, err)
+	}
+	var pids []int
+	for field := range bytes.FieldsSeq(data) {
+		if pid, err := strconv.Atoi(string(field)); err == nil && pid > 0 {
+			pids = append(pids, pid)
+		}
+	}
+	return pids, nil
+}
+
+// Tree returns the processes of a cgroup and of all cgroups below it. What
+// disappears meanwhile is left out.
+func Tree(path string) ([]int, error) {
+	var pids []int
+	err := filepath.WalkDir(Dir(path), func(dir string, d fs.DirEntry, err error) error {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if err != nil || !d.IsDir() {
+			return err
+		}
+		some, err := Processes(strings.TrimPrefix(dir, Root))
+		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENODEV) {
+			return nil
+		}
+		pids = append(pids, some...)
+		return err
+	})
+	return pids, err
+}
+
+// Children returns the paths of a cgroup's direct children.
+func Children(path string) ([]string, error) {
+	entries, err := os.ReadDir(Dir(path))
+	if err != nil {
+		return nil, fmt.Errorf("list children of cgroup %s: %w", path, err)
+	}
+	var children []string
+	for _, e := range entries {
+		if e.IsDir() {
+			children = append(children, filepath.Join("/", path, e.Name()))
+		}
+	}
+	return children, nil
+}
+
+// Make makes a cgroup, with its parents, and returns its id.
+func Make(path string) (uint64, error) {
+	if err := os.MkdirAll(Dir(path), 0o755); err != nil {
+		return 0, fmt.Errorf("make cgroup %s: %w", path, err)
+	}
+	return ID(path)
+}
+
+// Remove removes a cgroup that has neither processes nor children. One that is
+// gone already is no error.
+func Remove(path string) error {
+	err := unix.Rmdir(Dir(path))
+	if err != nil && !errors.Is(err, unix.ENOENT) {
+		return fmt.Errorf("remove cgroup %s: %w", path, err)
+	}
+	return nil
+}
+
+// Move moves a process, with all its threads, into a cgroup.
+func Move(path string, pid int) error {
+	file := filepath.Join(Dir(path), "cgroup.procs")
+	if err := os.WriteFile(file, strconv.AppendInt(nil, int64(pid), 10), 0); err != nil {
+		return fmt.Errorf("move process %d to cgroup %s: %w", pid, path, err)
+	}
+	return nil
+}
+
+// Populated says whether any process is in the cgroup or below it; a cgroup
+// that is gone is empty.
+func Populated(path string) bool {
+	data, err := os.ReadFile(filepath.Join(Dir(path), "cgroup.events"))
+	return err == nil && bytes.Contains(data, []byte("populated 1"))
+}

@@ -1,0 +1,230 @@
+package netegress
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/cilium/ebpf"
+	"golang.org/x/sys/unix"
+
+	"weir/internal/cgroup"
+	"weir/internal/procfs"
+	"weir/internal/taint"
+)
+
+func (a Ask) key() egressHoldKey {
+	return egressHoldKey{Tgid: uint32(a.Process.PID), Dest: a.To.raw()}
+}
+
+// Refuse carries out a verdict that denies: the process gets EPERM, now and for
+// every further try to reach the same destination. A held one is woken for it.
+func (e *Egress) Refuse(a Ask) error {
+	key := a.key()
+	var h egressHold
+	err := e.egress.Holds.Lookup(&key, &h)
+	if err == nil && h.Start == a.Process.Start {
+		h.Verdict = egressHoldVerdictHOLD_DENIED
+		if err := e.egress.Holds.Update(&key, &h, ebpf.UpdateExist); err != nil {
+			return fmt.Errorf("write verdict: %w", err)
+		}
+	}
+	if err != nil && !errors.Is(err, ebpf.ErrKeyNotExist) {
+		return fmt.Errorf("read question: %w", err)
+	}
+	return e.wake(a)
+}
+
+// Wake drops the question without an answer: the call is judged anew.
+func (e *Egress) Wake(a Ask) error { return e.release(a) }
+
+func (e *Egress) release(a Ask) error {
+	key := a.key()
+	if err := deleted(e.egress.Holds.Delete(&key)); err != nil {
+		return fmt.Errorf("delete question: %w", err)
+	}
+	return e.wake(a)
+}
+
+func (e *Egress) wake(a Ask) error {
+	if !a.Held {
+		return nil
+	}
+	return cont(a.Process.PID, a.Process.Start)
+}
+
+// cont sends SIGCONT to a process, if it is still there.
+func cont(pid int, start uint64) error {
+	fd, err := procfs.Open(pid, start)
+	if err != nil {
+		return nil
+	}
+	defer fd.Close()
+	if err := procfs.Signal(fd, unix.SIGCONT); err != nil && !errors.Is(err, unix.ESRCH) {
+		return fmt.Errorf("wake process %d: %w", pid, err)
+	}
+	return nil
+}
+
+func (e *Egress) eachHold(fn func(egressHoldKey, egressHold)) error {
+	var key egressHoldKey
+	var h egressHold
+	it := e.egress.Holds.Iterate()
+	for it.Next(&key, &h) {
+		fn(key, h)
+	}
+	if err := it.Err(); err != nil && !errors.Is(err, ebpf.ErrIterationAborted) {
+		return fmt.Errorf("list questions: %w", err)
+	}
+	return nil
+}
+
+// Adopt takes over what an earlier daemon left: its grants, and its questions,
+// which it returns so that they are asked again. What is held by a process that
+// stands outside every container is released.
+func (e *Egress) Adopt() ([]Ask, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if err := e.adoptGrants(); err != nil {
+		return nil, err
+	}
+	var asks []Ask
+	var errs []error
+	err := e.eachHold(func(key egressHoldKey, h egressHold) {
+		if h.Verdict != egressHoldVerdictHOLD_PENDING || !procfs.Alive(int(key.Tgid), h.Start) {
+			return
+		}
+		a := Ask{To: destOf(key.Dest), Held: h.Stopped != 0, Process: Process{PID: int(key.Tgid), Start: h.Start}}
+		if err := e.fill(&a); err != nil {
+			errs = append(errs, err, e.release(a))
+			return
+		}
+		asks = append(asks, a)
+	})
+	return asks, errors.Join(append(errs, err)...)
+}
+
+// fill finds out what a record of the kernel would have said of the asker.
+func (e *Egress) fill(a *Ask) error {
+	path, err := cgroup.Of(a.Process.PID)
+	if err != nil {
+		return fmt.Errorf("adopt question of process %d: %w", a.Process.PID, err)
+	}
+	if a.Process.Cgroup, err = cgroup.ID(path); err != nil {
+		return err
+	}
+	for _, c := range e.opts.State.List() {
+		if cgroup.Below(path, c.Cgroup) {
+			a.Container, a.Taint = c.CgroupID, c.Taint
+		}
+	}
+	if a.Container == 0 {
+		return fmt.Errorf("adopt question of process %d: it is in no container", a.Process.PID)
+	}
+	st, err := procfs.ReadStat(a.Process.PID)
+	if err != nil {
+		return err
+	}
+	a.Process.Comm = st.Comm
+	if a.Process.UID, err = procfs.UID(a.Process.PID); err != nil {
+		return err
+	}
+	fd, err := procfs.Open(a.Process.PID, a.Process.Start)
+	if err != nil {
+		return err
+	}
+	defer fd.Close()
+	var task egressTask
+	if err := e.egress.Tasks.Lookup(uint32(fd.Fd()), &task); err != nil {
+		return nil // executed before the sensor ran: not known what
+	}
+	p := &a.Process
+	p.ExecPID, p.ExecStart, p.Device, p.Inode, p.ArgvHash = int(task.ExecTgid), task.ExecStart, task.Device, task.Inode, task.ArgvHash
+	return nil
+}
+
+// adoptGrants rebuilds the books from the kernel's. The oldest process of a
+// grant's cgroup is taken for its command.
+func (e *Egress) adoptGrants() error {
+	places, err := e.opts.State.Grants()
+	if err != nil {
+		return err
+	}
+	at := map[uint64]uint64{}
+	for cg, id := range places {
+		at[id] = cg
+	}
+	to := map[uint64][]Destination{}
+	var d egressGrantDest
+	var one uint32
+	dests := e.egress.GrantDests.Iterate()
+	for dests.Next(&d, &one) {
+		to[d.Grant] = append(to[d.Grant], destOf(d.Dest))
+	}
+	if err := dests.Err(); err != nil {
+		return fmt.Errorf("list destinations of grants: %w", err)
+	}
+	var id uint64
+	var k egressGrant
+	grants := e.egress.Grants.Iterate()
+	for grants.Next(&id, &k) {
+		g := &live{Grant: Grant{ID: id, State: "made", Kind: "mark", To: to[id], Bytes: k.Bytes}, expires: k.Expires, top: int(k.Owner)}
+		g.cgroupID = at[id]
+		e.place(g)
+		delete(places, g.cgroupID)
+		e.grants[id] = g
+	}
+	if err := grants.Err(); err != nil {
+		return fmt.Errorf("list grants: %w", err)
+	}
+	for cg := range places { // revoked in the kernel: only the place is left
+		g := &live{Grant: Grant{ID: places[cg], Kind: "cgroup", State: "revoked"}, cgroupID: cg, over: true}
+		e.place(g)
+		if err := e.opts.State.DropGrant(cg); err != nil {
+			return err
+		}
+		e.grants[g.ID] = g
+	}
+	return e.adoptClaims()
+}
+
+func (e *Egress) place(g *live) {
+	if g.cgroupID == 0 {
+		if st, err := procfs.ReadStat(g.top); err == nil {
+			g.start = st.Start
+		}
+		return
+	}
+	path, err := cgroup.Path(g.cgroupID)
+	if err != nil {
+		return // removed: nothing can be in it
+	}
+	g.Kind, g.Cgroup, g.top = "cgroup", path, 0
+	pids, err := cgroup.Processes(path)
+	if err != nil {
+		return
+	}
+	for _, pid := range pids {
+		if st, err := procfs.ReadStat(pid); err == nil && (g.top == 0 || st.Start < g.start) {
+			g.top, g.start = pid, st.Start
+		}
+	}
+}
+
+func (e *Egress) adoptClaims() error {
+	var key egressClaimKey
+	var c egressClaim
+	it := e.egress.Claims.Iterate()
+	for it.Next(&key, &c) {
+		g := e.grants[c.Grant]
+		if g == nil {
+			g = &live{Grant: Grant{ID: c.Grant, State: "made", Kind: "claim", Container: key.Container, Bytes: c.Bytes}, expires: c.Expires}
+			e.grants[c.Grant] = g
+		}
+		g.claims = append(g.claims, key)
+	}
+	if err := it.Err(); err != nil {
+		return fmt.Errorf("list claims: %w", err)
+	}
+	e.lastID = taint.Now()
+	return nil
+}

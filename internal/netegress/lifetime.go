@@ -1,0 +1,226 @@
+package netegress
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/cilium/ebpf"
+	"golang.org/x/sys/unix"
+
+	"weir/internal/cgroup"
+	"weir/internal/procfs"
+	"weir/internal/taint"
+)
+
+const (
+	sweepEvery = 100 * time.Millisecond
+	tidyEvery  = 5 * time.Second
+	// lingering is how long what a command has queued may still leave after its
+	// last process has ended.
+	lingering = 5 * time.Second
+)
+
+// record keeps the books of what the kernel did, and passes it on.
+func (e *Egress) record(r *egressRecord) {
+	if r.Kind == egressRecordKindRECORD_CLAIM {
+		e.claimed(r)
+	}
+	e.opts.Handle.Recorded(recordOf(r))
+}
+
+// claimed turns a claim that was taken up into a grant of marked sockets.
+func (e *Egress) claimed(r *egressRecord) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	g := e.grants[r.Grant]
+	if g == nil {
+		return
+	}
+	mine := g.claims[:0]
+	for _, key := range g.claims {
+		if key.Kind == egressClaimKindCLAIM_PROCESS || key.Dest == r.Dest {
+			_ = e.egress.Claims.Delete(&key) // gone already when it was the one that was taken
+			continue
+		}
+		mine = append(mine, key)
+	}
+	g.claims = mine
+	g.Kind, g.State, g.PIDs, g.top, g.start = "mark", "claimed", []int{int(r.Tgid)}, int(r.Tgid), r.Start
+	var kernel egressGrant
+	if err := e.egress.Grants.Lookup(g.ID, &kernel); err == nil {
+		g.expires = kernel.Expires
+		g.Expires = time.Now().Add(time.Duration(g.expires - taint.Now())).UTC()
+	}
+	e.opts.Handle.Ended(g.Grant)
+}
+
+// sweep ends what is over: grants whose time or command has ended, claims that
+// nobody took, questions whose process is gone.
+func (e *Egress) sweep(ctx context.Context) error {
+	tick := time.NewTicker(sweepEvery)
+	defer tick.Stop()
+	tidied := time.Now()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+		if err := e.lapse(); err != nil {
+			return err
+		}
+		if time.Since(tidied) > tidyEvery {
+			tidied = time.Now()
+			if err := e.tidy(); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+func (e *Egress) lapse() error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	now := taint.Now()
+	var errs []error
+	for id, g := range e.grants {
+		switch {
+		case g.over:
+			if g.Cgroup == "" {
+				delete(e.grants, id)
+			} else if !cgroup.Populated(g.Cgroup) {
+				delete(e.grants, id)
+				errs = append(errs, cgroup.Remove(g.Cgroup))
+			}
+		case g.expires <= now:
+			errs = append(errs, e.end(g, "expired"))
+		case g.top != 0 && g.Kind != "claim" && !e.running(g):
+			errs = append(errs, e.finish(g, now))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// running says whether the command that was let out is still there.
+func (e *Egress) running(g *live) bool {
+	if g.pidfd == nil {
+		return procfs.Alive(g.top, g.start)
+	}
+	poll := []unix.PollFd{{Fd: int32(g.pidfd.Fd()), Events: unix.POLLIN}}
+	n, err := unix.Poll(poll, 0)
+	return err != nil || n == 0
+}
+
+// finish ends the grant of a command that has ended. What it left running has
+// lost the grant at once (B36, B37); when nothing is left, what it queued may go.
+func (e *Egress) finish(g *live, now uint64) error {
+	if g.Kind == "cgroup" && cgroup.Populated(g.Cgroup) {
+		return e.end(g, "ended")
+	}
+	var kernel egressGrant
+	if err := e.egress.Grants.Lookup(g.ID, &kernel); err != nil {
+		return e.end(g, "ended")
+	}
+	if kernel.Closing != 0 {
+		return nil // until it expires
+	}
+	g.expires = min(g.expires, now+uint64(lingering))
+	kernel.Closing, kernel.Expires = 1, g.expires
+	if err := e.egress.Grants.Put(g.ID, &kernel); err != nil {
+		return fmt.Errorf("close grant: %w", err)
+	}
+	return nil
+}
+
+// end takes a grant away: from then on its cgroup and its marks open nothing.
+func (e *Egress) end(g *live, state string) error {
+	var errs []error
+	var kernel egressGrant
+	if err := e.egress.Grants.Lookup(g.ID, &kernel); err == nil {
+		g.Bytes = max(kernel.Bytes, 0)
+		if kernel.Closing != 0 && state == "expired" {
+			state = "ended"
+		}
+	}
+	errs = append(errs, deleted(e.egress.Grants.Delete(g.ID)), e.dropClaims(g))
+	for _, d := range g.To {
+		errs = append(errs, deleted(e.egress.GrantDests.Delete(&egressGrantDest{Grant: g.ID, Dest: d.raw()})))
+	}
+	if g.cgroupID != 0 {
+		errs = append(errs, e.opts.State.DropGrant(g.cgroupID))
+	}
+	if g.pidfd != nil {
+		errs = append(errs, g.pidfd.Close())
+		g.pidfd = nil
+	}
+	g.State, g.over = state, true
+	if g.Kind != "cgroup" {
+		delete(e.grants, g.ID)
+	} else {
+		e.grants[g.ID] = g
+	}
+	e.opts.Handle.Ended(g.Grant)
+	return errors.Join(errs...)
+}
+
+func deleted(err error) error {
+	if errors.Is(err, ebpf.ErrKeyNotExist) {
+		return nil
+	}
+	return err
+}
+
+// Revoke ends the grants of a container at once, also for open sockets; with an
+// id other than 0 only that one.
+func (e *Egress) Revoke(container, id uint64) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	var errs []error
+	for _, g := range e.grants {
+		if !g.over && g.Container == container && (id == 0 || g.ID == id) {
+			errs = append(errs, e.end(g, "revoked"))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Grants lists what is open or can be claimed.
+func (e *Egress) Grants() []Grant {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	var all []Grant
+	for _, g := range e.grants {
+		if !g.over {
+			all = append(all, g.Grant)
+		}
+	}
+	return all
+}
+
+// tidy drops questions and remembered grants of processes that are gone.
+func (e *Egress) tidy() error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	var gone []egressHoldKey
+	err := e.eachHold(func(key egressHoldKey, h egressHold) {
+		if !procfs.Alive(int(key.Tgid), h.Start) {
+			gone = append(gone, key)
+		}
+	})
+	if err != nil {
+		return err
+	}
+	for _, key := range gone {
+		if err := deleted(e.egress.Holds.Delete(&key)); err != nil {
+			return fmt.Errorf("delete question: %w", err)
+		}
+	}
+	for c, all := range e.commands {
+		if all[len(all)-1].until <= taint.Now() {
+			delete(e.commands, c)
+		}
+	}
+	return nil
+}

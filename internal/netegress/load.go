@@ -1,0 +1,211 @@
+package netegress
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strconv"
+	"sync"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/link"
+	"github.com/cilium/ebpf/ringbuf"
+	"github.com/sirupsen/logrus"
+	"golang.org/x/sync/errgroup"
+
+	"weir/internal/cgroup"
+	"weir/internal/taint"
+)
+
+// Options are what Egress needs. All must be set.
+type Options struct {
+	PinDir string       // the same as State's
+	State  *taint.State // stays the caller's; loaded before
+	Logger logrus.FieldLogger
+	Handle Handler
+}
+
+// Handler is told what the kernel saw. Its methods are called from one
+// goroutine each and must not block.
+type Handler interface {
+	Asked(Ask)       // a verdict is wanted; answer with Grant, Refuse or Wake
+	Recorded(Record) // let through, refused, claimed, dropped or spent
+	Ended(Grant)     // a grant is over, see its State
+}
+
+// Egress is the kernel side of egress. Its methods may be called at the same time.
+type Egress struct {
+	egress egressObjects
+	packet packetObjects
+	peers  peersObjects
+	asks   *ringbuf.Reader
+	recs   *ringbuf.Reader
+	opts   Options
+	close  sync.Once
+
+	mu       sync.Mutex
+	grants   map[uint64]*live
+	commands map[command][]opened // what a command was granted lately
+	slots    map[uint32]loaded
+	lastID   uint64
+}
+
+// Load makes or adopts the pinned maps and loads the programs. It attaches nothing.
+func Load(o Options) (*Egress, error) {
+	e := &Egress{opts: o, grants: map[uint64]*live{}, commands: map[command][]opened{}, slots: map[uint32]loaded{}}
+	opts := &ebpf.CollectionOptions{Maps: ebpf.MapOptions{PinPath: o.PinDir}}
+	for _, load := range []struct {
+		what string
+		into any
+		from func(any, *ebpf.CollectionOptions) error
+	}{
+		{"egress", &e.egress, loadEgressObjects}, {"packet", &e.packet, loadPacketObjects}, {"peers", &e.peers, loadPeersObjects},
+	} {
+		err := load.from(load.into, opts)
+		if errors.Is(err, ebpf.ErrMapIncompatible) {
+			err = fmt.Errorf("%w in %s: %w", taint.ErrPins, o.PinDir, err)
+		}
+		if err != nil {
+			return nil, errors.Join(fmt.Errorf("load %s programs: %w", load.what, err), e.Close())
+		}
+	}
+	var err error
+	if e.asks, err = ringbuf.NewReader(e.egress.Asks); err != nil {
+		return nil, errors.Join(fmt.Errorf("open ring of questions: %w", err), e.Close())
+	}
+	if e.recs, err = ringbuf.NewReader(e.egress.Records); err != nil {
+		return nil, errors.Join(fmt.Errorf("open ring of records: %w", err), e.Close())
+	}
+	return e, nil
+}
+
+// Close ends the readers and lets go of maps and programs; what is pinned stays
+// in force.
+func (e *Egress) Close() error {
+	var errs []error
+	e.close.Do(func() {
+		for _, r := range []*ringbuf.Reader{e.asks, e.recs} {
+			if r != nil {
+				errs = append(errs, r.Close())
+			}
+		}
+		errs = append(errs, e.egress.Close(), e.packet.Close(), e.peers.Close())
+	})
+	return errors.Join(errs...)
+}
+
+// Attach puts the programs that watch the whole host in force. They look at
+// guarded processes only.
+func (e *Egress) Attach() error {
+	for name, prog := range map[string]*ebpf.Program{
+		"weir_connect": e.egress.WeirConnect, "weir_sendmsg": e.egress.WeirSendmsg, "weir_create": e.egress.WeirCreate,
+		"weir_unix": e.peers.WeirUnix, "weir_unix_send": e.peers.WeirUnixSend, "weir_receive": e.peers.WeirReceive,
+		"weir_attach": e.peers.WeirAttach, "weir_traceme": e.peers.WeirTraceme, "weir_sk_free": e.peers.WeirSkFree,
+	} {
+		err := taint.Pin(e.opts.PinDir, name, func() (link.Link, error) {
+			return link.AttachTracing(link.TracingOptions{Program: prog})
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// GuardParent attaches the packet and socket-address programs to a cgroup and so
+// to all below it, now and later: no container has a moment without them.
+func (e *Egress) GuardParent(path string, slot uint32) error {
+	id, err := cgroup.ID(path)
+	if err != nil {
+		return err
+	}
+	for name, a := range map[string]struct {
+		prog *ebpf.Program
+		as   ebpf.AttachType
+	}{
+		"weir_packet":       {e.packet.WeirPacket, ebpf.AttachCGroupInetEgress},
+		"weir_connect4":     {e.packet.WeirConnect4, ebpf.AttachCGroupInet4Connect},
+		"weir_connect6":     {e.packet.WeirConnect6, ebpf.AttachCGroupInet6Connect},
+		"weir_sendmsg4":     {e.packet.WeirSendmsg4, ebpf.AttachCGroupUDP4Sendmsg},
+		"weir_sendmsg6":     {e.packet.WeirSendmsg6, ebpf.AttachCGroupUDP6Sendmsg},
+		"weir_sock_create":  {e.packet.WeirSockCreate, ebpf.AttachCGroupInetSockCreate},
+		"weir_sock_release": {e.packet.WeirSockRelease, ebpf.AttachCgroupInetSockRelease},
+	} {
+		err := taint.Pin(e.opts.PinDir, name+"-"+strconv.FormatUint(id, 10), func() (link.Link, error) {
+			return link.AttachCgroup(link.CgroupOptions{Path: cgroup.Dir(path), Attach: a.as, Program: a.prog})
+		})
+		if err != nil {
+			return fmt.Errorf("guard %s: %w", path, err)
+		}
+	}
+	return e.opts.State.AddParent(path, slot)
+}
+
+// Run reads the rings, ends grants and keeps the books until ctx ends. A reader
+// that fails ends it with an error: a sensor never goes blind.
+func (e *Egress) Run(ctx context.Context) error {
+	stop := context.AfterFunc(ctx, func() { e.asks.Close(); e.recs.Close() })
+	defer stop()
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error {
+		return drain(ctx, e.asks, func(r *egressRecord) { e.opts.Handle.Asked(askOf(r)) })
+	})
+	group.Go(func() error { return drain(ctx, e.recs, e.record) })
+	group.Go(func() error { return e.sweep(ctx) })
+	return group.Wait()
+}
+
+func drain(ctx context.Context, ring *ringbuf.Reader, handle func(*egressRecord)) error {
+	var rec ringbuf.Record
+	for {
+		err := ring.ReadInto(&rec)
+		if ctx.Err() != nil {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("read ring: %w", err)
+		}
+		raw := &egressRecord{}
+		if _, err := binary.Decode(rec.RawSample, binary.NativeEndian, raw); err != nil {
+			return fmt.Errorf("decode record: %w", err)
+		}
+		handle(raw)
+	}
+}
+
+// Counters sums the kernel's counters over all processors.
+func (e *Egress) Counters() (map[string]uint64, error) {
+	counts := map[string]uint64{}
+	for at, name := range counterNames {
+		var each []uint64
+		if err := e.egress.Counters.Lookup(uint32(at), &each); err != nil {
+			return nil, fmt.Errorf("read counter %s: %w", name, err)
+		}
+		for _, n := range each {
+			counts[name] += n
+		}
+	}
+	return counts, nil
+}
+
+var counterNames = map[egressCounter]string{
+	egressCounterCOUNT_LOST_EXEC:      "lost_exec",
+	egressCounterCOUNT_LOST_ASK:       "lost_question",
+	egressCounterCOUNT_LOST_RECORD:    "lost_record",
+	egressCounterCOUNT_LOST_CGROUP:    "lost_move",
+	egressCounterCOUNT_DENIED_CONNECT: "denied_connect",
+	egressCounterCOUNT_DENIED_SEND:    "denied_send",
+	egressCounterCOUNT_DENIED_SOCKET:  "denied_socket",
+	egressCounterCOUNT_DENIED_UNIX:    "denied_unix",
+	egressCounterCOUNT_DENIED_RECEIVE: "denied_receive",
+	egressCounterCOUNT_DENIED_ATTACH:  "denied_attach",
+	egressCounterCOUNT_DROPPED:        "dropped_packet",
+	egressCounterCOUNT_HELD:           "held",
+}
+
+// pinned opens one pinned map for those that load no programs.
+func pinned(dir, name string) (*ebpf.Map, error) {
+	return ebpf.LoadPinnedMap(filepath.Join(dir, name), nil)
+}

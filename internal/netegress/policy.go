@@ -1,0 +1,184 @@
+package netegress
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"weir/internal/policy"
+)
+
+// BaseSlot is the slot of the daemon's own policy.
+const BaseSlot = 0
+
+const maxSlots = 64
+
+// loaded is what a policy has in the kernel's maps.
+type loaded struct {
+	generation uint32
+	prefixes   []egressPrefix
+	peers      []peersUnixPeer
+}
+
+// SetPolicy puts a policy in force in a slot. Its destinations are written
+// beside the old ones under a new generation; one update of the slot then
+// switches over, and the old ones are deleted.
+func (e *Egress) SetPolicy(slot uint32, p policy.Policy) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.setPolicy(slot, p)
+}
+
+func (e *Egress) setPolicy(slot uint32, p policy.Policy) error {
+	var kernel egressPolicy
+	if err := e.egress.Policies.Lookup(slot, &kernel); err != nil {
+		return fmt.Errorf("read policy %d: %w", slot, err)
+	}
+	next := loaded{generation: kernel.Generation + 1}
+	if err := e.write(slot, &next, p); err != nil {
+		return errors.Join(err, e.erase(next))
+	}
+	kernel = egressPolicy{Mode: modeOf(p.Mode), Generation: next.generation, Used: 1}
+	if p.Hold {
+		kernel.Flags |= egressPolicyFlagPOLICY_HOLD
+	}
+	if p.Approver == policy.Person {
+		kernel.Flags |= egressPolicyFlagPOLICY_ASK
+	}
+	if err := e.egress.Policies.Put(slot, &kernel); err != nil {
+		return errors.Join(fmt.Errorf("write policy %d: %w", slot, err), e.erase(next))
+	}
+	old, known := e.slots[slot]
+	e.slots[slot] = next
+	if known {
+		return e.erase(old)
+	}
+	return e.eraseOthers(slot, next.generation)
+}
+
+// AddPolicy puts a policy in force in a free slot and returns it.
+func (e *Egress) AddPolicy(p policy.Policy) (uint32, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for slot := uint32(BaseSlot + 1); slot < maxSlots; slot++ {
+		var kernel egressPolicy
+		if err := e.egress.Policies.Lookup(slot, &kernel); err != nil {
+			return 0, fmt.Errorf("read policy %d: %w", slot, err)
+		}
+		if kernel.Used == 0 {
+			return slot, e.setPolicy(slot, p)
+		}
+	}
+	return 0, fmt.Errorf("no room for another policy: %d are in use: end a guard session that has its own", maxSlots)
+}
+
+// DropPolicy frees a slot. Whatever still names it is denied everything once
+// tainted: a policy that is not there has no destinations.
+func (e *Egress) DropPolicy(slot uint32) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	old := e.slots[slot]
+	delete(e.slots, slot)
+	if err := e.egress.Policies.Put(slot, &egressPolicy{Generation: old.generation + 1}); err != nil {
+		return fmt.Errorf("drop policy %d: %w", slot, err)
+	}
+	return e.erase(old)
+}
+
+func (e *Egress) write(slot uint32, l *loaded, p policy.Policy) error {
+	dests, err := p.Destinations()
+	if err != nil {
+		return err
+	}
+	for _, d := range dests {
+		key := egressPrefix{Bits: 64 + uint32(d.Prefix.Bits()), Policy: slot, Generation: l.generation, Addr: d.Prefix.Addr().As16()}
+		value := egressRules{Count: uint32(len(d.Rules))}
+		for i, r := range d.Rules {
+			value.Rule[i].Proto, value.Rule[i].Low, value.Rule[i].High = r.Protocol, r.Low, r.High
+		}
+		l.prefixes = append(l.prefixes, key)
+		if err := e.egress.Destinations.Put(&key, &value); err != nil {
+			return fmt.Errorf("write allowed destination %s: %w", d.Prefix, err)
+		}
+	}
+	for _, path := range p.UnixPeers {
+		key := peersUnixPeer{Policy: slot, Generation: l.generation}
+		for i, c := range []byte(path) {
+			key.Path[i] = int8(c)
+		}
+		l.peers = append(l.peers, key)
+		if err := e.peers.UnixPeers.Put(&key, uint32(1)); err != nil {
+			return fmt.Errorf("write allowed Unix peer %s: %w", path, err)
+		}
+	}
+	return nil
+}
+
+func (e *Egress) erase(l loaded) error {
+	var errs []error
+	for _, key := range l.prefixes {
+		errs = append(errs, deleted(e.egress.Destinations.Delete(&key)))
+	}
+	for _, key := range l.peers {
+		errs = append(errs, deleted(e.peers.UnixPeers.Delete(&key)))
+	}
+	return errors.Join(errs...)
+}
+
+// eraseOthers deletes what an earlier daemon had in a slot.
+func (e *Egress) eraseOthers(slot, generation uint32) error {
+	var old loaded
+	var prefix egressPrefix
+	var rules egressRules
+	it := e.egress.Destinations.Iterate()
+	for it.Next(&prefix, &rules) {
+		if prefix.Policy == slot && prefix.Generation != generation {
+			old.prefixes = append(old.prefixes, prefix)
+		}
+	}
+	var peer peersUnixPeer
+	var one uint32
+	peers := e.peers.UnixPeers.Iterate()
+	for peers.Next(&peer, &one) {
+		if peer.Policy == slot && peer.Generation != generation {
+			old.peers = append(old.peers, peer)
+		}
+	}
+	if err := errors.Join(it.Err(), peers.Err()); err != nil {
+		return fmt.Errorf("list old policy: %w", err)
+	}
+	return e.erase(old)
+}
+
+func modeOf(m policy.Mode) egressMode {
+	switch m {
+	case policy.Observe:
+		return egressModeMODE_OBSERVE
+	case policy.Seal:
+		return egressModeMODE_SEAL
+	}
+	return egressModeMODE_ENFORCE
+}
+
+// allowed says what the kernel would of an allowed destination; for sockets
+// that are older than the taint.
+func allowed(dests []policy.Destination, d Destination) bool {
+	best := -1
+	open := false
+	six := d.raw().Addr
+	for _, candidate := range dests {
+		if candidate.Prefix.Bits() <= best || !candidate.Prefix.Contains(mapped(six)) {
+			continue
+		}
+		best, open = candidate.Prefix.Bits(), false
+		for _, r := range candidate.Rules {
+			if (r.Protocol == 0 || r.Protocol == d.Proto) && d.Port >= r.Low && d.Port <= r.High {
+				open = true
+			}
+		}
+	}
+	return open
+}
+
+// quoted joins names for an error.
+func quoted(names []string) string { return strings.Join(names, ", ") }

@@ -1,0 +1,134 @@
+package netegress
+
+import (
+	"net/netip"
+	"strconv"
+
+	"weir/internal/event"
+	"weir/internal/taint"
+)
+
+// Process names a process as the kernel saw it, and what it runs.
+type Process struct {
+	PID       int
+	Start     uint64 // ns since boot
+	UID       uint32
+	Comm      string
+	Cgroup    uint64 // id of its own cgroup
+	ExecPID   int    // with ExecStart: who executed what it runs, itself or an ancestor; 0: unknown
+	ExecStart uint64
+	Device    uint32 // of the executable, as the kernel counts: major<<20 | minor
+	Inode     uint64
+	ArgvHash  uint64 // keyed hash of the whole argv; 0: unknown
+}
+
+// Destination is where it wants to go.
+type Destination struct {
+	Addr  netip.Addr // never IPv4-mapped
+	Port  uint16
+	Proto uint8 // IPPROTO_*
+}
+
+const (
+	protoTCP = 6
+	protoUDP = 17
+	portDNS  = 53
+)
+
+// Event is the destination as the log tells it.
+func (d Destination) Event() event.Destination {
+	return event.Destination{Address: d.Addr.String(), Port: d.Port, Protocol: protoName(d.Proto), DNS: d.dns()}
+}
+
+func (d Destination) dns() bool {
+	return d.Port == portDNS && (d.Proto == protoUDP || d.Proto == protoTCP)
+}
+
+// Ask is a connect or first send that wants a verdict.
+type Ask struct {
+	Container uint64 // cgroup id
+	Taint     taint.Bits
+	Process   Process
+	To        Destination
+	Held      bool // stopped until Grant, Refuse or Wake; else refused already
+}
+
+// Record is something that was decided in the kernel.
+type Record struct {
+	Kind      RecordKind
+	Reason    string // a stable code
+	Denied    bool
+	Container uint64
+	Taint     taint.Bits
+	Process   Process // zero for packets
+	To        Destination
+	Path      string // of a Unix peer
+	Family    int    // with reason family: the socket's, and its type and protocol
+	Type      int
+	Grant     uint64
+	Target    int // process that was to be attached to
+}
+
+// RecordKind says what happened.
+type RecordKind uint32
+
+// The kinds of records.
+const (
+	Connected = RecordKind(egressRecordKindRECORD_CONNECT)
+	Denied    = RecordKind(egressRecordKindRECORD_DENY)
+	Claimed   = RecordKind(egressRecordKindRECORD_CLAIM)
+	Dropped   = RecordKind(egressRecordKindRECORD_DROP)
+	Spent     = RecordKind(egressRecordKindRECORD_SPENT)
+)
+
+var reasons = map[egressReason]string{
+	egressReasonREASON_UNTAINTED: "untainted", egressReasonREASON_LISTED: "listed", egressReasonREASON_GRANTED: "granted",
+	egressReasonREASON_LOOPBACK: "loopback", egressReasonREASON_OBSERVED: "observe", egressReasonREASON_TAINTED: "tainted",
+	egressReasonREASON_SEALED: "sealed", egressReasonREASON_DEPTH: "cgroup_depth", egressReasonREASON_QUIC: "quic",
+	egressReasonREASON_FAMILY: "socket_family", egressReasonREASON_OUTSIDE: "outside_container",
+	egressReasonREASON_CONTROL: "control_socket", egressReasonREASON_ATTACH: "attach", egressReasonREASON_ESCAPED: "escaped",
+	egressReasonREASON_DENIED: "denied", egressReasonREASON_RESTARTS: "restarts",
+	egressReasonREASON_UNREADABLE: "unreadable_address", egressReasonREASON_FULL: "queue_full",
+}
+
+func protoName(p uint8) string {
+	names := map[uint8]string{1: "icmp", protoTCP: "tcp", protoUDP: "udp", 58: "icmpv6", 132: "sctp", 33: "dccp", 136: "udplite"}
+	if name, ok := names[p]; ok {
+		return name
+	}
+	return strconv.Itoa(int(p))
+}
+
+func askOf(r *egressRecord) Ask {
+	return Ask{
+		Container: r.Container, Taint: taint.Bits(r.Taint), Process: processOf(r), To: destOf(r.Dest),
+		Held: r.Kind == egressRecordKindRECORD_HOLD,
+	}
+}
+
+func recordOf(r *egressRecord) Record {
+	rec := Record{
+		Kind: RecordKind(r.Kind), Reason: reasons[r.Reason], Denied: r.Reason >= egressReasonREASON_TAINTED,
+		Container: r.Container, Taint: taint.Bits(r.Taint), Process: processOf(r), To: destOf(r.Dest),
+		Path: taint.Text(r.Path[:]), Family: int(r.Family), Grant: r.Grant, Target: int(r.Target),
+	}
+	if r.Reason == egressReasonREASON_FAMILY {
+		rec.Family, rec.Type = int(r.Dest.Addr[0]), int(r.Dest.Addr[1])
+	}
+	return rec
+}
+
+func processOf(r *egressRecord) Process {
+	return Process{
+		PID: int(r.Tgid), Start: r.Start, UID: r.Uid, Comm: taint.Text(r.Comm[:]), Cgroup: r.Cgroup,
+		ExecPID: int(r.ExecTgid), ExecStart: r.ExecStart, Device: r.Device, Inode: r.Inode, ArgvHash: r.ArgvHash,
+	}
+}
+
+func destOf(d egressDest) Destination {
+	return Destination{Addr: netip.AddrFrom16(d.Addr).Unmap(), Port: d.Port, Proto: d.Proto}
+}
+
+func (d Destination) raw() egressDest {
+	return egressDest{Addr: d.Addr.As16(), Port: d.Port, Proto: d.Proto}
+}

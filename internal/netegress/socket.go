@@ -1,0 +1,181 @@
+package netegress
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"net/netip"
+	"os"
+	"os/exec"
+	"runtime"
+	"strconv"
+
+	"github.com/vishvananda/netlink"
+	"github.com/vishvananda/netlink/nl"
+	"golang.org/x/sys/unix"
+
+	"weir/internal/cgroup"
+	"weir/internal/policy"
+	"weir/internal/procfs"
+)
+
+const (
+	sockDestroy = 21 // SOCK_DESTROY of linux/sock_diag.h
+	tcpListen   = 10 // TCP_LISTEN of the kernel's tcp_states.h
+)
+
+// CloseSockets closes the TCP and UDP sockets of a container whose peers are
+// neither inside it nor allowed by p, in every network namespace that one of its
+// processes is in (B21). Programs see an error instead of a stall; the packets
+// were refused already. It returns how many it closed.
+func (e *Egress) CloseSockets(path string, p policy.Policy) (int, error) {
+	dests, err := p.Destinations()
+	if err != nil {
+		return 0, err
+	}
+	pids, err := cgroup.Tree(path)
+	if err != nil {
+		return 0, err
+	}
+	inodes := map[uint64]bool{}
+	spaces := map[uint64]int{} // namespace → one of its processes
+	for _, pid := range pids {
+		own, err := procfs.SocketInodes(pid)
+		if err != nil {
+			continue // it is gone
+		}
+		for inode := range own {
+			inodes[inode] = true
+		}
+		if ns, err := procfs.Namespace(pid, "net"); err == nil {
+			spaces[ns] = pid
+		}
+	}
+	closed := 0
+	var errs []error
+	for _, pid := range spaces {
+		err := within(pid, func() error {
+			n, err := closeIn(inodes, dests)
+			closed += n
+			return err
+		})
+		errs = append(errs, err)
+	}
+	return closed, errors.Join(errs...)
+}
+
+// within runs f on a thread of its own in the network namespace of pid.
+func within(pid int, f func() error) error {
+	done := make(chan error, 1)
+	go func() {
+		// never unlocked: the thread ends with the goroutine, in whatever namespace
+		runtime.LockOSThread()
+		done <- func() error {
+			ns, err := os.Open("/proc/" + strconv.Itoa(pid) + "/ns/net")
+			if errors.Is(err, os.ErrNotExist) {
+				return nil
+			}
+			if err != nil {
+				return err
+			}
+			defer ns.Close()
+			if err := unix.Setns(int(ns.Fd()), unix.CLONE_NEWNET); err != nil {
+				return fmt.Errorf("enter network namespace of process %d: %w", pid, err)
+			}
+			return f()
+		}()
+	}()
+	return <-done
+}
+
+func closeIn(inodes map[uint64]bool, dests []policy.Destination) (int, error) {
+	closed := 0
+	var errs []error
+	for _, family := range []uint8{unix.AF_INET, unix.AF_INET6} {
+		for proto, list := range map[uint8]func(uint8) ([]*netlink.Socket, error){
+			protoTCP: netlink.SocketDiagTCP, protoUDP: netlink.SocketDiagUDP,
+		} {
+			sockets, err := list(family)
+			if err != nil {
+				errs = append(errs, fmt.Errorf("list %s sockets: %w: load the module %s_diag", protoName(proto), err, protoName(proto)))
+				continue
+			}
+			for _, s := range sockets {
+				if !inodes[uint64(s.INode)] || keep(s, proto, dests) {
+					continue
+				}
+				if err := destroy(s, proto); err != nil && !errors.Is(err, unix.ENOENT) {
+					errs = append(errs, fmt.Errorf("close socket to %s: %w", s.ID.Destination, err))
+					continue
+				}
+				closed++
+			}
+		}
+	}
+	return closed, errors.Join(errs...)
+}
+
+// keep: listeners and sockets without a peer reach nobody by themselves.
+func keep(s *netlink.Socket, proto uint8, dests []policy.Destination) bool {
+	addr, ok := netip.AddrFromSlice(s.ID.Destination)
+	if !ok || s.ID.DestinationPort == 0 || proto == protoTCP && s.State == tcpListen {
+		return true
+	}
+	addr = addr.Unmap()
+	return addr.IsLoopback() || allowed(dests, Destination{Addr: addr, Port: s.ID.DestinationPort, Proto: proto})
+}
+
+// mapped is a 16-byte address as prefixes of policies have it.
+func mapped(addr [16]byte) netip.Addr { return netip.AddrFrom16(addr) }
+
+// destroyRequest is inet_diag_req_v2 of linux/inet_diag.h.
+type destroyRequest struct {
+	family, proto uint8
+	socket        *netlink.Socket
+}
+
+func (r destroyRequest) Len() int { return 56 }
+
+func (r destroyRequest) Serialize() []byte {
+	b := make([]byte, 0, r.Len())
+	b = append(b, r.family, r.proto, 0, 0)
+	b = binary.NativeEndian.AppendUint32(b, ^uint32(0)) // any state
+	b = binary.BigEndian.AppendUint16(b, r.socket.ID.SourcePort)
+	b = binary.BigEndian.AppendUint16(b, r.socket.ID.DestinationPort)
+	for _, ip := range [][]byte{r.socket.ID.Source, r.socket.ID.Destination} {
+		var addr [16]byte
+		if r.family == unix.AF_INET {
+			copy(addr[:4], ip[len(ip)-4:])
+		} else {
+			copy(addr[:], ip)
+		}
+		b = append(b, addr[:]...)
+	}
+	b = binary.NativeEndian.AppendUint32(b, r.socket.ID.Interface)
+	b = binary.NativeEndian.AppendUint32(b, r.socket.ID.Cookie[0])
+	return binary.NativeEndian.AppendUint32(b, r.socket.ID.Cookie[1])
+}
+
+func destroy(s *netlink.Socket, proto uint8) error {
+	req := nl.NewNetlinkRequest(sockDestroy, unix.NLM_F_ACK)
+	req.AddData(destroyRequest{s.Family, proto, s})
+	_, err := req.Execute(unix.NETLINK_INET_DIAG, 0)
+	return err
+}
+
+// LoadDiag loads the modules that list and close sockets, where they are modules.
+func LoadDiag() error {
+	var missing []string
+	for _, name := range []string{"tcp_diag", "udp_diag"} {
+		if _, err := os.Stat("/sys/module/" + name); err == nil {
+			continue
+		}
+		if out, err := exec.Command("modprobe", name).CombinedOutput(); err != nil {
+			missing = append(missing, fmt.Sprintf("%s (%s)", name, out))
+		}
+	}
+	if missing != nil {
+		return fmt.Errorf("load module %s: sockets that are older than a taint would stall instead of being closed", quoted(missing))
+	}
+	return nil
+}

@@ -1,0 +1,287 @@
+package taint
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/link"
+	"github.com/cilium/ebpf/ringbuf"
+	"github.com/sirupsen/logrus"
+	"go.etcd.io/bbolt"
+	"golang.org/x/sys/unix"
+)
+
+// abi is ABI_VERSION of bpf/types.h: pins of another one are never adopted.
+const abi = 1
+
+// ErrPins says that another version's maps are pinned.
+var ErrPins = errors.New("pins of another version")
+
+// Options are what State needs. All must be set.
+type Options struct {
+	PinDir string    // directory on a bpf file system
+	DB     *bbolt.DB // stays the caller's; bucket "taint" is State's
+	Logger logrus.FieldLogger
+}
+
+// State is the taint of all containers. Its methods may be called at the same time.
+type State struct {
+	objects cgroupObjects
+	reader  *ringbuf.Reader
+	dir     string
+	db      *bbolt.DB
+	logger  logrus.FieldLogger
+	close   sync.Once
+
+	mu         sync.Mutex
+	containers map[string]*record
+	parents    map[string]uint32 // path → policy slot
+}
+
+// Load makes or adopts the pinned maps, loads the programs that watch tasks
+// move, and reads what is on disk. It attaches nothing. ErrPins: see there.
+func Load(o Options) (*State, error) {
+	if err := os.MkdirAll(filepath.Join(o.PinDir, "links"), 0o700); err != nil {
+		return nil, fmt.Errorf("make pin directory: %w", err)
+	}
+	s := &State{dir: o.PinDir, db: o.DB, logger: o.Logger, containers: map[string]*record{}, parents: map[string]uint32{}}
+	if err := checkPins(o.PinDir); err != nil {
+		return nil, err
+	}
+	spec, err := loadCgroup()
+	if err != nil {
+		return nil, fmt.Errorf("read cgroup programs: %w", err)
+	}
+	opts := &ebpf.CollectionOptions{Maps: ebpf.MapOptions{PinPath: o.PinDir}}
+	if err := spec.LoadAndAssign(&s.objects, opts); err != nil {
+		if errors.Is(err, ebpf.ErrMapIncompatible) {
+			return nil, fmt.Errorf("%w in %s: %w", ErrPins, o.PinDir, err)
+		}
+		return nil, fmt.Errorf("load cgroup programs: %w", err)
+	}
+	if err := s.settle(); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	if s.reader, err = ringbuf.NewReader(s.objects.Moves); err != nil {
+		return nil, errors.Join(fmt.Errorf("open ring of moves: %w", err), s.Close())
+	}
+	if err := s.read(); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
+}
+
+// checkPins looks at the version that an earlier sensor left in its settings.
+func checkPins(dir string) error {
+	m, err := ebpf.LoadPinnedMap(filepath.Join(dir, "config"), nil)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("open pinned settings: %w", err)
+	}
+	defer m.Close()
+	var c cgroupSettings
+	if err := m.Lookup(uint32(0), &c); err != nil {
+		return fmt.Errorf("%w in %s: its settings cannot be read", ErrPins, dir)
+	}
+	if c.Abi != abi && c.Abi != 0 {
+		return fmt.Errorf("%w in %s: they have %d, this build has %d", ErrPins, dir, c.Abi, abi)
+	}
+	return nil
+}
+
+// settle makes the kernel's settings this daemon's own; the key of the argv
+// hash stays while claims may refer to it.
+func (s *State) settle() error {
+	return s.configure(func(c *cgroupSettings) error {
+		c.Abi = abi
+		c.Daemon = uint32(os.Getpid())
+		c.Heartbeat = 0
+		if c.Key != [2]uint64{} {
+			return nil
+		}
+		var key [16]byte
+		if _, err := rand.Read(key[:]); err != nil {
+			return fmt.Errorf("make key: %w", err)
+		}
+		c.Key = [2]uint64{binary.NativeEndian.Uint64(key[:8]), binary.NativeEndian.Uint64(key[8:])}
+		return nil
+	})
+}
+
+func (s *State) configure(change func(*cgroupSettings) error) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var c cgroupSettings
+	if err := s.objects.Config.Lookup(uint32(0), &c); err != nil {
+		return fmt.Errorf("read settings: %w", err)
+	}
+	if err := change(&c); err != nil {
+		return err
+	}
+	if err := s.objects.Config.Put(uint32(0), &c); err != nil {
+		return fmt.Errorf("write settings: %w", err)
+	}
+	return nil
+}
+
+// SetControl names the control socket by its cookie: no guarded process
+// connects to it (B27).
+func (s *State) SetControl(cookie uint64) error {
+	return s.configure(func(c *cgroupSettings) error {
+		c.Control = cookie
+		return nil
+	})
+}
+
+// Beat tells the kernel that the daemon is alive. Without a beat for 3 s
+// nothing is held any more, and all that would be is denied.
+func (s *State) Beat() error {
+	return s.configure(func(c *cgroupSettings) error {
+		c.Heartbeat = Now()
+		return nil
+	})
+}
+
+// Now is the time since boot in ns, the clock of all kernel records.
+func Now() uint64 {
+	var ts unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &ts); err != nil {
+		return 0
+	}
+	return uint64(ts.Nano())
+}
+
+// Move is a cgroup made, or a task moved.
+type Move struct {
+	Kind      MoveKind
+	Container uint64 // cgroup id of the container it belongs to, or that was left
+	Cgroup    uint64 // the new cgroup, or the one the task is in now
+	From      uint64 // container it came from; the parent of a new cgroup
+	Grant     uint64 // with Intruded: the grant that was revoked
+	PID       int    // the task's thread group; 0 for a new cgroup
+	Start     uint64 // ns since boot
+	By        int    // thread group that did it
+	ByComm    string
+}
+
+// MoveKind says what happened.
+type MoveKind uint32
+
+// The kinds of moves.
+const (
+	Made     = MoveKind(cgroupRecordKindRECORD_MKDIR)
+	Moved    = MoveKind(cgroupRecordKindRECORD_MOVE)
+	Escaped  = MoveKind(cgroupRecordKindRECORD_ESCAPE)
+	Intruded = MoveKind(cgroupRecordKindRECORD_INTRUDE)
+)
+
+// Run attaches the programs, calls ready, and gives every move to handle until
+// ctx ends. A reader that fails ends it with an error.
+func (s *State) Run(ctx context.Context, ready func(), handle func(Move)) error {
+	for name, prog := range map[string]*ebpf.Program{
+		"weir_mkdir": s.objects.WeirMkdir, "weir_attach_enter": s.objects.WeirAttachEnter,
+		"weir_attach_done": s.objects.WeirAttachDone, "weir_fork": s.objects.WeirFork,
+	} {
+		if err := Pin(s.dir, name, func() (link.Link, error) {
+			return link.AttachTracing(link.TracingOptions{Program: prog})
+		}); err != nil {
+			return err
+		}
+	}
+	stop := context.AfterFunc(ctx, func() { s.reader.Close() })
+	defer stop()
+	ready()
+	var rec ringbuf.Record
+	var raw cgroupRecord
+	for {
+		err := s.reader.ReadInto(&rec)
+		if ctx.Err() != nil {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("read moves: %w", err)
+		}
+		if _, err := binary.Decode(rec.RawSample, binary.NativeEndian, &raw); err != nil {
+			return fmt.Errorf("decode move: %w", err)
+		}
+		handle(Move{
+			Kind: MoveKind(raw.Kind), Container: raw.Container, Cgroup: raw.Cgroup, From: raw.Parent, Grant: raw.Grant,
+			PID: int(raw.Target), Start: raw.Start, By: int(raw.Tgid), ByComm: Text(raw.Comm[:]),
+		})
+	}
+}
+
+// Text is a C string of a record.
+func Text(chars []int8) string {
+	var text []byte
+	for _, c := range chars {
+		if c == 0 {
+			break
+		}
+		text = append(text, byte(c))
+	}
+	return string(text)
+}
+
+// Pin attaches a program and puts its link in place of the one an earlier
+// sensor pinned, so that there is no moment without either.
+func Pin(dir, name string, attach func() (link.Link, error)) error {
+	l, err := attach()
+	if err != nil {
+		return fmt.Errorf("attach %s: %w", name, err)
+	}
+	defer l.Close()
+	path := filepath.Join(dir, "links", name)
+	if err := os.Remove(path + ".new"); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("remove stale pin: %w", err)
+	}
+	if err := l.Pin(path + ".new"); err != nil {
+		return fmt.Errorf("pin %s: %w", name, err)
+	}
+	if err := os.Rename(path+".new", path); err != nil {
+		return fmt.Errorf("pin %s: %w", name, err)
+	}
+	return nil
+}
+
+// Close ends the reader and lets go of maps and programs; what is pinned stays
+// in force.
+func (s *State) Close() error {
+	var err error
+	s.close.Do(func() {
+		if s.reader != nil {
+			err = s.reader.Close()
+		}
+		err = errors.Join(err, s.objects.Close())
+	})
+	return err
+}
+
+// beatEvery is how often the daemon should call Beat.
+const beatEvery = 500 * time.Millisecond
+
+// KeepBeating beats until ctx ends.
+func (s *State) KeepBeating(ctx context.Context) error {
+	tick := time.NewTicker(beatEvery)
+	defer tick.Stop()
+	for {
+		if err := s.Beat(); err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+	}
+}

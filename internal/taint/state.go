@@ -1,0 +1,391 @@
+package taint
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"go.etcd.io/bbolt"
+
+	"weir/internal/cgroup"
+)
+
+// Container is a guarded cgroup as the host knows it.
+type Container struct {
+	ID       string `json:"id"` // stable over restarts
+	Name     string `json:"name,omitempty"`
+	Cgroup   string `json:"cgroup"` // path below the cgroup root
+	CgroupID uint64 `json:"cgroup_id"`
+	Agent    int    `json:"agent,omitempty"`   // process that commands descend from; 0: unknown
+	Session  bool   `json:"session,omitempty"` // made by weir guard, over when its command ends
+	Policy   uint32 `json:"-"`                 // slot of its own policy; 0: its parent's
+}
+
+// Status is a container with its taint.
+type Status struct {
+	Container
+	Own   Bits      `json:"-"` // set on itself
+	Taint Bits      `json:"-"` // with its ancestors': what the kernel goes by (G3)
+	Since time.Time // of the last change
+	By    string
+	Why   string
+}
+
+// record is what is stored of a container.
+type record struct {
+	Container
+	Bits  Bits      `json:"taint"`
+	Since time.Time `json:"since,omitzero"`
+	By    string    `json:"by,omitempty"`
+	Why   string    `json:"why,omitempty"`
+}
+
+var bucket = []byte("taint")
+
+// read takes up what is on disk, and puts its taint back into the kernel: what
+// either of the two knows is tainted stays tainted.
+func (s *State) read() error {
+	return s.db.Update(func(tx *bbolt.Tx) error {
+		b, err := tx.CreateBucketIfNotExists(bucket)
+		if err != nil {
+			return fmt.Errorf("make bucket: %w", err)
+		}
+		return b.ForEach(func(id, data []byte) error {
+			r := &record{}
+			if err := json.Unmarshal(data, r); err != nil {
+				return fmt.Errorf("read taint of %s: %w", id, err)
+			}
+			s.containers[r.ID] = r
+			if now, err := cgroup.ID(r.Cgroup); err == nil {
+				r.CgroupID = now
+				return s.merge(r)
+			}
+			return nil
+		})
+	})
+}
+
+// merge makes the kernel and r agree on the union of their bits.
+func (s *State) merge(r *record) error {
+	entry, err := s.entry(r.CgroupID)
+	if err != nil {
+		return err
+	}
+	r.Bits |= Bits(entry.Taint)
+	if r.Agent == 0 {
+		r.Agent = int(entry.Agent)
+	}
+	r.Policy = entry.Policy
+	entry.Taint = uint32(r.Bits)
+	entry.Agent = uint32(r.Agent)
+	return s.put(r.CgroupID, entry)
+}
+
+// entry is a cgroup's state in the kernel; an absent one is zero.
+func (s *State) entry(id uint64) (cgroupState, error) {
+	var e cgroupState
+	if err := s.objects.Cgroups.Lookup(id, &e); err != nil && !errors.Is(err, os.ErrNotExist) && !isNoKey(err) {
+		return e, fmt.Errorf("read state of cgroup %d: %w", id, err)
+	}
+	return e, nil
+}
+
+func (s *State) put(id uint64, e cgroupState) error {
+	if err := s.objects.Cgroups.Put(id, &e); err != nil {
+		return fmt.Errorf("write state of cgroup %d: %w", id, err)
+	}
+	return nil
+}
+
+func (s *State) store(r *record) error {
+	data, err := json.Marshal(r)
+	if err != nil {
+		return fmt.Errorf("store taint of %s: %w", r.ID, err)
+	}
+	err = s.db.Update(func(tx *bbolt.Tx) error { return tx.Bucket(bucket).Put([]byte(r.ID), data) })
+	if err != nil {
+		return fmt.Errorf("store taint of %s: %w", r.ID, err)
+	}
+	return nil
+}
+
+// AddParent makes the children of a cgroup containers, under the policy in slot.
+func (s *State) AddParent(path string, slot uint32) error {
+	id, err := cgroup.ID(path)
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e, err := s.entry(id)
+	if err != nil {
+		return err
+	}
+	e.Flags |= cgroupStateFlagSTATE_PARENT
+	e.Policy = slot
+	s.parents[path] = slot
+	return s.put(id, e)
+}
+
+// Guard takes a container in, with the bits it starts with. Taint that is
+// stored under its id is put back (G1).
+func (s *State) Guard(c Container, start Bits, by string) (Status, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r := &record{Container: c, Since: time.Now().UTC(), By: by, Why: "guarded"}
+	if old := s.containers[c.ID]; old != nil {
+		r.Bits, r.Since, r.By, r.Why = old.Bits, old.Since, old.By, old.Why
+	}
+	r.Bits |= start
+	e, err := s.entry(c.CgroupID)
+	if err != nil {
+		return Status{}, err
+	}
+	r.Bits |= Bits(e.Taint)
+	e.Taint, e.Policy, e.Agent = uint32(r.Bits), c.Policy, uint32(c.Agent)
+	if err := s.put(c.CgroupID, e); err != nil {
+		return Status{}, err
+	}
+	s.containers[c.ID] = r
+	if err := s.store(r); err != nil {
+		return Status{}, err
+	}
+	return s.status(r), nil
+}
+
+// SetAgent names the process that a container's commands descend from.
+func (s *State) SetAgent(id string, pid int) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r, err := s.known(id)
+	if err != nil {
+		return err
+	}
+	e, err := s.entry(r.CgroupID)
+	if err != nil {
+		return err
+	}
+	e.Agent, r.Agent = uint32(pid), pid
+	return errors.Join(s.put(r.CgroupID, e), s.store(r))
+}
+
+// Change is taint to be set on a container, as a source reports it (G2).
+type Change struct {
+	Container string // id, name, prefix of the id or cgroup path
+	Bits      Bits
+	Source    string // operator, start, guard, stored
+	By, Why   string
+}
+
+// Set sets bits: first in the kernel, then on disk. When only the disk fails
+// the container is tainted all the same, and the error says so.
+func (s *State) Set(c Change) (Status, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r, err := s.find(c.Container)
+	if err != nil {
+		return Status{}, err
+	}
+	e, err := s.entry(r.CgroupID)
+	if err != nil {
+		return Status{}, err
+	}
+	e.Taint |= uint32(c.Bits)
+	if err := s.put(r.CgroupID, e); err != nil {
+		return Status{}, err
+	}
+	r.Bits |= c.Bits
+	r.Since, r.By, r.Why = time.Now().UTC(), c.By, c.Why
+	s.containers[r.ID] = r
+	if err := s.store(r); err != nil {
+		return s.status(r), fmt.Errorf("%s is tainted until the next restart only: %w", r.ID, err)
+	}
+	return s.status(r), nil
+}
+
+// Clear clears bits: first on disk, then in the kernel. What fails leaves the
+// container tainted.
+func (s *State) Clear(name string, bits Bits, by, why string) (Status, error) {
+	if strings.TrimSpace(why) == "" {
+		return Status{}, errors.New("no reason given: say --why")
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r, err := s.find(name)
+	if err != nil {
+		return Status{}, err
+	}
+	cleared := *r
+	cleared.Bits &^= bits
+	cleared.Since, cleared.By, cleared.Why = time.Now().UTC(), by, why
+	if err := s.store(&cleared); err != nil {
+		return Status{}, err
+	}
+	e, err := s.entry(r.CgroupID)
+	if err != nil {
+		return Status{}, err
+	}
+	e.Taint &^= uint32(bits)
+	if err := s.put(r.CgroupID, e); err != nil {
+		return Status{}, err
+	}
+	*r = cleared
+	return s.status(r), nil
+}
+
+// status adds the taint of ancestors. It reads the kernel's own entries.
+func (s *State) status(r *record) Status {
+	st := Status{Container: r.Container, Own: r.Bits, Taint: r.Bits, Since: r.Since, By: r.By, Why: r.Why}
+	for path := r.Cgroup; path != "/" && path != ""; {
+		path = path[:strings.LastIndex(path, "/")]
+		if id, err := cgroup.ID("/" + path); err == nil {
+			if e, err := s.entry(id); err == nil {
+				st.Taint |= Bits(e.Taint)
+			}
+		}
+	}
+	return st
+}
+
+// Find returns a container by id, name, unique prefix of its id, or the path of
+// any cgroup of a guarded parent.
+func (s *State) Find(name string) (Status, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r, err := s.find(name)
+	if err != nil {
+		return Status{}, err
+	}
+	return s.status(r), nil
+}
+
+func (s *State) known(id string) (*record, error) {
+	if r := s.containers[id]; r != nil {
+		return r, nil
+	}
+	return nil, fmt.Errorf("unknown container %q: see `weir containers`", id)
+}
+
+func (s *State) find(name string) (*record, error) {
+	if r := s.containers[name]; r != nil {
+		return r, nil
+	}
+	if path := strings.TrimPrefix(name, cgroup.Root); strings.HasPrefix(path, "/") {
+		return s.findPath(strings.TrimSuffix(path, "/"))
+	}
+	var found []string
+	for id, r := range s.containers {
+		if r.Name == name || len(name) >= 3 && strings.HasPrefix(id, name) {
+			found = append(found, id)
+		}
+	}
+	slices.Sort(found)
+	switch len(found) {
+	case 0:
+		return s.known(name)
+	case 1:
+		return s.containers[found[0]], nil
+	}
+	return nil, fmt.Errorf("%q is ambiguous: %s", name, strings.Join(found, ", "))
+}
+
+// findPath takes any cgroup at or below a guarded parent: a pod's is one.
+func (s *State) findPath(path string) (*record, error) {
+	for _, r := range s.containers {
+		if r.Cgroup == path {
+			return r, nil
+		}
+	}
+	for parent := range s.parents {
+		if !cgroup.Below(path, parent) {
+			continue
+		}
+		id, err := cgroup.ID(path)
+		if err != nil {
+			return nil, err
+		}
+		return &record{Container: Container{ID: path, Cgroup: path, CgroupID: id}}, nil
+	}
+	return nil, fmt.Errorf("cgroup %s is not below a guarded parent: add one under guard.parents in the policy", path)
+}
+
+// ByCgroup returns the container with a cgroup id, if it is known.
+func (s *State) ByCgroup(id uint64) (Status, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, r := range s.containers {
+		if r.CgroupID == id {
+			return s.status(r), true
+		}
+	}
+	return Status{}, false
+}
+
+// List returns all containers, by id.
+func (s *State) List() []Status {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var all []Status
+	for _, r := range s.containers {
+		all = append(all, s.status(r))
+	}
+	slices.SortFunc(all, func(a, b Status) int { return strings.Compare(a.ID, b.ID) })
+	return all
+}
+
+// Forget drops a session whose cgroup is gone. A container that is no session
+// keeps its taint on disk: it may be started again (G1).
+func (s *State) Forget(id string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r, err := s.known(id)
+	if err != nil {
+		return err
+	}
+	if err := s.objects.Cgroups.Delete(r.CgroupID); err != nil && !isNoKey(err) {
+		return fmt.Errorf("delete state of cgroup %d: %w", r.CgroupID, err)
+	}
+	if !r.Session {
+		return nil
+	}
+	delete(s.containers, id)
+	err = s.db.Update(func(tx *bbolt.Tx) error { return tx.Bucket(bucket).Delete([]byte(id)) })
+	if err != nil {
+		return fmt.Errorf("forget %s: %w", id, err)
+	}
+	return nil
+}
+
+// PutGrant makes a cgroup the place of a grant.
+func (s *State) PutGrant(cgroupID, grant uint64) error {
+	return s.put(cgroupID, cgroupState{Flags: cgroupStateFlagSTATE_GRANT, Grant: grant})
+}
+
+// DropGrant makes it an ordinary cgroup again.
+func (s *State) DropGrant(cgroupID uint64) error {
+	if err := s.objects.Cgroups.Delete(cgroupID); err != nil && !isNoKey(err) {
+		return fmt.Errorf("delete state of cgroup %d: %w", cgroupID, err)
+	}
+	return nil
+}
+
+// Grants returns the cgroups that are places of grants, by cgroup id.
+func (s *State) Grants() (map[uint64]uint64, error) {
+	grants := map[uint64]uint64{}
+	var id uint64
+	var e cgroupState
+	it := s.objects.Cgroups.Iterate()
+	for it.Next(&id, &e) {
+		if e.Flags&cgroupStateFlagSTATE_GRANT != 0 {
+			grants[id] = e.Grant
+		}
+	}
+	if err := it.Err(); err != nil {
+		return nil, fmt.Errorf("list grants: %w", err)
+	}
+	return grants, nil
+}
