@@ -1,0 +1,386 @@
+package control
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"weir/internal/event"
+	"weir/internal/gate"
+)
+
+var _ Backend = (*Client)(nil)
+
+// start serves b in a directory of its own, to whoever runs the test.
+func start(t *testing.T, b Backend, refuse func(int) error) (dir string, s *Server) {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "weir") // a socket's path must be short
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	s, err = Listen(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.uid = uint32(os.Geteuid())
+	serve(t, s, b, refuse)
+	return dir, s
+}
+
+func serve(t *testing.T, s *Server, b Backend, refuse func(int) error) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error)
+	go func() { done <- s.Serve(ctx, b, refuse) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Error("serve:", err)
+		}
+	})
+}
+
+func TestCalls(t *testing.T) {
+	b := new(fake)
+	dir, _ := start(t, b, nil)
+	c := NewClient(dir)
+	ctx := t.Context()
+	me := peer{pid: os.Getpid(), uid: uint32(os.Geteuid())}.name("alice")
+
+	status, err := c.Status(ctx)
+	check(t, err, status, Status{Version: "v1", PID: 7, Mode: "enforce"})
+	list, err := c.Containers(ctx)
+	check(t, err, list, []Container{{ID: "c1", Cgroup: "/a", Taint: []string{"secret"}}})
+	k, err := c.Taint(ctx, "web", []string{"secret"}, "alice", "")
+	check(t, err, k, Container{ID: "web", Taint: []string{"secret"}, By: me})
+	k, err = c.Untaint(ctx, "web", []string{"secret"}, "alice", "rebuilt")
+	check(t, err, k, Container{ID: "web", By: me})
+	questions, err := c.Pending(ctx)
+	check(t, err, questions, []gate.Question{{ID: "abc234", State: "pending"}})
+	q, err := c.Answer(ctx, "abc234", true, "alice", "ok")
+	check(t, err, q, gate.Question{ID: "abc234", By: me})
+	_, err = c.Answer(ctx, "abc234", false, "alice", "")
+	check(t, err, 0, 0)
+	reply, err := c.Guard(ctx, GuardRequest{Name: "n", Taint: []string{"secret"}, Policy: "mode: seal\n", PolicyName: "p.yaml", By: "alice"})
+	check(t, err, reply, GuardReply{ID: "s1", Cgroup: "/sys/fs/cgroup/weir/s1"})
+	check(t, c.GuardAgent(ctx, "s1", 42), 0, 0)
+	sum, err := c.GuardEnd(ctx, "s1")
+	check(t, err, sum, Summary{Denied: 3})
+	check(t, c.Mode(ctx, "seal", "alice", "panic"), 0, 0)
+	check(t, c.Reload(ctx), 0, 0)
+
+	want := []string{
+		"status", "containers",
+		"taint web [secret] " + me + " ", "untaint web [secret] " + me + " rebuilt",
+		"pending", "answer abc234 true " + me + " ok", "answer abc234 false " + me + " ",
+		`guard {"name":"n","taint":["secret"],"policy":"mode: seal\n","policy_name":"p.yaml","by":"` + me + `"}`,
+		"agent s1 42", "end s1", "mode seal " + me + " panic", "reload",
+	}
+	if diff := cmp.Diff(want, b.taken()); diff != "" {
+		t.Error("calls (-want +got):\n" + diff)
+	}
+}
+
+func check(t *testing.T, err error, got, want any) {
+	t.Helper()
+	if err != nil {
+		t.Error(err)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error("(-want +got):\n" + diff)
+	}
+}
+
+func TestEvents(t *testing.T) {
+	b := &fake{log: []event.Event{{Kind: event.Start}, {Kind: event.Stop}}, live: make(chan event.Event, 1)}
+	dir, _ := start(t, b, nil)
+	c := NewClient(dir)
+	var got []event.Kind
+	note := func(e event.Event) error { got = append(got, e.Kind); return nil }
+
+	if err := c.Events(t.Context(), event.Filter{Kinds: []event.Kind{event.Start}, Container: "web"}, false, note); err != nil {
+		t.Fatal(err)
+	}
+	check(t, nil, got, []event.Kind{event.Start, event.Stop})
+
+	got = nil
+	b.live <- event.Event{Kind: event.Exec}
+	ctx, cancel := context.WithCancel(t.Context())
+	err := c.Events(ctx, event.Filter{}, true, func(e event.Event) error {
+		if e.Kind == event.Exec {
+			cancel()
+		}
+		return note(e)
+	})
+	if !errors.Is(err, context.Canceled) {
+		t.Error("following ended with", err)
+	}
+	check(t, nil, got, []event.Kind{event.Start, event.Stop, event.Exec})
+	stopped := errors.New("enough")
+	b.live <- event.Event{Kind: event.Exec}
+	err = c.Events(t.Context(), event.Filter{}, true, func(e event.Event) error {
+		if e.Kind == event.Exec {
+			return stopped
+		}
+		return nil
+	})
+	if err != stopped {
+		t.Error("the callback's error came back as", err)
+	}
+	// A client that goes ends the stream, though nothing is written to it.
+	var calls []string
+	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+		if calls = append(calls, b.taken()...); strings.Count(strings.Join(calls, "\n"), "events end") == 2 {
+			break
+		}
+	}
+	want := []string{`events [start] "web" follow=false`, `events [] "" follow=true`, "events end", `events [] "" follow=true`, "events end"}
+	check(t, nil, calls, want)
+}
+
+func TestErrorsKeepTheirCode(t *testing.T) {
+	b := new(fake)
+	dir, _ := start(t, b, nil)
+	for _, tc := range []struct {
+		err  error
+		code int
+	}{
+		{errors.New("disk full"), Failed},
+		{fmt.Errorf("find: %w", Errorf(Usage, "no such container")), Usage},
+		{Errorf(Denied, "not you"), Denied},
+	} {
+		b.err = tc.err
+		_, err := NewClient(dir).Status(t.Context())
+		if err == nil || err.Error() != tc.err.Error() || Code(err) != tc.code {
+			t.Errorf("%v (%d) came back as %v (%d)", tc.err, tc.code, err, Code(err))
+		}
+	}
+}
+
+// talk sends raw text and returns the one line of the answer.
+func talk(t *testing.T, dir, text string) answer {
+	t.Helper()
+	conn, err := net.Dial("unix", filepath.Join(dir, socketName))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	conn.SetDeadline(time.Now().Add(10 * time.Second))
+	io.WriteString(conn, text) // a refused peer's text may find nobody
+	conn.(*net.UnixConn).CloseWrite()
+	line, err := bufio.NewReader(conn).ReadBytes('\n')
+	if err != nil {
+		t.Fatal("answer:", err)
+	}
+	var a answer
+	if err := json.Unmarshal(line, &a); err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+func TestBadRequests(t *testing.T) {
+	b := new(fake)
+	dir, _ := start(t, b, nil)
+	for _, tc := range []struct{ text, want string }{
+		{`{"op":"fly"}`, `unknown operation "fly": the operations are approve, containers, deny, events, guard,`},
+		{`{"op":"status","nmae":"x"}`, `unknown field "nmae"`},
+		{`{"op":"taint","name":"x","bits":"secret"}`, `bits: string given, []string is needed`},
+		{`{"op":"taint","name":"x"}`, "taint: no bits given"},
+		{`{"op":"taint","bits":["secret"]}`, "taint: no name given"},
+		{`{"op":"untaint","name":"x","bits":["secret"],"why":" "}`, "untaint: no why given"},
+		{`{"op":"mode","mode":"seal"}`, "mode: no why given"},
+		{`{"op":"approve"}`, "approve: no id given"},
+		{`{"op":"guard-agent","id":"s","pid":-1}`, "the pid -1 is none"},
+		{`{"op":"guard-agent","id":"s","pid":1e99}`, "pid: number 1e99 given"},
+		{`{"op":"guard-end"}`, "guard-end: no id given"},
+		{`{"op":"events","kinds":["nonsense"]}`, `unknown kind "nonsense"`},
+		{`{"op":"status"} {"op":"status"}`, "read request: invalid character"},
+		{`{}`, "no operation"},
+		{`{"op":7}`, "op: number given"},
+		{`[]`, "the request: array given, an object is needed"},
+		{`nonsense`, "invalid character"},
+		{`{"op":"sta`, "read request: unexpected end"},
+		{"\n", "unexpected end"},
+		{"", "read request: EOF"},
+		{strings.Repeat("[", 200_000), "exceeded max depth"},
+		{`{"op":"` + strings.Repeat("x", maxRequest) + `"}`, "longer than 1048576 bytes"},
+		{strings.Repeat("x", 3*maxRequest), "longer than 1048576 bytes"},
+	} {
+		text := tc.text
+		if text != "" && text != "\n" {
+			text += "\n"
+		}
+		a := talk(t, dir, text)
+		if a.OK || a.Code == 0 || !strings.Contains(a.Error, tc.want) || strings.Contains(a.Error, "\n") {
+			t.Errorf("%.60q: got %+v, want %q", tc.text, a, tc.want)
+		}
+	}
+	if calls := b.taken(); len(calls) > 0 {
+		t.Error("the backend was called:", calls)
+	}
+	if a := talk(t, dir, `{"op":"status"}`); !a.OK {
+		t.Errorf("a request without a newline: %+v", a)
+	}
+}
+
+// B27: the peer's uid is the kernel's word, and so is its pid.
+func TestRefusedPeers(t *testing.T) {
+	b := new(fake)
+	dir, err := os.MkdirTemp("", "weir")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	s, err := Listen(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.uid = uint32(os.Geteuid()) + 1
+	serve(t, s, b, nil)
+	if _, err := NewClient(dir).Status(t.Context()); Code(err) != Denied || !strings.Contains(err.Error(), "only root") {
+		t.Error("a peer of another uid got", err)
+	}
+	var pid int
+	dir, _ = start(t, b, func(p int) error { pid = p; return errors.New("the process is guarded") })
+	if _, err := NewClient(dir).Status(t.Context()); Code(err) != Denied || err.Error() != "refused: the process is guarded" {
+		t.Error("a peer that is objected to got", err)
+	}
+	if pid != os.Getpid() {
+		t.Error("the peer's pid was", pid)
+	}
+	if calls := b.taken(); len(calls) > 0 {
+		t.Error("the backend was called:", calls)
+	}
+}
+
+func TestListen(t *testing.T) {
+	b := new(fake)
+	dir, s := start(t, b, nil)
+	if _, err := Listen(dir); !errors.Is(err, ErrRunning) || !strings.Contains(err.Error(), fmt.Sprintf("pid %d", os.Getpid())) {
+		t.Error("a second sensor got", err)
+	}
+	if _, err := NewClient(dir).Status(t.Context()); err != nil {
+		t.Error("after a second sensor tried:", err)
+	}
+	for path, want := range map[string]os.FileMode{dir: 0o700, s.path: 0o600} {
+		info, err := os.Stat(path)
+		if err != nil || info.Mode().Perm() != want {
+			t.Errorf("%s is %v, want %v (%v)", path, info.Mode(), want, err)
+		}
+	}
+	cookie, err := s.Cookie()
+	if again, _ := s.Cookie(); err != nil || cookie == 0 || cookie != again {
+		t.Errorf("cookie %d, then %d, %v", cookie, again, err)
+	}
+}
+
+func TestStaleSocketIsReplaced(t *testing.T) {
+	dir := t.TempDir()
+	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: filepath.Join(dir, socketName), Net: "unix"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.SetUnlinkOnClose(false)
+	l.Close()
+	if _, err := NewClient(dir).Status(t.Context()); err != ErrNotRunning {
+		t.Error("a stale socket:", err)
+	}
+	os.WriteFile(filepath.Join(dir, lockName), []byte("99999999\n"), 0o600)
+	s, err := Listen(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(s.Close(), s.Close()); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Lstat(s.path); !errors.Is(err, os.ErrNotExist) {
+		t.Error("the socket stays:", err)
+	}
+	s, err = Listen(dir)
+	if err != nil {
+		t.Fatal("after Close:", err)
+	}
+	s.Close()
+}
+
+func TestListenBadDirectory(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "f")
+	os.WriteFile(file, nil, 0o600)
+	link := file + ".link"
+	os.Symlink(t.TempDir(), link)
+	for _, dir := range []string{file, link, filepath.Join(file, "below")} {
+		if s, err := Listen(dir); err == nil {
+			s.Close()
+			t.Error("listened in", dir)
+		}
+	}
+}
+
+func TestNobodyServes(t *testing.T) {
+	c := NewClient(filepath.Join(t.TempDir(), "none"))
+	if _, err := c.Status(t.Context()); err != ErrNotRunning {
+		t.Error(err)
+	}
+	if err := c.Events(t.Context(), event.Filter{}, true, nil); err != ErrNotRunning {
+		t.Error(err)
+	}
+}
+
+func TestPeerName(t *testing.T) {
+	for _, tc := range []struct{ said, want string }{
+		{"", "uid 4294967290"},
+		{"alice", "uid 4294967290 (alice)"},
+		{"a) b (c\x1b\u202e", "uid 4294967290 (a? b ?c??)"},
+		{strings.Repeat("é", 100), "uid 4294967290 (" + strings.Repeat("é", 32) + ")"},
+	} {
+		if got := (peer{pid: -1, uid: 4294967290}).name(tc.said); got != tc.want {
+			t.Errorf("%q: got %q, want %q", tc.said, got, tc.want)
+		}
+	}
+}
+
+func FuzzDecode(f *testing.F) {
+	for _, seed := range []string{
+		`{"op":"status"}`, `{"op":"taint","name":"x","bits":["secret"],"by":"a"}`, `{"op":"untaint","name":"x","bits":["secret"],"why":"y"}`,
+		`{"op":"approve","id":"abc"}`, `{"op":"events","kinds":["exec"],"since":"2024-01-01T00:00:00Z","follow":false}`,
+		`{"op":"guard","policy":"mode: seal"}`, `{"op":"guard-agent","id":"s","pid":1}`, `{"op":"guard-end","id":"s"}`, `{"op":"mode","mode":"seal","why":"w"}`,
+		`{"op":null}`, `[1]`, `{"op":"status"}{}`,
+	} {
+		f.Add([]byte(seed))
+	}
+	all := handlers()
+	f.Fuzz(func(t *testing.T, line []byte) {
+		op, err := operation(line)
+		if err != nil {
+			if Code(err) != Usage {
+				t.Error("code of", err)
+			}
+			return
+		}
+		h, ok := all[op]
+		if !ok {
+			return
+		}
+		b := new(fake)
+		ctx, cancel := context.WithCancel(context.Background())
+		cancel()
+		x := exchange{backend: b, line: line, who: func(s string) string { return plain(s) }, send: func(any) error { return nil }}
+		_, err = h(ctx, x)
+		if calls := b.taken(); (err == nil) != (len(calls) > 0) {
+			t.Errorf("calls %v with error %v", calls, err)
+		}
+	})
+}

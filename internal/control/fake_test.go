@@ -1,0 +1,104 @@
+package control
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync"
+
+	"weir/internal/event"
+	"weir/internal/gate"
+)
+
+// fake is a backend that notes what it was asked.
+type fake struct {
+	mu    sync.Mutex
+	calls []string
+	err   error
+	log   []event.Event
+	live  chan event.Event
+}
+
+func (f *fake) note(format string, args ...any) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.calls = append(f.calls, fmt.Sprintf(format, args...))
+	return f.err
+}
+
+func (f *fake) taken() []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	calls := f.calls
+	f.calls = nil
+	return calls
+}
+
+func (f *fake) Status(context.Context) (Status, error) {
+	return Status{Version: "v1", PID: 7, Mode: "enforce"}, f.note("status")
+}
+
+func (f *fake) Containers(context.Context) ([]Container, error) {
+	return []Container{{ID: "c1", Cgroup: "/a", Taint: []string{"secret"}}}, f.note("containers")
+}
+
+func (f *fake) Events(ctx context.Context, filter event.Filter, follow bool, fn func(event.Event) error) error {
+	if err := f.note("events %v %q follow=%v", filter.Kinds, filter.Container, follow); err != nil {
+		return err
+	}
+	for _, e := range f.log {
+		if err := fn(e); err != nil {
+			return err
+		}
+	}
+	for follow {
+		select {
+		case e := <-f.live:
+			if err := fn(e); err != nil {
+				return err
+			}
+		case <-ctx.Done():
+			f.note("events end")
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
+func (f *fake) Taint(_ context.Context, name string, bits []string, by, why string) (Container, error) {
+	return Container{ID: name, Taint: bits, By: by}, f.note("taint %s %v %s %s", name, bits, by, why)
+}
+
+func (f *fake) Untaint(_ context.Context, name string, bits []string, by, why string) (Container, error) {
+	return Container{ID: name, By: by}, f.note("untaint %s %v %s %s", name, bits, by, why)
+}
+
+func (f *fake) Pending(context.Context) ([]gate.Question, error) {
+	return []gate.Question{{ID: "abc234", State: gate.StatePending}}, f.note("pending")
+}
+
+func (f *fake) Answer(_ context.Context, id string, allow bool, by, why string) (gate.Question, error) {
+	return gate.Question{ID: id, By: by}, f.note("answer %s %v %s %s", id, allow, by, why)
+}
+
+func (f *fake) Guard(_ context.Context, r GuardRequest) (GuardReply, error) {
+	data, err := json.Marshal(r)
+	if err != nil {
+		return GuardReply{}, err
+	}
+	return GuardReply{ID: "s1", Cgroup: "/sys/fs/cgroup/weir/s1"}, f.note("guard %s", data)
+}
+
+func (f *fake) GuardAgent(_ context.Context, id string, pid int) error {
+	return f.note("agent %s %d", id, pid)
+}
+
+func (f *fake) GuardEnd(_ context.Context, id string) (Summary, error) {
+	return Summary{Denied: 3}, f.note("end %s", id)
+}
+
+func (f *fake) Mode(_ context.Context, mode, by, why string) error {
+	return f.note("mode %s %s %s", mode, by, why)
+}
+
+func (f *fake) Reload(context.Context) error { return f.note("reload") }

@@ -1,0 +1,92 @@
+package control
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"os/user"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"golang.org/x/sys/unix"
+)
+
+// peer is who is at the other end, as the kernel says.
+type peer struct {
+	pid int
+	uid uint32
+}
+
+func peerOf(conn *net.UnixConn) (peer, error) {
+	raw, err := conn.SyscallConn()
+	if err != nil {
+		return peer{}, fmt.Errorf("identify peer: %w", err)
+	}
+	var cred *unix.Ucred
+	var sockErr error
+	if err := raw.Control(func(fd uintptr) {
+		cred, sockErr = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED)
+	}); err != nil {
+		return peer{}, fmt.Errorf("identify peer: %w", err)
+	}
+	if sockErr != nil {
+		return peer{}, fmt.Errorf("identify peer: %w", sockErr)
+	}
+	return peer{pid: int(cred.Pid), uid: cred.Uid}, nil
+}
+
+// name is the peer for the log: "root (alice)". The person is who logged in, as
+// the kernel's audit remembers, and who the client says it works for.
+func (p peer) name(said string) string {
+	people := []string{}
+	for _, s := range []string{p.login(), said} {
+		if s = plain(s); s != "" && !slices.Contains(people, s) {
+			people = append(people, s)
+		}
+	}
+	name := userName(p.uid)
+	people = slices.DeleteFunc(people, func(s string) bool { return s == name })
+	if len(people) == 0 {
+		return name
+	}
+	return name + " (" + strings.Join(people, ", ") + ")"
+}
+
+func (p peer) login() string {
+	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/loginuid", p.pid))
+	if err != nil {
+		return ""
+	}
+	uid, err := strconv.ParseUint(strings.TrimSpace(string(data)), 10, 32)
+	if err != nil || uint32(uid) == ^uint32(0) {
+		return ""
+	}
+	return userName(uint32(uid))
+}
+
+func userName(uid uint32) string {
+	id := strconv.FormatUint(uint64(uid), 10)
+	if u, err := user.LookupId(id); err == nil {
+		return u.Username
+	}
+	if uid == 0 {
+		return "root"
+	}
+	return "uid " + id
+}
+
+// plain keeps what a name may hold, so that it cannot pose as another.
+func plain(s string) string {
+	s = strings.Map(func(r rune) rune {
+		if unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune("-_.@+: ", r) {
+			return r
+		}
+		return '?'
+	}, strings.ToValidUTF8(s, "?"))
+	if len(s) > 64 {
+		s = strings.ToValidUTF8(s[:64], "")
+	}
+	return strings.TrimSpace(s)
+}

@@ -1,0 +1,115 @@
+package control
+
+import (
+	"context"
+	"time"
+
+	"weir/internal/event"
+	"weir/internal/gate"
+)
+
+// Backend is what the socket gives access to. by says who asks, for the log: the
+// server fills it from what the kernel knows of the peer. An error with a method
+// ExitCode() int keeps that code on the wire; any other has Failed.
+type Backend interface {
+	Reader
+	Tainter
+	Approver
+	Guardian
+	Operator
+}
+
+// Reader shows what is.
+type Reader interface {
+	Status(ctx context.Context) (Status, error)
+	Containers(ctx context.Context) ([]Container, error)
+	// Events calls fn for each event of the log that f matches, oldest first,
+	// and with follow for those to come until ctx ends. It returns fn's error as
+	// it is.
+	Events(ctx context.Context, f event.Filter, follow bool, fn func(event.Event) error) error
+}
+
+// Tainter changes taint. name is a container's id, name, unique start of the id,
+// or cgroup path.
+type Tainter interface {
+	Taint(ctx context.Context, name string, bits []string, by, why string) (Container, error)
+	Untaint(ctx context.Context, name string, bits []string, by, why string) (Container, error) // why is never empty
+}
+
+// Approver answers questions.
+type Approver interface {
+	Pending(ctx context.Context) ([]gate.Question, error) // in the order of asking
+	Answer(ctx context.Context, id string, allow bool, by, why string) (gate.Question, error)
+}
+
+// Guardian keeps the sessions of weir guard.
+type Guardian interface {
+	// Guard makes a session and its empty cgroup.
+	Guard(ctx context.Context, r GuardRequest) (GuardReply, error)
+	// GuardAgent names the agent's process before it executes anything.
+	GuardAgent(ctx context.Context, id string, pid int) error
+	// GuardEnd ends a session; its cgroup is removed when it is empty.
+	GuardEnd(ctx context.Context, id string) (Summary, error)
+}
+
+// Operator changes how the sensor works.
+type Operator interface {
+	Mode(ctx context.Context, mode, by, why string) error
+	Reload(ctx context.Context) error // reads the policy file again; a bad one changes nothing
+}
+
+// Status is the sensor at a glance.
+type Status struct {
+	Version    string            `json:"version"`
+	PID        int               `json:"pid"`
+	Mode       string            `json:"mode"`   // observe, enforce or seal
+	Kernel     string            `json:"kernel"` // release, such as 6.1.0-28-amd64
+	Uptime     int64             `json:"uptime_seconds"`
+	Policy     string            `json:"policy,omitempty"`  // the file; empty: the default policy
+	Events     string            `json:"events,omitempty"`  // the log's file; empty: standard output
+	Parents    []string          `json:"parents,omitempty"` // guarded parents: cgroup paths
+	Containers int               `json:"containers"`        // with live processes
+	Pending    int               `json:"pending"`           // open questions
+	Counters   map[string]uint64 `json:"counters,omitempty"`
+	Degraded   []string          `json:"degraded,omitempty"` // what does not work here, and what is lost with it
+}
+
+// Container is a guarded cgroup and its state.
+type Container struct {
+	ID      string            `json:"id"`
+	Name    string            `json:"name,omitempty"`
+	Cgroup  string            `json:"cgroup"`          // path below the cgroup root, with a leading slash
+	Taint   []string          `json:"taint,omitempty"` // with what ancestors add
+	Since   time.Time         `json:"since,omitzero"`  // of the taint
+	By      string            `json:"by,omitempty"`    // who set it
+	Why     string            `json:"why,omitempty"`
+	Agent   int               `json:"agent_pid,omitempty"` // 0: unknown
+	Session bool              `json:"session,omitempty"`   // made by weir guard
+	Live    bool              `json:"live"`                // has processes
+	Grants  []event.GrantInfo `json:"grants,omitempty"`
+}
+
+// GuardRequest asks for a session.
+type GuardRequest struct {
+	Name       string   `json:"name,omitempty"`
+	Taint      []string `json:"taint,omitempty"`       // bits that it starts with
+	Policy     string   `json:"policy,omitempty"`      // YAML of the session's own policy; empty: the sensor's
+	PolicyName string   `json:"policy_name,omitempty"` // its file, for messages
+	By         string   `json:"by,omitempty"`          // filled by the server
+}
+
+// GuardReply is a session that was made.
+type GuardReply struct {
+	ID     string `json:"id"`
+	Cgroup string `json:"cgroup"` // absolute path of the cgroup's directory
+}
+
+// Summary is what happened in a session.
+type Summary struct {
+	Denied   uint64   `json:"denied"`   // connects and first sends
+	Asked    uint64   `json:"asked"`    // questions
+	Approved uint64   `json:"approved"` // of those
+	Granted  uint64   `json:"granted"`  // grants made
+	Taint    []string `json:"taint,omitempty"`
+	Left     int      `json:"left,omitempty"` // processes that go on, guarded
+}
