@@ -1,0 +1,197 @@
+package sensor
+
+import (
+	"context"
+	"errors"
+	"net/netip"
+	"os"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"weir/internal/event"
+	"weir/internal/exec"
+	"weir/internal/gate"
+	"weir/internal/netegress"
+	"weir/internal/procfs"
+)
+
+// asking names a question that is on its way.
+type asking struct {
+	container uint64
+	pid       int
+	start     uint64
+	to        netegress.Destination
+}
+
+// Asked implements netegress.Handler.
+func (d *daemon) Asked(a netegress.Ask) { go d.ask(a) }
+
+// ask has a verdict made and carries it out. Whatever goes wrong refuses.
+func (d *daemon) ask(a netegress.Ask) {
+	ctx, cancel := context.WithCancel(d.ctx)
+	defer cancel()
+	key := asking{a.Container, a.Process.PID, a.Process.Start, a.To}
+	d.mu.Lock()
+	d.asking[key] = cancel
+	d.mu.Unlock()
+	defer func() {
+		d.mu.Lock()
+		delete(d.asking, key)
+		d.mu.Unlock()
+	}()
+	if a.Held {
+		go untilGone(ctx, cancel, a.Process)
+	}
+	r := gate.Request{
+		Container: d.container(a.Container, a.Taint), Process: d.process(a.Process), Destination: a.To.Event(),
+		Held: a.Held, Mode: string(d.mode()),
+	}
+	d.count(r.Container.ID, event.Hold)
+	v := d.gate.Decide(ctx, r)
+	if v.Decision != gate.Allow && d.ctx.Err() != nil {
+		return // the daemon ends: the question stays, and its asker stays held for the next one or the watcher
+	}
+	if err := d.carryOut(a, r, v); err != nil {
+		d.fail("carry out verdict on process "+event.Command(r.Process.Argv, 32, 80), &r, err)
+	}
+}
+
+// untilGone cancels a question whose held asker has been killed: the same
+// command may take it up when it tries again.
+func untilGone(ctx context.Context, cancel context.CancelFunc, p netegress.Process) {
+	fd, err := procfs.Open(p.PID, p.Start)
+	if err != nil {
+		cancel()
+		return
+	}
+	defer fd.Close()
+	for ctx.Err() == nil {
+		poll := []unix.PollFd{{Fd: int32(fd.Fd()), Events: unix.POLLIN}}
+		if n, err := unix.Poll(poll, int(time.Second/time.Millisecond)); n > 0 || err != nil && !errors.Is(err, unix.EINTR) {
+			cancel()
+			return
+		}
+	}
+}
+
+func (d *daemon) carryOut(a netegress.Ask, r gate.Request, v gate.Verdict) error {
+	if v.Decision != gate.Allow {
+		d.count(r.Container.ID, event.Connect)
+		return d.egress.Refuse(a)
+	}
+	if v.Reason != gate.Approved {
+		return d.egress.Wake(a) // untainted or observed meanwhile: the kernel lets it through
+	}
+	err := d.gate.Used(v.Question)
+	if errors.Is(err, gate.ErrUsed) {
+		return d.egress.Wake(a) // another thread of the same process was first
+	}
+	if err != nil {
+		return errors.Join(err, d.egress.Refuse(a))
+	}
+	p := d.policyFor(r.Container.ID)
+	g, err := d.egress.Grant(a, netegress.Terms{
+		For: seconds(p.Grant.Seconds), Bytes: p.Grant.Bytes, ClaimFor: seconds(p.ClaimSeconds), Resolvers: resolvers(p.Resolvers),
+	})
+	if err != nil {
+		return errors.Join(err, d.egress.Refuse(a))
+	}
+	d.count(r.Container.ID, event.Grant)
+	return d.log.Write(event.Event{
+		Kind: event.Grant, Container: &r.Container, Process: &r.Process, Question: v.Question, Grant: g.Event(),
+	})
+}
+
+// resolvers are the policy's name servers, or the host's.
+func resolvers(configured []netip.Addr) []netip.Addr {
+	if len(configured) > 0 {
+		return configured
+	}
+	data, err := os.ReadFile("/etc/resolv.conf")
+	if err != nil {
+		return nil
+	}
+	var found []netip.Addr
+	for line := range strings.Lines(string(data)) {
+		fields := strings.Fields(line)
+		if len(fields) < 2 || fields[0] != "nameserver" {
+			continue
+		}
+		if addr, err := netip.ParseAddr(fields[1]); err == nil {
+			found = append(found, addr.WithZone(""))
+		}
+	}
+	return found
+}
+
+// process is what the log tells of an asker: who it is now, and what it runs as
+// the kernel saw it executed.
+func (d *daemon) process(p netegress.Process) event.Process {
+	d.execs.Drain()
+	found, ok := d.execs.Find(p.ExecPID, p.ExecStart)
+	if !ok {
+		var err error
+		if found, err = exec.FromProc(p.PID, p.Start); err != nil {
+			found = event.Process{Truncated: true}
+		}
+	}
+	found.PID, found.Start, found.UID, found.Comm, found.ArgvHash = p.PID, p.Start, p.UID, p.Comm, p.ArgvHash
+	found.Cgroup = pathOf(p.Cgroup)
+	if chain := ancestry(p.PID); chain != nil {
+		found.Ancestry = chain
+	}
+	return found
+}
+
+// ancestry is the parent chain of a live process, up to the host's first one.
+func ancestry(pid int) []event.Ancestor {
+	const most = 16
+	st, err := procfs.ReadStat(pid)
+	if err != nil {
+		return nil
+	}
+	var chain []event.Ancestor
+	for len(chain) < most && st.PPID > 0 {
+		if st, err = procfs.ReadStat(st.PPID); err != nil {
+			break
+		}
+		chain = append(chain, event.Ancestor{PID: st.PID, Start: st.Start, Comm: st.Comm})
+	}
+	return chain
+}
+
+// adopt asks again what an earlier daemon left unanswered.
+func (d *daemon) adopt() error {
+	asks, err := d.egress.Adopt()
+	if err != nil {
+		return err
+	}
+	for _, a := range asks {
+		d.Asked(a)
+	}
+	return nil
+}
+
+// withdraw ends the questions of a container that need no answer any more: the
+// kernel judges its calls anew.
+func (d *daemon) withdraw(container uint64) error {
+	d.mu.Lock()
+	var woken []netegress.Ask
+	for key, cancel := range d.asking {
+		if container != 0 && key.container != container {
+			continue
+		}
+		cancel()
+		woken = append(woken, netegress.Ask{
+			Container: key.container, Held: true, To: key.to, Process: netegress.Process{PID: key.pid, Start: key.start},
+		})
+	}
+	d.mu.Unlock()
+	var errs []error
+	for _, a := range woken {
+		errs = append(errs, d.egress.Wake(a))
+	}
+	return errors.Join(errs...)
+}

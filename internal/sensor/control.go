@@ -1,0 +1,251 @@
+package sensor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"weir/internal/cgroup"
+	"weir/internal/control"
+	"weir/internal/event"
+	"weir/internal/gate"
+	"weir/internal/netegress"
+	"weir/internal/policy"
+	"weir/internal/taint"
+)
+
+// Status implements control.Reader.
+func (d *daemon) Status(context.Context) (control.Status, error) {
+	counts, err := d.egress.Counters()
+	if err != nil {
+		return control.Status{}, err
+	}
+	for reason, n := range d.gate.Counters() {
+		counts["verdict_"+string(reason)] = n
+	}
+	st := control.Status{
+		Version: d.opts.Version, PID: os.Getpid(), Mode: string(d.mode()), Kernel: kernelRelease(),
+		Uptime: int64(time.Since(d.started).Seconds()), Policy: d.opts.PolicyPath, Events: d.current().Events.File,
+		Parents: d.parents(), Pending: len(d.gate.Pending()), Counters: counts, Degraded: d.degraded,
+	}
+	for _, c := range d.state.List() {
+		if cgroup.Populated(c.Cgroup) {
+			st.Containers++
+		}
+	}
+	return st, nil
+}
+
+func kernelRelease() string {
+	var u unix.Utsname
+	if err := unix.Uname(&u); err != nil {
+		return ""
+	}
+	return unix.ByteSliceToString(u.Release[:])
+}
+
+// Containers implements control.Reader.
+func (d *daemon) Containers(context.Context) ([]control.Container, error) {
+	var all []control.Container
+	for _, st := range d.state.List() {
+		all = append(all, d.told(st))
+	}
+	return all, nil
+}
+
+func (d *daemon) told(st taint.Status) control.Container {
+	c := control.Container{
+		ID: st.ID, Name: st.Name, Cgroup: st.Cgroup, Taint: st.Taint.Names(), Agent: st.Agent, Session: st.Session,
+		Live: cgroup.Populated(st.Cgroup),
+	}
+	if st.Taint != 0 {
+		c.Since, c.By, c.Why = st.Since, st.By, st.Why
+	}
+	for _, g := range d.egress.Grants() {
+		if g.Container == st.CgroupID {
+			c.Grants = append(c.Grants, *g.Event())
+		}
+	}
+	return c
+}
+
+// Events implements control.Reader.
+func (d *daemon) Events(ctx context.Context, f event.Filter, follow bool, fn func(event.Event) error) error {
+	file := d.current().Events.File
+	if file == "" && !follow {
+		return control.Errorf(control.Failed, "events go to standard output: follow them with -f, or set events.file in the policy")
+	}
+	var live <-chan event.Event
+	if follow {
+		var done func()
+		live, done = d.log.log.Subscribe(4096)
+		defer done()
+	} else {
+		var bad *event.BadLines
+		if err := event.ReadFile(file, f, fn); err != nil && !errors.As(err, &bad) {
+			return err
+		}
+	}
+	for follow {
+		select {
+		case <-ctx.Done():
+			return nil
+		case e, ok := <-live:
+			if !ok {
+				return nil
+			}
+			if !f.Match(e) {
+				continue
+			}
+			if err := fn(e); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// Taint implements control.Tainter.
+func (d *daemon) Taint(ctx context.Context, name string, bits []string, by, why string) (control.Container, error) {
+	b, err := taint.ParseBits(bits)
+	if err != nil {
+		return control.Container{}, control.Errorf(control.Usage, "%v", err)
+	}
+	st, err := d.operator.Set(ctx, taint.Change{Container: name, Bits: b, Source: "operator", By: by, Why: why})
+	if err != nil {
+		return control.Container{}, err
+	}
+	return d.told(st), nil
+}
+
+// taint puts a change from any source in force: in the kernel first, then grants
+// made under less taint end, then sockets from before are closed.
+func (d *daemon) taint(c taint.Change) (taint.Status, error) {
+	before, err := d.state.Find(c.Container)
+	if err != nil {
+		return before, err
+	}
+	st, err := d.state.Set(c)
+	if err != nil {
+		return st, err
+	}
+	var errs []error
+	if c.Bits&^before.Own != 0 {
+		errs = append(errs, d.egress.Revoke(st.CgroupID, 0))
+	}
+	closed, err := d.egress.CloseSockets(st.Cgroup, d.policyFor(st.ID))
+	errs = append(errs, err)
+	found, err := netegress.Findings(st.Cgroup)
+	errs = append(errs, err)
+	ec := d.container(st.CgroupID, st.Taint)
+	message := ""
+	if closed > 0 {
+		message = fmt.Sprintf("%d open sockets closed", closed)
+	}
+	errs = append(errs, d.log.Write(event.Event{
+		Kind: event.Taint, Container: &ec, Message: message,
+		Change: &event.TaintChange{Set: c.Bits.Names(), Source: c.Source, By: c.By, Why: c.Why},
+	}))
+	for _, finding := range found {
+		d.write(event.Event{Kind: event.Error, Container: &ec, Message: "finding: " + finding})
+	}
+	return st, errors.Join(errs...)
+}
+
+// Untaint implements control.Tainter. The event is written first: what is not
+// logged is not cleared.
+func (d *daemon) Untaint(_ context.Context, name string, bits []string, by, why string) (control.Container, error) {
+	b, err := taint.ParseBits(bits)
+	if err != nil {
+		return control.Container{}, control.Errorf(control.Usage, "%v", err)
+	}
+	before, err := d.state.Find(name)
+	if err != nil {
+		return control.Container{}, err
+	}
+	ec := d.container(before.CgroupID, before.Taint)
+	err = d.log.Write(event.Event{
+		Kind: event.Taint, Container: &ec, Change: &event.TaintChange{Cleared: b.Names(), Source: "operator", By: by, Why: why},
+	})
+	if err != nil {
+		return control.Container{}, fmt.Errorf("still tainted: %w", err)
+	}
+	st, err := d.state.Clear(name, b, by, why)
+	if err != nil {
+		return control.Container{}, fmt.Errorf("still tainted: %w", err)
+	}
+	if st.Taint == 0 {
+		err = d.withdraw(st.CgroupID)
+	}
+	return d.told(st), err
+}
+
+// Pending implements control.Approver.
+func (d *daemon) Pending(context.Context) ([]gate.Question, error) { return d.gate.Pending(), nil }
+
+// Answer implements control.Approver.
+func (d *daemon) Answer(_ context.Context, id string, allow bool, by, why string) (gate.Question, error) {
+	return d.gate.Answer(id, allow, by, why)
+}
+
+// Mode implements control.Operator.
+func (d *daemon) Mode(_ context.Context, mode, by, why string) error {
+	m, err := policy.ParseMode(mode)
+	if err != nil {
+		return control.Errorf(control.Usage, "%v", err)
+	}
+	if m == policy.Observe {
+		// opening is logged before it happens
+		if err := d.logMode(m, by, why); err != nil {
+			return err
+		}
+	}
+	d.mu.Lock()
+	d.sealed = m
+	d.mu.Unlock()
+	if err := d.applyPolicies(); err != nil {
+		return err
+	}
+	if err := d.withdraw(0); err != nil {
+		return err
+	}
+	if m == policy.Observe {
+		return nil
+	}
+	return d.logMode(m, by, why)
+}
+
+func (d *daemon) logMode(m policy.Mode, by, why string) error {
+	return d.log.Write(event.Event{Kind: event.Mode, Mode: string(m), Message: fmt.Sprintf("mode set by %s: %s", by, why)})
+}
+
+// Reload implements control.Operator.
+func (d *daemon) Reload(context.Context) error {
+	p, err := loadPolicy(d.opts.PolicyPath)
+	if err == nil {
+		err = d.replacePolicy(p)
+	}
+	if err != nil {
+		d.write(event.Event{Kind: event.Error, Message: "policy refused, the old one stays: " + strings.ReplaceAll(err.Error(), "\n", "; ")})
+		return err
+	}
+	return d.log.Write(event.Event{Kind: event.Mode, Mode: string(d.mode()), Message: "policy loaded: " + d.opts.PolicyPath})
+}
+
+func (d *daemon) parents() []string {
+	return slices.Compact(slices.Sorted(slices.Values(append([]string{Slice}, d.current().Guard.Parents...))))
+}
+
+// sessions are the policies that sessions brought, by container id.
+func (d *daemon) sessions() map[string]policy.Policy {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return maps.Clone(d.own)
+}

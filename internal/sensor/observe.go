@@ -1,0 +1,269 @@
+package sensor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"weir/internal/cgroup"
+	"weir/internal/control"
+	"weir/internal/event"
+	"weir/internal/exec"
+	"weir/internal/gate"
+	"weir/internal/netegress"
+	"weir/internal/procfs"
+	"weir/internal/taint"
+)
+
+func pathOf(id uint64) string {
+	path, err := cgroup.Path(id)
+	if err != nil {
+		return ""
+	}
+	return path
+}
+
+// container is what the log tells of a container.
+func (d *daemon) container(id uint64, bits taint.Bits) event.Container {
+	if st, ok := d.state.ByCgroup(id); ok {
+		return event.Container{ID: st.ID, Name: st.Name, Cgroup: st.Cgroup, CgroupID: id, Taint: (st.Taint | bits).Names()}
+	}
+	path := pathOf(id)
+	return event.Container{ID: path, Cgroup: path, CgroupID: id, Taint: bits.Names()}
+}
+
+// fail logs what could not be done. Nothing was allowed by it.
+func (d *daemon) fail(what string, r *gate.Request, err error) {
+	e := event.Event{Kind: event.Error, Message: what + ": " + err.Error()}
+	if r != nil {
+		e.Container, e.Process, e.Destination = &r.Container, &r.Process, &r.Destination
+	}
+	d.write(e)
+}
+
+// write logs what has happened already; a sink that fails is the operator's to see.
+func (d *daemon) write(e event.Event) {
+	if err := d.log.Write(e); err != nil {
+		d.opts.Logger.WithError(err).Error("write event")
+	}
+}
+
+// count keeps a container's summary.
+func (d *daemon) count(id string, k event.Kind) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	c := d.counts[id]
+	if c == nil {
+		c = &control.Summary{}
+		d.counts[id] = c
+	}
+	switch k {
+	case event.Hold:
+		c.Asked++
+	case event.Grant:
+		c.Granted++
+		c.Approved++
+	case event.Connect:
+		c.Denied++
+	}
+}
+
+// executed logs an observed command with the verdict on running it (G25).
+func (d *daemon) executed(c exec.Command) {
+	r := gate.Request{
+		Container: d.container(c.Container, taint.Bits(c.Taint)), Process: c.Process, Ask: gate.Run, Mode: string(d.mode()),
+	}
+	v := d.gate.Decide(d.ctx, r)
+	d.write(event.Event{Kind: event.Exec, Container: &r.Container, Process: &r.Process, Verdict: v.Event()})
+}
+
+// Recorded implements netegress.Handler: it never waits for the log.
+func (d *daemon) Recorded(r netegress.Record) {
+	select {
+	case d.records <- r:
+	default:
+		d.mu.Lock()
+		d.lost["queue"]++
+		d.mu.Unlock()
+	}
+}
+
+// pass carries records to the log.
+func (d *daemon) pass(ctx context.Context) error {
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case r := <-d.records:
+			d.recorded(r)
+		}
+	}
+}
+
+func (d *daemon) recorded(r netegress.Record) {
+	c := d.container(r.Container, r.Taint)
+	to := r.To.Event()
+	switch r.Kind {
+	case netegress.Dropped:
+		d.write(event.Event{
+			Kind: event.Error, Container: &c, Destination: &to,
+			Message: fmt.Sprintf("packets dropped: %s: the socket is older than the taint, or answers a peer outside", r.Reason),
+		})
+		return
+	case netegress.Claimed, netegress.Spent:
+		return // told as grants
+	}
+	p := event.Process{PID: r.Process.PID, Start: r.Process.Start, UID: r.Process.UID, Comm: r.Process.Comm}
+	v := event.Decision{Decision: "allow", Reason: r.Reason}
+	if r.Denied {
+		v.Decision = "deny"
+		d.count(c.ID, event.Connect)
+	}
+	switch {
+	case r.Path != "" || r.Family == unix.AF_UNIX:
+		to = event.Destination{Address: r.Path, Protocol: "unix"}
+		if r.Target != 0 {
+			to.Address = fmt.Sprintf("process %d", r.Target)
+		}
+	case r.Reason == "socket_family":
+		to = event.Destination{Protocol: to.Protocol}
+		v.Text = fmt.Sprintf("socket family %d, type %d", r.Family, r.Type)
+	}
+	d.write(event.Event{Kind: event.Connect, Container: &c, Process: &p, Destination: &to, Verdict: &v})
+}
+
+// Ended implements netegress.Handler.
+func (d *daemon) Ended(g netegress.Grant) {
+	c := d.container(g.Container, 0)
+	go d.write(event.Event{Kind: event.Grant, Container: &c, Grant: g.Event()})
+}
+
+// moved reacts to tasks and cgroups that come and go (B28, B37).
+func (d *daemon) moved(m taint.Move) {
+	c := d.container(m.Container, 0)
+	e := event.Event{Kind: event.Error, Container: &c, Process: &event.Process{PID: m.PID, Start: m.Start}}
+	switch m.Kind {
+	case taint.Made:
+		d.made(m)
+		return
+	case taint.Moved:
+		if m.From == 0 || m.From == m.Container {
+			return
+		}
+		e.Message = fmt.Sprintf("process %d was moved here by process %d (%s)", m.PID, m.By, m.ByComm)
+	case taint.Escaped:
+		e.Message = fmt.Sprintf("process %d left its container by process %d (%s): killed", m.PID, m.By, m.ByComm)
+		if err := kill(m.PID, m.Start); err != nil {
+			e.Message += ": " + err.Error()
+		}
+	case taint.Intruded:
+		e.Message = fmt.Sprintf("process %d was moved into grant %d by process %d (%s): grant revoked", m.PID, m.Grant, m.By, m.ByComm)
+		if err := d.egress.Revoke(m.Container, m.Grant); err != nil {
+			e.Message += ": " + err.Error()
+		}
+	}
+	d.write(e)
+}
+
+func kill(pid int, start uint64) error {
+	fd, err := procfs.Open(pid, start)
+	if err != nil {
+		return nil // gone
+	}
+	defer fd.Close()
+	return procfs.Signal(fd, unix.SIGKILL)
+}
+
+// made takes a new child of a guarded parent in as a container, with the taint
+// that is stored under its path.
+func (d *daemon) made(m taint.Move) {
+	path := pathOf(m.Cgroup)
+	if path == "" || cgroup.Below(path, Slice) {
+		return // gone already, or a session's own
+	}
+	parent := path[:strings.LastIndex(path, "/")]
+	for _, p := range d.parents() {
+		if p != parent {
+			continue
+		}
+		if err := d.admit(path); err != nil {
+			d.fail("admit "+path, nil, err)
+		}
+	}
+}
+
+func (d *daemon) admit(path string) error {
+	id, err := cgroup.ID(path)
+	if err != nil {
+		return err
+	}
+	start, err := startBits(d.policyFor(path).Taint.AtStart)
+	if err != nil {
+		return err
+	}
+	_, err = d.state.Guard(taint.Container{ID: path, Cgroup: path, CgroupID: id}, start, "policy")
+	return err
+}
+
+// startBits reads names of bits; none is none.
+func startBits(names []string) (taint.Bits, error) {
+	if len(names) == 0 {
+		return 0, nil
+	}
+	return taint.ParseBits(names)
+}
+
+const housekeepEvery = 2 * time.Second
+
+// housekeep tells losses, and removes sessions that are over.
+func (d *daemon) housekeep(ctx context.Context) error {
+	tick := time.NewTicker(housekeepEvery)
+	defer tick.Stop()
+	told, idle := map[string]uint64{}, map[string]bool{}
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+		if err := d.tellLosses(told); err != nil {
+			return err
+		}
+		if err := d.reap(idle); err != nil {
+			d.fail("remove session", nil, err)
+		}
+	}
+}
+
+// tellLosses writes an event for each stage that lost something since the last time.
+func (d *daemon) tellLosses(told map[string]uint64) error {
+	counts, err := d.egress.Counters()
+	if err != nil {
+		return err
+	}
+	d.mu.Lock()
+	maps.Copy(counts, map[string]uint64{"lost_queue": d.lost["queue"]})
+	d.mu.Unlock()
+	for name, what := range map[string]string{
+		"lost_exec": "exec", "lost_question": "hold", "lost_record": "connect", "lost_move": "move", "lost_queue": "connect",
+	} {
+		n := counts[name] - told[name]
+		if n == 0 {
+			continue
+		}
+		told[name] = counts[name]
+		stage := "ring"
+		if name == "lost_queue" {
+			stage = "queue"
+		}
+		d.write(event.Event{Kind: event.Lost, Loss: &event.Loss{Stage: stage, What: what, Count: n}})
+	}
+	return nil
+}
+
+var errBusy = errors.New("processes are left")

@@ -1,0 +1,274 @@
+package sensor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/sirupsen/logrus"
+	"go.etcd.io/bbolt"
+	"golang.org/x/sync/errgroup"
+	"golang.org/x/sys/unix"
+
+	"weir/internal/cgroup"
+	"weir/internal/control"
+	"weir/internal/event"
+	"weir/internal/exec"
+	"weir/internal/gate"
+	"weir/internal/netegress"
+	"weir/internal/policy"
+	"weir/internal/taint"
+)
+
+// Slice is the guarded parent of all sessions of weir guard.
+const Slice = "/weir"
+
+// Options are what the daemon needs. Paths must be absolute.
+type Options struct {
+	PolicyPath string // empty: policy.Default
+	StateDir   string // what must outlive a reboot
+	PinDir     string // on a bpf file system
+	RunDir     string // the control socket's
+	Degraded   bool   // go on where a mechanism is missing, and say so in every event
+	Version    string
+	Logger     *logrus.Logger
+	Stdout     io.Writer // events, where the policy names no file
+}
+
+// daemon is what Run puts together.
+type daemon struct {
+	opts     Options
+	started  time.Time
+	state    *taint.State
+	egress   *netegress.Egress
+	execs    *exec.Probe
+	gate     *gate.Gate
+	log      *logWriter
+	operator *taint.Operator
+	records  chan netegress.Record
+	ctx      context.Context // of the running daemon, for what it starts
+
+	mu       sync.Mutex
+	policy   policy.Policy            // the daemon's own
+	sealed   policy.Mode              // set by weir mode; empty: the policy's
+	own      map[string]policy.Policy // of sessions that brought one
+	asking   map[asking]context.CancelFunc
+	counts   map[string]*control.Summary // by container id
+	lost     map[string]uint64           // by stage, told so far
+	degraded []string
+}
+
+// Run is the daemon: it returns when ctx ends or a part fails. ready is called
+// once all is in force. What is pinned stays in force afterwards.
+func Run(ctx context.Context, o Options, ready func()) error {
+	p, err := loadPolicy(o.PolicyPath)
+	if err != nil {
+		return err
+	}
+	d := &daemon{
+		opts: o, started: time.Now(), policy: p, operator: taint.NewOperator(), records: make(chan netegress.Record, 8192),
+		own: map[string]policy.Policy{}, asking: map[asking]context.CancelFunc{}, counts: map[string]*control.Summary{}, lost: map[string]uint64{},
+	}
+	if err := cgroup.Check(); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(o.StateDir, 0o700); err != nil {
+		return fmt.Errorf("make state directory: %w", err)
+	}
+	server, err := control.Listen(o.RunDir)
+	if err != nil {
+		return err
+	}
+	defer server.Close()
+	db, err := bbolt.Open(filepath.Join(o.StateDir, "state.db"), 0o600, &bbolt.Options{Timeout: time.Second})
+	if err != nil {
+		return fmt.Errorf("open %s: %w: is another sensor using it?", filepath.Join(o.StateDir, "state.db"), err)
+	}
+	defer db.Close()
+	closeLog, err := d.openLog()
+	if err != nil {
+		return err
+	}
+	defer closeLog()
+	if err := d.load(db); err != nil {
+		return err
+	}
+	defer d.unload()
+	if err := d.attach(server); err != nil {
+		return err
+	}
+	return d.run(ctx, server, ready)
+}
+
+func (d *daemon) openLog() (func() error, error) {
+	if d.policy.Events.File == "" {
+		d.log = &logWriter{log: event.NewLog(event.NewJSONSink(d.opts.Stdout))}
+		return func() error { return nil }, nil
+	}
+	if err := os.MkdirAll(filepath.Dir(d.policy.Events.File), 0o700); err != nil {
+		return nil, fmt.Errorf("make directory of the event log: %w", err)
+	}
+	sink, err := event.NewFileSink(d.policy.Events.File, d.policy.Events.MaxMiB, d.policy.Events.Backups)
+	if err != nil {
+		return nil, err
+	}
+	d.log = &logWriter{log: event.NewLog(sink)}
+	return sink.Close, nil
+}
+
+// load makes or adopts the kernel's maps, and opens the gate.
+func (d *daemon) load(db *bbolt.DB) error {
+	var err error
+	logger := logrus.FieldLogger(d.opts.Logger)
+	if d.state, err = taint.Load(taint.Options{PinDir: d.opts.PinDir, DB: db, Logger: logger}); err != nil {
+		if errors.Is(err, taint.ErrPins) {
+			return fmt.Errorf("%w: run the build that made them, or `weir detach` when nothing guarded is left", err)
+		}
+		return err
+	}
+	if d.egress, err = netegress.Load(netegress.Options{PinDir: d.opts.PinDir, State: d.state, Logger: logger, Handle: d}); err != nil {
+		return errors.Join(err, d.state.Close())
+	}
+	if d.execs, err = exec.Load(exec.Options{PinDir: d.opts.PinDir, Logger: logger}); err != nil {
+		return errors.Join(err, d.egress.Close(), d.state.Close())
+	}
+	d.gate, err = gate.Open(gate.Options{
+		DB: db, Log: d.log, Logger: logger, Approver: d.policy.Approver == policy.Person,
+		AskFor: seconds(d.policy.AskSeconds), ClaimFor: seconds(d.policy.ClaimSeconds),
+	})
+	if err != nil {
+		d.close()
+	}
+	return err
+}
+
+func seconds(n int) time.Duration { return time.Duration(n) * time.Second }
+
+func (d *daemon) close() {
+	for _, part := range []io.Closer{d.execs, d.egress, d.state} {
+		if err := part.Close(); err != nil {
+			d.opts.Logger.WithError(err).Error("close")
+		}
+	}
+}
+
+func (d *daemon) unload() {
+	d.gate.Close()
+	d.close()
+}
+
+// attach puts everything in force, policy first.
+func (d *daemon) attach(server *control.Server) error {
+	if err := netegress.LoadDiag(); err != nil {
+		if !d.opts.Degraded {
+			return fmt.Errorf("%w: or run with --degraded", err)
+		}
+		d.degraded = append(d.degraded, err.Error())
+		d.log.note = "degraded: " + strings.Join(d.degraded, "; ")
+	}
+	cookie, err := server.Cookie()
+	if err != nil {
+		return err
+	}
+	if err := d.state.SetControl(cookie); err != nil {
+		return err
+	}
+	if err := d.applyPolicy(d.policy); err != nil {
+		return err
+	}
+	return d.egress.Attach()
+}
+
+func (d *daemon) run(ctx context.Context, server *control.Server, ready func()) error {
+	group, ctx := errgroup.WithContext(ctx)
+	d.ctx = ctx
+	var up sync.WaitGroup
+	up.Add(2)
+	group.Go(func() error { return d.state.Run(ctx, up.Done, d.moved) })
+	group.Go(func() error { return d.execs.Run(ctx, up.Done, d.executed) })
+	group.Go(func() error { return d.egress.Run(ctx) })
+	group.Go(func() error { return d.operator.Watch(ctx, d.taint) })
+	group.Go(func() error { return d.pass(ctx) })
+	group.Go(func() error { return d.housekeep(ctx) })
+	group.Go(func() error {
+		up.Wait()
+		return d.begin(ctx, server, group, ready)
+	})
+	err := group.Wait()
+	if err == nil || errors.Is(err, context.Canceled) {
+		return d.log.Write(event.Event{Kind: event.Stop, Message: "stopped; what is tainted stays denied"})
+	}
+	return errors.Join(err, d.log.Write(event.Event{Kind: event.Stop, Message: "failed: " + err.Error()}))
+}
+
+// begin opens for business once the programs are attached.
+func (d *daemon) begin(ctx context.Context, server *control.Server, group *errgroup.Group, ready func()) error {
+	if ctx.Err() != nil {
+		return nil
+	}
+	if err := d.adopt(); err != nil {
+		return err
+	}
+	group.Go(func() error { return d.state.KeepBeating(ctx) })
+	group.Go(func() error { return server.Serve(ctx, d, d.refusePeer) })
+	group.Go(func() error { return d.hangups(ctx) })
+	message := fmt.Sprintf("weir %s in mode %s", d.opts.Version, d.mode())
+	if err := d.log.Write(event.Event{Kind: event.Start, Mode: string(d.mode()), Message: message}); err != nil {
+		return fmt.Errorf("write the first event: %w", err)
+	}
+	ready()
+	return nil
+}
+
+// hangups reloads the policy on SIGHUP.
+func (d *daemon) hangups(ctx context.Context) error {
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, unix.SIGHUP)
+	defer signal.Stop(signals)
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-signals:
+			if err := d.Reload(ctx); err != nil {
+				d.opts.Logger.WithError(err).Error("reload policy")
+			}
+		}
+	}
+}
+
+// refusePeer keeps guarded processes away from the control socket, which the
+// kernel does already (B27).
+func (d *daemon) refusePeer(pid int) error {
+	path, err := cgroup.Of(pid)
+	if err != nil {
+		return fmt.Errorf("find the peer's cgroup: %w", err)
+	}
+	for _, parent := range d.parents() {
+		if cgroup.Below(path, parent) {
+			return fmt.Errorf("process %d is guarded: only people on the host give orders", pid)
+		}
+	}
+	return nil
+}
+
+// logWriter is the event log; in a degraded run every event says so.
+type logWriter struct {
+	log  *event.Log
+	note string
+}
+
+// Write implements gate.Logger.
+func (l *logWriter) Write(e event.Event) error {
+	if l.note != "" {
+		e.Message = strings.TrimPrefix(e.Message+" ["+l.note+"]", " ")
+	}
+	return l.log.Write(e)
+}
