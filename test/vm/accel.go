@@ -12,8 +12,9 @@ import (
 // probeLimit is far above what a boot takes with KVM (two seconds) and short enough to wait for once.
 const probeLimit = 20 * time.Second
 
-// software is what always works.
-const software = "-accel tcg,thread=multi -cpu max"
+// software is what always works. QEMU before 8.1, such as Debian 12's, can run stale code on another virtual CPU when the kernel
+// patches itself (static keys, ftrace, every attached program), which ends in "Oops: int3": so one thread runs both in turn.
+const software = "-accel tcg,thread=single -cpu max"
 
 // accelerator gives QEMU's arguments: KVM only if a VM really booted with it, since a /dev/kvm that exists may still hang. The
 // answer is kept until the machine itself boots anew.
@@ -23,20 +24,23 @@ func accelerator(ctx context.Context, repo string, k Kernel, initrd string) stri
 	} else {
 		f.Close()
 	}
-	boot, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
-	cache := filepath.Join(repo, ".cache/vm/accel")
-	if b, err := os.ReadFile(cache); err == nil {
-		if id, args, ok := strings.Cut(string(b), " "); ok && id == strings.TrimSpace(string(boot)) {
-			return args
-		}
-	}
 	const kvm = "-accel kvm -cpu host"
-	args := software
+	boot, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	yes, no := strings.TrimSpace(string(boot))+" works", strings.TrimSpace(string(boot))+" fails"
+	cache := filepath.Join(repo, ".cache/vm/kvm")
+	known, _ := os.ReadFile(cache)
+	switch string(known) {
+	case yes:
+		return kvm
+	case no:
+		return software
+	}
+	args, answer := software, no
 	if probe(ctx, kvm, k, initrd) {
-		args = kvm
+		args, answer = kvm, yes
 	}
 	// A failure to keep the answer only costs the next probe.
-	_ = os.WriteFile(cache, []byte(strings.TrimSpace(string(boot))+" "+args), 0o644)
+	_ = os.WriteFile(cache, []byte(answer), 0o644)
 	return args
 }
 
