@@ -128,6 +128,7 @@ func TestEvents(t *testing.T) {
 		t.Error("following ended with", err)
 	}
 	check(t, nil, got, []event.Kind{event.Start, event.Stop, event.Exec})
+	calls := ended(t, b, 1) // a client that goes ends the stream, though nothing is written to it
 	stopped := errors.New("enough")
 	b.live <- event.Event{Kind: event.Exec}
 	err = c.Events(t.Context(), event.Filter{}, true, func(e event.Event) error {
@@ -139,15 +140,23 @@ func TestEvents(t *testing.T) {
 	if err != stopped {
 		t.Error("the callback's error came back as", err)
 	}
-	// A client that goes ends the stream, though nothing is written to it.
-	var calls []string
-	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
-		if calls = append(calls, b.taken()...); strings.Count(strings.Join(calls, "\n"), "events end") == 2 {
-			break
-		}
-	}
+	calls = append(calls, ended(t, b, 1)...)
 	want := []string{`events [start] "web" follow=false`, `events [] "" follow=true`, "events end", `events [] "" follow=true`, "events end"}
 	check(t, nil, calls, want)
+}
+
+// ended waits until n streams have ended and returns the calls up to then.
+func ended(t *testing.T, b *fake, n int) (calls []string) {
+	t.Helper()
+	for range 1000 {
+		calls = append(calls, b.taken()...)
+		if strings.Count(strings.Join(calls, "\n"), "events end") == n {
+			return calls
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	t.Fatal("the stream did not end")
+	return nil
 }
 
 func TestErrorsKeepTheirCode(t *testing.T) {
