@@ -17,6 +17,7 @@ enum exec_flag {
 	EXEC_ENV_CUT = 2,
 	EXEC_PATH_CUT = 4,
 	EXEC_UNLINKED = 8,
+	EXEC_SCRIPT = 16, /* an interpreter runs filename */
 };
 
 struct parent {
@@ -72,6 +73,9 @@ struct {
 	__uint(max_entries, RING_SIZE);
 	__uint(pinning, LIBBPF_PIN_BY_NAME);
 } execs SEC(".maps");
+
+/* bpf2go makes Go types only of what the object mentions */
+const enum counter *unused_counter __attribute__((unused));
 
 struct path_walk {
 	struct scratch *s;
@@ -276,9 +280,13 @@ int BPF_PROG(weir_exec, struct task_struct *t, int old_pid, struct linux_binprm 
 	read_exe(e, file);
 	read_path(s, file);
 
+	/* one string until binfmt_script or binfmt_misc calls bprm_change_interp */
+	char *filename = BPF_CORE_READ(bprm, filename), *interp = BPF_CORE_READ(bprm, interp);
+	if (filename != interp)
+		e->flags |= EXEC_SCRIPT;
 	__u32 at = e->path_length;
-	e->filename_length = read_text(s, &at, BPF_CORE_READ(bprm, filename));
-	e->interp_length = read_text(s, &at, BPF_CORE_READ(bprm, interp));
+	e->filename_length = read_text(s, &at, filename);
+	e->interp_length = read_text(s, &at, interp);
 	e->argv_length = read_user(s, at, BPF_CORE_READ(t, mm, arg_start), BPF_CORE_READ(t, mm, arg_end),
 	                           MAX_ARGV, EXEC_ARGV_CUT);
 	__u32 argv_at = at;

@@ -13,6 +13,24 @@ import (
 	"github.com/cilium/ebpf"
 )
 
+type execCounter uint32
+
+const (
+	execCounterCOUNT_LOST_EXEC      execCounter = 0
+	execCounterCOUNT_LOST_ASK       execCounter = 1
+	execCounterCOUNT_LOST_RECORD    execCounter = 2
+	execCounterCOUNT_LOST_CGROUP    execCounter = 3
+	execCounterCOUNT_DENIED_CONNECT execCounter = 4
+	execCounterCOUNT_DENIED_SEND    execCounter = 5
+	execCounterCOUNT_DENIED_SOCKET  execCounter = 6
+	execCounterCOUNT_DENIED_UNIX    execCounter = 7
+	execCounterCOUNT_DENIED_RECEIVE execCounter = 8
+	execCounterCOUNT_DENIED_ATTACH  execCounter = 9
+	execCounterCOUNT_DROPPED        execCounter = 10
+	execCounterCOUNT_HELD           execCounter = 11
+	execCounterCOUNT_MAX            execCounter = 12
+)
+
 type execExec struct {
 	_              structs.HostLayout
 	Time           uint64
@@ -52,6 +70,7 @@ const (
 	execExecFlagEXEC_ENV_CUT  execExecFlag = 2
 	execExecFlagEXEC_PATH_CUT execExecFlag = 4
 	execExecFlagEXEC_UNLINKED execExecFlag = 8
+	execExecFlagEXEC_SCRIPT   execExecFlag = 16
 )
 
 type execGrant struct {
@@ -102,14 +121,15 @@ type execTask struct {
 //
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
-	execMapCgroups   = "cgroups"
-	execMapConfig    = "config"
-	execMapCounters  = "counters"
-	execMapExecs     = "execs"
-	execMapGrants    = "grants"
-	execMapScratches = "scratches"
-	execMapTasks     = "tasks"
-	execProgWeirExec = "weir_exec"
+	execMapCgroups       = "cgroups"
+	execMapConfig        = "config"
+	execMapCounters      = "counters"
+	execMapExecs         = "execs"
+	execMapGrants        = "grants"
+	execMapScratches     = "scratches"
+	execMapTasks         = "tasks"
+	execProgWeirExec     = "weir_exec"
+	execVarUnusedCounter = "unused_counter"
 )
 
 // loadExec returns the embedded CollectionSpec for exec.
@@ -174,6 +194,7 @@ type execMapSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type execVariableSpecs struct {
+	UnusedCounter *ebpf.VariableSpec `ebpf:"unused_counter"`
 }
 
 // execObjects contains all objects after they have been loaded into the kernel.
@@ -221,6 +242,7 @@ func (m *execMaps) Close() error {
 //
 // It can be passed to loadExecObjects or ebpf.CollectionSpec.LoadAndAssign.
 type execVariables struct {
+	UnusedCounter *ebpf.Variable `ebpf:"unused_counter"`
 }
 
 // execPrograms contains all programs after they have been loaded into the kernel.

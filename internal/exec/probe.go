@@ -1,0 +1,201 @@
+package exec
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/link"
+	"github.com/cilium/ebpf/ringbuf"
+	"github.com/sirupsen/logrus"
+
+	"weir/internal/event"
+)
+
+const (
+	pollEvery = 5 * time.Millisecond // waking the reader for each record would cost every exec 6 to 14 %
+	drainMost = time.Second
+	linkName  = "weir_exec"
+)
+
+// Options are what Probe needs. All must be set.
+type Options struct {
+	PinDir string // directory on a bpf file system, shared with the other probes
+	Logger logrus.FieldLogger
+}
+
+// Probe is the loaded exec probe. Its methods may be called at the same time.
+type Probe struct {
+	objects   execObjects
+	dir       string
+	logger    logrus.FieldLogger
+	names     *names
+	cache     *cache
+	malformed atomic.Uint64
+
+	ctx    context.Context // ends with Close
+	cancel context.CancelFunc
+	close  sync.Once
+	closed error
+
+	mu      sync.Mutex
+	running chan struct{} // closed when Run has ended; nil: it never ran
+	waiters []*waiter
+}
+
+// Load loads the probe and makes or adopts the pinned maps. It attaches nothing.
+func Load(o Options) (*Probe, error) {
+	if err := os.MkdirAll(filepath.Join(o.PinDir, "links"), 0o700); err != nil {
+		return nil, fmt.Errorf("make pin directory: %w", err)
+	}
+	spec, err := loadExec()
+	if err != nil {
+		return nil, fmt.Errorf("read exec probe: %w", err)
+	}
+	p := &Probe{dir: o.PinDir, logger: o.Logger, names: newNames(), cache: newCache()}
+	opts := &ebpf.CollectionOptions{Maps: ebpf.MapOptions{PinPath: o.PinDir}}
+	if err := spec.LoadAndAssign(&p.objects, opts); err != nil {
+		return nil, fmt.Errorf("load exec probe: %w", err)
+	}
+	p.ctx, p.cancel = context.WithCancel(context.Background())
+	return p, nil
+}
+
+// Run attaches the probe, calls ready, and calls handle with each command, in the order of execution on each CPU, until ctx ends
+// or Close is called; then it returns nil. handle must not call Close or Drain. The link stays pinned when Run ends, so that a
+// later Run has what was executed between the two. Run can be called once.
+func (p *Probe) Run(ctx context.Context, ready func(), handle func(Command)) error {
+	done, err := p.begin()
+	if err != nil {
+		return err
+	}
+	defer close(done)
+	reader, err := ringbuf.NewReader(p.objects.Execs)
+	if err != nil {
+		return fmt.Errorf("open ring of execs: %w", err)
+	}
+	err = p.attach()
+	if err == nil {
+		ready()
+		err = p.read(ctx, reader, handle)
+	}
+	return errors.Join(err, reader.Close())
+}
+
+func (p *Probe) begin() (chan struct{}, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.running != nil {
+		return nil, errors.New("run exec probe: it ran already")
+	}
+	if p.ctx.Err() != nil {
+		return nil, errors.New("run exec probe: it is closed")
+	}
+	p.running = make(chan struct{})
+	return p.running, nil
+}
+
+// attach puts the new link in place of an earlier sensor's in one step. For that moment both are attached, and an exec can be
+// told twice: better than not at all.
+func (p *Probe) attach() error {
+	l, err := link.AttachTracing(link.TracingOptions{Program: p.objects.WeirExec})
+	if err != nil {
+		return fmt.Errorf("attach exec probe: %w", err)
+	}
+	path := filepath.Join(p.dir, "links", linkName)
+	if err := os.Remove(path + ".new"); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return errors.Join(fmt.Errorf("remove stale pin: %w", err), l.Close())
+	}
+	if err := l.Pin(path + ".new"); err != nil {
+		return errors.Join(fmt.Errorf("pin exec probe: %w", err), l.Close())
+	}
+	if err := os.Rename(path+".new", path); err != nil {
+		return errors.Join(fmt.Errorf("pin exec probe: %w", err), os.Remove(path+".new"), l.Close())
+	}
+	if err := l.Close(); err != nil { // the pin keeps it
+		return fmt.Errorf("close link of exec probe: %w", err)
+	}
+	return nil
+}
+
+// read empties the ring again and again. Records come without a wakeup unless the ring fills.
+func (p *Probe) read(ctx context.Context, reader *ringbuf.Reader, handle func(Command)) error {
+	var record ringbuf.Record
+	var handled uint64 // bytes
+	for ctx.Err() == nil && p.ctx.Err() == nil {
+		next := time.Now()
+		if !p.serve(handled, reader.AvailableBytes) {
+			next = next.Add(pollEvery)
+		}
+		reader.SetDeadline(next)
+		err := reader.ReadInto(&record)
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("read ring of execs: %w", err)
+		}
+		p.take(record.RawSample, handle)
+		handled += ringSize(len(record.RawSample))
+	}
+	return nil
+}
+
+func (p *Probe) take(record []byte, handle func(Command)) {
+	c, err := p.names.decode(record)
+	if err != nil {
+		if p.malformed.Add(1) == 1 {
+			p.logger.WithError(err).Error("cannot read an exec record; further ones are only counted")
+		}
+		return
+	}
+	p.cache.put(c.Process)
+	handle(c)
+}
+
+// Close ends Run, waits for it and releases the probe; what is pinned stays, and stays attached. It may be called again.
+func (p *Probe) Close() error {
+	p.close.Do(func() {
+		p.cancel()
+		p.mu.Lock()
+		running := p.running
+		p.mu.Unlock()
+		if running != nil {
+			<-running
+		}
+		if err := p.objects.Close(); err != nil {
+			p.closed = fmt.Errorf("close exec probe: %w", err)
+		}
+	})
+	return p.closed
+}
+
+// Find returns what a process executed last; start may be exact or from /proc. It is false for a process that has only forked,
+// that executed before the probe ran, or that was forgotten: see FromProc.
+func (p *Probe) Find(pid int, start uint64) (event.Process, bool) {
+	return p.cache.get(pid, start)
+}
+
+// Lost returns how many executions the ring had no room for, since its counters were made. It is 0 after Close.
+func (p *Probe) Lost() uint64 {
+	var counts []uint64
+	if err := p.objects.Counters.Lookup(uint32(execCounterCOUNT_LOST_EXEC), &counts); err != nil {
+		return 0
+	}
+	var sum uint64
+	for _, n := range counts {
+		sum += n
+	}
+	return sum
+}
+
+// Malformed returns how many records could not be decoded; each is one lost execution.
+func (p *Probe) Malformed() uint64 {
+	return p.malformed.Load()
+}
