@@ -1,0 +1,201 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"weir/internal/control"
+	"weir/internal/event"
+	"weir/internal/sensor"
+)
+
+// system is what the commands need of the world; tests give another one.
+type system struct {
+	stdin, stdout, stderr *os.File
+	environ               []string
+	euid                  int
+	daemon                func(context.Context, sensor.Options, func()) error
+	watch                 func(ctx context.Context, pinDir string) error
+	detach                func(pinDir string) error
+
+	json   bool
+	runDir string
+}
+
+// status is an exit code that needs no words.
+type status int
+
+func (s status) Error() string { return fmt.Sprintf("exit status %d", int(s)) }
+func (s status) ExitCode() int { return int(s) }
+
+// errRoot is told by commands that touch the kernel.
+var errRoot = errors.New("needs root: run it with sudo")
+
+// run executes one command line and returns its exit code: 0 done, 1 failed, 2
+// usage, 3 denied; that of its command for guard.
+func run(ctx context.Context, args []string, s *system) int {
+	root := s.root()
+	root.SetArgs(args)
+	root.SetIn(s.stdin)
+	root.SetOut(s.stdout)
+	root.SetErr(s.stderr)
+	cmd, err := root.ExecuteContextC(ctx)
+	if err == nil {
+		return 0
+	}
+	var quiet status
+	if errors.As(err, &quiet) {
+		return int(quiet)
+	}
+	name := cmd.CommandPath()
+	if as, ok := cmd.Annotations["as"]; ok {
+		name = as
+	}
+	for line := range strings.SplitSeq(err.Error(), "\n") {
+		s.note("%s: %s", name, line)
+	}
+	return control.Code(err)
+}
+
+// note writes a line to standard error, harmless for a terminal (B51).
+func (s *system) note(format string, args ...any) {
+	fmt.Fprintln(s.stderr, event.Visible(fmt.Sprintf(format, args...)))
+}
+
+func (s *system) getenv(name string) string {
+	for _, kv := range s.environ {
+		if value, ok := strings.CutPrefix(kv, name+"="); ok {
+			return value
+		}
+	}
+	return ""
+}
+
+func (s *system) client() *control.Client { return control.NewClient(s.runDir) }
+
+// operator is who the caller of sudo is.
+func (s *system) operator() string { return s.getenv("SUDO_USER") }
+
+func (s *system) root() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "weir",
+		Short: "deny the egress of agents that have read what must not leave",
+		Long: `Weir lets an AI agent run commands freely and still keeps what it has read from leaving:
+when its container is tainted, the kernel denies its egress until a person approves it, command by command.
+
+To try it: sudo weir guard -- bash`,
+		Args:              s.subcommand,
+		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		SilenceErrors:     true,
+		SilenceUsage:      true,
+		DisableAutoGenTag: true,
+	}
+	root.PersistentFlags().BoolVar(&s.json, "json", false, "write JSON")
+	root.PersistentFlags().StringVar(&s.runDir, "run", control.DefaultDir, "`directory` of the control socket")
+	root.SetFlagErrorFunc(flagError)
+	root.AddCommand(
+		s.runCommand(), s.daemonCommand(), s.guardCommand(), s.initCommand(), s.statusCommand(), s.containersCommand(), s.eventsCommand(),
+		s.taintCommand(), s.untaintCommand(), s.pendingCommand(), s.approveCommand(), s.denyCommand(), s.modeCommand(), s.policyCommand(),
+		s.detachCommand(), s.versionCommand(),
+	)
+	root.InitDefaultCompletionCmd()
+	for _, cmd := range root.Commands() {
+		if cmd.Name() == "completion" {
+			cmd.Args, cmd.RunE = s.subcommand, func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+		}
+	}
+	return root
+}
+
+// subcommand refuses what is no command of cmd's.
+func (s *system) subcommand(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	var names []string
+	for _, c := range cmd.Commands() {
+		if c.IsAvailableCommand() {
+			names = append(names, c.Name())
+		}
+	}
+	return usage(cmd, "unknown command %q%s", args[0], suggest(args[0], names))
+}
+
+// flagError tells a mistake in flags as every other usage mistake.
+func flagError(cmd *cobra.Command, err error) error {
+	var unknown *pflag.NotExistError
+	if !errors.As(err, &unknown) {
+		return usage(cmd, "%v", err)
+	}
+	name := unknown.GetSpecifiedName()
+	if unknown.GetSpecifiedShortnames() != "" {
+		return usage(cmd, "unknown flag -%s", name)
+	}
+	var names []string
+	cmd.Flags().VisitAll(func(f *pflag.Flag) {
+		if !f.Hidden {
+			names = append(names, f.Name)
+		}
+	})
+	hint := suggest(name, names)
+	return usage(cmd, "unknown flag --%s%s", name, strings.Replace(hint, `mean "`, `mean "--`, 1))
+}
+
+// usage is an error with code 2 that says where help is.
+func usage(cmd *cobra.Command, format string, args ...any) error {
+	return control.Errorf(control.Usage, "%s: see %s --help", fmt.Sprintf(format, args...), cmd.CommandPath())
+}
+
+// args takes from least to most arguments, which what names; most < 0 sets no bound.
+func args(least, most int, what string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		switch {
+		case len(args) < least:
+			return usage(cmd, "give %s", what)
+		case most >= 0 && len(args) > most:
+			return usage(cmd, "unexpected argument %q", args[most])
+		}
+		return nil
+	}
+}
+
+// suggest is ": did you mean X?" for the name that s is a slip of, or empty.
+func suggest(s string, names []string) string {
+	best, least := "", len(s)/3+2
+	for _, name := range names {
+		if d := distance(strings.ToLower(s), name); d < least {
+			best, least = name, d
+		}
+	}
+	if best == "" {
+		return ""
+	}
+	return fmt.Sprintf(": did you mean %q?", best)
+}
+
+// distance counts the letters to insert, remove or replace between a and b.
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := diagonal
+			if a[i] != b[j] {
+				cost++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(cost, row[j]+1, diagonal+1)
+		}
+	}
+	return row[len(b)]
+}

@@ -1,0 +1,67 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"weir/internal/control"
+)
+
+func (s *system) containersCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "containers",
+		Short: "list guarded containers, their taint and their open grants",
+		Args:  args(0, 0, ""),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			list, err := s.client().Containers(cmd.Context())
+			if err != nil {
+				return err
+			}
+			if list == nil {
+				list = []control.Container{}
+			}
+			return s.answer(list, func(w io.Writer) { printContainers(w, list) })
+		},
+	}
+}
+
+func printContainers(w io.Writer, list []control.Container) {
+	if len(list) == 0 {
+		fmt.Fprintln(w, "nothing is guarded: run a command with `sudo weir guard -- CMD`, or name guarded parents in the policy")
+		return
+	}
+	var rows [][]string
+	for _, c := range list {
+		since, live, agent := "-", "ended", "-"
+		if !c.Since.IsZero() {
+			since = c.Since.Local().Format("2006-01-02 15:04:05")
+		}
+		if c.Live {
+			live = "live"
+		}
+		if c.Agent > 0 {
+			agent = fmt.Sprint(c.Agent)
+		}
+		rows = append(rows, []string{
+			c.ID, cmp.Or(c.Name, "-"), live, orNone(c.Taint), since, cmp.Or(c.By, "-"), agent, fmt.Sprint(len(c.Grants)), c.Cgroup,
+		})
+	}
+	table(w, []string{"ID", "NAME", "STATE", "TAINT", "SINCE", "BY", "AGENT", "GRANTS", "CGROUP"}, rows)
+	for _, c := range list {
+		for _, g := range c.Grants {
+			to := ""
+			for _, d := range g.To {
+				to += " " + d.String()
+			}
+			left := ""
+			if !g.Expires.IsZero() {
+				left = ", " + span(time.Until(g.Expires)) + " left"
+			}
+			fmt.Fprintf(w, "%s: grant %d (%s) to%s, %d bytes left%s\n", c.ID, g.ID, g.Kind, to, g.Bytes, left)
+		}
+	}
+}

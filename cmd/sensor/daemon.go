@@ -1,0 +1,56 @@
+package main
+
+import (
+	"os"
+	"os/signal"
+	"sync"
+	"syscall"
+
+	"github.com/sirupsen/logrus"
+	"github.com/spf13/cobra"
+
+	"weir/internal/sensor"
+)
+
+// readyFD is where weir run hands the daemon the pipe that it waits at.
+const readyFD = 3
+
+// daemonCommand is what weir run starts as its child.
+func (s *system) daemonCommand() *cobra.Command {
+	var flags daemonFlags
+	cmd := &cobra.Command{
+		Use:         "daemon",
+		Hidden:      true,
+		Args:        args(0, 0, ""),
+		Annotations: map[string]string{"as": "weir run"},
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if s.euid != 0 {
+				return errRoot
+			}
+			ready := os.NewFile(readyFD, "ready")
+			syscall.CloseOnExec(readyFD)
+			ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGTERM, syscall.SIGINT)
+			defer stop()
+			logger := logrus.New()
+			logger.SetOutput(s.stderr)
+			if s.json {
+				logger.SetFormatter(new(logrus.JSONFormatter))
+			}
+			return s.daemon(ctx, sensor.Options{
+				PolicyPath: flags.policy,
+				StateDir:   flags.state,
+				PinDir:     flags.pins,
+				RunDir:     s.runDir,
+				Degraded:   flags.degraded,
+				Version:    version(),
+				Logger:     logger,
+				Stdout:     s.stdout,
+			}, sync.OnceFunc(func() {
+				ready.Write([]byte{1}) // its reader may be gone, and then nobody waits
+				ready.Close()
+			}))
+		},
+	}
+	flags.add(cmd.Flags())
+	return cmd
+}

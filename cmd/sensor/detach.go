@@ -1,0 +1,100 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/sirupsen/logrus"
+	"github.com/spf13/cobra"
+	"go.etcd.io/bbolt"
+
+	"weir/internal/cgroup"
+	"weir/internal/control"
+	"weir/internal/taint"
+)
+
+func (s *system) detachCommand() *cobra.Command {
+	var state, pins string
+	var force bool
+	cmd := &cobra.Command{
+		Use:   "detach",
+		Short: "take everything out of the kernel: nothing is denied any more",
+		Long: `Removes what a stopped sensor left in force. It refuses while a tainted container has live processes, since their egress
+would be open from then on; --force does it all the same. Taint is kept on disk, and comes back with the next weir run.`,
+		Args: args(0, 0, ""),
+		RunE: func(*cobra.Command, []string) error {
+			if s.euid != 0 {
+				return errRoot
+			}
+			lock, err := control.Listen(s.runDir)
+			if err != nil {
+				return err
+			}
+			defer lock.Close()
+			if _, err := os.Stat(pins); errors.Is(err, os.ErrNotExist) {
+				return s.detached(false, pins)
+			}
+			if !force {
+				if err := refuseTainted(state, pins); err != nil {
+					return err
+				}
+			}
+			if err := s.detach(pins); err != nil {
+				return err
+			}
+			return s.detached(true, pins)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&state, "state", "/var/lib/weir", "`directory` of what outlives a reboot")
+	f.StringVar(&pins, "pins", "/sys/fs/bpf/weir", "`directory` on a bpf file system")
+	f.BoolVar(&force, "force", false, "also when a tainted container is live: its egress is open then")
+	return cmd
+}
+
+func (s *system) detached(done bool, pins string) error {
+	return s.answer(map[string]any{"detached": done, "pins": pins}, func(w io.Writer) {
+		if done {
+			fmt.Fprintln(w, "detached: nothing is denied any more")
+		} else {
+			fmt.Fprintf(w, "nothing is in force: %s does not exist\n", pins)
+		}
+	})
+}
+
+// refuseTainted returns an error that names the tainted containers with live processes.
+func refuseTainted(stateDir, pins string) error {
+	unsure := func(err error) error {
+		return control.Errorf(control.Denied, "cannot tell whether a tainted container is live: %v: --force opens its egress all the same", err)
+	}
+	if err := os.MkdirAll(stateDir, 0o700); err != nil {
+		return unsure(err)
+	}
+	db, err := bbolt.Open(filepath.Join(stateDir, "state.db"), 0o600, &bbolt.Options{Timeout: time.Second})
+	if err != nil {
+		return unsure(err)
+	}
+	defer db.Close()
+	logger := logrus.New()
+	logger.SetOutput(io.Discard)
+	st, err := taint.Load(taint.Options{PinDir: pins, DB: db, Logger: logger})
+	if err != nil {
+		return unsure(err)
+	}
+	defer st.Close()
+	var live []string
+	for _, c := range st.List() {
+		if c.Taint != 0 && cgroup.Populated(c.Cgroup) {
+			live = append(live, c.ID)
+		}
+	}
+	if len(live) == 0 {
+		return nil
+	}
+	return control.Errorf(control.Denied, "tainted and live: %s: end them, or open their egress with --force", strings.Join(live, ", "))
+}

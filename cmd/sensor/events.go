@@ -1,0 +1,95 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"weir/internal/control"
+	"weir/internal/event"
+)
+
+// defaultEvents is where weir guard lets the sensor that it starts write.
+const defaultEvents = "/var/log/weir/events.jsonl"
+
+func (s *system) eventsCommand() *cobra.Command {
+	var filter event.Filter
+	var kinds []string
+	var since, file string
+	var follow bool
+	cmd := &cobra.Command{
+		Use:   "events",
+		Short: "show what happened, or with -f what happens",
+		Args:  args(0, 0, ""),
+		Example: `  weir events -f
+  weir events --kind hold,verdict --since 10m
+  weir events --container web-1 --text curl --json`,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			for _, k := range kinds {
+				if !slices.Contains(event.Kinds(), event.Kind(k)) {
+					return usage(cmd, "unknown kind %q: the kinds are %v", k, event.Kinds())
+				}
+				filter.Kinds = append(filter.Kinds, event.Kind(k))
+			}
+			var err error
+			if filter.Since, err = parseSince(since, time.Now()); err != nil {
+				return usage(cmd, "%v", err)
+			}
+			if file != "" && follow {
+				return usage(cmd, "-f follows a running sensor, --file reads a file: give one of them")
+			}
+			return s.events(cmd.Context(), filter, follow, file)
+		},
+	}
+	f := cmd.Flags()
+	f.BoolVarP(&follow, "follow", "f", false, "show events as they come")
+	f.StringSliceVar(&kinds, "kind", nil, "only these `kinds`, with commas between")
+	f.StringVar(&filter.Container, "container", "", "only this `container`: id, name or cgroup")
+	f.StringVar(&since, "since", "", "only from this `time` on: 10m, or 2026-01-31T12:00:00Z")
+	f.StringVar(&filter.Text, "text", "", "only events that contain this `text`")
+	f.StringVar(&file, "file", "", "read this log `file`, and ask no sensor")
+	return cmd
+}
+
+func (s *system) events(ctx context.Context, filter event.Filter, follow bool, file string) error {
+	show := func(e event.Event) error {
+		if !s.json {
+			return event.Print(s.stdout, e)
+		}
+		line, err := event.Marshal(e)
+		if err != nil {
+			return err
+		}
+		return written(s.stdout.Write(append(line, '\n')))
+	}
+	if file != "" {
+		return event.ReadFile(file, filter, show)
+	}
+	err := s.client().Events(ctx, filter, follow, show)
+	if errors.Is(err, control.ErrNotRunning) && !follow {
+		if _, statErr := os.Stat(defaultEvents); statErr == nil {
+			return event.ReadFile(defaultEvents, filter, show)
+		}
+	}
+	return err
+}
+
+// parseSince reads a moment, or how long ago it was.
+func parseSince(s string, now time.Time) (time.Time, error) {
+	if s == "" {
+		return time.Time{}, nil
+	}
+	if ago, err := time.ParseDuration(s); err == nil {
+		return now.Add(-max(ago, -ago)), nil
+	}
+	for _, layout := range []string{time.RFC3339, "2006-01-02T15:04:05", "2006-01-02 15:04:05", "2006-01-02"} {
+		if t, err := time.ParseInLocation(layout, s, time.Local); err == nil {
+			return t, nil
+		}
+	}
+	return time.Time{}, control.Errorf(control.Usage, "--since %q is no time: give 10m, or 2026-01-31T12:00:00Z", s)
+}

@@ -1,0 +1,24 @@
+// Command weir is a host sensor: it lets agents run commands, and denies the
+// egress of those that have read what must not leave, in the kernel.
+package main
+
+import (
+	"context"
+	"os"
+
+	"weir/internal/netegress"
+	"weir/internal/sensor"
+)
+
+func main() {
+	os.Exit(run(context.Background(), os.Args[1:], &system{
+		stdin:   os.Stdin,
+		stdout:  os.Stdout,
+		stderr:  os.Stderr,
+		environ: os.Environ(),
+		euid:    os.Geteuid(),
+		daemon:  sensor.Run,
+		watch:   netegress.Watch,
+		detach:  netegress.Detach,
+	}))
+}

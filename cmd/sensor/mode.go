@@ -1,0 +1,36 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"weir/internal/policy"
+)
+
+func (s *system) modeCommand() *cobra.Command {
+	var why string
+	cmd := &cobra.Command{
+		Use:   "mode MODE --why REASON",
+		Short: "observe (deny nothing), enforce, or seal (deny all egress of what is tainted)",
+		Args:  args(1, 1, "a mode: observe, enforce or seal"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			m, err := policy.ParseMode(args[0])
+			if err != nil {
+				return usage(cmd, "%v", err)
+			}
+			if strings.TrimSpace(why) == "" {
+				return usage(cmd, "say why with --why REASON: it is logged")
+			}
+			if err := s.client().Mode(cmd.Context(), string(m), s.operator(), why); err != nil {
+				return err
+			}
+			return s.answer(map[string]string{"mode": string(m)}, func(w io.Writer) { fmt.Fprintf(w, "the mode is %s\n", m) })
+		},
+		ValidArgs: []string{string(policy.Observe), string(policy.Enforce), string(policy.Seal)},
+	}
+	cmd.Flags().StringVar(&why, "why", "", "`reason`, for the log (needed)")
+	return cmd
+}

@@ -1,0 +1,88 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+	"time"
+	"unicode/utf16"
+
+	"weir/internal/event"
+)
+
+// writeJSON writes v on one line of ASCII: what a container chose can do nothing
+// to a terminal (B51).
+func writeJSON(w io.Writer, v any) error {
+	var b bytes.Buffer
+	encoder := json.NewEncoder(&b)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(v); err != nil {
+		return fmt.Errorf("encode answer: %w", err)
+	}
+	var out []byte
+	for _, r := range b.String() {
+		switch {
+		case r < 0x7f:
+			out = append(out, byte(r))
+		case r > 0xffff:
+			high, low := utf16.EncodeRune(r)
+			out = fmt.Appendf(out, `\u%04x\u%04x`, high, low)
+		default:
+			out = fmt.Appendf(out, `\u%04x`, r)
+		}
+	}
+	return written(w.Write(out))
+}
+
+func written(_ int, err error) error {
+	if err != nil {
+		return fmt.Errorf("write answer: %w", err)
+	}
+	return nil
+}
+
+// answer writes v as JSON when that is asked for, else what text writes.
+func (s *system) answer(v any, text func(w io.Writer)) error {
+	if s.json {
+		return writeJSON(s.stdout, v)
+	}
+	var b bytes.Buffer
+	text(&b)
+	return written(s.stdout.Write(b.Bytes()))
+}
+
+// table aligns rows of cells, each of them visible, under a head.
+func table(w io.Writer, head []string, rows [][]string) {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, strings.Join(head, "\t"))
+	for _, row := range rows {
+		for i := range row {
+			row[i] = event.Visible(row[i])
+		}
+		fmt.Fprintln(t, strings.Join(row, "\t"))
+	}
+	t.Flush()
+}
+
+// span writes a duration as people say it: 4m48s, 2h5m, 3d4h.
+func span(d time.Duration) string {
+	d = max(d, 0).Round(time.Second)
+	switch {
+	case d >= 24*time.Hour:
+		return fmt.Sprintf("%dd%dh", d/(24*time.Hour), d%(24*time.Hour)/time.Hour)
+	case d >= time.Hour:
+		return fmt.Sprintf("%dh%dm", d/time.Hour, d%time.Hour/time.Minute)
+	}
+	return d.String()
+}
+
+// orNone stands for an empty list.
+func orNone(list []string) string {
+	if len(list) == 0 {
+		return "-"
+	}
+	return strings.Join(list, ",")
+}

@@ -1,0 +1,37 @@
+package main
+
+import (
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"weir/internal/taint"
+)
+
+func (s *system) untaintCommand() *cobra.Command {
+	var why string
+	cmd := &cobra.Command{
+		Use:     "untaint CONTAINER BIT… --why REASON",
+		Short:   "clear taint bits; who and why is logged",
+		Long:    "Clears taint bits. Do it when the container was rebuilt clean: what it has read is otherwise still in it.\nCONTAINER is an id, a name, the unique start of an id, or a cgroup's path.",
+		Example: `  weir untaint web-1 corruption --why "rebuilt for a new session"`,
+		Args:    args(2, -1, "a container and bits: corruption, secret"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if strings.TrimSpace(why) == "" {
+				return usage(cmd, "say why with --why REASON: it is logged")
+			}
+			if _, err := taint.ParseBits(args[1:]); err != nil {
+				return usage(cmd, "%v", err)
+			}
+			c, err := s.client().Untaint(cmd.Context(), args[0], args[1:], s.operator(), why)
+			if err != nil {
+				return err
+			}
+			return s.answer(c, func(w io.Writer) { printTaint(w, c) })
+		},
+		ValidArgsFunction: s.completeContainer,
+	}
+	cmd.Flags().StringVar(&why, "why", "", "`reason`, for the log (needed)")
+	return cmd
+}
