@@ -12,11 +12,12 @@ import (
 
 // groups has what is special about a group; those that are not named have the defaults.
 var groups = map[string]Group{
+	"bare": {Timeout: 10 * time.Minute},
 	"boot": {Timeout: 2 * time.Minute},
 }
 
 // attacks386 names the attack programs that are also built for 32 bits, as attack/NAME.386.
-var attacks386 = []string{}
+var attacks386 = []string{"egress", "execs"}
 
 // TestVM runs each package below guest in a VM of its own on each kernel. Results are TestVM/KERNEL/GROUP/TEST.
 func TestVM(t *testing.T) {

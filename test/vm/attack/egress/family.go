@@ -1,0 +1,153 @@
+package main
+
+import (
+	"encoding/binary"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// What golang.org/x/sys/unix does not name.
+const (
+	l2tpProtocol  = 115
+	tipcAddrName  = 2
+	tipcUserStart = 64
+)
+
+func familyAttempts() map[string]attempt {
+	return map[string]attempt{
+		"socket":       onlySocket,
+		"sctp":         func(c *call) error { return stream(c, unix.IPPROTO_SCTP) },
+		"sctp-many":    sctpMany,
+		"dccp":         dccp,
+		"l2tp":         l2tp,
+		"vsock":        vsock,
+		"tipc":         tipc,
+		"netlink-peer": netlinkPeer,
+		"alg":          alg,
+	}
+}
+
+// onlySocket opens a socket of -family, -type and -proto (B19).
+func onlySocket(c *call) error {
+	_, err := c.open(c.family, c.kind, c.proto)
+	return err
+}
+
+// sctpMany sends on a socket that is never connected: the association comes with the first message.
+func sctpMany(c *call) error {
+	to, family, err := c.ip()
+	if err != nil {
+		return err
+	}
+	fd, err := c.open(family, unix.SOCK_SEQPACKET, unix.IPPROTO_SCTP)
+	if err != nil {
+		return err
+	}
+	return rawSendto(fd, c.say, 0, rawAddr(to))
+}
+
+func dccp(c *call) error {
+	const solDCCP, service = 269, 2
+	to, family, err := c.ip()
+	if err != nil {
+		return err
+	}
+	fd, err := c.open(family, unix.SOCK_DCCP, unix.IPPROTO_DCCP)
+	if err != nil {
+		return err
+	}
+	if err := unix.SetsockoptInt(fd, solDCCP, service, int(swap32(1))); err != nil {
+		return step("setsockopt", err)
+	}
+	if err := rawConnect(fd, rawAddr(to)); err != nil {
+		return err
+	}
+	if err := c.done("connect"); err != nil {
+		return err
+	}
+	return c.send(fd)
+}
+
+func swap32(v uint32) uint32 {
+	return binary.NativeEndian.Uint32(binary.BigEndian.AppendUint32(nil, v))
+}
+
+// l2tp sends IP packets of protocol 115 from a datagram socket.
+func l2tp(c *call) error {
+	to, family, err := c.ip()
+	if err != nil {
+		return err
+	}
+	fd, err := c.open(family, unix.SOCK_DGRAM, l2tpProtocol)
+	if err != nil {
+		return err
+	}
+	own, err := sourceFor(to)
+	if err != nil {
+		return err
+	}
+	if err := unix.Bind(fd, &unix.SockaddrL2TPIP{Addr: own.As4(), ConnId: 7}); err != nil {
+		return step("bind", err)
+	}
+	return step("sendto", unix.Sendto(fd, c.say, 0, &unix.SockaddrL2TPIP{Addr: to.Addr().As4(), ConnId: 7}))
+}
+
+// vsock reaches a hypervisor or another process of the machine: -to CID:PORT.
+func vsock(c *call) error {
+	cid, port, ok := strings.Cut(c.to, ":")
+	a, err := strconv.ParseUint(cid, 10, 32)
+	b, err2 := strconv.ParseUint(port, 10, 32)
+	if !ok || err != nil || err2 != nil {
+		return fmt.Errorf("read -to %q: want CID:PORT", c.to)
+	}
+	fd, err := c.open(unix.AF_VSOCK, unix.SOCK_STREAM, 0)
+	if err != nil {
+		return err
+	}
+	if err := unix.Connect(fd, &unix.SockaddrVM{CID: uint32(a), Port: uint32(b)}); err != nil {
+		return step("connect", err)
+	}
+	if err := c.done("connect"); err != nil {
+		return err
+	}
+	return c.send(fd)
+}
+
+// tipc sends a datagram to a service of the node: -to NUMBER.
+func tipc(c *call) error {
+	service, err := strconv.ParseUint(c.to, 10, 32)
+	if err != nil {
+		return fmt.Errorf("read -to: %w", err)
+	}
+	fd, err := c.open(unix.AF_TIPC, unix.SOCK_RDM, 0)
+	if err != nil {
+		return err
+	}
+	sa := &unix.SockaddrTIPC{Scope: 1, Addr: &unix.TIPCServiceName{Type: tipcUserStart + uint32(service), Instance: 1}}
+	return step("sendto", unix.Sendto(fd, c.say, 0, sa))
+}
+
+// netlinkPeer sends to another process's netlink socket rather than to the kernel: -to PORT.
+func netlinkPeer(c *call) error {
+	id, err := strconv.ParseUint(c.to, 10, 32)
+	if err != nil {
+		return fmt.Errorf("read -to: %w", err)
+	}
+	fd, err := c.open(unix.AF_NETLINK, unix.SOCK_RAW, c.proto)
+	if err != nil {
+		return err
+	}
+	return step("sendto", unix.Sendto(fd, c.say, 0, &unix.SockaddrNetlink{Family: unix.AF_NETLINK, Pid: uint32(id)}))
+}
+
+// alg drives the kernel's own ciphers.
+func alg(c *call) error {
+	fd, err := c.open(unix.AF_ALG, unix.SOCK_SEQPACKET, 0)
+	if err != nil {
+		return err
+	}
+	return step("bind", unix.Bind(fd, &unix.SockaddrALG{Type: "hash", Name: "sha256"}))
+}

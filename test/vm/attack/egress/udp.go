@@ -1,0 +1,175 @@
+package main
+
+import (
+	"encoding/binary"
+	"net/netip"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+func udpAttempts() map[string]attempt {
+	return map[string]attempt{
+		"udp-sendto":   datagram(unix.IPPROTO_UDP, sendtoAddr),
+		"udp-sendmsg":  datagram(unix.IPPROTO_UDP, sendmsgAddr),
+		"udp-sendmmsg": datagram(unix.IPPROTO_UDP, sendmmsgAddr),
+		"udp-unspec":   datagram(unix.IPPROTO_UDP, sendtoUnspec),
+		"udp-cork":     datagram(unix.IPPROTO_UDP, sendtoCorked),
+		"udp-gso":      datagram(unix.IPPROTO_UDP, sendtoSegments),
+		"udp-other":    datagram(unix.IPPROTO_UDP, sendtoOther),
+		"udplite":      datagram(unix.IPPROTO_UDPLITE, sendtoAddr),
+		"udp-in4":      udpIn4,
+		"udp-connect":  udpConnect,
+		"serve-udp":    serveUDP,
+	}
+}
+
+// datagram sends with a socket that is not connected (B13).
+func datagram(proto int, send func(fd int, text []byte, to netip.AddrPort) error) attempt {
+	return func(c *call) error {
+		to, family, err := c.ip()
+		if err != nil {
+			return err
+		}
+		fd, err := c.open(family, unix.SOCK_DGRAM, proto)
+		if err != nil {
+			return err
+		}
+		return send(fd, c.say, to)
+	}
+}
+
+func sendtoAddr(fd int, text []byte, to netip.AddrPort) error {
+	sa, err := sockaddr(to)
+	if err != nil {
+		return err
+	}
+	return step("sendto", unix.Sendto(fd, text, 0, sa))
+}
+
+func sendmsgAddr(fd int, text []byte, to netip.AddrPort) error {
+	sa, err := sockaddr(to)
+	if err != nil {
+		return err
+	}
+	return step("sendmsg", unix.Sendmsg(fd, text, nil, sa, 0))
+}
+
+// sendmmsgAddr sends two datagrams in one call.
+func sendmmsgAddr(fd int, text []byte, to netip.AddrPort) error {
+	address := rawAddr(to)
+	iov := unix.Iovec{Base: &text[0]}
+	iov.SetLen(len(text))
+	type mmsghdr struct {
+		unix.Msghdr
+		_ uint32
+	}
+	var m [2]mmsghdr
+	for i := range m {
+		m[i].Name, m[i].Namelen = &address[0], uint32(len(address))
+		m[i].Iov = &iov
+		m[i].SetIovlen(1)
+	}
+	_, _, errno := unix.Syscall6(unix.SYS_SENDMMSG, uintptr(fd), uintptr(unsafe.Pointer(&m)), uintptr(len(m)), 0, 0, 0)
+	return failure("sendmmsg", errno)
+}
+
+// sendtoUnspec names no family, which IPv4 takes for its own.
+func sendtoUnspec(fd int, text []byte, to netip.AddrPort) error {
+	address := rawAddr(to)
+	binary.NativeEndian.PutUint16(address, unix.AF_UNSPEC)
+	return rawSendto(fd, text, 0, address)
+}
+
+// sendtoCorked names the destination with the first of two parts.
+func sendtoCorked(fd int, text []byte, to netip.AddrPort) error {
+	if err := rawSendto(fd, text, unix.MSG_MORE, rawAddr(to)); err != nil {
+		return err
+	}
+	return step("setsockopt", unix.SetsockoptInt(fd, unix.IPPROTO_UDP, unix.UDP_CORK, 0))
+}
+
+func sendtoSegments(fd int, text []byte, to netip.AddrPort) error {
+	if err := unix.SetsockoptInt(fd, unix.IPPROTO_UDP, unix.UDP_SEGMENT, len(text)); err != nil {
+		return step("setsockopt", err)
+	}
+	return rawSendto(fd, append(append([]byte{}, text...), text...), 0, rawAddr(to))
+}
+
+// sendtoOther connects to the own machine and sends elsewhere.
+func sendtoOther(fd int, text []byte, to netip.AddrPort) error {
+	own := netip.AddrPortFrom(netip.IPv6Loopback(), to.Port())
+	if to.Addr().Is4() {
+		own = netip.MustParseAddrPort("127.0.0.1:9")
+	}
+	if err := rawConnect(fd, rawAddr(own)); err != nil {
+		return err
+	}
+	// bound to the loopback address now, from where nothing can leave: the source is chosen anew
+	if err := rawConnect(fd, make([]byte, unix.SizeofSockaddrInet6)); err != nil {
+		return err
+	}
+	return rawSendto(fd, text, 0, rawAddr(to))
+}
+
+// udpIn4 gives a socket of IPv6 an address of IPv4 (B14).
+func udpIn4(c *call) error {
+	to, _, err := c.ip()
+	if err != nil {
+		return err
+	}
+	fd, err := c.open(unix.AF_INET6, unix.SOCK_DGRAM, unix.IPPROTO_UDP)
+	if err != nil {
+		return err
+	}
+	return rawSendto(fd, c.say, 0, rawAddr(to))
+}
+
+func udpConnect(c *call) error {
+	to, family, err := c.ip()
+	if err != nil {
+		return err
+	}
+	fd, err := c.open(family, unix.SOCK_DGRAM, unix.IPPROTO_UDP)
+	if err != nil {
+		return err
+	}
+	if err := rawConnect(fd, rawAddr(to)); err != nil {
+		return err
+	}
+	if err := c.done("connect"); err != nil {
+		return err
+	}
+	return c.send(fd)
+}
+
+// serveUDP answers the first datagram that comes (B46).
+func serveUDP(c *call) error {
+	to, family, err := c.ip()
+	if err != nil {
+		return err
+	}
+	sa, err := sockaddr(to)
+	if err != nil {
+		return err
+	}
+	fd, err := c.open(family, unix.SOCK_DGRAM, unix.IPPROTO_UDP)
+	if err != nil {
+		return err
+	}
+	if err := unix.Bind(fd, sa); err != nil {
+		return step("bind", err)
+	}
+	if err := c.pause(); err != nil {
+		return err
+	}
+	wait := unix.NsecToTimeval(c.after.Nanoseconds())
+	if err := unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &wait); err != nil {
+		return step("setsockopt", err)
+	}
+	_, from, err := unix.Recvfrom(fd, make([]byte, 100), 0)
+	if err != nil {
+		return step("recvfrom", err)
+	}
+	return step("sendto", unix.Sendto(fd, c.say, 0, from))
+}

@@ -1,0 +1,185 @@
+//go:build vmguest
+
+package rig
+
+import (
+	"fmt"
+	"testing"
+)
+
+// rawAttempts write headers themselves (B17), or whole frames (B18).
+func rawAttempts() []Attempt {
+	var all []Attempt
+	for _, f := range []struct{ name, to string }{{"4", "{to}"}, {"6", "{to6}"}} {
+		for _, how := range []string{"raw-icmp", "ping", "raw-udp", "raw-header", "raw-connected"} {
+			all = append(all, Attempt{ID: "B17", Name: how + f.name, Argv: egress(how + " -to " + f.to)})
+			all = append(all, late("B17", how+f.name+"-older", how+" -to "+f.to, "socket"))
+		}
+		all = append(all, late("B17", "raw"+f.name+"-connected-older", "raw-connected -to "+f.to, "connect"))
+		for _, how := range []string{"packet", "packet-dgram", "packet-ring", "xdp"} {
+			words := how + " -dev {dev} -mac {mac} -to " + f.to
+			all = append(all, Attempt{ID: "B18", Name: how + f.name, Argv: egress(words)})
+			all = append(all, late("B18", how+f.name+"-older", words, "socket"))
+		}
+	}
+	return append(all,
+		late("B18", "packet-ring-open", "packet-ring -dev {dev} -mac {mac} -to {to}", "open"),
+		late("B18", "xdp-open", "xdp -dev {dev} -mac {mac} -to {to}", "open"),
+	)
+}
+
+// familyAttempts use protocols and socket families that few know (B19).
+func familyAttempts() []Attempt {
+	all := []Attempt{
+		{ID: "B19", Name: "sctp4", Modules: []string{"sctp"}, Network: "sctp", Argv: egress("sctp -to {to}")},
+		{ID: "B19", Name: "sctp6", Modules: []string{"sctp"}, Network: "sctp", Argv: egress("sctp -to {to6}")},
+		{ID: "B19", Name: "sctp-many", Modules: []string{"sctp"}, Network: "sctp", Argv: egress("sctp-many -to {to}")},
+		{ID: "B19", Name: "dccp4", Modules: []string{"dccp_ipv4", "dccp_ipv6"}, Network: "dccp", Argv: egress("dccp -to {to}")},
+		{ID: "B19", Name: "dccp6", Modules: []string{"dccp_ipv4", "dccp_ipv6"}, Network: "dccp", Argv: egress("dccp -to {to6}")},
+		{ID: "B19", Name: "l2tp", Modules: []string{"l2tp_ip"}, Argv: egress("l2tp -to {to}")},
+		{
+			ID: "B19", Name: "vsock", Modules: []string{"vsock", "vsock_loopback"}, Network: "none", Argv: egress("vsock -to 1:{port}"),
+			Prepare: func(t testing.TB, e *Env) { e.Outside.Here.Listen(t, "vsock", e.Words["port"]) },
+		},
+		{
+			ID: "B19", Name: "tipc", Modules: []string{"tipc"}, Network: "none", Argv: egress("tipc -to {port}"),
+			Prepare: func(t testing.TB, e *Env) { e.Outside.Here.Listen(t, "tipc", e.Words["port"]) },
+		},
+	}
+	for _, n := range []struct {
+		name  string
+		proto int
+	}{{"route", 0}, {"user", 2}} {
+		all = append(all, Attempt{
+			ID: "B19", Name: "netlink-peer-" + n.name, Network: "none", Argv: egress(fmt.Sprintf("netlink-peer -proto %d -to {peer}", n.proto)),
+			Prepare: func(t testing.TB, e *Env) {
+				e.Words["peer"] = e.Outside.Here.Listen(t, "netlink", fmt.Sprint(n.proto))
+			},
+		})
+	}
+	for _, s := range []struct {
+		name, module        string
+		family, kind, proto int
+	}{
+		{"sock-diag", "", 16, 3, 4}, {"netlink-audit", "", 16, 3, 9}, {"netlink-connector", "", 16, 2, 11},
+		{"netlink-netfilter", "nfnetlink", 16, 3, 12}, {"netlink-generic", "", 16, 3, 16}, {"netlink-xfrm", "xfrm_user", 16, 3, 6},
+		{"key", "af_key", 15, 3, 2}, {"alg", "af_alg", 38, 5, 0}, {"rds", "rds", 21, 5, 0}, {"rxrpc", "rxrpc", 33, 2, 2},
+		{"kcm", "kcm", 41, 2, 0}, {"appletalk", "appletalk", 5, 2, 0}, {"can", "can-raw", 29, 3, 1}, {"phonet", "phonet", 35, 2, 0},
+		{"qrtr", "qrtr", 42, 2, 0}, {"llc", "llc2", 26, 2, 0}, {"ieee802154", "ieee802154_socket", 36, 2, 0}, {"ax25", "ax25", 3, 2, 0},
+	} {
+		a := Attempt{ID: "B19", Name: "create-" + s.name, Network: "none", Creates: true,
+			Argv: egress(fmt.Sprintf("socket -family %d -type %d -proto %d", s.family, s.kind, s.proto))}
+		if s.module != "" {
+			a.Modules = []string{s.module}
+		}
+		all = append(all, a)
+	}
+	return all
+}
+
+// uringAttempts let the kernel's own threads make the calls (B20).
+func uringAttempts() []Attempt {
+	var all []Attempt
+	for _, f := range []struct{ name, flag string }{{"", ""}, {"-sqpoll", " -sqpoll"}} {
+		for _, how := range []string{"tcp", "udp", "sendto", "socket"} {
+			all = append(all, Attempt{ID: "B20", Name: "uring-" + how + f.name, Argv: egress("uring-" + how + " -to {to}" + f.flag)})
+			all = append(all, late("B20", "uring-"+how+f.name+"-older", "uring-"+how+" -to {to}"+f.flag, "open"))
+		}
+		all = append(all,
+			Attempt{ID: "B20", Name: "uring-tcp6" + f.name, Argv: egress("uring-tcp -to {to6}" + f.flag)},
+			late("B20", "uring-connected"+f.name, "uring-tcp -to {to}"+f.flag, "connect"),
+			late("B20", "uring-late"+f.name, "uring-late -to {to}"+f.flag, "connect"),
+		)
+	}
+	return all
+}
+
+// handedAttempts use sockets that a process outside opened (B22).
+func handedAttempts() []Attempt {
+	passer := func(t testing.TB, e *Env, p *Proc) {
+		if p.WaitLine("listening", slow) == "" {
+			return
+		}
+		e.Helper(t, "egress", "pass", "-to", e.Words["to"], "-path", e.Words["socket"])
+	}
+	holder := func(t testing.TB, e *Env) {
+		e.words(t, e.Helper(t, "egress", "hold", "-to", e.Words["to"]), "holding", "pid", "fd")
+	}
+	var slowPasser *Proc
+	connected := late("B22", "scm-rights-connected", "take -listen -path {socket}", "connect")
+	connected.Started = func(t testing.TB, e *Env, p *Proc) {
+		if p.WaitLine("listening", slow) != "" {
+			slowPasser = e.Helper(t, "egress", "pass", "-wait", "open", "-to", e.Words["to"], "-path", e.Words["socket"])
+		}
+	}
+	connected.Resume = func(t testing.TB, _ *Env) { slowPasser.Input(t, "\n") }
+	received := late("B22", "scm-rights-older", "take -listen -path {socket}", "open")
+	received.Started = passer
+	getfd := late("B22", "pidfd-getfd-older", "pidfd-getfd -pid {pid} -fd {fd}", "open")
+	getfd.Prepare = holder
+	pidfd := late("B22", "pidfd-getfd-late", "pidfd-getfd -pid {pid} -fd {fd}", "connect")
+	pidfd.Prepare = holder
+	return []Attempt{
+		{ID: "B22", Name: "scm-rights", Argv: egress("take -listen -path {socket}"), Started: passer},
+		{ID: "B22", Name: "scm-rights-abstract", Argv: egress("take -listen -path @{say}"), Started: func(t testing.TB, e *Env, p *Proc) {
+			if p.WaitLine("listening", slow) != "" {
+				e.Helper(t, "egress", "pass", "-to", e.Words["to"], "-path", "@"+e.Text)
+			}
+		}},
+		{ID: "B22", Name: "pidfd-getfd", Argv: egress("pidfd-getfd -pid {pid} -fd {fd}"), Prepare: holder},
+		connected, received, getfd, pidfd,
+	}
+}
+
+// unixAttempts speak to a process of the machine that is not guarded (B23).
+func unixAttempts() []Attempt {
+	var all []Attempt
+	for _, u := range []struct{ attempt, name, network string }{
+		{"unix", "stream", "unix"}, {"unix-seqpacket", "seqpacket", "unixpacket"}, {"unix-connected", "dgram-connected", "unixgram"},
+		{"unix-dgram", "dgram", "unixgram"}, {"unix-pass", "file", "unix"},
+	} {
+		for _, at := range []struct{ name, to string }{{"path", "{socket}"}, {"abstract", "@{say}"}} {
+			prepare := func(t testing.TB, e *Env) {
+				where := e.Words["socket"]
+				if at.name == "abstract" {
+					where = "@" + e.Text
+				}
+				e.Outside.Here.Listen(t, u.network, where)
+			}
+			name, words := u.name+"-"+at.name, u.attempt+" -to "+at.to
+			all = append(all, Attempt{ID: "B23", Name: name, Network: "none", Argv: egress(words), Prepare: prepare})
+			wait := "connect"
+			if u.attempt == "unix-dgram" {
+				wait = "socket"
+			}
+			older := late("B23", name+"-older", words, wait)
+			older.Network, older.Prepare = "none", prepare
+			all = append(all, older)
+		}
+	}
+	return all
+}
+
+// loopbackAttempts speak to a service of the machine on loopback (B26), also under names that mean it (B14).
+func loopbackAttempts() []Attempt {
+	var all []Attempt
+	for _, l := range []struct{ id, name, to, at string }{
+		{"B26", "loopback4", "127.0.0.1", "127.0.0.1"}, {"B26", "loopback4-other", "127.9.9.9", "0.0.0.0"}, {"B26", "loopback6", "[::1]", "[::1]"},
+		{"B14", "any4", "0.0.0.0", "127.0.0.1"}, {"B14", "any6", "[::]", "[::1]"}, {"B14", "loopback-mapped", "[::ffff:127.0.0.1]", "127.0.0.1"},
+		{"B26", "own-address4", Own, Own}, {"B26", "own-address6", "[" + Own6 + "]", "[" + Own6 + "]"},
+	} {
+		for _, proto := range []struct{ network, attempt string }{{"tcp", "tcp"}, {"udp", "udp-sendto"}} {
+			prepare := func(t testing.TB, e *Env) {
+				e.Outside.Here.Listen(t, proto.network, fmt.Sprintf("%s:%d", l.at, e.Port))
+			}
+			a := Attempt{ID: l.id, Name: l.name + "-" + proto.network, Network: "none", Argv: egress(proto.attempt + " -to " + l.to + ":{port}"), Prepare: prepare}
+			all = append(all, a)
+			if proto.network == "tcp" {
+				older := late(l.id, l.name+"-older", "tcp -to "+l.to+":{port}", "connect")
+				older.Network, older.Prepare = "none", prepare
+				all = append(all, older)
+			}
+		}
+	}
+	return all
+}

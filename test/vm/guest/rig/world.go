@@ -1,0 +1,198 @@
+//go:build vmguest
+
+package rig
+
+import (
+	"fmt"
+	"net"
+	"net/netip"
+	"os/exec"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// The addresses of the link to the world.
+const (
+	Own          = "10.77.0.1"
+	Own6         = "fd77::1"
+	World4       = "10.77.0.2"
+	World6       = "fd77::2"
+	Dev          = "wv0"
+	devFar       = "wv1"
+	netns        = "world"
+	sentinelPort = 6999
+)
+
+// Outside is all that is not guarded: another network namespace, with a receiver that hears every packet, and on this machine a
+// second receiver and an agent.
+type Outside struct {
+	World *Receiver // at World4 and World6
+	Here  *Receiver // outside the guard, in the machine's own network namespace
+	Agent *Session
+
+	MAC  string // of the world's end of the link
+	Link string // link-local address there, with the scope of this end
+
+	ports     int
+	sentinels int
+}
+
+// NewOutside makes the world for as long as t runs.
+func NewOutside(t testing.TB) *Outside {
+	t.Helper()
+	remove(t)
+	t.Cleanup(func() { remove(t) })
+	for _, c := range []string{
+		"ip netns add " + netns,
+		"sysctl -qw net.ipv6.conf.default.accept_dad=0 net.ipv4.tcp_fastopen=5",
+		"ip netns exec " + netns + " sysctl -qw net.ipv6.conf.default.accept_dad=0 net.ipv4.tcp_fastopen=514",
+		"ip link add " + Dev + " type veth peer name " + devFar + " netns " + netns,
+		"ip addr add " + Own + "/24 dev " + Dev,
+		"ip addr add 10.77.1.1/24 dev " + Dev,
+		"ip addr add " + Own6 + "/64 dev " + Dev + " nodad",
+		"ip link set " + Dev + " up",
+		"ip -n " + netns + " addr add " + World4 + "/24 dev " + devFar,
+		"ip -n " + netns + " addr add 10.77.1.2/24 dev " + devFar,
+		"ip -n " + netns + " addr add " + World6 + "/64 dev " + devFar + " nodad",
+		"ip -n " + netns + " link set " + devFar + " up",
+		"ip -n " + netns + " link set lo up",
+	} {
+		Must(t, c)
+	}
+	o := &Outside{
+		World: receiver(t, "ip", "netns", "exec", netns, "receiver", "-dev", devFar),
+		Here:  receiver(t, "receiver"),
+		Agent: Bare(t, "outside"),
+		ports: 7000,
+	}
+	o.MAC = strings.Fields(Must(t, "ip -n "+netns+" -o link show dev "+devFar+" | grep -o 'link/ether [^ ]*'"))[1]
+	local := strings.Fields(Must(t, "ip -n "+netns+" -6 -o addr show dev "+devFar+" scope link"))
+	o.Link = strings.SplitN(local[3], "/", 2)[0] + "%" + Dev
+	o.World.Listen(t, "udp", fmt.Sprintf("[::]:%d", sentinelPort))
+	o.Flush(t) // the link is up when a packet gets through
+	return o
+}
+
+func remove(t testing.TB) {
+	// what is not there needs no removal
+	_ = exec.Command("ip", "link", "del", Dev).Run()
+	_ = exec.Command("ip", "netns", "del", netns).Run()
+}
+
+// Must runs a shell command and returns what it prints.
+func Must(t testing.TB, command string) string {
+	t.Helper()
+	b, err := exec.Command("bash", "-c", command).CombinedOutput()
+	if err != nil {
+		t.Fatalf("%s: %v\n%s", command, err, b)
+	}
+	return string(b)
+}
+
+// Port gives a port that nobody uses yet.
+func (o *Outside) Port() int {
+	o.ports++
+	return o.ports
+}
+
+// Flush returns when all packets that were sent before have arrived: it sends one from each CPU, each of which has a queue of
+// its own, and waits for them.
+func (o *Outside) Flush(t testing.TB) {
+	t.Helper()
+	for cpu := range runtime.NumCPU() {
+		o.sentinels++
+		text := fmt.Sprintf("sentinel.%d.", o.sentinels)
+		for try := 0; ; try++ {
+			if err := sendFrom(cpu, text); err != nil {
+				t.Fatalf("send sentinel: %v", err)
+			}
+			if o.World.WaitGot(text, time.Second) {
+				break
+			}
+			if try == 20 {
+				t.Fatal("the test's own packets do not reach the world")
+			}
+		}
+	}
+}
+
+func sendFrom(cpu int, text string) error {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	var all, one unix.CPUSet
+	if err := unix.SchedGetaffinity(0, &all); err != nil {
+		return err
+	}
+	one.Set(cpu)
+	if err := unix.SchedSetaffinity(0, &one); err != nil {
+		return err
+	}
+	defer func() { _ = unix.SchedSetaffinity(0, &all) }()
+	conn, err := net.Dial("udp", netip.AddrPortFrom(netip.MustParseAddr(World4), sentinelPort).String())
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	_, err = conn.Write([]byte(text))
+	return err
+}
+
+// Got reports whether text arrived anywhere.
+func (o *Outside) Got(text string) bool { return o.World.Got(text) || o.Here.Got(text) }
+
+// WaitGot waits until text arrived anywhere, for d at most.
+func (o *Outside) WaitGot(text string, d time.Duration) bool {
+	late := time.After(d)
+	for {
+		o.World.mu.Lock()
+		world := o.World.changed
+		o.World.mu.Unlock()
+		o.Here.mu.Lock()
+		here := o.Here.changed
+		o.Here.mu.Unlock()
+		if o.Got(text) {
+			return true
+		}
+		select {
+		case <-world:
+		case <-here:
+		case <-late:
+			return false
+		}
+	}
+}
+
+// Marks is a moment in what arrives.
+type Marks struct{ world, here int }
+
+// Mark is this moment: all that was sent before has arrived.
+func (o *Outside) Mark(t testing.TB) Marks {
+	t.Helper()
+	o.Flush(t)
+	return Marks{o.World.Mark(), o.Here.Mark()}
+}
+
+// Nothing fails t if text arrived at all, or after the mark a packet of the port, if it is not 0.
+func (o *Outside) Nothing(t testing.TB, mark Marks, text string, port int) {
+	t.Helper()
+	o.Flush(t)
+	for _, r := range []*Receiver{o.World, o.Here} {
+		from := mark.world
+		if r == o.Here {
+			from = mark.here
+		}
+		r.mu.Lock()
+		a := r.find(0, text, 0)
+		if a == nil {
+			a = r.find(from, text, port)
+		}
+		r.mu.Unlock()
+		if a != nil {
+			t.Errorf("arrived: %+v", *a)
+		}
+	}
+}
