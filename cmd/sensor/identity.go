@@ -54,8 +54,11 @@ func (s *system) identity(name string) (identity, error) {
 	return who, nil
 }
 
-// flags are the identity as guard-init takes it.
+// flags are the identity as guard-init takes it; root stays as it is.
 func (i identity) flags() []string {
+	if i.uid == 0 {
+		return nil
+	}
 	var groups []string
 	for _, g := range i.groups {
 		groups = append(groups, strconv.FormatUint(uint64(g), 10))

@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	readyTime = 15 * time.Second // for a sensor that weir guard starts
+	readyTime = time.Minute // for a sensor that weir guard starts; one that fails is told at once
 	stopTime  = 15 * time.Second
 	sensorLog = "/var/log/weir/sensor.log" // what it says that is no event
 )
