@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"weir/internal/control"
+	"weir/internal/doctor"
 	"weir/internal/event"
 	"weir/internal/sensor"
 )
@@ -20,6 +21,7 @@ type system struct {
 	stdin, stdout, stderr *os.File
 	environ               []string
 	euid                  int
+	kernel                func(root, pinDir string) doctor.Report
 	daemon                func(context.Context, sensor.Options, func()) error
 	watch                 func(ctx context.Context, pinDir string) error
 	detach                func(pinDir string) error
@@ -102,7 +104,7 @@ To try it: sudo weir guard -- bash`,
 	root.AddCommand(
 		s.runCommand(), s.daemonCommand(), s.guardCommand(), s.initCommand(), s.statusCommand(), s.containersCommand(), s.eventsCommand(),
 		s.taintCommand(), s.untaintCommand(), s.pendingCommand(), s.approveCommand(), s.denyCommand(), s.modeCommand(), s.policyCommand(),
-		s.detachCommand(), s.versionCommand(),
+		s.doctorCommand(), s.detachCommand(), s.versionCommand(),
 	)
 	root.InitDefaultCompletionCmd()
 	for _, cmd := range root.Commands() {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"os/signal"
 	"sync"
@@ -9,6 +10,7 @@ import (
 	"github.com/sirupsen/logrus"
 	"github.com/spf13/cobra"
 
+	"weir/internal/doctor"
 	"weir/internal/sensor"
 )
 
@@ -26,6 +28,9 @@ func (s *system) daemonCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if s.euid != 0 {
 				return errRoot
+			}
+			if err := s.checkKernel(flags.pins); err != nil && !flags.degraded {
+				return err
 			}
 			ready := os.NewFile(readyFD, "ready")
 			syscall.CloseOnExec(readyFD)
@@ -53,4 +58,14 @@ func (s *system) daemonCommand() *cobra.Command {
 	}
 	flags.add(cmd.Flags())
 	return cmd
+}
+
+// checkKernel refuses a kernel that does not enforce, with the first reason.
+func (s *system) checkKernel(pins string) error {
+	for _, c := range s.kernel("/", pins) {
+		if c.Result == doctor.Fail {
+			return fmt.Errorf("%s (weir doctor tells all)", c)
+		}
+	}
+	return nil
 }

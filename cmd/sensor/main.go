@@ -6,6 +6,7 @@ import (
 	"context"
 	"os"
 
+	"weir/internal/doctor"
 	"weir/internal/netegress"
 	"weir/internal/sensor"
 )
@@ -17,6 +18,7 @@ func main() {
 		stderr:  os.Stderr,
 		environ: os.Environ(),
 		euid:    os.Geteuid(),
+		kernel:  doctor.Kernel,
 		daemon:  sensor.Run,
 		watch:   netegress.Watch,
 		detach:  netegress.Detach,

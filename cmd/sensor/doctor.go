@@ -1,0 +1,61 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"weir/internal/control"
+	"weir/internal/doctor"
+)
+
+func (s *system) doctorCommand() *cobra.Command {
+	var pins string
+	cmd := &cobra.Command{
+		Use:   "doctor",
+		Short: "check whether this machine has what the sensor needs",
+		Args:  args(0, 0, ""),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			report := doctor.Examine(doctor.Options{
+				Root:   "/",
+				EUID:   s.euid,
+				PinDir: pins,
+				Sensor: func() (int, error) {
+					st, err := s.client().Status(cmd.Context())
+					if errors.Is(err, control.ErrNotRunning) {
+						return 0, nil
+					}
+					return st.PID, err
+				},
+			})
+			if err := s.answer(report, func(w io.Writer) { printReport(w, report) }); err != nil {
+				return err
+			}
+			if report.Worst() == doctor.Fail {
+				return status(control.Failed)
+			}
+			return nil
+		},
+	}
+	cmd.Flags().StringVar(&pins, "pins", "/sys/fs/bpf/weir", "`directory` on a bpf file system")
+	return cmd
+}
+
+func printReport(w io.Writer, r doctor.Report) {
+	var rows [][]string
+	for _, c := range r {
+		rows = append(rows, []string{c.Name, string(c.Result), strings.TrimPrefix(c.String(), c.Name+": ")})
+	}
+	table(w, []string{"CHECK", "RESULT", "FOUND"}, rows)
+	switch r.Worst() {
+	case doctor.OK:
+		fmt.Fprintln(w, "all is there")
+	case doctor.Warn:
+		fmt.Fprintln(w, "the sensor runs here; see the warnings")
+	default:
+		fmt.Fprintln(w, "the sensor does not enforce here")
+	}
+}

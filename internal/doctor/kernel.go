@@ -1,0 +1,305 @@
+package doctor
+
+import (
+	"bufio"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/cilium/ebpf/btf"
+)
+
+// The oldest kernel that has all that the sensor needs.
+const (
+	minMajor = 6
+	minMinor = 1
+)
+
+func (m machine) version() Check {
+	c := Check{Name: "kernel", Result: OK, Found: "Linux " + m.release}
+	major, rest, _ := strings.Cut(m.release, ".")
+	minor, _, _ := strings.Cut(rest, ".")
+	minor = strings.TrimRight(minor, "+-abcdefghijklmnopqrstuvwxyz")
+	maj, err1 := strconv.Atoi(major)
+	mnr, err2 := strconv.Atoi(minor)
+	switch {
+	case err1 != nil || err2 != nil:
+		c.Result, c.Found = Fail, fmt.Sprintf("the release %q", m.release)
+		c.Lost, c.Do = "its version is unknown", fmt.Sprintf("run Linux %d.%d or newer", minMajor, minMinor)
+	case maj < minMajor || maj == minMajor && mnr < minMinor:
+		c.Result = Fail
+		c.Lost, c.Do = "it is too old to enforce", fmt.Sprintf("run Linux %d.%d or newer", minMajor, minMinor)
+	}
+	return c
+}
+
+// mount is a line of /proc/mounts.
+type mount struct{ dir, kind, options string }
+
+func (m machine) mounts() []mount {
+	data, err := os.ReadFile(m.path("proc/self/mounts"))
+	if err != nil {
+		return nil
+	}
+	var list []mount
+	for line := range strings.Lines(string(data)) {
+		if f := strings.Fields(line); len(f) >= 4 {
+			list = append(list, mount{f[1], f[2], f[3]})
+		}
+	}
+	return list
+}
+
+const cgroupRoot = "/sys/fs/cgroup"
+
+func (m machine) cgroup() Check {
+	const boot = "boot with systemd.unified_cgroup_hierarchy=1"
+	fail := Check{Name: "cgroup v2", Result: Fail, Lost: "nothing can be guarded", Do: boot}
+	other, v1 := "", false
+	for _, mt := range m.mounts() {
+		switch {
+		case mt.kind == "cgroup2" && mt.dir == cgroupRoot:
+			return Check{Name: "cgroup v2", Result: OK, Found: "at " + cgroupRoot}
+		case mt.kind == "cgroup2":
+			other = mt.dir
+		case mt.kind == "cgroup":
+			v1 = true
+		}
+	}
+	switch {
+	case other != "" && v1:
+		fail.Found = "hybrid: version 1 controllers, and version 2 at " + other
+	case other != "":
+		fail.Found, fail.Do = "at "+other, "mount it at "+cgroupRoot
+	case v1:
+		fail.Found = "version 1 only"
+	default:
+		fail.Found, fail.Do = "not mounted", "mount -t cgroup2 none "+cgroupRoot
+	}
+	return fail
+}
+
+func (m machine) bpffs() Check {
+	for _, mt := range m.mounts() {
+		if rel, err := filepath.Rel(mt.dir, m.pins); mt.kind == "bpf" && err == nil && filepath.IsLocal(rel) {
+			return Check{Name: "bpf file system", Result: OK, Found: "at " + mt.dir}
+		}
+	}
+	return Check{
+		Name: "bpf file system", Result: Fail, Found: fmt.Sprintf("none above %s", m.pins),
+		Lost: "what is denied would be open as soon as the sensor stops", Do: "mount -t bpf bpf /sys/fs/bpf",
+	}
+}
+
+func (m machine) jit() Check {
+	if m.line("proc/sys/net/core/bpf_jit_enable") == "0" {
+		return Check{
+			Name: "BPF compiler", Result: Fail, Found: "net.core.bpf_jit_enable is 0",
+			Lost: "no program can be attached to a kernel function", Do: "sysctl net.core.bpf_jit_enable=1",
+		}
+	}
+	return Check{Name: "BPF compiler", Result: OK, Found: "on"}
+}
+
+func (m machine) lockdown() Check {
+	if strings.Contains(m.line("sys/kernel/security/lockdown"), "[confidentiality]") {
+		return Check{
+			Name: "lockdown", Result: Fail, Found: "confidentiality",
+			Lost: "no program may read the kernel's memory", Do: "boot with lockdown=integrity or without it",
+		}
+	}
+	return Check{Name: "lockdown", Result: OK, Found: "does not forbid it"}
+}
+
+// options of the kernel's configuration, with what is lost without each.
+func options() []struct{ name, lost string } {
+	return []struct{ name, lost string }{
+		{"CONFIG_BPF_SYSCALL", "no program can be loaded"},
+		{"CONFIG_BPF_JIT", "no program can be attached to a kernel function"},
+		{"CONFIG_BPF_EVENTS", "commands cannot be seen"},
+		{"CONFIG_CGROUP_BPF", "packets cannot be checked"},
+		{"CONFIG_DEBUG_INFO_BTF", "programs cannot know the kernel's types"},
+		{"CONFIG_DYNAMIC_FTRACE_WITH_DIRECT_CALLS", "no program can be attached to a kernel function"},
+		{"CONFIG_INET_DIAG_DESTROY", "sockets from before a taint stall instead of being closed"},
+	}
+}
+
+func (m machine) config() Check {
+	set, where, err := m.readConfig()
+	if err != nil {
+		return Check{
+			Name: "configuration", Result: Warn, Found: err.Error(),
+			Lost: "it could not be checked", Do: "install the kernel's config file in /boot",
+		}
+	}
+	var missing, lost []string
+	result := OK
+	for _, o := range options() {
+		if set[o.name] {
+			continue
+		}
+		missing = append(missing, o.name)
+		if !slices.Contains(lost, o.lost) {
+			lost = append(lost, o.lost)
+		}
+		if o.name != "CONFIG_INET_DIAG_DESTROY" {
+			result = Fail
+		} else if result == OK {
+			result = Warn
+		}
+	}
+	if result == OK {
+		return Check{Name: "configuration", Result: OK, Found: where}
+	}
+	return Check{
+		Name: "configuration", Result: result, Found: where + " lacks " + strings.Join(missing, ", "),
+		Lost: strings.Join(lost, "; "), Do: "run a kernel that has them, such as Debian's",
+	}
+}
+
+// readConfig returns the options that are on, and the file that says so.
+func (m machine) readConfig() (set map[string]bool, where string, err error) {
+	for _, name := range []string{"/boot/config-" + m.release, "/lib/modules/" + m.release + "/config", "/proc/config.gz"} {
+		f, err := os.Open(m.path(name))
+		if err != nil {
+			continue
+		}
+		defer f.Close()
+		var r io.Reader = f
+		if strings.HasSuffix(name, ".gz") {
+			if r, err = gzip.NewReader(f); err != nil {
+				return nil, "", fmt.Errorf("%s: %w", name, err)
+			}
+		}
+		set = make(map[string]bool)
+		lines := bufio.NewScanner(io.LimitReader(r, 16<<20))
+		for lines.Scan() {
+			if option, value, ok := strings.Cut(lines.Text(), "="); ok && (value == "y" || value == "m") {
+				set[option] = true
+			}
+		}
+		if err := lines.Err(); err != nil {
+			return nil, "", fmt.Errorf("%s: %w", name, err)
+		}
+		return set, name, nil
+	}
+	return nil, "", errors.New("no file tells it")
+}
+
+// hook is a place in the kernel that the sensor attaches to.
+type hook struct {
+	name       string
+	tracepoint bool
+	lost       string
+}
+
+func hooks() []hook {
+	fn := func(name, lost string) hook { return hook{name, false, lost} }
+	tp := func(name, lost string) hook { return hook{name, true, lost} }
+	const passed, moved = "sockets passed in from outside are not refused", "processes that leave their container are not seen"
+	return []hook{
+		fn("security_socket_connect", "connects are not held"),
+		fn("security_socket_create", "socket families are not limited"),
+		fn("security_socket_sendmsg", "sends without connect are not judged"),
+		fn("security_unix_stream_connect", "Unix sockets outside the container stay open"),
+		fn("security_unix_may_send", "Unix datagram sockets outside the container stay open"),
+		fn("security_file_receive", passed),
+		fn("security_ptrace_access_check", "processes outside can be steered"),
+		fn("security_ptrace_traceme", "processes outside can be steered"),
+		fn("security_sk_free", "what is known of closed sockets stays"),
+		fn("cgroup_attach_task", moved),
+		tp("sched_process_exec", "commands are not seen"),
+		tp("sched_process_fork", "processes born elsewhere are not seen"),
+		tp("cgroup_mkdir", "new containers are not seen"),
+		tp("cgroup_attach_task", moved),
+	}
+}
+
+const btfFile = "/sys/kernel/btf/vmlinux"
+
+// hooks checks the kernel's type information, and that all hooks are in it.
+func (m machine) hooks() Report {
+	spec, err := m.types()
+	if err != nil {
+		c := Check{Name: "BTF", Result: Fail, Found: fmt.Sprintf("%s cannot be read: %v", btfFile, err)}
+		if errors.Is(err, os.ErrNotExist) {
+			c.Found = "there is no " + btfFile
+		}
+		c.Lost, c.Do = "programs cannot know the kernel's types", "run a kernel with CONFIG_DEBUG_INFO_BTF, such as Debian's"
+		return Report{c}
+	}
+	r := Report{{Name: "BTF", Result: OK, Found: btfFile}}
+	var missing, lost []string
+	for _, h := range hooks() {
+		if h.in(spec) {
+			continue
+		}
+		missing = append(missing, h.name)
+		if !slices.Contains(lost, h.lost) {
+			lost = append(lost, h.lost)
+		}
+	}
+	if missing == nil {
+		return append(r, Check{Name: "hooks", Result: OK, Found: "all are there"})
+	}
+	return append(r, Check{
+		Name: "hooks", Result: Fail, Found: "missing: " + strings.Join(missing, ", "),
+		Lost: strings.Join(lost, "; "), Do: "run another kernel, such as Debian's",
+	})
+}
+
+func (m machine) types() (*btf.Spec, error) {
+	if _, err := os.Stat(m.path(btfFile)); err != nil {
+		return nil, err
+	}
+	if m.root == "/" {
+		return btf.LoadKernelSpec() // which is kept for loading the programs
+	}
+	return btf.LoadSpec(m.path(btfFile))
+}
+
+func (h hook) in(spec *btf.Spec) bool {
+	if h.tracepoint {
+		var t *btf.Typedef
+		return spec.TypeByName("btf_trace_"+h.name, &t) == nil
+	}
+	var f *btf.Func
+	return spec.TypeByName(h.name, &f) == nil
+}
+
+// diag looks for the modules that list and close sockets.
+func (m machine) diag() Check {
+	var missing []string
+	for _, name := range []string{"tcp_diag", "udp_diag"} {
+		if !m.module(name) {
+			missing = append(missing, name)
+		}
+	}
+	if missing == nil {
+		return Check{Name: "socket diagnosis", Result: OK, Found: "tcp_diag and udp_diag are there"}
+	}
+	return Check{
+		Name: "socket diagnosis", Result: Fail, Found: "missing: " + strings.Join(missing, ", "),
+		Lost: "sockets from before a taint stall instead of being closed", Do: "install the kernel's modules, or use weir run --degraded",
+	}
+}
+
+// module says whether a module is loaded, built in, or can be loaded.
+func (m machine) module(name string) bool {
+	if _, err := os.Stat(m.path("sys/module/" + name)); err == nil {
+		return true
+	}
+	for _, list := range []string{"modules.builtin", "modules.dep"} {
+		data, err := os.ReadFile(m.path("lib/modules/" + m.release + "/" + list))
+		if err == nil && strings.Contains(string(data), "/"+name+".ko") {
+			return true
+		}
+	}
+	return false
+}
