@@ -99,11 +99,18 @@ type execSettings struct {
 type execState struct {
 	_      structs.HostLayout
 	Taint  uint32
-	Flags  uint32
+	Flags  execStateFlag
 	Policy uint32
 	Agent  uint32
 	Grant  uint64
 }
+
+type execStateFlag uint32
+
+const (
+	execStateFlagSTATE_PARENT execStateFlag = 1
+	execStateFlagSTATE_GRANT  execStateFlag = 2
+)
 
 type execTask struct {
 	_         structs.HostLayout

@@ -109,14 +109,15 @@ func (p *Probe) attach() error {
 		return fmt.Errorf("attach exec probe: %w", err)
 	}
 	path := filepath.Join(p.dir, "links", linkName)
-	if err := os.Remove(path + ".new"); err != nil && !errors.Is(err, os.ErrNotExist) {
+	fresh := path + "_new" // a bpf file system refuses dots
+	if err := os.Remove(fresh); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return errors.Join(fmt.Errorf("remove stale pin: %w", err), l.Close())
 	}
-	if err := l.Pin(path + ".new"); err != nil {
+	if err := l.Pin(fresh); err != nil {
 		return errors.Join(fmt.Errorf("pin exec probe: %w", err), l.Close())
 	}
-	if err := os.Rename(path+".new", path); err != nil {
-		return errors.Join(fmt.Errorf("pin exec probe: %w", err), os.Remove(path+".new"), l.Close())
+	if err := os.Rename(fresh, path); err != nil {
+		return errors.Join(fmt.Errorf("pin exec probe: %w", err), os.Remove(fresh), l.Close())
 	}
 	if err := l.Close(); err != nil { // the pin keeps it
 		return fmt.Errorf("close link of exec probe: %w", err)

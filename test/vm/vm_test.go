@@ -14,6 +14,7 @@ import (
 var groups = map[string]Group{
 	"bare": {Timeout: 10 * time.Minute},
 	"boot": {Timeout: 2 * time.Minute},
+	"exec": {Timeout: 10 * time.Minute}, // thousands of executions
 }
 
 // attacks386 names the attack programs that are also built for 32 bits, as attack/NAME.386.
