@@ -93,5 +93,9 @@ func cannotRun(name string, err error) error {
 	case errors.Is(err, syscall.ENOEXEC):
 		return control.Errorf(126, "%s: no program: give it a first line such as #!/bin/sh, or run it with its interpreter", name)
 	}
+	var search *exec.Error
+	if errors.As(err, &search) {
+		err = search.Err
+	}
 	return control.Errorf(126, "%s: cannot be run: %w", name, err)
 }
