@@ -13,6 +13,7 @@ import (
 	"weir/internal/control"
 	"weir/internal/doctor"
 	"weir/internal/event"
+	"weir/internal/launch"
 	"weir/internal/sensor"
 )
 
@@ -30,12 +31,6 @@ type system struct {
 	runDir string
 }
 
-// status is an exit code that needs no words.
-type status int
-
-func (s status) Error() string { return fmt.Sprintf("exit status %d", int(s)) }
-func (s status) ExitCode() int { return int(s) }
-
 // errRoot is told by commands that touch the kernel.
 var errRoot = errors.New("needs root: run it with sudo")
 
@@ -51,7 +46,7 @@ func run(ctx context.Context, args []string, s *system) int {
 	if err == nil {
 		return 0
 	}
-	var quiet status
+	var quiet launch.Status
 	if errors.As(err, &quiet) {
 		return int(quiet)
 	}
@@ -70,19 +65,14 @@ func (s *system) note(format string, args ...any) {
 	fmt.Fprintln(s.stderr, event.Visible(fmt.Sprintf(format, args...)))
 }
 
-func (s *system) getenv(name string) string {
-	for _, kv := range s.environ {
-		if value, ok := strings.CutPrefix(kv, name+"="); ok {
-			return value
-		}
-	}
-	return ""
-}
-
 func (s *system) client() *control.Client { return control.NewClient(s.runDir) }
 
 // operator is who the caller of sudo is.
-func (s *system) operator() string { return s.getenv("SUDO_USER") }
+func (s *system) operator() string { return launch.Getenv(s.environ, "SUDO_USER") }
+
+func (s *system) world() launch.World {
+	return launch.World{Stdin: s.stdin, Stdout: s.stdout, Stderr: s.stderr, Environ: s.environ, RunDir: s.runDir, Say: s.note}
+}
 
 func (s *system) root() *cobra.Command {
 	root := &cobra.Command{

@@ -10,6 +10,7 @@ import (
 
 	"weir/internal/control"
 	"weir/internal/doctor"
+	"weir/internal/launch"
 )
 
 func (s *system) doctorCommand() *cobra.Command {
@@ -35,7 +36,7 @@ func (s *system) doctorCommand() *cobra.Command {
 				return err
 			}
 			if report.Worst() == doctor.Fail {
-				return status(control.Failed)
+				return launch.Status(control.Failed)
 			}
 			return nil
 		},

@@ -11,10 +11,8 @@ import (
 
 	"weir/internal/control"
 	"weir/internal/event"
+	"weir/internal/launch"
 )
-
-// defaultEvents is where weir guard lets the sensor that it starts write.
-const defaultEvents = "/var/log/weir/events.jsonl"
 
 func (s *system) eventsCommand() *cobra.Command {
 	var filter event.Filter
@@ -71,8 +69,8 @@ func (s *system) events(ctx context.Context, filter event.Filter, follow bool, f
 	}
 	err := s.client().Events(ctx, filter, follow, show)
 	if errors.Is(err, control.ErrNotRunning) && !follow {
-		if _, statErr := os.Stat(defaultEvents); statErr == nil {
-			return event.ReadFile(defaultEvents, filter, show)
+		if _, statErr := os.Stat(launch.Events); statErr == nil {
+			return event.ReadFile(launch.Events, filter, show)
 		}
 	}
 	return err

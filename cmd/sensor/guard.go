@@ -2,16 +2,13 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"os"
-	"os/exec"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"weir/internal/control"
-	"weir/internal/policy"
+	"weir/internal/launch"
 	"weir/internal/taint"
 )
 
@@ -30,7 +27,7 @@ func (s *system) guardCommand() *cobra.Command {
 		Use:   "guard [flags] -- CMD [ARG…]",
 		Short: "run one command in a guarded cgroup of its own",
 		Long: `Runs CMD in a guarded cgroup of its own: all that it starts stays in it, and once it is tainted the kernel denies its egress.
-If no sensor runs, one is started for as long as CMD does; its events go to ` + defaultEvents + `.
+If no sensor runs, one is started for as long as CMD does; its events go to ` + launch.Events + `.
 Under sudo, CMD runs as the user who called sudo. The exit status is CMD's; 127: CMD was not found, 126: it cannot be run.`,
 		Example: `  sudo weir guard -- bash
   sudo weir guard --taint secret --name review -- claude`,
@@ -58,72 +55,42 @@ Under sudo, CMD runs as the user who called sudo. The exit status is CMD's; 127:
 }
 
 func (s *system) guard(ctx context.Context, o guardOptions, argv []string) error {
-	if err := findProgram(argv[0]); err != nil {
+	if err := launch.FindProgram(argv[0]); err != nil {
 		return err
 	}
-	who, err := s.identity(o.user)
+	w := s.world()
+	who, err := w.Identify(o.user)
 	if err != nil {
 		return err
 	}
 	request := control.GuardRequest{Name: o.name, Taint: o.taint, By: s.operator()}
 	if o.policy != "" {
-		if request.Policy, err = readPolicy(o.policy); err != nil {
+		if request.Policy, err = launch.ReadPolicy(o.policy); err != nil {
 			return err
 		}
 		request.PolicyName = o.policy
 	}
-	forward := newForwarder(ctx)
-	defer forward.stop()
-	own, err := s.ensureSensor(forward.ctx, o.policy)
-	if err != nil {
-		return forward.explain(err)
-	}
-	if own != nil {
-		defer s.stopSensor(context.WithoutCancel(ctx), own)
-	}
-	session, err := s.client().Guard(forward.ctx, request)
-	if err != nil {
-		return forward.explain(err)
-	}
-	if !o.quiet {
-		s.note("weir guard: %s: %s", session.ID, who.says)
-	}
-	runErr := s.runGuarded(forward, session, who, argv)
-	return errors.Join(runErr, s.endSession(context.WithoutCancel(ctx), session.ID, o.quiet))
+	return w.Guard(ctx, launch.Session{
+		Request: request, Policy: o.policy, Who: who, Argv: argv,
+		Began: func(id string) {
+			if !o.quiet {
+				s.note("weir guard: %s: %s", id, who.Says)
+			}
+		},
+		Ended: func(id string, sum control.Summary) {
+			if !o.quiet {
+				s.tellSummary(id, sum)
+			}
+		},
+	})
 }
 
-// findProgram finds a slip before anything is started for it. What only the
-// user's own rights would show is found when it is executed.
-func findProgram(name string) error {
-	if _, err := exec.LookPath(name); err != nil && !errors.Is(err, exec.ErrDot) {
-		return cannotRun(name, err)
-	}
-	return nil
-}
-
-func readPolicy(path string) (string, error) {
-	if _, err := policy.Load(path); err != nil {
-		return "", err
-	}
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return "", fmt.Errorf("read policy: %w", err)
-	}
-	return string(data), nil
-}
-
-// endSession tells what happened. A sensor that is gone is no failure of CMD's.
-func (s *system) endSession(ctx context.Context, id string, quiet bool) error {
-	sum, err := s.client().GuardEnd(ctx, id)
-	if err != nil {
-		s.note("weir guard: %s: end the session: %v", id, err)
-		return nil
-	}
-	switch {
-	case quiet:
-		return nil
-	case s.json:
-		return writeJSON(s.stderr, sum)
+func (s *system) tellSummary(id string, sum control.Summary) {
+	if s.json {
+		if err := writeJSON(s.stderr, sum); err != nil {
+			s.note("weir guard: %v", err)
+		}
+		return
 	}
 	said := []string{
 		fmt.Sprintf("%d denied", sum.Denied), fmt.Sprintf("%d asked", sum.Asked), fmt.Sprintf("%d approved", sum.Approved),
@@ -135,5 +102,4 @@ func (s *system) endSession(ctx context.Context, id string, quiet bool) error {
 		said = append(said, fmt.Sprintf("%d processes go on, guarded", sum.Left))
 	}
 	s.note("weir guard: %s ended: %s", id, strings.Join(said, ", "))
-	return nil
 }

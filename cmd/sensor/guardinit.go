@@ -1,23 +1,10 @@
 package main
 
 import (
-	"errors"
-	"fmt"
-	"io"
-	"io/fs"
-	"math"
-	"os"
-	"os/exec"
-	"syscall"
-
 	"github.com/spf13/cobra"
-	"golang.org/x/sys/unix"
 
-	"weir/internal/control"
+	"weir/internal/launch"
 )
-
-// waitFD is where guard-init is told to go on.
-const waitFD = 3
 
 // initCommand is the stub that becomes a guarded command.
 func (s *system) initCommand() *cobra.Command {
@@ -28,16 +15,7 @@ func (s *system) initCommand() *cobra.Command {
 		Hidden:      true,
 		Args:        args(1, -1, "a command"),
 		Annotations: map[string]string{"as": "weir guard"},
-		RunE: func(_ *cobra.Command, argv []string) error {
-			wait := os.NewFile(waitFD, "wait")
-			if _, err := io.ReadFull(wait, make([]byte, 1)); err != nil {
-				return status(control.Failed) // weir guard has said why
-			}
-			if err := become(uid, gid, groups); err != nil {
-				return control.Errorf(126, "%w", err)
-			}
-			return s.become(argv)
-		},
+		RunE:        func(_ *cobra.Command, argv []string) error { return launch.Init(uid, gid, groups, argv, s.environ) },
 	}
 	f := cmd.Flags()
 	f.SetInterspersed(false)
@@ -45,57 +23,4 @@ func (s *system) initCommand() *cobra.Command {
 	f.Uint32Var(&gid, "gid", 0, "run with this gid")
 	f.UintSliceVar(&groups, "groups", nil, "run with these groups")
 	return cmd
-}
-
-// become gives up root for good, in all threads.
-func become(uid, gid uint32, groups []uint) error {
-	if uid == 0 {
-		return nil
-	}
-	var ids []int
-	for _, g := range groups {
-		ids = append(ids, int(g))
-	}
-	if err := syscall.Setgroups(ids); err != nil {
-		return fmt.Errorf("set groups: %w", err)
-	}
-	if err := syscall.Setresgid(int(gid), int(gid), int(gid)); err != nil {
-		return fmt.Errorf("set gid %d: %w", gid, err)
-	}
-	if err := syscall.Setresuid(int(uid), int(uid), int(uid)); err != nil {
-		return fmt.Errorf("set uid %d: %w", uid, err)
-	}
-	return nil
-}
-
-// become replaces this process by argv. Only standard input, output and error
-// stay open in it.
-func (s *system) become(argv []string) error {
-	path, err := exec.LookPath(argv[0])
-	if err != nil && !errors.Is(err, exec.ErrDot) {
-		return cannotRun(argv[0], err)
-	}
-	if err := unix.CloseRange(3, math.MaxInt32, unix.CLOSE_RANGE_CLOEXEC); err != nil {
-		return control.Errorf(126, "close descriptors: %w", err)
-	}
-	return cannotRun(argv[0], syscall.Exec(path, argv, s.environ))
-}
-
-// cannotRun is why name was not executed, with the exit codes of shells.
-func cannotRun(name string, err error) error {
-	switch {
-	case errors.Is(err, exec.ErrNotFound):
-		return control.Errorf(127, "%s: no such program: check the name and PATH", name)
-	case errors.Is(err, fs.ErrNotExist):
-		return control.Errorf(127, "%s: it, or the interpreter that its first line names, does not exist: check the path", name)
-	case errors.Is(err, fs.ErrPermission):
-		return control.Errorf(126, "%s: this user may not run it: check its permissions, or use --user", name)
-	case errors.Is(err, syscall.ENOEXEC):
-		return control.Errorf(126, "%s: no program: give it a first line such as #!/bin/sh, or run it with its interpreter", name)
-	}
-	var search *exec.Error
-	if errors.As(err, &search) {
-		err = search.Err
-	}
-	return control.Errorf(126, "%s: cannot be run: %w", name, err)
 }

@@ -2,16 +2,8 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"net"
-	"os"
-	"os/exec"
-	"os/signal"
 	"path/filepath"
-	"strings"
-	"syscall"
-	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -70,7 +62,8 @@ parent that wakes held commands when the sensor dies. What is in force in the ke
 			if err != nil {
 				return err
 			}
-			return s.supervise(cmd.Context(), args, flags.pins, readyFD)
+			watch := func(ctx context.Context) error { return s.watch(ctx, flags.pins) }
+			return s.world().Supervise(cmd.Context(), args, watch, readyFD)
 		},
 	}
 	flags.add(cmd.Flags())
@@ -80,117 +73,3 @@ parent that wakes held commands when the sensor dies. What is in force in the ke
 }
 
 func hide(cmd *cobra.Command, flag string) { cmd.Flags().Lookup(flag).Hidden = true }
-
-// supervise runs the daemon as a child and wakes what it leaves held. It exits as
-// the child does, once nothing is held.
-func (s *system) supervise(ctx context.Context, args []string, pins string, readyFD int) error {
-	signals := make(chan os.Signal, 4)
-	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
-	defer signal.Stop(signals)
-
-	ready, childReady, err := os.Pipe()
-	if err != nil {
-		return fmt.Errorf("make pipe: %w", err)
-	}
-	defer ready.Close()
-	cmd := exec.Command("/proc/self/exe", append([]string{"daemon"}, args...)...)
-	cmd.Args[0] = "weir"
-	cmd.Env = without(s.environ, "NOTIFY_SOCKET")
-	cmd.Stdout, cmd.Stderr = s.stdout, s.stderr
-	cmd.ExtraFiles = []*os.File{childReady}               // descriptor 3
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // a terminal's Ctrl-C comes once, by way of here
-	err = cmd.Start()
-	childReady.Close()
-	if err != nil {
-		return fmt.Errorf("start the sensor: %w", err)
-	}
-	go func() {
-		if n, _ := ready.Read(make([]byte, 1)); n == 1 {
-			s.announce(readyFD)
-		}
-	}()
-	ended := make(chan error, 1)
-	go func() { ended <- cmd.Wait() }()
-	ctx, stop := context.WithCancel(ctx)
-	defer stop()
-	watched := make(chan error, 1)
-	go func() { watched <- s.keepWatch(ctx, pins) }()
-	for {
-		select {
-		case sig := <-signals:
-			cmd.Process.Signal(sig) // it may have ended just now
-		case err := <-ended:
-			stop()
-			return errors.Join(exitOf(err), <-watched)
-		}
-	}
-}
-
-// keepWatch watches until ctx ends, also after a failure: nobody else wakes what
-// a dead sensor holds.
-func (s *system) keepWatch(ctx context.Context, pins string) error {
-	for {
-		err := s.watch(ctx, pins)
-		if err != nil {
-			s.note("weir run: watch the sensor: %v", err)
-		}
-		if err == nil || ctx.Err() != nil {
-			return err
-		}
-		select {
-		case <-time.After(time.Second):
-		case <-ctx.Done():
-		}
-	}
-}
-
-// announce says that the sensor is ready, to who started it and to systemd.
-func (s *system) announce(readyFD int) {
-	if readyFD > 2 {
-		f := os.NewFile(uintptr(readyFD), "ready")
-		f.Write([]byte{1}) // nobody may wait for it any more
-		f.Close()
-	}
-	path := s.getenv("NOTIFY_SOCKET")
-	if path == "" {
-		return
-	}
-	if strings.HasPrefix(path, "@") {
-		path = "\x00" + path[1:]
-	}
-	conn, err := net.Dial("unixgram", path)
-	if err == nil {
-		_, err = conn.Write([]byte("READY=1\n"))
-		conn.Close()
-	}
-	if err != nil {
-		s.note("weir run: tell systemd: %v", err)
-	}
-}
-
-// exitOf turns the end of a child into an exit status: 128+n for signal n.
-func exitOf(err error) error {
-	var exit *exec.ExitError
-	if !errors.As(err, &exit) {
-		return err
-	}
-	if ws, ok := exit.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
-		return status(128 + int(ws.Signal()))
-	}
-	return status(exit.ExitCode())
-}
-
-// without is environ without some names.
-func without(environ []string, names ...string) []string {
-	var kept []string
-next:
-	for _, kv := range environ {
-		for _, name := range names {
-			if strings.HasPrefix(kv, name+"=") {
-				continue next
-			}
-		}
-		kept = append(kept, kv)
-	}
-	return kept
-}

@@ -31,6 +31,7 @@ var rules = map[string][]string{
 	"internal/container": {"internal/taint", "internal/event", "internal/cgroup", "internal/procfs"},
 	"internal/taint":     {"internal/policy", "internal/cgroup"},
 	"internal/control":   {"internal/gate", "internal/event", "internal/taint"},
+	"internal/launch":    {"internal/control", "internal/policy"},
 	"internal/doctor":    {"internal/exec", "internal/netegress", "internal/taint", "internal/cgroup"},
 	"internal/sensor":    {anything},
 	"internal/vault":     {"internal/redact"},

@@ -1,4 +1,4 @@
-package main
+package launch
 
 import (
 	"cmp"
@@ -10,52 +10,52 @@ import (
 	"weir/internal/control"
 )
 
-// identity is who a guarded command runs as.
-type identity struct {
+// Identity is who a guarded command runs as.
+type Identity struct {
 	uid, gid uint32
 	groups   []uint32
 	env      []string
-	says     string // for the operator
+	Says     string // which it is, for the operator
 }
 
-// identity finds who CMD runs as: name, or who called sudo, or else root.
-func (s *system) identity(name string) (identity, error) {
-	sudoUID := s.getenv("SUDO_UID")
+// Identify finds who a guarded command runs as: name, or who called sudo, or else root.
+func (w World) Identify(name string) (Identity, error) {
+	sudoUID := w.getenv("SUDO_UID")
 	name = cmp.Or(name, sudoUID, "root")
 	if name == "root" || name == "0" {
 		says := "runs as root, which can undo what guards it: better use --user NAME"
-		return identity{env: s.environ, says: says}, nil
+		return Identity{env: w.Environ, Says: says}, nil
 	}
 	u, err := user.Lookup(name)
 	if err != nil {
 		if u, err = user.LookupId(name); err != nil {
-			return identity{}, control.Errorf(control.Usage, "--user %s: no such user: name one of /etc/passwd", name)
+			return Identity{}, control.Errorf(control.Usage, "--user %s: no such user: name one of /etc/passwd", name)
 		}
 	}
 	groups, err := u.GroupIds()
 	if err != nil {
-		return identity{}, fmt.Errorf("find groups of %s: %w", u.Username, err)
+		return Identity{}, fmt.Errorf("find groups of %s: %w", u.Username, err)
 	}
 	var ids []uint32
 	for _, id := range append([]string{u.Uid, u.Gid}, groups...) {
 		n, err := strconv.ParseUint(id, 10, 32)
 		if err != nil {
-			return identity{}, fmt.Errorf("find groups of %s: %w", u.Username, err)
+			return Identity{}, fmt.Errorf("find groups of %s: %w", u.Username, err)
 		}
 		ids = append(ids, uint32(n))
 	}
-	who := identity{uid: ids[0], gid: ids[1], groups: ids[2:]}
-	who.env = append(without(s.environ, "HOME", "USER", "LOGNAME", "MAIL", "SUDO_UID", "SUDO_GID", "SUDO_USER", "SUDO_COMMAND"),
+	who := Identity{uid: ids[0], gid: ids[1], groups: ids[2:]}
+	who.env = append(without(w.Environ, "HOME", "USER", "LOGNAME", "MAIL", "SUDO_UID", "SUDO_GID", "SUDO_USER", "SUDO_COMMAND"),
 		"HOME="+u.HomeDir, "USER="+u.Username, "LOGNAME="+u.Username)
-	who.says = fmt.Sprintf("runs as %s (uid %d)", u.Username, who.uid)
+	who.Says = fmt.Sprintf("runs as %s (uid %d)", u.Username, who.uid)
 	if u.Uid == sudoUID {
-		who.says += ", who called sudo: --user root changes that"
+		who.Says += ", who called sudo: --user root changes that"
 	}
 	return who, nil
 }
 
 // flags are the identity as guard-init takes it; root stays as it is.
-func (i identity) flags() []string {
+func (i Identity) flags() []string {
 	if i.uid == 0 {
 		return nil
 	}

@@ -1,57 +1,15 @@
-package main
+package launch
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"os"
 	"os/exec"
 	"os/signal"
-	"slices"
 	"sync"
 	"syscall"
 
-	"golang.org/x/sys/unix"
-
 	"weir/internal/control"
 )
-
-// runGuarded runs argv in the session's cgroup. A stub of this program is born
-// there and waits until the sensor knows it; then it becomes CMD.
-func (s *system) runGuarded(forward *forwarder, session control.GuardReply, who identity, argv []string) error {
-	dir, err := os.OpenFile(session.Cgroup, unix.O_PATH|unix.O_DIRECTORY, 0)
-	if err != nil {
-		return fmt.Errorf("open cgroup: %w", err)
-	}
-	defer dir.Close()
-	wait, release, err := os.Pipe()
-	if err != nil {
-		return fmt.Errorf("make pipe: %w", err)
-	}
-	defer release.Close()
-	cmd := exec.Command("/proc/self/exe", slices.Concat([]string{"guard-init"}, who.flags(), []string{"--"}, argv)...)
-	cmd.Args[0] = "weir"
-	cmd.Env = who.env
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = s.stdin, s.stdout, s.stderr
-	cmd.ExtraFiles = []*os.File{wait}
-	cmd.SysProcAttr = &syscall.SysProcAttr{UseCgroupFD: true, CgroupFD: int(dir.Fd())}
-	err = forward.start(cmd)
-	wait.Close()
-	if err != nil {
-		return fmt.Errorf("start in cgroup %s: %w", session.Cgroup, err)
-	}
-	if err := s.client().GuardAgent(forward.ctx, session.ID, cmd.Process.Pid); err != nil {
-		release.Close() // the stub ends without having run anything
-		cmd.Wait()
-		return fmt.Errorf("name the agent to the sensor: %w", err)
-	}
-	if _, err := release.Write([]byte{1}); err != nil && !errors.Is(err, syscall.EPIPE) {
-		release.Close()
-		return errors.Join(fmt.Errorf("start the command: %w", err), exitOf(cmd.Wait()))
-	}
-	release.Close()
-	return exitOf(cmd.Wait())
-}
 
 // forwarder deals with the signals that come while a command is guarded. Until
 // it is started they end what is being done. Then those that a terminal sends to

@@ -1,4 +1,4 @@
-package main
+package launch
 
 import (
 	"bytes"
@@ -20,7 +20,12 @@ import (
 const (
 	readyTime = time.Minute // for a sensor that weir guard starts; one that fails is told at once
 	stopTime  = 15 * time.Second
-	sensorLog = "/var/log/weir/sensor.log" // what it says that is no event
+)
+
+// Where a sensor that Guard starts writes.
+const (
+	Events    = "/var/log/weir/events.jsonl"
+	SensorLog = "/var/log/weir/sensor.log" // what it says that is no event
 )
 
 // ownSensor is a sensor that weir guard started.
@@ -30,11 +35,11 @@ type ownSensor struct {
 }
 
 // ensureSensor starts a sensor unless one runs; nil: one runs.
-func (s *system) ensureSensor(ctx context.Context, policyPath string) (*ownSensor, error) {
-	if _, err := s.client().Status(ctx); !errors.Is(err, control.ErrNotRunning) {
+func (w World) ensureSensor(ctx context.Context, policyPath string) (*ownSensor, error) {
+	if _, err := w.client().Status(ctx); !errors.Is(err, control.ErrNotRunning) {
 		return nil, err
 	}
-	own, err := s.startSensor(ctx, policyPath)
+	own, err := w.startSensor(ctx, policyPath)
 	if err == nil {
 		return own, nil
 	}
@@ -43,7 +48,7 @@ func (s *system) ensureSensor(ctx context.Context, policyPath string) (*ownSenso
 		return nil, err
 	}
 	for deadline := time.Now().Add(readyTime); time.Now().Before(deadline) && ctx.Err() == nil; time.Sleep(100 * time.Millisecond) {
-		if _, other := s.client().Status(ctx); other == nil {
+		if _, other := w.client().Status(ctx); other == nil {
 			return nil, nil
 		}
 	}
@@ -51,15 +56,15 @@ func (s *system) ensureSensor(ctx context.Context, policyPath string) (*ownSenso
 }
 
 // startSensor starts weir run in a session of its own and waits until it is ready.
-func (s *system) startSensor(ctx context.Context, policyPath string) (*ownSensor, error) {
-	policyPath, err := s.ownPolicy(policyPath)
+func (w World) startSensor(ctx context.Context, policyPath string) (*ownSensor, error) {
+	policyPath, err := w.ownPolicy(policyPath)
 	if err != nil {
 		return nil, err
 	}
-	if err := os.MkdirAll(filepath.Dir(sensorLog), 0o700); err != nil {
+	if err := os.MkdirAll(filepath.Dir(SensorLog), 0o700); err != nil {
 		return nil, fmt.Errorf("start a sensor: %w", err)
 	}
-	log, err := os.OpenFile(sensorLog, os.O_CREATE|os.O_APPEND|os.O_RDWR, 0o600)
+	log, err := os.OpenFile(SensorLog, os.O_CREATE|os.O_APPEND|os.O_RDWR, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("start a sensor: %w", err)
 	}
@@ -68,7 +73,7 @@ func (s *system) startSensor(ctx context.Context, policyPath string) (*ownSensor
 	if err != nil {
 		return nil, fmt.Errorf("start a sensor: %w", err)
 	}
-	events, err := os.OpenFile(defaultEvents, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	events, err := os.OpenFile(Events, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("start a sensor: %w", err)
 	}
@@ -78,10 +83,10 @@ func (s *system) startSensor(ctx context.Context, policyPath string) (*ownSensor
 		return nil, fmt.Errorf("start a sensor: %w", err)
 	}
 	defer ready.Close()
-	cmd := exec.Command("/proc/self/exe", "run", "--ready-fd=3", "--policy="+policyPath, "--run="+s.runDir)
+	cmd := exec.Command(self, "run", "--ready-fd=3", "--policy="+policyPath, "--run="+w.RunDir)
 	cmd.Args[0] = "weir"
 	cmd.Dir = "/"
-	cmd.Env = without(s.environ, "NOTIFY_SOCKET")
+	cmd.Env = without(w.Environ, "NOTIFY_SOCKET")
 	cmd.Stdout, cmd.Stderr = events, log
 	cmd.ExtraFiles = []*os.File{childReady}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
@@ -104,7 +109,7 @@ func (s *system) startSensor(ctx context.Context, policyPath string) (*ownSensor
 		}
 		err = fmt.Errorf("start a sensor: %s", lastLine(log, begin))
 	case <-time.After(readyTime):
-		err = fmt.Errorf("start a sensor: not ready after %v: %s: look at %s", readyTime, lastLine(log, begin), sensorLog)
+		err = fmt.Errorf("start a sensor: not ready after %v: %s: look at %s", readyTime, lastLine(log, begin), SensorLog)
 	case <-ctx.Done():
 		err = ctx.Err()
 	}
@@ -114,14 +119,14 @@ func (s *system) startSensor(ctx context.Context, policyPath string) (*ownSensor
 
 // ownPolicy is the policy of a sensor that weir guard starts: path's, or the
 // default, with its events in a file that weir events finds.
-func (s *system) ownPolicy(path string) (string, error) {
+func (w World) ownPolicy(path string) (string, error) {
 	text := ""
 	if path != "" {
 		abs, err := filepath.Abs(path)
 		if err != nil {
 			return "", fmt.Errorf("find policy: %w", err)
 		}
-		if text, err = readPolicy(abs); err != nil {
+		if text, err = ReadPolicy(abs); err != nil {
 			return "", err
 		}
 		if p, err := policy.Parse(abs, []byte(text)); err != nil || p.Events.File != "" {
@@ -130,12 +135,12 @@ func (s *system) ownPolicy(path string) (string, error) {
 		path = abs
 		text = strings.TrimSuffix(text, "\n") + "\n"
 	}
-	text += "events:\n  file: " + defaultEvents + "\n"
+	text += "events:\n  file: " + Events + "\n"
 	if _, err := policy.Parse(path, []byte(text)); err != nil {
 		return path, nil // it says something about events itself: they go to standard output
 	}
-	own := filepath.Join(s.runDir, "guard-policy.yaml")
-	if err := os.MkdirAll(s.runDir, 0o700); err != nil {
+	own := filepath.Join(w.RunDir, "guard-policy.yaml")
+	if err := os.MkdirAll(w.RunDir, 0o700); err != nil {
 		return "", fmt.Errorf("write policy: %w", err)
 	}
 	if err := os.WriteFile(own, []byte(text), 0o600); err != nil {
@@ -159,16 +164,16 @@ func lastLine(log *os.File, begin int64) string {
 }
 
 // stopSensor ends the sensor unless something else is guarded by now.
-func (s *system) stopSensor(ctx context.Context, own *ownSensor) {
-	list, err := s.client().Containers(ctx)
+func (w World) stopSensor(ctx context.Context, own *ownSensor) {
+	list, err := w.client().Containers(ctx)
 	for _, c := range list {
 		if c.Live && err == nil {
-			s.note("weir guard: the sensor goes on (pid %d) since %s is live: stop it with kill %d", own.cmd.Process.Pid, c.ID, own.cmd.Process.Pid)
+			w.Say("weir guard: the sensor goes on (pid %d) since %s is live: stop it with kill %d", own.cmd.Process.Pid, c.ID, own.cmd.Process.Pid)
 			return
 		}
 	}
 	if err := own.stop(); err != nil {
-		s.note("weir guard: stop the sensor: %v: look at %s", err, sensorLog)
+		w.Say("weir guard: stop the sensor: %v: look at %s", err, SensorLog)
 	}
 }
 
@@ -180,4 +185,16 @@ func (o *ownSensor) stop() error {
 	case <-time.After(stopTime):
 		return fmt.Errorf("pid %d goes on after %v", o.cmd.Process.Pid, stopTime)
 	}
+}
+
+// ReadPolicy returns the text of a policy file without mistakes.
+func ReadPolicy(path string) (string, error) {
+	if _, err := policy.Load(path); err != nil {
+		return "", err
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return "", fmt.Errorf("read policy: %w", err)
+	}
+	return string(data), nil
 }

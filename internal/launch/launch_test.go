@@ -1,0 +1,176 @@
+package launch
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"weir/internal/control"
+	"weir/internal/policy"
+)
+
+func TestIdentify(t *testing.T) {
+	environ := []string{"PATH=/bin", "HOME=/root", "USER=root", "SUDO_UID=65534", "SUDO_USER=nobody", "SUDO_COMMAND=x"}
+	w := World{Environ: environ}
+	for _, tc := range []struct {
+		name  string
+		flags string
+		says  string
+	}{
+		{"", "--uid=65534 --gid=65534", "runs as nobody (uid 65534), who called sudo: --user root changes that"},
+		{"nobody", "--uid=65534 --gid=65534", "runs as nobody (uid 65534), who called sudo"},
+		{"65534", "--uid=65534 --gid=65534", "runs as nobody"},
+		{"daemon", "--uid=1 --gid=1", "runs as daemon (uid 1)"},
+		{"root", "", "runs as root, which can undo what guards it"},
+		{"0", "", "runs as root"},
+	} {
+		who, err := w.Identify(tc.name)
+		if err != nil {
+			t.Error(tc.name, err)
+			continue
+		}
+		flags := strings.Join(who.flags(), " ")
+		if !strings.HasPrefix(flags, tc.flags) || !strings.HasPrefix(who.Says, tc.says) {
+			t.Errorf("%q: got %s, %s", tc.name, flags, who.Says)
+		}
+		if tc.flags == "" {
+			if diff := cmp.Diff(environ, who.env); diff != "" {
+				t.Error("root's environment (-want +got):\n" + diff)
+			}
+			continue
+		}
+		if Getenv(who.env, "SUDO_UID") != "" || Getenv(who.env, "SUDO_COMMAND") != "" || Getenv(who.env, "PATH") != "/bin" {
+			t.Errorf("%q: environment %v", tc.name, who.env)
+		}
+		if home := Getenv(who.env, "HOME"); home == "/root" || home == "" {
+			t.Errorf("%q: HOME is %q", tc.name, home)
+		}
+	}
+	if _, err := w.Identify("no such user"); control.Code(err) != control.Usage {
+		t.Error("an unknown user:", err)
+	}
+	who, err := World{}.Identify("")
+	if err != nil || who.uid != 0 || len(who.flags()) != 0 {
+		t.Error("without sudo:", who, err)
+	}
+}
+
+// The sensor that Guard starts writes events where weir events finds them,
+// unless the policy says where.
+func TestOwnPolicy(t *testing.T) {
+	dir := t.TempDir()
+	for _, tc := range []struct{ text, file string }{
+		{"", Events},
+		{"mode: seal", Events},
+		{"mode: seal\nevents:\n  file: /tmp/e\n", "/tmp/e"},
+		{"events:\n  max_mib: 7\n", ""},
+		{"{mode: seal}", ""},
+	} {
+		w := World{RunDir: filepath.Join(dir, "run")}
+		path := ""
+		if tc.text != "" {
+			path = filepath.Join(dir, "p.yaml")
+			if err := os.WriteFile(path, []byte(tc.text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		own, err := w.ownPolicy(path)
+		if err != nil {
+			t.Errorf("%q: %v", tc.text, err)
+			continue
+		}
+		p, err := policy.Load(own)
+		if err != nil || p.Events.File != tc.file {
+			t.Errorf("%q: got file %q, %v, want %q", tc.text, p.Events.File, err, tc.file)
+		}
+		if strings.Contains(tc.text, "seal") && p.Mode != policy.Seal {
+			t.Errorf("%q: got mode %s", tc.text, p.Mode)
+		}
+	}
+	if _, err := (World{}).ownPolicy(filepath.Join(dir, "none")); err == nil {
+		t.Error("an absent policy was taken")
+	}
+}
+
+func TestLastLine(t *testing.T) {
+	f, err := os.Create(filepath.Join(t.TempDir(), "log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	f.WriteString("weir run: from before\n")
+	begin, err := f.Seek(0, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := lastLine(f, begin); got != "it said nothing" {
+		t.Error(got)
+	}
+	f.WriteString("level=info\nweir run: kernel: too old\n\n")
+	if got := lastLine(f, begin); got != "kernel: too old" {
+		t.Error(got)
+	}
+}
+
+func TestExitOf(t *testing.T) {
+	for script, want := range map[string]error{
+		"exit 0": nil, "exit 3": Status(3), "kill -9 $$": Status(137), "kill -15 $$": Status(143),
+	} {
+		if got := exitOf(exec.Command("sh", "-c", script).Run()); got != want {
+			t.Errorf("%s: got %v, want %v", script, got, want)
+		}
+	}
+	other := errors.New("other")
+	if got := exitOf(other); got != other {
+		t.Error(got)
+	}
+}
+
+func TestWithout(t *testing.T) {
+	got := without([]string{"A=1", "AB=2", "B=3", "C"}, "A", "C")
+	if want := []string{"AB=2", "B=3", "C"}; !slices.Equal(got, want) {
+		t.Error(got)
+	}
+}
+
+// A signal before the command is started ends what is being done; a terminal's
+// later ones are the command's alone.
+func TestForwarder(t *testing.T) {
+	f := newForwarder(t.Context())
+	if err := syscall.Kill(os.Getpid(), syscall.SIGINT); err != nil {
+		t.Fatal(err)
+	}
+	<-f.ctx.Done()
+	if err := f.start(exec.Command("true")); err == nil {
+		t.Error("it was started all the same")
+	}
+	if err := f.explain(f.ctx.Err()); control.Code(err) != 130 {
+		t.Error(err)
+	}
+	f.stop()
+
+	f = newForwarder(t.Context())
+	defer f.stop()
+	cmd := exec.Command("sleep", "60")
+	if err := f.start(cmd); err != nil {
+		t.Fatal(err)
+	}
+	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM} {
+		if err := syscall.Kill(os.Getpid(), sig); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := exitOf(cmd.Wait()); err != Status(143) {
+		t.Error("the command ended with", err)
+	}
+	if f.ctx.Err() != nil {
+		t.Error("the session was ended too")
+	}
+}

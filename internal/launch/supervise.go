@@ -1,0 +1,103 @@
+package launch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// Supervise runs `weir daemon` with args as a child, and watch beside it until
+// the child has ended and watch returns. Signals to stop and to reload go to the
+// child; it ends as the child does. Once the child is ready, a byte is written to
+// readyFD, if that is above 2, and systemd is told.
+func (w World) Supervise(ctx context.Context, args []string, watch func(context.Context) error, readyFD int) error {
+	signals := make(chan os.Signal, 4)
+	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
+	defer signal.Stop(signals)
+
+	ready, childReady, err := os.Pipe()
+	if err != nil {
+		return fmt.Errorf("make pipe: %w", err)
+	}
+	defer ready.Close()
+	cmd := exec.Command(self, append([]string{"daemon"}, args...)...)
+	cmd.Args[0] = "weir"
+	cmd.Env = without(w.Environ, "NOTIFY_SOCKET")
+	cmd.Stdout, cmd.Stderr = w.Stdout, w.Stderr
+	cmd.ExtraFiles = []*os.File{childReady}               // descriptor 3
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // a terminal's Ctrl-C comes once, by way of here
+	err = cmd.Start()
+	childReady.Close()
+	if err != nil {
+		return fmt.Errorf("start the sensor: %w", err)
+	}
+	go func() {
+		if n, _ := ready.Read(make([]byte, 1)); n == 1 {
+			w.announce(readyFD)
+		}
+	}()
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	watched := make(chan error, 1)
+	go func() { watched <- w.keepWatch(ctx, watch) }()
+	for {
+		select {
+		case sig := <-signals:
+			cmd.Process.Signal(sig) // it may have ended just now
+		case err := <-ended:
+			stop()
+			return errors.Join(exitOf(err), <-watched)
+		}
+	}
+}
+
+// keepWatch watches until ctx ends, also after a failure: nobody else wakes what
+// a dead sensor holds.
+func (w World) keepWatch(ctx context.Context, watch func(context.Context) error) error {
+	for {
+		err := watch(ctx)
+		if err != nil {
+			w.Say("weir run: watch the sensor: %v", err)
+		}
+		if err == nil || ctx.Err() != nil {
+			return err
+		}
+		select {
+		case <-time.After(time.Second):
+		case <-ctx.Done():
+		}
+	}
+}
+
+// announce says that the sensor is ready, to who started it and to systemd.
+func (w World) announce(readyFD int) {
+	if readyFD > 2 {
+		f := os.NewFile(uintptr(readyFD), "ready")
+		f.Write([]byte{1}) // nobody may wait for it any more
+		f.Close()
+	}
+	path := w.getenv("NOTIFY_SOCKET")
+	if path == "" {
+		return
+	}
+	if strings.HasPrefix(path, "@") {
+		path = "\x00" + path[1:]
+	}
+	conn, err := net.Dial("unixgram", path)
+	if err == nil {
+		_, err = conn.Write([]byte("READY=1\n"))
+		conn.Close()
+	}
+	if err != nil {
+		w.Say("weir run: tell systemd: %v", err)
+	}
+}
