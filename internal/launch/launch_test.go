@@ -2,6 +2,7 @@ package launch
 
 import (
 	"errors"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -172,5 +173,20 @@ func TestForwarder(t *testing.T) {
 	}
 	if f.ctx.Err() != nil {
 		t.Error("the session was ended too")
+	}
+}
+
+func TestAnnounce(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "notify")
+	conn, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: path, Net: "unixgram"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	World{Environ: []string{"NOTIFY_SOCKET=" + path}, Say: t.Errorf}.announce(-1)
+	b := make([]byte, 64)
+	n, err := conn.Read(b)
+	if err != nil || string(b[:n]) != "READY=1\n" {
+		t.Errorf("systemd got %q, %v", b[:n], err)
 	}
 }
