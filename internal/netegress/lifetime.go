@@ -24,10 +24,24 @@ const (
 
 // record keeps the books of what the kernel did, and passes it on.
 func (e *Egress) record(r *egressRecord) {
-	if r.Kind == egressRecordKindRECORD_CLAIM {
+	switch r.Kind {
+	case egressRecordKindRECORD_CLAIM:
 		e.claimed(r)
+	case egressRecordKindRECORD_SPENT:
+		e.spent(r.Grant)
 	}
 	e.opts.Handle.Recorded(recordOf(r))
+}
+
+// spent ends a grant whose budget is used up; the kernel lets no more through.
+func (e *Egress) spent(id uint64) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if g := e.grants[id]; g != nil && !g.over {
+		if err := e.end(g, "spent"); err != nil {
+			e.opts.Logger.WithError(err).Error("end grant")
+		}
+	}
 }
 
 // claimed turns a claim that was taken up into a grant of marked sockets.

@@ -189,16 +189,22 @@ func (d *daemon) attach(server *control.Server) error {
 func (d *daemon) run(ctx context.Context, server *control.Server, ready func()) error {
 	group, ctx := errgroup.WithContext(ctx)
 	d.ctx = ctx
-	var up sync.WaitGroup
-	up.Add(2)
-	group.Go(func() error { return d.state.Run(ctx, up.Done, d.moved) })
-	group.Go(func() error { return d.execs.Run(ctx, up.Done, d.executed) })
+	up := make(chan struct{}, 2)
+	attached := func() { up <- struct{}{} }
+	group.Go(func() error { return d.state.Run(ctx, attached, d.moved) })
+	group.Go(func() error { return d.execs.Run(ctx, attached, d.executed) })
 	group.Go(func() error { return d.egress.Run(ctx) })
 	group.Go(func() error { return d.operator.Watch(ctx, d.taint) })
 	group.Go(func() error { return d.pass(ctx) })
 	group.Go(func() error { return d.housekeep(ctx) })
 	group.Go(func() error {
-		up.Wait()
+		for range cap(up) {
+			select {
+			case <-up:
+			case <-ctx.Done():
+				return nil
+			}
+		}
 		return d.begin(ctx, server, group, ready)
 	})
 	err := group.Wait()

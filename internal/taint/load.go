@@ -242,13 +242,13 @@ func Pin(dir, name string, attach func() (link.Link, error)) error {
 	}
 	defer l.Close()
 	path := filepath.Join(dir, "links", name)
-	if err := os.Remove(path + ".new"); err != nil && !errors.Is(err, os.ErrNotExist) {
+	if err := os.Remove(path + "-new"); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("remove stale pin: %w", err)
 	}
-	if err := l.Pin(path + ".new"); err != nil {
+	if err := l.Pin(path + "-new"); err != nil {
 		return fmt.Errorf("pin %s: %w", name, err)
 	}
-	if err := os.Rename(path+".new", path); err != nil {
+	if err := os.Rename(path+"-new", path); err != nil {
 		return fmt.Errorf("pin %s: %w", name, err)
 	}
 	return nil

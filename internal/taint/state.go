@@ -23,6 +23,7 @@ type Container struct {
 	Agent    int    `json:"agent,omitempty"`   // process that commands descend from; 0: unknown
 	Session  bool   `json:"session,omitempty"` // made by weir guard, over when its command ends
 	Policy   uint32 `json:"-"`                 // slot of its own policy; 0: its parent's
+	Text     string `json:"policy,omitempty"`  // its own policy, as YAML
 }
 
 // Status is a container with its taint.
