@@ -381,11 +381,12 @@ int BPF_PROG(weir_connect, struct socket *sock, struct sockaddr *address, int ad
 	__u64 cookie = bpf_get_socket_cookie(sk);
 	__u16 family = BPF_CORE_READ(sk, __sk_common.skc_family);
 	if (family == AF_UNIX)
-		ANSWER(0); /* judged with its peer at hand */
-	struct dest d = {.proto = BPF_CORE_READ(sk, sk_protocol)};
+		ANSWER(0);                          /* judged with its peer at hand */
+	int proto = BPF_CORE_READ(sk, sk_protocol); /* MPTCP's does not fit into dest */
+	struct dest d = {.proto = proto};
 	__u16 type = BPF_CORE_READ(sk, sk_type);
 	if (family != AF_INET && family != AF_INET6) {
-		if (is_free(&w) || allowed_type(family, type, d.proto))
+		if (is_free(&w) || allowed_type(family, type, proto))
 			ANSWER(0);
 		d.addr[0] = family;
 		return finish(deny(&w, &d, cookie, COUNT_DENIED_CONNECT, REASON_FAMILY));
@@ -393,9 +394,9 @@ int BPF_PROG(weir_connect, struct socket *sock, struct sockaddr *address, int ad
 	if (!is_free(&w) && !inside(&w, BPF_CORE_READ(sk, sk_cgrp_data.cgroup)))
 		return finish(deny(&w, &d, cookie, COUNT_DENIED_CONNECT, REASON_OUTSIDE));
 	int read = read_address(&d, address, addrlen, 0);
-	if (read == 0 || (type == SOCK_DGRAM && d.proto == IPPROTO_UDP))
+	if (read == 0 || (type == SOCK_DGRAM && proto == IPPROTO_UDP))
 		ANSWER(0); /* sends nothing: the first send is judged */
-	if (!is_free(&w) && (read < 0 || !allowed_type(family, type, d.proto)))
+	if (!is_free(&w) && (read < 0 || !allowed_type(family, type, proto)))
 		return finish(deny(&w, &d, cookie, COUNT_DENIED_CONNECT, REASON_UNREADABLE));
 	return finish(settle(&w, &d, cookie, COUNT_DENIED_CONNECT, 1));
 }

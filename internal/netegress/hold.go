@@ -17,13 +17,14 @@ func (a Ask) key() egressHoldKey {
 }
 
 // Refuse carries out a verdict that denies: the process gets EPERM, now and for
-// every further try to reach the same destination. A held one is woken for it.
+// every further try to reach the same destination, for refusalStands. A held one
+// is woken for it.
 func (e *Egress) Refuse(a Ask) error {
 	key := a.key()
 	var h egressHold
 	err := e.egress.Holds.Lookup(&key, &h)
 	if err == nil && h.Start == a.Process.Start {
-		h.Verdict = egressHoldVerdictHOLD_DENIED
+		h.Verdict, h.Since = egressHoldVerdictHOLD_DENIED, taint.Now()
 		if err := e.egress.Holds.Update(&key, &h, ebpf.UpdateExist); err != nil {
 			return fmt.Errorf("write verdict: %w", err)
 		}
@@ -32,6 +33,30 @@ func (e *Egress) Refuse(a Ask) error {
 		return fmt.Errorf("read question: %w", err)
 	}
 	return e.wake(a)
+}
+
+// Forgive drops all refusals that stand, after the mode has changed.
+func (e *Egress) Forgive() error { return e.dropHolds(refused) }
+
+func refused(_ egressHoldKey, h egressHold) bool { return h.Verdict == egressHoldVerdictHOLD_DENIED }
+
+// dropHolds deletes the questions that over picks.
+func (e *Egress) dropHolds(over func(egressHoldKey, egressHold) bool) error {
+	var gone []egressHoldKey
+	err := e.eachHold(func(key egressHoldKey, h egressHold) {
+		if over(key, h) {
+			gone = append(gone, key)
+		}
+	})
+	if err != nil {
+		return err
+	}
+	for _, key := range gone {
+		if err := deleted(e.egress.Holds.Delete(&key)); err != nil {
+			return fmt.Errorf("delete question: %w", err)
+		}
+	}
+	return nil
 }
 
 // Wake drops the question without an answer: the call is judged anew.
@@ -192,13 +217,16 @@ func (e *Egress) place(g *live) {
 		if st, err := procfs.ReadStat(g.top); err == nil {
 			g.start = st.Start
 		}
+		if path, err := cgroup.Of(g.top); err == nil {
+			g.Container = e.containerAt(path)
+		}
 		return
 	}
 	path, err := cgroup.Path(g.cgroupID)
 	if err != nil {
 		return // removed: nothing can be in it
 	}
-	g.Kind, g.Cgroup, g.top = "cgroup", path, 0
+	g.Kind, g.Cgroup, g.Container, g.top = "cgroup", path, e.containerAt(path), 0
 	pids, err := cgroup.Processes(path)
 	if err != nil {
 		return
@@ -208,6 +236,16 @@ func (e *Egress) place(g *live) {
 			g.top, g.start = pid, st.Start
 		}
 	}
+}
+
+// containerAt is the id of the container that a cgroup belongs to, 0 if of none.
+func (e *Egress) containerAt(path string) uint64 {
+	for _, c := range e.opts.State.List() {
+		if cgroup.Below(path, c.Cgroup) {
+			return c.CgroupID
+		}
+	}
+	return 0
 }
 
 func (e *Egress) adoptClaims() error {

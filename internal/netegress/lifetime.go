@@ -20,6 +20,9 @@ const (
 	// lingering is how long what a command has queued may still leave after its
 	// last process has ended.
 	lingering = 5 * time.Second
+	// refusalStands is how long a process is refused the same destination
+	// without a new question.
+	refusalStands = 5 * time.Minute
 )
 
 // record keeps the books of what the kernel did, and passes it on.
@@ -217,19 +220,12 @@ func (e *Egress) Grants() []Grant {
 func (e *Egress) tidy() error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	var gone []egressHoldKey
-	err := e.eachHold(func(key egressHoldKey, h egressHold) {
-		if !procfs.Alive(int(key.Tgid), h.Start) {
-			gone = append(gone, key)
-		}
+	err := e.dropHolds(func(key egressHoldKey, h egressHold) bool {
+		lapsed := h.Since+uint64(refusalStands) < taint.Now() && refused(key, h)
+		return lapsed || !procfs.Alive(int(key.Tgid), h.Start)
 	})
 	if err != nil {
 		return err
-	}
-	for _, key := range gone {
-		if err := deleted(e.egress.Holds.Delete(&key)); err != nil {
-			return fmt.Errorf("delete question: %w", err)
-		}
 	}
 	for c, all := range e.commands {
 		if all[len(all)-1].until <= taint.Now() {

@@ -213,7 +213,7 @@ func (d *daemon) Mode(_ context.Context, mode, by, why string) error {
 	if err := d.applyPolicies(); err != nil {
 		return err
 	}
-	if err := d.withdraw(0); err != nil {
+	if err := errors.Join(d.egress.Forgive(), d.withdraw(0)); err != nil {
 		return err
 	}
 	if m == policy.Observe {

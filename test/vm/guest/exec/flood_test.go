@@ -47,7 +47,7 @@ func quickly(r *rig, count int, arg string) *osexec.Cmd {
 }
 
 func TestQuickExecs(t *testing.T) { // B31
-	const count = 5000
+	const count = 1000
 	r := startRig(t)
 	r.last(quickly(r, count, ""))
 	seen := numbered(t, r.commands())
