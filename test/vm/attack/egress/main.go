@@ -39,6 +39,7 @@ type call struct {
 	sqpoll bool
 	pid    int
 	fd     int
+	use    int
 	n      int
 	family int
 	kind   int
@@ -76,6 +77,7 @@ func run(args []string, in io.Reader, out, errs io.Writer) int {
 	f.BoolVar(&c.sqpoll, "sqpoll", false, "let a kernel thread submit")
 	f.IntVar(&c.pid, "pid", 0, "process to use")
 	f.IntVar(&c.fd, "fd", 3, "descriptor to use")
+	f.IntVar(&c.use, "use", -1, "use this descriptor instead of a new socket")
 	f.IntVar(&c.n, "n", 1, "how often")
 	f.IntVar(&c.family, "family", 0, "socket family")
 	f.IntVar(&c.kind, "type", 0, "socket type")
@@ -142,8 +144,11 @@ func (c *call) proceed() error {
 	return nil
 }
 
-// open makes a socket and pauses if that was asked.
+// open makes a socket, or takes the one of -use, and pauses if that was asked.
 func (c *call) open(family, kind, proto int) (int, error) {
+	if c.use >= 0 {
+		return c.use, c.done("socket")
+	}
 	fd, err := unix.Socket(family, kind|unix.SOCK_CLOEXEC, proto)
 	if err != nil {
 		return -1, step("socket", err)

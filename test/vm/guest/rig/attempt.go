@@ -24,6 +24,9 @@ type Attempt struct {
 	// Opens: it prints "opened" when it has what it needs, then waits for a line. Whatever should stop it is told then.
 	Opens bool
 
+	// Clean: a guarded session may not open it even while it is clean, since nothing could take it back.
+	Clean bool
+
 	// Creates: it only opens something that must not be had; nothing is sent.
 	Creates bool
 

@@ -49,14 +49,14 @@ func processAttempts() []Attempt {
 		all = append(all, Attempt{ID: "B30", Name: how, Indirect: true, Argv: egress(words), Prepare: prepare, Ended: ended})
 		if how != "vm-writev" {
 			older := late("B30", how+"-older", words, "open")
-			older.Indirect, older.Prepare, older.Ended = true, prepare, ended
+			older.Indirect, older.Clean, older.Prepare, older.Ended = true, true, prepare, ended
 			all = append(all, older)
 		}
 	}
 	user := []string{"setpriv", "--reuid=1000", "--regid=1000", "--clear-groups"}
 	const dir = "/usr/local/lib/egress"
 	install := func(t testing.TB, _ *Env) {
-		Must(t, "mkdir -p "+dir+" && cp $(type -P egress) "+dir+"/setuid && chmod 4755 "+dir+"/setuid && "+
+		Must(t, "test -e "+dir+" && exit; mkdir -p "+dir+" && cp $(type -P egress) "+dir+"/setuid && chmod 4755 "+dir+"/setuid && "+
 			"cp $(type -P egress) "+dir+"/caps && setcap cap_net_raw,cap_net_admin+ep "+dir+"/caps && "+
 			"echo 'agent ALL=(ALL) NOPASSWD: ALL' >/etc/sudoers.d/agent && chmod 440 /etc/sudoers.d/agent")
 	}

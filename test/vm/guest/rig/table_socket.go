@@ -4,6 +4,7 @@ package rig
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 )
 
@@ -114,21 +115,25 @@ func handedAttempts() []Attempt {
 	}
 	connected.Resume = func(t testing.TB, _ *Env) { slowPasser.Input(t, "\n") }
 	received := late("B22", "scm-rights-older", "take -listen -path {socket}", "open")
-	received.Started = passer
+	received.Started, received.Clean = passer, true
 	getfd := late("B22", "pidfd-getfd-older", "pidfd-getfd -pid {pid} -fd {fd}", "open")
-	getfd.Prepare = holder
+	getfd.Prepare, getfd.Clean = holder, true
 	pidfd := late("B22", "pidfd-getfd-late", "pidfd-getfd -pid {pid} -fd {fd}", "connect")
 	pidfd.Prepare = holder
-	return []Attempt{
-		{ID: "B22", Name: "scm-rights", Argv: egress("take -listen -path {socket}"), Started: passer},
-		{ID: "B22", Name: "scm-rights-abstract", Argv: egress("take -listen -path @{say}"), Started: func(t testing.TB, e *Env, p *Proc) {
+	all := []Attempt{
+		{Name: "scm-rights", Argv: egress("take -listen -path {socket}"), Started: passer},
+		{Name: "scm-rights-abstract", Argv: egress("take -listen -path @{say}"), Started: func(t testing.TB, e *Env, p *Proc) {
 			if p.WaitLine("listening", slow) != "" {
 				e.Helper(t, "egress", "pass", "-to", e.Words["to"], "-path", "@"+e.Text)
 			}
 		}},
-		{ID: "B22", Name: "pidfd-getfd", Argv: egress("pidfd-getfd -pid {pid} -fd {fd}"), Prepare: holder},
+		{Name: "pidfd-getfd", Argv: egress("pidfd-getfd -pid {pid} -fd {fd}"), Prepare: holder},
 		connected, received, getfd, pidfd,
 	}
+	for i := range all {
+		all[i].ID, all[i].Indirect = "B22", true // the process outside connects and ends
+	}
+	return all
 }
 
 // unixAttempts speak to a process of the machine that is not guarded (B23).
@@ -177,6 +182,7 @@ func loopbackAttempts() []Attempt {
 			if proto.network == "tcp" {
 				older := late(l.id, l.name+"-older", "tcp -to "+l.to+":{port}", "connect")
 				older.Network, older.Prepare = "none", prepare
+				older.Quiet = !strings.HasPrefix(l.name, "own") // dropped on the way rather than cut
 				all = append(all, older)
 			}
 		}

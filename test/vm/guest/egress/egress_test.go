@@ -1,0 +1,84 @@
+//go:build vmguest
+
+// Package egress tries every attack of the table in tainted sessions: nothing may arrive.
+package egress
+
+import (
+	"strings"
+	"testing"
+
+	"weir/test/vm/guest/inside"
+	"weir/test/vm/guest/rig"
+)
+
+func TestMain(m *testing.M) { inside.Main(m) }
+
+// Nobody is asked and nothing is held: what a tainted session tries is refused at once.
+const policy = `
+hold: false
+approver: none
+`
+
+// One sensor serves all tests: the kernel takes its time to verify programs.
+func Test(t *testing.T) {
+	world := rig.NewOutside(t)
+	sensor := rig.StartSensor(t, policy)
+	t.Run("Attempts", func(t *testing.T) { attempts(t, world, sensor) })
+	t.Run("OpenedBeforeGuard", func(t *testing.T) { openedBeforeGuard(t, world) })
+	t.Run("SigcontWakesHeld", func(t *testing.T) { sigcontWakesHeld(t, world, sensor) })
+}
+
+func attempts(t *testing.T, world *rig.Outside, sensor *rig.Sensor) {
+	tainted := sensor.Guard(t, "tainted", "--taint", "corruption")
+	older := sensor.Guard(t, "older") // tainted when an attempt has opened what it opens
+	control := rig.Bare(t, "control")
+	type sent struct {
+		title string
+		rig.Outcome
+	}
+	var all []sent
+	for _, a := range rig.Attempts() {
+		t.Run(a.Title(), func(t *testing.T) {
+			session, taint := tainted, func() {}
+			if a.Opens {
+				session, taint = older, func() { sensor.Taint(t, "older", "corruption") }
+				defer sensor.Untaint(t, "older", "corruption")
+			}
+			out := a.Try(t, world, session, taint)
+			if opened := strings.Contains(out.Stdout, "opened"); a.Opens && opened == a.Clean {
+				t.Errorf("opened before the taint: %v, want %v: %s", opened, !a.Clean, out.Result)
+			}
+			if out.Exit == 0 && !a.Quiet {
+				t.Errorf("no step was refused: %s", out.Result)
+			}
+			if a.Network == "none" && !a.Creates {
+				// a receiver that has the control's text had the time to get the attempt's
+				a.Arrived(t, a.Try(t, world, control, nil))
+			}
+			stopped(t, a, out)
+			all = append(all, sent{a.Title(), out})
+			if r := session.Run(t, "true"); r.Exit != 0 {
+				t.Errorf("the session did not outlive it: %s", r)
+			}
+		})
+	}
+	// what was delayed had its time, too
+	for _, o := range all {
+		if world.Got(o.Text) {
+			t.Errorf("%s: arrived late", o.title)
+		}
+	}
+}
+
+// stopped fails t if anything of the attempt arrived.
+func stopped(t *testing.T, a rig.Attempt, out rig.Outcome) {
+	t.Helper()
+	if a.Creates {
+		return
+	}
+	port := out.Port
+	if a.Indirect {
+		port = 0
+	}
+	out.Outside.Nothing(t, out.Mark, out.Text, port)
+}

@@ -1,0 +1,99 @@
+//go:build vmguest
+
+package rig
+
+import (
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/creack/pty"
+)
+
+// Terminal is a guarded command on a terminal of its own, as a person has it.
+type Terminal struct {
+	file *os.File
+	done chan error
+
+	mu      sync.Mutex
+	text    strings.Builder
+	seen    int
+	changed chan struct{}
+}
+
+// GuardPTY runs a command under weir guard on a terminal, for as long as t runs.
+func (s *Sensor) GuardPTY(t testing.TB, name string, argv ...string) *Terminal {
+	t.Helper()
+	cmd := exec.Command("weir", append([]string{"guard", "-q", "--name", name, "--"}, argv...)...)
+	file, err := pty.StartWithSize(cmd, &pty.Winsize{Rows: 50, Cols: 200})
+	if err != nil {
+		t.Fatal(err)
+	}
+	term := &Terminal{file: file, done: make(chan error, 1), changed: make(chan struct{})}
+	go term.read()
+	go func() { term.done <- cmd.Wait() }()
+	t.Cleanup(func() {
+		file.Close() // hangs up
+		select {
+		case <-term.done:
+		case <-time.After(slow):
+			t.Errorf("%s: goes on without its terminal", strings.Join(argv, " "))
+			_ = cmd.Process.Kill()
+		}
+	})
+	return term
+}
+
+func (p *Terminal) read() {
+	b := make([]byte, 4096)
+	for {
+		n, err := p.file.Read(b)
+		p.mu.Lock()
+		p.text.Write(b[:n])
+		close(p.changed)
+		p.changed = make(chan struct{})
+		p.mu.Unlock()
+		if err != nil {
+			return // EIO when the last process is gone
+		}
+	}
+}
+
+// Type sends keys.
+func (p *Terminal) Type(t testing.TB, keys string) {
+	t.Helper()
+	if _, err := p.file.WriteString(keys); err != nil {
+		t.Fatalf("type: %v", err)
+	}
+}
+
+// Expect waits for text after what an earlier Expect found, and returns all that came up to its end.
+func (p *Terminal) Expect(t testing.TB, text string) string {
+	t.Helper()
+	late := time.After(2 * slow)
+	for {
+		p.mu.Lock()
+		rest, changed := p.text.String()[p.seen:], p.changed
+		if i := strings.Index(rest, text); i >= 0 {
+			p.seen += i + len(text)
+			p.mu.Unlock()
+			return rest[:i+len(text)]
+		}
+		p.mu.Unlock()
+		select {
+		case <-changed:
+		case <-late:
+			t.Fatalf("the terminal does not show %q but:\n%s", text, rest)
+		}
+	}
+}
+
+// Text is all that the terminal showed.
+func (p *Terminal) Text() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.text.String()
+}
