@@ -145,16 +145,28 @@ static __always_inline __u64 ancestor(struct cgroup *cg, __u32 level)
 	return BPF_CORE_READ(a, kn, id);
 }
 
-static __always_inline void walk_cgroup(struct where *w, struct cgroup *cg)
+/* at is a struct cgroup's address: a global function takes no pointer to one. */
+__noinline int walk_at(struct where *w, __u64 at)
 {
+	if (!w)
+		return 0;
+	struct cgroup *cg = (struct cgroup *)at;
 	__builtin_memset(w, 0, sizeof(*w));
 	for (int level = 0; level < MAX_LEVEL; level++) {
 		__u64 id = ancestor(cg, level);
 		if (!id)
-			return;
+			return 0;
 		step(w, id, level);
 	}
 	w->deep = BPF_CORE_READ(cg, level) >= MAX_LEVEL;
+	return 0;
+}
+
+static __always_inline void walk_cgroup(struct where *w, struct cgroup *cg)
+{
+	__u64 at = 0;
+	bpf_probe_read_kernel(&at, sizeof(at), &cg); /* the verifier forgets that it is a pointer */
+	walk_at(w, at);
 }
 
 /* inside: cg belongs to the same container as w. */
