@@ -10,7 +10,7 @@ build: ## bin/weir
 	CGO_ENABLED=0 $(GO) build -o bin/weir ./cmd/sensor
 
 test: vm ## every test, unit and VM, on all kernels
-	$(GO) test -timeout 25m ./...
+	$(GO) test -timeout 45m ./...
 
 unit: ## the tests that boot nothing
 	$(GO) test $$($(GO) list ./... | grep -v /test/vm)
