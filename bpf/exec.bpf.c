@@ -310,7 +310,8 @@ int BPF_PROG(weir_exec, struct task_struct *t, int old_pid, struct linux_binprm 
 		id->exec_tgid = e->tgid;
 		id->inode = e->inode;
 		id->device = e->device;
-		id->argv_hash = e->argv_hash;
+		/* no claim by command for a file that has no name (B06) */
+		id->argv_hash = e->flags & EXEC_UNLINKED ? 0 : e->argv_hash;
 	}
 	if (at > MAX_DATA)
 		return 0;

@@ -55,14 +55,10 @@ func (s *system) eventsCommand() *cobra.Command {
 
 func (s *system) events(ctx context.Context, filter event.Filter, follow bool, file string) error {
 	show := func(e event.Event) error {
-		if !s.json {
-			return event.Print(s.stdout, e)
+		if s.json {
+			return writeJSON(s.stdout, e)
 		}
-		line, err := event.Marshal(e)
-		if err != nil {
-			return err
-		}
-		return written(s.stdout.Write(append(line, '\n')))
+		return event.Print(s.stdout, e)
 	}
 	if file != "" {
 		return event.ReadFile(file, filter, show)

@@ -14,7 +14,7 @@ func (s *system) modeCommand() *cobra.Command {
 	var why string
 	cmd := &cobra.Command{
 		Use:   "mode MODE --why REASON",
-		Short: "observe (deny nothing), enforce, or seal (deny all egress of what is tainted)",
+		Short: "observe (deny nothing), enforce, or seal (deny all egress of what is guarded)",
 		Args:  args(1, 1, "a mode: observe, enforce or seal"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			m, err := policy.ParseMode(args[0])

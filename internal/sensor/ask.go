@@ -46,8 +46,9 @@ func (d *daemon) ask(a netegress.Ask) {
 	}
 	r := gate.Request{
 		Container: d.container(a.Container, a.Taint), Process: d.process(a.Process), Destination: a.To.Event(),
-		Held: a.Held, Mode: string(d.mode()),
+		Held: a.Held,
 	}
+	r.Mode = string(d.inMode(d.policyFor(r.Container.ID)).Mode)
 	d.count(r.Container.ID, event.Hold)
 	v := d.gate.Decide(ctx, r)
 	if v.Decision != gate.Allow && d.ctx.Err() != nil {

@@ -76,8 +76,9 @@ func (d *daemon) count(id string, k event.Kind) {
 // executed logs an observed command with the verdict on running it (G25).
 func (d *daemon) executed(c exec.Command) {
 	r := gate.Request{
-		Container: d.container(c.Container, taint.Bits(c.Taint)), Process: c.Process, Ask: gate.Run, Mode: string(d.mode()),
+		Container: d.container(c.Container, taint.Bits(c.Taint)), Process: c.Process, Ask: gate.Run,
 	}
+	r.Mode = string(d.inMode(d.policyFor(r.Container.ID)).Mode)
 	v := d.gate.Decide(d.ctx, r)
 	d.write(event.Event{Kind: event.Exec, Container: &r.Container, Process: &r.Process, Verdict: v.Event()})
 }
