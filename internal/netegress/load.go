@@ -5,9 +5,11 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strconv"
 	"sync"
+	"time"
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/link"
@@ -18,6 +20,9 @@ import (
 	"weir/internal/cgroup"
 	"weir/internal/taint"
 )
+
+// pollEvery bounds how late a record is told.
+const pollEvery = 20 * time.Millisecond
 
 // Options are what Egress needs. All must be set.
 type Options struct {
@@ -150,19 +155,26 @@ func (e *Egress) Run(ctx context.Context) error {
 	defer stop()
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error {
-		return drain(ctx, e.asks, func(r *egressRecord) { e.opts.Handle.Asked(askOf(r)) })
+		return drain(ctx, e.asks, 0, func(r *egressRecord) { e.opts.Handle.Asked(askOf(r)) })
 	})
-	group.Go(func() error { return drain(ctx, e.recs, e.record) })
+	group.Go(func() error { return drain(ctx, e.recs, pollEvery, e.record) })
 	group.Go(func() error { return e.sweep(ctx) })
 	return group.Wait()
 }
 
-func drain(ctx context.Context, ring *ringbuf.Reader, handle func(*egressRecord)) error {
+// drain handles what comes. The kernel wakes a reader of records only when the ring fills: poll, if not 0, is how often to look.
+func drain(ctx context.Context, ring *ringbuf.Reader, poll time.Duration, handle func(*egressRecord)) error {
 	var rec ringbuf.Record
 	for {
+		if poll > 0 {
+			ring.SetDeadline(time.Now().Add(poll))
+		}
 		err := ring.ReadInto(&rec)
 		if ctx.Err() != nil {
 			return nil
+		}
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			continue
 		}
 		if err != nil {
 			return fmt.Errorf("read ring: %w", err)

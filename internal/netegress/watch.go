@@ -21,39 +21,52 @@ const (
 )
 
 // Watch wakes held processes whenever the daemon has not beaten for 3 s: their
-// call is tried again, finds nobody to hold it, and fails with EPERM. It returns
-// when ctx has ended and nothing is held any more, or the daemon beats again.
+// call is tried again, finds nobody to hold it, and fails with EPERM. Once ctx has
+// ended, it returns when nothing is held and nothing can be held any more, or a
+// daemon beats again.
 func Watch(ctx context.Context, pinDir string) error {
 	tick := time.NewTicker(watchEvery)
 	defer tick.Stop()
+	var last uint64 // beat of the daemon that has ended
 	for {
-		held, stale, err := release(pinDir)
+		ended := ctx.Err() != nil
+		held, beat, err := release(pinDir)
 		if err != nil && !errors.Is(err, os.ErrNotExist) {
 			return err
 		}
-		if ctx.Err() != nil && (held == 0 || !stale) {
+		if ended && last == 0 {
+			last = beat
+		}
+		// the kernel goes on holding until the last beat is stale
+		if ended && (beat == 0 || beat != last || held == 0 && stale(beat)) {
 			return nil
 		}
 		<-tick.C
 	}
 }
 
+// stale says whether the daemon that made this beat, if any, is taken for dead.
+func stale(beat uint64) bool {
+	now := taint.Now()
+	return beat != 0 && now > beat && time.Duration(now-beat) > staleAfter
+}
+
 // release wakes what is held when the heartbeat is stale, and counts it.
-func release(pinDir string) (held int, stale bool, err error) {
+func release(pinDir string) (held int, beat uint64, err error) {
 	config, err := pinned(pinDir, "config")
 	if err != nil {
-		return 0, false, fmt.Errorf("open pinned settings: %w", err)
+		return 0, 0, fmt.Errorf("open pinned settings: %w", err)
 	}
 	defer config.Close()
 	var c egressSettings
 	if err := config.Lookup(uint32(0), &c); err != nil {
-		return 0, false, fmt.Errorf("read heartbeat: %w", err)
+		return 0, 0, fmt.Errorf("read heartbeat: %w", err)
 	}
-	now := taint.Now()
-	stale = c.Heartbeat != 0 && now > c.Heartbeat && time.Duration(now-c.Heartbeat) > staleAfter
+	beat = c.Heartbeat
+	dead := stale(beat)
 	holds, err := pinned(pinDir, "holds")
 	if err != nil {
-		return 0, stale, fmt.Errorf("open pinned questions: %w", err)
+		return 0, beat, fmt.Errorf("open pinned questions: %w", err)
 	}
 	defer holds.Close()
 	var key egressHoldKey
@@ -65,16 +78,16 @@ func release(pinDir string) (held int, stale bool, err error) {
 			continue
 		}
 		held++
-		if stale {
+		if dead {
 			if err := cont(int(key.Tgid), h.Start); err != nil {
-				return held, stale, err
+				return held, beat, err
 			}
 		}
 	}
 	if err := it.Err(); err != nil && !errors.Is(err, ebpf.ErrIterationAborted) {
-		return held, stale, fmt.Errorf("list questions: %w", err)
+		return held, beat, fmt.Errorf("list questions: %w", err)
 	}
-	return held, stale, nil
+	return held, beat, nil
 }
 
 // Detach takes everything out of force: from then on nothing is denied. The
