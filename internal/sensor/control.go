@@ -181,10 +181,13 @@ func (d *daemon) Untaint(_ context.Context, name string, bits []string, by, why 
 	if err != nil {
 		return control.Container{}, fmt.Errorf("still tainted: %w", err)
 	}
-	if st.Taint == 0 {
-		err = d.withdraw(st.CgroupID)
+	var errs []error
+	for _, c := range append(d.state.List(), st) {
+		if c.Taint == 0 && cgroup.Below(c.Cgroup, st.Cgroup) {
+			errs = append(errs, d.withdraw(c.CgroupID))
+		}
 	}
-	return d.told(st), err
+	return d.told(st), errors.Join(errs...)
 }
 
 // Pending implements control.Approver.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/creack/pty"
+	"golang.org/x/sys/unix"
 )
 
 // Terminal is a guarded command on a terminal of its own, as a person has it.
@@ -28,7 +29,11 @@ type Terminal struct {
 func (s *Sensor) GuardPTY(t testing.TB, name string, argv ...string) *Terminal {
 	t.Helper()
 	cmd := exec.Command("weir", append([]string{"guard", "-q", "--name", name, "--"}, argv...)...)
-	file, err := pty.StartWithSize(cmd, &pty.Winsize{Rows: 50, Cols: 200})
+	started, err := pty.StartWithSize(cmd, &pty.Winsize{Rows: 50, Cols: 200})
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, err := pollable(started)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,6 +50,16 @@ func (s *Sensor) GuardPTY(t testing.TB, name string, argv ...string) *Terminal {
 		}
 	})
 	return term
+}
+
+// pollable is f in a form that can be closed while somebody reads: to have its window set, f was made blocking.
+func pollable(f *os.File) (*os.File, error) {
+	defer f.Close()
+	fd, err := unix.FcntlInt(f.Fd(), unix.F_DUPFD_CLOEXEC, 0)
+	if err == nil {
+		err = unix.SetNonblock(fd, true)
+	}
+	return os.NewFile(uintptr(fd), f.Name()), err
 }
 
 func (p *Terminal) read() {

@@ -1,0 +1,256 @@
+//go:build vmguest
+
+package session
+
+import (
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"weir/internal/event"
+	"weir/internal/gate"
+	"weir/test/vm/guest/rig"
+)
+
+func itoa(n int) string { return strconv.Itoa(n) }
+
+// survivors is how long what outlives its command waits before it sends, and then some.
+const survivors = 4 * time.Second
+
+// outlives: what an approved command leaves running has no grant, whoever asks (B36, B37).
+func (f *fixture) outlives(t *testing.T) {
+	to, s := f.raw(t), f.guard(t, "secret")
+	survivor := "survivor." + to.text
+	script := strings.Join(to.egress("tcp"), " ") + " && exec egress daemon -n 2 -after 1s -to " + to.to + " -say " + survivor
+	p := s.Start(t, "bash", "-c", script)
+	first := to.asked(t)
+	f.sensor.Approve(t, first.ID)
+	succeeded(t, p, "ok")
+	to.arrived(t)
+	next := to.again(t, first) // nobody is held for it: its parent is gone
+	f.sensor.Deny(t, next.ID)
+	time.Sleep(time.Second)
+	f.world.Flush(t)
+	if f.world.Got(survivor) {
+		t.Error("what outlived the command used its grant")
+	}
+}
+
+// holdOn connects, sends the text, and, if there is a second one, leaves a grandchild that sends it two seconds after the end.
+const holdOn = `
+import os, socket, sys, time
+host, port, text, later = sys.argv[1:]
+s = socket.create_connection((host, int(port)))
+s.sendall(text.encode())
+print("sent", flush=True)
+if os.fork() == 0:
+    os.setsid()
+    if os.fork() == 0:
+        os.close(0); os.close(1); os.close(2)
+        for i in range(20):
+            time.sleep(0.1 if i else 2)
+            try:
+                s.sendall(later.encode())
+            except OSError:
+                pass
+    os._exit(0)
+os.wait()
+`
+
+// socketOutlives: nor does a socket that it opened (B37, B44).
+func (f *fixture) socketOutlives(t *testing.T) {
+	to, s := f.raw(t), f.guard(t, "secret")
+	survivor := "survivor." + to.text
+	p := s.Start(t, "python3", "-c", holdOn, rig.World4, itoa(to.port), to.text, survivor)
+	to.approve(t, p, "sent")
+	succeeded(t, p, "sent")
+	to.arrived(t)
+	f.sensor.Event(t, func(e event.Event) bool {
+		return e.Kind == event.Grant && e.Container.Name == s.Name && e.Grant.State == "ended"
+	})
+	time.Sleep(survivors)
+	f.world.Flush(t)
+	if f.world.Got(survivor) {
+		t.Error("a socket outlived its grant")
+	}
+}
+
+// handed: a granted command gives its socket to one that has no grant (B44).
+func (f *fixture) handed(t *testing.T) {
+	to, s := f.raw(t), f.guard(t, "secret")
+	path := "/run/" + to.text
+	taker := s.Start(t, to.egress("take -listen -path "+path)...)
+	if taker.WaitLine("listening", late) == "" {
+		t.Fatal("the taker does not listen")
+	}
+	giver := s.Start(t, "egress", "pass", "-to", to.to, "-path", path, "-wait", "open")
+	to.approve(t, giver, "opened")
+	giver.Input(t, "\n")
+	r := taker.Wait(t)
+	if r.Exit != 3 {
+		t.Errorf("a socket that was handed on could be used: %s", r)
+	}
+	giver.Wait(t)
+	f.world.Flush(t)
+	if f.world.Got(to.text) {
+		t.Error("it arrived")
+	}
+}
+
+// movesOut: who leaves its cgroup is killed before it sends (B28).
+func (f *fixture) movesOut(t *testing.T) {
+	for _, bits := range [][]string{{"secret"}, nil} {
+		to, s := f.raw(t), f.guard(t, bits...)
+		p := s.Start(t, to.egress("move -cgroup /sys/fs/cgroup")...)
+		if r := p.Wait(t); r.Exit != 128+int(syscall.SIGKILL) {
+			t.Errorf("taint %v: want it killed, got %s", bits, r)
+		}
+		f.sensor.Event(t, func(e event.Event) bool {
+			return e.Kind == event.Error && e.Container != nil && e.Container.Name == s.Name && strings.Contains(e.Message, "left its container")
+		})
+		to.nothing(t)
+	}
+}
+
+// movesIntoGrant: nobody enters a grant by himself; it ends for all (B37).
+func (f *fixture) movesIntoGrant(t *testing.T) {
+	to, s := f.raw(t), f.guard(t, "secret")
+	granted := s.Start(t, to.egress("tcp -wait connect")...)
+	q := to.asked(t)
+	f.sensor.Approve(t, q.ID)
+	if granted.WaitLine("opened", late) == "" {
+		t.Fatal("the approved command did not connect")
+	}
+	dir := ""
+	for _, c := range f.sensor.Containers(t) {
+		if c.Name == s.Name && len(c.Grants) == 1 {
+			dir = c.Grants[0].Cgroup
+		}
+	}
+	if dir == "" {
+		t.Fatalf("no grant in %+v", f.sensor.Containers(t))
+	}
+	intruder := to
+	intruder.text = "intruder." + to.text
+	p := s.Start(t, intruder.egress("move -cgroup "+filepath.Join("/sys/fs/cgroup", dir))...)
+	next := to.again(t, q)
+	mark := f.world.Mark(t)
+	granted.Input(t, "\n")
+	if r := granted.Wait(t); r.Exit != 3 {
+		t.Errorf("the grant that was entered still serves: %s", r)
+	}
+	f.sensor.Deny(t, next.ID)
+	refused(t, p)
+	f.sensor.Event(t, func(e event.Event) bool {
+		return e.Kind == event.Error && e.Container != nil && e.Container.Name == s.Name && strings.Contains(e.Message, "grant revoked")
+	})
+	f.world.Nothing(t, mark, to.text, to.port)
+}
+
+// controlSocket: no guarded process gives orders, root or not, tainted or not (B27, G17).
+func (f *fixture) controlSocket(t *testing.T) {
+	s := f.guard(t)
+	script := `
+import errno, os, socket
+assert os.getuid() == 0
+s = socket.socket(socket.AF_UNIX)
+try:
+    s.connect("/run/weir/control.sock")
+    print("connected")
+except OSError as e:
+    print(errno.errorcode[e.errno])`
+	for _, bits := range [][]string{nil, {"secret"}} {
+		if bits != nil {
+			f.sensor.Taint(t, s.Name, bits...)
+		}
+		if r := s.Run(t, "python3", "-c", script); r.Exit != 0 || strings.TrimSpace(r.Stdout) != "EPERM" {
+			t.Errorf("taint %v: connect to the control socket: want EPERM, got %s", bits, r)
+		}
+		for _, order := range [][]string{{"status"}, {"untaint", s.Name, "secret", "--why", "free me"}} {
+			if r := s.Run(t, append([]string{"weir"}, order...)...); r.Exit == 0 {
+				t.Errorf("taint %v: weir %v worked from inside: %s", bits, order, r)
+			}
+		}
+	}
+}
+
+// ancestor: taint above a session is the session's, and goes only with it (G3).
+func (f *fixture) ancestor(t *testing.T) {
+	to, s := f.web(t), f.guard(t)
+	f.sensor.Must(t, "taint", "/weir", "corruption", "--why", "the whole pod")
+	p := s.Start(t, to.curl()...)
+	q := to.asked(t)
+	if len(q.Container.Taint) != 1 || q.Container.Taint[0] != "corruption" {
+		t.Errorf("the question does not tell the ancestor's taint: %+v", q.Container)
+	}
+	to.nothing(t)
+	f.sensor.Must(t, "untaint", "/weir", "corruption", "--why", "the test goes on")
+	succeeded(t, p, "answer")
+	to.arrived(t)
+	if open := f.sensor.Pending(t); len(open) > 0 {
+		f.sensor.Deny(t, open[0].ID) // it stays until its time is over: the same command may still claim it
+	}
+}
+
+// cleanBelow: a clean entry below a tainted one opens nothing; a tainted one below a clean one taints what is in it (B53, G3).
+func (f *fixture) cleanBelow(t *testing.T) {
+	s := f.guard(t)
+	nested := filepath.Join(s.Cgroup, "nested")
+	rig.Must(t, "mkdir "+nested)
+	path := strings.TrimPrefix(nested, "/sys/fs/cgroup")
+	f.sensor.Must(t, "taint", path, "secret")
+	down := f.raw(t)
+	p := s.Start(t, down.egress("move -cgroup "+nested)...)
+	f.sensor.Deny(t, down.asked(t).ID)
+	refused(t, p)
+	down.nothing(t)
+	up := f.raw(t)
+	succeeded(t, s.Start(t, up.egress("tcp")...), "ok") // beside it, nothing is tainted
+
+	f.sensor.Taint(t, s.Name, "corruption")
+	f.sensor.Must(t, "untaint", path, "secret", "--why", "a clean entry is left")
+	for _, words := range []string{"move -cgroup " + nested, "move -then udp-sendto -cgroup " + nested, "nest -n 3"} {
+		to := f.raw(t)
+		p := s.Start(t, to.egress(words)...)
+		f.sensor.Deny(t, to.asked(t).ID)
+		refused(t, p)
+		to.nothing(t)
+	}
+}
+
+// modes: seal denies the untainted as well; observe denies nothing, and says what it would have denied.
+func (f *fixture) modes(t *testing.T) {
+	clean, tainted := f.guard(t), f.guard(t, "secret")
+	mode := func(m string) { f.sensor.Must(t, "mode", m, "--why", "test") }
+	mode("seal")
+	defer mode("enforce")
+	for _, s := range []*rig.Session{clean, tainted} {
+		for _, words := range []string{"tcp", "udp-sendto"} {
+			to := f.raw(t)
+			refused(t, s.Start(t, to.egress(words)...))
+			to.nothing(t)
+		}
+	}
+	if asked := f.sensor.Pending(t); len(asked) > 0 {
+		t.Errorf("asked while sealed: %+v", asked)
+	}
+	mode("observe")
+	to := f.raw(t)
+	succeeded(t, tainted.Start(t, to.egress("tcp")...), "ok")
+	to.arrived(t)
+	seen := f.sensor.Events(t, event.Connect)
+	t.Logf("DEBUG %+v", seen)
+	f.sensor.Event(t, func(e event.Event) bool {
+		return e.Kind == event.Connect && e.Destination != nil && int(e.Destination.Port) == to.port && e.Verdict != nil &&
+			e.Verdict.Decision == "allow" && strings.HasPrefix(e.Verdict.Reason, string(gate.Observe))
+	})
+	mode("enforce")
+	to = f.raw(t)
+	p := tainted.Start(t, to.egress("tcp")...)
+	f.sensor.Deny(t, to.asked(t).ID)
+	refused(t, p)
+	to.nothing(t)
+}

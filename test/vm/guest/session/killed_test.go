@@ -1,0 +1,108 @@
+//go:build vmguest
+
+package session
+
+import (
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"weir/internal/event"
+	"weir/test/vm/guest/rig"
+)
+
+// killed: without the daemon, what is held fails soon, all else is denied, and the next daemon knows the taint (G1, B32).
+func (f *fixture) killed(t *testing.T) {
+	held, open, s := f.raw(t), f.raw(t), f.guard(t, "secret")
+	granted := s.Start(t, open.egress("tcp -wait connect")...)
+	open.approve(t, granted, "opened")
+	waits := s.Start(t, held.egress("tcp")...)
+	q := held.asked(t)
+	began := time.Now()
+	f.sensor.Kill(t)
+	r, ended := waits.WaitFor(late)
+	if took := time.Since(began); !ended || took > 6*time.Second || r.Exit != 3 || !strings.Contains(r.Stdout, "EPERM") {
+		t.Errorf("held when the daemon died: after %v %v: %s", took, ended, r)
+	}
+	held.nothing(t)
+	for _, words := range []string{"tcp", "udp-sendto", "raw-icmp", "nest -n 1"} {
+		to := f.raw(t)
+		if r := s.Run(t, to.egress(words)...); r.Exit != 3 {
+			t.Errorf("%s without a daemon: %s", words, r)
+		}
+		to.nothing(t)
+	}
+	granted.Signal(t, syscall.SIGKILL)
+	granted.Wait(t)
+
+	f.sensor.Restart(t)
+	for _, c := range f.sensor.Containers(t) {
+		if c.Name == s.Name && !slices.Equal(c.Taint, []string{"secret"}) {
+			t.Errorf("the taint did not survive: %+v", c)
+		}
+	}
+	f.sensor.Deny(t, q.ID) // it is still open
+	to := f.web(t)
+	p := s.Start(t, to.curl()...)
+	f.sensor.Approve(t, to.asked(t).ID)
+	succeeded(t, p, "answer")
+	to.arrived(t)
+	f.untaint(t, s)
+}
+
+// untaint is an operator's, with a reason, and logged (G1).
+func (f *fixture) untaint(t *testing.T, s *rig.Session) {
+	t.Helper()
+	if _, exit := f.sensor.Weir(t, "untaint", s.Name, "secret"); exit != 2 {
+		t.Errorf("weir untaint without --why: exit %d, want 2", exit)
+	}
+	to := f.raw(t)
+	p := s.Start(t, to.egress("tcp")...)
+	f.sensor.Deny(t, to.asked(t).ID)
+	refused(t, p)
+	to.nothing(t)
+	f.sensor.Must(t, "untaint", s.Name, "secret", "--why", "rebuilt clean")
+	f.sensor.Event(t, func(e event.Event) bool {
+		return e.Kind == event.Taint && e.Container.Name == s.Name && slices.Equal(e.Change.Cleared, []string{"secret"}) &&
+			e.Change.Why == "rebuilt clean" && e.Change.By != ""
+	})
+	again := f.raw(t)
+	succeeded(t, s.Start(t, again.egress("tcp")...), "ok")
+	again.arrived(t)
+}
+
+// tries connects until it is let, and says how often it was refused.
+const tries = `
+import socket, sys, time
+host, port, text = sys.argv[1:]
+refused = 0
+while True:
+    try:
+        s = socket.create_connection((host, int(port)))
+        break
+    except PermissionError:
+        refused += 1
+        time.sleep(0.3)
+s.sendall(text.encode())
+print("sent", refused)
+`
+
+// survives: a question outlives the daemon that asked it (G15, B32).
+func (f *fixture) survives(t *testing.T) {
+	to, s := f.raw(t), f.guard(t, "secret")
+	p := s.Start(t, "python3", "-c", tries, rig.World4, itoa(to.port), to.text)
+	q := to.asked(t)
+	if err := syscall.Kill(f.sensor.Pid(), syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	f.sensor.Restart(t)
+	if after := to.asked(t); after.ID != q.ID {
+		t.Errorf("the question was %s and is %s", q.ID, after.ID)
+	}
+	to.nothing(t)
+	f.sensor.Approve(t, q.ID)
+	succeeded(t, p, "sent")
+	to.arrived(t)
+}

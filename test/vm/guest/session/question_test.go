@@ -1,0 +1,271 @@
+//go:build vmguest
+
+package session
+
+import (
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"weir/internal/event"
+	"weir/internal/gate"
+	"weir/test/vm/guest/rig"
+)
+
+// untainted: nothing is asked and nothing denied (G4).
+func (f *fixture) untainted(t *testing.T) {
+	to, s := f.web(t), f.guard(t)
+	p := s.Start(t, to.curl()...)
+	succeeded(t, p, "answer")
+	to.arrived(t)
+	if asked := f.sensor.Pending(t); len(asked) > 0 {
+		t.Errorf("an untainted command was asked about: %+v", asked)
+	}
+	for _, e := range f.sensor.Events(t, event.Hold, event.Verdict, event.Grant) {
+		t.Errorf("an untainted command led to %+v", e)
+	}
+}
+
+// cut: a connection from before the taint is closed, and nothing more of it arrives (B21).
+func (f *fixture) cut(t *testing.T) {
+	to, s := f.raw(t), f.guard(t)
+	p := s.Start(t, to.egress("tcp -wait connect")...)
+	if p.WaitLine("opened", late) == "" {
+		t.Fatal("it did not connect while it was clean")
+	}
+	f.sensor.Taint(t, s.Name, "secret")
+	mark := f.world.Mark(t)
+	p.Input(t, "\n")
+	if r := p.Wait(t); r.Exit != 3 || strings.Contains(r.Stdout, "ok") {
+		t.Errorf("the send on a connection that was cut: %s", r)
+	}
+	f.world.Nothing(t, mark, to.text, to.port)
+}
+
+// held: the whole way of a question, answered yes and answered no.
+func (f *fixture) held(t *testing.T) {
+	to, s := f.web(t), f.guard(t, "corruption", "secret")
+	p := s.Start(t, to.curl()...)
+	q := to.asked(t)
+	if !q.Held || !slices.Equal(q.Process.Argv, to.curl()) || q.Process.PID != p.Pid() || q.Container.Name != s.Name {
+		t.Errorf("the question does not tell what is asked: %+v", q)
+	}
+	if q.Destination.Address != rig.World4 || q.Destination.Protocol != "tcp" {
+		t.Errorf("destination: %+v", q.Destination)
+	}
+	if len(q.Process.Ancestry) == 0 || q.Process.Ancestry[0].Comm != "agent" {
+		t.Errorf("ancestry: %+v", q.Process.Ancestry)
+	}
+	if st := state(t, q.Process.PID); st != "T" {
+		t.Errorf("the asker is in state %s, want T", st)
+	}
+	shown := f.sensor.Must(t, "pending")
+	for _, want := range []string{q.ID, to.url(), to.to, "agent", "corruption", "held", s.Name} {
+		if !strings.Contains(shown, want) {
+			t.Errorf("weir pending does not show %q:\n%s", want, shown)
+		}
+	}
+	to.nothing(t)
+	f.sensor.Must(t, "approve", q.ID)
+	succeeded(t, p, "answer")
+	to.arrived(t)
+
+	// the very same command is another question: an approval is used once (G16)
+	p = s.Start(t, to.curl()...)
+	next := to.again(t, q)
+	mark := f.world.Mark(t)
+	f.sensor.Must(t, "deny", next.ID)
+	if r := p.Wait(t); r.Exit != 7 {
+		t.Errorf("curl, denied: want exit 7, got %s", r)
+	}
+	f.world.Nothing(t, mark, "nobody sends this", to.port)
+	if _, exit := f.sensor.Weir(t, "approve", q.ID); exit == 0 {
+		t.Error("a used approval can be given again")
+	}
+
+	other := f.raw(t)
+	p = s.Start(t, other.egress("tcp")...)
+	f.sensor.Deny(t, other.asked(t).ID)
+	refused(t, p)
+	other.nothing(t)
+}
+
+// programs: none of them notices that it was held.
+func (f *fixture) programs(t *testing.T) {
+	s := f.guard(t, "secret")
+	type program struct {
+		to   target
+		want string
+		argv []string
+	}
+	var all []program
+	add := func(want string, argv func(target) []string) {
+		to := f.web(t)
+		all = append(all, program{to, want, argv(to)})
+	}
+	add("answer", func(to target) []string { return append([]string{"timeout", "60"}, to.curl()...) })
+	add("0 0 0", func(to target) []string {
+		return []string{"bash", "-c", "echo x | curl -sSm60 --data-binary @- " + to.url() + ` | cat >/dev/null; echo "${PIPESTATUS[*]}"`}
+	})
+	add("200", func(to target) []string {
+		return []string{"python3", "-c", `
+import http.client, signal, sys, threading, time
+signal.signal(signal.SIGALRM, lambda *a: None)
+signal.setitimer(signal.ITIMER_REAL, 0.2, 0.2)
+threading.Thread(target=time.sleep, args=(2,)).start()
+host, text = sys.argv[1:]
+c = http.client.HTTPConnection(host)
+c.request("GET", "/" + text)
+print(c.getresponse().status)
+signal.setitimer(signal.ITIMER_REAL, 0)`, to.to, to.text}
+	})
+	add("sent", func(to target) []string {
+		place := strings.Replace(to.to, ":", "/", 1)
+		return []string{"bash", "-c", "exec 3<>/dev/tcp/" + place + " && echo " + to.text + " >&3 && echo sent"}
+	})
+	var procs []*rig.Proc
+	for _, p := range all {
+		procs = append(procs, s.Start(t, p.argv...))
+	}
+	var ids []string
+	for _, p := range all {
+		q := p.to.asked(t)
+		if !q.Held {
+			t.Errorf("%v: refused, not held", p.argv)
+		}
+		ids = append(ids, q.ID)
+	}
+	for _, p := range all {
+		p.to.nothing(t)
+	}
+	for _, id := range ids {
+		f.sensor.Approve(t, id)
+	}
+	for i, p := range all {
+		succeeded(t, procs[i], p.want)
+		p.to.arrived(t)
+	}
+}
+
+// approvedOnly: while one command is let out, no other of the agent's gets there (G24).
+func (f *fixture) approvedOnly(t *testing.T) {
+	to, s := f.raw(t), f.guard(t, "secret")
+	first := s.Start(t, to.egress("tcp -wait connect")...)
+	q := to.asked(t)
+	f.sensor.Approve(t, q.ID)
+	if first.WaitLine("opened", late) == "" {
+		t.Fatal("the approved command did not connect")
+	}
+	other := to
+	other.text = "other." + to.text[5:]
+	second := s.Start(t, other.egress("tcp")...)
+	next := to.again(t, q)
+	first.Input(t, "\n")
+	succeeded(t, first, "ok")
+	to.arrived(t)
+	f.sensor.Deny(t, next.ID)
+	refused(t, second)
+	if f.world.Got(other.text) {
+		t.Error("another command used the grant")
+	}
+}
+
+// execEvents: what a tainted command runs is logged with a verdict that opens nothing (G24, G25).
+func (f *fixture) execEvents(t *testing.T) {
+	to, s := f.raw(t), f.guard(t)
+	reason := func(text string) string {
+		e := f.sensor.Event(t, func(e event.Event) bool {
+			return e.Kind == event.Exec && e.Container.Name == s.Name && slices.Contains(e.Process.Argv, text)
+		})
+		if e.Verdict == nil {
+			return "none"
+		}
+		return e.Verdict.Decision + " " + e.Verdict.Reason
+	}
+	s.Run(t, "true", "clean-command")
+	if got, want := reason("clean-command"), "allow "+string(gate.Untainted); got != want {
+		t.Errorf("verdict on an untainted command: %s, want %s", got, want)
+	}
+	f.sensor.Taint(t, s.Name, "corruption")
+	p := s.Start(t, to.egress("tcp")...)
+	if got, want := reason(to.text), "allow "+string(gate.SealedRun); got != want {
+		t.Errorf("verdict on a tainted command: %s, want %s", got, want)
+	}
+	f.sensor.Deny(t, to.asked(t).ID)
+	refused(t, p)
+	to.nothing(t)
+}
+
+// woken: a SIGCONT from inside brings a held call nothing but the same question (B38).
+func (f *fixture) woken(t *testing.T) {
+	to, s := f.web(t), f.guard(t, "secret")
+	p := s.Start(t, to.curl()...)
+	q := to.asked(t)
+	if r := s.Run(t, "kill", "-CONT", itoa(p.Pid())); r.Exit != 0 {
+		t.Fatalf("kill: %s", r)
+	}
+	eventually(t, "held again", func() bool { return state(t, p.Pid()) == "T" })
+	to.nothing(t)
+	f.sensor.Approve(t, q.ID)
+	succeeded(t, p, "answer")
+	to.arrived(t)
+}
+
+// storm: however often it is woken (B38).
+func (f *fixture) storm(t *testing.T) {
+	to, s := f.raw(t), f.guard(t, "secret")
+	p := s.Start(t, to.egress("tcp")...)
+	q := to.asked(t)
+	if r := s.Run(t, "egress", "sigcont-storm", "-pid", itoa(p.Pid()), "-n", "20"); r.Exit != 0 && !strings.Contains(r.Stdout, "ESRCH") {
+		t.Errorf("storm: %s", r)
+	}
+	refused(t, p)
+	to.nothing(t)
+	f.sensor.Deny(t, q.ID)
+	own := f.raw(t)
+	p = s.Start(t, own.egress("sigcont -n 50")...)
+	q = own.asked(t)
+	r := p.Wait(t)
+	if r.Exit != 3 || !strings.Contains(r.Stdout, "EPERM") {
+		t.Errorf("want a refusal with EPERM, got %s", r)
+	}
+	own.nothing(t)
+	f.sensor.Deny(t, q.ID)
+	own.nothing(t)
+}
+
+// escapes: what a command is called can do nothing to the terminal of who is asked (B51).
+func (f *fixture) escapes(t *testing.T) {
+	to, s := f.web(t), f.guard(t, "secret")
+	nasty := "X: \x1b[2J\x1b]0;owned\x07\r\u202e" + "p\u0430ypal \u200b"
+	p := s.Start(t, append(to.curl(), "-H", nasty)...)
+	q := to.asked(t)
+	for name, shown := range map[string]string{
+		"pending": f.sensor.Must(t, "pending"), "pending --json": f.sensor.Must(t, "pending", "--json"),
+		"events": f.sensor.Must(t, "events", "--text", to.text), "events --json": f.sensor.Must(t, "events", "--json", "--text", to.text),
+	} {
+		if strings.ContainsAny(shown, "\x1b\x07\r\u202e\u200b\u0430") {
+			t.Errorf("weir %s passes on what a terminal obeys, or an eye believes: %q", name, shown)
+		}
+		if !strings.Contains(shown, "owned") {
+			t.Errorf("weir %s does not show the command: %q", name, shown)
+		}
+	}
+	if shown := f.sensor.Must(t, "pending"); !strings.Contains(shown, `\x1b`) || !strings.Contains(shown, `\u202e`) {
+		t.Errorf("weir pending does not make the escapes visible: %q", shown)
+	}
+	f.sensor.Deny(t, q.ID)
+	p.Wait(t)
+	to.nothing(t)
+}
+
+// approve answers yes and waits for a line of the command.
+func (to target) approve(t *testing.T, p *rig.Proc, line string) {
+	t.Helper()
+	to.f.sensor.Approve(t, to.asked(t).ID)
+	if p.WaitLine(line, late) == "" {
+		p.Signal(t, syscall.SIGKILL)
+		t.Fatalf("the approved command did not say %q: %s", line, p.Wait(t))
+	}
+}

@@ -1,0 +1,69 @@
+//go:build vmguest
+
+package session
+
+import (
+	"strings"
+	"testing"
+)
+
+// shell: on a terminal nothing is held, since a shell would show it as stopped. It is refused at once, a question is asked, and the
+// approved retry of the same command passes (G15).
+func (f *fixture) shell(t *testing.T) {
+	to := f.web(t)
+	term := f.sensor.GuardPTY(t, "shell", "bash", "--norc", "--noprofile", "-i")
+	// what is typed never looks like what is waited for
+	run := func(command, want string) string {
+		t.Helper()
+		term.Type(t, command+"; echo \"[$?]\"\n")
+		return term.Expect(t, want)
+	}
+	run("PS1='> '; type -t curl", "[0]")
+	run(strings.Join(to.curl(), " "), "answer[0]")
+	f.sensor.Taint(t, "shell", "secret")
+	mark := f.world.Mark(t)
+
+	run(strings.Join(to.curl(), " "), "[7]")
+	q := to.asked(t)
+	if q.Held || !strings.Contains(strings.Join(q.Process.Argv, " "), to.url()) {
+		t.Errorf("the question: %+v", q)
+	}
+	if shown := f.sensor.Must(t, "pending"); !strings.Contains(shown, "refused with EPERM") {
+		t.Errorf("weir pending does not say that a retry is needed:\n%s", shown)
+	}
+	f.world.Nothing(t, mark, "nobody sends this", to.port)
+
+	f.sensor.Must(t, "approve", q.ID)
+	run("curl -sS -m 60 "+to.url()+".other", "[7]")
+	other := to.again(t, q)
+	f.world.Nothing(t, mark, to.text+".other", to.port)
+	run(strings.Join(to.curl(), " "), "answer[0]")
+	if f.world.Got(to.text + ".other") {
+		t.Error("another command used the approval")
+	}
+	f.sensor.Deny(t, other.ID)
+	run(strings.Join(to.curl(), " "), "[7]") // used once
+	f.sensor.Deny(t, to.asked(t).ID)
+
+	// job control is undisturbed, in what has a verdict and in what never needed one
+	run("sleep 100 & true", "[0]")
+	run("jobs", "Running")
+	term.Expect(t, "[0]")
+	term.Type(t, "fg\n")
+	term.Expect(t, "sleep 100\r\n")
+	term.Type(t, "\x1a")
+	term.Expect(t, "Stopped")
+	run("bg", "[0]")
+	term.Type(t, "fg\n")
+	term.Expect(t, "sleep 100\r\n")
+	term.Type(t, "\x03")
+	run("true", "[0]")
+	term.Type(t, "sleep 100\n")
+	term.Type(t, "\x03")
+	run("jobs", "[0]")
+	if strings.Contains(term.Text(), "Stopped                 curl") {
+		t.Error("a job of the shell was stopped")
+	}
+	term.Type(t, "exit\n")
+	term.Expect(t, "exit")
+}
