@@ -241,8 +241,6 @@ func (f *fixture) modes(t *testing.T) {
 	to := f.raw(t)
 	succeeded(t, tainted.Start(t, to.egress("tcp")...), "ok")
 	to.arrived(t)
-	seen := f.sensor.Events(t, event.Connect)
-	t.Logf("DEBUG %+v", seen)
 	f.sensor.Event(t, func(e event.Event) bool {
 		return e.Kind == event.Connect && e.Destination != nil && int(e.Destination.Port) == to.port && e.Verdict != nil &&
 			e.Verdict.Decision == "allow" && strings.HasPrefix(e.Verdict.Reason, string(gate.Observe))
