@@ -59,8 +59,7 @@ func TestSession(t *testing.T) {
 		{"B51_escapes", (*fixture).escapes},
 		{"G15_interactive_shell", (*fixture).shell},
 		{"modes", (*fixture).modes},
-		{"G1_B32_daemon_killed", (*fixture).killed},
-		{"G15_B32_question_survives", (*fixture).survives},
+		{"G1_G15_B32_daemon_killed", (*fixture).killed},
 	} {
 		t.Run(test.name, func(t *testing.T) { test.run(f, t) })
 	}

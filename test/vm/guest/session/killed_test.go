@@ -13,11 +13,13 @@ import (
 	"weir/test/vm/guest/rig"
 )
 
-// killed: without the daemon, what is held fails soon, all else is denied, and the next daemon knows the taint (G1, B32).
+// killed: without the daemon, what is held fails soon, all else is denied, and the next daemon knows taint and questions (G1, G15, B32).
 func (f *fixture) killed(t *testing.T) {
-	held, open, s := f.raw(t), f.raw(t), f.guard(t, "secret")
+	held, open, lasting, s := f.raw(t), f.raw(t), f.raw(t), f.guard(t, "secret")
 	granted := s.Start(t, open.egress("tcp -wait connect")...)
 	open.approve(t, granted, "opened")
+	goesOn := s.Start(t, "python3", "-c", tries, rig.World4, itoa(lasting.port), lasting.text)
+	lasts := lasting.asked(t)
 	waits := s.Start(t, held.egress("tcp")...)
 	q := held.asked(t)
 	began := time.Now()
@@ -44,6 +46,13 @@ func (f *fixture) killed(t *testing.T) {
 		}
 	}
 	f.sensor.Deny(t, q.ID) // it is still open
+	if after := lasting.asked(t); after.ID != lasts.ID {
+		t.Errorf("the question was %s and is %s", lasts.ID, after.ID)
+	}
+	lasting.nothing(t)
+	f.sensor.Approve(t, lasts.ID)
+	succeeded(t, goesOn, "sent")
+	lasting.arrived(t)
 	to := f.web(t)
 	p := s.Start(t, to.curl()...)
 	f.sensor.Approve(t, to.asked(t).ID)
@@ -73,7 +82,7 @@ func (f *fixture) untaint(t *testing.T, s *rig.Session) {
 	again.arrived(t)
 }
 
-// tries connects until it is let, and says how often it was refused.
+// tries connects until it is let, and says how often it was refused: its question outlives the daemon that asked it.
 const tries = `
 import socket, sys, time
 host, port, text = sys.argv[1:]
@@ -88,21 +97,3 @@ while True:
 s.sendall(text.encode())
 print("sent", refused)
 `
-
-// survives: a question outlives the daemon that asked it (G15, B32).
-func (f *fixture) survives(t *testing.T) {
-	to, s := f.raw(t), f.guard(t, "secret")
-	p := s.Start(t, "python3", "-c", tries, rig.World4, itoa(to.port), to.text)
-	q := to.asked(t)
-	if err := syscall.Kill(f.sensor.Pid(), syscall.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
-	f.sensor.Restart(t)
-	if after := to.asked(t); after.ID != q.ID {
-		t.Errorf("the question was %s and is %s", q.ID, after.ID)
-	}
-	to.nothing(t)
-	f.sensor.Approve(t, q.ID)
-	succeeded(t, p, "sent")
-	to.arrived(t)
-}

@@ -110,15 +110,15 @@ func (f *fixture) programs(t *testing.T) {
 	})
 	add("200", func(to target) []string {
 		return []string{"python3", "-c", `
-import http.client, signal, sys, threading, time
+import signal, socket, sys, threading, time
 signal.signal(signal.SIGALRM, lambda *a: None)
 signal.setitimer(signal.ITIMER_REAL, 0.2, 0.2)
 threading.Thread(target=time.sleep, args=(2,)).start()
-host, text = sys.argv[1:]
-c = http.client.HTTPConnection(host)
-c.request("GET", "/" + text)
-print(c.getresponse().status)
-signal.setitimer(signal.ITIMER_REAL, 0)`, to.to, to.text}
+host, port, text = sys.argv[1:]
+s = socket.create_connection((host, int(port)))
+s.sendall(("GET /" + text + " HTTP/1.0\r\n\r\n").encode())
+print(s.recv(100))
+signal.setitimer(signal.ITIMER_REAL, 0)`, rig.World4, itoa(to.port), to.text}
 	})
 	add("sent", func(to target) []string {
 		place := strings.Replace(to.to, ":", "/", 1)
