@@ -352,6 +352,20 @@ static __always_inline int allowed_type(__u16 family, int type, int proto)
 	       (type == SOCK_DGRAM && (proto == 0 || proto == IPPROTO_UDP));
 }
 
+/* Netlink also carries messages from one process to another: only the kernel,
+ * port 0 and no group, is asked (B19). */
+static __always_inline int netlink_to_kernel(struct sock *sk, const void *name, int length)
+{
+	__u32 to[3] = {}; /* struct sockaddr_nl: family, port, groups */
+	if (!name) {
+		struct netlink_sock *nl = (struct netlink_sock *)sk;
+		return !BPF_CORE_READ(nl, dst_portid) && !BPF_CORE_READ(nl, dst_group);
+	}
+	if (length < sizeof(to) || bpf_probe_read_kernel(to, sizeof(to), name))
+		return 0;
+	return !to[1] && !to[2];
+}
+
 SEC("fmod_ret/security_socket_create")
 int BPF_PROG(weir_create, int family, int type, int protocol, int kern)
 {
@@ -427,9 +441,13 @@ int BPF_PROG(weir_sendmsg, struct socket *sock, struct msghdr *msg, int size)
 		d.addr[0] = family;
 		return finish(deny(&w, &d, cookie, COUNT_DENIED_UNIX, REASON_OUTSIDE));
 	}
-	if (family == AF_NETLINK)
-		ANSWER(0);
 	void *name = BPF_CORE_READ(msg, msg_name);
+	if (family == AF_NETLINK) {
+		if (netlink_to_kernel(sk, name, BPF_CORE_READ(msg, msg_namelen)))
+			ANSWER(0);
+		d.addr[0] = family;
+		return finish(deny(&w, &d, cookie, COUNT_DENIED_SEND, REASON_FAMILY));
+	}
 	__u32 fast = BPF_CORE_READ(msg, msg_flags) & MSG_FASTOPEN;
 	int named = name && (type == SOCK_DGRAM || fast); /* TCP ignores a name otherwise */
 	int read = 0;

@@ -352,6 +352,11 @@ struct unix_sock {
 	struct sock *peer;
 };
 
+struct netlink_sock {
+	u32 dst_portid;
+	u32 dst_group;
+};
+
 #pragma clang attribute pop
 
 #endif

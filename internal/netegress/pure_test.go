@@ -105,11 +105,37 @@ func TestKeep(t *testing.T) { // B21
 	}{
 		{"established outside", socket("192.0.2.7", 443, 1), false},
 		{"listener", socket("0.0.0.0", 0, tcpListen), true},
-		{"loopback", socket("127.0.0.1", 8080, 1), true},
-		{"mapped loopback", socket("::ffff:127.0.0.1", 8080, 1), true},
+		{"loopback, inside", socket("127.0.0.1", 8080, 1), true},
+		{"loopback, outside", socket("127.0.0.1", 9090, 1), false},
+		{"mapped loopback, inside", socket("::ffff:127.0.0.1", 8080, 1), true},
 		{"mapped outside", socket("::ffff:192.0.2.7", 443, 1), false},
 	} {
-		if got := keep(c.s, protoTCP, nil); got != c.want {
+		inside := func() bool { return c.s.ID.DestinationPort == 8080 }
+		if got := keep(c.s, protoTCP, nil, inside); got != c.want {
+			t.Errorf("%s: %v, want %v", c.what, got, c.want)
+		}
+	}
+}
+
+// The peer of a loopback socket is known by its ports, and is inside by its inode (B26).
+func TestPeered(t *testing.T) {
+	socket := func(from, to uint16, inode uint32, state uint8) *netlink.Socket {
+		return &netlink.Socket{State: state, INode: inode, ID: netlink.SocketID{SourcePort: from, DestinationPort: to}}
+	}
+	inodes := map[uint64]bool{1: true, 2: true}
+	for _, c := range []struct {
+		what  string
+		other *netlink.Socket
+		want  bool
+	}{
+		{"its peer", socket(80, 1000, 2, 1), true},
+		{"a stranger's peer", socket(80, 1000, 3, 1), false},
+		{"the listener, which is not the peer", socket(80, 0, 2, tcpListen), false},
+		{"an unconnected datagram socket", socket(80, 0, 2, 7), true},
+		{"another connection", socket(80, 1001, 2, 1), false},
+	} {
+		s := socket(1000, 80, 1, 1)
+		if got := peered(s, []*netlink.Socket{s, c.other}, inodes); got != c.want {
 			t.Errorf("%s: %v, want %v", c.what, got, c.want)
 		}
 	}

@@ -91,38 +91,54 @@ func within(pid int, f func() error) error {
 func closeIn(inodes map[uint64]bool, dests []policy.Destination) (int, error) {
 	closed := 0
 	var errs []error
-	for _, family := range []uint8{unix.AF_INET, unix.AF_INET6} {
-		for proto, list := range map[uint8]func(uint8) ([]*netlink.Socket, error){
-			protoTCP: netlink.SocketDiagTCP, protoUDP: netlink.SocketDiagUDP,
-		} {
-			sockets, err := list(family)
+	for proto, list := range map[uint8]func(uint8) ([]*netlink.Socket, error){
+		protoTCP: netlink.SocketDiagTCP, protoUDP: netlink.SocketDiagUDP,
+	} {
+		var sockets []*netlink.Socket
+		for _, family := range []uint8{unix.AF_INET, unix.AF_INET6} {
+			some, err := list(family)
 			if err != nil {
 				errs = append(errs, fmt.Errorf("list %s sockets: %w: load the module %s_diag", protoName(proto), err, protoName(proto)))
+			}
+			sockets = append(sockets, some...)
+		}
+		for _, s := range sockets {
+			if !inodes[uint64(s.INode)] || keep(s, proto, dests, func() bool { return peered(s, sockets, inodes) }) {
 				continue
 			}
-			for _, s := range sockets {
-				if !inodes[uint64(s.INode)] || keep(s, proto, dests) {
-					continue
-				}
-				if err := destroy(s, proto); err != nil && !errors.Is(err, unix.ENOENT) {
-					errs = append(errs, fmt.Errorf("close socket to %s: %w", s.ID.Destination, err))
-					continue
-				}
-				closed++
+			if err := destroy(s, proto); err != nil && !errors.Is(err, unix.ENOENT) {
+				errs = append(errs, fmt.Errorf("close socket to %s: %w", s.ID.Destination, err))
+				continue
 			}
+			closed++
 		}
 	}
 	return closed, errors.Join(errs...)
 }
 
-// keep: listeners and sockets without a peer reach nobody by themselves.
-func keep(s *netlink.Socket, proto uint8, dests []policy.Destination) bool {
+// keep: listeners and sockets without a peer reach nobody by themselves, and a
+// loopback peer may be inside.
+func keep(s *netlink.Socket, proto uint8, dests []policy.Destination, inside func() bool) bool {
 	addr, ok := netip.AddrFromSlice(s.ID.Destination)
 	if !ok || s.ID.DestinationPort == 0 || proto == protoTCP && s.State == tcpListen {
 		return true
 	}
 	addr = addr.Unmap()
-	return addr.IsLoopback() || allowed(dests, Destination{Addr: addr, Port: s.ID.DestinationPort, Proto: proto})
+	if addr.IsLoopback() {
+		return inside()
+	}
+	return allowed(dests, Destination{Addr: addr, Port: s.ID.DestinationPort, Proto: proto})
+}
+
+// peered says whether the other end of a loopback socket is the container's too (B26).
+func peered(s *netlink.Socket, all []*netlink.Socket, inodes map[uint64]bool) bool {
+	for _, other := range all {
+		if inodes[uint64(other.INode)] && other.ID.SourcePort == s.ID.DestinationPort &&
+			(other.ID.DestinationPort == s.ID.SourcePort || other.ID.DestinationPort == 0 && other.State != tcpListen) {
+			return true
+		}
+	}
+	return false
 }
 
 // mapped is a 16-byte address as prefixes of policies have it.
