@@ -45,7 +45,7 @@ func (h *Host) Build(ctx context.Context, file, pkg, goarch string, test bool) e
 func (h *Host) RunGroup(t *testing.T, k Kernel, g Group, bin string) {
 	t.Helper()
 	if g.Timeout == 0 {
-		g.Timeout = 5 * time.Minute
+		g.Timeout = 15 * time.Minute
 	}
 	var output bytes.Buffer
 	live := io.WriteCloser(nopCloser{io.Discard})
