@@ -125,11 +125,9 @@ signal.setitimer(signal.ITIMER_REAL, 0)`, rig.World4, itoa(to.port), to.text}
 		return []string{"bash", "-c", "exec 3<>/dev/tcp/" + place + " && echo " + to.text + " >&3 && echo sent"}
 	})
 	var procs []*rig.Proc
-	for _, p := range all {
-		procs = append(procs, s.Start(t, p.argv...))
-	}
 	var ids []string
 	for _, p := range all {
+		procs = append(procs, s.Start(t, p.argv...))
 		q := p.to.asked(t)
 		if !q.Held {
 			t.Errorf("%v: refused, not held", p.argv)

@@ -60,6 +60,8 @@ func (f *fixture) shell(t *testing.T) {
 	term.Type(t, "3\n")
 	term.Expect(t, "21\r\n")
 	term.Type(t, "\x03")
+	term.Expect(t, "^C")
+	term.Expect(t, "> ") // what is typed earlier is lost with the job's input
 	run("echo \"interrupted $?\"", "interrupted 130")
 	term.Expect(t, "[0]")
 	term.Type(t, "exit\n")
