@@ -131,6 +131,7 @@ func (e *Egress) GuardParent(path string, slot uint32) error {
 		as   ebpf.AttachType
 	}{
 		"weir_packet":       {e.packet.WeirPacket, ebpf.AttachCGroupInetEgress},
+		"weir_arrival":      {e.packet.WeirArrival, ebpf.AttachCGroupInetIngress},
 		"weir_connect4":     {e.packet.WeirConnect4, ebpf.AttachCGroupInet4Connect},
 		"weir_connect6":     {e.packet.WeirConnect6, ebpf.AttachCGroupInet6Connect},
 		"weir_sendmsg4":     {e.packet.WeirSendmsg4, ebpf.AttachCGroupUDP4Sendmsg},

@@ -121,6 +121,7 @@ const (
 	packetMapRecords          = "records"
 	packetMapSocks            = "socks"
 	packetMapTasks            = "tasks"
+	packetProgWeirArrival     = "weir_arrival"
 	packetProgWeirConnect4    = "weir_connect4"
 	packetProgWeirConnect6    = "weir_connect6"
 	packetProgWeirPacket      = "weir_packet"
@@ -172,6 +173,7 @@ type packetSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type packetProgramSpecs struct {
+	WeirArrival     *ebpf.ProgramSpec `ebpf:"weir_arrival"`
 	WeirConnect4    *ebpf.ProgramSpec `ebpf:"weir_connect4"`
 	WeirConnect6    *ebpf.ProgramSpec `ebpf:"weir_connect6"`
 	WeirPacket      *ebpf.ProgramSpec `ebpf:"weir_packet"`
@@ -266,6 +268,7 @@ type packetVariables struct {
 //
 // It can be passed to loadPacketObjects or ebpf.CollectionSpec.LoadAndAssign.
 type packetPrograms struct {
+	WeirArrival     *ebpf.Program `ebpf:"weir_arrival"`
 	WeirConnect4    *ebpf.Program `ebpf:"weir_connect4"`
 	WeirConnect6    *ebpf.Program `ebpf:"weir_connect6"`
 	WeirPacket      *ebpf.Program `ebpf:"weir_packet"`
@@ -277,6 +280,7 @@ type packetPrograms struct {
 
 func (p *packetPrograms) Close() error {
 	return _PacketClose(
+		p.WeirArrival,
 		p.WeirConnect4,
 		p.WeirConnect6,
 		p.WeirPacket,
