@@ -1,0 +1,3 @@
+// Package family holds the command families: one file each, data that is also its
+// documentation. It decides nothing by itself and does no I/O.
+package family
