@@ -2,7 +2,7 @@
 
 GO ?= go
 
-.PHONY: all build test unit vm lint generate demo clean distclean
+.PHONY: all build test unit vm lint generate corpus demo clean distclean
 
 all: build
 
@@ -24,6 +24,9 @@ lint: ## formatting, vet, staticcheck, import rules, generated files
 generate: ## the BPF objects and their Go types
 	scripts/packages generate
 	$(GO) generate ./...
+
+corpus: ## the command classifier on labelled commands: make corpus CORPORA=DIR
+	@$(GO) run ./scripts/corpus "$(CORPORA)"
 
 demo: vm ## the main job, shown in a VM
 	$(GO) run ./test/vm/cmd/demo
