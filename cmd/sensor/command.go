@@ -15,6 +15,7 @@ import (
 	"weir/internal/event"
 	"weir/internal/launch"
 	"weir/internal/sensor"
+	"weir/internal/taint"
 )
 
 // system is what the commands need of the world; tests give another one.
@@ -22,7 +23,7 @@ type system struct {
 	stdin, stdout, stderr *os.File
 	environ               []string
 	euid                  int
-	kernel                func(root, pinDir string) doctor.Report
+	kernel                func(pinDir string, types *taint.Types) doctor.Report
 	daemon                func(context.Context, sensor.Options, func()) error
 	watch                 func(ctx context.Context, pinDir string) error
 	detach                func(pinDir string) error

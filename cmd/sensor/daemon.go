@@ -12,6 +12,7 @@ import (
 
 	"weir/internal/doctor"
 	"weir/internal/sensor"
+	"weir/internal/taint"
 )
 
 // readyFD is where weir run hands the daemon the pipe that it waits at.
@@ -29,7 +30,8 @@ func (s *system) daemonCommand() *cobra.Command {
 			if s.euid != 0 {
 				return errRoot
 			}
-			if err := s.checkKernel(flags.pins); err != nil && !flags.degraded {
+			types := new(taint.Types)
+			if err := s.checkKernel(flags.pins, types); err != nil && !flags.degraded {
 				return err
 			}
 			ready := os.NewFile(readyFD, "ready")
@@ -48,6 +50,7 @@ func (s *system) daemonCommand() *cobra.Command {
 				RunDir:     s.runDir,
 				Degraded:   flags.degraded,
 				Version:    version(),
+				Types:      types,
 				Logger:     logger,
 				Stdout:     s.stdout,
 			}, sync.OnceFunc(func() {
@@ -61,8 +64,8 @@ func (s *system) daemonCommand() *cobra.Command {
 }
 
 // checkKernel refuses a kernel that does not enforce, with the first reason.
-func (s *system) checkKernel(pins string) error {
-	for _, c := range s.kernel("/", pins) {
+func (s *system) checkKernel(pins string, types *taint.Types) error {
+	for _, c := range s.kernel(pins, types) {
 		if c.Result == doctor.Fail {
 			return fmt.Errorf("%s (weir doctor tells all)", c)
 		}

@@ -17,6 +17,7 @@ import (
 	"weir/internal/event"
 	"weir/internal/gate"
 	"weir/internal/sensor"
+	"weir/internal/taint"
 )
 
 // TestMain offers weir to scripts: its kernel and its daemon are fakes.
@@ -49,7 +50,7 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-func fakeKernel(string, string) doctor.Report {
+func fakeKernel(string, *taint.Types) doctor.Report {
 	if os.Getenv("FAKE") == "old" {
 		return doctor.Report{{Name: "kernel", Result: doctor.Fail, Found: "Linux 5.10", Lost: "it is too old to enforce", Do: "run Linux 6.1 or newer"}}
 	}

@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"weir/internal/taint"
 )
 
 // Result is how a check came out.
@@ -72,8 +74,12 @@ func Examine(o Options) Report {
 }
 
 // Kernel looks at what enforcing needs of the kernel, for a sensor that pins at
-// pinDir.
-func Kernel(root, pinDir string) Report { return at(root, pinDir).kernel() }
+// pinDir and will use types.
+func Kernel(pinDir string, types *taint.Types) Report {
+	m := at("/", pinDir)
+	m.cache = types
+	return m.kernel()
+}
 
 func at(root, pins string) machine {
 	m := machine{root: cmp.Or(root, "/"), pins: pins}
@@ -84,7 +90,8 @@ func at(root, pins string) machine {
 // machine is a file system to look at.
 type machine struct {
 	root, pins string
-	release    string // of the kernel
+	release    string       // of the kernel
+	cache      *taint.Types // of the kernel's types; nil: they are read from root
 }
 
 func (m machine) kernel() Report {

@@ -258,8 +258,8 @@ func (m machine) types() (*btf.Spec, error) {
 	if _, err := os.Stat(m.path(btfFile)); err != nil {
 		return nil, err
 	}
-	if m.root == "/" {
-		return btf.LoadKernelSpec() // which is kept for loading the programs
+	if m.cache != nil {
+		return m.cache.Kernel()
 	}
 	return btf.LoadSpec(m.path(btfFile))
 }

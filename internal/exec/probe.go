@@ -16,6 +16,7 @@ import (
 	"github.com/sirupsen/logrus"
 
 	"weir/internal/event"
+	"weir/internal/taint"
 )
 
 const (
@@ -24,8 +25,9 @@ const (
 	linkName  = "weir_exec"
 )
 
-// Options are what Probe needs. All must be set.
+// Options are what Probe needs. All but Types must be set.
 type Options struct {
+	Types  *taint.Types
 	PinDir string // directory on a bpf file system, shared with the other probes
 	Logger logrus.FieldLogger
 }
@@ -59,7 +61,7 @@ func Load(o Options) (*Probe, error) {
 		return nil, fmt.Errorf("read exec probe: %w", err)
 	}
 	p := &Probe{dir: o.PinDir, logger: o.Logger, names: newNames(), cache: newCache()}
-	opts := &ebpf.CollectionOptions{Maps: ebpf.MapOptions{PinPath: o.PinDir}}
+	opts := &ebpf.CollectionOptions{Maps: ebpf.MapOptions{PinPath: o.PinDir}, Cache: o.Types}
 	if err := spec.LoadAndAssign(&p.objects, opts); err != nil {
 		return nil, fmt.Errorf("load exec probe: %w", err)
 	}

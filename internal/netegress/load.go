@@ -24,8 +24,9 @@ import (
 // pollEvery bounds how late a record is told.
 const pollEvery = 20 * time.Millisecond
 
-// Options are what Egress needs. All must be set.
+// Options are what Egress needs. All but Types must be set.
 type Options struct {
+	Types  *taint.Types // only for Load
 	PinDir string       // the same as State's
 	State  *taint.State // stays the caller's; loaded before
 	Logger logrus.FieldLogger
@@ -60,7 +61,8 @@ type Egress struct {
 // Load makes or adopts the pinned maps and loads the programs. It attaches nothing.
 func Load(o Options) (*Egress, error) {
 	e := &Egress{opts: o, grants: map[uint64]*live{}, commands: map[command][]opened{}, slots: map[uint32]loaded{}}
-	opts := &ebpf.CollectionOptions{Maps: ebpf.MapOptions{PinPath: o.PinDir}}
+	opts := &ebpf.CollectionOptions{Maps: ebpf.MapOptions{PinPath: o.PinDir}, Cache: o.Types}
+	e.opts.Types = nil
 	for _, load := range []struct {
 		what string
 		into any

@@ -39,6 +39,7 @@ type Options struct {
 	RunDir     string // the control socket's
 	Degraded   bool   // go on where a mechanism is missing, and say so in every event
 	Version    string
+	Types      *taint.Types // only for the start
 	Logger     *logrus.Logger
 	Stdout     io.Writer // events, where the policy names no file
 }
@@ -137,18 +138,19 @@ func (d *daemon) openLog() (func() error, error) {
 func (d *daemon) load(db *bbolt.DB) error {
 	var err error
 	logger := logrus.FieldLogger(d.opts.Logger)
-	if d.state, err = taint.Load(taint.Options{PinDir: d.opts.PinDir, DB: db, Logger: logger}); err != nil {
+	if d.state, err = taint.Load(taint.Options{Types: d.opts.Types, PinDir: d.opts.PinDir, DB: db, Logger: logger}); err != nil {
 		if errors.Is(err, taint.ErrPins) {
 			return fmt.Errorf("%w: run the build that made them, or `weir detach` when nothing guarded is left", err)
 		}
 		return err
 	}
-	if d.egress, err = netegress.Load(netegress.Options{PinDir: d.opts.PinDir, State: d.state, Logger: logger, Handle: d}); err != nil {
+	if d.egress, err = netegress.Load(netegress.Options{Types: d.opts.Types, PinDir: d.opts.PinDir, State: d.state, Logger: logger, Handle: d}); err != nil {
 		return errors.Join(err, d.state.Close())
 	}
-	if d.execs, err = exec.Load(exec.Options{PinDir: d.opts.PinDir, Logger: logger}); err != nil {
+	if d.execs, err = exec.Load(exec.Options{Types: d.opts.Types, PinDir: d.opts.PinDir, Logger: logger}); err != nil {
 		return errors.Join(err, d.egress.Close(), d.state.Close())
 	}
+	d.opts.Types = nil // they are large
 	d.gate, err = gate.Open(gate.Options{
 		DB: db, Log: d.log, Logger: logger, Approver: d.policy.Approver == policy.Person,
 		AskFor: seconds(d.policy.AskSeconds), ClaimFor: seconds(d.policy.ClaimSeconds),

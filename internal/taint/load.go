@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/btf"
 	"github.com/cilium/ebpf/link"
 	"github.com/cilium/ebpf/ringbuf"
 	"github.com/sirupsen/logrus"
@@ -25,8 +26,14 @@ const abi = 1
 // ErrPins says that another version's maps are pinned.
 var ErrPins = errors.New("pins of another version")
 
-// Options are what State needs. All must be set.
+// Types is the kernel's type information, read when first needed: one for all
+// that load programs, since reading it is the slowest part of a start. nil: each
+// reads its own.
+type Types = btf.Cache
+
+// Options are what State needs. All but Types must be set.
 type Options struct {
+	Types  *Types
 	PinDir string    // directory on a bpf file system
 	DB     *bbolt.DB // stays the caller's; bucket "taint" is State's
 	Logger logrus.FieldLogger
@@ -60,7 +67,7 @@ func Load(o Options) (*State, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read cgroup programs: %w", err)
 	}
-	opts := &ebpf.CollectionOptions{Maps: ebpf.MapOptions{PinPath: o.PinDir}}
+	opts := &ebpf.CollectionOptions{Maps: ebpf.MapOptions{PinPath: o.PinDir}, Cache: o.Types}
 	if err := spec.LoadAndAssign(&s.objects, opts); err != nil {
 		if errors.Is(err, ebpf.ErrMapIncompatible) {
 			return nil, fmt.Errorf("%w in %s: %w", ErrPins, o.PinDir, err)
