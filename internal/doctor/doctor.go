@@ -2,6 +2,7 @@ package doctor
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -141,6 +142,11 @@ func (m machine) inForce() Check {
 	case os.IsNotExist(err):
 	case err != nil:
 		return Check{Name: "pins", Result: Warn, Found: err.Error(), Lost: "what is in force is unknown", Do: "use sudo"}
+	case len(entries) > 0 && m.root == "/" && errors.Is(taint.CheckPins(m.pins), taint.ErrPins):
+		return Check{
+			Name: "pins", Result: Fail, Found: "another version's are in force from " + m.pins, Lost: "this build cannot adopt them",
+			Do: "run the build that made them, or `weir detach` when nothing guarded is left",
+		}
 	case len(entries) > 0:
 		c.Found = fmt.Sprintf("in force from %s; the next sensor adopts it, `weir detach` removes it", m.pins)
 	}

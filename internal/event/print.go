@@ -175,6 +175,8 @@ func (d Destination) String() string {
 	switch {
 	case d.Protocol == "unix":
 		s = "unix " + cut(d.Address, printedArg)
+	case d.Address == "":
+		s = "protocol " + Visible(d.Protocol)
 	case d.Port != 0:
 		s = net.JoinHostPort(Visible(d.Address), strconv.Itoa(int(d.Port))) + "/" + Visible(d.Protocol)
 	default:

@@ -71,6 +71,7 @@ func TestDestinationString(t *testing.T) {
 	for want, d := range map[string]event.Destination{
 		"[2001:db8::1]:443/tcp": {Address: "2001:db8::1", Port: 443, Protocol: "tcp"},
 		"192.0.2.1/icmp":        {Address: "192.0.2.1", Protocol: "icmp"},
+		"protocol 253":          {Protocol: "253"},
 		"unix /run/x.sock":      {Address: "/run/x.sock", Protocol: "unix"},
 	} {
 		if got := d.String(); got != want {

@@ -119,7 +119,8 @@ func (d *daemon) recorded(r netegress.Record) {
 	case netegress.Claimed, netegress.Spent:
 		return // told as grants
 	}
-	p := event.Process{PID: r.Process.PID, Start: r.Process.Start, UID: r.Process.UID, Comm: r.Process.Comm}
+	p, _ := d.execs.Find(r.Process.PID, r.Process.Start) // unknown: what the record has
+	p.PID, p.Start, p.UID, p.Comm = r.Process.PID, r.Process.Start, r.Process.UID, r.Process.Comm
 	v := event.Decision{Decision: "allow", Reason: r.Reason}
 	if r.Denied {
 		v.Decision = "deny"

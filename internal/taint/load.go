@@ -60,7 +60,7 @@ func Load(o Options) (*State, error) {
 		return nil, fmt.Errorf("make pin directory: %w", err)
 	}
 	s := &State{dir: o.PinDir, db: o.DB, logger: o.Logger, containers: map[string]*record{}, parents: map[string]uint32{}}
-	if err := checkPins(o.PinDir); err != nil {
+	if err := CheckPins(o.PinDir); err != nil {
 		return nil, err
 	}
 	spec, err := loadCgroup()
@@ -86,8 +86,9 @@ func Load(o Options) (*State, error) {
 	return s, nil
 }
 
-// checkPins looks at the version that an earlier sensor left in its settings.
-func checkPins(dir string) error {
+// CheckPins looks at the version that an earlier sensor left in its settings in
+// a pin directory. No pins are fine; ErrPins: see there.
+func CheckPins(dir string) error {
 	m, err := ebpf.LoadPinnedMap(filepath.Join(dir, "config"), nil)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil

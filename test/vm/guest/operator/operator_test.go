@@ -123,6 +123,9 @@ func TestBadInput(t *testing.T) {
 		sensor.Stop(t)
 		abi(t, 99)
 		refused(t, 1, "pins of another version", "run")
+		if out, exit := weir(t, "doctor"); exit != 1 || !strings.Contains(out, "another version's are in force") {
+			t.Errorf("doctor: exit %d: %s", exit, out)
+		}
 		denied(t, world, session, "foreign-pins")
 		abi(t, 1)
 		sensor.Restart(t)
