@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -27,6 +28,7 @@ type system struct {
 	daemon                func(context.Context, sensor.Options, func()) error
 	watch                 func(ctx context.Context, pinDir string) error
 	detach                func(pinDir string) error
+	try                   func(ctx context.Context, pinDir string, probe *exec.Cmd) doctor.Report
 
 	json   bool
 	runDir string
@@ -95,7 +97,7 @@ To try it: sudo weir guard -- bash`,
 	root.AddCommand(
 		s.runCommand(), s.daemonCommand(), s.guardCommand(), s.initCommand(), s.statusCommand(), s.containersCommand(), s.eventsCommand(),
 		s.taintCommand(), s.untaintCommand(), s.pendingCommand(), s.approveCommand(), s.denyCommand(), s.modeCommand(), s.policyCommand(),
-		s.doctorCommand(), s.detachCommand(), s.versionCommand(),
+		s.doctorCommand(), s.tryCommand(), s.detachCommand(), s.versionCommand(),
 	)
 	root.InitDefaultCompletionCmd()
 	for _, cmd := range root.Commands() {

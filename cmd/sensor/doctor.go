@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"os/exec"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -15,6 +17,7 @@ import (
 
 func (s *system) doctorCommand() *cobra.Command {
 	var pins string
+	var load bool
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "check whether this machine has what the sensor needs",
@@ -32,6 +35,10 @@ func (s *system) doctorCommand() *cobra.Command {
 					return st.PID, err
 				},
 			})
+			if load && report.Worst() != doctor.Fail {
+				probe := exec.Command("/proc/self/exe", "try-egress")
+				report = append(report, s.try(cmd.Context(), fmt.Sprintf("%s-doctor-%d", pins, os.Getpid()), probe)...)
+			}
 			if err := s.answer(report, func(w io.Writer) { printReport(w, report) }); err != nil {
 				return err
 			}
@@ -41,6 +48,7 @@ func (s *system) doctorCommand() *cobra.Command {
 			return nil
 		},
 	}
+	cmd.Flags().BoolVar(&load, "load", false, "load and attach everything for a moment, and try it on a process of its own")
 	cmd.Flags().StringVar(&pins, "pins", "/sys/fs/bpf/weir", "`directory` on a bpf file system")
 	return cmd
 }

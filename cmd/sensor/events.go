@@ -50,6 +50,7 @@ func (s *system) eventsCommand() *cobra.Command {
 	f.StringVar(&since, "since", "", "only from this `time` on: 10m, or 2026-01-31T12:00:00Z")
 	f.StringVar(&filter.Text, "text", "", "only events that contain this `text`")
 	f.StringVar(&file, "file", "", "read this log `file`, and ask no sensor")
+	completeFlag(cmd, "kind", event.Kinds())
 	return cmd
 }
 

@@ -51,6 +51,7 @@ Under sudo, CMD runs as the user who called sudo. The exit status is CMD's; 127:
 	f.StringVar(&o.name, "name", "", "`name` for people")
 	f.StringVar(&o.user, "user", "", "run CMD as this `user` (default: who called sudo)")
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "say nothing but errors")
+	completeFlag(cmd, "taint", taintBits())
 	return cmd
 }
 

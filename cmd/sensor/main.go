@@ -22,5 +22,6 @@ func main() {
 		daemon:  sensor.Run,
 		watch:   netegress.Watch,
 		detach:  netegress.Detach,
+		try:     sensor.Try,
 	}))
 }

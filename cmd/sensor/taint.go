@@ -46,22 +46,3 @@ func printTaint(w io.Writer, c control.Container) {
 	}
 	fmt.Fprintf(w, "%s is tainted: %s\n", event.Visible(name), event.Visible(orNone(c.Taint)))
 }
-
-// completeContainer offers ids, then bits. Names are left out: a container may
-// have chosen them.
-func (s *system) completeContainer(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-	if len(args) > 0 {
-		return (taint.Corruption | taint.Secret).Names(), cobra.ShellCompDirectiveNoFileComp
-	}
-	list, err := s.client().Containers(cmd.Context())
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	var ids []string
-	for _, c := range list {
-		if event.Visible(c.ID) == c.ID {
-			ids = append(ids, c.ID)
-		}
-	}
-	return ids, cobra.ShellCompDirectiveNoFileComp
-}

@@ -1,6 +1,7 @@
 package event_test
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"os"
@@ -134,4 +135,44 @@ func TestReadWhatWasWritten(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("written - read +\n%s", diff)
 	}
+}
+
+// A log is read whole, whatever is in it: each line is an event, or told as bad.
+func FuzzReadFile(f *testing.F) {
+	f.Add([]byte(`{"time":"2026-01-02T03:04:05Z","kind":"start","message":"x"}` + "\n{}\nnot json\n\n"))
+	f.Add([]byte(`{"time":"2026-01-02T03:04:05Z","kind":"hold","process":{"pid":1,"argv":["\u001b[2J"]},"destination":{"address":"::1","port":1}}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		path := filepath.Join(t.TempDir(), "events.jsonl")
+		if err := os.WriteFile(path, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		events := 0
+		err := event.ReadFile(path, event.Filter{}, func(e event.Event) error {
+			events++
+			var line bytes.Buffer
+			if err := event.Print(&line, e); err != nil {
+				return err
+			}
+			if s := strings.TrimSuffix(line.String(), "\n"); s != event.Visible(s) {
+				t.Errorf("a terminal would be harmed by %q", s)
+			}
+			return nil
+		})
+		var bad *event.BadLines
+		if err != nil && !errors.As(err, &bad) {
+			t.Fatal(err)
+		}
+		lines := 0
+		for line := range bytes.Lines(data) {
+			if len(bytes.Trim(line, "\r\n")) > 0 {
+				lines++
+			}
+		}
+		if bad != nil {
+			events += bad.Count
+		}
+		if events != lines {
+			t.Errorf("%d events and bad lines of %d lines", events, lines)
+		}
+	})
 }

@@ -109,6 +109,17 @@ func TestBadInput(t *testing.T) {
 		denied(t, world, session, "after-policy")
 	})
 
+	t.Run("doctor tries everything beside it", func(t *testing.T) {
+		out, exit := weir(t, "doctor", "--load")
+		if exit != 0 || !strings.Contains(out, "refused, it gets EPERM") {
+			t.Errorf("exit %d: %s", exit, out)
+		}
+		if left, err := filepath.Glob(pins + "-doctor-*"); err != nil || left != nil {
+			t.Errorf("left behind: %v, %v", left, err)
+		}
+		denied(t, world, session, "after-doctor")
+	})
+
 	t.Run("cgroup gone", func(t *testing.T) {
 		gone := sensor.Guard(t, "gone")
 		gone.Close()
