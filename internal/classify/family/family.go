@@ -12,5 +12,13 @@ type Family struct {
 // All are all families, in the order of the documentation.
 var All = []Family{
 	{"text", "Reading and shaping text", textCommands},
+	{"search", "Finding", searchCommands},
+	{"files", "Files and directories", fileCommands},
+	{"system", "The machine", systemCommands},
+	{"git", "Git", gitCommands},
 	{"transfer", "Transfer over the network", transferCommands},
+	{"packages", "Packages", packageCommands},
+	{"runtime", "Languages, and programs that run others", runtimeCommands},
+	{"build", "Building and testing", buildCommands},
+	{"container", "Containers, clusters and machines", containerCommands},
 }

@@ -1,19 +1,153 @@
 package family
 
-import "weir/internal/classify/table"
+import (
+	"strings"
+
+	"weir/internal/classify/table"
+)
+
+const transfers = "transfers data over the network"
 
 var transferCommands = []*table.Command{
 	{
 		Names: "curl", Class: table.Network,
-		Short: "d:F:H:o:OT:X:u:sSLkfI", Long: "data= output= request= upload-file= url=",
+		Short: "A:b:c:C:d:D:e:E:F:H:K:m:o:P:Q:r:t:T:u:U:w:x:X:y:Y:z:0123468aBfgGhiIjJkLMnNOpqRsSvVZ#",
+		Long: "append-file= ca-certificate= cacert= capath= cert= ciphers= config= connect-timeout= connect-to= cookie= cookie-jar= data= data-ascii= data-binary= " +
+			"data-raw= data-urlencode= dns-servers= doh-url= dump-header= form= form-string= header= interface= json= key= limit-rate= max-time= noproxy= " +
+			"output= output-dir= pass= preproxy= proto= proxy= proxy-user= range= referer= request= resolve= retry= retry-delay= retry-max-time= " +
+			"socks4= socks4a= socks5= socks5-hostname= stderr= trace= trace-ascii= unix-socket= upload-file= url= user= user-agent= write-out= " +
+			"compressed fail get head include insecure location remote-header-name remote-name show-error silent verbose",
 		Values: []table.Value{
-			{Options: "-o --output", Role: table.Write},
-			{Options: "-T --upload-file", Role: table.Read},
-			{Options: "--url", Role: table.Host},
+			{Options: "-o --output -D --dump-header -c --cookie-jar --trace --trace-ascii --stderr", Role: table.Write},
+			{Options: "-T --upload-file -K --config -E --cert --key", Role: table.Read},
+			{Options: "--url -x --proxy --preproxy --connect-to --resolve --doh-url --dns-servers --socks4 --socks4a --socks5 --socks5-hostname", Role: table.Host},
 		},
-		Rest:    table.Host,
-		Facts:   table.Download | table.Upload,
-		Why:     "transfers data to or from a URL",
-		Example: "curl -fsSL https://example.com/x",
+		Rest: table.Host, Facts: table.Download, Check: checkCurl, Why: transfers, Example: "curl -fsSL https://example.com/list.txt",
 	},
+	{
+		Names: "wget wget2", Class: table.Network,
+		Short: "a:A:B:D:e:i:I:l:o:O:P:Q:R:t:T:U:w:X:bcdEFhHkKLmnNpqrSvVx46",
+		Long: "append-output= base= body-data= body-file= config= directory-prefix= execute= header= http-password= http-user= input-file= level= method= " +
+			"output-document= output-file= password= post-data= post-file= referer= timeout= tries= user= user-agent= use-askpass= wait=",
+		Values: []table.Value{
+			{Options: "-O --output-document -o --output-file -a --append-output", Role: table.Write},
+			{Options: "-i --input-file --post-file --body-file --config", Role: table.Read},
+			{Options: "-B --base", Role: table.Host},
+		},
+		Rest: table.Host, Facts: table.Download, Check: checkWget, Why: transfers, Example: "wget -qO- https://example.com",
+	},
+	{
+		Names: "nc netcat ncat nc.openbsd nc.traditional", Class: table.Network,
+		Short: "bcdDe:g:G:hi:I:kKlLm:M:nN46O:o:p:P:q:rs:StT:uUvV:w:W:x:X:z", Long: "listen exec= sh-exec= lua-exec= proxy= ssl udp source= wait= keep-open",
+		Values: []table.Value{{Options: "-x --proxy", Role: table.Host}},
+		Lead:   []table.Role{table.Host}, Rest: table.Data, Check: checkListen, Why: "connects to any port, or listens on one", Example: "nc -z localhost 8080",
+	},
+	{Names: "telnet", Class: table.Network, Short: "b:e:l:n:E8aLrd46", Lead: []table.Role{table.Host}, Rest: table.Data, Why: "connects to any port", Example: "telnet localhost 25"},
+	{
+		Names: "socat", Class: table.Network, Rest: table.Host, Check: checkSocat, Why: "connects anything to anything, and runs programs (EXEC, SYSTEM)", Example: "socat - TCP:localhost:80",
+	},
+	{
+		Names: "ssh autossh mosh slogin dbclient", Class: table.Network, Stop: true,
+		Short:  "46AaCfGgKkMNnqsTtVvXxYyB:b:c:D:E:e:F:I:i:J:L:l:m:O:o:p:Q:R:S:W:w:P:",
+		Values: []table.Value{{Options: "-J -W", Role: table.Host}, {Options: "-F -i", Role: table.Read}},
+		Lead:   []table.Role{table.Host}, Rest: table.Data, Facts: table.Upload | table.Download, Why: "runs commands on another machine", Example: "ssh host uptime",
+	},
+	{
+		Names: "scp sftp rsync rcp", Class: table.Network, Check: checkRemote, Facts: table.Upload | table.Download,
+		Short: "346ABCpqRrTvOsaxzunlhmtgoDHSWEXKLkc:D:F:i:J:l:o:P:S:e:f:b:", Long: "rsh= exclude= include= files-from= rsync-path= password-file= bwlimit= port=",
+		Why: "copies files to or from another machine", Example: "scp notes.txt host:",
+	},
+	{Names: "ftp lftp tftp ncftp ncftpget ncftpput smbclient davfs cadaver", Class: table.Network, Rest: table.Host, Facts: table.Upload | table.Download, Why: transfers},
+	{
+		Names: "aria2c axel lwp-request lwp-download GET POST HEAD http https xh httpie curlie hey ab wrk siege youtube-dl yt-dlp gdown urlget lynx links links2 elinks w3m surfraw",
+		Class: table.Network, Rest: table.Host, Facts: table.Download, Why: transfers,
+	},
+	{Names: "ssh-keyscan ssh-copy-id sshpass sshfs sshuttle sftp-server ssh-agent ssh-add", Class: table.Network, Rest: table.Host, Why: "connects to another machine, or runs a program that does"},
+	{
+		Names: "openssl", Class: table.Network, Rest: table.Data, Facts: table.Encoder, Check: checkOpenssl,
+		Why: "connects (s_client), listens (s_server), loads code (engines) and encrypts",
+	},
+	{Names: "gnutls-cli gnutls-serv stunnel stunnel4 websocat wscat grpcurl ghz mosquitto_pub mosquitto_sub kcat kafkacat nats amqp-publish", Class: table.Network, Rest: table.Host, Why: transfers},
+	{Names: "nslookup dig host drill kdig delv resolvectl systemd-resolve dog getent whois finger", Class: table.Network, Rest: table.Host, Why: "asks for names or people over the network, which carries data out", Example: "dig example.com"},
+	{Names: "ping ping6 ping4 traceroute traceroute6 tracepath mtr arping fping hping3 nping tcptraceroute", Class: table.Network, Rest: table.Host, Why: "sends packets to another machine", Example: "ping -c1 example.com"},
+	{Names: "nmap masscan zmap rustscan nikto sqlmap hydra tcpdump tshark dumpcap ngrep ettercap", Class: table.Network, Rest: table.Host, Why: "scans or listens to the network"},
+	{Names: "rclone s3cmd s4cmd aws aws2 az gcloud gsutil bq doctl linode-cli oci ibmcloud hcloud flyctl fly heroku vercel netlify wrangler firebase supabase mc azcopy b2", Class: table.Network, Rest: table.Data, Facts: table.Upload | table.Download, Why: "speaks with a service on the network"},
+	{Names: "mail mailx mutt neomutt sendmail msmtp swaks ssmtp exim exim4 postfix mpack", Class: table.Network, Rest: table.Host, Facts: table.Upload, Why: "sends mail"},
+	{Names: "psql pg_dump pg_restore pg_dumpall createdb dropdb mysql mysqldump mysqladmin mariadb redis-cli mongo mongosh mongodump mongoexport sqlcmd cqlsh influx clickhouse clickhouse-client etcdctl consul vault ldapsearch snmpwalk snmpget", Class: table.Network, Rest: table.Host, Why: "speaks with a server, and some run programs"},
+	{Names: "sqlite3 duckdb", Class: table.Network, Rest: table.Read, Facts: table.Runtime, Why: "a script of it can run programs (.shell) and load code"},
+	{Names: "tor torsocks torify proxychains proxychains4 tsocks ngrok cloudflared tailscale wg wg-quick openvpn croc wormhole chisel frpc frps bore lt localtunnel", Class: table.Network, Rest: table.Host, Why: "makes a way to the network"},
+	{Names: "rlogin rsh rexec dhclient dhcpcd ntpdate chronyd chronyc ntpq nmcli mount.nfs showmount rpcinfo xfreerdp vncviewer dbus-send busctl gdbus", Class: table.Network, Rest: table.Host, Why: "speaks with another machine or service"},
+	{Names: "gh glab hub tea svn hg bzr cvs fossil darcs repo git-lfs", Class: table.Network, Rest: table.Data, Why: "speaks with a server of source code, and runs programs that are configured"},
+	{Names: "gpg gpg2 gpg-agent age-plugin", Class: table.Grey, Rest: table.Data, Why: "may fetch keys, and starts an agent"},
+}
+
+func checkCurl(c *table.Call) {
+	for _, name := range []string{"-T", "--upload-file", "-d", "--data", "--data-ascii", "--data-binary", "--data-raw", "--data-urlencode", "-F", "--form", "--json"} {
+		o, ok := c.Option(name)
+		if !ok {
+			continue
+		}
+		c.Flags |= table.Upload
+		v := o.Value
+		if i := strings.IndexByte(v.Text, '@'); v.Fixed && i >= 0 && name != "--data-raw" && name != "-T" && name != "--upload-file" {
+			v.Text, _, _ = strings.Cut(v.Text[i+1:], ";")
+			c.Read(v)
+		}
+	}
+}
+
+func checkWget(c *table.Call) {
+	if _, ok := c.Option("--post-data", "--post-file", "--body-data", "--body-file"); ok {
+		c.Flags |= table.Upload
+	}
+}
+
+func checkListen(c *table.Call) {
+	if _, ok := c.Option("-l", "-L", "--listen"); ok {
+		c.Flags |= table.Listen
+	}
+	if o, ok := c.Option("-e", "-c", "--exec", "--sh-exec", "--lua-exec"); ok {
+		c.Network(o.Word, "network", "connects a program to the network")
+	}
+}
+
+func checkSocat(c *table.Call) {
+	for _, w := range c.Words {
+		kind, _, _ := strings.Cut(strings.ToUpper(w.Text), ":")
+		if strings.HasSuffix(kind, "-LISTEN") || strings.HasSuffix(kind, "-L") || strings.HasSuffix(kind, "-RECVFROM") {
+			c.Flags |= table.Listen
+		}
+	}
+}
+
+// checkRemote tells host:path from path.
+func checkRemote(c *table.Call) {
+	for i, w := range c.Operands {
+		host, path, ok := strings.Cut(w.Text, ":")
+		switch {
+		case ok && !strings.Contains(host, "/"), strings.Contains(w.Text, "://"):
+			if _, at, user := strings.Cut(host, "@"); user && !strings.Contains(path, "//") {
+				w.Text = at
+			} else if !strings.Contains(w.Text, "://") {
+				w.Text = host
+			}
+			c.Host(w)
+		case i > 0 && i == len(c.Operands)-1:
+			c.Write(w)
+		default:
+			c.Read(w)
+		}
+	}
+}
+
+// checkOpenssl notes servers and hosts.
+func checkOpenssl(c *table.Call) {
+	if len(c.Words) > 0 && (c.Words[0].Is("s_server") || c.Words[0].Is("ocsp")) {
+		c.Flags |= table.Listen
+	}
+	for i, w := range c.Words {
+		if i+1 < len(c.Words) && oneOf(w.Text, "-connect -host -proxy -url") {
+			c.Host(c.Words[i+1])
+		}
+	}
 }

@@ -1,0 +1,159 @@
+package family
+
+import (
+	"strings"
+
+	"weir/internal/classify/table"
+)
+
+// anyFiles is why commands that only look at files are local for every argument.
+const anyFiles = "looks at files and prints; nothing it can be given runs code, connects or writes"
+
+var fileCommands = []*table.Command{
+	{Names: "ls dir vdir", Class: table.Local, AnyArgs: true, Short: "aAbBcCdDfFgGhHikIlLmnNopqQrRsStTuUvw:xXZ1", Rest: table.Read, Env: "LS_COLORS QUOTING_STYLE", Why: anyFiles, Example: "ls -la --color=auto"},
+	{Names: "du df", Class: table.Local, AnyArgs: true, Short: "aBcDd:hHiklLmPrsSt:TxX:", Rest: table.Read, Why: anyFiles, Example: "du -sh ."},
+	{Names: "stat", Class: table.Local, AnyArgs: true, Short: "Lfc:t", Long: "format= printf=", Rest: table.Read, Why: anyFiles, Example: "stat -c %s go.mod"},
+	{Names: "basename dirname", Class: table.Local, AnyArgs: true, Short: "as:z", Long: "suffix=", Rest: table.Data, Why: "cuts names and prints them", Example: "basename src/main.go .go"},
+	{Names: "readlink realpath pathchk", Class: table.Local, AnyArgs: true, Long: "relative-to= relative-base=", Rest: table.Read, Why: anyFiles, Example: "realpath go.mod"},
+	{Names: "lsblk mountpoint", Class: table.Local, AnyArgs: true, Rest: table.Data, Why: anyFiles, Example: "lsblk"},
+	{
+		Names: "file", Class: table.Local, Short: "bikLhnN0rsvm:e:f:F:P:",
+		Long: "brief mime mime-type mime-encoding extension apple keep-going dereference no-dereference no-buffer no-pad print0 raw special-files " +
+			"version help magic-file= exclude= exclude-quiet= files-from= separator= parameter=",
+		Values: []table.Value{{Options: "-f --files-from -m --magic-file", Role: table.Read}},
+		Refuse: []table.Refusal{
+			{Options: "-z -Z --uncompress --uncompress-noreport", Why: "file runs unpackers that it finds on PATH"},
+			{Options: "-C --compile", Why: "file writes a compiled magic file"},
+			{Options: "-p --preserve-date", Why: "file sets times of files"},
+			{Options: "-S --no-sandbox", Why: "file drops its sandbox"},
+		},
+		Rest: table.Read, Why: "tells what files are; options that unpack or write are not accepted", Example: "file -b --mime-type logo.png",
+	},
+	{
+		Names: "mktemp", Class: table.Local, Short: "duqp:tV", Long: "directory dry-run quiet tmpdir=? suffix= help version",
+		Values: []table.Value{{Options: "-p --tmpdir", Role: table.Write}},
+		Lead:   []table.Role{table.Write}, Max: 1,
+		Why: "makes a new empty file or directory, below /tmp or where it is told", Example: "mktemp -d",
+	},
+	{
+		Names: "mkdir", Class: table.Local, Short: "pvm:", Long: "parents verbose mode= help version", Rest: table.Write,
+		Why: "makes directories", Example: "mkdir -p build/out",
+	},
+	{
+		Names: "rmdir", Class: table.Local, Short: "pv", Long: "parents verbose ignore-fail-on-non-empty help version", Rest: table.Write,
+		Why: "removes empty directories", Example: "rmdir build",
+	},
+	{
+		Names: "rm unlink", Class: table.Local, Short: "fivI", Long: "force verbose interactive=? help version", Rest: table.Write,
+		Refuse: []table.Refusal{{Options: "-r -R --recursive", Why: "what is removed below a directory is not seen here"}},
+		Why:    "removes single files", Example: "rm -f out.txt",
+	},
+	{
+		Names: "touch", Class: table.Local, Short: "acmd:r:t:", Long: "no-create date= reference= time= help version", Rest: table.Write, Check: checkTouch,
+		Values: []table.Value{{Options: "-r --reference", Role: table.Read}},
+		Why:    "makes empty files or sets their times; a name without a suffix is a mark that another program may wait for, and is accepted below /tmp only", Example: "touch pkg/__init__.py",
+	},
+	{
+		Names: "cp", Class: table.Local, Short: "fHLPinpuvx", Long: "force interactive no-clobber no-dereference dereference preserve=? verbose update one-file-system help version", Rest: table.Read, Check: checkCopy,
+		Refuse: []table.Refusal{
+			{Options: "-r -R -a --recursive --archive", Why: "the names below a directory, which are written, are not seen here"},
+			{Options: "-l -s --link --symbolic-link", Why: "a link can lead a later write elsewhere"},
+			{Options: "-t --target-directory= -T --no-target-directory --parents -b --backup -S --suffix=", Why: "what is written has another name than the operands"},
+		},
+		Why: "copies single files to a place that may be written", Example: "cp main.go main.go.orig",
+	},
+	{
+		Names: "mv", Class: table.Local, Short: "finuv", Long: "force interactive no-clobber verbose update help version", Rest: table.Data, Check: checkMove,
+		Refuse: []table.Refusal{{Options: "-t --target-directory= -T --no-target-directory -b --backup -S --suffix=", Why: "what is written has another name than the operands"}},
+		Why:    "moves files between places that may be written", Example: "mv old.txt new.txt",
+	},
+	{
+		Names: "ln", Class: table.Local, Short: "fsnv", Long: "force symbolic no-dereference verbose help version", Rest: table.Data, Max: 2, Check: checkLink,
+		Why: "links one file below the working directory or /tmp to another, since a later write follows it", Example: "ln -s data.csv latest.csv",
+	},
+	{
+		Names: "tee", Class: table.Local, Short: "aip", Long: "append ignore-interrupts output-error=? help version", Rest: table.Write,
+		Why: "copies its input to files that may be written", Example: "tee out.log",
+	},
+	{
+		Names: "truncate", Class: table.Local, Short: "cos:r:", Long: "no-create io-blocks size= reference= help version", Rest: table.Write,
+		Values: []table.Value{{Options: "-r --reference", Role: table.Read}}, Why: "sets the size of files that may be written", Example: "truncate -s 0 out.log",
+	},
+	{
+		Names: "sync", Class: table.Local, Short: "df", Rest: table.Data, Why: "waits for the disk", Example: "sync",
+	},
+	{Names: "patch", Class: table.Grey, Rest: table.Read, Why: "the names of the files that are changed stand in the patch, and some patches are scripts of ed"},
+	{
+		Names: "tar bsdtar", Class: table.Grey, Rest: table.Data, Check: remoteTar,
+		Why: "unpackers, checkpoints and remote shells can be named in options, TAR_OPTIONS or a file's name",
+	},
+	{Names: "chmod chown chgrp install dd split csplit", Class: table.Grey, Rest: table.Data, Why: "changes files in ways that are not judged"},
+}
+
+// checkTouch refuses names that look like marks.
+func checkTouch(c *table.Call) {
+	for _, w := range c.Operands {
+		base := w.Text[strings.LastIndexByte(w.Text, '/')+1:]
+		if w.Fixed && !strings.HasPrefix(w.Text, "/tmp/") && strings.LastIndexByte(base, '.') < 1 {
+			c.Grey(w, "touch-mark", "a file without a suffix may be a mark that another program waits for")
+		}
+	}
+}
+
+// target notes what is written when files go to the last operand, be it a file or a directory.
+func target(c *table.Call) (sources []table.Word, ok bool) {
+	n := len(c.Operands) - 1
+	if n < 1 {
+		return nil, false
+	}
+	to := c.Operands[n]
+	c.Write(to)
+	for _, from := range c.Operands[:n] {
+		name := strings.TrimRight(from.Text, "/")
+		if !from.Fixed || !to.Fixed || name == "" {
+			c.Grey(from, "word-unknown", "the name that is written is not literal")
+			continue
+		}
+		into := to
+		into.Text = strings.TrimRight(to.Text, "/") + "/" + name[strings.LastIndexByte(name, '/')+1:]
+		c.Write(into)
+	}
+	return c.Operands[:n], true
+}
+
+func checkCopy(c *table.Call) { target(c) }
+
+// checkMove writes at both ends.
+func checkMove(c *table.Call) {
+	from, _ := target(c)
+	for _, w := range from {
+		c.Write(w)
+	}
+}
+
+// checkLink takes what a link leads to for written, and wants it in the same directory:
+// the target of a symbolic link counts from where the link is.
+func checkLink(c *table.Call) {
+	for _, w := range c.Operands {
+		if !w.Fixed || strings.Contains(strings.TrimPrefix(w.Text, "/tmp/"), "/") || oneOf(w.Text, ". .. /tmp/") {
+			c.Grey(w, "link-elsewhere", "a link to or from another directory can lead later writes anywhere")
+			return
+		}
+		c.Write(w)
+	}
+	if len(c.Operands) != 2 {
+		for _, w := range c.Operands {
+			c.Grey(w, "operand-count", "the name of the link is not given")
+		}
+	}
+}
+
+// remoteTar tells host:file, which tar reaches over the network.
+func remoteTar(c *table.Call) {
+	for _, w := range c.Operands {
+		if host, _, ok := strings.Cut(w.Text, ":"); ok && !strings.Contains(host, "/") {
+			c.Network(w, "network", "tar reaches host:file over the network")
+			c.Host(w)
+		}
+	}
+}
