@@ -37,8 +37,10 @@ var rules = map[string][]string{
 	"internal/sensor":    {anything},
 	"internal/vault":     {"internal/redact"},
 	"internal/event":     {"internal/redact"},
+	"scripts/classes":    {"internal/classify"},
 	"scripts/corpus":     {"internal/classify"},
 	"test/vm":            {}, // the harness knows nothing of what it tests
+	"test/vm/bench":      {anything},
 	"test/vm/cmd":        {anything},
 	"test/vm/guest":      {anything},
 }

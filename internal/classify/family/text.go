@@ -75,7 +75,7 @@ var textCommands = []*table.Command{
 		Rest:   table.Read, Why: "shuffles lines; writes only where -o says", Example: "shuf -n 3 names.txt",
 	},
 	{
-		Names: "uniq", Class: table.Local, Short: "cdDf:is:uzw:", Number: true,
+		Names: "uniq", Class: table.Local, Stop: true, Short: "cdDf:is:uzw:", Number: true,
 		Long: "count repeated all-repeated=? skip-fields= group=? ignore-case skip-chars= unique zero-terminated check-chars= help version",
 		Lead: []table.Role{table.Read, table.Write}, Max: 2,
 		Why: "drops repeated lines; the second operand is a file that is written", Example: "uniq -c",
