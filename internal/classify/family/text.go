@@ -42,7 +42,7 @@ var textCommands = []*table.Command{
 	{Names: "od", Class: table.Local, AnyArgs: true, Short: "A:j:N:S:t:w::abcdfhiloxsv", Rest: table.Read, Facts: table.Encoder, Why: anyText, Example: "od -An -tx1 data.bin"},
 	{Names: "hexdump hd", Class: table.Local, AnyArgs: true, Short: "bcCde:f:n:os:vx", Rest: table.Read, Facts: table.Encoder, Why: anyText, Example: "hexdump -C data.bin"},
 	{
-		Names: "jq", Class: table.Local, AnyArgs: true, Exact: true, Short: "nRsrjaSCMcefL:eh0", Long: "from-file= arg= argjson= slurpfile= rawfile= indent=",
+		Names: "jq", Class: table.Local, AnyArgs: true, Exact: true, Short: "nRsrjaSCMcefL:h0", Long: "from-file= arg= argjson= slurpfile= rawfile= indent=",
 		Lead: []table.Role{table.Data}, NoLead: "--from-file", Rest: table.Read,
 		Why: "no filter or module of jq can run a program, connect or write, whatever file it comes from", Example: "jq -r '.name' package.json",
 	},

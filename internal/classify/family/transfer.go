@@ -54,7 +54,7 @@ var transferCommands = []*table.Command{
 	},
 	{
 		Names: "scp sftp rsync rcp", Class: table.Network, Check: checkRemote, Facts: table.Upload | table.Download,
-		Short: "346ABCpqRrTvOsaxzunlhmtgoDHSWEXKLkc:D:F:i:J:l:o:P:S:e:f:b:", Long: "rsh= exclude= include= files-from= rsync-path= password-file= bwlimit= port=",
+		Short: "346ABCpqRrTvOsaxzunhmtgHWEXKLkc:F:i:J:e:f:b:", Long: "rsh= exclude= include= files-from= rsync-path= password-file= bwlimit= port=",
 		Why: "copies files to or from another machine", Example: "scp notes.txt host:",
 	},
 	{Names: "ftp lftp tftp ncftp ncftpget ncftpput smbclient davfs cadaver", Class: table.Network, Rest: table.Host, Facts: table.Upload | table.Download, Why: transfers},
