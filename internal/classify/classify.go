@@ -60,7 +60,15 @@ type Observed struct {
 }
 
 // Shell judges a text as bash and POSIX shells would read it.
-func Shell(text string) Result { return Result{} }
+func Shell(text string) Result {
+	j := newJudge(text)
+	j.source(text)
+	return j.result()
+}
 
 // Argv judges a command that was seen to run.
-func Argv(o Observed) Result { return Result{} }
+func Argv(o Observed) Result {
+	j := newJudge("")
+	j.observed(o)
+	return j.result()
+}

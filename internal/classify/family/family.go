@@ -15,6 +15,8 @@ var All = []Family{
 	{"search", "Finding", searchCommands},
 	{"files", "Files and directories", fileCommands},
 	{"system", "The machine", systemCommands},
+	{"wrap", "Commands that run a command", wrapCommands},
+	{"builtin", "Builtins of the shell", builtinCommands},
 	{"git", "Git", gitCommands},
 	{"transfer", "Transfer over the network", transferCommands},
 	{"packages", "Packages", packageCommands},

@@ -9,11 +9,11 @@ type Call struct {
 	// Options and Operands are nil for a Raw entry.
 	Options  []Option
 	Operands []Word
-	// Depth is how often a command was unwrapped already.
-	Depth int
+	// Globals are the options before a subcommand (git -C dir).
+	Globals []Option
 
 	Found  []Finding // what is not local, each with its word
-	Runs   [][]Word  // inner commands, judged as if they were written alone
+	Runs   []Run     // inner commands, judged as if they were written alone
 	Texts  []Text    // shell texts, judged as a whole
 	Sets   []Set     // variables set for the inner commands (env A=1 CMD)
 	Reads  []Word
@@ -41,6 +41,12 @@ type Finding struct {
 	Text  string
 }
 
+// Run is a command that a command starts. Here: it may be a builtin of this shell.
+type Run struct {
+	Words []Word
+	Here  bool
+}
+
 // Text is a shell text to be judged, with its positional parameters ($0 first).
 type Text struct {
 	Word Word
@@ -65,8 +71,11 @@ func (c *Call) Network(w Word, rule, text string) {
 	c.Found = append(c.Found, Finding{w, Network, rule, text})
 }
 
-// Run asks for the words to be judged as a command.
-func (c *Call) Run(words []Word) { c.Runs = append(c.Runs, words) }
+// Run asks for the words to be judged as a program with its arguments (find -exec, env).
+func (c *Call) Run(words []Word) { c.Runs = append(c.Runs, Run{Words: words}) }
+
+// RunHere asks for the words to be judged as a builtin, or as a program (command, builtin).
+func (c *Call) RunHere(words []Word) { c.Runs = append(c.Runs, Run{Words: words, Here: true}) }
 
 // Sh asks for a word to be judged as a shell text with args as $0, $1 …
 func (c *Call) Sh(w Word, args ...Word) { c.Texts = append(c.Texts, Text{w, args}) }

@@ -14,17 +14,8 @@ type Word struct {
 	Fixed bool
 	Glob  bool
 	Split bool
-	// Parts are the pieces of a word that is not Fixed and is one word or a glob; an
-	// unknown piece has Unknown set. Nil when they are not known.
-	Parts []Part
 	// Offset and Length are where the word stands in the text that was asked about, in bytes.
 	Offset, Length int
-}
-
-// Part is a piece of a word.
-type Part struct {
-	Text    string
-	Unknown bool
 }
 
 // Lit makes a fixed word.
@@ -50,6 +41,5 @@ func (w Word) Is(s string) bool { return w.Fixed && w.Text == s }
 // At gives the part of the word from byte i on; it stands at the same place.
 func (w Word) At(i int) Word {
 	w.Text = w.Text[i:]
-	w.Parts = nil
 	return w
 }

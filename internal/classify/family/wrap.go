@@ -1,0 +1,312 @@
+package family
+
+import (
+	"strings"
+
+	"weir/internal/classify/table"
+)
+
+// wrapCommands run another command, which is judged in its turn.
+var wrapCommands = []*table.Command{
+	{
+		Names: "sh bash dash ash rbash", Class: table.Local, Raw: true, Check: checkShell, Facts: table.Shell,
+		Why:     "judged by the text behind -c",
+		Example: "bash -lc 'ls | wc -l'",
+	},
+	{
+		Names: "ksh ksh93 mksh pdksh zsh fish csh tcsh yash elvish nu pwsh", Class: table.Network, Facts: table.Shell | table.Runtime,
+		Why: "runs any command, in a language that is not read here", Example: "zsh -c ls",
+	},
+	{
+		Names: "env", Class: table.Local, Raw: true, Check: checkEnv,
+		Why: "prints the environment, or runs a command with variables", Example: "env LC_ALL=C sort go.mod",
+	},
+	{
+		Names: "nice", Class: table.Local, Wraps: true, Bare: true, Short: "n:", Long: "adjustment= help version", Number: true,
+		Why: "runs a command with another priority", Example: "nice -n 10 du -sh .",
+	},
+	{
+		Names: "nohup", Class: table.Local, Wraps: true, Long: "help version", Bare: true,
+		Why: "runs a command that outlives its terminal", Example: "nohup sleep 1",
+	},
+	{
+		Names: "timeout", Class: table.Local, Wraps: true, Lead: []table.Role{table.Data}, Bare: true, Short: "k:s:vfp",
+		Long: "kill-after= signal= preserve-status foreground verbose help version",
+		Why:  "runs a command for a limited time", Example: "timeout 5 ls",
+	},
+	{
+		Names: "time", Class: table.Local, Wraps: true, Bare: true, Short: "apvqVf:o:", Long: "append portability verbose quiet format= output= help version",
+		Values: []table.Value{{Options: "-o --output", Role: table.Write}},
+		Why:    "measures a command", Example: "time -p ls",
+	},
+	{
+		Names: "stdbuf", Class: table.Local, Wraps: true, Short: "i:o:e:", Long: "input= output= error= help version", Bare: true,
+		Why: "runs a command with other buffering", Example: "stdbuf -oL grep x f",
+	},
+	{
+		Names: "setsid", Class: table.Local, Wraps: true, Short: "cfwhV", Long: "ctty fork wait help version", Bare: true,
+		Why: "runs a command in a session of its own", Example: "setsid -w ls",
+	},
+	{
+		Names: "ionice", Class: table.Local, Wraps: true, Bare: true, Short: "c:n:tp:P:u:hV", Long: "class= classdata= ignore pid= pgid= uid= help version",
+		Why: "runs a command with another disk priority", Example: "ionice -c3 du -s .",
+	},
+	{
+		Names: "chrt", Class: table.Local, Wraps: true, Lead: []table.Role{table.Data}, Short: "bfiorRvmhV",
+		Long: "batch fifo idle other rr reset-on-fork verbose max help version", Bare: true,
+		Why: "runs a command with another scheduling", Example: "chrt -b 0 ls",
+	},
+	{
+		Names: "taskset", Class: table.Local, Wraps: true, Lead: []table.Role{table.Data}, Short: "chV", Long: "cpu-list help version", Bare: true,
+		Why: "runs a command on some processors", Example: "taskset -c 0 ls",
+	},
+	{
+		Names: "sudo doas", Class: table.Local, Raw: true, Check: checkSudo,
+		Why: "runs a command as another user", Example: "sudo -n ls /root",
+	},
+	{
+		Names: "busybox toybox", Class: table.Local, Raw: true, Check: checkBusybox,
+		Why: "runs the program that its first word names", Example: "busybox ls",
+	},
+	{
+		Names: "ld-linux-x86-64.so.2 ld-linux-aarch64.so.1 ld-linux.so.2 ld-linux-armhf.so.3 ld-musl-x86_64.so.1 ld-musl-aarch64.so.1 ld.so",
+		Class: table.Local, Raw: true, Check: checkLoader,
+		Why: "loads and runs the program that its first word names", Example: "/lib64/ld-linux-x86-64.so.2 /bin/ls",
+	},
+	{
+		Names: "xargs", Class: table.Local, Stop: true, Short: "0rtxpoI:n:P:L:d:s:a:E:i::e::l::",
+		Long: "null no-run-if-empty verbose exit interactive open-tty replace=? max-args= max-procs= max-lines=? delimiter= max-chars= arg-file= eof=? " +
+			"show-limits help version",
+		Refuse: []table.Refusal{{Options: "--process-slot-var=", Why: "sets a variable of the command, which may be PATH"}},
+		Values: []table.Value{{Options: "-a --arg-file", Role: table.Read}},
+		Check:  checkXargs,
+		Why:    "runs a command with words from its input", Example: "ls | xargs grep -l main",
+	},
+}
+
+// checkShell finds the text of sh -c. Without one, a shell runs a script or its input.
+func checkShell(c *table.Call) {
+	words := c.Words
+	for i := 0; i < len(words); i++ {
+		w := words[i]
+		if !w.Fixed {
+			c.Network(w, "code-unknown", "runs commands that are not known")
+			return
+		}
+		switch {
+		case w.Text == "--version" || w.Text == "--help":
+			return
+		case w.Text == "--norc" || w.Text == "--noprofile" || w.Text == "--posix" || w.Text == "--login" || w.Text == "--noediting":
+		case len(w.Text) > 1 && (w.Text[0] == '-' || w.Text[0] == '+') && strings.Trim(w.Text[1:], "ceuxlofnv") == "":
+			if w.Text == "-n" {
+				continue
+			}
+			if strings.Contains(w.Text, "o") {
+				i++
+				if i >= len(words) || !words[i].Fixed || !quietOption(words[i].Text) {
+					c.Grey(w, "option-unknown", "this option of the shell is not known to be harmless")
+					return
+				}
+			}
+			if strings.Contains(w.Text, "c") && w.Text[0] == '-' {
+				shellText(c, words[i+1:])
+				return
+			}
+		default:
+			c.Network(w, "code-runs", "runs a script, or the commands of its input")
+			return
+		}
+	}
+	c.Network(table.Word{}, "code-runs", "runs the commands of its input")
+}
+
+func quietOption(name string) bool {
+	switch name {
+	case "errexit", "nounset", "pipefail", "xtrace", "noglob", "noclobber", "verbose", "posix":
+		return true
+	}
+	return false
+}
+
+// shellText judges the words behind -c: more options, the text, $0 and the parameters.
+func shellText(c *table.Call, words []table.Word) {
+	for len(words) > 0 && words[0].Fixed && len(words[0].Text) > 0 && (words[0].Text[0] == '-' || words[0].Text[0] == '+') {
+		w := words[0]
+		words = words[1:]
+		if w.Text == "--" || w.Text == "-" {
+			break
+		}
+		if strings.Trim(w.Text[1:], "euxlfv") != "" {
+			c.Grey(w, "option-unknown", "this option of the shell is not known to be harmless")
+			return
+		}
+	}
+	if len(words) == 0 {
+		c.Network(table.Word{}, "code-unknown", "the text that it runs is missing")
+		return
+	}
+	c.Sh(words[0], words[1:]...)
+}
+
+// checkEnv reads env [OPTION] [NAME=VALUE] [COMMAND].
+func checkEnv(c *table.Call) {
+	words := c.Words
+	for len(words) > 0 {
+		w := words[0]
+		switch {
+		case !w.Fixed:
+			if name, _, ok := strings.Cut(w.Text, "="); ok && name != "" && name[0] != '-' && !w.Many() {
+				c.Grey(w, "env", "sets a variable to a value that is not known")
+			} else {
+				c.Grey(w, "word-unknown", "the command that it runs is not known")
+			}
+			return
+		case w.Text == "-" || w.Text == "-i" || w.Text == "--ignore-environment" || w.Text == "-0" || w.Text == "--null" ||
+			w.Text == "-v" || w.Text == "--debug" || w.Text == "-iv" || w.Text == "-i0":
+			words = words[1:]
+			continue
+		case w.Text == "--help" || w.Text == "--version":
+			return
+		case w.Text == "-u" || w.Text == "--unset":
+			if len(words) < 2 || words[1].Many() {
+				c.Grey(w, "word-unknown", "the name of a variable is not known")
+				return
+			}
+			words = words[2:]
+			continue
+		case strings.HasPrefix(w.Text, "--unset=") || strings.HasPrefix(w.Text, "-u"):
+			words = words[1:]
+			continue
+		case w.Text == "--":
+			words = words[1:]
+		case w.Text[0:min(1, len(w.Text))] == "-":
+			c.Grey(w, "option-unknown", "this option is not known to be harmless: -S splits a text into a command")
+			return
+		}
+		break
+	}
+	words = variables(c, words)
+	if len(words) > 0 {
+		c.Run(words)
+	}
+}
+
+// variables takes NAME=VALUE words off the front.
+func variables(c *table.Call, words []table.Word) []table.Word {
+	for len(words) > 0 {
+		name, _, ok := strings.Cut(words[0].Text, "=")
+		if !ok {
+			break
+		}
+		w := words[0]
+		if w.Many() {
+			c.Grey(w, "word-unknown", "may become more words than one")
+		}
+		c.Sets = append(c.Sets, table.Set{Name: name, Value: w.At(len(name) + 1), Word: w})
+		words = words[1:]
+	}
+	return words
+}
+
+// checkSudo reads sudo [OPTION] [NAME=VALUE] COMMAND.
+func checkSudo(c *table.Call) {
+	words := c.Words
+	for len(words) > 0 && words[0].MayBeOption() {
+		w := words[0]
+		words = words[1:]
+		if w.Is("--") {
+			break
+		}
+		switch {
+		case !w.Fixed:
+			c.Grey(w, "word-unknown", "may become an option that is not known")
+			return
+		case w.Text == "-u" || w.Text == "-g":
+			if len(words) == 0 || words[0].Many() {
+				c.Grey(w, "word-unknown", "the user is not known")
+				return
+			}
+			words = words[1:]
+		case strings.HasPrefix(w.Text, "--user=") || strings.HasPrefix(w.Text, "-u") && len(w.Text) > 2:
+		case w.Text == "-n" || w.Text == "-H" || w.Text == "-S" || w.Text == "-b" || w.Text == "-nH" || w.Text == "--non-interactive":
+		case w.Text == "-V" || w.Text == "--version" || w.Text == "-v" || w.Text == "-k" || w.Text == "-K":
+			if len(words) == 0 {
+				return
+			}
+		default:
+			c.Grey(w, "option-unknown", "this option is not known to be harmless: it may open a shell or keep variables")
+			return
+		}
+	}
+	words = variables(c, words)
+	if len(words) > 0 {
+		c.Run(words)
+	} else {
+		c.Grey(table.Word{}, "word-unknown", "the command that it runs is missing")
+	}
+}
+
+// checkBusybox runs an applet.
+func checkBusybox(c *table.Call) {
+	if len(c.Words) == 0 || c.Words[0].Is("--list") || c.Words[0].Is("--list-full") || c.Words[0].Is("--help") {
+		return
+	}
+	if w := c.Words[0]; !w.Fixed || strings.ContainsAny(w.Text, "/") || strings.HasPrefix(w.Text, "-") {
+		c.Grey(w, "word-unknown", "the applet is not known")
+		return
+	}
+	c.Run(c.Words)
+}
+
+// checkLoader runs a program by its path. Its options load other libraries.
+func checkLoader(c *table.Call) {
+	if len(c.Words) == 0 {
+		return
+	}
+	w := c.Words[0]
+	switch {
+	case w.Is("--help") || w.Is("--version"):
+	case !w.Fixed || !strings.HasPrefix(w.Text, "/"):
+		c.Network(w, "code-runs", "loads code that is not known")
+	default:
+		c.Run(c.Words)
+	}
+}
+
+// checkXargs judges the command with words behind it that are not known: they may be
+// options of it.
+func checkXargs(c *table.Call) {
+	if len(c.Operands) == 0 {
+		return
+	}
+	marker, replaces := "", false
+	for _, o := range c.Options {
+		switch o.Name {
+		case "-I":
+			marker, replaces = o.Value.Text, true
+		case "-i", "--replace":
+			marker, replaces = "{}", true
+			if o.Has && o.Value.Text != "" {
+				marker = o.Value.Text
+			}
+		default:
+			continue
+		}
+		if o.Has && !o.Value.Fixed || marker == "" {
+			c.Grey(o.Word, "word-unknown", "what is replaced is not known")
+			return
+		}
+	}
+	if !replaces {
+		c.Run(append(c.Operands[:len(c.Operands):len(c.Operands)], table.Unknown()))
+		return
+	}
+	words := make([]table.Word, len(c.Operands))
+	for i, w := range c.Operands {
+		if k := strings.Index(w.Text, marker); k >= 0 {
+			w.Text, w.Fixed = w.Text[:k], false
+		}
+		words[i] = w
+	}
+	c.Run(words)
+}

@@ -1,0 +1,42 @@
+package classify
+
+import (
+	"strings"
+
+	"weir/internal/classify/family"
+	"weir/internal/classify/table"
+)
+
+// index has every command by name, versioned those whose names may end in a version
+// (python3.11). Both are never written after they are made.
+var index, versioned = indexed()
+
+func indexed() (plain, open map[string]*table.Command) {
+	plain, open = make(map[string]*table.Command, 1024), make(map[string]*table.Command, 64)
+	for _, f := range family.All {
+		for _, c := range f.Commands {
+			for name := range strings.FieldsSeq(c.Names) {
+				if base, ok := strings.CutSuffix(name, "#"); ok {
+					open[base], name = c, base
+				}
+				plain[name] = c
+			}
+		}
+	}
+	return plain, open
+}
+
+// lookup finds a command by its name without a path, nil when it is not known.
+func lookup(name string) *table.Command {
+	if c := index[name]; c != nil {
+		return c
+	}
+	base := strings.TrimRight(name, "0123456789.")
+	if base == name {
+		return nil
+	}
+	if c := versioned[base]; c != nil {
+		return c
+	}
+	return versioned[strings.TrimSuffix(base, "-")]
+}

@@ -1,0 +1,272 @@
+package classify
+
+import (
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+
+	"weir/internal/classify/table"
+)
+
+// param adds the value of a parameter to b, and walks what its expansion does.
+func (j *judge) param(dst []table.Word, b *builder, p *syntax.ParamExp, quoted bool) []table.Word {
+	if !j.step() || p.Param == nil || p.Flags != nil || p.Width || p.IsSet || p.NestedParam != nil || len(p.Modifiers) > 0 ||
+		p.Split != 0 || p.GlobSubst != 0 || p.RcExpand != 0 {
+		j.grey(p, "expansion", "this kind of expansion is not known")
+		b.open, b.split = true, true
+		return dst
+	}
+	name := p.Param.Value
+	simple := !p.Excl && !p.Length && p.Index == nil && p.Slice == nil && p.Repl == nil && p.Names == 0 && p.Exp == nil
+	if !simple {
+		j.paramEffects(p, name)
+		number := p.Length
+		b.split = b.split || !quoted && !b.noSplit && !number || multiple(p) && !b.noSplit
+		b.open = true
+		return dst
+	}
+	switch {
+	case name == "@" || name == "*":
+		return j.positional(dst, b, name == "@", quoted)
+	case len(name) == 1 && strings.Contains("?#$", name):
+		if b.pieces == 0 && !b.open {
+			b.add("0") // a number: no option
+		}
+		b.open = true
+		return dst
+	}
+	v := j.shell.get(name)
+	if digits(name) {
+		v = j.arg(name)
+	}
+	switch v.kind {
+	case literal:
+		return j.known(dst, b, v.text, quoted)
+	case integer:
+		b.open = true
+		return dst
+	}
+	b.add(v.text)
+	b.open = true
+	b.split = b.split || !quoted && !b.noSplit
+	return dst
+}
+
+// arg is the positional parameter of a number.
+func (j *judge) arg(n string) value {
+	w, ok := table.Word{}, false
+	switch {
+	case n == "0":
+		w, ok = j.shell.name, j.shell.known && j.shell.name.Fixed
+	case len(n) == 1 && j.shell.known:
+		i := int(n[0] - '1')
+		if i >= len(j.shell.args) {
+			return value{kind: literal}
+		}
+		for _, a := range j.shell.args[:i+1] {
+			if a.Many() {
+				return value{}
+			}
+		}
+		w, ok = j.shell.args[i], j.shell.args[i].Fixed
+		if !ok {
+			return value{text: w.Text}
+		}
+	}
+	if !ok {
+		return value{}
+	}
+	return value{kind: literal, text: w.Text}
+}
+
+// positional adds "$@" or $*.
+func (j *judge) positional(dst []table.Word, b *builder, at, quoted bool) []table.Word {
+	if b.noSplit || quoted && !at {
+		b.open = true
+		return dst
+	}
+	if at && quoted && j.shell.known && len(j.shell.args) == 0 && b.empty() {
+		return dst
+	}
+	b.open, b.split = true, true
+	return dst
+}
+
+// known adds a literal value. Unquoted, it is split at blanks, and wildcards name files.
+func (j *judge) known(dst []table.Word, b *builder, text string, quoted bool) []table.Word {
+	if quoted || b.noSplit {
+		b.add(text)
+		return dst
+	}
+	if strings.ContainsAny(text, "*?[\\") {
+		b.open, b.split = true, true
+		return dst
+	}
+	for i, field := range strings.FieldsFunc(text, blank) {
+		if (i > 0 || blankAt(text, 0)) && !b.empty() {
+			dst = append(dst, b.word())
+			*b = builder{}
+		}
+		b.add(field)
+	}
+	if text != "" && blankAt(text, len(text)-1) && !b.empty() {
+		dst = append(dst, b.word())
+		*b = builder{}
+	}
+	return dst
+}
+
+func blank(r rune) bool            { return r == ' ' || r == '\t' || r == '\n' }
+func blankAt(s string, i int) bool { return i < len(s) && blank(rune(s[i])) }
+
+// paramEffects walks what an expansion does beside giving a value.
+func (j *judge) paramEffects(p *syntax.ParamExp, name string) {
+	if p.Excl {
+		w, isWord := p.Index.(*syntax.Word)
+		keys := isWord && (w.Lit() == "@" || w.Lit() == "*")
+		if p.Names == 0 && !(keys && p.Exp == nil && p.Slice == nil && p.Repl == nil) {
+			j.grey(p, "expansion", "${!name} reads a name from a variable, which can carry code")
+			return
+		}
+	}
+	if p.Index != nil {
+		j.index(p, name, p.Index)
+	}
+	if p.Slice != nil {
+		j.arithm(p.Slice.Offset)
+		if p.Slice.Length != nil {
+			j.arithm(p.Slice.Length)
+		}
+	}
+	if p.Repl != nil {
+		j.operand(p, p.Repl.Orig)
+		j.operand(p, p.Repl.With)
+	}
+	if p.Exp == nil {
+		return
+	}
+	switch p.Exp.Op {
+	case syntax.OtherParamOps:
+		if op := p.Exp.Word.Lit(); op == "P" || !strings.Contains("QEAaUuLKk", op) || op == "" {
+			j.findIn(p, Network, "expansion", "${name@P} runs the commands in a variable's value")
+		}
+		return
+	case syntax.AssignUnset, syntax.AssignUnsetOrNull:
+		j.assigned(p, name, value{})
+	case syntax.MatchEmpty, syntax.ArrayExclude, syntax.ArrayIntersect:
+		j.grey(p, "expansion", "this kind of expansion is not known")
+	}
+	j.operand(p, p.Exp.Word)
+}
+
+// operand walks the word inside an expansion. Shells differ in how they read quotes there.
+func (j *judge) operand(p *syntax.ParamExp, w *syntax.Word) {
+	if w == nil {
+		return
+	}
+	if strings.ContainsAny(j.slice(p), "'\"\\`") {
+		j.grey(p, "expansion", "quotes inside ${…} are read in different ways by different shells")
+		return
+	}
+	j.single(w)
+}
+
+// index walks a subscript: arithmetic, unless the array is associative.
+func (j *judge) index(n syntax.Node, name string, x syntax.ArithmExpr) {
+	if w, ok := x.(*syntax.Word); ok {
+		if lit := w.Lit(); lit == "@" || lit == "*" || digits(lit) {
+			return
+		}
+		if j.shell.get(name).kind == assoc {
+			if strings.ContainsAny(j.slice(w), "\"'\\`") && w.Lit() == "" && !quotedKey(w) {
+				j.grey(n, "arithmetic", "quotes in a subscript are read in different ways")
+				return
+			}
+			j.single(w)
+			return
+		}
+	}
+	j.arithm(x)
+}
+
+func quotedKey(w *syntax.Word) bool {
+	if len(w.Parts) != 1 {
+		return false
+	}
+	switch w.Parts[0].(type) {
+	case *syntax.DblQuoted:
+		return true
+	}
+	return false
+}
+
+// arithm accepts arithmetic on numbers: a name's value is evaluated as an expression
+// in its turn, and its subscripts run commands.
+func (j *judge) arithm(x syntax.ArithmExpr) {
+	if x == nil {
+		return
+	}
+	if !j.down(x) {
+		j.up()
+		return
+	}
+	defer j.up()
+	switch x := x.(type) {
+	case *syntax.BinaryArithm:
+		if x.Op >= syntax.Assgn {
+			w, ok := x.X.(*syntax.Word)
+			if !ok {
+				j.grey(x, "arithmetic", "assigns to something that is not a plain variable")
+				return
+			}
+			name := w.Lit()
+			if x.Op != syntax.Assgn {
+				j.arithmWord(w)
+			}
+			j.assigned(x, name, value{kind: integer})
+			j.arithm(x.Y)
+			return
+		}
+		j.arithm(x.X)
+		j.arithm(x.Y)
+	case *syntax.UnaryArithm:
+		j.arithm(x.X)
+		if x.Op == syntax.Inc || x.Op == syntax.Dec {
+			if w, ok := x.X.(*syntax.Word); ok {
+				j.assigned(x, w.Lit(), value{kind: integer})
+			}
+		}
+	case *syntax.ParenArithm:
+		j.arithm(x.X)
+	case *syntax.Word:
+		j.arithmWord(x)
+	default:
+		j.grey(x, "arithmetic", "this kind of arithmetic is not known")
+	}
+}
+
+// arithmWord accepts a number, and a variable that holds one.
+func (j *judge) arithmWord(w *syntax.Word) {
+	if len(w.Parts) != 1 {
+		j.grey(w, "arithmetic", "a computed expression can run commands in its subscripts")
+		return
+	}
+	switch p := w.Parts[0].(type) {
+	case *syntax.Lit:
+		if digits(p.Value) || j.shell.get(p.Value).number() {
+			return
+		}
+	case *syntax.ParamExp:
+		var b builder
+		if p.Short && p.Param != nil {
+			if name := p.Param.Value; len(name) == 1 && strings.Contains("?#$", name) || j.shell.get(name).number() {
+				return
+			}
+		}
+		if p.Length {
+			j.param(nil, &b, p, true)
+			return
+		}
+	}
+	j.grey(w, "arithmetic", "a variable's value is evaluated as an expression, which can run commands in its subscripts")
+}

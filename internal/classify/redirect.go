@@ -1,0 +1,164 @@
+package classify
+
+import (
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+
+	"weir/internal/classify/table"
+)
+
+func (j *judge) redirects(s *syntax.Stmt) {
+	for _, r := range s.Redirs {
+		if !j.step() {
+			return
+		}
+		j.redirect(s, r)
+	}
+}
+
+func (j *judge) redirect(s *syntax.Stmt, r *syntax.Redirect) {
+	if r.N != nil && !digits(r.N.Value) {
+		j.grey(r, "redirect-write", "a descriptor that is put into a variable is not followed")
+		return
+	}
+	switch r.Op {
+	case syntax.Hdoc, syntax.DashHdoc:
+		j.heredoc(r)
+		return
+	case syntax.WordHdoc:
+		j.single(r.Word)
+		return
+	}
+	mark := len(j.words)
+	j.words = j.fields(j.words, r.Word)
+	words := j.words[mark:]
+	j.words = j.words[:mark]
+	if len(words) != 1 {
+		j.grey(r, "redirect-write", "the target is not one word")
+		return
+	}
+	w := words[0]
+	switch {
+	case netPath(w.Text, !w.Fixed):
+		if w.Fixed || len(w.Text) >= len("/dev/tcp/") {
+			j.findWord(w, Network, "redirect-net", "opens a network connection")
+			j.facts.connection(w.Text)
+		} else {
+			j.findWord(w, Grey, "redirect-net", "may open a network connection")
+		}
+		return
+	case w.Split:
+		j.findWord(w, Grey, "redirect-write", "the target is not known")
+		return
+	}
+	switch r.Op {
+	case syntax.RdrIn:
+		j.facts.read(w)
+	case syntax.DplIn, syntax.DplOut:
+		if w.Fixed && (w.Text == "-" || digits(strings.TrimSuffix(w.Text, "-"))) {
+			return
+		}
+		if r.Op == syntax.DplIn {
+			j.findWord(w, Grey, "redirect-write", "the descriptor is not known")
+			return
+		}
+		j.write(w)
+	case syntax.RdrOut, syntax.AppOut, syntax.RdrClob, syntax.RdrInOut:
+		j.write(w)
+	case syntax.RdrAll, syntax.AppAll:
+		j.write(w)
+		// POSIX shells take "a &> f b" for "a &" and "b > f".
+		if s.Cmd != nil && s.Cmd.End().After(r.Pos()) {
+			j.findWord(w, Grey, "redirect-write", "words behind &> are a command of their own in some shells")
+		}
+		for _, other := range s.Redirs {
+			if other.Pos().After(r.Pos()) && other.N != nil {
+				j.findWord(w, Grey, "redirect-write", "words behind &> are a command of their own in some shells")
+			}
+		}
+	default:
+		j.grey(r, "redirect-write", "this kind of redirection is not known")
+	}
+}
+
+// write judges a file that is written to.
+func (j *judge) write(w table.Word) {
+	if !w.Fixed {
+		j.findWord(w, Grey, "redirect-write", "writes to a file whose name is not known")
+		return
+	}
+	if why, ok := j.shell.dir.writable(w.Text); !ok {
+		j.findWord(w, Grey, "redirect-write", "writes to a file that "+why)
+		return
+	}
+	j.facts.write(w.Text)
+}
+
+// heredoc walks a here-document. Only plain ends are accepted, and no line that some
+// shell could take for the end.
+func (j *judge) heredoc(r *syntax.Redirect) {
+	end, quoted := "", false
+	if len(r.Word.Parts) == 1 {
+		switch p := r.Word.Parts[0].(type) {
+		case *syntax.Lit:
+			end = p.Value
+		case *syntax.SglQuoted:
+			if !p.Dollar {
+				end, quoted = p.Value, true
+			}
+		case *syntax.DblQuoted:
+			if len(p.Parts) == 1 && !p.Dollar {
+				if l, ok := p.Parts[0].(*syntax.Lit); ok {
+					end, quoted = l.Value, true
+				}
+			}
+		}
+	}
+	if !plainEnd(end) {
+		j.grey(r, "syntax", "shells differ in where this here-document ends")
+		return
+	}
+	if r.Hdoc == nil {
+		return
+	}
+	if j.continued {
+		at := span{int(r.Hdoc.Pos().Offset()), int(r.Hdoc.End().Offset())}
+		if quoted {
+			j.raw = append(j.raw, at)
+		} else {
+			j.touchy = append(j.touchy, at)
+		}
+	}
+	if body := j.slice(r.Hdoc); early(body, end) {
+		j.grey(r, "syntax", "shells differ in where this here-document ends")
+		return
+	}
+	if quoted {
+		return
+	}
+	b := builder{noSplit: true}
+	for _, p := range r.Hdoc.Parts {
+		j.dblPart(&b, p)
+	}
+}
+
+func plainEnd(s string) bool {
+	for i := range len(s) {
+		c := s[i]
+		if !(letter(c) || c == '_' || c >= '0' && c <= '9') {
+			return false
+		}
+	}
+	return s != ""
+}
+
+// early tells whether a line of the body begins like its end.
+func early(body, end string) bool {
+	for line := range strings.SplitSeq(body, "\n") {
+		if strings.HasPrefix(strings.TrimLeft(line, "\t"), end) {
+			return true
+		}
+	}
+	return false
+}
