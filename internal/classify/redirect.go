@@ -153,8 +153,9 @@ func plainEnd(s string) bool {
 	return s != ""
 }
 
-// early tells whether a line of the body begins like its end.
+// early tells whether a line of the body, but the last, begins like its end.
 func early(body, end string) bool {
+	body = body[:strings.LastIndexByte(body, '\n')+1]
 	for line := range strings.SplitSeq(body, "\n") {
 		if strings.HasPrefix(strings.TrimLeft(line, "\t"), end) {
 			return true

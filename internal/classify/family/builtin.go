@@ -10,6 +10,11 @@ import (
 // followed by the engine; their entries are documentation and what is accepted of them
 // elsewhere.
 var builtinCommands = []*table.Command{
+	{Names: "echo", Class: table.Local, AnyArgs: true, Why: "prints its words", Example: "echo done"},
+	{Names: "printf", Class: table.Local, AnyArgs: true, Why: "prints its words; the builtin's -v is followed", Example: "printf '%s\\n' done"},
+	{Names: "pwd", Class: table.Local, AnyArgs: true, Why: "prints the working directory", Example: "pwd -P"},
+	{Names: "true false", Class: table.Local, AnyArgs: true, Why: "does nothing", Example: "true"},
+	{Names: "test [", Class: table.Local, AnyArgs: true, Why: "compares words and looks at files; names with subscripts are refused", Example: "test -f go.mod"},
 	{Names: "cd pushd popd", Class: table.Local, AnyArgs: true, Builtin: true, Why: "changes the working directory, which is followed", Example: "cd src"},
 	{Names: ": break continue return exit logout", Class: table.Local, AnyArgs: true, Builtin: true, Why: "does nothing outside the shell", Example: "exit 1"},
 	{Names: "dirs times caller umask ulimit type suspend disown fg bg", Class: table.Local, AnyArgs: true, Builtin: true,

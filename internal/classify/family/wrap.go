@@ -66,7 +66,7 @@ var wrapCommands = []*table.Command{
 	},
 	{
 		Names: "busybox toybox", Class: table.Local, Raw: true, Check: checkBusybox,
-		Why: "runs the program that its first word names", Example: "busybox ls",
+		Why: "runs the program that its first word names", Example: "busybox ls -l",
 	},
 	{
 		Names: "ld-linux-x86-64.so.2 ld-linux-aarch64.so.1 ld-linux.so.2 ld-linux-armhf.so.3 ld-musl-x86_64.so.1 ld-musl-aarch64.so.1 ld.so",
@@ -254,6 +254,9 @@ func checkBusybox(c *table.Call) {
 	if w := c.Words[0]; !w.Fixed || strings.ContainsAny(w.Text, "/") || strings.HasPrefix(w.Text, "-") {
 		c.Grey(w, "word-unknown", "the applet is not known")
 		return
+	}
+	if len(c.Words) == 1 {
+		c.Grey(c.Words[0], "operand-count", "an applet without arguments may take what it does from its input")
 	}
 	c.Run(c.Words)
 }
