@@ -217,7 +217,11 @@ func (j *judge) set(args []table.Word) {
 }
 
 func (j *judge) setArgs(args []table.Word) {
-	j.shell.args, j.shell.known = append([]table.Word(nil), args...), !j.shell.handler
+	if len(args) > maxTracked || j.shell.handler {
+		j.shell.args, j.shell.known = nil, false
+		return
+	}
+	j.shell.args, j.shell.known = append([]table.Word(nil), args...), true
 }
 
 func (j *judge) shift(args []table.Word) {

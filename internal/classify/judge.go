@@ -130,6 +130,10 @@ func (j *judge) source(text string) {
 		j.find(0, len(text), Grey, "limit-text", "is too long to be judged")
 		return
 	}
+	if len(text) > maxSimple && crowded(text) {
+		j.find(0, len(text), Grey, "limit-nodes", "has too many parts to be judged")
+		return
+	}
 	f := j.parse(text)
 	if f == nil {
 		return

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"runtime"
+	"slices"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -65,7 +66,15 @@ type span struct{ from, to int }
 // continuations refuses line continuations that are not plainly between words: inside
 // tokens, comments and here-documents shells differ in what they make of them.
 func (j *judge) continuations() {
-	for i := 0; ; {
+	for _, list := range [][]span{j.raw, j.quoted, j.touchy} {
+		slices.SortFunc(list, func(a, b span) int { return a.from - b.from })
+	}
+	for k := 1; k < len(j.touchy); k++ { // here-documents in here-documents
+		if a, b := j.touchy[k-1], &j.touchy[k]; b.from <= a.to {
+			b.to = max(a.to, b.to)
+		}
+	}
+	for i := 0; ; i += 2 {
 		k := strings.Index(j.text[i:], "\\\n")
 		if k < 0 {
 			return
@@ -75,25 +84,89 @@ func (j *judge) continuations() {
 			j.find(i, 2, Grey, "syntax", "a line continuation stands where shells read it in different ways")
 			return
 		}
-		i += 2
 	}
 }
 
 func (j *judge) harmlessContinuation(i int) bool {
-	for _, s := range j.raw {
-		if s.from <= i && i < s.to {
-			return true
+	before := byte('\n')
+	if i > 0 {
+		before = j.text[i-1]
+	}
+	switch {
+	case inside(j.touchy, i):
+		return false
+	case inside(j.raw, i):
+		return true
+	case inside(j.quoted, i):
+		return strings.IndexByte("$`\\\n", before) < 0
+	}
+	return before == ' ' || before == '\t'
+}
+
+// inside tells whether byte i is in one of the spans, its end included. They are
+// sorted, and none has its end inside another.
+func inside(list []span, i int) bool {
+	k, found := slices.BinarySearchFunc(list, i, func(s span, i int) int { return s.from - i })
+	return found || k > 0 && i <= list[k-1].to
+}
+
+// Bounds for texts that are long: how many bytes are never too many parts, and how many
+// parts are.
+const (
+	maxSimple = 48 << 10
+	maxParts  = 40_000
+
+	maxDocuments = 32 // here-documents whose end is looked for
+)
+
+// crowded tells whether a long text has too many parts for the parser, which takes
+// much more time for parts than for bytes. It may count too many, so it leaves out only what is
+// plainly data: single quotes and quoted here-documents.
+func crowded(text string) bool {
+	parts, documents := 0, 0
+	for i := 0; i < len(text) && parts <= maxParts; i++ {
+		switch c := text[i]; {
+		case letter(c) || c >= '0' && c <= '9' || c == '_' || c >= 0x80:
+		case c == '\\':
+			i++
+			parts++
+		case c == '\'':
+			end := strings.IndexByte(text[i+1:], '\'')
+			if end < 0 {
+				return false // cannot be parsed
+			}
+			i += end + 1
+			parts++
+		case c == '<' && strings.HasPrefix(text[i:], "<<"):
+			if documents++; documents <= maxDocuments {
+				i += heredocEnd(text[i:])
+			}
+			parts++
+		default:
+			parts++
 		}
 	}
-	for _, s := range j.quoted {
-		if s.from <= i && i < s.to {
-			return i > s.from && !strings.ContainsRune("$`\\", rune(j.text[i-1]))
-		}
+	return parts > maxParts
+}
+
+// heredocEnd is the length of a quoted here-document that begins text, up to its end,
+// when it is a plain one; else 0.
+func heredocEnd(text string) int {
+	line, body, ok := strings.Cut(text, "\n")
+	rest := strings.TrimLeft(strings.TrimPrefix(line, "<<"), "- ")
+	if !ok || len(rest) < 3 || rest[0] != '\'' {
+		return 0
 	}
-	for _, s := range j.touchy {
-		if s.from <= i && i <= s.to {
-			return false
-		}
+	end, _, ok := strings.Cut(rest[1:], "'")
+	if !ok || !plainEnd(end) {
+		return 0
 	}
-	return i > 0 && (j.text[i-1] == ' ' || j.text[i-1] == '\t')
+	k := strings.Index(body, "\n"+end+"\n")
+	if k < 0 {
+		if !strings.HasSuffix(body, "\n"+end) {
+			return 0
+		}
+		k = len(body) - len(end) - 1
+	}
+	return len(line) + 1 + k
 }

@@ -22,6 +22,10 @@ const (
 	assoc               // an associative array
 )
 
+// maxTracked bounds the variables, functions and parameters that are followed, since
+// they are copied at each branch.
+const maxTracked = 64
+
 // state is what is known of the shell that runs the text. The zero value is a
 // shell of which nothing is known.
 type state struct {
@@ -53,10 +57,11 @@ func (s *state) clone() state {
 
 // program is the state of a new shell in the same directory.
 func (s *state) program(args []table.Word) state {
-	c := state{dir: s.dir, known: true}
+	c := state{dir: s.dir}
 	if len(args) > 0 {
 		c.name, c.args = args[0], args[1:]
 	}
+	c.known = len(args) <= maxTracked
 	return c
 }
 
@@ -71,6 +76,9 @@ func (s *state) set(name string, v value) {
 		}
 		s.vars = make(map[string]value)
 	}
+	if _, ok := s.vars[name]; !ok && len(s.vars) >= maxTracked {
+		return // stays unknown
+	}
 	s.vars[name] = v
 }
 
@@ -79,11 +87,6 @@ func (s *state) set(name string, v value) {
 func (s *state) join(other *state) {
 	for name, v := range s.vars {
 		if o := other.vars[name]; o != v {
-			s.vars[name] = merge(v, o)
-		}
-	}
-	for name, o := range other.vars {
-		if v, ok := s.vars[name]; !ok && o != v {
 			s.vars[name] = merge(v, o)
 		}
 	}

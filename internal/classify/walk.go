@@ -344,8 +344,8 @@ func (j *judge) funcDecl(c *syntax.FuncDecl) {
 		j.grey(c, "function", "takes the name of a command, a builtin, or of something the shell calls by itself")
 		return
 	}
-	if j.shell.function || j.shell.handler {
-		j.grey(c, "function", "a function that declares functions is not followed")
+	if j.shell.function || j.shell.handler || len(j.shell.funcs) >= maxTracked {
+		j.grey(c, "function", "functions inside functions, or too many of them, are not followed")
 		return
 	}
 	name := c.Name.Value

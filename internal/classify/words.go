@@ -229,7 +229,7 @@ func (b *builder) lit(s string) {
 		b.add(s)
 		return
 	}
-	start := 0
+	start, closing := 0, strings.LastIndexByte(s, ']')
 	for i := 0; i < len(s); i++ {
 		switch c := s[i]; {
 		case c == '\\' && i+1 < len(s):
@@ -237,7 +237,7 @@ func (b *builder) lit(s string) {
 			i++
 			start = i
 			b.quoted = true
-		case !b.noSplit && (c == '*' || c == '?' || c == '[' && strings.IndexByte(s[i:], ']') > 0):
+		case !b.noSplit && (c == '*' || c == '?' || c == '[' && i < closing):
 			b.add(s[start:i])
 			start = len(s)
 			b.open, b.glob = true, true
@@ -290,13 +290,16 @@ func (b *builder) brace(w *syntax.Word) {
 	*b = builder{one: prefix, pieces: 1, open: true, glob: true, split: b.split || prefix == ""}
 }
 
-// maxBraces bounds the words that a brace expansion becomes.
-const maxBraces = 32
+// Bounds of a brace expansion: bytes of the word, and words that it becomes.
+const (
+	maxBraced = 512
+	maxBraces = 32
+)
 
 // braces expands a literal word with commas in braces ({a,b}, f{,.bak}). It is not ok
 // for anything else, or for too many words.
 func braces(s string) ([]string, bool) {
-	if strings.ContainsAny(s, `\*?[~`) || strings.Contains(s, "..") {
+	if len(s) > maxBraced || strings.ContainsAny(s, `\*?[~`) || strings.Contains(s, "..") {
 		return nil, false
 	}
 	from := strings.IndexByte(s, '{')
