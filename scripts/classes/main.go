@@ -94,12 +94,12 @@ func names(c *table.Command) string {
 
 func options(c *table.Command) string {
 	switch {
-	case c.AnyArgs:
-		return "any"
 	case c.Class == table.Network:
 		return "any, read for facts"
 	case c.Class == table.Grey:
-		return "none"
+		return "–"
+	case c.AnyArgs:
+		return "any"
 	case c.Raw || c.Wraps && c.Short == "" && c.Long == "":
 		return "see why"
 	}
@@ -140,6 +140,8 @@ var roleNames = map[table.Role]string{
 
 func operands(c *table.Command) string {
 	switch {
+	case c.Class == table.Grey:
+		return "–"
 	case c.AnyArgs:
 		return "any"
 	case c.Max == table.None:

@@ -82,12 +82,12 @@ var fileCommands = []*table.Command{
 	{
 		Names: "sync", Class: table.Local, Short: "df", Rest: table.Data, Why: "waits for the disk", Example: "sync",
 	},
-	{Names: "patch", Class: table.Grey, Rest: table.Read, Why: "the names of the files that are changed stand in the patch, and some patches are scripts of ed"},
+	{Names: "patch", Class: table.Grey, AnyArgs: true, Rest: table.Read, Why: "the names of the files that are changed stand in the patch, and some patches are scripts of ed"},
 	{
-		Names: "tar bsdtar", Class: table.Grey, Rest: table.Data, Check: remoteTar,
+		Names: "tar bsdtar", Class: table.Grey, AnyArgs: true, Rest: table.Data, Check: remoteTar,
 		Why: "unpackers, checkpoints and remote shells can be named in options, TAR_OPTIONS or a file's name",
 	},
-	{Names: "chmod chown chgrp install dd split csplit", Class: table.Grey, Rest: table.Data, Why: "changes files in ways that are not judged"},
+	{Names: "chmod chown chgrp install dd split csplit", Class: table.Grey, AnyArgs: true, Rest: table.Data, Why: "changes files in ways that are not judged"},
 }
 
 // checkTouch refuses names that look like marks.

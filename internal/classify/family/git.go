@@ -66,7 +66,7 @@ var gitSubcommands = []*table.Command{
 	},
 	{Names: "submodule archive send-email imap-send request-pull svn p4 cvsimport lfs bundle fetch-pack send-pack http-fetch http-push daemon instaweb upload-pack upload-archive receive-pack shell maintenance scalar credential credential-cache credential-store filter-branch", Class: table.Network, Rest: table.Data, Why: "reaches another repository or a server, or runs programs"},
 	{Names: "bisect rebase difftool mergetool", Class: table.Network, Rest: table.Data, Facts: table.Runtime, Why: "runs commands that it is given or that are configured"},
-	{Names: "status diff log show blame grep ls-files ls-tree cat-file stash add commit checkout switch restore reset merge cherry-pick revert tag describe shortlog reflog rev-list show-ref for-each-ref merge-base name-rev whatchanged format-patch apply am rm mv clean init worktree notes gc fsck prune repack update-index diff-tree diff-index diff-files range-diff symbolic-ref update-ref help", Class: table.Grey, Rest: table.Data, Why: gitConfigured},
+	{Names: "status diff log show blame grep ls-files ls-tree cat-file stash add commit checkout switch restore reset merge cherry-pick revert tag describe shortlog reflog rev-list show-ref for-each-ref merge-base name-rev whatchanged format-patch apply am rm mv clean init worktree notes gc fsck prune repack update-index diff-tree diff-index diff-files range-diff symbolic-ref update-ref help", Class: table.Grey, AnyArgs: true, Rest: table.Data, Why: gitConfigured},
 }
 
 // checkGit wants --no-pager or -P for every subcommand that could use one.

@@ -23,11 +23,11 @@ var runtimeCommands = []*table.Command{
 	{Names: "tclsh# wish# expect R Rscript julia octave octave-cli matlab maxima gap sage gp bconsole", Class: table.Network, Rest: table.Data, Facts: table.Runtime, Why: runsAny, Example: "Rscript plot.R"},
 	{Names: "java javaw jshell jrunscript groovy groovysh scala scala-cli kotlin kotlinc ki clojure jython nashorn", Class: table.Network, Rest: table.Data, Facts: table.Runtime, Why: runsAny, Example: "java -jar app.jar"},
 	{Names: "ghc ghci runghc runhaskell ocaml ocamlrun utop swipl sbcl clisp ecl ccl guile# racket chicken csi gsi scheme elixir iex erl escript gforth factor-lang crystal nim nimble raku perl6 rakudo zig tcc", Class: table.Network, Rest: table.Data, Facts: table.Runtime, Why: runsAny, Example: "guile -s x.scm"},
-	{Names: "pwsh powershell powershell.exe cmd.exe wine wine64 mono fsi wscript cscript mshta wsl wsl.exe", Class: table.Network, Rest: table.Data, Facts: table.Runtime, Why: runsAny, Example: "pwsh -c Get-Date"},
+	{Names: "powershell.exe cmd.exe wine wine64 mono fsi wscript cscript mshta wsl wsl.exe", Class: table.Network, Rest: table.Data, Facts: table.Runtime, Why: runsAny, Example: "mono app.exe"},
 	{Names: "gdb gdb-multiarch lldb strace ltrace perf bpftrace bpftool valgrind rr radare2 r2 frida", Class: table.Network, Rest: table.Data, Facts: table.Runtime, Why: "runs or changes other programs, and has a language that can do everything", Example: "gdb -batch prog"},
 	{Names: "vi vim# vimdiff view ex ed nvim nano pico emacs emacsclient joe jed micro helix hx kak code codium rvim vipw vigr rnano mcedit", Class: table.Network, Rest: table.Data, Facts: table.Runtime, Why: "an editor that runs programs", Example: "vim -c q notes.txt"},
 	{Names: "script scriptreplay watch parallel at batch crontab systemd-run systemctl service run-parts start-stop-daemon screen tmux byobu dtach abduco entr flock nsenter unshare chroot setpriv capsh runuser su pkexec fakeroot proot bwrap firejail daemonize nodemon pm2 supervisord supervisorctl forever runit sv s6-svc", Class: table.Network, Rest: table.Data, Facts: table.Runtime, Why: "runs other programs, now or later", Example: "watch -n1 date"},
-	{Names: "dc m4 sqlfluff mypy pyright", Class: table.Grey, Rest: table.Data, Why: "runs plug-ins or programs that its input or configuration names"},
+	{Names: "dc m4 sqlfluff mypy pyright", Class: table.Grey, AnyArgs: true, Rest: table.Data, Why: "runs plug-ins or programs that its input or configuration names"},
 }
 
 // checkVersion accepts what only prints the version: the interpreter is not started.

@@ -33,10 +33,10 @@ var systemCommands = []*table.Command{
 		Check:  checkDate, Rest: table.Data,
 		Why: "prints the time; -s and a bare operand set the clock", Example: "date -u +%F",
 	},
-	{Names: "ldd", Class: table.Grey, Rest: table.Read, Why: "some ldd run the program that they look at"},
-	{Names: "man info", Class: table.Grey, Rest: table.Data, Why: "runs formatters and a pager that the environment names"},
-	{Names: "dmesg last who w lsof ss netstat lspci", Class: table.Grey, Rest: table.Data, Why: "may ask for host names, open a socket or run a pager"},
-	{Names: "kill pkill killall", Class: table.Grey, Rest: table.Data, Why: "ends other programs"},
+	{Names: "ldd", Class: table.Grey, AnyArgs: true, Rest: table.Read, Why: "some ldd run the program that they look at"},
+	{Names: "man info", Class: table.Grey, AnyArgs: true, Rest: table.Data, Why: "runs formatters and a pager that the environment names"},
+	{Names: "dmesg last who w lsof ss netstat lspci", Class: table.Grey, AnyArgs: true, Rest: table.Data, Why: "may ask for host names, open a socket or run a pager"},
+	{Names: "kill pkill killall", Class: table.Grey, AnyArgs: true, Rest: table.Data, Why: "ends other programs"},
 }
 
 // checkDate accepts formats alone as operands.

@@ -78,7 +78,7 @@ var transferCommands = []*table.Command{
 	{Names: "tor torsocks torify proxychains proxychains4 tsocks ngrok cloudflared tailscale wg wg-quick openvpn croc wormhole chisel frpc frps bore lt localtunnel", Class: table.Network, Rest: table.Host, Why: "makes a way to the network"},
 	{Names: "rlogin rsh rexec dhclient dhcpcd ntpdate chronyd chronyc ntpq nmcli mount.nfs showmount rpcinfo xfreerdp vncviewer dbus-send busctl gdbus", Class: table.Network, Rest: table.Host, Why: "speaks with another machine or service"},
 	{Names: "gh glab hub tea svn hg bzr cvs fossil darcs repo git-lfs", Class: table.Network, Rest: table.Data, Why: "speaks with a server of source code, and runs programs that are configured"},
-	{Names: "gpg gpg2 gpg-agent age-plugin", Class: table.Grey, Rest: table.Data, Why: "may fetch keys, and starts an agent"},
+	{Names: "gpg gpg2 gpg-agent age-plugin", Class: table.Grey, AnyArgs: true, Rest: table.Data, Why: "may fetch keys, and starts an agent"},
 }
 
 func checkCurl(c *table.Call) {

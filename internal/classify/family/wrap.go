@@ -71,7 +71,7 @@ var wrapCommands = []*table.Command{
 	{
 		Names: "ld-linux-x86-64.so.2 ld-linux-aarch64.so.1 ld-linux.so.2 ld-linux-armhf.so.3 ld-musl-x86_64.so.1 ld-musl-aarch64.so.1 ld.so",
 		Class: table.Local, Raw: true, Check: checkLoader,
-		Why: "loads and runs the program that its first word names", Example: "/lib64/ld-linux-x86-64.so.2 /bin/ls",
+		Why: "loads and runs the program that its first word names", Example: "ld.so /bin/ls",
 	},
 	{
 		Names: "xargs", Class: table.Local, Stop: true, Short: "0rtxpoI:n:P:L:d:s:a:E:i::e::l::",

