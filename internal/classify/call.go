@@ -73,6 +73,10 @@ func (j *judge) named(w table.Word, h how) (cmd *table.Command, name string) {
 				return nil, ""
 			}
 			return cmd, name
+		case "/lib", "/lib64", "/usr/lib64", "/lib/x86_64-linux-gnu", "/usr/lib/x86_64-linux-gnu", "/lib/aarch64-linux-gnu", "/usr/lib/aarch64-linux-gnu":
+			if strings.HasPrefix(name, "ld-") {
+				return cmd, name
+			}
 		}
 		// Elsewhere a name proves nothing, but may well warn.
 		if cmd != nil && cmd.Class == Network && strings.HasPrefix(dir, "/") {
@@ -264,6 +268,7 @@ func (j *judge) settle(c *table.Call, class Class, at table.Word) {
 			h = builtin
 		}
 		shell := j.shell
+		j.shell.dir.lost = shell.dir.lost || c.Elsewhere
 		j.run(r.Words, h)
 		if !r.Here {
 			j.shell = shell

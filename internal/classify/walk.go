@@ -68,6 +68,7 @@ func (j *judge) command(s *syntax.Stmt) {
 	case *syntax.ArithmCmd:
 		j.arithmCmd(c)
 	case *syntax.TimeClause:
+		j.facts.program("time") // a program in POSIX shells
 		if c.Stmt != nil {
 			j.stmt(c.Stmt)
 		}

@@ -54,7 +54,7 @@ func (j *judge) fields(dst []table.Word, w *syntax.Word) []table.Word {
 			if plainLit(p.Value) {
 				return append(dst, j.place(table.Lit(p.Value), w))
 			}
-			if strings.IndexByte(p.Value, '{') >= 0 {
+			if hasBraces(p.Value) {
 				if list, ok := braces(p.Value); ok {
 					for _, s := range list {
 						var b builder
@@ -268,14 +268,20 @@ func unescape(s, set string) string {
 	return string(out)
 }
 
-// braced tells whether a word of several parts has an unquoted brace.
+// braced tells whether a word may have braces that are expanded.
 func braced(w *syntax.Word) bool {
 	for _, p := range w.Parts {
-		if l, ok := p.(*syntax.Lit); ok && strings.IndexByte(l.Value, '{') >= 0 && l.Value != "{}" {
+		if l, ok := p.(*syntax.Lit); ok && (hasBraces(l.Value) || len(w.Parts) > 1 && strings.IndexByte(l.Value, '{') >= 0) {
 			return true
 		}
 	}
 	return false
+}
+
+// hasBraces tells whether a whole literal may have braces that are expanded.
+func hasBraces(s string) bool {
+	i := strings.IndexByte(s, '{')
+	return i >= 0 && (strings.IndexByte(s[i:], ',') >= 0 || strings.Contains(s[i:], ".."))
 }
 
 // brace makes a word unknown from its first brace on: what the braces become is not followed.

@@ -174,6 +174,16 @@ func checkEnv(c *table.Call) {
 			}
 			words = words[2:]
 			continue
+		case w.Text == "-C" || w.Text == "--chdir":
+			if len(words) < 2 || words[1].Many() {
+				c.Grey(w, "word-unknown", "the directory is not known")
+				return
+			}
+			c.Elsewhere, words = true, words[2:]
+			continue
+		case strings.HasPrefix(w.Text, "--chdir="):
+			c.Elsewhere, words = true, words[1:]
+			continue
 		case strings.HasPrefix(w.Text, "--unset=") || strings.HasPrefix(w.Text, "-u"):
 			words = words[1:]
 			continue

@@ -12,14 +12,16 @@ type Call struct {
 	// Globals are the options before a subcommand (git -C dir).
 	Globals []Option
 
-	Found  []Finding // what is not local, each with its word
-	Runs   []Run     // inner commands, judged as if they were written alone
-	Texts  []Text    // shell texts, judged as a whole
-	Sets   []Set     // variables set for the inner commands (env A=1 CMD)
-	Reads  []Word
-	Writes []Word
-	Hosts  []Word
-	Flags  Flags
+	Found []Finding // what is not local, each with its word
+	Runs  []Run     // inner commands, judged as if they were written alone
+	Texts []Text    // shell texts, judged as a whole
+	// Elsewhere: what it runs, runs in another directory (env -C).
+	Elsewhere bool
+	Sets      []Set // variables set for the inner commands (env A=1 CMD)
+	Reads     []Word
+	Writes    []Word
+	Hosts     []Word
+	Flags     Flags
 	// Class raises the class of the call: Network wins over all, Grey over Local.
 	class Class
 	moved bool
