@@ -162,6 +162,20 @@ var fileCases = []commandCases{
 		tee /dev/stderr < f
 		truncate -s 0 out.log
 		sync
+		gzip log.txt
+		gzip -9kc log.txt
+		gunzip log.txt.gz
+		gzip -dk log.gz
+		gzip -l x.gz
+		bzip2 a.txt
+		bunzip2 a.txt.bz2
+		xz a.txt
+		unxz -k a.xz
+		bzcat a.bz2
+		xzcat a.xz
+		chmod +x build.sh
+		chmod 644 a b
+		chmod u=rw,go-w a
 	`, `
 		file -z f
 		file -Z f
@@ -217,7 +231,24 @@ var fileCases = []commandCases{
 		tar cf x.tar .
 		tar --checkpoint-action=exec=./p -cf x f
 		TAR_OPTIONS=x tar cf a b
-		chmod +x f
+		gzip -N x.gz
+		gunzip -N x.gz
+		gzip -r .
+		gzip -d x.tgz
+		gzip ~/.bashrc
+		gzip "$f"
+		gzip *
+		gzip -S .x f
+		gunzip .bashrc.gz
+		xz --files=list
+		bzcat "$f" --x
+		chmod 4755 f
+		chmod u+s f
+		chmod -R 777 .
+		chmod +x "$f"
+		chmod +x .git/hooks/pre-commit
+		chmod --reference=a b
+		chmod -- +x ~/.bashrc
 		dd if=f of=g
 	`, `
 		tar tf host:x
@@ -249,6 +280,10 @@ var fileCases = []commandCases{
 		printenv HOME
 		sleep 0.1
 		clear
+		who -b
+		w
+		hostname
+		dmesg -T
 		which -a python3
 		whereis gcc
 		date
@@ -268,6 +303,13 @@ var fileCases = []commandCases{
 		which -i ls
 		which --read-alias ls
 		ldd ./prog
+		who --lookup
+		w -x
+		hostname -f
+		hostname x
+		dmesg -H
+		dmesg -C
+		dmesg --human
 		man ls
 		LOCPATH=. locale
 	`, ``},

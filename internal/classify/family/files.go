@@ -87,7 +87,25 @@ var fileCommands = []*table.Command{
 		Names: "tar bsdtar", Class: table.Grey, AnyArgs: true, Rest: table.Data, Check: remoteTar,
 		Why: "unpackers, checkpoints and remote shells can be named in options, TAR_OPTIONS or a file's name",
 	},
-	{Names: "chmod chown chgrp install dd split csplit", Class: table.Grey, AnyArgs: true, Rest: table.Data, Why: "changes files in ways that are not judged"},
+	{
+		Names: "gzip gunzip bzip2 bunzip2 xz unxz", Class: table.Local, Short: "cdfkltvq123456789", Facts: table.Encoder, Check: checkPacker,
+		Long: "stdout to-stdout decompress uncompress force keep list test verbose quiet fast best help version",
+		Refuse: []table.Refusal{
+			{Options: "-N --name", Why: "the name that is written stands in the file"},
+			{Options: "-r --recursive", Why: "what is packed below a directory is not seen here"},
+			{Options: "-S --suffix=", Why: "what is written has another name"},
+		},
+		Why: "packs or unpacks single files in their place, or to the output", Example: "gzip -dc log.gz",
+	},
+	{
+		Names: "bzcat xzcat", Class: table.Local, Short: "fqv", Rest: table.Read, Why: "unpacks files to its output", Example: "xzcat log.xz",
+	},
+	{
+		Names: "chmod", Class: table.Local, Short: "cfv", Long: "changes silent quiet verbose help version", Lead: []table.Role{table.Data}, Rest: table.Write, Check: checkMode,
+		Refuse: []table.Refusal{{Options: "-R --recursive", Why: "what is changed below a directory is not seen here"}, {Options: "--reference=", Why: "the mode is not seen here"}},
+		Why:    "sets the mode of single files that may be written, without set-user-id and the like", Example: "chmod +x build.sh",
+	},
+	{Names: "chown chgrp install dd split csplit", Class: table.Grey, AnyArgs: true, Rest: table.Data, Why: "changes files in ways that are not judged"},
 }
 
 // checkTouch refuses names that look like marks.
@@ -145,6 +163,46 @@ func checkLink(c *table.Call) {
 		for _, w := range c.Operands {
 			c.Grey(w, "operand-count", "the name of the link is not given")
 		}
+	}
+}
+
+// checkMode accepts modes of the nine plain bits. They may begin with a dash (-w), which is no option here.
+func checkMode(c *table.Call) {
+	if len(c.Operands) == 0 {
+		return
+	}
+	w := c.Operands[0]
+	if !w.Fixed || strings.Trim(w.Text, "01234567") == "" && len(w.Text) != 3 || strings.Trim(w.Text, "01234567ugoarwxX+-=,") != "" {
+		c.Grey(w, "chmod-mode", "this mode may give a file another user's rights")
+	}
+}
+
+// packed are the packers and the suffixes that they give and take away.
+var packed = map[string]string{"gzip": ".gz", "gunzip": ".gz", "bzip2": ".bz2", "bunzip2": ".bz2", "xz": ".xz", "unxz": ".xz"}
+
+// checkPacker notes what is written in the place of each file.
+func checkPacker(c *table.Call) {
+	_, reads := c.Option("-c", "--stdout", "--to-stdout", "-l", "--list", "-t", "--test")
+	_, unpack := c.Option("-d", "--decompress", "--uncompress")
+	unpack = unpack || strings.HasPrefix(c.Name, "un") || strings.HasSuffix(c.Name, "unzip") || strings.HasPrefix(c.Name, "bun")
+	for _, w := range c.Operands {
+		if reads || w.Is("-") {
+			c.Read(w)
+			continue
+		}
+		other := w
+		name, ok := strings.CutSuffix(w.Text, packed[c.Name])
+		switch {
+		case !w.Fixed:
+		case !unpack:
+			other.Text += packed[c.Name]
+		case ok:
+			other.Text = name
+		default:
+			c.Grey(w, "packer-name", "the name that is written is not known")
+		}
+		c.Write(w)
+		c.Write(other)
 	}
 }
 

@@ -35,7 +35,11 @@ var systemCommands = []*table.Command{
 	},
 	{Names: "ldd", Class: table.Grey, AnyArgs: true, Rest: table.Read, Why: "some ldd run the program that they look at"},
 	{Names: "man info", Class: table.Grey, AnyArgs: true, Rest: table.Data, Why: "runs formatters and a pager that the environment names"},
-	{Names: "dmesg last who w lsof ss netstat lspci", Class: table.Grey, AnyArgs: true, Rest: table.Data, Why: "may ask for host names, open a socket or run a pager"},
+	{Names: "who", Class: table.Local, Short: "abdHlmpqrstTuw", Long: "all boot dead heading login process count runlevel short time users message writable mesg help version", Max: table.None, Refuse: []table.Refusal{{Options: "--lookup", Why: "asks for host names over the network"}}, Why: "lists who is logged in, as the machine noted it", Example: "who -b"},
+	{Names: "w", Class: table.Local, Short: "hsuofi", Max: 1, Rest: table.Data, Why: "lists who is logged in, as the machine noted it", Example: "w -h"},
+	{Names: "hostname", Class: table.Local, Max: table.None, Why: "prints the name of the machine; options may ask for names over the network, an operand sets it", Example: "hostname"},
+	{Names: "dmesg", Class: table.Local, Short: "TtxkuerL::f:l:", Max: table.None, Refuse: []table.Refusal{{Options: "-H --human", Why: "runs a pager"}, {Options: "-C --clear -c --read-clear -D --console-off -E --console-on -n --console-level=", Why: "changes what the kernel keeps or prints"}}, Why: "prints the kernel's messages", Example: "dmesg -T"},
+	{Names: "last lsof ss netstat lspci", Class: table.Grey, AnyArgs: true, Rest: table.Data, Why: "may ask for host names, open a socket or run a pager"},
 	{Names: "kill pkill killall", Class: table.Grey, AnyArgs: true, Rest: table.Data, Why: "ends other programs"},
 }
 

@@ -40,11 +40,11 @@ var transferCommands = []*table.Command{
 		Names: "nc netcat ncat nc.openbsd nc.traditional", Class: table.Network,
 		Short: "bcdDe:g:G:hi:I:kKlLm:M:nN46O:o:p:P:q:rs:StT:uUvV:w:W:x:X:z", Long: "listen exec= sh-exec= lua-exec= proxy= ssl udp source= wait= keep-open",
 		Values: []table.Value{{Options: "-x --proxy", Role: table.Host}},
-		Lead:   []table.Role{table.Host}, Rest: table.Data, Check: checkListen, Why: "connects to any port, or listens on one", Example: "nc -z localhost 8080",
+		Lead:   []table.Role{table.Host}, Rest: table.Data, Facts: table.Upload | table.Download, Check: checkListen, Why: "connects to any port, or listens on one", Example: "nc -z localhost 8080",
 	},
-	{Names: "telnet", Class: table.Network, Short: "b:e:l:n:E8aLrd46", Lead: []table.Role{table.Host}, Rest: table.Data, Why: "connects to any port", Example: "telnet localhost 25"},
+	{Names: "telnet", Class: table.Network, Short: "b:e:l:n:E8aLrd46", Lead: []table.Role{table.Host}, Rest: table.Data, Facts: table.Upload | table.Download, Why: "connects to any port", Example: "telnet localhost 25"},
 	{
-		Names: "socat", Class: table.Network, Rest: table.Host, Check: checkSocat, Why: "connects anything to anything, and runs programs (EXEC, SYSTEM)", Example: "socat - TCP:localhost:80",
+		Names: "socat", Class: table.Network, Rest: table.Host, Facts: table.Upload | table.Download, Check: checkSocat, Why: "connects anything to anything, and runs programs (EXEC, SYSTEM)", Example: "socat - TCP:localhost:80",
 	},
 	{
 		Names: "ssh autossh mosh slogin dbclient", Class: table.Network, Stop: true,
@@ -53,9 +53,13 @@ var transferCommands = []*table.Command{
 		Lead:   []table.Role{table.Host}, Rest: table.Data, Facts: table.Upload | table.Download, Why: "runs commands on another machine", Example: "ssh host uptime",
 	},
 	{
-		Names: "scp sftp rsync rcp", Class: table.Network, Check: checkRemote, Facts: table.Upload | table.Download,
-		Short: "346ABCpqRrTvOsaxzunhmtgHWEXKLkc:F:i:J:e:f:b:", Long: "rsh= exclude= include= files-from= rsync-path= password-file= bwlimit= port=",
-		Why: "copies files to or from another machine", Example: "scp notes.txt host:",
+		Names: "scp sftp rcp", Class: table.Network, Check: checkRemote, Facts: table.Upload | table.Download,
+		Short: "346ABCpqRrTvOsac:D:F:i:J:l:o:P:S:X:b:", Why: "copies files to or from another machine", Example: "scp notes.txt host:",
+	},
+	{
+		Names: "rsync", Class: table.Network, Check: checkRemote, Facts: table.Upload | table.Download, Short: "vqcarRbudlLkKHpEAXogDtUNOJSnWxCIz0hP86e:f:B:T:M:4i",
+		Long: "rsh= exclude= include= exclude-from= include-from= files-from= rsync-path= password-file= bwlimit= port= filter= backup-dir= suffix= chmod= log-file= timeout=",
+		Why:  "copies files to or from another machine", Example: "rsync -a src/ host:dst",
 	},
 	{Names: "ftp lftp tftp ncftp ncftpget ncftpput smbclient davfs cadaver", Class: table.Network, Rest: table.Host, Facts: table.Upload | table.Download, Why: transfers},
 	{
