@@ -1,6 +1,9 @@
 package family
 
-import "weir/internal/classify/table"
+import (
+	"weir/internal/classify/family/network"
+	"weir/internal/classify/table"
+)
 
 // Family is a group of commands that belong together.
 type Family struct {
@@ -18,9 +21,9 @@ var All = []Family{
 	{"wrap", "Commands that run a command", wrapCommands},
 	{"builtin", "Builtins of the shell", builtinCommands},
 	{"git", "Git", gitCommands},
-	{"transfer", "Transfer over the network", transferCommands},
-	{"packages", "Packages", packageCommands},
-	{"runtime", "Languages, and programs that run others", runtimeCommands},
-	{"build", "Building and testing", buildCommands},
-	{"container", "Containers, clusters and machines", containerCommands},
+	{"transfer", "Transfer over the network", network.Transfer},
+	{"packages", "Packages", network.Packages},
+	{"runtime", "Languages, and programs that run others", network.Runtime},
+	{"build", "Building and testing", network.Build},
+	{"container", "Containers, clusters and machines", network.Container},
 }

@@ -153,7 +153,7 @@ func checkMove(c *table.Call) {
 // the target of a symbolic link counts from where the link is.
 func checkLink(c *table.Call) {
 	for _, w := range c.Operands {
-		if !w.Fixed || strings.Contains(strings.TrimPrefix(w.Text, "/tmp/"), "/") || oneOf(w.Text, ". .. /tmp/") {
+		if !w.Fixed || strings.Contains(strings.TrimPrefix(w.Text, "/tmp/"), "/") || table.OneOf(w.Text, ". .. /tmp/") {
 			c.Grey(w, "link-elsewhere", "a link to or from another directory can lead later writes anywhere")
 			return
 		}

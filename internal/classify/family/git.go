@@ -84,7 +84,7 @@ func checkGit(c *table.Call) {
 
 func gitLocal(name string) bool {
 	for _, sub := range gitSubcommands {
-		if sub.Class == table.Local && oneOf(name, sub.Names) {
+		if sub.Class == table.Local && table.OneOf(name, sub.Names) {
 			return true
 		}
 	}

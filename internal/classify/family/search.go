@@ -85,7 +85,7 @@ const (
 // checkFind reads the expression of find.
 func checkFind(c *table.Call) {
 	words := c.Words
-	for len(words) > 0 && words[0].Fixed && oneOf(words[0].Text, "-H -L -P -O0 -O1 -O2 -O3") {
+	for len(words) > 0 && words[0].Fixed && table.OneOf(words[0].Text, "-H -L -P -O0 -O1 -O2 -O3") {
 		words = words[1:]
 	}
 	start := table.Word{Text: "./", Glob: true} // what {} becomes
@@ -126,14 +126,14 @@ func checkFind(c *table.Call) {
 				return
 			}
 			words = words[1:]
-		case oneOf(w.Text, "-exec -execdir -ok -okdir"):
+		case table.OneOf(w.Text, "-exec -execdir -ok -okdir"):
 			if words = findExec(c, w, words, start); words == nil {
 				return
 			}
 		case w.Text == "-delete":
 			c.Grey(w, "find-delete", "find removes what it finds")
 			return
-		case oneOf(w.Text, "-fprint -fprint0 -fprintf -fls"):
+		case table.OneOf(w.Text, "-fprint -fprint0 -fprintf -fls"):
 			c.Grey(w, "find-writes", "find writes a file, even when it finds nothing")
 			return
 		case w.Text == "-files0-from":
@@ -148,7 +148,7 @@ func checkFind(c *table.Call) {
 
 // findExpression tells whether find begins its expression at this word.
 func findExpression(w table.Word) bool {
-	return w.Fixed && (strings.HasPrefix(w.Text, "-") && w.Text != "-" || oneOf(w.Text, "( ) ! ,"))
+	return w.Fixed && (strings.HasPrefix(w.Text, "-") && w.Text != "-" || table.OneOf(w.Text, "( ) ! ,"))
 }
 
 // plainGlob tells whether no word of an unquoted pattern can be a primary of find.
@@ -232,8 +232,8 @@ func checkTree(c *table.Call) {
 		value := false
 		if strings.HasPrefix(w.Text, "--") {
 			name, _, glued := strings.Cut(w.Text, "=")
-			value = oneOf(name, "--filelimit --charset --timefmt --sort --gitfile --infofile") && !glued
-			if !value && !oneOf(name, "--filelimit --charset --timefmt --sort --gitfile --infofile --dirsfirst --filesfirst --noreport --inodes --device --du --si "+
+			value = table.OneOf(name, "--filelimit --charset --timefmt --sort --gitfile --infofile") && !glued
+			if !value && !table.OneOf(name, "--filelimit --charset --timefmt --sort --gitfile --infofile --dirsfirst --filesfirst --noreport --inodes --device --du --si "+
 				"--prune --gitignore --matchdirs --ignore-case --metafirst --nolinks --fromfile --help --version") {
 				c.Grey(w, "option-unknown", "this option of tree is not known to be harmless")
 				return

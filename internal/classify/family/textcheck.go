@@ -86,8 +86,8 @@ func checkXxd(c *table.Call) {
 			return
 		case w.Text == "-r":
 			back = true
-		case oneOf(w.Text, "-a -b -e -E -i -p -ps -u -d -C -v -h"):
-		case oneOf(w.Text, "-c -g -l -s -o -n -R -cols -len -seek"):
+		case table.OneOf(w.Text, "-a -b -e -E -i -p -ps -u -d -C -v -h"):
+		case table.OneOf(w.Text, "-c -g -l -s -o -n -R -cols -len -seek"):
 			if len(words) == 0 || words[0].Many() {
 				c.Grey(w, "word-unknown", "the value of this option is not one word")
 				return
@@ -133,7 +133,7 @@ func checkLess(c *table.Call) {
 			}
 		case len(w.Text) > 1 && w.Text[0] == '-' && options:
 			flags := strings.Trim(w.Text[1:], "aABcCdeEfFgGiIJKLmMnNqQrRsSuUwWX~")
-			if w.Fixed && (flags == "" || oneOf(w.Text, "--help --version --raw-control-chars --RAW-CONTROL-CHARS --chop-long-lines --line-numbers --LINE-NUMBERS --quit-if-one-screen --no-init --ignore-case")) {
+			if w.Fixed && (flags == "" || table.OneOf(w.Text, "--help --version --raw-control-chars --RAW-CONTROL-CHARS --chop-long-lines --line-numbers --LINE-NUMBERS --quit-if-one-screen --no-init --ignore-case")) {
 				continue
 			}
 			c.Grey(w, "option-unknown", "this option of less is not known to be harmless")
@@ -150,14 +150,4 @@ func noResponseFile(c *table.Call) {
 			c.Grey(w, "response-file", "options would be read from the file behind @")
 		}
 	}
-}
-
-// oneOf tells whether s is one of the words of list.
-func oneOf(s, list string) bool {
-	for word := range strings.FieldsSeq(list) {
-		if word == s {
-			return true
-		}
-	}
-	return false
 }

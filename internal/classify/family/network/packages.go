@@ -1,10 +1,11 @@
-package family
+package network
 
 import "weir/internal/classify/table"
 
 const installs = "fetches packages and runs code that they bring; what it only lists may still ask a server"
 
-var packageCommands = []*table.Command{
+// Packages are commands that fetch and install packages.
+var Packages = []*table.Command{
 	{
 		Names: "apt apt-get aptitude apk dnf dnf5 yum microdnf tdnf zypper pacman yay paru emerge xbps-install eopkg swupd brew port opkg pkg pkg_add snap flatpak guix " +
 			"apt-add-repository add-apt-repository apt-key nix nix-env nix-shell nix-build nix-channel debootstrap alien checkinstall slackpkg needrestart",
@@ -34,12 +35,12 @@ var packageCommands = []*table.Command{
 // checkInstall notes that something is installed, by the subcommand or its option.
 func checkInstall(c *table.Call) {
 	for _, w := range c.Words {
-		if oneOf(w.Text, "install i add get ci update upgrade dist-upgrade full-upgrade sync require reinstall download tool run exec create in -S -Sy -Syu -i -U --add") {
+		if table.OneOf(w.Text, "install i add get ci update upgrade dist-upgrade full-upgrade sync require reinstall download tool run exec create in -S -Sy -Syu -i -U --add") {
 			c.Flags |= table.Install
 			return
 		}
 	}
-	if oneOf(c.Name, "npx uvx pnpx bunx easy_install debootstrap") || len(c.Words) == 0 {
+	if table.OneOf(c.Name, "npx uvx pnpx bunx easy_install debootstrap") || len(c.Words) == 0 {
 		c.Flags |= table.Install
 	}
 }

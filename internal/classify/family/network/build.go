@@ -1,10 +1,11 @@
-package family
+package network
 
 import "weir/internal/classify/table"
 
 const builds = "runs commands that files of the project name"
 
-var buildCommands = []*table.Command{
+// Build are commands that build and test projects.
+var Build = []*table.Command{
 	{Names: "make gmake bmake cmake ctest ninja meson bazel bazelisk buck buck2 scons waf ant gradle gradlew mvn mvnw maven sbt just task tasks invoke inv nmake xmake premake5 gulp grunt pants earthly dagger tup redo", Class: table.Network, Rest: table.Data, Facts: table.Runtime, Why: builds + " (make does so even with -n)", Example: "make test"},
 	{Names: "autoconf autoreconf automake aclocal libtool libtoolize configure autogen.sh pkg-config qmake", Class: table.Network, Rest: table.Data, Facts: table.Runtime, Why: builds},
 	{Names: "pytest py.test tox nox unittest nose nosetests nose2 coverage behave robot pre-commit jest vitest mocha ava karma cypress playwright ng vue react-scripts next nuxt vite webpack rollup parcel esbuild tsc eslint prettier stylelint babel gatsby storybook phpunit pest rspec minitest cucumber busted", Class: table.Network, Rest: table.Data, Facts: table.Runtime, Why: "runs the project's code, or plug-ins that its configuration names", Example: "pytest -q"},
@@ -14,7 +15,7 @@ var buildCommands = []*table.Command{
 
 // checkCompiler accepts questions for the version.
 func checkCompiler(c *table.Call) {
-	if len(c.Words) == 1 && c.Words[0].Fixed && oneOf(c.Name, "gcc g++ cc c++ clang clang++") && oneOf(c.Words[0].Text, "--version -dumpversion -dumpmachine") {
+	if len(c.Words) == 1 && c.Words[0].Fixed && table.OneOf(c.Name, "gcc g++ cc c++ clang clang++") && table.OneOf(c.Words[0].Text, "--version -dumpversion -dumpmachine") {
 		c.Become(table.Local)
 	}
 }

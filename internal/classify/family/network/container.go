@@ -1,8 +1,9 @@
-package family
+package network
 
 import "weir/internal/classify/table"
 
-var containerCommands = []*table.Command{
+// Container are commands that run containers, clusters and other machines.
+var Container = []*table.Command{
 	{Names: "docker docker-compose podman podman-compose nerdctl buildah skopeo ctr crictl lima limactl colima finch apptainer singularity runc crun distrobox toolbox lxc lxc-attach lxd incus machinectl systemd-nspawn kaniko", Class: table.Network, Rest: table.Data, Facts: table.Runtime | table.Download, Why: "runs programs outside of this container, and fetches images", Example: "docker ps"},
 	{Names: "kubectl oc helm k9s minikube kind k3s k3d kustomize argocd flux istioctl linkerd kubeadm stern skaffold tilt", Class: table.Network, Rest: table.Data, Facts: table.Upload | table.Download, Why: "speaks with a cluster, and runs programs in it", Example: "kubectl get pods"},
 	{Names: "terraform terragrunt tofu pulumi packer vagrant ansible ansible-playbook ansible-console ansible-test ansible-pull ansible-doc salt salt-call chef-client puppet facter knife cdk sam serverless sls cdist", Class: table.Network, Rest: table.Data, Facts: table.Runtime | table.Download, Why: "runs plug-ins and changes other machines", Example: "terraform plan"},

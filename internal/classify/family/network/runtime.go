@@ -1,10 +1,11 @@
-package family
+package network
 
 import "weir/internal/classify/table"
 
 const runsAny = "runs a program in a language that can do everything"
 
-var runtimeCommands = []*table.Command{
+// Runtime are commands that run programs in a language, or other programs.
+var Runtime = []*table.Command{
 	{
 		Names: "python# pypy# micropython", Class: table.Network, Stop: true, Short: "bBdEhiIOPqsSuvVxc:m:W:X:?",
 		Lead: []table.Role{table.Read}, NoLead: "-c -m", Rest: table.Data, Facts: table.Runtime, Check: checkVersion,
@@ -32,7 +33,7 @@ var runtimeCommands = []*table.Command{
 
 // checkVersion accepts what only prints the version: the interpreter is not started.
 func checkVersion(c *table.Call) {
-	if len(c.Words) == 1 && c.Words[0].Fixed && oneOf(c.Words[0].Text, "--version") ||
+	if len(c.Words) == 1 && c.Words[0].Fixed && table.OneOf(c.Words[0].Text, "--version") ||
 		len(c.Words) == 1 && c.Words[0].Is("-V") && c.Name[0] == 'p' || len(c.Words) == 1 && c.Words[0].Is("-v") && c.Name[0] == 'n' {
 		c.Become(table.Local)
 	}

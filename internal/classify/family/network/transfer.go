@@ -1,4 +1,4 @@
-package family
+package network
 
 import (
 	"strings"
@@ -8,7 +8,8 @@ import (
 
 const transfers = "transfers data over the network"
 
-var transferCommands = []*table.Command{
+// Transfer are commands that transfer data over the network, or ask it for names.
+var Transfer = []*table.Command{
 	{
 		Names: "curl", Class: table.Network,
 		Short: "A:b:c:C:d:D:e:E:F:H:K:m:o:P:Q:r:t:T:u:U:w:x:X:y:Y:z:0123468aBfgGhiIjJkLMnNOpqRsSvVZ#",
@@ -150,7 +151,7 @@ func checkOpenssl(c *table.Call) {
 		c.Flags |= table.Listen
 	}
 	for i, w := range c.Words {
-		if i+1 < len(c.Words) && oneOf(w.Text, "-connect -host -proxy -url") {
+		if i+1 < len(c.Words) && table.OneOf(w.Text, "-connect -host -proxy -url") {
 			c.Host(c.Words[i+1])
 		}
 	}
