@@ -53,9 +53,11 @@ func (j *judge) assign(a *syntax.Assign) {
 	v := value{text: w.Text}
 	old := j.shell.get(name)
 	switch {
-	case old.kind == assoc:
+	case old.array():
 		v = old
-	case a.Index != nil || a.Append:
+	case a.Index != nil:
+		v = value{kind: indexed}
+	case a.Append:
 		v = value{}
 	case a.Value != nil && arithmValue(a.Value) && !w.Fixed:
 		v = value{kind: integer}
@@ -67,7 +69,7 @@ func (j *judge) assign(a *syntax.Assign) {
 
 // array walks a=(…). Its subscripts are arithmetic, unless the array is associative.
 func (j *judge) array(a *syntax.Assign) {
-	v := value{}
+	v := value{kind: indexed}
 	if j.shell.get(a.Name.Value).kind == assoc {
 		v.kind = assoc
 	}
@@ -125,7 +127,7 @@ func listed(list, name string) bool {
 // declClause walks declare, local, export, readonly, typeset.
 func (j *judge) declClause(c *syntax.DeclClause) {
 	export := c.Variant.Value == "export"
-	associative, prints := false, false
+	kind, prints := unknown, false
 	switch c.Variant.Value {
 	case "declare", "local", "typeset", "export":
 	default:
@@ -141,7 +143,12 @@ func (j *judge) declClause(c *syntax.DeclClause) {
 				j.grey(a, "assign", "this option changes how values are read, or is not known")
 				continue
 			}
-			associative = associative || strings.Contains(w.Text, "A")
+			switch {
+			case strings.Contains(w.Text, "A"):
+				kind = assoc
+			case strings.Contains(w.Text, "a") && kind != assoc:
+				kind = indexed
+			}
 			prints = prints || strings.ContainsAny(w.Text, "pfF")
 			export = export || strings.Contains(w.Text, "x")
 			continue
@@ -149,12 +156,12 @@ func (j *judge) declClause(c *syntax.DeclClause) {
 		if prints {
 			continue
 		}
-		j.declared(a, export, associative)
+		j.declared(a, c.Variant.Value == "local" && j.shell.function, export, kind)
 	}
 	j.local(c, "changes variables of this shell only")
 }
 
-func (j *judge) declared(a *syntax.Assign, export, associative bool) {
+func (j *judge) declared(a *syntax.Assign, local, export bool, kind kind) {
 	name := a.Name.Value
 	if a.Index != nil {
 		j.grey(a, "arithmetic", "a subscript can run commands")
@@ -165,11 +172,23 @@ func (j *judge) declared(a *syntax.Assign, export, associative bool) {
 		j.grey(a, "assign", "an unquoted value is split into more names by some shells")
 		return
 	}
-	if export {
-		w := table.Word{}
-		if a.Value != nil {
-			w = j.single(a.Value)
+	if a.Value != nil && !export {
+		if w := j.single(a.Value); strings.HasPrefix(w.Text, "(") || w.Text == "" && !w.Fixed {
+			j.grey(a, "expansion", "the value of an array is expanded once more, quoted or not")
+			return
 		}
+	}
+	w := table.Word{}
+	if a.Value != nil {
+		w = j.single(a.Value)
+		// declare reads the value of an array as a list once more.
+		array := kind != unknown || j.shell.get(name).array() || j.shell.full
+		if strings.HasPrefix(w.Text, "(") || !w.Fixed && w.Text == "" && (array || !local) {
+			j.grey(a, "assign", "a value of this kind is read once more as a list, with what it expands to")
+			return
+		}
+	}
+	if export {
 		old := j.shell.get(name)
 		fixed, text := w.Fixed, w.Text
 		if a.Naked && old.kind == literal {
@@ -181,8 +200,8 @@ func (j *judge) declared(a *syntax.Assign, export, associative bool) {
 		return
 	}
 	switch {
-	case associative:
-		j.assigned(a, name, value{kind: assoc})
+	case kind != unknown:
+		j.assigned(a, name, value{kind: kind})
 		if a.Array != nil {
 			j.array(a)
 		}

@@ -45,6 +45,8 @@ func (j *judge) param(dst []table.Word, b *builder, p *syntax.ParamExp, quoted b
 	case integer:
 		b.open = true
 		return dst
+	case indexed, assoc:
+		v.text = ""
 	}
 	b.add(v.text)
 	b.open = true
@@ -164,8 +166,12 @@ func (j *judge) operand(p *syntax.ParamExp, w *syntax.Word) {
 	if w == nil {
 		return
 	}
-	if strings.ContainsAny(j.slice(p), "'\"\\`") {
+	switch text := j.slice(p); {
+	case strings.ContainsAny(text, "'\"\\`"):
 		j.grey(p, "expansion", "quotes inside ${…} are read in different ways by different shells")
+		return
+	case strings.Contains(text, "<(") || strings.Contains(text, ">("):
+		j.grey(p, "expansion", "a process substitution inside ${…} runs commands") // the parser takes it for text
 		return
 	}
 	j.single(w)

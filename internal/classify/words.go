@@ -81,6 +81,11 @@ func (j *judge) fields(dst []table.Word, w *syntax.Word) []table.Word {
 	}
 	if !b.empty() || b.split {
 		dst = append(dst, b.word())
+		if l, ok := w.Parts[len(w.Parts)-1].(*syntax.Lit); ok && b.glob && !b.split && !braced(w) {
+			if i := strings.LastIndexAny(l.Value, "*?]"); strings.IndexByte(l.Value[i+1:], '\\') < 0 {
+				dst[len(dst)-1].Tail = l.Value[i+1:]
+			}
+		}
 	}
 	for i := from; i < len(dst); i++ {
 		dst[i] = j.place(dst[i], w)
@@ -119,8 +124,10 @@ func (j *judge) part(dst []table.Word, b *builder, part syntax.WordPart, first b
 	case *syntax.Lit:
 		if first && strings.HasPrefix(p.Value, "~") {
 			// The home directory begins with a slash; "~" in front keeps it from being
-			// taken for a path that is known.
-			b.add("~")
+			// taken for a path that is known. ~+ and ~- are where cd went, and may be /dev.
+			if len(p.Value) == 1 || letter(p.Value[1]) || p.Value[1] == '/' {
+				b.add("~")
+			}
 			b.open = true
 			return dst
 		}
