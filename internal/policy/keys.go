@@ -60,6 +60,7 @@ func (p *parser) policy(root *yaml.Node, out *Policy) {
 				{"backups", p.number("events.backups", "files", 1, 1000, &out.Events.Backups)},
 			})
 		}},
+		{"cop", func(n *yaml.Node) { p.cop(n, &out.Cop) }},
 	})
 	if _, i, err := fold(out.Allow); err != nil {
 		p.fail(allowLines[i], "%s", err)

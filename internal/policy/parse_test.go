@@ -20,6 +20,7 @@ func TestDefault(t *testing.T) {
 		Mode: "enforce", Hold: true, Approver: "person", AskSeconds: 300, ClaimSeconds: 300,
 		Grant:  Grant{Seconds: 60, Bytes: 67108864},
 		Events: Events{MaxMiB: 100, Backups: 5},
+		Cop:    Cop{Reviewer: "static", Seconds: 5, Concurrency: 8, CacheSeconds: 300},
 	}
 	if diff := cmp.Diff(want, Default(), netips); diff != "" {
 		t.Errorf("Default, want - got +\n%s", diff)
@@ -65,6 +66,14 @@ events:
   file: /var/log/weir/events.log
   max_mib: 10240
   backups: 1
+cop:
+  reviewer: openai
+  model: some/model
+  base_url: http://localhost:8000/v1
+  key_env: COP_KEY
+  seconds: 10
+  concurrency: 2
+  cache_seconds: 60
 `))
 	if err != nil {
 		t.Fatal(err)
@@ -86,13 +95,14 @@ events:
 		UnixPeers: []string{"/run/x.sock", "@bus"},
 		Taint:     Taint{AtStart: []string{"secret", "corruption"}},
 		Events:    Events{File: "/var/log/weir/events.log", MaxMiB: 10240, Backups: 1},
+		Cop:       Cop{OpenAI, "some/model", "http://localhost:8000/v1", "", "COP_KEY", 10, 2, 60},
 	}
 	if diff := cmp.Diff(want, got, netips); diff != "" {
 		t.Errorf("want - got +\n%s", diff)
 	}
 }
 
-const allKeys = "version, mode, guard, hold, approver, ask_seconds, claim_seconds, grant, allow, resolvers, unix_peers, taint, events"
+const allKeys = "version, mode, guard, hold, approver, ask_seconds, claim_seconds, grant, allow, resolvers, unix_peers, taint, events, cop"
 
 // TestBadInput: the issue's "Bad input": one clear line says where, what, and what is accepted.
 func TestBadInput(t *testing.T) {
@@ -311,7 +321,8 @@ func FuzzParse(f *testing.F) {
 			}
 			return
 		}
-		if _, err := ParseMode(string(p.Mode)); err != nil || p.AskSeconds < 1 || p.ClaimSeconds < 1 || p.Grant.Bytes < 1 || p.Grant.Seconds < 1 || p.Events.MaxMiB < 1 || p.Events.Backups < 1 {
+		if _, err := ParseMode(string(p.Mode)); err != nil || p.AskSeconds < 1 || p.ClaimSeconds < 1 || p.Grant.Bytes < 1 || p.Grant.Seconds < 1 || p.Events.MaxMiB < 1 || p.Events.Backups < 1 ||
+			p.Cop.Reviewer == "" || p.Cop.Seconds < 1 || p.Cop.Concurrency < 1 || p.Cop.CacheSeconds < 0 {
 			t.Errorf("accepted %+v", p)
 		}
 		checkFold(t, p)

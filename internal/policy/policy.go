@@ -33,6 +33,13 @@ const (
 	None   = "none"   // nobody: a question is denied at once
 )
 
+// Reviewers of a Cop; None is one too.
+const (
+	Static    = "static"    // embedded, offline
+	Anthropic = "anthropic" // a model over the Messages API
+	OpenAI    = "openai"    // a model over any compatible endpoint
+)
+
 // Protocols of an Allow.
 const (
 	TCP = "tcp"
@@ -55,6 +62,7 @@ type Policy struct {
 	UnixPeers    []string     // Unix sockets outside the container that stay reachable while tainted: absolute path or @abstract, at most 107 bytes
 	Taint        Taint
 	Events       Events
+	Cop          Cop
 }
 
 // Guard says which containers are guarded.
@@ -78,6 +86,18 @@ type Events struct {
 	File    string // absolute path; empty: standard output
 	MaxMiB  int    // size at which File is rotated, 1 to 10240
 	Backups int    // rotated files that are kept, 1 to 1000
+}
+
+// Cop says who reviews commands, and within which limits (G13, G14). The key itself never stands in a policy.
+type Cop struct {
+	Reviewer     string // Static, Anthropic, OpenAI or None
+	Model        string // empty: the reviewer's default; OpenAI has none
+	BaseURL      string // http or https, without user, query and fragment; empty: the service's own
+	KeyFile      string // absolute path of the file that holds the key; or
+	KeyEnv       string // name of the environment variable that holds it
+	Seconds      int    // time limit of one review, 1 to 60
+	Concurrency  int    // reviews at the same time, 1 to 256
+	CacheSeconds int    // how long a verdict is kept, 0 (not at all) to 86400
 }
 
 // Allow is a set of destinations.
@@ -109,6 +129,7 @@ func Default() Policy {
 		ClaimSeconds: 300,
 		Grant:        Grant{Seconds: 60, Bytes: 64 << 20},
 		Events:       Events{MaxMiB: 100, Backups: 5},
+		Cop:          Cop{Reviewer: Static, Seconds: 5, Concurrency: 8, CacheSeconds: 300},
 	}
 }
 

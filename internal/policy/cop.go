@@ -1,0 +1,96 @@
+package policy
+
+import (
+	"net/netip"
+	"net/url"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// cop reads who reviews commands. What a reviewer needs, and what it would never use, is told here, not at the
+// first review.
+func (p *parser) cop(n *yaml.Node, out *Cop) {
+	before := len(p.errs)
+	lines := p.mapping(n, "cop", []field{
+		{"reviewer", p.one("cop.reviewer", []string{Static, Anthropic, OpenAI, None}, func(s string) { out.Reviewer = s })},
+		{"model", p.word("cop.model", "the name of a model", &out.Model)},
+		{"base_url", p.word("cop.base_url", "an http or https URL", &out.BaseURL)},
+		{"key_file", p.word("cop.key_file", "an absolute path", &out.KeyFile)},
+		{"key_env", p.word("cop.key_env", "the name of an environment variable", &out.KeyEnv)},
+		{"seconds", p.number("cop.seconds", "seconds", 1, 60, &out.Seconds)},
+		{"concurrency", p.number("cop.concurrency", "reviews", 1, 256, &out.Concurrency)},
+		{"cache_seconds", p.number("cop.cache_seconds", "seconds", 0, 86400, &out.CacheSeconds)},
+	})
+	if len(p.errs) > before {
+		return
+	}
+	asks := out.Reviewer == Anthropic || out.Reviewer == OpenAI
+	for _, key := range []string{"model", "base_url", "key_file", "key_env"} {
+		if line, ok := lines[key]; ok && !asks {
+			p.fail(line, "cop.%s is not used by the reviewer %s: leave it out, or name anthropic or openai", key, out.Reviewer)
+			return
+		}
+	}
+	if wrong := baseURL(out.BaseURL, out.KeyFile+out.KeyEnv != ""); out.BaseURL != "" && wrong != "" {
+		// The URL is not repeated: it may hold a key.
+		p.fail(lines["base_url"], "cop.base_url %s", wrong)
+	}
+	if wrong := cleanPath(out.KeyFile, 4095); out.KeyFile != "" && wrong != "" {
+		p.fail(lines["key_file"], "cop.key_file is %s: %s", quote(out.KeyFile), wrong)
+	}
+	if out.KeyEnv != "" && !variable(out.KeyEnv) {
+		// Somebody wrote the key where its variable's name belongs.
+		p.fail(lines["key_env"], "cop.key_env is not the name of an environment variable such as ANTHROPIC_API_KEY: the key itself never stands in a policy")
+	}
+	switch line := lines["reviewer"]; {
+	case !asks:
+	case out.KeyFile != "" && out.KeyEnv != "":
+		p.fail(lines["key_env"], "cop.key_env and cop.key_file are both set: keep one")
+	case out.KeyFile == "" && out.KeyEnv == "" && out.Reviewer == Anthropic:
+		p.fail(line, "cop.reviewer anthropic needs a key: set cop.key_file or cop.key_env")
+	case out.KeyFile == "" && out.KeyEnv == "" && out.BaseURL == "":
+		p.fail(line, "cop.reviewer openai needs a key (cop.key_file or cop.key_env), or the cop.base_url of a server that asks for none")
+	case out.Reviewer == OpenAI && out.Model == "":
+		p.fail(line, "cop.reviewer openai needs cop.model: it has no default")
+	}
+}
+
+// word reads a text without blanks, up to 1,024 bytes.
+func (p *parser) word(where, accepted string, into *string) func(*yaml.Node) {
+	return func(n *yaml.Node) {
+		s, ok := text(n)
+		if !ok || s == "" || len(s) > 1024 || strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r > '~' }) {
+			p.fail(n.Line, "%s: accepted is %s, without blanks", where, accepted)
+			return
+		}
+		*into = s
+	}
+}
+
+// baseURL says what is wrong with a base URL; key tells that a key is sent to it.
+func baseURL(s string, key bool) string {
+	u, err := url.Parse(s)
+	switch {
+	case err != nil || u.Hostname() == "" || u.Scheme != "http" && u.Scheme != "https":
+		return "is not an http or https URL such as https://models.example.com/v1"
+	case u.User != nil:
+		return "holds a user: a key belongs into cop.key_file"
+	case u.RawQuery != "" || u.Fragment != "":
+		return "has a query or a fragment: leave it out"
+	}
+	a, err := netip.ParseAddr(u.Hostname())
+	if u.Scheme == "http" && key && !(err == nil && a.IsLoopback()) && u.Hostname() != "localhost" {
+		return "is http, so the key would go out in the clear: use https"
+	}
+	return ""
+}
+
+func variable(s string) bool {
+	for i, r := range s {
+		if r != '_' && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z') && (i == 0 || r < '0' || r > '9') {
+			return false
+		}
+	}
+	return s != "" && len(s) <= 128
+}
