@@ -8,7 +8,7 @@ import (
 
 // Subscribe returns a channel of the events that are written from now on, and
 // what ends it; the channel is closed then. buffer is how many events may wait
-// for a slow follower, at least 1. It never slows the log: what does not fit is
+// for a slow follower, at least 1, and no more than some megabytes of them. It never slows the log: what does not fit is
 // lost to it and counted, and it is told by Lost events of the stage queue as
 // soon as it has read what did fit.
 func (l *Log) Subscribe(buffer int) (<-chan Event, func()) {
@@ -37,6 +37,7 @@ type follower struct {
 	mu    sync.Mutex
 	queue []Event
 	lost  counts
+	bytes int // of queue
 	most  int
 	wake  chan struct{} // something is in queue or lost
 	done  chan struct{}
@@ -47,11 +48,14 @@ type follower struct {
 // offer queues e or counts it. It never waits.
 func (f *follower) offer(e Event) {
 	f.mu.Lock()
-	if len(f.queue) >= f.most {
+	n := size(e)
+	if len(f.queue) >= f.most || f.bytes+n > maxFollowed && len(f.queue) > 0 {
 		f.lost[e.Kind]++
 	} else {
-		f.queue = append(f.queue, f.losses(e.Time)...)
-		f.queue = append(f.queue, e)
+		for _, one := range append(f.losses(e.Time), e) {
+			f.queue = append(f.queue, one)
+			f.bytes += size(one)
+		}
 	}
 	f.mu.Unlock()
 	select {
@@ -72,13 +76,17 @@ func (f *follower) take() (Event, bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if len(f.queue) == 0 {
-		f.queue = f.losses(f.now().UTC())
+		f.queue, f.bytes = f.losses(f.now().UTC()), 0
+		for _, e := range f.queue {
+			f.bytes += size(e)
+		}
 	}
 	if len(f.queue) == 0 {
 		return Event{}, false
 	}
 	e := f.queue[0]
 	f.queue = f.queue[1:]
+	f.bytes -= size(e)
 	return e, true
 }
 
