@@ -189,6 +189,7 @@ func (g *Gate) end(q *question, reason Reason, by, why string) error {
 	r.Outcome = v.Reason
 	q.until = now.Add(g.claimFor)
 	r.Claim = q.until.UTC()
+	r.ends(g.boot, g.claimFor)
 	storeErr := g.store.put(r)
 	if storeErr != nil {
 		g.logger.WithError(storeErr).Error("store an answer")

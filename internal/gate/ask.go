@@ -106,6 +106,7 @@ func (g *Gate) open(a asker) (*waiter, Verdict) {
 		},
 		until: until,
 	}
+	q.ends(g.boot, g.askFor)
 	if err := g.store.put(q.record); err != nil {
 		return nil, g.storeFailed(a, err)
 	}

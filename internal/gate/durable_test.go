@@ -159,6 +159,44 @@ func TestClockSetBack(t *testing.T) {
 	})
 }
 
+// In one boot, deadlines hold on its clock, however the wall clock is set between two daemons; in another boot they cannot.
+func TestClockSetInOneBoot(t *testing.T) {
+	for _, shift := range []time.Duration{-time.Hour, 48 * time.Hour} {
+		bubble(t, func(r *rig) {
+			began, moved, id := time.Now(), time.Duration(0), "one"
+			r.Close()
+			r.o.Now = func() time.Time { return time.Now().Add(moved) }
+			r.o.Boot = func() (string, time.Duration) { return id, time.Since(began) }
+			r.crash()
+			r.ask(curl())
+			pending := r.one()
+			r.ask(curl(func(r *Request) { r.Container.ID = "c2" })).leaves()
+			approved := r.Pending()[1].ID
+			r.answer(approved, true)
+			moved = shift
+			r.crash()
+			if got := r.one(); got != pending {
+				t.Errorf("after %v: question %s waits, want %s", shift, got, pending)
+			}
+			time.Sleep(299 * time.Second)
+			r.crash()
+			if got := r.one(); got != pending {
+				t.Errorf("after %v: question %s waits, want %s", shift, got, pending)
+			}
+			if err := r.Used(approved); err != nil {
+				t.Errorf("after %v: %v", shift, err)
+			}
+			time.Sleep(time.Second)
+			r.none()
+			r.ask(curl())
+			id = "two"
+			moved = -2 * time.Hour
+			r.crash()
+			r.none()
+		})
+	}
+}
+
 // Bytes that JSON replaces do not make two commands one, before or after reopening.
 func TestInvalidUTF8Survives(t *testing.T) {
 	arg := func(s string) func(*Request) { return func(r *Request) { r.Process.Argv[1] = s } }

@@ -32,6 +32,11 @@ type Options struct {
 	ClaimFor   time.Duration      // how long after the answer an approval can be used; 0 is 300 s
 	MaxPending int                // questions that wait at once; 0 is 256
 	Now        func() time.Time   // nil is time.Now
+
+	// Boot names this boot and tells the time since it began: deadlines that are
+	// stored hold on that clock however the wall clock is set. nil: they hold on the
+	// wall clock.
+	Boot func() (id string, since time.Duration)
 }
 
 const (
@@ -47,6 +52,7 @@ type Gate struct {
 	logger     logrus.FieldLogger
 	maxPending int
 	now        func() time.Time
+	boot       func() (string, time.Duration)
 	counters   map[Reason]*atomic.Uint64 // the map itself never changes
 
 	mu       sync.Mutex
@@ -81,6 +87,7 @@ func Open(o Options) (*Gate, error) {
 		logger:     o.Logger,
 		maxPending: o.MaxPending,
 		now:        o.Now,
+		boot:       o.Boot,
 		counters:   make(map[Reason]*atomic.Uint64),
 		approver:   o.Approver,
 		askFor:     orDefault(o.AskFor),
@@ -91,6 +98,9 @@ func Open(o Options) (*Gate, error) {
 	}
 	if g.now == nil {
 		g.now = time.Now
+	}
+	if g.boot == nil {
+		g.boot = func() (string, time.Duration) { return "", 0 }
 	}
 	if g.logger == nil {
 		quiet := logrus.New()
@@ -279,6 +289,12 @@ func (g *Gate) write(k event.Kind, r Request, v Verdict, message string) error {
 		return err
 	}
 	return nil
+}
+
+// Alive returns when the gate can make verdicts: not while a disk keeps it waiting.
+func (g *Gate) Alive() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
 }
 
 func (g *Gate) find(id string) *question {

@@ -145,9 +145,10 @@ func (g *Gate) restore() error {
 		q := &question{record: r}
 		switch r.State {
 		case StatePending:
-			q.until = resume(now, r.Asked, r.Deadline)
+			q.until = g.resume(now, r, r.Asked, r.Deadline)
+			q.Deadline = q.until.UTC()
 		case StateApproved, StateDenied:
-			q.until = resume(now, r.Answered, r.Claim)
+			q.until = g.resume(now, r, r.Answered, r.Claim)
 		}
 		if q.until.IsZero() || r.State == StateDenied && r.Outcome != Denied {
 			g.ended = append(g.ended, ended{r.ID, r.Answered})
@@ -163,9 +164,19 @@ func (g *Gate) restore() error {
 	return nil
 }
 
-// resume puts a stored end on the running clock. A wall clock that was set back
-// while nobody looked lengthens nothing: it ends at once.
-func resume(now, began, end time.Time) time.Time {
+// ends notes the end of the present state on the clock of this boot.
+func (r *record) ends(boot func() (string, time.Duration), in time.Duration) {
+	id, since := boot()
+	r.Boot, r.Ends = id, since+in
+}
+
+// resume puts a stored end on the running clock. In the same boot the wall clock
+// counts for nothing. Else, one that was set back while nobody looked lengthens
+// nothing: it ends at once.
+func (g *Gate) resume(now time.Time, r record, began, end time.Time) time.Time {
+	if id, since := g.boot(); id != "" && id == r.Boot {
+		return now.Add(r.Ends - since)
+	}
 	if now.Before(began) {
 		return now
 	}

@@ -52,6 +52,9 @@ type record struct {
 	Claim    time.Time `json:"claim_until,omitzero"` // end of the approval, or of the denial for its askers
 	Asking   []process `json:"asking"`
 	Taker    process   `json:"taker,omitzero"` // who was given the approval
+
+	Boot string        `json:"boot,omitempty"` // in which Ends counts; empty: the wall clock does
+	Ends time.Duration `json:"ends,omitempty"` // of the present state, since then
 }
 
 // question is a record that can still lead to a verdict.
