@@ -50,8 +50,9 @@ func (s *system) runCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "run",
 		Short: "run the sensor",
-		Long: `Runs the sensor until SIGTERM or SIGINT; SIGHUP loads the policy file again. It is two processes: the sensor, and its
-parent that wakes held commands when the sensor dies. What is in force in the kernel stays in force afterwards.`,
+		Long: `Runs the sensor until SIGTERM or SIGINT; the policy is loaded again when its file changes, or on SIGHUP. It is two
+processes: the sensor, and its parent that wakes held commands when the sensor dies. What is in force in the kernel stays in
+force afterwards.`,
 		Example: "  sudo weir run --policy /etc/weir/policy.yaml",
 		Args:    args(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {

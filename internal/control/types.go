@@ -70,6 +70,7 @@ type Status struct {
 	Parents    []string          `json:"parents,omitempty"` // guarded parents: cgroup paths
 	Containers int               `json:"containers"`        // with live processes
 	Pending    int               `json:"pending"`           // open questions
+	Goroutines int               `json:"goroutines"`        // of the daemon: they must not grow
 	Counters   map[string]uint64 `json:"counters,omitempty"`
 	Degraded   []string          `json:"degraded,omitempty"` // what does not work here, and what is lost with it
 }

@@ -25,17 +25,19 @@ const (
 	linkName  = "weir_exec"
 )
 
-// Options are what Probe needs. All but Types must be set.
+// Options are what Probe needs. All but Types and Ring must be set.
 type Options struct {
 	Types  *taint.Types
 	PinDir string // directory on a bpf file system, shared with the other probes
 	Logger logrus.FieldLogger
+	Ring   uint32 // bytes of the ring, a power of two and of whole pages; 0: as it was built
 }
 
 // Probe is the loaded exec probe. Its methods may be called at the same time.
 type Probe struct {
 	objects   execObjects
 	dir       string
+	links     *taint.Links
 	logger    logrus.FieldLogger
 	names     *names
 	cache     *cache
@@ -60,7 +62,10 @@ func Load(o Options) (*Probe, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read exec probe: %w", err)
 	}
-	p := &Probe{dir: o.PinDir, logger: o.Logger, names: newNames(), cache: newCache()}
+	if o.Ring != 0 {
+		spec.Maps["execs"].MaxEntries = o.Ring
+	}
+	p := &Probe{dir: o.PinDir, links: taint.NewLinks(o.PinDir), logger: o.Logger, names: newNames(), cache: newCache()}
 	opts := &ebpf.CollectionOptions{Maps: ebpf.MapOptions{PinPath: o.PinDir}, Cache: o.Types}
 	if err := spec.LoadAndAssign(&p.objects, opts); err != nil {
 		return nil, fmt.Errorf("load exec probe: %w", err)
@@ -106,25 +111,15 @@ func (p *Probe) begin() (chan struct{}, error) {
 // attach puts the new link in place of an earlier sensor's in one step. For that moment both are attached, and an exec can be
 // told twice: better than not at all.
 func (p *Probe) attach() error {
-	l, err := link.AttachTracing(link.TracingOptions{Program: p.objects.WeirExec})
-	if err != nil {
-		return fmt.Errorf("attach exec probe: %w", err)
-	}
-	path := filepath.Join(p.dir, "links", linkName)
-	fresh := path + "_new" // a bpf file system refuses dots
-	if err := os.Remove(fresh); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return errors.Join(fmt.Errorf("remove stale pin: %w", err), l.Close())
-	}
-	if err := l.Pin(fresh); err != nil {
-		return errors.Join(fmt.Errorf("pin exec probe: %w", err), l.Close())
-	}
-	if err := os.Rename(fresh, path); err != nil {
-		return errors.Join(fmt.Errorf("pin exec probe: %w", err), os.Remove(fresh), l.Close())
-	}
-	if err := l.Close(); err != nil { // the pin keeps it
-		return fmt.Errorf("close link of exec probe: %w", err)
-	}
-	return nil
+	return p.links.Pin(linkName, func() (link.Link, error) {
+		return link.AttachTracing(link.TracingOptions{Program: p.objects.WeirExec})
+	})
+}
+
+// Restore pins again what is not pinned any more.
+func (p *Probe) Restore() error {
+	o := p.objects.execMaps
+	return errors.Join(taint.RestoreMaps(p.dir, o.Cgroups, o.Config, o.Counters, o.Execs, o.Tasks), p.links.Restore())
 }
 
 // read empties the ring again and again. Records come without a wakeup unless the ring fills.
@@ -172,7 +167,7 @@ func (p *Probe) Close() error {
 		if running != nil {
 			<-running
 		}
-		if err := p.objects.Close(); err != nil {
+		if err := errors.Join(p.links.Close(), p.objects.Close()); err != nil {
 			p.closed = fmt.Errorf("close exec probe: %w", err)
 		}
 	})

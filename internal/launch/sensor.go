@@ -139,7 +139,7 @@ func (w World) ownPolicy(path string) (string, error) {
 	if _, err := policy.Parse(path, []byte(text)); err != nil {
 		return path, nil // it says something about events itself: they go to standard output
 	}
-	own := filepath.Join(w.RunDir, "guard-policy.yaml")
+	own := filepath.Join(w.RunDir, fmt.Sprintf("guard-policy-%d.yaml", os.Getpid())) // a sensor loads its file again when it changes
 	if err := os.MkdirAll(w.RunDir, 0o700); err != nil {
 		return "", fmt.Errorf("write policy: %w", err)
 	}

@@ -111,7 +111,7 @@ func (e *Egress) Attach() error {
 		"weir_unix": e.peers.WeirUnix, "weir_unix_send": e.peers.WeirUnixSend, "weir_receive": e.peers.WeirReceive,
 		"weir_attach": e.peers.WeirAttach, "weir_traceme": e.peers.WeirTraceme, "weir_sk_free": e.peers.WeirSkFree,
 	} {
-		err := taint.Pin(e.opts.PinDir, name, func() (link.Link, error) {
+		err := e.opts.State.Links.Pin(name, func() (link.Link, error) {
 			return link.AttachTracing(link.TracingOptions{Program: prog})
 		})
 		if err != nil {
@@ -141,7 +141,7 @@ func (e *Egress) GuardParent(path string, slot uint32) error {
 		"weir_sock_create":  {e.packet.WeirSockCreate, ebpf.AttachCGroupInetSockCreate},
 		"weir_sock_release": {e.packet.WeirSockRelease, ebpf.AttachCgroupInetSockRelease},
 	} {
-		err := taint.Pin(e.opts.PinDir, name+"-"+strconv.FormatUint(id, 10), func() (link.Link, error) {
+		err := e.opts.State.Links.Pin(name+"-"+strconv.FormatUint(id, 10), func() (link.Link, error) {
 			return link.AttachCgroup(link.CgroupOptions{Path: cgroup.Dir(path), Attach: a.as, Program: a.prog})
 		})
 		if err != nil {
@@ -149,6 +149,18 @@ func (e *Egress) GuardParent(path string, slot uint32) error {
 		}
 	}
 	return e.opts.State.AddParent(path, slot)
+}
+
+// ForgetParent lets go of what was attached to a parent whose cgroup is gone.
+func (e *Egress) ForgetParent(id uint64) error {
+	return errors.Join(e.opts.State.Links.Drop("-"+strconv.FormatUint(id, 10)), e.opts.State.DropParent(id))
+}
+
+// Restore pins again those maps that are not pinned any more; State has the links.
+func (e *Egress) Restore() error {
+	o, p := e.egress.egressMaps, e.packet.packetMaps
+	return taint.RestoreMaps(e.opts.PinDir, o.Asks, o.Claims, o.Destinations, o.GrantDests, o.Holds, o.OutsideUnix,
+		o.Policies, o.Records, o.Socks, p.Marks, p.Owners, e.peers.UnixPeers)
 }
 
 // Run reads the rings, ends grants and keeps the books until ctx ends. A reader

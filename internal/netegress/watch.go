@@ -16,33 +16,78 @@ import (
 )
 
 const (
-	staleAfter = 3 * time.Second // as HEARTBEAT_NS of bpf/egress.bpf.c
+	staleAfter = 3 * time.Second  // as HEARTBEAT_NS of bpf/egress.bpf.c
+	startTime  = 15 * time.Second // for a daemon to make its first beat
 	watchEvery = 500 * time.Millisecond
+	leaveEvery = 100 * time.Millisecond
 )
 
-// Watch wakes held processes whenever the daemon has not beaten for 3 s: their
-// call is tried again, finds nobody to hold it, and fails with EPERM. Once ctx has
-// ended, it returns when nothing is held and nothing can be held any more, or a
-// daemon beats again.
+// Watch wakes held processes whenever the daemon has not beaten for 3 s, or not
+// begun to for 15 s: their call is tried again, finds nobody to hold it, and fails
+// with EPERM. Once ctx has ended, since the daemon has, it returns when nothing is
+// held and nothing can be held any more, or another daemon is at work.
 func Watch(ctx context.Context, pinDir string) error {
-	tick := time.NewTicker(watchEvery)
-	defer tick.Stop()
-	var last uint64 // beat of the daemon that has ended
+	w := &watcher{dir: pinDir, begun: time.Now()}
+	defer w.close()
+	left := 0
 	for {
-		ended := ctx.Err() != nil
-		held, beat, err := release(pinDir)
-		if err != nil && !errors.Is(err, os.ErrNotExist) {
+		every := watchEvery
+		if ctx.Err() != nil {
+			w.ended, every = true, leaveEvery
+		}
+		held, err := w.release()
+		if err != nil {
 			return err
 		}
-		if ended && last == 0 {
-			last = beat
+		if w.ended {
+			// what was being held during one look is found by the next
+			if left++; held != 0 || !w.dead() {
+				left = 0
+			}
+			if w.replaced || left > 1 {
+				return nil
+			}
 		}
-		// the kernel goes on holding until the last beat is stale
-		if ended && (beat == 0 || beat != last || held == 0 && stale(beat)) {
-			return nil
+		select {
+		case <-time.After(every):
+		case <-done(ctx, w.ended):
 		}
-		<-tick.C
 	}
+}
+
+// done is ctx's, or nil once that is known to have ended.
+func done(ctx context.Context, ended bool) <-chan struct{} {
+	if ended {
+		return nil
+	}
+	return ctx.Done()
+}
+
+// watcher looks at the maps of a daemon that may be dead.
+type watcher struct {
+	dir           string
+	begun         time.Time
+	ended         bool      // the daemon has
+	config, holds *ebpf.Map // as last seen: a bpf file system can be unmounted
+	beat, last    uint64    // of the daemon; when it had ended
+	lastKnown     bool
+	replaced      bool // another daemon is at work
+}
+
+func (w *watcher) close() {
+	for _, m := range []*ebpf.Map{w.config, w.holds} {
+		if m != nil {
+			m.Close()
+		}
+	}
+}
+
+// dead says whether nobody is there who could answer.
+func (w *watcher) dead() bool {
+	if w.beat == 0 {
+		return w.ended || time.Since(w.begun) > startTime
+	}
+	return stale(w.beat)
 }
 
 // stale says whether the daemon that made this beat, if any, is taken for dead.
@@ -51,43 +96,66 @@ func stale(beat uint64) bool {
 	return beat != 0 && now > beat && time.Duration(now-beat) > staleAfter
 }
 
-// release wakes what is held when the heartbeat is stale, and counts it.
-func release(pinDir string) (held int, beat uint64, err error) {
-	config, err := pinned(pinDir, "config")
-	if err != nil {
-		return 0, 0, fmt.Errorf("open pinned settings: %w", err)
+// find opens the maps that are pinned now; those that are not stay as they were.
+func (w *watcher) find() error {
+	for _, m := range []struct {
+		name string
+		at   **ebpf.Map
+	}{{"config", &w.config}, {"holds", &w.holds}} {
+		now, err := pinned(w.dir, m.name)
+		if errors.Is(err, os.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("open pinned %s: %w", m.name, err)
+		}
+		if *m.at != nil {
+			(*m.at).Close()
+		}
+		*m.at = now
 	}
-	defer config.Close()
+	return nil
+}
+
+// release counts what is held, and wakes it when the daemon is dead.
+func (w *watcher) release() (held int, err error) {
+	if err := w.find(); err != nil {
+		return 0, err
+	}
+	if w.config == nil || w.holds == nil {
+		return 0, nil // no daemon has come so far
+	}
 	var c egressSettings
-	if err := config.Lookup(uint32(0), &c); err != nil {
-		return 0, 0, fmt.Errorf("read heartbeat: %w", err)
+	if err := w.config.Lookup(uint32(0), &c); err != nil {
+		return 0, fmt.Errorf("read heartbeat: %w", err)
 	}
-	beat = c.Heartbeat
-	dead := stale(beat)
-	holds, err := pinned(pinDir, "holds")
-	if err != nil {
-		return 0, beat, fmt.Errorf("open pinned questions: %w", err)
+	if w.beat = c.Heartbeat; w.beat != 0 {
+		w.begun = time.Now()
 	}
-	defer holds.Close()
+	if w.ended && !w.lastKnown {
+		w.last, w.lastKnown = w.beat, true
+	}
+	w.replaced = w.ended && w.beat != w.last
+	dead := w.dead()
 	var key egressHoldKey
 	var h egressHold
-	it := holds.Iterate()
+	it := w.holds.Iterate()
 	for it.Next(&key, &h) {
 		st, err := procfs.ReadStat(int(key.Tgid))
 		if err != nil || h.Stopped == 0 || st.State != 'T' || !procfs.SameStart(st.Start, h.Start) {
 			continue
 		}
 		held++
-		if dead {
+		if dead && !w.replaced {
 			if err := cont(int(key.Tgid), h.Start); err != nil {
-				return held, beat, err
+				return held, err
 			}
 		}
 	}
 	if err := it.Err(); err != nil && !errors.Is(err, ebpf.ErrIterationAborted) {
-		return held, beat, fmt.Errorf("list questions: %w", err)
+		return held, fmt.Errorf("list questions: %w", err)
 	}
-	return held, beat, nil
+	return held, nil
 }
 
 // Detach takes everything out of force: from then on nothing is denied. The

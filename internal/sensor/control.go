@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"runtime"
 	"slices"
-	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -23,7 +23,7 @@ import (
 
 // Status implements control.Reader.
 func (d *daemon) Status(context.Context) (control.Status, error) {
-	counts, err := d.egress.Counters()
+	counts, err := d.counters()
 	if err != nil {
 		return control.Status{}, err
 	}
@@ -33,7 +33,7 @@ func (d *daemon) Status(context.Context) (control.Status, error) {
 	st := control.Status{
 		Version: d.opts.Version, PID: os.Getpid(), Mode: string(d.mode()), Kernel: kernelRelease(),
 		Uptime: int64(time.Since(d.started).Seconds()), Policy: d.opts.PolicyPath, Events: d.current().Events.File,
-		Parents: d.parents(), Pending: len(d.gate.Pending()), Counters: counts, Degraded: d.degraded,
+		Parents: d.parents(), Pending: len(d.gate.Pending()), Counters: counts, Degraded: d.degraded, Goroutines: runtime.NumGoroutine(),
 	}
 	for _, c := range d.state.List() {
 		if cgroup.Populated(c.Cgroup) {
@@ -133,10 +133,10 @@ func (d *daemon) taint(c taint.Change) (taint.Status, error) {
 		return before, err
 	}
 	st, err := d.state.Set(c)
-	if err != nil {
+	if err != nil && !errors.Is(err, taint.ErrNotStored) {
 		return st, err
 	}
-	var errs []error
+	errs := []error{err}
 	if c.Bits&^before.Own != 0 {
 		errs = append(errs, d.egress.Revoke(st.CgroupID, 0))
 	}
@@ -196,50 +196,6 @@ func (d *daemon) Pending(context.Context) ([]gate.Question, error) { return d.ga
 // Answer implements control.Approver.
 func (d *daemon) Answer(_ context.Context, id string, allow bool, by, why string) (gate.Question, error) {
 	return d.gate.Answer(id, allow, by, why)
-}
-
-// Mode implements control.Operator.
-func (d *daemon) Mode(_ context.Context, mode, by, why string) error {
-	m, err := policy.ParseMode(mode)
-	if err != nil {
-		return control.Errorf(control.Usage, "%v", err)
-	}
-	if m == policy.Observe {
-		// opening is logged before it happens
-		if err := d.logMode(m, by, why); err != nil {
-			return err
-		}
-	}
-	d.mu.Lock()
-	d.sealed = m
-	d.mu.Unlock()
-	if err := d.applyPolicies(); err != nil {
-		return err
-	}
-	if err := errors.Join(d.egress.Forgive(), d.withdraw(0)); err != nil {
-		return err
-	}
-	if m == policy.Observe {
-		return nil
-	}
-	return d.logMode(m, by, why)
-}
-
-func (d *daemon) logMode(m policy.Mode, by, why string) error {
-	return d.log.Write(event.Event{Kind: event.Mode, Mode: string(m), Message: fmt.Sprintf("mode set by %s: %s", by, why)})
-}
-
-// Reload implements control.Operator.
-func (d *daemon) Reload(context.Context) error {
-	p, err := loadPolicy(d.opts.PolicyPath)
-	if err == nil {
-		err = d.replacePolicy(p)
-	}
-	if err != nil {
-		d.write(event.Event{Kind: event.Error, Message: "policy refused, the old one stays: " + strings.ReplaceAll(err.Error(), "\n", "; ")})
-		return err
-	}
-	return d.log.Write(event.Event{Kind: event.Mode, Mode: string(d.mode()), Message: "policy loaded: " + d.opts.PolicyPath})
 }
 
 func (d *daemon) parents() []string {

@@ -4,9 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"strings"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -46,12 +43,8 @@ func (d *daemon) fail(what string, r *gate.Request, err error) {
 	d.write(e)
 }
 
-// write logs what has happened already; a sink that fails is the operator's to see.
-func (d *daemon) write(e event.Event) {
-	if err := d.log.Write(e); err != nil {
-		d.opts.Logger.WithError(err).Error("write event")
-	}
-}
+// write logs what has happened already.
+func (d *daemon) write(e event.Event) { d.log.Post(e) }
 
 // count keeps a container's summary.
 func (d *daemon) count(id string, k event.Kind) {
@@ -142,7 +135,7 @@ func (d *daemon) recorded(r netegress.Record) {
 // Ended implements netegress.Handler.
 func (d *daemon) Ended(g netegress.Grant) {
 	c := d.container(g.Container, 0)
-	go d.write(event.Event{Kind: event.Grant, Container: &c, Grant: g.Event()})
+	d.write(event.Event{Kind: event.Grant, Container: &c, Grant: g.Event()})
 }
 
 // moved reacts to tasks and cgroups that come and go (B28, B37).
@@ -181,91 +174,12 @@ func kill(pid int, start uint64) error {
 	return procfs.Signal(fd, unix.SIGKILL)
 }
 
-// made takes a new child of a guarded parent in as a container, with the taint
-// that is stored under its path.
-func (d *daemon) made(m taint.Move) {
-	path := pathOf(m.Cgroup)
-	if path == "" || cgroup.Below(path, Slice) {
-		return // gone already, or a session's own
-	}
-	parent := path[:strings.LastIndex(path, "/")]
-	for _, p := range d.parents() {
-		if p != parent {
-			continue
-		}
-		if err := d.admit(path); err != nil {
-			d.fail("admit "+path, nil, err)
-		}
-	}
-}
-
-func (d *daemon) admit(path string) error {
-	id, err := cgroup.ID(path)
-	if err != nil {
-		return err
-	}
-	start, err := startBits(d.policyFor(path).Taint.AtStart)
-	if err != nil {
-		return err
-	}
-	_, err = d.state.Guard(taint.Container{ID: path, Cgroup: path, CgroupID: id}, start, "policy")
-	return err
-}
-
 // startBits reads names of bits; none is none.
 func startBits(names []string) (taint.Bits, error) {
 	if len(names) == 0 {
 		return 0, nil
 	}
 	return taint.ParseBits(names)
-}
-
-const housekeepEvery = 2 * time.Second
-
-// housekeep tells losses, and removes sessions that are over.
-func (d *daemon) housekeep(ctx context.Context) error {
-	tick := time.NewTicker(housekeepEvery)
-	defer tick.Stop()
-	told, idle := map[string]uint64{}, map[string]bool{}
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-tick.C:
-		}
-		if err := d.tellLosses(told); err != nil {
-			return err
-		}
-		if err := d.reap(idle); err != nil {
-			d.fail("remove session", nil, err)
-		}
-	}
-}
-
-// tellLosses writes an event for each stage that lost something since the last time.
-func (d *daemon) tellLosses(told map[string]uint64) error {
-	counts, err := d.egress.Counters()
-	if err != nil {
-		return err
-	}
-	d.mu.Lock()
-	maps.Copy(counts, map[string]uint64{"lost_queue": d.lost["queue"]})
-	d.mu.Unlock()
-	for name, what := range map[string]string{
-		"lost_exec": "exec", "lost_question": "hold", "lost_record": "connect", "lost_move": "move", "lost_queue": "connect",
-	} {
-		n := counts[name] - told[name]
-		if n == 0 {
-			continue
-		}
-		told[name] = counts[name]
-		stage := "ring"
-		if name == "lost_queue" {
-			stage = "queue"
-		}
-		d.write(event.Event{Kind: event.Lost, Loss: &event.Loss{Stage: stage, What: what, Count: n}})
-	}
-	return nil
 }
 
 var errBusy = errors.New("processes are left")

@@ -3,6 +3,7 @@ package sensor
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"weir/internal/cgroup"
 	"weir/internal/netegress"
@@ -42,33 +43,53 @@ func (d *daemon) policyFor(id string) policy.Policy {
 	return d.policy
 }
 
-// applyPolicy puts a policy in force: its destinations and mode first, then the
-// parents that it guards.
+// applyPolicy puts a policy in force: what can fail first, and what opens
+// something last, in one step.
 func (d *daemon) applyPolicy(p policy.Policy) error {
-	if err := d.egress.SetPolicy(netegress.BaseSlot, d.inMode(p)); err != nil {
+	if err := d.checkParents(p.Guard.Parents); err != nil {
 		return err
 	}
-	if _, err := cgroup.Make(Slice); err != nil {
-		return err
-	}
-	if err := d.egress.GuardParent(Slice, netegress.BaseSlot); err != nil {
+	if err := d.guardSlice(); err != nil {
 		return err
 	}
 	for _, parent := range p.Guard.Parents {
-		if err := d.egress.GuardParent(parent, netegress.BaseSlot); err != nil {
-			return fmt.Errorf("guard.parents: %w", err)
-		}
-		children, err := cgroup.Children(parent)
-		if err != nil {
+		if err := d.guard(parent, p); err != nil {
 			return err
 		}
-		for _, child := range children {
-			if err := d.admit(child); err != nil {
-				return err
-			}
-		}
+	}
+	if err := d.egress.SetPolicy(netegress.BaseSlot, d.inMode(p)); err != nil {
+		return err
 	}
 	return d.restorePolicies()
+}
+
+// checkParents refuses parents that are not there, unless they once were: those are
+// guarded when they are made again.
+func (d *daemon) checkParents(parents []string) error {
+	var known []string
+	if err := d.memory.get(parentsKey, &known); err != nil {
+		return err
+	}
+	for _, parent := range parents {
+		if _, err := cgroup.ID(parent); err != nil && !slices.Contains(known, parent) {
+			return fmt.Errorf("guard.parents: %w", err)
+		}
+	}
+	if slices.Equal(known, parents) {
+		return nil
+	}
+	if err := d.memory.put(parentsKey, parents); err != nil {
+		d.opts.Logger.WithError(err).Error("store parents") // they must be there at the next start
+	}
+	return nil
+}
+
+// guardSlice makes the parent of all sessions, and guards it.
+func (d *daemon) guardSlice() error {
+	if _, err := cgroup.Make(Slice); err != nil {
+		return err
+	}
+	return d.guardParent(Slice)
 }
 
 // restorePolicies takes up the policies of sessions that an earlier daemon served.
@@ -101,7 +122,7 @@ func (d *daemon) inMode(p policy.Policy) policy.Policy {
 	return p
 }
 
-// applyPolicies writes all policies anew, after a change of mode.
+// applyPolicies writes all policies anew.
 func (d *daemon) applyPolicies() error {
 	errs := []error{d.egress.SetPolicy(netegress.BaseSlot, d.inMode(d.current()))}
 	own := d.sessions()
@@ -111,18 +132,4 @@ func (d *daemon) applyPolicies() error {
 		}
 	}
 	return errors.Join(errs...)
-}
-
-func (d *daemon) replacePolicy(p policy.Policy) error {
-	if old := d.current(); p.Events != old.Events {
-		return errors.New("events: changed: restart the sensor for that")
-	}
-	if err := d.applyPolicy(p); err != nil {
-		return errors.Join(err, d.applyPolicy(d.current()))
-	}
-	d.mu.Lock()
-	d.policy = p
-	d.mu.Unlock()
-	d.gate.Configure(p.Approver == policy.Person, seconds(p.AskSeconds), seconds(p.ClaimSeconds))
-	return nil
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"runtime/debug"
 	"strings"
@@ -16,7 +15,6 @@ import (
 	"github.com/sirupsen/logrus"
 	"go.etcd.io/bbolt"
 	"golang.org/x/sync/errgroup"
-	"golang.org/x/sys/unix"
 
 	"weir/internal/cgroup"
 	"weir/internal/control"
@@ -55,6 +53,8 @@ type daemon struct {
 	log      *logWriter
 	operator *taint.Operator
 	records  chan netegress.Record
+	memory   memory
+	probing  chan struct{}   // closed when the gate has answered
 	ctx      context.Context // of the running daemon, for what it starts
 
 	mu       sync.Mutex
@@ -63,8 +63,16 @@ type daemon struct {
 	own      map[string]policy.Policy // of sessions that brought one
 	asking   map[asking]context.CancelFunc
 	counts   map[string]*control.Summary // by container id
-	lost     map[string]uint64           // by stage, told so far
+	lost     map[string]uint64           // by stage
+	counted  string                      // counts as they were stored last
+	pinless  bool                        // the pins are gone
 	degraded []string
+
+	changing sync.Mutex // of mode and policy
+	loaded   version    // of the policy file, also if it was refused
+
+	guarding sync.Mutex
+	guarded  map[string]uint64 // cgroup ids of parents, by path
 }
 
 // Run is the daemon: it returns when ctx ends or a part fails. ready is called
@@ -79,6 +87,7 @@ func Run(ctx context.Context, o Options, ready func()) error {
 		debug.FreeOSMemory()
 		begun()
 	}
+	loaded := newestPolicy(o.PolicyPath)
 	p, err := loadPolicy(o.PolicyPath)
 	if err != nil {
 		return err
@@ -86,6 +95,7 @@ func Run(ctx context.Context, o Options, ready func()) error {
 	d := &daemon{
 		opts: o, started: time.Now(), policy: p, operator: taint.NewOperator(), records: make(chan netegress.Record, 8192),
 		own: map[string]policy.Policy{}, asking: map[asking]context.CancelFunc{}, counts: map[string]*control.Summary{}, lost: map[string]uint64{},
+		guarded: map[string]uint64{}, loaded: loaded,
 	}
 	if err := cgroup.Check(); err != nil {
 		return err
@@ -103,11 +113,14 @@ func Run(ctx context.Context, o Options, ready func()) error {
 		return fmt.Errorf("open %s: %w: is another sensor using it?", filepath.Join(o.StateDir, "state.db"), err)
 	}
 	defer db.Close()
+	if d.memory, err = openMemory(db); err != nil {
+		return err
+	}
 	closeLog, err := d.openLog()
 	if err != nil {
 		return err
 	}
-	defer closeLog()
+	defer within(closeTime, closeLog)
 	if err := d.load(db); err != nil {
 		return err
 	}
@@ -153,7 +166,7 @@ func (d *daemon) load(db *bbolt.DB) error {
 	d.opts.Types = nil // they are large
 	d.gate, err = gate.Open(gate.Options{
 		DB: db, Log: d.log, Logger: logger, Approver: d.policy.Approver == policy.Person,
-		AskFor: seconds(d.policy.AskSeconds), ClaimFor: seconds(d.policy.ClaimSeconds),
+		AskFor: seconds(d.policy.AskSeconds), ClaimFor: seconds(d.policy.ClaimSeconds), Boot: boot,
 	})
 	if err != nil {
 		d.close()
@@ -192,6 +205,9 @@ func (d *daemon) attach(server *control.Server) error {
 	if err := d.state.SetControl(cookie); err != nil {
 		return err
 	}
+	if err := d.recall(); err != nil {
+		return err
+	}
 	if err := d.applyPolicy(d.policy); err != nil {
 		return err
 	}
@@ -220,6 +236,7 @@ func (d *daemon) run(ctx context.Context, server *control.Server, ready func()) 
 		return d.begin(ctx, server, group, ready)
 	})
 	err := group.Wait()
+	d.log.log.Flush()
 	if err == nil || errors.Is(err, context.Canceled) {
 		return d.log.Write(event.Event{Kind: event.Stop, Message: "stopped; what is tainted stays denied"})
 	}
@@ -234,32 +251,16 @@ func (d *daemon) begin(ctx context.Context, server *control.Server, group *errgr
 	if err := d.adopt(); err != nil {
 		return err
 	}
-	group.Go(func() error { return d.state.KeepBeating(ctx) })
+	group.Go(func() error { return d.state.KeepBeating(ctx, d.able) })
 	group.Go(func() error { return server.Serve(ctx, d, d.refusePeer) })
 	group.Go(func() error { return d.hangups(ctx) })
+	group.Go(func() error { return d.watch(ctx) })
 	message := fmt.Sprintf("weir %s in mode %s", d.opts.Version, d.mode())
 	if err := d.log.Write(event.Event{Kind: event.Start, Mode: string(d.mode()), Message: message}); err != nil {
 		return fmt.Errorf("write the first event: %w", err)
 	}
 	ready()
 	return nil
-}
-
-// hangups reloads the policy on SIGHUP.
-func (d *daemon) hangups(ctx context.Context) error {
-	signals := make(chan os.Signal, 1)
-	signal.Notify(signals, unix.SIGHUP)
-	defer signal.Stop(signals)
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-signals:
-			if err := d.Reload(ctx); err != nil {
-				d.opts.Logger.WithError(err).Error("reload policy")
-			}
-		}
-	}
 }
 
 // refusePeer keeps guarded processes away from the control socket, which the
@@ -275,18 +276,4 @@ func (d *daemon) refusePeer(pid int) error {
 		}
 	}
 	return nil
-}
-
-// logWriter is the event log; in a degraded run every event says so.
-type logWriter struct {
-	log  *event.Log
-	note string
-}
-
-// Write implements gate.Logger.
-func (l *logWriter) Write(e event.Event) error {
-	if l.note != "" {
-		e.Message = strings.TrimPrefix(e.Message+" ["+l.note+"]", " ")
-	}
-	return l.log.Write(e)
 }

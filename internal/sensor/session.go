@@ -39,6 +39,9 @@ func (d *daemon) Guard(_ context.Context, r control.GuardRequest) (control.Guard
 			return control.GuardReply{}, control.Errorf(control.Usage, "the name %q is taken by %s: choose another", r.Name, st.ID)
 		}
 	}
+	if err := d.guardSlice(); err != nil {
+		return control.GuardReply{}, err
+	}
 	c.Cgroup = Slice + "/" + c.ID
 	if c.CgroupID, err = cgroup.Make(c.Cgroup); err != nil {
 		return control.GuardReply{}, err
@@ -59,9 +62,17 @@ func (d *daemon) Guard(_ context.Context, r control.GuardRequest) (control.Guard
 		})
 	}
 	if err != nil {
-		return control.GuardReply{}, errors.Join(err, d.remove(st))
+		return control.GuardReply{}, errors.Join(err, d.undo(c))
 	}
 	return control.GuardReply{ID: c.ID, Cgroup: cgroup.Dir(c.Cgroup)}, nil
+}
+
+// undo removes a session that could not be made.
+func (d *daemon) undo(c taint.Container) error {
+	if st, err := d.state.Find(c.ID); err == nil {
+		return d.remove(st)
+	}
+	return removeTree(c.Cgroup)
 }
 
 // GuardAgent implements control.Guardian.

@@ -43,6 +43,7 @@ type Options struct {
 type State struct {
 	objects cgroupObjects
 	reader  *ringbuf.Reader
+	Links   *Links
 	dir     string
 	db      *bbolt.DB
 	logger  logrus.FieldLogger
@@ -51,6 +52,7 @@ type State struct {
 	mu         sync.Mutex
 	containers map[string]*record
 	parents    map[string]uint32 // path → policy slot
+	removed    map[uint64]uint64 // cgroup id → when it was found so, ns since boot
 }
 
 // Load makes or adopts the pinned maps, loads the programs that watch tasks
@@ -59,7 +61,7 @@ func Load(o Options) (*State, error) {
 	if err := os.MkdirAll(filepath.Join(o.PinDir, "links"), 0o700); err != nil {
 		return nil, fmt.Errorf("make pin directory: %w", err)
 	}
-	s := &State{dir: o.PinDir, db: o.DB, logger: o.Logger, containers: map[string]*record{}, parents: map[string]uint32{}}
+	s := &State{Links: NewLinks(o.PinDir), dir: o.PinDir, db: o.DB, logger: o.Logger, containers: map[string]*record{}, parents: map[string]uint32{}, removed: map[uint64]uint64{}}
 	if err := CheckPins(o.PinDir); err != nil {
 		return nil, err
 	}
@@ -80,7 +82,7 @@ func Load(o Options) (*State, error) {
 	if s.reader, err = ringbuf.NewReader(s.objects.Moves); err != nil {
 		return nil, errors.Join(fmt.Errorf("open ring of moves: %w", err), s.Close())
 	}
-	if err := s.read(); err != nil {
+	if err := errors.Join(s.read(), s.findRemoved()); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil
@@ -200,7 +202,7 @@ func (s *State) Run(ctx context.Context, ready func(), handle func(Move)) error 
 		"weir_mkdir": s.objects.WeirMkdir, "weir_attach_enter": s.objects.WeirAttachEnter,
 		"weir_attach_done": s.objects.WeirAttachDone, "weir_fork": s.objects.WeirFork,
 	} {
-		if err := Pin(s.dir, name, func() (link.Link, error) {
+		if err := s.Links.Pin(name, func() (link.Link, error) {
 			return link.AttachTracing(link.TracingOptions{Program: prog})
 		}); err != nil {
 			return err
@@ -241,27 +243,6 @@ func Text(chars []int8) string {
 	return string(text)
 }
 
-// Pin attaches a program and puts its link in place of the one an earlier
-// sensor pinned, so that there is no moment without either.
-func Pin(dir, name string, attach func() (link.Link, error)) error {
-	l, err := attach()
-	if err != nil {
-		return fmt.Errorf("attach %s: %w", name, err)
-	}
-	defer l.Close()
-	path := filepath.Join(dir, "links", name)
-	if err := os.Remove(path + "-new"); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return fmt.Errorf("remove stale pin: %w", err)
-	}
-	if err := l.Pin(path + "-new"); err != nil {
-		return fmt.Errorf("pin %s: %w", name, err)
-	}
-	if err := os.Rename(path+"-new", path); err != nil {
-		return fmt.Errorf("pin %s: %w", name, err)
-	}
-	return nil
-}
-
 // Close ends the reader and lets go of maps and programs; what is pinned stays
 // in force.
 func (s *State) Close() error {
@@ -270,7 +251,7 @@ func (s *State) Close() error {
 		if s.reader != nil {
 			err = s.reader.Close()
 		}
-		err = errors.Join(err, s.objects.Close())
+		err = errors.Join(err, s.Links.Close(), s.objects.Close())
 	})
 	return err
 }
@@ -278,18 +259,31 @@ func (s *State) Close() error {
 // beatEvery is how often the daemon should call Beat.
 const beatEvery = 500 * time.Millisecond
 
-// KeepBeating beats until ctx ends.
-func (s *State) KeepBeating(ctx context.Context) error {
+// KeepBeating beats until ctx ends, while able says that verdicts can be made.
+// Afterwards nothing is held any more: the watcher need not wait for a stale beat.
+func (s *State) KeepBeating(ctx context.Context, able func() bool) error {
 	tick := time.NewTicker(beatEvery)
 	defer tick.Stop()
-	for {
-		if err := s.Beat(); err != nil {
-			return err
+	for ctx.Err() == nil {
+		if able() {
+			if err := s.Beat(); err != nil {
+				return err
+			}
 		}
 		select {
 		case <-ctx.Done():
-			return nil
 		case <-tick.C:
 		}
 	}
+	return s.configure(func(c *cgroupSettings) error {
+		c.Heartbeat = 0
+		return nil
+	})
+}
+
+// Restore pins again what is not pinned any more.
+func (s *State) Restore() error {
+	o := s.objects.cgroupMaps
+	return errors.Join(
+		RestoreMaps(s.dir, o.Cgroups, o.Config, o.Counters, o.Grants, o.Moves, o.Tasks), s.Links.Restore())
 }

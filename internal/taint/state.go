@@ -1,15 +1,12 @@
 package taint
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"slices"
 	"strings"
 	"time"
-
-	"go.etcd.io/bbolt"
 
 	"weir/internal/cgroup"
 )
@@ -36,56 +33,6 @@ type Status struct {
 	Why   string
 }
 
-// record is what is stored of a container.
-type record struct {
-	Container
-	Bits  Bits      `json:"taint"`
-	Since time.Time `json:"since,omitzero"`
-	By    string    `json:"by,omitempty"`
-	Why   string    `json:"why,omitempty"`
-}
-
-var bucket = []byte("taint")
-
-// read takes up what is on disk, and puts its taint back into the kernel: what
-// either of the two knows is tainted stays tainted.
-func (s *State) read() error {
-	return s.db.Update(func(tx *bbolt.Tx) error {
-		b, err := tx.CreateBucketIfNotExists(bucket)
-		if err != nil {
-			return fmt.Errorf("make bucket: %w", err)
-		}
-		return b.ForEach(func(id, data []byte) error {
-			r := &record{}
-			if err := json.Unmarshal(data, r); err != nil {
-				return fmt.Errorf("read taint of %s: %w", id, err)
-			}
-			s.containers[r.ID] = r
-			if now, err := cgroup.ID(r.Cgroup); err == nil {
-				r.CgroupID = now
-				return s.merge(r)
-			}
-			return nil
-		})
-	})
-}
-
-// merge makes the kernel and r agree on the union of their bits.
-func (s *State) merge(r *record) error {
-	entry, err := s.entry(r.CgroupID)
-	if err != nil {
-		return err
-	}
-	r.Bits |= Bits(entry.Taint)
-	if r.Agent == 0 {
-		r.Agent = int(entry.Agent)
-	}
-	r.Policy = entry.Policy
-	entry.Taint = uint32(r.Bits)
-	entry.Agent = uint32(r.Agent)
-	return s.put(r.CgroupID, entry)
-}
-
 // entry is a cgroup's state in the kernel; an absent one is zero.
 func (s *State) entry(id uint64) (cgroupState, error) {
 	var e cgroupState
@@ -98,18 +45,6 @@ func (s *State) entry(id uint64) (cgroupState, error) {
 func (s *State) put(id uint64, e cgroupState) error {
 	if err := s.objects.Cgroups.Put(id, &e); err != nil {
 		return fmt.Errorf("write state of cgroup %d: %w", id, err)
-	}
-	return nil
-}
-
-func (s *State) store(r *record) error {
-	data, err := json.Marshal(r)
-	if err != nil {
-		return fmt.Errorf("store taint of %s: %w", r.ID, err)
-	}
-	err = s.db.Update(func(tx *bbolt.Tx) error { return tx.Bucket(bucket).Put([]byte(r.ID), data) })
-	if err != nil {
-		return fmt.Errorf("store taint of %s: %w", r.ID, err)
 	}
 	return nil
 }
@@ -151,11 +86,12 @@ func (s *State) Guard(c Container, start Bits, by string) (Status, error) {
 	if err := s.put(c.CgroupID, e); err != nil {
 		return Status{}, err
 	}
+	old := s.containers[c.ID]
 	s.containers[c.ID] = r
-	if err := s.store(r); err != nil {
-		return Status{}, err
+	if old != nil && old.CgroupID != c.CgroupID {
+		err = s.drop(old.CgroupID) // made again under the same path (B45)
 	}
-	return s.status(r), nil
+	return s.status(r), errors.Join(s.store(r), err)
 }
 
 // SetAgent names the process that a container's commands descend from.
@@ -183,7 +119,7 @@ type Change struct {
 }
 
 // Set sets bits: first in the kernel, then on disk. When only the disk fails
-// the container is tainted all the same, and the error says so.
+// the container is tainted all the same, and the error is ErrNotStored.
 func (s *State) Set(c Change) (Status, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -203,7 +139,7 @@ func (s *State) Set(c Change) (Status, error) {
 	r.Since, r.By, r.Why = time.Now().UTC(), c.By, c.Why
 	s.containers[r.ID] = r
 	if err := s.store(r); err != nil {
-		return s.status(r), fmt.Errorf("%s is tainted until the next restart only: %w", r.ID, err)
+		return s.status(r), fmt.Errorf("%w: %w", ErrNotStored, err)
 	}
 	return s.status(r), nil
 }
@@ -319,7 +255,7 @@ func (s *State) ByCgroup(id uint64) (Status, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, r := range s.containers {
-		if r.CgroupID == id {
+		if r.CgroupID == id && id != 0 {
 			return s.status(r), true
 		}
 	}
@@ -347,18 +283,11 @@ func (s *State) Forget(id string) error {
 	if err != nil {
 		return err
 	}
-	if err := s.objects.Cgroups.Delete(r.CgroupID); err != nil && !isNoKey(err) {
-		return fmt.Errorf("delete state of cgroup %d: %w", r.CgroupID, err)
-	}
-	if !r.Session {
-		return nil
+	if err := s.drop(r.CgroupID); err != nil || !r.Session {
+		return err
 	}
 	delete(s.containers, id)
-	err = s.db.Update(func(tx *bbolt.Tx) error { return tx.Bucket(bucket).Delete([]byte(id)) })
-	if err != nil {
-		return fmt.Errorf("forget %s: %w", id, err)
-	}
-	return nil
+	return s.erase(id)
 }
 
 // PutGrant makes a cgroup the place of a grant.
@@ -367,11 +296,13 @@ func (s *State) PutGrant(cgroupID, grant uint64) error {
 }
 
 // DropGrant makes it an ordinary cgroup again.
-func (s *State) DropGrant(cgroupID uint64) error {
-	if err := s.objects.Cgroups.Delete(cgroupID); err != nil && !isNoKey(err) {
-		return fmt.Errorf("delete state of cgroup %d: %w", cgroupID, err)
-	}
-	return nil
+func (s *State) DropGrant(cgroupID uint64) error { return s.delete(cgroupID) }
+
+// DropParent forgets a guarded parent whose cgroup has been removed.
+func (s *State) DropParent(cgroupID uint64) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.drop(cgroupID)
 }
 
 // Grants returns the cgroups that are places of grants, by cgroup id.

@@ -1,0 +1,300 @@
+package sensor
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"weir/internal/cgroup"
+	"weir/internal/event"
+	"weir/internal/netegress"
+	"weir/internal/policy"
+	"weir/internal/taint"
+)
+
+const housekeepEvery = 2 * time.Second
+
+// housekeep tells losses, mends what was broken from outside, and removes what is
+// over.
+func (d *daemon) housekeep(ctx context.Context) error {
+	tick := time.NewTicker(housekeepEvery)
+	defer tick.Stop()
+	told, idle, failing := map[string]uint64{}, map[string]bool{}, map[string]bool{}
+	if err := d.memory.get(lossesKey, &told); err != nil {
+		return err
+	}
+	for {
+		select {
+		case <-ctx.Done():
+			return d.keepCounts()
+		case <-tick.C:
+		}
+		if err := d.tellLosses(told); err != nil {
+			return err
+		}
+		for _, chore := range []struct {
+			what string
+			do   func() error
+		}{
+			{"store taint", d.state.Save},
+			{"store summaries", d.keepCounts},
+			{"keep what is pinned", d.keepPins},
+			{"guard parents", d.tend},
+			{"forget removed cgroups", d.state.Sweep},
+			{"remove session", func() error { return d.reap(idle) }},
+		} {
+			err := chore.do()
+			if err != nil && !failing[chore.what] { // told once, until it succeeds
+				d.fail(chore.what, nil, err)
+			}
+			failing[chore.what] = err != nil
+		}
+	}
+}
+
+// losses are the counters of what did not arrive, with where and what it was.
+var losses = []struct{ counter, stage, what string }{
+	{"lost_exec", "ring", "exec"},
+	{"lost_question", "ring", "hold"},
+	{"lost_record", "ring", "connect"},
+	{"lost_move", "ring", "move"},
+	{"lost_unreadable", "ring", "exec"},
+	{"lost_record_queue", "queue", "connect"},
+}
+
+// counters are the kernel's, with what was lost on this side of it.
+func (d *daemon) counters() (map[string]uint64, error) {
+	counts, err := d.egress.Counters()
+	if err != nil {
+		return nil, err
+	}
+	counts["lost_unreadable"] = d.execs.Malformed()
+	counts["lost_sink"], counts["lost_queue"] = d.log.log.Missed()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	counts["lost_record_queue"] = d.lost["queue"]
+	return counts, nil
+}
+
+// tellLosses writes an event for each stage that lost something since the last
+// time, also if a daemon before this one told that. The log itself tells what it
+// could not write.
+func (d *daemon) tellLosses(told map[string]uint64) error {
+	counts, err := d.counters()
+	if err != nil {
+		return err
+	}
+	for _, l := range losses {
+		if counts[l.counter] < told[l.counter] {
+			told[l.counter] = 0 // the counters are new
+		}
+		n := counts[l.counter] - told[l.counter]
+		if n > 0 && d.log.Write(event.Event{Kind: event.Lost, Loss: &event.Loss{Stage: l.stage, What: l.what, Count: n}}) == nil {
+			told[l.counter] = counts[l.counter]
+		}
+	}
+	kernel := map[string]uint64{} // these go on counting when the daemon ends
+	for _, name := range []string{"lost_exec", "lost_question", "lost_record", "lost_move"} {
+		kernel[name] = told[name]
+	}
+	var stored map[string]uint64
+	if err := d.memory.get(lossesKey, &stored); err != nil || maps.Equal(stored, kernel) {
+		return err
+	}
+	if err := d.memory.put(lossesKey, kernel); err != nil {
+		d.opts.Logger.WithError(err).Error("store losses") // they would be told again
+	}
+	return nil
+}
+
+// keepCounts stores the summaries of sessions when they have changed.
+func (d *daemon) keepCounts() error {
+	d.mu.Lock()
+	data, err := json.Marshal(d.counts)
+	same := string(data) == d.counted
+	d.mu.Unlock()
+	if err != nil || same {
+		return err
+	}
+	if err := d.memory.put(countsKey, json.RawMessage(data)); err != nil {
+		return err
+	}
+	d.mu.Lock()
+	d.counted = string(data)
+	d.mu.Unlock()
+	return nil
+}
+
+// able says whether verdicts can be made: the heartbeat stops while a disk keeps
+// the gate waiting, so that nobody is held for an answer that cannot come.
+func (d *daemon) able() bool {
+	if d.probing == nil {
+		done := make(chan struct{})
+		d.probing = done
+		go func() {
+			defer close(done)
+			d.gate.Alive()
+		}()
+	}
+	select {
+	case <-d.probing:
+		d.probing = nil
+		return true
+	case <-time.After(time.Second):
+		return false
+	}
+}
+
+// keepPins pins again what is not pinned any more: what is in force hangs on this
+// process then. A bpf file system that was unmounted is mounted again.
+func (d *daemon) keepPins() error {
+	if _, err := os.Stat(filepath.Join(d.opts.PinDir, "config")); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if !d.pinless {
+		d.fail("the pins are gone", nil, errors.New("what is tainted stays denied while the sensor runs; they are made again"))
+	}
+	d.pinless = true
+	if err := mountBPF(d.opts.PinDir); err != nil {
+		return err
+	}
+	if err := errors.Join(d.state.Restore(), d.egress.Restore(), d.execs.Restore()); err != nil {
+		return err
+	}
+	d.pinless = false
+	d.write(event.Event{Kind: event.Error, Message: "the pins are back in " + d.opts.PinDir})
+	return nil
+}
+
+const bpfRoot = "/sys/fs/bpf"
+
+// mountBPF mounts a bpf file system where everybody expects it, if dir is to be
+// below and none is there.
+func mountBPF(dir string) error {
+	var st unix.Statfs_t
+	if !strings.HasPrefix(dir, bpfRoot+"/") {
+		return nil
+	}
+	if err := unix.Statfs(bpfRoot, &st); err != nil || st.Type == unix.BPF_FS_MAGIC {
+		return err
+	}
+	if err := unix.Mount("bpf", bpfRoot, "bpf", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, "mode=0700"); err != nil {
+		return fmt.Errorf("mount a bpf file system at %s: %w", bpfRoot, err)
+	}
+	return nil
+}
+
+// tend guards parents that were made again, takes in containers whose making was
+// not told, and forgets those that are gone.
+func (d *daemon) tend() error {
+	p := d.current()
+	var errs []error
+	if err := d.guardParent(Slice); !errors.Is(err, fs.ErrNotExist) {
+		errs = append(errs, err)
+	}
+	for _, parent := range p.Guard.Parents {
+		errs = append(errs, d.guard(parent, p))
+	}
+	for _, c := range d.state.List() {
+		if c.Session || c.CgroupID == 0 {
+			continue
+		}
+		if _, err := cgroup.ID(c.Cgroup); errors.Is(err, fs.ErrNotExist) {
+			errs = append(errs, d.state.Gone(c.ID))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// guard makes the children of a parent containers, if it is there.
+func (d *daemon) guard(parent string, p policy.Policy) error {
+	err := d.guardParent(parent)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // until somebody makes it again
+	}
+	if err != nil {
+		return err
+	}
+	children, err := cgroup.Children(parent)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, child := range children {
+		if err := d.admit(child, p); !errors.Is(err, fs.ErrNotExist) {
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// guardParent attaches what a parent needs. One that was made again under the same
+// path is another cgroup.
+func (d *daemon) guardParent(path string) error {
+	id, err := cgroup.ID(path)
+	if err != nil {
+		return err
+	}
+	d.guarding.Lock()
+	defer d.guarding.Unlock()
+	old := d.guarded[path]
+	if old == id {
+		return nil
+	}
+	if err := d.egress.GuardParent(path, netegress.BaseSlot); err != nil {
+		return err
+	}
+	d.guarded[path] = id
+	if old == 0 {
+		return nil
+	}
+	d.write(event.Event{Kind: event.Error, Message: "guarded parent " + path + " was made again: it is guarded again"})
+	return d.egress.ForgetParent(old)
+}
+
+// made takes a new child of a guarded parent in as a container.
+func (d *daemon) made(m taint.Move) {
+	path := pathOf(m.Cgroup)
+	if path == "" || cgroup.Below(path, Slice) {
+		return // gone already, or a session's own
+	}
+	parent := path[:strings.LastIndex(path, "/")]
+	p := d.current()
+	if !slices.Contains(p.Guard.Parents, parent) {
+		return
+	}
+	if err := d.admit(path, p); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		d.fail("admit "+path, nil, err)
+	}
+}
+
+// admit takes a cgroup in as a container, with the taint that is stored under its
+// path (B45), unless it is one.
+func (d *daemon) admit(path string, p policy.Policy) error {
+	id, err := cgroup.ID(path)
+	if err != nil {
+		return err
+	}
+	if _, known := d.state.ByCgroup(id); known {
+		return nil
+	}
+	start, err := startBits(p.Taint.AtStart)
+	if err != nil {
+		return err
+	}
+	_, err = d.state.Guard(taint.Container{ID: path, Cgroup: path, CgroupID: id}, start, "policy")
+	return err
+}

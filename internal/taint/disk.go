@@ -1,0 +1,101 @@
+package taint
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"go.etcd.io/bbolt"
+
+	"weir/internal/cgroup"
+)
+
+// record is what is stored of a container.
+type record struct {
+	Container
+	Bits  Bits      `json:"taint"`
+	Since time.Time `json:"since,omitzero"`
+	By    string    `json:"by,omitempty"`
+	Why   string    `json:"why,omitempty"`
+
+	unsaved bool // what is on disk is older
+}
+
+// ErrNotStored says that a change is in force, but not on disk yet: Save tries again.
+var ErrNotStored = errors.New("it is in force, but not on disk yet")
+
+var bucket = []byte("taint")
+
+// read takes up what is on disk, and puts its taint back into the kernel: what
+// either of the two knows is tainted stays tainted.
+func (s *State) read() error {
+	return s.db.Update(func(tx *bbolt.Tx) error {
+		b, err := tx.CreateBucketIfNotExists(bucket)
+		if err != nil {
+			return fmt.Errorf("make bucket: %w", err)
+		}
+		return b.ForEach(func(id, data []byte) error {
+			r := &record{}
+			if err := json.Unmarshal(data, r); err != nil {
+				return fmt.Errorf("read taint of %s: %w", id, err)
+			}
+			s.containers[r.ID] = r
+			if now, err := cgroup.ID(r.Cgroup); err == nil {
+				r.CgroupID = now
+				return s.merge(r)
+			}
+			return nil
+		})
+	})
+}
+
+// merge makes the kernel and r agree on the union of their bits.
+func (s *State) merge(r *record) error {
+	entry, err := s.entry(r.CgroupID)
+	if err != nil {
+		return err
+	}
+	r.Bits |= Bits(entry.Taint)
+	if r.Agent == 0 {
+		r.Agent = int(entry.Agent)
+	}
+	r.Policy = entry.Policy
+	entry.Taint = uint32(r.Bits)
+	entry.Agent = uint32(r.Agent)
+	return s.put(r.CgroupID, entry)
+}
+
+func (s *State) store(r *record) error {
+	data, err := json.Marshal(r)
+	if err != nil {
+		return fmt.Errorf("store taint of %s: %w", r.ID, err)
+	}
+	err = s.db.Update(func(tx *bbolt.Tx) error { return tx.Bucket(bucket).Put([]byte(r.ID), data) })
+	if r.unsaved = err != nil; err != nil {
+		return fmt.Errorf("store taint of %s: %w", r.ID, err)
+	}
+	return nil
+}
+
+// Save stores what could not be stored before.
+func (s *State) Save() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, r := range s.containers {
+		if r.unsaved {
+			if err := s.store(r); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (s *State) erase(id string) error {
+	err := s.db.Update(func(tx *bbolt.Tx) error { return tx.Bucket(bucket).Delete([]byte(id)) })
+	if err != nil {
+		return fmt.Errorf("forget %s: %w", id, err)
+	}
+	return nil
+}

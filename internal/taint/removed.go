@@ -1,0 +1,104 @@
+package taint
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+
+	"weir/internal/cgroup"
+)
+
+// lasting is how long the taint of a cgroup stays in force, in ns, after the
+// cgroup has been removed: what its sockets have queued goes on trying to leave.
+const lasting = uint64(3600e9)
+
+// Gone drops what the kernel has of a container whose cgroup has been removed; its
+// taint stays on disk, for one that is made again under the same path (B45).
+func (s *State) Gone(id string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r, err := s.known(id)
+	if err != nil || r.CgroupID == 0 {
+		return err
+	}
+	if _, err := cgroup.ID(r.Cgroup); err == nil {
+		return nil // it has been made again meanwhile
+	}
+	if err := s.drop(r.CgroupID); err != nil {
+		return err
+	}
+	r.CgroupID, r.Agent = 0, 0
+	if r.Bits != 0 || r.unsaved {
+		return s.store(r)
+	}
+	delete(s.containers, id)
+	return s.erase(id)
+}
+
+// drop takes a cgroup's state out of the kernel: at once if there is no taint in
+// it, else when its last packet has been given up.
+func (s *State) drop(id uint64) error {
+	e, err := s.entry(id)
+	if err != nil {
+		return err
+	}
+	if e.Taint != 0 {
+		s.removed[id] = Now()
+		return nil
+	}
+	return s.delete(id)
+}
+
+func (s *State) delete(id uint64) error {
+	if err := s.objects.Cgroups.Delete(id); err != nil && !isNoKey(err) {
+		return fmt.Errorf("delete state of cgroup %d: %w", id, err)
+	}
+	return nil
+}
+
+// Sweep deletes the state of cgroups that were removed long ago.
+func (s *State) Sweep() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for id, at := range s.removed {
+		if Now()-at < lasting {
+			continue
+		}
+		if err := s.delete(id); err != nil {
+			return err
+		}
+		delete(s.removed, id)
+	}
+	return nil
+}
+
+// findRemoved notes which cgroups of the kernel's books are there no more.
+func (s *State) findRemoved() error {
+	var id uint64
+	var e cgroupState
+	all := map[uint64]cgroupStateFlag{}
+	it := s.objects.Cgroups.Iterate()
+	for it.Next(&id, &e) {
+		if e.Flags&cgroupStateFlagSTATE_GRANT == 0 { // grants have books of their own
+			all[id] = e.Flags
+		}
+	}
+	if err := it.Err(); err != nil {
+		return fmt.Errorf("list states of cgroups: %w", err)
+	}
+	for id, flags := range all {
+		if _, err := cgroup.Path(id); !errors.Is(err, unix.ESTALE) && !errors.Is(err, unix.ENOENT) {
+			continue
+		}
+		err := s.drop(id)
+		if flags&cgroupStateFlagSTATE_PARENT != 0 {
+			err = errors.Join(err, s.Links.Drop("-"+strconv.FormatUint(id, 10)))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
