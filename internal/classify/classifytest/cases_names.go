@@ -168,6 +168,14 @@ var nameCases = []Case{
 	{"B12", "x=pwn; while :; do break; x=ls; done; $x", notLocal, "bd"},
 	{"B12", "x=pwn; for i in 1; do continue; x=ls; done; $x", notLocal, "bd"},
 	{"B12", "f() { $x; }; x=pwn; f; x=ls", notLocal, "bd"},
+	{"B09", "pwn() { ls; } | cat; pwn", notLocal, "bd"},
+	{"B09", "x=ls; f() { :; } && x=pwn; $x", notLocal, "bd"},
+	{"B09", "f() { :; } && pwn", notLocal, "bd"},
+	{"B09", "f() ls | pwn", notLocal, "d"},
+	{"B09", "f() { :; } && cd .git; echo x >config", notLocal, ""},
+	{"B09", "pwn() { ls; }; time pwn", notLocal, "d"},
+	{"B09", "cd d; time cd ..; echo x >config", notLocal, ""},
+	{"B09", "time x=$(echo ./p) ls", notLocal, "d"},
 	{"B12", "x=pwn; unset y; y=${x} x=ls; $y", notLocal, "bd"},
 }
 

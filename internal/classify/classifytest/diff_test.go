@@ -63,21 +63,32 @@ func accounted(exec string, programs []string) bool {
 // TestDifferentialGenerated (G5, G10): what is called local does in real shells nothing but what was said.
 func TestDifferentialGenerated(t *testing.T) {
 	g := NewGrammar(*seed, 4)
+	differential(t, generate(t, *variants, g.Command))
+}
+
+// TestDifferentialSoup (B09) is the same for texts that no grammar makes.
+func TestDifferentialSoup(t *testing.T) {
+	g := NewGrammar(*seed, 0)
+	differential(t, generate(t, *variants/2, g.Soup))
+}
+
+// generate makes n different commands that are called local.
+func generate(t *testing.T, n int, next func() string) []string {
 	known := map[string]bool{}
 	var local []string
 	made := 0
-	for ; len(local) < *variants; made++ {
-		if made > 50*(*variants) {
+	for ; len(local) < n; made++ {
+		if made > 200*n {
 			t.Fatalf("%d of %d generated commands are local: that is too few to test", len(local), made)
 		}
-		text := g.Command()
+		text := next()
 		if !known[text] && classify.Shell(text).Class == classify.Local {
 			known[text] = true
 			local = append(local, text)
 		}
 	}
 	t.Logf("%d commands made with seed %d, %d of them local", made, *seed, len(local))
-	differential(t, local)
+	return local
 }
 
 // TestDifferentialCases is the same for the cases of our own.
