@@ -136,6 +136,7 @@ func (j *judge) readNames(args []table.Word, at table.Word, accepted, refusedSet
 			}
 			if ch == 'a' {
 				j.setName(v)
+				j.shell.set(v.Text, value{kind: indexed})
 			}
 			break
 		}

@@ -26,6 +26,7 @@ type Reason struct {
 	Offset int    `json:"offset"`
 	Length int    `json:"length"`
 	Text   string `json:"text"`
+	Class  Class  `json:"-"` // of this part alone
 }
 
 // Facts are what later stages want to know of a command. Only literal values are

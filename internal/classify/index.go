@@ -9,9 +9,9 @@ import (
 
 // index has every command by name, versioned those whose names may end in a version
 // (python3.11). Both are never written after they are made.
-var index, versioned = indexed()
+var index, versioned = buildIndex()
 
-func indexed() (plain, open map[string]*table.Command) {
+func buildIndex() (plain, open map[string]*table.Command) {
 	plain, open = make(map[string]*table.Command, 1024), make(map[string]*table.Command, 64)
 	for _, f := range family.All {
 		for _, c := range f.Commands {

@@ -72,7 +72,7 @@ func (j *judge) findAt(offset, length int, class Class, rule, why string) {
 	if j.reasons == nil {
 		j.reasons = make([]Reason, 0, 4)
 	}
-	j.reasons = append(j.reasons, Reason{Rule: rule, Offset: offset, Length: length, Text: why})
+	j.reasons = append(j.reasons, Reason{Rule: rule, Offset: offset, Length: length, Text: why, Class: class})
 }
 
 // findIn notes a node of the syntax tree.

@@ -102,7 +102,9 @@ func (j *judge) heredoc(r *syntax.Redirect) {
 	if len(r.Word.Parts) == 1 {
 		switch p := r.Word.Parts[0].(type) {
 		case *syntax.Lit:
-			end = p.Value
+			if end, quoted = p.Value, strings.HasPrefix(p.Value, "\\"); quoted {
+				end = end[1:]
+			}
 		case *syntax.SglQuoted:
 			if !p.Dollar {
 				end, quoted = p.Value, true
@@ -130,7 +132,7 @@ func (j *judge) heredoc(r *syntax.Redirect) {
 			j.touchy = append(j.touchy, at)
 		}
 	}
-	if body := j.slice(r.Hdoc); early(body, end) {
+	if body := j.slice(r.Hdoc); early(body, end, r.Op == syntax.DashHdoc) {
 		j.grey(r, "syntax", "shells differ in where this here-document ends")
 		return
 	}
@@ -154,10 +156,13 @@ func plainEnd(s string) bool {
 }
 
 // early tells whether a line of the body, but the last, begins like its end.
-func early(body, end string) bool {
+func early(body, end string, tabs bool) bool {
 	body = body[:strings.LastIndexByte(body, '\n')+1]
 	for line := range strings.SplitSeq(body, "\n") {
-		if strings.HasPrefix(strings.TrimLeft(line, "\t"), end) {
+		if tabs {
+			line = strings.TrimLeft(line, "\t")
+		}
+		if strings.HasPrefix(line, end) {
 			return true
 		}
 	}

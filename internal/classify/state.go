@@ -19,6 +19,7 @@ const (
 	unknown kind = iota // begins with text, goes on in any way
 	literal             // is text
 	integer             // some integer
+	indexed             // may be an array
 	assoc               // an associative array
 )
 
@@ -35,6 +36,7 @@ type state struct {
 	known    bool            // args are all of them
 	name     table.Word      // $0
 	dir      place
+	full     bool // there are more variables than are followed
 	function bool // inside a function's body
 	handler  bool // inside a trap, which may run at any time
 }
@@ -70,6 +72,9 @@ func (s *state) get(name string) value {
 }
 
 func (s *state) set(name string, v value) {
+	if old := s.vars[name]; old.array() && !v.array() {
+		return // an assignment sets one element
+	}
 	if s.vars == nil {
 		if v == (value{}) {
 			return
@@ -77,6 +82,7 @@ func (s *state) set(name string, v value) {
 		s.vars = make(map[string]value)
 	}
 	if _, ok := s.vars[name]; !ok && len(s.vars) >= maxTracked {
+		s.full = true
 		return // stays unknown
 	}
 	s.vars[name] = v
@@ -90,6 +96,12 @@ func (s *state) join(other *state) {
 			s.vars[name] = merge(v, o)
 		}
 	}
+	for name, o := range other.vars {
+		if o.array() && !s.vars[name].array() {
+			s.set(name, value{kind: indexed})
+		}
+	}
+	s.full = s.full || other.full
 	for name := range s.funcs {
 		if _, ok := other.funcs[name]; !ok {
 			delete(s.funcs, name)
@@ -109,7 +121,10 @@ func merge(a, b value) value {
 	if a.number() && b.number() {
 		return value{kind: integer}
 	}
-	if a.kind == assoc || b.kind == assoc || a.kind == integer || b.kind == integer {
+	switch {
+	case a.array() || b.array():
+		return value{kind: indexed}
+	case a.kind == integer || b.kind == integer:
 		return value{}
 	}
 	n := 0
@@ -118,6 +133,17 @@ func merge(a, b value) value {
 	}
 	return value{text: a.text[:n]}
 }
+
+// forget drops what is known of all variables, but not that they are arrays.
+func (s *state) forget() {
+	for name, v := range s.vars {
+		if !v.array() {
+			delete(s.vars, name)
+		}
+	}
+}
+
+func (v value) array() bool { return v.kind == indexed || v.kind == assoc }
 
 func (v value) number() bool {
 	return v.kind == integer || v.kind == literal && isNumber(v.text)

@@ -68,10 +68,7 @@ func (j *judge) command(s *syntax.Stmt) {
 	case *syntax.ArithmCmd:
 		j.arithmCmd(c)
 	case *syntax.TimeClause:
-		j.facts.program("time") // a program in POSIX shells
-		if c.Stmt != nil {
-			j.stmt(c.Stmt)
-		}
+		j.timed(c)
 	case *syntax.LetClause:
 		j.grey(c, "arithmetic", "let is read in different ways, and evaluates names")
 	case *syntax.CoprocClause:
@@ -82,6 +79,45 @@ func (j *judge) command(s *syntax.Stmt) {
 	default:
 		j.grey(s, "syntax", "this kind of command is not known")
 	}
+}
+
+// timed walks time CMD. POSIX shells have a program of that name, so that only a plain
+// command is the same to all of them: no assignment, function or builtin.
+func (j *judge) timed(c *syntax.TimeClause) {
+	j.facts.program("time")
+	if c.Stmt == nil {
+		return
+	}
+	j.stmt(c.Stmt)
+	first := c.Stmt
+	for {
+		b, ok := first.Cmd.(*syntax.BinaryCmd)
+		if !ok {
+			break
+		}
+		first = b.X
+	}
+	call, ok := first.Cmd.(*syntax.CallExpr)
+	if !ok || len(call.Assigns) > 0 || len(call.Args) == 0 || call.Args[0].Lit() == "" {
+		j.grey(c, "syntax", "time is a program in some shells, which runs only programs")
+		return
+	}
+	name := call.Args[0].Lit()
+	if _, ok := j.shell.funcs[name]; ok {
+		j.grey(c, "function", "time is a program in some shells, which runs the program and not the function of this name")
+	} else if cmd := lookup(name); cmd != nil && cmd.Builtin {
+		j.grey(c, "syntax", "time is a program in some shells, which has no builtins")
+	}
+}
+
+// compound tells whether a function's body is a compound command. The parser takes what
+// follows it (f() { :; } && x) for the body as well.
+func compound(s *syntax.Stmt) bool {
+	switch s.Cmd.(type) {
+	case *syntax.Block, *syntax.Subshell, *syntax.IfClause, *syntax.WhileClause, *syntax.ForClause, *syntax.CaseClause:
+		return true
+	}
+	return false
 }
 
 // subshell walks statements whose changes to the shell are lost at their end.
@@ -237,7 +273,8 @@ func (j *judge) forgetCall(c *syntax.CallExpr) {
 		}
 	default:
 		if function || name == "" || name == "eval" || name == "command" || name == "builtin" {
-			j.shell.vars, j.shell.dir.lost = nil, true
+			j.shell.forget()
+			j.shell.dir.lost = true
 			j.shell.args, j.shell.known = nil, false
 		}
 	}
@@ -247,7 +284,7 @@ func (j *judge) forgetCall(c *syntax.CallExpr) {
 func (j *judge) blur(name string, a *syntax.Assign) {
 	v := j.shell.get(name)
 	switch {
-	case v.kind == assoc:
+	case v.array():
 	case v.number() && a.Index == nil && a.Array == nil && !a.Append && a.Value != nil && arithmValue(a.Value):
 		j.shell.set(name, value{kind: integer})
 	default:
@@ -345,6 +382,10 @@ func (j *judge) funcDecl(c *syntax.FuncDecl) {
 		j.grey(c, "function", "takes the name of a command, a builtin, or of something the shell calls by itself")
 		return
 	}
+	if !compound(c.Body) {
+		j.grey(c, "function", "a function that is part of a pipeline or a list is not followed")
+		return
+	}
 	if j.shell.function || j.shell.handler || len(j.shell.funcs) >= maxTracked {
 		j.grey(c, "function", "functions inside functions, or too many of them, are not followed")
 		return
@@ -393,7 +434,7 @@ func functionName(s string) bool {
 
 // callFunction follows a call of a function that was declared before.
 func (j *judge) callFunction(moves bool) {
-	j.shell.vars = nil
+	j.shell.forget()
 	j.shell.dir.lost = j.shell.dir.lost || moves
 }
 

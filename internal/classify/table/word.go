@@ -16,6 +16,8 @@ type Word struct {
 	Fixed bool
 	Glob  bool
 	Split bool
+	// Tail is what all words of a Glob surely end with (*.py: ".py"); often empty.
+	Tail string
 	// Offset and Length are where the word stands in the text that was asked about, in bytes.
 	Offset, Length int
 }
