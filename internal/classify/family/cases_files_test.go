@@ -151,8 +151,6 @@ var fileCases = []commandCases{
 		rmdir a
 		rm -f out.txt
 		unlink out.txt
-		touch pkg/__init__.py
-		touch /tmp/stamp
 		cp a.go b.go
 		cp -p a.go b.go backup/
 		mv a.txt b.txt
@@ -200,6 +198,7 @@ var fileCases = []commandCases{
 		rm "$f"
 		rm *
 		touch mark
+		touch pkg/__init__.py
 		touch ~/.hushlogin
 		touch "$f.txt"
 		cp a.go ~/.bashrc

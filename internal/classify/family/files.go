@@ -49,11 +49,6 @@ var fileCommands = []*table.Command{
 		Why:    "removes single files", Example: "rm -f out.txt",
 	},
 	{
-		Names: "touch", Class: table.Local, Short: "acmd:r:t:", Long: "no-create date= reference= time= help version", Rest: table.Write, Check: checkTouch,
-		Values: []table.Value{{Options: "-r --reference", Role: table.Read}},
-		Why:    "makes empty files or sets their times; a name without a suffix is a mark that another program may wait for, and is accepted below /tmp only", Example: "touch pkg/__init__.py",
-	},
-	{
 		Names: "cp", Class: table.Local, Short: "fHLPinpuvx", Long: "force interactive no-clobber no-dereference dereference preserve=? verbose update one-file-system help version", Rest: table.Read, Check: checkCopy,
 		Refuse: []table.Refusal{
 			{Options: "-r -R -a --recursive --archive", Why: "the names below a directory, which are written, are not seen here"},
@@ -82,6 +77,7 @@ var fileCommands = []*table.Command{
 	{
 		Names: "sync", Class: table.Local, Short: "df", Rest: table.Data, Why: "waits for the disk", Example: "sync",
 	},
+	{Names: "touch", Class: table.Grey, AnyArgs: true, Rest: table.Write, Why: "an empty file or a new time is mostly a mark that another program waits for"},
 	{Names: "patch", Class: table.Grey, AnyArgs: true, Rest: table.Read, Why: "the names of the files that are changed stand in the patch, and some patches are scripts of ed"},
 	{
 		Names: "tar bsdtar", Class: table.Grey, AnyArgs: true, Rest: table.Data, Check: remoteTar,
@@ -106,16 +102,6 @@ var fileCommands = []*table.Command{
 		Why:    "sets the mode of single files that may be written, without set-user-id and the like", Example: "chmod +x build.sh",
 	},
 	{Names: "chown chgrp install dd split csplit", Class: table.Grey, AnyArgs: true, Rest: table.Data, Why: "changes files in ways that are not judged"},
-}
-
-// checkTouch refuses names that look like marks.
-func checkTouch(c *table.Call) {
-	for _, w := range c.Operands {
-		base := w.Text[strings.LastIndexByte(w.Text, '/')+1:]
-		if w.Fixed && !strings.HasPrefix(w.Text, "/tmp/") && strings.LastIndexByte(base, '.') < 1 {
-			c.Grey(w, "touch-mark", "a file without a suffix may be a mark that another program waits for")
-		}
-	}
 }
 
 // target notes what is written when files go to the last operand, be it a file or a directory.

@@ -45,6 +45,7 @@ type awkParser struct {
 	printing int    // brackets that were open at the last print of this statement, or -1
 	reading  int    // the same for getline
 	joined   bool   // a newline goes on with the statement
+	wants    bool   // an operand must follow; busybox then goes on behind a newline
 	defining bool   // the next name is a new function's
 	writing  bool   // what the next file name is for
 	defined  map[string]bool
@@ -89,6 +90,9 @@ func (p *awkParser) token() bool {
 		}
 		p.before = awkValue
 	}
+	if c != '\n' {
+		p.wants = false
+	}
 	switch {
 	case c == '\n':
 		p.newline()
@@ -122,7 +126,7 @@ func (p *awkParser) text() {
 		return
 	}
 	p.i++
-	p.joined = false
+	p.joined, p.wants = false, false
 	name := p.s[at+1 : p.i-1]
 	switch {
 	case p.before == awkFile:
@@ -145,6 +149,9 @@ func (p *awkParser) text() {
 
 func (p *awkParser) newline() {
 	p.i++
+	if p.wants || p.cond || p.defining {
+		p.refuseAt(p.i-1, "awks differ on whether this line goes on")
+	}
 	if p.joined {
 		return
 	}
@@ -211,7 +218,9 @@ func (p *awkParser) name(name string, at int) {
 		p.joined = true
 	case "return", "case", "exit", "BEGIN", "END":
 		p.before = awkStart
-	case "in", "delete", "length", "default", "next", "nextfile", "break", "continue", "BEGINFILE", "ENDFILE":
+	case "in", "delete":
+		p.before, p.wants = awkUnsure, true
+	case "length", "default", "next", "nextfile", "break", "continue", "BEGINFILE", "ENDFILE":
 		p.before = awkUnsure
 	case "function", "func":
 		p.defining = true
@@ -241,7 +250,7 @@ func (p *awkParser) slash() {
 		if p.peek() == '=' {
 			p.i++
 		}
-		p.before = awkStart
+		p.before, p.wants = awkStart, true
 	case awkStart:
 		p.i++
 		end := p.pattern(false, false)
@@ -291,14 +300,14 @@ func (p *awkParser) operator(c byte) {
 		return
 	case "++", "--":
 		p.i += 2
-		p.before = awkUnsure
+		p.before, p.wants = awkUnsure, p.before != awkValue
 		return
 	case "::":
 		p.refuse("names of another namespace may be functions that run programs")
 		return
 	case "<=", ">=", "==", "!=", "+=", "-=", "*=", "%=", "^=", "!~", "**":
 		p.i += 2
-		p.before = awkStart
+		p.before, p.wants = awkStart, true
 		return
 	}
 	at := p.i
@@ -325,11 +334,11 @@ func (p *awkParser) operator(c byte) {
 	case '?', ':':
 		p.before, p.joined = awkStart, c == '?' || c == ':'
 	case '$':
-		p.before = awkUnsure
+		p.before, p.wants = awkUnsure, true
 	case '+', '-', '*', '%', '^', '!', '~', '=':
-		p.before = awkStart
+		p.before, p.wants = awkStart, true
 	case '<':
-		p.before = awkStart
+		p.before, p.wants = awkStart, true
 		if p.reading == len(p.open) {
 			p.before, p.writing, p.reading = awkRedirect, false, -1
 		}
@@ -337,7 +346,7 @@ func (p *awkParser) operator(c byte) {
 		if p.peek() == '>' {
 			p.i++
 		}
-		p.before = awkStart
+		p.before, p.wants = awkStart, true
 		if p.printing == len(p.open) {
 			p.before, p.writing = awkRedirect, true
 		} else if p.i == at+2 {

@@ -97,6 +97,7 @@ func TestAwk(t *testing.T) {
 		runs(`{print |& "sh"}`), runs(`BEGIN{s = "/inet/tcp/0/192.0.2.1/80"; print 1 |& s}`), runs(`{getline < "/inet/tcp/0/192.0.2.1/80"}`), runs(`{print > "/inet4/udp/0/192.0.2.1/53"}`),
 		runs("{x=a[1]/2; system(\"id\") /3}"), runs("/\\[/;{system(\"id\")}"), runs("{print a||b | \"sh\"}"), runs("{a\\\n=system(\"id\")}"),
 
+		unsure("{print a =\nb > \"x\" \"y\"}"), unsure("{print ++\nb > \"x\"}"), unsure("{print $\n1 > c}"), unsure("{if\n(x) y}"), ok("{x++\ny--}"), ok("{print x ? 1 :\n2}"),
 		unsure(`{print > $1}`), unsure(`{print > "a" $1}`), unsure(`{print > ("a" b)}`), unsure(`{print "x" >> f}`), unsure(`{getline < $1}`), unsure(`{getline x < f}`), unsure(`{getline x < "a" b}`),
 		unsure(`{getline a[getline b < "x"] < y}`), unsure(`BEGIN{f="system"; @f("id")}`), unsure(`@load "fork"`), unsure(`@include "x"`), unsure("{awk::system(1)}"), unsure("{f(1)}"),
 		unsure("BEGIN{ARGV[1]=\"/inet/tcp/0/h/1\";ARGC=2}"), unsure("{SYMTAB[\"x\"]=1}"), unsure("{FUNCTAB[1]}"), unsure("{PROCINFO[\"x\"]}"), unsure("{print \"a"), unsure("{print 'x'}"),
