@@ -2,7 +2,7 @@
 
 GO ?= go
 
-.PHONY: all build test unit vm lint generate corpus demo clean distclean
+.PHONY: all build test unit vm lint generate corpus demo bench clean distclean
 
 all: build
 
@@ -30,6 +30,9 @@ corpus: ## the command classifier on labelled commands: make corpus CORPORA=DIR
 
 demo: vm ## the main job, shown in a VM
 	$(GO) run ./test/vm/cmd/demo
+
+bench: vm ## what Weir costs: a table, and bench/results.json
+	$(GO) run ./test/vm/cmd/bench
 
 clean: ## what was built
 	rm -rf bin

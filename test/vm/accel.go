@@ -16,6 +16,9 @@ const probeLimit = 20 * time.Second
 // patches itself (static keys, ftrace, every attached program), which ends in "Oops: int3": so one thread runs both in turn.
 const software = "-accel tcg,thread=single -cpu max"
 
+// counted makes the clock of a VM in software count instructions; while it is idle, real time passes.
+const counted = " -icount shift=0,sleep=on"
+
 // accelerator gives QEMU's arguments: KVM only if a VM really booted with it, since a /dev/kvm that exists may still hang. The
 // answer is kept until the machine itself boots anew.
 func accelerator(ctx context.Context, repo string, k Kernel, initrd string) string {

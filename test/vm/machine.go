@@ -35,6 +35,7 @@ type Share struct {
 // Machine is a VM that runs one command. Zero values mean 2 CPUs, 2048 MiB, 5 minutes.
 type Machine struct {
 	Kernel  Kernel
+	Counted bool // the guest's clock counts instructions, 1 ns each, whatever the host does; one CPU, in software
 	CPUs    int
 	MemMiB  int
 	Timeout time.Duration // of the command; the VM may take two minutes more
@@ -88,7 +89,7 @@ func (h *Host) Run(ctx context.Context, m Machine) (int, error) {
 	ctx, cancel := context.WithTimeout(ctx, m.Timeout+bootLimit)
 	defer cancel()
 	machine, err := qemu.StartContext(ctx, qemu.ArchAMD64,
-		qemu.WithQEMUCommand(h.qemuCommand(ctx, m.Kernel, initrd)), qemu.WithKernel(m.Kernel.Image()), qemu.WithInitramfs(initrd),
+		qemu.WithQEMUCommand(h.qemuCommand(ctx, m, initrd)), qemu.WithKernel(m.Kernel.Image()), qemu.WithInitramfs(initrd),
 		qemu.WithAppendKernel(kernelArgs), qemu.WithSerialOutput(console), m.devices(h.Repo), outputPort(outW))
 	outW.Close()
 	if err != nil {
@@ -123,11 +124,15 @@ func (h *Host) Run(ctx context.Context, m Machine) (int, error) {
 }
 
 // qemuCommand is VMTEST_QEMU as it stands, or QEMU such that it does not outlive us.
-func (h *Host) qemuCommand(ctx context.Context, k Kernel, initrd string) string {
+func (h *Host) qemuCommand(ctx context.Context, m Machine, initrd string) string {
+	const qemu = "setpriv --pdeathsig KILL " + qemuProgram + " "
+	if m.Counted {
+		return qemu + software + counted
+	}
 	if cmd := os.Getenv("VMTEST_QEMU"); cmd != "" {
 		return cmd
 	}
-	return "setpriv --pdeathsig KILL " + qemuProgram + " " + accelerator(ctx, h.Repo, k, initrd)
+	return qemu + accelerator(ctx, h.Repo, m.Kernel, initrd)
 }
 
 func (m Machine) writeJob() error {
@@ -164,6 +169,9 @@ func (m Machine) devices(repo string) qemu.Fn {
 	cpus, mem := m.CPUs, m.MemMiB
 	if cpus == 0 {
 		cpus = 2
+	}
+	if m.Counted {
+		cpus = 1
 	}
 	if mem == 0 {
 		mem = 2048

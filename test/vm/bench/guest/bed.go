@@ -1,0 +1,278 @@
+//go:build linux
+
+package main
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"weir/internal/control"
+	"weir/test/vm/bench"
+)
+
+const (
+	weir       = "/usr/local/bin/weir"
+	self       = "/usr/local/bin/weir-bench"
+	runDir     = "/run/weir"
+	policyFile = "/run/bench-policy.yaml"
+	eventFile  = "/var/log/weir/bench.jsonl"
+	outside    = "/sys/fs/cgroup/bench/plain" // as deep as what weir guard makes
+	crowd      = "/bench-crowd"               // a guarded parent for many
+	patience   = 60 * time.Second
+)
+
+// bed is what is measured in: the world, and a sensor that is started and taken out of the kernel again.
+type bed struct {
+	samples bench.Samples
+	servers []*exec.Cmd
+	sensor  *exec.Cmd
+	daemon  int // its process
+	client  *control.Client
+}
+
+func newBed() (*bed, error) {
+	b := &bed{samples: bench.Samples{Values: map[string][]float64{}}, client: control.NewClient(runDir)}
+	var name unix.Utsname
+	if err := unix.Uname(&name); err != nil {
+		return nil, fmt.Errorf("ask for the kernel's name: %w", err)
+	}
+	b.samples.Kernel = unix.ByteSliceToString(name.Release[:])
+	own, err := os.Executable()
+	if err != nil {
+		return nil, fmt.Errorf("find this program: %w", err)
+	}
+	// from the disk, as on any machine, and not over the link to the host
+	for to, from := range map[string]string{weir: filepath.Join(filepath.Dir(own), "weir"), self: own} {
+		if out, err := exec.Command("cp", from, to).CombinedOutput(); err != nil {
+			return nil, fmt.Errorf("copy %s: %w: %s", from, err, out)
+		}
+	}
+	if err := os.MkdirAll(outside, 0o755); err != nil {
+		return nil, fmt.Errorf("make cgroup: %w", err)
+	}
+	if err := makeNetwork(); err != nil {
+		return nil, err
+	}
+	for _, kind := range []string{"accept", "read", "drop"} {
+		if err := b.serve(kind); err != nil {
+			return nil, errors.Join(err, b.close())
+		}
+	}
+	return b, nil
+}
+
+func (b *bed) serve(kind string) error {
+	cmd := exec.Command("ip", "netns", "exec", "world", self, "serve", kind)
+	cmd.Env = append(os.Environ(), "GODEBUG=asyncpreemptoff=1", "GOGC=off")
+	cmd.Stderr = os.Stderr
+	if _, err := cmd.StdinPipe(); err != nil { // which never ends
+		return fmt.Errorf("serve %s: %w", kind, err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return fmt.Errorf("serve %s: %w", kind, err)
+	}
+	if err := cmd.Start(); err != nil {
+		return fmt.Errorf("serve %s: %w", kind, err)
+	}
+	b.servers = append(b.servers, cmd)
+	if line, err := bufio.NewReader(out).ReadString('\n'); line != "ready\n" {
+		return fmt.Errorf("serve %s: not ready: %w", kind, err)
+	}
+	return nil
+}
+
+func (b *bed) close() error {
+	var errs []error
+	if b.sensor != nil {
+		errs = append(errs, b.stop())
+	}
+	for _, s := range b.servers {
+		errs = append(errs, s.Process.Kill())
+		_ = s.Wait() // it was killed
+	}
+	return errors.Join(errs...)
+}
+
+// start runs the sensor until it is ready, and gives the time from its execution on. more is added to the policy.
+func (b *bed) start(more string) (time.Duration, error) {
+	policy := "version: 1\nevents:\n  file: " + eventFile + "\nallow:\n  - prefix: " + allowed + "/32\n" + more
+	if err := os.WriteFile(policyFile, []byte(policy), 0o600); err != nil {
+		return 0, fmt.Errorf("write policy: %w", err)
+	}
+	ready, far, err := os.Pipe()
+	if err != nil {
+		return 0, fmt.Errorf("start the sensor: %w", err)
+	}
+	defer ready.Close()
+	cmd := exec.Command(weir, "run", "--policy", policyFile, "--ready-fd", "3")
+	cmd.Stdout, cmd.Stderr, cmd.ExtraFiles = os.Stderr, os.Stderr, []*os.File{far}
+	begun := monotonic()
+	err = cmd.Start()
+	far.Close()
+	if err != nil {
+		return 0, fmt.Errorf("start the sensor: %w", err)
+	}
+	if _, err := io.ReadFull(ready, make([]byte, 1)); err != nil {
+		return 0, fmt.Errorf("start the sensor: not ready: %w: %w", err, cmd.Wait())
+	}
+	took := time.Duration(monotonic() - begun)
+	b.sensor = cmd
+	b.daemon, err = child(cmd.Process.Pid)
+	return took, err
+}
+
+// child finds the only child of a process, by whichever thread it was made.
+func child(pid int) (int, error) {
+	lists, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
+	if err != nil {
+		return 0, fmt.Errorf("find the daemon: %w", err)
+	}
+	for _, list := range lists {
+		text, err := os.ReadFile(list)
+		if err != nil {
+			return 0, fmt.Errorf("find the daemon: %w", err)
+		}
+		if found := strings.TrimSpace(string(text)); found != "" {
+			return strconv.Atoi(found)
+		}
+	}
+	return 0, errors.New("find the daemon: weir run has no child")
+}
+
+// stop ends the sensor and takes everything out of the kernel.
+func (b *bed) stop() error {
+	cmd := b.sensor
+	b.sensor = nil
+	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		return fmt.Errorf("stop the sensor: %w", err)
+	}
+	if err := cmd.Wait(); err != nil {
+		return fmt.Errorf("stop the sensor: %w", err)
+	}
+	if out, err := exec.Command(weir, "detach", "--force").CombinedOutput(); err != nil {
+		return fmt.Errorf("weir detach: %w: %s", err, out)
+	}
+	// the kernel lets go of what was unpinned a little later, and works at that
+	for end := time.Now().Add(patience); ; time.Sleep(100 * time.Millisecond) {
+		switch left, err := programs(); {
+		case err != nil:
+			return err
+		case !left:
+			time.Sleep(1500 * time.Millisecond)
+			return nil
+		case time.Now().After(end):
+			return errors.New("weir detach: programs are left in the kernel")
+		}
+	}
+}
+
+// programs says whether this kernel has any BPF program.
+func programs() (bool, error) {
+	const getNextProgram = 11 // BPF_PROG_GET_NEXT_ID
+	attr := struct{ start, next, flags uint32 }{}
+	_, _, errno := unix.Syscall(unix.SYS_BPF, getNextProgram, uintptr(unsafe.Pointer(&attr)), unsafe.Sizeof(attr))
+	if errno != 0 && errno != unix.ENOENT {
+		return false, fmt.Errorf("list BPF programs: %w", errno)
+	}
+	return errno == 0, nil
+}
+
+// freeze stops the daemon, so that only the kernel's side counts; thaw lets it catch up.
+func (b *bed) freeze() error { return syscall.Kill(b.daemon, syscall.SIGSTOP) }
+
+func (b *bed) thaw() error {
+	err := syscall.Kill(b.daemon, syscall.SIGCONT)
+	time.Sleep(700 * time.Millisecond)
+	return err
+}
+
+// worker does operations in one cgroup.
+type worker struct {
+	cmd *exec.Cmd
+	in  io.WriteCloser
+	out *bufio.Reader
+}
+
+// plain starts a worker that nobody guards.
+func (b *bed) plain() (*worker, error) {
+	dir, err := os.Open(outside)
+	if err != nil {
+		return nil, fmt.Errorf("open cgroup: %w", err)
+	}
+	defer dir.Close()
+	cmd := exec.Command(self, "work")
+	cmd.SysProcAttr = &syscall.SysProcAttr{UseCgroupFD: true, CgroupFD: int(dir.Fd())}
+	return newWorker(cmd)
+}
+
+// guarded starts one under weir guard, with flags.
+func (b *bed) guarded(name string, flags ...string) (*worker, error) {
+	args := append([]string{"guard", "-q", "--name", name}, flags...)
+	return newWorker(exec.Command(weir, append(args, "--", self, "work")...))
+}
+
+func newWorker(cmd *exec.Cmd) (*worker, error) {
+	cmd.Env = append(os.Environ(), "GODEBUG=asyncpreemptoff=1", "GOGC=off")
+	cmd.Stderr = os.Stderr
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		return nil, fmt.Errorf("start worker: %w", err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, fmt.Errorf("start worker: %w", err)
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, fmt.Errorf("start worker: %w", err)
+	}
+	w := &worker{cmd, in, bufio.NewReader(out)}
+	for _, name := range bench.Cases() { // what only the first time costs
+		if _, err := w.do(name, 3); err != nil {
+			return nil, err
+		}
+	}
+	return w, nil
+}
+
+func (w *worker) order(what string, n int) error {
+	if _, err := fmt.Fprintf(w.in, "%s %d\n", what, n); err != nil {
+		return fmt.Errorf("order %s: %w", what, err)
+	}
+	return nil
+}
+
+func (w *worker) answer() (int64, error) {
+	line, err := w.out.ReadString('\n')
+	if err != nil {
+		return 0, fmt.Errorf("worker gives no answer: %w", err)
+	}
+	return strconv.ParseInt(strings.TrimSpace(line), 10, 64)
+}
+
+func (w *worker) do(what string, n int) (int64, error) {
+	if err := w.order(what, n); err != nil {
+		return 0, err
+	}
+	return w.answer()
+}
+
+func (w *worker) end() error {
+	if w == nil {
+		return nil
+	}
+	w.in.Close()
+	return w.cmd.Wait()
+}

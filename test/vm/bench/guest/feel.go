@@ -1,0 +1,266 @@
+//go:build linux
+
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"weir/internal/event"
+)
+
+// How often the single figures are measured.
+const (
+	taints   = 20
+	holds    = 15
+	executed = 400
+	bursts   = 5000
+	many     = 200
+)
+
+// feeling measures what a user feels, where processors take turns or are real ones.
+func feeling(b *bed) error {
+	p := plan{
+		cycles: 8, windows: 3,
+		n: map[string]int{"exec": 20, "connect": 100, "udp": 1000, "bulk": 8, "open": 1000},
+	}
+	if err := b.cycles(p); err != nil {
+		return err
+	}
+	if err := os.MkdirAll("/sys/fs/cgroup"+crowd, 0o755); err != nil {
+		return fmt.Errorf("make cgroup: %w", err)
+	}
+	if _, err := b.start("guard:\n  parents: [" + crowd + "]\n"); err != nil {
+		return err
+	}
+	w, err := b.guarded("single")
+	if err != nil {
+		return err
+	}
+	for name, measure := range map[string]func(*worker) error{
+		"taint": b.taints, "hold": b.holds, "event": b.events, "burst": b.burst,
+	} {
+		start := time.Now()
+		if err := measure(w); err != nil {
+			return fmt.Errorf("measure %s: %w", name, errors.Join(err, w.end()))
+		}
+		fmt.Printf("%s: %.0f s\n", name, time.Since(start).Seconds())
+	}
+	if err := w.end(); err != nil {
+		return fmt.Errorf("end the worker: %w", err)
+	}
+	return b.crowd()
+}
+
+// taints measures from the order, on the control socket, to the first packet that is refused.
+func (b *bed) taints(w *worker) error {
+	for range taints {
+		if err := w.order("flood", dropAt); err != nil {
+			return err
+		}
+		time.Sleep(100 * time.Millisecond)
+		start := monotonic()
+		if _, err := b.client.Taint(context.Background(), "single", []string{"secret"}, "bench", ""); err != nil {
+			return err
+		}
+		done := monotonic()
+		end, err := w.answer()
+		if err != nil {
+			return err
+		}
+		b.add("taint_to_deny_ms", float64(end-start)/1e6)
+		b.add("taint_answered_ms", float64(done-start)/1e6)
+		if _, err := b.client.Untaint(context.Background(), "single", []string{"secret"}, "bench", "the next round"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// holds measures a connect that is held and approved as soon as it is told.
+func (b *bed) holds(w *worker) error {
+	if _, err := b.client.Taint(context.Background(), "single", []string{"secret"}, "bench", ""); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	approved := make(chan error, 1)
+	go func() {
+		approved <- b.client.Events(ctx, event.Filter{Kinds: []event.Kind{event.Hold}, Since: time.Now()}, true, func(e event.Event) error {
+			_, err := b.client.Answer(ctx, e.Question, true, "bench", "")
+			return err
+		})
+	}()
+	time.Sleep(300 * time.Millisecond) // until it follows
+	for range holds {
+		ns, err := w.do("hold", acceptAt)
+		if err != nil {
+			cancel()
+			return errors.Join(err, <-approved)
+		}
+		b.add("hold_grant_ms", float64(ns)/1e6)
+	}
+	cancel()
+	if err := <-approved; err != nil && !errors.Is(err, context.Canceled) {
+		return err
+	}
+	_, err := b.client.Untaint(context.Background(), "single", []string{"secret"}, "bench", "measured")
+	return err
+}
+
+// seen is an execution in the event log.
+type seen struct {
+	start uint64 // of the process, ns since boot
+	at    uint64 // when its line could be read
+}
+
+// executions follows the event log and gives those of the program whose first argument is mark.
+func executions(ctx context.Context, mark string) (<-chan seen, error) {
+	file, err := os.Open(eventFile)
+	if err != nil {
+		return nil, fmt.Errorf("follow events: %w", err)
+	}
+	if _, err := file.Seek(0, 2); err != nil {
+		return nil, fmt.Errorf("follow events: %w", err)
+	}
+	out := make(chan seen, bursts)
+	go func() {
+		defer close(out)
+		defer file.Close()
+		lines := bufio.NewReaderSize(file, 1<<16)
+		text := ""
+		for ctx.Err() == nil {
+			part, err := lines.ReadString('\n')
+			text += part
+			if err != nil {
+				time.Sleep(time.Millisecond) // to the next look; it only adds to what is measured
+				continue
+			}
+			at := boottime()
+			if start, ok := execution(text, mark); ok {
+				out <- seen{start, at}
+			}
+			text = ""
+		}
+	}()
+	return out, nil
+}
+
+// execution picks the start from a line of the log; decoding each whole would take the sensor's processor.
+func execution(line, mark string) (uint64, bool) {
+	if !strings.Contains(line, `"argv":["`+program+`","`+mark+`"`) {
+		return 0, false
+	}
+	_, rest, _ := strings.Cut(line, `"start":`)
+	number, _, _ := strings.Cut(rest, ",")
+	start, err := strconv.ParseUint(number, 10, 64)
+	return start, err == nil
+}
+
+// events measures from the fork of a program, just before its execution, to its line in the log.
+func (b *bed) events(w *worker) error {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	lines, err := executions(ctx, "pace")
+	if err != nil {
+		return err
+	}
+	if _, err := w.do("pace", executed); err != nil {
+		return err
+	}
+	for range executed {
+		select {
+		case s := <-lines:
+			b.add("exec_event_p99_ms", float64(s.at-s.start)/1e6)
+		case <-time.After(patience):
+			return errors.New("an execution has no event")
+		}
+	}
+	return nil
+}
+
+// burst counts executions without an event.
+func (b *bed) burst(w *worker) error {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	lines, err := executions(ctx, "burst")
+	if err != nil {
+		return err
+	}
+	start := monotonic()
+	if _, err := w.do("burst", bursts); err != nil {
+		return err
+	}
+	b.add("burst_rate", bursts/(float64(monotonic()-start)/1e9))
+	found := 0
+	for late := false; found < bursts && !late; {
+		select {
+		case <-lines:
+			found++
+		case <-time.After(10 * time.Second):
+			late = true
+		}
+	}
+	b.add("burst_lost", float64(bursts-found))
+	return nil
+}
+
+// crowd measures memory with many guarded cgroups, each with a process that was executed in it.
+func (b *bed) crowd() error {
+	defer func() { _ = os.WriteFile("/sys/fs/cgroup"+crowd+"/cgroup.kill", []byte("1"), 0) }()
+	for i := range many {
+		dir := filepath.Join("/sys/fs/cgroup"+crowd, fmt.Sprintf("c%d", i))
+		script := `mkdir "$0" && echo $$ > "$0/cgroup.procs" && exec sleep 1000`
+		if err := exec.Command("sh", "-c", script, dir).Start(); err != nil {
+			return fmt.Errorf("fill cgroup: %w", err)
+		}
+	}
+	for end := time.Now().Add(patience); ; time.Sleep(500 * time.Millisecond) {
+		list, err := b.client.Containers(context.Background())
+		if err != nil {
+			return err
+		}
+		live := 0
+		for _, c := range list {
+			if c.Live {
+				live++
+			}
+		}
+		if live >= many {
+			break
+		}
+		if time.Now().After(end) {
+			return fmt.Errorf("the sensor knows %d of %d cgroups", live, many)
+		}
+	}
+	time.Sleep(3 * time.Second)
+	daemon, err := memory(b.daemon)
+	if err != nil {
+		return err
+	}
+	watcher, err := memory(b.sensor.Process.Pid)
+	b.add("rss_200_mib", daemon+watcher)
+	b.add("rss_200_daemon_mib", daemon)
+	return err
+}
+
+// memory is the resident memory of a process in MiB.
+func memory(pid int) (float64, error) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		return 0, fmt.Errorf("read memory: %w", err)
+	}
+	_, rest, _ := strings.Cut(string(text), "VmRSS:")
+	var kib float64
+	if _, err := fmt.Sscan(rest, &kib); err != nil {
+		return 0, fmt.Errorf("read memory: %w", err)
+	}
+	return kib / 1024, nil
+}

@@ -1,0 +1,72 @@
+//go:build linux
+
+// Command guest is the half of the benchmark that runs in a VM, and nowhere else.
+//
+//	guest count        what the kernel's side costs, where the clock counts instructions
+//	guest feel         what a user feels
+//
+// The other orders are for itself: work (does the operations in one cgroup), serve and sink (the world outside), connect.
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"weir/test/vm/bench"
+	"weir/test/vm/guest/inside"
+	"weir/test/vm/handover"
+)
+
+func main() {
+	if err := run(os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+func run(args []string) error {
+	if err := inside.Check(); err != nil {
+		return fmt.Errorf("refuse to measure: %w: run it with make bench", err)
+	}
+	if len(args) == 0 {
+		return errors.New("no order given: count or feel")
+	}
+	switch args[0] {
+	case "count":
+		return measure(counting)
+	case "feel":
+		return measure(feeling)
+	case "work":
+		return work(os.Stdin, os.Stdout)
+	case "serve":
+		return serve(args[1:])
+	case "connect":
+		return connectOnce(args[1:])
+	}
+	return fmt.Errorf("unknown order %q: count or feel", args[0])
+}
+
+// measure runs one plan in a fresh world and leaves its samples for the host.
+func measure(plan func(*bed) error) error {
+	b, err := newBed()
+	if err != nil {
+		return err
+	}
+	if err := plan(b); err != nil {
+		return errors.Join(err, b.close())
+	}
+	if err := b.close(); err != nil {
+		return err
+	}
+	data, err := json.Marshal(b.samples)
+	if err != nil {
+		return fmt.Errorf("encode samples: %w", err)
+	}
+	if err := os.WriteFile(filepath.Join(handover.OutDir, bench.SampleFile), data, 0o644); err != nil {
+		return fmt.Errorf("leave samples: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,27 @@
+package bench
+
+// SampleFile is what a guest leaves in its output directory.
+const SampleFile = "samples.json"
+
+// The states that a case is measured in.
+const (
+	Before   = "before"   // without the sensor, before it started
+	After    = "after"    // without the sensor, after it was taken out of the kernel
+	Outside  = "outside"  // the sensor runs; outside every guarded parent
+	Guarded  = "guarded"  // guarded and untainted
+	Tainted  = "tainted"  // guarded and tainted; the destination is allowed
+	Observed = "observed" // guarded; the daemon's own work is counted beside it
+)
+
+// Cases are what is measured, in the order of measuring.
+func Cases() []string { return []string{"exec", "connect", "udp", "bulk", "open"} }
+
+// Samples is all that one guest measured.
+type Samples struct {
+	Kernel string               // release
+	Cycles []Cycle              // each with a start of the sensor and its end
+	Values map[string][]float64 // everything else, by the name of the result, in its unit
+}
+
+// Cycle has the cost of one operation in ns, each the median of several windows, by case and state.
+type Cycle map[string]map[string]float64

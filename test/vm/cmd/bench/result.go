@@ -1,0 +1,131 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"text/tabwriter"
+
+	"weir/test/vm/bench"
+)
+
+// result is one line of the table. All targets are upper bounds; a result without one is told for what it is.
+type result struct {
+	Name   string   `json:"-"`
+	Value  float64  `json:"value"`
+	Low    float64  `json:"low"`  // of the 95 % interval
+	High   float64  `json:"high"` // of the 95 % interval
+	Unit   string   `json:"unit"`
+	Target *float64 `json:"target"`
+	Rounds int      `json:"rounds"`
+	Kernel string   `json:"kernel"`
+}
+
+// row says how a ratio is called and what is wanted of it; 0: nothing.
+type row struct {
+	name, of, state string
+	target          float64
+}
+
+// ratios are the same for what is counted and, with _felt at the end of the name, for what is felt.
+var ratios = []row{
+	{"exec_outside_ratio", "exec", bench.Outside, 1.01},
+	{"exec_guarded_ratio", "exec", bench.Guarded, 1.05},
+	{"exec_tainted_ratio", "exec", bench.Tainted, 0},
+	{"connect_outside_ratio", "connect", bench.Outside, 1.01},
+	{"connect_guarded_ratio", "connect", bench.Guarded, 1.05},
+	{"connect_tainted_ratio", "connect", bench.Tainted, 0},
+	{"udp_outside_ratio", "udp", bench.Outside, 1.01},
+	{"udp_guarded_ratio", "udp", bench.Guarded, 0},
+	{"udp_tainted_ratio", "udp", bench.Tainted, 1.08},
+	{"bulk_outside_ratio", "bulk", bench.Outside, 1.01},
+	{"bulk_guarded_ratio", "bulk", bench.Guarded, 1.03},
+	{"bulk_tainted_ratio", "bulk", bench.Tainted, 1.03},
+	{"open_outside_ratio", "open", bench.Outside, 1.01},
+	{"open_guarded_ratio", "open", bench.Guarded, 1.03},
+	{"open_tainted_ratio", "open", bench.Tainted, 0},
+}
+
+// single is a figure that is felt: a quantile of its samples.
+type single struct {
+	name     string
+	quantile float64
+	unit     string
+	target   float64 // negative: none
+}
+
+var singles = []single{
+	{"taint_to_deny_ms", 0.5, "ms", 5},
+	{"taint_answered_ms", 0.5, "ms", -1},
+	{"hold_grant_ms", 0.5, "ms", 60},
+	{"exec_event_p99_ms", 0.99, "ms", 10},
+	{"burst_lost", 1, "executions", 0},
+	{"burst_rate", 0.5, "executions/s", -1},
+	{"rss_200_mib", 1, "MiB", 48},
+	{"rss_200_daemon_mib", 1, "MiB", -1},
+	{"ready_ms", 0.5, "ms", 2000},
+}
+
+func evaluate(count, feel bench.Samples) []result {
+	var all []result
+	for _, set := range []struct {
+		samples bench.Samples
+		suffix  string
+	}{{count, ""}, {feel, "_felt"}} {
+		for _, r := range ratios {
+			e := bench.Ratio(set.samples.Cycles, r.of, r.state)
+			all = append(all, newResult(r.name+set.suffix, e, "ratio", bound(r.target, r.target > 0), set.samples.Kernel))
+		}
+	}
+	// the daemon's own work, as a part of what an execution costs anyhow
+	var parts []float64
+	for _, c := range count.Cycles {
+		parts = append(parts, c["exec"][bench.Observed]/math.Sqrt(c["exec"][bench.Before]*c["exec"][bench.After]))
+	}
+	all = append(all, newResult("exec_daemon_part", bench.Quantile(parts, 0.5), "ratio", nil, count.Kernel))
+	for _, s := range singles {
+		e := bench.Quantile(feel.Values[s.name], s.quantile)
+		all = append(all, newResult(s.name, e, s.unit, bound(s.target, s.target >= 0), feel.Kernel))
+	}
+	return all
+}
+
+func bound(v float64, there bool) *float64 {
+	if !there {
+		return nil
+	}
+	return &v
+}
+
+func newResult(name string, e bench.Estimate, unit string, target *float64, kernel string) result {
+	round := func(v float64) float64 { return math.Round(v*1e4) / 1e4 }
+	return result{name, round(e.Value), round(e.Low), round(e.High), unit, target, e.Rounds, kernel}
+}
+
+// verdict goes by the value; where the interval has the target within, it says that this run does not settle it.
+func (r result) verdict() string {
+	switch {
+	case r.Target == nil:
+		return ""
+	case r.High <= *r.Target:
+		return "met"
+	case r.Low > *r.Target:
+		return "NOT MET"
+	case r.Value <= *r.Target:
+		return "met, within the noise"
+	}
+	return "not met, within the noise"
+}
+
+func table(w io.Writer, results []result) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "\nname\tvalue\tinterval\ttarget\t")
+	for _, r := range results {
+		target := ""
+		if r.Target != nil {
+			target = fmt.Sprintf("≤ %g", *r.Target)
+		}
+		fmt.Fprintf(t, "%s\t%.4g\t%.4g to %.4g\t%s\t%s\n", r.Name, r.Value, r.Low, r.High, target, r.verdict())
+	}
+	return t.Flush()
+}
