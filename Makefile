@@ -2,7 +2,7 @@
 
 GO ?= go
 
-.PHONY: all build test unit vm lint generate corpus demo bench clean distclean
+.PHONY: all build test unit vm clients lint generate corpus demo bench clean distclean
 
 all: build
 
@@ -15,8 +15,13 @@ test: vm ## every test, unit and VM, on all kernels
 unit: ## the tests that boot nothing
 	$(GO) test $$($(GO) list ./... | grep -v /test/vm)
 
-vm: ## packages, kernels and root image for the VMs
-	scripts/vm
+vm: ## packages, kernels and root images for the VMs
+	scripts/vm root clients
+
+clients: ## docs/clients.md anew, from all clients on all kernels
+	scripts/vm root clients
+	VMTEST_CLIENTS=all VMTEST_UPDATE=1 VMTEST_KERNELS=6.12 $(GO) test -count=1 -timeout 60m ./test/vm -run 'TestVM/6.12/clients'
+	VMTEST_CLIENTS=all $(GO) test -count=1 -timeout 120m ./test/vm -run 'TestVM/[^/]*/clients'
 
 lint: ## formatting, vet, staticcheck, import rules, generated files
 	scripts/lint

@@ -3,6 +3,7 @@ package vm
 import (
 	"bytes"
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -20,6 +21,7 @@ const GuestBin = "/opt/weir"
 // Group is one package of tests below test/vm/guest. Zero values mean what Machine's mean.
 type Group struct {
 	Name    string
+	Root    string
 	Timeout time.Duration
 	CPUs    int
 	MemMiB  int
@@ -56,15 +58,21 @@ func (h *Host) RunGroup(t *testing.T, k Kernel, g Group, bin string) {
 	if run := guestRun(); run != "" {
 		args = append(args, "-test.run="+run)
 	}
+	out := t.TempDir()
 	exit, vmErr := h.Run(t.Context(), Machine{
-		Kernel: k, CPUs: g.CPUs, MemMiB: g.MemMiB, Args: args, Out: t.TempDir(),
+		Kernel: k, Root: g.Root, CPUs: g.CPUs, MemMiB: g.MemMiB, Args: args, Out: out,
 		Timeout: g.Timeout + 30*time.Second, // the binary's own limit comes first: it prints all goroutines
-		Env:     []string{"WEIR_KERNEL=" + k.Version, "PATH=" + GuestBin + ":" + GuestBin + "/attack:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"},
+		Env:     []string{"WEIR_KERNEL=" + k.Version, "WEIR_UPDATE=" + os.Getenv(updateEnv), "WEIR_CLIENTS=" + os.Getenv("VMTEST_CLIENTS"), "PATH=" + GuestBin + ":" + GuestBin + "/attack:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"},
 		Dir:     "/weir/test/vm/guest/" + g.Name,
 		Shares:  []Share{{h.Repo, "/weir"}, {bin, GuestBin}},
 		Output:  io.MultiWriter(&output, live),
 	})
 	live.Close()
+	if os.Getenv(updateEnv) != "" {
+		if err := h.update(out); err != nil {
+			t.Error(err)
+		}
+	}
 	root, err := parse(context.Background(), output.Bytes())
 	if err != nil {
 		t.Fatal(err)
@@ -80,6 +88,30 @@ func (h *Host) RunGroup(t *testing.T, k Kernel, g Group, bin string) {
 	case t.Failed():
 		t.Logf("output of no test:\n%s", root.output.String())
 	}
+}
+
+// updateEnv makes files of the repository anew that tests otherwise compare with what they saw.
+const updateEnv = "VMTEST_UPDATE"
+
+// update copies what a guest left in /out/update into the repository.
+func (h *Host) update(out string) error {
+	from := filepath.Join(out, "update")
+	return filepath.WalkDir(from, func(path string, d os.DirEntry, err error) error {
+		if errors.Is(err, os.ErrNotExist) || err == nil && d.IsDir() {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("update the repository: %w", err)
+		}
+		b, err := os.ReadFile(path)
+		if err == nil {
+			err = os.WriteFile(filepath.Join(h.Repo, strings.TrimPrefix(path, from)), b, 0o644)
+		}
+		if err != nil {
+			return fmt.Errorf("update the repository: %w", err)
+		}
+		return nil
+	})
 }
 
 // guestRun is what -run says of the tests in the guest: TestVM/KERNEL/GROUP/this.

@@ -68,12 +68,17 @@ func Prepare(ctx context.Context) (repo string, err error) {
 	if err != nil {
 		return "", err
 	}
-	cmd := exec.CommandContext(ctx, filepath.Join(repo, "scripts/vm"))
+	return repo, prepare(ctx, repo, "root")
+}
+
+// prepare has the packages, the kernels and one root image made.
+func prepare(ctx context.Context, repo, image string) error {
+	cmd := exec.CommandContext(ctx, filepath.Join(repo, "scripts/vm"), image)
 	cmd.Stdout, cmd.Stderr = os.Stderr, os.Stderr
 	if err := cmd.Run(); err != nil {
-		return "", fmt.Errorf("prepare VMs with scripts/vm: %w", err)
+		return fmt.Errorf("prepare VMs with scripts/vm: %w", err)
 	}
-	return repo, nil
+	return nil
 }
 
 // repository is the nearest directory upwards that has this module's go.mod.

@@ -35,7 +35,8 @@ type Share struct {
 // Machine is a VM that runs one command. Zero values mean 2 CPUs, 2048 MiB, 5 minutes.
 type Machine struct {
 	Kernel  Kernel
-	Counted bool // the guest's clock counts instructions, 1 ns each, whatever the host does; one CPU, in software
+	Root    string // image of scripts/rootfs; empty means root
+	Counted bool   // the guest's clock counts instructions, 1 ns each, whatever the host does; one CPU, in software
 	CPUs    int
 	MemMiB  int
 	Timeout time.Duration // of the command; the VM may take two minutes more
@@ -72,6 +73,12 @@ func NewHost(ctx context.Context) (*Host, error) {
 func (h *Host) Run(ctx context.Context, m Machine) (int, error) {
 	if m.Timeout == 0 {
 		m.Timeout = 5 * time.Minute
+	}
+	if m.Root == "" {
+		m.Root = "root"
+	}
+	if err := prepare(ctx, h.Repo, m.Root); err != nil {
+		return 0, err
 	}
 	initrd, err := initramfs(m.Kernel, h.init)
 	if err != nil {
@@ -178,7 +185,7 @@ func (m Machine) devices(repo string) qemu.Fn {
 	}
 	args := []string{
 		"-m", fmt.Sprint(mem), "-smp", fmt.Sprint(cpus), "-no-reboot", "-nic", "none", "-vga", "none",
-		"-drive", "if=virtio,format=raw,snapshot=on,cache=unsafe,file=" + escape(filepath.Join(repo, ".cache/vm/root.ext4")),
+		"-drive", "if=virtio,format=raw,snapshot=on,cache=unsafe,file=" + escape(filepath.Join(repo, ".cache/vm", m.Root+".ext4")),
 	}
 	args = append(args, share("out", handover.OutTag, m.Out, "off")...)
 	for i, s := range m.Shares {

@@ -12,10 +12,11 @@ import (
 
 // groups has what is special about a group; those that are not named have the defaults.
 var groups = map[string]Group{
-	"bare":   {Timeout: 15 * time.Minute},
-	"boot":   {Timeout: 5 * time.Minute},
-	"egress": {Timeout: 20 * time.Minute},
-	"exec":   {Timeout: 15 * time.Minute}, // thousands of executions
+	"bare":    {Timeout: 15 * time.Minute},
+	"boot":    {Timeout: 5 * time.Minute},
+	"clients": {Timeout: 20 * time.Minute, Root: "clients"},
+	"egress":  {Timeout: 20 * time.Minute},
+	"exec":    {Timeout: 15 * time.Minute}, // thousands of executions
 }
 
 // attacks386 names the attack programs that are also built for 32 bits, as attack/NAME.386.
