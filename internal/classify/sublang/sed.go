@@ -35,6 +35,9 @@ type sedParser struct {
 
 func (p *sedParser) script() {
 	p.out.OK = true
+	if i := strings.IndexAny(p.s, "\r\v\f"); i >= 0 {
+		p.refuseAt(i, "seds differ on whether this ends a line")
+	}
 	for p.out.OK {
 		for p.i < len(p.s) && strings.IndexByte("; \t\n", p.s[p.i]) >= 0 {
 			if p.s[p.i] == '\n' {
@@ -184,7 +187,7 @@ func (p *sedParser) substitute() {
 			p.refuseAt(at, "the flag e of s runs the text as a program")
 		default:
 			p.refuseAt(at, "sed does not know this flag of s")
-			p.fatal = c != '\r' && !p.labelled
+			p.fatal = !p.labelled
 		}
 	}
 }
@@ -253,11 +256,12 @@ func (p *sedParser) until(d byte, brackets, escapes bool) int {
 // text reads what a, i and c print: to the end of the line, and on after a backslash.
 func (p *sedParser) text() {
 	p.blanks()
+	whole := false // the text stands on the line of its command, behind a backslash
 	if p.peek() == '\\' {
 		p.i++
 		at := p.i
 		p.blanks()
-		if p.peek() == '\n' {
+		if whole = p.peek() != '\n'; !whole {
 			if p.i != at {
 				p.refuse("blanks stand between a backslash and the end of its line")
 				return
@@ -272,12 +276,16 @@ func (p *sedParser) text() {
 		p.refuse("a text is missing")
 		return
 	}
+	if p.peek() == '\\' {
+		p.refuse("seds differ on what a backslash means where a text begins")
+		return
+	}
 	for ; p.i < len(p.s) && p.s[p.i] != '\n'; p.i++ {
 		if p.s[p.i] != '\\' {
 			continue
 		}
 		p.i++
-		if p.i >= len(p.s) || p.s[p.i] == '\\' && p.i+1 < len(p.s) && p.s[p.i+1] == '\n' {
+		if p.i >= len(p.s) || whole && p.s[p.i] == '\n' || p.s[p.i] == '\\' && p.i+1 < len(p.s) && p.s[p.i+1] == '\n' {
 			p.refuse("seds differ on where this text ends")
 			return
 		}
@@ -309,7 +317,7 @@ func (p *sedParser) end() {
 	default:
 		if p.i < len(p.s) && p.out.OK {
 			p.refuse("sed does not expect this after a command")
-			p.fatal = !p.labelled && strings.IndexByte("\r\v\f", p.s[p.i]) < 0
+			p.fatal = !p.labelled
 		}
 	}
 }

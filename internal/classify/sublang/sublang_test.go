@@ -75,6 +75,7 @@ func TestSed(t *testing.T) {
 		unsure("s/a/b/x"), unsure("s/a/b"), unsure("s/a"), unsure("k"), unsure("a"), unsure("a\\"), unsure("a\nx"), unsure("1a\\ \nx"), unsure("{p"), unsure("p}"),
 		unsure("pe id"), unsure("v 4.2"), unsure("w"), unsure("w out;e"), unsure("r x}"), unsure("a x\\\\\ne id"), unsure(":a;a x\\\ne id"),
 		unsure("s/[\\]/x/;s/]/y/"), unsure("sxaxbx"), unsure("s a b "), unsure("s[a[b["), unsure("s\xc3\xa9a\xc3\xa9b\xc3\xa9"), unsure("1,p"), unsure("p\re id"),
+		unsure("1i\\\\\ne id"), unsure("1i\\\\x\ne id"), unsure("a\\\n\\\ne id"), unsure("a\\x\\\ne id"), unsure("#\r2w out"), unsure("a x\fy"),
 		unsure("s/[/]/w out"), unsure("p\ve"), unsure(":a;s/x/y\\\n/;b"), unsure("s/a/b/\r"),
 	})
 }
