@@ -1,0 +1,74 @@
+package cop
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"strings"
+	"unicode/utf8"
+)
+
+const (
+	maxAnswer = 8 << 10 // bytes of an answer
+	maxReason = 1000
+)
+
+// schema is what a model is told to answer. decode does not rely on it.
+func schema() map[string]any {
+	return map[string]any{
+		"type": "object",
+		"properties": map[string]any{
+			"flagged": map[string]any{"type": "boolean", "description": "true if the command is suspicious"},
+			"reason":  map[string]any{"type": "string", "description": "one short sentence for the person who reads the log"},
+		},
+		"required":             []string{"flagged", "reason"},
+		"additionalProperties": false,
+	}
+}
+
+// decode reads {"flagged": bool, "reason": "..."} and nothing else: no prose around
+// it, no other key, no key twice or in other letters, nothing missing.
+func decode(answer string) (Opinion, error) {
+	if len(answer) > maxAnswer || !utf8.ValidString(answer) {
+		return Opinion{}, fail(Malformed, "read answer: too long, or not text")
+	}
+	dec := json.NewDecoder(strings.NewReader(answer))
+	if t, err := dec.Token(); err != nil || t != json.Delim('{') {
+		return Opinion{}, fail(Malformed, "read answer: not a JSON object")
+	}
+	var out Opinion
+	seen := map[string]bool{}
+	for dec.More() {
+		key, err := dec.Token()
+		name, _ := key.(string)
+		if err != nil || seen[name] {
+			return Opinion{}, fail(Malformed, "read answer: broken JSON or a key twice")
+		}
+		seen[name] = true
+		value, err := dec.Token()
+		if err != nil {
+			return Opinion{}, fail(Malformed, "read answer: broken JSON")
+		}
+		ok := false
+		switch name {
+		case "flagged":
+			out.Flagged, ok = value.(bool)
+		case "reason":
+			out.Reason, ok = value.(string)
+			ok = ok && strings.TrimSpace(out.Reason) != "" && len(out.Reason) <= maxReason
+		}
+		if !ok {
+			return Opinion{}, fail(Malformed, "read answer: a key that is not accepted, or a value of the wrong kind")
+		}
+	}
+	if _, err := dec.Token(); err != nil {
+		return Opinion{}, fail(Malformed, "read answer: broken JSON")
+	}
+	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
+		return Opinion{}, fail(Malformed, "read answer: more than one JSON object")
+	}
+	if len(seen) != 2 {
+		return Opinion{}, fail(Malformed, "read answer: a key is missing")
+	}
+	return out, nil
+}

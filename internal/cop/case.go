@@ -1,0 +1,57 @@
+package cop
+
+import (
+	"context"
+	"net/netip"
+
+	"weir/internal/classify"
+)
+
+// Reviewer gives an opinion of a case, or fails. Review honours ctx and is safe
+// for concurrent use. What is not a well-formed opinion is an error, an *Error
+// where its kind is known.
+type Reviewer interface {
+	Review(ctx context.Context, c Case) (Opinion, error)
+}
+
+// Opinion is what a reviewer thinks of a case. Reason may come from a model: show
+// it as text of a stranger.
+type Opinion struct {
+	Flagged bool   // suspicious
+	Reason  string // 1 to 1,000 bytes
+}
+
+// Case is what is asked: a command, seen before it runs or when it wants out. All
+// texts are the container's, and data only.
+type Case struct {
+	Command     string   // as asked for over the bridge; empty if it was only observed
+	Argv        []string // as observed; empty if it was only asked for
+	Truncated   bool     // Argv is not whole
+	Taint       Taint
+	Dir         string // working directory
+	Container   string // its name
+	Image       string
+	Destination Destination     // where it wants to go; zero: not known yet
+	Ancestry    []Process       // from the parent up, those inside the container
+	Judged      classify.Result // of Command, or of Argv
+	Policy      string          // version of the policy: part of a cached verdict's key
+}
+
+// Taint are the bits of the container (G1).
+type Taint struct {
+	Corruption, Secret bool
+}
+
+// Destination is where a command wants to go.
+type Destination struct {
+	Address  netip.Addr
+	Port     uint16
+	Protocol string // tcp, udp
+	Name     string // what the program asked for, when known
+}
+
+// Process is an ancestor.
+type Process struct {
+	Comm string
+	Argv []string
+}

@@ -1,0 +1,310 @@
+package cop
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	lru "github.com/hashicorp/golang-lru/v2"
+	"golang.org/x/sync/singleflight"
+)
+
+// Names of reviewers, as the policy writes them.
+const (
+	StaticName    = "static"
+	AnthropicName = "anthropic"
+	OpenAIName    = "openai"
+	NoneName      = "none"
+)
+
+// Options say which reviewer there is, and its limits. A zero limit is its default, but for CacheFor.
+type Options struct {
+	Reviewer    string        // static (also the empty string), anthropic, openai or none
+	Model       string        // empty: the default of anthropic; openai has none
+	BaseURL     string        // empty: the service's own
+	KeyFile     string        // file with the key, readable by its owner or group only
+	KeyEnv      string        // or the environment variable with it
+	Timeout     time.Duration // of one review, with waiting and retry; 5 s
+	Concurrency int           // reviews that a model is asked at the same time; 8
+	Queue       int           // reviews that may wait beyond that; 16 for each of Concurrency
+	CacheFor    time.Duration // how long a verdict is kept; 0: not at all
+	CacheSize   int           // verdicts that are kept; 4096
+
+	// Transport carries the HTTP requests; nil: an ordinary one, with the proxies of the environment.
+	Transport http.RoundTripper
+	// Custom, when not nil, is the model, in place of what Reviewer names.
+	Custom Reviewer
+}
+
+// Cop reviews cases by one reviewer, within limits. Build one with New.
+type Cop struct {
+	model    Reviewer // nil: static alone
+	none     bool
+	timeout  time.Duration
+	queue    int64
+	cacheFor time.Duration
+
+	slots   chan struct{}
+	waiting atomic.Int64
+	flights singleflight.Group
+	cache   *lru.Cache[cacheKey, verdict]
+	stats   stats
+
+	life    context.Context // until Close
+	end     context.CancelCauseFunc
+	mu      sync.Mutex // guards running.Add against Close
+	done    bool
+	running sync.WaitGroup
+}
+
+// verdict is a cached opinion.
+type verdict struct {
+	opinion Opinion
+	at      time.Time
+}
+
+var errClosed = errors.New("closed")
+
+// New makes a reviewer. It fails on options that do not fit, and on a key that cannot be read; it contacts nobody.
+func New(o Options) (*Cop, error) {
+	c := &Cop{
+		timeout:  orDefault(o.Timeout, 5*time.Second),
+		cacheFor: o.CacheFor,
+	}
+	concurrency := orDefault(o.Concurrency, 8)
+	c.queue = int64(orDefault(o.Queue, 16*concurrency))
+	if c.timeout < 0 || concurrency < 0 || c.queue < 0 || o.CacheSize < 0 {
+		return nil, fmt.Errorf("make reviewer: a limit is negative")
+	}
+	key, err := readKey(o.KeyFile, o.KeyEnv, os.Getenv)
+	if err != nil {
+		return nil, fmt.Errorf("make reviewer: %w", err)
+	}
+	base := o.BaseURL
+	if base != "" {
+		if err := checkURL(base, key != ""); err != nil {
+			return nil, fmt.Errorf("make reviewer: %w", err)
+		}
+	}
+	client := newClient(o.Transport, concurrency)
+	switch o.Reviewer {
+	case "", StaticName:
+		c.model = o.Custom
+	case NoneName:
+		c.none = true
+	case AnthropicName:
+		if key == "" {
+			return nil, fmt.Errorf("make reviewer: anthropic needs a key: name a file or an environment variable that holds it")
+		}
+		c.model = newAnthropic(client, orDefault(base, anthropicURL), orDefault(o.Model, anthropicModel), key)
+	case OpenAIName:
+		if o.Model == "" {
+			return nil, fmt.Errorf("make reviewer: openai needs a model")
+		}
+		if key == "" && base == "" {
+			return nil, fmt.Errorf("make reviewer: openai needs a key, or the base URL of a server that asks for none")
+		}
+		c.model = newOpenAI(client, orDefault(base, openaiURL), o.Model, key)
+	default:
+		return nil, fmt.Errorf("make reviewer: unknown reviewer %q: accepted are static, anthropic, openai, none", o.Reviewer)
+	}
+	if c.cache, err = lru.New[cacheKey, verdict](orDefault(o.CacheSize, 4096)); err != nil {
+		return nil, fmt.Errorf("make reviewer: %w", err)
+	}
+	c.slots = make(chan struct{}, concurrency)
+	c.life, c.end = context.WithCancelCause(context.Background())
+	return c, nil
+}
+
+func orDefault[T comparable](v, otherwise T) T {
+	var zero T
+	if v == zero {
+		return otherwise
+	}
+	return v
+}
+
+// Review gives an opinion within the time limit, or an *Error. Equal cases that are asked at the same time are one
+// review. What the static facts are sure of is flagged without asking a model.
+func (c *Cop) Review(ctx context.Context, k Case) (Opinion, error) {
+	c.stats.calls.Add(1)
+	o, err := c.review(ctx, k)
+	if err != nil {
+		c.stats.fail(CodeOf(err))
+		return Opinion{}, err
+	}
+	if o.Flagged {
+		c.stats.flagged.Add(1)
+	} else {
+		c.stats.passed.Add(1)
+	}
+	return o, nil
+}
+
+func (c *Cop) review(ctx context.Context, k Case) (Opinion, error) {
+	switch {
+	case c.none:
+		return Opinion{}, fail(None, "the policy names no reviewer")
+	case c.life.Err() != nil:
+		return Opinion{}, fail(Closed, "the reviewer was closed")
+	case size(k) > maxCase:
+		return Opinion{}, fail(TooLarge, "the case has more than %d bytes", maxCase)
+	}
+	if err := ctx.Err(); err != nil {
+		return Opinion{}, gone(err)
+	}
+	id := keyOf(k)
+	if o, ok := c.cached(id); ok {
+		c.stats.hits.Add(1)
+		return o, nil
+	}
+	o, certain := static(k)
+	if c.model == nil || certain {
+		if c.model != nil {
+			c.stats.overruled.Add(1)
+		}
+		c.keep(id, o)
+		return o, nil
+	}
+	select {
+	case r := <-c.flights.DoChan(string(id[:]), func() (any, error) { return c.fly(id, k) }):
+		if r.Shared {
+			c.stats.shared.Add(1)
+		}
+		if r.Err != nil {
+			return Opinion{}, r.Err
+		}
+		return r.Val.(Opinion), nil
+	case <-ctx.Done():
+		return Opinion{}, gone(ctx.Err())
+	}
+}
+
+func gone(err error) *Error {
+	if errors.Is(err, context.DeadlineExceeded) {
+		return fail(Timeout, "no answer in time")
+	}
+	return fail(Cancelled, "who asked went away")
+}
+
+// fly is one review for all who ask the same. It goes on when they leave: the next one finds its verdict.
+func (c *Cop) fly(id cacheKey, k Case) (Opinion, error) {
+	ctx, cancel := context.WithTimeout(c.life, c.timeout)
+	defer cancel()
+	if err := c.slot(ctx); err != nil {
+		return Opinion{}, err
+	}
+	c.mu.Lock()
+	if c.done {
+		c.mu.Unlock()
+		<-c.slots
+		return Opinion{}, fail(Closed, "the reviewer was closed")
+	}
+	c.running.Add(1)
+	c.mu.Unlock()
+
+	type answer struct {
+		opinion Opinion
+		err     error
+	}
+	answers := make(chan answer, 1)
+	go func() { // a reviewer that ignores its context keeps its slot, and nobody waits for it
+		defer c.running.Done()
+		defer func() { <-c.slots }()
+		o, err := c.ask(ctx, k)
+		answers <- answer{o, err}
+	}()
+	select {
+	case a := <-answers:
+		if a.err != nil {
+			return Opinion{}, c.ended(ctx, a.err)
+		}
+		c.keep(id, a.opinion)
+		return a.opinion, nil
+	case <-ctx.Done():
+		return Opinion{}, c.ended(ctx, ctx.Err())
+	}
+}
+
+// ended tells a failure of the reviewer from its time limit and from Close.
+func (c *Cop) ended(ctx context.Context, err error) error {
+	switch {
+	case c.life.Err() != nil:
+		return fail(Closed, "the reviewer was closed")
+	case ctx.Err() != nil:
+		return fail(Timeout, "no answer within %s", c.timeout)
+	}
+	var e *Error
+	if errors.As(err, &e) {
+		return e
+	}
+	return fail(Failed, "%w", err)
+}
+
+// slot waits for one of the reviews that may run at the same time.
+func (c *Cop) slot(ctx context.Context) error {
+	select {
+	case c.slots <- struct{}{}:
+		return nil
+	default:
+	}
+	if c.waiting.Add(1) > c.queue {
+		c.waiting.Add(-1)
+		return fail(QueueFull, "%d reviews wait already", c.queue)
+	}
+	defer c.waiting.Add(-1)
+	select {
+	case c.slots <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return c.ended(ctx, ctx.Err())
+	}
+}
+
+// ask asks the model, and once more if it was not reached. An answer that is no opinion is an error.
+func (c *Cop) ask(ctx context.Context, k Case) (Opinion, error) {
+	for again := false; ; again = true {
+		start := time.Now()
+		o, err := c.model.Review(ctx, k)
+		c.stats.asked(time.Since(start))
+		if err == nil && (strings.TrimSpace(o.Reason) == "" || len(o.Reason) > maxReason) {
+			err = fail(Malformed, "an opinion without a short reason")
+		}
+		if err == nil || again || CodeOf(err) != Transport || ctx.Err() != nil {
+			return o, err
+		}
+		c.stats.retries.Add(1)
+	}
+}
+
+func (c *Cop) cached(id cacheKey) (Opinion, bool) {
+	if c.cacheFor <= 0 {
+		return Opinion{}, false
+	}
+	v, ok := c.cache.Get(id)
+	if !ok || time.Since(v.at) >= c.cacheFor { // monotonic: a step of the clock changes nothing
+		return Opinion{}, false
+	}
+	return v.opinion, true
+}
+
+func (c *Cop) keep(id cacheKey, o Opinion) {
+	if c.cacheFor > 0 {
+		c.cache.Add(id, verdict{o, time.Now()})
+	}
+}
+
+// Close ends running reviews, refuses new ones, and waits for reviewers to return. It may be called again.
+func (c *Cop) Close() {
+	c.mu.Lock()
+	c.done = true
+	c.mu.Unlock()
+	c.end(errClosed)
+	c.running.Wait()
+}

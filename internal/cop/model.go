@@ -1,0 +1,114 @@
+package cop
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+)
+
+//go:embed prompt.md
+var prompt string
+
+// PromptVersion is the version that the first line of the prompt states.
+func PromptVersion() string {
+	line, _, _ := strings.Cut(prompt, "\n")
+	return strings.TrimSpace(strings.Trim(line, "#<!-> "))
+}
+
+// maxBody bounds an HTTP answer, in bytes.
+const maxBody = 256 << 10
+
+// newClient makes the HTTP client of a model. It follows no redirect: the key, and
+// the command, go to the configured host only.
+func newClient(over http.RoundTripper, concurrency int) *http.Client {
+	if over == nil {
+		over = &http.Transport{
+			Proxy:               http.ProxyFromEnvironment,
+			DialContext:         (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
+			ForceAttemptHTTP2:   true,
+			TLSHandshakeTimeout: 10 * time.Second,
+			MaxIdleConnsPerHost: concurrency,
+			IdleConnTimeout:     90 * time.Second,
+		}
+	}
+	return &http.Client{
+		Transport:     limited{over},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return errRedirect },
+	}
+}
+
+var (
+	errRedirect = errors.New("the server redirects, which is not followed")
+	errBroken   = errors.New("the connection was closed in the middle")
+	errBody     = fmt.Errorf("the answer has more than %d bytes", maxBody)
+)
+
+// limited bounds what is read of an answer.
+type limited struct{ over http.RoundTripper }
+
+func (l limited) RoundTrip(r *http.Request) (*http.Response, error) {
+	resp, err := l.over.RoundTrip(r)
+	if err == nil {
+		resp.Body = &body{resp.Body, maxBody}
+	}
+	return resp, err
+}
+
+type body struct {
+	io.ReadCloser
+	left int
+}
+
+func (b *body) Read(p []byte) (int, error) {
+	if b.left <= 0 {
+		var one [1]byte
+		if n, err := b.ReadCloser.Read(one[:]); n == 0 {
+			return 0, err
+		}
+		return 0, errBody
+	}
+	n, err := b.ReadCloser.Read(p[:min(len(p), b.left)])
+	b.left -= n
+	if err != nil && !errors.Is(err, io.EOF) { // a JSON reader has an unexpected EOF of its own
+		err = errBroken
+	}
+	return n, err
+}
+
+// failure gives the error of a call that failed. status is that of the answer, 0 for none. Nothing of an
+// answer's body is repeated: it may hold the key or the command.
+func failure(ctx context.Context, err error, status int) *Error {
+	var dns *net.DNSError
+	var op *net.OpError
+	var call *url.Error
+	switch {
+	case errors.Is(err, errRedirect):
+		return fail(Refused, "ask model: %w", errRedirect)
+	case errors.Is(err, errBody):
+		return fail(Malformed, "ask model: %w", errBody)
+	case ctx.Err() != nil, errors.Is(err, context.DeadlineExceeded):
+		return fail(Timeout, "ask model: no answer in time")
+	case status == http.StatusTooManyRequests:
+		return fail(RateLimited, "ask model: status %d", status)
+	case status >= 500:
+		return fail(Server, "ask model: status %d", status)
+	case status >= 400:
+		return fail(Refused, "ask model: status %d", status)
+	case errors.As(err, &dns):
+		return fail(Transport, "ask model: look up %s: %s", dns.Name, dns.Err)
+	case errors.As(err, &op):
+		return fail(Transport, "ask model: %s: %w", op.Op, op.Err)
+	case errors.Is(err, errBroken), errors.Is(err, io.EOF) && errors.As(err, &call):
+		return fail(Transport, "ask model: %w", errBroken)
+	case errors.As(err, &call):
+		return fail(Transport, "ask model: no HTTP connection")
+	}
+	return fail(Malformed, "ask model: the answer is not one of this service")
+}

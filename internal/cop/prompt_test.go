@@ -1,0 +1,18 @@
+package cop
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"testing"
+)
+
+// TestPromptVersion: who changes the prompt gives it a new version, since verdicts are cached and compared by it.
+func TestPromptVersion(t *testing.T) {
+	versions := map[string]string{
+		"prompt 1": "adb71067129a9cd3e4e2a15c9f604556b60155cbc72939161b4a738a5715010a",
+	}
+	sum := fmt.Sprintf("%x", sha256.Sum256([]byte(prompt)))
+	if versions[PromptVersion()] != sum {
+		t.Errorf("%s has the sum %s: state a new version in its first line, and note the sum here", PromptVersion(), sum)
+	}
+}

@@ -1,0 +1,183 @@
+package cop
+
+import (
+	"context"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"weir/internal/classify"
+	"weir/internal/cop/signs"
+)
+
+// Static is the embedded reviewer: deterministic, offline, conservative. It goes by
+// the classifier's facts and by signs.
+type Static struct{}
+
+// Review never fails: what it cannot read is flagged.
+func (Static) Review(_ context.Context, c Case) (Opinion, error) {
+	o, _ := static(c)
+	return o, nil
+}
+
+// reach is any way out.
+const reach = signs.Contact | signs.Send | signs.DNS | signs.Device | signs.NetCode | signs.Install | signs.Outside
+
+// rule flags a case that has a sign of each set of all. A certain rule stands also against a model's opinion.
+type rule struct {
+	all     []signs.Sign
+	certain bool
+	why     string // of, and what was seen of the first set
+}
+
+// rules are tried in order; the first gives the reason. Each asks only for signs that
+// are there, never for one that is not: more signs never unflag.
+var rules = []rule{
+	{[]signs.Sign{signs.Handover}, true, "gives a program or shell to the network"},
+	{[]signs.Sign{signs.Secret, reach | signs.Listen}, true, "something secret-looking together with a way out"},
+	{[]signs.Sign{signs.Device}, true, "opens a connection through a device file"},
+	{[]signs.Sign{signs.Computed, reach}, true, "sends the output of a command, or what looks like encoded data, in what it asks for"},
+	{[]signs.Sign{signs.Encode, signs.Send | signs.DNS | signs.NetCode}, true, "encodes data together with sending"},
+	{[]signs.Sign{signs.Encode, reach}, false, "encodes data together with a way out"},
+	{[]signs.Sign{signs.DNS}, false, "asks for names, which carries data out"},
+	{[]signs.Sign{signs.Send}, false, "sends data to a host outside"},
+	{[]signs.Sign{signs.NetCode, signs.Open}, false, "runs code that uses the network"},
+	{[]signs.Sign{signs.Blind, signs.Contact | signs.Install | signs.Outside}, false, "runs code that cannot be seen, together with a way out"},
+	{[]signs.Sign{signs.Executable, signs.Contact}, false, "makes a file executable together with a way out"},
+	{[]signs.Sign{signs.Install}, false, "installs software from outside"},
+	{[]signs.Sign{signs.Unnamed}, false, "wants to go where its text does not say"},
+	{[]signs.Sign{signs.Contact | signs.Outside, signs.Tainted}, false, "contacts a host outside, from a container that has read a secret"},
+	{[]signs.Sign{signs.Unreadable}, false, "cannot be read"},
+}
+
+// static gives the opinion, and whether it stands against a model's.
+func static(c Case) (o Opinion, certain bool) {
+	s := observe(c)
+	for _, r := range rules {
+		if !r.met(s.Has) {
+			continue
+		}
+		reason := r.why
+		if seen := s.Why(r.all[0]); seen != "" {
+			reason += ": " + strings.ToValidUTF8(seen, "?")
+		}
+		return Opinion{true, reason}, r.certain
+	}
+	if s.Has&signs.Contact != 0 {
+		return Opinion{false, "asks for something outside and is not seen to send anything"}, false
+	}
+	return Opinion{false, "is not seen to use the network outside this machine"}, false
+}
+
+func (r rule) met(has signs.Sign) bool {
+	for _, set := range r.all {
+		if has&set == 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// observe gathers the signs of a case.
+func observe(c Case) signs.Signs {
+	var s signs.Signs
+	if c.Command != "" {
+		s = signs.Text(c.Command)
+	}
+	if len(c.Argv) > 0 {
+		s.Merge(signs.Argv(c.Argv))
+	}
+	for _, p := range c.Ancestry {
+		// What a shell was given says what feeds the command; a shell that reads a terminal says nothing.
+		if bare := len(p.Argv) < 2; !bare {
+			s.Merge(signs.Argv(p.Argv))
+		}
+	}
+	if c.Truncated || c.Command == "" && len(c.Argv) == 0 {
+		s.Add(signs.Unreadable, "the command is not all there")
+	}
+	addFacts(&s, c.Judged)
+	if c.Taint.Secret {
+		s.Add(signs.Tainted, "")
+	}
+	addDestination(&s, c.Destination)
+	return s
+}
+
+// addFacts adds what the classifier says.
+func addFacts(s *signs.Signs, j classify.Result) {
+	f := j.Facts
+	known := false
+	for _, list := range [][]string{f.Hosts, f.URLs} {
+		for _, h := range list {
+			known = true
+			if host, ok := signs.Host(h); ok && signs.Local(host) {
+				continue
+			} else if ok {
+				s.AddHost(host)
+			}
+			s.Add(signs.Contact, h)
+		}
+	}
+	if f.Upload && (s.Has&signs.Contact != 0 || !known && !slices.ContainsFunc(f.Programs, signs.Connects)) {
+		s.Add(signs.Contact|signs.Send, strings.Join(f.Programs, ", "))
+	}
+	if f.Install {
+		s.Add(signs.Install|signs.Contact, strings.Join(f.Programs, ", "))
+	}
+	for _, name := range f.Encoders {
+		if !signs.Knows(name) {
+			s.Add(signs.Encode, name)
+		}
+	}
+	for _, list := range [][]string{f.Reads, f.Writes} {
+		for _, path := range list {
+			if signs.SecretPath(path) {
+				s.Add(signs.Secret, path)
+			}
+		}
+	}
+	for _, l := range f.Listens {
+		s.Add(signs.Listen, l)
+	}
+	for _, r := range j.Reasons {
+		if strings.HasPrefix(r.Rule, "limit-") || r.Rule == "truncated" {
+			s.Add(signs.Unreadable, r.Text)
+		}
+	}
+}
+
+// addDestination compares where the command wants to go with what its texts name.
+func addDestination(s *signs.Signs, d Destination) {
+	if d != (Destination{}) && local(d) {
+		return
+	}
+	s.Add(signs.Open, "")
+	if d == (Destination{}) {
+		return
+	}
+	where := d.Name
+	if where == "" {
+		where = d.Address.String()
+	}
+	s.Add(signs.Outside, where)
+	named := d.Name == "" && s.Names // a name's address is not known here
+	for _, h := range s.Hosts {
+		h = strings.TrimSuffix(h, ".")
+		a, err := netip.ParseAddr(h)
+		named = named || d.Name != "" && strings.EqualFold(h, strings.TrimSuffix(d.Name, ".")) || err == nil && d.Name == "" && a.Unmap() == d.Address.Unmap()
+	}
+	if !named {
+		s.Add(signs.Unnamed, where)
+	}
+}
+
+// local tells whether a destination is this machine. A name alone does not make it so: the
+// container may have written its own hosts file.
+func local(d Destination) bool {
+	if d.Address.IsValid() {
+		a := d.Address.Unmap()
+		return signs.LocalAddr(a) || a.IsPrivate() && d.Name != "" && signs.Local(d.Name)
+	}
+	return signs.Local(d.Name)
+}
