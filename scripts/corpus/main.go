@@ -42,6 +42,9 @@ func run(args []string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
+	if found, err := listReviews(out, flags.Arg(0), *list); found || err != nil {
+		return err
+	}
 	if name := *list + *why; name != "" {
 		i := slices.IndexFunc(sets, func(s set) bool { return s.name == name })
 		if i < 0 {
@@ -54,7 +57,7 @@ func run(args []string, out io.Writer) error {
 		}
 		return nil
 	}
-	return table(out, sets)
+	return errors.Join(table(out, sets), confusion(out, flags.Arg(0)))
 }
 
 func names(sets []set) string {

@@ -40,7 +40,7 @@ func atLeast(percent int, must bool) goal {
 
 // row has the fields of all files.
 type row struct {
-	Command, Code, Expect, Function, Source string
+	Command, Code, Expect, Function, Source, Technique string
 }
 
 // runs are the functions of GTFOBins that run code or use the network.
