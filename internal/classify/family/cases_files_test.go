@@ -257,7 +257,6 @@ var fileCases = []commandCases{
 		ncal
 		uname -a
 		arch
-		hostid
 		id -un
 		whoami
 		groups
@@ -303,6 +302,7 @@ var fileCases = []commandCases{
 		which --read-alias ls
 		ldd ./prog
 		who --lookup
+		hostid
 		w -x
 		hostname -f
 		hostname x
@@ -312,4 +312,55 @@ var fileCases = []commandCases{
 		man ls
 		LOCPATH=. locale
 	`, ``},
+	{"commands inside commands", `
+		find . -name '*.go' | xargs wc -l
+		find . -print0 | xargs -0 grep -n foo
+		ls | xargs -n1 basename
+		ls | xargs
+		ls | xargs -I % wc -l %
+		env
+		env LC_ALL=C ls
+		env -u X cat f
+		timeout 5 nice ls
+		busybox cat f
+	`, `
+		ls | xargs sort
+		ls | xargs sed -n 1p
+		ls | xargs rg foo
+		ls | xargs fd x
+		ls | xargs uniq
+		ls | xargs awk 1
+		ls | xargs file
+		ls | xargs tree
+		ls | xargs date
+		ls | xargs less
+		ls | xargs xxd
+		ls | xargs iconv
+		ls | xargs find
+		ls | xargs ./p
+		ls | xargs --process-slot-var=PATH cat
+		xargs -a list sort
+		env ./p
+		env PATH=. ls
+		env - ./p
+		env LD_PRELOAD=x ls
+	`, `
+		ls | xargs sh -c
+		ls | xargs curl
+		ls | xargs -I{} sh -c {}
+		ls | xargs python3
+		make -n
+		make -n --eval='$(shell date)'
+	`},
+	{"tar", ``, `
+		tar -I ./p -cf x.tar f
+		tar -F ./p -cf x.tar f
+		tar xf x.tar --to-command=./p
+		tar cf x f --checkpoint=1 --checkpoint-action=exec=./p
+		tar --rsh-command=./p -cf x f
+		tar tf x.tar
+		git log --output=x
+	`, `
+		tar cf host:x f
+	`},
 }

@@ -49,7 +49,7 @@ var fileCommands = []*table.Command{
 		Why:    "removes single files", Example: "rm -f out.txt",
 	},
 	{
-		Names: "cp", Class: table.Local, Short: "fHLPinpuvx", Long: "force interactive no-clobber no-dereference dereference preserve=? verbose update one-file-system help version", Rest: table.Read, Check: checkCopy,
+		Names: "cp", Class: table.Local, Short: "fHLPinpuvx", Long: "force interactive no-clobber no-dereference dereference preserve=? verbose update one-file-system help version", Rest: table.Data, Check: checkCopy,
 		Refuse: []table.Refusal{
 			{Options: "-r -R -a --recursive --archive", Why: "the names below a directory, which are written, are not seen here"},
 			{Options: "-l -s --link --symbolic-link", Why: "a link can lead a later write elsewhere"},
@@ -125,7 +125,12 @@ func target(c *table.Call) (sources []table.Word, ok bool) {
 	return c.Operands[:n], true
 }
 
-func checkCopy(c *table.Call) { target(c) }
+func checkCopy(c *table.Call) {
+	from, _ := target(c)
+	for _, w := range from {
+		c.Read(w)
+	}
+}
 
 // checkMove writes at both ends.
 func checkMove(c *table.Call) {

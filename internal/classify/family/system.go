@@ -11,7 +11,7 @@ const anySystem = "shows the state of the machine; nothing it can be given runs 
 
 var systemCommands = []*table.Command{
 	{Names: "cal ncal", Class: table.Local, AnyArgs: true, Rest: table.Data, Why: "prints a calendar", Example: "cal 2026"},
-	{Names: "uname arch hostid", Class: table.Local, AnyArgs: true, Rest: table.Data, Why: anySystem, Example: "uname -a"},
+	{Names: "uname arch", Class: table.Local, AnyArgs: true, Rest: table.Data, Why: anySystem, Example: "uname -a"},
 	{Names: "id whoami groups logname users tty", Class: table.Local, AnyArgs: true, Rest: table.Data, Why: anySystem + " (names may come from a directory service)", Example: "id -un"},
 	{Names: "free uptime nproc lscpu lsmem vmstat lsmod", Class: table.Local, AnyArgs: true, Rest: table.Data, Why: anySystem, Example: "free -m"},
 	{Names: "ps pgrep pidof pstree", Class: table.Local, AnyArgs: true, Rest: table.Data, Why: anySystem, Example: "ps aux"},
@@ -39,7 +39,7 @@ var systemCommands = []*table.Command{
 	{Names: "w", Class: table.Local, Short: "hsuofi", Max: 1, Rest: table.Data, Why: "lists who is logged in, as the machine noted it", Example: "w -h"},
 	{Names: "hostname", Class: table.Local, Max: table.None, Why: "prints the name of the machine; options may ask for names over the network, an operand sets it", Example: "hostname"},
 	{Names: "dmesg", Class: table.Local, Short: "TtxkuerL::f:l:", Max: table.None, Refuse: []table.Refusal{{Options: "-H --human", Why: "runs a pager"}, {Options: "-C --clear -c --read-clear -D --console-off -E --console-on -n --console-level=", Why: "changes what the kernel keeps or prints"}}, Why: "prints the kernel's messages", Example: "dmesg -T"},
-	{Names: "last lsof ss netstat lspci", Class: table.Grey, AnyArgs: true, Rest: table.Data, Why: "may ask for host names, open a socket or run a pager"},
+	{Names: "hostid last lsof ss netstat lspci", Class: table.Grey, AnyArgs: true, Rest: table.Data, Why: "may ask for host names, open a socket or run a pager"},
 	{Names: "kill pkill killall", Class: table.Grey, AnyArgs: true, Rest: table.Data, Why: "ends other programs"},
 }
 

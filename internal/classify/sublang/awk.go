@@ -235,7 +235,7 @@ func (p *awkParser) name(name string, at int) {
 			p.calls = append(p.calls, awkCall{name, at})
 		}
 	}
-	if p.defining && p.defined[name] == false {
+	if p.defining && !p.defined[name] {
 		p.refuseAt(at, "a function may not have this name")
 	}
 	p.defining, p.cond = false, false
