@@ -61,8 +61,8 @@ var wrapCommands = []*table.Command{
 		Why: "runs a command on some processors", Example: "taskset -c 0 ls",
 	},
 	{
-		Names: "sudo doas", Class: table.Local, Raw: true, Check: checkSudo,
-		Why: "runs a command as another user", Example: "sudo -n ls /root",
+		Names: "sudo doas", Raw: true, Check: checkSudo,
+		Why: "runs a command as another user, which is judged as well; asks for the host's own name, runs plugins and may send mail", Example: "sudo -n ls /root",
 	},
 	{
 		Names: "busybox toybox", Class: table.Local, Raw: true, Check: checkBusybox,

@@ -1,12 +1,29 @@
-package classify
+package facts
 
 import (
 	"net/url"
 	"slices"
 	"strings"
 
+	"weir/internal/classify/rules"
 	"weir/internal/classify/table"
 )
+
+// Facts are what later stages want to know of a command. Only literal values are
+// listed, each once, in order.
+type Facts struct {
+	Programs []string // as they were called: /usr/bin/curl, grep
+	URLs     []string
+	Hosts    []string
+	Reads    []string // files
+	Writes   []string
+	Listens  []string // addresses or ports of listening sockets
+	Encoders []string // programs that change how data looks
+	Install  bool
+	Runtime  bool
+	Upload   bool
+	Download bool
+}
 
 // maxFacts bounds each list of facts.
 const maxFacts = 64
@@ -18,21 +35,25 @@ func put(list *[]string, s string) {
 	*list = append(*list, s)
 }
 
-func (f *Facts) program(name string) { put(&f.Programs, name) }
+// Program notes a program as it was called.
+func (f *Facts) Program(name string) { put(&f.Programs, name) }
 
-func (f *Facts) read(w table.Word) {
+// Read notes a file that is read.
+func (f *Facts) Read(w table.Word) {
 	if w.Fixed && w.Text != "-" {
 		put(&f.Reads, w.Text)
 	}
 }
 
-func (f *Facts) write(path string) {
-	if !devices[path] {
+// Write notes a file that is written.
+func (f *Facts) Write(path string) {
+	if !rules.Device(path) {
 		put(&f.Writes, path)
 	}
 }
 
-func (f *Facts) flags(name string, flags table.Flags) {
+// Flags notes what a table says of a command.
+func (f *Facts) Flags(name string, flags table.Flags) {
 	f.Install = f.Install || flags&table.Install != 0
 	f.Runtime = f.Runtime || flags&table.Runtime != 0
 	f.Upload = f.Upload || flags&table.Upload != 0
@@ -45,8 +66,8 @@ func (f *Facts) flags(name string, flags table.Flags) {
 	}
 }
 
-// scan looks for URLs among words.
-func (f *Facts) scan(words []table.Word) {
+// Scan looks for URLs among words.
+func (f *Facts) Scan(words []table.Word) {
 	for _, w := range words {
 		if i := strings.Index(w.Text, "://"); i > 0 {
 			f.url(w.Text)
@@ -58,7 +79,7 @@ func (f *Facts) scan(words []table.Word) {
 func (f *Facts) url(s string) {
 	i := strings.Index(s, "://")
 	from := i
-	for from > 0 && (letter(s[from-1]) || strings.IndexByte("+-.0123456789", s[from-1]) >= 0) {
+	for from > 0 && (rules.Letter(s[from-1]) || strings.IndexByte("+-.0123456789", s[from-1]) >= 0) {
 		from--
 	}
 	if from == i || len(f.URLs) >= maxFacts {
@@ -74,8 +95,8 @@ func (f *Facts) url(s string) {
 	}
 }
 
-// host notes a word that names a host: a URL, user@host:path, host:port, a name.
-func (f *Facts) host(w table.Word) {
+// Host notes a word that names a host: a URL, user@host:path, host:port, a name.
+func (f *Facts) Host(w table.Word) {
 	s := w.Text
 	if !w.Fixed || s == "" || s[0] == '-' {
 		return
@@ -105,15 +126,15 @@ func hostName(s string) bool {
 	}
 	for i := range len(s) {
 		c := s[i]
-		if !(letter(c) || c >= '0' && c <= '9' || c == '.' || c == '-' || c == '_' || c == ':') {
+		if !(rules.Letter(c) || c >= '0' && c <= '9' || c == '.' || c == '-' || c == '_' || c == ':') {
 			return false
 		}
 	}
 	return strings.ContainsAny(s, ".:") && !strings.HasPrefix(s, ".")
 }
 
-// connection notes the destination of /dev/tcp/HOST/PORT.
-func (f *Facts) connection(path string) {
+// Connection notes the destination of /dev/tcp/HOST/PORT.
+func (f *Facts) Connection(path string) {
 	parts := strings.Split(path, "/")
 	if len(parts) >= 4 {
 		put(&f.Hosts, parts[3])

@@ -1,23 +1,24 @@
-package classify
+package getopt
 
 import (
 	"strings"
 
+	"weir/internal/classify/rules"
 	"weir/internal/classify/table"
 )
 
-// arity is whether an option takes a value.
-type arity uint8
+// Arity is whether an option takes a value.
+type Arity uint8
 
 const (
-	refused  arity = iota // is not accepted
-	flag                  // takes none
-	value1                // takes one, glued or as the next word
-	optional              // takes one that is glued
+	Refused  Arity = iota // is not accepted
+	Flag                  // takes no value
+	Value                 // takes one, glued or as the next word
+	Optional              // takes one that is glued
 )
 
-// split tells a call's options from its operands, as getopt_long does.
-func split(c *table.Call, at table.Word) {
+// Split tells a call's options from its operands, as getopt_long does.
+func Split(c *table.Call, at table.Word) {
 	cmd := c.Command
 	// A wrapper and a command with subcommands stop at their first operand.
 	stop := cmd.Stop || cmd.Wraps || cmd.Sub != nil
@@ -47,12 +48,12 @@ func split(c *table.Call, at table.Word) {
 }
 
 // lenient tells whether a command's words are read for facts only.
-func lenient(cmd *table.Command) bool { return cmd.AnyArgs || cmd.Class == Network }
+func lenient(cmd *table.Command) bool { return cmd.AnyArgs || cmd.Class == table.Network }
 
 // dashed tells whether a word is a long option with one dash.
 func dashed(cmd *table.Command, w table.Word) bool {
 	name, _, _ := strings.Cut(w.Text[1:], "=")
-	return longArity(cmd.Long, name) != refused
+	return longArity(cmd.Long, name) != Refused
 }
 
 // long reads the option at word i, and gives the index of the last word it takes.
@@ -67,7 +68,7 @@ func long(c *table.Call, i int) int {
 		return i
 	}
 	full, a, refusal := resolve(cmd, name)
-	if a == refused {
+	if a == Refused {
 		if !lenient(cmd) {
 			refuse(c, w, refusal)
 		}
@@ -76,13 +77,13 @@ func long(c *table.Call, i int) int {
 	o := table.Option{Name: "--" + full, Word: w}
 	switch {
 	case glued:
-		if a == flag && !lenient(cmd) {
+		if a == Flag && !lenient(cmd) {
 			c.Grey(w, "option-unknown", "this option takes no value")
 			return i
 		}
 		o.Value, o.Has = w.At(strings.IndexByte(w.Text, '=')+1), true
 		tail(c, w)
-	case a == value1:
+	case a == Value:
 		if i+1 >= len(c.Words) {
 			return i
 		}
@@ -114,31 +115,31 @@ func refuse(c *table.Call, w table.Word, r *table.Refusal) {
 		c.Grey(w, "option-unknown", "this option is not known to be harmless")
 		return
 	}
-	if r.Class == Network {
-		c.Network(w, "option-refused", r.Why)
+	if r.Class == table.Network {
+		c.Network(w, "option-Refused", r.Why)
 		return
 	}
-	c.Grey(w, "option-refused", r.Why)
+	c.Grey(w, "option-Refused", r.Why)
 }
 
 // resolve finds a long option by its name or, unless the command is exact, by a prefix
 // that no other has.
-func resolve(cmd *table.Command, name string) (string, arity, *table.Refusal) {
+func resolve(cmd *table.Command, name string) (string, Arity, *table.Refusal) {
 	for i := range cmd.Refuse {
 		r := &cmd.Refuse[i]
 		for o := range strings.FieldsSeq(r.Options) {
 			if l, ok := strings.CutPrefix(o, "--"); ok && strings.TrimRight(l, "=?") == name {
-				return "", refused, r
+				return "", Refused, r
 			}
 		}
 	}
-	if a := longArity(cmd.Long, name); a != refused {
+	if a := longArity(cmd.Long, name); a != Refused {
 		return name, a, nil
 	}
 	if cmd.Exact || cmd.OneDash || name == "" {
-		return "", refused, nil
+		return "", Refused, nil
 	}
-	full, a, n := "", refused, 0
+	full, a, n := "", Refused, 0
 	for o := range strings.FieldsSeq(cmd.Long) {
 		if strings.HasPrefix(o, name) {
 			full, n = strings.TrimRight(o, "=?"), n+1
@@ -149,22 +150,22 @@ func resolve(cmd *table.Command, name string) (string, arity, *table.Refusal) {
 		r := &cmd.Refuse[i]
 		for o := range strings.FieldsSeq(r.Options) {
 			if strings.HasPrefix(o, "--") && strings.HasPrefix(o[2:], name) {
-				return "", refused, r
+				return "", Refused, r
 			}
 		}
 	}
 	if n != 1 {
-		return "", refused, nil
+		return "", Refused, nil
 	}
 	return full, a, nil
 }
 
 // longArity finds an option in a list as "all lines= color=?".
-func longArity(list, name string) arity {
+func longArity(list, name string) Arity {
 	for name != "" {
 		i := strings.Index(list, name)
 		if i < 0 {
-			return refused
+			return Refused
 		}
 		end := i + len(name)
 		if (i == 0 || list[i-1] == ' ') && (end == len(list) || list[end] == ' ' || list[end] == '=') {
@@ -176,37 +177,37 @@ func longArity(list, name string) arity {
 		}
 		list = list[end:]
 	}
-	return refused
+	return Refused
 }
 
-func arityOf(o string) arity {
+func arityOf(o string) Arity {
 	switch {
 	case strings.HasSuffix(o, "=?"):
-		return optional
+		return Optional
 	case strings.HasSuffix(o, "="):
-		return value1
+		return Value
 	}
-	return flag
+	return Flag
 }
 
-// shortArity finds an option in a list as "an:c::".
-func shortArity(list string, c byte) arity {
+// ShortArity finds an option in a list as "an:c::".
+func ShortArity(list string, c byte) Arity {
 	i := strings.IndexByte(list, c)
 	switch {
 	case i < 0 || c == ':':
-		return refused
+		return Refused
 	case strings.HasPrefix(list[i+1:], "::"):
-		return optional
+		return Optional
 	case strings.HasPrefix(list[i+1:], ":"):
-		return value1
+		return Value
 	}
-	return flag
+	return Flag
 }
 
 // short reads the cluster at word i, and gives the index of the last word it takes.
 func short(c *table.Call, i int) int {
 	cmd, w := c.Command, c.Words[i]
-	if cmd.Number && w.Fixed && digits(w.Text[1:]) {
+	if cmd.Number && w.Fixed && rules.Digits(w.Text[1:]) {
 		c.Options = append(c.Options, table.Option{Name: "-0", Value: w.At(1), Has: true, Word: w})
 		return i
 	}
@@ -217,15 +218,15 @@ func short(c *table.Call, i int) int {
 			return i
 		}
 		o := table.Option{Name: shortName(ch), Word: w}
-		a := shortArity(cmd.Short, ch)
+		a := ShortArity(cmd.Short, ch)
 		switch a {
-		case refused:
+		case Refused:
 			if lenient(cmd) {
 				continue
 			}
 			refuse(c, w, nil)
 			return i
-		case value1, optional:
+		case Value, Optional:
 			switch {
 			case k+1 < len(w.Text) || !w.Fixed:
 				o.Value, o.Has = w.At(k+1), true
@@ -233,7 +234,7 @@ func short(c *table.Call, i int) int {
 				if k+1 == len(w.Text) && !lenient(cmd) {
 					c.Grey(w, "word-unknown", "if this is empty, the option takes the next word")
 				}
-			case a == value1 && i+1 < len(c.Words):
+			case a == Value && i+1 < len(c.Words):
 				i++
 				o.Value, o.Has = c.Words[i], true
 				whole(c, c.Words[i])
@@ -261,15 +262,15 @@ func shortName(c byte) string {
 
 func refusedShort(cmd *table.Command, ch byte) *table.Refusal {
 	for i := range cmd.Refuse {
-		if listed(cmd.Refuse[i].Options, shortName(ch)) {
+		if rules.Listed(cmd.Refuse[i].Options, shortName(ch)) {
 			return &cmd.Refuse[i]
 		}
 	}
 	return nil
 }
 
-// roles gives options' values and operands to what their roles say.
-func roles(c *table.Call, at table.Word) {
+// Roles gives options' values and operands to what their roles say.
+func Roles(c *table.Call, at table.Word) {
 	cmd := c.Command
 	for i := range c.Options {
 		o := &c.Options[i]
@@ -277,7 +278,7 @@ func roles(c *table.Call, at table.Word) {
 			continue
 		}
 		for _, v := range cmd.Values {
-			if listed(v.Options, o.Name) {
+			if rules.Listed(v.Options, o.Name) {
 				role(c, o.Value, v.Role)
 			}
 		}
@@ -285,7 +286,7 @@ func roles(c *table.Call, at table.Word) {
 	lead := cmd.Lead
 	if len(lead) > 0 && cmd.NoLead != "" {
 		for i := range c.Options {
-			if listed(cmd.NoLead, c.Options[i].Name) {
+			if rules.Listed(cmd.NoLead, c.Options[i].Name) {
 				lead = lead[1:]
 				break
 			}
@@ -350,7 +351,7 @@ func into(c *table.Call, dir table.Word) {
 		base := strings.TrimRight(w.Text, "/")
 		base = base[strings.LastIndexByte(base, '/')+1:]
 		if w.Fixed && base != "" && base != "." && base != ".." && dir.Fixed {
-			if base[0] == '.' || protected[base] {
+			if rules.Protected(base) {
 				c.Write(table.Word{Text: strings.TrimRight(dir.Text, "/") + "/" + base, Fixed: true, Offset: w.Offset, Length: w.Length})
 			}
 			continue
@@ -394,7 +395,7 @@ func role(c *table.Call, w table.Word, r table.Role) {
 		}
 		c.Script(w, c.Command.Language)
 	case table.Name:
-		if !w.Fixed || !assignable(w.Text) {
+		if !w.Fixed || !rules.Assignable(w.Text) {
 			c.Grey(w, "assign", "is not the plain name of a harmless variable")
 		}
 	}

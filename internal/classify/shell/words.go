@@ -1,10 +1,11 @@
-package classify
+package shell
 
 import (
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
 
+	"weir/internal/classify/rules"
 	"weir/internal/classify/table"
 )
 
@@ -47,7 +48,7 @@ func (b *builder) word() table.Word {
 func (b *builder) empty() bool { return b.pieces == 0 && !b.open && !b.quoted }
 
 // fields appends what a word of a command becomes: no word, one, or many.
-func (j *judge) fields(dst []table.Word, w *syntax.Word) []table.Word {
+func (j *walker) fields(dst []table.Word, w *syntax.Word) []table.Word {
 	if len(w.Parts) == 1 {
 		switch p := w.Parts[0].(type) {
 		case *syntax.Lit:
@@ -94,7 +95,7 @@ func (j *judge) fields(dst []table.Word, w *syntax.Word) []table.Word {
 }
 
 // single gives a word that is not split and names no files (an assignment, a here-string).
-func (j *judge) single(w *syntax.Word) table.Word {
+func (j *walker) single(w *syntax.Word) table.Word {
 	if w == nil {
 		return table.Lit("")
 	}
@@ -119,13 +120,13 @@ func plainLit(s string) bool {
 }
 
 // part adds a part of a word to b; a variable that is split ends words, which go to dst.
-func (j *judge) part(dst []table.Word, b *builder, part syntax.WordPart, first bool) []table.Word {
+func (j *walker) part(dst []table.Word, b *builder, part syntax.WordPart, first bool) []table.Word {
 	switch p := part.(type) {
 	case *syntax.Lit:
 		if first && strings.HasPrefix(p.Value, "~") {
 			// The home directory begins with a slash; "~" in front keeps it from being
 			// taken for a path that is known. ~+ and ~- are where cd went, and may be /dev.
-			if len(p.Value) == 1 || letter(p.Value[1]) || p.Value[1] == '/' {
+			if len(p.Value) == 1 || rules.Letter(p.Value[1]) || p.Value[1] == '/' {
 				b.add("~")
 			}
 			b.open = true
@@ -166,7 +167,7 @@ func (j *judge) part(dst []table.Word, b *builder, part syntax.WordPart, first b
 }
 
 // dblPart adds a part in double quotes or in a here-document.
-func (j *judge) dblPart(b *builder, part syntax.WordPart) {
+func (j *walker) dblPart(b *builder, part syntax.WordPart) {
 	switch p := part.(type) {
 	case *syntax.Lit:
 		if j.continued {
@@ -181,7 +182,7 @@ func (j *judge) dblPart(b *builder, part syntax.WordPart) {
 }
 
 // effectPart walks a part whose value is not known, for what it does.
-func (j *judge) effectPart(b *builder, part syntax.WordPart, quoted bool) {
+func (j *walker) effectPart(b *builder, part syntax.WordPart, quoted bool) {
 	switch p := part.(type) {
 	case *syntax.CmdSubst:
 		j.substitution(p)
@@ -204,14 +205,14 @@ func (j *judge) effectPart(b *builder, part syntax.WordPart, quoted bool) {
 	b.open = true
 }
 
-func (j *judge) sglQuoted(p *syntax.SglQuoted) {
+func (j *walker) sglQuoted(p *syntax.SglQuoted) {
 	if j.continued && !p.Dollar {
 		j.raw = append(j.raw, span{int(p.Pos().Offset()), int(p.End().Offset())})
 	}
 }
 
 // substitution walks $(…) and `…`.
-func (j *judge) substitution(p *syntax.CmdSubst) {
+func (j *walker) substitution(p *syntax.CmdSubst) {
 	switch {
 	case p.TempFile || p.ReplyVar:
 		j.grey(p, "expansion", "${ …; } is read in different ways by different versions of bash")
@@ -222,12 +223,12 @@ func (j *judge) substitution(p *syntax.CmdSubst) {
 }
 
 // slice is the source of a node.
-func (j *judge) slice(n syntax.Node) string {
+func (j *walker) slice(n syntax.Node) string {
 	from, to := int(n.Pos().Offset()), int(n.End().Offset())
-	if from < 0 || to > len(j.text) || from > to {
+	if from < 0 || to > len(j.Text) || from > to {
 		return `\`
 	}
-	return j.text[from:to]
+	return j.Text[from:to]
 }
 
 // lit adds an unquoted literal: backslashes quote, and wildcards make it a pattern.

@@ -1,13 +1,22 @@
-package classify
+package command
 
 import (
 	"strings"
 
+	"weir/internal/classify/rules"
 	"weir/internal/classify/table"
 )
 
-// observed judges a command line that was seen to run.
-func (j *judge) observed(o Observed) {
+// Observed is a command as the kernel saw it start.
+type Observed struct {
+	Argv      []string
+	Env       []string // dangerous variables that are set: NAME or NAME=value
+	File      string   // path of the file that runs, when known
+	Truncated bool     // argv or the environment is not whole: never local
+}
+
+// Observed judges a command line that was seen to run.
+func (j *Judge) Observed(o Observed) {
 	words := make([]table.Word, len(o.Argv))
 	offset := 0
 	for i, s := range o.Argv {
@@ -15,32 +24,32 @@ func (j *judge) observed(o Observed) {
 		offset += len(s) + 1
 	}
 	if o.Truncated {
-		j.findAt(0, max(0, offset-1), Grey, "truncated", "the command line or its environment is not whole")
+		j.findAt(0, max(0, offset-1), table.Grey, "truncated", "the command line or its environment is not whole")
 	}
 	if len(words) == 0 {
-		j.findAt(0, 0, Grey, "word-unknown", "the command line is empty")
+		j.findAt(0, 0, table.Grey, "word-unknown", "the command line is empty")
 		return
 	}
 	if offset > MaxText {
-		j.findAt(0, offset-1, Grey, "limit-text", "is too long to be judged")
+		j.findAt(0, offset-1, table.Grey, "limit-text", "is too long to be judged")
 		return
 	}
 	if len(words) > MaxNodes {
-		j.findAt(0, offset-1, Grey, "limit-nodes", "has too many parts to be judged")
+		j.findAt(0, offset-1, table.Grey, "limit-nodes", "has too many parts to be judged")
 		return
 	}
 	name := j.identity(o, &words[0])
 	var cmd *table.Command
 	if name != "" {
-		cmd = lookup(name)
+		cmd = Lookup(name)
 	}
 	j.environment(o.Env, cmd)
-	j.run(words, program)
+	j.Run(words, program)
 }
 
 // identity makes the first word that of the file that runs, where it is known: a
 // program chooses its argv[0] freely.
-func (j *judge) identity(o Observed, first *table.Word) string {
+func (j *Judge) identity(o Observed, first *table.Word) string {
 	shown := first.Text[strings.LastIndexByte(first.Text, '/')+1:]
 	if o.File == "" {
 		return shown
@@ -62,13 +71,13 @@ func (j *judge) identity(o Observed, first *table.Word) string {
 	case base == shown:
 	case base == "busybox" || base == "toybox" || base == "coreutils":
 		// One file with many names: it goes by argv[0].
-	case lookup(base) == nil || lookup(shown) != nil && lookup(shown) != lookup(base):
+	case Lookup(base) == nil || Lookup(shown) != nil && Lookup(shown) != Lookup(base):
 		// A file that is not known, or behaves by another name (sh, gawk): both count.
-		if lookup(base) == nil {
+		if Lookup(base) == nil {
 			first.Text = base
 			return base
 		}
-		j.findWord(*first, Grey, "path", "the file that runs is known by another name")
+		j.FindWord(*first, table.Grey, "path", "the file that runs is known by another name")
 		return base
 	default:
 		first.Text = base
@@ -79,12 +88,12 @@ func (j *judge) identity(o Observed, first *table.Word) string {
 }
 
 // environment judges the variables that a program was started with.
-func (j *judge) environment(env []string, cmd *table.Command) {
+func (j *Judge) environment(env []string, cmd *table.Command) {
 	for _, e := range env {
 		name, value, has := strings.Cut(e, "=")
-		if inherited(name, value, has) || cmd != nil && listed(cmd.Env, name) {
+		if rules.Inherited(name, value, has) || cmd != nil && rules.Listed(cmd.Env, name) {
 			continue
 		}
-		j.findAt(0, 0, Grey, "env", quoteName(name)+" is set, which is not known to be harmless")
+		j.findAt(0, 0, table.Grey, "env", rules.Quote(name)+" is set, which is not known to be harmless")
 	}
 }

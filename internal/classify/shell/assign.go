@@ -1,36 +1,31 @@
-package classify
+package shell
 
 import (
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
 
+	"weir/internal/classify/command"
+	"weir/internal/classify/rules"
 	"weir/internal/classify/table"
 )
 
 // assigned notes that a variable of this shell gets a value.
-func (j *judge) assigned(n syntax.Node, name string, v value) {
-	if j.shell.handler {
+func (j *walker) assigned(n syntax.Node, name string, v command.Value) {
+	if j.Shell.Handler {
 		j.grey(n, "assign", "a trap that changes variables is not followed")
 		return
 	}
-	if !assignable(name) {
-		j.grey(n, "assign", "sets "+quoteName(name)+", which can change what runs")
+	if !rules.Assignable(name) {
+		j.grey(n, "assign", "sets "+rules.Quote(name)+", which can change what runs")
 		return
 	}
-	j.shell.set(name, v)
-}
-
-func quoteName(name string) string {
-	if name == "" || len(name) > 40 {
-		return "a variable"
-	}
-	return name
+	j.Shell.Set(name, v)
 }
 
 // assign walks an assignment that stays in this shell.
-func (j *judge) assign(a *syntax.Assign) {
-	if !j.step() {
+func (j *walker) assign(a *syntax.Assign) {
+	if !j.Step() {
 		return
 	}
 	if a.Name == nil {
@@ -50,32 +45,32 @@ func (j *judge) assign(a *syntax.Assign) {
 		return
 	}
 	w := j.single(a.Value)
-	v := value{text: w.Text}
-	old := j.shell.get(name)
+	v := command.Value{Text: w.Text}
+	old := j.Shell.Get(name)
 	switch {
-	case old.array():
+	case old.Array():
 		v = old
 	case a.Index != nil:
-		v = value{kind: indexed}
+		v = command.Value{Kind: command.Indexed}
 	case a.Append:
-		v = value{}
+		v = command.Value{}
 	case a.Value != nil && arithmValue(a.Value) && !w.Fixed:
-		v = value{kind: integer}
+		v = command.Value{Kind: command.Integer}
 	case w.Fixed:
-		v = value{kind: literal, text: w.Text}
+		v = command.Value{Kind: command.Literal, Text: w.Text}
 	}
 	j.assigned(a, name, v)
 }
 
 // array walks a=(…). Its subscripts are arithmetic, unless the array is associative.
-func (j *judge) array(a *syntax.Assign) {
-	v := value{kind: indexed}
-	if j.shell.get(a.Name.Value).kind == assoc {
-		v.kind = assoc
+func (j *walker) array(a *syntax.Assign) {
+	v := command.Value{Kind: command.Indexed}
+	if j.Shell.Get(a.Name.Value).Kind == command.Assoc {
+		v.Kind = command.Assoc
 	}
 	mark := len(j.words)
 	for _, e := range a.Array.Elems {
-		if !j.step() {
+		if !j.Step() {
 			return
 		}
 		if e.Index != nil {
@@ -95,7 +90,7 @@ func (j *judge) array(a *syntax.Assign) {
 }
 
 // prefix judges assignments in front of a command, which only that command gets.
-func (j *judge) prefix(list []*syntax.Assign, c *table.Command, name string) {
+func (j *walker) prefix(list []*syntax.Assign, c *table.Command, name string) {
 	for _, a := range list {
 		if a.Name == nil || a.Index != nil || a.Array != nil || a.Append {
 			j.grey(a, "env", "this kind of assignment in front of a command is not known")
@@ -105,36 +100,24 @@ func (j *judge) prefix(list []*syntax.Assign, c *table.Command, name string) {
 		if a.Name.Value == "IFS" && name == "read" {
 			continue
 		}
-		if c != nil && listed(c.Env, a.Name.Value) || w.Fixed && harmlessEnv(a.Name.Value, w.Text) {
+		if c != nil && rules.Listed(c.Env, a.Name.Value) || w.Fixed && rules.HarmlessEnv(a.Name.Value, w.Text) {
 			continue
 		}
-		j.grey(a, "env", "sets "+quoteName(a.Name.Value)+" for a command, which is not known to be harmless")
+		j.grey(a, "env", "sets "+rules.Quote(a.Name.Value)+" for a command, which is not known to be harmless")
 	}
-}
-
-// listed tells whether a list of names separated by spaces has name.
-func listed(list, name string) bool {
-	for len(list) > 0 {
-		var one string
-		one, list, _ = strings.Cut(list, " ")
-		if one == name {
-			return true
-		}
-	}
-	return false
 }
 
 // declClause walks declare, local, export, readonly, typeset.
-func (j *judge) declClause(c *syntax.DeclClause) {
+func (j *walker) declClause(c *syntax.DeclClause) {
 	export := c.Variant.Value == "export"
-	kind, prints := unknown, false
+	kind, prints := command.Unknown, false
 	switch c.Variant.Value {
 	case "declare", "local", "typeset", "export":
 	default:
 		j.grey(c, "assign", "variables that cannot change are not followed")
 	}
 	for _, a := range c.Args {
-		if !j.step() {
+		if !j.Step() {
 			return
 		}
 		if a.Naked && a.Name == nil {
@@ -145,9 +128,9 @@ func (j *judge) declClause(c *syntax.DeclClause) {
 			}
 			switch {
 			case strings.Contains(w.Text, "A"):
-				kind = assoc
-			case strings.Contains(w.Text, "a") && kind != assoc:
-				kind = indexed
+				kind = command.Assoc
+			case strings.Contains(w.Text, "a") && kind != command.Assoc:
+				kind = command.Indexed
 			}
 			prints = prints || strings.ContainsAny(w.Text, "pfF")
 			export = export || strings.Contains(w.Text, "x")
@@ -156,12 +139,12 @@ func (j *judge) declClause(c *syntax.DeclClause) {
 		if prints {
 			continue
 		}
-		j.declared(a, c.Variant.Value == "local" && j.shell.function, export, kind)
+		j.declared(a, c.Variant.Value == "local" && j.Shell.Function, export, kind)
 	}
 	j.local(c, "changes variables of this shell only")
 }
 
-func (j *judge) declared(a *syntax.Assign, local, export bool, kind kind) {
+func (j *walker) declared(a *syntax.Assign, local, export bool, kind command.Kind) {
 	name := a.Name.Value
 	if a.Index != nil {
 		j.grey(a, "arithmetic", "a subscript can run commands")
@@ -182,31 +165,31 @@ func (j *judge) declared(a *syntax.Assign, local, export bool, kind kind) {
 	if a.Value != nil {
 		w = j.single(a.Value)
 		// declare reads the value of an array as a list once more.
-		array := kind != unknown || j.shell.get(name).array() || j.shell.full
+		array := kind != command.Unknown || j.Shell.Get(name).Array() || j.Shell.Full
 		if strings.HasPrefix(w.Text, "(") || !w.Fixed && w.Text == "" && (array || !local) {
 			j.grey(a, "assign", "a value of this kind is read once more as a list, with what it expands to")
 			return
 		}
 	}
 	if export {
-		old := j.shell.get(name)
+		old := j.Shell.Get(name)
 		fixed, text := w.Fixed, w.Text
-		if a.Naked && old.kind == literal {
-			fixed, text = true, old.text
+		if a.Naked && old.Kind == command.Literal {
+			fixed, text = true, old.Text
 		}
-		if a.Array != nil || a.Append || !fixed || !harmlessEnv(name, text) {
-			j.grey(a, "env", "sets "+quoteName(name)+" for later commands, which is not known to be harmless")
+		if a.Array != nil || a.Append || !fixed || !rules.HarmlessEnv(name, text) {
+			j.grey(a, "env", "sets "+rules.Quote(name)+" for later commands, which is not known to be harmless")
 		}
 		return
 	}
 	switch {
-	case kind != unknown:
-		j.assigned(a, name, value{kind: kind})
+	case kind != command.Unknown:
+		j.assigned(a, name, command.Value{Kind: kind})
 		if a.Array != nil {
 			j.array(a)
 		}
 	case a.Naked:
-		j.assigned(a, name, value{})
+		j.assigned(a, name, command.Value{})
 	default:
 		j.assign(a)
 	}

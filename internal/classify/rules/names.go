@@ -1,13 +1,13 @@
-package classify
+package rules
 
 import "strings"
 
 // A variable can change what runs (PATH, LD_PRELOAD) or be code itself (RANDOM in an
 // assignment, PS4). So names are accepted, not refused.
 
-// harmlessEnv may be set for any command, with a value that locale and time functions
+// HarmlessEnv may be set for any command, with a value that locale and time functions
 // only look up.
-func harmlessEnv(name, value string) bool {
+func HarmlessEnv(name, value string) bool {
 	switch name {
 	case "LANG", "LANGUAGE", "TZ":
 	case "NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "FORCE_COLOR", "COLUMNS", "LINES", "CI":
@@ -34,18 +34,18 @@ func harmlessEnv(name, value string) bool {
 func plainValue(s string) bool {
 	for i := range len(s) {
 		c := s[i]
-		if !(letter(c) || c >= '0' && c <= '9' || strings.IndexByte("_.,:+-@/<>", c) >= 0) {
+		if !(Letter(c) || c >= '0' && c <= '9' || strings.IndexByte("_.,:+-@/<>", c) >= 0) {
 			return false
 		}
 	}
 	return true
 }
 
-// assignable tells whether a variable of this shell may be assigned, when its name is
+// Assignable tells whether a variable of this shell may be assigned, when its name is
 // plain. Names in lower case are the text's own; of those in upper case only those that
 // no accepted program and no shell reads.
-func assignable(name string) bool {
-	if !plainName(name) {
+func Assignable(name string) bool {
+	if !PlainName(name) {
 		return false
 	}
 	for i := range len(name) {
@@ -79,10 +79,10 @@ func dangerous(name string) bool {
 	return strings.HasSuffix(name, "_PROXY") || strings.HasSuffix(name, "_PAGER") || strings.HasSuffix(name, "_OPTIONS")
 }
 
-// inherited tells whether a variable that an observed program was started with is
+// Inherited tells whether a variable that an observed program was started with is
 // harmless, by its name and, when the name alone does not say, its value.
-func inherited(name, value string, hasValue bool) bool {
-	if harmlessEnv(name, value) {
+func Inherited(name, value string, hasValue bool) bool {
+	if HarmlessEnv(name, value) {
 		return true
 	}
 	switch name {
@@ -108,15 +108,23 @@ func inherited(name, value string, hasValue bool) bool {
 	return false
 }
 
-func letter(c byte) bool { return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' }
+func Letter(c byte) bool { return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' }
 
-// plainName tells whether s is the name of a variable, without a subscript.
-func plainName(s string) bool {
+// PlainName tells whether s is the name of a variable, without a subscript.
+func PlainName(s string) bool {
 	for i := range len(s) {
 		c := s[i]
-		if !(letter(c) || c == '_' || i > 0 && c >= '0' && c <= '9') {
+		if !(Letter(c) || c == '_' || i > 0 && c >= '0' && c <= '9') {
 			return false
 		}
 	}
 	return s != ""
+}
+
+// Quote gives a variable's name for a sentence, when it is short enough to be one.
+func Quote(name string) string {
+	if name == "" || len(name) > 40 {
+		return "a variable"
+	}
+	return name
 }

@@ -1,4 +1,4 @@
-package classify
+package rules
 
 import "strings"
 
@@ -26,9 +26,15 @@ var system = map[string]bool{
 	"run": true, "sbin": true, "snap": true, "sys": true, "usr": true, "var": true, "nix": true, "host": true,
 }
 
-// writable tells whether writing to a literal path runs nothing later: it lies under
+// Place is the working directory. The zero value is the one that a command starts in.
+type Place struct {
+	Lost  bool     // it may be a directory that is not for writing
+	Roots []string // directories that were literally entered
+}
+
+// Writable tells whether writing to a literal path runs nothing later: it lies under
 // the working directory or /tmp, and nothing reads its name by itself.
-func (p *place) writable(path string) (why string, ok bool) {
+func (p *Place) Writable(path string) (why string, ok bool) {
 	if devices[path] {
 		return "", true
 	}
@@ -38,7 +44,7 @@ func (p *place) writable(path string) (why string, ok bool) {
 	rest := path
 	if path[0] == '/' {
 		root := ""
-		for _, dir := range p.roots {
+		for _, dir := range p.Roots {
 			if within(path, dir) && len(dir) > len(root) {
 				root = dir
 			}
@@ -50,7 +56,7 @@ func (p *place) writable(path string) (why string, ok bool) {
 			return "is outside the working directory and /tmp", false
 		}
 		rest = path[len(root):]
-	} else if p.lost {
+	} else if p.Lost {
 		return "may be outside the working directory", false
 	}
 	if path[0] == '~' {
@@ -77,8 +83,8 @@ func within(path, dir string) bool {
 	return strings.HasPrefix(path, dir) && (len(path) == len(dir) || path[len(dir)] == '/')
 }
 
-// enter follows cd to a literal directory.
-func (p *place) enter(dir string) {
+// Enter follows cd to a literal directory.
+func (p *Place) Enter(dir string) {
 	for len(dir) > 1 && dir[len(dir)-1] == '/' {
 		dir = dir[:len(dir)-1]
 	}
@@ -86,11 +92,11 @@ func (p *place) enter(dir string) {
 		return
 	}
 	if !project(dir) {
-		p.lost = true
+		p.Lost = true
 		return
 	}
-	if dir[0] == '/' && len(p.roots) < 8 {
-		p.roots = append(p.roots[:len(p.roots):len(p.roots)], dir)
+	if dir[0] == '/' && len(p.Roots) < 8 {
+		p.Roots = append(p.Roots[:len(p.Roots):len(p.Roots)], dir)
 	}
 }
 
@@ -124,11 +130,39 @@ func project(dir string) bool {
 	return n >= 1
 }
 
-// netPath tells whether bash takes a path in a redirection for a connection; prefix:
+// NetPath tells whether bash takes a path in a redirection for a connection; prefix:
 // the path may go on.
-func netPath(path string, prefix bool) bool {
+func NetPath(path string, prefix bool) bool {
 	for _, net := range []string{"/dev/tcp/", "/dev/udp/"} {
 		if strings.HasPrefix(path, net) || prefix && strings.HasPrefix(net, path) {
+			return true
+		}
+	}
+	return false
+}
+
+// Device tells whether a path is one of the devices that may be written to.
+func Device(path string) bool { return devices[path] }
+
+// Protected tells whether a file's name is one that other programs run or obey.
+func Protected(name string) bool { return name != "" && name[0] == '.' || protected[name] }
+
+// Digits tells whether s is a decimal number without a sign.
+func Digits(s string) bool {
+	for i := range len(s) {
+		if s[i] < '0' || s[i] > '9' {
+			return false
+		}
+	}
+	return s != ""
+}
+
+// Listed tells whether a list of names separated by spaces has name.
+func Listed(list, name string) bool {
+	for len(list) > 0 {
+		var one string
+		one, list, _ = strings.Cut(list, " ")
+		if one == name {
 			return true
 		}
 	}

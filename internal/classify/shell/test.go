@@ -1,13 +1,16 @@
-package classify
+package shell
 
 import (
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
+
+	"weir/internal/classify/command"
+	"weir/internal/classify/rules"
 )
 
 // testClause walks [[ … ]].
-func (j *judge) testClause(c *syntax.TestClause) {
+func (j *walker) testClause(c *syntax.TestClause) {
 	if strings.Contains(j.slice(c), "\n") {
 		j.grey(c, "syntax", "[[ over more than one line is a list of commands in some shells")
 	}
@@ -15,7 +18,7 @@ func (j *judge) testClause(c *syntax.TestClause) {
 	j.local(c, "a test of the shell")
 }
 
-func (j *judge) testExpr(x syntax.TestExpr) {
+func (j *walker) testExpr(x syntax.TestExpr) {
 	if !j.down(x) {
 		j.up()
 		return
@@ -37,7 +40,7 @@ func (j *judge) testExpr(x syntax.TestExpr) {
 		case syntax.TsAfter:
 			j.testExpr(x.X)
 			if w, ok := x.Y.(*syntax.Word); ok {
-				j.write(j.single(w)) // in POSIX shells
+				j.Write(j.single(w)) // in POSIX shells
 			}
 		case syntax.TsReMatch:
 			j.testExpr(x.X)
@@ -52,7 +55,7 @@ func (j *judge) testExpr(x syntax.TestExpr) {
 	case *syntax.UnaryTest:
 		if x.Op == syntax.TsVarSet || x.Op == syntax.TsRefVar {
 			w, ok := x.X.(*syntax.Word)
-			if !ok || !plainName(w.Lit()) {
+			if !ok || !rules.PlainName(w.Lit()) {
 				j.grey(x, "arithmetic", "a subscript in a name can run commands")
 			}
 			return
@@ -69,14 +72,14 @@ func (j *judge) testExpr(x syntax.TestExpr) {
 
 // testNumber accepts a number, or a variable that holds one: [[ ]] evaluates both
 // sides of -eq as expressions.
-func (j *judge) testNumber(x syntax.TestExpr) {
+func (j *walker) testNumber(x syntax.TestExpr) {
 	w, ok := x.(*syntax.Word)
 	if !ok {
 		j.grey(x, "arithmetic", "this kind of test is not known")
 		return
 	}
 	v := j.single(w)
-	if v.Fixed && isNumber(v.Text) {
+	if v.Fixed && command.IsNumber(v.Text) {
 		return
 	}
 	if len(w.Parts) == 1 {
@@ -86,7 +89,7 @@ func (j *judge) testNumber(x syntax.TestExpr) {
 		}
 		if p, ok := part.(*syntax.ParamExp); ok && p.Param != nil {
 			simple := !p.Excl && p.Index == nil && p.Slice == nil && p.Repl == nil && p.Names == 0 && p.Exp == nil
-			if simple && (p.Length || len(p.Param.Value) == 1 && strings.Contains("?#$", p.Param.Value) || j.shell.get(p.Param.Value).number()) {
+			if simple && (p.Length || len(p.Param.Value) == 1 && strings.Contains("?#$", p.Param.Value) || j.Shell.Get(p.Param.Value).Number()) {
 				return
 			}
 		}
@@ -121,7 +124,7 @@ func bareOperator(w *syntax.Word) bool {
 
 // arithmCmd walks (( … )). POSIX shells take it for two subshells, so only forms are
 // accepted whose words are no commands.
-func (j *judge) arithmCmd(c *syntax.ArithmCmd) {
+func (j *walker) arithmCmd(c *syntax.ArithmCmd) {
 	name := ""
 	switch x := c.X.(type) {
 	case *syntax.UnaryArithm:
@@ -130,7 +133,7 @@ func (j *judge) arithmCmd(c *syntax.ArithmCmd) {
 		}
 	case *syntax.BinaryArithm:
 		if w, ok := x.X.(*syntax.Word); ok && (x.Op == syntax.AddAssgn || x.Op == syntax.SubAssgn) {
-			if y, ok := x.Y.(*syntax.Word); ok && digits(y.Lit()) {
+			if y, ok := x.Y.(*syntax.Word); ok && rules.Digits(y.Lit()) {
 				name = w.Lit()
 			}
 		}

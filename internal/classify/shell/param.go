@@ -1,16 +1,18 @@
-package classify
+package shell
 
 import (
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
 
+	"weir/internal/classify/command"
+	"weir/internal/classify/rules"
 	"weir/internal/classify/table"
 )
 
 // param adds the value of a parameter to b, and walks what its expansion does.
-func (j *judge) param(dst []table.Word, b *builder, p *syntax.ParamExp, quoted bool) []table.Word {
-	if !j.step() || p.Param == nil || p.Flags != nil || p.Width || p.IsSet || p.NestedParam != nil || len(p.Modifiers) > 0 ||
+func (j *walker) param(dst []table.Word, b *builder, p *syntax.ParamExp, quoted bool) []table.Word {
+	if !j.Step() || p.Param == nil || p.Flags != nil || p.Width || p.IsSet || p.NestedParam != nil || len(p.Modifiers) > 0 ||
 		p.Split != 0 || p.GlobSubst != 0 || p.RcExpand != 0 {
 		j.grey(p, "expansion", "this kind of expansion is not known")
 		b.open, b.split = true, true
@@ -35,59 +37,59 @@ func (j *judge) param(dst []table.Word, b *builder, p *syntax.ParamExp, quoted b
 		b.open = true
 		return dst
 	}
-	v := j.shell.get(name)
-	if digits(name) {
+	v := j.Shell.Get(name)
+	if rules.Digits(name) {
 		v = j.arg(name)
 	}
-	switch v.kind {
-	case literal:
-		return j.known(dst, b, v.text, quoted)
-	case integer:
+	switch v.Kind {
+	case command.Literal:
+		return j.known(dst, b, v.Text, quoted)
+	case command.Integer:
 		b.open = true
 		return dst
-	case indexed, assoc:
-		v.text = ""
+	case command.Indexed, command.Assoc:
+		v.Text = ""
 	}
-	b.add(v.text)
+	b.add(v.Text)
 	b.open = true
 	b.split = b.split || !quoted && !b.noSplit
 	return dst
 }
 
 // arg is the positional parameter of a number.
-func (j *judge) arg(n string) value {
+func (j *walker) arg(n string) command.Value {
 	w, ok := table.Word{}, false
 	switch {
 	case n == "0":
-		w, ok = j.shell.name, j.shell.known && j.shell.name.Fixed
-	case len(n) == 1 && j.shell.known:
+		w, ok = j.Shell.Name, j.Shell.Known && j.Shell.Name.Fixed
+	case len(n) == 1 && j.Shell.Known:
 		i := int(n[0] - '1')
-		if i >= len(j.shell.args) {
-			return value{kind: literal}
+		if i >= len(j.Shell.Args) {
+			return command.Value{Kind: command.Literal}
 		}
-		for _, a := range j.shell.args[:i+1] {
+		for _, a := range j.Shell.Args[:i+1] {
 			if a.Many() {
-				return value{}
+				return command.Value{}
 			}
 		}
-		w, ok = j.shell.args[i], j.shell.args[i].Fixed
+		w, ok = j.Shell.Args[i], j.Shell.Args[i].Fixed
 		if !ok {
-			return value{text: w.Text}
+			return command.Value{Text: w.Text}
 		}
 	}
 	if !ok {
-		return value{}
+		return command.Value{}
 	}
-	return value{kind: literal, text: w.Text}
+	return command.Value{Kind: command.Literal, Text: w.Text}
 }
 
 // positional adds "$@" or $*.
-func (j *judge) positional(dst []table.Word, b *builder, at, quoted bool) []table.Word {
+func (j *walker) positional(dst []table.Word, b *builder, at, quoted bool) []table.Word {
 	if b.noSplit || quoted && !at {
 		b.open = true
 		return dst
 	}
-	if at && quoted && j.shell.known && len(j.shell.args) == 0 && b.empty() {
+	if at && quoted && j.Shell.Known && len(j.Shell.Args) == 0 && b.empty() {
 		return dst
 	}
 	b.open, b.split = true, true
@@ -95,7 +97,7 @@ func (j *judge) positional(dst []table.Word, b *builder, at, quoted bool) []tabl
 }
 
 // known adds a literal value. Unquoted, it is split at blanks, and wildcards name files.
-func (j *judge) known(dst []table.Word, b *builder, text string, quoted bool) []table.Word {
+func (j *walker) known(dst []table.Word, b *builder, text string, quoted bool) []table.Word {
 	if quoted || b.noSplit {
 		b.add(text)
 		return dst
@@ -122,7 +124,7 @@ func blank(r rune) bool            { return r == ' ' || r == '\t' || r == '\n' }
 func blankAt(s string, i int) bool { return i < len(s) && blank(rune(s[i])) }
 
 // paramEffects walks what an expansion does beside giving a value.
-func (j *judge) paramEffects(p *syntax.ParamExp, name string) {
+func (j *walker) paramEffects(p *syntax.ParamExp, name string) {
 	if p.Excl {
 		w, isWord := p.Index.(*syntax.Word)
 		keys := isWord && (w.Lit() == "@" || w.Lit() == "*")
@@ -150,11 +152,11 @@ func (j *judge) paramEffects(p *syntax.ParamExp, name string) {
 	switch p.Exp.Op {
 	case syntax.OtherParamOps:
 		if op := p.Exp.Word.Lit(); op == "P" || !strings.Contains("QEAaUuLKk", op) || op == "" {
-			j.findIn(p, Network, "expansion", "${name@P} runs the commands in a variable's value")
+			j.findIn(p, table.Network, "expansion", "${name@P} runs the commands in a variable's value")
 		}
 		return
 	case syntax.AssignUnset, syntax.AssignUnsetOrNull:
-		j.assigned(p, name, value{})
+		j.assigned(p, name, command.Value{})
 	case syntax.MatchEmpty, syntax.ArrayExclude, syntax.ArrayIntersect:
 		j.grey(p, "expansion", "this kind of expansion is not known")
 	}
@@ -162,7 +164,7 @@ func (j *judge) paramEffects(p *syntax.ParamExp, name string) {
 }
 
 // operand walks the word inside an expansion. Shells differ in how they read quotes there.
-func (j *judge) operand(p *syntax.ParamExp, w *syntax.Word) {
+func (j *walker) operand(p *syntax.ParamExp, w *syntax.Word) {
 	if w == nil {
 		return
 	}
@@ -178,12 +180,12 @@ func (j *judge) operand(p *syntax.ParamExp, w *syntax.Word) {
 }
 
 // index walks a subscript: arithmetic, unless the array is associative.
-func (j *judge) index(n syntax.Node, name string, x syntax.ArithmExpr) {
+func (j *walker) index(n syntax.Node, name string, x syntax.ArithmExpr) {
 	if w, ok := x.(*syntax.Word); ok {
-		if lit := w.Lit(); lit == "@" || lit == "*" || digits(lit) {
+		if lit := w.Lit(); lit == "@" || lit == "*" || rules.Digits(lit) {
 			return
 		}
-		if j.shell.get(name).kind == assoc {
+		if j.Shell.Get(name).Kind == command.Assoc {
 			if strings.ContainsAny(j.slice(w), "\"'\\`") && w.Lit() == "" && !quotedKey(w) {
 				j.grey(n, "arithmetic", "quotes in a subscript are read in different ways")
 				return
@@ -208,7 +210,7 @@ func quotedKey(w *syntax.Word) bool {
 
 // arithm accepts arithmetic on numbers: a name's value is evaluated as an expression
 // in its turn, and its subscripts run commands.
-func (j *judge) arithm(x syntax.ArithmExpr) {
+func (j *walker) arithm(x syntax.ArithmExpr) {
 	if x == nil {
 		return
 	}
@@ -229,7 +231,7 @@ func (j *judge) arithm(x syntax.ArithmExpr) {
 			if x.Op != syntax.Assgn {
 				j.arithmWord(w)
 			}
-			j.assigned(x, name, value{kind: integer})
+			j.assigned(x, name, command.Value{Kind: command.Integer})
 			j.arithm(x.Y)
 			return
 		}
@@ -239,7 +241,7 @@ func (j *judge) arithm(x syntax.ArithmExpr) {
 		j.arithm(x.X)
 		if x.Op == syntax.Inc || x.Op == syntax.Dec {
 			if w, ok := x.X.(*syntax.Word); ok {
-				j.assigned(x, w.Lit(), value{kind: integer})
+				j.assigned(x, w.Lit(), command.Value{Kind: command.Integer})
 			}
 		}
 	case *syntax.ParenArithm:
@@ -252,20 +254,20 @@ func (j *judge) arithm(x syntax.ArithmExpr) {
 }
 
 // arithmWord accepts a number, and a variable that holds one.
-func (j *judge) arithmWord(w *syntax.Word) {
+func (j *walker) arithmWord(w *syntax.Word) {
 	if len(w.Parts) != 1 {
 		j.grey(w, "arithmetic", "a computed expression can run commands in its subscripts")
 		return
 	}
 	switch p := w.Parts[0].(type) {
 	case *syntax.Lit:
-		if digits(p.Value) || j.shell.get(p.Value).number() {
+		if rules.Digits(p.Value) || j.Shell.Get(p.Value).Number() {
 			return
 		}
 	case *syntax.ParamExp:
 		var b builder
 		if p.Short && p.Param != nil {
-			if name := p.Param.Value; len(name) == 1 && strings.Contains("?#$", name) || j.shell.get(name).number() {
+			if name := p.Param.Value; len(name) == 1 && strings.Contains("?#$", name) || j.Shell.Get(name).Number() {
 				return
 			}
 		}

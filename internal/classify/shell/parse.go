@@ -1,4 +1,4 @@
-package classify
+package shell
 
 import (
 	"errors"
@@ -8,6 +8,9 @@ import (
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
+
+	"weir/internal/classify/rules"
+	"weir/internal/classify/table"
 )
 
 // errDeep stops the parser, which recurses, before it uses up the stack.
@@ -37,9 +40,9 @@ func (g *guard) Read(p []byte) (int, error) {
 
 // parse reads a text as bash does. What other shells, or other versions of bash,
 // may read in another way is refused here or in the walk.
-func (j *judge) parse(text string) *syntax.File {
+func (j *walker) parse(text string) *syntax.File {
 	if i := strings.IndexFunc(text, control); i >= 0 {
-		j.find(i, 1, Grey, "syntax", "a control character may be read in different ways")
+		j.Find(i, 1, table.Grey, "syntax", "a control character may be read in different ways")
 		return nil
 	}
 	p := syntax.NewParser(syntax.Variant(syntax.LangBash), syntax.KeepComments(true))
@@ -49,11 +52,11 @@ func (j *judge) parse(text string) *syntax.File {
 	case err == nil:
 		return f
 	case errors.Is(err, errDeep):
-		j.find(0, len(text), Grey, "limit-depth", "is nested too deep to be judged")
+		j.Find(0, len(text), table.Grey, "limit-depth", "is nested too deep to be judged")
 	case errors.As(err, &parse):
-		j.find(int(parse.Pos.Offset()), 0, Grey, "syntax", "cannot be parsed: "+parse.Text)
+		j.Find(int(parse.Pos.Offset()), 0, table.Grey, "syntax", "cannot be parsed: "+parse.Text)
 	default:
-		j.find(0, len(text), Grey, "syntax", "cannot be parsed: "+err.Error())
+		j.Find(0, len(text), table.Grey, "syntax", "cannot be parsed: "+err.Error())
 	}
 	return nil
 }
@@ -65,7 +68,7 @@ type span struct{ from, to int }
 
 // continuations refuses line continuations that are not plainly between words: inside
 // tokens, comments and here-documents shells differ in what they make of them.
-func (j *judge) continuations() {
+func (j *walker) continuations() {
 	for _, list := range [][]span{j.raw, j.quoted, j.touchy} {
 		slices.SortFunc(list, func(a, b span) int { return a.from - b.from })
 	}
@@ -75,22 +78,22 @@ func (j *judge) continuations() {
 		}
 	}
 	for i := 0; ; i += 2 {
-		k := strings.Index(j.text[i:], "\\\n")
+		k := strings.Index(j.Text[i:], "\\\n")
 		if k < 0 {
 			return
 		}
 		i += k
 		if !j.harmlessContinuation(i) {
-			j.find(i, 2, Grey, "syntax", "a line continuation stands where shells read it in different ways")
+			j.Find(i, 2, table.Grey, "syntax", "a line continuation stands where shells read it in different ways")
 			return
 		}
 	}
 }
 
-func (j *judge) harmlessContinuation(i int) bool {
+func (j *walker) harmlessContinuation(i int) bool {
 	before := byte('\n')
 	if i > 0 {
-		before = j.text[i-1]
+		before = j.Text[i-1]
 	}
 	switch {
 	case inside(j.touchy, i):
@@ -126,7 +129,7 @@ func crowded(text string) bool {
 	parts, documents := 0, 0
 	for i := 0; i < len(text) && parts <= maxParts; i++ {
 		switch c := text[i]; {
-		case letter(c) || c >= '0' && c <= '9' || c == '_' || c >= 0x80:
+		case rules.Letter(c) || c >= '0' && c <= '9' || c == '_' || c >= 0x80:
 		case c == '\\':
 			i++
 			parts++

@@ -1,4 +1,4 @@
-package classify
+package command
 
 import (
 	"strings"
@@ -26,8 +26,8 @@ func buildIndex() (plain, open map[string]*table.Command) {
 	return plain, open
 }
 
-// lookup finds a command by its name without a path, nil when it is not known.
-func lookup(name string) *table.Command {
+// Lookup finds a command by its name without a path, nil when it is not known.
+func Lookup(name string) *table.Command {
 	if c := index[name]; c != nil {
 		return c
 	}
@@ -40,3 +40,6 @@ func lookup(name string) *table.Command {
 	}
 	return versioned[strings.TrimSuffix(base, "-")]
 }
+
+// Known tells whether a name is that of a command in the tables, or a builtin.
+func Known(name string) bool { return Lookup(name) != nil }

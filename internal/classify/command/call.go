@@ -1,50 +1,21 @@
-package classify
+package command
 
 import (
 	"strings"
 
-	"mvdan.cc/sh/v3/syntax"
-
+	"weir/internal/classify/getopt"
+	"weir/internal/classify/rules"
 	"weir/internal/classify/table"
 )
 
-// how says what a command's name may stand for.
-type how uint8
+// How says what a command's name may stand for.
+type How uint8
 
 const (
-	written how = iota // a function, a builtin or a program: a command of the text
+	Written How = iota // a function, a builtin or a program: a command of the text
 	builtin            // a builtin or a program: behind command, builtin
 	program            // a program: behind env, xargs, find -exec, in an observed argv
 )
-
-// call walks a simple command.
-func (j *judge) call(c *syntax.CallExpr) {
-	if len(c.Args) == 0 {
-		for _, a := range c.Assigns {
-			j.assign(a)
-		}
-		j.local(c, "sets variables of this shell only")
-		return
-	}
-	mark := len(j.words)
-	words := j.evaluate(c.Args)
-	defer func() { j.words = j.words[:mark] }()
-	if j.over {
-		return
-	}
-	if len(words) == 0 {
-		j.grey(c, "word-unknown", "the command's name comes from an expansion")
-		return
-	}
-	if len(c.Assigns) > 0 {
-		cmd, name := j.named(words[0], written)
-		j.prefix(c.Assigns, cmd, name)
-	}
-	j.run(words, written)
-}
-
-// local notes a part that is local.
-func (j *judge) local(n syntax.Node, why string) { j.findIn(n, Local, "local", why) }
 
 // spanOf is the place of a command's words.
 func spanOf(words []table.Word) table.Word {
@@ -58,7 +29,7 @@ func spanOf(words []table.Word) table.Word {
 
 // named finds the command of a word, and its name without a path. cmd is nil when it is
 // not known, name empty when the word is a path that proves nothing.
-func (j *judge) named(w table.Word, h how) (cmd *table.Command, name string) {
+func (j *Judge) Named(w table.Word, h How) (cmd *table.Command, name string) {
 	if !w.Fixed {
 		return nil, ""
 	}
@@ -66,7 +37,7 @@ func (j *judge) named(w table.Word, h how) (cmd *table.Command, name string) {
 	if i := strings.LastIndexByte(name, '/'); i >= 0 {
 		dir := name[:i]
 		name = name[i+1:]
-		cmd = lookup(name)
+		cmd = Lookup(name)
 		switch dir {
 		case "/bin", "/usr/bin":
 			if cmd == nil || cmd.Builtin {
@@ -79,12 +50,12 @@ func (j *judge) named(w table.Word, h how) (cmd *table.Command, name string) {
 			}
 		}
 		// Elsewhere a name proves nothing, but may well warn.
-		if cmd != nil && cmd.Class == Network && strings.HasPrefix(dir, "/") {
+		if cmd != nil && cmd.Class == table.Network && strings.HasPrefix(dir, "/") {
 			return cmd, name
 		}
 		return nil, ""
 	}
-	cmd = lookup(name)
+	cmd = Lookup(name)
 	if cmd != nil && cmd.Builtin && h == program {
 		return nil, name
 	}
@@ -92,40 +63,40 @@ func (j *judge) named(w table.Word, h how) (cmd *table.Command, name string) {
 }
 
 // run judges a command by its words.
-func (j *judge) run(words []table.Word, h how) {
-	if !j.step() {
+func (j *Judge) Run(words []table.Word, h How) {
+	if !j.Step() {
 		return
 	}
 	first := words[0]
 	at := spanOf(words)
 	if !first.Fixed {
-		j.findWord(first, Grey, "word-unknown", "the command's name is not literal")
+		j.FindWord(first, table.Grey, "word-unknown", "the command's name is not literal")
 		return
 	}
 	if first.Text == "" {
-		j.findWord(first, Grey, "word-unknown", "the command's name is empty")
+		j.FindWord(first, table.Grey, "word-unknown", "the command's name is empty")
 		return
 	}
-	j.facts.program(first.Text)
-	if h == written {
-		if moves, ok := j.shell.funcs[first.Text]; ok {
+	j.Facts.Program(first.Text)
+	if h == Written {
+		if moves, ok := j.Shell.Funcs[first.Text]; ok {
 			j.callFunction(moves)
-			j.findWord(at, Local, "local", "a function of this text, judged where it is declared")
+			j.FindWord(at, table.Local, "local", "a function of this text, judged where it is declared")
 			return
 		}
 	}
-	cmd, name := j.named(first, h)
+	cmd, name := j.Named(first, h)
 	switch {
 	case cmd == nil && strings.IndexByte(first.Text, '/') >= 0:
-		j.findWord(first, Grey, "path", "a program outside /bin and /usr/bin is not known by its name")
-		j.facts.scan(words[1:])
+		j.FindWord(first, table.Grey, "path", "a program outside /bin and /usr/bin is not known by its name")
+		j.Facts.Scan(words[1:])
 		return
 	case cmd == nil:
-		j.findWord(first, Grey, "unknown-command", "is not in the list of known commands")
-		j.facts.scan(words[1:])
+		j.FindWord(first, table.Grey, "unknown-command", "is not in the list of known commands")
+		j.Facts.Scan(words[1:])
 		return
 	}
-	j.facts.flags(name, cmd.Facts)
+	j.Facts.Flags(name, cmd.Facts)
 	if h != program && first.Text == name && j.special(name, words, at) {
 		return
 	}
@@ -133,7 +104,7 @@ func (j *judge) run(words []table.Word, h how) {
 }
 
 // take gives an empty Call; each nested one is another, so that they are reused.
-func (j *judge) take() *table.Call {
+func (j *Judge) take() *table.Call {
 	n := j.wraps
 	for len(j.calls) <= n {
 		j.calls = append(j.calls, new(table.Call))
@@ -147,7 +118,7 @@ func (j *judge) take() *table.Call {
 }
 
 // judge judges a known command with its words.
-func (j *judge) judge(cmd *table.Command, name string, words []table.Word, at table.Word) {
+func (j *Judge) judge(cmd *table.Command, name string, words []table.Word, at table.Word) {
 	c := j.take()
 	c.Command, c.Name, c.Words = cmd, name, words
 	class := j.read(c, at)
@@ -156,7 +127,7 @@ func (j *judge) judge(cmd *table.Command, name string, words []table.Word, at ta
 
 // read tells a call's words apart; its class is that of the command, or of its
 // subcommand.
-func (j *judge) read(c *table.Call, at table.Word) Class {
+func (j *Judge) read(c *table.Call, at table.Word) table.Class {
 	for {
 		cmd := c.Command
 		if cmd.Raw {
@@ -165,9 +136,9 @@ func (j *judge) read(c *table.Call, at table.Word) Class {
 			}
 			return c.Class()
 		}
-		split(c, at)
+		getopt.Split(c, at)
 		if cmd.Sub == nil {
-			roles(c, at)
+			getopt.Roles(c, at)
 			if cmd.Check != nil {
 				cmd.Check(c)
 			}
@@ -177,22 +148,22 @@ func (j *judge) read(c *table.Call, at table.Word) Class {
 			cmd.Check(c)
 		}
 		if len(c.Operands) == 0 {
-			if cmd.Bare || cmd.Class == Network {
+			if cmd.Bare || cmd.Class == table.Network {
 				return c.Class()
 			}
 			c.Grey(at, "option-unknown", "needs a subcommand")
-			return Local
+			return table.Local
 		}
 		w := c.Operands[0]
 		sub := subcommand(cmd, w)
 		if sub == nil {
-			if cmd.Class == Network {
-				return Network
+			if cmd.Class == table.Network {
+				return table.Network
 			}
 			c.Grey(w, "unknown-command", "this subcommand is not known to be harmless")
-			return Local
+			return table.Local
 		}
-		j.facts.flags("", sub.Facts)
+		j.Facts.Flags("", sub.Facts)
 		c.Globals = append(c.Globals, c.Options...)
 		c.Words = c.Operands[1:]
 		c.Command, c.Options, c.Operands = sub, c.Options[:0], nil
@@ -204,7 +175,7 @@ func subcommand(cmd *table.Command, w table.Word) *table.Command {
 		return nil
 	}
 	for _, s := range cmd.Sub {
-		if listed(s.Names, w.Text) {
+		if rules.Listed(s.Names, w.Text) {
 			return s
 		}
 	}
@@ -212,42 +183,42 @@ func subcommand(cmd *table.Command, w table.Word) *table.Command {
 }
 
 // settle turns what a call found into reasons, and judges what it runs.
-func (j *judge) settle(c *table.Call, class Class, at table.Word) {
+func (j *Judge) settle(c *table.Call, class table.Class, at table.Word) {
 	why := c.Command.Why
-	j.facts.flags("", c.Flags)
+	j.Facts.Flags("", c.Flags)
 	for _, w := range c.Reads {
-		j.facts.read(w)
+		j.Facts.Read(w)
 	}
 	for _, w := range c.Hosts {
-		j.facts.host(w)
+		j.Facts.Host(w)
 	}
-	if class == Network {
-		j.facts.scan(c.Words)
+	if class == table.Network {
+		j.Facts.Scan(c.Words)
 		for _, w := range c.Writes {
 			if w.Fixed {
-				j.facts.write(w.Text)
+				j.Facts.Write(w.Text)
 			}
 		}
-		j.findWord(at, Network, "network", why)
+		j.FindWord(at, table.Network, "network", why)
 	} else {
 		for _, f := range c.Found {
-			j.findWord(f.Word, worse(Local, f.Class), f.Rule, f.Text)
+			j.FindWord(f.Word, worse(table.Local, f.Class), f.Rule, f.Text)
 		}
 		for _, w := range c.Writes {
-			j.write(w)
+			j.Write(w)
 		}
-		if class == Grey {
-			j.findWord(at, Grey, "not-local", why)
+		if class == table.Grey {
+			j.FindWord(at, table.Grey, "not-local", why)
 		} else if len(c.Found) == 0 {
-			j.findWord(at, Local, "local", why)
+			j.FindWord(at, table.Local, "local", why)
 		}
 	}
 	for _, s := range c.Sets {
-		if class == Network {
+		if class == table.Network {
 			break
 		}
-		if inner := j.wrapped(c); !(s.Value.Fixed && harmlessEnv(s.Name, s.Value.Text) || inner != nil && listed(inner.Env, s.Name)) {
-			j.findWord(s.Word, Grey, "env", "sets "+quoteName(s.Name)+" for a command, which is not known to be harmless")
+		if inner := j.wrapped(c); !(s.Value.Fixed && rules.HarmlessEnv(s.Name, s.Value.Text) || inner != nil && rules.Listed(inner.Env, s.Name)) {
+			j.FindWord(s.Word, table.Grey, "env", "sets "+rules.Quote(s.Name)+" for a command, which is not known to be harmless")
 		}
 	}
 	if len(c.Runs) == 0 && len(c.Texts) == 0 {
@@ -260,18 +231,18 @@ func (j *judge) settle(c *table.Call, class Class, at table.Word) {
 	}
 	for _, r := range c.Runs {
 		if len(r.Words) == 0 {
-			j.findWord(at, Grey, "word-unknown", "the command that it runs is not known")
+			j.FindWord(at, table.Grey, "word-unknown", "the command that it runs is not known")
 			continue
 		}
 		h := program
 		if r.Here {
 			h = builtin
 		}
-		shell := j.shell
-		j.shell.dir.lost = shell.dir.lost || c.Elsewhere
-		j.run(r.Words, h)
+		shell := j.Shell
+		j.Shell.Dir.Lost = shell.Dir.Lost || c.Elsewhere
+		j.Run(r.Words, h)
 		if !r.Here {
-			j.shell = shell
+			j.Shell = shell
 		}
 	}
 	for _, t := range c.Texts {
@@ -280,10 +251,16 @@ func (j *judge) settle(c *table.Call, class Class, at table.Word) {
 }
 
 // wrapped is the one command that a call runs, when it is known.
-func (j *judge) wrapped(c *table.Call) *table.Command {
+func (j *Judge) wrapped(c *table.Call) *table.Command {
 	if len(c.Runs) != 1 || len(c.Runs[0].Words) == 0 {
 		return nil
 	}
-	cmd, _ := j.named(c.Runs[0].Words[0], program)
+	cmd, _ := j.Named(c.Runs[0].Words[0], program)
 	return cmd
+}
+
+// callFunction follows a call of a function that was declared before.
+func (j *Judge) callFunction(moves bool) {
+	j.Shell.Forget()
+	j.Shell.Dir.Lost = j.Shell.Dir.Lost || moves
 }

@@ -1,14 +1,16 @@
-package classify
+package command
 
 import (
 	"strings"
 
+	"weir/internal/classify/getopt"
+	"weir/internal/classify/rules"
 	"weir/internal/classify/table"
 )
 
 // special judges the builtins that change the shell's state, or whose words are more
 // than words. It tells whether it did; the others go by the tables.
-func (j *judge) special(name string, words []table.Word, at table.Word) bool {
+func (j *Judge) special(name string, words []table.Word, at table.Word) bool {
 	args := words[1:]
 	switch name {
 	case "cd", "pushd", "popd":
@@ -47,52 +49,52 @@ func (j *judge) special(name string, words []table.Word, at table.Word) bool {
 	default:
 		return false
 	}
-	j.findWord(at, Local, "local", "a builtin of the shell")
+	j.FindWord(at, table.Local, "local", "a builtin of the shell")
 	return true
 }
 
-func (j *judge) forward(args []table.Word, at table.Word, h how) {
+func (j *Judge) forward(args []table.Word, at table.Word, h How) {
 	if len(args) == 0 {
-		j.findWord(at, Local, "local", "a builtin of the shell")
+		j.FindWord(at, table.Local, "local", "a builtin of the shell")
 		return
 	}
 	j.wraps++
 	defer func() { j.wraps-- }()
 	if !j.tooWrapped(at) {
-		j.run(args, h)
+		j.Run(args, h)
 	}
 }
 
-func (j *judge) chdir(name string, args []table.Word) {
+func (j *Judge) chdir(name string, args []table.Word) {
 	for len(args) > 0 && args[0].Fixed && len(args[0].Text) > 1 && args[0].Text[0] == '-' {
 		args = args[1:]
 	}
 	switch {
-	case j.shell.handler:
-		j.shell.dir.lost = true
+	case j.Shell.Handler:
+		j.Shell.Dir.Lost = true
 	case name == "popd" || len(args) != 1 || !args[0].Fixed:
-		j.shell.dir.lost = true
+		j.Shell.Dir.Lost = true
 	default:
-		j.shell.dir.enter(args[0].Text)
+		j.Shell.Dir.Enter(args[0].Text)
 	}
 }
 
 // setName sets a variable of which the name is a word.
-func (j *judge) setName(w table.Word) {
+func (j *Judge) setName(w table.Word) {
 	switch {
 	case !w.Fixed:
-		j.findWord(w, Grey, "assign", "the name of a variable is not literal")
-	case j.shell.handler:
-		j.findWord(w, Grey, "assign", "a trap that changes variables is not followed")
-	case !assignable(w.Text):
-		j.findWord(w, Grey, "assign", "sets "+quoteName(w.Text)+", which can run code or change what runs")
+		j.FindWord(w, table.Grey, "assign", "the name of a variable is not literal")
+	case j.Shell.Handler:
+		j.FindWord(w, table.Grey, "assign", "a trap that changes variables is not followed")
+	case !rules.Assignable(w.Text):
+		j.FindWord(w, table.Grey, "assign", "sets "+rules.Quote(w.Text)+", which can run code or change what runs")
 	default:
-		j.shell.set(w.Text, value{})
+		j.Shell.Set(w.Text, Value{})
 	}
 }
 
 // readNames judges read and mapfile: all operands are names.
-func (j *judge) readNames(args []table.Word, at table.Word, accepted, refusedSet string) {
+func (j *Judge) readNames(args []table.Word, at table.Word, accepted, refusedSet string) {
 	for i := 0; i < len(args); i++ {
 		w := args[i]
 		if w.Is("--") {
@@ -106,47 +108,47 @@ func (j *judge) readNames(args []table.Word, at table.Word, accepted, refusedSet
 			continue
 		}
 		if len(w.Text) < 2 || accepted == "" {
-			j.findWord(w, Grey, "word-unknown", "may become an option that is not known")
+			j.FindWord(w, table.Grey, "word-unknown", "may become an option that is not known")
 			continue
 		}
 		for k := 1; k < len(w.Text); k++ {
 			ch := w.Text[k]
-			a := shortArity(accepted, ch)
-			if a == refused || strings.IndexByte(refusedSet, ch) >= 0 {
-				j.findWord(w, Grey, "option-unknown", "this option is not known to be harmless")
+			a := getopt.ShortArity(accepted, ch)
+			if a == getopt.Refused || strings.IndexByte(refusedSet, ch) >= 0 {
+				j.FindWord(w, table.Grey, "option-unknown", "this option is not known to be harmless")
 				break
 			}
-			if a == flag {
+			if a == getopt.Flag {
 				if k == len(w.Text)-1 && !w.Fixed {
-					j.findWord(w, Grey, "word-unknown", "may become an option that is not known")
+					j.FindWord(w, table.Grey, "word-unknown", "may become an option that is not known")
 				}
 				continue
 			}
 			v := w.At(k + 1)
 			if v.Text == "" {
 				if !w.Fixed || i+1 >= len(args) {
-					j.findWord(w, Grey, "word-unknown", "the value of an option is not known")
+					j.FindWord(w, table.Grey, "word-unknown", "the value of an option is not known")
 					break
 				}
 				i++
 				v = args[i]
 			}
 			if v.Many() {
-				j.findWord(v, Grey, "word-unknown", "may become more words than one")
+				j.FindWord(v, table.Grey, "word-unknown", "may become more words than one")
 			}
 			if ch == 'a' {
 				j.setName(v)
-				j.shell.set(v.Text, value{kind: indexed})
+				j.Shell.Set(v.Text, Value{Kind: Indexed})
 			}
 			break
 		}
 	}
-	j.findWord(at, Local, "local", "a builtin of the shell")
+	j.FindWord(at, table.Local, "local", "a builtin of the shell")
 }
 
 // printf is harmless but for -v, which evaluates a subscript in a name.
-func (j *judge) printf(args []table.Word, at table.Word) {
-	defer j.findWord(at, Local, "local", "a builtin of the shell")
+func (j *Judge) printf(args []table.Word, at table.Word) {
+	defer j.FindWord(at, table.Local, "local", "a builtin of the shell")
 	if len(args) == 0 {
 		return
 	}
@@ -157,17 +159,17 @@ func (j *judge) printf(args []table.Word, at table.Word) {
 			j.setName(args[1])
 		}
 		if len(args) > 2 && args[2].MayBeOption() && !args[2].Fixed {
-			j.findWord(args[2], Grey, "word-unknown", "may become an option that is not known")
+			j.FindWord(args[2], table.Grey, "word-unknown", "may become an option that is not known")
 		}
 	case strings.HasPrefix(w.Text, "-v"):
 		j.setName(w.At(2))
 	case w.MayBeOption() && !w.Fixed && (len(args) > 1 || w.Many()):
-		j.findWord(w, Grey, "word-unknown", "may become -v, which can run code")
+		j.FindWord(w, table.Grey, "word-unknown", "may become -v, which can run code")
 	}
 }
 
 // test judges [ and test: -v and -R evaluate a subscript in a name.
-func (j *judge) test(args []table.Word) {
+func (j *Judge) test(args []table.Word) {
 	for i, w := range args {
 		next := table.Lit("")
 		if i+1 < len(args) {
@@ -175,19 +177,19 @@ func (j *judge) test(args []table.Word) {
 		}
 		switch {
 		case w.Split:
-			j.findWord(w, Grey, "word-unknown", "may become an operator that can run code")
+			j.FindWord(w, table.Grey, "word-unknown", "may become an operator that can run code")
 		case w.Is("-v") || w.Is("-R"):
 			if !next.Fixed || strings.IndexByte(next.Text, '[') >= 0 && len(next.Text) > 1 {
-				j.findWord(w, Grey, "arithmetic", "a subscript in a name can run commands")
+				j.FindWord(w, table.Grey, "arithmetic", "a subscript in a name can run commands")
 			}
 		case w.MayBeOption() && !w.Fixed && (!next.Fixed || len(next.Text) > 1 && strings.IndexByte(next.Text, '[') >= 0):
-			j.findWord(w, Grey, "word-unknown", "may become an operator that can run code")
+			j.FindWord(w, table.Grey, "word-unknown", "may become an operator that can run code")
 		}
 	}
 }
 
 // set accepts the options that only make a script stricter or more talkative.
-func (j *judge) set(args []table.Word) {
+func (j *Judge) set(args []table.Word) {
 	for i := 0; i < len(args); i++ {
 		w := args[i]
 		switch {
@@ -198,7 +200,7 @@ func (j *judge) set(args []table.Word) {
 			j.setArgs(args[i:])
 			return
 		case !w.Fixed:
-			j.findWord(w, Grey, "word-unknown", "may become an option that is not known")
+			j.FindWord(w, table.Grey, "word-unknown", "may become an option that is not known")
 		case strings.Trim(w.Text[1:], "euxfnvCE") == "":
 		case strings.Trim(w.Text[1:], "euxfnvCEo") == "" && strings.HasSuffix(w.Text, "o") && i+1 < len(args):
 			i++
@@ -209,51 +211,51 @@ func (j *judge) set(args []table.Word) {
 				}
 				fallthrough
 			default:
-				j.findWord(o, Grey, "option-unknown", "this option of the shell is not known to be harmless")
+				j.FindWord(o, table.Grey, "option-unknown", "this option of the shell is not known to be harmless")
 			}
 		default:
-			j.findWord(w, Grey, "option-unknown", "this option of the shell is not known to be harmless")
+			j.FindWord(w, table.Grey, "option-unknown", "this option of the shell is not known to be harmless")
 		}
 	}
 }
 
-func (j *judge) setArgs(args []table.Word) {
-	if len(args) > maxTracked || j.shell.handler {
-		j.shell.args, j.shell.known = nil, false
+func (j *Judge) setArgs(args []table.Word) {
+	if len(args) > MaxTracked || j.Shell.Handler {
+		j.Shell.Args, j.Shell.Known = nil, false
 		return
 	}
-	j.shell.args, j.shell.known = append([]table.Word(nil), args...), true
+	j.Shell.Args, j.Shell.Known = append([]table.Word(nil), args...), true
 }
 
-func (j *judge) shift(args []table.Word) {
-	if len(args) == 0 && j.shell.known && len(j.shell.args) > 0 && !j.shell.args[0].Many() {
-		j.shell.args = j.shell.args[1:]
+func (j *Judge) shift(args []table.Word) {
+	if len(args) == 0 && j.Shell.Known && len(j.Shell.Args) > 0 && !j.Shell.Args[0].Many() {
+		j.Shell.Args = j.Shell.Args[1:]
 		return
 	}
-	j.shell.args, j.shell.known = nil, false
+	j.Shell.Args, j.Shell.Known = nil, false
 }
 
-func (j *judge) unset(args []table.Word) {
+func (j *Judge) unset(args []table.Word) {
 	for i, w := range args {
 		if i == 0 && w.Is("-v") {
 			continue
 		}
-		if _, function := j.shell.funcs[w.Text]; function || w.Fixed && strings.HasPrefix(w.Text, "-") {
-			j.findWord(w, Grey, "function", "removing functions is not followed")
+		if _, function := j.Shell.Funcs[w.Text]; function || w.Fixed && strings.HasPrefix(w.Text, "-") {
+			j.FindWord(w, table.Grey, "function", "removing functions is not followed")
 			continue
 		}
 		j.setName(w)
 	}
 }
 
-func (j *judge) eval(args []table.Word, at table.Word) {
+func (j *Judge) eval(args []table.Word, at table.Word) {
 	if len(args) > 0 && args[0].Is("--") {
 		args = args[1:]
 	}
 	text, n := "", 0
 	for _, w := range args {
 		if !w.Fixed {
-			j.findWord(w, Network, "code-unknown", "a shell text that is not literal cannot be judged")
+			j.FindWord(w, table.Network, "code-unknown", "a shell text that is not literal cannot be judged")
 			return
 		}
 		n += len(w.Text) + 1
@@ -272,7 +274,7 @@ func (j *judge) eval(args []table.Word, at table.Word) {
 	j.inner(w, false, nil)
 }
 
-func (j *judge) exec(args []table.Word, at table.Word) bool {
+func (j *Judge) exec(args []table.Word, at table.Word) bool {
 	for len(args) > 0 && args[0].Fixed && strings.HasPrefix(args[0].Text, "-") {
 		switch args[0].Text {
 		case "-c", "-l", "-cl":
@@ -287,7 +289,7 @@ func (j *judge) exec(args []table.Word, at table.Word) bool {
 			}
 			fallthrough
 		default:
-			j.findWord(args[0], Grey, "option-unknown", "this option is not known to be harmless")
+			j.FindWord(args[0], table.Grey, "option-unknown", "this option is not known to be harmless")
 			return true
 		}
 		break
@@ -296,7 +298,7 @@ func (j *judge) exec(args []table.Word, at table.Word) bool {
 	return true
 }
 
-func (j *judge) commandBuiltin(args []table.Word, at table.Word) bool {
+func (j *Judge) commandBuiltin(args []table.Word, at table.Word) bool {
 	for len(args) > 0 && args[0].Fixed && strings.HasPrefix(args[0].Text, "-") {
 		o := args[0].Text
 		args = args[1:]
@@ -305,9 +307,9 @@ func (j *judge) commandBuiltin(args []table.Word, at table.Word) bool {
 		}
 		if o != "-p" {
 			if strings.Trim(o, "-pvV") == "" {
-				j.findWord(at, Local, "local", "tells what a name stands for")
+				j.FindWord(at, table.Local, "local", "tells what a name stands for")
 			} else {
-				j.findWord(at, Grey, "option-unknown", "this option is not known to be harmless")
+				j.FindWord(at, table.Grey, "option-unknown", "this option is not known to be harmless")
 			}
 			return true
 		}
@@ -317,7 +319,7 @@ func (j *judge) commandBuiltin(args []table.Word, at table.Word) bool {
 }
 
 // trap judges the commands of a trap as ones that run at any time.
-func (j *judge) trap(args []table.Word) {
+func (j *Judge) trap(args []table.Word) {
 	for len(args) > 0 && (args[0].Is("-p") || args[0].Is("-l") || args[0].Is("--")) {
 		if !args[0].Is("--") {
 			return
@@ -326,22 +328,22 @@ func (j *judge) trap(args []table.Word) {
 	}
 	if len(args) < 2 {
 		if len(args) == 1 && !args[0].Fixed {
-			j.findWord(args[0], Grey, "code-unknown", "a shell text that is not literal cannot be judged")
+			j.FindWord(args[0], table.Grey, "code-unknown", "a shell text that is not literal cannot be judged")
 		}
 		return
 	}
 	if args[0].Is("-") || args[0].Is("") {
 		return
 	}
-	shell := j.shell.clone()
-	j.shell = state{handler: true, dir: place{lost: true, roots: shell.dir.roots}}
+	shell := j.Shell.Clone()
+	j.Shell = State{Handler: true, Dir: rules.Place{Lost: true, Roots: shell.Dir.Roots}}
 	j.inner(args[0], false, nil)
-	j.shell = shell
+	j.Shell = shell
 }
 
-func (j *judge) getopts(args []table.Word, at table.Word) {
+func (j *Judge) getopts(args []table.Word, at table.Word) {
 	if len(args) < 2 || args[0].Many() {
-		j.findWord(at, Grey, "word-unknown", "the name of a variable is not literal")
+		j.FindWord(at, table.Grey, "word-unknown", "the name of a variable is not literal")
 		return
 	}
 	j.setName(args[1])

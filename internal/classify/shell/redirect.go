@@ -1,24 +1,25 @@
-package classify
+package shell
 
 import (
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
 
+	"weir/internal/classify/rules"
 	"weir/internal/classify/table"
 )
 
-func (j *judge) redirects(s *syntax.Stmt) {
+func (j *walker) redirects(s *syntax.Stmt) {
 	for _, r := range s.Redirs {
-		if !j.step() {
+		if !j.Step() {
 			return
 		}
 		j.redirect(s, r)
 	}
 }
 
-func (j *judge) redirect(s *syntax.Stmt, r *syntax.Redirect) {
-	if r.N != nil && !digits(r.N.Value) {
+func (j *walker) redirect(s *syntax.Stmt, r *syntax.Redirect) {
+	if r.N != nil && !rules.Digits(r.N.Value) {
 		j.grey(r, "redirect-write", "a descriptor that is put into a variable is not followed")
 		return
 	}
@@ -40,41 +41,41 @@ func (j *judge) redirect(s *syntax.Stmt, r *syntax.Redirect) {
 	}
 	w := words[0]
 	switch {
-	case netPath(w.Text, !w.Fixed):
+	case rules.NetPath(w.Text, !w.Fixed):
 		if w.Fixed || len(w.Text) >= len("/dev/tcp/") {
-			j.findWord(w, Network, "redirect-net", "opens a network connection")
-			j.facts.connection(w.Text)
+			j.FindWord(w, table.Network, "redirect-net", "opens a network connection")
+			j.Facts.Connection(w.Text)
 		} else {
-			j.findWord(w, Grey, "redirect-net", "may open a network connection")
+			j.FindWord(w, table.Grey, "redirect-net", "may open a network connection")
 		}
 		return
 	case w.Split:
-		j.findWord(w, Grey, "redirect-write", "the target is not known")
+		j.FindWord(w, table.Grey, "redirect-write", "the target is not known")
 		return
 	}
 	switch r.Op {
 	case syntax.RdrIn:
-		j.facts.read(w)
+		j.Facts.Read(w)
 	case syntax.DplIn, syntax.DplOut:
-		if w.Fixed && (w.Text == "-" || digits(strings.TrimSuffix(w.Text, "-"))) {
+		if w.Fixed && (w.Text == "-" || rules.Digits(strings.TrimSuffix(w.Text, "-"))) {
 			return
 		}
 		if r.Op == syntax.DplIn {
-			j.findWord(w, Grey, "redirect-write", "the descriptor is not known")
+			j.FindWord(w, table.Grey, "redirect-write", "the descriptor is not known")
 			return
 		}
-		j.write(w)
+		j.Write(w)
 	case syntax.RdrOut, syntax.AppOut, syntax.RdrClob, syntax.RdrInOut:
-		j.write(w)
+		j.Write(w)
 	case syntax.RdrAll, syntax.AppAll:
-		j.write(w)
+		j.Write(w)
 		// POSIX shells take "a &> f b" for "a &" and "b > f".
 		if s.Cmd != nil && s.Cmd.End().After(r.Pos()) {
-			j.findWord(w, Grey, "redirect-write", "words behind &> are a command of their own in some shells")
+			j.FindWord(w, table.Grey, "redirect-write", "words behind &> are a command of their own in some shells")
 		}
 		for _, other := range s.Redirs {
 			if other.Pos().After(r.Pos()) && other.N != nil {
-				j.findWord(w, Grey, "redirect-write", "words behind &> are a command of their own in some shells")
+				j.FindWord(w, table.Grey, "redirect-write", "words behind &> are a command of their own in some shells")
 			}
 		}
 	default:
@@ -82,22 +83,9 @@ func (j *judge) redirect(s *syntax.Stmt, r *syntax.Redirect) {
 	}
 }
 
-// write judges a file that is written to.
-func (j *judge) write(w table.Word) {
-	if !w.Fixed {
-		j.findWord(w, Grey, "redirect-write", "writes to a file whose name is not known")
-		return
-	}
-	if why, ok := j.shell.dir.writable(w.Text); !ok {
-		j.findWord(w, Grey, "redirect-write", "writes to a file that "+why)
-		return
-	}
-	j.facts.write(w.Text)
-}
-
 // heredoc walks a here-document. Only plain ends are accepted, and no line that some
 // shell could take for the end.
-func (j *judge) heredoc(r *syntax.Redirect) {
+func (j *walker) heredoc(r *syntax.Redirect) {
 	end, quoted := "", false
 	if len(r.Word.Parts) == 1 {
 		switch p := r.Word.Parts[0].(type) {
@@ -148,7 +136,7 @@ func (j *judge) heredoc(r *syntax.Redirect) {
 func plainEnd(s string) bool {
 	for i := range len(s) {
 		c := s[i]
-		if !(letter(c) || c == '_' || c >= '0' && c <= '9') {
+		if !(rules.Letter(c) || c == '_' || c >= '0' && c <= '9') {
 			return false
 		}
 	}

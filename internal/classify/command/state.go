@@ -1,0 +1,158 @@
+package command
+
+import (
+	"maps"
+	"slices"
+
+	"weir/internal/classify/rules"
+	"weir/internal/classify/table"
+)
+
+// Value is what is known of a variable.
+type Value struct {
+	Kind Kind
+	Text string // the value, or what it begins with
+}
+
+// Kind is how much is known of a value.
+type Kind uint8
+
+const (
+	Unknown Kind = iota // begins with text, goes on in any way
+	Literal             // is text
+	Integer             // some integer
+	Indexed             // may be an array
+	Assoc               // an associative array
+)
+
+// MaxTracked bounds the variables, functions and parameters that are followed, since
+// they are copied at each branch.
+const MaxTracked = 64
+
+// State is what is known of the shell that runs the text. The zero value is a
+// shell of which nothing is known.
+type State struct {
+	vars     map[string]Value
+	Funcs    map[string]bool // declared functions; true: changes the working directory
+	Args     []table.Word    // $1 …
+	Known    bool            // args are all of them
+	Name     table.Word      // $0
+	Dir      rules.Place
+	Full     bool // there are more variables than are followed
+	Function bool // inside a function's body
+	Handler  bool // inside a trap, which may run at any time
+}
+
+// Clone is a copy for a subshell, or for a part that may not run.
+func (s *State) Clone() State {
+	c := *s
+	c.vars = maps.Clone(s.vars)
+	c.Funcs = maps.Clone(s.Funcs)
+	c.Args = slices.Clip(s.Args)
+	c.Dir.Roots = slices.Clip(s.Dir.Roots)
+	return c
+}
+
+// program is the state of a new shell in the same directory.
+func (s *State) program(args []table.Word) State {
+	c := State{Dir: s.Dir}
+	if len(args) > 0 {
+		c.Name, c.Args = args[0], args[1:]
+	}
+	c.Known = len(args) <= MaxTracked
+	return c
+}
+
+// Get is what is known of a variable.
+func (s *State) Get(name string) Value {
+	return s.vars[name]
+}
+
+// Set notes what is known of a variable from now on.
+func (s *State) Set(name string, v Value) {
+	if old := s.vars[name]; old.Array() && !v.Array() {
+		return // an assignment sets one element
+	}
+	if s.vars == nil {
+		if v == (Value{}) {
+			return
+		}
+		s.vars = make(map[string]Value)
+	}
+	if _, ok := s.vars[name]; !ok && len(s.vars) >= MaxTracked {
+		s.Full = true
+		return // stays unknown
+	}
+	s.vars[name] = v
+}
+
+// Join merges what a part that may not have run has left behind into s, which is
+// the state without it.
+func (s *State) Join(other *State) {
+	for name, v := range s.vars {
+		if o := other.vars[name]; o != v {
+			s.vars[name] = Merge(v, o)
+		}
+	}
+	for name, o := range other.vars {
+		if o.Array() && !s.vars[name].Array() {
+			s.Set(name, Value{Kind: Indexed})
+		}
+	}
+	s.Full = s.Full || other.Full
+	for name := range s.Funcs {
+		if _, ok := other.Funcs[name]; !ok {
+			delete(s.Funcs, name)
+		}
+	}
+	if s.Known && !(other.Known && len(s.Args) == len(other.Args) && slices.Equal(s.Args, other.Args)) {
+		s.Args, s.Known = nil, false
+	}
+	s.Dir.Lost = s.Dir.Lost || other.Dir.Lost
+	if len(other.Dir.Roots) > len(s.Dir.Roots) {
+		s.Dir.Roots = other.Dir.Roots
+	}
+}
+
+// Merge is what is known of a variable that has one of two values.
+func Merge(a, b Value) Value {
+	if a.Number() && b.Number() {
+		return Value{Kind: Integer}
+	}
+	switch {
+	case a.Array() || b.Array():
+		return Value{Kind: Indexed}
+	case a.Kind == Integer || b.Kind == Integer:
+		return Value{}
+	}
+	n := 0
+	for n < min(len(a.Text), len(b.Text)) && a.Text[n] == b.Text[n] {
+		n++
+	}
+	return Value{Text: a.Text[:n]}
+}
+
+// Forget drops what is known of all variables, but not that they are arrays.
+func (s *State) Forget() {
+	for name, v := range s.vars {
+		if !v.Array() {
+			delete(s.vars, name)
+		}
+	}
+}
+
+// Array tells whether a variable is, or may be, an array.
+func (v Value) Array() bool { return v.Kind == Indexed || v.Kind == Assoc }
+
+// Number tells whether a value is surely an integer.
+func (v Value) Number() bool {
+	return v.Kind == Integer || v.Kind == Literal && IsNumber(v.Text)
+}
+
+// IsNumber tells whether s is a decimal integer, which arithmetic reads as itself.
+func IsNumber(s string) bool {
+	if len(s) > 0 && s[0] == '-' {
+		s = s[1:]
+	}
+	return rules.Digits(s) && len(s) < 18
+}

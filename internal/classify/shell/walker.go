@@ -1,0 +1,105 @@
+package shell
+
+import (
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+
+	"weir/internal/classify/command"
+	"weir/internal/classify/table"
+)
+
+// walker walks a text in the order in which it runs.
+type walker struct {
+	*command.Judge
+
+	// raw are quoted places that are taken as they are, quoted those in double
+	// quotes, touchy comments and here-documents; kept only for texts with line continuations.
+	raw, quoted, touchy []span
+	continued           bool
+
+	words []table.Word // a stack of the words of commands that are looked at
+}
+
+// Attach makes j read texts as bash does.
+func Attach(j *command.Judge) {
+	w := &walker{Judge: j}
+	j.Source = w.inner
+}
+
+// inner judges a text that may stand in another one.
+func (j *walker) inner(text string) {
+	raw, quoted, touchy, continued := j.raw, j.quoted, j.touchy, j.continued
+	j.raw, j.quoted, j.touchy = nil, nil, nil
+	j.source(text)
+	j.raw, j.quoted, j.touchy, j.continued = raw, quoted, touchy, continued
+}
+
+// source judges a whole text in the present state of the shell.
+func (j *walker) source(text string) {
+	if len(text) > command.MaxText {
+		j.Find(0, len(text), table.Grey, "limit-text", "is too long to be judged")
+		return
+	}
+	if len(text) > maxSimple && crowded(text) {
+		j.Find(0, len(text), table.Grey, "limit-nodes", "has too many parts to be judged")
+		return
+	}
+	f := j.parse(text)
+	if f == nil {
+		return
+	}
+	j.continued = strings.Contains(text, "\\\n")
+	j.stmts(f.Stmts)
+	if j.continued {
+		j.comments(f)
+		j.continuations()
+	}
+}
+
+// comments notes where comments are.
+func (j *walker) comments(f *syntax.File) {
+	syntax.Walk(f, func(n syntax.Node) bool {
+		if c, ok := n.(*syntax.Comment); ok {
+			j.touchy = append(j.touchy, span{int(c.Pos().Offset()), int(c.End().Offset())})
+		}
+		return true
+	})
+}
+
+// findIn notes a node of the syntax tree.
+func (j *walker) findIn(n syntax.Node, class table.Class, rule, why string) {
+	from := int(n.Pos().Offset())
+	j.Find(from, max(0, int(n.End().Offset())-from), class, rule, why)
+}
+
+func (j *walker) grey(n syntax.Node, rule, why string) { j.findIn(n, table.Grey, rule, why) }
+
+// local notes a part that is local.
+func (j *walker) local(n syntax.Node, why string) { j.findIn(n, table.Local, "local", why) }
+
+// place gives w the place of a node.
+func (j *walker) place(w table.Word, n syntax.Node) table.Word {
+	if j.At != nil {
+		w.Offset, w.Length = j.At.Offset, j.At.Length
+		return w
+	}
+	w.Offset = int(n.Pos().Offset())
+	w.Length = int(n.End().Offset()) - w.Offset
+	return w
+}
+
+// down goes one level deeper; false when that is too deep. Each down needs an up.
+func (j *walker) down(n syntax.Node) bool {
+	j.Depth++
+	if j.Depth > command.MaxDepth {
+		if !j.Over {
+			j.Over = true
+			j.grey(n, "limit-depth", "is nested too deep to be judged")
+		}
+		return false
+	}
+	return j.Step()
+}
+
+func (j *walker) up() { j.Depth-- }
