@@ -38,7 +38,7 @@ var rules = map[string][]string{
 	"internal/vault":     {"internal/redact"},
 	"internal/event":     {"internal/redact"},
 	"scripts/classes":    {"internal/classify"},
-	"scripts/corpus":     {"internal/classify"},
+	"scripts/corpus":     {"internal/classify", "internal/cop"},
 	"test/vm":            {}, // the harness knows nothing of what it tests
 	"test/vm/bench":      {anything},
 	"test/vm/cmd":        {anything},
