@@ -22,6 +22,11 @@ or an operand that is not listed is grey. "Any" means that no argument can make 
 may also be glued, in ` + "`-n[VALUE]`" + ` it must be. Files that a command writes are local only below the working directory or /tmp, and never
 where something runs them later.
 
+What a text cannot show is taken for granted: that names lead to the programs of the system, that the environment the shell was started with and
+files at home (LESSOPEN, RIPGREP_CONFIG_PATH, ~/.lesskey) name no program, that no link stands where a file is written, and that neither a directory
+service (names of users) nor an automounter (/net) asks the network. An observed command is judged with its environment. Local never grants
+egress (G24), so a mistake here leaks nothing.
+
 `
 
 func main() {
