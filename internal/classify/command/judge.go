@@ -41,6 +41,7 @@ type Judge struct {
 	Source func(text string)
 
 	nodes int           // parts looked at so far
+	spent int           // bytes looked at so far
 	wraps int           // commands inside commands
 	calls []*table.Call // reused, one for each level of wraps
 }
@@ -100,6 +101,20 @@ func (j *Judge) Step() bool {
 	return !j.Over
 }
 
+// maxSpent bounds the bytes that are looked at: loops, eval and variables make a text
+// look at the same ones again and again.
+const maxSpent = 4 * MaxText
+
+// Spend counts bytes; false when the limits are reached.
+func (j *Judge) Spend(n int) bool {
+	j.spent += n
+	if j.spent > maxSpent && !j.Over {
+		j.Over = true
+		j.Find(0, len(j.Text), table.Grey, "limit-nodes", "looks at too much text to be judged")
+	}
+	return !j.Over
+}
+
 // Write judges a file that is written to.
 func (j *Judge) Write(w table.Word) {
 	if !w.Fixed {
@@ -123,7 +138,7 @@ func (j *Judge) inner(w table.Word, fresh bool, args []table.Word) {
 	}
 	j.wraps++
 	defer func() { j.wraps-- }()
-	if j.tooWrapped(w) {
+	if j.tooWrapped(w) || !j.Spend(len(w.Text)) {
 		return
 	}
 	text, at, depth, shell := j.Text, j.At, j.Depth, j.Shell

@@ -73,6 +73,7 @@ func (s *State) Set(name string, v Value) {
 	if old := s.vars[name]; old.Array() && !v.Array() {
 		return // an assignment sets one element
 	}
+	v = v.short()
 	if s.vars == nil {
 		if v == (Value{}) {
 			return
@@ -112,6 +113,35 @@ func (s *State) Join(other *State) {
 	if len(other.Dir.Roots) > len(s.Dir.Roots) {
 		s.Dir.Roots = other.Dir.Roots
 	}
+}
+
+// maxValue bounds the bytes of a value that is followed.
+const maxValue = 1024
+
+// short forgets a long value but for its beginning, so that values cannot multiply.
+func (v Value) short() Value {
+	if len(v.Text) <= maxValue {
+		return v
+	}
+	return Value{Text: v.Text[:8]}
+}
+
+// Arg is the value of the positional parameter n, from 1 on.
+func (s *State) Arg(n int) Value {
+	if !s.Known {
+		return Value{}
+	}
+	for i, a := range s.Args {
+		switch {
+		case a.Many():
+			return Value{}
+		case i == n-1 && a.Fixed:
+			return Value{Kind: Literal, Text: a.Text}.short()
+		case i == n-1:
+			return Value{Text: a.Text}.short()
+		}
+	}
+	return Value{Kind: Literal}
 }
 
 // Merge is what is known of a variable that has one of two values.

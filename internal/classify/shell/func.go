@@ -35,6 +35,9 @@ func (j *walker) funcDecl(c *syntax.FuncDecl) {
 	j.Shell.Dir.Lost = true
 	moves := false
 	syntax.Walk(c.Body, func(n syntax.Node) bool {
+		if !j.scan() {
+			return false
+		}
 		if call, ok := n.(*syntax.CallExpr); ok && len(call.Args) > 0 {
 			switch name := call.Args[0].Lit(); name {
 			case "cd", "pushd", "popd", "command", "builtin", "eval", "":

@@ -21,6 +21,9 @@ func (j *walker) loop(n syntax.Node, walk func()) {
 // forget drops what is known of all that n may assign.
 func (j *walker) forget(n syntax.Node) {
 	syntax.Walk(n, func(n syntax.Node) bool {
+		if n == nil || !j.scan() {
+			return false
+		}
 		switch n := n.(type) {
 		case *syntax.Assign:
 			if n.Name != nil {

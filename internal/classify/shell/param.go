@@ -58,29 +58,13 @@ func (j *walker) param(dst []table.Word, b *builder, p *syntax.ParamExp, quoted 
 
 // arg is the positional parameter of a number.
 func (j *walker) arg(n string) command.Value {
-	w, ok := table.Word{}, false
 	switch {
-	case n == "0":
-		w, ok = j.Shell.Name, j.Shell.Known && j.Shell.Name.Fixed
-	case len(n) == 1 && j.Shell.Known:
-		i := int(n[0] - '1')
-		if i >= len(j.Shell.Args) {
-			return command.Value{Kind: command.Literal}
-		}
-		for _, a := range j.Shell.Args[:i+1] {
-			if a.Many() {
-				return command.Value{}
-			}
-		}
-		w, ok = j.Shell.Args[i], j.Shell.Args[i].Fixed
-		if !ok {
-			return command.Value{Text: w.Text}
-		}
+	case n == "0" && j.Shell.Known && j.Shell.Name.Fixed && len(j.Shell.Name.Text) < 64:
+		return command.Value{Kind: command.Literal, Text: j.Shell.Name.Text}
+	case n != "0" && len(n) == 1:
+		return j.Shell.Arg(int(n[0] - '0'))
 	}
-	if !ok {
-		return command.Value{}
-	}
-	return command.Value{Kind: command.Literal, Text: w.Text}
+	return command.Value{}
 }
 
 // positional adds "$@" or $*.
@@ -96,14 +80,23 @@ func (j *walker) positional(dst []table.Word, b *builder, at, quoted bool) []tab
 	return dst
 }
 
+// maxBuilt bounds the bytes of a word that is put together from values (B11).
+const maxBuilt = 64 << 10
+
 // known adds a literal value. Unquoted, it is split at blanks, and wildcards name files.
 func (j *walker) known(dst []table.Word, b *builder, text string, quoted bool) []table.Word {
+	if b.pieces > 1 && len(b.text) > maxBuilt {
+		b.open = true
+	}
 	if quoted || b.noSplit {
 		b.add(text)
 		return dst
 	}
 	if strings.ContainsAny(text, "*?[\\") {
 		b.open, b.split = true, true
+		return dst
+	}
+	if !j.Spend(len(text)) {
 		return dst
 	}
 	for i, field := range strings.FieldsFunc(text, blank) {

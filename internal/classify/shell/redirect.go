@@ -109,7 +109,7 @@ func (j *walker) heredoc(r *syntax.Redirect) {
 		j.grey(r, "syntax", "shells differ in where this here-document ends")
 		return
 	}
-	if r.Hdoc == nil {
+	if r.Hdoc == nil || !j.Spend(int(r.Hdoc.End().Offset())-int(r.Hdoc.Pos().Offset())) {
 		return
 	}
 	if j.continued {

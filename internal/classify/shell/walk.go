@@ -223,6 +223,9 @@ func (j *walker) evaluate(args []*syntax.Word) []table.Word {
 
 // call walks a simple command.
 func (j *walker) call(c *syntax.CallExpr) {
+	if !j.Spend(int(c.End().Offset()) - int(c.Pos().Offset())) {
+		return
+	}
 	if len(c.Args) == 0 {
 		for _, a := range c.Assigns {
 			j.assign(a)

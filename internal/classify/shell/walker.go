@@ -18,6 +18,8 @@ type walker struct {
 	raw, quoted, touchy []span
 	continued           bool
 
+	scanned int // nodes looked at ahead of the walk
+
 	words []table.Word // a stack of the words of commands that are looked at
 }
 
@@ -103,3 +105,17 @@ func (j *walker) down(n syntax.Node) bool {
 }
 
 func (j *walker) up() { j.Depth-- }
+
+// maxScanned bounds the nodes that are looked at ahead, for what a loop or a function
+// assigns: nested loops look at the same ones again and again.
+const maxScanned = 10 * command.MaxNodes
+
+// scan counts a node that is looked at ahead; false when there are too many.
+func (j *walker) scan() bool {
+	j.scanned++
+	if j.scanned > maxScanned && !j.Over {
+		j.Over = true
+		j.Find(0, len(j.Text), table.Grey, "limit-nodes", "has too many parts to be judged")
+	}
+	return !j.Over
+}
