@@ -112,7 +112,7 @@ func (j *Judge) take() *table.Call {
 	c := j.calls[n]
 	*c = table.Call{
 		Options: c.Options[:0], Operands: c.Operands[:0], Globals: c.Globals[:0], Found: c.Found[:0], Runs: c.Runs[:0], Texts: c.Texts[:0],
-		Sets: c.Sets[:0], Reads: c.Reads[:0], Writes: c.Writes[:0], Hosts: c.Hosts[:0],
+		Sets: c.Sets[:0], Reads: c.Reads[:0], Writes: c.Writes[:0], Hosts: c.Hosts[:0], Listens: c.Listens[:0],
 	}
 	return c
 }
@@ -191,6 +191,9 @@ func (j *Judge) settle(c *table.Call, class table.Class, at table.Word) {
 	}
 	for _, w := range c.Hosts {
 		j.Facts.Host(w)
+	}
+	for _, w := range c.Listens {
+		j.Facts.Listen(w.Text)
 	}
 	if class == table.Network {
 		j.Facts.Scan(c.Words)

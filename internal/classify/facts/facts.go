@@ -12,17 +12,17 @@ import (
 // Facts are what later stages want to know of a command. Only literal values are
 // listed, each once, in order.
 type Facts struct {
-	Programs []string // as they were called: /usr/bin/curl, grep
-	URLs     []string
-	Hosts    []string
-	Reads    []string // files
-	Writes   []string
-	Listens  []string // addresses or ports of listening sockets
-	Encoders []string // programs that change how data looks
-	Install  bool
-	Runtime  bool
-	Upload   bool
-	Download bool
+	Programs []string `json:"programs,omitempty"` // as they were called: /usr/bin/curl, grep
+	URLs     []string `json:"urls,omitempty"`
+	Hosts    []string `json:"hosts,omitempty"`
+	Reads    []string `json:"reads,omitempty"` // files
+	Writes   []string `json:"writes,omitempty"`
+	Listens  []string `json:"listens,omitempty"` // addresses or ports of listening sockets
+	Encoders []string `json:"encoders,omitempty"` // programs that change how data looks
+	Install  bool `json:"install,omitempty"`
+	Runtime  bool `json:"runtime,omitempty"`
+	Upload   bool `json:"upload,omitempty"`
+	Download bool `json:"download,omitempty"`
 }
 
 // maxFacts bounds each list of facts.
@@ -47,7 +47,7 @@ func (f *Facts) Read(w table.Word) {
 
 // Write notes a file that is written.
 func (f *Facts) Write(path string) {
-	if !rules.Device(path) {
+	if path != "-" && !rules.Device(path) {
 		put(&f.Writes, path)
 	}
 }
@@ -65,6 +65,9 @@ func (f *Facts) Flags(name string, flags table.Flags) {
 		put(&f.Listens, "*")
 	}
 }
+
+// Listen notes the address or port of a listening socket.
+func (f *Facts) Listen(at string) { put(&f.Listens, at) }
 
 // Scan looks for URLs among words.
 func (f *Facts) Scan(words []table.Word) {

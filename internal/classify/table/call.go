@@ -21,6 +21,7 @@ type Call struct {
 	Reads     []Word
 	Writes    []Word
 	Hosts     []Word
+	Listens   []Word // addresses or ports
 	Flags     Flags
 	// Class raises the class of the call: Network wins over all, Grey over Local.
 	class Class
@@ -82,10 +83,19 @@ func (c *Call) RunHere(words []Word) { c.Runs = append(c.Runs, Run{Words: words,
 // Sh asks for a word to be judged as a shell text with args as $0, $1 …
 func (c *Call) Sh(w Word, args ...Word) { c.Texts = append(c.Texts, Text{w, args}) }
 
-// Read, Write and Host note what a word is.
+// Read, Write, Host and Listen note what a word is.
 func (c *Call) Read(w Word)  { c.Reads = append(c.Reads, w) }
 func (c *Call) Write(w Word) { c.Writes = append(c.Writes, w) }
 func (c *Call) Host(w Word)  { c.Hosts = append(c.Hosts, w) }
+
+// Listen notes where a socket listens; a word that is not literal may be anywhere.
+func (c *Call) Listen(w Word) {
+	if !w.Fixed || w.Text == "" {
+		c.Flags |= Listen
+		return
+	}
+	c.Listens = append(c.Listens, w)
+}
 
 // Become gives the call another class than its entry's (pip list is local, pip install network).
 func (c *Call) Become(class Class) { c.class, c.moved = class, true }

@@ -109,7 +109,11 @@ func checkWget(c *table.Call) {
 
 func checkListen(c *table.Call) {
 	if _, ok := c.Option("-l", "-L", "--listen"); ok {
-		c.Flags |= table.Listen
+		port, given := c.Option("-p")
+		if !given && len(c.Operands) > 0 {
+			port.Value = c.Operands[len(c.Operands)-1]
+		}
+		c.Listen(port.Value)
 	}
 	if o, ok := c.Option("-e", "-c", "--exec", "--sh-exec", "--lua-exec"); ok {
 		c.Network(o.Word, "network", "connects a program to the network")
@@ -118,9 +122,11 @@ func checkListen(c *table.Call) {
 
 func checkSocat(c *table.Call) {
 	for _, w := range c.Words {
-		kind, _, _ := strings.Cut(strings.ToUpper(w.Text), ":")
+		kind, at, _ := strings.Cut(w.Text, ":")
+		kind = strings.ToUpper(kind)
 		if strings.HasSuffix(kind, "-LISTEN") || strings.HasSuffix(kind, "-L") || strings.HasSuffix(kind, "-RECVFROM") {
-			c.Flags |= table.Listen
+			w.Text, _, _ = strings.Cut(at, ",")
+			c.Listen(w)
 		}
 	}
 }
