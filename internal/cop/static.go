@@ -107,22 +107,20 @@ func observe(c Case) signs.Signs {
 // addFacts adds what the classifier says.
 func addFacts(s *signs.Signs, j classify.Result) {
 	f := j.Facts
+	read := slices.ContainsFunc(f.Programs, signs.Connects) // then the signs of the text say more
 	known := false
 	for _, list := range [][]string{f.Hosts, f.URLs} {
 		for _, h := range list {
-			known = true
-			if host, ok := signs.Host(h); ok && signs.Local(host) {
-				continue
-			} else if ok {
-				s.AddHost(host)
+			host, ok := signs.Host(h)
+			if known = true; ok && !signs.Local(host) || !ok && !read {
+				s.Add(signs.Contact, h)
 			}
-			s.Add(signs.Contact, h)
 		}
 	}
-	if f.Upload && (s.Has&signs.Contact != 0 || !known && !slices.ContainsFunc(f.Programs, signs.Connects)) {
+	if f.Upload && (s.Has&signs.Contact != 0 || !known && !read) {
 		s.Add(signs.Contact|signs.Send, strings.Join(f.Programs, ", "))
 	}
-	if f.Install {
+	if f.Install && !read {
 		s.Add(signs.Install|signs.Contact, strings.Join(f.Programs, ", "))
 	}
 	for _, name := range f.Encoders {

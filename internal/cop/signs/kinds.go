@@ -40,7 +40,7 @@ var kindNames = map[kind]string{
 		"docker podman nerdctl buildah skopeo crane oras gh glab hub vault",
 	versions: "git hg svn bzr",
 	packages: "pip# pipx uv poetry pdm conda mamba npm yarn pnpm bun cargo gem bundle go apt apt-get aptitude dnf yum zypper pacman apk brew snap " +
-		"flatpak composer cpan cpanm luarocks nix-env easy_install opam cabal stack mix rebar3 rustup nvm corepack playwright",
+		"flatpak npx bunx uvx dpkg apt-cache composer cpan cpanm luarocks nix-env easy_install opam cabal stack mix rebar3 rustup nvm corepack playwright",
 	shell:       "sh bash dash zsh ksh ash mksh rbash fish busybox-sh pwsh powershell",
 	interpreter: "python# pypy# node nodejs deno ruby# irb perl# php# lua# luajit tclsh# wish# expect Rscript r julia groovy jshell java jrunscript jjs osascript gdb erl elixir guile racket cpan6 raku go-run jython ghci scala kotlin",
 	awk:         "awk gawk mawk nawk",

@@ -8,22 +8,56 @@ import (
 // keyOptions take a file that is used to prove who one is, and is not sent.
 var keyOptions = []string{"-i", "-F", "-E", "--cert", "--key", "--cacert", "--capath", "--certificate", "--private-key", "--ca-certificate", "--pinnedpubkey"}
 
-// operands gives the words that are no options; values are the short options that take a value.
-func operands(args []word, values string) []word {
-	var out []word
+// given is one option with its value, if it takes one.
+type given struct {
+	name  string // "-d" or "--data"
+	value word
+}
+
+// split tells options from operands as getopt does; values are the short options that take a value, longs the long ones,
+// each between blanks. A long option that is not among them takes none: then its value counts as an operand.
+func split(args []word, values, longs string) (options []given, operands []word) {
 	for i := 0; i < len(args); i++ {
 		t := args[i].text
+		next := func() word {
+			if i++; i < len(args) {
+				return args[i]
+			}
+			return word{}
+		}
 		switch {
 		case t == "--":
-			return append(out, args[i+1:]...)
+			return options, append(operands, args[i+1:]...)
 		case len(t) < 2 || t[0] != '-':
-			out = append(out, args[i])
-		case t[1] != '-' && strings.IndexByte(values, t[len(t)-1]) >= 0 && strings.IndexByte(values, t[1]) < 0,
-			t[1] != '-' && len(t) == 2 && strings.IndexByte(values, t[1]) >= 0:
-			i++
+			operands = append(operands, args[i])
+		case t[1] == '-':
+			name, value, has := strings.Cut(t, "=")
+			o := given{name, word{value, args[i].command}}
+			if !has && strings.Contains(longs, " "+name+" ") {
+				o.value = next()
+			}
+			options = append(options, o)
+		default:
+			for j := 1; j < len(t); j++ {
+				o := given{name: "-" + t[j:j+1]}
+				if strings.IndexByte(values, t[j]) < 0 {
+					options = append(options, o)
+					continue
+				}
+				if o.value = (word{t[j+1:], args[i].command}); j+1 == len(t) {
+					o.value = next()
+				}
+				options = append(options, o)
+				break
+			}
 		}
 	}
-	return out
+	return options, operands
+}
+
+func operands(args []word, values string) []word {
+	_, ops := split(args, values, "")
+	return ops
 }
 
 // option gives the value of an option in any of its forms, and whether it is there.
@@ -56,109 +90,84 @@ func (r *reader) computed(args []word, always bool) {
 	}
 }
 
-var (
+const (
 	curlValues = "AbcCdDeEFHhKmoPQrtTuUwxXyYz"
 	wgetValues = "aABDeiIloOPQRtTUwX"
-	uploads    = []string{"-d", "--data", "--data-ascii", "--data-binary", "--data-raw", "--data-urlencode", "-F", "--form", "--form-string", "-T",
-		"--upload-file", "--json", "--url-query", "--post-data", "--post-file", "--body-data", "--body-file", "--mail-from", "-Q", "--quote"}
-	proxies = []string{"-x", "--proxy", "--preproxy", "--socks4", "--socks4a", "--socks5", "--socks5-hostname", "--doh-url", "--url"}
+	longValues = " --request --header --user-agent --referer --user --output --data --data-ascii --data-binary --data-raw --data-urlencode --form --form-string " +
+		"--upload-file --json --url-query --max-time --connect-timeout --retry --retry-delay --retry-max-time --cookie --cookie-jar --dump-header --write-out " +
+		"--range --limit-rate --cert --key --cacert --capath --proxy --proxy-user --resolve --connect-to --doh-url --config --url --interface --output-dir " +
+		"--stderr --trace --trace-ascii --output-document --output-file --timeout --tries --wait --post-data --post-file --body-data --body-file --method " +
+		"--http-user --http-password --password --directory-prefix --execute --input-file --base --level --quote --mail-from --mail-rcpt --preproxy --socks4 " +
+		"--socks4a --socks5 --socks5-hostname --unix-socket --ca-certificate --certificate --private-key "
+	sendsData = " --data --data-ascii --data-binary --data-raw --data-urlencode --form --form-string --upload-file --json --url-query --post-data --post-file " +
+		"--body-data --body-file --mail-from --mail-rcpt --quote "
+	namesHost = " --proxy --preproxy --socks4 --socks4a --socks5 --socks5-hostname --doh-url --url --resolve --connect-to --dns-servers "
+	namesFile = " --config --input-file --execute "
 )
 
+// curlShort and wgetShort are the long names of the short options that matter.
+var (
+	curlShort = map[string]string{"-d": "--data", "-F": "--form", "-T": "--upload-file", "-X": "--request", "-x": "--proxy", "-K": "--config", "-Q": "--quote", "-V": "--version"}
+	wgetShort = map[string]string{"-i": "--input-file", "-e": "--execute", "-V": "--version"}
+)
+
+// fetch reads curl, wget and what is like them.
 func (r *reader) fetch(tool string, args []word) {
-	values := wgetValues
+	values, short := wgetValues, wgetShort
 	if tool == "curl" {
-		values = curlValues
+		values, short = curlValues, curlShort
 	}
+	options, urls := split(args, values, longValues)
 	before := r.out.Has & Contact
 	r.out.Has &^= Contact
-	urls := urls(args, values)
-	for _, w := range urls {
-		r.host(w)
-		if scheme, _, ok := strings.Cut(w.text, "://"); ok && r.out.Has&Contact != 0 && !slices.Contains([]string{"http", "https", "ftp", "ftps", "file"}, strings.ToLower(scheme)) {
-			r.out.Add(Send, tool+" "+w.text)
+	sends, asks := "", len(urls) > 0
+	for _, u := range urls {
+		r.host(u)
+		scheme, _, ok := strings.Cut(u.text, "://")
+		if ok && !slices.Contains([]string{"http", "https", "ftp", "ftps", "file"}, strings.ToLower(scheme)) {
+			sends = u.text // gopher, dict, telnet: any bytes
 		}
 	}
-	for _, name := range proxies {
-		if w, ok := option(args, name); ok && (tool == "curl" || len(name) > 2) {
-			r.host(w)
+	for _, o := range options {
+		name := o.name
+		if long, ok := short[name]; ok {
+			name = long
 		}
-	}
-	for _, name := range []string{"--resolve", "--connect-to"} {
-		if w, ok := option(args, name); ok {
-			parts := strings.Split(w.text, ":")
-			r.host(word{parts[min(2, len(parts)-1)], w.command})
-		}
-	}
-	for _, name := range []string{"-K", "--config", "-i", "--input-file", "-e", "--execute"} {
-		if _, ok := option(args, name); ok && (tool == "curl") == (name == "-K" || name == "--config") {
+		is := func(set string) bool { return strings.Contains(set, " "+name+" ") }
+		switch method := strings.ToUpper(o.value.text); {
+		case is(namesHost):
+			if parts := strings.Split(o.value.text, ":"); name == "--resolve" || name == "--connect-to" {
+				o.value.text = parts[min(2, len(parts)-1)]
+			}
+			asks = asks || name == "--url"
+			r.host(o.value)
+		case is(namesFile):
 			r.out.Add(Contact, tool+" "+name)
+		case is(sendsData), is(" --request --method ") && method != "GET" && method != "HEAD":
+			sends = name + " " + o.value.text
+		case is(" --version --help -h --manual "):
+			asks = true
 		}
 	}
-	if len(urls) == 0 && !slices.ContainsFunc(args, func(w word) bool { return w.text == "--version" || w.text == "-V" || w.text == "--help" }) {
-		if _, ok := option(args, "--url"); !ok {
-			r.out.Add(Contact, tool+" without a literal address")
-		}
+	if !asks {
+		r.out.Add(Contact, tool+" without a literal address")
+	}
+	if tool != "curl" && !strings.HasPrefix(tool, "wget") && slices.ContainsFunc(args, body) {
+		sends = "data"
 	}
 	if r.out.Has&Contact != 0 {
-		r.uploads(tool, args)
+		if sends != "" {
+			r.out.Add(Send, tool+" "+sends)
+		}
 		r.computed(args, true)
 	}
 	r.out.Has |= before
 }
 
-// urls are the operands of curl and the like; -X POST and long options with a value do not count.
-func urls(args []word, values string) []word {
-	var kept []word
-	for i := 0; i < len(args); i++ {
-		t := args[i].text
-		if strings.HasPrefix(t, "--") && !strings.Contains(t, "=") && !flagOption(t) {
-			i++
-			continue
-		}
-		kept = append(kept, args[i])
-	}
-	return operands(kept, values)
-}
-
-// flagOption tells whether a long option of curl or wget takes no value. One that is not
-// known is taken for one that takes none: then its value counts as an address.
-func flagOption(t string) bool {
-	return !strings.Contains(" --request --header --user-agent --referer --user --output --data --data-ascii --data-binary --data-raw --data-urlencode "+
-		"--form --form-string --upload-file --json --url-query --max-time --connect-timeout --retry --retry-delay --retry-max-time --cookie --cookie-jar "+
-		"--dump-header --write-out --range --limit-rate --cert --key --cacert --capath --proxy --proxy-user --resolve --connect-to --doh-url --config "+
-		"--url --interface --output-dir --stderr --trace --trace-ascii --output-document --output-file --timeout --tries --wait --post-data --post-file "+
-		"--body-data --body-file --method --http-user --http-password --password --directory-prefix --execute --input-file --base --level --quote "+
-		"--mail-from --mail-rcpt --preproxy --socks4 --socks4a --socks5 --socks5-hostname --unix-socket --ca-certificate --certificate --private-key ", " "+t+" ")
-}
-
-func (r *reader) uploads(tool string, args []word) {
-	for _, name := range uploads {
-		if len(name) == 2 && tool != "curl" {
-			continue
-		}
-		if w, ok := option(args, name); ok {
-			r.out.Add(Send, tool+" "+name+" "+w.text)
-		}
-	}
-	method, _ := option(args, "--request", "--method")
-	if tool == "curl" && method.text == "" {
-		method, _ = option(args, "-X")
-	}
-	if m := strings.ToUpper(method.text); m != "" && m != "GET" && m != "HEAD" {
-		r.out.Add(Send, tool+" with method "+method.text)
-	}
-	if tool != "curl" && tool != "wget" && slices.ContainsFunc(args, func(w word) bool {
-		return strings.ContainsAny(w.text, "=") && !strings.Contains(w.text, "://") && !strings.HasPrefix(w.text, "-") || w.text == "POST" || w.text == "PUT" || strings.HasPrefix(w.text, "-post")
-	}) {
-		r.out.Add(Send, tool+" with data")
-	}
-	if tool == "curl" {
-		for _, w := range args { // -sd@file, -XPOST
-			if t := w.text; len(t) > 2 && t[0] == '-' && t[1] != '-' && strings.ContainsAny(t[1:2], "sSkLfvin") && strings.ContainsAny(t[2:3], "dFT") {
-				r.out.Add(Send, tool+" "+t)
-			}
-		}
-	}
+// body tells whether a word gives httpie and the like a body: a field, a method.
+func body(w word) bool {
+	return strings.Contains(w.text, "=") && !strings.Contains(w.text, "://") && !strings.HasPrefix(w.text, "-") ||
+		slices.Contains([]string{"POST", "PUT", "PATCH", "DELETE"}, w.text) || strings.HasPrefix(w.text, "-post")
 }
 
 func (r *reader) send(tool string, args []word) {
@@ -283,7 +292,7 @@ func (r *reader) openssl(args []word) {
 
 // decodes are the options with which a program makes data readable again.
 var decodes = map[string]string{
-	"base64": "-d -D --decode -di -id", "base32": "-d --decode", "basenc": "-d --decode", "xxd": "-r -r -p -rp -ps", "gzip": "-d -dc -cd -t -l",
+	"base64": "-d -D --decode -di -id", "base32": "-d --decode", "basenc": "-d --decode", "xxd": "-r -rp", "gzip": "-d -dc -cd -t -l",
 	"bzip2": "-d -dc", "xz": "-d -dc -l", "zstd": "-d -dc", "7z": "x l e t", "7za": "x l e t", "gpg": "-d --decrypt --verify --import", "gpg2": "-d --decrypt --verify",
 	"rar": "x l e", "age": "-d", "ar": "x t", "brotli": "-d", "cpio": "-i -t -idmv",
 }
