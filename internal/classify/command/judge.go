@@ -72,6 +72,11 @@ func (j *Judge) Find(offset, length int, class table.Class, rule, why string) {
 }
 
 func (j *Judge) findAt(offset, length int, class table.Class, rule, why string) {
+	for i := max(0, len(j.Reasons)-32); i < len(j.Reasons); i++ {
+		if r := &j.Reasons[i]; r.Offset == offset && r.Length == length && r.Rule == rule {
+			return // a loop's body is judged for each value
+		}
+	}
 	worst := worse(j.Class, class)
 	if len(j.Reasons) >= maxReasons {
 		if worst == j.Class {
@@ -117,7 +122,12 @@ func (j *Judge) Spend(n int) bool {
 
 // Write judges a file that is written to.
 func (j *Judge) Write(w table.Word) {
-	if !w.Fixed {
+	switch {
+	case w.Fixed:
+	case w.Text == "~":
+		j.FindWord(w, table.Grey, "redirect-write", "writes to a home directory, where start-up files are")
+		return
+	default:
 		j.FindWord(w, table.Grey, "redirect-write", "writes to a file whose name is not known")
 		return
 	}

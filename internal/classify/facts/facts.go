@@ -17,12 +17,12 @@ type Facts struct {
 	Hosts    []string `json:"hosts,omitempty"`
 	Reads    []string `json:"reads,omitempty"` // files
 	Writes   []string `json:"writes,omitempty"`
-	Listens  []string `json:"listens,omitempty"` // addresses or ports of listening sockets
+	Listens  []string `json:"listens,omitempty"`  // addresses or ports of listening sockets
 	Encoders []string `json:"encoders,omitempty"` // programs that change how data looks
-	Install  bool `json:"install,omitempty"`
-	Runtime  bool `json:"runtime,omitempty"`
-	Upload   bool `json:"upload,omitempty"`
-	Download bool `json:"download,omitempty"`
+	Install  bool     `json:"install,omitempty"`
+	Runtime  bool     `json:"runtime,omitempty"`
+	Upload   bool     `json:"upload,omitempty"`
+	Download bool     `json:"download,omitempty"`
 }
 
 // maxFacts bounds each list of facts.
