@@ -2,18 +2,26 @@
 
 GO ?= go
 
-.PHONY: all build test unit vm clients lint generate corpus demo bench clean distclean
+.PHONY: all build test unit vm clients lint generate corpus shells long demo bench clean distclean
 
 all: build
 
 build: ## bin/weir
 	CGO_ENABLED=0 $(GO) build -o bin/weir ./cmd/sensor
 
-test: vm ## every test, unit and VM, on all kernels
+test: vm shells ## every test, unit and VM, on all kernels
 	$(GO) test -timeout 45m ./...
 
-unit: ## the tests that boot nothing
+unit: shells ## the tests that boot nothing
 	$(GO) test $$($(GO) list ./... | grep -v /test/vm)
+
+shells: ## the programs that the classifier's tests run
+	scripts/packages shells
+
+long: shells ## the classifier against real shells with 20,000 commands of each generator, and its fuzzers for 5 minutes each
+	$(GO) test -timeout 120m ./internal/classify/classifytest -variants 20000
+	$(GO) test ./internal/classify -run '^$$' -fuzz '^FuzzShell$$' -fuzztime 5m
+	$(GO) test ./internal/classify -run '^$$' -fuzz '^FuzzArgv$$' -fuzztime 5m
 
 vm: ## packages, kernels and root images for the VMs
 	scripts/vm root clients

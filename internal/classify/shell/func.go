@@ -39,7 +39,7 @@ func (j *walker) funcDecl(c *syntax.FuncDecl) {
 			return false
 		}
 		if call, ok := n.(*syntax.CallExpr); ok && len(call.Args) > 0 {
-			switch name := call.Args[0].Lit(); name {
+			switch name := bare(call.Args[0]); name {
 			case "cd", "pushd", "popd", "command", "builtin", "eval", "":
 				moves = true
 			default:

@@ -46,7 +46,7 @@ func (j *walker) forgetCall(c *syntax.CallExpr) {
 	if len(c.Args) == 0 {
 		return
 	}
-	name := c.Args[0].Lit()
+	name := bare(c.Args[0])
 	_, function := j.Shell.Funcs[name]
 	switch name {
 	case "cd", "pushd", "popd":
@@ -55,10 +55,11 @@ func (j *walker) forgetCall(c *syntax.CallExpr) {
 		j.Shell.Args, j.Shell.Known = nil, false
 	case "read", "mapfile", "readarray", "printf", "getopts", "unset", "wait":
 		for _, w := range c.Args[1:] {
-			if lit := w.Lit(); lit != "" {
-				if j.Shell.Get(lit) != (command.Value{}) {
-					j.Shell.Set(lit, command.Value{})
-				}
+			switch lit := bare(w); {
+			case lit == "" || lit[0] == '-':
+				j.Shell.Forget() // it may name any variable (printf -vx)
+			case j.Shell.Get(lit) != (command.Value{}):
+				j.Shell.Set(lit, command.Value{})
 			}
 		}
 	default:

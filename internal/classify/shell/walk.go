@@ -97,11 +97,11 @@ func (j *walker) timed(c *syntax.TimeClause) {
 		first = b.X
 	}
 	call, ok := first.Cmd.(*syntax.CallExpr)
-	if !ok || len(call.Assigns) > 0 || len(call.Args) == 0 || call.Args[0].Lit() == "" {
+	if !ok || len(call.Assigns) > 0 || len(call.Args) == 0 || bare(call.Args[0]) == "" {
 		j.grey(c, "syntax", "time is a program in some shells, which runs only programs")
 		return
 	}
-	name := call.Args[0].Lit()
+	name := bare(call.Args[0])
 	if _, ok := j.Shell.Funcs[name]; ok {
 		j.grey(c, "function", "time is a program in some shells, which runs the program and not the function of this name")
 	} else if cmd := command.Lookup(name); cmd != nil && cmd.Builtin {

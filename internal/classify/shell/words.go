@@ -111,6 +111,14 @@ func (j *walker) single(w *syntax.Word) table.Word {
 	return j.place(b.word(), w)
 }
 
+// bare is the text of a word without quotes, expansions and patterns; empty for any other.
+func bare(w *syntax.Word) string {
+	if lit := w.Lit(); plainLit(lit) {
+		return lit
+	}
+	return ""
+}
+
 // plainLit tells whether an unquoted literal stands for itself.
 func plainLit(s string) bool {
 	if s == "" || s[0] == '~' {

@@ -1,0 +1,149 @@
+package classify_test
+
+import (
+	"runtime"
+	"strings"
+	"testing"
+
+	"weir/internal/classify"
+)
+
+// worst are texts of no more than a MiB that cost as much as was found: B11.
+func worst() map[string]string {
+	fill := func(piece string) string { return strings.Repeat(piece, classify.MaxText/len(piece)) }
+	half := strings.Repeat("a", classify.MaxText/2)
+	nest := func(open, body, end string, n int) string {
+		return strings.Repeat(open, n) + body + strings.Repeat(end, n)
+	}
+	loops := nest("for a in 1 2 3 4 5 6 7 8; do ", "h() { "+strings.Repeat("ls;", 12_000)+" }", "; done", 20)
+	return map[string]string{
+		"words":         "echo " + fill("a "),
+		"list":          fill("ls;"),
+		"lines":         fill("ls -l\n"),
+		"ands":          fill("ls&&"),
+		"pipes":         fill("ls|"),
+		"brackets":      fill("("),
+		"nested":        nest("(", "ls", ")", 5000),
+		"substitutions": fill("$("),
+		"nested-subst":  nest("echo $(", "ls", ")", 5000),
+		"backquotes":    fill("`"),
+		"expansions":    "echo " + fill("${x:-"),
+		"parameters":    "echo " + fill("$x"),
+		"quotes":        fill(`"'`),
+		"doubles":       "echo " + fill(`"$x"'a'`),
+		"backslashes":   "echo " + fill(`\a`),
+		"continued":     "echo " + fill("\\\n"),
+		"continued-q":   "echo \"" + fill("\\\n") + "\"",
+		"braces":        "echo " + fill("{a,b}"),
+		"braces-open":   "echo " + fill("{a,"),
+		"globs":         "echo " + fill("*?["),
+		"arithmetic":    "echo $((" + fill("1+") + "1))",
+		"arith-nested":  "echo $((" + nest("(", "1", ")", 5000) + "))",
+		"documents":     fill("cat <<E\nx\nE\n"),
+		"document":      "cat <<'E'\n" + fill("Ex\n") + "\nE\n",
+		"document-open": "cat <<E\n" + fill("$x "),
+		"many-open":     fill("cat <<E\n"),
+		"comments":      fill("#\n"),
+		"redirections":  "ls " + fill(">a "),
+		"assignments":   fill("a=b "),
+		"variables":     strings.Repeat("a=b;", 64) + fill("ls && a=$a;"),
+		"functions":     fill("f() { ls; }\n"),
+		"ifs":           fill("if "),
+		"nested-ifs":    nest("if ls; then ", "ls", "; fi", 5000),
+		"elifs":         "if ls; then ls; " + strings.Repeat("elif ls; then ls; ", 5000) + "fi",
+		"cases":         "case a in " + fill("a) ls;; ") + "esac",
+		"loops":         "g() { " + loops + "; }",
+		"nested-loops":  nest("for a in 1 2 3 4 5 6 7 8; do ", "ls", "; done", 50),
+		"while-loops":   nest("while ls; do ", "ls", "; done", 50),
+		"sed":           "sed '" + fill("s/a/b/;") + "' f",
+		"sed-open":      "sed '" + fill("{") + "' f",
+		"awk":           "awk '" + fill("{print}") + "' f",
+		"awk-nested":    "awk '" + fill("(") + "' f",
+		"awk-regexes":   "awk '" + fill("/a/ ") + "' f",
+		"jq":            "jq '" + fill(".a|") + ".' f",
+		"find":          "find . " + fill("-name a "),
+		"find-exec":     "find . " + fill("-exec ls \\; "),
+		"options":       "ls " + fill("-l "),
+		"cluster":       "ls -" + fill("l"),
+		"wrapped":       fill("env "),
+		"wrapped-sh":    fill("sh -c "),
+		"evals":         "x='" + half + "'; " + strings.Repeat(`eval "$x";`, 20_000),
+		"eval-comments": "x='#" + half + "'; " + strings.Repeat(`eval "$x";`, 20_000),
+		"eval-quotes":   "x=': \"" + strings.Repeat(`\\`, 100_000) + "\"'; " + strings.Repeat(`eval "$x";`, 20_000),
+		"split":         "x='" + strings.Repeat("a ", 200_000) + "'; " + strings.Repeat("echo $x;", 20_000),
+		"doubling":      "x=aaaaaaaa;" + strings.Repeat("x=$x$x$x$x;", 200),
+		"doubling-args": "x='a a a a';" + strings.Repeat("x=\"$x $x $x\";", 60) + "echo $x",
+		"sed-scripts":   "x='" + strings.Repeat("s/a/b/;", 60_000) + "'; " + strings.Repeat(`sed "$x" f;`, 20_000),
+		"awk-scripts":   "x='" + strings.Repeat("{print}", 60_000) + "'; " + strings.Repeat(`awk "$x" f;`, 20_000),
+		"long-words":    strings.Repeat("echo "+strings.Repeat("a", 1000)+";", 1000),
+		"unicode":       "echo " + fill("é€😀"),
+		"nul":           fill("\x00"),
+		"invalid":       fill("\xff"),
+		"spaces":        fill(" "),
+		"blank-lines":   fill("\n"),
+		"extglob":       "echo " + fill("@(a|"),
+		"tests":         "[[ " + fill("( ") + " ]]",
+		"test-ors":      "[[ a" + fill(" || b") + " ]]",
+		"declares":      fill("declare a=b;"),
+		"arrays":        "a=(" + fill("[1]=b ") + ")",
+		"process":       fill("<("),
+		"too-long":      strings.Repeat("a", classify.MaxText+1),
+	}
+}
+
+// TestWorstIsBounded (B11, G9): no text of a MiB needs much memory, and none that is over a limit is local.
+func TestWorstIsBounded(t *testing.T) {
+	for name, text := range worst() {
+		t.Run(name, func(t *testing.T) {
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			r := classify.Shell(text)
+			runtime.ReadMemStats(&after)
+			if mib := (after.TotalAlloc - before.TotalAlloc) >> 20; mib > 64 {
+				t.Errorf("allocated %d MiB, want no more than 64", mib)
+			}
+			wellFormed(t, text, r)
+		})
+	}
+}
+
+// TestLimits (B11, G9): what is over a limit is not local, with a reason of its own, as a text and as a command line.
+func TestLimits(t *testing.T) {
+	tests := []struct{ name, text, rule string }{
+		{"list of 10,000 parts", strings.Repeat("ls -l;", 10_000), "limit-nodes"},
+		{"more than 1 MiB", "echo " + strings.Repeat("a", classify.MaxText), "limit-text"},
+		{"brackets 5,000 deep", strings.Repeat("(", 5000) + "ls" + strings.Repeat(")", 5000), "limit-depth"},
+		{"substitutions 5,000 deep", strings.Repeat("echo $(", 5000) + "ls" + strings.Repeat(")", 5000), "limit-depth"},
+		{"commands in commands", strings.Repeat("env ", classify.MaxWraps+1) + "ls", "limit-wraps"},
+		{"shells in shells", strings.Repeat("eval ", classify.MaxWraps+1) + "ls", "limit-wraps"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			r := classify.Shell(tt.text)
+			if r.Class == classify.Local || !hasRule(r, tt.rule) {
+				t.Errorf("%s for %.3v, want %s", r.Class, r.Reasons, tt.rule)
+			}
+		})
+	}
+	long := classify.Observed{Argv: []string{"echo", strings.Repeat("a", classify.MaxText)}}
+	if r := classify.Argv(long); r.Class == classify.Local || !hasRule(r, "limit-text") {
+		t.Errorf("a long command line is %s for %v", r.Class, r.Reasons)
+	}
+	deep := classify.Observed{Argv: []string{"sh", "-c", strings.Repeat("(", 5000) + "ls" + strings.Repeat(")", 5000)}}
+	if r := classify.Argv(deep); r.Class == classify.Local || !hasRule(r, "limit-depth") {
+		t.Errorf("a deep command line is %s for %v", r.Class, r.Reasons)
+	}
+	many := classify.Observed{Argv: strings.Fields(strings.Repeat("echo ", classify.MaxNodes+1))}
+	if r := classify.Argv(many); r.Class == classify.Local || !hasRule(r, "limit-nodes") {
+		t.Errorf("a command line of many words is %s for %v", r.Class, r.Reasons)
+	}
+}
+
+func hasRule(r classify.Result, rule string) bool {
+	for _, reason := range r.Reasons {
+		if reason.Rule == rule {
+			return true
+		}
+	}
+	return false
+}
