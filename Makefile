@@ -18,7 +18,7 @@ unit: shells ## the tests that boot nothing
 shells: ## the programs that the classifier's tests run
 	scripts/packages shells
 
-long: shells ## the classifier against real shells with 20,000 commands of each generator, and its fuzzers for 5 minutes each
+long: shells ## the classifier against real shells with 20,000 generated commands and 10,000 texts, and its fuzzers for 5 minutes each
 	$(GO) test -timeout 120m ./internal/classify/classifytest -variants 20000
 	$(GO) test ./internal/classify -run '^$$' -fuzz '^FuzzShell$$' -fuzztime 5m
 	$(GO) test ./internal/classify -run '^$$' -fuzz '^FuzzArgv$$' -fuzztime 5m
