@@ -139,6 +139,8 @@ func (p *awkParser) text() {
 		p.refuseAt(at, "gawk connects to the network through files below /inet")
 	case name == "" || strings.Contains(name, "\\"):
 		p.refuseAt(at, "the name of a file that awk opens is not literal")
+	case len(p.out.Writes)+len(p.out.Reads) > maxNames:
+		p.refuseAt(at, "the program is too long to be judged")
 	case p.writing:
 		p.out.Writes = append(p.out.Writes, name)
 	default:
@@ -232,7 +234,9 @@ func (p *awkParser) name(name string, at int) {
 			}
 			p.defined[name] = true
 		} else if p.peek() == '(' && !strings.Contains(awkBuiltins, " "+name+" ") {
-			p.calls = append(p.calls, awkCall{name, at})
+			if p.calls = append(p.calls, awkCall{name, at}); len(p.calls) > maxNames {
+				p.refuseAt(at, "the program is too long to be judged")
+			}
 		}
 	}
 	if p.defining && !p.defined[name] {

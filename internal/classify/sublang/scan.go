@@ -2,6 +2,9 @@ package sublang
 
 import "weir/internal/classify/table"
 
+// maxNames bounds the files and functions of a text.
+const maxNames = 1000
+
 // scan is a text that is read from the left, and what was found in it. All of a
 // refusal counts that came first.
 type scan struct {

@@ -301,6 +301,9 @@ func (p *sedParser) file() string {
 	if name == "" || strings.ContainsAny(name, ";}\\") || strings.TrimSpace(name) != name {
 		p.refuseAt(start, "a file's name ends elsewhere in other seds")
 	}
+	if len(p.out.Reads)+len(p.out.Writes) > maxNames {
+		p.refuseAt(start, "the script is too long to be judged")
+	}
 	return name
 }
 

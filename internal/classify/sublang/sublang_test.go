@@ -119,6 +119,12 @@ func TestPrefixes(t *testing.T) {
 	}
 }
 
+// What is too long is refused.
+func TestLimits(t *testing.T) {
+	check(t, Sed, []langCase{unsure(strings.Repeat("r f\n", maxNames+2))})
+	check(t, Awk, []langCase{unsure("function f(x) {} {" + strings.Repeat("f(1);", maxNames+2) + "}"), unsure("{" + strings.Repeat(`print > "f";`, maxNames+3) + "}")})
+}
+
 // Both are linear in the text.
 func TestLongTexts(t *testing.T) {
 	n := 200_000
