@@ -6,6 +6,7 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 
 	"weir/internal/classify/command"
+	"weir/internal/classify/lex"
 	"weir/internal/classify/rules"
 	"weir/internal/classify/table"
 )
@@ -54,7 +55,7 @@ func (j *walker) assign(a *syntax.Assign) {
 		v = command.Value{Kind: command.Indexed}
 	case a.Append:
 		v = command.Value{}
-	case a.Value != nil && arithmValue(a.Value) && !w.Fixed:
+	case a.Value != nil && lex.ArithmValue(a.Value) && !w.Fixed:
 		v = command.Value{Kind: command.Integer}
 	case w.Fixed:
 		v = command.Value{Kind: command.Literal, Text: w.Text}
@@ -150,7 +151,7 @@ func (j *walker) declared(a *syntax.Assign, local, export bool, kind command.Kin
 		j.grey(a, "arithmetic", "a subscript can run commands")
 		return
 	}
-	if a.Value != nil && unquoted(a.Value) {
+	if a.Value != nil && lex.Unquoted(a.Value) {
 		// Older POSIX shells split it, and each piece declares a variable.
 		j.grey(a, "assign", "an unquoted value is split into more names by some shells")
 		return
@@ -193,15 +194,4 @@ func (j *walker) declared(a *syntax.Assign, local, export bool, kind command.Kin
 	default:
 		j.assign(a)
 	}
-}
-
-// unquoted tells whether a word has an expansion outside quotes whose value is split.
-func unquoted(w *syntax.Word) bool {
-	for _, p := range w.Parts {
-		switch p.(type) {
-		case *syntax.ParamExp, *syntax.CmdSubst:
-			return true
-		}
-	}
-	return false
 }

@@ -1,22 +1,20 @@
 package shell
 
 import (
-	"strings"
-
 	"mvdan.cc/sh/v3/syntax"
 
 	"weir/internal/classify/command"
-	"weir/internal/classify/rules"
+	"weir/internal/classify/lex"
 )
 
 // funcDecl judges a function's body for every state it may be called in, so that a
 // call of it is no new question.
 func (j *walker) funcDecl(c *syntax.FuncDecl) {
-	if c.Name == nil || !functionName(c.Name.Value) || command.Known(c.Name.Value) {
+	if c.Name == nil || !lex.FunctionName(c.Name.Value) || command.Known(c.Name.Value) {
 		j.grey(c, "function", "takes the name of a command, a builtin, or of something the shell calls by itself")
 		return
 	}
-	if !compound(c.Body) {
+	if !lex.Compound(c.Body) {
 		j.grey(c, "function", "a function that is part of a pipeline or a list is not followed")
 		return
 	}
@@ -39,7 +37,7 @@ func (j *walker) funcDecl(c *syntax.FuncDecl) {
 			return false
 		}
 		if call, ok := n.(*syntax.CallExpr); ok && len(call.Args) > 0 {
-			switch name := bare(call.Args[0]); name {
+			switch name := lex.Bare(call.Args[0]); name {
 			case "cd", "pushd", "popd", "command", "builtin", "eval", "":
 				moves = true
 			default:
@@ -56,25 +54,4 @@ func (j *walker) funcDecl(c *syntax.FuncDecl) {
 	j.Shell = shell
 	j.Shell.Funcs = funcs
 	j.Shell.Funcs[name] = moves
-}
-
-// functionName tells whether a name is plain, and not one that the shell itself calls.
-func functionName(s string) bool {
-	for i := range len(s) {
-		c := s[i]
-		if !(rules.Letter(c) || c == '_' || i > 0 && (c >= '0' && c <= '9' || c == '-')) {
-			return false
-		}
-	}
-	return s != "" && !strings.HasSuffix(s, "_handle") && !strings.HasPrefix(s, "_")
-}
-
-// compound tells whether a function's body is a compound command. The parser takes what
-// follows it (f() { :; } && x) for the body as well.
-func compound(s *syntax.Stmt) bool {
-	switch s.Cmd.(type) {
-	case *syntax.Block, *syntax.Subshell, *syntax.IfClause, *syntax.WhileClause, *syntax.ForClause, *syntax.CaseClause:
-		return true
-	}
-	return false
 }

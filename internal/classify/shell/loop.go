@@ -4,6 +4,7 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 
 	"weir/internal/classify/command"
+	"weir/internal/classify/lex"
 	"weir/internal/classify/rules"
 )
 
@@ -46,7 +47,7 @@ func (j *walker) forgetCall(c *syntax.CallExpr) {
 	if len(c.Args) == 0 {
 		return
 	}
-	name := bare(c.Args[0])
+	name := lex.Bare(c.Args[0])
 	_, function := j.Shell.Funcs[name]
 	switch name {
 	case "cd", "pushd", "popd":
@@ -55,7 +56,7 @@ func (j *walker) forgetCall(c *syntax.CallExpr) {
 		j.Shell.Args, j.Shell.Known = nil, false
 	case "read", "mapfile", "readarray", "printf", "getopts", "unset", "wait":
 		for _, w := range c.Args[1:] {
-			switch lit := bare(w); {
+			switch lit := lex.Bare(w); {
 			case lit == "" || lit[0] == '-':
 				j.Shell.Forget() // it may name any variable (printf -vx)
 			case j.Shell.Get(lit) != (command.Value{}):
@@ -76,24 +77,11 @@ func (j *walker) blur(name string, a *syntax.Assign) {
 	v := j.Shell.Get(name)
 	switch {
 	case v.Array():
-	case v.Number() && a.Index == nil && a.Array == nil && !a.Append && a.Value != nil && arithmValue(a.Value):
+	case v.Number() && a.Index == nil && a.Array == nil && !a.Append && a.Value != nil && lex.ArithmValue(a.Value):
 		j.Shell.Set(name, command.Value{Kind: command.Integer})
 	default:
 		j.Shell.Set(name, command.Value{})
 	}
-}
-
-func arithmValue(w *syntax.Word) bool {
-	if len(w.Parts) != 1 {
-		return false
-	}
-	switch p := w.Parts[0].(type) {
-	case *syntax.ArithmExp:
-		return true
-	case *syntax.Lit:
-		return command.IsNumber(p.Value)
-	}
-	return false
 }
 
 // maxUnroll bounds the values for which a loop's body is judged one by one.

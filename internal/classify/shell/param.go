@@ -6,16 +6,17 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 
 	"weir/internal/classify/command"
+	"weir/internal/classify/lex"
 	"weir/internal/classify/rules"
 	"weir/internal/classify/table"
 )
 
 // param adds the value of a parameter to b, and walks what its expansion does.
-func (j *walker) param(dst []table.Word, b *builder, p *syntax.ParamExp, quoted bool) []table.Word {
+func (j *walker) param(dst []table.Word, b *lex.Builder, p *syntax.ParamExp, quoted bool) []table.Word {
 	if !j.Step() || p.Param == nil || p.Flags != nil || p.Width || p.IsSet || p.NestedParam != nil || len(p.Modifiers) > 0 ||
 		p.Split != 0 || p.GlobSubst != 0 || p.RcExpand != 0 {
 		j.grey(p, "expansion", "this kind of expansion is not known")
-		b.open, b.split = true, true
+		b.Open, b.Split = true, true
 		return dst
 	}
 	name := p.Param.Value
@@ -23,18 +24,18 @@ func (j *walker) param(dst []table.Word, b *builder, p *syntax.ParamExp, quoted 
 	if !simple {
 		j.paramEffects(p, name)
 		number := p.Length
-		b.split = b.split || !quoted && !b.noSplit && !number || multiple(p) && !b.noSplit
-		b.open = true
+		b.Split = b.Split || !quoted && !b.NoSplit && !number || lex.Multiple(p) && !b.NoSplit
+		b.Open = true
 		return dst
 	}
 	switch {
 	case name == "@" || name == "*":
 		return j.positional(dst, b, name == "@", quoted)
 	case len(name) == 1 && strings.Contains("?#$", name):
-		if b.pieces == 0 && !b.open {
-			b.add("0") // a number: no option
+		if b.Pieces == 0 && !b.Open {
+			b.Add("0") // a number: no option
 		}
-		b.open = true
+		b.Open = true
 		return dst
 	}
 	v := j.Shell.Get(name)
@@ -45,14 +46,14 @@ func (j *walker) param(dst []table.Word, b *builder, p *syntax.ParamExp, quoted 
 	case command.Literal:
 		return j.known(dst, b, v.Text, quoted)
 	case command.Integer:
-		b.open = true
+		b.Open = true
 		return dst
 	case command.Indexed, command.Assoc:
 		v.Text = ""
 	}
-	b.add(v.Text)
-	b.open = true
-	b.split = b.split || !quoted && !b.noSplit
+	b.Add(v.Text)
+	b.Open = true
+	b.Split = b.Split || !quoted && !b.NoSplit
 	return dst
 }
 
@@ -68,15 +69,15 @@ func (j *walker) arg(n string) command.Value {
 }
 
 // positional adds "$@" or $*.
-func (j *walker) positional(dst []table.Word, b *builder, at, quoted bool) []table.Word {
-	if b.noSplit || quoted && !at {
-		b.open = true
+func (j *walker) positional(dst []table.Word, b *lex.Builder, at, quoted bool) []table.Word {
+	if b.NoSplit || quoted && !at {
+		b.Open = true
 		return dst
 	}
-	if at && quoted && j.Shell.Known && len(j.Shell.Args) == 0 && b.empty() {
+	if at && quoted && j.Shell.Known && len(j.Shell.Args) == 0 && b.Empty() {
 		return dst
 	}
-	b.open, b.split = true, true
+	b.Open, b.Split = true, true
 	return dst
 }
 
@@ -84,31 +85,31 @@ func (j *walker) positional(dst []table.Word, b *builder, at, quoted bool) []tab
 const maxBuilt = 64 << 10
 
 // known adds a literal value. Unquoted, it is split at blanks, and wildcards name files.
-func (j *walker) known(dst []table.Word, b *builder, text string, quoted bool) []table.Word {
-	if b.pieces > 1 && len(b.text) > maxBuilt {
-		b.open = true
+func (j *walker) known(dst []table.Word, b *lex.Builder, text string, quoted bool) []table.Word {
+	if b.Len() > maxBuilt {
+		b.Open = true
 	}
-	if quoted || b.noSplit {
-		b.add(text)
+	if quoted || b.NoSplit {
+		b.Add(text)
 		return dst
 	}
 	if strings.ContainsAny(text, "*?[\\") {
-		b.open, b.split = true, true
+		b.Open, b.Split = true, true
 		return dst
 	}
 	if !j.Spend(len(text)) {
 		return dst
 	}
 	for i, field := range strings.FieldsFunc(text, blank) {
-		if (i > 0 || blankAt(text, 0)) && !b.empty() {
-			dst = append(dst, b.word())
-			*b = builder{}
+		if (i > 0 || blankAt(text, 0)) && !b.Empty() {
+			dst = append(dst, b.Word())
+			*b = lex.Builder{}
 		}
-		b.add(field)
+		b.Add(field)
 	}
-	if text != "" && blankAt(text, len(text)-1) && !b.empty() {
-		dst = append(dst, b.word())
-		*b = builder{}
+	if text != "" && blankAt(text, len(text)-1) && !b.Empty() {
+		dst = append(dst, b.Word())
+		*b = lex.Builder{}
 	}
 	return dst
 }
@@ -179,7 +180,7 @@ func (j *walker) index(n syntax.Node, name string, x syntax.ArithmExpr) {
 			return
 		}
 		if j.Shell.Get(name).Kind == command.Assoc {
-			if strings.ContainsAny(j.slice(w), "\"'\\`") && w.Lit() == "" && !quotedKey(w) {
+			if strings.ContainsAny(j.slice(w), "\"'\\`") && w.Lit() == "" && !lex.QuotedKey(w) {
 				j.grey(n, "arithmetic", "quotes in a subscript are read in different ways")
 				return
 			}
@@ -188,17 +189,6 @@ func (j *walker) index(n syntax.Node, name string, x syntax.ArithmExpr) {
 		}
 	}
 	j.arithm(x)
-}
-
-func quotedKey(w *syntax.Word) bool {
-	if len(w.Parts) != 1 {
-		return false
-	}
-	switch w.Parts[0].(type) {
-	case *syntax.DblQuoted:
-		return true
-	}
-	return false
 }
 
 // arithm accepts arithmetic on numbers: a name's value is evaluated as an expression
@@ -258,7 +248,7 @@ func (j *walker) arithmWord(w *syntax.Word) {
 			return
 		}
 	case *syntax.ParamExp:
-		var b builder
+		var b lex.Builder
 		if p.Short && p.Param != nil {
 			if name := p.Param.Value; len(name) == 1 && strings.Contains("?#$", name) || j.Shell.Get(name).Number() {
 				return

@@ -5,6 +5,7 @@ import (
 
 	"mvdan.cc/sh/v3/syntax"
 
+	"weir/internal/classify/lex"
 	"weir/internal/classify/rules"
 	"weir/internal/classify/table"
 )
@@ -105,7 +106,7 @@ func (j *walker) heredoc(r *syntax.Redirect) {
 			}
 		}
 	}
-	if !plainEnd(end) {
+	if !lex.PlainEnd(end) {
 		j.grey(r, "syntax", "shells differ in where this here-document ends")
 		return
 	}
@@ -113,46 +114,22 @@ func (j *walker) heredoc(r *syntax.Redirect) {
 		return
 	}
 	if j.continued {
-		at := span{int(r.Hdoc.Pos().Offset()), int(r.Hdoc.End().Offset())}
+		at := lex.At(r.Hdoc)
 		if quoted {
-			j.raw = append(j.raw, at)
+			j.spans.Raw = append(j.spans.Raw, at)
 		} else {
-			j.touchy = append(j.touchy, at)
+			j.spans.Touchy = append(j.spans.Touchy, at)
 		}
 	}
-	if body := j.slice(r.Hdoc); early(body, end, r.Op == syntax.DashHdoc) {
+	if body := j.slice(r.Hdoc); lex.Early(body, end, r.Op == syntax.DashHdoc) {
 		j.grey(r, "syntax", "shells differ in where this here-document ends")
 		return
 	}
 	if quoted {
 		return
 	}
-	b := builder{noSplit: true}
+	b := lex.Builder{NoSplit: true}
 	for _, p := range r.Hdoc.Parts {
 		j.dblPart(&b, p)
 	}
-}
-
-func plainEnd(s string) bool {
-	for i := range len(s) {
-		c := s[i]
-		if !(rules.Letter(c) || c == '_' || c >= '0' && c <= '9') {
-			return false
-		}
-	}
-	return s != ""
-}
-
-// early tells whether a line of the body, but the last, begins like its end.
-func early(body, end string, tabs bool) bool {
-	body = body[:strings.LastIndexByte(body, '\n')+1]
-	for line := range strings.SplitSeq(body, "\n") {
-		if tabs {
-			line = strings.TrimLeft(line, "\t")
-		}
-		if strings.HasPrefix(line, end) {
-			return true
-		}
-	}
-	return false
 }

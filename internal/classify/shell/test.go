@@ -6,6 +6,7 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 
 	"weir/internal/classify/command"
+	"weir/internal/classify/lex"
 	"weir/internal/classify/rules"
 )
 
@@ -30,7 +31,7 @@ func (j *walker) testExpr(x syntax.TestExpr) {
 		case syntax.AndTest, syntax.OrTest:
 			j.testExpr(x.X)
 			// POSIX shells run what is behind && or || as a command.
-			if !operatorFirst(x.Y) {
+			if !lex.OperatorFirst(x.Y) {
 				j.grey(x, "syntax", "some shells take what is behind && or || in [[ ]] for a command")
 			}
 			j.testExpr(x.Y)
@@ -44,7 +45,7 @@ func (j *walker) testExpr(x syntax.TestExpr) {
 			}
 		case syntax.TsReMatch:
 			j.testExpr(x.X)
-			if w, ok := x.Y.(*syntax.Word); ok && bareOperator(w) {
+			if w, ok := x.Y.(*syntax.Word); ok && lex.BareOperator(w) {
 				j.grey(x, "syntax", "some shells take | and & in a pattern for operators")
 			}
 			j.testExpr(x.Y)
@@ -98,28 +99,6 @@ func (j *walker) testNumber(x syntax.TestExpr) {
 		}
 	}
 	j.grey(x, "arithmetic", "[[ ]] evaluates a value as an expression, which can run commands in its subscripts")
-}
-
-// operatorFirst tells whether an expression begins with an operator such as -f, which
-// is no command.
-func operatorFirst(x syntax.TestExpr) bool {
-	switch x := x.(type) {
-	case *syntax.UnaryTest:
-		return x.Op != syntax.TsNot
-	case *syntax.BinaryTest:
-		return operatorFirst(x.X)
-	}
-	return false
-}
-
-// bareOperator tells whether a pattern has an unquoted operator of the shell.
-func bareOperator(w *syntax.Word) bool {
-	for _, p := range w.Parts {
-		if l, ok := p.(*syntax.Lit); ok && strings.ContainsAny(l.Value, "|&;") {
-			return true
-		}
-	}
-	return false
 }
 
 // arithmCmd walks (( … )). POSIX shells take it for two subshells, so only forms are

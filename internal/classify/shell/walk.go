@@ -4,6 +4,7 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 
 	"weir/internal/classify/command"
+	"weir/internal/classify/lex"
 	"weir/internal/classify/table"
 )
 
@@ -97,11 +98,11 @@ func (j *walker) timed(c *syntax.TimeClause) {
 		first = b.X
 	}
 	call, ok := first.Cmd.(*syntax.CallExpr)
-	if !ok || len(call.Assigns) > 0 || len(call.Args) == 0 || bare(call.Args[0]) == "" {
+	if !ok || len(call.Assigns) > 0 || len(call.Args) == 0 || lex.Bare(call.Args[0]) == "" {
 		j.grey(c, "syntax", "time is a program in some shells, which runs only programs")
 		return
 	}
-	name := bare(call.Args[0])
+	name := lex.Bare(call.Args[0])
 	if _, ok := j.Shell.Funcs[name]; ok {
 		j.grey(c, "function", "time is a program in some shells, which runs the program and not the function of this name")
 	} else if cmd := command.Lookup(name); cmd != nil && cmd.Builtin {
@@ -135,21 +136,19 @@ func (j *walker) binary(c *syntax.BinaryCmd) {
 		chain = append(chain, x)
 	}
 	last := chain[len(chain)-1]
-	if pipe(last.Op) {
+	if lex.Pipe(last.Op) {
 		j.piped(last.X)
 	} else {
 		j.stmt(last.X)
 	}
 	for i := len(chain) - 1; i >= 0 && !j.Over; i-- {
-		if pipe(chain[i].Op) {
+		if lex.Pipe(chain[i].Op) {
 			j.piped(chain[i].Y)
 			continue
 		}
 		j.maybe(func() { j.stmt(chain[i].Y) })
 	}
 }
-
-func pipe(op syntax.BinCmdOperator) bool { return op == syntax.Pipe || op == syntax.PipeAll }
 
 // piped walks a part of a pipeline. It runs in a subshell, or the last one here: then
 // what it assigned is not known.

@@ -6,6 +6,7 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 
 	"weir/internal/classify/command"
+	"weir/internal/classify/lex"
 	"weir/internal/classify/table"
 )
 
@@ -13,10 +14,8 @@ import (
 type walker struct {
 	*command.Judge
 
-	// raw are quoted places that are taken as they are, quoted those in double
-	// quotes, touchy comments and here-documents; kept only for texts with line continuations.
-	raw, quoted, touchy []span
-	continued           bool
+	spans     lex.Spans // kept only for texts with line continuations
+	continued bool
 
 	scanned int // nodes looked at ahead of the walk
 
@@ -31,10 +30,10 @@ func Attach(j *command.Judge) {
 
 // inner judges a text that may stand in another one.
 func (j *walker) inner(text string) {
-	raw, quoted, touchy, continued := j.raw, j.quoted, j.touchy, j.continued
-	j.raw, j.quoted, j.touchy = nil, nil, nil
+	spans, continued := j.spans, j.continued
+	j.spans = lex.Spans{}
 	j.source(text)
-	j.raw, j.quoted, j.touchy, j.continued = raw, quoted, touchy, continued
+	j.spans, j.continued = spans, continued
 }
 
 // source judges a whole text in the present state of the shell.
@@ -43,30 +42,19 @@ func (j *walker) source(text string) {
 		j.Find(0, len(text), table.Grey, "limit-text", "is too long to be judged")
 		return
 	}
-	if len(text) > maxSimple && crowded(text) {
-		j.Find(0, len(text), table.Grey, "limit-nodes", "has too many parts to be judged")
-		return
-	}
-	f := j.parse(text)
-	if f == nil {
+	f, refused := lex.Parse(text)
+	if refused != nil {
+		j.Find(refused.From, refused.To-refused.From, table.Grey, refused.Rule, refused.Why)
 		return
 	}
 	j.continued = strings.Contains(text, "\\\n")
 	j.stmts(f.Stmts)
 	if j.continued {
-		j.comments(f)
-		j.continuations()
-	}
-}
-
-// comments notes where comments are.
-func (j *walker) comments(f *syntax.File) {
-	syntax.Walk(f, func(n syntax.Node) bool {
-		if c, ok := n.(*syntax.Comment); ok {
-			j.touchy = append(j.touchy, span{int(c.Pos().Offset()), int(c.End().Offset())})
+		j.spans.Touchy = append(j.spans.Touchy, lex.Comments(f)...)
+		if i := j.spans.Continuation(text); i >= 0 {
+			j.Find(i, 2, table.Grey, "syntax", "a line continuation stands where shells read it in different ways")
 		}
-		return true
-	})
+	}
 }
 
 // findIn notes a node of the syntax tree.
