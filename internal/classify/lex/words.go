@@ -57,12 +57,12 @@ func PlainLit(s string) bool {
 	if s == "" || s[0] == '~' {
 		return false
 	}
-	return strings.IndexAny(s, `\*?[{=`) < 0 || s == "[" || s == "{}" || strings.IndexAny(s, `\*?[{`) < 0 && !strings.Contains(s, "=~")
+	return !strings.ContainsAny(s, `\*?[{=`) || s == "[" || s == "{}" || !strings.ContainsAny(s, `\*?[{`) && !strings.Contains(s, "=~")
 }
 
 // Lit adds an unquoted literal: backslashes quote, and wildcards make it a pattern.
 func (b *Builder) Lit(s string) {
-	if strings.IndexAny(s, `\*?[`) < 0 {
+	if !strings.ContainsAny(s, `\*?[`) {
 		b.Add(s)
 		return
 	}
@@ -76,7 +76,6 @@ func (b *Builder) Lit(s string) {
 			b.Quoted = true
 		case !b.NoSplit && (c == '*' || c == '?' || c == '[' && i < closing):
 			b.Add(s[start:i])
-			start = len(s)
 			b.Open, b.Glob = true, true
 			return
 		}
