@@ -11,14 +11,14 @@ import (
 )
 
 // cacheKey stands for all that a reviewer is shown: a verdict never serves for a case
-// that a reviewer could have told apart, but for the layout of the command's text.
+// that a reviewer could have told apart, but for the layout of the command's text (normal).
 type cacheKey [sha256.Size]byte
 
 func keyOf(c Case) cacheKey {
 	w := keyWriter{h: sha256.New()}
 	w.text(c.Policy)
 	w.text(PromptVersion())
-	w.text(normal(c.Command))
+	w.text(c.Command)
 	w.list(c.Argv)
 	w.flags(c.Truncated, c.Taint.Corruption, c.Taint.Secret)
 	w.text(c.Dir)

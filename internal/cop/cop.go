@@ -159,10 +159,22 @@ func (c *Cop) review(ctx context.Context, k Case) (Opinion, error) {
 	if err := ctx.Err(); err != nil {
 		return Opinion{}, gone(err)
 	}
-	id := keyOf(k)
-	if o, ok := c.cached(id); ok {
+	exact := keyOf(k)
+	v, ok := c.cached(exact)
+	if ok {
 		c.stats.hits.Add(1)
-		return o, nil
+		return v.opinion, nil
+	}
+	id := exact
+	if text := normal(k.Command); text != k.Command {
+		other := k
+		other.Command = text
+		id = keyOf(other)
+		if v, ok = c.cached(id); ok {
+			c.cache.Add(exact, v) // the next time it is found without a parser
+			c.stats.hits.Add(1)
+			return v.opinion, nil
+		}
 	}
 	o, certain := static(k)
 	if c.model == nil || certain {
@@ -283,15 +295,15 @@ func (c *Cop) ask(ctx context.Context, k Case) (Opinion, error) {
 	}
 }
 
-func (c *Cop) cached(id cacheKey) (Opinion, bool) {
+func (c *Cop) cached(id cacheKey) (verdict, bool) {
 	if c.cacheFor <= 0 {
-		return Opinion{}, false
+		return verdict{}, false
 	}
 	v, ok := c.cache.Get(id)
 	if !ok || time.Since(v.at) >= c.cacheFor { // monotonic: a step of the clock changes nothing
-		return Opinion{}, false
+		return verdict{}, false
 	}
-	return v.opinion, true
+	return v, true
 }
 
 func (c *Cop) keep(id cacheKey, o Opinion) {

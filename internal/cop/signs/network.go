@@ -171,14 +171,14 @@ func body(w word) bool {
 }
 
 func (r *reader) send(tool string, args []word) {
-	values := "psiwxXqecgGIOTVmbDEFJLloQRSWB"
+	netcat := strings.HasPrefix(tool, "nc") || tool == "netcat"
+	values := "piwcbeDEFIJLlmoOQRSWB"
+	if netcat {
+		values = "psiwxXqecgGIOTVmo"
+	}
 	listens := slices.ContainsFunc(args, func(w word) bool {
 		return w.text == "--listen" || len(w.text) > 1 && w.text[0] == '-' && w.text[1] != '-' && strings.Contains(w.text, "l")
 	})
-	netcat := strings.HasPrefix(tool, "nc") || tool == "netcat"
-	if netcat && listens {
-		r.out.Add(Listen, tool+" listens")
-	}
 	hosts := operands(args, values)
 	if tool == "finger" && !slices.ContainsFunc(hosts, func(w word) bool { return !w.known() || strings.Contains(w.text, "@") }) {
 		return // of this machine's users
@@ -195,7 +195,11 @@ func (r *reader) send(tool string, args []word) {
 			r.out.Add(Handover, tool+" "+name+" "+w.text)
 		}
 	}
-	if local || netcat && listens && len(hosts) < 2 {
+	if netcat && listens && !local {
+		r.out.Add(Listen|Send, tool+" listens and hands out what it reads")
+		return
+	}
+	if local {
 		return
 	}
 	r.out.Add(Contact|Send, tool+" sends what it reads")
@@ -254,7 +258,7 @@ func (r *reader) socat(args []word) {
 			runs = true
 		case strings.Contains(kind, "LISTEN") || strings.HasSuffix(kind, "-L") || strings.HasSuffix(kind, "-RECVFROM"):
 			listens = true
-			r.out.Add(Listen, w.text)
+			r.out.Add(Listen|Send, w.text)
 		case slices.ContainsFunc([]string{"TCP", "UDP", "SCTP", "OPENSSL", "SSL", "SOCKS", "PROXY", "IP", "DCCP", "VSOCK"}, func(p string) bool { return strings.HasPrefix(kind, p) }):
 			host, _, _ := strings.Cut(rest, ":")
 			if !Local(host) {
@@ -282,7 +286,7 @@ func (r *reader) openssl(args []word) {
 		r.out.Add(Contact|Send, "openssl "+sub)
 		r.host(w)
 	case "s_server":
-		r.out.Add(Listen, "openssl s_server")
+		r.out.Add(Listen|Send, "openssl s_server")
 	case "enc", "base64", "smime", "cms", "pkeyutl", "rsautl", "des3", "aes-256-cbc":
 		if !slices.ContainsFunc(args, func(w word) bool { return w.text == "-d" || w.text == "-decrypt" }) {
 			r.out.Add(Encode, "openssl "+sub)

@@ -2,17 +2,28 @@ package signs
 
 import (
 	"path"
+	"slices"
 	"strings"
 )
 
-// secretNames are names of files that hold secrets, as path.Match patterns, in lower case.
-var secretNames = []string{
-	"id_rsa*", "id_dsa*", "id_ecdsa*", "id_ed25519*", "*.pem", "*.key", "*.p12", "*.pfx", "*.jks", "*.keystore", "*.kdbx", "*.ppk",
-	".env", ".env.*", "*.env", ".netrc", "_netrc", ".pgpass", ".my.cnf", ".npmrc", ".pypirc", ".git-credentials", ".htpasswd", ".dockercfg",
-	".vault-token", "shadow", "gshadow", "shadow-", "credentials", "credentials.*", "*credentials*.json", "secrets", "secrets.*", "*secret*.y*ml",
-	"*secret*.json", "*secret*.txt", "*password*.txt", "*passwords*", "*token*.txt", "*.token", "kubeconfig", "*.tfstate", "*.tfvars",
-	"*_history", ".history", "login data", "cookies.sqlite", "key4.db", "logins.json", "wallet.dat", "*service*account*.json", "terraform.rc",
-	"authorized_keys",
+// What names of files that hold secrets are, begin with, end with, or have in them before an ending; in lower case.
+var (
+	secretNames = set(".env .netrc _netrc .pgpass .my.cnf .npmrc .pypirc .git-credentials .htpasswd .dockercfg .vault-token shadow gshadow shadow- " +
+		"credentials secrets kubeconfig .history cookies.sqlite key4.db logins.json wallet.dat terraform.rc authorized_keys")
+	secretStarts = []string{"id_rsa", "id_dsa", "id_ecdsa", "id_ed25519", ".env.", "credentials.", "secrets."}
+	secretEnds   = []string{".pem", ".key", ".p12", ".pfx", ".jks", ".keystore", ".kdbx", ".ppk", ".env", ".token", ".tfstate", ".tfvars", "_history", "login data"}
+	secretParts  = []struct{ part, end string }{
+		{"credentials", ".json"}, {"secret", ".yml"}, {"secret", ".yaml"}, {"secret", ".json"}, {"secret", ".txt"}, {"password", ".txt"}, {"passwords", ""},
+		{"token", ".txt"}, {"service-account", ".json"}, {"service_account", ".json"}, {"serviceaccount", ".json"},
+	}
+)
+
+func set(names string) map[string]bool {
+	m := map[string]bool{}
+	for _, name := range strings.Fields(names) {
+		m[name] = true
+	}
+	return m
 }
 
 // secretDirs are parts of paths below which secrets are kept.
@@ -35,10 +46,17 @@ func SecretPath(p string) bool {
 	if strings.HasSuffix(base, ".pub") || strings.HasSuffix(base, ".example") || strings.HasSuffix(base, ".sample") {
 		return false
 	}
-	for _, pattern := range secretNames {
-		if ok, err := path.Match(pattern, base); ok && err == nil {
+	if secretNames[base] || slices.ContainsFunc(secretStarts, func(t string) bool { return strings.HasPrefix(base, t) }) ||
+		slices.ContainsFunc(secretEnds, func(t string) bool { return strings.HasSuffix(base, t) }) {
+		return true
+	}
+	for _, s := range secretParts {
+		if strings.Contains(base, s.part) && strings.HasSuffix(base, s.end) {
 			return true
 		}
+	}
+	if !strings.Contains(p, "/") {
+		return false
 	}
 	whole := "/" + p + "/"
 	for _, dir := range secretDirs {
@@ -65,9 +83,13 @@ func (r *reader) secrets(text string) {
 	if len(text) < 4 {
 		return
 	}
-	for token := range strings.FieldsFuncSeq(text, separates) {
-		if len(token) >= 4 && SecretPath(token) {
-			r.out.Add(Secret, token)
+	for i := 0; i < len(text); i++ {
+		start := i
+		for i < len(text) && !separates[text[i]] {
+			i++
+		}
+		if i-start >= 4 && SecretPath(text[start:i]) {
+			r.out.Add(Secret, text[start:i])
 			return
 		}
 	}
@@ -78,4 +100,13 @@ func (r *reader) secrets(text string) {
 	}
 }
 
-func separates(c rune) bool { return c <= ' ' || strings.ContainsRune("=@,:;'\"()<>[]{}|&`\\", c) }
+// separates are the bytes between paths in a text.
+var separates = func() (t [256]bool) {
+	for c := range ' ' + 1 {
+		t[c] = true
+	}
+	for _, c := range []byte("=@,:;'\"()<>[]{}|&`\\") {
+		t[c] = true
+	}
+	return t
+}()
