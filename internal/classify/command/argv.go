@@ -78,6 +78,7 @@ func (j *Judge) identity(o Observed, first *table.Word) string {
 			return base
 		}
 		j.FindWord(*first, table.Grey, "path", "the file that runs is known by another name")
+		first.Text = base
 		return base
 	default:
 		first.Text = base
