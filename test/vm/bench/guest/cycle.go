@@ -162,7 +162,7 @@ func processorTime(pid int) int64 {
 func counting(b *bed) error {
 	p := plan{
 		cycles: 3, windows: 3, frozen: true,
-		n: map[string]int{"exec": 15, "connect": 70, "udp": 600, "bulk": 6, "open": 400},
+		n: map[string]int{"exec": 15, "connect": 150, "udp": 600, "bulk": 6, "open": 400},
 	}
 	return b.cycles(p)
 }

@@ -29,7 +29,7 @@ const (
 // feeling measures what a user feels, where processors take turns or are real ones.
 func feeling(b *bed) error {
 	p := plan{
-		cycles: 8, windows: 3,
+		cycles: 7, windows: 3,
 		n: map[string]int{"exec": 20, "connect": 100, "udp": 1000, "bulk": 8, "open": 1000},
 	}
 	if err := b.cycles(p); err != nil {
@@ -45,14 +45,15 @@ func feeling(b *bed) error {
 	if err != nil {
 		return err
 	}
-	for name, measure := range map[string]func(*worker) error{
-		"taint": b.taints, "hold": b.holds, "event": b.events, "burst": b.burst,
-	} {
+	for _, one := range []struct {
+		name    string
+		measure func(*worker) error
+	}{{"taint", b.taints}, {"hold", b.holds}, {"events", b.events}, {"burst", b.burst}} {
 		start := time.Now()
-		if err := measure(w); err != nil {
-			return fmt.Errorf("measure %s: %w", name, errors.Join(err, w.end()))
+		if err := one.measure(w); err != nil {
+			return fmt.Errorf("measure %s: %w", one.name, errors.Join(err, w.end()))
 		}
-		fmt.Printf("%s: %.0f s\n", name, time.Since(start).Seconds())
+		fmt.Printf("%s: %.0f s\n", one.name, time.Since(start).Seconds())
 	}
 	if err := w.end(); err != nil {
 		return fmt.Errorf("end the worker: %w", err)
