@@ -30,7 +30,7 @@ var wrapCommands = []*table.Command{
 		Why: "runs a command that outlives its terminal", Example: "nohup sleep 1",
 	},
 	{
-		Names: "timeout", Class: table.Local, Wraps: true, Lead: []table.Role{table.Data}, Bare: true, Short: "k:s:vfp",
+		Names: "timeout", Class: table.Local, Wraps: true, Lead: []table.Role{table.Data}, Bare: true, Check: checkTimeout, Short: "k:s:vfp",
 		Long: "kill-after= signal= preserve-status foreground verbose help version",
 		Why:  "runs a command for a limited time", Example: "timeout 5 ls",
 	},
@@ -52,7 +52,7 @@ var wrapCommands = []*table.Command{
 		Why: "runs a command with another disk priority", Example: "ionice -c3 du -s .",
 	},
 	{
-		Names: "chrt", Class: table.Local, Wraps: true, Lead: []table.Role{table.Data}, Short: "bfiorRvmhV",
+		Names: "chrt", Class: table.Local, Wraps: true, Check: checkTimeout, Lead: []table.Role{table.Data}, Short: "bfiorRvmhV",
 		Long: "batch fifo idle other rr reset-on-fork verbose max help version", Bare: true,
 		Why: "runs a command with another scheduling", Example: "chrt -b 0 ls",
 	},
@@ -82,6 +82,16 @@ var wrapCommands = []*table.Command{
 		Check:  checkXargs,
 		Why:    "runs a command with words from its input", Example: "ls | xargs grep -l main",
 	},
+}
+
+// checkTimeout wants a number in front: older timeouts of busybox, and newer versions of chrt, run the first word.
+func checkTimeout(c *table.Call) {
+	if len(c.Operands) == 0 {
+		return
+	}
+	if w := c.Operands[0]; w.Text == "" || w.Text[0] != '.' && (w.Text[0] < '0' || w.Text[0] > '9') {
+		c.Grey(w, "word-unknown", "this is not a number, so some versions run it")
+	}
 }
 
 // checkShell finds the text of sh -c. Without one, a shell runs a script or its input.
@@ -292,7 +302,8 @@ func checkXargs(c *table.Call) {
 	if len(c.Operands) == 0 {
 		return
 	}
-	marker, replaces := "", false
+	// Of -I and -n or -L the last one holds, or the first: both are judged.
+	marker, replaces, counts := "", false, false
 	for _, o := range c.Options {
 		switch o.Name {
 		case "-I":
@@ -302,6 +313,9 @@ func checkXargs(c *table.Call) {
 			if o.Has && o.Value.Text != "" {
 				marker = o.Value.Text
 			}
+		case "-n", "-L", "-l", "--max-args", "--max-lines":
+			counts = true
+			continue
 		default:
 			continue
 		}
@@ -320,6 +334,9 @@ func checkXargs(c *table.Call) {
 			w.Text, w.Fixed = w.Text[:k], false
 		}
 		words[i] = w
+	}
+	if counts {
+		words = append(words, table.Unknown())
 	}
 	c.Run(words)
 }
