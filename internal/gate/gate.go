@@ -297,6 +297,10 @@ func (g *Gate) Alive() {
 	defer g.mu.Unlock()
 }
 
+// Progress counts what was stored. While it grows, a gate that does not answer
+// at once is busy, not stuck.
+func (g *Gate) Progress() uint64 { return g.store.updates.Load() }
+
 func (g *Gate) find(id string) *question {
 	if i := slices.IndexFunc(g.live, func(q *question) bool { return q.ID == id }); i >= 0 {
 		return g.live[i]

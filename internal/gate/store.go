@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"sync/atomic"
 
 	"go.etcd.io/bbolt"
 )
@@ -12,7 +13,10 @@ const bucketName = "questions"
 
 // store keeps records by id. Each write is on disk when it returns, unless the
 // database was opened with NoSync.
-type store struct{ db *bbolt.DB }
+type store struct {
+	db      *bbolt.DB
+	updates *atomic.Uint64 // that succeeded
+}
 
 func openStore(db *bbolt.DB) (store, error) {
 	err := db.Update(func(tx *bbolt.Tx) error {
@@ -22,7 +26,7 @@ func openStore(db *bbolt.DB) (store, error) {
 	if err != nil {
 		return store{}, fmt.Errorf("open the store of questions: %w", err)
 	}
-	return store{db}, nil
+	return store{db, new(atomic.Uint64)}, nil
 }
 
 func (s store) put(r record) error {
@@ -102,11 +106,15 @@ func (s store) load() ([]record, []string, error) {
 var errNoBucket = errors.New("bucket " + bucketName + " is missing")
 
 func (s store) update(f func(*bbolt.Bucket) error) error {
-	return s.db.Update(func(tx *bbolt.Tx) error {
+	err := s.db.Update(func(tx *bbolt.Tx) error {
 		b := tx.Bucket([]byte(bucketName))
 		if b == nil {
 			return errNoBucket
 		}
 		return f(b)
 	})
+	if err == nil {
+		s.updates.Add(1)
+	}
+	return err
 }

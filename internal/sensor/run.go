@@ -55,6 +55,7 @@ type daemon struct {
 	records  chan netegress.Record
 	memory   memory
 	probing  chan struct{}   // closed when the gate has answered
+	progress uint64          // of the gate, when it last took long
 	ctx      context.Context // of the running daemon, for what it starts
 
 	mu       sync.Mutex

@@ -140,7 +140,7 @@ func (d *daemon) keepCounts() error {
 func (d *daemon) able() bool {
 	if d.probing == nil {
 		done := make(chan struct{})
-		d.probing = done
+		d.probing, d.progress = done, d.gate.Progress()
 		go func() {
 			defer close(done)
 			d.gate.Alive()
@@ -151,7 +151,9 @@ func (d *daemon) able() bool {
 		d.probing = nil
 		return true
 	case <-time.After(time.Second):
-		return false
+		before := d.progress
+		d.progress = d.gate.Progress()
+		return d.progress != before // many questions on a slow disk
 	}
 }
 
