@@ -116,10 +116,10 @@ func refuse(c *table.Call, w table.Word, r *table.Refusal) {
 		return
 	}
 	if r.Class == table.Network {
-		c.Network(w, "option-Refused", r.Why)
+		c.Network(w, "option-refused", r.Why)
 		return
 	}
-	c.Grey(w, "option-Refused", r.Why)
+	c.Grey(w, "option-refused", r.Why)
 }
 
 // resolve finds a long option by its name or, unless the command is exact, by a prefix
