@@ -34,8 +34,15 @@ func Marshal(e Event) ([]byte, error) {
 
 // escapeJSON escapes what does not print: in JSON it stands in strings only.
 func escapeJSON(line []byte) []byte {
+	if plain(line) == len(line) {
+		return line // as nearly all are
+	}
 	out := make([]byte, 0, len(line))
 	for len(line) > 0 {
+		if n := plain(line); n > 0 {
+			out, line = append(out, line[:n]...), line[n:]
+			continue
+		}
 		r, size := utf8.DecodeRune(line)
 		switch {
 		case strconv.IsPrint(r) && !deceptive(r):
@@ -49,6 +56,16 @@ func escapeJSON(line []byte) []byte {
 		line = line[size:]
 	}
 	return out
+}
+
+// plain is how much of a line's beginning is ASCII that prints.
+func plain(line []byte) int {
+	for i, c := range line {
+		if c < ' ' || c > '~' {
+			return i
+		}
+	}
+	return len(line)
 }
 
 // formatter makes logrus write an event's own JSON and nothing else.
