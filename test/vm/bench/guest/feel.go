@@ -29,7 +29,7 @@ const (
 // feeling measures what a user feels, where processors take turns or are real ones.
 func feeling(b *bed) error {
 	p := plan{
-		cycles: 7, windows: 3,
+		cycles: 5, windows: 3,
 		n: map[string]int{"exec": 20, "connect": 100, "udp": 1000, "bulk": 8, "open": 1000},
 	}
 	if err := b.cycles(p); err != nil {
