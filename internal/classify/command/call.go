@@ -27,7 +27,7 @@ func spanOf(words []table.Word) table.Word {
 	return w
 }
 
-// named finds the command of a word, and its name without a path. cmd is nil when it is
+// Named finds the command of a word, and its name without a path. cmd is nil when it is
 // not known, name empty when the word is a path that proves nothing.
 func (j *Judge) Named(w table.Word, h How) (cmd *table.Command, name string) {
 	if !w.Fixed {
@@ -62,7 +62,7 @@ func (j *Judge) Named(w table.Word, h How) (cmd *table.Command, name string) {
 	return cmd, name
 }
 
-// run judges a command by its words.
+// Run judges a command by its words.
 func (j *Judge) Run(words []table.Word, h How) {
 	if !j.Step() {
 		return

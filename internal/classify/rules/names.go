@@ -108,6 +108,7 @@ func Inherited(name, value string, hasValue bool) bool {
 	return false
 }
 
+// Letter tells whether c is a letter of ASCII.
 func Letter(c byte) bool { return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' }
 
 // PlainName tells whether s is the name of a variable, without a subscript.
