@@ -4,6 +4,7 @@ package rig
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -32,6 +33,10 @@ const (
 
 // Sensor is weir run in a VM. There is one at a time.
 type Sensor struct {
+	Program string   // to start next; empty: weir
+	Cgroup  string   // directory of the cgroup to start it in; empty: the test's own
+	Stdout  *os.File // of the next start; nil: the test's standard error
+
 	cmd   *exec.Cmd
 	ended chan error
 	pid   int // of the daemon, the child of weir run
@@ -41,11 +46,8 @@ type Sensor struct {
 // version and events. Every event that it wrote is checked against the schema.
 func StartSensor(t testing.TB, policy string) *Sensor {
 	t.Helper()
-	for _, f := range []string{stateDir, eventFile} {
-		if err := os.RemoveAll(f); err != nil {
-			t.Fatal(err)
-		}
-	}
+	// what they are in may be mounted there
+	Must(t, "rm -rf "+stateDir+"/* "+eventFile)
 	s := &Sensor{}
 	s.write(t, policy)
 	t.Cleanup(func() {
@@ -84,8 +86,16 @@ func (s *Sensor) start(t testing.TB) {
 		t.Fatal(err)
 	}
 	defer ready.Close()
-	s.cmd = exec.Command("weir", "run", "--policy", policyFile, "--ready-fd", "3")
-	s.cmd.Stdout, s.cmd.Stderr = os.Stderr, os.Stderr
+	s.cmd = exec.Command(cmp.Or(s.Program, "weir"), "run", "--policy", policyFile, "--ready-fd", "3")
+	if s.Cgroup != "" {
+		dir, err := os.Open(s.Cgroup)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer dir.Close()
+		s.cmd.SysProcAttr = &syscall.SysProcAttr{UseCgroupFD: true, CgroupFD: int(dir.Fd())}
+	}
+	s.cmd.Stdout, s.cmd.Stderr = cmp.Or(s.Stdout, os.Stderr), os.Stderr
 	s.cmd.ExtraFiles = []*os.File{far}
 	err = s.cmd.Start()
 	far.Close()
@@ -94,7 +104,7 @@ func (s *Sensor) start(t testing.TB) {
 	}
 	s.ended = make(chan error, 1)
 	go func(cmd *exec.Cmd, ended chan error) { ended <- cmd.Wait() }(s.cmd, s.ended)
-	if err := ready.SetReadDeadline(time.Now().Add(3 * slow)); err != nil {
+	if err := ready.SetReadDeadline(time.Now().Add(6 * slow)); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := io.ReadFull(ready, make([]byte, 1)); err != nil {
@@ -110,13 +120,42 @@ func (s *Sensor) start(t testing.TB) {
 // Pid is that of the daemon.
 func (s *Sensor) Pid() int { return s.pid }
 
+// Signal is for the daemon.
+func (s *Sensor) Signal(t testing.TB, sig syscall.Signal) {
+	t.Helper()
+	if err := syscall.Kill(s.pid, sig); err != nil {
+		t.Fatalf("signal the daemon: %v", err)
+	}
+}
+
 // Kill kills the daemon with SIGKILL, and returns when weir run has seen it and ended.
 func (s *Sensor) Kill(t testing.TB) {
 	t.Helper()
-	if err := syscall.Kill(s.pid, syscall.SIGKILL); err != nil {
-		t.Fatalf("kill the daemon: %v", err)
-	}
+	s.Signal(t, syscall.SIGKILL)
 	s.wait(t)
+}
+
+// KillBoth kills the watcher, then the daemon.
+func (s *Sensor) KillBoth(t testing.TB) {
+	t.Helper()
+	if err := s.cmd.Process.Kill(); err != nil {
+		t.Fatalf("kill the watcher: %v", err)
+	}
+	s.Kill(t)
+	for end := time.Now().Add(slow); ; time.Sleep(10 * time.Millisecond) { // nobody waits for an orphan
+		if syscall.Kill(s.pid, 0) != nil {
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatal("the daemon outlives SIGKILL")
+		}
+	}
+}
+
+// Died waits for the end of a sensor that something else ended.
+func (s *Sensor) Died(t testing.TB) error {
+	t.Helper()
+	return s.wait(t)
 }
 
 // Stop ends the sensor in order. It may have ended already.

@@ -1,0 +1,110 @@
+// Probe tries to get out twenty times a second, by each of the plain means in turn, for as long as its standard input is open:
+//
+//	probe ADDR:PORT TEXT
+//
+// After every twenty tries it prints how many there were, and how many of them were not refused with EPERM; and at once which
+// that was. It never waits for an answer. Whether anything arrived, only a receiver knows.
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/netip"
+	"os"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+func main() {
+	if err := run(os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, "probe:", err)
+		os.Exit(2)
+	}
+}
+
+func run(args []string) error {
+	if len(args) != 2 {
+		return errors.New("usage: probe ADDR:PORT TEXT")
+	}
+	at, err := netip.ParseAddrPort(args[0])
+	if err != nil {
+		return err
+	}
+	to, text := &unix.SockaddrInet4{Addr: at.Addr().As4(), Port: int(at.Port())}, []byte(args[1])
+	older, err := connectedUDP(to)
+	if err != nil {
+		return err
+	}
+	ways := []struct {
+		name string
+		try  func() error
+	}{
+		{"tcp", func() error { return tcp(to, text) }},
+		{"udp", func() error { return udp(to, text) }},
+		{"older", func() error { return unix.Send(older, text, unix.MSG_DONTWAIT) }},
+		{"fastopen", func() error { return fastopen(to, text) }},
+	}
+	ended := make(chan error, 1)
+	go func() {
+		_, err := io.Copy(io.Discard, os.Stdin)
+		ended <- err
+	}()
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	passed := 0
+	for n := 1; ; n++ {
+		way := ways[n%len(ways)]
+		if err := way.try(); !errors.Is(err, unix.EPERM) {
+			passed++
+			fmt.Printf("passed %s %v\n", way.name, err)
+		}
+		if n%20 == 0 {
+			fmt.Printf("tries %d %d\n", n, passed)
+		}
+		select {
+		case err := <-ended:
+			return err
+		case <-tick.C:
+		}
+	}
+}
+
+func tcp(to unix.Sockaddr, text []byte) error {
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_NONBLOCK, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	if err := unix.Connect(fd, to); err != nil {
+		return err
+	}
+	return unix.Send(fd, text, 0)
+}
+
+func udp(to unix.Sockaddr, text []byte) error {
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	return unix.Sendto(fd, text, unix.MSG_DONTWAIT, to)
+}
+
+func fastopen(to unix.Sockaddr, text []byte) error {
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_NONBLOCK, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	return unix.Sendto(fd, text, unix.MSG_FASTOPEN, to)
+}
+
+func connectedUDP(to unix.Sockaddr) (int, error) {
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM, 0)
+	if err != nil {
+		return 0, err
+	}
+	return fd, unix.Connect(fd, to)
+}

@@ -1,0 +1,104 @@
+//go:build vmguest
+
+package failure
+
+import (
+	"syscall"
+	"testing"
+	"time"
+
+	"weir/internal/event"
+	"weir/internal/gate"
+	"weir/test/vm/guest/rig"
+)
+
+// stopped: a daemon that SIGSTOP holds for ten seconds holds nobody, and goes on afterwards as if nothing had been (B32).
+func (f *fixture) stopped(t *testing.T) {
+	h := f.hold(t)
+	f.sensor.Signal(t, syscall.SIGSTOP)
+	began := time.Now()
+	h.fails(t, "while the daemon is stopped")
+	to := f.target(t)
+	if r := f.session.Run(t, to.egress("tcp")...); r.Exit != 3 {
+		t.Errorf("while the daemon is stopped: %s", r)
+	}
+	time.Sleep(10*time.Second - time.Since(began))
+	to.nothing(t)
+	f.sensor.Signal(t, syscall.SIGCONT)
+	f.sensor.Deny(t, h.to.asked(t).ID) // nothing was forgotten
+	f.sensor.Deny(t, to.asked(t).ID)
+	eventually(t, "held again", func() bool {
+		again := f.target(t)
+		p := f.session.Start(t, again.egress("tcp")...)
+		q := again.asked(t)
+		f.sensor.Deny(t, q.ID)
+		p.Wait(t)
+		return q.Held
+	})
+	f.works(t)
+}
+
+// left is what must outlive a daemon: a question that waits, one that was approved and is to be claimed, and a grant.
+type left struct {
+	waits   held
+	claim   target
+	granted *rig.Proc
+	open    target
+	grant   event.GrantInfo
+}
+
+func (f *fixture) leave(t *testing.T) left {
+	t.Helper()
+	l := left{open: f.target(t), claim: f.target(t)}
+	gone := f.session.Start(t, l.claim.egress("tcp")...)
+	q := l.claim.asked(t)
+	gone.Signal(t, syscall.SIGKILL)
+	gone.Wait(t)
+	l.granted = f.session.Start(t, l.open.egress("tcp -wait connect")...)
+	f.sensor.Approve(t, l.open.asked(t).ID)
+	if l.granted.WaitLine("opened", late) == "" {
+		t.Fatal("the approved command did not connect")
+	}
+	l.grant = f.granted(t, l.open)
+	f.sensor.Approve(t, q.ID)
+	l.waits = f.hold(t)
+	return l
+}
+
+// granted is the grant for a target.
+func (f *fixture) granted(t *testing.T, to target) event.GrantInfo {
+	t.Helper()
+	for _, c := range f.sensor.Containers(t) {
+		for _, g := range c.Grants {
+			for _, d := range g.To {
+				if int(d.Port) == to.port {
+					return g
+				}
+			}
+		}
+	}
+	t.Errorf("no grant for %s", to.to)
+	return event.GrantInfo{}
+}
+
+// remembered fails t unless the daemon that runs now knows all that was left. The question that waited has its id.
+func (f *fixture) remembered(t *testing.T, l left) {
+	t.Helper()
+	f.wantTaint(t, "failing", "secret")
+	f.wantTaint(t, "probe", "corruption")
+	if q := l.waits.to.asked(t); q.ID != l.waits.q.ID || q.State != gate.StatePending {
+		t.Errorf("the question was %+v and is %+v", l.waits.q, q)
+	}
+	if g := f.granted(t, l.open); g.ID != l.grant.ID || g.Kind != "cgroup" {
+		t.Errorf("the grant was %+v and is %+v", l.grant, g)
+	}
+	l.granted.Input(t, "\n")
+	if r := l.granted.Wait(t); r.Exit != 0 {
+		t.Errorf("the granted command: %s", r)
+	}
+	l.open.arrived(t)
+	if r := f.session.Run(t, l.claim.egress("tcp")...); r.Exit != 0 {
+		t.Errorf("the approval is lost: %s", r)
+	}
+	l.claim.arrived(t)
+}

@@ -1,0 +1,296 @@
+//go:build vmguest
+
+// Package failure breaks the sensor, its disks, its clock and its policy while a tainted command tries to get out twenty times a
+// second: not one try may pass, and nothing may be forgotten.
+package failure
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"weir/internal/event"
+	"weir/internal/gate"
+	"weir/test/vm/guest/inside"
+	"weir/test/vm/guest/rig"
+)
+
+func TestMain(m *testing.M) { inside.Main(m) }
+
+const (
+	late     = time.Minute     // how long something may take that must happen
+	soon     = 6 * time.Second // how long a held command may stay so when nobody can answer, and then some
+	parent   = "/failing"      // a guarded parent
+	disk     = "/mnt/small"    // has state and events
+	stateDir = "/var/lib/weir"
+	logDir   = "/var/log/weir"
+	file     = "/run/rig-policy.yaml"
+)
+
+// limits that no slow machine reaches
+const policy = "guard:\n  parents: [" + parent + "]\nask_seconds: 900\nclaim_seconds: 900\ngrant:\n  seconds: 900\n"
+
+type fixture struct {
+	world   *rig.Outside
+	sensor  *rig.Sensor
+	session *rig.Session // tainted
+	probe   *probe
+	image   string // of the disk
+}
+
+// TestFailure has one sensor, and one probe that is never let out: a start takes long in a VM.
+func TestFailure(t *testing.T) {
+	f := &fixture{world: rig.NewOutside(t)}
+	f.image = mountDisk(t)
+	makeCgroup(t, parent)
+	f.sensor = rig.StartSensor(t, policy)
+	f.session = f.sensor.Guard(t, "failing", "--taint", "secret")
+	f.probe = f.startProbe(t)
+	f.steady(t)
+	for _, test := range []struct {
+		name string
+		run  func(*fixture, *testing.T)
+	}{
+		{"B32_stopped", (*fixture).stopped},
+		{"clock", (*fixture).clock},
+		{"B45_made_again", (*fixture).madeAgain},
+		{"parent_made_again", (*fixture).parentMadeAgain},
+		{"policy", (*fixture).policy},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			test.run(f, t)
+			f.steady(t)
+		})
+	}
+	f.probe.stop(t)
+}
+
+// mountDisk puts state and events on a small disk of their own, which can be filled and broken.
+func mountDisk(t *testing.T) (image string) {
+	t.Helper()
+	image = filepath.Join(t.TempDir(), "disk")
+	rig.Must(t, "modprobe loop && truncate -s 24M "+image+" && mkfs.ext4 -q -m 0 "+image+" && mkdir -p "+disk+" "+stateDir+" "+logDir)
+	mount(t, image)
+	t.Cleanup(func() { unmount(t) })
+	return image
+}
+
+func mount(t *testing.T, image string) {
+	t.Helper()
+	rig.Must(t, "mount -o loop "+image+" "+disk+" && mkdir -p "+disk+"/state "+disk+"/log && mount --bind "+disk+"/state "+stateDir+
+		" && mount --bind "+disk+"/log "+logDir)
+}
+
+func unmount(t *testing.T) {
+	t.Helper()
+	rig.Must(t, "umount "+logDir+" "+stateDir+" "+disk)
+}
+
+func makeCgroup(t *testing.T, path string) {
+	t.Helper()
+	if err := os.MkdirAll("/sys/fs/cgroup"+path, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { rig.RemoveCgroup(t, "/sys/fs/cgroup"+path) })
+}
+
+// probe is a tainted command that nobody approves.
+type probe struct {
+	f    *fixture
+	cmd  *exec.Cmd
+	in   io.WriteCloser
+	text string
+	port int
+
+	mu     sync.Mutex
+	tries  int
+	passed []string
+}
+
+// startProbe makes it the agent of a session of its own: it is refused, never held.
+func (f *fixture) startProbe(t *testing.T) *probe {
+	t.Helper()
+	p := &probe{f: f, port: f.world.Port()}
+	p.text = fmt.Sprintf("probe.%d.end", p.port)
+	at := fmt.Sprintf("[::]:%d", p.port)
+	f.world.World.Listen(t, "tcp", at)
+	f.world.World.Listen(t, "udp", at)
+	p.cmd = exec.Command("weir", "guard", "-q", "--name", "probe", "--taint", "corruption", "--",
+		"probe", fmt.Sprintf("%s:%d", rig.World4, p.port), p.text)
+	p.cmd.Stderr = os.Stderr
+	var err error
+	if p.in, err = p.cmd.StdinPipe(); err != nil {
+		t.Fatal(err)
+	}
+	out, err := p.cmd.StdoutPipe()
+	if err == nil {
+		err = p.cmd.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	go p.read(out)
+	return p
+}
+
+func (p *probe) read(out io.Reader) {
+	lines := bufio.NewScanner(out)
+	for lines.Scan() {
+		p.mu.Lock()
+		if fields := strings.Fields(lines.Text()); fields[0] == "tries" {
+			p.tries, _ = strconv.Atoi(fields[1]) // a number: the probe wrote it
+		} else {
+			p.passed = append(p.passed, lines.Text())
+		}
+		p.mu.Unlock()
+	}
+}
+
+func (p *probe) count() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.tries
+}
+
+func (p *probe) stop(t *testing.T) {
+	t.Helper()
+	p.in.Close()
+	if err := p.cmd.Wait(); err != nil {
+		t.Errorf("probe: %v", err)
+	}
+	t.Logf("the probe has tried %d times", p.count())
+}
+
+// steady fails t if the probe got anything out so far, or does not try any more.
+func (f *fixture) steady(t *testing.T) {
+	t.Helper()
+	before := f.probe.count()
+	eventually(t, "the probe goes on", func() bool { return f.probe.count() >= before+40 })
+	f.probe.mu.Lock()
+	for _, passed := range f.probe.passed {
+		t.Errorf("probe: %s", passed)
+	}
+	f.probe.passed = nil
+	f.probe.mu.Unlock()
+	f.world.Nothing(t, rig.Marks{}, f.probe.text, f.probe.port)
+}
+
+// target is a place in the world that only one command uses, and a text that only it sends there.
+type target struct {
+	f    *fixture
+	port int
+	to   string
+	text string
+}
+
+func (f *fixture) target(t *testing.T) target {
+	t.Helper()
+	port := f.world.Port()
+	f.world.World.Listen(t, "tcp", fmt.Sprintf("[::]:%d", port))
+	return target{f, port, fmt.Sprintf("%s:%d", rig.World4, port), fmt.Sprintf("text.%d.end", port)}
+}
+
+func (to target) egress(words string) []string {
+	return append(append([]string{"egress"}, strings.Fields(words)...), "-to", to.to, "-say", to.text)
+}
+
+func (to target) about(q gate.Question) bool { return int(q.Destination.Port) == to.port }
+
+func (to target) asked(t *testing.T) gate.Question { t.Helper(); return to.f.sensor.Asked(t, to.about) }
+
+func (to target) nothing(t *testing.T) {
+	t.Helper()
+	to.f.world.Nothing(t, rig.Marks{}, to.text, to.port)
+}
+
+func (to target) arrived(t *testing.T) {
+	t.Helper()
+	if !to.f.world.WaitGot(to.text, late) {
+		t.Errorf("%s did not arrive", to.text)
+	}
+}
+
+// held is a command that waits in the kernel.
+type held struct {
+	to target
+	p  *rig.Proc
+	q  gate.Question
+}
+
+func (f *fixture) hold(t *testing.T) held {
+	t.Helper()
+	h := held{to: f.target(t)}
+	h.p = f.session.Start(t, h.to.egress("tcp")...)
+	h.q = h.to.asked(t)
+	if !h.q.Held {
+		t.Errorf("refused, not held: %+v", h.q)
+	}
+	return h
+}
+
+// fails fails t unless the command gets EPERM soon, and nothing of it arrives.
+func (h held) fails(t *testing.T, when string) {
+	t.Helper()
+	began := time.Now()
+	r, ended := h.p.WaitFor(late)
+	if took := time.Since(began); !ended || took > soon || r.Exit != 3 || !strings.Contains(r.Stdout, "EPERM") {
+		t.Errorf("held, %s: after %v ended %v: %s", when, took, ended, r)
+	}
+	h.to.nothing(t)
+}
+
+// approve fails t unless the command goes on and its text arrives.
+func (h held) approve(t *testing.T) {
+	t.Helper()
+	h.to.nothing(t)
+	h.to.f.sensor.Approve(t, h.q.ID)
+	if r := h.p.Wait(t); r.Exit != 0 {
+		t.Errorf("approved: %s", r)
+	}
+	h.to.arrived(t)
+}
+
+// works fails t unless a command is held, approved and let out.
+func (f *fixture) works(t *testing.T) { t.Helper(); f.hold(t).approve(t) }
+
+// taint is what the sensor says of a container.
+func (f *fixture) taint(t *testing.T, name string) []string {
+	t.Helper()
+	for _, c := range f.sensor.Containers(t) {
+		if c.Name == name || c.ID == name {
+			return c.Taint
+		}
+	}
+	return nil
+}
+
+func (f *fixture) wantTaint(t *testing.T, name string, want ...string) {
+	t.Helper()
+	if got := f.taint(t, name); !slices.Equal(got, want) {
+		t.Errorf("taint of %s: %v, want %v", name, got, want)
+	}
+}
+
+// message waits for an event with a text.
+func (f *fixture) message(t *testing.T, text string) {
+	t.Helper()
+	f.sensor.Event(t, func(e event.Event) bool { return strings.Contains(e.Message, text) })
+}
+
+func eventually(t *testing.T, what string, done func() bool) {
+	t.Helper()
+	for end := time.Now().Add(late); !done(); time.Sleep(50 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("%s: not after %v", what, late)
+		}
+	}
+}
