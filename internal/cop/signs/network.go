@@ -183,12 +183,10 @@ func (r *reader) send(tool string, args []word) {
 	if tool == "finger" && !slices.ContainsFunc(hosts, func(w word) bool { return !w.known() || strings.Contains(w.text, "@") }) {
 		return // of this machine's users
 	}
-	local := len(hosts) > 0
-	for i, w := range hosts {
-		if host, ok := Host(w.text); i > 0 && netcat || !ok || !Local(host) {
-			local = local && i > 0
-		}
-		break
+	local := false
+	if len(hosts) > 0 {
+		host, ok := Host(hosts[0].text)
+		local = ok && Local(host)
 	}
 	for _, name := range []string{"-e", "-c", "--exec", "--sh-exec", "--lua-exec"} {
 		if w, ok := option(args, name); ok && netcat && !(name == "-c" && strings.HasPrefix(w.text, "-")) {

@@ -40,6 +40,9 @@ func (r *reader) words(in []*syntax.Word) []word {
 	return out
 }
 
+// maxBraces bounds what one word with braces may become.
+const maxBraces = 256
+
 // braces expands {a,b}; what would become too many words is left as it is.
 func braces(w *syntax.Word) []*syntax.Word {
 	split := *w // SplitBraces changes the word that it is given
@@ -47,26 +50,14 @@ func braces(w *syntax.Word) []*syntax.Word {
 	if !syntax.SplitBraces(&split) {
 		return []*syntax.Word{w}
 	}
-	n := 1
-	for _, part := range split.Parts {
-		if b, ok := part.(*syntax.BraceExp); ok {
-			n *= len(b.Elems)
-			for _, e := range b.Elems {
-				for _, part := range e.Parts {
-					if _, nested := part.(*syntax.BraceExp); nested || b.Sequence {
-						n = 1 << 20
-					}
-				}
-			}
-			if b.Sequence {
-				n = 1 << 20
-			}
-		}
-		if n > 256 {
+	var out []*syntax.Word
+	for made, err := range expand.BracesSeq(nil, &split) {
+		if err != nil || len(out) == maxBraces {
 			return []*syntax.Word{w}
 		}
+		out = append(out, made)
 	}
-	return expand.Braces(&split)
+	return out
 }
 
 func (r *reader) word(w *syntax.Word) word {
