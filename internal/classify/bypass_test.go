@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"weir/internal/classify"
-	"weir/internal/classify/classifytest"
+	"weir/internal/classify/classifytest/cases"
 )
 
 // observed are command lines as the kernel sees them, by the way out that each tries; none is local but those that end in "fine".
@@ -106,7 +106,7 @@ func TestBypasses(t *testing.T) {
 				}
 			}
 			texts := 0
-			for _, c := range classifytest.Cases() {
+			for _, c := range cases.All() {
 				if c.ID != id {
 					continue
 				}

@@ -11,11 +11,12 @@ import (
 
 	"weir/internal/classify"
 	"weir/internal/classify/classifytest"
+	"weir/internal/classify/classifytest/cases"
 )
 
 // FuzzShell (G9, B09): nothing panics, the answer is of one form, and no rewriting that means the same to bash makes a text local.
 func FuzzShell(f *testing.F) {
-	for _, c := range classifytest.Cases() {
+	for _, c := range cases.All() {
 		f.Add(c.Text, uint64(1))
 	}
 	f.Fuzz(func(t *testing.T, text string, seed uint64) {
@@ -36,7 +37,7 @@ func FuzzShell(f *testing.F) {
 func TestRewritten(t *testing.T) {
 	g := classifytest.NewGrammar(7, 6)
 	var texts []string
-	for _, c := range classifytest.Cases() {
+	for _, c := range cases.All() {
 		texts = append(texts, c.Text)
 	}
 	for range 1000 {
@@ -119,7 +120,7 @@ func plain(s string) bool {
 
 // FuzzArgv: nothing panics, and a command line that was seen is local only if the same words are local as a text.
 func FuzzArgv(f *testing.F) {
-	for _, c := range classifytest.Cases() {
+	for _, c := range cases.All() {
 		f.Add(strings.Join(strings.Fields(c.Text), "\x00"), "", "")
 	}
 	f.Add("ls\x00-l", "/usr/bin/curl", "")
@@ -172,7 +173,7 @@ var builtins = map[string]bool{"cd": true, "pushd": true, "popd": true, "eval": 
 // TestFormsAgree compares the forms of all cases that are a single command.
 func TestFormsAgree(t *testing.T) {
 	compared := 0
-	for _, c := range classifytest.Cases() {
+	for _, c := range cases.All() {
 		file, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(c.Text), "")
 		if err != nil || len(file.Stmts) != 1 || len(file.Stmts[0].Redirs) > 0 {
 			continue

@@ -10,18 +10,19 @@ import (
 	"time"
 
 	"weir/internal/classify"
+	"weir/internal/classify/classifytest/cases"
 )
 
 // TestCases (G5, G6, G10, B05, B08, B09, B10, B12) holds the classifier to the table.
 func TestCases(t *testing.T) {
 	known := map[string]bool{}
-	for _, c := range Cases() {
+	for _, c := range cases.All() {
 		if known[c.Text] {
 			t.Errorf("%q is there twice", c.Text)
 		}
 		known[c.Text] = true
 		got := classify.Shell(c.Text)
-		if c.Class == notLocal && got.Class != classify.Local || c.Class == got.Class.String() {
+		if c.Class == cases.NotLocal && got.Class != classify.Local || c.Class == got.Class.String() {
 			continue
 		}
 		t.Errorf("%s: %q is %s, want %s: %v", c.ID, c.Text, got.Class, c.Class, got.Reasons)
@@ -33,11 +34,11 @@ func TestCasesFire(t *testing.T) {
 	for letter, shell := range map[string]string{"b": "bash", "d": "dash"} {
 		t.Run(shell, func(t *testing.T) {
 			t.Parallel()
-			var cases []Case
+			var hostile []cases.Case
 			var commands []string
-			for _, c := range Cases() {
+			for _, c := range cases.All() {
 				if c.Class != classify.Local.String() && !strings.Contains(c.Text, "192.0.2.") {
-					cases, commands = append(cases, c), append(commands, c.Text)
+					hostile, commands = append(hostile, c), append(commands, c.Text)
 				}
 			}
 			ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
@@ -46,7 +47,7 @@ func TestCasesFire(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for i, c := range cases {
+			for i, c := range hostile {
 				fired := len(seen[i].Sockets) > 0
 				for _, e := range seen[i].Execs {
 					fired = fired || stub(e)

@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"path"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
 	"weir/internal/classify"
+	"weir/internal/classify/classifytest/cases"
 )
 
 var (
@@ -45,15 +45,10 @@ func outside(facts classify.Facts, seen Seen) []string {
 // accounted tells whether an executed path is one of the programs. Those without a slash come from the folders of PATH alone.
 func accounted(exec string, programs []string) bool {
 	dir, base := path.Split(exec)
+	inPath := slices.Contains([]string{"/usr/bin/", "/bin/", "/mnt/bin/"}, dir)
 	for _, p := range programs {
-		if p == exec {
-			return true
-		}
 		name := path.Base(p)
-		if strings.Contains(p, "/") && path.Dir(p)+"/" != dir {
-			continue
-		}
-		if slices.Contains([]string{"/usr/bin/", "/bin/", "/mnt/bin/"}, dir) && (name == base || slices.Contains(helpers[name], base)) {
+		if p == exec || inPath && (p == base || slices.Contains(helpers[name], base)) {
 			return true
 		}
 	}
@@ -94,7 +89,7 @@ func generate(t *testing.T, n int, next func() string) []string {
 // TestDifferentialCases is the same for the cases of our own.
 func TestDifferentialCases(t *testing.T) {
 	var local []string
-	for _, c := range Cases() {
+	for _, c := range cases.All() {
 		if c.Class == classify.Local.String() {
 			local = append(local, c.Text)
 		}

@@ -1,4 +1,4 @@
-// Package classifytest is for tests of the command classifier. It owns a table of cases, a generator of commands, and a runner that
+// Package classifytest is for tests of the command classifier. It owns a generator of commands and a runner that
 // executes commands under real shells and tells which programs they started and which sockets they asked for. It never judges a
 // command itself.
 //

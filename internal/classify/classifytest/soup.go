@@ -3,6 +3,8 @@ package classifytest
 import (
 	"slices"
 	"strings"
+
+	"weir/internal/classify/classifytest/cases"
 )
 
 // The pieces of which Soup is made: whatever means something to a shell, to sed or to awk, with words that start a stub.
@@ -28,7 +30,7 @@ func (g *Grammar) Soup() string {
 	case 2, 3, 4, 5:
 		return "echo " + g.pieces(shellPieces, 14)
 	}
-	base := localCases[g.r.IntN(len(localCases))]
+	base := cases.Local[g.r.IntN(len(cases.Local))]
 	for range 1 + g.r.IntN(4) {
 		at := g.r.IntN(len(base) + 1)
 		if g.chance(25) && at < len(base) {

@@ -1,7 +1,7 @@
-package classifytest
+package cases
 
-// localCases are harmless: each command of G5's list and the forms that people and agents use them in.
-var localCases = []string{
+// Local are harmless: each command of G5's list and the forms that people and agents use them in.
+var Local = []string{
 	"awk '{print $1}' f", "awk -F: '{print $2}' g", "awk -F ':' -v x=1 '$1 > x {print $1, $2}' f", "awk 'NR==2,NR==3' f", "awk 'NR>1 && /a|b/ {n++} END{print n}' f",
 	"awk '{print \"system(x) | sh\"}' f", "awk '# system(\"p\")\n{print}' f", "awk '{ if ($1 ~ /a\\/b/) print; else next }' f", "awk 'BEGIN{while((getline l) > 0) n++; print n}' f",
 	"awk '{s+=$2} END{printf \"%.2f\\n\", s/NR}' f", "awk '!seen[$0]++' f g", "awk '{print (1>2) ? \"x\" : \"y\"}' f", "awk 'length($0)>2{print FILENAME\":\"FNR\": \"$0}' f",
