@@ -16,7 +16,7 @@ func worst() map[string]string {
 		return strings.Repeat(open, n) + body + strings.Repeat(end, n)
 	}
 	loops := nest("for a in 1 2 3 4 5 6 7 8; do ", "h() { "+strings.Repeat("ls;", 12_000)+" }", "; done", 20)
-	return map[string]string{
+	texts := map[string]string{
 		"words":         "echo " + fill("a "),
 		"list":          fill("ls;"),
 		"lines":         fill("ls -l\n"),
@@ -89,6 +89,22 @@ func worst() map[string]string {
 		"process":       fill("<("),
 		"too-long":      strings.Repeat("a", classify.MaxText+1),
 	}
+	// As many parts as a long text may have, and padding up to a MiB.
+	for _, piece := range []string{"ls;", "ls\n", "echo $x;", "`ls`;", "$(ls);", "echo {a,b};", "echo 'a'\"b\";", "a=b;", "cat <<<a;", "cat <<E\na\nE\n", "[[ a ]];", "((a++));", "f() { ls; };",
+		"case a in a) ;; esac;", "echo ${x:-a};", "if ls; then ls; fi;", "ls|", "ls&&", "for a in b c d e f g h i; do ls; done;", "eval ls;", "sh -c ls;", "sed p f;", "awk 1 f;", "find . -name a;",
+		"env ls;", "x=$x$x;", "echo $((1+1));", "cd a;", "ls>a;", "export LC_ALL=C;", "declare a=b;", "a+=b;", "echo a\\\n;"} {
+		parts := 0
+		for i := range len(piece) {
+			if !strings.ContainsRune("abcdefghijklmnopqrstuvwxyzE1_", rune(piece[i])) {
+				parts++
+			}
+		}
+		for share, most := range map[string]int{"most": 39_000, "half": 19_000} {
+			text := strings.Repeat(piece, most/max(1, parts))
+			texts["dense-"+share+" "+piece] = text + "ls '" + strings.Repeat("a", max(0, classify.MaxText-len(text)-8)) + "'"
+		}
+	}
+	return texts
 }
 
 // TestWorstIsBounded (B11, G9): no text of a MiB needs much memory, and none that is over a limit is local.
