@@ -33,7 +33,7 @@ struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 32768);
 	__type(key, struct grant_dest);
-	__type(value, __u32);
+	__type(value, enum dest_use);
 	__uint(pinning, LIBBPF_PIN_BY_NAME);
 } grant_dests SEC(".maps");
 

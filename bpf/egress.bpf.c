@@ -6,10 +6,12 @@
 char LICENSE[] SEC("license") = "GPL";
 
 #define ERESTARTNOINTR 513
+#define EPROTONOSUPPORT 93
 #define SIGSTOP 19
 #define TS_COMPAT 2
 #define MSG_FASTOPEN 0x20000000
 #define NETLINK_ROUTE 0
+#define NETLINK_AUDIT 9
 #define HEARTBEAT_NS 3000000000ULL
 #define MAX_RESTARTS 3
 
@@ -226,11 +228,11 @@ __noinline int take(struct where *w, struct claim_key *at, __u64 cookie)
 	if (other && other->owner != g.owner)
 		return 0;
 	struct grant_dest open = {.grant = c.grant, .dest = key.dest};
-	__u32 one = 1;
+	enum dest_use use = DEST_OPEN;
 	struct mark m = {.grant = c.grant, .dest = key.dest};
 	if (!other && bpf_map_update_elem(&grants, &c.grant, &g, BPF_ANY))
 		return 0;
-	if (bpf_map_update_elem(&grant_dests, &open, &one, BPF_ANY) ||
+	if (bpf_map_update_elem(&grant_dests, &open, &use, BPF_ANY) ||
 	    bpf_map_update_elem(&socks, &cookie, &m, BPF_ANY))
 		return 0;
 	w->grant = c.grant;
@@ -379,7 +381,12 @@ int BPF_PROG(weir_create, int family, int type, int protocol, int kern)
 		ANSWER(0);
 	/* family and type stand in the record: a socket has no destination yet */
 	struct dest d = {.addr = {family, type}, .proto = protocol};
-	return finish(deny(&w, &d, 0, COUNT_DENIED_SOCKET, REASON_FAMILY));
+	if (deny(&w, &d, 0, COUNT_DENIED_SOCKET, REASON_FAMILY) == PASS)
+		ANSWER(0);
+	/* PAM lets sudo and su go on when the kernel has no audit, not when it forbids it */
+	if (family == AF_NETLINK && protocol == NETLINK_AUDIT)
+		ANSWER(-EPROTONOSUPPORT);
+	ANSWER(-EPERM);
 }
 
 SEC("fmod_ret/security_socket_connect")

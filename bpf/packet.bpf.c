@@ -250,12 +250,28 @@ static __always_inline int foreign_peer(struct __sk_buff *skb, struct where *w, 
 	return foreign;
 }
 
-/* charge takes a packet off a grant's budget. */
-static __always_inline int charge(struct where *w, struct way *y, __u64 id, __u32 bytes)
+#define TCP_OFFSET 12
+
+/* carries says whether a packet has more than headers. */
+static __always_inline int carries(struct __sk_buff *skb, struct way *y)
 {
+	__u8 words;
+	if (y->to.proto != IPPROTO_TCP || bpf_skb_load_bytes(skb, y->transport + TCP_OFFSET, &words, 1))
+		return 1;
+	return skb->len > y->transport + (words >> 4) * 4;
+}
+
+/* charge takes a packet off a grant's budget. */
+static __always_inline int charge(struct __sk_buff *skb, struct where *w, struct way *y, __u64 id)
+{
+	__u32 bytes = skb->len;
 	struct grant *g = bpf_map_lookup_elem(&grants, &id);
 	if (!g)
 		return DENY;
+	struct grant_dest key = {.grant = id, .dest = y->to};
+	enum dest_use *use = bpf_map_lookup_elem(&grant_dests, &key);
+	if (use && *use == DEST_OPEN && carries(skb, y))
+		*use = DEST_USED;
 	__s64 before = __sync_fetch_and_add(&g->bytes, -(__s64)bytes);
 	if (before > (__s64)bytes)
 		return ALLOW;
@@ -323,7 +339,7 @@ int weir_packet(struct __sk_buff *skb)
 		return foreign_peer(skb, &w, &y) ? drop(skb, sk, &w, &y, REASON_OUTSIDE) : ALLOW;
 	if (reason == REASON_GRANTED) {
 		__u64 id = open_grant(w.grant, &y.to, 0) ? w.grant : m ? m->grant : 0;
-		return charge(&w, &y, id, skb->len);
+		return charge(skb, &w, &y, id);
 	}
 	return is_open(reason) ? ALLOW : drop(skb, sk, &w, &y, reason);
 }

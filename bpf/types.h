@@ -104,6 +104,13 @@ struct grant_dest {
 	__u32 pad;
 };
 
+/* What became of a granted destination: a client that gave up while it was
+ * held has sent nothing there, and may try once more (G15). */
+enum dest_use {
+	DEST_OPEN = 1,
+	DEST_USED = 2,
+};
+
 /* A socket that was granted, by cookie and in its own storage. */
 struct mark {
 	__u64 grant;

@@ -65,6 +65,13 @@ type egressDest struct {
 	Pad   uint8
 }
 
+type egressDestUse uint32
+
+const (
+	egressDestUseDEST_OPEN egressDestUse = 1
+	egressDestUseDEST_USED egressDestUse = 2
+)
+
 type egressGrant struct {
 	_       structs.HostLayout
 	Expires uint64

@@ -61,6 +61,7 @@ type live struct {
 	pidfd    *os.File
 	expires  uint64 // ns since boot
 	claims   []egressClaimKey
+	owed     []owed
 	over     bool // nothing is open any more; the cgroup waits to be empty
 }
 
@@ -168,15 +169,17 @@ func (e *Egress) let(a Ask, top procfs.Stat, to []Destination, t Terms) (Grant, 
 		return Grant{}, err
 	}
 	expires := taint.Now() + uint64(t.For)
+	debt := owed{a, to, t, taint.Now() + uint64(t.ClaimFor)}
 	for _, g := range e.grants {
 		if !g.over && g.Kind == "cgroup" && cgroup.Below(leaf, g.Cgroup) {
+			g.owed = append(g.owed, debt)
 			return e.extend(g, to, expires, t.Bytes)
 		}
 	}
 	g := &live{Grant: Grant{
 		ID: e.newID(), State: "made", Kind: "cgroup", Container: a.Container, To: to, Bytes: t.Bytes,
 		Expires: time.Now().Add(t.For).UTC(),
-	}, top: top.PID, expires: expires}
+	}, top: top.PID, expires: expires, owed: []owed{debt}}
 	if g.pidfd, g.start, err = openTop(top); err != nil {
 		return Grant{}, err
 	}
@@ -218,7 +221,8 @@ func (e *Egress) open(g *live) error {
 
 func (e *Egress) openTo(id uint64, to []Destination) error {
 	for _, d := range to {
-		if err := e.egress.GrantDests.Put(&egressGrantDest{Grant: id, Dest: d.raw()}, uint32(1)); err != nil {
+		err := e.egress.GrantDests.Update(&egressGrantDest{Grant: id, Dest: d.raw()}, egressDestUseDEST_OPEN, ebpf.UpdateNoExist)
+		if err != nil && !errors.Is(err, ebpf.ErrKeyExist) {
 			return fmt.Errorf("write destination of grant: %w", err)
 		}
 	}

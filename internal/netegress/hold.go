@@ -20,19 +20,51 @@ func (a Ask) key() egressHoldKey {
 // every further try to reach the same destination, for refusalStands. A held one
 // is woken for it.
 func (e *Egress) Refuse(a Ask) error {
-	key := a.key()
-	var h egressHold
-	err := e.egress.Holds.Lookup(&key, &h)
-	if err == nil && h.Start == a.Process.Start {
-		h.Verdict, h.Since = egressHoldVerdictHOLD_DENIED, taint.Now()
-		if err := e.egress.Holds.Update(&key, &h, ebpf.UpdateExist); err != nil {
-			return fmt.Errorf("write verdict: %w", err)
+	err := e.change(a.key(), func(h *egressHold) bool {
+		if h.Start != a.Process.Start {
+			return false
 		}
-	}
-	if err != nil && !errors.Is(err, ebpf.ErrKeyNotExist) {
-		return fmt.Errorf("read question: %w", err)
+		h.Verdict, h.Since = egressHoldVerdictHOLD_DENIED, taint.Now()
+		return true
+	})
+	if err != nil {
+		return err
 	}
 	return e.wake(a)
+}
+
+// change writes a question back if fn says so; that it is gone is no error. Only
+// one at a time, or a verdict could be overwritten.
+func (e *Egress) change(key egressHoldKey, fn func(*egressHold) bool) error {
+	e.wakeMu.Lock()
+	defer e.wakeMu.Unlock()
+	var h egressHold
+	err := e.egress.Holds.Lookup(&key, &h)
+	if err == nil && fn(&h) {
+		err = e.egress.Holds.Update(&key, &h, ebpf.UpdateExist)
+	}
+	if err != nil && !errors.Is(err, ebpf.ErrKeyNotExist) {
+		return fmt.Errorf("change question: %w", err)
+	}
+	return nil
+}
+
+// excuse is for the other threads of a process that is woken for one: that their
+// calls are tried again is not their family's doing (B38).
+func (e *Egress) excuse(a Ask) error {
+	var others []egressHoldKey
+	err := e.eachHold(func(key egressHoldKey, h egressHold) {
+		if int(key.Tgid) == a.Process.PID && h.Restarts > 0 {
+			others = append(others, key)
+		}
+	})
+	for _, key := range others {
+		err = errors.Join(err, e.change(key, func(h *egressHold) bool {
+			h.Restarts = 0
+			return true
+		}))
+	}
+	return err
 }
 
 // Forgive drops all refusals that stand, after the mode has changed.
@@ -68,13 +100,6 @@ func (e *Egress) release(a Ask) error {
 		return fmt.Errorf("delete question: %w", err)
 	}
 	return e.wake(a)
-}
-
-func (e *Egress) wake(a Ask) error {
-	if !a.Held {
-		return nil
-	}
-	return cont(a.Process.PID, a.Process.Start)
 }
 
 // cont sends SIGCONT to a process, if it is still there.
@@ -180,9 +205,9 @@ func (e *Egress) adoptGrants() error {
 	}
 	to := map[uint64][]Destination{}
 	var d egressGrantDest
-	var one uint32
+	var use egressDestUse
 	dests := e.egress.GrantDests.Iterate()
-	for dests.Next(&d, &one) {
+	for dests.Next(&d, &use) {
 		to[d.Grant] = append(to[d.Grant], destOf(d.Dest))
 	}
 	if err := dests.Err(); err != nil {

@@ -101,7 +101,7 @@ func (e *Egress) lapse() error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	now := taint.Now()
-	var errs []error
+	errs := []error{e.lookAfter(now)}
 	for id, g := range e.grants {
 		switch {
 		case g.over:
@@ -133,6 +133,9 @@ func (e *Egress) running(g *live) bool {
 // finish ends the grant of a command that has ended. What it left running has
 // lost the grant at once (B36, B37); when nothing is left, what it queued may go.
 func (e *Egress) finish(g *live, now uint64) error {
+	if err := e.repay(g, now); err != nil {
+		return errors.Join(err, e.end(g, "ended"))
+	}
 	if g.Kind == "cgroup" && cgroup.Populated(g.Cgroup) {
 		return e.end(g, "ended")
 	}

@@ -38,7 +38,7 @@ type Options struct {
 type Handler interface {
 	Asked(Ask)       // a verdict is wanted; answer with Grant, Refuse or Wake
 	Recorded(Record) // let through, refused, claimed, dropped or spent
-	Ended(Grant)     // a grant is over, see its State
+	Ended(Grant)     // a grant is over or can be claimed again, see its State
 }
 
 // Egress is the kernel side of egress. Its methods may be called at the same time.
@@ -56,6 +56,9 @@ type Egress struct {
 	commands map[command][]opened // what a command was granted lately
 	slots    map[uint32]loaded
 	lastID   uint64
+
+	wakeMu  sync.Mutex
+	waiting []waiting
 }
 
 // Load makes or adopts the pinned maps and loads the programs. It attaches nothing.

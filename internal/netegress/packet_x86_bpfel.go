@@ -13,6 +13,13 @@ import (
 	"github.com/cilium/ebpf"
 )
 
+type packetDestUse uint32
+
+const (
+	packetDestUseDEST_OPEN packetDestUse = 1
+	packetDestUseDEST_USED packetDestUse = 2
+)
+
 type packetGrant struct {
 	_       structs.HostLayout
 	Expires uint64

@@ -13,6 +13,13 @@ import (
 	"github.com/cilium/ebpf"
 )
 
+type peersDestUse uint32
+
+const (
+	peersDestUseDEST_OPEN peersDestUse = 1
+	peersDestUseDEST_USED peersDestUse = 2
+)
+
 type peersGrant struct {
 	_       structs.HostLayout
 	Expires uint64

@@ -147,7 +147,7 @@ func (w *watcher) release() (held int, err error) {
 		}
 		held++
 		if dead && !w.replaced {
-			if err := cont(int(key.Tgid), h.Start); err != nil {
+			if err := wakeUp(int(key.Tgid), h.Start); err != nil {
 				return held, err
 			}
 		}
