@@ -28,8 +28,8 @@ vm: ## packages, kernels and root images for the VMs
 
 clients: ## docs/clients.md anew, from all clients on all kernels
 	scripts/vm root clients
-	VMTEST_CLIENTS=all VMTEST_UPDATE=1 VMTEST_KERNELS=6.12 $(GO) test -count=1 -timeout 60m ./test/vm -run 'TestVM/6.12/clients'
-	VMTEST_CLIENTS=all $(GO) test -count=1 -timeout 120m ./test/vm -run 'TestVM/[^/]*/clients'
+	VMTEST_CLIENTS=. VMTEST_UPDATE=1 VMTEST_KERNELS=6.12 $(GO) test -count=1 -timeout 60m ./test/vm -run 'TestVM/6.12/clients'
+	VMTEST_CLIENTS=. $(GO) test -count=1 -timeout 120m ./test/vm -run 'TestVM/[^/]*/clients'
 
 lint: ## formatting, vet, staticcheck, import rules, generated files
 	scripts/lint
