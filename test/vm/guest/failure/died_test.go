@@ -3,6 +3,9 @@
 package failure
 
 import (
+	"os"
+	"os/exec"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -101,4 +104,42 @@ func (f *fixture) remembered(t *testing.T, l left) {
 		t.Errorf("the approval is lost: %s", r)
 	}
 	l.claim.arrived(t)
+}
+
+// killed: a daemon that is killed is missed by nobody but who asks (B32); a container that is made meanwhile is found (B33).
+func (f *fixture) killed(t *testing.T) {
+	l := f.leave(t)
+	f.sensor.Kill(t)
+	l.waits.fails(t, "when the daemon was killed")
+	to := f.target(t)
+	if r := f.session.Run(t, to.egress("tcp")...); r.Exit != 3 {
+		t.Errorf("without a daemon: %s", r)
+	}
+	makeCgroup(t, parent+"/meanwhile")
+	f.steady(t)
+	f.loop(t)
+	f.sensor.Restart(t)
+	f.remembered(t, l)
+	f.sensor.Taint(t, parent+"/meanwhile", "secret")
+	to.nothing(t)
+}
+
+// loop starts the sensor again and again, and kills it in each stage of its start (B32).
+func (f *fixture) loop(t *testing.T) {
+	t.Helper()
+	for _, after := range []time.Duration{50, 200, 400, 800, 1600} {
+		cmd := exec.Command("weir", "run", "--policy", file)
+		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+		cmd.Stderr = os.Stderr
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(after * time.Millisecond)
+		children := rig.Must(t, "cat /proc/"+itoa(cmd.Process.Pid)+"/task/*/children")
+		for _, pid := range append(strings.Fields(children), itoa(cmd.Process.Pid)) {
+			rig.Must(t, "kill -9 "+pid+" || true") // it may have ended
+		}
+		_ = cmd.Wait() // killed
+		f.world.Nothing(t, rig.Marks{}, f.probe.text, f.probe.port)
+	}
 }

@@ -65,6 +65,8 @@ func TestFailure(t *testing.T) {
 		{"B45_made_again", (*fixture).madeAgain},
 		{"parent_made_again", (*fixture).parentMadeAgain},
 		{"policy", (*fixture).policy},
+		{"B33_B32_killed", (*fixture).killed},
+		{"pins_unmounted", (*fixture).unmounted},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			test.run(f, t)

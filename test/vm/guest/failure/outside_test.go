@@ -135,3 +135,27 @@ func (f *fixture) parentMadeAgain(t *testing.T) {
 	}
 	rig.RemoveCgroup(t, "/sys/fs/cgroup"+path)
 }
+
+// unmounted: without a bpf file system all that is in force hangs on the daemon. It goes on, mounts one, and pins all again, so
+// that it can be killed as before.
+func (f *fixture) unmounted(t *testing.T) {
+	h := f.hold(t)
+	rig.Must(t, "umount -l /sys/fs/bpf")
+	f.steady(t)
+	h.approve(t)
+	f.message(t, "the pins are gone")
+	f.message(t, "the pins are back")
+	l := f.leave(t)
+	f.sensor.Kill(t)
+	l.waits.fails(t, "when the daemon was killed after its pins were made again")
+	f.steady(t)
+	f.sensor.Restart(t)
+	f.remembered(t, l)
+	f.sensor.Deny(t, l.waits.q.ID)
+
+	// killed before it could pin anything again, what is held is still woken: its maps are known
+	h = f.hold(t)
+	rig.Must(t, "rm -rf "+pins+"/holds "+pins+"/config")
+	f.sensor.Kill(t)
+	h.fails(t, "when the daemon and the pins of what is held were gone")
+}
