@@ -147,7 +147,10 @@ static __always_inline void identify(struct record *r)
 	r->argv_hash = id->argv_hash;
 }
 
-/* Puts the question, once per process and destination. */
+/* Puts the question, once per process and destination. The signal goes to this
+ * very thread, though it stops them all: one that waits for the whole process
+ * already would not be sent again, and who returns to user space with no signal
+ * of its own would see the restart code as an error. */
 __noinline int question(struct where *w, struct dest *d, __u64 cookie)
 {
 	if (!w || !d)
@@ -165,7 +168,7 @@ __noinline int question(struct where *w, struct dest *d, __u64 cookie)
 		/* woken by somebody else: the question still stands (B38) */
 		if (__sync_fetch_and_add(&old->restarts, 1) >= MAX_RESTARTS)
 			return REFUSE;
-		bpf_send_signal(SIGSTOP);
+		bpf_send_signal_thread(SIGSTOP);
 		return RESTART;
 	}
 	struct hold hold = {.start = start, .since = bpf_ktime_get_boot_ns(), .stopped = holdable(w, p)};
@@ -186,7 +189,7 @@ __noinline int question(struct where *w, struct dest *d, __u64 cookie)
 	r->cookie = cookie;
 	if (hold.stopped) {
 		count(COUNT_HELD);
-		bpf_send_signal(SIGSTOP);
+		bpf_send_signal_thread(SIGSTOP);
 	}
 	bpf_ringbuf_submit(r, BPF_RB_FORCE_WAKEUP);
 	return hold.stopped ? RESTART : REFUSE;
