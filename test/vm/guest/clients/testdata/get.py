@@ -1,0 +1,5 @@
+import sys
+
+import requests
+
+print(requests.get(sys.argv[1], timeout=600).text)
