@@ -60,8 +60,8 @@ func explain(text string, r classify.Result) explained {
 // meaning tells what follows from a class.
 var meaning = map[string]string{
 	"local":   "it may run in a tainted container; its egress stays denied",
-	"network": "in a tainted container it is reviewed, and with both taints a person is asked",
-	"grey":    "what it does cannot be proved: in a tainted container it is reviewed",
+	"network": "it reaches the network or runs code; in a tainted container its egress is denied until it is let out",
+	"grey":    "what it does cannot be proved; in a tainted container its egress is denied until it is let out",
 }
 
 func printExplained(w io.Writer, e explained) {

@@ -161,6 +161,7 @@ func shellText(c *table.Call, words []table.Word) {
 // checkEnv reads env [OPTION] [NAME=VALUE] [COMMAND].
 func checkEnv(c *table.Call) {
 	words := c.Words
+	lost := false // PATH: what a name then means depends on who looks for it
 	for len(words) > 0 {
 		w := words[0]
 		switch {
@@ -173,6 +174,7 @@ func checkEnv(c *table.Call) {
 			return
 		case w.Text == "-" || w.Text == "-i" || w.Text == "--ignore-environment" || w.Text == "-0" || w.Text == "--null" ||
 			w.Text == "-v" || w.Text == "--debug" || w.Text == "-iv" || w.Text == "-i0":
+			lost = lost || w.Text == "-" || w.Text == "--ignore-environment" || strings.HasPrefix(w.Text, "-i")
 			words = words[1:]
 			continue
 		case w.Text == "--help" || w.Text == "--version":
@@ -182,6 +184,7 @@ func checkEnv(c *table.Call) {
 				c.Grey(w, "word-unknown", "the name of a variable is not known")
 				return
 			}
+			lost = lost || !words[1].Fixed || words[1].Text == "PATH"
 			words = words[2:]
 			continue
 		case w.Text == "-C" || w.Text == "--chdir":
@@ -195,6 +198,7 @@ func checkEnv(c *table.Call) {
 			c.Elsewhere, words = true, words[1:]
 			continue
 		case strings.HasPrefix(w.Text, "--unset=") || strings.HasPrefix(w.Text, "-u"):
+			lost = lost || strings.HasSuffix(w.Text, "PATH")
 			words = words[1:]
 			continue
 		case w.Text == "--":
@@ -206,9 +210,13 @@ func checkEnv(c *table.Call) {
 		break
 	}
 	words = variables(c, words)
-	if len(words) > 0 {
-		c.Run(words)
+	if len(words) == 0 {
+		return
 	}
+	if lost {
+		c.Grey(words[0], "env", "is looked for without PATH: where, depends on the system, and may be this directory")
+	}
+	c.Run(words)
 }
 
 // variables takes NAME=VALUE words off the front.
