@@ -9,7 +9,7 @@ all: build
 build: ## bin/weir
 	CGO_ENABLED=0 $(GO) build -o bin/weir ./cmd/sensor
 
-test: vm shells ## every test, unit and VM, on all kernels
+test: vm shells ## every test, unit and VM, on all kernels; but for the matrix of clients, which make clients runs
 	$(GO) test -timeout 45m ./...
 
 unit: shells ## the tests that boot nothing
@@ -23,8 +23,8 @@ long: shells ## the classifier against real shells with 20,000 generated command
 	$(GO) test ./internal/classify -run '^$$' -fuzz '^FuzzShell$$' -fuzztime 5m
 	$(GO) test ./internal/classify -run '^$$' -fuzz '^FuzzArgv$$' -fuzztime 5m
 
-vm: ## packages, kernels and root images for the VMs
-	scripts/vm root clients
+vm: ## packages, kernels and the root image for the VMs
+	scripts/vm root
 
 clients: ## docs/clients.md anew, from all clients on all kernels
 	scripts/vm root clients

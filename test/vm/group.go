@@ -62,7 +62,7 @@ func (h *Host) RunGroup(t *testing.T, k Kernel, g Group, bin string) {
 	exit, vmErr := h.Run(t.Context(), Machine{
 		Kernel: k, Root: g.Root, CPUs: g.CPUs, MemMiB: g.MemMiB, Args: args, Out: out,
 		Timeout: g.Timeout + 30*time.Second, // the binary's own limit comes first: it prints all goroutines
-		Env:     []string{"WEIR_KERNEL=" + k.Version, "WEIR_UPDATE=" + os.Getenv(updateEnv), "WEIR_CLIENTS=" + os.Getenv("VMTEST_CLIENTS"), "PATH=" + GuestBin + ":" + GuestBin + "/attack:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"},
+		Env:     []string{"WEIR_KERNEL=" + k.Version, "WEIR_UPDATE=" + os.Getenv(updateEnv), "WEIR_CLIENTS=" + os.Getenv(clientsEnv), "PATH=" + GuestBin + ":" + GuestBin + "/attack:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"},
 		Dir:     "/weir/test/vm/guest/" + g.Name,
 		Shares:  []Share{{h.Repo, "/weir"}, {bin, GuestBin}},
 		Output:  io.MultiWriter(&output, live),
@@ -92,6 +92,9 @@ func (h *Host) RunGroup(t *testing.T, k Kernel, g Group, bin string) {
 
 // updateEnv makes files of the repository anew that tests otherwise compare with what they saw.
 const updateEnv = "VMTEST_UPDATE"
+
+// clientsEnv is a regular expression of the clients to run; without it the group clients is left to make clients.
+const clientsEnv = "VMTEST_CLIENTS"
 
 // update copies what a guest left in /out/update into the repository.
 func (h *Host) update(out string) error {
