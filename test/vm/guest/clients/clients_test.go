@@ -46,6 +46,7 @@ type fixture struct {
 	servers *servers
 	session *rig.Session
 	desk    *desk
+	heavy   chan struct{} // room for what is heavy
 
 	mu   sync.Mutex
 	rows map[string]row
@@ -53,7 +54,7 @@ type fixture struct {
 }
 
 func TestClients(t *testing.T) {
-	f := &fixture{world: rig.NewOutside(t), rows: map[string]row{}}
+	f := &fixture{world: rig.NewOutside(t), rows: map[string]row{}, heavy: make(chan struct{}, 2)}
 	f.servers = serve(t)
 	for range 12 {
 		f.sshd = append(f.sshd, f.world.Port())

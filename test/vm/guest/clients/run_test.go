@@ -30,6 +30,10 @@ func (f *fixture) run(t *testing.T, c client) {
 		} {
 			t.Run(way.name, func(t *testing.T) {
 				t.Parallel()
+				if c.heavy {
+					f.heavy <- struct{}{}
+					defer func() { <-f.heavy }()
+				}
 				way.run(f, t, c, c.place(t, f), &r)
 			})
 		}

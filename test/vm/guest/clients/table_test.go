@@ -16,6 +16,7 @@ type client struct {
 	limited bool   // it gives up by itself: see ownLimit
 	once    bool   // shown that an approval serves one retry only
 	core    bool   // it runs in every test, not only with make clients
+	heavy   bool   // few of its kind fit into a VM at a time
 	place   func(*testing.T, *fixture) place
 }
 
@@ -39,7 +40,7 @@ var clients = []client{
 	limited(client{name: "Go HTTP, Dialer.Timeout 10s", want: answer, argv: func(p place) []string {
 		return []string{"gonet", "get", p.url(""), "10s"}
 	}}),
-	script("Node.js fetch", https, "node", "testdata/fetch.mjs"),
+	heavy(script("Node.js fetch", https, "node", "testdata/fetch.mjs")),
 	{name: "Ruby Socket.tcp, connect_timeout", place: plain, want: answer, argv: func(p place) []string {
 		return append([]string{"ruby", "--disable-gems", "testdata/twice.rb"}, p.words()...)
 	}},
@@ -48,13 +49,13 @@ var clients = []client{
 			"-p", strconv.Itoa(p.port), "root@" + p.addr, "echo " + answer + " && touch " + sshSeen(p)}
 	}}),
 	shell("git clone, https", https, "answer", "d=$(mktemp -d) && git clone -q $URL/git/probe.git $d/x && cat $d/x/file && echo answer"),
-	shell("apt update and download", plain, "answer", `
+	heavy(shell("apt update and download", plain, "answer", `
 		mkdir -p /tmp/$TEXT/lists/partial /tmp/$TEXT/cache/archives/partial && cd /tmp/$TEXT && chmod -R 777 . &&
 		echo "deb [trusted=yes] http://$AT/$TEXT/apt ./" >sources &&
 		set -- -q -o Dir::Etc::SourceList=$PWD/sources -o Dir::Etc::SourceParts=/dev/null -o Dir::State::Lists=$PWD/lists -o Dir::Cache=$PWD/cache &&
-		apt-get "$@" -o APT::Update::Error-Mode=any update && apt-get "$@" download weir-probe && test -s weir-probe_1_all.deb && echo answer`),
-	shell("npm install", https, "answer", `npm install --prefix /tmp/$TEXT --cache /tmp/$TEXT/cache --no-audit --no-fund \
-		--no-update-notifier --registry $URL/npm/ weir-probe && test -s /tmp/$TEXT/node_modules/weir-probe/package.json && echo answer`),
+		apt-get "$@" -o APT::Update::Error-Mode=any update && apt-get "$@" download weir-probe && test -s weir-probe_1_all.deb && echo answer`)),
+	heavy(shell("npm install", https, "answer", `npm install --prefix /tmp/$TEXT --cache /tmp/$TEXT/cache --no-audit --no-fund \
+		--no-update-notifier --registry $URL/npm/ weir-probe && test -s /tmp/$TEXT/node_modules/weir-probe/package.json && echo answer`)),
 	once(resolver("glibc's resolver", "/run/client")),
 	core(resolver("musl's resolver", "/run/client.musl")),
 	resolver("Go's resolver", "gonet"),
@@ -128,6 +129,11 @@ func limited(c client) client {
 
 func once(c client) client {
 	c.once = true
+	return c
+}
+
+func heavy(c client) client {
+	c.heavy = true
 	return c
 }
 
