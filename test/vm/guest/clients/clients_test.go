@@ -70,21 +70,20 @@ func TestClients(t *testing.T) {
 		which = regexp.MustCompile(text)
 	}
 	t.Run("quic", f.quic)
-	t.Run("clients", func(t *testing.T) {
-		for _, c := range clients {
-			if which == nil && !c.core || which != nil && !which.MatchString(c.name) {
-				continue
+	for group, heavy := range map[string]bool{"clients": false, "heavy": true} {
+		t.Run(group, func(t *testing.T) {
+			for _, c := range clients {
+				if c.heavy != heavy || which == nil && !c.core || which != nil && !which.MatchString(c.name) {
+					continue
+				}
+				t.Run(c.name, func(t *testing.T) {
+					t.Parallel()
+					f.run(t, c)
+				})
 			}
-			t.Run(c.name, func(t *testing.T) {
-				t.Parallel()
-				f.run(t, c)
-			})
-		}
-		t.Run("threads_apart", func(t *testing.T) {
-			t.Parallel()
-			f.apart(t)
 		})
-	})
+	}
+	t.Run("threads_apart", f.apart)
 	f.document(t)
 }
 
