@@ -93,7 +93,7 @@ func (h *Host) RunGroup(t *testing.T, k Kernel, g Group, bin string) {
 // updateEnv makes files of the repository anew that tests otherwise compare with what they saw.
 const updateEnv = "VMTEST_UPDATE"
 
-// clientsEnv is a regular expression of the clients to run; without it the group clients is left to make clients.
+// clientsEnv is a regular expression of the clients to run, or core for some; without it the group clients is left to make clients.
 const clientsEnv = "VMTEST_CLIENTS"
 
 // update copies what a guest left in /out/update into the repository.

@@ -15,7 +15,7 @@ type client struct {
 	want    string // in its output when all went well
 	limited bool   // it gives up by itself: see ownLimit
 	once    bool   // shown that an approval serves one retry only
-	core    bool   // it runs in every test, not only with make clients
+	core    bool   // one of those that VMTEST_CLIENTS=core runs
 	heavy   bool   // few of its kind fit into a VM at a time
 	place   func(*testing.T, *fixture) place
 }
