@@ -2,8 +2,6 @@ package lex
 
 import (
 	"errors"
-	"io"
-	"runtime"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -27,12 +25,12 @@ func Parse(text string) (*syntax.File, *Refused) {
 		return nil, &Refused{Span{i, i + 1}, "syntax", "a control character may be read in different ways"}
 	}
 	p := syntax.NewParser(syntax.Variant(syntax.LangBash), syntax.KeepComments(true))
-	f, err := p.Parse(&guard{text: text}, "")
+	f, err := p.Parse(Guard(text, maxFrames), "")
 	var parse syntax.ParseError
 	switch {
 	case err == nil:
 		return f, nil
-	case errors.Is(err, errDeep):
+	case errors.Is(err, ErrDeep):
 		return nil, &Refused{all, "limit-depth", "is nested too deep to be judged"}
 	case errors.As(err, &parse):
 		at := int(parse.Pos.Offset())
@@ -53,30 +51,9 @@ func Comments(f *syntax.File) []Span {
 	return list
 }
 
-// errDeep stops the parser, which recurses, before it uses up the stack.
-var errDeep = errors.New("nested too deep")
-
 // maxFrames bounds the parser's recursion, in function calls. A level of nesting
 // takes about ten.
 const maxFrames = 1200
-
-// guard hands out a text in pieces, and looks at each how deep the parser is.
-type guard struct {
-	text string
-	pcs  [1]uintptr
-}
-
-func (g *guard) Read(p []byte) (int, error) {
-	if g.text == "" {
-		return 0, io.EOF
-	}
-	if runtime.Callers(maxFrames, g.pcs[:]) > 0 {
-		return 0, errDeep
-	}
-	n := copy(p, g.text)
-	g.text = g.text[n:]
-	return n, nil
-}
 
 // control tells whether a character is one that shells read in different ways.
 func control(r rune) bool { return r < ' ' && r != '\n' && r != '\t' || r == 0x7f }

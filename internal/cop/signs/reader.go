@@ -1,13 +1,12 @@
 package signs
 
 import (
-	"errors"
-	"io"
 	"path"
-	"runtime"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
+
+	"weir/internal/classify/lex"
 )
 
 // Bounds of what is read; what is over one is Unreadable.
@@ -17,8 +16,6 @@ const (
 	maxCalls  = 5000      // commands in all
 	maxFrames = 1500      // function calls of the parser, which recurses
 )
-
-var errDeep = errors.New("nested too deep")
 
 // reader collects the signs of one command.
 type reader struct {
@@ -79,7 +76,7 @@ func (r *reader) text(text string) {
 	r.nested++
 	defer func() { r.nested-- }()
 	p := syntax.NewParser(syntax.Variant(syntax.LangBash))
-	f, err := p.Parse(&guard{text: text}, "")
+	f, err := p.Parse(lex.Guard(text, maxFrames), "")
 	if err != nil {
 		r.out.Add(Unreadable, "cannot be read as a shell text")
 		r.loose(text)
@@ -110,24 +107,6 @@ func (r *reader) loose(text string) {
 	if strings.Contains(text, "/dev/tcp/") || strings.Contains(text, "/dev/udp/") {
 		r.out.Add(Device|Contact, "/dev/tcp or /dev/udp")
 	}
-}
-
-// guard hands out a text in pieces, and looks at each how deep the parser is.
-type guard struct {
-	text string
-	pcs  [1]uintptr
-}
-
-func (g *guard) Read(p []byte) (int, error) {
-	if g.text == "" {
-		return 0, io.EOF
-	}
-	if runtime.Callers(maxFrames, g.pcs[:]) > 0 {
-		return 0, errDeep
-	}
-	n := copy(p, g.text)
-	g.text = g.text[n:]
-	return n, nil
 }
 
 // settle finds the variables that have one known value in the whole text.
