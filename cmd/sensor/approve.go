@@ -1,12 +1,17 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"weir/internal/event"
+	"weir/internal/gate"
+	"weir/internal/show"
 )
 
 func (s *system) approveCommand() *cobra.Command {
@@ -21,7 +26,16 @@ func (s *system) answerCommand(allow bool, cmd *cobra.Command) *cobra.Command {
 	var why string
 	cmd.Args = args(1, 1, "the question's id; weir pending lists them")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		q, err := s.client().Answer(cmd.Context(), args[0], allow, s.operator(), why)
+		id, text := args[0], ""
+		if q, ok := s.find(cmd.Context(), id); ok {
+			text = show.Question(q)
+			s.note("%s", id)
+			for line := range strings.Lines(indent(text)) {
+				s.note("%s", strings.TrimSuffix(line, "\n"))
+			}
+		}
+		r := gate.Reply{Allow: allow, By: s.operator(), Why: why, Shown: text}
+		q, err := s.client().Answer(cmd.Context(), id, r)
 		if err != nil {
 			return err
 		}
@@ -30,7 +44,7 @@ func (s *system) answerCommand(allow bool, cmd *cobra.Command) *cobra.Command {
 			verb = "approved"
 		}
 		return s.answer(q, func(w io.Writer) {
-			fmt.Fprintf(w, "%s: %s -> %s\n", verb, commandLine(q.Process), q.Destination)
+			fmt.Fprintf(w, "%s: %s -> %s\n", verb, show.Command(q.Process), q.Destination)
 		})
 	}
 	cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
@@ -45,5 +59,16 @@ func (s *system) answerCommand(allow bool, cmd *cobra.Command) *cobra.Command {
 		return ids, cobra.ShellCompDirectiveNoFileComp
 	}
 	cmd.Flags().StringVar(&why, "why", "", "`reason`, for the log")
+	cmd.Flags().StringVar(&why, "reason", "", "the same as --why")
 	return cmd
+}
+
+// find gives the question that waits under id. What is wrong with id the sensor
+// says when it is answered.
+func (s *system) find(ctx context.Context, id string) (gate.Question, bool) {
+	list, err := s.client().Pending(ctx)
+	if i := slices.IndexFunc(list, func(q gate.Question) bool { return q.ID == id }); err == nil && i >= 0 {
+		return list[i], true
+	}
+	return gate.Question{}, false
 }

@@ -135,12 +135,22 @@ func (b *fakeBackend) Pending(context.Context) ([]gate.Question, error) {
 	return []gate.Question{question()}, nil
 }
 
-func (b *fakeBackend) Answer(_ context.Context, id string, _ bool, by, why string) (gate.Question, error) {
+func (b *fakeBackend) History(context.Context, int) ([]gate.Question, error) {
+	q := question()
+	uid := uint32(0)
+	q.ID, q.State, q.Outcome, q.By, q.Why = "abc233", gate.StateUsed, gate.Approved, "root (alice)", "known \x1b[2Jsite"
+	q.Asked, q.Answered = time.Unix(1e9, 0).UTC(), time.Unix(1e9+60, 0).UTC()
+	q.From = &event.Origin{Via: "control", UID: &uid, PID: 9, Terminal: "pts/1", SSH: "192.0.2.9 5 192.0.2.1 22"}
+	q.Shown = &event.Shown{Text: "program \x1b[2J", SHA256: "ab"}
+	return []gate.Question{q}, nil
+}
+
+func (b *fakeBackend) Answer(_ context.Context, id string, r gate.Reply) (gate.Question, error) {
 	if id != "abc234" {
 		return gate.Question{}, gate.ErrUnknown
 	}
 	q := question()
-	q.By, q.Why = by, why
+	q.By, q.Why, q.From, q.Shown = r.By, r.Why, r.From, &event.Shown{Text: r.Shown}
 	return q, nil
 }
 

@@ -11,14 +11,23 @@ import (
 
 	"weir/internal/event"
 	"weir/internal/gate"
+	"weir/internal/show"
 )
 
 func (s *system) pendingCommand() *cobra.Command {
-	return &cobra.Command{
+	var ended bool
+	var most int
+	cmd := &cobra.Command{
 		Use:   "pending",
-		Short: "list the questions that wait for an answer",
+		Short: "list the questions that wait for an answer, or those that were answered",
 		Args:  args(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if ended {
+				return s.history(cmd, most)
+			}
+			if cmd.Flags().Changed("most") {
+				return usage(cmd, "--most is for --ended")
+			}
 			list, err := s.client().Pending(cmd.Context())
 			if err != nil {
 				return err
@@ -29,6 +38,33 @@ func (s *system) pendingCommand() *cobra.Command {
 			return s.answer(list, func(w io.Writer) { printPending(w, list, time.Now()) })
 		},
 	}
+	cmd.Flags().BoolVar(&ended, "ended", false, "those that ended, newest first: who answered, from where, when, why, upon which text")
+	cmd.Flags().IntVar(&most, "most", 20, "with --ended, at most this `number`")
+	return cmd
+}
+
+func (s *system) history(cmd *cobra.Command, most int) error {
+	if most < 1 {
+		return usage(cmd, "--most is %d: give a number from 1", most)
+	}
+	list, err := s.client().History(cmd.Context(), most)
+	if err != nil {
+		return err
+	}
+	if list == nil {
+		list = []gate.Question{}
+	}
+	return s.answer(list, func(w io.Writer) {
+		if len(list) == 0 {
+			fmt.Fprintln(w, "no questions have ended")
+		}
+		for i, q := range list {
+			if i > 0 {
+				fmt.Fprintln(w)
+			}
+			printEnded(w, q)
+		}
+	})
 }
 
 func printPending(w io.Writer, list []gate.Question, now time.Time) {
@@ -43,83 +79,62 @@ func printPending(w io.Writer, list []gate.Question, now time.Time) {
 	}
 }
 
-// printQuestion shows all that an answer depends on. Every text of the container
-// is quoted and visible, so that none can pose as another line (B51).
+// printQuestion shows all that an answer depends on.
 func printQuestion(w io.Writer, q gate.Question, now time.Time) {
-	word := func(s string) string { return event.Command([]string{s}, 0, 0) }
+	word := event.Command([]string{q.ID}, 0, 0)
+	fmt.Fprintf(w, "%s  asked %s ago, %s left\n", word, span(now.Sub(q.Asked)), span(q.Deadline.Sub(now)))
+	fmt.Fprint(w, indent(show.Question(q)))
+	if q.Askers > 1 {
+		fmt.Fprintf(w, "  %-12s %d processes; an approval is for one\n", "askers", q.Askers)
+	}
+	fmt.Fprintf(w, "  %-12s weir approve %s   or   weir deny %s\n", "answer", word, word)
+}
+
+// printEnded shows a question that has ended, and its answer.
+func printEnded(w io.Writer, q gate.Question) {
 	row := func(name, format string, args ...any) {
 		fmt.Fprintf(w, "  %-12s %s\n", name, fmt.Sprintf(format, args...))
 	}
-	held := "refused with EPERM; an approval is for its retry"
-	if q.Held {
-		held = "held: it waits for the answer"
-	}
-	fmt.Fprintf(w, "%s  asked %s ago, %s left\n", word(q.ID), span(now.Sub(q.Asked)), span(q.Deadline.Sub(now)))
-	c := q.Container
-	row("container", "%s, taint %s", word(cmp.Or(c.Name, c.ID)), event.Visible(orNone(c.Taint)))
-	if c.Name != "" && c.Name != c.ID {
-		row("", "id %s", word(c.ID))
-	}
-	p := q.Process
-	row("program", "%s", program(p))
-	row("command", "%s", commandLine(p))
-	if p.Script != "" {
-		row("script", "%s, run by %s", word(p.Script), word(p.Interp))
-	}
-	if len(p.Env) > 0 || p.EnvCut {
-		more := ""
-		if p.EnvCut {
-			more = " (its environment was not read to the end)"
+	at := func(t time.Time) string {
+		if t.IsZero() {
+			return "at an unknown time"
 		}
-		row("environment", "sets %s%s", event.Command(p.Env, 0, 0), more)
+		return t.UTC().Format("2006-01-02 15:04:05 UTC")
 	}
-	row("process", "pid %d, uid %d%s", p.PID, p.UID, ancestry(p))
-	if q.Destination.DNS {
-		row("destination", "DNS question, asked of %s: an approval opens the name servers", event.Destination{
-			Address: q.Destination.Address, Port: q.Destination.Port, Protocol: q.Destination.Protocol,
-		})
-	} else {
-		row("destination", "%s", q.Destination)
+	fmt.Fprintf(w, "%s  %s %s\n", event.Command([]string{q.ID}, 0, 0), cmp.Or(string(q.Outcome), q.State), at(q.Answered))
+	fmt.Fprint(w, indent(show.Question(q)))
+	row("asked", "%s, by %d processes", at(q.Asked), q.Askers)
+	row("now", "%s", event.Visible(q.State))
+	if q.By == "" {
+		return
 	}
-	row("state", "%s", held)
-	if q.Askers > 1 {
-		row("askers", "%d processes; an approval is for one", q.Askers)
+	row("answered by", "%s", event.Command([]string{q.By}, 0, 0))
+	if q.From != nil {
+		row("from", "%s", q.From)
 	}
-	row("answer", "weir approve %s   or   weir deny %s", word(q.ID), word(q.ID))
-}
-
-func program(p event.Process) string {
-	if p.Exe == nil {
-		return "unknown; it calls itself " + event.Command([]string{p.Comm}, 0, 0)
+	if q.Why != "" {
+		row("why", "%s", event.Command([]string{q.Why}, 0, 0))
 	}
-	s := fmt.Sprintf("%s (device %d, inode %d)", event.Command([]string{p.Exe.Path}, 0, 0), p.Exe.Device, p.Exe.Inode)
-	if p.Exe.Memfd {
-		s += ", in memory only"
-	}
-	if p.Exe.Deleted {
-		s += ", deleted"
-	}
-	return s
-}
-
-func commandLine(p event.Process) string {
-	s := event.Command(p.Argv, 0, 0)
 	switch {
-	case len(p.Argv) == 0:
-		s = "its arguments are not known"
-	case p.Truncated:
-		s += " (more arguments were not read)"
+	case q.Shown == nil:
+		row("shown", "not known")
+	case q.Shown.Text == show.Question(q):
+		row("shown", "the lines above, sha256 %s", event.Visible(q.Shown.SHA256))
+	default:
+		row("shown", "sha256 %s", event.Visible(q.Shown.SHA256))
+		for line := range strings.Lines(q.Shown.Text) {
+			fmt.Fprintf(w, "    | %s\n", event.Visible(strings.TrimSuffix(line, "\n")))
+		}
+		if q.Shown.Cut {
+			fmt.Fprintln(w, "    | (the rest was not kept)")
+		}
 	}
-	return s
 }
 
-func ancestry(p event.Process) string {
-	var steps []string
-	for _, a := range p.Ancestry {
-		steps = append(steps, fmt.Sprintf("%s (%d)", event.Command([]string{a.Comm}, 0, 0), a.PID))
+func indent(text string) string {
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		b.WriteString("  " + line)
 	}
-	if len(steps) == 0 {
-		return ""
-	}
-	return ", started by " + strings.Join(steps, " < ")
+	return b.String()
 }

@@ -57,13 +57,18 @@ func (c *Client) Pending(ctx context.Context) (list []gate.Question, err error) 
 	return list, c.call(ctx, plainRequest{head{Op: "pending"}}, &list)
 }
 
-// Answer calls Backend.Answer.
-func (c *Client) Answer(ctx context.Context, id string, allow bool, by, why string) (q gate.Question, err error) {
+// History calls Backend.History.
+func (c *Client) History(ctx context.Context, most int) (list []gate.Question, err error) {
+	return list, c.call(ctx, historyRequest{head{Op: "history"}, most}, &list)
+}
+
+// Answer calls Backend.Answer. From is the server's to fill.
+func (c *Client) Answer(ctx context.Context, id string, r gate.Reply) (q gate.Question, err error) {
 	op := "deny"
-	if allow {
+	if r.Allow {
 		op = "approve"
 	}
-	return q, c.call(ctx, answerRequest{head{op, by}, id, why}, &q)
+	return q, c.call(ctx, answerRequest{head{op, r.By}, id, r.Why, r.Shown}, &q)
 }
 
 // Guard calls Backend.Guard.

@@ -69,9 +69,19 @@ func TestCalls(t *testing.T) {
 	check(t, err, k, Container{ID: "web", By: me})
 	questions, err := c.Pending(ctx)
 	check(t, err, questions, []gate.Question{{ID: "abc234", State: "pending"}})
-	q, err := c.Answer(ctx, "abc234", true, "alice", "ok")
-	check(t, err, q, gate.Question{ID: "abc234", By: me})
-	_, err = c.Answer(ctx, "abc234", false, "alice", "")
+	q, err := c.Answer(ctx, "abc234", gate.Reply{Allow: true, By: "alice", Why: "ok", Shown: "text"})
+	uid := uint32(os.Geteuid())
+	exe, _ := os.Executable()
+	if q.From == nil {
+		t.Fatal("the answer has no origin")
+	}
+	q.From.Terminal, q.From.SSH = "", "" // of who runs the test
+	check(t, err, q, gate.Question{
+		ID: "abc234", By: me, From: &event.Origin{Via: "control", UID: &uid, PID: os.Getpid(), Exe: exe}, Shown: &event.Shown{Text: "text"},
+	})
+	list2, err := c.History(ctx, 7)
+	check(t, err, list2, []gate.Question{{ID: "abc233", State: "used"}})
+	_, err = c.Answer(ctx, "abc234", gate.Reply{By: "alice"})
 	check(t, err, 0, 0)
 	reply, err := c.Guard(ctx, GuardRequest{Name: "n", Taint: []string{"secret"}, Policy: "mode: seal\n", PolicyName: "p.yaml", By: "alice"})
 	check(t, err, reply, GuardReply{ID: "s1", Cgroup: "/sys/fs/cgroup/weir/s1"})
@@ -84,7 +94,7 @@ func TestCalls(t *testing.T) {
 	want := []string{
 		"status", "containers",
 		"taint web [secret] " + me + " ", "untaint web [secret] " + me + " rebuilt",
-		"pending", "answer abc234 true " + me + " ok", "answer abc234 false " + me + " ",
+		"pending", "answer abc234 true " + me + " ok", "history 7", "answer abc234 false " + me + " ",
 		`guard {"name":"n","taint":["secret"],"policy":"mode: seal\n","policy_name":"p.yaml","by":"` + me + `"}`,
 		"agent s1 42", "end s1", "mode seal " + me + " panic", "reload",
 	}
@@ -212,6 +222,8 @@ func TestBadRequests(t *testing.T) {
 		{`{"op":"untaint","name":"x","bits":["secret"],"why":" "}`, "untaint: no why given"},
 		{`{"op":"mode","mode":"seal"}`, "mode: no why given"},
 		{`{"op":"approve"}`, "approve: no id given"},
+		{`{"op":"deny","id":"abc","why":"` + strings.Repeat("x", maxWhy+1) + `"}`, "deny: why has more than 4096 bytes"},
+		{`{"op":"history","most":-1}`, "history: most is -1"},
 		{`{"op":"guard-agent","id":"s","pid":-1}`, "the pid -1 is none"},
 		{`{"op":"guard-agent","id":"s","pid":1e99}`, "pid: number 1e99 given"},
 		{`{"op":"guard-end"}`, "guard-end: no id given"},
@@ -386,7 +398,7 @@ func FuzzDecode(f *testing.F) {
 		b := new(fake)
 		ctx, cancel := context.WithCancel(context.Background())
 		cancel()
-		x := exchange{backend: b, line: line, who: func(s string) string { return plain(s) }, send: func(any) error { return nil }}
+		x := exchange{backend: b, line: line, who: func(s string) string { return plain(s) }, from: func() *event.Origin { return nil }, send: func(any) error { return nil }}
 		_, err = h(ctx, x)
 		if calls := b.taken(); (err == nil) != (len(calls) > 0) {
 			t.Errorf("calls %v with error %v", calls, err)

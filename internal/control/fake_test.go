@@ -77,8 +77,13 @@ func (f *fake) Pending(context.Context) ([]gate.Question, error) {
 	return []gate.Question{{ID: "abc234", State: gate.StatePending}}, f.note("pending")
 }
 
-func (f *fake) Answer(_ context.Context, id string, allow bool, by, why string) (gate.Question, error) {
-	return gate.Question{ID: id, By: by}, f.note("answer %s %v %s %s", id, allow, by, why)
+func (f *fake) History(_ context.Context, most int) ([]gate.Question, error) {
+	return []gate.Question{{ID: "abc233", State: "used"}}, f.note("history %d", most)
+}
+
+func (f *fake) Answer(_ context.Context, id string, r gate.Reply) (gate.Question, error) {
+	q := gate.Question{ID: id, By: r.By, From: r.From, Shown: &event.Shown{Text: r.Shown}}
+	return q, f.note("answer %s %v %s %s", id, r.Allow, r.By, r.Why)
 }
 
 func (f *fake) Guard(_ context.Context, r GuardRequest) (GuardReply, error) {

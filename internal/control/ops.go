@@ -1,6 +1,7 @@
 package control
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"maps"
@@ -8,6 +9,7 @@ import (
 	"strings"
 
 	"weir/internal/event"
+	"weir/internal/gate"
 )
 
 // exchange is one request on its way to a backend.
@@ -15,6 +17,7 @@ type exchange struct {
 	backend Backend
 	line    []byte
 	who     func(said string) string // names the asker
+	from    func() *event.Origin     // tells where the asker is
 	send    func(result any) error   // writes one line of many
 }
 
@@ -42,6 +45,7 @@ func handlers() map[string]handler {
 			}
 			return x.backend.Pending(ctx)
 		},
+		"history": history,
 		"reload": func(ctx context.Context, x exchange) (any, error) {
 			if err := decode(x.line, new(plainRequest)); err != nil {
 				return nil, err
@@ -105,7 +109,25 @@ func reply(ctx context.Context, x exchange, allow bool) (any, error) {
 	if err := need(r.Op, "id", r.ID); err != nil {
 		return nil, err
 	}
-	return x.backend.Answer(ctx, r.ID, allow, x.who(r.By), r.Why)
+	why := strings.ToValidUTF8(r.Why, "?")
+	if len(why) > maxWhy {
+		return nil, Errorf(Usage, "%s: why has more than %d bytes", r.Op, maxWhy)
+	}
+	return x.backend.Answer(ctx, r.ID, gate.Reply{Allow: allow, By: x.who(r.By), Why: why, From: x.from(), Shown: r.Shown})
+}
+
+// maxWhy bounds a reason, in bytes.
+const maxWhy = 4096
+
+func history(ctx context.Context, x exchange) (any, error) {
+	var r historyRequest
+	if err := decode(x.line, &r); err != nil {
+		return nil, err
+	}
+	if r.Most < 0 {
+		return nil, Errorf(Usage, "%s: most is %d: give how many, from 1", r.Op, r.Most)
+	}
+	return x.backend.History(ctx, cmp.Or(r.Most, 100))
 }
 
 func events(ctx context.Context, x exchange) (any, error) {

@@ -218,7 +218,7 @@ func (s *Server) serve(ctx context.Context, c *connection, b Backend, refuse fun
 		stop := c.watch(ctx, cancel)
 		defer stop()
 	}
-	return h(ctx, exchange{backend: b, line: line, who: p.name, send: c.send})
+	return h(ctx, exchange{backend: b, line: line, who: p.name, from: p.origin, send: c.send})
 }
 
 // connection is one peer's.

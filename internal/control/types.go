@@ -38,8 +38,10 @@ type Tainter interface {
 
 // Approver answers questions.
 type Approver interface {
-	Pending(ctx context.Context) ([]gate.Question, error) // in the order of asking
-	Answer(ctx context.Context, id string, allow bool, by, why string) (gate.Question, error)
+	Pending(ctx context.Context) ([]gate.Question, error)           // in the order of asking
+	History(ctx context.Context, most int) ([]gate.Question, error) // those that ended, newest first
+	// Answer ends a question. The server fills By and From of the reply.
+	Answer(ctx context.Context, id string, r gate.Reply) (gate.Question, error)
 }
 
 // Guardian keeps the sessions of weir guard.

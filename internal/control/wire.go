@@ -37,8 +37,13 @@ type (
 	}
 	answerRequest struct {
 		head
-		ID  string `json:"id"`
-		Why string `json:"why,omitempty"`
+		ID    string `json:"id"`
+		Why   string `json:"why,omitempty"`
+		Shown string `json:"shown,omitempty"` // the text that the operator had before them
+	}
+	historyRequest struct {
+		head
+		Most int `json:"most,omitempty"` // 0: 100
 	}
 	eventsRequest struct {
 		head

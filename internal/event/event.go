@@ -100,6 +100,31 @@ type Decision struct {
 	Reason   string `json:"reason"`         // a stable code such as tainted, approved, timeout
 	Text     string `json:"text,omitempty"` // one sentence for people
 	By       string `json:"by,omitempty"`   // who answered
+
+	Why   string  `json:"why,omitempty"`   // as given with the answer
+	From  *Origin `json:"from,omitempty"`  // where the answer came from
+	Shown *Shown  `json:"shown,omitempty"` // what who answered had before them, as far as the answer says
+}
+
+// Origin is where a person's answer came from. What Terminal and SSH say stands in
+// the peer's own session, the rest the kernel or a signature vouches for.
+type Origin struct {
+	Via      string  `json:"via"`                // control, callback or slack
+	UID      *uint32 `json:"uid,omitempty"`      // of the peer on the control socket
+	PID      int     `json:"pid,omitempty"`      // of the peer
+	Exe      string  `json:"exe,omitempty"`      // the peer's program
+	Terminal string  `json:"terminal,omitempty"` // such as pts/3
+	SSH      string  `json:"ssh,omitempty"`      // client address and port, server address and port
+	Address  string  `json:"address,omitempty"`  // of who called back
+	User     string  `json:"user,omitempty"`     // as the callback named it, signed
+	Chat     string  `json:"chat,omitempty"`     // team and channel of a chat
+}
+
+// Shown is a text that a person answered upon.
+type Shown struct {
+	Text   string `json:"text"`
+	SHA256 string `json:"sha256"`        // of the whole text, in hex
+	Cut    bool   `json:"cut,omitempty"` // Text is only its start
 }
 
 // GrantInfo is egress that is open, or was.

@@ -48,6 +48,9 @@ func line(e Event) string {
 		if v.By != "" {
 			add("by %s", quote(v.By))
 		}
+		if v.From != nil {
+			add("(%s)", v.From)
+		}
 		if v.Text != "" {
 			add("- %s", Visible(v.Text))
 		}

@@ -22,7 +22,7 @@ func TestPrint(t *testing.T) {
 		"exec    " + curl,
 		"connect " + curl + " -> 203.0.113.5:443/tcp = deny (timeout) by root - nobody answered [observe]",
 		"hold    " + curl + " -> 192.0.2.53:53/udp (DNS) ? weir approve k3x9q, weir deny k3x9q - waits",
-		"verdict " + curl + " -> 203.0.113.5:443/tcp question k3x9q = deny (timeout) by root - nobody answered",
+		"verdict " + curl + " -> 203.0.113.5:443/tcp question k3x9q = allow (approved) by alice (control, user alice, chat T1/C1, pts/3, ssh 192.0.2.7, from 127.0.0.1:40000) - alice approved: known site",
 		"grant   web[corruption,secret] grant 7 made (cgroup) to 203.0.113.5:443/tcp, 192.0.2.53:53/udp (DNS) until 12:31:05Z, 4096 bytes left, cgroup /guard/web/g7, pids 71 72",
 		"taint   web[corruption,secret] +secret -corruption (operator) by root - read a page",
 		"lost    web[corruption,secret] 3 exec events lost, stage ring",
@@ -56,12 +56,13 @@ func TestB51Pose(t *testing.T) {
 	e.Container = &event.Container{ID: "c1", Name: "web -> 192.0.2.1:443/tcp = allow"}
 	e.Process = &event.Process{PID: 1, Comm: "a\nb: = allow", Exe: &event.File{Path: "/tmp/x (deleted)"}}
 	e.Destination = &event.Destination{Address: "@x -> \x1b[8m", Protocol: "unix"}
+	e.Verdict.From = &event.Origin{Via: "callback", User: "x) - deny\x1b[8m"}
 	var b strings.Builder
 	if err := event.Print(&b, e); err != nil {
 		t.Fatal(err)
 	}
 	want := `2026-03-01T12:30:05.250Z verdict 'web -> 192.0.2.1:443/tcp = allow' pid 1 uid 0 '/tmp/x (deleted)': $'a\nb: = allow'` +
-		` -> unix $'@x -> \x1b[8m' question k3x9q = deny (timeout) by root - nobody answered` + "\n"
+		` -> unix $'@x -> \x1b[8m' question k3x9q = allow (approved) by alice (callback, user $'x) - deny\x1b[8m') - alice approved: known site` + "\n"
 	if diff := cmp.Diff(want, b.String()); diff != "" {
 		t.Errorf("want - got +\n%s", diff)
 	}

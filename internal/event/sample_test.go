@@ -1,6 +1,7 @@
 package event_test
 
 import (
+	"strings"
 	"time"
 
 	"weir/internal/event"
@@ -20,11 +21,20 @@ func sample() []event.Event {
 	destination := &event.Destination{Address: "203.0.113.5", Port: 443, Protocol: "tcp"}
 	dns := event.Destination{Address: "192.0.2.53", Port: 53, Protocol: "udp", DNS: true}
 	deny := &event.Decision{Decision: "deny", Reason: "timeout", Text: "nobody answered", By: "root"}
+	uid := uint32(0)
+	answered := &event.Decision{
+		Decision: "allow", Reason: "approved", Text: "alice approved: known site", By: "alice", Why: "known site",
+		From: &event.Origin{
+			Via: "control", UID: &uid, PID: 4711, Exe: "/usr/bin/weir", Terminal: "pts/3", SSH: "192.0.2.7 50000 192.0.2.1 22",
+			Address: "127.0.0.1:40000", User: "alice", Chat: "T1/C1",
+		},
+		Shown: &event.Shown{Text: "program curl", SHA256: strings.Repeat("0f", 32), Cut: true},
+	}
 	all := []event.Event{
 		{Kind: event.Exec, Process: process},
 		{Kind: event.Connect, Process: process, Destination: destination, Verdict: deny, Mode: "observe"},
 		{Kind: event.Hold, Process: process, Destination: &dns, Question: "k3x9q", Message: "waits"},
-		{Kind: event.Verdict, Process: process, Destination: destination, Question: "k3x9q", Verdict: deny},
+		{Kind: event.Verdict, Process: process, Destination: destination, Question: "k3x9q", Verdict: answered},
 		{Kind: event.Grant, Grant: &event.GrantInfo{ID: 7, State: "made", Kind: "cgroup", To: []event.Destination{*destination, dns}, Expires: at.Add(time.Minute), Bytes: 4096, Cgroup: "/guard/web/g7", PIDs: []int{71, 72}}},
 		{Kind: event.Taint, Change: &event.TaintChange{Set: []string{"secret"}, Cleared: []string{"corruption"}, Source: "operator", By: "root", Why: "read a page"}},
 		{Kind: event.Lost, Loss: &event.Loss{Stage: "ring", What: "exec", Count: 3}},

@@ -17,11 +17,11 @@ var (
 	errClosed   = errors.New("the sensor is stopping")
 )
 
-// Answer ends a pending question. by names the operator, and must not be empty.
-// When the answer cannot be written or stored, everybody who waits is denied and
-// the error says so. The Question is as it is after the call.
-func (g *Gate) Answer(id string, allow bool, by, why string) (Question, error) {
-	if by == "" {
+// Answer ends a pending question. When the answer cannot be written or stored,
+// everybody who waits is denied and the error says so. The Question is as it is
+// after the call.
+func (g *Gate) Answer(id string, reply Reply) (Question, error) {
+	if reply.By == "" {
 		return Question{}, fmt.Errorf("answer question %q: no operator named", id)
 	}
 	g.mu.Lock()
@@ -40,10 +40,10 @@ func (g *Gate) Answer(id string, allow bool, by, why string) (Question, error) {
 		return r.Question, fmt.Errorf("answer question %q: %w", id, err)
 	}
 	reason := Denied
-	if allow {
+	if reply.Allow {
 		reason = Approved
 	}
-	if err := g.end(q, reason, by, why); err != nil {
+	if err := g.end(q, reason, reply); err != nil {
 		return q.Question, fmt.Errorf("answer question %s: denied: %w", id, err)
 	}
 	return q.Question, nil
@@ -162,15 +162,15 @@ func (g *Gate) approved(id string) (*question, error) {
 
 // end gives a pending question its answer: written, then stored, then told to
 // those who wait. When the log or the store fails, an approval becomes a denial.
-func (g *Gate) end(q *question, reason Reason, by, why string) error {
+func (g *Gate) end(q *question, reason Reason, reply Reply) error {
 	now := g.now()
 	r := q.record
 	r.Answered = now.UTC()
-	r.By, r.Why = by, why
+	r.By, r.Why, r.From, r.Shown = reply.By, reply.Why, reply.From, shown(reply.Shown)
 	q.record = r
 	v := q.verdict(reason)
 
-	logErr := g.write(event.Verdict, q.request(), v, "")
+	logErr := g.record(q.Question, q.request(), v)
 	if logErr != nil {
 		v = logFailed(logErr).about(q.ID)
 	}

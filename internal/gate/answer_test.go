@@ -44,7 +44,7 @@ func TestTimeout(t *testing.T) {
 		}
 		r.wantEvents("hold", "verdict deny timeout")
 		r.none()
-		_, err := r.Answer(id, true, "alice", "")
+		_, err := r.Answer(id, Reply{Allow: true, By: "alice"})
 		r.wantErr(err, ErrExpired)
 		r.wantErr(r.Used(id), ErrNotGiven)
 		// It can be asked again, as another question.
@@ -59,21 +59,21 @@ func TestAnswerErrors(t *testing.T) {
 	bubble(t, func(r *rig) {
 		c := r.ask(curl())
 		id := r.one()
-		_, err := r.Answer("nosuch", true, "alice", "")
+		_, err := r.Answer("nosuch", Reply{Allow: true, By: "alice"})
 		r.wantErr(err, ErrUnknown)
 		if !strings.Contains(err.Error(), `"nosuch"`) {
 			t.Errorf("error does not name the id: %v", err)
 		}
-		if _, err = r.Answer(id, true, "", ""); err == nil {
+		if _, err = r.Answer(id, Reply{Allow: true, By: ""}); err == nil {
 			t.Error("an answer by nobody was taken")
 		}
 		c.blocks()
-		q, err := r.Answer(id, true, "alice", "")
+		q, err := r.Answer(id, Reply{Allow: true, By: "alice"})
 		if err != nil || q.State != StateApproved || q.By != "alice" {
 			t.Fatalf("Answer: %+v, %v", q, err)
 		}
 		for _, allow := range []bool{true, false} {
-			q, err = r.Answer(id, allow, "bob", "")
+			q, err = r.Answer(id, Reply{Allow: allow, By: "bob"})
 			r.wantErr(err, ErrAnswered)
 			if !strings.Contains(err.Error(), "approved by alice") || q.By != "alice" {
 				t.Errorf("second answer: %+v, %v", q, err)
@@ -84,7 +84,7 @@ func TestAnswerErrors(t *testing.T) {
 		if err := r.Used(id); err != nil {
 			t.Fatal(err)
 		}
-		_, err = r.Answer(id, true, "bob", "")
+		_, err = r.Answer(id, Reply{Allow: true, By: "bob"})
 		r.wantErr(err, ErrAnswered)
 	})
 }
@@ -193,7 +193,7 @@ func TestLateApproval(t *testing.T) {
 					claim.blocks()
 					r.wantErr(r.Used(id), ErrExpired)
 					r.wantCount(Unclaimed, 1)
-					_, err := r.Answer(id, true, "bob", "")
+					_, err := r.Answer(id, Reply{Allow: true, By: "bob"})
 					r.wantErr(err, ErrAnswered)
 					return
 				}
@@ -248,7 +248,7 @@ func TestConfigure(t *testing.T) {
 		id := r.one()
 		r.Configure(false, 0, 0)
 		c.gives(Deny, NoApprover)
-		_, err := r.Answer(id, true, "alice", "")
+		_, err := r.Answer(id, Reply{Allow: true, By: "alice"})
 		r.wantErr(err, ErrAnswered)
 		if !strings.Contains(err.Error(), "no_approver") {
 			t.Errorf("error: %v", err)
@@ -276,7 +276,7 @@ func TestClose(t *testing.T) {
 		r.Close()
 		c.gives(Deny, Cancelled)
 		r.ask(curl(retry)).gives(Deny, Cancelled)
-		if _, err := r.Answer(id, true, "alice", ""); err == nil {
+		if _, err := r.Answer(id, Reply{Allow: true, By: "alice"}); err == nil {
 			t.Error("a closed gate took an answer")
 		}
 		if r.Used(id) == nil || r.Release(id) == nil {

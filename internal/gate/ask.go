@@ -71,15 +71,8 @@ func (q *question) openTo(p process) bool { return q.Taker == process{} || q.Tak
 
 // open asks a new question: stored first, then written, then pending.
 func (g *Gate) open(a asker) (*waiter, Verdict) {
-	waiting := 0
-	for _, q := range g.live {
-		if q.State == StatePending {
-			waiting++
-		}
-	}
-	if waiting >= g.maxPending {
-		text := fmt.Sprintf("%d questions wait already; answer some, then run the command again", waiting)
-		return nil, g.refuse(a.Request, deny(QueueFull, text))
+	if v, crowded := g.crowded(a); crowded {
+		return nil, g.refuse(a.Request, v)
 	}
 	id, err := g.freeID()
 	if err != nil {

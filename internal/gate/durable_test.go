@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -61,7 +62,7 @@ func TestDeadlinePassesMeanwhile(t *testing.T) {
 		time.Sleep(301 * time.Second)
 		r.crash()
 		r.none()
-		_, err := r.Answer(id, true, "alice", "")
+		_, err := r.Answer(id, Reply{Allow: true, By: "alice"})
 		r.wantErr(err, ErrExpired)
 		r.wantEvents("hold", "connect deny cancelled", "verdict deny timeout")
 		r.ask(curl()).blocks()
@@ -153,7 +154,7 @@ func TestClockSetBack(t *testing.T) {
 			t.Fatal("the clock was not set back")
 		}
 		r.none()
-		_, err := r.Answer(pending, true, "alice", "")
+		_, err := r.Answer(pending, Reply{Allow: true, By: "alice"})
 		r.wantErr(err, ErrExpired)
 		r.wantErr(r.Used(approved), ErrExpired)
 	})
@@ -239,43 +240,91 @@ func TestAnswerIsStoredFirst(t *testing.T) {
 	})
 }
 
-// Ended questions are known for a day, and then pruned; a container that asks
-// without end does not fill the disk.
+// Ended questions are known for a day, those that a person answered for 30 days.
 func TestPrune(t *testing.T) {
-	count := func(r *rig) (n int) {
-		r.o.DB.View(func(tx *bbolt.Tx) error {
-			n = tx.Bucket([]byte(bucketName)).Stats().KeyN
-			return nil
-		})
-		return n
-	}
 	bubble(t, func(r *rig) {
+		r.ask(curl()).leaves()
+		expired := r.one()
+		time.Sleep(300 * time.Second)
 		c := r.ask(curl())
 		id := r.one()
 		r.answer(id, false)
 		c.gives(Deny, Denied)
+		again := func(id string, want error) {
+			t.Helper()
+			_, err := r.Answer(id, Reply{Allow: true, By: "bob"})
+			r.wantErr(err, want)
+		}
 		time.Sleep(23 * time.Hour)
 		r.crash()
-		_, err := r.Answer(id, true, "bob", "")
-		r.wantErr(err, ErrAnswered)
+		again(id, ErrAnswered)
+		again(expired, ErrExpired)
 		time.Sleep(time.Hour)
 		r.crash()
-		_, err = r.Answer(id, true, "bob", "")
-		r.wantErr(err, ErrUnknown)
-		if n := count(r); n != 0 {
+		again(id, ErrAnswered)
+		again(expired, ErrUnknown)
+		time.Sleep(29 * 24 * time.Hour)
+		r.crash()
+		again(id, ErrUnknown)
+		if n := r.stored(); n != 0 {
 			t.Errorf("%d records are left", n)
 		}
+	})
+}
+
+// stored counts the records.
+func (r *rig) stored() (n int) {
+	r.o.DB.View(func(tx *bbolt.Tx) error {
+		n = tx.Bucket([]byte(bucketName)).Stats().KeyN
+		return nil
+	})
+	return n
+}
+
+// A container that asks without end neither fills the disk nor pushes out what
+// people answered (G17).
+func TestPruneFlood(t *testing.T) {
+	bubble(t, func(r *rig) {
 		req := curl()
+		r.ask(req).leaves()
+		kept := r.one()
+		r.answer(kept, false)
 		for range maxEnded + 3*pruneAtLeast {
+			time.Sleep(301 * time.Second)
 			retry(&req)
-			c := r.ask(req)
-			id := r.one()
-			r.answer(id, true)
-			c.gives(Allow, Approved)
-			r.wantErr(r.Used(id), nil)
+			r.ask(req).leaves()
 		}
-		if n := count(r); n > maxEnded+2*pruneAtLeast || n < maxEnded {
+		if n := r.stored(); n > 400 { // a day has room for 287 of them
 			t.Errorf("%d records are left", n)
+		}
+		if _, err := r.Question(kept); err != nil {
+			t.Error(err)
+		}
+		time.Sleep(301 * time.Second)
+		r.askFor = time.Second
+		for range maxEnded + 3*pruneAtLeast {
+			time.Sleep(2 * time.Second)
+			retry(&req)
+			r.ask(req).leaves()
+		}
+		if n := r.stored(); n > maxEnded+2*pruneAtLeast || n < maxEnded {
+			t.Errorf("%d records are left", n)
+		}
+		if _, err := r.Question(kept); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// What people answered is bounded too.
+func TestPruneAnswered(t *testing.T) {
+	bubble(t, func(r *rig) {
+		for i := range maxAnswered + 2*pruneAtLeast {
+			r.ended = append(r.ended, ended{fmt.Sprint(i), r.now(), true})
+		}
+		r.prune(r.now(), pruneAtLeast)
+		if len(r.ended) != maxAnswered || r.ended[0].id != fmt.Sprint(2*pruneAtLeast) {
+			t.Errorf("%d are left, from %v", len(r.ended), r.ended[0])
 		}
 	})
 }
@@ -309,7 +358,7 @@ func TestBadRecordIsDropped(t *testing.T) {
 			t.Errorf("pending: %s; want %s", got, id)
 		}
 		for _, key := range []string{"broken", "empty", "noask", "moved"} {
-			_, err := r.Answer(key, true, "alice", "")
+			_, err := r.Answer(key, Reply{Allow: true, By: "alice"})
 			r.wantErr(err, ErrUnknown)
 		}
 		synctest.Wait()

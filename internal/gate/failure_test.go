@@ -2,6 +2,7 @@ package gate
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -41,7 +42,7 @@ func TestStoreFailsWhenAnswered(t *testing.T) {
 		c := r.ask(curl())
 		id := r.one()
 		r.breakStore()
-		q, err := r.Answer(id, true, "alice", "")
+		q, err := r.Answer(id, Reply{Allow: true, By: "alice"})
 		if err == nil || !strings.Contains(err.Error(), "denied") || q.State != StateDenied {
 			t.Errorf("Answer: %+v, %v", q, err)
 		}
@@ -57,7 +58,7 @@ func TestStoreFailsWhenDenied(t *testing.T) {
 		c := r.ask(curl())
 		id := r.one()
 		r.breakStore()
-		if _, err := r.Answer(id, false, "alice", ""); err == nil {
+		if _, err := r.Answer(id, Reply{Allow: false, By: "alice"}); err == nil {
 			t.Error("the operator is not told that the denial is not stored")
 		}
 		c.gives(Deny, Denied)
@@ -146,7 +147,7 @@ func TestLogFailsWhenApproved(t *testing.T) {
 		c := r.ask(curl())
 		id := r.one()
 		r.log.setFail(full)
-		q, err := r.Answer(id, true, "alice", "")
+		q, err := r.Answer(id, Reply{Allow: true, By: "alice"})
 		r.wantErr(err, errFull)
 		if q.State != StateDenied {
 			t.Errorf("state is %s", q.State)
@@ -155,7 +156,7 @@ func TestLogFailsWhenApproved(t *testing.T) {
 		r.log.setFail(nil)
 		r.crash()
 		r.wantErr(r.Used(id), ErrNotGiven)
-		_, err = r.Answer(id, true, "alice", "")
+		_, err = r.Answer(id, Reply{Allow: true, By: "alice"})
 		r.wantErr(err, ErrAnswered)
 		if !strings.Contains(err.Error(), "log_failed") {
 			t.Errorf("error: %v", err)
@@ -193,7 +194,7 @@ func TestLogAndStoreFail(t *testing.T) {
 		fail := errors.New("gone")
 		r.log.setFail(func(event.Event) error { return fail })
 		r.breakStore()
-		_, err := r.Answer(id, true, "alice", "")
+		_, err := r.Answer(id, Reply{Allow: true, By: "alice"})
 		r.wantErr(err, fail)
 		r.wantErr(err, errNoBucket)
 		c.gives(Deny, LogFailed)
@@ -204,7 +205,9 @@ func TestLogAndStoreFail(t *testing.T) {
 // G9: a full queue denies, and takes questions again when there is room.
 func TestQueueFull(t *testing.T) {
 	pid := func(n int) func(*Request) {
-		return func(r *Request) { r.Process.PID = n; r.Destination.Port = uint16(n) }
+		return func(r *Request) {
+			r.Process.PID, r.Destination.Port, r.Container.ID = n, uint16(n), fmt.Sprint("c", n)
+		}
 	}
 	bubble(t, func(r *rig) {
 		r.Close()

@@ -61,8 +61,13 @@ type Gate struct {
 	claimFor time.Duration
 	live     []*question // pending, or answered and not over; in the order of asking
 	ended    []ended     // oldest first
-	timer    *time.Timer
-	closed   bool
+	pruned   struct {
+		at   time.Time
+		size int
+	}
+	paces  map[string]pace
+	timer  *time.Timer
+	closed bool
 }
 
 // Open makes a gate and takes up the questions that an earlier one left: pending
@@ -269,6 +274,18 @@ func logFailed(err error) Verdict {
 
 // write logs an event about r; a hold has no verdict yet.
 func (g *Gate) write(k event.Kind, r Request, v Verdict, message string) error {
+	return g.put(g.event(k, r, v, message))
+}
+
+func (g *Gate) put(e event.Event) error {
+	if err := g.log.Write(e); err != nil {
+		g.logger.WithError(err).WithField("kind", e.Kind).Error("write event")
+		return err
+	}
+	return nil
+}
+
+func (g *Gate) event(k event.Kind, r Request, v Verdict, message string) event.Event {
 	e := event.Event{
 		Time:        g.now().UTC(),
 		Kind:        k,
@@ -284,11 +301,7 @@ func (g *Gate) write(k event.Kind, r Request, v Verdict, message string) error {
 	if k != event.Hold {
 		e.Verdict = v.Event()
 	}
-	if err := g.log.Write(e); err != nil {
-		g.logger.WithError(err).WithField("kind", k).Error("write event")
-		return err
-	}
-	return nil
+	return e
 }
 
 // Alive returns when the gate can make verdicts: not while a disk keeps it waiting.

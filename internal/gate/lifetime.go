@@ -12,19 +12,23 @@ import (
 const (
 	keepEnded    = 24 * time.Hour
 	maxEnded     = 1024 // a container that asks without end must not fill the disk
+	keepAnswered = 30 * 24 * time.Hour
+	maxAnswered  = 4096 // by people: these no container can push out
 	pruneAtLeast = 64   // one write removes many
+	pruneEvery   = time.Hour
 )
 
 // ended is a stored question that leads to no verdict any more.
 type ended struct {
-	id string
-	at time.Time
+	id     string
+	at     time.Time
+	person bool // answered it
 }
 
 // drop ends q's life in memory; its record stays for a day.
 func (g *Gate) drop(q *question) {
 	g.live = slices.DeleteFunc(g.live, func(o *question) bool { return o == q })
-	g.ended = append(g.ended, ended{q.ID, q.Answered})
+	g.ended = append(g.ended, ended{q.ID, q.Answered, q.By != ""})
 }
 
 // sweep ends what is over. Every call does it, so that a late timer opens nothing.
@@ -51,7 +55,7 @@ func (g *Gate) sweep() {
 
 // giveUp ends a question that nobody answered.
 func (g *Gate) giveUp(q *question, r Reason) {
-	if err := g.end(q, r, "", ""); err != nil {
+	if err := g.end(q, r, Reply{}); err != nil {
 		g.logger.WithError(err).WithField("question", q.ID).Error("end a question")
 	}
 }
@@ -85,24 +89,33 @@ func (g *Gate) dropUnanswerable() {
 
 // prune removes old ended questions, unless they are fewer than least.
 func (g *Gate) prune(now time.Time, least int) {
-	old := len(g.ended) - maxEnded
-	if i := slices.IndexFunc(g.ended, func(e ended) bool { return now.Sub(e.at) < keepEnded }); i >= 0 {
-		old = max(old, i)
-	} else {
-		old = len(g.ended)
-	}
-	if old < least {
+	if least > 1 && len(g.ended) < g.pruned.size+least && now.Sub(g.pruned.at) < pruneEvery {
 		return
 	}
-	ids := make([]string, old)
-	for i := range ids {
-		ids[i] = g.ended[i].id
+	defer func() { g.pruned.at, g.pruned.size = now, len(g.ended) }()
+	var ids []string
+	var kept []ended
+	answered, others := 0, 0
+	for _, e := range slices.Backward(g.ended) {
+		n, most, keep := &others, maxEnded, keepEnded
+		if e.person {
+			n, most, keep = &answered, maxAnswered, keepAnswered
+		}
+		if *n++; *n > most || now.Sub(e.at) >= keep {
+			ids = append(ids, e.id)
+		} else {
+			kept = append(kept, e)
+		}
+	}
+	if len(ids) < least {
+		return
 	}
 	if err := g.store.remove(ids...); err != nil {
 		g.logger.WithError(err).Error("prune ended questions")
 		return
 	}
-	g.ended = slices.Delete(g.ended, 0, old)
+	slices.Reverse(kept)
+	g.ended = kept
 }
 
 // schedule wakes the gate when the next question is over, so that who waits is
@@ -151,7 +164,7 @@ func (g *Gate) restore() error {
 			q.until = g.resume(now, r, r.Answered, r.Claim)
 		}
 		if q.until.IsZero() || r.State == StateDenied && r.Outcome != Denied {
-			g.ended = append(g.ended, ended{r.ID, r.Answered})
+			g.ended = append(g.ended, ended{r.ID, r.Answered, r.By != ""})
 			continue
 		}
 		g.live = append(g.live, q)

@@ -31,9 +31,13 @@ type Question struct {
 	Asked       time.Time         `json:"asked"`    // UTC
 	Deadline    time.Time         `json:"deadline"` // UTC; unanswered by then it is denied
 	State       string            `json:"state"`
-	By          string            `json:"by,omitempty"`  // who answered
-	Why         string            `json:"why,omitempty"` // as given with the answer
-	Askers      int               `json:"askers"`        // processes that asked it
+	By          string            `json:"by,omitempty"`      // who answered
+	Why         string            `json:"why,omitempty"`     // as given with the answer
+	From        *event.Origin     `json:"from,omitempty"`    // where the answer came from
+	Shown       *event.Shown      `json:"shown,omitempty"`   // what who answered had before them
+	Answered    time.Time         `json:"answered,omitzero"` // or expired; UTC
+	Outcome     Reason            `json:"outcome,omitempty"` // what those who waited were told
+	Askers      int               `json:"askers"`            // processes that asked it
 }
 
 // process names one process of this boot: a pid alone is reused.
@@ -45,13 +49,11 @@ type process struct {
 // record is a question as it is stored.
 type record struct {
 	Question
-	Command  string    `json:"command,omitempty"`    // digest of argv and environment names, before JSON replaces bytes
-	Bound    bool      `json:"bound,omitempty"`      // to the first asker: another process never matches
-	Outcome  Reason    `json:"outcome,omitempty"`    // what those who waited were told
-	Answered time.Time `json:"answered,omitzero"`    // or expired
-	Claim    time.Time `json:"claim_until,omitzero"` // end of the approval, or of the denial for its askers
-	Asking   []process `json:"asking"`
-	Taker    process   `json:"taker,omitzero"` // who was given the approval
+	Command string    `json:"command,omitempty"`    // digest of argv and environment names, before JSON replaces bytes
+	Bound   bool      `json:"bound,omitempty"`      // to the first asker: another process never matches
+	Claim   time.Time `json:"claim_until,omitzero"` // end of the approval, or of the denial for its askers
+	Asking  []process `json:"asking"`
+	Taker   process   `json:"taker,omitzero"` // who was given the approval
 
 	Boot string        `json:"boot,omitempty"` // in which Ends counts; empty: the wall clock does
 	Ends time.Duration `json:"ends,omitempty"` // of the present state, since then

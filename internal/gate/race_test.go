@@ -39,7 +39,7 @@ func TestManyAtOnce(t *testing.T) {
 						g.Counters()
 						continue
 					}
-					_, _ = g.Answer(q.ID, rand.IntN(2) == 0, "alice", "")
+					_, _ = g.Answer(q.ID, Reply{Allow: rand.IntN(2) == 0, By: "alice"})
 				}
 				select {
 				case <-stop:

@@ -92,7 +92,7 @@ func (m *model) step(rnd *rand.Rand) {
 		if yes {
 			m.approved[q.ID] = time.Now()
 		}
-		if _, err := r.Answer(q.ID, yes, "alice", ""); err != nil {
+		if _, err := r.Answer(q.ID, Reply{Allow: yes, By: "alice"}); err != nil {
 			r.t.Fatal(err)
 		}
 	case n < 75:

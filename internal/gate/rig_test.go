@@ -194,7 +194,7 @@ func (r *rig) none() {
 
 func (r *rig) answer(id string, allow bool) {
 	r.t.Helper()
-	if _, err := r.Answer(id, allow, "alice", "because"); err != nil {
+	if _, err := r.Answer(id, Reply{Allow: allow, By: "alice", Why: "because"}); err != nil {
 		r.t.Fatal(err)
 	}
 	synctest.Wait()

@@ -38,6 +38,7 @@ const (
 	QUIC        Reason = "quic"         // UDP 443: the client shall fall back to TCP
 	NoApprover  Reason = "no_approver"  // the policy has nobody to ask
 	QueueFull   Reason = "queue_full"   // too many questions or askers wait
+	Flood       Reason = "flood"        // the container has its share of questions, or asks too fast
 	StoreFailed Reason = "store_failed" // the question or its answer could not be made durable
 	LogFailed   Reason = "log_failed"   // the event could not be written
 	Malformed   Reason = "malformed"    // the request does not say who wants what
@@ -54,7 +55,7 @@ const (
 func reasons() []Reason {
 	return []Reason{
 		Untainted, Observe, SealedRun, Approved,
-		Denied, Timeout, Sealed, QUIC, NoApprover, QueueFull, StoreFailed, LogFailed, Malformed, Cancelled, UsedOnce,
+		Denied, Timeout, Sealed, QUIC, NoApprover, QueueFull, Flood, StoreFailed, LogFailed, Malformed, Cancelled, UsedOnce,
 		ArgvLimit, Unclaimed,
 	}
 }

@@ -194,9 +194,12 @@ func (d *daemon) Untaint(_ context.Context, name string, bits []string, by, why 
 func (d *daemon) Pending(context.Context) ([]gate.Question, error) { return d.gate.Pending(), nil }
 
 // Answer implements control.Approver.
-func (d *daemon) Answer(_ context.Context, id string, allow bool, by, why string) (gate.Question, error) {
-	return d.gate.Answer(id, allow, by, why)
+func (d *daemon) Answer(_ context.Context, id string, r gate.Reply) (gate.Question, error) {
+	return d.gate.Answer(id, r)
 }
+
+// History implements control.Approver.
+func (d *daemon) History(_ context.Context, most int) ([]gate.Question, error) { return d.gate.Ended(most) }
 
 func (d *daemon) parents() []string {
 	return slices.Compact(slices.Sorted(slices.Values(append([]string{Slice}, d.current().Guard.Parents...))))

@@ -121,7 +121,7 @@ func (t *try) use(ctx context.Context, client *control.Client, probe *exec.Cmd) 
 	}
 	t.ok("a tainted process is held before it connects")
 	t.step = "deny"
-	if _, err := client.Answer(ctx, asked[0].ID, false, "doctor", "weir doctor --load"); err != nil {
+	if _, err := client.Answer(ctx, asked[0].ID, gate.Reply{By: "doctor", Why: "weir doctor --load"}); err != nil {
 		return err
 	}
 	select {

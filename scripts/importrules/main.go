@@ -31,7 +31,10 @@ var rules = map[string][]string{
 	"internal/container": {"internal/taint", "internal/event", "internal/cgroup", "internal/procfs"},
 	"internal/taint":     {"internal/policy", "internal/cgroup"},
 	"internal/classify":  {}, // pure: nothing of ours but its own packages
-	"internal/control":   {"internal/gate", "internal/event", "internal/taint"},
+	"internal/control":   {"internal/gate", "internal/event", "internal/taint", "internal/procfs"},
+	"internal/show":      {"internal/gate", "internal/event"},
+	"internal/announce":  {"internal/gate", "internal/event", "internal/show"},
+	"internal/prompt":    {"internal/gate", "internal/event", "internal/show"},
 	"internal/launch":    {"internal/control", "internal/policy"},
 	"internal/doctor":    {"internal/exec", "internal/netegress", "internal/taint", "internal/cgroup"},
 	"internal/sensor":    {anything},

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"weir/internal/event"
+	"weir/internal/gate"
 )
 
 // How often the single figures are measured.
@@ -95,7 +96,7 @@ func (b *bed) holds(w *worker) error {
 	approved := make(chan error, 1)
 	go func() {
 		approved <- b.client.Events(ctx, event.Filter{Kinds: []event.Kind{event.Hold}, Since: time.Now()}, true, func(e event.Event) error {
-			_, err := b.client.Answer(ctx, e.Question, true, "bench", "")
+			_, err := b.client.Answer(ctx, e.Question, gate.Reply{Allow: true, By: "bench"})
 			return err
 		})
 	}()

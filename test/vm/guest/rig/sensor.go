@@ -307,7 +307,7 @@ func (s *Sensor) Deny(t testing.TB, id string) { t.Helper(); s.answer(t, id, fal
 
 func (s *Sensor) answer(t testing.TB, id string, allow bool) {
 	t.Helper()
-	if _, err := client().Answer(context.Background(), id, allow, "test", ""); err != nil {
+	if _, err := client().Answer(context.Background(), id, gate.Reply{Allow: allow, By: "test"}); err != nil {
 		t.Fatalf("answer %s: %v", id, err)
 	}
 }

@@ -1,0 +1,94 @@
+package gate
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"slices"
+	"strings"
+
+	"weir/internal/event"
+)
+
+// Reply is a person's answer to a question: what, who, why, from where, and upon
+// which text (G17).
+type Reply struct {
+	Allow bool
+	By    string        // names the operator; must not be empty
+	Why   string        // as the operator put it; may be empty
+	From  *event.Origin // nil: not known
+	Shown string        // the exact text that the operator had before them; empty: not known
+}
+
+// maxShown is how much of the text that was shown is kept, in bytes; its hash is of all.
+const maxShown = 48 << 10
+
+// shown is a text as it is kept; nil for none.
+func shown(text string) *event.Shown {
+	if text == "" {
+		return nil
+	}
+	sum := sha256.Sum256([]byte(text))
+	s := &event.Shown{Text: text, SHA256: hex.EncodeToString(sum[:])}
+	if len(text) > maxShown {
+		s.Text, s.Cut = strings.ToValidUTF8(text[:maxShown], ""), true
+	}
+	return s
+}
+
+// record writes the verdict that ends q, with all that is known of who gave it.
+func (g *Gate) record(q Question, r Request, v Verdict) error {
+	e := g.event(event.Verdict, r, v, "")
+	e.Verdict.Why, e.Verdict.From, e.Verdict.Shown = q.Why, q.From, q.Shown
+	return g.put(e)
+}
+
+// Ended gives the questions that take no answer any more, newest end first: at
+// most most of them, and no more than some megabytes. Those that a person answered
+// are kept for 30 days, others for one.
+func (g *Gate) Ended(most int) ([]Question, error) {
+	g.mu.Lock()
+	g.sweep()
+	g.schedule()
+	g.mu.Unlock()
+	all, _, err := g.store.load()
+	if err != nil {
+		return nil, err
+	}
+	all = slices.DeleteFunc(all, func(r record) bool { return r.State == StatePending })
+	slices.SortFunc(all, func(a, b record) int {
+		return cmp.Or(b.Answered.Compare(a.Answered), cmp.Compare(a.ID, b.ID))
+	})
+	var list []Question
+	room := maxEndedBytes
+	for _, r := range all {
+		if len(list) >= most || room < 0 {
+			break
+		}
+		room -= 2048
+		for _, s := range r.Process.Argv {
+			room -= len(s)
+		}
+		if r.Shown != nil {
+			room -= len(r.Shown.Text)
+		}
+		list = append(list, r.Question)
+	}
+	return list, nil
+}
+
+// maxEndedBytes bounds what Ended gives, about.
+const maxEndedBytes = 4 << 20
+
+// Question gives the question with this id, also when it has ended.
+func (g *Gate) Question(id string) (Question, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.closed {
+		return Question{}, errClosed
+	}
+	g.sweep()
+	g.schedule()
+	r, err := g.past(id)
+	return r.Question, err
+}

@@ -1,0 +1,99 @@
+package show
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	"weir/internal/event"
+	"weir/internal/gate"
+)
+
+// Question is all that an answer to q depends on, as lines that each begin with a
+// name and end with a newline. Every text of the container is quoted and visible,
+// so that none can pose as another line (B51). It is the same for q as long as q
+// waits: times and the number of askers are not in it.
+func Question(q gate.Question) string {
+	var b strings.Builder
+	row := func(name, format string, args ...any) {
+		fmt.Fprintf(&b, "%-12s %s\n", name, fmt.Sprintf(format, args...))
+	}
+	held := "refused with EPERM; an approval is for its retry"
+	if q.Held {
+		held = "held: it waits for the answer"
+	}
+	c := q.Container
+	row("container", "%s, taint %s", word(cmp.Or(c.Name, c.ID)), event.Visible(orNone(c.Taint)))
+	if c.Name != "" && c.Name != c.ID {
+		row("", "id %s", word(c.ID))
+	}
+	p := q.Process
+	row("program", "%s", program(p))
+	row("command", "%s", Command(p))
+	if p.Script != "" {
+		row("script", "%s, run by %s", word(p.Script), word(p.Interp))
+	}
+	if len(p.Env) > 0 || p.EnvCut {
+		more := ""
+		if p.EnvCut {
+			more = " (its environment was not read to the end)"
+		}
+		row("environment", "sets %s%s", event.Command(p.Env, 0, 0), more)
+	}
+	row("process", "pid %d, uid %d%s", p.PID, p.UID, ancestry(p))
+	if q.Destination.DNS {
+		row("destination", "DNS question, asked of %s: an approval opens the name servers", event.Destination{
+			Address: q.Destination.Address, Port: q.Destination.Port, Protocol: q.Destination.Protocol,
+		})
+	} else {
+		row("destination", "%s", q.Destination)
+	}
+	row("state", "%s", held)
+	return b.String()
+}
+
+func word(s string) string { return event.Command([]string{s}, 0, 0) }
+
+func orNone(list []string) string {
+	if len(list) == 0 {
+		return "-"
+	}
+	return strings.Join(list, ",")
+}
+
+func program(p event.Process) string {
+	if p.Exe == nil {
+		return "unknown; it calls itself " + word(p.Comm)
+	}
+	s := fmt.Sprintf("%s (device %d, inode %d)", word(p.Exe.Path), p.Exe.Device, p.Exe.Inode)
+	if p.Exe.Memfd {
+		s += ", in memory only"
+	}
+	if p.Exe.Deleted {
+		s += ", deleted"
+	}
+	return s
+}
+
+// Command is a process's whole command line on one line, visible.
+func Command(p event.Process) string {
+	s := event.Command(p.Argv, 0, 0)
+	switch {
+	case len(p.Argv) == 0:
+		s = "its arguments are not known"
+	case p.Truncated:
+		s += " (more arguments were not read)"
+	}
+	return s
+}
+
+func ancestry(p event.Process) string {
+	var steps []string
+	for _, a := range p.Ancestry {
+		steps = append(steps, fmt.Sprintf("%s (%d)", word(a.Comm), a.PID))
+	}
+	if len(steps) == 0 {
+		return ""
+	}
+	return ", started by " + strings.Join(steps, " < ")
+}

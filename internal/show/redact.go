@@ -1,0 +1,94 @@
+package show
+
+import (
+	"regexp"
+	"strings"
+
+	"weir/internal/event"
+	"weir/internal/gate"
+)
+
+// Hidden stands for what Redact took out.
+const Hidden = "[hidden]"
+
+// Redact returns q without what looks like a secret in its command line, and
+// whether there was any. It knows secrets by their form or by the word before
+// them; what has neither stays.
+func Redact(q gate.Question) (gate.Question, bool) {
+	argv := make([]string, len(q.Process.Argv))
+	any := false
+	follows := "" // the option that the last word was
+	for i, a := range q.Process.Argv {
+		argv[i] = redactWord(a, follows)
+		any = any || argv[i] != a
+		follows = a
+	}
+	q.Process.Argv = argv
+	q.Process.Script, any = redactInto(q.Process.Script, any)
+	q.Process.Exe, any = redactFile(q.Process.Exe, any)
+	return q, any
+}
+
+func redactInto(s string, any bool) (string, bool) {
+	r := redactText(s)
+	return r, any || r != s
+}
+
+func redactFile(f *event.File, any bool) (*event.File, bool) {
+	if f == nil {
+		return nil, any
+	}
+	c := *f
+	c.Path, any = redactInto(f.Path, any)
+	return &c, any
+}
+
+// redactWord handles one argument; before is the one before it.
+func redactWord(a, before string) string {
+	if a == "" {
+		return a
+	}
+	switch {
+	case before == "-u" || before == "--user" || before == "--proxy-user" || before == "-U":
+		if name, _, ok := strings.Cut(a, ":"); ok {
+			return name + ":" + Hidden
+		}
+	case strings.HasPrefix(before, "-") && !strings.Contains(before, "=") && secretName.MatchString(before) && !strings.HasPrefix(a, "-"):
+		return Hidden
+	case before == "-H" || before == "--header":
+		if name, _, ok := strings.Cut(a, ":"); ok && secretHeader.MatchString(name) {
+			return name + ": " + Hidden
+		}
+	}
+	return redactText(a)
+}
+
+const secretWords = `pass(?:word|wd|phrase)?|pwd|secret|token|api[-_]?key|apikey|access[-_]?key|private[-_]?key|client[-_]?secret|credentials?|auth(?:orization)?|session[-_]?id|cookie|sig(?:nature)?`
+
+var (
+	secretName   = regexp.MustCompile(`(?i)(?:^|[-_.])(?:` + secretWords + `)$`)
+	secretHeader = regexp.MustCompile(`(?i)(?:auth|cookie|token|secret|key|signature)`)
+)
+
+// patterns are forms of secrets in a text, with what replaces each.
+var patterns = []struct {
+	form *regexp.Regexp
+	by   string
+}{
+	{regexp.MustCompile(`(?s)-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|$)`), Hidden},
+	{regexp.MustCompile(`\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*)?`), Hidden}, // a JSON web token
+	{regexp.MustCompile(`\b(?:gh[pousr]_|github_pat_|glpat-|npm_|pypi-|dop_v1_|shpat_|hf_|xox[abeprs]-|xapp-|sk-|sk_live_|rk_live_|pk_live_|whsec_|SG\.|ya29\.|AGE-SECRET-KEY-)[A-Za-z0-9_.=-]{8,}`), Hidden},
+	{regexp.MustCompile(`\b(?:AKIA|ASIA)[A-Z0-9]{16}\b`), Hidden},
+	{regexp.MustCompile(`\bAIza[A-Za-z0-9_-]{30,}`), Hidden},
+	{regexp.MustCompile(`(?i)\b((?:proxy-)?authorization["']?\s*[:=]\s*["']?(?:(?:bearer|basic|token|digest|negotiate)\s+)?)[^\s"']+`), "${1}" + Hidden},
+	{regexp.MustCompile(`(?i)\b(bearer\s+)[A-Za-z0-9._~+/=-]{8,}`), "${1}" + Hidden},
+	{regexp.MustCompile(`([A-Za-z][A-Za-z0-9+.-]*://[^/\s:@]*:)[^/\s@]+@`), "${1}" + Hidden + "@"},
+	{regexp.MustCompile(`(?i)((?:^|[^A-Za-z0-9])(?:[A-Za-z0-9]+[-_.])*(?:` + secretWords + `)["']?\s*[=:]\s*["']?)[^\s&"';,)}\]]+`), "${1}" + Hidden},
+}
+
+func redactText(s string) string {
+	for _, p := range patterns {
+		s = p.form.ReplaceAllString(s, p.by)
+	}
+	return s
+}

@@ -1,0 +1,103 @@
+package show
+
+import (
+	"strings"
+	"testing"
+
+	"weir/internal/event"
+	"weir/internal/gate"
+)
+
+func hostile() gate.Question {
+	return gate.Question{
+		ID:        "abc234",
+		Container: event.Container{ID: "c0ffee", Name: "web\x1b[2J\nanswer x", Taint: []string{"secret"}},
+		Process: event.Process{
+			PID: 4711, UID: 1000, Comm: "curl", Exe: &event.File{Path: "/tmp/cu\x1brl", Memfd: true, Deleted: true},
+			Argv: []string{"curl", "a b\ndestination  192.0.2.9", "https://p\u0430ypal.com/\u202e"}, Truncated: true,
+			Script: "./x.sh", Interp: "/bin/sh", Env: []string{"LD_PRELOAD"}, EnvCut: true,
+			Ancestry: []event.Ancestor{{PID: 1, Comm: "in\nit"}},
+		},
+		Destination: event.Destination{Address: "192.0.2.1", Port: 443, Protocol: "tcp"},
+		Held:        true,
+	}
+}
+
+// B51: each line is one that the sensor wrote, whatever a container chose.
+func TestB51Question(t *testing.T) {
+	const want = `container    $'web\x1b[2J\nanswer x', taint secret
+             id c0ffee
+program      $'/tmp/cu\x1brl' (device 0, inode 0), in memory only, deleted
+command      curl $'a b\ndestination  192.0.2.9' $'https://p\u0430ypal.com/\u202e' (more arguments were not read)
+script       ./x.sh, run by /bin/sh
+environment  sets LD_PRELOAD (its environment was not read to the end)
+process      pid 4711, uid 1000, started by $'in\nit' (1)
+destination  192.0.2.1:443/tcp
+state        held: it waits for the answer
+`
+	q := hostile()
+	if got := Question(q); got != want {
+		t.Errorf("got:\n%s", got)
+	}
+	// What changes while it waits is not in it.
+	q.Askers, q.State = 7, gate.StatePending
+	if Question(q) != want {
+		t.Error("the text changed while the question waited")
+	}
+	q.Destination.DNS, q.Held = true, false
+	q.Process.Exe, q.Process.Argv = nil, nil
+	got := Question(q)
+	for _, line := range []string{"unknown; it calls itself curl", "its arguments are not known", "DNS question, asked of 192.0.2.1:443/tcp", "refused with EPERM"} {
+		if !strings.Contains(got, line) {
+			t.Errorf("no %q in:\n%s", line, got)
+		}
+	}
+}
+
+// B50: what looks like a secret does not leave the host with a question.
+func TestB50Redact(t *testing.T) {
+	for _, tt := range []struct {
+		argv []string
+		want string
+	}{
+		{[]string{"curl", "-H", "Authorization: Bearer s3cr3tvalue"}, "curl -H 'Authorization: [hidden]'"},
+		{[]string{"curl", "-HAuthorization: Bearer s3cr3tvalue"}, "curl '-HAuthorization: Bearer [hidden]'"},
+		{[]string{"curl", "--header", "X-Api-Key: s3cr3tvalue"}, "curl --header 'X-Api-Key: [hidden]'"},
+		{[]string{"curl", "-u", "alice:s3cr3tvalue"}, "curl -u 'alice:[hidden]'"},
+		{[]string{"curl", "https://alice:s3cr3tvalue@example.org/"}, "curl 'https://alice:[hidden]@example.org/'"},
+		{[]string{"curl", "https://example.org/?a=1&token=s3cr3tvalue&b=2"}, "curl 'https://example.org/?a=1&token=[hidden]&b=2'"},
+		{[]string{"mysql", "--password=s3cr3tvalue", "db"}, "mysql '--password=[hidden]' db"},
+		{[]string{"tool", "--token", "s3cr3tvalue", "go"}, "tool --token '[hidden]' go"},
+		{[]string{"tool", "--token", "--verbose"}, "tool --token --verbose"},
+		{[]string{"sh", "-c", "DB_PASSWORD=s3cr3tvalue ./run"}, "sh -c 'DB_PASSWORD=[hidden] ./run'"},
+		{[]string{"sh", "-c", `curl -d '{"api_key": "s3cr3tvalue"}' x`}, ""},
+		{[]string{"git", "push", "https://ghp_s3cr3tvalue0123456789@host/x"}, "git push 'https://[hidden]@host/x'"},
+		{[]string{"x", "AKIAIOSFODNN7EXAMPLE"}, "x '[hidden]'"},
+		{[]string{"x", "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJzM2NyM3QifQ.abcs3cr3tvalue"}, "x '[hidden]'"},
+		{[]string{"x", "-----BEGIN PRIVATE KEY-----\ns3cr3tvalue\n-----END PRIVATE KEY-----"}, "x '[hidden]'"},
+		{[]string{"x", "-----BEGIN RSA PRIVATE KEY-----\ns3cr3tvalue"}, "x '[hidden]'"},
+	} {
+		q, any := Redact(gate.Question{Process: event.Process{Argv: tt.argv}})
+		got := event.Command(q.Process.Argv, 0, 0)
+		if strings.Contains(got, "s3cr3tvalue") || tt.want != "" && got != tt.want {
+			t.Errorf("%q: got %s", tt.argv, got)
+		}
+		if want := strings.Join(q.Process.Argv, " ") != strings.Join(tt.argv, " "); any != want {
+			t.Errorf("%q: says hidden: %v", tt.argv, any)
+		}
+	}
+	for _, plain := range [][]string{
+		{"curl", "-sS", "https://example.org/path?q=go+authors&page=2"}, {"go", "test", "-run", "TestAuthors", "./..."},
+		{"git", "log", "--author", "alice"}, {"grep", "-rn", "password", "src"}, {"ssh", "git@example.org"}, {"find", ".", "-name", "*.key"},
+	} {
+		if q, any := Redact(gate.Question{Process: event.Process{Argv: plain}}); any {
+			t.Errorf("%q became %q", plain, q.Process.Argv)
+		}
+	}
+	// The question itself stays as it is.
+	q := gate.Question{Process: event.Process{Argv: []string{"--token=abcdefgh"}, Exe: &event.File{Path: "/x/token=abcdefgh"}, Script: "token=abcdefgh"}}
+	r, _ := Redact(q)
+	if q.Process.Argv[0] != "--token=abcdefgh" || q.Process.Exe.Path != "/x/token=abcdefgh" || strings.Contains(r.Process.Exe.Path+r.Process.Script, "abcdefgh") {
+		t.Errorf("%+v, %+v", q, r)
+	}
+}
