@@ -13,6 +13,8 @@ import (
 
 	lru "github.com/hashicorp/golang-lru/v2"
 	"golang.org/x/sync/singleflight"
+
+	"weir/internal/keyfile"
 )
 
 // Names of reviewers, as the policy writes them.
@@ -82,7 +84,7 @@ func New(o Options) (*Cop, error) {
 	if c.timeout < 0 || concurrency < 0 || c.queue < 0 || o.CacheSize < 0 {
 		return nil, fmt.Errorf("make reviewer: a limit is negative")
 	}
-	key, err := readKey(o.KeyFile, o.KeyEnv, os.Getenv)
+	key, err := keyfile.Read(o.KeyFile, o.KeyEnv, os.Getenv)
 	if err != nil {
 		return nil, fmt.Errorf("make reviewer: %w", err)
 	}

@@ -21,6 +21,8 @@ func TestDefault(t *testing.T) {
 		Grant:  Grant{Seconds: 60, Bytes: 67108864},
 		Events: Events{MaxMiB: 100, Backups: 5},
 		Cop:    Cop{Reviewer: "static", Seconds: 5, Concurrency: 8, CacheSeconds: 300},
+
+		Announce: Announce{Form: "json", Callback: Callback{Window: 300}},
 	}
 	if diff := cmp.Diff(want, Default(), netips); diff != "" {
 		t.Errorf("Default, want - got +\n%s", diff)
@@ -74,6 +76,18 @@ cop:
   seconds: 10
   concurrency: 2
   cache_seconds: 60
+announce:
+  form: json
+  url: https://alerts.example.com/weir
+  key_env: ANNOUNCE_KEY
+  proxy: http://proxy.example.com:3128
+  callback:
+    listen: 127.0.0.1:8787
+    exposed: true
+    key_file: /k
+    slack_key_env: SLACK_KEY
+    users: [alice]
+    window_seconds: 60
 `))
 	if err != nil {
 		t.Fatal(err)
@@ -96,13 +110,17 @@ cop:
 		Taint:     Taint{AtStart: []string{"secret", "corruption"}},
 		Events:    Events{File: "/var/log/weir/events.log", MaxMiB: 10240, Backups: 1},
 		Cop:       Cop{OpenAI, "some/model", "http://localhost:8000/v1", "", "COP_KEY", 10, 2, 60},
+		Announce: Announce{
+			Form: JSON, URL: "https://alerts.example.com/weir", KeyEnv: "ANNOUNCE_KEY", Proxy: "http://proxy.example.com:3128",
+			Callback: Callback{Listen: "127.0.0.1:8787", Exposed: true, KeyFile: "/k", SlackKeyEnv: "SLACK_KEY", Users: []string{"alice"}, Window: 60},
+		},
 	}
 	if diff := cmp.Diff(want, got, netips); diff != "" {
 		t.Errorf("want - got +\n%s", diff)
 	}
 }
 
-const allKeys = "version, mode, guard, hold, approver, ask_seconds, claim_seconds, grant, allow, resolvers, unix_peers, taint, events, cop"
+const allKeys = "version, mode, guard, hold, approver, ask_seconds, claim_seconds, grant, allow, resolvers, unix_peers, taint, events, cop, announce"
 
 // TestBadInput: the issue's "Bad input": one clear line says where, what, and what is accepted.
 func TestBadInput(t *testing.T) {

@@ -63,6 +63,7 @@ type Policy struct {
 	Taint        Taint
 	Events       Events
 	Cop          Cop
+	Announce     Announce
 }
 
 // Guard says which containers are guarded.
@@ -130,6 +131,7 @@ func Default() Policy {
 		Grant:        Grant{Seconds: 60, Bytes: 64 << 20},
 		Events:       Events{MaxMiB: 100, Backups: 5},
 		Cop:          Cop{Reviewer: Static, Seconds: 5, Concurrency: 8, CacheSeconds: 300},
+		Announce:     Announce{Form: JSON, Callback: Callback{Window: 300}},
 	}
 }
 

@@ -199,7 +199,9 @@ func (d *daemon) Answer(_ context.Context, id string, r gate.Reply) (gate.Questi
 }
 
 // History implements control.Approver.
-func (d *daemon) History(_ context.Context, most int) ([]gate.Question, error) { return d.gate.Ended(most) }
+func (d *daemon) History(_ context.Context, most int) ([]gate.Question, error) {
+	return d.gate.Ended(most)
+}
 
 func (d *daemon) parents() []string {
 	return slices.Compact(slices.Sorted(slices.Values(append([]string{Slice}, d.current().Guard.Parents...))))

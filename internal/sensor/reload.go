@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -93,6 +94,9 @@ func (d *daemon) refused(err error) {
 func (d *daemon) replacePolicy(p policy.Policy) error {
 	if old := d.current(); p.Events != old.Events {
 		return errors.New("events: changed: restart the sensor for that")
+	}
+	if old := d.current(); !reflect.DeepEqual(p.Announce, old.Announce) {
+		return errors.New("announce: changed: restart the sensor for that")
 	}
 	if err := d.applyPolicy(p); err != nil {
 		return errors.Join(err, d.applyPolicies())

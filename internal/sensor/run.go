@@ -16,6 +16,7 @@ import (
 	"go.etcd.io/bbolt"
 	"golang.org/x/sync/errgroup"
 
+	"weir/internal/announce"
 	"weir/internal/cgroup"
 	"weir/internal/control"
 	"weir/internal/event"
@@ -50,6 +51,8 @@ type daemon struct {
 	egress   *netegress.Egress
 	execs    *exec.Probe
 	gate     *gate.Gate
+	teller   *announce.Announcer // nil: nothing is announced
+	callback *announce.Callback  // nil: no answers come in over HTTP
 	log      *logWriter
 	operator *taint.Operator
 	records  chan netegress.Record
@@ -126,6 +129,9 @@ func Run(ctx context.Context, o Options, ready func()) error {
 		return err
 	}
 	defer d.unload()
+	if err := d.openAnnounce(); err != nil {
+		return err
+	}
 	if err := d.attach(server); err != nil {
 		return err
 	}
@@ -254,6 +260,7 @@ func (d *daemon) begin(ctx context.Context, server *control.Server, group *errgr
 	}
 	group.Go(func() error { return d.state.KeepBeating(ctx, d.able) })
 	group.Go(func() error { return server.Serve(ctx, d, d.refusePeer) })
+	d.announce(ctx, group)
 	group.Go(func() error { return d.hangups(ctx) })
 	group.Go(func() error { return d.watch(ctx) })
 	message := fmt.Sprintf("weir %s in mode %s", d.opts.Version, d.mode())

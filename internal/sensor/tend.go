@@ -70,6 +70,7 @@ var losses = []struct{ counter, stage, what string }{
 	{"lost_move", "ring", "move"},
 	{"lost_unreadable", "ring", "exec"},
 	{"lost_record_queue", "queue", "connect"},
+	{"lost_announcement", "sink", "announcement"},
 }
 
 // counters are the kernel's, with what was lost on this side of it.
@@ -80,6 +81,7 @@ func (d *daemon) counters() (map[string]uint64, error) {
 	}
 	counts["lost_unreadable"] = d.execs.Malformed()
 	counts["lost_sink"], counts["lost_queue"] = d.log.log.Missed()
+	d.countAnnouncements(counts)
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	counts["lost_record_queue"] = d.lost["queue"]

@@ -24,7 +24,7 @@ var rules = map[string][]string{
 	"cmd/hook":           {"internal/classify", "internal/bridge/wire", "internal/bridge/adapter"},
 	"internal/bridge":    {"internal/gate", "internal/ruleset", "internal/vault", "internal/memory", "internal/container"},
 	"internal/gate":      {"internal/classify", "internal/cop", "internal/taint", "internal/event", "internal/policy", "internal/cgroup"},
-	"internal/cop":       {"internal/classify"},
+	"internal/cop":       {"internal/classify", "internal/keyfile"},
 	"internal/ruleset":   {"internal/classify"},
 	"internal/exec":      {"internal/taint", "internal/event", "internal/policy", "internal/cgroup", "internal/procfs"},
 	"internal/netegress": {"internal/taint", "internal/event", "internal/policy", "internal/cgroup", "internal/procfs"},
@@ -33,7 +33,7 @@ var rules = map[string][]string{
 	"internal/classify":  {}, // pure: nothing of ours but its own packages
 	"internal/control":   {"internal/gate", "internal/event", "internal/taint", "internal/procfs"},
 	"internal/show":      {"internal/gate", "internal/event"},
-	"internal/announce":  {"internal/gate", "internal/event", "internal/show"},
+	"internal/announce":  {"internal/gate", "internal/event", "internal/show", "internal/keyfile"},
 	"internal/prompt":    {"internal/gate", "internal/event", "internal/show"},
 	"internal/launch":    {"internal/control", "internal/policy"},
 	"internal/doctor":    {"internal/exec", "internal/netegress", "internal/taint", "internal/cgroup"},

@@ -1,0 +1,142 @@
+package announce
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"weir/internal/event"
+	"weir/internal/gate"
+	"weir/internal/show"
+)
+
+// The forms of announcements.
+const (
+	JSON  = "json"
+	Slack = "slack"
+)
+
+// What an announcement says of a question.
+const (
+	asked = "question.asked"
+	ended = "question.ended"
+)
+
+// message is an announcement in JSON. Nothing in it is markup; all text is visible
+// (B51), and without what looks like a secret (B50).
+type message struct {
+	Version  int       `json:"version"` // 1
+	Type     string    `json:"type"`    // question.asked or question.ended
+	Time     time.Time `json:"time"`    // of the announcement, UTC
+	Host     string    `json:"host"`
+	Question body      `json:"question"`
+	Shown    shown     `json:"shown"`
+	Hidden   bool      `json:"hidden,omitempty"` // something looked like a secret, and is not told
+	Answer   *answer   `json:"answer,omitempty"` // of a question that ended
+}
+
+type body struct {
+	ID          string            `json:"id"`
+	Container   string            `json:"container"`
+	Name        string            `json:"name,omitempty"`
+	Taint       []string          `json:"taint"`
+	Program     string            `json:"program,omitempty"`
+	Command     string            `json:"command"`
+	UID         uint32            `json:"uid"`
+	Destination event.Destination `json:"destination"`
+	Held        bool              `json:"held"`
+	Asked       time.Time         `json:"asked"`
+	Deadline    time.Time         `json:"deadline"`
+}
+
+// shown is the text to show to who answers; an approval returns its hash.
+type shown struct {
+	Text   string `json:"text"`
+	SHA256 string `json:"sha256"`
+}
+
+type answer struct {
+	State   string    `json:"state"`   // approved, denied, expired or used
+	Outcome string    `json:"outcome"` // a reason, such as approved or timeout
+	By      string    `json:"by,omitempty"`
+	Why     string    `json:"why,omitempty"`
+	At      time.Time `json:"at,omitzero"`
+}
+
+// shownText is what a form shows of q; whole says that nothing was left out of it
+// for its length.
+func shownText(form string, q gate.Question) (text string, whole bool) {
+	safe, _ := show.Redact(q)
+	text = show.Question(safe)
+	if form == Slack {
+		return slackText(text)
+	}
+	return text, true
+}
+
+func digest(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:])
+}
+
+// encode words an announcement of q.
+func encode(form, kind, host string, q gate.Question, now time.Time) ([]byte, error) {
+	var v any
+	if form == Slack {
+		v = slackMessage(kind, host, q)
+	} else {
+		v = jsonMessage(kind, host, q, now)
+	}
+	data, err := json.Marshal(v)
+	if err != nil {
+		return nil, fmt.Errorf("encode announcement: %w", err)
+	}
+	return data, nil
+}
+
+func jsonMessage(kind, host string, q gate.Question, now time.Time) message {
+	safe, hidden := show.Redact(q)
+	text, _ := shownText(JSON, q)
+	m := message{
+		Version: 1, Type: kind, Time: now.UTC(), Host: host, Hidden: hidden,
+		Question: body{
+			ID: q.ID, Container: event.Visible(q.Container.ID), Name: event.Visible(q.Container.Name), Taint: append([]string{}, q.Container.Taint...),
+			Command: show.Command(safe.Process), UID: q.Process.UID,
+			Destination: event.Destination{
+				Address: event.Visible(q.Destination.Address), Port: q.Destination.Port, Protocol: event.Visible(q.Destination.Protocol), DNS: q.Destination.DNS,
+			},
+			Held: q.Held, Asked: q.Asked.UTC(), Deadline: q.Deadline.UTC(),
+		},
+		Shown: shown{text, digest(text)},
+	}
+	if safe.Process.Exe != nil {
+		m.Question.Program = event.Visible(safe.Process.Exe.Path)
+	}
+	if kind == ended {
+		m.Answer = &answer{State: q.State, Outcome: string(q.Outcome), By: event.Visible(q.By), Why: event.Visible(q.Why), At: q.Answered.UTC()}
+	}
+	return m
+}
+
+// outcome tells in words how a question ended.
+func outcome(q gate.Question) string {
+	var s string
+	switch {
+	case q.Outcome == gate.Approved:
+		s = "approved"
+	case q.Outcome == gate.Timeout:
+		return "denied: nobody answered in time"
+	case q.By == "":
+		return "denied by the sensor (" + string(q.Outcome) + ")"
+	default:
+		s = "denied"
+	}
+	s += " by " + event.Visible(q.By)
+	if q.Why != "" {
+		s += ": " + event.Visible(q.Why)
+	}
+	return strings.TrimSpace(s)
+}

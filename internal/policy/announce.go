@@ -1,0 +1,177 @@
+package policy
+
+import (
+	"net/netip"
+	"net/url"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// Forms of announcements.
+const (
+	JSON  = "json"  // signed, for programs
+	Slack = "slack" // for the incoming webhook of a Slack-compatible chat
+)
+
+// Announce says where questions are announced, and how answers come back (G15, B50). Keys never stand in a policy.
+type Announce struct {
+	Form     string // JSON or Slack
+	URL      string // https, or http on loopback; or
+	URLFile  string // absolute path of the file that holds it: a chat's URL is a secret. Both empty: nothing is announced
+	KeyFile  string // absolute path of the file that holds the key that signs announcements; or
+	KeyEnv   string // name of the environment variable that holds it
+	Proxy    string // http or https URL of the proxy to use; empty: none
+	Callback Callback
+}
+
+// On says whether anything is announced.
+func (a Announce) On() bool { return a.URL != "" || a.URLFile != "" }
+
+// Callback says how signed answers come in over HTTP.
+type Callback struct {
+	Listen       string // address and port, or the absolute path of a Unix socket; empty: no callback
+	Exposed      bool   // Listen may be an address that is not loopback
+	KeyFile      string // the key that signs answers in JSON; or
+	KeyEnv       string // its environment variable
+	SlackKeyFile string // the signing secret of a Slack app; or
+	SlackKeyEnv  string // its environment variable
+	Users        []string
+	Window       int // seconds that a signature's time may differ from now, 10 to 900
+}
+
+// maxUsers bounds who may answer.
+const maxUsers = 256
+
+func (p *parser) announce(n *yaml.Node, out *Announce) {
+	before := len(p.errs)
+	var inner map[string]int
+	lines := p.mapping(n, "announce", []field{
+		{"form", p.one("announce.form", []string{JSON, Slack}, func(s string) { out.Form = s })},
+		{"url", p.word("announce.url", "an https URL", &out.URL)},
+		{"url_file", p.word("announce.url_file", "an absolute path", &out.URLFile)},
+		{"key_file", p.word("announce.key_file", "an absolute path", &out.KeyFile)},
+		{"key_env", p.word("announce.key_env", "the name of an environment variable", &out.KeyEnv)},
+		{"proxy", p.word("announce.proxy", "the URL of a proxy", &out.Proxy)},
+		{"callback", func(n *yaml.Node) {
+			c := &out.Callback
+			inner = p.mapping(n, "announce.callback", []field{
+				{"listen", p.word("announce.callback.listen", "an address and port such as 127.0.0.1:8787, or a socket's path", &c.Listen)},
+				{"exposed", p.truth("announce.callback.exposed", &c.Exposed)},
+				{"key_file", p.word("announce.callback.key_file", "an absolute path", &c.KeyFile)},
+				{"key_env", p.word("announce.callback.key_env", "the name of an environment variable", &c.KeyEnv)},
+				{"slack_key_file", p.word("announce.callback.slack_key_file", "an absolute path", &c.SlackKeyFile)},
+				{"slack_key_env", p.word("announce.callback.slack_key_env", "the name of an environment variable", &c.SlackKeyEnv)},
+				{"users", func(n *yaml.Node) {
+					p.texts(n, "announce.callback.users", "names of people, as the callback sends them", maxUsers, &c.Users, userName)
+				}},
+				{"window_seconds", p.number("announce.callback.window_seconds", "seconds", 10, 900, &c.Window)},
+			})
+		}},
+	})
+	if len(p.errs) > before {
+		return
+	}
+	p.keys("announce", lines, out.KeyFile, out.KeyEnv, "key")
+	p.keys("announce.callback", inner, out.Callback.KeyFile, out.Callback.KeyEnv, "key")
+	p.keys("announce.callback", inner, out.Callback.SlackKeyFile, out.Callback.SlackKeyEnv, "slack_key")
+	switch {
+	case out.URL != "" && out.URLFile != "":
+		p.fail(lines["url_file"], "announce.url_file and announce.url are both set: keep one")
+	case out.URL != "" && announceURL(out.URL) != "":
+		p.fail(lines["url"], "announce.url %s", announceURL(out.URL)) // it is not repeated: it may hold a key
+	case out.URLFile != "" && cleanPath(out.URLFile, 4095) != "":
+		p.fail(lines["url_file"], "announce.url_file is %s: %s", quote(out.URLFile), cleanPath(out.URLFile, 4095))
+	case !out.On() && len(lines) > 0 && (len(lines) > 1 || lines["callback"] == 0):
+		for _, key := range []string{"form", "key_file", "key_env", "proxy"} {
+			if line, ok := lines[key]; ok {
+				p.fail(line, "announce.%s is not used without announce.url or announce.url_file: set one of them, or leave it out", key)
+				break
+			}
+		}
+	case out.On() && out.Form == JSON && out.KeyFile == "" && out.KeyEnv == "":
+		p.fail(n.Line, "announce needs a key that signs: set announce.key_file or announce.key_env")
+	case out.Form == Slack && out.KeyFile+out.KeyEnv != "":
+		p.fail(lines["form"], "announce.form slack signs nothing: leave announce.key_file and announce.key_env out")
+	}
+	if wrong := baseURL(out.Proxy, false); out.Proxy != "" && wrong != "" {
+		p.fail(lines["proxy"], "announce.proxy %s", wrong)
+	}
+	p.callback(out.Callback, inner)
+}
+
+// keys checks the two ways to name a key.
+func (p *parser) keys(where string, lines map[string]int, file, env, name string) {
+	switch {
+	case file != "" && env != "":
+		p.fail(lines[name+"_env"], "%s.%s_env and %s.%s_file are both set: keep one", where, name, where, name)
+	case file != "" && cleanPath(file, 4095) != "":
+		p.fail(lines[name+"_file"], "%s.%s_file is %s: %s", where, name, quote(file), cleanPath(file, 4095))
+	case env != "" && !variable(env):
+		p.fail(lines[name+"_env"], "%s.%s_env is not the name of an environment variable such as WEIR_KEY: the key itself never stands in a policy", where, name)
+	}
+}
+
+func (p *parser) callback(c Callback, lines map[string]int) {
+	if c.Listen == "" {
+		for _, key := range []string{"exposed", "key_file", "key_env", "slack_key_file", "slack_key_env", "users", "window_seconds"} {
+			if line, ok := lines[key]; ok {
+				p.fail(line, "announce.callback.%s is not used without announce.callback.listen: set it, or leave this out", key)
+				return
+			}
+		}
+		return
+	}
+	line := lines["listen"]
+	switch wrong := listen(c.Listen, c.Exposed); {
+	case wrong != "":
+		p.fail(line, "announce.callback.listen is %s: %s", quote(c.Listen), wrong)
+	case c.KeyFile+c.KeyEnv+c.SlackKeyFile+c.SlackKeyEnv == "":
+		p.fail(line, "announce.callback.listen needs a key that answers are signed with: set announce.callback.key_file or slack_key_file")
+	case len(c.Users) == 0:
+		p.fail(line, "announce.callback.listen needs announce.callback.users: name who may answer")
+	}
+}
+
+// listen says what is wrong with where the callback listens. Containers can reach
+// what is not loopback (B50).
+func listen(s string, exposed bool) string {
+	if strings.HasPrefix(s, "/") {
+		return cleanPath(s, maxUnixPath)
+	}
+	at, err := netip.ParseAddrPort(s)
+	switch {
+	case err != nil || at.Addr().Zone() != "":
+		return "accepted is an IP address and port such as 127.0.0.1:8787 or [::1]:8787, or the absolute path of a Unix socket"
+	case at.Port() == 0:
+		return "name a port"
+	case !at.Addr().Unmap().IsLoopback() && !exposed:
+		return "containers can reach an address that is not loopback: listen on 127.0.0.1 or a Unix socket behind a proxy of yours, or set announce.callback.exposed: true"
+	}
+	return ""
+}
+
+// announceURL says what is wrong with the URL that announcements go to.
+func announceURL(s string) string {
+	u, err := url.Parse(s)
+	switch {
+	case err != nil || u.Hostname() == "" || u.Scheme != "http" && u.Scheme != "https":
+		return "is not an https URL such as https://alerts.example.com/weir"
+	case u.User != nil:
+		return "holds a user: leave it out, announcements are signed"
+	case u.Fragment != "":
+		return "has a fragment: leave it out"
+	}
+	a, err := netip.ParseAddr(u.Hostname())
+	if u.Scheme == "http" && !(err == nil && a.IsLoopback()) && u.Hostname() != "localhost" {
+		return "is http, so commands would go out in the clear: use https"
+	}
+	return ""
+}
+
+func userName(s string) (string, string) {
+	if s == "" || len(s) > 64 || strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		return s, "a name is 1 to 64 letters, digits and signs, without blanks"
+	}
+	return s, ""
+}
