@@ -16,7 +16,7 @@ var benchTexts = map[string]string{
 func BenchmarkCached(b *testing.B) {
 	for name, text := range benchTexts {
 		b.Run(name, func(b *testing.B) {
-			c := build(b, Options{CacheFor: time.Hour, Custom: reviewer(func(context.Context, Case) (Opinion, error) { return Opinion{false, "r"}, nil })})
+			c := build(b, Options{CacheFor: time.Hour, Model: reviewer(func(context.Context, Case) (Opinion, error) { return Opinion{false, "r"}, nil })})
 			k := plain(text)
 			k.Ancestry = []Process{{"bash", []string{"bash", "-c", text}}, {"node", []string{"node", "/opt/agent.js"}}}
 			if _, err := c.Review(context.Background(), k); err != nil {

@@ -17,7 +17,6 @@ type cacheKey [sha256.Size]byte
 func keyOf(c Case) cacheKey {
 	w := keyWriter{h: sha256.New()}
 	w.text(c.Policy)
-	w.text(PromptVersion())
 	w.text(c.Command)
 	w.list(c.Argv)
 	w.flags(c.Truncated, c.Taint.Corruption, c.Taint.Secret)

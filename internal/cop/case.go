@@ -55,3 +55,26 @@ type Process struct {
 	Comm string
 	Argv []string
 }
+
+// Bounds on what is shown to a reviewer, in bytes of all its texts, and on an opinion.
+const (
+	MaxCase   = 128 << 10
+	MaxReason = 1000
+)
+
+// Size counts the bytes of the texts of a case.
+func Size(c Case) int {
+	n := len(c.Command) + len(c.Dir) + len(c.Container) + len(c.Image) + len(c.Destination.Name) + len(c.Destination.Protocol) + list(c.Argv)
+	for _, p := range c.Ancestry {
+		n += len(p.Comm) + list(p.Argv)
+	}
+	return n
+}
+
+func list(texts []string) int {
+	n := len(texts)
+	for _, t := range texts {
+		n += len(t)
+	}
+	return n
+}

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
-	"os"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -13,35 +11,17 @@ import (
 
 	lru "github.com/hashicorp/golang-lru/v2"
 	"golang.org/x/sync/singleflight"
-
-	"weir/internal/keyfile"
-)
-
-// Names of reviewers, as the policy writes them.
-const (
-	StaticName    = "static"
-	AnthropicName = "anthropic"
-	OpenAIName    = "openai"
-	NoneName      = "none"
 )
 
 // Options say which reviewer there is, and its limits. A zero limit is its default, but for CacheFor.
 type Options struct {
-	Reviewer    string        // static (also the empty string), anthropic, openai or none
-	Model       string        // empty: the default of anthropic; openai has none
-	BaseURL     string        // empty: the service's own
-	KeyFile     string        // file with the key, readable by its owner or group only
-	KeyEnv      string        // or the environment variable with it
+	Model       Reviewer      // asked where static facts are not certain; nil: static alone
+	None        bool          // there is no reviewer: every review fails
 	Timeout     time.Duration // of one review, with waiting and retry; 5 s
 	Concurrency int           // reviews that a model is asked at the same time; 8
 	Queue       int           // reviews that may wait beyond that; 16 for each of Concurrency
 	CacheFor    time.Duration // how long a verdict is kept; 0: not at all
 	CacheSize   int           // verdicts that are kept; 4096
-
-	// Transport carries the HTTP requests; nil: an ordinary one, with the proxies of the environment.
-	Transport http.RoundTripper
-	// Custom, when not nil, is the model, in place of what Reviewer names.
-	Custom Reviewer
 }
 
 // Cop reviews cases by one reviewer, within limits. Build one with New.
@@ -73,49 +53,20 @@ type verdict struct {
 
 var errClosed = errors.New("closed")
 
-// New makes a reviewer. It fails on options that do not fit, and on a key that cannot be read; it contacts nobody.
+// New makes a reviewer. It fails on a negative limit, and contacts nobody.
 func New(o Options) (*Cop, error) {
 	c := &Cop{
+		model:    o.Model,
+		none:     o.None,
 		timeout:  orDefault(o.Timeout, 5*time.Second),
 		cacheFor: o.CacheFor,
 	}
 	concurrency := orDefault(o.Concurrency, 8)
 	c.queue = int64(orDefault(o.Queue, 16*concurrency))
 	if c.timeout < 0 || concurrency < 0 || c.queue < 0 || o.CacheSize < 0 {
-		return nil, fmt.Errorf("make reviewer: a limit is negative")
+		return nil, errors.New("make reviewer: a limit is negative")
 	}
-	key, err := keyfile.Read(o.KeyFile, o.KeyEnv, os.Getenv)
-	if err != nil {
-		return nil, fmt.Errorf("make reviewer: %w", err)
-	}
-	base := o.BaseURL
-	if base != "" {
-		if err := checkURL(base, key != ""); err != nil {
-			return nil, fmt.Errorf("make reviewer: %w", err)
-		}
-	}
-	client := newClient(o.Transport, concurrency)
-	switch o.Reviewer {
-	case "", StaticName:
-		c.model = o.Custom
-	case NoneName:
-		c.none = true
-	case AnthropicName:
-		if key == "" {
-			return nil, fmt.Errorf("make reviewer: anthropic needs a key: name a file or an environment variable that holds it")
-		}
-		c.model = newAnthropic(client, orDefault(base, anthropicURL), orDefault(o.Model, anthropicModel), key)
-	case OpenAIName:
-		if o.Model == "" {
-			return nil, fmt.Errorf("make reviewer: openai needs a model")
-		}
-		if key == "" && base == "" {
-			return nil, fmt.Errorf("make reviewer: openai needs a key, or the base URL of a server that asks for none")
-		}
-		c.model = newOpenAI(client, orDefault(base, openaiURL), o.Model, key)
-	default:
-		return nil, fmt.Errorf("make reviewer: unknown reviewer %q: accepted are static, anthropic, openai, none", o.Reviewer)
-	}
+	var err error
 	if c.cache, err = lru.New[cacheKey, verdict](orDefault(o.CacheSize, 4096)); err != nil {
 		return nil, fmt.Errorf("make reviewer: %w", err)
 	}
@@ -152,11 +103,11 @@ func (c *Cop) Review(ctx context.Context, k Case) (Opinion, error) {
 func (c *Cop) review(ctx context.Context, k Case) (Opinion, error) {
 	switch {
 	case c.none:
-		return Opinion{}, fail(None, "the policy names no reviewer")
+		return Opinion{}, Fail(None, "the policy names no reviewer")
 	case c.life.Err() != nil:
-		return Opinion{}, fail(Closed, "the reviewer was closed")
-	case size(k) > maxCase:
-		return Opinion{}, fail(TooLarge, "the case has more than %d bytes", maxCase)
+		return Opinion{}, Fail(Closed, "the reviewer was closed")
+	case Size(k) > MaxCase:
+		return Opinion{}, Fail(TooLarge, "the case has more than %d bytes", MaxCase)
 	}
 	if err := ctx.Err(); err != nil {
 		return Opinion{}, gone(err)
@@ -202,9 +153,9 @@ func (c *Cop) review(ctx context.Context, k Case) (Opinion, error) {
 
 func gone(err error) *Error {
 	if errors.Is(err, context.DeadlineExceeded) {
-		return fail(Timeout, "no answer in time")
+		return Fail(Timeout, "no answer in time")
 	}
-	return fail(Cancelled, "who asked went away")
+	return Fail(Cancelled, "who asked went away")
 }
 
 // fly is one review for all who ask the same. It goes on when they leave: the next one finds its verdict.
@@ -218,7 +169,7 @@ func (c *Cop) fly(id cacheKey, k Case) (Opinion, error) {
 	if c.done {
 		c.mu.Unlock()
 		<-c.slots
-		return Opinion{}, fail(Closed, "the reviewer was closed")
+		return Opinion{}, Fail(Closed, "the reviewer was closed")
 	}
 	c.running.Add(1)
 	c.mu.Unlock()
@@ -250,15 +201,15 @@ func (c *Cop) fly(id cacheKey, k Case) (Opinion, error) {
 func (c *Cop) ended(ctx context.Context, err error) error {
 	switch {
 	case c.life.Err() != nil:
-		return fail(Closed, "the reviewer was closed")
+		return Fail(Closed, "the reviewer was closed")
 	case ctx.Err() != nil:
-		return fail(Timeout, "no answer within %s", c.timeout)
+		return Fail(Timeout, "no answer within %s", c.timeout)
 	}
 	var e *Error
 	if errors.As(err, &e) {
 		return e
 	}
-	return fail(Failed, "%w", err)
+	return Fail(Failed, "%w", err)
 }
 
 // slot waits for one of the reviews that may run at the same time.
@@ -270,7 +221,7 @@ func (c *Cop) slot(ctx context.Context) error {
 	}
 	if c.waiting.Add(1) > c.queue {
 		c.waiting.Add(-1)
-		return fail(QueueFull, "%d reviews wait already", c.queue)
+		return Fail(QueueFull, "%d reviews wait already", c.queue)
 	}
 	defer c.waiting.Add(-1)
 	select {
@@ -287,8 +238,8 @@ func (c *Cop) ask(ctx context.Context, k Case) (Opinion, error) {
 		start := time.Now()
 		o, err := c.model.Review(ctx, k)
 		c.stats.asked(time.Since(start))
-		if err == nil && (strings.TrimSpace(o.Reason) == "" || len(o.Reason) > maxReason) {
-			err = fail(Malformed, "an opinion without a short reason")
+		if err == nil && (strings.TrimSpace(o.Reason) == "" || len(o.Reason) > MaxReason) {
+			err = Fail(Malformed, "an opinion without a short reason")
 		}
 		if err == nil || again || CodeOf(err) != Transport || ctx.Err() != nil {
 			return o, err

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -23,7 +22,7 @@ func (r reviewer) Review(ctx context.Context, c Case) (Opinion, error) { return 
 func TestCache(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		asked := 0
-		cop := build(t, Options{CacheFor: time.Minute, Custom: reviewer(func(context.Context, Case) (Opinion, error) {
+		cop := build(t, Options{CacheFor: time.Minute, Model: reviewer(func(context.Context, Case) (Opinion, error) {
 			asked++
 			return Opinion{asked%2 == 1, fmt.Sprint("answer ", asked)}, nil
 		})})
@@ -107,7 +106,7 @@ func TestKey(t *testing.T) {
 // TestCacheSize: old verdicts make room.
 func TestCacheSize(t *testing.T) {
 	asked := 0
-	cop := build(t, Options{CacheFor: time.Hour, CacheSize: 10, Custom: reviewer(func(context.Context, Case) (Opinion, error) {
+	cop := build(t, Options{CacheFor: time.Hour, CacheSize: 10, Model: reviewer(func(context.Context, Case) (Opinion, error) {
 		asked++
 		return Opinion{false, "r"}, nil
 	})})
@@ -134,7 +133,7 @@ func TestSingleFlight(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var asked atomic.Int64
 		go1 := make(chan struct{})
-		cop := build(t, Options{CacheFor: time.Minute, Custom: reviewer(func(context.Context, Case) (Opinion, error) {
+		cop := build(t, Options{CacheFor: time.Minute, Model: reviewer(func(context.Context, Case) (Opinion, error) {
 			asked.Add(1)
 			<-go1
 			return Opinion{false, "r"}, nil
@@ -168,59 +167,11 @@ func TestSingleFlight(t *testing.T) {
 	})
 }
 
-// TestThousand: 1,000 different requests at once: few run at the same time, some wait, the others fail, and none
-// gets an opinion that is not its own.
-func TestThousand(t *testing.T) {
-	for _, kind := range kindsOfModel {
-		t.Run(kind, func(t *testing.T) {
-			f := serve(t, kind, nil)
-			var running, most atomic.Int64
-			full := make(chan struct{})
-			f.answer = func(_ http.ResponseWriter, _ *http.Request, usual func(string)) {
-				n := running.Add(1)
-				for m := most.Load(); n > m && !most.CompareAndSwap(m, n); m = most.Load() {
-				}
-				<-full // until all others have asked
-				running.Add(-1)
-				usual(flagging)
-			}
-			o := f.options(t)
-			o.Concurrency, o.Queue = 4, 36
-			cop := build(t, o)
-			var wg sync.WaitGroup
-			var flagged, refused, other atomic.Int64
-			for i := range 1000 {
-				wg.Go(func() {
-					got, err := cop.Review(t.Context(), plain(fmt.Sprint("./tool ", i)))
-					switch {
-					case err == nil && got.Flagged:
-						flagged.Add(1)
-					case CodeOf(err) == QueueFull:
-						if refused.Add(1) == 960 {
-							close(full)
-						}
-					default:
-						other.Add(1)
-						t.Errorf("%+v, %v", got, err)
-					}
-				})
-			}
-			wg.Wait()
-			if flagged.Load() != 40 || refused.Load() != 960 || other.Load() != 0 || most.Load() > 4 {
-				t.Errorf("%d flagged, %d refused, %d else, %d at the same time; want 40, 960, 0, at most 4", flagged.Load(), refused.Load(), other.Load(), most.Load())
-			}
-			if s := cop.Stats(); s.Failures[QueueFull] != 960 || s.Waiting != 0 || s.Asked != 40 {
-				t.Errorf("counted %+v", s)
-			}
-		})
-	}
-}
-
 // TestStubborn: a reviewer that ignores its context costs its slot and nobody's time.
 func TestStubborn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		end := make(chan struct{})
-		cop := build(t, Options{Concurrency: 1, Queue: 1, Timeout: time.Second, Custom: reviewer(func(context.Context, Case) (Opinion, error) {
+		cop := build(t, Options{Concurrency: 1, Queue: 1, Timeout: time.Second, Model: reviewer(func(context.Context, Case) (Opinion, error) {
 			<-end
 			return Opinion{false, "late"}, nil
 		})})
@@ -240,7 +191,7 @@ func TestStubborn(t *testing.T) {
 // TestClose ends what runs and what waits.
 func TestClose(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		cop := build(t, Options{Concurrency: 1, Custom: reviewer(func(ctx context.Context, _ Case) (Opinion, error) {
+		cop := build(t, Options{Concurrency: 1, Model: reviewer(func(ctx context.Context, _ Case) (Opinion, error) {
 			<-ctx.Done()
 			return Opinion{}, ctx.Err()
 		})})
@@ -272,7 +223,7 @@ func TestForeignErrors(t *testing.T) {
 		{"a blank reason", Opinion{false, "\n "}, nil, Malformed},
 		{"an endless reason", Opinion{false, fmt.Sprintf("%2000d", 1)}, nil, Malformed},
 	} {
-		cop := build(t, Options{Custom: reviewer(func(context.Context, Case) (Opinion, error) { return c.o, c.err })})
+		cop := build(t, Options{Model: reviewer(func(context.Context, Case) (Opinion, error) { return c.o, c.err })})
 		if o, err := cop.Review(t.Context(), plain("./tool")); CodeOf(err) != c.want || err == nil || o != (Opinion{}) {
 			t.Errorf("%s: %+v, %v, want %s", c.name, o, err, c.want)
 		}

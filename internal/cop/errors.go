@@ -36,7 +36,8 @@ type Error struct {
 func (e *Error) Error() string { return fmt.Sprintf("review command: %s", e.Err) }
 func (e *Error) Unwrap() error { return e.Err }
 
-func fail(code Code, format string, args ...any) *Error {
+// Fail makes a failed review.
+func Fail(code Code, format string, args ...any) *Error {
 	return &Error{code, fmt.Errorf(format, args...)}
 }
 

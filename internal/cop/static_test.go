@@ -346,7 +346,7 @@ func TestOverrule(t *testing.T) {
 	} {
 		for model, want := range map[bool]bool{false: c.passed, true: c.flag} {
 			asked := 0
-			cop := build(t, Options{Custom: reviewer(func(context.Context, Case) (Opinion, error) {
+			cop := build(t, Options{Model: reviewer(func(context.Context, Case) (Opinion, error) {
 				asked++
 				return Opinion{model, "the model's"}, nil
 			})})

@@ -53,6 +53,10 @@ var only = map[string][]string{
 	"github.com/cilium/ebpf":           {"bpf/vmlinux", "internal/exec", "internal/netegress", "internal/taint", "internal/doctor"},
 	"github.com/vishvananda/netlink":   {"internal/netegress"},
 	"github.com/containerd/containerd": {"internal/container"},
+
+	// Their SDKs are large: who needs a reviewer's opinion only does not link them.
+	"github.com/anthropics/anthropic-sdk-go": {"internal/cop/model"},
+	"github.com/openai/openai-go":            {"internal/cop/model"},
 }
 
 type pkg struct {

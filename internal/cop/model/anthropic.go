@@ -1,4 +1,4 @@
-package cop
+package model
 
 import (
 	"context"
@@ -7,6 +7,8 @@ import (
 
 	"github.com/anthropics/anthropic-sdk-go"
 	"github.com/anthropics/anthropic-sdk-go/option"
+
+	"weir/internal/cop"
 )
 
 const (
@@ -28,10 +30,10 @@ func newAnthropic(client *http.Client, base, model, key string) *anthropicReview
 	), model}
 }
 
-func (a *anthropicReviewer) Review(ctx context.Context, c Case) (Opinion, error) {
+func (a *anthropicReviewer) Review(ctx context.Context, c cop.Case) (cop.Opinion, error) {
 	data, err := encode(c)
 	if err != nil {
-		return Opinion{}, err
+		return cop.Opinion{}, err
 	}
 	m, err := a.messages.New(ctx, anthropic.MessageNewParams{
 		Model:     a.model,
@@ -48,13 +50,13 @@ func (a *anthropicReviewer) Review(ctx context.Context, c Case) (Opinion, error)
 		if errors.As(err, &e) {
 			status = e.StatusCode
 		}
-		return Opinion{}, failure(ctx, err, status)
+		return cop.Opinion{}, failure(ctx, err, status)
 	}
 	if m == nil || m.StopReason != anthropic.StopReasonEndTurn {
-		return Opinion{}, fail(Malformed, "read answer: it did not end by itself")
+		return cop.Opinion{}, cop.Fail(cop.Malformed, "read answer: it did not end by itself")
 	}
 	if len(m.Content) != 1 || m.Content[0].Type != "text" {
-		return Opinion{}, fail(Malformed, "read answer: not one text")
+		return cop.Opinion{}, cop.Fail(cop.Malformed, "read answer: not one text")
 	}
 	return decode(m.Content[0].Text)
 }

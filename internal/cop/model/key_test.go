@@ -1,4 +1,4 @@
-package cop
+package model
 
 import (
 	"context"
@@ -27,10 +27,9 @@ func TestNewMistakes(t *testing.T) {
 		{Options{Reviewer: AnthropicName, KeyEnv: "COP_TEST_KEY", BaseURL: "http://x.example.com"}, "make reviewer: read base URL: a key would go to x.example.com in the clear: use https"},
 		{Options{Concurrency: -1}, "make reviewer: a limit is negative"},
 		{Options{Timeout: -1}, "make reviewer: a limit is negative"},
-		{Options{CacheSize: -1}, "make reviewer: a limit is negative"},
 	} {
-		cop, err := New(c.o)
-		if cop != nil || fmt.Sprint(err) != c.want {
+		reviewer, err := New(c.o)
+		if reviewer != nil || fmt.Sprint(err) != c.want {
 			t.Errorf("%+v: %v, want %s", c.o, err, c.want)
 		}
 	}

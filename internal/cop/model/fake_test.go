@@ -1,4 +1,4 @@
-package cop
+package model
 
 import (
 	"encoding/json"
@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"weir/internal/classify"
+
+	"weir/internal/cop"
 )
 
 const testKey = "test-key-0123456789-not-real"
@@ -113,7 +115,7 @@ func (f *fake) options(t testing.TB) Options {
 	return Options{Reviewer: f.kind, Model: "test-model", BaseURL: f.URL, KeyEnv: "COP_TEST_KEY", Timeout: 30 * time.Second}
 }
 
-func build(t testing.TB, o Options) *Cop {
+func build(t testing.TB, o Options) *cop.Cop {
 	t.Helper()
 	c, err := New(o)
 	if err != nil {
@@ -124,8 +126,8 @@ func build(t testing.TB, o Options) *Cop {
 }
 
 // plain is a case about which the static facts are not sure.
-func plain(command string) Case {
-	return Case{Command: command, Taint: Taint{Corruption: true}, Dir: "/work", Judged: classify.Shell(command), Policy: "p1"}
+func plain(command string) cop.Case {
+	return cop.Case{Command: command, Taint: cop.Taint{Corruption: true}, Dir: "/work", Judged: classify.Shell(command), Policy: "p1"}
 }
 
 var kindsOfModel = []string{AnthropicName, OpenAIName}

@@ -1,4 +1,4 @@
-package cop
+package model
 
 import (
 	"context"
@@ -11,6 +11,8 @@ import (
 	"net/url"
 	"strings"
 	"time"
+
+	"weir/internal/cop"
 )
 
 //go:embed prompt.md
@@ -84,31 +86,31 @@ func (b *body) Read(p []byte) (int, error) {
 
 // failure gives the error of a call that failed. status is that of the answer, 0 for none. Nothing of an
 // answer's body is repeated: it may hold the key or the command.
-func failure(ctx context.Context, err error, status int) *Error {
+func failure(ctx context.Context, err error, status int) *cop.Error {
 	var dns *net.DNSError
 	var op *net.OpError
 	var call *url.Error
 	switch {
 	case errors.Is(err, errRedirect):
-		return fail(Refused, "ask model: %w", errRedirect)
+		return cop.Fail(cop.Refused, "ask model: %w", errRedirect)
 	case errors.Is(err, errBody):
-		return fail(Malformed, "ask model: %w", errBody)
+		return cop.Fail(cop.Malformed, "ask model: %w", errBody)
 	case ctx.Err() != nil, errors.Is(err, context.DeadlineExceeded):
-		return fail(Timeout, "ask model: no answer in time")
+		return cop.Fail(cop.Timeout, "ask model: no answer in time")
 	case status == http.StatusTooManyRequests:
-		return fail(RateLimited, "ask model: status %d", status)
+		return cop.Fail(cop.RateLimited, "ask model: status %d", status)
 	case status >= 500:
-		return fail(Server, "ask model: status %d", status)
+		return cop.Fail(cop.Server, "ask model: status %d", status)
 	case status >= 400:
-		return fail(Refused, "ask model: status %d", status)
+		return cop.Fail(cop.Refused, "ask model: status %d", status)
 	case errors.As(err, &dns):
-		return fail(Transport, "ask model: look up %s: %s", dns.Name, dns.Err)
+		return cop.Fail(cop.Transport, "ask model: look up %s: %s", dns.Name, dns.Err)
 	case errors.As(err, &op):
-		return fail(Transport, "ask model: %s: %w", op.Op, op.Err)
+		return cop.Fail(cop.Transport, "ask model: %s: %w", op.Op, op.Err)
 	case errors.Is(err, errBroken), errors.Is(err, io.EOF) && errors.As(err, &call):
-		return fail(Transport, "ask model: %w", errBroken)
+		return cop.Fail(cop.Transport, "ask model: %w", errBroken)
 	case errors.As(err, &call):
-		return fail(Transport, "ask model: no HTTP connection")
+		return cop.Fail(cop.Transport, "ask model: no HTTP connection")
 	}
-	return fail(Malformed, "ask model: the answer is not one of this service")
+	return cop.Fail(cop.Malformed, "ask model: the answer is not one of this service")
 }

@@ -1,4 +1,4 @@
-package cop
+package model
 
 import (
 	"context"
@@ -8,8 +8,11 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
+
+	"weir/internal/cop"
 )
 
 // TestFailures: G9, each way in which a model fails has its code, and none is an opinion.
@@ -37,37 +40,37 @@ func TestFailures(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		answer func(http.ResponseWriter, *http.Request, func(string))
-		want   Code
+		want   cop.Code
 		calls  int64
 	}{
-		{"prose", saying("This command looks fine to me."), Malformed, 1},
-		{"prose around it", saying("Sure! " + passing), Malformed, 1},
-		{"more fields", saying(`{"flagged": false, "reason": "r", "confidence": 0.9}`), Malformed, 1},
-		{"a field is missing", saying(`{"flagged": false}`), Malformed, 1},
-		{"empty", saying(""), Malformed, 1},
-		{"429", status(429), RateLimited, 1},
-		{"500", status(500), Server, 1},
-		{"503", status(503), Server, 1},
-		{"529", status(529), Server, 1},
-		{"401", status(401), Refused, 1},
-		{"404", status(404), Refused, 1},
-		{"closed in the middle", middle, Transport, 2},
-		{"closed at once", func(http.ResponseWriter, *http.Request, func(string)) { panic(http.ErrAbortHandler) }, Transport, 2},
-		{"an HTML page", raw("text/html", "<html>proxy login</html>"), Malformed, 1},
-		{"broken JSON", raw("application/json", `{"content":[`), Malformed, 1},
-		{"other JSON", raw("application/json", `{"flagged": false, "reason": "r"}`), Malformed, 1},
-		{"JSON null", raw("application/json", `null`), Malformed, 1},
-		{"nothing", raw("application/json", ``), Malformed, 1},
-		{"no content", func(w http.ResponseWriter, _ *http.Request, _ func(string)) { w.WriteHeader(204) }, Malformed, 1},
-		{"too much", raw("application/json", `{"content":"`+strings.Repeat("x", 2*maxBody)+`"}`), Malformed, 1},
+		{"prose", saying("This command looks fine to me."), cop.Malformed, 1},
+		{"prose around it", saying("Sure! " + passing), cop.Malformed, 1},
+		{"more fields", saying(`{"flagged": false, "reason": "r", "confidence": 0.9}`), cop.Malformed, 1},
+		{"a field is missing", saying(`{"flagged": false}`), cop.Malformed, 1},
+		{"empty", saying(""), cop.Malformed, 1},
+		{"429", status(429), cop.RateLimited, 1},
+		{"500", status(500), cop.Server, 1},
+		{"503", status(503), cop.Server, 1},
+		{"529", status(529), cop.Server, 1},
+		{"401", status(401), cop.Refused, 1},
+		{"404", status(404), cop.Refused, 1},
+		{"closed in the middle", middle, cop.Transport, 2},
+		{"closed at once", func(http.ResponseWriter, *http.Request, func(string)) { panic(http.ErrAbortHandler) }, cop.Transport, 2},
+		{"an HTML page", raw("text/html", "<html>proxy login</html>"), cop.Malformed, 1},
+		{"broken JSON", raw("application/json", `{"content":[`), cop.Malformed, 1},
+		{"other JSON", raw("application/json", `{"flagged": false, "reason": "r"}`), cop.Malformed, 1},
+		{"JSON null", raw("application/json", `null`), cop.Malformed, 1},
+		{"nothing", raw("application/json", ``), cop.Malformed, 1},
+		{"no content", func(w http.ResponseWriter, _ *http.Request, _ func(string)) { w.WriteHeader(204) }, cop.Malformed, 1},
+		{"too much", raw("application/json", `{"content":"`+strings.Repeat("x", 2*maxBody)+`"}`), cop.Malformed, 1},
 	} {
 		for _, kind := range kindsOfModel {
 			t.Run(kind+"/"+c.name, func(t *testing.T) {
 				f := serve(t, kind, c.answer)
-				cop := build(t, f.options(t))
-				o, err := cop.Review(context.Background(), plain("./tool --sync"))
-				if CodeOf(err) != c.want || err == nil || o != (Opinion{}) {
-					t.Errorf("%+v, %v with code %s, want %s", o, err, CodeOf(err), c.want)
+				reviewer := build(t, f.options(t))
+				o, err := reviewer.Review(context.Background(), plain("./tool --sync"))
+				if cop.CodeOf(err) != c.want || err == nil || o != (cop.Opinion{}) {
+					t.Errorf("%+v, %v with code %s, want %s", o, err, cop.CodeOf(err), c.want)
 				}
 				if got := f.calls.Load(); got != c.calls {
 					t.Errorf("%d requests, want %d", got, c.calls)
@@ -75,12 +78,12 @@ func TestFailures(t *testing.T) {
 				if strings.Contains(fmt.Sprintf("%+v %#v", err, err), testKey) {
 					t.Errorf("the key is in %v", err)
 				}
-				if s := cop.Stats(); s.Failures[c.want] != 1 || s.Passed+s.Flagged != 0 {
+				if s := reviewer.Stats(); s.Failures[c.want] != 1 || s.Passed+s.Flagged != 0 {
 					t.Errorf("counted %+v", s)
 				}
 				// A failure is not kept: when the model is well again it is asked again.
 				f.answer = saying(passing)
-				if o, err := cop.Review(context.Background(), plain("./tool --sync")); err != nil || o.Flagged {
+				if o, err := reviewer.Review(context.Background(), plain("./tool --sync")); err != nil || o.Flagged {
 					t.Errorf("afterwards %+v, %v", o, err)
 				}
 			})
@@ -101,9 +104,9 @@ func TestSlow(t *testing.T) {
 			o := f.options(t)
 			o.Timeout = 200 * time.Millisecond
 			o.CacheFor = time.Hour
-			cop := build(t, o)
-			got, err := cop.Review(context.Background(), plain("./tool"))
-			if CodeOf(err) != Timeout || got != (Opinion{}) {
+			reviewer := build(t, o)
+			got, err := reviewer.Review(context.Background(), plain("./tool"))
+			if cop.CodeOf(err) != cop.Timeout || got != (cop.Opinion{}) {
 				t.Fatalf("%+v, %v, want a timeout", got, err)
 			}
 			<-answered
@@ -111,7 +114,7 @@ func TestSlow(t *testing.T) {
 				t.Errorf("%d requests: a timeout is not tried again", n)
 			}
 			f.answer = saying(flagging)
-			if got, err := cop.Review(context.Background(), plain("./tool")); err != nil || !got.Flagged {
+			if got, err := reviewer.Review(context.Background(), plain("./tool")); err != nil || !got.Flagged {
 				t.Errorf("afterwards %+v, %v: the late answer was kept", got, err)
 			}
 		})
@@ -132,7 +135,7 @@ func TestDrip(t *testing.T) {
 			})
 			o := f.options(t)
 			o.Timeout = 200 * time.Millisecond
-			if got, err := build(t, o).Review(context.Background(), plain("./tool")); CodeOf(err) != Timeout || got != (Opinion{}) {
+			if got, err := build(t, o).Review(context.Background(), plain("./tool")); cop.CodeOf(err) != cop.Timeout || got != (cop.Opinion{}) {
 				t.Errorf("%+v, %v, want a timeout", got, err)
 			}
 		})
@@ -146,7 +149,7 @@ func TestUnresolved(t *testing.T) {
 			var asked []string
 			var mu sync.Mutex
 			t.Setenv("COP_TEST_KEY", testKey)
-			cop := build(t, Options{
+			reviewer := build(t, Options{
 				Reviewer: kind, Model: "m", BaseURL: "https://models.invalid/v1", KeyEnv: "COP_TEST_KEY",
 				Transport: &http.Transport{DialContext: func(_ context.Context, _, address string) (net.Conn, error) {
 					mu.Lock()
@@ -155,8 +158,8 @@ func TestUnresolved(t *testing.T) {
 					return nil, &net.OpError{Op: "dial", Net: "tcp", Err: &net.DNSError{Err: "no such host", Name: "models.invalid", IsNotFound: true}}
 				}},
 			})
-			o, err := cop.Review(context.Background(), plain("./tool"))
-			if CodeOf(err) != Transport || o != (Opinion{}) || !strings.Contains(err.Error(), "models.invalid") {
+			o, err := reviewer.Review(context.Background(), plain("./tool"))
+			if cop.CodeOf(err) != cop.Transport || o != (cop.Opinion{}) || !strings.Contains(err.Error(), "models.invalid") {
 				t.Errorf("%+v, %v, want a transport error that names the host", o, err)
 			}
 			if len(asked) != 2 || asked[0] != "models.invalid:443" {
@@ -172,7 +175,7 @@ func TestRefusedConnection(t *testing.T) {
 		f := serve(t, kind, saying(passing))
 		o := f.options(t)
 		f.Close()
-		if got, err := build(t, o).Review(context.Background(), plain("./tool")); CodeOf(err) != Transport || got != (Opinion{}) {
+		if got, err := build(t, o).Review(context.Background(), plain("./tool")); cop.CodeOf(err) != cop.Transport || got != (cop.Opinion{}) {
 			t.Errorf("%s: %+v, %v, want a transport error", kind, got, err)
 		}
 	}
@@ -189,12 +192,12 @@ func TestRetry(t *testing.T) {
 				}
 				usual(flagging)
 			}
-			cop := build(t, f.options(t))
-			o, err := cop.Review(context.Background(), plain("./tool"))
+			reviewer := build(t, f.options(t))
+			o, err := reviewer.Review(context.Background(), plain("./tool"))
 			if err != nil || !o.Flagged {
 				t.Errorf("%+v, %v", o, err)
 			}
-			if s := cop.Stats(); s.Retries != 1 || s.Asked != 2 || len(s.Failures) != 0 {
+			if s := reviewer.Stats(); s.Retries != 1 || s.Asked != 2 || len(s.Failures) != 0 {
 				t.Errorf("counted %+v", s)
 			}
 		})
@@ -210,7 +213,7 @@ func TestRedirect(t *testing.T) {
 				http.Redirect(w, r, thief.URL+r.URL.Path, http.StatusTemporaryRedirect)
 			})
 			o, err := build(t, f.options(t)).Review(context.Background(), plain("./tool"))
-			if CodeOf(err) != Refused || o != (Opinion{}) {
+			if cop.CodeOf(err) != cop.Refused || o != (cop.Opinion{}) {
 				t.Errorf("%+v, %v, want a refusal", o, err)
 			}
 			if n := thief.calls.Load(); n != 0 {
@@ -238,7 +241,7 @@ func TestFinish(t *testing.T) {
 			w.Header().Set("Content-Type", "application/json")
 			fmt.Fprintf(w, c.body, passing)
 		})
-		if o, err := build(t, f.options(t)).Review(context.Background(), plain("./tool")); CodeOf(err) != Malformed || o != (Opinion{}) {
+		if o, err := build(t, f.options(t)).Review(context.Background(), plain("./tool")); cop.CodeOf(err) != cop.Malformed || o != (cop.Opinion{}) {
 			t.Errorf("%s: %+v, %v, want malformed", c.body, o, err)
 		}
 	}
@@ -247,7 +250,7 @@ func TestFinish(t *testing.T) {
 // TestLimits: a case that is too large, an asker that has gone, no reviewer, closed.
 func TestLimits(t *testing.T) {
 	f := serve(t, AnthropicName, saying(passing))
-	cop := build(t, f.options(t))
+	reviewer := build(t, f.options(t))
 	ctx := context.Background()
 	gone, cancel := context.WithCancel(ctx)
 	cancel()
@@ -259,22 +262,22 @@ func TestLimits(t *testing.T) {
 	closed.Close()
 	for _, c := range []struct {
 		name string
-		cop  *Cop
+		cop  *cop.Cop
 		ctx  context.Context
-		k    Case
-		want Code
+		k    cop.Case
+		want cop.Code
 	}{
-		{"too large", cop, ctx, plain("# " + strings.Repeat("x", maxCase)), TooLarge},
-		{"too many arguments", cop, ctx, Case{Argv: make([]string, maxCase+1)}, TooLarge},
-		{"too large ancestry", cop, ctx, Case{Command: "x", Ancestry: []Process{{Argv: []string{strings.Repeat("x", maxCase)}}}}, TooLarge},
-		{"gone", cop, gone, plain("./tool"), Cancelled},
-		{"late", cop, late, plain("./tool"), Timeout},
-		{"none", none, ctx, plain("ls"), None},
-		{"closed", closed, ctx, plain("./tool"), Closed},
+		{"too large", reviewer, ctx, plain("# " + strings.Repeat("x", cop.MaxCase)), cop.TooLarge},
+		{"too many arguments", reviewer, ctx, cop.Case{Argv: make([]string, cop.MaxCase+1)}, cop.TooLarge},
+		{"too large ancestry", reviewer, ctx, cop.Case{Command: "x", Ancestry: []cop.Process{{Argv: []string{strings.Repeat("x", cop.MaxCase)}}}}, cop.TooLarge},
+		{"gone", reviewer, gone, plain("./tool"), cop.Cancelled},
+		{"late", reviewer, late, plain("./tool"), cop.Timeout},
+		{"none", none, ctx, plain("ls"), cop.None},
+		{"closed", closed, ctx, plain("./tool"), cop.Closed},
 	} {
 		o, err := c.cop.Review(c.ctx, c.k)
-		var e *Error
-		if !errors.As(err, &e) || e.Code != c.want || o != (Opinion{}) {
+		var e *cop.Error
+		if !errors.As(err, &e) || e.Code != c.want || o != (cop.Opinion{}) {
 			t.Errorf("%s: %+v, %v, want %s", c.name, o, err, c.want)
 		}
 		if got := c.cop.Stats().Failures[c.want]; got == 0 {
@@ -283,5 +286,53 @@ func TestLimits(t *testing.T) {
 	}
 	if n := f.calls.Load(); n != 0 {
 		t.Errorf("the model was asked %d times", n)
+	}
+}
+
+// TestThousand: 1,000 different requests at once: few run at the same time, some wait, the others fail, and none
+// gets an opinion that is not its own.
+func TestThousand(t *testing.T) {
+	for _, kind := range kindsOfModel {
+		t.Run(kind, func(t *testing.T) {
+			f := serve(t, kind, nil)
+			var running, most atomic.Int64
+			full := make(chan struct{})
+			f.answer = func(_ http.ResponseWriter, _ *http.Request, usual func(string)) {
+				n := running.Add(1)
+				for m := most.Load(); n > m && !most.CompareAndSwap(m, n); m = most.Load() {
+				}
+				<-full // until all others have asked
+				running.Add(-1)
+				usual(flagging)
+			}
+			o := f.options(t)
+			o.Concurrency = 4 // so 64 may wait
+			reviewer := build(t, o)
+			var wg sync.WaitGroup
+			var flagged, refused, other atomic.Int64
+			for i := range 1000 {
+				wg.Go(func() {
+					got, err := reviewer.Review(t.Context(), plain(fmt.Sprint("./tool ", i)))
+					switch {
+					case err == nil && got.Flagged:
+						flagged.Add(1)
+					case cop.CodeOf(err) == cop.QueueFull:
+						if refused.Add(1) == 932 {
+							close(full)
+						}
+					default:
+						other.Add(1)
+						t.Errorf("%+v, %v", got, err)
+					}
+				})
+			}
+			wg.Wait()
+			if flagged.Load() != 68 || refused.Load() != 932 || other.Load() != 0 || most.Load() > 4 {
+				t.Errorf("%d flagged, %d refused, %d else, %d at the same time; want 68, 932, 0, at most 4", flagged.Load(), refused.Load(), other.Load(), most.Load())
+			}
+			if s := reviewer.Stats(); s.Failures[cop.QueueFull] != 932 || s.Waiting != 0 || s.Asked != 68 {
+				t.Errorf("counted %+v", s)
+			}
+		})
 	}
 }

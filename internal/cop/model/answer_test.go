@@ -1,4 +1,4 @@
-package cop
+package model
 
 import (
 	"strings"
@@ -6,16 +6,18 @@ import (
 	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
+
+	"weir/internal/cop"
 )
 
 // TestAnswer: G11, anything but the one form is a failure.
 func TestAnswer(t *testing.T) {
 	for _, c := range []struct {
 		text string
-		want Opinion
+		want cop.Opinion
 	}{
-		{`{"flagged": true, "reason": "sends"}`, Opinion{true, "sends"}},
-		{` {"reason":"a \"b\"","flagged":false}` + "\n", Opinion{false, `a "b"`}},
+		{`{"flagged": true, "reason": "sends"}`, cop.Opinion{Flagged: true, Reason: "sends"}},
+		{` {"reason":"a \"b\"","flagged":false}` + "\n", cop.Opinion{Flagged: false, Reason: `a "b"`}},
 	} {
 		got, err := decode(c.text)
 		if err != nil {
@@ -38,10 +40,10 @@ func TestAnswer(t *testing.T) {
 		`Here: {"flagged": false, "reason": "r"}`, "```json\n{\"flagged\": false, \"reason\": \"r\"}\n```",
 		`{"flagged": false, "reason": "r",}`, `{"flagged": false "reason": "r"}`, `{flagged: false, "reason": "r"}`, `{'flagged': false, 'reason': 'r'}`,
 		`{"flagged": false, "reason": "r"`, `[{"flagged": false, "reason": "r"}]`, "{\"flagged\": false, \"reason\": \"\xff\"}",
-		`{"flagged": false, "reason": "` + strings.Repeat("r", maxReason+1) + `"}`, strings.Repeat(" ", maxAnswer) + `{"flagged": false, "reason": "r"}`,
+		`{"flagged": false, "reason": "` + strings.Repeat("r", cop.MaxReason+1) + `"}`, strings.Repeat(" ", maxAnswer) + `{"flagged": false, "reason": "r"}`,
 	} {
 		got, err := decode(bad)
-		if err == nil || CodeOf(err) != Malformed || got != (Opinion{}) {
+		if err == nil || cop.CodeOf(err) != cop.Malformed || got != (cop.Opinion{}) {
 			t.Errorf("%.80q gives %+v, %v", bad, got, err)
 		}
 	}
@@ -53,12 +55,12 @@ func FuzzAnswer(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		o, err := decode(text)
 		if err != nil {
-			if o != (Opinion{}) || CodeOf(err) != Malformed {
+			if o != (cop.Opinion{}) || cop.CodeOf(err) != cop.Malformed {
 				t.Errorf("%+v with %v", o, err)
 			}
 			return
 		}
-		if o.Reason == "" || len(o.Reason) > maxReason || !utf8.ValidString(o.Reason) || !strings.Contains(text, "flagged") && !strings.Contains(text, `\u`) {
+		if o.Reason == "" || len(o.Reason) > cop.MaxReason || !utf8.ValidString(o.Reason) || !strings.Contains(text, "flagged") && !strings.Contains(text, `\u`) {
 			t.Errorf("%q gives %+v", text, o)
 		}
 	})

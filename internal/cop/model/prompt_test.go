@@ -1,4 +1,4 @@
-package cop
+package model
 
 import (
 	"crypto/sha256"

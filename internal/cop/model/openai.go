@@ -1,4 +1,4 @@
-package cop
+package model
 
 import (
 	"context"
@@ -8,6 +8,8 @@ import (
 	"github.com/openai/openai-go/v3"
 	"github.com/openai/openai-go/v3/option"
 	"github.com/openai/openai-go/v3/shared"
+
+	"weir/internal/cop"
 )
 
 const openaiURL = "https://api.openai.com/v1/"
@@ -27,10 +29,10 @@ func newOpenAI(client *http.Client, base, model, key string) *openaiReviewer {
 	return &openaiReviewer{openai.NewChatCompletionService(options...), model}
 }
 
-func (o *openaiReviewer) Review(ctx context.Context, c Case) (Opinion, error) {
+func (o *openaiReviewer) Review(ctx context.Context, c cop.Case) (cop.Opinion, error) {
 	data, err := encode(c)
 	if err != nil {
-		return Opinion{}, err
+		return cop.Opinion{}, err
 	}
 	got, err := o.chat.New(ctx, openai.ChatCompletionNewParams{
 		Model:    o.model,
@@ -47,14 +49,14 @@ func (o *openaiReviewer) Review(ctx context.Context, c Case) (Opinion, error) {
 		if errors.As(err, &e) {
 			status = e.StatusCode
 		}
-		return Opinion{}, failure(ctx, err, status)
+		return cop.Opinion{}, failure(ctx, err, status)
 	}
 	if got == nil || len(got.Choices) != 1 {
-		return Opinion{}, fail(Malformed, "read answer: not one choice")
+		return cop.Opinion{}, cop.Fail(cop.Malformed, "read answer: not one choice")
 	}
 	choice := got.Choices[0]
 	if choice.FinishReason != "stop" || choice.Message.Refusal != "" || len(choice.Message.ToolCalls) > 0 {
-		return Opinion{}, fail(Malformed, "read answer: it did not end by itself")
+		return cop.Opinion{}, cop.Fail(cop.Malformed, "read answer: it did not end by itself")
 	}
 	return decode(choice.Message.Content)
 }

@@ -1,4 +1,4 @@
-package cop
+package model
 
 import (
 	"bytes"
@@ -8,10 +8,9 @@ import (
 	"unicode/utf8"
 
 	"weir/internal/classify"
-)
 
-// maxCase bounds what is shown to a reviewer, in bytes of all its texts.
-const maxCase = 128 << 10
+	"weir/internal/cop"
+)
 
 // request is a case as a model reads it: one JSON object. Names are part of the prompt.
 type request struct {
@@ -60,9 +59,9 @@ type facts struct {
 // encode writes a case as one line of ASCII JSON: quotes, control characters and
 // invisible letters of the container's texts cannot end a string or look like
 // something else (B35, B51).
-func encode(c Case) ([]byte, error) {
-	if size(c) > maxCase {
-		return nil, fail(TooLarge, "show case: more than %d bytes", maxCase)
+func encode(c cop.Case) ([]byte, error) {
+	if cop.Size(c) > cop.MaxCase {
+		return nil, cop.Fail(cop.TooLarge, "show case: more than %d bytes", cop.MaxCase)
 	}
 	var e escaper
 	r := request{
@@ -80,7 +79,7 @@ func encode(c Case) ([]byte, error) {
 	if c.Taint.Secret {
 		r.Taint = append(r.Taint, "secret")
 	}
-	if d := c.Destination; d != (Destination{}) {
+	if d := c.Destination; d != (cop.Destination{}) {
 		r.Destination = &destination{Port: d.Port, Protocol: e.text(d.Protocol), Name: e.text(d.Name)}
 		if d.Address.IsValid() {
 			r.Destination.Address = d.Address.String()
@@ -92,26 +91,9 @@ func encode(c Case) ([]byte, error) {
 	r.Escaped = e.did
 	data, err := json.Marshal(r)
 	if err != nil {
-		return nil, fail(Failed, "show case: %w", err)
+		return nil, cop.Fail(cop.Failed, "show case: %w", err)
 	}
 	return ascii(data), nil
-}
-
-// size counts the bytes of the texts of a case.
-func size(c Case) int {
-	n := len(c.Command) + len(c.Dir) + len(c.Container) + len(c.Image) + len(c.Destination.Name) + len(c.Destination.Protocol) + list(c.Argv)
-	for _, p := range c.Ancestry {
-		n += len(p.Comm) + list(p.Argv)
-	}
-	return n
-}
-
-func list(texts []string) int {
-	n := len(texts)
-	for _, t := range texts {
-		n += len(t)
-	}
-	return n
 }
 
 // ascii writes what is not ASCII in JSON as \uNNNN.

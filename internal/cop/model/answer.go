@@ -1,4 +1,4 @@
-package cop
+package model
 
 import (
 	"encoding/json"
@@ -6,12 +6,11 @@ import (
 	"io"
 	"strings"
 	"unicode/utf8"
+
+	"weir/internal/cop"
 )
 
-const (
-	maxAnswer = 8 << 10 // bytes of an answer
-	maxReason = 1000
-)
+const maxAnswer = 8 << 10 // bytes of an answer
 
 // schema is what a model is told to answer. decode does not rely on it.
 func schema() map[string]any {
@@ -28,26 +27,26 @@ func schema() map[string]any {
 
 // decode reads {"flagged": bool, "reason": "..."} and nothing else: no prose around
 // it, no other key, no key twice or in other letters, nothing missing.
-func decode(answer string) (Opinion, error) {
+func decode(answer string) (cop.Opinion, error) {
 	if len(answer) > maxAnswer || !utf8.ValidString(answer) {
-		return Opinion{}, fail(Malformed, "read answer: too long, or not text")
+		return cop.Opinion{}, cop.Fail(cop.Malformed, "read answer: too long, or not text")
 	}
 	dec := json.NewDecoder(strings.NewReader(answer))
 	if t, err := dec.Token(); err != nil || t != json.Delim('{') {
-		return Opinion{}, fail(Malformed, "read answer: not a JSON object")
+		return cop.Opinion{}, cop.Fail(cop.Malformed, "read answer: not a JSON object")
 	}
-	var out Opinion
+	var out cop.Opinion
 	seen := map[string]bool{}
 	for dec.More() {
 		key, err := dec.Token()
 		name, _ := key.(string)
 		if err != nil || seen[name] {
-			return Opinion{}, fail(Malformed, "read answer: broken JSON or a key twice")
+			return cop.Opinion{}, cop.Fail(cop.Malformed, "read answer: broken JSON or a key twice")
 		}
 		seen[name] = true
 		value, err := dec.Token()
 		if err != nil {
-			return Opinion{}, fail(Malformed, "read answer: broken JSON")
+			return cop.Opinion{}, cop.Fail(cop.Malformed, "read answer: broken JSON")
 		}
 		ok := false
 		switch name {
@@ -55,20 +54,20 @@ func decode(answer string) (Opinion, error) {
 			out.Flagged, ok = value.(bool)
 		case "reason":
 			out.Reason, ok = value.(string)
-			ok = ok && strings.TrimSpace(out.Reason) != "" && len(out.Reason) <= maxReason
+			ok = ok && strings.TrimSpace(out.Reason) != "" && len(out.Reason) <= cop.MaxReason
 		}
 		if !ok {
-			return Opinion{}, fail(Malformed, "read answer: a key that is not accepted, or a value of the wrong kind")
+			return cop.Opinion{}, cop.Fail(cop.Malformed, "read answer: a key that is not accepted, or a value of the wrong kind")
 		}
 	}
 	if _, err := dec.Token(); err != nil {
-		return Opinion{}, fail(Malformed, "read answer: broken JSON")
+		return cop.Opinion{}, cop.Fail(cop.Malformed, "read answer: broken JSON")
 	}
 	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return Opinion{}, fail(Malformed, "read answer: more than one JSON object")
+		return cop.Opinion{}, cop.Fail(cop.Malformed, "read answer: more than one JSON object")
 	}
 	if len(seen) != 2 {
-		return Opinion{}, fail(Malformed, "read answer: a key is missing")
+		return cop.Opinion{}, cop.Fail(cop.Malformed, "read answer: a key is missing")
 	}
 	return out, nil
 }
