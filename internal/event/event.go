@@ -37,7 +37,8 @@ type Event struct {
 	Grant       *GrantInfo   `json:"grant,omitempty"`
 	Change      *TaintChange `json:"taint,omitempty"`
 	Loss        *Loss        `json:"lost,omitempty"`
-	Mode        string       `json:"mode,omitempty"` // observe, enforce or seal
+	Mode        string       `json:"mode,omitempty"`    // observe, enforce or seal
+	Command     string       `json:"command,omitempty"` // the text that a bridge was asked about; process is who asked
 	Message     string       `json:"message,omitempty"`
 }
 
@@ -81,9 +82,12 @@ type File struct {
 
 // Ancestor is one step of a process's parent chain.
 type Ancestor struct {
-	PID   int    `json:"pid"`
-	Start uint64 `json:"start"`
-	Comm  string `json:"comm"`
+	PID    int      `json:"pid"`
+	Start  uint64   `json:"start"`
+	Comm   string   `json:"comm"`
+	Argv   []string `json:"argv,omitempty"`   // as it was executed, if that is known
+	Exe    string   `json:"exe,omitempty"`    // path of the file that runs, if that is known
+	Inside bool     `json:"inside,omitempty"` // of the container
 }
 
 // Destination is where a packet would go; IPv4-mapped addresses are written as IPv4 (B14).
@@ -96,10 +100,12 @@ type Destination struct {
 
 // Decision is a verdict as events tell it.
 type Decision struct {
-	Decision string `json:"decision"`       // allow or deny
-	Reason   string `json:"reason"`         // a stable code such as tainted, approved, timeout
-	Text     string `json:"text,omitempty"` // one sentence for people
-	By       string `json:"by,omitempty"`   // who answered
+	Decision string `json:"decision"`         // allow or deny
+	Reason   string `json:"reason"`           // a stable code such as tainted, approved, timeout
+	Text     string `json:"text,omitempty"`   // one sentence for people
+	By       string `json:"by,omitempty"`     // who answered
+	Class    string `json:"class,omitempty"`  // of the command: local, network or grey
+	Judged   string `json:"judged,omitempty"` // why it is of that class
 
 	Why   string  `json:"why,omitempty"`   // as given with the answer
 	From  *Origin `json:"from,omitempty"`  // where the answer came from

@@ -238,5 +238,12 @@ func (g *Gate) tell(q *question, v Verdict, taker *waiter) {
 
 // request is q as its first asker put it, for events.
 func (q *question) request() Request {
-	return Request{Container: q.Container, Process: q.Process, Destination: q.Destination, Held: q.Held}
+	r := Request{Container: q.Container, Process: q.Process, Destination: q.Destination, Command: q.Text, Held: q.Held}
+	switch {
+	case q.Text != "":
+		r.Ask = Command
+	case q.Destination == event.Destination{}:
+		r.Ask = Run
+	}
+	return r
 }

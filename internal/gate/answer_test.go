@@ -246,19 +246,19 @@ func TestConfigure(t *testing.T) {
 	bubble(t, func(r *rig) {
 		c := r.ask(curl())
 		id := r.one()
-		r.Configure(false, 0, 0)
+		r.Configure(nil, false, 0, 0)
 		c.gives(Deny, NoApprover)
 		_, err := r.Answer(id, Reply{Allow: true, By: "alice"})
 		r.wantErr(err, ErrAnswered)
 		if !strings.Contains(err.Error(), "no_approver") {
 			t.Errorf("error: %v", err)
 		}
-		r.Configure(true, 10*time.Second, 20*time.Second)
+		r.Configure(nil, true, 10*time.Second, 20*time.Second)
 		c = r.ask(curl())
 		time.Sleep(10 * time.Second)
 		c.gives(Deny, Timeout)
 		c = r.ask(curl())
-		r.Configure(true, time.Hour, 20*time.Second)
+		r.Configure(nil, true, time.Hour, 20*time.Second)
 		id = r.one()
 		time.Sleep(9 * time.Second)
 		r.answer(id, true)

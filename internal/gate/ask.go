@@ -87,6 +87,8 @@ func (g *Gate) open(a asker) (*waiter, Verdict) {
 				Container:   a.Container,
 				Process:     a.Process,
 				Destination: a.Destination,
+				Text:        a.Request.Command,
+				Note:        a.why,
 				Held:        a.Held,
 				Asked:       now.UTC(),
 				Deadline:    until.UTC(),
@@ -117,6 +119,9 @@ func (q *question) announcement(a asker) string {
 	s := "waits for an answer until " + q.Deadline.Format(time.RFC3339)
 	if a.Process.Truncated {
 		s += "; its arguments are incomplete"
+	}
+	if a.why != "" {
+		s += "; " + a.why
 	}
 	return s
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/sirupsen/logrus"
 	"go.etcd.io/bbolt"
 
+	"weir/internal/classify"
 	"weir/internal/event"
 )
 
@@ -26,6 +27,7 @@ type Logger interface {
 type Options struct {
 	DB         *bbolt.DB          // stays the caller's; bucket "questions" is the gate's
 	Log        Logger             // hold, verdict and refused connect events
+	Reviewer   Reviewer           // the Cop; nil: a person is asked in its place
 	Logger     logrus.FieldLogger // failures that change no verdict; nil drops them
 	Approver   bool               // a person answers; false denies at once
 	AskFor     time.Duration      // how long a question waits; 0 is 300 s
@@ -50,12 +52,14 @@ type Gate struct {
 	store      store
 	log        Logger
 	logger     logrus.FieldLogger
+	table      []Row
 	maxPending int
 	now        func() time.Time
 	boot       func() (string, time.Duration)
 	counters   map[Reason]*atomic.Uint64 // the map itself never changes
 
 	mu       sync.Mutex
+	reviewer Reviewer
 	approver bool
 	askFor   time.Duration
 	claimFor time.Duration
@@ -90,6 +94,8 @@ func Open(o Options) (*Gate, error) {
 		store:      s,
 		log:        o.Log,
 		logger:     o.Logger,
+		reviewer:   o.Reviewer,
+		table:      Table(),
 		maxPending: o.MaxPending,
 		now:        o.Now,
 		boot:       o.Boot,
@@ -132,9 +138,10 @@ func orDefault(d time.Duration) time.Duration {
 
 // Configure takes over a reloaded policy. Questions keep the deadline they were
 // asked with; without an approver, those that wait are denied now.
-func (g *Gate) Configure(approver bool, askFor, claimFor time.Duration) {
+func (g *Gate) Configure(reviewer Reviewer, approver bool, askFor, claimFor time.Duration) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	g.reviewer = reviewer
 	g.approver, g.askFor, g.claimFor = approver, orDefault(askFor), orDefault(claimFor)
 	g.sweep()
 	g.dropUnanswerable()
@@ -187,14 +194,15 @@ func (g *Gate) Pending() []Question {
 	return all
 }
 
-// Decide gives the verdict on one request, for every caller and every way in.
-// Without taint it returns at once and touches nothing (G4). A tainted command
-// may run, but that opens nothing (G24, G25). A tainted connect blocks until a
-// person answered, its deadline passed or ctx ended; when ctx ends the question
-// stays, and a later approval is claimed by the same command.
+// Decide gives the verdict on one request, for every caller and every way in, by
+// the Table. Without taint it returns at once and touches nothing (G4). A tainted
+// command may run, but that opens nothing (G24, G25). A tainted connect blocks
+// until the reviewer or a person answered, its deadline passed or ctx ended; when
+// ctx ends a person's question stays, and a later approval is claimed by the same
+// command. So does a command that a bridge was asked about.
 //
 // On Allow with Reason Approved, call Used with the verdict's Question and open
-// the destination only when that returns nil.
+// the destination only when that returns nil; with Reason Passed, open it.
 func (g *Gate) Decide(ctx context.Context, r Request) Verdict {
 	v := g.decide(ctx, r)
 	g.counters[v.Reason].Add(1)
@@ -202,40 +210,74 @@ func (g *Gate) Decide(ctx context.Context, r Request) Verdict {
 }
 
 func (g *Gate) decide(ctx context.Context, r Request) Verdict {
+	if r.Mode == "" {
+		r.Mode = modeEnforce
+	}
+	level := levelOf(r.Container.Taint)
 	switch {
 	case r.Container.ID == "":
 		return g.refuse(r, deny(Malformed, "the request names no container"))
-	case r.Mode == modeSeal && r.Ask != Run:
-		return g.refuse(r, deny(Sealed, "the mode is seal: nothing leaves, whatever the verdict"))
-	case len(r.Container.Taint) == 0:
-		return allow(Untainted, "the container is not tainted")
-	case r.Ask == Run && r.Mode == modeObserve:
-		return allow(Observe, "the mode is observe: nothing is denied")
-	case r.Ask == Run:
-		return allow(SealedRun, "the command may run; what it sends out is denied until a verdict opens it")
+	case level == Clean && r.Mode != modeSeal:
+		return allow(Untainted, textUntainted)
+	case !slices.Contains(modes, r.Mode):
+		return g.refuse(r, deny(Malformed, fmt.Sprintf("the request has the unknown mode %q", r.Mode)))
+	case !slices.Contains(asks, r.Ask):
+		return g.refuse(r, deny(Malformed, fmt.Sprintf("the request asks for the unknown %d", r.Ask)))
+	}
+	judged := judge(r)
+	row := rowOf(g.table, r.Mode, level, judged.Class, r.point())
+	return g.carry(ctx, r, row, judged).classed(judged)
+}
+
+const textUntainted = "the container is not tainted"
+
+// carry goes the steps of a row.
+func (g *Gate) carry(ctx context.Context, r Request, row Row, judged classify.Result) Verdict {
+	switch {
+	case row.Step == Refuse:
+		return g.refuse(r, deny(row.Reason, row.Why))
+	case row.Step == Pass && row.Reason == Observe && r.Ask == Connect:
+		return g.observe(r)
+	case row.Step == Pass:
+		return allow(row.Reason, row.Why)
 	}
 	a, err := check(r)
-	v, ask := g.refusal(a, err)
-	switch {
-	case r.Mode == modeObserve:
-		return g.observe(r, v, ask)
-	case !ask:
+	if v := refusal(a, err); v.Reason != "" {
 		return g.refuse(r, v)
+	}
+	step := row.Step
+	if failed := unreadable(r, judged); failed != "" {
+		g.counters[failed].Add(1)
+		step, a.why = Person, describe(failed)
+	}
+	if step == Review && !g.asked(a) {
+		v, why := g.opinion(ctx, a.Request, row, judged)
+		if v.Reason != "" {
+			return g.reviewed(a.Request, v)
+		}
+		a.why = why
+	}
+	if !g.hasApprover() {
+		return g.refuse(r, deny(NoApprover, textNoApprover))
 	}
 	return g.ask(ctx, a)
 }
 
-// refusal gives the denial that needs no question, or says that one must be asked.
-func (g *Gate) refusal(a asker, malformed error) (v Verdict, ask bool) {
+// describe words a failure for people.
+func describe(r Reason) string {
+	i := slices.IndexFunc(Failures(), func(f Failure) bool { return f.Reason == r })
+	return Failures()[i].What
+}
+
+// refusal gives the denial that no answer can change, or none.
+func refusal(a asker, malformed error) Verdict {
 	switch {
 	case malformed != nil:
-		return deny(Malformed, malformed.Error()), false
-	case a.Destination.Protocol == "udp" && a.Destination.Port == 443:
-		return deny(QUIC, "QUIC is refused in a tainted container; use TCP"), false
-	case !g.hasApprover():
-		return deny(NoApprover, textNoApprover), false
+		return deny(Malformed, malformed.Error())
+	case a.Ask == Connect && a.Destination.Protocol == "udp" && a.Destination.Port == 443:
+		return deny(QUIC, "QUIC is refused in a tainted container; use TCP")
 	}
-	return Verdict{}, true
+	return Verdict{}
 }
 
 const textNoApprover = "the policy names no approver, so nobody can open this"
@@ -246,9 +288,33 @@ func (g *Gate) hasApprover() bool {
 	return g.approver
 }
 
+// asked says whether a person was asked this already: their word comes before the reviewer's.
+func (g *Gate) asked(a asker) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.sweep()
+	defer g.schedule()
+	return g.match(a, func(*question) bool { return true }) != nil
+}
+
+// reviewed writes the reviewer's verdict, which is about to be given.
+func (g *Gate) reviewed(r Request, v Verdict) Verdict {
+	if v.Decision != Allow {
+		return g.refuse(r, v)
+	}
+	if err := g.write(event.Verdict, r, v, ""); err != nil {
+		return logFailed(err)
+	}
+	return v
+}
+
 // refuse writes a denial that is about to be given.
 func (g *Gate) refuse(r Request, v Verdict) Verdict {
-	if err := g.write(event.Connect, r, v, ""); err != nil {
+	kind := event.Connect
+	if r.Ask == Run || r.Ask == Command {
+		kind = event.Verdict
+	}
+	if err := g.write(kind, r, v, ""); err != nil {
 		return logFailed(err).about(v.Question)
 	}
 	return v
@@ -256,10 +322,15 @@ func (g *Gate) refuse(r Request, v Verdict) Verdict {
 
 // observe allows, and writes what enforce would have done. Without the log there
 // is nothing to observe with, and a failure is no allow (G9).
-func (g *Gate) observe(r Request, would Verdict, ask bool) Verdict {
-	text := fmt.Sprintf("would have been denied (%s): %s", would.Reason, would.Text)
-	if ask {
-		text = "would have been denied unless a person had approved it"
+func (g *Gate) observe(r Request) Verdict {
+	a, err := check(r)
+	would := refusal(a, err)
+	if would.Reason == "" && !g.hasApprover() && g.theReviewer() == nil {
+		would = deny(NoApprover, textNoApprover)
+	}
+	text := "would have been denied unless the reviewer or a person had let it out"
+	if would.Reason != "" {
+		text = fmt.Sprintf("would have been denied (%s): %s", would.Reason, would.Text)
 	}
 	v := allow(Observe, text)
 	if err := g.write(event.Connect, r, v, ""); err != nil {
@@ -287,15 +358,18 @@ func (g *Gate) put(e event.Event) error {
 
 func (g *Gate) event(k event.Kind, r Request, v Verdict, message string) event.Event {
 	e := event.Event{
-		Time:        g.now().UTC(),
-		Kind:        k,
-		Container:   &r.Container,
-		Process:     &r.Process,
-		Destination: &r.Destination,
-		Question:    v.Question,
-		Message:     message,
+		Time:      g.now().UTC(),
+		Kind:      k,
+		Container: &r.Container,
+		Process:   &r.Process,
+		Question:  v.Question,
+		Message:   message,
+		Command:   r.Command,
 	}
-	if known(r.Mode) {
+	if r.Ask != Run && r.Ask != Command {
+		e.Destination = &r.Destination
+	}
+	if slices.Contains(modes, r.Mode) {
 		e.Mode = r.Mode
 	}
 	if k != event.Hold {

@@ -27,7 +27,7 @@ func TestZeroVerdictDenies(t *testing.T) {
 // G4, G9, G24, G25: what is decided without a person.
 func TestDecideAtOnce(t *testing.T) {
 	clean := func(r *Request) { r.Container.Taint = nil }
-	run := func(r *Request) { r.Ask = Run }
+	run := func(r *Request) { r.Ask, r.Held = Run, false }
 	quic := func(r *Request) { r.Destination.Protocol = "udp" }
 	tests := []struct {
 		name       string
@@ -59,7 +59,7 @@ func TestDecideAtOnce(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			bubble(t, func(r *rig) {
-				r.Configure(!tt.noApprover, 0, 0)
+				r.Configure(nil, !tt.noApprover, 0, 0)
 				r.ask(tt.request).gives(tt.decision, tt.reason)
 				r.wantEvents(tt.events...)
 				r.wantCount(tt.reason, 1)
@@ -108,7 +108,7 @@ func TestObserveTells(t *testing.T) {
 		r    Request
 		want string
 	}{
-		{"question", curl(mode(modeObserve)), "unless a person had approved"},
+		{"question", curl(mode(modeObserve)), "unless the reviewer or a person had"},
 		{"QUIC", curl(mode(modeObserve), func(r *Request) { r.Destination.Protocol = "udp" }), "denied (quic)"},
 		{"malformed", curl(mode(modeObserve), func(r *Request) { r.Process.PID = 0 }), "denied (malformed)"},
 	}

@@ -26,10 +26,12 @@ type Question struct {
 	ID          string            `json:"id"`
 	Container   event.Container   `json:"container"`
 	Process     event.Process     `json:"process"` // the first asker
-	Destination event.Destination `json:"destination"`
-	Held        bool              `json:"held"`     // the first asker waits in the kernel
-	Asked       time.Time         `json:"asked"`    // UTC
-	Deadline    time.Time         `json:"deadline"` // UTC; unanswered by then it is denied
+	Destination event.Destination `json:"destination,omitzero"`
+	Text        string            `json:"text,omitempty"` // the command that a bridge was asked about; Process is who asked
+	Note        string            `json:"note,omitempty"` // why a person is asked: what the reviewer said, or how the review failed
+	Held        bool              `json:"held"`           // the first asker waits in the kernel
+	Asked       time.Time         `json:"asked"`          // UTC
+	Deadline    time.Time         `json:"deadline"`       // UTC; unanswered by then it is denied
 	State       string            `json:"state"`
 	By          string            `json:"by,omitempty"`      // who answered
 	Why         string            `json:"why,omitempty"`     // as given with the answer
@@ -79,13 +81,20 @@ type asker struct {
 	self    process
 	command string
 	bound   bool
+	why     string // why a person is asked, where there is more to say than the table's row
 }
 
 // matches says whether a's request is the one that q asks about (G16). The
 // kernel's hash of argv can be collided on purpose, so argv itself counts too;
 // only the very process that asked may come without it.
 func (q *question) matches(a asker) bool {
-	if q.Container.ID != a.Container.ID || q.Destination != a.Destination || !sameImage(q.Process, a.Process) {
+	if q.Container.ID != a.Container.ID || q.Destination != a.Destination || (q.Text != "") != (a.Request.Command != "") {
+		return false
+	}
+	if q.Text != "" {
+		return q.Command == a.command
+	}
+	if !sameImage(q.Process, a.Process) {
 		return false
 	}
 	if q.Asking[0] == a.self {
@@ -122,6 +131,12 @@ func exeID(p event.Process) (device, inode uint64) {
 func bound(p event.Process) bool {
 	_, inode := exeID(p)
 	return inode == 0 || p.Exe.Memfd || p.Exe.Deleted || p.ArgvHash == 0 || len(p.Argv) == 0 || p.Truncated
+}
+
+// textKey digests a command's text.
+func textKey(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:])
 }
 
 // command digests what the person sees of the command beside its file.

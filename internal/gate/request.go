@@ -16,8 +16,11 @@ type Ask uint8
 // What can be asked.
 const (
 	Connect Ask = iota // to reach Destination
-	Run                // to run Process; Destination is not looked at
+	Run                // to go on with Process, which was seen to be executed; Destination is not looked at
+	Command            // to run Command, before it runs; Process is the one that asks
 )
+
+var asks = []Ask{Connect, Run, Command}
 
 // The modes; an empty one is enforce.
 const (
@@ -26,54 +29,68 @@ const (
 	modeSeal    = "seal"
 )
 
-func known(mode string) bool {
-	switch mode {
-	case "", modeObserve, modeEnforce, modeSeal:
-		return true
-	}
-	return false
-}
-
 // Request is one thing that a process in a container wants to do, as the host
 // established it.
 type Request struct {
 	Container   event.Container // Taint holds the names of the bits, with those of ancestors; any name counts
 	Process     event.Process
 	Destination event.Destination
+	Command     string // a shell text, with Ask Command
+	Dir         string // where it would run, if that is known
 	Ask         Ask
-	Held        bool   // the asker waits in the kernel; false: it was refused and may retry
+	Held        bool   // the asker waits in the kernel; false: it was refused and may retry, or waits for an answer over a bridge
 	Mode        string // observe, enforce or seal
+	Policy      string // its version, for the reviewer's cache
 }
 
 // Limits on what a question stores of its asker.
 const (
-	maxArgv  = 32 << 10 // bytes, one more counted per argument
-	maxEnv   = 256      // names
-	maxChain = 64       // ancestors
+	maxCommand = 32 << 10 // bytes of a text; what it is matched by is of the whole
+	maxArgv    = 32 << 10 // bytes, one more counted per argument
+	maxEnv     = 256      // names
+	maxChain   = 64       // ancestors
 )
+
+// point is where in the cascade a request stands.
+func (r Request) point() Point {
+	switch {
+	case r.Ask == Connect:
+		return Out
+	case r.Ask == Run && !r.Held:
+		return Seen
+	}
+	return Asked
+}
 
 // check makes a tainted connect ready to be asked and matched: its destination
 // in one spelling, its process within limits and no longer shared with the caller.
 func check(r Request) (asker, error) {
-	if !known(r.Mode) {
-		return asker{}, fmt.Errorf("the request has the unknown mode %q", r.Mode)
-	}
-	if r.Ask != Connect {
-		return asker{}, fmt.Errorf("the request asks for the unknown %d", r.Ask)
-	}
 	// Without a start time, a reused pid would be the same process.
 	if r.Process.PID <= 0 || r.Process.Start == 0 {
 		return asker{}, errors.New("the request names no process: pid and start time are needed")
 	}
-	d, err := normal(r.Destination)
-	if err != nil {
-		return asker{}, err
-	}
-	r.Destination = d
 	a := asker{self: process{r.Process.PID, r.Process.Start}, command: command(r.Process)}
+	switch r.Ask {
+	case Connect:
+		d, err := normal(r.Destination)
+		if err != nil {
+			return asker{}, err
+		}
+		r.Destination = d
+	case Command:
+		if strings.TrimSpace(r.Command) == "" {
+			return asker{}, errors.New("the request names no command")
+		}
+		r.Destination, a.command = event.Destination{}, textKey(r.Command)
+		if len(r.Command) > maxCommand {
+			r.Command = strings.ToValidUTF8(r.Command[:maxCommand], "") + "…"
+		}
+	default:
+		r.Destination = event.Destination{}
+	}
 	r.Process = limit(r.Process)
 	r.Container.Taint = slices.Clone(r.Container.Taint)
-	a.bound = bound(r.Process)
+	a.bound = r.Ask != Command && bound(r.Process)
 	a.Request = r
 	return a, nil
 }

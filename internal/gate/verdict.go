@@ -1,6 +1,12 @@
 package gate
 
-import "weir/internal/event"
+import (
+	"strings"
+
+	"weir/internal/classify"
+	"weir/internal/cop"
+	"weir/internal/event"
+)
 
 // Decision is what a verdict says. Its zero value denies.
 type Decision uint8
@@ -24,15 +30,19 @@ type Reason string
 
 // Reasons to allow.
 const (
-	Untainted Reason = "untainted"  // tier 1: the container has no taint (G4)
-	Observe   Reason = "observe"    // the mode denies nothing
-	SealedRun Reason = "sealed_run" // a tainted command may run, and opens nothing (G25)
-	Approved  Reason = "approved"   // a person approved this very question
+	Untainted  Reason = "untainted"   // tier 1: the container has no taint (G4)
+	Observe    Reason = "observe"     // the mode denies nothing
+	LocalRun   Reason = "local"       // tier 2: it provably stays inside, and opens nothing (G5)
+	SealedRun  Reason = "sealed_run"  // a tainted command may run, and opens nothing (G25)
+	Passed     Reason = "not_flagged" // the reviewer found nothing (G7, G8)
+	Approved   Reason = "approved"    // a person approved this very question
+	Recognised Reason = "recognised"  // it is a command that was approved before it ran (G26)
 )
 
 // Reasons to deny.
 const (
 	Denied      Reason = "denied"       // a person said no
+	Flagged     Reason = "flagged"      // the reviewer found it suspicious
 	Timeout     Reason = "timeout"      // nobody answered in time
 	Sealed      Reason = "sealed"       // the mode denies all egress
 	QUIC        Reason = "quic"         // UDP 443: the client shall fall back to TCP
@@ -48,30 +58,53 @@ const (
 
 // Codes that are counted, or written in events, beside a verdict.
 const (
-	ArgvLimit Reason = "argv_limit" // argv is incomplete: asked, and bound to the one process
-	Unclaimed Reason = "unclaimed"  // a late approval ended before anybody claimed it
+	ArgvLimit      Reason = "argv_limit" // argv is incomplete: asked, and bound to the one process
+	TextLimit      Reason = "text_limit" // too long or too nested to be judged
+	Unparsable     Reason = "unparsable" // no shell text
+	Differs        Reason = "differs"    // below an approved command, but not what was approved (G26)
+	Unclaimed      Reason = "unclaimed"  // a late approval ended before anybody claimed it
+	CopTimeout     Reason = "cop_timeout"
+	CopTransport   Reason = "cop_transport"
+	CopRateLimited Reason = "cop_rate_limited"
+	CopServer      Reason = "cop_server"
+	CopRefused     Reason = "cop_refused"
+	CopMalformed   Reason = "cop_malformed"
+	CopTooLarge    Reason = "cop_too_large"
+	CopQueueFull   Reason = "cop_queue_full"
+	CopClosed      Reason = "cop_closed"
+	CopCancelled   Reason = "cop_cancelled"
+	CopNone        Reason = "cop_none"
+	CopFailed      Reason = "cop_failed"
 )
 
 func reasons() []Reason {
-	return []Reason{
-		Untainted, Observe, SealedRun, Approved,
-		Denied, Timeout, Sealed, QUIC, NoApprover, QueueFull, Flood, StoreFailed, LogFailed, Malformed, Cancelled, UsedOnce,
-		ArgvLimit, Unclaimed,
+	all := []Reason{Untainted, Observe, LocalRun, SealedRun, Passed, Approved, Recognised, Denied, Flagged, Sealed, QUIC, Unclaimed}
+	for _, f := range Failures() {
+		all = append(all, f.Reason)
 	}
+	return all
 }
+
+// reviewFailed is the code of a failed review, as reasons are spelled.
+func reviewFailed(code cop.Code) Reason { return Reason(strings.ReplaceAll(string(code), "-", "_")) }
+
+// ByCop is who answered, where no person did.
+const ByCop = "cop"
 
 // Verdict is the gate's answer. Verdict{} denies.
 type Verdict struct {
 	Decision Decision
 	Reason   Reason
 	Text     string // one sentence for people
-	By       string // who answered; empty when no person did
+	By       string // who answered: a person, or cop; empty when nobody was asked
 	Question string // the question's id; empty when none was asked
+	Class    string // of the command, as it was classified; empty when that did not matter
+	Judged   string // why it is of that class
 }
 
 // Event gives the verdict as events tell it.
 func (v Verdict) Event() *event.Decision {
-	return &event.Decision{Decision: v.Decision.String(), Reason: string(v.Reason), Text: v.Text, By: v.By}
+	return &event.Decision{Decision: v.Decision.String(), Reason: string(v.Reason), Text: v.Text, By: v.By, Class: v.Class, Judged: v.Judged}
 }
 
 func deny(r Reason, text string) Verdict { return Verdict{Reason: r, Text: text} }
@@ -81,5 +114,20 @@ func allow(r Reason, text string) Verdict { return Verdict{Decision: Allow, Reas
 // about ties a verdict to a question.
 func (v Verdict) about(id string) Verdict {
 	v.Question = id
+	return v
+}
+
+// from names who answered.
+func (v Verdict) from(who string) Verdict {
+	v.By = who
+	return v
+}
+
+// classed says how the command was classified.
+func (v Verdict) classed(judged classify.Result) Verdict {
+	v.Class = judged.Class.String()
+	if len(judged.Reasons) > 0 {
+		v.Judged = judged.Reasons[0].Text
+	}
 	return v
 }

@@ -1,0 +1,113 @@
+package gate
+
+import (
+	"context"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"weir/internal/classify"
+	"weir/internal/cop"
+	"weir/internal/event"
+)
+
+// Reviewer is the Cop. A nil one is a failure like any other.
+type Reviewer interface {
+	Review(ctx context.Context, c cop.Case) (cop.Opinion, error)
+}
+
+// judge classifies what is asked about: a command's text, or what a process runs.
+func judge(r Request) classify.Result {
+	if r.Ask == Command {
+		return classify.Shell(r.Command)
+	}
+	p := r.Process
+	o := classify.Observed{Argv: p.Argv, Env: p.Env, Truncated: p.Truncated || p.EnvCut}
+	if p.Exe != nil {
+		o.File = p.Exe.Path
+		o.Truncated = o.Truncated || p.Exe.Memfd || p.Exe.Deleted // a name that stands for nothing any more
+	}
+	return classify.Argv(o)
+}
+
+// unreadable says why a command could not be judged at all; empty if it was (G9).
+func unreadable(r Request, judged classify.Result) Reason {
+	if r.Process.Truncated || r.Process.EnvCut {
+		return ArgvLimit
+	}
+	for _, found := range judged.Reasons {
+		switch {
+		case strings.HasPrefix(found.Rule, "limit-"):
+			return TextLimit
+		case found.Rule == "syntax" && r.Ask == Command:
+			return Unparsable
+		}
+	}
+	return ""
+}
+
+// opinion asks the Cop, and gives its verdict, or why a person has to be asked.
+func (g *Gate) opinion(ctx context.Context, r Request, row Row, judged classify.Result) (v Verdict, person string) {
+	reviewer := g.theReviewer()
+	if reviewer == nil {
+		g.counters[CopNone].Add(1)
+		return Verdict{}, ""
+	}
+	o, err := reviewer.Review(ctx, caseOf(r, judged))
+	switch {
+	case err != nil:
+		reason := reviewFailed(cop.CodeOf(err))
+		g.counters[reason].Add(1)
+		if reason == CopNone {
+			return Verdict{}, ""
+		}
+		return Verdict{}, "the reviewer failed (" + string(reason) + ")"
+	case !o.Flagged:
+		return allow(Passed, o.Reason).from(ByCop), ""
+	case row.Flagged == Person:
+		return Verdict{}, "the reviewer flagged it: " + o.Reason
+	}
+	return deny(Flagged, o.Reason).from(ByCop), ""
+}
+
+func (g *Gate) theReviewer() Reviewer {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.reviewer
+}
+
+func caseOf(r Request, judged classify.Result) cop.Case {
+	c := cop.Case{
+		Command:   r.Command,
+		Argv:      r.Process.Argv,
+		Truncated: r.Process.Truncated,
+		Taint:     cop.Taint{Corruption: slices.Contains(r.Container.Taint, "corruption"), Secret: slices.Contains(r.Container.Taint, "secret")},
+		Dir:       r.Dir,
+		Container: r.Container.Name,
+		Judged:    judged,
+		Policy:    r.Policy,
+	}
+	if r.Ask == Command { // the process is the one that asks, not the one that will run
+		c.Argv, c.Truncated = nil, false
+	}
+	for _, p := range r.Process.Ancestry {
+		if r.Ask != Command && p.Inside {
+			c.Ancestry = append(c.Ancestry, cop.Process{Comm: p.Comm, Argv: p.Argv})
+		}
+	}
+	if r.Ask == Connect {
+		c.Destination = reached(r.Destination)
+	}
+	return c
+}
+
+func reached(d event.Destination) cop.Destination {
+	to := cop.Destination{Port: d.Port, Protocol: d.Protocol}
+	addr, err := netip.ParseAddr(d.Address)
+	if err != nil {
+		to.Name = d.Address
+		return to
+	}
+	to.Address = addr
+	return to
+}
