@@ -9,18 +9,30 @@ import (
 
 	"weir/internal/classify"
 	"weir/internal/event"
+	"weir/internal/gate"
 )
 
 func (s *system) explainCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:   "explain COMMAND",
+	var table bool
+	cmd := &cobra.Command{
+		Use:   "explain COMMAND | --table",
 		Short: "tell how a command is seen, part by part: local, network or grey",
 		Long: `COMMAND is a shell text, as one argument. With more arguments, they are the words of an observed command line.
-Nothing is run.`,
+Nothing is run. --table prints the table that every verdict is made by, and what follows when something fails.`,
 		Example: `  weir explain 'grep -r main . | head; curl example.com'
-  weir explain -- find . -name '*.go' -delete`,
-		Args: args(1, -1, "a command, in quotes"),
+  weir explain -- find . -name '*.go' -delete
+  weir explain --table`,
+		Args: func(cmd *cobra.Command, list []string) error {
+			if table {
+				return args(0, 0, "")(cmd, list)
+			}
+			return args(1, -1, "a command, in quotes")(cmd, list)
+		},
 		RunE: func(_ *cobra.Command, list []string) error {
+			if table {
+				t := decisions()
+				return s.answer(t, func(w io.Writer) { printTable(w, t) })
+			}
 			text := list[0]
 			r := classify.Shell(text)
 			if len(list) > 1 {
@@ -31,6 +43,73 @@ Nothing is run.`,
 			return s.answer(e, func(w io.Writer) { printExplained(w, e) })
 		},
 	}
+	cmd.Flags().BoolVar(&table, "table", false, "print the decision table")
+	return cmd
+}
+
+// decided is the decision table as it is printed.
+type decided struct {
+	Rows     []decision     `json:"rows"`
+	Failures []gate.Failure `json:"failures"`
+}
+
+type decision struct {
+	gate.Row
+	Classes []string `json:"classes"`
+}
+
+func decisions() decided {
+	d := decided{Failures: gate.Failures()}
+	for _, r := range gate.Table() {
+		row := decision{Row: r}
+		for _, c := range r.Classes {
+			row.Classes = append(row.Classes, c.String())
+		}
+		d.Rows = append(d.Rows, row)
+	}
+	return d
+}
+
+func printTable(w io.Writer, d decided) {
+	fmt.Fprint(w, "The first row that applies decides.\n\n")
+	rows := make([][]string, len(d.Rows))
+	for i, r := range d.Rows {
+		verdict := string(r.Step)
+		switch r.Step {
+		case gate.Review:
+			verdict = fmt.Sprintf("reviewer: not flagged allow, flagged %s", r.Flagged)
+		case gate.Person:
+			verdict = "a person is asked"
+		}
+		rows[i] = []string{each(r.Modes, 3), each(r.Levels, 3), each(r.Classes, 3), each(r.Points, 3), verdict, string(r.Reason), r.Why}
+	}
+	table(w, []string{"MODE", "TAINT", "CLASS", "WHEN", "VERDICT", "REASON", "WHY"}, rows)
+	fmt.Fprint(w, `
+TAINT is how many of the two bits are set. WHEN: seen, a command was seen to run and goes on, sealed; asked, it waits before it
+goes on; out, it wants to get out. A failure never allows:
+
+`)
+	rows = make([][]string, len(d.Failures))
+	for i, f := range d.Failures {
+		then := "deny"
+		if f.Then == gate.Person {
+			then = "ask a person, else deny"
+		}
+		rows[i] = []string{string(f.Reason), then, f.What}
+	}
+	table(w, []string{"REASON", "THEN", "WHAT"}, rows)
+}
+
+// each lists what a column of the table applies to; all are "any".
+func each[T ~string](list []T, all int) string {
+	if len(list) == all {
+		return "any"
+	}
+	words := make([]string, len(list))
+	for i, l := range list {
+		words[i] = string(l)
+	}
+	return strings.Join(words, ", ")
 }
 
 type explained struct {

@@ -1,10 +1,12 @@
 package gate
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"net/netip"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -35,6 +37,10 @@ type Options struct {
 	MaxPending int                // questions that wait at once; 0 is 256
 	Now        func() time.Time   // nil is time.Now
 
+	// Resolve looks up the addresses of a name that a command has, on the host; nil:
+	// a command that names hosts by name is asked about again when it connects (G26).
+	Resolve func(ctx context.Context, host string) ([]netip.Addr, error)
+
 	// Boot names this boot and tells the time since it began: deadlines that are
 	// stored hold on that clock however the wall clock is set. nil: they hold on the
 	// wall clock.
@@ -56,6 +62,7 @@ type Gate struct {
 	maxPending int
 	now        func() time.Time
 	boot       func() (string, time.Duration)
+	resolve    func(context.Context, string) ([]netip.Addr, error)
 	counters   map[Reason]*atomic.Uint64 // the map itself never changes
 
 	mu       sync.Mutex
@@ -69,9 +76,11 @@ type Gate struct {
 		at   time.Time
 		size int
 	}
-	paces  map[string]pace
-	timer  *time.Timer
-	closed bool
+	paces   map[string]pace
+	timer   *time.Timer
+	closed  bool
+	passed  []passed  // oldest first
+	running []running // oldest first
 }
 
 // Open makes a gate and takes up the questions that an earlier one left: pending
@@ -99,6 +108,7 @@ func Open(o Options) (*Gate, error) {
 		maxPending: o.MaxPending,
 		now:        o.Now,
 		boot:       o.Boot,
+		resolve:    o.Resolve,
 		counters:   make(map[Reason]*atomic.Uint64),
 		approver:   o.Approver,
 		askFor:     orDefault(o.AskFor),
@@ -226,6 +236,11 @@ func (g *Gate) decide(ctx context.Context, r Request) Verdict {
 	}
 	judged := judge(r)
 	row := rowOf(g.table, r.Mode, level, judged.Class, r.point())
+	if r.Ask == Run && row.Reason != Observe {
+		if v, ok := g.recognise(r); ok {
+			return v.classed(judged)
+		}
+	}
 	return g.carry(ctx, r, row, judged).classed(judged)
 }
 
@@ -246,16 +261,29 @@ func (g *Gate) carry(ctx context.Context, r Request, row Row, judged classify.Re
 		return g.refuse(r, v)
 	}
 	step := row.Step
-	if failed := unreadable(r, judged); failed != "" {
+	failed := unreadable(r, judged)
+	if r.Ask == Connect {
+		known, ok := g.runs(a.Request)
+		switch {
+		case !ok:
+		case !known.covers(a.Process):
+			failed = Differs
+		case g.says(ctx, classify.Shell(known.text).Facts, a.Destination):
+			return g.reviewed(a.Request, allow(Recognised, "part of a command that "+known.by+" let run before").from(known.by).about(known.question))
+		default:
+			a.why = "the command was let run before, but did not say that it goes there"
+		}
+	}
+	if failed != "" {
 		g.counters[failed].Add(1)
 		step, a.why = Person, describe(failed)
 	}
 	if step == Review && !g.asked(a) {
 		v, why := g.opinion(ctx, a.Request, row, judged)
-		if v.Reason != "" {
-			return g.reviewed(a.Request, v)
+		if v = g.reviewed(a.Request, v); v.Reason != "" {
+			return v
 		}
-		a.why = why
+		a.why = cmp.Or(why, a.why)
 	}
 	if !g.hasApprover() {
 		return g.refuse(r, deny(NoApprover, textNoApprover))
@@ -297,13 +325,19 @@ func (g *Gate) asked(a asker) bool {
 	return g.match(a, func(*question) bool { return true }) != nil
 }
 
-// reviewed writes the reviewer's verdict, which is about to be given.
+// reviewed writes a verdict that is about to be given, if there is one.
 func (g *Gate) reviewed(r Request, v Verdict) Verdict {
-	if v.Decision != Allow {
+	switch {
+	case v.Reason == "":
+		return v
+	case v.Decision != Allow:
 		return g.refuse(r, v)
 	}
 	if err := g.write(event.Verdict, r, v, ""); err != nil {
 		return logFailed(err)
+	}
+	if r.Ask == Command {
+		g.remember(r, v)
 	}
 	return v
 }

@@ -81,8 +81,8 @@ func Table() []Row {
 		{enforced, []Level{Both}, []classify.Class{classify.Network}, []Point{Asked, Out}, Person, "", "", "tier 3, both bits: untrusted input and a secret are in one place"},
 		{enforced, []Level{One}, []classify.Class{classify.Grey}, []Point{Asked, Out}, Review, Refuse, "", "tier 4, one bit: the reviewer decides"},
 		{enforced, []Level{Both}, []classify.Class{classify.Grey}, []Point{Asked, Out}, Review, Person, "", "tier 4, both bits: a person decides what the reviewer flags"},
-		{enforced, []Level{One}, []classify.Class{classify.Local}, []Point{Out}, Review, Refuse, "", "local opens nothing: it is not what it seemed"},
-		{enforced, []Level{Both}, []classify.Class{classify.Local}, []Point{Out}, Person, "", "", "local opens nothing: it is not what it seemed"},
+		{enforced, []Level{One}, []classify.Class{classify.Local}, []Point{Out}, Review, Refuse, "", "local opens nothing: it is not what it seemed, so it is judged as grey"},
+		{enforced, []Level{Both}, []classify.Class{classify.Local}, []Point{Out}, Review, Person, "", "the same"},
 	}
 }
 

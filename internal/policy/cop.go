@@ -21,6 +21,8 @@ func (p *parser) cop(n *yaml.Node, out *Cop) {
 		{"seconds", p.number("cop.seconds", "seconds", 1, 60, &out.Seconds)},
 		{"concurrency", p.number("cop.concurrency", "reviews", 1, 256, &out.Concurrency)},
 		{"cache_seconds", p.number("cop.cache_seconds", "seconds", 0, 86400, &out.CacheSeconds)},
+		{"grant_seconds", p.number("cop.grant_seconds", "seconds", 1, 86400, &out.Grant.Seconds)},
+		{"grant_bytes", p.size("cop.grant_bytes", 1<<40, &out.Grant.Bytes)},
 	})
 	if len(p.errs) > before {
 		return

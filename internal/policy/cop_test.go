@@ -9,20 +9,21 @@ import (
 )
 
 func TestCop(t *testing.T) {
-	usual := Cop{Reviewer: "static", Seconds: 5, Concurrency: 8, CacheSeconds: 300}
+	usual := Default().Cop
 	for _, c := range []struct {
 		text string
 		want Cop
 	}{
 		{"{}", usual},
-		{"{reviewer: none}", Cop{Reviewer: "none", Seconds: 5, Concurrency: 8, CacheSeconds: 300}},
-		{"{seconds: 60, concurrency: 256, cache_seconds: 0}", Cop{Reviewer: "static", Seconds: 60, Concurrency: 256}},
+		{"{grant_seconds: 9, grant_bytes: 64KiB}", Cop{Reviewer: "static", Seconds: 5, Concurrency: 8, CacheSeconds: 300, Grant: Grant{Seconds: 9, Bytes: 64 << 10}}},
+		{"{reviewer: none}", Cop{Reviewer: "none", Seconds: 5, Concurrency: 8, CacheSeconds: 300, Grant: usual.Grant}},
+		{"{seconds: 60, concurrency: 256, cache_seconds: 0}", Cop{Reviewer: "static", Seconds: 60, Concurrency: 256, Grant: usual.Grant}},
 		{"{reviewer: anthropic, model: m-1, base_url: 'https://models.example.com/x', key_env: MY_KEY}",
-			Cop{"anthropic", "m-1", "https://models.example.com/x", "", "MY_KEY", 5, 8, 300}},
-		{"{reviewer: anthropic, key_file: /etc/weir/key}", Cop{"anthropic", "", "", "/etc/weir/key", "", 5, 8, 300}},
-		{"{reviewer: openai, model: org/m, base_url: 'http://192.0.2.7:8000/v1'}", Cop{"openai", "org/m", "http://192.0.2.7:8000/v1", "", "", 5, 8, 300}},
-		{"{reviewer: openai, model: m, base_url: 'http://127.0.0.1:8000/v1', key_env: K}", Cop{"openai", "m", "http://127.0.0.1:8000/v1", "", "K", 5, 8, 300}},
-		{"{reviewer: openai, model: m, key_file: /k}", Cop{"openai", "m", "", "/k", "", 5, 8, 300}},
+			Cop{"anthropic", "m-1", "https://models.example.com/x", "", "MY_KEY", 5, 8, 300, usual.Grant}},
+		{"{reviewer: anthropic, key_file: /etc/weir/key}", Cop{"anthropic", "", "", "/etc/weir/key", "", 5, 8, 300, usual.Grant}},
+		{"{reviewer: openai, model: org/m, base_url: 'http://192.0.2.7:8000/v1'}", Cop{"openai", "org/m", "http://192.0.2.7:8000/v1", "", "", 5, 8, 300, usual.Grant}},
+		{"{reviewer: openai, model: m, base_url: 'http://127.0.0.1:8000/v1', key_env: K}", Cop{"openai", "m", "http://127.0.0.1:8000/v1", "", "K", 5, 8, 300, usual.Grant}},
+		{"{reviewer: openai, model: m, key_file: /k}", Cop{"openai", "m", "", "/k", "", 5, 8, 300, usual.Grant}},
 	} {
 		p, err := Parse("p", []byte("cop: "+c.text))
 		if err != nil {
@@ -38,9 +39,9 @@ func TestCop(t *testing.T) {
 func TestCopMistakes(t *testing.T) {
 	const key = "sk-not-a-real-key-1234"
 	for _, c := range []struct{ text, want string }{
-		{"static", `p:1: cop is "static": accepted is a mapping of reviewer, model, base_url, key_file, key_env, seconds, concurrency, cache_seconds`},
-		{"{key: " + key + "}", `p:1: unknown key "key" in cop: accepted are reviewer, model, base_url, key_file, key_env, seconds, concurrency, cache_seconds`},
-		{"{api_key: " + key + "}", `p:1: unknown key "api_key" in cop: accepted are reviewer, model, base_url, key_file, key_env, seconds, concurrency, cache_seconds`},
+		{"static", `p:1: cop is "static": accepted is a mapping of reviewer, model, base_url, key_file, key_env, seconds, concurrency, cache_seconds, grant_seconds, grant_bytes`},
+		{"{key: " + key + "}", `p:1: unknown key "key" in cop: accepted are reviewer, model, base_url, key_file, key_env, seconds, concurrency, cache_seconds, grant_seconds, grant_bytes`},
+		{"{api_key: " + key + "}", `p:1: unknown key "api_key" in cop: accepted are reviewer, model, base_url, key_file, key_env, seconds, concurrency, cache_seconds, grant_seconds, grant_bytes`},
 		{"{reviewer: claude}", `p:1: cop.reviewer is "claude": accepted are static, anthropic, openai, none`},
 		{"{reviewer: antropic}", `p:1: cop.reviewer is "antropic": did you mean "anthropic"?`},
 		{"{model: m}", `p:1: cop.model is not used by the reviewer static: leave it out, or name anthropic or openai`},

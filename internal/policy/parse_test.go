@@ -20,7 +20,7 @@ func TestDefault(t *testing.T) {
 		Mode: "enforce", Hold: true, Approver: "person", AskSeconds: 300, ClaimSeconds: 300,
 		Grant:  Grant{Seconds: 60, Bytes: 67108864},
 		Events: Events{MaxMiB: 100, Backups: 5},
-		Cop:    Cop{Reviewer: "static", Seconds: 5, Concurrency: 8, CacheSeconds: 300},
+		Cop:    Cop{Reviewer: "static", Seconds: 5, Concurrency: 8, CacheSeconds: 300, Grant: Grant{Seconds: 30, Bytes: 4 << 20}},
 
 		Announce: Announce{Form: "json", Callback: Callback{Window: 300}},
 	}
@@ -76,6 +76,8 @@ cop:
   seconds: 10
   concurrency: 2
   cache_seconds: 60
+  grant_seconds: 7
+  grant_bytes: 1KiB
 announce:
   form: json
   url: https://alerts.example.com/weir
@@ -109,7 +111,7 @@ announce:
 		UnixPeers: []string{"/run/x.sock", "@bus"},
 		Taint:     Taint{AtStart: []string{"secret", "corruption"}},
 		Events:    Events{File: "/var/log/weir/events.log", MaxMiB: 10240, Backups: 1},
-		Cop:       Cop{OpenAI, "some/model", "http://localhost:8000/v1", "", "COP_KEY", 10, 2, 60},
+		Cop:       Cop{OpenAI, "some/model", "http://localhost:8000/v1", "", "COP_KEY", 10, 2, 60, Grant{7, 1024}},
 		Announce: Announce{
 			Form: JSON, URL: "https://alerts.example.com/weir", KeyEnv: "ANNOUNCE_KEY", Proxy: "http://proxy.example.com:3128",
 			Callback: Callback{Listen: "127.0.0.1:8787", Exposed: true, KeyFile: "/k", SlackKeyEnv: "SLACK_KEY", Users: []string{"alice"}, Window: 60},

@@ -99,6 +99,7 @@ type Cop struct {
 	Seconds      int    // time limit of one review, 1 to 60
 	Concurrency  int    // reviews at the same time, 1 to 256
 	CacheSeconds int    // how long a verdict is kept, 0 (not at all) to 86400
+	Grant        Grant  // what a verdict that lets out opens, as far as the policy's own Grant goes
 }
 
 // Allow is a set of destinations.
@@ -130,7 +131,7 @@ func Default() Policy {
 		ClaimSeconds: 300,
 		Grant:        Grant{Seconds: 60, Bytes: 64 << 20},
 		Events:       Events{MaxMiB: 100, Backups: 5},
-		Cop:          Cop{Reviewer: Static, Seconds: 5, Concurrency: 8, CacheSeconds: 300},
+		Cop:          Cop{Reviewer: Static, Seconds: 5, Concurrency: 8, CacheSeconds: 300, Grant: Grant{Seconds: 30, Bytes: 4 << 20}},
 		Announce:     Announce{Form: JSON, Callback: Callback{Window: 300}},
 	}
 }

@@ -5,11 +5,13 @@ import (
 	"errors"
 	"net/netip"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
 
+	"weir/internal/cgroup"
 	"weir/internal/event"
 	"weir/internal/exec"
 	"weir/internal/gate"
@@ -48,7 +50,8 @@ func (d *daemon) ask(a netegress.Ask) {
 		Container: d.container(a.Container, a.Taint), Process: d.process(a.Process), Destination: a.To.Event(),
 		Held: a.Held,
 	}
-	r.Mode = string(d.inMode(d.policyFor(r.Container.ID)).Mode)
+	p := d.inMode(d.policyFor(r.Container.ID))
+	r.Mode, r.Policy = string(p.Mode), versionOf(p)
 	d.count(r.Container.ID, event.Hold)
 	v := d.gate.Decide(ctx, r)
 	if v.Decision != gate.Allow && d.ctx.Err() != nil {
@@ -82,20 +85,21 @@ func (d *daemon) carryOut(a netegress.Ask, r gate.Request, v gate.Verdict) error
 		d.count(r.Container.ID, event.Connect)
 		return d.egress.Refuse(a)
 	}
-	if v.Reason != gate.Approved {
+	switch v.Reason {
+	case gate.Approved:
+		err := d.gate.Used(v.Question)
+		if errors.Is(err, gate.ErrUsed) {
+			return d.egress.Wake(a) // another thread of the same process was first
+		}
+		if err != nil {
+			return errors.Join(err, d.egress.Refuse(a))
+		}
+		d.count(r.Container.ID, event.Verdict)
+	case gate.Passed, gate.Recognised:
+	default:
 		return d.egress.Wake(a) // untainted or observed meanwhile: the kernel lets it through
 	}
-	err := d.gate.Used(v.Question)
-	if errors.Is(err, gate.ErrUsed) {
-		return d.egress.Wake(a) // another thread of the same process was first
-	}
-	if err != nil {
-		return errors.Join(err, d.egress.Refuse(a))
-	}
-	p := d.policyFor(r.Container.ID)
-	g, err := d.egress.Grant(a, netegress.Terms{
-		For: seconds(p.Grant.Seconds), Bytes: p.Grant.Bytes, ClaimFor: seconds(p.ClaimSeconds), Resolvers: resolvers(p.Resolvers),
-	})
+	g, err := d.egress.Grant(a, termsOf(d.policyFor(r.Container.ID), v))
 	if err != nil {
 		return errors.Join(err, d.egress.Refuse(a))
 	}
@@ -140,14 +144,14 @@ func (d *daemon) process(p netegress.Process) event.Process {
 	}
 	found.PID, found.Start, found.UID, found.Comm, found.ArgvHash = p.PID, p.Start, p.UID, p.Comm, p.ArgvHash
 	found.Cgroup = pathOf(p.Cgroup)
-	if chain := ancestry(p.PID); chain != nil {
+	if chain := d.ancestry(p.PID); chain != nil {
 		found.Ancestry = chain
 	}
 	return found
 }
 
 // ancestry is the parent chain of a live process, up to the host's first one.
-func ancestry(pid int) []event.Ancestor {
+func (d *daemon) ancestry(pid int) []event.Ancestor {
 	const most = 16
 	st, err := procfs.ReadStat(pid)
 	if err != nil {
@@ -158,9 +162,34 @@ func ancestry(pid int) []event.Ancestor {
 		if st, err = procfs.ReadStat(st.PPID); err != nil {
 			break
 		}
-		chain = append(chain, event.Ancestor{PID: st.PID, Start: st.Start, Comm: st.Comm})
+		a := event.Ancestor{PID: st.PID, Start: st.Start, Comm: st.Comm, Inside: d.inside(st.PID)}
+		if ran, ok := d.execs.Find(st.PID, st.Start); ok && a.Inside {
+			a.Start, a.Argv = ran.Start, short(ran.Argv)
+			if ran.Exe != nil {
+				a.Exe = ran.Exe.Path
+			}
+		}
+		chain = append(chain, a)
 	}
 	return chain
+}
+
+// inside says whether a process is in a container.
+func (d *daemon) inside(pid int) bool {
+	path, err := cgroup.Of(pid)
+	return err == nil && slices.ContainsFunc(d.parents(), func(parent string) bool { return path != parent && cgroup.Below(path, parent) })
+}
+
+// short cuts the arguments of an ancestor.
+func short(argv []string) []string {
+	const most = 4 << 10 // bytes
+	room := most
+	for i, arg := range argv {
+		if room -= len(arg) + 1; room < 0 {
+			return append(slices.Clone(argv[:i]), strings.ToValidUTF8(arg[:max(0, len(arg)+room)], "")+"…")
+		}
+	}
+	return argv
 }
 
 // adopt asks again what an earlier daemon left unanswered.

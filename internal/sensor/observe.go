@@ -46,7 +46,7 @@ func (d *daemon) fail(what string, r *gate.Request, err error) {
 // write logs what has happened already.
 func (d *daemon) write(e event.Event) { d.log.Post(e) }
 
-// count keeps a container's summary.
+// count keeps a container's summary. A verdict is a person's approval.
 func (d *daemon) count(id string, k event.Kind) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -60,6 +60,7 @@ func (d *daemon) count(id string, k event.Kind) {
 		c.Asked++
 	case event.Grant:
 		c.Granted++
+	case event.Verdict:
 		c.Approved++
 	case event.Connect:
 		c.Denied++

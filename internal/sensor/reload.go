@@ -98,13 +98,20 @@ func (d *daemon) replacePolicy(p policy.Policy) error {
 	if old := d.current(); !reflect.DeepEqual(p.Announce, old.Announce) {
 		return errors.New("announce: changed: restart the sensor for that")
 	}
+	reviewer, err := newReviewer(p.Cop)
+	if err != nil {
+		return err
+	}
 	if err := d.applyPolicy(p); err != nil {
+		reviewer.Close()
 		return errors.Join(err, d.applyPolicies())
 	}
 	d.mu.Lock()
 	d.policy = p
 	d.mu.Unlock()
-	d.gate.Configure(p.Approver == policy.Person, seconds(p.AskSeconds), seconds(p.ClaimSeconds))
+	defer d.reviewer.Close()
+	d.reviewer = reviewer
+	d.gate.Configure(reviewer, p.Approver == policy.Person, seconds(p.AskSeconds), seconds(p.ClaimSeconds))
 	return nil
 }
 

@@ -19,6 +19,7 @@ import (
 	"weir/internal/announce"
 	"weir/internal/cgroup"
 	"weir/internal/control"
+	"weir/internal/cop"
 	"weir/internal/event"
 	"weir/internal/exec"
 	"weir/internal/gate"
@@ -51,6 +52,7 @@ type daemon struct {
 	egress   *netegress.Egress
 	execs    *exec.Probe
 	gate     *gate.Gate
+	reviewer *cop.Cop            // the gate's; guarded by changing after the start
 	teller   *announce.Announcer // nil: nothing is announced
 	callback *announce.Callback  // nil: no answers come in over HTTP
 	log      *logWriter
@@ -101,6 +103,10 @@ func Run(ctx context.Context, o Options, ready func()) error {
 		own: map[string]policy.Policy{}, asking: map[asking]context.CancelFunc{}, counts: map[string]*control.Summary{}, lost: map[string]uint64{},
 		guarded: map[string]uint64{}, loaded: loaded,
 	}
+	if d.reviewer, err = newReviewer(p.Cop); err != nil {
+		return err
+	}
+	defer func() { d.reviewer.Close() }()
 	if err := cgroup.Check(); err != nil {
 		return err
 	}
@@ -172,7 +178,7 @@ func (d *daemon) load(db *bbolt.DB) error {
 	}
 	d.opts.Types = nil // they are large
 	d.gate, err = gate.Open(gate.Options{
-		DB: db, Log: d.log, Logger: logger, Approver: d.policy.Approver == policy.Person,
+		DB: db, Log: d.log, Logger: logger, Reviewer: d.reviewer, Resolve: d.lookUp, Approver: d.policy.Approver == policy.Person,
 		AskFor: seconds(d.policy.AskSeconds), ClaimFor: seconds(d.policy.ClaimSeconds), Boot: boot,
 	})
 	if err != nil {

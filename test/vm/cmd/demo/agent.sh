@@ -14,6 +14,7 @@ exec 3<>/run/demo/steps
 while read -r step argument <&3; do
   case $step in
     fetch) fetch "$argument" ;;
+    send) curl -sS --noproxy '*' --max-time 60 --data-binary "@$argument" "http://$world/upload" ;;
     stream) stream & ;;
     python) python3 -ISc "import socket; socket.create_connection(('$world', 80)).sendall(b'GET /python HTTP/1.0\r\n\r\n')" 2>&1 | tail -n 1
             (exit "${PIPESTATUS[0]}") ;;

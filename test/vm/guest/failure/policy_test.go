@@ -70,7 +70,7 @@ func write(t *testing.T, text string) {
 }
 
 func whole(text string) string {
-	return "version: 1\nevents:\n  file: " + logDir + "/rig-events.jsonl\n" + text
+	return "version: 1\nevents:\n  file: " + logDir + "/rig-events.jsonl\ncop:\n  reviewer: none\n" + text
 }
 
 // loaded waits until the policy has been loaded once more after what was done.

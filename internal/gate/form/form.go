@@ -1,0 +1,128 @@
+package form
+
+import (
+	"path"
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+
+	"weir/internal/classify/lex"
+)
+
+// Form is a command as a shell reads it. The zero Form is no command, and equals
+// none.
+type Form struct {
+	text   string // in one layout
+	calls  []call
+	single bool // one simple command, and nothing else
+	// Device: the shell itself opens a connection, through /dev/tcp or /dev/udp.
+	Device bool
+}
+
+// call is a simple command of a form, word by word.
+type call []word
+
+// Parse reads a shell text. It fails on what is no shell text, and on what is too
+// long or too deep to be read.
+func Parse(text string) (Form, bool) {
+	f, refused := lex.Parse(text)
+	if refused != nil || len(f.Stmts) == 0 {
+		return Form{}, false
+	}
+	return formOf(f), true
+}
+
+func formOf(f *syntax.File) Form {
+	form := Form{text: layout(f), single: len(f.Stmts) == 1 && single(f.Stmts[0])}
+	syntax.Walk(f, func(n syntax.Node) bool {
+		switch n := n.(type) {
+		case *syntax.CallExpr:
+			if len(n.Args) > 0 {
+				form.calls = append(form.calls, callOf(n.Args))
+			}
+		case *syntax.Redirect:
+			target, _ := literal(n.Word)
+			form.Device = form.Device || strings.HasPrefix(target, "/dev/tcp/") || strings.HasPrefix(target, "/dev/udp/")
+		}
+		return true
+	})
+	return form
+}
+
+func single(s *syntax.Stmt) bool {
+	c, ok := s.Cmd.(*syntax.CallExpr)
+	return ok && bare(s) && len(c.Assigns) == 0 && len(c.Args) > 0
+}
+
+// layout prints without comments, and with blanks and line ends in one way.
+func layout(n syntax.Node) string {
+	if f, ok := n.(*syntax.File); ok {
+		f.Last = nil
+	}
+	syntax.Walk(n, func(n syntax.Node) bool {
+		if s, ok := n.(*syntax.Stmt); ok {
+			s.Comments = nil
+		}
+		return true
+	})
+	var b strings.Builder
+	if err := syntax.NewPrinter(syntax.SingleLine(true)).Print(&b, n); err != nil {
+		return ""
+	}
+	return strings.TrimSpace(b.String())
+}
+
+// Equal says whether both are the same command.
+func (f Form) Equal(o Form) bool { return f.text != "" && f.text == o.text }
+
+// Ran is a program that was seen to be executed.
+type Ran struct {
+	File string   // path of the program, or of the script that it interprets
+	Argv []string // as that program sees it, its own name first
+}
+
+// Has says whether the program is one of the form's own simple commands, with
+// the very arguments: where the form has an expansion, anything may stand. A
+// command without a path must be a program of the system, for its name alone says
+// little: what is first in PATH is the container's to choose.
+func (f Form) Has(r Ran) bool {
+	if len(r.Argv) == 0 || r.File == "" {
+		return false
+	}
+	for _, c := range f.calls {
+		if named(c[0], r) && fits(c[1:], r.Argv[1:]) {
+			return true
+		}
+	}
+	return false
+}
+
+// Is says whether the program is all of the form: no shell stood between.
+func (f Form) Is(r Ran) bool { return f.single && f.Has(r) }
+
+// named says whether the first word of a call is the program.
+func named(w word, r Ran) bool {
+	name, fixed := w.literal()
+	if !fixed || name == "" {
+		return false
+	}
+	if strings.Contains(name, "/") {
+		return r.File == name || r.Argv[0] == name
+	}
+	base := path.Base(r.File)
+	switch {
+	case !systemDirs[path.Dir(r.File)] || path.Base(r.Argv[0]) != name:
+		return false
+	case strings.HasPrefix(base, name): // python3 is python3.11
+		return true
+	}
+	return other[name] == base || base == "busybox"
+}
+
+// systemDirs are where a distribution's packages put programs.
+var systemDirs = map[string]bool{
+	"/bin": true, "/sbin": true, "/usr/bin": true, "/usr/sbin": true, "/usr/local/bin": true, "/usr/local/sbin": true,
+}
+
+// other are names whose programs are called otherwise.
+var other = map[string]string{"sh": "dash", "awk": "mawk", "nc": "nc.openbsd", "vi": "vim.basic", "node": "nodejs", "pip": "pip3"}

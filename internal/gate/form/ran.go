@@ -1,0 +1,23 @@
+package form
+
+import (
+	"path"
+	"slices"
+
+	"weir/internal/event"
+)
+
+// Of tells what program a process runs: for a script, the script.
+func Of(p event.Process) Ran {
+	r := Ran{Argv: p.Argv}
+	if p.Exe != nil && !p.Exe.Memfd && !p.Exe.Deleted {
+		r.File = p.Exe.Path
+	}
+	if i := slices.Index(p.Argv, p.Script); p.Script != "" && i >= 0 {
+		r = Ran{p.Script, p.Argv[i:]}
+	}
+	return r
+}
+
+// Shell says whether the program is a shell.
+func (r Ran) Shell() bool { return len(r.Argv) > 0 && shells[path.Base(r.Argv[0])] }

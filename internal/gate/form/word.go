@@ -1,0 +1,165 @@
+package form
+
+import (
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+
+	"weir/internal/classify/lex"
+)
+
+// word is what a word of a text can become: texts, with anything between them.
+type word struct {
+	parts []string // one more than there are expansions
+	many  bool     // it may become no word, or several
+}
+
+func callOf(args []*syntax.Word) call {
+	c := make(call, len(args))
+	for i, a := range args {
+		c[i] = wordOf(a)
+	}
+	return c
+}
+
+func wordOf(w *syntax.Word) word {
+	b := wordBuilder{}
+	if lex.Braced(w) { // a{b,c}
+		return word{parts: []string{"", ""}, many: true}
+	}
+	for i, p := range w.Parts {
+		b.part(p, i == 0, false)
+	}
+	return b.done()
+}
+
+type wordBuilder struct {
+	word
+	last strings.Builder
+}
+
+func (b *wordBuilder) part(p syntax.WordPart, first, quoted bool) {
+	switch p := p.(type) {
+	case *syntax.Lit:
+		b.lit(p.Value, first, quoted)
+	case *syntax.SglQuoted:
+		if p.Dollar && strings.Contains(p.Value, `\`) {
+			b.expands(false) // $'\n'
+			return
+		}
+		b.last.WriteString(p.Value)
+	case *syntax.DblQuoted:
+		for _, q := range p.Parts {
+			b.part(q, false, true)
+		}
+	default:
+		b.expands(!quoted || strings.HasPrefix(paramName(p), "@"))
+	}
+}
+
+func paramName(p syntax.WordPart) string {
+	if e, ok := p.(*syntax.ParamExp); ok {
+		if e.Param != nil && e.Index != nil {
+			return "@" // "${list[@]}"
+		}
+		if e.Param != nil {
+			return e.Param.Value
+		}
+	}
+	return ""
+}
+
+// lit takes a text of the parser, whose backslashes still stand.
+func (b *wordBuilder) lit(s string, first, quoted bool) {
+	if !quoted && first && strings.HasPrefix(s, "~") {
+		b.expands(false)
+		if _, rest, found := strings.Cut(s, "/"); found {
+			b.lit("/"+rest, false, quoted)
+		}
+		return
+	}
+	for i := 0; i < len(s); i++ {
+		c := s[i]
+		switch {
+		case c == '\\' && i+1 < len(s) && (!quoted || strings.IndexByte("$`\"\\\n", s[i+1]) >= 0):
+			i++
+			if s[i] != '\n' {
+				b.last.WriteByte(s[i])
+			}
+		case !quoted && (c == '*' || c == '?' || c == '['):
+			b.expands(true)
+		default:
+			b.last.WriteByte(c)
+		}
+	}
+}
+
+func (b *wordBuilder) expands(many bool) {
+	b.parts = append(b.parts, b.last.String())
+	b.last.Reset()
+	b.many = b.many || many
+}
+
+func (b *wordBuilder) done() word {
+	b.parts = append(b.parts, b.last.String())
+	return b.word
+}
+
+// literal is the word's one text, if it has no expansion.
+func (w word) literal() (string, bool) {
+	if len(w.parts) != 1 {
+		return "", false
+	}
+	return w.parts[0], true
+}
+
+func literal(w *syntax.Word) (string, bool) {
+	if w == nil {
+		return "", false
+	}
+	return wordOf(w).literal()
+}
+
+// is says whether the word can become s.
+func (w word) is(s string) bool {
+	if len(w.parts) == 1 {
+		return w.parts[0] == s
+	}
+	first, last := w.parts[0], w.parts[len(w.parts)-1]
+	if len(s) < len(first)+len(last) || !strings.HasPrefix(s, first) || !strings.HasSuffix(s, last) {
+		return false
+	}
+	s = s[len(first) : len(s)-len(last)]
+	for _, p := range w.parts[1 : len(w.parts)-1] {
+		i := strings.Index(s, p)
+		if i < 0 {
+			return false
+		}
+		s = s[i+len(p):]
+	}
+	return true
+}
+
+// fits says whether words can become these arguments.
+func fits(words []word, args []string) bool {
+	// can[j]: the words so far can become args[:j].
+	can := make([]bool, len(args)+1)
+	can[0] = true
+	for _, w := range words {
+		next := make([]bool, len(args)+1)
+		for j := range can {
+			if w.many {
+				// None, one, or several words: what stands around the expansion stays at its ends.
+				empty := w.parts[0] == "" && w.parts[len(w.parts)-1] == ""
+				next[j] = next[j] || can[j] && empty
+				for k := j; can[j] && k < len(args); k++ {
+					next[k+1] = next[k+1] || w.is(strings.Join(args[j:k+1], " "))
+				}
+			} else if j < len(args) && can[j] {
+				next[j+1] = next[j+1] || w.is(args[j])
+			}
+		}
+		can = next
+	}
+	return can[len(args)]
+}

@@ -1,0 +1,196 @@
+package form
+
+import (
+	"path"
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+
+	"weir/internal/classify/lex"
+)
+
+// maxWraps bounds how deep a command is looked for.
+const maxWraps = 5
+
+// Wrapped gives what a shell was told to run on its command line, from the
+// outermost inwards: the text itself, and what is left when what agents put around
+// a command is taken away. It is empty for what is no shell's command line.
+func Wrapped(argv []string) []Form {
+	text, ok := shellText(argv)
+	if !ok {
+		return nil
+	}
+	return unwrap(text, nil)
+}
+
+func unwrap(text string, outer []Form) []Form {
+	f, refused := lex.Parse(text)
+	if refused != nil || len(f.Stmts) == 0 || len(outer) == maxWraps {
+		return outer
+	}
+	outer = append(outer, formOf(f))
+	rest := core(f)
+	if len(rest) != 1 {
+		return outer
+	}
+	if inner, ok := told(rest[0]); ok {
+		return unwrap(inner, outer)
+	}
+	if kept := layout(rest[0]); kept != outer[len(outer)-1].text {
+		return unwrap(kept, outer)
+	}
+	return outer
+}
+
+// shellText is the text of sh -c TEXT, with the shell's other options before it.
+func shellText(argv []string) (string, bool) {
+	if len(argv) < 2 || !shells[path.Base(argv[0])] {
+		return "", false
+	}
+	command := false
+	for i := 1; i < len(argv); i++ {
+		a := argv[i]
+		switch {
+		case a == "--" || a == "-":
+			i++
+		case strings.HasPrefix(a, "--"):
+			if a == "--rcfile" || a == "--init-file" {
+				return "", false // it says what runs first
+			}
+			continue
+		case len(a) > 1 && (a[0] == '-' || a[0] == '+'):
+			command = command || a[0] == '-' && strings.Contains(a, "c")
+			if strings.ContainsAny(a, "oO") {
+				i++
+			}
+			continue
+		}
+		// One more word would be $0, which says nothing; further ones the text could use.
+		return strings.Join(argv[min(i, len(argv)):min(i+1, len(argv))], ""), command && i < len(argv) && len(argv) <= i+2
+	}
+	return "", false
+}
+
+var shells = map[string]bool{"sh": true, "bash": true, "dash": true, "zsh": true, "ash": true, "ksh": true}
+
+// core is what a text does beside what agents add: they read a snapshot of the
+// user's shell first, and write down the working directory last.
+func core(f *syntax.File) []*syntax.Stmt {
+	var rest []*syntax.Stmt
+	for _, s := range f.Stmts {
+		for _, part := range chain(s) {
+			if !added(part) {
+				rest = append(rest, part)
+			}
+		}
+	}
+	return rest
+}
+
+// chain is the list a && b && c.
+func chain(s *syntax.Stmt) []*syntax.Stmt {
+	b, ok := s.Cmd.(*syntax.BinaryCmd)
+	if !ok || b.Op != syntax.AndStmt || !bare(s) {
+		return []*syntax.Stmt{s}
+	}
+	return append(chain(b.X), chain(b.Y)...)
+}
+
+// bare says whether a statement has nothing but its command.
+func bare(s *syntax.Stmt) bool {
+	return !s.Negated && !s.Background && !s.Coprocess && len(s.Redirs) == 0
+}
+
+// added says whether agents add such a statement.
+func added(s *syntax.Stmt) bool {
+	if s.Negated || s.Background || s.Coprocess {
+		return false
+	}
+	switch c := s.Cmd.(type) {
+	case *syntax.BinaryCmd:
+		return (c.Op == syntax.OrStmt || c.Op == syntax.AndStmt) && quiet(s) && added(c.X) && added(c.Y)
+	case *syntax.Block:
+		for _, inner := range c.Stmts {
+			if !added(inner) {
+				return false
+			}
+		}
+		return quiet(s)
+	case *syntax.CallExpr:
+		if len(c.Assigns) > 0 || len(c.Args) == 0 {
+			return false
+		}
+		name, _ := literal(c.Args[0])
+		switch name {
+		case "source", ".":
+			file, ok := literal(c.Args[min(1, len(c.Args)-1)])
+			return ok && len(c.Args) == 2 && strings.Contains(file, "shell-snapshot") && quiet(s)
+		case "shopt", "setopt", "unsetopt", "true":
+			return quiet(s)
+		case "pwd":
+			return isCall(s, "pwd", 2) && toFile(s)
+		}
+	}
+	return false
+}
+
+func isCall(s *syntax.Stmt, name string, words int) bool {
+	c, ok := s.Cmd.(*syntax.CallExpr)
+	if !ok || len(c.Args) != words || len(c.Assigns) > 0 {
+		return false
+	}
+	got, fixed := literal(c.Args[0])
+	return fixed && got == name
+}
+
+// quiet says whether a statement's redirections go nowhere.
+func quiet(s *syntax.Stmt) bool {
+	for _, r := range s.Redirs {
+		target, ok := literal(r.Word)
+		if !ok || target != "/dev/null" && !(r.Op == syntax.DplOut && (target == "1" || target == "2")) {
+			return false
+		}
+	}
+	return true
+}
+
+// toFile says whether a statement's only redirection is output to a fixed file.
+func toFile(s *syntax.Stmt) bool {
+	if len(s.Redirs) != 1 {
+		return false
+	}
+	r := s.Redirs[0]
+	target, ok := literal(r.Word)
+	return ok && (r.Op == syntax.ClbOut || r.Op == syntax.RdrOut) && strings.HasPrefix(target, "/") && !strings.HasPrefix(target, "/dev/")
+}
+
+// told is the text that a statement hands to eval, or to another shell.
+func told(s *syntax.Stmt) (string, bool) {
+	c, ok := s.Cmd.(*syntax.CallExpr)
+	if !ok || s.Negated || s.Background || s.Coprocess || len(c.Assigns) > 0 || len(c.Args) < 2 || !fromNothing(s) {
+		return "", false
+	}
+	words := make([]string, len(c.Args))
+	for i, a := range c.Args {
+		if words[i], ok = literal(a); !ok {
+			return "", false
+		}
+	}
+	if n := len(words); words[0] == "eval" {
+		if n > 3 && words[n-2] == "<" && words[n-1] == "/dev/null" { // it reads that too
+			n -= 2
+		}
+		return strings.Join(words[1:n], " "), true
+	}
+	return shellText(words)
+}
+
+// fromNothing says whether a statement's only redirection is input from nowhere.
+func fromNothing(s *syntax.Stmt) bool {
+	for _, r := range s.Redirs {
+		if target, _ := literal(r.Word); r.Op != syntax.RdrIn || target != "/dev/null" {
+			return false
+		}
+	}
+	return true
+}

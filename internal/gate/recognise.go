@@ -1,0 +1,214 @@
+package gate
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strconv"
+	"time"
+
+	"weir/internal/classify"
+	"weir/internal/event"
+	"weir/internal/gate/form"
+)
+
+// maxKept bounds how many commands that were allowed, and how many that run, are
+// kept. The oldest are forgotten, and asked about again.
+const maxKept = 1024
+
+// passed is a command that may run once: a reviewer or a person said so before it
+// ran (G26).
+type passed struct {
+	container string
+	text      string
+	form      form.Form
+	by        string
+	question  string // empty: the reviewer's
+	until     time.Time
+}
+
+// running is the process that was seen to run it.
+type running struct {
+	passed
+	root process
+}
+
+// remember keeps a command that a reviewer let run.
+func (g *Gate) remember(r Request, v Verdict) {
+	f, ok := form.Parse(r.Command)
+	if !ok {
+		return
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.passed = keep(g.passed, passed{r.Container.ID, r.Command, f, v.By, v.Question, g.now().Add(g.claimFor)})
+}
+
+func keep[T any](list []T, one T) []T {
+	if len(list) == maxKept {
+		list = list[1:]
+	}
+	return append(list, one)
+}
+
+// recognise looks whether a command that is seen to run is one that was let run
+// before. It takes the permission, which counts once.
+func (g *Gate) recognise(r Request) (Verdict, bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.forget()
+	var mine []passed
+	for _, p := range g.passed {
+		if p.container == r.Container.ID {
+			mine = append(mine, p)
+		}
+	}
+	for _, q := range g.live {
+		if q.Text != "" && q.State == StateApproved && q.Container.ID == r.Container.ID {
+			if f, ok := form.Parse(q.Text); ok {
+				mine = append(mine, passed{q.Container.ID, q.Text, f, q.By, q.ID, q.until})
+			}
+		}
+	}
+	if len(mine) == 0 {
+		return Verdict{}, false
+	}
+	wrapped, ran := form.Wrapped(r.Process.Argv), form.Of(r.Process)
+	i := slices.IndexFunc(mine, func(p passed) bool { return p.form.Is(ran) || slices.ContainsFunc(wrapped, p.form.Equal) })
+	if i < 0 {
+		return Verdict{}, false
+	}
+	p := mine[i]
+	if p.question != "" {
+		if err := g.use(p.question); err != nil {
+			g.logger.WithError(err).WithField("question", p.question).Error("use an approved command")
+			return Verdict{}, false
+		}
+	} else {
+		g.passed = slices.DeleteFunc(g.passed, func(o passed) bool { return o.container == p.container && o.text == p.text && o.until == p.until })
+	}
+	p.until = g.now().Add(g.claimFor)
+	g.running = keep(g.running, running{p, process{r.Process.PID, r.Process.Start}})
+	return allow(Recognised, fmt.Sprintf("it was asked about before it ran, and %s let it", p.by)).from(p.by).about(p.question), true
+}
+
+// forget drops what is over.
+func (g *Gate) forget() {
+	now := g.now()
+	g.passed = slices.DeleteFunc(g.passed, func(p passed) bool { return !now.Before(p.until) })
+	g.running = slices.DeleteFunc(g.running, func(r running) bool { return !now.Before(r.until) })
+}
+
+// runs gives the recognised command that a process belongs to, itself or by an
+// ancestor.
+func (g *Gate) runs(r Request) (running, bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.forget()
+	for _, known := range g.running {
+		if known.container == r.Container.ID && slices.Contains(family(r.Process), known.root) {
+			return known, true
+		}
+	}
+	return running{}, false
+}
+
+// family are a process and its ancestors, itself first.
+func family(p event.Process) []process {
+	all := []process{{p.PID, p.Start}}
+	for _, a := range p.Ancestry {
+		all = append(all, process{a.PID, a.Start})
+	}
+	return all
+}
+
+// covers says whether a process below a recognised command is a part of it: one of
+// its programs with its arguments, something that such a program started, or the
+// shell itself where the command opens a connection by itself. Anything else, and
+// be it a function of the same name, is not what was approved.
+func (k running) covers(p event.Process) bool {
+	own := form.Of(p)
+	if k.form.Has(own) {
+		return true
+	}
+	if own.Shell() {
+		return k.form.Device
+	}
+	for _, a := range p.Ancestry {
+		if k.form.Has(form.Ran{File: a.Exe, Argv: a.Argv}) {
+			return true
+		}
+		if (process{a.PID, a.Start}) == k.root {
+			return false
+		}
+	}
+	return false
+}
+
+// says tells whether the command's own words name the destination. Names are
+// looked up by the host: what the container's resolver says counts for nothing.
+func (g *Gate) says(ctx context.Context, f classify.Facts, d event.Destination) bool {
+	addr, err := netip.ParseAddr(d.Address)
+	if err != nil {
+		return false
+	}
+	for _, to := range targets(f) {
+		literal, err := netip.ParseAddr(to.host)
+		switch {
+		case err != nil && d.DNS:
+			return true // it has to ask for the name first
+		case to.port != 0 && to.port != d.Port:
+		case err == nil:
+			if literal.Unmap() == addr.Unmap() {
+				return true
+			}
+		case slices.ContainsFunc(g.lookUp(ctx, to.host), func(a netip.Addr) bool { return a.Unmap() == addr.Unmap() }):
+			return true
+		}
+	}
+	return false
+}
+
+func (g *Gate) lookUp(ctx context.Context, host string) []netip.Addr {
+	if g.resolve == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+	defer cancel()
+	addrs, err := g.resolve(ctx, host)
+	if err != nil {
+		g.logger.WithError(err).WithField("host", host).Warn("look up the host of an approved command")
+	}
+	return addrs
+}
+
+// target is a host that a command names; port 0 is any.
+type target struct {
+	host string
+	port uint16
+}
+
+func targets(f classify.Facts) []target {
+	var all []target
+	for _, text := range f.URLs {
+		u, err := url.Parse(text)
+		if err != nil || u.Hostname() == "" {
+			continue
+		}
+		port, err := strconv.ParseUint(u.Port(), 10, 16)
+		if err != nil {
+			port = uint64(ports[u.Scheme])
+		}
+		all = append(all, target{u.Hostname(), uint16(port)})
+	}
+	for _, host := range f.Hosts {
+		if !slices.ContainsFunc(all, func(t target) bool { return t.host == host }) {
+			all = append(all, target{host, 0})
+		}
+	}
+	return all
+}
+
+var ports = map[string]uint16{"http": 80, "https": 443, "ssh": 22, "ftp": 21, "git": 9418}

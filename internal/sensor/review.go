@@ -1,0 +1,64 @@
+package sensor
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/netip"
+
+	"weir/internal/cop"
+	"weir/internal/cop/model"
+	"weir/internal/gate"
+	"weir/internal/netegress"
+	"weir/internal/policy"
+)
+
+// newReviewer makes the Cop that a policy names. It contacts nobody.
+func newReviewer(p policy.Cop) (*cop.Cop, error) {
+	c, err := model.New(model.Options{
+		Reviewer: p.Reviewer, Model: p.Model, BaseURL: p.BaseURL, KeyFile: p.KeyFile, KeyEnv: p.KeyEnv,
+		Timeout: seconds(p.Seconds), Concurrency: p.Concurrency, CacheFor: seconds(p.CacheSeconds),
+	})
+	if err != nil {
+		return nil, fmt.Errorf("cop: %w", err)
+	}
+	return c, nil
+}
+
+// termsOf is what a verdict that allows opens: less, when no person gave it.
+func termsOf(p policy.Policy, v gate.Verdict) netegress.Terms {
+	grant := p.Grant
+	if v.By == gate.ByCop {
+		grant.Seconds, grant.Bytes = min(grant.Seconds, p.Cop.Grant.Seconds), min(grant.Bytes, p.Cop.Grant.Bytes)
+	}
+	return netegress.Terms{
+		For: seconds(grant.Seconds), Bytes: grant.Bytes, ClaimFor: seconds(p.ClaimSeconds), Resolvers: resolvers(p.Resolvers),
+	}
+}
+
+// versionOf names a policy by what it says, so that no verdict outlives a change of it.
+func versionOf(p policy.Policy) string {
+	data, err := json.Marshal(p)
+	if err != nil {
+		return fmt.Sprintf("%+v", p)
+	}
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:8])
+}
+
+// lookUp asks the policy's name servers, or the host's own, for the addresses of a
+// host that a command names.
+func (d *daemon) lookUp(ctx context.Context, host string) ([]netip.Addr, error) {
+	var resolver net.Resolver
+	if servers := d.current().Resolvers; len(servers) > 0 {
+		resolver.PreferGo = true
+		resolver.Dial = func(ctx context.Context, network, _ string) (net.Conn, error) {
+			var dialer net.Dialer
+			return dialer.DialContext(ctx, network, netip.AddrPortFrom(servers[0], 53).String())
+		}
+	}
+	return resolver.LookupNetIP(ctx, "ip", host)
+}
