@@ -38,8 +38,8 @@ func TestMissingPart(t *testing.T) {
 	needs := map[event.Kind][]string{
 		event.Exec:    {"process"},
 		event.Connect: {"destination", "process", "verdict"},
-		event.Hold:    {"destination", "process", "question"},
-		event.Verdict: {"destination", "process", "verdict"},
+		event.Hold:    {"process", "question"},
+		event.Verdict: {"process", "verdict"},
 		event.Grant:   {"grant"},
 		event.Taint:   {"container", "taint"},
 		event.Lost:    {"lost"},

@@ -40,9 +40,6 @@ func (g *Gate) enter(a asker) (*waiter, Verdict) {
 	if g.closed {
 		return nil, g.refuse(a.Request, deny(Cancelled, textClosed))
 	}
-	if a.Process.Truncated {
-		g.counters[ArgvLimit].Add(1)
-	}
 	g.sweep()
 	defer g.schedule()
 	// A denial comes before all else: who was told no does not ask again in other words.

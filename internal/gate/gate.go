@@ -261,7 +261,7 @@ func (g *Gate) carry(ctx context.Context, r Request, row Row, judged classify.Re
 		return g.refuse(r, v)
 	}
 	step := row.Step
-	failed := unreadable(r, judged)
+	failed := unreadable(a.Request, judged)
 	if r.Ask == Connect {
 		known, ok := g.runs(a.Request)
 		switch {

@@ -1,0 +1,176 @@
+package gate
+
+import (
+	"context"
+	"errors"
+	"net/netip"
+	"testing"
+
+	"weir/internal/event"
+)
+
+const wanted = "curl -s https://example.org"
+
+// asking is the hook that asks before the command runs.
+func asking(text string) func(*Request) {
+	return func(r *Request) {
+		r.Ask, r.Held, r.Command, r.Destination = Command, false, text, event.Destination{}
+		r.Process.PID, r.Process.Start, r.Process.Comm, r.Process.Argv = 90, 4000, "weir-hook", []string{"weir-hook", "claude"}
+	}
+}
+
+// shell is what Claude Code then executes.
+func shell(text string) func(*Request) {
+	return func(r *Request) {
+		r.Ask, r.Held, r.Destination = Run, false, event.Destination{}
+		r.Process.PID, r.Process.Start, r.Process.Comm = 95, 4500, "bash"
+		r.Process.Exe = &event.File{Path: "/usr/bin/bash", Device: 8, Inode: 7}
+		r.Process.Argv = []string{"/bin/bash", "-c", "source /root/.claude/shell-snapshots/snapshot-bash-1.sh && eval '" + text + "' \\< /dev/null && pwd -P >| /tmp/claude-1-cwd"}
+	}
+}
+
+// below is a child of that shell.
+func below(r *Request) {
+	r.Process.Argv = []string{"curl", "-s", "https://example.org"}
+	r.Process.Ancestry = []event.Ancestor{{PID: 95, Start: 4500, Comm: "bash", Exe: "/usr/bin/bash", Argv: []string{"/bin/bash", "-c", "x"}, Inside: true}, {PID: 1, Start: 1, Comm: "init"}}
+}
+
+func both(r *Request) { r.Container.Taint = []string{"corruption", "secret"} }
+
+// approvedRun has the command let run, and seen to run.
+func approvedRun(r *rig) {
+	r.t.Helper()
+	r.Gate.resolve = func(_ context.Context, host string) ([]netip.Addr, error) {
+		if host != "example.org" {
+			return nil, errors.New("no such host")
+		}
+		return []netip.Addr{netip.MustParseAddr("203.0.113.9")}, nil
+	}
+	before := r.theReviewer()
+	approver := r.approver
+	r.Configure(opinion(false), approver, 0, 0)
+	r.ask(curl(asking(wanted))).gives(Allow, Passed)
+	r.ask(curl(shell(wanted))).gives(Allow, Recognised)
+	r.Configure(before, approver, 0, 0)
+}
+
+// G26: what was let run over the bridge is not asked about again when it runs and
+// goes where it said, once.
+func TestRecognised(t *testing.T) {
+	bubble(t, func(r *rig) {
+		approvedRun(r)
+		r.Configure(opinion(true), true, 0, 0) // another review would flag it
+		v := r.ask(curl(below)).gives(Allow, Recognised)
+		if v.By != ByCop {
+			t.Errorf("by %q", v.By)
+		}
+		r.ask(curl(below, func(r *Request) {
+			r.Destination = event.Destination{Address: "192.0.2.53", Port: 53, Protocol: "udp", DNS: true}
+		})).gives(Allow, Recognised)
+		r.ask(curl(shell(wanted), retry)).gives(Allow, SealedRun) // once
+		r.ask(curl(func(r *Request) { r.Process.Argv = []string{"curl", "-s", "https://example.org"} })).gives(Deny, Flagged)
+		r.wantCount(Recognised, 3)
+	})
+}
+
+// G26, G16: what is not that command has no part in it.
+func TestNotRecognised(t *testing.T) {
+	tests := []struct {
+		name   string
+		change func(*Request)
+		reason Reason // with a reviewer that flags
+	}{
+		{"another destination", func(r *Request) { below(r); r.Destination.Address = "198.51.100.7" }, Flagged},
+		{"another port", func(r *Request) { below(r); r.Destination.Port = 8443 }, Flagged},
+		{"another container", func(r *Request) { below(r); r.Container.ID = "c2" }, Flagged},
+		{"another process", func(r *Request) { below(r); r.Process.Ancestry[0].PID = 96 }, Flagged},
+		{"a pid used again", func(r *Request) { below(r); r.Process.Ancestry[0].Start++ }, Flagged},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			bubble(t, func(r *rig) {
+				approvedRun(r)
+				r.Configure(opinion(true), true, 0, 0)
+				r.ask(curl(tt.change)).gives(Deny, tt.reason)
+				r.wantCount(Differs, 0)
+			})
+		})
+	}
+	differs := map[string]func(*Request){
+		"other arguments": func(r *Request) { below(r); r.Process.Argv = append(r.Process.Argv, "-d", "@/etc/passwd") },
+		"another program": func(r *Request) { below(r); r.Process.Argv[0] = "wget" },
+		"a curl of its own": func(r *Request) {
+			below(r)
+			r.Process.Exe = &event.File{Path: "/tmp/curl", Device: 8, Inode: 43}
+		},
+		"the shell itself": func(r *Request) {
+			below(r)
+			r.Process.Argv, r.Process.Exe = []string{"/bin/bash", "-c", "x"}, &event.File{Path: "/usr/bin/bash", Device: 8, Inode: 7}
+		},
+	}
+	for name, change := range differs {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(r *rig) {
+				approvedRun(r)
+				r.Configure(opinion(false), false, 0, 0) // the reviewer alone would let it out
+				r.ask(curl(change)).gives(Deny, NoApprover)
+				r.wantCount(Differs, 1)
+			})
+		})
+	}
+}
+
+// G15, G26: a person's approval of a command is durable, is used by the command's
+// execution, and lets that out where it said.
+func TestApprovedCommand(t *testing.T) {
+	bubble(t, func(r *rig) {
+		c := r.ask(curl(both, asking(wanted)))
+		c.blocks()
+		q := r.Pending()[0]
+		if q.Text != wanted || q.Destination != (event.Destination{}) {
+			t.Errorf("asked %+v", q)
+		}
+		r.answer(q.ID, true)
+		c.gives(Allow, Approved)
+		r.crash()
+		approved := r.ask(curl(both, shell(wanted))).gives(Allow, Recognised)
+		if approved.By != "alice" || approved.Question != q.ID {
+			t.Errorf("recognised %+v", approved)
+		}
+		r.wantErr(r.Used(q.ID), ErrUsed)
+		r.Gate.resolve = func(context.Context, string) ([]netip.Addr, error) {
+			return []netip.Addr{netip.MustParseAddr("203.0.113.9")}, nil
+		}
+		if v := r.ask(curl(both, below)).gives(Allow, Recognised); v.By != "alice" {
+			t.Errorf("by %q", v.By)
+		}
+		again := r.ask(curl(both, shell(wanted), retry))
+		again.gives(Allow, SealedRun)
+		next := r.ask(curl(both, asking(wanted)))
+		next.blocks() // it is a new question
+		next.leaves()
+	})
+}
+
+// G15: who asked gave up; the approval comes later, and the next who asks the same has it.
+func TestLateCommand(t *testing.T) {
+	bubble(t, func(r *rig) {
+		c := r.ask(curl(both, asking(wanted)))
+		id := r.one()
+		c.leaves()
+		r.answer(id, true)
+		r.ask(curl(both, asking("curl -s https://example.org/other"))).leaves()
+		r.ask(curl(both, asking(wanted), retry)).gives(Allow, Approved)
+		r.ask(curl(both, shell(wanted))).gives(Allow, Recognised)
+	})
+}
+
+// G26: without a resolver of the host, a name is no destination.
+func TestNoResolver(t *testing.T) {
+	bubble(t, func(r *rig) {
+		approvedRun(r)
+		r.Gate.resolve = nil
+		r.Configure(opinion(true), true, 0, 0)
+		r.ask(curl(below)).gives(Deny, Flagged)
+	})
+}

@@ -1,0 +1,284 @@
+package gate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"weir/internal/cop"
+	"weir/internal/event"
+)
+
+// reviewer is a Cop of the test.
+type reviewer func(cop.Case) (cop.Opinion, error)
+
+func (f reviewer) Review(_ context.Context, c cop.Case) (cop.Opinion, error) { return f(c) }
+
+func opinion(flagged bool) reviewer {
+	return func(cop.Case) (cop.Opinion, error) { return cop.Opinion{Flagged: flagged, Reason: "for a reason"}, nil }
+}
+
+func failing(code cop.Code) reviewer {
+	return func(cop.Case) (cop.Opinion, error) {
+		return cop.Opinion{Reason: "not an opinion"}, &cop.Error{Code: code, Err: errors.New("failed")}
+	}
+}
+
+// reviewers are those that a case is tried with; nil is none.
+var reviewers = map[string]Reviewer{"passes": opinion(false), "flags": opinion(true), "fails": failing(cop.Timeout), "none": nil}
+
+// commands are one of each class.
+var commands = map[string][]string{"local": {"ls", "-l"}, "network": {"curl", "https://example.org"}, "grey": {"./tool"}}
+
+// situation is everything that a verdict depends on.
+type situation struct {
+	mode     string
+	bits     int
+	class    string
+	asked    string // connect, seen, held or command
+	reviewer string
+	person   string // allows, denies, or nobody
+}
+
+func situations() []situation {
+	var all []situation
+	for _, mode := range modes {
+		for bits := range 3 {
+			for _, class := range []string{"local", "grey", "network"} {
+				for _, asked := range []string{"connect", "seen", "held", "command"} {
+					for _, reviewer := range []string{"passes", "flags", "fails", "none"} {
+						for _, person := range []string{"allows", "denies", "nobody"} {
+							all = append(all, situation{mode, bits, class, asked, reviewer, person})
+						}
+					}
+				}
+			}
+		}
+	}
+	return all
+}
+
+func (s situation) request(n int) Request {
+	r := curl()
+	r.Container.ID = fmt.Sprint("c", n)
+	r.Mode, r.Held = s.mode, s.asked != "seen"
+	r.Container.Taint = []string{"corruption", "secret"}[:s.bits]
+	argv := commands[s.class]
+	r.Process.Argv, r.Process.Exe = argv, &event.File{Path: "/usr/bin/" + argv[0], Device: 8, Inode: 42}
+	switch s.asked {
+	case "seen", "held":
+		r.Ask = Run
+	case "command":
+		r.Ask, r.Command, r.Held = Command, strings.Join(argv, " "), false
+	}
+	return r
+}
+
+// want is the specification in words of its own: G4 to G9, G24, G25 and the modes.
+func (s situation) want() (Decision, Reason) {
+	person := func() (Decision, Reason) {
+		switch s.person {
+		case "allows":
+			return Allow, Approved
+		case "denies":
+			return Deny, Denied
+		}
+		return Deny, NoApprover
+	}
+	switch {
+	case s.mode == "seal" && s.asked == "connect":
+		return Deny, Sealed
+	case s.bits == 0:
+		return Allow, Untainted
+	case s.mode == "observe":
+		return Allow, Observe
+	case s.class == "local" && s.asked != "connect":
+		return Allow, LocalRun
+	case s.asked == "seen":
+		return Allow, SealedRun
+	case s.class == "network" && s.bits == 2:
+		return person() // G7
+	case s.reviewer == "passes":
+		return Allow, Passed // G7, G8
+	case s.reviewer == "flags" && s.bits == 1:
+		return Deny, Flagged // G7, G8
+	}
+	return person() // G8: flagged with both; G9: a review that failed
+}
+
+// judged has every situation judged, each in a container of its own.
+func judged(t *testing.T) map[situation]Verdict {
+	all := map[situation]Verdict{}
+	bubble(t, func(r *rig) {
+		for i, s := range situations() {
+			r.Configure(reviewers[s.reviewer], s.person != "nobody", 0, 0)
+			c := r.ask(s.request(i))
+			if p := r.Pending(); len(p) > 0 {
+				r.answer(p[0].ID, s.person == "allows")
+			}
+			select {
+			case all[s] = <-c.done:
+			default:
+				t.Fatalf("%+v: still waits", s)
+			}
+		}
+	})
+	return all
+}
+
+// Every row of the table, by what Decide makes of it: G4 to G9, G24, G25.
+func TestTable(t *testing.T) {
+	hit := make([]bool, len(Table()))
+	for s, v := range judged(t) {
+		d, reason := s.want()
+		if v.Decision != d || v.Reason != reason {
+			t.Errorf("%+v: %v %s (%s), want %v %s", s, v.Decision, v.Reason, v.Text, d, reason)
+		}
+		if s.bits > 0 && s.mode == "enforce" && v.Class != s.class {
+			t.Errorf("%+v: class %q", s, v.Class)
+		}
+		r := s.request(0)
+		row := rowOf(Table(), s.mode, levelOf(r.Container.Taint), judge(r).Class, r.point())
+		hit[slices.IndexFunc(Table(), func(o Row) bool { return cmp.Equal(o, row) })] = true
+	}
+	for i, row := range Table() {
+		if !hit[i] {
+			t.Errorf("no situation reaches the row %+v", row)
+		}
+	}
+}
+
+// G9, G10: a taint bit more, a riskier command or a failure never turns a denial
+// into an allow. What a person allows is theirs to say.
+func TestNothingAddedAllows(t *testing.T) {
+	riskier := map[string][]string{"local": {"grey", "network"}, "grey": {"network"}}
+	fails := map[string][]string{"passes": {"fails", "none"}, "flags": {"fails", "none"}}
+	verdicts := judged(t)
+	compared := 0
+	for s, v := range verdicts {
+		var worse []situation
+		add := func(change func(*situation)) {
+			w := s
+			change(&w)
+			worse = append(worse, w)
+		}
+		for bits := s.bits + 1; bits <= 2; bits++ {
+			add(func(w *situation) { w.bits = bits })
+		}
+		for _, class := range riskier[s.class] {
+			add(func(w *situation) { w.class = class })
+		}
+		for _, reviewer := range fails[s.reviewer] {
+			add(func(w *situation) { w.reviewer = reviewer })
+		}
+		for _, w := range worse {
+			compared++
+			if got := verdicts[w]; v.Decision == Deny && got.Decision == Allow && got.Reason != Approved {
+				t.Errorf("%+v is denied, %+v is allowed", s, w)
+			}
+		}
+	}
+	if compared < 1000 {
+		t.Errorf("compared %d pairs only", compared)
+	}
+}
+
+// G9: each failure has a row, a reason code, a counter, and what it says happens.
+func TestFailures(t *testing.T) {
+	one := func(change ...func(*Request)) func(*rig) *call {
+		return func(r *rig) *call { return r.ask(curl(change...)) }
+	}
+	text := func(s string) func(*rig) *call {
+		return one(func(r *Request) { r.Ask, r.Held, r.Command = Command, false, s })
+	}
+	review := func(code cop.Code) func(*rig) *call {
+		return func(r *rig) *call {
+			r.Configure(failing(code), r.approver, 0, 0)
+			return r.ask(curl())
+		}
+	}
+	tests := map[Reason]func(*rig) *call{
+		Unparsable:     text("echo 'not closed"),
+		TextLimit:      text(strings.Repeat("(", 3000) + "ls" + strings.Repeat(")", 3000)),
+		ArgvLimit:      one(func(r *Request) { r.Process.Truncated = true }),
+		CopTimeout:     review(cop.Timeout),
+		CopTransport:   review(cop.Transport),
+		CopRateLimited: review(cop.RateLimited),
+		CopServer:      review(cop.Server),
+		CopRefused:     review(cop.Refused),
+		CopMalformed:   review(cop.Malformed),
+		CopTooLarge:    review(cop.TooLarge),
+		CopQueueFull:   review(cop.QueueFull),
+		CopClosed:      review(cop.Closed),
+		CopCancelled:   review(cop.Cancelled),
+		CopFailed:      review(cop.Failed),
+		CopNone:        one(),
+		Differs: func(r *rig) *call {
+			r.Configure(opinion(false), r.approver, 0, 0)
+			approvedRun(r)
+			return r.ask(curl(below, func(r *Request) { r.Process.Argv = []string{"curl", "-T", "/etc/passwd", "https://example.org"} }))
+		},
+	}
+	for _, f := range Failures() {
+		if f.Then != Person {
+			continue // each has a test of its own
+		}
+		t.Run(string(f.Reason), func(t *testing.T) {
+			provoke, ok := tests[f.Reason]
+			if !ok {
+				t.Fatal("nothing provokes it")
+			}
+			bubble(t, func(r *rig) {
+				c := provoke(r)
+				c.blocks()
+				r.wantCount(f.Reason, 1)
+				q := r.Pending()[0]
+				if f.Reason != CopNone && q.Note == "" {
+					t.Error("the person is not told why they are asked")
+				}
+				r.answer(q.ID, false)
+				c.gives(Deny, Denied)
+			})
+			bubble(t, func(r *rig) {
+				r.Configure(nil, false, 0, 0)
+				provoke(r).gives(Deny, NoApprover)
+				r.wantCount(f.Reason, 1)
+				r.none()
+			})
+		})
+	}
+	for code := range slices.Values(cop.Codes) {
+		if !beside(reviewFailed(code)) {
+			t.Errorf("%s has no row", code)
+		}
+	}
+}
+
+// G11: what the Cop is shown comes from the kernel and the parser, and a case of
+// a bridge request is the text.
+func TestCase(t *testing.T) {
+	var got cop.Case
+	bubble(t, func(r *rig) {
+		r.Configure(reviewer(func(c cop.Case) (cop.Opinion, error) {
+			got = c
+			return cop.Opinion{Reason: "fine"}, nil
+		}), true, 0, 0)
+		r.ask(curl(func(r *Request) {
+			r.Process.Ancestry = []event.Ancestor{{PID: 9, Comm: "bash", Argv: []string{"bash", "-c", "x"}, Inside: true}, {PID: 1, Comm: "init"}}
+			r.Policy = "p1"
+		})).gives(Allow, Passed)
+		if got.Destination.Address.String() != "203.0.113.9" || got.Destination.Port != 443 || got.Argv[0] != "curl" || got.Command != "" ||
+			!got.Taint.Corruption || got.Taint.Secret || len(got.Ancestry) != 1 || got.Ancestry[0].Argv[2] != "x" || got.Policy != "p1" || len(got.Judged.Facts.Programs) == 0 {
+			t.Errorf("shown %+v", got)
+		}
+		r.ask(curl(func(r *Request) { r.Ask, r.Held, r.Command, r.Dir = Command, false, "wget x.example", "/w" })).gives(Allow, Passed)
+		if got.Command != "wget x.example" || got.Argv != nil || got.Dir != "/w" || got.Destination.Port != 0 {
+			t.Errorf("shown %+v", got)
+		}
+	})
+}
