@@ -37,6 +37,9 @@ func line(e Event) string {
 	if e.Process != nil {
 		add("%s", process(e.Process))
 	}
+	if e.Command != "" {
+		add("asks to run %s", quote(e.Command))
+	}
 	if e.Destination != nil {
 		add("-> %s", e.Destination)
 	}

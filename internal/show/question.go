@@ -19,7 +19,7 @@ func Question(q gate.Question) string {
 		fmt.Fprintf(&b, "%-12s %s\n", name, fmt.Sprintf(format, args...))
 	}
 	held := "refused with EPERM; an approval is for its retry"
-	if q.Held {
+	if q.Held || q.Text != "" {
 		held = "held: it waits for the answer"
 	}
 	c := q.Container
@@ -28,6 +28,12 @@ func Question(q gate.Question) string {
 		row("", "id %s", word(c.ID))
 	}
 	p := q.Process
+	if q.Text != "" {
+		row("asks to run", "%s", word(q.Text))
+	}
+	if q.Note != "" {
+		row("why asked", "%s", word(q.Note))
+	}
 	row("program", "%s", program(p))
 	row("command", "%s", Command(p))
 	if p.Script != "" {
@@ -41,11 +47,16 @@ func Question(q gate.Question) string {
 		row("environment", "sets %s%s", event.Command(p.Env, 0, 0), more)
 	}
 	row("process", "pid %d, uid %d%s", p.PID, p.UID, ancestry(p))
-	if q.Destination.DNS {
+	switch {
+	case q.Text != "":
+		row("destination", "not known yet: it is to run, and then to go where its words say")
+	case q.Destination == event.Destination{}:
+		row("destination", "not known yet: it is to go on, sealed")
+	case q.Destination.DNS:
 		row("destination", "DNS question, asked of %s: an approval opens the name servers", event.Destination{
 			Address: q.Destination.Address, Port: q.Destination.Port, Protocol: q.Destination.Protocol,
 		})
-	} else {
+	default:
 		row("destination", "%s", q.Destination)
 	}
 	row("state", "%s", held)

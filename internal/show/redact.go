@@ -24,6 +24,8 @@ func Redact(q gate.Question) (gate.Question, bool) {
 		follows = a
 	}
 	q.Process.Argv = argv
+	q.Text, any = redactInto(q.Text, any)
+	q.Note, any = redactInto(q.Note, any)
 	q.Process.Script, any = redactInto(q.Process.Script, any)
 	q.Process.Exe, any = redactFile(q.Process.Exe, any)
 	return q, any
