@@ -2,31 +2,42 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"io"
+	"os/signal"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/term"
 
 	"weir/internal/event"
 	"weir/internal/gate"
+	"weir/internal/prompt"
 	"weir/internal/show"
 )
 
 func (s *system) pendingCommand() *cobra.Command {
-	var ended bool
+	var ended, follow bool
 	var most int
 	cmd := &cobra.Command{
 		Use:   "pending",
 		Short: "list the questions that wait for an answer, or those that were answered",
 		Args:  args(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if ended && follow {
+				return usage(cmd, "--ended and --follow are both set: keep one")
+			}
 			if ended {
 				return s.history(cmd, most)
 			}
 			if cmd.Flags().Changed("most") {
 				return usage(cmd, "--most is for --ended")
+			}
+			if follow {
+				return s.follow(cmd.Context())
 			}
 			list, err := s.client().Pending(cmd.Context())
 			if err != nil {
@@ -38,9 +49,28 @@ func (s *system) pendingCommand() *cobra.Command {
 			return s.answer(list, func(w io.Writer) { printPending(w, list, time.Now()) })
 		},
 	}
+	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on: in a terminal with keys that answer, else as lines")
 	cmd.Flags().BoolVar(&ended, "ended", false, "those that ended, newest first: who answered, from where, when, why, upon which text")
 	cmd.Flags().IntVar(&most, "most", 20, "with --ended, at most this `number`")
 	return cmd
+}
+
+// follow shows questions until a signal or a key ends it.
+func (s *system) follow(ctx context.Context) error {
+	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
+	defer stop()
+	if !s.json && term.IsTerminal(int(s.stdin.Fd())) && term.IsTerminal(int(s.stdout.Fd())) {
+		return prompt.Follow(ctx, s.client(), s.operator(), s.stdin, s.stdout)
+	}
+	return prompt.Lines(ctx, s.client(), func(q gate.Question) error {
+		return s.answer(q, func(w io.Writer) {
+			if q.State == gate.StatePending {
+				printQuestion(w, q, time.Now())
+			} else {
+				fmt.Fprintf(w, "%s: %s\n", event.Command([]string{q.ID}, 0, 0), show.Outcome(q))
+			}
+		})
+	}, func(err error) { s.note("weir pending: %v: trying again", err) })
 }
 
 func (s *system) history(cmd *cobra.Command, most int) error {

@@ -19,6 +19,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"weir/internal/gate"
+	"weir/internal/show"
 )
 
 // Bounds of the callback.
@@ -319,7 +320,7 @@ func (c *Callback) carryOut(a order) (int, string) {
 	if err != nil {
 		return status(err), "refused: " + err.Error()
 	}
-	return http.StatusOK, fmt.Sprintf("question %s: %s", q.ID, outcome(q))
+	return http.StatusOK, fmt.Sprintf("question %s: %s", q.ID, show.Outcome(q))
 }
 
 func status(err error) int {

@@ -5,7 +5,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"strings"
 	"time"
 
 	"weir/internal/event"
@@ -119,24 +118,4 @@ func jsonMessage(kind, host string, q gate.Question, now time.Time) message {
 		m.Answer = &answer{State: q.State, Outcome: string(q.Outcome), By: event.Visible(q.By), Why: event.Visible(q.Why), At: q.Answered.UTC()}
 	}
 	return m
-}
-
-// outcome tells in words how a question ended.
-func outcome(q gate.Question) string {
-	var s string
-	switch {
-	case q.Outcome == gate.Approved:
-		s = "approved"
-	case q.Outcome == gate.Timeout:
-		return "denied: nobody answered in time"
-	case q.By == "":
-		return "denied by the sensor (" + string(q.Outcome) + ")"
-	default:
-		s = "denied"
-	}
-	s += " by " + event.Visible(q.By)
-	if q.Why != "" {
-		s += ": " + event.Visible(q.Why)
-	}
-	return strings.TrimSpace(s)
 }

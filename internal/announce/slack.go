@@ -7,6 +7,7 @@ import (
 
 	"weir/internal/event"
 	"weir/internal/gate"
+	"weir/internal/show"
 )
 
 // maxSlack is how much of a question a chat shows, in bytes as escaped: a section
@@ -83,7 +84,7 @@ func plainText(s string) *plain { return &plain{Type: "plain_text", Text: escape
 func slackMessage(kind, host string, q gate.Question) slackBody {
 	host = defang(event.Visible(host))
 	if kind == ended {
-		line := fmt.Sprintf("Weir on %s: question %s %s", host, q.ID, outcome(q))
+		line := fmt.Sprintf("Weir on %s: question %s %s", host, q.ID, show.Outcome(q))
 		line, _ = slackText(line)
 		return slackBody{Text: fmt.Sprintf("Weir: question %s has ended", q.ID), Blocks: []block{{Type: "section", Text: plainText(line)}}}
 	}

@@ -108,3 +108,23 @@ func ancestry(p event.Process) string {
 	}
 	return ", started by " + strings.Join(steps, " < ")
 }
+
+// Outcome tells in words how a question ended, visible.
+func Outcome(q gate.Question) string {
+	var s string
+	switch {
+	case q.Outcome == gate.Approved:
+		s = "approved"
+	case q.Outcome == gate.Timeout:
+		return "denied: nobody answered in time"
+	case q.By == "":
+		return "denied by the sensor (" + event.Visible(cmp.Or(string(q.Outcome), q.State)) + ")"
+	default:
+		s = "denied"
+	}
+	s += " by " + event.Visible(q.By)
+	if q.Why != "" {
+		s += ": " + event.Visible(q.Why)
+	}
+	return strings.TrimSpace(s)
+}

@@ -1,0 +1,7 @@
+// Package prompt is the terminal in which a person follows questions and answers
+// them. It shows nothing of a container that a terminal would obey (B51), answers
+// only what was selected and confirmed, and lets nobody approve what was not on the
+// screen in full.
+//
+// It puts the terminal back as it was, however it ends. It decides nothing.
+package prompt

@@ -1,0 +1,329 @@
+package prompt
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"weir/internal/event"
+	"weir/internal/gate"
+	"weir/internal/show"
+)
+
+// The steps of an answer.
+type step int
+
+const (
+	browse  step = iota
+	confirm      // a second key is needed
+	reason       // the reason is typed
+)
+
+const (
+	maxReason = 200 // bytes that can be typed
+	maxNotes  = 2   // lines of what happened meanwhile
+)
+
+// model is what is on the screen, without a terminal.
+type model struct {
+	list     []gate.Question
+	selected string          // id; that, not a place in the list, is what is answered
+	top      int             // first line of its text that is shown
+	seen     map[string]bool // ids whose text was on the screen to its end
+	step     step
+	allow    bool   // what is being confirmed,
+	about    string // for this id
+	typed    string // reason so far
+	notes    []string
+	trouble  string // the sensor cannot be asked
+	width    int
+	height   int
+	now      time.Time
+	wrapped  struct { // the selected question's text, which does not change while it waits
+		id    string
+		width int
+		lines []string
+	}
+}
+
+// order is an answer that was confirmed.
+type order struct {
+	id    string
+	reply gate.Reply
+}
+
+// take shows an update.
+func (m *model) take(u update) {
+	m.trouble = ""
+	if u.err != nil {
+		m.trouble = u.err.Error()
+	}
+	m.list = u.list
+	for _, q := range u.ended {
+		m.note("%s: %s", q.ID, show.Outcome(q))
+		delete(m.seen, q.ID)
+		m.wrapped.id = ""
+		if m.step != browse && m.about == q.ID {
+			m.step = browse
+			m.note("%s has ended meanwhile: nothing was answered", q.ID)
+		}
+	}
+	if m.index() < 0 {
+		m.selected, m.top = "", 0
+		if len(m.list) > 0 {
+			m.selected = m.list[0].ID
+		}
+	}
+}
+
+func (m *model) note(format string, args ...any) {
+	m.notes = append(m.notes, event.Visible(fmt.Sprintf(format, args...)))
+	m.notes = m.notes[max(len(m.notes)-maxNotes, 0):]
+}
+
+func (m *model) index() int {
+	return slices.IndexFunc(m.list, func(q gate.Question) bool { return q.ID == m.selected })
+}
+
+// key handles one key. It returns an answer to give, or that it is the end.
+func (m *model) key(k string) (answer *order, quit bool) {
+	if k == "\x03" { // ctrl-C
+		return nil, true
+	}
+	switch m.step {
+	case confirm:
+		return m.confirmed(k), false
+	case reason:
+		return m.reasoned(k), false
+	}
+	switch k {
+	case "q":
+		return nil, true
+	case "k", keyUp:
+		m.move(-1)
+	case "j", keyDown:
+		m.move(1)
+	case " ", keyPageDown:
+		m.top += max(m.room(), 1)
+	case "b", keyPageUp:
+		m.top -= max(m.room(), 1)
+	case "a", "d":
+		m.begin(k == "a")
+	}
+	m.clamp()
+	return nil, false
+}
+
+func (m *model) move(by int) {
+	if i := m.index(); i >= 0 {
+		m.selected = m.list[min(max(i+by, 0), len(m.list)-1)].ID
+		m.top = 0
+	}
+}
+
+// begin asks for the second key. What was not shown in full is not approved.
+func (m *model) begin(allow bool) {
+	switch {
+	case m.index() < 0:
+		m.note("no question is selected")
+	case allow && !m.seen[m.selected]:
+		m.note("there is more of %s: see all of it first (space)", m.selected)
+	default:
+		m.step, m.allow, m.about, m.typed = confirm, allow, m.selected, ""
+	}
+}
+
+func (m *model) confirmed(k string) *order {
+	m.step = browse
+	switch k {
+	case "y":
+		return m.order()
+	case "r":
+		m.step = reason
+	default:
+		m.note("nothing was answered")
+	}
+	return nil
+}
+
+func (m *model) reasoned(k string) *order {
+	switch {
+	case k == "\r" || k == "\n":
+		m.step = browse
+		return m.order()
+	case k == "\x1b":
+		m.step = browse
+		m.note("nothing was answered")
+	case k == "\x7f" || k == "\b":
+		_, n := utf8.DecodeLastRuneInString(m.typed)
+		m.typed = m.typed[:len(m.typed)-n]
+	case len(k) > 1 && k[0] == '\x1b':
+	case len(m.typed)+len(k) <= maxReason && !strings.ContainsFunc(k, unicode.IsControl):
+		m.typed += k
+	}
+	return nil
+}
+
+// order is the answer to what was confirmed, if it still waits.
+func (m *model) order() *order {
+	i := slices.IndexFunc(m.list, func(q gate.Question) bool { return q.ID == m.about })
+	if i < 0 {
+		m.note("%s has ended meanwhile: nothing was answered", m.about)
+		return nil
+	}
+	return &order{m.about, gate.Reply{Allow: m.allow, Why: strings.TrimSpace(m.typed), Shown: show.Question(m.list[i])}}
+}
+
+// rows is how many questions the list shows, room how many lines of one there are.
+func (m *model) rows() int { return min(len(m.list), max(m.height/3, 1)) }
+
+func (m *model) room() int { return m.height - m.rows() - maxNotes - 4 }
+
+// text is the selected question as lines of the screen.
+func (m *model) text() []string {
+	i := m.index()
+	if i < 0 {
+		return nil
+	}
+	if w := m.wrapped; w.id == m.selected && w.width == m.width {
+		return w.lines
+	}
+	var lines []string
+	for line := range strings.Lines(show.Question(m.list[i])) {
+		lines = append(lines, wrap(strings.TrimSuffix(line, "\n"), m.width)...)
+	}
+	m.wrapped.id, m.wrapped.width, m.wrapped.lines = m.selected, m.width, lines
+	return lines
+}
+
+func (m *model) clamp() {
+	m.top = max(min(m.top, len(m.text())-m.room()), 0)
+}
+
+// least is the smallest screen that shows anything.
+const (
+	leastWidth  = 30
+	leastHeight = 10
+)
+
+// view is the screen: at most height lines of at most width columns. It notes what
+// was shown to its end.
+func (m *model) view() []string {
+	if m.width < leastWidth || m.height < leastHeight {
+		return []string{cut("too small", m.width)}
+	}
+	m.clamp()
+	head := fmt.Sprintf("weir: %d questions wait", len(m.list))
+	if m.trouble != "" {
+		head = "weir: " + event.Visible(m.trouble)
+	}
+	lines := []string{cut(head, m.width)}
+	lines = append(lines, m.questions()...)
+	lines = append(lines, strings.Repeat("-", m.width))
+	text := m.text()
+	end := min(m.top+m.room(), len(text))
+	if m.top < len(text) {
+		lines = append(lines, text[m.top:end]...)
+	}
+	if m.selected != "" && m.trouble == "" && end == len(text) {
+		if m.seen == nil {
+			m.seen = map[string]bool{}
+		}
+		m.seen[m.selected] = true
+	}
+	for len(lines) < m.height-maxNotes-2 {
+		lines = append(lines, "")
+	}
+	more := strings.Repeat("-", m.width)
+	if end < len(text) {
+		more = cut(fmt.Sprintf("-- %d more lines: space --%s", len(text)-end, more), m.width)
+	}
+	lines = append(lines, more)
+	for _, n := range m.notes {
+		lines = append(lines, cut(n, m.width))
+	}
+	for len(lines) < m.height-1 {
+		lines = append(lines, "")
+	}
+	return append(lines, cut(m.prompt(), m.width))
+}
+
+// questions is the part of the list around what is selected.
+func (m *model) questions() []string {
+	n, at := m.rows(), max(m.index(), 0)
+	first := max(min(at-n/2, len(m.list)-n), 0)
+	var lines []string
+	for i, q := range m.list[first : first+n] {
+		mark := "  "
+		if first+i == at {
+			mark = "> "
+		}
+		left := max(q.Deadline.Sub(m.now), 0).Round(time.Second)
+		line := fmt.Sprintf("%s%s  %6s  %s  %s  %s", mark, event.Visible(q.ID), left, name(q), q.Destination, event.Command(q.Process.Argv, 80, 160))
+		lines = append(lines, cut(line, m.width))
+	}
+	return lines
+}
+
+func name(q gate.Question) string {
+	if q.Container.Name != "" {
+		return event.Command([]string{q.Container.Name}, 24, 24)
+	}
+	return event.Command([]string{q.Container.ID}, 24, 24)
+}
+
+func (m *model) prompt() string {
+	verb := "deny"
+	if m.allow {
+		verb = "approve"
+	}
+	switch m.step {
+	case confirm:
+		return fmt.Sprintf("%s %s?  y: yes  r: yes, with a reason  any other key: no", verb, m.about)
+	case reason:
+		return fmt.Sprintf("%s %s, reason (enter: %s, escape: no): %s", verb, m.about, verb, event.Visible(m.typed))
+	}
+	return "a approve  d deny  j k select  space b page  q quit"
+}
+
+// width1 is how many columns a character may take, rather too many than too few.
+func width1(r rune) int {
+	if r < 0x300 {
+		return 1
+	}
+	return 2
+}
+
+// cut is the start of a line that fits.
+func cut(s string, width int) string {
+	used := 0
+	for i, r := range s {
+		if used += width1(r); used > width {
+			return s[:i]
+		}
+	}
+	return s
+}
+
+// wrap breaks a line into those that fit; each but the first begins with blanks, so
+// that none can pose as another row (B51).
+func wrap(s string, width int) []string {
+	const indent = "             "
+	var lines []string
+	for first := true; s != "" || first; first = false {
+		lead, room := "", width
+		if !first {
+			lead, room = indent, max(width-len(indent), 2)
+		}
+		part := cut(s, room)
+		if part == "" {
+			_, n := utf8.DecodeRuneInString(s)
+			part = s[:n]
+		}
+		lines, s = append(lines, lead+part), s[len(part):]
+	}
+	return lines
+}

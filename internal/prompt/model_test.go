@@ -1,0 +1,209 @@
+package prompt
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+	"unicode"
+
+	"weir/internal/event"
+	"weir/internal/gate"
+	"weir/internal/show"
+)
+
+func question(id string, argv ...string) gate.Question {
+	return gate.Question{
+		ID: id, Container: event.Container{ID: "c1", Name: "web\x1b[2J\u202e", Taint: []string{"secret"}},
+		Process:     event.Process{PID: 7, Comm: "curl", Argv: append([]string{"curl"}, argv...)},
+		Destination: event.Destination{Address: "192.0.2.1", Port: 443, Protocol: "tcp"},
+		State:       gate.StatePending, Deadline: time.Unix(1300, 0),
+	}
+}
+
+func start(list ...gate.Question) *model {
+	m := &model{width: 80, height: 24, now: time.Unix(1000, 0)}
+	m.take(update{list: list})
+	m.view()
+	return m
+}
+
+// press presses keys and returns the last answer.
+func (m *model) press(keys ...string) *order {
+	var last *order
+	for _, k := range keys {
+		if o, _ := m.key(k); o != nil {
+			last = o
+		}
+		m.view()
+	}
+	return last
+}
+
+func (m *model) shows(t *testing.T, want string) {
+	t.Helper()
+	if text := strings.Join(m.view(), "\n"); !strings.Contains(text, want) {
+		t.Errorf("no %q on the screen:\n%s", want, text)
+	}
+}
+
+func TestAnswerNeedsTwoKeys(t *testing.T) {
+	m := start(question("aaaaaa"), question("bbbbbb", "https://example.org/"))
+	if o := m.press("a", "n", "d", "x", "a", "\r", "y", "j", "d", "\x1b"); o != nil {
+		t.Errorf("answered: %+v", o)
+	}
+	m.shows(t, "nothing was answered")
+	o := m.press("a")
+	m.shows(t, "approve bbbbbb?  y: yes")
+	if o != nil {
+		t.Error("answered with one key")
+	}
+	o = m.press("y")
+	if o == nil || o.id != "bbbbbb" || !o.reply.Allow || o.reply.Why != "" || o.reply.Shown != show.Question(m.list[1]) {
+		t.Errorf("order: %+v", o)
+	}
+	o = m.press("k", "d", "r", "n", "o", "\x1b[A", "\x01", "é", "x", "\x7f", " ", "1")
+	if o != nil {
+		t.Errorf("answered while typing: %+v", o)
+	}
+	m.shows(t, "deny aaaaaa, reason (enter: deny, escape: no): noé 1")
+	if o = m.press("\r"); o == nil || o.id != "aaaaaa" || o.reply.Allow || o.reply.Why != "noé 1" {
+		t.Errorf("order: %+v", o)
+	}
+	if o = m.press("a", "r", "x", "\x1b"); o != nil {
+		t.Errorf("answered: %+v", o)
+	}
+	if _, quit := m.key("q"); !quit {
+		t.Error("q does not quit")
+	}
+	m.press("a", "r")
+	if _, quit := m.key("q"); quit {
+		t.Error("a letter of the reason quits")
+	}
+	if _, quit := m.key("\x03"); !quit {
+		t.Error("ctrl-C does not quit")
+	}
+	m.press(strings.Split(strings.Repeat("x", 2*maxReason), "")...)
+	if len(m.typed) > maxReason {
+		t.Errorf("%d bytes were typed", len(m.typed))
+	}
+}
+
+// What is confirmed is what was selected, whatever comes and goes meanwhile.
+func TestEndedMeanwhile(t *testing.T) {
+	a, b, c := question("aaaaaa"), question("bbbbbb"), question("cccccc")
+	m := start(a, b)
+	m.press("j", "a")
+	gone := a
+	gone.State, gone.Outcome, gone.By = gate.StateApproved, gate.Approved, "root (bob)"
+	m.take(update{list: []gate.Question{b, c}, ended: []gate.Question{gone}})
+	m.shows(t, "aaaaaa: approved by root (bob)")
+	if o := m.press("y"); o == nil || o.id != "bbbbbb" {
+		t.Errorf("order: %+v", o)
+	}
+	m.press("a")
+	over := b
+	over.State, over.Outcome = gate.StateExpired, gate.Timeout
+	m.take(update{list: []gate.Question{c}, ended: []gate.Question{over}})
+	m.shows(t, "bbbbbb: denied: nobody answered in time")
+	m.shows(t, "bbbbbb has ended meanwhile: nothing was answered")
+	if o := m.press("y"); o != nil {
+		t.Errorf("answered %+v", o)
+	}
+	if m.selected != "cccccc" {
+		t.Errorf("selected: %q", m.selected)
+	}
+	m.take(update{ended: []gate.Question{c}})
+	m.shows(t, "weir: 0 questions wait")
+	m.press("a", "d", "j", "k", " ", "b")
+	m.shows(t, "no question is selected")
+	m.take(update{err: fmt.Errorf("no sensor\x1b[2J is running")})
+	m.shows(t, `weir: no sensor\x1b[2J is running`)
+}
+
+// What was not on the screen in full is not approved; a denial needs no more.
+func TestAllMustBeSeen(t *testing.T) {
+	long := question("aaaaaa", strings.Repeat("x", 3000))
+	m := start(long, question("bbbbbb"))
+	if o := m.press("a", "y"); o != nil {
+		t.Errorf("approved unseen: %+v", o)
+	}
+	m.shows(t, "there is more of aaaaaa: see all of it first (space)")
+	m.shows(t, "more lines: space")
+	if o := m.press("d", "y"); o == nil || o.reply.Allow {
+		t.Errorf("denied: %+v", o)
+	}
+	for range 10 {
+		m.press(" ")
+	}
+	m.shows(t, "state        refused with EPERM")
+	m.press("j", "k")
+	if o := m.press("a", "y"); o == nil || o.id != "aaaaaa" || !o.reply.Allow {
+		t.Errorf("order: %+v", o)
+	}
+	m.press("b", "b", keyPageUp, keyPageUp, keyPageDown, keyUp, keyDown)
+	// Another question under the same id would have to be seen again.
+	m.take(update{ended: []gate.Question{long}})
+	m.take(update{list: []gate.Question{long}})
+	m.view()
+	if o := m.press("a", "y"); o != nil {
+		t.Errorf("approved unseen: %+v", o)
+	}
+}
+
+// B51: whatever is shown, at whatever size, fits and holds nothing that a terminal
+// obeys.
+func TestEverySize(t *testing.T) {
+	var list []gate.Question
+	for i := range 40 {
+		list = append(list, question(fmt.Sprintf("id%04d", i), strings.Repeat("x\x1b[2J\n\u202e界é", i*20)))
+	}
+	m := start(list...)
+	m.note("note \x1b[2J")
+	for width := 1; width < 140; width += 7 {
+		for height := 1; height < 60; height += 5 {
+			m.width, m.height = width, height
+			for _, k := range []string{"j", " ", "a", "y", "d", "r", "x\u202e", "\x1b", keyDown} {
+				m.key(k)
+				lines := m.view()
+				if len(lines) > height {
+					t.Fatalf("%dx%d: %d lines", width, height, len(lines))
+				}
+				for _, line := range lines {
+					columns := 0
+					for _, r := range line {
+						columns += width1(r)
+						if unicode.IsControl(r) || r == '\u202e' {
+							t.Fatalf("%dx%d: %q", width, height, line)
+						}
+					}
+					if columns > width {
+						t.Fatalf("%dx%d: %d columns: %q", width, height, columns, line)
+					}
+				}
+			}
+		}
+	}
+}
+
+// B51: a wrapped line cannot pose as another row.
+func TestWrap(t *testing.T) {
+	lines := wrap("command      "+strings.Repeat("a", 60)+"destination  192.0.2.9:443/tcp", 73)
+	if len(lines) != 2 || lines[1] != "             destination  192.0.2.9:443/tcp" {
+		t.Errorf("%q", lines)
+	}
+	if got := strings.Join(wrap("", 40), "|"); got != "" {
+		t.Errorf("%q", got)
+	}
+}
+
+func TestSplit(t *testing.T) {
+	for in, want := range map[string]string{
+		"ay": "a y", "\x1b[Aj": keyUp + " j", "\x1bOB": keyDown, "\x1b[5~\x1b[6~": keyPageUp + " " + keyPageDown, "\x1b": "\x1b", "é\xffy": "é y", "\x1b[": "\x1b [",
+		"\x1b[200~y": "\x1b[200~ y",
+	} {
+		if got := strings.Join(split([]byte(in)), " "); got != want {
+			t.Errorf("%q: %q, want %q", in, got, want)
+		}
+	}
+}

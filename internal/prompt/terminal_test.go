@@ -1,0 +1,292 @@
+package prompt
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/creack/pty"
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
+
+	"weir/internal/gate"
+	"weir/internal/show"
+)
+
+// sensor is one with questions of the test's.
+type sensor struct {
+	mu      sync.Mutex
+	list    []gate.Question
+	past    []gate.Question
+	replies []order
+	err     error
+}
+
+func (s *sensor) Pending(context.Context) ([]gate.Question, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.list), s.err
+}
+
+func (s *sensor) History(context.Context, int) ([]gate.Question, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.past), s.err
+}
+
+func (s *sensor) Answer(_ context.Context, id string, r gate.Reply) (gate.Question, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	i := slices.IndexFunc(s.list, func(q gate.Question) bool { return q.ID == id })
+	if i < 0 {
+		return gate.Question{}, errors.New("no such question")
+	}
+	q := s.list[i]
+	s.list = slices.Delete(s.list, i, i+1)
+	q.State, q.Outcome, q.By, q.Why = gate.StateDenied, gate.Denied, "root", r.Why
+	if r.Allow {
+		q.State, q.Outcome = gate.StateApproved, gate.Approved
+	}
+	s.past = append(s.past, q)
+	s.replies = append(s.replies, order{id, r})
+	return q, nil
+}
+
+func (s *sensor) set(list, past []gate.Question, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.list, s.past, s.err = list, past, err
+}
+
+// screen is a pseudo-terminal and what was written to it.
+type screen struct {
+	t        *testing.T
+	far, tty *os.File
+	mu       sync.Mutex
+	out      bytes.Buffer
+}
+
+func newScreen(t *testing.T) *screen {
+	t.Helper()
+	far, tty, err := pty.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &screen{t: t, far: far, tty: tty}
+	s.size(80, 24)
+	go func() {
+		buf := make([]byte, 4096)
+		for {
+			n, err := far.Read(buf)
+			s.mu.Lock()
+			s.out.Write(buf[:n])
+			s.mu.Unlock()
+			if err != nil {
+				return
+			}
+		}
+	}()
+	t.Cleanup(func() { tty.Close(); far.Close() })
+	return s
+}
+
+func (s *screen) size(width, height uint16) {
+	s.t.Helper()
+	if err := pty.Setsize(s.far, &pty.Winsize{Cols: width, Rows: height}); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func (s *screen) text() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.out.String()
+}
+
+// shows waits for text, and takes what was written up to it.
+func (s *screen) shows(want string) {
+	s.t.Helper()
+	for range 3000 {
+		s.mu.Lock()
+		all := s.out.String()
+		i := strings.Index(all, want)
+		if i >= 0 {
+			s.out.Next(i + len(want))
+		}
+		s.mu.Unlock()
+		if i >= 0 {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	s.t.Fatalf("no %q on the terminal: %q", want, s.text())
+}
+
+func (s *screen) types(keys string) {
+	s.t.Helper()
+	if _, err := s.far.WriteString(keys); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func (s *screen) mode() *unix.Termios {
+	s.t.Helper()
+	m, err := unix.IoctlGetTermios(int(s.tty.Fd()), unix.TCGETS)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return m
+}
+
+// The whole way in a terminal: approve, deny with a reason, an end meanwhile, another
+// size; then it is as it was.
+func TestFollow(t *testing.T) {
+	s, fake := newScreen(t), &sensor{}
+	a, b, c := question("aaaaaa", "one"), question("bbbbbb", "two"), question("cccccc", "three")
+	fake.set([]gate.Question{a, b, c}, nil, nil)
+	before := s.mode()
+	done := make(chan error, 1)
+	go func() { done <- Follow(t.Context(), fake, "alice", s.tty, s.tty) }()
+	s.shows("\x1b[?1049h")
+	s.shows("> aaaaaa")
+	s.shows("192.0.2.1:443/tcp")
+	s.shows("a approve")
+	s.types("a")
+	s.shows("approve aaaaaa?")
+	s.types("y")
+	s.shows("aaaaaa: approved by root")
+	s.shows("> bbbbbb")
+	s.types("dr")
+	s.shows("deny bbbbbb, reason")
+	s.types("not known\r")
+	s.shows("bbbbbb: denied by root: not known")
+	s.size(50, 12)
+	unix.Kill(os.Getpid(), unix.SIGWINCH)
+	s.shows(strings.Repeat("-", 50) + "\x1b[K")
+	over := c
+	over.State, over.Outcome = gate.StateExpired, gate.Timeout
+	fake.set(nil, []gate.Question{over}, nil)
+	s.shows("cccccc: denied: nobody answered in time")
+	fake.set(nil, nil, errors.New("the sensor is gone"))
+	s.shows("weir: the sensor is gone")
+	s.types("q")
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	s.shows("\x1b[?1049l")
+	if diff := cmp.Diff(before, s.mode()); diff != "" {
+		t.Error("the terminal is not as it was:\n" + diff)
+	}
+	want := []order{
+		{"aaaaaa", gate.Reply{Allow: true, By: "alice", Shown: show.Question(a)}},
+		{"bbbbbb", gate.Reply{By: "alice", Why: "not known", Shown: show.Question(b)}},
+	}
+	if diff := cmp.Diff(want, fake.replies, cmp.AllowUnexported(order{})); diff != "" {
+		t.Error("(-want +got):\n" + diff)
+	}
+}
+
+// However it ends, the terminal is put back.
+func TestFollowEnds(t *testing.T) {
+	for name, end := range map[string]func(*screen, context.CancelFunc){
+		"signal": func(_ *screen, cancel context.CancelFunc) { cancel() },
+		"ctrl-C": func(s *screen, _ context.CancelFunc) { s.types("\x03") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, fake := newScreen(t), &sensor{}
+			fake.set([]gate.Question{question("aaaaaa")}, nil, nil)
+			before := s.mode()
+			ctx, cancel := context.WithCancel(t.Context())
+			done := make(chan error, 1)
+			go func() { done <- Follow(ctx, fake, "alice", s.tty, s.tty) }()
+			s.shows("> aaaaaa")
+			end(s, cancel)
+			if err := <-done; err != nil {
+				t.Error(err)
+			}
+			s.shows("\x1b[?25h\x1b[?1049l")
+			if diff := cmp.Diff(before, s.mode()); diff != "" {
+				t.Error("the terminal is not as it was:\n" + diff)
+			}
+			cancel()
+		})
+	}
+	t.Run("no sensor", func(t *testing.T) {
+		s, fake := newScreen(t), &sensor{err: errors.New("no sensor is running")}
+		if err := Follow(t.Context(), fake, "", s.tty, s.tty); err != fake.err {
+			t.Error(err)
+		}
+		if s.text() != "" {
+			t.Errorf("written: %q", s.text())
+		}
+	})
+}
+
+// B51: nothing but the program's own sequences reaches the terminal.
+func TestB51Follow(t *testing.T) {
+	s, fake := newScreen(t), &sensor{}
+	fake.set([]gate.Question{question("aaaaaa", "\x1b]0;owned\x07", "\x9b2J", "\u202eabc", "\r\nstate  held")}, nil, nil)
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- Follow(ctx, fake, "alice", s.tty, s.tty) }()
+	for i := 0; i < 3000 && strings.Count(s.text(), "a approve") < 3; i++ {
+		time.Sleep(10 * time.Millisecond)
+	}
+	out := s.text()
+	out = out[:strings.LastIndex(out, "a approve")]
+	for _, own := range []string{enter, leave, home, rest, below, "\r\n"} {
+		out = strings.ReplaceAll(out, own, "")
+	}
+	if !strings.Contains(out, "owned") || strings.ContainsAny(out, "\x1b\x07\u009b\u202e\r\n") || strings.Contains(out, "\x9b") {
+		t.Errorf("%q", out)
+	}
+	cancel()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+}
+
+// Without a terminal, questions and their ends are told once each; a sensor that is
+// away for a while ends nothing.
+func TestLines(t *testing.T) {
+	fake := &sensor{err: errors.New("no sensor is running")}
+	if err := Lines(t.Context(), fake, nil, nil); err != fake.err {
+		t.Error(err)
+	}
+	a, b := question("aaaaaa"), question("bbbbbb")
+	fake.set([]gate.Question{a}, nil, nil)
+	ctx, cancel := context.WithCancel(t.Context())
+	told := make(chan string, 10)
+	away := make(chan error, 10)
+	done := make(chan error, 1)
+	go func() {
+		done <- Lines(ctx, fake, func(q gate.Question) error { told <- q.ID + " " + q.State; return nil }, func(err error) { away <- err })
+	}()
+	if got := <-told; got != "aaaaaa pending" {
+		t.Error(got)
+	}
+	fake.set(nil, nil, errors.New("away"))
+	if err := <-away; err.Error() != "away" {
+		t.Error(err)
+	}
+	over := a
+	over.State = gate.StateDenied
+	fake.set([]gate.Question{b}, []gate.Question{over}, nil)
+	if got := <-told + ", " + <-told; got != "aaaaaa denied, bbbbbb pending" {
+		t.Error(got)
+	}
+	cancel()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	full := errors.New("no space left")
+	if err := Lines(t.Context(), fake, func(gate.Question) error { return full }, nil); err != full {
+		t.Error(err)
+	}
+}

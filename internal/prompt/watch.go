@@ -1,0 +1,131 @@
+package prompt
+
+import (
+	"context"
+	"time"
+
+	"weir/internal/gate"
+)
+
+// Sensor is whose questions are followed; control.Client is one.
+type Sensor interface {
+	Pending(ctx context.Context) ([]gate.Question, error)
+	History(ctx context.Context, most int) ([]gate.Question, error)
+	Answer(ctx context.Context, id string, r gate.Reply) (gate.Question, error)
+}
+
+// every is how often the sensor is asked what waits.
+const every = time.Second
+
+// update is what has changed.
+type update struct {
+	list  []gate.Question // that wait, oldest first
+	ended []gate.Question // since the last update
+	err   error           // the sensor cannot be asked; list is as before
+}
+
+// watch sends an update each second, and when kicked, until ctx ends.
+func watch(ctx context.Context, s Sensor, kick <-chan struct{}, to chan<- update) {
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	var u update
+	for {
+		u = next(ctx, s, u.list)
+		select {
+		case to <- u:
+		case <-ctx.Done():
+			return
+		}
+		select {
+		case <-tick.C:
+		case <-kick:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+func next(ctx context.Context, s Sensor, before []gate.Question) update {
+	list, err := s.Pending(ctx)
+	if err != nil {
+		return update{list: before, err: err}
+	}
+	u := update{list: list}
+	waits := map[string]bool{}
+	for _, q := range list {
+		waits[q.ID] = true
+	}
+	gone := map[string]gate.Question{}
+	for _, q := range before {
+		if !waits[q.ID] {
+			gone[q.ID] = q
+		}
+	}
+	if len(gone) == 0 {
+		return u
+	}
+	past, err := s.History(ctx, 300)
+	if err != nil {
+		return update{list: before, err: err}
+	}
+	for _, q := range past {
+		if _, ok := gone[q.ID]; ok {
+			u.ended = append(u.ended, q)
+			delete(gone, q.ID)
+		}
+	}
+	for _, q := range gone { // pruned already, or more than that ended
+		q.State = gate.StateExpired
+		u.ended = append(u.ended, q)
+	}
+	return u
+}
+
+// Lines calls tell for each question that waits, and again when it has ended, until
+// ctx ends. The first error of tell, or of the first question to the sensor, ends it;
+// later ones call lost.
+func Lines(ctx context.Context, s Sensor, tell func(q gate.Question) error, lost func(error)) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	updates := make(chan update)
+	go watch(ctx, s, nil, updates)
+	known := map[string]bool{}
+	begun, failing := false, false
+	for {
+		var u update
+		select {
+		case <-ctx.Done():
+			return nil
+		case u = <-updates:
+		}
+		if u.err != nil {
+			if ctx.Err() != nil {
+				return nil
+			}
+			if !begun {
+				return u.err
+			}
+			if !failing {
+				lost(u.err)
+			}
+			failing = true
+			continue
+		}
+		begun, failing = true, false
+		for _, q := range u.ended {
+			delete(known, q.ID)
+			if err := tell(q); err != nil {
+				return err
+			}
+		}
+		for _, q := range u.list {
+			if known[q.ID] {
+				continue
+			}
+			known[q.ID] = true
+			if err := tell(q); err != nil {
+				return err
+			}
+		}
+	}
+}
