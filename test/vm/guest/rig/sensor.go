@@ -192,6 +192,12 @@ func (s *Sensor) Restart(t testing.TB) {
 	s.start(t)
 }
 
+// Configure replaces the policy file, for the next start.
+func (s *Sensor) Configure(t testing.TB, policy string) {
+	t.Helper()
+	s.write(t, policy)
+}
+
 // Policy replaces the policy file and lets the sensor load it.
 func (s *Sensor) Policy(t testing.TB, policy string) {
 	t.Helper()
