@@ -235,6 +235,7 @@ func (g *Gate) decide(ctx context.Context, r Request) Verdict {
 		return g.refuse(r, deny(Malformed, fmt.Sprintf("the request asks for the unknown %d", r.Ask)))
 	}
 	judged := judge(r)
+	r.judged = &judged
 	row := rowOf(g.table, r.Mode, level, judged.Class, r.point())
 	if r.Ask == Run && row.Reason != Observe {
 		if v, ok := g.recognise(r); ok {
@@ -407,6 +408,9 @@ func (g *Gate) event(k event.Kind, r Request, v Verdict, message string) event.E
 		e.Mode = r.Mode
 	}
 	if k != event.Hold {
+		if r.judged != nil {
+			v = v.classed(*r.judged)
+		}
 		e.Verdict = v.Event()
 	}
 	return e

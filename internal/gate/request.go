@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"weir/internal/classify"
 	"weir/internal/event"
 )
 
@@ -41,6 +42,8 @@ type Request struct {
 	Held        bool   // the asker waits in the kernel; false: it was refused and may retry, or waits for an answer over a bridge
 	Mode        string // observe, enforce or seal
 	Policy      string // its version, for the reviewer's cache
+
+	judged *classify.Result // once it was classified
 }
 
 // Limits on what a question stores of its asker.

@@ -42,7 +42,7 @@ func (e *Egress) setPolicy(slot uint32, p policy.Policy) error {
 	if p.Hold {
 		kernel.Flags |= egressPolicyFlagPOLICY_HOLD
 	}
-	if p.Approver == policy.Person {
+	if p.Approver == policy.Person || p.Cop.Reviewer != policy.None {
 		kernel.Flags |= egressPolicyFlagPOLICY_ASK
 	}
 	if err := e.egress.Policies.Put(slot, &kernel); err != nil {

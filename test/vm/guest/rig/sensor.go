@@ -377,3 +377,13 @@ func (s *Sensor) until(d time.Duration, done func() bool) bool {
 		}
 	}
 }
+
+// Counter is one of the counters that weir status shows.
+func (s *Sensor) Counter(t testing.TB, name string) uint64 {
+	t.Helper()
+	st, err := client().Status(context.Background())
+	if err != nil {
+		t.Fatalf("read counters: %v", err)
+	}
+	return st.Counters[name]
+}

@@ -1,0 +1,257 @@
+//go:build vmguest
+
+// Package cascade follows commands through the whole cascade: seen, classified, reviewed, granted, and arrived or not.
+package cascade
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"weir/internal/event"
+	"weir/internal/gate"
+	"weir/test/vm/guest/inside"
+	"weir/test/vm/guest/rig"
+)
+
+func TestMain(m *testing.M) { inside.Main(m) }
+
+// late is how long something may take that must happen.
+const late = 20 * time.Second
+
+type fixture struct {
+	world  *rig.Outside
+	sensor *rig.Sensor
+	model  *model
+}
+
+// flagged is a word that the model of the test does not like; garbled and hanging make it fail.
+const (
+	flagged = "flag-me"
+	garbled = "garble-me"
+	hanging = "hang-me"
+)
+
+func TestCascade(t *testing.T) {
+	f := &fixture{world: rig.NewOutside(t), model: startModel(t)}
+	f.sensor = rig.StartSensor(t, f.model.policy())
+	for _, test := range []struct {
+		name string
+		run  func(*fixture, *testing.T)
+	}{
+		{"G7_one_bit_network", (*fixture).oneNetwork},
+		{"G8_one_bit_grey", (*fixture).oneGrey},
+		{"G7_both_bits_network", (*fixture).bothNetwork},
+		{"G8_both_bits_grey", (*fixture).bothGrey},
+		{"G24_local_opens_nothing", (*fixture).local},
+		{"G9_reviewer_fails", (*fixture).fails},
+		{"G24_another_destination_is_judged_again", (*fixture).another},
+		{"G13_embedded_reviewer_without_a_person", (*fixture).embedded},
+	} {
+		t.Run(test.name, func(t *testing.T) { test.run(f, t) })
+	}
+}
+
+// place is where one command goes, and what only it says there.
+type place struct {
+	*fixture
+	port     int
+	to, text string
+}
+
+func (f *fixture) place(t *testing.T) place {
+	t.Helper()
+	port := f.world.Port()
+	p := place{f, port, fmt.Sprintf("%s:%d", rig.World4, port), fmt.Sprintf("text.%d.end", port)}
+	f.world.World.Listen(t, "tcp", fmt.Sprintf("[::]:%d", port))
+	return p
+}
+
+// curl gets nothing back: the receiver only listens. It says in its address what arrives.
+func (p place) curl(more ...string) []string {
+	return append([]string{"curl", "-sS", "-m", "3", "http://" + p.to + "/" + p.text}, more...)
+}
+
+// tool is a program that no table knows.
+func (p place) tool(more ...string) []string {
+	return append([]string{"egress", "tcp", "-to", p.to, "-say", p.text}, more...)
+}
+
+func (f *fixture) guard(t *testing.T, bits ...string) *rig.Session {
+	t.Helper()
+	return f.sensor.Guard(t, fmt.Sprint("c", f.world.Port()), "--taint", strings.Join(bits, ","))
+}
+
+// arrives wants the text to arrive without anybody having been asked, by this reason.
+func (p place) arrives(t *testing.T, s *rig.Session, argv []string, class string) event.Event {
+	t.Helper()
+	proc := s.Start(t, argv...)
+	if !p.world.WaitGot(p.text, late) {
+		t.Errorf("%q did not arrive", argv)
+	}
+	proc.Wait(t)
+	e := p.verdict(t, event.Verdict)
+	if e.Verdict.Decision != "allow" || e.Verdict.Reason != string(gate.Passed) || e.Verdict.By != gate.ByCop || e.Verdict.Class != class {
+		t.Errorf("%q: verdict %+v, want not_flagged by the Cop of a %s command", argv, e.Verdict, class)
+	}
+	return e
+}
+
+// refused wants a denial by this reason, and nothing to arrive.
+func (p place) refused(t *testing.T, s *rig.Session, argv []string, reason gate.Reason) {
+	t.Helper()
+	if r := s.Run(t, argv...); r.Exit == 0 {
+		t.Errorf("%q: %s", argv, r)
+	}
+	if e := p.verdict(t, event.Connect); e.Verdict.Decision != "deny" || e.Verdict.Reason != string(reason) {
+		t.Errorf("%q: verdict %+v, want a denial by %s", argv, e.Verdict, reason)
+	}
+	p.world.Nothing(t, rig.Marks{}, p.text, p.port)
+}
+
+// verdict is the event of a kind about this place.
+func (p place) verdict(t *testing.T, kind event.Kind) event.Event {
+	t.Helper()
+	return p.sensor.Event(t, func(e event.Event) bool {
+		return e.Kind == kind && e.Verdict != nil && e.Destination != nil && int(e.Destination.Port) == p.port
+	})
+}
+
+func (p place) asked(t *testing.T) gate.Question {
+	t.Helper()
+	return p.sensor.Asked(t, func(q gate.Question) bool { return int(q.Destination.Port) == p.port })
+}
+
+func (f *fixture) oneNetwork(t *testing.T) {
+	s, p := f.guard(t, "secret"), f.place(t)
+	p.arrives(t, s, p.curl(), "network")
+	g := f.sensor.Event(t, func(e event.Event) bool {
+		return e.Kind == event.Grant && e.Grant.State == "made" && len(e.Grant.To) == 1 && int(e.Grant.To[0].Port) == p.port
+	})
+	if left := time.Until(g.Grant.Expires); g.Grant.Bytes > 4<<20 || left > 30*time.Second {
+		t.Errorf("the reviewer's verdict opened %d bytes for %v, want at most 4 MiB and 30 s", g.Grant.Bytes, left)
+	}
+	p = f.place(t)
+	p.refused(t, s, p.curl("-H", "X: "+flagged), gate.Flagged)
+}
+
+func (f *fixture) oneGrey(t *testing.T) {
+	s, p := f.guard(t, "corruption"), f.place(t)
+	p.arrives(t, s, p.tool(), "grey")
+	p = f.place(t)
+	p.refused(t, s, p.tool("-path", flagged), gate.Flagged)
+}
+
+// bothNetwork: the reviewer is not even asked.
+func (f *fixture) bothNetwork(t *testing.T) {
+	s, p := f.guard(t, "corruption", "secret"), f.place(t)
+	before := f.model.asked.Load()
+	proc := s.Start(t, p.curl()...)
+	q := p.asked(t)
+	p.world.Nothing(t, rig.Marks{}, p.text, p.port)
+	f.sensor.Approve(t, q.ID)
+	if !p.world.WaitGot(p.text, late) {
+		t.Error("what a person approved did not arrive")
+	}
+	proc.Wait(t)
+	if f.model.asked.Load() != before {
+		t.Error("the reviewer was asked")
+	}
+	p = f.place(t)
+	proc = s.Start(t, p.curl()...)
+	f.sensor.Deny(t, p.asked(t).ID)
+	proc.Wait(t)
+	p.world.Nothing(t, rig.Marks{}, p.text, p.port)
+}
+
+func (f *fixture) bothGrey(t *testing.T) {
+	s, p := f.guard(t, "corruption", "secret"), f.place(t)
+	p.arrives(t, s, p.tool(), "grey")
+	p = f.place(t)
+	proc := s.Start(t, p.tool("-path", flagged)...)
+	q := p.asked(t)
+	if !strings.Contains(q.Note, "flagged") {
+		t.Errorf("the person is not told what the reviewer said: %q", q.Note)
+	}
+	p.world.Nothing(t, rig.Marks{}, p.text, p.port)
+	f.sensor.Approve(t, q.ID)
+	if !p.world.WaitGot(p.text, late) {
+		t.Error("what a person approved did not arrive")
+	}
+	proc.Wait(t)
+}
+
+// local: a command that provably stays inside runs without a question, and is logged.
+func (f *fixture) local(t *testing.T) {
+	s := f.guard(t, "corruption", "secret")
+	name := fmt.Sprint("/tmp/", s.Name)
+	if r := s.Run(t, "ls", "-d", "/", name); !strings.Contains(r.Stdout, "/") {
+		t.Errorf("ls: %s", r)
+	}
+	e := f.sensor.Event(t, func(e event.Event) bool {
+		return e.Kind == event.Exec && len(e.Process.Argv) == 4 && e.Process.Argv[3] == name
+	})
+	if e.Verdict.Reason != string(gate.LocalRun) || e.Verdict.Class != "local" {
+		t.Errorf("verdict %+v, want local", e.Verdict)
+	}
+	if q := f.sensor.Pending(t); len(q) > 0 {
+		t.Errorf("asked %+v", q)
+	}
+}
+
+// fails: what the reviewer fails at is a person's, and is counted.
+func (f *fixture) fails(t *testing.T) {
+	for _, c := range []struct {
+		word   string
+		reason gate.Reason
+	}{{garbled, gate.CopMalformed}, {hanging, gate.CopTimeout}} {
+		s, p := f.guard(t, "secret"), f.place(t)
+		proc := s.Start(t, p.tool("-path", c.word)...)
+		q := p.asked(t)
+		if !strings.Contains(q.Note, string(c.reason)) {
+			t.Errorf("%s: the person is told %q", c.word, q.Note)
+		}
+		p.world.Nothing(t, rig.Marks{}, p.text, p.port)
+		f.sensor.Deny(t, q.ID)
+		proc.Wait(t)
+		p.world.Nothing(t, rig.Marks{}, p.text, p.port)
+		if n := f.sensor.Counter(t, "verdict_"+string(c.reason)); n != 1 {
+			t.Errorf("%s was counted %d times", c.reason, n)
+		}
+	}
+}
+
+// another: what was let out to one place is not let out to the next.
+func (f *fixture) another(t *testing.T) {
+	s, first, second := f.guard(t, "secret"), f.place(t), f.place(t)
+	text := fmt.Sprintf("%s; %s", strings.Join(first.tool(), " "), strings.Join(second.tool("-path", flagged), " "))
+	script := "/tmp/" + s.Name // in a file, the reviewer does not see the second one at the first
+	if err := os.WriteFile(script, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if r := s.Run(t, "bash", script); r.Exit == 0 {
+		t.Errorf("the second one: %s", r)
+	}
+	if !first.world.WaitGot(first.text, late) {
+		t.Error("the first did not arrive")
+	}
+	f.world.Nothing(t, rig.Marks{}, second.text, second.port)
+	if e := second.verdict(t, event.Connect); e.Verdict.Reason != string(gate.Flagged) {
+		t.Errorf("the second: %+v", e.Verdict)
+	}
+}
+
+// embedded: nobody is there but the embedded reviewer, and commands are held for it.
+func (f *fixture) embedded(t *testing.T) {
+	f.sensor.Policy(t, "approver: none\ncop:\n  reviewer: static\n")
+	defer f.sensor.Policy(t, f.model.policy())
+	s, p := f.guard(t, "corruption"), f.place(t)
+	p.arrives(t, s, p.curl(), "network")
+	p = f.place(t)
+	p.refused(t, s, p.curl("--data-binary", "@/etc/passwd"), gate.Flagged)
+	both := f.guard(t, "corruption", "secret")
+	p = f.place(t)
+	p.refused(t, both, p.curl(), gate.NoApprover)
+}
