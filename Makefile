@@ -2,12 +2,15 @@
 
 GO ?= go
 
+# As the programs are built: what tests and VMs share is compiled once.
+export CGO_ENABLED = 0
+
 .PHONY: all build test unit vm clients lint generate corpus shells long demo bench clean distclean
 
 all: build
 
 build: ## bin/weir
-	CGO_ENABLED=0 $(GO) build -o bin/weir ./cmd/sensor
+	$(GO) build -o bin/weir ./cmd/sensor
 
 test: vm shells ## every test, unit and VM, on all kernels; but for the matrix of clients, which make clients runs
 	$(GO) test -timeout 45m ./...
