@@ -57,7 +57,7 @@ func run(args []string, out io.Writer) error {
 		}
 		return nil
 	}
-	return errors.Join(table(out, sets), confusion(out, flags.Arg(0)))
+	return errors.Join(table(out, sets), confusion(out, flags.Arg(0)), calls(out, flags.Arg(0)))
 }
 
 func names(sets []set) string {
