@@ -5,16 +5,14 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"strings"
-	"time"
 
 	"github.com/sirupsen/logrus"
 	"github.com/spf13/cobra"
-	"go.etcd.io/bbolt"
 
 	"weir/internal/cgroup"
 	"weir/internal/control"
+	"weir/internal/sensor"
 	"weir/internal/taint"
 )
 
@@ -75,7 +73,7 @@ func refuseTainted(stateDir, pins string) error {
 	if err := os.MkdirAll(stateDir, 0o700); err != nil {
 		return unsure(err)
 	}
-	db, err := bbolt.Open(filepath.Join(stateDir, "state.db"), 0o600, &bbolt.Options{Timeout: time.Second})
+	db, err := sensor.OpenState(stateDir)
 	if err != nil {
 		return unsure(err)
 	}

@@ -118,9 +118,9 @@ func Run(ctx context.Context, o Options, ready func()) error {
 		return err
 	}
 	defer server.Close()
-	db, err := bbolt.Open(filepath.Join(o.StateDir, "state.db"), 0o600, &bbolt.Options{Timeout: time.Second})
+	db, err := OpenState(o.StateDir)
 	if err != nil {
-		return fmt.Errorf("open %s: %w: is another sensor using it?", filepath.Join(o.StateDir, "state.db"), err)
+		return err
 	}
 	defer db.Close()
 	if d.memory, err = openMemory(db); err != nil {
