@@ -44,7 +44,7 @@ func TestAnnounced(t *testing.T) {
 		Question: body{
 			ID: "abc234", Container: "c1", Name: "web", Taint: []string{"secret"}, Program: "/usr/bin/curl",
 			Command: `curl -H 'Authorization: [hidden]' $'https://example.org/\u202e<!channel>&\x1b[2J'`,
-			UID:     1000, Destination: q.Destination, Held: true, Asked: q.Asked, Deadline: q.Deadline,
+			UID:     1000, Destination: &q.Destination, Held: true, Asked: q.Asked, Deadline: q.Deadline,
 		},
 	}
 	if diff := cmp.Diff(want, m); diff != "" {
@@ -66,6 +66,17 @@ func TestAnnounced(t *testing.T) {
 		t.Error(m.Type + " (-want +got):\n" + diff)
 	}
 	eventually(t, "counted", func() bool { return a.Counters()["announced"] == 2 })
+}
+
+// What a bridge asks to run has no destination yet, and may hold a secret.
+func TestAnnouncedCommand(t *testing.T) {
+	q := ask("abc234")
+	q.Text, q.Destination = "curl -u me:s3cr3tvalue x; TOKEN=s3cr3tvalue ./run\x1b", event.Destination{}
+	q.Process.Argv = []string{"bridge"}
+	m := jsonMessage(asked, "host1", q, time.Now())
+	if m.Question.Destination != nil || m.Question.Asks == "" || strings.Contains(m.Question.Asks+m.Shown.Text, "s3cr3tvalue") || !m.Hidden {
+		t.Errorf("%+v", m)
+	}
 }
 
 // Questions that waited before the start are announced, and those that an event was

@@ -38,17 +38,18 @@ type message struct {
 }
 
 type body struct {
-	ID          string            `json:"id"`
-	Container   string            `json:"container"`
-	Name        string            `json:"name,omitempty"`
-	Taint       []string          `json:"taint"`
-	Program     string            `json:"program,omitempty"`
-	Command     string            `json:"command"`
-	UID         uint32            `json:"uid"`
-	Destination event.Destination `json:"destination"`
-	Held        bool              `json:"held"`
-	Asked       time.Time         `json:"asked"`
-	Deadline    time.Time         `json:"deadline"`
+	ID          string             `json:"id"`
+	Container   string             `json:"container"`
+	Name        string             `json:"name,omitempty"`
+	Taint       []string           `json:"taint"`
+	Program     string             `json:"program,omitempty"`
+	Command     string             `json:"command"`
+	Asks        string             `json:"asks,omitempty"` // the text that a bridge asks to run; program and command are of who asks
+	UID         uint32             `json:"uid"`
+	Destination *event.Destination `json:"destination,omitempty"` // absent: not known yet
+	Held        bool               `json:"held"`
+	Asked       time.Time          `json:"asked"`
+	Deadline    time.Time          `json:"deadline"`
 }
 
 // shown is the text to show to who answers; an approval returns its hash.
@@ -104,12 +105,14 @@ func jsonMessage(kind, host string, q gate.Question, now time.Time) message {
 		Question: body{
 			ID: q.ID, Container: event.Visible(q.Container.ID), Name: event.Visible(q.Container.Name), Taint: append([]string{}, q.Container.Taint...),
 			Command: show.Command(safe.Process), UID: q.Process.UID,
-			Destination: event.Destination{
-				Address: event.Visible(q.Destination.Address), Port: q.Destination.Port, Protocol: event.Visible(q.Destination.Protocol), DNS: q.Destination.DNS,
-			},
+			Asks: event.Visible(safe.Text),
 			Held: q.Held, Asked: q.Asked.UTC(), Deadline: q.Deadline.UTC(),
 		},
 		Shown: shown{text, digest(text)},
+	}
+	if d := q.Destination; d != (event.Destination{}) {
+		d.Address, d.Protocol = event.Visible(d.Address), event.Visible(d.Protocol)
+		m.Question.Destination = &d
 	}
 	if safe.Process.Exe != nil {
 		m.Question.Program = event.Visible(safe.Process.Exe.Path)

@@ -84,8 +84,11 @@ var patterns = []struct {
 	{regexp.MustCompile(`\bAIza[A-Za-z0-9_-]{30,}`), Hidden},
 	{regexp.MustCompile(`(?i)\b((?:proxy-)?authorization["']?\s*[:=]\s*["']?(?:(?:bearer|basic|token|digest|negotiate)\s+)?)[^\s"']+`), "${1}" + Hidden},
 	{regexp.MustCompile(`(?i)\b(bearer\s+)[A-Za-z0-9._~+/=-]{8,}`), "${1}" + Hidden},
+	{regexp.MustCompile(`(?i)\b(x-[a-z-]*(?:token|key|secret|auth)[a-z-]*\s*:\s*)[^\s"']+`), "${1}" + Hidden},
+	{regexp.MustCompile(`(\s(?:-u|-U|--user|--proxy-user)[\s=]\s*["']?[^\s:"']+:)[^\s"']+`), "${1}" + Hidden},
+	{regexp.MustCompile(`(?i)(\s--?(?:[a-z0-9]+[-_])*(?:` + secretWords + `)\s+["']?)[^\s"'-][^\s"']*`), "${1}" + Hidden},
 	{regexp.MustCompile(`([A-Za-z][A-Za-z0-9+.-]*://[^/\s:@]*:)[^/\s@]+@`), "${1}" + Hidden + "@"},
-	{regexp.MustCompile(`(?i)((?:^|[^A-Za-z0-9])(?:[A-Za-z0-9]+[-_.])*(?:` + secretWords + `)["']?\s*[=:]\s*["']?)[^\s&"';,)}\]]+`), "${1}" + Hidden},
+	{regexp.MustCompile(`(?i)((?:^|[^A-Za-z0-9])(?:[A-Za-z0-9]+[-_.])*(?:` + secretWords + `)["']?\s*[=:]\s*["']?)(?:\[hidden\]|[^\s&"';,)}\]]+)`), "${1}" + Hidden},
 }
 
 func redactText(s string) string {

@@ -71,6 +71,8 @@ func TestB50Redact(t *testing.T) {
 		{[]string{"tool", "--token", "--verbose"}, "tool --token --verbose"},
 		{[]string{"sh", "-c", "DB_PASSWORD=s3cr3tvalue ./run"}, "sh -c 'DB_PASSWORD=[hidden] ./run'"},
 		{[]string{"sh", "-c", `curl -d '{"api_key": "s3cr3tvalue"}' x`}, ""},
+		{[]string{"sh", "-c", "curl -u me:s3cr3tvalue x | tool --api-token s3cr3tvalue -v"}, "sh -c 'curl -u me:[hidden] x | tool --api-token [hidden] -v'"},
+		{[]string{"sh", "-c", `curl -H "X-Auth-Token: s3cr3tvalue" x`}, `sh -c 'curl -H "X-Auth-Token: [hidden]" x'`},
 		{[]string{"git", "push", "https://ghp_s3cr3tvalue0123456789@host/x"}, "git push 'https://[hidden]@host/x'"},
 		{[]string{"x", "AKIAIOSFODNN7EXAMPLE"}, "x '[hidden]'"},
 		{[]string{"x", "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJzM2NyM3QifQ.abcs3cr3tvalue"}, "x '[hidden]'"},
@@ -93,6 +95,9 @@ func TestB50Redact(t *testing.T) {
 		if q, any := Redact(gate.Question{Process: event.Process{Argv: plain}}); any {
 			t.Errorf("%q became %q", plain, q.Process.Argv)
 		}
+	}
+	if q, any := Redact(gate.Question{Text: "run --token s3cr3tvalue", Note: "password=s3cr3tvalue"}); !any || strings.Contains(q.Text+q.Note, "s3cr3tvalue") {
+		t.Errorf("%+v", q)
 	}
 	// The question itself stays as it is.
 	q := gate.Question{Process: event.Process{Argv: []string{"--token=abcdefgh"}, Exe: &event.File{Path: "/x/token=abcdefgh"}, Script: "token=abcdefgh"}}

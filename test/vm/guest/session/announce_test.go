@@ -136,6 +136,11 @@ announce:
     users: [alice]
 `, url, callbackAt))
 
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Log(f.sensor.Must(t, "events"))
+		}
+	})
 	to, s := f.web(t), f.guard(t, "secret")
 	p := s.Start(t, append(to.curl(), "-H", "Authorization: Bearer s3cr3tvalue")...)
 	q := to.asked(t)
