@@ -16,7 +16,7 @@ func (s *system) policyCommand() *cobra.Command {
 		Args:  s.subcommand,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(&cobra.Command{
+	cmd.AddCommand(s.replayCommand(), &cobra.Command{
 		Use:   "validate FILE",
 		Short: "check a policy file; every mistake is told with its line",
 		Args:  args(1, 1, "a policy file"),

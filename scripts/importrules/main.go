@@ -35,6 +35,7 @@ var rules = map[string][]string{
 	"internal/show":      {"internal/gate", "internal/event"},
 	"internal/announce":  {"internal/gate", "internal/event", "internal/show", "internal/keyfile"},
 	"internal/prompt":    {"internal/gate", "internal/event", "internal/show"},
+	"internal/replay":    {"internal/gate", "internal/cop", "internal/event", "internal/policy"},
 	"internal/launch":    {"internal/control", "internal/policy"},
 	"internal/doctor":    {"internal/exec", "internal/netegress", "internal/taint", "internal/cgroup"},
 	"internal/sensor":    {anything},
