@@ -2,23 +2,14 @@
 #ifndef WEIR_DECIDE_H
 #define WEIR_DECIDE_H
 
-#include "walk.h"
+#include "policy.h"
 
 #define SOCK_STREAM 1
 #define SOCK_DGRAM 2
 #define IPPROTO_TCP 6
 #define IPPROTO_UDP 17
-#define MAX_POLICIES 64
 #define RECORDS_SIZE (1 << 20)
 #define PORT_HTTPS 443
-
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(max_entries, MAX_POLICIES);
-	__type(key, __u32);
-	__type(value, struct policy);
-	__uint(pinning, LIBBPF_PIN_BY_NAME);
-} policies SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_LPM_TRIE);
@@ -82,12 +73,6 @@ static __always_inline void set_ip6(struct dest *d, const __u32 *addr)
 	a[1] = addr[1];
 	a[2] = addr[2];
 	a[3] = addr[3];
-}
-
-static __always_inline struct policy *policy_of(struct where *w)
-{
-	__u32 slot = w->policy;
-	return bpf_map_lookup_elem(&policies, &slot);
 }
 
 __noinline int listed(struct prefix *at, __u32 port, __u32 proto)

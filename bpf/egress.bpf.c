@@ -2,27 +2,17 @@
  * system call, io_uring operation and 32-bit entry ends up: in the security
  * hooks (B20, B41). A connect that needs a verdict is held here. */
 #include "decide.h"
+#include "hold.h"
 
 char LICENSE[] SEC("license") = "GPL";
 
 #define ERESTARTNOINTR 513
 #define EPROTONOSUPPORT 93
-#define SIGSTOP 19
 #define TS_COMPAT 2
 #define MSG_FASTOPEN 0x20000000
 #define NETLINK_ROUTE 0
 #define NETLINK_AUDIT 9
-#define HEARTBEAT_NS 3000000000ULL
 #define MAX_RESTARTS 3
-
-/* What waits for a verdict. Pinned: the watcher wakes these when the daemon dies. */
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 16384);
-	__type(key, struct hold_key);
-	__type(value, struct hold);
-	__uint(pinning, LIBBPF_PIN_BY_NAME);
-} holds SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -40,13 +30,6 @@ struct {
 	__type(value, __u32);
 	__uint(pinning, LIBBPF_PIN_BY_NAME);
 } outside_unix SEC(".maps");
-
-/* Questions have a ring of their own: no flood of other records delays them (B31). */
-struct {
-	__uint(type, BPF_MAP_TYPE_RINGBUF);
-	__uint(max_entries, 1 << 19);
-	__uint(pinning, LIBBPF_PIN_BY_NAME);
-} asks SEC(".maps");
 
 /* Rings have no value type: this names what bpf2go wants. */
 const struct record *unused_record __attribute__((unused));
@@ -116,21 +99,9 @@ static __always_inline int holdable_call(struct task_struct *t)
 	return nr == 42 || nr == 44 || nr == 46 || nr == 307 || nr == 1 || nr == 20;
 }
 
-/* Only commands are held: an agent would freeze with all its threads, and a
- * process on a terminal would hand its job to the shell as stopped. */
 static __always_inline int holdable(struct where *w, struct policy *p)
 {
-	struct task_struct *t = bpf_get_current_task_btf();
-	struct settings *c = configuration();
-	if (!c || !(p->flags & POLICY_HOLD) || !(p->flags & POLICY_ASK))
-		return 0;
-	__u64 now = bpf_ktime_get_boot_ns();
-	if (now > c->heartbeat && now - c->heartbeat > HEARTBEAT_NS)
-		return 0;
-	if ((bpf_get_current_pid_tgid() >> 32) == w->agent || BPF_CORE_READ(t, signal, tty))
-		return 0;
-	struct task_struct *parent = BPF_CORE_READ(t, real_parent);
-	return inside(w, cgroup_of(parent)) && holdable_call(t);
+	return is_command(w, p) && holdable_call(bpf_get_current_task_btf());
 }
 
 /* What it runs: for finding its exec event, and for claims. */

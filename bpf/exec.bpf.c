@@ -1,6 +1,6 @@
 /* What was executed, read from the new image's own memory after the kernel
  * copied it there: no other thread can change what is judged (B01). */
-#include "walk.h"
+#include "hold.h"
 
 char LICENSE[] SEC("license") = "GPL";
 
@@ -253,6 +253,44 @@ static __always_inline void read_exe(struct exec *e, struct file *f)
 		e->flags |= EXEC_UNLINKED;
 }
 
+/* review: exec. What is not stopped, for want of room or since it must not be, runs
+ * sealed all the same. */
+static __always_inline void review(struct where *w, struct exec *e)
+{
+	struct policy *p = policy_of(w);
+	if (!w->taint || !p || !(p->flags & POLICY_REVIEW) || p->mode == MODE_OBSERVE || !is_command(w, p))
+		return;
+	struct hold_key key = {.tgid = e->tgid};
+	struct hold hold = {.start = e->start, .since = bpf_ktime_get_boot_ns(), .stopped = 1};
+	struct record *r = bpf_ringbuf_reserve(&asks, sizeof(*r), 0);
+	if (!r) {
+		count(COUNT_LOST_ASK);
+		return;
+	}
+	if (bpf_map_update_elem(&holds, &key, &hold, BPF_ANY)) {
+		count(COUNT_LOST_ASK);
+		bpf_ringbuf_discard(r, 0);
+		return;
+	}
+	__builtin_memset(r, 0, sizeof(*r));
+	r->time = e->time;
+	r->container = e->container;
+	r->cgroup = e->cgroup;
+	r->taint = e->taint;
+	r->tgid = r->exec_tgid = e->tgid;
+	r->start = r->exec_start = e->start;
+	r->inode = e->inode;
+	r->device = e->device;
+	r->argv_hash = e->argv_hash;
+	r->uid = e->uid;
+	r->kind = RECORD_EXEC;
+	r->reason = REASON_TAINTED;
+	__builtin_memcpy(r->comm, e->comm, sizeof(r->comm));
+	count(COUNT_HELD);
+	bpf_send_signal(SIGSTOP);
+	bpf_ringbuf_submit(r, BPF_RB_FORCE_WAKEUP);
+}
+
 SEC("tp_btf/sched_process_exec")
 int BPF_PROG(weir_exec, struct task_struct *t, int old_pid, struct linux_binprm *bprm)
 {
@@ -319,5 +357,6 @@ int BPF_PROG(weir_exec, struct task_struct *t, int old_pid, struct linux_binprm 
 	                                                                           : BPF_RB_NO_WAKEUP;
 	if (bpf_ringbuf_output(&execs, s, sizeof(*e) + at, flags))
 		count(COUNT_LOST_EXEC);
+	review(&w, e);
 	return 0;
 }

@@ -36,7 +36,8 @@ enum mode {
 
 enum policy_flag {
 	POLICY_HOLD = 1,
-	POLICY_ASK = 2, /* an approver is configured */
+	POLICY_ASK = 2,    /* somebody answers: a reviewer or a person */
+	POLICY_REVIEW = 4, /* commands are held when they are executed, too */
 };
 
 struct policy {
@@ -146,7 +147,7 @@ enum hold_verdict {
 	HOLD_DENIED = 1,
 };
 
-/* One question: a process and where it wants to go. */
+/* One question: a process and where it wants to go; nowhere, if it was just executed. */
 struct hold_key {
 	__u32 tgid;
 	struct dest dest;
@@ -185,6 +186,7 @@ enum record_kind {
 	RECORD_MOVE = 9,     /* a task was moved into, out of or between containers */
 	RECORD_ESCAPE = 10,  /* a task left its container */
 	RECORD_INTRUDE = 11, /* somebody else moved a task into a grant: revoked */
+	RECORD_EXEC = 12,    /* stopped before its first instruction, waits for a verdict */
 };
 
 enum reason {

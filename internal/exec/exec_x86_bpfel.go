@@ -81,6 +81,36 @@ type execGrant struct {
 	Closing uint32
 }
 
+type execHold struct {
+	_        structs.HostLayout
+	Start    uint64
+	Since    uint64
+	Restarts uint32
+	Verdict  uint32
+	Stopped  uint32
+	Pad      uint32
+}
+
+type execHoldKey struct {
+	_    structs.HostLayout
+	Tgid uint32
+	Dest struct {
+		_     structs.HostLayout
+		Addr  [16]uint8
+		Port  uint16
+		Proto uint8
+		Pad   uint8
+	}
+}
+
+type execPolicy struct {
+	_          structs.HostLayout
+	Mode       uint32
+	Flags      uint32
+	Generation uint32
+	Used       uint32
+}
+
 type execScratch struct {
 	_    structs.HostLayout
 	Exec execExec
@@ -128,11 +158,14 @@ type execTask struct {
 //
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
+	execMapAsks          = "asks"
 	execMapCgroups       = "cgroups"
 	execMapConfig        = "config"
 	execMapCounters      = "counters"
 	execMapExecs         = "execs"
 	execMapGrants        = "grants"
+	execMapHolds         = "holds"
+	execMapPolicies      = "policies"
 	execMapScratches     = "scratches"
 	execMapTasks         = "tasks"
 	execProgWeirExec     = "weir_exec"
@@ -188,11 +221,14 @@ type execProgramSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type execMapSpecs struct {
+	Asks      *ebpf.MapSpec `ebpf:"asks"`
 	Cgroups   *ebpf.MapSpec `ebpf:"cgroups"`
 	Config    *ebpf.MapSpec `ebpf:"config"`
 	Counters  *ebpf.MapSpec `ebpf:"counters"`
 	Execs     *ebpf.MapSpec `ebpf:"execs"`
 	Grants    *ebpf.MapSpec `ebpf:"grants"`
+	Holds     *ebpf.MapSpec `ebpf:"holds"`
+	Policies  *ebpf.MapSpec `ebpf:"policies"`
 	Scratches *ebpf.MapSpec `ebpf:"scratches"`
 	Tasks     *ebpf.MapSpec `ebpf:"tasks"`
 }
@@ -224,22 +260,28 @@ func (o *execObjects) Close() error {
 //
 // It can be passed to loadExecObjects or ebpf.CollectionSpec.LoadAndAssign.
 type execMaps struct {
+	Asks      *ebpf.Map `ebpf:"asks"`
 	Cgroups   *ebpf.Map `ebpf:"cgroups"`
 	Config    *ebpf.Map `ebpf:"config"`
 	Counters  *ebpf.Map `ebpf:"counters"`
 	Execs     *ebpf.Map `ebpf:"execs"`
 	Grants    *ebpf.Map `ebpf:"grants"`
+	Holds     *ebpf.Map `ebpf:"holds"`
+	Policies  *ebpf.Map `ebpf:"policies"`
 	Scratches *ebpf.Map `ebpf:"scratches"`
 	Tasks     *ebpf.Map `ebpf:"tasks"`
 }
 
 func (m *execMaps) Close() error {
 	return _ExecClose(
+		m.Asks,
 		m.Cgroups,
 		m.Config,
 		m.Counters,
 		m.Execs,
 		m.Grants,
+		m.Holds,
+		m.Policies,
 		m.Scratches,
 		m.Tasks,
 	)

@@ -107,6 +107,9 @@ func (g *Gate) use(id string) error {
 	}
 	q.record = r
 	g.drop(q)
+	if q.request().Ask == Run {
+		g.begin(q.Container.ID, q.Process, q.By, q.ID)
+	}
 	return nil
 }
 

@@ -337,7 +337,7 @@ func (g *Gate) reviewed(r Request, v Verdict) Verdict {
 	if err := g.write(event.Verdict, r, v, ""); err != nil {
 		return logFailed(err)
 	}
-	if r.Ask == Command {
+	if r.Ask != Connect {
 		g.remember(r, v)
 	}
 	return v

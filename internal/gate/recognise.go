@@ -37,13 +37,29 @@ type running struct {
 
 // remember keeps a command that a reviewer let run.
 func (g *Gate) remember(r Request, v Verdict) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if r.Ask == Run {
+		g.begin(r.Container.ID, r.Process, v.By, v.Question)
+		return
+	}
 	f, ok := form.Parse(r.Command)
 	if !ok {
 		return
 	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
 	g.passed = keep(g.passed, passed{r.Container.ID, r.Command, f, v.By, v.Question, g.now().Add(g.claimFor)})
+}
+
+// begin keeps a command that was let run as it was executed: its process tree may
+// go where its words say.
+func (g *Gate) begin(container string, p event.Process, by, question string) {
+	text, ok := form.Text(p.Argv)
+	if !ok {
+		return
+	}
+	if f, ok := form.Parse(text); ok {
+		g.running = keep(g.running, running{passed{container, text, f, by, question, g.now().Add(g.claimFor)}, process{p.PID, p.Start}})
+	}
 }
 
 func keep[T any](list []T, one T) []T {
@@ -56,9 +72,11 @@ func keep[T any](list []T, one T) []T {
 // recognise looks whether a command that is seen to run is one that was let run
 // before. It takes the permission, which counts once.
 func (g *Gate) recognise(r Request) (Verdict, bool) {
+	if k, ok := g.runs(r); ok && (k.root == process{r.Process.PID, r.Process.Start} || k.covers(r.Process)) {
+		return allow(Recognised, "part of a command that "+k.by+" let run").from(k.by).about(k.question), true
+	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.forget()
 	var mine []passed
 	for _, p := range g.passed {
 		if p.container == r.Container.ID {

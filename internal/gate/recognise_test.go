@@ -174,3 +174,40 @@ func TestNoResolver(t *testing.T) {
 		r.ask(curl(below)).gives(Deny, Flagged)
 	})
 }
+
+// G25, review: exec: who was held before it began and let go on may then go where its words say, with all its tree.
+func TestReviewedAtExec(t *testing.T) {
+	frozen := func(r *Request) { r.Ask, r.Destination = Run, event.Destination{} }
+	bubble(t, func(r *rig) {
+		r.Gate.resolve = func(context.Context, string) ([]netip.Addr, error) {
+			return []netip.Addr{netip.MustParseAddr("203.0.113.9")}, nil
+		}
+		r.Configure(opinion(true), true, 0, 0)
+		r.ask(curl(frozen)).gives(Deny, Flagged)
+		r.Configure(opinion(false), true, 0, 0)
+		r.ask(curl(frozen)).gives(Allow, Passed)
+		r.Configure(opinion(true), true, 0, 0)
+		r.ask(curl()).gives(Allow, Recognised)
+		r.ask(curl(func(r *Request) { r.Destination.Address = "198.51.100.7" })).gives(Deny, Flagged)
+		child := func(r *Request) {
+			r.Process.PID, r.Process.Start, r.Process.Argv = 101, 6000, []string{"helper"}
+			r.Process.Ancestry = []event.Ancestor{{PID: 100, Start: 5000, Comm: "curl", Exe: "/usr/bin/curl", Argv: []string{"curl", "https://example.org"}, Inside: true}}
+		}
+		r.ask(curl(frozen, child)).gives(Allow, Recognised)
+		r.ask(curl(frozen, retry)).gives(Deny, Flagged)
+	})
+	bubble(t, func(r *rig) { // a person's word at both points
+		c := r.ask(curl(both, frozen))
+		c.blocks()
+		id := r.one()
+		r.answer(id, true)
+		c.gives(Allow, Approved)
+		if err := r.Used(id); err != nil {
+			t.Fatal(err)
+		}
+		r.Gate.resolve = func(context.Context, string) ([]netip.Addr, error) {
+			return []netip.Addr{netip.MustParseAddr("203.0.113.9")}, nil
+		}
+		r.ask(curl(both)).gives(Allow, Recognised)
+	})
+}

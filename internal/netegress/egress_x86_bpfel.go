@@ -136,8 +136,9 @@ type egressPolicy struct {
 type egressPolicyFlag uint32
 
 const (
-	egressPolicyFlagPOLICY_HOLD egressPolicyFlag = 1
-	egressPolicyFlagPOLICY_ASK  egressPolicyFlag = 2
+	egressPolicyFlagPOLICY_HOLD   egressPolicyFlag = 1
+	egressPolicyFlagPOLICY_ASK    egressPolicyFlag = 2
+	egressPolicyFlagPOLICY_REVIEW egressPolicyFlag = 4
 )
 
 type egressPrefix struct {
@@ -213,6 +214,7 @@ const (
 	egressRecordKindRECORD_MOVE    egressRecordKind = 9
 	egressRecordKindRECORD_ESCAPE  egressRecordKind = 10
 	egressRecordKindRECORD_INTRUDE egressRecordKind = 11
+	egressRecordKindRECORD_EXEC    egressRecordKind = 12
 )
 
 type egressRules struct {

@@ -94,6 +94,25 @@ func (e *Egress) dropHolds(over func(egressHoldKey, egressHold) bool) error {
 // Wake drops the question without an answer: the call is judged anew.
 func (e *Egress) Wake(a Ask) error { return e.release(a) }
 
+// Kill carries out a denial of a command that has not begun.
+func (e *Egress) Kill(a Ask) error {
+	key := a.key()
+	return errors.Join(kill(a.Process.PID, a.Process.Start), deleted(e.egress.Holds.Delete(&key)))
+}
+
+// kill ends a process, if it is still there.
+func kill(pid int, start uint64) error {
+	fd, err := procfs.Open(pid, start)
+	if err != nil {
+		return nil
+	}
+	defer fd.Close()
+	if err := procfs.Signal(fd, unix.SIGKILL); err != nil && !errors.Is(err, unix.ESRCH) {
+		return fmt.Errorf("kill process %d: %w", pid, err)
+	}
+	return nil
+}
+
 func (e *Egress) release(a Ask) error {
 	key := a.key()
 	if err := deleted(e.egress.Holds.Delete(&key)); err != nil {
@@ -143,7 +162,7 @@ func (e *Egress) Adopt() ([]Ask, error) {
 		if h.Verdict != egressHoldVerdictHOLD_PENDING || !procfs.Alive(int(key.Tgid), h.Start) {
 			return
 		}
-		a := Ask{To: destOf(key.Dest), Held: h.Stopped != 0, Process: Process{PID: int(key.Tgid), Start: h.Start}}
+		a := Ask{To: destOf(key.Dest), Held: h.Stopped != 0, Exec: key.Dest == egressDest{}, Process: Process{PID: int(key.Tgid), Start: h.Start}}
 		if err := e.fill(&a); err != nil {
 			errs = append(errs, err, e.release(a))
 			return

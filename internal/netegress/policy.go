@@ -45,6 +45,9 @@ func (e *Egress) setPolicy(slot uint32, p policy.Policy) error {
 	if p.Approver == policy.Person || p.Cop.Reviewer != policy.None {
 		kernel.Flags |= egressPolicyFlagPOLICY_ASK
 	}
+	if p.Review == policy.AtExec {
+		kernel.Flags |= egressPolicyFlagPOLICY_REVIEW
+	}
 	if err := e.egress.Policies.Put(slot, &kernel); err != nil {
 		return errors.Join(fmt.Errorf("write policy %d: %w", slot, err), e.erase(next))
 	}

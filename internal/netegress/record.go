@@ -44,13 +44,15 @@ func (d Destination) dns() bool {
 	return d.Port == portDNS && (d.Proto == protoUDP || d.Proto == protoTCP)
 }
 
-// Ask is a connect or first send that wants a verdict.
+// Ask is a connect or first send that wants a verdict, or with Exec a command that
+// has not begun.
 type Ask struct {
 	Container uint64 // cgroup id
 	Taint     taint.Bits
 	Process   Process
 	To        Destination
-	Held      bool // stopped until Grant, Refuse or Wake; else refused already
+	Held      bool // stopped until Grant, Refuse, Kill or Wake; else refused already
+	Exec      bool // stopped before its first instruction; To says nothing
 }
 
 // Record is something that was decided in the kernel.
@@ -102,7 +104,8 @@ func protoName(p uint8) string {
 func askOf(r *egressRecord) Ask {
 	return Ask{
 		Container: r.Container, Taint: taint.Bits(r.Taint), Process: processOf(r), To: destOf(r.Dest),
-		Held: r.Kind == egressRecordKindRECORD_HOLD,
+		Held: r.Kind == egressRecordKindRECORD_HOLD || r.Kind == egressRecordKindRECORD_EXEC,
+		Exec: r.Kind == egressRecordKindRECORD_EXEC,
 	}
 }
 

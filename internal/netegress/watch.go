@@ -24,7 +24,7 @@ const (
 
 // Watch wakes held processes whenever the daemon has not beaten for 3 s, or not
 // begun to for 15 s: their call is tried again, finds nobody to hold it, and fails
-// with EPERM. Once ctx has ended, since the daemon has, it returns when nothing is
+// with EPERM. Commands that were held before they began are killed. Once ctx has ended, since the daemon has, it returns when nothing is
 // held and nothing can be held any more, or another daemon is at work.
 func Watch(ctx context.Context, pinDir string) error {
 	w := &watcher{dir: pinDir, begun: time.Now()}
@@ -146,10 +146,15 @@ func (w *watcher) release() (held int, err error) {
 			continue
 		}
 		held++
-		if dead && !w.replaced {
-			if err := wakeUp(int(key.Tgid), h.Start); err != nil {
-				return held, err
-			}
+		if !dead || w.replaced {
+			continue
+		}
+		end := wakeUp
+		if key.Dest == (egressDest{}) {
+			end = kill // it was to be judged before it begins
+		}
+		if err := end(int(key.Tgid), h.Start); err != nil {
+			return held, err
 		}
 	}
 	if err := it.Err(); err != nil && !errors.Is(err, ebpf.ErrIterationAborted) {

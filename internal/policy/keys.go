@@ -35,6 +35,7 @@ func (p *parser) policy(root *yaml.Node, out *Policy) {
 		}},
 		{"hold", p.truth("hold", &out.Hold)},
 		{"approver", p.one("approver", []string{Person, None}, func(s string) { out.Approver = s })},
+		{"review", p.one("review", []string{AtEgress, AtExec}, func(s string) { out.Review = s })},
 		{"ask_seconds", p.number("ask_seconds", "seconds", 1, 3600, &out.AskSeconds)},
 		{"claim_seconds", p.number("claim_seconds", "seconds", 1, 3600, &out.ClaimSeconds)},
 		{"grant", func(n *yaml.Node) {

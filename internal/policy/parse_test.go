@@ -17,7 +17,7 @@ var netips = cmpopts.EquateComparable(netip.Prefix{}, netip.Addr{})
 
 func TestDefault(t *testing.T) {
 	want := Policy{
-		Mode: "enforce", Hold: true, Approver: "person", AskSeconds: 300, ClaimSeconds: 300,
+		Mode: "enforce", Hold: true, Approver: "person", Review: "egress", AskSeconds: 300, ClaimSeconds: 300,
 		Grant:  Grant{Seconds: 60, Bytes: 67108864},
 		Events: Events{MaxMiB: 100, Backups: 5},
 		Cop:    Cop{Reviewer: "static", Seconds: 5, Concurrency: 8, CacheSeconds: 300, Grant: Grant{Seconds: 30, Bytes: 4 << 20}},
@@ -46,6 +46,7 @@ guard:
   parents: [/guard.slice, "/kubepods.slice/kubepods-burstable.slice"]
 hold: false
 approver: none
+review: exec
 ask_seconds: 1
 claim_seconds: 3600
 grant:
@@ -96,7 +97,7 @@ announce:
 	}
 	prefix, addr := netip.MustParsePrefix, netip.MustParseAddr
 	want := Policy{
-		Mode: Seal, Approver: None, AskSeconds: 1, ClaimSeconds: 3600,
+		Mode: Seal, Approver: None, Review: AtExec, AskSeconds: 1, ClaimSeconds: 3600,
 		Guard: Guard{Parents: []string{"/guard.slice", "/kubepods.slice/kubepods-burstable.slice"}},
 		Grant: Grant{Seconds: 86400, Bytes: 1 << 20},
 		Allow: []Allow{
@@ -122,7 +123,7 @@ announce:
 	}
 }
 
-const allKeys = "version, mode, guard, hold, approver, ask_seconds, claim_seconds, grant, allow, resolvers, unix_peers, taint, events, cop, announce"
+const allKeys = "version, mode, guard, hold, approver, review, ask_seconds, claim_seconds, grant, allow, resolvers, unix_peers, taint, events, cop, announce"
 
 // TestBadInput: the "Bad input": one clear line says where, what, and what is accepted.
 func TestBadInput(t *testing.T) {

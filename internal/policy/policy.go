@@ -33,6 +33,12 @@ const (
 	None   = "none"   // nobody: a question is denied at once
 )
 
+// When commands are judged that are not local.
+const (
+	AtEgress = "egress" // when they try to get out; until then they run sealed
+	AtExec   = "exec"   // when they are executed, and again when they try to get out
+)
+
 // Reviewers of a Cop; None is one too.
 const (
 	Static    = "static"    // embedded, offline
@@ -54,6 +60,7 @@ type Policy struct {
 	Guard        Guard
 	Hold         bool         // stop a command in its connect while the question is open; else it gets EPERM at once
 	Approver     string       // Person or None
+	Review       string       // AtEgress or AtExec; AtExec holds, so it needs Hold
 	AskSeconds   int          // how long a question stays open, 1 to 3600
 	ClaimSeconds int          // how long a late approval can be claimed by a retry, 1 to 3600
 	Grant        Grant        // what one approval opens
@@ -127,6 +134,7 @@ func Default() Policy {
 		Mode:         Enforce,
 		Hold:         true,
 		Approver:     Person,
+		Review:       AtEgress,
 		AskSeconds:   300,
 		ClaimSeconds: 300,
 		Grant:        Grant{Seconds: 60, Bytes: 64 << 20},

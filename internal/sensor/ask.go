@@ -50,6 +50,9 @@ func (d *daemon) ask(a netegress.Ask) {
 		Container: d.container(a.Container, a.Taint), Process: d.process(a.Process), Destination: a.To.Event(),
 		Held: a.Held,
 	}
+	if a.Exec {
+		r.Ask = gate.Run
+	}
 	p := d.inMode(d.policyFor(r.Container.ID))
 	r.Mode, r.Policy = string(p.Mode), versionOf(p)
 	d.count(r.Container.ID, event.Hold)
@@ -83,7 +86,13 @@ func untilGone(ctx context.Context, cancel context.CancelFunc, p netegress.Proce
 func (d *daemon) carryOut(a netegress.Ask, r gate.Request, v gate.Verdict) error {
 	if v.Decision != gate.Allow {
 		d.count(r.Container.ID, event.Connect)
+		if a.Exec {
+			return d.egress.Kill(a)
+		}
 		return d.egress.Refuse(a)
+	}
+	if a.Exec {
+		return d.begins(a, v)
 	}
 	switch v.Reason {
 	case gate.Approved:
@@ -107,6 +116,17 @@ func (d *daemon) carryOut(a netegress.Ask, r gate.Request, v gate.Verdict) error
 	return d.log.Write(event.Event{
 		Kind: event.Grant, Container: &r.Container, Process: &r.Process, Question: v.Question, Grant: g.Event(),
 	})
+}
+
+// begins lets a command go on that was stopped before it began. Nothing is opened
+// by that.
+func (d *daemon) begins(a netegress.Ask, v gate.Verdict) error {
+	if v.Reason == gate.Approved {
+		if err := d.gate.Used(v.Question); err != nil {
+			return errors.Join(err, d.egress.Kill(a))
+		}
+	}
+	return d.egress.Wake(a)
 }
 
 // resolvers are the policy's name servers, or the host's.
@@ -136,6 +156,9 @@ func resolvers(configured []netip.Addr) []netip.Addr {
 func (d *daemon) process(p netegress.Process) event.Process {
 	d.execs.Drain()
 	found, ok := d.execs.Find(p.ExecPID, p.ExecStart)
+	if ok && p.ArgvHash != 0 && p.ArgvHash != found.ArgvHash {
+		ok = false // what it runs now was lost on the way, and that is something older
+	}
 	if !ok {
 		var err error
 		if found, err = exec.FromProc(p.PID, p.Start); err != nil {

@@ -68,6 +68,7 @@ const (
 	cgroupRecordKindRECORD_MOVE    cgroupRecordKind = 9
 	cgroupRecordKindRECORD_ESCAPE  cgroupRecordKind = 10
 	cgroupRecordKindRECORD_INTRUDE cgroupRecordKind = 11
+	cgroupRecordKindRECORD_EXEC    cgroupRecordKind = 12
 )
 
 type cgroupSettings struct {

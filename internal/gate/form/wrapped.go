@@ -23,6 +23,23 @@ func Wrapped(argv []string) []Form {
 	return unwrap(text, nil)
 }
 
+// Text is a command line as a shell text: what a shell is told to run, or the
+// words, quoted. It fails on what cannot be written so.
+func Text(argv []string) (string, bool) {
+	if forms := Wrapped(argv); len(forms) > 0 {
+		return forms[len(forms)-1].text, true
+	}
+	words := make([]string, len(argv))
+	for i, arg := range argv {
+		quoted, err := syntax.Quote(arg, syntax.LangBash)
+		if err != nil {
+			return "", false
+		}
+		words[i] = quoted
+	}
+	return strings.Join(words, " "), len(argv) > 0
+}
+
 func unwrap(text string, outer []Form) []Form {
 	f, refused := lex.Parse(text)
 	if refused != nil || len(f.Stmts) == 0 || len(outer) == maxWraps {

@@ -48,6 +48,7 @@ func TestCascade(t *testing.T) {
 		{"G24_local_opens_nothing", (*fixture).local},
 		{"G9_reviewer_fails", (*fixture).fails},
 		{"G24_another_destination_is_judged_again", (*fixture).another},
+		{"G25_review_at_exec", (*fixture).atExec},
 		{"G13_embedded_reviewer_without_a_person", (*fixture).embedded},
 	} {
 		t.Run(test.name, func(t *testing.T) { test.run(f, t) })
@@ -254,4 +255,71 @@ func (f *fixture) embedded(t *testing.T) {
 	both := f.guard(t, "corruption", "secret")
 	p = f.place(t)
 	p.refused(t, both, p.curl(), gate.NoApprover)
+}
+
+// atExec: with review: exec a command is judged before its first instruction, and one that is let go on goes where it says.
+func (f *fixture) atExec(t *testing.T) {
+	f.sensor.Policy(t, "review: exec\n"+f.model.policy())
+	defer f.sensor.Policy(t, f.model.policy())
+	s := f.guard(t, "secret")
+	mark := "/tmp/ran-" + s.Name
+	if r := s.Run(t, "python3", "-c", "open('"+mark+"', 'w')", flagged); r.Exit != 128+9 {
+		t.Errorf("a command that was flagged: want it killed, got %s", r)
+	}
+	if _, err := os.Stat(mark); err == nil {
+		t.Error("it ran before it was judged")
+	}
+	if r := s.Run(t, "python3", "-c", "open('"+mark+"', 'w')"); r.Exit != 0 {
+		t.Errorf("a command that was not flagged: %s", r)
+	}
+	if _, err := os.Stat(mark); err != nil {
+		t.Errorf("it did not run: %v", err)
+	}
+	if r := s.Run(t, "ls", "/"); r.Exit != 0 {
+		t.Errorf("a local command: %s", r)
+	}
+	// from a script, the reviewer is asked at exec for each, and not again where they go
+	p := f.place(t)
+	before := f.model.asked.Load()
+	p.runs(t, s, p.curl())
+	if n := f.model.asked.Load() - before; n != 1 {
+		t.Errorf("the reviewer was asked %d times about a curl that went where it said", n)
+	}
+	// with both bits a person is asked before it begins
+	both := f.guard(t, "corruption", "secret")
+	p = f.place(t)
+	proc := both.Start(t, p.curl()...)
+	q := f.sensor.Asked(t, func(q gate.Question) bool { return q.Container.Name == both.Name })
+	if q.Destination != (event.Destination{}) || !q.Held {
+		t.Errorf("asked %+v, want it before it began", q)
+	}
+	p.world.Nothing(t, rig.Marks{}, p.text, p.port)
+	f.sensor.Approve(t, q.ID)
+	if !p.world.WaitGot(p.text, late) {
+		t.Error("what a person approved did not arrive")
+	}
+	proc.Wait(t)
+	// a daemon that dies leaves nobody frozen: who was to be judged first is killed
+	proc = s.Start(t, "python3", "-c", "open('"+mark+"2', 'w')", hanging)
+	f.sensor.Event(t, func(e event.Event) bool {
+		return e.Kind == event.Exec && len(e.Process.Argv) == 4 && e.Process.Argv[3] == hanging
+	})
+	f.sensor.Kill(t)
+	if r := proc.Wait(t); r.Exit != 128+9 {
+		t.Errorf("held at exec when the daemon died: want it killed, got %s", r)
+	}
+	if _, err := os.Stat(mark + "2"); err == nil {
+		t.Error("it ran though nobody judged it")
+	}
+	f.sensor.Restart(t)
+}
+
+// runs wants the text to arrive.
+func (p place) runs(t *testing.T, s *rig.Session, argv []string) {
+	t.Helper()
+	proc := s.Start(t, argv...)
+	if !p.world.WaitGot(p.text, late) {
+		t.Errorf("%q did not arrive", argv)
+	}
+	proc.Wait(t)
 }

@@ -1,0 +1,23 @@
+/* The policies in force, by slot. */
+#ifndef WEIR_POLICY_H
+#define WEIR_POLICY_H
+
+#include "walk.h"
+
+#define MAX_POLICIES 64
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, MAX_POLICIES);
+	__type(key, __u32);
+	__type(value, struct policy);
+	__uint(pinning, LIBBPF_PIN_BY_NAME);
+} policies SEC(".maps");
+
+static __always_inline struct policy *policy_of(struct where *w)
+{
+	__u32 slot = w->policy;
+	return bpf_map_lookup_elem(&policies, &slot);
+}
+
+#endif
