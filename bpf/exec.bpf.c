@@ -255,22 +255,27 @@ static __always_inline void read_exe(struct exec *e, struct file *f)
 
 /* review: exec. What is not stopped, for want of room or since it must not be, runs
  * sealed all the same. */
-static __always_inline void review(struct where *w, struct exec *e)
+__noinline int review(struct where *w)
 {
+	__u32 zero = 0;
+	struct scratch *s = bpf_map_lookup_elem(&scratches, &zero);
+	if (!w || !s || !w->taint)
+		return 0;
+	struct exec *e = &s->exec;
 	struct policy *p = policy_of(w);
-	if (!w->taint || !p || !(p->flags & POLICY_REVIEW) || p->mode == MODE_OBSERVE || !is_command(w, p))
-		return;
+	if (!p || !(p->flags & POLICY_REVIEW) || p->mode == MODE_OBSERVE || !is_command(w, p))
+		return 0;
 	struct hold_key key = {.tgid = e->tgid};
 	struct hold hold = {.start = e->start, .since = bpf_ktime_get_boot_ns(), .stopped = 1};
 	struct record *r = bpf_ringbuf_reserve(&asks, sizeof(*r), 0);
 	if (!r) {
 		count(COUNT_LOST_ASK);
-		return;
+		return 0;
 	}
 	if (bpf_map_update_elem(&holds, &key, &hold, BPF_ANY)) {
 		count(COUNT_LOST_ASK);
 		bpf_ringbuf_discard(r, 0);
-		return;
+		return 0;
 	}
 	__builtin_memset(r, 0, sizeof(*r));
 	r->time = e->time;
@@ -289,6 +294,7 @@ static __always_inline void review(struct where *w, struct exec *e)
 	count(COUNT_HELD);
 	bpf_send_signal(SIGSTOP);
 	bpf_ringbuf_submit(r, BPF_RB_FORCE_WAKEUP);
+	return 0;
 }
 
 SEC("tp_btf/sched_process_exec")
@@ -357,6 +363,6 @@ int BPF_PROG(weir_exec, struct task_struct *t, int old_pid, struct linux_binprm 
 	                                                                           : BPF_RB_NO_WAKEUP;
 	if (bpf_ringbuf_output(&execs, s, sizeof(*e) + at, flags))
 		count(COUNT_LOST_EXEC);
-	review(&w, e);
+	review(&w);
 	return 0;
 }
