@@ -146,13 +146,13 @@ func code(n int) *http.Response {
 }
 
 // bubble runs f with an announcer whose receiver is say.
-func bubble(t *testing.T, say func(n int, r *http.Request) (*http.Response, error), f func(t *testing.T, tr *transport, a *Announcer, g *questions, events chan event.Event, told *[]string)) {
+func bubble(t *testing.T, say func(n int, r *http.Request) (*http.Response, error), f func(t *testing.T, tr *transport, a *Announcer, g *questions, events chan event.Event, told *telling)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		tr, g, told := &transport{say: say}, &questions{}, &[]string{}
+		tr, g, told := &transport{say: say}, &questions{}, &telling{}
 		a, err := New(Options{
 			Form: JSON, URL: "https://chat.example.com/secret-path", Key: testKey, Gate: g, Logger: quiet(),
-			Tell: func(s string) { *told = append(*told, s) },
+			Tell: told.tell,
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -188,7 +188,7 @@ func TestRetry(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			bubble(t, say, func(t *testing.T, tr *transport, a *Announcer, g *questions, events chan event.Event, told *[]string) {
+			bubble(t, say, func(t *testing.T, tr *transport, a *Announcer, g *questions, events chan event.Event, told *telling) {
 				begun := time.Now()
 				g.put(ask("abc234"))
 				events <- hold("abc234")
@@ -203,8 +203,8 @@ func TestRetry(t *testing.T) {
 				if c := a.Counters(); c["lost_announcement"] != 1 || c["announce_failed"] != uint64(len(at)) || c["announced"] != 0 {
 					t.Errorf("counters: %v of %d attempts", c, len(at))
 				}
-				if len(*told) != 1 || strings.Contains((*told)[0], "secret-path") || !strings.Contains((*told)[0], "fails") {
-					t.Errorf("told: %q", *told)
+				if told := told.texts(); len(told) != 1 || strings.Contains(told[0], "secret-path") || !strings.Contains(told[0], "fails") {
+					t.Errorf("told: %q", told)
 				}
 			})
 		})
@@ -218,12 +218,12 @@ func TestWorksAgain(t *testing.T) {
 		}
 		return code(204), nil
 	}
-	bubble(t, say, func(t *testing.T, tr *transport, a *Announcer, g *questions, events chan event.Event, told *[]string) {
+	bubble(t, say, func(t *testing.T, tr *transport, a *Announcer, g *questions, events chan event.Event, told *telling) {
 		g.put(ask("abc234"))
 		events <- hold("abc234")
 		time.Sleep(time.Minute)
-		if c := a.Counters(); c["announced"] != 1 || c["lost_announcement"] != 0 || len(*told) != 2 || (*told)[1] != "announcing works again" {
-			t.Errorf("counters %v, told %q", c, *told)
+		if c := a.Counters(); c["announced"] != 1 || c["lost_announcement"] != 0 || len(told.texts()) != 2 || told.texts()[1] != "announcing works again" {
+			t.Errorf("counters %v, told %q", c, told.texts())
 		}
 	})
 }
@@ -237,7 +237,7 @@ func TestGivenUp(t *testing.T) {
 			r.Header.Set("Location", "https://evil.example/")
 			return r, nil
 		}
-		bubble(t, say, func(t *testing.T, tr *transport, a *Announcer, g *questions, events chan event.Event, _ *[]string) {
+		bubble(t, say, func(t *testing.T, tr *transport, a *Announcer, g *questions, events chan event.Event, _ *telling) {
 			g.put(ask("abc234"))
 			events <- hold("abc234")
 			time.Sleep(time.Hour)
@@ -258,7 +258,7 @@ func TestRetryAfter(t *testing.T) {
 		}
 		return r, nil
 	}
-	bubble(t, say, func(t *testing.T, tr *transport, a *Announcer, g *questions, events chan event.Event, _ *[]string) {
+	bubble(t, say, func(t *testing.T, tr *transport, a *Announcer, g *questions, events chan event.Event, _ *telling) {
 		g.put(ask("abc234"))
 		events <- hold("abc234")
 		time.Sleep(time.Hour)
@@ -275,7 +275,7 @@ func TestQueueIsBounded(t *testing.T) {
 		<-r.Context().Done()
 		return nil, r.Context().Err()
 	}
-	bubble(t, hang, func(t *testing.T, tr *transport, a *Announcer, g *questions, events chan event.Event, _ *[]string) {
+	bubble(t, hang, func(t *testing.T, tr *transport, a *Announcer, g *questions, events chan event.Event, _ *telling) {
 		for n := range 2 * maxQueue {
 			id := fmt.Sprintf("q%05d", n)
 			g.put(ask(id))
@@ -303,7 +303,7 @@ func TestEndedBeforeAnnounced(t *testing.T) {
 		}
 		return code(200), nil
 	}
-	bubble(t, hang, func(t *testing.T, tr *transport, a *Announcer, g *questions, events chan event.Event, _ *[]string) {
+	bubble(t, hang, func(t *testing.T, tr *transport, a *Announcer, g *questions, events chan event.Event, _ *telling) {
 		for n := range maxFlying {
 			g.put(ask(fmt.Sprint("busy", n)))
 			events <- hold(fmt.Sprint("busy", n))

@@ -1,6 +1,7 @@
 package announce
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,8 +16,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"weir/internal/gate"
 	"weir/internal/show"
@@ -137,13 +136,10 @@ func (c *Callback) Serve(ctx context.Context) error {
 		ReadHeaderTimeout: 5 * time.Second,
 		ReadTimeout:       10 * time.Second,
 		WriteTimeout:      20 * time.Second,
-		IdleTimeout:       30 * time.Second,
 		MaxHeaderBytes:    16 << 10,
 		ErrorLog:          log.New(io.Discard, "", 0), // strangers must not write the sensor's log
-		ConnContext: func(ctx context.Context, conn net.Conn) context.Context {
-			return context.WithValue(ctx, peerKey{}, conn)
-		},
 	}
+	server.SetKeepAlivesEnabled(false) // a stranger holds a connection for seconds, not for ever
 	stop := context.AfterFunc(ctx, func() {
 		end, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
@@ -152,14 +148,12 @@ func (c *Callback) Serve(ctx context.Context) error {
 		}
 	})
 	defer stop()
-	err := server.Serve(&limited{Listener: c.listener, slots: make(chan struct{}, maxConns)})
+	err := server.Serve(&limited{c.listener, make(chan struct{}, maxConns), c.guarded})
 	if errors.Is(err, http.ErrServerClosed) {
 		return nil
 	}
 	return fmt.Errorf("serve answers: %w", err)
 }
-
-type peerKey struct{}
 
 // ServeHTTP implements http.Handler.
 func (c *Callback) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -174,9 +168,6 @@ func (c *Callback) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 const unsignedText = "refused: the request is not signed with the key"
 
 func (c *Callback) serve(r *http.Request) (int, string) {
-	if c.guarded(r) {
-		return c.stranger(r)
-	}
 	if r.Method != http.MethodPost {
 		return http.StatusMethodNotAllowed, "refused: answers are posted"
 	}
@@ -198,7 +189,7 @@ func (c *Callback) serve(r *http.Request) (int, string) {
 	}
 	signed, ok := signedAt([]byte(key), purpose, prefix, at, sign, body)
 	if !ok {
-		return c.stranger(r)
+		return c.stranger(r.RemoteAddr)
 	}
 	if code, text := c.fresh(signed, sign); code != 0 {
 		c.refused.Add(1)
@@ -214,7 +205,7 @@ func (c *Callback) serve(r *http.Request) (int, string) {
 		c.refused.Add(1)
 		return http.StatusBadRequest, "refused: " + err.Error()
 	}
-	a.from.Address = r.RemoteAddr
+	a.from.Address = cmp.Or(strings.TrimPrefix(r.RemoteAddr, "@"), c.o.Listen) // a Unix peer has none
 	code, text := c.carryOut(a)
 	if code == http.StatusOK {
 		c.answered.Add(1)
@@ -225,7 +216,7 @@ func (c *Callback) serve(r *http.Request) (int, string) {
 }
 
 // stranger refuses who has not the key, and tells people now and then.
-func (c *Callback) stranger(r *http.Request) (int, string) {
+func (c *Callback) stranger(from string) (int, string) {
 	c.unsigned.Add(1)
 	c.mu.Lock()
 	c.untold++
@@ -236,35 +227,9 @@ func (c *Callback) stranger(r *http.Request) (int, string) {
 	}
 	c.mu.Unlock()
 	if tell {
-		c.o.Tell(fmt.Sprintf("callback: %d requests without a right signature, the last from %s", n, r.RemoteAddr))
+		c.o.Tell(fmt.Sprintf("callback: %d requests without a right signature, the last from %s", n, from))
 	}
 	return http.StatusUnauthorized, unsignedText
-}
-
-// guarded says whether the peer on a Unix socket is a guarded process, or cannot
-// be known.
-func (c *Callback) guarded(r *http.Request) bool {
-	slot, _ := r.Context().Value(peerKey{}).(*slot)
-	if slot == nil {
-		return true
-	}
-	conn, ok := slot.Conn.(*net.UnixConn)
-	if !ok || c.o.Refuse == nil {
-		return false
-	}
-	raw, err := conn.SyscallConn()
-	if err != nil {
-		return true
-	}
-	refuse := errors.New("no peer")
-	if err := raw.Control(func(fd uintptr) {
-		if cred, err := unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED); err == nil {
-			refuse = c.o.Refuse(int(cred.Pid))
-		}
-	}); err != nil {
-		return true
-	}
-	return refuse != nil
 }
 
 // fresh takes a signature, once, and only while its time is near; the code is 0
@@ -333,36 +298,4 @@ func status(err error) int {
 		return http.StatusGone
 	}
 	return http.StatusInternalServerError
-}
-
-// limited takes a bounded number of connections; the others wait to be taken.
-type limited struct {
-	net.Listener
-	slots chan struct{}
-}
-
-// Accept implements net.Listener.
-func (l *limited) Accept() (net.Conn, error) {
-	conn, err := l.Listener.Accept()
-	if err != nil {
-		return nil, err
-	}
-	select {
-	case l.slots <- struct{}{}:
-		return &slot{Conn: conn, free: sync.OnceFunc(func() { <-l.slots })}, nil
-	default:
-		conn.Close()
-		return l.Accept()
-	}
-}
-
-type slot struct {
-	net.Conn
-	free func()
-}
-
-// Close implements net.Conn.
-func (s *slot) Close() error {
-	defer s.free()
-	return s.Conn.Close()
 }

@@ -29,7 +29,7 @@ type callee struct {
 	*questions
 	t    *testing.T
 	now  time.Time
-	told []string
+	told telling
 	url  string
 	http *http.Client
 }
@@ -39,7 +39,7 @@ func serve(t *testing.T, change ...func(*CallbackOptions)) *callee {
 	c := &callee{t: t, questions: &questions{}, now: time.Unix(1.8e9, 0), http: http.DefaultClient}
 	o := CallbackOptions{
 		Listen: "127.0.0.1:0", Key: testKey, SlackKey: slackKey, Users: []string{"alice", "U1"}, Window: 5 * time.Minute,
-		Gate: c.questions, Tell: func(s string) { c.told = append(c.told, s) }, Now: func() time.Time { return c.now },
+		Gate: c.questions, Tell: c.told.tell, Now: func() time.Time { return c.now },
 	}
 	for _, f := range change {
 		f(&o)
@@ -219,13 +219,13 @@ func TestB50WrongSignature(t *testing.T) {
 	if len(c.replies) > 0 || c.Counters()["callback_unsigned"] != n {
 		t.Errorf("replies %v, counters %v", c.replies, c.Counters())
 	}
-	if len(c.told) != 1 || !strings.Contains(c.told[0], "1 requests without a right signature, the last from 127.0.0.1:") {
-		t.Errorf("told: %q", c.told)
+	if told := c.told.texts(); len(told) != 1 || !strings.Contains(told[0], "1 requests without a right signature, the last from 127.0.0.1:") {
+		t.Errorf("told: %q", told)
 	}
 	c.now = c.now.Add(time.Minute)
 	c.post("/v1/answer", at, "", "")
-	if len(c.told) != 2 || !strings.Contains(c.told[1], fmt.Sprint(n, " requests")) {
-		t.Errorf("told: %q", c.told)
+	if told := c.told.texts(); len(told) != 2 || !strings.Contains(told[1], fmt.Sprint(n, " requests")) {
+		t.Errorf("told: %q", told)
 	}
 }
 
@@ -354,9 +354,18 @@ func TestUnixPeers(t *testing.T) {
 		t.Errorf("mode %v, %v", info.Mode(), err)
 	}
 	c.put(ask("abc234"))
-	c.gives(401, unsignedText)(c.signed(`{"id":"abc234","answer":"deny","user":"alice"}`))
+	if resp, err := c.http.Post(c.url+"/v1/answer", "application/json", strings.NewReader("{}")); err == nil {
+		resp.Body.Close()
+		t.Errorf("a guarded process got %s", resp.Status)
+	}
+	if told := c.told.texts(); len(told) != 1 || !strings.HasSuffix(told[0], "the last from a guarded process") {
+		t.Errorf("told: %q", told)
+	}
 	guarded = false
 	c.gives(200, "denied")(c.signed(`{"id":"abc234","answer":"deny","user":"alice"}`))
+	if c.replies[0].From.Address != path {
+		t.Errorf("from %+v", c.replies[0].From)
+	}
 }
 
 func TestListenMistakes(t *testing.T) {

@@ -174,3 +174,21 @@ func eventually(t *testing.T, what string, done func() bool) {
 	}
 	t.Fatalf("%s: it did not happen", what)
 }
+
+// telling is what people were told.
+type telling struct {
+	mu  sync.Mutex
+	all []string
+}
+
+func (l *telling) tell(s string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.all = append(l.all, s)
+}
+
+func (l *telling) texts() []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return append([]string{}, l.all...)
+}

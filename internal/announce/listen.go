@@ -1,0 +1,71 @@
+package announce
+
+import (
+	"net"
+	"sync"
+
+	"golang.org/x/sys/unix"
+)
+
+// limited takes a bounded number of connections, and none of those that refuse.
+type limited struct {
+	net.Listener
+	slots  chan struct{}
+	refuse func(net.Conn) bool
+}
+
+// Accept implements net.Listener.
+func (l *limited) Accept() (net.Conn, error) {
+	for {
+		conn, err := l.Listener.Accept()
+		if err != nil {
+			return nil, err
+		}
+		if l.refuse(conn) {
+			conn.Close()
+			continue
+		}
+		select {
+		case l.slots <- struct{}{}:
+			return &slot{Conn: conn, free: sync.OnceFunc(func() { <-l.slots })}, nil
+		default:
+			conn.Close()
+		}
+	}
+}
+
+type slot struct {
+	net.Conn
+	free func()
+}
+
+// Close implements net.Conn.
+func (s *slot) Close() error {
+	defer s.free()
+	return s.Conn.Close()
+}
+
+// guarded says whether the peer on a Unix socket is a guarded process, or cannot be
+// known (B27). On a port the kernel knows no peer.
+func (c *Callback) guarded(conn net.Conn) bool {
+	local, ok := conn.(*net.UnixConn)
+	if !ok || c.o.Refuse == nil {
+		return false
+	}
+	raw, err := local.SyscallConn()
+	if err != nil {
+		return true
+	}
+	refused := true
+	if err := raw.Control(func(fd uintptr) {
+		if cred, err := unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED); err == nil {
+			refused = c.o.Refuse(int(cred.Pid)) != nil
+		}
+	}); err != nil {
+		return true
+	}
+	if refused {
+		c.stranger("a guarded process")
+	}
+	return refused
+}
