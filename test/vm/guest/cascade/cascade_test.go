@@ -49,6 +49,7 @@ func TestCascade(t *testing.T) {
 		{"G9_reviewer_fails", (*fixture).fails},
 		{"G24_another_destination_is_judged_again", (*fixture).another},
 		{"G25_review_at_exec", (*fixture).atExec},
+		{"B39_B49_budget", (*fixture).budget},
 		{"G13_embedded_reviewer_without_a_person", (*fixture).embedded},
 	} {
 		t.Run(test.name, func(t *testing.T) { test.run(f, t) })
@@ -322,4 +323,37 @@ func (p place) runs(t *testing.T, s *rig.Session, argv []string) {
 		t.Errorf("%q did not arrive", argv)
 	}
 	proc.Wait(t)
+}
+
+// datagrams sends a kilobyte at a time, whatever becomes of it.
+const datagrams = `
+import socket, sys
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+for i in range(300):
+    try:
+        s.sendto(sys.argv[3].encode().ljust(1000, b"x"), (sys.argv[1], int(sys.argv[2])))
+    except OSError:
+        pass
+`
+
+// budget: what is let out is bounded in bytes, whoever takes it at that address, so that its size, count and timing say
+// little.
+func (f *fixture) budget(t *testing.T) {
+	f.sensor.Policy(t, "grant:\n  bytes: 64KiB\ncop:\n  reviewer: none\n")
+	defer f.sensor.Policy(t, f.model.policy())
+	s := f.guard(t, "secret")
+	port := f.world.Port()
+	text := fmt.Sprintf("text.%d.end", port)
+	proc := s.Start(t, "python3", "-c", datagrams, rig.World4, fmt.Sprint(port), text)
+	q := f.sensor.Asked(t, func(q gate.Question) bool { return int(q.Destination.Port) == port })
+	f.sensor.Approve(t, q.ID)
+	proc.Wait(t)
+	f.world.Flush(t)
+	// 1,000 bytes and two headers fit 63 times into 64 KiB
+	if n := f.world.World.Count(text); n == 0 || n > 64<<10/1028 {
+		t.Errorf("%d datagrams of 1,028 bytes arrived, want at most 63 and some", n)
+	}
+	f.sensor.Event(t, func(e event.Event) bool {
+		return e.Kind == event.Grant && e.Grant.State == "spent" && len(e.Grant.To) > 0 && int(e.Grant.To[0].Port) == port
+	})
 }
