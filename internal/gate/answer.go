@@ -108,7 +108,7 @@ func (g *Gate) use(id string) error {
 	q.record = r
 	g.drop(q)
 	if q.request().Ask == Run {
-		g.begin(q.Container.ID, q.Process, q.By, q.ID)
+		g.begin(q.Container, q.Process, q.By, q.ID)
 	}
 	return nil
 }

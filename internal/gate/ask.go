@@ -46,10 +46,12 @@ func (g *Gate) enter(a asker) (*waiter, Verdict) {
 	if q := g.match(a, func(q *question) bool { return q.State == StateDenied && q.asked(a.self) }); q != nil {
 		return nil, g.refuse(a.Request, q.verdict(Denied))
 	}
-	if q := g.match(a, func(q *question) bool { return q.State == StateApproved && q.openTo(a.self) }); q != nil {
+	if q := g.match(a, func(q *question) bool {
+		return q.State == StateApproved && q.openTo(a.self) && within(a.Container.Taint, q.Container.Taint)
+	}); q != nil {
 		return nil, g.claim(q, a)
 	}
-	if q := g.match(a, func(q *question) bool { return q.State == StatePending }); q != nil {
+	if q := g.match(a, func(q *question) bool { return q.State == StatePending && within(a.Container.Taint, q.Container.Taint) }); q != nil {
 		return g.join(q, a)
 	}
 	return g.open(a)

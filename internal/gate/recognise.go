@@ -22,6 +22,7 @@ const maxKept = 1024
 // ran (G26).
 type passed struct {
 	container string
+	taint     []string // of the container: with more, it counts for nothing
 	text      string
 	form      form.Form
 	by        string
@@ -40,25 +41,25 @@ func (g *Gate) remember(r Request, v Verdict) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if r.Ask == Run {
-		g.begin(r.Container.ID, r.Process, v.By, v.Question)
+		g.begin(r.Container, r.Process, v.By, v.Question)
 		return
 	}
 	f, ok := form.Parse(r.Command)
 	if !ok {
 		return
 	}
-	g.passed = keep(g.passed, passed{r.Container.ID, r.Command, f, v.By, v.Question, g.now().Add(g.claimFor)})
+	g.passed = keep(g.passed, passed{r.Container.ID, r.Container.Taint, r.Command, f, v.By, v.Question, g.now().Add(g.claimFor)})
 }
 
 // begin keeps a command that was let run as it was executed: its process tree may
 // go where its words say.
-func (g *Gate) begin(container string, p event.Process, by, question string) {
+func (g *Gate) begin(c event.Container, p event.Process, by, question string) {
 	text, ok := form.Text(p.Argv)
 	if !ok {
 		return
 	}
 	if f, ok := form.Parse(text); ok {
-		g.running = keep(g.running, running{passed{container, text, f, by, question, g.now().Add(g.claimFor)}, process{p.PID, p.Start}})
+		g.running = keep(g.running, running{passed{c.ID, c.Taint, text, f, by, question, g.now().Add(g.claimFor)}, process{p.PID, p.Start}})
 	}
 }
 
@@ -73,21 +74,24 @@ func keep[T any](list []T, one T) []T {
 // before. It takes the permission, which counts once.
 func (g *Gate) recognise(r Request) (Verdict, bool) {
 	if k, ok := g.runs(r); ok && (k.root == process{r.Process.PID, r.Process.Start} || k.covers(r.Process)) {
-		return allow(Recognised, "part of a command that "+k.by+" let run").from(k.by).about(k.question), true
+		return k.verdict(), true
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	var mine []passed
 	for _, p := range g.passed {
-		if p.container == r.Container.ID {
+		if p.serves(r.Container) {
 			mine = append(mine, p)
 		}
 	}
 	for _, q := range g.live {
-		if q.Text != "" && q.State == StateApproved && q.Container.ID == r.Container.ID {
-			if f, ok := form.Parse(q.Text); ok {
-				mine = append(mine, passed{q.Container.ID, q.Text, f, q.By, q.ID, q.until})
-			}
+		if q.Text == "" || q.State != StateApproved {
+			continue
+		}
+		p := passed{container: q.Container.ID, taint: q.Container.Taint, text: q.Text, by: q.By, question: q.ID, until: q.until}
+		if f, ok := form.Parse(q.Text); ok && p.serves(r.Container) {
+			p.form = f
+			mine = append(mine, p)
 		}
 	}
 	if len(mine) == 0 {
@@ -112,6 +116,21 @@ func (g *Gate) recognise(r Request) (Verdict, bool) {
 	return allow(Recognised, fmt.Sprintf("it was asked about before it ran, and %s let it", p.by)).from(p.by).about(p.question), true
 }
 
+// serves says whether it was said of this container, with all the taint that it has now.
+func (p passed) serves(c event.Container) bool {
+	return p.container == c.ID && within(c.Taint, p.taint)
+}
+
+// within says whether all of these bits are among those.
+func within(bits, those []string) bool {
+	return !slices.ContainsFunc(bits, func(b string) bool { return !slices.Contains(those, b) })
+}
+
+// verdict lets out what belongs to a command that was let run.
+func (p passed) verdict() Verdict {
+	return allow(Recognised, "part of a command that "+p.by+" let run before").from(p.by).about(p.question)
+}
+
 // forget drops what is over.
 func (g *Gate) forget() {
 	now := g.now()
@@ -126,7 +145,7 @@ func (g *Gate) runs(r Request) (running, bool) {
 	defer g.mu.Unlock()
 	g.forget()
 	for _, known := range g.running {
-		if known.container == r.Container.ID && slices.Contains(family(r.Process), known.root) {
+		if known.serves(r.Container) && slices.Contains(family(r.Process), known.root) {
 			return known, true
 		}
 	}

@@ -211,3 +211,38 @@ func TestReviewedAtExec(t *testing.T) {
 		r.ask(curl(both)).gives(Allow, Recognised)
 	})
 }
+
+// G1, G26: what was said under less taint counts for nothing once there is more.
+func TestMoreTaintVoids(t *testing.T) {
+	bubble(t, func(r *rig) {
+		approvedRun(r) // with one bit
+		r.ask(curl(below)).gives(Allow, Recognised)
+		c := r.ask(curl(both, below))
+		c.blocks()
+		c.leaves()
+	})
+	bubble(t, func(r *rig) {
+		r.Configure(opinion(false), true, 0, 0)
+		r.ask(curl(asking(wanted))).gives(Allow, Passed)
+		r.ask(curl(both, shell(wanted))).gives(Allow, SealedRun)
+	})
+	bubble(t, func(r *rig) { // a person's approval, given while there was less
+		c := r.ask(curl())
+		id := r.one()
+		c.leaves()
+		r.answer(id, true)
+		again := r.ask(curl(both, retry))
+		again.blocks()
+		again.leaves()
+		r.ask(curl(retry)).gives(Allow, Approved)
+	})
+	bubble(t, func(r *rig) { // a question that waits
+		c := r.ask(curl())
+		again := r.ask(curl(both, retry))
+		if n := len(r.Pending()); n != 2 {
+			t.Errorf("%d questions, want another one with the new taint", n)
+		}
+		c.leaves()
+		again.leaves()
+	})
+}
