@@ -296,7 +296,7 @@ func TestListen(t *testing.T) {
 	if _, err := NewClient(dir).Status(t.Context()); err != nil {
 		t.Error("after a second sensor tried:", err)
 	}
-	for path, want := range map[string]os.FileMode{dir: 0o700, s.path: 0o600} {
+	for path, want := range map[string]os.FileMode{dir: 0o711, s.path: 0o600} {
 		info, err := os.Stat(path)
 		if err != nil || info.Mode().Perm() != want {
 			t.Errorf("%s is %v, want %v (%v)", path, info.Mode(), want, err)

@@ -73,7 +73,7 @@ func Listen(dir string) (*Server, error) {
 }
 
 func makeDir(dir string) error {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	if err := os.MkdirAll(dir, 0o711); err != nil {
 		return fmt.Errorf("make control directory: %w", err)
 	}
 	info, err := os.Lstat(dir)
@@ -83,7 +83,7 @@ func makeDir(dir string) error {
 	if !info.IsDir() {
 		return fmt.Errorf("make control directory: %s is no directory: remove it", dir)
 	}
-	if err := os.Chmod(dir, 0o700); err != nil {
+	if err := os.Chmod(dir, 0o711); err != nil { // the bridge below it is for everybody
 		return fmt.Errorf("protect control directory: %w", err)
 	}
 	return nil

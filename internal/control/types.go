@@ -104,7 +104,8 @@ type GuardRequest struct {
 // GuardReply is a session that was made.
 type GuardReply struct {
 	ID     string `json:"id"`
-	Cgroup string `json:"cgroup"` // absolute path of the cgroup's directory
+	Cgroup string `json:"cgroup"`           // absolute path of the cgroup's directory
+	Bridge string `json:"bridge,omitempty"` // absolute path of its socket to ask before acting
 }
 
 // Summary is what happened in a session.

@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"weir/internal/bridge/wire"
 	"weir/internal/control"
 )
 
@@ -68,6 +69,9 @@ func (w World) runGuarded(forward *forwarder, session control.GuardReply, who Id
 	cmd := exec.Command(self, slices.Concat([]string{"guard-init"}, who.flags(), []string{"--"}, argv)...)
 	cmd.Args[0] = "weir"
 	cmd.Env = who.env
+	if session.Bridge != "" {
+		cmd.Env = append(without(who.env, wire.Variable), wire.Variable+"="+session.Bridge)
+	}
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = w.Stdin, w.Stdout, w.Stderr
 	cmd.ExtraFiles = []*os.File{wait}
 	cmd.SysProcAttr = &syscall.SysProcAttr{UseCgroupFD: true, CgroupFD: int(dir.Fd())}

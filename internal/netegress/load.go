@@ -55,6 +55,7 @@ type Egress struct {
 	grants   map[uint64]*live
 	commands map[command][]opened // what a command was granted lately
 	slots    map[uint32]loaded
+	bridges  map[uint32][]string // Unix peers of the sensor itself, by slot
 	lastID   uint64
 
 	wakeMu  sync.Mutex
@@ -63,7 +64,7 @@ type Egress struct {
 
 // Load makes or adopts the pinned maps and loads the programs. It attaches nothing.
 func Load(o Options) (*Egress, error) {
-	e := &Egress{opts: o, grants: map[uint64]*live{}, commands: map[command][]opened{}, slots: map[uint32]loaded{}}
+	e := &Egress{opts: o, grants: map[uint64]*live{}, commands: map[command][]opened{}, slots: map[uint32]loaded{}, bridges: map[uint32][]string{}}
 	opts := &ebpf.CollectionOptions{Maps: ebpf.MapOptions{PinPath: o.PinDir}, Cache: o.Types}
 	e.opts.Types = nil
 	for _, load := range []struct {

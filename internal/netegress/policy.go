@@ -3,6 +3,7 @@ package netegress
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"weir/internal/policy"
@@ -82,6 +83,7 @@ func (e *Egress) DropPolicy(slot uint32) error {
 	defer e.mu.Unlock()
 	old := e.slots[slot]
 	delete(e.slots, slot)
+	delete(e.bridges, slot)
 	if err := e.egress.Policies.Put(slot, &egressPolicy{Generation: old.generation + 1}); err != nil {
 		return fmt.Errorf("drop policy %d: %w", slot, err)
 	}
@@ -104,14 +106,9 @@ func (e *Egress) write(slot uint32, l *loaded, p policy.Policy) error {
 			return fmt.Errorf("write allowed destination %s: %w", d.Prefix, err)
 		}
 	}
-	for _, path := range p.UnixPeers {
-		key := peersUnixPeer{Policy: slot, Generation: l.generation}
-		for i, c := range []byte(path) {
-			key.Path[i] = int8(c)
-		}
-		l.peers = append(l.peers, key)
-		if err := e.peers.UnixPeers.Put(&key, uint32(1)); err != nil {
-			return fmt.Errorf("write allowed Unix peer %s: %w", path, err)
+	for _, path := range slices.Concat(p.UnixPeers, e.bridges[slot]) {
+		if err := e.putPeer(slot, l, path); err != nil {
+			return err
 		}
 	}
 	return nil

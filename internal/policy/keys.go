@@ -63,6 +63,7 @@ func (p *parser) policy(root *yaml.Node, out *Policy) {
 		}},
 		{"cop", func(n *yaml.Node) { p.cop(n, &out.Cop) }},
 		{"announce", func(n *yaml.Node) { p.announce(n, &out.Announce) }},
+		{"hooks", p.directory("hooks", &out.Hooks)},
 	})
 	if _, i, err := fold(out.Allow); err != nil {
 		p.fail(allowLines[i], "%s", err)
@@ -146,6 +147,22 @@ func (p *parser) eventFile(into *string) func(*yaml.Node) {
 				p.fail(n.Line, "events.file is %s: %s", quote(s), wrong)
 				return
 			}
+		}
+		*into = s
+	}
+}
+
+// directory reads an absolute path, or "" for none.
+func (p *parser) directory(where string, into *string) func(*yaml.Node) {
+	return func(n *yaml.Node) {
+		s, ok := text(n)
+		if !ok {
+			p.fail(n.Line, `%s is %s: accepted is the absolute path of a directory, or "" for none`, where, kind(n))
+			return
+		}
+		if wrong := cleanPath(s, 4095); s != "" && wrong != "" {
+			p.fail(n.Line, "%s is %s: %s", where, quote(s), wrong)
+			return
 		}
 		*into = s
 	}

@@ -71,6 +71,7 @@ type Policy struct {
 	Events       Events
 	Cop          Cop
 	Announce     Announce
+	Hooks        string // directory of executables that are asked before each tool call: absolute path; empty: none
 }
 
 // Guard says which containers are guarded.

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"weir/internal/announce"
+	"weir/internal/bridge"
 	"weir/internal/cgroup"
 	"weir/internal/control"
 	"weir/internal/cop"
@@ -55,6 +56,7 @@ type daemon struct {
 	reviewer *cop.Cop            // the gate's; guarded by changing after the start
 	teller   *announce.Announcer // nil: nothing is announced
 	callback *announce.Callback  // nil: no answers come in over HTTP
+	bridge   *bridge.Server
 	log      *logWriter
 	operator *taint.Operator
 	records  chan netegress.Record
@@ -135,6 +137,8 @@ func Run(ctx context.Context, o Options, ready func()) error {
 		return err
 	}
 	defer d.unload()
+	d.bridge = bridge.New(asked{d}, o.Logger)
+	defer d.bridge.Close()
 	if err := d.openAnnounce(); err != nil {
 		return err
 	}
@@ -262,6 +266,9 @@ func (d *daemon) begin(ctx context.Context, server *control.Server, group *errgr
 		return nil
 	}
 	if err := d.adopt(); err != nil {
+		return err
+	}
+	if err := d.openBridges(); err != nil {
 		return err
 	}
 	group.Go(func() error { return d.state.KeepBeating(ctx, d.able) })

@@ -64,7 +64,11 @@ func (d *daemon) Guard(_ context.Context, r control.GuardRequest) (control.Guard
 	if err != nil {
 		return control.GuardReply{}, errors.Join(err, d.undo(c))
 	}
-	return control.GuardReply{ID: c.ID, Cgroup: cgroup.Dir(c.Cgroup)}, nil
+	bridge, err := d.openBridge(st.ID, st.Policy)
+	if err != nil {
+		return control.GuardReply{}, errors.Join(err, d.undo(c))
+	}
+	return control.GuardReply{ID: c.ID, Cgroup: cgroup.Dir(c.Cgroup), Bridge: bridge}, nil
 }
 
 // undo removes a session that could not be made.
@@ -124,7 +128,7 @@ func (d *daemon) remove(st taint.Status) error {
 	if err := removeTree(st.Cgroup); err != nil {
 		return err
 	}
-	if err := d.state.Forget(st.ID); err != nil {
+	if err := errors.Join(d.state.Forget(st.ID), d.closeBridge(st.ID, st.Policy)); err != nil {
 		return err
 	}
 	d.mu.Lock()

@@ -1,0 +1,64 @@
+package main
+
+import (
+	"os/signal"
+	"syscall"
+
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"weir/internal/bridge/adapter"
+	"weir/internal/launch"
+)
+
+// hookCommand is weir-hook, for who has weir itself at hand.
+func (s *system) hookCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "hook claude|codex|generic|install|uninstall",
+		Short: "ask before a tool call is made: the hook that an agent runs",
+		Long: `The same as the program weir-hook: it runs beside an agent in a guarded container, and asks the sensor before a tool call is made.
+The exit codes are the agent's: 0, or 2 to deny.
+
+` + adapter.Usage,
+		Example: `  weir hook install claude
+  echo '{"tool_name":"Bash","tool_input":{"command":"ls"}}' | weir hook generic`,
+		DisableFlagParsing: true,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 1 && (args[0] == "--help" || args[0] == "-h") {
+				return cmd.Help()
+			}
+			return s.hook(cmd, append([]string{"weir"}, args...))
+		},
+	}
+	return cmd
+}
+
+// shellCommand is a shell that asks before it runs.
+func (s *system) shellCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "shell [-l] -c 'COMMAND'",
+		Short: "ask, then run a command with bash: for agents that run a shell",
+		Long: `Stands in for bash -c 'COMMAND' inside a guarded container: it asks the sensor, then becomes bash; or it prints the denial where the
+command's output would be and ends with 126.`,
+		Example:            `  weir shell -c 'ls | wc -l'`,
+		DisableFlagParsing: true,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 1 && (args[0] == "--help" || args[0] == "-h") {
+				return cmd.Help()
+			}
+			return s.hook(cmd, append([]string{"weir", "shell"}, args...))
+		},
+	}
+}
+
+func (s *system) hook(cmd *cobra.Command, args []string) error {
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // its status would let the call pass
+	w := adapter.World{
+		Stdin: s.stdin, Stdout: s.stdout, Stderr: s.stderr, Environ: s.environ, Self: "weir hook", Home: launch.Getenv(s.environ, "HOME"),
+	}
+	if code := w.Main(cmd.Context(), args); code != 0 {
+		return launch.Status(code)
+	}
+	return nil
+}

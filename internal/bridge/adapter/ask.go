@@ -1,0 +1,209 @@
+package adapter
+
+import (
+	"bufio"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"weir/internal/bridge/gitguard"
+	"weir/internal/bridge/toolcall"
+	"weir/internal/bridge/wire"
+	"weir/internal/classify"
+)
+
+const (
+	dialTime = 5 * time.Second
+	// A policy lets a person answer for an hour at most.
+	askTime = 3630 * time.Second
+)
+
+// call is a tool call that an agent is about to make.
+type call struct {
+	tool  string
+	input json.RawMessage
+	dir   string
+}
+
+// asker decides on calls. Nothing but the socket's path is taken from the environment.
+type asker struct{ socket string }
+
+func newAsker(environ []string) asker {
+	for _, kv := range environ {
+		if path, ok := strings.CutPrefix(kv, wire.Variable+"="); ok && path != "" {
+			return asker{path}
+		}
+	}
+	return asker{wire.Default}
+}
+
+// check says why a call is denied; empty lets it pass.
+func (a asker) check(ctx context.Context, c call) string {
+	if text, ok := toolcall.Shell(c.tool, c.input); ok {
+		return a.command(ctx, c, text)
+	}
+	answer, err := a.ask(ctx, wire.Request{Type: wire.ToolCheck, ToolName: c.tool, ToolInput: c.input, Dir: c.dir})
+	switch {
+	case err != nil && toolcall.Local(c.tool):
+		return "" // it cannot reach the network by itself
+	case err != nil:
+		return unreachable("The tool "+strconv.Quote(c.tool), err)
+	}
+	return reasonOf(answer)
+}
+
+func (a asker) command(ctx context.Context, c call, text string) string {
+	if strings.TrimSpace(text) == "" {
+		return "Denied: the call has no command in its input, so there is nothing to check. Give the shell command as a text."
+	}
+	// The git guard is the host's too, but a local command does not get there.
+	if _, guarded := gitguard.Check(text); !guarded && classify.Shell(text).Class == classify.Local {
+		return ""
+	}
+	answer, err := a.ask(ctx, wire.Request{Type: wire.BashCheck, Command: text, Dir: c.dir})
+	if err != nil {
+		return unreachable("This command", err)
+	}
+	return reasonOf(answer)
+}
+
+func reasonOf(a wire.Answer) string {
+	switch {
+	case a.Decision == wire.Allow:
+		return ""
+	case a.Reason == "":
+		return "Denied by the command gate, without a reason."
+	}
+	return a.Reason
+}
+
+func unreachable(what string, err error) string {
+	return fmt.Sprintf("Denied: the command gate cannot be asked (%v). %s is not plainly local, and what cannot be checked is not run. "+
+		"Commands that only read and write local files still work. Tell the user that the command gate does not answer.", err, what)
+}
+
+// ask puts one question to the host.
+func (a asker) ask(ctx context.Context, r wire.Request) (wire.Answer, error) {
+	r.RequestID = rand.Text()
+	line, err := json.Marshal(r)
+	if err != nil {
+		return wire.Answer{}, fmt.Errorf("encode the question: %w", err)
+	}
+	if len(line) >= wire.MaxLine {
+		if r.Type != wire.ToolCheck || !toolcall.Local(r.ToolName) {
+			return wire.Answer{}, errors.New("it is longer than 2 MiB")
+		}
+		r.ToolInput = nil // a long file that is written
+		return a.ask(ctx, r)
+	}
+	dialer := net.Dialer{Timeout: dialTime}
+	conn, err := dialer.DialContext(ctx, "unix", a.socket)
+	if err != nil {
+		return wire.Answer{}, plain(err)
+	}
+	defer conn.Close()
+	if err := outside(conn.(*net.UnixConn)); err != nil {
+		return wire.Answer{}, err
+	}
+	if err := conn.SetDeadline(time.Now().Add(askTime)); err != nil {
+		return wire.Answer{}, plain(err)
+	}
+	if _, err := conn.Write(append(line, '\n')); err != nil {
+		return wire.Answer{}, plain(err)
+	}
+	data, err := bufio.NewReader(io.LimitReader(conn, 64<<10)).ReadBytes('\n')
+	if err != nil {
+		return wire.Answer{}, plain(err)
+	}
+	var answer wire.Answer
+	if err := json.Unmarshal(data, &answer); err != nil {
+		return wire.Answer{}, errors.New("its answer cannot be read")
+	}
+	if answer.RequestID != r.RequestID && (answer.RequestID != "" || answer.Decision == wire.Allow) {
+		return wire.Answer{}, errors.New("its answer is for another question")
+	}
+	return answer, nil
+}
+
+// plain is an error without the path of the socket.
+func plain(err error) error {
+	var number unix.Errno
+	switch {
+	case errors.Is(err, io.EOF):
+		return errors.New("it closed the connection")
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return errors.New("it did not answer in time")
+	case errors.As(err, &number):
+		return number
+	}
+	return errors.New("it does not answer")
+}
+
+// outside checks that who listens is root, and not of this very container: WEIR_BRIDGE can be set by who starts the agent's tools, and a
+// socket of its own would say yes to everything. A process of another pid namespace has the id 0 here, and its root may have no name.
+func outside(conn *net.UnixConn) error {
+	raw, err := conn.SyscallConn()
+	if err != nil {
+		return plain(err)
+	}
+	var cred *unix.Ucred
+	var credErr error
+	if err := raw.Control(func(fd uintptr) { cred, credErr = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED) }); err != nil || credErr != nil {
+		return errors.New("it cannot be told who listens there")
+	}
+	const nobody = 65534 // a user that this user namespace has no name for
+	if cred.Uid != 0 && !(cred.Uid == nobody && cred.Pid == 0) {
+		return errors.New("who listens there is not the sensor")
+	}
+	if cred.Pid == 0 {
+		return nil
+	}
+	theirs, err := cgroupOf(strconv.Itoa(int(cred.Pid)))
+	if err != nil {
+		return errors.New("it cannot be told who listens there")
+	}
+	own, err := cgroupOf("self")
+	if err != nil || within(theirs, container(own)) {
+		return errors.New("who listens there is not the sensor")
+	}
+	return nil
+}
+
+func cgroupOf(pid string) (string, error) {
+	data, err := os.ReadFile("/proc/" + pid + "/cgroup")
+	if err != nil {
+		return "", err
+	}
+	for line := range strings.Lines(string(data)) {
+		if path, ok := strings.CutPrefix(strings.TrimSpace(line), "0::"); ok {
+			return path, nil
+		}
+	}
+	return "", errors.New("no cgroup v2")
+}
+
+// container is the cgroup that all of this container is in, as far as that can be told from inside: a session's, or the own.
+func container(own string) string {
+	parts := strings.SplitN(own, "/", 4) // "", weir, g-…, rest
+	if len(parts) >= 3 && parts[1] == "weir" {
+		return strings.Join(parts[:3], "/")
+	}
+	return own
+}
+
+func within(path, parent string) bool {
+	if parent == "/" { // a cgroup namespace: what is outside begins with ..
+		return !strings.HasPrefix(path, "/..")
+	}
+	return path == parent || strings.HasPrefix(path, parent+"/")
+}

@@ -1,0 +1,416 @@
+package bridge
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/sirupsen/logrus"
+
+	"weir/internal/bridge/wire"
+	"weir/internal/event"
+	"weir/internal/gate"
+)
+
+// host decides as its test says.
+type host struct {
+	mu     sync.Mutex
+	asker  Asker
+	err    error
+	decide func(context.Context, gate.Request) gate.Verdict
+	denied []event.Decision
+	taken  []string
+	whos   int
+}
+
+func (h *host) Who(int) (Asker, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.whos++
+	return h.asker, h.err
+}
+
+func (h *host) set(change func()) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	change()
+}
+
+func (h *host) Decide(ctx context.Context, r gate.Request) gate.Verdict {
+	if h.decide == nil {
+		return gate.Verdict{Decision: gate.Allow, Reason: gate.Untainted}
+	}
+	return h.decide(ctx, r)
+}
+
+func (h *host) Deny(_ Asker, _ string, d event.Decision) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.denied = append(h.denied, d)
+	return nil
+}
+
+func (h *host) Withdraw(r gate.Request, _ gate.Verdict) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.taken = append(h.taken, r.Command)
+}
+
+func quiet() logrus.FieldLogger {
+	l := logrus.New()
+	l.SetOutput(io.Discard)
+	return l
+}
+
+func inside(taint ...string) Asker {
+	return Asker{Container: event.Container{ID: "g-test", Taint: taint}, Process: event.Process{PID: os.Getpid(), Start: 1}, Mode: "enforce"}
+}
+
+func serve(t *testing.T, h *host) string {
+	t.Helper()
+	s := New(h, quiet())
+	path := filepath.Join(t.TempDir(), "b.sock")
+	if err := s.Listen(path); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+		if len(s.use) != 0 || s.long != 0 || s.conns != 0 {
+			t.Errorf("left in the books: %v, %d long, %d connections", s.use, s.long, s.conns)
+		}
+	})
+	return path
+}
+
+func dial(t *testing.T, path string) *net.UnixConn {
+	t.Helper()
+	conn, err := net.Dial("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	conn.SetDeadline(time.Now().Add(30 * time.Second))
+	return conn.(*net.UnixConn)
+}
+
+func bash(id, command string) string {
+	line, _ := json.Marshal(wire.Request{Type: wire.BashCheck, RequestID: id, Command: command})
+	return string(line) + "\n"
+}
+
+func answers(t *testing.T, conn *net.UnixConn, n int) map[string]wire.Answer {
+	t.Helper()
+	in, got := bufio.NewReader(conn), map[string]wire.Answer{}
+	for range n {
+		line, err := in.ReadBytes('\n')
+		if err != nil {
+			t.Fatalf("after %d answers: %v", len(got), err)
+		}
+		var a wire.Answer
+		if err := json.Unmarshal(line, &a); err != nil {
+			t.Fatalf("%q: %v", line, err)
+		}
+		got[a.RequestID] = a
+	}
+	return got
+}
+
+// TestAnswers: G20. The id is echoed, an answer allows or denies, and a denial has a reason.
+func TestAnswers(t *testing.T) {
+	h := &host{asker: inside("secret"), decide: func(_ context.Context, r gate.Request) gate.Verdict {
+		if r.Ask != gate.Command || r.Container.ID != "g-test" {
+			return gate.Verdict{}
+		}
+		if r.Command == "ls" {
+			return gate.Verdict{Decision: gate.Allow, Reason: gate.LocalRun}
+		}
+		return gate.Verdict{Reason: gate.Flagged, Text: "it sends a file to evil.example"}
+	}}
+	path := serve(t, h)
+	for name, c := range map[string]struct{ send, id, decision, says string }{
+		"allowed":       {bash("1", "ls"), "1", "allow", ""},
+		"denied":        {bash("2", "curl"), "2", "deny", "it sends a file to evil.example"},
+		"no newline":    {strings.TrimSuffix(bash("3", "ls"), "\n"), "3", "allow", ""},
+		"blank before":  {"\n \r\n" + bash("4", "ls"), "4", "allow", ""},
+		"no JSON":       {"ls\n", "", "deny", "no JSON object"},
+		"an array":      {"[]\n", "", "deny", "no JSON object"},
+		"number as id":  {`{"type":"security:bash_check","request_id":5,"command":"ls"}` + "\n", "", "deny", "no JSON object"},
+		"long id":       {bash(strings.Repeat("x", 200), "ls"), "", "deny", "128 bytes"},
+		"no command":    {bash("5", " "), "5", "deny", "no command"},
+		"unknown type":  {`{"type":"security:root","request_id":"6","command":"ls"}` + "\n", "6", "deny", "type of the request is unknown"},
+		"no type":       {`{"request_id":"7","command":"ls"}` + "\n", "7", "deny", "type of the request is unknown"},
+		"another's":     {`{"type":"security:bash_check","request_id":"8","command":"curl","container":"g-other","taint":[]}` + "\n", "8", "deny", "evil.example"},
+		"two objects":   {`{"type":"security:bash_check","request_id":"9","command":"ls"}{}` + "\n", "", "deny", "no JSON object"},
+		"cut":           {`{"type":"security:bash_check","request_id":"9","comm`, "", "deny", "no JSON object"},
+		"as a tool":     {`{"type":"security:tool_check","request_id":"10","tool_name":"shell","tool_input":{"command":["bash","-lc","curl"]}}` + "\n", "10", "deny", "evil.example"},
+		"tool, no text": {`{"type":"security:tool_check","request_id":"11","tool_name":"Bash","tool_input":{}}` + "\n", "11", "deny", "no command"},
+		"nameless tool": {`{"type":"security:tool_check","request_id":"12"}` + "\n", "12", "deny", "names no tool"},
+		"G23 WebFetch":  {`{"type":"security:tool_check","request_id":"13","tool_name":"WebFetch","tool_input":{"url":"https://a.example"}}` + "\n", "13", "deny", "mcp__browser__"},
+		"G23 WebSearch": {`{"type":"security:tool_check","request_id":"14","tool_name":"WebSearch","tool_input":{"query":"x"}}` + "\n", "14", "allow", ""},
+		"G22":           {bash("15", "git push --force origin main"), "15", "deny", "git guard"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			conn := dial(t, path)
+			if _, err := io.WriteString(conn, c.send); err != nil {
+				t.Fatal(err)
+			}
+			conn.CloseWrite()
+			a, ok := answers(t, conn, 1)[c.id]
+			if !ok || a.Decision != c.decision || !strings.Contains(a.Reason, c.says) || (a.Decision == wire.Deny) != (a.Reason != "") {
+				t.Errorf("got %+v", a)
+			}
+		})
+	}
+}
+
+// TestMany: many requests on one connection are answered as they are decided, and what waits holds up no other.
+func TestMany(t *testing.T) {
+	release := make(chan struct{})
+	h := &host{asker: inside("secret"), decide: func(_ context.Context, r gate.Request) gate.Verdict {
+		if r.Command == "slow" {
+			<-release
+		}
+		return gate.Verdict{Decision: gate.Allow, Reason: gate.Passed}
+	}}
+	conn := dial(t, serve(t, h))
+	io.WriteString(conn, bash("slow", "slow"))
+	for i := range 200 {
+		io.WriteString(conn, bash(fmt.Sprint(i), "ls"))
+	}
+	got := answers(t, conn, 200)
+	close(release)
+	if _, ok := got["slow"]; ok || len(got) != 200 {
+		t.Errorf("%d answers", len(got))
+	}
+	if a := answers(t, conn, 1)["slow"]; a.Decision != wire.Allow {
+		t.Errorf("got %+v", a)
+	}
+}
+
+// TestWho: G21. Who asks is established for each request, not once for a connection.
+func TestWho(t *testing.T) {
+	h := &host{asker: inside()}
+	conn := dial(t, serve(t, h))
+	io.WriteString(conn, bash("1", "ls"))
+	if a := answers(t, conn, 1)["1"]; a.Decision != wire.Allow {
+		t.Fatalf("got %+v", a)
+	}
+	h.set(func() { h.err = errors.New("gone") })
+	io.WriteString(conn, bash("2", "ls"))
+	if a := answers(t, conn, 1)["2"]; a.Decision != wire.Deny || !strings.Contains(a.Reason, "no guarded container") {
+		t.Errorf("got %+v", a)
+	}
+}
+
+// TestLong: a line over the limit is told, and one that never ends takes no memory.
+func TestLong(t *testing.T) {
+	path := serve(t, &host{asker: inside()})
+	conn := dial(t, path)
+	io.WriteString(conn, bash("1", "echo "+strings.Repeat("x", wire.MaxLine-200)))
+	if a := answers(t, conn, 1)["1"]; a.Decision != wire.Allow {
+		t.Errorf("got %+v", a)
+	}
+	junk := make([]byte, 1<<20)
+	sent := 0
+	for range 64 {
+		n, err := conn.Write(junk)
+		if sent += n; err != nil {
+			break
+		}
+	}
+	if sent == 64<<20 {
+		t.Error("64 MiB were read as one line")
+	}
+	if a := answers(t, conn, 1)[""]; a.Decision != wire.Deny || !strings.Contains(a.Reason, "2 MiB") {
+		t.Errorf("got %+v", a)
+	}
+}
+
+// TestLongShare: a container has room for two long lines at once.
+func TestLongShare(t *testing.T) {
+	path := serve(t, &host{asker: inside()})
+	long := strings.Repeat("x", maxShort+8<<10)
+	var open []*net.UnixConn
+	for range maxOwnLong {
+		conn := dial(t, path)
+		io.WriteString(conn, long)
+		open = append(open, conn)
+	}
+	deadline := time.Now().Add(20 * time.Second)
+	for {
+		conn := dial(t, path)
+		io.WriteString(conn, bash("1", "echo "+long))
+		if a := answers(t, conn, 1)[""]; strings.Contains(a.Reason, "too many very long") {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("no limit was met")
+		}
+	}
+	short := dial(t, path)
+	io.WriteString(short, bash("2", "ls"))
+	if a := answers(t, short, 1)["2"]; a.Decision != wire.Allow {
+		t.Errorf("got %+v", a)
+	}
+	for _, c := range open {
+		c.Close()
+	}
+}
+
+// TestClients: 500 clients of one container at once, and no more than its share.
+func TestClients(t *testing.T) {
+	path := serve(t, &host{asker: inside()})
+	var conns []*net.UnixConn
+	for i := range maxOwnConns {
+		conn := dial(t, path)
+		io.WriteString(conn, bash(fmt.Sprint(i), "ls"))
+		conns = append(conns, conn)
+	}
+	for i, conn := range conns {
+		if a := answers(t, conn, 1)[fmt.Sprint(i)]; a.Decision != wire.Allow {
+			t.Fatalf("client %d: %+v", i, a)
+		}
+	}
+	if a := answers(t, dial(t, path), 1)[""]; !strings.Contains(a.Reason, "too many connections") {
+		t.Errorf("got %+v", a)
+	}
+}
+
+// TestStrangers: who is in no container cannot keep those out that are.
+func TestStrangers(t *testing.T) {
+	h := &host{err: errors.New("none")}
+	path := serve(t, h)
+	for range 2 * maxStrangers {
+		conn := dial(t, path)
+		io.WriteString(conn, bash("1", "ls"))
+		for id, a := range answers(t, conn, 1) {
+			if a.Decision != wire.Deny {
+				t.Errorf("%q: %+v", id, a)
+			}
+		}
+	}
+	h.set(func() { h.err, h.asker = nil, inside() })
+	conn := dial(t, path)
+	io.WriteString(conn, bash("1", "ls"))
+	if a := answers(t, conn, 1)["1"]; a.Decision != wire.Allow {
+		t.Errorf("got %+v", a)
+	}
+}
+
+// TestGone: when the client goes, its question is told so; one that only has said all still gets its answer.
+func TestGone(t *testing.T) {
+	asked, ended, release := make(chan struct{}, 2), make(chan struct{}), make(chan struct{})
+	h := &host{asker: inside("secret"), decide: func(ctx context.Context, r gate.Request) gate.Verdict {
+		asked <- struct{}{}
+		if r.Command == "half" {
+			<-release
+			return gate.Verdict{Decision: gate.Allow, Reason: gate.Approved}
+		}
+		<-ctx.Done()
+		close(ended)
+		return gate.Verdict{Reason: gate.Cancelled}
+	}}
+	path := serve(t, h)
+	half := dial(t, path)
+	io.WriteString(half, bash("1", "half"))
+	half.CloseWrite()
+	conn := dial(t, path)
+	io.WriteString(conn, bash("1", "gone"))
+	<-asked
+	<-asked
+	conn.Close()
+	<-ended
+	close(release)
+	if a := answers(t, half, 1)["1"]; a.Decision != wire.Allow {
+		t.Errorf("got %+v", a)
+	}
+}
+
+// TestObserve: the mode denies nothing, and tells what it would have.
+func TestObserve(t *testing.T) {
+	who := inside("secret")
+	who.Mode = "observe"
+	h := &host{asker: who}
+	conn := dial(t, serve(t, h))
+	io.WriteString(conn, bash("1", "git push -f origin main"))
+	if a := answers(t, conn, 1)["1"]; a.Decision != wire.Allow {
+		t.Errorf("got %+v", a)
+	}
+	if len(h.denied) != 1 || h.denied[0].Decision != "allow" || h.denied[0].Reason != "git_guard" {
+		t.Errorf("written: %+v", h.denied)
+	}
+}
+
+// TestExplain: no reason names a part of the policy, and each says what to do.
+func TestExplain(t *testing.T) {
+	for _, r := range []gate.Reason{
+		gate.Denied, gate.Flagged, gate.Timeout, gate.NoApprover, gate.Sealed, gate.QueueFull, gate.Flood, gate.UsedOnce, gate.StoreFailed, gate.LogFailed, gate.Cancelled,
+		gate.Malformed, "unheard_of",
+	} {
+		text := explain(gate.Verdict{Reason: r, Text: "a\nb \x1b[31m" + strings.Repeat("z", 1000)})
+		if !strings.HasPrefix(text, "Denied: ") || len(text) > 900 || strings.ContainsAny(text, "\n\x1b_") {
+			t.Errorf("%s: %q", r, text)
+		}
+	}
+}
+
+// FuzzLine: whatever a container sends, it gets answers that parse, and none allows what the gate does not.
+func FuzzLine(f *testing.F) {
+	f.Add([]byte(bash("1", "ls")))
+	f.Add([]byte("{}\n[]\n\x00\n" + bash("2", "git push -f")))
+	f.Add([]byte(`{"type":"security:tool_check","request_id":"x","tool_name":"shell","tool_input":{"command":["a",1]}}`))
+	s := New(&host{asker: inside("secret"), decide: func(context.Context, gate.Request) gate.Verdict { return gate.Verdict{Reason: gate.Denied} }}, quiet())
+	path := filepath.Join(f.TempDir(), "b.sock")
+	if err := s.Listen(path); err != nil {
+		f.Fatal(err)
+	}
+	f.Cleanup(func() { s.Close() })
+	f.Fuzz(func(t *testing.T, data []byte) {
+		conn := dial(t, path)
+		conn.Write(data)
+		conn.CloseWrite()
+		in := bufio.NewScanner(conn)
+		for in.Scan() {
+			var a wire.Answer
+			if err := json.Unmarshal(in.Bytes(), &a); err != nil {
+				t.Fatalf("%q: %v", in.Bytes(), err)
+			}
+			if a.Decision != wire.Deny && !strings.Contains(string(data), wire.ToolCheck) && !strings.Contains(string(data), `\u`) {
+				t.Fatalf("%q is allowed: %q", data, in.Bytes())
+			}
+		}
+	})
+}
+
+func BenchmarkRoundTrip(b *testing.B) {
+	s := New(&host{asker: inside()}, quiet())
+	path := filepath.Join(b.TempDir(), "b.sock")
+	if err := s.Listen(path); err != nil {
+		b.Fatal(err)
+	}
+	defer s.Close()
+	conn, err := net.Dial("unix", path)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer conn.Close()
+	in, line := bufio.NewReader(conn), []byte(bash("1", "ls -l | wc"))
+	for b.Loop() {
+		conn.Write(line)
+		if _, err := in.ReadSlice('\n'); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,133 @@
+package bridge
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+
+	"weir/internal/bridge/gitguard"
+	"weir/internal/bridge/toolcall"
+	"weir/internal/bridge/wire"
+	"weir/internal/event"
+	"weir/internal/gate"
+)
+
+// Host is the sensor, as the bridge needs it.
+type Host interface {
+	// Who establishes the container that a process is in now. An error means that it is in none, or that this cannot be told.
+	Who(pid int) (Asker, error)
+	// Decide is the gate's, which blocks until somebody has decided.
+	Decide(context.Context, gate.Request) gate.Verdict
+	// Deny writes a denial that is not the gate's; an error means that it was not written.
+	Deny(a Asker, command string, d event.Decision) error
+	// Withdraw takes a verdict back that let a command run.
+	Withdraw(gate.Request, gate.Verdict)
+}
+
+// Asker is who asks, as the host established it.
+type Asker struct {
+	Container event.Container
+	Process   event.Process
+	Mode      string // observe, enforce or seal
+	Policy    string // its version
+	Hooks     string // directory of the operator's hooks; empty: none
+}
+
+const maxID = 128 // bytes of a request's id
+
+// answer decides on one line.
+func (c *client) answer(ctx context.Context, line []byte) wire.Answer {
+	var r wire.Request
+	if err := json.Unmarshal(line, &r); err != nil {
+		return deny("", textJSON)
+	}
+	if len(r.RequestID) > maxID {
+		return deny("", textID)
+	}
+	who, err := c.server.host.Who(c.peer.pid)
+	if err != nil || !c.peer.alive() { // in this order: what was read is the peer's, or the peer is gone
+		return deny(r.RequestID, textStranger)
+	}
+	if reason := c.server.check(ctx, who, r); reason != "" {
+		return deny(r.RequestID, reason)
+	}
+	return wire.Answer{RequestID: r.RequestID, Decision: wire.Allow}
+}
+
+func deny(id, reason string) wire.Answer {
+	return wire.Answer{RequestID: id, Decision: wire.Deny, Reason: reason}
+}
+
+// check says why a request is denied; empty allows it.
+func (s *Server) check(ctx context.Context, who Asker, r wire.Request) string {
+	switch r.Type {
+	case wire.BashCheck:
+		return s.command(ctx, who, "Bash", r.Command, r.Dir, nil)
+	case wire.ToolCheck:
+		if command, ok := toolcall.Shell(r.ToolName, r.ToolInput); ok {
+			return s.command(ctx, who, r.ToolName, command, r.Dir, r.ToolInput)
+		}
+		return s.tool(ctx, who, r)
+	}
+	return textType
+}
+
+// command goes through the hooks in the order of G18: the git guard, the gate, then the operator's.
+func (s *Server) command(ctx context.Context, who Asker, tool, command, dir string, input json.RawMessage) string {
+	if strings.TrimSpace(command) == "" {
+		return textEmpty
+	}
+	if found, ok := gitguard.Check(command); ok {
+		if reason, denied := s.builtIn(who, command, "git_guard", found.What, gitReason(found)); denied {
+			return reason
+		}
+	}
+	request := gate.Request{
+		Container: who.Container, Process: who.Process, Command: command, Dir: dir, Ask: gate.Command, Mode: who.Mode, Policy: who.Policy,
+	}
+	v := s.host.Decide(ctx, request)
+	if v.Decision != gate.Allow {
+		return explain(v)
+	}
+	if input == nil {
+		input = marshal(map[string]string{"command": command})
+	}
+	reason := s.hooks(ctx, who, command, tool, input)
+	if reason != "" {
+		s.host.Withdraw(request, v)
+	}
+	return reason
+}
+
+func (s *Server) tool(ctx context.Context, who Asker, r wire.Request) string {
+	if r.ToolName == "" {
+		return textNoTool
+	}
+	if r.ToolName == toolcall.WebFetch {
+		if reason, denied := s.builtIn(who, toolcall.WebFetch, "web_fetch", "a direct web fetch", textWebFetch); denied {
+			return reason
+		}
+	}
+	return s.hooks(ctx, who, r.ToolName, r.ToolName, r.ToolInput)
+}
+
+// builtIn denies by a built-in hook, unless the mode denies nothing.
+func (s *Server) builtIn(who Asker, command, code, what, reason string) (string, bool) {
+	d := event.Decision{Decision: "deny", Reason: code, Text: what}
+	observe := who.Mode == "observe"
+	if observe {
+		d.Decision, d.Text = "allow", "would have been denied: "+what
+	}
+	if err := s.host.Deny(who, command, d); err != nil {
+		s.logger.WithError(err).Error("write a denial of the bridge")
+	}
+	return reason, !observe
+}
+
+func marshal(v any) json.RawMessage {
+	data, err := json.Marshal(v)
+	if err != nil {
+		return json.RawMessage("{}")
+	}
+	return data
+}

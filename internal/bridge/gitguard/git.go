@@ -1,0 +1,285 @@
+package gitguard
+
+import (
+	"path"
+	"strings"
+)
+
+// git judges the words after "git".
+func git(args []word) (Finding, bool) {
+	for len(args) > 0 && strings.HasPrefix(args[0].text, "-") {
+		a := args[0]
+		args = args[1:]
+		var value word
+		switch {
+		case a.text == "-c" || a.text == "--config-env":
+			if len(args) == 0 {
+				return Finding{}, false
+			}
+			value, args = args[0], args[1:]
+		case strings.HasPrefix(a.text, "--config-env="):
+			value = word{strings.TrimPrefix(a.text, "--config-env="), false}
+		case strings.HasPrefix(a.text, "--exec-path="):
+			return Finding{"it lets git take its own programs from another directory", "Run git without --exec-path."}, true
+		case a.text == "-C" || a.text == "--git-dir" || a.text == "--work-tree" || a.text == "--namespace":
+			args = args[min(1, len(args)):]
+			continue
+		default:
+			continue
+		}
+		if f, ok := setting(value); ok {
+			return f, true
+		}
+	}
+	if len(args) == 0 || !args[0].known {
+		return Finding{}, false
+	}
+	sub, rest := args[0].text, args[1:]
+	if f, ok := packs(sub, rest); ok {
+		return f, true
+	}
+	switch sub {
+	case "push", "send-pack":
+		return push(rest)
+	case "config":
+		return config(rest)
+	case "clone", "init":
+		return fresh(rest)
+	case "filter-branch", "filter-repo":
+		return rewrites, true
+	case "branch":
+		return moves(rest, "fDdMm", "--force", "--delete", "--move")
+	case "checkout":
+		return moves(rest, "B")
+	case "switch":
+		return moves(rest, "C", "--force-create")
+	case "update-ref":
+		return moves(rest, "*")
+	}
+	return Finding{}, false
+}
+
+var rewrites = Finding{"it rewrites the history of a repository", "Make a new commit on a branch of its own instead."}
+
+// setting judges KEY=VALUE or KEY VALUE, joined by =.
+func setting(w word) (Finding, bool) {
+	key, value, has := strings.Cut(w.text, "=")
+	if !w.known && !has {
+		return Finding{"it sets a git setting whose name cannot be read", "Write the key out."}, true
+	}
+	if !programKey(strings.ToLower(key), value, w.known) {
+		return Finding{}, false
+	}
+	return Finding{"it sets " + key + ", which lets git run other programs or hand out credentials", "Run git without that setting."}, true
+}
+
+// programKey says whether a setting makes git run something.
+func programKey(key, value string, known bool) bool {
+	if strings.HasPrefix(key, "alias.") {
+		return !known || strings.HasPrefix(strings.TrimSpace(value), "!")
+	}
+	if known && harmless[value] && key != "core.hookspath" {
+		return false
+	}
+	switch key {
+	case "core.hookspath", "core.fsmonitor", "core.sshcommand", "core.gitproxy", "core.askpass", "core.editor", "core.pager", "core.alternaterefscommand",
+		"sequence.editor", "diff.external", "gpg.program", "uploadpack.packobjectshook", "init.templatedir", "include.path", "core.worktree", "protocol.allow",
+		"protocol.ext.allow", "ssh.variant", "credential.helper", "interactive.difffilter", "core.attributesfile":
+		return key != "core.worktree" && key != "ssh.variant"
+	}
+	section, name := key, ""
+	if i := strings.LastIndexByte(key, '.'); i >= 0 {
+		section, name = key[:i], key[i+1:]
+	}
+	section, _, _ = strings.Cut(section, ".")
+	switch section + "." + name {
+	case "credential.helper", "includeif.path", "filter.clean", "filter.smudge", "filter.process", "diff.command", "diff.textconv", "merge.driver", "mergetool.cmd", "difftool.cmd",
+		"remote.uploadpack", "remote.receivepack", "remote.vcs", "gpg.program", "browser.cmd", "man.cmd", "pager." + name, "url.insteadof", "url.pushinsteadof", "submodule.update", "hook.command":
+		return section != "submodule" || !known || strings.HasPrefix(value, "!")
+	}
+	return false
+}
+
+// config judges git config: only what sets something.
+func config(args []word) (Finding, bool) {
+	var names []word
+	for i, a := range args {
+		switch name, _, _ := strings.Cut(a.text, "="); {
+		case !strings.HasPrefix(a.text, "-") || len(names) > 0:
+			names = append(names, a)
+			continue
+		case name == "--get" || name == "--get-all" || name == "--get-regexp" || name == "--get-urlmatch" || name == "--list" || name == "-l" || strings.HasPrefix(name, "--unset"),
+			name == "--remove-section":
+			return Finding{}, false
+		case name == "-e" || name == "--edit":
+			return configFinding, true
+		case a.text == "-f" || a.text == "--file" || a.text == "--type" || a.text == "--default":
+			if i+1 < len(args) {
+				return config(append(append([]word{}, args[:i]...), args[i+2:]...))
+			}
+		}
+	}
+	if len(names) == 0 {
+		return Finding{}, false
+	}
+	if names[0].known {
+		switch names[0].text {
+		case "get", "list", "unset", "remove-section", "rename-section":
+			return Finding{}, false
+		case "edit":
+			return configFinding, true
+		case "set":
+			names = names[1:]
+			for len(names) > 0 && strings.HasPrefix(names[0].text, "-") {
+				names = names[1:]
+			}
+		}
+	}
+	if len(names) < 2 {
+		return Finding{}, false
+	}
+	if !names[0].known {
+		return setting(names[0])
+	}
+	return setting(word{names[0].text + "=" + names[1].text, names[1].known})
+}
+
+// fresh judges git clone and git init.
+func fresh(args []word) (Finding, bool) {
+	for i, a := range args {
+		switch {
+		case (a.text == "-c" || a.text == "--config") && i+1 < len(args):
+			if f, ok := setting(args[i+1]); ok {
+				return f, true
+			}
+		case strings.HasPrefix(a.text, "--config="):
+			if f, ok := setting(word{strings.TrimPrefix(a.text, "--config="), a.known}); ok {
+				return f, true
+			}
+		case strings.HasPrefix(a.text, "--template") && a.text != "--template=":
+			return Finding{"it takes hooks from a template", "Run it without --template."}, true
+		}
+	}
+	return Finding{}, false
+}
+
+// packs finds options that name the program at the other end, also shortened.
+func packs(sub string, args []word) (Finding, bool) {
+	switch sub {
+	case "fetch", "pull", "clone", "ls-remote", "push", "archive", "fetch-pack", "send-pack", "submodule", "remote":
+	default:
+		return Finding{}, false
+	}
+	for i, a := range args {
+		name, _, _ := strings.Cut(a.text, "=")
+		long := len(name) > 5 && (strings.HasPrefix("--upload-pack", name) || strings.HasPrefix("--receive-pack", name))
+		if long || name == "--exec" || sub == "clone" && (a.text == "-u" || strings.HasPrefix(a.text, "-u") && len(a.text) > 2 && i == 0) {
+			return Finding{"it names the program that git runs at the other end (" + name + ")", "Run git without that option."}, true
+		}
+		if strings.HasPrefix(a.text, "ext::") || strings.HasPrefix(a.text, "--upload-pack") {
+			return Finding{"it uses the transport ext::, which runs a program", "Use the https or ssh address of the repository."}, true
+		}
+	}
+	return Finding{}, false
+}
+
+var (
+	forced = Finding{
+		"it overwrites a protected branch of the remote, or one that the command does not name", "Push to a branch of its own without --force, and let the user merge it.",
+	}
+	deletes = Finding{"it deletes refs of the remote", "Leave them; the user can delete them."}
+)
+
+// push judges git push.
+func push(args []word) (Finding, bool) {
+	var named []word
+	force, all := false, false
+	for i := 0; i < len(args); i++ {
+		a := args[i]
+		switch {
+		case a.text == "--":
+		case strings.HasPrefix(a.text, "--"):
+			name, _, _ := strings.Cut(a.text, "=")
+			switch {
+			case long(name, "--delete", 4), long(name, "--mirror", 4), long(name, "--prune", 5):
+				return deletes, true
+			case long(name, "--force", 5), strings.HasPrefix(name, "--force-"):
+				force = true
+			case long(name, "--all", 4), long(name, "--branches", 4):
+				all = true
+			case name == a.text && (name == "--repo" || name == "--push-option"):
+				i++
+			}
+		case strings.HasPrefix(a.text, "-") && len(a.text) > 1:
+			if strings.Contains(a.text, "d") {
+				return deletes, true
+			}
+			force = force || strings.Contains(a.text, "f")
+			if strings.HasSuffix(a.text, "o") {
+				i++
+			}
+		default:
+			named = append(named, a)
+		}
+	}
+	refs := named[min(1, len(named)):]
+	for _, r := range refs {
+		if strings.HasPrefix(r.text, ":") && len(r.text) > 1 {
+			return deletes, true
+		}
+		plus := strings.HasPrefix(r.text, "+")
+		if (force || plus) && (!r.known || shared(target(r.text))) {
+			return forced, true
+		}
+	}
+	if force && (len(refs) == 0 || all) {
+		return forced, true
+	}
+	return Finding{}, false
+}
+
+// long says whether an option is a name or a shortened form of it.
+func long(option, name string, least int) bool {
+	return len(option) >= least && strings.HasPrefix(name, option)
+}
+
+// target is where SOURCE:TARGET goes.
+func target(ref string) string {
+	ref = strings.TrimPrefix(ref, "+")
+	if i := strings.LastIndexByte(ref, ':'); i >= 0 {
+		ref = ref[i+1:]
+	}
+	return ref
+}
+
+// shared says whether others build on a branch; HEAD may be one.
+func shared(ref string) bool {
+	ref = strings.TrimPrefix(strings.TrimPrefix(ref, "refs/"), "heads/")
+	switch ref {
+	case "main", "master", "trunk", "develop", "production", "prod", "stable", "HEAD", "@", "*":
+		return true
+	}
+	ok, _ := path.Match("release[s/-]*", ref)
+	return ok || strings.HasPrefix(ref, "release/") || strings.HasPrefix(ref, "hotfix/")
+}
+
+// moves finds a protected branch that is moved or deleted here: with one of the letters or long options, and its name.
+func moves(args []word, letters string, longs ...string) (Finding, bool) {
+	does, names := letters == "*", false
+	for _, a := range args {
+		switch {
+		case strings.HasPrefix(a.text, "--"):
+			for _, l := range longs {
+				does = does || a.text == l
+			}
+		case strings.HasPrefix(a.text, "-"):
+			does = does || strings.ContainsAny(a.text[1:], letters)
+		default:
+			names = names || a.text != "HEAD" && shared(a.text)
+		}
+	}
+	if does && names {
+		return Finding{"it moves or deletes a protected branch", "Make a branch of its own (git switch -c NAME) and commit there."}, true
+	}
+	return Finding{}, false
+}

@@ -1,0 +1,282 @@
+package gitguard
+
+import (
+	"path"
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+
+	"weir/internal/classify/lex"
+)
+
+// Finding is what a command may not do.
+type Finding struct {
+	What    string // completes "it …", for people and models
+	Instead string // one sentence: what works
+}
+
+const maxNested = 4 // texts in texts: bash -c "bash -c …"
+
+// Check looks at a whole shell text. What cannot be parsed has no finding: the gate judges that.
+func Check(text string) (Finding, bool) { return check(text, 0) }
+
+func check(text string, depth int) (found Finding, ok bool) {
+	// A word of git, or of its files, must stand there somehow: most commands are done here.
+	if depth > maxNested || !strings.Contains(strings.ToLower(strings.NewReplacer(`\`, "", `'`, "", `"`, "").Replace(text)), "git") {
+		return Finding{}, false
+	}
+	f, refused := lex.Parse(text)
+	if refused != nil {
+		return Finding{}, false
+	}
+	syntax.Walk(f, func(n syntax.Node) bool {
+		if ok {
+			return false
+		}
+		switch n := n.(type) {
+		case *syntax.Redirect:
+			found, ok = redirect(n)
+		case *syntax.DeclClause:
+			for _, a := range n.Args {
+				if !ok {
+					found, ok = assignment(a)
+				}
+			}
+		case *syntax.CallExpr:
+			found, ok = call(n, depth)
+		}
+		return !ok
+	})
+	return found, ok
+}
+
+// word is a word of a command; an unknown one has expansions, and its text is what stands before the first.
+type word struct {
+	text  string
+	known bool
+}
+
+func words(args []*syntax.Word) []word {
+	all := make([]word, len(args))
+	for i, a := range args {
+		var b strings.Builder
+		all[i].known = literal(a.Parts, false, &b) && !lex.Braced(a)
+		all[i].text = b.String()
+	}
+	return all
+}
+
+func literal(parts []syntax.WordPart, quoted bool, b *strings.Builder) bool {
+	for _, p := range parts {
+		switch p := p.(type) {
+		case *syntax.Lit:
+			unescape(p.Value, quoted, b)
+		case *syntax.SglQuoted:
+			if p.Dollar && strings.Contains(p.Value, `\`) {
+				return false
+			}
+			b.WriteString(p.Value)
+		case *syntax.DblQuoted:
+			if !literal(p.Parts, true, b) {
+				return false
+			}
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+func unescape(s string, quoted bool, b *strings.Builder) {
+	for i := 0; i < len(s); i++ {
+		if s[i] == '\\' && i+1 < len(s) && (!quoted || strings.IndexByte("$`\"\\\n", s[i+1]) >= 0) {
+			i++
+			if s[i] == '\n' {
+				continue
+			}
+		}
+		b.WriteByte(s[i])
+	}
+}
+
+func call(c *syntax.CallExpr, depth int) (Finding, bool) {
+	for _, a := range c.Assigns {
+		if f, ok := assignment(a); ok && (len(c.Args) == 0 || mayBeGit(words(c.Args))) {
+			return f, true
+		}
+	}
+	return argv(words(c.Args), depth)
+}
+
+// mayBeGit says whether git is among the words: variables before other programs are theirs.
+func mayBeGit(w []word) bool {
+	for _, w := range w {
+		if !w.known || strings.Contains(path.Base(w.text), "git") {
+			return true
+		}
+	}
+	return false
+}
+
+// argv judges one command's words.
+func argv(w []word, depth int) (Finding, bool) {
+	w = unwrap(w)
+	if len(w) == 0 || !w[0].known {
+		return Finding{}, false
+	}
+	name, args := path.Base(w[0].text), w[1:]
+	switch {
+	case name == "git":
+		return git(args)
+	case name == "eval":
+		var all []string
+		for _, a := range args {
+			if !a.known {
+				return Finding{}, false
+			}
+			all = append(all, a.text)
+		}
+		return check(strings.Join(all, " "), depth+1)
+	case shells[name]:
+		for i, a := range args {
+			if a.known && len(a.text) > 1 && a.text[0] == '-' && a.text[1] != '-' && strings.Contains(a.text, "c") {
+				for _, text := range args[i+1:] {
+					if text.known && !strings.HasPrefix(text.text, "-") {
+						return check(text.text, depth+1)
+					}
+				}
+			}
+		}
+		return Finding{}, false
+	}
+	return files(name, args)
+}
+
+var shells = map[string]bool{"sh": true, "bash": true, "dash": true, "zsh": true, "ash": true, "ksh": true}
+
+// unwrap takes away what runs the rest of its words.
+func unwrap(w []word) []word {
+	for len(w) > 0 && w[0].known {
+		name := path.Base(w[0].text)
+		operands, ok := wrappers[name]
+		if !ok {
+			break
+		}
+		w = w[1:]
+		for len(w) > 0 && w[0].known && strings.HasPrefix(w[0].text, "-") {
+			takes := strings.Contains(options[name], strings.TrimLeft(w[0].text, "-")) && len(w[0].text) == 2
+			w = w[1:]
+			if takes && len(w) > 0 {
+				w = w[1:]
+			}
+		}
+		for name == "env" && len(w) > 0 && strings.Contains(w[0].text, "=") {
+			w = w[1:]
+		}
+		w = w[min(operands, len(w)):]
+	}
+	return w
+}
+
+// wrappers take this many words before the command that they run.
+var wrappers = map[string]int{
+	"sudo": 0, "env": 0, "command": 0, "exec": 0, "builtin": 0, "nohup": 0, "time": 0, "nice": 0, "ionice": 0, "setsid": 0, "stdbuf": 0,
+	"timeout": 1, "xargs": 0, "busybox": 0, "doas": 0,
+}
+
+// options with a value of their own, where they are one letter.
+var options = map[string]string{
+	"sudo": "ugpCDhRrTt", "env": "uCS", "nice": "n", "ionice": "cnp", "stdbuf": "ioe", "timeout": "ks", "xargs": "adEILnPs", "doas": "uC", "exec": "a",
+}
+
+// redirect finds output into git's own files.
+func redirect(r *syntax.Redirect) (Finding, bool) {
+	switch r.Op {
+	case syntax.RdrIn, syntax.DplIn, syntax.Hdoc, syntax.DashHdoc, syntax.WordHdoc:
+		return Finding{}, false
+	}
+	if r.Word == nil {
+		return Finding{}, false
+	}
+	return protected(words([]*syntax.Word{r.Word})[0])
+}
+
+// protected finds files of a repository that make git run programs.
+func protected(w word) (Finding, bool) {
+	for part := "/" + path.Clean(w.text) + "/"; ; {
+		i := strings.Index(part, ".git/")
+		if i < 0 {
+			break
+		}
+		part = part[i+len(".git/"):]
+		switch first, _, _ := strings.Cut(part, "/"); {
+		case first == "hooks":
+			return hooksFinding, true
+		case first == "config" || first == "config.worktree":
+			return configFinding, true
+		}
+	}
+	switch base := path.Base(w.text); {
+	case base == ".gitconfig":
+		return configFinding, true
+	}
+	return Finding{}, false
+}
+
+// files finds other programs that write git's own files.
+func files(name string, args []word) (Finding, bool) {
+	if readers[name] {
+		return Finding{}, false
+	}
+	for i, a := range args {
+		switch name {
+		case "cp", "install", "rsync", "ln":
+			if i < len(args)-1 && !strings.HasPrefix(a.text, "-t") && !strings.HasPrefix(a.text, "--target") {
+				continue // it is only read
+			}
+		}
+		if f, ok := protected(a); ok {
+			return f, true
+		}
+	}
+	return Finding{}, false
+}
+
+var readers = map[string]bool{
+	"ls": true, "cat": true, "head": true, "tail": true, "grep": true, "egrep": true, "fgrep": true, "rg": true, "find": true, "fd": true, "stat": true, "file": true, "wc": true,
+	"less": true, "more": true, "diff": true, "cmp": true, "sha256sum": true, "md5sum": true, "test": true, "[": true, "echo": true, "printf": true, "cd": true,
+	"pushd": true, "tree": true, "du": true, "realpath": true, "readlink": true, "dirname": true, "basename": true, "strings": true, "nl": true, "tac": true,
+}
+
+var (
+	hooksFinding = Finding{
+		"it changes the hooks of a repository, which git runs as programs", "Leave .git/hooks as it is; a check that is wanted can be run as a command.",
+	}
+	configFinding = Finding{
+		"it writes git's configuration file, which can name programs to run", "Set what is needed with git config, one key at a time.",
+	}
+)
+
+// assignment finds variables that give git programs to run.
+func assignment(a *syntax.Assign) (Finding, bool) {
+	if a.Name == nil {
+		return Finding{}, false
+	}
+	name := a.Name.Value
+	if !strings.HasPrefix(name, "GIT_CONFIG") && !variables[name] {
+		return Finding{}, false
+	}
+	if a.Value != nil {
+		if v := words([]*syntax.Word{a.Value})[0]; v.known && harmless[v.text] {
+			return Finding{}, false
+		}
+	}
+	return Finding{"it sets " + name + ", with which git runs other programs or takes other settings", "Run git without that variable."}, true
+}
+
+var variables = map[string]bool{
+	"GIT_SSH": true, "GIT_SSH_COMMAND": true, "GIT_PROXY_COMMAND": true, "GIT_EXTERNAL_DIFF": true, "GIT_EXEC_PATH": true, "GIT_TEMPLATE_DIR": true,
+	"GIT_ASKPASS": true, "GIT_EDITOR": true, "GIT_SEQUENCE_EDITOR": true, "GIT_PAGER": true,
+}
+
+var harmless = map[string]bool{"": true, "true": true, ":": true, "cat": true, "/dev/null": true, "1": true, "0": true}

@@ -1,0 +1,68 @@
+package bridge
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// peer is the process that connected, as the kernel says.
+type peer struct {
+	pid int
+	fd  *os.File // a pidfd: while it lives, pid is no other process
+}
+
+// peerOf identifies who connected. Kernels before 6.5 give no pidfd of the peer: there one is opened by its id, at once.
+func peerOf(conn *net.UnixConn) (peer, error) {
+	raw, err := conn.SyscallConn()
+	if err != nil {
+		return peer{}, fmt.Errorf("identify peer: %w", err)
+	}
+	var p peer
+	var sockErr error
+	err = raw.Control(func(fd uintptr) {
+		cred, err := unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED)
+		if err != nil {
+			sockErr = err
+			return
+		}
+		pidfd, err := unix.GetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_PEERPIDFD)
+		if errors.Is(err, unix.ENOPROTOOPT) {
+			pidfd, err = unix.PidfdOpen(int(cred.Pid), 0)
+		}
+		if err != nil {
+			sockErr = err
+			return
+		}
+		p = peer{int(cred.Pid), os.NewFile(uintptr(pidfd), "pidfd")}
+	})
+	if err := errors.Join(err, sockErr); err != nil {
+		return peer{}, fmt.Errorf("identify peer: %w", err)
+	}
+	return p, nil
+}
+
+// alive says whether the process that connected is still there. What was read of its id before is its own then.
+func (p peer) alive() bool {
+	fds := []unix.PollFd{{Fd: int32(p.fd.Fd()), Events: unix.POLLIN}}
+	n, err := unix.Poll(fds, 0)
+	return err == nil && n == 0
+}
+
+// hungUp says whether the peer has closed both directions.
+func hungUp(conn *net.UnixConn) bool {
+	raw, err := conn.SyscallConn()
+	if err != nil {
+		return true
+	}
+	hup := true
+	err = raw.Control(func(fd uintptr) {
+		fds := []unix.PollFd{{Fd: int32(fd)}}
+		n, err := unix.Poll(fds, 0)
+		hup = err == nil && n > 0 && fds[0].Revents&(unix.POLLHUP|unix.POLLERR) != 0
+	})
+	return hup || err != nil
+}

@@ -1,0 +1,75 @@
+// Package toolcall reads what agents' tools are called with. It knows names and shapes of inputs, for both ends of the bridge; it
+// judges nothing.
+package toolcall
+
+import (
+	"encoding/json"
+	"path"
+	"strings"
+)
+
+// WebFetch is the tool that fetches a page by itself.
+const WebFetch = "WebFetch"
+
+// Shell gives the text that a tool hands to a shell; ok tells that the tool is a shell's, text is empty if its input has no command.
+func Shell(tool string, input json.RawMessage) (text string, ok bool) {
+	switch tool {
+	case "Bash", "bash", "shell", "local_shell", "exec_command", "shell_command", "unified_exec", "container.exec":
+	default:
+		return "", false
+	}
+	var in struct {
+		Command json.RawMessage `json:"command"`
+		Cmd     json.RawMessage `json:"cmd"`
+	}
+	if json.Unmarshal(input, &in) != nil {
+		return "", true
+	}
+	for _, raw := range []json.RawMessage{in.Command, in.Cmd} {
+		var argv []string
+		switch {
+		case len(raw) == 0:
+		case json.Unmarshal(raw, &text) == nil && text != "":
+			return text, true
+		case json.Unmarshal(raw, &argv) == nil && len(argv) > 0:
+			return join(argv), true
+		}
+	}
+	return "", true
+}
+
+// join is an argv as a shell text: what a shell was told to run, or the words, quoted.
+func join(argv []string) string {
+	if len(argv) == 3 && (argv[1] == "-c" || argv[1] == "-lc") {
+		switch path.Base(argv[0]) {
+		case "sh", "bash", "dash", "zsh":
+			return argv[2]
+		}
+	}
+	words := make([]string, len(argv))
+	for i, a := range argv {
+		words[i] = quote(a)
+	}
+	return strings.Join(words, " ")
+}
+
+func quote(s string) string {
+	plain := func(r rune) bool {
+		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_./,:@%+", r)
+	}
+	if s != "" && !strings.ContainsFunc(s, func(r rune) bool { return !plain(r) }) {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}
+
+// Local says whether a tool of the agents that are known only works on local files or on the agent itself.
+func Local(tool string) bool { return local[tool] }
+
+var local = map[string]bool{
+	"Read": true, "Write": true, "Edit": true, "MultiEdit": true, "NotebookEdit": true, "NotebookRead": true, "Glob": true, "Grep": true, "LS": true,
+	"TodoWrite": true, "TodoRead": true, "TaskCreate": true, "TaskUpdate": true, "TaskList": true, "TaskGet": true, "TaskOutput": true, "TaskStop": true,
+	"Task": true, "Agent": true, "BashOutput": true, "KillShell": true, "KillBash": true, "EnterPlanMode": true, "ExitPlanMode": true, "AskUserQuestion": true,
+	"Skill": true, "SlashCommand": true, "ToolSearch": true,
+	"apply_patch": true, "update_plan": true, "view_image": true, "write_stdin": true, "read_file": true, "list_dir": true, "grep_files": true,
+}

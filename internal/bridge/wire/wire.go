@@ -1,0 +1,43 @@
+// Package wire has what goes over the bridge: JSON lines, a request from a container to the host and an answer back (G20). It owns
+// the types alone, since the hook that runs in the container has them too; it never decides.
+package wire
+
+import "encoding/json"
+
+// MaxLine bounds a line, its newline included.
+const MaxLine = 2 << 20
+
+// Where a container finds the bridge.
+const (
+	Variable = "WEIR_BRIDGE"                  // names the socket, in the environment
+	Default  = "/run/weir/bridge/shared.sock" // where nothing is named
+)
+
+// The types of requests.
+const (
+	BashCheck = "security:bash_check" // may Command run?
+	ToolCheck = "security:tool_check" // may ToolName be called with ToolInput?
+)
+
+// The decisions.
+const (
+	Allow = "allow"
+	Deny  = "deny"
+)
+
+// Request is one question. What is not known is left out; fields that this version does not know are skipped.
+type Request struct {
+	Type      string          `json:"type"`
+	RequestID string          `json:"request_id"` // chosen by the client, echoed; at most 128 bytes
+	Command   string          `json:"command,omitempty"`
+	Dir       string          `json:"cwd,omitempty"` // where the command would run
+	ToolName  string          `json:"tool_name,omitempty"`
+	ToolInput json.RawMessage `json:"tool_input,omitempty"`
+}
+
+// Answer is the answer to one request. Only "allow" allows.
+type Answer struct {
+	RequestID string `json:"request_id"`
+	Decision  string `json:"decision"`
+	Reason    string `json:"reason"` // for the model that acts in the container; empty when it is allowed
+}
