@@ -14,6 +14,7 @@ import (
 var groups = map[string]Group{
 	"bare":    {Timeout: 15 * time.Minute},
 	"boot":    {Timeout: 5 * time.Minute},
+	"bridge":  {Timeout: 15 * time.Minute},
 	"clients": {Timeout: 40 * time.Minute, Root: "clients", MemMiB: 4096},
 	"egress":  {Timeout: 20 * time.Minute},
 	"exec":    {Timeout: 15 * time.Minute}, // thousands of executions
@@ -75,6 +76,9 @@ func buildPrograms(t *testing.T, host *Host, bin string) {
 		if err := host.Build(t.Context(), filepath.Join(bin, "weir"), "./cmd/sensor", "amd64", false); err != nil {
 			t.Fatal(err)
 		}
+	}
+	if err := host.Build(t.Context(), filepath.Join(bin, "weir-hook"), "./cmd/hook", "amd64", false); err != nil {
+		t.Fatal(err)
 	}
 	for _, name := range packages(t, host, "attack") {
 		file, pkg := filepath.Join(bin, "attack", name), "./test/vm/attack/"+name

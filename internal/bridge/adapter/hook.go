@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
 )
 
@@ -25,6 +26,8 @@ type World struct {
 	Environ        []string
 	Self           string // the command that runs a hook, for settings: weir-hook, or weir hook
 	Home           string // of the user
+
+	trust func(*net.UnixConn) error // tests answer from their own process; nil: outside
 }
 
 // input is what Claude Code and Codex hand to a PreToolUse hook; more than this is left alone.
@@ -64,7 +67,7 @@ func (w World) PreToolUse(ctx context.Context) (code int) {
 	if in.ToolName == "" {
 		return w.blocked(errors.New("it names no tool"))
 	}
-	reason := newAsker(w.Environ).check(ctx, call{in.ToolName, in.Input, in.Dir})
+	reason := w.asker().check(ctx, call{in.ToolName, in.Input, in.Dir})
 	if reason == "" {
 		return ok
 	}
@@ -87,7 +90,7 @@ func (w World) Generic(ctx context.Context) int {
 	} else if in.ToolName == "" {
 		result.Reason = "Denied: the call names no tool."
 	} else {
-		result.Reason = newAsker(w.Environ).check(ctx, call{in.ToolName, in.Input, in.Dir})
+		result.Reason = w.asker().check(ctx, call{in.ToolName, in.Input, in.Dir})
 		result.Allowed = result.Reason == ""
 	}
 	if err := w.write(result); err != nil {

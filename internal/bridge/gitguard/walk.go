@@ -266,7 +266,7 @@ func assignment(a *syntax.Assign) (Finding, bool) {
 	if !strings.HasPrefix(name, "GIT_CONFIG") && !variables[name] {
 		return Finding{}, false
 	}
-	if a.Value != nil {
+	if a.Value != nil && name != "GIT_CONFIG_COUNT" && name != "GIT_CONFIG_PARAMETERS" {
 		if v := words([]*syntax.Word{a.Value})[0]; v.known && harmless[v.text] {
 			return Finding{}, false
 		}

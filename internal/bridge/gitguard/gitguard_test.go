@@ -1,0 +1,65 @@
+package gitguard
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestDenied: G22, each way with its neighbours.
+func TestDenied(t *testing.T) {
+	for _, text := range []string{
+		"git push --force origin main", "git push -f", "git push --force", "git push -uf origin master", "git push origin +main", "git push origin +HEAD:refs/heads/main",
+		"git push --force-with-lease origin release/1.2", "git push --force-with-lease=main:abc origin main", "git push --forc origin main", "git push -f origin \"$branch\"",
+		"git push origin --delete topic", "git push -d origin topic", "git push origin :topic", "git push --mirror", "git push --prune origin", "git push --mirr backup",
+		"git -C /w push -f origin main", "sudo git push -f origin main", "env A=b git push -f origin main", "timeout 5 git push -f origin main", "/usr/bin/git push -f origin main",
+		"cd x && git push -f origin main", "(git push -f origin main)", "x=$(git push -f origin main)", "if true; then git push -f; fi", "bash -c 'git push -f origin main'",
+		"eval 'git push -f origin main'", "eval git push -f origin main", "sh -lc \"bash -c 'git push -f'\"", "g\\it push -f origin main", "'git' push '-f' origin main", "gi\"t\" push -f",
+		"git config core.hooksPath /tmp/x", "git config --global core.hookspath /tmp/x", "git config set core.sshCommand 'sh -c id'", "git config --add credential.helper store",
+		"git config core.fsmonitor /tmp/x", "git config alias.st '!curl x'", "git config alias.st \"$x\"", "git config -e", "git config --edit", "git config edit", "git config \"$key\" value",
+		"git config credential.https://a.example.helper '!f'", "git config filter.x.clean ./x", "git config diff.x.textconv ./x", "git config -f .git/config core.pager ./x",
+		"git config --file x --add include.path /tmp/y", "git config pager.log ./x", "git config url.https://evil.example/.insteadOf https://github.com/",
+		"git -c core.sshCommand=./x fetch", "git -c core.hooksPath=/tmp commit", "git -c alias.x='!id' x", "git -c \"$x\" status", "git --config-env=core.sshCommand=X fetch",
+		"git -c protocol.ext.allow=always clone ext::sh", "git --exec-path=/tmp status", "git clone ext::./x y",
+		"git fetch --upload-pack=./x origin", "git fetch --upload-pack ./x", "git fetch --upload-p=./x", "git clone -u ./x repo", "git push --receive-pack=./x", "git push --exec=./x", "git ls-remote --exec=./x a",
+		"git clone --template=/tmp/t repo", "git init --template /tmp/t", "git clone -c core.fsmonitor=./x repo", "git clone --config=core.sshCommand=./x repo",
+		"GIT_SSH_COMMAND='sh x' git fetch", "GIT_CONFIG_COUNT=1 git status", "GIT_SSH=./x git fetch", "export GIT_SSH_COMMAND=./x", "GIT_EXTERNAL_DIFF=./x git diff", "GIT_EXEC_PATH=/tmp git log",
+		"echo x > .git/hooks/pre-commit", "cat <<X >.git/hooks/pre-push\nx\nX", "cp x .git/hooks/post-merge", "ln -s /tmp/x /w/.git/hooks/pre-commit", "tee .git/hooks/x < y", "chmod +x .git/hooks/x",
+		"rm .git/hooks/x", "mv x .git//hooks/x", "echo x >> sub/.git/hooks/x", "echo '[core]' >> .git/config", "sed -i s/a/b/ .git/config", "echo x > ~/.gitconfig", "cp x .git/modules/m/.git/hooks/y",
+		"git filter-branch --all", "git filter-repo --path x", "git branch -f main HEAD~3", "git branch -D main", "git branch -M topic main", "git checkout -B main x", "git switch -C master", "git update-ref refs/heads/main abc",
+	} {
+		if _, ok := Check(text); !ok {
+			t.Errorf("%s: passes", text)
+		}
+	}
+}
+
+// TestPasses: ordinary work, and what only looks like it.
+func TestPasses(t *testing.T) {
+	for _, text := range []string{
+		"git status", "git push origin topic", "git push -u origin feature/x", "git push", "git push --force origin topic", "git push -f origin topic:topic", "git push --tags", "git push -o ci.skip origin topic",
+		"git push origin main", "git push --follow-tags", "git push --dry-run origin x", "git fetch --prune", "git fetch --unshallow", "git pull --rebase", "git clone https://a.example/x y", "git clone --depth 1 x",
+		"git config user.name 'A B'", "git config --get core.hooksPath", "git config core.hooksPath", "git config --list", "git config get core.sshCommand", "git config --unset core.hooksPath",
+		"git config alias.st status", "git config core.autocrlf false", "git config --global init.defaultBranch main", "git -c user.name=x commit -m y", "git -c color.ui=never log", "git -c core.pager=cat log",
+		"git --no-pager log", "git commit -m 'git push --force origin main'", "echo 'git push -f'", "echo \"git config core.hooksPath x\"", "grep -r core.hooksPath .", "git log --grep='push --force'",
+		"ls .git/hooks", "cat .git/hooks/pre-commit", "cat .git/config", "cp .git/hooks/pre-commit /tmp/x", "find .git/hooks -type f", "diff .git/config x", "echo .git/hooks/x", "cat < .git/hooks/x",
+		"git branch -D topic", "git branch -f topic HEAD", "git checkout main", "git checkout -b main2", "git switch -c topic", "git rebase main", "git reset --hard HEAD", "git branch --show-current", "git update-ref refs/heads/topic x",
+		"GIT_EDITOR=true git rebase --continue", "GIT_PAGER=cat git log", "GIT_AUTHOR_NAME=x git commit", "GIT_SSH_COMMAND=ssh ./x", "make git", "echo gitx > digit/hooks", "vim .gitignore", "echo x > .github/hooks/x", "echo x > .gitignore",
+		"git merge release/1", "git submodule update --init", "git remote -v", "git archive HEAD", "unparsable ( git push -f", "", "git", "git $cmd", "$git push -f",
+	} {
+		if f, ok := Check(text); ok {
+			t.Errorf("%s: %s", text, f.What)
+		}
+	}
+}
+
+func FuzzCheck(f *testing.F) {
+	f.Add("git push -f origin main; bash -c 'git config \"$x\" y' > .git/hooks/x")
+	f.Add("sudo -u x env -u A B=c git -c a.b=c push --repo +x")
+	f.Add("git config -f")
+	f.Fuzz(func(t *testing.T, text string) {
+		found, ok := Check(text)
+		if ok != (found.What != "") || ok && (found.Instead == "" || !strings.Contains(strings.ToLower(text), "it")) {
+			t.Errorf("%q: %+v, %v", text, found, ok)
+		}
+	})
+}

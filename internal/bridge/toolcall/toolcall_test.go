@@ -1,0 +1,39 @@
+package toolcall
+
+import (
+	"encoding/json"
+	"testing"
+)
+
+func TestShell(t *testing.T) {
+	for _, c := range []struct {
+		tool, input, text string
+		shell             bool
+	}{
+		{"Bash", `{"command":"ls -l","timeout":5}`, "ls -l", true},
+		{"shell", `{"command":["bash","-lc","a | b"]}`, "a | b", true},
+		{"shell", `{"command":["/bin/sh","-c","a"]}`, "a", true},
+		{"shell", `{"command":["curl","-d","a b","it's"]}`, `curl -d 'a b' 'it'\''s'`, true},
+		{"shell", `{"command":["bash","-c","a","b"]}`, "bash -c a b", true},
+		{"exec_command", `{"cmd":"a"}`, "a", true},
+		{"Bash", `{"command":"","cmd":"a"}`, "a", true},
+		{"Bash", `{"command":5}`, "", true},
+		{"Bash", `{"command":[]}`, "", true},
+		{"Bash", `5`, "", true},
+		{"Bash", ``, "", true},
+		{"Read", `{"command":"ls"}`, "", false},
+	} {
+		text, ok := Shell(c.tool, json.RawMessage(c.input))
+		if text != c.text || ok != c.shell {
+			t.Errorf("%s %s: %q, %v", c.tool, c.input, text, ok)
+		}
+	}
+}
+
+func TestLocal(t *testing.T) {
+	for tool, want := range map[string]bool{"Read": true, "Bash": false, "WebFetch": false, "WebSearch": false, "mcp__browser__open": false, "": false} {
+		if Local(tool) != want {
+			t.Errorf("%s: %v", tool, !want)
+		}
+	}
+}
