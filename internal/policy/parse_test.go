@@ -123,7 +123,7 @@ announce:
 	}
 }
 
-const allKeys = "version, mode, guard, hold, approver, review, ask_seconds, claim_seconds, grant, allow, resolvers, unix_peers, taint, events, cop, announce"
+const allKeys = "version, mode, guard, hold, approver, review, ask_seconds, claim_seconds, grant, allow, resolvers, unix_peers, taint, events, cop, announce, hooks"
 
 // TestBadInput: the "Bad input": one clear line says where, what, and what is accepted.
 func TestBadInput(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -31,14 +32,20 @@ func (d *daemon) bridgePath(id string) string {
 // openBridges listens for everybody who is guarded already. Sockets of an earlier daemon that nobody needs are removed.
 func (d *daemon) openBridges() error {
 	dir := filepath.Dir(d.bridgePath(""))
-	if err := os.RemoveAll(dir); err != nil {
-		return fmt.Errorf("empty the bridge's directory: %w", err)
-	}
-	if err := os.Mkdir(dir, 0o711); err != nil {
+	if err := os.Mkdir(dir, 0o711); err != nil && !errors.Is(err, fs.ErrExist) {
 		return fmt.Errorf("make the bridge's directory: %w", err)
 	}
 	if err := os.Chmod(dir, 0o711); err != nil { // whatever the umask
 		return fmt.Errorf("make the bridge's directory: %w", err)
+	}
+	old, err := os.ReadDir(dir) // the directory itself may be mounted into containers
+	if err != nil {
+		return fmt.Errorf("empty the bridge's directory: %w", err)
+	}
+	for _, e := range old {
+		if err := os.Remove(filepath.Join(dir, e.Name())); err != nil {
+			return fmt.Errorf("empty the bridge's directory: %w", err)
+		}
 	}
 	if _, err := d.openBridge("", netegress.BaseSlot); err != nil {
 		return err
