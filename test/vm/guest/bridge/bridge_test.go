@@ -3,6 +3,7 @@
 package bridge
 
 import (
+	"os"
 	"strings"
 	"testing"
 
@@ -124,9 +125,9 @@ func (f *fixture) another(t *testing.T) {
 		t.Errorf("the other command came through: %s", r)
 	}
 	other.nothing(t)
-	// A shell that does more than what was approved is another command as well.
+	// The same program with more words is another command as well, and so is what stands beside it.
 	more := f.web(t)
-	p = s.Start(t, claude(to.curl()+"; "+more.curl())...)
+	p = s.Start(t, claude(to.curl()+" -o /tmp/x; "+more.curl())...)
 	q = f.sensor.Asked(t, to.about)
 	f.sensor.Deny(t, q.ID)
 	q = f.sensor.Asked(t, more.about)
@@ -260,7 +261,7 @@ func (f *fixture) webFetch(t *testing.T) {
 
 // hooks: the operator's own have the last word, and never the first (G18).
 func (f *fixture) hooks(t *testing.T) {
-	rig.Must(t, `printf '#!/bin/sh\nif grep -q forbidden-word; then echo "{\"decision\":\"deny\",\"reason\":\"that word is not ours\"}"; else echo {}; fi\n' > /run/weir-hooks/10-words && chmod 755 /run/weir-hooks/10-words`)
+	write(t, "10-words", `if grep -q forbidden-word; then echo '{"decision":"deny","reason":"that word is not ours"}'; else echo '{}'; fi`)
 	defer rig.Must(t, "rm -f /run/weir-hooks/*")
 	s, to := f.guard(t, "corruption"), f.web(t)
 	command := to.curl() + "?forbidden-word"
@@ -273,9 +274,17 @@ func (f *fixture) hooks(t *testing.T) {
 			t.Errorf("recognised: %+v", e)
 		}
 	}
-	rig.Must(t, `printf '#!/bin/sh\nexit 3\n' > /run/weir-hooks/20-broken && chmod 755 /run/weir-hooks/20-broken`)
+	write(t, "20-broken", "exit 3")
 	denies(t, bash(t, s, "git status"), "20-broken")
 	passes(t, bash(t, f.guard(t), "git status"))
+}
+
+// write makes a hook of the operator's.
+func write(t *testing.T, name, script string) {
+	t.Helper()
+	if err := os.WriteFile("/run/weir-hooks/"+name, []byte("#!/bin/sh\n"+script+"\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // restart: sessions find their bridge again, and the kernel still lets them.
