@@ -130,13 +130,13 @@ func TestWithdraw(t *testing.T) {
 		r.ask(other).gives(Allow, Passed)
 		r.Withdraw(one, v)
 		r.ask(curl(shell(wanted))).gives(Allow, SealedRun)
-		r.ask(curl(shell(wanted + "/other"))).gives(Allow, Recognised)
+		r.ask(curl(shell(wanted+"/other"))).gives(Allow, Recognised)
 
 		c := r.ask(curl(both, asking(wanted)))
 		q := r.Pending()[0]
 		r.answer(q.ID, true)
 		r.Withdraw(curl(both, asking(wanted)), c.gives(Allow, Approved))
-		r.ask(curl(both, shell(wanted))).gives(Allow, SealedRun)
+		r.ask(curl(both, shell(wanted), func(r *Request) { r.Process.PID++ })).gives(Allow, SealedRun)
 		r.wantErr(r.Used(q.ID), ErrUsed)
 	})
 }
