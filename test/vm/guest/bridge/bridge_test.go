@@ -30,6 +30,7 @@ func TestBridge(t *testing.T) {
 		{"G20_reachable", (*fixture).reachable},
 		{"B27_control_socket", (*fixture).control},
 		{"G26_claude", (*fixture).claude},
+		{"G26_claude_2.1.197", (*fixture).claudeNow},
 		{"G26_codex", (*fixture).codex},
 		{"G26_shell", (*fixture).shell},
 		{"G26_another_command", (*fixture).another},
@@ -91,8 +92,9 @@ func (f *fixture) runs(t *testing.T, agent string, wrap func(string) []string) {
 	f.recognised(t, to.text)
 }
 
-func (f *fixture) claude(t *testing.T) { f.runs(t, "claude", claude) }
-func (f *fixture) codex(t *testing.T)  { f.runs(t, "codex", codex) }
+func (f *fixture) claude(t *testing.T)    { f.runs(t, "claude", claude) }
+func (f *fixture) claudeNow(t *testing.T) { f.runs(t, "claude", claudeNow) }
+func (f *fixture) codex(t *testing.T)     { f.runs(t, "codex", codex) }
 
 // shell: weir-hook shell asks and then runs by itself.
 func (f *fixture) shell(t *testing.T) {

@@ -189,6 +189,13 @@ func claude(command string) []string {
 	return []string{"/bin/bash", "-c", "source /tmp/shell-snapshots/snapshot-bash-x.sh && eval " + quoted + ` \< /dev/null && pwd -P >| /tmp/claude-x-cwd`}
 }
 
+// claudeNow is what its version 2.1.197 executes.
+func claudeNow(command string) []string {
+	quoted := "'" + strings.ReplaceAll(command, "'", `'"'"'`) + "'"
+	return []string{"/bin/bash", "-c", "source /tmp/shell-snapshots/snapshot-bash-x.sh 2>/dev/null || true && shopt -u extglob 2>/dev/null || true && eval " + quoted +
+		" < /dev/null && pwd -P >| /tmp/claude-x-cwd"}
+}
+
 // codex is what Codex executes.
 func codex(command string) []string { return []string{"bash", "-lc", command} }
 
