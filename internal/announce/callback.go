@@ -10,6 +10,7 @@ import (
 	"log"
 	"net"
 	"net/http"
+	"net/netip"
 	"os"
 	"slices"
 	"strings"
@@ -47,8 +48,13 @@ type CallbackOptions struct {
 	Window   time.Duration       // that a signature's time may differ from now
 	Gate     Answerer            // whom answers go to
 	Refuse   func(pid int) error // objects to a peer on a Unix socket; nil objects to none
-	Tell     func(text string)   // called when somebody without the key calls, once a minute at most
-	Now      func() time.Time    // nil is time.Now
+
+	// RefuseSocket objects to a peer on a port by its socket, as the peer sees it; nil
+	// objects to none.
+	RefuseSocket func(local, remote netip.AddrPort) error
+
+	Tell func(text string) // called when somebody without the key calls, once a minute at most
+	Now  func() time.Time  // nil is time.Now
 }
 
 // Callback takes signed answers over HTTP (B50). Who has not the key learns

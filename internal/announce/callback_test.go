@@ -8,10 +8,12 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -366,6 +368,30 @@ func TestUnixPeers(t *testing.T) {
 	if c.replies[0].From.Address != path {
 		t.Errorf("from %+v", c.replies[0].From)
 	}
+}
+
+// On a port they are told by their sockets.
+func TestPortPeers(t *testing.T) {
+	var guarded atomic.Bool
+	guarded.Store(true)
+	c := serve(t, func(o *CallbackOptions) {
+		o.RefuseSocket = func(local, remote netip.AddrPort) error {
+			if !local.Addr().IsLoopback() || !remote.Addr().IsLoopback() || local.Port() == remote.Port() {
+				t.Errorf("from %v to %v", local, remote)
+			}
+			if guarded.Load() {
+				return errors.New("guarded")
+			}
+			return nil
+		}
+	})
+	c.put(ask("abc234"))
+	if resp, err := http.Post(c.url+"/v1/answer", "application/json", strings.NewReader("{}")); err == nil {
+		resp.Body.Close()
+		t.Errorf("a guarded process got %s", resp.Status)
+	}
+	guarded.Store(false)
+	c.gives(200, "denied")(c.signed(`{"id":"abc234","answer":"deny","user":"alice"}`))
 }
 
 func TestListenMistakes(t *testing.T) {

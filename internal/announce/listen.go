@@ -45,14 +45,26 @@ func (s *slot) Close() error {
 	return s.Conn.Close()
 }
 
-// guarded says whether the peer on a Unix socket is a guarded process, or cannot be
-// known (B27). On a port the kernel knows no peer.
+// guarded says whether a peer is a guarded process, or cannot be known (B27, G17).
 func (c *Callback) guarded(conn net.Conn) bool {
-	local, ok := conn.(*net.UnixConn)
-	if !ok || c.o.Refuse == nil {
+	refused := true
+	switch conn := conn.(type) {
+	case *net.UnixConn:
+		refused = c.refusesUnix(conn)
+	case *net.TCPConn:
+		refused = c.refusesPort(conn)
+	}
+	if refused {
+		c.stranger("a guarded process")
+	}
+	return refused
+}
+
+func (c *Callback) refusesUnix(conn *net.UnixConn) bool {
+	if c.o.Refuse == nil {
 		return false
 	}
-	raw, err := local.SyscallConn()
+	raw, err := conn.SyscallConn()
 	if err != nil {
 		return true
 	}
@@ -64,8 +76,14 @@ func (c *Callback) guarded(conn net.Conn) bool {
 	}); err != nil {
 		return true
 	}
-	if refused {
-		c.stranger("a guarded process")
-	}
 	return refused
+}
+
+func (c *Callback) refusesPort(conn *net.TCPConn) bool {
+	if c.o.RefuseSocket == nil {
+		return false
+	}
+	local, ok1 := conn.RemoteAddr().(*net.TCPAddr)
+	remote, ok2 := conn.LocalAddr().(*net.TCPAddr)
+	return !ok1 || !ok2 || c.o.RefuseSocket(local.AddrPort(), remote.AddrPort()) != nil
 }

@@ -2,15 +2,20 @@ package sensor
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
+	"net/netip"
 	"os"
 
 	"golang.org/x/sync/errgroup"
+	"golang.org/x/sys/unix"
 
 	"weir/internal/announce"
+	"weir/internal/cgroup"
 	"weir/internal/event"
 	"weir/internal/keyfile"
+	"weir/internal/netegress"
 )
 
 // openAnnounce reads the keys and listens, so that a mistake ends the start.
@@ -53,9 +58,27 @@ func (d *daemon) openAnnounce() error {
 		return fmt.Errorf("announce.callback.slack_key_file: %w", err)
 	}
 	d.callback, err = announce.Listen(announce.CallbackOptions{
-		Listen: c.Listen, Key: key, SlackKey: slack, Users: c.Users, Window: seconds(c.Window), Gate: d.gate, Refuse: d.refusePeer, Tell: tell,
+		Listen: c.Listen, Key: key, SlackKey: slack, Users: c.Users, Window: seconds(c.Window), Gate: d.gate, Refuse: d.refusePeer, RefuseSocket: d.refuseSocket, Tell: tell,
 	})
 	return err
+}
+
+// refuseSocket keeps guarded processes away from the callback's port, also while they
+// are clean (G17). Who is not on this host, or in another network namespace, is none
+// whose socket can be found: a container that reaches an exposed address is one.
+func (d *daemon) refuseSocket(local, remote netip.AddrPort) error {
+	id, err := netegress.SocketCgroup(local, remote)
+	if errors.Is(err, unix.ENOENT) && !local.Addr().Unmap().IsLoopback() {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	path, err := cgroup.Path(id)
+	if err != nil {
+		return err
+	}
+	return d.refuseCgroup(path, "the peer")
 }
 
 // announce starts announcing and taking answers. When either breaks, people are told

@@ -291,9 +291,13 @@ func (d *daemon) refusePeer(pid int) error {
 	if err != nil {
 		return fmt.Errorf("find the peer's cgroup: %w", err)
 	}
+	return d.refuseCgroup(path, fmt.Sprint("process ", pid))
+}
+
+func (d *daemon) refuseCgroup(path, who string) error {
 	for _, parent := range d.parents() {
 		if cgroup.Below(path, parent) {
-			return fmt.Errorf("process %d is guarded: only people on the host give orders", pid)
+			return fmt.Errorf("%s is guarded: only people on the host give orders", who)
 		}
 	}
 	return nil
