@@ -27,6 +27,7 @@ type system struct {
 	kernel                func(pinDir string, types *taint.Types) doctor.Report
 	daemon                func(context.Context, sensor.Options, func()) error
 	watch                 func(ctx context.Context, pinDir string) error
+	outlive               func(sensor int) error
 	detach                func(pinDir string) error
 	try                   func(ctx context.Context, pinDir string, probe *exec.Cmd) doctor.Report
 
@@ -74,7 +75,7 @@ func (s *system) client() *control.Client { return control.NewClient(s.runDir) }
 func (s *system) operator() string { return launch.Getenv(s.environ, "SUDO_USER") }
 
 func (s *system) world() launch.World {
-	return launch.World{Stdin: s.stdin, Stdout: s.stdout, Stderr: s.stderr, Environ: s.environ, RunDir: s.runDir, Say: s.note}
+	return launch.World{Stdin: s.stdin, Stdout: s.stdout, Stderr: s.stderr, Environ: s.environ, RunDir: s.runDir, Say: s.note, Outlive: s.outlive}
 }
 
 func (s *system) root() *cobra.Command {

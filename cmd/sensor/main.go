@@ -7,6 +7,7 @@ import (
 	"os"
 
 	"weir/internal/doctor"
+	"weir/internal/launch"
 	"weir/internal/netegress"
 	"weir/internal/sensor"
 )
@@ -21,6 +22,7 @@ func main() {
 		kernel:  doctor.Kernel,
 		daemon:  sensor.Run,
 		watch:   netegress.Watch,
+		outlive: launch.Outlive,
 		detach:  netegress.Detach,
 		try:     sensor.Try,
 	}))

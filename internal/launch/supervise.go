@@ -8,9 +8,12 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // Supervise runs `weir daemon` with args as a child, and watch beside it until
@@ -38,6 +41,11 @@ func (w World) Supervise(ctx context.Context, args []string, watch func(context.
 	if err != nil {
 		return fmt.Errorf("start the sensor: %w", err)
 	}
+	if w.Outlive != nil {
+		if err := w.Outlive(cmd.Process.Pid); err != nil {
+			w.Say("weir run: go on when memory is short: %v", err)
+		}
+	}
 	go func() {
 		if n, _ := ready.Read(make([]byte, 1)); n == 1 {
 			w.announce(readyFD)
@@ -58,6 +66,20 @@ func (w World) Supervise(ctx context.Context, args []string, watch func(context.
 			return errors.Join(exitOf(err), <-watched)
 		}
 	}
+}
+
+// Outlive lets the kernel kill the sensor for its memory only after all others,
+// and never this process, which is to wake what the sensor holds then: nor is it to
+// wait for pages of its own that were taken back.
+func Outlive(sensor int) error {
+	var errs []error
+	for _, p := range []struct{ pid, adj int }{{sensor, -999}, {os.Getpid(), -1000}} {
+		errs = append(errs, os.WriteFile(fmt.Sprintf("/proc/%d/oom_score_adj", p.pid), strconv.AppendInt(nil, int64(p.adj), 10), 0))
+	}
+	if err := unix.Mlockall(unix.MCL_CURRENT | unix.MCL_FUTURE | unix.MCL_ONFAULT); err != nil {
+		errs = append(errs, fmt.Errorf("lock memory: %w", err))
+	}
+	return errors.Join(errs...)
 }
 
 // keepWatch watches until ctx ends, also after a failure: nobody else wakes what

@@ -20,6 +20,7 @@ type World struct {
 	Environ               []string
 	RunDir                string                           // of the control socket
 	Say                   func(format string, args ...any) // a line for the operator
+	Outlive               func(sensor int) error           // what Supervise does against a shortage of memory, if not nil
 }
 
 func (w World) client() *control.Client { return control.NewClient(w.RunDir) }

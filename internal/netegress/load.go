@@ -170,9 +170,9 @@ func (e *Egress) Restore() error {
 // Run reads the rings, ends grants and keeps the books until ctx ends. A reader
 // that fails ends it with an error: a sensor never goes blind.
 func (e *Egress) Run(ctx context.Context) error {
+	group, ctx := errgroup.WithContext(ctx)
 	stop := context.AfterFunc(ctx, func() { e.asks.Close(); e.recs.Close() })
 	defer stop()
-	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error {
 		return drain(ctx, e.asks, 0, func(r *egressRecord) { e.opts.Handle.Asked(askOf(r)) })
 	})

@@ -20,28 +20,34 @@ const (
 	startTime  = 15 * time.Second // for a daemon to make its first beat
 	watchEvery = 500 * time.Millisecond
 	leaveEvery = 100 * time.Millisecond
+	giveUp     = 10 * time.Second
 )
 
 // Watch wakes held processes whenever the daemon has not beaten for 3 s, or not
 // begun to for 15 s: their call is tried again, finds nobody to hold it, and fails
-// with EPERM. Commands that were held before they began are killed. Once ctx has ended, since the daemon has, it returns when nothing is
-// held and nothing can be held any more, or another daemon is at work.
+// with EPERM. Commands that were held before they began are killed. Once ctx has
+// ended, since the daemon has, it returns when nothing is held and nothing can be
+// held any more, or another daemon is at work; from then on it tries again for 10 s
+// what fails.
 func Watch(ctx context.Context, pinDir string) error {
 	w := &watcher{dir: pinDir, begun: time.Now()}
 	defer w.close()
 	left := 0
+	lastGood := time.Now()
 	for {
 		every := watchEvery
 		if ctx.Err() != nil {
 			w.ended, every = true, leaveEvery
 		}
 		held, err := w.release()
-		if err != nil {
+		if err == nil {
+			lastGood = time.Now()
+		} else if !w.ended || time.Since(lastGood) > giveUp {
 			return err
 		}
 		if w.ended {
 			// what was being held during one look is found by the next
-			if left++; held != 0 || !w.dead() {
+			if left++; err != nil || held != 0 || !w.dead() {
 				left = 0
 			}
 			if w.replaced || left > 1 {
@@ -139,10 +145,14 @@ func (w *watcher) release() (held int, err error) {
 	dead := w.dead()
 	var key egressHoldKey
 	var h egressHold
+	var errs []error
 	it := w.holds.Iterate()
 	for it.Next(&key, &h) {
+		if h.Stopped == 0 {
+			continue
+		}
 		st, err := procfs.ReadStat(int(key.Tgid))
-		if err != nil || h.Stopped == 0 || st.State != 'T' || !procfs.SameStart(st.Start, h.Start) {
+		if err != nil || st.State != 'T' || !procfs.SameStart(st.Start, h.Start) {
 			continue
 		}
 		held++
@@ -153,14 +163,12 @@ func (w *watcher) release() (held int, err error) {
 		if key.Dest == (egressDest{}) {
 			end = kill // it was to be judged before it begins
 		}
-		if err := end(int(key.Tgid), h.Start); err != nil {
-			return held, err
-		}
+		errs = append(errs, end(int(key.Tgid), h.Start)) // the others are ended all the same
 	}
 	if err := it.Err(); err != nil && !errors.Is(err, ebpf.ErrIterationAborted) {
-		return held, fmt.Errorf("list questions: %w", err)
+		errs = append(errs, fmt.Errorf("list questions: %w", err))
 	}
-	return held, nil
+	return held, errors.Join(errs...)
 }
 
 // Detach takes everything out of force: from then on nothing is denied. The

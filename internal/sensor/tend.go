@@ -39,13 +39,15 @@ func (d *daemon) housekeep(ctx context.Context) error {
 			return d.keepCounts()
 		case <-tick.C:
 		}
-		if err := d.tellLosses(told); err != nil {
+		counts, err := d.counters()
+		if err != nil {
 			return err
 		}
 		for _, chore := range []struct {
 			what string
 			do   func() error
 		}{
+			{"store losses", func() error { return d.tellLosses(counts, told) }},
 			{"store taint", d.state.Save},
 			{"store summaries", d.keepCounts},
 			{"keep what is pinned", d.keepPins},
@@ -91,11 +93,7 @@ func (d *daemon) counters() (map[string]uint64, error) {
 // tellLosses writes an event for each stage that lost something since the last
 // time, also if a daemon before this one told that. The log itself tells what it
 // could not write.
-func (d *daemon) tellLosses(told map[string]uint64) error {
-	counts, err := d.counters()
-	if err != nil {
-		return err
-	}
+func (d *daemon) tellLosses(counts, told map[string]uint64) error {
 	for _, l := range losses {
 		if counts[l.counter] < told[l.counter] {
 			told[l.counter] = 0 // the counters are new
@@ -113,10 +111,7 @@ func (d *daemon) tellLosses(told map[string]uint64) error {
 	if err := d.memory.get(lossesKey, &stored); err != nil || maps.Equal(stored, kernel) {
 		return err
 	}
-	if err := d.memory.put(lossesKey, kernel); err != nil {
-		d.opts.Logger.WithError(err).Error("store losses") // they would be told again
-	}
-	return nil
+	return d.memory.put(lossesKey, kernel) // else they would be told again
 }
 
 // keepCounts stores the summaries of sessions when they have changed.

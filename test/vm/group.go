@@ -28,12 +28,13 @@ type Group struct {
 }
 
 // Build compiles a package of the repository to a static file. goarch is amd64 or 386; a test binary is built if test is set.
-func (h *Host) Build(ctx context.Context, file, pkg, goarch string, test bool) error {
+func (h *Host) Build(ctx context.Context, file, pkg, goarch string, test bool, flags ...string) error {
 	args := []string{"build"}
 	if test {
 		args = []string{"test", "-c", "-tags", "vmguest"}
 	}
-	cmd := exec.CommandContext(ctx, "go", append(args, "-buildvcs=false", "-o", file, pkg)...)
+	args = append(append(args, flags...), "-buildvcs=false", "-o", file, pkg)
+	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir = h.Repo
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOARCH="+goarch)
 	if b, err := cmd.CombinedOutput(); err != nil {
@@ -62,10 +63,13 @@ func (h *Host) RunGroup(t *testing.T, k Kernel, g Group, bin string) {
 	exit, vmErr := h.Run(t.Context(), Machine{
 		Kernel: k, Root: g.Root, CPUs: g.CPUs, MemMiB: g.MemMiB, Args: args, Out: out,
 		Timeout: g.Timeout + 30*time.Second, // the binary's own limit comes first: it prints all goroutines
-		Env:     []string{"WEIR_KERNEL=" + k.Version, "WEIR_UPDATE=" + os.Getenv(updateEnv), "WEIR_CLIENTS=" + os.Getenv(clientsEnv), "PATH=" + GuestBin + ":" + GuestBin + "/attack:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"},
-		Dir:     "/weir/test/vm/guest/" + g.Name,
-		Shares:  []Share{{h.Repo, "/weir"}, {bin, GuestBin}},
-		Output:  io.MultiWriter(&output, live),
+		Env: []string{
+			"WEIR_KERNEL=" + k.Version, "WEIR_LOAD=" + os.Getenv(loadEnv), "WEIR_UPDATE=" + os.Getenv(updateEnv), "WEIR_CLIENTS=" + os.Getenv(clientsEnv),
+			"PATH=" + GuestBin + ":" + GuestBin + "/attack:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+		},
+		Dir:    "/weir/test/vm/guest/" + g.Name,
+		Shares: []Share{{h.Repo, "/weir"}, {bin, GuestBin}},
+		Output: io.MultiWriter(&output, live),
 	})
 	live.Close()
 	if os.Getenv(updateEnv) != "" {
@@ -95,6 +99,9 @@ const updateEnv = "VMTEST_UPDATE"
 
 // clientsEnv is a regular expression of the clients to run, or core for some; without it the group clients is left to make clients.
 const clientsEnv = "VMTEST_CLIENTS"
+
+// loadEnv has the numbers of cgroups, grants and held commands for the group load; with it the group failure does more too. See make load.
+const loadEnv = "VMTEST_LOAD"
 
 // update copies what a guest left in /out/update into the repository.
 func (h *Host) update(out string) error {

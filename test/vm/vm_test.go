@@ -18,6 +18,8 @@ var groups = map[string]Group{
 	"clients": {Timeout: 40 * time.Minute, Root: "clients", MemMiB: 4096},
 	"egress":  {Timeout: 20 * time.Minute},
 	"exec":    {Timeout: 15 * time.Minute}, // thousands of executions
+	"failure": {Timeout: 30 * time.Minute},
+	"load":    {Timeout: 2 * time.Hour},
 }
 
 // attacks386 names the attack programs that are also built for 32 bits, as attack/NAME.386.
@@ -76,6 +78,7 @@ func buildPrograms(t *testing.T, host *Host, bin string) {
 		if err := host.Build(t.Context(), filepath.Join(bin, "weir"), "./cmd/sensor", "amd64", false); err != nil {
 			t.Fatal(err)
 		}
+		buildNext(t, host, filepath.Join(bin, "weir-next"))
 	}
 	if err := host.Build(t.Context(), filepath.Join(bin, "weir-hook"), "./cmd/hook", "amd64", false); err != nil {
 		t.Fatal(err)

@@ -56,18 +56,31 @@ func TestFailure(t *testing.T) {
 	f.session = f.sensor.Guard(t, "failing", "--taint", "secret")
 	f.probe = f.startProbe(t)
 	f.steady(t)
-	for _, test := range []struct {
+	type test struct {
 		name string
 		run  func(*fixture, *testing.T)
-	}{
+	}
+	var long []test
+	if os.Getenv("WEIR_LOAD") != "" {
+		long = []test{{"B31_losses", (*fixture).losses}}
+	}
+	for _, test := range append(long, []test{
 		{"B32_stopped", (*fixture).stopped},
 		{"clock", (*fixture).clock},
 		{"B45_made_again", (*fixture).madeAgain},
 		{"parent_made_again", (*fixture).parentMadeAgain},
 		{"policy", (*fixture).policy},
+		{"bad_policy", (*fixture).badPolicy},
+		{"mode", (*fixture).mode},
 		{"B33_B32_killed", (*fixture).killed},
-		{"pins_unmounted", (*fixture).unmounted},
-	} {
+		{"B32_both_killed", (*fixture).bothKilled},
+		{"B32_out_of_memory", (*fixture).outOfMemory},
+		{"upgrade", (*fixture).upgrade},
+		{"stuck_output", (*fixture).stuckOutput},
+		{"full_disk", (*fixture).fullDisk},
+		{"read_only_disk", (*fixture).readOnlyDisk},
+		{"pins_unmounted", (*fixture).unmounted}, // leaves no sensor
+	}...) {
 		t.Run(test.name, func(t *testing.T) {
 			test.run(f, t)
 			f.steady(t)

@@ -196,3 +196,16 @@ func (o *Outside) Nothing(t testing.TB, mark Marks, text string, port int) {
 		}
 	}
 }
+
+// Packets says how many packets for ports from low to below high have reached the world since the mark.
+func (o *Outside) Packets(t testing.TB, mark Marks, low, high int) int {
+	t.Helper()
+	o.Flush(t)
+	n := 0
+	for _, a := range o.World.since(mark.world) {
+		if a.Port >= low && a.Port < high {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,96 @@
+//go:build vmguest
+
+package failure
+
+import (
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"weir/internal/control"
+	"weir/internal/event"
+)
+
+// badPolicy: a file with a mistake, one that names what is not there, and one that is not written to its end change nothing, and
+// the log says why.
+func (f *fixture) badPolicy(t *testing.T) {
+	to := f.target(t)
+	f.loaded(t, func() { write(t, whole(allow(to))) })
+	defer f.loaded(t, func() { write(t, whole(policy)) })
+	stop := f.load(t, to)
+	for _, bad := range []struct{ text, why string }{
+		{whole("mode: observe\nalow: []\n"), `unknown key "alow"`},
+		{whole("mode: observe\nguard:\n  parents: [/nowhere]\n"), "find cgroup /nowhere"},
+		{"version: 1\nmode: observe\nevents:\n  file: /elsewhere\n", "events: changed"},
+		{"", "the file is empty"},
+	} {
+		write(t, bad.text)
+		f.sensor.Event(t, func(e event.Event) bool {
+			return e.Kind == event.Error && strings.HasPrefix(e.Message, "policy refused") && strings.Contains(e.Message, bad.why)
+		})
+	}
+	// a writer that takes its time: what stands there so far would open everything
+	half, err := os.OpenFile(file, os.O_WRONLY|os.O_TRUNC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer half.Close()
+	if _, err := half.WriteString(whole(policy + "mode: observe\n")); err != nil {
+		t.Fatal(err)
+	}
+	f.message(t, "open for writing")
+	f.steady(t)
+	if err := half.Truncate(0); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := half.WriteAt([]byte(whole(allow(to))), 0); err != nil {
+		t.Fatal(err)
+	}
+	f.loaded(t, func() { half.Close() })
+	if passed, refused := stop(); passed == 0 || refused != 0 {
+		t.Errorf("an allowed destination was reached %d times, and refused %d times", passed, refused)
+	}
+	if st, err := client().Status(t.Context()); err != nil || st.Mode != "enforce" {
+		t.Errorf("mode %q, %v", st.Mode, err)
+	}
+}
+
+// mode: seal shuts in one step what is allowed, and outlives the daemon; a mode that is none changes nothing.
+func (f *fixture) mode(t *testing.T) {
+	to := f.target(t)
+	f.loaded(t, func() { write(t, whole(allow(to))) })
+	defer f.loaded(t, func() { write(t, whole(policy)) })
+	stop := f.load(t, to)
+	if _, exit := f.sensor.Weir(t, "mode", "observ", "--why", "test"); exit != 2 {
+		t.Errorf("weir mode observ: exit %d, want 2", exit)
+	}
+	time.Sleep(300 * time.Millisecond)
+	if passed, refused := stop(); passed == 0 || refused != 0 {
+		t.Errorf("a mode that is none: reached %d times, refused %d times", passed, refused)
+	}
+	f.sensor.Must(t, "mode", "seal", "--why", "test")
+	sealed := func(when string) {
+		t.Helper()
+		mark := f.world.Mark(t)
+		if r := f.session.Run(t, to.egress("tcp")...); r.Exit != 3 {
+			t.Errorf("%s: %s", when, r)
+		}
+		f.world.Nothing(t, mark, "nobody sends this", to.port)
+	}
+	sealed("sealed")
+	f.sensor.Kill(t)
+	sealed("sealed, without a daemon")
+	stop = f.load(t, to)
+	f.sensor.Restart(t)
+	if passed, refused := stop(); passed != 0 || refused == 0 {
+		t.Errorf("sealed, while a daemon starts: reached %d times, refused %d times", passed, refused)
+	}
+	sealed("sealed, with another daemon")
+	f.sensor.Must(t, "mode", "enforce", "--why", "test")
+	if r := f.session.Run(t, to.egress("tcp")...); r.Exit != 0 {
+		t.Errorf("enforced: %s", r)
+	}
+}
+
+func client() *control.Client { return control.NewClient("/run/weir") }

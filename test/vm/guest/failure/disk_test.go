@@ -1,0 +1,210 @@
+//go:build vmguest
+
+package failure
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"go.etcd.io/bbolt"
+
+	"weir/internal/event"
+	"weir/test/vm/guest/rig"
+)
+
+// fill leaves no room on the disk, neither for blocks nor in what the log has of its last one. What the disk's own journal gives
+// back after a while is filled too.
+func (f *fixture) fill(t *testing.T) {
+	t.Helper()
+	rig.Must(t, "dd if=/dev/zero of="+disk+"/fill bs=1M 2>/dev/null; sync -f "+disk)
+	full := 0
+	eventually(t, "the log is full", func() bool {
+		rig.Must(t, "dd if=/dev/zero bs=1k 2>/dev/null >>"+disk+"/fill2; sync -f "+disk)
+		before := f.counter(t, "lost_sink")
+		f.session.Run(t, "true")
+		full++
+		for end := time.Now().Add(time.Second); f.counter(t, "lost_sink") == before; time.Sleep(20 * time.Millisecond) {
+			if time.Now().After(end) {
+				full = 0
+				break
+			}
+		}
+		return full == 4
+	})
+}
+
+func (f *fixture) free(t *testing.T) {
+	t.Helper()
+	rig.Must(t, "rm "+disk+"/fill "+disk+"/fill2")
+}
+
+// fullDisk: what is not written is not allowed, what is tainted meanwhile is so at once and is stored when there is room, and the
+// log says how much it has missed.
+func (f *fixture) fullDisk(t *testing.T) {
+	const count = 12
+	waits := f.hold(t)
+	clean := f.sensor.Guard(t, "clean")
+	begin, old := len(log(t)), f.counter(t, "lost_sink")
+	f.fill(t)
+
+	// answers and questions are refused, and say why
+	out, exit := weir(t, "approve", waits.q.ID)
+	if exit != 1 || !strings.Contains(out, "no space left") {
+		t.Errorf("weir approve: exit %d: %s", exit, out)
+	}
+	waits.fails(t, "approved, which could not be written")
+	to := f.target(t)
+	if r := f.session.Run(t, to.egress("tcp")...); r.Exit != 3 {
+		t.Errorf("a question that could not be written: %s", r)
+	}
+	to.nothing(t)
+
+	// taint is in force at once
+	if out, exit = weir(t, "taint", "clean", "secret"); exit != 1 || !strings.Contains(out, "no space left") {
+		t.Errorf("weir taint: exit %d: %s", exit, out)
+	}
+	to = f.target(t)
+	if r := clean.Run(t, to.egress("tcp")...); r.Exit != 3 {
+		t.Errorf("tainted, which could not be written: %s", r)
+	}
+	to.nothing(t)
+	f.steady(t)
+
+	lost := f.counter(t, "lost_sink")
+	for i := range count {
+		f.session.Run(t, "true", "full-"+itoa(i))
+	}
+	eventually(t, "they are missed", func() bool { return f.counter(t, "lost_sink") >= lost+count-1 })
+	f.free(t)
+	f.session.Run(t, "true", "room-again")
+	eventually(t, "events are written again", func() bool {
+		seen, _ := told(log(t), "", event.Exec, arg(1, "room-again"))
+		return seen == 1
+	})
+	f.works(t)
+	all := func(e event.Event) bool { return true }
+	var missed uint64
+	for _, k := range event.Kinds() {
+		_, n := told(log(t)[begin:], "sink", k, all)
+		missed += n
+	}
+	if now := f.counter(t, "lost_sink") - old; missed != now {
+		t.Errorf("the log tells of %d events that it missed, status of %d", missed, now)
+	}
+	mine := func(e event.Event) bool {
+		return e.Process != nil && len(e.Process.Argv) == 2 && strings.HasPrefix(e.Process.Argv[1], "full-")
+	}
+	if seen, _ := told(log(t), "sink", event.Exec, mine); seen > 1 { // a short one may still fit
+		t.Errorf("%d of %d events found room on a full disk", seen, count)
+	}
+	eventually(t, "the taint is stored", func() bool { return f.storedTaint(t, "clean") })
+	f.sensor.Kill(t)
+	f.tidyLog(t)
+	f.sensor.Restart(t)
+	f.wantTaint(t, "clean", "secret")
+	f.works(t)
+}
+
+// weir runs a command and returns all that it says.
+func weir(t *testing.T, args ...string) (string, int) {
+	t.Helper()
+	cmd := exec.Command("weir", args...)
+	out, err := cmd.CombinedOutput()
+	if cmd.ProcessState == nil {
+		t.Fatalf("weir %v: %v", args, err)
+	}
+	return string(out), cmd.ProcessState.ExitCode()
+}
+
+// storedTaint says whether a container's taint is on disk.
+func (f *fixture) storedTaint(t *testing.T, name string) bool {
+	t.Helper()
+	copied := filepath.Join(t.TempDir(), "state.db")
+	rig.Must(t, "cp "+stateDir+"/state.db "+copied)
+	db, err := bbolt.Open(copied, 0o600, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	tainted := false
+	err = db.View(func(tx *bbolt.Tx) error {
+		return tx.Bucket([]byte("taint")).ForEach(func(_, data []byte) error {
+			var r struct {
+				Name  string
+				Taint int
+			}
+			if err := json.Unmarshal(data, &r); err != nil {
+				return err
+			}
+			tainted = tainted || r.Name == name && r.Taint != 0
+			return nil
+		})
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tainted
+}
+
+// tidyLog takes out lines that a full disk took in part: whatever else is in the log must fit its schema.
+func (f *fixture) tidyLog(t *testing.T) {
+	t.Helper()
+	kept, torn := "", 0
+	for _, line := range log(t) {
+		if json.Valid([]byte(line)) {
+			kept += line
+		} else if strings.TrimSpace(line) != "" {
+			torn++
+		}
+	}
+	if torn > 2 {
+		t.Errorf("%d lines are torn", torn)
+	}
+	if err := os.WriteFile(logDir+"/rig-events.jsonl", []byte(kept), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// broken says whether a message tells that the disk takes nothing: which it is depends on the kernel.
+func broken(out string) bool {
+	return strings.Contains(out, "read-only file system") || strings.Contains(out, "input/output error")
+}
+
+// readOnlyDisk: a disk that the kernel takes for broken. The sensor goes on and denies; another one does not start, and says why;
+// what is tainted stays denied, and the next start on a good disk has it all.
+func (f *fixture) readOnlyDisk(t *testing.T) {
+	waits := f.hold(t)
+	other := f.sensor.Guard(t, "other")
+	rig.Must(t, "sync; mount -o remount,abort "+disk)
+	if out, exit := weir(t, "taint", "other", "secret"); exit != 1 || !broken(out) {
+		t.Errorf("weir taint: exit %d: %s", exit, out)
+	}
+	to := f.target(t)
+	if r := other.Run(t, to.egress("tcp")...); r.Exit != 3 {
+		t.Errorf("tainted, which could not be written: %s", r)
+	}
+	to.nothing(t)
+	if out, exit := weir(t, "approve", waits.q.ID); exit != 1 {
+		t.Errorf("weir approve: exit %d: %s", exit, out)
+	}
+	waits.fails(t, "approved, which could not be written")
+	f.steady(t)
+
+	f.sensor.Kill(t)
+	if out, exit := weir(t, "run", "--policy", file); exit != 1 || strings.Count(out, "\n") != 1 || !broken(out) {
+		t.Errorf("weir run on a read-only disk: exit %d: %s", exit, out)
+	}
+	f.steady(t)
+	unmount(t)
+	mount(t, f.image)
+	f.tidyLog(t)
+	f.sensor.Restart(t)
+	f.wantTaint(t, "other", "secret")
+	f.wantTaint(t, "failing", "secret")
+	f.works(t)
+}

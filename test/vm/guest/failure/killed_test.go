@@ -1,0 +1,141 @@
+//go:build vmguest
+
+package failure
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/link"
+
+	"weir/test/vm/guest/rig"
+)
+
+// bothKilled: without a watcher what is held stays so; the next daemon asks for it again, under the same id, whatever the wall
+// clock says meanwhile.
+func (f *fixture) bothKilled(t *testing.T) {
+	l := f.leave(t)
+	f.sensor.KillBoth(t)
+	setClock(t, -time.Hour)
+	f.steady(t)
+	if _, ended := l.waits.p.WaitFor(time.Second); ended {
+		t.Error("nobody could wake it, and it ended")
+	}
+	f.sensor.Restart(t)
+	f.remembered(t, l)
+	l.waits.answered(t)
+
+	waits := f.hold(t)
+	f.sensor.KillBoth(t)
+	setClock(t, 2*time.Hour)
+	f.sensor.Restart(t)
+	if q := waits.to.asked(t); q.ID != waits.q.ID {
+		t.Errorf("the question was %s and is %s", waits.q.ID, q.ID)
+	}
+	waits.answered(t)
+	setClock(t, -time.Hour)
+}
+
+// answered approves what is asked again. A start that takes long makes the watcher wake who is held; then the next try of the same
+// command has the approval.
+func (h held) answered(t *testing.T) {
+	t.Helper()
+	h.to.nothing(t)
+	h.to.f.sensor.Approve(t, h.q.ID)
+	r := h.p.Wait(t)
+	if r.Exit == 3 {
+		t.Logf("woken before it was asked again: %s", r)
+		h.to.nothing(t)
+		r = h.to.f.session.Run(t, h.to.egress("tcp")...)
+	}
+	if r.Exit != 0 {
+		t.Errorf("approved: %s", r)
+	}
+	h.to.arrived(t)
+}
+
+// outOfMemory: the kernel kills the daemon, whose memory is limited, and never the watcher, which wakes whom it held.
+func (f *fixture) outOfMemory(t *testing.T) {
+	const small = "/sys/fs/cgroup/small"
+	f.sensor.Stop(t)
+	makeCgroup(t, "/small")
+	f.sensor.Cgroup = small
+	f.sensor.Restart(t)
+	f.sensor.Cgroup = ""
+	l := f.leave(t)
+	// less and less, until it can take back nothing more from either without killing
+	rig.Must(t, "cd "+small+"; limit=$(cat memory.current); while grep -q 'oom_kill 0' memory.events; do echo $((limit -= 524288)) >memory.max; done")
+	if err := f.sensor.Died(t); err == nil {
+		t.Error("weir run ended without an error")
+	}
+	if events := rig.Must(t, "cat "+small+"/memory.events"); !strings.Contains(events, "oom_kill 1\n") {
+		t.Errorf("one is to be killed for its memory, and no more: %s", events)
+	}
+	l.waits.fails(t, "when the daemon was killed for its memory")
+	f.steady(t)
+	f.sensor.Restart(t)
+	f.remembered(t, l)
+	f.sensor.Deny(t, l.waits.q.ID)
+}
+
+// upgrade: another build takes over under load, and nothing is lost or open meanwhile.
+func (f *fixture) upgrade(t *testing.T) {
+	l := f.leave(t)
+	before := f.programs(t)
+	f.sensor.Stop(t)
+	l.waits.fails(t, "when the sensor was stopped")
+	f.sensor.Program = "weir-next"
+	f.sensor.Restart(t)
+	f.remembered(t, l)
+	f.sensor.Deny(t, l.waits.q.ID)
+	status, err := client().Status(t.Context())
+	if err != nil || status.Version != "next" {
+		t.Errorf("version %q, %v", status.Version, err)
+	}
+	after := f.programs(t)
+	for name, tag := range before {
+		if after[name] == tag || after[name] == "" {
+			t.Errorf("program of %s: tag %s, before %s", name, after[name], tag)
+		}
+	}
+	f.works(t)
+	f.sensor.Program = ""
+	f.sensor.Kill(t)
+	f.sensor.Restart(t) // and back
+	f.works(t)
+}
+
+// programs are the tags of what is attached, by the names of their pins.
+func (f *fixture) programs(t *testing.T) map[string]string {
+	t.Helper()
+	names, err := filepath.Glob(pins + "/links/*")
+	if err != nil || len(names) == 0 {
+		t.Fatalf("no links are pinned: %v", err)
+	}
+	tags := map[string]string{}
+	for _, name := range names {
+		l, err := link.LoadPinnedLink(name, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		info, err := l.Info()
+		l.Close()
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := ebpf.NewProgramFromID(info.Program)
+		if err != nil {
+			t.Fatal(err)
+		}
+		tag, err := p.Info()
+		p.Close()
+		if err != nil {
+			t.Fatal(err)
+		}
+		tags[filepath.Base(name)] = tag.Tag
+	}
+	return tags
+}
