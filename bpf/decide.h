@@ -163,7 +163,7 @@ static __always_inline void describe_current(struct record *r)
 	r->tgid = bpf_get_current_pid_tgid() >> 32;
 	r->uid = bpf_get_current_uid_gid();
 	r->cgroup = bpf_get_current_cgroup_id();
-	r->start = BPF_CORE_READ(t, group_leader, start_boottime);
+	r->start = t->group_leader->start_boottime;
 	bpf_get_current_comm(r->comm, sizeof(r->comm));
 }
 

@@ -131,7 +131,7 @@ __noinline int question(struct where *w, struct dest *d, __u64 cookie)
 		return REFUSE;
 	struct task_struct *t = bpf_get_current_task_btf();
 	struct hold_key key = {.tgid = bpf_get_current_pid_tgid() >> 32, .dest = *d};
-	__u64 start = BPF_CORE_READ(t, group_leader, start_boottime);
+	__u64 start = t->group_leader->start_boottime;
 	struct hold *old = bpf_map_lookup_elem(&holds, &key);
 	if (old && old->start == start) {
 		if (old->verdict == HOLD_DENIED || !old->stopped || !holdable(w, p))
@@ -174,7 +174,7 @@ __noinline int refuse(struct where *w, struct dest *d, __u64 cookie, __u32 reaso
 	struct task_struct *t = bpf_get_current_task_btf();
 	struct hold_key key = {.tgid = bpf_get_current_pid_tgid() >> 32, .dest = *d};
 	struct hold *old = bpf_map_lookup_elem(&holds, &key);
-	__u64 start = BPF_CORE_READ(t, group_leader, start_boottime);
+	__u64 start = t->group_leader->start_boottime;
 	if (old && old->start == start)
 		return REFUSE;
 	struct hold hold = {.start = start, .since = bpf_ktime_get_boot_ns(), .verdict = HOLD_DENIED};
@@ -374,12 +374,12 @@ int BPF_PROG(weir_connect, struct socket *sock, struct sockaddr *address, int ad
 	if (!sk)
 		ANSWER(0);
 	__u64 cookie = bpf_get_socket_cookie(sk);
-	__u16 family = BPF_CORE_READ(sk, __sk_common.skc_family);
+	__u16 family = sk->__sk_common.skc_family;
 	if (family == AF_UNIX)
-		ANSWER(0);                          /* judged with its peer at hand */
-	int proto = BPF_CORE_READ(sk, sk_protocol); /* MPTCP's does not fit into dest */
+		ANSWER(0);           /* judged with its peer at hand */
+	int proto = sk->sk_protocol; /* MPTCP's does not fit into dest */
 	struct dest d = {.proto = proto};
-	__u16 type = BPF_CORE_READ(sk, sk_type);
+	__u16 type = sk->sk_type;
 	if (family != AF_INET && family != AF_INET6) {
 		if (is_free(&w) || allowed_type(family, type, proto))
 			ANSWER(0);
@@ -407,12 +407,12 @@ int BPF_PROG(weir_sendmsg, struct socket *sock, struct msghdr *msg, int size)
 	if (is_free(&w) || !sk)
 		ANSWER(0);
 	__u64 cookie = bpf_get_socket_cookie(sk);
-	__u16 family = BPF_CORE_READ(sk, __sk_common.skc_family);
-	__u16 type = BPF_CORE_READ(sk, sk_type);
-	struct dest d = {.proto = BPF_CORE_READ(sk, sk_protocol)};
+	__u16 family = sk->__sk_common.skc_family;
+	__u16 type = sk->sk_type;
+	struct dest d = {.proto = sk->sk_protocol};
 	if (!inside(&w, BPF_CORE_READ(sk, sk_cgrp_data.cgroup)))
 		return finish(deny(&w, &d, cookie, COUNT_DENIED_SEND, REASON_OUTSIDE));
-	if (!allowed_type(family, type, BPF_CORE_READ(sk, sk_protocol))) {
+	if (!allowed_type(family, type, sk->sk_protocol)) {
 		d.addr[0] = family;
 		return finish(deny(&w, &d, cookie, COUNT_DENIED_SEND, REASON_FAMILY));
 	}
@@ -422,19 +422,18 @@ int BPF_PROG(weir_sendmsg, struct socket *sock, struct msghdr *msg, int size)
 		d.addr[0] = family;
 		return finish(deny(&w, &d, cookie, COUNT_DENIED_UNIX, REASON_OUTSIDE));
 	}
-	void *name = BPF_CORE_READ(msg, msg_name);
+	void *name = msg->msg_name;
 	if (family == AF_NETLINK) {
-		if (netlink_to_kernel(sk, name, BPF_CORE_READ(msg, msg_namelen)))
+		if (netlink_to_kernel(sk, name, msg->msg_namelen))
 			ANSWER(0);
 		d.addr[0] = family;
 		return finish(deny(&w, &d, cookie, COUNT_DENIED_SEND, REASON_FAMILY));
 	}
-	__u32 fast = BPF_CORE_READ(msg, msg_flags) & MSG_FASTOPEN;
+	__u32 fast = msg->msg_flags & MSG_FASTOPEN;
 	int named = name && (type == SOCK_DGRAM || fast); /* TCP ignores a name otherwise */
 	int read = 0;
 	if (named)
-		read =
-		    read_address(&d, name, BPF_CORE_READ(msg, msg_namelen), family == AF_INET ? AF_INET : 0);
+		read = read_address(&d, name, msg->msg_namelen, family == AF_INET ? AF_INET : 0);
 	if (read < 0)
 		return finish(deny(&w, &d, cookie, COUNT_DENIED_SEND, REASON_UNREADABLE));
 	if (!read) {

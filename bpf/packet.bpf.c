@@ -102,7 +102,7 @@ static __always_inline int foreign_listener(struct bpf_sock_addr *ctx, struct wh
 	return foreign;
 }
 
-static __always_inline int reach(struct bpf_sock_addr *ctx, int ip4, int sends)
+static __always_inline int reach(struct bpf_sock_addr *ctx, int ip4)
 {
 	struct where w;
 	walk_current(&w);
@@ -132,31 +132,19 @@ static __always_inline int reach(struct bpf_sock_addr *ctx, int ip4, int sends)
 		return DENY;
 	}
 	/* a datagram socket's connect sends nothing */
-	return is_open(reason) || !sends ? ALLOW : DENY;
+	return is_open(reason) || ctx->type == SOCK_DGRAM ? ALLOW : DENY;
 }
 
 SEC("cgroup/connect4")
 int weir_connect4(struct bpf_sock_addr *ctx)
 {
-	return reach(ctx, 1, ctx->type != SOCK_DGRAM);
+	return reach(ctx, 1);
 }
 
 SEC("cgroup/connect6")
 int weir_connect6(struct bpf_sock_addr *ctx)
 {
-	return reach(ctx, 0, ctx->type != SOCK_DGRAM);
-}
-
-SEC("cgroup/sendmsg4")
-int weir_sendmsg4(struct bpf_sock_addr *ctx)
-{
-	return reach(ctx, 1, 1);
-}
-
-SEC("cgroup/sendmsg6")
-int weir_sendmsg6(struct bpf_sock_addr *ctx)
-{
-	return reach(ctx, 0, 1);
+	return reach(ctx, 0);
 }
 
 /* Where a packet goes and where it comes from. */
@@ -354,17 +342,18 @@ SEC("cgroup_skb/ingress")
 int weir_arrival(struct __sk_buff *skb)
 {
 	struct where w;
-	walk_skb(&w, skb);
-	struct policy *p = policy_of(&w);
-	if (p && (p->mode == MODE_OBSERVE || (p->mode != MODE_SEAL && !w.taint && !w.deep)))
-		return ALLOW;
 	struct way y = {};
 	__u8 flags = 0;
+	/* first what most packets are done with */
 	int readable = skb->protocol == bpf_htons(ETH_P_IP) ? read_ip4(skb, &y) : read_ip6(skb, &y);
 	if (!readable || y.to.proto != IPPROTO_TCP ||
 	    bpf_skb_load_bytes(skb, y.transport + TCP_FLAGS, &flags, 1) ||
 	    (flags & (TCP_SYN | TCP_ACK)) != TCP_SYN)
 		return ALLOW; /* begins nothing */
+	walk_skb(&w, skb);
+	struct policy *p = policy_of(&w);
+	if (p && (p->mode == MODE_OBSERVE || (p->mode != MODE_SEAL && !w.taint && !w.deep)))
+		return ALLOW;
 	struct dest from = {.port = bpf_ntohs(y.from_port), .proto = IPPROTO_TCP};
 	if (y.ip4)
 		set_ip4(&from, y.from[0]);

@@ -3,7 +3,7 @@
 #ifndef WEIR_TYPES_H
 #define WEIR_TYPES_H
 
-#define ABI_VERSION 1 /* raise with every change of a pinned map */
+#define ABI_VERSION 2 /* raise with every change of a pinned map */
 
 /* Levels of the cgroup tree that a program walks, the root being level 0.
  * What lies deeper inside a guarded parent is denied (B53). */
@@ -53,6 +53,8 @@ struct settings {
 	__u64 key[2];    /* secret of the argv hash: nobody can make a command that collides (B36) */
 	__u32 daemon;    /* its thread group: the only one to move tasks into a grant (B37) */
 	__u32 abi;
+	__u32 levels; /* bit n: a guarded parent stands n levels below the root; all: they are not known */
+	__u32 pad;
 };
 
 /* A destination: IPv4 is mapped into IPv6 (B14), the port is in host order. */

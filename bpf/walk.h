@@ -107,13 +107,26 @@ static __always_inline void step(struct where *w, __u64 id, __u32 level)
 	}
 }
 
+/* Nothing above the first guarded parent has a state, so a walk passes those levels over, and most
+ * tasks of a host are done after one lookup. */
+static __always_inline __u32 parent_levels(void)
+{
+	struct settings *c = configuration();
+	return c ? c->levels : ~0U;
+}
+
 /* Global functions are verified once, not at each of their calls. */
 __noinline int walk_current(struct where *w)
 {
 	if (!w)
 		return 0;
+	__u32 levels = parent_levels();
 	__builtin_memset(w, 0, sizeof(*w));
 	for (int level = 0; level < MAX_LEVEL; level++) {
+		if (!w->guarded && !(levels >> level))
+			return 0;
+		if (!w->guarded && !(levels >> level & 1))
+			continue;
 		__u64 id = bpf_get_current_ancestor_cgroup_id(level);
 		if (!id)
 			return 0;
@@ -123,16 +136,22 @@ __noinline int walk_current(struct where *w)
 	return 0;
 }
 
-static __always_inline void walk_skb(struct where *w, struct __sk_buff *skb)
+static __always_inline int walk_skb(struct where *w, struct __sk_buff *skb)
 {
+	__u32 levels = parent_levels();
 	__builtin_memset(w, 0, sizeof(*w));
 	for (int level = 0; level < MAX_LEVEL; level++) {
+		if (!w->guarded && !(levels >> level))
+			return 0;
+		if (!w->guarded && !(levels >> level & 1))
+			continue;
 		__u64 id = bpf_skb_ancestor_cgroup_id(skb, level);
 		if (!id)
-			return;
+			return 0;
 		step(w, id, level);
 	}
 	w->deep = bpf_skb_ancestor_cgroup_id(skb, MAX_LEVEL) != 0;
+	return 0;
 }
 
 static __always_inline __u64 ancestor(struct cgroup *cg, __u32 level)
@@ -151,8 +170,13 @@ __noinline int walk_at(struct where *w, __u64 at)
 	if (!w)
 		return 0;
 	struct cgroup *cg = (struct cgroup *)at;
+	__u32 levels = parent_levels();
 	__builtin_memset(w, 0, sizeof(*w));
 	for (int level = 0; level < MAX_LEVEL; level++) {
+		if (!w->guarded && !(levels >> level))
+			return 0;
+		if (!w->guarded && !(levels >> level & 1))
+			continue;
 		__u64 id = ancestor(cg, level);
 		if (!id)
 			return 0;

@@ -124,6 +124,8 @@ type execSettings struct {
 	Key       [2]uint64
 	Daemon    uint32
 	Abi       uint32
+	Levels    uint32
+	Pad       uint32
 }
 
 type execState struct {

@@ -236,6 +236,8 @@ type egressSettings struct {
 	Key       [2]uint64
 	Daemon    uint32
 	Abi       uint32
+	Levels    uint32
+	Pad       uint32
 }
 
 type egressState struct {

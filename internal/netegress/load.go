@@ -140,8 +140,6 @@ func (e *Egress) GuardParent(path string, slot uint32) error {
 		"weir_arrival":      {e.packet.WeirArrival, ebpf.AttachCGroupInetIngress},
 		"weir_connect4":     {e.packet.WeirConnect4, ebpf.AttachCGroupInet4Connect},
 		"weir_connect6":     {e.packet.WeirConnect6, ebpf.AttachCGroupInet6Connect},
-		"weir_sendmsg4":     {e.packet.WeirSendmsg4, ebpf.AttachCGroupUDP4Sendmsg},
-		"weir_sendmsg6":     {e.packet.WeirSendmsg6, ebpf.AttachCGroupUDP6Sendmsg},
 		"weir_sock_create":  {e.packet.WeirSockCreate, ebpf.AttachCGroupInetSockCreate},
 		"weir_sock_release": {e.packet.WeirSockRelease, ebpf.AttachCgroupInetSockRelease},
 	} {
@@ -153,11 +151,6 @@ func (e *Egress) GuardParent(path string, slot uint32) error {
 		}
 	}
 	return e.opts.State.AddParent(path, slot)
-}
-
-// ForgetParent lets go of what was attached to a parent whose cgroup is gone.
-func (e *Egress) ForgetParent(id uint64) error {
-	return errors.Join(e.opts.State.Links.Drop("-"+strconv.FormatUint(id, 10)), e.opts.State.DropParent(id))
 }
 
 // Restore pins again those maps that are not pinned any more; State has the links.

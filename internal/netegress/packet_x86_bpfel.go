@@ -89,6 +89,8 @@ type packetSettings struct {
 	Key       [2]uint64
 	Daemon    uint32
 	Abi       uint32
+	Levels    uint32
+	Pad       uint32
 }
 
 type packetState struct {
@@ -132,8 +134,6 @@ const (
 	packetProgWeirConnect4    = "weir_connect4"
 	packetProgWeirConnect6    = "weir_connect6"
 	packetProgWeirPacket      = "weir_packet"
-	packetProgWeirSendmsg4    = "weir_sendmsg4"
-	packetProgWeirSendmsg6    = "weir_sendmsg6"
 	packetProgWeirSockCreate  = "weir_sock_create"
 	packetProgWeirSockRelease = "weir_sock_release"
 )
@@ -184,8 +184,6 @@ type packetProgramSpecs struct {
 	WeirConnect4    *ebpf.ProgramSpec `ebpf:"weir_connect4"`
 	WeirConnect6    *ebpf.ProgramSpec `ebpf:"weir_connect6"`
 	WeirPacket      *ebpf.ProgramSpec `ebpf:"weir_packet"`
-	WeirSendmsg4    *ebpf.ProgramSpec `ebpf:"weir_sendmsg4"`
-	WeirSendmsg6    *ebpf.ProgramSpec `ebpf:"weir_sendmsg6"`
 	WeirSockCreate  *ebpf.ProgramSpec `ebpf:"weir_sock_create"`
 	WeirSockRelease *ebpf.ProgramSpec `ebpf:"weir_sock_release"`
 }
@@ -279,8 +277,6 @@ type packetPrograms struct {
 	WeirConnect4    *ebpf.Program `ebpf:"weir_connect4"`
 	WeirConnect6    *ebpf.Program `ebpf:"weir_connect6"`
 	WeirPacket      *ebpf.Program `ebpf:"weir_packet"`
-	WeirSendmsg4    *ebpf.Program `ebpf:"weir_sendmsg4"`
-	WeirSendmsg6    *ebpf.Program `ebpf:"weir_sendmsg6"`
 	WeirSockCreate  *ebpf.Program `ebpf:"weir_sock_create"`
 	WeirSockRelease *ebpf.Program `ebpf:"weir_sock_release"`
 }
@@ -291,8 +287,6 @@ func (p *packetPrograms) Close() error {
 		p.WeirConnect4,
 		p.WeirConnect6,
 		p.WeirPacket,
-		p.WeirSendmsg4,
-		p.WeirSendmsg6,
 		p.WeirSockCreate,
 		p.WeirSockRelease,
 	)

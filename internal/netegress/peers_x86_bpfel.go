@@ -89,6 +89,8 @@ type peersSettings struct {
 	Key       [2]uint64
 	Daemon    uint32
 	Abi       uint32
+	Levels    uint32
+	Pad       uint32
 }
 
 type peersState struct {

@@ -261,7 +261,7 @@ func (d *daemon) guardParent(path string) error {
 		return nil
 	}
 	d.write(event.Event{Kind: event.Error, Message: "guarded parent " + path + " was made again: it is guarded again"})
-	return d.egress.ForgetParent(old)
+	return d.state.DropParent(old)
 }
 
 // made takes a new child of a guarded parent in as a container.

@@ -78,6 +78,8 @@ type cgroupSettings struct {
 	Key       [2]uint64
 	Daemon    uint32
 	Abi       uint32
+	Levels    uint32
+	Pad       uint32
 }
 
 type cgroupState struct {

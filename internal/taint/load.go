@@ -21,7 +21,7 @@ import (
 )
 
 // abi is ABI_VERSION of bpf/types.h: pins of another one are never adopted.
-const abi = 1
+const abi = 2
 
 // ErrPins says that another version's maps are pinned.
 var ErrPins = errors.New("pins of another version")
@@ -52,7 +52,7 @@ type State struct {
 	mu         sync.Mutex
 	containers map[string]*record
 	parents    map[string]uint32 // path → policy slot
-	removed    map[uint64]uint64 // cgroup id → when it was found so, ns since boot
+	removed    map[uint64]gone
 }
 
 // Load makes or adopts the pinned maps, loads the programs that watch tasks
@@ -61,7 +61,7 @@ func Load(o Options) (*State, error) {
 	if err := os.MkdirAll(filepath.Join(o.PinDir, "links"), 0o700); err != nil {
 		return nil, fmt.Errorf("make pin directory: %w", err)
 	}
-	s := &State{Links: NewLinks(o.PinDir), dir: o.PinDir, db: o.DB, logger: o.Logger, containers: map[string]*record{}, parents: map[string]uint32{}, removed: map[uint64]uint64{}}
+	s := &State{Links: NewLinks(o.PinDir), dir: o.PinDir, db: o.DB, logger: o.Logger, containers: map[string]*record{}, parents: map[string]uint32{}, removed: map[uint64]gone{}}
 	if err := CheckPins(o.PinDir); err != nil {
 		return nil, err
 	}
@@ -112,7 +112,14 @@ func CheckPins(dir string) error {
 // settle makes the kernel's settings this daemon's own; the key of the argv
 // hash stays while claims may refer to it.
 func (s *State) settle() error {
+	states, err := s.states()
+	if err != nil {
+		return err
+	}
 	return s.configure(func(c *cgroupSettings) error {
+		if c.Levels == 0 && len(states) > 0 {
+			c.Levels = ^uint32(0) // the settings were lost, the states were not
+		}
 		c.Abi = abi
 		c.Daemon = uint32(os.Getpid())
 		c.Heartbeat = 0

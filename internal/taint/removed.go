@@ -12,7 +12,17 @@ import (
 
 // lasting is how long the taint of a cgroup stays in force, in ns, after the
 // cgroup has been removed: what its sockets have queued goes on trying to leave.
-const lasting = uint64(3600e9)
+// A parent lasts longer than its containers, or a walk would not come to them.
+const (
+	lasting       = uint64(3600e9)
+	parentLasting = 2 * lasting
+)
+
+// gone is a cgroup that has been removed, and whose state is still in force.
+type gone struct {
+	at     uint64 // when it was found so, ns since boot
+	parent bool
+}
 
 // Gone drops what the kernel has of a container whose cgroup has been removed; its
 // taint stays on disk, for one that is made again under the same path (B45).
@@ -37,15 +47,15 @@ func (s *State) Gone(id string) error {
 	return s.erase(id)
 }
 
-// drop takes a cgroup's state out of the kernel: at once if there is no taint in
-// it, else when its last packet has been given up.
+// drop takes a cgroup's state out of the kernel: at once if it is no parent and
+// there is no taint in it, else when the last packet has been given up.
 func (s *State) drop(id uint64) error {
 	e, err := s.entry(id)
 	if err != nil {
 		return err
 	}
-	if e.Taint != 0 {
-		s.removed[id] = Now()
+	if parent := e.Flags&cgroupStateFlagSTATE_PARENT != 0; parent || e.Taint != 0 {
+		s.removed[id] = gone{at: Now(), parent: parent}
 		return nil
 	}
 	return s.delete(id)
@@ -58,13 +68,19 @@ func (s *State) delete(id uint64) error {
 	return nil
 }
 
-// Sweep deletes the state of cgroups that were removed long ago.
+// Sweep deletes the state of cgroups that were removed long ago, and lets go of
+// the programs that were attached to them.
 func (s *State) Sweep() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for id, at := range s.removed {
-		if Now()-at < lasting {
+	for id, g := range s.removed {
+		if age := Now() - g.at; age < lasting || g.parent && age < parentLasting {
 			continue
+		}
+		if g.parent {
+			if err := s.Links.Drop("-" + strconv.FormatUint(id, 10)); err != nil {
+				return err
+			}
 		}
 		if err := s.delete(id); err != nil {
 			return err
@@ -76,29 +92,35 @@ func (s *State) Sweep() error {
 
 // findRemoved notes which cgroups of the kernel's books are there no more.
 func (s *State) findRemoved() error {
-	var id uint64
-	var e cgroupState
-	all := map[uint64]cgroupStateFlag{}
-	it := s.objects.Cgroups.Iterate()
-	for it.Next(&id, &e) {
-		if e.Flags&cgroupStateFlagSTATE_GRANT == 0 { // grants have books of their own
-			all[id] = e.Flags
+	states, err := s.states()
+	if err != nil {
+		return err
+	}
+	for id, e := range states {
+		if e.Flags&cgroupStateFlagSTATE_GRANT != 0 {
+			continue // grants have books of their own
 		}
-	}
-	if err := it.Err(); err != nil {
-		return fmt.Errorf("list states of cgroups: %w", err)
-	}
-	for id, flags := range all {
 		if _, err := cgroup.Path(id); !errors.Is(err, unix.ESTALE) && !errors.Is(err, unix.ENOENT) {
 			continue
 		}
-		err := s.drop(id)
-		if flags&cgroupStateFlagSTATE_PARENT != 0 {
-			err = errors.Join(err, s.Links.Drop("-"+strconv.FormatUint(id, 10)))
-		}
-		if err != nil {
+		if err := s.drop(id); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// states is all that the kernel has, by cgroup id.
+func (s *State) states() (map[uint64]cgroupState, error) {
+	all := map[uint64]cgroupState{}
+	var id uint64
+	var e cgroupState
+	it := s.objects.Cgroups.Iterate()
+	for it.Next(&id, &e) {
+		all[id] = e
+	}
+	if err := it.Err(); err != nil {
+		return nil, fmt.Errorf("list states of cgroups: %w", err)
+	}
+	return all, nil
 }

@@ -55,6 +55,10 @@ func (s *State) AddParent(path string, slot uint32) error {
 	if err != nil {
 		return err
 	}
+	// first the level, which the programs look at first
+	if err := s.configure(func(c *cgroupSettings) error { c.Levels |= levels(path); return nil }); err != nil {
+		return err
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	e, err := s.entry(id)
@@ -65,6 +69,18 @@ func (s *State) AddParent(path string, slot uint32) error {
 	e.Policy = slot
 	s.parents[path] = slot
 	return s.put(id, e)
+}
+
+// levels has the bit of a parent's level below the root. Where it cannot be told,
+// because it is too deep or the root that is mounted is not the real one, it has
+// all of them, and no level is passed over.
+func levels(path string) uint32 {
+	const realRoot = 1 // the id of a hierarchy's root
+	level := len(strings.FieldsFunc(path, func(r rune) bool { return r == '/' }))
+	if id, err := cgroup.ID("/"); err != nil || id != realRoot || level >= 16 {
+		return ^uint32(0)
+	}
+	return 1 << level
 }
 
 // Guard takes a container in, with the bits it starts with. Taint that is
@@ -298,7 +314,8 @@ func (s *State) PutGrant(cgroupID, grant uint64) error {
 // DropGrant makes it an ordinary cgroup again.
 func (s *State) DropGrant(cgroupID uint64) error { return s.delete(cgroupID) }
 
-// DropParent forgets a guarded parent whose cgroup has been removed.
+// DropParent notes that a guarded parent's cgroup has been removed: sockets of
+// its containers may have something queued, so it and its programs stay a while.
 func (s *State) DropParent(cgroupID uint64) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -307,17 +324,15 @@ func (s *State) DropParent(cgroupID uint64) error {
 
 // Grants returns the cgroups that are places of grants, by cgroup id.
 func (s *State) Grants() (map[uint64]uint64, error) {
+	states, err := s.states()
+	if err != nil {
+		return nil, err
+	}
 	grants := map[uint64]uint64{}
-	var id uint64
-	var e cgroupState
-	it := s.objects.Cgroups.Iterate()
-	for it.Next(&id, &e) {
+	for id, e := range states {
 		if e.Flags&cgroupStateFlagSTATE_GRANT != 0 {
 			grants[id] = e.Grant
 		}
-	}
-	if err := it.Err(); err != nil {
-		return nil, fmt.Errorf("list grants: %w", err)
 	}
 	return grants, nil
 }
