@@ -62,6 +62,10 @@ static __always_inline void intrude(struct where *to, struct cgroup *cg, struct 
 static __always_inline void escape(struct where *from, struct cgroup *cg, struct task_struct *target)
 {
 	struct where self;
+	__u32 zero = 0;
+	__u64 *any = bpf_map_lookup_elem(&escapes, &zero);
+	if (any)
+		__sync_fetch_and_add(any, 1);
 	struct task *t = bpf_task_storage_get(&tasks, target, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (t)
 		t->escaped = 1;

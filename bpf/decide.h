@@ -43,6 +43,54 @@ struct {
 	__uint(pinning, LIBBPF_PIN_BY_NAME);
 } records SEC(".maps");
 
+/* Destinations that were listed when something was last sent there, on each processor. */
+struct listing {
+	__u64 seq;
+	__u64 epoch;
+	__u64 sender; /* cgroups of who sends, 0 for a packet, and of the socket: neither changes its own */
+	__u64 socket;
+	struct dest dest;
+	__u32 pad;
+};
+
+#define MAX_LISTINGS 64
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, MAX_LISTINGS);
+	__type(key, __u32);
+	__type(value, struct listing);
+} listings SEC(".maps");
+
+static __always_inline struct listing *find_listing(const struct listing *now)
+{
+	const __u32 *a = (const __u32 *)now->dest.addr;
+	__u32 slot = slot_of((__u64)(a[0] ^ a[1] ^ a[2] ^ a[3]) << 16 ^ now->dest.port ^ now->socket);
+	return bpf_map_lookup_elem(&listings, &slot);
+}
+
+static __always_inline int was_listed(struct listing *l, const struct listing *now)
+{
+	const __u64 *x = (const __u64 *)now, *y = (const __u64 *)l;
+	if (!l || !now->epoch)
+		return 0;
+	__u64 seq = read_seq(&l->seq);
+	if ((x[1] ^ y[1]) | (x[2] ^ y[2]) | (x[3] ^ y[3]) | (x[4] ^ y[4]) | (x[5] ^ y[5]) | (x[6] ^ y[6]))
+		return 0;
+	return same_seq(&l->seq, seq);
+}
+
+static __always_inline void note_listed(struct listing *l, const struct listing *now)
+{
+	if (!l || !now->epoch || !begin_write(&l->seq))
+		return;
+	l->epoch = now->epoch;
+	l->sender = now->sender;
+	l->socket = now->socket;
+	l->dest = now->dest;
+	end_write(&l->seq);
+}
+
 static __always_inline int is_mapped(const struct dest *d)
 {
 	const __u32 *a = (const __u32 *)d->addr;

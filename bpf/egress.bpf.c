@@ -43,10 +43,14 @@ const enum counter *unused_counter __attribute__((unused));
 		return answer;                                                                               \
 	} while (0)
 
-enum outcome { PASS, REFUSE, RESTART, UNSETTLED };
+enum outcome { PASS, REFUSE, RESTART, UNSETTLED, PASS_LISTED };
 
 static __always_inline int escaped(void)
 {
+	__u32 zero = 0;
+	__u64 *any = bpf_map_lookup_elem(&escapes, &zero);
+	if (any && !*any)
+		return 0;
 	struct task_struct *t = bpf_get_current_task_btf();
 	struct task *id = bpf_task_storage_get(&tasks, t->group_leader, 0, 0);
 	return id && id->escaped;
@@ -56,37 +60,33 @@ static __always_inline int escaped(void)
  * AF_UNSPEC for. 1: read, 0: no destination in it, -1: unreadable. */
 static __always_inline int read_address(struct dest *d, const void *address, int length, __u16 unspec)
 {
-	__u16 family = 0, port = 0;
-	if (length < 2 || bpf_probe_read_kernel(&family, sizeof(family), address))
+	__u32 raw[6] = {}; /* family and port; address of IPv4, or flow and address of IPv6 */
+	__u32 size = length < 8 ? 2 : length < 24 ? 8 : 24;
+	if (length < 2 || bpf_probe_read_kernel(raw, size, address))
 		return -1;
+	__u16 family = raw[0];
 	if (!family) {
 		if (!unspec)
 			return 0;
 		family = unspec;
 	}
-	if (family == AF_INET) {
-		__u32 ip4;
-		if (length < 8 || bpf_probe_read_kernel(&ip4, sizeof(ip4), address + 4))
-			return -1;
-		set_ip4(d, ip4);
-	} else if (family == AF_INET6) {
-		if (length < 24 || bpf_probe_read_kernel(d->addr, sizeof(d->addr), address + 8))
-			return -1;
-	} else {
+	if (family == AF_INET && length >= 8)
+		set_ip4(d, raw[1]);
+	else if (family == AF_INET6 && length >= 24)
+		set_ip6(d, raw + 2);
+	else
 		return -1;
-	}
-	bpf_probe_read_kernel(&port, sizeof(port), address + 2);
-	d->port = bpf_ntohs(port);
+	d->port = bpf_ntohs(raw[0] >> 16);
 	return 1;
 }
 
 static __always_inline void read_peer(struct dest *d, struct sock *sk)
 {
-	if (BPF_CORE_READ(sk, __sk_common.skc_family) == AF_INET)
-		set_ip4(d, BPF_CORE_READ(sk, __sk_common.skc_daddr));
+	if (sk->__sk_common.skc_family == AF_INET)
+		set_ip4(d, sk->__sk_common.skc_daddr);
 	else
 		BPF_CORE_READ_INTO(&d->addr, sk, __sk_common.skc_v6_daddr);
-	d->port = bpf_ntohs(BPF_CORE_READ(sk, __sk_common.skc_dport));
+	d->port = bpf_ntohs(sk->__sk_common.skc_dport);
 }
 
 static __always_inline int holdable_call(struct task_struct *t)
@@ -256,7 +256,7 @@ __noinline int decide(struct where *w, struct dest *d, __u64 cookie, __u32 count
 	if (is_open(reason)) {
 		if (counter == COUNT_DENIED_CONNECT || reason == REASON_OBSERVED)
 			tell(w, d, RECORD_CONNECT, reason, cookie);
-		return PASS;
+		return reason == REASON_LISTED ? PASS_LISTED : PASS;
 	}
 	if (reason == REASON_TAINTED && d->proto == IPPROTO_UDP && d->port == PORT_HTTPS)
 		reason = REASON_QUIC; /* clients fall back to TCP */
@@ -280,7 +280,7 @@ static __always_inline int settle(struct where *w, struct dest *d, __u64 cookie,
 
 static __always_inline int finish(int outcome)
 {
-	if (outcome == PASS)
+	if (outcome == PASS || outcome == PASS_LISTED)
 		ANSWER(0);
 	if (outcome == RESTART)
 		ANSWER(-ERESTARTNOINTR);
@@ -326,6 +326,11 @@ static __always_inline int allowed_type(__u16 family, int type, int proto)
 		return 0;
 	return (type == SOCK_STREAM && (proto == 0 || proto == IPPROTO_TCP)) ||
 	       (type == SOCK_DGRAM && (proto == 0 || proto == IPPROTO_UDP));
+}
+
+static __always_inline int is_plain(int type, int proto)
+{
+	return (type == SOCK_STREAM && proto == IPPROTO_TCP) || (type == SOCK_DGRAM && proto == IPPROTO_UDP);
 }
 
 /* Netlink also carries messages from one process to another: only the kernel,
@@ -393,53 +398,80 @@ int BPF_PROG(weir_connect, struct socket *sock, struct sockaddr *address, int ad
 		ANSWER(0); /* sends nothing: the first send is judged */
 	if (!is_free(&w) && (read < 0 || !allowed_type(family, type, proto)))
 		return finish(deny(&w, &d, cookie, COUNT_DENIED_CONNECT, REASON_UNREADABLE));
+	if (is_free(&w)) {
+		tell(&w, &d, RECORD_CONNECT, REASON_UNTAINTED, cookie);
+		ANSWER(0);
+	}
 	return finish(settle(&w, &d, cookie, COUNT_DENIED_CONNECT, 1));
+}
+
+/* Where a message goes. 1: read, 0: it is not addressed, -1: unreadable. */
+static __always_inline int read_target(struct dest *d, struct sock *sk, struct msghdr *msg)
+{
+	__u16 family = sk->__sk_common.skc_family;
+	void *name = msg->msg_name;
+	int read = 0;
+	/* TCP ignores a name but in fast open */
+	if (name && (sk->sk_type == SOCK_DGRAM || msg->msg_flags & MSG_FASTOPEN))
+		read = read_address(d, name, msg->msg_namelen, family == AF_INET ? AF_INET : 0);
+	if (read)
+		return read;
+	read_peer(d, sk);
+	return d->port != 0;
 }
 
 SEC("fmod_ret/security_socket_sendmsg")
 int BPF_PROG(weir_sendmsg, struct socket *sock, struct msghdr *msg, int size)
 {
 	struct where w;
+	struct listing now = {.epoch = current_epoch()};
+	struct listing *last = 0;
+	struct dest *d = &now.dest;
 	walk_current(&w);
 	if (!w.guarded)
 		return finish(escaped() ? REFUSE : PASS);
 	struct sock *sk = sock->sk;
 	if (is_free(&w) || !sk)
 		ANSWER(0);
+	__u16 family = sk->__sk_common.skc_family, type = sk->sk_type, proto = sk->sk_protocol;
+	int read = 0;
+	d->proto = proto;
+	if ((family == AF_INET || family == AF_INET6) && is_plain(type, proto)) {
+		read = read_target(d, sk, msg);
+		now.sender = w.cgroup;
+		now.socket = sk->sk_cgrp_data.cgroup->kn->id;
+		last = find_listing(&now);
+		if (read > 0 && was_listed(last, &now))
+			ANSWER(0);
+	}
 	__u64 cookie = bpf_get_socket_cookie(sk);
-	__u16 family = sk->__sk_common.skc_family;
-	__u16 type = sk->sk_type;
-	struct dest d = {.proto = sk->sk_protocol};
 	if (!inside(&w, BPF_CORE_READ(sk, sk_cgrp_data.cgroup)))
-		return finish(deny(&w, &d, cookie, COUNT_DENIED_SEND, REASON_OUTSIDE));
-	if (!allowed_type(family, type, sk->sk_protocol)) {
-		d.addr[0] = family;
-		return finish(deny(&w, &d, cookie, COUNT_DENIED_SEND, REASON_FAMILY));
+		return finish(deny(&w, d, cookie, COUNT_DENIED_SEND, REASON_OUTSIDE));
+	if (!allowed_type(family, type, proto)) {
+		d->addr[0] = family;
+		return finish(deny(&w, d, cookie, COUNT_DENIED_SEND, REASON_FAMILY));
 	}
 	if (family == AF_UNIX) {
 		if (!bpf_map_lookup_elem(&outside_unix, &cookie))
 			ANSWER(0);
-		d.addr[0] = family;
-		return finish(deny(&w, &d, cookie, COUNT_DENIED_UNIX, REASON_OUTSIDE));
+		d->addr[0] = family;
+		return finish(deny(&w, d, cookie, COUNT_DENIED_UNIX, REASON_OUTSIDE));
 	}
-	void *name = msg->msg_name;
 	if (family == AF_NETLINK) {
-		if (netlink_to_kernel(sk, name, msg->msg_namelen))
+		if (netlink_to_kernel(sk, msg->msg_name, msg->msg_namelen))
 			ANSWER(0);
-		d.addr[0] = family;
-		return finish(deny(&w, &d, cookie, COUNT_DENIED_SEND, REASON_FAMILY));
+		d->addr[0] = family;
+		return finish(deny(&w, d, cookie, COUNT_DENIED_SEND, REASON_FAMILY));
 	}
-	__u32 fast = msg->msg_flags & MSG_FASTOPEN;
-	int named = name && (type == SOCK_DGRAM || fast); /* TCP ignores a name otherwise */
-	int read = 0;
-	if (named)
-		read = read_address(&d, name, msg->msg_namelen, family == AF_INET ? AF_INET : 0);
+	if (!last)
+		read = read_target(d, sk, msg);
 	if (read < 0)
-		return finish(deny(&w, &d, cookie, COUNT_DENIED_SEND, REASON_UNREADABLE));
-	if (!read) {
-		read_peer(&d, sk);
-		if (!d.port)
-			ANSWER(0); /* not connected: the kernel refuses */
-	}
-	return finish(settle(&w, &d, cookie, COUNT_DENIED_SEND, type == SOCK_DGRAM || fast));
+		return finish(deny(&w, d, cookie, COUNT_DENIED_SEND, REASON_UNREADABLE));
+	if (!read)
+		ANSWER(0); /* not connected: the kernel refuses */
+	int outcome = settle(&w, d, cookie, COUNT_DENIED_SEND,
+	                     type == SOCK_DGRAM || (msg->msg_flags & MSG_FASTOPEN) != 0);
+	if (last && outcome == PASS_LISTED)
+		note_listed(last, &now);
+	return finish(outcome);
 }

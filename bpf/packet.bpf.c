@@ -23,15 +23,6 @@ struct {
 	__uint(pinning, LIBBPF_PIN_BY_NAME);
 } marks SEC(".maps");
 
-/* The container that made a socket, for those who find it by looking up a listener. */
-struct {
-	__uint(type, BPF_MAP_TYPE_SK_STORAGE);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, int);
-	__type(value, __u64);
-	__uint(pinning, LIBBPF_PIN_BY_NAME);
-} owners SEC(".maps");
-
 #define ALLOW 1
 #define DENY 0
 
@@ -42,9 +33,6 @@ int weir_sock_create(struct bpf_sock *ctx)
 	walk_current(&w);
 	if (!w.guarded)
 		return ALLOW;
-	__u64 *owner = bpf_sk_storage_get(&owners, ctx, 0, BPF_SK_STORAGE_GET_F_CREATE);
-	if (owner)
-		*owner = w.container;
 	int plain = (ctx->type == SOCK_STREAM && ctx->protocol == IPPROTO_TCP) ||
 	            (ctx->type == SOCK_DGRAM && ctx->protocol == IPPROTO_UDP);
 	struct policy *p = policy_of(&w);
@@ -75,6 +63,14 @@ static __always_inline void lookup_address(__u32 *out, const struct dest *d, int
 	out[3] = a[3] ? a[3] : bpf_htonl(1);
 }
 
+/* There is no helper for it here. */
+static __always_inline struct cgroup *cgroup_of_socket(struct bpf_sock *sk)
+{
+	__u64 at = 0;
+	bpf_probe_read_kernel(&at, sizeof(at), &sk); /* the verifier forgets that it is a pointer */
+	return BPF_CORE_READ((struct sock *)at, sk_cgrp_data.cgroup);
+}
+
 /* Nobody listening is no way out; somebody else's listener is (B26). */
 static __always_inline int foreign_listener(struct bpf_sock_addr *ctx, struct where *w, const struct dest *d)
 {
@@ -96,8 +92,7 @@ static __always_inline int foreign_listener(struct bpf_sock_addr *ctx, struct wh
 		peer = bpf_sk_lookup_udp(ctx, &tuple, size, BPF_F_CURRENT_NETNS, 0);
 	if (!peer)
 		return 0;
-	__u64 *owner = bpf_sk_storage_get(&owners, peer, 0, 0);
-	int foreign = !owner || *owner != w->container || !w->container;
+	int foreign = !inside(w, cgroup_of_socket(peer));
 	bpf_sk_release(peer);
 	return foreign;
 }
@@ -157,32 +152,43 @@ struct way {
 	__u32 transport; /* offset of its header */
 };
 
+/* Most headers lie where they can be read without a call. to is of whole words. */
+static __always_inline int load(struct __sk_buff *skb, __u32 offset, __u32 *to, __u32 words)
+{
+	__u32 *from = (void *)(long)skb->data + offset;
+	if ((void *)(from + words) > (void *)(long)skb->data_end)
+		return bpf_skb_load_bytes(skb, offset, to, words * 4);
+	for (__u32 i = 0; i < words; i++)
+		to[i] = from[i];
+	return 0;
+}
+
 static __always_inline int read_ports(struct __sk_buff *skb, struct way *y, __u32 offset)
 {
-	__u16 ports[2];
+	__u32 ports;
 	y->transport = offset;
 	if (y->to.proto != IPPROTO_TCP && y->to.proto != IPPROTO_UDP)
 		return 1;
-	if (bpf_skb_load_bytes(skb, offset, ports, sizeof(ports)))
+	if (load(skb, offset, &ports, 1))
 		return 0;
-	y->from_port = ports[0];
-	y->to_port = ports[1];
-	y->to.port = bpf_ntohs(ports[1]);
+	y->from_port = ports;
+	y->to_port = ports >> 16;
+	y->to.port = bpf_ntohs(y->to_port);
 	return 1;
 }
 
 /* Options can name a second destination (source routes), so they are not for tainted packets. */
 static __always_inline int read_ip4(struct __sk_buff *skb, struct way *y)
 {
-	__u8 head[20];
-	if (bpf_skb_load_bytes(skb, 0, head, sizeof(head)) || (head[0] & 15) != 5)
+	__u32 head[5];
+	if (load(skb, 0, head, 5) || (head[0] & 15) != 5)
 		return 0;
-	if (head[7] || (head[6] & 0x1f))
+	if (head[1] & bpf_ntohl(0x1fff))
 		return 0; /* a later fragment has no ports */
 	y->ip4 = 1;
-	y->from[0] = *(__u32 *)&head[12];
-	set_ip4(&y->to, *(__u32 *)&head[16]);
-	y->to.proto = head[9];
+	y->from[0] = head[3];
+	set_ip4(&y->to, head[4]);
+	y->to.proto = head[2] >> 8;
 	return read_ports(skb, y, sizeof(head));
 }
 
@@ -303,7 +309,8 @@ SEC("cgroup_skb/egress")
 int weir_packet(struct __sk_buff *skb)
 {
 	struct where w;
-	walk_skb(&w, skb);
+	struct listing now = {.epoch = current_epoch(), .socket = bpf_skb_cgroup_id(skb)};
+	walk_skb(&w, skb, now.epoch, now.socket);
 	struct policy *p = policy_of(&w);
 	if (p && p->mode == MODE_OBSERVE)
 		return ALLOW;
@@ -311,10 +318,14 @@ int weir_packet(struct __sk_buff *skb)
 		return ALLOW;
 
 	struct way y = {};
+	int readable = skb->protocol == bpf_htons(ETH_P_IP) ? read_ip4(skb, &y) : read_ip6(skb, &y);
+	now.dest = y.to;
+	struct listing *last = find_listing(&now);
+	if (readable && now.socket && was_listed(last, &now))
+		return ALLOW;
 	struct bpf_sock *sk = skb->sk;
 	if (sk)
 		sk = bpf_sk_fullsock(sk);
-	int readable = skb->protocol == bpf_htons(ETH_P_IP) ? read_ip4(skb, &y) : read_ip6(skb, &y);
 	if (!readable)
 		return drop(skb, sk, &w, &y, REASON_UNREADABLE);
 
@@ -329,12 +340,16 @@ int weir_packet(struct __sk_buff *skb)
 		__u64 id = open_grant(w.grant, &y.to, 0) ? w.grant : m ? m->grant : 0;
 		return charge(skb, &w, &y, id);
 	}
-	return is_open(reason) ? ALLOW : drop(skb, sk, &w, &y, reason);
+	if (!is_open(reason))
+		return drop(skb, sk, &w, &y, reason);
+	if (reason == REASON_LISTED && now.socket)
+		note_listed(last, &now);
+	return ALLOW;
 }
 
-#define TCP_FLAGS 13
-#define TCP_SYN 2
-#define TCP_ACK 16
+#define TCP_FLAGS 12 /* and the header's length before them */
+#define TCP_SYN 0x200
+#define TCP_ACK 0x1000
 
 /* Nobody outside begins a connection with a tainted container (B46). The answer
  * to a SYN is a packet too, but 6.1 does not show those of IPv6 to weir_packet. */
@@ -343,14 +358,13 @@ int weir_arrival(struct __sk_buff *skb)
 {
 	struct where w;
 	struct way y = {};
-	__u8 flags = 0;
+	__u32 flags = 0;
 	/* first what most packets are done with */
 	int readable = skb->protocol == bpf_htons(ETH_P_IP) ? read_ip4(skb, &y) : read_ip6(skb, &y);
-	if (!readable || y.to.proto != IPPROTO_TCP ||
-	    bpf_skb_load_bytes(skb, y.transport + TCP_FLAGS, &flags, 1) ||
+	if (!readable || y.to.proto != IPPROTO_TCP || load(skb, y.transport + TCP_FLAGS, &flags, 1) ||
 	    (flags & (TCP_SYN | TCP_ACK)) != TCP_SYN)
 		return ALLOW; /* begins nothing */
-	walk_skb(&w, skb);
+	walk_skb(&w, skb, current_epoch(), bpf_skb_cgroup_id(skb));
 	struct policy *p = policy_of(&w);
 	if (p && (p->mode == MODE_OBSERVE || (p->mode != MODE_SEAL && !w.taint && !w.deep)))
 		return ALLOW;

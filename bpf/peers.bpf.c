@@ -128,10 +128,12 @@ int BPF_PROG(weir_unix_send, struct socket *sock, struct socket *other)
 	return -EPERM;
 }
 
-SEC("fentry/security_sk_free")
-int BPF_PROG(weir_sk_free, struct sock *sk)
+/* Once closed it sends nothing. */
+SEC("fentry/unix_release")
+int BPF_PROG(weir_unix_close, struct socket *sock)
 {
-	if (BPF_CORE_READ(sk, __sk_common.skc_family) != AF_UNIX)
+	struct sock *sk = sock->sk;
+	if (!sk)
 		return 0;
 	__u64 cookie = bpf_get_socket_cookie(sk);
 	bpf_map_delete_elem(&outside_unix, &cookie);

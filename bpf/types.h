@@ -55,6 +55,7 @@ struct settings {
 	__u32 abi;
 	__u32 levels; /* bit n: a guarded parent stands n levels below the root; all: they are not known */
 	__u32 pad;
+	__u64 parents; /* one bit of 64 for each guarded parent, by a hash of its id */
 };
 
 /* A destination: IPv4 is mapped into IPv6 (B14), the port is in host order. */

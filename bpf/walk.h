@@ -56,6 +56,33 @@ struct {
 	__uint(pinning, LIBBPF_PIN_BY_NAME);
 } counters SEC(".maps");
 
+/* What a judgement stands on, cgroups and policies, is of one epoch: what is remembered from another
+ * is judged anew. 0: something is being changed, or a change was cut off, and nothing is remembered. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u64);
+	__uint(pinning, LIBBPF_PIN_BY_NAME);
+} epochs SEC(".maps");
+
+/* To be read before what is judged: a change in between then makes the answer void. */
+static __always_inline __u64 current_epoch(void)
+{
+	__u32 zero = 0;
+	volatile __u64 *epoch = bpf_map_lookup_elem(&epochs, &zero);
+	return epoch ? *epoch : 0;
+}
+
+/* How many tasks have left their container since boot; 0: nobody need be asked. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u64);
+	__uint(pinning, LIBBPF_PIN_BY_NAME);
+} escapes SEC(".maps");
+
 static __always_inline void count(__u32 what)
 {
 	__u64 *n = bpf_map_lookup_elem(&counters, &what);
@@ -71,6 +98,7 @@ static __always_inline struct settings *configuration(void)
 
 /* Where in the guarded world something stands. */
 struct where {
+	__u64 cgroup;
 	__u64 container; /* first cgroup below the innermost guarded parent */
 	__u64 grant;
 	__u32 level; /* of container */
@@ -80,6 +108,82 @@ struct where {
 	__u32 guarded;
 	__u32 deep;
 };
+
+/* What walks found, on each processor. An entry is odd while it is written and another afterwards:
+ * who is interrupted, or comes in between, never takes half of one. */
+struct place {
+	__u64 seq;
+	__u64 epoch;
+	struct where where;
+};
+
+#define MAX_PLACES 64
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, MAX_PLACES);
+	__type(key, __u32);
+	__type(value, struct place);
+} places SEC(".maps");
+
+#define barrier() asm volatile("" ::: "memory")
+
+/* One of 64, as taint.filterBit. */
+static __always_inline __u32 slot_of(__u64 key)
+{
+	return key * 0x9e3779b97f4a7c15ULL >> 58;
+}
+
+static __always_inline __u64 read_seq(__u64 *seq)
+{
+	__u64 now = *(volatile __u64 *)seq;
+	barrier();
+	return now;
+}
+
+static __always_inline int same_seq(__u64 *seq, __u64 before)
+{
+	barrier();
+	return !(before & 1) && *(volatile __u64 *)seq == before;
+}
+
+static __always_inline int begin_write(__u64 *seq)
+{
+	__u64 before = read_seq(seq);
+	return !(before & 1) && __sync_val_compare_and_swap(seq, before, before + 1) == before;
+}
+
+static __always_inline void end_write(__u64 *seq)
+{
+	barrier();
+	*(volatile __u64 *)seq += 1;
+}
+
+static __always_inline struct place *find_place(__u64 cgroup)
+{
+	__u32 slot = slot_of(cgroup);
+	return bpf_map_lookup_elem(&places, &slot);
+}
+
+static __always_inline int recall(struct where *w, struct place *p, __u64 epoch, __u64 cgroup)
+{
+	if (!p || !epoch || !cgroup)
+		return 0;
+	__u64 seq = read_seq(&p->seq);
+	if (p->epoch != epoch || p->where.cgroup != cgroup)
+		return 0;
+	*w = p->where;
+	return same_seq(&p->seq, seq);
+}
+
+static __always_inline void remember(const struct where *w, struct place *p, __u64 epoch)
+{
+	if (!p || !epoch || !w->cgroup || !begin_write(&p->seq))
+		return;
+	p->epoch = epoch;
+	p->where = *w;
+	end_write(&p->seq);
+}
 
 /* Taint only ever adds up; a grant opens only what is above it. */
 static __always_inline void step(struct where *w, __u64 id, __u32 level)
@@ -107,51 +211,32 @@ static __always_inline void step(struct where *w, __u64 id, __u32 level)
 	}
 }
 
-/* Nothing above the first guarded parent has a state, so a walk passes those levels over, and most
- * tasks of a host are done after one lookup. */
-static __always_inline __u32 parent_levels(void)
+/* Nothing above the first guarded parent has a state. So a walk looks only at those levels at which
+ * there is one, and there only at what may be one: most tasks of a host are done without a lookup. */
+struct parents {
+	__u32 levels;
+	__u64 filter;
+};
+
+static __always_inline struct parents guarded_parents(void)
 {
 	struct settings *c = configuration();
-	return c ? c->levels : ~0U;
+	struct parents all = {.levels = ~0U, .filter = ~0ULL};
+	if (c) {
+		all.levels = c->levels;
+		all.filter = c->parents;
+	}
+	return all;
 }
 
-/* Global functions are verified once, not at each of their calls. */
-__noinline int walk_current(struct where *w)
+static __always_inline int may_be_parent(struct parents *p, __u64 id)
 {
-	if (!w)
-		return 0;
-	__u32 levels = parent_levels();
-	__builtin_memset(w, 0, sizeof(*w));
-	for (int level = 0; level < MAX_LEVEL; level++) {
-		if (!w->guarded && !(levels >> level))
-			return 0;
-		if (!w->guarded && !(levels >> level & 1))
-			continue;
-		__u64 id = bpf_get_current_ancestor_cgroup_id(level);
-		if (!id)
-			return 0;
-		step(w, id, level);
-	}
-	w->deep = bpf_get_current_ancestor_cgroup_id(MAX_LEVEL) != 0;
-	return 0;
+	return p->filter >> slot_of(id) & 1;
 }
 
-static __always_inline int walk_skb(struct where *w, struct __sk_buff *skb)
+static __always_inline __u64 cgroup_id(struct cgroup *cg)
 {
-	__u32 levels = parent_levels();
-	__builtin_memset(w, 0, sizeof(*w));
-	for (int level = 0; level < MAX_LEVEL; level++) {
-		if (!w->guarded && !(levels >> level))
-			return 0;
-		if (!w->guarded && !(levels >> level & 1))
-			continue;
-		__u64 id = bpf_skb_ancestor_cgroup_id(skb, level);
-		if (!id)
-			return 0;
-		step(w, id, level);
-	}
-	w->deep = bpf_skb_ancestor_cgroup_id(skb, MAX_LEVEL) != 0;
-	return 0;
+	return BPF_CORE_READ(cg, kn, id);
 }
 
 static __always_inline __u64 ancestor(struct cgroup *cg, __u32 level)
@@ -161,28 +246,41 @@ static __always_inline __u64 ancestor(struct cgroup *cg, __u32 level)
 		return 0;
 	/* the array's bound is the cgroup's own level, checked above */
 	bpf_core_read(&a, sizeof(a), (void *)cg + bpf_core_field_offset(cg->ancestors) + level * sizeof(a));
-	return BPF_CORE_READ(a, kn, id);
+	return cgroup_id(a);
 }
 
-/* at is a struct cgroup's address: a global function takes no pointer to one. */
+/* A level without a guarded parent, before the first one. */
+static __always_inline int passed_over(const struct where *w, const struct parents *p, __u32 level)
+{
+	return !w->guarded && !(p->levels >> level & 1);
+}
+
+/* at is a struct cgroup's address: a global function takes no pointer to one. It is read once, so
+ * what is remembered is of that cgroup also if its task is moved meanwhile. Global functions are
+ * verified once, not at each of their calls. */
 __noinline int walk_at(struct where *w, __u64 at)
 {
 	if (!w)
 		return 0;
 	struct cgroup *cg = (struct cgroup *)at;
-	__u32 levels = parent_levels();
+	__u64 epoch = current_epoch(), id = cgroup_id(cg);
+	struct place *place = find_place(id);
+	if (recall(w, place, epoch, id))
+		return 0;
+	struct parents p = guarded_parents();
 	__builtin_memset(w, 0, sizeof(*w));
+	w->cgroup = id;
 	for (int level = 0; level < MAX_LEVEL; level++) {
-		if (!w->guarded && !(levels >> level))
-			return 0;
-		if (!w->guarded && !(levels >> level & 1))
+		if (passed_over(w, &p, level))
 			continue;
-		__u64 id = ancestor(cg, level);
+		id = ancestor(cg, level);
 		if (!id)
-			return 0;
-		step(w, id, level);
+			break;
+		if (w->guarded || may_be_parent(&p, id))
+			step(w, id, level);
 	}
-	w->deep = BPF_CORE_READ(cg, level) >= MAX_LEVEL;
+	w->deep = (__u32)BPF_CORE_READ(cg, level) >= MAX_LEVEL;
+	remember(w, place, epoch);
 	return 0;
 }
 
@@ -191,6 +289,39 @@ static __always_inline void walk_cgroup(struct where *w, struct cgroup *cg)
 	__u64 at = 0;
 	bpf_probe_read_kernel(&at, sizeof(at), &cg); /* the verifier forgets that it is a pointer */
 	walk_at(w, at);
+}
+
+__noinline int walk_current(struct where *w)
+{
+	if (!w)
+		return 0;
+	struct cgroup *cg = bpf_get_current_task_btf()->cgroups->dfl_cgrp;
+	__u64 id = cg->kn->id;
+	if (!recall(w, find_place(id), current_epoch(), id))
+		walk_cgroup(w, cg);
+	return 0;
+}
+
+/* A packet belongs to its socket's cgroup, which never changes. */
+static __always_inline void walk_skb(struct where *w, struct __sk_buff *skb, __u64 epoch, __u64 cgroup)
+{
+	struct place *place = find_place(cgroup);
+	if (recall(w, place, epoch, cgroup))
+		return;
+	struct parents p = guarded_parents();
+	__builtin_memset(w, 0, sizeof(*w));
+	w->cgroup = cgroup;
+	for (int level = 0; level < MAX_LEVEL; level++) {
+		if (passed_over(w, &p, level))
+			continue;
+		__u64 id = bpf_skb_ancestor_cgroup_id(skb, level);
+		if (!id)
+			break;
+		if (w->guarded || may_be_parent(&p, id))
+			step(w, id, level);
+	}
+	w->deep = bpf_skb_ancestor_cgroup_id(skb, MAX_LEVEL) != 0;
+	remember(w, place, epoch);
 }
 
 /* inside: cg belongs to the same container as w. */

@@ -212,7 +212,7 @@ func hooks() []hook {
 		fn("security_file_receive", passed),
 		fn("security_ptrace_access_check", "processes outside can be steered"),
 		fn("security_ptrace_traceme", "processes outside can be steered"),
-		fn("security_sk_free", "what is known of closed sockets stays"),
+		fn("unix_release", "what is known of closed sockets stays"),
 		fn("cgroup_attach_task", moved),
 		tp("sched_process_exec", "commands are not seen"),
 		tp("sched_process_fork", "processes born elsewhere are not seen"),

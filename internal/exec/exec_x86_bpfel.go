@@ -103,6 +103,24 @@ type execHoldKey struct {
 	}
 }
 
+type execPlace struct {
+	_     structs.HostLayout
+	Seq   uint64
+	Epoch uint64
+	Where struct {
+		_         structs.HostLayout
+		Cgroup    uint64
+		Container uint64
+		Grant     uint64
+		Level     uint32
+		Taint     uint32
+		Policy    uint32
+		Agent     uint32
+		Guarded   uint32
+		Deep      uint32
+	}
+}
+
 type execPolicy struct {
 	_          structs.HostLayout
 	Mode       uint32
@@ -126,6 +144,7 @@ type execSettings struct {
 	Abi       uint32
 	Levels    uint32
 	Pad       uint32
+	Parents   uint64
 }
 
 type execState struct {
@@ -164,9 +183,12 @@ const (
 	execMapCgroups       = "cgroups"
 	execMapConfig        = "config"
 	execMapCounters      = "counters"
+	execMapEpochs        = "epochs"
+	execMapEscapes       = "escapes"
 	execMapExecs         = "execs"
 	execMapGrants        = "grants"
 	execMapHolds         = "holds"
+	execMapPlaces        = "places"
 	execMapPolicies      = "policies"
 	execMapScratches     = "scratches"
 	execMapTasks         = "tasks"
@@ -227,9 +249,12 @@ type execMapSpecs struct {
 	Cgroups   *ebpf.MapSpec `ebpf:"cgroups"`
 	Config    *ebpf.MapSpec `ebpf:"config"`
 	Counters  *ebpf.MapSpec `ebpf:"counters"`
+	Epochs    *ebpf.MapSpec `ebpf:"epochs"`
+	Escapes   *ebpf.MapSpec `ebpf:"escapes"`
 	Execs     *ebpf.MapSpec `ebpf:"execs"`
 	Grants    *ebpf.MapSpec `ebpf:"grants"`
 	Holds     *ebpf.MapSpec `ebpf:"holds"`
+	Places    *ebpf.MapSpec `ebpf:"places"`
 	Policies  *ebpf.MapSpec `ebpf:"policies"`
 	Scratches *ebpf.MapSpec `ebpf:"scratches"`
 	Tasks     *ebpf.MapSpec `ebpf:"tasks"`
@@ -266,9 +291,12 @@ type execMaps struct {
 	Cgroups   *ebpf.Map `ebpf:"cgroups"`
 	Config    *ebpf.Map `ebpf:"config"`
 	Counters  *ebpf.Map `ebpf:"counters"`
+	Epochs    *ebpf.Map `ebpf:"epochs"`
+	Escapes   *ebpf.Map `ebpf:"escapes"`
 	Execs     *ebpf.Map `ebpf:"execs"`
 	Grants    *ebpf.Map `ebpf:"grants"`
 	Holds     *ebpf.Map `ebpf:"holds"`
+	Places    *ebpf.Map `ebpf:"places"`
 	Policies  *ebpf.Map `ebpf:"policies"`
 	Scratches *ebpf.Map `ebpf:"scratches"`
 	Tasks     *ebpf.Map `ebpf:"tasks"`
@@ -280,9 +308,12 @@ func (m *execMaps) Close() error {
 		m.Cgroups,
 		m.Config,
 		m.Counters,
+		m.Epochs,
+		m.Escapes,
 		m.Execs,
 		m.Grants,
 		m.Holds,
+		m.Places,
 		m.Policies,
 		m.Scratches,
 		m.Tasks,

@@ -15,7 +15,7 @@ func (p *Probe) Hook(parent uint64, key [2]uint64) error {
 	state := execState{Flags: execStateFlagSTATE_PARENT}
 	return errors.Join(
 		wrap("cgroup", p.objects.Cgroups.Update(parent, &state, ebpf.UpdateAny)),
-		wrap("key", p.objects.Config.Update(uint32(0), &execSettings{Key: key, Levels: ^uint32(0)}, ebpf.UpdateAny)))
+		wrap("key", p.objects.Config.Update(uint32(0), &execSettings{Key: key, Levels: ^uint32(0), Parents: ^uint64(0)}, ebpf.UpdateAny)))
 }
 
 func wrap(what string, err error) error {

@@ -110,6 +110,16 @@ const (
 	egressHoldVerdictHOLD_DENIED  egressHoldVerdict = 1
 )
 
+type egressListing struct {
+	_      structs.HostLayout
+	Seq    uint64
+	Epoch  uint64
+	Sender uint64
+	Socket uint64
+	Dest   egressDest
+	Pad    uint32
+}
+
 type egressMark struct {
 	_     structs.HostLayout
 	Grant uint64
@@ -124,6 +134,24 @@ const (
 	egressModeMODE_OBSERVE egressMode = 1
 	egressModeMODE_SEAL    egressMode = 2
 )
+
+type egressPlace struct {
+	_     structs.HostLayout
+	Seq   uint64
+	Epoch uint64
+	Where struct {
+		_         structs.HostLayout
+		Cgroup    uint64
+		Container uint64
+		Grant     uint64
+		Level     uint32
+		Taint     uint32
+		Policy    uint32
+		Agent     uint32
+		Guarded   uint32
+		Deep      uint32
+	}
+}
 
 type egressPolicy struct {
 	_          structs.HostLayout
@@ -238,6 +266,7 @@ type egressSettings struct {
 	Abi       uint32
 	Levels    uint32
 	Pad       uint32
+	Parents   uint64
 }
 
 type egressState struct {
@@ -271,10 +300,14 @@ const (
 	egressMapConfig        = "config"
 	egressMapCounters      = "counters"
 	egressMapDestinations  = "destinations"
+	egressMapEpochs        = "epochs"
+	egressMapEscapes       = "escapes"
 	egressMapGrantDests    = "grant_dests"
 	egressMapGrants        = "grants"
 	egressMapHolds         = "holds"
+	egressMapListings      = "listings"
 	egressMapOutsideUnix   = "outside_unix"
+	egressMapPlaces        = "places"
 	egressMapPolicies      = "policies"
 	egressMapRecords       = "records"
 	egressMapSocks         = "socks"
@@ -343,10 +376,14 @@ type egressMapSpecs struct {
 	Config       *ebpf.MapSpec `ebpf:"config"`
 	Counters     *ebpf.MapSpec `ebpf:"counters"`
 	Destinations *ebpf.MapSpec `ebpf:"destinations"`
+	Epochs       *ebpf.MapSpec `ebpf:"epochs"`
+	Escapes      *ebpf.MapSpec `ebpf:"escapes"`
 	GrantDests   *ebpf.MapSpec `ebpf:"grant_dests"`
 	Grants       *ebpf.MapSpec `ebpf:"grants"`
 	Holds        *ebpf.MapSpec `ebpf:"holds"`
+	Listings     *ebpf.MapSpec `ebpf:"listings"`
 	OutsideUnix  *ebpf.MapSpec `ebpf:"outside_unix"`
+	Places       *ebpf.MapSpec `ebpf:"places"`
 	Policies     *ebpf.MapSpec `ebpf:"policies"`
 	Records      *ebpf.MapSpec `ebpf:"records"`
 	Socks        *ebpf.MapSpec `ebpf:"socks"`
@@ -387,10 +424,14 @@ type egressMaps struct {
 	Config       *ebpf.Map `ebpf:"config"`
 	Counters     *ebpf.Map `ebpf:"counters"`
 	Destinations *ebpf.Map `ebpf:"destinations"`
+	Epochs       *ebpf.Map `ebpf:"epochs"`
+	Escapes      *ebpf.Map `ebpf:"escapes"`
 	GrantDests   *ebpf.Map `ebpf:"grant_dests"`
 	Grants       *ebpf.Map `ebpf:"grants"`
 	Holds        *ebpf.Map `ebpf:"holds"`
+	Listings     *ebpf.Map `ebpf:"listings"`
 	OutsideUnix  *ebpf.Map `ebpf:"outside_unix"`
+	Places       *ebpf.Map `ebpf:"places"`
 	Policies     *ebpf.Map `ebpf:"policies"`
 	Records      *ebpf.Map `ebpf:"records"`
 	Socks        *ebpf.Map `ebpf:"socks"`
@@ -405,10 +446,14 @@ func (m *egressMaps) Close() error {
 		m.Config,
 		m.Counters,
 		m.Destinations,
+		m.Epochs,
+		m.Escapes,
 		m.GrantDests,
 		m.Grants,
 		m.Holds,
+		m.Listings,
 		m.OutsideUnix,
+		m.Places,
 		m.Policies,
 		m.Records,
 		m.Socks,

@@ -113,7 +113,7 @@ func (e *Egress) Attach() error {
 	for name, prog := range map[string]*ebpf.Program{
 		"weir_connect": e.egress.WeirConnect, "weir_sendmsg": e.egress.WeirSendmsg, "weir_create": e.egress.WeirCreate,
 		"weir_unix": e.peers.WeirUnix, "weir_unix_send": e.peers.WeirUnixSend, "weir_receive": e.peers.WeirReceive,
-		"weir_attach": e.peers.WeirAttach, "weir_traceme": e.peers.WeirTraceme, "weir_sk_free": e.peers.WeirSkFree,
+		"weir_attach": e.peers.WeirAttach, "weir_traceme": e.peers.WeirTraceme, "weir_unix_close": e.peers.WeirUnixClose,
 	} {
 		err := e.opts.State.Links.Pin(name, func() (link.Link, error) {
 			return link.AttachTracing(link.TracingOptions{Program: prog})
@@ -157,7 +157,7 @@ func (e *Egress) GuardParent(path string, slot uint32) error {
 func (e *Egress) Restore() error {
 	o, p := e.egress.egressMaps, e.packet.packetMaps
 	return taint.RestoreMaps(e.opts.PinDir, o.Asks, o.Claims, o.Destinations, o.GrantDests, o.Holds, o.OutsideUnix,
-		o.Policies, o.Records, o.Socks, p.Marks, p.Owners, e.peers.UnixPeers)
+		o.Policies, o.Records, o.Socks, p.Marks, e.peers.UnixPeers)
 }
 
 // Run reads the rings, ends grants and keeps the books until ctx ends. A reader

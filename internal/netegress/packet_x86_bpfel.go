@@ -41,6 +41,22 @@ type packetGrantDest struct {
 	Pad uint32
 }
 
+type packetListing struct {
+	_      structs.HostLayout
+	Seq    uint64
+	Epoch  uint64
+	Sender uint64
+	Socket uint64
+	Dest   struct {
+		_     structs.HostLayout
+		Addr  [16]uint8
+		Port  uint16
+		Proto uint8
+		Pad   uint8
+	}
+	Pad uint32
+}
+
 type packetMark struct {
 	_     structs.HostLayout
 	Grant uint64
@@ -52,6 +68,24 @@ type packetMark struct {
 		Pad   uint8
 	}
 	Told uint32
+}
+
+type packetPlace struct {
+	_     structs.HostLayout
+	Seq   uint64
+	Epoch uint64
+	Where struct {
+		_         structs.HostLayout
+		Cgroup    uint64
+		Container uint64
+		Grant     uint64
+		Level     uint32
+		Taint     uint32
+		Policy    uint32
+		Agent     uint32
+		Guarded   uint32
+		Deep      uint32
+	}
 }
 
 type packetPolicy struct {
@@ -91,6 +125,7 @@ type packetSettings struct {
 	Abi       uint32
 	Levels    uint32
 	Pad       uint32
+	Parents   uint64
 }
 
 type packetState struct {
@@ -122,10 +157,13 @@ const (
 	packetMapConfig           = "config"
 	packetMapCounters         = "counters"
 	packetMapDestinations     = "destinations"
+	packetMapEpochs           = "epochs"
+	packetMapEscapes          = "escapes"
 	packetMapGrantDests       = "grant_dests"
 	packetMapGrants           = "grants"
+	packetMapListings         = "listings"
 	packetMapMarks            = "marks"
-	packetMapOwners           = "owners"
+	packetMapPlaces           = "places"
 	packetMapPolicies         = "policies"
 	packetMapRecords          = "records"
 	packetMapSocks            = "socks"
@@ -196,10 +234,13 @@ type packetMapSpecs struct {
 	Config       *ebpf.MapSpec `ebpf:"config"`
 	Counters     *ebpf.MapSpec `ebpf:"counters"`
 	Destinations *ebpf.MapSpec `ebpf:"destinations"`
+	Epochs       *ebpf.MapSpec `ebpf:"epochs"`
+	Escapes      *ebpf.MapSpec `ebpf:"escapes"`
 	GrantDests   *ebpf.MapSpec `ebpf:"grant_dests"`
 	Grants       *ebpf.MapSpec `ebpf:"grants"`
+	Listings     *ebpf.MapSpec `ebpf:"listings"`
 	Marks        *ebpf.MapSpec `ebpf:"marks"`
-	Owners       *ebpf.MapSpec `ebpf:"owners"`
+	Places       *ebpf.MapSpec `ebpf:"places"`
 	Policies     *ebpf.MapSpec `ebpf:"policies"`
 	Records      *ebpf.MapSpec `ebpf:"records"`
 	Socks        *ebpf.MapSpec `ebpf:"socks"`
@@ -236,10 +277,13 @@ type packetMaps struct {
 	Config       *ebpf.Map `ebpf:"config"`
 	Counters     *ebpf.Map `ebpf:"counters"`
 	Destinations *ebpf.Map `ebpf:"destinations"`
+	Epochs       *ebpf.Map `ebpf:"epochs"`
+	Escapes      *ebpf.Map `ebpf:"escapes"`
 	GrantDests   *ebpf.Map `ebpf:"grant_dests"`
 	Grants       *ebpf.Map `ebpf:"grants"`
+	Listings     *ebpf.Map `ebpf:"listings"`
 	Marks        *ebpf.Map `ebpf:"marks"`
-	Owners       *ebpf.Map `ebpf:"owners"`
+	Places       *ebpf.Map `ebpf:"places"`
 	Policies     *ebpf.Map `ebpf:"policies"`
 	Records      *ebpf.Map `ebpf:"records"`
 	Socks        *ebpf.Map `ebpf:"socks"`
@@ -252,10 +296,13 @@ func (m *packetMaps) Close() error {
 		m.Config,
 		m.Counters,
 		m.Destinations,
+		m.Epochs,
+		m.Escapes,
 		m.GrantDests,
 		m.Grants,
+		m.Listings,
 		m.Marks,
-		m.Owners,
+		m.Places,
 		m.Policies,
 		m.Records,
 		m.Socks,

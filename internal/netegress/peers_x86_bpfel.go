@@ -41,6 +41,22 @@ type peersGrantDest struct {
 	Pad uint32
 }
 
+type peersListing struct {
+	_      structs.HostLayout
+	Seq    uint64
+	Epoch  uint64
+	Sender uint64
+	Socket uint64
+	Dest   struct {
+		_     structs.HostLayout
+		Addr  [16]uint8
+		Port  uint16
+		Proto uint8
+		Pad   uint8
+	}
+	Pad uint32
+}
+
 type peersMark struct {
 	_     structs.HostLayout
 	Grant uint64
@@ -52,6 +68,24 @@ type peersMark struct {
 		Pad   uint8
 	}
 	Told uint32
+}
+
+type peersPlace struct {
+	_     structs.HostLayout
+	Seq   uint64
+	Epoch uint64
+	Where struct {
+		_         structs.HostLayout
+		Cgroup    uint64
+		Container uint64
+		Grant     uint64
+		Level     uint32
+		Taint     uint32
+		Policy    uint32
+		Agent     uint32
+		Guarded   uint32
+		Deep      uint32
+	}
 }
 
 type peersPolicy struct {
@@ -91,6 +125,7 @@ type peersSettings struct {
 	Abi       uint32
 	Levels    uint32
 	Pad       uint32
+	Parents   uint64
 }
 
 type peersState struct {
@@ -125,24 +160,28 @@ type peersUnixPeer struct {
 //
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
-	peersMapCgroups       = "cgroups"
-	peersMapConfig        = "config"
-	peersMapCounters      = "counters"
-	peersMapDestinations  = "destinations"
-	peersMapGrantDests    = "grant_dests"
-	peersMapGrants        = "grants"
-	peersMapOutsideUnix   = "outside_unix"
-	peersMapPolicies      = "policies"
-	peersMapRecords       = "records"
-	peersMapSocks         = "socks"
-	peersMapTasks         = "tasks"
-	peersMapUnixPeers     = "unix_peers"
-	peersProgWeirAttach   = "weir_attach"
-	peersProgWeirReceive  = "weir_receive"
-	peersProgWeirSkFree   = "weir_sk_free"
-	peersProgWeirTraceme  = "weir_traceme"
-	peersProgWeirUnix     = "weir_unix"
-	peersProgWeirUnixSend = "weir_unix_send"
+	peersMapCgroups        = "cgroups"
+	peersMapConfig         = "config"
+	peersMapCounters       = "counters"
+	peersMapDestinations   = "destinations"
+	peersMapEpochs         = "epochs"
+	peersMapEscapes        = "escapes"
+	peersMapGrantDests     = "grant_dests"
+	peersMapGrants         = "grants"
+	peersMapListings       = "listings"
+	peersMapOutsideUnix    = "outside_unix"
+	peersMapPlaces         = "places"
+	peersMapPolicies       = "policies"
+	peersMapRecords        = "records"
+	peersMapSocks          = "socks"
+	peersMapTasks          = "tasks"
+	peersMapUnixPeers      = "unix_peers"
+	peersProgWeirAttach    = "weir_attach"
+	peersProgWeirReceive   = "weir_receive"
+	peersProgWeirTraceme   = "weir_traceme"
+	peersProgWeirUnix      = "weir_unix"
+	peersProgWeirUnixClose = "weir_unix_close"
+	peersProgWeirUnixSend  = "weir_unix_send"
 )
 
 // loadPeers returns the embedded CollectionSpec for peers.
@@ -187,12 +226,12 @@ type peersSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type peersProgramSpecs struct {
-	WeirAttach   *ebpf.ProgramSpec `ebpf:"weir_attach"`
-	WeirReceive  *ebpf.ProgramSpec `ebpf:"weir_receive"`
-	WeirSkFree   *ebpf.ProgramSpec `ebpf:"weir_sk_free"`
-	WeirTraceme  *ebpf.ProgramSpec `ebpf:"weir_traceme"`
-	WeirUnix     *ebpf.ProgramSpec `ebpf:"weir_unix"`
-	WeirUnixSend *ebpf.ProgramSpec `ebpf:"weir_unix_send"`
+	WeirAttach    *ebpf.ProgramSpec `ebpf:"weir_attach"`
+	WeirReceive   *ebpf.ProgramSpec `ebpf:"weir_receive"`
+	WeirTraceme   *ebpf.ProgramSpec `ebpf:"weir_traceme"`
+	WeirUnix      *ebpf.ProgramSpec `ebpf:"weir_unix"`
+	WeirUnixClose *ebpf.ProgramSpec `ebpf:"weir_unix_close"`
+	WeirUnixSend  *ebpf.ProgramSpec `ebpf:"weir_unix_send"`
 }
 
 // peersMapSpecs contains maps before they are loaded into the kernel.
@@ -203,9 +242,13 @@ type peersMapSpecs struct {
 	Config       *ebpf.MapSpec `ebpf:"config"`
 	Counters     *ebpf.MapSpec `ebpf:"counters"`
 	Destinations *ebpf.MapSpec `ebpf:"destinations"`
+	Epochs       *ebpf.MapSpec `ebpf:"epochs"`
+	Escapes      *ebpf.MapSpec `ebpf:"escapes"`
 	GrantDests   *ebpf.MapSpec `ebpf:"grant_dests"`
 	Grants       *ebpf.MapSpec `ebpf:"grants"`
+	Listings     *ebpf.MapSpec `ebpf:"listings"`
 	OutsideUnix  *ebpf.MapSpec `ebpf:"outside_unix"`
+	Places       *ebpf.MapSpec `ebpf:"places"`
 	Policies     *ebpf.MapSpec `ebpf:"policies"`
 	Records      *ebpf.MapSpec `ebpf:"records"`
 	Socks        *ebpf.MapSpec `ebpf:"socks"`
@@ -243,9 +286,13 @@ type peersMaps struct {
 	Config       *ebpf.Map `ebpf:"config"`
 	Counters     *ebpf.Map `ebpf:"counters"`
 	Destinations *ebpf.Map `ebpf:"destinations"`
+	Epochs       *ebpf.Map `ebpf:"epochs"`
+	Escapes      *ebpf.Map `ebpf:"escapes"`
 	GrantDests   *ebpf.Map `ebpf:"grant_dests"`
 	Grants       *ebpf.Map `ebpf:"grants"`
+	Listings     *ebpf.Map `ebpf:"listings"`
 	OutsideUnix  *ebpf.Map `ebpf:"outside_unix"`
+	Places       *ebpf.Map `ebpf:"places"`
 	Policies     *ebpf.Map `ebpf:"policies"`
 	Records      *ebpf.Map `ebpf:"records"`
 	Socks        *ebpf.Map `ebpf:"socks"`
@@ -259,9 +306,13 @@ func (m *peersMaps) Close() error {
 		m.Config,
 		m.Counters,
 		m.Destinations,
+		m.Epochs,
+		m.Escapes,
 		m.GrantDests,
 		m.Grants,
+		m.Listings,
 		m.OutsideUnix,
+		m.Places,
 		m.Policies,
 		m.Records,
 		m.Socks,
@@ -280,21 +331,21 @@ type peersVariables struct {
 //
 // It can be passed to loadPeersObjects or ebpf.CollectionSpec.LoadAndAssign.
 type peersPrograms struct {
-	WeirAttach   *ebpf.Program `ebpf:"weir_attach"`
-	WeirReceive  *ebpf.Program `ebpf:"weir_receive"`
-	WeirSkFree   *ebpf.Program `ebpf:"weir_sk_free"`
-	WeirTraceme  *ebpf.Program `ebpf:"weir_traceme"`
-	WeirUnix     *ebpf.Program `ebpf:"weir_unix"`
-	WeirUnixSend *ebpf.Program `ebpf:"weir_unix_send"`
+	WeirAttach    *ebpf.Program `ebpf:"weir_attach"`
+	WeirReceive   *ebpf.Program `ebpf:"weir_receive"`
+	WeirTraceme   *ebpf.Program `ebpf:"weir_traceme"`
+	WeirUnix      *ebpf.Program `ebpf:"weir_unix"`
+	WeirUnixClose *ebpf.Program `ebpf:"weir_unix_close"`
+	WeirUnixSend  *ebpf.Program `ebpf:"weir_unix_send"`
 }
 
 func (p *peersPrograms) Close() error {
 	return _PeersClose(
 		p.WeirAttach,
 		p.WeirReceive,
-		p.WeirSkFree,
 		p.WeirTraceme,
 		p.WeirUnix,
+		p.WeirUnixClose,
 		p.WeirUnixSend,
 	)
 }

@@ -49,8 +49,8 @@ func (e *Egress) setPolicy(slot uint32, p policy.Policy) error {
 	if p.Review == policy.AtExec {
 		kernel.Flags |= egressPolicyFlagPOLICY_REVIEW
 	}
-	if err := e.egress.Policies.Put(slot, &kernel); err != nil {
-		return errors.Join(fmt.Errorf("write policy %d: %w", slot, err), e.erase(next))
+	if err := e.put(slot, kernel); err != nil {
+		return errors.Join(err, e.erase(next))
 	}
 	old, known := e.slots[slot]
 	e.slots[slot] = next
@@ -84,10 +84,19 @@ func (e *Egress) DropPolicy(slot uint32) error {
 	old := e.slots[slot]
 	delete(e.slots, slot)
 	delete(e.bridges, slot)
-	if err := e.egress.Policies.Put(slot, &egressPolicy{Generation: old.generation + 1}); err != nil {
-		return fmt.Errorf("drop policy %d: %w", slot, err)
+	if err := e.put(slot, egressPolicy{Generation: old.generation + 1}); err != nil {
+		return err
 	}
 	return e.erase(old)
+}
+
+func (e *Egress) put(slot uint32, p egressPolicy) error {
+	return e.opts.State.Change(func() error {
+		if err := e.egress.Policies.Put(slot, &p); err != nil {
+			return fmt.Errorf("write policy %d: %w", slot, err)
+		}
+		return nil
+	})
 }
 
 func (e *Egress) write(slot uint32, l *loaded, p policy.Policy) error {

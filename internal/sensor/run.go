@@ -24,6 +24,7 @@ import (
 	"weir/internal/event"
 	"weir/internal/exec"
 	"weir/internal/gate"
+	"weir/internal/lean"
 	"weir/internal/netegress"
 	"weir/internal/policy"
 	"weir/internal/taint"
@@ -92,7 +93,9 @@ func Run(ctx context.Context, o Options, ready func()) error {
 	begun := ready
 	ready = func() {
 		debug.SetGCPercent(percent)
-		debug.FreeOSMemory()
+		if err := lean.Trim(); err != nil {
+			o.Logger.WithError(err).Warn("give memory back")
+		}
 		begun()
 	}
 	loaded := newestPolicy(o.PolicyPath)

@@ -21,6 +21,24 @@ type cgroupGrant struct {
 	Closing uint32
 }
 
+type cgroupPlace struct {
+	_     structs.HostLayout
+	Seq   uint64
+	Epoch uint64
+	Where struct {
+		_         structs.HostLayout
+		Cgroup    uint64
+		Container uint64
+		Grant     uint64
+		Level     uint32
+		Taint     uint32
+		Policy    uint32
+		Agent     uint32
+		Guarded   uint32
+		Deep      uint32
+	}
+}
+
 type cgroupRecord struct {
 	_         structs.HostLayout
 	Time      uint64
@@ -80,6 +98,7 @@ type cgroupSettings struct {
 	Abi       uint32
 	Levels    uint32
 	Pad       uint32
+	Parents   uint64
 }
 
 type cgroupState struct {
@@ -117,8 +136,11 @@ const (
 	cgroupMapCgroups          = "cgroups"
 	cgroupMapConfig           = "config"
 	cgroupMapCounters         = "counters"
+	cgroupMapEpochs           = "epochs"
+	cgroupMapEscapes          = "escapes"
 	cgroupMapGrants           = "grants"
 	cgroupMapMoves            = "moves"
+	cgroupMapPlaces           = "places"
 	cgroupMapTasks            = "tasks"
 	cgroupProgWeirAttachDone  = "weir_attach_done"
 	cgroupProgWeirAttachEnter = "weir_attach_enter"
@@ -182,8 +204,11 @@ type cgroupMapSpecs struct {
 	Cgroups  *ebpf.MapSpec `ebpf:"cgroups"`
 	Config   *ebpf.MapSpec `ebpf:"config"`
 	Counters *ebpf.MapSpec `ebpf:"counters"`
+	Epochs   *ebpf.MapSpec `ebpf:"epochs"`
+	Escapes  *ebpf.MapSpec `ebpf:"escapes"`
 	Grants   *ebpf.MapSpec `ebpf:"grants"`
 	Moves    *ebpf.MapSpec `ebpf:"moves"`
+	Places   *ebpf.MapSpec `ebpf:"places"`
 	Tasks    *ebpf.MapSpec `ebpf:"tasks"`
 }
 
@@ -217,8 +242,11 @@ type cgroupMaps struct {
 	Cgroups  *ebpf.Map `ebpf:"cgroups"`
 	Config   *ebpf.Map `ebpf:"config"`
 	Counters *ebpf.Map `ebpf:"counters"`
+	Epochs   *ebpf.Map `ebpf:"epochs"`
+	Escapes  *ebpf.Map `ebpf:"escapes"`
 	Grants   *ebpf.Map `ebpf:"grants"`
 	Moves    *ebpf.Map `ebpf:"moves"`
+	Places   *ebpf.Map `ebpf:"places"`
 	Tasks    *ebpf.Map `ebpf:"tasks"`
 }
 
@@ -227,8 +255,11 @@ func (m *cgroupMaps) Close() error {
 		m.Cgroups,
 		m.Config,
 		m.Counters,
+		m.Epochs,
+		m.Escapes,
 		m.Grants,
 		m.Moves,
+		m.Places,
 		m.Tasks,
 	)
 }

@@ -49,6 +49,7 @@ type State struct {
 	logger  logrus.FieldLogger
 	close   sync.Once
 
+	changing   sync.Mutex // epochs
 	mu         sync.Mutex
 	containers map[string]*record
 	parents    map[string]uint32 // path → policy slot
@@ -76,7 +77,7 @@ func Load(o Options) (*State, error) {
 		}
 		return nil, fmt.Errorf("load cgroup programs: %w", err)
 	}
-	if err := s.settle(); err != nil {
+	if err := errors.Join(s.settle(), s.Change(func() error { return nil })); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	if s.reader, err = ringbuf.NewReader(s.objects.Moves); err != nil {
@@ -118,7 +119,7 @@ func (s *State) settle() error {
 	}
 	return s.configure(func(c *cgroupSettings) error {
 		if c.Levels == 0 && len(states) > 0 {
-			c.Levels = ^uint32(0) // the settings were lost, the states were not
+			c.Levels, c.Parents = ^uint32(0), ^uint64(0) // the settings were lost, the states were not
 		}
 		c.Abi = abi
 		c.Daemon = uint32(os.Getpid())
@@ -292,5 +293,5 @@ func (s *State) KeepBeating(ctx context.Context, able func() bool) error {
 func (s *State) Restore() error {
 	o := s.objects.cgroupMaps
 	return errors.Join(
-		RestoreMaps(s.dir, o.Cgroups, o.Config, o.Counters, o.Grants, o.Moves, o.Tasks), s.Links.Restore())
+		RestoreMaps(s.dir, o.Cgroups, o.Config, o.Counters, o.Epochs, o.Escapes, o.Grants, o.Moves, o.Tasks), s.Links.Restore())
 }

@@ -62,10 +62,12 @@ func (s *State) drop(id uint64) error {
 }
 
 func (s *State) delete(id uint64) error {
-	if err := s.objects.Cgroups.Delete(id); err != nil && !isNoKey(err) {
-		return fmt.Errorf("delete state of cgroup %d: %w", id, err)
-	}
-	return nil
+	return s.Change(func() error {
+		if err := s.objects.Cgroups.Delete(id); err != nil && !isNoKey(err) {
+			return fmt.Errorf("delete state of cgroup %d: %w", id, err)
+		}
+		return nil
+	})
 }
 
 // Sweep deletes the state of cgroups that were removed long ago, and lets go of

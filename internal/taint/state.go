@@ -43,10 +43,12 @@ func (s *State) entry(id uint64) (cgroupState, error) {
 }
 
 func (s *State) put(id uint64, e cgroupState) error {
-	if err := s.objects.Cgroups.Put(id, &e); err != nil {
-		return fmt.Errorf("write state of cgroup %d: %w", id, err)
-	}
-	return nil
+	return s.Change(func() error {
+		if err := s.objects.Cgroups.Put(id, &e); err != nil {
+			return fmt.Errorf("write state of cgroup %d: %w", id, err)
+		}
+		return nil
+	})
 }
 
 // AddParent makes the children of a cgroup containers, under the policy in slot.
@@ -55,8 +57,12 @@ func (s *State) AddParent(path string, slot uint32) error {
 	if err != nil {
 		return err
 	}
-	// first the level, which the programs look at first
-	if err := s.configure(func(c *cgroupSettings) error { c.Levels |= levels(path); return nil }); err != nil {
+	// first what the programs look at first
+	if err := s.configure(func(c *cgroupSettings) error {
+		c.Levels |= levels(path)
+		c.Parents |= filterBit(id)
+		return nil
+	}); err != nil {
 		return err
 	}
 	s.mu.Lock()
@@ -82,6 +88,9 @@ func levels(path string) uint32 {
 	}
 	return 1 << level
 }
+
+// filterBit is a parent's bit in the filter that walks look at, as slot_of of bpf/walk.h.
+func filterBit(id uint64) uint64 { return 1 << (id * 0x9e3779b97f4a7c15 >> 58) }
 
 // Guard takes a container in, with the bits it starts with. Taint that is
 // stored under its id is put back (G1).

@@ -25,6 +25,7 @@ func Test(t *testing.T) {
 	sensor := rig.StartSensor(t, policy)
 	t.Run("Attempts", func(t *testing.T) { attempts(t, world, sensor) })
 	t.Run("OpenedBeforeGuard", func(t *testing.T) { openedBeforeGuard(t, world) })
+	t.Run("Remembered", func(t *testing.T) { remembered(t, world, sensor) })
 	t.Run("SigcontWakesHeld", func(t *testing.T) { sigcontWakesHeld(t, world, sensor) })
 }
 
