@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"runtime/debug"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -49,7 +50,10 @@ func (d *daemonFlags) args(s *system) ([]string, error) {
 
 // watchGC makes the watcher's heap a quarter of what it would grow to: it looks at
 // two maps twice a second, all day.
-const watchGC = 25
+const (
+	watchGC   = 25
+	leanEvery = time.Minute
+)
 
 func (s *system) runCommand() *cobra.Command {
 	var flags daemonFlags
@@ -72,9 +76,9 @@ force afterwards.`,
 			}
 			watch := func(ctx context.Context) error {
 				debug.SetGCPercent(watchGC)
-				if err := lean.Trim(); err != nil {
-					s.note("weir run: %v", err)
-				}
+				lively, stop := context.WithCancel(ctx)
+				defer stop()
+				go lean.Every(lively, leanEvery, func(err error) { s.note("weir run: %v", err) })
 				return s.watch(ctx, flags.pins)
 			}
 			return s.world().Supervise(cmd.Context(), args, watch, readyFD)

@@ -1,15 +1,34 @@
 package lean
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
 	"runtime/debug"
 	"strconv"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
+
+// Every trims again and again until ctx ends: each burst of work leaves something.
+// What fails is told.
+func Every(ctx context.Context, period time.Duration, failed func(error)) {
+	tick := time.NewTicker(period)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		if err := Trim(); err != nil {
+			failed(err)
+		}
+	}
+}
 
 // Trim collects garbage, gives free memory back, and lets go of the program's own
 // code and constants: what is still needed comes back from the page cache, where it

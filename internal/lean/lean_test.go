@@ -1,7 +1,9 @@
 package lean
 
 import (
+	"context"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -37,6 +39,17 @@ func TestUnchanged(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestEvery(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		Every(ctx, time.Nanosecond, func(err error) { t.Error(err) })
+	}()
+	cancel()
+	<-done
 }
 
 // What was let go of comes back: the program goes on.

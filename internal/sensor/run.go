@@ -30,6 +30,9 @@ import (
 	"weir/internal/taint"
 )
 
+// leanEvery is how often memory is given back that a burst has left.
+const leanEvery = time.Minute
+
 // Slice is the guarded parent of all sessions of weir guard.
 const Slice = "/weir"
 
@@ -90,13 +93,13 @@ func Run(ctx context.Context, o Options, ready func()) error {
 	// reading the kernel's types leaves much garbage at once: collecting it only
 	// when all is in force halves the time until then
 	percent := debug.SetGCPercent(-1)
-	begun := ready
+	begun, logger := ready, o.Logger // not o: it has the types
 	ready = func() {
 		debug.SetGCPercent(percent)
-		if err := lean.Trim(); err != nil {
-			o.Logger.WithError(err).Warn("give memory back")
-		}
 		begun()
+		if err := lean.Trim(); err != nil {
+			logger.WithError(err).Warn("give memory back")
+		}
 	}
 	loaded := newestPolicy(o.PolicyPath)
 	p, err := loadPolicy(o.PolicyPath)
@@ -279,6 +282,10 @@ func (d *daemon) begin(ctx context.Context, server *control.Server, group *errgr
 	d.announce(ctx, group)
 	group.Go(func() error { return d.hangups(ctx) })
 	group.Go(func() error { return d.watch(ctx) })
+	group.Go(func() error {
+		lean.Every(ctx, leanEvery, func(err error) { d.opts.Logger.WithError(err).Warn("give memory back") })
+		return nil
+	})
 	message := fmt.Sprintf("weir %s in mode %s", d.opts.Version, d.mode())
 	if err := d.log.Write(event.Event{Kind: event.Start, Mode: string(d.mode()), Message: message}); err != nil {
 		return fmt.Errorf("write the first event: %w", err)

@@ -243,26 +243,30 @@ func (b *bed) crowd() error {
 		}
 	}
 	time.Sleep(3 * time.Second)
-	daemon, err := memory(b.daemon)
+	daemon, share, err := memory(b.daemon)
 	if err != nil {
 		return err
 	}
-	watcher, err := memory(b.sensor.Process.Pid)
+	watcher, other, err := memory(b.sensor.Process.Pid)
 	b.add("rss_200_mib", daemon+watcher)
 	b.add("rss_200_daemon_mib", daemon)
+	b.add("pss_200_mib", share+other)
 	return err
 }
 
-// memory is the resident memory of a process in MiB.
-func memory(pid int) (float64, error) {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+// memory is the resident memory of a process in MiB, and its share of it: what n processes have in common counts 1/n there.
+func memory(pid int) (resident, share float64, err error) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/smaps_rollup", pid))
 	if err != nil {
-		return 0, fmt.Errorf("read memory: %w", err)
+		return 0, 0, fmt.Errorf("read memory: %w", err)
 	}
-	_, rest, _ := strings.Cut(string(text), "VmRSS:")
-	var kib float64
-	if _, err := fmt.Sscan(rest, &kib); err != nil {
-		return 0, fmt.Errorf("read memory: %w", err)
+	for name, to := range map[string]*float64{"\nRss:": &resident, "\nPss:": &share} {
+		_, rest, _ := strings.Cut(string(text), name)
+		var kib float64
+		if _, err := fmt.Sscan(rest, &kib); err != nil {
+			return 0, 0, fmt.Errorf("read memory: %w", err)
+		}
+		*to = kib / 1024
 	}
-	return kib / 1024, nil
+	return resident, share, nil
 }

@@ -63,6 +63,7 @@ var singles = []single{
 	{"burst_rate", 0.5, "executions/s", -1},
 	{"rss_200_mib", 1, "MiB", 48},
 	{"rss_200_daemon_mib", 1, "MiB", -1},
+	{"pss_200_mib", 1, "MiB", -1},
 	{"ready_ms", 0.5, "ms", 2000},
 }
 
