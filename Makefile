@@ -9,8 +9,9 @@ export CGO_ENABLED = 0
 
 all: build
 
-build: ## bin/weir
+build: ## bin/weir, and bin/weir-hook for containers
 	$(GO) build -o bin/weir ./cmd/sensor
+	$(GO) build -trimpath -ldflags='-s -w' -o bin/weir-hook ./cmd/hook
 
 test: vm shells ## every test, unit and VM, on all kernels; but for the matrix of clients, which make clients runs
 	$(GO) test -timeout 45m ./...

@@ -60,7 +60,9 @@ func (s *Server) hooks(ctx context.Context, who Asker, command, tool string, inp
 	question := marshal(hookInput{"before_tool_use", tool, input, who.Container})
 	for _, path := range list {
 		name := filepath.Base(path)
+		s.runs <- struct{}{}
 		out, err := runHook(ctx, path, question)
+		<-s.runs
 		if err != nil {
 			if reason := s.broken(who, command, name, err); reason != "" {
 				return reason
@@ -103,6 +105,9 @@ func hookFiles(dir string) ([]string, error) {
 	}
 	if err != nil {
 		return nil, fmt.Errorf("list hooks: %w", err)
+	}
+	if info, err := os.Stat(dir); err != nil || info.Mode()&0o022 != 0 {
+		return nil, errors.Join(err, fmt.Errorf("%s may be written by others than its owner: run chmod go-w on it", dir))
 	}
 	var list []string
 	for _, e := range entries {

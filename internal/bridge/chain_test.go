@@ -108,6 +108,12 @@ func TestHookFiles(t *testing.T) {
 	if _, err := hookFiles(dir); err == nil || !strings.Contains(err.Error(), "chmod go-w") {
 		t.Errorf("got %v", err)
 	}
+	if err := os.Chmod(dir, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := hookFiles(dir); err == nil || !strings.Contains(err.Error(), dir+" may be written") {
+		t.Errorf("got %v", err)
+	}
 	if _, err := hookFiles(filepath.Join(dir, "none")); err == nil || !strings.Contains(err.Error(), "does not exist") {
 		t.Errorf("got %v", err)
 	}

@@ -118,10 +118,11 @@ func (s *Server) builtIn(who Asker, command, code, what, reason string) (string,
 	if observe {
 		d.Decision, d.Text = "allow", "would have been denied: "+what
 	}
-	if err := s.host.Deny(who, command, d); err != nil {
+	err := s.host.Deny(who, command, d)
+	if err != nil {
 		s.logger.WithError(err).Error("write a denial of the bridge")
 	}
-	return reason, !observe
+	return reason, !observe || err != nil // without the log there is nothing to observe with (G9)
 }
 
 func marshal(v any) json.RawMessage {

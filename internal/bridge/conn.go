@@ -22,11 +22,11 @@ var errLong = errors.New("too long")
 
 // client is one connection.
 type client struct {
-	server    *Server
-	conn      *net.UnixConn
-	peer      peer
-	container string // which its connection counts for
-	writing   sync.Mutex
+	server  *Server
+	conn    *net.UnixConn
+	peer    peer
+	usage   *usage // of the container that it connected from
+	writing sync.Mutex
 }
 
 func (s *Server) serve(conn *net.UnixConn) {
@@ -42,15 +42,16 @@ func (s *Server) serve(conn *net.UnixConn) {
 	}
 	defer p.fd.Close()
 	c := &client{server: s, conn: conn, peer: p}
+	container := ""
 	if who, err := s.host.Who(p.pid); err == nil && p.alive() {
-		c.container = who.Container.ID
+		container = who.Container.ID
 	}
-	if !s.enter(c.container) {
+	if c.usage = s.enter(container); c.usage == nil {
 		c.write(deny("", textManyConns))
 		c.linger()
 		return
 	}
-	defer s.leave(c.container)
+	defer s.leave(container, c.usage)
 	c.read(ctx, cancel)
 }
 
@@ -67,7 +68,7 @@ func (c *client) read(ctx context.Context, cancel context.CancelFunc) {
 		line, long, err := c.line(in)
 		free := func() {
 			if long {
-				c.server.free(c.container)
+				c.server.free(c.usage)
 			}
 		}
 		if err != nil && !errors.Is(err, io.EOF) {
@@ -88,8 +89,12 @@ func (c *client) read(ctx context.Context, cancel context.CancelFunc) {
 			continue
 		}
 		flight <- struct{}{}
+		c.usage.flight <- struct{}{}
 		running.Go(func() {
-			defer func() { <-flight }()
+			defer func() {
+				<-c.usage.flight
+				<-flight
+			}()
 			defer free()
 			c.write(c.answer(ctx, line))
 		})
@@ -122,7 +127,7 @@ func (c *client) line(in *bufio.Reader) (line []byte, long bool, err error) {
 			return nil, long, errLong
 		}
 		if !long && len(line)+len(part) > maxShort {
-			if !c.server.room(c.container) {
+			if !c.server.room(c.usage) {
 				return nil, false, errBusy
 			}
 			long = true

@@ -16,6 +16,8 @@ const (
 	maxConns     = 1024     // connections in all
 	maxOwnConns  = 512      // of one container
 	maxStrangers = 16       // of processes that are in no container
+	maxOwnFlight = 64       // requests of one container that wait for their answers
+	maxHookRuns  = 16       // operator's hooks that run at once
 	maxFlight    = 16       // requests of one connection that wait for their answers
 	maxShort     = 16 << 10 // bytes of a line that needs no room of its own
 	maxLong      = 8        // longer lines at once
@@ -32,6 +34,7 @@ type Server struct {
 	mu      sync.Mutex
 	sockets map[string]*net.UnixListener
 	use     map[string]*usage // by container id
+	runs    chan struct{}     // taken by each hook that runs
 	conns   int
 	long    int
 	closed  bool
@@ -39,11 +42,14 @@ type Server struct {
 }
 
 // usage is what one container takes.
-type usage struct{ conns, long int }
+type usage struct {
+	conns, long int
+	flight      chan struct{}
+}
 
 // New makes a server without a socket. The caller closes it.
 func New(h Host, l logrus.FieldLogger) *Server {
-	s := &Server{host: h, logger: l, sockets: map[string]*net.UnixListener{}, use: map[string]*usage{}}
+	s := &Server{host: h, logger: l, sockets: map[string]*net.UnixListener{}, use: map[string]*usage{}, runs: make(chan struct{}, maxHookRuns)}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	return s
 }
@@ -137,35 +143,38 @@ func (s *Server) accept(l *net.UnixListener, path string) {
 	}
 }
 
-// enter counts a connection of a container; false: it has its share.
-func (s *Server) enter(container string) bool {
+// enter counts a connection of a container; nil: it has its share.
+func (s *Server) enter(container string) *usage {
 	most := maxOwnConns
 	if container == "" {
 		most = maxStrangers
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	u := s.of(container)
+	u := s.use[container]
+	if u == nil {
+		u = &usage{flight: make(chan struct{}, maxOwnFlight)}
+		s.use[container] = u
+	}
 	if u.conns >= most {
-		s.drop(container)
-		return false
+		return nil
 	}
 	u.conns++
-	return true
+	return u
 }
 
-func (s *Server) leave(container string) {
+func (s *Server) leave(container string, u *usage) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.of(container).conns--
-	s.drop(container)
+	if u.conns--; u.conns == 0 {
+		delete(s.use, container)
+	}
 }
 
 // room takes the room of a long line; false: there is none now.
-func (s *Server) room(container string) bool {
+func (s *Server) room(u *usage) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	u := s.of(container)
 	if s.long >= maxLong || u.long >= maxOwnLong {
 		return false
 	}
@@ -174,25 +183,9 @@ func (s *Server) room(container string) bool {
 	return true
 }
 
-func (s *Server) free(container string) {
+func (s *Server) free(u *usage) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.long--
-	s.of(container).long--
-	s.drop(container)
-}
-
-func (s *Server) of(container string) *usage {
-	u := s.use[container]
-	if u == nil {
-		u = &usage{}
-		s.use[container] = u
-	}
-	return u
-}
-
-func (s *Server) drop(container string) {
-	if u := s.use[container]; u != nil && *u == (usage{}) {
-		delete(s.use, container)
-	}
+	u.long--
 }

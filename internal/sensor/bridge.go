@@ -85,13 +85,8 @@ func (a asked) Who(pid int) (bridge.Asker, error) {
 	if err != nil {
 		return bridge.Asker{}, err
 	}
-	var in taint.Status
-	for _, st := range a.state.List() {
-		if cgroup.Below(path, st.Cgroup) && len(st.Cgroup) > len(in.Cgroup) {
-			in = st
-		}
-	}
-	if in.ID == "" {
+	in, ok := a.containerOf(path)
+	if !ok {
 		return bridge.Asker{}, fmt.Errorf("process %d is in no container", pid)
 	}
 	uid, err := procfs.UID(pid)
@@ -106,6 +101,18 @@ func (a asked) Who(pid int) (bridge.Asker, error) {
 	return bridge.Asker{
 		Container: a.container(in.CgroupID, in.Taint), Process: process, Mode: string(p.Mode), Policy: versionOf(p), Hooks: p.Hooks,
 	}, nil
+}
+
+// containerOf is the innermost container that a cgroup is in.
+func (d *daemon) containerOf(path string) (taint.Status, bool) {
+	for ; path != "/" && path != "."; path = filepath.Dir(path) {
+		if id, err := cgroup.ID(path); err == nil {
+			if st, ok := d.state.ByCgroup(id); ok {
+				return st, true
+			}
+		}
+	}
+	return taint.Status{}, false
 }
 
 // Decide implements bridge.Host.
