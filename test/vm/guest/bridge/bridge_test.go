@@ -32,6 +32,7 @@ func TestBridge(t *testing.T) {
 		{"G26_claude", (*fixture).claude},
 		{"G26_claude_2.1.197", (*fixture).claudeNow},
 		{"G26_codex", (*fixture).codex},
+		{"G26_codex_0.169.0", (*fixture).codexNow},
 		{"G26_shell", (*fixture).shell},
 		{"G26_another_command", (*fixture).another},
 		{"G7_flagged", (*fixture).flagged},
@@ -94,6 +95,7 @@ func (f *fixture) runs(t *testing.T, agent string, wrap func(string) []string) {
 
 func (f *fixture) claude(t *testing.T)    { f.runs(t, "claude", claude) }
 func (f *fixture) claudeNow(t *testing.T) { f.runs(t, "claude", claudeNow) }
+func (f *fixture) codexNow(t *testing.T)  { f.runs(t, "codex", codexNow) }
 func (f *fixture) codex(t *testing.T)     { f.runs(t, "codex", codex) }
 
 // shell: weir-hook shell asks and then runs by itself.

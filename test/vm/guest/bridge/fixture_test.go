@@ -199,6 +199,12 @@ func claudeNow(command string) []string {
 // codex is what Codex executes.
 func codex(command string) []string { return []string{"bash", "-lc", command} }
 
+// codexNow is what its version 0.169.0 executes once it has a snapshot of the shell, but for what it sets.
+func codexNow(command string) []string {
+	quoted := "'" + strings.ReplaceAll(command, "'", `'"'"'`) + "'"
+	return []string{"/bin/bash", "-c", "if . '/tmp/shell-snapshots/snapshot-bash-x.sh' >/dev/null 2>&1; then :; fi\nexport A=\"${A-}\"\nexec '/bin/bash' -c " + quoted}
+}
+
 // recognised fails t unless the command was known when it ran.
 func (f *fixture) recognised(t *testing.T, text string) {
 	t.Helper()
