@@ -29,7 +29,7 @@ type agent struct {
 
 var agents = map[string]agent{
 	"claude": {".claude/settings.json", true, ""},
-	"codex":  {".codex/hooks.json", false, "start codex and trust the hook with /hooks: until then codex does not run it"},
+	"codex":  {".codex/hooks.json", false, "start codex: it asks whether to trust the hook, and does not run it until then"},
 }
 
 // settings installs or uninstalls: install|uninstall claude|codex [--settings FILE].
