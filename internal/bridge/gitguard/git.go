@@ -83,9 +83,9 @@ func programKey(key, value string, known bool) bool {
 	}
 	switch key {
 	case "core.hookspath", "core.fsmonitor", "core.sshcommand", "core.gitproxy", "core.askpass", "core.editor", "core.pager", "core.alternaterefscommand",
-		"sequence.editor", "diff.external", "gpg.program", "uploadpack.packobjectshook", "init.templatedir", "include.path", "core.worktree", "protocol.allow",
-		"protocol.ext.allow", "ssh.variant", "credential.helper", "interactive.difffilter", "core.attributesfile":
-		return key != "core.worktree" && key != "ssh.variant"
+		"sequence.editor", "diff.external", "gpg.program", "uploadpack.packobjectshook", "init.templatedir", "include.path", "protocol.allow",
+		"protocol.ext.allow", "credential.helper", "interactive.difffilter", "core.attributesfile":
+		return true
 	}
 	section, name := key, ""
 	if i := strings.LastIndexByte(key, '.'); i >= 0 {
