@@ -148,3 +148,36 @@ int BPF_PROG(weir_fork, struct task_struct *parent, struct task_struct *child)
 	its->escaped |= mine->escaped;
 	return 0;
 }
+
+/* How the daemon writes a state: programs may set taint in it at the same moment, which must not be lost. */
+struct state_change {
+	__u64 cgroup;
+	struct state to;
+	enum taint_bit clear;
+	__u32 pad;
+};
+
+const struct state_change *unused_change __attribute__((unused));
+
+SEC("syscall")
+int weir_state(struct state_change *c)
+{
+	__u64 id = c->cgroup;
+	struct state fresh = c->to;
+	struct state *s = bpf_map_lookup_elem(&cgroups, &id);
+	if (!s) {
+		if (!bpf_map_update_elem(&cgroups, &id, &fresh, BPF_NOEXIST))
+			return 0;
+		s = bpf_map_lookup_elem(&cgroups, &id);
+		if (!s)
+			return 1;
+	}
+	s->policy = fresh.policy;
+	s->agent = fresh.agent;
+	s->grant = fresh.grant;
+	s->flags = fresh.flags;
+	__sync_fetch_and_or((__u32 *)&s->taint, fresh.taint);
+	if (c->clear)
+		__sync_fetch_and_and((__u32 *)&s->taint, ~c->clear);
+	return 0;
+}

@@ -141,13 +141,15 @@ __noinline int listed(struct prefix *at, __u32 port, __u32 proto)
 	return 0;
 }
 
-/* fresh: for something new, which a closing grant does not open. */
-static __always_inline struct grant *open_grant(__u64 id, const struct dest *d, int fresh)
+/* fresh: for something new, which a closing grant does not open. taint: more than it was given under makes it
+ * void at once, before the daemon knows. */
+static __always_inline struct grant *open_grant(__u64 id, const struct dest *d, int fresh, __u32 taint)
 {
 	if (!id)
 		return 0;
 	struct grant *g = bpf_map_lookup_elem(&grants, &id);
-	if (!g || g->expires <= bpf_ktime_get_boot_ns() || g->bytes <= 0 || (fresh && g->closing))
+	if (!g || g->expires <= bpf_ktime_get_boot_ns() || g->bytes <= 0 || (fresh && g->closing) ||
+	    (taint & ~g->taint))
 		return 0;
 	struct grant_dest key = {.grant = id, .dest = *d};
 	return bpf_map_lookup_elem(&grant_dests, &key) ? g : 0;
@@ -175,10 +177,10 @@ __noinline int judge(struct where *w, struct dest *d, __u64 marked, __u32 tgid)
 	__builtin_memcpy(key.addr, d->addr, sizeof(key.addr));
 	if (listed(&key, d->port, d->proto))
 		return REASON_LISTED;
-	if (open_grant(w->grant, d, tgid != 0))
+	if (open_grant(w->grant, d, tgid != 0, w->taint))
 		return REASON_GRANTED;
-	struct grant *g = open_grant(marked, d, tgid != 0);
-	if (g && (!tgid || g->owner == tgid))
+	struct grant *g = open_grant(marked, d, tgid != 0, w->taint);
+	if (g && (!tgid || g->owner == tgid || g->owner == OWNER_ANYBODY))
 		return REASON_GRANTED;
 	return p->mode == MODE_OBSERVE ? REASON_OBSERVED : REASON_TAINTED;
 }

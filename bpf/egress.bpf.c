@@ -194,10 +194,11 @@ __noinline int take(struct where *w, struct claim_key *at, __u64 cookie)
 	struct claim c = *found;
 	__u64 now = bpf_ktime_get_boot_ns();
 	/* of two that try at once, only one deletes: used once (G16) */
-	if (bpf_map_delete_elem(&claims, &key) || c.expires <= now)
+	if (bpf_map_delete_elem(&claims, &key) || c.expires <= now || (w->taint & ~c.taint))
 		return 0;
 	struct grant g = {
 	    .expires = now + c.ttl, .bytes = c.bytes, .owner = bpf_get_current_pid_tgid() >> 32};
+	g.taint = c.taint;
 	struct grant *other = bpf_map_lookup_elem(&grants, &c.grant);
 	if (other && other->owner != g.owner)
 		return 0;

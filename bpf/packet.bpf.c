@@ -23,6 +23,8 @@ struct {
 	__uint(pinning, LIBBPF_PIN_BY_NAME);
 } marks SEC(".maps");
 
+#include "trust.h"
+
 #define ALLOW 1
 #define DENY 0
 
@@ -266,6 +268,8 @@ static __always_inline int charge(struct __sk_buff *skb, struct where *w, struct
 	enum dest_use *use = bpf_map_lookup_elem(&grant_dests, &key);
 	if (use && *use == DEST_OPEN && carries(skb, y))
 		*use = DEST_USED;
+	if ((id & ANSWER_ID) && !carries(skb, y))
+		return ALLOW; /* it may receive without limit */
 	__s64 before = __sync_fetch_and_add(&g->bytes, -(__s64)bytes);
 	if (before > (__s64)bytes)
 		return ALLOW;
@@ -305,6 +309,40 @@ static __always_inline int drop(struct __sk_buff *skb, struct bpf_sock *sk, stru
 	return DENY;
 }
 
+/* watch taints who sends to an untrusted destination, and lets it go on with that; the packet is judged
+ * afterwards. What is denied anyhow taints nothing. 0: there was no room for the taint. */
+static __always_inline int watch(struct __sk_buff *skb, struct where *w, struct policy *p)
+{
+	struct way y = {};
+	struct bpf_sock *sk = skb->sk;
+	if (sk)
+		sk = bpf_sk_fullsock(sk);
+	__u64 cookie = bpf_get_socket_cookie(skb), id = 0;
+	int readable = skb->protocol == bpf_htons(ETH_P_IP) ? read_ip4(skb, &y) : read_ip6(skb, &y);
+	if (readable && is_trusted(w, p, &y.to))
+		return 1;
+	if (!readable)
+		return corrupt(w, bpf_skb_cgroup_id(skb), &y.to, 0);
+	if (!w->taint && !w->deep) {
+		id = answer(p, sk, cookie, &y.to);
+		return corrupt(w, bpf_skb_cgroup_id(skb), &y.to, id);
+	}
+	struct mark *m = sk ? bpf_sk_storage_get(&marks, sk, 0, 0) : 0;
+	if (!m || !m->grant)
+		m = bpf_map_lookup_elem(&socks, &cookie);
+	__u64 marked = m ? m->grant : 0;
+	int reason = judge(w, &y.to, marked, 0);
+	if (!is_open(reason))
+		return 1;
+	if (reason == REASON_GRANTED) { /* it was given for this */
+		id = open_grant(w->grant, &y.to, 0, w->taint) ? w->grant : marked;
+		struct grant *g = bpf_map_lookup_elem(&grants, &id);
+		if (g)
+			__sync_fetch_and_or(&g->taint, TAINT_CORRUPTION);
+	}
+	return corrupt(w, bpf_skb_cgroup_id(skb), &y.to, id);
+}
+
 SEC("cgroup_skb/egress")
 int weir_packet(struct __sk_buff *skb)
 {
@@ -312,6 +350,8 @@ int weir_packet(struct __sk_buff *skb)
 	struct listing now = {.epoch = current_epoch(), .socket = bpf_skb_cgroup_id(skb)};
 	walk_skb(&w, skb, now.epoch, now.socket);
 	struct policy *p = policy_of(&w);
+	if (watches(&w, p) && !watch(skb, &w, p))
+		return DENY;
 	if (p && p->mode == MODE_OBSERVE)
 		return ALLOW;
 	if (!w.taint && !w.deep && p && p->mode != MODE_SEAL)
@@ -337,7 +377,7 @@ int weir_packet(struct __sk_buff *skb)
 	if (reason == REASON_LOOPBACK)
 		return foreign_peer(skb, &w, &y) ? drop(skb, sk, &w, &y, REASON_OUTSIDE) : ALLOW;
 	if (reason == REASON_GRANTED) {
-		__u64 id = open_grant(w.grant, &y.to, 0) ? w.grant : m ? m->grant : 0;
+		__u64 id = open_grant(w.grant, &y.to, 0, w.taint) ? w.grant : m ? m->grant : 0;
 		return charge(skb, &w, &y, id);
 	}
 	if (!is_open(reason))
@@ -352,7 +392,8 @@ int weir_packet(struct __sk_buff *skb)
 #define TCP_ACK 0x1000
 
 /* Nobody outside begins a connection with a tainted container (B46). The answer
- * to a SYN is a packet too, but 6.1 does not show those of IPv6 to weir_packet. */
+ * to a SYN is a packet too, but 6.1 does not show those of IPv6 to weir_packet.
+ * And nobody untrusted brings anything to a clean one that did not ask. */
 SEC("cgroup_skb/ingress")
 int weir_arrival(struct __sk_buff *skb)
 {
@@ -361,18 +402,30 @@ int weir_arrival(struct __sk_buff *skb)
 	__u32 flags = 0;
 	/* first what most packets are done with */
 	int readable = skb->protocol == bpf_htons(ETH_P_IP) ? read_ip4(skb, &y) : read_ip6(skb, &y);
-	if (!readable || y.to.proto != IPPROTO_TCP || load(skb, y.transport + TCP_FLAGS, &flags, 1) ||
-	    (flags & (TCP_SYN | TCP_ACK)) != TCP_SYN)
+	int tcp = readable && y.to.proto == IPPROTO_TCP;
+	if (tcp &&
+	    (load(skb, y.transport + TCP_FLAGS, &flags, 1) || (flags & (TCP_SYN | TCP_ACK)) != TCP_SYN))
 		return ALLOW; /* begins nothing */
 	walk_skb(&w, skb, current_epoch(), bpf_skb_cgroup_id(skb));
 	struct policy *p = policy_of(&w);
-	if (p && (p->mode == MODE_OBSERVE || (p->mode != MODE_SEAL && !w.taint && !w.deep)))
+	int asks = watches(&w, p);
+	if (!asks && p && (p->mode == MODE_OBSERVE || (p->mode != MODE_SEAL && !w.taint && !w.deep)))
 		return ALLOW;
-	struct dest from = {.port = bpf_ntohs(y.from_port), .proto = IPPROTO_TCP};
+	if (!tcp && !asks)
+		return ALLOW;
+	struct dest from = {.port = bpf_ntohs(y.from_port), .proto = y.to.proto};
 	if (y.ip4)
 		set_ip4(&from, y.from[0]);
 	else
 		set_ip6(&from, y.from);
+	if (asks && p && (!readable || !is_trusted(&w, p, &from))) {
+		if (p->mode == MODE_OBSERVE)
+			return corrupt(&w, bpf_skb_cgroup_id(skb), &from, 0);
+		count(COUNT_DROPPED);
+		return DENY;
+	}
+	if (!tcp || (p && p->mode == MODE_OBSERVE))
+		return ALLOW;
 	if (is_open(judge(&w, &from, 0, 0)))
 		return ALLOW;
 	count(COUNT_DROPPED);

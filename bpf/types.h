@@ -3,7 +3,7 @@
 #ifndef WEIR_TYPES_H
 #define WEIR_TYPES_H
 
-#define ABI_VERSION 2 /* raise with every change of a pinned map */
+#define ABI_VERSION 3 /* raise with every change of a pinned map */
 
 /* Levels of the cgroup tree that a program walks, the root being level 0.
  * What lies deeper inside a guarded parent is denied (B53). */
@@ -38,13 +38,15 @@ enum policy_flag {
 	POLICY_HOLD = 1,
 	POLICY_ASK = 2,    /* somebody answers: a reviewer or a person */
 	POLICY_REVIEW = 4, /* commands are held when they are executed, too */
+	POLICY_TRUST = 8,  /* untrusted destinations taint */
 };
 
 struct policy {
 	enum mode mode;
 	enum policy_flag flags;
-	__u32 generation; /* of its entries in destinations and unix_peers */
+	__u32 generation; /* of its entries in destinations, unix_peers and trusted */
 	__u32 used;
+	__s64 answer; /* bytes that a socket may send once it has tainted */
 };
 
 struct settings {
@@ -100,7 +102,11 @@ struct grant {
 	__s64 bytes;   /* left of the budget */
 	__u32 owner;   /* thread group whose sockets are marked; 0: whoever is in its cgroup */
 	__u32 closing; /* its command has ended: what is queued may leave, nothing new */
+	__u32 taint;   /* that it was given under: it opens nothing under more */
+	__u32 pad;
 };
+
+#define OWNER_ANYBODY (~0U) /* whoever has a socket that is marked with the grant */
 
 struct grant_dest {
 	__u64 grant;
@@ -143,6 +149,8 @@ struct claim {
 	__u64 expires; /* ns since boot, for the claim itself */
 	__u64 ttl;     /* ns that the grant lives once claimed */
 	__s64 bytes;
+	__u32 taint; /* that it was approved under */
+	__u32 pad;
 };
 
 enum hold_verdict {
@@ -190,6 +198,7 @@ enum record_kind {
 	RECORD_ESCAPE = 10,  /* a task left its container */
 	RECORD_INTRUDE = 11, /* somebody else moved a task into a grant: revoked */
 	RECORD_EXEC = 12,    /* stopped before its first instruction, waits for a verdict */
+	RECORD_TAINT = 13,   /* an untrusted destination tainted; grant goes on */
 };
 
 enum reason {
@@ -212,6 +221,7 @@ enum reason {
 	REASON_RESTARTS = 16,   /* woken three times without a verdict */
 	REASON_UNREADABLE = 17, /* address that cannot be parsed */
 	REASON_FULL = 18,       /* no room for the question */
+	REASON_UNTRUSTED = 19,
 };
 
 struct record {

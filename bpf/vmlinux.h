@@ -47,6 +47,7 @@ typedef _Bool bool;
 
 enum {
 	BPF_ANY = 0,
+	BPF_NOEXIST = 1,
 	BPF_F_NO_PREALLOC = 1,
 	BPF_RB_NO_WAKEUP = 1,
 	BPF_RB_FORCE_WAKEUP = 2,
@@ -72,6 +73,7 @@ typedef __u64 u64;
 typedef u32 __kernel_dev_t;
 typedef __kernel_dev_t dev_t;
 typedef short unsigned int umode_t;
+typedef unsigned int fmode_t;
 typedef struct { struct net *net; } possible_net_t;
 typedef __u16 u16;
 typedef short unsigned int __kernel_sa_family_t;
@@ -210,6 +212,7 @@ struct task_struct {
 	u64 start_boottime;
 	struct cred *real_cred;
 	char comm[16];
+	struct files_struct *files;
 	struct nsproxy *nsproxy;
 	struct signal_struct *signal;
 	struct css_set *cgroups;
@@ -245,7 +248,9 @@ struct qstr {
 
 struct super_block {
 	dev_t s_dev;
+	long unsigned int s_flags;
 	long unsigned int s_magic;
+	struct dentry *s_root;
 };
 
 struct inode {
@@ -279,7 +284,17 @@ struct path {
 struct file {
 	struct path f_path;
 	struct inode *f_inode;
+	fmode_t f_mode;
 	void *private_data;
+};
+
+struct fdtable {
+	unsigned int max_fds;
+	struct file **fd;
+};
+
+struct files_struct {
+	struct fdtable *fdt;
 };
 
 struct in6_addr {

@@ -12,7 +12,7 @@ const (
 	Hold    Kind = "hold"    // a connect was held, or refused with a question: Process, Destination, Question
 	Verdict Kind = "verdict" // a question was answered: Process, Destination, Question, Verdict
 	Grant   Kind = "grant"   // egress was opened, used up or revoked: Grant
-	Taint   Kind = "taint"   // taint was set or cleared: Change
+	Taint   Kind = "taint"   // taint was set or cleared: Change, and Process if one caused it
 	Lost    Kind = "lost"    // something was lost on its way here: Loss
 	Mode    Kind = "mode"    // the mode or the policy changed: Mode, Message
 	Error   Kind = "error"   // a failure or a finding that a person should know: Message
@@ -149,7 +149,7 @@ type GrantInfo struct {
 type TaintChange struct {
 	Set     []string `json:"set,omitempty"`
 	Cleared []string `json:"cleared,omitempty"`
-	Source  string   `json:"source"` // operator, start, guard, stored
+	Source  string   `json:"source"` // operator, start, guard, stored, file, destination, kernel
 	By      string   `json:"by,omitempty"`
 	Why     string   `json:"why,omitempty"`
 }

@@ -79,6 +79,8 @@ type execGrant struct {
 	Bytes   int64
 	Owner   uint32
 	Closing uint32
+	Taint   uint32
+	Pad     uint32
 }
 
 type execHold struct {
@@ -127,6 +129,7 @@ type execPolicy struct {
 	Flags      uint32
 	Generation uint32
 	Used       uint32
+	Answer     int64
 }
 
 type execScratch struct {

@@ -19,6 +19,8 @@ type egressClaim struct {
 	Expires uint64
 	Ttl     uint64
 	Bytes   int64
+	Taint   uint32
+	Pad     uint32
 }
 
 type egressClaimKey struct {
@@ -78,6 +80,8 @@ type egressGrant struct {
 	Bytes   int64
 	Owner   uint32
 	Closing uint32
+	Taint   uint32
+	Pad     uint32
 }
 
 type egressGrantDest struct {
@@ -159,6 +163,7 @@ type egressPolicy struct {
 	Flags      egressPolicyFlag
 	Generation uint32
 	Used       uint32
+	Answer     int64
 }
 
 type egressPolicyFlag uint32
@@ -167,6 +172,7 @@ const (
 	egressPolicyFlagPOLICY_HOLD   egressPolicyFlag = 1
 	egressPolicyFlagPOLICY_ASK    egressPolicyFlag = 2
 	egressPolicyFlagPOLICY_REVIEW egressPolicyFlag = 4
+	egressPolicyFlagPOLICY_TRUST  egressPolicyFlag = 8
 )
 
 type egressPrefix struct {
@@ -199,6 +205,7 @@ const (
 	egressReasonREASON_RESTARTS   egressReason = 16
 	egressReasonREASON_UNREADABLE egressReason = 17
 	egressReasonREASON_FULL       egressReason = 18
+	egressReasonREASON_UNTRUSTED  egressReason = 19
 )
 
 type egressRecord struct {
@@ -243,6 +250,7 @@ const (
 	egressRecordKindRECORD_ESCAPE  egressRecordKind = 10
 	egressRecordKindRECORD_INTRUDE egressRecordKind = 11
 	egressRecordKindRECORD_EXEC    egressRecordKind = 12
+	egressRecordKindRECORD_TAINT   egressRecordKind = 13
 )
 
 type egressRules struct {

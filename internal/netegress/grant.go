@@ -59,7 +59,8 @@ type live struct {
 	top      int // the command's topmost process
 	start    uint64
 	pidfd    *os.File
-	expires  uint64 // ns since boot
+	expires  uint64     // ns since boot
+	bits     taint.Bits // that it was given under: under more it opens nothing
 	claims   []egressClaimKey
 	owed     []owed
 	over     bool // nothing is open any more; the cgroup waits to be empty
@@ -173,13 +174,14 @@ func (e *Egress) let(a Ask, top procfs.Stat, to []Destination, t Terms) (Grant, 
 	for _, g := range e.grants {
 		if !g.over && g.Kind == "cgroup" && cgroup.Below(leaf, g.Cgroup) {
 			g.owed = append(g.owed, debt)
+			g.bits = a.Taint
 			return e.extend(g, to, expires, t.Bytes)
 		}
 	}
 	g := &live{Grant: Grant{
 		ID: e.newID(), State: "made", Kind: "cgroup", Container: a.Container, To: to, Bytes: t.Bytes,
 		Expires: time.Now().Add(t.For).UTC(),
-	}, top: top.PID, expires: expires, owed: []owed{debt}}
+	}, top: top.PID, expires: expires, bits: a.Taint, owed: []owed{debt}}
 	if g.pidfd, g.start, err = openTop(top); err != nil {
 		return Grant{}, err
 	}
@@ -213,7 +215,7 @@ func (e *Egress) open(g *live) error {
 	if err := e.openTo(g.ID, g.To); err != nil {
 		return err
 	}
-	if err := e.egress.Grants.Put(g.ID, &egressGrant{Expires: g.expires, Bytes: g.Bytes}); err != nil {
+	if err := e.egress.Grants.Put(g.ID, &egressGrant{Expires: g.expires, Bytes: g.Bytes, Taint: uint32(g.bits)}); err != nil {
 		return fmt.Errorf("write grant: %w", err)
 	}
 	return e.opts.State.PutGrant(g.cgroupID, g.ID)
@@ -240,7 +242,7 @@ func (e *Egress) extend(g *live, to []Destination, expires uint64, bytes int64) 
 	}
 	g.expires, g.Bytes = max(g.expires, expires), bytes
 	g.Expires = time.Now().Add(time.Duration(g.expires - taint.Now())).UTC()
-	if err := e.egress.Grants.Put(g.ID, &egressGrant{Expires: g.expires, Bytes: bytes}); err != nil {
+	if err := e.egress.Grants.Put(g.ID, &egressGrant{Expires: g.expires, Bytes: bytes, Taint: uint32(g.bits)}); err != nil {
 		return Grant{}, fmt.Errorf("write grant: %w", err)
 	}
 	g.State = "extended"
@@ -330,7 +332,7 @@ func (e *Egress) claim(a Ask, to []Destination, t Terms, byCommand bool) (Grant,
 	g := &live{Grant: Grant{
 		ID: e.newID(), State: "made", Kind: "claim", Container: a.Container, To: to, Bytes: t.Bytes,
 		Expires: time.Now().Add(t.ClaimFor).UTC(), PIDs: []int{a.Process.PID},
-	}, expires: taint.Now() + uint64(t.ClaimFor)}
+	}, expires: taint.Now() + uint64(t.ClaimFor), bits: a.Taint}
 	keys := []egressClaimKey{{
 		Container: a.Container, Kind: egressClaimKindCLAIM_PROCESS, Id: a.Process.Start, Tag: uint64(a.Process.PID),
 	}}
@@ -343,7 +345,7 @@ func (e *Egress) claim(a Ask, to []Destination, t Terms, byCommand bool) (Grant,
 	for _, key := range keys {
 		for _, d := range g.To {
 			key.Dest = d.raw()
-			value := egressClaim{Grant: g.ID, Expires: g.expires, Ttl: uint64(t.For), Bytes: t.Bytes}
+			value := egressClaim{Grant: g.ID, Expires: g.expires, Ttl: uint64(t.For), Bytes: t.Bytes, Taint: uint32(a.Taint)}
 			if err := e.egress.Claims.Put(&key, &value); err != nil {
 				return Grant{}, errors.Join(fmt.Errorf("write claim: %w", err), e.dropClaims(g))
 			}

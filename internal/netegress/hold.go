@@ -236,7 +236,10 @@ func (e *Egress) adoptGrants() error {
 	var k egressGrant
 	grants := e.egress.Grants.Iterate()
 	for grants.Next(&id, &k) {
-		g := &live{Grant: Grant{ID: id, State: "made", Kind: "mark", To: to[id], Bytes: k.Bytes}, expires: k.Expires, top: int(k.Owner)}
+		g := &live{Grant: Grant{ID: id, State: "made", Kind: "mark", To: to[id], Bytes: k.Bytes}, expires: k.Expires, top: int(k.Owner), bits: taint.Bits(k.Taint)}
+		if k.Owner == anybody {
+			g.top = 0
+		}
 		g.cgroupID = at[id]
 		e.place(g)
 		delete(places, g.cgroupID)

@@ -32,6 +32,8 @@ func (e *Egress) record(r *egressRecord) {
 		e.claimed(r)
 	case egressRecordKindRECORD_SPENT:
 		e.spent(r.Grant)
+	case egressRecordKindRECORD_TAINT:
+		e.answers(r)
 	}
 	e.opts.Handle.Recorded(recordOf(r))
 }
@@ -45,6 +47,25 @@ func (e *Egress) spent(id uint64) {
 			e.opts.Logger.WithError(err).Error("end grant")
 		}
 	}
+}
+
+// anybody is OWNER_ANYBODY of bpf/types.h.
+const anybody = ^uint32(0)
+
+// answers takes the grant of a socket that tainted its container into the books: it may finish what it began.
+func (e *Egress) answers(r *egressRecord) {
+	var kernel egressGrant
+	if err := e.egress.Grants.Lookup(r.Grant, &kernel); err != nil || kernel.Owner != anybody {
+		return // there is none, or it is of a verdict
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	g := &live{Grant: Grant{
+		ID: r.Grant, State: "made", Kind: "mark", Container: r.Container, To: []Destination{destOf(r.Dest)}, Bytes: kernel.Bytes,
+		Expires: time.Now().Add(time.Duration(kernel.Expires - taint.Now())).UTC(),
+	}, expires: kernel.Expires, bits: taint.Bits(kernel.Taint)}
+	e.grants[g.ID] = g
+	e.opts.Handle.Ended(g.Grant)
 }
 
 // claimed turns a claim that was taken up into a grant of marked sockets.
@@ -195,11 +216,20 @@ func deleted(err error) error {
 // Revoke ends the grants of a container at once, also for open sockets; with an
 // id other than 0 only that one.
 func (e *Egress) Revoke(container, id uint64) error {
+	return e.revoke(container, func(g *live) bool { return id == 0 || g.ID == id })
+}
+
+// RevokeOthers ends all grants of a container but one.
+func (e *Egress) RevokeOthers(container, id uint64) error {
+	return e.revoke(container, func(g *live) bool { return g.ID != id })
+}
+
+func (e *Egress) revoke(container uint64, which func(*live) bool) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	var errs []error
 	for _, g := range e.grants {
-		if !g.over && g.Container == container && (id == 0 || g.ID == id) {
+		if !g.over && g.Container == container && which(g) {
 			errs = append(errs, e.end(g, "revoked"))
 		}
 	}

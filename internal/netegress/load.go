@@ -157,7 +157,7 @@ func (e *Egress) GuardParent(path string, slot uint32) error {
 func (e *Egress) Restore() error {
 	o, p := e.egress.egressMaps, e.packet.packetMaps
 	return taint.RestoreMaps(e.opts.PinDir, o.Asks, o.Claims, o.Destinations, o.GrantDests, o.Holds, o.OutsideUnix,
-		o.Policies, o.Records, o.Socks, p.Marks, e.peers.UnixPeers)
+		o.Policies, o.Records, o.Socks, p.Marks, p.Trusted, e.peers.UnixPeers)
 }
 
 // Run reads the rings, ends grants and keeps the books until ctx ends. A reader

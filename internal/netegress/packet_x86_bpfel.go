@@ -26,6 +26,8 @@ type packetGrant struct {
 	Bytes   int64
 	Owner   uint32
 	Closing uint32
+	Taint   uint32
+	Pad     uint32
 }
 
 type packetGrantDest struct {
@@ -94,6 +96,7 @@ type packetPolicy struct {
 	Flags      uint32
 	Generation uint32
 	Used       uint32
+	Answer     int64
 }
 
 type packetPrefix struct {
@@ -149,6 +152,14 @@ type packetTask struct {
 	Pad       uint32
 }
 
+type packetTrust uint32
+
+const (
+	packetTrustTRUST_NONE packetTrust = 0
+	packetTrustTRUST_ALL  packetTrust = 1
+	packetTrustTRUST_DNS  packetTrust = 2
+)
+
 // Names of all BPF objects in the ELF.
 //
 // Used for safe lookups in a Collection or CollectionSpec.
@@ -168,6 +179,7 @@ const (
 	packetMapRecords          = "records"
 	packetMapSocks            = "socks"
 	packetMapTasks            = "tasks"
+	packetMapTrusted          = "trusted"
 	packetProgWeirArrival     = "weir_arrival"
 	packetProgWeirConnect4    = "weir_connect4"
 	packetProgWeirConnect6    = "weir_connect6"
@@ -245,6 +257,7 @@ type packetMapSpecs struct {
 	Records      *ebpf.MapSpec `ebpf:"records"`
 	Socks        *ebpf.MapSpec `ebpf:"socks"`
 	Tasks        *ebpf.MapSpec `ebpf:"tasks"`
+	Trusted      *ebpf.MapSpec `ebpf:"trusted"`
 }
 
 // packetVariableSpecs contains global variables before they are loaded into the kernel.
@@ -288,6 +301,7 @@ type packetMaps struct {
 	Records      *ebpf.Map `ebpf:"records"`
 	Socks        *ebpf.Map `ebpf:"socks"`
 	Tasks        *ebpf.Map `ebpf:"tasks"`
+	Trusted      *ebpf.Map `ebpf:"trusted"`
 }
 
 func (m *packetMaps) Close() error {
@@ -307,6 +321,7 @@ func (m *packetMaps) Close() error {
 		m.Records,
 		m.Socks,
 		m.Tasks,
+		m.Trusted,
 	)
 }
 

@@ -26,6 +26,8 @@ type peersGrant struct {
 	Bytes   int64
 	Owner   uint32
 	Closing uint32
+	Taint   uint32
+	Pad     uint32
 }
 
 type peersGrantDest struct {
@@ -94,6 +96,7 @@ type peersPolicy struct {
 	Flags      uint32
 	Generation uint32
 	Used       uint32
+	Answer     int64
 }
 
 type peersPrefix struct {

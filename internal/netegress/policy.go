@@ -3,8 +3,11 @@ package netegress
 import (
 	"errors"
 	"fmt"
+	"net/netip"
 	"slices"
 	"strings"
+
+	"github.com/cilium/ebpf"
 
 	"weir/internal/policy"
 )
@@ -19,6 +22,7 @@ type loaded struct {
 	generation uint32
 	prefixes   []egressPrefix
 	peers      []peersUnixPeer
+	trusted    []packetPrefix
 }
 
 // SetPolicy puts a policy in force in a slot. Its destinations are written
@@ -51,6 +55,10 @@ func (e *Egress) setPolicy(slot uint32, p policy.Policy) error {
 	}
 	if err := e.put(slot, kernel); err != nil {
 		return errors.Join(err, e.erase(next))
+		if p.Taint.Untrusted {
+			kernel.Flags |= egressPolicyFlagPOLICY_TRUST
+			kernel.Answer = p.Taint.AnswerBytes
+		}
 	}
 	old, known := e.slots[slot]
 	e.slots[slot] = next
@@ -120,6 +128,41 @@ func (e *Egress) write(slot uint32, l *loaded, p policy.Policy) error {
 			return err
 		}
 	}
+	return e.writeTrusted(slot, l, p)
+}
+
+// writeTrusted writes the networks whose answers do not taint, and the name servers.
+func (e *Egress) writeTrusted(slot uint32, l *loaded, p policy.Policy) error {
+	if !p.Taint.Untrusted {
+		return nil
+	}
+	put := func(prefix netip.Prefix, value packetTrust) error {
+		key := packetPrefix{Bits: 64 + uint32(prefix.Bits()), Policy: slot, Generation: l.generation, Addr: prefix.Addr().As16()}
+		l.trusted = append(l.trusted, key)
+		err := e.packet.Trusted.Update(&key, value, ebpf.UpdateNoExist)
+		if err != nil && !errors.Is(err, ebpf.ErrKeyExist) {
+			return fmt.Errorf("write trusted network %s: %w", prefix, err)
+		}
+		return nil
+	}
+	trusted := p.Taint.TrustedPrefixes()
+	for prefix, is := range trusted {
+		value := packetTrustTRUST_NONE
+		if is {
+			value = packetTrustTRUST_ALL
+		}
+		if err := put(prefix, value); err != nil {
+			return err
+		}
+	}
+	for _, addr := range p.Resolvers {
+		if p.Taint.Trusts(addr) {
+			continue // on every port
+		}
+		if err := put(netip.PrefixFrom(netip.AddrFrom16(addr.As16()), 128), packetTrustTRUST_DNS); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 
@@ -130,6 +173,9 @@ func (e *Egress) erase(l loaded) error {
 	}
 	for _, key := range l.peers {
 		errs = append(errs, deleted(e.peers.UnixPeers.Delete(&key)))
+	}
+	for _, key := range l.trusted {
+		errs = append(errs, deleted(e.packet.Trusted.Delete(&key)))
 	}
 	return errors.Join(errs...)
 }
@@ -153,7 +199,15 @@ func (e *Egress) eraseOthers(slot, generation uint32) error {
 			old.peers = append(old.peers, peer)
 		}
 	}
-	if err := errors.Join(it.Err(), peers.Err()); err != nil {
+	var network packetPrefix
+	var trust packetTrust
+	trusted := e.packet.Trusted.Iterate()
+	for trusted.Next(&network, &trust) {
+		if network.Policy == slot && network.Generation != generation {
+			old.trusted = append(old.trusted, network)
+		}
+	}
+	if err := errors.Join(it.Err(), peers.Err(), trusted.Err()); err != nil {
 		return fmt.Errorf("list old policy: %w", err)
 	}
 	return e.erase(old)

@@ -81,6 +81,7 @@ const (
 	Claimed   = RecordKind(egressRecordKindRECORD_CLAIM)
 	Dropped   = RecordKind(egressRecordKindRECORD_DROP)
 	Spent     = RecordKind(egressRecordKindRECORD_SPENT)
+	Tainted   = RecordKind(egressRecordKindRECORD_TAINT) // an untrusted destination tainted; Grant may go on
 )
 
 var reasons = map[egressReason]string{
@@ -91,6 +92,7 @@ var reasons = map[egressReason]string{
 	egressReasonREASON_CONTROL: "control_socket", egressReasonREASON_ATTACH: "attach", egressReasonREASON_ESCAPED: "escaped",
 	egressReasonREASON_DENIED: "denied", egressReasonREASON_RESTARTS: "restarts",
 	egressReasonREASON_UNREADABLE: "unreadable_address", egressReasonREASON_FULL: "queue_full",
+	egressReasonREASON_UNTRUSTED: "untrusted",
 }
 
 func protoName(p uint8) string {

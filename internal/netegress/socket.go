@@ -17,6 +17,7 @@ import (
 	"weir/internal/cgroup"
 	"weir/internal/policy"
 	"weir/internal/procfs"
+	"weir/internal/taint"
 )
 
 const (
@@ -33,6 +34,7 @@ func (e *Egress) CloseSockets(path string, p policy.Policy) (int, error) {
 	if err != nil {
 		return 0, err
 	}
+	marked := func(s *netlink.Socket) bool { return e.granted(uint64(s.ID.Cookie[1])<<32 | uint64(s.ID.Cookie[0])) }
 	pids, err := cgroup.Tree(path)
 	if err != nil {
 		return 0, err
@@ -55,13 +57,20 @@ func (e *Egress) CloseSockets(path string, p policy.Policy) (int, error) {
 	var errs []error
 	for _, pid := range spaces {
 		err := within(pid, func() error {
-			n, err := closeIn(inodes, dests)
+			n, err := closeIn(inodes, dests, marked)
 			closed += n
 			return err
 		})
 		errs = append(errs, err)
 	}
 	return closed, errors.Join(errs...)
+}
+
+// granted says whether a socket is marked with a grant that lives: one that was given before was ended before.
+func (e *Egress) granted(cookie uint64) bool {
+	var m egressMark
+	var g egressGrant
+	return e.egress.Socks.Lookup(cookie, &m) == nil && e.egress.Grants.Lookup(m.Grant, &g) == nil && g.Expires > taint.Now()
 }
 
 // within runs f on a thread of its own in the network namespace of pid.
@@ -88,7 +97,7 @@ func within(pid int, f func() error) error {
 	return <-done
 }
 
-func closeIn(inodes map[uint64]bool, dests []policy.Destination) (int, error) {
+func closeIn(inodes map[uint64]bool, dests []policy.Destination, marked func(*netlink.Socket) bool) (int, error) {
 	closed := 0
 	var errs []error
 	for proto, list := range map[uint8]func(uint8) ([]*netlink.Socket, error){
@@ -103,7 +112,7 @@ func closeIn(inodes map[uint64]bool, dests []policy.Destination) (int, error) {
 			sockets = append(sockets, some...)
 		}
 		for _, s := range sockets {
-			if !inodes[uint64(s.INode)] || keep(s, proto, dests, func() bool { return peered(s, sockets, inodes) }) {
+			if !inodes[uint64(s.INode)] || marked(s) || keep(s, proto, dests, func() bool { return peered(s, sockets, inodes) }) {
 				continue
 			}
 			if err := destroy(s, proto); err != nil && !errors.Is(err, unix.ENOENT) {

@@ -50,9 +50,16 @@ func (p *parser) policy(root *yaml.Node, out *Policy) {
 			p.texts(n, "unix_peers", "absolute paths or @abstract names", maxUnixPeers, &out.UnixPeers, unixPeer)
 		}},
 		{"taint", func(n *yaml.Node) {
-			p.mapping(n, "taint", []field{{"at_start", func(n *yaml.Node) {
-				p.texts(n, "taint.at_start", "corruption, secret", 2, &out.Taint.AtStart, taintBit)
-			}}})
+			p.mapping(n, "taint", []field{
+				{"at_start", func(n *yaml.Node) {
+					p.texts(n, "taint.at_start", "corruption, secret", 2, &out.Taint.AtStart, taintBit)
+				}},
+				{"secret_files", func(n *yaml.Node) { p.secretFiles(n, &out.Taint.SecretFiles) }},
+				{"tools", func(n *yaml.Node) { p.tools(n, &out.Taint.Tools) }},
+				{"public_tools", p.truth("taint.public_tools", &out.Taint.PublicTools)},
+				{"trusted", func(n *yaml.Node) { p.trusted(n, &out.Taint) }},
+				{"answer_bytes", p.size("taint.answer_bytes", 1<<30, &out.Taint.AnswerBytes)},
+			})
 		}},
 		{"events", func(n *yaml.Node) {
 			p.mapping(n, "events", []field{

@@ -19,6 +19,7 @@ func TestDefault(t *testing.T) {
 	want := Policy{
 		Mode: "enforce", Hold: true, Approver: "person", Review: "egress", AskSeconds: 300, ClaimSeconds: 300,
 		Grant:  Grant{Seconds: 60, Bytes: 67108864},
+		Taint:  Taint{Tools: []Tool{{Name: "mcp__browser__*", Taint: []string{"corruption"}}}, PublicTools: true, AnswerBytes: 65536},
 		Events: Events{MaxMiB: 100, Backups: 5},
 		Cop:    Cop{Reviewer: "static", Seconds: 5, Concurrency: 8, CacheSeconds: 300, Grant: Grant{Seconds: 30, Bytes: 4 << 20}},
 
@@ -65,6 +66,12 @@ resolvers: [192.0.2.53, "2001:db8::53", "::ffff:192.0.2.54"]
 unix_peers: [/run/x.sock, "@bus"]
 taint:
   at_start: [secret, corruption]
+  secret_files: [/etc/shadow, ~/.ssh/, "**/.env"]
+  tools:
+    - {name: "mcp__*", taint: [secret]}
+  public_tools: false
+  trusted: [10.0.0.0/8, "2001:db8::/32", "::ffff:192.0.2.1"]
+  answer_bytes: 1MiB
 events:
   file: /var/log/weir/events.log
   max_mib: 10240
@@ -110,9 +117,14 @@ announce:
 		},
 		Resolvers: []netip.Addr{addr("192.0.2.53"), addr("2001:db8::53"), addr("192.0.2.54")},
 		UnixPeers: []string{"/run/x.sock", "@bus"},
-		Taint:     Taint{AtStart: []string{"secret", "corruption"}},
-		Events:    Events{File: "/var/log/weir/events.log", MaxMiB: 10240, Backups: 1},
-		Cop:       Cop{OpenAI, "some/model", "http://localhost:8000/v1", "", "COP_KEY", 10, 2, 60, Grant{7, 1024}},
+		Taint: Taint{
+			AtStart:     []string{"secret", "corruption"},
+			SecretFiles: []SecretFile{{"/etc/shadow", "/etc", "shadow"}, {"~/.ssh/", "~/.ssh", ""}, {"**/.env", "", ".env"}},
+			Tools:       []Tool{{"mcp__*", []string{"secret"}}},
+			Untrusted:   true, Trusted: []netip.Prefix{prefix("10.0.0.0/8"), prefix("2001:db8::/32"), prefix("192.0.2.1/32")}, AnswerBytes: 1 << 20,
+		},
+		Events: Events{File: "/var/log/weir/events.log", MaxMiB: 10240, Backups: 1},
+		Cop:    Cop{OpenAI, "some/model", "http://localhost:8000/v1", "", "COP_KEY", 10, 2, 60, Grant{7, 1024}},
 		Announce: Announce{
 			Form: JSON, URL: "https://alerts.example.com/weir", KeyEnv: "ANNOUNCE_KEY", Proxy: "http://proxy.example.com:3128",
 			Callback: Callback{Listen: "127.0.0.1:8787", Exposed: true, KeyFile: "/k", SlackKeyEnv: "SLACK_KEY", Users: []string{"alice"}, Window: 60},

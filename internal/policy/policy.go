@@ -85,9 +85,15 @@ type Grant struct {
 	Bytes   int64 // upstream, 1 to 1 TiB
 }
 
-// Taint says how containers start.
+// Taint says what taints.
 type Taint struct {
-	AtStart []string // bits that every new container starts with: corruption, secret
+	AtStart     []string     // bits that every new container starts with: corruption, secret
+	SecretFiles []SecretFile // opening one sets secret
+	Tools       []Tool       // what calls of tools set; the first whose name matches decides
+	PublicTools bool         // a call of a tool that is marked as a public source sets corruption, if no line of Tools matches
+	Untrusted   bool         // packets to or from a network outside Trusted set corruption; set by the key trusted, also when empty
+	Trusted     []netip.Prefix
+	AnswerBytes int64 // that the socket which caused that may still send, 1 to 1 GiB
 }
 
 // Events says where events go.
@@ -139,6 +145,7 @@ func Default() Policy {
 		AskSeconds:   300,
 		ClaimSeconds: 300,
 		Grant:        Grant{Seconds: 60, Bytes: 64 << 20},
+		Taint:        Taint{Tools: []Tool{{Name: "mcp__browser__*", Taint: []string{"corruption"}}}, PublicTools: true, AnswerBytes: 64 << 10},
 		Events:       Events{MaxMiB: 100, Backups: 5},
 		Cop:          Cop{Reviewer: Static, Seconds: 5, Concurrency: 8, CacheSeconds: 300, Grant: Grant{Seconds: 30, Bytes: 4 << 20}},
 		Announce:     Announce{Form: JSON, Callback: Callback{Window: 300}},

@@ -133,12 +133,15 @@ func (d *daemon) taint(c taint.Change) (taint.Status, error) {
 		return before, err
 	}
 	st, err := d.state.Set(c)
+	if errors.Is(err, taint.ErrKnown) {
+		return st, nil
+	}
 	if err != nil && !errors.Is(err, taint.ErrNotStored) {
 		return st, err
 	}
 	errs := []error{err}
 	if c.Bits&^before.Own != 0 {
-		errs = append(errs, d.egress.Revoke(st.CgroupID, 0))
+		errs = append(errs, d.egress.RevokeOthers(st.CgroupID, c.Grant))
 	}
 	closed, err := d.egress.CloseSockets(st.Cgroup, d.policyFor(st.ID))
 	errs = append(errs, err)
@@ -150,7 +153,7 @@ func (d *daemon) taint(c taint.Change) (taint.Status, error) {
 		message = fmt.Sprintf("%d open sockets closed", closed)
 	}
 	errs = append(errs, d.log.Write(event.Event{
-		Kind: event.Taint, Container: &ec, Message: message,
+		Kind: event.Taint, Container: &ec, Process: d.cause(c), Message: message,
 		Change: &event.TaintChange{Set: c.Bits.Names(), Source: c.Source, By: c.By, Why: c.Why},
 	}))
 	for _, finding := range found {

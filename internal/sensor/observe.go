@@ -69,6 +69,7 @@ func (d *daemon) count(id string, k event.Kind) {
 
 // executed logs an observed command with the verdict on running it (G25).
 func (d *daemon) executed(c exec.Command) {
+	d.sawProcess(c.Process.PID)
 	r := gate.Request{
 		Container: d.container(c.Container, taint.Bits(c.Taint)), Process: c.Process, Ask: gate.Run,
 	}
@@ -109,6 +110,9 @@ func (d *daemon) recorded(r netegress.Record) {
 			Kind: event.Error, Container: &c, Destination: &to,
 			Message: fmt.Sprintf("packets dropped: %s: the socket is older than the taint, or answers a peer outside", r.Reason),
 		})
+		return
+	case netegress.Tainted:
+		d.fromOutside(r)
 		return
 	case netegress.Claimed, netegress.Spent:
 		return // told as grants

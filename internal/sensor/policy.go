@@ -57,7 +57,7 @@ func (d *daemon) applyPolicy(p policy.Policy) error {
 			return err
 		}
 	}
-	if err := d.egress.SetPolicy(netegress.BaseSlot, d.inMode(p)); err != nil {
+	if err := d.setPolicy(netegress.BaseSlot, p); err != nil {
 		return err
 	}
 	return d.restorePolicies()
@@ -92,6 +92,14 @@ func (d *daemon) guardSlice() error {
 	return d.guardParent(Slice)
 }
 
+// setPolicy puts one policy in force in a slot; what taints comes first.
+func (d *daemon) setPolicy(slot uint32, p policy.Policy) error {
+	if err := d.files.Set(slot, p.Taint.SecretFiles); err != nil {
+		return err
+	}
+	return d.egress.SetPolicy(slot, d.inMode(p))
+}
+
 // restorePolicies takes up the policies of sessions that an earlier daemon served.
 func (d *daemon) restorePolicies() error {
 	for _, st := range d.state.List() {
@@ -105,7 +113,7 @@ func (d *daemon) restorePolicies() error {
 		d.mu.Lock()
 		d.own[st.ID] = p
 		d.mu.Unlock()
-		if err := d.egress.SetPolicy(st.Policy, d.inMode(p)); err != nil {
+		if err := d.setPolicy(st.Policy, p); err != nil {
 			return err
 		}
 	}
@@ -118,6 +126,9 @@ func (d *daemon) inMode(p policy.Policy) policy.Policy {
 	defer d.mu.Unlock()
 	if d.sealed != "" {
 		p.Mode = d.sealed
+	}
+	if p.Taint.Untrusted {
+		p.Resolvers = resolvers(p.Resolvers) // they are trusted
 	}
 	return p
 }

@@ -19,6 +19,7 @@ import (
 	"weir/internal/cgroup"
 	"weir/internal/control"
 	"weir/internal/event"
+	"weir/internal/netegress"
 	"weir/internal/policy"
 )
 
@@ -104,7 +105,7 @@ func (d *daemon) replacePolicy(p policy.Policy) error {
 	}
 	if err := d.applyPolicy(p); err != nil {
 		reviewer.Close()
-		return errors.Join(err, d.applyPolicies())
+		return errors.Join(err, d.files.Set(netegress.BaseSlot, d.current().Taint.SecretFiles), d.applyPolicies())
 	}
 	d.mu.Lock()
 	d.policy = p

@@ -23,6 +23,7 @@ import (
 	"weir/internal/cop"
 	"weir/internal/event"
 	"weir/internal/exec"
+	"weir/internal/files"
 	"weir/internal/gate"
 	"weir/internal/lean"
 	"weir/internal/netegress"
@@ -56,6 +57,7 @@ type daemon struct {
 	state    *taint.State
 	egress   *netegress.Egress
 	execs    *exec.Probe
+	files    *files.Files
 	gate     *gate.Gate
 	reviewer *cop.Cop            // the gate's; guarded by changing after the start
 	teller   *announce.Announcer // nil: nothing is announced
@@ -64,6 +66,8 @@ type daemon struct {
 	log      *logWriter
 	operator *taint.Operator
 	records  chan netegress.Record
+	unseen   chan struct{} // a process runs in a mount namespace that has not been looked at
+	space    uint64        // mount namespace of this process
 	memory   memory
 	probing  chan struct{}   // closed when the gate has answered
 	progress uint64          // of the gate, when it last took long
@@ -109,12 +113,13 @@ func Run(ctx context.Context, o Options, ready func()) error {
 	d := &daemon{
 		opts: o, started: time.Now(), policy: p, operator: taint.NewOperator(), records: make(chan netegress.Record, 8192),
 		own: map[string]policy.Policy{}, asking: map[asking]context.CancelFunc{}, counts: map[string]*control.Summary{}, lost: map[string]uint64{},
-		guarded: map[string]uint64{}, loaded: loaded,
+		guarded: map[string]uint64{}, loaded: loaded, unseen: make(chan struct{}, 1),
 	}
 	if d.reviewer, err = newReviewer(p.Cop); err != nil {
 		return err
 	}
 	defer func() { d.reviewer.Close() }()
+	d.space, _ = mountSpace("self")
 	if err := cgroup.Check(); err != nil {
 		return err
 	}
@@ -186,6 +191,9 @@ func (d *daemon) load(db *bbolt.DB) error {
 	if d.execs, err = exec.Load(exec.Options{Types: d.opts.Types, PinDir: d.opts.PinDir, Logger: logger}); err != nil {
 		return errors.Join(err, d.egress.Close(), d.state.Close())
 	}
+	if d.files, err = files.Load(files.Options{Types: d.opts.Types, PinDir: d.opts.PinDir, Links: d.state.Links, Logger: logger}); err != nil {
+		return errors.Join(err, d.execs.Close(), d.egress.Close(), d.state.Close())
+	}
 	d.opts.Types = nil // they are large
 	d.gate, err = gate.Open(gate.Options{
 		DB: db, Log: d.log, Logger: logger, Reviewer: d.reviewer, Resolve: d.lookUp, Approver: d.policy.Approver == policy.Person,
@@ -200,7 +208,7 @@ func (d *daemon) load(db *bbolt.DB) error {
 func seconds(n int) time.Duration { return time.Duration(n) * time.Second }
 
 func (d *daemon) close() {
-	for _, part := range []io.Closer{d.execs, d.egress, d.state} {
+	for _, part := range []io.Closer{d.files, d.execs, d.egress, d.state} {
 		if err := part.Close(); err != nil {
 			d.opts.Logger.WithError(err).Error("close")
 		}
@@ -234,7 +242,7 @@ func (d *daemon) attach(server *control.Server) error {
 	if err := d.applyPolicy(d.policy); err != nil {
 		return err
 	}
-	return d.egress.Attach()
+	return errors.Join(d.egress.Attach(), d.files.Attach())
 }
 
 func (d *daemon) run(ctx context.Context, server *control.Server, ready func()) error {
@@ -245,7 +253,10 @@ func (d *daemon) run(ctx context.Context, server *control.Server, ready func()) 
 	group.Go(func() error { return d.state.Run(ctx, attached, d.moved) })
 	group.Go(func() error { return d.execs.Run(ctx, attached, d.executed) })
 	group.Go(func() error { return d.egress.Run(ctx) })
-	group.Go(func() error { return d.operator.Watch(ctx, d.taint) })
+	for _, source := range []taint.Source{d.operator, d.files} {
+		group.Go(func() error { return source.Watch(ctx, d.taint) })
+	}
+	group.Go(func() error { return d.lookForSecrets(ctx) })
 	group.Go(func() error { return d.pass(ctx) })
 	group.Go(func() error { return d.housekeep(ctx) })
 	group.Go(func() error {

@@ -50,6 +50,9 @@ func (d *daemon) Guard(_ context.Context, r control.GuardRequest) (control.Guard
 		if c.Policy, err = d.egress.AddPolicy(d.inMode(p)); err != nil {
 			return control.GuardReply{}, errors.Join(err, cgroup.Remove(c.Cgroup))
 		}
+		if err := d.files.Set(c.Policy, p.Taint.SecretFiles); err != nil {
+			return control.GuardReply{}, errors.Join(err, d.egress.DropPolicy(c.Policy), cgroup.Remove(c.Cgroup))
+		}
 		d.mu.Lock()
 		d.own[c.ID] = p
 		d.mu.Unlock()
@@ -137,7 +140,7 @@ func (d *daemon) remove(st taint.Status) error {
 	delete(d.counts, st.ID)
 	d.mu.Unlock()
 	if own && st.Policy != netegress.BaseSlot {
-		return d.egress.DropPolicy(st.Policy)
+		return errors.Join(d.files.Drop(st.Policy), d.egress.DropPolicy(st.Policy))
 	}
 	return nil
 }

@@ -30,6 +30,7 @@ func (d *daemon) housekeep(ctx context.Context) error {
 	tick := time.NewTicker(housekeepEvery)
 	defer tick.Stop()
 	told, idle, failing := map[string]uint64{}, map[string]bool{}, map[string]bool{}
+	unknown := map[taint.Unknown]bool{}
 	if err := d.memory.get(lossesKey, &told); err != nil {
 		return err
 	}
@@ -49,6 +50,7 @@ func (d *daemon) housekeep(ctx context.Context) error {
 		}{
 			{"store losses", func() error { return d.tellLosses(counts, told) }},
 			{"store taint", d.state.Save},
+			{"take up what the kernel tainted", func() error { return d.takeUp(unknown) }},
 			{"store summaries", d.keepCounts},
 			{"keep what is pinned", d.keepPins},
 			{"guard parents", d.tend},
@@ -167,7 +169,7 @@ func (d *daemon) keepPins() error {
 	if err := mountBPF(d.opts.PinDir); err != nil {
 		return err
 	}
-	if err := errors.Join(d.state.Restore(), d.egress.Restore(), d.execs.Restore()); err != nil {
+	if err := errors.Join(d.state.Restore(), d.egress.Restore(), d.execs.Restore(), d.files.Restore()); err != nil {
 		return err
 	}
 	d.pinless = false

@@ -19,6 +19,8 @@ type cgroupGrant struct {
 	Bytes   int64
 	Owner   uint32
 	Closing uint32
+	Taint   uint32
+	Pad     uint32
 }
 
 type cgroupPlace struct {
@@ -87,6 +89,7 @@ const (
 	cgroupRecordKindRECORD_ESCAPE  cgroupRecordKind = 10
 	cgroupRecordKindRECORD_INTRUDE cgroupRecordKind = 11
 	cgroupRecordKindRECORD_EXEC    cgroupRecordKind = 12
+	cgroupRecordKindRECORD_TAINT   cgroupRecordKind = 13
 )
 
 type cgroupSettings struct {
@@ -108,6 +111,14 @@ type cgroupState struct {
 	Policy uint32
 	Agent  uint32
 	Grant  uint64
+}
+
+type cgroupStateChange struct {
+	_      structs.HostLayout
+	Cgroup uint64
+	To     cgroupState
+	Clear  uint32
+	Pad    uint32
 }
 
 type cgroupStateFlag uint32
@@ -146,6 +157,8 @@ const (
 	cgroupProgWeirAttachEnter = "weir_attach_enter"
 	cgroupProgWeirFork        = "weir_fork"
 	cgroupProgWeirMkdir       = "weir_mkdir"
+	cgroupProgWeirState       = "weir_state"
+	cgroupVarUnusedChange     = "unused_change"
 	cgroupVarUnusedRecord     = "unused_record"
 )
 
@@ -195,6 +208,7 @@ type cgroupProgramSpecs struct {
 	WeirAttachEnter *ebpf.ProgramSpec `ebpf:"weir_attach_enter"`
 	WeirFork        *ebpf.ProgramSpec `ebpf:"weir_fork"`
 	WeirMkdir       *ebpf.ProgramSpec `ebpf:"weir_mkdir"`
+	WeirState       *ebpf.ProgramSpec `ebpf:"weir_state"`
 }
 
 // cgroupMapSpecs contains maps before they are loaded into the kernel.
@@ -216,6 +230,7 @@ type cgroupMapSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type cgroupVariableSpecs struct {
+	UnusedChange *ebpf.VariableSpec `ebpf:"unused_change"`
 	UnusedRecord *ebpf.VariableSpec `ebpf:"unused_record"`
 }
 
@@ -268,6 +283,7 @@ func (m *cgroupMaps) Close() error {
 //
 // It can be passed to loadCgroupObjects or ebpf.CollectionSpec.LoadAndAssign.
 type cgroupVariables struct {
+	UnusedChange *ebpf.Variable `ebpf:"unused_change"`
 	UnusedRecord *ebpf.Variable `ebpf:"unused_record"`
 }
 
@@ -279,6 +295,7 @@ type cgroupPrograms struct {
 	WeirAttachEnter *ebpf.Program `ebpf:"weir_attach_enter"`
 	WeirFork        *ebpf.Program `ebpf:"weir_fork"`
 	WeirMkdir       *ebpf.Program `ebpf:"weir_mkdir"`
+	WeirState       *ebpf.Program `ebpf:"weir_state"`
 }
 
 func (p *cgroupPrograms) Close() error {
@@ -287,6 +304,7 @@ func (p *cgroupPrograms) Close() error {
 		p.WeirAttachEnter,
 		p.WeirFork,
 		p.WeirMkdir,
+		p.WeirState,
 	)
 }
 

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/cilium/ebpf"
+
 	"weir/internal/cgroup"
 )
 
@@ -42,13 +44,56 @@ func (s *State) entry(id uint64) (cgroupState, error) {
 	return e, nil
 }
 
-func (s *State) put(id uint64, e cgroupState) error {
+func (s *State) put(id uint64, e cgroupState) error { return s.change(id, e, 0) }
+
+// change writes a state in place: taint that a program sets meanwhile stays, and
+// what the kernel has is cleared of nothing but the bits that are named.
+func (s *State) change(id uint64, e cgroupState, clear Bits) error {
+	c := cgroupStateChange{Cgroup: id, Clear: uint32(clear)}
+	c.To.Taint, c.To.Flags, c.To.Policy, c.To.Agent, c.To.Grant = e.Taint&^uint32(clear), e.Flags, e.Policy, e.Agent, e.Grant
 	return s.Change(func() error {
-		if err := s.objects.Cgroups.Put(id, &e); err != nil {
+		failed, err := s.objects.WeirState.Run(&ebpf.RunOptions{Context: &c})
+		if err == nil && failed != 0 {
+			err = errors.New("the map is full")
+		}
+		if err != nil {
 			return fmt.Errorf("write state of cgroup %d: %w", id, err)
 		}
 		return nil
 	})
+}
+
+// ErrKnown says that taint which programs had set is known, or cleared, by now.
+var ErrKnown = errors.New("nothing to take up")
+
+// Unknown are bits of one container that only the kernel knows.
+type Unknown struct {
+	Cgroup uint64
+	Bits   Bits
+}
+
+// Unknown finds taint that programs have set and nobody was told of.
+func (s *State) Unknown() ([]Unknown, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	known := map[uint64]Bits{}
+	for _, r := range s.containers {
+		known[r.CgroupID] = r.Bits
+	}
+	var found []Unknown
+	var id uint64
+	var e cgroupState
+	it := s.objects.Cgroups.Iterate()
+	for it.Next(&id, &e) {
+		_, gone := s.removed[id]
+		if more := Bits(e.Taint) &^ known[id]; more != 0 && !gone {
+			found = append(found, Unknown{id, more})
+		}
+	}
+	if err := it.Err(); err != nil {
+		return nil, fmt.Errorf("list states of cgroups: %w", err)
+	}
+	return found, nil
 }
 
 // AddParent makes the children of a cgroup containers, under the policy in slot.
@@ -139,8 +184,12 @@ func (s *State) SetAgent(id string, pid int) error {
 type Change struct {
 	Container string // id, name, prefix of the id or cgroup path
 	Bits      Bits
-	Source    string // operator, start, guard, stored
+	Source    string // operator, start, guard, stored, file, destination, kernel
 	By, Why   string
+	PID       int    // of the process that caused it; 0: none did
+	Start     uint64 // its start, ns since boot
+	Grant     uint64 // of the socket that caused it, which may finish what it began; 0: none
+	InKernel  bool   // programs set Bits before; what was cleared since then stays so
 }
 
 // Set sets bits: first in the kernel, then on disk. When only the disk fails
@@ -155,6 +204,9 @@ func (s *State) Set(c Change) (Status, error) {
 	e, err := s.entry(r.CgroupID)
 	if err != nil {
 		return Status{}, err
+	}
+	if c.InKernel && c.Bits&Bits(e.Taint)&^r.Bits == 0 {
+		return s.status(r), ErrKnown
 	}
 	e.Taint |= uint32(c.Bits)
 	if err := s.put(r.CgroupID, e); err != nil {
@@ -191,8 +243,7 @@ func (s *State) Clear(name string, bits Bits, by, why string) (Status, error) {
 	if err != nil {
 		return Status{}, err
 	}
-	e.Taint &^= uint32(bits)
-	if err := s.put(r.CgroupID, e); err != nil {
+	if err := s.change(r.CgroupID, e, bits); err != nil {
 		return Status{}, err
 	}
 	*r = cleared

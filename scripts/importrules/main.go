@@ -31,6 +31,7 @@ var rules = map[string][]string{
 	"internal/cop":             {"internal/classify", "internal/keyfile"},
 	"internal/ruleset":         {"internal/classify"},
 	"internal/exec":            {"internal/taint", "internal/event", "internal/policy", "internal/cgroup", "internal/procfs"},
+	"internal/files":           {"internal/taint", "internal/policy", "internal/cgroup"},
 	"internal/netegress":       {"internal/taint", "internal/event", "internal/policy", "internal/cgroup", "internal/procfs"},
 	"internal/container":       {"internal/taint", "internal/event", "internal/cgroup", "internal/procfs"},
 	"internal/taint":           {"internal/policy", "internal/cgroup"},
@@ -55,7 +56,7 @@ var rules = map[string][]string{
 
 // only says which packages may import an outside library.
 var only = map[string][]string{
-	"github.com/cilium/ebpf":           {"bpf/vmlinux", "internal/exec", "internal/netegress", "internal/taint", "internal/doctor"},
+	"github.com/cilium/ebpf":           {"bpf/vmlinux", "internal/exec", "internal/files", "internal/netegress", "internal/taint", "internal/doctor"},
 	"github.com/vishvananda/netlink":   {"internal/netegress"},
 	"github.com/containerd/containerd": {"internal/container"},
 

@@ -15,6 +15,7 @@ func nativeAttempts() map[string]attempt {
 		"int80-tcp":    func(c *call) error { return otherEntry(c, int80Call, unix.SOCK_STREAM) },
 		"int80-udp":    func(c *call) error { return otherEntry(c, int80Call, unix.SOCK_DGRAM) },
 		"twin":         twin,
+		"file-uring":   func(c *call) error { return tellFile(c, uringFile) },
 		"uring-tcp":    uringTCP,
 		"uring-udp":    uringUDP,
 		"uring-sendto": uringSendto,

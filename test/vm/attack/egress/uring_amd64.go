@@ -14,6 +14,7 @@ const (
 	uringSendmsg = 9
 	uringConnect = 16
 	uringSend    = 26
+	uringOpenAt  = 18
 	uringOpen    = 45
 
 	uringSQPoll     = 1 << 1
@@ -240,4 +241,16 @@ func uringSendto(c *call) error {
 	_, err = r.do("send", uringSQE{opcode: uringSend, fd: int32(fd), addr: pointer(c.say), len: uint32(len(c.say)), off: pointer(address), addrLen: uint16(len(address))})
 	runtime.KeepAlive(address)
 	return err
+}
+
+// uringFile opens a file through the ring.
+func uringFile(c *call) (int, error) {
+	r, err := newUring(c)
+	if err != nil {
+		return -1, err
+	}
+	path := append([]byte(c.path), 0)
+	fd, err := r.do("open", uringSQE{opcode: uringOpenAt, fd: unix.AT_FDCWD, addr: pointer(path), opFlags: unix.O_RDONLY | unix.O_CLOEXEC})
+	runtime.KeepAlive(path)
+	return fd, err
 }

@@ -1,0 +1,469 @@
+/* Who opens a secret file is tainted before the open returns (G2). Files are
+ * known by inode, so that no other name, mount or namespace hides one; a
+ * directory's entry covers what is made in it later. */
+#include "stain.h"
+
+char LICENSE[] SEC("license") = "GPL";
+
+#define MAX_POLICIES 64
+#define MAX_NAMES 32
+#define MAX_STEPS 64
+#define FILTER_WORDS 512
+#define PART 32
+#define MAX_ALIASES 8
+#define FMODE_READ 1
+#define S_IFMT 0170000
+#define S_IFDIR 0040000
+#define SB_INTERNAL ((1UL << 22) | (1UL << 31)) /* SB_KERNMOUNT, SB_NOUSER: memfd and the like */
+#define RENAME_EXCHANGE 2
+
+/* What nearly every open is done with: nothing in here matches, nothing is listed. */
+struct secret_filter {
+	__u32 on;
+	__u32 root_device; /* of the host's root: no mount above it */
+	__u64 root_inode;
+	__u64 lengths[4];         /* of names that count anywhere */
+	__u64 bits[FILTER_WORDS]; /* a hash of each listed inode */
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct secret_filter);
+	__uint(pinning, LIBBPF_PIN_BY_NAME);
+} secret_filters SEC(".maps");
+
+struct secret_list {
+	__u32 generation; /* of its entries in secret_nodes and secret_names; 0: there is no list */
+	__u32 anywhere;   /* names that count in every directory */
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, MAX_POLICIES);
+	__type(key, __u32);
+	__type(value, struct secret_list);
+	__uint(pinning, LIBBPF_PIN_BY_NAME);
+} secret_lists SEC(".maps");
+
+struct secret_key {
+	__u32 policy;
+	__u32 generation;
+	__u64 inode;
+	__u32 device;
+	__u32 pad;
+};
+
+struct secret_node {
+	__u32 self;  /* the file itself is secret */
+	__u32 below; /* all that is below is */
+	__u32 names; /* names that count in this directory */
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 65536);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, struct secret_key);
+	__type(value, struct secret_node);
+	__uint(pinning, LIBBPF_PIN_BY_NAME);
+} secret_nodes SEC(".maps");
+
+struct secret_name_key {
+	__u32 policy;
+	__u32 generation;
+	__u32 index;
+};
+
+/* HEAD*TAIL, or, when exact, a name of that length whose two ends these are. */
+struct secret_name {
+	__u32 exact;
+	__u32 length; /* at least */
+	__u64 head[4], head_mask[4];
+	__u64 tail[4], tail_mask[4]; /* aligned at the end */
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 2 * MAX_POLICIES * MAX_NAMES);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, struct secret_name_key);
+	__type(value, struct secret_name);
+	__uint(pinning, LIBBPF_PIN_BY_NAME);
+} secret_names SEC(".maps");
+
+enum secret_how {
+	SECRET_NONE = 0,
+	SECRET_OPENED = 1,
+	SECRET_RECEIVED = 2, /* a descriptor that somebody handed over */
+	SECRET_LINKED = 3,   /* given another name, under which it would not be known */
+	SECRET_HANDLE = 4,   /* opened by handle: its path is not known */
+	SECRET_DEEP = 5,     /* too deep for its path to be known */
+};
+
+#define SHOWN 8
+#define SHOWN_NAME 48
+
+struct secret_open {
+	__u64 time;
+	__u64 container;
+	__u64 start;
+	__u64 inode;
+	__u32 device;
+	__u32 tgid;
+	__u32 uid;
+	enum secret_how how;
+	__u32 shown;
+	__u32 cut; /* there are more directories above */
+	char comm[16];
+	char name[SHOWN][SHOWN_NAME]; /* the file first */
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 1 << 17);
+	__uint(pinning, LIBBPF_PIN_BY_NAME);
+} secret_opens SEC(".maps");
+
+/* For the daemon: what the kernel calls the inode of one of its descriptors. stat tells other numbers on
+ * overlayfs and btrfs. */
+struct inode_id {
+	__u64 inode;
+	__u32 device;
+	__u32 directory;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct inode_id);
+} inode_ids SEC(".maps");
+
+/* Rings have no value type: this names theirs for bpf2go. */
+const struct secret_open *unused_open __attribute__((unused));
+
+#define ANSWER(value)                                                                                        \
+	do {                                                                                                 \
+		int answer = (value);                                                                        \
+		asm volatile("" : "+r"(answer));                                                             \
+		return answer;                                                                               \
+	} while (0)
+
+static __always_inline int filtered(struct secret_filter *f, __u64 inode)
+{
+	__u32 at = inode * 0x9e3779b97f4a7c15ULL >> 49;
+	return f->bits[at >> 6 & (FILTER_WORDS - 1)] >> (at & 63) & 1;
+}
+
+struct match {
+	__u64 dentry;
+	__u64 mount; /* 0: look at the file system alone */
+	__u64 leaf;
+	__u32 policy;
+	__u32 generation;
+	__u32 names;
+	__u32 position; /* 0: the file */
+	__u32 moves;    /* it is not opened, but gets another name: a directory counts too */
+	__u32 found;
+	__u32 ended;
+	__u32 pad;
+};
+
+static long match_step(__u32 i, struct match *m)
+{
+	struct dentry *dentry = (struct dentry *)m->dentry;
+	struct mount *mount = (struct mount *)m->mount;
+	struct secret_key key = {.policy = m->policy, .generation = m->generation};
+	key.inode = BPF_CORE_READ(dentry, d_inode, i_ino);
+	key.device = BPF_CORE_READ(dentry, d_inode, i_sb, s_dev);
+	struct secret_node *n = bpf_map_lookup_elem(&secret_nodes, &key);
+	if (n) {
+		if (m->position ? n->below : m->moves || n->self) {
+			m->found = 1;
+			return 1;
+		}
+		if (m->position == 1)
+			m->names |= n->names;
+	}
+	struct dentry *parent = BPF_CORE_READ(dentry, d_parent);
+	if (mount && dentry == BPF_CORE_READ(mount, mnt.mnt_root)) {
+		struct mount *above = BPF_CORE_READ(mount, mnt_parent);
+		m->dentry = (__u64)BPF_CORE_READ(mount, mnt_mountpoint);
+		m->mount = (__u64)above;
+		m->ended = above == mount;
+		if (!m->position)
+			m->leaf = m->dentry; /* a file that is mounted has the name of where */
+		return m->ended;
+	}
+	if (parent == dentry) {
+		m->ended = 1;
+		return 1;
+	}
+	m->dentry = (__u64)parent;
+	m->position++;
+	return 0;
+}
+
+/* named says whether a dentry has one of the names. */
+__noinline int named(__u64 at, __u32 names, __u32 policy, __u32 generation)
+{
+	struct dentry *dentry = (struct dentry *)at;
+	__u64 head[5] = {}, tail[4] = {};
+	__u32 length = BPF_CORE_READ(dentry, d_name.len);
+	const unsigned char *name = BPF_CORE_READ(dentry, d_name.name);
+	bpf_probe_read_kernel_str(head, sizeof(head), name);
+	/* what comes before a short name is masked out */
+	bpf_probe_read_kernel(tail, sizeof(tail), name + length - PART);
+	for (int i = 0; i < MAX_NAMES; i++) {
+		if (!(names >> i & 1))
+			continue;
+		struct secret_name_key key = {.policy = policy, .generation = generation, .index = i};
+		struct secret_name *n = bpf_map_lookup_elem(&secret_names, &key);
+		if (!n || length < n->length || (n->exact && length != n->length))
+			continue;
+		__u64 off = 0;
+		for (int w = 0; w < 4; w++)
+			off |= ((head[w] ^ n->head[w]) & n->head_mask[w]) |
+			       ((tail[w] ^ n->tail[w]) & n->tail_mask[w]);
+		if (!off)
+			return 1;
+	}
+	return 0;
+}
+
+/* listed walks up to the root, by the file system alone or by mounts too. Not global: bpf_loop wants m on the
+ * stack. */
+static __noinline int listed(struct match *m)
+{
+	bpf_loop(MAX_STEPS, match_step, m, 0);
+	if (m->found || (m->names && named(m->leaf, m->names, m->policy, m->generation)))
+		return SECRET_OPENED;
+	return m->ended ? SECRET_NONE : SECRET_DEEP;
+}
+
+static __always_inline int detached(struct dentry *dentry)
+{
+	struct dentry *parent = BPF_CORE_READ(dentry, d_parent);
+	struct super_block *sb = BPF_CORE_READ(dentry, d_inode, i_sb);
+	return parent == dentry && dentry != BPF_CORE_READ(sb, s_root) &&
+	       !(BPF_CORE_READ(sb, s_flags) & SB_INTERNAL);
+}
+
+/* A pointer's value: to the verifier, no pointer any more. */
+static __always_inline __u64 number(const void *pointer)
+{
+	__u64 value = 0;
+	bpf_probe_read_kernel(&value, sizeof(value), &pointer);
+	return value;
+}
+
+/* secret looks a file up in the lists of w's policy. */
+static __always_inline int secret(struct where *w, struct dentry *dentry, struct mount *mount, int moves)
+{
+	__u32 slot = w->policy;
+	struct secret_list *l = bpf_map_lookup_elem(&secret_lists, &slot);
+	if (!l || !l->generation)
+		return SECRET_NONE;
+	if (detached(dentry))
+		return SECRET_HANDLE;
+	struct match m = {.policy = slot, .generation = l->generation, .names = l->anywhere, .moves = moves};
+	m.dentry = m.leaf = number(dentry);
+	int how = listed(&m);
+	if (how || !mount)
+		return how;
+	struct match by_mount = {.policy = slot, .generation = l->generation, .names = l->anywhere};
+	by_mount.dentry = by_mount.leaf = number(dentry);
+	by_mount.mount = number(mount);
+	return listed(&by_mount);
+}
+
+static __always_inline void tell(struct where *w, struct dentry *dentry, __u32 how)
+{
+	struct secret_open *r = bpf_ringbuf_reserve(&secret_opens, sizeof(*r), 0);
+	if (!r)
+		return; /* the daemon finds the taint itself */
+	__builtin_memset(r, 0, sizeof(*r));
+	struct task_struct *t = bpf_get_current_task_btf();
+	r->time = bpf_ktime_get_boot_ns();
+	r->container = w->container ? w->container : bpf_get_current_cgroup_id();
+	r->start = BPF_CORE_READ(t, group_leader, start_boottime);
+	r->inode = BPF_CORE_READ(dentry, d_inode, i_ino);
+	r->device = BPF_CORE_READ(dentry, d_inode, i_sb, s_dev);
+	r->tgid = bpf_get_current_pid_tgid() >> 32;
+	r->uid = bpf_get_current_uid_gid();
+	r->how = how;
+	bpf_get_current_comm(r->comm, sizeof(r->comm));
+	r->cut = 1;
+	for (int i = 0; i < SHOWN; i++) {
+		struct dentry *parent = BPF_CORE_READ(dentry, d_parent);
+		if (parent == dentry) {
+			r->cut = 0;
+			break;
+		}
+		bpf_probe_read_kernel_str(r->name[i], SHOWN_NAME, BPF_CORE_READ(dentry, d_name.name));
+		r->shown = i + 1;
+		dentry = parent;
+	}
+	bpf_ringbuf_submit(r, BPF_RB_FORCE_WAKEUP);
+}
+
+/* The bit is in force before the file can be read; without room for it, it cannot be. */
+static __always_inline int taint(struct where *w, struct dentry *dentry, __u32 how)
+{
+	int fresh = stain(w->container ? w->container : bpf_get_current_cgroup_id(), TAINT_SECRET);
+	if (fresh > 0)
+		tell(w, dentry, how);
+	return fresh >= 0;
+}
+
+/* passes over most files of most tasks: 1 if this one must be looked at. */
+static __always_inline int suspect(struct secret_filter *f, struct dentry *dentry)
+{
+	__u32 length = dentry->d_name.len;
+	if (f->lengths[length >> 6 & 3] >> (length & 63) & 1)
+		return 1;
+	for (int i = 0; i < MAX_STEPS; i++) {
+		struct dentry *parent = dentry->d_parent;
+		struct inode *inode = dentry->d_inode;
+		__u64 number = inode->i_ino;
+		if (filtered(f, number))
+			return 1;
+		if (parent == dentry)
+			return number != f->root_inode || inode->i_sb->s_dev != f->root_device;
+		dentry = parent;
+	}
+	return 1;
+}
+
+static __always_inline struct mount *mount_of(struct file *file)
+{
+	struct vfsmount *mnt = BPF_CORE_READ(file, f_path.mnt);
+	return (void *)mnt - bpf_core_field_offset(struct mount, mnt);
+}
+
+struct inode___alias {
+	struct {
+		struct hlist_node *first;
+	} i_dentry;
+} __attribute__((preserve_access_index));
+
+struct dentry___alias {
+	union {
+		struct hlist_node d_alias;
+	} d_u;
+} __attribute__((preserve_access_index));
+
+/* 1: goes on, tainted if it is secret. */
+static __always_inline int look(struct dentry *dentry, struct mount *mount, __u32 how)
+{
+	struct where w;
+	walk_current(&w);
+	if (!w.guarded || (w.taint & TAINT_SECRET))
+		return 1;
+	int found = secret(&w, dentry, mount, how == SECRET_LINKED);
+	if (!found)
+		return 1;
+	return taint(&w, dentry, found == SECRET_OPENED ? how : found);
+}
+
+static __always_inline struct secret_filter *filter(void)
+{
+	__u32 zero = 0;
+	struct secret_filter *f = bpf_map_lookup_elem(&secret_filters, &zero);
+	return f && f->on ? f : 0;
+}
+
+/* Until 6.8, overlayfs opens the file below under its own path: only the inode tells which one it is. It can
+ * have several names. */
+static __always_inline int look_below(struct inode *inode, struct dentry *above)
+{
+	struct inode___alias *i = (void *)inode;
+	struct hlist_node *at = BPF_CORE_READ(i, i_dentry.first);
+	for (int n = 0; n < MAX_ALIASES && at; n++) {
+		struct dentry *below = (void *)at - bpf_core_field_offset(struct dentry___alias, d_u.d_alias);
+		if (!look(below, 0, SECRET_OPENED))
+			return 0;
+		at = BPF_CORE_READ(at, next);
+	}
+	struct where w;
+	walk_current(&w);
+	if (!at || !w.guarded || (w.taint & TAINT_SECRET))
+		return 1;
+	return taint(&w, above, SECRET_DEEP);
+}
+
+/* do_dentry_open calls it for every way to open: also exec, io_uring, handles and /proc/PID/fd. Not for
+ * O_PATH, which reads nothing. */
+SEC("fmod_ret/security_file_open")
+int BPF_PROG(weir_open, struct file *file)
+{
+	struct secret_filter *f = filter();
+	if (!f)
+		ANSWER(0);
+	if ((file->f_inode->i_mode & S_IFMT) == S_IFDIR || !(file->f_mode & FMODE_READ))
+		ANSWER(0);
+	struct dentry *dentry = file->f_path.dentry;
+	if (dentry->d_inode != file->f_inode) {
+		if (look_below(file->f_inode, dentry))
+			ANSWER(0);
+		ANSWER(-EPERM);
+	}
+	if (!suspect(f, dentry) || look(dentry, mount_of(file), SECRET_OPENED))
+		ANSWER(0);
+	ANSWER(-EPERM);
+}
+
+SEC("fmod_ret/security_file_receive")
+int BPF_PROG(weir_receive_file, struct file *file)
+{
+	if (!filter() || (file->f_inode->i_mode & S_IFMT) == S_IFDIR || !(file->f_mode & FMODE_READ))
+		ANSWER(0);
+	if (look(file->f_path.dentry, mount_of(file), SECRET_RECEIVED))
+		ANSWER(0);
+	ANSWER(-EPERM);
+}
+
+SEC("fmod_ret/security_inode_link")
+int BPF_PROG(weir_link, struct dentry *dentry)
+{
+	if (!filter() || look(dentry, 0, SECRET_LINKED))
+		ANSWER(0);
+	ANSWER(-EPERM);
+}
+
+SEC("fmod_ret/security_inode_rename")
+int BPF_PROG(weir_rename, struct inode *dir, struct dentry *dentry, struct inode *to_dir, struct dentry *to,
+             unsigned int flags)
+{
+	if (!filter())
+		ANSWER(0);
+	if (!look(dentry, 0, SECRET_LINKED))
+		ANSWER(-EPERM);
+	if ((flags & RENAME_EXCHANGE) && !look(to, 0, SECRET_LINKED))
+		ANSWER(-EPERM);
+	ANSWER(0);
+}
+
+struct inode_query {
+	__u32 fd;
+};
+
+SEC("syscall")
+int weir_inode(struct inode_query *q)
+{
+	__u32 zero = 0;
+	struct inode_id *id = bpf_map_lookup_elem(&inode_ids, &zero);
+	struct task_struct *t = bpf_get_current_task_btf();
+	struct fdtable *table = BPF_CORE_READ(t, files, fdt);
+	struct file **fds = BPF_CORE_READ(table, fd), *file = 0;
+	if (!id || q->fd >= BPF_CORE_READ(table, max_fds))
+		return 1;
+	if (bpf_probe_read_kernel(&file, sizeof(file), &fds[q->fd]) || !file)
+		return 1;
+	id->inode = BPF_CORE_READ(file, f_inode, i_ino);
+	id->device = BPF_CORE_READ(file, f_inode, i_sb, s_dev);
+	id->directory = (BPF_CORE_READ(file, f_inode, i_mode) & S_IFMT) == S_IFDIR;
+	return 0;
+}

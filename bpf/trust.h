@@ -1,0 +1,87 @@
+/* What comes from a destination that nobody trusts is input that somebody else controls (G2). */
+#ifndef WEIR_TRUST_H
+#define WEIR_TRUST_H
+
+#include "decide.h"
+#include "stain.h"
+
+#define PORT_DNS 53
+#define ANSWER_ID (1ULL << 63) /* of grants that programs make; the rest is the socket's cookie */
+#define ANSWER_NS (3600 * 1000000000ULL)
+
+enum trust {
+	TRUST_NONE = 0,
+	TRUST_ALL = 1,
+	TRUST_DNS = 2, /* a name server: its port 53 */
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LPM_TRIE);
+	__uint(max_entries, 16384);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, struct prefix);
+	__type(value, enum trust);
+	__uint(pinning, LIBBPF_PIN_BY_NAME);
+} trusted SEC(".maps");
+
+/* watches says whether a first packet from or to outside would still taint. */
+static __always_inline int watches(struct where *w, struct policy *p)
+{
+	return p && (p->flags & POLICY_TRUST) && !(w->taint & TAINT_CORRUPTION) && p->mode != MODE_SEAL;
+}
+
+static __always_inline int is_trusted(struct where *w, struct policy *p, const struct dest *peer)
+{
+	if (is_loopback(peer))
+		return 1;
+	struct prefix key = {.bits = 64 + 128, .policy = w->policy, .generation = p->generation};
+	__builtin_memcpy(key.addr, peer->addr, sizeof(key.addr));
+	enum trust *t = bpf_map_lookup_elem(&trusted, &key);
+	return t && (*t == TRUST_ALL || (*t == TRUST_DNS && peer->port == PORT_DNS));
+}
+
+/* answer lets the socket that taints a container finish what it began: it may send a little to that one peer.
+ */
+static __always_inline __u64 answer(struct policy *p, struct bpf_sock *sk, __u64 cookie,
+                                    const struct dest *peer)
+{
+	__u64 id = ANSWER_ID | cookie;
+	struct grant g = {
+	    .expires = bpf_ktime_get_boot_ns() + ANSWER_NS, .bytes = p->answer, .owner = OWNER_ANYBODY};
+	struct grant_dest key = {.grant = id, .dest = *peer};
+	struct mark m = {.grant = id, .dest = *peer};
+	enum dest_use use = DEST_USED;
+	g.taint = TAINT_CORRUPTION;
+	if (!cookie || !sk || bpf_map_update_elem(&grant_dests, &key, &use, BPF_ANY) ||
+	    bpf_map_update_elem(&grants, &id, &g, BPF_ANY))
+		return 0;
+	bpf_map_update_elem(&socks, &cookie, &m, BPF_ANY);
+	struct mark *kept = bpf_sk_storage_get(&marks, sk, 0, BPF_SK_STORAGE_GET_F_CREATE);
+	if (kept)
+		*kept = m;
+	return id;
+}
+
+/* corrupt taints before the packet goes on; grant is what may go on after it. Without room for the taint, it
+ * does not. */
+static __always_inline int corrupt(struct where *w, __u64 cgroup, const struct dest *peer, __u64 grant)
+{
+	__u64 id = w->container ? w->container : cgroup;
+	int fresh = stain(id, TAINT_CORRUPTION);
+	if (fresh <= 0)
+		return fresh == 0;
+	w->taint |= TAINT_CORRUPTION;
+	struct record *r = bpf_ringbuf_reserve(&records, sizeof(*r), 0);
+	if (!r) {
+		count(COUNT_LOST_RECORD); /* the daemon finds the taint itself */
+		return 1;
+	}
+	describe(r, w, RECORD_TAINT, REASON_UNTRUSTED);
+	r->container = id;
+	r->grant = grant;
+	r->dest = *peer;
+	bpf_ringbuf_submit(r, BPF_RB_FORCE_WAKEUP);
+	return 1;
+}
+
+#endif

@@ -1,0 +1,83 @@
+package files
+
+import (
+	"encoding/binary"
+	"strings"
+
+	"weir/internal/policy"
+)
+
+const part = 32 // bytes of each end of a name that the kernel compares
+
+// nameOf is a name with at most one * as the kernel compares it.
+func nameOf(s string) filesSecretName {
+	head, tail, star := strings.Cut(s, "*")
+	if !star {
+		head, tail = s[:min(len(s), part)], s[max(0, len(s)-part):]
+	}
+	n := filesSecretName{Length: uint32(len(head) + len(tail))}
+	if !star {
+		n.Exact, n.Length = 1, uint32(len(s))
+	}
+	n.Head, n.HeadMask = words([]byte(head), 0)
+	n.Tail, n.TailMask = words([]byte(tail), part-len(tail))
+	return n
+}
+
+// words puts text at an offset of a block of zeros, and tells where it stands.
+func words(text []byte, at int) (value, mask [part / 8]uint64) {
+	var v, m [part]byte
+	for i, c := range text {
+		v[at+i], m[at+i] = c, 0xff
+	}
+	for w := range value {
+		value[w], mask[w] = binary.NativeEndian.Uint64(v[w*8:]), binary.NativeEndian.Uint64(m[w*8:])
+	}
+	return value, mask
+}
+
+// names numbers the names of a list; bit n of a mask stands for the nth.
+func names(list []policy.SecretFile) (all []string, anywhere uint32) {
+	for _, s := range list {
+		if s.Name == "" {
+			continue
+		}
+		bit := bitOf(&all, s.Name)
+		if s.Dir == "" {
+			anywhere |= bit
+		}
+	}
+	return all, anywhere
+}
+
+func bitOf(all *[]string, name string) uint32 {
+	for i, n := range *all {
+		if n == name {
+			return 1 << i
+		}
+	}
+	*all = append(*all, name)
+	return 1 << (len(*all) - 1)
+}
+
+// lengths marks the lengths of names that count anywhere.
+func lengths(list []policy.SecretFile, into *[4]uint64) {
+	for _, s := range list {
+		if s.Dir != "" {
+			continue
+		}
+		n := nameOf(s.Name)
+		for length := n.Length; length <= 255; length++ {
+			into[length/64] |= 1 << (length % 64)
+			if n.Exact != 0 {
+				break
+			}
+		}
+	}
+}
+
+// mark sets the bit of an inode in the filter, as the kernel computes it.
+func mark(f *filesSecretFilter, inode uint64) {
+	at := inode * 0x9e3779b97f4a7c15 >> 49
+	f.Bits[at>>6] |= 1 << (at & 63)
+}

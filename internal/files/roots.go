@@ -1,0 +1,172 @@
+package files
+
+import (
+	"errors"
+	"maps"
+	"time"
+)
+
+// resolveFor is how long a mount namespace may take to be looked at: a file system of its own can make that last for ever.
+const resolveFor = time.Second
+
+// maxRoots bounds the mount namespaces that are looked at: a guarded process can make as many as it likes.
+const maxRoots = 128
+
+// root is a mount namespace in which lists are looked up. Key 0 is this process's own.
+type root struct {
+	pid   int // one of its processes
+	top   inode
+	found map[uint32]nodes // by slot
+	busy  bool             // a look that takes long
+}
+
+// Refresh looks all lists up again: in this process's mount namespace, and in those of the processes that are given by namespace.
+// A namespace that is not named is forgotten.
+func (f *Files) Refresh(processes map[uint64]int) error {
+	f.setting.Lock()
+	defer f.setting.Unlock()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if len(f.lists) == 0 {
+		clear(f.roots)
+		return nil
+	}
+	for ns := range f.roots {
+		if _, ok := processes[ns]; !ok && ns != 0 {
+			delete(f.roots, ns)
+		}
+	}
+	for ns, pid := range processes {
+		if f.roots[ns] == nil && len(f.roots) > maxRoots {
+			continue
+		}
+		if f.roots[ns] == nil {
+			f.roots[ns] = &root{found: map[uint32]nodes{}}
+		}
+		f.roots[ns].pid = pid
+	}
+	errs := []error{f.look(f.lists)}
+	for slot, l := range f.lists {
+		errs = append(errs, f.apply(slot, l, f.wanted(slot)))
+	}
+	return errors.Join(append(errs, f.filter())...)
+}
+
+// Knows says whether a mount namespace is looked at.
+func (f *Files) Knows(ns uint64) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.roots[ns] != nil
+}
+
+// Listed says whether any policy lists a secret file.
+func (f *Files) Listed() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return len(f.lists) > 0
+}
+
+// wanted is what a slot's list stands for in all roots.
+func (f *Files) wanted(slot uint32) nodes {
+	all := nodes{}
+	for _, r := range f.roots {
+		for id, node := range r.found[slot] {
+			all.add(id, node)
+		}
+	}
+	return all
+}
+
+// look resolves lists in all roots at the same time, and waits for those that answer soon; the others are late for a later
+// Refresh. Its callers hold f.setting and f.mu, which is free while it waits. An error is about this process's own root.
+func (f *Files) look(lists map[uint32]*list) error {
+	if f.roots[0] == nil {
+		f.roots[0] = &root{found: map[uint32]nodes{}}
+	}
+	results := make(chan error, len(f.roots))
+	asked := 0
+	for _, r := range f.roots {
+		if !r.busy {
+			r.busy = true
+			asked++
+			go func() { results <- f.lookIn(r, r.pid, maps.Clone(lists)) }()
+		}
+	}
+	f.mu.Unlock()
+	defer f.mu.Lock()
+	late := time.After(resolveFor)
+	var errs []error
+	for range asked {
+		select {
+		case err := <-results:
+			errs = append(errs, err)
+		case <-late:
+			return errors.Join(append(errs, f.stuck())...)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+var errStuck = errors.New("look for secret files: a file system does not answer")
+
+func (f *Files) stuck() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.roots[0].busy {
+		return errStuck
+	}
+	return nil
+}
+
+// lookIn keeps what it finds, also when nobody waits any more.
+func (f *Files) lookIn(r *root, pid int, lists map[uint32]*list) error {
+	found, top, err := f.inView(pid, lists)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	r.busy = false
+	if err != nil {
+		if pid != 0 {
+			return nil // its process has ended, or there is too much: what was found before stays
+		}
+		return err
+	}
+	r.top = top
+	for slot, nodes := range found {
+		if f.lists[slot] == lists[slot] {
+			r.found[slot] = sticky(nodes, r.found[slot])
+		}
+	}
+	return nil
+}
+
+// sticky adds the directories that were found before: who moves one, or mounts something over it, does not make it less secret.
+func sticky(now, before nodes) nodes {
+	for id, node := range before {
+		if len(now) >= maxFound {
+			break
+		}
+		if node.Self = 0; node.Below|node.Names != 0 {
+			now.add(id, node)
+		}
+	}
+	return now
+}
+
+func (f *Files) inView(pid int, lists map[uint32]*list) (map[uint32]nodes, inode, error) {
+	v, err := viewOf(pid, f.number)
+	if err != nil {
+		return nil, inode{}, err
+	}
+	defer v.close()
+	top, err := v.ask(v.fd)
+	if err != nil {
+		return nil, top, err
+	}
+	all := map[uint32]nodes{}
+	for slot, l := range lists {
+		if all[slot], err = v.resolve(l.files); err != nil {
+			return nil, top, err
+		}
+	}
+	return all, top, nil
+}

@@ -1,0 +1,214 @@
+//go:build vmguest
+
+package sources
+
+import (
+	"fmt"
+	"net"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"weir/internal/event"
+	"weir/test/vm/guest/rig"
+)
+
+const trustedHost = "10.77.1.2" // another address of the world
+
+const trustPolicy = `
+hold: false
+approver: none
+allow:
+  - {prefix: ` + rig.World4 + `, ports: 6500}
+taint:
+  trusted: [` + trustedHost + `, "fd00::/16"]
+  answer_bytes: 8KiB
+`
+
+// TestDestinations has clean sessions reach what is trusted and what is not.
+func TestDestinations(t *testing.T) {
+	made(t)
+	f := &fixture{world: rig.NewOutside(t)}
+	f.sensor = rig.StartSensor(t, trustPolicy)
+	for i, test := range []struct {
+		name string
+		run  func(*fixture, *testing.T, *rig.Session)
+	}{
+		{"trusted", (*fixture).trusted},
+		{"tcp", (*fixture).untrustedTCP},
+		{"tcp6", (*fixture).untrustedTCP6},
+		{"udp", (*fixture).untrustedUDP},
+		{"budget", (*fixture).budget},
+		{"secret_ends_it", (*fixture).secretEnds},
+		{"allowed_under_secret", (*fixture).allowedUnderSecret},
+		{"arrivals", (*fixture).arrivals},
+		{"reload", (*fixture).reload}, // the last: another policy
+	} {
+		t.Run("G2_"+test.name, func(t *testing.T) {
+			test.run(f, t, f.sensor.Guard(t, fmt.Sprintf("trust%d", i)))
+		})
+	}
+}
+
+// at listens on a port of its own and returns it with a host.
+func (f *fixture) at(t *testing.T, network, host string) (string, int) {
+	t.Helper()
+	port := f.world.Port()
+	f.world.World.Listen(t, network, fmt.Sprintf("[::]:%d", port))
+	return net.JoinHostPort(host, strconv.Itoa(port)), port
+}
+
+func (f *fixture) corrupt(t *testing.T, s *rig.Session) bool {
+	t.Helper()
+	for _, c := range f.sensor.Containers(t) {
+		if c.Name == s.Name {
+			return slices.Contains(c.Taint, "corruption")
+		}
+	}
+	t.Fatalf("no session %s", s.Name)
+	return false
+}
+
+func (f *fixture) toldOf(t *testing.T, s *rig.Session) {
+	t.Helper()
+	f.sensor.Event(t, func(e event.Event) bool {
+		return e.Change != nil && e.Change.Source == "destination" && e.Container.Name == s.Name && slices.Contains(e.Change.Set, "corruption") && e.Change.Why != ""
+	})
+}
+
+// stopped checks that nothing new gets out of a session.
+func (f *fixture) stopped(t *testing.T, s *rig.Session) {
+	t.Helper()
+	for _, attempt := range []string{"tcp", "udp-sendto"} {
+		to, port := f.at(t, attempt[:3], rig.World4)
+		text := "stopped." + attempt + "." + s.Name + ".end"
+		mark := f.world.Mark(t)
+		s.Run(t, bin+"egress", attempt, "-to", to, "-say", text)
+		f.world.Nothing(t, mark, text, port)
+	}
+}
+
+func (f *fixture) trusted(t *testing.T, s *rig.Session) {
+	for _, attempt := range []string{"tcp", "udp-sendto", "udp-connect"} {
+		to, _ := f.at(t, attempt[:3], trustedHost)
+		text := "trusted." + attempt + ".end"
+		r := s.Run(t, bin+"egress", attempt, "-to", to, "-say", text)
+		f.arrives(t, text, r.String())
+	}
+	if f.corrupt(t, s) {
+		t.Error("a trusted destination taints")
+	}
+}
+
+func (f *fixture) untrustedTCP(t *testing.T, s *rig.Session)  { f.untrusted(t, s, rig.World4) }
+func (f *fixture) untrustedTCP6(t *testing.T, s *rig.Session) { f.untrusted(t, s, rig.World6) }
+
+// untrusted: once connected, nothing else gets out; the socket that caused it goes on.
+func (f *fixture) untrusted(t *testing.T, s *rig.Session, host string) {
+	to, _ := f.at(t, "tcp", host)
+	text := "goes.on." + s.Name + ".end"
+	p := s.Start(t, bin+"egress", "tcp", "-to", to, "-say", text, "-wait", "connect")
+	if p.WaitLine("opened", late) == "" {
+		t.Fatalf("not connected: %s", p.Wait(t))
+	}
+	f.stopped(t, s)
+	f.toldOf(t, s)
+	if !f.corrupt(t, s) {
+		t.Error("an untrusted destination does not taint")
+	}
+	p.Input(t, "\n")
+	r := p.Wait(t)
+	f.arrives(t, text, r.String())
+}
+
+func (f *fixture) untrustedUDP(t *testing.T, s *rig.Session) {
+	to, _ := f.at(t, "udp", rig.World4)
+	text := "first.datagram.end"
+	r := s.Run(t, bin+"egress", "udp-sendto", "-to", to, "-say", text)
+	f.arrives(t, text, r.String())
+	f.stopped(t, s)
+	f.toldOf(t, s)
+}
+
+// budget: what the socket may still send is little.
+func (f *fixture) budget(t *testing.T, s *rig.Session) {
+	to, port := f.at(t, "tcp", rig.World4)
+	script := fmt.Sprintf("exec 3>/dev/tcp/%s/%d; echo first.of.budget.end >&3; sleep 0.3; head -c 30000 /dev/zero >&3; echo last.of.budget.end >&3; sleep 1", rig.World4, port)
+	r := s.Run(t, "timeout", "20", "bash", "-c", script)
+	f.arrives(t, "first.of.budget.end", r.String())
+	f.world.Nothing(t, f.world.Mark(t), "last.of.budget.end", 0)
+	_ = to
+}
+
+// secretEnds: the socket was to receive what nobody trusts, not to send what is secret.
+func (f *fixture) secretEnds(t *testing.T, s *rig.Session) {
+	to, _ := f.at(t, "tcp", rig.World4)
+	text := "not.after.a.secret.end"
+	p := s.Start(t, bin+"egress", "tcp", "-to", to, "-say", text, "-wait", "connect")
+	if p.WaitLine("opened", late) == "" {
+		t.Fatalf("not connected: %s", p.Wait(t))
+	}
+	f.toldOf(t, s)
+	f.sensor.Taint(t, s.Name, "secret")
+	mark := f.world.Mark(t)
+	p.Input(t, "\n")
+	p.Wait(t)
+	f.world.Nothing(t, mark, text, 0)
+}
+
+// allowedUnderSecret: what the policy allows answers too.
+func (f *fixture) allowedUnderSecret(t *testing.T, s *rig.Session) {
+	f.sensor.Taint(t, s.Name, "secret")
+	f.world.World.Listen(t, "tcp", "[::]:6500")
+	r := s.Run(t, bin+"egress", "tcp", "-to", rig.World4+":6500", "-say", "allowed.end")
+	f.arrives(t, "allowed.end", r.String())
+	f.toldOf(t, s)
+	f.stopped(t, s)
+}
+
+// arrivals: nobody untrusted brings anything to a clean session, which stays so.
+func (f *fixture) arrivals(t *testing.T, s *rig.Session) {
+	for _, network := range []string{"tcp", "udp"} {
+		port, text := f.world.Port(), "served."+network+".end"
+		attempt := "serve"
+		if network == "udp" {
+			attempt = "serve-udp"
+		}
+		at := net.JoinHostPort(rig.Own, strconv.Itoa(port))
+		p := s.Start(t, bin+"egress", attempt, "-after", "3s", "-to", at, "-say", text)
+		if p.WaitLine("opened", late) == "" {
+			t.Fatalf("does not listen: %s", p.Wait(t))
+		}
+		mark := f.world.Mark(t)
+		f.world.World.Dial(t, network, at)
+		p.Input(t, "\n")
+		p.Wait(t)
+		f.world.Nothing(t, mark, text, 0)
+	}
+	if f.corrupt(t, s) {
+		t.Error("it is tainted by what never came in")
+	}
+}
+
+// reload: the list is the policy's from one moment to the next.
+func (f *fixture) reload(t *testing.T, s *rig.Session) {
+	f.sensor.Policy(t, "hold: false\napprover: none\ntaint:\n  trusted: ["+rig.World4+"]\n  secret_files: [/srv/late/]\n")
+	to, _ := f.at(t, "tcp", rig.World4)
+	r := s.Run(t, bin+"egress", "tcp", "-to", to, "-say", "trusted.now.end")
+	f.arrives(t, "trusted.now.end", r.String())
+	if f.corrupt(t, s) {
+		t.Error("what is trusted now taints")
+	}
+	write(t, "/srv/late/a", "text.of.late.end")
+	for end := time.Now().Add(late); ; time.Sleep(500 * time.Millisecond) { // it was made after the policy: looked up in a while
+		s.Run(t, "cat", "/srv/late/a")
+		if f.tainted(t, s.Name) {
+			break
+		}
+		if time.Now().After(end) {
+			t.Fatal("a directory that was made later is not found")
+		}
+	}
+	f.stopped(t, s)
+}
