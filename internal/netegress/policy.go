@@ -53,12 +53,12 @@ func (e *Egress) setPolicy(slot uint32, p policy.Policy) error {
 	if p.Review == policy.AtExec {
 		kernel.Flags |= egressPolicyFlagPOLICY_REVIEW
 	}
+	if p.Taint.Untrusted {
+		kernel.Flags |= egressPolicyFlagPOLICY_TRUST
+		kernel.Answer = p.Taint.AnswerBytes
+	}
 	if err := e.put(slot, kernel); err != nil {
 		return errors.Join(err, e.erase(next))
-		if p.Taint.Untrusted {
-			kernel.Flags |= egressPolicyFlagPOLICY_TRUST
-			kernel.Answer = p.Taint.AnswerBytes
-		}
 	}
 	old, known := e.slots[slot]
 	e.slots[slot] = next
