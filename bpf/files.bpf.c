@@ -9,6 +9,7 @@ char LICENSE[] SEC("license") = "GPL";
 #define MAX_NAMES 32
 #define MAX_STEPS 64
 #define FILTER_WORDS 512
+#define PLACE_WORDS 64
 #define PART 32
 #define MAX_ALIASES 8
 #define FMODE_READ 1
@@ -22,8 +23,10 @@ struct secret_filter {
 	__u32 on;
 	__u32 root_device; /* of the host's root: no mount above it */
 	__u64 root_inode;
-	__u64 lengths[4];         /* of names that count anywhere */
-	__u64 bits[FILTER_WORDS]; /* a hash of each listed inode */
+	__u64 lengths[4];          /* of names that count anywhere */
+	__u64 named[4];            /* of names that count in some directory */
+	__u64 bits[FILTER_WORDS];  /* a hash of each inode that is secret, or all below it */
+	__u64 places[PLACE_WORDS]; /* of each directory in which a name counts */
 };
 
 struct {
@@ -151,10 +154,21 @@ const struct secret_open *unused_open __attribute__((unused));
 		return answer;                                                                               \
 	} while (0)
 
-static __always_inline int filtered(struct secret_filter *f, __u64 inode)
+static __always_inline __u64 filtered(struct secret_filter *f, __u64 inode)
 {
 	__u32 at = inode * 0x9e3779b97f4a7c15ULL >> 49;
 	return f->bits[at >> 6 & (FILTER_WORDS - 1)] >> (at & 63) & 1;
+}
+
+static __always_inline __u64 has_names(struct secret_filter *f, __u64 inode)
+{
+	__u32 at = inode * 0x9e3779b97f4a7c15ULL >> 52;
+	return f->places[at >> 6 & (PLACE_WORDS - 1)] >> (at & 63) & 1;
+}
+
+static __always_inline __u64 has_length(const __u64 *lengths, __u32 length)
+{
+	return lengths[length >> 6 & 3] >> (length & 63) & 1;
 }
 
 struct match {
@@ -322,7 +336,9 @@ static __always_inline int taint(struct where *w, struct dentry *dentry, __u32 h
 static __always_inline int suspect(struct secret_filter *f, struct dentry *dentry)
 {
 	__u32 length = dentry->d_name.len;
-	if (f->lengths[length >> 6 & 3] >> (length & 63) & 1)
+	if (has_length(f->lengths, length))
+		return 1;
+	if (has_length(f->named, length) && has_names(f, dentry->d_parent->d_inode->i_ino))
 		return 1;
 	for (int i = 0; i < MAX_STEPS; i++) {
 		struct dentry *parent = dentry->d_parent;

@@ -126,9 +126,9 @@ func (f *Files) filter() error {
 	next := f.adopted
 	for _, l := range f.lists {
 		next.On = 1
-		lengths(l.files, &next.Lengths)
-		for id := range l.nodes {
-			mark(&next, id.number)
+		lengths(l.files, &next.Lengths, &next.Named)
+		for id, node := range l.nodes {
+			mark(&next, id.number, node)
 		}
 	}
 	if host := f.roots[0]; host != nil {

@@ -60,11 +60,15 @@ func bitOf(all *[]string, name string) uint32 {
 	return 1 << (len(*all) - 1)
 }
 
-// lengths marks the lengths of names that count anywhere.
-func lengths(list []policy.SecretFile, into *[4]uint64) {
+// lengths marks the lengths of names that count anywhere, and of those that count in some directory.
+func lengths(list []policy.SecretFile, anywhere, named *[4]uint64) {
 	for _, s := range list {
-		if s.Dir != "" {
+		into := anywhere
+		if s.Name == "" {
 			continue
+		}
+		if s.Dir != "" {
+			into = named
 		}
 		n := nameOf(s.Name)
 		for length := n.Length; length <= 255; length++ {
@@ -76,8 +80,13 @@ func lengths(list []policy.SecretFile, into *[4]uint64) {
 	}
 }
 
-// mark sets the bit of an inode in the filter, as the kernel computes it.
-func mark(f *filesSecretFilter, inode uint64) {
-	at := inode * 0x9e3779b97f4a7c15 >> 49
-	f.Bits[at>>6] |= 1 << (at & 63)
+// mark sets the bits of an inode in the filter, as the kernel computes them.
+func mark(f *filesSecretFilter, inode uint64, node filesSecretNode) {
+	hash := inode * 0x9e3779b97f4a7c15
+	if at := hash >> 49; node.Self|node.Below != 0 {
+		f.Bits[at>>6] |= 1 << (at & 63)
+	}
+	if at := hash >> 52; node.Names != 0 {
+		f.Places[at>>6] |= 1 << (at & 63)
+	}
 }

@@ -63,12 +63,12 @@ func TestNames(t *testing.T) { // G2
 }
 
 func TestLengths(t *testing.T) {
-	var got [4]uint64
-	lengths([]policy.SecretFile{{Name: ".env"}, {Dir: "/a", Name: "shadow"}}, &got)
-	if diff := cmp.Diff([4]uint64{1 << 4}, got); diff != "" {
+	var got, named [4]uint64
+	lengths([]policy.SecretFile{{Name: ".env"}, {Dir: "/a", Name: "shadow"}, {Dir: "/b"}}, &got, &named)
+	if diff := cmp.Diff([2][4]uint64{{1 << 4}, {1 << 6}}, [2][4]uint64{got, named}); diff != "" {
 		t.Error(diff)
 	}
-	lengths([]policy.SecretFile{{Name: "*" + strings.Repeat("x", 32)}}, &got)
+	lengths([]policy.SecretFile{{Name: "*" + strings.Repeat("x", 32)}}, &got, &named)
 	if got[0] != 0xffffffff00000010 || got[3] != 0xffffffffffffffff {
 		t.Errorf("%x", got)
 	}
