@@ -191,26 +191,26 @@ __noinline int take(struct where *w, struct claim_key *at, __u64 cookie)
 	struct claim *found = bpf_map_lookup_elem(&claims, &key);
 	if (!found)
 		return 0;
-	struct claim c = *found;
-	__u64 now = bpf_ktime_get_boot_ns();
-	/* of two that try at once, only one deletes: used once (G16) */
-	if (bpf_map_delete_elem(&claims, &key) || c.expires <= now || (w->taint & ~c.taint))
-		return 0;
+	/* read before it is deleted; a copy would need more stack than there is */
+	__u64 now = bpf_ktime_get_boot_ns(), id = found->grant, until = found->expires;
 	struct grant g = {
-	    .expires = now + c.ttl, .bytes = c.bytes, .owner = bpf_get_current_pid_tgid() >> 32};
-	g.taint = c.taint;
-	struct grant *other = bpf_map_lookup_elem(&grants, &c.grant);
+	    .expires = now + found->ttl, .bytes = found->bytes, .owner = bpf_get_current_pid_tgid() >> 32};
+	g.taint = found->taint;
+	/* of two that try at once, only one deletes: used once (G16) */
+	if (bpf_map_delete_elem(&claims, &key) || until <= now || (w->taint & ~g.taint))
+		return 0;
+	struct grant *other = bpf_map_lookup_elem(&grants, &id);
 	if (other && other->owner != g.owner)
 		return 0;
-	struct grant_dest open = {.grant = c.grant, .dest = key.dest};
+	struct grant_dest open = {.grant = id, .dest = key.dest};
 	enum dest_use use = DEST_OPEN;
-	struct mark m = {.grant = c.grant, .dest = key.dest};
-	if (!other && bpf_map_update_elem(&grants, &c.grant, &g, BPF_ANY))
+	struct mark m = {.grant = id, .dest = key.dest};
+	if (!other && bpf_map_update_elem(&grants, &id, &g, BPF_ANY))
 		return 0;
 	if (bpf_map_update_elem(&grant_dests, &open, &use, BPF_ANY) ||
 	    bpf_map_update_elem(&socks, &cookie, &m, BPF_ANY))
 		return 0;
-	w->grant = c.grant;
+	w->grant = id;
 	tell(w, &key.dest, RECORD_CLAIM, REASON_GRANTED, cookie);
 	return 1;
 }
