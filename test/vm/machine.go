@@ -19,7 +19,7 @@ import (
 const (
 	qemuProgram = "qemu-system-x86_64"
 	// The kernel's own messages go to the serial line from KERN_DEFAULT up, so that an oops is seen whole.
-	kernelArgs = "console=ttyS0 loglevel=5 edd=off nowatchdog oops=panic panic=-1 mitigations=off rcupdate.rcu_cpu_stall_timeout=120 " +
+	kernelArgs = "console=ttyS0 loglevel=5 edd=off no_timer_check nowatchdog oops=panic panic=-1 mitigations=off rcupdate.rcu_cpu_stall_timeout=120 " +
 		"syscall.x32=y rdinit=/" + handover.InitName + " " + handover.KernelFlag
 	probeArgs = handover.ProbeFlag
 	// bootLimit is how much longer than its job a VM may take, on a busy machine.
