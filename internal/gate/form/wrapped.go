@@ -178,7 +178,7 @@ func toFile(s *syntax.Stmt) bool {
 	}
 	r := s.Redirs[0]
 	target, ok := literal(r.Word)
-	return ok && (r.Op == syntax.ClbOut || r.Op == syntax.RdrOut) && strings.HasPrefix(target, "/") && !strings.HasPrefix(target, "/dev/")
+	return ok && (r.Op == syntax.RdrClob || r.Op == syntax.RdrOut) && strings.HasPrefix(target, "/") && !strings.HasPrefix(target, "/dev/")
 }
 
 // told is the text that a statement hands to eval, or to another shell.
