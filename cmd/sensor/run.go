@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"path/filepath"
 	"runtime/debug"
-	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -50,10 +49,7 @@ func (d *daemonFlags) args(s *system) ([]string, error) {
 
 // watchGC makes the watcher's heap a quarter of what it would grow to: it looks at
 // two maps twice a second, all day.
-const (
-	watchGC   = 25
-	leanEvery = time.Minute
-)
+const watchGC = 25
 
 func (s *system) runCommand() *cobra.Command {
 	var flags daemonFlags
@@ -74,12 +70,10 @@ force afterwards.`,
 			if err != nil {
 				return err
 			}
-			watch := func(ctx context.Context) error {
-				debug.SetGCPercent(watchGC)
-				lively, stop := context.WithCancel(ctx)
-				defer stop()
-				go lean.Every(lively, leanEvery, func(err error) { s.note("weir run: %v", err) })
-				return s.watch(ctx, flags.pins)
+			watch := func(ctx context.Context) error { return s.watch(ctx, flags.pins) }
+			debug.SetGCPercent(watchGC)
+			if err := lean.Trim(); err != nil { // what it touches from now on is locked in memory
+				s.note("weir run: %v", err)
 			}
 			return s.world().Supervise(cmd.Context(), args, watch, readyFD)
 		},
