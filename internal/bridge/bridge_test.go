@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/sirupsen/logrus"
 
 	"weir/internal/bridge/wire"
@@ -30,6 +31,8 @@ type host struct {
 	decide func(context.Context, gate.Request) gate.Verdict
 	denied []event.Decision
 	taken  []string
+	called []string
+	failed error // of Called
 	whos   int
 }
 
@@ -64,6 +67,13 @@ func (h *host) Withdraw(r gate.Request, _ gate.Verdict) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.taken = append(h.taken, r.Command)
+}
+
+func (h *host) Called(_ Asker, tool string, public bool) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.called = append(h.called, fmt.Sprint(tool, " ", public))
+	return h.failed
 }
 
 func quiet() logrus.FieldLogger {
@@ -412,5 +422,33 @@ func BenchmarkRoundTrip(b *testing.B) {
 		if _, err := in.ReadSlice('\n'); err != nil {
 			b.Fatal(err)
 		}
+	}
+}
+
+// TestCalled: G2. A tool that is let be called is reported, so that it taints; where that fails, it is not called.
+func TestCalled(t *testing.T) {
+	h := &host{asker: inside()}
+	path := serve(t, h)
+	ask := func(tool, more string) wire.Answer {
+		t.Helper()
+		conn := dial(t, path)
+		if _, err := io.WriteString(conn, `{"type":"security:tool_check","request_id":"1","tool_name":"`+tool+`","tool_input":{}`+more+"}\n"); err != nil {
+			t.Fatal(err)
+		}
+		return answers(t, conn, 1)["1"]
+	}
+	if a := ask("mcp__browser__open", ""); a.Decision != wire.Allow {
+		t.Errorf("got %+v", a)
+	}
+	ask("mcp__wiki__read", `,"public_source":true`)
+	ask("WebFetch", "") // denied: it reads nothing
+	h.set(func() { h.failed = errors.New("disk full") })
+	if a := ask("mcp__browser__open", ""); a.Decision != wire.Deny || a.Reason != textNotTainted {
+		t.Errorf("not tainted, and got %+v", a)
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if diff := cmp.Diff([]string{"mcp__browser__open false", "mcp__wiki__read true", "mcp__browser__open false"}, h.called); diff != "" {
+		t.Errorf("reported, want - got +\n%s", diff)
 	}
 }

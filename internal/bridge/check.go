@@ -22,6 +22,8 @@ type Host interface {
 	Deny(a Asker, command string, d event.Decision) error
 	// Withdraw takes a verdict back that let a command run.
 	Withdraw(gate.Request, gate.Verdict)
+	// Called taints the container for what the call of a tool is about to read (G2); an error means that it was not.
+	Called(a Asker, tool string, public bool) error
 }
 
 // Asker is who asks, as the host established it.
@@ -108,7 +110,14 @@ func (s *Server) tool(ctx context.Context, who Asker, r wire.Request) string {
 			return reason
 		}
 	}
-	return s.hooks(ctx, who, r.ToolName, r.ToolName, r.ToolInput)
+	if reason := s.hooks(ctx, who, r.ToolName, r.ToolName, r.ToolInput); reason != "" {
+		return reason
+	}
+	if err := s.host.Called(who, r.ToolName, r.PublicSource); err != nil {
+		s.logger.WithError(err).Error("taint for the call of a tool")
+		return textNotTainted
+	}
+	return ""
 }
 
 // builtIn denies by a built-in hook, unless the mode denies nothing.

@@ -127,3 +127,23 @@ func (a asked) Deny(who bridge.Asker, command string, v event.Decision) error {
 		Kind: event.Verdict, Container: &who.Container, Process: &who.Process, Mode: who.Mode, Command: command, Verdict: &v,
 	})
 }
+
+// Called implements bridge.Host: what a tool reads taints before it is called.
+func (a asked) Called(who bridge.Asker, tool string, public bool) error {
+	tools, err := taint.NewTools(a.policyFor(who.Container.ID).Taint)
+	if err != nil {
+		return err
+	}
+	bits := tools.Bits(tool, public)
+	st, ok := a.state.ByCgroup(who.Container.CgroupID)
+	if bits == 0 || ok && bits&^st.Taint == 0 {
+		return nil
+	}
+	_, err = a.daemon.taint(taint.Change{
+		Container: who.Container.ID, Bits: bits, Source: "tool", Why: "the call of " + tool, PID: who.Process.PID, Start: who.Process.Start,
+	})
+	if errors.Is(err, taint.ErrNotStored) {
+		return nil // it is in force
+	}
+	return err
+}

@@ -33,6 +33,8 @@ type Request struct {
 	Dir       string          `json:"cwd,omitempty"` // where the command would run
 	ToolName  string          `json:"tool_name,omitempty"`
 	ToolInput json.RawMessage `json:"tool_input,omitempty"`
+	// PublicSource: the tool's description says that anybody can write what it reads.
+	PublicSource bool `json:"public_source,omitempty"`
 }
 
 // Answer is the answer to one request. Only "allow" allows.

