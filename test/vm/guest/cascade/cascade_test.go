@@ -336,7 +336,7 @@ for i in range(300):
         pass
 `
 
-// budget: what is let out is bounded in bytes, whoever takes it at that address, so that its size, count and timing say
+// B39, B49: what is let out is bounded in bytes, whoever takes it at that address, so that its size, count and timing say
 // little.
 func (f *fixture) budget(t *testing.T) {
 	f.sensor.Policy(t, "grant:\n  bytes: 64KiB\ncop:\n  reviewer: none\n")
