@@ -309,6 +309,16 @@ static __always_inline int drop(struct __sk_buff *skb, struct bpf_sock *sk, stru
 	return DENY;
 }
 
+/* A global function, verified once: after the branches that take a packet apart, the loop over
+ * levels would be gone through for each of them. */
+__noinline int walk_packet(struct where *w, struct __sk_buff *skb, __u64 epoch, __u64 cgroup)
+{
+	if (!w)
+		return 0;
+	walk_skb(w, skb, epoch, cgroup);
+	return 0;
+}
+
 /* watch taints who sends to an untrusted destination, and lets it go on with that; the packet is judged
  * afterwards. What is denied anyhow taints nothing. 0: there was no room for the taint. */
 static __always_inline int watch(struct __sk_buff *skb, struct where *w, struct policy *p)
@@ -348,7 +358,7 @@ int weir_packet(struct __sk_buff *skb)
 {
 	struct where w;
 	struct listing now = {.epoch = current_epoch(), .socket = bpf_skb_cgroup_id(skb)};
-	walk_skb(&w, skb, now.epoch, now.socket);
+	walk_packet(&w, skb, now.epoch, now.socket);
 	struct policy *p = policy_of(&w);
 	if (watches(&w, p) && !watch(skb, &w, p))
 		return DENY;
@@ -406,7 +416,7 @@ int weir_arrival(struct __sk_buff *skb)
 	if (tcp &&
 	    (load(skb, y.transport + TCP_FLAGS, &flags, 1) || (flags & (TCP_SYN | TCP_ACK)) != TCP_SYN))
 		return ALLOW; /* begins nothing */
-	walk_skb(&w, skb, current_epoch(), bpf_skb_cgroup_id(skb));
+	walk_packet(&w, skb, current_epoch(), bpf_skb_cgroup_id(skb));
 	struct policy *p = policy_of(&w);
 	int asks = watches(&w, p);
 	if (!asks && p && (p->mode == MODE_OBSERVE || (p->mode != MODE_SEAL && !w.taint && !w.deep)))

@@ -347,13 +347,16 @@ func (f *fixture) budget(t *testing.T) {
 	proc := s.Start(t, "python3", "-c", datagrams, rig.World4, fmt.Sprint(port), text)
 	q := f.sensor.Asked(t, func(q gate.Question) bool { return int(q.Destination.Port) == port })
 	f.sensor.Approve(t, q.ID)
+	f.sensor.Event(t, func(e event.Event) bool {
+		return e.Kind == event.Grant && e.Grant.State == "spent" && len(e.Grant.To) > 0 && int(e.Grant.To[0].Port) == port
+	})
+	// what it sends now is another question
+	more := f.sensor.Asked(t, func(o gate.Question) bool { return int(o.Destination.Port) == port && o.ID != q.ID })
+	f.sensor.Deny(t, more.ID)
 	proc.Wait(t)
 	f.world.Flush(t)
 	// 1,000 bytes and two headers fit 63 times into 64 KiB
 	if n := f.world.World.Count(text); n == 0 || n > 64<<10/1028 {
 		t.Errorf("%d datagrams of 1,028 bytes arrived, want at most 63 and some", n)
 	}
-	f.sensor.Event(t, func(e event.Event) bool {
-		return e.Kind == event.Grant && e.Grant.State == "spent" && len(e.Grant.To) > 0 && int(e.Grant.To[0].Port) == port
-	})
 }

@@ -63,7 +63,7 @@ func TestQuickExecs(t *testing.T) { // B31
 
 // A sensor that restarts, again and again, has everything that was executed meanwhile (B32).
 func TestRestart(t *testing.T) {
-	const count = 600
+	const count = 1500
 	r := startRig(t)
 	cmd := quickly(r, count, "")
 	r.check(cmd.Start())
