@@ -103,6 +103,9 @@ const clientsEnv = "VMTEST_CLIENTS"
 // loadEnv has the numbers of cgroups, grants and held commands for the group load; with it the group failure does more too. See make load.
 const loadEnv = "VMTEST_LOAD"
 
+// failureEnv has the group failure run. See make failures.
+const failureEnv = "VMTEST_FAILURE"
+
 // update copies what a guest left in /out/update into the repository.
 func (h *Host) update(out string) error {
 	from := filepath.Join(out, "update")
