@@ -5,7 +5,7 @@ GO ?= go
 # As the programs are built: what tests and VMs share is compiled once.
 export CGO_ENABLED = 0
 
-.PHONY: all build test unit vm clients failures load load lint generate corpus shells long demo bench clean distclean
+.PHONY: all build test unit vm clients failures load lint generate corpus shells long demo bench clean distclean
 
 all: build
 

@@ -98,8 +98,8 @@ func (g *Gate) carry(ctx context.Context, r Request, row Row, judged classify.Re
 
 // describe words a failure for people.
 func describe(r Reason) string {
-	i := slices.IndexFunc(Failures(), func(f Failure) bool { return f.Reason == r })
-	return Failures()[i].What
+	all := Failures()
+	return all[slices.IndexFunc(all, func(f Failure) bool { return f.Reason == r })].What
 }
 
 // refusal gives the denial that no answer can change, or none.

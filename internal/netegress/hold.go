@@ -100,19 +100,6 @@ func (e *Egress) Kill(a Ask) error {
 	return errors.Join(kill(a.Process.PID, a.Process.Start), deleted(e.egress.Holds.Delete(&key)))
 }
 
-// kill ends a process, if it is still there.
-func kill(pid int, start uint64) error {
-	fd, err := procfs.Open(pid, start)
-	if err != nil {
-		return nil
-	}
-	defer fd.Close()
-	if err := procfs.Signal(fd, unix.SIGKILL); err != nil && !errors.Is(err, unix.ESRCH) {
-		return fmt.Errorf("kill process %d: %w", pid, err)
-	}
-	return nil
-}
-
 func (e *Egress) release(a Ask) error {
 	key := a.key()
 	if err := deleted(e.egress.Holds.Delete(&key)); err != nil {
@@ -121,15 +108,20 @@ func (e *Egress) release(a Ask) error {
 	return e.wake(a)
 }
 
-// cont sends SIGCONT to a process, if it is still there.
-func cont(pid int, start uint64) error {
+// cont wakes a process, if it is still there.
+func cont(pid int, start uint64) error { return send(pid, start, unix.SIGCONT) }
+
+// kill ends a process, if it is still there.
+func kill(pid int, start uint64) error { return send(pid, start, unix.SIGKILL) }
+
+func send(pid int, start uint64, sig unix.Signal) error {
 	fd, err := procfs.Open(pid, start)
 	if err != nil {
 		return nil
 	}
 	defer fd.Close()
-	if err := procfs.Signal(fd, unix.SIGCONT); err != nil && !errors.Is(err, unix.ESRCH) {
-		return fmt.Errorf("wake process %d: %w", pid, err)
+	if err := procfs.Signal(fd, sig); err != nil && !errors.Is(err, unix.ESRCH) {
+		return fmt.Errorf("send %s to process %d: %w", unix.SignalName(sig), pid, err)
 	}
 	return nil
 }
