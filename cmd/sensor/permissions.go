@@ -1,0 +1,66 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"weir/internal/ruleset/permission"
+)
+
+func (s *system) permissionsCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "permissions",
+		Short: "work with permission rules for agents' tools",
+		Args:  s.subcommand,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(&cobra.Command{
+		Use:   "lint FILE",
+		Short: "check a permissions.yaml or managed-permissions.yaml; every rule that would be dropped is told with its line",
+		Args:  args(1, 1, "a file of permission rules"),
+		RunE:  func(_ *cobra.Command, args []string) error { return s.lintPermissions(args[0]) },
+	})
+	return cmd
+}
+
+// lintPermissions fails when a rule of the file would be dropped.
+func (s *system) lintPermissions(path string) error {
+	const most = 2 << 20 // more than what is accepted
+	f, err := os.Open(path)
+	if err != nil {
+		return fmt.Errorf("read permissions: %w", err)
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, most))
+	if err != nil {
+		return fmt.Errorf("read permissions: %w", err)
+	}
+	set, warnings, err := permission.Parse(permission.File{Name: path, Data: data})
+	if err != nil {
+		return err
+	}
+	if s.json {
+		if warnings == nil {
+			warnings = []permission.Warning{}
+		}
+		if err := writeJSON(s.stdout, map[string]any{"file": path, "valid": len(warnings) == 0, "rules": set.Len(), "warnings": warnings}); err != nil {
+			return err
+		}
+		if len(warnings) > 0 {
+			return fmt.Errorf("%s: %d entries are dropped", path, len(warnings))
+		}
+		return nil
+	}
+	if len(warnings) > 0 {
+		var errs []error
+		for _, w := range warnings {
+			errs = append(errs, errors.New(w.String()))
+		}
+		return errors.Join(append(errs, fmt.Errorf("%s: %d entries are dropped, %d rules are in force", path, len(warnings), set.Len()))...)
+	}
+	return s.answer(nil, func(w io.Writer) { fmt.Fprintf(w, "%s is valid: %d rules\n", path, set.Len()) })
+}

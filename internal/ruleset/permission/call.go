@@ -1,0 +1,122 @@
+package permission
+
+import (
+	"encoding/json"
+	"net/url"
+)
+
+// Call is one call of a tool, as rules see it.
+type Call struct {
+	Tool        string   // canonical
+	Contents    []string // what contents of rules are compared with
+	Within      []string // more of them, for deny alone: what the call is a part of
+	Default     Decision // where no rule counts
+	Interactive bool     // the tool needs a person: no mode takes that away (P5)
+	Wrong       string   // a reason of type other to deny it, whatever is allowed
+}
+
+func (c Call) denials() Call {
+	c.Contents = append(c.Contents[:len(c.Contents):len(c.Contents)], c.Within...)
+	return c
+}
+
+// Of reads a call. Tools that the bridge does not serve are allowed where no rule counts: the gate and the kernel judge what they do.
+func Of(tool string, input json.RawMessage) Call {
+	c := Call{Tool: Canonical(tool)}
+	switch c.Tool {
+	case VaultHTTPFetch:
+		return c.vault(input)
+	case LocalMemoryRecall:
+		return c.recall(input)
+	}
+	c.Default = Allowed
+	var in map[string]json.RawMessage
+	if json.Unmarshal(input, &in) != nil {
+		return c
+	}
+	for _, field := range []string{"command", "cmd", "script", "file_path", "path", "notebook_path", "url"} {
+		var text string
+		if json.Unmarshal(in[field], &text) != nil || text == "" {
+			continue
+		}
+		c.Contents = append(c.Contents, text)
+		if u, err := url.Parse(text); field == "url" && err == nil && Host(u.Host) != "" {
+			c.Contents = append(c.Contents, "domain:"+Host(u.Host))
+		}
+	}
+	return c
+}
+
+func (c Call) vault(input json.RawMessage) Call {
+	c.Default, c.Interactive = Asked, true
+	var in struct {
+		Key    string `json:"vault_auth_key"`
+		URL    string `json:"url"`
+		Scheme string `json:"auth_scheme"`
+		Reason string `json:"reason"`
+	}
+	if err := json.Unmarshal(input, &in); err != nil || in.Key == "" || in.URL == "" || in.Scheme == "" || in.Reason == "" {
+		c.Wrong = MissingField
+	}
+	if in.Key == "" {
+		return c
+	}
+	if CheckKey(in.Key) != nil {
+		c.Wrong = InvalidKey
+		return c
+	}
+	c.Contents = []string{in.Key}
+	if u, err := url.Parse(in.URL); err == nil {
+		if host := Host(u.Host); host != "" {
+			c.Contents = append(c.Contents, ForHost(in.Key, host))
+		}
+	}
+	return c
+}
+
+// ForHost is the content that allows a key for one host.
+func ForHost(key, host string) string { return key + "@" + host }
+
+func (c Call) recall(input json.RawMessage) Call {
+	var in struct {
+		Action  string `json:"action"`
+		Store   string `json:"store"`
+		Key     string `json:"key"`
+		Preview *bool  `json:"preview_only"`
+	}
+	if err := json.Unmarshal(input, &in); err != nil || in.Action == "" {
+		c.Wrong = MissingField
+		return c
+	}
+	need := func(keys ...string) bool {
+		for _, k := range keys {
+			switch {
+			case k == "":
+				c.Wrong = MissingField
+			case CheckKey(k) != nil:
+				c.Wrong = InvalidKey
+			default:
+				continue
+			}
+			return false
+		}
+		return true
+	}
+	switch {
+	case in.Action == "list_stores":
+		c.Contents, c.Default = []string{"list_stores"}, Allowed
+	case in.Action == "list_entries" && need(in.Store):
+		c.Contents, c.Default = []string{"list_entries:" + in.Store}, Allowed
+	case in.Action == "fetch" && need(in.Store, in.Key):
+		what := in.Store + "/" + in.Key
+		if in.Preview == nil || *in.Preview {
+			c.Contents, c.Within, c.Default = []string{"preview:" + what}, []string{"fetch:" + what}, Allowed
+			return c
+		}
+		// A full text may hold what a person has to look at first: no mode hands it out unasked.
+		c.Contents, c.Default, c.Interactive = []string{"fetch:" + what}, Asked, true
+	case c.Wrong == "":
+		c.Wrong = UnknownAction
+	}
+	return c
+}
