@@ -1,0 +1,212 @@
+package redact
+
+import (
+	"bytes"
+	"slices"
+	"strconv"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// escaping undoes one kind of escapes: decode reads the escape at the start of text, which begins with one of the signs, and appends
+// what it stands for; a length of 0: it is none.
+type escaping struct {
+	signs  string
+	most   int // bytes of an escape for one byte of text
+	decode func(out, text []byte) ([]byte, int)
+}
+
+const mostHTML = 10
+
+var (
+	byJSON    = escaping{`\`, 6, unJSON}
+	byPercent = escaping{`%`, 3, unPercent}
+	byForm    = escaping{`%+`, 3, unForm}
+	byHTML    = escaping{`&`, mostHTML, unHTML}
+)
+
+func unPercent(out, text []byte) ([]byte, int) {
+	if len(text) < 3 {
+		return out, 0
+	}
+	n, err := strconv.ParseUint(string(text[1:3]), 16, 8)
+	if err != nil {
+		return out, 0
+	}
+	return append(out, byte(n)), 3
+}
+
+func unForm(out, text []byte) ([]byte, int) {
+	if text[0] == '+' {
+		return append(out, ' '), 1
+	}
+	return unPercent(out, text)
+}
+
+func unJSON(out, text []byte) ([]byte, int) {
+	if len(text) < 2 {
+		return out, 0
+	}
+	const names, values = `"\/bfnrt'`, "\"\\/\b\f\n\r\t'"
+	if i := bytes.IndexByte([]byte(names), text[1]); i >= 0 {
+		return append(out, values[i]), 2
+	}
+	r, ok := unit(text)
+	if !ok {
+		return out, 0
+	}
+	if !utf16.IsSurrogate(r) {
+		return utf8.AppendRune(out, r), 6
+	}
+	low, ok := unit(text[6:])
+	if r = utf16.DecodeRune(r, low); !ok || r == utf8.RuneError {
+		return out, 0
+	}
+	return utf8.AppendRune(out, r), 12
+}
+
+func unit(text []byte) (rune, bool) {
+	if len(text) < 6 || text[0] != '\\' || text[1] != 'u' {
+		return 0, false
+	}
+	n, err := strconv.ParseUint(string(text[2:6]), 16, 16)
+	return rune(n), err == nil
+}
+
+func unHTML(out, text []byte) ([]byte, int) {
+	end := bytes.IndexByte(text[:min(len(text), mostHTML)], ';')
+	if end < 2 {
+		return out, 0
+	}
+	switch name := string(text[1:end]); name {
+	case "amp":
+		return append(out, '&'), end + 1
+	case "lt":
+		return append(out, '<'), end + 1
+	case "gt":
+		return append(out, '>'), end + 1
+	case "quot":
+		return append(out, '"'), end + 1
+	case "apos":
+		return append(out, '\''), end + 1
+	default:
+		digits, base := name[1:], 10
+		if name[0] != '#' || digits == "" {
+			return out, 0
+		}
+		if digits[0] == 'x' || digits[0] == 'X' {
+			digits, base = digits[1:], 16
+		}
+		n, err := strconv.ParseUint(digits, base, 21)
+		if err != nil {
+			return out, 0
+		}
+		return utf8.AppendRune(out, rune(n)), end + 1
+	}
+}
+
+// index is where the first sign of an escape stands.
+func (e escaping) index(text []byte) int {
+	first := bytes.IndexByte(text, e.signs[0])
+	if len(e.signs) == 1 || first == 0 {
+		return first
+	}
+	if first > 0 {
+		text = text[:first]
+	}
+	if other := bytes.IndexByte(text, e.signs[1]); other >= 0 {
+		return other
+	}
+	return first
+}
+
+// decoded is a stretch of text without its escapes.
+type decoded struct {
+	text []byte
+	runs []run
+}
+
+// run is a piece of a stretch: plain text, or one escape.
+type run struct {
+	at, from, to int // where it is decoded, and where it stood
+	escape       bool
+}
+
+func (d *decoded) plain(text []byte, from, to int) {
+	if from < to {
+		d.runs = append(d.runs, run{at: len(d.text), from: from, to: to})
+		d.text = append(d.text, text[from:to]...)
+	}
+}
+
+// origin is where a byte of the stretch stood.
+func (d *decoded) origin(i int) (from, to int) {
+	n, exact := slices.BinarySearchFunc(d.runs, i, func(r run, i int) int { return r.at - i })
+	if !exact {
+		n--
+	}
+	r := d.runs[n]
+	if r.escape {
+		return r.from, r.to
+	}
+	return r.from + i - r.at, r.from + i - r.at + 1
+}
+
+// read appends what the escape at pos stands for. useful says that it may be a part of a form; what is no escape is not.
+func (e escaping) read(out, text []byte, pos int, member *[256]bool) (_ []byte, n int, useful bool) {
+	was := len(out)
+	if out, n = e.decode(out, text[pos:]); n == 0 {
+		return out, 0, false
+	}
+	for _, b := range out[was:] {
+		if !member[b] {
+			return out, n, false
+		}
+	}
+	return out, n, true
+}
+
+// next undoes the escapes of the next stretch at or after from that may hold a form written with some: the first useful escape, room
+// plain bytes before it, and what follows until no useful one is within room. done is how far the text was looked at.
+func (e escaping) next(d *decoded, text []byte, from, room int, member *[256]bool) (done int, more bool) {
+	pos := from
+	for {
+		sign := e.index(text[pos:])
+		if sign < 0 {
+			return len(text), false
+		}
+		pos += sign
+		_, n, useful := e.read(d.text[:0], text, pos, member)
+		if useful {
+			break
+		}
+		pos += max(n, 1)
+	}
+	d.text, d.runs = d.text[:0], d.runs[:0]
+	d.plain(text, max(0, pos-room), pos)
+	for last := pos; ; {
+		until := min(len(text), last+room+1)
+		if pos >= until {
+			return pos, true
+		}
+		sign := e.index(text[pos:until])
+		if sign < 0 {
+			d.plain(text, pos, until)
+			return until, true
+		}
+		d.plain(text, pos, pos+sign)
+		pos += sign
+		at := len(d.text)
+		out, n, useful := e.read(d.text, text, pos, member)
+		d.text = out
+		if n == 0 {
+			d.plain(text, pos, pos+1)
+			pos++
+			continue
+		}
+		d.runs = append(d.runs, run{at, pos, pos + n, true})
+		if pos += n; useful {
+			last = pos
+		}
+	}
+}

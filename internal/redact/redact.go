@@ -1,0 +1,208 @@
+package redact
+
+import (
+	"bytes"
+	"io"
+	"slices"
+)
+
+// Scrubber takes a few secrets out of texts. Its methods may be called at the same time, but for Wipe.
+type Scrubber struct {
+	find      *finder
+	marker    string
+	escapings []escaping
+	member    [256]bool // bytes that forms have
+	longest   int       // bytes of a form, without escapes
+	hold      int       // bytes that a match may take, with escapes
+}
+
+// New makes a scrubber. Each secret has to pass Check. The caller wipes it.
+func New(secrets ...[]byte) (*Scrubber, error) {
+	s := &Scrubber{escapings: []escaping{byJSON, byPercent, byHTML}}
+	var forms []form
+	for _, secret := range secrets {
+		if err := Check(secret); err != nil {
+			return nil, err
+		}
+		forms = append(forms, formsOf(secret)...)
+		if bytes.IndexByte(secret, ' ') >= 0 && len(s.escapings) == 3 {
+			s.escapings = append(s.escapings, byForm)
+		}
+	}
+	var err error
+	if s.marker, err = markerFor(secrets); err != nil {
+		return nil, err
+	}
+	s.find = newFinder(forms)
+	s.longest = s.find.longest()
+	for _, f := range forms {
+		for _, b := range f.text {
+			s.member[b] = true
+		}
+		if f.edges != nil { // the characters at its edges may be any
+			for i := range len(f.edges.alphabet) {
+				s.member[f.edges.alphabet[i]] = true
+			}
+		}
+	}
+	for _, e := range s.escapings {
+		s.hold = max(s.hold, e.most*s.longest)
+	}
+	return s, nil
+}
+
+// Wipe zeroes what the scrubber knows. It finds nothing any more.
+func (s *Scrubber) Wipe() { s.find.wipe() }
+
+// Marker is what stands in the place of a secret.
+func (s *Scrubber) Marker() string { return s.marker }
+
+// Hold is how many bytes of a stream may be kept back until it is known whether a secret begins in them.
+func (s *Scrubber) Hold() int { return s.hold }
+
+// Bytes gives a text without the secrets.
+func (s *Scrubber) Bytes(text []byte) []byte {
+	var out bytes.Buffer
+	w := s.Writer(&out)
+	_, _ = w.Write(text) // a buffer takes all
+	_ = w.Close()
+	return out.Bytes()
+}
+
+// String gives a text without the secrets.
+func (s *Scrubber) String(text string) string { return string(s.Bytes([]byte(text))) }
+
+type span struct{ from, to int }
+
+// spans lists where secrets stand, in order and without overlaps.
+func (s *Scrubber) spans(text []byte) []span {
+	var all []span
+	hit := func(text []byte, d *decoded) func(n, from, to int) {
+		return func(n, from, to int) {
+			f := s.find.forms[n]
+			if f.edges != nil && from > 0 && f.shares(f.before, text[from-1]) {
+				from--
+			}
+			if f.edges != nil && to < len(text) && f.shares(f.after, text[to]) {
+				to++
+			}
+			if d != nil {
+				from, _ = d.origin(from)
+				_, to = d.origin(to - 1)
+			}
+			all = append(all, span{from, to})
+		}
+	}
+	s.find.find(text, hit(text, nil))
+	var d decoded
+	for _, e := range s.escapings {
+		for from, more := 0, true; more; {
+			if from, more = e.next(&d, text, from, s.longest, &s.member); more {
+				s.find.find(d.text, hit(d.text, &d))
+			}
+		}
+	}
+	slices.SortFunc(all, func(a, b span) int { return a.from - b.from })
+	joined := all[:0]
+	for _, sp := range all {
+		if n := len(joined); n > 0 && sp.from <= joined[n-1].to {
+			joined[n-1].to = max(joined[n-1].to, sp.to)
+			continue
+		}
+		joined = append(joined, sp)
+	}
+	return joined
+}
+
+// Writer passes on what is written to it without the secrets. Close writes what was kept back; it does not close w.
+func (s *Scrubber) Writer(w io.Writer) *Writer {
+	return &Writer{s: s, to: w, block: max(64<<10, 4*s.hold)}
+}
+
+// Writer takes secrets out of a stream.
+type Writer struct {
+	s     *Scrubber
+	to    io.Writer
+	block int
+	text  []byte
+	done  int  // of text is written already
+	gone  bool // what was written last was the marker
+	out   []byte
+	err   error
+}
+
+// Write implements io.Writer.
+func (w *Writer) Write(p []byte) (int, error) {
+	n := len(p)
+	for len(p) > 0 && w.err == nil {
+		part := p[:min(len(p), max(1, w.block-len(w.text)))]
+		p = p[len(part):]
+		w.text = append(w.text, part...)
+		if len(w.text) >= w.block {
+			w.flush(false)
+		}
+	}
+	if w.err != nil {
+		return 0, w.err
+	}
+	return n, nil
+}
+
+// Close implements io.Closer.
+func (w *Writer) Close() error {
+	if w.err == nil {
+		w.flush(true)
+	}
+	clear(w.text[:cap(w.text)])
+	return w.err
+}
+
+// Cut ends a stream of which more was to come: what is kept back may be the beginning of a secret, and is dropped.
+func (w *Writer) Cut() error {
+	if w.err == nil {
+		w.flush(false)
+	}
+	clear(w.text[:cap(w.text)])
+	return w.err
+}
+
+// flush writes what no later byte can change.
+func (w *Writer) flush(end bool) {
+	cut := len(w.text)
+	if !end {
+		cut = max(0, cut-w.s.hold)
+	}
+	w.out = w.out[:0]
+	pos := w.done
+	for _, sp := range w.s.spans(w.text) {
+		if sp.from >= cut {
+			break
+		}
+		if sp.to <= pos {
+			continue
+		}
+		if sp.from > pos || !w.gone {
+			if sp.from > pos {
+				w.out = append(w.out, w.text[pos:sp.from]...)
+			}
+			w.out = append(w.out, w.s.marker...)
+		}
+		pos, w.gone = sp.to, true
+	}
+	if pos < cut {
+		w.out = append(w.out, w.text[pos:cut]...)
+		pos, w.gone = cut, false
+	}
+	if _, err := w.to.Write(w.out); err != nil {
+		w.err = err
+	}
+	// Decoding goes on where no escape is cut in two: after an even number of backslashes, counted from where the last one began.
+	keep := cut
+	for keep > 0 && w.text[keep-1] == '\\' {
+		keep--
+	}
+	keep += (cut - keep) &^ 1
+	n := copy(w.text, w.text[keep:])
+	clear(w.text[n:])
+	w.text, w.done = w.text[:n], pos-keep
+}
