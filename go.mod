@@ -3,6 +3,7 @@ module weir
 go 1.26.0
 
 require (
+	filippo.io/age v1.3.2
 	github.com/anthropics/anthropic-sdk-go v1.84.0
 	github.com/cilium/ebpf v0.22.0
 	github.com/creack/pty v1.1.24
@@ -30,7 +31,6 @@ require (
 )
 
 require (
-	filippo.io/age v1.3.2 // indirect
 	filippo.io/hpke v0.4.0 // indirect
 	github.com/BurntSushi/toml v1.6.0 // indirect
 	github.com/Netflix/go-expect v0.0.0-20220104043353-73e0943537d2 // indirect
