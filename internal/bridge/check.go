@@ -3,6 +3,7 @@ package bridge
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"strings"
 
 	"weir/internal/bridge/gitguard"
@@ -39,6 +40,19 @@ const maxID = 128 // bytes of a request's id
 
 // answer decides on one line.
 func (c *client) answer(ctx context.Context, line []byte) wire.Answer {
+	return c.server.Answer(ctx, line, func() (Asker, error) {
+		who, err := c.server.host.Who(c.peer.pid)
+		if err == nil && !c.peer.alive() { // in this order: what was read is the peer's, or the peer is gone
+			err = errGone
+		}
+		return who, err
+	})
+}
+
+var errGone = errors.New("it has ended")
+
+// Answer decides on one line, or file, for who establishes the asker after it was read. What who cannot tell is denied.
+func (s *Server) Answer(ctx context.Context, line []byte, who func() (Asker, error)) wire.Answer {
 	var r wire.Request
 	if err := json.Unmarshal(line, &r); err != nil {
 		return deny("", textJSON)
@@ -46,11 +60,11 @@ func (c *client) answer(ctx context.Context, line []byte) wire.Answer {
 	if len(r.RequestID) > maxID {
 		return deny("", textID)
 	}
-	who, err := c.server.host.Who(c.peer.pid)
-	if err != nil || !c.peer.alive() { // in this order: what was read is the peer's, or the peer is gone
+	asker, err := who()
+	if err != nil {
 		return deny(r.RequestID, textStranger)
 	}
-	if reason := c.server.check(ctx, who, r); reason != "" {
+	if reason := s.check(ctx, asker, r); reason != "" {
 		return deny(r.RequestID, reason)
 	}
 	return wire.Answer{RequestID: r.RequestID, Decision: wire.Allow}

@@ -71,6 +71,7 @@ func (p *parser) policy(root *yaml.Node, out *Policy) {
 		{"cop", func(n *yaml.Node) { p.cop(n, &out.Cop) }},
 		{"announce", func(n *yaml.Node) { p.announce(n, &out.Announce) }},
 		{"hooks", p.directory("hooks", &out.Hooks)},
+		{"ipc", p.directory("ipc", &out.IPC)},
 	})
 	if _, i, err := fold(out.Allow); err != nil {
 		p.fail(allowLines[i], "%s", err)

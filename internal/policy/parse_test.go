@@ -135,7 +135,7 @@ announce:
 	}
 }
 
-const allKeys = "version, mode, guard, hold, approver, review, ask_seconds, claim_seconds, grant, allow, resolvers, unix_peers, taint, events, cop, announce, hooks"
+const allKeys = "version, mode, guard, hold, approver, review, ask_seconds, claim_seconds, grant, allow, resolvers, unix_peers, taint, events, cop, announce, hooks, ipc"
 
 // TestBadInput: the "Bad input": one clear line says where, what, and what is accepted.
 func TestBadInput(t *testing.T) {

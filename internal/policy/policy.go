@@ -72,6 +72,7 @@ type Policy struct {
 	Cop          Cop
 	Announce     Announce
 	Hooks        string // directory of executables that are asked before each tool call: absolute path; empty: none
+	IPC          string // folder for requests in containers, as they see it: absolute path; empty: none
 }
 
 // Guard says which containers are guarded.

@@ -18,6 +18,7 @@ import (
 
 	"weir/internal/announce"
 	"weir/internal/bridge"
+	"weir/internal/bridge/ipc"
 	"weir/internal/cgroup"
 	"weir/internal/control"
 	"weir/internal/cop"
@@ -63,6 +64,7 @@ type daemon struct {
 	teller   *announce.Announcer // nil: nothing is announced
 	callback *announce.Callback  // nil: no answers come in over HTTP
 	bridge   *bridge.Server
+	folders  *ipc.Server
 	log      *logWriter
 	operator *taint.Operator
 	records  chan netegress.Record
@@ -150,6 +152,10 @@ func Run(ctx context.Context, o Options, ready func()) error {
 	defer d.unload()
 	d.bridge = bridge.New(asked{d}, o.Logger)
 	defer d.bridge.Close()
+	if d.folders, err = ipc.New(d.folderOf, d.answerIn, o.Logger); err != nil {
+		return err
+	}
+	defer d.folders.Close(closeTime)
 	if err := d.openAnnounce(); err != nil {
 		return err
 	}

@@ -55,6 +55,7 @@ func (d *daemon) housekeep(ctx context.Context) error {
 			{"keep what is pinned", d.keepPins},
 			{"guard parents", d.tend},
 			{"forget removed cgroups", d.state.Sweep},
+			{"serve folders", d.serveFolders},
 			{"remove session", func() error { return d.reap(idle) }},
 		} {
 			err := chore.do()

@@ -24,6 +24,7 @@ var rules = map[string][]string{
 	"cmd/hook":                 {"internal/classify", "internal/bridge/wire", "internal/bridge/adapter"},
 	"internal/bridge":          {"internal/gate", "internal/ruleset", "internal/vault", "internal/memory", "internal/container", "internal/event"},
 	"internal/bridge/wire":     {}, // the hook in the container has these four: they know nothing of the daemon
+	"internal/bridge/ipc":      {"internal/bridge/wire"},
 	"internal/bridge/toolcall": {},
 	"internal/bridge/gitguard": {"internal/classify"},
 	"internal/bridge/adapter":  {"internal/classify", "internal/bridge/wire", "internal/bridge/toolcall", "internal/bridge/gitguard"},

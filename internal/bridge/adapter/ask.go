@@ -35,23 +35,32 @@ type call struct {
 	dir   string
 }
 
-// asker decides on calls. Nothing but the socket's path is taken from the environment.
+// asker decides on calls. Nothing but where to ask is taken from the environment.
 type asker struct {
 	socket string
 	trust  func(*net.UnixConn) error // says whether the sensor listens there
+	folder folder                    // asked where no socket is
 }
 
 func (w World) asker() asker {
-	a := asker{wire.Default, w.trust}
-	for _, kv := range w.Environ {
-		if path, ok := strings.CutPrefix(kv, wire.Variable+"="); ok && path != "" {
-			a.socket = path
-		}
+	a := asker{wire.Default, w.trust, w.folder()}
+	if path := env(w.Environ, wire.Variable); path != "" {
+		a.socket = path
 	}
 	if a.trust == nil {
 		a.trust = outside
 	}
 	return a
+}
+
+// env is the last value of a variable.
+func env(environ []string, name string) (value string) {
+	for _, kv := range environ {
+		if v, ok := strings.CutPrefix(kv, name+"="); ok {
+			value = v
+		}
+	}
+	return value
 }
 
 // check says why a call is denied; empty lets it pass.
@@ -116,6 +125,12 @@ func (a asker) ask(ctx context.Context, r wire.Request) (wire.Answer, error) {
 	dialer := net.Dialer{Timeout: dialTime}
 	conn, err := dialer.DialContext(ctx, "unix", a.socket)
 	if err != nil {
+		if data, other := a.folder.ask(ctx, r.RequestID, line); !errors.Is(other, errNoFolder) {
+			if other != nil {
+				return wire.Answer{}, other
+			}
+			return answerTo(r.RequestID, data)
+		}
 		return wire.Answer{}, plain(err)
 	}
 	defer conn.Close()
@@ -132,14 +147,7 @@ func (a asker) ask(ctx context.Context, r wire.Request) (wire.Answer, error) {
 	if err != nil {
 		return wire.Answer{}, plain(err)
 	}
-	var answer wire.Answer
-	if err := json.Unmarshal(data, &answer); err != nil {
-		return wire.Answer{}, errors.New("its answer cannot be read")
-	}
-	if answer.RequestID != r.RequestID && (answer.RequestID != "" || answer.Decision == wire.Allow) {
-		return wire.Answer{}, errors.New("its answer is for another question")
-	}
-	return answer, nil
+	return answerTo(r.RequestID, data)
 }
 
 // plain is an error without the path of the socket.

@@ -2,7 +2,11 @@
 // the types alone, since the hook that runs in the container has them too; it never decides.
 package wire
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"strings"
+	"time"
+)
 
 // MaxLine bounds a line, its newline included.
 const MaxLine = 2 << 20
@@ -12,6 +16,28 @@ const (
 	Variable = "WEIR_BRIDGE"                  // names the socket, in the environment
 	Default  = "/run/weir/bridge/shared.sock" // where nothing is named
 )
+
+// Where an agent asks that has only a folder in common with the host: it makes ID.request, and the host ID.answer. Each holds one line
+// without its newline. Names that begin with a dot are files that are not whole yet.
+const (
+	FolderVariable = "WEIR_IPC"       // names the folder, in the environment
+	Folder         = "/workspace/ipc" // where nothing is named
+	RequestSuffix  = ".request"
+	AnswerSuffix   = ".answer"
+	TempPrefix     = ".weir-"
+	Alive          = "sensor.alive" // the host makes it anew every AliveEvery
+	AliveEvery     = 2 * time.Second
+	maxName        = 64 // bytes of an ID
+)
+
+// FolderID is the ID of a request's or an answer's file name; empty: it is none.
+func FolderID(name, suffix string) string {
+	id, ok := strings.CutSuffix(name, suffix)
+	if !ok || len(id) > maxName || strings.Trim(id, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-") != "" {
+		return ""
+	}
+	return id
+}
 
 // The types of requests.
 const (

@@ -1,0 +1,117 @@
+package sensor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+
+	"weir/internal/bridge"
+	"weir/internal/bridge/ipc"
+	"weir/internal/bridge/wire"
+	"weir/internal/cgroup"
+	"weir/internal/procfs"
+)
+
+// lookedAt is how many processes of a container are asked for its folder, or who it is.
+const lookedAt = 16
+
+// serveFolders tells the bridge's folders which containers there are.
+func (d *daemon) serveFolders() error {
+	var live []string
+	for _, st := range d.state.List() {
+		if d.policyFor(st.ID).IPC != "" && cgroup.Populated(st.Cgroup) {
+			live = append(live, st.ID)
+		}
+	}
+	d.folders.Serve(live)
+	return nil
+}
+
+// folderOf is an ipc.Find: the folder as one of the container's processes sees it.
+func (d *daemon) folderOf(id string) (*ipc.Folder, error) {
+	path, missing := d.policyFor(id).IPC, error(fs.ErrNotExist)
+	if path == "" {
+		return nil, missing
+	}
+	for _, pid := range d.some(id) {
+		f, err := d.folderIn(id, pid, path)
+		switch {
+		case err == nil:
+			return f, nil
+		case !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, procfs.ErrGone) && !errors.Is(err, unix.ESRCH):
+			missing = err
+		}
+	}
+	return nil, missing
+}
+
+// folderIn is the folder that a process sees.
+func (d *daemon) folderIn(id string, pid int, path string) (*ipc.Folder, error) {
+	if err := d.belongs(id, pid); err != nil {
+		return nil, err
+	}
+	before, err := procfs.ReadStat(pid)
+	if err != nil {
+		return nil, err
+	}
+	root, err := os.OpenFile("/proc/"+strconv.Itoa(pid)+"/root", unix.O_PATH|unix.O_DIRECTORY, 0)
+	if err != nil {
+		return nil, fmt.Errorf("find a container's folder: %w", err)
+	}
+	defer root.Close()
+	uid, err := procfs.UID(pid)
+	if err != nil {
+		return nil, err
+	}
+	f, err := ipc.Open(root, path, uid)
+	if err != nil {
+		return nil, err
+	}
+	// It is still the same process, and still there: so what was read is the container's.
+	if after, err := procfs.ReadStat(pid); err != nil || after.Start != before.Start || d.belongs(id, pid) != nil {
+		return nil, errors.Join(fs.ErrNotExist, f.Close())
+	}
+	return f, nil
+}
+
+// belongs says whether a process is in a container, and in none within that.
+func (d *daemon) belongs(id string, pid int) error {
+	path, err := cgroup.Of(pid)
+	if err != nil {
+		return err
+	}
+	if st, ok := d.containerOf(path); !ok || st.ID != id {
+		return fs.ErrNotExist
+	}
+	return nil
+}
+
+// some are a few processes of a container.
+func (d *daemon) some(id string) []int {
+	st, err := d.state.Find(id)
+	if err != nil {
+		return nil
+	}
+	pids, err := cgroup.Tree(st.Cgroup)
+	if err != nil {
+		return nil
+	}
+	return pids[:min(len(pids), lookedAt)]
+}
+
+// answerIn decides on a request that was found in a container's folder.
+func (d *daemon) answerIn(ctx context.Context, id string, request []byte) wire.Answer {
+	return d.bridge.Answer(ctx, request, func() (bridge.Asker, error) {
+		for _, pid := range d.some(id) {
+			if who, err := (asked{d}).Who(pid); err == nil && who.Container.ID == id {
+				return who, nil
+			}
+		}
+		return bridge.Asker{}, fmt.Errorf("container %s has no process", id)
+	})
+}
