@@ -42,6 +42,9 @@ func run(args []string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
+	if found, err := listGuard(out, flags.Arg(0), *list); found || err != nil {
+		return err
+	}
 	if found, err := listReviews(out, flags.Arg(0), *list); found || err != nil {
 		return err
 	}
@@ -57,7 +60,7 @@ func run(args []string, out io.Writer) error {
 		}
 		return nil
 	}
-	return errors.Join(table(out, sets), confusion(out, flags.Arg(0)), calls(out, flags.Arg(0)))
+	return errors.Join(table(out, sets), confusion(out, flags.Arg(0)), calls(out, flags.Arg(0)), guard(out, flags.Arg(0)))
 }
 
 func names(sets []set) string {

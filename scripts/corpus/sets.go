@@ -40,7 +40,10 @@ func atLeast(percent int, must bool) goal {
 
 // row has the fields of all files.
 type row struct {
-	Command, Code, Expect, Function, Source, Technique string
+	Command, Code, Expect, Function, Source, Technique, Executor, Expected string
+
+	Category []string `json:"guard_category"`
+	Topic    bool     `json:"guard_topic"`
 }
 
 // runs are the functions of GTFOBins that run code or use the network.

@@ -30,7 +30,8 @@ var rules = map[string][]string{
 	"internal/bridge/adapter":  {"internal/classify", "internal/bridge/wire", "internal/bridge/toolcall", "internal/bridge/gitguard"},
 	"internal/gate":            {"internal/classify", "internal/cop", "internal/taint", "internal/event", "internal/policy", "internal/cgroup"},
 	"internal/cop":             {"internal/classify", "internal/keyfile"},
-	"internal/ruleset":         {"internal/classify"},
+	"internal/ruleset":         {"internal/classify", "internal/self"},
+	"internal/self":            {},
 	"internal/exec":            {"internal/taint", "internal/event", "internal/policy", "internal/cgroup", "internal/procfs"},
 	"internal/files":           {"internal/taint", "internal/policy", "internal/cgroup"},
 	"internal/netegress":       {"internal/taint", "internal/event", "internal/policy", "internal/cgroup", "internal/procfs"},
@@ -50,7 +51,7 @@ var rules = map[string][]string{
 	"internal/strict":          {"internal/ruleset/permission"},
 	"internal/event":           {"internal/redact"},
 	"scripts/classes":          {"internal/classify"},
-	"scripts/corpus":           {"internal/classify", "internal/cop"},
+	"scripts/corpus":           {"internal/classify", "internal/cop", "internal/ruleset"},
 	"test/vm":                  {}, // the harness knows nothing of what it tests
 	"test/vm/bench":            {anything},
 	"test/vm/cmd":              {anything},

@@ -1,0 +1,181 @@
+package ruleset
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"strings"
+	"unicode/utf16"
+
+	"weir/internal/ruleset/script"
+)
+
+// call is what of a tool's arguments the guard looks at.
+type call struct {
+	scripts texts
+	paths   []string
+	updates []string
+	changes bool // the tool changes what its path names
+}
+
+// kind says how a tool's arguments are read.
+type kind struct {
+	dialects []script.Dialect
+	changes  bool
+	update   bool
+	data     bool // only its paths count: the rest is what it writes
+}
+
+// Tools, in lower case. One that is not here has its arguments read by their names.
+var tools = map[string]kind{
+	"powershell_exec": {dialects: []script.Dialect{script.PowerShell}}, "powershell": {dialects: []script.Dialect{script.PowerShell}}, "pwsh": {dialects: []script.Dialect{script.PowerShell}},
+	"cmd_exec": {dialects: []script.Dialect{script.Cmd}}, "cmd": {dialects: []script.Dialect{script.Cmd}},
+	"bash": {dialects: []script.Dialect{script.POSIX}}, "shell": {dialects: []script.Dialect{script.POSIX}}, "local_shell": {dialects: []script.Dialect{script.POSIX}},
+	"exec_command": {dialects: []script.Dialect{script.POSIX}}, "shell_command": {dialects: []script.Dialect{script.POSIX}}, "unified_exec": {dialects: []script.Dialect{script.POSIX}},
+	"container.exec": {dialects: []script.Dialect{script.POSIX}},
+	"fs_read":        {data: true}, "fs_list": {data: true}, "read": {data: true}, "ls": {data: true}, "glob": {data: true}, "grep": {data: true}, "notebookread": {data: true},
+	"fs_write": {data: true, changes: true}, "fs_delete": {data: true, changes: true}, "write": {data: true, changes: true}, "edit": {data: true, changes: true},
+	"multiedit": {data: true, changes: true}, "notebookedit": {data: true, changes: true},
+	"agent_update": {update: true, data: true},
+}
+
+var unknownTool = kind{dialects: []script.Dialect{script.POSIX, script.PowerShell, script.Cmd}, changes: true}
+
+// Known says whether the guard has a tool in its list.
+func Known(tool string) bool {
+	_, ok := tools[strings.ToLower(tool)]
+	return ok
+}
+
+// Changes says whether a tool changes the state of the machine, as far as its name tells: only tools that are known to read do not (K10).
+func Changes(tool string) bool {
+	switch k, ok := tools[strings.ToLower(tool)]; {
+	case ok:
+		return k.changes || k.update || len(k.dialects) > 0
+	}
+	return !reads[strings.ToLower(tool)]
+}
+
+// reads are other tools of agents that are known to change nothing on the machine.
+var reads = map[string]bool{
+	"todowrite": true, "todoread": true, "tasklist": true, "taskget": true, "taskoutput": true, "bashoutput": true, "enterplanmode": true, "exitplanmode": true, "askuserquestion": true, "toolsearch": true,
+	"websearch": true, "webfetch": true, "update_plan": true, "view_image": true, "read_file": true, "list_dir": true, "grep_files": true, "localmemoryrecall": true, "skill": true, "killshell": true, "killbash": true, "taskstop": true,
+}
+
+// Names of arguments, in lower case and without what separates words.
+var (
+	scriptNames = map[string]bool{"command": true, "cmd": true, "script": true, "commandline": true, "shellcommand": true, "powershell": true, "bash": true, "shell": true}
+	pathNames   = map[string]bool{
+		"path": true, "file": true, "filepath": true, "filename": true, "notebookpath": true, "paths": true, "files": true, "source": true, "src": true, "destination": true, "dest": true, "dst": true,
+		"target": true, "directory": true, "dir": true, "oldpath": true, "newpath": true, "from": true, "to": true,
+	}
+)
+
+// read finds scripts, paths and addresses in a tool's arguments. Arguments of a wrong type are read as what they hold.
+func read(tool string, args json.RawMessage) call {
+	k, ok := tools[strings.ToLower(tool)]
+	if !ok {
+		k = unknownTool
+	}
+	c := call{changes: k.changes}
+	for _, f := range fields(args) {
+		name := strings.NewReplacer("_", "", "-", "").Replace(strings.ToLower(f.name))
+		switch {
+		case f.text == "":
+		case scriptNames[name] && !k.data, name == "" && len(k.dialects) == 1:
+			for _, d := range k.dialects {
+				c.scripts = append(c.scripts, text{d, f.text})
+			}
+		case pathNames[name] && (k.data || !ok):
+			c.paths = append(c.paths, f.text)
+		case name == "url" && k.update:
+			c.updates = append(c.updates, f.text)
+		}
+	}
+	return c
+}
+
+// field is a text among a tool's arguments, with the name that it stands under.
+type field struct{ name, text string }
+
+// maxFields bounds them.
+const maxFields = 256
+
+// fields walks JSON and gives every text in it, also where a name stands twice; a list of texts is given as one command line as well.
+func fields(args json.RawMessage) []field {
+	var out []field
+	dec := json.NewDecoder(bytes.NewReader(args))
+	type level struct {
+		list  bool
+		name  string
+		words []string
+	}
+	stack := []level{{list: true}}
+	key := false // the next text is a name
+	for len(out) < maxFields {
+		t, err := dec.Token()
+		if err != nil {
+			break
+		}
+		top := &stack[len(stack)-1]
+		switch t := t.(type) {
+		case json.Delim:
+			switch t {
+			case '{', '[':
+				if len(stack) > 64 {
+					return out
+				}
+				stack = append(stack, level{list: t == '[', name: top.name})
+				key = t == '{'
+			default:
+				if len(top.words) > 1 {
+					out = append(out, field{top.name, quoted(top.words)})
+				}
+				stack = stack[:len(stack)-1]
+				key = !stack[len(stack)-1].list
+			}
+			continue
+		case string:
+			if key {
+				top.name, key = t, false
+				continue
+			}
+			out = append(out, field{top.name, t})
+			if top.list && len(stack) > 1 {
+				top.words = append(top.words, t)
+			}
+		}
+		key = !top.list
+	}
+	return out
+}
+
+// quoted is an argv as one line, so that its words stay what they are in a shell.
+func quoted(words []string) string {
+	out := make([]string, len(words))
+	for i, w := range words {
+		if w == "" || strings.ContainsAny(w, " \t\n'\"\\$`&|;<>(){}*?[]#~!") {
+			w = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
+		}
+		out[i] = w
+	}
+	return strings.Join(out, " ")
+}
+
+// decode turns UTF-16 into UTF-8, and what is no UTF-8 into something that parsers can pass over.
+func decode(s string) string {
+	var order binary.ByteOrder
+	switch {
+	case strings.HasPrefix(s, "\xff\xfe"):
+		order = binary.LittleEndian
+	case strings.HasPrefix(s, "\xfe\xff"):
+		order = binary.BigEndian
+	default:
+		return strings.ToValidUTF8(s, "\ufffd")
+	}
+	units := make([]uint16, 0, len(s)/2)
+	for i := 2; i+1 < len(s); i += 2 {
+		units = append(units, order.Uint16([]byte(s[i:i+2])))
+	}
+	return string(utf16.Decode(units))
+}

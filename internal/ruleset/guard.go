@@ -1,0 +1,203 @@
+package ruleset
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"weir/internal/ruleset/builtin"
+	"weir/internal/ruleset/cmdexe"
+	"weir/internal/ruleset/pathguard"
+	"weir/internal/ruleset/posix"
+	"weir/internal/ruleset/powershell"
+	"weir/internal/ruleset/rule"
+	"weir/internal/ruleset/script"
+	"weir/internal/ruleset/update"
+)
+
+// Options are what a guard is made of. None of them takes a rule away.
+type Options struct {
+	Names    builtin.Names // of the sensor; builtin.Installed() but in tests
+	Server   string        // host that updates may come from besides GitHub; empty: none
+	Appended []rule.Rule   // the operator's
+}
+
+// Guard has the rules, made ready. It never changes, so that all may use it at once.
+type Guard struct {
+	rules  []rule.Rule
+	on     map[string][]asked
+	every  []asked // for whatever name
+	server string
+}
+
+// asked is a condition with its rule.
+type asked struct {
+	rule *rule.Rule
+	when rule.Cond
+}
+
+// Hit is a refusal. Its zero value is none.
+type Hit struct {
+	Rule    *rule.Rule
+	Excerpt string // of what was refused, as it is: who shows it takes secrets out
+	Detail  string // more than the rule says, or empty
+}
+
+// ID is the rule's.
+func (h Hit) ID() string {
+	if h.Rule == nil {
+		return ""
+	}
+	return h.Rule.ID
+}
+
+// Message tells the one who called what was refused, why, and what to do instead.
+func (h Hit) Message() string {
+	detail := ""
+	if h.Detail != "" {
+		detail = " (" + h.Detail + ")"
+	}
+	return fmt.Sprintf("Blocked by the guard's rule %s: it %s%s. %s %s", h.Rule.ID, h.Rule.Refuses, detail, h.Rule.Why, h.Rule.Instead)
+}
+
+// New makes a guard.
+func New(o Options) *Guard {
+	g := &Guard{rules: slices.Concat(builtin.Rules(), o.Names.Protect(), []rule.Rule{builtin.Update}, o.Appended), on: map[string][]asked{}, server: o.Server}
+	for i := range g.rules {
+		r := &g.rules[i]
+		for _, on := range r.On {
+			for _, name := range on.Names {
+				if name == "*" {
+					g.every = append(g.every, asked{r, on.When})
+					continue
+				}
+				g.on[name] = append(g.on[name], asked{r, on.When})
+			}
+		}
+	}
+	return g
+}
+
+// Rules are all that are in force, built-in ones first.
+func (g *Guard) Rules() []rule.Rule { return g.rules }
+
+// Check judges the call of a tool (K1). It is the whole of the guard: what it refuses must not reach any handler.
+func (g *Guard) Check(tool string, args json.RawMessage) (Hit, bool) {
+	return g.CheckIn(tool, args, nil)
+}
+
+// CheckIn is Check, where resolve tells which file a path of the caller's leads to, past symbolic links; it may be nil.
+func (g *Guard) CheckIn(tool string, args json.RawMessage, resolve func(path string) (string, bool)) (Hit, bool) {
+	c := read(tool, args)
+	for _, s := range c.scripts {
+		if hit, ok := g.Script(s.dialect, s.text); ok {
+			return hit, true
+		}
+	}
+	for _, p := range c.paths {
+		if hit, ok := g.path(p, c.changes); ok {
+			return hit, true
+		}
+		if resolve == nil {
+			continue
+		}
+		if real, ok := resolve(p); ok && real != p {
+			if hit, ok := g.path(real, c.changes); ok {
+				hit.Detail = "it leads to " + real
+				return hit, true
+			}
+		}
+	}
+	for _, u := range c.updates {
+		if err := update.Check(u, g.server); err != nil {
+			return Hit{&builtin.Update, u, err.Error()}, true
+		}
+	}
+	return Hit{}, false
+}
+
+func (g *Guard) path(p string, changes bool) (Hit, bool) {
+	for i := range g.rules {
+		r := &g.rules[i]
+		if slices.ContainsFunc(r.Files, func(f string) bool { return pathguard.Match(f, p) }) ||
+			changes && slices.ContainsFunc(r.Changed, func(f string) bool { return pathguard.Match(f, p) }) {
+			return Hit{Rule: r, Excerpt: p}, true
+		}
+	}
+	return Hit{}, false
+}
+
+// Script judges a text in one language, and the texts that it runs.
+func (g *Guard) Script(d script.Dialect, source string) (Hit, bool) {
+	work := texts{{d, decode(source)}}
+	budget := 2*len(source) + script.MaxValue
+	for n := 0; n < len(work) && n < maxTexts; n++ {
+		if budget -= len(work[n].text); budget < 0 && n > 0 {
+			break
+		}
+		for _, c := range parse(work[n]) {
+			for e, deep := c, 0; e != nil && deep < maxTexts; e, deep = unwrap(e), deep+1 {
+				if hit, ok := g.command(e); ok {
+					return hit, true
+				}
+				if len(work) < maxTexts {
+					work = append(work, inner(e)...)
+				}
+			}
+		}
+	}
+	return Hit{}, false
+}
+
+func (g *Guard) command(c *script.Command) (Hit, bool) {
+	for _, a := range g.on[c.Name] {
+		if a.when(c) {
+			return Hit{Rule: a.rule, Excerpt: excerpt(c)}, true
+		}
+	}
+	if len(c.Writes) > 0 {
+		for _, a := range g.on["*>"] {
+			if a.when(c) {
+				return Hit{Rule: a.rule, Excerpt: excerpt(c)}, true
+			}
+		}
+	}
+	for _, a := range g.every {
+		if a.when(c) {
+			return Hit{Rule: a.rule, Excerpt: excerpt(c)}, true
+		}
+	}
+	return Hit{}, false
+}
+
+func parse(t text) []*script.Command {
+	switch t.dialect {
+	case script.PowerShell:
+		return powershell.Parse(t.text)
+	case script.Cmd:
+		return cmdexe.Parse(t.text)
+	}
+	return posix.Parse(t.text)
+}
+
+// maxExcerpt is how much of a refused command is told, in bytes.
+const maxExcerpt = 200
+
+func excerpt(c *script.Command) string {
+	s := c.Program
+	for _, w := range c.Words() {
+		if len(s) > maxExcerpt {
+			break
+		}
+		s += " " + w
+	}
+	for _, w := range c.Writes {
+		s += " > " + w.Text
+	}
+	s = strings.ReplaceAll(s, script.Unknown, "…")
+	if len(s) > maxExcerpt {
+		s = strings.ToValidUTF8(s[:maxExcerpt], "") + "…"
+	}
+	return s
+}

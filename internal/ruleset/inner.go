@@ -1,0 +1,268 @@
+package ruleset
+
+import (
+	"slices"
+	"strings"
+
+	"weir/internal/ruleset/builtin"
+	"weir/internal/ruleset/powershell"
+	"weir/internal/ruleset/rule"
+	"weir/internal/ruleset/script"
+)
+
+// maxTexts bounds the texts that are found in one text, and in those.
+const maxTexts = 64
+
+// text is a script in one language.
+type text struct {
+	dialect script.Dialect
+	text    string
+}
+
+type texts []text
+
+// unwrap gives the command that a command runs with the rest of its words, or nil.
+func unwrap(c *script.Command) *script.Command {
+	args := c.Args
+	switch c.Name {
+	case "sudo", "doas", "env", "command", "exec", "builtin", "nohup", "time", "nice", "ionice", "setsid", "stdbuf", "timeout", "xargs", "busybox", "chroot", "unshare", "watch", "strace", "systemd-run", "parallel":
+		if c.Dialect == script.Cmd {
+			return nil
+		}
+		for len(args) > 0 && (strings.HasPrefix(args[0].Text, "-") || c.Name == "env" && strings.Contains(args[0].Text, "=")) {
+			takes := len(args[0].Text) == 2 && strings.Contains(options[c.Name], args[0].Text[1:])
+			args = args[1:]
+			if takes && len(args) > 0 {
+				args = args[1:]
+			}
+		}
+		if c.Name == "timeout" || c.Name == "chroot" {
+			args = args[min(1, len(args)):]
+		}
+		if c.Name == "xargs" && c.From != nil && (c.From.Name == "echo" || c.From.Name == "printf") {
+			args = append(args[:len(args):len(args)], c.From.Args...)
+		}
+	case "find":
+		i := slices.IndexFunc(args, func(v script.Value) bool { return v.Text == "-exec" || v.Text == "-execdir" || v.Text == "-ok" })
+		if i < 0 {
+			return nil
+		}
+		args = args[i+1:]
+		if end := slices.IndexFunc(args, func(v script.Value) bool { return v.Text == ";" || v.Text == "+" }); end >= 0 {
+			args = args[:end]
+		}
+	case "start-process":
+		file, ok := rule.Param(c, "filepath")
+		if !ok {
+			file = first(args)
+		}
+		list, _ := rule.Param(c, "argumentlist")
+		if list.Text == "" && len(args) > 1 && args[0].Text == file.Text && !strings.HasPrefix(args[1].Text, "-") {
+			list = args[1]
+		}
+		next := &script.Command{Dialect: script.Cmd, Name: script.Base(file.Text), Program: file.Text, From: c.From}
+		for _, item := range list.All() {
+			for _, w := range powershell.Split(item.Text) {
+				next.Args = append(next.Args, script.Value{Text: w, Of: item.Of})
+			}
+		}
+		return next
+	case "psexec", "psexec64":
+		for len(args) > 0 && (strings.HasPrefix(args[0].Text, "-") || strings.HasPrefix(args[0].Text, "/") || strings.HasPrefix(args[0].Text, `\\`)) {
+			args = args[1:]
+		}
+	default:
+		return nil
+	}
+	if len(args) == 0 || len(args) == len(c.Args) && c.Name == "find" {
+		return nil
+	}
+	next := *c
+	next.Program, next.Args = args[0].Text, args[1:]
+	next.Name = ""
+	if args[0].Known() {
+		switch c.Dialect {
+		case script.PowerShell:
+			next.Name = powershell.Canonical(next.Program)
+		case script.Cmd:
+			next.Name = script.Base(next.Program)
+		default:
+			next.Name = next.Program[strings.LastIndexByte(next.Program, '/')+1:]
+		}
+	}
+	return &next
+}
+
+// options with a value of their own, where they are one letter.
+var options = map[string]string{
+	"sudo": "ugpCDhRrTt", "env": "uCS", "nice": "n", "ionice": "cnp", "stdbuf": "ioe", "timeout": "ks", "xargs": "adEILnPs", "doas": "uC", "exec": "a", "strace": "oeps", "watch": "n", "parallel": "jn",
+}
+
+func first(args []script.Value) script.Value {
+	if len(args) == 0 {
+		return script.Value{}
+	}
+	return args[0]
+}
+
+func joined(args []script.Value) string {
+	var words []string
+	for _, a := range args {
+		for _, v := range a.All() {
+			words = append(words, v.Text)
+		}
+	}
+	return strings.Join(words, " ")
+}
+
+// inner gives the texts that a command runs as scripts.
+func inner(c *script.Command) texts {
+	switch c.Name {
+	case "sh", "bash", "dash", "zsh", "ksh", "ash":
+		return shell(c)
+	case "eval":
+		if c.Dialect == script.POSIX {
+			return texts{{script.POSIX, joined(c.Args)}}
+		}
+	case "powershell", "pwsh", "powershell-preview", "pwsh-preview":
+		return windows(c)
+	case "cmd":
+		for i, a := range c.Args {
+			if l := strings.ToLower(a.Text); strings.HasPrefix(l, "/c") || strings.HasPrefix(l, "/k") || strings.HasPrefix(l, "/r") {
+				rest := joined(c.Args[i+1:])
+				if len(a.Text) > 2 {
+					rest = a.Text[2:] + " " + rest
+				}
+				return texts{{script.Cmd, rest}}
+			}
+		}
+		return fed(c, script.Cmd)
+	case "invoke-expression":
+		args := c.Args
+		if v, ok := rule.Param(c, "command"); ok {
+			args = []script.Value{v}
+		}
+		if len(args) == 0 && c.From != nil {
+			args = c.From.Args
+		}
+		return texts{{script.PowerShell, joined(args)}}
+	case ".create":
+		if c.On.Type && strings.HasSuffix(c.On.Text, "scriptblock]") {
+			return texts{{script.PowerShell, joined(c.Args)}}
+		}
+		if c.Made(rule.Contains("win32_process")) || strings.Contains(c.On.Text, "win32_process") {
+			return texts{{script.Cmd, first(c.Args).Text}}
+		}
+	case ".invokescript", ".addscript", ".newscriptblock":
+		return texts{{script.PowerShell, joined(c.Args)}}
+	case "invoke-wmimethod", "invoke-cimmethod":
+		if rule.Contains("win32_process")(c) {
+			var all texts
+			for _, w := range c.Words() {
+				if strings.Contains(w, " ") {
+					all = append(all, text{script.Cmd, w})
+				}
+			}
+			return all
+		}
+	case "wmic":
+		w := c.Words()
+		if i := slices.IndexFunc(w, func(s string) bool { return strings.EqualFold(s, "create") }); i >= 0 && rule.Words("process", "call", "create")(c) {
+			return texts{{script.Cmd, strings.Join(w[i+1:], " ")}}
+		}
+	case "forfiles", "schtasks", "at", "runas":
+		for i, a := range c.Args {
+			if l := strings.ToLower(a.Text); i+1 < len(c.Args) && (l == "/c" || l == "/tr") {
+				return texts{{script.Cmd, c.Args[i+1].Text}}
+			}
+		}
+		if c.Name == "runas" && len(c.Args) > 0 {
+			return texts{{script.Cmd, c.Args[len(c.Args)-1].Text}}
+		}
+	case "set-itemproperty", "new-itemproperty", "reg":
+		if rule.Contains(`\currentversion\run`)(c) {
+			var all texts
+			for _, w := range c.Words() {
+				if strings.Contains(w, " ") {
+					all = append(all, text{script.Cmd, w})
+				}
+			}
+			return all
+		}
+	case "start-job", "invoke-command", "start-threadjob":
+		if v, ok := rule.Param(c, "scriptblock"); ok && !v.Block {
+			return texts{{script.PowerShell, v.Text}}
+		}
+	}
+	return nil
+}
+
+// fed is the text that a program reads from its standard input.
+func fed(c *script.Command, d script.Dialect) texts {
+	var all texts
+	for _, v := range c.Reads {
+		all = append(all, text{d, v.Text})
+	}
+	if c.From != nil {
+		switch c.From.Name {
+		case "echo", "printf", "write-output", "":
+			all = append(all, text{d, strings.ReplaceAll(joined(c.From.Args), `\n`, "\n")})
+		case "cat":
+			for _, v := range c.From.Reads {
+				all = append(all, text{d, v.Text})
+			}
+		}
+	}
+	return all
+}
+
+func shell(c *script.Command) texts {
+	for i, a := range c.Args {
+		if len(a.Text) > 1 && a.Text[0] == '-' && a.Text[1] != '-' && strings.Contains(a.Text, "c") {
+			for _, v := range c.Args[i+1:] {
+				if !strings.HasPrefix(v.Text, "-") {
+					return texts{{script.POSIX, v.Text}}
+				}
+			}
+			return nil
+		}
+	}
+	for _, a := range c.Args {
+		if !strings.HasPrefix(a.Text, "-") {
+			return nil // a file
+		}
+	}
+	return fed(c, script.POSIX)
+}
+
+// windows is the script that PowerShell is given: behind -Command, or as its first word.
+func windows(c *script.Command) texts {
+	for i := 0; i < len(c.Args); i++ {
+		w := c.Args[i].Text
+		switch {
+		case builtin.CommandText(w):
+			if strings.HasPrefix(strings.ToLower(strings.TrimLeft(w, "-/")), "f") {
+				return nil
+			}
+			return texts{{script.PowerShell, joined(c.Args[i+1:])}}
+		case len(w) > 1 && (w[0] == '-' || w[0] == '/'):
+			if takes(w) {
+				i++
+			}
+		default:
+			return texts{{script.PowerShell, joined(c.Args[i:])}}
+		}
+	}
+	return fed(c, script.PowerShell)
+}
+
+// takes says whether one of PowerShell's own options has a value.
+func takes(w string) bool {
+	w = strings.ToLower(strings.TrimLeft(w, "-/"))
+	for _, o := range [...]string{"executionpolicy", "windowstyle", "version", "psconsolefile", "inputformat", "outputformat", "configurationname", "workingdirectory", "settingsfile", "custompipename"} {
+		if strings.HasPrefix(o, w) {
+			return true
+		}
+	}
+	return w == "ep" || w == "wd" || w == "w"
+}

@@ -1,0 +1,133 @@
+package pathguard
+
+import (
+	"path"
+	"regexp"
+	"strings"
+)
+
+// maxPath bounds what is looked at; no system opens longer paths.
+const maxPath = 64 << 10
+
+var (
+	devices = regexp.MustCompile(`^/*(\?\?|[?.])/+(globalroot/device/[^/]+|globalroot|unc/[^/]+/[a-z]\$|unc/[^/]+/admin\$|[a-z]:|volume\{[^}]*\}|harddiskvolume[^/]*)?`)
+	share   = regexp.MustCompile(`^//[^/]+/([a-z]\$|admin\$)`)
+	letter  = regexp.MustCompile(`^[a-z]:`)
+	vars    = strings.NewReplacer("%systemroot%", "/windows", "%windir%", "/windows", "%systemdrive%", "", "%userprofile%", "/users/user", "%homepath%", "/users/user",
+		"%localappdata%", "/users/user/appdata/local", "%appdata%", "/users/user/appdata/roaming", "$env:systemroot", "/windows", "$env:windir", "/windows",
+		"$env:userprofile", "/users/user", "$env:localappdata", "/users/user/appdata/local", "$env:appdata", "/users/user/appdata/roaming", "${home}", "/home/user", "$home", "/home/user")
+	short = regexp.MustCompile(`^([^~]{1,6})~[0-9]{1,3}(\.([^.]{0,3}))?$`)
+)
+
+// Clean gives a path in the form that patterns have: lower case, slashes, without prefix, stream and what Windows leaves out.
+func Clean(p string) string {
+	if len(p) > maxPath {
+		p = p[:maxPath]
+	}
+	p = strings.Trim(strings.ReplaceAll(strings.ToLower(p), "\x00", ""), "\"' \t\r\n")
+	windows := strings.Contains(p, `\`) || letter.MatchString(p)
+	p = vars.Replace(strings.ReplaceAll(p, `\`, "/"))
+	p = strings.TrimPrefix(p, "file://")
+	p = strings.TrimPrefix(strings.TrimPrefix(p, "microsoft.powershell.core/"), "filesystem::")
+	if strings.HasPrefix(p, "~") {
+		p = "/home/user" + strings.TrimLeft(p[1:], "abcdefghijklmnopqrstuvwxyz0123456789_-.")
+	}
+	if m := share.FindString(p); m != "" {
+		if strings.HasSuffix(m, "admin$") {
+			p = "/windows" + p[len(m):]
+		} else {
+			p = p[len(m):]
+		}
+		windows = true
+	} else if strings.HasPrefix(p, "//") || strings.HasPrefix(p, "/??/") {
+		p = devices.ReplaceAllString(p, "")
+		windows = true
+	}
+	p = letter.ReplaceAllString(p, "")
+	// First each part for itself, so that "..." and ".. " are not what the path is cleaned of.
+	parts := strings.Split(p, "/")
+	for i, part := range parts {
+		if windows || strings.Contains(part, ":") {
+			part, _, _ = strings.Cut(part, ":")
+		}
+		if trimmed := strings.TrimRight(part, ". "); trimmed != "" && part != "." && part != ".." {
+			part = trimmed
+		} else if strings.TrimSpace(part) == ".." {
+			part = ".."
+		} else if trimmed == "" && part != ".." {
+			part = ""
+		}
+		parts[i] = part
+	}
+	p = path.Clean("/" + strings.Join(parts, "/"))
+	return p
+}
+
+// Match says whether a path is one that a pattern names. Patterns are lower case, with slashes; a part ** stands for any parts, and others are as
+// path.Match has them.
+func Match(pattern, p string) bool {
+	return parts(strings.Split(strings.Trim(pattern, "/"), "/"), strings.Split(strings.Trim(Clean(p), "/"), "/"))
+}
+
+func parts(pattern, p []string) bool {
+	for len(pattern) > 0 {
+		if pattern[0] == "**" {
+			if len(pattern) == 1 {
+				return len(p) > 0
+			}
+			for i := range p {
+				if parts(pattern[1:], p[i:]) {
+					return true
+				}
+			}
+			return false
+		}
+		if len(p) == 0 || !part(pattern[0], p[0]) {
+			return false
+		}
+		pattern, p = pattern[1:], p[1:]
+	}
+	return len(p) == 0
+}
+
+func part(pattern, p string) bool {
+	if ok, err := path.Match(pattern, p); ok && err == nil {
+		return true
+	}
+	if strings.ContainsAny(p, "*?") && len(p) < 100 { // a pattern itself: what could it name?
+		if ok, err := path.Match(p, pattern); ok && err == nil && strings.Trim(p, "*?.") != "" {
+			return true
+		}
+	}
+	m := short.FindStringSubmatch(p)
+	if m == nil {
+		return false
+	}
+	name, ext := pattern, ""
+	if i := strings.LastIndexByte(pattern, '.'); i > 0 {
+		name, ext = pattern[:i], pattern[i+1:]
+	}
+	name = strings.NewReplacer(" ", "", ".", "", "*", "").Replace(name)
+	return strings.HasPrefix(name, m[1]) && (len(m[1]) == 6 || len(m[1]) == len(name)) && strings.HasPrefix(ext, m[3])
+}
+
+var hives = []string{
+	"**/windows/system32/config/sam", "**/windows/system32/config/security", "**/windows/system32/config/system", "**/windows/sysnative/config/sam",
+	"**/windows/system32/config/regback/*", "**/windows/repair/*", "**/ntds.dit",
+}
+
+// Hives are the patterns of the files in which Windows keeps credentials.
+func Hives() []string { return append([]string(nil), hives...) }
+
+// Hive says whether a word names one of them.
+func Hive(word string) bool {
+	if len(word) < 8 || !strings.Contains(word, ".") && !strings.ContainsAny(word, `\/`) {
+		return false
+	}
+	for _, h := range hives {
+		if Match(h, word) {
+			return true
+		}
+	}
+	return false
+}

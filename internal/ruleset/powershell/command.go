@@ -1,0 +1,275 @@
+package powershell
+
+import (
+	"strings"
+
+	"weir/internal/ruleset/script"
+)
+
+// command reads a command with its words.
+func (p *parser) command(upstream *script.Command) script.Value {
+	c := &script.Command{Dialect: script.PowerShell, From: upstream}
+	p.out = append(p.out, c)
+	start := p.i
+	name := p.argument(c)
+	if p.i == start {
+		p.i++ // nothing that begins a command
+	}
+	if name.Block {
+		c.Args = append(c.Args, name)
+	}
+	c.Program = name.Text
+	c.On = name
+	if name.Known() {
+		c.Name = Canonical(name.Text)
+	}
+	p.arguments(c)
+	return script.Value{Text: script.Unknown, Of: c}
+}
+
+// arguments reads words up to the end of a command.
+func (p *parser) arguments(c *script.Command) {
+	for {
+		p.blanks()
+		switch b := p.peek(); {
+		case p.i >= len(p.s), b == '\n', b == '\r', b == ';', b == '|', b == ')', b == '}':
+			return
+		case b == '&':
+			p.i++ // in the background, or another command
+			if p.peek() == '&' {
+				p.i++
+			}
+			return
+		case p.at("--%"):
+			p.raw(c)
+			return
+		case p.redirects(c):
+			continue
+		}
+		from := p.i
+		v := p.argument(c)
+		for p.blanks(); p.peek() == ','; p.blanks() {
+			p.i++
+			p.spread()
+			if len(v.Items) == 0 {
+				v = script.Value{Text: v.Text, Of: v.Of, Items: []script.Value{v}}
+			}
+			at := p.i
+			next := p.argument(c)
+			if p.i == at {
+				break
+			}
+			v.Items = append(v.Items, next)
+			if v.Of == nil {
+				v.Of = next.Of
+			}
+		}
+		if p.i == from {
+			p.i++
+			continue
+		}
+		if strings.HasPrefix(v.Text, "@") && !v.Quoted && len(v.Text) > 1 {
+			if splat, ok := p.vars[v.Text[1:]]; ok && splat.Items != nil {
+				c.Args = append(c.Args, splat.Items...)
+				continue
+			}
+		}
+		c.Args = append(c.Args, v)
+	}
+}
+
+// raw takes the rest of a line as it is, behind --%.
+func (p *parser) raw(c *script.Command) {
+	p.i += 3
+	end := strings.IndexAny(p.s[p.i:], "\r\n|")
+	if end < 0 {
+		end = len(p.s) - p.i
+	}
+	for _, w := range Split(p.s[p.i : p.i+end]) {
+		c.Args = append(c.Args, script.Value{Text: w})
+	}
+	p.i += end
+}
+
+// Split takes a command line apart as Windows programs do: blanks separate, double quotes join.
+func Split(line string) []string {
+	var out []string
+	var b strings.Builder
+	quoted, some := false, false
+	for i := 0; i < len(line); i++ {
+		switch c := line[i]; {
+		case c == '"':
+			quoted, some = !quoted, true
+		case c == '\\' && i+1 < len(line) && line[i+1] == '"':
+			i++
+			b.WriteByte('"')
+			some = true
+		case (c == ' ' || c == '\t' || c == '\n' || c == '\r') && !quoted:
+			if some {
+				out = append(out, b.String())
+			}
+			b.Reset()
+			some = false
+		default:
+			b.WriteByte(c)
+			some = true
+		}
+	}
+	if some {
+		out = append(out, b.String())
+	}
+	return out
+}
+
+// redirects reads one redirection, if there is one.
+func (p *parser) redirects(c *script.Command) bool {
+	j := p.i
+	if j < len(p.s) && (p.s[j] == '*' || p.s[j] >= '1' && p.s[j] <= '6') {
+		j++
+	}
+	if j >= len(p.s) || p.s[j] != '>' && p.s[j] != '<' || p.s[j] == '<' && j+1 < len(p.s) && p.s[j+1] == '#' {
+		return false
+	}
+	reads := p.s[j] == '<'
+	j++
+	if j < len(p.s) && p.s[j] == '>' {
+		j++
+	}
+	if j+1 < len(p.s) && p.s[j] == '&' {
+		p.i = j + 2
+		return true
+	}
+	p.i = j
+	p.blanks()
+	own := c
+	if own == nil { // of an expression's value
+		own = &script.Command{Dialect: script.PowerShell}
+		p.out = append(p.out, own)
+	}
+	v := p.argument(own)
+	if !reads {
+		own.Writes = append(own.Writes, v)
+	}
+	return true
+}
+
+// argument reads one word as commands do.
+func (p *parser) argument(c *script.Command) script.Value {
+	switch b := p.peek(); {
+	case b == '{':
+		return p.scriptBlock(c)
+	case b == '(', b == '\'', b == '"', b == '$', b == '@' && p.i+1 < len(p.s) && strings.IndexByte("({'\"", p.s[p.i+1]) >= 0:
+		v := p.postfix(p.primary())
+		if p.i < len(p.s) && !delimiter(p.s[p.i]) {
+			v = p.join(v, p.bare())
+		}
+		return v
+	}
+	v := p.bare()
+	if n := len(v.Text); n > 1 && v.Text[0] == '-' && v.Text[n-1] == ':' && p.i < len(p.s) && !delimiter(p.s[p.i]) || n > 1 && v.Text[0] == '-' && v.Text[n-1] == ':' && (p.peek() == '(' || p.peek() == '{' || p.peek() == ' ') {
+		p.blanks()
+		v.Text = v.Text[:n-1]
+		c.Args = append(c.Args, v)
+		return p.argument(c)
+	}
+	return v
+}
+
+func delimiter(b byte) bool { return strings.IndexByte(" \t\r\n;|&(){},\f\v", b) >= 0 }
+
+// bare reads a word without brackets; quotes in it join, back-ticks escape.
+func (p *parser) bare() script.Value {
+	from := p.i
+	for p.i < len(p.s) && plainByte[p.s[p.i]] {
+		p.i++
+	}
+	if p.i >= len(p.s) || delimiter(p.s[p.i]) {
+		return p.colon(p.s[from:p.i], from)
+	}
+	v := script.Value{Text: p.s[from:p.i]}
+	var b strings.Builder
+	b.WriteString(v.Text)
+	for p.i < len(p.s) && !delimiter(p.s[p.i]) {
+		switch c := p.s[p.i]; {
+		case c == '`':
+			if p.newlineAt(p.i+1) > 0 {
+				v.Text = b.String()
+				return v
+			}
+			p.i++
+			if p.i < len(p.s) {
+				b.WriteByte(p.s[p.i])
+				p.i++
+			}
+		case c == '\'' || c == '"':
+			q := p.text()
+			b.WriteString(q.Text)
+			v.Quoted = true
+			v.Of = either(v.Of, q.Of)
+		case c == '$':
+			q := p.dollar()
+			b.WriteString(q.Text)
+			v.Of = either(v.Of, q.Of)
+		case c == '>' || c == '<':
+			if b.Len() > 0 {
+				v.Text = p.bounded(b.String())
+				return v
+			}
+			return v
+		case c == ':' && b.Len() > 1 && !v.Quoted && b.String()[0] == '-':
+			p.i++
+			b.WriteByte(':')
+			v.Text = b.String()
+			return v
+		default:
+			b.WriteByte(c)
+			p.i++
+		}
+	}
+	v.Text = p.bounded(b.String())
+	return v
+}
+
+// colon ends a parameter at its colon, so that its value is a word of its own.
+func (p *parser) colon(text string, from int) script.Value {
+	if len(text) > 2 && text[0] == '-' && letter(text[1]) {
+		if k := strings.IndexByte(text, ':'); k > 0 {
+			p.i = from + k + 1
+			text = text[:k+1]
+		}
+	}
+	return script.Value{Text: text}
+}
+
+func either(a, b *script.Command) *script.Command {
+	if a != nil {
+		return a
+	}
+	return b
+}
+
+// plainByte are those that stand for themselves in a word.
+var plainByte = func() (t [256]bool) {
+	for i := range t {
+		t[i] = i > ' ' && strings.IndexByte("`'\"$><;|&(){},", byte(i)) < 0
+	}
+	return t
+}()
+
+// scriptBlock reads { … }; $_ in it is what is piped into c.
+func (p *parser) scriptBlock(c *script.Command) script.Value {
+	v := script.Value{Text: script.Unknown, Block: true}
+	p.i++
+	if p.depth++; p.depth <= maxDepth {
+		var up *script.Command
+		if c != nil {
+			up = c.From
+		}
+		v.Of = p.block('}', up).Of
+		if p.peek() == '}' {
+			p.i++
+		}
+	}
+	p.depth--
+	return v
+}

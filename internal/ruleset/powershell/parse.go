@@ -1,0 +1,383 @@
+package powershell
+
+import (
+	"strings"
+
+	"weir/internal/ruleset/script"
+)
+
+// maxDepth bounds nesting; brackets that are deeper are passed over, and what is in them is read as if they were not there.
+const maxDepth = 100
+
+// Parse gives the commands of a text, in the order in which they stand there.
+func Parse(text string) []*script.Command {
+	p := &parser{s: plain(text), vars: map[string]script.Value{}}
+	p.budget = 4*len(p.s) + script.MaxValue
+	for p.i < len(p.s) {
+		p.block(0, nil)
+		p.i++ // a closing bracket that nothing opened
+	}
+	return p.out
+}
+
+// plain turns the dashes, quotes and spaces that PowerShell takes for its own into those.
+func plain(text string) string {
+	for i := 0; ; i++ {
+		if i == len(text) {
+			return text
+		}
+		if text[i] >= 0x80 || text[i] == 0 {
+			break
+		}
+	}
+	return strings.Map(func(r rune) rune {
+		switch r {
+		case '–', '—', '―':
+			return '-'
+		case '‘', '’', '‚', '‛':
+			return '\''
+		case '“', '”', '„':
+			return '"'
+		case '\u00a0', '\u1680', '\u202f', '\u205f', '\u3000', '\u0085', '\u2028', '\u2029':
+			return ' '
+		case 0, '\ufeff':
+			return -1
+		}
+		if r >= '\u2000' && r <= '\u200a' {
+			return ' '
+		}
+		return r
+	}, text)
+}
+
+type parser struct {
+	s      string
+	i      int
+	depth  int
+	out    []*script.Command
+	vars   map[string]script.Value
+	budget int // bytes that evaluation may still make
+	// piped is what $_ stands for.
+	piped *script.Command
+}
+
+// block reads statements up to a closing bracket, which stays; its value is the last statement's.
+func (p *parser) block(closer byte, upstream *script.Command) script.Value {
+	if upstream != nil {
+		defer func(was *script.Command) { p.piped = was }(p.piped)
+		p.piped = upstream
+	}
+	var last script.Value
+	for {
+		p.gap()
+		if p.i >= len(p.s) {
+			return last
+		}
+		c := p.s[p.i]
+		if c == closer && closer != 0 {
+			return last
+		}
+		switch c {
+		case '}', ')', ']':
+			if closer == 0 || c != ']' {
+				return last
+			}
+			p.i++
+			continue
+		case '{':
+			p.scriptBlock(nil)
+			continue
+		}
+		from := p.i
+		if v, some := p.statement(); some {
+			last = v
+		}
+		if p.i == from {
+			p.i++
+		}
+	}
+}
+
+// gap skips blanks, newlines, comments and separators between statements.
+func (p *parser) gap() {
+	for p.i < len(p.s) {
+		switch c := p.s[p.i]; c {
+		case ' ', '\t', '\n', '\r', ';', '\f', '\v', ',', '|':
+			p.i++
+		case '`':
+			p.i += 2
+			p.i = min(p.i, len(p.s))
+		case '#':
+			p.line()
+		case '<':
+			if !strings.HasPrefix(p.s[p.i:], "<#") {
+				return
+			}
+			p.comment()
+		case '&':
+			if !strings.HasPrefix(p.s[p.i:], "&&") {
+				return
+			}
+			p.i += 2
+		default:
+			return
+		}
+	}
+}
+
+func (p *parser) line() {
+	n := strings.IndexByte(p.s[p.i:], '\n')
+	if n < 0 {
+		n = len(p.s) - p.i
+	}
+	p.i += n
+}
+
+func (p *parser) comment() {
+	n := strings.Index(p.s[p.i+2:], "#>")
+	if n < 0 {
+		p.i = len(p.s)
+		return
+	}
+	p.i += n + 4
+}
+
+// blanks skips what separates words on a line, comments and continued lines too.
+func (p *parser) blanks() {
+	for p.i < len(p.s) {
+		switch c := p.s[p.i]; {
+		case c == ' ' || c == '\t' || c == '\f' || c == '\v':
+			p.i++
+		case c == '`' && p.newlineAt(p.i+1) > 0:
+			p.i += 1 + p.newlineAt(p.i+1)
+		case c == '<' && strings.HasPrefix(p.s[p.i:], "<#"):
+			p.comment()
+		case c == '#':
+			p.line()
+		default:
+			return
+		}
+	}
+}
+
+// newlineAt is the length of a newline at i.
+func (p *parser) newlineAt(i int) int {
+	switch {
+	case strings.HasPrefix(p.s[min(i, len(p.s)):], "\r\n"):
+		return 2
+	case i < len(p.s) && p.s[i] == '\n':
+		return 1
+	}
+	return 0
+}
+
+// spread skips blanks and newlines, as inside brackets.
+func (p *parser) spread() {
+	for p.i < len(p.s) {
+		p.blanks()
+		if p.i < len(p.s) && (p.s[p.i] == '\n' || p.s[p.i] == '\r') {
+			p.i++
+			continue
+		}
+		return
+	}
+}
+
+func (p *parser) peek() byte {
+	if p.i < len(p.s) {
+		return p.s[p.i]
+	}
+	return 0
+}
+
+func (p *parser) at(prefix string) bool { return strings.HasPrefix(p.s[p.i:], prefix) }
+
+// keywords stand before something that is read as a statement of its own.
+var keywords = map[string]bool{
+	"if": true, "elseif": true, "else": true, "while": true, "switch": true, "until": true, "foreach": true, "for": true, "in": true, "do": true, "try": true,
+	"catch": true, "finally": true, "return": true, "throw": true, "exit": true, "param": true, "begin": true, "process": true, "end": true, "clean": true,
+	"dynamicparam": true, "trap": true, "parallel": true, "sequence": true,
+}
+
+// named are followed by a name.
+var named = map[string]bool{"function": true, "filter": true, "workflow": true, "class": true, "enum": true, "configuration": true}
+
+// statement reads one pipeline, with what it is assigned to.
+func (p *parser) statement() (v script.Value, some bool) {
+	if p.depth++; p.depth > maxDepth {
+		p.depth--
+		p.i++
+		return v, false
+	}
+	defer func() { p.depth-- }()
+	if letter(p.peek()) {
+		if word, end := p.keyword(); end > 0 {
+			switch {
+			case named[word]:
+				p.i = end
+				p.blanks()
+				for p.i < len(p.s) && !strings.ContainsRune(" \t\r\n({", rune(p.s[p.i])) {
+					p.i++
+				}
+				return v, false
+			case keywords[word]:
+				p.i = end
+				return v, false
+			}
+		}
+	}
+	return p.pipeline(), true
+}
+
+// keyword is the bare word at i in lower case and where it ends, if nothing of a command's name follows.
+func (p *parser) keyword() (string, int) {
+	j := p.i
+	for j < len(p.s) && letter(p.s[j]) {
+		j++
+	}
+	if j-p.i > 13 || j < len(p.s) && strings.IndexByte(" \t\r\n({;}", p.s[j]) < 0 {
+		return "", 0
+	}
+	word := strings.ToLower(p.s[p.i:j])
+	return word, j
+}
+
+// pipeline reads elements joined by |.
+func (p *parser) pipeline() script.Value {
+	v := p.element(nil)
+	for {
+		p.blanks()
+		if p.peek() != '|' || p.at("||") {
+			if p.at("||") {
+				p.i += 2
+			}
+			return v
+		}
+		p.i++
+		p.spread()
+		from := p.i
+		up := v.Of
+		if up == nil { // a value is piped: a command stands for it
+			up = &script.Command{Dialect: script.PowerShell, Args: v.All()}
+		}
+		v = p.element(up)
+		if p.i == from {
+			return v
+		}
+	}
+}
+
+// element reads one part of a pipeline: a command, or an expression with what it is assigned.
+func (p *parser) element(upstream *script.Command) script.Value {
+	switch c := p.peek(); {
+	case c == '&' || c == '.' && p.i+1 < len(p.s) && strings.IndexByte(" \t$\"'({&", p.s[p.i+1]) >= 0:
+		p.i++
+		p.blanks()
+		return p.command(upstream)
+	case c == '$' || c == '"' || c == '\'' || c == '(' || c == '@' || c == '[' || c == '!' || c == '+' || c == '-' || c == ',' || c == '{' || c >= '0' && c <= '9' && !p.bareNumberName():
+		return p.assignment(upstream)
+	}
+	return p.command(upstream)
+}
+
+// bareNumberName says whether a word that begins with a digit goes on with letters, as 7z.
+func (p *parser) bareNumberName() bool {
+	for j := p.i; j < len(p.s); j++ {
+		if c := p.s[j]; letter(c) {
+			return !strings.HasPrefix(strings.ToLower(p.s[p.i:]), "0x")
+		} else if c < '0' || c > '9' {
+			return false
+		}
+	}
+	return false
+}
+
+func (p *parser) assignment(upstream *script.Command) script.Value {
+	if upstream != nil {
+		defer func(was *script.Command) { p.piped = was }(p.piped)
+		p.piped = upstream
+	}
+	target := p.target()
+	v := p.expression()
+	p.blanks()
+	op := ""
+	switch {
+	case p.peek() == '=' && !p.at("=="):
+		op = "="
+	case p.at("+="):
+		op = "+="
+	case p.at("-="), p.at("*="), p.at("/="), p.at("%="):
+		op = p.s[p.i : p.i+2]
+	}
+	if op == "" {
+		p.redirects(nil)
+		return v
+	}
+	p.i += len(op)
+	p.spread()
+	r, _ := p.statement()
+	if target == "" {
+		return r
+	}
+	if op == "+=" {
+		r = p.join(p.vars[target], r)
+	} else if op != "=" {
+		r = script.Value{Text: script.Unknown, Of: r.Of}
+	}
+	p.vars[target] = r
+	return r
+}
+
+// target is the variable that stands at i, past casts; empty if there is none.
+func (p *parser) target() string {
+	j := p.i
+	for j < len(p.s) && p.s[j] == '[' {
+		k := strings.IndexByte(p.s[j:min(len(p.s), j+200)], ']')
+		if k < 0 {
+			return ""
+		}
+		j += k + 1
+		for j < len(p.s) && (p.s[j] == ' ' || p.s[j] == ']') {
+			j++
+		}
+	}
+	if j >= len(p.s) || p.s[j] != '$' {
+		return ""
+	}
+	name, end := variable(p.s, j)
+	if end < len(p.s) && strings.IndexByte(".[:", p.s[end]) >= 0 {
+		return ""
+	}
+	return name
+}
+
+func letter(c byte) bool { return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' }
+
+// variable gives the name of $name, ${name} or $scope:name at i, in lower case and without a scope, and its end.
+func variable(s string, i int) (string, int) {
+	j := i + 1
+	if j < len(s) && s[j] == '{' {
+		k := strings.IndexByte(s[j:], '}')
+		if k < 0 {
+			return "", len(s)
+		}
+		return scopeless(strings.ReplaceAll(s[j+1:j+k], "`", "")), j + k + 1
+	}
+	if j < len(s) && strings.IndexByte("$?^_", s[j]) >= 0 && (j+1 >= len(s) || !nameByte(s[j+1]) || s[j] != '_') {
+		return s[j : j+1], j + 1
+	}
+	for j < len(s) && (nameByte(s[j]) || s[j] == ':' && j+1 < len(s) && nameByte(s[j+1]) && j > i+1) {
+		j++
+	}
+	return scopeless(s[i+1 : j]), j
+}
+
+func nameByte(c byte) bool { return letter(c) || c >= '0' && c <= '9' || c == '_' || c >= 0x80 }
+
+func scopeless(name string) string {
+	name = strings.ToLower(name)
+	for _, scope := range [...]string{"global:", "script:", "local:", "private:", "variable:", "using:"} {
+		name = strings.TrimPrefix(name, scope)
+	}
+	return name
+}

@@ -1,0 +1,71 @@
+package rule
+
+import "weir/internal/ruleset/script"
+
+// Groups of rules, as they are counted in the documentation.
+const (
+	Commands = 1 // what commands may not do
+	Self     = 2 // the sensor's own service, files and kernel objects
+	Paths    = 3 // files that hold credentials
+	Update   = 4 // where updates may come from
+	Operator = 5 // appended by the operator
+)
+
+// Rule is one thing that is refused, with all that people and models are told about it.
+type Rule struct {
+	ID      string // stable, such as shadow-copies
+	Group   int
+	Refuses string // completes "it …"
+	Why     string // one sentence
+	Instead string // one sentence: what to do
+	Refused []Example
+	Near    []Example // looks alike, and is not refused
+	On      []On
+	Files   []string // patterns of pathguard, for tools that take paths
+	Changed []string // the same, for tools that change what stands there
+}
+
+// Example is a call of a tool.
+type Example struct {
+	Tool string
+	Text string // the script, the command, the path or the URL
+}
+
+// On says for which commands a condition is asked.
+type On struct {
+	Names []string // as script.Command has them
+	When  Cond
+}
+
+// Cond says whether a command is the refused thing.
+type Cond func(*script.Command) bool
+
+// Always is met by every command.
+func Always(*script.Command) bool { return true }
+
+// All is met when each of its conditions is.
+func All(conds ...Cond) Cond {
+	return func(c *script.Command) bool {
+		for _, cond := range conds {
+			if !cond(c) {
+				return false
+			}
+		}
+		return true
+	}
+}
+
+// Any is met when one of its conditions is.
+func Any(conds ...Cond) Cond {
+	return func(c *script.Command) bool {
+		for _, cond := range conds {
+			if cond(c) {
+				return true
+			}
+		}
+		return false
+	}
+}
+
+// Not turns a condition around.
+func Not(cond Cond) Cond { return func(c *script.Command) bool { return !cond(c) } }

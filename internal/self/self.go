@@ -1,0 +1,16 @@
+// Package self has the names under which Weir stands on a host: its service, its programs and its files. It does nothing with them.
+package self
+
+// The names. What starts, stores or protects something of Weir's takes them from here.
+const (
+	Service    = "weir"
+	Program    = "/usr/local/bin/weir"
+	Hook       = "/usr/local/bin/weir-hook"
+	Config     = "/etc/weir"
+	State      = "/var/lib/weir"
+	Run        = "/run/weir"
+	Pins       = "/sys/fs/bpf/weir"
+	Cgroup     = "/sys/fs/cgroup/weir"
+	KillSwitch = State + "/kill-switch"
+	Rules      = Config + "/guard-rules" // what an operator appended (K12)
+)
