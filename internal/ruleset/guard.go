@@ -120,8 +120,7 @@ func (g *Guard) CheckIn(tool string, args json.RawMessage, resolve func(path str
 func (g *Guard) path(p string, changes bool) (Hit, bool) {
 	for i := range g.rules {
 		r := &g.rules[i]
-		if slices.ContainsFunc(r.Files, func(f string) bool { return pathguard.Match(f, p) }) ||
-			changes && slices.ContainsFunc(r.Changed, func(f string) bool { return pathguard.Match(f, p) }) {
+		if pathguard.Any(r.Files, p) || changes && pathguard.Any(r.Changed, p) {
 			return Hit{Rule: r, Excerpt: p}, true
 		}
 	}
@@ -136,8 +135,14 @@ func (g *Guard) Script(d script.Dialect, source string) (Hit, bool) {
 		if budget -= len(work[n].text); budget < 0 && n > 0 {
 			break
 		}
-		for _, c := range parse(work[n]) {
-			for e, deep := c, 0; e != nil && deep < maxTexts; e, deep = unwrap(e), deep+1 {
+		commands := parse(work[n])
+		for _, c := range commands {
+			for e, deep := c, 0; e != nil && deep < maxTexts; e, deep = e.Runs, deep+1 {
+				e.Runs = unwrap(e)
+			}
+		}
+		for _, c := range commands {
+			for e := c; e != nil; e = e.Runs {
 				if hit, ok := g.command(e); ok {
 					return hit, true
 				}

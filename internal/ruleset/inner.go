@@ -39,8 +39,8 @@ func unwrap(c *script.Command) *script.Command {
 		if c.Name == "timeout" || c.Name == "chroot" {
 			args = args[min(1, len(args)):]
 		}
-		if c.Name == "xargs" && c.From != nil && (c.From.Name == "echo" || c.From.Name == "printf") {
-			args = append(args[:len(args):len(args)], c.From.Args...)
+		if from := last(c.From); c.Name == "xargs" && from != nil && (from.Name == "echo" || from.Name == "printf") {
+			args = append(args[:len(args):len(args)], from.Args...)
 		}
 	case "find":
 		i := slices.IndexFunc(args, func(v script.Value) bool { return v.Text == "-exec" || v.Text == "-execdir" || v.Text == "-ok" })
@@ -98,6 +98,14 @@ var options = map[string]string{
 	"sudo": "ugpCDhRrTt", "env": "uCS", "nice": "n", "ionice": "cnp", "stdbuf": "ioe", "timeout": "ks", "xargs": "adEILnPs", "doas": "uC", "exec": "a", "strace": "oeps", "watch": "n", "parallel": "jn",
 }
 
+// last is what a command runs in the end.
+func last(c *script.Command) *script.Command {
+	for c != nil && c.Runs != nil {
+		c = c.Runs
+	}
+	return c
+}
+
 func first(args []script.Value) script.Value {
 	if len(args) == 0 {
 		return script.Value{}
@@ -109,6 +117,20 @@ func joined(args []script.Value) string {
 	var words []string
 	for _, a := range args {
 		for _, v := range a.All() {
+			words = append(words, v.Text)
+		}
+	}
+	return strings.Join(words, " ")
+}
+
+// line is words as one command line of Windows.
+func line(args []script.Value) string {
+	var words []string
+	for _, a := range args {
+		for _, v := range a.All() {
+			if strings.ContainsAny(v.Text, " \t") {
+				v.Text = `"` + v.Text + `"`
+			}
 			words = append(words, v.Text)
 		}
 	}
@@ -130,6 +152,9 @@ func inner(c *script.Command) texts {
 		for i, a := range c.Args {
 			if l := strings.ToLower(a.Text); strings.HasPrefix(l, "/c") || strings.HasPrefix(l, "/k") || strings.HasPrefix(l, "/r") {
 				rest := joined(c.Args[i+1:])
+				if len(c.Args) > i+2 {
+					rest = line(c.Args[i+1:])
+				}
 				if len(a.Text) > 2 {
 					rest = a.Text[2:] + " " + rest
 				}
@@ -203,12 +228,12 @@ func fed(c *script.Command, d script.Dialect) texts {
 	for _, v := range c.Reads {
 		all = append(all, text{d, v.Text})
 	}
-	if c.From != nil {
-		switch c.From.Name {
+	if from := last(c.From); from != nil {
+		switch from.Name {
 		case "echo", "printf", "write-output", "":
-			all = append(all, text{d, strings.ReplaceAll(joined(c.From.Args), `\n`, "\n")})
+			all = append(all, text{d, strings.ReplaceAll(joined(from.Args), `\n`, "\n")})
 		case "cat":
-			for _, v := range c.From.Reads {
+			for _, v := range from.Reads {
 				all = append(all, text{d, v.Text})
 			}
 		}

@@ -261,7 +261,7 @@ var fetchers = rule.Named("curl", "wget", "wget2", "fetch", "aria2c", "lynx", "h
 
 // piped says whether what a command reads was fetched.
 func piped(c *script.Command) bool {
-	return c.From != nil && (fetchers(c.From) || c.From.Made(fetchers))
+	return (&script.Command{From: c.From}).Made(fetchers)
 }
 
 // fetchedIn says whether a word of a command is what was fetched.

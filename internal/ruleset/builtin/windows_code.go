@@ -79,7 +79,7 @@ var download = rule.Rule{
 	On: []rule.On{
 		{Names: []string{"invoke-expression", ".invokescript", ".addscript", ".newscriptblock", ".executecommand"}, When: runsForeign},
 		{Names: []string{".create"}, When: rule.All(rule.OnType("[scriptblock]", "[management.automation.scriptblock]"), runsForeign)},
-		{Names: []string{"powershell", "pwsh", "cmd"}, When: func(c *script.Command) bool { return c.From != nil && (foreign(c.From) || c.From.Made(foreign)) }},
+		{Names: []string{"powershell", "pwsh", "cmd"}, When: func(c *script.Command) bool { return (&script.Command{From: c.From}).Made(foreign) }},
 		{Names: []string{".load"}, When: rule.All(rule.OnType("[reflection.assembly]"), rule.Made(web))},
 		{Names: []string{"certutil"}, When: rule.All(rule.Words("urlcache|verifyctl"), rule.URL)},
 		{Names: []string{"bitsadmin"}, When: rule.All(rule.Words("transfer|addfile"), rule.URL)},

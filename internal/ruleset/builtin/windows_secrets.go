@@ -56,7 +56,7 @@ var secrets = rule.Rule{
 				return false
 			}
 			for _, a := range c.Args {
-				if thief.MatchString(a.Text) && (a.Quoted || len(c.Args) < 8) && !prints[c.Name] {
+				if strings.Contains(a.Text, "::") && thief.MatchString(a.Text) && (a.Quoted || len(c.Args) < 8) && !prints[c.Name] {
 					return true
 				}
 			}

@@ -87,6 +87,9 @@ func (p *parser) words(c *script.Command) []word {
 		if len(w.text) == 1 && w.text[0] >= '0' && w.text[0] <= '9' && !w.quoted && p.i < len(p.s) && p.s[p.i] == '>' {
 			continue // 2>
 		}
+		if w.text == "" && !w.quoted {
+			continue // a continued line
+		}
 		out = append(out, w)
 		if len(out) == 1 && strings.EqualFold(w.text, "rem") || strings.HasPrefix(w.text, "::") && len(out) == 1 {
 			if n := strings.IndexByte(p.s[p.i:], '\n'); n >= 0 {

@@ -3,6 +3,7 @@ package pathguard
 import (
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -66,7 +67,17 @@ func Clean(p string) string {
 // Match says whether a path is one that a pattern names. Patterns are lower case, with slashes; a part ** stands for any parts, and others are as
 // path.Match has them.
 func Match(pattern, p string) bool {
-	return parts(strings.Split(strings.Trim(pattern, "/"), "/"), strings.Split(strings.Trim(Clean(p), "/"), "/"))
+	return matches(pattern, strings.Split(strings.Trim(Clean(p), "/"), "/"))
+}
+
+// Any says whether one of the patterns names a path.
+func Any(patterns []string, p string) bool {
+	split := strings.Split(strings.Trim(Clean(p), "/"), "/")
+	return slices.ContainsFunc(patterns, func(pattern string) bool { return matches(pattern, split) })
+}
+
+func matches(pattern string, p []string) bool {
+	return parts(strings.Split(strings.Trim(pattern, "/"), "/"), p)
 }
 
 func parts(pattern, p []string) bool {
@@ -116,18 +127,17 @@ var hives = []string{
 	"**/windows/system32/config/regback/*", "**/windows/repair/*", "**/ntds.dit",
 }
 
+// hiveLike finds what may become one of them.
+var hiveLike = regexp.MustCompile(`(?i)config|repair|ntds|~[0-9]|[*?]`)
+
 // Hives are the patterns of the files in which Windows keeps credentials.
 func Hives() []string { return append([]string(nil), hives...) }
 
 // Hive says whether a word names one of them.
 func Hive(word string) bool {
-	if len(word) < 8 || !strings.Contains(word, ".") && !strings.ContainsAny(word, `\/`) {
+	if len(word) < 8 || !strings.ContainsAny(word, `.\/`) || !hiveLike.MatchString(word) {
 		return false
 	}
-	for _, h := range hives {
-		if Match(h, word) {
-			return true
-		}
-	}
-	return false
+	p := strings.Split(strings.Trim(Clean(word), "/"), "/")
+	return slices.ContainsFunc(hives, func(h string) bool { return matches(h, p) })
 }

@@ -8,7 +8,8 @@ import (
 
 // command reads a command with its words.
 func (p *parser) command(upstream *script.Command) script.Value {
-	c := &script.Command{Dialect: script.PowerShell, From: upstream}
+	c := p.room.command()
+	c.From = upstream
 	p.out = append(p.out, c)
 	start := p.i
 	name := p.argument(c)
@@ -19,7 +20,9 @@ func (p *parser) command(upstream *script.Command) script.Value {
 		c.Args = append(c.Args, name)
 	}
 	c.Program = name.Text
-	c.On = name
+	if !name.Known() {
+		c.On = name // what is run
+	}
 	if name.Known() {
 		c.Name = Canonical(name.Text)
 	}
@@ -187,6 +190,9 @@ func (p *parser) bare() script.Value {
 		return p.colon(p.s[from:p.i], from)
 	}
 	v := script.Value{Text: p.s[from:p.i]}
+	if v.Text != "" && v.Text[0] == '-' && strings.IndexByte(v.Text, ':') > 1 {
+		return p.colon(v.Text, from)
+	}
 	var b strings.Builder
 	b.WriteString(v.Text)
 	for p.i < len(p.s) && !delimiter(p.s[p.i]) {
@@ -206,6 +212,9 @@ func (p *parser) bare() script.Value {
 			b.WriteString(q.Text)
 			v.Quoted = true
 			v.Of = either(v.Of, q.Of)
+		case c == '$' && (p.i+1 >= len(p.s) || !nameByte(p.s[p.i+1]) && strings.IndexByte("{($?^", p.s[p.i+1]) < 0):
+			b.WriteByte('$')
+			p.i++
 		case c == '$':
 			q := p.dollar()
 			b.WriteString(q.Text)

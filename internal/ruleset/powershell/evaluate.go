@@ -112,7 +112,8 @@ func (p *parser) call(name string, on script.Value, args []script.Value) script.
 			return v
 		}
 	}
-	c := &script.Command{Dialect: script.PowerShell, Name: "." + name, Program: name, On: on, Args: args}
+	c := p.room.command()
+	c.Name, c.Program, c.On, c.Args = "."+name, name, on, args
 	p.out = append(p.out, c)
 	return script.Value{Text: script.Unknown, Of: c}
 }

@@ -9,6 +9,9 @@ import (
 // maxDepth bounds nesting; brackets that are deeper are passed over, and what is in them is read as if they were not there.
 const maxDepth = 100
 
+// maxChain bounds assignments of assignments below that.
+const maxChain = 50
+
 // Parse gives the commands of a text, in the order in which they stand there.
 func Parse(text string) []*script.Command {
 	p := &parser{s: plain(text), vars: map[string]script.Value{}}
@@ -51,6 +54,7 @@ func plain(text string) string {
 }
 
 type parser struct {
+	room   slab
 	s      string
 	i      int
 	depth  int
@@ -204,7 +208,7 @@ var named = map[string]bool{"function": true, "filter": true, "workflow": true, 
 
 // statement reads one pipeline, with what it is assigned to.
 func (p *parser) statement() (v script.Value, some bool) {
-	if p.depth++; p.depth > maxDepth {
+	if p.depth++; p.depth > maxDepth+maxChain {
 		p.depth--
 		p.i++
 		return v, false
@@ -238,8 +242,7 @@ func (p *parser) keyword() (string, int) {
 	if j-p.i > 13 || j < len(p.s) && strings.IndexByte(" \t\r\n({;}", p.s[j]) < 0 {
 		return "", 0
 	}
-	word := strings.ToLower(p.s[p.i:j])
-	return word, j
+	return low(p.s[p.i:j]), j
 }
 
 // pipeline reads elements joined by |.
@@ -351,6 +354,16 @@ func (p *parser) target() string {
 	return name
 }
 
+// low is strings.ToLower without a copy of what is in lower case already, or is a word that is kept.
+func low(s string) string {
+	for i := range len(s) {
+		if c := s[i]; c >= 'A' && c <= 'Z' || c >= 0x80 {
+			return strings.ToLower(s)
+		}
+	}
+	return s
+}
+
 func letter(c byte) bool { return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' }
 
 // variable gives the name of $name, ${name} or $scope:name at i, in lower case and without a scope, and its end.
@@ -375,7 +388,10 @@ func variable(s string, i int) (string, int) {
 func nameByte(c byte) bool { return letter(c) || c >= '0' && c <= '9' || c == '_' || c >= 0x80 }
 
 func scopeless(name string) string {
-	name = strings.ToLower(name)
+	name = low(name)
+	if strings.IndexByte(name, ':') < 0 {
+		return name
+	}
 	for _, scope := range [...]string{"global:", "script:", "local:", "private:", "variable:", "using:"} {
 		name = strings.TrimPrefix(name, scope)
 	}

@@ -50,6 +50,7 @@ type Command struct {
 	Args    []Value  // what follows the name, in order
 	On      Value    // the object of a method
 	From    *Command // whose output is piped into it
+	Runs    *Command // what it runs with the rest of its words, as sudo and env do
 	Writes  []Value  // files that redirections write to
 	Reads   []Value  // texts that are its standard input
 }
@@ -79,6 +80,12 @@ func (c *Command) made(is func(*Command) bool, steps *int) bool {
 			return false
 		}
 		*steps++
+		for r := o.Runs; r != nil && *steps < MaxSteps; r = r.Runs {
+			*steps++
+			if is(r) {
+				return true
+			}
+		}
 		return is(o) || o.made(is, steps)
 	}
 	if ask(c.From) || ask(c.On.Of) {

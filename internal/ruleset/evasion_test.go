@@ -1,0 +1,51 @@
+package ruleset
+
+import (
+	"testing"
+
+	"weir/internal/ruleset/evasion"
+	"weir/internal/ruleset/rule"
+)
+
+// TestEvasionK4: every way of writing a refused example is refused, and none makes a near miss refused.
+func TestEvasionK4(t *testing.T) {
+	g := testGuard()
+	tried, missed := 0, 0
+	for _, r := range g.Rules() {
+		if r.Group != rule.Commands && r.Group != rule.Self {
+			continue
+		}
+		for _, e := range r.Refused {
+			if e.Tool == "fs_write" || e.Tool == "fs_delete" {
+				continue
+			}
+			for _, w := range evasion.For(language(e.Tool)) {
+				text := w.Do(language(e.Tool), e.Text)
+				if text == "" {
+					continue
+				}
+				tried++
+				if _, ok := g.Script(language(e.Tool), text); !ok {
+					missed++
+					t.Errorf("%s: by %s: %q passes", r.ID, w.Name, text)
+				}
+			}
+		}
+		for _, e := range r.Near {
+			if e.Tool == "fs_read" {
+				continue
+			}
+			for _, w := range evasion.For(language(e.Tool)) {
+				if text := w.Do(language(e.Tool), e.Text); text != "" {
+					if hit, ok := g.Script(language(e.Tool), text); ok {
+						t.Errorf("%s: near miss, by %s: %q is refused by %s", r.ID, w.Name, text, hit.ID())
+					}
+				}
+			}
+		}
+	}
+	if tried < 300 {
+		t.Errorf("only %d texts were tried", tried)
+	}
+	t.Logf("%d texts tried, %d pass", tried, missed)
+}
