@@ -56,9 +56,18 @@ struct exec {
 
 #define MAX_DATA (MAX_PATH + 2 * MAX_NAME + MAX_ARGV + MAX_ENV)
 
+/* Not on the stack: there the verifier follows each step's length. */
+struct path_walk {
+	__u64 dentry;
+	__u64 mount;
+	__u32 length;
+	__u32 done;
+};
+
 struct scratch {
 	struct exec exec;
 	__u8 data[MAX_DATA + 16];
+	struct path_walk path;
 };
 
 struct {
@@ -77,23 +86,22 @@ struct {
 /* bpf2go makes Go types only of what the object mentions */
 const enum counter *unused_counter __attribute__((unused));
 
-struct path_walk {
+struct path_of {
 	struct scratch *s;
-	struct dentry *dentry;
-	struct mount *mount;
-	__u32 length;
-	__u32 done;
 };
 
-static long path_step(__u32 i, struct path_walk *p)
+static long path_step(__u32 i, struct path_of *of)
 {
+	struct scratch *s = of->s;
+	struct path_walk *p = &s->path;
 	/* BPF_CORE_READ would relocate an access to p inside its argument */
-	struct mount *mount = p->mount;
-	struct dentry *dentry = p->dentry;
+	struct mount *mount = (struct mount *)p->mount;
+	struct dentry *dentry = (struct dentry *)p->dentry;
 	if (dentry == BPF_CORE_READ(mount, mnt.mnt_root)) {
-		p->mount = BPF_CORE_READ(mount, mnt_parent);
-		p->dentry = BPF_CORE_READ(mount, mnt_mountpoint);
-		p->done = p->mount == mount;
+		struct mount *above = BPF_CORE_READ(mount, mnt_parent);
+		p->dentry = (__u64)BPF_CORE_READ(mount, mnt_mountpoint);
+		p->mount = (__u64)above;
+		p->done = above == mount;
 		return p->done;
 	}
 	struct dentry *parent = BPF_CORE_READ(dentry, d_parent);
@@ -109,26 +117,29 @@ static long path_step(__u32 i, struct path_walk *p)
 		length = MAX_NAME - 1;
 	if (at > MAX_PATH - MAX_NAME - 1)
 		return 1;
-	bpf_probe_read_kernel(&p->s->data[at], length, name);
+	bpf_probe_read_kernel(&s->data[at], length, name);
 	at += length;
 	if (at > MAX_PATH - 1)
 		return 1;
-	p->s->data[at] = '/';
+	s->data[at] = '/';
 	p->length = at + 1;
 	if (p->done)
 		return 1;
-	p->dentry = parent;
+	p->dentry = (__u64)parent;
 	return 0;
 }
 
 static __always_inline void read_path(struct scratch *s, struct file *f)
 {
-	struct path_walk p = {.s = s, .dentry = BPF_CORE_READ(f, f_path.dentry)};
+	struct path_of of = {.s = s};
+	struct path_walk *p = &s->path;
 	struct vfsmount *mnt = BPF_CORE_READ(f, f_path.mnt);
-	p.mount = (void *)mnt - bpf_core_field_offset(struct mount, mnt);
-	bpf_loop(MAX_STEPS, path_step, &p, 0);
-	s->exec.path_length = p.length;
-	if (!p.done)
+	p->dentry = (__u64)BPF_CORE_READ(f, f_path.dentry);
+	p->mount = (__u64)mnt - bpf_core_field_offset(struct mount, mnt);
+	p->length = p->done = 0;
+	bpf_loop(MAX_STEPS, path_step, &of, 0);
+	s->exec.path_length = p->length;
+	if (!p->done)
 		s->exec.flags |= EXEC_PATH_CUT;
 }
 

@@ -220,41 +220,57 @@ static long match_step(__u32 i, struct match *m)
 	return 0;
 }
 
+/* Both ends of a file's name, and whose names it is held against. */
+struct ends {
+	__u64 head[5];
+	__u64 tail[4];
+	__u32 length;
+	__u32 policy;
+	__u32 generation;
+	__u32 pad;
+};
+
+__noinline int has_name(const struct ends *e, __u32 index)
+{
+	if (!e)
+		return 0;
+	struct secret_name_key key = {.policy = e->policy, .generation = e->generation, .index = index};
+	struct secret_name *n = bpf_map_lookup_elem(&secret_names, &key);
+	if (!n || e->length < n->length || (n->exact && e->length != n->length))
+		return 0;
+	__u64 off = 0;
+	for (int w = 0; w < 4; w++)
+		off |= ((e->head[w] ^ n->head[w]) & n->head_mask[w]) |
+		       ((e->tail[w] ^ n->tail[w]) & n->tail_mask[w]);
+	return !off;
+}
+
 /* named says whether a dentry has one of the names. */
 __noinline int named(__u64 at, __u32 names, __u32 policy, __u32 generation)
 {
 	struct dentry *dentry = (struct dentry *)at;
-	__u64 head[5] = {}, tail[4] = {};
-	__u32 length = BPF_CORE_READ(dentry, d_name.len);
+	struct ends e = {.policy = policy, .generation = generation};
+	e.length = BPF_CORE_READ(dentry, d_name.len);
 	const unsigned char *name = BPF_CORE_READ(dentry, d_name.name);
-	bpf_probe_read_kernel_str(head, sizeof(head), name);
+	bpf_probe_read_kernel_str(e.head, sizeof(e.head), name);
 	/* what comes before a short name is masked out */
-	bpf_probe_read_kernel(tail, sizeof(tail), name + length - PART);
-	for (int i = 0; i < MAX_NAMES; i++) {
-		if (!(names >> i & 1))
-			continue;
-		struct secret_name_key key = {.policy = policy, .generation = generation, .index = i};
-		struct secret_name *n = bpf_map_lookup_elem(&secret_names, &key);
-		if (!n || length < n->length || (n->exact && length != n->length))
-			continue;
-		__u64 off = 0;
-		for (int w = 0; w < 4; w++)
-			off |= ((head[w] ^ n->head[w]) & n->head_mask[w]) |
-			       ((tail[w] ^ n->tail[w]) & n->tail_mask[w]);
-		if (!off)
+	bpf_probe_read_kernel(e.tail, sizeof(e.tail), name + e.length - PART);
+	for (int i = 0; i < MAX_NAMES; i++)
+		if ((names >> i & 1) && has_name(&e, i))
 			return 1;
-	}
 	return 0;
 }
 
-/* listed walks up to the root, by the file system alone or by mounts too. Not global: bpf_loop wants m on the
- * stack. */
-static __noinline int listed(struct match *m)
+/* listed walks up to the root, by the file system alone or by mounts too. */
+__noinline int listed(const struct match *from)
 {
-	bpf_loop(MAX_STEPS, match_step, m, 0);
-	if (m->found || (m->names && named(m->leaf, m->names, m->policy, m->generation)))
+	if (!from)
+		return SECRET_NONE;
+	struct match m = *from; /* bpf_loop wants it on this stack */
+	bpf_loop(MAX_STEPS, match_step, &m, 0);
+	if (m.found || (m.names && named(m.leaf, m.names, m.policy, m.generation)))
 		return SECRET_OPENED;
-	return m->ended ? SECRET_NONE : SECRET_DEEP;
+	return m.ended ? SECRET_NONE : SECRET_DEEP;
 }
 
 static __always_inline int detached(struct dentry *dentry)
@@ -287,10 +303,8 @@ static __always_inline int secret(struct where *w, struct dentry *dentry, struct
 	int how = listed(&m);
 	if (how || !mount)
 		return how;
-	struct match by_mount = {.policy = slot, .generation = l->generation, .names = l->anywhere};
-	by_mount.dentry = by_mount.leaf = number(dentry);
-	by_mount.mount = number(mount);
-	return listed(&by_mount);
+	m.mount = number(mount);
+	return listed(&m);
 }
 
 static __always_inline void tell(struct where *w, struct dentry *dentry, __u32 how)
@@ -371,9 +385,11 @@ struct dentry___alias {
 	} d_u;
 } __attribute__((preserve_access_index));
 
-/* 1: goes on, tainted if it is secret. */
-static __always_inline int look(struct dentry *dentry, struct mount *mount, __u32 how)
+/* 1: goes on, tainted if it is secret. Addresses: a global function takes no pointers to these. */
+__noinline int look_at(__u64 dentry_at, __u64 mount_at, __u32 how)
 {
+	struct dentry *dentry = (struct dentry *)dentry_at;
+	struct mount *mount = (struct mount *)mount_at;
 	struct where w;
 	walk_current(&w);
 	if (!w.guarded || (w.taint & TAINT_SECRET))
@@ -382,6 +398,11 @@ static __always_inline int look(struct dentry *dentry, struct mount *mount, __u3
 	if (!found)
 		return 1;
 	return taint(&w, dentry, found == SECRET_OPENED ? how : found);
+}
+
+static __always_inline int look(struct dentry *dentry, struct mount *mount, __u32 how)
+{
+	return look_at(number(dentry), number(mount), how);
 }
 
 static __always_inline struct secret_filter *filter(void)

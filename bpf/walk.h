@@ -185,16 +185,19 @@ static __always_inline void remember(const struct where *w, struct place *p, __u
 	end_write(&p->seq);
 }
 
-/* Taint only ever adds up; a grant opens only what is above it. */
-static __always_inline void step(struct where *w, __u64 id, __u32 level)
+/* Taint only ever adds up; a grant opens only what is above it. A global function is verified once,
+ * not in each turn of a loop. */
+__noinline int step(struct where *w, __u64 id, __u32 level)
 {
+	if (!w)
+		return 0;
 	struct state *s = bpf_map_lookup_elem(&cgroups, &id);
 	if (w->guarded && !w->container) {
 		w->container = id;
 		w->level = level;
 	}
 	if (!s)
-		return;
+		return 0;
 	if (s->taint) {
 		w->taint |= s->taint;
 		w->grant = 0;
@@ -209,6 +212,7 @@ static __always_inline void step(struct where *w, __u64 id, __u32 level)
 		w->guarded = 1;
 		w->container = 0;
 	}
+	return 0;
 }
 
 /* Nothing above the first guarded parent has a state. So a walk looks only at those levels at which
@@ -229,7 +233,7 @@ static __always_inline struct parents guarded_parents(void)
 	return all;
 }
 
-static __always_inline int may_be_parent(struct parents *p, __u64 id)
+static __always_inline int may_be_parent(const struct parents *p, __u64 id)
 {
 	return p->filter >> slot_of(id) & 1;
 }
@@ -255,6 +259,19 @@ static __always_inline int passed_over(const struct where *w, const struct paren
 	return !w->guarded && !(p->levels >> level & 1);
 }
 
+/* climb looks at one level of the cgroup at an address; not 0: there are no more. */
+__noinline int climb(struct where *w, const struct parents *p, __u64 at, __u32 level)
+{
+	if (!w || !p || passed_over(w, p, level))
+		return 0;
+	__u64 id = ancestor((struct cgroup *)at, level);
+	if (!id)
+		return 1;
+	if (w->guarded || may_be_parent(p, id))
+		step(w, id, level);
+	return 0;
+}
+
 /* at is a struct cgroup's address: a global function takes no pointer to one. It is read once, so
  * what is remembered is of that cgroup also if its task is moved meanwhile. Global functions are
  * verified once, not at each of their calls. */
@@ -270,15 +287,9 @@ __noinline int walk_at(struct where *w, __u64 at)
 	struct parents p = guarded_parents();
 	__builtin_memset(w, 0, sizeof(*w));
 	w->cgroup = id;
-	for (int level = 0; level < MAX_LEVEL; level++) {
-		if (passed_over(w, &p, level))
-			continue;
-		id = ancestor(cg, level);
-		if (!id)
+	for (int level = 0; level < MAX_LEVEL; level++)
+		if (climb(w, &p, at, level))
 			break;
-		if (w->guarded || may_be_parent(&p, id))
-			step(w, id, level);
-	}
 	w->deep = (__u32)BPF_CORE_READ(cg, level) >= MAX_LEVEL;
 	remember(w, place, epoch);
 	return 0;
@@ -302,6 +313,18 @@ __noinline int walk_current(struct where *w)
 	return 0;
 }
 
+__noinline int climb_skb(struct __sk_buff *skb, struct where *w, const struct parents *p, __u32 level)
+{
+	if (!w || !p || passed_over(w, p, level))
+		return 0;
+	__u64 id = bpf_skb_ancestor_cgroup_id(skb, level);
+	if (!id)
+		return 1;
+	if (w->guarded || may_be_parent(p, id))
+		step(w, id, level);
+	return 0;
+}
+
 /* A packet belongs to its socket's cgroup, which never changes. */
 static __always_inline void walk_skb(struct where *w, struct __sk_buff *skb, __u64 epoch, __u64 cgroup)
 {
@@ -311,15 +334,9 @@ static __always_inline void walk_skb(struct where *w, struct __sk_buff *skb, __u
 	struct parents p = guarded_parents();
 	__builtin_memset(w, 0, sizeof(*w));
 	w->cgroup = cgroup;
-	for (int level = 0; level < MAX_LEVEL; level++) {
-		if (passed_over(w, &p, level))
-			continue;
-		__u64 id = bpf_skb_ancestor_cgroup_id(skb, level);
-		if (!id)
+	for (int level = 0; level < MAX_LEVEL; level++)
+		if (climb_skb(skb, w, &p, level))
 			break;
-		if (w->guarded || may_be_parent(&p, id))
-			step(w, id, level);
-	}
 	w->deep = bpf_skb_ancestor_cgroup_id(skb, MAX_LEVEL) != 0;
 	remember(w, place, epoch);
 }

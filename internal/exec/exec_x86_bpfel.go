@@ -136,6 +136,13 @@ type execScratch struct {
 	_    structs.HostLayout
 	Exec execExec
 	Data [27152]uint8
+	Path struct {
+		_      structs.HostLayout
+		Dentry uint64
+		Mount  uint64
+		Length uint32
+		Done   uint32
+	}
 }
 
 type execSettings struct {

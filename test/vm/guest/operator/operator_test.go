@@ -6,6 +6,7 @@ package operator
 
 import (
 	"context"
+	"encoding/binary"
 	"net"
 	"os"
 	"os/exec"
@@ -13,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/cilium/ebpf"
 
@@ -33,7 +35,9 @@ const pins = "/sys/fs/bpf/weir"
 // weir runs the command line and returns all it printed, and its exit code.
 func weir(t *testing.T, args ...string) (string, int) {
 	t.Helper()
-	cmd := exec.Command("weir", args...)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "weir", args...)
 	out, err := cmd.CombinedOutput()
 	if cmd.ProcessState == nil {
 		t.Fatalf("weir %v: %v", args, err)
@@ -132,20 +136,23 @@ func TestBadInput(t *testing.T) {
 
 	t.Run("pins of another version", func(t *testing.T) {
 		sensor.Stop(t)
-		abi(t, 99)
-		refused(t, 1, "pins of another version", "run")
+		ours := abi(t, 99)
+		refused(t, 1, "they have 99", "run")
 		if out, exit := weir(t, "doctor"); exit != 1 || !strings.Contains(out, "another version's are in force") {
 			t.Errorf("doctor: exit %d: %s", exit, out)
 		}
 		denied(t, world, session, "foreign-pins")
-		abi(t, 1)
+		abi(t, ours)
 		sensor.Restart(t)
 		denied(t, world, session, "after-pins")
 	})
 }
 
-// abi writes the version of the pinned maps: the last four bytes of the settings.
-func abi(t *testing.T, version uint32) {
+// abiAt is where bpf/types.h has the version in struct settings.
+const abiAt = 36
+
+// abi writes the version of the pinned maps, and returns what it was.
+func abi(t *testing.T, version uint32) uint32 {
 	t.Helper()
 	m, err := ebpf.LoadPinnedMap(filepath.Join(pins, "config"), nil)
 	if err != nil {
@@ -156,8 +163,11 @@ func abi(t *testing.T, version uint32) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	raw[len(raw)-4] = byte(version)
+	at := raw[abiAt : abiAt+4]
+	old := binary.NativeEndian.Uint32(at)
+	binary.NativeEndian.PutUint32(at, version)
 	if err := m.Put(uint32(0), raw); err != nil {
 		t.Fatal(err)
 	}
+	return old
 }
