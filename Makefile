@@ -57,6 +57,8 @@ demo: vm ## the main job, shown in a VM
 bench: vm ## what Weir costs: a table, and bench/results.json
 	$(GO) run ./test/vm/cmd/bench
 	$(GO) test -run '^$$' -bench 'Decide|Busy' -cpu 1 ./internal/gate
+	$(GO) test -run '^$$' -bench 'Paced' -benchtime 10s ./internal/bridge
+	$(GO) test -run '^$$' -bench 'Hook' ./cmd/hook
 
 clean: ## what was built
 	rm -rf bin
