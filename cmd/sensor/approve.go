@@ -17,13 +17,13 @@ import (
 func (s *system) approveCommand() *cobra.Command {
 	return s.answerCommand(true, &cobra.Command{
 		Use:   "approve ID",
-		Short: "let one command reach one destination, once",
+		Short: "let one command reach one destination, once; or one call of a tool be made",
 	})
 }
 
 // answerCommand makes cmd the one that answers a question.
 func (s *system) answerCommand(allow bool, cmd *cobra.Command) *cobra.Command {
-	var why string
+	var why, scope string
 	cmd.Args = args(1, 1, "the question's id; weir pending lists them")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		id, text := args[0], ""
@@ -34,7 +34,7 @@ func (s *system) answerCommand(allow bool, cmd *cobra.Command) *cobra.Command {
 				s.note("%s", strings.TrimSuffix(line, "\n"))
 			}
 		}
-		r := gate.Reply{Allow: allow, By: s.operator(), Why: why, Shown: text}
+		r := gate.Reply{Allow: allow, By: s.operator(), Why: why, Scope: scope, Shown: text}
 		q, err := s.client().Answer(cmd.Context(), id, r)
 		if err != nil {
 			return err
@@ -44,6 +44,10 @@ func (s *system) answerCommand(allow bool, cmd *cobra.Command) *cobra.Command {
 			verb = "approved"
 		}
 		return s.answer(q, func(w io.Writer) {
+			if q.Tool {
+				fmt.Fprintf(w, "%s: %s\n", verb, event.Visible(q.Text))
+				return
+			}
 			fmt.Fprintf(w, "%s: %s -> %s\n", verb, show.Command(q.Process), q.Destination)
 		})
 	}
@@ -57,6 +61,9 @@ func (s *system) answerCommand(allow bool, cmd *cobra.Command) *cobra.Command {
 			ids = append(ids, q.ID+"\t"+event.Visible(q.Process.Comm))
 		}
 		return ids, cobra.ShellCompDirectiveNoFileComp
+	}
+	if allow {
+		cmd.Flags().StringVar(&scope, "for", "", "`session` or key: of a call that uses a key of the vault, let also others with this key go to this host")
 	}
 	cmd.Flags().StringVar(&why, "why", "", "`reason`, for the log")
 	cmd.Flags().StringVar(&why, "reason", "", "the same as --why")

@@ -39,6 +39,7 @@ type (
 		head
 		ID    string `json:"id"`
 		Why   string `json:"why,omitempty"`
+		Scope string `json:"scope,omitempty"` // of an approval of a tool's call: session or key; empty: once
 		Shown string `json:"shown,omitempty"` // the text that the operator had before them
 	}
 	historyRequest struct {

@@ -107,6 +107,7 @@ type Decision struct {
 	Class    string `json:"class,omitempty"`  // of the command: local, network or grey
 	Judged   string `json:"judged,omitempty"` // why it is of that class
 
+	Scope string  `json:"scope,omitempty"` // of an approval of a tool's call: session or key; empty: once
 	Why   string  `json:"why,omitempty"`   // as given with the answer
 	From  *Origin `json:"from,omitempty"`  // where the answer came from
 	Shown *Shown  `json:"shown,omitempty"` // what who answered had before them, as far as the answer says

@@ -3,6 +3,7 @@ package gate
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"weir/internal/event"
 )
@@ -14,6 +15,7 @@ var (
 	ErrExpired  = errors.New("its time is over; run the command again to be asked again")
 	ErrUsed     = errors.New("the approval was used already")
 	ErrNotGiven = errors.New("not approved")
+	ErrScope    = errors.New("an approval for a session or for a key is one of a tool's call that uses a key")
 	errClosed   = errors.New("the sensor is stopping")
 )
 
@@ -38,6 +40,9 @@ func (g *Gate) Answer(id string, reply Reply) (Question, error) {
 			err = answered(r)
 		}
 		return r.Question, fmt.Errorf("answer question %q: %w", id, err)
+	}
+	if !slices.Contains(scopes, reply.Scope) || reply.Scope != "" && (!q.Tool || !reply.Allow) {
+		return q.Question, fmt.Errorf("answer question %s: %w", id, ErrScope)
 	}
 	reason := Denied
 	if reply.Allow {
@@ -170,6 +175,9 @@ func (g *Gate) end(q *question, reason Reason, reply Reply) error {
 	r := q.record
 	r.Answered = now.UTC()
 	r.By, r.Why, r.From, r.Shown = reply.By, reply.Why, reply.From, shown(reply.Shown)
+	if q.Tool && reply.Allow {
+		r.Scope = reply.Scope
+	}
 	q.record = r
 	v := q.verdict(reason)
 
@@ -243,6 +251,8 @@ func (g *Gate) tell(q *question, v Verdict, taker *waiter) {
 func (q *question) request() Request {
 	r := Request{Container: q.Container, Process: q.Process, Destination: q.Destination, Command: q.Text, Held: q.Held}
 	switch {
+	case q.Tool:
+		r.Ask = Tool
 	case q.Text != "":
 		r.Ask = Command
 	case q.Destination == event.Destination{}:

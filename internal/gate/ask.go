@@ -87,6 +87,7 @@ func (g *Gate) open(a asker) (*waiter, Verdict) {
 				Process:     a.Process,
 				Destination: a.Destination,
 				Text:        a.Request.Command,
+				Tool:        a.Ask == Tool,
 				Note:        a.why,
 				Held:        a.Held,
 				Asked:       now.UTC(),
@@ -211,7 +212,7 @@ func (q *question) verdict(r Reason) Verdict {
 	if q.Why != "" {
 		why = ": " + q.Why
 	}
-	v := Verdict{Reason: r, By: q.By, Question: q.ID}
+	v := Verdict{Reason: r, By: q.By, Question: q.ID, Scope: q.Scope}
 	switch r {
 	case Approved:
 		v.Decision, v.Text = Allow, q.By+" approved"+why

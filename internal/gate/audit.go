@@ -16,9 +16,18 @@ type Reply struct {
 	Allow bool
 	By    string        // names the operator; must not be empty
 	Why   string        // as the operator put it; may be empty
+	Scope string        // of an approval of a tool's call: empty is once
 	From  *event.Origin // nil: not known
 	Shown string        // the exact text that the operator had before them; empty: not known
 }
+
+// What an approval of a tool's call covers, beyond the call itself. Whoever asked carries it out.
+const (
+	ForSession = "session" // the same key and host, until the container ends or the sensor does
+	ForKey     = "key"     // the same key and host, from now on: a rule is written
+)
+
+var scopes = []string{"", ForSession, ForKey}
 
 // maxShown is how much of the text that was shown is kept, in bytes; its hash is of all.
 const maxShown = 48 << 10
@@ -39,7 +48,7 @@ func shown(text string) *event.Shown {
 // record writes the verdict that ends q, with all that is known of who gave it.
 func (g *Gate) record(q Question, r Request, v Verdict) error {
 	e := g.event(event.Verdict, r, v, "")
-	e.Verdict.Why, e.Verdict.From, e.Verdict.Shown = q.Why, q.From, q.Shown
+	e.Verdict.Why, e.Verdict.From, e.Verdict.Shown, e.Verdict.Scope = q.Why, q.From, q.Shown, q.Scope
 	return g.put(e)
 }
 

@@ -53,6 +53,30 @@ func (g *Gate) decide(ctx context.Context, r Request) Verdict {
 
 const textUntainted = "the container is not tainted"
 
+// Confirm asks a person about a call of a tool, whatever taint the container has: no rule and no reviewer answers in their place, and
+// only seal refuses without asking. On Allow call Used with the verdict's Question, and go on only when that returns nil.
+func (g *Gate) Confirm(ctx context.Context, r Request) Verdict {
+	r.Ask = Tool
+	v := g.confirm(ctx, r)
+	g.counters[v.Reason].Add(1)
+	return v
+}
+
+func (g *Gate) confirm(ctx context.Context, r Request) Verdict {
+	a, err := check(r)
+	switch {
+	case r.Container.ID == "":
+		return g.refuse(r, deny(Malformed, "the request names no container"))
+	case err != nil:
+		return g.refuse(r, deny(Malformed, err.Error()))
+	case r.Mode == modeSeal:
+		return g.refuse(r, deny(Sealed, "the mode is seal"))
+	case !g.hasApprover():
+		return g.refuse(r, deny(NoApprover, textNoApprover))
+	}
+	return g.ask(ctx, a)
+}
+
 // carry goes the steps of a row.
 func (g *Gate) carry(ctx context.Context, r Request, row Row, judged classify.Result) Verdict {
 	switch {
@@ -150,7 +174,7 @@ func (g *Gate) reviewed(r Request, v Verdict) Verdict {
 // refuse writes a denial that is about to be given.
 func (g *Gate) refuse(r Request, v Verdict) Verdict {
 	kind := event.Connect
-	if r.Ask == Run || r.Ask == Command {
+	if r.Ask == Run || r.Ask == Command || r.Ask == Tool {
 		kind = event.Verdict
 	}
 	if err := g.write(kind, r, v, ""); err != nil {

@@ -225,7 +225,7 @@ func (g *Gate) event(k event.Kind, r Request, v Verdict, message string) event.E
 		Message:   message,
 		Command:   r.Command,
 	}
-	if r.Ask != Run && r.Ask != Command {
+	if r.Ask != Run && r.Ask != Command && r.Ask != Tool {
 		e.Destination = &r.Destination
 	}
 	if slices.Contains(modes, r.Mode) {

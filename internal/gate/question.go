@@ -28,6 +28,7 @@ type Question struct {
 	Process     event.Process     `json:"process"` // the first asker
 	Destination event.Destination `json:"destination,omitzero"`
 	Text        string            `json:"text,omitempty"` // the command that a bridge was asked about; Process is who asked
+	Tool        bool              `json:"tool,omitempty"` // Text is what a call of a tool would do
 	Note        string            `json:"note,omitempty"` // why a person is asked: what the reviewer said, or how the review failed
 	Held        bool              `json:"held"`           // the first asker waits in the kernel
 	Asked       time.Time         `json:"asked"`          // UTC
@@ -35,6 +36,7 @@ type Question struct {
 	State       string            `json:"state"`
 	By          string            `json:"by,omitempty"`      // who answered
 	Why         string            `json:"why,omitempty"`     // as given with the answer
+	Scope       string            `json:"scope,omitempty"`   // of an approval: empty is once
 	From        *event.Origin     `json:"from,omitempty"`    // where the answer came from
 	Shown       *event.Shown      `json:"shown,omitempty"`   // what who answered had before them
 	Answered    time.Time         `json:"answered,omitzero"` // or expired; UTC

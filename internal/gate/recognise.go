@@ -99,7 +99,7 @@ func (g *Gate) recognise(r Request) (Verdict, bool) {
 		}
 	}
 	for _, q := range g.live {
-		if q.Text == "" || q.State != StateApproved {
+		if q.Text == "" || q.Tool || q.State != StateApproved {
 			continue
 		}
 		p := passed{container: q.Container.ID, taint: q.Container.Taint, text: q.Text, by: q.By, question: q.ID, until: q.until}

@@ -19,6 +19,7 @@ const (
 	Connect Ask = iota // to reach Destination
 	Run                // to go on with Process, which was seen to be executed; Destination is not looked at
 	Command            // to run Command, before it runs; Process is the one that asks
+	Tool               // to call a tool, as Command words it; only Confirm takes it
 )
 
 var asks = []Ask{Connect, Run, Command}
@@ -36,7 +37,7 @@ type Request struct {
 	Container   event.Container // Taint holds the names of the bits, with those of ancestors; any name counts
 	Process     event.Process
 	Destination event.Destination
-	Command     string // a shell text, with Ask Command
+	Command     string // a shell text, with Ask Command; what a call would do, with Ask Tool
 	Dir         string // where it would run, if that is known
 	Ask         Ask
 	Held        bool   // the asker waits in the kernel; false: it was refused and may retry, or waits for an answer over a bridge
@@ -80,11 +81,14 @@ func check(r Request) (asker, error) {
 			return asker{}, err
 		}
 		r.Destination = d
-	case Command:
+	case Command, Tool:
 		if strings.TrimSpace(r.Command) == "" {
 			return asker{}, errors.New("the request names no command")
 		}
 		r.Destination, a.command = event.Destination{}, textKey(r.Command)
+		if r.Ask == Tool {
+			a.command = textKey("tool\x00" + r.Command) // no command of the same words has its answer
+		}
 		if len(r.Command) > maxCommand {
 			r.Command = strings.ToValidUTF8(r.Command[:maxCommand], "") + "…"
 		}
@@ -93,7 +97,7 @@ func check(r Request) (asker, error) {
 	}
 	r.Process = limit(r.Process)
 	r.Container.Taint = slices.Clone(r.Container.Taint)
-	a.bound = r.Ask != Command && bound(r.Process)
+	a.bound = r.Ask != Command && r.Ask != Tool && bound(r.Process)
 	a.Request = r
 	return a, nil
 }

@@ -98,6 +98,7 @@ type Verdict struct {
 	Text     string // one sentence for people
 	By       string // who answered: a person, or cop; empty when nobody was asked
 	Question string // the question's id; empty when none was asked
+	Scope    string // what an approval of a tool's call covers: empty, ForSession or ForKey
 	Class    string // of the command, as it was classified; empty when that did not matter
 	Judged   string // why it is of that class
 }

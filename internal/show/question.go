@@ -28,7 +28,10 @@ func Question(q gate.Question) string {
 		row("", "id %s", word(c.ID))
 	}
 	p := q.Process
-	if q.Text != "" {
+	switch {
+	case q.Tool:
+		row("asks to call", "%s", event.Visible(q.Text))
+	case q.Text != "":
 		row("asks to run", "%s", word(q.Text))
 	}
 	if q.Note != "" {
@@ -48,6 +51,8 @@ func Question(q gate.Question) string {
 	}
 	row("process", "pid %d, uid %d%s", p.PID, p.UID, ancestry(p))
 	switch {
+	case q.Tool:
+		row("destination", "the sensor makes the call; nothing is opened to the container")
 	case q.Text != "":
 		row("destination", "not known yet: it is to run, and then to go where its words say")
 	case q.Destination == event.Destination{}:
