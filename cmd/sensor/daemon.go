@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"sync"
 	"syscall"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"weir/internal/doctor"
+	"weir/internal/self"
 	"weir/internal/sensor"
 	"weir/internal/taint"
 )
@@ -48,6 +50,9 @@ func (s *system) daemonCommand() *cobra.Command {
 				StateDir:   flags.state,
 				PinDir:     flags.pins,
 				RunDir:     s.runDir,
+				RulesPath:  flags.rules,
+				Server:     flags.server,
+				KillSwitch: filepath.Join(flags.state, filepath.Base(self.KillSwitch)),
 				Degraded:   flags.degraded,
 				Version:    version(),
 				Types:      types,

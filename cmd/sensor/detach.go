@@ -12,6 +12,7 @@ import (
 
 	"weir/internal/cgroup"
 	"weir/internal/control"
+	"weir/internal/self"
 	"weir/internal/sensor"
 	"weir/internal/taint"
 )
@@ -49,8 +50,8 @@ would be open from then on; --force does it all the same. Taint is kept on disk,
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&state, "state", "/var/lib/weir", "`directory` of what outlives a reboot")
-	f.StringVar(&pins, "pins", "/sys/fs/bpf/weir", "`directory` on a bpf file system")
+	f.StringVar(&state, "state", self.State, "`directory` of what outlives a reboot")
+	f.StringVar(&pins, "pins", self.Pins, "`directory` on a bpf file system")
 	f.BoolVar(&force, "force", false, "also when a tainted container is live: its egress is open then")
 	return cmd
 }

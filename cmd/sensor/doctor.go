@@ -13,6 +13,7 @@ import (
 	"weir/internal/control"
 	"weir/internal/doctor"
 	"weir/internal/launch"
+	"weir/internal/self"
 )
 
 func (s *system) doctorCommand() *cobra.Command {
@@ -49,7 +50,7 @@ func (s *system) doctorCommand() *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&load, "load", false, "load and attach everything for a moment, and try it on a process of its own")
-	cmd.Flags().StringVar(&pins, "pins", "/sys/fs/bpf/weir", "`directory` on a bpf file system")
+	cmd.Flags().StringVar(&pins, "pins", self.Pins, "`directory` on a bpf file system")
 	return cmd
 }
 

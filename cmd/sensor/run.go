@@ -10,25 +10,29 @@ import (
 	"github.com/spf13/pflag"
 
 	"weir/internal/lean"
+	"weir/internal/self"
 )
 
 // daemonFlags are those of weir run, which hands them to its child.
 type daemonFlags struct {
 	policy, state, pins string
+	rules, server       string
 	degraded            bool
 }
 
 func (d *daemonFlags) add(f *pflag.FlagSet) {
 	f.StringVar(&d.policy, "policy", "", "policy `file`; none: enforce, ask a person, open nothing")
-	f.StringVar(&d.state, "state", "/var/lib/weir", "`directory` of what outlives a reboot")
-	f.StringVar(&d.pins, "pins", "/sys/fs/bpf/weir", "`directory` on a bpf file system")
+	f.StringVar(&d.state, "state", self.State, "`directory` of what outlives a reboot")
+	f.StringVar(&d.pins, "pins", self.Pins, "`directory` on a bpf file system")
+	f.StringVar(&d.rules, "guard-rules", self.Rules, "`file` of the operator's own rules for the guard of tool calls; it need not be there")
+	f.StringVar(&d.server, "server", "", "`host` that updates of agents may come from besides GitHub")
 	f.BoolVar(&d.degraded, "degraded", false, "go on where the kernel lacks a mechanism, and say so in every event")
 }
 
 // args writes the flags again, with absolute paths.
 func (d *daemonFlags) args(s *system) ([]string, error) {
 	var list []string
-	for _, f := range []struct{ name, path string }{{"policy", d.policy}, {"state", d.state}, {"pins", d.pins}, {"run", s.runDir}} {
+	for _, f := range []struct{ name, path string }{{"policy", d.policy}, {"state", d.state}, {"pins", d.pins}, {"run", s.runDir}, {"guard-rules", d.rules}} {
 		if f.path == "" {
 			continue
 		}
@@ -37,6 +41,9 @@ func (d *daemonFlags) args(s *system) ([]string, error) {
 			return nil, fmt.Errorf("--%s: %w", f.name, err)
 		}
 		list = append(list, "--"+f.name+"="+path)
+	}
+	if d.server != "" {
+		list = append(list, "--server="+d.server)
 	}
 	if d.degraded {
 		list = append(list, "--degraded")

@@ -30,10 +30,11 @@ type host struct {
 	err    error
 	decide func(context.Context, gate.Request) gate.Verdict
 	denied []event.Decision
-	taken  []string
 	called []string
 	failed error // of Called
-	whos   int
+
+	confirmed []string
+	whos      int
 }
 
 func (h *host) Who(int) (Asker, error) {
@@ -56,17 +57,16 @@ func (h *host) Decide(ctx context.Context, r gate.Request) gate.Verdict {
 	return h.decide(ctx, r)
 }
 
+func (h *host) Confirm(ctx context.Context, r gate.Request) gate.Verdict {
+	h.set(func() { h.confirmed = append(h.confirmed, r.Command) })
+	return h.Decide(ctx, r)
+}
+
 func (h *host) Deny(_ Asker, _ string, d event.Decision) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.denied = append(h.denied, d)
 	return nil
-}
-
-func (h *host) Withdraw(r gate.Request, _ gate.Verdict) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.taken = append(h.taken, r.Command)
 }
 
 func (h *host) Called(_ Asker, tool string, public bool) error {

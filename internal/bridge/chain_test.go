@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"weir/internal/bridge/wire"
-	"weir/internal/gate"
 )
 
 // folder makes a hooks folder; a script without a first line gets one.
@@ -67,8 +66,8 @@ func TestChain(t *testing.T) {
 				if (got == "") != (want == "") || !strings.Contains(got, want) {
 					t.Errorf("tainted %v: got %q, %+v", bits, got, h.denied)
 				}
-				if (got != "") != (len(h.denied) == 1) || (got != "") != (len(h.taken) == 1) {
-					t.Errorf("tainted %v: written %+v, withdrawn %v", bits, h.denied, h.taken)
+				if (got != "") != (len(h.denied) == 1) {
+					t.Errorf("tainted %v: written %+v", bits, h.denied)
 				}
 			}
 		})
@@ -80,9 +79,8 @@ func TestChainOrder(t *testing.T) {
 	seen := filepath.Join(t.TempDir(), "seen")
 	who := inside("secret")
 	who.Hooks = folder(t, map[string]string{"a": "touch " + seen + `; echo '{"decision":"allow"}'`})
-	h := &host{decide: func(context.Context, gate.Request) gate.Verdict { return gate.Verdict{Reason: gate.Flagged} }}
-	s := New(h, quiet())
-	if ask(s, who, "curl x") == "" || ask(s, who, "git push -f origin main") == "" {
+	s := New(&host{}, quiet())
+	if ask(s, who, "git push -f origin main") == "" {
 		t.Error("it passes")
 	}
 	if r := s.check(context.Background(), who, wire.Request{Type: wire.ToolCheck, ToolName: "WebFetch", ToolInput: json.RawMessage(`{}`)}); r == "" {

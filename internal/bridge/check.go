@@ -6,7 +6,6 @@ import (
 	"errors"
 	"strings"
 
-	"weir/internal/bridge/gitguard"
 	"weir/internal/bridge/toolcall"
 	"weir/internal/bridge/wire"
 	"weir/internal/event"
@@ -19,10 +18,10 @@ type Host interface {
 	Who(pid int) (Asker, error)
 	// Decide is the gate's, which blocks until somebody has decided.
 	Decide(context.Context, gate.Request) gate.Verdict
+	// Confirm asks a person about the call of a tool, whatever the taint; the approval is used up.
+	Confirm(context.Context, gate.Request) gate.Verdict
 	// Deny writes a denial that is not the gate's; an error means that it was not written.
 	Deny(a Asker, command string, d event.Decision) error
-	// Withdraw takes a verdict back that let a command run.
-	Withdraw(gate.Request, gate.Verdict)
 	// Called taints the container for what the call of a tool is about to read (G2); an error means that it was not.
 	Called(a Asker, tool string, public bool) error
 }
@@ -76,62 +75,24 @@ func deny(id, reason string) wire.Answer {
 
 // check says why a request is denied; empty allows it.
 func (s *Server) check(ctx context.Context, who Asker, r wire.Request) string {
+	c := &called{who: who, tool: r.ToolName, input: r.ToolInput, dir: r.Dir, public: r.PublicSource, mode: r.PermissionMode}
+	shell := false
 	switch r.Type {
 	case wire.BashCheck:
-		return s.command(ctx, who, "Bash", r.Command, r.Dir, nil)
+		c.tool, c.command, shell = "Bash", r.Command, true
+		c.input = marshal(map[string]string{"command": r.Command})
 	case wire.ToolCheck:
-		if command, ok := toolcall.Shell(r.ToolName, r.ToolInput); ok {
-			return s.command(ctx, who, r.ToolName, command, r.Dir, r.ToolInput)
-		}
-		return s.tool(ctx, who, r)
+		c.command, shell = toolcall.Shell(r.ToolName, r.ToolInput)
+	default:
+		return textType
 	}
-	return textType
-}
-
-// command goes through the hooks in the order of G18: the git guard, the gate, then the operator's.
-func (s *Server) command(ctx context.Context, who Asker, tool, command, dir string, input json.RawMessage) string {
-	if strings.TrimSpace(command) == "" {
+	switch {
+	case shell && strings.TrimSpace(c.command) == "":
 		return textEmpty
-	}
-	if found, ok := gitguard.Check(command); ok {
-		if reason, denied := s.builtIn(who, command, "git_guard", found.What, gitReason(found)); denied {
-			return reason
-		}
-	}
-	request := gate.Request{
-		Container: who.Container, Process: who.Process, Command: command, Dir: dir, Ask: gate.Command, Mode: who.Mode, Policy: who.Policy,
-	}
-	v := s.host.Decide(ctx, request)
-	if v.Decision != gate.Allow {
-		return explain(v)
-	}
-	if input == nil {
-		input = marshal(map[string]string{"command": command})
-	}
-	reason := s.hooks(ctx, who, command, tool, input)
-	if reason != "" {
-		s.host.Withdraw(request, v)
-	}
-	return reason
-}
-
-func (s *Server) tool(ctx context.Context, who Asker, r wire.Request) string {
-	if r.ToolName == "" {
+	case c.tool == "":
 		return textNoTool
 	}
-	if r.ToolName == toolcall.WebFetch {
-		if reason, denied := s.builtIn(who, toolcall.WebFetch, "web_fetch", "a direct web fetch", textWebFetch); denied {
-			return reason
-		}
-	}
-	if reason := s.hooks(ctx, who, r.ToolName, r.ToolName, r.ToolInput); reason != "" {
-		return reason
-	}
-	if err := s.host.Called(who, r.ToolName, r.PublicSource); err != nil {
-		s.logger.WithError(err).Error("taint for the call of a tool")
-		return textNotTainted
-	}
-	return ""
+	return s.judge(ctx, c)
 }
 
 // builtIn denies by a built-in hook, unless the mode denies nothing.

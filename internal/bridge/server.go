@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"sync"
+	"sync/atomic"
 
 	"github.com/sirupsen/logrus"
 )
@@ -27,6 +28,7 @@ const (
 // Server listens on any number of sockets. Its methods may be called at the same time.
 type Server struct {
 	host   Host
+	rules  atomic.Pointer[Rules]
 	logger logrus.FieldLogger
 	ctx    context.Context
 	cancel context.CancelFunc
@@ -50,6 +52,7 @@ type usage struct {
 // New makes a server without a socket. The caller closes it.
 func New(h Host, l logrus.FieldLogger) *Server {
 	s := &Server{host: h, logger: l, sockets: map[string]*net.UnixListener{}, use: map[string]*usage{}, runs: make(chan struct{}, maxHookRuns)}
+	s.rules.Store(standing())
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	return s
 }

@@ -16,11 +16,13 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"weir/internal/self"
 )
 
 // Where a sensor is reached.
 const (
-	DefaultDir = "/run/weir"
+	DefaultDir = self.Run
 	socketName = "control.sock"
 	lockName   = "control.lock"
 )

@@ -106,6 +106,8 @@ type Decision struct {
 	By       string `json:"by,omitempty"`     // who answered
 	Class    string `json:"class,omitempty"`  // of the command: local, network or grey
 	Judged   string `json:"judged,omitempty"` // why it is of that class
+	Tool     string `json:"tool,omitempty"`   // whose call was refused before the gate
+	Rule     string `json:"rule,omitempty"`   // the guard's rule that refused it
 
 	Scope string  `json:"scope,omitempty"` // of an approval of a tool's call: session or key; empty: once
 	Why   string  `json:"why,omitempty"`   // as given with the answer

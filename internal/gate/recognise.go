@@ -63,20 +63,6 @@ func (g *Gate) begin(c event.Container, p event.Process, by, question string) {
 	}
 }
 
-// Withdraw takes back that a command may run: something after the gate denied it. An
-// approval that cannot be stored as used is left, and told.
-func (g *Gate) Withdraw(r Request, v Verdict) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.passed = slices.DeleteFunc(g.passed, func(p passed) bool { return p.container == r.Container.ID && p.text == r.Command })
-	if v.Question == "" || v.Reason != Approved {
-		return
-	}
-	if err := g.use(v.Question); err != nil {
-		g.logger.WithError(err).WithField("question", v.Question).Error("withdraw an approved command")
-	}
-}
-
 func keep[T any](list []T, one T) []T {
 	if len(list) == maxKept {
 		list = list[1:]

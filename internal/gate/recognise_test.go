@@ -120,27 +120,6 @@ func TestNotRecognised(t *testing.T) {
 	}
 }
 
-// G18, G26: what was let run, and then denied by something after the gate, is no
-// approved command any more.
-func TestWithdraw(t *testing.T) {
-	bubble(t, func(r *rig) {
-		r.Configure(opinion(false), true, 0, 0)
-		one, other := curl(asking(wanted)), curl(asking(wanted+"/other"))
-		v := r.ask(one).gives(Allow, Passed)
-		r.ask(other).gives(Allow, Passed)
-		r.Withdraw(one, v)
-		r.ask(curl(shell(wanted))).gives(Allow, SealedRun)
-		r.ask(curl(shell(wanted+"/other"))).gives(Allow, Recognised)
-
-		c := r.ask(curl(both, asking(wanted)))
-		q := r.Pending()[0]
-		r.answer(q.ID, true)
-		r.Withdraw(curl(both, asking(wanted)), c.gives(Allow, Approved))
-		r.ask(curl(both, shell(wanted), func(r *Request) { r.Process.PID++ })).gives(Allow, SealedRun)
-		r.wantErr(r.Used(q.ID), ErrUsed)
-	})
-}
-
 // G15, G26: a person's approval of a command is durable, is used by the command's
 // execution, and lets that out where it said.
 func TestApprovedCommand(t *testing.T) {

@@ -82,6 +82,7 @@ func read(tool string, args json.RawMessage) call {
 		name := strings.NewReplacer("_", "", "-", "").Replace(strings.ToLower(f.name))
 		switch {
 		case f.text == "":
+		case f.part && !pathNames[name] && name != "url":
 		case scriptNames[name] && !k.data, name == "" && len(k.dialects) == 1:
 			for _, d := range k.dialects {
 				c.scripts = append(c.scripts, text{d, f.text})
@@ -96,7 +97,10 @@ func read(tool string, args json.RawMessage) call {
 }
 
 // field is a text among a tool's arguments, with the name that it stands under.
-type field struct{ name, text string }
+type field struct {
+	name, text string
+	part       bool // of a list, which is given as a whole too
+}
 
 // maxFields bounds them.
 const maxFields = 256
@@ -128,8 +132,12 @@ func fields(args json.RawMessage) []field {
 				stack = append(stack, level{list: t == '[', name: top.name})
 				key = t == '{'
 			default:
-				if len(top.words) > 1 {
-					out = append(out, field{top.name, quoted(top.words)})
+				switch len(top.words) {
+				case 0:
+				case 1:
+					out = append(out, field{name: top.name, text: top.words[0]})
+				default:
+					out = append(out, field{name: top.name, text: quoted(top.words)})
 				}
 				stack = stack[:len(stack)-1]
 				key = !stack[len(stack)-1].list
@@ -140,8 +148,9 @@ func fields(args json.RawMessage) []field {
 				top.name, key = t, false
 				continue
 			}
-			out = append(out, field{top.name, t})
-			if top.list && len(stack) > 1 {
+			part := top.list && len(stack) > 1
+			out = append(out, field{top.name, t, part})
+			if part {
 				top.words = append(top.words, t)
 			}
 		}

@@ -18,7 +18,7 @@ import (
 
 // Options are what a guard is made of. None of them takes a rule away.
 type Options struct {
-	Names    builtin.Names // of the sensor; builtin.Installed() but in tests
+	Names    builtin.Names // of the sensor; without a service: builtin.Installed()
 	Server   string        // host that updates may come from besides GitHub; empty: none
 	Appended []rule.Rule   // the operator's
 }
@@ -63,6 +63,9 @@ func (h Hit) Message() string {
 
 // New makes a guard.
 func New(o Options) *Guard {
+	if o.Names.Service == "" {
+		o.Names = builtin.Installed()
+	}
 	g := &Guard{rules: slices.Concat(builtin.Rules(), o.Names.Protect(), []rule.Rule{builtin.Update}, o.Appended), on: map[string][]asked{}, server: o.Server}
 	for i := range g.rules {
 		r := &g.rules[i]
@@ -89,6 +92,11 @@ func (g *Guard) Check(tool string, args json.RawMessage) (Hit, bool) {
 
 // CheckIn is Check, where resolve tells which file a path of the caller's leads to, past symbolic links; it may be nil.
 func (g *Guard) CheckIn(tool string, args json.RawMessage, resolve func(path string) (string, bool)) (Hit, bool) {
+	for i := range g.rules {
+		if slices.Contains(g.rules[i].Tools, tool) {
+			return Hit{Rule: &g.rules[i], Excerpt: tool}, true
+		}
+	}
 	c := read(tool, args)
 	for _, s := range c.scripts {
 		if hit, ok := g.Script(s.dialect, s.text); ok {
@@ -135,21 +143,28 @@ func (g *Guard) Script(d script.Dialect, source string) (Hit, bool) {
 		if budget -= len(work[n].text); budget < 0 && n > 0 {
 			break
 		}
-		commands := parse(work[n])
-		for _, c := range commands {
-			for e, deep := c, 0; e != nil && deep < maxTexts; e, deep = e.Runs, deep+1 {
-				e.Runs = unwrap(e)
-			}
-		}
-		for _, c := range commands {
-			for e := c; e != nil; e = e.Runs {
-				if hit, ok := g.command(e); ok {
-					return hit, true
-				}
-				if len(work) < maxTexts {
-					work = append(work, inner(e)...)
+		var hit Hit
+		each(work[n], func(commands []*script.Command) bool {
+			for _, c := range commands {
+				for e, deep := c, 0; e != nil && deep < maxTexts; e, deep = e.Runs, deep+1 {
+					e.Runs = unwrap(e)
 				}
 			}
+			for _, c := range commands {
+				for e := c; e != nil; e = e.Runs {
+					if found, ok := g.command(e); ok {
+						hit = found
+						return false
+					}
+					if len(work) < maxTexts {
+						work = append(work, inner(e)...)
+					}
+				}
+			}
+			return true
+		})
+		if hit.Rule != nil {
+			return hit, true
 		}
 	}
 	return Hit{}, false
@@ -176,14 +191,15 @@ func (g *Guard) command(c *script.Command) (Hit, bool) {
 	return Hit{}, false
 }
 
-func parse(t text) []*script.Command {
+func each(t text, goOn func([]*script.Command) bool) {
 	switch t.dialect {
 	case script.PowerShell:
-		return powershell.Parse(t.text)
+		powershell.Each(t.text, goOn)
 	case script.Cmd:
-		return cmdexe.Parse(t.text)
+		cmdexe.Each(t.text, goOn)
+	default:
+		posix.Each(t.text, goOn)
 	}
-	return posix.Parse(t.text)
 }
 
 // maxExcerpt is how much of a refused command is told, in bytes.

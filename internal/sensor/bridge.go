@@ -15,6 +15,7 @@ import (
 	"weir/internal/gate"
 	"weir/internal/netegress"
 	"weir/internal/procfs"
+	"weir/internal/show"
 	"weir/internal/taint"
 )
 
@@ -118,11 +119,25 @@ func (d *daemon) containerOf(path string) (taint.Status, bool) {
 // Decide implements bridge.Host.
 func (a asked) Decide(ctx context.Context, r gate.Request) gate.Verdict { return a.gate.Decide(ctx, r) }
 
-// Withdraw implements bridge.Host.
-func (a asked) Withdraw(r gate.Request, v gate.Verdict) { a.gate.Withdraw(r, v) }
+// Confirm implements bridge.Host.
+func (a asked) Confirm(ctx context.Context, r gate.Request) gate.Verdict {
+	v := a.gate.Confirm(ctx, r)
+	if v.Decision == gate.Allow && v.Question != "" {
+		if err := a.gate.Used(v.Question); err != nil {
+			return gate.Verdict{Reason: gate.UsedOnce, Text: err.Error()}
+		}
+	}
+	return v
+}
 
 // Deny implements bridge.Host.
 func (a asked) Deny(who bridge.Asker, command string, v event.Decision) error {
+	if v.Rule != "" {
+		command = show.Text(command)
+		a.mu.Lock()
+		a.refusals[v.Rule]++
+		a.mu.Unlock()
+	}
 	return a.log.Write(event.Event{
 		Kind: event.Verdict, Container: &who.Container, Process: &who.Process, Mode: who.Mode, Command: command, Verdict: &v,
 	})

@@ -30,6 +30,11 @@ func (d *daemon) Status(context.Context) (control.Status, error) {
 	for reason, n := range d.gate.Counters() {
 		counts["verdict_"+string(reason)] = n
 	}
+	d.mu.Lock()
+	for rule, n := range d.refusals {
+		counts["guard_"+rule] = n
+	}
+	d.mu.Unlock()
 	st := control.Status{
 		Version: d.opts.Version, PID: os.Getpid(), Mode: string(d.mode()), Kernel: kernelRelease(),
 		Uptime: int64(time.Since(d.started).Seconds()), Policy: d.opts.PolicyPath, Events: d.current().Events.File,

@@ -76,6 +76,7 @@ func (d *daemon) noteMode(m policy.Mode, by, why string) error {
 func (d *daemon) Reload(context.Context) error {
 	d.changing.Lock()
 	defer d.changing.Unlock()
+	d.loadRules()
 	d.loaded = newestPolicy(d.opts.PolicyPath)
 	p, err := loadPolicy(d.opts.PolicyPath)
 	if err == nil {

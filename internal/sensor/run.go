@@ -44,6 +44,9 @@ type Options struct {
 	StateDir   string // what must outlive a reboot
 	PinDir     string // on a bpf file system
 	RunDir     string // the control socket's
+	RulesPath  string // the operator's rules for the guard; need not be there
+	Server     string // host that updates of agents may come from besides GitHub; empty: none
+	KillSwitch string // file that turns tools off while it is there
 	Degraded   bool   // go on where a mechanism is missing, and say so in every event
 	Version    string
 	Types      *taint.Types // only for the start
@@ -82,6 +85,7 @@ type daemon struct {
 	asking   map[asking]context.CancelFunc
 	counts   map[string]*control.Summary // by container id
 	lost     map[string]uint64           // by stage
+	refusals map[string]uint64           // by rule of the guard
 	counted  string                      // counts as they were stored last
 	pinless  bool                        // the pins are gone
 	degraded []string
@@ -114,7 +118,7 @@ func Run(ctx context.Context, o Options, ready func()) error {
 	}
 	d := &daemon{
 		opts: o, started: time.Now(), policy: p, operator: taint.NewOperator(), records: make(chan netegress.Record, 8192),
-		own: map[string]policy.Policy{}, asking: map[asking]context.CancelFunc{}, counts: map[string]*control.Summary{}, lost: map[string]uint64{},
+		own: map[string]policy.Policy{}, asking: map[asking]context.CancelFunc{}, counts: map[string]*control.Summary{}, lost: map[string]uint64{}, refusals: map[string]uint64{},
 		guarded: map[string]uint64{}, loaded: loaded, unseen: make(chan struct{}, 1),
 	}
 	if d.reviewer, err = newReviewer(p.Cop); err != nil {
@@ -152,6 +156,7 @@ func Run(ctx context.Context, o Options, ready func()) error {
 	defer d.unload()
 	d.bridge = bridge.New(asked{d}, o.Logger)
 	defer d.bridge.Close()
+	d.loadRules()
 	if d.folders, err = ipc.New(d.folderOf, d.answerIn, o.Logger); err != nil {
 		return err
 	}

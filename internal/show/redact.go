@@ -31,6 +31,9 @@ func Redact(q gate.Question) (gate.Question, bool) {
 	return q, any
 }
 
+// Text is a command line in one piece without what looks like a secret.
+func Text(s string) string { return redactText(s) }
+
 func redactInto(s string, any bool) (string, bool) {
 	r := redactText(s)
 	return r, any || r != s

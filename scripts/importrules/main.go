@@ -22,7 +22,7 @@ const anything = "*"
 var rules = map[string][]string{
 	"cmd/sensor":               {anything},
 	"cmd/hook":                 {"internal/classify", "internal/bridge/wire", "internal/bridge/adapter"},
-	"internal/bridge":          {"internal/gate", "internal/ruleset", "internal/vault", "internal/memory", "internal/container", "internal/event"},
+	"internal/bridge":          {"internal/gate", "internal/self", "internal/ruleset", "internal/vault", "internal/memory", "internal/container", "internal/event"},
 	"internal/bridge/wire":     {}, // the hook in the container has these four: they know nothing of the daemon
 	"internal/bridge/ipc":      {"internal/bridge/wire"},
 	"internal/bridge/toolcall": {},
@@ -38,7 +38,7 @@ var rules = map[string][]string{
 	"internal/container":       {"internal/taint", "internal/event", "internal/cgroup", "internal/procfs"},
 	"internal/taint":           {"internal/policy", "internal/cgroup"},
 	"internal/classify":        {}, // pure: nothing of ours but its own packages
-	"internal/control":         {"internal/gate", "internal/event", "internal/taint", "internal/procfs"},
+	"internal/control":         {"internal/self", "internal/gate", "internal/event", "internal/taint", "internal/procfs"},
 	"internal/show":            {"internal/gate", "internal/event"},
 	"internal/announce":        {"internal/gate", "internal/event", "internal/show", "internal/keyfile"},
 	"internal/prompt":          {"internal/gate", "internal/event", "internal/show"},

@@ -78,7 +78,9 @@ func TestClaude(t *testing.T) {
 		code   int
 		denied string
 	}{
-		"local":             {no, claudeCall + `"tool_name":"Bash","tool_input":{"command":"ls | wc -l"}}`, false, 0, ""},
+		"local":             {yes, claudeCall + `"tool_name":"Bash","tool_input":{"command":"ls | wc -l"}}`, true, 0, ""},
+		"local, denied":     {no, claudeCall + `"tool_name":"Bash","tool_input":{"command":"ls | wc -l"}}`, true, 0, "Denied: because."},
+		"local, no answer":  {func(wire.Request) string { return "" }, claudeCall + `"tool_name":"Bash","tool_input":{"command":"ls | wc -l"}}`, true, 0, ""},
 		"allowed":           {yes, claudeCall + `"tool_name":"Bash","tool_input":{"command":"curl a.example"}}`, true, 0, ""},
 		"denied":            {no, claudeCall + `"tool_name":"Bash","tool_input":{"command":"curl a.example"}}`, true, 0, "Denied: because."},
 		"guarded, local":    {no, claudeCall + `"tool_name":"Bash","tool_input":{"command":"echo x > .git/hooks/y"}}`, true, 0, "Denied: because."},
@@ -134,7 +136,7 @@ func TestRequest(t *testing.T) {
 		t.Fatalf("asked %+v", *asked)
 	}
 	a, b, c := (*asked)[0], (*asked)[1], (*asked)[2]
-	if a.Type != wire.BashCheck || a.Command != "curl x" || a.Dir != "/w" || a.RequestID == "" || a.RequestID == b.RequestID {
+	if a.Type != wire.BashCheck || a.Command != "curl x" || a.PermissionMode != "default" || a.Dir != "/w" || a.RequestID == "" || a.RequestID == b.RequestID {
 		t.Errorf("got %+v", a)
 	}
 	if b.Command != "curl y" || c.Type != wire.ToolCheck || c.ToolName != "WebFetch" || string(c.ToolInput) != `{"url":"x"}` {
@@ -144,7 +146,7 @@ func TestRequest(t *testing.T) {
 
 func TestGeneric(t *testing.T) {
 	for in, want := range map[string]string{
-		`{"tool_name":"Bash","tool_input":{"command":"ls"}}`:     `{"allowed":true,"reason":""}`,
+		`{"tool_name":"Bash","tool_input":{"command":"ls"}}`:     `{"allowed":false,"reason":"Denied: no."}`,
 		`{"tool_name":"Bash","tool_input":{"command":"curl x"}}`: `{"allowed":false,"reason":"Denied: no."}`,
 		`{"tool_input":{}}`: `{"allowed":false,"reason":"Denied: the call names no tool."}`,
 		`{`:                 `{"allowed":false,"reason":"Denied: the call cannot be read: standard input is no JSON object with \"tool_name\" and \"tool_input\"."}`,
@@ -189,7 +191,7 @@ func TestShell(t *testing.T) {
 		out  string
 		ran  string
 	}{
-		{[]string{"-c", "ls"}, no, 0, "", "bash -c ls"},
+		{[]string{"-c", "ls"}, yes, 0, "", "bash -c ls"},
 		{[]string{"-lc", "curl x", "name", "arg"}, yes, 0, "", "bash -lc curl x name arg"},
 		{[]string{"-c", "-l", "curl x"}, yes, 0, "", "bash -c -l curl x"},
 		{[]string{"-c", "curl x"}, no, 126, "Denied: no.\n", ""},

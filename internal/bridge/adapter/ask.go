@@ -24,6 +24,8 @@ import (
 
 const (
 	dialTime = 5 * time.Second
+	// A local command waits for the host no longer than this.
+	localTime = 10 * time.Second
 	// A policy lets a person answer for an hour at most.
 	askTime = 3630 * time.Second
 )
@@ -33,6 +35,7 @@ type call struct {
 	tool  string
 	input json.RawMessage
 	dir   string
+	mode  string // of the agent's own permissions
 }
 
 // asker decides on calls. Nothing but where to ask is taken from the environment.
@@ -68,7 +71,7 @@ func (a asker) check(ctx context.Context, c call) string {
 	if text, ok := toolcall.Shell(c.tool, c.input); ok {
 		return a.command(ctx, c, text)
 	}
-	answer, err := a.ask(ctx, wire.Request{Type: wire.ToolCheck, ToolName: c.tool, ToolInput: c.input, Dir: c.dir})
+	answer, err := a.ask(ctx, wire.Request{Type: wire.ToolCheck, ToolName: c.tool, ToolInput: c.input, Dir: c.dir, PermissionMode: c.mode})
 	switch {
 	case err != nil && toolcall.Local(c.tool):
 		return "" // it cannot reach the network by itself
@@ -82,12 +85,18 @@ func (a asker) command(ctx context.Context, c call, text string) string {
 	if strings.TrimSpace(text) == "" {
 		return "Denied: the call has no command in its input, so there is nothing to check. Give the shell command as a text."
 	}
-	// The git guard is the host's too, but a local command does not get there.
-	if _, guarded := gitguard.Check(text); !guarded && classify.Shell(text).Class == classify.Local {
-		return ""
+	_, guarded := gitguard.Check(text)
+	local := !guarded && classify.Shell(text).Class == classify.Local
+	if local { // the host's kill switch, guard and rules count all the same, where they answer
+		var done context.CancelFunc
+		ctx, done = context.WithTimeout(ctx, localTime)
+		defer done()
 	}
-	answer, err := a.ask(ctx, wire.Request{Type: wire.BashCheck, Command: text, Dir: c.dir})
-	if err != nil {
+	answer, err := a.ask(ctx, wire.Request{Type: wire.BashCheck, Command: text, Dir: c.dir, PermissionMode: c.mode})
+	switch {
+	case err != nil && local:
+		return ""
+	case err != nil:
 		return unreachable("This command", err)
 	}
 	return reasonOf(answer)
@@ -119,7 +128,7 @@ func (a asker) ask(ctx context.Context, r wire.Request) (wire.Answer, error) {
 		if r.Type != wire.ToolCheck || !toolcall.Local(r.ToolName) {
 			return wire.Answer{}, errors.New("it is longer than 2 MiB")
 		}
-		r.ToolInput = nil // a long file that is written
+		r.ToolInput = brief(r.ToolInput) // a long file that is written
 		return a.ask(ctx, r)
 	}
 	dialer := net.Dialer{Timeout: dialTime}
@@ -137,7 +146,11 @@ func (a asker) ask(ctx context.Context, r wire.Request) (wire.Answer, error) {
 	if err := a.trust(conn.(*net.UnixConn)); err != nil {
 		return wire.Answer{}, err
 	}
-	if err := conn.SetDeadline(time.Now().Add(askTime)); err != nil {
+	until := time.Now().Add(askTime)
+	if sooner, ok := ctx.Deadline(); ok && sooner.Before(until) {
+		until = sooner
+	}
+	if err := conn.SetDeadline(until); err != nil {
 		return wire.Answer{}, plain(err)
 	}
 	if _, err := conn.Write(append(line, '\n')); err != nil {
@@ -148,6 +161,24 @@ func (a asker) ask(ctx context.Context, r wire.Request) (wire.Answer, error) {
 		return wire.Answer{}, plain(err)
 	}
 	return answerTo(r.RequestID, data)
+}
+
+// brief keeps the short texts of a tool's input, its path among them.
+func brief(input json.RawMessage) json.RawMessage {
+	var all map[string]json.RawMessage
+	if json.Unmarshal(input, &all) != nil {
+		return nil
+	}
+	for name, value := range all {
+		if len(value) > 8<<10 || len(name) > 128 {
+			delete(all, name)
+		}
+	}
+	data, err := json.Marshal(all)
+	if err != nil || len(data) > wire.MaxLine/2 {
+		return nil
+	}
+	return data
 }
 
 // plain is an error without the path of the socket.

@@ -37,6 +37,7 @@ type input struct {
 	ToolName string          `json:"tool_name"`
 	Input    json.RawMessage `json:"tool_input"`
 	Dir      string          `json:"cwd"`
+	Mode     string          `json:"permission_mode"`
 }
 
 type hookOutput struct {
@@ -68,7 +69,7 @@ func (w World) PreToolUse(ctx context.Context) (code int) {
 	if in.ToolName == "" {
 		return w.blocked(errors.New("it names no tool"))
 	}
-	reason := w.asker().check(ctx, call{in.ToolName, in.Input, in.Dir})
+	reason := w.asker().check(ctx, call{in.ToolName, in.Input, in.Dir, in.Mode})
 	if reason == "" {
 		return ok
 	}
@@ -91,7 +92,7 @@ func (w World) Generic(ctx context.Context) int {
 	} else if in.ToolName == "" {
 		result.Reason = "Denied: the call names no tool."
 	} else {
-		result.Reason = w.asker().check(ctx, call{in.ToolName, in.Input, in.Dir})
+		result.Reason = w.asker().check(ctx, call{in.ToolName, in.Input, in.Dir, in.Mode})
 		result.Allowed = result.Reason == ""
 	}
 	if err := w.write(result); err != nil {

@@ -61,6 +61,8 @@ type Request struct {
 	ToolInput json.RawMessage `json:"tool_input,omitempty"`
 	// PublicSource: the tool's description says that anybody can write what it reads.
 	PublicSource bool `json:"public_source,omitempty"`
+	// PermissionMode is the agent's own, as its hook says.
+	PermissionMode string `json:"permission_mode,omitempty"`
 }
 
 // Answer is the answer to one request. Only "allow" allows.

@@ -79,10 +79,13 @@ const (
 	maxDocuments = 32 // here-documents whose end is looked for
 )
 
-// crowded tells whether a long text has too many parts for the parser, which takes
+// Crowded tells whether a long text has too many parts for the parser, which takes
 // much more time for parts than for bytes. It may count too many, so it leaves out only what is
 // plainly data: single quotes and quoted here-documents.
-func crowded(text string) bool {
+func Crowded(text string) bool {
+	if len(text) <= maxSimple {
+		return false
+	}
 	parts, documents := 0, 0
 	for i := 0; i < len(text) && parts <= maxParts; i++ {
 		switch c := text[i]; {

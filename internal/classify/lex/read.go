@@ -18,7 +18,7 @@ type Refused struct {
 // Parse reads a text as bash does, or tells why not.
 func Parse(text string) (*syntax.File, *Refused) {
 	all := Span{0, len(text)}
-	if len(text) > maxSimple && crowded(text) {
+	if Crowded(text) {
 		return nil, &Refused{all, "limit-nodes", "has too many parts to be judged"}
 	}
 	if i := strings.IndexFunc(text, control); i >= 0 {

@@ -6,14 +6,17 @@ import (
 	"weir/internal/ruleset/script"
 )
 
-// Parse gives the commands of a text, in the order in which they stand there.
-func Parse(text string) []*script.Command {
+// Each gives the commands of a text, in the order in which they stand there, a line's at a time, for as long as goOn says so.
+func Each(text string, goOn func([]*script.Command) bool) {
 	p := &parser{s: strings.ReplaceAll(text, "\x00", ""), vars: map[string]string{}}
 	p.budget = 4*len(text) + script.MaxValue
 	for p.i < len(p.s) {
 		p.line()
+		if len(p.out) > 0 && !goOn(p.out) {
+			return
+		}
+		p.out = p.out[:0]
 	}
-	return p.out
 }
 
 type parser struct {
@@ -90,7 +93,9 @@ func (p *parser) words(c *script.Command) []word {
 		if w.text == "" && !w.quoted {
 			continue // a continued line
 		}
-		out = append(out, w)
+		if len(out) <= script.MaxArgs {
+			out = append(out, w)
+		}
 		if len(out) == 1 && strings.EqualFold(w.text, "rem") || strings.HasPrefix(w.text, "::") && len(out) == 1 {
 			if n := strings.IndexByte(p.s[p.i:], '\n'); n >= 0 {
 				p.i += n
@@ -246,7 +251,7 @@ func (p *parser) command(c *script.Command, w []word) {
 	if strings.Contains(c.Name, script.Unknown) {
 		c.Name = ""
 	}
-	for _, a := range w[1:] {
+	for _, a := range w[1:min(len(w), script.MaxArgs)] {
 		c.Args = append(c.Args, script.Value{Text: a.text, Quoted: a.quoted})
 	}
 	p.out = append(p.out, c)

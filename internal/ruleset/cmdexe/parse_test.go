@@ -9,6 +9,15 @@ import (
 	"weir/internal/ruleset/script"
 )
 
+// Parse is Each at once.
+func Parse(text string) (all []*script.Command) {
+	Each(text, func(c []*script.Command) bool {
+		all = append(all, c...)
+		return true
+	})
+	return all
+}
+
 func lines(text string) []string {
 	var out []string
 	for _, c := range Parse(text) {

@@ -16,17 +16,40 @@ const maxFrames = 1200
 // Bomb is the name of the command that stands for a function which runs itself twice at once.
 const Bomb = "\x01bomb"
 
-// Parse gives the commands of a text, in the order in which they stand there. Behind a syntax error there are none: a shell stops there too.
-func Parse(text string) []*script.Command {
+// Each gives the commands of a text, in the order in which they stand there, a statement's at a time, for as long as goOn says so. Behind a
+// syntax error there are none: a shell stops there too.
+func Each(text string, goOn func([]*script.Command) bool) {
 	text = strings.ReplaceAll(strings.ReplaceAll(text, "\x00", ""), "\r\n", "\n")
 	w := &walker{vars: map[string]string{"HOME": "~"}, budget: 4*len(text) + script.MaxValue}
+	if !lex.Crowded(text) {
+		w.each(text, goOn)
+		return
+	}
+	for more := true; more && text != ""; { // too much for the parser at once
+		n := min(len(text), pieceLen)
+		if end := strings.LastIndexByte(text[:n], '\n'); end >= 0 && n < len(text) {
+			n = end + 1
+		}
+		more = w.each(text[:n], goOn)
+		text = text[n:]
+	}
+}
+
+// pieceLen is how long the pieces are that a text with very many parts is read in, in bytes.
+const pieceLen = 32 << 10
+
+func (w *walker) each(text string, goOn func([]*script.Command) bool) bool {
 	for s, err := range syntax.NewParser(syntax.Variant(syntax.LangBash)).StmtsSeq(lex.Guard(text, maxFrames)) {
 		if err != nil {
 			break
 		}
 		w.stmt(s, nil)
+		if len(w.out) > 0 && !goOn(w.out) {
+			return false
+		}
+		w.out = w.out[:0]
 	}
-	return w.out
+	return true
 }
 
 type walker struct {
@@ -138,7 +161,10 @@ func (w *walker) call(x *syntax.CallExpr, from *script.Command) *script.Command 
 	}
 	c := &script.Command{From: from}
 	var words []script.Value
-	for _, a := range x.Args {
+	for i, a := range x.Args {
+		if i > script.MaxArgs {
+			break
+		}
 		words = append(words, w.words(a)...)
 	}
 	if len(words) == 0 {

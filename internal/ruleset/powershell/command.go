@@ -62,7 +62,9 @@ func (p *parser) arguments(c *script.Command) {
 			if p.i == at {
 				break
 			}
-			v.Items = append(v.Items, next)
+			if len(v.Items) < script.MaxArgs {
+				v.Items = append(v.Items, next)
+			}
 			if v.Of == nil {
 				v.Of = next.Of
 			}
@@ -77,7 +79,9 @@ func (p *parser) arguments(c *script.Command) {
 				continue
 			}
 		}
-		c.Args = append(c.Args, v)
+		if len(c.Args) < script.MaxArgs {
+			c.Args = append(c.Args, v)
+		}
 	}
 }
 

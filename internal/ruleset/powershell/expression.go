@@ -108,7 +108,9 @@ func (p *parser) list() script.Value {
 		if p.i == from {
 			break
 		}
-		v.Items = append(v.Items, next)
+		if len(v.Items) < script.MaxArgs {
+			v.Items = append(v.Items, next)
+		}
 		v.Of = either(v.Of, next.Of)
 		p.blanks()
 	}

@@ -12,15 +12,23 @@ const maxDepth = 100
 // maxChain bounds assignments of assignments below that.
 const maxChain = 50
 
-// Parse gives the commands of a text, in the order in which they stand there.
-func Parse(text string) []*script.Command {
-	p := &parser{s: plain(text), vars: map[string]script.Value{}}
+// Each gives the commands of a text, in the order in which they stand there, a statement's at a time, for as long as go on says so.
+func Each(text string, goOn func([]*script.Command) bool) {
+	p := &parser{s: plain(text), vars: map[string]script.Value{}, goOn: goOn}
 	p.budget = 4*len(p.s) + script.MaxValue
 	for p.i < len(p.s) {
 		p.block(0, nil)
 		p.i++ // a closing bracket that nothing opened
 	}
-	return p.out
+	p.flush()
+}
+
+// flush gives away what was read; when nobody wants more the text is at its end.
+func (p *parser) flush() {
+	if len(p.out) > 0 && !p.goOn(p.out) {
+		p.i, p.goOn = len(p.s), func([]*script.Command) bool { return false }
+	}
+	p.out = p.out[:0]
 }
 
 // plain turns the dashes, quotes and spaces that PowerShell takes for its own into those.
@@ -59,6 +67,7 @@ type parser struct {
 	i      int
 	depth  int
 	out    []*script.Command
+	goOn   func([]*script.Command) bool
 	vars   map[string]script.Value
 	budget int // bytes that evaluation may still make
 	// piped is what $_ stands for.
@@ -95,6 +104,9 @@ func (p *parser) block(closer byte, upstream *script.Command) script.Value {
 		from := p.i
 		if v, some := p.statement(); some {
 			last = v
+		}
+		if p.depth == 0 {
+			p.flush()
 		}
 		if p.i == from {
 			p.i++

@@ -9,6 +9,15 @@ import (
 	"weir/internal/ruleset/script"
 )
 
+// Parse is Each at once.
+func Parse(text string) (all []*script.Command) {
+	Each(text, func(c []*script.Command) bool {
+		all = append(all, c...)
+		return true
+	})
+	return all
+}
+
 // lines are the commands of a text, one a line, with unknown parts as ….
 func lines(text string) []string {
 	var out []string

@@ -23,6 +23,7 @@ type Rule struct {
 	On      []On
 	Files   []string // patterns of pathguard, for tools that take paths
 	Changed []string // the same, for tools that change what stands there
+	Tools   []string // names of tools that are refused altogether
 }
 
 // Example is a call of a tool.

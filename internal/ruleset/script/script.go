@@ -9,6 +9,7 @@ const Unknown = "\x00"
 const (
 	MaxValue = 64 << 10 // bytes of one value
 	MaxSteps = 64       // commands that Made looks at
+	MaxArgs  = 8192     // words of one command; the others are left out
 )
 
 // Dialect is the language that a command was written in.

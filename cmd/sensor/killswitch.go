@@ -1,0 +1,57 @@
+package main
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"weir/internal/ruleset/killswitch"
+	"weir/internal/self"
+)
+
+func (s *system) killSwitchCommand() *cobra.Command {
+	var file string
+	cmd := &cobra.Command{
+		Use:   "kill-switch",
+		Short: "turn every tool off that changes something, or on again",
+		Long: `While the switch is on, the bridge denies agents every tool that changes something, shells among them; reading goes on. It takes effect with the
+next call. What runs already goes on, and the kernel denies egress as before. The guard is never off.`,
+		Args: s.subcommand,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.PersistentFlags().StringVar(&file, "file", self.KillSwitch, "the switch: a `file` that is there while it is on")
+	for _, c := range []struct {
+		name, short string
+		on          bool
+	}{{"on", "turn tools off that change something", true}, {"off", "turn them on again", false}} {
+		cmd.AddCommand(&cobra.Command{
+			Use: c.name, Short: c.short, Args: args(0, 0, ""),
+			RunE: func(*cobra.Command, []string) error {
+				if s.euid != 0 && file == self.KillSwitch {
+					return errRoot
+				}
+				if err := killswitch.Set(file, c.on); err != nil {
+					return err
+				}
+				return s.tellSwitch(file)
+			},
+		})
+	}
+	cmd.AddCommand(&cobra.Command{
+		Use: "status", Short: "say whether it is on", Args: args(0, 0, ""),
+		RunE: func(*cobra.Command, []string) error { return s.tellSwitch(file) },
+	})
+	return cmd
+}
+
+func (s *system) tellSwitch(file string) error {
+	on := killswitch.On(file)
+	return s.answer(map[string]any{"kill_switch": on, "file": file}, func(w io.Writer) {
+		if on {
+			fmt.Fprintf(w, "on: every tool that changes something is off\n")
+			return
+		}
+		fmt.Fprintf(w, "off\n")
+	})
+}

@@ -1,0 +1,91 @@
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"weir/internal/ruleset"
+	"weir/internal/ruleset/killswitch"
+	"weir/internal/ruleset/wire"
+	"weir/internal/self"
+)
+
+func (s *system) toolcheckCommand() *cobra.Command {
+	var jsonl bool
+	var server, rules, killed string
+	cmd := &cobra.Command{
+		Use:   "toolcheck --jsonl",
+		Short: "tell of each call of a tool on standard input whether the guard refuses it",
+		Long: `Each line of standard input is {"v":"0.5","id":"…","tool":"…","args":{…}}. For each, in order, a line {"id":"…","ok":true,"result":{"decision":"allow"}}
+or {"id":"…","ok":false,"error":{"code":"…","message":"…"}} is written. Nothing is carried out.`,
+		Example: `  echo '{"v":"0.5","id":"1","tool":"bash","args":{"command":"rm -rf /"}}' | weir toolcheck --jsonl`,
+		Args:    args(0, 0, ""),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if !jsonl {
+				return usage(cmd, "give --jsonl and JSON lines")
+			}
+			o := ruleset.Options{Server: server}
+			if rules != "" {
+				data, err := os.ReadFile(rules)
+				if err != nil {
+					return fmt.Errorf("read rules: %w", err)
+				}
+				var problems []ruleset.Problem
+				if o.Appended, problems = ruleset.Appended(rules, data); len(problems) > 0 {
+					for _, p := range problems {
+						s.note("weir toolcheck: %s", p)
+					}
+				}
+			}
+			return toolcheckLines(s.stdin, s.stdout, ruleset.New(o), func() bool { return killswitch.On(killed) })
+		},
+	}
+	cmd.Flags().BoolVar(&jsonl, "jsonl", false, "read and write JSON lines")
+	cmd.Flags().StringVar(&server, "server", "", "`host` that updates of agents may come from besides GitHub")
+	cmd.Flags().StringVar(&rules, "rules", "", "`file` of the operator's own rules")
+	cmd.Flags().StringVar(&killed, "kill-switch", self.KillSwitch, "`file` that turns tools off while it is there")
+	return cmd
+}
+
+// toolcheckLines answers each line of r, in order.
+func toolcheckLines(r io.Reader, w io.Writer, g *ruleset.Guard, killed func() bool) error {
+	in, out := bufio.NewReaderSize(r, 64<<10), bufio.NewWriter(w)
+	enc := json.NewEncoder(out)
+	enc.SetEscapeHTML(false)
+	for {
+		line, err := readCall(in)
+		if errors.Is(err, io.EOF) && len(line) == 0 {
+			return out.Flush()
+		}
+		if err != nil && !errors.Is(err, io.EOF) {
+			return errors.Join(fmt.Errorf("read standard input: %w", err), out.Flush())
+		}
+		if err := enc.Encode(g.Answer(line, killed)); err != nil {
+			return fmt.Errorf("write: %w", err)
+		}
+		if in.Buffered() == 0 {
+			if err := out.Flush(); err != nil {
+				return fmt.Errorf("write: %w", err)
+			}
+		}
+	}
+}
+
+// readCall reads a line; of one that is too long it keeps just enough to be refused.
+func readCall(in *bufio.Reader) (line []byte, err error) {
+	for {
+		part, err := in.ReadSlice('\n')
+		if len(line) <= wire.MaxLine {
+			line = append(line, part...)
+		}
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			return line, err
+		}
+	}
+}

@@ -1,0 +1,142 @@
+package bridge
+
+import (
+	"context"
+	"encoding/json"
+
+	"weir/internal/bridge/gitguard"
+	"weir/internal/bridge/toolcall"
+	"weir/internal/event"
+	"weir/internal/gate"
+	"weir/internal/ruleset"
+	"weir/internal/ruleset/permission"
+)
+
+// called is one call of a tool, as the stages see it.
+type called struct {
+	who     Asker
+	tool    string
+	input   json.RawMessage
+	command string // of a shell; empty for other tools
+	dir     string
+	public  bool
+	mode    string // of the agent's own permissions
+	confirm bool   // a permission rule wants a person asked
+}
+
+// text is what events call it.
+func (c *called) text() string {
+	if c.command != "" {
+		return c.command
+	}
+	return c.tool
+}
+
+// judge sends a call through all that may deny it, in this order; the first denial is the answer, and nothing behind it is asked.
+// Empty lets the call be made.
+func (s *Server) judge(ctx context.Context, c *called) string {
+	for _, stage := range [...]func(context.Context, *called) string{
+		s.killSwitch, // the operator's file: every tool that changes something is off (K10)
+		s.guard,      // what is catastrophic by itself, in every mode and for everybody (K1)
+		s.permission, // the rules of permissions.yaml (P4)
+		s.hook,       // the built-in hooks, then the operator's (G18)
+		s.gate,       // taint, reviewer, person; then what the call is about to read taints
+	} {
+		if reason := stage(ctx, c); reason != "" {
+			return reason
+		}
+	}
+	return ""
+}
+
+// Guard refuses calls that are catastrophic by themselves; *ruleset.Guard is the only one outside of tests.
+type Guard interface {
+	CheckIn(tool string, args json.RawMessage, resolve func(path string) (string, bool)) (ruleset.Hit, bool)
+}
+
+// Permissions are rules that people wrote for tools; *permission.Set are.
+type Permissions interface {
+	Check(c permission.Call, mode string) permission.Result
+}
+
+func (s *Server) killSwitch(_ context.Context, c *called) string {
+	if !ruleset.Changes(c.tool) || !s.rules.Load().Killed() {
+		return ""
+	}
+	s.tell(c, event.Decision{Decision: "deny", Reason: "kill_switch", Text: "the kill switch is on", Tool: c.tool}, c.tool)
+	return textKilled
+}
+
+func (s *Server) guard(_ context.Context, c *called) string {
+	hit, ok := s.rules.Load().Guard.CheckIn(c.tool, c.input, seenBy(c.who.Process.PID, c.dir))
+	if !ok {
+		return ""
+	}
+	s.tell(c, event.Decision{Decision: "deny", Reason: "guard", Text: "it " + hit.Rule.Refuses, Tool: c.tool, Rule: hit.Rule.ID}, hit.Excerpt)
+	return hit.Message()
+}
+
+// tell writes a denial that stands whether or not it could be written.
+func (s *Server) tell(c *called, d event.Decision, excerpt string) {
+	if err := s.host.Deny(c.who, excerpt, d); err != nil {
+		s.logger.WithError(err).WithField("rule", d.Rule).Error("write a denial of the bridge")
+	}
+}
+
+func (s *Server) permission(_ context.Context, c *called) string {
+	result := s.rules.Load().Permissions.Check(permission.Of(c.tool, c.input), c.mode)
+	switch result.Decision {
+	case permission.Allowed:
+		return ""
+	case permission.Asked:
+		c.confirm = true
+		return ""
+	}
+	why := result.Reason.Reason
+	if result.Reason.Type == "rule" {
+		why = "the rule " + permission.Quote(result.Reason.Rule)
+	}
+	reason := "Denied by the permission rules of this machine (" + why + "). Go on without it, or ask the user."
+	if reason, denied := s.builtIn(c.who, c.text(), "permission", why, reason); denied {
+		return reason
+	}
+	return ""
+}
+
+func (s *Server) hook(ctx context.Context, c *called) string {
+	if found, ok := gitguard.Check(c.command); ok {
+		if reason, denied := s.builtIn(c.who, c.command, "git_guard", found.What, gitReason(found)); denied {
+			return reason
+		}
+	}
+	if c.tool == toolcall.WebFetch {
+		if reason, denied := s.builtIn(c.who, toolcall.WebFetch, "web_fetch", "a direct web fetch", textWebFetch); denied {
+			return reason
+		}
+	}
+	return s.hooks(ctx, c.who, c.text(), c.tool, c.input)
+}
+
+func (s *Server) gate(ctx context.Context, c *called) string {
+	r := gate.Request{Container: c.who.Container, Process: c.who.Process, Command: c.command, Dir: c.dir, Ask: gate.Command, Mode: c.who.Mode, Policy: c.who.Policy}
+	if c.confirm && c.who.Mode != "observe" {
+		asked := r
+		asked.Command = c.tool + " " + string(c.input)
+		if v := s.host.Confirm(ctx, asked); v.Decision != gate.Allow {
+			return explain(v)
+		}
+	}
+	if c.command != "" {
+		if v := s.host.Decide(ctx, r); v.Decision != gate.Allow {
+			return explain(v)
+		}
+	}
+	if c.command != "" {
+		return ""
+	}
+	if err := s.host.Called(c.who, c.tool, c.public); err != nil {
+		s.logger.WithError(err).Error("taint for the call of a tool")
+		return textNotTainted
+	}
+	return ""
+}

@@ -1,0 +1,180 @@
+package bridge
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"weir/internal/bridge/wire"
+	"weir/internal/event"
+	"weir/internal/gate"
+	"weir/internal/ruleset"
+	"weir/internal/ruleset/builtin"
+	"weir/internal/ruleset/permission"
+	"weir/internal/ruleset/rule"
+)
+
+// stages notes who was asked, in order, and denies at one of them.
+type stages struct {
+	asked  []string
+	denies string
+}
+
+func (s *stages) at(name string) bool {
+	s.asked = append(s.asked, name)
+	return s.denies == name
+}
+
+type guardStage struct{ *stages }
+
+func (s guardStage) CheckIn(string, json.RawMessage, func(string) (string, bool)) (ruleset.Hit, bool) {
+	return ruleset.Hit{Rule: &rule.Rule{ID: "test", Refuses: "does it", Why: "Why.", Instead: "Do not."}}, s.at("guard")
+}
+
+type permissionStage struct{ *stages }
+
+func (s permissionStage) Check(permission.Call, string) permission.Result {
+	if s.at("permission rules") {
+		return permission.Result{}
+	}
+	return permission.Result{Decision: permission.Allowed}
+}
+
+// TestOrder (K1, K10, K11): kill switch, guard, permission rules, hooks, gate. What denies ends it; what is behind it is not asked.
+func TestOrder(t *testing.T) {
+	order := []string{"kill switch", "guard", "permission rules", "hooks", "gate"}
+	for i, denies := range append(order, "nobody") {
+		t.Run(denies, func(t *testing.T) {
+			st := &stages{denies: denies}
+			seen := filepath.Join(t.TempDir(), "seen")
+			answer := none
+			if denies == "hooks" {
+				answer = denying("no")
+			}
+			who := inside("secret")
+			who.Hooks = folder(t, map[string]string{"a": "touch " + seen + "; " + answer})
+			s := New(&host{decide: func(context.Context, gate.Request) gate.Verdict {
+				if _, err := os.Stat(seen); err == nil {
+					st.at("hooks")
+				}
+				if st.at("gate") {
+					return gate.Verdict{Reason: gate.Flagged}
+				}
+				return gate.Verdict{Decision: gate.Allow, Reason: gate.Passed}
+			}}, quiet())
+			s.Use(Rules{Guard: guardStage{st}, Permissions: permissionStage{st}, Killed: func() bool { return st.at("kill switch") }})
+			reason := ask(s, who, "curl x")
+			if (reason == "") != (denies == "nobody") {
+				t.Errorf("answer %q", reason)
+			}
+			want := order[:min(i+1, len(order))]
+			if denies == "hooks" {
+				if _, err := os.Stat(seen); err != nil {
+					t.Error("the hook did not run")
+				}
+				want = order[:3]
+			}
+			if diff := cmp.Diff(want, st.asked); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func call(s *Server, who Asker, tool, input string) string {
+	return s.check(context.Background(), who, wire.Request{Type: wire.ToolCheck, ToolName: tool, ToolInput: json.RawMessage(input)})
+}
+
+// TestGuardK1: in a clean container and in every mode, with whatever rules are used; each hit is written with tool, rule and excerpt (K13).
+func TestGuardK1(t *testing.T) {
+	for _, mode := range []string{"observe", "enforce", "seal"} {
+		who := inside()
+		who.Mode = mode
+		h := &host{}
+		s := New(h, quiet())
+		s.Use(Rules{})
+		s.Use(Rules{Permissions: (*permission.Set)(nil)})
+		for _, c := range []struct{ tool, input, rule string }{
+			{"powershell_exec", `{"script":"vssadmin delete shadows /all"}`, "shadow-copies"}, {"Bash", `{"command":"rm -rf /"}`, "linux-delete"}, {"Read", `{"file_path":"/etc/shadow"}`, "shadow-file"},
+			{"container.exec", `{"command":["bash","-lc","mkfs.ext4 /dev/sda"]}`, "linux-disk"}, {"mcp__any__thing", `{"deep":[{"path":"/root/.ssh/id_rsa"}]}`, "ssh-keys"},
+		} {
+			h.denied = nil
+			if reason := call(s, who, c.tool, c.input); !strings.Contains(reason, "rule "+c.rule) {
+				t.Errorf("%s: %s: %q", mode, c.tool, reason)
+			}
+			if len(h.denied) != 1 || h.denied[0].Rule != c.rule || h.denied[0].Tool != c.tool || h.denied[0].Decision != "deny" {
+				t.Errorf("%s: written %+v", mode, h.denied)
+			}
+		}
+		if reason := ask(s, who, "dd if=/dev/zero of=/dev/sda"); !strings.Contains(reason, "linux-disk") {
+			t.Errorf("%s: %q", mode, reason)
+		}
+	}
+}
+
+// TestKillSwitchK10: every tool that changes something is off at once and on again; reading goes on, and the guard stays.
+func TestKillSwitchK10(t *testing.T) {
+	on := false
+	s := New(&host{}, quiet())
+	s.Use(Rules{Killed: func() bool { return on }})
+	for _, on = range []bool{false, true, false} {
+		for tool, input := range map[string]string{"Bash": `{"command":"ls"}`, "Write": `{"file_path":"/work/a"}`, "fs_delete": `{"path":"/work/a"}`, "mcp__x__y": `{}`, "agent_update": `{"url":"https://github.com/a/b/releases/download/v1/c"}`} {
+			if reason := call(s, inside(), tool, input); (reason == textKilled) != on {
+				t.Errorf("on %v: %s: %q", on, tool, reason)
+			}
+		}
+		if reason := call(s, inside(), "Read", `{"file_path":"/work/a"}`); reason != "" {
+			t.Errorf("on %v: reading: %q", on, reason)
+		}
+		if reason := call(s, inside(), "Read", `{"file_path":"/etc/shadow"}`); !strings.Contains(reason, "shadow-file") {
+			t.Errorf("on %v: the guard is off: %q", on, reason)
+		}
+	}
+}
+
+// TestPermissionsP4: a denial of the rules denies, an ask puts the call before a person, whatever the tool.
+func TestPermissionsP4(t *testing.T) {
+	set, warnings, err := permission.Parse(permission.File{Name: "permissions.yaml", Data: []byte("deny: [WebSearch]\nask: [Read]\n")})
+	if err != nil || len(warnings) > 0 {
+		t.Fatal(err, warnings)
+	}
+	var asked []gate.Request
+	h := &host{decide: func(_ context.Context, r gate.Request) gate.Verdict {
+		asked = append(asked, r)
+		return gate.Verdict{Reason: gate.Denied}
+	}}
+	s := New(h, quiet())
+	s.Use(Rules{Permissions: set})
+	if reason := call(s, inside(), "WebSearch", `{}`); !strings.Contains(reason, "permission rules") || len(asked) != 0 {
+		t.Errorf("denied by a rule: %q, %v", reason, asked)
+	}
+	if reason := call(s, inside(), "Read", `{"file_path":"/work/a"}`); reason == "" || len(asked) != 1 || len(h.confirmed) != 1 {
+		t.Errorf("asked by a rule: %q, %+v", reason, h.confirmed)
+	}
+	if i := slices.IndexFunc(h.denied, func(d event.Decision) bool { return d.Reason == "permission" }); i < 0 {
+		t.Errorf("written: %+v", h.denied)
+	}
+}
+
+// TestSymlinkK7: a link to what may not be read is that.
+func TestSymlinkK7(t *testing.T) {
+	dir := t.TempDir()
+	link := filepath.Join(dir, "notes")
+	if err := os.Symlink("/etc/shadow", link); err != nil {
+		t.Fatal(err)
+	}
+	s := New(&host{}, quiet())
+	s.Use(Rules{Guard: ruleset.New(ruleset.Options{Names: builtin.Installed()})})
+	if reason := call(s, inside(), "fs_read", `{"path":"`+link+`"}`); !strings.Contains(reason, "shadow-file") {
+		t.Errorf("got %q", reason)
+	}
+	if reason := call(s, inside(), "fs_read", `{"path":"`+dir+`/other"}`); reason != "" {
+		t.Errorf("got %q", reason)
+	}
+}

@@ -1,0 +1,84 @@
+package bridge
+
+import (
+	"fmt"
+	"os"
+	"path"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"weir/internal/ruleset"
+	"weir/internal/ruleset/builtin"
+	"weir/internal/ruleset/killswitch"
+	"weir/internal/ruleset/permission"
+	"weir/internal/self"
+)
+
+// Rules are what calls are held against before any hook.
+type Rules struct {
+	Guard       Guard
+	Permissions Permissions
+	Killed      func() bool // the kill switch is on; asked for each call
+}
+
+// Use takes other rules from now on. There is no way to have none: what is missing stays as it was.
+func (s *Server) Use(r Rules) {
+	now := *s.rules.Load()
+	if r.Guard != nil {
+		now.Guard = r.Guard
+	}
+	if r.Permissions != nil {
+		now.Permissions = r.Permissions
+	}
+	if r.Killed != nil {
+		now.Killed = r.Killed
+	}
+	s.rules.Store(&now)
+}
+
+// standing are the rules of a server that was told of none.
+func standing() *Rules {
+	return &Rules{
+		Guard:       ruleset.New(ruleset.Options{Names: builtin.Installed()}),
+		Permissions: (*permission.Set)(nil),
+		Killed:      func() bool { return killswitch.On(self.KillSwitch) },
+	}
+}
+
+// seenBy resolves paths as a process sees them, past symbolic links (K7); dir is where relative ones begin.
+func seenBy(pid int, dir string) func(string) (string, bool) {
+	return func(p string) (string, bool) {
+		if !strings.HasPrefix(p, "/") {
+			p = path.Join("/", dir, p)
+		}
+		root, err := unix.Open(fmt.Sprintf("/proc/%d/root", pid), unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+		if err != nil {
+			return "", false
+		}
+		defer unix.Close(root)
+		top, err := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", root))
+		if err != nil {
+			return "", false
+		}
+		for rest := ""; ; { // what does not exist yet has a directory that does
+			fd, err := unix.Openat2(root, p, &unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_MAGICLINKS})
+			if err == nil {
+				real, err := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", fd))
+				unix.Close(fd)
+				if err != nil {
+					return "", false
+				}
+				if top != "/" {
+					real = strings.TrimPrefix(real, top)
+				}
+				return path.Join("/", real, rest), true
+			}
+			if p == "/" {
+				return "", false
+			}
+			rest = path.Join(path.Base(p), rest)
+			p = path.Dir(p)
+		}
+	}
+}

@@ -1,0 +1,217 @@
+package ruleset
+
+import (
+	"encoding/json"
+	"reflect"
+	"strings"
+	"testing"
+	"unicode/utf16"
+
+	"github.com/google/go-cmp/cmp"
+
+	"weir/internal/ruleset/builtin"
+	"weir/internal/ruleset/script"
+)
+
+// TestCallK1: known tools, agents' own names, argv, names that stand twice, wrong types, unknown tools.
+func TestCallK1(t *testing.T) {
+	g := testGuard()
+	for _, tt := range []struct{ tool, args, rule string }{
+		{"powershell_exec", `{"script":"vssadmin delete shadows /all"}`, "shadow-copies"},
+		{"cmd_exec", `{"command":"vssadmin delete shadows /all"}`, "shadow-copies"},
+		{"shell", `{"command":["bash","-lc","rm -rf /"]}`, "linux-delete"},
+		{"shell", `{"command":["rm","-rf","/"]}`, "linux-delete"},
+		{"shell", `{"command":["echo","rm -rf /"]}`, ""},
+		{"Bash", `{"command":"ls","command":"rm -rf /"}`, "linux-delete"},
+		{"Bash", `{"command":"rm -rf /","command":"ls"}`, "linux-delete"},
+		{"Bash", `{"Command":"rm -rf /"}`, "linux-delete"},
+		{"Bash", `{"command":"ls","description":"rm -rf /"}`, ""},
+		{"Bash", `{"command":{"text":["rm -rf /"]}}`, ""},
+		{"Bash", `"rm -rf /"`, "linux-delete"},
+		{"Bash", `["rm -rf /"]`, "linux-delete"},
+		{"Bash", `5`, ""}, {"Bash", `null`, ""}, {"Bash", ``, ""}, {"Bash", `{"command":5}`, ""}, {"Bash", `{"command":`, ""},
+		{"bash", `{"command":"powershell.exe -enc ZABpAHIA"}`, "encoded-command"},
+		{"bash", `{"command":"cmd.exe /c vssadmin delete shadows /all"}`, "shadow-copies"},
+		{"powershell_exec", `{"script":"bash -c 'rm -rf /'"}`, "linux-delete"},
+		{"Read", `{"file_path":"/etc/shadow"}`, "shadow-file"},
+		{"Write", `{"file_path":"/work/run.sh","content":"rm -rf /"}`, ""},
+		{"Edit", `{"file_path":"/root/.ssh/id_rsa","old_string":"a"}`, "ssh-keys"},
+		{"Grep", `{"pattern":"rm -rf /","path":"/work"}`, ""},
+		{"mcp__files__read", `{"options":{"path":"/etc/shadow"}}`, "shadow-file"},
+		{"mcp__run__it", `{"command":"mkfs.ext4 /dev/sda"}`, "linux-disk"},
+		{"mcp__run__it", `{"script":"Clear-EventLog System"}`, "event-log"},
+		{"mcp__notes__add", `{"text":"rm -rf / is bad"}`, ""},
+		{"agent_update", `{"url":"http://github.com/a/b/releases/download/v1/c","sha256":"00"}`, "update-source"},
+	} {
+		hit, ok := g.Check(tt.tool, json.RawMessage(tt.args))
+		if hit.ID() != tt.rule || ok != (tt.rule != "") {
+			t.Errorf("%s %s: refused by %q, want %q", tt.tool, tt.args, hit.ID(), tt.rule)
+		}
+		if ok && (!strings.Contains(hit.Message(), tt.rule) || len(hit.Message()) > 1000) {
+			t.Errorf("%s: the message does not name the rule: %s", tt.rule, hit.Message())
+		}
+	}
+}
+
+// TestBadInput: what is malformed does not crash, does not take long, and hides nothing that stands before it.
+func TestBadInput(t *testing.T) {
+	g := testGuard()
+	units := utf16.Encode([]rune("vssadmin delete shadows /all"))
+	little, big := "\xff\xfe", "\xfe\xff"
+	nul := ""
+	for _, u := range units {
+		little += string([]byte{byte(u), byte(u >> 8)})
+		big += string([]byte{byte(u >> 8), byte(u)})
+		nul += string([]byte{byte(u), 0})
+	}
+	for name, tt := range map[string]struct {
+		dialect script.Dialect
+		text    string
+		rule    string
+	}{
+		"UTF-16, little":       {script.PowerShell, little, "shadow-copies"},
+		"UTF-16, big":          {script.PowerShell, big, "shadow-copies"},
+		"UTF-16 without mark":  {script.PowerShell, nul, "shadow-copies"},
+		"UTF-16 for cmd":       {script.Cmd, little, "shadow-copies"},
+		"NUL in a shell":       {script.POSIX, "rm -r\x00f /", "linux-delete"},
+		"invalid UTF-8":        {script.PowerShell, "Write-Host \xff\xfe\x80; Clear-EventLog System", "event-log"},
+		"invalid UTF-8, shell": {script.POSIX, "echo \xff; rm -rf /", "linux-delete"},
+		"open quote":           {script.PowerShell, "Clear-EventLog 'System", "event-log"},
+		"open quote, cmd":      {script.Cmd, `vssadmin delete shadows "/all`, "shadow-copies"},
+		"open quote, shell":    {script.POSIX, "rm -rf /\necho 'a", "linux-delete"},
+		"1 MiB of {":           {script.PowerShell, strings.Repeat("{", 1<<20), ""},
+		"1 MiB of {, shell":    {script.POSIX, strings.Repeat("{", 1<<20), ""},
+		"1 MiB of (, shell":    {script.POSIX, strings.Repeat("(", 1<<20), ""},
+		"1 MiB of (, cmd":      {script.Cmd, strings.Repeat("(", 1<<20), ""},
+		"1 MiB of quotes":      {script.PowerShell, strings.Repeat(`"`, 1<<20), ""},
+		"1 MiB of $(":          {script.PowerShell, strings.Repeat(`$(`, 1<<19), ""},
+		"1 MiB of words":       {script.PowerShell, strings.Repeat("a ", 1<<19), ""},
+		"behind 1 MiB":         {script.PowerShell, strings.Repeat("$a = 'b'\n", 1<<17) + "Clear-EventLog System", "event-log"},
+		"behind 1 MiB, shell":  {script.POSIX, strings.Repeat("a=b c\n", 1<<17) + "rm -rf /", "linux-delete"},
+		"in a program":         {script.POSIX, strings.Repeat("sudo ", 1000) + "rm -rf /", ""}, // nobody writes this; it only must end
+		"growing":              {script.PowerShell, "$a='aaaaaaaa'\n" + strings.Repeat("$a=$a+$a\n", 1000), ""},
+		"growing, cmd":         {script.Cmd, "set a=aaaaaaaa\n" + strings.Repeat("set a=%a%%a%\n", 1000), ""},
+		"growing, shell":       {script.POSIX, "a=aaaaaaaa\n" + strings.Repeat("a=$a$a\n", 1000), ""},
+		"nested texts":         {script.PowerShell, strings.Repeat("powershell -c ", 1000) + "dir", ""},
+	} {
+		if hit, ok := g.Script(tt.dialect, tt.text); hit.ID() != tt.rule || ok != (tt.rule != "") {
+			t.Errorf("%s: refused by %q, want %q", name, hit.ID(), tt.rule)
+		}
+	}
+}
+
+// TestNamesK6: the rules of self-protection follow the names.
+func TestNamesK6(t *testing.T) {
+	moved := builtin.Names{Service: "tarn", Programs: []string{"/opt/tarn/bin/tarn"}, State: "/srv/tarn", Files: []string{"/run/tarn"}, KillSwitch: "/srv/switch"}
+	old, renamed := testGuard(), New(Options{Names: moved})
+	for _, tt := range []struct{ command, for2 string }{
+		{"systemctl stop weir", "systemctl stop tarn"}, {"pkill weir", "pkill tarn"}, {"rm /usr/local/bin/weir", "rm /opt/tarn/bin/tarn"}, {"rm -rf /var/lib/weir", "rm -rf /srv/tarn"},
+		{"touch /var/lib/weir/kill-switch", "touch /srv/switch"}, {"rm -f /run/weir/control.sock", "rm -f /run/tarn/control.sock"}, {"weir kill-switch off", "tarn kill-switch off"},
+	} {
+		for g, refused := range map[*Guard]string{old: tt.command, renamed: tt.for2} {
+			for _, command := range []string{tt.command, tt.for2} {
+				if hit, ok := g.Script(script.POSIX, command); ok != (command == refused) {
+					t.Errorf("%s: refused %v by %q", command, ok, hit.ID())
+				}
+			}
+		}
+	}
+	if _, ok := renamed.Check("fs_read", json.RawMessage(`{"path":"/srv/tarn/vault.json"}`)); !ok {
+		t.Error("the vault can be read where it moved to")
+	}
+}
+
+// TestNoSwitchK1: none of a guard's options takes a rule away, and there is none that could be true or false.
+func TestNoSwitchK1(t *testing.T) {
+	all := len(testGuard().Rules())
+	appended, _ := Appended("f", []byte("tool x -- y"))
+	for _, o := range []Options{{}, {Server: "updates.example.org"}, {Appended: appended}} {
+		if n := len(New(o).Rules()); n < all {
+			t.Errorf("%+v leaves %d of %d rules", o, n, all)
+		}
+	}
+	for i := range reflect.TypeFor[Options]().NumField() {
+		if f := reflect.TypeFor[Options]().Field(i); f.Type.Kind() == reflect.Bool {
+			t.Errorf("%s is a switch", f.Name)
+		}
+	}
+}
+
+// TestAppendedK12: rules that an operator wrote refuse more; a bad one is told with its line and skipped.
+func TestAppendedK12(t *testing.T) {
+	rules, problems := Appended("guard-rules", []byte(`# our own
+command terraform destroy -- ask the platform team
+
+command Remove-VM -- machines are removed by hand
+path **/payroll/** -- personal data
+tool mcp__mail__send -- mail goes out through people
+command kubectl delete
+allow rm -- we like it
+path ** -- everything
+command rm* -- any
+tool
+`))
+	var bad []string
+	for _, p := range problems {
+		bad = append(bad, p.String())
+	}
+	want := []string{
+		"guard-rules:7: it gives no reason: end it with -- and why this is refused; this rule is skipped",
+		`guard-rules:8: "allow" is none of command, path and tool; this rule is skipped`,
+		"guard-rules:9: the pattern cannot be read, or stands for every path; this rule is skipped",
+		"guard-rules:10: the name of a command has no wildcards: write one rule for each name; this rule is skipped",
+		"guard-rules:11: it gives no reason: end it with -- and why this is refused; this rule is skipped",
+	}
+	if diff := cmp.Diff(want, bad); diff != "" {
+		t.Error(diff)
+	}
+	g := New(Options{Names: builtin.Installed(), Appended: rules})
+	for _, tt := range []struct{ tool, args, rule string }{
+		{"Bash", `{"command":"sudo terraform destroy -auto-approve"}`, "operator-2"}, {"Bash", `{"command":"terraform plan"}`, ""}, {"powershell_exec", `{"script":"remove-vm -Name a"}`, "operator-4"},
+		{"Read", `{"file_path":"/srv/payroll/2026/a.csv"}`, "operator-5"}, {"Read", `{"file_path":"/srv/pay/a.csv"}`, ""}, {"mcp__mail__send", `{}`, "operator-6"}, {"Bash", `{"command":"rm -rf /"}`, "linux-delete"},
+	} {
+		if hit, ok := g.Check(tt.tool, json.RawMessage(tt.args)); hit.ID() != tt.rule || ok != (tt.rule != "") {
+			t.Errorf("%s %s: refused by %q, want %q", tt.tool, tt.args, hit.ID(), tt.rule)
+		}
+	}
+}
+
+func FuzzCheck(f *testing.F) {
+	g := testGuard()
+	for _, r := range g.Rules() {
+		for _, e := range append(r.Refused[:len(r.Refused):len(r.Refused)], r.Near...) {
+			f.Add(e.Tool, string(input(e)))
+		}
+	}
+	f.Add("mcp__x", `{"a":[{"path":["b",{"c":"d"}]}],"command":["rm","-rf","/"]}`)
+	f.Fuzz(func(t *testing.T, tool, args string) {
+		if hit, ok := g.Check(tool, json.RawMessage(args)); ok && (hit.Rule == nil || hit.Message() == "" || len(hit.Excerpt) > 8<<10) {
+			t.Errorf("%q %q: %+v", tool, args, hit)
+		}
+	})
+}
+
+func FuzzScript(f *testing.F) {
+	g := testGuard()
+	for _, r := range g.Rules() {
+		for _, e := range r.Refused {
+			f.Add(uint8(language(e.Tool)), e.Text)
+		}
+	}
+	f.Fuzz(func(t *testing.T, d uint8, text string) {
+		if hit, ok := g.Script(script.Dialect(d%3), text); ok && hit.Rule == nil {
+			t.Errorf("%q: refused by no rule", text)
+		}
+	})
+}
+
+func FuzzAppended(f *testing.F) {
+	f.Add("command a b -- c\npath x -- y\ntool z -- w")
+	f.Fuzz(func(t *testing.T, data string) {
+		rules, problems := Appended("f", []byte(data))
+		if n := len(rules) + len(problems); n > strings.Count(data, "\n")+1 {
+			t.Errorf("%d of %q", n, data)
+		}
+		New(Options{Names: builtin.Installed(), Appended: rules}).Check("Bash", json.RawMessage(`{"command":"ls"}`))
+	})
+}

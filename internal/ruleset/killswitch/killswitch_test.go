@@ -1,0 +1,30 @@
+package killswitch
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// TestK10: the file is the switch; what cannot be looked at is on.
+func TestK10(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "state", "kill-switch")
+	for _, on := range []bool{false, true, true, false, false, true} {
+		if err := Set(path, on); err != nil {
+			t.Fatal(err)
+		}
+		if On(path) != on {
+			t.Errorf("it is %v, want %v", !on, on)
+		}
+	}
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if !On(filepath.Join(file, "kill-switch")) {
+		t.Error("a path that leads nowhere is off")
+	}
+	if err := Set(filepath.Join(file, "kill-switch"), true); err == nil {
+		t.Error("no error where nothing can be written")
+	}
+}
