@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -40,6 +39,7 @@ type Sensor struct {
 	cmd   *exec.Cmd
 	ended chan error
 	pid   int // of the daemon, the child of weir run
+	log   eventLog
 }
 
 // StartSensor runs the sensor until t ends, then takes it out of the kernel, and forgets its state. policy is YAML without
@@ -319,33 +319,6 @@ func (s *Sensor) answer(t testing.TB, id string, allow bool) {
 	if _, err := client().Answer(context.Background(), id, gate.Reply{Allow: allow, By: "test"}); err != nil {
 		t.Fatalf("answer %s: %v", id, err)
 	}
-}
-
-// Events reads the log so far; without kinds all of it.
-func (s *Sensor) Events(t testing.TB, kinds ...event.Kind) []event.Event {
-	t.Helper()
-	log, err := os.ReadFile(eventFile)
-	if err != nil && !os.IsNotExist(err) {
-		t.Fatal(err)
-	}
-	var all []event.Event
-	for line := range bytes.Lines(log) {
-		var e event.Event
-		if !bytes.HasSuffix(line, []byte("\n")) {
-			break // being written
-		}
-		if err := json.Unmarshal(line, &e); err != nil {
-			t.Fatalf("event %q: %v", line, err)
-		}
-		keep := len(kinds) == 0
-		for _, k := range kinds {
-			keep = keep || e.Kind == k
-		}
-		if keep {
-			all = append(all, e)
-		}
-	}
-	return all
 }
 
 // Event waits for an event that is as want says.
