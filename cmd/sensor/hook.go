@@ -34,6 +34,19 @@ The exit codes are the agent's: 0, or 2 to deny.
 	return cmd
 }
 
+// mcpCommand serves the sensor's tools to an agent in a container.
+func (s *system) mcpCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "mcp",
+		Short: "serve VaultHttpFetch and LocalMemoryRecall to an agent, on standard input and output",
+		Long: `Runs in a guarded container, where an agent starts it as an MCP server. It copies bytes between the agent and the sensor's
+socket; the sensor makes the calls, and no secret comes here. The same as weir-hook mcp.`,
+		Example: "  claude mcp add weir -- weir mcp",
+		Args:    args(0, 0, ""),
+		RunE:    func(cmd *cobra.Command, _ []string) error { return s.hook(cmd, []string{"weir", "mcp"}) },
+	}
+}
+
 // shellCommand is a shell that asks before it runs.
 func (s *system) shellCommand() *cobra.Command {
 	return &cobra.Command{

@@ -75,7 +75,7 @@ func deny(id, reason string) wire.Answer {
 
 // check says why a request is denied; empty allows it.
 func (s *Server) check(ctx context.Context, who Asker, r wire.Request) string {
-	c := &called{who: who, tool: r.ToolName, input: r.ToolInput, dir: r.Dir, public: r.PublicSource, mode: r.PermissionMode}
+	c := &called{who: who, tool: r.ToolName, input: r.ToolInput, dir: r.Dir, public: r.PublicSource, mode: r.PermissionMode, told: r}
 	shell := false
 	switch r.Type {
 	case wire.BashCheck:

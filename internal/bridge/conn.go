@@ -88,6 +88,11 @@ func (c *client) read(ctx context.Context, cancel context.CancelFunc) {
 			free()
 			continue
 		}
+		if c.server.tools != nil && speaksMCP(line) {
+			c.serveTools(ctx, line, in)
+			free()
+			break
+		}
 		flight <- struct{}{}
 		c.usage.flight <- struct{}{}
 		running.Go(func() {

@@ -6,6 +6,7 @@ import (
 
 	"weir/internal/bridge/gitguard"
 	"weir/internal/bridge/toolcall"
+	"weir/internal/bridge/wire"
 	"weir/internal/event"
 	"weir/internal/gate"
 	"weir/internal/ruleset"
@@ -22,6 +23,7 @@ type called struct {
 	public  bool
 	mode    string // of the agent's own permissions
 	confirm bool   // a permission rule wants a person asked
+	told    wire.Request
 }
 
 // text is what events call it.
@@ -118,6 +120,9 @@ func (s *Server) hook(ctx context.Context, c *called) string {
 }
 
 func (s *Server) gate(ctx context.Context, c *called) string {
+	if reason, ok := s.owned(c.who, c.told); ok && c.command == "" {
+		return reason // who serves the tool asks, when the call is made
+	}
 	r := gate.Request{Container: c.who.Container, Process: c.who.Process, Command: c.command, Dir: c.dir, Ask: gate.Command, Mode: c.who.Mode, Policy: c.who.Policy}
 	if c.confirm && c.who.Mode != "observe" {
 		asked := r

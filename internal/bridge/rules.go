@@ -37,6 +37,9 @@ func (s *Server) Use(r Rules) {
 	s.rules.Store(&now)
 }
 
+// Permissions are the permission rules in force.
+func (s *Server) Permissions() Permissions { return s.rules.Load().Permissions }
+
 // standing are the rules of a server that was told of none.
 func standing() *Rules {
 	return &Rules{

@@ -30,6 +30,7 @@ type Server struct {
 	host   Host
 	rules  atomic.Pointer[Rules]
 	logger logrus.FieldLogger
+	tools  Tools // nil: none are offered
 	ctx    context.Context
 	cancel context.CancelFunc
 

@@ -14,6 +14,7 @@ const (
 	Grant   Kind = "grant"   // egress was opened, used up or revoked: Grant
 	Taint   Kind = "taint"   // taint was set or cleared: Change, and Process if one caused it
 	Lost    Kind = "lost"    // something was lost on its way here: Loss
+	Tool    Kind = "tool"    // a tool of the sensor's own was called: Process, Use, Verdict
 	Mode    Kind = "mode"    // the mode or the policy changed: Mode, Message
 	Error   Kind = "error"   // a failure or a finding that a person should know: Message
 	Start   Kind = "start"   // the sensor started: Message
@@ -22,7 +23,7 @@ const (
 
 // Kinds returns all kinds, in the order of the schema.
 func Kinds() []Kind {
-	return []Kind{Exec, Connect, Hold, Verdict, Grant, Taint, Lost, Mode, Error, Start, Stop}
+	return []Kind{Exec, Connect, Hold, Verdict, Grant, Taint, Lost, Mode, Error, Start, Stop, Tool}
 }
 
 // Event is one line of the log. Unused parts are nil or empty.
@@ -37,6 +38,7 @@ type Event struct {
 	Grant       *GrantInfo   `json:"grant,omitempty"`
 	Change      *TaintChange `json:"taint,omitempty"`
 	Loss        *Loss        `json:"lost,omitempty"`
+	Use         *ToolUse     `json:"use,omitempty"`
 	Mode        string       `json:"mode,omitempty"`    // observe, enforce or seal
 	Command     string       `json:"command,omitempty"` // the text that a bridge was asked about; process is who asked
 	Message     string       `json:"message,omitempty"`
@@ -155,6 +157,21 @@ type TaintChange struct {
 	Source  string   `json:"source"` // operator, start, guard, stored, file, destination, kernel
 	By      string   `json:"by,omitempty"`
 	Why     string   `json:"why,omitempty"`
+}
+
+// ToolUse is one call of a tool that the sensor serves (V11). What it gave back is in no event (P8).
+type ToolUse struct {
+	Tool     string `json:"tool"`
+	Key      string `json:"key,omitempty"`    // of the vault, or of an entry
+	Method   string `json:"method,omitempty"` // of a request; of a recall, its action
+	Host     string `json:"host,omitempty"`
+	Path     string `json:"path,omitempty"`   // without its query
+	Status   int    `json:"status,omitempty"` // of the answer
+	Bytes    int64  `json:"bytes,omitempty"`  // that came back
+	Duration int64  `json:"duration_ms,omitempty"`
+	Reason   string `json:"reason,omitempty"` // as the agent put it
+	Store    string `json:"store,omitempty"`
+	Failure  string `json:"failure,omitempty"` // why there was no answer: a stable code
 }
 
 // Loss counts what did not arrive.

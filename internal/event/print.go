@@ -40,6 +40,20 @@ func line(e Event) string {
 	if e.Command != "" {
 		add("asks to run %s", quote(e.Command))
 	}
+	if u := e.Use; u != nil {
+		add("calls %s", Visible(u.Tool))
+		for _, word := range []string{u.Method, u.Host + u.Path, u.Store, u.Key} {
+			if word != "" {
+				add("%s", quote(word))
+			}
+		}
+		if u.Status != 0 {
+			add("status %d, %d bytes", u.Status, u.Bytes)
+		}
+		if u.Failure != "" {
+			add("failed: %s", Visible(u.Failure))
+		}
+	}
 	if e.Destination != nil {
 		add("-> %s", e.Destination)
 	}

@@ -42,6 +42,7 @@ func sample() []event.Event {
 		{Kind: event.Error, Message: "something failed"},
 		{Kind: event.Start, Message: "version 1"},
 		{Kind: event.Stop, Message: "asked to"},
+		{Kind: event.Tool, Process: process, Verdict: answered, Use: &event.ToolUse{Tool: "VaultHttpFetch", Key: "gh", Method: "GET", Host: "example.com", Path: "/x", Status: 200, Bytes: 12, Duration: 30, Reason: "look", Store: "s", Failure: "timeout"}},
 	}
 	for i := range all {
 		all[i].Time = at

@@ -47,10 +47,11 @@ func TestMissingPart(t *testing.T) {
 		event.Error:   {"message"},
 		event.Start:   {"message"},
 		event.Stop:    {"message"},
+		event.Tool:    {"container", "process", "use", "verdict"},
 	}
 	for _, e := range sample() {
 		got := []string{}
-		for _, part := range []string{"container", "destination", "grant", "lost", "message", "mode", "process", "question", "taint", "verdict"} {
+		for _, part := range []string{"container", "destination", "grant", "lost", "message", "mode", "process", "question", "taint", "use", "verdict"} {
 			line, err := event.Marshal(e)
 			if err != nil {
 				t.Fatal(err)

@@ -38,11 +38,16 @@ func (d *daemon) guardRules() bridge.Guard {
 	return ruleset.New(ruleset.Options{Server: d.opts.Server, Appended: rules})
 }
 
-func (d *daemon) permissionRules() bridge.Permissions {
-	dir := self.Config
+// permissionDir is where the permission rules are.
+func (d *daemon) permissionDir() string {
 	if d.opts.PolicyPath != "" {
-		dir = filepath.Dir(d.opts.PolicyPath)
+		return filepath.Dir(d.opts.PolicyPath)
 	}
+	return self.Config
+}
+
+func (d *daemon) permissionRules() bridge.Permissions {
+	dir := d.permissionDir()
 	var files []permission.File
 	for _, f := range []permission.File{{Name: "permissions.yaml"}, {Name: "managed-permissions.yaml", Managed: true}} {
 		f.Name = filepath.Join(dir, f.Name)

@@ -156,6 +156,7 @@ func Run(ctx context.Context, o Options, ready func()) error {
 	defer d.unload()
 	d.bridge = bridge.New(asked{d}, o.Logger)
 	defer d.bridge.Close()
+	d.offerTools()
 	d.loadRules()
 	if d.folders, err = ipc.New(d.folderOf, d.answerIn, o.Logger); err != nil {
 		return err

@@ -241,3 +241,27 @@ func headers(h http.Header, own string, scrub *redact.Scrubber) []Header {
 func clean(scrub *redact.Scrubber, s string) string {
 	return strings.ToValidUTF8(scrub.String(s), "\uFFFD")
 }
+
+// Clean takes a key's secret out of texts that are about to be logged. Where that cannot be done, the texts are dropped.
+func (f *Fetcher) Clean(key string, texts ...*string) {
+	drop := func() {
+		for _, t := range texts {
+			*t = ""
+		}
+	}
+	e, err := f.Vault.entry(key)
+	if err != nil {
+		drop()
+		return
+	}
+	defer clear(e.Secret)
+	scrub, err := redact.New(e.Secret)
+	if err != nil {
+		drop()
+		return
+	}
+	defer scrub.Wipe()
+	for _, t := range texts {
+		*t = scrub.String(*t)
+	}
+}

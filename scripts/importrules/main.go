@@ -23,6 +23,7 @@ var rules = map[string][]string{
 	"cmd/sensor":               {anything},
 	"cmd/hook":                 {"internal/classify", "internal/bridge/wire", "internal/bridge/adapter"},
 	"internal/bridge":          {"internal/gate", "internal/self", "internal/ruleset", "internal/vault", "internal/memory", "internal/container", "internal/event"},
+	"internal/bridge/served":   {"internal/bridge", "internal/gate", "internal/ruleset/permission", "internal/vault", "internal/memory", "internal/event"},
 	"internal/bridge/wire":     {}, // the hook in the container has these four: they know nothing of the daemon
 	"internal/bridge/ipc":      {"internal/bridge/wire"},
 	"internal/bridge/toolcall": {},

@@ -35,7 +35,8 @@ type call struct {
 	tool  string
 	input json.RawMessage
 	dir   string
-	mode  string // of the agent's own permissions
+
+	session, toolUse, agent, mode string // as the agent's event has them
 }
 
 // asker decides on calls. Nothing but where to ask is taken from the environment.
@@ -71,7 +72,9 @@ func (a asker) check(ctx context.Context, c call) string {
 	if text, ok := toolcall.Shell(c.tool, c.input); ok {
 		return a.command(ctx, c, text)
 	}
-	answer, err := a.ask(ctx, wire.Request{Type: wire.ToolCheck, ToolName: c.tool, ToolInput: c.input, Dir: c.dir, PermissionMode: c.mode})
+	answer, err := a.ask(ctx, wire.Request{
+		Type: wire.ToolCheck, ToolName: c.tool, ToolInput: c.input, Dir: c.dir, SessionID: c.session, ToolUseID: c.toolUse, AgentID: c.agent, PermissionMode: c.mode,
+	})
 	switch {
 	case err != nil && toolcall.Local(c.tool):
 		return "" // it cannot reach the network by itself

@@ -37,7 +37,14 @@ type input struct {
 	ToolName string          `json:"tool_name"`
 	Input    json.RawMessage `json:"tool_input"`
 	Dir      string          `json:"cwd"`
+	Session  string          `json:"session_id"`
+	ToolUse  string          `json:"tool_use_id"`
+	Agent    string          `json:"agent_id"` // of a sub-agent or a fork; the main agent has none
 	Mode     string          `json:"permission_mode"`
+}
+
+func (in input) call() call {
+	return call{tool: in.ToolName, input: in.Input, dir: in.Dir, session: in.Session, toolUse: in.ToolUse, agent: in.Agent, mode: in.Mode}
 }
 
 type hookOutput struct {
@@ -69,7 +76,7 @@ func (w World) PreToolUse(ctx context.Context) (code int) {
 	if in.ToolName == "" {
 		return w.blocked(errors.New("it names no tool"))
 	}
-	reason := w.asker().check(ctx, call{in.ToolName, in.Input, in.Dir, in.Mode})
+	reason := w.asker().check(ctx, in.call())
 	if reason == "" {
 		return ok
 	}
@@ -92,7 +99,7 @@ func (w World) Generic(ctx context.Context) int {
 	} else if in.ToolName == "" {
 		result.Reason = "Denied: the call names no tool."
 	} else {
-		result.Reason = w.asker().check(ctx, call{in.ToolName, in.Input, in.Dir, in.Mode})
+		result.Reason = w.asker().check(ctx, in.call())
 		result.Allowed = result.Reason == ""
 	}
 	if err := w.write(result); err != nil {

@@ -9,6 +9,7 @@ import (
 // Usage tells how the program is called.
 const Usage = `usage: weir-hook claude|codex|generic      check the tool call on standard input
        weir-hook shell [-l] -c 'COMMAND'   ask, then run the command with bash
+       weir-hook mcp                       serve the sensor's tools to an agent, on standard input and output
        weir-hook install claude|codex      write the hook into the agent's settings
        weir-hook uninstall claude|codex    take it out again`
 
@@ -26,6 +27,8 @@ func (w World) Main(ctx context.Context, args []string) int {
 		return w.PreToolUse(ctx)
 	case "generic":
 		return w.Generic(ctx)
+	case "mcp":
+		return w.MCP(ctx)
 	case "shell":
 		return w.Shell(ctx, args[2:], syscall.Exec)
 	case "install", "uninstall":

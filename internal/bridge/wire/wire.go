@@ -61,8 +61,12 @@ type Request struct {
 	ToolInput json.RawMessage `json:"tool_input,omitempty"`
 	// PublicSource: the tool's description says that anybody can write what it reads.
 	PublicSource bool `json:"public_source,omitempty"`
-	// PermissionMode is the agent's own, as its hook says.
-	PermissionMode string `json:"permission_mode,omitempty"`
+
+	// What the agent's own event says of the call (P5, P6).
+	SessionID      string `json:"session_id,omitempty"`
+	ToolUseID      string `json:"tool_use_id,omitempty"`
+	AgentID        string `json:"agent_id,omitempty"`        // of a sub-agent or a fork; empty: the main agent calls
+	PermissionMode string `json:"permission_mode,omitempty"` // default, plan, bypassPermissions, dontAsk, …
 }
 
 // Answer is the answer to one request. Only "allow" allows.

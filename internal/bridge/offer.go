@@ -1,0 +1,82 @@
+package bridge
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net"
+	"time"
+
+	"weir/internal/bridge/wire"
+)
+
+// Tools are tools of the sensor's own, which agents call over MCP.
+type Tools interface {
+	// Owns says whether a tool is one of them, by the name an agent calls it.
+	Owns(tool string) bool
+	// Announce takes what a hook tells of a call that is about to be made, and says why it is denied; empty: it may be made.
+	Announce(who Asker, r wire.Request) string
+	// Serve answers one client until it hangs up or ctx ends. who says who it is, anew with each call.
+	Serve(ctx context.Context, who func() (Asker, error), conn io.ReadWriteCloser) error
+}
+
+// Offer serves tools to clients whose first line is JSON-RPC. It is called before Listen.
+func (s *Server) Offer(t Tools) { s.tools = t }
+
+// owned handles the announcement of a call of an own tool; ok tells that it was one.
+func (s *Server) owned(who Asker, r wire.Request) (reason string, ok bool) {
+	if s.tools == nil || !s.tools.Owns(r.ToolName) {
+		return "", false
+	}
+	reason = s.tools.Announce(who, r)
+	if reason == "" {
+		return "", true
+	}
+	// Where the mode denies nothing, the call is still not announced, so that it is denied when it is made.
+	reason, denied := s.builtIn(who, r.ToolName, "tool_refused", reason, reason)
+	if !denied {
+		return "", true
+	}
+	return reason, true
+}
+
+// speaksMCP says whether a line is a message of MCP.
+func speaksMCP(line []byte) bool {
+	var head struct {
+		Version string `json:"jsonrpc"`
+	}
+	return bytes.Contains(line, []byte(`"jsonrpc"`)) && json.Unmarshal(line, &head) == nil && head.Version == "2.0"
+}
+
+// serveTools hands the rest of the connection to the tools.
+func (c *client) serveTools(ctx context.Context, first []byte, in *bufio.Reader) {
+	s := stream{io.MultiReader(bytes.NewReader(append(first, '\n')), in), c.conn}
+	who := func() (Asker, error) {
+		asker, err := c.server.host.Who(c.peer.pid)
+		if err == nil && !c.peer.alive() { // in this order: what was read is the peer's, or the peer is gone
+			err = errors.New("the peer is gone")
+		}
+		return asker, err
+	}
+	if err := c.server.tools.Serve(ctx, who, s); err != nil && ctx.Err() == nil && !errors.Is(err, io.EOF) && !errors.Is(err, net.ErrClosed) {
+		c.server.logger.WithError(err).Debug("a client of the tools went away")
+	}
+}
+
+// stream is the connection of a client of the tools.
+type stream struct {
+	io.Reader
+	conn *net.UnixConn
+}
+
+// Write implements io.Writer; a client that does not take its answers is cut off.
+func (s stream) Write(p []byte) (int, error) {
+	s.conn.SetWriteDeadline(time.Now().Add(lineTime))
+	return s.conn.Write(p)
+}
+
+// Close implements io.Closer.
+func (s stream) Close() error { return s.conn.Close() }

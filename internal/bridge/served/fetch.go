@@ -1,0 +1,128 @@
+package served
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"weir/internal/event"
+	"weir/internal/ruleset/permission"
+	"weir/internal/vault"
+)
+
+// fetch is VaultHttpFetch.
+func (c *session) fetch(ctx context.Context, in call) (string, mcp.Meta, error) {
+	s := c.server
+	use := event.ToolUse{Tool: permission.VaultHTTPFetch}
+	seen := permission.Of(in.tool, in.input)
+	r, err := vault.ParseRequest(in.input)
+	if err != nil {
+		reason := string(vault.Invalid)
+		if seen.Wrong != "" {
+			reason = seen.Wrong
+		}
+		return "", nil, s.denied(in.who, use, refuse("Denied: "+err.Error(), reason))
+	}
+	use.Key, use.Method, use.Host, use.Path, use.Reason = r.Key, r.Method, r.Host(), r.Path(), r.Reason
+	fetcher := s.Vault()
+	if fetcher == nil {
+		return "", nil, s.denied(in.who, use, refuse(textNoVault, string(vault.Locked)))
+	}
+	if in.who.Mode == "seal" {
+		return "", nil, s.denied(in.who, use, refuse(textSealed, "sealed"))
+	}
+	rule := permission.Rule{Tool: permission.VaultHTTPFetch, Content: permission.ForHost(r.Key, r.Host())}.String()
+	info, err := fetcher.Check(r)
+	if err != nil {
+		return "", nil, s.denied(in.who, use, classed(err))
+	}
+	free := len(info.Binding.Hosts) == 0
+	// Of a key that is bound nowhere, a person says where it may go (V7): a rule without a host does not.
+	ask := free && s.Rules.Check(permission.Call{Tool: seen.Tool, Contents: []string{permission.ForHost(r.Key, r.Host())}}, "").Decision != permission.Allowed
+	a, err := c.admit(ctx, in, seen, rule, asked(r, free), ask)
+	if err != nil {
+		return "", nil, s.denied(in.who, use, err)
+	}
+	if free {
+		if err := fetcher.Vault.BindFirst(r.Key, r.Host()); err != nil {
+			s.Logger.WithError(err).Error("bind a key")
+			return "", nil, s.denied(in.who, use, refuse(textNoVault, string(vault.Locked)))
+		}
+	}
+	return c.make(ctx, in, fetcher, r, use, a)
+}
+
+// make makes the request, logs it, taints, and words the answer.
+func (c *session) make(ctx context.Context, in call, fetcher *vault.Fetcher, r vault.Request, use event.ToolUse, a admission) (string, mcp.Meta, error) {
+	s := c.server
+	if !a.approved { // a person's word is in the log already
+		before := a.decision
+		if err := s.Host.Log(event.Event{
+			Kind: event.Verdict, Container: &in.who.Container, Process: &in.who.Process, Command: asked(r, false), Verdict: &before,
+		}); err != nil {
+			s.Logger.WithError(err).Error("write the event of a tool")
+			return "", nil, refuse(textLog, "log_failed")
+		}
+	}
+	begun := s.Now()
+	got, err := fetcher.Fetch(ctx, r)
+	use.Duration = s.Now().Sub(begun).Round(time.Millisecond).Milliseconds()
+	fetcher.Clean(r.Key, &use.Path, &use.Reason)
+	if err != nil {
+		use.Failure = string(vault.ClassOf(err))
+		if failed := s.log(in.who, use, a.decision); failed != nil {
+			return "", nil, failed
+		}
+		return "", nil, classed(err)
+	}
+	use.Status, use.Bytes = got.Status, got.Bytes
+	if err := s.log(in.who, use, a.decision); err != nil {
+		return "", nil, err
+	}
+	if !s.Host.Trusts(in.who, got.Address.Addr()) {
+		if err := s.Host.Taint(in.who, false, true, "an answer from "+use.Host+" to "+permission.VaultHTTPFetch); err != nil {
+			s.Logger.WithError(err).Error("taint for an answer")
+			return "", nil, refuse(textNotTainted, "not_tainted")
+		}
+	}
+	return worded(got), mcp.Meta{"weir/status": got.Status, "weir/truncated": got.Truncated}, nil
+}
+
+func classed(err error) error {
+	var e *vault.Error
+	if errors.As(err, &e) {
+		return refuse("Failed: "+e.Text+" ("+string(e.Class)+").", string(e.Class))
+	}
+	return refuse("Failed: the request could not be made.", "failed")
+}
+
+// asked words a request for the person who decides (V2). All that the agent chose is quoted.
+func asked(r vault.Request, free bool) string {
+	text := fmt.Sprintf("VaultHttpFetch with the key %s: %s %s, because %s", r.Key, r.Method, strconv.Quote(r.URL), strconv.Quote(r.Reason))
+	if r.Body != "" {
+		text += fmt.Sprintf("; it sends %d bytes", len(r.Body))
+	}
+	if free {
+		text += fmt.Sprintf("; the key is bound to no host yet: an approval binds it to %s", r.Host())
+	}
+	return text
+}
+
+// worded is an answer as a model reads it.
+func worded(r vault.Response) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s %d\n", r.Proto, r.Status)
+	for _, h := range r.Headers {
+		fmt.Fprintf(&b, "%s: %s\n", h.Name, h.Value)
+	}
+	b.WriteString("\n" + r.Body)
+	if r.Truncated {
+		b.WriteString("\n[The answer is longer than 1 MiB; the rest was left out.]")
+	}
+	return b.String()
+}

@@ -1,0 +1,373 @@
+package served
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"weir/internal/bridge/wire"
+	"weir/internal/gate"
+	"weir/internal/memory"
+	"weir/internal/ruleset/permission"
+)
+
+const (
+	fetchName  = permission.VaultHTTPFetch
+	recallName = permission.LocalMemoryRecall
+)
+
+func TestToolsAreListed(t *testing.T) {
+	r := newRig(t)
+	list, err := r.client().ListTools(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, tool := range list.Tools {
+		names = append(names, tool.Name)
+		schema, _ := tool.InputSchema.(map[string]any)
+		if schema["additionalProperties"] != false || len(tool.Description) < 200 || tool.Meta["anthropic/alwaysLoad"] != true {
+			t.Errorf("%+v", tool)
+		}
+	}
+	if diff := cmp.Diff([]string{recallName, fetchName}, names); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// V2, V3, V10, V11: a call is announced, asked about, made, logged, and its answer taints.
+func TestFetchIsAsked(t *testing.T) {
+	r := newRig(t)
+	r.bind(r.host())
+	s := r.client()
+	asked := r.person(gate.Reply{Allow: true})
+	text, res := r.announced(s, "", fetchName, r.request("/x?q=1"))
+	question := <-asked
+	if res.IsError || !strings.Contains(text, "HTTP/2.0 200") || !strings.Contains(text, "hello Bearer [removed]") {
+		t.Fatalf("%q, asked %q", text, question)
+	}
+	for _, part := range []string{"key gh", "GET", `"https://example.com:` + r.port + `/x?q=1"`, `"to look\nat it"`} {
+		if !strings.Contains(question, part) {
+			t.Errorf("the question lacks %s: %q", part, question)
+		}
+	}
+	if diff := cmp.Diff([]string{"Bearer " + secret}, r.sent); diff != "" {
+		t.Error(diff)
+	}
+	if len(r.tainted) != 1 || !strings.HasPrefix(r.tainted[0], "secret false, corruption true") {
+		t.Error(r.tainted)
+	}
+	uses := r.uses()
+	if len(uses) != 1 {
+		t.Fatal(uses)
+	}
+	u := uses[0].Use
+	if u.Tool != fetchName || u.Key != "gh" || u.Method != "GET" || u.Host != r.host() || u.Path != "/x" || u.Status != 200 || u.Bytes == 0 ||
+		u.Reason != "to look\nat it" || uses[0].Verdict.Decision != "allow" || uses[0].Verdict.By != "alice" || uses[0].Process.PID == 0 {
+		t.Errorf("%+v %+v", u, uses[0].Verdict)
+	}
+	time.Sleep(20 * time.Millisecond) // progress is not ordered with the answer
+	r.mu.Lock()
+	if len(r.told) == 0 || !strings.Contains(r.told[0], "A person is asked") {
+		t.Errorf("progress: %q", r.told)
+	}
+	r.trusted = true
+	r.mu.Unlock()
+	// V2, P4: once means once, and a refusal is one.
+	asked = r.person(gate.Reply{})
+	text, res = r.announced(s, "", fetchName, r.request("/x"))
+	if !res.IsError || !strings.Contains(text, "a person looked at this call and refused it") || <-asked == "" {
+		t.Error(text)
+	}
+	// V10: a trusted host does not taint.
+	r.allow("allow: [VaultHttpFetch(gh)]", "")
+	if text, res = r.announced(s, "", fetchName, r.request("/x")); res.IsError || len(r.tainted) != 1 {
+		t.Error(text, r.tainted)
+	}
+}
+
+// V12: nothing of the secret in result, events, logs and errors; newRig's check searches them.
+func TestNothingLeaksV12(t *testing.T) {
+	r := newRig(t)
+	r.bind(r.host())
+	r.allow("allow: [VaultHttpFetch(gh)]", "")
+	s := r.client()
+	for path, want := range map[string]string{"/": "hello Bearer [removed]", "/401": "401", "/redirect": "302", "/reset": "Failed: "} {
+		if text, _ := r.announced(s, "", fetchName, r.request(path)); !strings.Contains(text, want) {
+			t.Errorf("%s: %q", path, text)
+		}
+	}
+	for _, url := range []string{"http://example.com/", "file:///etc/passwd", "ftp://example.com/"} {
+		q := r.request("/")
+		q["url"] = url
+		if text, res := r.announced(s, "", fetchName, q); !res.IsError || !strings.Contains(text, "not https") {
+			t.Errorf("%s: %q", url, text)
+		}
+	}
+	before := len(r.sent)
+	r.mu.Lock()
+	r.logErr = errors.New("disk full")
+	r.mu.Unlock()
+	if text, res := r.announced(s, "", fetchName, r.request("/")); !res.IsError || !strings.Contains(text, "could not be recorded") || len(r.sent) != before {
+		t.Error(text)
+	}
+	r.mu.Lock()
+	r.logErr, r.taint = nil, errors.New("no")
+	r.mu.Unlock()
+	if text, res := r.announced(s, "", fetchName, r.request("/")); !res.IsError || strings.Contains(text, "hello") {
+		t.Error("handed over without its taint:", text)
+	}
+}
+
+// P5, V12: bypass does not bypass, and a mode that does not ask denies.
+func TestModesP5V12(t *testing.T) {
+	r := newRig(t)
+	r.bind(r.host())
+	s := r.client()
+	asked := r.person(gate.Reply{})
+	if text, res := r.announced(s, permission.ModeBypass, fetchName, r.request("/")); !res.IsError || !strings.Contains(<-asked, "VaultHttpFetch") {
+		t.Error(text)
+	}
+	text, res := r.announced(s, permission.ModeNoAsk, fetchName, r.request("/"))
+	if !res.IsError || !strings.Contains(text, "mode_does_not_ask") {
+		t.Error(text)
+	}
+	r.mu.Lock()
+	r.mode = "seal"
+	r.mu.Unlock()
+	if text, res := r.announced(s, "", fetchName, r.request("/")); !res.IsError || !strings.Contains(text, "closed") {
+		t.Error(text)
+	}
+	if len(r.sent) > 0 || len(r.gate.Pending()) > 0 {
+		t.Error(r.sent)
+	}
+}
+
+// P4: a denial tells its rule, also to machines.
+func TestDenialsHaveReasonsP4(t *testing.T) {
+	r := newRig(t)
+	r.bind(r.host())
+	s := r.client()
+	if a := r.hook(wire.Request{}, fetchName, r.request("/")); a.Decision != wire.Allow {
+		t.Fatal(a)
+	}
+	r.allow("", "deny: [VaultHttpFetch]") // the kill switch, thrown between announcement and call
+	text, res := r.call(s, fetchName, r.request("/"))
+	want := map[string]any{"type": "rule", "rule": "VaultHttpFetch"}
+	if diff := cmp.Diff(want, res.Meta["weir/reason"]); diff != "" || !res.IsError || !strings.Contains(text, `{"type":"rule","rule":"VaultHttpFetch"}`) {
+		t.Error(text, diff)
+	}
+	if text, _ := r.announced(s, "", fetchName, r.request("/")); !strings.Contains(text, "VaultHttpFetch") {
+		t.Error(text)
+	}
+	_, res = r.call(s, recallName, map[string]any{"action": "fetch"})
+	if diff := cmp.Diff(map[string]any{"type": "other", "reason": "missing_required_field"}, res.Meta["weir/reason"]); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// P6: only announced calls of the main agent are made, once, also for forks.
+func TestOnlyTheMainAgentP6(t *testing.T) {
+	r := newRig(t)
+	r.bind(r.host())
+	r.allow("allow: [VaultHttpFetch(gh)]", "")
+	s := r.client()
+	denied := func(what string, q map[string]any) {
+		t.Helper()
+		if text, res := r.call(s, fetchName, q); !res.IsError || !strings.Contains(text, "not announced") {
+			t.Errorf("%s: %q", what, text)
+		}
+	}
+	denied("no hook", r.request("/"))
+	// A sub-agent, a fork with the parent's own tools, and a fork that was resumed: the event names an agent.
+	for _, q := range []wire.Request{
+		{SessionID: "s1", ToolUseID: "t1", AgentID: "a5f1c3", PermissionMode: "default"},
+		{SessionID: "s1", ToolUseID: "t2", AgentID: "fork-77ab", PermissionMode: permission.ModeBypass},
+		{SessionID: "s2", ToolUseID: "t3", AgentID: "fork-77ab"},
+	} {
+		if a := r.hook(q, fetchName, r.request("/")); a.Decision != wire.Deny || !strings.Contains(a.Reason, "sub-agents") {
+			t.Errorf("%+v", a)
+		}
+		denied(q.AgentID, r.request("/"))
+	}
+	// The main agent's: once, for this tool, with these arguments, in whatever order they are.
+	other := r.request("/other")
+	if a := r.hook(wire.Request{SessionID: "s1"}, fetchName, r.request("/")); a.Decision != wire.Allow {
+		t.Fatal(a)
+	}
+	denied("other arguments", other)
+	if text, res := r.call(s, fetchName, json.RawMessage(fmt.Sprintf(
+		`{"reason":"to look\nat it", "auth_scheme":"bearer","vault_auth_key":"gh","url":"https://%s/"}`, r.host()))); res.IsError {
+		t.Error(text)
+	}
+	denied("a second time", r.request("/"))
+	// The connection is now session s1's: what another session announced is not made here.
+	if a := r.hook(wire.Request{SessionID: "s2"}, fetchName, other); a.Decision != wire.Allow {
+		t.Fatal(a)
+	}
+	denied("another session", other)
+	if text, res := r.call(r.client(), fetchName, other); res.IsError {
+		t.Error(text)
+	}
+	// An agent that tells the call's id: another call with the same arguments is not the one that was announced.
+	if a := r.hook(wire.Request{SessionID: "s1", ToolUseID: "t9"}, fetchName, other); a.Decision != wire.Allow {
+		t.Fatal(a)
+	}
+	for _, tt := range []struct {
+		id      string
+		refused bool
+	}{{"t8", true}, {"t9", false}, {"t9", true}} {
+		res, err := s.CallTool(t.Context(), &mcp.CallToolParams{Name: fetchName, Arguments: other, Meta: mcp.Meta{"claudecode/toolUseId": tt.id}})
+		if err != nil || res.IsError != tt.refused {
+			t.Error(tt.id, res, err)
+		}
+	}
+}
+
+// An approval for a session, and one for a key and its host.
+func TestScopes(t *testing.T) {
+	r := newRig(t)
+	r.bind(r.host())
+	s := r.client()
+	asked := r.person(gate.Reply{Allow: true, Scope: gate.ForSession})
+	if text, res := r.announced(s, "", fetchName, r.request("/")); res.IsError {
+		t.Error(text, <-asked)
+	}
+	if text, res := r.announced(s, "", fetchName, r.request("/again")); res.IsError || len(r.written) != 0 {
+		t.Error(text)
+	}
+	r2 := newRig(t)
+	r2.bind(r2.host())
+	asked = r2.person(gate.Reply{Allow: true, Scope: gate.ForKey})
+	if text, res := r2.announced(r2.client(), "", fetchName, r2.request("/")); res.IsError {
+		t.Error(text, <-asked)
+	}
+	if diff := cmp.Diff([]string{"VaultHttpFetch(gh@" + r2.host() + ")"}, r2.written); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// V7: a key that is bound nowhere is asked about whatever its rule, and the first approval binds it.
+func TestFirstApprovalBindsV7(t *testing.T) {
+	r := newRig(t)
+	r.bind()
+	r.allow("allow: [VaultHttpFetch(gh)]", "")
+	s := r.client()
+	asked := r.person(gate.Reply{})
+	if text, res := r.announced(s, "", fetchName, r.request("/")); !res.IsError || !strings.Contains(<-asked, "binds it to "+r.host()) {
+		t.Error(text)
+	}
+	list, err := r.vault.List()
+	if err != nil || len(list[0].Binding.Hosts) != 0 {
+		t.Error("a refusal binds:", list, err)
+	}
+	asked = r.person(gate.Reply{Allow: true})
+	if text, res := r.announced(s, "", fetchName, r.request("/other")); res.IsError {
+		t.Error(text, <-asked)
+	}
+	list, err = r.vault.List()
+	if err != nil || !cmp.Equal(list[0].Binding.Hosts, []string{r.host()}) {
+		t.Error(list, err)
+	}
+	if text, res := r.announced(s, "", fetchName, r.request("/third")); res.IsError { // now the rule is enough
+		t.Error(text)
+	}
+	q := r.request("/")
+	q["url"] = "https://evil.example.com/"
+	if text, res := r.announced(s, "", fetchName, q); !res.IsError || !strings.Contains(text, "not_bound") {
+		t.Error(text)
+	}
+}
+
+// M1, M2, M6 over MCP.
+func TestRecall(t *testing.T) {
+	r := newRig(t)
+	for _, err := range []error{r.memory.Import("notes", "today", "bread"), r.memory.Import("marked", "x", "y"), r.memory.Mark("marked", memory.Marks{Secret: true, Foreign: true})} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	s := r.client()
+	for _, in := range []map[string]any{{"action": "list_stores"}, {"action": "list_entries", "store": "notes"}, {"action": "fetch", "store": "notes", "key": "today"}} {
+		text, res := r.announced(s, "", recallName, in)
+		if res.IsError || !strings.Contains(text, "notes") && !strings.Contains(text, "today") {
+			t.Error(in, text)
+		}
+	}
+	if len(r.tainted) != 0 {
+		t.Error(r.tainted)
+	}
+	full := map[string]any{"action": "fetch", "store": "notes", "key": "today", "preview_only": false}
+	asked := r.person(gate.Reply{Allow: true})
+	if text, res := r.announced(s, permission.ModeBypass, recallName, full); res.IsError || !strings.Contains(text, "bread") || !strings.Contains(<-asked, "notes/today") {
+		t.Error(text)
+	}
+	r.allow("allow: ['LocalMemoryRecall(fetch:notes/today)']", "")
+	if text, res := r.announced(s, "", recallName, full); res.IsError {
+		t.Error(text)
+	}
+	marked := map[string]any{"action": "fetch", "store": "marked", "key": "x"}
+	if text, res := r.announced(s, "", recallName, marked); res.IsError || len(r.tainted) != 1 || !strings.HasPrefix(r.tainted[0], "secret true, corruption true") {
+		t.Error(text, r.tainted)
+	}
+	r.mu.Lock()
+	r.taint = errors.New("no")
+	r.mu.Unlock()
+	if text, res := r.announced(s, "", recallName, marked); !res.IsError || strings.Contains(text, ">\ny\n<") {
+		t.Error("handed over without its taint:", text)
+	}
+	for _, in := range []map[string]any{{"action": "fetch", "store": "notes", "key": "none"}, {"action": "fetch", "store": "../x", "key": "y"}, {"action": "list_stores", "extra": 1}, {}} {
+		if text, res := r.announced(s, "", recallName, in); !res.IsError {
+			t.Error(in, text)
+		}
+	}
+}
+
+// V4: a call that is cancelled cancels its request, and its question has nobody who waits.
+func TestCancel(t *testing.T) {
+	r := newRig(t)
+	r.bind(r.host())
+	r.allow("allow: [VaultHttpFetch(gh)]", "")
+	s := r.client()
+	if a := r.hook(wire.Request{}, fetchName, r.request("/slow")); a.Decision != wire.Allow {
+		t.Fatal(a)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	if _, err := s.CallTool(ctx, &mcp.CallToolParams{Name: fetchName, Arguments: r.request("/slow")}); err == nil {
+		t.Error("no error")
+	}
+	for range 500 {
+		if uses := r.uses(); len(uses) > 0 {
+			if uses[0].Use.Failure != "cancelled" {
+				t.Errorf("%+v", uses[0].Use)
+			}
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	t.Error("the request was not cancelled")
+}
+
+func TestClientsThatBehaveBadly(t *testing.T) {
+	r := newRig(t)
+	s := r.client()
+	for _, args := range []any{json.RawMessage(`[]`), json.RawMessage(`"x"`), json.RawMessage(`{"action":{"a":1}}`), map[string]any{"action": strings.Repeat("x", 1<<20)}} {
+		for _, tool := range []string{fetchName, recallName} {
+			res, err := s.CallTool(t.Context(), &mcp.CallToolParams{Name: tool, Arguments: args})
+			if err == nil && !res.IsError {
+				t.Errorf("%s takes %.40v", tool, args)
+			}
+		}
+	}
+	if _, err := s.CallTool(t.Context(), &mcp.CallToolParams{Name: "VaultRead"}); err == nil {
+		t.Error("a tool that is none is called")
+	}
+}

@@ -1,0 +1,291 @@
+package served
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/netip"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/sirupsen/logrus"
+
+	"weir/internal/bridge"
+	"weir/internal/bridge/wire"
+	"weir/internal/event"
+	"weir/internal/gate"
+	"weir/internal/memory"
+	"weir/internal/ruleset/permission"
+	"weir/internal/vault"
+)
+
+// Approver is the gate: it asks a person about a call.
+type Approver interface {
+	Confirm(context.Context, gate.Request) gate.Verdict
+	Used(question string) error
+}
+
+// Rules are the permission rules in force.
+type Rules interface {
+	Check(c permission.Call, mode string) permission.Result
+	Allow(rule string) error // writes a rule for good
+}
+
+// Host is the sensor.
+type Host interface {
+	Log(event.Event) error
+	// Taint sets bits before what a tool read is handed over.
+	Taint(who bridge.Asker, secret, corruption bool, why string) error
+	// Trusts says whether what comes from an address is not somebody else's input (V10).
+	Trusts(who bridge.Asker, addr netip.Addr) bool
+}
+
+// Options are what a server needs. All but Now must be set; Vault may give nil, where there is no vault.
+type Options struct {
+	Gate   Approver
+	Rules  Rules
+	Host   Host
+	Vault  func() *vault.Fetcher
+	Memory *memory.Memory
+	Logger logrus.FieldLogger
+	Now    func() time.Time
+}
+
+// Server serves any number of connections. Its methods may be called at the same time.
+type Server struct {
+	Options
+	turns     memory.Turns
+	announced announcements
+	room      chan struct{} // taken by each call
+
+	mu      sync.Mutex
+	granted map[grant]bool // for a session
+}
+
+// grant is what a person allowed for a session: a content of a rule, in a container.
+type grant struct{ container, rule string }
+
+const (
+	maxCalls   = 64 // at once
+	maxGrants  = 10000
+	tellEvery  = 5 * time.Second // that a person is being waited for
+	serverName = "weir"
+)
+
+// New makes a server.
+func New(o Options) *Server {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	s := &Server{Options: o, room: make(chan struct{}, maxCalls), granted: map[grant]bool{}}
+	s.announced.now = o.Now
+	return s
+}
+
+// session is one connection.
+type session struct {
+	server *Server
+	who    func() (bridge.Asker, error)
+
+	mu   sync.Mutex
+	name string // the agent's session, once a call of it was made here
+}
+
+// Serve answers one client until it hangs up. who says at each call who it is.
+func (s *Server) Serve(ctx context.Context, who func() (bridge.Asker, error), conn io.ReadWriteCloser) error {
+	c := &session{server: s, who: who}
+	m := mcp.NewServer(&mcp.Implementation{Name: serverName, Version: "1"}, &mcp.ServerOptions{
+		Instructions: instructions, Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}},
+	})
+	m.AddTool(fetchTool(), c.handle(c.fetch))
+	m.AddTool(recallTool(), c.handle(c.recall))
+	return m.Run(ctx, &mcp.IOTransport{Reader: conn, Writer: conn, MaxLineLength: wire.MaxLine})
+}
+
+// refusal is a call that is not made: a text for the model, a reason for machines.
+type refusal struct {
+	text   string
+	reason permission.Reason
+}
+
+// Error implements error.
+func (r *refusal) Error() string { return r.text }
+
+func refuse(text, reason string) error {
+	return &refusal{text, permission.Reason{Type: "other", Reason: reason}}
+}
+
+// call is one call under way.
+type call struct {
+	who      bridge.Asker
+	progress func(message string)
+	tool     string
+	input    json.RawMessage
+	toolUse  string // the agent's id of the call; empty: not told
+}
+
+// handle makes a tool of a function; its errors are answers to the model.
+func (c *session) handle(f func(context.Context, call) (string, mcp.Meta, error)) mcp.ToolHandler {
+	return func(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		select {
+		case c.server.room <- struct{}{}:
+			defer func() { <-c.server.room }()
+		default:
+			return failed(refuse(textBusy, "busy")), nil
+		}
+		who, err := c.who()
+		if err != nil {
+			return failed(refuse(textStranger, "stranger")), nil
+		}
+		id, _ := r.Params.Meta["claudecode/toolUseId"].(string)
+		ctx, stop := context.WithCancel(ctx)
+		defer stop()
+		text, meta, err := f(ctx, call{who, progress(ctx, r), r.Params.Name, r.Params.Arguments, id})
+		if err != nil {
+			return failed(err), nil
+		}
+		return &mcp.CallToolResult{Meta: meta, Content: []mcp.Content{&mcp.TextContent{Text: text}}}, nil
+	}
+}
+
+func failed(err error) *mcp.CallToolResult {
+	res := &mcp.CallToolResult{IsError: true, Content: []mcp.Content{&mcp.TextContent{Text: err.Error()}}}
+	var r *refusal
+	if errors.As(err, &r) {
+		res.Meta = mcp.Meta{"weir/reason": r.reason}
+	}
+	return res
+}
+
+// progress tells a client that asked for it what a call waits for.
+func progress(ctx context.Context, r *mcp.CallToolRequest) func(string) {
+	token := r.Params.GetProgressToken()
+	if token == nil {
+		return func(string) {}
+	}
+	n := 0.0
+	return func(message string) {
+		n++
+		// a client that does not take it loses nothing
+		_ = r.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: token, Progress: n, Message: message})
+	}
+}
+
+// admit goes the steps before a call is made: announced, rules, person. c is the call as rules see it; rule is what an approval for more
+// than once covers; ask forces a question where rules would allow.
+func (c *session) admit(ctx context.Context, in call, seen permission.Call, rule, question string, ask bool) (admission, error) {
+	a, ok := c.announcement(in)
+	if !ok {
+		return admission{}, refuse(textNotAnnounced, "not_announced")
+	}
+	got := c.server.Rules.Check(seen, a.mode)
+	if got.Decision == permission.Allowed && ask {
+		got = permission.Result{Decision: permission.Asked, Reason: permission.Reason{Type: "other", Reason: "key_not_bound"}}
+		if a.mode == permission.ModeNoAsk {
+			got = permission.Result{Reason: permission.Reason{Type: "other", Reason: permission.NoAsking}}
+		}
+	}
+	switch got.Decision {
+	case permission.Allowed:
+		return admission{decision: allowed(got.Reason)}, nil
+	case permission.Asked:
+	default:
+		return admission{}, &refusal{textRule(got.Reason), got.Reason}
+	}
+	if !ask && c.server.isGranted(in.who, rule) {
+		return admission{decision: event.Decision{Decision: "allow", Reason: "approved", Text: "a person allowed it for this session"}}, nil
+	}
+	return c.confirm(ctx, in, rule, question)
+}
+
+// admission is why a call may be made.
+type admission struct {
+	decision event.Decision
+	approved bool // by a person, just now
+}
+
+func allowed(r permission.Reason) event.Decision {
+	if r.Rule != "" {
+		return event.Decision{Decision: "allow", Reason: "rule", Text: "the rule " + r.Rule + " allows it"}
+	}
+	return event.Decision{Decision: "allow", Reason: r.Reason}
+}
+
+// confirm asks a person.
+func (c *session) confirm(ctx context.Context, in call, rule, question string) (admission, error) {
+	s := c.server
+	done := make(chan struct{})
+	go func() {
+		tick := time.NewTicker(tellEvery)
+		defer tick.Stop()
+		for in.progress("A person is asked whether this call may be made."); ; in.progress("Still waiting for a person to answer.") {
+			select {
+			case <-done:
+				return
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+			}
+		}
+	}()
+	v := s.Gate.Confirm(ctx, gate.Request{
+		Container: in.who.Container, Process: in.who.Process, Command: question, Mode: in.who.Mode, Policy: in.who.Policy,
+	})
+	close(done)
+	if v.Decision != gate.Allow {
+		return admission{}, refuse(textVerdict(v), string(v.Reason))
+	}
+	if err := s.Gate.Used(v.Question); err != nil {
+		return admission{}, refuse(textUnused, "used_once")
+	}
+	switch v.Scope {
+	case gate.ForSession:
+		s.grant(in.who, rule)
+	case gate.ForKey:
+		if err := s.Rules.Allow(rule); err != nil {
+			s.Logger.WithError(err).Error("write a permission rule")
+		}
+	}
+	return admission{event.Decision{Decision: "allow", Reason: "approved", Text: v.Text, By: v.By, Scope: v.Scope}, true}, nil
+}
+
+func (s *Server) grant(who bridge.Asker, rule string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.granted) < maxGrants {
+		s.granted[grant{who.Container.ID, rule}] = true
+	}
+}
+
+func (s *Server) isGranted(who bridge.Asker, rule string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.granted[grant{who.Container.ID, rule}]
+}
+
+// log writes one use; an error means that nothing may be handed over.
+func (s *Server) log(who bridge.Asker, use event.ToolUse, d event.Decision) error {
+	err := s.Host.Log(event.Event{Kind: event.Tool, Container: &who.Container, Process: &who.Process, Use: &use, Verdict: &d})
+	if err != nil {
+		s.Logger.WithError(err).Error("write the event of a tool")
+		return refuse(textLog, "log_failed")
+	}
+	return nil
+}
+
+// denied writes a call that is not made, and gives the error on.
+func (s *Server) denied(who bridge.Asker, use event.ToolUse, err error) error {
+	d := event.Decision{Decision: "deny", Reason: "failed"}
+	var r *refusal
+	if errors.As(err, &r) {
+		if d.Reason = r.reason.Reason; r.reason.Rule != "" {
+			d.Reason, d.Text = "rule", "the rule "+r.reason.Rule+" denies it"
+		}
+	}
+	if failed := s.log(who, use, d); failed != nil {
+		return failed
+	}
+	return err
+}

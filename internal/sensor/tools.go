@@ -1,0 +1,140 @@
+package sensor
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"weir/internal/bridge"
+	"weir/internal/bridge/served"
+	"weir/internal/event"
+	notes "weir/internal/memory"
+	"weir/internal/ruleset/permission"
+	"weir/internal/taint"
+	"weir/internal/vault"
+)
+
+// tools is the daemon as the tools of the bridge see it.
+type tools struct {
+	*daemon
+
+	mu      sync.Mutex
+	fetcher *vault.Fetcher // nil: there was no key to the vault yet
+	writing sync.Mutex     // of a permission rule
+}
+
+// offerTools serves VaultHttpFetch and LocalMemoryRecall over the bridge.
+func (d *daemon) offerTools() {
+	t := &tools{daemon: d}
+	d.bridge.Offer(served.New(served.Options{
+		Gate: d.gate, Rules: t, Host: t, Vault: t.vault, Memory: notes.New(filepath.Join(d.opts.StateDir, "memory")), Logger: d.opts.Logger,
+	}))
+}
+
+// vault opens the vault once there is a key to it: systemd's credential, or the file beside it.
+func (t *tools) vault() *vault.Fetcher {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.fetcher != nil {
+		return t.fetcher
+	}
+	k, found, err := vault.FromCredentials(os.Getenv("CREDENTIALS_DIRECTORY"))
+	if !found && err == nil {
+		k, err = vault.FromFile(filepath.Join(t.opts.StateDir, "vault.key"))
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+	}
+	if err == nil {
+		err = vault.NoDumps()
+	}
+	if err != nil {
+		t.opts.Logger.WithError(err).Error("open the vault")
+		return nil
+	}
+	t.fetcher = &vault.Fetcher{Vault: vault.New(filepath.Join(t.opts.StateDir, "vault.age"), k)}
+	return t.fetcher
+}
+
+// Check implements served.Rules.
+func (t *tools) Check(c permission.Call, mode string) permission.Result {
+	return t.bridge.Permissions().Check(c, mode)
+}
+
+// Allow implements served.Rules: a person's word for good becomes a rule of permissions.yaml.
+func (t *tools) Allow(rule string) error {
+	t.writing.Lock()
+	defer t.writing.Unlock()
+	path := filepath.Join(t.permissionDir(), "permissions.yaml")
+	before, err := readRules(path)
+	if err != nil {
+		return err
+	}
+	after, err := permission.Add(before, permission.Allow, rule)
+	if err != nil {
+		return err
+	}
+	if err := writeRules(path, after); err != nil {
+		return err
+	}
+	t.changing.Lock()
+	defer t.changing.Unlock()
+	t.loadRules()
+	return nil
+}
+
+// writeRules puts a file in its place at once; its mode stays.
+func writeRules(path string, data []byte) error {
+	mode := os.FileMode(0o600)
+	if info, err := os.Stat(path); err == nil {
+		mode = info.Mode().Perm()
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return fmt.Errorf("write rules: %w", err)
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), ".permissions-*")
+	if err != nil {
+		return fmt.Errorf("write rules: %w", err)
+	}
+	_, err = f.Write(data)
+	if err = errors.Join(err, f.Chmod(mode), f.Sync(), f.Close()); err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		return errors.Join(fmt.Errorf("write rules: %w", err), os.Remove(f.Name()))
+	}
+	return nil
+}
+
+// Log implements served.Host.
+func (t *tools) Log(e event.Event) error { return t.log.Write(e) }
+
+// Trusts implements served.Host.
+func (t *tools) Trusts(who bridge.Asker, addr netip.Addr) bool {
+	return t.policyFor(who.Container.ID).Taint.Trusts(addr)
+}
+
+// Taint implements served.Host.
+func (t *tools) Taint(who bridge.Asker, secret, corruption bool, why string) error {
+	var bits taint.Bits
+	if secret {
+		bits |= taint.Secret
+	}
+	if corruption {
+		bits |= taint.Corruption
+	}
+	if st, ok := t.state.ByCgroup(who.Container.CgroupID); ok && bits&^st.Taint == 0 {
+		return nil
+	}
+	_, err := t.daemon.taint(taint.Change{
+		Container: who.Container.ID, Bits: bits, Source: "tool", Why: why, PID: who.Process.PID, Start: who.Process.Start,
+	})
+	if errors.Is(err, taint.ErrNotStored) {
+		return nil // it is in force
+	}
+	return err
+}
