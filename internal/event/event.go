@@ -14,11 +14,11 @@ const (
 	Grant   Kind = "grant"   // egress was opened, used up or revoked: Grant
 	Taint   Kind = "taint"   // taint was set or cleared: Change, and Process if one caused it
 	Lost    Kind = "lost"    // something was lost on its way here: Loss
-	Tool    Kind = "tool"    // a tool of the sensor's own was called: Process, Use, Verdict
 	Mode    Kind = "mode"    // the mode or the policy changed: Mode, Message
 	Error   Kind = "error"   // a failure or a finding that a person should know: Message
 	Start   Kind = "start"   // the sensor started: Message
 	Stop    Kind = "stop"    // the sensor stopped: Message
+	Tool    Kind = "tool"    // a tool of the sensor's own was called: Process, Use, Verdict
 )
 
 // Kinds returns all kinds, in the order of the schema.
