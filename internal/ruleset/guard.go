@@ -85,18 +85,28 @@ func New(o Options) *Guard {
 // Rules are all that are in force, built-in ones first.
 func (g *Guard) Rules() []rule.Rule { return g.rules }
 
+// unreadable refuses what the guard fails on.
+var unreadable = rule.Rule{
+	ID: "unreadable", Group: rule.Commands, Refuses: "cannot be checked: the guard fails on it", Why: "What it does cannot be told.", Instead: "Write it in a simpler way.",
+}
+
 // Check judges the call of a tool (K1). It is the whole of the guard: what it refuses must not reach any handler.
 func (g *Guard) Check(tool string, args json.RawMessage) (Hit, bool) {
 	return g.CheckIn(tool, args, nil)
 }
 
 // CheckIn is Check, where resolve tells which file a path of the caller's leads to, past symbolic links; it may be nil.
-func (g *Guard) CheckIn(tool string, args json.RawMessage, resolve func(path string) (string, bool)) (Hit, bool) {
+func (g *Guard) CheckIn(tool string, args json.RawMessage, resolve func(path string) (string, bool)) (hit Hit, refused bool) {
 	for i := range g.rules {
 		if slices.Contains(g.rules[i].Tools, tool) {
 			return Hit{Rule: &g.rules[i], Excerpt: tool}, true
 		}
 	}
+	defer func() { // what the guard fails on must not be what gets past it
+		if recover() != nil {
+			hit, refused = Hit{Rule: &unreadable, Excerpt: tool}, true
+		}
+	}()
 	c := read(tool, args)
 	for _, s := range c.scripts {
 		if hit, ok := g.Script(s.dialect, s.text); ok {

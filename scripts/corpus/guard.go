@@ -14,8 +14,8 @@ import (
 
 // refusal is a row that the guard refused, by which rule.
 type refusal struct {
-	row  row
-	rule string
+	row row
+	hit ruleset.Hit
 }
 
 func dialect(r row) script.Dialect {
@@ -72,7 +72,7 @@ func guardSets(dir string) ([]guardSet, error) {
 func judge(g *ruleset.Guard, rows []row) (refused []refusal, passed []row) {
 	for _, r := range rows {
 		if hit, ok := g.Script(dialect(r), r.Command); ok {
-			refused = append(refused, refusal{r, hit.Rule.ID})
+			refused = append(refused, refusal{r, hit})
 		} else {
 			passed = append(passed, r)
 		}
@@ -99,7 +99,13 @@ func guard(out io.Writer, dir string) error {
 	if err := w.Flush(); err != nil {
 		return err
 	}
-	if missed {
+	tellRefused(out, g, sets)
+	i := slices.IndexFunc(sets, func(s guardSet) bool { return s.name == "guard-attack" })
+	if err := tellTechniques(out, g, sets[i]); err != nil {
+		return err
+	}
+	tellDCG(out, g, sets)
+	if !tellEvasion(out, g) || missed {
 		return errMissed
 	}
 	return nil
@@ -126,7 +132,7 @@ func listGuard(out io.Writer, dir, name string) (bool, error) {
 		return true, nil
 	}
 	for _, r := range refused {
-		fmt.Fprintf(out, "%s\t%s\t%q\n", r.rule, r.row.Source, r.row.Command)
+		fmt.Fprintf(out, "%s\t%s\t%q\n", r.hit.ID(), r.row.Source, r.row.Command)
 	}
 	return true, nil
 }

@@ -39,17 +39,16 @@ func Each(text string, goOn func([]*script.Command) bool) {
 const pieceLen = 32 << 10
 
 func (w *walker) each(text string, goOn func([]*script.Command) bool) bool {
+	done := false
 	for s, err := range syntax.NewParser(syntax.Variant(syntax.LangBash)).StmtsSeq(lex.Guard(text, maxFrames)) {
-		if err != nil {
-			break
+		if done || err != nil { // the parser may go on after a break, so there is none
+			continue
 		}
 		w.stmt(s, nil)
-		if len(w.out) > 0 && !goOn(w.out) {
-			return false
-		}
+		done = len(w.out) > 0 && !goOn(w.out)
 		w.out = w.out[:0]
 	}
-	return true
+	return !done
 }
 
 type walker struct {
@@ -228,6 +227,9 @@ func (w *walker) words(x *syntax.Word) []script.Value {
 			return out
 		}
 	}
+	if len(x.Parts) == 0 {
+		return nil
+	}
 	v := w.one(x)
 	if p, ok := x.Parts[0].(*syntax.ParamExp); ok && len(x.Parts) == 1 && p != nil && strings.ContainsAny(v.Text, " \t\n") {
 		var out []script.Value
@@ -349,6 +351,9 @@ func dollar(s string, b *strings.Builder) {
 
 // bomb says whether a function pipes itself into itself, or runs itself in the background.
 func bomb(f *syntax.FuncDecl) bool {
+	if f.Name == nil || f.Body == nil {
+		return false
+	}
 	calls, apart := 0, false
 	syntax.Walk(f.Body, func(n syntax.Node) bool {
 		switch n := n.(type) {

@@ -14,7 +14,7 @@ func (p *parser) command(upstream *script.Command) script.Value {
 	start := p.i
 	name := p.argument(c)
 	if p.i == start {
-		p.i++ // nothing that begins a command
+		p.i = min(p.i+1, len(p.s)) // nothing that begins a command
 	}
 	if name.Block {
 		c.Args = append(c.Args, name)
@@ -143,7 +143,7 @@ func (p *parser) redirects(c *script.Command) bool {
 		j++
 	}
 	if j+1 < len(p.s) && p.s[j] == '&' {
-		p.i = j + 2
+		p.i = j + 2 // 2>&1
 		return true
 	}
 	p.i = j

@@ -109,7 +109,7 @@ func (p *parser) block(closer byte, upstream *script.Command) script.Value {
 			p.flush()
 		}
 		if p.i == from {
-			p.i++
+			p.i = min(p.i+1, len(p.s))
 		}
 	}
 }
@@ -206,7 +206,7 @@ func (p *parser) peek() byte {
 	return 0
 }
 
-func (p *parser) at(prefix string) bool { return strings.HasPrefix(p.s[p.i:], prefix) }
+func (p *parser) at(prefix string) bool { return p.i < len(p.s) && strings.HasPrefix(p.s[p.i:], prefix) }
 
 // keywords stand before something that is read as a statement of its own.
 var keywords = map[string]bool{
@@ -222,7 +222,7 @@ var named = map[string]bool{"function": true, "filter": true, "workflow": true, 
 func (p *parser) statement() (v script.Value, some bool) {
 	if p.depth++; p.depth > maxDepth+maxChain {
 		p.depth--
-		p.i++
+		p.i = min(p.i+1, len(p.s))
 		return v, false
 	}
 	defer func() { p.depth-- }()
