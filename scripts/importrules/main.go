@@ -52,6 +52,7 @@ var rules = map[string][]string{
 	"internal/strict":          {"internal/ruleset/permission"},
 	"internal/event":           {"internal/redact"},
 	"scripts/classes":          {"internal/classify"},
+	"scripts/rules":            {"internal/ruleset"},
 	"scripts/corpus":           {"internal/classify", "internal/cop", "internal/ruleset"},
 	"test/vm":                  {}, // the harness knows nothing of what it tests
 	"test/vm/bench":            {anything},
