@@ -22,10 +22,14 @@ unit: shells ## the tests that boot nothing
 shells: ## the programs that the classifier's tests run
 	scripts/packages shells
 
-long: shells ## the classifier against real shells with 20,000 generated commands and 10,000 texts, and its fuzzers for 5 minutes each
+long: shells ## the classifier against real shells with 20,000 generated commands and 10,000 texts, and fuzzers for minutes each
 	$(GO) test -timeout 120m ./internal/classify/classifytest -variants 20000
 	$(GO) test ./internal/classify -run '^$$' -fuzz '^FuzzShell$$' -fuzztime 5m
 	$(GO) test ./internal/classify -run '^$$' -fuzz '^FuzzArgv$$' -fuzztime 5m
+	$(GO) test ./internal/redact -run '^$$' -fuzz '^FuzzScrub$$' -fuzztime 5m
+	$(GO) test ./internal/memory -run '^$$' -fuzz '^FuzzRecall$$' -fuzztime 2m
+	$(GO) test ./internal/ruleset/permission -run '^$$' -fuzz '^FuzzParse$$' -fuzztime 2m
+	$(GO) test ./internal/ruleset/permission -run '^$$' -fuzz '^FuzzCheckKey$$' -fuzztime 1m
 
 vm: ## packages, kernels and the root image for the VMs
 	scripts/vm root
@@ -59,6 +63,7 @@ bench: vm ## what Weir costs: a table, and bench/results.json
 	$(GO) test -run '^$$' -bench 'Decide|Busy' -cpu 1 ./internal/gate
 	$(GO) test -run '^$$' -bench 'Paced' -benchtime 10s ./internal/bridge
 	$(GO) test -run '^$$' -bench 'Hook' ./cmd/hook
+	$(GO) test -run '^$$' -bench 'Scrub|Fetch|Preview' ./internal/redact ./internal/vault ./internal/memory
 
 clean: ## what was built
 	rm -rf bin
