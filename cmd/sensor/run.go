@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"runtime/debug"
@@ -79,7 +80,8 @@ force afterwards.`,
 			}
 			watch := func(ctx context.Context) error { return s.watch(ctx, flags.pins) }
 			debug.SetGCPercent(watchGC)
-			if err := lean.Trim(); err != nil { // what it touches from now on is locked in memory
+			// what it touches from now on is locked in memory
+			if err := errors.Join(lean.SmallPages(), lean.Trim()); err != nil {
 				s.note("weir run: %v", err)
 			}
 			return s.world().Supervise(cmd.Context(), args, watch, readyFD)

@@ -97,15 +97,18 @@ type daemon struct {
 	guarded  map[string]uint64 // cgroup ids of parents, by path
 }
 
+// daemonGC lets the heap, of which about 3 MiB live, grow by half until garbage is collected.
+const daemonGC = 50
+
 // Run is the daemon: it returns when ctx ends or a part fails. ready is called
 // once all is in force. What is pinned stays in force afterwards.
 func Run(ctx context.Context, o Options, ready func()) error {
 	// reading the kernel's types leaves much garbage at once: collecting it only
 	// when all is in force halves the time until then
-	percent := debug.SetGCPercent(-1)
+	debug.SetGCPercent(-1)
 	begun, logger := ready, o.Logger // not o: it has the types
 	ready = func() {
-		debug.SetGCPercent(percent)
+		debug.SetGCPercent(daemonGC)
 		begun()
 		if err := lean.Trim(); err != nil {
 			logger.WithError(err).Warn("give memory back")
