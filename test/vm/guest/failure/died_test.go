@@ -135,6 +135,9 @@ func (f *fixture) loop(t *testing.T) {
 			t.Fatal(err)
 		}
 		time.Sleep(after * time.Millisecond)
+		if err := cmd.Process.Signal(syscall.SIGSTOP); err != nil { // so that it starts nobody between the next two lines
+			t.Fatal(err)
+		}
 		children := rig.Must(t, "cat /proc/"+itoa(cmd.Process.Pid)+"/task/*/children")
 		for _, pid := range append(strings.Fields(children), itoa(cmd.Process.Pid)) {
 			rig.Must(t, "kill -9 "+pid+" || true") // it may have ended
