@@ -36,7 +36,7 @@ type call struct {
 	input json.RawMessage
 	dir   string
 
-	session, toolUse, agent, mode string // as the agent's event has them
+	session, prompt, toolUse, agent, mode string // as the agent's event has them
 }
 
 // asker decides on calls. Nothing but where to ask is taken from the environment.
@@ -73,7 +73,7 @@ func (a asker) check(ctx context.Context, c call) string {
 		return a.command(ctx, c, text)
 	}
 	answer, err := a.ask(ctx, wire.Request{
-		Type: wire.ToolCheck, ToolName: c.tool, ToolInput: c.input, Dir: c.dir, SessionID: c.session, ToolUseID: c.toolUse, AgentID: c.agent, PermissionMode: c.mode,
+		Type: wire.ToolCheck, ToolName: c.tool, ToolInput: c.input, Dir: c.dir, SessionID: c.session, PromptID: c.prompt, ToolUseID: c.toolUse, AgentID: c.agent, PermissionMode: c.mode,
 	})
 	switch {
 	case err != nil && toolcall.Local(c.tool):

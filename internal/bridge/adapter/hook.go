@@ -38,13 +38,14 @@ type input struct {
 	Input    json.RawMessage `json:"tool_input"`
 	Dir      string          `json:"cwd"`
 	Session  string          `json:"session_id"`
+	Prompt   string          `json:"prompt_id"`
 	ToolUse  string          `json:"tool_use_id"`
 	Agent    string          `json:"agent_id"` // of a sub-agent or a fork; the main agent has none
 	Mode     string          `json:"permission_mode"`
 }
 
 func (in input) call() call {
-	return call{tool: in.ToolName, input: in.Input, dir: in.Dir, session: in.Session, toolUse: in.ToolUse, agent: in.Agent, mode: in.Mode}
+	return call{tool: in.ToolName, input: in.Input, dir: in.Dir, session: in.Session, prompt: in.Prompt, toolUse: in.ToolUse, agent: in.Agent, mode: in.Mode}
 }
 
 type hookOutput struct {

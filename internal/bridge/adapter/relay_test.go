@@ -18,6 +18,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/sirupsen/logrus"
 
@@ -227,5 +228,51 @@ func TestRelayErrors(t *testing.T) {
 	cmd.Stdin = strings.NewReader("")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Errorf("%q %v", out, err)
+	}
+}
+
+// P6: PreToolUse events that Claude Code 2.1.197 sent, of its main agent, a sub-agent, a fork with the parent's tools, and that fork resumed by a message
+// (testdata; the port is this test's). Each then makes the very call over the one MCP connection that they share: the main agent's alone is made.
+func TestEventsOfClaudeP6(t *testing.T) {
+	socket, port, _ := sensor(t)
+	data, err := os.ReadFile("testdata/claude-2.1.197.jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn, err := net.Dial("unix", socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := mcp.NewClient(&mcp.Implementation{Name: "agent", Version: "1"}, nil).Connect(t.Context(), &mcp.IOTransport{Reader: conn, Writer: conn}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	var kinds []string
+	for line := range strings.Lines(strings.ReplaceAll(string(data), "PORT", port)) {
+		var e struct {
+			Kind  string          `json:"agent_type"`
+			Use   string          `json:"tool_use_id"`
+			Input json.RawMessage `json:"tool_input"`
+		}
+		if err := json.Unmarshal([]byte(line), &e); err != nil {
+			t.Fatal(err)
+		}
+		kinds = append(kinds, e.Kind)
+		var out, errs bytes.Buffer
+		w := adapter.World{Stdin: strings.NewReader(line), Stdout: &out, Stderr: &errs, Environ: []string{wire.Variable + "=" + socket}, Self: "weir-hook"}.Believe()
+		if code := w.PreToolUse(t.Context()); code != 0 {
+			t.Errorf("%s: %d %s", e.Kind, code, errs.String())
+		}
+		if denied := strings.Contains(out.String(), "sub-agents cannot use this tool"); denied != (e.Kind != "") {
+			t.Errorf("%q: %s", e.Kind, out.String())
+		}
+		res, err := s.CallTool(t.Context(), &mcp.CallToolParams{Name: "VaultHttpFetch", Arguments: e.Input, Meta: mcp.Meta{"claudecode/toolUseId": e.Use}})
+		if err != nil || res.IsError != (e.Kind != "") {
+			t.Errorf("%q: %v %v", e.Kind, res, err)
+		}
+	}
+	if diff := cmp.Diff([]string{"", "general-purpose", "fork", "fork"}, kinds); diff != "" {
+		t.Error(diff)
 	}
 }

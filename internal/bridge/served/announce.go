@@ -26,9 +26,9 @@ type announcements struct {
 }
 
 type announcement struct {
-	tool, session, toolUse, mode string
-	args                         [sha256.Size]byte
-	until                        time.Time
+	tool, session, prompt, toolUse, mode string
+	args                                 [sha256.Size]byte
+	until                                time.Time
 }
 
 // Owns says whether a tool is one of this server's, by the name an agent calls it.
@@ -51,7 +51,7 @@ func (s *Server) Announce(who bridge.Asker, r wire.Request) string {
 	if res := s.Rules.Check(permission.Of(tool, r.ToolInput), r.PermissionMode); res.Decision == permission.Denied {
 		return textRule(res.Reason)
 	}
-	s.announced.add(who.Container.ID, announcement{tool, r.SessionID, r.ToolUseID, r.PermissionMode, args, s.Now().Add(announceTime)})
+	s.announced.add(who.Container.ID, announcement{tool, r.SessionID, r.PromptID, r.ToolUseID, r.PermissionMode, args, s.Now().Add(announceTime)})
 	return ""
 }
 
@@ -121,6 +121,9 @@ func (c *session) announcement(in call) (announcement, bool) {
 	a, ok := c.server.announced.take(in.who.Container.ID, c.name, in, args)
 	if ok && c.name == "" {
 		c.name = a.session
+	}
+	if ok {
+		c.prompt = a.prompt
 	}
 	return a, ok
 }

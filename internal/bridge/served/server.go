@@ -89,8 +89,9 @@ type session struct {
 	server *Server
 	who    func() (bridge.Asker, error)
 
-	mu   sync.Mutex
-	name string // the agent's session, once a call of it was made here
+	mu     sync.Mutex
+	name   string // the agent's session, once a call of it was made here
+	prompt string // of its turn, where the agent tells it
 }
 
 // Serve answers one client until it hangs up. who says at each call who it is.

@@ -64,6 +64,7 @@ type Request struct {
 
 	// What the agent's own event says of the call (P5, P6).
 	SessionID      string `json:"session_id,omitempty"`
+	PromptID       string `json:"prompt_id,omitempty"` // of the turn
 	ToolUseID      string `json:"tool_use_id,omitempty"`
 	AgentID        string `json:"agent_id,omitempty"`        // of a sub-agent or a fork; empty: the main agent calls
 	PermissionMode string `json:"permission_mode,omitempty"` // default, plan, bypassPermissions, dontAsk, …
