@@ -128,3 +128,15 @@ func TestFullRing(t *testing.T) {
 		t.Error("no records after the ring was full")
 	}
 }
+
+// So it is when the ring is so small that it is full most of the time, while somebody reads it (B31).
+func TestTinyRing(t *testing.T) {
+	const count = 1000
+	r := newRigWith(t, 4096)
+	r.run()
+	r.last(quickly(r, count, ""))
+	seen := numbered(t, r.commands())
+	if lost := r.probe.Lost(); lost == 0 || uint64(len(seen))+lost != count || r.probe.Malformed() != 0 {
+		t.Errorf("%d seen and %d counted as lost of %d; %d malformed", len(seen), lost, count, r.probe.Malformed())
+	}
+}

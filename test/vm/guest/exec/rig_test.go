@@ -36,6 +36,7 @@ type rig struct {
 	probe     *exec.Probe
 	dir       string // cgroup of the container
 	container uint64
+	ring      uint32 // bytes; 0: as built
 	ended     chan error
 
 	mu   sync.Mutex
@@ -45,7 +46,13 @@ type rig struct {
 // newRig loads the probe; run attaches it.
 func newRig(t *testing.T) *rig {
 	t.Helper()
-	r := &rig{t: t}
+	return newRigWith(t, 0)
+}
+
+// newRigWith takes the size of the ring in bytes; 0: as built.
+func newRigWith(t *testing.T, ring uint32) *rig {
+	t.Helper()
+	r := &rig{t: t, ring: ring}
 	parent, err := os.MkdirTemp("/sys/fs/cgroup", "guarded")
 	r.check(err)
 	r.dir = filepath.Join(parent, "container")
@@ -75,7 +82,7 @@ func (r *rig) load() {
 	logger := logrus.New()
 	logger.SetOutput(r.t.Output())
 	var err error
-	r.probe, err = exec.Load(exec.Options{PinDir: pins, Logger: logger})
+	r.probe, err = exec.Load(exec.Options{PinDir: pins, Logger: logger, Ring: r.ring})
 	r.check(err)
 }
 
