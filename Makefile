@@ -5,7 +5,7 @@ GO ?= go
 # As the programs are built: what tests and VMs share is compiled once.
 export CGO_ENABLED = 0
 
-.PHONY: all build test unit vm clients failures load lint generate corpus shells long demo bench clean distclean
+.PHONY: all build test unit vm agents clients failures load lint generate corpus shells long demo bench clean distclean
 
 all: build
 
@@ -13,10 +13,10 @@ build: ## bin/weir, and bin/weir-hook for containers
 	$(GO) build -o bin/weir ./cmd/sensor
 	$(GO) build -trimpath -ldflags='-s -w' -o bin/weir-hook ./cmd/hook
 
-test: vm shells ## every test, unit and VM, on all kernels; but for what make clients, make failures and make load run
+test: vm shells agents ## every test, unit and VM, on all kernels; but for what make clients, make failures and make load run
 	$(GO) test -timeout 45m ./...
 
-unit: shells ## the tests that boot nothing
+unit: shells agents ## the tests that boot nothing
 	$(GO) test $$($(GO) list ./... | grep -v /test/vm)
 
 shells: ## the programs that the classifier's tests run
@@ -30,6 +30,9 @@ long: shells ## the classifier against real shells with 20,000 generated command
 	$(GO) test ./internal/memory -run '^$$' -fuzz '^FuzzRecall$$' -fuzztime 2m
 	$(GO) test ./internal/ruleset/permission -run '^$$' -fuzz '^FuzzParse$$' -fuzztime 2m
 	$(GO) test ./internal/ruleset/permission -run '^$$' -fuzz '^FuzzCheckKey$$' -fuzztime 1m
+
+agents: ## Claude Code and Codex, for test/agents; without npm they are left out, loudly
+	scripts/agents
 
 vm: ## packages, kernels and the root image for the VMs
 	scripts/vm root

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -19,6 +20,8 @@ type guardOptions struct {
 	name   string
 	user   string
 	quiet  bool
+	preset string
+	tell   bool // only say what the preset does
 }
 
 func (s *system) guardCommand() *cobra.Command {
@@ -30,9 +33,28 @@ func (s *system) guardCommand() *cobra.Command {
 If no sensor runs, one is started for as long as CMD does; its events go to ` + launch.Events + `.
 Under sudo, CMD runs as the user who called sudo. The exit status is CMD's; 127: CMD was not found, 126: it cannot be run.`,
 		Example: `  sudo weir guard -- bash
-  sudo weir guard --taint secret --name review -- claude`,
-		Args: args(1, -1, "a command, after --"),
+  sudo weir guard --taint secret --name review -- claude
+  sudo weir guard --preset claude -- claude
+  weir guard --preset claude --explain`,
+		Args: func(cmd *cobra.Command, argv []string) error {
+			if o.tell && len(argv) == 0 {
+				return nil
+			}
+			return args(1, -1, "a command, after --")(cmd, argv)
+		},
 		RunE: func(cmd *cobra.Command, args []string) error {
+			p, known := presets[o.preset]
+			switch {
+			case o.preset != "" && !known:
+				return usage(cmd, "--preset %s: accepted are %s", o.preset, presetNames)
+			case o.preset != "" && o.policy != "":
+				return usage(cmd, "--preset has a policy of its own: leave --policy out")
+			case o.tell && o.preset == "":
+				return usage(cmd, "--explain says what a preset does: add --preset, one of %s", presetNames)
+			case o.tell:
+				_, err := io.WriteString(s.stdout, p.explain(o.preset))
+				return err
+			}
 			if s.euid != 0 {
 				return errRoot
 			}
@@ -50,8 +72,11 @@ Under sudo, CMD runs as the user who called sudo. The exit status is CMD's; 127:
 	f.StringVar(&o.policy, "policy", "", "policy `file` of this session")
 	f.StringVar(&o.name, "name", "", "`name` for people")
 	f.StringVar(&o.user, "user", "", "run CMD as this `user` (default: who called sudo)")
+	f.StringVar(&o.preset, "preset", "", "policy, protected files and hook for an `agent`: "+presetNames)
+	f.BoolVar(&o.tell, "explain", false, "say what --preset denies and what remains possible, and run nothing")
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "say nothing but errors")
 	completeFlag(cmd, "taint", taintBits())
+	completeFlag(cmd, "preset", strings.Split(presetNames, ", "))
 	return cmd
 }
 
@@ -71,7 +96,7 @@ func (s *system) guard(ctx context.Context, o guardOptions, argv []string) error
 		}
 		request.PolicyName = o.policy
 	}
-	return w.Guard(ctx, launch.Session{
+	session := launch.Session{
 		Request: request, Policy: o.policy, Who: who, Argv: argv,
 		Began: func(id string) {
 			if !o.quiet {
@@ -83,7 +108,13 @@ func (s *system) guard(ctx context.Context, o guardOptions, argv []string) error
 				s.tellSummary(id, sum)
 			}
 		},
-	})
+	}
+	if o.preset != "" {
+		if err := s.apply(ctx, o.preset, o.quiet, &session); err != nil {
+			return err
+		}
+	}
+	return w.Guard(ctx, session)
 }
 
 func (s *system) tellSummary(id string, sum control.Summary) {

@@ -10,17 +10,22 @@ import (
 func (s *system) initCommand() *cobra.Command {
 	var uid, gid uint32
 	var groups []uint
+	var write launch.Write
 	cmd := &cobra.Command{
 		Use:         "guard-init",
 		Hidden:      true,
 		Args:        args(1, -1, "a command"),
 		Annotations: map[string]string{"as": "weir guard"},
-		RunE:        func(_ *cobra.Command, argv []string) error { return launch.Init(uid, gid, groups, argv, s.environ) },
+		RunE: func(_ *cobra.Command, argv []string) error {
+			return launch.Init(uid, gid, groups, write, argv, s.environ)
+		},
 	}
 	f := cmd.Flags()
 	f.SetInterspersed(false)
 	f.Uint32Var(&uid, "uid", 0, "run as this uid")
 	f.Uint32Var(&gid, "gid", 0, "run with this gid")
 	f.UintSliceVar(&groups, "groups", nil, "run with these groups")
+	f.StringArrayVar(&write.Dirs, "write", nil, "let it change files in this directory, and no others")
+	f.StringArrayVar(&write.Files, "write-file", nil, "let it change this file as well")
 	return cmd
 }

@@ -21,6 +21,8 @@ type Session struct {
 	Policy  string // file of a sensor that has to be started; empty: the default policy
 	Who     Identity
 	Argv    []string
+	Write   Write    // what it may change; empty: everything
+	Env     []string // more of the environment: NAME=value
 	Began   func(id string)
 	Ended   func(id string, s control.Summary)
 }
@@ -43,7 +45,7 @@ func (w World) Guard(ctx context.Context, s Session) error {
 		return forward.explain(err)
 	}
 	s.Began(reply.ID)
-	runErr := forward.explain(w.runGuarded(forward, reply, s.Who, s.Argv))
+	runErr := forward.explain(w.runGuarded(forward, reply, s))
 	// The command's status stands, also when the sensor has gone meanwhile.
 	if sum, err := w.client().GuardEnd(lasting, reply.ID); err != nil {
 		w.Say("weir guard: %s: end the session: %v", reply.ID, err)
@@ -53,9 +55,9 @@ func (w World) Guard(ctx context.Context, s Session) error {
 	return runErr
 }
 
-// runGuarded runs argv in the session's cgroup. A stub of this program is born
+// runGuarded runs a command in the session's cgroup. A stub of this program is born
 // there and waits until the sensor knows it; then it becomes CMD.
-func (w World) runGuarded(forward *forwarder, session control.GuardReply, who Identity, argv []string) error {
+func (w World) runGuarded(forward *forwarder, session control.GuardReply, s Session) error {
 	dir, err := os.OpenFile(session.Cgroup, unix.O_PATH|unix.O_DIRECTORY, 0)
 	if err != nil {
 		return fmt.Errorf("open cgroup: %w", err)
@@ -66,11 +68,11 @@ func (w World) runGuarded(forward *forwarder, session control.GuardReply, who Id
 		return fmt.Errorf("make pipe: %w", err)
 	}
 	defer release.Close()
-	cmd := exec.Command(self, slices.Concat([]string{"guard-init"}, who.flags(), []string{"--"}, argv)...)
+	cmd := exec.Command(self, slices.Concat([]string{"guard-init"}, s.Who.flags(), s.Write.flags(), []string{"--"}, s.Argv)...)
 	cmd.Args[0] = "weir"
-	cmd.Env = who.env
+	cmd.Env = slices.Concat(s.Who.env, s.Env)
 	if session.Bridge != "" {
-		cmd.Env = append(without(who.env, wire.Variable), wire.Variable+"="+session.Bridge)
+		cmd.Env = append(without(cmd.Env, wire.Variable), wire.Variable+"="+session.Bridge)
 	}
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = w.Stdin, w.Stdout, w.Stderr
 	cmd.ExtraFiles = []*os.File{wait}

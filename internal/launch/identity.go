@@ -54,6 +54,12 @@ func (w World) Identify(name string) (Identity, error) {
 	return who, nil
 }
 
+// Home is the home directory; empty: unknown.
+func (i Identity) Home() string { return Getenv(i.env, "HOME") }
+
+// Root says whether it is root.
+func (i Identity) Root() bool { return i.uid == 0 }
+
 // flags are the identity as guard-init takes it; root stays as it is.
 func (i Identity) flags() []string {
 	if i.uid == 0 {

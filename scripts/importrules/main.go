@@ -65,6 +65,7 @@ var only = map[string][]string{
 	"github.com/cilium/ebpf":           {"bpf/vmlinux", "internal/exec", "internal/files", "internal/netegress", "internal/taint", "internal/doctor"},
 	"github.com/vishvananda/netlink":   {"internal/netegress"},
 	"github.com/containerd/containerd": {"internal/container"},
+	"github.com/landlock-lsm":          {"internal/launch"},
 
 	// Their SDKs are large: who needs a reviewer's opinion only does not link them.
 	"github.com/anthropics/anthropic-sdk-go": {"internal/cop/model"},

@@ -14,9 +14,9 @@ import (
 	"weir/internal/bridge/toolcall"
 )
 
-// timeout is what the agent waits for the hook, in seconds: longer than the hook waits for a person. When it is over, the agent lets
+// Timeout is what the agent waits for the hook, in seconds: longer than the hook waits for a person. When it is over, the agent lets
 // the call pass, so the hook must be first.
-const timeout = 3660
+const Timeout = 3660
 
 const backupSuffix = ".before-weir"
 
@@ -65,6 +65,19 @@ func (w World) settings(verb string, args []string) int {
 		w.say("weir-hook: %s", a.note)
 	}
 	return ok
+}
+
+// Settings are the settings of an agent, claude or codex, that have the hook and nothing else, as JSON. self is the command that runs hooks.
+func Settings(name, self string) (string, error) {
+	data, err := withHook("settings", nil, self+" "+name, agents[name].fetch)
+	if err != nil {
+		return "", err
+	}
+	var line bytes.Buffer
+	if err := json.Compact(&line, data); err != nil {
+		return "", fmt.Errorf("write settings: %w", err)
+	}
+	return line.String(), nil
 }
 
 func (w World) install(path, name string, a agent) error {
@@ -161,7 +174,7 @@ func withHook(path string, data []byte, command string, fetch bool) ([]byte, err
 	if err != nil {
 		return nil, err
 	}
-	entry := map[string]any{"matcher": "*", "hooks": []any{handler{"command", command, timeout}}}
+	entry := map[string]any{"matcher": "*", "hooks": []any{handler{"command", command, Timeout}}}
 	hooks["PreToolUse"] = append([]any{entry}, list...)
 	if fetch {
 		permissions, err := object(root, "permissions", path)

@@ -1,0 +1,201 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"weir/deploy/policies"
+	"weir/internal/bridge/adapter"
+	"weir/internal/launch"
+)
+
+// preset is what weir guard --preset does for an agent.
+type preset struct {
+	agent     string   // whose hook is installed for the run; empty: none
+	endpoints []string // hosts whose addresses are looked up at the start and stay open
+	own       []string // directories below home in which it may change files
+	files     []string // files below home that it may change
+	env       []string
+	limits    []string // what remains possible, beside remains
+}
+
+// caches are directories of build tools below home from which nothing is started by itself.
+var caches = []string{".cache", ".npm/_cacache", ".npm/_logs", ".cargo/registry", ".cargo/git", "go/pkg"}
+
+var presets = map[string]preset{
+	"claude": {
+		agent: "claude",
+		own: []string{".claude/projects", ".claude/todos", ".claude/tasks", ".claude/shell-snapshots", ".claude/session-env", ".claude/sessions", ".claude/debug", ".claude/file-history",
+			".claude/plans", ".claude/cache", ".claude/paste-cache", ".claude/backups", ".claude/statsig", ".claude/telemetry"},
+		env: []string{"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "DISABLE_AUTOUPDATER=1", "DISABLE_TELEMETRY=1", "DISABLE_ERROR_REPORTING=1"},
+		limits: []string{
+			"What the agent sends to its own model endpoint, api.anthropic.com, is not looked at, also with another user's key (B43).",
+			"~/.claude.json cannot be written: settings that the agent would keep there last for the run only.",
+		},
+	},
+	"codex": {
+		agent:     "codex",
+		endpoints: []string{"api.openai.com", "chatgpt.com"},
+		env:       []string{"CODEX_SQLITE_HOME=~/.codex/sqlite"},
+		own:       []string{".codex/sqlite", ".codex/sessions", ".codex/archived_sessions", ".codex/thread-writer-locks", ".codex/log", ".codex/shell_snapshots", ".codex/.tmp", ".codex/tmp", ".codex/cache"},
+		files:     []string{".codex/installation_id"},
+		limits: []string{
+			"What the agent sends to the addresses of api.openai.com and chatgpt.com is not looked at, also with another user's key, and others' hosts have these addresses too (B43, B49).",
+			"They are looked up once, at the start: when they change during a long run, connections to the new ones are asked about.",
+			"codex leaves the hook out until it is trusted: it asks at its first start. weir-hook shell as its shell works without.",
+		},
+	},
+	"strict": {limits: []string{"No agent's hook is installed: commands that are not asked about before are asked about when they connect."}},
+}
+
+const presetNames = "claude, codex, strict"
+
+// protected says what a preset keeps from being written, and remains what it cannot do.
+var (
+	protected = []string{
+		"Refused while tainted: all egress but the policy's allow, and all Unix sockets outside: D-Bus, tmux, ssh-agent, docker, X11.",
+		"Not writable, whatever the taint: all but the working directory, /tmp, /var/tmp, /dev, /proc and the directories named above. So start-up files, cron, ~/.ssh, user units of systemd, git's own settings, and the agent's settings and hooks stay as they are.",
+		"Without effect: setuid and setgid programs (sudo, su, crontab, at, ping of some systems).",
+	}
+	remains = []string{
+		"Files of the project itself can be changed: what you run from there later (make, .git/hooks, an agent's .claude or .codex in it) runs outside. Look at the diff first.",
+		"So can caches of build tools: a later build takes what lies there.",
+		"Before anything taints, the network is open, and so are D-Bus and tmux: systemd-run --user can start something outside then. With --preset strict nothing is ever untainted.",
+		"Once tainted, names are looked up only after approval; a line for the model's endpoint in /etc/hosts avoids that.",
+		"What is typed into or shown on the terminal that it shares with you is not looked at; on Linux before 6.2 truncate(2) can empty a file that cannot be written.",
+	}
+)
+
+// explain prints what a preset does and what remains possible.
+func (p preset) explain(name string) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "weir guard --preset %s\n\nThe policy is deploy/policies/%s.yaml of this version.\n", name, name)
+	if len(p.endpoints) > 0 {
+		fmt.Fprintf(&b, "Open beside its allow: %s, port 443, at the addresses of the start.\n", strings.Join(p.endpoints, ", "))
+	}
+	if p.agent != "" {
+		fmt.Fprintf(&b, "The hook is in the settings of this run, if CMD is %s. The files of its user stay as they are.\n", p.agent)
+	}
+	for _, kv := range p.env {
+		fmt.Fprintf(&b, "Set in its environment: %s\n", kv)
+	}
+	fmt.Fprintf(&b, "Writable: the working directory, /tmp, /var/tmp, /dev, /proc")
+	for _, d := range slices.Concat(p.own, p.files, caches) {
+		fmt.Fprintf(&b, ", ~/%s", d)
+	}
+	b.WriteString("\n\nDenied:\n")
+	for _, line := range protected {
+		fmt.Fprintf(&b, "- %s\n", line)
+	}
+	b.WriteString("\nWhat remains possible:\n")
+	for _, line := range slices.Concat(p.limits, remains) {
+		fmt.Fprintf(&b, "- %s\n", line)
+	}
+	return b.String()
+}
+
+// lookupTime is how long the addresses of an agent's endpoints may take.
+const lookupTime = 5 * time.Second
+
+// policy is the preset's policy, with the addresses of its endpoints. missing are those that were not found.
+func (p preset) policy(ctx context.Context, name string, lookup func(context.Context, string, string) ([]netip.Addr, error)) (text string, missing []string, err error) {
+	if text, err = policies.Text(name); err != nil {
+		return "", nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, lookupTime)
+	defer cancel()
+	var allow, trusted []string
+	seen := map[netip.Prefix]bool{}
+	for _, host := range p.endpoints {
+		addrs, err := lookup(ctx, "ip", host)
+		if err != nil || len(addrs) == 0 {
+			missing = append(missing, host)
+			continue
+		}
+		for _, a := range addrs {
+			a = a.Unmap().WithZone("")
+			if prefix := netip.PrefixFrom(a, a.BitLen()); a.IsGlobalUnicast() && !seen[prefix] {
+				seen[prefix] = true
+				allow = append(allow, fmt.Sprintf(`{prefix: "%s", protocol: tcp, ports: 443}`, prefix))
+				trusted = append(trusted, fmt.Sprintf("%q", prefix))
+			}
+		}
+	}
+	if len(allow) > 0 {
+		text = strings.Replace(text, "\nallow: []", "\nallow: ["+strings.Join(allow, ", ")+"]", 1)
+		text = strings.Replace(text, "\n  trusted: []", "\n  trusted: ["+strings.Join(trusted, ", ")+"]", 1)
+	}
+	return text, missing, nil
+}
+
+// hooked is a command line with the hook in the settings of this run; false: the agent is another program, or has no such option.
+func (p preset) hooked(argv []string, self string) ([]string, bool, error) {
+	if p.agent == "" || filepath.Base(argv[0]) != p.agent {
+		return argv, false, nil
+	}
+	hook, err := adapter.Settings(p.agent, self+" hook")
+	if err != nil {
+		return nil, false, err
+	}
+	var options []string
+	switch p.agent {
+	case "claude":
+		options = []string{"--settings", hook}
+	case "codex":
+		options = []string{"-c", codexHook(self)}
+	}
+	return append(append([]string{argv[0]}, options...), argv[1:]...), true, nil
+}
+
+// codexHook is the hook as an item of codex's configuration, which is TOML.
+func codexHook(self string) string {
+	return fmt.Sprintf(`hooks.PreToolUse=[{matcher="*",hooks=[{type="command",command=%q,timeout=%d}]}]`, self+" hook codex", adapter.Timeout)
+}
+
+var errPresetRoot = errors.New("--preset is for a user without rights, and root can undo it: call weir by sudo as that user, or name one with --user")
+
+// apply makes a session one of the preset's.
+func (s *system) apply(ctx context.Context, name string, quiet bool, to *launch.Session) error {
+	p := presets[name]
+	if to.Who.Root() {
+		return errPresetRoot
+	}
+	work, err := os.Getwd()
+	if err != nil {
+		return fmt.Errorf("find the working directory: %w", err)
+	}
+	if to.Write, err = launch.Writable(work, to.Who.Home(), launch.Write{Dirs: slices.Concat(p.own, caches), Files: p.files}); err != nil {
+		return err
+	}
+	text, missing, err := p.policy(ctx, name, net.DefaultResolver.LookupNetIP)
+	if err != nil {
+		return err
+	}
+	for _, host := range missing {
+		s.note("weir guard: %s has no address: what the agent sends there will be asked about while tainted", host)
+	}
+	to.Request.Policy, to.Request.PolicyName = text, "preset "+name
+	for _, kv := range p.env {
+		to.Env = append(to.Env, strings.Replace(kv, "=~/", "="+to.Who.Home()+"/", 1))
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("find this program: %w", err)
+	}
+	argv, hooked, err := p.hooked(to.Argv, self)
+	if err != nil {
+		return err
+	}
+	if to.Argv = argv; p.agent != "" && !hooked && !quiet {
+		s.note("weir guard: %s is not %s: its hook is not installed for this run", to.Argv[0], p.agent)
+	}
+	return nil
+}
