@@ -54,8 +54,8 @@ func (h *host) Decide(ctx context.Context, r gate.Request) gate.Verdict {
 	return gate.Verdict{Decision: gate.Allow, Reason: gate.Passed}
 }
 
-func (h *host) Deny(bridge.Asker, string, event.Decision) error { return nil }
-func (h *host) Withdraw(gate.Request, gate.Verdict)             {}
+func (h *host) Confirm(ctx context.Context, r gate.Request) gate.Verdict { return h.Decide(ctx, r) }
+func (h *host) Deny(bridge.Asker, string, event.Decision) error          { return nil }
 
 func (h *host) Called(_ bridge.Asker, tool string, _ bool) error {
 	h.mu.Lock()
@@ -242,7 +242,7 @@ func TestClaude(t *testing.T) {
 	told(t, r, 2, "the tool ran: ask-a-person")
 	untold(t, r, 3, "the page")
 	told(t, r, 4, "the page's text")
-	f.wasAsked(t, map[string]bool{"deny-this": true, "ask-a-person": true, "local-": false})
+	f.wasAsked(t, map[string]bool{"deny-this": true, "ask-a-person": true})
 	if len(f.called) != 1 || f.called[0] != "mcp__browser__navigate" {
 		t.Errorf("reported: %q", f.called)
 	}
@@ -293,7 +293,7 @@ func TestCodex(t *testing.T) {
 			told(t, r, 0, "local-42-ran")
 			told(t, r, 1, "this one was found suspicious. Reason: it would send a file away.")
 			told(t, r, 2, "the tool ran: ask-a-person")
-			f.wasAsked(t, map[string]bool{"deny-this": true, "ask-a-person": true, "local-": false})
+			f.wasAsked(t, map[string]bool{"deny-this": true, "ask-a-person": true})
 		})
 	}
 }
