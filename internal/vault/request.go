@@ -18,6 +18,7 @@ const (
 	maxBody   = 1 << 20
 	maxReason = 500 // characters
 	maxHeader = 64
+	maxPage   = 1000
 )
 
 // The schemes by which a secret goes into a header.
@@ -44,6 +45,7 @@ type Request struct {
 	Body        string `json:"body,omitempty"`
 	ContentType string `json:"body_content_type,omitempty"`
 	Reason      string `json:"reason"`
+	Page        int    `json:"page,omitempty"` // of an answer that is there already; 0: a new request
 
 	url *url.URL
 }
@@ -105,6 +107,8 @@ func (r *Request) check() error {
 		return bad("GET takes no body")
 	case len(r.ContentType) > 200 || strings.ContainsFunc(r.ContentType, func(c rune) bool { return c < ' ' || c > '~' }):
 		return bad("body_content_type is no media type")
+	case r.Page < 0 || r.Page > maxPage:
+		return bad("page is a number from 2 to %d, or left out", maxPage)
 	case utf8.RuneCountInString(r.Reason) > maxReason:
 		return bad("reason has more than %d characters", maxReason)
 	}

@@ -36,6 +36,9 @@ func (c *session) fetch(ctx context.Context, in call) (string, mcp.Meta, error) 
 	if in.who.Mode == "seal" {
 		return "", nil, s.denied(in.who, use, refuse(textSealed, "sealed"))
 	}
+	if r.Page > 1 {
+		return c.next(in, seen, r, use)
+	}
 	rule := permission.Rule{Tool: permission.VaultHTTPFetch, Content: permission.ForHost(r.Key, r.Host())}.String()
 	info, err := fetcher.Check(r)
 	if err != nil {
@@ -55,6 +58,28 @@ func (c *session) fetch(ctx context.Context, in call) (string, mcp.Meta, error) 
 		}
 	}
 	return c.make(ctx, in, fetcher, r, use, a)
+}
+
+// next hands over a later page: of what was handed over already, so that nobody is asked again; but it is announced, and no rule denies it.
+func (c *session) next(in call, seen permission.Call, r vault.Request, use event.ToolUse) (string, mcp.Meta, error) {
+	s := c.server
+	a, ok := c.announcement(in)
+	if !ok {
+		return "", nil, s.denied(in.who, use, refuse(textNotAnnounced, "not_announced"))
+	}
+	if res := s.Rules.Check(seen, a.mode); res.Decision == permission.Denied {
+		return "", nil, s.denied(in.who, use, &refusal{textRule(res.Reason), res.Reason})
+	}
+	key, err := keyOf(in.who.Container.ID, r)
+	text, ok := s.pages.read(key, r.Page)
+	if err != nil || !ok {
+		return "", nil, s.denied(in.who, use, refuse("Failed: there is no such page, or it is too long ago: make the call without page again.", "not_there"))
+	}
+	use.Bytes = int64(len(text))
+	if err := s.log(in.who, use, event.Decision{Decision: "allow", Reason: "page"}); err != nil {
+		return "", nil, err
+	}
+	return text, nil, nil
 }
 
 // make makes the request, logs it, taints, and words the answer.
@@ -90,7 +115,11 @@ func (c *session) make(ctx context.Context, in call, fetcher *vault.Fetcher, r v
 			return "", nil, refuse(textNotTainted, "not_tainted")
 		}
 	}
-	return worded(got), mcp.Meta{"weir/status": got.Status, "weir/truncated": got.Truncated}, nil
+	key, err := keyOf(in.who.Container.ID, r)
+	if err != nil {
+		return "", nil, refuse("Failed: the answer could not be kept.", "failed")
+	}
+	return s.pages.keep(key, worded(got)), mcp.Meta{"weir/status": got.Status, "weir/truncated": got.Truncated}, nil
 }
 
 func classed(err error) error {

@@ -131,6 +131,9 @@ func (r *rig) serve(w http.ResponseWriter, req *http.Request) {
 		return
 	case "/reset":
 		panic(http.ErrAbortHandler)
+	case "/long":
+		fmt.Fprint(w, strings.Repeat("文", 500<<10/3), "the end")
+		return
 	case "/slow":
 		<-req.Context().Done()
 		return

@@ -57,6 +57,7 @@ type Options struct {
 type Server struct {
 	Options
 	turns     memory.Turns
+	pages     pages
 	announced announcements
 	room      chan struct{} // taken by each call
 
@@ -80,7 +81,7 @@ func New(o Options) *Server {
 		o.Now = time.Now
 	}
 	s := &Server{Options: o, room: make(chan struct{}, maxCalls), granted: map[grant]bool{}}
-	s.announced.now = o.Now
+	s.announced.now, s.pages.now = o.Now, o.Now
 	return s
 }
 

@@ -89,6 +89,7 @@ func fetchTool() *mcp.Tool {
 			"auth_header_name":  field("string", "The header's name, with auth_scheme custom only.", "pattern", "^[A-Za-z0-9_-]{1,64}$"),
 			"body":              field("string", "What to send; not with GET."),
 			"body_content_type": field("string", "The body's media type; application/json if it is left out."),
+			"page":              field("integer", "A later page of a long answer, as its first page says; every other field as in the call before.", "minimum", 2),
 			"reason":            field("string", "One sentence for the person who decides: what the request is for.", "minLength", 1, "maxLength", 500),
 		}),
 		Annotations: &mcp.ToolAnnotations{Title: "VaultHttpFetch", DestructiveHint: yes(), OpenWorldHint: yes()},
