@@ -186,7 +186,7 @@ func (g *Guard) command(c *script.Command) (Hit, bool) {
 			return Hit{Rule: a.rule, Excerpt: excerpt(c)}, true
 		}
 	}
-	if len(c.Writes) > 0 {
+	if slices.ContainsFunc(c.Writes, kept) {
 		for _, a := range g.on["*>"] {
 			if a.when(c) {
 				return Hit{Rule: a.rule, Excerpt: excerpt(c)}, true
@@ -199,6 +199,11 @@ func (g *Guard) command(c *script.Command) (Hit, bool) {
 		}
 	}
 	return Hit{}, false
+}
+
+// kept says whether something stays of what is written there.
+func kept(v script.Value) bool {
+	return v.Text != "/dev/null" && v.Text != "" && v.Text != "nul" && v.Text != "NUL" && v.Text != "$null"
 }
 
 func each(t text, goOn func([]*script.Command) bool) {

@@ -25,6 +25,7 @@ type parser struct {
 	out    []*script.Command
 	vars   map[string]string
 	budget int
+	room   []word // for the words of one command
 }
 
 // word is a word with whether it was quoted, which separators and comparisons go by.
@@ -59,7 +60,8 @@ func (p *parser) line() {
 
 // words reads up to & | newline or a bracket.
 func (p *parser) words(c *script.Command) []word {
-	var out []word
+	out := p.room[:0]
+	defer func() { p.room = out[:0] }()
 	for {
 		for p.i < len(p.s) && strings.IndexByte(" \t\r\f\v", p.s[p.i]) >= 0 {
 			p.i++
@@ -134,7 +136,15 @@ func (p *parser) redirect(c *script.Command, reads bool) {
 
 // word reads one word: quotes join and go, carets escape, variables are put in.
 func (p *parser) word() word {
+	from := p.i
+	for p.i < len(p.s) && plain[p.s[p.i]] {
+		p.i++
+	}
+	if p.i == len(p.s) || ends[p.s[p.i]] {
+		return word{text: p.s[from:p.i]}
+	}
 	var b strings.Builder
+	b.WriteString(p.s[from:p.i])
 	var w word
 	quoted := false
 	for p.i < len(p.s) {
@@ -170,6 +180,15 @@ func (p *parser) word() word {
 	w.text = b.String()
 	return w
 }
+
+// ends are the bytes that end a word outside quotes, plain those that stand for themselves.
+var ends, plain = func() (ends, plain [256]bool) {
+	for i := range plain {
+		ends[i] = strings.IndexByte(" \t\r\f\v\n&|<>()", byte(i)) >= 0
+		plain[i] = !ends[i] && strings.IndexByte("\"%!^", byte(i)) < 0
+	}
+	return ends, plain
+}()
 
 // expand puts a variable's value in, as far as it is known.
 func (p *parser) expand(b *strings.Builder, mark byte) {
@@ -251,6 +270,7 @@ func (p *parser) command(c *script.Command, w []word) {
 	if strings.Contains(c.Name, script.Unknown) {
 		c.Name = ""
 	}
+	c.Args = make([]script.Value, 0, min(len(w), script.MaxArgs)-1)
 	for _, a := range w[1:min(len(w), script.MaxArgs)] {
 		c.Args = append(c.Args, script.Value{Text: a.text, Quoted: a.quoted})
 	}

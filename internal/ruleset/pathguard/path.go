@@ -128,14 +128,34 @@ var hives = []string{
 }
 
 // hiveLike finds what may become one of them.
-var hiveLike = regexp.MustCompile(`(?i)config|repair|ntds|~[0-9]|[*?]`)
+func hiveLike(word string) bool {
+	for i := range len(word) {
+		part := ""
+		switch word[i] {
+		case '~', '*', '?':
+			return strings.ContainsAny(word, `.\/`)
+		case 'c', 'C':
+			part = "config"
+		case 'r', 'R':
+			part = "repair"
+		case 'n', 'N':
+			part = "ntds"
+		default:
+			continue
+		}
+		if i+len(part) <= len(word) && strings.EqualFold(word[i:i+len(part)], part) {
+			return strings.ContainsAny(word, `.\/`)
+		}
+	}
+	return false
+}
 
 // Hives are the patterns of the files in which Windows keeps credentials.
 func Hives() []string { return append([]string(nil), hives...) }
 
 // Hive says whether a word names one of them.
 func Hive(word string) bool {
-	if len(word) < 8 || !strings.ContainsAny(word, `.\/`) || !hiveLike.MatchString(word) {
+	if len(word) < 8 || !hiveLike(word) {
 		return false
 	}
 	p := strings.Split(strings.Trim(Clean(word), "/"), "/")

@@ -24,7 +24,7 @@ func (p *parser) command(upstream *script.Command) script.Value {
 		c.On = name // what is run
 	}
 	if name.Known() {
-		c.Name = Canonical(name.Text)
+		c.Name = p.canonical(name.Text)
 	}
 	p.arguments(c)
 	return script.Value{Text: script.Unknown, Of: c}
@@ -80,7 +80,7 @@ func (p *parser) arguments(c *script.Command) {
 			}
 		}
 		if len(c.Args) < script.MaxArgs {
-			c.Args = append(c.Args, v)
+			c.Args = p.room.more(c.Args, v)
 		}
 	}
 }
@@ -176,7 +176,7 @@ func (p *parser) argument(c *script.Command) script.Value {
 	if n := len(v.Text); n > 1 && v.Text[0] == '-' && v.Text[n-1] == ':' && p.i < len(p.s) && !delimiter(p.s[p.i]) || n > 1 && v.Text[0] == '-' && v.Text[n-1] == ':' && (p.peek() == '(' || p.peek() == '{' || p.peek() == ' ') {
 		p.blanks()
 		v.Text = v.Text[:n-1]
-		c.Args = append(c.Args, v)
+		c.Args = p.room.more(c.Args, v)
 		return p.argument(c)
 	}
 	return v

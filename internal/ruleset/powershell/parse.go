@@ -14,7 +14,7 @@ const maxChain = 50
 
 // Each gives the commands of a text, in the order in which they stand there, a statement's at a time, for as long as go on says so.
 func Each(text string, goOn func([]*script.Command) bool) {
-	p := &parser{s: plain(text), vars: map[string]script.Value{}, goOn: goOn}
+	p := &parser{s: plain(text), vars: map[string]script.Value{}, names: map[string]string{}, goOn: goOn}
 	p.budget = 4*len(p.s) + script.MaxValue
 	for p.i < len(p.s) {
 		p.block(0, nil)
@@ -63,6 +63,7 @@ func plain(text string) string {
 
 type parser struct {
 	room   slab
+	names  map[string]string // canonical names, as they were written
 	s      string
 	i      int
 	depth  int
@@ -206,17 +207,22 @@ func (p *parser) peek() byte {
 	return 0
 }
 
-func (p *parser) at(prefix string) bool { return p.i < len(p.s) && strings.HasPrefix(p.s[p.i:], prefix) }
-
-// keywords stand before something that is read as a statement of its own.
-var keywords = map[string]bool{
-	"if": true, "elseif": true, "else": true, "while": true, "switch": true, "until": true, "foreach": true, "for": true, "in": true, "do": true, "try": true,
-	"catch": true, "finally": true, "return": true, "throw": true, "exit": true, "param": true, "begin": true, "process": true, "end": true, "clean": true,
-	"dynamicparam": true, "trap": true, "parallel": true, "sequence": true,
+func (p *parser) at(prefix string) bool {
+	return p.i < len(p.s) && strings.HasPrefix(p.s[p.i:], prefix)
 }
 
-// named are followed by a name.
-var named = map[string]bool{"function": true, "filter": true, "workflow": true, "class": true, "enum": true, "configuration": true}
+// What keywords are.
+const (
+	before uint8 = iota + 1 // something that is read as a statement of its own
+	named                   // a name
+)
+
+var keywords = map[string]uint8{
+	"if": before, "elseif": before, "else": before, "while": before, "switch": before, "until": before, "foreach": before, "for": before, "in": before, "do": before, "try": before,
+	"catch": before, "finally": before, "return": before, "throw": before, "exit": before, "param": before, "begin": before, "process": before, "end": before, "clean": before,
+	"dynamicparam": before, "trap": before, "parallel": before, "sequence": before,
+	"function": named, "filter": named, "workflow": named, "class": named, "enum": named, "configuration": named,
+}
 
 // statement reads one pipeline, with what it is assigned to.
 func (p *parser) statement() (v script.Value, some bool) {
@@ -228,15 +234,15 @@ func (p *parser) statement() (v script.Value, some bool) {
 	defer func() { p.depth-- }()
 	if letter(p.peek()) {
 		if word, end := p.keyword(); end > 0 {
-			switch {
-			case named[word]:
+			switch keywords[word] {
+			case named:
 				p.i = end
 				p.blanks()
 				for p.i < len(p.s) && !strings.ContainsRune(" \t\r\n({", rune(p.s[p.i])) {
 					p.i++
 				}
 				return v, false
-			case keywords[word]:
+			case before:
 				p.i = end
 				return v, false
 			}
@@ -374,6 +380,20 @@ func low(s string) string {
 		}
 	}
 	return s
+}
+
+// maxNames bounds the names that are remembered.
+const maxNames = 4096
+
+// canonical is Canonical, remembered.
+func (p *parser) canonical(name string) string {
+	c, ok := p.names[name]
+	if !ok {
+		if c = Canonical(name); len(p.names) < maxNames {
+			p.names[name] = c
+		}
+	}
+	return c
 }
 
 func letter(c byte) bool { return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' }
