@@ -30,6 +30,8 @@ long: shells ## the classifier against real shells with 20,000 generated command
 	$(GO) test ./internal/memory -run '^$$' -fuzz '^FuzzRecall$$' -fuzztime 2m
 	$(GO) test ./internal/ruleset/permission -run '^$$' -fuzz '^FuzzParse$$' -fuzztime 2m
 	$(GO) test ./internal/ruleset/permission -run '^$$' -fuzz '^FuzzCheckKey$$' -fuzztime 1m
+	for f in ruleset:FuzzCheck ruleset:FuzzScript ruleset:FuzzCalm ruleset:FuzzAppended ruleset:FuzzAnswer ruleset/powershell:FuzzParse ruleset/cmdexe:FuzzParse ruleset/posix:FuzzEach \
+		ruleset/pathguard:FuzzClean ruleset/update:FuzzCheck; do $(GO) test ./internal/$${f%%:*} -run '^$$' -fuzz "^$${f##*:}\$$" -fuzztime 1m || exit 1; done
 
 agents: ## Claude Code and Codex, for test/agents; without npm they are left out, loudly
 	scripts/agents
@@ -55,7 +57,7 @@ generate: ## the BPF objects and their Go types
 	scripts/packages generate
 	$(GO) generate ./...
 
-corpus: ## the command classifier on labelled commands: make corpus CORPORA=DIR
+corpus: ## the command classifier and the guard on labelled commands: make corpus CORPORA=DIR
 	@$(GO) run ./scripts/corpus "$(CORPORA)"
 
 demo: vm ## the main job, shown in a VM
@@ -64,6 +66,7 @@ demo: vm ## the main job, shown in a VM
 bench: vm ## what Weir costs: a table, and bench/results.json
 	$(GO) run ./test/vm/cmd/bench
 	$(GO) test -run '^$$' -bench 'Decide|Busy' -cpu 1 ./internal/gate
+	$(GO) test -run '^$$' -bench Guard -cpu 1 ./internal/ruleset
 	$(GO) test -run '^$$' -bench 'Paced' -benchtime 10s ./internal/bridge
 	$(GO) test -run '^$$' -bench 'Hook' ./cmd/hook
 	$(GO) test -run '^$$' -bench 'Scrub|Fetch|Preview' ./internal/redact ./internal/vault ./internal/memory

@@ -7,13 +7,16 @@ import (
 	"weir/internal/ruleset/script"
 )
 
-// ordinary scripts of each language, which nothing refuses, of about n bytes.
-func ordinary(d script.Dialect, n int) string {
-	part := map[script.Dialect]string{
-		script.PowerShell: "$items = Get-ChildItem -Path \"C:\\work\\$name\" -Recurse | Where-Object { $_.Length -gt 1MB -and $_.Name -like '*.log' }\nforeach ($item in $items) {\n  # keep the newest\n  Copy-Item -Path $item.FullName -Destination ('D:\\keep\\' + $item.Name) -Force\n  Write-Host (\"copied {0} of {1}\" -f $item.Name, $items.Count)\n}\n",
-		script.Cmd:        "if exist build\\out.txt (copy /y build\\out.txt dist\\out.txt > nul)\r\nfor %%f in (src\\*.c) do cl /c /Fo:obj\\ %%f\r\nset target=release & echo building %target% 2>&1\r\n",
-		script.POSIX:      "for f in src/*.c; do gcc -O2 -c \"$f\" -o \"obj/$(basename \"$f\" .c).o\" || exit 1; done\nif [ -f obj/main.o ]; then rm -rf build/old && mkdir -p build && cp obj/*.o build/; fi\ngrep -rn 'TODO' src | sort -u > notes.txt\n",
-	}[d]
+// ordinary scripts of each language, which nothing refuses. Those that are read have a word in them that a rule is about.
+func ordinary(name string, n int) string {
+	part := map[string]string{
+		"powershell":       "$items = Get-ChildItem -Path \"C:\\work\\$name\" -Recurse | Where-Object { $_.Length -gt 1MB -and $_.Name -like '*.log' }\nforeach ($item in $items) {\n  # keep the newest\n  Copy-Item -Path $item.FullName -Destination (Join-Path 'D:\\keep' $item.Name) -Force\n  Write-Host \"copied $($item.Name) of $($items.Count)\"\n}\n",
+		"powershell, read": "$items = Get-ChildItem -Path \"C:\\work\\$name\" -Recurse | Where-Object { $_.Length -gt 1MB -and $_.Name -like '*.log' }\nforeach ($item in $items) {\n  # keep the newest\n  Copy-Item -Path $item.FullName -Destination ('D:\\keep\\' + $item.Name) -Force\n  Write-Host (\"copied {0} of {1}\" -f $item.Name, $items.Count)\n}\n",
+		"cmd":              "if exist build\\out.txt (copy /y build\\out.txt dist\\out.txt > nul)\r\nfor %%f in (src\\*.c) do cl /c /Fo:obj\\ %%f\r\nset target=release & echo building %target% 2>&1\r\n",
+		"shell":            "for f in src/*.c; do gcc -O2 -c \"$f\" -o \"obj/$(basename \"$f\" .c).o\" || exit 1; done\nif [ -f obj/main.o ]; then rm -rf build/old && mkdir -p build && cp obj/*.o build/; fi\ngrep -rn 'TODO' src | sort -u > notes.txt\n",
+		"cmd, read":        "if exist build\\out.txt (copy /y build\\out.txt dist\\out.txt > nul)\r\nfor %%f in (src\\*.c) do cl /c /Fo:obj\\ %%f\r\nset target=release & echo building %target% 2>&1\r\nreg query HKCU\\Software\\Mine\r\n",
+		"shell, read":      "for f in src/*.c; do gcc -O2 -c \"$f\" -o \"obj/$(basename \"$f\" .c).o\" || exit 1; done\nif [ -f obj/main.o ]; then rm -rf build/old && mkdir -p build && cp obj/*.o build/; fi\nsystemctl status nginx\n",
+	}[name]
 	return strings.Repeat(part, n/len(part)+1)[:n]
 }
 
@@ -27,9 +30,9 @@ func BenchmarkGuard(b *testing.B) {
 	for _, d := range []struct {
 		name    string
 		dialect script.Dialect
-	}{{"powershell", script.PowerShell}, {"cmd", script.Cmd}, {"shell", script.POSIX}} {
+	}{{"powershell", script.PowerShell}, {"powershell, read", script.PowerShell}, {"cmd", script.Cmd}, {"cmd, read", script.Cmd}, {"shell", script.POSIX}, {"shell, read", script.POSIX}} {
 		for _, size := range sizes {
-			text := ordinary(d.dialect, size.bytes)
+			text := ordinary(d.name, size.bytes)
 			b.Run(d.name+"/"+size.name, func(b *testing.B) {
 				b.SetBytes(int64(len(text)))
 				for b.Loop() {

@@ -29,6 +29,7 @@ type Guard struct {
 	on     map[string][]asked
 	every  []asked // for whatever name
 	server string
+	calm   *calm
 }
 
 // asked is a condition with its rule.
@@ -79,6 +80,7 @@ func New(o Options) *Guard {
 			}
 		}
 	}
+	g.calm = newCalm(g.on)
 	return g
 }
 
@@ -147,7 +149,15 @@ func (g *Guard) path(p string, changes bool) (Hit, bool) {
 
 // Script judges a text in one language, and the texts that it runs.
 func (g *Guard) Script(d script.Dialect, source string) (Hit, bool) {
-	work := texts{{d, decode(source)}}
+	source = decode(source)
+	if g.calm.text(d, source) {
+		return Hit{}, false
+	}
+	return g.read(d, source)
+}
+
+func (g *Guard) read(d script.Dialect, source string) (Hit, bool) {
+	work := texts{{d, source}}
 	budget := 2*len(source) + script.MaxValue
 	for n := 0; n < len(work) && n < maxTexts; n++ {
 		if budget -= len(work[n].text); budget < 0 && n > 0 {

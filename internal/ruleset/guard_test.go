@@ -205,6 +205,25 @@ func FuzzScript(f *testing.F) {
 	})
 }
 
+// FuzzCalm (K2): a text that is not read has nothing in it that reading would find.
+func FuzzCalm(f *testing.F) {
+	g := testGuard()
+	for _, r := range g.Rules() {
+		for _, e := range append(r.Refused[:len(r.Refused):len(r.Refused)], r.Near...) {
+			f.Add(uint8(language(e.Tool)), e.Text)
+		}
+	}
+	f.Fuzz(func(t *testing.T, d uint8, text string) {
+		text, dialect := decode(text), script.Dialect(d%3)
+		if !g.calm.text(dialect, text) {
+			return
+		}
+		if hit, ok := g.read(dialect, text); ok {
+			t.Errorf("%d %q: not read, but %s refuses it: %s", dialect, text, hit.ID(), hit.Excerpt)
+		}
+	})
+}
+
 func FuzzAppended(f *testing.F) {
 	f.Add("command a b -- c\npath x -- y\ntool z -- w")
 	f.Fuzz(func(t *testing.T, data string) {

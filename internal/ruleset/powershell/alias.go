@@ -1,6 +1,7 @@
 package powershell
 
 import (
+	"maps"
 	"strings"
 
 	"weir/internal/ruleset/script"
@@ -37,3 +38,6 @@ func Parameter(word, name string) bool {
 	word = strings.ToLower(strings.TrimLeft(word, "-/"))
 	return word != "" && strings.HasPrefix(name, word)
 }
+
+// Aliases gives the canonical name for each alias.
+func Aliases() map[string]string { return maps.Clone(aliases) }

@@ -1,0 +1,312 @@
+package ruleset
+
+import (
+	"slices"
+	"strings"
+
+	"weir/internal/ruleset/posix"
+	"weir/internal/ruleset/powershell"
+	"weir/internal/ruleset/script"
+)
+
+// calm finds texts in which no rule can find anything, without reading their grammar: most are (K2). A rule is about commands by their names. A
+// text is not calm when such a name stands in it, however it is quoted, or when names are put together in it. Names of everyday use (rm, cp)
+// count only beside what their rules are about: system paths, stores of credentials, programs that fetch.
+type calm struct {
+	flags map[string]uint16
+	sieve [sieveLen]bool // hashes of their names: most tokens stop here
+}
+
+// What a token is: bits of its flags.
+const (
+	strongName   uint16 = 1 << iota
+	weakName            // of everyday use
+	strongAlias         // of PowerShell's
+	weakAlias           //
+	strongMember        // a method
+	weakMember          //
+	aMark               // what rules for weak names are about
+	topDir              // a mark behind a slash
+	madeText            // with which PowerShell makes texts of others
+	thiefModule         // of a program that steals credentials, which rules look for whatever its name
+)
+
+const sieveLen = 1 << 13
+
+const tokenLen = 32
+
+// weak are names that count only beside a mark.
+var weak = words(`rm find tee unlink truncate mv rename cp install ln rsync sed perl ex dd chmod chown touch rmdir mount setfacl patch kill sh bash dash zsh ksh ash fish python python2 python3 ruby node
+ php eval source copy type move del erase rd xcopy robocopy format cat copy-item get-content move-item set-content add-content out-file clear-content remove-item rename-item foreach-object make start`)
+
+// weakMembers are methods of everyday use.
+var weakMembers = words("add open copy load clear create delete gettype openread setvalue format")
+
+// marks are what the rules for weak names are about, besides paths.
+var marks = words(`curl wget wget2 fetch aria2c lynx http https lwp-request get-clipboard gettext frombase64string downloadstring invoke-webrequest invoke-restmethod iwr irm ntds repair system32 sysnative
+ windows winevt evtx defender windefend amsi amsiutils amsiinitfailed win32_shadowcopy win32_process win32_volume scriptblock assembly administrators eventlog currentversion specialaccounts lsass
+ sam security programdata users eventlogs home pidof pgrep`)
+
+// made are operators and methods with which PowerShell makes texts of others.
+var made = words("split join replace ireplace creplace char f substring insert tochararray reverse concat trim")
+
+// thieves are modules of a program that steals credentials, which rules look for whatever its name.
+var thieves = words("sekurlsa lsadump dpapi kerberos sid misc token event vault")
+
+// top are directories whose names, behind a slash, are a mark.
+var top = words("bin boot dev etc home lib lib32 lib64 libx32 opt proc root run sbin srv sys usr var nix system library users applications efi windows")
+
+func words(list string) map[string]bool {
+	set := map[string]bool{}
+	for _, w := range strings.Fields(list) {
+		set[w] = true
+	}
+	return set
+}
+
+func newCalm(names map[string][]asked) *calm {
+	c := &calm{flags: map[string]uint16{}}
+	pick := func(is bool, yes, no uint16) uint16 {
+		if is {
+			return yes
+		}
+		return no
+	}
+	for name := range names {
+		if name == "" || name == posix.Bomb || strings.ContainsAny(name, "*>") {
+			continue
+		}
+		if method, ok := strings.CutPrefix(strings.ToLower(name), "."); ok && method != "" {
+			c.flags[method] |= pick(weakMembers[method], weakMember, strongMember)
+			continue
+		}
+		first, _, _ := strings.Cut(strings.ToLower(name), ".")
+		first = first[:min(len(first), tokenLen)]
+		c.flags[first] |= pick(weak[first], weakName, strongName)
+	}
+	for short, full := range powershell.Aliases() {
+		if f := c.flags[full]; f&(strongName|weakName) != 0 {
+			c.flags[short] |= pick(f&weakName != 0 || weak[short], weakAlias, strongAlias)
+		}
+	}
+	for flag, set := range map[uint16]map[string]bool{aMark: marks, topDir: top, madeText: made, thiefModule: thieves} {
+		for name := range set {
+			c.flags[name] |= flag
+		}
+	}
+	for name := range c.flags {
+		h := uint32(0)
+		for i := range len(name) {
+			h = hash(h, name[i])
+		}
+		c.sieve[h%sieveLen] = true
+	}
+	return c
+}
+
+func hash(h uint32, b byte) uint32 { return (h ^ uint32(b)) * 16777619 }
+
+// text says whether nothing can be found in a text.
+func (c *calm) text(d script.Dialect, s string) bool {
+	if strings.HasPrefix(s, "#!/") {
+		if _, rest, ok := strings.Cut(s, "\n"); ok {
+			s = rest
+		}
+	}
+	var buf [tokenLen]byte
+	n, h, weakSeen, marked := 0, uint32(0), false, false
+	prev := byte('\n') // what stood before the token
+	part := 0          // where it begins behind its last quote
+	for i := 0; i <= len(s); i++ {
+		b := byte('\n')
+		if i < len(s) {
+			b = s[i]
+		}
+		if l := lower[b]; l != 0 {
+			if n < tokenLen && (n > 0 || l != '-') {
+				buf[n] = l
+				n++
+				h = hash(h, l)
+			}
+			continue
+		}
+		switch b {
+		case '\'', '"', '`', '^':
+			// A quote may end one name and begin another, or stand in the middle of one.
+			if part < n {
+				switch c.judge(d, buf[part:n], prev, b) {
+				case strongName:
+					return false
+				case weakName:
+					weakSeen = true
+				case aMark:
+					marked = true
+				}
+			}
+			part = n
+			if j := glue(s, i); j > 0 {
+				i = j
+			}
+			continue
+		case '\\':
+			if d == script.POSIX {
+				if i+1 < len(s) && (s[i+1] == 'x' || s[i+1] >= '0' && s[i+1] <= '9') {
+					return false
+				}
+				continue
+			}
+		}
+		if b >= 0x80 || b == 0 {
+			return false
+		}
+		if n > 0 {
+			if c.sieve[h%sieveLen] || n == tokenLen || open[buf[0]] {
+				switch c.judge(d, buf[:n], prev, b) {
+				case strongName:
+					return false
+				case weakName:
+					weakSeen = true
+				case aMark:
+					marked = true
+				}
+			}
+			if 0 < part && part < n {
+				switch c.judge(d, buf[part:n], '"', b) {
+				case strongName:
+					return false
+				case weakName:
+					weakSeen = true
+				case aMark:
+					marked = true
+				}
+			}
+			marked = marked || n == 1 && b == ':' && driveRoot(s[i+1:])
+			n, h, part = 0, 0, 0
+		}
+		switch b {
+		case '/', '\\':
+			marked = marked || i+1 >= len(s) || strings.IndexByte(" \t\r\n;&|)*.\"'", s[i+1]) >= 0 && (i == 0 || s[i-1] != '.' && strings.IndexByte("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_)}", s[i-1]) < 0)
+		case '~', '?':
+			marked = true
+		case '>':
+			weakSeen = true
+		case '.':
+			marked = marked || i+1 < len(s) && s[i+1] == '.'
+		case '$':
+			if i+1 < len(s) && s[i+1] == '\'' || i > 0 && (lower[s[i-1]] != 0 || s[i-1] == '}') {
+				return false // a name in parts
+			}
+		case '%', '!':
+			if i+2 < len(s) && s[i+1] == '%' && (i == 0 || s[i-1] != '%') && (i+3 >= len(s) || lower[s[i+3]] == 0) {
+				i++ // %%f, of for
+				continue
+			}
+			if d == script.Cmd && i > 0 && i+1 < len(s) && (lower[s[i-1]] != 0 || s[i-1] == b) && (lower[s[i+1]] != 0 || s[i+1] == b) && joins(s, i) {
+				return false
+			}
+		case '&':
+			if d == script.PowerShell && !(i > 0 && (s[i-1] == '>' || s[i-1] == '&')) && !(i+1 < len(s) && s[i+1] == '&') {
+				return false
+			}
+		case '(':
+			if i+1 < len(s) && s[i+1] == ')' && d == script.POSIX && twice(s, i) {
+				return false
+			}
+			if i > 0 && (s[i-1] == '.' || s[i-1] == '"' || s[i-1] == '\'') && d == script.PowerShell {
+				return false
+			}
+		}
+		if weakSeen && marked {
+			return false
+		}
+		prev = b
+		if d == script.PowerShell && b == '.' && i+1 < len(s) && strings.IndexByte("$'\"( ", s[i+1]) >= 0 && (i == 0 || s[i-1] == '\n' || s[i-1] == ' ' || s[i+1] != ' ') {
+			return false // a name that is computed
+		}
+	}
+	return !(weakSeen && marked)
+}
+
+// open are the bytes that begin names of which only the beginning counts.
+var open = func() (t [256]bool) {
+	for _, b := range []byte("cphsvxnmd") {
+		t[b] = true
+	}
+	return t
+}()
+
+func (c *calm) judge(d script.Dialect, token []byte, before, after byte) uint16 {
+	f := c.flags[string(token)]
+	ps := d == script.PowerShell
+	switch {
+	case f&strongName != 0, ps && f&strongAlias != 0, ps && f&strongMember != 0 && (before == '.' || before == ':'), f&thiefModule != 0 && after == ':' && d != script.POSIX:
+		return strongName
+	case f&aMark != 0, ps && f&madeText != 0, f&topDir != 0 && (before == '/' || before == '\\') && !(string(token) == "dev" && after == '/'):
+		return aMark
+	case f&weakName != 0, ps && f&weakAlias != 0, ps && f&weakMember != 0 && (before == '.' || before == ':'):
+		return weakName
+	case begins(token, "config"), begins(token, "physicaldrive"), begins(token, "harddisk"), before == '/' && blocks(token):
+		return aMark
+	}
+	return 0
+}
+
+func begins(token []byte, with string) bool {
+	return len(token) >= len(with) && string(token[:len(with)]) == with
+}
+
+// blocks says whether a token may be the name of a disk below /dev.
+func blocks(token []byte) bool {
+	return slices.ContainsFunc([]string{"sd", "hd", "vd", "xvd", "nvme", "mmcblk", "md", "dm-", "mapper", "disk", "nbd", "sr"}, func(p string) bool { return begins(token, p) })
+}
+
+// glue gives the place of the quote that goes on with a text that ends at i, as in 'a' + 'b', or 0.
+func glue(s string, i int) int {
+	j := i + 1
+	for j < len(s) && s[j] == ' ' {
+		j++
+	}
+	if j >= len(s) || s[j] != '+' {
+		return 0
+	}
+	for j++; j < len(s) && s[j] == ' '; j++ {
+	}
+	if j < len(s) && (s[j] == '\'' || s[j] == '"') {
+		return j
+	}
+	return 0
+}
+
+// joins says whether a variable of cmd's stands at i without anything between it and the rest of a word.
+func joins(s string, i int) bool {
+	return i+1 < len(s) && s[i] == s[i+1] || strings.Count(s[max(0, i-40):i], string(s[i]))%2 == 1
+}
+
+// driveRoot says whether what follows a drive's colon is nothing but its root.
+func driveRoot(s string) bool {
+	s = strings.TrimLeft(s, `/\`)
+	return s == "" || lower[s[0]] == 0
+}
+
+// twice says whether the function that begins at i names itself again, twice, soon.
+func twice(s string, i int) bool {
+	from := i
+	for from > 0 && strings.IndexByte(" \t\n;&|(){}'\"", s[from-1]) < 0 {
+		from--
+	}
+	name := s[from:i]
+	return name == "" || strings.Count(s[i:min(len(s), i+400)], name) >= 2
+}
+
+// lower is the lower case of bytes that names have, and 0 for all others.
+var lower = func() (t [256]byte) {
+	for c := range t {
+		switch b := byte(c); {
+		case b >= 'A' && b <= 'Z':
+			t[c] = b + 'a' - 'A'
+		case b >= 'a' && b <= 'z', b >= '0' && b <= '9', b == '_', b == '-':
+			t[c] = b
+		}
+	}
+	return t
+}()
