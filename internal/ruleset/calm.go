@@ -114,9 +114,9 @@ func (c *calm) text(d script.Dialect, s string) bool {
 		}
 	}
 	var buf [tokenLen]byte
-	n, h, weakSeen, marked := 0, uint32(0), false, false
-	prev := byte('\n') // what stood before the token
-	part := 0          // where it begins behind its last quote
+	n, h, found := 0, uint32(0), uint16(0) // the token, its hash, what was found so far
+	prev := byte('\n')                     // what stood before the token
+	part := 0                              // where it begins behind its last quote
 	for i := 0; i <= len(s); i++ {
 		b := byte('\n')
 		if i < len(s) {
@@ -134,14 +134,7 @@ func (c *calm) text(d script.Dialect, s string) bool {
 		case '\'', '"', '`', '^':
 			// A quote may end one name and begin another, or stand in the middle of one.
 			if part < n {
-				switch c.judge(d, buf[part:n], prev, b) {
-				case strongName:
-					return false
-				case weakName:
-					weakSeen = true
-				case aMark:
-					marked = true
-				}
+				found |= c.judge(d, buf[part:n], prev, b)
 			}
 			part = n
 			if j := glue(s, i); j > 0 {
@@ -161,37 +154,29 @@ func (c *calm) text(d script.Dialect, s string) bool {
 		}
 		if n > 0 {
 			if c.sieve[h%sieveLen] || n == tokenLen || open[buf[0]] {
-				switch c.judge(d, buf[:n], prev, b) {
-				case strongName:
-					return false
-				case weakName:
-					weakSeen = true
-				case aMark:
-					marked = true
-				}
+				found |= c.judge(d, buf[:n], prev, b)
 			}
 			if 0 < part && part < n {
-				switch c.judge(d, buf[part:n], '"', b) {
-				case strongName:
-					return false
-				case weakName:
-					weakSeen = true
-				case aMark:
-					marked = true
-				}
+				found |= c.judge(d, buf[part:n], '"', b)
 			}
-			marked = marked || n == 1 && b == ':' && driveRoot(s[i+1:])
+			if n == 1 && b == ':' && driveRoot(s[i+1:]) {
+				found |= aMark
+			}
 			n, h, part = 0, 0, 0
 		}
 		switch b {
 		case '/', '\\':
-			marked = marked || i+1 >= len(s) || strings.IndexByte(" \t\r\n;&|)*.\"'", s[i+1]) >= 0 && (i == 0 || s[i-1] != '.' && strings.IndexByte("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_)}", s[i-1]) < 0)
+			if (i+1 == len(s) || lower[s[i+1]] == 0) && (i == 0 || s[i-1] != '.' && s[i-1] != ')' && s[i-1] != '}' && lower[s[i-1]] == 0) {
+				found |= aMark
+			}
 		case '~', '?':
-			marked = true
+			found |= aMark
 		case '>':
-			weakSeen = true
+			found |= weakName
 		case '.':
-			marked = marked || i+1 < len(s) && s[i+1] == '.'
+			if i+1 < len(s) && s[i+1] == '.' {
+				found |= aMark
+			}
 		case '$':
 			if i+1 < len(s) && s[i+1] == '\'' || i > 0 && (lower[s[i-1]] != 0 || s[i-1] == '}') {
 				return false // a name in parts
@@ -216,7 +201,7 @@ func (c *calm) text(d script.Dialect, s string) bool {
 				return false
 			}
 		}
-		if weakSeen && marked {
+		if found&strongName != 0 || found&weakName != 0 && found&aMark != 0 {
 			return false
 		}
 		prev = b
@@ -224,7 +209,7 @@ func (c *calm) text(d script.Dialect, s string) bool {
 			return false // a name that is computed
 		}
 	}
-	return !(weakSeen && marked)
+	return true
 }
 
 // open are the bytes that begin names of which only the beginning counts.

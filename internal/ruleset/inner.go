@@ -83,9 +83,9 @@ func unwrap(c *script.Command) *script.Command {
 	if args[0].Known() {
 		switch c.Dialect {
 		case script.PowerShell:
-			next.Name = powershell.Canonical(next.Program)
+			next.Name = strings.TrimLeft(powershell.Canonical(next.Program), ".")
 		case script.Cmd:
-			next.Name = script.Base(next.Program)
+			next.Name = strings.TrimLeft(script.Base(next.Program), ".")
 		default:
 			next.Name = next.Program[strings.LastIndexByte(next.Program, '/')+1:]
 		}

@@ -265,7 +265,7 @@ func (p *parser) command(c *script.Command, w []word) {
 		w = append([]word{{}, {text: rest}}, w[1:]...)
 	}
 	if !strings.Contains(c.Program, script.Unknown) || strings.ContainsAny(c.Program, `\/`) {
-		c.Name = script.Base(c.Program)
+		c.Name = strings.TrimLeft(script.Base(c.Program), ".") // .name is a method
 	}
 	if strings.Contains(c.Name, script.Unknown) {
 		c.Name = ""

@@ -175,6 +175,9 @@ func (w *walker) call(x *syntax.CallExpr, from *script.Command) *script.Command 
 		if strings.Contains(c.Name, `\`) || len(c.Name) > 4 && strings.EqualFold(c.Name[len(c.Name)-4:], ".exe") {
 			c.Name = script.Base(c.Name)
 		}
+		if len(c.Name) > 1 {
+			c.Name = strings.TrimLeft(c.Name, ".") // .name is a method
+		}
 	}
 	w.out = append(w.out, c)
 	return c

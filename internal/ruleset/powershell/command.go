@@ -24,7 +24,7 @@ func (p *parser) command(upstream *script.Command) script.Value {
 		c.On = name // what is run
 	}
 	if name.Known() {
-		c.Name = p.canonical(name.Text)
+		c.Name = strings.TrimLeft(p.canonical(name.Text), ".") // .name is a method
 	}
 	p.arguments(c)
 	return script.Value{Text: script.Unknown, Of: c}
