@@ -47,9 +47,19 @@ func unJSON(out, text []byte) ([]byte, int) {
 	if len(text) < 2 {
 		return out, 0
 	}
-	const names, values = `"\/bfnrt'`, "\"\\/\b\f\n\r\t'"
-	if i := bytes.IndexByte([]byte(names), text[1]); i >= 0 {
-		return append(out, values[i]), 2
+	switch c := text[1]; c {
+	case '"', '\\', '/', '\'':
+		return append(out, c), 2
+	case 'n':
+		return append(out, '\n'), 2
+	case 't':
+		return append(out, '\t'), 2
+	case 'r':
+		return append(out, '\r'), 2
+	case 'b':
+		return append(out, '\b'), 2
+	case 'f':
+		return append(out, '\f'), 2
 	}
 	r, ok := unit(text)
 	if !ok {
