@@ -8,7 +8,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"weir/internal/ruleset/powershell"
+	"weir/internal/ruleset/powershell/lex"
 	"weir/internal/ruleset/rule"
 )
 
@@ -67,7 +67,7 @@ func appended(text string) (rule.Rule, string) {
 	case len(words) < 2:
 		return r, fmt.Sprintf("%q is not followed by what it refuses", kind)
 	case kind == "command":
-		name := powershell.Canonical(words[1])
+		name := lex.Canonical(words[1])
 		if strings.ContainsAny(name, "*?") {
 			return r, "the name of a command has no wildcards: write one rule for each name"
 		}

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"weir/internal/ruleset/posix"
-	"weir/internal/ruleset/powershell"
+	"weir/internal/ruleset/powershell/lex"
 	"weir/internal/ruleset/script"
 )
 
@@ -84,7 +84,7 @@ func newCalm(names map[string][]asked) *calm {
 		first = first[:min(len(first), tokenLen)]
 		c.flags[first] |= pick(weak[first], weakName, strongName)
 	}
-	for short, full := range powershell.Aliases() {
+	for short, full := range lex.Aliases() {
 		if f := c.flags[full]; f&(strongName|weakName) != 0 {
 			c.flags[short] |= pick(f&weakName != 0 || weak[short], weakAlias, strongAlias)
 		}

@@ -6,6 +6,7 @@ import (
 
 	"weir/internal/ruleset/builtin"
 	"weir/internal/ruleset/powershell"
+	"weir/internal/ruleset/powershell/lex"
 	"weir/internal/ruleset/rule"
 	"weir/internal/ruleset/script"
 )
@@ -83,7 +84,7 @@ func unwrap(c *script.Command) *script.Command {
 	if args[0].Known() {
 		switch c.Dialect {
 		case script.PowerShell:
-			next.Name = strings.TrimLeft(powershell.Canonical(next.Program), ".")
+			next.Name = strings.TrimLeft(lex.Canonical(next.Program), ".")
 		case script.Cmd:
 			next.Name = strings.TrimLeft(script.Base(next.Program), ".")
 		default:

@@ -3,6 +3,7 @@ package powershell
 import (
 	"strings"
 
+	"weir/internal/ruleset/powershell/lex"
 	"weir/internal/ruleset/script"
 )
 
@@ -216,7 +217,7 @@ func (p *parser) bare() script.Value {
 			b.WriteString(q.Text)
 			v.Quoted = true
 			v.Of = either(v.Of, q.Of)
-		case c == '$' && (p.i+1 >= len(p.s) || !nameByte(p.s[p.i+1]) && strings.IndexByte("{($?^", p.s[p.i+1]) < 0):
+		case c == '$' && (p.i+1 >= len(p.s) || !lex.NameByte(p.s[p.i+1]) && strings.IndexByte("{($?^", p.s[p.i+1]) < 0):
 			b.WriteByte('$')
 			p.i++
 		case c == '$':
@@ -245,7 +246,7 @@ func (p *parser) bare() script.Value {
 
 // colon ends a parameter at its colon, so that its value is a word of its own.
 func (p *parser) colon(text string, from int) script.Value {
-	if len(text) > 2 && text[0] == '-' && letter(text[1]) {
+	if len(text) > 2 && text[0] == '-' && lex.Letter(text[1]) {
 		if k := strings.IndexByte(text, ':'); k > 0 {
 			p.i = from + k + 1
 			text = text[:k+1]

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"weir/internal/ruleset/powershell/lex"
 	"weir/internal/ruleset/script"
 )
 
@@ -16,7 +17,7 @@ func (p *parser) postfix(v script.Value) script.Value {
 			p.i += 2
 		case p.peek() == '?' && p.at("?."):
 			p.i += 2
-		case p.peek() == '.' && p.i+1 < len(p.s) && (nameByte(p.s[p.i+1]) || strings.IndexByte("$'\"(`", p.s[p.i+1]) >= 0):
+		case p.peek() == '.' && p.i+1 < len(p.s) && (lex.NameByte(p.s[p.i+1]) || strings.IndexByte("$'\"(`", p.s[p.i+1]) >= 0):
 			p.i++
 		case p.peek() == '[':
 			p.i++
@@ -60,7 +61,7 @@ func (p *parser) member() string {
 		return p.bracket(1).Text
 	}
 	from := p.i
-	for p.i < len(p.s) && (nameByte(p.s[p.i]) || p.s[p.i] == '`') {
+	for p.i < len(p.s) && (lex.NameByte(p.s[p.i]) || p.s[p.i] == '`') {
 		p.i++
 	}
 	return strings.ReplaceAll(p.s[from:p.i], "`", "")

@@ -4,6 +4,7 @@ import (
 	"strconv"
 	"strings"
 
+	"weir/internal/ruleset/powershell/lex"
 	"weir/internal/ruleset/script"
 )
 
@@ -42,7 +43,7 @@ func (p *parser) operator() string {
 		return ""
 	}
 	j := p.i + 1
-	for j < len(p.s) && letter(p.s[j]) {
+	for j < len(p.s) && lex.Letter(p.s[j]) {
 		j++
 	}
 	if j == p.i+1 || j-p.i > 14 {
@@ -65,7 +66,7 @@ func (p *parser) sum() script.Value {
 			p.i++
 			p.spread()
 			v = p.join(v, p.format())
-		case (c == '*' || c == '/' || c == '%') && !p.at(string(c)+"="), c == '-' && p.i+1 < len(p.s) && !letter(p.s[p.i+1]) && !p.at("-=") && !p.at("--"), p.at(".."):
+		case (c == '*' || c == '/' || c == '%') && !p.at(string(c)+"="), c == '-' && p.i+1 < len(p.s) && !lex.Letter(p.s[p.i+1]) && !p.at("-=") && !p.at("--"), p.at(".."):
 			p.i++
 			if c == '.' {
 				p.i++
@@ -83,7 +84,7 @@ func (p *parser) format() script.Value {
 	v := p.list()
 	for {
 		p.blanks()
-		if j := p.i + 2; !p.at("-f") && !p.at("-F") || j < len(p.s) && letter(p.s[j]) {
+		if j := p.i + 2; !p.at("-f") && !p.at("-F") || j < len(p.s) && lex.Letter(p.s[j]) {
 			return v
 		}
 		p.i += 2
@@ -237,14 +238,14 @@ func (p *parser) primary() script.Value {
 		return p.here()
 	case c >= '0' && c <= '9' || c == '.':
 		from := p.i
-		for p.i < len(p.s) && (nameByte(p.s[p.i]) || p.s[p.i] == '.' && !p.at("..")) {
+		for p.i < len(p.s) && (lex.NameByte(p.s[p.i]) || p.s[p.i] == '.' && !p.at("..")) {
 			p.i++
 		}
 		if p.i == from {
 			p.i++
 		}
 		return script.Value{Text: p.s[from:p.i]}
-	case letter(c) || c == '\\' || c == '_':
+	case lex.Letter(c) || c == '\\' || c == '_':
 		return p.bare()
 	}
 	return script.Value{Text: script.Unknown}
@@ -290,9 +291,9 @@ func (p *parser) hash() script.Value {
 }
 
 func (p *parser) hashKey() string {
-	if letter(p.peek()) {
+	if lex.Letter(p.peek()) {
 		from := p.i
-		for p.i < len(p.s) && nameByte(p.s[p.i]) {
+		for p.i < len(p.s) && lex.NameByte(p.s[p.i]) {
 			p.i++
 		}
 		return p.s[from:p.i]

@@ -3,6 +3,7 @@ package powershell
 import (
 	"strings"
 
+	"weir/internal/ruleset/powershell/lex"
 	"weir/internal/ruleset/script"
 )
 
@@ -14,7 +15,7 @@ const maxChain = 50
 
 // Each gives the commands of a text, in the order in which they stand there, a statement's at a time, for as long as go on says so.
 func Each(text string, goOn func([]*script.Command) bool) {
-	p := &parser{s: plain(text), vars: map[string]script.Value{}, names: map[string]string{}, goOn: goOn}
+	p := &parser{s: lex.Plain(text), vars: map[string]script.Value{}, names: map[string]string{}, goOn: goOn}
 	p.budget = 4*len(p.s) + script.MaxValue
 	for p.i < len(p.s) {
 		p.block(0, nil)
@@ -29,36 +30,6 @@ func (p *parser) flush() {
 		p.i, p.goOn = len(p.s), func([]*script.Command) bool { return false }
 	}
 	p.out = p.out[:0]
-}
-
-// plain turns the dashes, quotes and spaces that PowerShell takes for its own into those.
-func plain(text string) string {
-	for i := 0; ; i++ {
-		if i == len(text) {
-			return text
-		}
-		if text[i] >= 0x80 || text[i] == 0 {
-			break
-		}
-	}
-	return strings.Map(func(r rune) rune {
-		switch r {
-		case '–', '—', '―':
-			return '-'
-		case '‘', '’', '‚', '‛':
-			return '\''
-		case '“', '”', '„':
-			return '"'
-		case '\u00a0', '\u1680', '\u202f', '\u205f', '\u3000', '\u0085', '\u2028', '\u2029':
-			return ' '
-		case 0, '\ufeff':
-			return -1
-		}
-		if r >= '\u2000' && r <= '\u200a' {
-			return ' '
-		}
-		return r
-	}, text)
 }
 
 type parser struct {
@@ -211,19 +182,6 @@ func (p *parser) at(prefix string) bool {
 	return p.i < len(p.s) && strings.HasPrefix(p.s[p.i:], prefix)
 }
 
-// What keywords are.
-const (
-	before uint8 = iota + 1 // something that is read as a statement of its own
-	named                   // a name
-)
-
-var keywords = map[string]uint8{
-	"if": before, "elseif": before, "else": before, "while": before, "switch": before, "until": before, "foreach": before, "for": before, "in": before, "do": before, "try": before,
-	"catch": before, "finally": before, "return": before, "throw": before, "exit": before, "param": before, "begin": before, "process": before, "end": before, "clean": before,
-	"dynamicparam": before, "trap": before, "parallel": before, "sequence": before,
-	"function": named, "filter": named, "workflow": named, "class": named, "enum": named, "configuration": named,
-}
-
 // statement reads one pipeline, with what it is assigned to.
 func (p *parser) statement() (v script.Value, some bool) {
 	if p.depth++; p.depth > maxDepth+maxChain {
@@ -232,17 +190,17 @@ func (p *parser) statement() (v script.Value, some bool) {
 		return v, false
 	}
 	defer func() { p.depth-- }()
-	if letter(p.peek()) {
+	if lex.Letter(p.peek()) {
 		if word, end := p.keyword(); end > 0 {
-			switch keywords[word] {
-			case named:
+			switch lex.Keywords[word] {
+			case lex.Named:
 				p.i = end
 				p.blanks()
 				for p.i < len(p.s) && !strings.ContainsRune(" \t\r\n({", rune(p.s[p.i])) {
 					p.i++
 				}
 				return v, false
-			case before:
+			case lex.Before:
 				p.i = end
 				return v, false
 			}
@@ -254,13 +212,13 @@ func (p *parser) statement() (v script.Value, some bool) {
 // keyword is the bare word at i in lower case and where it ends, if nothing of a command's name follows.
 func (p *parser) keyword() (string, int) {
 	j := p.i
-	for j < len(p.s) && letter(p.s[j]) {
+	for j < len(p.s) && lex.Letter(p.s[j]) {
 		j++
 	}
 	if j-p.i > 13 || j < len(p.s) && strings.IndexByte(" \t\r\n({;}", p.s[j]) < 0 {
 		return "", 0
 	}
-	return low(p.s[p.i:j]), j
+	return lex.Low(p.s[p.i:j]), j
 }
 
 // pipeline reads elements joined by |.
@@ -304,7 +262,7 @@ func (p *parser) element(upstream *script.Command) script.Value {
 // bareNumberName says whether a word that begins with a digit goes on with letters, as 7z.
 func (p *parser) bareNumberName() bool {
 	for j := p.i; j < len(p.s); j++ {
-		if c := p.s[j]; letter(c) {
+		if c := p.s[j]; lex.Letter(c) {
 			return !strings.HasPrefix(strings.ToLower(p.s[p.i:]), "0x")
 		} else if c < '0' || c > '9' {
 			return false
@@ -365,21 +323,11 @@ func (p *parser) target() string {
 	if j >= len(p.s) || p.s[j] != '$' {
 		return ""
 	}
-	name, end := variable(p.s, j)
+	name, end := lex.Variable(p.s, j)
 	if end < len(p.s) && strings.IndexByte(".[:", p.s[end]) >= 0 {
 		return ""
 	}
 	return name
-}
-
-// low is strings.ToLower without a copy of what is in lower case already, or is a word that is kept.
-func low(s string) string {
-	for i := range len(s) {
-		if c := s[i]; c >= 'A' && c <= 'Z' || c >= 0x80 {
-			return strings.ToLower(s)
-		}
-	}
-	return s
 }
 
 // maxNames bounds the names that are remembered.
@@ -389,43 +337,9 @@ const maxNames = 4096
 func (p *parser) canonical(name string) string {
 	c, ok := p.names[name]
 	if !ok {
-		if c = Canonical(name); len(p.names) < maxNames {
+		if c = lex.Canonical(name); len(p.names) < maxNames {
 			p.names[name] = c
 		}
 	}
 	return c
-}
-
-func letter(c byte) bool { return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' }
-
-// variable gives the name of $name, ${name} or $scope:name at i, in lower case and without a scope, and its end.
-func variable(s string, i int) (string, int) {
-	j := i + 1
-	if j < len(s) && s[j] == '{' {
-		k := strings.IndexByte(s[j:], '}')
-		if k < 0 {
-			return "", len(s)
-		}
-		return scopeless(strings.ReplaceAll(s[j+1:j+k], "`", "")), j + k + 1
-	}
-	if j < len(s) && strings.IndexByte("$?^_", s[j]) >= 0 && (j+1 >= len(s) || !nameByte(s[j+1]) || s[j] != '_') {
-		return s[j : j+1], j + 1
-	}
-	for j < len(s) && (nameByte(s[j]) || s[j] == ':' && j+1 < len(s) && nameByte(s[j+1]) && j > i+1) {
-		j++
-	}
-	return scopeless(s[i+1 : j]), j
-}
-
-func nameByte(c byte) bool { return letter(c) || c >= '0' && c <= '9' || c == '_' || c >= 0x80 }
-
-func scopeless(name string) string {
-	name = low(name)
-	if strings.IndexByte(name, ':') < 0 {
-		return name
-	}
-	for _, scope := range [...]string{"global:", "script:", "local:", "private:", "variable:", "using:"} {
-		name = strings.TrimPrefix(name, scope)
-	}
-	return name
 }

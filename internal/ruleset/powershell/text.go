@@ -3,6 +3,7 @@ package powershell
 import (
 	"strings"
 
+	"weir/internal/ruleset/powershell/lex"
 	"weir/internal/ruleset/script"
 )
 
@@ -78,7 +79,7 @@ func (p *parser) double(here bool) script.Value {
 			}
 		case '$':
 			simple = false
-			if next := p.i + 1; next < len(p.s) && (nameByte(p.s[next]) || p.s[next] == '{' || p.s[next] == '(') {
+			if next := p.i + 1; next < len(p.s) && (lex.NameByte(p.s[next]) || p.s[next] == '{' || p.s[next] == '(') {
 				q := p.dollar()
 				b.WriteString(q.Text)
 				v.Of = either(v.Of, q.Of)
@@ -134,7 +135,7 @@ func (p *parser) dollar() script.Value {
 	if p.at("$(") {
 		return p.bracket(2)
 	}
-	name, end := variable(p.s, p.i)
+	name, end := lex.Variable(p.s, p.i)
 	p.i = max(end, p.i+1)
 	if name == "_" || name == "psitem" || name == "input" {
 		return script.Value{Text: script.Unknown, Of: p.piped}

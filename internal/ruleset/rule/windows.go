@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"weir/internal/ruleset/powershell"
+	"weir/internal/ruleset/powershell/lex"
 	"weir/internal/ruleset/script"
 )
 
@@ -78,7 +78,7 @@ func URL(c *script.Command) bool {
 // Param gives what a parameter of a cmdlet is set to, abbreviated or not; a switch alone is $true.
 func Param(c *script.Command, name string) (script.Value, bool) {
 	for i, a := range c.Args {
-		if a.Quoted || !powershell.Parameter(a.Text, name) {
+		if a.Quoted || !lex.Parameter(a.Text, name) {
 			continue
 		}
 		if i+1 < len(c.Args) {

@@ -1,4 +1,4 @@
-package powershell
+package lex
 
 import (
 	"maps"
@@ -41,3 +41,17 @@ func Parameter(word, name string) bool {
 
 // Aliases gives the canonical name for each alias.
 func Aliases() map[string]string { return maps.Clone(aliases) }
+
+// What keywords are.
+const (
+	Before uint8 = iota + 1 // something that is read as a statement of its own
+	Named                   // a name
+)
+
+// Keywords are those of the language.
+var Keywords = map[string]uint8{
+	"if": Before, "elseif": Before, "else": Before, "while": Before, "switch": Before, "until": Before, "foreach": Before, "for": Before, "in": Before, "do": Before, "try": Before,
+	"catch": Before, "finally": Before, "return": Before, "throw": Before, "exit": Before, "param": Before, "begin": Before, "process": Before, "end": Before, "clean": Before,
+	"dynamicparam": Before, "trap": Before, "parallel": Before, "sequence": Before,
+	"function": Named, "filter": Named, "workflow": Named, "class": Named, "enum": Named, "configuration": Named,
+}
