@@ -43,23 +43,15 @@ func unForm(out, text []byte) ([]byte, int) {
 	return unPercent(out, text)
 }
 
+// short is what JSON's escapes of one letter stand for.
+var short = [256]byte{'"': '"', '\\': '\\', '/': '/', '\'': '\'', 'n': '\n', 't': '\t', 'r': '\r', 'b': '\b', 'f': '\f'}
+
 func unJSON(out, text []byte) ([]byte, int) {
 	if len(text) < 2 {
 		return out, 0
 	}
-	switch c := text[1]; c {
-	case '"', '\\', '/', '\'':
+	if c := short[text[1]]; c != 0 {
 		return append(out, c), 2
-	case 'n':
-		return append(out, '\n'), 2
-	case 't':
-		return append(out, '\t'), 2
-	case 'r':
-		return append(out, '\r'), 2
-	case 'b':
-		return append(out, '\b'), 2
-	case 'f':
-		return append(out, '\f'), 2
 	}
 	r, ok := unit(text)
 	if !ok {
@@ -186,6 +178,12 @@ func (e escaping) next(d *decoded, text []byte, from, room int, member *[256]boo
 			return len(text), false
 		}
 		pos += sign
+		if e.signs == `\` && pos+1 < len(text) { // most of JSON's escapes are of characters that no form has
+			if c := short[text[pos+1]]; c != 0 && !member[c] {
+				pos += 2
+				continue
+			}
+		}
 		_, n, useful := e.read(d.text[:0], text, pos, member)
 		if useful {
 			break
