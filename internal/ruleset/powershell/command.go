@@ -28,6 +28,9 @@ func (p *parser) command(upstream *script.Command) script.Value {
 		c.Name = strings.TrimLeft(p.canonical(name.Text), ".") // .name is a method
 	}
 	p.arguments(c)
+	if c.Name == "set-alias" || c.Name == "new-alias" {
+		p.named(c.Words())
+	}
 	return script.Value{Text: script.Unknown, Of: c}
 }
 
@@ -83,6 +86,22 @@ func (p *parser) arguments(c *script.Command) {
 		if len(c.Args) < script.MaxArgs {
 			c.Args = p.room.more(c.Args, v)
 		}
+	}
+}
+
+// named remembers an alias that a script makes.
+func (p *parser) named(words []string) {
+	var two []string
+	for _, w := range words {
+		if !strings.HasPrefix(w, "-") {
+			two = append(two, w)
+		}
+	}
+	if len(two) >= 2 && len(p.own) < maxNames {
+		if p.own == nil {
+			p.own = map[string]string{}
+		}
+		p.own[strings.ToLower(two[0])] = p.canonical(two[1])
 	}
 }
 

@@ -35,6 +35,7 @@ func (p *parser) flush() {
 type parser struct {
 	room   slab
 	names  map[string]string // canonical names, as they were written
+	own    map[string]string // aliases that the script makes
 	s      string
 	i      int
 	depth  int
@@ -335,6 +336,9 @@ const maxNames = 4096
 
 // canonical is Canonical, remembered.
 func (p *parser) canonical(name string) string {
+	if full, ok := p.own[strings.ToLower(name)]; ok {
+		return full
+	}
 	c, ok := p.names[name]
 	if !ok {
 		if c = lex.Canonical(name); len(p.names) < maxNames {

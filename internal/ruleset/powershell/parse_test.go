@@ -56,6 +56,7 @@ func TestParseK4(t *testing.T) {
 		{"stop parsing", "icacls a --% /grant \"b c\":F\nGet-Item d", []string{"icacls|a|/grant|b c:F", "get-item|d"}},
 		{"redirections", "Get-Item a 2>&1 > out.txt", []string{"get-item|a"}},
 		{"pipes over lines", "Get-Item a |\n  Remove-Item", []string{"get-item|a", "remove-item"}},
+		{"own aliases", "Set-Alias -Name zz -Value ri; ZZ x", []string{"set-alias|-Name|zz|-Value|ri", "remove-item|x"}},
 		{"lists", "Clear-It A, 'B', C", []string{"clear-it|A|B|C"}},
 	} {
 		want := tt.want
