@@ -22,7 +22,14 @@ import (
 	"weir/internal/bridge/wire"
 	"weir/internal/event"
 	"weir/internal/gate"
+	"weir/test/agents/script"
 )
+
+func TestMain(m *testing.M) {
+	if !script.Main() {
+		os.Exit(m.Run())
+	}
+}
 
 // host decides as a tainted container's would: what says deny is flagged, what says ask waits for a person, the rest is let run.
 type host struct {
@@ -125,13 +132,13 @@ func agent(t *testing.T, pattern string) string {
 const limit = 3 * time.Minute
 
 // play runs an agent in namespaces of its own: without a network, and with other process ids than the bridge, as in a container.
-func (f *fixture) play(t *testing.T, argv, env []string, calls []call) run {
+func (f *fixture) play(t *testing.T, argv, env []string, calls []script.Call) script.Run {
 	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	in, err := json.Marshal(run{Argv: argv, Dir: f.work, Calls: calls, Env: append([]string{
+	in, err := json.Marshal(script.Run{Argv: argv, Dir: f.work, Calls: calls, Env: append([]string{
 		"HOME=" + f.home, "PATH=" + filepath.Dir(f.hook) + ":" + f.work + ":" + os.Getenv("PATH"), wire.Variable + "=" + f.socket, "TERM=dumb", "LANG=C.UTF-8",
 	}, env...)})
 	if err != nil {
@@ -140,14 +147,14 @@ func (f *fixture) play(t *testing.T, argv, env []string, calls []call) run {
 	ctx, cancel := context.WithTimeout(t.Context(), limit)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, self)
-	cmd.Env = append(os.Environ(), insideEnv+"=agent")
+	cmd.Env = append(os.Environ(), script.Env+"=agent")
 	cmd.Stdin, cmd.Stderr = bytes.NewReader(in), os.Stderr
 	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET | syscall.CLONE_NEWPID} // all of it ends with the first process
 	out, err := cmd.Output()
 	if err != nil {
 		t.Fatalf("run in namespaces (needs root): %v", err)
 	}
-	var r run
+	var r script.Run
 	if err := json.Unmarshal(out, &r); err != nil {
 		t.Fatalf("%q: %v", out, err)
 	}
@@ -179,7 +186,7 @@ func input(v any) json.RawMessage {
 }
 
 // told fails t unless the model was told this.
-func told(t *testing.T, r run, n int, want string) {
+func told(t *testing.T, r script.Run, n int, want string) {
 	t.Helper()
 	if !strings.Contains(r.Calls[n].Result, want) {
 		t.Errorf("call %d, %s: want %q, and the model was told %s", n, r.Calls[n].Tool, want, r.Calls[n].Result)
@@ -187,7 +194,7 @@ func told(t *testing.T, r run, n int, want string) {
 }
 
 // untold fails t if the model was told this.
-func untold(t *testing.T, r run, n int, not string) {
+func untold(t *testing.T, r script.Run, n int, not string) {
 	t.Helper()
 	if r.Calls[n].Result == "" || strings.Contains(r.Calls[n].Result, not) {
 		t.Errorf("call %d, %s: the model was told %q", n, r.Calls[n].Tool, r.Calls[n].Result)
@@ -222,16 +229,16 @@ func TestClaude(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	servers := string(input(obj{"mcpServers": obj{"browser": obj{"type": "stdio", "command": self, "args": []string{}, "env": obj{insideEnv: "browser"}}}}))
-	bash := func(command string) call {
-		return call{Tool: "Bash", Input: input(obj{"command": command, "description": "x"})}
+	servers := string(input(script.Obj{"mcpServers": script.Obj{"browser": script.Obj{"type": "stdio", "command": self, "args": []string{}, "env": script.Obj{script.Env: "browser"}}}}))
+	bash := func(command string) script.Call {
+		return script.Call{Tool: "Bash", Input: input(script.Obj{"command": command, "description": "x"})}
 	}
-	calls := []call{
+	calls := []script.Call{
 		bash("echo local-$((40+2))-ran"),
 		bash("curl http://192.0.2.1/deny-this"),
 		bash("./tool ask-a-person"),
-		{Tool: "WebFetch", Input: input(obj{"url": "https://example.org/", "prompt": "read it"})},
-		{Tool: "mcp__browser__navigate", Input: input(obj{"url": "https://example.org/"})},
+		{Tool: "WebFetch", Input: input(script.Obj{"url": "https://example.org/", "prompt": "read it"})},
+		{Tool: "mcp__browser__navigate", Input: input(script.Obj{"url": "https://example.org/"})},
 	}
 	approved := f.person(t)
 	argv := []string{program, "-p", "go", "--mcp-config", servers, "--allowedTools", "Bash", "WebFetch", "mcp__browser__navigate"}
@@ -260,9 +267,9 @@ func TestClaudePreset(t *testing.T) {
 		t.Fatal(err)
 	}
 	settings = strings.Replace(settings, `"deny":["WebFetch"]`, `"deny":[]`, 1)
-	calls := []call{
-		{Tool: "Bash", Input: input(obj{"command": "curl http://192.0.2.1/deny-this", "description": "x"})},
-		{Tool: "WebFetch", Input: input(obj{"url": "https://example.org/", "prompt": "read it"})},
+	calls := []script.Call{
+		{Tool: "Bash", Input: input(script.Obj{"command": "curl http://192.0.2.1/deny-this", "description": "x"})},
+		{Tool: "WebFetch", Input: input(script.Obj{"url": "https://example.org/", "prompt": "read it"})},
 	}
 	r := f.play(t, []string{program, "--settings", settings, "-p", "go", "--allowedTools", "Bash", "WebFetch"}, claudeEnv, calls)
 	told(t, r, 0, "this one was found suspicious")
@@ -284,8 +291,10 @@ func TestCodex(t *testing.T) {
 			} else {
 				config = append(config, "-c", fmt.Sprintf(`hooks.PreToolUse=[{matcher="*",hooks=[{type="command",command=%q,timeout=60}]}]`, f.hook+" codex"))
 			}
-			run := func(command string) call { return call{Tool: "exec_command", Input: input(obj{"cmd": command})} }
-			calls := []call{run("echo local-$((40+2))-ran"), run("curl http://192.0.2.1/deny-this"), run("./tool ask-a-person")}
+			run := func(command string) script.Call {
+				return script.Call{Tool: "exec_command", Input: input(script.Obj{"cmd": command})}
+			}
+			calls := []script.Call{run("echo local-$((40+2))-ran"), run("curl http://192.0.2.1/deny-this"), run("./tool ask-a-person")}
 			approved := f.person(t)
 			argv := append([]string{program, "exec", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox", "--dangerously-bypass-hook-trust"}, config...)
 			r := f.play(t, append(argv, "go"), nil, calls)

@@ -25,6 +25,7 @@ type Group struct {
 	Timeout time.Duration
 	CPUs    int
 	MemMiB  int
+	Shares  []Share // beside the repository and the programs
 }
 
 // Build compiles a package of the repository to a static file. goarch is amd64 or 386; a test binary is built if test is set.
@@ -68,7 +69,7 @@ func (h *Host) RunGroup(t *testing.T, k Kernel, g Group, bin string) {
 			"PATH=" + GuestBin + ":" + GuestBin + "/attack:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
 		},
 		Dir:    "/weir/test/vm/guest/" + g.Name,
-		Shares: []Share{{h.Repo, "/weir"}, {bin, GuestBin}},
+		Shares: append([]Share{{h.Repo, "/weir"}, {bin, GuestBin}}, g.Shares...),
 		Output: io.MultiWriter(&output, live),
 	})
 	live.Close()

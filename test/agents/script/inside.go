@@ -1,43 +1,46 @@
-package agents
+// Package script is a model that answers with the tool calls of a script, and runs an agent against it. It owns both sides of that
+// conversation, and never decides what is right.
+package script
 
 import (
 	"bufio"
 	"encoding/json"
-	"fmt"
 	"os"
 	"os/exec"
 	"strings"
-	"testing"
 
 	"golang.org/x/sys/unix"
 )
 
-const insideEnv = "WEIR_TEST_INSIDE"
-
-// run is what a namespace is to run.
-type run struct {
+// Run is what to run, on standard input, and what came of it, on standard output: JSON.
+type Run struct {
 	Argv  []string // ADDRESS stands for the model's address
 	Env   []string
 	Dir   string
-	Calls []call
+	Calls []Call
 	Said  string // what the agent printed
 	Error string
 }
 
-func TestMain(m *testing.M) {
-	switch os.Getenv(insideEnv) {
+// Env makes a program that calls Main what its value says: agent, or browser.
+const Env = "WEIR_TEST_INSIDE"
+
+// Main is the other processes of a test; false: this is the test itself.
+func Main() bool {
+	switch os.Getenv(Env) {
 	case "agent":
 		inside()
 	case "browser":
 		browser()
 	default:
-		os.Exit(m.Run())
+		return false
 	}
+	return true
 }
 
-// inside is the first process of the namespaces: it serves the model, runs the agent, and prints what the model was told.
+// inside serves the model, runs the agent, and prints what the model was told.
 func inside() {
-	var r run
+	var r Run
 	if err := json.NewDecoder(os.Stdin).Decode(&r); err != nil {
 		r.Error = err.Error()
 	} else if err := r.do(); err != nil {
@@ -46,10 +49,8 @@ func inside() {
 	_ = json.NewEncoder(os.Stdout).Encode(r) // who reads it misses it
 }
 
-func (r *run) do() error {
-	if err := loopbackUp(); err != nil {
-		return fmt.Errorf("bring loopback up: %w", err)
-	}
+func (r *Run) do() error {
+	_ = loopbackUp() // it is, but in a namespace of its own
 	m := &model{calls: r.Calls}
 	address, err := m.serve()
 	if err != nil {
@@ -99,16 +100,16 @@ func browser() {
 		if json.Unmarshal(in.Bytes(), &r) != nil || r.ID == nil {
 			continue
 		}
-		var result any = obj{}
+		var result any = Obj{}
 		switch r.Method {
 		case "initialize":
-			result = obj{"protocolVersion": r.Params.Version, "capabilities": obj{"tools": obj{}}, "serverInfo": obj{"name": "browser", "version": "1"}}
+			result = Obj{"protocolVersion": r.Params.Version, "capabilities": Obj{"tools": Obj{}}, "serverInfo": Obj{"name": "browser", "version": "1"}}
 		case "tools/list":
-			result = obj{"tools": []any{obj{"name": "navigate", "description": "reads a page", "inputSchema": obj{"type": "object", "properties": obj{"url": obj{"type": "string"}}}}}}
+			result = Obj{"tools": []any{Obj{"name": "navigate", "description": "reads a page", "inputSchema": Obj{"type": "object", "properties": Obj{"url": Obj{"type": "string"}}}}}}
 		case "tools/call":
-			result = obj{"content": []any{obj{"type": "text", "text": "the page's text"}}}
+			result = Obj{"content": []any{Obj{"type": "text", "text": "the page's text"}}}
 		}
-		if out.Encode(obj{"jsonrpc": "2.0", "id": r.ID, "result": result}) != nil {
+		if out.Encode(Obj{"jsonrpc": "2.0", "id": r.ID, "result": result}) != nil {
 			return
 		}
 	}

@@ -1,4 +1,4 @@
-package agents
+package script
 
 import (
 	"encoding/json"
@@ -10,8 +10,8 @@ import (
 	"sync"
 )
 
-// call is what the model asks for, and what it was told in the next request.
-type call struct {
+// Call is what the model asks for, and what it was told in the next request.
+type Call struct {
 	Tool   string          `json:"tool"`
 	Input  json.RawMessage `json:"input"`
 	Result string          `json:"result"` // as JSON
@@ -20,7 +20,7 @@ type call struct {
 // model answers with one call after the other, then with a text.
 type model struct {
 	mu    sync.Mutex
-	calls []call
+	calls []Call
 	next  int
 	seen  map[string]bool
 }
@@ -110,49 +110,49 @@ func (m *model) answer(w http.ResponseWriter, r *http.Request) {
 }
 
 // turn is the next call; false: all were made.
-func (m *model) turn() (call, string, bool) {
+func (m *model) turn() (Call, string, bool) {
 	if m.next >= len(m.calls) {
-		return call{}, "", false
+		return Call{}, "", false
 	}
 	m.next++
 	return m.calls[m.next-1], fmt.Sprintf("call_%d", m.next-1), true
 }
 
-// obj is a JSON object.
-type obj = map[string]any
+// Obj is a JSON object.
+type Obj = map[string]any
 
 // claude is an answer of the Messages API.
-func (m *model) claude(name string, tools bool) []obj {
-	block, delta, stop := obj{"type": "text", "text": ""}, obj{"type": "text_delta", "text": "done"}, "end_turn"
+func (m *model) claude(name string, tools bool) []Obj {
+	block, delta, stop := Obj{"type": "text", "text": ""}, Obj{"type": "text_delta", "text": "done"}, "end_turn"
 	if tools { // side questions of the agent's own have none
 		if c, id, ok := m.turn(); ok {
-			block, stop = obj{"type": "tool_use", "id": id, "name": c.Tool, "input": obj{}}, "tool_use"
-			delta = obj{"type": "input_json_delta", "partial_json": string(c.Input)}
+			block, stop = Obj{"type": "tool_use", "id": id, "name": c.Tool, "input": Obj{}}, "tool_use"
+			delta = Obj{"type": "input_json_delta", "partial_json": string(c.Input)}
 		}
 	}
-	return []obj{
-		{"type": "message_start", "message": obj{
+	return []Obj{
+		{"type": "message_start", "message": Obj{
 			"id": fmt.Sprint("m", m.next), "type": "message", "role": "assistant", "model": name, "content": []any{}, "stop_reason": nil, "stop_sequence": nil,
-			"usage": obj{"input_tokens": 1, "output_tokens": 1},
+			"usage": Obj{"input_tokens": 1, "output_tokens": 1},
 		}},
 		{"type": "content_block_start", "index": 0, "content_block": block},
 		{"type": "content_block_delta", "index": 0, "delta": delta},
 		{"type": "content_block_stop", "index": 0},
-		{"type": "message_delta", "delta": obj{"stop_reason": stop, "stop_sequence": nil}, "usage": obj{"output_tokens": 1}},
+		{"type": "message_delta", "delta": Obj{"stop_reason": stop, "stop_sequence": nil}, "usage": Obj{"output_tokens": 1}},
 		{"type": "message_stop"},
 	}
 }
 
 // codex is an answer of the Responses API.
-func (m *model) codex() []obj {
-	item := obj{"type": "message", "id": "m", "role": "assistant", "content": []any{obj{"type": "output_text", "text": "done"}}}
+func (m *model) codex() []Obj {
+	item := Obj{"type": "message", "id": "m", "role": "assistant", "content": []any{Obj{"type": "output_text", "text": "done"}}}
 	if c, id, ok := m.turn(); ok {
-		item = obj{"type": "function_call", "id": "f" + id, "call_id": id, "name": c.Tool, "arguments": string(c.Input)}
+		item = Obj{"type": "function_call", "id": "f" + id, "call_id": id, "name": c.Tool, "arguments": string(c.Input)}
 	}
-	return []obj{
-		{"type": "response.created", "response": obj{"id": fmt.Sprint("r", m.next)}},
+	return []Obj{
+		{"type": "response.created", "response": Obj{"id": fmt.Sprint("r", m.next)}},
 		{"type": "response.output_item.done", "output_index": 0, "item": item},
-		{"type": "response.completed", "response": obj{"id": "r", "usage": obj{
+		{"type": "response.completed", "response": Obj{"id": "r", "usage": Obj{
 			"input_tokens": 1, "input_tokens_details": nil, "output_tokens": 1, "output_tokens_details": nil, "total_tokens": 2,
 		}}},
 	}
