@@ -84,27 +84,10 @@ func TestClaude(t *testing.T) {
 	if got := try("with the hook"); !strings.Contains(got, "found suspicious") {
 		t.Errorf("the hook did not deny: %s", got)
 	}
-	if got := connects(t, sensor); got != 0 {
-		t.Errorf("with the hook, %d connects came to the kernel", got)
-	}
 	settings("uninstall")
 	if got := try("without the hook"); !strings.Contains(got, "curl: (7)") || strings.Contains(got, "Denied:") {
 		t.Errorf("the kernel did not deny: %s", got)
 	}
-	if connects(t, sensor) == 0 {
-		t.Error("without the hook, the kernel saw no connect")
-	}
-}
-
-// connects counts what the log has about connections, whatever became of them.
-func connects(t *testing.T, s *rig.Sensor) (n int) {
-	t.Helper()
-	for _, e := range s.Events(t) {
-		if e.Destination != nil && e.Container != nil && e.Container.Name == "claude" {
-			n++
-		}
-	}
-	return n
 }
 
 // bridgeOf is the socket of a session.
