@@ -25,6 +25,11 @@ import (
 	"weir/test/agents/script"
 )
 
+type (
+	call = script.Call
+	obj  = script.Obj
+)
+
 func TestMain(m *testing.M) {
 	if !script.Main() {
 		os.Exit(m.Run())
@@ -132,7 +137,7 @@ func agent(t *testing.T, pattern string) string {
 const limit = 3 * time.Minute
 
 // play runs an agent in namespaces of its own: without a network, and with other process ids than the bridge, as in a container.
-func (f *fixture) play(t *testing.T, argv, env []string, calls []script.Call) script.Run {
+func (f *fixture) play(t *testing.T, argv, env []string, calls []call) script.Run {
 	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
@@ -229,16 +234,16 @@ func TestClaude(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	servers := string(input(script.Obj{"mcpServers": script.Obj{"browser": script.Obj{"type": "stdio", "command": self, "args": []string{}, "env": script.Obj{script.Env: "browser"}}}}))
-	bash := func(command string) script.Call {
-		return script.Call{Tool: "Bash", Input: input(script.Obj{"command": command, "description": "x"})}
+	servers := string(input(obj{"mcpServers": obj{"browser": obj{"type": "stdio", "command": self, "args": []string{}, "env": obj{script.Env: "browser"}}}}))
+	bash := func(command string) call {
+		return call{Tool: "Bash", Input: input(obj{"command": command, "description": "x"})}
 	}
-	calls := []script.Call{
+	calls := []call{
 		bash("echo local-$((40+2))-ran"),
 		bash("curl http://192.0.2.1/deny-this"),
 		bash("./tool ask-a-person"),
-		{Tool: "WebFetch", Input: input(script.Obj{"url": "https://example.org/", "prompt": "read it"})},
-		{Tool: "mcp__browser__navigate", Input: input(script.Obj{"url": "https://example.org/"})},
+		{Tool: "WebFetch", Input: input(obj{"url": "https://example.org/", "prompt": "read it"})},
+		{Tool: "mcp__browser__navigate", Input: input(obj{"url": "https://example.org/"})},
 	}
 	approved := f.person(t)
 	argv := []string{program, "-p", "go", "--mcp-config", servers, "--allowedTools", "Bash", "WebFetch", "mcp__browser__navigate"}
@@ -267,9 +272,9 @@ func TestClaudePreset(t *testing.T) {
 		t.Fatal(err)
 	}
 	settings = strings.Replace(settings, `"deny":["WebFetch"]`, `"deny":[]`, 1)
-	calls := []script.Call{
-		{Tool: "Bash", Input: input(script.Obj{"command": "curl http://192.0.2.1/deny-this", "description": "x"})},
-		{Tool: "WebFetch", Input: input(script.Obj{"url": "https://example.org/", "prompt": "read it"})},
+	calls := []call{
+		{Tool: "Bash", Input: input(obj{"command": "curl http://192.0.2.1/deny-this", "description": "x"})},
+		{Tool: "WebFetch", Input: input(obj{"url": "https://example.org/", "prompt": "read it"})},
 	}
 	r := f.play(t, []string{program, "--settings", settings, "-p", "go", "--allowedTools", "Bash", "WebFetch"}, claudeEnv, calls)
 	told(t, r, 0, "this one was found suspicious")
@@ -291,10 +296,10 @@ func TestCodex(t *testing.T) {
 			} else {
 				config = append(config, "-c", fmt.Sprintf(`hooks.PreToolUse=[{matcher="*",hooks=[{type="command",command=%q,timeout=60}]}]`, f.hook+" codex"))
 			}
-			run := func(command string) script.Call {
-				return script.Call{Tool: "exec_command", Input: input(script.Obj{"cmd": command})}
+			run := func(command string) call {
+				return call{Tool: "exec_command", Input: input(obj{"cmd": command})}
 			}
-			calls := []script.Call{run("echo local-$((40+2))-ran"), run("curl http://192.0.2.1/deny-this"), run("./tool ask-a-person")}
+			calls := []call{run("echo local-$((40+2))-ran"), run("curl http://192.0.2.1/deny-this"), run("./tool ask-a-person")}
 			approved := f.person(t)
 			argv := append([]string{program, "exec", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox", "--dangerously-bypass-hook-trust"}, config...)
 			r := f.play(t, append(argv, "go"), nil, calls)

@@ -56,10 +56,10 @@ func TestProtected(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		bash := func(command string) script.Call {
-			return script.Call{Tool: "Bash", Input: input(script.Obj{"command": command, "description": "x"})}
+		bash := func(command string) call {
+			return call{Tool: "Bash", Input: input(obj{"command": command, "description": "x"})}
 		}
-		r := f.play(t, f.protect(t, "claude", []string{program, "--settings", settings, "-p", "go", "--allowedTools", "Bash", "Write"}), append(claudeEnv, "CLAUDE_CODE_TMPDIR="+f.work, "TMPDIR="+f.work), []script.Call{
+		r := f.play(t, f.protect(t, "claude", []string{program, "--settings", settings, "-p", "go", "--allowedTools", "Bash", "Write"}), append(claudeEnv, "CLAUDE_CODE_TMPDIR="+f.work, "TMPDIR="+f.work), []call{
 			bash("echo local-$((40+2))-ran > in-project; cat in-project"),
 			bash("./tool > " + f.home + "/.claude/settings.json; echo status $?"),
 			bash("curl http://192.0.2.1/deny-this"),
@@ -75,15 +75,15 @@ func TestProtected(t *testing.T) {
 			return
 		}
 		f := newFixture(t)
-		run := func(command string) script.Call {
-			return script.Call{Tool: "exec_command", Input: input(script.Obj{"cmd": command})}
+		run := func(command string) call {
+			return call{Tool: "exec_command", Input: input(obj{"cmd": command})}
 		}
 		argv := []string{
 			program, "exec", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox", "--dangerously-bypass-hook-trust", "-c", `model="gpt-5"`, "-c", `model_provider="local"`,
 			"-c", `model_providers.local={name="local",base_url="ADDRESS/v1",wire_api="responses"}`,
 			"-c", fmt.Sprintf(`hooks.PreToolUse=[{matcher="*",hooks=[{type="command",command=%q,timeout=60}]}]`, f.hook+" codex"), "go",
 		}
-		r := f.play(t, f.protect(t, "codex", argv), []string{"TMPDIR=" + f.work, "CODEX_SQLITE_HOME=" + f.home + "/.codex/sqlite"}, []script.Call{
+		r := f.play(t, f.protect(t, "codex", argv), []string{"TMPDIR=" + f.work, "CODEX_SQLITE_HOME=" + f.home + "/.codex/sqlite"}, []call{
 			run("echo local-$((40+2))-ran > in-project; cat in-project"),
 			run("./tool > " + f.home + "/.codex/hooks.json; echo status $?"),
 			run("curl http://192.0.2.1/deny-this"),
