@@ -62,7 +62,7 @@ type Permissions interface {
 }
 
 func (s *Server) killSwitch(_ context.Context, c *called) string {
-	if !ruleset.Changes(c.tool) || !s.rules.Load().Killed() {
+	if !s.Killed(c.tool) {
 		return ""
 	}
 	s.tell(c, event.Decision{Decision: "deny", Reason: "kill_switch", Text: "the kill switch is on", Tool: c.tool}, c.tool)

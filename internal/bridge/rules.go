@@ -37,6 +37,9 @@ func (s *Server) Use(r Rules) {
 	s.rules.Store(&now)
 }
 
+// Killed says whether the kill switch is on now, and turns a tool off (K10).
+func (s *Server) Killed(tool string) bool { return ruleset.Changes(tool) && s.rules.Load().Killed() }
+
 // Permissions are the permission rules in force.
 func (s *Server) Permissions() Permissions { return s.rules.Load().Permissions }
 

@@ -65,6 +65,9 @@ func (t *tools) Check(c permission.Call, mode string) permission.Result {
 	return t.bridge.Permissions().Check(c, mode)
 }
 
+// Killed implements served.Rules.
+func (t *tools) Killed(tool string) bool { return t.bridge.Killed(tool) }
+
 // Allow implements served.Rules: a person's word for good becomes a rule of permissions.yaml.
 func (t *tools) Allow(rule string) error {
 	t.writing.Lock()

@@ -56,6 +56,7 @@ func (s *sensor) Log(e event.Event) error {
 func (s *sensor) Taint(bridge.Asker, bool, bool, string) error { return nil }
 func (s *sensor) Trusts(bridge.Asker, netip.Addr) bool         { return false }
 func (s *sensor) Allow(string) error                           { return nil }
+func (s *sensor) Killed(string) bool                           { return false }
 func (s *sensor) Check(c permission.Call, mode string) permission.Result {
 	return (*permission.Set)(nil).Check(c, mode)
 }

@@ -68,6 +68,7 @@ func (host) Check(permission.Call, string) permission.Result {
 	return permission.Result{Decision: permission.Allowed}
 }
 func (host) Allow(string) error { return nil }
+func (host) Killed(string) bool { return false }
 func (host) LookupNetIP(context.Context, string, string) ([]netip.Addr, error) {
 	return []netip.Addr{netip.MustParseAddr("127.0.0.1")}, nil
 }

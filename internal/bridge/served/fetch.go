@@ -29,6 +29,9 @@ func (c *session) fetch(ctx context.Context, in call) (string, mcp.Meta, error) 
 		return "", nil, s.denied(in.who, use, refuse("Denied: "+err.Error(), reason))
 	}
 	use.Key, use.Method, use.Host, use.Path, use.Reason = r.Key, r.Method, r.Host(), r.Path(), r.Reason
+	if s.Rules.Killed(in.tool) { // since the call was announced
+		return "", nil, s.denied(in.who, use, refuse(textKilled, "kill_switch"))
+	}
 	fetcher := s.Vault()
 	if fetcher == nil {
 		return "", nil, s.denied(in.who, use, refuse(textNoVault, string(vault.Locked)))
@@ -85,6 +88,9 @@ func (c *session) next(in call, seen permission.Call, r vault.Request, use event
 // make makes the request, logs it, taints, and words the answer.
 func (c *session) make(ctx context.Context, in call, fetcher *vault.Fetcher, r vault.Request, use event.ToolUse, a admission) (string, mcp.Meta, error) {
 	s := c.server
+	if s.Rules.Killed(in.tool) { // since a person was asked
+		return "", nil, s.denied(in.who, use, refuse(textKilled, "kill_switch"))
+	}
 	if !a.approved { // a person's word is in the log already
 		before := a.decision
 		if err := s.Host.Log(event.Event{

@@ -56,6 +56,7 @@ type rig struct {
 	taint   error // of Taint
 	logErr  error // of tool events
 	trusted bool
+	killed  bool
 	mode    string
 	shown   []string // all that a client was given
 	told    []string // progress
@@ -219,6 +220,12 @@ func (r *rig) Check(c permission.Call, mode string) permission.Result {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.rules.Check(c, mode)
+}
+
+func (r *rig) Killed(string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.killed
 }
 
 func (r *rig) Allow(rule string) error {

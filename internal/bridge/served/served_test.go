@@ -173,6 +173,45 @@ func TestDenialsHaveReasonsP4(t *testing.T) {
 	}
 }
 
+// K10: the switch is obeyed at once, also by calls that were announced, or asked about, before it.
+func TestKillSwitchK10(t *testing.T) {
+	r := newRig(t)
+	r.bind(r.host())
+	s := r.client()
+	turn := func(on bool) {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.killed = on
+	}
+	denied := func(text string, res *mcp.CallToolResult) {
+		t.Helper()
+		want := map[string]any{"type": "other", "reason": "kill_switch"}
+		if diff := cmp.Diff(want, res.Meta["weir/reason"]); diff != "" || !res.IsError || !strings.Contains(text, "turned off every tool") {
+			t.Error(text, diff)
+		}
+	}
+	if a := r.hook(wire.Request{}, fetchName, r.request("/")); a.Decision != wire.Allow {
+		t.Fatal(a)
+	}
+	turn(true)
+	denied(r.call(s, fetchName, r.request("/")))
+	turn(false)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for len(r.gate.Pending()) == 0 && t.Context().Err() == nil {
+			time.Sleep(5 * time.Millisecond)
+		}
+		turn(true)
+		<-r.person(gate.Reply{Allow: true})
+	}()
+	denied(r.announced(s, "", fetchName, r.request("/")))
+	<-done
+	if len(r.sent) != 0 {
+		t.Errorf("sent: %s", r.sent)
+	}
+}
+
 // P6: only announced calls of the main agent are made, once, also for forks.
 func TestOnlyTheMainAgentP6(t *testing.T) {
 	r := newRig(t)

@@ -31,6 +31,7 @@ type Approver interface {
 type Rules interface {
 	Check(c permission.Call, mode string) permission.Result
 	Allow(rule string) error // writes a rule for good
+	Killed(tool string) bool // the kill switch is on, and turns this tool off (K10)
 }
 
 // Host is the sensor.

@@ -20,6 +20,7 @@ const (
 	textBusy         = "Denied: too many calls wait for an answer. Try again when some have ended."
 	textNotAnnounced = "Denied: this call was not announced by the hook of the main agent, or was made before. Sub-agents and forks cannot use this tool: give what you need to the main agent. If you are the main agent, tell the user that weir's hook is not installed (weir hook install)."
 	textSubAgent     = "Denied: sub-agents cannot use this tool. Say in your answer what is needed, and let the main agent make the call."
+	textKilled       = "Denied: the operator has turned off every tool that changes something. Only reading goes on. Tell the user, and do not try other ways."
 	textNoInput      = "Denied: the input is no JSON object."
 	textUnused       = "Denied: this approval was used already. Make the very same call again to ask anew."
 	textLog          = "Denied: the call could not be recorded on the host, and what is not recorded is not handed over. Tell the user."
