@@ -172,6 +172,7 @@ func TestFolder(t *testing.T) {
 	f.sensor.Deny(t, q.ID)
 	denies(t, p, "a person looked at this command and refused it")
 	refused.nothing(t)
+	denies(t, ask(s, "rm -rf /"), "rule linux-delete:")
 	if left := rig.Must(t, "ls -A /workspace/ipc"); strings.TrimSpace(left) != "sensor.alive" {
 		t.Errorf("left in the folder: %s", left)
 	}
