@@ -54,6 +54,7 @@ func (s *system) daemonCommand() *cobra.Command {
 				Server:     flags.server,
 				KillSwitch: filepath.Join(flags.state, filepath.Base(self.KillSwitch)),
 				Degraded:   flags.degraded,
+				AgentPath:  flags.agent,
 				Version:    version(),
 				Types:      types,
 				Logger:     logger,

@@ -18,6 +18,7 @@ import (
 type daemonFlags struct {
 	policy, state, pins string
 	rules, server       string
+	agent               string
 	degraded            bool
 }
 
@@ -27,13 +28,14 @@ func (d *daemonFlags) add(f *pflag.FlagSet) {
 	f.StringVar(&d.pins, "pins", self.Pins, "`directory` on a bpf file system")
 	f.StringVar(&d.rules, "guard-rules", self.Rules, "`file` of the operator's own rules for the guard of tool calls; it need not be there")
 	f.StringVar(&d.server, "server", "", "`host` that updates of agents may come from besides GitHub")
+	f.StringVar(&d.agent, "agent-binary", "", "`file` that the tool agent_update replaces, such as "+self.Hook+"; none: the tool is off")
 	f.BoolVar(&d.degraded, "degraded", false, "go on where the kernel lacks a mechanism, and say so in every event")
 }
 
 // args writes the flags again, with absolute paths.
 func (d *daemonFlags) args(s *system) ([]string, error) {
 	var list []string
-	for _, f := range []struct{ name, path string }{{"policy", d.policy}, {"state", d.state}, {"pins", d.pins}, {"run", s.runDir}, {"guard-rules", d.rules}} {
+	for _, f := range []struct{ name, path string }{{"policy", d.policy}, {"state", d.state}, {"pins", d.pins}, {"run", s.runDir}, {"guard-rules", d.rules}, {"agent-binary", d.agent}} {
 		if f.path == "" {
 			continue
 		}

@@ -21,6 +21,7 @@ import (
 	"weir/internal/bridge/wire"
 	"weir/internal/event"
 	"weir/internal/gate"
+	calls "weir/internal/ruleset/wire"
 )
 
 // host decides as its test says.
@@ -88,7 +89,15 @@ func inside(taint ...string) Asker {
 
 func serve(t *testing.T, h *host) string {
 	t.Helper()
+	return serveWith(t, h, nil)
+}
+
+func serveWith(t *testing.T, h *host, c Carrier) string {
+	t.Helper()
 	s := New(h, quiet())
+	if c != nil {
+		s.Carry(c)
+	}
 	path := filepath.Join(t.TempDir(), "b.sock")
 	if err := s.Listen(path); err != nil {
 		t.Fatal(err)
@@ -379,6 +388,7 @@ func TestExplain(t *testing.T) {
 // FuzzLine: whatever a container sends, it gets answers that parse, and none allows what the gate does not.
 func FuzzLine(f *testing.F) {
 	f.Add([]byte(bash("1", "ls")))
+	f.Add([]byte(`{"v":"0.5","id":"1","tool":"agent_update","args":{"url":"https://github.com/a/b/releases/download/v1/c"}}`))
 	f.Add([]byte("{}\n[]\n\x00\n" + bash("2", "git push -f")))
 	f.Add([]byte(`{"type":"security:tool_check","request_id":"x","tool_name":"shell","tool_input":{"command":["a",1]}}`))
 	s := New(&host{asker: inside("secret"), decide: func(context.Context, gate.Request) gate.Verdict { return gate.Verdict{Reason: gate.Denied} }}, quiet())
@@ -396,6 +406,10 @@ func FuzzLine(f *testing.F) {
 			var a wire.Answer
 			if err := json.Unmarshal(in.Bytes(), &a); err != nil {
 				t.Fatalf("%q: %v", in.Bytes(), err)
+			}
+			var called calls.Answer // nothing is carried out here
+			if json.Unmarshal(in.Bytes(), &called) == nil && called.Error != nil && !called.OK {
+				continue
 			}
 			if a.Decision != wire.Deny && !strings.Contains(string(data), wire.ToolCheck) && !strings.Contains(string(data), `\u`) {
 				t.Fatalf("%q is allowed: %q", data, in.Bytes())

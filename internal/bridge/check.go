@@ -37,15 +37,13 @@ type Asker struct {
 
 const maxID = 128 // bytes of a request's id
 
-// answer decides on one line.
-func (c *client) answer(ctx context.Context, line []byte) wire.Answer {
-	return c.server.Answer(ctx, line, func() (Asker, error) {
-		who, err := c.server.host.Who(c.peer.pid)
-		if err == nil && !c.peer.alive() { // in this order: what was read is the peer's, or the peer is gone
-			err = errGone
-		}
-		return who, err
-	})
+// who is who asks, at this moment.
+func (c *client) who() (Asker, error) {
+	who, err := c.server.host.Who(c.peer.pid)
+	if err == nil && !c.peer.alive() { // in this order: what was read is the peer's, or the peer is gone
+		err = errGone
+	}
+	return who, err
 }
 
 var errGone = errors.New("it has ended")

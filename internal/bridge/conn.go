@@ -101,7 +101,11 @@ func (c *client) read(ctx context.Context, cancel context.CancelFunc) {
 				<-flight
 			}()
 			defer free()
-			c.write(c.answer(ctx, line))
+			if asksCall(line) {
+				c.write(c.server.call(ctx, line, c.who))
+				return
+			}
+			c.write(c.server.Answer(ctx, line, c.who))
 		})
 	}
 	done := make(chan struct{})
@@ -173,7 +177,7 @@ func blank(line []byte) bool {
 }
 
 // write sends an answer; a client that does not take it is cut off.
-func (c *client) write(a wire.Answer) {
+func (c *client) write(a any) {
 	line, err := json.Marshal(a)
 	if err != nil {
 		c.conn.Close()

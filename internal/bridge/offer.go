@@ -54,14 +54,7 @@ func speaksMCP(line []byte) bool {
 // serveTools hands the rest of the connection to the tools.
 func (c *client) serveTools(ctx context.Context, first []byte, in *bufio.Reader) {
 	s := stream{io.MultiReader(bytes.NewReader(append(first, '\n')), in), c.conn}
-	who := func() (Asker, error) {
-		asker, err := c.server.host.Who(c.peer.pid)
-		if err == nil && !c.peer.alive() { // in this order: what was read is the peer's, or the peer is gone
-			err = errors.New("the peer is gone")
-		}
-		return asker, err
-	}
-	if err := c.server.tools.Serve(ctx, who, s); err != nil && ctx.Err() == nil && !errors.Is(err, io.EOF) && !errors.Is(err, net.ErrClosed) {
+	if err := c.server.tools.Serve(ctx, c.who, s); err != nil && ctx.Err() == nil && !errors.Is(err, io.EOF) && !errors.Is(err, net.ErrClosed) {
 		c.server.logger.WithError(err).Debug("a client of the tools went away")
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"weir/internal/gate"
 	"weir/internal/ruleset"
 	"weir/internal/ruleset/permission"
+	calls "weir/internal/ruleset/wire"
 )
 
 // called is one call of a tool, as the stages see it.
@@ -24,6 +25,10 @@ type called struct {
 	mode    string // of the agent's own permissions
 	confirm bool   // a permission rule wants a person asked
 	told    wire.Request
+
+	carried bool   // the host makes the call itself, when all have let it
+	job     Job    // then
+	code    string // of the denial, on the channel of tool calls
 }
 
 // text is what events call it.
@@ -37,14 +42,21 @@ func (c *called) text() string {
 // judge sends a call through all that may deny it, in this order; the first denial is the answer, and nothing behind it is asked.
 // Empty lets the call be made.
 func (s *Server) judge(ctx context.Context, c *called) string {
-	for _, stage := range [...]func(context.Context, *called) string{
-		s.killSwitch, // the operator's file: every tool that changes something is off (K10)
-		s.guard,      // what is catastrophic by itself, in every mode and for everybody (K1)
-		s.permission, // the rules of permissions.yaml (P4)
-		s.hook,       // the built-in hooks, then the operator's (G18)
-		s.gate,       // taint, reviewer, person; then what the call is about to read taints
+	for _, stage := range [...]struct {
+		ask  func(context.Context, *called) string
+		code string
+	}{
+		{s.killSwitch, calls.Disabled},     // the operator's file: every tool that changes something is off (K10)
+		{s.guard, calls.Blocked},           // what is catastrophic by itself, in every mode and for everybody (K1)
+		{s.prepare, calls.InvalidArgs},     // where the host makes the call: whether it can
+		{s.permission, calls.Unauthorized}, // the rules of permissions.yaml (P4)
+		{s.hook, calls.Unauthorized},       // the built-in hooks, then the operator's (G18)
+		{s.gate, calls.Unauthorized},       // taint, reviewer, person; then what the call is about to read taints
 	} {
-		if reason := stage(ctx, c); reason != "" {
+		if reason := stage.ask(ctx, c); reason != "" {
+			if c.code == "" {
+				c.code = stage.code
+			}
 			return reason
 		}
 	}
@@ -89,6 +101,7 @@ func (s *Server) permission(_ context.Context, c *called) string {
 	result := s.rules.Load().Permissions.Check(permission.Of(c.tool, c.input), c.mode)
 	switch result.Decision {
 	case permission.Allowed:
+		c.confirm = c.carried && (result.Reason.Type != "rule" || c.who.Mode == "seal") // what the host does itself, a person allows, or a rule that names it (K11)
 		return ""
 	case permission.Asked:
 		c.confirm = true
@@ -125,10 +138,8 @@ func (s *Server) gate(ctx context.Context, c *called) string {
 	}
 	r := gate.Request{Container: c.who.Container, Process: c.who.Process, Command: c.command, Dir: c.dir, Ask: gate.Command, Mode: c.who.Mode, Policy: c.who.Policy}
 	if c.confirm && c.who.Mode != "observe" {
-		asked := r
-		asked.Command = c.tool + " " + string(c.input)
-		if v := s.host.Confirm(ctx, asked); v.Decision != gate.Allow {
-			return explain(v)
+		if reason := s.confirmed(ctx, c, r); reason != "" {
+			return reason
 		}
 	}
 	if c.command != "" {

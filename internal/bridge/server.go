@@ -34,6 +34,8 @@ type Server struct {
 	ctx    context.Context
 	cancel context.CancelFunc
 
+	carrier Carrier // nil: no call is carried out
+
 	mu      sync.Mutex
 	sockets map[string]*net.UnixListener
 	use     map[string]*usage // by container id

@@ -55,6 +55,19 @@ func explain(v gate.Verdict) string {
 	return "Denied: " + tainted + ", and this one was not allowed." + instead
 }
 
+// explainCall words a denial of the gate of a call that the host would make itself.
+func explainCall(v gate.Verdict) string {
+	switch v.Reason {
+	case gate.Denied:
+		return "Denied: a person looked at this call and refused it." + said(v.Text) + " Go on without it, or ask the user what to do instead."
+	case gate.Timeout:
+		return "Denied: nobody approved this call in time. Tell the user what it is for, and make the very same call again later."
+	case gate.NoApprover:
+		return "Denied: a person has to allow this call, and nobody is there who could."
+	}
+	return explain(v) // what is left says nothing of commands alone
+}
+
 // said quotes what the reviewer or the person gave as a reason.
 func said(text string) string {
 	const most = 300

@@ -47,6 +47,7 @@ type Options struct {
 	RulesPath  string // the operator's rules for the guard; need not be there
 	Server     string // host that updates of agents may come from besides GitHub; empty: none
 	KillSwitch string // file that turns tools off while it is there
+	AgentPath  string // file that agent_update replaces; empty: the tool is off
 	Degraded   bool   // go on where a mechanism is missing, and say so in every event
 	Version    string
 	Types      *taint.Types // only for the start
@@ -160,6 +161,7 @@ func Run(ctx context.Context, o Options, ready func()) error {
 	d.bridge = bridge.New(asked{d}, o.Logger)
 	defer d.bridge.Close()
 	d.offerTools()
+	d.offerUpdates()
 	d.loadRules()
 	if d.folders, err = ipc.New(d.folderOf, d.answerIn, o.Logger); err != nil {
 		return err

@@ -33,6 +33,7 @@ var rules = map[string][]string{
 	"internal/cop":             {"internal/classify", "internal/keyfile"},
 	"internal/ruleset":         {"internal/classify", "internal/self"},
 	"internal/self":            {},
+	"internal/agentupdate":     {"internal/ruleset/update", "internal/strict"},
 	"internal/exec":            {"internal/taint", "internal/event", "internal/policy", "internal/cgroup", "internal/procfs"},
 	"internal/files":           {"internal/taint", "internal/policy", "internal/cgroup"},
 	"internal/netegress":       {"internal/taint", "internal/event", "internal/policy", "internal/cgroup", "internal/procfs"},
