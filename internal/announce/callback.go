@@ -6,12 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"log"
 	"net"
 	"net/http"
 	"net/netip"
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -19,6 +17,7 @@ import (
 	"time"
 
 	"weir/internal/gate"
+	"weir/internal/peer"
 	"weir/internal/show"
 )
 
@@ -92,7 +91,8 @@ func Listen(o CallbackOptions) (*Callback, error) {
 	c := &Callback{o: o, used: map[string]int64{}, started: o.Now().Unix()}
 	var err error
 	if strings.HasPrefix(o.Listen, "/") {
-		c.listener, err = listenUnix(o.Listen)
+		// for root and the socket's group, which is the directory's if that has the set-group-ID bit
+		c.listener, err = peer.Unix(o.Listen, 0o660)
 	} else {
 		c.listener, err = net.Listen("tcp", o.Listen)
 	}
@@ -100,30 +100,6 @@ func Listen(o CallbackOptions) (*Callback, error) {
 		return nil, fmt.Errorf("listen for answers: %w", err)
 	}
 	return c, nil
-}
-
-// listenUnix listens for root and the socket's group, which is the directory's if
-// that has the set-group-ID bit.
-func listenUnix(path string) (net.Listener, error) {
-	switch info, err := os.Lstat(path); {
-	case errors.Is(err, fs.ErrNotExist):
-	case err != nil:
-		return nil, err
-	case info.Mode().Type() != fs.ModeSocket:
-		return nil, fmt.Errorf("%s is there and is no socket: remove it", path)
-	default:
-		if err := os.Remove(path); err != nil { // a dead sensor left it: only one runs
-			return nil, err
-		}
-	}
-	l, err := net.Listen("unix", path)
-	if err != nil {
-		return nil, err
-	}
-	if err := os.Chmod(path, 0o660); err != nil {
-		return nil, errors.Join(err, l.Close())
-	}
-	return l, nil
 }
 
 // Addr is where it listens.
@@ -154,7 +130,9 @@ func (c *Callback) Serve(ctx context.Context) error {
 		}
 	})
 	defer stop()
-	err := server.Serve(&limited{c.listener, make(chan struct{}, maxConns), c.guarded})
+	err := server.Serve(peer.Limit(c.listener, maxConns, peer.Rules{
+		Process: c.o.Refuse, Socket: c.o.RefuseSocket, Told: func() { c.stranger("a guarded process") },
+	}))
 	if errors.Is(err, http.ErrServerClosed) {
 		return nil
 	}

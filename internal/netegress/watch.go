@@ -15,8 +15,10 @@ import (
 	"weir/internal/taint"
 )
 
+// StaleAfter is the age of a heartbeat at which the kernel takes the daemon for dead, as HEARTBEAT_NS of bpf/egress.bpf.c.
+const StaleAfter = 3 * time.Second
+
 const (
-	staleAfter = 3 * time.Second  // as HEARTBEAT_NS of bpf/egress.bpf.c
 	startTime  = 15 * time.Second // for a daemon to make its first beat
 	watchEvery = 500 * time.Millisecond
 	leaveEvery = 100 * time.Millisecond
@@ -99,7 +101,7 @@ func (w *watcher) dead() bool {
 // stale says whether the daemon that made this beat, if any, is taken for dead.
 func stale(beat uint64) bool {
 	now := taint.Now()
-	return beat != 0 && now > beat && time.Duration(now-beat) > staleAfter
+	return beat != 0 && now > beat && time.Duration(now-beat) > StaleAfter
 }
 
 // find opens the maps that are pinned now; those that are not stay as they were.

@@ -70,6 +70,9 @@ func (p *parser) policy(root *yaml.Node, out *Policy) {
 		}},
 		{"cop", func(n *yaml.Node) { p.cop(n, &out.Cop) }},
 		{"announce", func(n *yaml.Node) { p.announce(n, &out.Announce) }},
+		{"metrics", func(n *yaml.Node) {
+			p.mapping(n, "metrics", []field{{"listen", p.metricsListen(&out.Metrics.Listen)}})
+		}},
 		{"hooks", p.directory("hooks", &out.Hooks)},
 		{"ipc", p.directory("ipc", &out.IPC)},
 	})

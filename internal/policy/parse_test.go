@@ -24,6 +24,7 @@ func TestDefault(t *testing.T) {
 		Cop:    Cop{Reviewer: "static", Seconds: 5, Concurrency: 8, CacheSeconds: 300, Grant: Grant{Seconds: 30, Bytes: 4 << 20}},
 
 		Announce: Announce{Form: "json", Callback: Callback{Window: 300}},
+		Metrics:  Metrics{Listen: "unix"},
 	}
 	if diff := cmp.Diff(want, Default(), netips); diff != "" {
 		t.Errorf("Default, want - got +\n%s", diff)
@@ -98,6 +99,8 @@ announce:
     slack_key_env: SLACK_KEY
     users: [alice]
     window_seconds: 60
+metrics:
+  listen: 127.0.0.1:9464
 `))
 	if err != nil {
 		t.Fatal(err)
@@ -129,13 +132,14 @@ announce:
 			Form: JSON, URL: "https://alerts.example.com/weir", KeyEnv: "ANNOUNCE_KEY", Proxy: "http://proxy.example.com:3128",
 			Callback: Callback{Listen: "127.0.0.1:8787", Exposed: true, KeyFile: "/k", SlackKeyEnv: "SLACK_KEY", Users: []string{"alice"}, Window: 60},
 		},
+		Metrics: Metrics{Listen: "127.0.0.1:9464"},
 	}
 	if diff := cmp.Diff(want, got, netips); diff != "" {
 		t.Errorf("want - got +\n%s", diff)
 	}
 }
 
-const allKeys = "version, mode, guard, hold, approver, review, ask_seconds, claim_seconds, grant, allow, resolvers, unix_peers, taint, events, cop, announce, hooks, ipc"
+const allKeys = "version, mode, guard, hold, approver, review, ask_seconds, claim_seconds, grant, allow, resolvers, unix_peers, taint, events, cop, announce, metrics, hooks, ipc"
 
 // TestBadInput: the issue's "Bad input": one clear line says where, what, and what is accepted.
 func TestBadInput(t *testing.T) {

@@ -71,6 +71,7 @@ type Policy struct {
 	Events       Events
 	Cop          Cop
 	Announce     Announce
+	Metrics      Metrics
 	Hooks        string // directory of executables that are asked before each tool call: absolute path; empty: none
 	IPC          string // folder for requests in containers, as they see it: absolute path; empty: none
 }
@@ -150,6 +151,7 @@ func Default() Policy {
 		Events:       Events{MaxMiB: 100, Backups: 5},
 		Cop:          Cop{Reviewer: Static, Seconds: 5, Concurrency: 8, CacheSeconds: 300, Grant: Grant{Seconds: 30, Bytes: 4 << 20}},
 		Announce:     Announce{Form: JSON, Callback: Callback{Window: 300}},
+		Metrics:      Metrics{Listen: MetricsUnix},
 	}
 }
 

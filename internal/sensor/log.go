@@ -9,12 +9,16 @@ import (
 
 // logWriter is the event log; in a degraded run every event says so.
 type logWriter struct {
-	log  *event.Log
-	note string
+	log   *event.Log
+	note  string
+	tally *tally
 }
 
 // Write implements gate.Logger.
-func (l *logWriter) Write(e event.Event) error { return l.log.Write(l.noted(e)) }
+func (l *logWriter) Write(e event.Event) error {
+	l.tally.add(e)
+	return l.log.Write(l.noted(e))
+}
 
 func (l *logWriter) noted(e event.Event) event.Event {
 	if l.note != "" {
@@ -24,7 +28,10 @@ func (l *logWriter) noted(e event.Event) event.Event {
 }
 
 // Post writes an event that nobody waits for: a slow log holds up nothing.
-func (l *logWriter) Post(e event.Event) { l.log.Post(l.noted(e)) }
+func (l *logWriter) Post(e event.Event) {
+	l.tally.add(e)
+	l.log.Post(l.noted(e))
+}
 
 // closeTime is how long a log that is stuck may hold up the end.
 const closeTime = 2 * time.Second

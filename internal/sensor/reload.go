@@ -100,6 +100,9 @@ func (d *daemon) replacePolicy(p policy.Policy) error {
 	if old := d.current(); !reflect.DeepEqual(p.Announce, old.Announce) {
 		return errors.New("announce: changed: restart the sensor for that")
 	}
+	if p.Metrics != d.current().Metrics {
+		return errors.New("metrics: changed: restart the sensor for that")
+	}
 	reviewer, err := newReviewer(p.Cop)
 	if err != nil {
 		return err
@@ -113,6 +116,7 @@ func (d *daemon) replacePolicy(p policy.Policy) error {
 	d.mu.Unlock()
 	defer d.reviewer.Close()
 	d.reviewer = reviewer
+	d.reviewing.Store(reviewer)
 	d.gate.Configure(reviewer, p.Approver == policy.Person, seconds(p.AskSeconds), seconds(p.ClaimSeconds))
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 	"runtime/debug"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/sirupsen/logrus"
@@ -27,6 +28,7 @@ import (
 	"weir/internal/files"
 	"weir/internal/gate"
 	"weir/internal/lean"
+	"weir/internal/metrics"
 	"weir/internal/netegress"
 	"weir/internal/policy"
 	"weir/internal/taint"
@@ -57,27 +59,30 @@ type Options struct {
 
 // daemon is what Run puts together.
 type daemon struct {
-	opts     Options
-	started  time.Time
-	state    *taint.State
-	egress   *netegress.Egress
-	execs    *exec.Probe
-	files    *files.Files
-	gate     *gate.Gate
-	reviewer *cop.Cop            // the gate's; guarded by changing after the start
-	teller   *announce.Announcer // nil: nothing is announced
-	callback *announce.Callback  // nil: no answers come in over HTTP
-	bridge   *bridge.Server
-	folders  *ipc.Server
-	log      *logWriter
-	operator *taint.Operator
-	records  chan netegress.Record
-	unseen   chan struct{} // a process runs in a mount namespace that has not been looked at
-	space    uint64        // mount namespace of this process
-	memory   memory
-	probing  chan struct{}   // closed when the gate has answered
-	progress uint64          // of the gate, when it last took long
-	ctx      context.Context // of the running daemon, for what it starts
+	opts      Options
+	started   time.Time
+	state     *taint.State
+	egress    *netegress.Egress
+	execs     *exec.Probe
+	files     *files.Files
+	gate      *gate.Gate
+	reviewer  *cop.Cop                // the gate's; guarded by changing after the start
+	reviewing atomic.Pointer[cop.Cop] // the same, for who only reads its figures
+	teller    *announce.Announcer     // nil: nothing is announced
+	callback  *announce.Callback      // nil: no answers come in over HTTP
+	figures   *metrics.Server         // nil: nobody reads any
+	begun     atomic.Bool             // all is in force
+	bridge    *bridge.Server
+	folders   *ipc.Server
+	log       *logWriter
+	operator  *taint.Operator
+	records   chan netegress.Record
+	unseen    chan struct{} // a process runs in a mount namespace that has not been looked at
+	space     uint64        // mount namespace of this process
+	memory    memory
+	probing   chan struct{}   // closed when the gate has answered
+	progress  uint64          // of the gate, when it last took long
+	ctx       context.Context // of the running daemon, for what it starts
 
 	mu       sync.Mutex
 	policy   policy.Policy            // the daemon's own
@@ -129,6 +134,7 @@ func Run(ctx context.Context, o Options, ready func()) error {
 		return err
 	}
 	defer func() { d.reviewer.Close() }()
+	d.reviewing.Store(d.reviewer)
 	d.space, _ = mountSpace("self")
 	if err := cgroup.Check(); err != nil {
 		return err
@@ -170,6 +176,12 @@ func Run(ctx context.Context, o Options, ready func()) error {
 	if err := d.openAnnounce(); err != nil {
 		return err
 	}
+	if err := d.openMetrics(); err != nil {
+		return err
+	}
+	if d.figures != nil {
+		defer d.figures.Close()
+	}
 	if err := d.attach(server); err != nil {
 		return err
 	}
@@ -178,7 +190,7 @@ func Run(ctx context.Context, o Options, ready func()) error {
 
 func (d *daemon) openLog() (func() error, error) {
 	if d.policy.Events.File == "" {
-		d.log = &logWriter{log: event.NewLog(event.NewJSONSink(d.opts.Stdout))}
+		d.log = &logWriter{log: event.NewLog(event.NewJSONSink(d.opts.Stdout)), tally: newTally()}
 		return func() error { return nil }, nil
 	}
 	if err := os.MkdirAll(filepath.Dir(d.policy.Events.File), 0o700); err != nil {
@@ -188,7 +200,7 @@ func (d *daemon) openLog() (func() error, error) {
 	if err != nil {
 		return nil, err
 	}
-	d.log = &logWriter{log: event.NewLog(sink)}
+	d.log = &logWriter{log: event.NewLog(sink), tally: newTally()}
 	return sink.Close, nil
 }
 
@@ -267,6 +279,7 @@ func (d *daemon) run(ctx context.Context, server *control.Server, ready func()) 
 	d.ctx = ctx
 	up := make(chan struct{}, 2)
 	attached := func() { up <- struct{}{} }
+	d.serveMetrics(ctx, group)
 	group.Go(func() error { return d.state.Run(ctx, attached, d.moved) })
 	group.Go(func() error { return d.execs.Run(ctx, attached, d.executed) })
 	group.Go(func() error { return d.egress.Run(ctx) })
@@ -318,6 +331,7 @@ func (d *daemon) begin(ctx context.Context, server *control.Server, group *errgr
 	if err := d.log.Write(event.Event{Kind: event.Start, Mode: string(d.mode()), Message: message}); err != nil {
 		return fmt.Errorf("write the first event: %w", err)
 	}
+	d.begun.Store(true)
 	ready()
 	return nil
 }

@@ -42,7 +42,9 @@ var rules = map[string][]string{
 	"internal/classify":        {}, // pure: nothing of ours but its own packages
 	"internal/control":         {"internal/self", "internal/gate", "internal/event", "internal/taint", "internal/procfs"},
 	"internal/show":            {"internal/gate", "internal/event"},
-	"internal/announce":        {"internal/gate", "internal/event", "internal/show", "internal/keyfile"},
+	"internal/announce":        {"internal/gate", "internal/event", "internal/show", "internal/keyfile", "internal/peer"},
+	"internal/peer":            {},
+	"internal/metrics":         {"internal/peer"},
 	"internal/prompt":          {"internal/gate", "internal/event", "internal/show"},
 	"internal/replay":          {"internal/gate", "internal/cop", "internal/event", "internal/policy"},
 	"internal/launch":          {"internal/control", "internal/policy", "internal/bridge/wire"},
@@ -67,6 +69,7 @@ var only = map[string][]string{
 	"github.com/vishvananda/netlink":   {"internal/netegress"},
 	"github.com/containerd/containerd": {"internal/container"},
 	"github.com/landlock-lsm":          {"internal/launch"},
+	"github.com/prometheus":            {"internal/metrics"},
 
 	// Their SDKs are large: who needs a reviewer's opinion only does not link them.
 	"github.com/anthropics/anthropic-sdk-go": {"internal/cop/model"},

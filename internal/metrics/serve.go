@@ -1,0 +1,117 @@
+package metrics
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/netip"
+	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"weir/internal/peer"
+)
+
+const (
+	maxConns   = 16
+	maxScrapes = 2               // at once; more get 503
+	collecting = 5 * time.Second // for one
+)
+
+// Options are what a Server needs.
+type Options struct {
+	Listen string // address and port on loopback, or the absolute path of a Unix socket
+	Source Source
+
+	Refuse       func(pid int) error                      // objects to a peer on a Unix socket; nil objects to none
+	RefuseSocket func(local, remote netip.AddrPort) error // objects to a peer on a port by its socket, as the peer sees it; nil objects to none
+}
+
+// Server answers GET of /metrics, /healthz and /readyz.
+type Server struct {
+	o        Options
+	listener net.Listener
+	handler  http.Handler
+}
+
+// Listen listens; it serves nothing yet. A Unix socket is for root alone. The caller calls Serve, which closes it.
+func Listen(o Options) (*Server, error) {
+	s := &Server{o: o}
+	registry := prometheus.NewPedanticRegistry()
+	if err := registry.Register(&collector{o.Source, newSeries()}); err != nil {
+		return nil, fmt.Errorf("register metrics: %w", err)
+	}
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{
+		DisableCompression: true, MaxRequestsInFlight: maxScrapes, Timeout: collecting, ErrorHandling: promhttp.HTTPErrorOnError,
+	}))
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { s.tell(w, false) })
+	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) { s.tell(w, true) })
+	s.handler = mux
+	var err error
+	if strings.HasPrefix(o.Listen, "/") {
+		s.listener, err = peer.Unix(o.Listen, 0o600)
+	} else {
+		s.listener, err = net.Listen("tcp", o.Listen)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("listen for metrics: %w", err)
+	}
+	return s, nil
+}
+
+// Addr is where it listens.
+func (s *Server) Addr() net.Addr { return s.listener.Addr() }
+
+// Serve answers until ctx ends.
+func (s *Server) Serve(ctx context.Context) error {
+	server := &http.Server{
+		Handler:           s.handler,
+		ReadHeaderTimeout: 5 * time.Second,
+		ReadTimeout:       10 * time.Second,
+		WriteTimeout:      20 * time.Second,
+		IdleTimeout:       2 * time.Minute,
+		MaxHeaderBytes:    16 << 10,
+		ErrorLog:          log.New(io.Discard, "", 0), // clients must not write the sensor's log
+	}
+	ended := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		defer close(ended)
+		end, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		if server.Shutdown(end) != nil {
+			server.Close()
+		}
+	})
+	defer stop()
+	err := server.Serve(peer.Limit(s.listener, maxConns, peer.Rules{Process: s.o.Refuse, Socket: s.o.RefuseSocket}))
+	if errors.Is(err, http.ErrServerClosed) {
+		<-ended // nobody is answered any more
+		return nil
+	}
+	return fmt.Errorf("serve metrics: %w", err)
+}
+
+// Close stops listening, if Serve was never called.
+func (s *Server) Close() error { return s.listener.Close() }
+
+// tell answers a probe. Being alive is answering at all; being ready is enforcing.
+func (s *Server) tell(w http.ResponseWriter, ready bool) {
+	h := s.o.Source.Health()
+	h.Faults, h.Degraded = append([]string{}, h.Faults...), append([]string{}, h.Degraded...) // lists, also when empty
+	code := http.StatusOK
+	if ready && !h.Ready {
+		code = http.StatusServiceUnavailable
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(code)
+	_ = json.NewEncoder(w).Encode(h) // who has gone needs no answer
+}

@@ -1,0 +1,44 @@
+package policy
+
+import (
+	"net/netip"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// What Metrics.Listen is, where it is no address.
+const (
+	MetricsUnix = "unix" // the socket metrics.sock in the run directory
+	MetricsOff  = "off"
+)
+
+// Metrics says where figures are read.
+type Metrics struct {
+	Listen string // MetricsUnix, MetricsOff, or an address and port on loopback
+}
+
+func (p *parser) metricsListen(into *string) func(*yaml.Node) {
+	const accepted = "accepted are unix, off, and an address and port on loopback such as 127.0.0.1:9464"
+	return func(n *yaml.Node) {
+		s, ok := text(n)
+		if !ok {
+			p.fail(n.Line, "metrics.listen is %s: %s", kind(n), accepted)
+			return
+		}
+		if s == MetricsUnix || s == MetricsOff {
+			*into = s
+			return
+		}
+		at, err := netip.ParseAddrPort(s)
+		switch {
+		case err != nil || at.Addr().Zone() != "":
+			p.fail(n.Line, "metrics.listen is %s: %s", quote(s), accepted)
+		case !at.Addr().Unmap().IsLoopback():
+			p.fail(n.Line, "metrics.listen is %s: containers can reach an address that is not loopback: name 127.0.0.1 or [::1], or unix", quote(s))
+		case at.Port() == 0:
+			p.fail(n.Line, "metrics.listen is %s: name a port", quote(s))
+		default:
+			*into = s
+		}
+	}
+}
