@@ -1,6 +1,7 @@
 package taint
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"os"
@@ -9,7 +10,7 @@ import (
 	"time"
 
 	"github.com/cilium/ebpf"
-	"github.com/cilium/ebpf/ringbuf"
+	"golang.org/x/sys/unix"
 )
 
 // Use is how full a map is: entries, or of a ring bytes that were not read yet.
@@ -42,14 +43,22 @@ func Uses(maps ...*ebpf.Map) ([]Use, error) {
 	return all, nil
 }
 
-// unread looks at a ring through a reader of its own that reads nothing: the ring's reader may be closed meanwhile.
+// unread is how far a ring's producer is ahead of its consumer. It looks at the two pages that hold their positions, not through
+// the ring's reader, which may be closed meanwhile.
 func unread(m *ebpf.Map) (uint64, error) {
-	r, err := ringbuf.NewReader(m)
-	if err != nil {
-		return 0, err
+	var at [2]uint64 // consumer, producer
+	for i := range at {
+		page := os.Getpagesize()
+		data, err := unix.Mmap(m.FD(), int64(i*page), page, unix.PROT_READ, unix.MAP_SHARED)
+		if err != nil {
+			return 0, fmt.Errorf("map positions: %w", err)
+		}
+		at[i] = binary.NativeEndian.Uint64(data)
+		if err := unix.Munmap(data); err != nil {
+			return 0, fmt.Errorf("unmap positions: %w", err)
+		}
 	}
-	n := r.AvailableBytes()
-	return uint64(max(n, 0)), r.Close()
+	return at[1] - at[0], nil // read later, the producer is never behind
 }
 
 func entries(m *ebpf.Map) (uint64, error) {
