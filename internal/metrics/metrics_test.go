@@ -13,6 +13,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -261,11 +262,12 @@ func TestOtherRequests(t *testing.T) {
 // B27, G17: guarded processes get nothing, by whichever way they connect.
 func TestGuardedAreRefused(t *testing.T) {
 	guarded := errors.New("guarded")
-	var pid int
-	var from, to netip.AddrPort
+	type pair struct{ from, to netip.AddrPort }
+	var pid atomic.Int64
+	var socket atomic.Value // of pair
 	for name, o := range map[string]Options{
-		"unix": {Refuse: func(p int) error { pid = p; return guarded }},
-		"port": {Listen: "127.0.0.1:0", RefuseSocket: func(local, remote netip.AddrPort) error { from, to = local, remote; return guarded }},
+		"unix": {Refuse: func(p int) error { pid.Store(int64(p)); return guarded }},
+		"port": {Listen: "127.0.0.1:0", RefuseSocket: func(local, remote netip.AddrPort) error { socket.Store(pair{local, remote}); return guarded }},
 	} {
 		o.Source = full()
 		if r, err := served(t, o).Get("http://weir/metrics"); err == nil {
@@ -273,11 +275,11 @@ func TestGuardedAreRefused(t *testing.T) {
 			t.Errorf("%s: answered with %d", name, r.StatusCode)
 		}
 	}
-	if pid != os.Getpid() {
-		t.Errorf("the peer was taken for process %d", pid)
+	if got := pid.Load(); got != int64(os.Getpid()) {
+		t.Errorf("the peer was taken for process %d", got)
 	}
-	if !from.Addr().IsLoopback() || to.Port() == 0 || from == to {
-		t.Errorf("the peer was taken for %s to %s", from, to)
+	if got, ok := socket.Load().(pair); !ok || !got.from.Addr().IsLoopback() || got.to.Port() == 0 || got.from == got.to {
+		t.Errorf("the peer was taken for %v", got)
 	}
 	for name, o := range map[string]Options{
 		"unix": {Refuse: func(int) error { return nil }},
@@ -287,6 +289,47 @@ func TestGuardedAreRefused(t *testing.T) {
 		if code, _ := get(t, served(t, o), "/metrics"); code != http.StatusOK {
 			t.Errorf("%s: who is not guarded got %d", name, code)
 		}
+	}
+}
+
+// stuck is a source that waits until it is let go, as one whose disk does.
+type stuck struct {
+	fixed
+	entered chan bool
+	free    chan bool
+}
+
+func (s *stuck) Snapshot() Snapshot {
+	s.entered <- true
+	<-s.free
+	return s.fixed.snapshot
+}
+
+// A sensor whose disk is stuck collects no scrapes without bound, and its probes still answer.
+func TestStuck(t *testing.T) {
+	s := &stuck{fixed: *full(), entered: make(chan bool), free: make(chan bool)}
+	c := served(t, Options{Source: s})
+	done := make(chan bool)
+	for range maxScrapes {
+		go func() {
+			if r, err := c.Get("http://weir/metrics"); err == nil {
+				r.Body.Close()
+			}
+			done <- true
+		}()
+		<-s.entered
+	}
+	if code, text := get(t, c, "/metrics"); code != http.StatusServiceUnavailable {
+		t.Errorf("one more scrape: %d: %s", code, text)
+	}
+	for _, path := range []string{"/healthz", "/readyz"} {
+		if code, text := get(t, c, path); code != http.StatusOK {
+			t.Errorf("%s: %d: %s", path, code, text)
+		}
+	}
+	close(s.free)
+	for range maxScrapes {
+		<-done
 	}
 }
 
