@@ -59,7 +59,7 @@ type filesSecretFilter struct {
 	RootDevice uint32
 	RootInode  uint64
 	Lengths    [4]uint64
-	Named      [4]uint64
+	Starred    [4]uint64
 	Bits       [512]uint64
 	Places     [64]uint64
 }

@@ -126,9 +126,10 @@ func (f *Files) filter() error {
 	next := f.adopted
 	for _, l := range f.lists {
 		next.On = 1
-		lengths(l.files, &next.Lengths, &next.Named)
+		lengths(l.files, &next.Lengths, &next.Starred)
+		all, _ := names(l.files)
 		for id, node := range l.nodes {
-			mark(&next, id.number, node)
+			mark(&next, id.number, node, all)
 		}
 	}
 	if host := f.roots[0]; host != nil {

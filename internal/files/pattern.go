@@ -60,17 +60,17 @@ func bitOf(all *[]string, name string) uint32 {
 	return 1 << (len(*all) - 1)
 }
 
-// lengths marks the lengths of names that count anywhere, and of those that count in some directory.
-func lengths(list []policy.SecretFile, anywhere, named *[4]uint64) {
+// lengths marks the lengths of names that count anywhere, and of those with a star that count in some directory.
+func lengths(list []policy.SecretFile, anywhere, starred *[4]uint64) {
 	for _, s := range list {
 		into := anywhere
-		if s.Name == "" {
+		n := nameOf(s.Name)
+		if s.Name == "" || s.Dir != "" && n.Exact != 0 {
 			continue
 		}
 		if s.Dir != "" {
-			into = named
+			into = starred
 		}
-		n := nameOf(s.Name)
 		for length := n.Length; length <= 255; length++ {
 			into[length/64] |= 1 << (length % 64)
 			if n.Exact != 0 {
@@ -80,13 +80,27 @@ func lengths(list []policy.SecretFile, anywhere, named *[4]uint64) {
 	}
 }
 
-// mark sets the bits of an inode in the filter, as the kernel computes them.
-func mark(f *filesSecretFilter, inode uint64, node filesSecretNode) {
-	hash := inode * 0x9e3779b97f4a7c15
-	if at := hash >> 49; node.Self|node.Below != 0 {
+// mark sets the bits of an inode in the filter, as the kernel computes them. names are those that node's bits stand for.
+func mark(f *filesSecretFilter, inode uint64, node filesSecretNode, names []string) {
+	if at := inode * spread >> 49; node.Self|node.Below != 0 {
 		f.Bits[at>>6] |= 1 << (at & 63)
 	}
-	if at := hash >> 52; node.Names != 0 {
-		f.Places[at>>6] |= 1 << (at & 63)
+	for i, name := range names {
+		if node.Names>>i&1 != 0 {
+			at := place(inode, nameOf(name))
+			f.Places[at>>6] |= 1 << (at & 63)
+		}
 	}
+}
+
+// spread is 2^64 divided by the golden ratio: it sends neighbours far apart (D. Knuth, The Art of Computer Programming 3, 6.4).
+const spread = 0x9e3779b97f4a7c15
+
+// place is the bit of a directory and the length of a name that counts there, 0 if it has a star; as has_names of files.bpf.c.
+func place(inode uint64, n filesSecretName) uint64 {
+	var length uint64
+	if n.Exact != 0 {
+		length = uint64(n.Length)
+	}
+	return (inode ^ length<<48) * spread >> 52
 }

@@ -63,12 +63,13 @@ func TestNames(t *testing.T) { // G2
 }
 
 func TestLengths(t *testing.T) {
-	var got, named [4]uint64
-	lengths([]policy.SecretFile{{Name: ".env"}, {Dir: "/a", Name: "shadow"}, {Dir: "/b"}}, &got, &named)
-	if diff := cmp.Diff([2][4]uint64{{1 << 4}, {1 << 6}}, [2][4]uint64{got, named}); diff != "" {
+	var got, starred [4]uint64
+	lengths([]policy.SecretFile{{Name: ".env"}, {Dir: "/a", Name: "shadow"}, {Dir: "/b"}, {Dir: "/c", Name: "id_*"}}, &got, &starred)
+	all := ^uint64(0)
+	if diff := cmp.Diff([2][4]uint64{{1 << 4}, {all << 3, all, all, all}}, [2][4]uint64{got, starred}); diff != "" {
 		t.Error(diff)
 	}
-	lengths([]policy.SecretFile{{Name: "*" + strings.Repeat("x", 32)}}, &got, &named)
+	lengths([]policy.SecretFile{{Name: "*" + strings.Repeat("x", 32)}}, &got, &starred)
 	if got[0] != 0xffffffff00000010 || got[3] != 0xffffffffffffffff {
 		t.Errorf("%x", got)
 	}
