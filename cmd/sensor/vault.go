@@ -123,6 +123,16 @@ func (s *system) readSecret() ([]byte, error) {
 	return bytes.TrimSuffix(bytes.TrimSuffix(data[:n], []byte("\n")), []byte("\r")), nil
 }
 
+// withSecret reads a secret, and clears it after use.
+func (s *system) withSecret(use func(secret []byte) error) error {
+	secret, err := s.readSecret()
+	if err != nil {
+		return err
+	}
+	defer clear(secret)
+	return use(secret)
+}
+
 // bindingFlags are those that say where a secret may go.
 type bindingFlags struct {
 	binding vault.Binding
@@ -162,19 +172,9 @@ func (s *system) vaultSet(f *vaultFlags) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			v, err := s.openVault(f, true)
-			if err != nil {
-				return err
-			}
-			secret, err := s.readSecret()
-			if err != nil {
-				return err
-			}
-			defer clear(secret)
-			if err := v.Set(args[0], user, secret, binding); err != nil {
-				return err
-			}
-			return s.vaultDone(args[0], "set")
+			return s.changeVault(f, true, args[0], "set", func(v *vault.Vault) error {
+				return s.withSecret(func(secret []byte) error { return v.Set(args[0], user, secret, binding) })
+			})
 		},
 	}
 	b.add(cmd.Flags())
@@ -182,7 +182,15 @@ func (s *system) vaultSet(f *vaultFlags) *cobra.Command {
 	return cmd
 }
 
-func (s *system) vaultDone(key, what string) error {
+// changeVault opens the vault, making one if create is set, changes it, and says that what is done to key.
+func (s *system) changeVault(f *vaultFlags, create bool, key, what string, change func(*vault.Vault) error) error {
+	v, err := s.openVault(f, create)
+	if err != nil {
+		return err
+	}
+	if err := change(v); err != nil {
+		return err
+	}
 	return s.answer(map[string]any{"key": key, "done": what}, func(w io.Writer) { fmt.Fprintf(w, "%s: %s\n", key, what) })
 }
 
@@ -218,14 +226,7 @@ func (s *system) vaultRemove(f *vaultFlags) *cobra.Command {
 		Short: "remove a secret; the file of the generation before still has it",
 		Args:  args(1, 1, "a key"),
 		RunE: func(_ *cobra.Command, args []string) error {
-			v, err := s.openVault(f, false)
-			if err != nil {
-				return err
-			}
-			if err := v.Remove(args[0]); err != nil {
-				return err
-			}
-			return s.vaultDone(args[0], "removed")
+			return s.changeVault(f, false, args[0], "removed", func(v *vault.Vault) error { return v.Remove(args[0]) })
 		},
 	}
 }
@@ -236,19 +237,9 @@ func (s *system) vaultRotate(f *vaultFlags) *cobra.Command {
 		Short: "replace a secret, from standard input or from a prompt; its binding stays",
 		Args:  args(1, 1, "a key"),
 		RunE: func(_ *cobra.Command, args []string) error {
-			v, err := s.openVault(f, false)
-			if err != nil {
-				return err
-			}
-			secret, err := s.readSecret()
-			if err != nil {
-				return err
-			}
-			defer clear(secret)
-			if err := v.Rotate(args[0], secret); err != nil {
-				return err
-			}
-			return s.vaultDone(args[0], "rotated")
+			return s.changeVault(f, false, args[0], "rotated", func(v *vault.Vault) error {
+				return s.withSecret(func(secret []byte) error { return v.Rotate(args[0], secret) })
+			})
 		},
 	}
 }
@@ -269,14 +260,7 @@ func (s *system) vaultBind(f *vaultFlags) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			v, err := s.openVault(f, false)
-			if err != nil {
-				return err
-			}
-			if err := v.Bind(args[0], binding); err != nil {
-				return err
-			}
-			return s.vaultDone(args[0], "bound")
+			return s.changeVault(f, false, args[0], "bound", func(v *vault.Vault) error { return v.Bind(args[0], binding) })
 		},
 	}
 	b.add(cmd.Flags())
