@@ -70,7 +70,7 @@ func literal(parts []syntax.WordPart, quoted bool, b *strings.Builder) bool {
 	for _, p := range parts {
 		switch p := p.(type) {
 		case *syntax.Lit:
-			unescape(p.Value, quoted, b)
+			b.WriteString(lex.Literal(p.Value, quoted))
 		case *syntax.SglQuoted:
 			if p.Dollar && strings.Contains(p.Value, `\`) {
 				return false
@@ -85,18 +85,6 @@ func literal(parts []syntax.WordPart, quoted bool, b *strings.Builder) bool {
 		}
 	}
 	return true
-}
-
-func unescape(s string, quoted bool, b *strings.Builder) {
-	for i := 0; i < len(s); i++ {
-		if s[i] == '\\' && i+1 < len(s) && (!quoted || strings.IndexByte("$`\"\\\n", s[i+1]) >= 0) {
-			i++
-			if s[i] == '\n' {
-				continue
-			}
-		}
-		b.WriteByte(s[i])
-	}
 }
 
 func call(c *syntax.CallExpr, depth int) (Finding, bool) {

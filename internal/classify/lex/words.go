@@ -83,8 +83,20 @@ func (b *Builder) Lit(s string) {
 	b.Add(s[start:])
 }
 
+// Literal is what the text of a literal stands for: in double quotes (quoted) a backslash goes before some characters only.
+func Literal(s string, quoted bool) string {
+	if quoted {
+		return Unescape(s, "$`\"\\")
+	}
+	return unescape(s, func(byte) bool { return true })
+}
+
 // Unescape removes backslashes before the characters of set, and continued lines.
 func Unescape(s, set string) string {
+	return unescape(s, func(c byte) bool { return strings.IndexByte(set, c) >= 0 })
+}
+
+func unescape(s string, goes func(byte) bool) string {
 	if strings.IndexByte(s, '\\') < 0 {
 		return s
 	}
@@ -95,7 +107,7 @@ func Unescape(s, set string) string {
 				i++
 				continue
 			}
-			if strings.IndexByte(set, s[i+1]) >= 0 {
+			if goes(s[i+1]) {
 				i++
 			}
 		}

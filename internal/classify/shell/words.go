@@ -128,7 +128,7 @@ func (j *walker) dblPart(b *lex.Builder, part syntax.WordPart) {
 		if j.continued {
 			j.spans.Quoted = append(j.spans.Quoted, lex.At(p))
 		}
-		b.Add(lex.Unescape(p.Value, "$`\"\\"))
+		b.Add(lex.Literal(p.Value, true))
 	case *syntax.ParamExp:
 		j.param(nil, b, p, true)
 	default:

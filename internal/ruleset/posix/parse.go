@@ -256,7 +256,7 @@ func (w *walker) parts(parts []syntax.WordPart, quoted bool, b *strings.Builder,
 	for _, p := range parts {
 		switch p := p.(type) {
 		case *syntax.Lit:
-			unescape(p.Value, quoted, b)
+			b.WriteString(lex.Literal(p.Value, quoted))
 		case *syntax.SglQuoted:
 			v.Quoted = true
 			if p.Dollar {
@@ -298,22 +298,6 @@ func (w *walker) param(p *syntax.ParamExp, b *strings.Builder) {
 		value = script.Unknown
 	}
 	b.WriteString(value)
-}
-
-func unescape(s string, quoted bool, b *strings.Builder) {
-	if strings.IndexByte(s, '\\') < 0 {
-		b.WriteString(s)
-		return
-	}
-	for i := 0; i < len(s); i++ {
-		if s[i] == '\\' && i+1 < len(s) && (!quoted || strings.IndexByte("$`\"\\\n", s[i+1]) >= 0) {
-			i++
-			if s[i] == '\n' {
-				continue
-			}
-		}
-		b.WriteByte(s[i])
-	}
 }
 
 // dollar writes what $'…' stands for.
