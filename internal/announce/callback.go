@@ -90,13 +90,8 @@ func Listen(o CallbackOptions) (*Callback, error) {
 	}
 	c := &Callback{o: o, used: map[string]int64{}, started: o.Now().Unix()}
 	var err error
-	if strings.HasPrefix(o.Listen, "/") {
-		// for root and the socket's group, which is the directory's if that has the set-group-ID bit
-		c.listener, err = peer.Unix(o.Listen, 0o660)
-	} else {
-		c.listener, err = net.Listen("tcp", o.Listen)
-	}
-	if err != nil {
+	// a socket is for root and its group, which is the directory's if that has the set-group-ID bit
+	if c.listener, err = peer.Listen(o.Listen, 0o660); err != nil {
 		return nil, fmt.Errorf("listen for answers: %w", err)
 	}
 	return c, nil

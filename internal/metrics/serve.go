@@ -10,7 +10,6 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
-	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -56,12 +55,7 @@ func Listen(o Options) (*Server, error) {
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) { s.tell(w, true) })
 	s.handler = mux
 	var err error
-	if strings.HasPrefix(o.Listen, "/") {
-		s.listener, err = peer.Unix(o.Listen, 0o600)
-	} else {
-		s.listener, err = net.Listen("tcp", o.Listen)
-	}
-	if err != nil {
+	if s.listener, err = peer.Listen(o.Listen, 0o600); err != nil {
 		return nil, fmt.Errorf("listen for metrics: %w", err)
 	}
 	return s, nil

@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"strings"
 	"sync"
 
 	"golang.org/x/sys/unix"
@@ -18,9 +19,16 @@ type Rules struct {
 	Told    func()                                   // called for each who is refused; may be nil
 }
 
-// Unix listens on a socket at path with these permissions. What a dead sensor left there is replaced; anything but a
-// socket is an error.
-func Unix(path string, mode fs.FileMode) (net.Listener, error) {
+// Listen listens at an address and port, or on a Unix socket where at is an absolute path. What a dead sensor left there is
+// replaced; anything but a socket is an error. mode is the socket's.
+func Listen(at string, mode fs.FileMode) (net.Listener, error) {
+	if strings.HasPrefix(at, "/") {
+		return listenUnix(at, mode)
+	}
+	return net.Listen("tcp", at)
+}
+
+func listenUnix(path string, mode fs.FileMode) (net.Listener, error) {
 	switch info, err := os.Lstat(path); {
 	case errors.Is(err, fs.ErrNotExist):
 	case err != nil:

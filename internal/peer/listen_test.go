@@ -62,7 +62,7 @@ func TestRules(t *testing.T) {
 	} {
 		told := make(chan bool, 1)
 		c.rules.Told = func() { told <- true }
-		l, err := Unix(filepath.Join(t.TempDir(), "s"), 0o600)
+		l, err := Listen(filepath.Join(t.TempDir(), "s"), 0o600)
 		if c.port {
 			l.Close()
 			l, err = net.Listen("tcp", "127.0.0.1:0")
@@ -91,7 +91,7 @@ func TestUnknownIsRefused(t *testing.T) {
 }
 
 func TestLimit(t *testing.T) {
-	l, err := Unix(filepath.Join(t.TempDir(), "s"), 0o600)
+	l, err := Listen(filepath.Join(t.TempDir(), "s"), 0o600)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -120,7 +120,7 @@ func TestUnix(t *testing.T) {
 	}
 	old.SetUnlinkOnClose(false)
 	old.Close()
-	l, err := Unix(path, 0o640)
+	l, err := Listen(path, 0o640)
 	if err != nil {
 		t.Fatal("a dead socket is in the way: ", err)
 	}
@@ -128,7 +128,7 @@ func TestUnix(t *testing.T) {
 	if info, err := os.Stat(path); err != nil || info.Mode() != os.ModeSocket|0o640 {
 		t.Errorf("mode %v, %v", info.Mode(), err)
 	}
-	if _, err := Unix(filepath.Join(path, "x"), 0o600); err == nil {
+	if _, err := Listen(filepath.Join(path, "x"), 0o600); err == nil {
 		t.Error("listens below what is no directory")
 	}
 }
