@@ -13,7 +13,7 @@ import (
 	"weir/internal/cgroup"
 	"weir/internal/control"
 	"weir/internal/self"
-	"weir/internal/sensor"
+	"weir/internal/sensor/store"
 	"weir/internal/taint"
 )
 
@@ -74,7 +74,7 @@ func refuseTainted(stateDir, pins string) error {
 	if err := os.MkdirAll(stateDir, 0o700); err != nil {
 		return unsure(err)
 	}
-	db, err := sensor.OpenState(stateDir)
+	db, err := store.Open(stateDir)
 	if err != nil {
 		return unsure(err)
 	}

@@ -10,6 +10,7 @@ import (
 	"weir/internal/launch"
 	"weir/internal/netegress"
 	"weir/internal/sensor"
+	"weir/internal/sensor/trial"
 )
 
 func main() {
@@ -24,6 +25,6 @@ func main() {
 		watch:   netegress.Watch,
 		outlive: launch.Outlive,
 		detach:  netegress.Detach,
-		try:     sensor.Try,
+		try:     trial.Run,
 	}))
 }

@@ -4,7 +4,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"weir/internal/launch"
-	"weir/internal/sensor"
+	"weir/internal/sensor/trial"
 )
 
 // tryCommand is the process that weir doctor --load tries everything on, and its command.
@@ -16,9 +16,9 @@ func (s *system) tryCommand() *cobra.Command {
 		Args:   args(0, 0, ""),
 		RunE: func(*cobra.Command, []string) error {
 			if !connect {
-				return sensor.TryEgress(s.stdin, s.stdout, []string{"/proc/self/exe", "try-egress", "--connect"})
+				return trial.Egress(s.stdin, s.stdout, []string{"/proc/self/exe", "try-egress", "--connect"})
 			}
-			code, err := sensor.TryConnect()
+			code, err := trial.Connect()
 			if err != nil {
 				return err
 			}

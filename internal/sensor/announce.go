@@ -85,7 +85,7 @@ func (d *daemon) refuseSocket(local, remote netip.AddrPort) error {
 // and answer on the host: it is no reason to end what denies.
 func (d *daemon) announce(ctx context.Context, group *errgroup.Group) {
 	if d.teller != nil {
-		events, done := d.log.log.Subscribe(4096)
+		events, done := d.log.Subscribe(4096)
 		group.Go(func() error {
 			defer done()
 			if err := d.teller.Run(ctx, events); err != nil {

@@ -90,7 +90,7 @@ func (d *daemon) Events(ctx context.Context, f event.Filter, follow bool, fn fun
 	var live <-chan event.Event
 	if follow {
 		var done func()
-		live, done = d.log.log.Subscribe(4096)
+		live, done = d.log.Subscribe(4096)
 		defer done()
 	} else {
 		var bad *event.BadLines

@@ -20,6 +20,7 @@ import (
 	"weir/internal/metrics"
 	"weir/internal/netegress"
 	"weir/internal/policy"
+	"weir/internal/sensor/journal"
 	"weir/internal/taint"
 )
 
@@ -102,7 +103,7 @@ func pinned(dir string) error {
 // Snapshot implements metrics.Source.
 func (m measured) Snapshot() metrics.Snapshot {
 	s := metrics.Snapshot{Version: m.opts.Version, Started: m.started, Goroutines: runtime.NumGoroutine()}
-	s.Events, s.Taints, s.Grants = m.log.tally.counts()
+	s.Events, s.Taints, s.Grants = m.log.Counts()
 	s.Containers = map[string]uint64{"none": 0, "corruption": 0, "secret": 0, "both": 0}
 	for _, c := range m.state.List() {
 		if cgroup.Populated(c.Cgroup) {
@@ -184,8 +185,8 @@ func (m measured) counts(s *metrics.Snapshot) error {
 			s.Denials[hook] = n
 		}
 	}
-	for _, l := range losses {
-		s.Losses = append(s.Losses, metrics.Loss{Stage: l.stage, What: strings.TrimPrefix(l.counter, "lost_"), Count: counts[l.counter]})
+	for _, l := range journal.Losses {
+		s.Losses = append(s.Losses, metrics.Loss{Stage: l.Stage, What: strings.TrimPrefix(l.Counter, "lost_"), Count: counts[l.Counter]})
 	}
 	s.Losses = append(s.Losses, metrics.Loss{Stage: "sink", What: "event", Count: counts["lost_sink"]}, metrics.Loss{Stage: "queue", What: "event", Count: counts["lost_queue"]})
 	return nil

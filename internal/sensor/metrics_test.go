@@ -2,7 +2,6 @@ package sensor
 
 import (
 	"errors"
-	"io"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -12,7 +11,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"weir/internal/cop"
-	"weir/internal/event"
 	"weir/internal/gate"
 	"weir/internal/metrics"
 	"weir/internal/policy"
@@ -55,36 +53,6 @@ func TestHealthWhileStarting(t *testing.T) {
 	h := measured{&daemon{policy: policy.Default(), started: time.Now()}}.Health()
 	if h.Ready || !slices.Equal(h.Faults, []string{"the sensor is starting"}) || h.Mode != "enforce" {
 		t.Errorf("%+v", h)
-	}
-}
-
-func TestLogIsTallied(t *testing.T) {
-	l := &logWriter{log: event.NewLog(event.NewJSONSink(io.Discard)), tally: newTally()}
-	for _, e := range []event.Event{
-		{Kind: event.Exec},
-		{Kind: event.Taint, Change: &event.TaintChange{Set: []string{"secret"}, Source: "file"}},
-		{Kind: event.Taint, Change: &event.TaintChange{Cleared: []string{"secret"}, Source: "operator"}},
-		{Kind: event.Grant, Grant: &event.GrantInfo{State: "made"}},
-	} {
-		if err := l.Write(e); err != nil {
-			t.Fatal(err)
-		}
-	}
-	l.Post(event.Event{Kind: event.Exec})
-	l.Post(event.Event{Kind: event.Grant, Grant: &event.GrantInfo{State: "spent"}})
-	kinds, taints, grants := l.tally.counts()
-	if len(kinds) != len(event.Kinds()) {
-		t.Errorf("%d kinds: those that did not happen are shown as 0", len(kinds))
-	}
-	for k, n := range kinds {
-		if n == 0 {
-			delete(kinds, k)
-		}
-	}
-	got := []map[string]uint64{kinds, taints, grants}
-	want := []map[string]uint64{{"exec": 2, "taint": 2, "grant": 2}, {"file": 1}, {"made": 1, "spent": 1}}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("want - got +\n%s", diff)
 	}
 }
 

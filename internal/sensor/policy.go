@@ -8,6 +8,7 @@ import (
 	"weir/internal/cgroup"
 	"weir/internal/netegress"
 	"weir/internal/policy"
+	"weir/internal/sensor/store"
 )
 
 func loadPolicy(path string) (policy.Policy, error) {
@@ -67,7 +68,7 @@ func (d *daemon) applyPolicy(p policy.Policy) error {
 // guarded when they are made again.
 func (d *daemon) checkParents(parents []string) error {
 	var known []string
-	if err := d.memory.get(parentsKey, &known); err != nil {
+	if err := d.memory.Get(store.Parents, &known); err != nil {
 		return err
 	}
 	for _, parent := range parents {
@@ -78,7 +79,7 @@ func (d *daemon) checkParents(parents []string) error {
 	if slices.Equal(known, parents) {
 		return nil
 	}
-	if err := d.memory.put(parentsKey, parents); err != nil {
+	if err := d.memory.Put(store.Parents, parents); err != nil {
 		d.opts.Logger.WithError(err).Error("store parents") // they must be there at the next start
 	}
 	return nil

@@ -21,6 +21,7 @@ import (
 	"weir/internal/event"
 	"weir/internal/netegress"
 	"weir/internal/policy"
+	"weir/internal/sensor/store"
 )
 
 // Mode implements control.Operator. What opens something is logged and stored
@@ -46,7 +47,7 @@ func (d *daemon) Mode(_ context.Context, mode, by, why string) error {
 		d.mu.Lock()
 		d.sealed = before
 		d.mu.Unlock()
-		return errors.Join(err, d.applyPolicies(), d.memory.put(modeKey, before))
+		return errors.Join(err, d.applyPolicies(), d.memory.Put(store.Mode, before))
 	}
 	if err := errors.Join(d.egress.Forgive(), d.withdraw(0)); err != nil {
 		return err
@@ -69,7 +70,7 @@ func strict(m policy.Mode) int {
 func (d *daemon) noteMode(m policy.Mode, by, why string) error {
 	return errors.Join(
 		d.log.Write(event.Event{Kind: event.Mode, Mode: string(m), Message: fmt.Sprintf("mode set by %s: %s", by, why)}),
-		d.memory.put(modeKey, m))
+		d.memory.Put(store.Mode, m))
 }
 
 // Reload implements control.Operator.

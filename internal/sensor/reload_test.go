@@ -10,6 +10,7 @@ import (
 	"go.etcd.io/bbolt"
 
 	"weir/internal/policy"
+	"weir/internal/sensor/store"
 )
 
 // A policy that somebody still writes is told from one that is finished.
@@ -74,7 +75,7 @@ func TestRecall(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	m, err := openMemory(db)
+	m, err := store.OpenMemory(db)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,13 +83,13 @@ func TestRecall(t *testing.T) {
 	if err := d.recall(); err != nil || d.sealed != "" {
 		t.Errorf("nothing is stored: mode %q, %v", d.sealed, err)
 	}
-	if err := m.put(modeKey, policy.Seal); err != nil {
+	if err := m.Put(store.Mode, policy.Seal); err != nil {
 		t.Fatal(err)
 	}
 	if err := d.recall(); err != nil || d.mode() != policy.Seal {
 		t.Errorf("mode %q, %v", d.mode(), err)
 	}
-	if err := m.put(modeKey, "open"); err != nil {
+	if err := m.Put(store.Mode, "open"); err != nil {
 		t.Fatal(err)
 	}
 	if err := d.recall(); err == nil {

@@ -31,6 +31,8 @@ import (
 	"weir/internal/metrics"
 	"weir/internal/netegress"
 	"weir/internal/policy"
+	"weir/internal/sensor/journal"
+	"weir/internal/sensor/store"
 	"weir/internal/taint"
 )
 
@@ -74,12 +76,12 @@ type daemon struct {
 	begun     atomic.Bool             // all is in force
 	bridge    *bridge.Server
 	folders   *ipc.Server
-	log       *logWriter
+	log       *journal.Writer
 	operator  *taint.Operator
 	records   chan netegress.Record
 	unseen    chan struct{} // a process runs in a mount namespace that has not been looked at
 	space     uint64        // mount namespace of this process
-	memory    memory
+	memory    store.Memory
 	probing   chan struct{}   // closed when the gate has answered
 	progress  uint64          // of the gate, when it last took long
 	ctx       context.Context // of the running daemon, for what it starts
@@ -147,12 +149,12 @@ func Run(ctx context.Context, o Options, ready func()) error {
 		return err
 	}
 	defer server.Close()
-	db, err := OpenState(o.StateDir)
+	db, err := store.Open(o.StateDir)
 	if err != nil {
 		return err
 	}
 	defer db.Close()
-	if d.memory, err = openMemory(db); err != nil {
+	if d.memory, err = store.OpenMemory(db); err != nil {
 		return err
 	}
 	closeLog, err := d.openLog()
@@ -190,7 +192,7 @@ func Run(ctx context.Context, o Options, ready func()) error {
 
 func (d *daemon) openLog() (func() error, error) {
 	if d.policy.Events.File == "" {
-		d.log = &logWriter{log: event.NewLog(event.NewJSONSink(d.opts.Stdout)), tally: newTally()}
+		d.log = journal.New(event.NewJSONSink(d.opts.Stdout))
 		return func() error { return nil }, nil
 	}
 	if err := os.MkdirAll(filepath.Dir(d.policy.Events.File), 0o700); err != nil {
@@ -200,7 +202,7 @@ func (d *daemon) openLog() (func() error, error) {
 	if err != nil {
 		return nil, err
 	}
-	d.log = &logWriter{log: event.NewLog(sink), tally: newTally()}
+	d.log = journal.New(sink)
 	return sink.Close, nil
 }
 
@@ -256,7 +258,7 @@ func (d *daemon) attach(server *control.Server) error {
 			return fmt.Errorf("%w: or run with --degraded", err)
 		}
 		d.degraded = append(d.degraded, err.Error())
-		d.log.note = "degraded: " + strings.Join(d.degraded, "; ")
+		d.log.Note("degraded: " + strings.Join(d.degraded, "; "))
 	}
 	cookie, err := server.Cookie()
 	if err != nil {
@@ -300,7 +302,7 @@ func (d *daemon) run(ctx context.Context, server *control.Server, ready func()) 
 		return d.begin(ctx, server, group, ready)
 	})
 	err := group.Wait()
-	d.log.log.Flush()
+	d.log.Flush()
 	if err == nil || errors.Is(err, context.Canceled) {
 		return d.log.Write(event.Event{Kind: event.Stop, Message: "stopped; what is tainted stays denied"})
 	}
@@ -353,4 +355,19 @@ func (d *daemon) refuseCgroup(path, who string) error {
 		}
 	}
 	return nil
+}
+
+// closeTime is how long a log that is stuck may hold up the end.
+const closeTime = 2 * time.Second
+
+func within(limit time.Duration, do func() error) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_ = do() // what was written is written
+	}()
+	select {
+	case <-done:
+	case <-time.After(limit):
+	}
 }

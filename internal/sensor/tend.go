@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -19,6 +18,8 @@ import (
 	"weir/internal/event"
 	"weir/internal/netegress"
 	"weir/internal/policy"
+	"weir/internal/sensor/journal"
+	"weir/internal/sensor/store"
 	"weir/internal/taint"
 )
 
@@ -29,9 +30,10 @@ const housekeepEvery = 2 * time.Second
 func (d *daemon) housekeep(ctx context.Context) error {
 	tick := time.NewTicker(housekeepEvery)
 	defer tick.Stop()
-	told, idle, failing := map[string]uint64{}, map[string]bool{}, map[string]bool{}
+	idle, failing := map[string]bool{}, map[string]bool{}
 	unknown := map[taint.Unknown]bool{}
-	if err := d.memory.get(lossesKey, &told); err != nil {
+	told, err := journal.Recall(d.log, d.memory)
+	if err != nil {
 		return err
 	}
 	for {
@@ -48,7 +50,7 @@ func (d *daemon) housekeep(ctx context.Context) error {
 			what string
 			do   func() error
 		}{
-			{"store losses", func() error { return d.tellLosses(counts, told) }},
+			{"store losses", func() error { return told.Tell(counts) }},
 			{"store taint", d.state.Save},
 			{"take up what the kernel tainted", func() error { return d.takeUp(unknown) }},
 			{"store summaries", d.keepCounts},
@@ -67,17 +69,6 @@ func (d *daemon) housekeep(ctx context.Context) error {
 	}
 }
 
-// losses are the counters of what did not arrive, with where and what it was.
-var losses = []struct{ counter, stage, what string }{
-	{"lost_exec", "ring", "exec"},
-	{"lost_question", "ring", "hold"},
-	{"lost_record", "ring", "connect"},
-	{"lost_move", "ring", "move"},
-	{"lost_unreadable", "ring", "exec"},
-	{"lost_record_queue", "queue", "connect"},
-	{"lost_announcement", "sink", "announcement"},
-}
-
 // counters are the kernel's, with what was lost on this side of it.
 func (d *daemon) counters() (map[string]uint64, error) {
 	counts, err := d.egress.Counters()
@@ -85,36 +76,12 @@ func (d *daemon) counters() (map[string]uint64, error) {
 		return nil, err
 	}
 	counts["lost_unreadable"] = d.execs.Malformed()
-	counts["lost_sink"], counts["lost_queue"] = d.log.log.Missed()
+	counts["lost_sink"], counts["lost_queue"] = d.log.Missed()
 	d.countAnnouncements(counts)
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	counts["lost_record_queue"] = d.lost["queue"]
 	return counts, nil
-}
-
-// tellLosses writes an event for each stage that lost something since the last
-// time, also if a daemon before this one told that. The log itself tells what it
-// could not write.
-func (d *daemon) tellLosses(counts, told map[string]uint64) error {
-	for _, l := range losses {
-		if counts[l.counter] < told[l.counter] {
-			told[l.counter] = 0 // the counters are new
-		}
-		n := counts[l.counter] - told[l.counter]
-		if n > 0 && d.log.Write(event.Event{Kind: event.Lost, Loss: &event.Loss{Stage: l.stage, What: l.what, Count: n}}) == nil {
-			told[l.counter] = counts[l.counter]
-		}
-	}
-	kernel := map[string]uint64{} // these go on counting when the daemon ends
-	for _, name := range []string{"lost_exec", "lost_question", "lost_record", "lost_move"} {
-		kernel[name] = told[name]
-	}
-	var stored map[string]uint64
-	if err := d.memory.get(lossesKey, &stored); err != nil || maps.Equal(stored, kernel) {
-		return err
-	}
-	return d.memory.put(lossesKey, kernel) // else they would be told again
 }
 
 // keepCounts stores the summaries of sessions when they have changed.
@@ -126,7 +93,7 @@ func (d *daemon) keepCounts() error {
 	if err != nil || same {
 		return err
 	}
-	if err := d.memory.put(countsKey, json.RawMessage(data)); err != nil {
+	if err := d.memory.Put(store.Summaries, json.RawMessage(data)); err != nil {
 		return err
 	}
 	d.mu.Lock()

@@ -1,4 +1,4 @@
-package sensor
+package journal
 
 import (
 	"maps"
@@ -35,7 +35,8 @@ func (t *tally) add(e event.Event) {
 	}
 }
 
-func (t *tally) counts() (kinds, taints, grants map[string]uint64) {
+// Counts are events by kind, taints that were set by source, and grants by state.
+func (t *tally) Counts() (kinds, taints, grants map[string]uint64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return maps.Clone(t.kinds), maps.Clone(t.taints), maps.Clone(t.grants)

@@ -1,4 +1,4 @@
-package sensor
+package store
 
 import (
 	"bytes"
@@ -21,10 +21,10 @@ const stateFormat = 1
 
 var formatKey = []byte("format")
 
-// OpenState opens the database of what must outlive a reboot in dir, and makes one
+// Open opens the database of what must outlive a reboot in dir, and makes one
 // where there is none. What is there is never replaced: a file that is locked, cut,
 // empty, damaged or of another version is an error of one line that says what to do.
-func OpenState(dir string) (*bbolt.DB, error) {
+func Open(dir string) (*bbolt.DB, error) {
 	path := filepath.Join(dir, "state.db")
 	info, err := os.Lstat(path)
 	switch {
@@ -68,7 +68,7 @@ func makeState(path string) (err error) {
 		return err
 	}
 	err = db.Update(func(tx *bbolt.Tx) error {
-		b, err := tx.CreateBucketIfNotExists(memoryBucket)
+		b, err := tx.CreateBucketIfNotExists(bucket)
 		if err != nil {
 			return err
 		}
@@ -153,7 +153,7 @@ func readBucket(name []byte, b *bbolt.Bucket) error {
 }
 
 func checkFormat(tx *bbolt.Tx) error {
-	b := tx.Bucket(memoryBucket)
+	b := tx.Bucket(bucket)
 	if b == nil {
 		return nil // from before there was one
 	}

@@ -1,4 +1,4 @@
-package sensor
+package store
 
 import (
 	"bytes"
@@ -18,7 +18,7 @@ import (
 func filled(t *testing.T) (dir, path string) {
 	t.Helper()
 	dir = t.TempDir()
-	db, err := OpenState(dir)
+	db, err := Open(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +50,7 @@ func refused(t *testing.T, dir, want string) {
 	t.Helper()
 	path := filepath.Join(dir, "state.db")
 	before, _ := os.ReadFile(path)
-	db, err := OpenState(dir)
+	db, err := Open(dir)
 	if err == nil {
 		db.Close()
 		t.Errorf("it was opened; want %q", want)
@@ -67,7 +67,7 @@ func refused(t *testing.T, dir, want string) {
 func TestStateIsMadeOnce(t *testing.T) {
 	dir, path := filled(t)
 	for range 2 {
-		db, err := OpenState(dir)
+		db, err := Open(dir)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -85,7 +85,7 @@ func TestStateIsMadeOnce(t *testing.T) {
 	if err := os.WriteFile(path+".new", []byte("half"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	db, err := OpenState(dir)
+	db, err := Open(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,7 +94,7 @@ func TestStateIsMadeOnce(t *testing.T) {
 
 func TestStateIsLocked(t *testing.T) {
 	dir, _ := filled(t)
-	db, err := OpenState(dir)
+	db, err := Open(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -160,7 +160,7 @@ func TestStateIsDamaged(t *testing.T) {
 		if err := os.WriteFile(path, bad, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		db, err := OpenState(dir)
+		db, err := Open(dir)
 		if err == nil {
 			opened++
 			db.Close()
@@ -177,11 +177,11 @@ func TestStateIsDamaged(t *testing.T) {
 
 func TestStateOfAnotherVersion(t *testing.T) {
 	dir, _ := filled(t)
-	db, err := OpenState(dir)
+	db, err := Open(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := db.Update(func(tx *bbolt.Tx) error { return tx.Bucket(memoryBucket).Put(formatKey, []byte("7")) }); err != nil {
+	if err := db.Update(func(tx *bbolt.Tx) error { return tx.Bucket(bucket).Put(formatKey, []byte("7")) }); err != nil {
 		t.Fatal(err)
 	}
 	db.Close()
@@ -200,7 +200,7 @@ func TestStateOnAFullDisk(t *testing.T) {
 	if err := unix.Setrlimit(unix.RLIMIT_FSIZE, &unix.Rlimit{Cur: 4096, Max: before.Max}); err != nil {
 		t.Fatal(err)
 	}
-	db, err := OpenState(dir)
+	db, err := Open(dir)
 	if err := unix.Setrlimit(unix.RLIMIT_FSIZE, &before); err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package sensor
+package trial
 
 import (
 	"context"
@@ -23,18 +23,19 @@ import (
 	"weir/internal/event"
 	"weir/internal/gate"
 	"weir/internal/netegress"
+	"weir/internal/sensor"
 )
 
-// tryStep is how long one step of Try may take.
-const tryStep = 30 * time.Second
+// step is how long one step of Run may take.
+const step = 30 * time.Second
 
-// tryTarget is in a network for documentation, and the process that connects to it has no network.
-var tryTarget = netip.MustParseAddrPort("192.0.2.1:9")
+// target is in a network for documentation, and the process that connects to it has no network.
+var target = netip.MustParseAddrPort("192.0.2.1:9")
 
-// Try puts every mechanism to use for a moment, in a sensor of its own beside one that may run: its pins are in pinDir, which must
-// not exist. probe starts a program that calls TryEgress. Nothing of it stays.
-func Try(ctx context.Context, pinDir string, probe *exec.Cmd) doctor.Report {
-	t := &try{pinDir: pinDir, events: &tryEvents{}}
+// Run puts every mechanism to use for a moment, in a sensor of its own beside one that may run: its pins are in pinDir, which must
+// not exist. probe starts a program that calls Egress. Nothing of it stays.
+func Run(ctx context.Context, pinDir string, probe *exec.Cmd) doctor.Report {
+	t := &trial{pinDir: pinDir, events: &events{}}
 	err := t.run(ctx, probe)
 	if err != nil {
 		return append(t.report, doctor.Check{
@@ -44,18 +45,18 @@ func Try(ctx context.Context, pinDir string, probe *exec.Cmd) doctor.Report {
 	return t.report
 }
 
-type try struct {
+type trial struct {
 	pinDir string
-	events *tryEvents
+	events *events
 	report doctor.Report
 	step   string
 }
 
-func (t *try) ok(found string) {
+func (t *trial) ok(found string) {
 	t.report = append(t.report, doctor.Check{Name: t.step, Result: doctor.OK, Found: found})
 }
 
-func (t *try) run(ctx context.Context, probe *exec.Cmd) (err error) {
+func (t *trial) run(ctx context.Context, probe *exec.Cmd) (err error) {
 	t.step = "load"
 	dir, err := os.MkdirTemp("", "weir-doctor-")
 	if err != nil {
@@ -71,7 +72,7 @@ func (t *try) run(ctx context.Context, probe *exec.Cmd) (err error) {
 	running, stop := context.WithCancel(ctx)
 	ready, ended := make(chan struct{}), make(chan error, 1)
 	go func() {
-		ended <- Run(running, Options{
+		ended <- sensor.Run(running, sensor.Options{
 			PolicyPath: asking, StateDir: filepath.Join(dir, "state"), PinDir: t.pinDir, RunDir: filepath.Join(dir, "run"), Version: "doctor", Logger: logger, Stdout: t.events,
 		}, func() { close(ready) })
 	}()
@@ -90,7 +91,7 @@ func (t *try) run(ctx context.Context, probe *exec.Cmd) (err error) {
 }
 
 // use lets the probe connect while it is clean, and when it is tainted.
-func (t *try) use(ctx context.Context, client *control.Client, probe *exec.Cmd) error {
+func (t *trial) use(ctx context.Context, client *control.Client, probe *exec.Cmd) error {
 	session, err := client.Guard(ctx, control.GuardRequest{Name: "doctor"})
 	if err != nil {
 		return err
@@ -133,15 +134,15 @@ func (t *try) use(ctx context.Context, client *control.Client, probe *exec.Cmd) 
 		if err != nil {
 			return fmt.Errorf("a refused process: %w", err)
 		}
-	case <-time.After(tryStep):
+	case <-time.After(step):
 		return errors.New("a refused process was not let go")
 	}
 	t.ok("refused, it gets EPERM")
 	return nil
 }
 
-func (t *try) until(done func() bool) bool {
-	for end := time.Now().Add(tryStep); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+func (t *trial) until(done func() bool) bool {
+	for end := time.Now().Add(step); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
 		if done() {
 			return true
 		}
@@ -198,9 +199,9 @@ func (p *probing) end() {
 	p.cmd.Wait()
 }
 
-// TryEgress is the probe of Try. It stands for an agent: for each byte of in it runs a command, which calls TryConnect and exits
+// Egress is the probe of Run. It stands for an agent: for each byte of in it runs a command, which calls Connect and exits
 // with the error number; that is written to out.
-func TryEgress(in io.Reader, out io.Writer, command []string) error {
+func Egress(in io.Reader, out io.Writer, command []string) error {
 	for one := make([]byte, 1); ; {
 		if _, err := io.ReadFull(in, one); err != nil {
 			return nil // the end
@@ -216,26 +217,26 @@ func TryEgress(in io.Reader, out io.Writer, command []string) error {
 	}
 }
 
-// TryConnect connects to an address that it cannot reach, and returns the error number; 0 if it did reach it.
-func TryConnect() (syscall.Errno, error) {
+// Connect connects to an address that it cannot reach, and returns the error number; 0 if it did reach it.
+func Connect() (syscall.Errno, error) {
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return 0, fmt.Errorf("make socket: %w", err)
 	}
 	defer unix.Close(fd)
 	var code syscall.Errno
-	errors.As(unix.Connect(fd, &unix.SockaddrInet4{Port: int(tryTarget.Port()), Addr: tryTarget.Addr().As4()}), &code)
+	errors.As(unix.Connect(fd, &unix.SockaddrInet4{Port: int(target.Port()), Addr: target.Addr().As4()}), &code)
 	return code, nil
 }
 
-// tryEvents reads the events of the throwaway sensor.
-type tryEvents struct {
+// events reads the events of the throwaway sensor.
+type events struct {
 	mu   sync.Mutex
 	seen []event.Event
 }
 
 // Write implements io.Writer: one event a call.
-func (t *tryEvents) Write(line []byte) (int, error) {
+func (t *events) Write(line []byte) (int, error) {
 	var e event.Event
 	if err := json.Unmarshal(line, &e); err != nil {
 		return 0, fmt.Errorf("read event: %w", err)
@@ -246,7 +247,7 @@ func (t *tryEvents) Write(line []byte) (int, error) {
 	return len(line), nil
 }
 
-func (t *tryEvents) has(kind event.Kind) bool {
+func (t *events) has(kind event.Kind) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return slices.ContainsFunc(t.seen, func(e event.Event) bool { return e.Kind == kind })

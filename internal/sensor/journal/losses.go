@@ -1,0 +1,64 @@
+package journal
+
+import (
+	"maps"
+
+	"weir/internal/event"
+	"weir/internal/sensor/store"
+)
+
+// Loss is a counter of what did not arrive, with where and what it was.
+type Loss struct{ Counter, Stage, What string }
+
+// Losses are all of them; the log itself tells what it could not write.
+var Losses = []Loss{
+	{"lost_exec", "ring", "exec"},
+	{"lost_question", "ring", "hold"},
+	{"lost_record", "ring", "connect"},
+	{"lost_move", "ring", "move"},
+	{"lost_unreadable", "ring", "exec"},
+	{"lost_record_queue", "queue", "connect"},
+	{"lost_announcement", "sink", "announcement"},
+}
+
+// Memory outlives a restart.
+type Memory interface {
+	Put(key store.Key, value any) error
+	Get(key store.Key, value any) error
+}
+
+// Told is how much of each loss has been told.
+type Told struct {
+	log    *Writer
+	memory Memory
+	counts map[string]uint64
+}
+
+// Recall takes up what an earlier daemon has told.
+func Recall(log *Writer, m Memory) (*Told, error) {
+	t := &Told{log: log, memory: m, counts: map[string]uint64{}}
+	return t, m.Get(store.Losses, &t.counts)
+}
+
+// Tell writes an event for each stage that lost something since the last time, also
+// if a daemon before this one told that.
+func (t *Told) Tell(counts map[string]uint64) error {
+	for _, l := range Losses {
+		if counts[l.Counter] < t.counts[l.Counter] {
+			t.counts[l.Counter] = 0 // the counters are new
+		}
+		n := counts[l.Counter] - t.counts[l.Counter]
+		if n > 0 && t.log.Write(event.Event{Kind: event.Lost, Loss: &event.Loss{Stage: l.Stage, What: l.What, Count: n}}) == nil {
+			t.counts[l.Counter] = counts[l.Counter]
+		}
+	}
+	kernel := map[string]uint64{} // these go on counting when the daemon ends
+	for _, name := range []string{"lost_exec", "lost_question", "lost_record", "lost_move"} {
+		kernel[name] = t.counts[name]
+	}
+	var stored map[string]uint64
+	if err := t.memory.Get(store.Losses, &stored); err != nil || maps.Equal(stored, kernel) {
+		return err
+	}
+	return t.memory.Put(store.Losses, kernel) // else they would be told again
+}
