@@ -69,7 +69,8 @@ func TestInputM1(t *testing.T) {
 	}
 }
 
-func TestStripM3(t *testing.T) {
+// M3: each character of the spec, and no other.
+func TestStrip(t *testing.T) {
 	for in, want := range map[string]string{
 		"a\u202ab\u202ec\u2066d\u2069e":       "abcde",
 		"a\u200bb\u200cc\u200dd\u200fe\ufeff": "abcde",
@@ -83,9 +84,34 @@ func TestStripM3(t *testing.T) {
 			t.Errorf("%q: %q, want %q", in, got, want)
 		}
 	}
+	within := func(r rune, ranges ...rune) bool {
+		for i := 0; i < len(ranges); i += 2 {
+			if r >= ranges[i] && r <= ranges[i+1] {
+				return true
+			}
+		}
+		return false
+	}
+	for r := rune(0); r <= utf8.MaxRune; r++ {
+		if !utf8.ValidRune(r) {
+			continue
+		}
+		want := "a" + string(r) + "b"
+		switch {
+		case within(r, 0x2028, 0x2029, 0x85, 0x85):
+			want = "a b"
+		case within(r, '\t', '\n', '\r', '\r'):
+		case within(r, 0, 0x1f, 0x7f, 0x9f, 0x202a, 0x202e, 0x2066, 0x2069, 0x200b, 0x200f, 0xfeff, 0xfeff), within(r, 0xe0000, 0xe007f):
+			want = "ab"
+		}
+		if got := Strip("a" + string(r) + "b"); got != want {
+			t.Fatalf("U+%04X: %q, want %q", r, got, want)
+		}
+	}
 }
 
-func TestWrapM4(t *testing.T) {
+// M4: the frame, the note, and no text that closes or opens the frame.
+func TestWrap(t *testing.T) {
 	m := newMemory(t)
 	got, err := recall(t, m, &Turns{}, `{"action":"fetch","store":"notes","key":"today"}`)
 	want := "<user_local_memory store=\"notes\" key=\"today\" untrusted=\"true\">\nbread and milk\n\n</user_local_memory>\n" + note
@@ -102,7 +128,8 @@ func TestWrapM4(t *testing.T) {
 	}
 }
 
-func TestBudgetsM5(t *testing.T) {
+// M5: each budget to the byte, the one of a turn over all fetches, and no character in halves.
+func TestBudgets(t *testing.T) {
 	m := newMemory(t)
 	long := strings.Repeat("文", 60<<10)
 	put(t, m, "notes", "long", long)

@@ -111,7 +111,8 @@ func through(s *Scrubber, text string, step int) string {
 	return out.String()
 }
 
-func TestEveryFormV5(t *testing.T) {
+// V5: every form, however it is cut.
+func TestEveryForm(t *testing.T) {
 	for _, secret := range [][]byte{[]byte("ghp_0123456789abcdefghij"), []byte(awkward), random(40), []byte("12345678"), []byte("a b+c d%20e")} {
 		s := scrubber(t, secret)
 		for name, form := range spellings(secret) {
@@ -148,7 +149,8 @@ func TestOtherTextStays(t *testing.T) {
 	}
 }
 
-func TestLongStreamsV5(t *testing.T) {
+// V5: many secrets among text full of halves of escapes, across the blocks of a stream.
+func TestLongStreams(t *testing.T) {
 	secret := []byte(awkward)
 	s := scrubber(t, secret)
 	var text, want bytes.Buffer
@@ -207,7 +209,8 @@ func TestWipe(t *testing.T) {
 	}
 }
 
-func TestCutShowsNoPartOfASecretV5(t *testing.T) {
+// V5: a stream that ends early shows no beginning of a secret.
+func TestCutShowsNoPartOfASecret(t *testing.T) {
 	s := scrubber(t, []byte(awkward))
 	for n := range len(awkward) {
 		var out bytes.Buffer

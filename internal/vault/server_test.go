@@ -125,6 +125,9 @@ func (r *rig) serve(w http.ResponseWriter, req *http.Request) {
 		w.Header().Set("Set-Cookie", "session=1")
 		w.Header()["Authorization"] = []string{sent}
 		w.Header()["X-Secret"] = []string{"whatever it is"}
+		for _, name := range []string{"X-Api-Key", "Cookie", "Proxy-Authorization", "Www-Authenticate"} {
+			w.Header().Set(name, "of the server's own")
+		}
 		w.Header()["X-"+strings.ToUpper(hex.EncodeToString([]byte(raw)))] = []string{"its name has it"}
 	case "/forms":
 		quoted, _ := json.Marshal(raw)

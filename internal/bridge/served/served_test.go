@@ -126,6 +126,53 @@ func TestNothingLeaksV12(t *testing.T) {
 	}
 }
 
+// P8: what these tools give out stands in no log, event or trace, whether the call passed or failed; newRig's check looks for the vault's secret.
+func TestOutputsAreRedacted(t *testing.T) {
+	r := newRig(t)
+	r.bind(r.host())
+	const kept = "a line of the notes that nobody but the agent reads"
+	if err := r.memory.Import("notes", "today", kept); err != nil {
+		t.Fatal(err)
+	}
+	r.allow("allow: [VaultHttpFetch(gh), 'LocalMemoryRecall(fetch:notes/today)']", "")
+	s := r.client()
+	for _, preview := range []bool{true, false} {
+		text, _ := r.announced(s, "", recallName, map[string]any{"action": "fetch", "store": "notes", "key": "today", "preview_only": preview})
+		if !strings.Contains(text, kept) {
+			t.Error(text)
+		}
+	}
+	for path, want := range map[string]string{"/": "hello Bearer", "/401": "X-Echo", "/redirect": "elsewhere.example.com", "/long": "the end"} {
+		text, res := r.announced(s, "", fetchName, r.request(path))
+		for page := 2; !strings.Contains(text, want) && !res.IsError && page < 9; page++ {
+			q := r.request(path)
+			q["page"] = page
+			text, res = r.announced(s, "", fetchName, q)
+		}
+		if !strings.Contains(text, want) {
+			t.Errorf("%s: %.200q", path, text)
+		}
+	}
+	if len(r.uses()) < 6 {
+		t.Errorf("%d uses are written", len(r.uses()))
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	written := r.logged.String()
+	for _, e := range r.events {
+		line, err := json.Marshal(e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		written += string(line)
+	}
+	for _, output := range []string{kept, "hello", "X-Echo", "elsewhere.example.com", "文", "the end"} {
+		if strings.Contains(written, output) {
+			t.Errorf("%q was written down: %s", output, written)
+		}
+	}
+}
+
 // P5, V12: bypass does not bypass, and a mode that does not ask denies.
 func TestModesP5V12(t *testing.T) {
 	r := newRig(t)
