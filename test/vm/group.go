@@ -134,8 +134,26 @@ func guestRun() string {
 	if f == nil {
 		return ""
 	}
-	if parts := strings.SplitN(f.Value.String(), "/", 4); len(parts) == 4 {
-		return parts[3]
+	return below(f.Value.String(), 3)
+}
+
+// below leaves out the first n elements of a -run pattern. As testing has it, a slash in brackets or parentheses parts nothing.
+func below(pattern string, n int) string {
+	depth := 0
+	for i, c := range pattern {
+		switch c {
+		case '[', '(':
+			depth++
+		case ']', ')':
+			depth--
+		case '/':
+			if depth == 0 {
+				n--
+			}
+			if n == 0 {
+				return pattern[i+1:]
+			}
+		}
 	}
 	return ""
 }
