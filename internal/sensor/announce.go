@@ -20,7 +20,7 @@ import (
 
 // openAnnounce reads the keys and listens, so that a mistake ends the start.
 func (d *daemon) openAnnounce() error {
-	p := d.current().Announce
+	p := d.policies.Base().Announce
 	tell := func(text string) { d.write(event.Event{Kind: event.Error, Message: text}) }
 	if p.On() {
 		url, err := keyfile.Read(p.URLFile, "", os.Getenv)

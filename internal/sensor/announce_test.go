@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"weir/internal/policy"
+	"weir/internal/sensor/inforce"
 )
 
 // B50: what is wrong with keys and addresses ends the start, in one line that names
@@ -39,7 +40,7 @@ func TestAnnounceMistakesEndTheStart(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		d := &daemon{policy: p}
+		d := &daemon{policies: inforce.New(p)}
 		err = d.openAnnounce()
 		if err == nil || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), "\n") ||
 			strings.Contains(err.Error(), "not-a-real") || strings.Contains(err.Error(), "T000") {
@@ -50,7 +51,7 @@ func TestAnnounceMistakesEndTheStart(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := &daemon{policy: p}
+	d := &daemon{policies: inforce.New(p)}
 	if err := d.openAnnounce(); err != nil || d.teller == nil || d.callback != nil {
 		t.Errorf("%v, %v, %v", err, d.teller, d.callback)
 	}

@@ -3,20 +3,15 @@ package sensor
 import (
 	"context"
 	"errors"
-	"net/netip"
-	"os"
-	"slices"
-	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
 
-	"weir/internal/cgroup"
 	"weir/internal/event"
-	"weir/internal/exec"
 	"weir/internal/gate"
 	"weir/internal/netegress"
 	"weir/internal/procfs"
+	"weir/internal/sensor/inforce"
 )
 
 // asking names a question that is on its way.
@@ -47,14 +42,14 @@ func (d *daemon) ask(a netegress.Ask) {
 		go untilGone(ctx, cancel, a.Process)
 	}
 	r := gate.Request{
-		Container: d.container(a.Container, a.Taint), Process: d.process(a.Process), Destination: a.To.Event(),
+		Container: d.witness.Container(a.Container, a.Taint), Process: d.witness.Process(a.Process), Destination: a.To.Event(),
 		Held: a.Held,
 	}
 	if a.Exec {
 		r.Ask = gate.Run
 	}
-	p := d.inMode(d.policyFor(r.Container.ID))
-	r.Mode, r.Policy = string(p.Mode), versionOf(p)
+	p := d.policies.InMode(d.policies.For(r.Container.ID))
+	r.Mode, r.Policy = string(p.Mode), inforce.Version(p)
 	d.count(r.Container.ID, event.Hold)
 	v := d.gate.Decide(ctx, r)
 	if v.Decision != gate.Allow && d.ctx.Err() != nil {
@@ -108,7 +103,7 @@ func (d *daemon) carryOut(a netegress.Ask, r gate.Request, v gate.Verdict) error
 	default:
 		return d.egress.Wake(a) // untainted or observed meanwhile: the kernel lets it through
 	}
-	g, err := d.egress.Grant(a, termsOf(d.policyFor(r.Container.ID), v))
+	g, err := d.egress.Grant(a, termsOf(d.policies.For(r.Container.ID), v))
 	if err != nil {
 		return errors.Join(err, d.egress.Refuse(a))
 	}
@@ -127,92 +122,6 @@ func (d *daemon) begins(a netegress.Ask, v gate.Verdict) error {
 		}
 	}
 	return d.egress.Wake(a)
-}
-
-// resolvers are the policy's name servers, or the host's.
-func resolvers(configured []netip.Addr) []netip.Addr {
-	if len(configured) > 0 {
-		return configured
-	}
-	data, err := os.ReadFile("/etc/resolv.conf")
-	if err != nil {
-		return nil
-	}
-	var found []netip.Addr
-	for line := range strings.Lines(string(data)) {
-		fields := strings.Fields(line)
-		if len(fields) < 2 || fields[0] != "nameserver" {
-			continue
-		}
-		if addr, err := netip.ParseAddr(fields[1]); err == nil {
-			found = append(found, addr.WithZone(""))
-		}
-	}
-	return found
-}
-
-// process is what the log tells of an asker: who it is now, and what it runs as
-// the kernel saw it executed.
-func (d *daemon) process(p netegress.Process) event.Process {
-	d.execs.Drain()
-	found, ok := d.execs.Find(p.ExecPID, p.ExecStart)
-	if ok && p.ArgvHash != 0 && p.ArgvHash != found.ArgvHash {
-		ok = false // what it runs now was lost on the way, and that is something older
-	}
-	if !ok {
-		var err error
-		if found, err = exec.FromProc(p.PID, p.Start); err != nil {
-			found = event.Process{Truncated: true}
-		}
-	}
-	found.PID, found.Start, found.UID, found.Comm, found.ArgvHash = p.PID, p.Start, p.UID, p.Comm, p.ArgvHash
-	found.Cgroup = pathOf(p.Cgroup)
-	if chain := d.ancestry(p.PID); chain != nil {
-		found.Ancestry = chain
-	}
-	return found
-}
-
-// ancestry is the parent chain of a live process, up to the host's first one.
-func (d *daemon) ancestry(pid int) []event.Ancestor {
-	const most = 16
-	st, err := procfs.ReadStat(pid)
-	if err != nil {
-		return nil
-	}
-	var chain []event.Ancestor
-	for len(chain) < most && st.PPID > 0 {
-		if st, err = procfs.ReadStat(st.PPID); err != nil {
-			break
-		}
-		a := event.Ancestor{PID: st.PID, Start: st.Start, Comm: st.Comm, Inside: d.inside(st.PID)}
-		if ran, ok := d.execs.Find(st.PID, st.Start); ok && a.Inside {
-			a.Start, a.Argv = ran.Start, short(ran.Argv)
-			if ran.Exe != nil {
-				a.Exe = ran.Exe.Path
-			}
-		}
-		chain = append(chain, a)
-	}
-	return chain
-}
-
-// inside says whether a process is in a container.
-func (d *daemon) inside(pid int) bool {
-	path, err := cgroup.Of(pid)
-	return err == nil && slices.ContainsFunc(d.parents(), func(parent string) bool { return path != parent && cgroup.Below(path, parent) })
-}
-
-// short cuts the arguments of an ancestor.
-func short(argv []string) []string {
-	const most = 4 << 10 // bytes
-	room := most
-	for i, arg := range argv {
-		if room -= len(arg) + 1; room < 0 {
-			return append(slices.Clone(argv[:i]), strings.ToValidUTF8(arg[:max(0, len(arg)+room)], "")+"…")
-		}
-	}
-	return argv
 }
 
 // adopt asks again what an earlier daemon left unanswered.

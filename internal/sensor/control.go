@@ -4,10 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"os"
 	"runtime"
-	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -17,7 +15,6 @@ import (
 	"weir/internal/event"
 	"weir/internal/gate"
 	"weir/internal/netegress"
-	"weir/internal/policy"
 	"weir/internal/taint"
 )
 
@@ -30,15 +27,13 @@ func (d *daemon) Status(context.Context) (control.Status, error) {
 	for reason, n := range d.gate.Counters() {
 		counts["verdict_"+string(reason)] = n
 	}
-	d.mu.Lock()
-	for rule, n := range d.refusals {
+	for rule, n := range d.agents.Refusals() {
 		counts["guard_"+rule] = n
 	}
-	d.mu.Unlock()
 	st := control.Status{
-		Version: d.opts.Version, PID: os.Getpid(), Mode: string(d.mode()), Kernel: kernelRelease(),
-		Uptime: int64(time.Since(d.started).Seconds()), Policy: d.opts.PolicyPath, Events: d.current().Events.File,
-		Parents: d.parents(), Pending: len(d.gate.Pending()), Counters: counts, Degraded: d.degraded, Goroutines: runtime.NumGoroutine(),
+		Version: d.opts.Version, PID: os.Getpid(), Mode: string(d.policies.Mode()), Kernel: kernelRelease(),
+		Uptime: int64(time.Since(d.started).Seconds()), Policy: d.opts.PolicyPath, Events: d.policies.Base().Events.File,
+		Parents: d.parents.List(), Pending: len(d.gate.Pending()), Counters: counts, Degraded: d.degraded, Goroutines: runtime.NumGoroutine(),
 	}
 	for _, c := range d.state.List() {
 		if cgroup.Populated(c.Cgroup) {
@@ -83,7 +78,7 @@ func (d *daemon) told(st taint.Status) control.Container {
 
 // Events implements control.Reader.
 func (d *daemon) Events(ctx context.Context, f event.Filter, follow bool, fn func(event.Event) error) error {
-	file := d.current().Events.File
+	file := d.policies.Base().Events.File
 	if file == "" && !follow {
 		return control.Errorf(control.Failed, "events go to standard output: follow them with -f, or set events.file in the policy")
 	}
@@ -148,17 +143,17 @@ func (d *daemon) taint(c taint.Change) (taint.Status, error) {
 	if c.Bits&^before.Own != 0 {
 		errs = append(errs, d.egress.RevokeOthers(st.CgroupID, c.Grant))
 	}
-	closed, err := d.egress.CloseSockets(st.Cgroup, d.policyFor(st.ID))
+	closed, err := d.egress.CloseSockets(st.Cgroup, d.policies.For(st.ID))
 	errs = append(errs, err)
 	found, err := netegress.Findings(st.Cgroup)
 	errs = append(errs, err)
-	ec := d.container(st.CgroupID, st.Taint)
+	ec := d.witness.Container(st.CgroupID, st.Taint)
 	message := ""
 	if closed > 0 {
 		message = fmt.Sprintf("%d open sockets closed", closed)
 	}
 	errs = append(errs, d.log.Write(event.Event{
-		Kind: event.Taint, Container: &ec, Process: d.cause(c), Message: message,
+		Kind: event.Taint, Container: &ec, Process: d.witness.Cause(c), Message: message,
 		Change: &event.TaintChange{Set: c.Bits.Names(), Source: c.Source, By: c.By, Why: c.Why},
 	}))
 	for _, finding := range found {
@@ -178,7 +173,7 @@ func (d *daemon) Untaint(_ context.Context, name string, bits []string, by, why 
 	if err != nil {
 		return control.Container{}, err
 	}
-	ec := d.container(before.CgroupID, before.Taint)
+	ec := d.witness.Container(before.CgroupID, before.Taint)
 	err = d.log.Write(event.Event{
 		Kind: event.Taint, Container: &ec, Change: &event.TaintChange{Cleared: b.Names(), Source: "operator", By: by, Why: why},
 	})
@@ -209,15 +204,4 @@ func (d *daemon) Answer(_ context.Context, id string, r gate.Reply) (gate.Questi
 // History implements control.Approver.
 func (d *daemon) History(_ context.Context, most int) ([]gate.Question, error) {
 	return d.gate.Ended(most)
-}
-
-func (d *daemon) parents() []string {
-	return slices.Compact(slices.Sorted(slices.Values(append([]string{Slice}, d.current().Guard.Parents...))))
-}
-
-// sessions are the policies that sessions brought, by container id.
-func (d *daemon) sessions() map[string]policy.Policy {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return maps.Clone(d.own)
 }

@@ -16,15 +16,17 @@ import (
 func (d *daemon) recall() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	var said policy.Mode
 	counts := map[string]*control.Summary{}
-	if err := errors.Join(d.memory.Get(store.Mode, &d.sealed), d.memory.Get(store.Summaries, &counts)); err != nil {
+	if err := errors.Join(d.memory.Get(store.Mode, &said), d.memory.Get(store.Summaries, &counts)); err != nil {
 		return err
 	}
 	d.counts = counts
-	if d.sealed == "" {
+	if said == "" {
 		return nil
 	}
-	_, err := policy.ParseMode(string(d.sealed))
+	d.policies.Say(said)
+	_, err := policy.ParseMode(string(said))
 	return err
 }
 

@@ -29,7 +29,7 @@ const MetricsSocket = "metrics.sock"
 
 // openMetrics listens, so that a port that is taken ends the start.
 func (d *daemon) openMetrics() error {
-	at := d.current().Metrics.Listen
+	at := d.policies.Base().Metrics.Listen
 	switch at {
 	case policy.MetricsOff:
 		return nil
@@ -59,7 +59,7 @@ type measured struct{ *daemon }
 
 // Health implements metrics.Source.
 func (m measured) Health() metrics.Health {
-	mode := m.mode()
+	mode := m.policies.Mode()
 	h := metrics.Health{Version: m.opts.Version, Mode: string(mode), Uptime: int64(time.Since(m.started).Seconds()), Degraded: m.degraded}
 	if !m.begun.Load() {
 		h.Degraded = nil // it is still being found out
@@ -111,7 +111,7 @@ func (m measured) Snapshot() metrics.Snapshot {
 		}
 	}
 	s.Verdicts, s.Failures = verdicts(m.gate.Counters())
-	s.Refusals = m.byRule()
+	s.Refusals = m.agents.Refusals()
 	waiting, open := uint64(len(m.gate.Pending())), uint64(len(m.egress.Grants()))
 	s.Waiting, s.Open = &waiting, &open
 	s.Cop = reviews(m.reviewing.Load().Stats())
@@ -135,16 +135,6 @@ func taintLabel(b taint.Bits) string {
 		return names[0]
 	}
 	return "both"
-}
-
-func (m measured) byRule() map[string]uint64 {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	all := map[string]uint64{}
-	for rule, n := range m.refusals {
-		all[rule] = n
-	}
-	return all
 }
 
 // verdicts tells verdicts from codes that stand beside one.

@@ -14,6 +14,7 @@ import (
 	"weir/internal/gate"
 	"weir/internal/metrics"
 	"weir/internal/policy"
+	"weir/internal/sensor/inforce"
 	"weir/internal/taint"
 )
 
@@ -50,7 +51,7 @@ func TestFaults(t *testing.T) {
 
 // Before all is in force the daemon is alive, and not ready.
 func TestHealthWhileStarting(t *testing.T) {
-	h := measured{&daemon{policy: policy.Default(), started: time.Now()}}.Health()
+	h := measured{&daemon{policies: inforce.New(policy.Default()), started: time.Now()}}.Health()
 	if h.Ready || !slices.Equal(h.Faults, []string{"the sensor is starting"}) || h.Mode != "enforce" {
 		t.Errorf("%+v", h)
 	}

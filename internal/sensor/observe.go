@@ -7,7 +7,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"weir/internal/cgroup"
 	"weir/internal/control"
 	"weir/internal/event"
 	"weir/internal/exec"
@@ -16,23 +15,6 @@ import (
 	"weir/internal/procfs"
 	"weir/internal/taint"
 )
-
-func pathOf(id uint64) string {
-	path, err := cgroup.Path(id)
-	if err != nil {
-		return ""
-	}
-	return path
-}
-
-// container is what the log tells of a container.
-func (d *daemon) container(id uint64, bits taint.Bits) event.Container {
-	if st, ok := d.state.ByCgroup(id); ok {
-		return event.Container{ID: st.ID, Name: st.Name, Cgroup: st.Cgroup, CgroupID: id, Taint: (st.Taint | bits).Names()}
-	}
-	path := pathOf(id)
-	return event.Container{ID: path, Cgroup: path, CgroupID: id, Taint: bits.Names()}
-}
 
 // fail logs what could not be done. Nothing was allowed by it.
 func (d *daemon) fail(what string, r *gate.Request, err error) {
@@ -71,9 +53,9 @@ func (d *daemon) count(id string, k event.Kind) {
 func (d *daemon) executed(c exec.Command) {
 	d.sawProcess(c.Process.PID)
 	r := gate.Request{
-		Container: d.container(c.Container, taint.Bits(c.Taint)), Process: c.Process, Ask: gate.Run,
+		Container: d.witness.Container(c.Container, taint.Bits(c.Taint)), Process: c.Process, Ask: gate.Run,
 	}
-	r.Mode = string(d.inMode(d.policyFor(r.Container.ID)).Mode)
+	r.Mode = string(d.policies.InMode(d.policies.For(r.Container.ID)).Mode)
 	v := d.gate.Decide(d.ctx, r)
 	d.write(event.Event{Kind: event.Exec, Container: &r.Container, Process: &r.Process, Verdict: v.Event()})
 }
@@ -102,7 +84,7 @@ func (d *daemon) pass(ctx context.Context) error {
 }
 
 func (d *daemon) recorded(r netegress.Record) {
-	c := d.container(r.Container, r.Taint)
+	c := d.witness.Container(r.Container, r.Taint)
 	to := r.To.Event()
 	switch r.Kind {
 	case netegress.Dropped:
@@ -139,17 +121,17 @@ func (d *daemon) recorded(r netegress.Record) {
 
 // Ended implements netegress.Handler.
 func (d *daemon) Ended(g netegress.Grant) {
-	c := d.container(g.Container, 0)
+	c := d.witness.Container(g.Container, 0)
 	d.write(event.Event{Kind: event.Grant, Container: &c, Grant: g.Event()})
 }
 
 // moved reacts to tasks and cgroups that come and go (B28, B37).
 func (d *daemon) moved(m taint.Move) {
-	c := d.container(m.Container, 0)
+	c := d.witness.Container(m.Container, 0)
 	e := event.Event{Kind: event.Error, Container: &c, Process: &event.Process{PID: m.PID, Start: m.Start}}
 	switch m.Kind {
 	case taint.Made:
-		d.made(m)
+		d.parents.Made(m)
 		return
 	case taint.Moved:
 		if m.From == 0 || m.From == m.Container {
@@ -177,14 +159,6 @@ func kill(pid int, start uint64) error {
 	}
 	defer fd.Close()
 	return procfs.Signal(fd, unix.SIGKILL)
-}
-
-// startBits reads names of bits; none is none.
-func startBits(names []string) (taint.Bits, error) {
-	if len(names) == 0 {
-		return 0, nil
-	}
-	return taint.ParseBits(names)
 }
 
 var errBusy = errors.New("processes are left")

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -33,20 +32,15 @@ func (d *daemon) Mode(_ context.Context, mode, by, why string) error {
 	}
 	d.changing.Lock()
 	defer d.changing.Unlock()
-	opens := strict(m) < strict(d.mode())
+	opens := strict(m) < strict(d.policies.Mode())
 	if opens {
 		if err := d.noteMode(m, by, why); err != nil {
-			return fmt.Errorf("the mode stays %s: %w", d.mode(), err)
+			return fmt.Errorf("the mode stays %s: %w", d.policies.Mode(), err)
 		}
 	}
-	d.mu.Lock()
-	before := d.sealed
-	d.sealed = m
-	d.mu.Unlock()
+	before := d.policies.Say(m)
 	if err := d.applyPolicies(); err != nil {
-		d.mu.Lock()
-		d.sealed = before
-		d.mu.Unlock()
+		d.policies.Say(before)
 		return errors.Join(err, d.applyPolicies(), d.memory.Put(store.Mode, before))
 	}
 	if err := errors.Join(d.egress.Forgive(), d.withdraw(0)); err != nil {
@@ -77,7 +71,7 @@ func (d *daemon) noteMode(m policy.Mode, by, why string) error {
 func (d *daemon) Reload(context.Context) error {
 	d.changing.Lock()
 	defer d.changing.Unlock()
-	d.loadRules()
+	d.agents.LoadRules()
 	d.loaded = newestPolicy(d.opts.PolicyPath)
 	p, err := loadPolicy(d.opts.PolicyPath)
 	if err == nil {
@@ -87,7 +81,7 @@ func (d *daemon) Reload(context.Context) error {
 		d.refused(err)
 		return err
 	}
-	return d.log.Write(event.Event{Kind: event.Mode, Mode: string(d.mode()), Message: "policy loaded: " + d.opts.PolicyPath})
+	return d.log.Write(event.Event{Kind: event.Mode, Mode: string(d.policies.Mode()), Message: "policy loaded: " + d.opts.PolicyPath})
 }
 
 func (d *daemon) refused(err error) {
@@ -95,13 +89,13 @@ func (d *daemon) refused(err error) {
 }
 
 func (d *daemon) replacePolicy(p policy.Policy) error {
-	if old := d.current(); p.Events != old.Events {
+	if old := d.policies.Base(); p.Events != old.Events {
 		return errors.New("events: changed: restart the sensor for that")
 	}
-	if old := d.current(); !reflect.DeepEqual(p.Announce, old.Announce) {
+	if old := d.policies.Base(); !reflect.DeepEqual(p.Announce, old.Announce) {
 		return errors.New("announce: changed: restart the sensor for that")
 	}
-	if p.Metrics != d.current().Metrics {
+	if p.Metrics != d.policies.Base().Metrics {
 		return errors.New("metrics: changed: restart the sensor for that")
 	}
 	reviewer, err := newReviewer(p.Cop)
@@ -110,11 +104,9 @@ func (d *daemon) replacePolicy(p policy.Policy) error {
 	}
 	if err := d.applyPolicy(p); err != nil {
 		reviewer.Close()
-		return errors.Join(err, d.files.Set(netegress.BaseSlot, d.current().Taint.SecretFiles), d.applyPolicies())
+		return errors.Join(err, d.files.Set(netegress.BaseSlot, d.policies.Base().Taint.SecretFiles), d.applyPolicies())
 	}
-	d.mu.Lock()
-	d.policy = p
-	d.mu.Unlock()
+	d.policies.SetBase(p)
 	defer d.reviewer.Close()
 	d.reviewer = reviewer
 	d.reviewing.Store(reviewer)
@@ -174,7 +166,7 @@ func (d *daemon) watch(ctx context.Context) error {
 			if cgroup.Below(e.Name, cgroup.Root) {
 				if e.Has(fsnotify.Create) {
 					d.watchParents(w)
-					d.madeAgain(strings.TrimPrefix(e.Name, cgroup.Root))
+					d.parents.MadeAgain(strings.TrimPrefix(e.Name, cgroup.Root))
 				}
 			} else if reload == nil && d.changed(file) {
 				reload = time.After(settled)
@@ -240,7 +232,7 @@ func beingWritten(file string) bool {
 // is in them that a parent is made again.
 func (d *daemon) watchParents(w *fsnotify.Watcher) {
 	watched := w.WatchList()
-	for _, parent := range d.parents() {
+	for _, parent := range d.parents.List() {
 		for path := filepath.Dir(parent); ; path = filepath.Dir(path) {
 			if dir := filepath.Clean(cgroup.Dir(path)); !slices.Contains(watched, dir) {
 				_ = w.Add(dir) // what is not there is watched when it is made
@@ -248,24 +240,6 @@ func (d *daemon) watchParents(w *fsnotify.Watcher) {
 			if path == "/" {
 				break
 			}
-		}
-	}
-}
-
-// madeAgain guards those parents that are at or below a cgroup that was made.
-func (d *daemon) madeAgain(path string) {
-	p := d.current()
-	if cgroup.Below(Slice, path) {
-		if err := d.guardParent(Slice); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			d.fail("guard "+Slice, nil, err)
-		}
-	}
-	for _, parent := range p.Guard.Parents {
-		if !cgroup.Below(parent, path) {
-			continue
-		}
-		if err := d.guard(parent, p); err != nil {
-			d.fail("guard "+parent, nil, err)
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"go.etcd.io/bbolt"
 
 	"weir/internal/policy"
+	"weir/internal/sensor/inforce"
 	"weir/internal/sensor/store"
 )
 
@@ -79,15 +80,15 @@ func TestRecall(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := &daemon{memory: m}
-	if err := d.recall(); err != nil || d.sealed != "" {
-		t.Errorf("nothing is stored: mode %q, %v", d.sealed, err)
+	d := &daemon{memory: m, policies: inforce.New(policy.Default())}
+	if err := d.recall(); err != nil || d.policies.Mode() != policy.Default().Mode {
+		t.Errorf("nothing is stored: mode %q, %v", d.policies.Mode(), err)
 	}
 	if err := m.Put(store.Mode, policy.Seal); err != nil {
 		t.Fatal(err)
 	}
-	if err := d.recall(); err != nil || d.mode() != policy.Seal {
-		t.Errorf("mode %q, %v", d.mode(), err)
+	if err := d.recall(); err != nil || d.policies.Mode() != policy.Seal {
+		t.Errorf("mode %q, %v", d.policies.Mode(), err)
 	}
 	if err := m.Put(store.Mode, "open"); err != nil {
 		t.Fatal(err)

@@ -2,9 +2,6 @@ package sensor
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"net"
 	"net/netip"
@@ -14,6 +11,7 @@ import (
 	"weir/internal/gate"
 	"weir/internal/netegress"
 	"weir/internal/policy"
+	"weir/internal/sensor/inforce"
 )
 
 // newReviewer makes the Cop that a policy names. It contacts nobody.
@@ -35,25 +33,15 @@ func termsOf(p policy.Policy, v gate.Verdict) netegress.Terms {
 		grant.Seconds, grant.Bytes = min(grant.Seconds, p.Cop.Grant.Seconds), min(grant.Bytes, p.Cop.Grant.Bytes)
 	}
 	return netegress.Terms{
-		For: seconds(grant.Seconds), Bytes: grant.Bytes, ClaimFor: seconds(p.ClaimSeconds), Resolvers: resolvers(p.Resolvers),
+		For: seconds(grant.Seconds), Bytes: grant.Bytes, ClaimFor: seconds(p.ClaimSeconds), Resolvers: inforce.Resolvers(p.Resolvers),
 	}
-}
-
-// versionOf names a policy by what it says, so that no verdict outlives a change of it.
-func versionOf(p policy.Policy) string {
-	data, err := json.Marshal(p)
-	if err != nil {
-		return fmt.Sprintf("%+v", p)
-	}
-	sum := sha256.Sum256(data)
-	return hex.EncodeToString(sum[:8])
 }
 
 // lookUp asks the policy's name servers, or the host's own, for the addresses of a
 // host that a command names.
 func (d *daemon) lookUp(ctx context.Context, host string) ([]netip.Addr, error) {
 	var resolver net.Resolver
-	if servers := d.current().Resolvers; len(servers) > 0 {
+	if servers := d.policies.Base().Resolvers; len(servers) > 0 {
 		resolver.PreferGo = true
 		resolver.Dial = func(ctx context.Context, network, _ string) (net.Conn, error) {
 			var dialer net.Dialer

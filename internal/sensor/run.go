@@ -18,8 +18,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"weir/internal/announce"
-	"weir/internal/bridge"
-	"weir/internal/bridge/ipc"
 	"weir/internal/cgroup"
 	"weir/internal/control"
 	"weir/internal/cop"
@@ -31,16 +29,18 @@ import (
 	"weir/internal/metrics"
 	"weir/internal/netegress"
 	"weir/internal/policy"
+	"weir/internal/self"
+	"weir/internal/sensor/agents"
+	"weir/internal/sensor/inforce"
 	"weir/internal/sensor/journal"
+	"weir/internal/sensor/parents"
 	"weir/internal/sensor/store"
+	"weir/internal/sensor/witness"
 	"weir/internal/taint"
 )
 
 // leanEvery is how often memory is given back that a burst has left.
 const leanEvery = time.Minute
-
-// Slice is the guarded parent of all sessions of weir guard.
-const Slice = "/weir"
 
 // Options are what the daemon needs. Paths must be absolute.
 type Options struct {
@@ -74,8 +74,10 @@ type daemon struct {
 	callback  *announce.Callback      // nil: no answers come in over HTTP
 	figures   *metrics.Server         // nil: nobody reads any
 	begun     atomic.Bool             // all is in force
-	bridge    *bridge.Server
-	folders   *ipc.Server
+	agents    *agents.Agents
+	policies  *inforce.Policies
+	parents   *parents.Parents
+	witness   *witness.Witness
 	log       *journal.Writer
 	operator  *taint.Operator
 	records   chan netegress.Record
@@ -87,22 +89,15 @@ type daemon struct {
 	ctx       context.Context // of the running daemon, for what it starts
 
 	mu       sync.Mutex
-	policy   policy.Policy            // the daemon's own
-	sealed   policy.Mode              // set by weir mode; empty: the policy's
-	own      map[string]policy.Policy // of sessions that brought one
 	asking   map[asking]context.CancelFunc
 	counts   map[string]*control.Summary // by container id
 	lost     map[string]uint64           // by stage
-	refusals map[string]uint64           // by rule of the guard
 	counted  string                      // counts as they were stored last
 	pinless  bool                        // the pins are gone
 	degraded []string
 
 	changing sync.Mutex // of mode and policy
 	loaded   version    // of the policy file, also if it was refused
-
-	guarding sync.Mutex
-	guarded  map[string]uint64 // cgroup ids of parents, by path
 }
 
 // daemonGC lets the heap, of which about 3 MiB live, grow by half until garbage is collected.
@@ -128,9 +123,9 @@ func Run(ctx context.Context, o Options, ready func()) error {
 		return err
 	}
 	d := &daemon{
-		opts: o, started: time.Now(), policy: p, operator: taint.NewOperator(), records: make(chan netegress.Record, 8192),
-		own: map[string]policy.Policy{}, asking: map[asking]context.CancelFunc{}, counts: map[string]*control.Summary{}, lost: map[string]uint64{}, refusals: map[string]uint64{},
-		guarded: map[string]uint64{}, loaded: loaded, unseen: make(chan struct{}, 1),
+		opts: o, started: time.Now(), policies: inforce.New(p), operator: taint.NewOperator(), records: make(chan netegress.Record, 8192),
+		asking: map[asking]context.CancelFunc{}, counts: map[string]*control.Summary{}, lost: map[string]uint64{},
+		loaded: loaded, unseen: make(chan struct{}, 1),
 	}
 	if d.reviewer, err = newReviewer(p.Cop); err != nil {
 		return err
@@ -166,15 +161,10 @@ func Run(ctx context.Context, o Options, ready func()) error {
 		return err
 	}
 	defer d.unload()
-	d.bridge = bridge.New(asked{d}, o.Logger)
-	defer d.bridge.Close()
-	d.offerTools()
-	d.offerUpdates()
-	d.loadRules()
-	if d.folders, err = ipc.New(d.folderOf, d.answerIn, o.Logger); err != nil {
+	if err := d.openAgents(); err != nil {
 		return err
 	}
-	defer d.folders.Close(closeTime)
+	defer d.agents.Close(closeTime)
 	if err := d.openAnnounce(); err != nil {
 		return err
 	}
@@ -191,14 +181,15 @@ func Run(ctx context.Context, o Options, ready func()) error {
 }
 
 func (d *daemon) openLog() (func() error, error) {
-	if d.policy.Events.File == "" {
+	p := d.policies.Base().Events
+	if p.File == "" {
 		d.log = journal.New(event.NewJSONSink(d.opts.Stdout))
 		return func() error { return nil }, nil
 	}
-	if err := os.MkdirAll(filepath.Dir(d.policy.Events.File), 0o700); err != nil {
+	if err := os.MkdirAll(filepath.Dir(p.File), 0o700); err != nil {
 		return nil, fmt.Errorf("make directory of the event log: %w", err)
 	}
-	sink, err := event.NewFileSink(d.policy.Events.File, d.policy.Events.MaxMiB, d.policy.Events.Backups)
+	sink, err := event.NewFileSink(p.File, p.MaxMiB, p.Backups)
 	if err != nil {
 		return nil, err
 	}
@@ -226,9 +217,15 @@ func (d *daemon) load(db *bbolt.DB) error {
 		return errors.Join(err, d.execs.Close(), d.egress.Close(), d.state.Close())
 	}
 	d.opts.Types = nil // they are large
+	d.witness = &witness.Witness{Books: d.state, Ran: d.execs, Parents: func() []string { return parents.All(d.policies.Base()) }}
+	d.parents = parents.New(parents.Options{
+		Books: d.state, Attach: d.egress, Policy: d.policies.Base, Memory: d.memory, Tell: d.write, Logger: logger,
+		Fail: func(what string, err error) { d.fail(what, nil, err) },
+	})
+	p := d.policies.Base()
 	d.gate, err = gate.Open(gate.Options{
-		DB: db, Log: d.log, Logger: logger, Reviewer: d.reviewer, Resolve: d.lookUp, Approver: d.policy.Approver == policy.Person,
-		AskFor: seconds(d.policy.AskSeconds), ClaimFor: seconds(d.policy.ClaimSeconds), Boot: boot,
+		DB: db, Log: d.log, Logger: logger, Reviewer: d.reviewer, Resolve: d.lookUp, Approver: p.Approver == policy.Person,
+		AskFor: seconds(p.AskSeconds), ClaimFor: seconds(p.ClaimSeconds), Boot: boot,
 	})
 	if err != nil {
 		d.close()
@@ -251,6 +248,21 @@ func (d *daemon) unload() {
 	d.close()
 }
 
+// openAgents makes ready what serves agents; nobody is listened to yet.
+func (d *daemon) openAgents() error {
+	permissions := self.Config
+	if d.opts.PolicyPath != "" {
+		permissions = filepath.Dir(d.opts.PolicyPath)
+	}
+	var err error
+	d.agents, err = agents.New(agents.Options{
+		RunDir: d.opts.RunDir, StateDir: d.opts.StateDir, Permissions: permissions, RulesPath: d.opts.RulesPath,
+		Server: d.opts.Server, KillSwitch: d.opts.KillSwitch, AgentPath: d.opts.AgentPath,
+		Books: d.state, Peers: d.egress, Gate: d.gate, Log: d.log, Policies: d.policies, Witness: d.witness, Taint: d.taint, Logger: d.opts.Logger,
+	})
+	return err
+}
+
 // attach puts everything in force, policy first.
 func (d *daemon) attach(server *control.Server) error {
 	if err := netegress.LoadDiag(); err != nil {
@@ -270,7 +282,7 @@ func (d *daemon) attach(server *control.Server) error {
 	if err := d.recall(); err != nil {
 		return err
 	}
-	if err := d.applyPolicy(d.policy); err != nil {
+	if err := d.applyPolicy(d.policies.Base()); err != nil {
 		return err
 	}
 	return errors.Join(d.egress.Attach(), d.files.Attach())
@@ -317,7 +329,7 @@ func (d *daemon) begin(ctx context.Context, server *control.Server, group *errgr
 	if err := d.adopt(); err != nil {
 		return err
 	}
-	if err := d.openBridges(); err != nil {
+	if err := d.agents.Open(); err != nil {
 		return err
 	}
 	group.Go(func() error { return d.state.KeepBeating(ctx, d.able) })
@@ -329,8 +341,8 @@ func (d *daemon) begin(ctx context.Context, server *control.Server, group *errgr
 		lean.Every(ctx, leanEvery, func(err error) { d.opts.Logger.WithError(err).Warn("give memory back") })
 		return nil
 	})
-	message := fmt.Sprintf("weir %s in mode %s", d.opts.Version, d.mode())
-	if err := d.log.Write(event.Event{Kind: event.Start, Mode: string(d.mode()), Message: message}); err != nil {
+	message := fmt.Sprintf("weir %s in mode %s", d.opts.Version, d.policies.Mode())
+	if err := d.log.Write(event.Event{Kind: event.Start, Mode: string(d.policies.Mode()), Message: message}); err != nil {
 		return fmt.Errorf("write the first event: %w", err)
 	}
 	d.begun.Store(true)
@@ -349,7 +361,7 @@ func (d *daemon) refusePeer(pid int) error {
 }
 
 func (d *daemon) refuseCgroup(path, who string) error {
-	for _, parent := range d.parents() {
+	for _, parent := range d.parents.List() {
 		if cgroup.Below(path, parent) {
 			return fmt.Errorf("%s is guarded: only people on the host give orders", who)
 		}

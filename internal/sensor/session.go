@@ -17,20 +17,21 @@ import (
 	"weir/internal/event"
 	"weir/internal/netegress"
 	"weir/internal/policy"
+	"weir/internal/sensor/parents"
 	"weir/internal/taint"
 )
 
 // Guard implements control.Guardian.
 func (d *daemon) Guard(_ context.Context, r control.GuardRequest) (control.GuardReply, error) {
 	c := taint.Container{ID: "g-" + strings.ToLower(rand.Text()[:6]), Name: r.Name, Session: true, Text: r.Policy}
-	p := d.current()
+	p := d.policies.Base()
 	if r.Policy != "" {
 		var err error
 		if p, err = policy.Parse(r.PolicyName, []byte(r.Policy)); err != nil {
 			return control.GuardReply{}, control.Errorf(control.Usage, "%v", err)
 		}
 	}
-	bits, err := startBits(append(p.Taint.AtStart, r.Taint...))
+	bits, err := parents.StartBits(append(p.Taint.AtStart, r.Taint...))
 	if err != nil {
 		return control.GuardReply{}, control.Errorf(control.Usage, "%v", err)
 	}
@@ -39,27 +40,25 @@ func (d *daemon) Guard(_ context.Context, r control.GuardRequest) (control.Guard
 			return control.GuardReply{}, control.Errorf(control.Usage, "the name %q is taken by %s: choose another", r.Name, st.ID)
 		}
 	}
-	if err := d.guardSlice(); err != nil {
+	if err := d.parents.GuardSlice(); err != nil {
 		return control.GuardReply{}, err
 	}
-	c.Cgroup = Slice + "/" + c.ID
+	c.Cgroup = parents.Slice + "/" + c.ID
 	if c.CgroupID, err = cgroup.Make(c.Cgroup); err != nil {
 		return control.GuardReply{}, err
 	}
 	if r.Policy != "" {
-		if c.Policy, err = d.egress.AddPolicy(d.inMode(p)); err != nil {
+		if c.Policy, err = d.egress.AddPolicy(d.policies.InMode(p)); err != nil {
 			return control.GuardReply{}, errors.Join(err, cgroup.Remove(c.Cgroup))
 		}
 		if err := d.files.Set(c.Policy, p.Taint.SecretFiles); err != nil {
 			return control.GuardReply{}, errors.Join(err, d.egress.DropPolicy(c.Policy), cgroup.Remove(c.Cgroup))
 		}
-		d.mu.Lock()
-		d.own[c.ID] = p
-		d.mu.Unlock()
+		d.policies.SetOwn(c.ID, p)
 	}
 	st, err := d.state.Guard(c, bits, r.By)
 	if err == nil && bits != 0 {
-		ec := d.container(st.CgroupID, st.Taint)
+		ec := d.witness.Container(st.CgroupID, st.Taint)
 		err = d.log.Write(event.Event{
 			Kind: event.Taint, Container: &ec, Change: &event.TaintChange{Set: bits.Names(), Source: "guard", By: r.By},
 		})
@@ -67,7 +66,7 @@ func (d *daemon) Guard(_ context.Context, r control.GuardRequest) (control.Guard
 	if err != nil {
 		return control.GuardReply{}, errors.Join(err, d.undo(c))
 	}
-	bridge, err := d.openBridge(st.ID, st.Policy)
+	bridge, err := d.agents.Admit(st.ID, st.Policy)
 	if err != nil {
 		return control.GuardReply{}, errors.Join(err, d.undo(c))
 	}
@@ -131,15 +130,13 @@ func (d *daemon) remove(st taint.Status) error {
 	if err := removeTree(st.Cgroup); err != nil {
 		return err
 	}
-	if err := errors.Join(d.state.Forget(st.ID), d.closeBridge(st.ID, st.Policy)); err != nil {
+	if err := errors.Join(d.state.Forget(st.ID), d.agents.Dismiss(st.ID, st.Policy)); err != nil {
 		return err
 	}
 	d.mu.Lock()
-	_, own := d.own[st.ID]
-	delete(d.own, st.ID)
 	delete(d.counts, st.ID)
 	d.mu.Unlock()
-	if own && st.Policy != netegress.BaseSlot {
+	if d.policies.DropOwn(st.ID) && st.Policy != netegress.BaseSlot {
 		return errors.Join(d.files.Drop(st.Policy), d.egress.DropPolicy(st.Policy))
 	}
 	return nil

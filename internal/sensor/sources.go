@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"weir/internal/cgroup"
-	"weir/internal/event"
 	"weir/internal/netegress"
+	"weir/internal/sensor/witness"
 	"weir/internal/taint"
 )
 
@@ -86,7 +86,7 @@ func (d *daemon) takeUp(seen map[taint.Unknown]bool) error {
 	now := map[taint.Unknown]bool{}
 	for _, u := range all {
 		now[u] = true
-		path := pathOf(u.Cgroup)
+		path := witness.Path(u.Cgroup)
 		if !seen[u] || path == "" {
 			continue
 		}
@@ -101,20 +101,9 @@ func (d *daemon) takeUp(seen map[taint.Unknown]bool) error {
 	return nil
 }
 
-// cause is what the log tells of the process that a change of taint comes from.
-func (d *daemon) cause(c taint.Change) *event.Process {
-	if c.PID == 0 {
-		return nil
-	}
-	d.execs.Drain()
-	p, _ := d.execs.Find(c.PID, c.Start) // unknown: what the record has
-	p.PID, p.Start = c.PID, c.Start
-	return &p
-}
-
 // fromOutside puts a taint in force for good that a packet from or to an untrusted destination has set.
 func (d *daemon) fromOutside(r netegress.Record) {
-	path := pathOf(r.Container)
+	path := witness.Path(r.Container)
 	if path == "" {
 		return // it has been removed
 	}

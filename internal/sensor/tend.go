@@ -8,16 +8,12 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
 
-	"weir/internal/cgroup"
 	"weir/internal/event"
-	"weir/internal/netegress"
-	"weir/internal/policy"
 	"weir/internal/sensor/journal"
 	"weir/internal/sensor/store"
 	"weir/internal/taint"
@@ -55,9 +51,9 @@ func (d *daemon) housekeep(ctx context.Context) error {
 			{"take up what the kernel tainted", func() error { return d.takeUp(unknown) }},
 			{"store summaries", d.keepCounts},
 			{"keep what is pinned", d.keepPins},
-			{"guard parents", d.tend},
+			{"guard parents", d.parents.Tend},
 			{"forget removed cgroups", d.state.Sweep},
-			{"serve folders", d.serveFolders},
+			{"serve folders", d.agents.ServeFolders},
 			{"remove session", func() error { return d.reap(idle) }},
 		} {
 			err := chore.do()
@@ -161,109 +157,4 @@ func mountBPF(dir string) error {
 		return fmt.Errorf("mount a bpf file system at %s: %w", bpfRoot, err)
 	}
 	return nil
-}
-
-// tend guards parents that were made again, takes in containers whose making was
-// not told, and forgets those that are gone.
-func (d *daemon) tend() error {
-	p := d.current()
-	var errs []error
-	if err := d.guardParent(Slice); !errors.Is(err, fs.ErrNotExist) {
-		errs = append(errs, err)
-	}
-	for _, parent := range p.Guard.Parents {
-		errs = append(errs, d.guard(parent, p))
-	}
-	for _, c := range d.state.List() {
-		if c.Session || c.CgroupID == 0 {
-			continue
-		}
-		if _, err := cgroup.ID(c.Cgroup); errors.Is(err, fs.ErrNotExist) {
-			errs = append(errs, d.state.Gone(c.ID))
-		}
-	}
-	return errors.Join(errs...)
-}
-
-// guard makes the children of a parent containers, if it is there.
-func (d *daemon) guard(parent string, p policy.Policy) error {
-	err := d.guardParent(parent)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil // until somebody makes it again
-	}
-	if err != nil {
-		return err
-	}
-	children, err := cgroup.Children(parent)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	var errs []error
-	for _, child := range children {
-		if err := d.admit(child, p); !errors.Is(err, fs.ErrNotExist) {
-			errs = append(errs, err)
-		}
-	}
-	return errors.Join(errs...)
-}
-
-// guardParent attaches what a parent needs. One that was made again under the same
-// path is another cgroup.
-func (d *daemon) guardParent(path string) error {
-	id, err := cgroup.ID(path)
-	if err != nil {
-		return err
-	}
-	d.guarding.Lock()
-	defer d.guarding.Unlock()
-	old := d.guarded[path]
-	if old == id {
-		return nil
-	}
-	if err := d.egress.GuardParent(path, netegress.BaseSlot); err != nil {
-		return err
-	}
-	d.guarded[path] = id
-	if old == 0 {
-		return nil
-	}
-	d.write(event.Event{Kind: event.Error, Message: "guarded parent " + path + " was made again: it is guarded again"})
-	return d.state.DropParent(old)
-}
-
-// made takes a new child of a guarded parent in as a container.
-func (d *daemon) made(m taint.Move) {
-	path := pathOf(m.Cgroup)
-	if path == "" || cgroup.Below(path, Slice) {
-		return // gone already, or a session's own
-	}
-	parent := path[:strings.LastIndex(path, "/")]
-	p := d.current()
-	if !slices.Contains(p.Guard.Parents, parent) {
-		return
-	}
-	if err := d.admit(path, p); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		d.fail("admit "+path, nil, err)
-	}
-}
-
-// admit takes a cgroup in as a container, with the taint that is stored under its
-// path (B45), unless it is one.
-func (d *daemon) admit(path string, p policy.Policy) error {
-	id, err := cgroup.ID(path)
-	if err != nil {
-		return err
-	}
-	if _, known := d.state.ByCgroup(id); known {
-		return nil
-	}
-	start, err := startBits(p.Taint.AtStart)
-	if err != nil {
-		return err
-	}
-	_, err = d.state.Guard(taint.Container{ID: path, Cgroup: path, CgroupID: id}, start, "policy")
-	return err
 }

@@ -52,6 +52,13 @@ var rules = map[string][]string{
 	"internal/sensor":          {anything},
 	"internal/sensor/store":    {},
 	"internal/sensor/journal":  {"internal/event", "internal/sensor/store"},
+	"internal/sensor/inforce":  {"internal/policy"},
+	"internal/sensor/witness":  {"internal/taint", "internal/netegress", "internal/exec", "internal/event", "internal/cgroup", "internal/procfs"},
+	"internal/sensor/parents":  {"internal/sensor/store", "internal/sensor/witness", "internal/taint", "internal/netegress", "internal/policy", "internal/event", "internal/cgroup"},
+	"internal/sensor/agents": {
+		"internal/sensor/inforce", "internal/sensor/witness", "internal/bridge", "internal/gate", "internal/ruleset", "internal/agentupdate", "internal/vault", "internal/memory",
+		"internal/taint", "internal/netegress", "internal/event", "internal/show", "internal/cgroup", "internal/procfs",
+	},
 	"internal/sensor/trial":    {"internal/sensor", "internal/control", "internal/doctor", "internal/event", "internal/gate", "internal/netegress"},
 	"internal/vault":           {"internal/redact", "internal/strict", "internal/ruleset/permission"},
 	"internal/memory":          {"internal/strict", "internal/ruleset/permission"},

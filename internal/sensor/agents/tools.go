@@ -1,4 +1,4 @@
-package sensor
+package agents
 
 import (
 	"errors"
@@ -18,9 +18,9 @@ import (
 	"weir/internal/vault"
 )
 
-// tools is the daemon as the tools of the bridge see it.
+// tools is the sensor as the tools of the bridge see it.
 type tools struct {
-	*daemon
+	*Agents
 
 	mu      sync.Mutex
 	fetcher *vault.Fetcher // nil: there was no key to the vault yet
@@ -28,10 +28,10 @@ type tools struct {
 }
 
 // offerTools serves VaultHttpFetch and LocalMemoryRecall over the bridge.
-func (d *daemon) offerTools() {
-	t := &tools{daemon: d}
-	d.bridge.Offer(served.New(served.Options{
-		Gate: d.gate, Rules: t, Host: t, Vault: t.vault, Memory: notes.New(filepath.Join(d.opts.StateDir, "memory")), Logger: d.opts.Logger,
+func (a *Agents) offerTools() {
+	t := &tools{Agents: a}
+	a.bridge.Offer(served.New(served.Options{
+		Gate: a.opts.Gate, Rules: t, Host: t, Vault: t.vault, Memory: notes.New(filepath.Join(a.opts.StateDir, "memory")), Logger: a.opts.Logger,
 	}))
 }
 
@@ -72,7 +72,7 @@ func (t *tools) Killed(tool string) bool { return t.bridge.Killed(tool) }
 func (t *tools) Allow(rule string) error {
 	t.writing.Lock()
 	defer t.writing.Unlock()
-	path := filepath.Join(t.permissionDir(), "permissions.yaml")
+	path := filepath.Join(t.opts.Permissions, "permissions.yaml")
 	before, err := readRules(path)
 	if err != nil {
 		return err
@@ -84,9 +84,7 @@ func (t *tools) Allow(rule string) error {
 	if err := writeRules(path, after); err != nil {
 		return err
 	}
-	t.changing.Lock()
-	defer t.changing.Unlock()
-	t.loadRules()
+	t.LoadRules()
 	return nil
 }
 
@@ -114,11 +112,11 @@ func writeRules(path string, data []byte) error {
 }
 
 // Log implements served.Host.
-func (t *tools) Log(e event.Event) error { return t.log.Write(e) }
+func (t *tools) Log(e event.Event) error { return t.opts.Log.Write(e) }
 
 // Trusts implements served.Host.
 func (t *tools) Trusts(who bridge.Asker, addr netip.Addr) bool {
-	return t.policyFor(who.Container.ID).Taint.Trusts(addr)
+	return t.opts.Policies.For(who.Container.ID).Taint.Trusts(addr)
 }
 
 // Taint implements served.Host.
@@ -130,10 +128,10 @@ func (t *tools) Taint(who bridge.Asker, secret, corruption bool, why string) err
 	if corruption {
 		bits |= taint.Corruption
 	}
-	if st, ok := t.state.ByCgroup(who.Container.CgroupID); ok && bits&^st.Taint == 0 {
+	if st, ok := t.opts.Books.ByCgroup(who.Container.CgroupID); ok && bits&^st.Taint == 0 {
 		return nil
 	}
-	_, err := t.daemon.taint(taint.Change{
+	_, err := t.opts.Taint(taint.Change{
 		Container: who.Container.ID, Bits: bits, Source: "tool", Why: why, PID: who.Process.PID, Start: who.Process.Start,
 	})
 	if errors.Is(err, taint.ErrNotStored) {

@@ -1,4 +1,4 @@
-package sensor
+package agents
 
 import (
 	"context"
@@ -20,26 +20,26 @@ import (
 // lookedAt is how many processes of a container are asked for its folder, or who it is.
 const lookedAt = 16
 
-// serveFolders tells the bridge's folders which containers there are.
-func (d *daemon) serveFolders() error {
+// ServeFolders tells the bridge's folders which containers there are.
+func (a *Agents) ServeFolders() error {
 	var live []string
-	for _, st := range d.state.List() {
-		if d.policyFor(st.ID).IPC != "" && cgroup.Populated(st.Cgroup) {
+	for _, st := range a.opts.Books.List() {
+		if a.opts.Policies.For(st.ID).IPC != "" && cgroup.Populated(st.Cgroup) {
 			live = append(live, st.ID)
 		}
 	}
-	d.folders.Serve(live)
+	a.folders.Serve(live)
 	return nil
 }
 
 // folderOf is an ipc.Find: the folder as one of the container's processes sees it.
-func (d *daemon) folderOf(id string) (*ipc.Folder, error) {
-	path, missing := d.policyFor(id).IPC, error(fs.ErrNotExist)
+func (a *Agents) folderOf(id string) (*ipc.Folder, error) {
+	path, missing := a.opts.Policies.For(id).IPC, error(fs.ErrNotExist)
 	if path == "" {
 		return nil, missing
 	}
-	for _, pid := range d.some(id) {
-		f, err := d.folderIn(id, pid, path)
+	for _, pid := range a.some(id) {
+		f, err := a.folderIn(id, pid, path)
 		switch {
 		case err == nil:
 			return f, nil
@@ -51,8 +51,8 @@ func (d *daemon) folderOf(id string) (*ipc.Folder, error) {
 }
 
 // folderIn is the folder that a process sees.
-func (d *daemon) folderIn(id string, pid int, path string) (*ipc.Folder, error) {
-	if err := d.belongs(id, pid); err != nil {
+func (a *Agents) folderIn(id string, pid int, path string) (*ipc.Folder, error) {
+	if err := a.belongs(id, pid); err != nil {
 		return nil, err
 	}
 	before, err := procfs.ReadStat(pid)
@@ -73,27 +73,27 @@ func (d *daemon) folderIn(id string, pid int, path string) (*ipc.Folder, error) 
 		return nil, err
 	}
 	// It is still the same process, and still there: so what was read is the container's.
-	if after, err := procfs.ReadStat(pid); err != nil || after.Start != before.Start || d.belongs(id, pid) != nil {
+	if after, err := procfs.ReadStat(pid); err != nil || after.Start != before.Start || a.belongs(id, pid) != nil {
 		return nil, errors.Join(fs.ErrNotExist, f.Close())
 	}
 	return f, nil
 }
 
 // belongs says whether a process is in a container, and in none within that.
-func (d *daemon) belongs(id string, pid int) error {
+func (a *Agents) belongs(id string, pid int) error {
 	path, err := cgroup.Of(pid)
 	if err != nil {
 		return err
 	}
-	if st, ok := d.containerOf(path); !ok || st.ID != id {
+	if st, ok := a.opts.Witness.Innermost(path); !ok || st.ID != id {
 		return fs.ErrNotExist
 	}
 	return nil
 }
 
 // some are a few processes of a container.
-func (d *daemon) some(id string) []int {
-	st, err := d.state.Find(id)
+func (a *Agents) some(id string) []int {
+	st, err := a.opts.Books.Find(id)
 	if err != nil {
 		return nil
 	}
@@ -105,10 +105,10 @@ func (d *daemon) some(id string) []int {
 }
 
 // answerIn decides on a request that was found in a container's folder.
-func (d *daemon) answerIn(ctx context.Context, id string, request []byte) wire.Answer {
-	return d.bridge.Answer(ctx, request, func() (bridge.Asker, error) {
-		for _, pid := range d.some(id) {
-			if who, err := (asked{d}).Who(pid); err == nil && who.Container.ID == id {
+func (a *Agents) answerIn(ctx context.Context, id string, request []byte) wire.Answer {
+	return a.bridge.Answer(ctx, request, func() (bridge.Asker, error) {
+		for _, pid := range a.some(id) {
+			if who, err := (host{a}).Who(pid); err == nil && who.Container.ID == id {
 				return who, nil
 			}
 		}

@@ -1,4 +1,4 @@
-package sensor
+package agents
 
 import (
 	"context"
@@ -25,20 +25,20 @@ type updates struct {
 
 // offerUpdates has calls of agent_update carried out on the program that was named at the start. Where none was, or it cannot be replaced,
 // they are refused: that is no reason for the sensor not to start.
-func (d *daemon) offerUpdates() {
-	u := &updates{log: func(e event.Event) error { return d.log.Write(e) }, failed: func(err error) {
-		d.opts.Logger.WithError(err).Error("write the event of an update")
+func (a *Agents) offerUpdates() {
+	u := &updates{log: func(e event.Event) error { return a.opts.Log.Write(e) }, failed: func(err error) {
+		a.opts.Logger.WithError(err).Error("write the event of an update")
 	}}
-	if d.opts.AgentPath != "" {
+	if a.opts.AgentPath != "" {
 		var err error
 		u.updater, err = agentupdate.New(agentupdate.Options{
-			Target: d.opts.AgentPath, Server: d.opts.Server, Killed: func() bool { return killswitch.On(d.opts.KillSwitch) },
+			Target: a.opts.AgentPath, Server: a.opts.Server, Killed: func() bool { return killswitch.On(a.opts.KillSwitch) },
 		})
 		if err != nil {
-			d.ruleProblem("agent_update is off: --agent-binary: " + err.Error())
+			a.ruleProblem("agent_update is off: --agent-binary: " + err.Error())
 		}
 	}
-	d.bridge.Carry(u)
+	a.bridge.Carry(u)
 }
 
 // Prepare implements bridge.Carrier.

@@ -1,4 +1,4 @@
-package sensor
+package agents
 
 import (
 	"errors"
@@ -13,47 +13,40 @@ import (
 	"weir/internal/ruleset"
 	"weir/internal/ruleset/killswitch"
 	"weir/internal/ruleset/permission"
-	"weir/internal/self"
 )
 
 // maxRules bounds a file of rules, in bytes.
 const maxRules = 1 << 20
 
-// loadRules reads what people wrote beside the built-in rules: the operator's for the guard (K12), and the permission rules (P2). A file that
+// LoadRules reads what people wrote beside the built-in rules: the operator's for the guard (K12), and the permission rules (P2). A file that
 // cannot be read leaves what it gave before in force, and is told of; the built-in rules are always there.
-func (d *daemon) loadRules() {
-	d.bridge.Use(bridge.Rules{Guard: d.guardRules(), Permissions: d.permissionRules(), Killed: func() bool { return killswitch.On(d.opts.KillSwitch) }})
+func (a *Agents) LoadRules() {
+	a.loading.Lock()
+	defer a.loading.Unlock()
+	a.bridge.Use(bridge.Rules{Guard: a.guardRules(), Permissions: a.permissionRules(), Killed: func() bool { return killswitch.On(a.opts.KillSwitch) }})
 }
 
-func (d *daemon) guardRules() bridge.Guard {
-	data, err := readRules(d.opts.RulesPath)
+func (a *Agents) guardRules() bridge.Guard {
+	data, err := readRules(a.opts.RulesPath)
 	if err != nil {
-		d.ruleProblem("the guard's appended rules stay as they were: " + err.Error())
+		a.ruleProblem("the guard's appended rules stay as they were: " + err.Error())
 		return nil
 	}
-	rules, problems := ruleset.Appended(d.opts.RulesPath, data)
+	rules, problems := ruleset.Appended(a.opts.RulesPath, data)
 	for _, p := range problems {
-		d.ruleProblem(p.String())
+		a.ruleProblem(p.String())
 	}
-	return ruleset.New(ruleset.Options{Server: d.opts.Server, Appended: rules})
+	return ruleset.New(ruleset.Options{Server: a.opts.Server, Appended: rules})
 }
 
-// permissionDir is where the permission rules are.
-func (d *daemon) permissionDir() string {
-	if d.opts.PolicyPath != "" {
-		return filepath.Dir(d.opts.PolicyPath)
-	}
-	return self.Config
-}
-
-func (d *daemon) permissionRules() bridge.Permissions {
-	dir := d.permissionDir()
+func (a *Agents) permissionRules() bridge.Permissions {
+	dir := a.opts.Permissions
 	var files []permission.File
 	for _, f := range []permission.File{{Name: "permissions.yaml"}, {Name: "managed-permissions.yaml", Managed: true}} {
 		f.Name = filepath.Join(dir, f.Name)
 		var err error
 		if f.Data, err = readRules(f.Name); err != nil {
-			d.ruleProblem("the permission rules stay as they were: " + err.Error())
+			a.ruleProblem("the permission rules stay as they were: " + err.Error())
 			return nil
 		}
 		if f.Data != nil {
@@ -62,18 +55,18 @@ func (d *daemon) permissionRules() bridge.Permissions {
 	}
 	set, warnings, err := permission.Parse(files...)
 	for _, w := range warnings {
-		d.ruleProblem(w.String())
+		a.ruleProblem(w.String())
 	}
 	if err != nil {
-		d.ruleProblem("the permission rules stay as they were: " + err.Error())
+		a.ruleProblem("the permission rules stay as they were: " + err.Error())
 		return nil
 	}
 	return set
 }
 
-func (d *daemon) ruleProblem(text string) {
-	d.opts.Logger.Warn(text)
-	d.write(event.Event{Kind: event.Error, Message: text})
+func (a *Agents) ruleProblem(text string) {
+	a.opts.Logger.Warn(text)
+	a.opts.Log.Post(event.Event{Kind: event.Error, Message: text})
 }
 
 // readRules is a file's content, or nothing if it is not there.

@@ -1,0 +1,103 @@
+package agents
+
+import (
+	"context"
+	"maps"
+	"sync"
+	"time"
+
+	"github.com/sirupsen/logrus"
+
+	"weir/internal/bridge"
+	"weir/internal/bridge/ipc"
+	"weir/internal/event"
+	"weir/internal/gate"
+	"weir/internal/sensor/inforce"
+	"weir/internal/sensor/witness"
+	"weir/internal/taint"
+)
+
+// Books tell which containers there are.
+type Books interface {
+	ByCgroup(id uint64) (taint.Status, bool)
+	Find(name string) (taint.Status, error)
+	List() []taint.Status
+}
+
+// Peers are the Unix sockets outside that the containers of a policy's slot may reach.
+type Peers interface {
+	OpenPeer(slot uint32, path string) error
+	ClosePeer(slot uint32, path string) error
+}
+
+// Gate makes the verdicts.
+type Gate interface {
+	Decide(context.Context, gate.Request) gate.Verdict
+	Confirm(context.Context, gate.Request) gate.Verdict
+	Used(question string) error
+}
+
+// Log is the event log.
+type Log interface {
+	Write(event.Event) error // an error means that it is not written
+	Post(event.Event)        // waits for nothing
+}
+
+// Options are what Agents need. Paths must be absolute.
+type Options struct {
+	RunDir      string // the sockets are below
+	StateDir    string // vault and notes are in it
+	Permissions string // directory of the permission rules
+	RulesPath   string // the operator's rules for the guard; need not be there
+	Server      string // host that updates of agents may come from besides GitHub; empty: none
+	KillSwitch  string // file that turns tools off while it is there
+	AgentPath   string // file that agent_update replaces; empty: the tool is off
+
+	Books    Books
+	Peers    Peers
+	Gate     Gate
+	Log      Log
+	Policies *inforce.Policies
+	Witness  *witness.Witness
+	Taint    func(taint.Change) (taint.Status, error) // puts a change in force for good
+	Logger   logrus.FieldLogger
+}
+
+// Agents are those that the sensor serves. Their methods may be called at the same time.
+type Agents struct {
+	opts    Options
+	bridge  *bridge.Server
+	folders *ipc.Server
+	loading sync.Mutex // of rules
+
+	mu       sync.Mutex
+	refusals map[string]uint64 // by rule of the guard
+}
+
+// New reads the rules and listens nowhere yet. The caller closes it.
+func New(o Options) (*Agents, error) {
+	a := &Agents{opts: o, refusals: map[string]uint64{}}
+	a.bridge = bridge.New(host{a}, o.Logger)
+	a.offerTools()
+	a.offerUpdates()
+	a.LoadRules()
+	var err error
+	if a.folders, err = ipc.New(a.folderOf, a.answerIn, o.Logger); err != nil {
+		a.bridge.Close()
+		return nil, err
+	}
+	return a, nil
+}
+
+// Close ends all sockets and folders. Who asks waits no longer than limit.
+func (a *Agents) Close(limit time.Duration) {
+	a.folders.Close(limit)
+	a.bridge.Close()
+}
+
+// Refusals are the denials of the guard, by rule.
+func (a *Agents) Refusals() map[string]uint64 {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return maps.Clone(a.refusals)
+}

@@ -1,0 +1,239 @@
+package parents
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/sirupsen/logrus"
+
+	"weir/internal/cgroup"
+	"weir/internal/event"
+	"weir/internal/netegress"
+	"weir/internal/policy"
+	"weir/internal/sensor/store"
+	"weir/internal/sensor/witness"
+	"weir/internal/taint"
+)
+
+// Slice is the guarded parent of all sessions of weir guard.
+const Slice = "/weir"
+
+// Memory outlives a restart.
+type Memory interface {
+	Put(key store.Key, value any) error
+	Get(key store.Key, value any) error
+}
+
+// Attacher attaches to a cgroup what enforces in all below it, under the policy of a slot.
+type Attacher interface {
+	GuardParent(path string, slot uint32) error
+}
+
+// Options are what Parents need; all must be set.
+type Options struct {
+	Books  *taint.State
+	Attach Attacher
+	Policy func() policy.Policy // the daemon's own, in force
+	Memory Memory
+	Tell   func(event.Event)
+	Fail   func(what string, err error) // tells what could not be done
+	Logger logrus.FieldLogger
+}
+
+// Parents are the guarded ones. Their methods may be called at the same time.
+type Parents struct {
+	opts    Options
+	mu      sync.Mutex
+	guarded map[string]uint64 // cgroup ids, by path
+}
+
+// New guards nothing yet.
+func New(o Options) *Parents { return &Parents{opts: o, guarded: map[string]uint64{}} }
+
+// List are the paths of the policy in force, and Slice.
+func (p *Parents) List() []string { return All(p.opts.Policy()) }
+
+// All are the paths that a policy has guarded.
+func All(of policy.Policy) []string {
+	return slices.Compact(slices.Sorted(slices.Values(append([]string{Slice}, of.Guard.Parents...))))
+}
+
+// Apply guards what a policy wants guarded, and makes the parent of all sessions.
+func (p *Parents) Apply(of policy.Policy) error {
+	if err := p.check(of.Guard.Parents); err != nil {
+		return err
+	}
+	if err := p.GuardSlice(); err != nil {
+		return err
+	}
+	for _, parent := range of.Guard.Parents {
+		if err := p.guard(parent, of); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// check refuses parents that are not there, unless they once were: those are
+// guarded when they are made again.
+func (p *Parents) check(parents []string) error {
+	var known []string
+	if err := p.opts.Memory.Get(store.Parents, &known); err != nil {
+		return err
+	}
+	for _, parent := range parents {
+		if _, err := cgroup.ID(parent); err != nil && !slices.Contains(known, parent) {
+			return fmt.Errorf("guard.parents: %w", err)
+		}
+	}
+	if slices.Equal(known, parents) {
+		return nil
+	}
+	if err := p.opts.Memory.Put(store.Parents, parents); err != nil {
+		p.opts.Logger.WithError(err).Error("store parents") // they must be there at the next start
+	}
+	return nil
+}
+
+// GuardSlice makes the parent of all sessions, and guards it.
+func (p *Parents) GuardSlice() error {
+	if _, err := cgroup.Make(Slice); err != nil {
+		return err
+	}
+	return p.guardParent(Slice)
+}
+
+// Tend guards parents that were made again, takes in containers whose making was
+// not told, and forgets those that are gone.
+func (p *Parents) Tend() error {
+	of := p.opts.Policy()
+	var errs []error
+	if err := p.guardParent(Slice); !errors.Is(err, fs.ErrNotExist) {
+		errs = append(errs, err)
+	}
+	for _, parent := range of.Guard.Parents {
+		errs = append(errs, p.guard(parent, of))
+	}
+	for _, c := range p.opts.Books.List() {
+		if c.Session || c.CgroupID == 0 {
+			continue
+		}
+		if _, err := cgroup.ID(c.Cgroup); errors.Is(err, fs.ErrNotExist) {
+			errs = append(errs, p.opts.Books.Gone(c.ID))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// guard makes the children of a parent containers, if it is there.
+func (p *Parents) guard(parent string, of policy.Policy) error {
+	err := p.guardParent(parent)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // until somebody makes it again
+	}
+	if err != nil {
+		return err
+	}
+	children, err := cgroup.Children(parent)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, child := range children {
+		if err := p.admit(child, of); !errors.Is(err, fs.ErrNotExist) {
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// guardParent attaches what a parent needs. One that was made again under the same
+// path is another cgroup.
+func (p *Parents) guardParent(path string) error {
+	id, err := cgroup.ID(path)
+	if err != nil {
+		return err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	old := p.guarded[path]
+	if old == id {
+		return nil
+	}
+	if err := p.opts.Attach.GuardParent(path, netegress.BaseSlot); err != nil {
+		return err
+	}
+	p.guarded[path] = id
+	if old == 0 {
+		return nil
+	}
+	p.opts.Tell(event.Event{Kind: event.Error, Message: "guarded parent " + path + " was made again: it is guarded again"})
+	return p.opts.Books.DropParent(old)
+}
+
+// Made takes a new child of a guarded parent in as a container.
+func (p *Parents) Made(m taint.Move) {
+	path := witness.Path(m.Cgroup)
+	if path == "" || cgroup.Below(path, Slice) {
+		return // gone already, or a session's own
+	}
+	parent := path[:strings.LastIndex(path, "/")]
+	of := p.opts.Policy()
+	if !slices.Contains(of.Guard.Parents, parent) {
+		return
+	}
+	if err := p.admit(path, of); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		p.opts.Fail("admit "+path, err)
+	}
+}
+
+// admit takes a cgroup in as a container, with the taint that is stored under its
+// path (B45), unless it is one.
+func (p *Parents) admit(path string, of policy.Policy) error {
+	id, err := cgroup.ID(path)
+	if err != nil {
+		return err
+	}
+	if _, known := p.opts.Books.ByCgroup(id); known {
+		return nil
+	}
+	start, err := StartBits(of.Taint.AtStart)
+	if err != nil {
+		return err
+	}
+	_, err = p.opts.Books.Guard(taint.Container{ID: path, Cgroup: path, CgroupID: id}, start, "policy")
+	return err
+}
+
+// MadeAgain guards those parents that are at or below a cgroup that was made.
+func (p *Parents) MadeAgain(path string) {
+	of := p.opts.Policy()
+	if cgroup.Below(Slice, path) {
+		if err := p.guardParent(Slice); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			p.opts.Fail("guard "+Slice, err)
+		}
+	}
+	for _, parent := range of.Guard.Parents {
+		if !cgroup.Below(parent, path) {
+			continue
+		}
+		if err := p.guard(parent, of); err != nil {
+			p.opts.Fail("guard "+parent, err)
+		}
+	}
+}
+
+// StartBits reads names of bits; none is none.
+func StartBits(names []string) (taint.Bits, error) {
+	if len(names) == 0 {
+		return 0, nil
+	}
+	return taint.ParseBits(names)
+}
