@@ -50,7 +50,7 @@ func (d *daemon) ask(a netegress.Ask) {
 	}
 	p := d.policies.InMode(d.policies.For(r.Container.ID))
 	r.Mode, r.Policy = string(p.Mode), inforce.Version(p)
-	d.count(r.Container.ID, event.Hold)
+	d.summaries.Count(r.Container.ID, event.Hold)
 	v := d.gate.Decide(ctx, r)
 	if v.Decision != gate.Allow && d.ctx.Err() != nil {
 		return // the daemon ends: the question stays, and its asker stays held for the next one or the watcher
@@ -80,7 +80,7 @@ func untilGone(ctx context.Context, cancel context.CancelFunc, p netegress.Proce
 
 func (d *daemon) carryOut(a netegress.Ask, r gate.Request, v gate.Verdict) error {
 	if v.Decision != gate.Allow {
-		d.count(r.Container.ID, event.Connect)
+		d.summaries.Count(r.Container.ID, event.Connect)
 		if a.Exec {
 			return d.egress.Kill(a)
 		}
@@ -98,7 +98,7 @@ func (d *daemon) carryOut(a netegress.Ask, r gate.Request, v gate.Verdict) error
 		if err != nil {
 			return errors.Join(err, d.egress.Refuse(a))
 		}
-		d.count(r.Container.ID, event.Verdict)
+		d.summaries.Count(r.Container.ID, event.Verdict)
 	case gate.Passed, gate.Recognised:
 	default:
 		return d.egress.Wake(a) // untainted or observed meanwhile: the kernel lets it through
@@ -107,7 +107,7 @@ func (d *daemon) carryOut(a netegress.Ask, r gate.Request, v gate.Verdict) error
 	if err != nil {
 		return errors.Join(err, d.egress.Refuse(a))
 	}
-	d.count(r.Container.ID, event.Grant)
+	d.summaries.Count(r.Container.ID, event.Grant)
 	return d.log.Write(event.Event{
 		Kind: event.Grant, Container: &r.Container, Process: &r.Process, Question: v.Question, Grant: g.Event(),
 	})

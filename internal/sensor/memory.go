@@ -1,32 +1,28 @@
 package sensor
 
 import (
-	"errors"
 	"os"
 	"strings"
 	"time"
 
-	"weir/internal/control"
 	"weir/internal/policy"
+	"weir/internal/sensor/session"
 	"weir/internal/sensor/store"
 	"weir/internal/taint"
 )
 
 // recall takes up what an earlier daemon remembered: a seal outlives it.
 func (d *daemon) recall() error {
-	d.mu.Lock()
-	defer d.mu.Unlock()
 	var said policy.Mode
-	counts := map[string]*control.Summary{}
-	if err := errors.Join(d.memory.Get(store.Mode, &said), d.memory.Get(store.Summaries, &counts)); err != nil {
+	var err error
+	if d.summaries, err = session.Recall(d.memory); err != nil {
 		return err
 	}
-	d.counts = counts
-	if said == "" {
-		return nil
+	if err := d.memory.Get(store.Mode, &said); err != nil || said == "" {
+		return err
 	}
 	d.policies.Say(said)
-	_, err := policy.ParseMode(string(said))
+	_, err = policy.ParseMode(string(said))
 	return err
 }
 

@@ -2,12 +2,10 @@ package sensor
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"golang.org/x/sys/unix"
 
-	"weir/internal/control"
 	"weir/internal/event"
 	"weir/internal/exec"
 	"weir/internal/gate"
@@ -28,30 +26,9 @@ func (d *daemon) fail(what string, r *gate.Request, err error) {
 // write logs what has happened already.
 func (d *daemon) write(e event.Event) { d.log.Post(e) }
 
-// count keeps a container's summary. A verdict is a person's approval.
-func (d *daemon) count(id string, k event.Kind) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	c := d.counts[id]
-	if c == nil {
-		c = &control.Summary{}
-		d.counts[id] = c
-	}
-	switch k {
-	case event.Hold:
-		c.Asked++
-	case event.Grant:
-		c.Granted++
-	case event.Verdict:
-		c.Approved++
-	case event.Connect:
-		c.Denied++
-	}
-}
-
 // executed logs an observed command with the verdict on running it (G25).
 func (d *daemon) executed(c exec.Command) {
-	d.sawProcess(c.Process.PID)
+	d.spaces.Saw(c.Process.PID)
 	r := gate.Request{
 		Container: d.witness.Container(c.Container, taint.Bits(c.Taint)), Process: c.Process, Ask: gate.Run,
 	}
@@ -104,7 +81,7 @@ func (d *daemon) recorded(r netegress.Record) {
 	v := event.Decision{Decision: "allow", Reason: r.Reason}
 	if r.Denied {
 		v.Decision = "deny"
-		d.count(c.ID, event.Connect)
+		d.summaries.Count(c.ID, event.Connect)
 	}
 	switch {
 	case r.Path != "" || r.Family == unix.AF_UNIX:
@@ -160,5 +137,3 @@ func kill(pid int, start uint64) error {
 	defer fd.Close()
 	return procfs.Signal(fd, unix.SIGKILL)
 }
-
-var errBusy = errors.New("processes are left")

@@ -6,21 +6,18 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
-	"time"
 
-	"github.com/fsnotify/fsnotify"
 	"golang.org/x/sys/unix"
 
-	"weir/internal/cgroup"
 	"weir/internal/control"
 	"weir/internal/event"
 	"weir/internal/netegress"
 	"weir/internal/policy"
 	"weir/internal/sensor/store"
+	"weir/internal/sensor/watch"
 )
 
 // Mode implements control.Operator. What opens something is logged and stored
@@ -72,7 +69,7 @@ func (d *daemon) Reload(context.Context) error {
 	d.changing.Lock()
 	defer d.changing.Unlock()
 	d.agents.LoadRules()
-	d.loaded = newestPolicy(d.opts.PolicyPath)
+	d.loaded = watch.Newest(d.opts.PolicyPath)
 	p, err := loadPolicy(d.opts.PolicyPath)
 	if err == nil {
 		err = d.replacePolicy(p)
@@ -131,115 +128,24 @@ func (d *daemon) hangups(ctx context.Context) error {
 	}
 }
 
-const (
-	settled     = 300 * time.Millisecond // after the first change of the policy's directory
-	lookAgain   = 100 * time.Millisecond // at a file that is open for writing
-	tellWriting = 20                     // times that it was
-)
-
 // watch reloads the policy when its file changes, and guards parents as soon as
-// they are made again. It watches directories: editors put a new file in the place
-// of the old one.
+// they are made again.
 func (d *daemon) watch(ctx context.Context) error {
-	w, err := fsnotify.NewWatcher()
-	if err != nil {
-		return fmt.Errorf("watch the policy: %w", err)
-	}
-	defer w.Close()
-	file := d.opts.PolicyPath
-	if file != "" {
-		if err := w.Add(filepath.Dir(file)); err != nil {
-			d.fail("watch the policy: it is loaded again on SIGHUP only", nil, err)
-		}
-	}
-	var reload <-chan time.Time
-	writing := 0 // how often it was found so
-	for {
-		d.watchParents(w)
-		select {
-		case <-ctx.Done():
-			return nil
-		case err := <-w.Errors:
-			d.fail("watch files", nil, err) // what was missed is found by housekeeping
-			reload = time.After(settled)
-		case e := <-w.Events:
-			if cgroup.Below(e.Name, cgroup.Root) {
-				if e.Has(fsnotify.Create) {
-					d.watchParents(w)
-					d.parents.MadeAgain(strings.TrimPrefix(e.Name, cgroup.Root))
-				}
-			} else if reload == nil && d.changed(file) {
-				reload = time.After(settled)
+	return watch.Watch{
+		File: d.opts.PolicyPath, Changed: d.changed, Refused: d.refused,
+		Above: d.parents.List, Made: d.parents.MadeAgain,
+		Fail: func(what string, err error) { d.fail(what, nil, err) },
+		Reload: func() {
+			if err := d.Reload(ctx); err != nil {
+				d.opts.Logger.WithError(err).Error("reload policy")
 			}
-		case <-reload:
-			reload = nil
-			switch {
-			case !d.changed(file):
-			case beingWritten(file):
-				reload = time.After(lookAgain)
-				if writing++; writing == tellWriting {
-					d.refused(fmt.Errorf("%s: somebody has it open for writing: close it", file))
-				}
-				continue
-			default:
-				if err := d.Reload(ctx); err != nil {
-					d.opts.Logger.WithError(err).Error("reload policy")
-				}
-			}
-			writing = 0
-		}
-	}
+		},
+	}.Run(ctx)
 }
 
-// version is what tells one state of a file from another.
-type version struct {
-	inode, size uint64
-	changed     unix.Timespec
-}
-
-// changed says whether the file is not what was loaded last.
-func (d *daemon) changed(file string) bool {
+// changed says whether the policy file is not what was loaded last.
+func (d *daemon) changed() bool {
 	d.changing.Lock()
 	defer d.changing.Unlock()
-	return newestPolicy(file) != d.loaded
-}
-
-func newestPolicy(file string) version {
-	var st unix.Stat_t
-	if file == "" || unix.Stat(file, &st) != nil {
-		return version{}
-	}
-	return version{st.Ino, uint64(st.Size), st.Mtim}
-}
-
-// beingWritten says whether somebody has a file open for writing: then a read lease
-// is refused. Where there are no leases, only the time tells.
-func beingWritten(file string) bool {
-	f, err := os.Open(file)
-	if err != nil {
-		return false
-	}
-	defer f.Close()
-	_, err = unix.FcntlInt(f.Fd(), unix.F_SETLEASE, unix.F_RDLCK)
-	if err != nil {
-		return errors.Is(err, unix.EAGAIN)
-	}
-	_, err = unix.FcntlInt(f.Fd(), unix.F_SETLEASE, unix.F_UNLCK)
-	return err != nil
-}
-
-// watchParents watches the cgroups above guarded parents, as many as there are: it
-// is in them that a parent is made again.
-func (d *daemon) watchParents(w *fsnotify.Watcher) {
-	watched := w.WatchList()
-	for _, parent := range d.parents.List() {
-		for path := filepath.Dir(parent); ; path = filepath.Dir(path) {
-			if dir := filepath.Clean(cgroup.Dir(path)); !slices.Contains(watched, dir) {
-				_ = w.Add(dir) // what is not there is watched when it is made
-			}
-			if path == "/" {
-				break
-			}
-		}
-	}
+	return watch.Newest(d.opts.PolicyPath) != d.loaded
 }

@@ -1,10 +1,8 @@
 package sensor
 
 import (
-	"os"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"go.etcd.io/bbolt"
@@ -13,61 +11,6 @@ import (
 	"weir/internal/sensor/inforce"
 	"weir/internal/sensor/store"
 )
-
-// A policy that somebody still writes is told from one that is finished.
-func TestBeingWritten(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "policy.yaml")
-	w, err := os.Create(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer w.Close()
-	if !beingWritten(file) {
-		t.Error("open for writing: not told")
-	}
-	w.Close()
-	r, err := os.Open(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.Close()
-	if beingWritten(file) {
-		t.Error("open for reading: told to be written")
-	}
-	if beingWritten(file + ".not") {
-		t.Error("absent: told to be written")
-	}
-}
-
-// Each way to replace a file is a change, and reading it is none.
-func TestNewestPolicy(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "policy.yaml")
-	last := newestPolicy(file)
-	for _, change := range []struct {
-		name string
-		do   func() error
-	}{
-		{"made", func() error { return os.WriteFile(file, []byte("version: 1\n"), 0o600) }},
-		{"written", func() error { return os.WriteFile(file, []byte("version: 1\nhold: false\n"), 0o600) }},
-		{"of the same size", func() error { return os.Chtimes(file, time.Time{}, time.Unix(1, 0)) }},
-		{"replaced", func() error {
-			if err := os.WriteFile(file+"~", []byte("version: 1\nhold: false\n"), 0o600); err != nil {
-				return err
-			}
-			return os.Rename(file+"~", file)
-		}},
-		{"removed", func() error { return os.Remove(file) }},
-	} {
-		if err := change.do(); err != nil {
-			t.Fatal(err)
-		}
-		now := newestPolicy(file)
-		if now == last {
-			t.Errorf("%s: no change", change.name)
-		}
-		last = now
-	}
-}
 
 // What weir mode said outlives the daemon.
 func TestRecall(t *testing.T) {
@@ -106,5 +49,23 @@ func TestStrict(t *testing.T) {
 	}
 	if diff := cmp.Diff([]int{0, 1, 2}, got); diff != "" {
 		t.Errorf("want - got +\n%s", diff)
+	}
+}
+
+// A change of what is opened at the start needs a new one.
+func TestReloadRefusesWhatNeedsAStart(t *testing.T) {
+	for text, want := range map[string]string{
+		"announce: {url: 'https://alerts.example.com/', key_env: WEIR_TEST_UNSET}": "announce: changed: restart the sensor for that",
+		"metrics: {listen: off}":    "metrics: changed: restart the sensor for that",
+		"events: {file: /tmp/none}": "events: changed: restart the sensor for that",
+	} {
+		p, err := policy.Parse("p", []byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		d := &daemon{policies: inforce.New(policy.Default())}
+		if err := d.replacePolicy(p); err == nil || err.Error() != want {
+			t.Errorf("%s: got %v, want %q", text, err, want)
+		}
 	}
 }

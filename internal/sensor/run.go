@@ -17,7 +17,6 @@ import (
 	"go.etcd.io/bbolt"
 	"golang.org/x/sync/errgroup"
 
-	"weir/internal/announce"
 	"weir/internal/cgroup"
 	"weir/internal/control"
 	"weir/internal/cop"
@@ -31,10 +30,15 @@ import (
 	"weir/internal/policy"
 	"weir/internal/self"
 	"weir/internal/sensor/agents"
+	"weir/internal/sensor/approvals"
 	"weir/internal/sensor/inforce"
 	"weir/internal/sensor/journal"
 	"weir/internal/sensor/parents"
+	"weir/internal/sensor/pins"
+	"weir/internal/sensor/session"
+	"weir/internal/sensor/spaces"
 	"weir/internal/sensor/store"
+	"weir/internal/sensor/watch"
 	"weir/internal/sensor/witness"
 	"weir/internal/taint"
 )
@@ -61,6 +65,7 @@ type Options struct {
 
 // daemon is what Run puts together.
 type daemon struct {
+	*session.Sessions
 	opts      Options
 	started   time.Time
 	state     *taint.State
@@ -70,19 +75,19 @@ type daemon struct {
 	gate      *gate.Gate
 	reviewer  *cop.Cop                // the gate's; guarded by changing after the start
 	reviewing atomic.Pointer[cop.Cop] // the same, for who only reads its figures
-	teller    *announce.Announcer     // nil: nothing is announced
-	callback  *announce.Callback      // nil: no answers come in over HTTP
-	figures   *metrics.Server         // nil: nobody reads any
-	begun     atomic.Bool             // all is in force
+	approvals *approvals.Approvals
+	figures   *metrics.Server // nil: nobody reads any
+	begun     atomic.Bool     // all is in force
 	agents    *agents.Agents
 	policies  *inforce.Policies
 	parents   *parents.Parents
 	witness   *witness.Witness
+	spaces    *spaces.Spaces
+	pins      *pins.Pins
+	summaries *session.Summaries
 	log       *journal.Writer
 	operator  *taint.Operator
 	records   chan netegress.Record
-	unseen    chan struct{} // a process runs in a mount namespace that has not been looked at
-	space     uint64        // mount namespace of this process
 	memory    store.Memory
 	probing   chan struct{}   // closed when the gate has answered
 	progress  uint64          // of the gate, when it last took long
@@ -90,14 +95,11 @@ type daemon struct {
 
 	mu       sync.Mutex
 	asking   map[asking]context.CancelFunc
-	counts   map[string]*control.Summary // by container id
-	lost     map[string]uint64           // by stage
-	counted  string                      // counts as they were stored last
-	pinless  bool                        // the pins are gone
+	lost     map[string]uint64 // by stage
 	degraded []string
 
-	changing sync.Mutex // of mode and policy
-	loaded   version    // of the policy file, also if it was refused
+	changing sync.Mutex    // of mode and policy
+	loaded   watch.Version // of the policy file, also if it was refused
 }
 
 // daemonGC lets the heap, of which about 3 MiB live, grow by half until garbage is collected.
@@ -117,22 +119,21 @@ func Run(ctx context.Context, o Options, ready func()) error {
 			logger.WithError(err).Warn("give memory back")
 		}
 	}
-	loaded := newestPolicy(o.PolicyPath)
+	loaded := watch.Newest(o.PolicyPath)
 	p, err := loadPolicy(o.PolicyPath)
 	if err != nil {
 		return err
 	}
 	d := &daemon{
 		opts: o, started: time.Now(), policies: inforce.New(p), operator: taint.NewOperator(), records: make(chan netegress.Record, 8192),
-		asking: map[asking]context.CancelFunc{}, counts: map[string]*control.Summary{}, lost: map[string]uint64{},
-		loaded: loaded, unseen: make(chan struct{}, 1),
+		asking: map[asking]context.CancelFunc{}, lost: map[string]uint64{},
+		loaded: loaded,
 	}
 	if d.reviewer, err = newReviewer(p.Cop); err != nil {
 		return err
 	}
 	defer func() { d.reviewer.Close() }()
 	d.reviewing.Store(d.reviewer)
-	d.space, _ = mountSpace("self")
 	if err := cgroup.Check(); err != nil {
 		return err
 	}
@@ -165,7 +166,7 @@ func Run(ctx context.Context, o Options, ready func()) error {
 		return err
 	}
 	defer d.agents.Close(closeTime)
-	if err := d.openAnnounce(); err != nil {
+	if err := d.openApprovals(); err != nil {
 		return err
 	}
 	if err := d.openMetrics(); err != nil {
@@ -222,6 +223,8 @@ func (d *daemon) load(db *bbolt.DB) error {
 		Books: d.state, Attach: d.egress, Policy: d.policies.Base, Memory: d.memory, Tell: d.write, Logger: logger,
 		Fail: func(what string, err error) { d.fail(what, nil, err) },
 	})
+	d.pins = pins.New(d.opts.PinDir, func(text string) { d.write(event.Event{Kind: event.Error, Message: text}) }, d.state, d.egress, d.execs, d.files)
+	d.spaces = spaces.New(d.files, d.state.List, func(what string, err error) { d.fail(what, nil, err) })
 	p := d.policies.Base()
 	d.gate, err = gate.Open(gate.Options{
 		DB: db, Log: d.log, Logger: logger, Reviewer: d.reviewer, Resolve: d.lookUp, Approver: p.Approver == policy.Person,
@@ -282,6 +285,10 @@ func (d *daemon) attach(server *control.Server) error {
 	if err := d.recall(); err != nil {
 		return err
 	}
+	d.Sessions = session.New(session.Options{
+		Books: d.state, Kernel: d.egress, Files: d.files, Agents: d.agents, Log: d.log,
+		Parents: d.parents, Policies: d.policies, Witness: d.witness, Summaries: d.summaries,
+	})
 	if err := d.applyPolicy(d.policies.Base()); err != nil {
 		return err
 	}
@@ -300,7 +307,7 @@ func (d *daemon) run(ctx context.Context, server *control.Server, ready func()) 
 	for _, source := range []taint.Source{d.operator, d.files} {
 		group.Go(func() error { return source.Watch(ctx, d.taint) })
 	}
-	group.Go(func() error { return d.lookForSecrets(ctx) })
+	group.Go(func() error { return d.spaces.Run(ctx) })
 	group.Go(func() error { return d.pass(ctx) })
 	group.Go(func() error { return d.housekeep(ctx) })
 	group.Go(func() error {
@@ -334,7 +341,7 @@ func (d *daemon) begin(ctx context.Context, server *control.Server, group *errgr
 	}
 	group.Go(func() error { return d.state.KeepBeating(ctx, d.able) })
 	group.Go(func() error { return server.Serve(ctx, d, d.refusePeer) })
-	d.announce(ctx, group)
+	d.approvals.Run(ctx, group)
 	group.Go(func() error { return d.hangups(ctx) })
 	group.Go(func() error { return d.watch(ctx) })
 	group.Go(func() error {
@@ -347,25 +354,6 @@ func (d *daemon) begin(ctx context.Context, server *control.Server, group *errgr
 	}
 	d.begun.Store(true)
 	ready()
-	return nil
-}
-
-// refusePeer keeps guarded processes away from the control socket, which the
-// kernel does already (B27).
-func (d *daemon) refusePeer(pid int) error {
-	path, err := cgroup.Of(pid)
-	if err != nil {
-		return fmt.Errorf("find the peer's cgroup: %w", err)
-	}
-	return d.refuseCgroup(path, fmt.Sprint("process ", pid))
-}
-
-func (d *daemon) refuseCgroup(path, who string) error {
-	for _, parent := range d.parents.List() {
-		if cgroup.Below(path, parent) {
-			return fmt.Errorf("%s is guarded: only people on the host give orders", who)
-		}
-	}
 	return nil
 }
 

@@ -59,18 +59,30 @@ var rules = map[string][]string{
 		"internal/sensor/inforce", "internal/sensor/witness", "internal/bridge", "internal/gate", "internal/ruleset", "internal/agentupdate", "internal/vault", "internal/memory",
 		"internal/taint", "internal/netegress", "internal/event", "internal/show", "internal/cgroup", "internal/procfs",
 	},
-	"internal/sensor/trial":    {"internal/sensor", "internal/control", "internal/doctor", "internal/event", "internal/gate", "internal/netegress"},
-	"internal/vault":           {"internal/redact", "internal/strict", "internal/ruleset/permission"},
-	"internal/memory":          {"internal/strict", "internal/ruleset/permission"},
-	"internal/strict":          {"internal/ruleset/permission"},
-	"internal/event":           {"internal/redact"},
-	"scripts/classes":          {"internal/classify"},
-	"scripts/rules":            {"internal/ruleset"},
-	"scripts/corpus":           {"internal/classify", "internal/cop", "internal/ruleset"},
-	"test/vm":                  {}, // the harness knows nothing of what it tests
-	"test/vm/bench":            {anything},
-	"test/vm/cmd":              {anything},
-	"test/vm/guest":            {anything},
+	"internal/sensor/spaces": {"internal/taint", "internal/cgroup"},
+	"internal/sensor/pins":   {},
+	"internal/sensor/watch":  {"internal/cgroup"},
+	"internal/sensor/session": {
+		"internal/sensor/store", "internal/sensor/inforce", "internal/sensor/witness", "internal/sensor/parents",
+		"internal/control", "internal/taint", "internal/netegress", "internal/policy", "internal/event", "internal/cgroup",
+	},
+	"internal/sensor/approvals": {"internal/announce", "internal/gate", "internal/policy", "internal/event", "internal/keyfile"},
+	"internal/sensor/figures": {
+		"internal/metrics", "internal/gate", "internal/cop", "internal/taint", "internal/netegress", "internal/exec", "internal/files",
+		"internal/sensor/journal", "internal/policy", "internal/cgroup",
+	},
+	"internal/sensor/trial": {"internal/sensor", "internal/control", "internal/doctor", "internal/event", "internal/gate", "internal/netegress"},
+	"internal/vault":        {"internal/redact", "internal/strict", "internal/ruleset/permission"},
+	"internal/memory":       {"internal/strict", "internal/ruleset/permission"},
+	"internal/strict":       {"internal/ruleset/permission"},
+	"internal/event":        {"internal/redact"},
+	"scripts/classes":       {"internal/classify"},
+	"scripts/rules":         {"internal/ruleset"},
+	"scripts/corpus":        {"internal/classify", "internal/cop", "internal/ruleset"},
+	"test/vm":               {}, // the harness knows nothing of what it tests
+	"test/vm/bench":         {anything},
+	"test/vm/cmd":           {anything},
+	"test/vm/guest":         {anything},
 }
 
 // only says which packages may import an outside library.

@@ -1,4 +1,4 @@
-package sensor
+package approvals
 
 import (
 	"os"
@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"weir/internal/policy"
-	"weir/internal/sensor/inforce"
 )
 
 // B50: what is wrong with keys and addresses ends the start, in one line that names
@@ -40,8 +39,7 @@ func TestAnnounceMistakesEndTheStart(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		d := &daemon{policies: inforce.New(p)}
-		err = d.openAnnounce()
+		_, err = Open(p.Announce, Options{})
 		if err == nil || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), "\n") ||
 			strings.Contains(err.Error(), "not-a-real") || strings.Contains(err.Error(), "T000") {
 			t.Errorf("%s: got %v, want %q", tt.text, err, tt.want)
@@ -51,12 +49,7 @@ func TestAnnounceMistakesEndTheStart(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := &daemon{policies: inforce.New(p)}
-	if err := d.openAnnounce(); err != nil || d.teller == nil || d.callback != nil {
-		t.Errorf("%v, %v, %v", err, d.teller, d.callback)
-	}
-	// A change needs a new start.
-	if err := d.replacePolicy(policy.Default()); err == nil || err.Error() != "announce: changed: restart the sensor for that" {
-		t.Errorf("replaced: %v", err)
+	if a, err := Open(p.Announce, Options{}); err != nil || a.teller == nil || a.callback != nil {
+		t.Errorf("%v, %+v", err, a)
 	}
 }

@@ -1,4 +1,4 @@
-package sensor
+package session
 
 import (
 	"context"
@@ -17,14 +17,59 @@ import (
 	"weir/internal/event"
 	"weir/internal/netegress"
 	"weir/internal/policy"
+	"weir/internal/sensor/inforce"
 	"weir/internal/sensor/parents"
+	"weir/internal/sensor/witness"
 	"weir/internal/taint"
 )
 
+// Kernel takes policies, and ends grants.
+type Kernel interface {
+	AddPolicy(policy.Policy) (slot uint32, err error)
+	DropPolicy(slot uint32) error
+	Revoke(container, grant uint64) error // grant 0: all
+}
+
+// Files are the lists of secret files, one for each policy.
+type Files interface {
+	Set(slot uint32, files []policy.SecretFile) error
+	Drop(slot uint32) error
+}
+
+// Agents are served on a socket for each session.
+type Agents interface {
+	Admit(id string, slot uint32) (path string, err error)
+	Dismiss(id string, slot uint32) error
+}
+
+// Log is the event log: an error means that the event is not written.
+type Log interface{ Write(event.Event) error }
+
+// Options are what Sessions need; all must be set.
+type Options struct {
+	Books     *taint.State
+	Kernel    Kernel
+	Files     Files
+	Agents    Agents
+	Log       Log
+	Parents   *parents.Parents
+	Policies  *inforce.Policies
+	Witness   *witness.Witness
+	Summaries *Summaries
+}
+
+// Sessions are those of weir guard. It is a control.Guardian.
+type Sessions struct{ opts Options }
+
+// New knows those that are in the books.
+func New(o Options) *Sessions { return &Sessions{o} }
+
+var errBusy = errors.New("processes are left")
+
 // Guard implements control.Guardian.
-func (d *daemon) Guard(_ context.Context, r control.GuardRequest) (control.GuardReply, error) {
+func (s *Sessions) Guard(_ context.Context, r control.GuardRequest) (control.GuardReply, error) {
 	c := taint.Container{ID: "g-" + strings.ToLower(rand.Text()[:6]), Name: r.Name, Session: true, Text: r.Policy}
-	p := d.policies.Base()
+	p := s.opts.Policies.Base()
 	if r.Policy != "" {
 		var err error
 		if p, err = policy.Parse(r.PolicyName, []byte(r.Policy)); err != nil {
@@ -36,11 +81,11 @@ func (d *daemon) Guard(_ context.Context, r control.GuardRequest) (control.Guard
 		return control.GuardReply{}, control.Errorf(control.Usage, "%v", err)
 	}
 	if r.Name != "" {
-		if st, err := d.state.Find(r.Name); err == nil && cgroup.Populated(st.Cgroup) {
+		if st, err := s.opts.Books.Find(r.Name); err == nil && cgroup.Populated(st.Cgroup) {
 			return control.GuardReply{}, control.Errorf(control.Usage, "the name %q is taken by %s: choose another", r.Name, st.ID)
 		}
 	}
-	if err := d.parents.GuardSlice(); err != nil {
+	if err := s.opts.Parents.GuardSlice(); err != nil {
 		return control.GuardReply{}, err
 	}
 	c.Cgroup = parents.Slice + "/" + c.ID
@@ -48,42 +93,42 @@ func (d *daemon) Guard(_ context.Context, r control.GuardRequest) (control.Guard
 		return control.GuardReply{}, err
 	}
 	if r.Policy != "" {
-		if c.Policy, err = d.egress.AddPolicy(d.policies.InMode(p)); err != nil {
+		if c.Policy, err = s.opts.Kernel.AddPolicy(s.opts.Policies.InMode(p)); err != nil {
 			return control.GuardReply{}, errors.Join(err, cgroup.Remove(c.Cgroup))
 		}
-		if err := d.files.Set(c.Policy, p.Taint.SecretFiles); err != nil {
-			return control.GuardReply{}, errors.Join(err, d.egress.DropPolicy(c.Policy), cgroup.Remove(c.Cgroup))
+		if err := s.opts.Files.Set(c.Policy, p.Taint.SecretFiles); err != nil {
+			return control.GuardReply{}, errors.Join(err, s.opts.Kernel.DropPolicy(c.Policy), cgroup.Remove(c.Cgroup))
 		}
-		d.policies.SetOwn(c.ID, p)
+		s.opts.Policies.SetOwn(c.ID, p)
 	}
-	st, err := d.state.Guard(c, bits, r.By)
+	st, err := s.opts.Books.Guard(c, bits, r.By)
 	if err == nil && bits != 0 {
-		ec := d.witness.Container(st.CgroupID, st.Taint)
-		err = d.log.Write(event.Event{
+		ec := s.opts.Witness.Container(st.CgroupID, st.Taint)
+		err = s.opts.Log.Write(event.Event{
 			Kind: event.Taint, Container: &ec, Change: &event.TaintChange{Set: bits.Names(), Source: "guard", By: r.By},
 		})
 	}
 	if err != nil {
-		return control.GuardReply{}, errors.Join(err, d.undo(c))
+		return control.GuardReply{}, errors.Join(err, s.undo(c))
 	}
-	bridge, err := d.agents.Admit(st.ID, st.Policy)
+	bridge, err := s.opts.Agents.Admit(st.ID, st.Policy)
 	if err != nil {
-		return control.GuardReply{}, errors.Join(err, d.undo(c))
+		return control.GuardReply{}, errors.Join(err, s.undo(c))
 	}
 	return control.GuardReply{ID: c.ID, Cgroup: cgroup.Dir(c.Cgroup), Bridge: bridge}, nil
 }
 
 // undo removes a session that could not be made.
-func (d *daemon) undo(c taint.Container) error {
-	if st, err := d.state.Find(c.ID); err == nil {
-		return d.remove(st)
+func (s *Sessions) undo(c taint.Container) error {
+	if st, err := s.opts.Books.Find(c.ID); err == nil {
+		return s.remove(st)
 	}
 	return removeTree(c.Cgroup)
 }
 
 // GuardAgent implements control.Guardian.
-func (d *daemon) GuardAgent(_ context.Context, id string, pid int) error {
-	st, err := d.state.Find(id)
+func (s *Sessions) GuardAgent(_ context.Context, id string, pid int) error {
+	st, err := s.opts.Books.Find(id)
 	if err != nil {
 		return err
 	}
@@ -91,21 +136,16 @@ func (d *daemon) GuardAgent(_ context.Context, id string, pid int) error {
 	if err != nil || path != st.Cgroup {
 		return fmt.Errorf("process %d is not in the cgroup of %s", pid, st.ID)
 	}
-	return d.state.SetAgent(st.ID, pid)
+	return s.opts.Books.SetAgent(st.ID, pid)
 }
 
 // GuardEnd implements control.Guardian. What is left goes on, guarded.
-func (d *daemon) GuardEnd(_ context.Context, id string) (control.Summary, error) {
-	st, err := d.state.Find(id)
+func (s *Sessions) GuardEnd(_ context.Context, id string) (control.Summary, error) {
+	st, err := s.opts.Books.Find(id)
 	if err != nil {
 		return control.Summary{}, err
 	}
-	var sum control.Summary
-	d.mu.Lock()
-	if c := d.counts[st.ID]; c != nil {
-		sum = *c
-	}
-	d.mu.Unlock()
+	sum := s.opts.Summaries.of(st.ID)
 	sum.Taint = st.Taint.Names()
 	pids, err := cgroup.Tree(st.Cgroup)
 	if err != nil {
@@ -114,30 +154,28 @@ func (d *daemon) GuardEnd(_ context.Context, id string) (control.Summary, error)
 	if sum.Left = len(pids); sum.Left > 0 {
 		return sum, nil
 	}
-	err = d.remove(st)
+	err = s.remove(st)
 	if errors.Is(err, errBusy) {
-		err = nil // reap tries again
+		err = nil // Reap tries again
 	}
 	return sum, err
 }
 
 // remove ends a session: its cgroup goes first, so that nothing can be in it
 // when its state is forgotten.
-func (d *daemon) remove(st taint.Status) error {
-	if err := d.egress.Revoke(st.CgroupID, 0); err != nil {
+func (s *Sessions) remove(st taint.Status) error {
+	if err := s.opts.Kernel.Revoke(st.CgroupID, 0); err != nil {
 		return err
 	}
 	if err := removeTree(st.Cgroup); err != nil {
 		return err
 	}
-	if err := errors.Join(d.state.Forget(st.ID), d.agents.Dismiss(st.ID, st.Policy)); err != nil {
+	if err := errors.Join(s.opts.Books.Forget(st.ID), s.opts.Agents.Dismiss(st.ID, st.Policy)); err != nil {
 		return err
 	}
-	d.mu.Lock()
-	delete(d.counts, st.ID)
-	d.mu.Unlock()
-	if d.policies.DropOwn(st.ID) && st.Policy != netegress.BaseSlot {
-		return errors.Join(d.files.Drop(st.Policy), d.egress.DropPolicy(st.Policy))
+	s.opts.Summaries.drop(st.ID)
+	if s.opts.Policies.DropOwn(st.ID) && st.Policy != netegress.BaseSlot {
+		return errors.Join(s.opts.Files.Drop(st.Policy), s.opts.Kernel.DropPolicy(st.Policy))
 	}
 	return nil
 }
@@ -173,12 +211,12 @@ func removeTree(path string) error {
 // abandoned is how long a session may wait for its agent.
 const abandoned = time.Minute
 
-// reap removes sessions that nothing is in any more, the second time it finds
+// Reap removes sessions that nothing is in any more, the second time it finds
 // them so: whoever started one asks for its summary first. idle is what it found
 // the time before.
-func (d *daemon) reap(idle map[string]bool) error {
+func (s *Sessions) Reap(idle map[string]bool) error {
 	var errs []error
-	for _, st := range d.state.List() {
+	for _, st := range s.opts.Books.List() {
 		if !st.Session || cgroup.Populated(st.Cgroup) || st.Agent == 0 && time.Since(st.Since) < abandoned {
 			delete(idle, st.ID)
 			continue
@@ -188,7 +226,7 @@ func (d *daemon) reap(idle map[string]bool) error {
 			continue
 		}
 		delete(idle, st.ID)
-		if err := d.remove(st); err != nil && !errors.Is(err, errBusy) {
+		if err := s.remove(st); err != nil && !errors.Is(err, errBusy) {
 			errs = append(errs, err)
 		}
 	}

@@ -1,8 +1,7 @@
-package sensor
+package figures
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -12,10 +11,12 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/sync/errgroup"
+	"github.com/sirupsen/logrus"
 
 	"weir/internal/cgroup"
 	"weir/internal/cop"
+	"weir/internal/exec"
+	"weir/internal/files"
 	"weir/internal/gate"
 	"weir/internal/metrics"
 	"weir/internal/netegress"
@@ -24,49 +25,55 @@ import (
 	"weir/internal/taint"
 )
 
-// MetricsSocket is the name of the socket in the run directory that figures are read from.
-const MetricsSocket = "metrics.sock"
-
-// openMetrics listens, so that a port that is taken ends the start.
-func (d *daemon) openMetrics() error {
-	at := d.policies.Base().Metrics.Listen
-	switch at {
-	case policy.MetricsOff:
-		return nil
-	case policy.MetricsUnix:
-		at = filepath.Join(d.opts.RunDir, MetricsSocket)
-	}
-	var err error
-	d.figures, err = metrics.Listen(metrics.Options{Listen: at, Source: measured{d}, Refuse: d.refusePeer, RefuseSocket: d.refuseSocket})
-	return err
+// Log is what the event log has counted: events by kind, taints that were set by source, grants by state.
+type Log interface {
+	Counts() (kinds, taints, grants map[string]uint64)
 }
 
-// serveMetrics answers from the start on: what is not in force yet is not ready. When it breaks, what denies goes on.
-func (d *daemon) serveMetrics(ctx context.Context, group *errgroup.Group) {
-	if d.figures == nil {
-		return
-	}
-	group.Go(func() error {
-		if err := d.figures.Serve(ctx); err != nil {
-			d.fail("show metrics", nil, err)
-		}
-		return nil
-	})
+// Gate is the gate's books.
+type Gate interface {
+	Counters() map[gate.Reason]uint64
+	Pending() []gate.Question
 }
 
-// measured is the daemon as metrics see it.
-type measured struct{ *daemon }
+// Options are where figures come from; all must be set.
+type Options struct {
+	Version string
+	Started time.Time
+	PinDir  string
+
+	State  *taint.State
+	Egress *netegress.Egress
+	Execs  *exec.Probe
+	Files  *files.Files
+	Gate   Gate
+	Log    Log
+	Logger logrus.FieldLogger
+
+	Begun    func() (degraded []string, ok bool) // ok: all is in force
+	Mode     func() policy.Mode                  // in force
+	Reviews  func() cop.Stats                    // of the reviewer
+	Refusals func() map[string]uint64            // of the guard, by rule
+	Counters func() (map[string]uint64, error)   // that weir status shows, too
+}
+
+// Figures collects them when it is asked. It is a metrics.Source.
+type Figures struct{ opts Options }
+
+// New collects nothing yet.
+func New(o Options) Figures { return Figures{o} }
 
 // Health implements metrics.Source.
-func (m measured) Health() metrics.Health {
-	mode := m.policies.Mode()
-	h := metrics.Health{Version: m.opts.Version, Mode: string(mode), Uptime: int64(time.Since(m.started).Seconds()), Degraded: m.degraded}
-	if !m.begun.Load() {
+func (f Figures) Health() metrics.Health {
+	mode := f.opts.Mode()
+	degraded, begun := f.opts.Begun()
+	h := metrics.Health{Version: f.opts.Version, Mode: string(mode), Uptime: int64(time.Since(f.opts.Started).Seconds()), Degraded: degraded}
+	if !begun {
 		h.Degraded = nil // it is still being found out
 		h.Faults = []string{"the sensor is starting"}
 		return h
 	}
-	h.Faults = faults(mode, m.state.SinceBeat, []func() error{m.state.Links.Check, m.execs.Check, func() error { return pinned(m.opts.PinDir) }})
+	h.Faults = faults(mode, f.opts.State.SinceBeat, []func() error{f.opts.State.Links.Check, f.opts.Execs.Check, func() error { return pinned(f.opts.PinDir) }})
 	h.Ready = len(h.Faults) == 0
 	return h
 }
@@ -101,26 +108,26 @@ func pinned(dir string) error {
 }
 
 // Snapshot implements metrics.Source.
-func (m measured) Snapshot() metrics.Snapshot {
-	s := metrics.Snapshot{Version: m.opts.Version, Started: m.started, Goroutines: runtime.NumGoroutine()}
-	s.Events, s.Taints, s.Grants = m.log.Counts()
+func (f Figures) Snapshot() metrics.Snapshot {
+	s := metrics.Snapshot{Version: f.opts.Version, Started: f.opts.Started, Goroutines: runtime.NumGoroutine()}
+	s.Events, s.Taints, s.Grants = f.opts.Log.Counts()
 	s.Containers = map[string]uint64{"none": 0, "corruption": 0, "secret": 0, "both": 0}
-	for _, c := range m.state.List() {
+	for _, c := range f.opts.State.List() {
 		if cgroup.Populated(c.Cgroup) {
 			s.Containers[taintLabel(c.Taint)]++
 		}
 	}
-	s.Verdicts, s.Failures = verdicts(m.gate.Counters())
-	s.Refusals = m.agents.Refusals()
-	waiting, open := uint64(len(m.gate.Pending())), uint64(len(m.egress.Grants()))
+	s.Verdicts, s.Failures = verdicts(f.opts.Gate.Counters())
+	s.Refusals = f.opts.Refusals()
+	waiting, open := uint64(len(f.opts.Gate.Pending())), uint64(len(f.opts.Egress.Grants()))
 	s.Waiting, s.Open = &waiting, &open
-	s.Cop = reviews(m.reviewing.Load().Stats())
+	s.Cop = reviews(f.opts.Reviews())
 	for _, part := range []struct {
 		name string
 		read func(*metrics.Snapshot) error
-	}{{"counters", m.counts}, {"maps", m.uses}, {"programs", m.runs}} {
+	}{{"counters", f.counts}, {"maps", f.uses}, {"programs", f.runs}} {
 		if err := part.read(&s); err != nil {
-			m.opts.Logger.WithError(err).WithField("part", part.name).Warn("collect metrics")
+			f.opts.Logger.WithError(err).WithField("part", part.name).Warn("collect metrics")
 			s.Missing = append(s.Missing, part.name)
 		}
 	}
@@ -162,9 +169,8 @@ func reviews(st cop.Stats) *metrics.Cop {
 	return c
 }
 
-// counts are the counters that weir status shows, too.
-func (m measured) counts(s *metrics.Snapshot) error {
-	counts, err := m.counters()
+func (f Figures) counts(s *metrics.Snapshot) error {
+	counts, err := f.opts.Counters()
 	if err != nil {
 		return err
 	}
@@ -182,10 +188,10 @@ func (m measured) counts(s *metrics.Snapshot) error {
 	return nil
 }
 
-func (m measured) uses(s *metrics.Snapshot) error {
+func (f Figures) uses(s *metrics.Snapshot) error {
 	var all []taint.Use
 	var errs []error
-	for _, read := range []func() ([]taint.Use, error){m.state.Uses, m.egress.Uses, m.execs.Uses, m.files.Uses} {
+	for _, read := range []func() ([]taint.Use, error){f.opts.State.Uses, f.opts.Egress.Uses, f.opts.Execs.Uses, f.opts.Files.Uses} {
 		some, err := read()
 		all, errs = append(all, some...), append(errs, err)
 	}
@@ -203,13 +209,13 @@ func (m measured) uses(s *metrics.Snapshot) error {
 	return nil
 }
 
-func (m measured) runs(s *metrics.Snapshot) error {
+func (f Figures) runs(s *metrics.Snapshot) error {
 	on, err := taint.Measured()
 	if err != nil || !on {
 		return err
 	}
-	own, err1 := m.state.Links.Runs()
-	execs, err2 := m.execs.Runs()
+	own, err1 := f.opts.State.Links.Runs()
+	execs, err2 := f.opts.Execs.Runs()
 	if err := errors.Join(err1, err2); err != nil {
 		return err
 	}

@@ -1,4 +1,4 @@
-package sensor
+package figures
 
 import (
 	"errors"
@@ -14,7 +14,6 @@ import (
 	"weir/internal/gate"
 	"weir/internal/metrics"
 	"weir/internal/policy"
-	"weir/internal/sensor/inforce"
 	"weir/internal/taint"
 )
 
@@ -51,8 +50,10 @@ func TestFaults(t *testing.T) {
 
 // Before all is in force the daemon is alive, and not ready.
 func TestHealthWhileStarting(t *testing.T) {
-	h := measured{&daemon{policies: inforce.New(policy.Default()), started: time.Now()}}.Health()
-	if h.Ready || !slices.Equal(h.Faults, []string{"the sensor is starting"}) || h.Mode != "enforce" {
+	h := New(Options{
+		Started: time.Now(), Mode: func() policy.Mode { return policy.Enforce }, Begun: func() ([]string, bool) { return []string{"not yet found out"}, false },
+	}).Health()
+	if h.Ready || h.Degraded != nil || !slices.Equal(h.Faults, []string{"the sensor is starting"}) || h.Mode != "enforce" {
 		t.Errorf("%+v", h)
 	}
 }
