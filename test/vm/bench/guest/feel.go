@@ -42,14 +42,25 @@ func feeling(b *bed) error {
 	if _, err := b.start("guard:\n  parents: [" + crowd + "]\n"); err != nil {
 		return err
 	}
+	if err := b.singles([]single{{"taint", b.taints}, {"hold", b.holds}, {"events", b.events}, {"burst", b.burst}}); err != nil {
+		return err
+	}
+	return b.crowd()
+}
+
+// single is something that is measured in one guarded session.
+type single struct {
+	name    string
+	measure func(*worker) error
+}
+
+// singles measures one after the other in the same session, under a sensor that runs.
+func (b *bed) singles(all []single) error {
 	w, err := b.guarded("single")
 	if err != nil {
 		return err
 	}
-	for _, one := range []struct {
-		name    string
-		measure func(*worker) error
-	}{{"taint", b.taints}, {"hold", b.holds}, {"events", b.events}, {"burst", b.burst}} {
+	for _, one := range all {
 		start := time.Now()
 		if err := one.measure(w); err != nil {
 			return fmt.Errorf("measure %s: %w", one.name, errors.Join(err, w.end()))
@@ -59,7 +70,7 @@ func feeling(b *bed) error {
 	if err := w.end(); err != nil {
 		return fmt.Errorf("end the worker: %w", err)
 	}
-	return b.crowd()
+	return nil
 }
 
 // taints measures from the order, on the control socket, to the first packet that is refused.
@@ -243,15 +254,30 @@ func (b *bed) crowd() error {
 		}
 	}
 	time.Sleep(3 * time.Second)
-	daemon, share, err := memory(b.daemon)
+	busy, _, _, err := b.memory()
 	if err != nil {
 		return err
 	}
-	watcher, other, err := memory(b.sensor.Process.Pid)
-	b.add("rss_200_mib", daemon+watcher)
+	time.Sleep(settled)
+	all, daemon, share, err := b.memory()
+	b.add("rss_200_busy_mib", busy)
+	b.add("rss_200_mib", all)
 	b.add("rss_200_daemon_mib", daemon)
-	b.add("pss_200_mib", share+other)
+	b.add("pss_200_mib", share)
 	return err
+}
+
+// settled is when daemon and watcher have given back what the burst took: they do once a minute.
+const settled = 65 * time.Second
+
+// memory is that of daemon and watcher together, and the daemon's, in MiB.
+func (b *bed) memory() (both, daemon, share float64, err error) {
+	daemon, own, err := memory(b.daemon)
+	if err != nil {
+		return 0, 0, 0, err
+	}
+	watcher, other, err := memory(b.sensor.Process.Pid)
+	return daemon + watcher, daemon, own + other, err
 }
 
 // memory is the resident memory of a process in MiB, and its share of it: what n processes have in common counts 1/n there.
