@@ -269,7 +269,7 @@ func (s *system) vaultBind(f *vaultFlags) *cobra.Command {
 }
 
 func (s *system) vaultTest(f *vaultFlags) *cobra.Command {
-	var scheme, header string
+	var scheme, header, proxy string
 	cmd := &cobra.Command{
 		Use:     "test KEY URL",
 		Short:   "make one GET request with a secret, as an agent's would be made, and tell its status",
@@ -291,7 +291,7 @@ func (s *system) vaultTest(f *vaultFlags) *cobra.Command {
 			if _, err := v.List(); err != nil { // told in full here, which an agent is not
 				return err
 			}
-			got, err := (&vault.Fetcher{Vault: v}).Fetch(cmd.Context(), r)
+			got, err := (&vault.Fetcher{Vault: v, Proxy: func() string { return proxy }}).Fetch(cmd.Context(), r)
 			if err != nil {
 				return err
 			}
@@ -302,5 +302,6 @@ func (s *system) vaultTest(f *vaultFlags) *cobra.Command {
 	}
 	cmd.Flags().StringVar(&scheme, "scheme", vault.Bearer, "how the secret is sent: "+strings.Join(vault.Schemes(), ", "))
 	cmd.Flags().StringVar(&header, "header", "", "`name` of the header, with --scheme custom")
+	cmd.Flags().StringVar(&proxy, "proxy", "", "`URL` of a proxy, as vault.proxy in the policy names one")
 	return cmd
 }

@@ -34,6 +34,7 @@ type host struct {
 	called []string
 	failed error // of Called
 
+	confirm   func(context.Context, gate.Request) gate.Verdict // nil: as decide
 	confirmed []string
 	whos      int
 }
@@ -60,6 +61,9 @@ func (h *host) Decide(ctx context.Context, r gate.Request) gate.Verdict {
 
 func (h *host) Confirm(ctx context.Context, r gate.Request) gate.Verdict {
 	h.set(func() { h.confirmed = append(h.confirmed, r.Command) })
+	if h.confirm != nil {
+		return h.confirm(ctx, r)
+	}
 	return h.Decide(ctx, r)
 }
 

@@ -94,7 +94,7 @@ func (s *Server) confirmed(ctx context.Context, c *called, r gate.Request) strin
 	if v.Reason == gate.Timeout {
 		c.code = calls.Timeout
 	}
-	if c.carried {
+	if c.command == "" {
 		return explainCall(v)
 	}
 	return explain(v)

@@ -30,9 +30,10 @@ type Host interface {
 type Asker struct {
 	Container event.Container
 	Process   event.Process
-	Mode      string // observe, enforce or seal
-	Policy    string // its version
-	Hooks     string // directory of the operator's hooks; empty: none
+	Mode      string   // observe, enforce or seal
+	Policy    string   // its version
+	Hooks     string   // directory of the operator's hooks; empty: none
+	Unasked   []string // tools that change something and are called without asking a person (K11); * stands for any text
 }
 
 const maxID = 128 // bytes of a request's id

@@ -3,6 +3,7 @@ package bridge
 import (
 	"context"
 	"encoding/json"
+	"slices"
 
 	"weir/internal/bridge/gitguard"
 	"weir/internal/bridge/toolcall"
@@ -98,7 +99,11 @@ func (s *Server) tell(c *called, d event.Decision, excerpt string) {
 }
 
 func (s *Server) permission(_ context.Context, c *called) string {
-	result := s.rules.Load().Permissions.Check(permission.Of(c.tool, c.input), c.mode)
+	asked := permission.Of(c.tool, c.input)
+	if asked.Default == permission.Allowed && c.changes(asked.Tool) {
+		asked.Default, asked.Interactive = permission.Asked, true // only the operator's policy and rules take that away, no mode (K11)
+	}
+	result := s.rules.Load().Permissions.Check(asked, c.mode)
 	switch result.Decision {
 	case permission.Allowed:
 		c.confirm = c.carried && (result.Reason.Type != "rule" || c.who.Mode == "seal") // what the host does itself, a person allows, or a rule that names it (K11)
@@ -116,6 +121,15 @@ func (s *Server) permission(_ context.Context, c *called) string {
 		return reason
 	}
 	return ""
+}
+
+// changes says whether a tool changes something and is none of those that the policy lets be called unasked. Commands of shells are judged by the
+// cascade, in which the gate asks; for what the host carries out a rule by name is needed.
+func (c *called) changes(tool string) bool {
+	if c.command != "" || c.carried || !ruleset.Changes(tool) {
+		return false
+	}
+	return !slices.ContainsFunc(c.who.Unasked, func(pattern string) bool { return permission.Matches(pattern, c.tool) })
 }
 
 func (s *Server) hook(ctx context.Context, c *called) string {

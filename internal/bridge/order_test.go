@@ -162,6 +162,68 @@ func TestPermissionsP4(t *testing.T) {
 	}
 }
 
+// TestConfirmK11: a person is asked about every call of a tool that changes something, unless the policy or a rule says otherwise; the guard comes first, and no mode of the
+// agent takes it away.
+func TestConfirmK11(t *testing.T) {
+	set, warnings, err := permission.Parse(permission.File{Name: "permissions.yaml", Data: []byte("allow: [NotebookEdit, 'Write(/work/notes.md)']\ndeny: [MultiEdit]\n")})
+	if err != nil || len(warnings) > 0 {
+		t.Fatal(err, warnings)
+	}
+	yes, no := gate.Verdict{Decision: gate.Allow, Reason: gate.Approved}, gate.Verdict{Reason: gate.Denied}
+	for _, c := range []struct {
+		name, tool, input, agent, mode string
+		unasked                        []string
+		says                           gate.Verdict
+		asked                          bool
+		reason                         string
+	}{
+		{name: "allowed", tool: "Write", input: `{"file_path":"/work/a","content":"x"}`, says: yes, asked: true},
+		{name: "denied", tool: "Write", input: `{"file_path":"/work/a","content":"x"}`, says: no, asked: true, reason: "refused"},
+		{name: "no approver", tool: "Edit", input: `{"file_path":"/work/a"}`, says: gate.Verdict{Reason: gate.NoApprover}, asked: true, reason: "nobody"},
+		{name: "PowerShell", tool: "powershell_exec", input: `{"script":"Get-Date"}`, says: yes, asked: true},
+		{name: "cmd", tool: "cmd_exec", input: `{"command":"dir"}`, says: yes, asked: true},
+		{name: "deleting", tool: "fs_delete", input: `{"path":"/work/a"}`, says: yes, asked: true},
+		{name: "a patch", tool: "apply_patch", input: `{"input":"x"}`, says: yes, asked: true},
+		{name: "an unknown tool", tool: "mcp__x__y", input: `{}`, says: no, asked: true, reason: "refused"},
+		{name: "another case", tool: "WRITE", input: `{"file_path":"/work/a"}`, says: yes, asked: true},
+		{name: "bypass mode", tool: "Write", input: `{"file_path":"/work/a"}`, agent: permission.ModeBypass, says: no, asked: true, reason: "refused"},
+		{name: "no-ask mode", tool: "Write", input: `{"file_path":"/work/a"}`, agent: permission.ModeNoAsk, says: yes, reason: "permission rules"},
+		{name: "the guard first", tool: "Write", input: `{"file_path":"/usr/local/bin/weir"}`, says: yes, reason: "sensor-files"},
+		{name: "a rule denies", tool: "MultiEdit", input: `{"file_path":"/work/a"}`, says: yes, reason: "permission rules"},
+		{name: "a rule allows", tool: "NotebookEdit", input: `{"notebook_path":"/work/a"}`, says: no},
+		{name: "a rule allows this one", tool: "Write", input: `{"file_path":"/work/notes.md"}`, says: no},
+		{name: "reading", tool: "Read", input: `{"file_path":"/work/a"}`, says: no},
+		{name: "the agent's own", tool: "TodoWrite", input: `{}`, says: no},
+		{name: "a sub-agent", tool: "Task", input: `{}`, says: no},
+		{name: "the cascade's", tool: "Bash", input: `{"command":"touch a"}`, says: no},
+		{name: "the policy", tool: "mcp__docs__add", input: `{}`, unasked: []string{"Edit", "mcp__docs__*"}, says: no},
+		{name: "the policy, of others", tool: "mcp__mail__send", input: `{}`, unasked: []string{"Edit", "mcp__docs__*"}, says: no, asked: true, reason: "refused"},
+		{name: "the policy, of all", tool: "Write", input: `{"file_path":"/work/a"}`, unasked: []string{"*"}, says: no},
+		{name: "observing", tool: "Write", input: `{"file_path":"/work/a"}`, mode: "observe", says: no},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			asked := 0
+			h := &host{confirm: func(_ context.Context, r gate.Request) gate.Verdict {
+				if asked++; !strings.Contains(r.Command, c.tool) || !strings.Contains(r.Command, c.input) {
+					t.Errorf("asked %q", r.Command)
+				}
+				return c.says
+			}, decide: func(context.Context, gate.Request) gate.Verdict { return yes }}
+			s := New(h, quiet())
+			s.Use(Rules{Permissions: set, Killed: func() bool { return false }})
+			who := inside()
+			who.Unasked = c.unasked
+			if c.mode != "" {
+				who.Mode = c.mode
+			}
+			reason := s.check(t.Context(), who, wire.Request{Type: wire.ToolCheck, ToolName: c.tool, ToolInput: json.RawMessage(c.input), PermissionMode: c.agent})
+			if (reason == "") != (c.reason == "") || !strings.Contains(reason, c.reason) || (asked == 1) != c.asked || asked > 1 {
+				t.Errorf("asked %d times, %q", asked, reason)
+			}
+		})
+	}
+}
+
 // TestSymlinkK7: a link to what may not be read is that.
 func TestSymlinkK7(t *testing.T) {
 	dir := t.TempDir()

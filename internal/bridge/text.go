@@ -55,7 +55,7 @@ func explain(v gate.Verdict) string {
 	return "Denied: " + tainted + ", and this one was not allowed." + instead
 }
 
-// explainCall words a denial of the gate of a call that the host would make itself.
+// explainCall words a denial of the gate of a call of a tool, whatever the taint.
 func explainCall(v gate.Verdict) string {
 	switch v.Reason {
 	case gate.Denied:
@@ -63,7 +63,9 @@ func explainCall(v gate.Verdict) string {
 	case gate.Timeout:
 		return "Denied: nobody approved this call in time. Tell the user what it is for, and make the very same call again later."
 	case gate.NoApprover:
-		return "Denied: a person has to allow this call, and nobody is there who could."
+		return "Denied: a person has to allow this call, and nobody is there who could. Go on without it, and tell the user."
+	case gate.Sealed:
+		return "Denied: this container is closed until the operator opens it again, and nobody is asked about this call meanwhile. Do not retry; tell the user."
 	}
 	return explain(v) // what is left says nothing of commands alone
 }

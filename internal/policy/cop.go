@@ -77,7 +77,7 @@ func baseURL(s string, key bool) string {
 	case err != nil || u.Hostname() == "" || u.Scheme != "http" && u.Scheme != "https":
 		return "is not an http or https URL such as https://models.example.com/v1"
 	case u.User != nil:
-		return "holds a user: a key belongs into cop.key_file"
+		return "holds a user: leave it out; a key belongs into a key_file"
 	case u.RawQuery != "" || u.Fragment != "":
 		return "has a query or a fragment: leave it out"
 	}

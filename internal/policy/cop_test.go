@@ -54,7 +54,7 @@ func TestCopMistakes(t *testing.T) {
 		{"{reviewer: anthropic, key_env: " + key + "}", `p:1: cop.key_env is not the name of an environment variable such as ANTHROPIC_API_KEY: the key itself never stands in a policy`},
 		{"{reviewer: anthropic, key_file: key}", `p:1: cop.key_file is "key": not an absolute path`},
 		{"{reviewer: anthropic, key_file: /a/../k}", `p:1: cop.key_file is "/a/../k": write it as "/k"`},
-		{"{reviewer: anthropic, key_env: K, base_url: 'https://u:" + key + "@x.example.com'}", `p:1: cop.base_url holds a user: a key belongs into cop.key_file`},
+		{"{reviewer: anthropic, key_env: K, base_url: 'https://u:" + key + "@x.example.com'}", `p:1: cop.base_url holds a user: leave it out; a key belongs into a key_file`},
 		{"{reviewer: anthropic, key_env: K, base_url: 'https://x.example.com/?k=" + key + "'}", `p:1: cop.base_url has a query or a fragment: leave it out`},
 		{"{reviewer: anthropic, key_env: K, base_url: x.example.com}", `p:1: cop.base_url is not an http or https URL such as https://models.example.com/v1`},
 		{"{reviewer: anthropic, key_env: K, base_url: 'http://x.example.com'}", `p:1: cop.base_url is http, so the key would go out in the clear: use https`},

@@ -73,6 +73,8 @@ func (p *parser) policy(root *yaml.Node, out *Policy) {
 		{"metrics", func(n *yaml.Node) {
 			p.mapping(n, "metrics", []field{{"listen", p.metricsListen(&out.Metrics.Listen)}})
 		}},
+		{"vault", func(n *yaml.Node) { p.vault(n, &out.Vault) }},
+		{"confirm", func(n *yaml.Node) { p.confirm(n, &out.Confirm) }},
 		{"hooks", p.directory("hooks", &out.Hooks)},
 		{"ipc", p.directory("ipc", &out.IPC)},
 	})

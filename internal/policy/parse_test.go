@@ -25,6 +25,7 @@ func TestDefault(t *testing.T) {
 
 		Announce: Announce{Form: "json", Callback: Callback{Window: 300}},
 		Metrics:  Metrics{Listen: "unix"},
+		Confirm:  Confirm{Except: []string{"mcp__browser__*"}},
 	}
 	if diff := cmp.Diff(want, Default(), netips); diff != "" {
 		t.Errorf("Default, want - got +\n%s", diff)
@@ -101,6 +102,10 @@ announce:
     window_seconds: 60
 metrics:
   listen: 127.0.0.1:9464
+vault:
+  proxy: http://proxy.example.com:3128
+confirm:
+  except: [Write]
 `))
 	if err != nil {
 		t.Fatal(err)
@@ -133,13 +138,15 @@ metrics:
 			Callback: Callback{Listen: "127.0.0.1:8787", Exposed: true, KeyFile: "/k", SlackKeyEnv: "SLACK_KEY", Users: []string{"alice"}, Window: 60},
 		},
 		Metrics: Metrics{Listen: "127.0.0.1:9464"},
+		Vault:   Vault{Proxy: "http://proxy.example.com:3128"},
+		Confirm: Confirm{Except: []string{"Write"}},
 	}
 	if diff := cmp.Diff(want, got, netips); diff != "" {
 		t.Errorf("want - got +\n%s", diff)
 	}
 }
 
-const allKeys = "version, mode, guard, hold, approver, review, ask_seconds, claim_seconds, grant, allow, resolvers, unix_peers, taint, events, cop, announce, metrics, hooks, ipc"
+const allKeys = "version, mode, guard, hold, approver, review, ask_seconds, claim_seconds, grant, allow, resolvers, unix_peers, taint, events, cop, announce, metrics, vault, confirm, hooks, ipc"
 
 // TestBadInput: the issue's "Bad input": one clear line says where, what, and what is accepted.
 func TestBadInput(t *testing.T) {

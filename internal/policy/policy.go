@@ -72,6 +72,8 @@ type Policy struct {
 	Cop          Cop
 	Announce     Announce
 	Metrics      Metrics
+	Vault        Vault
+	Confirm      Confirm
 	Hooks        string // directory of executables that are asked before each tool call: absolute path; empty: none
 	IPC          string // folder for requests in containers, as they see it: absolute path; empty: none
 }
@@ -152,6 +154,7 @@ func Default() Policy {
 		Cop:          Cop{Reviewer: Static, Seconds: 5, Concurrency: 8, CacheSeconds: 300, Grant: Grant{Seconds: 30, Bytes: 4 << 20}},
 		Announce:     Announce{Form: JSON, Callback: Callback{Window: 300}},
 		Metrics:      Metrics{Listen: MetricsUnix},
+		Confirm:      Confirm{Except: []string{"mcp__browser__*"}},
 	}
 }
 

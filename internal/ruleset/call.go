@@ -59,6 +59,7 @@ func Changes(tool string) bool {
 // reads are other tools of agents that are known to change nothing on the machine.
 var reads = map[string]bool{
 	"todowrite": true, "todoread": true, "tasklist": true, "taskget": true, "taskoutput": true, "bashoutput": true, "enterplanmode": true, "exitplanmode": true, "askuserquestion": true, "toolsearch": true,
+	"task": true, "agent": true, "taskcreate": true, "taskupdate": true, "slashcommand": true, // what these start is asked about by itself
 	"websearch": true, "webfetch": true, "update_plan": true, "view_image": true, "read_file": true, "list_dir": true, "grep_files": true, "localmemoryrecall": true, "skill": true, "killshell": true, "killbash": true, "taskstop": true,
 }
 

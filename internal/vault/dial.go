@@ -7,10 +7,14 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"net/url"
 	"sync"
 	"syscall"
 	"time"
 )
+
+// maxDial is how long a connection may take to come about.
+const maxDial = 10 * time.Second
 
 // Resolver looks names up.
 type Resolver interface {
@@ -28,6 +32,7 @@ func (f *Fetcher) resolver() Resolver {
 type way struct {
 	resolver Resolver
 	binding  Binding
+	proxy    *url.URL // nil: none
 
 	mu sync.Mutex
 	to netip.AddrPort
@@ -58,7 +63,7 @@ func (w *way) transport() (*http.Transport, error) {
 	}, nil
 }
 
-// dial resolves a name once, checks every address, and dials one of those (V8): the name is not looked up again.
+// dial resolves a name once, checks every address, and dials one of those, or has a proxy dial it (V8): the name is not looked up again.
 func (w *way) dial(ctx context.Context, network, address string) (net.Conn, error) {
 	host, service, err := net.SplitHostPort(address)
 	if err != nil {
@@ -82,11 +87,16 @@ func (w *way) dial(ctx context.Context, network, address string) (net.Conn, erro
 			return nil, refuse(Refused, "the host's address is private, local or reserved, and the key's binding does not name it")
 		}
 	}
-	dialer := net.Dialer{Timeout: 10 * time.Second, Control: w.control}
+	dialer := &net.Dialer{Timeout: maxDial, Control: w.control}
 	var last error
 	for _, addr := range addrs {
 		to := netip.AddrPortFrom(addr.Unmap(), uint16(port))
-		conn, err := dialer.DialContext(ctx, network, to.String())
+		var conn net.Conn
+		if w.proxy != nil {
+			conn, err = through(ctx, w.proxy, to)
+		} else {
+			conn, err = dialer.DialContext(ctx, network, to.String())
+		}
 		if err == nil {
 			w.mu.Lock()
 			w.to = to

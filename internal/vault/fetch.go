@@ -43,6 +43,7 @@ type Fetcher struct {
 	Vault    *Vault
 	Resolver Resolver      // nil: the host's own
 	Time     time.Duration // of one request; 0: MaxTime
+	Proxy    func() string // URL of the proxy to use for the next request; nil or empty: none, whatever the environment names
 
 	mu   sync.Mutex
 	busy map[string]*turn
@@ -169,7 +170,11 @@ func (f *Fetcher) send(ctx context.Context, r Request, b Binding, name string, v
 	}
 	req.Header.Set(name, string(value))
 	defer req.Header.Del(name)
-	way := &way{resolver: f.resolver(), binding: b}
+	proxy, err := f.proxy()
+	if err != nil {
+		return Response{}, err
+	}
+	way := &way{resolver: f.resolver(), binding: b, proxy: proxy}
 	transport, err := way.transport()
 	if err != nil {
 		return Response{}, err

@@ -166,7 +166,7 @@ func first(c Call, list List, layers ...*layer) (Rule, bool) {
 				return Rule{c.Tool, text}, true
 			}
 			for _, p := range e.patterns {
-				if matches(p, text) {
+				if Matches(p, text) {
 					return Rule{c.Tool, p}, true
 				}
 			}
@@ -175,8 +175,8 @@ func first(c Call, list List, layers ...*layer) (Rule, bool) {
 	return Rule{}, false
 }
 
-// matches says whether a text is of a pattern, in which * stands for any characters.
-func matches(pattern, text string) bool {
+// Matches says whether a text is of a pattern, in which * stands for any characters.
+func Matches(pattern, text string) bool {
 	parts := strings.Split(pattern, "*")
 	if len(parts) == 1 {
 		return pattern == text

@@ -331,7 +331,7 @@ func FuzzMatches(f *testing.F) {
 		if len(pattern) > 64 || len(text) > 64 {
 			return
 		}
-		if got, want := matches(pattern, text), slow(pattern, text); got != want {
+		if got, want := Matches(pattern, text), slow(pattern, text); got != want {
 			t.Errorf("%q %q: %v", pattern, text, got)
 		}
 	})

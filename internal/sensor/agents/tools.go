@@ -56,9 +56,12 @@ func (t *tools) vault() *vault.Fetcher {
 		t.opts.Logger.WithError(err).Error("open the vault")
 		return nil
 	}
-	t.fetcher = &vault.Fetcher{Vault: vault.New(filepath.Join(t.opts.StateDir, "vault.age"), k)}
+	t.fetcher = &vault.Fetcher{Vault: vault.New(filepath.Join(t.opts.StateDir, "vault.age"), k), Proxy: t.proxy}
 	return t.fetcher
 }
+
+// proxy is the one of the sensor's policy as it is now.
+func (t *tools) proxy() string { return t.opts.Policies.Base().Vault.Proxy }
 
 // Check implements served.Rules.
 func (t *tools) Check(c permission.Call, mode string) permission.Result {

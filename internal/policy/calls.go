@@ -1,0 +1,45 @@
+package policy
+
+import (
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// Confirm says which calls of tools a person need not confirm (K11).
+type Confirm struct {
+	Except []string // names of tools that change something and are called unasked; * stands for any text
+}
+
+// Vault says how the vault's requests go out.
+type Vault struct {
+	Proxy string // http or https URL of the proxy to use; empty: none
+}
+
+const maxConfirm = 256
+
+func (p *parser) confirm(n *yaml.Node, out *Confirm) {
+	p.mapping(n, "confirm", []field{{"except", func(n *yaml.Node) {
+		out.Except = nil
+		p.texts(n, "confirm.except", "names of tools, in which * stands for any text", maxConfirm, &out.Except, func(s string) (string, string) {
+			if s == "" || len(s) > maxToolName || strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r > '~' }) {
+				return s, "not the name of a tool such as Write or mcp__browser__*"
+			}
+			return s, ""
+		})
+	}}})
+}
+
+func (p *parser) vault(n *yaml.Node, out *Vault) {
+	p.mapping(n, "vault", []field{{"proxy", func(n *yaml.Node) {
+		if s, ok := text(n); ok && s == "" {
+			out.Proxy = ""
+			return
+		}
+		before := len(p.errs)
+		p.word("vault.proxy", `the URL of a proxy, or "" for none`, &out.Proxy)(n)
+		if wrong := baseURL(out.Proxy, false); len(p.errs) == before && wrong != "" {
+			p.fail(n.Line, "vault.proxy %s", wrong)
+		}
+	}}})
+}

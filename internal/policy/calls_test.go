@@ -1,0 +1,57 @@
+package policy
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// K11: who is not asked about is a list of names; without it a person is asked, but for the browser that G23 points to.
+func TestConfirm(t *testing.T) {
+	for _, c := range []struct {
+		text string
+		want []string
+	}{
+		{"version: 1", []string{"mcp__browser__*"}},
+		{"confirm: {}", []string{"mcp__browser__*"}},
+		{"confirm: {except: []}", nil},
+		{"confirm: {except: ['*']}", []string{"*"}},
+		{"confirm: {except: [Write, Edit, mcp__docs__*]}", []string{"Write", "Edit", "mcp__docs__*"}},
+	} {
+		p, err := Parse("p", []byte(c.text))
+		if diff := cmp.Diff(c.want, p.Confirm.Except); err != nil || diff != "" {
+			t.Errorf("%s: %v %s", c.text, err, diff)
+		}
+	}
+}
+
+func TestVaultProxy(t *testing.T) {
+	for _, c := range []struct{ text, want string }{
+		{"version: 1", ""}, {"vault: {}", ""}, {"vault: {proxy: ''}", ""}, {"vault: {proxy: 'http://proxy.example.com:3128'}", "http://proxy.example.com:3128"},
+		{"vault: {proxy: 'https://[2001:db8::1]:8443/'}", "https://[2001:db8::1]:8443/"},
+	} {
+		p, err := Parse("p", []byte(c.text))
+		if err != nil || p.Vault.Proxy != c.want {
+			t.Errorf("%s: %q, %v", c.text, p.Vault.Proxy, err)
+		}
+	}
+}
+
+func TestCallsMistakes(t *testing.T) {
+	for _, c := range []struct{ text, want string }{
+		{"confirm: none", `p:1: confirm is "none": accepted is a mapping of except`},
+		{"confirm: {tools: []}", `p:1: unknown key "tools" in confirm: accepted are except`},
+		{"confirm: {except: Write}", `p:1: confirm.except is "Write": accepted is a list of names of tools, in which * stands for any text, [] for none`},
+		{"confirm: {except: [a b]}", `p:1: confirm.except has "a b": not the name of a tool such as Write or mcp__browser__*`},
+		{"confirm: {except: [Write, Write]}", `p:1: confirm.except has "Write" twice: it stands on line 1 already`},
+		{"vault: {proxy: 1}", `p:1: vault.proxy: accepted is the URL of a proxy, or "" for none, without blanks`},
+		{"vault: {proxy: 'socks5://a.example.com'}", `p:1: vault.proxy is not an http or https URL such as https://models.example.com/v1`},
+		{"vault: {proxy: 'http://u:p@a.example.com'}", `p:1: vault.proxy holds a user: leave it out; a key belongs into a key_file`},
+		{"vault: {prox: x}", `p:1: unknown key "prox" in vault: did you mean "proxy"?`},
+	} {
+		_, err := Parse("p", []byte(c.text))
+		if err == nil || err.Error() != c.want {
+			t.Errorf("%s: %v, want %s", c.text, err, c.want)
+		}
+	}
+}
