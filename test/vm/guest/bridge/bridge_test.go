@@ -85,13 +85,13 @@ func (f *fixture) runs(t *testing.T, agent string, wrap func(string) []string) {
 	s, to := f.guard(t, "corruption"), f.web(t)
 	snapshot(t, s)
 	passes(t, hook(t, s, agent, "Bash", map[string]string{"command": to.curl()}))
-	to.nothing(t)
+	to.Nothing(t)
 	if r := s.Run(t, wrap(to.curl())...); r.Exit != 0 || !strings.Contains(r.Stdout, "answer") {
 		t.Errorf("got %s", r)
 	}
-	to.arrived(t)
+	to.Arrived(t)
 	to.unasked(t)
-	f.recognised(t, to.text)
+	f.recognised(t, to.Text)
 }
 
 func (f *fixture) claude(t *testing.T)    { f.runs(t, "claude", claude) }
@@ -105,14 +105,14 @@ func (f *fixture) shell(t *testing.T) {
 	if r := s.Run(t, "weir-hook", "shell", "-c", to.curl()); r.Exit != 0 || !strings.Contains(r.Stdout, "answer") {
 		t.Errorf("got %s", r)
 	}
-	to.arrived(t)
+	to.Arrived(t)
 	to.unasked(t)
 	denied := f.web(t)
 	r := s.Run(t, "weir-hook", "shell", "-c", denied.curl()+" -d @/etc/passwd")
 	if r.Exit != 126 || !strings.HasPrefix(r.Stdout, "Denied: ") {
 		t.Errorf("got %s", r)
 	}
-	denied.nothing(t)
+	denied.Nothing(t)
 }
 
 // another: what was approved is one command; a different one gets nothing by it, and neither does the same one twice.
@@ -120,26 +120,26 @@ func (f *fixture) another(t *testing.T) {
 	s, to, other := f.guard(t, "corruption", "secret"), f.web(t), f.web(t)
 	snapshot(t, s)
 	asks := bash(t, s, to.curl())
-	q := f.sensor.Asked(t, func(q gate.Question) bool { return strings.Contains(q.Text, to.text) })
+	q := f.sensor.Asked(t, func(q gate.Question) bool { return strings.Contains(q.Text, to.Text) })
 	f.sensor.Approve(t, q.ID)
 	passes(t, asks)
 	p := s.Start(t, claude(other.curl())...)
-	q = f.sensor.Asked(t, other.about)
+	q = f.sensor.Asked(t, other.About)
 	f.sensor.Deny(t, q.ID)
 	if r := p.Wait(t); strings.Contains(r.Stdout, "answer") {
 		t.Errorf("the other command came through: %s", r)
 	}
-	other.nothing(t)
+	other.Nothing(t)
 	// The same program with more words is another command as well, and so is what stands beside it.
 	more := f.web(t)
 	p = s.Start(t, claude(to.curl()+" -o /tmp/x; "+more.curl())...)
-	q = f.sensor.Asked(t, to.about)
+	q = f.sensor.Asked(t, to.About)
 	f.sensor.Deny(t, q.ID)
-	q = f.sensor.Asked(t, more.about)
+	q = f.sensor.Asked(t, more.About)
 	f.sensor.Deny(t, q.ID)
 	p.Wait(t)
-	more.nothing(t)
-	to.nothing(t)
+	more.Nothing(t)
+	to.Nothing(t)
 }
 
 // flagged: with one bit a command that sends something away is denied, and sent nothing when it is run all the same.
@@ -151,7 +151,7 @@ func (f *fixture) flagged(t *testing.T) {
 	if r := p.Wait(t); r.Exit == 0 {
 		t.Errorf("got %s", r)
 	}
-	to.nothing(t)
+	to.Nothing(t)
 }
 
 // person: with both bits a person approves the text, and the execution passes.
@@ -165,16 +165,16 @@ func (f *fixture) person(t *testing.T) {
 	if r := s.Run(t, claude(to.curl())...); r.Exit != 0 || !strings.Contains(r.Stdout, "answer") {
 		t.Errorf("got %s", r)
 	}
-	to.arrived(t)
+	to.Arrived(t)
 	to.unasked(t)
-	f.recognised(t, to.text)
+	f.recognised(t, to.Text)
 
 	refused := f.web(t)
 	asks = bash(t, s, refused.curl())
 	q = f.sensor.Asked(t, func(q gate.Question) bool { return q.Text == refused.curl() })
 	f.sensor.Deny(t, q.ID)
 	denies(t, asks, "a person looked at this command and refused it")
-	refused.nothing(t)
+	refused.Nothing(t)
 }
 
 // anothers: whichever socket a container finds, it is asked as who it is (G21).
@@ -275,7 +275,7 @@ func (f *fixture) hooks(t *testing.T) {
 	p := s.Start(t, codex(command)...)
 	p.Wait(t)
 	for _, e := range f.sensor.Events(t, event.Exec) {
-		if e.Verdict.Reason == "recognised" && strings.Contains(strings.Join(e.Process.Argv, " "), to.text) {
+		if e.Verdict.Reason == "recognised" && strings.Contains(strings.Join(e.Process.Argv, " "), to.Text) {
 			t.Errorf("recognised: %+v", e)
 		}
 	}
@@ -320,5 +320,5 @@ func (f *fixture) toolCall(t *testing.T) {
 	if r := s.Run(t, "sh", "-c", after.curl()+" -d @/etc/passwd"); r.Exit == 0 {
 		t.Errorf("tainted: %s", r)
 	}
-	after.nothing(t)
+	after.Nothing(t)
 }

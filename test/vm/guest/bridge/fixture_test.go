@@ -6,29 +6,16 @@ package bridge
 
 import (
 	"encoding/json"
-	"fmt"
-	"io"
-	"net"
-	"net/http"
-	"os"
-	"runtime"
 	"strconv"
 	"strings"
 	"testing"
-	"time"
-
-	"golang.org/x/sys/unix"
 
 	"weir/internal/event"
-	"weir/internal/gate"
 	"weir/test/vm/guest/inside"
 	"weir/test/vm/guest/rig"
 )
 
 func TestMain(m *testing.M) { inside.Main(m) }
-
-// late is how long something may take that must happen.
-const late = 20 * time.Second
 
 type fixture struct {
 	world  *rig.Outside
@@ -45,92 +32,28 @@ func (f *fixture) guard(t *testing.T, bits ...string) *rig.Session {
 	return f.sensor.Guard(t, "b"+strconv.Itoa(f.world.Port()), args...)
 }
 
-// target is a place in the world that only one test uses, and a text that only it sends there.
+// target is a place of one test, and who is asked about it.
 type target struct {
-	f    *fixture
-	port int
-	text string
+	rig.Place
+	f *fixture
 }
 
-// web serves HTTP at a new place, for as long as t runs.
-func (f *fixture) web(t *testing.T) target {
-	t.Helper()
-	port := f.world.Port()
-	to := target{f, port, fmt.Sprintf("text.%d.end", port)}
-	listener, err := listenIn("world", fmt.Sprintf("%s:%d", rig.World4, port))
-	if err != nil {
-		t.Fatalf("listen in the world: %v", err)
-	}
-	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if _, err := io.Copy(io.Discard, r.Body); err == nil {
-			fmt.Fprint(w, "answer")
-		}
-	})}
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		_ = server.Serve(listener) // ends when it is closed
-	}()
-	t.Cleanup(func() {
-		_ = server.Close()
-		<-done
-	})
-	return to
-}
+func (f *fixture) web(t *testing.T) target { t.Helper(); return target{f.world.Web(t), f} }
 
-// listenIn listens in a named network namespace: a socket stays where it was made.
-func listenIn(netns, at string) (net.Listener, error) {
-	type result struct {
-		l   net.Listener
-		err error
-	}
-	made := make(chan result)
-	go func() {
-		runtime.LockOSThread() // never unlocked: the thread ends with its namespace
-		there, err := os.Open("/run/netns/" + netns)
-		if err == nil {
-			defer there.Close()
-			err = unix.Setns(int(there.Fd()), unix.CLONE_NEWNET)
-		}
-		if err != nil {
-			made <- result{err: err}
-			return
-		}
-		l, err := net.Listen("tcp", at)
-		made <- result{l, err}
-	}()
-	r := <-made
-	return r.l, r.err
-}
-
+// curl is what an agent would run, and quote.
 func (to target) curl() string {
-	return fmt.Sprintf("curl -sS -m 60 http://%s:%d/%s", rig.World4, to.port, to.text)
-}
-
-func (to target) arrived(t *testing.T) {
-	t.Helper()
-	if !to.f.world.WaitGot(to.text, late) {
-		t.Errorf("%s did not arrive", to.text)
-	}
-}
-
-func (to target) nothing(t *testing.T) {
-	t.Helper()
-	to.f.world.Nothing(t, rig.Marks{}, to.text, to.port)
+	return strings.Join(to.Curl(), " ")
 }
 
 // unasked fails t if a question about this place was ever put.
 func (to target) unasked(t *testing.T) {
 	t.Helper()
 	for _, e := range to.f.sensor.Events(t, event.Hold) {
-		if e.Destination != nil && int(e.Destination.Port) == to.port {
+		if e.Destination != nil && int(e.Destination.Port) == to.Port {
 			t.Errorf("it was asked about: %+v", e)
 		}
 	}
 }
-
-// about is the connect's own question.
-func (to target) about(q gate.Question) bool { return int(q.Destination.Port) == to.port }
 
 // hook gives a tool call to the agent's hook, as the agent would.
 func hook(t *testing.T, s *rig.Session, agent, tool string, input any) *rig.Proc {

@@ -164,14 +164,14 @@ func TestFolder(t *testing.T) {
 	if r := s.Run(t, codex(to.curl())...); r.Exit != 0 || !strings.Contains(r.Stdout, "answer") {
 		t.Errorf("got %s", r)
 	}
-	to.arrived(t)
+	to.Arrived(t)
 	to.unasked(t)
 	refused := f.web(t)
 	p = ask(s, refused.curl())
 	q = f.sensor.Asked(t, func(q gate.Question) bool { return q.Text == refused.curl() })
 	f.sensor.Deny(t, q.ID)
 	denies(t, p, "a person looked at this command and refused it")
-	refused.nothing(t)
+	refused.Nothing(t)
 	denies(t, ask(s, "rm -rf /"), "rule linux-delete:")
 	if left := rig.Must(t, "ls -A /workspace/ipc"); strings.TrimSpace(left) != "sensor.alive" {
 		t.Errorf("left in the folder: %s", left)

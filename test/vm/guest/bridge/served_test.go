@@ -60,7 +60,7 @@ func (c *client) send(t *testing.T, method string, params any) {
 
 func (c *client) answer(t *testing.T) string {
 	t.Helper()
-	line := c.relay.WaitLine(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,`, c.id), 2*late)
+	line := c.relay.WaitLine(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,`, c.id), 2*rig.Late)
 	if line == "" {
 		r, _ := c.relay.WaitFor(0)
 		t.Fatalf("no answer to request %d: %s", c.id, r)
@@ -160,7 +160,7 @@ func (f *fixture) memory(t *testing.T) {
 
 	// What a secret store holds must not leave any more (M6).
 	send := func(text string) rig.Result { return s.Run(t, "sh", "-c", to.curl()+"."+text+" -d @/etc/hostname") }
-	if r := send("before"); r.Exit != 0 || !f.world.WaitGot(to.text+".before", late) {
+	if r := send("before"); r.Exit != 0 || !f.world.WaitGot(to.Text+".before", rig.Late) {
 		t.Fatalf("clean: %s", r)
 	}
 	mark := f.world.Mark(t)
@@ -174,7 +174,7 @@ func (f *fixture) memory(t *testing.T) {
 	if r := send("after"); r.Exit == 0 {
 		t.Errorf("tainted: %s", r)
 	}
-	f.world.Nothing(t, mark, to.text+".after", to.port)
+	f.world.Nothing(t, mark, to.Text+".after", to.Port)
 }
 
 // api is an HTTPS server in the world that gives back what it was sent.
@@ -191,7 +191,7 @@ func (f *fixture) api(t *testing.T) *api {
 	t.Helper()
 	a := &api{host: fmt.Sprintf("example.com:%d", f.world.Port())} // what httptest's certificate is for
 	rig.Must(t, "grep -q example.com /etc/hosts || echo "+rig.World4+" example.com >> /etc/hosts")
-	listener, err := listenIn("world", rig.World4+strings.TrimPrefix(a.host, "example.com"))
+	listener, err := rig.ListenIn("world", rig.World4+strings.TrimPrefix(a.host, "example.com"))
 	if err != nil {
 		t.Fatal(err)
 	}

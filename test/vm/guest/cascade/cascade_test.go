@@ -18,9 +18,6 @@ import (
 
 func TestMain(m *testing.M) { inside.Main(m) }
 
-// late is how long something may take that must happen.
-const late = 20 * time.Second
-
 type fixture struct {
 	world  *rig.Outside
 	sensor *rig.Sensor
@@ -59,26 +56,19 @@ func TestCascade(t *testing.T) {
 // place is where one command goes, and what only it says there.
 type place struct {
 	*fixture
-	port     int
-	to, text string
+	rig.Place
 }
 
-func (f *fixture) place(t *testing.T) place {
-	t.Helper()
-	port := f.world.Port()
-	p := place{f, port, fmt.Sprintf("%s:%d", rig.World4, port), fmt.Sprintf("text.%d.end", port)}
-	f.world.World.Listen(t, "tcp", fmt.Sprintf("[::]:%d", port))
-	return p
-}
+func (f *fixture) place(t *testing.T) place { t.Helper(); return place{f, f.world.Raw(t)} }
 
 // curl gets nothing back: the receiver only listens. It says in its address what arrives.
 func (p place) curl(more ...string) []string {
-	return append([]string{"curl", "-sS", "-m", "3", "http://" + p.to + "/" + p.text}, more...)
+	return append([]string{"curl", "-sS", "-m", "3", p.URL()}, more...)
 }
 
 // tool is a program that no table knows.
 func (p place) tool(more ...string) []string {
-	return append([]string{"egress", "tcp", "-to", p.to, "-say", p.text}, more...)
+	return append(p.Egress("tcp"), more...)
 }
 
 func (f *fixture) guard(t *testing.T, bits ...string) *rig.Session {
@@ -90,7 +80,7 @@ func (f *fixture) guard(t *testing.T, bits ...string) *rig.Session {
 func (p place) arrives(t *testing.T, s *rig.Session, argv []string, class string) event.Event {
 	t.Helper()
 	proc := s.Start(t, argv...)
-	if !p.world.WaitGot(p.text, late) {
+	if !p.world.WaitGot(p.Text, rig.Late) {
 		t.Errorf("%q did not arrive", argv)
 	}
 	proc.Wait(t)
@@ -110,27 +100,27 @@ func (p place) refused(t *testing.T, s *rig.Session, argv []string, reason gate.
 	if e := p.verdict(t, event.Connect); e.Verdict.Decision != "deny" || e.Verdict.Reason != string(reason) {
 		t.Errorf("%q: verdict %+v, want a denial by %s", argv, e.Verdict, reason)
 	}
-	p.world.Nothing(t, rig.Marks{}, p.text, p.port)
+	p.Nothing(t)
 }
 
 // verdict is the event of a kind about this place.
 func (p place) verdict(t *testing.T, kind event.Kind) event.Event {
 	t.Helper()
 	return p.sensor.Event(t, func(e event.Event) bool {
-		return e.Kind == kind && e.Verdict != nil && e.Destination != nil && int(e.Destination.Port) == p.port
+		return e.Kind == kind && e.Verdict != nil && e.Destination != nil && int(e.Destination.Port) == p.Port
 	})
 }
 
 func (p place) asked(t *testing.T) gate.Question {
 	t.Helper()
-	return p.sensor.Asked(t, func(q gate.Question) bool { return int(q.Destination.Port) == p.port })
+	return p.sensor.Asked(t, p.About)
 }
 
 func (f *fixture) oneNetwork(t *testing.T) {
 	s, p := f.guard(t, "secret"), f.place(t)
 	p.arrives(t, s, p.curl(), "network")
 	g := f.sensor.Event(t, func(e event.Event) bool {
-		return e.Kind == event.Grant && e.Grant.State == "made" && len(e.Grant.To) == 1 && int(e.Grant.To[0].Port) == p.port
+		return e.Kind == event.Grant && e.Grant.State == "made" && len(e.Grant.To) == 1 && int(e.Grant.To[0].Port) == p.Port
 	})
 	if left := time.Until(g.Grant.Expires); g.Grant.Bytes > 4<<20 || left > 30*time.Second {
 		t.Errorf("the reviewer's verdict opened %d bytes for %v, want at most 4 MiB and 30 s", g.Grant.Bytes, left)
@@ -152,9 +142,9 @@ func (f *fixture) bothNetwork(t *testing.T) {
 	before := f.model.asked.Load()
 	proc := s.Start(t, p.curl()...)
 	q := p.asked(t)
-	p.world.Nothing(t, rig.Marks{}, p.text, p.port)
+	p.Nothing(t)
 	f.sensor.Approve(t, q.ID)
-	if !p.world.WaitGot(p.text, late) {
+	if !p.world.WaitGot(p.Text, rig.Late) {
 		t.Error("what a person approved did not arrive")
 	}
 	proc.Wait(t)
@@ -165,7 +155,7 @@ func (f *fixture) bothNetwork(t *testing.T) {
 	proc = s.Start(t, p.curl()...)
 	f.sensor.Deny(t, p.asked(t).ID)
 	proc.Wait(t)
-	p.world.Nothing(t, rig.Marks{}, p.text, p.port)
+	p.Nothing(t)
 }
 
 func (f *fixture) bothGrey(t *testing.T) {
@@ -177,9 +167,9 @@ func (f *fixture) bothGrey(t *testing.T) {
 	if !strings.Contains(q.Note, "flagged") {
 		t.Errorf("the person is not told what the reviewer said: %q", q.Note)
 	}
-	p.world.Nothing(t, rig.Marks{}, p.text, p.port)
+	p.Nothing(t)
 	f.sensor.Approve(t, q.ID)
-	if !p.world.WaitGot(p.text, late) {
+	if !p.world.WaitGot(p.Text, rig.Late) {
 		t.Error("what a person approved did not arrive")
 	}
 	proc.Wait(t)
@@ -215,10 +205,10 @@ func (f *fixture) fails(t *testing.T) {
 		if !strings.Contains(q.Note, string(c.reason)) {
 			t.Errorf("%s: the person is told %q", c.word, q.Note)
 		}
-		p.world.Nothing(t, rig.Marks{}, p.text, p.port)
+		p.Nothing(t)
 		f.sensor.Deny(t, q.ID)
 		proc.Wait(t)
-		p.world.Nothing(t, rig.Marks{}, p.text, p.port)
+		p.Nothing(t)
 		if n := f.sensor.Counter(t, "verdict_"+string(c.reason)); n != 1 {
 			t.Errorf("%s was counted %d times", c.reason, n)
 		}
@@ -236,10 +226,10 @@ func (f *fixture) another(t *testing.T) {
 	if r := s.Run(t, "bash", script); r.Exit == 0 {
 		t.Errorf("the second one: %s", r)
 	}
-	if !first.world.WaitGot(first.text, late) {
+	if !first.world.WaitGot(first.Text, rig.Late) {
 		t.Error("the first did not arrive")
 	}
-	f.world.Nothing(t, rig.Marks{}, second.text, second.port)
+	f.world.Nothing(t, rig.Marks{}, second.Text, second.Port)
 	if e := second.verdict(t, event.Connect); e.Verdict.Reason != string(gate.Flagged) {
 		t.Errorf("the second: %+v", e.Verdict)
 	}
@@ -294,9 +284,9 @@ func (f *fixture) atExec(t *testing.T) {
 	if q.Destination != (event.Destination{}) || !q.Held {
 		t.Errorf("asked %+v, want it before it began", q)
 	}
-	p.world.Nothing(t, rig.Marks{}, p.text, p.port)
+	p.Nothing(t)
 	f.sensor.Approve(t, q.ID)
-	if !p.world.WaitGot(p.text, late) {
+	if !p.world.WaitGot(p.Text, rig.Late) {
 		t.Error("what a person approved did not arrive")
 	}
 	proc.Wait(t)
@@ -319,7 +309,7 @@ func (f *fixture) atExec(t *testing.T) {
 func (p place) runs(t *testing.T, s *rig.Session, argv []string) {
 	t.Helper()
 	proc := s.Start(t, argv...)
-	if !p.world.WaitGot(p.text, late) {
+	if !p.world.WaitGot(p.Text, rig.Late) {
 		t.Errorf("%q did not arrive", argv)
 	}
 	proc.Wait(t)

@@ -73,10 +73,10 @@ func (f *fixture) mode(t *testing.T) {
 	sealed := func(when string) {
 		t.Helper()
 		mark := f.world.Mark(t)
-		if r := f.session.Run(t, to.egress("tcp")...); r.Exit != 3 {
+		if r := f.session.Run(t, to.Egress("tcp")...); r.Exit != 3 {
 			t.Errorf("%s: %s", when, r)
 		}
-		f.world.Nothing(t, mark, "nobody sends this", to.port)
+		f.world.Nothing(t, mark, "nobody sends this", to.Port)
 	}
 	sealed("sealed")
 	f.sensor.Kill(t)
@@ -88,7 +88,7 @@ func (f *fixture) mode(t *testing.T) {
 	}
 	sealed("sealed, with another daemon")
 	f.sensor.Must(t, "mode", "enforce", "--why", "test")
-	if r := f.session.Run(t, to.egress("tcp")...); r.Exit != 0 {
+	if r := f.session.Run(t, to.Egress("tcp")...); r.Exit != 0 {
 		t.Errorf("enforced: %s", r)
 	}
 }

@@ -22,17 +22,17 @@ func (f *fixture) stopped(t *testing.T) {
 	began := time.Now()
 	h.fails(t, "while the daemon is stopped")
 	to := f.target(t)
-	if r := f.session.Run(t, to.egress("tcp")...); r.Exit != 3 {
+	if r := f.session.Run(t, to.Egress("tcp")...); r.Exit != 3 {
 		t.Errorf("while the daemon is stopped: %s", r)
 	}
 	time.Sleep(10*time.Second - time.Since(began))
-	to.nothing(t)
+	to.Nothing(t)
 	f.sensor.Signal(t, syscall.SIGCONT)
 	f.sensor.Deny(t, h.to.asked(t).ID) // nothing was forgotten
 	f.sensor.Deny(t, to.asked(t).ID)
-	eventually(t, "held again", func() bool {
+	rig.Eventually(t, "held again", func() bool {
 		again := f.target(t)
-		p := f.session.Start(t, again.egress("tcp")...)
+		p := f.session.Start(t, again.Egress("tcp")...)
 		q := again.asked(t)
 		f.sensor.Deny(t, q.ID)
 		p.Wait(t)
@@ -53,13 +53,13 @@ type left struct {
 func (f *fixture) leave(t *testing.T) left {
 	t.Helper()
 	l := left{open: f.target(t), claim: f.target(t)}
-	gone := f.session.Start(t, l.claim.egress("tcp")...)
+	gone := f.session.Start(t, l.claim.Egress("tcp")...)
 	q := l.claim.asked(t)
 	gone.Signal(t, syscall.SIGKILL)
 	gone.Wait(t)
-	l.granted = f.session.Start(t, l.open.egress("tcp -wait connect")...)
+	l.granted = f.session.Start(t, l.open.Egress("tcp -wait connect")...)
 	f.sensor.Approve(t, l.open.asked(t).ID)
-	if l.granted.WaitLine("opened", late) == "" {
+	if l.granted.WaitLine("opened", rig.Late) == "" {
 		t.Fatal("the approved command did not connect")
 	}
 	l.grant = f.granted(t, l.open)
@@ -74,13 +74,13 @@ func (f *fixture) granted(t *testing.T, to target) event.GrantInfo {
 	for _, c := range f.sensor.Containers(t) {
 		for _, g := range c.Grants {
 			for _, d := range g.To {
-				if int(d.Port) == to.port {
+				if int(d.Port) == to.Port {
 					return g
 				}
 			}
 		}
 	}
-	t.Errorf("no grant for %s", to.to)
+	t.Errorf("no grant for %s", to.To)
 	return event.GrantInfo{}
 }
 
@@ -99,11 +99,11 @@ func (f *fixture) remembered(t *testing.T, l left) {
 	if r := l.granted.Wait(t); r.Exit != 0 {
 		t.Errorf("the granted command: %s", r)
 	}
-	l.open.arrived(t)
-	if r := f.session.Run(t, l.claim.egress("tcp")...); r.Exit != 0 {
+	l.open.Arrived(t)
+	if r := f.session.Run(t, l.claim.Egress("tcp")...); r.Exit != 0 {
 		t.Errorf("the approval is lost: %s", r)
 	}
-	l.claim.arrived(t)
+	l.claim.Arrived(t)
 }
 
 // killed: a daemon that is killed is missed by nobody but who asks (B32); a container that is made meanwhile is found (B33).
@@ -112,7 +112,7 @@ func (f *fixture) killed(t *testing.T) {
 	f.sensor.Kill(t)
 	l.waits.fails(t, "when the daemon was killed")
 	to := f.target(t)
-	if r := f.session.Run(t, to.egress("tcp")...); r.Exit != 3 {
+	if r := f.session.Run(t, to.Egress("tcp")...); r.Exit != 3 {
 		t.Errorf("without a daemon: %s", r)
 	}
 	makeCgroup(t, parent+"/meanwhile")
@@ -121,7 +121,7 @@ func (f *fixture) killed(t *testing.T) {
 	f.sensor.Restart(t)
 	f.remembered(t, l)
 	f.sensor.Taint(t, parent+"/meanwhile", "secret")
-	to.nothing(t)
+	to.Nothing(t)
 }
 
 // loop starts the sensor again and again, and kills it in each stage of its start (B32).

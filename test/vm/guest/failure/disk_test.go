@@ -23,7 +23,7 @@ func (f *fixture) fill(t *testing.T) {
 	t.Helper()
 	rig.Must(t, "dd if=/dev/zero of="+disk+"/fill bs=1M 2>/dev/null; sync -f "+disk)
 	full := 0
-	eventually(t, "the log is full", func() bool {
+	rig.Eventually(t, "the log is full", func() bool {
 		rig.Must(t, "dd if=/dev/zero bs=1k 2>/dev/null >>"+disk+"/fill2; sync -f "+disk)
 		before := f.counter(t, "lost_sink")
 		f.session.Run(t, "true")
@@ -59,30 +59,30 @@ func (f *fixture) fullDisk(t *testing.T) {
 	}
 	waits.fails(t, "approved, which could not be written")
 	to := f.target(t)
-	if r := f.session.Run(t, to.egress("tcp")...); r.Exit != 3 {
+	if r := f.session.Run(t, to.Egress("tcp")...); r.Exit != 3 {
 		t.Errorf("a question that could not be written: %s", r)
 	}
-	to.nothing(t)
+	to.Nothing(t)
 
 	// taint is in force at once
 	if out, exit = weir(t, "taint", "clean", "secret"); exit != 1 || !strings.Contains(out, "no space left") {
 		t.Errorf("weir taint: exit %d: %s", exit, out)
 	}
 	to = f.target(t)
-	if r := clean.Run(t, to.egress("tcp")...); r.Exit != 3 {
+	if r := clean.Run(t, to.Egress("tcp")...); r.Exit != 3 {
 		t.Errorf("tainted, which could not be written: %s", r)
 	}
-	to.nothing(t)
+	to.Nothing(t)
 	f.steady(t)
 
 	lost := f.counter(t, "lost_sink")
 	for i := range count {
 		f.session.Run(t, "true", "full-"+itoa(i))
 	}
-	eventually(t, "they are missed", func() bool { return f.counter(t, "lost_sink") >= lost+count-1 })
+	rig.Eventually(t, "they are missed", func() bool { return f.counter(t, "lost_sink") >= lost+count-1 })
 	f.free(t)
 	f.session.Run(t, "true", "room-again")
-	eventually(t, "events are written again", func() bool {
+	rig.Eventually(t, "events are written again", func() bool {
 		seen, _ := told(log(t), "", event.Exec, arg(1, "room-again"))
 		return seen == 1
 	})
@@ -102,7 +102,7 @@ func (f *fixture) fullDisk(t *testing.T) {
 	if seen, _ := told(log(t), "sink", event.Exec, mine); seen > 1 { // a short one may still fit
 		t.Errorf("%d of %d events found room on a full disk", seen, count)
 	}
-	eventually(t, "the taint is stored", func() bool { return f.storedTaint(t, "clean") })
+	rig.Eventually(t, "the taint is stored", func() bool { return f.storedTaint(t, "clean") })
 	f.sensor.Kill(t)
 	f.tidyLog(t)
 	f.sensor.Restart(t)
@@ -185,10 +185,10 @@ func (f *fixture) readOnlyDisk(t *testing.T) {
 		t.Errorf("weir taint: exit %d: %s", exit, out)
 	}
 	to := f.target(t)
-	if r := other.Run(t, to.egress("tcp")...); r.Exit != 3 {
+	if r := other.Run(t, to.Egress("tcp")...); r.Exit != 3 {
 		t.Errorf("tainted, which could not be written: %s", r)
 	}
-	to.nothing(t)
+	to.Nothing(t)
 	if out, exit := weir(t, "approve", waits.q.ID); exit != 1 {
 		t.Errorf("weir approve: exit %d: %s", exit, out)
 	}

@@ -27,7 +27,6 @@ import (
 func TestMain(m *testing.M) { inside.Main(m) }
 
 const (
-	late     = time.Minute     // how long something may take that must happen
 	soon     = 6 * time.Second // how long a held command may stay so when nobody can answer, and then some
 	parent   = "/failing"      // a guarded parent
 	disk     = "/mnt/small"    // has state and events
@@ -189,7 +188,7 @@ func (p *probe) stop(t *testing.T) {
 func (f *fixture) steady(t *testing.T) {
 	t.Helper()
 	before := f.probe.count()
-	eventually(t, "the probe goes on", func() bool { return f.probe.count() >= before+40 })
+	rig.Eventually(t, "the probe goes on", func() bool { return f.probe.count() >= before+40 })
 	f.probe.mu.Lock()
 	for _, passed := range f.probe.passed {
 		t.Errorf("probe: %s", passed)
@@ -199,40 +198,15 @@ func (f *fixture) steady(t *testing.T) {
 	f.world.Nothing(t, rig.Marks{}, f.probe.text, f.probe.port)
 }
 
-// target is a place in the world that only one command uses, and a text that only it sends there.
+// target is a place of one command, and who asks about it.
 type target struct {
-	f    *fixture
-	port int
-	to   string
-	text string
+	rig.Place
+	f *fixture
 }
 
-func (f *fixture) target(t *testing.T) target {
-	t.Helper()
-	port := f.world.Port()
-	f.world.World.Listen(t, "tcp", fmt.Sprintf("[::]:%d", port))
-	return target{f, port, fmt.Sprintf("%s:%d", rig.World4, port), fmt.Sprintf("text.%d.end", port)}
-}
+func (f *fixture) target(t *testing.T) target { t.Helper(); return target{f.world.Raw(t), f} }
 
-func (to target) egress(words string) []string {
-	return append(append([]string{"egress"}, strings.Fields(words)...), "-to", to.to, "-say", to.text)
-}
-
-func (to target) about(q gate.Question) bool { return int(q.Destination.Port) == to.port }
-
-func (to target) asked(t *testing.T) gate.Question { t.Helper(); return to.f.sensor.Asked(t, to.about) }
-
-func (to target) nothing(t *testing.T) {
-	t.Helper()
-	to.f.world.Nothing(t, rig.Marks{}, to.text, to.port)
-}
-
-func (to target) arrived(t *testing.T) {
-	t.Helper()
-	if !to.f.world.WaitGot(to.text, late) {
-		t.Errorf("%s did not arrive", to.text)
-	}
-}
+func (to target) asked(t *testing.T) gate.Question { t.Helper(); return to.f.sensor.Asked(t, to.About) }
 
 // held is a command that waits in the kernel.
 type held struct {
@@ -244,7 +218,7 @@ type held struct {
 func (f *fixture) hold(t *testing.T) held {
 	t.Helper()
 	h := held{to: f.target(t)}
-	h.p = f.session.Start(t, h.to.egress("tcp")...)
+	h.p = f.session.Start(t, h.to.Egress("tcp")...)
 	h.q = h.to.asked(t)
 	if !h.q.Held {
 		t.Errorf("refused, not held: %+v", h.q)
@@ -256,22 +230,22 @@ func (f *fixture) hold(t *testing.T) held {
 func (h held) fails(t *testing.T, when string) {
 	t.Helper()
 	began := time.Now()
-	r, ended := h.p.WaitFor(late)
+	r, ended := h.p.WaitFor(rig.Late)
 	if took := time.Since(began); !ended || took > soon || r.Exit != 3 || !strings.Contains(r.Stdout, "EPERM") {
 		t.Errorf("held, %s: after %v ended %v: %s", when, took, ended, r)
 	}
-	h.to.nothing(t)
+	h.to.Nothing(t)
 }
 
 // approve fails t unless the command goes on and its text arrives.
 func (h held) approve(t *testing.T) {
 	t.Helper()
-	h.to.nothing(t)
+	h.to.Nothing(t)
 	h.to.f.sensor.Approve(t, h.q.ID)
 	if r := h.p.Wait(t); r.Exit != 0 {
 		t.Errorf("approved: %s", r)
 	}
-	h.to.arrived(t)
+	h.to.Arrived(t)
 }
 
 // works fails t unless a command is held, approved and let out.
@@ -299,13 +273,4 @@ func (f *fixture) wantTaint(t *testing.T, name string, want ...string) {
 func (f *fixture) message(t *testing.T, text string) {
 	t.Helper()
 	f.sensor.Event(t, func(e event.Event) bool { return strings.Contains(e.Message, text) })
-}
-
-func eventually(t *testing.T, what string, done func() bool) {
-	t.Helper()
-	for end := time.Now().Add(late); !done(); time.Sleep(50 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("%s: not after %v", what, late)
-		}
-	}
 }

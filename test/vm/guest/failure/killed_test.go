@@ -45,18 +45,18 @@ func (f *fixture) bothKilled(t *testing.T) {
 // command has the approval.
 func (h held) answered(t *testing.T) {
 	t.Helper()
-	h.to.nothing(t)
+	h.to.Nothing(t)
 	h.to.f.sensor.Approve(t, h.q.ID)
 	r := h.p.Wait(t)
 	if r.Exit == 3 {
 		t.Logf("woken before it was asked again: %s", r)
-		h.to.nothing(t)
-		r = h.to.f.session.Run(t, h.to.egress("tcp")...)
+		h.to.Nothing(t)
+		r = h.to.f.session.Run(t, h.to.Egress("tcp")...)
 	}
 	if r.Exit != 0 {
 		t.Errorf("approved: %s", r)
 	}
-	h.to.arrived(t)
+	h.to.Arrived(t)
 }
 
 // outOfMemory: the kernel kills the daemon, whose memory is limited, and never the watcher, which wakes whom it held.

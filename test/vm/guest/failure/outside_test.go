@@ -54,13 +54,13 @@ func (f *fixture) container(t *testing.T, path string, to target) rig.Result {
 		t.Fatal(err)
 	}
 	// It may not run before its taint is back: that comes with an event, just after.
-	eventually(t, "admitted", func() bool { return f.known(t, path) })
+	rig.Eventually(t, "admitted", func() bool { return f.known(t, path) })
 	d, err := os.Open(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer d.Close()
-	argv := to.egress("tcp")
+	argv := to.Egress("tcp")
 	cmd := exec.Command(argv[0], argv[1:]...)
 	cmd.SysProcAttr = &unix.SysProcAttr{UseCgroupFD: true, CgroupFD: int(d.Fd())}
 	out, err := cmd.CombinedOutput()
@@ -105,7 +105,7 @@ func (f *fixture) madeAgain(t *testing.T) {
 			t.Errorf("made again: %s", r)
 		}
 		f.wantTaint(t, path, "secret")
-		to.nothing(t)
+		to.Nothing(t)
 	}
 	rig.RemoveCgroup(t, "/sys/fs/cgroup"+path)
 }
@@ -116,7 +116,7 @@ func (f *fixture) parentMadeAgain(t *testing.T) {
 	if err := os.Mkdir("/sys/fs/cgroup"+path, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "admitted", func() bool { return f.known(t, path) })
+	rig.Eventually(t, "admitted", func() bool { return f.known(t, path) })
 	f.sensor.Taint(t, path, "secret")
 	rig.RemoveCgroup(t, "/sys/fs/cgroup"+parent)
 	f.loaded(t, func() { write(t, whole(policy+"hold: true\n")) }) // one that is missed is no mistake in the policy
@@ -128,7 +128,7 @@ func (f *fixture) parentMadeAgain(t *testing.T) {
 	if r := f.container(t, path, to); r.Exit != 3 {
 		t.Errorf("below a parent that was made again: %s", r)
 	}
-	to.nothing(t)
+	to.Nothing(t)
 	// what was sent below the one that is gone may still be queued: its programs stay for a while
 	links, err := filepath.Glob(pins + "/links/weir_packet-*")
 	if err != nil || len(links) != 3 {

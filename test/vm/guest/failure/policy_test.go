@@ -32,13 +32,13 @@ while not end.wait(0.01):
     if passed + refused == 1:
         print("begun")
 print("result", passed, refused)
-`, rig.World4, itoa(to.port), to.text)
-	if p.WaitLine("begun", late) == "" {
+`, rig.World4, itoa(to.Port), to.Text)
+	if p.WaitLine("begun", rig.Late) == "" {
 		t.Fatalf("load: %v", p.Wait(t))
 	}
 	return func() (int, int) {
 		p.Close(t)
-		words := strings.Fields(p.WaitLine("result", late))
+		words := strings.Fields(p.WaitLine("result", rig.Late))
 		if len(words) != 3 {
 			t.Fatalf("load: %v", p.Wait(t))
 		}
@@ -54,7 +54,7 @@ func atoi(s string) (n int) {
 }
 
 func allow(to target) string {
-	return policy + "allow:\n  - prefix: " + rig.World4 + "/32\n    protocol: tcp\n    ports: [" + itoa(to.port) + "]\n"
+	return policy + "allow:\n  - prefix: " + rig.World4 + "/32\n    protocol: tcp\n    ports: [" + itoa(to.Port) + "]\n"
 }
 
 // write puts a policy in place of the file, as editors do: in one step.
@@ -78,7 +78,7 @@ func (f *fixture) loaded(t *testing.T, do func()) {
 	t.Helper()
 	n := len(f.sensor.Events(t, event.Mode))
 	do()
-	eventually(t, "loaded", func() bool { return len(f.sensor.Events(t, event.Mode)) > n })
+	rig.Eventually(t, "loaded", func() bool { return len(f.sensor.Events(t, event.Mode)) > n })
 }
 
 // policy: it is loaded again when its file is replaced, and on SIGHUP, in one step: what stays allowed is never refused, what

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"weir/internal/event"
+	"weir/test/vm/guest/rig"
 )
 
 // connects makes a number of connections to a port of loopback where nobody listens: each is an event, and nothing else.
@@ -75,7 +76,7 @@ func (f *fixture) losses(t *testing.T) {
 	}
 	caughtUp := func(name string) {
 		t.Helper()
-		eventually(t, "the follower has "+name, func() bool {
+		rig.Eventually(t, "the follower has "+name, func() bool {
 			f.session.Run(t, "true", name)
 			seen, _ := told(followed(), "", event.Exec, arg(1, name))
 			return seen > 0
@@ -93,7 +94,7 @@ func (f *fixture) losses(t *testing.T) {
 	}
 	f.sensor.Signal(t, syscall.SIGCONT)
 	var inTime, missed uint64
-	eventually(t, "told or counted", func() bool {
+	rig.Eventually(t, "told or counted", func() bool {
 		inTime, missed = told(log(t)[before:], "ring", event.Exec, arg(2, "xxxx"))
 		return inTime+missed >= execs
 	})
@@ -191,20 +192,20 @@ func (f *fixture) stuckOutput(t *testing.T) {
 	}
 	for range 2 {
 		to := f.target(t)
-		if r := f.session.Run(t, to.egress("tcp")...); r.Exit != 3 || !strings.Contains(r.Stdout, "EPERM") {
+		if r := f.session.Run(t, to.Egress("tcp")...); r.Exit != 3 || !strings.Contains(r.Stdout, "EPERM") {
 			t.Errorf("a question that could not be written: %s", r)
 		}
-		to.nothing(t)
+		to.Nothing(t)
 	}
 	other := f.sensor.Guard(t, "unwritten")
 	if out, exit := weir(t, "taint", "unwritten", "secret"); exit != 1 || !strings.Contains(out, "the event log") {
 		t.Errorf("weir taint: exit %d: %s", exit, out)
 	}
 	to := f.target(t)
-	if r := other.Run(t, to.egress("tcp")...); r.Exit != 3 {
+	if r := other.Run(t, to.Egress("tcp")...); r.Exit != 3 {
 		t.Errorf("tainted, which could not be written: %s", r)
 	}
-	to.nothing(t)
+	to.Nothing(t)
 	f.steady(t)
 
 	var mu sync.Mutex
@@ -219,7 +220,7 @@ func (f *fixture) stuckOutput(t *testing.T) {
 		}
 	}()
 	var seen, lost uint64
-	eventually(t, "all is told or counted", func() bool {
+	rig.Eventually(t, "all is told or counted", func() bool {
 		f.session.Run(t, "true") // losses are told before the next event
 		mu.Lock()
 		defer mu.Unlock()

@@ -101,7 +101,7 @@ func call(t *testing.T, key, body string) (int, string) {
 
 func next(t *testing.T, news chan announced, kind, id string) announced {
 	t.Helper()
-	for end := time.After(2 * late); ; {
+	for end := time.After(2 * rig.Late); ; {
 		select {
 		case a := <-news:
 			if !a.right {
@@ -142,10 +142,10 @@ announce:
 		}
 	})
 	to, s := f.web(t), f.guard(t, "secret")
-	p := s.Start(t, append(to.curl(), "-H", "Authorization: Bearer s3cr3tvalue")...)
+	p := s.Start(t, append(to.Curl(), "-H", "Authorization: Bearer s3cr3tvalue")...)
 	q := to.asked(t)
 	a := next(t, news, "question.asked", q.ID)
-	if !strings.Contains(a.Question.Command, to.text) || strings.Contains(a.Question.Command+a.Shown.Text, "s3cr3tvalue") {
+	if !strings.Contains(a.Question.Command, to.Text) || strings.Contains(a.Question.Command+a.Shown.Text, "s3cr3tvalue") {
 		t.Errorf("announced: %+v", a)
 	}
 	approve := fmt.Sprintf(`{"id":%q,"answer":"approve","user":"alice","shown":%q,"why":"known"}`, q.ID, a.Shown.SHA256)
@@ -169,14 +169,14 @@ announce:
 	if code, text := call(t, callbackKey, strings.Replace(approve, "alice", "bob", 1)); code != 403 {
 		t.Errorf("another user: %d %s", code, text)
 	}
-	to.nothing(t)
+	to.Nothing(t)
 
 	code, text := call(t, callbackKey, approve)
 	if code != 200 || !strings.Contains(text, "approved by callback user alice: known") {
 		t.Fatalf("the answer: %d %s", code, text)
 	}
 	succeeded(t, p, "answer")
-	to.arrived(t)
+	to.Arrived(t)
 	if a := next(t, news, "question.ended", q.ID); a.Answer == nil || a.Answer.Outcome != "approved" || a.Answer.By != "callback user alice" {
 		t.Errorf("announced: %+v", a)
 	}
@@ -189,7 +189,7 @@ announce:
 	}
 
 	// On the host: who, from where, why, upon which text (G17).
-	p = s.Start(t, to.curl()...)
+	p = s.Start(t, to.Curl()...)
 	q = to.again(t, q)
 	f.sensor.Must(t, "deny", q.ID, "--reason", "not today")
 	if r := p.Wait(t); r.Exit != 7 {
@@ -201,7 +201,7 @@ announce:
 		t.Fatal(err)
 	}
 	if len(ended) < 2 || ended[0].ID != q.ID || ended[0].Why != "not today" || ended[0].From == nil || ended[0].From.Via != "control" ||
-		!strings.HasSuffix(ended[0].From.Exe, "/weir") || ended[0].Shown == nil || !strings.Contains(ended[0].Shown.Text, to.text) {
+		!strings.HasSuffix(ended[0].From.Exe, "/weir") || ended[0].Shown == nil || !strings.Contains(ended[0].Shown.Text, to.Text) {
 		t.Errorf("weir pending --ended: %+v", ended)
 	}
 
@@ -229,11 +229,11 @@ announce:
 `, url, callbackFor))
 		f.sensor.Restart(t)
 		to := f.web(t)
-		p := s.Start(t, to.curl()...)
+		p := s.Start(t, to.Curl()...)
 		q := to.asked(t)
 		f.sensor.Approve(t, q.ID)
 		succeeded(t, p, "answer")
-		to.arrived(t)
+		to.Arrived(t)
 		f.sensor.Event(t, func(e event.Event) bool {
 			return e.Kind == event.Error && strings.HasPrefix(e.Message, "announcing a question fails")
 		})

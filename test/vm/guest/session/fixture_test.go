@@ -5,17 +5,10 @@ package session
 
 import (
 	"fmt"
-	"io"
-	"net"
-	"net/http"
 	"os"
-	"runtime"
 	"strconv"
 	"strings"
 	"testing"
-	"time"
-
-	"golang.org/x/sys/unix"
 
 	"weir/internal/gate"
 	"weir/test/vm/guest/inside"
@@ -23,9 +16,6 @@ import (
 )
 
 func TestMain(m *testing.M) { inside.Main(m) }
-
-// late is how long something may take that must happen.
-const late = 20 * time.Second
 
 // fixture is what all tests share: starting a sensor takes long in a VM.
 type fixture struct {
@@ -65,114 +55,26 @@ func TestSession(t *testing.T) {
 	}
 }
 
-// target is a place in the world that only one test uses, and a text that only it sends there.
+// target is a place of one test, and who asks about it.
 type target struct {
-	f    *fixture
-	port int
-	to   string
-	text string
+	rig.Place
+	f *fixture
 }
 
-func (f *fixture) target(t *testing.T) target {
-	t.Helper()
-	port := f.world.Port()
-	return target{f: f, port: port, to: fmt.Sprintf("%s:%d", rig.World4, port), text: fmt.Sprintf("text.%d.end", port)}
-}
+func (f *fixture) raw(t *testing.T) target { t.Helper(); return target{f.world.Raw(t), f} }
 
-// raw listens there for anything.
-func (f *fixture) raw(t *testing.T) target {
-	t.Helper()
-	to := f.target(t)
-	f.world.World.Listen(t, "tcp", fmt.Sprintf("[::]:%d", to.port))
-	return to
-}
-
-// web serves HTTP there, for as long as t runs.
-func (f *fixture) web(t *testing.T) target {
-	t.Helper()
-	to := f.target(t)
-	listener, err := listenIn("world", to.to)
-	if err != nil {
-		t.Fatalf("listen in the world: %v", err)
-	}
-	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if _, err := io.Copy(io.Discard, r.Body); err == nil {
-			fmt.Fprint(w, "answer")
-		}
-	})}
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		_ = server.Serve(listener) // ends when it is closed
-	}()
-	t.Cleanup(func() {
-		_ = server.Close()
-		<-done
-	})
-	return to
-}
-
-// listenIn listens in a named network namespace: a socket stays where it was made.
-func listenIn(netns, at string) (net.Listener, error) {
-	type result struct {
-		l   net.Listener
-		err error
-	}
-	made := make(chan result)
-	go func() {
-		runtime.LockOSThread() // never unlocked: the thread ends with its namespace
-		there, err := os.Open("/run/netns/" + netns)
-		if err == nil {
-			defer there.Close()
-			err = unix.Setns(int(there.Fd()), unix.CLONE_NEWNET)
-		}
-		if err != nil {
-			made <- result{err: err}
-			return
-		}
-		l, err := net.Listen("tcp", at)
-		made <- result{l, err}
-	}()
-	r := <-made
-	return r.l, r.err
-}
-
-func (to target) url() string { return "http://" + to.to + "/" + to.text }
-
-// curl is a command that sends the text.
-func (to target) curl() []string { return []string{"curl", "-sS", "-m", "60", to.url()} }
-
-// egress is the attack program's command line for an attempt that sends the text.
-func (to target) egress(words string) []string {
-	return append(append([]string{"egress"}, strings.Fields(words)...), "-to", to.to, "-say", to.text)
-}
+func (f *fixture) web(t *testing.T) target { t.Helper(); return target{f.world.Web(t), f} }
 
 // asked waits for the question about this place.
 func (to target) asked(t *testing.T) gate.Question {
 	t.Helper()
-	return to.f.sensor.Asked(t, to.about)
+	return to.f.sensor.Asked(t, to.About)
 }
-
-func (to target) about(q gate.Question) bool { return int(q.Destination.Port) == to.port }
 
 // again waits for a question about this place that is not old.
 func (to target) again(t *testing.T, old gate.Question) gate.Question {
 	t.Helper()
-	return to.f.sensor.Asked(t, func(q gate.Question) bool { return to.about(q) && q.ID != old.ID })
-}
-
-// nothing fails t if the text or any packet for this place arrived.
-func (to target) nothing(t *testing.T) {
-	t.Helper()
-	to.f.world.Nothing(t, rig.Marks{}, to.text, to.port)
-}
-
-// arrived fails t unless the text arrives.
-func (to target) arrived(t *testing.T) {
-	t.Helper()
-	if !to.f.world.WaitGot(to.text, late) {
-		t.Errorf("%s did not arrive", to.text)
-	}
+	return to.f.sensor.Asked(t, func(q gate.Question) bool { return to.About(q) && q.ID != old.ID })
 }
 
 // guard starts a session with a name of its own.
@@ -210,15 +112,4 @@ func state(t *testing.T, pid int) string {
 		return ""
 	}
 	return strings.Fields(string(b[strings.LastIndex(string(b), ")")+1:]))[0]
-}
-
-// eventually fails t unless done comes true.
-func eventually(t *testing.T, what string, done func() bool) {
-	t.Helper()
-	for end := time.Now().Add(late); !done(); time.Sleep(50 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Errorf("%s: not after %v", what, late)
-			return
-		}
-	}
 }

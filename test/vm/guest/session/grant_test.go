@@ -23,13 +23,13 @@ const survivors = 4 * time.Second
 // outlives: what an approved command leaves running has no grant, whoever asks (B36, B37).
 func (f *fixture) outlives(t *testing.T) {
 	to, s := f.raw(t), f.guard(t, "secret")
-	survivor := "survivor." + to.text
-	script := strings.Join(to.egress("tcp"), " ") + " && exec egress daemon -n 2 -after 1s -to " + to.to + " -say " + survivor
+	survivor := "survivor." + to.Text
+	script := strings.Join(to.Egress("tcp"), " ") + " && exec egress daemon -n 2 -after 1s -to " + to.To + " -say " + survivor
 	p := s.Start(t, "bash", "-c", script)
 	first := to.asked(t)
 	f.sensor.Approve(t, first.ID)
 	succeeded(t, p, "ok")
-	to.arrived(t)
+	to.Arrived(t)
 	next := to.again(t, first) // nobody is held for it: its parent is gone
 	f.sensor.Deny(t, next.ID)
 	time.Sleep(time.Second)
@@ -63,11 +63,11 @@ os.wait()
 // socketOutlives: nor does a socket that it opened (B37, B44).
 func (f *fixture) socketOutlives(t *testing.T) {
 	to, s := f.raw(t), f.guard(t, "secret")
-	survivor := "survivor." + to.text
-	p := s.Start(t, "python3", "-c", holdOn, rig.World4, itoa(to.port), to.text, survivor)
+	survivor := "survivor." + to.Text
+	p := s.Start(t, "python3", "-c", holdOn, rig.World4, itoa(to.Port), to.Text, survivor)
 	to.approve(t, p, "sent")
 	succeeded(t, p, "sent")
-	to.arrived(t)
+	to.Arrived(t)
 	f.sensor.Event(t, func(e event.Event) bool {
 		return e.Kind == event.Grant && e.Container.Name == s.Name && e.Grant.State == "ended"
 	})
@@ -81,12 +81,12 @@ func (f *fixture) socketOutlives(t *testing.T) {
 // handed: a granted command gives its socket to one that has no grant (B44).
 func (f *fixture) handed(t *testing.T) {
 	to, s := f.raw(t), f.guard(t, "secret")
-	path := "/run/" + to.text
-	taker := s.Start(t, to.egress("take -listen -path "+path)...)
-	if taker.WaitLine("listening", late) == "" {
+	path := "/run/" + to.Text
+	taker := s.Start(t, to.Egress("take -listen -path "+path)...)
+	if taker.WaitLine("listening", rig.Late) == "" {
 		t.Fatal("the taker does not listen")
 	}
-	giver := s.Start(t, "egress", "pass", "-to", to.to, "-path", path, "-wait", "open")
+	giver := s.Start(t, "egress", "pass", "-to", to.To, "-path", path, "-wait", "open")
 	to.approve(t, giver, "opened")
 	giver.Input(t, "\n")
 	r := taker.Wait(t)
@@ -95,7 +95,7 @@ func (f *fixture) handed(t *testing.T) {
 	}
 	giver.Wait(t)
 	f.world.Flush(t)
-	if f.world.Got(to.text) {
+	if f.world.Got(to.Text) {
 		t.Error("it arrived")
 	}
 }
@@ -104,24 +104,24 @@ func (f *fixture) handed(t *testing.T) {
 func (f *fixture) movesOut(t *testing.T) {
 	for _, bits := range [][]string{{"secret"}, nil} {
 		to, s := f.raw(t), f.guard(t, bits...)
-		p := s.Start(t, to.egress("move -cgroup /sys/fs/cgroup")...)
+		p := s.Start(t, to.Egress("move -cgroup /sys/fs/cgroup")...)
 		if r := p.Wait(t); r.Exit != 128+int(syscall.SIGKILL) {
 			t.Errorf("taint %v: want it killed, got %s", bits, r)
 		}
 		f.sensor.Event(t, func(e event.Event) bool {
 			return e.Kind == event.Error && e.Container != nil && e.Container.Name == s.Name && strings.Contains(e.Message, "left its container")
 		})
-		to.nothing(t)
+		to.Nothing(t)
 	}
 }
 
 // movesIntoGrant: nobody enters a grant by himself; it ends for all (B37).
 func (f *fixture) movesIntoGrant(t *testing.T) {
 	to, s := f.raw(t), f.guard(t, "secret")
-	granted := s.Start(t, to.egress("tcp -wait connect")...)
+	granted := s.Start(t, to.Egress("tcp -wait connect")...)
 	q := to.asked(t)
 	f.sensor.Approve(t, q.ID)
-	if granted.WaitLine("opened", late) == "" {
+	if granted.WaitLine("opened", rig.Late) == "" {
 		t.Fatal("the approved command did not connect")
 	}
 	dir := ""
@@ -134,8 +134,8 @@ func (f *fixture) movesIntoGrant(t *testing.T) {
 		t.Fatalf("no grant in %+v", f.sensor.Containers(t))
 	}
 	intruder := to
-	intruder.text = "intruder." + to.text
-	p := s.Start(t, intruder.egress("move -cgroup "+filepath.Join("/sys/fs/cgroup", dir))...)
+	intruder.Text = "intruder." + to.Text
+	p := s.Start(t, intruder.Egress("move -cgroup "+filepath.Join("/sys/fs/cgroup", dir))...)
 	next := to.again(t, q)
 	mark := f.world.Mark(t)
 	granted.Input(t, "\n")
@@ -147,7 +147,7 @@ func (f *fixture) movesIntoGrant(t *testing.T) {
 	f.sensor.Event(t, func(e event.Event) bool {
 		return e.Kind == event.Error && e.Container != nil && e.Container.Name == s.Name && strings.Contains(e.Message, "grant revoked")
 	})
-	f.world.Nothing(t, mark, to.text, to.port)
+	f.world.Nothing(t, mark, to.Text, to.Port)
 }
 
 // controlSocket: no guarded process gives orders, root or not, tainted or not (B27, G17).
@@ -181,15 +181,15 @@ except OSError as e:
 func (f *fixture) ancestor(t *testing.T) {
 	to, s := f.web(t), f.guard(t)
 	f.sensor.Must(t, "taint", "/weir", "corruption", "--why", "the whole pod")
-	p := s.Start(t, to.curl()...)
+	p := s.Start(t, to.Curl()...)
 	q := to.asked(t)
 	if len(q.Container.Taint) != 1 || q.Container.Taint[0] != "corruption" {
 		t.Errorf("the question does not tell the ancestor's taint: %+v", q.Container)
 	}
-	to.nothing(t)
+	to.Nothing(t)
 	f.sensor.Must(t, "untaint", "/weir", "corruption", "--why", "the test goes on")
 	succeeded(t, p, "answer")
-	to.arrived(t)
+	to.Arrived(t)
 	if open := f.sensor.Pending(t); len(open) > 0 {
 		f.sensor.Deny(t, open[0].ID) // it stays until its time is over: the same command may still claim it
 	}
@@ -203,21 +203,21 @@ func (f *fixture) cleanBelow(t *testing.T) {
 	path := strings.TrimPrefix(nested, "/sys/fs/cgroup")
 	f.sensor.Must(t, "taint", path, "secret")
 	down := f.raw(t)
-	p := s.Start(t, down.egress("move -cgroup "+nested)...)
+	p := s.Start(t, down.Egress("move -cgroup "+nested)...)
 	f.sensor.Deny(t, down.asked(t).ID)
 	refused(t, p)
-	down.nothing(t)
+	down.Nothing(t)
 	up := f.raw(t)
-	succeeded(t, s.Start(t, up.egress("tcp")...), "ok") // beside it, nothing is tainted
+	succeeded(t, s.Start(t, up.Egress("tcp")...), "ok") // beside it, nothing is tainted
 
 	f.sensor.Taint(t, s.Name, "corruption")
 	f.sensor.Must(t, "untaint", path, "secret", "--why", "a clean entry is left")
 	for _, words := range []string{"move -cgroup " + nested, "move -then udp-sendto -cgroup " + nested, "nest -n 3"} {
 		to := f.raw(t)
-		p := s.Start(t, to.egress(words)...)
+		p := s.Start(t, to.Egress(words)...)
 		f.sensor.Deny(t, to.asked(t).ID)
 		refused(t, p)
-		to.nothing(t)
+		to.Nothing(t)
 	}
 }
 
@@ -230,8 +230,8 @@ func (f *fixture) modes(t *testing.T) {
 	for _, s := range []*rig.Session{clean, tainted} {
 		for _, words := range []string{"tcp", "udp-sendto"} {
 			to := f.raw(t)
-			refused(t, s.Start(t, to.egress(words)...))
-			to.nothing(t)
+			refused(t, s.Start(t, to.Egress(words)...))
+			to.Nothing(t)
 		}
 	}
 	if asked := f.sensor.Pending(t); len(asked) > 0 {
@@ -239,16 +239,16 @@ func (f *fixture) modes(t *testing.T) {
 	}
 	mode("observe")
 	to := f.raw(t)
-	succeeded(t, tainted.Start(t, to.egress("tcp")...), "ok")
-	to.arrived(t)
+	succeeded(t, tainted.Start(t, to.Egress("tcp")...), "ok")
+	to.Arrived(t)
 	f.sensor.Event(t, func(e event.Event) bool {
-		return e.Kind == event.Connect && e.Destination != nil && int(e.Destination.Port) == to.port && e.Verdict != nil &&
+		return e.Kind == event.Connect && e.Destination != nil && int(e.Destination.Port) == to.Port && e.Verdict != nil &&
 			e.Verdict.Decision == "allow" && strings.HasPrefix(e.Verdict.Reason, string(gate.Observe))
 	})
 	mode("enforce")
 	to = f.raw(t)
-	p := tainted.Start(t, to.egress("tcp")...)
+	p := tainted.Start(t, to.Egress("tcp")...)
 	f.sensor.Deny(t, to.asked(t).ID)
 	refused(t, p)
-	to.nothing(t)
+	to.Nothing(t)
 }

@@ -16,25 +16,25 @@ import (
 // killed: without the daemon, what is held fails soon, all else is denied, and the next daemon knows taint and questions (G1, G15, B32).
 func (f *fixture) killed(t *testing.T) {
 	held, open, lasting, s := f.raw(t), f.raw(t), f.raw(t), f.guard(t, "secret")
-	granted := s.Start(t, open.egress("tcp -wait connect")...)
+	granted := s.Start(t, open.Egress("tcp -wait connect")...)
 	open.approve(t, granted, "opened")
-	goesOn := s.Start(t, "python3", "-c", tries, rig.World4, itoa(lasting.port), lasting.text)
+	goesOn := s.Start(t, "python3", "-c", tries, rig.World4, itoa(lasting.Port), lasting.Text)
 	lasts := lasting.asked(t)
-	waits := s.Start(t, held.egress("tcp")...)
+	waits := s.Start(t, held.Egress("tcp")...)
 	q := held.asked(t)
 	began := time.Now()
 	f.sensor.Kill(t)
-	r, ended := waits.WaitFor(late)
+	r, ended := waits.WaitFor(rig.Late)
 	if took := time.Since(began); !ended || took > 6*time.Second || r.Exit != 3 || !strings.Contains(r.Stdout, "EPERM") {
 		t.Errorf("held when the daemon died: after %v %v: %s", took, ended, r)
 	}
-	held.nothing(t)
+	held.Nothing(t)
 	for _, words := range []string{"tcp", "udp-sendto", "raw-icmp", "nest -n 1"} {
 		to := f.raw(t)
-		if r := s.Run(t, to.egress(words)...); r.Exit != 3 {
+		if r := s.Run(t, to.Egress(words)...); r.Exit != 3 {
 			t.Errorf("%s without a daemon: %s", words, r)
 		}
-		to.nothing(t)
+		to.Nothing(t)
 	}
 	granted.Signal(t, syscall.SIGKILL)
 	granted.Wait(t)
@@ -49,15 +49,15 @@ func (f *fixture) killed(t *testing.T) {
 	if after := lasting.asked(t); after.ID != lasts.ID {
 		t.Errorf("the question was %s and is %s", lasts.ID, after.ID)
 	}
-	lasting.nothing(t)
+	lasting.Nothing(t)
 	f.sensor.Approve(t, lasts.ID)
 	succeeded(t, goesOn, "sent")
-	lasting.arrived(t)
+	lasting.Arrived(t)
 	to := f.web(t)
-	p := s.Start(t, to.curl()...)
+	p := s.Start(t, to.Curl()...)
 	f.sensor.Approve(t, to.asked(t).ID)
 	succeeded(t, p, "answer")
-	to.arrived(t)
+	to.Arrived(t)
 	f.untaint(t, s)
 }
 
@@ -68,18 +68,18 @@ func (f *fixture) untaint(t *testing.T, s *rig.Session) {
 		t.Errorf("weir untaint without --why: exit %d, want 2", exit)
 	}
 	to := f.raw(t)
-	p := s.Start(t, to.egress("tcp")...)
+	p := s.Start(t, to.Egress("tcp")...)
 	f.sensor.Deny(t, to.asked(t).ID)
 	refused(t, p)
-	to.nothing(t)
+	to.Nothing(t)
 	f.sensor.Must(t, "untaint", s.Name, "secret", "--why", "rebuilt clean")
 	f.sensor.Event(t, func(e event.Event) bool {
 		return e.Kind == event.Taint && e.Container.Name == s.Name && slices.Equal(e.Change.Cleared, []string{"secret"}) &&
 			e.Change.Why == "rebuilt clean" && e.Change.By != ""
 	})
 	again := f.raw(t)
-	succeeded(t, s.Start(t, again.egress("tcp")...), "ok")
-	again.arrived(t)
+	succeeded(t, s.Start(t, again.Egress("tcp")...), "ok")
+	again.Arrived(t)
 }
 
 // tries connects until it is let, and says how often it was refused: its question outlives the daemon that asked it.

@@ -16,9 +16,9 @@ import (
 // untainted: nothing is asked and nothing denied (G4).
 func (f *fixture) untainted(t *testing.T) {
 	to, s := f.web(t), f.guard(t)
-	p := s.Start(t, to.curl()...)
+	p := s.Start(t, to.Curl()...)
 	succeeded(t, p, "answer")
-	to.arrived(t)
+	to.Arrived(t)
 	if asked := f.sensor.Pending(t); len(asked) > 0 {
 		t.Errorf("an untainted command was asked about: %+v", asked)
 	}
@@ -30,8 +30,8 @@ func (f *fixture) untainted(t *testing.T) {
 // cut: a connection from before the taint is closed, and nothing more of it arrives (B21).
 func (f *fixture) cut(t *testing.T) {
 	to, s := f.raw(t), f.guard(t)
-	p := s.Start(t, to.egress("tcp -wait connect")...)
-	if p.WaitLine("opened", late) == "" {
+	p := s.Start(t, to.Egress("tcp -wait connect")...)
+	if p.WaitLine("opened", rig.Late) == "" {
 		t.Fatal("it did not connect while it was clean")
 	}
 	f.sensor.Taint(t, s.Name, "secret")
@@ -40,15 +40,15 @@ func (f *fixture) cut(t *testing.T) {
 	if r := p.Wait(t); r.Exit != 3 || strings.Contains(r.Stdout, "ok") {
 		t.Errorf("the send on a connection that was cut: %s", r)
 	}
-	f.world.Nothing(t, mark, to.text, to.port)
+	f.world.Nothing(t, mark, to.Text, to.Port)
 }
 
 // held: the whole way of a question, answered yes and answered no.
 func (f *fixture) held(t *testing.T) {
 	to, s := f.web(t), f.guard(t, "corruption", "secret")
-	p := s.Start(t, to.curl()...)
+	p := s.Start(t, to.Curl()...)
 	q := to.asked(t)
-	if !q.Held || !slices.Equal(q.Process.Argv, to.curl()) || q.Process.PID != p.Pid() || q.Container.Name != s.Name {
+	if !q.Held || !slices.Equal(q.Process.Argv, to.Curl()) || q.Process.PID != p.Pid() || q.Container.Name != s.Name {
 		t.Errorf("the question does not tell what is asked: %+v", q)
 	}
 	if q.Destination.Address != rig.World4 || q.Destination.Protocol != "tcp" {
@@ -61,34 +61,34 @@ func (f *fixture) held(t *testing.T) {
 		t.Errorf("the asker is in state %s, want T", st)
 	}
 	shown := f.sensor.Must(t, "pending")
-	for _, want := range []string{q.ID, to.url(), to.to, "agent", "corruption", "held", s.Name} {
+	for _, want := range []string{q.ID, to.URL(), to.To, "agent", "corruption", "held", s.Name} {
 		if !strings.Contains(shown, want) {
 			t.Errorf("weir pending does not show %q:\n%s", want, shown)
 		}
 	}
-	to.nothing(t)
+	to.Nothing(t)
 	f.sensor.Must(t, "approve", q.ID)
 	succeeded(t, p, "answer")
-	to.arrived(t)
+	to.Arrived(t)
 
 	// the very same command is another question: an approval is used once (G16)
-	p = s.Start(t, to.curl()...)
+	p = s.Start(t, to.Curl()...)
 	next := to.again(t, q)
 	mark := f.world.Mark(t)
 	f.sensor.Must(t, "deny", next.ID)
 	if r := p.Wait(t); r.Exit != 7 {
 		t.Errorf("curl, denied: want exit 7, got %s", r)
 	}
-	f.world.Nothing(t, mark, "nobody sends this", to.port)
+	f.world.Nothing(t, mark, "nobody sends this", to.Port)
 	if _, exit := f.sensor.Weir(t, "approve", q.ID); exit == 0 {
 		t.Error("a used approval can be given again")
 	}
 
 	other := f.raw(t)
-	p = s.Start(t, other.egress("tcp")...)
+	p = s.Start(t, other.Egress("tcp")...)
 	f.sensor.Deny(t, other.asked(t).ID)
 	refused(t, p)
-	other.nothing(t)
+	other.Nothing(t)
 }
 
 // programs: none of them notices that it was held.
@@ -104,9 +104,9 @@ func (f *fixture) programs(t *testing.T) {
 		to := f.web(t)
 		all = append(all, program{to, want, argv(to)})
 	}
-	add("answer", func(to target) []string { return append([]string{"timeout", "60"}, to.curl()...) })
+	add("answer", func(to target) []string { return append([]string{"timeout", "60"}, to.Curl()...) })
 	add("0 0 0", func(to target) []string {
-		return []string{"bash", "-c", "echo x | curl -sSm60 --data-binary @- " + to.url() + ` | cat >/dev/null; echo "${PIPESTATUS[*]}"`}
+		return []string{"bash", "-c", "echo x | curl -sSm60 --data-binary @- " + to.URL() + ` | cat >/dev/null; echo "${PIPESTATUS[*]}"`}
 	})
 	add("200", func(to target) []string {
 		return []string{"python3", "-c", `
@@ -118,11 +118,11 @@ host, port, text = sys.argv[1:]
 s = socket.create_connection((host, int(port)))
 s.sendall(("GET /" + text + " HTTP/1.0\r\n\r\n").encode())
 print(s.recv(100))
-signal.setitimer(signal.ITIMER_REAL, 0)`, rig.World4, itoa(to.port), to.text}
+signal.setitimer(signal.ITIMER_REAL, 0)`, rig.World4, itoa(to.Port), to.Text}
 	})
 	add("sent", func(to target) []string {
-		place := strings.Replace(to.to, ":", "/", 1)
-		return []string{"bash", "-c", "exec 3<>/dev/tcp/" + place + " && echo " + to.text + " >&3 && echo sent"}
+		place := strings.Replace(to.To, ":", "/", 1)
+		return []string{"bash", "-c", "exec 3<>/dev/tcp/" + place + " && echo " + to.Text + " >&3 && echo sent"}
 	})
 	var procs []*rig.Proc
 	var ids []string
@@ -135,36 +135,36 @@ signal.setitimer(signal.ITIMER_REAL, 0)`, rig.World4, itoa(to.port), to.text}
 		ids = append(ids, q.ID)
 	}
 	for _, p := range all {
-		p.to.nothing(t)
+		p.to.Nothing(t)
 	}
 	for _, id := range ids {
 		f.sensor.Approve(t, id)
 	}
 	for i, p := range all {
 		succeeded(t, procs[i], p.want)
-		p.to.arrived(t)
+		p.to.Arrived(t)
 	}
 }
 
 // approvedOnly: while one command is let out, no other of the agent's gets there (G24).
 func (f *fixture) approvedOnly(t *testing.T) {
 	to, s := f.raw(t), f.guard(t, "secret")
-	first := s.Start(t, to.egress("tcp -wait connect")...)
+	first := s.Start(t, to.Egress("tcp -wait connect")...)
 	q := to.asked(t)
 	f.sensor.Approve(t, q.ID)
-	if first.WaitLine("opened", late) == "" {
+	if first.WaitLine("opened", rig.Late) == "" {
 		t.Fatal("the approved command did not connect")
 	}
 	other := to
-	other.text = "other." + to.text[5:]
-	second := s.Start(t, other.egress("tcp")...)
+	other.Text = "other." + to.Text[5:]
+	second := s.Start(t, other.Egress("tcp")...)
 	next := to.again(t, q)
 	first.Input(t, "\n")
 	succeeded(t, first, "ok")
-	to.arrived(t)
+	to.Arrived(t)
 	f.sensor.Deny(t, next.ID)
 	refused(t, second)
-	if f.world.Got(other.text) {
+	if f.world.Got(other.Text) {
 		t.Error("another command used the grant")
 	}
 }
@@ -186,62 +186,62 @@ func (f *fixture) execEvents(t *testing.T) {
 		t.Errorf("verdict on an untainted command: %s, want %s", got, want)
 	}
 	f.sensor.Taint(t, s.Name, "corruption")
-	p := s.Start(t, to.egress("tcp")...)
-	if got, want := reason(to.text), "allow "+string(gate.SealedRun); got != want {
+	p := s.Start(t, to.Egress("tcp")...)
+	if got, want := reason(to.Text), "allow "+string(gate.SealedRun); got != want {
 		t.Errorf("verdict on a tainted command: %s, want %s", got, want)
 	}
 	f.sensor.Deny(t, to.asked(t).ID)
 	refused(t, p)
-	to.nothing(t)
+	to.Nothing(t)
 }
 
 // woken: a SIGCONT from inside brings a held call nothing but the same question (B38).
 func (f *fixture) woken(t *testing.T) {
 	to, s := f.web(t), f.guard(t, "secret")
-	p := s.Start(t, to.curl()...)
+	p := s.Start(t, to.Curl()...)
 	q := to.asked(t)
 	if r := s.Run(t, "kill", "-CONT", itoa(p.Pid())); r.Exit != 0 {
 		t.Fatalf("kill: %s", r)
 	}
-	eventually(t, "held again", func() bool { return state(t, p.Pid()) == "T" })
-	to.nothing(t)
+	rig.Eventually(t, "held again", func() bool { return state(t, p.Pid()) == "T" })
+	to.Nothing(t)
 	f.sensor.Approve(t, q.ID)
 	succeeded(t, p, "answer")
-	to.arrived(t)
+	to.Arrived(t)
 }
 
 // storm: however often it is woken (B38).
 func (f *fixture) storm(t *testing.T) {
 	to, s := f.raw(t), f.guard(t, "secret")
-	p := s.Start(t, to.egress("tcp")...)
+	p := s.Start(t, to.Egress("tcp")...)
 	q := to.asked(t)
 	if r := s.Run(t, "egress", "sigcont-storm", "-pid", itoa(p.Pid()), "-n", "20"); r.Exit != 0 && !strings.Contains(r.Stdout, "ESRCH") {
 		t.Errorf("storm: %s", r)
 	}
 	refused(t, p)
-	to.nothing(t)
+	to.Nothing(t)
 	f.sensor.Deny(t, q.ID)
 	own := f.raw(t)
-	p = s.Start(t, own.egress("sigcont -n 50")...)
+	p = s.Start(t, own.Egress("sigcont -n 50")...)
 	q = own.asked(t)
 	r := p.Wait(t)
 	if r.Exit != 3 || !strings.Contains(r.Stdout, "EPERM") {
 		t.Errorf("want a refusal with EPERM, got %s", r)
 	}
-	own.nothing(t)
+	own.Nothing(t)
 	f.sensor.Deny(t, q.ID)
-	own.nothing(t)
+	own.Nothing(t)
 }
 
 // escapes: what a command is called can do nothing to the terminal of who is asked (B51).
 func (f *fixture) escapes(t *testing.T) {
 	to, s := f.web(t), f.guard(t, "secret")
 	nasty := "X: \x1b[2J\x1b]0;owned\x07\r\u202e" + "p\u0430ypal \u200b"
-	p := s.Start(t, append(to.curl(), "-H", nasty)...)
+	p := s.Start(t, append(to.Curl(), "-H", nasty)...)
 	q := to.asked(t)
 	for name, shown := range map[string]string{
 		"pending": f.sensor.Must(t, "pending"), "pending --json": f.sensor.Must(t, "pending", "--json"),
-		"events": f.sensor.Must(t, "events", "--text", to.text), "events --json": f.sensor.Must(t, "events", "--json", "--text", to.text),
+		"events": f.sensor.Must(t, "events", "--text", to.Text), "events --json": f.sensor.Must(t, "events", "--json", "--text", to.Text),
 	} {
 		if strings.ContainsAny(shown, "\x1b\x07\r\u202e\u200b\u0430") {
 			t.Errorf("weir %s passes on what a terminal obeys, or an eye believes: %q", name, shown)
@@ -255,14 +255,14 @@ func (f *fixture) escapes(t *testing.T) {
 	}
 	f.sensor.Deny(t, q.ID)
 	p.Wait(t)
-	to.nothing(t)
+	to.Nothing(t)
 }
 
 // approve answers yes and waits for a line of the command.
 func (to target) approve(t *testing.T, p *rig.Proc, line string) {
 	t.Helper()
 	to.f.sensor.Approve(t, to.asked(t).ID)
-	if p.WaitLine(line, late) == "" {
+	if p.WaitLine(line, rig.Late) == "" {
 		p.Signal(t, syscall.SIGKILL)
 		t.Fatalf("the approved command did not say %q: %s", line, p.Wait(t))
 	}

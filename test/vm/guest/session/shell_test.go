@@ -19,30 +19,30 @@ func (f *fixture) shell(t *testing.T) {
 		return term.Expect(t, want)
 	}
 	run("PS1='> '; type -t curl", "[0]")
-	run(strings.Join(to.curl(), " "), "answer[0]")
+	run(strings.Join(to.Curl(), " "), "answer[0]")
 	f.sensor.Taint(t, "shell", "secret")
 	mark := f.world.Mark(t)
 
-	run(strings.Join(to.curl(), " "), "[7]")
+	run(strings.Join(to.Curl(), " "), "[7]")
 	q := to.asked(t)
-	if q.Held || !strings.Contains(strings.Join(q.Process.Argv, " "), to.url()) {
+	if q.Held || !strings.Contains(strings.Join(q.Process.Argv, " "), to.URL()) {
 		t.Errorf("the question: %+v", q)
 	}
 	if shown := f.sensor.Must(t, "pending"); !strings.Contains(shown, "refused with EPERM") {
 		t.Errorf("weir pending does not say that a retry is needed:\n%s", shown)
 	}
-	f.world.Nothing(t, mark, "nobody sends this", to.port)
+	f.world.Nothing(t, mark, "nobody sends this", to.Port)
 
 	f.sensor.Must(t, "approve", q.ID)
-	run("curl -sS -m 60 "+to.url()+".other", "[7]")
+	run("curl -sS -m 60 "+to.URL()+".other", "[7]")
 	other := to.again(t, q)
-	f.world.Nothing(t, mark, to.text+".other", to.port)
-	run(strings.Join(to.curl(), " "), "answer[0]")
-	if f.world.Got(to.text + ".other") {
+	f.world.Nothing(t, mark, to.Text+".other", to.Port)
+	run(strings.Join(to.Curl(), " "), "answer[0]")
+	if f.world.Got(to.Text + ".other") {
 		t.Error("another command used the approval")
 	}
 	f.sensor.Deny(t, other.ID)
-	run(strings.Join(to.curl(), " "), "[7]") // used once
+	run(strings.Join(to.Curl(), " "), "[7]") // used once
 	f.sensor.Deny(t, to.asked(t).ID)
 
 	// job control is undisturbed, in what has a verdict and in what never needed one
