@@ -10,7 +10,7 @@ char LICENSE[] SEC("license") = "GPL";
 #define MAX_ENV 8192
 #define MAX_STEPS 64
 #define MAX_PARENTS 8
-#define RING_SIZE (4 << 20)
+#define RING_SIZE (2 << 20)
 
 enum exec_flag {
 	EXEC_ARGV_CUT = 1,

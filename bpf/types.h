@@ -3,7 +3,7 @@
 #ifndef WEIR_TYPES_H
 #define WEIR_TYPES_H
 
-#define ABI_VERSION 4 /* raise with every change of a pinned map */
+#define ABI_VERSION 5 /* raise with every change of a pinned map */
 
 /* Levels of the cgroup tree that a program walks, the root being level 0.
  * What lies deeper inside a guarded parent is denied (B53). */
