@@ -1,7 +1,6 @@
 package gate
 
 import (
-	"context"
 	"strings"
 	"testing"
 	"time"
@@ -283,22 +282,4 @@ func TestClose(t *testing.T) {
 			t.Error("a closed gate gave an approval")
 		}
 	})
-}
-
-// An approval that meets the end of its asker is open to a claim.
-func TestAnswerAndCancelTogether(t *testing.T) {
-	for range 40 { // which of the two Decide sees first is chance
-		bubble(t, func(r *rig) {
-			a, err := check(curl())
-			r.wantErr(err, nil)
-			w, _ := r.enter(a)
-			r.answer(r.one(), true)
-			ctx, cancel := context.WithCancel(context.Background())
-			cancel()
-			if v := r.await(ctx, w); v.Decision != Deny || v.Reason != Cancelled {
-				t.Fatalf("verdict: %+v", v)
-			}
-			r.ask(curl(retry)).gives(Allow, Approved)
-		})
-	}
 }

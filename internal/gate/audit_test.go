@@ -3,7 +3,6 @@ package gate
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"strings"
 	"testing"
 	"time"
 
@@ -57,19 +56,6 @@ func TestAudit(t *testing.T) {
 			t.Errorf("the newest: %+v, %v", list, err)
 		}
 	})
-}
-
-// What is kept of the text that was shown is bounded; its hash is of all.
-func TestShownIsCut(t *testing.T) {
-	text := strings.Repeat("é", maxShown)
-	got := shown(text)
-	sum := sha256.Sum256([]byte(text))
-	if !got.Cut || len(got.Text) > maxShown || !strings.HasPrefix(text, got.Text) || got.SHA256 != hex.EncodeToString(sum[:]) {
-		t.Errorf("%d bytes, cut %v, %s", len(got.Text), got.Cut, got.SHA256)
-	}
-	if shown("") != nil {
-		t.Error("nothing was shown, and that is stored")
-	}
 }
 
 // A question that nobody answers tells of nobody.

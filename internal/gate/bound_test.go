@@ -104,6 +104,7 @@ func TestSameProcessWithoutArguments(t *testing.T) {
 // G9: arguments over the limit are asked about, counted, stored within bounds and
 // bound to the one process.
 func TestArgvLimit(t *testing.T) {
+	const maxArgv = 32 << 10
 	long := func(r *Request) { r.Process.Argv = append([]string{"curl"}, repeat("x", maxArgv)...) }
 	bubble(t, func(r *rig) {
 		c := r.ask(curl(long))

@@ -8,6 +8,8 @@ import (
 
 	"weir/internal/classify"
 	"weir/internal/event"
+	"weir/internal/gate/question"
+	"weir/internal/gate/verdict"
 )
 
 // Decide gives the verdict on one request, for every caller and every way in, by
@@ -32,23 +34,23 @@ func (g *Gate) decide(ctx context.Context, r Request) Verdict {
 	level := levelOf(r.Container.Taint)
 	switch {
 	case r.Container.ID == "":
-		return g.refuse(r, deny(Malformed, "the request names no container"))
+		return g.refuse(r, verdict.No(Malformed, "the request names no container"))
 	case level == Clean && r.Mode != modeSeal:
-		return allow(Untainted, textUntainted)
+		return verdict.Yes(Untainted, textUntainted)
 	case !slices.Contains(modes, r.Mode):
-		return g.refuse(r, deny(Malformed, fmt.Sprintf("the request has the unknown mode %q", r.Mode)))
+		return g.refuse(r, verdict.No(Malformed, fmt.Sprintf("the request has the unknown mode %q", r.Mode)))
 	case !slices.Contains(asks, r.Ask):
-		return g.refuse(r, deny(Malformed, fmt.Sprintf("the request asks for the unknown %d", r.Ask)))
+		return g.refuse(r, verdict.No(Malformed, fmt.Sprintf("the request asks for the unknown %d", r.Ask)))
 	}
 	judged := judge(r)
-	r.judged = &judged
-	row := rowOf(g.table, r.Mode, level, judged.Class, r.point())
+	r.Judged = &judged
+	row := rowOf(g.table, r.Mode, level, judged.Class, pointOf(r))
 	if r.Ask == Run && row.Reason != Observe {
 		if v, ok := g.recognise(r); ok {
-			return v.classed(judged)
+			return v.Classed(judged)
 		}
 	}
-	return g.carry(ctx, r, row, judged).classed(judged)
+	return g.carry(ctx, r, row, judged).Classed(judged)
 }
 
 const textUntainted = "the container is not tainted"
@@ -63,31 +65,31 @@ func (g *Gate) Confirm(ctx context.Context, r Request) Verdict {
 }
 
 func (g *Gate) confirm(ctx context.Context, r Request) Verdict {
-	a, err := check(r)
+	a, err := question.Check(r)
 	switch {
 	case r.Container.ID == "":
-		return g.refuse(r, deny(Malformed, "the request names no container"))
+		return g.refuse(r, verdict.No(Malformed, "the request names no container"))
 	case err != nil:
-		return g.refuse(r, deny(Malformed, err.Error()))
+		return g.refuse(r, verdict.No(Malformed, err.Error()))
 	case r.Mode == modeSeal:
-		return g.refuse(r, deny(Sealed, "the mode is seal"))
-	case !g.hasApprover():
-		return g.refuse(r, deny(NoApprover, textNoApprover))
+		return g.refuse(r, verdict.No(Sealed, "the mode is seal"))
+	case !g.desk.HasApprover():
+		return g.refuse(r, verdict.No(NoApprover, verdict.NobodyToAsk))
 	}
-	return g.ask(ctx, a)
+	return g.desk.Ask(ctx, a)
 }
 
 // carry goes the steps of a row.
 func (g *Gate) carry(ctx context.Context, r Request, row Row, judged classify.Result) Verdict {
 	switch {
 	case row.Step == Refuse:
-		return g.refuse(r, deny(row.Reason, row.Why))
+		return g.refuse(r, verdict.No(row.Reason, row.Why))
 	case row.Step == Pass && row.Reason == Observe && r.Ask == Connect:
 		return g.observe(r)
 	case row.Step == Pass:
-		return allow(row.Reason, row.Why)
+		return verdict.Yes(row.Reason, row.Why)
 	}
-	a, err := check(r)
+	a, err := question.Check(r)
 	if v := refusal(a, err); v.Reason != "" {
 		return g.refuse(r, v)
 	}
@@ -99,25 +101,25 @@ func (g *Gate) carry(ctx context.Context, r Request, row Row, judged classify.Re
 		case g.says(ctx, classify.Shell(known.text).Facts, a.Destination):
 			return g.reviewed(a.Request, known.verdict())
 		default:
-			a.why = "the command was let run before, but did not say that it goes there"
+			a.Why = "the command was let run before, but did not say that it goes there"
 		}
 	}
 	step := row.Step
 	if failed != "" {
 		g.counters[failed].Add(1)
-		step, a.why = Person, describe(failed)
+		step, a.Why = Person, describe(failed)
 	}
-	if step == Review && !g.asked(a) {
+	if step == Review && !g.desk.Asked(a) { // a person's word comes before the reviewer's
 		v, why := g.opinion(ctx, a.Request, row, judged)
 		if v = g.reviewed(a.Request, v); v.Reason != "" {
 			return v
 		}
-		a.why = cmp.Or(why, a.why)
+		a.Why = cmp.Or(why, a.Why)
 	}
-	if !g.hasApprover() {
-		return g.refuse(r, deny(NoApprover, textNoApprover))
+	if !g.desk.HasApprover() {
+		return g.refuse(r, verdict.No(NoApprover, verdict.NobodyToAsk))
 	}
-	return g.ask(ctx, a)
+	return g.desk.Ask(ctx, a)
 }
 
 // describe words a failure for people.
@@ -127,31 +129,14 @@ func describe(r Reason) string {
 }
 
 // refusal gives the denial that no answer can change, or none.
-func refusal(a asker, malformed error) Verdict {
+func refusal(a question.Asker, malformed error) Verdict {
 	switch {
 	case malformed != nil:
-		return deny(Malformed, malformed.Error())
+		return verdict.No(Malformed, malformed.Error())
 	case a.Ask == Connect && a.Destination.Protocol == "udp" && a.Destination.Port == 443:
-		return deny(QUIC, "QUIC is refused in a tainted container; use TCP")
+		return verdict.No(QUIC, "QUIC is refused in a tainted container; use TCP")
 	}
 	return Verdict{}
-}
-
-const textNoApprover = "the policy names no approver, so nobody can open this"
-
-func (g *Gate) hasApprover() bool {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.approver
-}
-
-// asked says whether a person was asked this already: their word comes before the reviewer's.
-func (g *Gate) asked(a asker) bool {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.sweep()
-	defer g.schedule()
-	return g.match(a, func(*question) bool { return true }) != nil
 }
 
 // reviewed writes a verdict that is about to be given, if there is one.
@@ -163,7 +148,7 @@ func (g *Gate) reviewed(r Request, v Verdict) Verdict {
 		return g.refuse(r, v)
 	}
 	if err := g.write(event.Verdict, r, v, ""); err != nil {
-		return logFailed(err)
+		return verdict.NotLogged(err)
 	}
 	if r.Ask != Connect {
 		g.remember(r, v)
@@ -178,7 +163,7 @@ func (g *Gate) refuse(r Request, v Verdict) Verdict {
 		kind = event.Verdict
 	}
 	if err := g.write(kind, r, v, ""); err != nil {
-		return logFailed(err).about(v.Question)
+		return verdict.NotLogged(err).About(v.Question)
 	}
 	return v
 }
@@ -186,22 +171,18 @@ func (g *Gate) refuse(r Request, v Verdict) Verdict {
 // observe allows, and writes what enforce would have done. Without the log there
 // is nothing to observe with, and a failure is no allow (G9).
 func (g *Gate) observe(r Request) Verdict {
-	a, err := check(r)
+	a, err := question.Check(r)
 	would := refusal(a, err)
-	if would.Reason == "" && !g.hasApprover() && g.theReviewer() == nil {
-		would = deny(NoApprover, textNoApprover)
+	if would.Reason == "" && !g.desk.HasApprover() && g.theReviewer() == nil {
+		would = verdict.No(NoApprover, verdict.NobodyToAsk)
 	}
 	text := "would have been denied unless the reviewer or a person had let it out"
 	if would.Reason != "" {
 		text = fmt.Sprintf("would have been denied (%s): %s", would.Reason, would.Text)
 	}
-	v := allow(Observe, text)
+	v := verdict.Yes(Observe, text)
 	if err := g.write(event.Connect, r, v, ""); err != nil {
-		return logFailed(err)
+		return verdict.NotLogged(err)
 	}
 	return v
-}
-
-func logFailed(err error) Verdict {
-	return deny(LogFailed, fmt.Sprintf("the event log cannot be written (%v); nothing is allowed until it can", err))
 }

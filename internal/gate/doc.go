@@ -1,7 +1,6 @@
 // Package gate makes every verdict: whether a command may run and whether a
-// tainted container's connect may leave. What it cannot decide it asks a
-// person, as a durable question that is bound to what was asked and used once
-// (G15, G16).
+// tainted container's connect may leave. What it cannot decide it has a person
+// asked, by package question. Its words are those of package verdict.
 //
 // It never touches the kernel: the caller opens what an approval allows, and
 // calls Used first. It never shows anything to anybody: announcements are made

@@ -15,7 +15,7 @@ import (
 // breakStore makes every write fail while reading goes on.
 func (r *rig) breakStore() {
 	r.t.Helper()
-	r.wantErr(r.o.DB.Update(func(tx *bbolt.Tx) error { return tx.DeleteBucket([]byte(bucketName)) }), nil)
+	r.wantErr(r.o.DB.Update(func(tx *bbolt.Tx) error { return tx.DeleteBucket([]byte(bucket)) }), nil)
 }
 
 // G9: a store that fails when the question is asked denies.
@@ -71,7 +71,7 @@ func TestStoreFailsWhenClaimed(t *testing.T) {
 		r.ask(curl()).leaves()
 		id := r.one()
 		r.answer(id, true)
-		rec, _, _ := r.store.get(id)
+		stored := r.raw(id)
 		r.breakStore()
 		r.ask(curl()).gives(Deny, StoreFailed)
 		if err := r.Used(id); err == nil {
@@ -80,9 +80,7 @@ func TestStoreFailsWhenClaimed(t *testing.T) {
 		if err := r.Release(id); err == nil {
 			t.Error("Release was not stored")
 		}
-		_, err := openStore(r.o.DB)
-		r.wantErr(err, nil)
-		r.wantErr(r.store.put(rec), nil)
+		r.put(id, stored)
 		r.ask(curl()).gives(Allow, Approved)
 		r.wantErr(r.Used(id), nil)
 	})
@@ -196,7 +194,9 @@ func TestLogAndStoreFail(t *testing.T) {
 		r.breakStore()
 		_, err := r.Answer(id, Reply{Allow: true, By: "alice"})
 		r.wantErr(err, fail)
-		r.wantErr(err, errNoBucket)
+		if !strings.Contains(err.Error(), "bucket questions is missing") {
+			t.Errorf("the store's error is not told: %v", err)
+		}
 		c.gives(Deny, LogFailed)
 		r.ask(curl()).gives(Deny, LogFailed)
 	})
@@ -228,6 +228,7 @@ func TestQueueFull(t *testing.T) {
 // G9: as many processes as one likes ask the same; the gate holds a few of them.
 func TestTooManyAskers(t *testing.T) {
 	bubble(t, func(r *rig) {
+		const maxAskers = 64
 		req := curl()
 		first := r.ask(req)
 		for range maxAskers - 1 {

@@ -48,6 +48,7 @@ func TestFloodHasItsShare(t *testing.T) {
 // A container whose questions are answered at once may still not ask without end.
 func TestFloodHasAPace(t *testing.T) {
 	bubble(t, func(r *rig) {
+		const burst, refill = 64, 2 * time.Second
 		next := 0
 		ask := func() *call { next++; return r.ask(curl(from("flood", next))) }
 		for range burst {
@@ -72,9 +73,6 @@ func TestFloodHasAPace(t *testing.T) {
 		ask().gives(Deny, Flood)
 		time.Sleep(2 * burst * refill)
 		r.ask(curl(from("other", 2))).blocks()
-		if len(r.paces) != 1 {
-			t.Errorf("%d containers are remembered", len(r.paces))
-		}
 	})
 }
 
@@ -90,10 +88,10 @@ func TestThousandAtOnce(t *testing.T) {
 			})
 		}
 		synctest.Wait()
-		if p := r.Pending(); len(p) != defaultPending {
-			t.Errorf("%d questions wait; want %d", len(p), defaultPending)
+		if p := r.Pending(); len(p) != 256 {
+			t.Errorf("%d questions wait; want %d", len(p), 256)
 		}
-		if len(verdicts) != 1000-defaultPending {
+		if len(verdicts) != 1000-256 {
 			t.Errorf("%d were denied at once", len(verdicts))
 		}
 		for i, q := range r.Pending() {
@@ -105,7 +103,7 @@ func TestThousandAtOnce(t *testing.T) {
 		for v := range verdicts {
 			got[v.Reason]++
 		}
-		if got[Approved] != defaultPending/2 || got[Denied] != defaultPending/2 || got[QueueFull]+got[Flood] != 1000-defaultPending {
+		if got[Approved] != 256/2 || got[Denied] != 256/2 || got[QueueFull]+got[Flood] != 1000-256 {
 			t.Errorf("verdicts: %v", got)
 		}
 		for _, q := range r.Pending() {

@@ -6,6 +6,8 @@ import (
 	"slices"
 
 	"weir/internal/cop"
+	"weir/internal/gate/question"
+	"weir/internal/gate/verdict"
 )
 
 // ErrUnasked is the error of a Reviewer that would have to ask a model, and does
@@ -38,12 +40,12 @@ func Foresee(ctx context.Context, r Request, reviewer Reviewer, approver bool) F
 		return Foreseen{Step: Refuse, Reason: Malformed, Text: "the request has an unknown mode, or asks for something unknown"}
 	}
 	judged := judge(r)
-	row := rowOf(Table(), r.Mode, level, judged.Class, r.point())
+	row := rowOf(Table(), r.Mode, level, judged.Class, pointOf(r))
 	f := Foreseen{Step: row.Step, Reason: row.Reason, Class: judged.Class.String(), Text: row.Why}
 	if row.Step == Pass || row.Step == Refuse {
 		return f
 	}
-	a, err := check(r)
+	a, err := question.Check(r)
 	if v := refusal(a, err); v.Reason != "" {
 		f.Step, f.Reason, f.Text = Refuse, v.Reason, v.Text
 		return f
@@ -55,7 +57,7 @@ func Foresee(ctx context.Context, r Request, reviewer Reviewer, approver bool) F
 		f = foreseeReview(ctx, f, a.Request, row, reviewer)
 	}
 	if f.Step == Person && !approver {
-		f.Step, f.Reason, f.Text = Refuse, NoApprover, textNoApprover
+		f.Step, f.Reason, f.Text = Refuse, NoApprover, verdict.NobodyToAsk
 	}
 	return f
 }

@@ -15,6 +15,7 @@ import (
 	"go.etcd.io/bbolt"
 
 	"weir/internal/event"
+	"weir/internal/gate/question"
 )
 
 // Logger writes one event, and says when it could not: then nothing is allowed.
@@ -45,40 +46,20 @@ type Options struct {
 	Boot func() (id string, since time.Duration)
 }
 
-const (
-	defaultWait    = 300 * time.Second
-	defaultPending = 256
-	maxAskers      = 64 // of one question
-)
-
 // Gate decides. All its methods may be called at the same time.
 type Gate struct {
-	store      store
-	log        Logger
-	logger     logrus.FieldLogger
-	table      []Row
-	maxPending int
-	now        func() time.Time
-	boot       func() (string, time.Duration)
-	resolve    func(context.Context, string) ([]netip.Addr, error)
-	counters   map[Reason]*atomic.Uint64 // the map itself never changes
+	desk     *question.Desk
+	log      Logger
+	logger   logrus.FieldLogger
+	table    []Row
+	now      func() time.Time
+	resolve  func(context.Context, string) ([]netip.Addr, error)
+	counters map[Reason]*atomic.Uint64 // the map itself never changes
 
-	mu       sync.Mutex
+	mu       sync.Mutex // taken before the desk's, never the other way round
 	reviewer Reviewer
-	approver bool
-	askFor   time.Duration
-	claimFor time.Duration
-	live     []*question // pending, or answered and not over; in the order of asking
-	ended    []ended     // oldest first
-	pruned   struct {
-		at   time.Time
-		size int
-	}
-	paces   map[string]pace
-	timer   *time.Timer
-	closed  bool
-	passed  []passed  // oldest first
-	running []running // oldest first
+	passed   []passed  // oldest first
+	running  []running // oldest first
 }
 
 // Open makes a gate and takes up the questions that an earlier one left: pending
@@ -93,33 +74,21 @@ func Open(o Options) (*Gate, error) {
 	case o.AskFor < 0 || o.ClaimFor < 0 || o.MaxPending < 0:
 		return nil, fmt.Errorf("open gate: negative limit: ask %v, claim %v, pending %d", o.AskFor, o.ClaimFor, o.MaxPending)
 	}
-	s, err := openStore(o.DB)
-	if err != nil {
-		return nil, err
-	}
 	g := &Gate{
-		store:      s,
-		log:        o.Log,
-		logger:     o.Logger,
-		reviewer:   o.Reviewer,
-		table:      Table(),
-		maxPending: o.MaxPending,
-		now:        o.Now,
-		boot:       o.Boot,
-		resolve:    o.Resolve,
-		counters:   make(map[Reason]*atomic.Uint64),
-		approver:   o.Approver,
-		askFor:     orDefault(o.AskFor),
-		claimFor:   orDefault(o.ClaimFor),
-	}
-	if g.maxPending == 0 {
-		g.maxPending = defaultPending
+		log:      o.Log,
+		logger:   o.Logger,
+		reviewer: o.Reviewer,
+		table:    Table(),
+		now:      o.Now,
+		resolve:  o.Resolve,
+		counters: make(map[Reason]*atomic.Uint64),
 	}
 	if g.now == nil {
 		g.now = time.Now
 	}
-	if g.boot == nil {
-		g.boot = func() (string, time.Duration) { return "", 0 }
+	boot := o.Boot
+	if boot == nil {
+		boot = func() (string, time.Duration) { return "", 0 }
 	}
 	if g.logger == nil {
 		quiet := logrus.New()
@@ -129,75 +98,37 @@ func Open(o Options) (*Gate, error) {
 	for _, r := range reasons() {
 		g.counters[r] = new(atomic.Uint64)
 	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if err := g.restore(); err != nil {
-		return nil, err
+	var err error
+	g.desk, err = question.Open(question.Options{
+		DB: o.DB, Events: events{g}, Logger: g.logger, Count: g.count, Approver: o.Approver,
+		AskFor: o.AskFor, ClaimFor: o.ClaimFor, MaxPending: o.MaxPending, Now: g.now, Boot: boot,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("open gate: %w", err)
 	}
 	return g, nil
-}
-
-func orDefault(d time.Duration) time.Duration {
-	if d <= 0 {
-		return defaultWait
-	}
-	return d
 }
 
 // Configure takes over a reloaded policy. Questions keep the deadline they were
 // asked with; without an approver, those that wait are denied now.
 func (g *Gate) Configure(reviewer Reviewer, approver bool, askFor, claimFor time.Duration) {
 	g.mu.Lock()
-	defer g.mu.Unlock()
 	g.reviewer = reviewer
-	g.approver, g.askFor, g.claimFor = approver, orDefault(askFor), orDefault(claimFor)
-	g.sweep()
-	g.dropUnanswerable()
-	g.schedule()
+	g.mu.Unlock()
+	g.desk.Configure(approver, askFor, claimFor)
 }
 
 // Close denies everybody who waits. The questions stay stored, so that the next
 // gate takes them up. A closed gate denies every connect of a tainted container.
-func (g *Gate) Close() {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.closed {
-		return
-	}
-	g.closed = true
-	if g.timer != nil {
-		g.timer.Stop()
-	}
-	for _, q := range g.live {
-		for _, w := range q.waiters {
-			w.answer <- g.refuse(w.Request, deny(Cancelled, textClosed).about(q.ID))
-		}
-		q.waiters = nil
-	}
-}
+func (g *Gate) Close() { g.desk.Close() }
 
-const textClosed = "the sensor is stopping; the question waits for its next start"
+func (g *Gate) count(r Reason) { g.counters[r].Add(1) }
 
 // Counters gives the number of verdicts by reason; every reason has a row.
 func (g *Gate) Counters() map[Reason]uint64 {
 	all := make(map[Reason]uint64, len(g.counters))
 	for r, n := range g.counters {
 		all[r] = n.Load()
-	}
-	return all
-}
-
-// Pending gives the questions that wait for an answer, oldest first.
-func (g *Gate) Pending() []Question {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.sweep()
-	g.schedule()
-	var all []Question
-	for _, q := range g.live {
-		if q.State == StatePending {
-			all = append(all, q.Question)
-		}
 	}
 	return all
 }
@@ -232,27 +163,10 @@ func (g *Gate) event(k event.Kind, r Request, v Verdict, message string) event.E
 		e.Mode = r.Mode
 	}
 	if k != event.Hold {
-		if r.judged != nil {
-			v = v.classed(*r.judged)
+		if r.Judged != nil {
+			v = v.Classed(*r.Judged)
 		}
 		e.Verdict = v.Event()
 	}
 	return e
-}
-
-// Alive returns when the gate can make verdicts: not while a disk keeps it waiting.
-func (g *Gate) Alive() {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-}
-
-// Progress counts what was stored. While it grows, a gate that does not answer
-// at once is busy, not stuck.
-func (g *Gate) Progress() uint64 { return g.store.updates.Load() }
-
-func (g *Gate) find(id string) *question {
-	if i := slices.IndexFunc(g.live, func(q *question) bool { return q.ID == id }); i >= 0 {
-		return g.live[i]
-	}
-	return nil
 }

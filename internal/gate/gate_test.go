@@ -3,7 +3,6 @@ package gate
 import (
 	"context"
 	"encoding/json"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -212,7 +211,7 @@ func TestQuestionShape(t *testing.T) {
 	bubble(t, func(r *rig) {
 		c := r.ask(curl(unheld))
 		q := r.Pending()[0]
-		if len(q.ID) != idLength || strings.Trim(q.ID, idLetters) != "" {
+		if len(q.ID) != 6 || strings.Trim(q.ID, "abcdefghjkmnpqrstuvwxyz23456789") != "" {
 			t.Errorf("id is %q", q.ID)
 		}
 		data, err := json.Marshal(q)
@@ -234,23 +233,6 @@ func TestQuestionShape(t *testing.T) {
 			t.Errorf("verdict: %+v", v)
 		}
 	})
-}
-
-func TestIDsDiffer(t *testing.T) {
-	seen := map[string]bool{}
-	var letters []byte
-	for range 2000 {
-		id := newID()
-		if seen[id] {
-			t.Fatalf("id %s came twice in %d", id, len(seen))
-		}
-		seen[id] = true
-		letters = append(letters, id...)
-	}
-	slices.Sort(letters)
-	if got := string(slices.Compact(letters)); len(got) != len(idLetters) {
-		t.Errorf("letters used: %s", got)
-	}
 }
 
 // A request that the caller changes afterwards changes no question.

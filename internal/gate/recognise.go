@@ -12,6 +12,8 @@ import (
 	"weir/internal/classify"
 	"weir/internal/event"
 	"weir/internal/gate/form"
+	"weir/internal/gate/question"
+	"weir/internal/gate/verdict"
 )
 
 // maxKept bounds how many commands that were allowed, and how many that run, are
@@ -28,6 +30,12 @@ type passed struct {
 	by        string
 	question  string // empty: the reviewer's
 	until     time.Time
+}
+
+// process names one process of this boot: a pid alone is reused.
+type process struct {
+	pid   int
+	start uint64
 }
 
 // running is the process that was seen to run it.
@@ -48,7 +56,7 @@ func (g *Gate) remember(r Request, v Verdict) {
 	if !ok {
 		return
 	}
-	g.passed = keep(g.passed, passed{r.Container.ID, r.Container.Taint, r.Command, f, v.By, v.Question, g.now().Add(g.claimFor)})
+	g.passed = keep(g.passed, passed{r.Container.ID, r.Container.Taint, r.Command, f, v.By, v.Question, g.now().Add(g.desk.ClaimFor())})
 }
 
 // begin keeps a command that was let run as it was executed: its process tree may
@@ -59,7 +67,7 @@ func (g *Gate) begin(c event.Container, p event.Process, by, question string) {
 		return
 	}
 	if f, ok := form.Parse(text); ok {
-		g.running = keep(g.running, running{passed{c.ID, c.Taint, text, f, by, question, g.now().Add(g.claimFor)}, process{p.PID, p.Start}})
+		g.running = keep(g.running, running{passed{c.ID, c.Taint, text, f, by, question, g.now().Add(g.desk.ClaimFor())}, process{p.PID, p.Start}})
 	}
 }
 
@@ -84,11 +92,8 @@ func (g *Gate) recognise(r Request) (Verdict, bool) {
 			mine = append(mine, p)
 		}
 	}
-	for _, q := range g.live {
-		if q.Text == "" || q.Tool || q.State != StateApproved {
-			continue
-		}
-		p := passed{container: q.Container.ID, taint: q.Container.Taint, text: q.Text, by: q.By, question: q.ID, until: q.until}
+	for _, q := range g.desk.Approvals() {
+		p := passed{container: q.Container.ID, taint: q.Container.Taint, text: q.Text, by: q.By, question: q.ID, until: q.Until}
 		if f, ok := form.Parse(q.Text); ok && p.serves(r.Container) {
 			p.form = f
 			mine = append(mine, p)
@@ -104,31 +109,26 @@ func (g *Gate) recognise(r Request) (Verdict, bool) {
 	}
 	p := mine[i]
 	if p.question != "" {
-		if err := g.use(p.question); err != nil {
+		if _, err := g.desk.Use(p.question); err != nil {
 			g.logger.WithError(err).WithField("question", p.question).Error("use an approved command")
 			return Verdict{}, false
 		}
 	} else {
 		g.passed = slices.DeleteFunc(g.passed, func(o passed) bool { return o.container == p.container && o.text == p.text && o.until == p.until })
 	}
-	p.until = g.now().Add(g.claimFor)
+	p.until = g.now().Add(g.desk.ClaimFor())
 	g.running = keep(g.running, running{p, process{r.Process.PID, r.Process.Start}})
-	return allow(Recognised, fmt.Sprintf("it was asked about before it ran, and %s let it", p.by)).from(p.by).about(p.question), true
+	return verdict.Yes(Recognised, fmt.Sprintf("it was asked about before it ran, and %s let it", p.by)).From(p.by).About(p.question), true
 }
 
 // serves says whether it was said of this container, with all the taint that it has now.
 func (p passed) serves(c event.Container) bool {
-	return p.container == c.ID && within(c.Taint, p.taint)
-}
-
-// within says whether all of these bits are among those.
-func within(bits, those []string) bool {
-	return !slices.ContainsFunc(bits, func(b string) bool { return !slices.Contains(those, b) })
+	return p.container == c.ID && question.Within(c.Taint, p.taint)
 }
 
 // verdict lets out what belongs to a command that was let run.
 func (p passed) verdict() Verdict {
-	return allow(Recognised, "part of a command that "+p.by+" let run before").from(p.by).about(p.question)
+	return verdict.Yes(Recognised, "part of a command that "+p.by+" let run before").From(p.by).About(p.question)
 }
 
 // forget drops what is over.

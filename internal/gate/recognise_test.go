@@ -47,7 +47,7 @@ func approvedRun(r *rig) {
 		return []netip.Addr{netip.MustParseAddr("203.0.113.9")}, nil
 	}
 	before := r.theReviewer()
-	approver := r.approver
+	approver := r.desk.HasApprover()
 	r.Configure(opinion(false), approver, 0, 0)
 	r.ask(curl(asking(wanted))).gives(Allow, Passed)
 	r.ask(curl(shell(wanted))).gives(Allow, Recognised)

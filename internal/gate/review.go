@@ -9,6 +9,7 @@ import (
 	"weir/internal/classify"
 	"weir/internal/cop"
 	"weir/internal/event"
+	"weir/internal/gate/verdict"
 )
 
 // Reviewer is the Cop. A nil one is a failure like any other.
@@ -63,11 +64,11 @@ func (g *Gate) opinion(ctx context.Context, r Request, row Row, judged classify.
 		}
 		return Verdict{}, "the reviewer failed (" + string(reason) + ")"
 	case !o.Flagged:
-		return allow(Passed, o.Reason).from(ByCop), ""
+		return verdict.Yes(Passed, o.Reason).From(ByCop), ""
 	case row.Flagged == Person:
 		return Verdict{}, "the reviewer flagged it: " + o.Reason
 	}
-	return deny(Flagged, o.Reason).from(ByCop), ""
+	return verdict.No(Flagged, o.Reason).From(ByCop), ""
 }
 
 func (g *Gate) theReviewer() Reviewer {
@@ -111,3 +112,6 @@ func reached(d event.Destination) cop.Destination {
 	to.Address = addr
 	return to
 }
+
+// reviewFailed is the code of a failed review, as reasons are spelled.
+func reviewFailed(code cop.Code) Reason { return Reason(strings.ReplaceAll(string(code), "-", "_")) }

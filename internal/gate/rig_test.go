@@ -248,3 +248,42 @@ func unheld(r *Request) { r.Held = false }
 func mode(m string) func(*Request) { return func(r *Request) { r.Mode = m } }
 
 func repeat(s string, n int) []string { return slices.Repeat([]string{s}, n) }
+
+const bucket = "questions"
+
+// raw is a question as it is stored.
+func (r *rig) raw(id string) (data []byte) {
+	r.t.Helper()
+	r.wantErr(r.o.DB.View(func(tx *bbolt.Tx) error {
+		data = slices.Clone(tx.Bucket([]byte(bucket)).Get([]byte(id)))
+		return nil
+	}), nil)
+	return data
+}
+
+// put stores it as it is.
+func (r *rig) put(id string, data []byte) {
+	r.t.Helper()
+	r.wantErr(r.o.DB.Update(func(tx *bbolt.Tx) error {
+		b, err := tx.CreateBucketIfNotExists([]byte(bucket))
+		if err != nil {
+			return err
+		}
+		return b.Put([]byte(id), data)
+	}), nil)
+}
+
+// stored is what tests look at of a stored question.
+type stored struct {
+	State string `json:"state"`
+	Taker struct {
+		PID   int    `json:"pid"`
+		Start uint64 `json:"start"`
+	} `json:"taker"`
+}
+
+func (r *rig) record(id string) (s stored) {
+	r.t.Helper()
+	r.wantErr(json.Unmarshal(r.raw(id), &s), nil)
+	return s
+}

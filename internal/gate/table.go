@@ -136,3 +136,11 @@ func Failures() []Failure {
 		{UsedOnce, Refuse, "another process that asked the same has the approval"},
 	}
 }
+
+func reasons() []Reason {
+	all := []Reason{Untainted, Observe, LocalRun, SealedRun, Passed, Approved, Recognised, Denied, Flagged, Sealed, QUIC, Unclaimed}
+	for _, f := range Failures() {
+		all = append(all, f.Reason)
+	}
+	return all
+}

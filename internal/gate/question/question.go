@@ -1,13 +1,15 @@
-package gate
+package question
 
 import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
+	"slices"
 	"time"
 
 	"weir/internal/event"
+	"weir/internal/gate/verdict"
 )
 
 // The states of a question.
@@ -40,8 +42,22 @@ type Question struct {
 	From        *event.Origin     `json:"from,omitempty"`    // where the answer came from
 	Shown       *event.Shown      `json:"shown,omitempty"`   // what who answered had before them
 	Answered    time.Time         `json:"answered,omitzero"` // or expired; UTC
-	Outcome     Reason            `json:"outcome,omitempty"` // what those who waited were told
+	Outcome     verdict.Reason    `json:"outcome,omitempty"` // what those who waited were told
 	Askers      int               `json:"askers"`            // processes that asked it
+}
+
+// Request is q as its first asker put it, for events.
+func (q Question) Request() verdict.Request {
+	r := verdict.Request{Container: q.Container, Process: q.Process, Destination: q.Destination, Command: q.Text, Held: q.Held}
+	switch {
+	case q.Tool:
+		r.Ask = verdict.Tool
+	case q.Text != "":
+		r.Ask = verdict.Command
+	case q.Destination == event.Destination{}:
+		r.Ask = verdict.Run
+	}
+	return r
 }
 
 // process names one process of this boot: a pid alone is reused.
@@ -72,24 +88,24 @@ type question struct {
 
 // waiter is one blocked Decide.
 type waiter struct {
-	asker
+	Asker
 	question *question
-	answer   chan Verdict // holds one
+	answer   chan verdict.Verdict // holds one
 }
 
-// asker is a request that was checked, with what it is matched by.
-type asker struct {
-	Request
+// Asker is a request that was checked, with what it is matched by.
+type Asker struct {
+	verdict.Request
 	self    process
 	command string
 	bound   bool
-	why     string // why a person is asked, where there is more to say than the table's row
+	Why     string // why a person is asked, where there is more to say than the table's row
 }
 
 // matches says whether a's request is the one that q asks about (G16). The
 // kernel's hash of argv can be collided on purpose, so argv itself counts too;
 // only the very process that asked may come without it.
-func (q *question) matches(a asker) bool {
+func (q *question) matches(a Asker) bool {
 	if q.Container.ID != a.Container.ID || q.Destination != a.Destination || (q.Text != "") != (a.Request.Command != "") {
 		return false
 	}
@@ -178,4 +194,9 @@ func newID() string {
 		}
 	}
 	return string(id)
+}
+
+// Within says whether all of these bits are among those.
+func Within(bits, those []string) bool {
+	return !slices.ContainsFunc(bits, func(b string) bool { return !slices.Contains(those, b) })
 }

@@ -1,4 +1,4 @@
-package gate
+package question
 
 import (
 	"encoding/json"

@@ -1,4 +1,4 @@
-package gate
+package question
 
 import (
 	"errors"
@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"weir/internal/event"
+	"weir/internal/gate/verdict"
 )
 
 // Why an id cannot be answered or used.
@@ -22,20 +23,20 @@ var (
 // Answer ends a pending question. When the answer cannot be written or stored,
 // everybody who waits is denied and the error says so. The Question is as it is
 // after the call.
-func (g *Gate) Answer(id string, reply Reply) (Question, error) {
+func (d *Desk) Answer(id string, reply Reply) (Question, error) {
 	if reply.By == "" {
 		return Question{}, fmt.Errorf("answer question %q: no operator named", id)
 	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.closed {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.closed {
 		return Question{}, fmt.Errorf("answer question %q: %w", id, errClosed)
 	}
-	g.sweep()
-	defer g.schedule()
-	q := g.find(id)
+	d.sweep()
+	defer d.schedule()
+	q := d.find(id)
 	if q == nil || q.State != StatePending {
-		r, err := g.past(id)
+		r, err := d.past(id)
 		if err == nil {
 			err = answered(r)
 		}
@@ -44,11 +45,11 @@ func (g *Gate) Answer(id string, reply Reply) (Question, error) {
 	if !slices.Contains(scopes, reply.Scope) || reply.Scope != "" && (!q.Tool || !reply.Allow) {
 		return q.Question, fmt.Errorf("answer question %s: %w", id, ErrScope)
 	}
-	reason := Denied
+	reason := verdict.Denied
 	if reply.Allow {
-		reason = Approved
+		reason = verdict.Approved
 	}
-	if err := g.end(q, reason, reply); err != nil {
+	if err := d.end(q, reason, reply); err != nil {
 		return q.Question, fmt.Errorf("answer question %s: denied: %w", id, err)
 	}
 	return q.Question, nil
@@ -56,12 +57,12 @@ func (g *Gate) Answer(id string, reply Reply) (Question, error) {
 
 // answered says why a question that is not pending takes no answer.
 func answered(r record) error {
-	if r.State == StatePending || r.Outcome == Timeout {
+	if r.State == StatePending || r.Outcome == verdict.Timeout {
 		return ErrExpired
 	}
 	at := r.Answered.Format("15:04:05 MST")
 	switch r.Outcome {
-	case Approved, Denied:
+	case verdict.Approved, verdict.Denied:
 		return fmt.Errorf("%w: %s by %s at %s", ErrAnswered, r.Outcome, r.By, at)
 	default:
 		return fmt.Errorf("%w: denied by the sensor at %s (%s)", ErrAnswered, at, r.Outcome)
@@ -69,11 +70,11 @@ func answered(r record) error {
 }
 
 // past finds a question that is not pending.
-func (g *Gate) past(id string) (record, error) {
-	if q := g.find(id); q != nil {
+func (d *Desk) past(id string) (record, error) {
+	if q := d.find(id); q != nil {
 		return q.record, nil
 	}
-	r, found, err := g.store.get(id)
+	r, found, err := d.store.get(id)
 	switch {
 	case err != nil:
 		return record{}, err
@@ -83,86 +84,75 @@ func (g *Gate) past(id string) (record, error) {
 	return r, nil // one still pending is over too: its end could not be stored
 }
 
-// Used takes the approval, durably: only the first call gets nil, and only that
-// caller may open the destination, so call it before opening. ErrExpired comes
-// when the approval's time is over.
-func (g *Gate) Used(id string) error {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if err := g.use(id); err != nil {
-		return fmt.Errorf("use question %q: %w", id, err)
+// Use takes an approval, durably, and gives its question: only the first call gets
+// no error. ErrExpired comes when the approval's time is over.
+func (d *Desk) Use(id string) (Question, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.closed {
+		return Question{}, errClosed
 	}
-	return nil
-}
-
-func (g *Gate) use(id string) error {
-	if g.closed {
-		return errClosed
-	}
-	g.sweep()
-	defer g.schedule()
-	q, err := g.approved(id)
+	d.sweep()
+	defer d.schedule()
+	q, err := d.approved(id)
 	if err != nil {
-		return err
+		return Question{}, err
 	}
 	r := q.record
 	r.State = StateUsed
-	if err := g.store.put(r); err != nil {
-		return err
+	if err := d.store.put(r); err != nil {
+		return Question{}, err
 	}
 	q.record = r
-	g.drop(q)
-	if q.request().Ask == Run {
-		g.begin(q.Container, q.Process, q.By, q.ID)
-	}
-	return nil
+	d.drop(q)
+	return q.Question, nil
 }
 
 // Release gives back an approval whose asker was gone before anything was opened
 // for it, so that the same command can claim it while its time lasts.
-func (g *Gate) Release(id string) error {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if err := g.release(id); err != nil {
+func (d *Desk) Release(id string) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if err := d.release(id); err != nil {
 		return fmt.Errorf("release question %q: %w", id, err)
 	}
 	return nil
 }
 
-func (g *Gate) release(id string) error {
-	if g.closed {
+func (d *Desk) release(id string) error {
+	if d.closed {
 		return errClosed
 	}
-	g.sweep()
-	defer g.schedule()
-	q, err := g.approved(id)
+	d.sweep()
+	defer d.schedule()
+	q, err := d.approved(id)
 	if err != nil {
 		return err
 	}
 	r := q.record
 	r.Taker = process{}
-	if err := g.store.put(r); err != nil {
+	if err := d.store.put(r); err != nil {
 		return err
 	}
 	q.record = r
 	return nil
 }
 
-func (g *Gate) approved(id string) (*question, error) {
-	q := g.find(id)
+func (d *Desk) approved(id string) (*question, error) {
+	q := d.find(id)
 	if q != nil && q.State == StateApproved {
 		return q, nil
 	}
 	if q != nil {
 		return nil, ErrNotGiven
 	}
-	r, err := g.past(id)
+	r, err := d.past(id)
 	switch {
 	case err != nil:
 		return nil, err
 	case r.State == StateUsed:
 		return nil, ErrUsed
-	case r.Outcome == Approved:
+	case r.Outcome == verdict.Approved:
 		return nil, ErrExpired
 	}
 	return nil, ErrNotGiven
@@ -170,8 +160,8 @@ func (g *Gate) approved(id string) (*question, error) {
 
 // end gives a pending question its answer: written, then stored, then told to
 // those who wait. When the log or the store fails, an approval becomes a denial.
-func (g *Gate) end(q *question, reason Reason, reply Reply) error {
-	now := g.now()
+func (d *Desk) end(q *question, reason verdict.Reason, reply Reply) error {
+	now := d.opts.Now()
 	r := q.record
 	r.Answered = now.UTC()
 	r.By, r.Why, r.From, r.Shown = reply.By, reply.Why, reply.From, shown(reply.Shown)
@@ -181,40 +171,40 @@ func (g *Gate) end(q *question, reason Reason, reply Reply) error {
 	q.record = r
 	v := q.verdict(reason)
 
-	logErr := g.record(q.Question, q.request(), v)
+	logErr := d.opts.Events.Ended(q.Question, v)
 	if logErr != nil {
-		v = logFailed(logErr).about(q.ID)
+		v = verdict.NotLogged(logErr).About(q.ID)
 	}
 	taker := q.taker()
 	switch {
-	case v.Reason == Approved:
+	case v.Reason == verdict.Approved:
 		r.State = StateApproved
 		if taker != nil {
 			r.Taker = taker.self
 		}
-	case reason == Timeout:
+	case reason == verdict.Timeout:
 		r.State = StateExpired
 	default:
 		r.State = StateDenied
 	}
 	r.Outcome = v.Reason
-	q.until = now.Add(g.claimFor)
+	q.until = now.Add(d.claimFor)
 	r.Claim = q.until.UTC()
-	r.ends(g.boot, g.claimFor)
-	storeErr := g.store.put(r)
+	r.ends(d.opts.Boot, d.claimFor)
+	storeErr := d.store.put(r)
 	if storeErr != nil {
-		g.logger.WithError(storeErr).Error("store an answer")
-		if v.Decision == Allow {
-			v = deny(StoreFailed, fmt.Sprintf("the approval cannot be stored: %v", storeErr)).about(q.ID)
+		d.opts.Logger.WithError(storeErr).Error("store an answer")
+		if v.Decision == verdict.Allow {
+			v = verdict.No(verdict.StoreFailed, fmt.Sprintf("the approval cannot be stored: %v", storeErr)).About(q.ID)
 			r.State, r.Outcome, r.Taker = StateDenied, v.Reason, process{}
-			_ = g.write(event.Verdict, q.request(), v, "the approval is taken back") // it is a denial either way
+			_ = d.opts.Events.Write(event.Verdict, q.Request(), v, "the approval is taken back") // it is a denial either way
 		}
 	}
 	q.record = r
-	g.tell(q, v, taker)
+	d.tell(q, v, taker)
 	// Only a person's word outlives the question.
-	if v.Reason != Approved && v.Reason != Denied {
-		g.drop(q)
+	if v.Reason != verdict.Approved && v.Reason != verdict.Denied {
+		d.drop(q)
 	}
 	if logErr != nil {
 		return errors.Join(fmt.Errorf("write the verdict: %w", logErr), storeErr)
@@ -236,27 +226,13 @@ func (q *question) taker() *waiter {
 	return nil
 }
 
-func (g *Gate) tell(q *question, v Verdict, taker *waiter) {
+func (d *Desk) tell(q *question, v verdict.Verdict, taker *waiter) {
 	for _, w := range q.waiters {
 		own := v
-		if v.Decision == Allow && w.self != taker.self {
-			own = g.refuse(w.Request, q.verdict(UsedOnce))
+		if v.Decision == verdict.Allow && w.self != taker.self {
+			own = d.opts.Events.Refuse(w.Request, q.verdict(verdict.UsedOnce))
 		}
 		w.answer <- own
 	}
 	q.waiters = nil
-}
-
-// request is q as its first asker put it, for events.
-func (q *question) request() Request {
-	r := Request{Container: q.Container, Process: q.Process, Destination: q.Destination, Command: q.Text, Held: q.Held}
-	switch {
-	case q.Tool:
-		r.Ask = Tool
-	case q.Text != "":
-		r.Ask = Command
-	case q.Destination == event.Destination{}:
-		r.Ask = Run
-	}
-	return r
 }

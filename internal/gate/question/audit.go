@@ -1,4 +1,4 @@
-package gate
+package question
 
 import (
 	"cmp"
@@ -45,22 +45,15 @@ func shown(text string) *event.Shown {
 	return s
 }
 
-// record writes the verdict that ends q, with all that is known of who gave it.
-func (g *Gate) record(q Question, r Request, v Verdict) error {
-	e := g.event(event.Verdict, r, v, "")
-	e.Verdict.Why, e.Verdict.From, e.Verdict.Shown, e.Verdict.Scope = q.Why, q.From, q.Shown, q.Scope
-	return g.put(e)
-}
-
 // Ended gives the questions that take no answer any more, newest end first: at
 // most most of them, and no more than some megabytes. Those that a person answered
 // are kept for 30 days, others for one.
-func (g *Gate) Ended(most int) ([]Question, error) {
-	g.mu.Lock()
-	g.sweep()
-	g.schedule()
-	g.mu.Unlock()
-	all, _, err := g.store.load()
+func (d *Desk) Ended(most int) ([]Question, error) {
+	d.mu.Lock()
+	d.sweep()
+	d.schedule()
+	d.mu.Unlock()
+	all, _, err := d.store.load()
 	if err != nil {
 		return nil, err
 	}
@@ -90,14 +83,14 @@ func (g *Gate) Ended(most int) ([]Question, error) {
 const maxEndedBytes = 4 << 20
 
 // Question gives the question with this id, also when it has ended.
-func (g *Gate) Question(id string) (Question, error) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.closed {
+func (d *Desk) Question(id string) (Question, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.closed {
 		return Question{}, errClosed
 	}
-	g.sweep()
-	g.schedule()
-	r, err := g.past(id)
+	d.sweep()
+	d.schedule()
+	r, err := d.past(id)
 	return r.Question, err
 }

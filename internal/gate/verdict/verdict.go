@@ -1,10 +1,9 @@
-package gate
+package verdict
 
 import (
-	"strings"
+	"fmt"
 
 	"weir/internal/classify"
-	"weir/internal/cop"
 	"weir/internal/event"
 )
 
@@ -77,17 +76,6 @@ const (
 	CopFailed      Reason = "cop_failed"
 )
 
-func reasons() []Reason {
-	all := []Reason{Untainted, Observe, LocalRun, SealedRun, Passed, Approved, Recognised, Denied, Flagged, Sealed, QUIC, Unclaimed}
-	for _, f := range Failures() {
-		all = append(all, f.Reason)
-	}
-	return all
-}
-
-// reviewFailed is the code of a failed review, as reasons are spelled.
-func reviewFailed(code cop.Code) Reason { return Reason(strings.ReplaceAll(string(code), "-", "_")) }
-
 // ByCop is who answered, where no person did.
 const ByCop = "cop"
 
@@ -108,24 +96,34 @@ func (v Verdict) Event() *event.Decision {
 	return &event.Decision{Decision: v.Decision.String(), Reason: string(v.Reason), Text: v.Text, By: v.By, Class: v.Class, Judged: v.Judged}
 }
 
-func deny(r Reason, text string) Verdict { return Verdict{Reason: r, Text: text} }
+// No denies.
+func No(r Reason, text string) Verdict { return Verdict{Reason: r, Text: text} }
 
-func allow(r Reason, text string) Verdict { return Verdict{Decision: Allow, Reason: r, Text: text} }
+// Yes allows.
+func Yes(r Reason, text string) Verdict { return Verdict{Decision: Allow, Reason: r, Text: text} }
 
-// about ties a verdict to a question.
-func (v Verdict) about(id string) Verdict {
+// NotLogged denies, since an event could not be written.
+func NotLogged(err error) Verdict {
+	return No(LogFailed, fmt.Sprintf("the event log cannot be written (%v); nothing is allowed until it can", err))
+}
+
+// NobodyToAsk is the text of a denial with NoApprover.
+const NobodyToAsk = "the policy names no approver, so nobody can open this"
+
+// About ties a verdict to a question.
+func (v Verdict) About(id string) Verdict {
 	v.Question = id
 	return v
 }
 
-// from names who answered.
-func (v Verdict) from(who string) Verdict {
+// From names who answered.
+func (v Verdict) From(who string) Verdict {
 	v.By = who
 	return v
 }
 
-// classed says how the command was classified.
-func (v Verdict) classed(judged classify.Result) Verdict {
+// Classed says how the command was classified.
+func (v Verdict) Classed(judged classify.Result) Verdict {
 	v.Class = judged.Class.String()
 	if len(judged.Reasons) > 0 {
 		v.Judged = judged.Reasons[0].Text

@@ -1,0 +1,232 @@
+package question
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"weir/internal/event"
+	"weir/internal/gate/verdict"
+)
+
+// Ask blocks until the question about a is answered, is over, or ctx ends.
+func (d *Desk) Ask(ctx context.Context, a Asker) verdict.Verdict {
+	if ctx.Err() != nil {
+		return d.opts.Events.Refuse(a.Request, verdict.No(verdict.Cancelled, "the asker went away before it could be asked"))
+	}
+	w, v := d.enter(a)
+	if w == nil {
+		return v
+	}
+	return d.await(ctx, w)
+}
+
+func (d *Desk) await(ctx context.Context, w *waiter) verdict.Verdict {
+	var v verdict.Verdict
+	select {
+	case v = <-w.answer:
+		if ctx.Err() == nil {
+			return v
+		}
+	case <-ctx.Done():
+	}
+	return d.leave(w, v)
+}
+
+// enter returns a waiter on a's question, or the verdict when there is one already.
+func (d *Desk) enter(a Asker) (*waiter, verdict.Verdict) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.closed {
+		return nil, d.opts.Events.Refuse(a.Request, verdict.No(verdict.Cancelled, textClosed))
+	}
+	d.sweep()
+	defer d.schedule()
+	// A denial comes before all else: who was told no does not ask again in other words.
+	if q := d.match(a, func(q *question) bool { return q.State == StateDenied && q.asked(a.self) }); q != nil {
+		return nil, d.opts.Events.Refuse(a.Request, q.verdict(verdict.Denied))
+	}
+	if q := d.match(a, func(q *question) bool {
+		return q.State == StateApproved && q.openTo(a.self) && Within(a.Container.Taint, q.Container.Taint)
+	}); q != nil {
+		return nil, d.claim(q, a)
+	}
+	if q := d.match(a, func(q *question) bool { return q.State == StatePending && Within(a.Container.Taint, q.Container.Taint) }); q != nil {
+		return d.join(q, a)
+	}
+	return d.open(a)
+}
+
+func (d *Desk) match(a Asker, state func(*question) bool) *question {
+	if i := slices.IndexFunc(d.live, func(q *question) bool { return state(q) && q.matches(a) }); i >= 0 {
+		return d.live[i]
+	}
+	return nil
+}
+
+// openTo says whether p may have the approval: nobody has it, or p itself, whose
+// call the kernel restarted before it was used.
+func (q *question) openTo(p process) bool { return q.Taker == process{} || q.Taker == p }
+
+// open asks a new question: stored first, then written, then pending.
+func (d *Desk) open(a Asker) (*waiter, verdict.Verdict) {
+	if v, crowded := d.crowded(a); crowded {
+		return nil, d.opts.Events.Refuse(a.Request, v)
+	}
+	id, err := d.freeID()
+	if err != nil {
+		return nil, d.storeFailed(a, err)
+	}
+	now := d.opts.Now()
+	until := now.Add(d.askFor)
+	q := &question{
+		record: record{
+			Question: Question{
+				ID:          id,
+				Container:   a.Container,
+				Process:     a.Process,
+				Destination: a.Destination,
+				Text:        a.Request.Command,
+				Tool:        a.Ask == verdict.Tool,
+				Note:        a.Why,
+				Held:        a.Held,
+				Asked:       now.UTC(),
+				Deadline:    until.UTC(),
+				State:       StatePending,
+				Askers:      1,
+			},
+			Command: a.command,
+			Bound:   a.bound,
+			Asking:  []process{a.self},
+		},
+		until: until,
+	}
+	q.ends(d.opts.Boot, d.askFor)
+	if err := d.store.put(q.record); err != nil {
+		return nil, d.storeFailed(a, err)
+	}
+	if err := d.opts.Events.Write(event.Hold, a.Request, verdict.Verdict{Question: id}, q.announcement(a)); err != nil {
+		if err := d.store.remove(id); err != nil {
+			d.opts.Logger.WithError(err).Error("take back a question that could not be logged")
+		}
+		return nil, verdict.NotLogged(err)
+	}
+	d.live = append(d.live, q)
+	return q.wait(a), verdict.Verdict{}
+}
+
+func (q *question) announcement(a Asker) string {
+	s := "waits for an answer until " + q.Deadline.Format(time.RFC3339)
+	if a.Process.Truncated {
+		s += "; its arguments are incomplete"
+	}
+	if a.Why != "" {
+		s += "; " + a.Why
+	}
+	return s
+}
+
+func (d *Desk) storeFailed(a Asker, err error) verdict.Verdict {
+	d.opts.Logger.WithError(err).Error("store a question")
+	return d.opts.Events.Refuse(a.Request, verdict.No(verdict.StoreFailed, fmt.Sprintf("the question cannot be stored (%v); nothing is allowed until it can", err)))
+}
+
+// freeID makes an id that no stored question has, ended ones included: an answer
+// that comes late must not meet another question.
+func (d *Desk) freeID() (string, error) {
+	for {
+		id := newID()
+		_, taken, err := d.store.get(id)
+		if err != nil || !taken {
+			return id, err
+		}
+	}
+}
+
+// join makes a one more asker of a pending question.
+func (d *Desk) join(q *question, a Asker) (*waiter, verdict.Verdict) {
+	known := q.asked(a.self)
+	if len(q.waiters) >= maxAskers || !known && len(q.Asking) >= maxAskers {
+		text := fmt.Sprintf("%d processes wait for the same answer already", len(q.Asking))
+		return nil, d.opts.Events.Refuse(a.Request, verdict.No(verdict.QueueFull, text).About(q.ID))
+	}
+	if !known {
+		if err := d.opts.Events.Write(event.Hold, a.Request, verdict.Verdict{Question: q.ID}, q.announcement(a)+"; joins the others who ask this"); err != nil {
+			return nil, verdict.NotLogged(err).About(q.ID)
+		}
+		q.Asking = append(q.Asking, a.self)
+		q.Askers++
+	}
+	return q.wait(a), verdict.Verdict{}
+}
+
+func (q *question) wait(a Asker) *waiter {
+	w := &waiter{Asker: a, question: q, answer: make(chan verdict.Verdict, 1)}
+	q.waiters = append(q.waiters, w)
+	return w
+}
+
+// claim gives an approval that came late, or again to the process that has it.
+func (d *Desk) claim(q *question, a Asker) verdict.Verdict {
+	v := q.verdict(verdict.Approved)
+	if err := d.opts.Events.Write(event.Verdict, a.Request, v, "claims the approval"); err != nil {
+		return verdict.NotLogged(err).About(q.ID)
+	}
+	if q.Taker == a.self {
+		return v
+	}
+	r := q.record
+	r.Taker = a.self
+	if err := d.store.put(r); err != nil {
+		return d.storeFailed(a, err).About(q.ID)
+	}
+	q.record = r
+	return v
+}
+
+// leave takes w off its question, which stays. If it was answered meanwhile, with
+// v or with what w did not receive yet, an approval is given back.
+func (d *Desk) leave(w *waiter, v verdict.Verdict) verdict.Verdict {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	select {
+	case v = <-w.answer:
+	default:
+	}
+	q := w.question
+	switch {
+	case v.Decision == verdict.Allow:
+		if err := d.release(q.ID); err != nil {
+			d.opts.Logger.WithError(err).WithField("question", q.ID).Error("give back an approval")
+		}
+	case v.Reason != "":
+		return v
+	}
+	q.waiters = slices.DeleteFunc(q.waiters, func(o *waiter) bool { return o == w })
+	return d.opts.Events.Refuse(w.Request, verdict.No(verdict.Cancelled, "the asker went away; an approval can still be claimed by the same command").About(q.ID))
+}
+
+// verdict words the answer to q.
+func (q *question) verdict(r verdict.Reason) verdict.Verdict {
+	why := ""
+	if q.Why != "" {
+		why = ": " + q.Why
+	}
+	v := verdict.Verdict{Reason: r, By: q.By, Question: q.ID, Scope: q.Scope}
+	switch r {
+	case verdict.Approved:
+		v.Decision, v.Text = verdict.Allow, q.By+" approved"+why
+	case verdict.Denied:
+		v.Text = q.By + " denied" + why
+	case verdict.Timeout:
+		v.Text = fmt.Sprintf("nobody answered within %v; run the command again to ask again", q.Deadline.Sub(q.Asked).Round(time.Second))
+	case verdict.NoApprover:
+		v.Text = verdict.NobodyToAsk
+	case verdict.Unclaimed:
+		v.Text = "nobody used the approval in time"
+	case verdict.UsedOnce:
+		v.Text = "an approval counts once, and another process that asked the same has it"
+	}
+	return v
+}

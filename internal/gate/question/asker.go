@@ -1,0 +1,105 @@
+package question
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"weir/internal/event"
+	"weir/internal/gate/verdict"
+)
+
+// Limits on what a question stores of its asker.
+const (
+	maxCommand = 32 << 10 // bytes of a text; what it is matched by is of the whole
+	maxArgv    = 32 << 10 // bytes, one more counted per argument
+	maxEnv     = 256      // names
+	maxChain   = 64       // ancestors
+)
+
+// Check makes a tainted connect ready to be asked and matched: its destination
+// in one spelling, its process within limits and no longer shared with the caller.
+func Check(r verdict.Request) (Asker, error) {
+	// Without a start time, a reused pid would be the same process.
+	if r.Process.PID <= 0 || r.Process.Start == 0 {
+		return Asker{}, errors.New("the request names no process: pid and start time are needed")
+	}
+	a := Asker{self: process{r.Process.PID, r.Process.Start}, command: command(r.Process)}
+	switch r.Ask {
+	case verdict.Connect:
+		d, err := normal(r.Destination)
+		if err != nil {
+			return Asker{}, err
+		}
+		r.Destination = d
+	case verdict.Command, verdict.Tool:
+		if strings.TrimSpace(r.Command) == "" {
+			return Asker{}, errors.New("the request names no command")
+		}
+		r.Destination, a.command = event.Destination{}, textKey(r.Command)
+		if r.Ask == verdict.Tool {
+			a.command = textKey("tool\x00" + r.Command) // no command of the same words has its answer
+		}
+		if len(r.Command) > maxCommand {
+			r.Command = strings.ToValidUTF8(r.Command[:maxCommand], "") + "…"
+		}
+	default:
+		r.Destination = event.Destination{}
+	}
+	r.Process = limit(r.Process)
+	r.Container.Taint = slices.Clone(r.Container.Taint)
+	a.bound = r.Ask != verdict.Command && r.Ask != verdict.Tool && bound(r.Process)
+	a.Request = r
+	return a, nil
+}
+
+func normal(d event.Destination) (event.Destination, error) {
+	d.Protocol = strings.ToLower(d.Protocol)
+	switch d.Protocol {
+	case "":
+		return d, errors.New("the request names no protocol")
+	case "6":
+		d.Protocol = "tcp"
+	case "17":
+		d.Protocol = "udp"
+	}
+	if d.Address == "" {
+		return d, errors.New("the request names no destination")
+	}
+	if d.Protocol == "unix" {
+		return d, nil
+	}
+	addr, err := netip.ParseAddr(d.Address)
+	if err != nil {
+		return d, fmt.Errorf("the request's destination %q is not an address", d.Address)
+	}
+	d.Address = addr.Unmap().String()
+	if d.Port == 0 && (d.Protocol == "tcp" || d.Protocol == "udp") {
+		return d, errors.New("the request names no port")
+	}
+	return d, nil
+}
+
+// limit copies p, cut to what a question may store. A cut argv is marked, which
+// binds the question to the one process.
+func limit(p event.Process) event.Process {
+	room := maxArgv
+	for i, s := range p.Argv {
+		if room -= len(s) + 1; room < 0 {
+			p.Argv, p.Truncated = p.Argv[:i], true
+			break
+		}
+	}
+	if len(p.Env) > maxEnv {
+		p.Env, p.EnvCut = p.Env[:maxEnv], true
+	}
+	p.Argv, p.Env = slices.Clone(p.Argv), slices.Clone(p.Env)
+	p.Ancestry = slices.Clone(p.Ancestry[:min(len(p.Ancestry), maxChain)])
+	if p.Exe != nil {
+		exe := *p.Exe
+		p.Exe = &exe
+	}
+	return p
+}

@@ -1,0 +1,201 @@
+package question
+
+import (
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/sirupsen/logrus"
+	"go.etcd.io/bbolt"
+
+	"weir/internal/event"
+	"weir/internal/gate/verdict"
+)
+
+// Events are written about questions. They are called with the desk's lock held and
+// must not call the desk.
+type Events interface {
+	// Write logs an event about a request; a hold has no verdict yet.
+	Write(k event.Kind, r verdict.Request, v verdict.Verdict, message string) error
+	// Refuse logs a denial that is about to be given, and gives what to say in its place.
+	Refuse(r verdict.Request, v verdict.Verdict) verdict.Verdict
+	// Ended logs the verdict that ends a question, with all that is known of who gave it.
+	Ended(q Question, v verdict.Verdict) error
+}
+
+// Options are what a desk needs; all must be set, but zero limits have defaults.
+type Options struct {
+	DB         *bbolt.DB // stays the caller's; bucket "questions" is the desk's
+	Events     Events
+	Logger     logrus.FieldLogger   // failures that change no verdict
+	Count      func(verdict.Reason) // counts what stands beside a verdict
+	Approver   bool                 // a person answers; false denies at once
+	AskFor     time.Duration        // how long a question waits; 0 is 300 s
+	ClaimFor   time.Duration        // how long after the answer an approval can be used; 0 is 300 s
+	MaxPending int                  // questions that wait at once; 0 is 256
+	Now        func() time.Time
+
+	// Boot names this boot and tells the time since it began: deadlines that are
+	// stored hold on that clock however the wall clock is set. An empty id: they hold
+	// on the wall clock.
+	Boot func() (id string, since time.Duration)
+}
+
+const (
+	defaultWait    = 300 * time.Second
+	defaultPending = 256
+	maxAskers      = 64 // of one question
+)
+
+// Desk keeps the questions. All its methods may be called at the same time.
+type Desk struct {
+	opts  Options // never changes
+	store store
+
+	mu       sync.Mutex
+	approver bool
+	askFor   time.Duration
+	claimFor time.Duration
+	live     []*question // pending, or answered and not over; in the order of asking
+	ended    []ended     // oldest first
+	pruned   struct {
+		at   time.Time
+		size int
+	}
+	paces  map[string]pace
+	timer  *time.Timer
+	closed bool
+}
+
+// Open takes up the questions that an earlier desk left: pending ones keep their id
+// and deadline, approvals that were not used can be claimed until their time is over.
+func Open(o Options) (*Desk, error) {
+	s, err := openStore(o.DB)
+	if err != nil {
+		return nil, err
+	}
+	if o.MaxPending == 0 {
+		o.MaxPending = defaultPending
+	}
+	d := &Desk{opts: o, store: s, approver: o.Approver, askFor: orDefault(o.AskFor), claimFor: orDefault(o.ClaimFor)}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if err := d.restore(); err != nil {
+		return nil, err
+	}
+	return d, nil
+}
+
+func orDefault(d time.Duration) time.Duration {
+	if d <= 0 {
+		return defaultWait
+	}
+	return d
+}
+
+// Configure takes over a reloaded policy. Questions keep the deadline they were
+// asked with; without an approver, those that wait are denied now.
+func (d *Desk) Configure(approver bool, askFor, claimFor time.Duration) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.approver, d.askFor, d.claimFor = approver, orDefault(askFor), orDefault(claimFor)
+	d.sweep()
+	d.dropUnanswerable()
+	d.schedule()
+}
+
+// HasApprover says whether a person answers.
+func (d *Desk) HasApprover() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.approver
+}
+
+// ClaimFor is how long after an answer an approval can be used.
+func (d *Desk) ClaimFor() time.Duration {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.claimFor
+}
+
+// Close denies everybody who waits. The questions stay stored, so that the next
+// desk takes them up. A closed desk denies all that is asked.
+func (d *Desk) Close() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.closed {
+		return
+	}
+	d.closed = true
+	if d.timer != nil {
+		d.timer.Stop()
+	}
+	for _, q := range d.live {
+		for _, w := range q.waiters {
+			w.answer <- d.opts.Events.Refuse(w.Request, verdict.No(verdict.Cancelled, textClosed).About(q.ID))
+		}
+		q.waiters = nil
+	}
+}
+
+const textClosed = "the sensor is stopping; the question waits for its next start"
+
+// Pending gives the questions that wait for an answer, oldest first.
+func (d *Desk) Pending() []Question {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.sweep()
+	d.schedule()
+	var all []Question
+	for _, q := range d.live {
+		if q.State == StatePending {
+			all = append(all, q.Question)
+		}
+	}
+	return all
+}
+
+// Approval is one that was not used yet.
+type Approval struct {
+	Question
+	Until time.Time // on the monotonic clock
+}
+
+// Approvals gives those of commands that a bridge was asked about, in the order of asking.
+func (d *Desk) Approvals() []Approval {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	var all []Approval
+	for _, q := range d.live {
+		if q.Text != "" && !q.Tool && q.State == StateApproved {
+			all = append(all, Approval{q.Question, q.until})
+		}
+	}
+	return all
+}
+
+// Asked says whether a person was asked this already.
+func (d *Desk) Asked(a Asker) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.sweep()
+	defer d.schedule()
+	return d.match(a, func(*question) bool { return true }) != nil
+}
+
+// Alive returns when questions can be stored: not while a disk keeps the desk waiting.
+func (d *Desk) Alive() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+}
+
+// Progress counts what was stored. While it grows, a desk that does not answer
+// at once is busy, not stuck.
+func (d *Desk) Progress() uint64 { return d.store.updates.Load() }
+
+func (d *Desk) find(id string) *question {
+	if i := slices.IndexFunc(d.live, func(q *question) bool { return q.ID == id }); i >= 0 {
+		return d.live[i]
+	}
+	return nil
+}

@@ -1,0 +1,198 @@
+package question
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"weir/internal/event"
+	"weir/internal/gate/verdict"
+)
+
+const (
+	keepEnded    = 24 * time.Hour
+	maxEnded     = 1024 // a container that asks without end must not fill the disk
+	keepAnswered = 30 * 24 * time.Hour
+	maxAnswered  = 4096 // by people: these no container can push out
+	pruneAtLeast = 64   // one write removes many
+	pruneEvery   = time.Hour
+)
+
+// ended is a stored question that leads to no verdict any more.
+type ended struct {
+	id     string
+	at     time.Time
+	person bool // answered it
+}
+
+// drop ends q's life in memory; its record stays for a day.
+func (d *Desk) drop(q *question) {
+	d.live = slices.DeleteFunc(d.live, func(o *question) bool { return o == q })
+	d.ended = append(d.ended, ended{q.ID, q.Answered, q.By != ""})
+}
+
+// sweep ends what is over. Every call does it, so that a late timer opens nothing.
+func (d *Desk) sweep() {
+	if d.closed {
+		return
+	}
+	now := d.opts.Now()
+	for _, q := range slices.Clone(d.live) {
+		if now.Before(q.until) {
+			continue
+		}
+		switch q.State {
+		case StatePending:
+			d.giveUp(q, verdict.Timeout)
+		case StateApproved:
+			d.lapse(q)
+		default:
+			d.drop(q)
+		}
+	}
+	d.prune(now, pruneAtLeast)
+}
+
+// giveUp ends a question that nobody answered.
+func (d *Desk) giveUp(q *question, r verdict.Reason) {
+	if err := d.end(q, r, Reply{}); err != nil {
+		d.opts.Logger.WithError(err).WithField("question", q.ID).Error("end a question")
+	}
+}
+
+// lapse ends an approval that was not used.
+func (d *Desk) lapse(q *question) {
+	if q.Taker == (process{}) {
+		v := q.verdict(verdict.Unclaimed)
+		if err := d.opts.Events.Write(event.Verdict, q.Request(), v, ""); err == nil {
+			d.opts.Count(verdict.Unclaimed)
+		}
+	}
+	q.State = StateExpired
+	if err := d.store.put(q.record); err != nil {
+		d.opts.Logger.WithError(err).Error("store the end of an approval") // its time is stored and over
+	}
+	d.drop(q)
+}
+
+// dropUnanswerable ends what waits for a person when there is none.
+func (d *Desk) dropUnanswerable() {
+	if d.approver || d.closed {
+		return
+	}
+	for _, q := range slices.Clone(d.live) {
+		if q.State == StatePending {
+			d.giveUp(q, verdict.NoApprover)
+		}
+	}
+}
+
+// prune removes old ended questions, unless they are fewer than least.
+func (d *Desk) prune(now time.Time, least int) {
+	if least > 1 && len(d.ended) < d.pruned.size+least && now.Sub(d.pruned.at) < pruneEvery {
+		return
+	}
+	defer func() { d.pruned.at, d.pruned.size = now, len(d.ended) }()
+	var ids []string
+	var kept []ended
+	answered, others := 0, 0
+	for _, e := range slices.Backward(d.ended) {
+		n, most, keep := &others, maxEnded, keepEnded
+		if e.person {
+			n, most, keep = &answered, maxAnswered, keepAnswered
+		}
+		if *n++; *n > most || now.Sub(e.at) >= keep {
+			ids = append(ids, e.id)
+		} else {
+			kept = append(kept, e)
+		}
+	}
+	if len(ids) < least {
+		return
+	}
+	if err := d.store.remove(ids...); err != nil {
+		d.opts.Logger.WithError(err).Error("prune ended questions")
+		return
+	}
+	slices.Reverse(kept)
+	d.ended = kept
+}
+
+// schedule wakes the gate when the next question is over, so that who waits is
+// told, and the log says so, without another call.
+func (d *Desk) schedule() {
+	if d.timer != nil {
+		d.timer.Stop()
+	}
+	if d.closed || len(d.live) == 0 {
+		return
+	}
+	next := slices.MinFunc(d.live, func(a, b *question) int { return a.until.Compare(b.until) })
+	d.timer = time.AfterFunc(next.until.Sub(d.opts.Now()), func() {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		if !d.closed {
+			d.sweep()
+			d.schedule()
+		}
+	})
+}
+
+// restore takes up the stored questions.
+func (d *Desk) restore() error {
+	all, bad, err := d.store.load()
+	if err != nil {
+		return fmt.Errorf("take up questions: %w", err)
+	}
+	if len(bad) > 0 {
+		d.opts.Logger.WithField("ids", bad).Error("drop stored questions that cannot be read")
+		if err := d.store.remove(bad...); err != nil {
+			return fmt.Errorf("take up questions: %w", err)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b record) int {
+		return cmp.Or(a.Asked.Compare(b.Asked), cmp.Compare(a.ID, b.ID))
+	})
+	now := d.opts.Now()
+	for _, r := range all {
+		q := &question{record: r}
+		switch r.State {
+		case StatePending:
+			q.until = d.resume(now, r, r.Asked, r.Deadline)
+			q.Deadline = q.until.UTC()
+		case StateApproved, StateDenied:
+			q.until = d.resume(now, r, r.Answered, r.Claim)
+		}
+		if q.until.IsZero() || r.State == StateDenied && r.Outcome != verdict.Denied {
+			d.ended = append(d.ended, ended{r.ID, r.Answered, r.By != ""})
+			continue
+		}
+		d.live = append(d.live, q)
+	}
+	slices.SortStableFunc(d.ended, func(a, b ended) int { return a.at.Compare(b.at) })
+	d.sweep()
+	d.dropUnanswerable()
+	d.prune(now, 1)
+	d.schedule()
+	return nil
+}
+
+// ends notes the end of the present state on the clock of this boot.
+func (r *record) ends(boot func() (string, time.Duration), in time.Duration) {
+	id, since := boot()
+	r.Boot, r.Ends = id, since+in
+}
+
+// resume puts a stored end on the running clock. In the same boot the wall clock
+// counts for nothing. Else, one that was set back while nobody looked lengthens
+// nothing: it ends at once.
+func (d *Desk) resume(now time.Time, r record, began, end time.Time) time.Time {
+	if id, since := d.opts.Boot(); id != "" && id == r.Boot {
+		return now.Add(r.Ends - since)
+	}
+	if now.Before(began) {
+		return now
+	}
+	return now.Add(end.Sub(now))
+}

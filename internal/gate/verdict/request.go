@@ -1,0 +1,33 @@
+package verdict
+
+import (
+	"weir/internal/classify"
+	"weir/internal/event"
+)
+
+// Ask is what a request wants. Its zero value is what is judged hardest.
+type Ask uint8
+
+// What can be asked.
+const (
+	Connect Ask = iota // to reach Destination
+	Run                // to go on with Process, which was seen to be executed; Destination is not looked at
+	Command            // to run Command, before it runs; Process is the one that asks
+	Tool               // to call a tool, as Command words it; only Confirm takes it
+)
+
+// Request is one thing that a process in a container wants to do, as the host
+// established it.
+type Request struct {
+	Container   event.Container // Taint holds the names of the bits, with those of ancestors; any name counts
+	Process     event.Process
+	Destination event.Destination
+	Command     string // a shell text, with Ask Command; what a call would do, with Ask Tool
+	Dir         string // where it would run, if that is known
+	Ask         Ask
+	Held        bool   // the asker waits in the kernel; false: it was refused and may retry, or waits for an answer over a bridge
+	Mode        string // observe, enforce or seal
+	Policy      string // its version, for the reviewer's cache
+
+	Judged *classify.Result // how it was classified; the gate's
+}
