@@ -10,6 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"weir/internal/cgroup"
+	"weir/internal/netegress/socket"
+	"weir/internal/policy"
 	"weir/internal/procfs"
 	"weir/internal/taint"
 )
@@ -266,4 +268,17 @@ func (e *Egress) tidy() error {
 		}
 	}
 	return nil
+}
+
+// CloseSockets closes the TCP and UDP sockets of a container that are older than its
+// taint, and returns how many: see socket.Close.
+func (e *Egress) CloseSockets(path string, p policy.Policy) (int, error) {
+	return socket.Close(path, p, e.granted)
+}
+
+// granted says whether a socket is marked with a grant that lives: one that was given before was ended before.
+func (e *Egress) granted(cookie uint64) bool {
+	var m egressMark
+	var g egressGrant
+	return e.egress.Socks.Lookup(cookie, &m) == nil && e.egress.Grants.Lookup(m.Grant, &g) == nil && g.Expires > taint.Now()
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
-	"strings"
 
 	"github.com/cilium/ebpf"
 
@@ -222,26 +221,3 @@ func modeOf(m policy.Mode) egressMode {
 	}
 	return egressModeMODE_ENFORCE
 }
-
-// allowed says what the kernel would of an allowed destination; for sockets
-// that are older than the taint.
-func allowed(dests []policy.Destination, d Destination) bool {
-	best := -1
-	open := false
-	six := d.raw().Addr
-	for _, candidate := range dests {
-		if candidate.Prefix.Bits() <= best || !candidate.Prefix.Contains(mapped(six)) {
-			continue
-		}
-		best, open = candidate.Prefix.Bits(), false
-		for _, r := range candidate.Rules {
-			if (r.Protocol == 0 || r.Protocol == d.Proto) && d.Port >= r.Low && d.Port <= r.High {
-				open = true
-			}
-		}
-	}
-	return open
-}
-
-// quoted joins names for an error.
-func quoted(names []string) string { return strings.Join(names, ", ") }

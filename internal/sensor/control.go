@@ -14,7 +14,7 @@ import (
 	"weir/internal/control"
 	"weir/internal/event"
 	"weir/internal/gate"
-	"weir/internal/netegress"
+	"weir/internal/netegress/socket"
 	"weir/internal/taint"
 )
 
@@ -145,7 +145,7 @@ func (d *daemon) taint(c taint.Change) (taint.Status, error) {
 	}
 	closed, err := d.egress.CloseSockets(st.Cgroup, d.policies.For(st.ID))
 	errs = append(errs, err)
-	found, err := netegress.Findings(st.Cgroup)
+	found, err := socket.Findings(st.Cgroup)
 	errs = append(errs, err)
 	ec := d.witness.Container(st.CgroupID, st.Taint)
 	message := ""

@@ -14,7 +14,7 @@ import (
 	"weir/internal/cop"
 	"weir/internal/event"
 	"weir/internal/metrics"
-	"weir/internal/netegress"
+	"weir/internal/netegress/socket"
 	"weir/internal/policy"
 	"weir/internal/sensor/approvals"
 	"weir/internal/sensor/figures"
@@ -92,7 +92,7 @@ func (d *daemon) refuseCgroup(path, who string) error {
 // are clean (G17). Who is not on this host, or in another network namespace, is none
 // whose socket can be found: a container that reaches an exposed address is one.
 func (d *daemon) refuseSocket(local, remote netip.AddrPort) error {
-	id, err := netegress.SocketCgroup(local, remote)
+	id, err := socket.Cgroup(local, remote)
 	if errors.Is(err, unix.ENOENT) && !local.Addr().Unmap().IsLoopback() {
 		return nil
 	}

@@ -27,6 +27,7 @@ import (
 	"weir/internal/lean"
 	"weir/internal/metrics"
 	"weir/internal/netegress"
+	"weir/internal/netegress/socket"
 	"weir/internal/policy"
 	"weir/internal/self"
 	"weir/internal/sensor/agents"
@@ -268,7 +269,7 @@ func (d *daemon) openAgents() error {
 
 // attach puts everything in force, policy first.
 func (d *daemon) attach(server *control.Server) error {
-	if err := netegress.LoadDiag(); err != nil {
+	if err := socket.LoadDiag(); err != nil {
 		if !d.opts.Degraded {
 			return fmt.Errorf("%w: or run with --degraded", err)
 		}

@@ -1,4 +1,4 @@
-package netegress
+package socket
 
 import (
 	"bufio"

@@ -1,4 +1,4 @@
-package netegress
+package socket
 
 import (
 	"encoding/binary"
@@ -13,10 +13,10 @@ import (
 // sizeofDiagMessage is that of inet_diag_msg of linux/inet_diag.h; attributes follow.
 const sizeofDiagMessage = 72
 
-// SocketCgroup returns the id of the cgroup that the TCP socket from local to remote
+// Cgroup returns the id of the cgroup that the TCP socket from local to remote
 // belongs to, in the network namespace of the caller. The error wraps unix.ENOENT if
 // there is no such socket.
-func SocketCgroup(local, remote netip.AddrPort) (uint64, error) {
+func Cgroup(local, remote netip.AddrPort) (uint64, error) {
 	local, remote = unmapped(local), unmapped(remote)
 	s := &netlink.Socket{Family: unix.AF_INET6}
 	if local.Addr().Is4() {
@@ -26,7 +26,7 @@ func SocketCgroup(local, remote netip.AddrPort) (uint64, error) {
 	s.ID.Source, s.ID.Destination = local.Addr().AsSlice(), remote.Addr().AsSlice()
 	s.ID.Cookie = [2]uint32{nl.TCPDIAG_NOCOOKIE, nl.TCPDIAG_NOCOOKIE}
 	req := nl.NewNetlinkRequest(nl.SOCK_DIAG_BY_FAMILY, 0)
-	req.AddData(destroyRequest{s.Family, protoTCP, s})
+	req.AddData(destroyRequest{s.Family, unix.IPPROTO_TCP, s})
 	messages, err := req.Execute(unix.NETLINK_INET_DIAG, nl.SOCK_DIAG_BY_FAMILY)
 	if err != nil {
 		return 0, fmt.Errorf("find the socket from %s to %s: %w", local, remote, err)

@@ -1,4 +1,4 @@
-package netegress
+package socket
 
 import (
 	"encoding/binary"
@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"runtime"
 	"strconv"
+	"strings"
 
 	"github.com/vishvananda/netlink"
 	"github.com/vishvananda/netlink/nl"
@@ -17,7 +18,6 @@ import (
 	"weir/internal/cgroup"
 	"weir/internal/policy"
 	"weir/internal/procfs"
-	"weir/internal/taint"
 )
 
 const (
@@ -25,16 +25,16 @@ const (
 	tcpListen   = 10 // TCP_LISTEN of the kernel's tcp_states.h
 )
 
-// CloseSockets closes the TCP and UDP sockets of a container whose peers are
-// neither inside it nor allowed by p, in every network namespace that one of its
-// processes is in (B21). Programs see an error instead of a stall; the packets
-// were refused already. It returns how many it closed.
-func (e *Egress) CloseSockets(path string, p policy.Policy) (int, error) {
+// Close closes the TCP and UDP sockets of a container whose peers are neither
+// inside it nor allowed by p, in every network namespace that one of its
+// processes is in (B21), but for those whose cookie is marked. Programs see an
+// error instead of a stall; the packets were refused already. It returns how many
+// it closed.
+func Close(path string, p policy.Policy, marked func(cookie uint64) bool) (int, error) {
 	dests, err := p.Destinations()
 	if err != nil {
 		return 0, err
 	}
-	marked := func(s *netlink.Socket) bool { return e.granted(uint64(s.ID.Cookie[1])<<32 | uint64(s.ID.Cookie[0])) }
 	pids, err := cgroup.Tree(path)
 	if err != nil {
 		return 0, err
@@ -66,12 +66,8 @@ func (e *Egress) CloseSockets(path string, p policy.Policy) (int, error) {
 	return closed, errors.Join(errs...)
 }
 
-// granted says whether a socket is marked with a grant that lives: one that was given before was ended before.
-func (e *Egress) granted(cookie uint64) bool {
-	var m egressMark
-	var g egressGrant
-	return e.egress.Socks.Lookup(cookie, &m) == nil && e.egress.Grants.Lookup(m.Grant, &g) == nil && g.Expires > taint.Now()
-}
+// names are the protocols whose sockets are closed.
+var names = map[uint8]string{unix.IPPROTO_TCP: "tcp", unix.IPPROTO_UDP: "udp"}
 
 // within runs f on a thread of its own in the network namespace of pid.
 func within(pid int, f func() error) error {
@@ -97,22 +93,22 @@ func within(pid int, f func() error) error {
 	return <-done
 }
 
-func closeIn(inodes map[uint64]bool, dests []policy.Destination, marked func(*netlink.Socket) bool) (int, error) {
+func closeIn(inodes map[uint64]bool, dests []policy.Destination, marked func(cookie uint64) bool) (int, error) {
 	closed := 0
 	var errs []error
 	for proto, list := range map[uint8]func(uint8) ([]*netlink.Socket, error){
-		protoTCP: netlink.SocketDiagTCP, protoUDP: netlink.SocketDiagUDP,
+		unix.IPPROTO_TCP: netlink.SocketDiagTCP, unix.IPPROTO_UDP: netlink.SocketDiagUDP,
 	} {
 		var sockets []*netlink.Socket
 		for _, family := range []uint8{unix.AF_INET, unix.AF_INET6} {
 			some, err := list(family)
 			if err != nil {
-				errs = append(errs, fmt.Errorf("list %s sockets: %w: load the module %s_diag", protoName(proto), err, protoName(proto)))
+				errs = append(errs, fmt.Errorf("list %s sockets: %w: load the module %s_diag", names[proto], err, names[proto]))
 			}
 			sockets = append(sockets, some...)
 		}
 		for _, s := range sockets {
-			if !inodes[uint64(s.INode)] || marked(s) || keep(s, proto, dests, func() bool { return peered(s, sockets, inodes) }) {
+			if !inodes[uint64(s.INode)] || marked(uint64(s.ID.Cookie[1])<<32|uint64(s.ID.Cookie[0])) || keep(s, proto, dests, func() bool { return peered(s, sockets, inodes) }) {
 				continue
 			}
 			if err := destroy(s, proto); err != nil && !errors.Is(err, unix.ENOENT) {
@@ -129,14 +125,34 @@ func closeIn(inodes map[uint64]bool, dests []policy.Destination, marked func(*ne
 // loopback peer may be inside.
 func keep(s *netlink.Socket, proto uint8, dests []policy.Destination, inside func() bool) bool {
 	addr, ok := netip.AddrFromSlice(s.ID.Destination)
-	if !ok || s.ID.DestinationPort == 0 || proto == protoTCP && s.State == tcpListen {
+	if !ok || s.ID.DestinationPort == 0 || proto == unix.IPPROTO_TCP && s.State == tcpListen {
 		return true
 	}
 	addr = addr.Unmap()
 	if addr.IsLoopback() {
 		return inside()
 	}
-	return allowed(dests, Destination{Addr: addr, Port: s.ID.DestinationPort, Proto: proto})
+	return allowed(dests, netip.AddrPortFrom(addr, s.ID.DestinationPort), proto)
+}
+
+// allowed says what the kernel would of an allowed destination; for sockets
+// that are older than the taint.
+func allowed(dests []policy.Destination, to netip.AddrPort, proto uint8) bool {
+	best := -1
+	open := false
+	six := netip.AddrFrom16(to.Addr().As16()) // as prefixes of policies have it
+	for _, candidate := range dests {
+		if candidate.Prefix.Bits() <= best || !candidate.Prefix.Contains(six) {
+			continue
+		}
+		best, open = candidate.Prefix.Bits(), false
+		for _, r := range candidate.Rules {
+			if (r.Protocol == 0 || r.Protocol == proto) && to.Port() >= r.Low && to.Port() <= r.High {
+				open = true
+			}
+		}
+	}
+	return open
 }
 
 // peered says whether the other end of a loopback socket is the container's too (B26).
@@ -149,9 +165,6 @@ func peered(s *netlink.Socket, all []*netlink.Socket, inodes map[uint64]bool) bo
 	}
 	return false
 }
-
-// mapped is a 16-byte address as prefixes of policies have it.
-func mapped(addr [16]byte) netip.Addr { return netip.AddrFrom16(addr) }
 
 // destroyRequest is inet_diag_req_v2 of linux/inet_diag.h.
 type destroyRequest struct {
@@ -200,7 +213,7 @@ func LoadDiag() error {
 		}
 	}
 	if missing != nil {
-		return fmt.Errorf("load module %s: sockets that are older than a taint would stall instead of being closed", quoted(missing))
+		return fmt.Errorf("load module %s: sockets that are older than a taint would stall instead of being closed", strings.Join(missing, ", "))
 	}
 	return nil
 }
