@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log"
 	"net"
 	"net/http"
 	"net/netip"
@@ -108,30 +107,14 @@ func (c *Callback) Counters() map[string]uint64 {
 
 // Serve takes answers until ctx ends.
 func (c *Callback) Serve(ctx context.Context) error {
-	server := &http.Server{
-		Handler:           c,
-		ReadHeaderTimeout: 5 * time.Second,
-		ReadTimeout:       10 * time.Second,
-		WriteTimeout:      20 * time.Second,
-		MaxHeaderBytes:    16 << 10,
-		ErrorLog:          log.New(io.Discard, "", 0), // strangers must not write the sensor's log
-	}
-	server.SetKeepAlivesEnabled(false) // a stranger holds a connection for seconds, not for ever
-	stop := context.AfterFunc(ctx, func() {
-		end, cancel := context.WithTimeout(context.Background(), time.Second)
-		defer cancel()
-		if server.Shutdown(end) != nil {
-			server.Close()
-		}
-	})
-	defer stop()
-	err := server.Serve(peer.Limit(c.listener, maxConns, peer.Rules{
+	l := peer.Limit(c.listener, maxConns, peer.Rules{
 		Process: c.o.Refuse, Socket: c.o.RefuseSocket, Told: func() { c.stranger("a guarded process") },
-	}))
-	if errors.Is(err, http.ErrServerClosed) {
-		return nil
+	})
+	// A stranger holds a connection for seconds, not for ever.
+	if err := peer.Serve(ctx, l, c, 0); err != nil {
+		return fmt.Errorf("serve answers: %w", err)
 	}
-	return fmt.Errorf("serve answers: %w", err)
+	return nil
 }
 
 // ServeHTTP implements http.Handler.

@@ -3,10 +3,7 @@ package metrics
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
-	"log"
 	"net"
 	"net/http"
 	"net/netip"
@@ -66,31 +63,11 @@ func (s *Server) Addr() net.Addr { return s.listener.Addr() }
 
 // Serve answers until ctx ends.
 func (s *Server) Serve(ctx context.Context) error {
-	server := &http.Server{
-		Handler:           s.handler,
-		ReadHeaderTimeout: 5 * time.Second,
-		ReadTimeout:       10 * time.Second,
-		WriteTimeout:      20 * time.Second,
-		IdleTimeout:       2 * time.Minute,
-		MaxHeaderBytes:    16 << 10,
-		ErrorLog:          log.New(io.Discard, "", 0), // clients must not write the sensor's log
+	err := peer.Serve(ctx, peer.Limit(s.listener, maxConns, peer.Rules{Process: s.o.Refuse, Socket: s.o.RefuseSocket}), s.handler, 2*time.Minute)
+	if err != nil {
+		return fmt.Errorf("serve metrics: %w", err)
 	}
-	ended := make(chan struct{})
-	stop := context.AfterFunc(ctx, func() {
-		defer close(ended)
-		end, cancel := context.WithTimeout(context.Background(), time.Second)
-		defer cancel()
-		if server.Shutdown(end) != nil {
-			server.Close()
-		}
-	})
-	defer stop()
-	err := server.Serve(peer.Limit(s.listener, maxConns, peer.Rules{Process: s.o.Refuse, Socket: s.o.RefuseSocket}))
-	if errors.Is(err, http.ErrServerClosed) {
-		<-ended // nobody is answered any more
-		return nil
-	}
-	return fmt.Errorf("serve metrics: %w", err)
+	return nil
 }
 
 // Close stops listening, if Serve was never called.

@@ -28,7 +28,7 @@ var rules = map[string][]string{
 	"internal/bridge/ipc":       {"internal/bridge/wire"},
 	"internal/bridge/toolcall":  {},
 	"internal/bridge/gitguard":  {"internal/classify"},
-	"internal/bridge/adapter":   {"internal/classify", "internal/bridge/wire", "internal/bridge/toolcall", "internal/bridge/gitguard"},
+	"internal/bridge/adapter":   {"internal/classify", "internal/bridge/wire", "internal/bridge/toolcall", "internal/bridge/gitguard", "internal/rewrite"},
 	"internal/gate":             {"internal/classify", "internal/cop", "internal/taint", "internal/event", "internal/policy", "internal/cgroup"},
 	"internal/gate/verdict":     {"internal/event", "internal/classify"},
 	"internal/gate/question":    {"internal/gate/verdict", "internal/event"},
@@ -60,7 +60,7 @@ var rules = map[string][]string{
 	"internal/sensor/witness":   {"internal/taint", "internal/netegress", "internal/exec", "internal/event", "internal/cgroup", "internal/procfs"},
 	"internal/sensor/parents":   {"internal/sensor/store", "internal/sensor/witness", "internal/taint", "internal/netegress", "internal/policy", "internal/event", "internal/cgroup"},
 	"internal/sensor/agents": {
-		"internal/sensor/inforce", "internal/sensor/witness", "internal/bridge", "internal/gate", "internal/ruleset", "internal/agentupdate", "internal/vault", "internal/memory",
+		"internal/sensor/inforce", "internal/sensor/witness", "internal/bridge", "internal/gate", "internal/ruleset", "internal/agentupdate", "internal/vault", "internal/memory", "internal/rewrite",
 		"internal/taint", "internal/netegress", "internal/event", "internal/show", "internal/cgroup", "internal/procfs",
 	},
 	"internal/sensor/spaces": {"internal/taint", "internal/cgroup"},

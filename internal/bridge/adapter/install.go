@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"weir/internal/bridge/toolcall"
+	"weir/internal/rewrite"
 )
 
 // Timeout is what the agent waits for the hook, in seconds: longer than the hook waits for a person. When it is over, the agent lets
@@ -323,26 +324,13 @@ func sorted(v any) []byte {
 	return data
 }
 
-// replace writes a file beside and renames it, keeping the mode.
+// replace writes settings anew, wherever they are kept.
 func replace(path string, data []byte) error {
-	mode := os.FileMode(0o600)
 	if target, err := filepath.EvalSymlinks(path); err == nil {
-		path = target // settings are often kept elsewhere
+		path = target // often elsewhere
 	}
-	if info, err := os.Stat(path); err == nil {
-		mode = info.Mode().Perm()
-	}
-	f, err := os.CreateTemp(filepath.Dir(path), ".weir-*")
-	if err != nil {
+	if err := rewrite.File(path, data); err != nil {
 		return fmt.Errorf("write settings: %w", err)
-	}
-	_, err = f.Write(data)
-	err = errors.Join(err, f.Chmod(mode), f.Close())
-	if err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		return errors.Join(fmt.Errorf("write settings: %w", err), os.Remove(f.Name()))
 	}
 	return nil
 }

@@ -13,6 +13,7 @@ import (
 	"weir/internal/bridge/served"
 	"weir/internal/event"
 	notes "weir/internal/memory"
+	"weir/internal/rewrite"
 	"weir/internal/ruleset/permission"
 	"weir/internal/taint"
 	"weir/internal/vault"
@@ -84,33 +85,13 @@ func (t *tools) Allow(rule string) error {
 	if err != nil {
 		return err
 	}
-	if err := writeRules(path, after); err != nil {
-		return err
-	}
-	t.LoadRules()
-	return nil
-}
-
-// writeRules puts a file in its place at once; its mode stays.
-func writeRules(path string, data []byte) error {
-	mode := os.FileMode(0o600)
-	if info, err := os.Stat(path); err == nil {
-		mode = info.Mode().Perm()
-	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return fmt.Errorf("write rules: %w", err)
 	}
-	f, err := os.CreateTemp(filepath.Dir(path), ".permissions-*")
-	if err != nil {
+	if err := rewrite.File(path, after); err != nil {
 		return fmt.Errorf("write rules: %w", err)
 	}
-	_, err = f.Write(data)
-	if err = errors.Join(err, f.Chmod(mode), f.Sync(), f.Close()); err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		return errors.Join(fmt.Errorf("write rules: %w", err), os.Remove(f.Name()))
-	}
+	t.LoadRules()
 	return nil
 }
 
