@@ -10,10 +10,10 @@ import (
 	"time"
 
 	"github.com/cilium/ebpf"
-	"golang.org/x/sys/unix"
 
 	"weir/internal/cgroup"
 	"weir/internal/event"
+	"weir/internal/netegress/family"
 	"weir/internal/procfs"
 	"weir/internal/taint"
 )
@@ -47,10 +47,6 @@ func (g Grant) Event() *event.GrantInfo {
 	}
 	return info
 }
-
-// ErrShared says that a process outside the command could steer it: it traces
-// it, has its memory open or shares it (B30). Such a command gets no grant.
-var ErrShared = errors.New("another process can steer the command")
 
 // live is a grant that this daemon keeps.
 type live struct {
@@ -94,7 +90,11 @@ func (e *Egress) Grant(a Ask, t Terms) (Grant, error) {
 		return g, errors.Join(err, e.release(a))
 	}
 	defer pidfd.Close()
-	top, err := e.topmost(a)
+	box, agent, err := e.box(a.Container)
+	if err != nil {
+		return Grant{}, err
+	}
+	top, err := family.Top(a.Process.PID, box, agent)
 	if err != nil {
 		return Grant{}, err
 	}
@@ -123,35 +123,6 @@ func destinations(d Destination, resolvers []netip.Addr) []Destination {
 		}
 	}
 	return to
-}
-
-// topmost finds the command that a held process belongs to: its highest
-// ancestor below the agent. A PID of 0 means that the process outlives every
-// command and must not be moved.
-func (e *Egress) topmost(a Ask) (procfs.Stat, error) {
-	st, err := procfs.ReadStat(a.Process.PID)
-	if err != nil {
-		return st, err
-	}
-	box, agent, err := e.box(a.Container)
-	if err != nil {
-		return st, err
-	}
-	for top := (procfs.Stat{}); ; {
-		parent, err := procfs.ReadStat(st.PPID)
-		if err != nil {
-			return top, nil
-		}
-		path, err := cgroup.Of(parent.PID)
-		if err != nil || !cgroup.Below(path, box) || st.PID == agent {
-			return top, nil // st was started from outside: a daemon, or the agent
-		}
-		top = st
-		if parent.PID == agent || parent.TTY != 0 && st.TTY == 0 {
-			return top, nil
-		}
-		st = parent
-	}
 }
 
 // box is the path of a container's cgroup, and its agent.
@@ -249,24 +220,15 @@ func (e *Egress) extend(g *live, to []Destination, expires uint64, bytes int64) 
 	return g.Grant, nil
 }
 
-// move brings the command into the grant's cgroup: its topmost process, then
-// its children, until a pass finds none that is not there.
+// move brings the command into the grant's cgroup.
 func (e *Egress) move(g *live, a Ask) error {
 	box, agent, err := e.box(a.Container)
 	if err != nil {
 		return err
 	}
-	inside := map[int]bool{}
-	for next := []int{g.top}; len(next) > 0; {
-		for _, pid := range next {
-			if err := cgroup.Move(g.Cgroup, pid); err != nil && !errors.Is(err, unix.ESRCH) {
-				return err
-			}
-			inside[pid] = true
-		}
-		if next, err = children(box, inside); err != nil {
-			return err
-		}
+	inside, err := family.Move(g.Cgroup, g.top, box)
+	if err != nil {
+		return err
 	}
 	for pid := range inside {
 		g.PIDs = append(g.PIDs, pid)
@@ -275,55 +237,7 @@ func (e *Egress) move(g *live, a Ask) error {
 	if inside[agent] || !inside[a.Process.PID] {
 		return fmt.Errorf("move command of process %d: its parents changed", a.Process.PID)
 	}
-	return steered(box, inside)
-}
-
-// children are the processes of a container whose parent is inside, but not they.
-func children(box string, inside map[int]bool) ([]int, error) {
-	pids, err := cgroup.Tree(box)
-	if err != nil {
-		return nil, err
-	}
-	var next []int
-	for _, pid := range pids {
-		if st, err := procfs.ReadStat(pid); err == nil && inside[st.PPID] && !inside[pid] {
-			next = append(next, pid)
-		}
-	}
-	return next, nil
-}
-
-// steered looks for processes of the container that could make the command do
-// what they may not: none of its own, but tracers, holders of its memory, and
-// twins that share it (B30).
-func steered(box string, inside map[int]bool) error {
-	for pid := range inside {
-		if tracer, err := procfs.Tracer(pid); err == nil && tracer != 0 && !inside[tracer] {
-			return fmt.Errorf("%w: process %d traces process %d", ErrShared, tracer, pid)
-		}
-	}
-	pids, err := cgroup.Tree(box)
-	if err != nil {
-		return err
-	}
-	for _, pid := range pids {
-		if inside[pid] {
-			continue
-		}
-		held, err := procfs.MemFDs(pid)
-		if err != nil {
-			continue // it is gone
-		}
-		for in := range inside {
-			if slices.Contains(held, in) {
-				return fmt.Errorf("%w: process %d has the memory of process %d open", ErrShared, pid, in)
-			}
-			if same, err := procfs.SameMemory(pid, in); err == nil && same {
-				return fmt.Errorf("%w: process %d shares its memory with process %d", ErrShared, pid, in)
-			}
-		}
-	}
-	return nil
+	return family.Steered(box, inside)
 }
 
 // claim makes an approval that the next try takes up. With byCommand also

@@ -5,9 +5,9 @@ import (
 	"fmt"
 
 	"github.com/cilium/ebpf"
-	"golang.org/x/sys/unix"
 
 	"weir/internal/cgroup"
+	"weir/internal/netegress/family"
 	"weir/internal/procfs"
 	"weir/internal/taint"
 )
@@ -97,7 +97,7 @@ func (e *Egress) Wake(a Ask) error { return e.release(a) }
 // Kill carries out a denial of a command that has not begun.
 func (e *Egress) Kill(a Ask) error {
 	key := a.key()
-	return errors.Join(kill(a.Process.PID, a.Process.Start), deleted(e.egress.Holds.Delete(&key)))
+	return errors.Join(family.Kill(a.Process.PID, a.Process.Start), deleted(e.egress.Holds.Delete(&key)))
 }
 
 func (e *Egress) release(a Ask) error {
@@ -106,24 +106,6 @@ func (e *Egress) release(a Ask) error {
 		return fmt.Errorf("delete question: %w", err)
 	}
 	return e.wake(a)
-}
-
-// cont wakes a process, if it is still there.
-func cont(pid int, start uint64) error { return send(pid, start, unix.SIGCONT) }
-
-// kill ends a process, if it is still there.
-func kill(pid int, start uint64) error { return send(pid, start, unix.SIGKILL) }
-
-func send(pid int, start uint64, sig unix.Signal) error {
-	fd, err := procfs.Open(pid, start)
-	if err != nil {
-		return nil
-	}
-	defer fd.Close()
-	if err := procfs.Signal(fd, sig); err != nil && !errors.Is(err, unix.ESRCH) {
-		return fmt.Errorf("send %s to process %d: %w", unix.SignalName(sig), pid, err)
-	}
-	return nil
 }
 
 func (e *Egress) eachHold(fn func(egressHoldKey, egressHold)) error {

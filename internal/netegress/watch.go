@@ -11,6 +11,7 @@ import (
 
 	"github.com/cilium/ebpf"
 
+	"weir/internal/netegress/family"
 	"weir/internal/procfs"
 	"weir/internal/taint"
 )
@@ -161,9 +162,9 @@ func (w *watcher) release() (held int, err error) {
 		if !dead || w.replaced {
 			continue
 		}
-		end := wakeUp
+		end := family.Wake
 		if key.Dest == (egressDest{}) {
-			end = kill // it was to be judged before it begins
+			end = family.Kill // it was to be judged before it begins
 		}
 		errs = append(errs, end(int(key.Tgid), h.Start)) // the others are ended all the same
 	}

@@ -40,6 +40,7 @@ var rules = map[string][]string{
 	"internal/exec":             {"internal/taint", "internal/event", "internal/policy", "internal/cgroup", "internal/procfs"},
 	"internal/files":            {"internal/taint", "internal/policy", "internal/cgroup"},
 	"internal/netegress":        {"internal/taint", "internal/event", "internal/policy", "internal/cgroup", "internal/procfs"},
+	"internal/netegress/family": {"internal/cgroup", "internal/procfs"},
 	"internal/netegress/socket": {"internal/policy", "internal/cgroup", "internal/procfs"},
 	"internal/container":        {"internal/taint", "internal/event", "internal/cgroup", "internal/procfs"},
 	"internal/taint":            {"internal/policy", "internal/cgroup"},

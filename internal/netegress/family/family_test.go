@@ -1,0 +1,81 @@
+package family
+
+import (
+	"os/exec"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"weir/internal/procfs"
+)
+
+// state waits until a process is in a state, or has been waited for long enough.
+func state(t *testing.T, pid int, want byte) {
+	t.Helper()
+	var got byte
+	for range 500 {
+		st, err := procfs.ReadStat(pid)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got = byte(st.State); got == want {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	t.Errorf("process %d is in state %c, want %c", pid, got, want)
+}
+
+// A process is woken and killed only if it is the one that was meant.
+func TestSignalsAreForOneProcess(t *testing.T) {
+	cmd := exec.Command("sleep", "60")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	pid := cmd.Process.Pid
+	defer cmd.Process.Kill()
+	st, err := procfs.ReadStat(pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Kill(pid, unix.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	state(t, pid, 'T')
+	other := st.Start + uint64(time.Hour)
+	for _, do := range []func(int, uint64) error{Continue, Kill} {
+		if err := do(pid, other); err != nil {
+			t.Error(err)
+		}
+		state(t, pid, 'T')
+	}
+	if err := Wake(pid, st.Start); err != nil {
+		t.Error(err)
+	}
+	state(t, pid, 'S')
+	if err := Kill(pid, st.Start); err != nil {
+		t.Error(err)
+	}
+	if err := cmd.Wait(); err == nil {
+		t.Error("it was not killed")
+	}
+	if err := Kill(pid, st.Start); err != nil {
+		t.Errorf("one that has gone: %v", err)
+	}
+}
+
+// Who was started from outside a container is no command in it.
+func TestOutsideIsNoCommand(t *testing.T) {
+	cmd := exec.Command("sleep", "60")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { cmd.Process.Kill(); cmd.Wait() }()
+	if top, err := Top(cmd.Process.Pid, "/weir/g-none", 0); err != nil || top.PID != 0 {
+		t.Errorf("top %+v, %v", top, err)
+	}
+	if above := Above(cmd.Process.Pid, "/weir/g-none", 0); len(above) != 0 {
+		t.Errorf("above: %+v", above)
+	}
+}
