@@ -30,7 +30,7 @@ long: shells ## the classifier against real shells with 20,000 generated command
 	$(GO) test ./internal/memory -run '^$$' -fuzz '^FuzzRecall$$' -fuzztime 2m
 	$(GO) test ./internal/ruleset/permission -run '^$$' -fuzz '^FuzzParse$$' -fuzztime 2m
 	$(GO) test ./internal/ruleset/permission -run '^$$' -fuzz '^FuzzCheckKey$$' -fuzztime 1m
-	for f in ruleset:FuzzCheck ruleset:FuzzScript ruleset:FuzzCalm ruleset:FuzzAppended ruleset:FuzzAnswer ruleset/powershell:FuzzParse ruleset/cmdexe:FuzzParse ruleset/posix:FuzzEach \
+	for f in ruleset:FuzzCheck ruleset:FuzzScript ruleset:FuzzCalm ruleset:FuzzWorth ruleset:FuzzAppended ruleset:FuzzAnswer ruleset/powershell:FuzzParse ruleset/cmdexe:FuzzParse ruleset/posix:FuzzEach \
 		ruleset/pathguard:FuzzClean ruleset/update:FuzzCheck; do $(GO) test ./internal/$${f%%:*} -run '^$$' -fuzz "^$${f##*:}\$$" -fuzztime 1m || exit 1; done
 
 agents: ## Claude Code and Codex, for test/agents; without npm they are left out, loudly

@@ -28,6 +28,7 @@ const (
 	aMark               // what rules for weak names are about
 	topDir              // a mark behind a slash
 	madeText            // with which PowerShell makes texts of others
+	declares            // a function of a shell
 	thiefModule         // of a program that steals credentials, which rules look for whatever its name
 )
 
@@ -45,7 +46,7 @@ var weakMembers = words("add open copy load clear create delete gettype openread
 // marks are what the rules for weak names are about, besides paths.
 var marks = words(`curl wget wget2 fetch aria2c lynx http https lwp-request get-clipboard gettext frombase64string downloadstring invoke-webrequest invoke-restmethod iwr irm ntds repair system32 sysnative
  windows winevt evtx defender windefend amsi amsiutils amsiinitfailed win32_shadowcopy win32_process win32_volume scriptblock assembly administrators eventlog currentversion specialaccounts lsass
- sam security programdata users eventlogs home pidof pgrep`)
+ sam security programdata users eventlogs home pidof pgrep systemroot windir systemdrive comspec programfiles allusersprofile pshome`)
 
 // made are operators and methods with which PowerShell makes texts of others.
 var made = words("split join replace ireplace creplace char f substring insert tochararray reverse concat trim")
@@ -94,6 +95,7 @@ func newCalm(names map[string][]asked) *calm {
 			c.flags[name] |= flag
 		}
 	}
+	c.flags["function"] |= declares
 	for name := range c.flags {
 		h := uint32(0)
 		for i := range len(name) {
@@ -117,6 +119,7 @@ func (c *calm) text(d script.Dialect, s string) bool {
 	n, h, found := 0, uint32(0), uint16(0) // the token, its hash, what was found so far
 	prev := byte('\n')                     // what stood before the token
 	part := 0                              // where it begins behind its last quote
+	functions := 0
 	for i := 0; i <= len(s); i++ {
 		b := byte('\n')
 		if i < len(s) {
@@ -137,6 +140,9 @@ func (c *calm) text(d script.Dialect, s string) bool {
 				found |= c.judge(d, buf[part:n], prev, b)
 			}
 			part = n
+			if b == '^' {
+				i += newline(s, i+1)
+			}
 			if j := glue(s, i); j > 0 {
 				i = j
 			}
@@ -146,7 +152,11 @@ func (c *calm) text(d script.Dialect, s string) bool {
 				if i+1 < len(s) && (s[i+1] == 'x' || s[i+1] >= '0' && s[i+1] <= '9') {
 					return false
 				}
-				continue
+				if i+1 >= len(s) || s[i+1] != '\\' {
+					i += newline(s, i+1) // a name may go on behind it
+					continue
+				}
+				i++ // one that stays, and that a name may stand behind
 			}
 		}
 		if b >= 0x80 || b == 0 {
@@ -178,7 +188,7 @@ func (c *calm) text(d script.Dialect, s string) bool {
 				found |= aMark
 			}
 		case '$':
-			if i+1 < len(s) && s[i+1] == '\'' || i > 0 && (lower[s[i-1]] != 0 || s[i-1] == '}') {
+			if i+1 < len(s) && s[i+1] == '\'' || d != script.Cmd && pieced(s, i) {
 				return false // a name in parts
 			}
 		case '%', '!':
@@ -194,8 +204,10 @@ func (c *calm) text(d script.Dialect, s string) bool {
 				return false
 			}
 		case '(':
-			if i+1 < len(s) && s[i+1] == ')' && d == script.POSIX && twice(s, i) {
-				return false
+			if i+1 < len(s) && s[i+1] == ')' && d == script.POSIX {
+				if functions++; functions > maxFunctions || twice(s, i) {
+					return false
+				}
 			}
 			if i > 0 && (s[i-1] == '.' || s[i-1] == '"' || s[i-1] == '\'') && d == script.PowerShell {
 				return false
@@ -224,7 +236,7 @@ func (c *calm) judge(d script.Dialect, token []byte, before, after byte) uint16 
 	f := c.flags[string(token)]
 	ps := d == script.PowerShell
 	switch {
-	case f&strongName != 0, ps && f&strongAlias != 0, ps && f&strongMember != 0 && (before == '.' || before == ':'), f&thiefModule != 0 && after == ':' && d != script.POSIX:
+	case f&strongName != 0, d == script.POSIX && f&declares != 0, ps && f&strongAlias != 0, ps && f&strongMember != 0 && (before == '.' || before == ':'), f&thiefModule != 0 && after == ':' && d != script.POSIX:
 		return strongName
 	case f&aMark != 0, ps && f&madeText != 0, f&topDir != 0 && (before == '/' || before == '\\') && !(string(token) == "dev" && after == '/'):
 		return aMark
@@ -243,6 +255,17 @@ func begins(token []byte, with string) bool {
 // blocks says whether a token may be the name of a disk below /dev.
 func blocks(token []byte) bool {
 	return slices.ContainsFunc([]string{"sd", "hd", "vd", "xvd", "nvme", "mmcblk", "md", "dm-", "mapper", "disk", "nbd", "sr"}, func(p string) bool { return begins(token, p) })
+}
+
+// newline is the length of a newline at i, or 0.
+func newline(s string, i int) int {
+	switch {
+	case i < len(s) && s[i] == '\n':
+		return 1
+	case i+1 < len(s) && s[i] == '\r' && s[i+1] == '\n':
+		return 2
+	}
+	return 0
 }
 
 // glue gives the place of the quote that goes on with a text that ends at i, as in 'a' + 'b', or 0.
@@ -273,14 +296,46 @@ func driveRoot(s string) bool {
 	return s == "" || lower[s[0]] == 0
 }
 
-// twice says whether the function that begins at i names itself again, twice, soon.
+// maxFunctions bounds the functions of a text that twice looks at.
+const maxFunctions = 32
+
+// twice says whether the function that begins at i may name itself again, twice.
 func twice(s string, i int) bool {
 	from := i
+	for from > 0 && (s[from-1] == ' ' || s[from-1] == '\t') {
+		from--
+	}
+	i = from
 	for from > 0 && strings.IndexByte(" \t\n;&|(){}'\"", s[from-1]) < 0 {
 		from--
 	}
 	name := s[from:i]
-	return name == "" || strings.Count(s[i:min(len(s), i+400)], name) >= 2
+	return name == "" || strings.Count(s[i:], name) >= 2
+}
+
+// pieced says whether the variable at i stands beside something else without a blank, but for quotes: both may be parts of one name.
+func pieced(s string, i int) bool {
+	part := func(b byte) bool { return lower[b] != 0 || b == '}' || b == '`' || b == '$' }
+	j := i
+	for j > 0 && (s[j-1] == '"' || s[j-1] == '\'') {
+		j--
+	}
+	if j > 0 && part(s[j-1]) {
+		return true
+	}
+	if j = i + 1; j < len(s) && s[j] == '{' {
+		for j < len(s) && s[j] != '}' && s[j] != '\n' {
+			j++
+		}
+		j++
+	}
+	for j < len(s) && lower[s[j]] != 0 && s[j] != '-' && s[i+1] != '{' {
+		j++
+	}
+	for j < len(s) && (s[j] == '"' || s[j] == '\'') {
+		j++
+	}
+	return j < len(s) && part(s[j])
 }
 
 // lower is the lower case of bytes that names have, and 0 for all others.

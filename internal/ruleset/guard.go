@@ -153,10 +153,11 @@ func (g *Guard) Script(d script.Dialect, source string) (Hit, bool) {
 	if g.calm.text(d, source) {
 		return Hit{}, false
 	}
-	return g.read(d, source)
+	return g.read(g.calm, d, source)
 }
 
-func (g *Guard) read(d script.Dialect, source string) (Hit, bool) {
+// read judges what is in a text; what calm says may be left out.
+func (g *Guard) read(calm *calm, d script.Dialect, source string) (Hit, bool) {
 	work := texts{{d, source}}
 	budget := 2*len(source) + script.MaxValue
 	for n := 0; n < len(work) && n < maxTexts; n++ {
@@ -164,7 +165,7 @@ func (g *Guard) read(d script.Dialect, source string) (Hit, bool) {
 			break
 		}
 		var hit Hit
-		each(work[n], func(commands []*script.Command) bool {
+		each(calm, work[n], func(commands []*script.Command) bool {
 			for _, c := range commands {
 				for e, deep := c, 0; e != nil && deep < maxTexts; e, deep = e.Runs, deep+1 {
 					e.Runs = unwrap(e)
@@ -216,15 +217,27 @@ func kept(v script.Value) bool {
 	return v.Text != "/dev/null" && v.Text != "" && v.Text != "nul" && v.Text != "NUL" && v.Text != "$null"
 }
 
-func each(t text, goOn func([]*script.Command) bool) {
+func each(calm *calm, t text, goOn func([]*script.Command) bool) {
 	switch t.dialect {
 	case script.PowerShell:
 		powershell.Each(t.text, goOn)
 	case script.Cmd:
-		cmdexe.Each(t.text, goOn)
+		text := cmdexe.Clean(t.text)
+		cmdexe.Each(worthOfCmd(calm, text), len(text), goOn)
 	default:
-		posix.Each(t.text, goOn)
+		shells(calm, t.text, goOn)
 	}
+}
+
+// shells reads of a shell's text what rules may find something in. What cannot be read when parts are left out is read whole.
+func shells(calm *calm, text string, goOn func([]*script.Command) bool) {
+	text = posix.Clean(text)
+	if part := worth(calm, text); len(part) < len(text) {
+		if posix.Each(part, len(text), goOn) == nil {
+			return
+		}
+	}
+	_ = posix.Each(text, len(text), goOn) // behind an error there is nothing to find
 }
 
 // maxExcerpt is how much of a refused command is told, in bytes.

@@ -205,6 +205,28 @@ func FuzzScript(f *testing.F) {
 	})
 }
 
+// TestNotCalm (K2, K4): names that only reading finds: in variables of the system, in parts, in functions.
+func TestNotCalm(t *testing.T) {
+	g := testGuard()
+	long := strings.Repeat("echo a\n", 200)
+	for _, tt := range []struct {
+		dialect    script.Dialect
+		text, rule string
+	}{
+		{script.Cmd, "rd /s /q %systemroot%", "delete-system"}, {script.Cmd, "rd /s /q !SystemRoot!", "delete-system"}, {script.PowerShell, "rm -r $env:windir", "delete-system"},
+		{script.PowerShell, "Remove-Item -Recurse -Force $env:SystemRoot", "delete-system"}, {script.POSIX, `a=r; b=m; "$a""$b" -rf /`, "linux-delete"}, {script.POSIX, `a=r; "${a}"m -rf /`, "linux-delete"},
+		{script.POSIX, `a=r; b=m; ${a}"$b" -rf /`, "linux-delete"}, {script.POSIX, "function b { b | b & }; b", "fork-bomb"}, {script.POSIX, "b() {\n" + long + "b | b & }; b", "fork-bomb"}, {script.POSIX, "b ()\n{ b | b & }; b", "fork-bomb"},
+		{script.POSIX, "x=rm\n" + long + "$x -rf /", "linux-delete"}, {script.POSIX, long + "{\ncurl x\n} | sh", "linux-download-run"}, {script.POSIX, long + "eval $(\ncurl x\n)", "linux-download-run"},
+		{script.POSIX, long + "case $a in\nb) mkfs /dev/sda ;;\nesac", "linux-disk"}, {script.POSIX, long + "sh <<'E'\n" + long + "rm -rf /\nE\n" + long, "linux-delete"}, {script.POSIX, long + "echo 'a\nb'\nif true\nthen rm -rf /\nfi", "linux-delete"},
+		{script.POSIX, "r\\\nm -rf /", "linux-delete"}, {script.POSIX, "r\\\r\nm -rf /", "linux-delete"}, {script.POSIX, "r''m -rf /", "linux-delete"},
+		{script.Cmd, strings.Repeat("dir a\r\n", 200) + "set a=vssadmin\r\n%a% delete shadows", "shadow-copies"}, {script.Cmd, strings.Repeat("dir a\r\n", 200) + "vss^\r\nadmin delete shadows", "shadow-copies"},
+	} {
+		if hit, ok := g.Script(tt.dialect, tt.text); !ok || hit.ID() != tt.rule {
+			t.Errorf("%d %.100q: refused by %q, want %q", tt.dialect, tt.text, hit.ID(), tt.rule)
+		}
+	}
+}
+
 // FuzzCalm (K2): a text that is not read has nothing in it that reading would find.
 func FuzzCalm(f *testing.F) {
 	g := testGuard()
@@ -218,8 +240,32 @@ func FuzzCalm(f *testing.F) {
 		if !g.calm.text(dialect, text) {
 			return
 		}
-		if hit, ok := g.read(dialect, text); ok {
+		if hit, ok := g.read(nil, dialect, text); ok {
 			t.Errorf("%d %q: not read, but %s refuses it: %s", dialect, text, hit.ID(), hit.Excerpt)
+		}
+	})
+}
+
+// FuzzWorth (K2): what is left out of a text of which the rest is read has nothing in it that reading all would find.
+func FuzzWorth(f *testing.F) {
+	g := testGuard()
+	for _, r := range g.Rules() {
+		for _, e := range append(r.Refused[:len(r.Refused):len(r.Refused)], r.Near...) {
+			f.Add(uint8(language(e.Tool)), e.Text)
+			f.Add(uint8(language(e.Tool)), "if true; then\n"+e.Text+"\nfi\nx=$y\nfor a in b; do c; done | d\n"+e.Text)
+		}
+	}
+	for _, text := range []string{"x=rm\n$x -rf /", "f() {\nmkfs /dev/sda\n}", "case $a in\nb) rm -rf /;;\nesac", "cat <<E\nx\nE\nrm -rf /", "a=(b\nc)\n${a[0]} x", "x=$(\ncurl y\n)\neval \"$x\"", "{\ncurl x\n} | sh",
+		"[[ a == b ]] && {\nrm -rf /\n}", "set a=vssadmin\n%a% delete shadows", "vss^\nadmin delete shadows", "b()\n{ b|b& }\nb"} {
+		f.Add(uint8(script.POSIX), text)
+		f.Add(uint8(script.Cmd), text)
+	}
+	f.Fuzz(func(t *testing.T, d uint8, text string) {
+		dialect := []script.Dialect{script.POSIX, script.Cmd}[d%2]
+		text = strings.Repeat("cd work\n", leastWorth/8) + decode(text) + "\nls"
+		all, refused := g.read(nil, dialect, text)
+		if part, ok := g.read(g.calm, dialect, text); refused && !ok {
+			t.Errorf("%d %q: %s refuses it when all is read: %s (%v)", dialect, text[leastWorth:], all.ID(), all.Excerpt, part)
 		}
 	})
 }

@@ -6,10 +6,14 @@ import (
 	"weir/internal/ruleset/script"
 )
 
-// Each gives the commands of a text, in the order in which they stand there, a line's at a time, for as long as goOn says so.
-func Each(text string, goOn func([]*script.Command) bool) {
-	p := &parser{s: strings.ReplaceAll(text, "\x00", ""), vars: map[string]string{}}
-	p.budget = 4*len(text) + script.MaxValue
+// Clean takes out of a text what cmd does not see.
+func Clean(text string) string { return strings.ReplaceAll(text, "\x00", "") }
+
+// Each gives the commands of a clean text, in the order in which they stand there, a line's at a time, for as long as goOn says so. of is the
+// length of the text that this one is a part of.
+func Each(text string, of int, goOn func([]*script.Command) bool) {
+	p := &parser{s: text, vars: map[string]string{}}
+	p.budget = 4*of + script.MaxValue
 	for p.i < len(p.s) {
 		p.line()
 		if len(p.out) > 0 && !goOn(p.out) {

@@ -11,7 +11,7 @@ import (
 
 // Parse is Each at once.
 func Parse(text string) (all []*script.Command) {
-	Each(text, func(c []*script.Command) bool {
+	Each(text, len(text), func(c []*script.Command) bool {
 		all = append(all, c...)
 		return true
 	})

@@ -16,14 +16,18 @@ const maxFrames = 1200
 // Bomb is the name of the command that stands for a function which runs itself twice at once.
 const Bomb = "\x01bomb"
 
-// Each gives the commands of a text, in the order in which they stand there, a statement's at a time, for as long as goOn says so. Behind a
-// syntax error there are none: a shell stops there too.
-func Each(text string, goOn func([]*script.Command) bool) {
-	text = strings.ReplaceAll(strings.ReplaceAll(text, "\x00", ""), "\r\n", "\n")
-	w := &walker{vars: map[string]string{"HOME": "~"}, budget: 4*len(text) + script.MaxValue}
+// Clean takes out of a text what shells do not see, or see as something else.
+func Clean(text string) string {
+	return strings.ReplaceAll(strings.ReplaceAll(text, "\x00", ""), "\r\n", "\n")
+}
+
+// Each gives the commands of a clean text, in the order in which they stand there, a statement's at a time, for as long as goOn says so. Behind a
+// syntax error there are none: a shell stops there too, and so it is told. of is the length of the text that this one is a part of.
+func Each(text string, of int, goOn func([]*script.Command) bool) error {
+	w := &walker{vars: map[string]string{"HOME": "~"}, budget: 4*of + script.MaxValue}
 	if !lex.Crowded(text) {
 		w.each(text, goOn)
-		return
+		return w.failed
 	}
 	for more := true; more && text != ""; { // too much for the parser at once
 		n := min(len(text), pieceLen)
@@ -33,6 +37,7 @@ func Each(text string, goOn func([]*script.Command) bool) {
 		more = w.each(text[:n], goOn)
 		text = text[n:]
 	}
+	return w.failed
 }
 
 // pieceLen is how long the pieces are that a text with very many parts is read in, in bytes.
@@ -41,6 +46,9 @@ const pieceLen = 32 << 10
 func (w *walker) each(text string, goOn func([]*script.Command) bool) bool {
 	done := false
 	for s, err := range syntax.NewParser(syntax.Variant(syntax.LangBash)).StmtsSeq(lex.Guard(text, maxFrames)) {
+		if err != nil {
+			w.failed = err
+		}
 		if done || err != nil { // the parser may go on after a break, so there is none
 			continue
 		}
@@ -55,6 +63,7 @@ type walker struct {
 	out    []*script.Command
 	vars   map[string]string
 	budget int // bytes that variables may still add
+	failed error
 }
 
 func (w *walker) stmts(list []*syntax.Stmt, from *script.Command) *script.Command {

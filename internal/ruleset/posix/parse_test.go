@@ -10,7 +10,7 @@ import (
 )
 
 func lines(text string) (out []string) {
-	Each(text, func(all []*script.Command) bool {
+	Each(text, len(text), func(all []*script.Command) bool {
 		for _, c := range all {
 			line := strings.Join(append([]string{c.Name}, c.Words()...), "|")
 			for _, w := range c.Writes {
@@ -71,6 +71,6 @@ func FuzzEach(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		Each(s, func(all []*script.Command) bool { return len(all) > 0 })
+		Each(s, len(s), func(all []*script.Command) bool { return len(all) > 0 })
 	})
 }
