@@ -29,12 +29,26 @@ func unPercent(out, text []byte) ([]byte, int) {
 	if len(text) < 3 {
 		return out, 0
 	}
-	n, err := strconv.ParseUint(string(text[1:3]), 16, 8)
-	if err != nil {
+	high, low := digit[text[1]], digit[text[2]]
+	if high|low > 15 {
 		return out, 0
 	}
-	return append(out, byte(n)), 3
+	return append(out, high<<4|low), 3
 }
+
+// digit is what a hexadecimal digit stands for, and 16 for all other bytes.
+var digit = func() (t [256]byte) {
+	for i := range t {
+		t[i] = 16
+	}
+	for i := range byte(10) {
+		t['0'+i] = i
+	}
+	for i := range byte(6) {
+		t['a'+i], t['A'+i] = 10+i, 10+i
+	}
+	return t
+}()
 
 func unForm(out, text []byte) ([]byte, int) {
 	if text[0] == '+' {
@@ -71,8 +85,14 @@ func unit(text []byte) (rune, bool) {
 	if len(text) < 6 || text[0] != '\\' || text[1] != 'u' {
 		return 0, false
 	}
-	n, err := strconv.ParseUint(string(text[2:6]), 16, 16)
-	return rune(n), err == nil
+	var r rune
+	for _, c := range text[2:6] {
+		if digit[c] > 15 {
+			return 0, false
+		}
+		r = r<<4 | rune(digit[c])
+	}
+	return r, true
 }
 
 func unHTML(out, text []byte) ([]byte, int) {
