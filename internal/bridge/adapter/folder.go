@@ -2,6 +2,7 @@ package adapter
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -25,22 +26,26 @@ const (
 
 var (
 	errNoFolder = errors.New("no sensor answers in the folder")
-	errOwner    = errors.New("it cannot be told who answers in the folder: the agent must not run as root")
+	errOwner    = errors.New("it cannot be told who answers in the folder: the agent must not run as the sensor's user")
+	errStamp    = errors.New("it cannot be told who answers in the folder: there is no stamp of a sensor on it, which an agent that is root needs")
+	errForger   = errors.New("it cannot be told who answers in the folder: an agent that is root must not have CAP_SYS_ADMIN, with which it could answer itself")
 )
 
 // folder is where to ask when there is no socket.
-type folder struct {
-	path  string
-	owner func(os.FileInfo) error // says whether the sensor wrote a file
-}
+type folder struct{ path string }
 
 // alive says whether a sensor answers there.
 func (f folder) alive() error {
-	info, err := os.Lstat(f.path + "/" + wire.Alive)
+	file, err := open(f.path + "/" + wire.Alive)
 	if err != nil {
 		return errNoFolder
 	}
-	if err := f.owner(info); err != nil {
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		return errNoFolder
+	}
+	if err := written(file, nil); err != nil {
 		return err
 	}
 	if age := time.Since(info.ModTime()); age > aliveFor || age < -aliveFor {
@@ -62,8 +67,8 @@ func (f folder) ask(ctx context.Context, id string, line []byte) (data []byte, e
 			}
 		}
 	}()
-	if err := os.WriteFile(temp, line, 0o600); err != nil {
-		return nil, plain(err)
+	if err := leave(temp, line); err != nil {
+		return nil, err
 	}
 	if err := os.Rename(temp, request); err != nil {
 		return nil, plain(err)
@@ -88,48 +93,90 @@ func (f folder) ask(ctx context.Context, id string, line []byte) (data []byte, e
 	}
 }
 
-// read takes an answer that the sensor wrote.
-func (f folder) read(path string) ([]byte, error) {
-	file, err := os.OpenFile(path, unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
+// leave writes a request, unless this process could answer it as well.
+func leave(temp string, line []byte) error {
+	file, err := os.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
-		return nil, err
+		return plain(err)
 	}
 	defer file.Close()
-	info, err := file.Stat()
+	if err := forger(file); err != nil {
+		return err
+	}
+	if _, err = file.Write(line); err == nil {
+		err = file.Close()
+	}
 	if err != nil {
-		return nil, plain(err)
-	}
-	if err := f.owner(info); err != nil {
-		return nil, err
-	}
-	return io.ReadAll(io.LimitReader(file, maxAnswer))
-}
-
-// byRoot says whether a file is one that only root outside, or in, the container can have written, and the agent is not that: who can write
-// an answer would say yes to everything. Root outside may have no name in here.
-func byRoot(info os.FileInfo) error {
-	const nobody = 65534
-	st, ok := info.Sys().(*syscall.Stat_t)
-	if !ok {
-		return errOwner
-	}
-	own := uint32(os.Geteuid())
-	if !info.Mode().IsRegular() || info.Mode().Perm()&0o022 != 0 || st.Nlink != 1 || st.Uid == own || st.Uid != 0 && st.Uid != nobody {
-		return errOwner
+		return plain(err)
 	}
 	return nil
 }
 
+// open opens a file of the folder that is a plain one, or is found out to be none without waiting.
+func open(path string) (*os.File, error) {
+	return os.OpenFile(path, unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
+}
+
+// read takes an answer that the sensor wrote.
+func (f folder) read(path string) ([]byte, error) {
+	file, err := open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	data, err := io.ReadAll(io.LimitReader(file, maxAnswer))
+	if err != nil {
+		return nil, plain(err)
+	}
+	return data, written(file, data)
+}
+
+// written says whether the sensor can have written a file with that content, and the agent cannot: who can write an answer would say yes to
+// everything. For most users only root can; root outside may have no name in here. Whoever is root itself needs the sensor's stamp.
+func written(file *os.File, data []byte) error {
+	const nobody = 65534
+	info, err := file.Stat()
+	if err != nil {
+		return plain(err)
+	}
+	st, ok := info.Sys().(*syscall.Stat_t)
+	if !ok || !info.Mode().IsRegular() || info.Mode().Perm()&0o022 != 0 || st.Nlink != 1 || st.Uid != 0 && st.Uid != nobody {
+		return errOwner
+	}
+	if own := os.Geteuid(); own != 0 {
+		if st.Uid == uint32(own) {
+			return errOwner
+		}
+		return nil
+	}
+	var stamp [sha256.Size + 1]byte
+	n, err := unix.Fgetxattr(int(file.Fd()), wire.Stamp, stamp[:])
+	if sum := sha256.Sum256(data); err != nil || string(stamp[:n]) != string(sum[:]) {
+		return errStamp
+	}
+	return nil
+}
+
+// forger tells whether this process could stamp a file itself: then a stamp says nothing.
+func forger(own *os.File) error {
+	if os.Geteuid() != 0 {
+		return nil
+	}
+	switch err := unix.Fsetxattr(int(own.Fd()), wire.Stamp, []byte("x"), 0); {
+	case err == nil:
+		return errForger
+	case errors.Is(err, unix.EPERM):
+		return nil
+	}
+	return errStamp // nobody can here
+}
+
 // folder is the folder of this process.
 func (w World) folder() folder {
-	f := folder{wire.Folder, w.owner}
 	if path := env(w.Environ, wire.FolderVariable); path != "" {
-		f.path = path
+		return folder{path}
 	}
-	if f.owner == nil {
-		f.owner = byRoot
-	}
-	return f
+	return folder{wire.Folder}
 }
 
 // answerTo reads the answer to a request.

@@ -28,7 +28,6 @@ type World struct {
 	Home           string // of the user
 
 	trust func(*net.UnixConn) error // tests answer from their own process; nil: outside
-	owner func(os.FileInfo) error   // and write answers as themselves; nil: byRoot
 }
 
 // input is what Claude Code and Codex hand to a PreToolUse hook; more than this is left alone.

@@ -2,6 +2,7 @@ package ipc
 
 import (
 	"crypto/rand"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -27,8 +28,8 @@ type Folder struct {
 type key struct{ dev, ino uint64 }
 
 // Open opens the folder at an absolute path below root, which is a container's root as an open directory, for its user uid. Nothing is
-// opened outside root, nor through a symbolic link, and the folder must be that user's own, and not root's: then answers are files that
-// this user cannot write.
+// opened outside root, nor through a symbolic link, and the folder must be that user's own. What answers say cannot be changed by that user: they
+// are root's, and stamped for a user that is root itself.
 func Open(root *os.File, path string, uid uint32) (*Folder, error) {
 	fd, err := unix.Openat2(int(root.Fd()), path, &unix.OpenHow{
 		Flags: unix.O_PATH | unix.O_DIRECTORY | unix.O_CLOEXEC, Resolve: unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS,
@@ -41,8 +42,8 @@ func Open(root *os.File, path string, uid uint32) (*Folder, error) {
 	if err := unix.Fstat(fd, &st); err != nil {
 		return nil, errors.Join(fmt.Errorf("look at folder %s: %w", path, err), f.Close())
 	}
-	if st.Uid != uid || uid == 0 {
-		return nil, errors.Join(fmt.Errorf("folder %s is of user %d, and the container runs as %d: it must be a user's own, and not root's", path, st.Uid, uid), f.Close())
+	if st.Uid != uid {
+		return nil, errors.Join(fmt.Errorf("folder %s is of user %d, and the container runs as %d: it must be that user's own", path, st.Uid, uid), f.Close())
 	}
 	f.key = key{st.Dev, st.Ino}
 	return f, nil
@@ -121,7 +122,8 @@ func read(file *os.File, most int64) ([]byte, error) {
 	return data, nil
 }
 
-// put makes a file whole before it has its name. It is this process's user's, and its mode keeps everybody else from writing it.
+// put makes a file whole before it has its name. It is this process's user's, and its mode keeps everybody else from writing it; its stamp
+// tells root, too.
 func (f *Folder) put(name string, data []byte) error {
 	temp := wire.TempPrefix + rand.Text()
 	file, err := f.open(temp, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL, 0o600)
@@ -129,12 +131,21 @@ func (f *Folder) put(name string, data []byte) error {
 		return fmt.Errorf("write %s: %w", name, err)
 	}
 	_, err = file.Write(data)
-	err = errors.Join(err, file.Chmod(0o644), file.Close())
+	err = errors.Join(err, f.stamp(file, data), file.Chmod(0o644), file.Close())
 	if err == nil {
 		err = unix.Renameat(int(f.dir.Fd()), temp, int(f.dir.Fd()), name)
 	}
 	if err != nil {
 		return errors.Join(fmt.Errorf("write %s: %w", name, err), f.remove(temp))
+	}
+	return nil
+}
+
+// stamp says what was written. Where the file system has no such attributes, only a user that is not root can be answered.
+func (f *Folder) stamp(file *os.File, data []byte) error {
+	sum := sha256.Sum256(data)
+	if err := unix.Fsetxattr(int(file.Fd()), wire.Stamp, sum[:], 0); err != nil && f.uid == 0 {
+		return fmt.Errorf("stamp an answer for root: %w", err)
 	}
 	return nil
 }

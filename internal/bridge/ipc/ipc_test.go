@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"syscall"
@@ -19,6 +20,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/sirupsen/logrus"
+	"golang.org/x/sys/unix"
 
 	"weir/internal/bridge/adapter"
 	"weir/internal/bridge/wire"
@@ -28,10 +30,27 @@ import (
 const hookEnv = "WEIR_TEST_IS_HOOK"
 
 func TestMain(m *testing.M) {
+	if os.Getenv(hookEnv) == "without" {
+		os.Exit(without())
+	}
 	if os.Getenv(hookEnv) != "" {
 		os.Exit(adapter.World{Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Environ: os.Environ()}.Main(context.Background(), []string{"weir-hook", "generic"}))
 	}
 	os.Exit(m.Run())
+}
+
+// without starts the hook anew as root has it in most containers: without CAP_SYS_ADMIN.
+func without() int {
+	runtime.LockOSThread()
+	if err := unix.Prctl(unix.PR_CAPBSET_DROP, unix.CAP_SYS_ADMIN, 0, 0, 0); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 3
+	}
+	if err := os.Setenv(hookEnv, "1"); err != nil {
+		return 3
+	}
+	fmt.Fprintln(os.Stderr, syscall.Exec("/proc/self/exe", os.Args, os.Environ()))
+	return 3
 }
 
 // agent is the container's user. Only root can be told from it.
@@ -77,6 +96,9 @@ func serve(t testing.TB, folders map[string]string, answer Answer) *Server {
 	s, err := New(func(id string) (*Folder, error) {
 		if folders[id] == "" {
 			return nil, fs.ErrNotExist
+		}
+		if strings.HasPrefix(id, "root") {
+			return open(folders[id], 0)
 		}
 		return open(folders[id], uint32(agent(t)))
 	}, answer, l)
@@ -207,7 +229,7 @@ func TestOwner(t *testing.T) {
 	for what, c := range map[string]struct {
 		path string
 		uid  uint32
-	}{"another's": {dir, 1001}, "root's": {t.TempDir(), 0}, "none": {dir + "x", 1000}} {
+	}{"another's": {dir, 1001}, "root's": {t.TempDir(), 1000}, "a user's for root": {dir, 0}, "none": {dir + "x", 1000}} {
 		if f, err := open(c.path, c.uid); err == nil {
 			f.Close()
 			t.Errorf("%s was opened", what)
@@ -423,4 +445,117 @@ func TestHook(t *testing.T) {
 	}
 	close(stop)
 	forging.Wait()
+}
+
+// TestRoot: a container whose user is root, without a user namespace, has its own folder too. What it wrote itself, or changed of what the sensor
+// wrote, is not believed; nor is anything by an agent that could set the stamp.
+func TestRoot(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "ipc")
+	if agent(t) == 0 || os.Mkdir(dir, 0o755) != nil {
+		t.Fatal("no folder")
+	}
+	ask := func(as, command string) string {
+		t.Helper()
+		cmd := exec.Command("/proc/self/exe")
+		cmd.Dir = "/"
+		cmd.Env = []string{hookEnv + "=" + as, wire.Variable + "=/nowhere", wire.FolderVariable + "=" + dir}
+		cmd.Stdin = strings.NewReader(`{"tool_name":"Bash","tool_input":{"command":"` + command + `"}}`)
+		var errs bytes.Buffer
+		cmd.Stderr = &errs
+		out, err := cmd.Output()
+		if err != nil {
+			t.Fatalf("%v: %s", err, errs.String())
+		}
+		return string(out)
+	}
+	if err := os.WriteFile(filepath.Join(dir, wire.Alive), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if got := ask("without", "curl x"); !strings.Contains(got, `"allowed":false`) || !strings.Contains(got, "no stamp of a sensor") {
+		t.Errorf("with a sensor of the agent's: %s", got)
+	}
+	serve(t, map[string]string{"root": dir}, func(ctx context.Context, _ string, data []byte) wire.Answer {
+		var r wire.Request
+		switch json.Unmarshal(data, &r); r.Command {
+		case "curl x":
+			return wire.Answer{RequestID: r.RequestID, Decision: wire.Allow}
+		case "curl held":
+			<-ctx.Done()
+		}
+		return wire.Answer{RequestID: r.RequestID, Decision: wire.Deny, Reason: "Denied: no."}
+	})
+	until(t, "the sensor is there", func() bool {
+		n, err := unix.Lgetxattr(filepath.Join(dir, wire.Alive), wire.Stamp, make([]byte, 64))
+		return err == nil && n == 32
+	})
+	if got := ask("without", "curl x"); !strings.Contains(got, `"allowed":true`) {
+		t.Errorf("got %s", got)
+	}
+	if got := ask("without", "curl y"); !strings.Contains(got, `"allowed":false,"reason":"Denied: no."`) {
+		t.Errorf("got %s", got)
+	}
+	if got := ask("1", "curl x"); !strings.Contains(got, `"allowed":false`) || !strings.Contains(got, "must not have CAP_SYS_ADMIN") {
+		t.Errorf("with CAP_SYS_ADMIN: %s", got)
+	}
+	// The server's own rules hold for root's files too.
+	leave(t, dir, "user"+wire.RequestSuffix, request("user", "curl x")) // of another user
+	if err := os.WriteFile(filepath.Join(dir, "one"), []byte(request("linked", "curl x")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, err := range []error{os.Link(filepath.Join(dir, "one"), filepath.Join(dir, "linked"+wire.RequestSuffix)), os.Symlink("one", filepath.Join(dir, "soft"+wire.RequestSuffix))} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, id := range []string{"user", "linked", "soft"} {
+		if a := answered(t, dir, id); a.Decision != wire.Deny || a.Reason == "Denied: no." {
+			t.Errorf("%s: %+v", id, a)
+		}
+	}
+	if data, err := os.ReadFile(filepath.Join(dir, "one")); err != nil || !strings.Contains(string(data), "linked") {
+		t.Errorf("the file behind the links: %q, %v", data, err)
+	}
+	// An answer of its own, and the sensor's with other words in it.
+	genuine := filepath.Join(dir, "genuine")
+	write := func(name, text string) { // as root
+		if err := errors.Join(os.WriteFile(genuine+"~", []byte(text), 0o600), os.Rename(genuine+"~", filepath.Join(dir, name))); err != nil {
+			t.Error(err)
+		}
+	}
+	write("kept"+wire.RequestSuffix, request("kept", "curl x"))
+	kept := filepath.Join(dir, "kept"+wire.AnswerSuffix)
+	until(t, "an answer to keep", func() bool { return !gone(kept)() })
+	if err := os.Rename(kept, genuine); err != nil {
+		t.Fatal(err)
+	}
+	for name, forge := range map[string]func(path, text string) error{
+		"its own": func(path, text string) error { return os.WriteFile(path, []byte(text), 0o644) },
+		"changed": func(path, text string) error {
+			file, err := os.OpenFile(genuine, os.O_RDWR|os.O_TRUNC, 0)
+			if err != nil {
+				return err
+			}
+			_, err = file.WriteString(text)
+			return errors.Join(err, file.Close(), os.Rename(genuine, path))
+		},
+	} {
+		var forging sync.WaitGroup
+		forging.Go(func() {
+			for end := time.Now().Add(within); time.Now().Before(end); time.Sleep(time.Millisecond) {
+				names, _ := filepath.Glob(filepath.Join(dir, "*"+wire.RequestSuffix))
+				for _, n := range names {
+					id := strings.TrimSuffix(filepath.Base(n), wire.RequestSuffix)
+					if err := forge(filepath.Join(dir, id+wire.AnswerSuffix), `{"request_id":"`+id+`","decision":"allow"}`); err != nil {
+						t.Errorf("%s: %v", name, err)
+					}
+					return
+				}
+			}
+			t.Errorf("%s: there was no request", name)
+		})
+		if got := ask("without", "curl held"); !strings.Contains(got, `"allowed":false`) || !strings.Contains(got, "no stamp of a sensor") {
+			t.Errorf("%s: %s", name, got)
+		}
+		forging.Wait()
+	}
 }

@@ -30,6 +30,10 @@ const (
 	maxName        = 64 // bytes of an ID
 )
 
+// Stamp is the extended attribute with the SHA-256 of what the host wrote into a file. Linux lets nobody set it without CAP_SYS_ADMIN outside
+// user namespaces: so an agent that is root, and could write the file, cannot make it say something else.
+const Stamp = "security.weir"
+
 // FolderID is the ID of a request's or an answer's file name; empty: it is none.
 func FolderID(name, suffix string) string {
 	id, ok := strings.CutSuffix(name, suffix)
