@@ -96,7 +96,7 @@ To try it: sudo weir guard -- bash`,
 	root.PersistentFlags().StringVar(&s.runDir, "run", control.DefaultDir, "`directory` of the control socket")
 	root.SetFlagErrorFunc(flagError)
 	root.AddCommand(
-		s.runCommand(), s.daemonCommand(), s.guardCommand(), s.initCommand(), s.statusCommand(), s.containersCommand(), s.eventsCommand(),
+		s.runCommand(), s.watchCommand(), s.daemonCommand(), s.guardCommand(), s.initCommand(), s.statusCommand(), s.healthCommand(), s.containersCommand(), s.eventsCommand(),
 		s.taintCommand(), s.untaintCommand(), s.pendingCommand(), s.approveCommand(), s.denyCommand(), s.modeCommand(), s.policyCommand(), s.permissionsCommand(), s.vaultCommand(), s.memoryCommand(),
 		s.explainCommand(), s.classifyCommand(), s.toolcheckCommand(), s.killSwitchCommand(), s.hookCommand(), s.shellCommand(), s.mcpCommand(),
 		s.doctorCommand(), s.tryCommand(), s.detachCommand(), s.versionCommand(),

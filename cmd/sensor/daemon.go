@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"os"
 	"os/signal"
 	"path/filepath"
 	"sync"
@@ -12,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"weir/internal/doctor"
+	"weir/internal/launch"
 	"weir/internal/self"
 	"weir/internal/sensor"
 	"weir/internal/taint"
@@ -36,8 +36,7 @@ func (s *system) daemonCommand() *cobra.Command {
 			if err := s.checkKernel(flags.pins, types); err != nil && !flags.degraded {
 				return err
 			}
-			ready := os.NewFile(readyFD, "ready")
-			syscall.CloseOnExec(readyFD)
+			pulse := launch.NewPulse(readyFD, s.environ)
 			ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGTERM, syscall.SIGINT)
 			defer stop()
 			logger := logrus.New()
@@ -59,10 +58,8 @@ func (s *system) daemonCommand() *cobra.Command {
 				Types:      types,
 				Logger:     logger,
 				Stdout:     s.stdout,
-			}, sync.OnceFunc(func() {
-				ready.Write([]byte{1}) // its reader may be gone, and then nobody waits
-				ready.Close()
-			}))
+				Alive:      pulse.Alive,
+			}, sync.OnceFunc(pulse.Ready))
 		},
 	}
 	flags.add(cmd.Flags())

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os/signal"
 	"path/filepath"
 	"runtime/debug"
+	"syscall"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -81,17 +83,46 @@ force afterwards.`,
 				return err
 			}
 			watch := func(ctx context.Context) error { return s.watch(ctx, flags.pins) }
-			debug.SetGCPercent(watchGC)
-			// what it touches from now on is locked in memory
-			if err := errors.Join(lean.SmallPages(), lean.Trim()); err != nil {
-				s.note("weir run: %v", err)
-			}
+			s.slim("weir run")
 			return s.world().Supervise(cmd.Context(), args, watch, readyFD)
 		},
 	}
 	flags.add(cmd.Flags())
 	cmd.Flags().IntVar(&readyFD, "ready-fd", -1, "write a byte to this descriptor when ready")
 	hide(cmd, "ready-fd")
+	return cmd
+}
+
+// slim prepares a process that only watches: what it touches from now on may be
+// locked in memory.
+func (s *system) slim(name string) {
+	debug.SetGCPercent(watchGC)
+	if err := errors.Join(lean.SmallPages(), lean.Trim()); err != nil {
+		s.note("%s: %v", name, err)
+	}
+}
+
+func (s *system) watchCommand() *cobra.Command {
+	var pins string
+	cmd := &cobra.Command{
+		Use:   "watch",
+		Short: "wake held commands when the sensor is dead",
+		Long: `Does alone what the parent process of the sensor does: when the sensor has not been heard for 3 seconds, wakes the commands that
+it holds, which are refused then. For a service manager that ends both processes of weir run together: its own unit outlives them.
+SIGTERM ends it.`,
+		Example: "  systemctl status weir-watch",
+		Args:    args(0, 0, ""),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if s.euid != 0 {
+				return errRoot
+			}
+			ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGTERM, syscall.SIGINT)
+			defer stop()
+			s.slim("weir watch")
+			return s.world().KeepWatch(ctx, "weir watch", func(ctx context.Context) error { return s.watch(ctx, pins) })
+		},
+	}
+	cmd.Flags().StringVar(&pins, "pins", self.Pins, "`directory` on a bpf file system")
 	return cmd
 }
 

@@ -176,17 +176,74 @@ func TestForwarder(t *testing.T) {
 	}
 }
 
-func TestAnnounce(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "notify")
-	conn, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: path, Net: "unixgram"})
+// What the sensor says reaches systemd: that it is ready, and, where that watches,
+// that it is alive.
+func TestRelay(t *testing.T) {
+	for _, tc := range []struct {
+		environ []string
+		want    []string
+	}{
+		{nil, []string{"READY=1\n"}},
+		{[]string{"WATCHDOG_USEC=5000000"}, []string{"READY=1\n", "WATCHDOG=1\n", "WATCHDOG=1\n"}},
+		{[]string{"WATCHDOG_USEC=soon"}, []string{"READY=1\n"}},
+	} {
+		path := filepath.Join(t.TempDir(), "notify")
+		conn, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: path, Net: "unixgram"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		r, w, err := os.Pipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Close()
+		fd, err := syscall.Dup(int(w.Fd()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		pulse := NewPulse(fd, tc.environ)
+		pulse.Ready()
+		pulse.Alive()
+		pulse.Alive()
+		w.Close()
+		syscall.Close(fd)
+		world := World{Environ: append(tc.environ, "NOTIFY_SOCKET="+path), Say: t.Errorf}
+		world.relay(r, -1)
+		world.notify("END")
+		var got []string
+		for b := make([]byte, 64); ; {
+			n, err := conn.Read(b)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if string(b[:n]) == "END\n" {
+				break
+			}
+			got = append(got, string(b[:n]))
+		}
+		if diff := cmp.Diff(tc.want, got); diff != "" {
+			t.Errorf("%v: systemd got (-want +got):\n%s", tc.environ, diff)
+		}
+	}
+}
+
+// A weir run that reads nothing does not stop its sensor.
+func TestPulseNeverWaits(t *testing.T) {
+	r, w, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer conn.Close()
-	World{Environ: []string{"NOTIFY_SOCKET=" + path}, Say: t.Errorf}.announce(-1)
-	b := make([]byte, 64)
-	n, err := conn.Read(b)
-	if err != nil || string(b[:n]) != "READY=1\n" {
-		t.Errorf("systemd got %q, %v", b[:n], err)
+	defer r.Close()
+	fd, err := syscall.Dup(int(w.Fd()))
+	w.Close()
+	if err != nil {
+		t.Fatal(err)
 	}
+	defer syscall.Close(fd)
+	pulse := NewPulse(fd, []string{"WATCHDOG_USEC=1"})
+	for range 1 << 17 { // more than a pipe has room for
+		pulse.Alive()
+	}
+	Pulse{}.Alive()
 }

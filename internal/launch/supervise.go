@@ -4,12 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"os/signal"
 	"strconv"
-	"strings"
 	"syscall"
 	"time"
 
@@ -19,7 +17,8 @@ import (
 // Supervise runs `weir daemon` with args as a child, and watch beside it until
 // the child has ended and watch returns. Signals to stop and to reload go to the
 // child; it ends as the child does. Once the child is ready, a byte is written to
-// readyFD, if that is above 2, and systemd is told.
+// readyFD, if that is above 2, and systemd is told; then also, if it wants to know,
+// that the child is alive.
 func (w World) Supervise(ctx context.Context, args []string, watch func(context.Context) error, readyFD int) error {
 	signals := make(chan os.Signal, 4)
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
@@ -46,20 +45,19 @@ func (w World) Supervise(ctx context.Context, args []string, watch func(context.
 			w.Say("weir run: go on when memory is short: %v", err)
 		}
 	}
-	go func() {
-		if n, _ := ready.Read(make([]byte, 1)); n == 1 {
-			w.announce(readyFD)
-		}
-	}()
+	go w.relay(ready, readyFD)
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	watched := make(chan error, 1)
-	go func() { watched <- w.keepWatch(ctx, watch) }()
+	go func() { watched <- w.KeepWatch(ctx, "weir run", watch) }()
 	for {
 		select {
 		case sig := <-signals:
+			if sig != syscall.SIGHUP {
+				w.notify(nowStopping)
+			}
 			cmd.Process.Signal(sig) // it may have ended just now
 		case err := <-ended:
 			stop()
@@ -82,13 +80,13 @@ func Outlive(sensor int) error {
 	return errors.Join(errs...)
 }
 
-// keepWatch watches until ctx ends, also after a failure: nobody else wakes what
-// a dead sensor holds.
-func (w World) keepWatch(ctx context.Context, watch func(context.Context) error) error {
+// KeepWatch watches until ctx ends, also after a failure, which it tells as name:
+// nobody else wakes what a dead sensor holds.
+func (w World) KeepWatch(ctx context.Context, name string, watch func(context.Context) error) error {
 	for {
 		err := watch(ctx)
 		if err != nil {
-			w.Say("weir run: watch the sensor: %v", err)
+			w.Say("%s: watch the sensor: %v", name, err)
 		}
 		if err == nil || ctx.Err() != nil {
 			return err
@@ -97,29 +95,5 @@ func (w World) keepWatch(ctx context.Context, watch func(context.Context) error)
 		case <-time.After(time.Second):
 		case <-ctx.Done():
 		}
-	}
-}
-
-// announce says that the sensor is ready, to who started it and to systemd.
-func (w World) announce(readyFD int) {
-	if readyFD > 2 {
-		f := os.NewFile(uintptr(readyFD), "ready")
-		f.Write([]byte{1}) // nobody may wait for it any more
-		f.Close()
-	}
-	path := w.getenv("NOTIFY_SOCKET")
-	if path == "" {
-		return
-	}
-	if strings.HasPrefix(path, "@") {
-		path = "\x00" + path[1:]
-	}
-	conn, err := net.Dial("unixgram", path)
-	if err == nil {
-		_, err = conn.Write([]byte("READY=1\n"))
-		conn.Close()
-	}
-	if err != nil {
-		w.Say("weir run: tell systemd: %v", err)
 	}
 }

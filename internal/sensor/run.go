@@ -62,6 +62,7 @@ type Options struct {
 	Types      *taint.Types // only for the start
 	Logger     *logrus.Logger
 	Stdout     io.Writer // events, where the policy names no file
+	Alive      func()    // called with each turn of the loop that beats, also when there is no beat
 }
 
 // daemon is what Run puts together.
@@ -340,7 +341,12 @@ func (d *daemon) begin(ctx context.Context, server *control.Server, group *errgr
 	if err := d.agents.Open(); err != nil {
 		return err
 	}
-	group.Go(func() error { return d.state.KeepBeating(ctx, d.able) })
+	group.Go(func() error {
+		return d.state.KeepBeating(ctx, func() bool {
+			d.opts.Alive()
+			return d.able()
+		})
+	})
 	group.Go(func() error { return server.Serve(ctx, d, d.refusePeer) })
 	d.approvals.Run(ctx, group)
 	group.Go(func() error { return d.hangups(ctx) })

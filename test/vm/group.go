@@ -22,6 +22,7 @@ const GuestBin = "/opt/weir"
 type Group struct {
 	Name    string
 	Root    string
+	Systemd bool
 	Timeout time.Duration
 	CPUs    int
 	MemMiB  int
@@ -62,7 +63,7 @@ func (h *Host) RunGroup(t *testing.T, k Kernel, g Group, bin string) {
 	}
 	out := t.TempDir()
 	exit, vmErr := h.Run(t.Context(), Machine{
-		Kernel: k, Root: g.Root, CPUs: g.CPUs, MemMiB: g.MemMiB, Args: args, Out: out,
+		Kernel: k, Root: g.Root, Systemd: g.Systemd, CPUs: g.CPUs, MemMiB: g.MemMiB, Args: args, Out: out,
 		Timeout: g.Timeout + 30*time.Second, // the binary's own limit comes first: it prints all goroutines
 		Env: []string{
 			"WEIR_KERNEL=" + k.Version, "WEIR_LOAD=" + os.Getenv(loadEnv), "WEIR_UPDATE=" + os.Getenv(updateEnv), "WEIR_CLIENTS=" + os.Getenv(clientsEnv),

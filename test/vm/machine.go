@@ -36,6 +36,7 @@ type Share struct {
 type Machine struct {
 	Kernel  Kernel
 	Root    string // image of scripts/rootfs; empty means root
+	Systemd bool   // process 1 is systemd, which the root must have
 	Counted bool   // the guest's clock counts instructions, 1 ns each, whatever the host does; one CPU, in software
 	CPUs    int
 	MemMiB  int
@@ -143,7 +144,7 @@ func (h *Host) qemuCommand(ctx context.Context, m Machine, initrd string) string
 }
 
 func (m Machine) writeJob() error {
-	job := handover.Job{Args: m.Args, Env: m.Env, Dir: m.Dir, Timeout: m.Timeout}
+	job := handover.Job{Args: m.Args, Env: m.Env, Dir: m.Dir, Timeout: m.Timeout, Systemd: m.Systemd}
 	for i, s := range m.Shares {
 		job.Mounts = append(job.Mounts, handover.Mount{Tag: shareTag(i), Path: s.Path})
 	}

@@ -21,6 +21,7 @@ var groups = map[string]Group{
 	"exec":    {Timeout: 15 * time.Minute}, // thousands of executions
 	"failure": {Timeout: 30 * time.Minute},
 	"load":    {Timeout: 2 * time.Hour},
+	"systemd": {Timeout: 5 * time.Minute, Root: "containers", Systemd: true},
 }
 
 // attacks386 names the attack programs that are also built for 32 bits, as attack/NAME.386.
@@ -44,7 +45,7 @@ func TestVM(t *testing.T) {
 	build := map[string]func() error{} // once for all kernels, and only what -run names
 	names := slices.DeleteFunc(packages(t, host, "guest"), func(name string) bool {
 		tests, err := filepath.Glob(filepath.Join(host.Repo, "test/vm/guest", name, "*_test.go"))
-		if groups[name].Root != "" && os.Getenv(clientsEnv) == "" {
+		if name == "clients" && os.Getenv(clientsEnv) == "" {
 			return true // its image and its runs take long: make clients
 		}
 		if name == "load" && os.Getenv(loadEnv) == "" {

@@ -204,8 +204,16 @@ func destroy(s *netlink.Socket, proto uint8) error {
 // LoadDiag loads the modules that list and close sockets, where they are modules.
 func LoadDiag() error {
 	var missing []string
-	for _, name := range []string{"tcp_diag", "udp_diag"} {
-		if _, err := os.Stat("/sys/module/" + name); err == nil {
+	for name, ask := range map[string]func(uint8) ([]*netlink.Socket, error){"tcp_diag": netlink.SocketDiagTCP, "udp_diag": netlink.SocketDiagUDP} {
+		loaded := func() bool {
+			_, err := os.Stat("/sys/module/" + name)
+			return err == nil
+		}
+		if loaded() {
+			continue
+		}
+		// the kernel loads what it is asked for (sock_load_diag_module), also where this process may not
+		if _, err := ask(unix.AF_INET); err == nil && loaded() {
 			continue
 		}
 		if out, err := exec.Command("modprobe", name).CombinedOutput(); err != nil {

@@ -17,6 +17,8 @@ const (
 	Port = "weir.out"
 	// InitName is the name of process 1 in the VM (comm), by which tests know that they run there.
 	InitName = "weir-vm-init"
+	// JobMode is init's argument when it is not process 1: systemd is, and init one of its services, which runs the job and powers off.
+	JobMode = "job"
 	// KernelFlag stands on the kernel's command line in each of our VMs.
 	KernelFlag = "weir.vm=1"
 	// ProbeFlag makes init power off at once: the boot itself was the question.
@@ -30,6 +32,7 @@ type Job struct {
 	Dir     string        // working directory; empty means /
 	Mounts  []Mount       // read-only 9p shares
 	Timeout time.Duration // init kills the command after it; zero means never
+	Systemd bool          // process 1 is systemd, where the root has it, and init one of its services
 }
 
 // Mount is a share that the guest sees at Path.

@@ -1,7 +1,8 @@
 //go:build linux
 
 // Command init is process 1 of the test VMs: it loads the modules that the root needs, mounts everything, runs one command,
-// reaps what is left over, writes how the command ended, and powers off. It never restarts or supervises anything.
+// reaps what is left over, writes how the command ended, and powers off. It never restarts or supervises anything. Where the job
+// says so, systemd takes its place once everything is mounted, and runs it again as a service that does the rest.
 package main
 
 import (
@@ -23,14 +24,18 @@ import (
 )
 
 func main() {
-	if os.Getpid() != 1 {
+	service := len(os.Args) == 2 && os.Args[1] == handover.JobMode
+	if os.Getpid() != 1 && !service {
 		fmt.Fprintln(os.Stderr, "init: run only as process 1 of a test VM")
 		os.Exit(1)
 	}
+	mounted, err := true, error(nil)
+	if !service {
+		mounted, err = boot()
+	}
 	status := handover.Status{}
-	mounted, err := boot()
 	if err == nil {
-		status.Exit, err = run()
+		status.Exit, err = work(service)
 	}
 	if err != nil {
 		status = handover.Status{Exit: 125, Error: err.Error()}
@@ -48,8 +53,8 @@ func main() {
 	select {} // process 1 that returns is a kernel panic
 }
 
-// run starts the job's command and waits for it; zombies of others are reaped meanwhile.
-func run() (int, error) {
+// work runs the job, or becomes systemd, which does.
+func work(service bool) (int, error) {
 	b, err := os.ReadFile(filepath.Join(handover.OutDir, handover.JobFile))
 	if err != nil {
 		return 0, fmt.Errorf("read the job: %w", err)
@@ -58,6 +63,14 @@ func run() (int, error) {
 	if err := json.Unmarshal(b, &job); err != nil {
 		return 0, fmt.Errorf("read the job: %w", err)
 	}
+	if job.Systemd && !service {
+		return 0, becomeSystemd()
+	}
+	return run(job)
+}
+
+// run starts the job's command and waits for it; zombies of others are reaped meanwhile.
+func run(job handover.Job) (int, error) {
 	for _, m := range job.Mounts {
 		if err := mount9p(m.Tag, m.Path, "cache=loose", unix.MS_RDONLY); err != nil {
 			return 0, err

@@ -30,12 +30,15 @@ func Check() error {
 	if !strings.Contains(" "+strings.TrimSpace(string(cmdline))+" ", " "+handover.KernelFlag+" ") {
 		return errors.New("this is not a test VM (no " + handover.KernelFlag + " on the kernel's command line)")
 	}
-	comm, err := os.ReadFile("/proc/1/comm")
-	if err != nil {
-		return fmt.Errorf("read the name of process 1: %w", err)
+	// Where systemd is process 1, init is its service, and the parent of the tests.
+	for _, pid := range []int{1, os.Getppid()} {
+		comm, err := os.ReadFile(fmt.Sprintf("/proc/%d/comm", pid))
+		if err != nil {
+			return fmt.Errorf("read the name of process %d: %w", pid, err)
+		}
+		if strings.TrimSpace(string(comm)) == handover.InitName {
+			return nil
+		}
 	}
-	if strings.TrimSpace(string(comm)) != handover.InitName {
-		return errors.New("this is not a test VM (process 1 is not " + handover.InitName + ")")
-	}
-	return nil
+	return errors.New("this is not a test VM (neither process 1 nor the parent is " + handover.InitName + ")")
 }
