@@ -30,7 +30,7 @@ func (p *parser) policy(root *yaml.Node, out *Policy) {
 		{"mode", p.one("mode", modes(), func(s string) { out.Mode = Mode(s) })},
 		{"guard", func(n *yaml.Node) {
 			p.mapping(n, "guard", []field{{"parents", func(n *yaml.Node) {
-				p.texts(n, "guard.parents", "cgroup paths such as /system.slice", maxParents, &out.Guard.Parents, parent)
+				p.texts(n, "guard.parents", "cgroup paths such as /system.slice or names of slices", maxParents, &out.Guard.Parents, parent)
 			}}})
 		}},
 		{"hold", p.truth("hold", &out.Hold)},
@@ -89,18 +89,39 @@ func (p *parser) version(n *yaml.Node) {
 	}
 }
 
-// parent checks a cgroup path. The root is refused: its children are the whole
-// host, the sensor among them.
+// parent checks a cgroup path, or finds that of a slice. The root is refused: its
+// children are the whole host, the sensor among them.
 func parent(s string) (string, string) {
 	switch {
+	case !strings.HasPrefix(s, "/") && strings.HasSuffix(s, ".slice"):
+		return slice(s)
+	case !strings.HasPrefix(s, "/") && (strings.HasSuffix(s, ".scope") || strings.HasSuffix(s, ".service")):
+		return s, fmt.Sprintf("only a slice's name says where it is: write the path that systemctl show -P ControlGroup %s prints", s)
 	case !strings.HasPrefix(s, "/"):
-		return s, "a cgroup path starts with a slash, below the cgroup root"
+		return s, "a cgroup path starts with a slash, below the cgroup root; or name a slice"
 	case s == "/" || path.Clean(s) == "/":
 		return s, "the cgroup root would guard the whole host: name a slice below it"
 	case strings.HasPrefix(s, "/sys/fs/cgroup/"):
 		return s, fmt.Sprintf("leave the mount point out: write %q", strings.TrimPrefix(path.Clean(s), "/sys/fs/cgroup"))
 	}
 	return s, cleanPath(s, 4095)
+}
+
+// slice is the path of a slice: a-b.slice is in a.slice (systemd.slice(5)).
+func slice(name string) (string, string) {
+	stem := strings.TrimSuffix(name, ".slice")
+	dir, above := "", ""
+	for i, part := range strings.Split(stem, "-") {
+		if part == "" || strings.ContainsAny(part, "/\x00") {
+			return name, "not the name of a slice, such as user.slice or a-b.slice"
+		}
+		if i > 0 {
+			above += "-"
+		}
+		above += part
+		dir += "/" + above + ".slice"
+	}
+	return dir, cleanPath(dir, 4095)
 }
 
 // cleanPath says what is wrong with an absolute path.

@@ -193,10 +193,16 @@ func TestBadInput(t *testing.T) {
 		{"hold as text", `hold: "true"`, `p:1: hold is "true": accepted are true and false`},
 		{"approver", "approver: {}", `p:1: approver is a mapping: accepted are person, none`},
 		{"guard empty", "guard:", `p:1: guard is empty: accepted is a mapping of parents`},
-		{"parents empty", "guard: {parents: }", `p:1: guard.parents is empty: accepted is a list of cgroup paths such as /system.slice, [] for none`},
-		{"parents text", "guard: {parents: /a}", `p:1: guard.parents is "/a": accepted is a list of cgroup paths such as /system.slice, [] for none`},
-		{"parents number", "guard: {parents: [1]}", `p:1: guard.parents has "1": accepted are cgroup paths such as /system.slice`},
-		{"parent relative", "guard: {parents: [a]}", `p:1: guard.parents has "a": a cgroup path starts with a slash, below the cgroup root`},
+		{"parents empty", "guard: {parents: }", `p:1: guard.parents is empty: accepted is a list of cgroup paths such as /system.slice or names of slices, [] for none`},
+		{"parents text", "guard: {parents: /a}", `p:1: guard.parents is "/a": accepted is a list of cgroup paths such as /system.slice or names of slices, [] for none`},
+		{"parents number", "guard: {parents: [1]}", `p:1: guard.parents has "1": accepted are cgroup paths such as /system.slice or names of slices`},
+		{"parent relative", "guard: {parents: [a]}", `p:1: guard.parents has "a": a cgroup path starts with a slash, below the cgroup root; or name a slice`},
+		{"parent scope", "guard: {parents: [session-3.scope]}", `p:1: guard.parents has "session-3.scope": only a slice's name says where it is: write the path that systemctl show -P ControlGroup session-3.scope prints`},
+		{"parent service", "guard: {parents: [a.service]}", `p:1: guard.parents has "a.service": only a slice's name says where it is: write the path that systemctl show -P ControlGroup a.service prints`},
+		{"parent root slice", "guard: {parents: [-.slice]}", `p:1: guard.parents has "-.slice": not the name of a slice, such as user.slice or a-b.slice`},
+		{"parent no slice", "guard: {parents: [a--b.slice]}", `p:1: guard.parents has "a--b.slice": not the name of a slice, such as user.slice or a-b.slice`},
+		{"parent path of a slice", "guard: {parents: [a/b.slice]}", `p:1: guard.parents has "a/b.slice": not the name of a slice, such as user.slice or a-b.slice`},
+		{"parent slice twice", "guard:\n  parents:\n  - a-b.slice\n  - /a.slice/a-b.slice", `p:4: guard.parents has "/a.slice/a-b.slice" twice: it stands on line 3 already`},
 		{"parent root", "guard: {parents: [/]}", `p:1: guard.parents has "/": the cgroup root would guard the whole host: name a slice below it`},
 		{"parent hidden root", "guard: {parents: [/a/..]}", `p:1: guard.parents has "/a/..": the cgroup root would guard the whole host: name a slice below it`},
 		{"parent mount", "guard: {parents: [/sys/fs/cgroup/a]}", `p:1: guard.parents has "/sys/fs/cgroup/a": leave the mount point out: write "/a"`},
@@ -371,4 +377,19 @@ func FuzzParse(f *testing.F) {
 		}
 		checkFold(t, p)
 	})
+}
+
+// A slice's name says where its cgroup is.
+func TestSlices(t *testing.T) {
+	p, err := Parse("p", []byte("version: 1\nguard:\n  parents: [user.slice, machine.slice, kubepods-burstable.slice, kubepods-burstable-pod1.slice, 'a\\x2db.slice']\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{
+		"/user.slice", "/machine.slice", "/kubepods.slice/kubepods-burstable.slice",
+		"/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod1.slice", `/a\x2db.slice`,
+	}
+	if diff := cmp.Diff(want, p.Guard.Parents); diff != "" {
+		t.Error("parents (-want +got):\n" + diff)
+	}
 }

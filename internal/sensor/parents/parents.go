@@ -78,15 +78,20 @@ func (p *Parents) Apply(of policy.Policy) error {
 	return nil
 }
 
-// check refuses parents that are not there, unless they once were: those are
-// guarded when they are made again.
+// check refuses parents that are not there, unless they once were, or are slices of
+// systemd, which come and go.
 func (p *Parents) check(parents []string) error {
 	var known []string
 	if err := p.opts.Memory.Get(store.Parents, &known); err != nil {
 		return err
 	}
 	for _, parent := range parents {
-		if _, err := cgroup.ID(parent); err != nil && !slices.Contains(known, parent) {
+		_, err := cgroup.ID(parent)
+		switch {
+		case err == nil || slices.Contains(known, parent):
+		case isSlice(parent):
+			p.opts.Logger.Warnf("guard.parents: %s is not there yet: it is made now, and guarded from its first child on", parent)
+		default:
 			return fmt.Errorf("guard.parents: %w", err)
 		}
 	}
@@ -132,6 +137,12 @@ func (p *Parents) Tend() error {
 // guard makes the children of a parent containers, if it is there.
 func (p *Parents) guard(parent string, of policy.Policy) error {
 	err := p.guardParent(parent)
+	if errors.Is(err, fs.ErrNotExist) && makeable(parent) {
+		// before systemd or a runtime does, so that nothing below it starts unguarded
+		if _, err = cgroup.Make(parent); err == nil {
+			err = p.guardParent(parent)
+		}
+	}
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil // until somebody makes it again
 	}
@@ -152,6 +163,19 @@ func (p *Parents) guard(parent string, of policy.Policy) error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// isSlice says whether a path is one that systemd gives to a slice.
+func isSlice(path string) bool {
+	return !slices.ContainsFunc(strings.Split(path[1:], "/"), func(name string) bool { return !strings.HasSuffix(name, ".slice") })
+}
+
+// makeable says whether a cgroup may be made for who will use it. What is below a
+// service or a scope belongs to whom that is delegated to, who could not use it then.
+func makeable(path string) bool {
+	return !slices.ContainsFunc(strings.Split(path[1:], "/"), func(name string) bool {
+		return strings.HasSuffix(name, ".service") || strings.HasSuffix(name, ".scope")
+	})
 }
 
 // guardParent attaches what a parent needs. One that was made again under the same
@@ -212,7 +236,7 @@ func (p *Parents) admit(path string, of policy.Policy) error {
 	return err
 }
 
-// MadeAgain guards those parents that are at or below a cgroup that was made.
+// MadeAgain guards those parents that are at or below a cgroup that was made or removed.
 func (p *Parents) MadeAgain(path string) {
 	of := p.opts.Policy()
 	if cgroup.Below(Slice, path) {

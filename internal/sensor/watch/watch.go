@@ -59,7 +59,7 @@ func (o Watch) Run(ctx context.Context) error {
 			reload = time.After(settled)
 		case e := <-w.Events:
 			if cgroup.Below(e.Name, cgroup.Root) {
-				if e.Has(fsnotify.Create) {
+				if e.Has(fsnotify.Create) || e.Has(fsnotify.Remove) {
 					o.watchAbove(w)
 					o.Made(strings.TrimPrefix(e.Name, cgroup.Root))
 				}
