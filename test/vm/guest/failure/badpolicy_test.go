@@ -40,7 +40,7 @@ func (f *fixture) badPolicy(t *testing.T) {
 		t.Fatal(err)
 	}
 	f.message(t, "open for writing")
-	f.steady(t)
+	f.probe.Steady(t)
 	if err := half.Truncate(0); err != nil {
 		t.Fatal(err)
 	}

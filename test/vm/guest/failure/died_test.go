@@ -116,7 +116,7 @@ func (f *fixture) killed(t *testing.T) {
 		t.Errorf("without a daemon: %s", r)
 	}
 	makeCgroup(t, parent+"/meanwhile")
-	f.steady(t)
+	f.probe.Steady(t)
 	f.loop(t)
 	f.sensor.Restart(t)
 	f.remembered(t, l)
@@ -143,6 +143,6 @@ func (f *fixture) loop(t *testing.T) {
 			rig.Must(t, "kill -9 "+pid+" || true") // it may have ended
 		}
 		_ = cmd.Wait() // killed
-		f.world.Nothing(t, rig.Marks{}, f.probe.text, f.probe.port)
+		f.probe.Nothing(t)
 	}
 }

@@ -73,7 +73,7 @@ func (f *fixture) fullDisk(t *testing.T) {
 		t.Errorf("tainted, which could not be written: %s", r)
 	}
 	to.Nothing(t)
-	f.steady(t)
+	f.probe.Steady(t)
 
 	lost := f.counter(t, "lost_sink")
 	for i := range count {
@@ -193,13 +193,13 @@ func (f *fixture) readOnlyDisk(t *testing.T) {
 		t.Errorf("weir approve: exit %d: %s", exit, out)
 	}
 	waits.fails(t, "approved, which could not be written")
-	f.steady(t)
+	f.probe.Steady(t)
 
 	f.sensor.Kill(t)
 	if out, exit := weir(t, "run", "--policy", file); exit != 1 || strings.Count(out, "\n") != 1 || !broken(out) {
 		t.Errorf("weir run on a read-only disk: exit %d: %s", exit, out)
 	}
-	f.steady(t)
+	f.probe.Steady(t)
 	unmount(t)
 	mount(t, f.image)
 	f.tidyLog(t)

@@ -5,16 +5,10 @@
 package failure
 
 import (
-	"bufio"
-	"fmt"
-	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -42,7 +36,7 @@ type fixture struct {
 	world   *rig.Outside
 	sensor  *rig.Sensor
 	session *rig.Session // tainted
-	probe   *probe
+	probe   *rig.Probe
 	image   string // of the disk
 }
 
@@ -53,8 +47,8 @@ func TestFailure(t *testing.T) {
 	makeCgroup(t, parent)
 	f.sensor = rig.StartSensor(t, policy)
 	f.session = f.sensor.Guard(t, "failing", "--taint", "secret")
-	f.probe = f.startProbe(t)
-	f.steady(t)
+	f.probe = f.sensor.Probe(t, f.world)
+	f.probe.Steady(t)
 	type test struct {
 		name string
 		run  func(*fixture, *testing.T)
@@ -82,10 +76,10 @@ func TestFailure(t *testing.T) {
 	}...) {
 		t.Run(test.name, func(t *testing.T) {
 			test.run(f, t)
-			f.steady(t)
+			f.probe.Steady(t)
 		})
 	}
-	f.probe.stop(t)
+	f.probe.Stop(t)
 }
 
 // mountDisk puts state and events on a small disk of their own, which can be filled and broken.
@@ -115,87 +109,6 @@ func makeCgroup(t *testing.T, path string) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { rig.RemoveCgroup(t, "/sys/fs/cgroup"+path) })
-}
-
-// probe is a tainted command that nobody approves.
-type probe struct {
-	f    *fixture
-	cmd  *exec.Cmd
-	in   io.WriteCloser
-	text string
-	port int
-
-	mu     sync.Mutex
-	tries  int
-	passed []string
-}
-
-// startProbe makes it the agent of a session of its own: it is refused, never held.
-func (f *fixture) startProbe(t *testing.T) *probe {
-	t.Helper()
-	p := &probe{f: f, port: f.world.Port()}
-	p.text = fmt.Sprintf("probe.%d.end", p.port)
-	at := fmt.Sprintf("[::]:%d", p.port)
-	f.world.World.Listen(t, "tcp", at)
-	f.world.World.Listen(t, "udp", at)
-	p.cmd = exec.Command("weir", "guard", "-q", "--name", "probe", "--taint", "corruption", "--",
-		"probe", fmt.Sprintf("%s:%d", rig.World4, p.port), p.text)
-	p.cmd.Stderr = os.Stderr
-	var err error
-	if p.in, err = p.cmd.StdinPipe(); err != nil {
-		t.Fatal(err)
-	}
-	out, err := p.cmd.StdoutPipe()
-	if err == nil {
-		err = p.cmd.Start()
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	go p.read(out)
-	return p
-}
-
-func (p *probe) read(out io.Reader) {
-	lines := bufio.NewScanner(out)
-	for lines.Scan() {
-		p.mu.Lock()
-		if fields := strings.Fields(lines.Text()); fields[0] == "tries" {
-			p.tries, _ = strconv.Atoi(fields[1]) // a number: the probe wrote it
-		} else {
-			p.passed = append(p.passed, lines.Text())
-		}
-		p.mu.Unlock()
-	}
-}
-
-func (p *probe) count() int {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.tries
-}
-
-func (p *probe) stop(t *testing.T) {
-	t.Helper()
-	p.in.Close()
-	if err := p.cmd.Wait(); err != nil {
-		t.Errorf("probe: %v", err)
-	}
-	t.Logf("the probe has tried %d times", p.count())
-}
-
-// steady fails t if the probe got anything out so far, or does not try any more.
-func (f *fixture) steady(t *testing.T) {
-	t.Helper()
-	before := f.probe.count()
-	rig.Eventually(t, "the probe goes on", func() bool { return f.probe.count() >= before+40 })
-	f.probe.mu.Lock()
-	for _, passed := range f.probe.passed {
-		t.Errorf("probe: %s", passed)
-	}
-	f.probe.passed = nil
-	f.probe.mu.Unlock()
-	f.world.Nothing(t, rig.Marks{}, f.probe.text, f.probe.port)
 }
 
 // target is a place of one command, and who asks about it.

@@ -22,7 +22,7 @@ func (f *fixture) bothKilled(t *testing.T) {
 	l := f.leave(t)
 	f.sensor.KillBoth(t)
 	setClock(t, -time.Hour)
-	f.steady(t)
+	f.probe.Steady(t)
 	if _, ended := l.waits.p.WaitFor(time.Second); ended {
 		t.Error("nobody could wake it, and it ended")
 	}
@@ -77,7 +77,7 @@ func (f *fixture) outOfMemory(t *testing.T) {
 		t.Errorf("one is to be killed for its memory, and no more: %s", events)
 	}
 	l.waits.fails(t, "when the daemon was killed for its memory")
-	f.steady(t)
+	f.probe.Steady(t)
 	f.sensor.Restart(t)
 	f.remembered(t, l)
 	f.sensor.Deny(t, l.waits.q.ID)

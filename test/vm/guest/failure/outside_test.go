@@ -40,7 +40,7 @@ func (f *fixture) clock(t *testing.T) {
 	for _, by := range []time.Duration{time.Hour, -2 * time.Hour, 49 * time.Hour, -48 * time.Hour} {
 		setClock(t, by)
 		time.Sleep(500 * time.Millisecond)
-		f.world.Nothing(t, rig.Marks{}, f.probe.text, f.probe.port)
+		f.probe.Nothing(t)
 	}
 	f.remembered(t, l)
 	l.waits.approve(t)
@@ -119,8 +119,8 @@ func (f *fixture) parentMadeAgain(t *testing.T) {
 	rig.Eventually(t, "admitted", func() bool { return f.known(t, path) })
 	f.sensor.Taint(t, path, "secret")
 	rig.RemoveCgroup(t, "/sys/fs/cgroup"+parent)
-	f.loaded(t, func() { write(t, whole(policy+"hold: true\n")) }) // one that is missed is no mistake in the policy
-	if err := os.Mkdir("/sys/fs/cgroup"+parent, 0o755); err != nil {
+	f.loaded(t, func() { write(t, whole(policy+"hold: true\n")) })      // one that is missed is no mistake in the policy
+	if err := os.MkdirAll("/sys/fs/cgroup"+parent, 0o755); err != nil { // the sensor may have made it already
 		t.Fatal(err)
 	}
 	f.message(t, "was made again")
@@ -142,14 +142,14 @@ func (f *fixture) parentMadeAgain(t *testing.T) {
 func (f *fixture) unmounted(t *testing.T) {
 	h := f.hold(t)
 	rig.Must(t, "umount -l /sys/fs/bpf")
-	f.steady(t)
+	f.probe.Steady(t)
 	h.approve(t)
 	f.message(t, "the pins are gone")
 	f.message(t, "the pins are back")
 	l := f.leave(t)
 	f.sensor.Kill(t)
 	l.waits.fails(t, "when the daemon was killed after its pins were made again")
-	f.steady(t)
+	f.probe.Steady(t)
 	f.sensor.Restart(t)
 	f.remembered(t, l)
 	f.sensor.Deny(t, l.waits.q.ID)

@@ -102,7 +102,7 @@ func (f *fixture) losses(t *testing.T) {
 		t.Errorf("%d told and %d lost of %d", inTime, missed, execs)
 	}
 	f.works(t)
-	f.steady(t)
+	f.probe.Steady(t)
 	if err := reader.Signal(syscall.SIGCONT); err != nil {
 		t.Fatal(err)
 	}
@@ -206,7 +206,7 @@ func (f *fixture) stuckOutput(t *testing.T) {
 		t.Errorf("tainted, which could not be written: %s", r)
 	}
 	to.Nothing(t)
-	f.steady(t)
+	f.probe.Steady(t)
 
 	var mu sync.Mutex
 	var lines []string

@@ -1,0 +1,110 @@
+//go:build vmguest
+
+package rig
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// Probe is a tainted command that nobody approves, and that tries to get out twenty times a second.
+type Probe struct {
+	Text string // what it sends
+	At   string // where to
+
+	world *Outside
+	port  int
+	cmd   *exec.Cmd
+	in    io.WriteCloser
+
+	mu     sync.Mutex
+	tries  int
+	passed []string
+}
+
+// Probe makes one the agent of a session of its own: it is refused, never held.
+func (s *Sensor) Probe(t testing.TB, world *Outside) *Probe {
+	t.Helper()
+	p := &Probe{world: world, port: world.Port()}
+	p.Text = fmt.Sprintf("probe.%d.end", p.port)
+	p.At = fmt.Sprintf("%s:%d", World4, p.port)
+	at := fmt.Sprintf("[::]:%d", p.port)
+	world.World.Listen(t, "tcp", at)
+	world.World.Listen(t, "udp", at)
+	p.cmd = exec.Command("weir", "guard", "-q", "--name", "probe", "--taint", "corruption", "--", "probe", p.At, p.Text)
+	p.cmd.Stderr = os.Stderr
+	var err error
+	if p.in, err = p.cmd.StdinPipe(); err != nil {
+		t.Fatal(err)
+	}
+	out, err := p.cmd.StdoutPipe()
+	if err == nil {
+		err = p.cmd.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	go p.read(out)
+	return p
+}
+
+func (p *Probe) read(out io.Reader) {
+	lines := bufio.NewScanner(out)
+	for lines.Scan() {
+		p.mu.Lock()
+		if fields := strings.Fields(lines.Text()); fields[0] == "tries" {
+			p.tries, _ = strconv.Atoi(fields[1]) // a number: the probe wrote it
+		} else {
+			p.passed = append(p.passed, lines.Text())
+		}
+		p.mu.Unlock()
+	}
+}
+
+func (p *Probe) count() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.tries
+}
+
+// Stop ends it.
+func (p *Probe) Stop(t testing.TB) {
+	t.Helper()
+	p.in.Close()
+	if err := p.cmd.Wait(); err != nil {
+		t.Errorf("probe: %v", err)
+	}
+	t.Logf("the probe has tried %d times", p.count())
+}
+
+// Steady fails t if the probe got anything out so far, or does not try any more.
+func (p *Probe) Steady(t testing.TB) {
+	t.Helper()
+	before := p.count()
+	for end := time.Now().Add(3 * slow); p.count() < before+40; time.Sleep(50 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("the probe does not go on")
+		}
+	}
+	p.mu.Lock()
+	for _, passed := range p.passed {
+		t.Errorf("probe: %s", passed)
+	}
+	p.passed = nil
+	p.mu.Unlock()
+	p.Nothing(t)
+}
+
+// Nothing fails t if anything of the probe's has arrived.
+func (p *Probe) Nothing(t testing.TB) {
+	t.Helper()
+	p.world.Nothing(t, Marks{}, p.Text, p.port)
+}

@@ -1,0 +1,146 @@
+//go:build vmguest
+
+// Package systemd runs the sensor as deploy/systemd has it, under a systemd that is process 1, and kills, stops and replaces it
+// while a tainted command tries to get out twenty times a second: not one try may pass.
+package systemd
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"weir/internal/gate"
+	"weir/test/vm/guest/inside"
+	"weir/test/vm/guest/rig"
+)
+
+func TestMain(m *testing.M) { inside.Main(m) }
+
+const (
+	late   = 40 * time.Second // how long something may take that must happen
+	soon   = 6 * time.Second  // how long a held command may stay so when nobody can answer, and then some
+	binary = "/usr/local/bin/weir"
+	units  = "/weir/deploy/systemd/"
+)
+
+const policy = `version: 1
+guard:
+  parents: [agents.slice]
+ask_seconds: 900
+events:
+  file: /var/log/weir/rig-events.jsonl
+cop:
+  reviewer: none
+`
+
+type fixture struct {
+	world   *rig.Outside
+	sensor  *rig.Sensor // what a unit runs; not to be started or stopped by the rig
+	session *rig.Session
+	probe   *rig.Probe
+}
+
+// TestSystemd installs the units as docs/deploy.md says.
+func TestSystemd(t *testing.T) {
+	f := &fixture{world: rig.NewOutside(t), sensor: &rig.Sensor{}}
+	f.install(t)
+	f.session = f.sensor.Guard(t, "agent", "--taint", "secret")
+	f.probe = f.sensor.Probe(t, f.world)
+	f.probe.Steady(t)
+	for _, test := range []struct {
+		name string
+		run  func(*fixture, *testing.T)
+	}{
+		{"started", (*fixture).started},
+		{"B32_killed_for_good", (*fixture).killedForGood},
+		{"B33_killed", (*fixture).killed},
+		{"watchdog", (*fixture).watchdog},
+		{"upgrade", (*fixture).upgrade},
+		{"B45_restarted_container", (*fixture).restartedContainer},
+		{"stopped", (*fixture).stopped},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			test.run(f, t)
+			f.probe.Steady(t)
+		})
+	}
+	f.probe.Stop(t)
+}
+
+func (f *fixture) install(t *testing.T) {
+	t.Helper()
+	rig.Must(t, "install -m 755 /opt/weir/weir "+binary+" && install -m 644 "+units+"*.service /etc/systemd/system/ && mkdir -p /etc/weir")
+	if err := os.WriteFile("/etc/weir/policy.yaml", []byte(policy), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Log(rig.Must(t, "journalctl --no-pager -o short-monotonic -u weir -u weir-watch | tail -80"))
+		}
+	})
+	rig.Must(t, "systemctl daemon-reload")
+	began := time.Now()
+	rig.Must(t, "systemctl start weir")
+	t.Logf("systemctl start weir: ready after %v", time.Since(began).Round(10*time.Millisecond))
+}
+
+// property is one of a unit's, as systemctl show prints it.
+func property(t *testing.T, unit, name string) string {
+	t.Helper()
+	return strings.TrimSpace(rig.Must(t, "systemctl show --value -p "+name+" "+unit))
+}
+
+func number(t *testing.T, unit, name string) int {
+	t.Helper()
+	n, err := strconv.Atoi(property(t, unit, name))
+	if err != nil {
+		t.Fatalf("%s of %s: %v", name, unit, err)
+	}
+	return n
+}
+
+// daemon is the child of the unit's main process.
+func daemon(t *testing.T) int {
+	t.Helper()
+	main := number(t, "weir", "MainPID")
+	pid, err := strconv.Atoi(strings.TrimSpace(rig.Must(t, fmt.Sprintf("cat /proc/%d/task/*/children", main))))
+	if err != nil {
+		t.Fatalf("find the daemon below weir run: %v", err)
+	}
+	return pid
+}
+
+// back waits until systemd has started another main process than before, and it is ready.
+func (f *fixture) back(t *testing.T, before int) {
+	t.Helper()
+	until(t, late, "the unit is active again", func() bool {
+		pid := number(t, "weir", "MainPID")
+		return pid != 0 && pid != before && property(t, "weir", "ActiveState") == "active"
+	})
+	if out, exit := f.sensor.Weir(t, "health"); exit != 0 {
+		t.Errorf("weir health: exit %d: %s", exit, out)
+	}
+}
+
+func until(t *testing.T, d time.Duration, what string, done func() bool) {
+	t.Helper()
+	for end := time.Now().Add(d); !done(); time.Sleep(100 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("not after %v: %s", d, what)
+		}
+	}
+}
+
+// held starts a command that stops in its connect, and returns it with its question and what would arrive.
+func (f *fixture) held(t *testing.T) (p *rig.Proc, question, text string) {
+	t.Helper()
+	port := f.world.Port()
+	text = fmt.Sprintf("held.%d.end", port)
+	f.world.World.Listen(t, "tcp", fmt.Sprintf("[::]:%d", port))
+	p = f.session.Start(t, "egress", "-say", text, "tcp", fmt.Sprintf("%s:%d", rig.World4, port))
+	q := f.sensor.Asked(t, func(q gate.Question) bool { return q.Destination.Port == uint16(port) })
+	return p, q.ID, text
+}

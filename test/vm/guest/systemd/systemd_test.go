@@ -1,0 +1,175 @@
+//go:build vmguest
+
+package systemd
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"weir/internal/event"
+	"weir/test/vm/guest/rig"
+)
+
+// started: the unit is in force, before what starts containers, and its sandbox is what the file says.
+func (f *fixture) started(t *testing.T) {
+	if out, exit := f.sensor.Weir(t, "health"); exit != 0 {
+		t.Errorf("weir health: exit %d: %s", exit, out)
+	}
+	if state := property(t, "weir-watch", "ActiveState"); state != "active" {
+		t.Errorf("weir-watch is %s", state)
+	}
+	before := strings.Fields(property(t, "weir", "Before"))
+	for _, unit := range []string{"containerd.service", "docker.service", "kubelet.service"} {
+		if !slices.Contains(before, unit) {
+			t.Errorf("weir starts before %v: want %s among them", before, unit)
+		}
+	}
+	if seccomp := rig.Must(t, fmt.Sprintf("grep Seccomp: /proc/%d/status", daemon(t))); !strings.HasSuffix(strings.TrimSpace(seccomp), "2") {
+		t.Errorf("no system call filter: %s", seccomp)
+	}
+	for _, c := range f.sensor.Containers(t) {
+		if c.Name == "agent" && !slices.Equal(c.Taint, []string{"secret"}) {
+			t.Errorf("the session: %+v", c)
+		}
+	}
+	if errs := f.sensor.Events(t, event.Error); len(errs) > 0 {
+		t.Errorf("the sandbox is in the way: %+v", errs)
+	}
+}
+
+// killedForGood: without another start, the watcher of its own wakes what the dead daemon holds, and it gets EPERM (B32).
+func (f *fixture) killedForGood(t *testing.T) {
+	const dropIn = "/run/systemd/system/weir.service.d"
+	rig.Must(t, "mkdir -p "+dropIn+" && printf '[Service]\\nRestart=no\\n' >"+dropIn+"/once.conf && systemctl daemon-reload")
+	p, id, text := f.held(t)
+	pid := daemon(t)
+	began := time.Now()
+	rig.Must(t, fmt.Sprintf("kill -9 %d", number(t, "weir", "MainPID")))
+	r, ended := p.WaitFor(late)
+	took := time.Since(began)
+	if !ended || took > soon || r.Exit != 3 || !strings.Contains(r.Stdout, "EPERM") {
+		t.Errorf("held when weir run was killed: after %v %v: %s", took, ended, r)
+	}
+	t.Logf("EPERM %v after kill -9", took.Round(10*time.Millisecond))
+	if syscall.Kill(pid, 0) == nil {
+		t.Error("the daemon outlives weir run: the next one would find it running")
+	}
+	f.probe.Steady(t)
+	rig.Must(t, "rm -r "+dropIn+" && systemctl daemon-reload && systemctl reset-failed weir; systemctl start weir")
+	f.sensor.Deny(t, id) // it is still open
+	f.world.Nothing(t, rig.Marks{}, text, 0)
+}
+
+// killed: systemd starts it again at once; what was held is never let out, and can be answered as before (B33).
+func (f *fixture) killed(t *testing.T) {
+	for _, who := range []struct {
+		name string
+		pid  func() int
+	}{
+		{"weir run", func() int { return number(t, "weir", "MainPID") }},
+		{"the daemon", func() int { return daemon(t) }},
+	} {
+		p, id, text := f.held(t)
+		main, began := number(t, "weir", "MainPID"), time.Now()
+		if err := syscall.Kill(who.pid(), syscall.SIGKILL); err != nil {
+			t.Fatal(err)
+		}
+		f.back(t, main)
+		t.Logf("kill -9 of %s: ready again after %v", who.name, time.Since(began).Round(10*time.Millisecond))
+		f.probe.Steady(t)
+		f.sensor.Deny(t, id)
+		if r := p.Wait(t); r.Exit != 3 {
+			t.Errorf("held when %s was killed: %s", who.name, r)
+		}
+		f.world.Nothing(t, rig.Marks{}, text, 0)
+	}
+}
+
+// watchdog: a daemon that stands still is ended and started again.
+func (f *fixture) watchdog(t *testing.T) {
+	main, began := number(t, "weir", "MainPID"), time.Now()
+	if err := syscall.Kill(daemon(t), syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	f.back(t, main)
+	t.Logf("SIGSTOP: ready again after %v", time.Since(began).Round(10*time.Millisecond))
+	if said := rig.Must(t, "journalctl --no-pager -u weir"); !strings.Contains(said, "Watchdog timeout") {
+		t.Errorf("it was not the watchdog: %s", said)
+	}
+}
+
+// upgrade: another build takes the place of the file, and of the process. Tainted sessions stay as they are.
+func (f *fixture) upgrade(t *testing.T) {
+	p, id, text := f.held(t)
+	main, began := number(t, "weir", "MainPID"), time.Now()
+	rig.Must(t, "install -m 755 /opt/weir/weir-next "+binary+".new && mv "+binary+".new "+binary+" && systemctl restart weir weir-watch")
+	f.back(t, main)
+	t.Logf("systemctl restart: ready after %v", time.Since(began).Round(10*time.Millisecond))
+	if out := f.sensor.Must(t, "status", "--json"); !strings.Contains(out, `"version":"next"`) {
+		t.Errorf("not the new build: %s", out)
+	}
+	f.probe.Steady(t)
+	f.sensor.Deny(t, id) // whoever waited has been refused, or waits for this
+	if r := p.Wait(t); r.Exit != 3 {
+		t.Errorf("held over the upgrade: %s", r)
+	}
+	f.world.Nothing(t, rig.Marks{}, text, 0)
+	f.tainted(t, "agent", "secret")
+}
+
+func (f *fixture) tainted(t *testing.T, name string, bits ...string) {
+	t.Helper()
+	until(t, late, name+" is tainted", func() bool {
+		for _, c := range f.sensor.Containers(t) {
+			if (c.Name == name || strings.HasSuffix(c.Cgroup, "/"+name)) && c.Live && slices.Equal(c.Taint, bits) {
+				return true
+			}
+		}
+		return false
+	})
+}
+
+// restartedContainer: a service of a guarded slice is a container. The slice was not there when the sensor started; and a
+// tainted service that is started again is tainted before it can send anything (B45).
+func (f *fixture) restartedContainer(t *testing.T) {
+	port := f.world.Port()
+	text, to := fmt.Sprintf("box.%d.end", port), fmt.Sprintf("%s:%d", rig.World4, port)
+	for _, network := range []string{"tcp", "udp"} {
+		f.world.World.Listen(t, network, fmt.Sprintf("[::]:%d", port))
+	}
+	unit := "[Service]\nSlice=agents.slice\nExecStart=/bin/sh -c 'test ! -e /run/box.go || sleep infinity | exec /opt/weir/attack/probe " + to + " " + text +
+		"; exec sleep infinity'\nKillMode=control-group\nTimeoutStopSec=1\n"
+	if err := os.WriteFile("/run/systemd/system/box.service", []byte(unit), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	rig.Must(t, "systemctl daemon-reload && systemctl start box")
+	t.Cleanup(func() {
+		rig.Must(t, "systemctl kill -s KILL box; systemctl stop box; rm /run/systemd/system/box.service")
+	})
+	f.tainted(t, "box.service")
+	f.sensor.Must(t, "taint", "/agents.slice/box.service", "secret")
+	rig.Must(t, "touch /run/box.go && systemctl restart box")
+	f.tainted(t, "box.service", "secret")
+	f.probe.Steady(t)
+	f.world.Nothing(t, rig.Marks{}, text, port)
+}
+
+// stopped: what is tainted stays denied, also without the unit; and the sockets' directory stays.
+func (f *fixture) stopped(t *testing.T) {
+	p, _, text := f.held(t)
+	rig.Must(t, "systemctl stop weir")
+	if r := p.Wait(t); r.Exit != 3 {
+		t.Errorf("held when the unit was stopped: %s", r)
+	}
+	f.world.Nothing(t, rig.Marks{}, text, 0)
+	f.probe.Steady(t)
+	if _, err := os.Stat("/run/weir"); err != nil {
+		t.Error(err)
+	}
+	rig.Must(t, "systemctl start weir")
+}
