@@ -99,7 +99,7 @@ To try it: sudo weir guard -- bash`,
 		s.runCommand(), s.watchCommand(), s.daemonCommand(), s.guardCommand(), s.initCommand(), s.statusCommand(), s.healthCommand(), s.containersCommand(), s.eventsCommand(),
 		s.taintCommand(), s.untaintCommand(), s.pendingCommand(), s.approveCommand(), s.denyCommand(), s.modeCommand(), s.policyCommand(), s.permissionsCommand(), s.vaultCommand(), s.memoryCommand(),
 		s.explainCommand(), s.classifyCommand(), s.toolcheckCommand(), s.killSwitchCommand(), s.hookCommand(), s.shellCommand(), s.mcpCommand(),
-		s.doctorCommand(), s.tryCommand(), s.detachCommand(), s.versionCommand(),
+		s.doctorCommand(), s.tryCommand(), s.nodeReadyCommand(), s.detachCommand(), s.versionCommand(),
 	)
 	root.InitDefaultCompletionCmd()
 	for _, cmd := range root.Commands() {
