@@ -5,7 +5,7 @@ GO ?= go
 # As the programs are built: what tests and VMs share is compiled once.
 export CGO_ENABLED = 0
 
-.PHONY: all build test unit vm agents clients failures load lint generate corpus shells long demo bench clean distclean
+.PHONY: all build test unit units vm agents clients failures load lint generate corpus shells long demo bench release clean distclean
 
 all: build
 
@@ -13,11 +13,14 @@ build: ## bin/weir, and bin/weir-hook for containers
 	$(GO) build -o bin/weir ./cmd/sensor
 	$(GO) build -trimpath -ldflags='-s -w' -o bin/weir-hook ./cmd/hook
 
-test: vm shells agents ## every test, unit and VM, on all kernels; but for what make clients, make failures and make load run
+test: vm shells agents units ## every test, unit and VM, on all kernels; but for what make clients, make failures and make load run
 	$(GO) test -timeout 45m ./...
 
-unit: shells agents ## the tests that boot nothing
+unit: shells agents units ## the tests that boot nothing
 	$(GO) test $$($(GO) list ./... | grep -v /test/vm)
+
+units: ## systemd-analyze, which judges the units
+	scripts/packages units
 
 shells: ## the programs that the classifier's tests run
 	scripts/packages shells
@@ -71,8 +74,11 @@ bench: vm ## what Weir costs: a table, and bench/results.json
 	$(GO) test -run '^$$' -bench 'Hook' ./cmd/hook
 	$(GO) test -run '^$$' -bench 'Scrub|Fetch|Preview' ./internal/redact ./internal/vault ./internal/memory
 
+release: ## dist: static programs, the image's root, policies, units, manifests, and their checksums
+	scripts/release
+
 clean: ## what was built
-	rm -rf bin
+	rm -rf bin dist
 
 distclean: clean ## and what was downloaded
 	rm -rf .cache

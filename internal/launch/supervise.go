@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"runtime"
 	"strconv"
 	"syscall"
 	"time"
@@ -35,7 +36,12 @@ func (w World) Supervise(ctx context.Context, args []string, watch func(context.
 	cmd.Stdout, cmd.Stderr = w.Stdout, w.Stderr
 	cmd.ExtraFiles = []*os.File{childReady}               // descriptor 3
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // a terminal's Ctrl-C comes once, by way of here
+	runtime.LockOSThread()                                // a child is in the namespaces of the thread that starts it
+	if err := seeHostCgroups(); err != nil {
+		w.Say("weir run: %v", err)
+	}
 	err = cmd.Start()
+	runtime.UnlockOSThread()
 	childReady.Close()
 	if err != nil {
 		return fmt.Errorf("start the sensor: %w", err)

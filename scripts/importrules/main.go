@@ -82,7 +82,6 @@ var rules = map[string][]string{
 	"internal/memory":       {"internal/strict", "internal/ruleset/permission"},
 	"internal/strict":       {"internal/ruleset/permission"},
 	"internal/event":        {"internal/redact"},
-	"deploy":                {"internal/policy"},
 	"scripts/classes":       {"internal/classify"},
 	"scripts/rules":         {"internal/ruleset"},
 	"scripts/corpus":        {"internal/classify", "internal/cop", "internal/ruleset"},

@@ -1,6 +1,6 @@
 // Command vmrun runs one command in a fresh test VM: the repository is at /weir (read-only), a directory to write to at /out.
 //
-//	go run ./test/vm/cmd/vmrun [-kernel 6.12] [-root clients] [-share DIR:/PATH] [-out DIR] [-v] -- COMMAND [ARGUMENT...]
+//	go run ./test/vm/cmd/vmrun [-kernel 6.12] [-root clients] [-systemd] [-share DIR:/PATH] [-out DIR] [-v] -- COMMAND [ARGUMENT...]
 //
 // It prints the command's output as it comes and exits with its status, or with 125 and one line when there is none.
 package main
@@ -41,6 +41,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (int, err
 	verbose := fs.Bool("v", false, "print the kernel's messages to standard error")
 	fs.StringVar(&m.Out, "out", "", "`DIR` that the guest may write to, at /out (default: one that is removed)")
 	fs.StringVar(&m.Root, "root", "root", "root `IMAGE`, as scripts/rootfs names them")
+	fs.BoolVar(&m.Systemd, "systemd", false, "boot systemd, which the root image must have (containers)")
 	fs.IntVar(&m.CPUs, "cpus", 2, "virtual CPUs")
 	fs.IntVar(&m.MemMiB, "mem", 2048, "memory in MiB")
 	fs.DurationVar(&m.Timeout, "timeout", 5*time.Minute, "time limit of the command")

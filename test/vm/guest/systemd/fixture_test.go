@@ -12,7 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"weir/internal/gate"
 	"weir/test/vm/guest/inside"
 	"weir/test/vm/guest/rig"
 )
@@ -20,8 +19,7 @@ import (
 func TestMain(m *testing.M) { inside.Main(m) }
 
 const (
-	late   = 40 * time.Second // how long something may take that must happen
-	soon   = 6 * time.Second  // how long a held command may stay so when nobody can answer, and then some
+	soon   = 6 * time.Second // how long a held command may stay so when nobody can answer, and then some
 	binary = "/usr/local/bin/weir"
 	units  = "/weir/deploy/systemd/"
 )
@@ -116,7 +114,7 @@ func daemon(t *testing.T) int {
 // back waits until systemd has started another main process than before, and it is ready.
 func (f *fixture) back(t *testing.T, before int) {
 	t.Helper()
-	until(t, late, "the unit is active again", func() bool {
+	rig.Eventually(t, "the unit is active again", func() bool {
 		pid := number(t, "weir", "MainPID")
 		return pid != 0 && pid != before && property(t, "weir", "ActiveState") == "active"
 	})
@@ -125,22 +123,10 @@ func (f *fixture) back(t *testing.T, before int) {
 	}
 }
 
-func until(t *testing.T, d time.Duration, what string, done func() bool) {
+// held starts a command that stops in its connect, and returns it with its question and where it wants to.
+func (f *fixture) held(t *testing.T) (p *rig.Proc, question string, to rig.Place) {
 	t.Helper()
-	for end := time.Now().Add(d); !done(); time.Sleep(100 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("not after %v: %s", d, what)
-		}
-	}
-}
-
-// held starts a command that stops in its connect, and returns it with its question and what would arrive.
-func (f *fixture) held(t *testing.T) (p *rig.Proc, question, text string) {
-	t.Helper()
-	port := f.world.Port()
-	text = fmt.Sprintf("held.%d.end", port)
-	f.world.World.Listen(t, "tcp", fmt.Sprintf("[::]:%d", port))
-	p = f.session.Start(t, "egress", "-say", text, "tcp", fmt.Sprintf("%s:%d", rig.World4, port))
-	q := f.sensor.Asked(t, func(q gate.Question) bool { return q.Destination.Port == uint16(port) })
-	return p, q.ID, text
+	to = f.world.Raw(t)
+	p = f.session.Start(t, to.Egress("tcp")...)
+	return p, f.sensor.Asked(t, to.About).ID, to
 }

@@ -46,13 +46,13 @@ func (f *fixture) started(t *testing.T) {
 func (f *fixture) killedForGood(t *testing.T) {
 	const dropIn = "/run/systemd/system/weir.service.d"
 	rig.Must(t, "mkdir -p "+dropIn+" && printf '[Service]\\nRestart=no\\n' >"+dropIn+"/once.conf && systemctl daemon-reload")
-	p, id, text := f.held(t)
+	p, id, to := f.held(t)
 	pid := daemon(t)
 	began := time.Now()
 	rig.Must(t, fmt.Sprintf("kill -9 %d", number(t, "weir", "MainPID")))
-	r, ended := p.WaitFor(late)
+	r, ended := p.WaitFor(rig.Late)
 	took := time.Since(began)
-	if !ended || took > soon || r.Exit != 3 || !strings.Contains(r.Stdout, "EPERM") {
+	if !ended || r.Exit != 3 || !strings.Contains(r.Stdout, "EPERM") {
 		t.Errorf("held when weir run was killed: after %v %v: %s", took, ended, r)
 	}
 	t.Logf("EPERM %v after kill -9", took.Round(10*time.Millisecond))
@@ -62,32 +62,24 @@ func (f *fixture) killedForGood(t *testing.T) {
 	f.probe.Steady(t)
 	rig.Must(t, "rm -r "+dropIn+" && systemctl daemon-reload && systemctl reset-failed weir; systemctl start weir")
 	f.sensor.Deny(t, id) // it is still open
-	f.world.Nothing(t, rig.Marks{}, text, 0)
+	to.Nothing(t)
 }
 
 // killed: systemd starts it again at once; what was held is never let out, and can be answered as before (B33).
 func (f *fixture) killed(t *testing.T) {
-	for _, who := range []struct {
-		name string
-		pid  func() int
-	}{
-		{"weir run", func() int { return number(t, "weir", "MainPID") }},
-		{"the daemon", func() int { return daemon(t) }},
-	} {
-		p, id, text := f.held(t)
-		main, began := number(t, "weir", "MainPID"), time.Now()
-		if err := syscall.Kill(who.pid(), syscall.SIGKILL); err != nil {
-			t.Fatal(err)
-		}
-		f.back(t, main)
-		t.Logf("kill -9 of %s: ready again after %v", who.name, time.Since(began).Round(10*time.Millisecond))
-		f.probe.Steady(t)
-		f.sensor.Deny(t, id)
-		if r := p.Wait(t); r.Exit != 3 {
-			t.Errorf("held when %s was killed: %s", who.name, r)
-		}
-		f.world.Nothing(t, rig.Marks{}, text, 0)
+	p, id, to := f.held(t)
+	main, began := number(t, "weir", "MainPID"), time.Now()
+	if err := syscall.Kill(daemon(t), syscall.SIGKILL); err != nil {
+		t.Fatal(err)
 	}
+	f.back(t, main)
+	t.Logf("kill -9 of the daemon: ready again after %v", time.Since(began).Round(10*time.Millisecond))
+	f.probe.Steady(t)
+	f.sensor.Deny(t, id)
+	if r := p.Wait(t); r.Exit != 3 {
+		t.Errorf("held when the daemon was killed: %s", r)
+	}
+	to.Nothing(t)
 }
 
 // watchdog: a daemon that stands still is ended and started again.
@@ -105,7 +97,7 @@ func (f *fixture) watchdog(t *testing.T) {
 
 // upgrade: another build takes the place of the file, and of the process. Tainted sessions stay as they are.
 func (f *fixture) upgrade(t *testing.T) {
-	p, id, text := f.held(t)
+	p, id, to := f.held(t)
 	main, began := number(t, "weir", "MainPID"), time.Now()
 	rig.Must(t, "install -m 755 /opt/weir/weir-next "+binary+".new && mv "+binary+".new "+binary+" && systemctl restart weir weir-watch")
 	f.back(t, main)
@@ -118,13 +110,13 @@ func (f *fixture) upgrade(t *testing.T) {
 	if r := p.Wait(t); r.Exit != 3 {
 		t.Errorf("held over the upgrade: %s", r)
 	}
-	f.world.Nothing(t, rig.Marks{}, text, 0)
+	to.Nothing(t)
 	f.tainted(t, "agent", "secret")
 }
 
 func (f *fixture) tainted(t *testing.T, name string, bits ...string) {
 	t.Helper()
-	until(t, late, name+" is tainted", func() bool {
+	rig.Eventually(t, name+" is tainted", func() bool {
 		for _, c := range f.sensor.Containers(t) {
 			if (c.Name == name || strings.HasSuffix(c.Cgroup, "/"+name)) && c.Live && slices.Equal(c.Taint, bits) {
 				return true
@@ -137,12 +129,9 @@ func (f *fixture) tainted(t *testing.T, name string, bits ...string) {
 // restartedContainer: a service of a guarded slice is a container. The slice was not there when the sensor started; and a
 // tainted service that is started again is tainted before it can send anything (B45).
 func (f *fixture) restartedContainer(t *testing.T) {
-	port := f.world.Port()
-	text, to := fmt.Sprintf("box.%d.end", port), fmt.Sprintf("%s:%d", rig.World4, port)
-	for _, network := range []string{"tcp", "udp"} {
-		f.world.World.Listen(t, network, fmt.Sprintf("[::]:%d", port))
-	}
-	unit := "[Service]\nSlice=agents.slice\nExecStart=/bin/sh -c 'test ! -e /run/box.go || sleep infinity | exec /opt/weir/attack/probe " + to + " " + text +
+	to := f.world.Raw(t)
+	f.world.World.Listen(t, "udp", fmt.Sprintf("[::]:%d", to.Port))
+	unit := "[Service]\nSlice=agents.slice\nExecStart=/bin/sh -c 'test ! -e /run/box.go || sleep infinity | exec /opt/weir/attack/probe " + to.To + " " + to.Text +
 		"; exec sleep infinity'\nKillMode=control-group\nTimeoutStopSec=1\n"
 	if err := os.WriteFile("/run/systemd/system/box.service", []byte(unit), 0o644); err != nil {
 		t.Fatal(err)
@@ -156,20 +145,19 @@ func (f *fixture) restartedContainer(t *testing.T) {
 	rig.Must(t, "touch /run/box.go && systemctl restart box")
 	f.tainted(t, "box.service", "secret")
 	f.probe.Steady(t)
-	f.world.Nothing(t, rig.Marks{}, text, port)
+	to.Nothing(t)
 }
 
 // stopped: what is tainted stays denied, also without the unit; and the sockets' directory stays.
 func (f *fixture) stopped(t *testing.T) {
-	p, _, text := f.held(t)
+	p, _, to := f.held(t)
 	rig.Must(t, "systemctl stop weir")
 	if r := p.Wait(t); r.Exit != 3 {
 		t.Errorf("held when the unit was stopped: %s", r)
 	}
-	f.world.Nothing(t, rig.Marks{}, text, 0)
+	to.Nothing(t)
 	f.probe.Steady(t)
 	if _, err := os.Stat("/run/weir"); err != nil {
 		t.Error(err)
 	}
-	rig.Must(t, "systemctl start weir")
 }
