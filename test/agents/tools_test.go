@@ -11,6 +11,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -24,6 +25,7 @@ import (
 	"weir/internal/memory"
 	"weir/internal/ruleset/permission"
 	"weir/internal/vault"
+	"weir/test/agents/script"
 )
 
 const secret = "ghp_0123456789abcdefghijklmnopqrstuvwxyz"
@@ -160,6 +162,43 @@ func TestClaudeCallsTheSensorsTools(t *testing.T) {
 	})
 	if err != nil {
 		t.Error(err)
+	}
+}
+
+// TestNeverDeferredM2: where Claude Code defers the tools of MCP servers until the model searches for them, it gives the sensor's at once, for their
+// metadata says so (anthropic/alwaysLoad); another server's, without it, are deferred.
+func TestNeverDeferredM2(t *testing.T) {
+	program := agent(t, "claude-*/package/claude")
+	if program == "" {
+		return
+	}
+	f := newFixture(t)
+	s := &sensor{host: f.host}
+	s.serve(t, f)
+	f.install(t, "claude")
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	servers := string(input(obj{"mcpServers": obj{
+		"weir":    obj{"type": "stdio", "command": f.hook, "args": []string{"mcp"}},
+		"browser": obj{"type": "stdio", "command": self, "args": []string{}, "env": obj{script.Env: "browser"}},
+	}}))
+	calls := []call{
+		{Tool: "Bash", Input: input(obj{"command": "sleep 6; echo local-$((40+2))-ran", "description": "x"})}, // servers connect meanwhile
+		{Tool: "ToolSearch", Input: input(obj{"query": "select:mcp__browser__navigate"})},
+	}
+	argv := []string{program, "-p", "go", "--model", "claude-sonnet-4-5", "--mcp-config", servers, "--allowedTools", "Bash"}
+	r := f.play(t, argv, append(claudeEnv, "ENABLE_TOOL_SEARCH=true"), calls)
+	told(t, r, 0, "local-42-ran")
+	told(t, r, 1, "mcp__browser__navigate") // it was there to be found
+	if len(r.Tools) < 2 {
+		t.Fatalf("requests had the tools %q: %s", r.Tools, r.Said)
+	}
+	for name, want := range map[string]bool{"Bash": true, "ToolSearch": true, "mcp__weir__VaultHttpFetch": true, "mcp__weir__LocalMemoryRecall": true, "mcp__browser__navigate": false} {
+		if slices.Contains(r.Tools[1], name) != want {
+			t.Errorf("%s before anything was searched for: %v, of %q", name, !want, r.Tools[1])
+		}
 	}
 }
 

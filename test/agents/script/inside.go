@@ -18,7 +18,8 @@ type Run struct {
 	Env   []string
 	Dir   string
 	Calls []Call
-	Said  string // what the agent printed
+	Tools [][]string // names of the tools that each request to the model gave in full
+	Said  string     // what the agent printed
 	Error string
 }
 
@@ -68,7 +69,7 @@ func (r *Run) do() error {
 	said, err := cmd.CombinedOutput()
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	r.Calls, r.Said = m.calls, string(said)
+	r.Calls, r.Tools, r.Said = m.calls, m.tools, string(said)
 	return err
 }
 

@@ -23,6 +23,7 @@ type model struct {
 	calls []Call
 	next  int
 	seen  map[string]bool
+	tools [][]string
 }
 
 // serve listens on loopback and returns the address.
@@ -87,6 +88,7 @@ func (m *model) answer(w http.ResponseWriter, r *http.Request) {
 			fmt.Fprintf(w, `{"id":"m","type":"message","role":"assistant","model":%q,"content":[{"type":"text","text":"ok"}],"stop_reason":"end_turn","stop_sequence":null,"usage":{"input_tokens":1,"output_tokens":1}}`, body.Model)
 			return
 		}
+		m.given(body.Tools)
 		events = m.claude(body.Model, len(body.Tools) > 0)
 	case strings.HasSuffix(r.URL.Path, "/responses"):
 		for _, item := range body.Input {
@@ -106,6 +108,19 @@ func (m *model) answer(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 		fmt.Fprintf(w, "event: %s\ndata: %s\n\n", e["type"], data)
+	}
+}
+
+// given notes which tools a request has in full.
+func (m *model) given(tools []map[string]any) {
+	var names []string
+	for _, t := range tools {
+		if name, ok := t["name"].(string); ok && t["defer_loading"] != true {
+			names = append(names, name)
+		}
+	}
+	if len(names) > 0 {
+		m.tools = append(m.tools, names)
 	}
 }
 
