@@ -30,6 +30,7 @@ long: shells ## the classifier against real shells with 20,000 generated command
 	$(GO) test ./internal/classify -run '^$$' -fuzz '^FuzzShell$$' -fuzztime 5m
 	$(GO) test ./internal/classify -run '^$$' -fuzz '^FuzzArgv$$' -fuzztime 5m
 	$(GO) test ./internal/redact -run '^$$' -fuzz '^FuzzScrub$$' -fuzztime 5m
+	$(GO) test ./internal/vault -run '^$$' -fuzz '^FuzzRequest$$' -fuzztime 1m
 	$(GO) test ./internal/memory -run '^$$' -fuzz '^FuzzRecall$$' -fuzztime 2m
 	$(GO) test ./internal/ruleset/permission -run '^$$' -fuzz '^FuzzParse$$' -fuzztime 2m
 	$(GO) test ./internal/ruleset/permission -run '^$$' -fuzz '^FuzzCheckKey$$' -fuzztime 1m

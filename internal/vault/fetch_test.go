@@ -9,12 +9,14 @@ import (
 	"log"
 	"net/http"
 	"net/netip"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"weir/internal/redact"
+	"weir/internal/ruleset/permission"
 )
 
 func quiet() *log.Logger { return log.New(io.Discard, "", 0) }
@@ -444,6 +446,34 @@ func BenchmarkFetch(b *testing.B) {
 			}
 			io.Copy(io.Discard, resp.Body)
 			resp.Body.Close()
+		}
+	})
+}
+
+// FuzzRequest: what is accepted names one https host in ASCII, one key and one method, and nothing that steers the connection; every error is one of ours,
+// on one line.
+func FuzzRequest(f *testing.F) {
+	for _, s := range []string{
+		`{"url":"https://example.com/a?b#c","vault_auth_key":"gh","auth_scheme":"bearer","reason":"x"}`, `{"url":"https://u:p@example.com:8443/","vault_auth_key":"a/b","auth_scheme":"basic","reason":""}`,
+		`{"url":"https://[::1]:443/..%2f","vault_auth_key":"gh","auth_scheme":"custom","auth_header_name":"Host","reason":"x"}`, `{"url":"https://example.com","url":"http://x","method":"get","body":"x","page":2}`, `[]`, `{"url":`,
+	} {
+		f.Add([]byte(s))
+	}
+	b := Binding{Hosts: []string{"example.com"}, Paths: []string{"/a"}}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		r, err := ParseRequest(data)
+		if err != nil {
+			if ClassOf(err) != Invalid || strings.ContainsAny(err.Error(), "\n\r\x00") {
+				t.Errorf("%q: %q", data, err)
+			}
+			return
+		}
+		host := r.Host()
+		if r.url.Scheme != "https" || r.url.User != nil || host == "" || strings.ContainsFunc(host, func(c rune) bool { return c <= ' ' || c > '~' }) || permission.CheckKey(r.Key) != nil || !slices.Contains(Methods(), r.Method) {
+			t.Errorf("%q: %+v", data, r)
+		}
+		if b.permits(host, r.Method, r.Path()) == nil && (host != "example.com" || r.Path() != "/a" && !strings.HasPrefix(r.Path(), "/a/") || strings.Contains(r.Path(), "..")) {
+			t.Errorf("%q: let go to %s%s", data, host, r.Path())
 		}
 	})
 }

@@ -71,6 +71,9 @@ func FuzzEach(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		Each(s, len(s), func(all []*script.Command) bool { return len(all) > 0 })
+		_ = Each(s, len(s), func(all []*script.Command) bool { return len(all) > 0 })
+		if all := strings.Join(Parts(s), ""); all != s {
+			t.Errorf("%q in parts is %q", s, all)
+		}
 	})
 }

@@ -5,10 +5,25 @@ import "strings"
 // ends are the bytes that end a word.
 const ends = " \t\n;&|<>()"
 
+// plainByte are those that neither end a word nor begin something in it.
+var plainByte = func() (t [256]bool) {
+	for i := range t {
+		t[i] = strings.IndexByte(ends+"\\'\"`$", byte(i)) < 0
+	}
+	return t
+}()
+
 // word reads one, and what it opens or closes if it is a keyword.
 func (c *cutter) word() bool {
 	from, plain := c.i, true
-	for c.i < len(c.s) && strings.IndexByte(ends, c.s[c.i]) < 0 {
+	for c.i < len(c.s) {
+		if plainByte[c.s[c.i]] {
+			c.i++
+			continue
+		}
+		if strings.IndexByte(ends, c.s[c.i]) >= 0 {
+			break
+		}
 		switch c.s[c.i] {
 		case '\\':
 			c.i, plain = c.i+2, false
@@ -36,9 +51,7 @@ func (c *cutter) word() bool {
 			if !c.dollar(false) {
 				return false
 			}
-			continue
 		}
-		c.i++
 	}
 	if c.i == from || len(c.heres) > 0 && strings.IndexByte(c.s[from:c.i], '\n') >= 0 {
 		return false
