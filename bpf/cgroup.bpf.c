@@ -11,6 +11,17 @@ struct {
 	__uint(pinning, LIBBPF_PIN_BY_NAME);
 } moves SEC(".maps");
 
+/* Taint that a container has from its first instruction on, also while no daemon runs: what the policy says
+ * of all, and what is stored of one that is started again (B33, B45). */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, 16384);
+	__type(key, struct start_key);
+	__type(value, __u32); /* bits of taint */
+	__uint(pinning, LIBBPF_PIN_BY_NAME);
+} starts SEC(".maps");
+
 /* Rings have no value type: this names theirs for bpf2go. */
 const struct record *unused_record __attribute__((unused));
 
@@ -40,10 +51,35 @@ static __always_inline void tell(struct where *w, __u32 kind, struct cgroup *cg,
 	bpf_ringbuf_submit(r, 0);
 }
 
+/* at is the address of a cgroup that nobody can see yet: cgroup_mkdir activates its directory afterwards. */
+__noinline int begin(__u64 at)
+{
+	struct cgroup *cg = (struct cgroup *)at;
+	struct start_key key = {.parent = ancestor(cg, BPF_CORE_READ(cg, level) - 1)};
+	struct state fresh = {};
+	__u64 id = cgroup_id(cg);
+	struct state *parent = bpf_map_lookup_elem(&cgroups, &key.parent);
+	if (!parent || !(parent->flags & STATE_PARENT))
+		return 0;
+	__u32 *all = bpf_map_lookup_elem(&starts, &key);
+	if (all)
+		fresh.taint = *all;
+	bpf_probe_read_kernel_str(key.name, sizeof(key.name), BPF_CORE_READ(cg, kn, name));
+	__u32 *own = bpf_map_lookup_elem(&starts, &key);
+	if (own)
+		fresh.taint |= *own;
+	if (fresh.taint && bpf_map_update_elem(&cgroups, &id, &fresh, BPF_NOEXIST))
+		count(COUNT_LOST_CGROUP);
+	return 0;
+}
+
 SEC("tp_btf/cgroup_mkdir")
 int BPF_PROG(weir_mkdir, struct cgroup *cg, const char *path)
 {
 	struct where w;
+	__u64 at = 0;
+	bpf_probe_read_kernel(&at, sizeof(at), &cg);
+	begin(at); /* before anybody walks it, and remembers */
 	walk_cgroup(&w, cg);
 	if (w.guarded)
 		tell(&w, RECORD_MKDIR, cg, 0, ancestor(cg, BPF_CORE_READ(cg, level) - 1));
@@ -73,6 +109,23 @@ static __always_inline void escape(struct where *from, struct cgroup *cg, struct
 	walk_current(&self);
 	if (self.guarded || target->tgid == bpf_get_current_pid_tgid() >> 32)
 		bpf_send_signal(SIGKILL);
+}
+
+/* A runtime's own program, between its move into the container and its exec of what the container runs, tells
+ * the runtime how it gets on: over a Unix socket that it brought along. It has run nothing of the
+ * container's. */
+#define ARRIVING 30
+
+static __always_inline void arrive(struct task_struct *target)
+{
+	struct task *t = bpf_task_storage_get(&tasks, target, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (!t)
+		return;
+	struct inode *exe = BPF_CORE_READ(target, mm, exe_file, f_inode);
+	t->inode = BPF_CORE_READ(exe, i_ino);
+	t->device = BPF_CORE_READ(exe, i_sb, s_dev);
+	t->argv_hash = 0;
+	t->arriving = bpf_ktime_get_boot_ns() / 1000000000 + ARRIVING;
 }
 
 SEC("fentry/cgroup_attach_task")
@@ -112,6 +165,8 @@ int BPF_PROG(weir_attach_done, struct cgroup *to_cg, const char *path, struct ta
 			left.taint = s->taint;
 		escape(&left, now, task);
 	} else if (to.guarded) {
+		if (!from)
+			arrive(task);
 		tell(&to, RECORD_MOVE, now, task, from);
 	}
 	return 0;
@@ -146,6 +201,8 @@ int BPF_PROG(weir_fork, struct task_struct *parent, struct task_struct *child)
 	its->device = mine->device;
 	its->argv_hash = mine->argv_hash;
 	its->escaped |= mine->escaped;
+	if (mine->arriving)
+		its->arriving = mine->arriving;
 	return 0;
 }
 

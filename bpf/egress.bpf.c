@@ -56,6 +56,14 @@ static __always_inline int escaped(void)
 	return id && id->escaped;
 }
 
+/* arriving: what a runtime runs in a new container, before it becomes the container's own program. */
+static __always_inline int arriving(void)
+{
+	struct task_struct *t = bpf_get_current_task_btf();
+	struct task *id = bpf_task_storage_get(&tasks, t->group_leader, 0, 0);
+	return id && id->arriving > bpf_ktime_get_boot_ns() / 1000000000;
+}
+
 /* An address as the kernel copied it; family is what the kernel will take
  * AF_UNSPEC for. 1: read, 0: no destination in it, -1: unreadable. */
 static __always_inline int read_address(struct dest *d, const void *address, int length, __u16 unspec)
@@ -446,8 +454,11 @@ int BPF_PROG(weir_sendmsg, struct socket *sock, struct msghdr *msg, int size)
 			ANSWER(0);
 	}
 	__u64 cookie = bpf_get_socket_cookie(sk);
-	if (!inside(&w, BPF_CORE_READ(sk, sk_cgrp_data.cgroup)))
+	if (!inside(&w, BPF_CORE_READ(sk, sk_cgrp_data.cgroup))) {
+		if (family == AF_UNIX && arriving())
+			ANSWER(0);
 		return finish(deny(&w, d, cookie, COUNT_DENIED_SEND, REASON_OUTSIDE));
+	}
 	if (!allowed_type(family, type, proto)) {
 		d->addr[0] = family;
 		return finish(deny(&w, d, cookie, COUNT_DENIED_SEND, REASON_FAMILY));

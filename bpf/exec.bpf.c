@@ -333,6 +333,10 @@ int BPF_PROG(weir_exec, struct task_struct *t, int old_pid, struct linux_binprm 
 	e->pidns = BPF_CORE_READ(t, nsproxy, pid_ns_for_children, ns.inum);
 	bpf_get_current_comm(e->comm, sizeof(e->comm));
 	read_exe(e, file);
+	/* runc executes itself once more, or a copy without a name, before it is the container's program */
+	struct task *came = bpf_task_storage_get(&tasks, t, 0, 0);
+	if (came && !(e->flags & EXEC_UNLINKED) && (came->inode != e->inode || came->device != e->device))
+		came->arriving = 0;
 	read_path(s, file);
 
 	/* one string until binfmt_script or binfmt_misc calls bprm_change_interp */

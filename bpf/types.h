@@ -17,6 +17,7 @@ enum taint_bit {
 enum state_flag {
 	STATE_PARENT = 1, /* its children are containers */
 	STATE_GRANT = 2,  /* a command that was let out lives here */
+	STATE_ALONE = 4,  /* itself a container, wherever it stands */
 };
 
 /* One cgroup. An absent entry is a cgroup that adds nothing. */
@@ -26,6 +27,14 @@ struct state {
 	__u32 policy; /* slot in policies; 0: as its parent */
 	__u32 agent;  /* thread group that commands descend from; 0: as its parent */
 	__u64 grant;  /* key of grants, with STATE_GRANT */
+};
+
+#define CGROUP_NAME 120
+
+/* A cgroup that is to be made below a guarded parent; without a name: each of its children. */
+struct start_key {
+	__u64 parent;
+	char name[CGROUP_NAME]; /* the start of it, if it is longer */
 };
 
 enum mode {
@@ -181,8 +190,9 @@ struct task {
 	__u64 from;      /* container it is being moved out of */
 	__u32 exec_tgid;
 	__u32 device;
-	__u32 escaped; /* left its container: everything is denied until it is killed (B28) */
-	__u32 pad;
+	__u32 escaped;  /* left its container: everything is denied until it is killed (B28) */
+	__u32 arriving; /* came in from outside and runs what it ran there: until when, s since boot; 0: it
+	                   does not */
 };
 
 enum record_kind {

@@ -224,6 +224,7 @@ struct linux_binprm {
 };
 
 struct kernfs_node {
+	char *name;
 	u64 id;
 };
 

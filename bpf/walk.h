@@ -208,6 +208,11 @@ __noinline int step(struct where *w, __u64 id, __u32 level)
 		w->agent = s->agent;
 	if (s->flags & STATE_GRANT)
 		w->grant = s->grant;
+	if (s->flags & STATE_ALONE && !w->container) {
+		w->guarded = 1;
+		w->container = id;
+		w->level = level;
+	}
 	if (s->flags & STATE_PARENT) {
 		w->guarded = 1;
 		w->container = 0;

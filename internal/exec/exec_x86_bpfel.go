@@ -171,6 +171,7 @@ type execStateFlag uint32
 const (
 	execStateFlagSTATE_PARENT execStateFlag = 1
 	execStateFlagSTATE_GRANT  execStateFlag = 2
+	execStateFlagSTATE_ALONE  execStateFlag = 4
 )
 
 type execTask struct {
@@ -182,7 +183,7 @@ type execTask struct {
 	ExecTgid  uint32
 	Device    uint32
 	Escaped   uint32
-	Pad       uint32
+	Arriving  uint32
 }
 
 // Names of all BPF objects in the ELF.

@@ -295,7 +295,7 @@ type egressTask struct {
 	ExecTgid  uint32
 	Device    uint32
 	Escaped   uint32
-	Pad       uint32
+	Arriving  uint32
 }
 
 // Names of all BPF objects in the ELF.

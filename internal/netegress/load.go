@@ -128,6 +128,21 @@ func (e *Egress) Attach() error {
 // GuardParent attaches the packet and socket-address programs to a cgroup and so
 // to all below it, now and later: no container has a moment without them.
 func (e *Egress) GuardParent(path string, slot uint32) error {
+	if err := e.attachTo(path); err != nil {
+		return err
+	}
+	return e.opts.State.AddParent(path, slot)
+}
+
+// GuardAlone does the same for one cgroup that is a container by itself, outside every guarded parent.
+func (e *Egress) GuardAlone(path string, slot uint32) error {
+	if err := e.attachTo(path); err != nil {
+		return err
+	}
+	return e.opts.State.AddAlone(path, slot)
+}
+
+func (e *Egress) attachTo(path string) error {
 	id, err := cgroup.ID(path)
 	if err != nil {
 		return err
@@ -150,7 +165,7 @@ func (e *Egress) GuardParent(path string, slot uint32) error {
 			return fmt.Errorf("guard %s: %w", path, err)
 		}
 	}
-	return e.opts.State.AddParent(path, slot)
+	return nil
 }
 
 // Restore pins again those maps that are not pinned any more; State has the links.

@@ -149,7 +149,7 @@ type packetTask struct {
 	ExecTgid  uint32
 	Device    uint32
 	Escaped   uint32
-	Pad       uint32
+	Arriving  uint32
 }
 
 type packetTrust uint32

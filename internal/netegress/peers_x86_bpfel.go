@@ -149,7 +149,7 @@ type peersTask struct {
 	ExecTgid  uint32
 	Device    uint32
 	Escaped   uint32
-	Pad       uint32
+	Arriving  uint32
 }
 
 type peersUnixPeer struct {

@@ -104,6 +104,12 @@ type cgroupSettings struct {
 	Parents   uint64
 }
 
+type cgroupStartKey struct {
+	_      structs.HostLayout
+	Parent uint64
+	Name   [120]int8
+}
+
 type cgroupState struct {
 	_      structs.HostLayout
 	Taint  uint32
@@ -126,6 +132,7 @@ type cgroupStateFlag uint32
 const (
 	cgroupStateFlagSTATE_PARENT cgroupStateFlag = 1
 	cgroupStateFlagSTATE_GRANT  cgroupStateFlag = 2
+	cgroupStateFlagSTATE_ALONE  cgroupStateFlag = 4
 )
 
 type cgroupTask struct {
@@ -137,7 +144,7 @@ type cgroupTask struct {
 	ExecTgid  uint32
 	Device    uint32
 	Escaped   uint32
-	Pad       uint32
+	Arriving  uint32
 }
 
 // Names of all BPF objects in the ELF.
@@ -152,6 +159,7 @@ const (
 	cgroupMapGrants           = "grants"
 	cgroupMapMoves            = "moves"
 	cgroupMapPlaces           = "places"
+	cgroupMapStarts           = "starts"
 	cgroupMapTasks            = "tasks"
 	cgroupProgWeirAttachDone  = "weir_attach_done"
 	cgroupProgWeirAttachEnter = "weir_attach_enter"
@@ -223,6 +231,7 @@ type cgroupMapSpecs struct {
 	Grants   *ebpf.MapSpec `ebpf:"grants"`
 	Moves    *ebpf.MapSpec `ebpf:"moves"`
 	Places   *ebpf.MapSpec `ebpf:"places"`
+	Starts   *ebpf.MapSpec `ebpf:"starts"`
 	Tasks    *ebpf.MapSpec `ebpf:"tasks"`
 }
 
@@ -262,6 +271,7 @@ type cgroupMaps struct {
 	Grants   *ebpf.Map `ebpf:"grants"`
 	Moves    *ebpf.Map `ebpf:"moves"`
 	Places   *ebpf.Map `ebpf:"places"`
+	Starts   *ebpf.Map `ebpf:"starts"`
 	Tasks    *ebpf.Map `ebpf:"tasks"`
 }
 
@@ -275,6 +285,7 @@ func (m *cgroupMaps) Close() error {
 		m.Grants,
 		m.Moves,
 		m.Places,
+		m.Starts,
 		m.Tasks,
 	)
 }

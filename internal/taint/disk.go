@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"go.etcd.io/bbolt"
@@ -18,6 +19,8 @@ type record struct {
 	Since time.Time `json:"since,omitzero"`
 	By    string    `json:"by,omitempty"`
 	Why   string    `json:"why,omitempty"`
+
+	Deleted time.Time `json:"deleted,omitzero"` // by its runtime
 
 	unsaved bool // what is on disk is older
 }
@@ -73,9 +76,9 @@ func (s *State) store(r *record) error {
 	}
 	err = s.db.Update(func(tx *bbolt.Tx) error { return tx.Bucket(bucket).Put([]byte(r.ID), data) })
 	if r.unsaved = err != nil; err != nil {
-		return fmt.Errorf("store taint of %s: %w", r.ID, err)
+		return errors.Join(s.keepStart(r, true), fmt.Errorf("store taint of %s: %w", r.ID, err))
 	}
-	return nil
+	return s.keepStart(r, false)
 }
 
 // Save stores what could not be stored before.
@@ -93,6 +96,13 @@ func (s *State) Save() error {
 }
 
 func (s *State) erase(id string) error {
+	if i := strings.LastIndex(id, "/"); i >= 0 {
+		if parent, ok := s.ids[id[:i]]; ok {
+			if err := s.putStart(parent, id[i+1:], 0); err != nil {
+				return err
+			}
+		}
+	}
 	err := s.db.Update(func(tx *bbolt.Tx) error { return tx.Bucket(bucket).Delete([]byte(id)) })
 	if err != nil {
 		return fmt.Errorf("forget %s: %w", id, err)

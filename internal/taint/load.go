@@ -53,6 +53,7 @@ type State struct {
 	mu         sync.Mutex
 	containers map[string]*record
 	parents    map[string]uint32 // path → policy slot
+	ids        map[string]uint64 // path of a parent → its cgroup's id
 	removed    map[uint64]gone
 }
 
@@ -62,7 +63,7 @@ func Load(o Options) (*State, error) {
 	if err := os.MkdirAll(filepath.Join(o.PinDir, "links"), 0o700); err != nil {
 		return nil, fmt.Errorf("make pin directory: %w", err)
 	}
-	s := &State{Links: NewLinks(o.PinDir), dir: o.PinDir, db: o.DB, logger: o.Logger, containers: map[string]*record{}, parents: map[string]uint32{}, removed: map[uint64]gone{}}
+	s := &State{Links: NewLinks(o.PinDir), dir: o.PinDir, db: o.DB, logger: o.Logger, containers: map[string]*record{}, parents: map[string]uint32{}, ids: map[string]uint64{}, removed: map[uint64]gone{}}
 	if err := CheckPins(o.PinDir); err != nil {
 		return nil, err
 	}
@@ -293,5 +294,5 @@ func (s *State) KeepBeating(ctx context.Context, able func() bool) error {
 func (s *State) Restore() error {
 	o := s.objects.cgroupMaps
 	return errors.Join(
-		RestoreMaps(s.dir, o.Cgroups, o.Config, o.Counters, o.Epochs, o.Escapes, o.Grants, o.Moves, o.Tasks), s.Links.Restore())
+		RestoreMaps(s.dir, o.Cgroups, o.Config, o.Counters, o.Epochs, o.Escapes, o.Grants, o.Moves, o.Starts, o.Tasks), s.Links.Restore())
 }

@@ -22,6 +22,7 @@ const (
 type gone struct {
 	at     uint64 // when it was found so, ns since boot
 	parent bool
+	alone  bool // programs are attached to it, too
 }
 
 // Gone drops what the kernel has of a container whose cgroup has been removed; its
@@ -54,9 +55,15 @@ func (s *State) drop(id uint64) error {
 	if err != nil {
 		return err
 	}
-	if parent := e.Flags&cgroupStateFlagSTATE_PARENT != 0; parent || e.Taint != 0 {
-		s.removed[id] = gone{at: Now(), parent: parent}
+	parent, alone := e.Flags&cgroupStateFlagSTATE_PARENT != 0, e.Flags&cgroupStateFlagSTATE_ALONE != 0
+	if parent || e.Taint != 0 {
+		s.removed[id] = gone{at: Now(), parent: parent, alone: alone}
 		return nil
+	}
+	if alone {
+		if err := s.unlink(id); err != nil {
+			return err
+		}
 	}
 	return s.delete(id)
 }
@@ -79,8 +86,8 @@ func (s *State) Sweep() error {
 		if age := Now() - g.at; age < lasting || g.parent && age < parentLasting {
 			continue
 		}
-		if g.parent {
-			if err := s.Links.Drop("-" + strconv.FormatUint(id, 10)); err != nil {
+		if g.parent || g.alone {
+			if err := s.unlink(id); err != nil {
 				return err
 			}
 		}
@@ -89,8 +96,10 @@ func (s *State) Sweep() error {
 		}
 		delete(s.removed, id)
 	}
-	return nil
+	return s.sweepStarts()
 }
+
+func (s *State) unlink(id uint64) error { return s.Links.Drop("-" + strconv.FormatUint(id, 10)) }
 
 // findRemoved notes which cgroups of the kernel's books are there no more.
 func (s *State) findRemoved() error {

@@ -23,6 +23,27 @@ type Container struct {
 	Session  bool   `json:"session,omitempty"` // made by weir guard, over when its command ends
 	Policy   uint32 `json:"-"`                 // slot of its own policy; 0: its parent's
 	Text     string `json:"policy,omitempty"`  // its own policy, as YAML
+	Alone    bool   `json:"alone,omitempty"`   // guarded by itself, outside every guarded parent
+	Origin   Origin `json:"origin,omitzero"`
+}
+
+// Origin is what a runtime knows a container by. The zero Origin is of a cgroup that no runtime told of.
+type Origin struct {
+	Runtime      string `json:"runtime,omitempty"`   // containerd
+	Namespace    string `json:"namespace,omitempty"` // the runtime's own
+	ID           string `json:"id,omitempty"`        // of the container, or of the pod's sandbox
+	Image        string `json:"image,omitempty"`
+	Pod          string `json:"pod,omitempty"`
+	PodNamespace string `json:"pod_namespace,omitempty"`
+	PodUID       string `json:"pod_uid,omitempty"`
+}
+
+// same says whether both are the same container, or of one pod.
+func (o Origin) same(p Origin) bool {
+	if o.Runtime == "" || o.Runtime != p.Runtime {
+		return false
+	}
+	return o.PodUID != "" && o.PodUID == p.PodUID || o.ID != "" && o.Namespace == p.Namespace && o.ID == p.ID
 }
 
 // Status is a container with its taint.
@@ -103,11 +124,7 @@ func (s *State) AddParent(path string, slot uint32) error {
 		return err
 	}
 	// first what the programs look at first
-	if err := s.configure(func(c *cgroupSettings) error {
-		c.Levels |= levels(path)
-		c.Parents |= filterBit(id)
-		return nil
-	}); err != nil {
+	if err := s.lookAt(path, id); err != nil {
 		return err
 	}
 	s.mu.Lock()
@@ -119,7 +136,41 @@ func (s *State) AddParent(path string, slot uint32) error {
 	e.Flags |= cgroupStateFlagSTATE_PARENT
 	e.Policy = slot
 	s.parents[path] = slot
+	s.ids[path] = id
+	var errs []error
+	for _, r := range s.containers {
+		errs = append(errs, s.keepStart(r, true))
+	}
+	return errors.Join(append(errs, s.put(id, e))...)
+}
+
+// AddAlone makes a cgroup a container by itself, wherever it stands. Guard then takes it in.
+func (s *State) AddAlone(path string, slot uint32) error {
+	id, err := cgroup.ID(path)
+	if err != nil {
+		return err
+	}
+	if err := s.lookAt(path, id); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e, err := s.entry(id)
+	if err != nil {
+		return err
+	}
+	e.Flags |= cgroupStateFlagSTATE_ALONE
+	e.Policy = slot
 	return s.put(id, e)
+}
+
+// lookAt has the programs look at a cgroup on their way down.
+func (s *State) lookAt(path string, id uint64) error {
+	return s.configure(func(c *cgroupSettings) error {
+		c.Levels |= levels(path)
+		c.Parents |= filterBit(id)
+		return nil
+	})
 }
 
 // levels has the bit of a parent's level below the root. Where it cannot be told,
@@ -145,6 +196,9 @@ func (s *State) Guard(c Container, start Bits, by string) (Status, error) {
 	r := &record{Container: c, Since: time.Now().UTC(), By: by, Why: "guarded"}
 	if old := s.containers[c.ID]; old != nil {
 		r.Bits, r.Since, r.By, r.Why = old.Bits, old.Since, old.By, old.Why
+		if c.Origin == (Origin{}) {
+			r.Name, r.Origin = old.Name, old.Origin
+		}
 	}
 	r.Bits |= start
 	e, err := s.entry(c.CgroupID)
@@ -292,7 +346,7 @@ func (s *State) find(name string) (*record, error) {
 	}
 	var found []string
 	for id, r := range s.containers {
-		if r.Name == name || len(name) >= 3 && strings.HasPrefix(id, name) {
+		if r.Name == name || r.Origin.ID == name || len(name) >= 3 && strings.HasPrefix(id, name) {
 			found = append(found, id)
 		}
 	}

@@ -38,7 +38,7 @@ func NewTools(p policy.Taint) (Tools, error) {
 // reads. The first line of the table that matches the name decides, also one that sets nothing.
 func (t Tools) Bits(name string, publicSource bool) Bits {
 	for _, line := range t.table {
-		if matches(line.name, name) {
+		if Matches(line.name, name) {
 			return line.bits
 		}
 	}
@@ -48,8 +48,8 @@ func (t Tools) Bits(name string, publicSource bool) Bits {
 	return 0
 }
 
-// matches compares a name with a pattern in which * stands for any text. It takes time in the order of their lengths' product.
-func matches(pattern, name string) bool {
+// Matches compares a name with a pattern in which * stands for any text. It takes time in the order of their lengths' product.
+func Matches(pattern, name string) bool {
 	head, rest, star := strings.Cut(pattern, "*")
 	if !star {
 		return pattern == name

@@ -1,0 +1,207 @@
+package taint
+
+import (
+	"errors"
+	"fmt"
+	"path"
+	"strconv"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"weir/internal/cgroup"
+)
+
+// kept is how long the taint of a container that its runtime has deleted is remembered: one of the same id may be made again,
+// which is how a unit or a script restarts it (B45).
+const kept = 24 * time.Hour
+
+// SetStart says what each cgroup that is made directly below a guarded parent is tainted with, before anybody can enter it and
+// whether or not a daemon runs (B33).
+func (s *State) SetStart(parent string, bits Bits) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	id, ok := s.ids[parent]
+	if !ok {
+		return fmt.Errorf("set the taint at start below %s: it is not guarded", parent)
+	}
+	return s.putStart(id, "", bits)
+}
+
+// Expect notes the taint that a container will have, as its runtime describes it, when its cgroup is made: below a guarded parent
+// the kernel sets it then. What is stored of it already stays.
+func (s *State) Expect(c Container, bits Bits, by, why string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r := s.containers[c.ID]
+	if r == nil {
+		r = &record{Container: c, Since: time.Now().UTC(), By: by, Why: why}
+	}
+	if r.Deleted.IsZero() && r.Bits|bits == r.Bits && r.Origin == c.Origin {
+		return nil
+	}
+	if r.Bits|bits != r.Bits {
+		r.Since, r.By, r.Why = time.Now().UTC(), by, why
+	}
+	r.Bits |= bits
+	r.Name, r.Origin, r.Alone, r.Deleted = c.Name, c.Origin, r.Alone || c.Alone, time.Time{}
+	s.containers[c.ID] = r
+	if r.CgroupID != 0 {
+		e, err := s.entry(r.CgroupID)
+		if err != nil {
+			return err
+		}
+		e.Taint |= uint32(r.Bits)
+		if err := s.put(r.CgroupID, e); err != nil {
+			return err
+		}
+	}
+	return s.store(r)
+}
+
+// Describe says what the runtime calls a container.
+func (s *State) Describe(id, name string, o Origin) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r, err := s.known(id)
+	if err != nil || r.Name == name && r.Origin == o && r.Deleted.IsZero() {
+		return err
+	}
+	r.Name, r.Origin, r.Deleted = name, o, time.Time{}
+	return s.store(r)
+}
+
+// Stored is the taint of all that is stored under the same runtime's id or the same pod (G3, B45).
+func (s *State) Stored(o Origin) Bits {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var bits Bits
+	for _, r := range s.containers {
+		if r.Origin.same(o) {
+			bits |= r.Bits
+		}
+	}
+	return bits
+}
+
+// Discard notes that the runtime has deleted a container: its taint is forgotten some time after its cgroup is gone.
+func (s *State) Discard(id string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r, err := s.known(id)
+	if err != nil {
+		return err
+	}
+	r.Deleted = time.Now().UTC()
+	if r.CgroupID == 0 && r.Bits == 0 {
+		delete(s.containers, id)
+		return s.erase(id)
+	}
+	return s.store(r)
+}
+
+// sweepStarts forgets containers that were deleted long ago, and what the kernel has for children of parents that are gone.
+func (s *State) sweepStarts() error {
+	var errs []error
+	for id, r := range s.containers {
+		if r.Deleted.IsZero() || r.CgroupID != 0 || time.Since(r.Deleted) < kept {
+			continue
+		}
+		delete(s.containers, id)
+		errs = append(errs, s.erase(id))
+	}
+	known := map[uint64]bool{}
+	for _, id := range s.ids {
+		known[id] = true
+	}
+	var key cgroupStartKey
+	var bits uint32
+	var stale []cgroupStartKey
+	it := s.objects.Starts.Iterate()
+	for it.Next(&key, &bits) {
+		if _, err := cgroup.Path(key.Parent); err != nil && !known[key.Parent] {
+			stale = append(stale, key)
+		}
+	}
+	for _, key := range stale {
+		errs = append(errs, ignoreNoKey(s.objects.Starts.Delete(&key)))
+	}
+	return errors.Join(append(errs, it.Err())...)
+}
+
+// keepStart puts a container's stored taint where the kernel looks when its cgroup is made again. more says that what is there
+// must not be lessened.
+func (s *State) keepStart(r *record, more bool) error {
+	id, ok := s.ids[path.Dir(r.Cgroup)]
+	if !ok || r.Session {
+		return nil
+	}
+	bits := r.Bits
+	if more {
+		key := startKey(id, path.Base(r.Cgroup))
+		var old uint32
+		if s.objects.Starts.Lookup(&key, &old) == nil {
+			bits |= Bits(old)
+		}
+	}
+	return s.putStart(id, path.Base(r.Cgroup), bits)
+}
+
+// arriving is ARRIVING of bpf/cgroup.bpf.c, in s.
+const arriving = 30
+
+// Arrive lets processes of a runtime that were in a container's cgroup before it was guarded report to the runtime, as those that
+// are moved in later may. What has ended is left out.
+func (s *State) Arrive(pids []int) error {
+	for _, pid := range pids {
+		fd, err := unix.PidfdOpen(pid, 0)
+		if err != nil {
+			continue // it has ended
+		}
+		var t cgroupTask
+		err = s.objects.Tasks.Lookup(uint32(fd), &t)
+		if err == nil || isNoKey(err) {
+			var exe unix.Stat_t
+			if unix.Stat("/proc/"+strconv.Itoa(pid)+"/exe", &exe) == nil { // what it may execute once more
+				t.Inode, t.Device, t.ArgvHash = exe.Ino, unix.Major(exe.Dev)<<20|unix.Minor(exe.Dev), 0
+			}
+			t.Arriving = uint32(Now()/1e9) + arriving
+			err = s.objects.Tasks.Put(uint32(fd), &t)
+		}
+		unix.Close(fd)
+		if err != nil && !errors.Is(err, unix.ESRCH) {
+			return fmt.Errorf("let process %d arrive: %w", pid, err)
+		}
+	}
+	return nil
+}
+
+func (s *State) putStart(parent uint64, name string, bits Bits) error {
+	key := startKey(parent, name)
+	if bits == 0 {
+		if err := ignoreNoKey(s.objects.Starts.Delete(&key)); err != nil {
+			return fmt.Errorf("forget the taint at start of %q: %w", name, err)
+		}
+		return nil
+	}
+	if err := s.objects.Starts.Put(&key, uint32(bits)); err != nil {
+		return fmt.Errorf("note the taint at start of %q: %w", name, err)
+	}
+	return nil
+}
+
+// startKey cuts a name as the kernel's program does, with a zero byte at the end.
+func startKey(parent uint64, name string) cgroupStartKey {
+	key := cgroupStartKey{Parent: parent}
+	for i := 0; i < len(name) && i < len(key.Name)-1; i++ {
+		key.Name[i] = int8(name[i])
+	}
+	return key
+}
+
+func ignoreNoKey(err error) error {
+	if isNoKey(err) {
+		return nil
+	}
+	return err
+}
