@@ -19,11 +19,12 @@ const (
 	Start   Kind = "start"   // the sensor started: Message
 	Stop    Kind = "stop"    // the sensor stopped: Message
 	Tool    Kind = "tool"    // a tool of the sensor's own was called: Process, Use, Verdict
+	Found   Kind = "finding" // a container has what undoes its guard, or was refused for it: Finding
 )
 
 // Kinds returns all kinds, in the order of the schema.
 func Kinds() []Kind {
-	return []Kind{Exec, Connect, Hold, Verdict, Grant, Taint, Lost, Mode, Error, Start, Stop, Tool}
+	return []Kind{Exec, Connect, Hold, Verdict, Grant, Taint, Lost, Mode, Error, Start, Stop, Tool, Found}
 }
 
 // Event is one line of the log. Unused parts are nil or empty.
@@ -39,6 +40,7 @@ type Event struct {
 	Change      *TaintChange `json:"taint,omitempty"`
 	Loss        *Loss        `json:"lost,omitempty"`
 	Use         *ToolUse     `json:"use,omitempty"`
+	Finding     *Finding     `json:"finding,omitempty"`
 	Mode        string       `json:"mode,omitempty"`    // observe, enforce or seal
 	Command     string       `json:"command,omitempty"` // the text that a bridge was asked about; process is who asked
 	Message     string       `json:"message,omitempty"`
@@ -51,6 +53,23 @@ type Container struct {
 	Cgroup   string   `json:"cgroup,omitempty"`    // path below the cgroup root, with a leading slash
 	CgroupID uint64   `json:"cgroup_id,omitempty"` // inode of the cgroup's directory
 	Taint    []string `json:"taint,omitempty"`     // corruption, secret
+
+	// What its runtime calls it; empty: none told.
+	Runtime      string `json:"runtime,omitempty"`    // containerd
+	Namespace    string `json:"namespace,omitempty"`  // the runtime's own
+	RuntimeID    string `json:"runtime_id,omitempty"` // of the container, or of the pod's sandbox
+	Image        string `json:"image,omitempty"`
+	Pod          string `json:"pod,omitempty"`
+	PodNamespace string `json:"pod_namespace,omitempty"`
+	PodUID       string `json:"pod_uid,omitempty"`
+}
+
+// Finding is what a container has that undoes its guard (B18, B34, B42, B48).
+type Finding struct {
+	ID       string `json:"id"`                // a stable code, as docs/containers.md lists them
+	Severity string `json:"severity"`          // critical, high or medium
+	Text     string `json:"text"`              // one sentence for people
+	Refused  bool   `json:"refused,omitempty"` // the policy refuses it, and the container was killed
 }
 
 // Process is one process at the moment of the event, as the kernel saw it.

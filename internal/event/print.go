@@ -72,6 +72,13 @@ func line(e Event) string {
 			add("- %s", Visible(v.Text))
 		}
 	}
+	if f := e.Finding; f != nil {
+		refused := ""
+		if f.Refused {
+			refused = ", refused"
+		}
+		add("%s (%s%s): %s", Visible(f.ID), Visible(f.Severity), refused, Visible(f.Text))
+	}
 	if e.Question != "" && e.Verdict == nil {
 		id := quote(e.Question)
 		add("? weir approve %s, weir deny %s", id, id)

@@ -31,6 +31,7 @@ func TestPrint(t *testing.T) {
 		"start   - version 1",
 		"stop    - asked to",
 		"tool    " + curl + " calls VaultHttpFetch GET example.com/x s gh status 200, 12 bytes failed: timeout = allow (approved) by alice (control, user alice, chat T1/C1, pts/3, ssh 192.0.2.7, from 127.0.0.1:40000) - alice approved: known site",
+		"finding web[corruption,secret] host_pid (critical, refused): it sees all",
 	}
 	for i, e := range sample() {
 		var b strings.Builder

@@ -10,7 +10,8 @@ import (
 // sample returns one full event of each kind.
 func sample() []event.Event {
 	at := time.Date(2026, 3, 1, 12, 30, 5, 250e6, time.UTC)
-	container := &event.Container{ID: "c1d2e3f4", Name: "web", Cgroup: "/guard/web", CgroupID: 4242, Taint: []string{"corruption", "secret"}}
+	container := &event.Container{ID: "c1d2e3f4", Name: "web", Cgroup: "/guard/web", CgroupID: 4242, Taint: []string{"corruption", "secret"},
+		Runtime: "containerd", Namespace: "k8s.io", RuntimeID: "0123", Image: "example.com/a:1", Pod: "p", PodNamespace: "default", PodUID: "u-1"}
 	process := &event.Process{
 		PID: 71, Start: 9e9, UID: 1000, Comm: "curl",
 		Exe:  &event.File{Path: "/usr/bin/curl", Device: 8, Inode: 99, Memfd: true, Deleted: true},
@@ -43,6 +44,7 @@ func sample() []event.Event {
 		{Kind: event.Start, Message: "version 1"},
 		{Kind: event.Stop, Message: "asked to"},
 		{Kind: event.Tool, Process: process, Verdict: answered, Use: &event.ToolUse{Tool: "VaultHttpFetch", Key: "gh", Method: "GET", Host: "example.com", Path: "/x", Status: 200, Bytes: 12, Duration: 30, Reason: "look", Store: "s", Failure: "timeout"}},
+		{Kind: event.Found, Finding: &event.Finding{ID: "host_pid", Severity: "critical", Text: "it sees all", Refused: true}},
 	}
 	for i := range all {
 		all[i].Time = at

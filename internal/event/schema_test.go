@@ -48,10 +48,11 @@ func TestMissingPart(t *testing.T) {
 		event.Start:   {"message"},
 		event.Stop:    {"message"},
 		event.Tool:    {"container", "process", "use", "verdict"},
+		event.Found:   {"container", "finding"},
 	}
 	for _, e := range sample() {
 		got := []string{}
-		for _, part := range []string{"container", "destination", "grant", "lost", "message", "mode", "process", "question", "taint", "use", "verdict"} {
+		for _, part := range []string{"container", "destination", "finding", "grant", "lost", "message", "mode", "process", "question", "taint", "use", "verdict"} {
 			line, err := event.Marshal(e)
 			if err != nil {
 				t.Fatal(err)
