@@ -53,7 +53,7 @@ func TestDocumentation(t *testing.T) {
 			t.Errorf("block %d, default - documented +\n%s", i+1, diff)
 		}
 	}
-	nested := map[string]string{"guard": "", "grant": "", "taint": "", "events": "", "cop": "", "announce": "", "announce.callback": "", "metrics": "", "vault": "", "confirm": "", "allow": ""}
+	nested := map[string]string{"guard": "", "grant": "", "taint": "", "events": "", "cop": "", "announce": "", "announce.callback": "", "metrics": "", "containers": "", "vault": "", "confirm": "", "allow": ""}
 	for group := range nested {
 		value := ": 1\n"
 		if group == "allow" {

@@ -75,6 +75,7 @@ func (p *parser) policy(root *yaml.Node, out *Policy) {
 		}},
 		{"vault", func(n *yaml.Node) { p.vault(n, &out.Vault) }},
 		{"confirm", func(n *yaml.Node) { p.confirm(n, &out.Confirm) }},
+		{"containers", func(n *yaml.Node) { p.containers(n, &out.Containers) }},
 		{"hooks", p.directory("hooks", &out.Hooks)},
 		{"ipc", p.directory("ipc", &out.IPC)},
 	})

@@ -146,7 +146,7 @@ confirm:
 	}
 }
 
-const allKeys = "version, mode, guard, hold, approver, review, ask_seconds, claim_seconds, grant, allow, resolvers, unix_peers, taint, events, cop, announce, metrics, vault, confirm, hooks, ipc"
+const allKeys = "version, mode, guard, hold, approver, review, ask_seconds, claim_seconds, grant, allow, resolvers, unix_peers, taint, events, cop, announce, metrics, vault, confirm, containers, hooks, ipc"
 
 // TestBadInput: the "Bad input": one clear line says where, what, and what is accepted.
 func TestBadInput(t *testing.T) {

@@ -74,6 +74,7 @@ type Policy struct {
 	Metrics      Metrics
 	Vault        Vault
 	Confirm      Confirm
+	Containers   Containers
 	Hooks        string // directory of executables that are asked before each tool call: absolute path; empty: none
 	IPC          string // folder for requests in containers, as they see it: absolute path; empty: none
 }

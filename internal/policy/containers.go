@@ -1,0 +1,143 @@
+package policy
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+const (
+	maxMatches = 256
+	maxLabels  = 64
+	maxPattern = 1024
+)
+
+// Findings are what is looked for in a container that is guarded, and what Refuse may name.
+var Findings = []string{
+	"privileged", "host_pid", "host_network", "runtime_socket", "host_files", "cap_bpf", "cap_sys_admin", "cap_net_admin", "cap_net_raw",
+	"cgroup_writable", "bpf_fs", "tun_device", "rdma_device", "network_volume", "packet_socket", "shared_volume",
+}
+
+// Containers says which containers of a runtime are guarded, and with which taint they start.
+type Containers struct {
+	Containerd string   // absolute path of its socket; empty: nobody looks
+	Refuse     []string // Findings with which no matched container runs
+	Match      []Match  // the first that fits decides
+}
+
+// Match is one kind of container. In patterns, * stands for any text; what is empty fits everything.
+type Match struct {
+	Namespace   string // pattern of the runtime's own namespace
+	Image       string // pattern of the image's name
+	Labels      []Label
+	Annotations []Label
+	Guard       bool     // false: it is left alone, unless it is below a guarded parent
+	Taint       []string // that it starts with: corruption, secret
+	Refuse      []string // Findings, beside those of Containers
+}
+
+// Label is a label or an annotation that must be there; Value is a pattern.
+type Label struct{ Key, Value string }
+
+func (p *parser) containers(n *yaml.Node, out *Containers) {
+	lines := p.mapping(n, "containers", []field{
+		{"containerd", func(n *yaml.Node) {
+			s, ok := text(n)
+			if wrong := cleanPath(s, maxUnixPath); !ok || s != "" && wrong != "" {
+				p.fail(n.Line, `containers.containerd is %s: accepted is the absolute path of a socket such as /run/containerd/containerd.sock, or "" for none`, kind(n))
+				return
+			}
+			out.Containerd = s
+		}},
+		{"refuse", func(n *yaml.Node) { p.findings(n, "containers.refuse", &out.Refuse) }},
+		{"match", func(n *yaml.Node) {
+			p.list(n, "containers.match", "mappings of namespace, image, labels, annotations, guard, taint, refuse", maxMatches, func(item *yaml.Node) {
+				m := Match{Guard: true}
+				p.mapping(item, "containers.match", []field{
+					{"namespace", p.pattern("containers.match.namespace", &m.Namespace)},
+					{"image", p.pattern("containers.match.image", &m.Image)},
+					{"labels", func(n *yaml.Node) { p.labels(n, "containers.match.labels", &m.Labels) }},
+					{"annotations", func(n *yaml.Node) { p.labels(n, "containers.match.annotations", &m.Annotations) }},
+					{"guard", p.truth("containers.match.guard", &m.Guard)},
+					{"taint", func(n *yaml.Node) {
+						p.texts(n, "containers.match.taint", "corruption, secret", 2, &m.Taint, taintBit)
+					}},
+					{"refuse", func(n *yaml.Node) { p.findings(n, "containers.match.refuse", &m.Refuse) }},
+				})
+				if !m.Guard && len(m.Taint)+len(m.Refuse) > 0 {
+					p.fail(item.Line, "containers.match has an item with guard: false and taint or refuse: only what is guarded can be tainted or refused")
+				}
+				out.Match = append(out.Match, m)
+			})
+		}},
+	})
+	if line, ok := lines["match"]; ok && out.Containerd == "" && len(out.Match) > 0 {
+		p.fail(line, "containers.match is not used without containers.containerd: name its socket, usually /run/containerd/containerd.sock")
+	}
+}
+
+func (p *parser) findings(n *yaml.Node, where string, into *[]string) {
+	p.texts(n, where, "findings such as privileged or host_pid", len(Findings), into, func(s string) (string, string) {
+		if slices.Contains(Findings, s) {
+			return s, ""
+		}
+		return s, "unknown finding" + suggest(s, Findings)
+	})
+}
+
+func (p *parser) pattern(where string, into *string) func(*yaml.Node) {
+	return func(n *yaml.Node) {
+		s, ok := text(n)
+		if !ok || s == "" || len(s) > maxPattern || strings.ContainsFunc(s, func(r rune) bool { return r < ' ' }) {
+			p.fail(n.Line, "%s is %s: accepted is a text in which * stands for any text; leave the key out for all", where, kind(n))
+			return
+		}
+		*into = s
+	}
+}
+
+// labels reads a mapping of keys to patterns.
+func (p *parser) labels(n *yaml.Node, where string, into *[]Label) {
+	if n.Kind != yaml.MappingNode || len(n.Content) == 0 || len(n.Content)/2 > maxLabels {
+		p.fail(n.Line, `%s is %s: accepted is a mapping of up to %d keys to texts, such as {weir.taint: secret}`, where, kind(n), maxLabels)
+		return
+	}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key, value := n.Content[i], n.Content[i+1]
+		k, isKey := text(key)
+		v, isValue := text(value)
+		switch {
+		case !isKey || k == "" || len(k) > maxPattern:
+			p.fail(key.Line, "%s has the key %s: accepted are texts", where, kind(key))
+		case !isValue || len(v) > maxPattern:
+			p.fail(value.Line, "%s has %s: %s: accepted is a text, in quotes if it looks like a number or true", where, quote(k), kind(value))
+		case slices.ContainsFunc(*into, func(l Label) bool { return l.Key == k }):
+			p.fail(key.Line, "%s has %s twice", where, quote(k))
+		default:
+			*into = append(*into, Label{k, v})
+		}
+	}
+}
+
+// String names a match for people.
+func (m Match) String() string {
+	var parts []string
+	if m.Namespace != "" {
+		parts = append(parts, "namespace "+m.Namespace)
+	}
+	if m.Image != "" {
+		parts = append(parts, "image "+m.Image)
+	}
+	for _, l := range m.Labels {
+		parts = append(parts, fmt.Sprintf("label %s=%s", l.Key, l.Value))
+	}
+	for _, l := range m.Annotations {
+		parts = append(parts, fmt.Sprintf("annotation %s=%s", l.Key, l.Value))
+	}
+	if len(parts) == 0 {
+		return "every container"
+	}
+	return strings.Join(parts, ", ")
+}
