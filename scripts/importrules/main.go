@@ -42,7 +42,7 @@ var rules = map[string][]string{
 	"internal/netegress":        {"internal/taint", "internal/event", "internal/policy", "internal/cgroup", "internal/procfs"},
 	"internal/netegress/family": {"internal/cgroup", "internal/procfs"},
 	"internal/netegress/socket": {"internal/policy", "internal/cgroup", "internal/procfs"},
-	"internal/container":        {"internal/taint", "internal/event", "internal/cgroup", "internal/procfs"},
+	"internal/container":        {"internal/taint", "internal/event", "internal/policy", "internal/cgroup", "internal/procfs"},
 	"internal/taint":            {"internal/policy", "internal/cgroup"},
 	"internal/classify":         {}, // pure: nothing of ours but its own packages
 	"internal/control":          {"internal/self", "internal/gate", "internal/event", "internal/taint", "internal/procfs"},
@@ -96,6 +96,7 @@ var only = map[string][]string{
 	"github.com/cilium/ebpf":           {"bpf/vmlinux", "internal/exec", "internal/files", "internal/netegress", "internal/taint", "internal/doctor"},
 	"github.com/vishvananda/netlink":   {"internal/netegress"},
 	"github.com/containerd/containerd": {"internal/container"},
+	"google.golang.org/grpc":           {"internal/container"},
 	"github.com/landlock-lsm":          {"internal/launch"},
 	"github.com/prometheus":            {"internal/metrics"},
 

@@ -1,0 +1,393 @@
+package container
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"weir/internal/cgroup"
+	"weir/internal/event"
+	"weir/internal/policy"
+	"weir/internal/procfs"
+	"weir/internal/taint"
+)
+
+// Options are what a Keeper acts with. All must be set.
+type Options struct {
+	Policy  func() policy.Policy
+	Parents func() []string // guarded parents, paths below the cgroup root
+	State   *taint.State
+	Guard   func(path string) error                       // attaches what one cgroup needs that is a container by itself
+	Taint   func(taint.Change) (taint.Status, error)      // puts taint in force: kernel, disk, sockets, log
+	Sockets func(path string) ([]string, error)           // open sockets that send below the packet check (B18)
+	Log     func(event.Event)                             // must not wait
+	Fail    func(what string, err error)                  // must not wait
+	Show    func(id uint64, b taint.Bits) event.Container // what the log tells of a container
+}
+
+// Keeper has the containers of a runtime guarded that the policy matches.
+type Keeper struct {
+	Options
+
+	mu    sync.Mutex
+	known map[string]*entry // by namespace/id
+	lost  bool              // the connection, and that was told
+
+	looked sync.Once
+	ready  chan struct{}
+}
+
+// entry is a container that is guarded, or below a guarded parent.
+type entry struct {
+	container Container
+	path      string // of the cgroup that Weir knows as its container
+	alone     bool
+	rule      policy.Match
+	matched   bool
+	told      map[string]bool // findings
+	refused   bool
+	prepared  bool // its cgroup was guarded before anything ran in it
+	volumes   []volume
+}
+
+// New makes a Keeper that knows nothing yet.
+func New(o Options) *Keeper {
+	return &Keeper{Options: o, known: map[string]*entry{}, ready: make(chan struct{})}
+}
+
+// Run follows the runtime that the policy names, until ctx ends. changed says that the policy may be another.
+func (k *Keeper) Run(ctx context.Context, changed <-chan struct{}) error {
+	for ctx.Err() == nil {
+		now := k.Policy().Containers
+		one, stop := context.WithCancel(ctx)
+		done := make(chan error, 1)
+		if now.Containerd != "" {
+			go func() { done <- watch(one, now.Containerd, k) }()
+		} else {
+			k.hasLooked()
+		}
+		err := k.wait(ctx, changed, done, now)
+		stop()
+		if now.Containerd != "" && err == nil {
+			err = <-done
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// wait returns when the policy's containers are others, or the watch has failed.
+func (k *Keeper) wait(ctx context.Context, changed <-chan struct{}, done chan error, was policy.Containers) error {
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case err := <-done:
+			done <- nil
+			return err
+		case <-changed:
+			if !same(was, k.Policy().Containers) {
+				return nil
+			}
+		}
+	}
+}
+
+func same(a, b policy.Containers) bool {
+	return a.Containerd == b.Containerd && slices.Equal(a.Refuse, b.Refuse) && slices.EqualFunc(a.Match, b.Match, func(a, b policy.Match) bool {
+		return a.String() == b.String() && a.Guard == b.Guard && slices.Equal(a.Taint, b.Taint) && slices.Equal(a.Refuse, b.Refuse)
+	})
+}
+
+// Ready is closed when Run has looked at all containers there are, or could not.
+func (k *Keeper) Ready() <-chan struct{} { return k.ready }
+
+func (k *Keeper) hasLooked() { k.looked.Do(func() { close(k.ready) }) }
+
+// connected implements handler.
+func (k *Keeper) connected(listed map[string]bool, err error) {
+	defer k.hasLooked()
+	if err != nil {
+		if !k.lost {
+			k.lost = true
+			k.Fail("follow containers: what is guarded stays so, containers that start meanwhile are looked at later", err)
+		}
+		return
+	}
+	if k.lost {
+		k.lost = false
+		k.Log(event.Event{Kind: event.Error, Message: fmt.Sprintf("containers are followed again: %d", len(listed))})
+	}
+	k.mu.Lock()
+	var gone []*entry
+	for at, e := range k.known {
+		if !listed[at] {
+			gone = append(gone, e)
+		}
+	}
+	k.mu.Unlock()
+	for _, e := range gone {
+		k.stopped(e.container.Namespace, e.container.ID, true)
+	}
+}
+
+// seen implements handler.
+func (k *Keeper) seen(c Container) {
+	if err := k.take(c); err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, unix.ESRCH) {
+		k.Fail("look at container "+name(c.Namespace, c.ID), err)
+	}
+}
+
+// stopped implements handler.
+func (k *Keeper) stopped(namespace, id string, deleted bool) {
+	at := name(namespace, id)
+	k.mu.Lock()
+	e := k.known[at]
+	if e != nil {
+		e.container.PID, e.container.Running = 0, false
+	}
+	if deleted {
+		delete(k.known, at)
+	}
+	k.mu.Unlock()
+	if e == nil {
+		return
+	}
+	if err := k.over(e, deleted); err != nil {
+		k.Fail("keep the taint of container "+at, err)
+	}
+}
+
+// over keeps what is stored of a container that has ended ready for its next start. One of a pod is not over with one container.
+func (k *Keeper) over(e *entry, deleted bool) error {
+	if k.shared(e) {
+		return nil
+	}
+	if deleted {
+		if _, err := k.State.Find(e.path); err != nil {
+			return nil
+		}
+		if e.alone {
+			_ = cgroup.Remove(e.path) // one that was prepared and never used; else the runtime has removed it
+		}
+		return errors.Join(k.State.Gone(e.path), k.State.Discard(e.path))
+	}
+	if !e.alone {
+		return nil
+	}
+	return k.prepare(e)
+}
+
+// shared says whether another container that is known has the same cgroup for Weir.
+func (k *Keeper) shared(e *entry) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for _, other := range k.known {
+		if other != e && other.path == e.path && other.container.PID != 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// take finds the container's cgroup, and guards it if the policy says so.
+func (k *Keeper) take(c Container) error {
+	p := k.Policy()
+	e, err := k.locate(c, p)
+	if err != nil || e == nil {
+		return err
+	}
+	bits, err := startBits(e.rule.Taint)
+	if err != nil {
+		return err
+	}
+	if e.alone {
+		more, err := startBits(p.Taint.AtStart)
+		if err != nil {
+			return err
+		}
+		bits |= more
+	}
+	found := k.look(e)
+	refuse := slices.ContainsFunc(found, func(f event.Finding) bool { return f.Refused })
+	if refuse {
+		bits |= taint.Corruption | taint.Secret // until it is killed
+	}
+	bits |= k.State.Stored(origin(c))
+	switch {
+	case c.PID == 0 && bits == 0 && !e.alone:
+	case c.PID == 0:
+		err = k.State.Expect(k.described(e), bits, "policy", "containers.match: "+e.rule.String())
+		if err == nil && e.alone {
+			err = k.prepare(e)
+		}
+	default:
+		err = k.admit(e, bits)
+	}
+	k.tell(e, found)
+	if refuse && c.PID != 0 {
+		err = errors.Join(err, k.kill(e))
+	}
+	if c.Running && len(e.volumes) > 0 {
+		k.spread()
+	}
+	return err
+}
+
+// locate says which cgroup a container is for Weir; nil: it is left alone.
+func (k *Keeper) locate(c Container, p policy.Policy) (*entry, error) {
+	at, _ := specified(c)
+	if c.PID != 0 {
+		var err error
+		if at, err = actual(c, cgroup.Of); err != nil {
+			return nil, err
+		}
+	}
+	if at == "" || at == "/" {
+		return nil, nil
+	}
+	rule, matched := matching(p.Containers.Match, c)
+	if !matched {
+		rule, matched = k.podRule(c)
+	}
+	path, alone := place(at, k.Parents(), c.Labels[podUIDLabel])
+	if alone && !(matched && rule.Guard) {
+		return nil, nil
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	key := name(c.Namespace, c.ID)
+	e := k.known[key]
+	if e == nil || e.path != path {
+		e = &entry{told: map[string]bool{}}
+		k.known[key] = e
+	}
+	e.container, e.path, e.alone, e.rule, e.matched = c, path, alone, rule, matched && rule.Guard
+	if c.Spec != nil {
+		e.volumes = volumes(c.Spec)
+	}
+	return e, nil
+}
+
+// podRule is what matched another container of the same pod: its sandbox has the pod's labels (G3).
+func (k *Keeper) podRule(c Container) (policy.Match, bool) {
+	uid := c.Labels[podUIDLabel]
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for _, e := range k.known {
+		if uid != "" && e.matched && e.container.Labels[podUIDLabel] == uid {
+			return e.rule, true
+		}
+	}
+	return policy.Match{}, false
+}
+
+func (k *Keeper) described(e *entry) taint.Container {
+	c := taint.Container{ID: e.path, Name: called(e.container), Cgroup: e.path, Alone: e.alone, Origin: origin(e.container)}
+	if c.Origin.Pod != "" && !strings.Contains(e.path, e.container.ID) {
+		c.Name, c.Origin.ID, c.Origin.Image = c.Origin.Pod, "", "" // the whole pod
+		if sandbox := e.container.Spec.Annotations[sandboxAnnotation]; sandbox != "" {
+			c.Origin.ID = sandbox
+		}
+	}
+	if id, err := cgroup.ID(e.path); err == nil {
+		c.CgroupID = id
+	}
+	return c
+}
+
+// prepare makes the cgroup of a container that does not run, guarded and tainted, so that it is in it from its first instruction.
+// What systemd makes cannot be made beforehand.
+func (k *Keeper) prepare(e *entry) error {
+	at, systemd := specified(e.container)
+	if systemd || at == "" || !cgroup.Below(at, e.path) {
+		return nil
+	}
+	if _, err := cgroup.Make(e.path); err != nil {
+		return err
+	}
+	k.arrive(e)
+	if err := k.Guard(e.path); err != nil {
+		return err
+	}
+	if _, err := k.State.Guard(k.described(e), 0, "policy"); err != nil {
+		return err
+	}
+	e.prepared = true
+	return nil
+}
+
+// arrive lets the runtime's own program, which is in the cgroup already, finish the start.
+func (k *Keeper) arrive(e *entry) {
+	pids, err := cgroup.Tree(e.path)
+	if err == nil {
+		err = k.State.Arrive(pids)
+	}
+	if err != nil {
+		k.Fail("let "+e.container.ID+" start", err)
+	}
+}
+
+// admit takes in a container that has a process.
+func (k *Keeper) admit(e *entry, bits taint.Bits) error {
+	id, err := cgroup.ID(e.path)
+	if err != nil {
+		return err
+	}
+	c := k.described(e)
+	st, known := k.State.ByCgroup(id)
+	if !known || e.alone && !st.Alone {
+		if e.alone {
+			if !e.container.Running {
+				k.arrive(e)
+			}
+			if err := k.Guard(e.path); err != nil {
+				return err
+			}
+		}
+		if st, err = k.State.Guard(c, 0, "policy"); err != nil {
+			return err
+		}
+		if e.alone && e.container.Running {
+			ec := k.Show(id, st.Taint)
+			k.Log(event.Event{Kind: event.Error, Container: &ec, Message: fmt.Sprintf(
+				"guarded late: it ran %s before; containers below a guarded parent are guarded from their first instruction", since(e.container.PID))})
+		}
+	}
+	if err := k.State.Describe(e.path, c.Name, c.Origin); err != nil {
+		return err
+	}
+	if bits&^st.Own == 0 {
+		return nil
+	}
+	_, err = k.Taint(taint.Change{Container: e.path, Bits: bits, Source: "start", By: "policy", Why: "containers.match: " + e.rule.String()})
+	if errors.Is(err, taint.ErrNotStored) {
+		return nil // it is in force
+	}
+	return err
+}
+
+// since is how long a process has run.
+func since(pid int) time.Duration {
+	st, err := procfs.ReadStat(pid)
+	if err != nil {
+		return 0
+	}
+	return time.Duration(taint.Now() - min(st.Start, taint.Now())).Round(time.Millisecond)
+}
+
+func startBits(names []string) (taint.Bits, error) {
+	if len(names) == 0 {
+		return 0, nil
+	}
+	return taint.ParseBits(names)
+}

@@ -1,0 +1,146 @@
+package container
+
+import (
+	"path"
+	"strings"
+
+	"weir/internal/cgroup"
+	"weir/internal/policy"
+	"weir/internal/taint"
+)
+
+// What Kubernetes' runtime interface writes beside a container. A pod's sandbox has the pod's own labels, its containers have not.
+const (
+	podLabel          = "io.kubernetes.pod.name"
+	podNamespaceLabel = "io.kubernetes.pod.namespace"
+	podUIDLabel       = "io.kubernetes.pod.uid"
+	containerLabel    = "io.kubernetes.container.name"
+	nerdctlLabel      = "nerdctl/name"
+	kindAnnotation    = "io.kubernetes.cri.container-type" // container or sandbox
+	sandboxAnnotation = "io.kubernetes.cri.sandbox-id"
+)
+
+// matching returns the first item of the policy that fits a container; false: none does.
+func matching(all []policy.Match, c Container) (policy.Match, bool) {
+	for _, m := range all {
+		if fits(m, c) {
+			return m, true
+		}
+	}
+	return policy.Match{}, false
+}
+
+func fits(m policy.Match, c Container) bool {
+	if m.Namespace != "" && !taint.Matches(m.Namespace, c.Namespace) || m.Image != "" && !taint.Matches(m.Image, c.Image) {
+		return false
+	}
+	return labelled(m.Labels, c.Labels) && labelled(m.Annotations, c.Spec.Annotations)
+}
+
+func labelled(want []policy.Label, have map[string]string) bool {
+	for _, l := range want {
+		if v, ok := have[l.Key]; !ok || !taint.Matches(l.Value, v) {
+			return false
+		}
+	}
+	return true
+}
+
+// origin is what the log and weir containers tell of it.
+func origin(c Container) taint.Origin {
+	return taint.Origin{
+		Runtime: "containerd", Namespace: c.Namespace, ID: c.ID, Image: c.Image,
+		Pod: c.Labels[podLabel], PodNamespace: c.Labels[podNamespaceLabel], PodUID: c.Labels[podUIDLabel],
+	}
+}
+
+// called is what people call it.
+func called(c Container) string {
+	for _, label := range []string{containerLabel, nerdctlLabel} {
+		if s := c.Labels[label]; s != "" {
+			return s
+		}
+	}
+	return c.ID
+}
+
+// specified is the path of a container's cgroup below the cgroup root, as its specification has it; systemd says that it is a
+// unit, which only systemd may make. Empty: the runtime chooses.
+func specified(c Container) (at string, systemd bool) {
+	if c.Spec.Linux == nil || c.Spec.Linux.CgroupsPath == "" {
+		return "", false
+	}
+	text := c.Spec.Linux.CgroupsPath
+	parts := strings.Split(text, ":")
+	if len(parts) != 3 || strings.Contains(parts[1], "/") {
+		if !strings.HasPrefix(text, "/") {
+			return "", false // below the runtime's own cgroup
+		}
+		return path.Clean(text), false
+	}
+	slice := parts[0]
+	if slice == "" {
+		slice = "system.slice"
+	}
+	unit := parts[1] + "-" + parts[2] + ".scope"
+	switch {
+	case strings.HasSuffix(parts[2], ".slice"):
+		return expand(parts[2]), true
+	case parts[1] == "":
+		unit = parts[2] + ".scope"
+	}
+	return path.Join(expand(slice), unit), true
+}
+
+// expand gives the path of a slice: each - in its name stands for a slice above it.
+func expand(slice string) string {
+	stem := strings.TrimSuffix(slice, ".slice")
+	if stem == "-" || stem == slice {
+		return "/"
+	}
+	at, prefix := "/", ""
+	for part := range strings.SplitSeq(stem, "-") {
+		prefix += part
+		at = path.Join(at, prefix+".slice")
+		prefix += "-"
+	}
+	return at
+}
+
+// actual is where the first process of a running container is, at the level that the specification names: a container that makes
+// cgroups of its own may have moved it further down.
+func actual(c Container, of func(pid int) (string, error)) (string, error) {
+	now, err := of(c.PID)
+	if err != nil {
+		return "", err
+	}
+	if at, _ := specified(c); at != "" && cgroup.Below(now, at) {
+		return at, nil
+	}
+	return now, nil
+}
+
+// place finds which cgroup is the container that Weir knows: the child of the innermost guarded parent above it; outside of all,
+// the pod's cgroup (G3), or its own.
+func place(at string, parents []string, podUID string) (found string, alone bool) {
+	inner := ""
+	for _, p := range parents {
+		if at != p && cgroup.Below(at, p) && len(p) > len(inner) {
+			inner = p
+		}
+	}
+	if inner != "" {
+		rest := strings.TrimPrefix(at, strings.TrimSuffix(inner, "/")+"/")
+		first, _, _ := strings.Cut(rest, "/")
+		return path.Join(inner, first), false
+	}
+	if podUID == "" {
+		return at, true
+	}
+	for up := path.Dir(at); up != "/" && up != "."; up = path.Dir(up) {
+		if base := path.Base(up); strings.Contains(base, podUID) || strings.Contains(base, strings.ReplaceAll(podUID, "-", "_")) {
+			return up, true
+		}
+	}
+	return at, true
+}

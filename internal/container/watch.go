@@ -1,0 +1,216 @@
+package container
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/containerd/containerd/api/events"
+	eventsapi "github.com/containerd/containerd/api/services/events/v1"
+	namespaces "github.com/containerd/containerd/api/services/namespaces/v1"
+	"github.com/containerd/containerd/api/types"
+	"google.golang.org/protobuf/proto"
+)
+
+// handler is told what containers there are. It is called by one goroutine.
+type handler interface {
+	seen(c Container)                            // it exists, is about to run, or runs
+	stopped(namespace, id string, deleted bool)  // its first process has ended; deleted: the runtime has forgotten it
+	connected(listed map[string]bool, err error) // all were listed, by namespace/id; err: why there is no connection
+}
+
+const (
+	retryLeast = 200 * time.Millisecond
+	retryMost  = 5 * time.Second
+	settle     = time.Second      // until the events of a new connection surely come
+	lookEvery  = 15 * time.Second // at what runs, in case an event was lost
+)
+
+// watch keeps up with a containerd until ctx ends. It lists all after each connect.
+func watch(ctx context.Context, socket string, h handler) error {
+	c, err := dial(socket)
+	if err != nil {
+		return err
+	}
+	defer c.close()
+	wait := retryLeast
+	for ctx.Err() == nil {
+		begun := time.Now()
+		err := follow(ctx, c, h)
+		if ctx.Err() != nil {
+			break
+		}
+		h.connected(nil, err)
+		if time.Since(begun) > retryMost {
+			wait = retryLeast
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(wait):
+		}
+		wait = min(2*wait, retryMost)
+		c.conn.ResetConnectBackoff()
+	}
+	return nil
+}
+
+// follow serves one connection: it asks for events first, then lists, so that nothing falls between.
+func follow(ctx context.Context, c *client, h handler) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	stream, err := c.events.Subscribe(ctx, &eventsapi.SubscribeRequest{Filters: []string{`topic~="^/(containers|tasks)/"`}})
+	if err != nil {
+		return fmt.Errorf("ask containerd for events: %w", err)
+	}
+	told, failed := make(chan *types.Envelope, 256), make(chan error, 1)
+	go func() {
+		for {
+			e, err := stream.Recv()
+			if err != nil {
+				failed <- err
+				return
+			}
+			select {
+			case told <- e:
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	pids, listed := map[string]int{}, map[string]bool{}
+	if err := c.each(ctx, func(one Container) {
+		listed[name(one.Namespace, one.ID)] = true
+		pids[name(one.Namespace, one.ID)] = one.PID
+		h.seen(one)
+	}); err != nil {
+		return err
+	}
+	h.connected(listed, nil)
+	look := time.NewTimer(settle)
+	defer look.Stop()
+	for {
+		select {
+		case err := <-failed:
+			return fmt.Errorf("follow containerd's events: %w", err)
+		case e := <-told:
+			if err := tell(ctx, c, h, e, pids); err != nil {
+				return err
+			}
+		case <-look.C:
+			if err := compare(ctx, c, h, pids); err != nil {
+				return err
+			}
+			look.Reset(lookEvery)
+		}
+	}
+}
+
+func name(namespace, id string) string { return namespace + "/" + id }
+
+// compare finds containers whose start was not told.
+func compare(ctx context.Context, c *client, h handler, pids map[string]int) error {
+	list, err := c.namespaces.List(ctx, &namespaces.ListNamespacesRequest{})
+	if err != nil {
+		return fmt.Errorf("list namespaces: %w", err)
+	}
+	for _, ns := range list.Namespaces {
+		running, err := c.running(ctx, ns.Name)
+		if err != nil {
+			return err
+		}
+		for id, pid := range running {
+			if pids[name(ns.Name, id)] == pid {
+				continue
+			}
+			if err := show(ctx, c, h, ns.Name, id, pid, true, pids); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// show tells the handler of one container as it is now.
+func show(ctx context.Context, c *client, h handler, namespace, id string, pid int, running bool, pids map[string]int) error {
+	one, err := c.get(ctx, namespace, id)
+	if errors.Is(err, errGone) {
+		return nil // its end is told
+	}
+	if err != nil {
+		return err
+	}
+	one.PID, one.Running = pid, running
+	pids[name(namespace, id)] = pid
+	h.seen(one)
+	return nil
+}
+
+// tell passes one event on. Topics are those of containerd 1.6 to 2.
+func tell(ctx context.Context, c *client, h handler, e *types.Envelope, pids map[string]int) error {
+	var m interface {
+		proto.Message
+		GetContainerID() string
+	}
+	switch e.Topic {
+	case "/containers/create", "/containers/update", "/containers/delete":
+		return tellContainer(ctx, c, h, e, pids)
+	case "/tasks/create":
+		m = &events.TaskCreate{}
+	case "/tasks/start":
+		m = &events.TaskStart{}
+	case "/tasks/exit":
+		m = &events.TaskExit{}
+	case "/tasks/delete":
+		m = &events.TaskDelete{}
+	default:
+		return nil
+	}
+	if err := proto.Unmarshal(e.Event.GetValue(), m); err != nil {
+		return fmt.Errorf("read event %s: %w", e.Topic, err)
+	}
+	id, at := m.GetContainerID(), name(e.Namespace, m.GetContainerID())
+	switch m := m.(type) {
+	case *events.TaskCreate:
+		return show(ctx, c, h, e.Namespace, id, int(m.GetPid()), false, pids)
+	case *events.TaskStart:
+		return show(ctx, c, h, e.Namespace, id, int(m.GetPid()), true, pids)
+	case *events.TaskExit:
+		if m.GetID() != id || int(m.GetPid()) != pids[at] {
+			return nil // another process of it
+		}
+	case *events.TaskDelete:
+		if m.GetID() != "" && m.GetID() != id {
+			return nil
+		}
+	}
+	delete(pids, at)
+	h.stopped(e.Namespace, id, false)
+	return nil
+}
+
+func tellContainer(ctx context.Context, c *client, h handler, e *types.Envelope, pids map[string]int) error {
+	var m interface {
+		proto.Message
+		GetID() string
+	}
+	switch kind := strings.TrimPrefix(e.Topic, "/containers/"); kind {
+	case "create":
+		m = &events.ContainerCreate{}
+	case "update":
+		m = &events.ContainerUpdate{}
+	default:
+		m = &events.ContainerDelete{}
+	}
+	if err := proto.Unmarshal(e.Event.GetValue(), m); err != nil {
+		return fmt.Errorf("read event %s: %w", e.Topic, err)
+	}
+	at := name(e.Namespace, m.GetID())
+	if _, ok := m.(*events.ContainerDelete); ok {
+		delete(pids, at)
+		h.stopped(e.Namespace, m.GetID(), true)
+		return nil
+	}
+	return show(ctx, c, h, e.Namespace, m.GetID(), pids[at], pids[at] != 0, pids)
+}
