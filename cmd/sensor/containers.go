@@ -47,10 +47,10 @@ func printContainers(w io.Writer, list []control.Container) {
 			agent = fmt.Sprint(c.Agent)
 		}
 		rows = append(rows, []string{
-			c.ID, cmp.Or(c.Name, "-"), live, orNone(c.Taint), since, cmp.Or(c.By, "-"), agent, fmt.Sprint(len(c.Grants)), c.Cgroup,
+			c.ID, cmp.Or(c.Name, "-"), cmp.Or(c.Pod, c.Image, "-"), live, orNone(c.Taint), since, cmp.Or(c.By, "-"), agent, fmt.Sprint(len(c.Grants)), c.Cgroup,
 		})
 	}
-	table(w, []string{"ID", "NAME", "STATE", "TAINT", "SINCE", "BY", "AGENT", "GRANTS", "CGROUP"}, rows)
+	table(w, []string{"ID", "NAME", "POD OR IMAGE", "STATE", "TAINT", "SINCE", "BY", "AGENT", "GRANTS", "CGROUP"}, rows)
 	for _, c := range list {
 		for _, g := range c.Grants {
 			to := ""

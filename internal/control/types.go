@@ -90,6 +90,14 @@ type Container struct {
 	Session bool              `json:"session,omitempty"`   // made by weir guard
 	Live    bool              `json:"live"`                // has processes
 	Grants  []event.GrantInfo `json:"grants,omitempty"`
+
+	// What its runtime calls it; empty: none told.
+	Namespace    string `json:"namespace,omitempty"` // the runtime's own
+	RuntimeID    string `json:"runtime_id,omitempty"`
+	Image        string `json:"image,omitempty"`
+	Pod          string `json:"pod,omitempty"`
+	PodNamespace string `json:"pod_namespace,omitempty"`
+	PodUID       string `json:"pod_uid,omitempty"`
 }
 
 // GuardRequest asks for a session.

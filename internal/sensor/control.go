@@ -63,7 +63,9 @@ func (d *daemon) Containers(context.Context) ([]control.Container, error) {
 func (d *daemon) told(st taint.Status) control.Container {
 	c := control.Container{
 		ID: st.ID, Name: st.Name, Cgroup: st.Cgroup, Taint: st.Taint.Names(), Agent: st.Agent, Session: st.Session,
-		Live: cgroup.Populated(st.Cgroup),
+		Live:      cgroup.Populated(st.Cgroup),
+		Namespace: st.Origin.Namespace, RuntimeID: st.Origin.ID, Image: st.Origin.Image,
+		Pod: st.Origin.Pod, PodNamespace: st.Origin.PodNamespace, PodUID: st.Origin.PodUID,
 	}
 	if st.Taint != 0 {
 		c.Since, c.By, c.Why = st.Since, st.By, st.Why
@@ -159,7 +161,20 @@ func (d *daemon) taint(c taint.Change) (taint.Status, error) {
 	for _, finding := range found {
 		d.write(event.Event{Kind: event.Error, Container: &ec, Message: "finding: " + finding})
 	}
-	return st, errors.Join(errs...)
+	return st, errors.Join(append(errs, d.spread(c, st))...)
+}
+
+// spread taints the other containers of the same pod (G3), and tells of volumes that are shared with clean ones (B34).
+func (d *daemon) spread(c taint.Change, st taint.Status) error {
+	var errs []error
+	for _, other := range d.state.List() {
+		if uid := st.Origin.PodUID; uid != "" && other.Origin.PodUID == uid && st.Own&^other.Taint != 0 && other.CgroupID != 0 {
+			_, err := d.taint(taint.Change{Container: other.ID, Bits: st.Own, Source: "pod", By: c.By, Why: "of the same pod as " + st.ID})
+			errs = append(errs, err)
+		}
+	}
+	d.runtime.Tainted()
+	return errors.Join(errs...)
 }
 
 // Untaint implements control.Tainter. The event is written first: what is not

@@ -85,6 +85,9 @@ func (d *daemon) refuseCgroup(path, who string) error {
 			return fmt.Errorf("%s is guarded: only people on the host give orders", who)
 		}
 	}
+	if _, guarded := d.witness.Innermost(path); guarded {
+		return fmt.Errorf("%s is guarded: only people on the host give orders", who)
+	}
 	return nil
 }
 

@@ -104,6 +104,10 @@ func (d *daemon) replacePolicy(p policy.Policy) error {
 		return errors.Join(err, d.files.Set(netegress.BaseSlot, d.policies.Base().Taint.SecretFiles), d.applyPolicies())
 	}
 	d.policies.SetBase(p)
+	select {
+	case d.replaced <- struct{}{}:
+	default: // it will look anyhow
+	}
 	defer d.reviewer.Close()
 	d.reviewer = reviewer
 	d.reviewing.Store(reviewer)

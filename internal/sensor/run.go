@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"weir/internal/cgroup"
+	"weir/internal/container"
 	"weir/internal/control"
 	"weir/internal/cop"
 	"weir/internal/event"
@@ -46,6 +47,9 @@ import (
 
 // leanEvery is how often memory is given back that a burst has left.
 const leanEvery = time.Minute
+
+// firstLook is how long a start waits for a runtime to list its containers.
+const firstLook = 5 * time.Second
 
 // Options are what the daemon needs. Paths must be absolute.
 type Options struct {
@@ -84,6 +88,8 @@ type daemon struct {
 	policies  *inforce.Policies
 	parents   *parents.Parents
 	witness   *witness.Witness
+	runtime   *container.Keeper
+	replaced  chan struct{} // the policy was
 	spaces    *spaces.Spaces
 	pins      *pins.Pins
 	summaries *session.Summaries
@@ -129,7 +135,7 @@ func Run(ctx context.Context, o Options, ready func()) error {
 	d := &daemon{
 		opts: o, started: time.Now(), policies: inforce.New(p), operator: taint.NewOperator(), records: make(chan netegress.Record, 8192),
 		asking: map[asking]context.CancelFunc{}, lost: map[string]uint64{},
-		loaded: loaded,
+		loaded: loaded, replaced: make(chan struct{}, 1),
 	}
 	if d.reviewer, err = newReviewer(p.Cop); err != nil {
 		return err
@@ -224,6 +230,11 @@ func (d *daemon) load(db *bbolt.DB) error {
 	d.parents = parents.New(parents.Options{
 		Books: d.state, Attach: d.egress, Policy: d.policies.Base, Memory: d.memory, Tell: d.write, Logger: logger,
 		Fail: func(what string, err error) { d.fail(what, nil, err) },
+	})
+	d.runtime = container.New(container.Options{
+		Policy: d.policies.Base, Parents: d.parents.List, State: d.state, Taint: d.taint, Sockets: socket.Findings, Log: d.write,
+		Guard: func(path string) error { return d.egress.GuardAlone(path, netegress.BaseSlot) },
+		Fail:  func(what string, err error) { d.fail(what, nil, err) }, Show: d.witness.Container,
 	})
 	d.pins = pins.New(d.opts.PinDir, func(text string) { d.write(event.Event{Kind: event.Error, Message: text}) }, d.state, d.egress, d.execs, d.files)
 	d.spaces = spaces.New(d.files, d.state.List, func(what string, err error) { d.fail(what, nil, err) })
@@ -351,6 +362,12 @@ func (d *daemon) begin(ctx context.Context, server *control.Server, group *errgr
 	d.approvals.Run(ctx, group)
 	group.Go(func() error { return d.hangups(ctx) })
 	group.Go(func() error { return d.watch(ctx) })
+	group.Go(func() error { return d.runtime.Run(ctx, d.replaced) })
+	select {
+	case <-d.runtime.Ready():
+	case <-time.After(firstLook):
+	case <-ctx.Done():
+	}
 	group.Go(func() error {
 		lean.Every(ctx, leanEvery, func(err error) { d.opts.Logger.WithError(err).Warn("give memory back") })
 		return nil

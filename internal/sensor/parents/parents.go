@@ -49,10 +49,19 @@ type Parents struct {
 	opts    Options
 	mu      sync.Mutex
 	guarded map[string]uint64 // cgroup ids, by path
+	starts  map[string]start
+}
+
+// start is what the kernel taints new children of a parent with.
+type start struct {
+	parent uint64
+	bits   taint.Bits
 }
 
 // New guards nothing yet.
-func New(o Options) *Parents { return &Parents{opts: o, guarded: map[string]uint64{}} }
+func New(o Options) *Parents {
+	return &Parents{opts: o, guarded: map[string]uint64{}, starts: map[string]start{}}
+}
 
 // List are the paths of the policy in force, and Slice.
 func (p *Parents) List() []string { return All(p.opts.Policy()) }
@@ -149,6 +158,9 @@ func (p *Parents) guard(parent string, of policy.Policy) error {
 	if err != nil {
 		return err
 	}
+	if err := p.setStart(parent, of); err != nil {
+		return err
+	}
 	children, err := cgroup.Children(parent)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -176,6 +188,25 @@ func makeable(path string) bool {
 	return !slices.ContainsFunc(strings.Split(path[1:], "/"), func(name string) bool {
 		return strings.HasSuffix(name, ".service") || strings.HasSuffix(name, ".scope")
 	})
+}
+
+// setStart has the kernel taint what is made below a parent from now on (B33).
+func (p *Parents) setStart(parent string, of policy.Policy) error {
+	bits, err := StartBits(of.Taint.AtStart)
+	if err != nil {
+		return err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now := start{p.guarded[parent], bits}
+	if p.starts[parent] == now {
+		return nil
+	}
+	if err := p.opts.Books.SetStart(parent, bits); err != nil {
+		return err
+	}
+	p.starts[parent] = now
+	return nil
 }
 
 // guardParent attaches what a parent needs. One that was made again under the same

@@ -43,7 +43,11 @@ func Path(id uint64) string {
 // Container is what the log tells of a container.
 func (w *Witness) Container(id uint64, bits taint.Bits) event.Container {
 	if st, ok := w.Books.ByCgroup(id); ok {
-		return event.Container{ID: st.ID, Name: st.Name, Cgroup: st.Cgroup, CgroupID: id, Taint: (st.Taint | bits).Names()}
+		o := st.Origin
+		return event.Container{
+			ID: st.ID, Name: st.Name, Cgroup: st.Cgroup, CgroupID: id, Taint: (st.Taint | bits).Names(),
+			Runtime: o.Runtime, Namespace: o.Namespace, RuntimeID: o.ID, Image: o.Image, Pod: o.Pod, PodNamespace: o.PodNamespace, PodUID: o.PodUID,
+		}
 	}
 	path := Path(id)
 	return event.Container{ID: path, Cgroup: path, CgroupID: id, Taint: bits.Names()}
@@ -121,7 +125,14 @@ func (w *Witness) ancestry(pid int) []event.Ancestor {
 // inside says whether a process is in a container.
 func (w *Witness) inside(pid int) bool {
 	path, err := cgroup.Of(pid)
-	return err == nil && slices.ContainsFunc(w.Parents(), func(parent string) bool { return path != parent && cgroup.Below(path, parent) })
+	if err != nil {
+		return false
+	}
+	if slices.ContainsFunc(w.Parents(), func(parent string) bool { return path != parent && cgroup.Below(path, parent) }) {
+		return true
+	}
+	_, alone := w.Innermost(path)
+	return alone
 }
 
 // Short cuts arguments to what is told of a process beside another.
