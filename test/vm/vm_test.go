@@ -12,16 +12,17 @@ import (
 
 // groups has what is special about a group; those that are not named have the defaults.
 var groups = map[string]Group{
-	"agents":  {Timeout: 20 * time.Minute, MemMiB: 4096},
-	"bare":    {Timeout: 15 * time.Minute},
-	"boot":    {Timeout: 5 * time.Minute},
-	"bridge":  {Timeout: 15 * time.Minute},
-	"clients": {Timeout: 40 * time.Minute, Root: "clients", MemMiB: 4096},
-	"egress":  {Timeout: 20 * time.Minute},
-	"exec":    {Timeout: 15 * time.Minute}, // thousands of executions
-	"failure": {Timeout: 30 * time.Minute},
-	"load":    {Timeout: 2 * time.Hour},
-	"systemd": {Timeout: 5 * time.Minute, Root: "containers", Systemd: true},
+	"agents":     {Timeout: 20 * time.Minute, MemMiB: 4096},
+	"bare":       {Timeout: 15 * time.Minute},
+	"boot":       {Timeout: 5 * time.Minute},
+	"bridge":     {Timeout: 15 * time.Minute},
+	"clients":    {Timeout: 40 * time.Minute, Root: "clients", MemMiB: 4096},
+	"containers": {Timeout: 15 * time.Minute, Root: "containers"},
+	"egress":     {Timeout: 20 * time.Minute},
+	"exec":       {Timeout: 15 * time.Minute}, // thousands of executions
+	"failure":    {Timeout: 30 * time.Minute},
+	"load":       {Timeout: 2 * time.Hour},
+	"systemd":    {Timeout: 5 * time.Minute, Root: "containers", Systemd: true},
 }
 
 // attacks386 names the attack programs that are also built for 32 bits, as attack/NAME.386.

@@ -1,0 +1,259 @@
+//go:build vmguest
+
+package containers
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/cilium/ebpf"
+	"github.com/google/go-cmp/cmp"
+
+	"weir/internal/control"
+	"weir/internal/event"
+	"weir/test/vm/guest/rig"
+)
+
+const refuses = "hold: false\napprover: none\n"
+
+// A labelled container outside every guarded parent is found, guarded and tainted before it runs, denied, and granted by a person.
+// Neither a restart of containerd, nor of the container (B45), nor of the sensor opens it.
+func TestLabelled(t *testing.T) {
+	h := newHost(t)
+	s := rig.StartSensor(t, refuses+labels+tainted)
+	port := h.world.Port()
+	secret, free := fmt.Sprintf("secret.%d.", port), fmt.Sprintf("free.%d.", port)
+	mark := h.world.Mark(t)
+	h.run("agent", []string{"--label", "weir.taint=secret"}, h.sends(secret, port)...)
+	h.tries(s, "/default/agent", 1)
+	found := h.known(s, "agent", func(c control.Container) bool { return c.Live && slices.Contains(c.Taint, "secret") })
+	if found.Cgroup != "/default/agent" || found.RuntimeID != "agent" {
+		t.Errorf("found %+v", found)
+	}
+	for _, e := range s.Events(t, event.Error) {
+		if strings.Contains(e.Message, "guarded late") {
+			t.Errorf("there was a window: %s", e.Message)
+		}
+	}
+	h.world.Nothing(t, mark, secret, port)
+
+	t.Run("others are free", func(t *testing.T) {
+		h.run("clean", nil, h.sends(free, h.world.Port())...)
+		if !h.world.WaitGot(free, slow) {
+			t.Error("a container that nothing matches gets nothing out")
+		}
+		h.remove("clean")
+	})
+	t.Run("containerd is restarted", func(t *testing.T) {
+		h.stop()
+		h.start()
+		s.Event(t, func(e event.Event) bool { return strings.Contains(e.Message, "followed again") })
+		second := fmt.Sprintf("second.%d.", port)
+		h.run("second", []string{"--label", "weir.taint=secret"}, h.sends(second, port)...)
+		h.tries(s, "/default/second", 1)
+		h.world.Nothing(t, mark, second, port)
+		h.remove("second")
+	})
+	t.Run("B45", func(t *testing.T) {
+		h.again("agent")
+		h.tries(s, "/default/agent", 1)
+		h.world.Nothing(t, mark, secret, port)
+	})
+	t.Run("the sensor is restarted", func(t *testing.T) {
+		s.Kill(t)
+		s.Restart(t)
+		h.tries(s, "/default/agent", 1)
+		h.known(s, "agent", func(c control.Container) bool { return slices.Contains(c.Taint, "secret") })
+		h.world.Nothing(t, mark, secret, port)
+	})
+	s.Policy(t, "hold: true\napprover: person\n"+labels+tainted)
+	h.until("what was granted arrives", func() bool {
+		for _, q := range s.Pending(t) { // the next try of the same command
+			if q.Container.Name == "agent" {
+				s.Approve(t, q.ID)
+			}
+		}
+		return h.world.Got(secret)
+	})
+}
+
+// Below a guarded parent the kernel taints a container before its first instruction, also while no sensor runs: by the policy
+// (B33), and one that is started again by what is stored of it (B45).
+func TestNoSensor(t *testing.T) {
+	h := newHost(t)
+	rig.Must(t, "mkdir -p /sys/fs/cgroup/default /sys/fs/cgroup/start")
+	const parents = refuses + "guard:\n  parents: [/default]\n"
+	const follow = "containers:\n  containerd: " + socket + "\n"
+	s := rig.StartSensor(t, parents+follow)
+	port := h.world.Port()
+	text := fmt.Sprintf("again.%d.", port)
+	h.run("again", nil, "/bin/sleep", "1000")
+	h.known(s, "again", func(c control.Container) bool { return c.Live })
+	s.Taint(t, "again", "secret")
+	mark := h.world.Mark(t)
+	s.KillBoth(t)
+
+	h.again("again")
+	h.world.World.Listen(t, "tcp", fmt.Sprintf("[::]:%d", port))
+	_, _ = h.try("task", "exec", "--exec-id", "one", "again", "/bin/egress", "tcp", "-to", fmt.Sprintf("%s:%d", rig.World4, port), "-say", text)
+	h.world.Nothing(t, mark, text, port)
+
+	fresh := fmt.Sprintf("fresh.%d.", port)
+	h.run("fresh", nil, "/bin/sleep", "1000")
+	_, _ = h.try("task", "exec", "--exec-id", "one", "fresh", "/bin/egress", "tcp", "-to", fmt.Sprintf("%s:%d", rig.World4, port), "-say", fresh)
+	if !h.world.WaitGot(fresh, slow) {
+		t.Error("a container without stored taint gets nothing out: the attempt proves nothing")
+	}
+
+	s.Configure(t, parents+"taint:\n  at_start: [corruption]\n"+follow)
+	s.Restart(t)
+	h.known(s, "again", func(c control.Container) bool { return c.Live && slices.Contains(c.Taint, "secret") })
+	s.KillBoth(t)
+	port = h.world.Port()
+	late := fmt.Sprintf("late.%d.", port)
+	mark = h.world.Mark(t)
+	h.run("late", nil, h.sends(late, port)...)
+	s.Restart(t)
+	h.tries(s, "/default/late", 1)
+	h.known(s, "late", func(c control.Container) bool { return c.Live && slices.Contains(c.Taint, "corruption") })
+	h.world.Nothing(t, mark, late, port)
+}
+
+// What undoes the guard is told when a container starts (B18, B28, B42, B48); what the policy refuses does not run.
+func TestFindings(t *testing.T) {
+	h := newHost(t)
+	s := rig.StartSensor(t, refuses+labels+
+		"    - labels: {weir.refuse: \"*\"}\n      refuse: [privileged]\n    - labels: {weir.taint: \"*\"}\n      taint: [secret]\n    - labels: {weir.guard: \"*\"}\n")
+	got := func(id string) []string {
+		var found []string
+		for _, e := range s.Events(t, event.Found) {
+			if e.Container.RuntimeID == id {
+				found = append(found, e.Finding.ID)
+			}
+		}
+		slices.Sort(found)
+		return slices.Compact(found)
+	}
+	h.run("all", []string{"--label", "weir.guard=1", "--privileged", "--mount", "type=bind,src=/run/containerd,dst=/c,options=rbind:rw"}, "/bin/sleep", "1000")
+	want := []string{"cap_bpf", "cap_net_admin", "cap_net_raw", "cap_sys_admin", "cgroup_writable", "host_network", "runtime_socket"}
+	h.until("findings of a privileged container", func() bool {
+		return !slices.ContainsFunc(want, func(id string) bool { return !slices.Contains(got("all"), id) })
+	})
+	t.Logf("findings: %v", got("all"))
+
+	port := h.world.Port()
+	text := fmt.Sprintf("refused.%d.", port)
+	mark := h.world.Mark(t)
+	_, _ = h.try(append([]string{"run", "-d", "--net-host", "--label", "weir.refuse=1", "--privileged", "--device", "/dev/null", "--rootfs", rootfs, "refused"}, h.sends(text, port)...)...)
+	s.Event(t, func(e event.Event) bool { return e.Kind == event.Found && e.Container.RuntimeID == "refused" })
+	if slices.Contains(got("refused"), "privileged") {
+		h.until("the refused container is killed", func() bool {
+			out, _ := h.try("task", "ls")
+			return !strings.Contains(out, "refused") || strings.Contains(out, "STOPPED")
+		})
+		h.world.Nothing(t, mark, text, port)
+	} else {
+		t.Errorf("ctr run --privileged is not found: %v", got("refused"))
+	}
+
+	t.Run("B34", func(t *testing.T) {
+		const volume = "type=bind,src=/tmp/rootfs/shared,dst=/data,options=rbind:rw"
+		h.run("writer", []string{"--label", "weir.taint=1", "--mount", volume}, "/bin/sleep", "1000")
+		h.run("reader", []string{"--label", "weir.guard=1", "--mount", volume}, "/bin/sleep", "1000")
+		s.Event(t, func(e event.Event) bool {
+			return e.Kind == event.Found && e.Finding.ID == "shared_volume" && e.Container.Name == "writer"
+		})
+	})
+	t.Run("B26", func(t *testing.T) {
+		port := h.world.Port()
+		at := fmt.Sprintf("127.0.0.1:%d", port)
+		h.world.Here.Listen(t, "tcp", at)
+		text := fmt.Sprintf("loop.%d.", port)
+		mark := h.world.Mark(t)
+		if out, err := h.try("task", "exec", "--exec-id", "loop", "writer", "/bin/egress", "tcp", "-to", at, "-say", text); err == nil {
+			t.Errorf("a tainted container on the host's network connects to a service of the host: %s", out)
+		}
+		h.world.Nothing(t, mark, text, port)
+		clean := fmt.Sprintf("clean.%d.", port)
+		_, _ = h.try("task", "exec", "--exec-id", "loop", "reader", "/bin/egress", "tcp", "-to", at, "-say", clean)
+		if !h.world.WaitGot(clean, slow) {
+			t.Error("a clean container does not reach it: the attempt proves nothing")
+		}
+	})
+	t.Run("pod", func(t *testing.T) { // G3: labels as Kubernetes sets them, one cgroup for the pod
+		pod := func(id string, flags ...string) {
+			flags = append(flags, "--label", "io.kubernetes.pod.uid=0a1b-2c", "--label", "io.kubernetes.pod.name=web-0", "--label", "io.kubernetes.pod.namespace=shop", "--cgroup", "/kubepods/pod0a1b-2c/"+id)
+			h.run(id, flags, "/bin/sleep", "1000")
+		}
+		pod("one", "--label", "weir.taint=1")
+		pod("two")
+		c := h.known(s, "web-0", func(c control.Container) bool { return c.Live && slices.Contains(c.Taint, "secret") })
+		if c.Cgroup != "/kubepods/pod0a1b-2c" || c.PodNamespace != "shop" {
+			t.Errorf("the pod is %+v", c)
+		}
+		port := h.world.Port()
+		at, text := fmt.Sprintf("%s:%d", rig.World4, port), fmt.Sprintf("pod.%d.", port)
+		h.world.World.Listen(t, "tcp", fmt.Sprintf("[::]:%d", port))
+		mark := h.world.Mark(t)
+		if out, err := h.try("task", "exec", "--exec-id", "x", "two", "/bin/egress", "tcp", "-to", at, "-say", text); err == nil {
+			t.Errorf("the other container of a tainted pod gets out: %s", out)
+		}
+		h.world.Nothing(t, mark, text, port)
+	})
+}
+
+// loops is how many containers come and go.
+const loops = 10
+
+// Containers come and go: nothing stays of them.
+func TestNoLeak(t *testing.T) {
+	h := newHost(t)
+	s := rig.StartSensor(t, refuses+labels+"    - labels: {weir.guard: \"*\"}\n")
+	round := func(id string) {
+		h.run(id, []string{"--label", "weir.guard=1"}, "/bin/sleep", "1000")
+		h.known(s, id, func(c control.Container) bool { return c.Live })
+		h.remove(id)
+	}
+	gone := func() {
+		h.until("the sensor has forgotten them", func() bool {
+			return !slices.ContainsFunc(s.Containers(t), func(c control.Container) bool { return strings.HasPrefix(c.Name, "leak") })
+		})
+	}
+	round("leak-first")
+	gone()
+	type left struct{ Cgroups, Links, States, Starts, FDs int }
+	look := func() left {
+		return left{entries(t, "cgroups"), entries(t, "links"), count(t, "cgroups"), count(t, "starts"), fds(t, s.Pid())}
+	}
+	before := look()
+	for i := range loops {
+		round(fmt.Sprintf("leak-%d", i))
+	}
+	gone()
+	after := look()
+	t.Logf("%d containers: before %+v, after %+v", loops, before, after)
+	if after.FDs > before.FDs+2 { // connections of who asked come and go
+		t.Errorf("descriptors: %d before, %d after", before.FDs, after.FDs)
+	}
+	after.FDs = before.FDs
+	if diff := cmp.Diff(before, after); diff != "" {
+		t.Errorf("before - after +\n%s", diff)
+	}
+}
+
+// count is how many entries a pinned map has.
+func count(t *testing.T, name string) int {
+	t.Helper()
+	m, err := ebpf.LoadPinnedMap("/sys/fs/bpf/weir/"+name, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	n := 0
+	var key, value []byte
+	for it := m.Iterate(); it.Next(&key, &value); n++ {
+	}
+	return n
+}
