@@ -17,12 +17,13 @@ import (
 
 // Supervise runs `weir daemon` with args as a child, and watch beside it until
 // the child has ended and watch returns. Signals to stop and to reload go to the
-// child; it ends as the child does. Once the child is ready, a byte is written to
+// child, and SIGABRT, the watchdog's, by which it writes its stacks; it ends as the
+// child does. Once the child is ready, a byte is written to
 // readyFD, if that is above 2, and systemd is told; then also, if it wants to know,
 // that the child is alive.
 func (w World) Supervise(ctx context.Context, args []string, watch func(context.Context) error, readyFD int) error {
 	signals := make(chan os.Signal, 4)
-	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
+	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGABRT)
 	defer signal.Stop(signals)
 
 	ready, childReady, err := os.Pipe()
@@ -61,10 +62,13 @@ func (w World) Supervise(ctx context.Context, args []string, watch func(context.
 	for {
 		select {
 		case sig := <-signals:
-			if sig != syscall.SIGHUP {
+			if sig == syscall.SIGTERM || sig == syscall.SIGINT {
 				w.notify(nowStopping)
 			}
 			cmd.Process.Signal(sig) // it may have ended just now
+			if sig == syscall.SIGABRT {
+				cmd.Process.Signal(syscall.SIGCONT) // else one that was stopped could not write its stacks
+			}
 		case err := <-ended:
 			stop()
 			return errors.Join(exitOf(err), <-watched)

@@ -90,8 +90,8 @@ func (f *fixture) watchdog(t *testing.T) {
 	}
 	f.back(t, main)
 	t.Logf("SIGSTOP: ready again after %v", time.Since(began).Round(10*time.Millisecond))
-	if said := rig.Must(t, "journalctl --no-pager -u weir"); !strings.Contains(said, "Watchdog timeout") {
-		t.Errorf("it was not the watchdog: %s", said)
+	if said := rig.Must(t, "journalctl --no-pager -u weir"); !strings.Contains(said, "Watchdog timeout") || !strings.Contains(said, "KeepBeating") {
+		t.Errorf("it was not the watchdog, or the daemon's stacks are not there: %s", said)
 	}
 }
 
