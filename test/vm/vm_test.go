@@ -22,7 +22,7 @@ var groups = map[string]Group{
 	"exec":       {Timeout: 15 * time.Minute}, // thousands of executions
 	"failure":    {Timeout: 30 * time.Minute},
 	"load":       {Timeout: 2 * time.Hour},
-	"systemd":    {Timeout: 5 * time.Minute, Root: "containers", Systemd: true},
+	"systemd":    {Timeout: 15 * time.Minute, Root: "containers", Systemd: true},
 }
 
 // attacks386 names the attack programs that are also built for 32 bits, as attack/NAME.386.

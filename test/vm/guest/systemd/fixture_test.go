@@ -115,7 +115,7 @@ func daemon(t *testing.T) int {
 // back waits until systemd has started another main process than before, and it is ready.
 func (f *fixture) back(t *testing.T, before int) {
 	t.Helper()
-	for end := time.Now().Add(3 * rig.Late); ; time.Sleep(500 * time.Millisecond) { // systemctl is slow here, and slows down what is waited for
+	for end := time.Now().Add(5 * rig.Late); ; time.Sleep(500 * time.Millisecond) { // systemctl is slow here, and slows down what is waited for
 		show := strings.Fields(rig.Must(t, "systemctl show --value -p ActiveState,MainPID weir"))
 		if len(show) == 2 && slices.Contains(show, "active") && !slices.Contains(show, "0") && !slices.Contains(show, strconv.Itoa(before)) {
 			break

@@ -74,7 +74,6 @@ func (f *fixture) killed(t *testing.T) {
 	}
 	f.back(t, main)
 	t.Logf("kill -9 of the daemon: ready again after %v", time.Since(began).Round(10*time.Millisecond))
-	f.probe.Steady(t)
 	f.sensor.Deny(t, id)
 	if r := p.Wait(t); r.Exit != 3 {
 		t.Errorf("held when the daemon was killed: %s", r)
@@ -105,7 +104,6 @@ func (f *fixture) upgrade(t *testing.T) {
 	if out := f.sensor.Must(t, "status", "--json"); !strings.Contains(out, `"version":"next"`) {
 		t.Errorf("not the new build: %s", out)
 	}
-	f.probe.Steady(t)
 	f.sensor.Deny(t, id) // whoever waited has been refused, or waits for this
 	if r := p.Wait(t); r.Exit != 3 {
 		t.Errorf("held over the upgrade: %s", r)
@@ -144,7 +142,6 @@ func (f *fixture) restartedContainer(t *testing.T) {
 	f.sensor.Must(t, "taint", "/agents.slice/box.service", "secret")
 	rig.Must(t, "touch /run/box.go && systemctl restart box")
 	f.tainted(t, "box.service", "secret")
-	f.probe.Steady(t)
 	to.Nothing(t)
 }
 
