@@ -153,7 +153,14 @@ func (c *calm) text(d script.Dialect, s string) bool {
 					return false
 				}
 				if i+1 >= len(s) || s[i+1] != '\\' {
-					i += newline(s, i+1) // a name may go on behind it
+					// A name may go on behind it, or in quotes be another.
+					if part < n {
+						found |= c.judge(d, buf[part:n], prev, b)
+					}
+					if part = n; n == tokenLen {
+						n, h, part = 0, 0, 0
+					}
+					i += newline(s, i+1)
 					continue
 				}
 				i++ // one that stays, and that a name may stand behind
@@ -179,8 +186,15 @@ func (c *calm) text(d script.Dialect, s string) bool {
 			if (i+1 == len(s) || lower[s[i+1]] == 0) && (i == 0 || s[i-1] != '.' && s[i-1] != ')' && s[i-1] != '}' && lower[s[i-1]] == 0) {
 				found |= aMark
 			}
+			if i >= 3 && s[i-3:i] == "dev" && (i+1 == len(s) || lower[s[i+1]] == 0) {
+				found |= aMark // a device by a variable
+			}
 		case '~', '?':
 			found |= aMark
+		case '{':
+			if d == script.POSIX && braced(s, i) {
+				return false
+			}
 		case '>':
 			found |= weakName
 		case '.':
@@ -192,7 +206,7 @@ func (c *calm) text(d script.Dialect, s string) bool {
 				return false // a name in parts
 			}
 		case '%', '!':
-			if i+2 < len(s) && s[i+1] == '%' && (i == 0 || s[i-1] != '%') && (i+3 >= len(s) || lower[s[i+3]] == 0) {
+			if i+2 < len(s) && s[i+1] == '%' && (i == 0 || s[i-1] != '%') && (i+3 >= len(s) || lower[s[i+3]] == 0 && s[i+3] != b) {
 				i++ // %%f, of for
 				continue
 			}
@@ -336,6 +350,19 @@ func pieced(s string, i int) bool {
 		j++
 	}
 	return j < len(s) && part(s[j])
+}
+
+// braced says whether braces at i are expanded into parts of names.
+func braced(s string, i int) bool {
+	n := strings.IndexAny(s[i+1:min(len(s), i+200)], "} \t\n")
+	if n < 0 {
+		return len(s) > i+200
+	}
+	if s[i+1+n] != '}' || !strings.Contains(s[i:i+n+1], ",") && !strings.Contains(s[i:i+n+1], "..") {
+		return false
+	}
+	beside := func(b byte) bool { return lower[b] != 0 || strings.IndexByte("{}\"'\\$", b) >= 0 }
+	return i > 0 && beside(s[i-1]) || i+n+2 < len(s) && beside(s[i+n+2])
 }
 
 // lower is the lower case of bytes that names have, and 0 for all others.

@@ -218,6 +218,8 @@ func TestNotCalm(t *testing.T) {
 		{script.POSIX, `a=r; b=m; ${a}"$b" -rf /`, "linux-delete"}, {script.POSIX, "function b { b | b & }; b", "fork-bomb"}, {script.POSIX, "b() {\n" + long + "b | b & }; b", "fork-bomb"}, {script.POSIX, "b ()\n{ b | b & }; b", "fork-bomb"},
 		{script.POSIX, "x=rm\n" + long + "$x -rf /", "linux-delete"}, {script.POSIX, long + "{\ncurl x\n} | sh", "linux-download-run"}, {script.POSIX, long + "eval $(\ncurl x\n)", "linux-download-run"},
 		{script.POSIX, long + "case $a in\nb) mkfs /dev/sda ;;\nesac", "linux-disk"}, {script.POSIX, long + "sh <<'E'\n" + long + "rm -rf /\nE\n" + long, "linux-delete"}, {script.POSIX, long + "echo 'a\nb'\nif true\nthen rm -rf /\nfi", "linux-delete"},
+		{script.POSIX, "{r,}m -rf /", "linux-delete"}, {script.POSIX, "r{m,} -rf /", "linux-delete"}, {script.POSIX, "x=sda; cat a > /dev/$x", "linux-disk"}, {script.POSIX, "x=sda; cat a > /dev/\"$x\"", "linux-disk"},
+		{script.POSIX, `"C:\Program Files\Windows Defender\MpCmdRun.exe" -RemoveDefinitions -All`, "defender"}, {script.Cmd, "set a=vss& set b=admin& %a%%b% delete shadows", "shadow-copies"},
 		{script.POSIX, "r\\\nm -rf /", "linux-delete"}, {script.POSIX, "r\\\r\nm -rf /", "linux-delete"}, {script.POSIX, "r''m -rf /", "linux-delete"},
 		{script.Cmd, strings.Repeat("dir a\r\n", 200) + "set a=vssadmin\r\n%a% delete shadows", "shadow-copies"}, {script.Cmd, strings.Repeat("dir a\r\n", 200) + "vss^\r\nadmin delete shadows", "shadow-copies"},
 	} {
