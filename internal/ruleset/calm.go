@@ -119,7 +119,7 @@ func (c *calm) text(d script.Dialect, s string) bool {
 	n, h, found := 0, uint32(0), uint16(0) // the token, its hash, what was found so far
 	prev := byte('\n')                     // what stood before the token
 	part := 0                              // where it begins behind its last quote
-	functions := 0
+	functions, closed := 0, 0              // closed: where a variable of cmd's ends
 	for i := 0; i <= len(s); i++ {
 		b := byte('\n')
 		if i < len(s) {
@@ -169,7 +169,8 @@ func (c *calm) text(d script.Dialect, s string) bool {
 		if b >= 0x80 || b == 0 {
 			return false
 		}
-		if n > 0 {
+		ended := n > 0
+		if ended {
 			if c.sieve[h%sieveLen] || n == tokenLen || open[buf[0]] {
 				found |= c.judge(d, buf[:n], prev, b)
 			}
@@ -210,15 +211,18 @@ func (c *calm) text(d script.Dialect, s string) bool {
 				i++ // %%f, of for
 				continue
 			}
-			if d == script.Cmd && i > 0 && i+1 < len(s) && (lower[s[i-1]] != 0 || s[i-1] == b) && (lower[s[i+1]] != 0 || s[i+1] == b) && joins(s, i) {
-				return false
+			if d == script.Cmd && i >= closed && (i+1 < len(s) && s[i+1] != b || i > 0 && s[i-1] != b) {
+				var glued bool
+				if closed, glued = joins(s, i); glued {
+					return false
+				}
 			}
 		case '&':
 			if d == script.PowerShell && !(i > 0 && (s[i-1] == '>' || s[i-1] == '&')) && !(i+1 < len(s) && s[i+1] == '&') {
 				return false
 			}
 		case '(':
-			if i+1 < len(s) && s[i+1] == ')' && d == script.POSIX {
+			if d == script.POSIX && strings.HasPrefix(strings.TrimLeft(s[i+1:min(len(s), i+20)], " \t\\\r\n"), ")") {
 				if functions++; functions > maxFunctions || twice(s, i) {
 					return false
 				}
@@ -229,6 +233,14 @@ func (c *calm) text(d script.Dialect, s string) bool {
 		}
 		if found&strongName != 0 || found&weakName != 0 && found&aMark != 0 {
 			return false
+		}
+		if d == script.PowerShell && !ended && (prev == '.' || prev == ':') { // a member's name may stand behind blanks and comments
+			switch b {
+			case ' ', '\t', '\r', '\n':
+				continue
+			case '<', '#':
+				return false
+			}
 		}
 		prev = b
 		if d == script.PowerShell && b == '.' && i+1 < len(s) && strings.IndexByte("$'\"( ", s[i+1]) >= 0 && (i == 0 || s[i-1] == '\n' || s[i-1] == ' ' || s[i+1] != ' ') {
@@ -269,100 +281,6 @@ func begins(token []byte, with string) bool {
 // blocks says whether a token may be the name of a disk below /dev.
 func blocks(token []byte) bool {
 	return slices.ContainsFunc([]string{"sd", "hd", "vd", "xvd", "nvme", "mmcblk", "md", "dm-", "mapper", "disk", "nbd", "sr"}, func(p string) bool { return begins(token, p) })
-}
-
-// newline is the length of a newline at i, or 0.
-func newline(s string, i int) int {
-	switch {
-	case i < len(s) && s[i] == '\n':
-		return 1
-	case i+1 < len(s) && s[i] == '\r' && s[i+1] == '\n':
-		return 2
-	}
-	return 0
-}
-
-// glue gives the place of the quote that goes on with a text that ends at i, as in 'a' + 'b', or 0.
-func glue(s string, i int) int {
-	j := i + 1
-	for j < len(s) && s[j] == ' ' {
-		j++
-	}
-	if j >= len(s) || s[j] != '+' {
-		return 0
-	}
-	for j++; j < len(s) && s[j] == ' '; j++ {
-	}
-	if j < len(s) && (s[j] == '\'' || s[j] == '"') {
-		return j
-	}
-	return 0
-}
-
-// joins says whether a variable of cmd's stands at i without anything between it and the rest of a word.
-func joins(s string, i int) bool {
-	return i+1 < len(s) && s[i] == s[i+1] || strings.Count(s[max(0, i-40):i], string(s[i]))%2 == 1
-}
-
-// driveRoot says whether what follows a drive's colon is nothing but its root.
-func driveRoot(s string) bool {
-	s = strings.TrimLeft(s, `/\`)
-	return s == "" || lower[s[0]] == 0
-}
-
-// maxFunctions bounds the functions of a text that twice looks at.
-const maxFunctions = 32
-
-// twice says whether the function that begins at i may name itself again, twice.
-func twice(s string, i int) bool {
-	from := i
-	for from > 0 && (s[from-1] == ' ' || s[from-1] == '\t') {
-		from--
-	}
-	i = from
-	for from > 0 && strings.IndexByte(" \t\n;&|(){}'\"", s[from-1]) < 0 {
-		from--
-	}
-	name := s[from:i]
-	return name == "" || strings.Count(s[i:], name) >= 2
-}
-
-// pieced says whether the variable at i stands beside something else without a blank, but for quotes: both may be parts of one name.
-func pieced(s string, i int) bool {
-	part := func(b byte) bool { return lower[b] != 0 || b == '}' || b == '`' || b == '$' }
-	j := i
-	for j > 0 && (s[j-1] == '"' || s[j-1] == '\'') {
-		j--
-	}
-	if j > 0 && part(s[j-1]) {
-		return true
-	}
-	if j = i + 1; j < len(s) && s[j] == '{' {
-		for j < len(s) && s[j] != '}' && s[j] != '\n' {
-			j++
-		}
-		j++
-	}
-	for j < len(s) && lower[s[j]] != 0 && s[j] != '-' && s[i+1] != '{' {
-		j++
-	}
-	for j < len(s) && (s[j] == '"' || s[j] == '\'') {
-		j++
-	}
-	return j < len(s) && part(s[j])
-}
-
-// braced says whether braces at i are expanded into parts of names.
-func braced(s string, i int) bool {
-	n := strings.IndexAny(s[i+1:min(len(s), i+200)], "} \t\n")
-	if n < 0 {
-		return len(s) > i+200
-	}
-	if s[i+1+n] != '}' || !strings.Contains(s[i:i+n+1], ",") && !strings.Contains(s[i:i+n+1], "..") {
-		return false
-	}
-	beside := func(b byte) bool { return lower[b] != 0 || strings.IndexByte("{}\"'\\$", b) >= 0 }
-	return i > 0 && beside(s[i-1]) || i+n+2 < len(s) && beside(s[i+n+2])
 }
 
 // lower is the lower case of bytes that names have, and 0 for all others.

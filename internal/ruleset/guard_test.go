@@ -220,6 +220,10 @@ func TestNotCalm(t *testing.T) {
 		{script.POSIX, long + "case $a in\nb) mkfs /dev/sda ;;\nesac", "linux-disk"}, {script.POSIX, long + "sh <<'E'\n" + long + "rm -rf /\nE\n" + long, "linux-delete"}, {script.POSIX, long + "echo 'a\nb'\nif true\nthen rm -rf /\nfi", "linux-delete"},
 		{script.POSIX, "{r,}m -rf /", "linux-delete"}, {script.POSIX, "r{m,} -rf /", "linux-delete"}, {script.POSIX, "x=sda; cat a > /dev/$x", "linux-disk"}, {script.POSIX, "x=sda; cat a > /dev/\"$x\"", "linux-disk"},
 		{script.POSIX, `"C:\Program Files\Windows Defender\MpCmdRun.exe" -RemoveDefinitions -All`, "defender"}, {script.Cmd, "set a=vss& set b=admin& %a%%b% delete shadows", "shadow-copies"},
+		{script.Cmd, "set v=il\nwevtut%v% cl Application", "event-log"}, {script.Cmd, "set v=tutil\r\ncer^\r\n%v% -urlcache -f https://example.org/a.exe a.exe", "download-run"}, {script.Cmd, "set v=D\r\nformat %v%: /q /y", "disk-format"},
+		{script.POSIX, "v=s\n${v}\\ed -i s/enforcing/disabled/ /etc/selinux/config", "linux-protection"}, {script.POSIX, "v=l\nsystemct\\\n$v stop auditd", "linux-logs"}, {script.POSIX, ":(\\\n){ :|:& };:", "fork-bomb"}, {script.POSIX, "rm -rf {,}/", "linux-delete"},
+		{script.PowerShell, "$v='win3'\ngwmi $($v)2_shadowcopy | % { $_.Delete() }", "shadow-copies"}, {script.PowerShell, "[IO.File]:: OpenWrite('\\\\.\\PhysicalDrive0')", "disk-raw"}, {script.PowerShell, "gwmi win32_shadowcopy | % { $_.`\nDelete() }", "shadow-copies"},
+		{script.PowerShell, "$v='C:\\Windo'\nRemove-Item -Recurse -Force $($v)ws", "delete-system"},
 		{script.POSIX, "r\\\nm -rf /", "linux-delete"}, {script.POSIX, "r\\\r\nm -rf /", "linux-delete"}, {script.POSIX, "r''m -rf /", "linux-delete"},
 		{script.Cmd, strings.Repeat("dir a\r\n", 200) + "set a=vssadmin\r\n%a% delete shadows", "shadow-copies"}, {script.Cmd, strings.Repeat("dir a\r\n", 200) + "vss^\r\nadmin delete shadows", "shadow-copies"},
 	} {
