@@ -53,6 +53,7 @@ type entry struct {
 	matched   bool
 	told      map[string]bool // findings
 	refused   bool
+	applied   int  // first process that the rule's taint was set for: what a person clears later stays so
 	prepared  bool // its cgroup was guarded before anything ran in it
 	volumes   []volume
 }
@@ -179,7 +180,13 @@ func (k *Keeper) over(e *entry, deleted bool) error {
 		if e.alone {
 			_ = cgroup.Remove(e.path) // one that was prepared and never used; else the runtime has removed it
 		}
-		return errors.Join(k.State.Gone(e.path), k.State.Discard(e.path))
+		if err := k.State.Discard(e.path); err != nil {
+			return err
+		}
+		if _, err := k.State.Find(e.path); err != nil {
+			return nil // nothing was stored of it
+		}
+		return k.State.Gone(e.path)
 	}
 	if !e.alone {
 		return nil
@@ -223,6 +230,9 @@ func (k *Keeper) take(c Container) error {
 		bits |= taint.Corruption | taint.Secret // until it is killed
 	}
 	bits |= k.State.Stored(origin(c))
+	if c.PID != 0 && e.applied == c.PID {
+		bits = 0
+	}
 	switch {
 	case c.PID == 0 && bits == 0 && !e.alone:
 	case c.PID == 0:
@@ -231,7 +241,9 @@ func (k *Keeper) take(c Container) error {
 			err = k.prepare(e)
 		}
 	default:
-		err = k.admit(e, bits)
+		if err = k.admit(e, bits); err == nil {
+			e.applied = c.PID
+		}
 	}
 	k.tell(e, found)
 	if refuse && c.PID != 0 {
