@@ -9,8 +9,11 @@ export CGO_ENABLED = 0
 
 all: build
 
+# gRPC's tracing would link templates, and with them every method of every type: 8 MiB of program file.
+TAGS = grpcnotrace,no_gogo
+
 build: ## bin/weir, and bin/weir-hook for containers
-	$(GO) build -o bin/weir ./cmd/sensor
+	$(GO) build -tags $(TAGS) -o bin/weir ./cmd/sensor
 	$(GO) build -trimpath -ldflags='-s -w' -o bin/weir-hook ./cmd/hook
 
 test: vm shells agents units ## every test, unit and VM, on all kernels; but for what make clients, make failures and make load run

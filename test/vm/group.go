@@ -31,7 +31,7 @@ type Group struct {
 
 // Build compiles a package of the repository to a static file. goarch is amd64 or 386; a test binary is built if test is set.
 func (h *Host) Build(ctx context.Context, file, pkg, goarch string, test bool, flags ...string) error {
-	args := []string{"build"}
+	args := []string{"build", "-tags", "grpcnotrace,no_gogo"} // as make build does
 	if test {
 		args = []string{"test", "-c", "-tags", "vmguest"}
 	}
