@@ -203,7 +203,7 @@ func (c *calm) text(d script.Dialect, s string) bool {
 				found |= aMark
 			}
 		case '$':
-			if i+1 < len(s) && s[i+1] == '\'' || d != script.Cmd && pieced(s, i) {
+			if i+1 < len(s) && s[i+1] == '\'' || d != script.Cmd && pieced(s, i, d == script.POSIX) {
 				return false // a name in parts
 			}
 		case '%', '!':

@@ -73,10 +73,11 @@ func twice(s string, i int) bool {
 }
 
 // pieced says whether the variable at i stands beside something else without a blank, but for quotes: both may be parts of one name.
-func pieced(s string, i int) bool {
+// Backslashes are looked through where they are escapes.
+func pieced(s string, i int, escapes bool) bool {
 	part := func(b byte) bool { return lower[b] != 0 || b == '}' || b == '`' || b == '$' }
 	j := i
-	for j > 0 && (s[j-1] == '"' || s[j-1] == '\'' || s[j-1] == '\\' || s[j-1] == '\n' && j > 1 && s[j-2] == '\\' || s[j-1] == '\r' && j > 1 && s[j-2] == '\\') {
+	for j > 0 && (s[j-1] == '"' || s[j-1] == '\'' || escapes && (s[j-1] == '\\' || j > 1 && (s[j-1] == '\n' || s[j-1] == '\r') && (s[j-2] == '\\' || s[j-2] == '\r'))) {
 		j--
 	}
 	if j > 0 && part(s[j-1]) {
@@ -100,7 +101,7 @@ func pieced(s string, i int) bool {
 	for j < len(s) && lower[s[j]] != 0 && s[j] != '-' && s[i+1] != '{' && s[i+1] != '(' {
 		j++
 	}
-	for j < len(s) && (s[j] == '"' || s[j] == '\'' || s[j] == '\\' || newline(s, j) > 0 && s[j-1] == '\\') {
+	for j < len(s) && (s[j] == '"' || s[j] == '\'' || escapes && (s[j] == '\\' || newline(s, j) > 0 && s[j-1] == '\\')) {
 		j += max(1, newline(s, j))
 	}
 	return j < len(s) && part(s[j])
