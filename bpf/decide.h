@@ -9,6 +9,7 @@
 #define IPPROTO_TCP 6
 #define IPPROTO_UDP 17
 #define RECORDS_SIZE (1 << 20)
+#define PORT_DNS 53
 #define PORT_HTTPS 443
 
 struct {
@@ -42,6 +43,16 @@ struct {
 	__uint(max_entries, RECORDS_SIZE);
 	__uint(pinning, LIBBPF_PIN_BY_NAME);
 } records SEC(".maps");
+
+/* Addresses that allowed names were resolved to. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 16384);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, struct lease_key);
+	__type(value, struct lease);
+	__uint(pinning, LIBBPF_PIN_BY_NAME);
+} leases SEC(".maps");
 
 /* Destinations that were listed when something was last sent there, on each processor. */
 struct listing {
@@ -123,14 +134,8 @@ static __always_inline void set_ip6(struct dest *d, const __u32 *addr)
 	a[3] = addr[3];
 }
 
-__noinline int listed(struct prefix *at, __u32 port, __u32 proto)
+static __always_inline int opens(struct rules *rules, __u32 port, __u32 proto)
 {
-	if (!at)
-		return 0;
-	struct prefix key = *at; /* 6.1 takes map keys from the stack only */
-	struct rules *rules = bpf_map_lookup_elem(&destinations, &key);
-	if (!rules)
-		return 0;
 	for (int i = 0; i < MAX_RULES; i++) {
 		struct rule *r = &rules->rule[i];
 		if (i >= rules->count)
@@ -139,6 +144,28 @@ __noinline int listed(struct prefix *at, __u32 port, __u32 proto)
 			return 1;
 	}
 	return 0;
+}
+
+__noinline int listed(struct prefix *at, __u32 port, __u32 proto)
+{
+	if (!at)
+		return 0;
+	struct prefix key = *at; /* 6.1 takes map keys from the stack only */
+	struct rules *rules = bpf_map_lookup_elem(&destinations, &key);
+	return rules ? opens(rules, port, proto) : 0;
+}
+
+/* named says whether an allowed name leads there now. */
+__noinline int named(struct where *w, struct dest *d)
+{
+	if (!w || !d)
+		return 0;
+	struct lease_key key = {.container = w->container};
+	__builtin_memcpy(key.addr, d->addr, sizeof(key.addr));
+	struct lease *l = bpf_map_lookup_elem(&leases, &key);
+	if (!l || l->expires <= bpf_ktime_get_boot_ns())
+		return 0;
+	return opens(&l->rules, d->port, d->proto);
 }
 
 /* fresh: for something new, which a closing grant does not open. taint: more than it was given under makes it
@@ -177,6 +204,8 @@ __noinline int judge(struct where *w, struct dest *d, __u64 marked, __u32 tgid)
 	__builtin_memcpy(key.addr, d->addr, sizeof(key.addr));
 	if (listed(&key, d->port, d->proto))
 		return REASON_LISTED;
+	if (named(w, d))
+		return REASON_NAMED;
 	if (open_grant(w->grant, d, tgid != 0, w->taint))
 		return REASON_GRANTED;
 	struct grant *g = open_grant(marked, d, tgid != 0, w->taint);

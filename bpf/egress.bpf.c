@@ -1,7 +1,7 @@
 /* Connects, sends and new sockets of guarded processes, judged where every
  * system call, io_uring operation and 32-bit entry ends up: in the security
  * hooks (B20, B41). A connect that needs a verdict is held here. */
-#include "decide.h"
+#include "names.h"
 #include "hold.h"
 
 char LICENSE[] SEC("license") = "GPL";
@@ -377,6 +377,11 @@ int BPF_PROG(weir_create, int family, int type, int protocol, int kern)
 	ANSWER(-EPERM);
 }
 
+static __always_inline __u64 netns_of(struct sock *sk)
+{
+	return BPF_CORE_READ(sk, __sk_common.skc_net.net, net_cookie);
+}
+
 SEC("fmod_ret/security_socket_connect")
 int BPF_PROG(weir_connect, struct socket *sock, struct sockaddr *address, int addrlen)
 {
@@ -403,15 +408,25 @@ int BPF_PROG(weir_connect, struct socket *sock, struct sockaddr *address, int ad
 	if (!is_free(&w) && !inside(&w, BPF_CORE_READ(sk, sk_cgrp_data.cgroup)))
 		return finish(deny(&w, &d, cookie, COUNT_DENIED_CONNECT, REASON_OUTSIDE));
 	int read = read_address(&d, address, addrlen, 0);
-	if (read == 0 || (type == SOCK_DGRAM && proto == IPPROTO_UDP))
-		ANSWER(0); /* sends nothing: the first send is judged */
+	/* sends nothing: the first send is judged; but where a name leads is written into the connect */
+	if (read == 0 || (type == SOCK_DGRAM && proto == IPPROTO_UDP &&
+	                  (is_free(&w) || read < 0 || !d.port || !stands(&w, &d))))
+		ANSWER(0);
 	if (!is_free(&w) && (read < 0 || !allowed_type(family, type, proto)))
 		return finish(deny(&w, &d, cookie, COUNT_DENIED_CONNECT, REASON_UNREADABLE));
 	if (is_free(&w)) {
 		tell(&w, &d, RECORD_CONNECT, REASON_UNTAINTED, cookie);
 		ANSWER(0);
 	}
+	if (resolver_for(&w, &d, netns_of(sk)))
+		ANSWER(0); /* the connect is rewritten; else weir_packet drops it */
 	return finish(settle(&w, &d, cookie, COUNT_DENIED_CONNECT, 1));
+}
+
+/* It has a name of its own, which may be rewritten. */
+static __always_inline int is_addressed(struct sock *sk, struct msghdr *msg)
+{
+	return msg->msg_name && (sk->sk_type == SOCK_DGRAM || msg->msg_flags & MSG_FASTOPEN);
 }
 
 /* Where a message goes. 1: read, 0: it is not addressed, -1: unreadable. */
@@ -421,7 +436,7 @@ static __always_inline int read_target(struct dest *d, struct sock *sk, struct m
 	void *name = msg->msg_name;
 	int read = 0;
 	/* TCP ignores a name but in fast open */
-	if (name && (sk->sk_type == SOCK_DGRAM || msg->msg_flags & MSG_FASTOPEN))
+	if (is_addressed(sk, msg))
 		read = read_address(d, name, msg->msg_namelen, family == AF_INET ? AF_INET : 0);
 	if (read)
 		return read;
@@ -481,6 +496,8 @@ int BPF_PROG(weir_sendmsg, struct socket *sock, struct msghdr *msg, int size)
 		return finish(deny(&w, d, cookie, COUNT_DENIED_SEND, REASON_UNREADABLE));
 	if (!read)
 		ANSWER(0); /* not connected: the kernel refuses */
+	if (is_addressed(sk, msg) && resolver_for(&w, d, netns_of(sk)))
+		ANSWER(0);
 	int outcome = settle(&w, d, cookie, COUNT_DENIED_SEND,
 	                     type == SOCK_DGRAM || (msg->msg_flags & MSG_FASTOPEN) != 0);
 	if (last && outcome == PASS_LISTED)

@@ -2,11 +2,10 @@
  * whoever sends it and however old the socket is (B15, B16, B20, B21, B46).
  * The socket-address programs carry grants over from the security hooks to the
  * socket's own storage, and keep loopback inside the container (B26). */
-#include "decide.h"
+#include "listener.h"
 
 char LICENSE[] SEC("license") = "GPL";
 
-#define BPF_F_CURRENT_NETNS -1
 #define ETH_P_IP 0x0800
 #define ETH_P_IPV6 0x86DD
 #define NEXT_HOP 0
@@ -51,54 +50,6 @@ int weir_sock_release(struct bpf_sock *ctx)
 	return ALLOW;
 }
 
-/* An unspecified address connects to loopback. */
-static __always_inline void lookup_address(__u32 *out, const struct dest *d, int ip4)
-{
-	const __u32 *a = (const __u32 *)d->addr;
-	if (ip4) {
-		out[0] = a[3] ? a[3] : bpf_htonl(0x7f000001);
-		return;
-	}
-	out[0] = a[0];
-	out[1] = a[1];
-	out[2] = a[2];
-	out[3] = a[3] ? a[3] : bpf_htonl(1);
-}
-
-/* There is no helper for it here. */
-static __always_inline struct cgroup *cgroup_of_socket(struct bpf_sock *sk)
-{
-	__u64 at = 0;
-	bpf_probe_read_kernel(&at, sizeof(at), &sk); /* the verifier forgets that it is a pointer */
-	return BPF_CORE_READ((struct sock *)at, sk_cgrp_data.cgroup);
-}
-
-/* Nobody listening is no way out; somebody else's listener is (B26). */
-static __always_inline int foreign_listener(struct bpf_sock_addr *ctx, struct where *w, const struct dest *d)
-{
-	struct bpf_sock_tuple tuple = {};
-	struct bpf_sock *peer;
-	__u32 size;
-	if (is_mapped(d)) {
-		lookup_address(&tuple.ipv4.daddr, d, 1);
-		tuple.ipv4.dport = bpf_htons(d->port);
-		size = sizeof(tuple.ipv4);
-	} else {
-		lookup_address(tuple.ipv6.daddr, d, 0);
-		tuple.ipv6.dport = bpf_htons(d->port);
-		size = sizeof(tuple.ipv6);
-	}
-	if (d->proto == IPPROTO_TCP)
-		peer = bpf_sk_lookup_tcp(ctx, &tuple, size, BPF_F_CURRENT_NETNS, 0);
-	else
-		peer = bpf_sk_lookup_udp(ctx, &tuple, size, BPF_F_CURRENT_NETNS, 0);
-	if (!peer)
-		return 0;
-	int foreign = !inside(w, cgroup_of_socket(peer));
-	bpf_sk_release(peer);
-	return foreign;
-}
-
 static __always_inline int reach(struct bpf_sock_addr *ctx, int ip4)
 {
 	struct where w;
@@ -106,13 +57,8 @@ static __always_inline int reach(struct bpf_sock_addr *ctx, int ip4)
 	struct policy *p = policy_of(&w);
 	if (!w.guarded || (!w.taint && !w.deep && p && p->mode != MODE_SEAL))
 		return ALLOW;
-	struct dest d = {.port = bpf_ntohs(ctx->user_port), .proto = ctx->protocol};
-	if (ip4) {
-		set_ip4(&d, ctx->user_ip4);
-	} else {
-		__u32 a[4] = {ctx->user_ip6[0], ctx->user_ip6[1], ctx->user_ip6[2], ctx->user_ip6[3]};
-		set_ip6(&d, a);
-	}
+	struct dest d = {};
+	read_dest(ctx, &d, ip4);
 	__u64 cookie = bpf_get_socket_cookie(ctx);
 	struct mark *m = bpf_map_lookup_elem(&socks, &cookie);
 	int reason = judge(&w, &d, m ? m->grant : 0, bpf_get_current_pid_tgid() >> 32);
@@ -121,7 +67,11 @@ static __always_inline int reach(struct bpf_sock_addr *ctx, int ip4)
 		if (kept)
 			*kept = *m;
 	}
-	if (reason == REASON_LOOPBACK && foreign_listener(ctx, &w, &d)) {
+	/* names.bpf.c writes the resolver's address in its place, before this or after it */
+	if ((reason == REASON_TAINTED || reason == REASON_LOOPBACK) &&
+	    resolver_for(&w, &d, bpf_get_netns_cookie(ctx)))
+		return ALLOW;
+	if (reason == REASON_LOOPBACK && listener(ctx, &w, &d) == LISTENS_FOREIGN) {
 		if (p && p->mode == MODE_OBSERVE)
 			return ALLOW;
 		count(COUNT_DENIED_CONNECT);
@@ -241,7 +191,8 @@ static __always_inline int foreign_peer(struct __sk_buff *skb, struct where *w, 
 		return 1;
 	if (!peer)
 		return 0;
-	int foreign = !w->container || bpf_sk_ancestor_cgroup_id(peer, w->level) != w->container;
+	int foreign =
+	    !w->container || (bpf_sk_ancestor_cgroup_id(peer, w->level) != w->container && !answers(w, peer));
 	bpf_sk_release(peer);
 	return foreign;
 }
@@ -307,6 +258,30 @@ static __always_inline int drop(struct __sk_buff *skb, struct bpf_sock *sk, stru
 	r->dest = y->to;
 	bpf_ringbuf_submit(r, 0);
 	return DENY;
+}
+
+/* A connection to an allowed name outlives the time that the name's address is good for, until the policy
+ * changes.
+ */
+static __always_inline int keep_named(struct bpf_sock *sk, struct policy *p, struct way *y)
+{
+	struct mark *m = sk && p && y->to.proto == IPPROTO_TCP
+	                     ? bpf_sk_storage_get(&marks, sk, 0, BPF_SK_STORAGE_GET_F_CREATE)
+	                     : 0;
+	if (m && !m->grant) {
+		m->named = p->generation;
+		m->dest = y->to;
+	}
+	return ALLOW;
+}
+
+static __always_inline int was_named(struct bpf_sock *sk, struct policy *p, struct way *y)
+{
+	struct mark *m = sk ? bpf_sk_storage_get(&marks, sk, 0, 0) : 0;
+	if (!m || !p || !m->named || m->named != p->generation)
+		return 0;
+	const __u32 *a = (const __u32 *)&m->dest, *b = (const __u32 *)&y->to;
+	return !((a[0] ^ b[0]) | (a[1] ^ b[1]) | (a[2] ^ b[2]) | (a[3] ^ b[3]) | (a[4] ^ b[4]));
 }
 
 /* A global function, verified once: after the branches that take a packet apart, the loop over
@@ -386,10 +361,16 @@ int weir_packet(struct __sk_buff *skb)
 	int reason = judge(&w, &y.to, m ? m->grant : 0, 0);
 	if (reason == REASON_LOOPBACK)
 		return foreign_peer(skb, &w, &y) ? drop(skb, sk, &w, &y, REASON_OUTSIDE) : ALLOW;
+	if (reason == REASON_GRANTED && stands(&w, &y.to))
+		reason = REASON_UNRESOLVED; /* a socket from before the grant: nobody is at that address */
 	if (reason == REASON_GRANTED) {
 		__u64 id = open_grant(w.grant, &y.to, 0, w.taint) ? w.grant : m ? m->grant : 0;
 		return charge(skb, &w, &y, id);
 	}
+	if (reason == REASON_NAMED)
+		return keep_named(sk, p, &y);
+	if (reason == REASON_TAINTED && was_named(sk, p, &y))
+		return ALLOW;
 	if (!is_open(reason))
 		return drop(skb, sk, &w, &y, reason);
 	if (reason == REASON_LISTED && now.socket)

@@ -5,7 +5,6 @@
 #include "decide.h"
 #include "stain.h"
 
-#define PORT_DNS 53
 #define ANSWER_ID (1ULL << 63) /* of grants that programs make; the rest is the socket's cookie */
 #define ANSWER_NS (3600 * 1000000000ULL)
 

@@ -3,7 +3,7 @@
 #ifndef WEIR_TYPES_H
 #define WEIR_TYPES_H
 
-#define ABI_VERSION 5 /* raise with every change of a pinned map */
+#define ABI_VERSION 6 /* raise with every change of a pinned map */
 
 /* Levels of the cgroup tree that a program walks, the root being level 0.
  * What lies deeper inside a guarded parent is denied (B53). */
@@ -98,6 +98,52 @@ struct rules {
 	struct rule rule[MAX_RULES];
 };
 
+/* An allowed name led a container to an address: open until then. */
+struct lease_key {
+	__u64 container;
+	__u8 addr[16];
+};
+
+struct lease {
+	__u64 expires; /* ns since boot */
+	struct rules rules;
+	__u32 pad;
+};
+
+/* An address that stands for a name in one container, for as long as that lives. */
+struct alias_key {
+	__u64 container;
+	__u8 addr[16];
+};
+
+#define NAME_SIZE 256
+
+struct alias {
+	char name[NAME_SIZE]; /* without the last dot */
+};
+
+/* Where such an address leads under a grant; with grant 0, while nothing stands against the container. */
+struct real_key {
+	__u64 grant;
+	__u64 container;
+	__u8 addr[16];
+};
+
+struct real {
+	__u8 addr[16];
+};
+
+/* Who answers the DNS questions of a tainted container, in one of its network namespaces, on loopback. */
+struct resolver_key {
+	__u64 container;
+	__u64 netns; /* cookie */
+};
+
+struct resolver {
+	__u32 port;
+	__u32 six; /* on ::1, too */
+};
+
 #define UNIX_PATH 108
 
 struct unix_peer {
@@ -134,7 +180,9 @@ enum dest_use {
 struct mark {
 	__u64 grant;
 	struct dest dest;
-	__u32 told; /* a dropped packet of this socket was reported */
+	__u32 told;  /* a dropped packet of this socket was reported */
+	__u32 named; /* generation of the policy under which an allowed name led to dest; 0: none did */
+	__u32 pad;
 };
 
 enum claim_kind {
@@ -218,20 +266,22 @@ enum reason {
 	REASON_GRANTED = 3,
 	REASON_LOOPBACK = 4,
 	REASON_OBSERVED = 5, /* would have been denied */
-	REASON_TAINTED = 6,
-	REASON_SEALED = 7,
-	REASON_DEPTH = 8,
-	REASON_QUIC = 9,
-	REASON_FAMILY = 10,  /* socket family or type not allowed while tainted */
-	REASON_OUTSIDE = 11, /* socket or peer from outside the container */
-	REASON_CONTROL = 12, /* the sensor's own socket */
-	REASON_ATTACH = 13,  /* ptrace and its like */
-	REASON_ESCAPED = 14,
-	REASON_DENIED = 15,     /* a verdict said no */
-	REASON_RESTARTS = 16,   /* woken three times without a verdict */
-	REASON_UNREADABLE = 17, /* address that cannot be parsed */
-	REASON_FULL = 18,       /* no room for the question */
-	REASON_UNTRUSTED = 19,
+	REASON_NAMED = 6,    /* an allowed name was resolved to it */
+	REASON_TAINTED = 7,
+	REASON_SEALED = 8,
+	REASON_DEPTH = 9,
+	REASON_QUIC = 10,
+	REASON_FAMILY = 11,  /* socket family or type not allowed while tainted */
+	REASON_OUTSIDE = 12, /* socket or peer from outside the container */
+	REASON_CONTROL = 13, /* the sensor's own socket */
+	REASON_ATTACH = 14,  /* ptrace and its like */
+	REASON_ESCAPED = 15,
+	REASON_DENIED = 16,     /* a verdict said no */
+	REASON_RESTARTS = 17,   /* woken three times without a verdict */
+	REASON_UNREADABLE = 18, /* address that cannot be parsed */
+	REASON_FULL = 19,       /* no room for the question */
+	REASON_UNTRUSTED = 20,
+	REASON_UNRESOLVED = 21, /* it stands for a name that has no address yet */
 };
 
 struct record {

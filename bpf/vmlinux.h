@@ -189,6 +189,7 @@ struct pid_namespace {
 
 struct net {
 	struct ns_common ns;
+	u64 net_cookie;
 };
 
 struct nsproxy {

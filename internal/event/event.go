@@ -117,6 +117,7 @@ type Destination struct {
 	Port     uint16 `json:"port,omitempty"` // 0 for protocols without ports
 	Protocol string `json:"protocol"`       // tcp, udp, unix, icmp or the protocol's number
 	DNS      bool   `json:"dns,omitempty"`  // port 53: the question is for names, not for this address
+	Name     string `json:"name,omitempty"` // what the address stands for in its container: a name that nobody has looked up
 }
 
 // Decision is a verdict as events tell it.

@@ -204,6 +204,8 @@ func (d Destination) String() string {
 		s = "unix " + cut(d.Address, printedArg)
 	case d.Address == "":
 		s = "protocol " + Visible(d.Protocol)
+	case d.Name != "":
+		return net.JoinHostPort(Visible(d.Name), strconv.Itoa(int(d.Port))) + "/" + Visible(d.Protocol)
 	case d.Port != 0:
 		s = net.JoinHostPort(Visible(d.Address), strconv.Itoa(int(d.Port))) + "/" + Visible(d.Protocol)
 	default:

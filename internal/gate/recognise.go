@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"weir/internal/classify"
@@ -192,6 +193,12 @@ func (g *Gate) says(ctx context.Context, f classify.Facts, d event.Destination) 
 		return false
 	}
 	for _, to := range targets(f) {
+		if d.Name != "" {
+			if (to.port == 0 || to.port == d.Port) && strings.EqualFold(strings.TrimSuffix(to.host, "."), d.Name) {
+				return true
+			}
+			continue
+		}
 		literal, err := netip.ParseAddr(to.host)
 		switch {
 		case err != nil && d.DNS:

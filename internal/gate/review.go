@@ -104,6 +104,10 @@ func caseOf(r Request, judged classify.Result) cop.Case {
 
 func reached(d event.Destination) cop.Destination {
 	to := cop.Destination{Port: d.Port, Protocol: d.Protocol}
+	if d.Name != "" {
+		to.Name = d.Name // nobody knows yet where it leads
+		return to
+	}
 	addr, err := netip.ParseAddr(d.Address)
 	if err != nil {
 		to.Name = d.Address

@@ -13,6 +13,17 @@ import (
 	"github.com/cilium/ebpf"
 )
 
+type egressAlias struct {
+	_    structs.HostLayout
+	Name [256]int8
+}
+
+type egressAliasKey struct {
+	_         structs.HostLayout
+	Container uint64
+	Addr      [16]uint8
+}
+
 type egressClaim struct {
 	_       structs.HostLayout
 	Grant   uint64
@@ -114,6 +125,19 @@ const (
 	egressHoldVerdictHOLD_DENIED  egressHoldVerdict = 1
 )
 
+type egressLease struct {
+	_       structs.HostLayout
+	Expires uint64
+	Rules   egressRules
+	Pad     uint32
+}
+
+type egressLeaseKey struct {
+	_         structs.HostLayout
+	Container uint64
+	Addr      [16]uint8
+}
+
 type egressListing struct {
 	_      structs.HostLayout
 	Seq    uint64
@@ -129,6 +153,8 @@ type egressMark struct {
 	Grant uint64
 	Dest  egressDest
 	Told  uint32
+	Named uint32
+	Pad   uint32
 }
 
 type egressMode uint32
@@ -192,20 +218,22 @@ const (
 	egressReasonREASON_GRANTED    egressReason = 3
 	egressReasonREASON_LOOPBACK   egressReason = 4
 	egressReasonREASON_OBSERVED   egressReason = 5
-	egressReasonREASON_TAINTED    egressReason = 6
-	egressReasonREASON_SEALED     egressReason = 7
-	egressReasonREASON_DEPTH      egressReason = 8
-	egressReasonREASON_QUIC       egressReason = 9
-	egressReasonREASON_FAMILY     egressReason = 10
-	egressReasonREASON_OUTSIDE    egressReason = 11
-	egressReasonREASON_CONTROL    egressReason = 12
-	egressReasonREASON_ATTACH     egressReason = 13
-	egressReasonREASON_ESCAPED    egressReason = 14
-	egressReasonREASON_DENIED     egressReason = 15
-	egressReasonREASON_RESTARTS   egressReason = 16
-	egressReasonREASON_UNREADABLE egressReason = 17
-	egressReasonREASON_FULL       egressReason = 18
-	egressReasonREASON_UNTRUSTED  egressReason = 19
+	egressReasonREASON_NAMED      egressReason = 6
+	egressReasonREASON_TAINTED    egressReason = 7
+	egressReasonREASON_SEALED     egressReason = 8
+	egressReasonREASON_DEPTH      egressReason = 9
+	egressReasonREASON_QUIC       egressReason = 10
+	egressReasonREASON_FAMILY     egressReason = 11
+	egressReasonREASON_OUTSIDE    egressReason = 12
+	egressReasonREASON_CONTROL    egressReason = 13
+	egressReasonREASON_ATTACH     egressReason = 14
+	egressReasonREASON_ESCAPED    egressReason = 15
+	egressReasonREASON_DENIED     egressReason = 16
+	egressReasonREASON_RESTARTS   egressReason = 17
+	egressReasonREASON_UNREADABLE egressReason = 18
+	egressReasonREASON_FULL       egressReason = 19
+	egressReasonREASON_UNTRUSTED  egressReason = 20
+	egressReasonREASON_UNRESOLVED egressReason = 21
 )
 
 type egressRecord struct {
@@ -252,6 +280,18 @@ const (
 	egressRecordKindRECORD_EXEC    egressRecordKind = 12
 	egressRecordKindRECORD_TAINT   egressRecordKind = 13
 )
+
+type egressResolver struct {
+	_    structs.HostLayout
+	Port uint32
+	Six  uint32
+}
+
+type egressResolverKey struct {
+	_         structs.HostLayout
+	Container uint64
+	Netns     uint64
+}
 
 type egressRules struct {
 	_     structs.HostLayout
@@ -302,6 +342,8 @@ type egressTask struct {
 //
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
+	egressMapAliases       = "aliases"
+	egressMapAnswerers     = "answerers"
 	egressMapAsks          = "asks"
 	egressMapCgroups       = "cgroups"
 	egressMapClaims        = "claims"
@@ -313,11 +355,13 @@ const (
 	egressMapGrantDests    = "grant_dests"
 	egressMapGrants        = "grants"
 	egressMapHolds         = "holds"
+	egressMapLeases        = "leases"
 	egressMapListings      = "listings"
 	egressMapOutsideUnix   = "outside_unix"
 	egressMapPlaces        = "places"
 	egressMapPolicies      = "policies"
 	egressMapRecords       = "records"
+	egressMapResolvers     = "resolvers"
 	egressMapSocks         = "socks"
 	egressMapTasks         = "tasks"
 	egressProgWeirConnect  = "weir_connect"
@@ -378,6 +422,8 @@ type egressProgramSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type egressMapSpecs struct {
+	Aliases      *ebpf.MapSpec `ebpf:"aliases"`
+	Answerers    *ebpf.MapSpec `ebpf:"answerers"`
 	Asks         *ebpf.MapSpec `ebpf:"asks"`
 	Cgroups      *ebpf.MapSpec `ebpf:"cgroups"`
 	Claims       *ebpf.MapSpec `ebpf:"claims"`
@@ -389,11 +435,13 @@ type egressMapSpecs struct {
 	GrantDests   *ebpf.MapSpec `ebpf:"grant_dests"`
 	Grants       *ebpf.MapSpec `ebpf:"grants"`
 	Holds        *ebpf.MapSpec `ebpf:"holds"`
+	Leases       *ebpf.MapSpec `ebpf:"leases"`
 	Listings     *ebpf.MapSpec `ebpf:"listings"`
 	OutsideUnix  *ebpf.MapSpec `ebpf:"outside_unix"`
 	Places       *ebpf.MapSpec `ebpf:"places"`
 	Policies     *ebpf.MapSpec `ebpf:"policies"`
 	Records      *ebpf.MapSpec `ebpf:"records"`
+	Resolvers    *ebpf.MapSpec `ebpf:"resolvers"`
 	Socks        *ebpf.MapSpec `ebpf:"socks"`
 	Tasks        *ebpf.MapSpec `ebpf:"tasks"`
 }
@@ -426,6 +474,8 @@ func (o *egressObjects) Close() error {
 //
 // It can be passed to loadEgressObjects or ebpf.CollectionSpec.LoadAndAssign.
 type egressMaps struct {
+	Aliases      *ebpf.Map `ebpf:"aliases"`
+	Answerers    *ebpf.Map `ebpf:"answerers"`
 	Asks         *ebpf.Map `ebpf:"asks"`
 	Cgroups      *ebpf.Map `ebpf:"cgroups"`
 	Claims       *ebpf.Map `ebpf:"claims"`
@@ -437,17 +487,21 @@ type egressMaps struct {
 	GrantDests   *ebpf.Map `ebpf:"grant_dests"`
 	Grants       *ebpf.Map `ebpf:"grants"`
 	Holds        *ebpf.Map `ebpf:"holds"`
+	Leases       *ebpf.Map `ebpf:"leases"`
 	Listings     *ebpf.Map `ebpf:"listings"`
 	OutsideUnix  *ebpf.Map `ebpf:"outside_unix"`
 	Places       *ebpf.Map `ebpf:"places"`
 	Policies     *ebpf.Map `ebpf:"policies"`
 	Records      *ebpf.Map `ebpf:"records"`
+	Resolvers    *ebpf.Map `ebpf:"resolvers"`
 	Socks        *ebpf.Map `ebpf:"socks"`
 	Tasks        *ebpf.Map `ebpf:"tasks"`
 }
 
 func (m *egressMaps) Close() error {
 	return _EgressClose(
+		m.Aliases,
+		m.Answerers,
 		m.Asks,
 		m.Cgroups,
 		m.Claims,
@@ -459,11 +513,13 @@ func (m *egressMaps) Close() error {
 		m.GrantDests,
 		m.Grants,
 		m.Holds,
+		m.Leases,
 		m.Listings,
 		m.OutsideUnix,
 		m.Places,
 		m.Policies,
 		m.Records,
+		m.Resolvers,
 		m.Socks,
 		m.Tasks,
 	)

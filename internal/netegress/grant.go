@@ -20,10 +20,20 @@ import (
 
 // Terms are what a verdict opens.
 type Terms struct {
-	For       time.Duration // how long it is open
-	Bytes     int64         // upstream
-	ClaimFor  time.Duration // how long it can be claimed, when the call has failed already
-	Resolvers []netip.Addr  // what a DNS question opens besides the server that was asked
+	For       time.Duration            // how long it is open
+	Bytes     int64                    // upstream
+	ClaimFor  time.Duration            // how long it can be claimed, when the call has failed already
+	Resolvers []netip.Addr             // what a DNS question opens besides the server that was asked
+	Real      netip.Addr               // where the asker's destination, which stands for a name, leads; else invalid
+	Prepare   func(grant uint64) error // nil, or called before a grant, or more of it, is opened
+}
+
+// prepare is Prepare's.
+func (t Terms) prepare(grant uint64) error {
+	if t.Prepare == nil {
+		return nil
+	}
+	return t.Prepare(grant)
 }
 
 // Grant is egress that is open, or can be claimed.
@@ -70,8 +80,9 @@ type command struct {
 
 // opened is what a command was granted, and until when that may be claimed again.
 type opened struct {
-	to    []Destination
-	until uint64
+	to      []Destination
+	until   uint64
+	prepare func(grant uint64) error
 }
 
 // Grant carries out a verdict that allows: the asker's command is let out, or,
@@ -81,6 +92,9 @@ func (e *Egress) Grant(a Ask, t Terms) (Grant, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	to := destinations(a.To, t.Resolvers)
+	if t.Real.IsValid() {
+		to = append(to, Destination{Addr: t.Real.Unmap(), Port: a.To.Port, Proto: a.To.Proto})
+	}
 	pidfd, err := procfs.Open(a.Process.PID, a.Process.Start)
 	if err != nil || !a.Held {
 		if pidfd != nil {
@@ -146,6 +160,9 @@ func (e *Egress) let(a Ask, top procfs.Stat, to []Destination, t Terms) (Grant, 
 		if !g.over && g.Kind == "cgroup" && cgroup.Below(leaf, g.Cgroup) {
 			g.owed = append(g.owed, debt)
 			g.bits = a.Taint
+			if err := t.prepare(g.ID); err != nil {
+				return Grant{}, err
+			}
 			return e.extend(g, to, expires, t.Bytes)
 		}
 	}
@@ -160,7 +177,9 @@ func (e *Egress) let(a Ask, top procfs.Stat, to []Destination, t Terms) (Grant, 
 	if g.cgroupID, err = cgroup.Make(g.Cgroup); err != nil {
 		return Grant{}, errors.Join(err, g.pidfd.Close())
 	}
-	err = e.open(g)
+	if err = t.prepare(g.ID); err == nil {
+		err = e.open(g)
+	}
 	if err == nil {
 		err = e.move(g, a)
 	}
@@ -254,7 +273,12 @@ func (e *Egress) claim(a Ask, to []Destination, t Terms, byCommand bool) (Grant,
 		keys = append(keys, egressClaimKey{
 			Container: a.Container, Kind: egressClaimKindCLAIM_COMMAND, Id: p.Inode, Device: p.Device, Tag: p.ArgvHash,
 		})
-		g.To = e.remember(command{a.Container, p.Inode, p.ArgvHash, p.Device}, to, g.expires)
+		g.To = e.remember(command{a.Container, p.Inode, p.ArgvHash, p.Device}, opened{to, g.expires, t.prepare})
+	}
+	for _, earlier := range append(e.commands[command{a.Container, a.Process.Inode, a.Process.ArgvHash, a.Process.Device}], opened{prepare: t.prepare}) {
+		if err := earlier.prepare(g.ID); err != nil {
+			return Grant{}, err
+		}
 	}
 	for _, key := range keys {
 		for _, d := range g.To {
@@ -272,8 +296,8 @@ func (e *Egress) claim(a Ask, to []Destination, t Terms, byCommand bool) (Grant,
 
 // remember adds what the command was granted before: its next try has to look
 // the name up again before it reaches the address that was asked about.
-func (e *Egress) remember(c command, to []Destination, until uint64) []Destination {
-	all := slices.Clone(to)
+func (e *Egress) remember(c command, last opened) []Destination {
+	all := slices.Clone(last.to)
 	var kept []opened
 	for _, o := range e.commands[c] {
 		if o.until <= taint.Now() {
@@ -286,7 +310,7 @@ func (e *Egress) remember(c command, to []Destination, until uint64) []Destinati
 			}
 		}
 	}
-	e.commands[c] = append(kept, opened{to, until})
+	e.commands[c] = append(kept, last)
 	return all
 }
 

@@ -171,7 +171,7 @@ func (e *Egress) attachTo(path string) error {
 // Restore pins again those maps that are not pinned any more; State has the links.
 func (e *Egress) Restore() error {
 	o, p := e.egress.egressMaps, e.packet.packetMaps
-	return taint.RestoreMaps(e.opts.PinDir, o.Asks, o.Claims, o.Destinations, o.GrantDests, o.Holds, o.OutsideUnix,
+	return taint.RestoreMaps(e.opts.PinDir, o.Asks, o.Claims, o.Destinations, o.GrantDests, o.Holds, o.Leases, o.OutsideUnix,
 		o.Policies, o.Records, o.Socks, p.Marks, p.Trusted, e.peers.UnixPeers)
 }
 

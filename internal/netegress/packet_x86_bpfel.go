@@ -13,6 +13,17 @@ import (
 	"github.com/cilium/ebpf"
 )
 
+type packetAlias struct {
+	_    structs.HostLayout
+	Name [256]int8
+}
+
+type packetAliasKey struct {
+	_         structs.HostLayout
+	Container uint64
+	Addr      [16]uint8
+}
+
 type packetDestUse uint32
 
 const (
@@ -43,6 +54,19 @@ type packetGrantDest struct {
 	Pad uint32
 }
 
+type packetLease struct {
+	_       structs.HostLayout
+	Expires uint64
+	Rules   packetRules
+	Pad     uint32
+}
+
+type packetLeaseKey struct {
+	_         structs.HostLayout
+	Container uint64
+	Addr      [16]uint8
+}
+
 type packetListing struct {
 	_      structs.HostLayout
 	Seq    uint64
@@ -69,7 +93,9 @@ type packetMark struct {
 		Proto uint8
 		Pad   uint8
 	}
-	Told uint32
+	Told  uint32
+	Named uint32
+	Pad   uint32
 }
 
 type packetPlace struct {
@@ -105,6 +131,18 @@ type packetPrefix struct {
 	Policy     uint32
 	Generation uint32
 	Addr       [16]uint8
+}
+
+type packetResolver struct {
+	_    structs.HostLayout
+	Port uint32
+	Six  uint32
+}
+
+type packetResolverKey struct {
+	_         structs.HostLayout
+	Container uint64
+	Netns     uint64
 }
 
 type packetRules struct {
@@ -164,6 +202,8 @@ const (
 //
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
+	packetMapAliases          = "aliases"
+	packetMapAnswerers        = "answerers"
 	packetMapCgroups          = "cgroups"
 	packetMapConfig           = "config"
 	packetMapCounters         = "counters"
@@ -172,11 +212,13 @@ const (
 	packetMapEscapes          = "escapes"
 	packetMapGrantDests       = "grant_dests"
 	packetMapGrants           = "grants"
+	packetMapLeases           = "leases"
 	packetMapListings         = "listings"
 	packetMapMarks            = "marks"
 	packetMapPlaces           = "places"
 	packetMapPolicies         = "policies"
 	packetMapRecords          = "records"
+	packetMapResolvers        = "resolvers"
 	packetMapSocks            = "socks"
 	packetMapTasks            = "tasks"
 	packetMapTrusted          = "trusted"
@@ -242,6 +284,8 @@ type packetProgramSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type packetMapSpecs struct {
+	Aliases      *ebpf.MapSpec `ebpf:"aliases"`
+	Answerers    *ebpf.MapSpec `ebpf:"answerers"`
 	Cgroups      *ebpf.MapSpec `ebpf:"cgroups"`
 	Config       *ebpf.MapSpec `ebpf:"config"`
 	Counters     *ebpf.MapSpec `ebpf:"counters"`
@@ -250,11 +294,13 @@ type packetMapSpecs struct {
 	Escapes      *ebpf.MapSpec `ebpf:"escapes"`
 	GrantDests   *ebpf.MapSpec `ebpf:"grant_dests"`
 	Grants       *ebpf.MapSpec `ebpf:"grants"`
+	Leases       *ebpf.MapSpec `ebpf:"leases"`
 	Listings     *ebpf.MapSpec `ebpf:"listings"`
 	Marks        *ebpf.MapSpec `ebpf:"marks"`
 	Places       *ebpf.MapSpec `ebpf:"places"`
 	Policies     *ebpf.MapSpec `ebpf:"policies"`
 	Records      *ebpf.MapSpec `ebpf:"records"`
+	Resolvers    *ebpf.MapSpec `ebpf:"resolvers"`
 	Socks        *ebpf.MapSpec `ebpf:"socks"`
 	Tasks        *ebpf.MapSpec `ebpf:"tasks"`
 	Trusted      *ebpf.MapSpec `ebpf:"trusted"`
@@ -286,6 +332,8 @@ func (o *packetObjects) Close() error {
 //
 // It can be passed to loadPacketObjects or ebpf.CollectionSpec.LoadAndAssign.
 type packetMaps struct {
+	Aliases      *ebpf.Map `ebpf:"aliases"`
+	Answerers    *ebpf.Map `ebpf:"answerers"`
 	Cgroups      *ebpf.Map `ebpf:"cgroups"`
 	Config       *ebpf.Map `ebpf:"config"`
 	Counters     *ebpf.Map `ebpf:"counters"`
@@ -294,11 +342,13 @@ type packetMaps struct {
 	Escapes      *ebpf.Map `ebpf:"escapes"`
 	GrantDests   *ebpf.Map `ebpf:"grant_dests"`
 	Grants       *ebpf.Map `ebpf:"grants"`
+	Leases       *ebpf.Map `ebpf:"leases"`
 	Listings     *ebpf.Map `ebpf:"listings"`
 	Marks        *ebpf.Map `ebpf:"marks"`
 	Places       *ebpf.Map `ebpf:"places"`
 	Policies     *ebpf.Map `ebpf:"policies"`
 	Records      *ebpf.Map `ebpf:"records"`
+	Resolvers    *ebpf.Map `ebpf:"resolvers"`
 	Socks        *ebpf.Map `ebpf:"socks"`
 	Tasks        *ebpf.Map `ebpf:"tasks"`
 	Trusted      *ebpf.Map `ebpf:"trusted"`
@@ -306,6 +356,8 @@ type packetMaps struct {
 
 func (m *packetMaps) Close() error {
 	return _PacketClose(
+		m.Aliases,
+		m.Answerers,
 		m.Cgroups,
 		m.Config,
 		m.Counters,
@@ -314,11 +366,13 @@ func (m *packetMaps) Close() error {
 		m.Escapes,
 		m.GrantDests,
 		m.Grants,
+		m.Leases,
 		m.Listings,
 		m.Marks,
 		m.Places,
 		m.Policies,
 		m.Records,
+		m.Resolvers,
 		m.Socks,
 		m.Tasks,
 		m.Trusted,

@@ -43,6 +43,19 @@ type peersGrantDest struct {
 	Pad uint32
 }
 
+type peersLease struct {
+	_       structs.HostLayout
+	Expires uint64
+	Rules   peersRules
+	Pad     uint32
+}
+
+type peersLeaseKey struct {
+	_         structs.HostLayout
+	Container uint64
+	Addr      [16]uint8
+}
+
 type peersListing struct {
 	_      structs.HostLayout
 	Seq    uint64
@@ -69,7 +82,9 @@ type peersMark struct {
 		Proto uint8
 		Pad   uint8
 	}
-	Told uint32
+	Told  uint32
+	Named uint32
+	Pad   uint32
 }
 
 type peersPlace struct {
@@ -171,6 +186,7 @@ const (
 	peersMapEscapes        = "escapes"
 	peersMapGrantDests     = "grant_dests"
 	peersMapGrants         = "grants"
+	peersMapLeases         = "leases"
 	peersMapListings       = "listings"
 	peersMapOutsideUnix    = "outside_unix"
 	peersMapPlaces         = "places"
@@ -249,6 +265,7 @@ type peersMapSpecs struct {
 	Escapes      *ebpf.MapSpec `ebpf:"escapes"`
 	GrantDests   *ebpf.MapSpec `ebpf:"grant_dests"`
 	Grants       *ebpf.MapSpec `ebpf:"grants"`
+	Leases       *ebpf.MapSpec `ebpf:"leases"`
 	Listings     *ebpf.MapSpec `ebpf:"listings"`
 	OutsideUnix  *ebpf.MapSpec `ebpf:"outside_unix"`
 	Places       *ebpf.MapSpec `ebpf:"places"`
@@ -293,6 +310,7 @@ type peersMaps struct {
 	Escapes      *ebpf.Map `ebpf:"escapes"`
 	GrantDests   *ebpf.Map `ebpf:"grant_dests"`
 	Grants       *ebpf.Map `ebpf:"grants"`
+	Leases       *ebpf.Map `ebpf:"leases"`
 	Listings     *ebpf.Map `ebpf:"listings"`
 	OutsideUnix  *ebpf.Map `ebpf:"outside_unix"`
 	Places       *ebpf.Map `ebpf:"places"`
@@ -313,6 +331,7 @@ func (m *peersMaps) Close() error {
 		m.Escapes,
 		m.GrantDests,
 		m.Grants,
+		m.Leases,
 		m.Listings,
 		m.OutsideUnix,
 		m.Places,

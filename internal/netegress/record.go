@@ -92,7 +92,7 @@ var reasons = map[egressReason]string{
 	egressReasonREASON_CONTROL: "control_socket", egressReasonREASON_ATTACH: "attach", egressReasonREASON_ESCAPED: "escaped",
 	egressReasonREASON_DENIED: "denied", egressReasonREASON_RESTARTS: "restarts",
 	egressReasonREASON_UNREADABLE: "unreadable_address", egressReasonREASON_FULL: "queue_full",
-	egressReasonREASON_UNTRUSTED: "untrusted",
+	egressReasonREASON_UNTRUSTED: "untrusted", egressReasonREASON_NAMED: "allowed_name", egressReasonREASON_UNRESOLVED: "unresolved_name",
 }
 
 func protoName(p uint8) string {

@@ -51,16 +51,19 @@ func fold(allow []Allow) ([]Destination, int, error) {
 		six  netip.Prefix
 		four bool
 	}
-	entries := make([]entry, len(allow))
+	var entries []entry
 	first := make(map[netip.Prefix]int) // the first Allow of each prefix
 	order := []netip.Prefix{}
 	blockFour := false
 	for i, a := range allow {
+		if a.Name != "" {
+			continue
+		}
 		six, four, err := to6(a.Prefix)
 		if err != nil {
 			return nil, i, err
 		}
-		entries[i] = entry{a, six, four}
+		entries = append(entries, entry{a, six, four})
 		if _, seen := first[six]; !seen {
 			first[six] = i
 			order = append(order, six)

@@ -18,13 +18,13 @@ func TestDestinations(t *testing.T) {
 		want  []Destination
 	}{
 		{"nothing", nil, nil},
-		{"IPv4 is mapped", []Allow{{prefix("10.0.0.0/8"), TCP, nil}},
+		{"IPv4 is mapped", []Allow{{Prefix: prefix("10.0.0.0/8"), Protocol: TCP}},
 			[]Destination{{prefix("::ffff:10.0.0.0/104"), []Rule{all(6)}}}},
 		{"the longer carries the shorter", []Allow{
-			{prefix("10.1.0.0/16"), TCP, []PortRange{{443, 443}}},
-			{prefix("10.0.0.0/8"), UDP, []PortRange{{53, 53}}},
-			{prefix("10.1.2.0/24"), TCP, []PortRange{{22, 22}}},
-			{prefix("10.2.0.0/16"), Any, nil},
+			{Prefix: prefix("10.1.0.0/16"), Protocol: TCP, Ports: []PortRange{{443, 443}}},
+			{Prefix: prefix("10.0.0.0/8"), Protocol: UDP, Ports: []PortRange{{53, 53}}},
+			{Prefix: prefix("10.1.2.0/24"), Protocol: TCP, Ports: []PortRange{{22, 22}}},
+			{Prefix: prefix("10.2.0.0/16"), Protocol: Any},
 		}, []Destination{
 			{prefix("::ffff:10.0.0.0/104"), []Rule{{17, 53, 53}}},
 			{prefix("::ffff:10.1.0.0/112"), []Rule{{6, 443, 443}, {17, 53, 53}}},
@@ -32,25 +32,25 @@ func TestDestinations(t *testing.T) {
 			{prefix("::ffff:10.2.0.0/112"), []Rule{all(0)}},
 		}},
 		{"one prefix twice", []Allow{
-			{prefix("2001:db8::/32"), TCP, []PortRange{{80, 90}}},
-			{prefix("2001:db8::/32"), TCP, []PortRange{{91, 95}, {85, 88}, {97, 97}}},
+			{Prefix: prefix("2001:db8::/32"), Protocol: TCP, Ports: []PortRange{{80, 90}}},
+			{Prefix: prefix("2001:db8::/32"), Protocol: TCP, Ports: []PortRange{{91, 95}, {85, 88}, {97, 97}}},
 		}, []Destination{{prefix("2001:db8::/32"), []Rule{{6, 80, 95}, {6, 97, 97}}}}},
 		{"any covers", []Allow{
-			{prefix("10.0.0.0/8"), Any, []PortRange{{100, 200}}},
-			{prefix("10.0.0.0/8"), TCP, []PortRange{{150, 160}, {190, 210}}},
+			{Prefix: prefix("10.0.0.0/8"), Protocol: Any, Ports: []PortRange{{100, 200}}},
+			{Prefix: prefix("10.0.0.0/8"), Protocol: TCP, Ports: []PortRange{{150, 160}, {190, 210}}},
 		}, []Destination{{prefix("::ffff:10.0.0.0/104"), []Rule{{0, 100, 200}, {6, 190, 210}}}}},
-		{"the highest port does not wrap", []Allow{{prefix("10.0.0.0/8"), TCP, []PortRange{{1, 65535}, {1, 2}}}},
+		{"the highest port does not wrap", []Allow{{Prefix: prefix("10.0.0.0/8"), Protocol: TCP, Ports: []PortRange{{1, 65535}, {1, 2}}}},
 			[]Destination{{prefix("::ffff:10.0.0.0/104"), []Rule{{6, 1, 65535}}}}},
-		{"all of IPv6 is not IPv4", []Allow{{prefix("::/0"), TCP, nil}, {prefix("10.0.0.0/8"), UDP, nil}}, []Destination{
+		{"all of IPv6 is not IPv4", []Allow{{Prefix: prefix("::/0"), Protocol: TCP}, {Prefix: prefix("10.0.0.0/8"), Protocol: UDP}}, []Destination{
 			{prefix("::/0"), []Rule{all(6)}},
 			{prefix("::ffff:0:0/96"), nil},
 			{prefix("::ffff:10.0.0.0/104"), []Rule{all(17)}},
 		}},
-		{"all of both", []Allow{{prefix("::/0"), TCP, nil}, {prefix("0.0.0.0/0"), UDP, nil}}, []Destination{
+		{"all of both", []Allow{{Prefix: prefix("::/0"), Protocol: TCP}, {Prefix: prefix("0.0.0.0/0"), Protocol: UDP}}, []Destination{
 			{prefix("::/0"), []Rule{all(6)}},
 			{prefix("::ffff:0:0/96"), []Rule{all(17)}},
 		}},
-		{"what covers the mapped range", []Allow{{prefix("::ffc0:0:0/90"), TCP, nil}}, []Destination{
+		{"what covers the mapped range", []Allow{{Prefix: prefix("::ffc0:0:0/90"), Protocol: TCP}}, []Destination{
 			{prefix("::ffc0:0:0/90"), []Rule{all(6)}},
 			{prefix("::ffff:0:0/96"), nil},
 		}},

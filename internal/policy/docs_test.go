@@ -39,7 +39,7 @@ func TestDocumentation(t *testing.T) {
 	if len(blocks) != 3 {
 		t.Fatalf("%d blocks of YAML, want 2", len(blocks)-1)
 	}
-	for i, want := range []int{0, 2} { // destinations
+	for i, want := range []int{0, 4} { // destinations
 		text, _, _ := strings.Cut(blocks[i+1], "```")
 		p, err := Parse("docs/policy.md", []byte(text))
 		if err != nil {

@@ -221,31 +221,39 @@ func (p *parser) resolvers(n *yaml.Node, into *[]netip.Addr) {
 
 // allows reads the list of destinations; it returns the line of each.
 func (p *parser) allows(n *yaml.Node, into *[]Allow) (lines []int) {
-	p.list(n, "allow", "mappings with prefix, protocol and ports", maxAllow, func(item *yaml.Node) {
+	p.list(n, "allow", "mappings with prefix or name, protocol and ports", maxAllow, func(item *yaml.Node) {
 		a := Allow{Protocol: Any}
 		before := len(p.errs)
 		found := p.mapping(item, "allow", []field{
+			{"name", func(n *yaml.Node) { p.allowName(n, &a.Name) }},
 			{"prefix", func(n *yaml.Node) { p.prefix(n, &a.Prefix) }},
 			{"protocol", p.one("allow.protocol", []string{TCP, UDP, Any}, func(s string) { a.Protocol = s })},
 			{"ports", func(n *yaml.Node) { p.ports(n, &a.Ports) }},
 		})
-		if _, ok := found["prefix"]; !ok && len(p.errs) == before {
-			p.fail(item.Line, "allow has an item without prefix: write for example prefix: 192.0.2.0/24")
+		_, prefix := found["prefix"]
+		if _, name := found["name"]; !prefix && !name && len(p.errs) == before {
+			p.fail(item.Line, "allow has an item without prefix and name: write for example prefix: 192.0.2.0/24, or name: example.org")
 		}
 		if len(p.errs) > before {
 			return
 		}
 		line := item.Line
 		same := func(b Allow) bool {
-			return a.Prefix == b.Prefix && a.Protocol == b.Protocol && slices.Equal(a.Ports, b.Ports)
+			return a.Name == b.Name && a.Prefix == b.Prefix && a.Protocol == b.Protocol && slices.Equal(a.Ports, b.Ports)
 		}
 		if i := slices.IndexFunc(*into, same); i >= 0 {
-			p.fail(line, "allow has %s twice with the same protocol and ports: it stands on line %d already", a.Prefix, lines[i])
+			p.fail(line, "allow has %s twice with the same protocol and ports: it stands on line %d already", a, lines[i])
 			return
 		}
 		*into = append(*into, a)
 		lines = append(lines, line)
 	})
+	for i, a := range *into {
+		if _, err := (Policy{Allow: *into}).nameRules(a.Name); err != nil {
+			p.fail(lines[i], "%s", err)
+			break
+		}
+	}
 	return lines
 }
 

@@ -223,9 +223,9 @@ func TestBadInput(t *testing.T) {
 		{"grant bytes wrap", "grant: {bytes: 17179869184GiB}", `p:1: grant.bytes is "17179869184GiB": accepted are bytes from 1 to 1099511627776, also as 64KiB, 64MiB or 1GiB`},
 		{"grant bytes negative", "grant: {bytes: -1KiB}", `p:1: grant.bytes is "-1KiB": accepted are bytes from 1 to 1099511627776, also as 64KiB, 64MiB or 1GiB`},
 
-		{"allow mapping", "allow: {}", `p:1: allow is a mapping: accepted is a list of mappings with prefix, protocol and ports, [] for none`},
-		{"allow text", "allow: [10.0.0.0/8]", `p:1: allow is "10.0.0.0/8": accepted is a mapping of prefix, protocol, ports`},
-		{"allow nothing", "allow:\n- protocol: tcp", `p:2: allow has an item without prefix: write for example prefix: 192.0.2.0/24`},
+		{"allow mapping", "allow: {}", `p:1: allow is a mapping: accepted is a list of mappings with prefix or name, protocol and ports, [] for none`},
+		{"allow text", "allow: [10.0.0.0/8]", `p:1: allow is "10.0.0.0/8": accepted is a mapping of name, prefix, protocol, ports`},
+		{"allow nothing", "allow:\n- protocol: tcp", `p:2: allow has an item without prefix and name: write for example prefix: 192.0.2.0/24, or name: example.org`},
 		{"host bits", "allow: [{prefix: 10.1.2.3/8}]", `p:1: allow.prefix 10.1.2.3/8 has bits set after its first 8: did you mean 10.0.0.0/8?`},
 		{"host bits in IPv6", "allow: [{prefix: '2001:db8::1/32'}]", `p:1: allow.prefix 2001:db8::1/32 has bits set after its first 32: did you mean 2001:db8::/32?`},
 		{"host bits in mapped", "allow: [{prefix: '::ffff:10.1.2.3/104'}]", `p:1: allow.prefix ::ffff:10.1.2.3/104 has bits set after its first 8: did you mean 10.0.0.0/8?`},

@@ -121,11 +121,12 @@ type Cop struct {
 	Grant        Grant  // what a verdict that lets out opens, as far as the policy's own Grant goes
 }
 
-// Allow is a set of destinations.
+// Allow is a set of destinations: a network, or with Name what that name leads to.
 type Allow struct {
-	Prefix   netip.Prefix // without host bits; IPv4 is never written as IPv4-mapped IPv6
+	Prefix   netip.Prefix // without host bits; IPv4 is never written as IPv4-mapped IPv6; with Name: where it may lead besides public addresses, or invalid
 	Protocol string       // TCP, UDP or Any
 	Ports    []PortRange  // empty: every port
+	Name     string       // in lower case, without a last dot; *.NAME is all below NAME; empty: Prefix alone counts
 }
 
 // PortRange is the ports from Low to High, both included.

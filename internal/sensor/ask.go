@@ -29,6 +29,9 @@ func (d *daemon) Asked(a netegress.Ask) { go d.ask(a) }
 func (d *daemon) ask(a netegress.Ask) {
 	ctx, cancel := context.WithCancel(d.ctx)
 	defer cancel()
+	if d.askedForNames(a) {
+		return
+	}
 	key := asking{a.Container, a.Process.PID, a.Process.Start, a.To}
 	d.mu.Lock()
 	d.asking[key] = cancel
@@ -42,7 +45,7 @@ func (d *daemon) ask(a netegress.Ask) {
 		go untilGone(ctx, cancel, a.Process)
 	}
 	r := gate.Request{
-		Container: d.witness.Container(a.Container, a.Taint), Process: d.witness.Process(a.Process), Destination: a.To.Event(),
+		Container: d.witness.Container(a.Container, a.Taint), Process: d.witness.Process(a.Process), Destination: d.destination(a),
 		Held: a.Held,
 	}
 	if a.Exec {
@@ -90,7 +93,15 @@ func (d *daemon) carryOut(a netegress.Ask, r gate.Request, v gate.Verdict) error
 		return d.begins(a, v)
 	}
 	switch v.Reason {
-	case gate.Approved:
+	case gate.Approved, gate.Passed, gate.Recognised:
+	default:
+		return d.egress.Wake(a) // untainted or observed meanwhile: the kernel lets it through
+	}
+	terms, err := d.lead(a, r.Destination, termsOf(d.policies.For(r.Container.ID), v))
+	if err != nil {
+		return errors.Join(err, d.egress.Refuse(a)) // an approval stays, for the next try
+	}
+	if v.Reason == gate.Approved {
 		err := d.gate.Used(v.Question)
 		if errors.Is(err, gate.ErrUsed) {
 			return d.egress.Wake(a) // another thread of the same process was first
@@ -99,11 +110,8 @@ func (d *daemon) carryOut(a netegress.Ask, r gate.Request, v gate.Verdict) error
 			return errors.Join(err, d.egress.Refuse(a))
 		}
 		d.summaries.Count(r.Container.ID, event.Verdict)
-	case gate.Passed, gate.Recognised:
-	default:
-		return d.egress.Wake(a) // untainted or observed meanwhile: the kernel lets it through
 	}
-	g, err := d.egress.Grant(a, termsOf(d.policies.For(r.Container.ID), v))
+	g, err := d.egress.Grant(a, terms)
 	if err != nil {
 		return errors.Join(err, d.egress.Refuse(a))
 	}

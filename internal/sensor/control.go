@@ -145,6 +145,7 @@ func (d *daemon) taint(c taint.Change) (taint.Status, error) {
 	if c.Bits&^before.Own != 0 {
 		errs = append(errs, d.egress.RevokeOthers(st.CgroupID, c.Grant))
 	}
+	d.openResolvers(st.Cgroup, st.Since)
 	closed, err := d.egress.CloseSockets(st.Cgroup, d.policies.For(st.ID))
 	errs = append(errs, err)
 	found, err := socket.Findings(st.Cgroup)
@@ -203,6 +204,7 @@ func (d *daemon) Untaint(_ context.Context, name string, bits []string, by, why 
 	for _, c := range append(d.state.List(), st) {
 		if c.Taint == 0 && cgroup.Below(c.Cgroup, st.Cgroup) {
 			errs = append(errs, d.withdraw(c.CgroupID))
+			d.nameFreed(c)
 		}
 	}
 	return d.told(st), errors.Join(errs...)

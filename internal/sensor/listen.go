@@ -34,7 +34,7 @@ func (d *daemon) openMetrics() error {
 	}
 	source := figures.New(figures.Options{
 		Version: d.opts.Version, Started: d.started, PinDir: d.opts.PinDir,
-		State: d.state, Egress: d.egress, Execs: d.execs, Files: d.files, Gate: d.gate, Log: d.log, Logger: d.opts.Logger,
+		State: d.state, Egress: d.egress, Execs: d.execs, Files: d.files, Names: d.names, Gate: d.gate, Log: d.log, Logger: d.opts.Logger,
 		Begun:    func() ([]string, bool) { return d.degraded, d.begun.Load() },
 		Mode:     d.policies.Mode,
 		Reviews:  func() cop.Stats { return d.reviewing.Load().Stats() },

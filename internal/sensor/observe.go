@@ -63,6 +63,8 @@ func (d *daemon) pass(ctx context.Context) error {
 func (d *daemon) recorded(r netegress.Record) {
 	c := d.witness.Container(r.Container, r.Taint)
 	to := r.To.Event()
+	to.Name, _ = d.names.Name(r.Container, r.To.Addr)
+	d.nameUsed(r)
 	switch r.Kind {
 	case netegress.Dropped:
 		d.write(event.Event{
@@ -98,6 +100,7 @@ func (d *daemon) recorded(r netegress.Record) {
 
 // Ended implements netegress.Handler.
 func (d *daemon) Ended(g netegress.Grant) {
+	d.nameEnded(g)
 	c := d.witness.Container(g.Container, 0)
 	d.write(event.Event{Kind: event.Grant, Container: &c, Grant: g.Event()})
 }

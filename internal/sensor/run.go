@@ -27,6 +27,7 @@ import (
 	"weir/internal/gate"
 	"weir/internal/lean"
 	"weir/internal/metrics"
+	"weir/internal/names/steer"
 	"weir/internal/netegress"
 	"weir/internal/netegress/socket"
 	"weir/internal/policy"
@@ -78,6 +79,7 @@ type daemon struct {
 	egress    *netegress.Egress
 	execs     *exec.Probe
 	files     *files.Files
+	names     *steer.Steer
 	gate      *gate.Gate
 	reviewer  *cop.Cop                // the gate's; guarded by changing after the start
 	reviewing atomic.Pointer[cop.Cop] // the same, for who only reads its figures
@@ -225,18 +227,21 @@ func (d *daemon) load(db *bbolt.DB) error {
 	if d.files, err = files.Load(files.Options{Types: d.opts.Types, PinDir: d.opts.PinDir, Links: d.state.Links, Logger: logger}); err != nil {
 		return errors.Join(err, d.execs.Close(), d.egress.Close(), d.state.Close())
 	}
+	if d.names, err = steer.Load(steer.Options{Types: d.opts.Types, PinDir: d.opts.PinDir, Links: d.state.Links, Logger: logger, Host: steering{d}}); err != nil {
+		return errors.Join(err, d.files.Close(), d.execs.Close(), d.egress.Close(), d.state.Close())
+	}
 	d.opts.Types = nil // they are large
 	d.witness = &witness.Witness{Books: d.state, Ran: d.execs, Parents: func() []string { return parents.All(d.policies.Base()) }}
 	d.parents = parents.New(parents.Options{
-		Books: d.state, Attach: d.egress, Policy: d.policies.Base, Memory: d.memory, Tell: d.write, Logger: logger,
+		Books: d.state, Attach: attacher{d}, Policy: d.policies.Base, Memory: d.memory, Tell: d.write, Logger: logger,
 		Fail: func(what string, err error) { d.fail(what, nil, err) },
 	})
 	d.runtime = container.New(container.Options{
 		Policy: d.policies.Base, Parents: d.parents.List, State: d.state, Taint: d.taint, Sockets: socket.Findings, Log: d.write,
-		Guard: func(path string) error { return d.egress.GuardAlone(path, netegress.BaseSlot) },
+		Guard: func(path string) error { return errors.Join(d.egress.GuardAlone(path, netegress.BaseSlot), d.names.GuardParent(path)) },
 		Fail:  func(what string, err error) { d.fail(what, nil, err) }, Show: d.witness.Container,
 	})
-	d.pins = pins.New(d.opts.PinDir, func(text string) { d.write(event.Event{Kind: event.Error, Message: text}) }, d.state, d.egress, d.execs, d.files)
+	d.pins = pins.New(d.opts.PinDir, func(text string) { d.write(event.Event{Kind: event.Error, Message: text}) }, d.state, d.egress, d.execs, d.files, d.names)
 	d.spaces = spaces.New(d.files, d.state.List, func(what string, err error) { d.fail(what, nil, err) })
 	p := d.policies.Base()
 	d.gate, err = gate.Open(gate.Options{
@@ -252,7 +257,7 @@ func (d *daemon) load(db *bbolt.DB) error {
 func seconds(n int) time.Duration { return time.Duration(n) * time.Second }
 
 func (d *daemon) close() {
-	for _, part := range []io.Closer{d.files, d.execs, d.egress, d.state} {
+	for _, part := range []io.Closer{d.names, d.files, d.execs, d.egress, d.state} {
 		if err := part.Close(); err != nil {
 			d.opts.Logger.WithError(err).Error("close")
 		}
@@ -346,6 +351,7 @@ func (d *daemon) begin(ctx context.Context, server *control.Server, group *errgr
 	if ctx.Err() != nil {
 		return nil
 	}
+	d.resumeResolvers()
 	if err := d.adopt(); err != nil {
 		return err
 	}

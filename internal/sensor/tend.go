@@ -2,6 +2,7 @@ package sensor
 
 import (
 	"context"
+	"maps"
 	"time"
 
 	"weir/internal/sensor/journal"
@@ -43,6 +44,7 @@ func (d *daemon) housekeep(ctx context.Context) error {
 			{"guard parents", d.parents.Tend},
 			{"forget removed cgroups", d.state.Sweep},
 			{"serve folders", d.agents.ServeFolders},
+			{"keep resolvers", d.names.Tend},
 			{"remove session", func() error { return d.Reap(idle) }},
 		} {
 			err := chore.do()
@@ -63,6 +65,7 @@ func (d *daemon) counters() (map[string]uint64, error) {
 	counts["lost_unreadable"] = d.execs.Malformed()
 	counts["lost_sink"], counts["lost_queue"] = d.log.Missed()
 	d.approvals.Count(counts)
+	maps.Copy(counts, d.names.Counters())
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	counts["lost_record_queue"] = d.lost["queue"]

@@ -61,6 +61,8 @@ func Question(q gate.Question) string {
 		row("destination", "DNS question, asked of %s: an approval opens the name servers", event.Destination{
 			Address: q.Destination.Address, Port: q.Destination.Port, Protocol: q.Destination.Protocol,
 		})
+	case q.Destination.Name != "":
+		row("destination", "%s, a name that is looked up when it is approved", q.Destination)
 	default:
 		row("destination", "%s", q.Destination)
 	}

@@ -42,6 +42,7 @@ var rules = map[string][]string{
 	"internal/netegress":        {"internal/taint", "internal/event", "internal/policy", "internal/cgroup", "internal/procfs"},
 	"internal/netegress/family": {"internal/cgroup", "internal/procfs"},
 	"internal/netegress/socket": {"internal/policy", "internal/cgroup", "internal/procfs"},
+	"internal/names":            {"internal/policy", "internal/taint", "internal/cgroup", "internal/procfs"},
 	"internal/container":        {"internal/taint", "internal/event", "internal/policy", "internal/cgroup", "internal/procfs"},
 	"internal/taint":            {"internal/policy", "internal/cgroup"},
 	"internal/classify":         {}, // pure: nothing of ours but its own packages
@@ -74,7 +75,7 @@ var rules = map[string][]string{
 	},
 	"internal/sensor/approvals": {"internal/announce", "internal/gate", "internal/policy", "internal/event", "internal/keyfile"},
 	"internal/sensor/figures": {
-		"internal/metrics", "internal/gate", "internal/cop", "internal/taint", "internal/netegress", "internal/exec", "internal/files",
+		"internal/metrics", "internal/gate", "internal/cop", "internal/taint", "internal/netegress", "internal/exec", "internal/files", "internal/names",
 		"internal/sensor/journal", "internal/policy", "internal/cgroup",
 	},
 	"internal/sensor/trial": {"internal/sensor", "internal/control", "internal/doctor", "internal/event", "internal/gate", "internal/netegress"},
@@ -93,11 +94,12 @@ var rules = map[string][]string{
 
 // only says which packages may import an outside library.
 var only = map[string][]string{
-	"github.com/cilium/ebpf":           {"bpf/vmlinux", "internal/exec", "internal/files", "internal/netegress", "internal/taint", "internal/doctor"},
+	"github.com/cilium/ebpf":           {"bpf/vmlinux", "internal/exec", "internal/files", "internal/names/steer", "internal/netegress", "internal/taint", "internal/doctor"},
 	"github.com/vishvananda/netlink":   {"internal/netegress"},
 	"github.com/containerd/containerd": {"internal/container"},
 	"google.golang.org/grpc":           {"internal/container"},
 	"github.com/landlock-lsm":          {"internal/launch"},
+	"github.com/miekg/dns":             {"internal/names"},
 	"github.com/prometheus":            {"internal/metrics"},
 
 	// Their SDKs are large: who needs a reviewer's opinion only does not link them.

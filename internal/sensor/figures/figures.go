@@ -19,6 +19,7 @@ import (
 	"weir/internal/files"
 	"weir/internal/gate"
 	"weir/internal/metrics"
+	"weir/internal/names/steer"
 	"weir/internal/netegress"
 	"weir/internal/policy"
 	"weir/internal/sensor/journal"
@@ -46,6 +47,7 @@ type Options struct {
 	Egress *netegress.Egress
 	Execs  *exec.Probe
 	Files  *files.Files
+	Names  *steer.Steer
 	Gate   Gate
 	Log    Log
 	Logger logrus.FieldLogger
@@ -191,7 +193,7 @@ func (f Figures) counts(s *metrics.Snapshot) error {
 func (f Figures) uses(s *metrics.Snapshot) error {
 	var all []taint.Use
 	var errs []error
-	for _, read := range []func() ([]taint.Use, error){f.opts.State.Uses, f.opts.Egress.Uses, f.opts.Execs.Uses, f.opts.Files.Uses} {
+	for _, read := range []func() ([]taint.Use, error){f.opts.State.Uses, f.opts.Egress.Uses, f.opts.Execs.Uses, f.opts.Files.Uses, f.opts.Names.Uses} {
 		some, err := read()
 		all, errs = append(all, some...), append(errs, err)
 	}

@@ -1,0 +1,201 @@
+/* Addresses that are written in place of others, at the sockets' edge: the resolver's for those of name
+ * servers, and for one that stands for a name, the one that the name leads to. Whether that may go out is
+ * judged in the security hooks before, and for each packet afterwards. */
+#include "listener.h"
+
+char LICENSE[] SEC("license") = "GPL";
+
+#define ALLOW 1
+#define DENY 0
+
+/* What a socket asked for, and what it got: it goes on seeing what it asked for. */
+struct origin {
+	struct dest asked;
+	struct dest got;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_SK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct origin);
+	__uint(pinning, LIBBPF_PIN_BY_NAME);
+} origins SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 16384);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, struct real_key);
+	__type(value, struct real);
+	__uint(pinning, LIBBPF_PIN_BY_NAME);
+} reals SEC(".maps");
+
+static __always_inline void write_dest(struct bpf_sock_addr *ctx, const struct dest *d, int ip4)
+{
+	const __u32 *a = (const __u32 *)d->addr;
+	if (ip4) {
+		ctx->user_ip4 = a[3];
+	} else {
+		ctx->user_ip6[0] = a[0];
+		ctx->user_ip6[1] = a[1];
+		ctx->user_ip6[2] = a[2];
+		ctx->user_ip6[3] = a[3];
+	}
+	ctx->user_port = bpf_htons(d->port);
+}
+
+static __always_inline int rewrite(struct bpf_sock_addr *ctx, const struct dest *asked,
+                                   const struct dest *got, int ip4)
+{
+	struct origin *o =
+	    ctx->sk ? bpf_sk_storage_get(&origins, ctx->sk, 0, BPF_SK_STORAGE_GET_F_CREATE) : 0;
+	if (o) {
+		o->asked = *asked;
+		o->got = *got;
+	}
+	write_dest(ctx, got, ip4);
+	return ALLOW;
+}
+
+/* find_real says where a name leads under a grant, and lets the grant's sockets go there. */
+__noinline int find_real(struct where *w, struct dest *asked, struct dest *got, __u64 grant)
+{
+	if (!w || !asked || !got)
+		return 0;
+	struct real_key key = {.grant = grant, .container = w->container};
+	__builtin_memcpy(key.addr, asked->addr, sizeof(key.addr));
+	struct real *real = bpf_map_lookup_elem(&reals, &key);
+	if (!real)
+		return 0;
+	*got = *asked;
+	__builtin_memcpy(got->addr, real->addr, sizeof(got->addr));
+	if (is_mapped(asked) != is_mapped(got))
+		return 0; /* a socket has one family */
+	if (!grant)
+		return 1;
+	struct grant_dest open = {.grant = grant, .dest = *got};
+	enum dest_use use = DEST_OPEN;
+	bpf_map_update_elem(&grant_dests, &open, &use, BPF_NOEXIST); /* a claim opens one destination */
+	return bpf_map_lookup_elem(&grant_dests, &open) != 0;
+}
+
+/* follow writes where a name leads. sends: nothing goes out but by this. */
+static __always_inline int follow(struct bpf_sock_addr *ctx, struct where *w, struct dest *d, int ip4,
+                                  int sends)
+{
+	struct dest got = {};
+	__u64 cookie = bpf_get_socket_cookie(ctx);
+	struct mark *m = bpf_map_lookup_elem(&socks, &cookie);
+	__u64 marked = m ? m->grant : 0, grant = 0;
+	int reason = judge(w, d, marked, bpf_get_current_pid_tgid() >> 32);
+	if (reason == REASON_GRANTED)
+		grant = open_grant(w->grant, d, 1, w->taint) ? w->grant : marked;
+	else if (reason != REASON_UNTAINTED && reason != REASON_OBSERVED)
+		return sends ? DENY : ALLOW;
+	if (find_real(w, d, &got, grant))
+		return rewrite(ctx, d, &got, ip4);
+	if (!sends)
+		return ALLOW;
+	count(COUNT_DENIED_CONNECT);
+	tell(w, d, RECORD_DENY, REASON_UNRESOLVED, cookie); /* the next try finds it */
+	return DENY;
+}
+
+/* ask writes the resolver's address in place of a name server's, unless that may be asked itself. */
+static __always_inline int ask(struct bpf_sock_addr *ctx, struct where *w, struct dest *d, int ip4)
+{
+	int port = resolver_for(w, d, bpf_get_netns_cookie(ctx));
+	if (!port)
+		return ALLOW;
+	__u64 cookie = bpf_get_socket_cookie(ctx);
+	struct mark *m = bpf_map_lookup_elem(&socks, &cookie);
+	int reason = judge(w, d, m ? m->grant : 0, bpf_get_current_pid_tgid() >> 32);
+	if (reason == REASON_LOOPBACK && listener(ctx, w, d) == LISTENS_OWN)
+		return ALLOW;
+	if (reason != REASON_TAINTED && reason != REASON_LOOPBACK)
+		return ALLOW;
+	struct dest got = {.port = port, .proto = d->proto};
+	if (is_mapped(d))
+		set_ip4(&got, bpf_htonl(0x7f000001));
+	else
+		got.addr[15] = 1;
+	return rewrite(ctx, d, &got, ip4);
+}
+
+static __always_inline int steer(struct bpf_sock_addr *ctx, int ip4, int sends)
+{
+	struct where w;
+	struct dest d = {};
+	walk_current(&w);
+	if (!w.guarded)
+		return ALLOW;
+	read_dest(ctx, &d, ip4);
+	if (d.port == PORT_DNS && w.taint)
+		return ask(ctx, &w, &d, ip4);
+	if (!stands(&w, &d))
+		return ALLOW;
+	return follow(ctx, &w, &d, ip4, sends || ctx->type == SOCK_STREAM);
+}
+
+SEC("cgroup/connect4")
+int weir_name4(struct bpf_sock_addr *ctx)
+{
+	return steer(ctx, 1, 0);
+}
+
+SEC("cgroup/connect6")
+int weir_name6(struct bpf_sock_addr *ctx)
+{
+	return steer(ctx, 0, 0);
+}
+
+SEC("cgroup/sendmsg4")
+int weir_name_send4(struct bpf_sock_addr *ctx)
+{
+	return steer(ctx, 1, 1);
+}
+
+SEC("cgroup/sendmsg6")
+int weir_name_send6(struct bpf_sock_addr *ctx)
+{
+	return steer(ctx, 0, 1);
+}
+
+/* show puts back what was asked for. */
+static __always_inline int show(struct bpf_sock_addr *ctx, int ip4)
+{
+	struct origin *o = ctx->sk ? bpf_sk_storage_get(&origins, ctx->sk, 0, 0) : 0;
+	struct dest from = {};
+	if (!o)
+		return ALLOW;
+	read_dest(ctx, &from, ip4);
+	const __u32 *a = (const __u32 *)from.addr, *b = (const __u32 *)o->got.addr;
+	if (from.port == o->got.port && !((a[0] ^ b[0]) | (a[1] ^ b[1]) | (a[2] ^ b[2]) | (a[3] ^ b[3])))
+		write_dest(ctx, &o->asked, ip4);
+	return ALLOW;
+}
+
+SEC("cgroup/recvmsg4")
+int weir_name_recv4(struct bpf_sock_addr *ctx)
+{
+	return show(ctx, 1);
+}
+
+SEC("cgroup/recvmsg6")
+int weir_name_recv6(struct bpf_sock_addr *ctx)
+{
+	return show(ctx, 0);
+}
+
+SEC("cgroup/getpeername4")
+int weir_name_peer4(struct bpf_sock_addr *ctx)
+{
+	return show(ctx, 1);
+}
+
+SEC("cgroup/getpeername6")
+int weir_name_peer6(struct bpf_sock_addr *ctx)
+{
+	return show(ctx, 0);
+}

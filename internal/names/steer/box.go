@@ -1,0 +1,283 @@
+package steer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/netip"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"weir/internal/cgroup"
+	"weir/internal/names"
+	"weir/internal/policy"
+	"weir/internal/procfs"
+)
+
+// maxOpen is how many network namespaces of a container get a resolver at the same time.
+const maxOpen = 8
+
+// box is what is kept of one container.
+type box struct {
+	container uint64
+	pool      *names.Pool
+	open      map[uint64]*resolver // by cookie of the network namespace
+	policy    atomic.Pointer[policy.Policy]
+	clean     atomic.Bool // it was made clean, and not tainted since as far as is known
+
+	leasing sync.Mutex
+	leases  map[netip.Addr]map[string]time.Time // name → until when
+	freed   map[netip.Addr]time.Time            // when an address of the pool was given a real one while clean
+}
+
+// resolver answers in one network namespace.
+type resolver struct {
+	*names.Resolver
+	ns      *os.File
+	inode   uint64 // of the namespace
+	sockets *sockets
+	up      *names.Upstream
+	six     bool
+}
+
+func (s *Steer) newBox(container uint64, before map[netip.Addr]string) *box {
+	b := &box{
+		container: container, pool: names.NewPool(store{s, container}, before), open: map[uint64]*resolver{},
+		leases: map[netip.Addr]map[string]time.Time{}, freed: map[netip.Addr]time.Time{},
+	}
+	s.refresh(b)
+	return b
+}
+
+// refresh takes the policy that is in force for a container.
+func (s *Steer) refresh(b *box) {
+	p := s.opts.Host.NamePolicy(b.container)
+	b.policy.Store(&p)
+}
+
+// Open starts a resolver for a tainted container in the network namespace of one of
+// its processes, and says whether there was none before. Since is the time of the
+// taint: a resolv.conf that was changed afterwards is not believed.
+func (s *Steer) Open(container uint64, pid int, since time.Time) (bool, error) {
+	fresh, err := s.start(container, pid, since)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		s.failed.Add(1)
+	}
+	return fresh, err
+}
+
+func (s *Steer) start(container uint64, pid int, since time.Time) (fresh bool, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	b := s.boxes[container]
+	if b == nil {
+		b = s.newBox(container, nil)
+		s.boxes[container] = b
+	}
+	b.clean.Store(false)
+	inode, err := procfs.Namespace(pid, "net")
+	if err != nil {
+		return false, err
+	}
+	for _, r := range b.open {
+		if r.inode == inode {
+			return false, nil
+		}
+	}
+	if len(b.open) >= maxOpen {
+		return false, fmt.Errorf("start a resolver for process %d: its container has %d already", pid, maxOpen)
+	}
+	ns, err := openNamespace(pid)
+	if err != nil {
+		return false, err
+	}
+	r, cookie, err := s.begin(b, ns, configOf(pid, since))
+	if err != nil {
+		return false, errors.Join(err, ns.Close())
+	}
+	r.inode = inode
+	b.open[cookie] = r
+	return true, nil
+}
+
+// begin opens the sockets, answers on them, and has questions go there.
+func (s *Steer) begin(b *box, ns *os.File, conf names.Config) (*resolver, uint64, error) {
+	var at place
+	r := &resolver{ns: ns, up: &names.Upstream{Servers: conf.Servers, Search: conf.Search, Dial: dialer(ns)}}
+	s.refresh(b)
+	if listed := b.policy.Load().Resolvers; len(listed) > 0 {
+		r.up.Servers = listed
+	}
+	err := within(ns, func() (err error) {
+		if at, err = look(); err == nil {
+			r.sockets, err = listen()
+		}
+		return err
+	})
+	if err != nil {
+		return nil, 0, err
+	}
+	err = r.sockets.each(func(fd uintptr) error {
+		return s.objects.Answerers.Put(uint32(fd), b.container)
+	})
+	if err != nil {
+		r.sockets.close()
+		return nil, 0, fmt.Errorf("mark the resolver's sockets: %w", err)
+	}
+	r.six = at.six
+	r.Resolver = names.New(names.Options{Pool: b.pool, Up: r.up, Six: at.six, Host: host{s, b}, Search: conf.Search})
+	for _, c := range r.sockets.udp {
+		s.running.Go(func() { r.ServeUDP(s.ctx, c) })
+	}
+	for _, l := range r.sockets.tcp {
+		s.running.Go(func() { r.ServeTCP(s.ctx, l) })
+	}
+	value := namesResolver{Port: uint32(r.sockets.port)}
+	if r.sockets.six {
+		value.Six = 1
+	}
+	key := namesResolverKey{Container: b.container, Netns: at.cookie}
+	if err := s.objects.Resolvers.Put(&key, &value); err != nil {
+		r.sockets.close()
+		return nil, 0, fmt.Errorf("write resolver: %w", err)
+	}
+	return r, at.cookie, nil
+}
+
+// end takes a resolver away: questions are judged as other connects again.
+func (s *Steer) end(b *box, cookie uint64) {
+	r := b.open[cookie]
+	delete(b.open, cookie)
+	if s.ctx.Err() == nil { // else the next daemon's takes its place
+		key := namesResolverKey{Container: b.container, Netns: cookie}
+		if err := deleted(s.objects.Resolvers.Delete(&key)); err != nil {
+			s.opts.Logger.WithError(err).Error("delete resolver")
+		}
+	}
+	r.sockets.close()
+	r.ns.Close()
+	s.past.add(r.Counts())
+}
+
+// Tend ends the resolvers of network namespaces that no process of their container
+// is in any more, and forgets containers that are gone.
+func (s *Steer) Tend() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var errs []error
+	for container, b := range s.boxes {
+		path, err := cgroup.Path(container)
+		if err != nil {
+			errs = append(errs, s.forget(b))
+			continue
+		}
+		s.expire(b)
+		if len(b.open) == 0 {
+			continue
+		}
+		live := map[uint64]bool{}
+		pids, err := cgroup.Tree(path)
+		if err != nil {
+			continue
+		}
+		for _, pid := range pids {
+			if inode, err := procfs.Namespace(pid, "net"); err == nil {
+				live[inode] = true
+			}
+		}
+		for cookie, r := range b.open {
+			if !live[r.inode] {
+				s.end(b, cookie)
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// forget drops all that is kept of a container that is gone.
+func (s *Steer) forget(b *box) error {
+	for cookie := range b.open {
+		s.end(b, cookie)
+	}
+	errs := []error{s.dropLeases(func(k namesLeaseKey) bool { return k.Container == b.container })}
+	for _, addr := range b.pool.All() {
+		key := namesAliasKey{Container: b.container, Addr: addr.As16()}
+		errs = append(errs, deleted(s.objects.Aliases.Delete(&key)),
+			deleted(s.objects.Reals.Delete(&namesRealKey{Container: b.container, Addr: addr.As16()})))
+	}
+	delete(s.boxes, b.container)
+	return errors.Join(errs...)
+}
+
+// host is what one container's resolvers ask.
+type host struct {
+	*Steer
+	box *box
+}
+
+func (h host) Rules(name string) ([]policy.Rule, bool) {
+	rules := h.box.policy.Load().NameRules(name)
+	return rules, len(rules) > 0
+}
+
+// Clean asks again where it may be so: taint comes from many sides.
+func (h host) Clean() bool { return h.box.clean.Load() && h.opts.Host.Clean(h.box.container) }
+
+func (h host) Listed(name string, a netip.Addr) bool { return h.box.policy.Load().Leads(name, a) }
+
+func (h host) Refused(name string, a netip.Addr) {
+	h.opts.Host.NameRefused(h.box.container, name, a)
+}
+
+// Name is what an address stands for in a container.
+func (s *Steer) Name(container uint64, a netip.Addr) (string, bool) {
+	if !names.Synthetic(a) {
+		return "", false
+	}
+	s.mu.Lock()
+	b := s.boxes[container]
+	s.mu.Unlock()
+	if b == nil {
+		return "", false
+	}
+	return b.pool.Name(a)
+}
+
+// Resolve looks up where an address of the pool leads, from where a process of the
+// container stands, and checks it.
+func (s *Steer) Resolve(ctx context.Context, container uint64, pid int, a netip.Addr) (netip.Addr, error) {
+	s.mu.Lock()
+	b := s.boxes[container]
+	var r *resolver
+	if b != nil {
+		r = b.near(pid)
+	}
+	s.mu.Unlock()
+	if r == nil {
+		return netip.Addr{}, errors.New("look up a name: no resolver runs for its container")
+	}
+	name, ok := b.pool.Name(a)
+	if !ok {
+		return netip.Addr{}, fmt.Errorf("look up a name: %s stands for none", a)
+	}
+	real, err := r.Resolve(ctx, name, a.Is6())
+	if err != nil {
+		return real, fmt.Errorf("look up %s: %w", name, err)
+	}
+	return real, nil
+}
+
+// near is the resolver in the network namespace of a process, or any.
+func (b *box) near(pid int) *resolver {
+	inode, _ := procfs.Namespace(pid, "net") // 0 if it is gone
+	var any *resolver
+	for _, r := range b.open {
+		if any = r; r.inode == inode {
+			break
+		}
+	}
+	return any
+}

@@ -1,0 +1,75 @@
+package steer
+
+import (
+	"context"
+	"net/netip"
+	"time"
+
+	"weir/internal/names"
+)
+
+// freshFor is how long an address that was looked up for a clean container serves.
+const freshFor = time.Minute
+
+// maxFreeing is how many names of a container are looked up at the same time.
+const maxFreeing = 8
+
+// Freed is told that nothing stands against a container any more: programs remember
+// addresses that stand for names, so all are looked up.
+func (s *Steer) Freed(container uint64) {
+	s.mu.Lock()
+	b := s.boxes[container]
+	s.mu.Unlock()
+	if b == nil {
+		return
+	}
+	b.clean.Store(true)
+	room := make(chan struct{}, maxFreeing)
+	s.running.Go(func() {
+		for _, a := range b.pool.All() {
+			room <- struct{}{}
+			s.running.Go(func() {
+				defer func() { <-room }()
+				s.free(b, a)
+			})
+		}
+	})
+}
+
+// Used is told that a clean container wanted to reach an address of the pool: where it
+// leads is looked up, if that was not done lately.
+func (s *Steer) Used(container uint64, a netip.Addr) {
+	if !names.Synthetic(a) {
+		return
+	}
+	s.mu.Lock()
+	b := s.boxes[container]
+	s.mu.Unlock()
+	if b != nil {
+		s.running.Go(func() { s.free(b, a) })
+	}
+}
+
+func (s *Steer) free(b *box, a netip.Addr) {
+	b.leasing.Lock()
+	late := time.Since(b.freed[a]) > freshFor
+	if late {
+		b.freed[a] = time.Now()
+	}
+	b.leasing.Unlock()
+	if !late || s.ctx.Err() != nil || !s.opts.Host.Clean(b.container) {
+		return
+	}
+	ctx, cancel := context.WithTimeout(s.ctx, 10*time.Second)
+	defer cancel()
+	to, err := s.Resolve(ctx, b.container, 0, a)
+	if err == nil {
+		err = s.Lead(0, b.container, a, to)
+	}
+	if err != nil {
+		b.leasing.Lock()
+		b.freed[a] = time.Time{} // the next try looks again
+		b.leasing.Unlock()
+		s.opts.Logger.WithError(err).Warn("look up a name for a clean container")
+	}
+}

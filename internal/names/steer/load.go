@@ -1,0 +1,180 @@
+package steer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"strconv"
+	"sync"
+	"sync/atomic"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/link"
+	"github.com/sirupsen/logrus"
+
+	"weir/internal/cgroup"
+	"weir/internal/names"
+	"weir/internal/policy"
+	"weir/internal/taint"
+)
+
+// Options are what Load needs. All but Types must be set.
+type Options struct {
+	Types  *taint.Types // only for Load
+	PinDir string       // the same as the Links'
+	Links  *taint.Links
+	Logger logrus.FieldLogger
+	Host   Host
+}
+
+// Host is what Steer asks of the daemon.
+type Host interface {
+	// NamePolicy is what is in force for a container, by cgroup id.
+	NamePolicy(container uint64) policy.Policy
+	// Clean says that nothing stands against a container: no taint, and no mode.
+	Clean(container uint64) bool
+	// NameRefused tells of a name that leads where it may not; it does not block.
+	NameRefused(container uint64, name string, to netip.Addr)
+}
+
+// Steer keeps the names of all containers. Its methods may be called at the same time.
+type Steer struct {
+	objects namesObjects
+	opts    Options
+	ctx     context.Context
+	cancel  context.CancelFunc
+	running sync.WaitGroup
+	failed  atomic.Uint64 // resolvers that could not be started
+
+	mu    sync.Mutex
+	boxes map[uint64]*box
+	reals map[uint64][]namesRealKey // by grant
+	past  Counts                    // of resolvers that have ended
+}
+
+// Load makes or adopts the pinned maps and loads the programs. It attaches nothing.
+func Load(o Options) (*Steer, error) {
+	s := &Steer{opts: o, boxes: map[uint64]*box{}, reals: map[uint64][]namesRealKey{}}
+	opts := &ebpf.CollectionOptions{Maps: ebpf.MapOptions{PinPath: o.PinDir}, Cache: o.Types}
+	s.opts.Types = nil
+	err := loadNamesObjects(&s.objects, opts)
+	if errors.Is(err, ebpf.ErrMapIncompatible) {
+		err = fmt.Errorf("%w in %s: %w", taint.ErrPins, o.PinDir, err)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("load programs for names: %w", err)
+	}
+	s.ctx, s.cancel = context.WithCancel(context.Background())
+	if err := s.adopt(); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
+}
+
+// GuardParent attaches the programs to a cgroup and so to all below it.
+func (s *Steer) GuardParent(path string) error {
+	id, err := cgroup.ID(path)
+	if err != nil {
+		return err
+	}
+	for name, a := range map[string]struct {
+		prog *ebpf.Program
+		as   ebpf.AttachType
+	}{
+		"weir_name4":      {s.objects.WeirName4, ebpf.AttachCGroupInet4Connect},
+		"weir_name6":      {s.objects.WeirName6, ebpf.AttachCGroupInet6Connect},
+		"weir_name_send4": {s.objects.WeirNameSend4, ebpf.AttachCGroupUDP4Sendmsg},
+		"weir_name_send6": {s.objects.WeirNameSend6, ebpf.AttachCGroupUDP6Sendmsg},
+		"weir_name_recv4": {s.objects.WeirNameRecv4, ebpf.AttachCGroupUDP4Recvmsg},
+		"weir_name_recv6": {s.objects.WeirNameRecv6, ebpf.AttachCGroupUDP6Recvmsg},
+		"weir_name_peer4": {s.objects.WeirNamePeer4, ebpf.AttachCgroupInet4GetPeername},
+		"weir_name_peer6": {s.objects.WeirNamePeer6, ebpf.AttachCgroupInet6GetPeername},
+	} {
+		err := s.opts.Links.Pin(name+"-"+strconv.FormatUint(id, 10), func() (link.Link, error) {
+			return link.AttachCgroup(link.CgroupOptions{Path: cgroup.Dir(path), Attach: a.as, Program: a.prog})
+		})
+		if err != nil {
+			return fmt.Errorf("guard the names of %s: %w", path, err)
+		}
+	}
+	return nil
+}
+
+// Restore pins again those maps that are not pinned any more.
+func (s *Steer) Restore() error {
+	o := s.objects.namesMaps
+	return taint.RestoreMaps(s.opts.PinDir, o.Aliases, o.Answerers, o.Leases, o.Origins, o.Reals, o.Resolvers)
+}
+
+// Uses tells how full the maps of names are.
+func (s *Steer) Uses() ([]taint.Use, error) {
+	return taint.Uses(s.objects.Aliases, s.objects.Leases, s.objects.Reals, s.objects.Resolvers)
+}
+
+// Close ends the resolvers and lets go of maps and programs; what is pinned stays
+// in force, and questions to a resolver that has ended are refused.
+func (s *Steer) Close() error {
+	if s.cancel != nil {
+		s.cancel()
+	}
+	s.mu.Lock()
+	for _, b := range s.boxes {
+		for cookie := range b.open {
+			s.end(b, cookie)
+		}
+	}
+	s.mu.Unlock()
+	s.running.Wait()
+	return s.objects.Close()
+}
+
+// adopt takes up what an earlier daemon has handed out. Its leases are void: it is
+// not known for which names they were.
+func (s *Steer) adopt() error {
+	found := map[uint64]map[netip.Addr]string{}
+	var key namesAliasKey
+	var alias namesAlias
+	it := s.objects.Aliases.Iterate()
+	for it.Next(&key, &alias) {
+		if found[key.Container] == nil {
+			found[key.Container] = map[netip.Addr]string{}
+		}
+		found[key.Container][netip.AddrFrom16(key.Addr).Unmap()] = taint.Text(alias.Name[:])
+	}
+	if err := it.Err(); err != nil {
+		return fmt.Errorf("list names: %w", err)
+	}
+	for container, before := range found {
+		s.boxes[container] = s.newBox(container, before)
+	}
+	var real namesRealKey
+	var to namesReal
+	reals := s.objects.Reals.Iterate()
+	for reals.Next(&real, &to) {
+		s.reals[real.Grant] = append(s.reals[real.Grant], real)
+	}
+	if err := reals.Err(); err != nil {
+		return fmt.Errorf("list addresses of names: %w", err)
+	}
+	return s.dropLeases(func(namesLeaseKey) bool { return true })
+}
+
+// store puts what a pool hands out where the kernel finds it.
+type store struct {
+	steer     *Steer
+	container uint64
+}
+
+func (o store) Put(addr netip.Addr, name string) error {
+	key, value := namesAliasKey{Container: o.container, Addr: addr.As16()}, namesAlias{}
+	if len(name) >= len(value.Name) {
+		return fmt.Errorf("a name of %d bytes", len(name))
+	}
+	for i := range len(name) {
+		value.Name[i] = int8(name[i])
+	}
+	return o.steer.objects.Aliases.Update(&key, &value, ebpf.UpdateNoExist)
+}
+
+var _ names.Store = store{}

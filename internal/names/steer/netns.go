@@ -1,0 +1,158 @@
+package steer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"runtime"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+)
+
+// openNamespace opens the network namespace of a process.
+func openNamespace(pid int) (*os.File, error) {
+	ns, err := os.Open("/proc/" + strconv.Itoa(pid) + "/ns/net")
+	if err != nil {
+		return nil, fmt.Errorf("open network namespace of process %d: %w", pid, err)
+	}
+	return ns, nil
+}
+
+// within runs f on a thread of its own in a network namespace. Sockets that it makes
+// stay there.
+func within(ns *os.File, f func() error) error {
+	done := make(chan error, 1)
+	go func() {
+		runtime.LockOSThread() // never unlocked: the thread ends with the goroutine, in whatever namespace
+		if err := unix.Setns(int(ns.Fd()), unix.CLONE_NEWNET); err != nil {
+			done <- fmt.Errorf("enter network namespace: %w", err)
+			return
+		}
+		done <- f()
+	}()
+	return <-done
+}
+
+// dialer connects from a network namespace.
+func dialer(ns *os.File) func(context.Context, string, netip.AddrPort) (net.Conn, error) {
+	return func(ctx context.Context, network string, to netip.AddrPort) (conn net.Conn, err error) {
+		err = within(ns, func() error {
+			conn, err = (&net.Dialer{}).DialContext(ctx, network, to.String())
+			return err
+		})
+		return conn, err
+	}
+}
+
+// place is what is found out of a network namespace.
+type place struct {
+	cookie uint64
+	six    bool // it has addresses of IPv6 only
+}
+
+// look finds it out, within the namespace.
+func look() (place, error) {
+	var p place
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return p, fmt.Errorf("make socket: %w", err)
+	}
+	defer unix.Close(fd)
+	if p.cookie, err = unix.GetsockoptUint64(fd, unix.SOL_SOCKET, unix.SO_NETNS_COOKIE); err != nil {
+		return p, fmt.Errorf("identify network namespace: %w", err)
+	}
+	addrs, err := net.InterfaceAddrs()
+	if err != nil {
+		return p, fmt.Errorf("list addresses: %w", err)
+	}
+	four := false
+	for _, a := range addrs {
+		prefix, err := netip.ParsePrefix(a.String())
+		if err != nil || prefix.Addr().IsLoopback() || prefix.Addr().IsLinkLocalUnicast() {
+			continue
+		}
+		four, p.six = four || prefix.Addr().Is4(), p.six || prefix.Addr().Is6()
+	}
+	p.six = p.six && !four
+	return p, nil
+}
+
+// sockets are those on which a resolver answers: one port of loopback.
+type sockets struct {
+	port uint16
+	six  bool
+	udp  []*net.UDPConn
+	tcp  []*net.TCPListener
+}
+
+const tries = 16 // for a port that is free for all
+
+// listen opens them, within the namespace.
+func listen() (*sockets, error) {
+	var err error
+	for range tries {
+		s := &sockets{}
+		if err = s.open("udp4", "tcp4", netip.AddrFrom4([4]byte{127, 0, 0, 1})); err != nil {
+			s.close()
+			continue
+		}
+		if err := s.open("udp6", "tcp6", netip.IPv6Loopback()); err == nil {
+			s.six = true
+		} else if !errors.Is(err, unix.EADDRNOTAVAIL) && !errors.Is(err, unix.EAFNOSUPPORT) {
+			s.close()
+			continue
+		}
+		return s, nil
+	}
+	return nil, fmt.Errorf("listen for questions: %w", err)
+}
+
+func (s *sockets) open(udp, tcp string, at netip.Addr) error {
+	u, err := net.ListenUDP(udp, net.UDPAddrFromAddrPort(netip.AddrPortFrom(at, s.port)))
+	if err != nil {
+		return err
+	}
+	s.udp = append(s.udp, u)
+	s.port = u.LocalAddr().(*net.UDPAddr).AddrPort().Port()
+	t, err := net.ListenTCP(tcp, net.TCPAddrFromAddrPort(netip.AddrPortFrom(at, s.port)))
+	if err != nil {
+		return err
+	}
+	s.tcp = append(s.tcp, t)
+	return nil
+}
+
+func (s *sockets) close() {
+	for _, c := range s.udp {
+		c.Close()
+	}
+	for _, l := range s.tcp {
+		l.Close()
+	}
+}
+
+// each calls f with every descriptor.
+func (s *sockets) each(f func(fd uintptr) error) error {
+	var failed error
+	control := func(c interface {
+		Control(func(uintptr)) error
+	}, err error) {
+		if err == nil {
+			err = errors.Join(c.Control(func(fd uintptr) { failed = errors.Join(failed, f(fd)) }))
+		}
+		failed = errors.Join(failed, err)
+	}
+	for _, c := range s.udp {
+		raw, err := c.SyscallConn()
+		control(raw, err)
+	}
+	for _, l := range s.tcp {
+		raw, err := l.SyscallConn()
+		control(raw, err)
+	}
+	return failed
+}
