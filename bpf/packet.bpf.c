@@ -244,9 +244,9 @@ static __always_inline int drop(struct __sk_buff *skb, struct bpf_sock *sk, stru
 {
 	count(COUNT_DROPPED);
 	struct mark *m = sk ? bpf_sk_storage_get(&marks, sk, 0, BPF_SK_STORAGE_GET_F_CREATE) : 0;
-	if (!m || m->told)
+	if (!m || m->told & MARK_TOLD)
 		return DENY;
-	m->told = 1;
+	m->told |= MARK_TOLD;
 	struct record *r = bpf_ringbuf_reserve(&records, sizeof(*r), 0);
 	if (!r) {
 		count(COUNT_LOST_RECORD);
@@ -269,7 +269,7 @@ static __always_inline int keep_named(struct bpf_sock *sk, struct policy *p, str
 	                     ? bpf_sk_storage_get(&marks, sk, 0, BPF_SK_STORAGE_GET_F_CREATE)
 	                     : 0;
 	if (m && !m->grant) {
-		m->named = p->generation;
+		m->told = p->generation << 1 | (m->told & MARK_TOLD);
 		m->dest = y->to;
 	}
 	return ALLOW;
@@ -278,7 +278,7 @@ static __always_inline int keep_named(struct bpf_sock *sk, struct policy *p, str
 static __always_inline int was_named(struct bpf_sock *sk, struct policy *p, struct way *y)
 {
 	struct mark *m = sk ? bpf_sk_storage_get(&marks, sk, 0, 0) : 0;
-	if (!m || !p || !m->named || m->named != p->generation)
+	if (!m || !p || !(m->told >> 1) || m->told >> 1 != p->generation << 1 >> 1)
 		return 0;
 	const __u32 *a = (const __u32 *)&m->dest, *b = (const __u32 *)&y->to;
 	return !((a[0] ^ b[0]) | (a[1] ^ b[1]) | (a[2] ^ b[2]) | (a[3] ^ b[3]) | (a[4] ^ b[4]));

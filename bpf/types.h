@@ -176,13 +176,14 @@ enum dest_use {
 	DEST_USED = 2,
 };
 
+#define MARK_TOLD 1 /* a dropped packet of this socket was reported */
+
 /* A socket that was granted, by cookie and in its own storage. */
 struct mark {
 	__u64 grant;
 	struct dest dest;
-	__u32 told;  /* a dropped packet of this socket was reported */
-	__u32 named; /* generation of the policy under which an allowed name led to dest; 0: none did */
-	__u32 pad;
+	__u32
+	    told; /* MARK_TOLD; above it, generation of the policy under which an allowed name led to dest */
 };
 
 enum claim_kind {

@@ -153,8 +153,6 @@ type egressMark struct {
 	Grant uint64
 	Dest  egressDest
 	Told  uint32
-	Named uint32
-	Pad   uint32
 }
 
 type egressMode uint32

@@ -93,9 +93,7 @@ type packetMark struct {
 		Proto uint8
 		Pad   uint8
 	}
-	Told  uint32
-	Named uint32
-	Pad   uint32
+	Told uint32
 }
 
 type packetPlace struct {

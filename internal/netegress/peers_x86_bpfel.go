@@ -82,9 +82,7 @@ type peersMark struct {
 		Proto uint8
 		Pad   uint8
 	}
-	Told  uint32
-	Named uint32
-	Pad   uint32
+	Told uint32
 }
 
 type peersPlace struct {
