@@ -81,22 +81,23 @@ func (d *daemon) openResolvers(path string, since time.Time) {
 	}
 }
 
-// openResolver starts one for the container that a process is in, where it stands, and says whether there was none.
-func (d *daemon) openResolver(pid int, since time.Time) bool {
+// openResolver starts one for the container that a process is in, where it stands, and says whether there was none, and
+// whether there is one now.
+func (d *daemon) openResolver(pid int, since time.Time) (fresh, there bool) {
 	path, err := cgroup.Of(pid)
 	if err != nil {
-		return false
+		return false, false
 	}
 	id, err := d.outermost(path)
 	if err != nil {
-		return false
+		return false, false
 	}
-	fresh, err := d.names.Open(id, pid, since)
+	fresh, err = d.names.Open(id, pid, since)
 	if err != nil {
 		c := d.witness.Container(id, 0)
 		d.write(event.Event{Kind: event.Error, Container: &c, Message: "no resolver: questions for names are judged by their server: " + err.Error()})
 	}
-	return fresh
+	return fresh, err == nil
 }
 
 // outermost is the id of the container that a cgroup belongs to, as the kernel counts: the first below the innermost
@@ -134,17 +135,26 @@ func (d *daemon) resumeResolvers() {
 	}
 }
 
-// askedForNames starts the resolver that a question to a name server lacks, and has it asked there.
+// askedForNames starts the resolver that a question to a name server lacks, and has it asked there. A socket that was
+// connected to a name server before cannot be led there: it fails, and programs ask again with another.
 func (d *daemon) askedForNames(a netegress.Ask) bool {
 	if !a.To.Event().DNS || a.Exec {
 		return false
 	}
 	st, ok := d.state.ByCgroup(a.Container)
 	p := d.policies.InMode(d.policies.For(st.ID))
-	if !ok || p.Mode != policy.Enforce || !d.openResolver(a.Process.PID, st.Since) {
+	if !ok || p.Mode != policy.Enforce {
 		return false
 	}
-	if err := d.egress.Wake(a); err != nil {
+	fresh, there := d.openResolver(a.Process.PID, st.Since)
+	if !there {
+		return false
+	}
+	answer := d.egress.Refuse
+	if fresh {
+		answer = d.egress.Wake
+	}
+	if err := answer(a); err != nil {
 		d.fail("go on with a question for a name", nil, err)
 		return false
 	}

@@ -118,11 +118,13 @@ func (s *sockets) open(udp, tcp string, at netip.Addr) error {
 	}
 	s.udp = append(s.udp, u)
 	s.port = u.LocalAddr().(*net.UDPAddr).AddrPort().Port()
-	t, err := net.ListenTCP(tcp, net.TCPAddrFromAddrPort(netip.AddrPortFrom(at, s.port)))
+	var l net.ListenConfig
+	l.SetMultipathTCP(false) // its descriptor is not of the socket that packets come to
+	t, err := l.Listen(context.Background(), tcp, netip.AddrPortFrom(at, s.port).String())
 	if err != nil {
 		return err
 	}
-	s.tcp = append(s.tcp, t)
+	s.tcp = append(s.tcp, t.(*net.TCPListener))
 	return nil
 }
 

@@ -36,6 +36,7 @@ const (
 	other   = "203.0.113.81"
 	private = rig.World4
 	host6   = "2001:db8::80"
+	server6 = "2001:db8::53"
 )
 
 const policyText = `allow:
@@ -52,9 +53,10 @@ const policyText = `allow:
 `
 
 type fixture struct {
-	world  *rig.Outside
-	sensor *rig.Sensor
-	zone   *zone
+	world   *rig.Outside
+	sensor  *rig.Sensor
+	session *rig.Session // tainted; what most tests run their programs in
+	zone    *zone
 }
 
 // zone is what the world's name server knows, and what it was asked.
@@ -116,33 +118,45 @@ func (z *zone) ServeDNS(w dns.ResponseWriter, q *dns.Msg) {
 
 func start(t *testing.T) *fixture {
 	f := &fixture{world: rig.NewOutside(t), zone: &zone{names: map[string][]string{}, ttl: 60}}
+	far := strings.Fields(rig.Must(t, "ip -n world -o link show type veth"))[1]
+	far, _, _ = strings.Cut(far, "@")
+	t.Cleanup(func() { rig.Must(t, "for n in box box6; do ip netns del $n 2>/dev/null || true; done") })
 	for _, c := range []string{
 		"ip addr add " + own + "/24 dev " + rig.Dev,
 		"ip addr add 2001:db8::1/64 dev " + rig.Dev + " nodad",
 		"printf 'nameserver " + server + "\nsearch corp.test\n' > /etc/resolv.conf",
+		"ip -n world addr add " + server + "/24 dev " + far,
+		"ip -n world addr add " + host + "/24 dev " + far,
+		"ip -n world addr add " + other + "/24 dev " + far,
+		"ip -n world addr add " + server6 + "/64 dev " + far + " nodad",
+		"ip -n world addr add " + host6 + "/64 dev " + far + " nodad",
+		// two more namespaces, each with a link to the world; the second has no IPv4
+		"ip netns add box && ip -n box link set lo up && ip link add bx0 netns box type veth peer name bx1 netns world",
+		"ip -n box addr add 198.51.100.1/24 dev bx0 && ip -n box link set bx0 up && ip -n box route add default via 198.51.100.2",
+		"ip -n world addr add 198.51.100.2/24 dev bx1 && ip -n world link set bx1 up",
+		"ip netns add box6 && ip -n box6 link set lo up && ip link add by0 netns box6 type veth peer name by1 netns world",
+		"ip -n box6 addr add 2001:db8:6::1/64 dev by0 nodad && ip -n box6 link set by0 up && ip -n box6 route add default via 2001:db8:6::2",
+		"ip -n world addr add 2001:db8:6::2/64 dev by1 nodad && ip -n world link set by1 up",
+		"mkdir -p /etc/netns/box6 && echo 'nameserver " + server6 + "' > /etc/netns/box6/resolv.conf",
 	} {
 		rig.Must(t, c)
 	}
-	far := strings.Fields(rig.Must(t, "ip -n world -o link show type veth"))[1]
-	far, _, _ = strings.Cut(far, "@")
-	for _, a := range []string{server, host, other} {
-		rig.Must(t, "ip -n world addr add "+a+"/24 dev "+strings.TrimSuffix(far, ":"))
-	}
-	rig.Must(t, "ip -n world addr add "+host6+"/64 dev "+strings.TrimSuffix(far, ":")+" nodad")
-	f.serveNames(t)
-	for _, at := range []string{host, other, private} {
+	f.serveNames(t, server)
+	f.serveNames(t, server6)
+	for _, at := range []string{host, other, private, host6} {
 		f.serveWeb(t, at)
 	}
+	f.serveEcho(t)
 	return f
 }
 
-func (f *fixture) serveNames(t *testing.T) {
+func (f *fixture) serveNames(t *testing.T, at string) {
 	t.Helper()
 	var packets net.PacketConn
 	var streams net.Listener
 	err := there(func() (err error) {
-		if packets, err = net.ListenPacket("udp", server+":53"); err == nil {
-			streams, err = net.Listen("tcp", server+":53")
+		if packets, err = net.ListenPacket("udp", net.JoinHostPort(at, "53")); err == nil {
+			streams, err = net.Listen("tcp", net.JoinHostPort(at, "53"))
 		}
 		return err
 	})
@@ -167,7 +181,7 @@ func (f *fixture) serveNames(t *testing.T) {
 func (f *fixture) serveWeb(t *testing.T, at string) {
 	t.Helper()
 	var l net.Listener
-	if err := there(func() (err error) { l, err = net.Listen("tcp", at+":80"); return err }); err != nil {
+	if err := there(func() (err error) { l, err = net.Listen("tcp", net.JoinHostPort(at, "80")); return err }); err != nil {
 		t.Fatal(err)
 	}
 	s := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -182,6 +196,31 @@ func (f *fixture) serveWeb(t *testing.T, at string) {
 	}()
 	t.Cleanup(func() {
 		_ = s.Close()
+		<-done
+	})
+}
+
+// serveEcho sends back what comes by UDP.
+func (f *fixture) serveEcho(t *testing.T) {
+	t.Helper()
+	var conn net.PacketConn
+	if err := there(func() (err error) { conn, err = net.ListenPacket("udp", host+":7777"); return err }); err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		buf := make([]byte, 1500)
+		for {
+			n, from, err := conn.ReadFrom(buf)
+			if err != nil {
+				return
+			}
+			_, _ = conn.WriteTo(buf[:n], from) // who asked may have gone
+		}
+	}()
+	t.Cleanup(func() {
+		conn.Close()
 		<-done
 	})
 }
