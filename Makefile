@@ -32,6 +32,7 @@ long: shells ## the classifier against real shells with 20,000 generated command
 	$(GO) test -timeout 120m ./internal/classify/classifytest -variants 20000
 	$(GO) test ./internal/classify -run '^$$' -fuzz '^FuzzShell$$' -fuzztime 5m
 	$(GO) test ./internal/classify -run '^$$' -fuzz '^FuzzArgv$$' -fuzztime 5m
+	$(GO) test ./internal/names -run '^$$' -fuzz '^FuzzAnswer$$' -fuzztime 2m
 	$(GO) test ./internal/redact -run '^$$' -fuzz '^FuzzScrub$$' -fuzztime 5m
 	$(GO) test ./internal/vault -run '^$$' -fuzz '^FuzzRequest$$' -fuzztime 1m
 	$(GO) test ./internal/memory -run '^$$' -fuzz '^FuzzRecall$$' -fuzztime 2m
@@ -76,6 +77,7 @@ bench: vm ## what Weir costs: a table, and bench/results.json
 	$(GO) test -run '^$$' -bench Guard -cpu 1 ./internal/ruleset
 	$(GO) test -run '^$$' -bench 'Paced' -benchtime 10s ./internal/bridge
 	$(GO) test -run '^$$' -bench 'Hook' ./cmd/hook
+	$(GO) test -run '^$$' -bench 'Stand|Queries' ./internal/names
 	$(GO) test -run '^$$' -bench 'Scrub|Fetch|Preview' ./internal/redact ./internal/vault ./internal/memory
 
 release: ## dist: static programs, the image's root, policies, units, manifests, and their checksums
