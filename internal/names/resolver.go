@@ -134,7 +134,7 @@ func (r *Resolver) find(ctx context.Context, name string, six bool) (Found, erro
 
 // may says whether a name may lead to an address, and tells once if not (B25).
 func (r *Resolver) may(name string, a netip.Addr) bool {
-	if Public(a) || r.opts.Host.Listed(name, a) {
+	if Public(a) || r.opts.Host.Listed(name, a) || r.opts.Host.Clean() {
 		return true
 	}
 	r.counts.Refused.Add(1)

@@ -26,6 +26,7 @@ type box struct {
 	pool      *names.Pool
 	open      map[uint64]*resolver // by cookie of the network namespace
 	policy    atomic.Pointer[policy.Policy]
+	since     time.Time   // of its first taint, as far as is known; zero: none
 	clean     atomic.Bool // it was made clean, and not tainted since as far as is known
 
 	leasing sync.Mutex
@@ -78,6 +79,9 @@ func (s *Steer) start(container uint64, pid int, since time.Time) (fresh bool, e
 		s.boxes[container] = b
 	}
 	b.clean.Store(false)
+	if b.since.IsZero() || since.Before(b.since) {
+		b.since = since
+	}
 	inode, err := procfs.Namespace(pid, "net")
 	if err != nil {
 		return false, err
@@ -94,7 +98,7 @@ func (s *Steer) start(container uint64, pid int, since time.Time) (fresh bool, e
 	if err != nil {
 		return false, err
 	}
-	r, cookie, err := s.begin(b, ns, configOf(pid, since))
+	r, cookie, err := s.begin(b, ns, pid)
 	if err != nil {
 		return false, errors.Join(err, ns.Close())
 	}
@@ -104,9 +108,13 @@ func (s *Steer) start(container uint64, pid int, since time.Time) (fresh bool, e
 }
 
 // begin opens the sockets, answers on them, and has questions go there.
-func (s *Steer) begin(b *box, ns *os.File, conf names.Config) (*resolver, uint64, error) {
+func (s *Steer) begin(b *box, ns *os.File, pid int) (*resolver, uint64, error) {
 	var at place
-	r := &resolver{ns: ns, up: &names.Upstream{Servers: conf.Servers, Search: conf.Search, Dial: dialer(ns)}}
+	r := &resolver{ns: ns, up: &names.Upstream{Dial: dialer(ns)}}
+	conf, believed := configOf(pid, b.since)
+	if believed {
+		r.up.Servers, r.up.Search = conf.Servers, conf.Search
+	}
 	s.refresh(b)
 	if listed := b.policy.Load().Resolvers; len(listed) > 0 {
 		r.up.Servers = listed

@@ -12,38 +12,34 @@ import (
 
 const confPath = "etc/resolv.conf"
 
-// configOf reads the resolv.conf that a process sees, unless it was changed since:
-// whoever may write it would choose who answers. Its search list is taken in any
-// case: it only makes names unknown.
-func configOf(pid int, since time.Time) names.Config {
+// configOf reads the resolv.conf that a process sees. believed: it was not changed
+// since then, so that nobody tainted chose who answers, or which names are meant.
+func configOf(pid int, since time.Time) (conf names.Config, believed bool) {
 	root, err := os.OpenFile("/proc/"+strconv.Itoa(pid)+"/root", unix.O_PATH|unix.O_DIRECTORY, 0)
 	if err != nil {
-		return names.Config{}
+		return conf, false
 	}
 	defer root.Close()
 	// links lead within the container's own root
 	how := unix.OpenHow{Flags: unix.O_RDONLY | unix.O_CLOEXEC | unix.O_NONBLOCK, Resolve: unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_MAGICLINKS}
 	fd, err := unix.Openat2(int(root.Fd()), confPath, &how)
 	if err != nil {
-		return names.Config{}
+		return conf, false
 	}
 	f := os.NewFile(uintptr(fd), confPath)
 	defer f.Close()
 	var file, link unix.Stat_t
 	if unix.Fstat(fd, &file) != nil || file.Mode&unix.S_IFMT != unix.S_IFREG {
-		return names.Config{}
+		return conf, false
 	}
-	conf := names.ReadConfig(f)
+	conf = names.ReadConfig(f)
 	how = unix.OpenHow{Flags: unix.O_PATH | unix.O_NOFOLLOW | unix.O_CLOEXEC, Resolve: unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_MAGICLINKS}
 	itself, err := unix.Openat2(int(root.Fd()), confPath, &how)
 	if err != nil {
-		return names.Config{Search: conf.Search}
+		return conf, false
 	}
 	defer unix.Close(itself)
-	if unix.Fstat(itself, &link) != nil || changed(file, since) || changed(link, since) {
-		conf.Servers = nil
-	}
-	return conf
+	return conf, unix.Fstat(itself, &link) == nil && !changed(file, since) && !changed(link, since)
 }
 
 // changed: its contents, its name or its owner were.

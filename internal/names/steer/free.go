@@ -23,6 +23,9 @@ func (s *Steer) Freed(container uint64) {
 	if b == nil {
 		return
 	}
+	s.mu.Lock()
+	b.since = time.Time{}
+	s.mu.Unlock()
 	b.clean.Store(true)
 	room := make(chan struct{}, maxFreeing)
 	s.running.Go(func() {

@@ -26,6 +26,7 @@ func TestNames(t *testing.T) {
 		{"B24_other_ways_to_ask", (*fixture).otherWays},
 		{"held_by_name", (*fixture).held},
 		{"G16_clients", (*fixture).clients},
+		{"G16_claimed", (*fixture).claimed},
 		{"allowed", (*fixture).allowed},
 		{"B25_private", (*fixture).private},
 		{"B25_rebinding", (*fixture).rebinding},
@@ -199,6 +200,21 @@ print(b, who == (a, 7777))`}, 0, "b'echo' True"},
 			t.Errorf("%q: want %q, got %s", argv[:1], out, r)
 		}
 	}
+}
+
+// claimed: who is refused at once gets there by an approval that comes later.
+func (f *fixture) claimed(t *testing.T) {
+	f.zone.set("claimed.example", host)
+	f.sensor.Policy(t, "hold: false\n"+policyText)
+	argv := []string{"curl", "-sS", "-m", "60", "http://claimed.example/"}
+	want(t, f.session.Run(t, argv...), 7, "")
+	q := f.asked(t, "claimed.example")
+	if q.Held {
+		t.Errorf("held: %+v", q)
+	}
+	f.sensor.Approve(t, q.ID)
+	want(t, f.session.Run(t, argv...), 0, "reached "+host)
+	f.sensor.Policy(t, policyText)
 }
 
 // allowed: what the policy names is looked up, and open on its ports for as long as the answer lives.
