@@ -49,7 +49,7 @@ func (s *Steer) newBox(container uint64, before map[netip.Addr]string) *box {
 		container: container, pool: names.NewPool(store{s, container}, before), open: map[uint64]*resolver{},
 		leases: map[netip.Addr]map[string]time.Time{}, freed: map[netip.Addr]time.Time{},
 	}
-	s.refresh(b)
+	b.policy.Store(&policy.Policy{}) // allows no name, until a resolver starts
 	return b
 }
 
