@@ -73,7 +73,7 @@ func (t *trial) run(ctx context.Context, probe *exec.Cmd) (err error) {
 	ready, ended := make(chan struct{}), make(chan error, 1)
 	go func() {
 		ended <- sensor.Run(running, sensor.Options{
-			PolicyPath: asking, StateDir: filepath.Join(dir, "state"), PinDir: t.pinDir, RunDir: filepath.Join(dir, "run"), Version: "doctor", Logger: logger, Stdout: t.events,
+			PolicyPath: asking, StateDir: filepath.Join(dir, "state"), PinDir: t.pinDir, RunDir: filepath.Join(dir, "run"), Version: "doctor", Logger: logger, Stdout: t.events, Alive: func() {},
 		}, func() { close(ready) })
 	}()
 	defer func() {
