@@ -116,10 +116,13 @@ func (c *calm) text(d script.Dialect, s string) bool {
 		}
 	}
 	var buf [tokenLen]byte
-	n, h, found := 0, uint32(0), uint16(0) // the token, its hash, what was found so far
-	prev := byte('\n')                     // what stood before the token
-	part := 0                              // where it begins behind its last quote
-	functions, closed := 0, 0              // closed: where a variable of cmd's ends
+	n, h, found := 0, uint32(0), uint16(0)                                 // the token, its hash, what was found so far
+	prev := byte('\n')                                                     // what stood before the token
+	part := 0                                                              // where it begins behind its last quote
+	if d == script.PowerShell && (strings.Contains(s, "32_") || amsi(s)) { // rules look for these within words
+		found = aMark
+	}
+	functions, closed := 0, 0 // closed: where a variable of cmd's ends
 	for i := 0; i <= len(s); i++ {
 		b := byte('\n')
 		if i < len(s) {

@@ -122,3 +122,13 @@ func braced(s string, i int) bool {
 	beside := func(b byte) bool { return lower[b] != 0 || strings.IndexByte("{}\"'\\$", b) >= 0 }
 	return i > 0 && beside(s[i-1]) || i+n+2 < len(s) && (beside(s[i+n+2]) || s[i+n+2] == '/')
 }
+
+// amsi says whether these letters stand somewhere, in whatever case.
+func amsi(s string) bool {
+	for i := 3; i < len(s); i++ {
+		if lower[s[i]] == 'i' && lower[s[i-1]] == 's' && lower[s[i-2]] == 'm' && lower[s[i-3]] == 'a' {
+			return true
+		}
+	}
+	return false
+}
