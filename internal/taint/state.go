@@ -4,13 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/cilium/ebpf"
-
-	"weir/internal/cgroup"
 )
 
 // Container is a guarded cgroup as the host knows it.
@@ -116,77 +113,6 @@ func (s *State) Unknown() ([]Unknown, error) {
 	}
 	return found, nil
 }
-
-// AddParent makes the children of a cgroup containers, under the policy in slot.
-func (s *State) AddParent(path string, slot uint32) error {
-	id, err := cgroup.ID(path)
-	if err != nil {
-		return err
-	}
-	// first what the programs look at first
-	if err := s.lookAt(path, id); err != nil {
-		return err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	e, err := s.entry(id)
-	if err != nil {
-		return err
-	}
-	e.Flags |= cgroupStateFlagSTATE_PARENT
-	e.Policy = slot
-	s.parents[path] = slot
-	s.ids[path] = id
-	var errs []error
-	for _, r := range s.containers {
-		errs = append(errs, s.keepStart(r, true))
-	}
-	return errors.Join(append(errs, s.put(id, e))...)
-}
-
-// AddAlone makes a cgroup a container by itself, wherever it stands. Guard then takes it in.
-func (s *State) AddAlone(path string, slot uint32) error {
-	id, err := cgroup.ID(path)
-	if err != nil {
-		return err
-	}
-	if err := s.lookAt(path, id); err != nil {
-		return err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	e, err := s.entry(id)
-	if err != nil {
-		return err
-	}
-	e.Flags |= cgroupStateFlagSTATE_ALONE
-	e.Policy = slot
-	return s.put(id, e)
-}
-
-// lookAt has the programs look at a cgroup on their way down.
-func (s *State) lookAt(path string, id uint64) error {
-	return s.configure(func(c *cgroupSettings) error {
-		c.Levels |= levels(path)
-		c.Parents |= filterBit(id)
-		return nil
-	})
-}
-
-// levels has the bit of a parent's level below the root. Where it cannot be told,
-// because it is too deep or the root that is mounted is not the real one, it has
-// all of them, and no level is passed over.
-func levels(path string) uint32 {
-	const realRoot = 1 // the id of a hierarchy's root
-	level := len(strings.FieldsFunc(path, func(r rune) bool { return r == '/' }))
-	if id, err := cgroup.ID("/"); err != nil || id != realRoot || level >= 16 {
-		return ^uint32(0)
-	}
-	return 1 << level
-}
-
-// filterBit is a parent's bit in the filter that walks look at, as slot_of of bpf/walk.h.
-func filterBit(id uint64) uint64 { return 1 << (id * 0x9e3779b97f4a7c15 >> 58) }
 
 // Guard takes a container in, with the bits it starts with. Taint that is
 // stored under its id is put back (G1).
@@ -302,106 +228,6 @@ func (s *State) Clear(name string, bits Bits, by, why string) (Status, error) {
 	}
 	*r = cleared
 	return s.status(r), nil
-}
-
-// status adds the taint of ancestors. It reads the kernel's own entries.
-func (s *State) status(r *record) Status {
-	st := Status{Container: r.Container, Own: r.Bits, Taint: r.Bits, Since: r.Since, By: r.By, Why: r.Why}
-	for path := r.Cgroup; path != "/" && path != ""; {
-		path = path[:strings.LastIndex(path, "/")]
-		if id, err := cgroup.ID("/" + path); err == nil {
-			if e, err := s.entry(id); err == nil {
-				st.Taint |= Bits(e.Taint)
-			}
-		}
-	}
-	return st
-}
-
-// Find returns a container by id, name, unique prefix of its id, or the path of
-// any cgroup of a guarded parent.
-func (s *State) Find(name string) (Status, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	r, err := s.find(name)
-	if err != nil {
-		return Status{}, err
-	}
-	return s.status(r), nil
-}
-
-func (s *State) known(id string) (*record, error) {
-	if r := s.containers[id]; r != nil {
-		return r, nil
-	}
-	return nil, fmt.Errorf("unknown container %q: see `weir containers`", id)
-}
-
-func (s *State) find(name string) (*record, error) {
-	if r := s.containers[name]; r != nil {
-		return r, nil
-	}
-	if path := strings.TrimPrefix(name, cgroup.Root); strings.HasPrefix(path, "/") {
-		return s.findPath(strings.TrimSuffix(path, "/"))
-	}
-	var found []string
-	for id, r := range s.containers {
-		if r.Name == name || r.Origin.ID == name || len(name) >= 3 && strings.HasPrefix(id, name) {
-			found = append(found, id)
-		}
-	}
-	slices.Sort(found)
-	switch len(found) {
-	case 0:
-		return s.known(name)
-	case 1:
-		return s.containers[found[0]], nil
-	}
-	return nil, fmt.Errorf("%q is ambiguous: %s", name, strings.Join(found, ", "))
-}
-
-// findPath takes any cgroup at or below a guarded parent: a pod's is one.
-func (s *State) findPath(path string) (*record, error) {
-	for _, r := range s.containers {
-		if r.Cgroup == path {
-			return r, nil
-		}
-	}
-	for parent := range s.parents {
-		if !cgroup.Below(path, parent) {
-			continue
-		}
-		id, err := cgroup.ID(path)
-		if err != nil {
-			return nil, err
-		}
-		return &record{Container: Container{ID: path, Cgroup: path, CgroupID: id}}, nil
-	}
-	return nil, fmt.Errorf("cgroup %s is not below a guarded parent: add one under guard.parents in the policy", path)
-}
-
-// ByCgroup returns the container with a cgroup id, if it is known.
-func (s *State) ByCgroup(id uint64) (Status, bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, r := range s.containers {
-		if r.CgroupID == id && id != 0 {
-			return s.status(r), true
-		}
-	}
-	return Status{}, false
-}
-
-// List returns all containers, by id.
-func (s *State) List() []Status {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	var all []Status
-	for _, r := range s.containers {
-		all = append(all, s.status(r))
-	}
-	slices.SortFunc(all, func(a, b Status) int { return strings.Compare(a.ID, b.ID) })
-	return all
 }
 
 // Forget drops a session whose cgroup is gone. A container that is no session

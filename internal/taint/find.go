@@ -1,0 +1,108 @@
+package taint
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"weir/internal/cgroup"
+)
+
+// status adds the taint of ancestors. It reads the kernel's own entries.
+func (s *State) status(r *record) Status {
+	st := Status{Container: r.Container, Own: r.Bits, Taint: r.Bits, Since: r.Since, By: r.By, Why: r.Why}
+	for path := r.Cgroup; path != "/" && path != ""; {
+		path = path[:strings.LastIndex(path, "/")]
+		if id, err := cgroup.ID("/" + path); err == nil {
+			if e, err := s.entry(id); err == nil {
+				st.Taint |= Bits(e.Taint)
+			}
+		}
+	}
+	return st
+}
+
+// Find returns a container by id, name, unique prefix of its id, or the path of
+// any cgroup of a guarded parent.
+func (s *State) Find(name string) (Status, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r, err := s.find(name)
+	if err != nil {
+		return Status{}, err
+	}
+	return s.status(r), nil
+}
+
+func (s *State) known(id string) (*record, error) {
+	if r := s.containers[id]; r != nil {
+		return r, nil
+	}
+	return nil, fmt.Errorf("unknown container %q: see `weir containers`", id)
+}
+
+func (s *State) find(name string) (*record, error) {
+	if r := s.containers[name]; r != nil {
+		return r, nil
+	}
+	if path := strings.TrimPrefix(name, cgroup.Root); strings.HasPrefix(path, "/") {
+		return s.findPath(strings.TrimSuffix(path, "/"))
+	}
+	var found []string
+	for id, r := range s.containers {
+		if r.Name == name || r.Origin.ID == name || len(name) >= 3 && strings.HasPrefix(id, name) {
+			found = append(found, id)
+		}
+	}
+	slices.Sort(found)
+	switch len(found) {
+	case 0:
+		return s.known(name)
+	case 1:
+		return s.containers[found[0]], nil
+	}
+	return nil, fmt.Errorf("%q is ambiguous: %s", name, strings.Join(found, ", "))
+}
+
+// findPath takes any cgroup at or below a guarded parent: a pod's is one.
+func (s *State) findPath(path string) (*record, error) {
+	for _, r := range s.containers {
+		if r.Cgroup == path {
+			return r, nil
+		}
+	}
+	for parent := range s.parents {
+		if !cgroup.Below(path, parent) {
+			continue
+		}
+		id, err := cgroup.ID(path)
+		if err != nil {
+			return nil, err
+		}
+		return &record{Container: Container{ID: path, Cgroup: path, CgroupID: id}}, nil
+	}
+	return nil, fmt.Errorf("cgroup %s is not below a guarded parent: add one under guard.parents in the policy", path)
+}
+
+// ByCgroup returns the container with a cgroup id, if it is known.
+func (s *State) ByCgroup(id uint64) (Status, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, r := range s.containers {
+		if r.CgroupID == id && id != 0 {
+			return s.status(r), true
+		}
+	}
+	return Status{}, false
+}
+
+// List returns all containers, by id.
+func (s *State) List() []Status {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var all []Status
+	for _, r := range s.containers {
+		all = append(all, s.status(r))
+	}
+	slices.SortFunc(all, func(a, b Status) int { return strings.Compare(a.ID, b.ID) })
+	return all
+}
