@@ -43,17 +43,6 @@ func (d steering) NameRefused(container uint64, name string, to netip.Addr) {
 	})
 }
 
-// attacher puts in force in a guarded parent what judges, then what steers.
-type attacher struct{ *daemon }
-
-// GuardParent implements parents.Attacher.
-func (d attacher) GuardParent(path string, slot uint32) error {
-	if err := d.egress.GuardParent(path, slot); err != nil {
-		return err
-	}
-	return d.names.GuardParent(path)
-}
-
 // GuardAgent implements control.Guardian: a session that begins tainted has its resolver before its agent runs.
 func (d *daemon) GuardAgent(ctx context.Context, id string, pid int) error {
 	if err := d.Sessions.GuardAgent(ctx, id, pid); err != nil {

@@ -233,15 +233,13 @@ func (d *daemon) load(db *bbolt.DB) error {
 	d.opts.Types = nil // they are large
 	d.witness = &witness.Witness{Books: d.state, Ran: d.execs, Parents: func() []string { return parents.All(d.policies.Base()) }}
 	d.parents = parents.New(parents.Options{
-		Books: d.state, Attach: attacher{d}, Policy: d.policies.Base, Memory: d.memory, Tell: d.write, Logger: logger,
+		Books: d.state, Attach: d.egress, Policy: d.policies.Base, Memory: d.memory, Tell: d.write, Logger: logger,
 		Fail: func(what string, err error) { d.fail(what, nil, err) },
 	})
 	d.runtime = container.New(container.Options{
 		Policy: d.policies.Base, Parents: d.parents.List, State: d.state, Taint: d.taint, Sockets: socket.Findings, Log: d.write,
-		Guard: func(path string) error {
-			return errors.Join(d.egress.GuardAlone(path, netegress.BaseSlot), d.names.GuardParent(path))
-		},
-		Fail: func(what string, err error) { d.fail(what, nil, err) }, Show: d.witness.Container,
+		Guard: func(path string) error { return d.egress.GuardAlone(path, netegress.BaseSlot) },
+		Fail:  func(what string, err error) { d.fail(what, nil, err) }, Show: d.witness.Container,
 	})
 	d.pins = pins.New(d.opts.PinDir, func(text string) { d.write(event.Event{Kind: event.Error, Message: text}) }, d.state, d.egress, d.execs, d.files, d.names)
 	d.spaces = spaces.New(d.files, d.state.List, func(what string, err error) { d.fail(what, nil, err) })

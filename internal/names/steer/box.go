@@ -94,6 +94,9 @@ func (s *Steer) start(container uint64, pid int, since time.Time) (fresh bool, e
 	if len(b.open) >= maxOpen {
 		return false, fmt.Errorf("start a resolver for process %d: its container has %d already", pid, maxOpen)
 	}
+	if err := s.attach(container); err != nil {
+		return false, err
+	}
 	ns, err := openNamespace(pid)
 	if err != nil {
 		return false, err
@@ -210,7 +213,7 @@ func (s *Steer) forget(b *box) error {
 	for cookie := range b.open {
 		s.end(b, cookie)
 	}
-	errs := []error{s.dropLeases(func(k namesLeaseKey) bool { return k.Container == b.container })}
+	errs := []error{s.opts.Links.Drop(suffix(b.container)), s.dropLeases(func(k namesLeaseKey) bool { return k.Container == b.container })}
 	for _, addr := range b.pool.All() {
 		key := namesAliasKey{Container: b.container, Addr: addr.As16()}
 		errs = append(errs, deleted(s.objects.Aliases.Delete(&key)),

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"path/filepath"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -53,7 +55,8 @@ type Steer struct {
 	past  Counts                    // of resolvers that have ended
 }
 
-// Load makes or adopts the pinned maps and loads the programs. It attaches nothing.
+// Load makes or adopts the pinned maps and loads the programs. It attaches them only
+// where an earlier daemon had.
 func Load(o Options) (*Steer, error) {
 	s := &Steer{opts: o, boxes: map[uint64]*box{}, reals: map[uint64][]namesRealKey{}}
 	opts := &ebpf.CollectionOptions{Maps: ebpf.MapOptions{PinPath: o.PinDir}, Cache: o.Types}
@@ -72,9 +75,11 @@ func Load(o Options) (*Steer, error) {
 	return s, nil
 }
 
-// GuardParent attaches the programs to a cgroup and so to all below it.
-func (s *Steer) GuardParent(path string) error {
-	id, err := cgroup.ID(path)
+// attach puts the programs on a container's cgroup, and so on all below it, for as
+// long as it lives: a host without a tainted container pays nothing for them
+// (docs/decisions/0009).
+func (s *Steer) attach(container uint64) error {
+	path, err := cgroup.Path(container)
 	if err != nil {
 		return err
 	}
@@ -82,7 +87,7 @@ func (s *Steer) GuardParent(path string) error {
 		prog *ebpf.Program
 		as   ebpf.AttachType
 	}{
-		"weir_name4":      {s.objects.WeirName4, ebpf.AttachCGroupInet4Connect},
+		first:             {s.objects.WeirName4, ebpf.AttachCGroupInet4Connect},
 		"weir_name6":      {s.objects.WeirName6, ebpf.AttachCGroupInet6Connect},
 		"weir_name_send4": {s.objects.WeirNameSend4, ebpf.AttachCGroupUDP4Sendmsg},
 		"weir_name_send6": {s.objects.WeirNameSend6, ebpf.AttachCGroupUDP6Sendmsg},
@@ -91,14 +96,35 @@ func (s *Steer) GuardParent(path string) error {
 		"weir_name_peer4": {s.objects.WeirNamePeer4, ebpf.AttachCgroupInet4GetPeername},
 		"weir_name_peer6": {s.objects.WeirNamePeer6, ebpf.AttachCgroupInet6GetPeername},
 	} {
-		err := s.opts.Links.Pin(name+"-"+strconv.FormatUint(id, 10), func() (link.Link, error) {
+		err := s.opts.Links.Pin(name+suffix(container), func() (link.Link, error) {
 			return link.AttachCgroup(link.CgroupOptions{Path: cgroup.Dir(path), Attach: a.as, Program: a.prog})
 		})
 		if err != nil {
-			return fmt.Errorf("guard the names of %s: %w", path, err)
+			return fmt.Errorf("steer the names of %s: %w", path, err)
 		}
 	}
 	return nil
+}
+
+// first is the program by whose links a later daemon finds the containers of an earlier one.
+const first = "weir_name4"
+
+func suffix(container uint64) string { return "-" + strconv.FormatUint(container, 10) }
+
+// attached lists the containers that an earlier daemon has put its programs on.
+func (s *Steer) attached() ([]uint64, error) {
+	pins, err := filepath.Glob(filepath.Join(s.opts.PinDir, "links", first+"-*"))
+	if err != nil {
+		return nil, fmt.Errorf("list links: %w", err)
+	}
+	var all []uint64
+	for _, pin := range pins {
+		_, number, _ := strings.Cut(filepath.Base(pin), "-")
+		if id, err := strconv.ParseUint(number, 10, 64); err == nil {
+			all = append(all, id)
+		}
+	}
+	return all, nil
 }
 
 // Restore pins again those maps that are not pinned any more.
@@ -145,8 +171,23 @@ func (s *Steer) adopt() error {
 	if err := it.Err(); err != nil {
 		return fmt.Errorf("list names: %w", err)
 	}
+	attached, err := s.attached()
+	if err != nil {
+		return err
+	}
+	for _, container := range attached {
+		if found[container] == nil {
+			found[container] = map[netip.Addr]string{}
+		}
+	}
 	for container, before := range found {
 		s.boxes[container] = s.newBox(container, before)
+		if _, err := cgroup.Path(container); err != nil {
+			continue // Tend forgets it
+		}
+		if err := s.attach(container); err != nil {
+			return err
+		}
 	}
 	var real namesRealKey
 	var to namesReal
