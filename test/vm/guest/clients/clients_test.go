@@ -116,6 +116,9 @@ func (p place) at() string             { return fmt.Sprintf("%s:%d", p.addr, p.p
 func (p place) url(more string) string { return "https://" + p.at() + "/" + p.text + more }
 func (p place) name() string           { return p.text + "." + strings.TrimSuffix(zone, ".") }
 
+// named is a URL with a name.
+func (p place) named() string { return fmt.Sprintf("https://%s:%d/%s", p.name(), p.port, p.text) }
+
 // asks says whether a question is about this place.
 func (p place) asks(q gate.Question) bool {
 	return !p.busy && int(q.Destination.Port) == p.port || strings.Contains(strings.Join(q.Process.Argv, " "), p.text)

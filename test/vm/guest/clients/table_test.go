@@ -27,7 +27,7 @@ var clients = []client{
 	at443(curl("curl --http3", "--http3")),
 	core(limited(curl("curl --connect-timeout 10", "--connect-timeout", "10"))),
 	core(client{name: "curl, by name", place: https, want: answer, argv: func(p place) []string {
-		return []string{"curl", "-sS", "-m", "600", fmt.Sprintf("https://%s:%d/%s", p.name(), p.port, p.text)}
+		return []string{"curl", "-sS", "-m", "600", p.named()}
 	}}),
 	{name: "wget", place: https, want: answer, argv: func(p place) []string {
 		return []string{"wget", "-q", "-O", "-", "--tries=1", "--timeout=600", p.url("")}
@@ -56,9 +56,14 @@ var clients = []client{
 		apt-get "$@" -o APT::Update::Error-Mode=any update && apt-get "$@" download weir-probe && test -s weir-probe_1_all.deb && echo answer`)),
 	heavy(shell("npm install", https, "answer", `npm install --prefix /tmp/$TEXT --cache /tmp/$TEXT/cache --no-audit --no-fund \
 		--no-update-notifier --registry $URL/npm/ weir-probe && test -s /tmp/$TEXT/node_modules/weir-probe/package.json && echo answer`)),
-	once(resolver("glibc's resolver", "/run/client")),
-	core(resolver("musl's resolver", "/run/client.musl")),
-	resolver("Go's resolver", "gonet"),
+	once(named("glibc, by name", "/run/client")),
+	core(named("musl, by name", "/run/client.musl")),
+	{name: "Go HTTP, by name", place: https, want: answer, argv: func(p place) []string { return []string{"gonet", "get", p.named()} }},
+	{name: "Python requests, by name", place: https, want: answer, argv: func(p place) []string { return []string{"python3", "testdata/get.py", p.named()} }},
+	heavy(client{name: "Node.js fetch, by name", place: https, want: answer, argv: func(p place) []string { return []string{"node", "testdata/fetch.mjs", p.named()} }}),
+	{name: "git clone, by name", place: https, want: answer, argv: func(p place) []string {
+		return []string{"bash", "-c", "d=$(mktemp -d) && git clone -q " + p.named() + "/git/probe.git $d/x && cat $d/x/file && echo answer"}
+	}},
 	core(program("eight threads, one destination", "threads", "sent")),
 	program("SIGALRM every 50 ms", "alarm", "signals came"),
 	program("SIGCHLD handler", "child", "signals came"),
@@ -152,9 +157,10 @@ func shell(name string, make func(*testing.T, *fixture) place, want, text string
 	}}
 }
 
-func resolver(name, program string) client {
-	make := func(_ *testing.T, f *fixture) place { return f.place() }
-	return client{name: name, place: make, want: "found", argv: func(p place) []string { return []string{program, "resolve", p.name()} }}
+func named(name, program string) client {
+	return client{name: name, place: plain, want: "sent", argv: func(p place) []string {
+		return []string{program, "name", p.name(), strconv.Itoa(p.port), p.text}
+	}}
 }
 
 func program(name, how, want string) client {

@@ -39,6 +39,8 @@ const (
 	// slowWorld is an address whose packets take a while to come back.
 	slowWorld = "10.77.1.2"
 	slowness  = "300ms"
+	// namedWorld is where names lead: it is public, since a name does not lead to a private address (B25).
+	namedWorld = "203.0.113.2"
 )
 
 // servers are what the world offers; they remember who came.
@@ -58,6 +60,7 @@ func serve(t *testing.T) *servers {
 	if err := os.WriteFile("/etc/resolv.conf", []byte("nameserver "+rig.World4+"\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
+	rig.Must(t, "ip addr add 203.0.113.1/24 dev "+rig.Dev+" && ip -n world addr add "+namedWorld+"/24 dev wv1")
 	for _, network := range []string{"udp", "tcp"} {
 		server := &dns.Server{Handler: dns.HandlerFunc(s.resolve)}
 		if network == "udp" {
@@ -163,7 +166,7 @@ func (s *servers) handler(t *testing.T) http.Handler {
 	})
 }
 
-// resolve knows every name below the zone; all have the world's address.
+// resolve knows every name below the zone; all have the same address.
 func (s *servers) resolve(w dns.ResponseWriter, r *dns.Msg) {
 	m := new(dns.Msg).SetReply(r)
 	for _, q := range r.Question {
@@ -173,7 +176,7 @@ func (s *servers) resolve(w dns.ResponseWriter, r *dns.Msg) {
 			m.Rcode = dns.RcodeNameError
 		case q.Qtype == dns.TypeA:
 			m.Answer = append(m.Answer, &dns.A{
-				Hdr: dns.RR_Header{Name: q.Name, Rrtype: dns.TypeA, Class: dns.ClassINET, Ttl: 60}, A: net.ParseIP(rig.World4),
+				Hdr: dns.RR_Header{Name: q.Name, Rrtype: dns.TypeA, Class: dns.ClassINET, Ttl: 60}, A: net.ParseIP(namedWorld),
 			})
 		}
 	}
