@@ -5,7 +5,7 @@ GO ?= go
 # As the programs are built: what tests and VMs share is compiled once.
 export CGO_ENABLED = 0
 
-.PHONY: all build test unit units vm agents clients failures load lint generate corpus shells long demo bench release clean distclean
+.PHONY: all build test unit units vm images agents clients failures load lint generate corpus shells long demo bench release clean distclean
 
 all: build
 
@@ -16,8 +16,8 @@ build: ## bin/weir, and bin/weir-hook for containers
 	$(GO) build -tags $(TAGS) -o bin/weir ./cmd/sensor
 	$(GO) build -trimpath -ldflags='-s -w' -o bin/weir-hook ./cmd/hook
 
-test: vm shells agents units ## every test, unit and VM, on all kernels; but for what make clients, make failures and make load run
-	$(GO) test -timeout 45m ./...
+test: images shells agents units ## every test, unit and VM, on all kernels; but for what make clients, make failures and make load run
+	$(GO) test -timeout 60m ./...
 
 unit: shells agents units ## the tests that boot nothing
 	$(GO) test $$($(GO) list ./... | grep -v /test/vm)
@@ -47,13 +47,16 @@ agents: ## Claude Code and Codex, for test/agents; without npm they are left out
 vm: ## packages, kernels and the root image for the VMs
 	scripts/vm root
 
+images: ## and the root image with systemd and containerd
+	scripts/vm root containers
+
 clients: ## docs/clients.md anew, from all clients on all kernels
 	scripts/vm root clients
 	VMTEST_CLIENTS=. VMTEST_UPDATE=1 VMTEST_KERNELS=6.12 $(GO) test -count=1 -timeout 60m ./test/vm -run 'TestVM/6.12/clients'
 	VMTEST_CLIENTS=. $(GO) test -count=1 -timeout 120m ./test/vm -run 'TestVM/[^/]*/clients'
 
-failures: vm ## what breaks: kill -9, memory, disks, clocks, pins, upgrades, policies, on all kernels
-	VMTEST_FAILURE=1 $(GO) test -count=1 -timeout 90m ./test/vm -run 'TestVM/[^/]*/failure'
+failures: images agents ## what breaks: kill -9, memory, disks, clocks, pins, upgrades, policies; and what runs on one kernel otherwise: on all
+	VMTEST_FAILURE=1 $(GO) test -count=1 -timeout 90m ./test/vm -run 'TestVM/[^/]*/(failure|agents|containers|systemd)'
 
 load: vm ## failures that take long, and 200 cgroups, 2,000 grants and 10,000 held commands, and what they leave behind
 	VMTEST_LOAD=200,2000,10000 VMTEST_KERNELS=6.12 $(GO) test -count=1 -v -timeout 150m ./test/vm -run 'TestVM/6.12/(failure|load)'

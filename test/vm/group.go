@@ -27,6 +27,7 @@ type Group struct {
 	CPUs    int
 	MemMiB  int
 	Shares  []Share // beside the repository and the programs
+	Once    bool    // takes long, and other groups ask each kernel what it stands on: make failures runs it on all, else the newest does
 }
 
 // Build compiles a package of the repository to a static file. goarch is amd64 or 386; a test binary is built if test is set.
@@ -105,7 +106,7 @@ const clientsEnv = "VMTEST_CLIENTS"
 // loadEnv has the numbers of cgroups, grants and held commands for the group load; with it the group failure does more too. See make load.
 const loadEnv = "VMTEST_LOAD"
 
-// failureEnv has the group failure run. See make failures.
+// failureEnv has the group failure run, and those that run once on all kernels. See make failures.
 const failureEnv = "VMTEST_FAILURE"
 
 // update copies what a guest left in /out/update into the repository.
