@@ -189,7 +189,11 @@ func (f *Fetcher) send(ctx context.Context, r Request, b Binding, name string, v
 		return Response{}, refuse(Encoding, "the server compressed its answer in a way that was not asked for")
 	}
 	out := Response{Status: resp.StatusCode, Proto: resp.Proto, Headers: headers(resp.Header, name, scrub), Address: way.dialled()}
-	if err := out.read(resp.Body, scrub); err != nil {
+	err = out.read(resp.Body, scrub)
+	if ctx.Err() != nil {
+		err = ctx.Err() // a server that sees this end hang up may end its answer in order
+	}
+	if err != nil {
 		return Response{}, afresh(ctx, err)
 	}
 	return out, nil
