@@ -25,8 +25,10 @@ func buildNext(t *testing.T, host *Host, file string) {
 		replace[path] = changed
 	}
 	objects, err := filepath.Glob(filepath.Join(host.Repo, "internal/*/*_bpfel.o"))
-	if err != nil || len(objects) == 0 {
-		t.Fatalf("no BPF objects: %v", err)
+	deeper, err2 := filepath.Glob(filepath.Join(host.Repo, "internal/*/*/*_bpfel.o"))
+	objects = append(objects, deeper...)
+	if err != nil || err2 != nil || len(objects) == 0 {
+		t.Fatalf("no BPF objects: %v, %v", err, err2)
 	}
 	for _, path := range objects {
 		data, err := os.ReadFile(path)
