@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -90,6 +91,26 @@ func Of(pid int) (string, error) {
 // Below says whether path is parent or lies below it.
 func Below(path, parent string) bool {
 	return path == parent || strings.HasPrefix(path, strings.TrimSuffix(parent, "/")+"/")
+}
+
+// Within says whether path is one of parents or lies below one.
+func Within(path string, parents []string) bool {
+	return slices.ContainsFunc(parents, func(parent string) bool { return Below(path, parent) })
+}
+
+// Child returns which child of the innermost of parents a path is, or lies below; false: it lies below none.
+func Child(path string, parents []string) (string, bool) {
+	inner := ""
+	for _, parent := range parents {
+		if parent = strings.TrimSuffix(parent, "/") + "/"; strings.HasPrefix(path, parent) && len(path) > len(parent) && len(parent) > len(inner) {
+			inner = parent
+		}
+	}
+	if inner == "" {
+		return "", false
+	}
+	first, _, _ := strings.Cut(path[len(inner):], "/")
+	return inner + first, true
 }
 
 // Processes returns the processes of one cgroup, without those of its children.

@@ -20,6 +20,38 @@ func TestBelow(t *testing.T) { // B28
 	}
 }
 
+func TestChild(t *testing.T) { // B28, G3
+	for _, c := range []struct {
+		path    string
+		parents []string
+		child   string // empty: none
+		within  bool
+	}{
+		{"/weir/g-1", nil, "", false},
+		{"/weir/g-1", []string{"/weir"}, "/weir/g-1", true},
+		{"/weir/g-1/deep/er", []string{"/other", "/weir"}, "/weir/g-1", true},
+		{"/weir", []string{"/weir"}, "", true}, // the parent itself is no container
+		{"/weird/g-1", []string{"/weir"}, "", false},
+		{"/", []string{"/weir"}, "", false},
+		{"/kubepods/burstable/pod1/c", []string{"/kubepods/burstable", "/kubepods"}, "/kubepods/burstable/pod1", true},
+		{"/kubepods/burstable/pod1/c", []string{"/kubepods", "/kubepods/burstable"}, "/kubepods/burstable/pod1", true},
+		{"/kubepods/burstable", []string{"/kubepods", "/kubepods/burstable"}, "/kubepods/burstable", true},
+		// a long name below the outer one does not outweigh the inner one
+		{"/a/b/c/d", []string{"/a", "/a/b"}, "/a/b/c", true},
+		{"/a-very-long-name/b/c", []string{"/a-very-long-name", "/a-very-long-name/b"}, "/a-very-long-name/b/c", true},
+		{"/x/y", []string{"/"}, "/x", true},
+		{"/", []string{"/"}, "", true},
+	} {
+		child, ok := Child(c.path, c.parents)
+		if child != c.child || ok != (c.child != "") {
+			t.Errorf("Child(%q, %q) = %q, %v", c.path, c.parents, child, ok)
+		}
+		if got := Within(c.path, c.parents); got != c.within {
+			t.Errorf("Within(%q, %q) = %v", c.path, c.parents, got)
+		}
+	}
+}
+
 func TestDir(t *testing.T) {
 	for path, want := range map[string]string{
 		"/weir": Root + "/weir", "weir/": Root + "/weir", "/": Root, "/../../etc": Root + "/etc",

@@ -123,16 +123,8 @@ func actual(c Container, of func(pid int) (string, error)) (string, error) {
 // place finds which cgroup is the container that Weir knows: the child of the innermost guarded parent above it; outside of all,
 // the pod's cgroup (G3), or its own.
 func place(at string, parents []string, podUID string) (found string, alone bool) {
-	inner := ""
-	for _, p := range parents {
-		if at != p && cgroup.Below(at, p) && len(p) > len(inner) {
-			inner = p
-		}
-	}
-	if inner != "" {
-		rest := strings.TrimPrefix(at, strings.TrimSuffix(inner, "/")+"/")
-		first, _, _ := strings.Cut(rest, "/")
-		return path.Join(inner, first), false
+	if child, ok := cgroup.Child(at, parents); ok {
+		return child, false
 	}
 	if podUID == "" {
 		return at, true

@@ -80,12 +80,7 @@ func (d *daemon) refusePeer(pid int) error {
 }
 
 func (d *daemon) refuseCgroup(path, who string) error {
-	for _, parent := range d.parents.List() {
-		if cgroup.Below(path, parent) {
-			return fmt.Errorf("%s is guarded: only people on the host give orders", who)
-		}
-	}
-	if _, guarded := d.witness.Innermost(path); guarded {
+	if _, alone := d.witness.Innermost(path); alone || cgroup.Within(path, d.parents.List()) {
 		return fmt.Errorf("%s is guarded: only people on the host give orders", who)
 	}
 	return nil

@@ -92,27 +92,13 @@ func (d *daemon) openResolver(pid int, since time.Time) (fresh, there bool) {
 // outermost is the id of the container that a cgroup belongs to, as the kernel counts: the first below the innermost
 // guarded parent.
 func (d *daemon) outermost(path string) (uint64, error) {
-	found := ""
-	for _, parent := range d.parents.List() {
-		if path == parent || !cgroup.Below(path, parent) || len(parent) < len(found) {
-			continue
-		}
-		rest := path[len(parent)+1:]
-		for i, c := range rest {
-			if c == '/' {
-				rest = rest[:i]
-				break
-			}
-		}
-		found = parent + "/" + rest
+	if found, ok := cgroup.Child(path, d.parents.List()); ok {
+		return cgroup.ID(found)
 	}
-	if st, ok := d.witness.Innermost(path); ok && found == "" {
+	if st, ok := d.witness.Innermost(path); ok {
 		return st.CgroupID, nil // a container by itself
 	}
-	if found == "" {
-		return 0, fmt.Errorf("%s is in no container", path)
-	}
-	return cgroup.ID(found)
+	return 0, fmt.Errorf("%s is in no container", path)
 }
 
 // resumeResolvers starts those of all tainted containers.

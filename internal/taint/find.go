@@ -2,8 +2,10 @@ package taint
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
+
 	"weir/internal/cgroup"
 )
 
@@ -70,17 +72,14 @@ func (s *State) findPath(path string) (*record, error) {
 			return r, nil
 		}
 	}
-	for parent := range s.parents {
-		if !cgroup.Below(path, parent) {
-			continue
-		}
-		id, err := cgroup.ID(path)
-		if err != nil {
-			return nil, err
-		}
-		return &record{Container: Container{ID: path, Cgroup: path, CgroupID: id}}, nil
+	if !cgroup.Within(path, slices.Collect(maps.Keys(s.parents))) {
+		return nil, fmt.Errorf("cgroup %s is not below a guarded parent: add one under guard.parents in the policy", path)
 	}
-	return nil, fmt.Errorf("cgroup %s is not below a guarded parent: add one under guard.parents in the policy", path)
+	id, err := cgroup.ID(path)
+	if err != nil {
+		return nil, err
+	}
+	return &record{Container: Container{ID: path, Cgroup: path, CgroupID: id}}, nil
 }
 
 // ByCgroup returns the container with a cgroup id, if it is known.

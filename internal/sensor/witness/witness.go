@@ -128,7 +128,7 @@ func (w *Witness) inside(pid int) bool {
 	if err != nil {
 		return false
 	}
-	if slices.ContainsFunc(w.Parents(), func(parent string) bool { return path != parent && cgroup.Below(path, parent) }) {
+	if _, ok := cgroup.Child(path, w.Parents()); ok {
 		return true
 	}
 	_, alone := w.Innermost(path)
