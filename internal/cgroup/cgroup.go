@@ -113,6 +113,24 @@ func Child(path string, parents []string) (string, bool) {
 	return inner + first, true
 }
 
+// Slice returns the path of a systemd slice: a-b.slice is in a.slice, and -.slice is the root (systemd.slice(5)).
+func Slice(name string) (string, error) {
+	stem, ok := strings.CutSuffix(name, ".slice")
+	if ok && stem == "-" {
+		return "/", nil
+	}
+	path, above := "", ""
+	for part := range strings.SplitSeq(stem, "-") {
+		if !ok || part == "" || strings.ContainsAny(part, "/\x00") {
+			return "", fmt.Errorf("%q is not the name of a slice, such as user.slice or a-b.slice", name)
+		}
+		above += part
+		path += "/" + above + ".slice"
+		above += "-"
+	}
+	return path, nil
+}
+
 // Processes returns the processes of one cgroup, without those of its children.
 func Processes(path string) ([]int, error) {
 	data, err := os.ReadFile(filepath.Join(Dir(path), "cgroup.procs"))

@@ -52,6 +52,19 @@ func TestChild(t *testing.T) { // B28, G3
 	}
 }
 
+func TestSlice(t *testing.T) {
+	for name, want := range map[string]string{
+		"user.slice": "/user.slice", "a-b.slice": "/a.slice/a-b.slice", "-.slice": "/", `a\x2db.slice`: `/a\x2db.slice`,
+		"kubepods-burstable-pod1.slice": "/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod1.slice",
+		"a--b.slice":                    "", "-a.slice": "", "a-.slice": "", ".slice": "", "a/b.slice": "", "a\x00.slice": "", "agent.scope": "", "a": "", "": "",
+	} {
+		got, err := Slice(name)
+		if got != want || (err != nil) != (want == "") {
+			t.Errorf("Slice(%q) = %q, %v", name, got, err)
+		}
+	}
+}
+
 func TestDir(t *testing.T) {
 	for path, want := range map[string]string{
 		"/weir": Root + "/weir", "weir/": Root + "/weir", "/": Root, "/../../etc": Root + "/etc",

@@ -78,33 +78,21 @@ func specified(c Container) (at string, systemd bool) {
 		}
 		return path.Clean(text), false
 	}
-	slice := parts[0]
+	slice, unit := parts[0], parts[1]+"-"+parts[2]+".scope"
 	if slice == "" {
 		slice = "system.slice"
 	}
-	unit := parts[1] + "-" + parts[2] + ".scope"
 	switch {
 	case strings.HasSuffix(parts[2], ".slice"):
-		return expand(parts[2]), true
+		slice, unit = parts[2], ""
 	case parts[1] == "":
 		unit = parts[2] + ".scope"
 	}
-	return path.Join(expand(slice), unit), true
-}
-
-// expand gives the path of a slice: each - in its name stands for a slice above it.
-func expand(slice string) string {
-	stem := strings.TrimSuffix(slice, ".slice")
-	if stem == "-" || stem == slice {
-		return "/"
+	above, err := cgroup.Slice(slice)
+	if err != nil {
+		return "", true // systemd refuses it
 	}
-	at, prefix := "/", ""
-	for part := range strings.SplitSeq(stem, "-") {
-		prefix += part
-		at = path.Join(at, prefix+".slice")
-		prefix += "-"
-	}
-	return at
+	return path.Join(above, unit), true
 }
 
 // actual is where the first process of a running container is, at the level that the specification names: a container that makes

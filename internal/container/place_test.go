@@ -16,6 +16,7 @@ func TestSpecified(t *testing.T) {
 		{"/default/web", "/default/web", false},
 		{"/kubepods/burstable/pod1/../pod2/c", "/kubepods/burstable/pod2/c", false},
 		{"kubepods-burstable-pod1.slice:cri-containerd:0a1b", "/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod1.slice/cri-containerd-0a1b.scope", true},
+		{"a--b.slice:docker:0a1b", "", true},
 		{"system.slice:docker:0a1b", "/system.slice/docker-0a1b.scope", true},
 		{":docker:0a1b", "/system.slice/docker-0a1b.scope", true},
 		{"-.slice:x:y", "/x-y.scope", true},

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"weir/internal/cgroup"
 )
 
 // Bounds of lists: far above what people write, low enough for the kernel's maps.
@@ -108,19 +110,11 @@ func parent(s string) (string, string) {
 	return s, cleanPath(s, 4095)
 }
 
-// slice is the path of a slice: a-b.slice is in a.slice (systemd.slice(5)).
+// slice is the path of a slice that a policy may name.
 func slice(name string) (string, string) {
-	stem := strings.TrimSuffix(name, ".slice")
-	dir, above := "", ""
-	for i, part := range strings.Split(stem, "-") {
-		if part == "" || strings.ContainsAny(part, "/\x00") {
-			return name, "not the name of a slice, such as user.slice or a-b.slice"
-		}
-		if i > 0 {
-			above += "-"
-		}
-		above += part
-		dir += "/" + above + ".slice"
+	dir, err := cgroup.Slice(name)
+	if err != nil || dir == "/" {
+		return name, "not the name of a slice, such as user.slice or a-b.slice"
 	}
 	return dir, cleanPath(dir, 4095)
 }

@@ -44,6 +44,7 @@ var rules = map[string][]string{
 	"internal/netegress/socket": {"internal/policy", "internal/cgroup", "internal/procfs"},
 	"internal/names":            {"internal/policy", "internal/taint", "internal/cgroup", "internal/procfs"},
 	"internal/container":        {"internal/taint", "internal/event", "internal/policy", "internal/cgroup", "internal/procfs"},
+	"internal/policy":           {"internal/cgroup"},
 	"internal/taint":            {"internal/policy", "internal/cgroup"},
 	"internal/classify":         {}, // pure: nothing of ours but its own packages
 	"internal/control":          {"internal/self", "internal/gate", "internal/event", "internal/taint", "internal/procfs"},
