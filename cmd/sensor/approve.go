@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"weir/internal/event"
-	"weir/internal/gate"
+	"weir/internal/gate/question"
 	"weir/internal/show"
 )
 
@@ -34,7 +34,7 @@ func (s *system) answerCommand(allow bool, cmd *cobra.Command) *cobra.Command {
 				s.note("%s", strings.TrimSuffix(line, "\n"))
 			}
 		}
-		r := gate.Reply{Allow: allow, By: s.operator(), Why: why, Scope: scope, Shown: text}
+		r := question.Reply{Allow: allow, By: s.operator(), Why: why, Scope: scope, Shown: text}
 		q, err := s.client().Answer(cmd.Context(), id, r)
 		if err != nil {
 			return err
@@ -72,10 +72,10 @@ func (s *system) answerCommand(allow bool, cmd *cobra.Command) *cobra.Command {
 
 // find gives the question that waits under id. What is wrong with id the sensor
 // says when it is answered.
-func (s *system) find(ctx context.Context, id string) (gate.Question, bool) {
+func (s *system) find(ctx context.Context, id string) (question.Question, bool) {
 	list, err := s.client().Pending(ctx)
-	if i := slices.IndexFunc(list, func(q gate.Question) bool { return q.ID == id }); err == nil && i >= 0 {
+	if i := slices.IndexFunc(list, func(q question.Question) bool { return q.ID == id }); err == nil && i >= 0 {
 		return list[i], true
 	}
-	return gate.Question{}, false
+	return question.Question{}, false
 }

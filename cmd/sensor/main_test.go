@@ -15,7 +15,8 @@ import (
 	"weir/internal/control"
 	"weir/internal/doctor"
 	"weir/internal/event"
-	"weir/internal/gate"
+	"weir/internal/gate/question"
+	"weir/internal/gate/verdict"
 	"weir/internal/sensor"
 	"weir/internal/taint"
 )
@@ -131,25 +132,25 @@ func (b *fakeBackend) Untaint(ctx context.Context, name string, _ []string, by, 
 	return b.Taint(ctx, name, nil, by, why)
 }
 
-func (b *fakeBackend) Pending(context.Context) ([]gate.Question, error) {
-	return []gate.Question{question()}, nil
+func (b *fakeBackend) Pending(context.Context) ([]question.Question, error) {
+	return []question.Question{asked()}, nil
 }
 
-func (b *fakeBackend) History(context.Context, int) ([]gate.Question, error) {
-	q := question()
+func (b *fakeBackend) History(context.Context, int) ([]question.Question, error) {
+	q := asked()
 	uid := uint32(0)
-	q.ID, q.State, q.Outcome, q.By, q.Why = "abc233", gate.StateUsed, gate.Approved, "root (alice)", "known \x1b[2Jsite"
+	q.ID, q.State, q.Outcome, q.By, q.Why = "abc233", question.StateUsed, verdict.Approved, "root (alice)", "known \x1b[2Jsite"
 	q.Asked, q.Answered = time.Unix(1e9, 0).UTC(), time.Unix(1e9+60, 0).UTC()
 	q.From = &event.Origin{Via: "control", UID: &uid, PID: 9, Terminal: "pts/1", SSH: "192.0.2.9 5 192.0.2.1 22"}
 	q.Shown = &event.Shown{Text: "program \x1b[2J", SHA256: "ab"}
-	return []gate.Question{q}, nil
+	return []question.Question{q}, nil
 }
 
-func (b *fakeBackend) Answer(_ context.Context, id string, r gate.Reply) (gate.Question, error) {
+func (b *fakeBackend) Answer(_ context.Context, id string, r question.Reply) (question.Question, error) {
 	if id != "abc234" {
-		return gate.Question{}, gate.ErrUnknown
+		return question.Question{}, question.ErrUnknown
 	}
-	q := question()
+	q := asked()
 	q.By, q.Why, q.From, q.Shown = r.By, r.Why, r.From, &event.Shown{Text: r.Shown}
 	return q, nil
 }
@@ -164,8 +165,8 @@ func (b *fakeBackend) GuardEnd(context.Context, string) (control.Summary, error)
 func (b *fakeBackend) Mode(context.Context, string, string, string) error { return nil }
 func (b *fakeBackend) Reload(context.Context) error                       { return nil }
 
-func question() gate.Question {
-	return gate.Question{
+func asked() question.Question {
+	return question.Question{
 		ID:        "abc234",
 		Container: event.Container{ID: "c0ffee", Name: hostile, Taint: []string{"secret"}},
 		Process: event.Process{
@@ -177,7 +178,7 @@ func question() gate.Question {
 		},
 		Destination: event.Destination{Address: "192.0.2.1", Port: 443, Protocol: "tcp"},
 		Held:        true,
-		State:       gate.StatePending,
+		State:       question.StatePending,
 		Askers:      2,
 	}
 }

@@ -13,7 +13,7 @@ import (
 
 // B51: whatever a container chose stays on its line and moves no cursor.
 func TestPrintQuestion(t *testing.T) {
-	q := question()
+	q := asked()
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	q.Asked, q.Deadline = now.Add(-12*time.Second), now.Add(288*time.Second)
 	var b bytes.Buffer

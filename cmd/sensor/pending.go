@@ -14,7 +14,7 @@ import (
 	"golang.org/x/term"
 
 	"weir/internal/event"
-	"weir/internal/gate"
+	"weir/internal/gate/question"
 	"weir/internal/prompt"
 	"weir/internal/show"
 )
@@ -44,7 +44,7 @@ func (s *system) pendingCommand() *cobra.Command {
 				return err
 			}
 			if list == nil {
-				list = []gate.Question{}
+				list = []question.Question{}
 			}
 			return s.answer(list, func(w io.Writer) { printPending(w, list, time.Now()) })
 		},
@@ -62,9 +62,9 @@ func (s *system) follow(ctx context.Context) error {
 	if !s.json && term.IsTerminal(int(s.stdin.Fd())) && term.IsTerminal(int(s.stdout.Fd())) {
 		return prompt.Follow(ctx, s.client(), s.operator(), s.stdin, s.stdout)
 	}
-	return prompt.Lines(ctx, s.client(), func(q gate.Question) error {
+	return prompt.Lines(ctx, s.client(), func(q question.Question) error {
 		return s.answer(q, func(w io.Writer) {
-			if q.State == gate.StatePending {
+			if q.State == question.StatePending {
 				printQuestion(w, q, time.Now())
 			} else {
 				fmt.Fprintf(w, "%s: %s\n", event.Command([]string{q.ID}, 0, 0), show.Outcome(q))
@@ -82,7 +82,7 @@ func (s *system) history(cmd *cobra.Command, most int) error {
 		return err
 	}
 	if list == nil {
-		list = []gate.Question{}
+		list = []question.Question{}
 	}
 	return s.answer(list, func(w io.Writer) {
 		if len(list) == 0 {
@@ -97,7 +97,7 @@ func (s *system) history(cmd *cobra.Command, most int) error {
 	})
 }
 
-func printPending(w io.Writer, list []gate.Question, now time.Time) {
+func printPending(w io.Writer, list []question.Question, now time.Time) {
 	if len(list) == 0 {
 		fmt.Fprintln(w, "no questions")
 	}
@@ -110,7 +110,7 @@ func printPending(w io.Writer, list []gate.Question, now time.Time) {
 }
 
 // printQuestion shows all that an answer depends on.
-func printQuestion(w io.Writer, q gate.Question, now time.Time) {
+func printQuestion(w io.Writer, q question.Question, now time.Time) {
 	word := event.Command([]string{q.ID}, 0, 0)
 	fmt.Fprintf(w, "%s  asked %s ago, %s left\n", word, span(now.Sub(q.Asked)), span(q.Deadline.Sub(now)))
 	fmt.Fprint(w, indent(show.Question(q)))
@@ -121,7 +121,7 @@ func printQuestion(w io.Writer, q gate.Question, now time.Time) {
 }
 
 // printEnded shows a question that has ended, and its answer.
-func printEnded(w io.Writer, q gate.Question) {
+func printEnded(w io.Writer, q question.Question) {
 	row := func(name, format string, args ...any) {
 		fmt.Fprintf(w, "  %-12s %s\n", name, fmt.Sprintf(format, args...))
 	}

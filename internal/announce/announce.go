@@ -15,7 +15,7 @@ import (
 	"github.com/sirupsen/logrus"
 
 	"weir/internal/event"
-	"weir/internal/gate"
+	"weir/internal/gate/question"
 )
 
 // Bounds of announcing.
@@ -31,8 +31,8 @@ const (
 
 // Questions is where the announcer reads what it announces; the gate is one.
 type Questions interface {
-	Question(id string) (gate.Question, error)
-	Pending() []gate.Question
+	Question(id string) (question.Question, error)
+	Pending() []question.Question
 }
 
 // Options are what an Announcer needs.
@@ -280,7 +280,7 @@ func (a *Announcer) finish(s *state, r result) {
 // try makes one attempt.
 func (a *Announcer) try(ctx context.Context, j job) result {
 	q, err := a.o.Gate.Question(j.id)
-	if err != nil || j.kind == asked && q.State != gate.StatePending {
+	if err != nil || j.kind == asked && q.State != question.StatePending {
 		return result{job: j, gone: true}
 	}
 	if j.until.IsZero() {

@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"weir/internal/event"
-	"weir/internal/gate"
+	"weir/internal/gate/question"
 )
 
 // G15: a question is announced, signed, and so is its end; the secrets of a command
@@ -53,11 +53,11 @@ func TestAnnounced(t *testing.T) {
 	if strings.Contains(string(got.body), "s3cr3tvalue") || strings.ContainsAny(string(got.body), "\u202e\x1b") {
 		t.Errorf("body: %s", got.body)
 	}
-	if _, err := g.Answer("abc234", gate.Reply{Allow: true, By: "root (alice)", Why: "known"}); err != nil {
+	if _, err := g.Answer("abc234", question.Reply{Allow: true, By: "root (alice)", Why: "known"}); err != nil {
 		t.Fatal(err)
 	}
-	events <- verdict("abc234")
-	events <- verdict("abc234") // a claim
+	events <- entry("abc234")
+	events <- entry("abc234") // a claim
 	<-r.news
 	if err := json.Unmarshal(r.all()[1].body, &m); err != nil {
 		t.Fatal(err)
@@ -87,7 +87,7 @@ func TestCatchUp(t *testing.T) {
 	_, events := run(t, Options{Form: JSON, URL: r.URL, Gate: g})
 	<-r.news
 	g.put(ask("bbbbbb"))
-	if _, err := g.Answer("aaaaaa", gate.Reply{By: "x"}); err != nil {
+	if _, err := g.Answer("aaaaaa", question.Reply{By: "x"}); err != nil {
 		t.Fatal(err)
 	}
 	events <- event.Event{Kind: event.Lost, Loss: &event.Loss{Stage: "queue", What: "hold", Count: 2}}
@@ -107,11 +107,11 @@ func TestNothingToTell(t *testing.T) {
 	r, g := newReceiver(t), &questions{}
 	_, events := run(t, Options{Form: JSON, URL: r.URL, Gate: g})
 	over := ask("over22")
-	over.State = gate.StateDenied
+	over.State = question.StateDenied
 	g.put(over)
 	events <- hold("nosuch")
 	events <- hold("over22")
-	events <- verdict("never2")
+	events <- entry("never2")
 	g.put(ask("abc234"))
 	events <- hold("abc234")
 	<-r.news
@@ -311,10 +311,10 @@ func TestEndedBeforeAnnounced(t *testing.T) {
 		g.put(ask("quick2"))
 		events <- hold("quick2")
 		synctest.Wait()
-		if _, err := g.Answer("quick2", gate.Reply{By: "x"}); err != nil {
+		if _, err := g.Answer("quick2", question.Reply{By: "x"}); err != nil {
 			t.Fatal(err)
 		}
-		events <- verdict("quick2")
+		events <- entry("quick2")
 		time.Sleep(time.Hour)
 		if n := len(tr.times()); n != 2*maxFlying {
 			t.Errorf("%d requests, want each of %d and one retry", n, maxFlying)

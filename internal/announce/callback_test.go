@@ -20,7 +20,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"weir/internal/event"
-	"weir/internal/gate"
+	"weir/internal/gate/question"
+	"weir/internal/gate/verdict"
 )
 
 const slackKey = "not-a-real-slack-secret"
@@ -145,7 +146,7 @@ func TestB50Answer(t *testing.T) {
 		t.Fatalf("replies: %+v", c.replies)
 	}
 	c.replies[0].From.Address = ""
-	want := gate.Reply{Allow: true, By: "callback user alice", Why: "known site", From: &event.Origin{Via: "callback", User: "alice"}, Shown: text}
+	want := question.Reply{Allow: true, By: "callback user alice", Why: "known site", From: &event.Origin{Via: "callback", User: "alice"}, Shown: text}
 	if diff := cmp.Diff(want, c.replies[0]); diff != "" {
 		t.Error("(-want +got):\n" + diff)
 	}
@@ -168,8 +169,8 @@ func TestB50Slack(t *testing.T) {
 	c.gives(400, "neither")(c.button("open", "abc234 x", "U1"))
 	c.gives(200, "approved by slack user U1")(c.button("approve", "abc234 "+digest(text), "U1"))
 	c.replies[0].From.Address = ""
-	want := gate.Reply{Allow: true, By: "slack user U1", From: &event.Origin{Via: "slack", User: "U1", Chat: "T1/C1"}, Shown: text}
-	if diff := cmp.Diff([]gate.Reply{want}, c.replies); diff != "" {
+	want := question.Reply{Allow: true, By: "slack user U1", From: &event.Origin{Via: "slack", User: "U1", Chat: "T1/C1"}, Shown: text}
+	if diff := cmp.Diff([]question.Reply{want}, c.replies); diff != "" {
 		t.Error("(-want +got):\n" + diff)
 	}
 	for _, body := range []string{"", "payload=", "payload=%7B%7D", "%zz", "payload=[]", "payload=" + url.QueryEscape(`{"type":"block_actions","actions":[]}`)} {
@@ -273,8 +274,8 @@ func TestB50Refused(t *testing.T) {
 	c.put(q)
 	text, _ := shownText(JSON, q)
 	ended, expired := ask("ended2"), ask("expir2")
-	ended.State, ended.Outcome = gate.StateUsed, gate.Approved
-	expired.State, expired.Outcome = gate.StateExpired, gate.Timeout
+	ended.State, ended.Outcome = question.StateUsed, verdict.Approved
+	expired.State, expired.Outcome = question.StateExpired, verdict.Timeout
 	c.put(ended)
 	c.put(expired)
 	for _, tt := range []struct {

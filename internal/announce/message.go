@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"weir/internal/event"
-	"weir/internal/gate"
+	"weir/internal/gate/question"
 	"weir/internal/show"
 )
 
@@ -68,7 +68,7 @@ type answer struct {
 
 // shownText is what a form shows of q; whole says that nothing was left out of it
 // for its length.
-func shownText(form string, q gate.Question) (text string, whole bool) {
+func shownText(form string, q question.Question) (text string, whole bool) {
 	safe, _ := show.Redact(q)
 	text = show.Question(safe)
 	if form == Slack {
@@ -83,7 +83,7 @@ func digest(text string) string {
 }
 
 // encode words an announcement of q.
-func encode(form, kind, host string, q gate.Question, now time.Time) ([]byte, error) {
+func encode(form, kind, host string, q question.Question, now time.Time) ([]byte, error) {
 	var v any
 	if form == Slack {
 		v = slackMessage(kind, host, q)
@@ -97,7 +97,7 @@ func encode(form, kind, host string, q gate.Question, now time.Time) ([]byte, er
 	return data, nil
 }
 
-func jsonMessage(kind, host string, q gate.Question, now time.Time) message {
+func jsonMessage(kind, host string, q question.Question, now time.Time) message {
 	safe, hidden := show.Redact(q)
 	text, _ := shownText(JSON, q)
 	m := message{

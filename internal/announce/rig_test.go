@@ -13,7 +13,8 @@ import (
 	"github.com/sirupsen/logrus"
 
 	"weir/internal/event"
-	"weir/internal/gate"
+	"weir/internal/gate/question"
+	"weir/internal/gate/verdict"
 )
 
 const testKey = "not-a-real-key-0123456789"
@@ -21,53 +22,53 @@ const testKey = "not-a-real-key-0123456789"
 // questions is a gate that knows what it is told.
 type questions struct {
 	mu      sync.Mutex
-	all     map[string]gate.Question
-	replies []gate.Reply
+	all     map[string]question.Question
+	replies []question.Reply
 }
 
-func (g *questions) put(q gate.Question) {
+func (g *questions) put(q question.Question) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.all == nil {
-		g.all = map[string]gate.Question{}
+		g.all = map[string]question.Question{}
 	}
 	g.all[q.ID] = q
 }
 
-func (g *questions) Question(id string) (gate.Question, error) {
+func (g *questions) Question(id string) (question.Question, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	q, ok := g.all[id]
 	if !ok {
-		return q, gate.ErrUnknown
+		return q, question.ErrUnknown
 	}
 	return q, nil
 }
 
-func (g *questions) Pending() (list []gate.Question) {
+func (g *questions) Pending() (list []question.Question) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for _, q := range g.all {
-		if q.State == gate.StatePending {
+		if q.State == question.StatePending {
 			list = append(list, q)
 		}
 	}
 	return list
 }
 
-func (g *questions) Answer(id string, r gate.Reply) (gate.Question, error) {
+func (g *questions) Answer(id string, r question.Reply) (question.Question, error) {
 	q, err := g.Question(id)
 	switch {
 	case err != nil:
 		return q, fmt.Errorf("answer question %q: %w", id, err)
-	case q.Outcome == gate.Timeout:
-		return q, fmt.Errorf("answer question %q: %w", id, gate.ErrExpired)
-	case q.State != gate.StatePending:
-		return q, fmt.Errorf("answer question %q: %w", id, gate.ErrAnswered)
+	case q.Outcome == verdict.Timeout:
+		return q, fmt.Errorf("answer question %q: %w", id, question.ErrExpired)
+	case q.State != question.StatePending:
+		return q, fmt.Errorf("answer question %q: %w", id, question.ErrAnswered)
 	}
-	q.State, q.Outcome, q.By, q.Why = gate.StateDenied, gate.Denied, r.By, r.Why
+	q.State, q.Outcome, q.By, q.Why = question.StateDenied, verdict.Denied, r.By, r.Why
 	if r.Allow {
-		q.State, q.Outcome = gate.StateApproved, gate.Approved
+		q.State, q.Outcome = question.StateApproved, verdict.Approved
 	}
 	g.put(q)
 	g.mu.Lock()
@@ -77,9 +78,9 @@ func (g *questions) Answer(id string, r gate.Reply) (gate.Question, error) {
 }
 
 // ask is a question that waits for five minutes from now on.
-func ask(id string) gate.Question {
+func ask(id string) question.Question {
 	now := time.Now().UTC()
-	return gate.Question{
+	return question.Question{
 		ID:        id,
 		Container: event.Container{ID: "c1", Name: "web", Taint: []string{"secret"}},
 		Process: event.Process{
@@ -87,13 +88,13 @@ func ask(id string) gate.Question {
 			Argv: []string{"curl", "-H", "Authorization: Bearer s3cr3tvalue", "https://example.org/\u202e<!channel>&\x1b[2J"},
 		},
 		Destination: event.Destination{Address: "203.0.113.9", Port: 443, Protocol: "tcp"},
-		Held:        true, Asked: now, Deadline: now.Add(5 * time.Minute), State: gate.StatePending, Askers: 1,
+		Held:        true, Asked: now, Deadline: now.Add(5 * time.Minute), State: question.StatePending, Askers: 1,
 	}
 }
 
 func hold(id string) event.Event { return event.Event{Kind: event.Hold, Question: id} }
 
-func verdict(id string) event.Event { return event.Event{Kind: event.Verdict, Question: id} }
+func entry(id string) event.Event { return event.Event{Kind: event.Verdict, Question: id} }
 
 // receiver notes what it is sent and answers as it is told.
 type receiver struct {

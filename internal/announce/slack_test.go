@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"weir/internal/event"
-	"weir/internal/gate"
+	"weir/internal/gate/question"
 )
 
 // live is what a chat would make something of: links, addresses it would look up,
@@ -25,10 +25,10 @@ func TestB50SlackForm(t *testing.T) {
 	g.put(q)
 	events <- hold("abc234")
 	<-r.news
-	if _, err := g.Answer("abc234", gate.Reply{By: "root (<!here> evil.example)", Why: "see https://evil.example/ @here"}); err != nil {
+	if _, err := g.Answer("abc234", question.Reply{By: "root (<!here> evil.example)", Why: "see https://evil.example/ @here"}); err != nil {
 		t.Fatal(err)
 	}
-	events <- verdict("abc234")
+	events <- entry("abc234")
 	<-r.news
 	for i, got := range r.all() {
 		var m slackBody

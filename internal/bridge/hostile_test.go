@@ -12,17 +12,17 @@ import (
 	"testing"
 
 	"weir/internal/bridge/wire"
-	"weir/internal/gate"
+	"weir/internal/gate/verdict"
 )
 
 // TestHostile: 60 clients of one container at once send endless lines, long lines, half lines, floods with one id, deep JSON and nothing at
 // all. Who asks properly is served meanwhile, nothing is allowed that the gate denies, and memory stays below 64 MiB.
 func TestHostile(t *testing.T) {
-	h := &host{asker: inside("secret"), decide: func(_ context.Context, r gate.Request) gate.Verdict {
+	h := &host{asker: inside("secret"), decide: func(_ context.Context, r verdict.Request) verdict.Verdict {
 		if r.Command == "ls" {
-			return gate.Verdict{Decision: gate.Allow, Reason: gate.LocalRun}
+			return verdict.Verdict{Decision: verdict.Allow, Reason: verdict.LocalRun}
 		}
-		return gate.Verdict{Reason: gate.Denied}
+		return verdict.Verdict{Reason: verdict.Denied}
 	}}
 	path := serve(t, h)
 	// What the clients send is made once: memory is to be the server's.

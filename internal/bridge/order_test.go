@@ -13,7 +13,7 @@ import (
 
 	"weir/internal/bridge/wire"
 	"weir/internal/event"
-	"weir/internal/gate"
+	"weir/internal/gate/verdict"
 	"weir/internal/ruleset"
 	"weir/internal/ruleset/builtin"
 	"weir/internal/ruleset/permission"
@@ -59,14 +59,14 @@ func TestOrder(t *testing.T) {
 			}
 			who := inside("secret")
 			who.Hooks = folder(t, map[string]string{"a": "touch " + seen + "; " + answer})
-			s := New(&host{decide: func(context.Context, gate.Request) gate.Verdict {
+			s := New(&host{decide: func(context.Context, verdict.Request) verdict.Verdict {
 				if _, err := os.Stat(seen); err == nil {
 					st.at("hooks")
 				}
 				if st.at("gate") {
-					return gate.Verdict{Reason: gate.Flagged}
+					return verdict.Verdict{Reason: verdict.Flagged}
 				}
-				return gate.Verdict{Decision: gate.Allow, Reason: gate.Passed}
+				return verdict.Verdict{Decision: verdict.Allow, Reason: verdict.Passed}
 			}}, quiet())
 			s.Use(Rules{Guard: guardStage{st}, Permissions: permissionStage{st}, Killed: func() bool { return st.at("kill switch") }})
 			reason := ask(s, who, "curl x")
@@ -144,10 +144,10 @@ func TestPermissionsP4(t *testing.T) {
 	if err != nil || len(warnings) > 0 {
 		t.Fatal(err, warnings)
 	}
-	var asked []gate.Request
-	h := &host{decide: func(_ context.Context, r gate.Request) gate.Verdict {
+	var asked []verdict.Request
+	h := &host{decide: func(_ context.Context, r verdict.Request) verdict.Verdict {
 		asked = append(asked, r)
-		return gate.Verdict{Reason: gate.Denied}
+		return verdict.Verdict{Reason: verdict.Denied}
 	}}
 	s := New(h, quiet())
 	s.Use(Rules{Permissions: set})
@@ -169,17 +169,17 @@ func TestConfirmK11(t *testing.T) {
 	if err != nil || len(warnings) > 0 {
 		t.Fatal(err, warnings)
 	}
-	yes, no := gate.Verdict{Decision: gate.Allow, Reason: gate.Approved}, gate.Verdict{Reason: gate.Denied}
+	yes, no := verdict.Verdict{Decision: verdict.Allow, Reason: verdict.Approved}, verdict.Verdict{Reason: verdict.Denied}
 	for _, c := range []struct {
 		name, tool, input, agent, mode string
 		unasked                        []string
-		says                           gate.Verdict
+		says                           verdict.Verdict
 		asked                          bool
 		reason                         string
 	}{
 		{name: "allowed", tool: "Write", input: `{"file_path":"/work/a","content":"x"}`, says: yes, asked: true},
 		{name: "denied", tool: "Write", input: `{"file_path":"/work/a","content":"x"}`, says: no, asked: true, reason: "refused"},
-		{name: "no approver", tool: "Edit", input: `{"file_path":"/work/a"}`, says: gate.Verdict{Reason: gate.NoApprover}, asked: true, reason: "nobody"},
+		{name: "no approver", tool: "Edit", input: `{"file_path":"/work/a"}`, says: verdict.Verdict{Reason: verdict.NoApprover}, asked: true, reason: "nobody"},
 		{name: "PowerShell", tool: "powershell_exec", input: `{"script":"Get-Date"}`, says: yes, asked: true},
 		{name: "cmd", tool: "cmd_exec", input: `{"command":"dir"}`, says: yes, asked: true},
 		{name: "deleting", tool: "fs_delete", input: `{"path":"/work/a"}`, says: yes, asked: true},
@@ -203,12 +203,12 @@ func TestConfirmK11(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			asked := 0
-			h := &host{confirm: func(_ context.Context, r gate.Request) gate.Verdict {
+			h := &host{confirm: func(_ context.Context, r verdict.Request) verdict.Verdict {
 				if asked++; !strings.Contains(r.Command, c.tool) || !strings.Contains(r.Command, c.input) {
 					t.Errorf("asked %q", r.Command)
 				}
 				return c.says
-			}, decide: func(context.Context, gate.Request) gate.Verdict { return yes }}
+			}, decide: func(context.Context, verdict.Request) verdict.Verdict { return yes }}
 			s := New(h, quiet())
 			s.Use(Rules{Permissions: set, Killed: func() bool { return false }})
 			who := inside()

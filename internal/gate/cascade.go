@@ -21,31 +21,31 @@ import (
 //
 // On Allow with Reason Approved, call Used with the verdict's Question and open
 // the destination only when that returns nil; with Reason Passed, open it.
-func (g *Gate) Decide(ctx context.Context, r Request) Verdict {
+func (g *Gate) Decide(ctx context.Context, r verdict.Request) verdict.Verdict {
 	v := g.decide(ctx, r)
 	g.counters[v.Reason].Add(1)
 	return v
 }
 
-func (g *Gate) decide(ctx context.Context, r Request) Verdict {
+func (g *Gate) decide(ctx context.Context, r verdict.Request) verdict.Verdict {
 	if r.Mode == "" {
 		r.Mode = modeEnforce
 	}
 	level := levelOf(r.Container.Taint)
 	switch {
 	case r.Container.ID == "":
-		return g.refuse(r, verdict.No(Malformed, "the request names no container"))
+		return g.refuse(r, verdict.No(verdict.Malformed, "the request names no container"))
 	case level == Clean && r.Mode != modeSeal:
-		return verdict.Yes(Untainted, textUntainted)
+		return verdict.Yes(verdict.Untainted, textUntainted)
 	case !slices.Contains(modes, r.Mode):
-		return g.refuse(r, verdict.No(Malformed, fmt.Sprintf("the request has the unknown mode %q", r.Mode)))
+		return g.refuse(r, verdict.No(verdict.Malformed, fmt.Sprintf("the request has the unknown mode %q", r.Mode)))
 	case !slices.Contains(asks, r.Ask):
-		return g.refuse(r, verdict.No(Malformed, fmt.Sprintf("the request asks for the unknown %d", r.Ask)))
+		return g.refuse(r, verdict.No(verdict.Malformed, fmt.Sprintf("the request asks for the unknown %d", r.Ask)))
 	}
 	judged := judge(r)
 	r.Judged = &judged
 	row := rowOf(g.table, r.Mode, level, judged.Class, pointOf(r))
-	if r.Ask == Run && row.Reason != Observe {
+	if r.Ask == verdict.Run && row.Reason != verdict.Observe {
 		if v, ok := g.recognise(r); ok {
 			return v.Classed(judged)
 		}
@@ -57,34 +57,34 @@ const textUntainted = "the container is not tainted"
 
 // Confirm asks a person about a call of a tool, whatever taint the container has: no rule and no reviewer answers in their place, and
 // only seal refuses without asking. On Allow call Used with the verdict's Question, and go on only when that returns nil.
-func (g *Gate) Confirm(ctx context.Context, r Request) Verdict {
-	r.Ask = Tool
+func (g *Gate) Confirm(ctx context.Context, r verdict.Request) verdict.Verdict {
+	r.Ask = verdict.Tool
 	v := g.confirm(ctx, r)
 	g.counters[v.Reason].Add(1)
 	return v
 }
 
-func (g *Gate) confirm(ctx context.Context, r Request) Verdict {
+func (g *Gate) confirm(ctx context.Context, r verdict.Request) verdict.Verdict {
 	a, err := question.Check(r)
 	switch {
 	case r.Container.ID == "":
-		return g.refuse(r, verdict.No(Malformed, "the request names no container"))
+		return g.refuse(r, verdict.No(verdict.Malformed, "the request names no container"))
 	case err != nil:
-		return g.refuse(r, verdict.No(Malformed, err.Error()))
+		return g.refuse(r, verdict.No(verdict.Malformed, err.Error()))
 	case r.Mode == modeSeal:
-		return g.refuse(r, verdict.No(Sealed, "the mode is seal"))
+		return g.refuse(r, verdict.No(verdict.Sealed, "the mode is seal"))
 	case !g.desk.HasApprover():
-		return g.refuse(r, verdict.No(NoApprover, verdict.NobodyToAsk))
+		return g.refuse(r, verdict.No(verdict.NoApprover, verdict.NobodyToAsk))
 	}
 	return g.desk.Ask(ctx, a)
 }
 
 // carry goes the steps of a row.
-func (g *Gate) carry(ctx context.Context, r Request, row Row, judged classify.Result) Verdict {
+func (g *Gate) carry(ctx context.Context, r verdict.Request, row Row, judged classify.Result) verdict.Verdict {
 	switch {
 	case row.Step == Refuse:
 		return g.refuse(r, verdict.No(row.Reason, row.Why))
-	case row.Step == Pass && row.Reason == Observe && r.Ask == Connect:
+	case row.Step == Pass && row.Reason == verdict.Observe && r.Ask == verdict.Connect:
 		return g.observe(r)
 	case row.Step == Pass:
 		return verdict.Yes(row.Reason, row.Why)
@@ -94,10 +94,10 @@ func (g *Gate) carry(ctx context.Context, r Request, row Row, judged classify.Re
 		return g.refuse(r, v)
 	}
 	failed := unreadable(a.Request, judged)
-	if known, ok := g.runs(a.Request); ok && r.Ask == Connect {
+	if known, ok := g.runs(a.Request); ok && r.Ask == verdict.Connect {
 		switch {
 		case !known.covers(a.Process):
-			failed = Differs
+			failed = verdict.Differs
 		case g.says(ctx, classify.Shell(known.text).Facts, a.Destination):
 			return g.reviewed(a.Request, known.verdict())
 		default:
@@ -117,49 +117,49 @@ func (g *Gate) carry(ctx context.Context, r Request, row Row, judged classify.Re
 		a.Why = cmp.Or(why, a.Why)
 	}
 	if !g.desk.HasApprover() {
-		return g.refuse(r, verdict.No(NoApprover, verdict.NobodyToAsk))
+		return g.refuse(r, verdict.No(verdict.NoApprover, verdict.NobodyToAsk))
 	}
 	return g.desk.Ask(ctx, a)
 }
 
 // describe words a failure for people.
-func describe(r Reason) string {
+func describe(r verdict.Reason) string {
 	all := Failures()
 	return all[slices.IndexFunc(all, func(f Failure) bool { return f.Reason == r })].What
 }
 
 // refusal gives the denial that no answer can change, or none.
-func refusal(a question.Asker, malformed error) Verdict {
+func refusal(a question.Asker, malformed error) verdict.Verdict {
 	switch {
 	case malformed != nil:
-		return verdict.No(Malformed, malformed.Error())
-	case a.Ask == Connect && a.Destination.Protocol == "udp" && a.Destination.Port == 443:
-		return verdict.No(QUIC, "QUIC is refused in a tainted container; use TCP")
+		return verdict.No(verdict.Malformed, malformed.Error())
+	case a.Ask == verdict.Connect && a.Destination.Protocol == "udp" && a.Destination.Port == 443:
+		return verdict.No(verdict.QUIC, "QUIC is refused in a tainted container; use TCP")
 	}
-	return Verdict{}
+	return verdict.Verdict{}
 }
 
 // reviewed writes a verdict that is about to be given, if there is one.
-func (g *Gate) reviewed(r Request, v Verdict) Verdict {
+func (g *Gate) reviewed(r verdict.Request, v verdict.Verdict) verdict.Verdict {
 	switch {
 	case v.Reason == "":
 		return v
-	case v.Decision != Allow:
+	case v.Decision != verdict.Allow:
 		return g.refuse(r, v)
 	}
 	if err := g.write(event.Verdict, r, v, ""); err != nil {
 		return verdict.NotLogged(err)
 	}
-	if r.Ask != Connect {
+	if r.Ask != verdict.Connect {
 		g.remember(r, v)
 	}
 	return v
 }
 
 // refuse writes a denial that is about to be given.
-func (g *Gate) refuse(r Request, v Verdict) Verdict {
+func (g *Gate) refuse(r verdict.Request, v verdict.Verdict) verdict.Verdict {
 	kind := event.Connect
-	if r.Ask == Run || r.Ask == Command || r.Ask == Tool {
+	if r.Ask == verdict.Run || r.Ask == verdict.Command || r.Ask == verdict.Tool {
 		kind = event.Verdict
 	}
 	if err := g.write(kind, r, v, ""); err != nil {
@@ -170,17 +170,17 @@ func (g *Gate) refuse(r Request, v Verdict) Verdict {
 
 // observe allows, and writes what enforce would have done. Without the log there
 // is nothing to observe with, and a failure is no allow (G9).
-func (g *Gate) observe(r Request) Verdict {
+func (g *Gate) observe(r verdict.Request) verdict.Verdict {
 	a, err := question.Check(r)
 	would := refusal(a, err)
 	if would.Reason == "" && !g.desk.HasApprover() && g.theReviewer() == nil {
-		would = verdict.No(NoApprover, verdict.NobodyToAsk)
+		would = verdict.No(verdict.NoApprover, verdict.NobodyToAsk)
 	}
 	text := "would have been denied unless the reviewer or a person had let it out"
 	if would.Reason != "" {
 		text = fmt.Sprintf("would have been denied (%s): %s", would.Reason, would.Text)
 	}
-	v := verdict.Yes(Observe, text)
+	v := verdict.Yes(verdict.Observe, text)
 	if err := g.write(event.Connect, r, v, ""); err != nil {
 		return verdict.NotLogged(err)
 	}

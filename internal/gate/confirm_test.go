@@ -5,12 +5,15 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+
+	"weir/internal/gate/question"
+	"weir/internal/gate/verdict"
 )
 
 // confirm is one Confirm under way.
-func (r *rig) confirm(req Request) *call {
+func (r *rig) confirm(req verdict.Request) *call {
 	ctx, cancel := context.WithCancel(context.Background())
-	c := &call{t: r.t, cancel: cancel, done: make(chan Verdict, 1)}
+	c := &call{t: r.t, cancel: cancel, done: make(chan verdict.Verdict, 1)}
 	g := r.Gate
 	go func() { c.done <- g.Confirm(ctx, req) }()
 	synctest.Wait()
@@ -18,7 +21,7 @@ func (r *rig) confirm(req Request) *call {
 }
 
 // toolCall is a call by a container without any taint.
-func toolCall(text string) Request {
+func toolCall(text string) verdict.Request {
 	r := curl()
 	r.Container.Taint = nil
 	r.Command = text
@@ -37,11 +40,11 @@ func TestConfirmP5(t *testing.T) {
 			if !q.Tool || q.Text != req.Command {
 				t.Errorf("%+v", q)
 			}
-			if _, err := r.Answer(q.ID, Reply{Allow: true, By: "alice", Scope: ForSession}); err != nil {
+			if _, err := r.Answer(q.ID, question.Reply{Allow: true, By: "alice", Scope: question.ForSession}); err != nil {
 				t.Fatal(err)
 			}
-			v := c.gives(Allow, Approved)
-			if v.Scope != ForSession {
+			v := c.gives(verdict.Allow, verdict.Approved)
+			if v.Scope != question.ForSession {
 				t.Errorf("%+v", v)
 			}
 			if err := r.Used(v.Question); err != nil {
@@ -51,14 +54,14 @@ func TestConfirmP5(t *testing.T) {
 			next := r.confirm(req)
 			next.blocks()
 			r.answer(r.one(), false)
-			next.gives(Deny, Denied)
+			next.gives(verdict.Deny, verdict.Denied)
 		}
 		req := toolCall("x")
 		req.Mode = modeSeal
-		r.confirm(req).gives(Deny, Sealed)
-		r.confirm(toolCall(" ")).gives(Deny, Malformed)
+		r.confirm(req).gives(verdict.Deny, verdict.Sealed)
+		r.confirm(toolCall(" ")).gives(verdict.Deny, verdict.Malformed)
 		r.Configure(nil, false, 0, 0)
-		r.confirm(toolCall("x")).gives(Deny, NoApprover)
+		r.confirm(toolCall("x")).gives(verdict.Deny, verdict.NoApprover)
 	})
 }
 
@@ -67,11 +70,11 @@ func TestConfirmIsNoCommand(t *testing.T) {
 	bubble(t, func(r *rig) {
 		const text = "curl https://example.com/"
 		tainted := curl()
-		tainted.Command, tainted.Ask = text, Command
+		tainted.Command, tainted.Ask = text, verdict.Command
 		c := r.confirm(tainted)
 		c.blocks()
 		r.answer(r.one(), true)
-		c.gives(Allow, Approved) // not used: it could be claimed
+		c.gives(verdict.Allow, verdict.Approved) // not used: it could be claimed
 		r.ask(tainted).blocks()
 		r.answer(r.one(), true)
 		other := tainted
@@ -85,19 +88,19 @@ func TestConfirmIsNoCommand(t *testing.T) {
 func TestScopesThatAreRefused(t *testing.T) {
 	bubble(t, func(r *rig) {
 		r.ask(curl()).blocks()
-		_, err := r.Answer(r.one(), Reply{Allow: true, By: "alice", Scope: ForKey})
-		r.wantErr(err, ErrScope)
+		_, err := r.Answer(r.one(), question.Reply{Allow: true, By: "alice", Scope: question.ForKey})
+		r.wantErr(err, question.ErrScope)
 		r.answer(r.one(), false)
 		c := r.confirm(toolCall("x"))
-		for _, reply := range []Reply{{Allow: true, By: "alice", Scope: "forever"}, {By: "alice", Scope: ForKey}} {
+		for _, reply := range []question.Reply{{Allow: true, By: "alice", Scope: "forever"}, {By: "alice", Scope: question.ForKey}} {
 			_, err := r.Answer(r.one(), reply)
-			r.wantErr(err, ErrScope)
+			r.wantErr(err, question.ErrScope)
 		}
 		c.blocks()
-		if _, err := r.Answer(r.one(), Reply{Allow: true, By: "alice", Scope: ForKey}); err != nil {
+		if _, err := r.Answer(r.one(), question.Reply{Allow: true, By: "alice", Scope: question.ForKey}); err != nil {
 			t.Fatal(err)
 		}
-		if v := c.gives(Allow, Approved); v.Scope != ForKey || !strings.Contains(v.Text, "alice") {
+		if v := c.gives(verdict.Allow, verdict.Approved); v.Scope != question.ForKey || !strings.Contains(v.Text, "alice") {
 			t.Errorf("%+v", v)
 		}
 	})

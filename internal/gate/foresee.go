@@ -19,25 +19,25 @@ var ErrUnasked = errors.New("the model is not asked")
 // ErrUnasked, ask the model.
 type Foreseen struct {
 	Step   Step
-	Reason Reason // with Pass and Refuse
-	Class  string // of the command
-	Text   string // one sentence for people
+	Reason verdict.Reason // with Pass and Refuse
+	Class  string         // of the command
+	Text   string         // one sentence for people
 }
 
 // Foresee goes the steps of Decide without a store, a log or a question. What was
 // let run before over a bridge is not known to it.
-func Foresee(ctx context.Context, r Request, reviewer Reviewer, approver bool) Foreseen {
+func Foresee(ctx context.Context, r verdict.Request, reviewer Reviewer, approver bool) Foreseen {
 	if r.Mode == "" {
 		r.Mode = modeEnforce
 	}
 	level := levelOf(r.Container.Taint)
 	switch {
 	case r.Container.ID == "":
-		return Foreseen{Step: Refuse, Reason: Malformed, Text: "the request names no container"}
+		return Foreseen{Step: Refuse, Reason: verdict.Malformed, Text: "the request names no container"}
 	case level == Clean && r.Mode != modeSeal:
-		return Foreseen{Step: Pass, Reason: Untainted, Text: textUntainted}
+		return Foreseen{Step: Pass, Reason: verdict.Untainted, Text: textUntainted}
 	case !slices.Contains(modes, r.Mode) || !slices.Contains(asks, r.Ask):
-		return Foreseen{Step: Refuse, Reason: Malformed, Text: "the request has an unknown mode, or asks for something unknown"}
+		return Foreseen{Step: Refuse, Reason: verdict.Malformed, Text: "the request has an unknown mode, or asks for something unknown"}
 	}
 	judged := judge(r)
 	row := rowOf(Table(), r.Mode, level, judged.Class, pointOf(r))
@@ -57,14 +57,14 @@ func Foresee(ctx context.Context, r Request, reviewer Reviewer, approver bool) F
 		f = foreseeReview(ctx, f, a.Request, row, reviewer)
 	}
 	if f.Step == Person && !approver {
-		f.Step, f.Reason, f.Text = Refuse, NoApprover, verdict.NobodyToAsk
+		f.Step, f.Reason, f.Text = Refuse, verdict.NoApprover, verdict.NobodyToAsk
 	}
 	return f
 }
 
-func foreseeReview(ctx context.Context, f Foreseen, r Request, row Row, reviewer Reviewer) Foreseen {
+func foreseeReview(ctx context.Context, f Foreseen, r verdict.Request, row Row, reviewer Reviewer) Foreseen {
 	if reviewer == nil {
-		f.Step, f.Text = Person, describe(CopNone)
+		f.Step, f.Text = Person, describe(verdict.CopNone)
 		return f
 	}
 	o, err := reviewer.Review(ctx, caseOf(r, judge(r)))
@@ -74,11 +74,11 @@ func foreseeReview(ctx context.Context, f Foreseen, r Request, row Row, reviewer
 	case err != nil:
 		f.Step, f.Text = Person, describe(reviewFailed(cop.CodeOf(err)))
 	case !o.Flagged:
-		f.Step, f.Reason, f.Text = Pass, Passed, o.Reason
+		f.Step, f.Reason, f.Text = Pass, verdict.Passed, o.Reason
 	case row.Flagged == Person:
 		f.Step, f.Text = Person, "the reviewer flags it: "+o.Reason
 	default:
-		f.Step, f.Reason, f.Text = Refuse, Flagged, o.Reason
+		f.Step, f.Reason, f.Text = Refuse, verdict.Flagged, o.Reason
 	}
 	return f
 }

@@ -16,6 +16,7 @@ import (
 
 	"weir/internal/event"
 	"weir/internal/gate/question"
+	"weir/internal/gate/verdict"
 )
 
 // Logger writes one event, and says when it could not: then nothing is allowed.
@@ -54,7 +55,7 @@ type Gate struct {
 	table    []Row
 	now      func() time.Time
 	resolve  func(context.Context, string) ([]netip.Addr, error)
-	counters map[Reason]*atomic.Uint64 // the map itself never changes
+	counters map[verdict.Reason]*atomic.Uint64 // the map itself never changes
 
 	mu       sync.Mutex // taken before the desk's, never the other way round
 	reviewer Reviewer
@@ -81,7 +82,7 @@ func Open(o Options) (*Gate, error) {
 		table:    Table(),
 		now:      o.Now,
 		resolve:  o.Resolve,
-		counters: make(map[Reason]*atomic.Uint64),
+		counters: make(map[verdict.Reason]*atomic.Uint64),
 	}
 	if g.now == nil {
 		g.now = time.Now
@@ -122,11 +123,11 @@ func (g *Gate) Configure(reviewer Reviewer, approver bool, askFor, claimFor time
 // gate takes them up. A closed gate denies every connect of a tainted container.
 func (g *Gate) Close() { g.desk.Close() }
 
-func (g *Gate) count(r Reason) { g.counters[r].Add(1) }
+func (g *Gate) count(r verdict.Reason) { g.counters[r].Add(1) }
 
 // Counters gives the number of verdicts by reason; every reason has a row.
-func (g *Gate) Counters() map[Reason]uint64 {
-	all := make(map[Reason]uint64, len(g.counters))
+func (g *Gate) Counters() map[verdict.Reason]uint64 {
+	all := make(map[verdict.Reason]uint64, len(g.counters))
 	for r, n := range g.counters {
 		all[r] = n.Load()
 	}
@@ -134,7 +135,7 @@ func (g *Gate) Counters() map[Reason]uint64 {
 }
 
 // write logs an event about r; a hold has no verdict yet.
-func (g *Gate) write(k event.Kind, r Request, v Verdict, message string) error {
+func (g *Gate) write(k event.Kind, r verdict.Request, v verdict.Verdict, message string) error {
 	return g.put(g.event(k, r, v, message))
 }
 
@@ -146,7 +147,7 @@ func (g *Gate) put(e event.Event) error {
 	return nil
 }
 
-func (g *Gate) event(k event.Kind, r Request, v Verdict, message string) event.Event {
+func (g *Gate) event(k event.Kind, r verdict.Request, v verdict.Verdict, message string) event.Event {
 	e := event.Event{
 		Time:      g.now().UTC(),
 		Kind:      k,
@@ -156,7 +157,7 @@ func (g *Gate) event(k event.Kind, r Request, v Verdict, message string) event.E
 		Message:   message,
 		Command:   r.Command,
 	}
-	if r.Ask != Run && r.Ask != Command && r.Ask != Tool {
+	if r.Ask != verdict.Run && r.Ask != verdict.Command && r.Ask != verdict.Tool {
 		e.Destination = &r.Destination
 	}
 	if slices.Contains(modes, r.Mode) {

@@ -11,6 +11,9 @@ import (
 	"time"
 
 	"go.etcd.io/bbolt"
+
+	"weir/internal/gate/question"
+	"weir/internal/gate/verdict"
 )
 
 // G16: everything at once, in real time: each approval is used at most once, and
@@ -40,7 +43,7 @@ func TestManyAtOnce(t *testing.T) {
 						g.Counters()
 						continue
 					}
-					_, _ = g.Answer(q.ID, Reply{Allow: rand.IntN(2) == 0, By: "alice"})
+					_, _ = g.Answer(q.ID, question.Reply{Allow: rand.IntN(2) == 0, By: "alice"})
 				}
 				select {
 				case <-stop:
@@ -61,7 +64,7 @@ func TestManyAtOnce(t *testing.T) {
 				if v.Question != "" {
 					asked.Add(1)
 				}
-				if v.Decision != Allow {
+				if v.Decision != verdict.Allow {
 					continue
 				}
 				allowed.Add(1)
@@ -83,7 +86,7 @@ func TestManyAtOnce(t *testing.T) {
 
 	var counted uint64
 	for r, n := range g.Counters() {
-		if r != Unclaimed && !beside(r) {
+		if r != verdict.Unclaimed && !beside(r) {
 			counted += n
 		}
 	}
@@ -93,6 +96,6 @@ func TestManyAtOnce(t *testing.T) {
 }
 
 // beside says whether a code is counted beside the verdict that follows from it.
-func beside(r Reason) bool {
+func beside(r verdict.Reason) bool {
 	return slices.ContainsFunc(Failures(), func(f Failure) bool { return f.Reason == r && f.Then == Person })
 }

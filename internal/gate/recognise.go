@@ -46,10 +46,10 @@ type running struct {
 }
 
 // remember keeps a command that a reviewer let run.
-func (g *Gate) remember(r Request, v Verdict) {
+func (g *Gate) remember(r verdict.Request, v verdict.Verdict) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if r.Ask == Run {
+	if r.Ask == verdict.Run {
 		g.begin(r.Container, r.Process, v.By, v.Question)
 		return
 	}
@@ -81,7 +81,7 @@ func keep[T any](list []T, one T) []T {
 
 // recognise looks whether a command that is seen to run is one that was let run
 // before. It takes the permission, which counts once.
-func (g *Gate) recognise(r Request) (Verdict, bool) {
+func (g *Gate) recognise(r verdict.Request) (verdict.Verdict, bool) {
 	if k, ok := g.runs(r); ok && (k.root == process{r.Process.PID, r.Process.Start} || k.covers(r.Process)) {
 		return k.verdict(), true
 	}
@@ -101,25 +101,25 @@ func (g *Gate) recognise(r Request) (Verdict, bool) {
 		}
 	}
 	if len(mine) == 0 {
-		return Verdict{}, false
+		return verdict.Verdict{}, false
 	}
 	wrapped, ran := form.Wrapped(r.Process.Argv), form.Of(r.Process)
 	i := slices.IndexFunc(mine, func(p passed) bool { return p.form.Is(ran) || slices.ContainsFunc(wrapped, p.form.Equal) })
 	if i < 0 {
-		return Verdict{}, false
+		return verdict.Verdict{}, false
 	}
 	p := mine[i]
 	if p.question != "" {
 		if _, err := g.desk.Use(p.question); err != nil {
 			g.logger.WithError(err).WithField("question", p.question).Error("use an approved command")
-			return Verdict{}, false
+			return verdict.Verdict{}, false
 		}
 	} else {
 		g.passed = slices.DeleteFunc(g.passed, func(o passed) bool { return o.container == p.container && o.text == p.text && o.until == p.until })
 	}
 	p.until = g.now().Add(g.desk.ClaimFor())
 	g.running = keep(g.running, running{p, process{r.Process.PID, r.Process.Start}})
-	return verdict.Yes(Recognised, fmt.Sprintf("it was asked about before it ran, and %s let it", p.by)).From(p.by).About(p.question), true
+	return verdict.Yes(verdict.Recognised, fmt.Sprintf("it was asked about before it ran, and %s let it", p.by)).From(p.by).About(p.question), true
 }
 
 // serves says whether it was said of this container, with all the taint that it has now.
@@ -128,8 +128,8 @@ func (p passed) serves(c event.Container) bool {
 }
 
 // verdict lets out what belongs to a command that was let run.
-func (p passed) verdict() Verdict {
-	return verdict.Yes(Recognised, "part of a command that "+p.by+" let run before").From(p.by).About(p.question)
+func (p passed) verdict() verdict.Verdict {
+	return verdict.Yes(verdict.Recognised, "part of a command that "+p.by+" let run before").From(p.by).About(p.question)
 }
 
 // forget drops what is over.
@@ -141,7 +141,7 @@ func (g *Gate) forget() {
 
 // runs gives the recognised command that a process belongs to, itself or by an
 // ancestor.
-func (g *Gate) runs(r Request) (running, bool) {
+func (g *Gate) runs(r verdict.Request) (running, bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.forget()

@@ -1,6 +1,8 @@
 package gate
 
-var asks = []Ask{Connect, Run, Command}
+import "weir/internal/gate/verdict"
+
+var asks = []verdict.Ask{verdict.Connect, verdict.Run, verdict.Command}
 
 // The modes; an empty one is enforce.
 const (
@@ -10,11 +12,11 @@ const (
 )
 
 // pointOf is where in the cascade a request stands.
-func pointOf(r Request) Point {
+func pointOf(r verdict.Request) Point {
 	switch {
-	case r.Ask == Connect:
+	case r.Ask == verdict.Connect:
 		return Out
-	case r.Ask == Run && !r.Held:
+	case r.Ask == verdict.Run && !r.Held:
 		return Seen
 	}
 	return Asked

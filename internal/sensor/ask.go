@@ -8,7 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"weir/internal/event"
-	"weir/internal/gate"
+	"weir/internal/gate/question"
+	"weir/internal/gate/verdict"
 	"weir/internal/netegress"
 	"weir/internal/procfs"
 	"weir/internal/sensor/inforce"
@@ -44,18 +45,18 @@ func (d *daemon) ask(a netegress.Ask) {
 	if a.Held {
 		go untilGone(ctx, cancel, a.Process)
 	}
-	r := gate.Request{
+	r := verdict.Request{
 		Container: d.witness.Container(a.Container, a.Taint), Process: d.witness.Process(a.Process), Destination: d.destination(a),
 		Held: a.Held,
 	}
 	if a.Exec {
-		r.Ask = gate.Run
+		r.Ask = verdict.Run
 	}
 	p := d.policies.InMode(d.policies.For(r.Container.ID))
 	r.Mode, r.Policy = string(p.Mode), inforce.Version(p)
 	d.summaries.Count(r.Container.ID, event.Hold)
 	v := d.gate.Decide(ctx, r)
-	if v.Decision != gate.Allow && d.ctx.Err() != nil {
+	if v.Decision != verdict.Allow && d.ctx.Err() != nil {
 		return // the daemon ends: the question stays, and its asker stays held for the next one or the watcher
 	}
 	if err := d.carryOut(a, r, v); err != nil {
@@ -81,8 +82,8 @@ func untilGone(ctx context.Context, cancel context.CancelFunc, p netegress.Proce
 	}
 }
 
-func (d *daemon) carryOut(a netegress.Ask, r gate.Request, v gate.Verdict) error {
-	if v.Decision != gate.Allow {
+func (d *daemon) carryOut(a netegress.Ask, r verdict.Request, v verdict.Verdict) error {
+	if v.Decision != verdict.Allow {
 		d.summaries.Count(r.Container.ID, event.Connect)
 		if a.Exec {
 			return d.egress.Kill(a)
@@ -93,7 +94,7 @@ func (d *daemon) carryOut(a netegress.Ask, r gate.Request, v gate.Verdict) error
 		return d.begins(a, v)
 	}
 	switch v.Reason {
-	case gate.Approved, gate.Passed, gate.Recognised:
+	case verdict.Approved, verdict.Passed, verdict.Recognised:
 	default:
 		return d.egress.Wake(a) // untainted or observed meanwhile: the kernel lets it through
 	}
@@ -101,9 +102,9 @@ func (d *daemon) carryOut(a netegress.Ask, r gate.Request, v gate.Verdict) error
 	if err != nil {
 		return errors.Join(err, d.egress.Refuse(a)) // an approval stays, for the next try
 	}
-	if v.Reason == gate.Approved {
+	if v.Reason == verdict.Approved {
 		err := d.gate.Used(v.Question)
-		if errors.Is(err, gate.ErrUsed) {
+		if errors.Is(err, question.ErrUsed) {
 			return d.egress.Wake(a) // another thread of the same process was first
 		}
 		if err != nil {
@@ -123,8 +124,8 @@ func (d *daemon) carryOut(a netegress.Ask, r gate.Request, v gate.Verdict) error
 
 // begins lets a command go on that was stopped before it began. Nothing is opened
 // by that.
-func (d *daemon) begins(a netegress.Ask, v gate.Verdict) error {
-	if v.Reason == gate.Approved {
+func (d *daemon) begins(a netegress.Ask, v verdict.Verdict) error {
+	if v.Reason == verdict.Approved {
 		if err := d.gate.Used(v.Question); err != nil {
 			return errors.Join(err, d.egress.Kill(a))
 		}

@@ -8,7 +8,7 @@ import (
 
 	"weir/internal/cop"
 	"weir/internal/cop/model"
-	"weir/internal/gate"
+	"weir/internal/gate/verdict"
 	"weir/internal/netegress"
 	"weir/internal/policy"
 	"weir/internal/sensor/inforce"
@@ -27,9 +27,9 @@ func newReviewer(p policy.Cop) (*cop.Cop, error) {
 }
 
 // termsOf is what a verdict that allows opens: less, when no person gave it.
-func termsOf(p policy.Policy, v gate.Verdict) netegress.Terms {
+func termsOf(p policy.Policy, v verdict.Verdict) netegress.Terms {
 	grant := p.Grant
-	if v.By == gate.ByCop {
+	if v.By == verdict.ByCop {
 		grant.Seconds, grant.Bytes = min(grant.Seconds, p.Cop.Grant.Seconds), min(grant.Bytes, p.Cop.Grant.Bytes)
 	}
 	return netegress.Terms{

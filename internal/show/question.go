@@ -6,14 +6,15 @@ import (
 	"strings"
 
 	"weir/internal/event"
-	"weir/internal/gate"
+	"weir/internal/gate/question"
+	"weir/internal/gate/verdict"
 )
 
 // Question is all that an answer to q depends on, as lines that each begin with a
 // name and end with a newline. Every text of the container is quoted and visible,
 // so that none can pose as another line (B51). It is the same for q as long as q
 // waits: times and the number of askers are not in it.
-func Question(q gate.Question) string {
+func Question(q question.Question) string {
 	var b strings.Builder
 	row := func(name, format string, args ...any) {
 		fmt.Fprintf(&b, "%-12s %s\n", name, fmt.Sprintf(format, args...))
@@ -117,12 +118,12 @@ func ancestry(p event.Process) string {
 }
 
 // Outcome tells in words how a question ended, visible.
-func Outcome(q gate.Question) string {
+func Outcome(q question.Question) string {
 	var s string
 	switch {
-	case q.Outcome == gate.Approved:
+	case q.Outcome == verdict.Approved:
 		s = "approved"
-	case q.Outcome == gate.Timeout:
+	case q.Outcome == verdict.Timeout:
 		return "denied: nobody answered in time"
 	case q.By == "":
 		return "denied by the sensor (" + event.Visible(cmp.Or(string(q.Outcome), q.State)) + ")"

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"weir/internal/event"
-	"weir/internal/gate"
+	"weir/internal/gate/question"
 )
 
 // Hidden stands for what Redact took out.
@@ -14,7 +14,7 @@ const Hidden = "[hidden]"
 // Redact returns q without what looks like a secret in its command line, and
 // whether there was any. It knows secrets by their form or by the word before
 // them; what has neither stays.
-func Redact(q gate.Question) (gate.Question, bool) {
+func Redact(q question.Question) (question.Question, bool) {
 	argv := make([]string, len(q.Process.Argv))
 	any := false
 	follows := "" // the option that the last word was

@@ -5,11 +5,11 @@ import (
 	"testing"
 
 	"weir/internal/event"
-	"weir/internal/gate"
+	"weir/internal/gate/question"
 )
 
-func hostile() gate.Question {
-	return gate.Question{
+func hostile() question.Question {
+	return question.Question{
 		ID:        "abc234",
 		Container: event.Container{ID: "c0ffee", Name: "web\x1b[2J\nanswer x", Taint: []string{"secret"}},
 		Process: event.Process{
@@ -40,7 +40,7 @@ state        held: it waits for the answer
 		t.Errorf("got:\n%s", got)
 	}
 	// What changes while it waits is not in it.
-	q.Askers, q.State = 7, gate.StatePending
+	q.Askers, q.State = 7, question.StatePending
 	if Question(q) != want {
 		t.Error("the text changed while the question waited")
 	}
@@ -79,7 +79,7 @@ func TestB50Redact(t *testing.T) {
 		{[]string{"x", "-----BEGIN PRIVATE KEY-----\ns3cr3tvalue\n-----END PRIVATE KEY-----"}, "x '[hidden]'"},
 		{[]string{"x", "-----BEGIN RSA PRIVATE KEY-----\ns3cr3tvalue"}, "x '[hidden]'"},
 	} {
-		q, any := Redact(gate.Question{Process: event.Process{Argv: tt.argv}})
+		q, any := Redact(question.Question{Process: event.Process{Argv: tt.argv}})
 		got := event.Command(q.Process.Argv, 0, 0)
 		if strings.Contains(got, "s3cr3tvalue") || tt.want != "" && got != tt.want {
 			t.Errorf("%q: got %s", tt.argv, got)
@@ -92,15 +92,15 @@ func TestB50Redact(t *testing.T) {
 		{"curl", "-sS", "https://example.org/path?q=go+authors&page=2"}, {"go", "test", "-run", "TestAuthors", "./..."},
 		{"git", "log", "--author", "alice"}, {"grep", "-rn", "password", "src"}, {"ssh", "git@example.org"}, {"find", ".", "-name", "*.key"},
 	} {
-		if q, any := Redact(gate.Question{Process: event.Process{Argv: plain}}); any {
+		if q, any := Redact(question.Question{Process: event.Process{Argv: plain}}); any {
 			t.Errorf("%q became %q", plain, q.Process.Argv)
 		}
 	}
-	if q, any := Redact(gate.Question{Text: "run --token s3cr3tvalue", Note: "password=s3cr3tvalue"}); !any || strings.Contains(q.Text+q.Note, "s3cr3tvalue") {
+	if q, any := Redact(question.Question{Text: "run --token s3cr3tvalue", Note: "password=s3cr3tvalue"}); !any || strings.Contains(q.Text+q.Note, "s3cr3tvalue") {
 		t.Errorf("%+v", q)
 	}
 	// The question itself stays as it is.
-	q := gate.Question{Process: event.Process{Argv: []string{"--token=abcdefgh"}, Exe: &event.File{Path: "/x/token=abcdefgh"}, Script: "token=abcdefgh"}}
+	q := question.Question{Process: event.Process{Argv: []string{"--token=abcdefgh"}, Exe: &event.File{Path: "/x/token=abcdefgh"}, Script: "token=abcdefgh"}}
 	r, _ := Redact(q)
 	if q.Process.Argv[0] != "--token=abcdefgh" || q.Process.Exe.Path != "/x/token=abcdefgh" || strings.Contains(r.Process.Exe.Path+r.Process.Script, "abcdefgh") {
 		t.Errorf("%+v, %+v", q, r)

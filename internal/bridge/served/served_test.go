@@ -13,7 +13,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"weir/internal/bridge/wire"
-	"weir/internal/gate"
+	"weir/internal/gate/question"
 	"weir/internal/memory"
 	"weir/internal/ruleset/permission"
 )
@@ -47,15 +47,15 @@ func TestFetchIsAsked(t *testing.T) {
 	r := newRig(t)
 	r.bind(r.host())
 	s := r.client()
-	asked := r.person(gate.Reply{Allow: true})
+	asked := r.person(question.Reply{Allow: true})
 	text, res := r.announced(s, "", fetchName, r.request("/x?q=1"))
-	question := <-asked
+	about := <-asked
 	if res.IsError || !strings.Contains(text, "HTTP/2.0 200") || !strings.Contains(text, "hello Bearer [removed]") {
-		t.Fatalf("%q, asked %q", text, question)
+		t.Fatalf("%q, asked %q", text, about)
 	}
 	for _, part := range []string{"key gh", "GET", `"https://example.com:` + r.port + `/x?q=1"`, `"to look\nat it"`} {
-		if !strings.Contains(question, part) {
-			t.Errorf("the question lacks %s: %q", part, question)
+		if !strings.Contains(about, part) {
+			t.Errorf("the question lacks %s: %q", part, about)
 		}
 	}
 	if diff := cmp.Diff([]string{"Bearer " + secret}, r.sent); diff != "" {
@@ -81,7 +81,7 @@ func TestFetchIsAsked(t *testing.T) {
 	r.trusted = true
 	r.mu.Unlock()
 	// V2, P4: once means once, and a refusal is one.
-	asked = r.person(gate.Reply{})
+	asked = r.person(question.Reply{})
 	text, res = r.announced(s, "", fetchName, r.request("/x"))
 	if !res.IsError || !strings.Contains(text, "a person looked at this call and refused it") || <-asked == "" {
 		t.Error(text)
@@ -178,7 +178,7 @@ func TestModesP5V12(t *testing.T) {
 	r := newRig(t)
 	r.bind(r.host())
 	s := r.client()
-	asked := r.person(gate.Reply{})
+	asked := r.person(question.Reply{})
 	if text, res := r.announced(s, permission.ModeBypass, fetchName, r.request("/")); !res.IsError || !strings.Contains(<-asked, "VaultHttpFetch") {
 		t.Error(text)
 	}
@@ -250,7 +250,7 @@ func TestKillSwitchK10(t *testing.T) {
 			time.Sleep(5 * time.Millisecond)
 		}
 		turn(true)
-		<-r.person(gate.Reply{Allow: true})
+		<-r.person(question.Reply{Allow: true})
 	}()
 	denied(r.announced(s, "", fetchName, r.request("/")))
 	<-done
@@ -322,7 +322,7 @@ func TestScopes(t *testing.T) {
 	r := newRig(t)
 	r.bind(r.host())
 	s := r.client()
-	asked := r.person(gate.Reply{Allow: true, Scope: gate.ForSession})
+	asked := r.person(question.Reply{Allow: true, Scope: question.ForSession})
 	if text, res := r.announced(s, "", fetchName, r.request("/")); res.IsError {
 		t.Error(text, <-asked)
 	}
@@ -331,7 +331,7 @@ func TestScopes(t *testing.T) {
 	}
 	r2 := newRig(t)
 	r2.bind(r2.host())
-	asked = r2.person(gate.Reply{Allow: true, Scope: gate.ForKey})
+	asked = r2.person(question.Reply{Allow: true, Scope: question.ForKey})
 	if text, res := r2.announced(r2.client(), "", fetchName, r2.request("/")); res.IsError {
 		t.Error(text, <-asked)
 	}
@@ -346,7 +346,7 @@ func TestFirstApprovalBindsV7(t *testing.T) {
 	r.bind()
 	r.allow("allow: [VaultHttpFetch(gh)]", "")
 	s := r.client()
-	asked := r.person(gate.Reply{})
+	asked := r.person(question.Reply{})
 	if text, res := r.announced(s, "", fetchName, r.request("/")); !res.IsError || !strings.Contains(<-asked, "binds it to "+r.host()) {
 		t.Error(text)
 	}
@@ -354,7 +354,7 @@ func TestFirstApprovalBindsV7(t *testing.T) {
 	if err != nil || len(list[0].Binding.Hosts) != 0 {
 		t.Error("a refusal binds:", list, err)
 	}
-	asked = r.person(gate.Reply{Allow: true})
+	asked = r.person(question.Reply{Allow: true})
 	if text, res := r.announced(s, "", fetchName, r.request("/other")); res.IsError {
 		t.Error(text, <-asked)
 	}
@@ -391,7 +391,7 @@ func TestRecall(t *testing.T) {
 		t.Error(r.tainted)
 	}
 	full := map[string]any{"action": "fetch", "store": "notes", "key": "today", "preview_only": false}
-	asked := r.person(gate.Reply{Allow: true})
+	asked := r.person(question.Reply{Allow: true})
 	if text, res := r.announced(s, permission.ModeBypass, recallName, full); res.IsError || !strings.Contains(text, "bread") || !strings.Contains(<-asked, "notes/today") {
 		t.Error(text)
 	}

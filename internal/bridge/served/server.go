@@ -15,7 +15,8 @@ import (
 	"weir/internal/bridge"
 	"weir/internal/bridge/wire"
 	"weir/internal/event"
-	"weir/internal/gate"
+	"weir/internal/gate/question"
+	"weir/internal/gate/verdict"
 	"weir/internal/memory"
 	"weir/internal/ruleset/permission"
 	"weir/internal/vault"
@@ -23,7 +24,7 @@ import (
 
 // Approver is the gate: it asks a person about a call.
 type Approver interface {
-	Confirm(context.Context, gate.Request) gate.Verdict
+	Confirm(context.Context, verdict.Request) verdict.Verdict
 	Used(question string) error
 }
 
@@ -178,7 +179,7 @@ func progress(ctx context.Context, r *mcp.CallToolRequest) func(string) {
 
 // admit goes the steps before a call is made: announced, rules, person. c is the call as rules see it; rule is what an approval for more
 // than once covers; ask forces a question where rules would allow.
-func (c *session) admit(ctx context.Context, in call, seen permission.Call, rule, question string, ask bool) (admission, error) {
+func (c *session) admit(ctx context.Context, in call, seen permission.Call, rule, about string, ask bool) (admission, error) {
 	a, ok := c.announcement(in)
 	if !ok {
 		return admission{}, refuse(textNotAnnounced, "not_announced")
@@ -200,7 +201,7 @@ func (c *session) admit(ctx context.Context, in call, seen permission.Call, rule
 	if !ask && c.server.isGranted(in.who, rule) {
 		return admission{decision: event.Decision{Decision: "allow", Reason: "approved", Text: "a person allowed it for this session"}}, nil
 	}
-	return c.confirm(ctx, in, rule, question)
+	return c.confirm(ctx, in, rule, about)
 }
 
 // admission is why a call may be made.
@@ -217,7 +218,7 @@ func allowed(r permission.Reason) event.Decision {
 }
 
 // confirm asks a person.
-func (c *session) confirm(ctx context.Context, in call, rule, question string) (admission, error) {
+func (c *session) confirm(ctx context.Context, in call, rule, about string) (admission, error) {
 	s := c.server
 	done := make(chan struct{})
 	go func() {
@@ -233,20 +234,20 @@ func (c *session) confirm(ctx context.Context, in call, rule, question string) (
 			}
 		}
 	}()
-	v := s.Gate.Confirm(ctx, gate.Request{
-		Container: in.who.Container, Process: in.who.Process, Command: question, Mode: in.who.Mode, Policy: in.who.Policy,
+	v := s.Gate.Confirm(ctx, verdict.Request{
+		Container: in.who.Container, Process: in.who.Process, Command: about, Mode: in.who.Mode, Policy: in.who.Policy,
 	})
 	close(done)
-	if v.Decision != gate.Allow {
+	if v.Decision != verdict.Allow {
 		return admission{}, refuse(textVerdict(v), string(v.Reason))
 	}
 	if err := s.Gate.Used(v.Question); err != nil {
 		return admission{}, refuse(textUnused, "used_once")
 	}
 	switch v.Scope {
-	case gate.ForSession:
+	case question.ForSession:
 		s.grant(in.who, rule)
-	case gate.ForKey:
+	case question.ForKey:
 		if err := s.Rules.Allow(rule); err != nil {
 			s.Logger.WithError(err).Error("write a permission rule")
 		}

@@ -5,7 +5,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"weir/internal/gate"
+	"weir/internal/gate/verdict"
 	"weir/internal/memory"
 	"weir/internal/ruleset/permission"
 	"weir/internal/vault"
@@ -37,19 +37,19 @@ func textRule(r permission.Reason) string {
 	return "Denied by the permission rules of this machine: " + string(data) + ". Go on without it, or ask the user."
 }
 
-func textVerdict(v gate.Verdict) string {
+func textVerdict(v verdict.Verdict) string {
 	switch v.Reason {
-	case gate.Denied:
+	case verdict.Denied:
 		return "Denied: a person looked at this call and refused it. Do not make it in another form. Go on without it, or ask the user."
-	case gate.Timeout:
+	case verdict.Timeout:
 		return "Denied: nobody answered in time. If the call is needed, tell the user what it is for, and make the very same call again later."
-	case gate.NoApprover:
+	case verdict.NoApprover:
 		return "Denied: nobody is there who could approve this call."
-	case gate.Sealed:
+	case verdict.Sealed:
 		return textSealed
-	case gate.QueueFull, gate.Flood:
+	case verdict.QueueFull, verdict.Flood:
 		return "Denied: too many questions of this container wait for an answer. Try again in a minute."
-	case gate.Cancelled:
+	case verdict.Cancelled:
 		return "Denied: the call was cancelled while a person was asked."
 	}
 	return "Denied: the call could not be approved (" + string(v.Reason) + ")."

@@ -11,7 +11,7 @@ import (
 	"weir/internal/bridge"
 	"weir/internal/bridge/ipc"
 	"weir/internal/event"
-	"weir/internal/gate"
+	"weir/internal/gate/verdict"
 	"weir/internal/sensor/inforce"
 	"weir/internal/sensor/witness"
 	"weir/internal/taint"
@@ -32,8 +32,8 @@ type Peers interface {
 
 // Gate makes the verdicts.
 type Gate interface {
-	Decide(context.Context, gate.Request) gate.Verdict
-	Confirm(context.Context, gate.Request) gate.Verdict
+	Decide(context.Context, verdict.Request) verdict.Verdict
+	Confirm(context.Context, verdict.Request) verdict.Verdict
 	Used(question string) error
 }
 

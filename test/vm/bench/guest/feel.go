@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"weir/internal/event"
-	"weir/internal/gate"
+	"weir/internal/gate/question"
 )
 
 // How often the single figures are measured.
@@ -107,7 +107,7 @@ func (b *bed) holds(w *worker) error {
 	approved := make(chan error, 1)
 	go func() {
 		approved <- b.client.Events(ctx, event.Filter{Kinds: []event.Kind{event.Hold}, Since: time.Now()}, true, func(e event.Event) error {
-			_, err := b.client.Answer(ctx, e.Question, gate.Reply{Allow: true, By: "bench"})
+			_, err := b.client.Answer(ctx, e.Question, question.Reply{Allow: true, By: "bench"})
 			return err
 		})
 	}()

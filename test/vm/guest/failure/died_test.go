@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"weir/internal/event"
-	"weir/internal/gate"
+	"weir/internal/gate/question"
 	"weir/test/vm/guest/rig"
 )
 
@@ -89,7 +89,7 @@ func (f *fixture) remembered(t *testing.T, l left) {
 	t.Helper()
 	f.wantTaint(t, "failing", "secret")
 	f.wantTaint(t, "probe", "corruption")
-	if q := l.waits.to.asked(t); q.ID != l.waits.q.ID || q.State != gate.StatePending {
+	if q := l.waits.to.asked(t); q.ID != l.waits.q.ID || q.State != question.StatePending {
 		t.Errorf("the question was %+v and is %+v", l.waits.q, q)
 	}
 	if g := f.granted(t, l.open); g.ID != l.grant.ID || g.Kind != "cgroup" {

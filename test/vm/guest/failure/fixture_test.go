@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"weir/internal/event"
-	"weir/internal/gate"
+	"weir/internal/gate/question"
 	"weir/test/vm/guest/inside"
 	"weir/test/vm/guest/rig"
 )
@@ -119,13 +119,16 @@ type target struct {
 
 func (f *fixture) target(t *testing.T) target { t.Helper(); return target{f.world.Raw(t), f} }
 
-func (to target) asked(t *testing.T) gate.Question { t.Helper(); return to.f.sensor.Asked(t, to.About) }
+func (to target) asked(t *testing.T) question.Question {
+	t.Helper()
+	return to.f.sensor.Asked(t, to.About)
+}
 
 // held is a command that waits in the kernel.
 type held struct {
 	to target
 	p  *rig.Proc
-	q  gate.Question
+	q  question.Question
 }
 
 func (f *fixture) hold(t *testing.T) held {

@@ -19,7 +19,7 @@ import (
 	"github.com/miekg/dns"
 	"golang.org/x/sys/unix"
 
-	"weir/internal/gate"
+	"weir/internal/gate/question"
 	"weir/test/vm/guest/inside"
 	"weir/test/vm/guest/rig"
 )
@@ -249,9 +249,9 @@ func (f *fixture) guard(t *testing.T, args ...string) *rig.Session {
 }
 
 // asked waits for the question about a name.
-func (f *fixture) asked(t *testing.T, name string) gate.Question {
+func (f *fixture) asked(t *testing.T, name string) question.Question {
 	t.Helper()
-	return f.sensor.Asked(t, func(q gate.Question) bool { return q.Destination.Name == name })
+	return f.sensor.Asked(t, func(q question.Question) bool { return q.Destination.Name == name })
 }
 
 // silent fails t if anything for port 53, or the text, has left since the mark.

@@ -15,7 +15,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"weir/internal/gate"
+	"weir/internal/gate/question"
 )
 
 // Late is how long something may take that must happen.
@@ -105,7 +105,7 @@ func (p Place) Egress(words string) []string {
 }
 
 // About says whether a question is about this place.
-func (p Place) About(q gate.Question) bool { return int(q.Destination.Port) == p.Port }
+func (p Place) About(q question.Question) bool { return int(q.Destination.Port) == p.Port }
 
 // Nothing fails t if the text or any packet for this place arrived.
 func (p Place) Nothing(t testing.TB) {

@@ -17,7 +17,7 @@ import (
 	"time"
 
 	"weir/internal/event"
-	"weir/internal/gate"
+	"weir/internal/gate/question"
 	"weir/test/vm/guest/rig"
 )
 
@@ -196,7 +196,7 @@ announce:
 		t.Errorf("curl, denied: want exit 7, got %s", r)
 	}
 	next(t, news, "question.ended", q.ID)
-	var ended []gate.Question
+	var ended []question.Question
 	if err := json.Unmarshal([]byte(f.sensor.Must(t, "pending", "--ended", "--json")), &ended); err != nil {
 		t.Fatal(err)
 	}
