@@ -89,21 +89,11 @@ func (d *Desk) past(id string) (record, error) {
 func (d *Desk) Use(id string) (Question, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.closed {
-		return Question{}, errClosed
-	}
-	d.sweep()
 	defer d.schedule()
-	q, err := d.approved(id)
+	q, err := d.change(id, func(r *record) { r.State = StateUsed })
 	if err != nil {
 		return Question{}, err
 	}
-	r := q.record
-	r.State = StateUsed
-	if err := d.store.put(r); err != nil {
-		return Question{}, err
-	}
-	q.record = r
 	d.drop(q)
 	return q.Question, nil
 }
@@ -120,22 +110,28 @@ func (d *Desk) Release(id string) error {
 }
 
 func (d *Desk) release(id string) error {
+	defer d.schedule()
+	_, err := d.change(id, func(r *record) { r.Taker = process{} })
+	return err
+}
+
+// change stores an approved question as how makes it.
+func (d *Desk) change(id string, how func(*record)) (*question, error) {
 	if d.closed {
-		return errClosed
+		return nil, errClosed
 	}
 	d.sweep()
-	defer d.schedule()
 	q, err := d.approved(id)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	r := q.record
-	r.Taker = process{}
+	how(&r)
 	if err := d.store.put(r); err != nil {
-		return err
+		return nil, err
 	}
 	q.record = r
-	return nil
+	return q, nil
 }
 
 func (d *Desk) approved(id string) (*question, error) {
