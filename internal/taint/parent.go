@@ -3,11 +3,30 @@ package taint
 import (
 	"errors"
 	"strings"
+
 	"weir/internal/cgroup"
 )
 
 // AddParent makes the children of a cgroup containers, under the policy in slot.
 func (s *State) AddParent(path string, slot uint32) error {
+	return s.add(path, slot, cgroupStateFlagSTATE_PARENT, func(id uint64) error {
+		s.parents[path] = slot
+		s.ids[path] = id
+		var errs []error
+		for _, r := range s.containers {
+			errs = append(errs, s.keepStart(r, true))
+		}
+		return errors.Join(errs...)
+	})
+}
+
+// AddAlone makes a cgroup a container by itself, wherever it stands. Guard then takes it in.
+func (s *State) AddAlone(path string, slot uint32) error {
+	return s.add(path, slot, cgroupStateFlagSTATE_ALONE, func(uint64) error { return nil })
+}
+
+// add gives a cgroup a flag and a policy. What keep does comes first, under the lock.
+func (s *State) add(path string, slot uint32, flag cgroupStateFlag, keep func(id uint64) error) error {
 	id, err := cgroup.ID(path)
 	if err != nil {
 		return err
@@ -22,35 +41,9 @@ func (s *State) AddParent(path string, slot uint32) error {
 	if err != nil {
 		return err
 	}
-	e.Flags |= cgroupStateFlagSTATE_PARENT
+	e.Flags |= flag
 	e.Policy = slot
-	s.parents[path] = slot
-	s.ids[path] = id
-	var errs []error
-	for _, r := range s.containers {
-		errs = append(errs, s.keepStart(r, true))
-	}
-	return errors.Join(append(errs, s.put(id, e))...)
-}
-
-// AddAlone makes a cgroup a container by itself, wherever it stands. Guard then takes it in.
-func (s *State) AddAlone(path string, slot uint32) error {
-	id, err := cgroup.ID(path)
-	if err != nil {
-		return err
-	}
-	if err := s.lookAt(path, id); err != nil {
-		return err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	e, err := s.entry(id)
-	if err != nil {
-		return err
-	}
-	e.Flags |= cgroupStateFlagSTATE_ALONE
-	e.Policy = slot
-	return s.put(id, e)
+	return errors.Join(keep(id), s.put(id, e))
 }
 
 // lookAt has the programs look at a cgroup on their way down.
