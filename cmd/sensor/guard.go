@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"weir/internal/control"
+	"weir/internal/event"
 	"weir/internal/launch"
 	"weir/internal/taint"
 )
@@ -22,6 +23,7 @@ type guardOptions struct {
 	quiet  bool
 	preset string
 	tell   bool // only say what the preset does
+	cgroup string
 }
 
 func (s *system) guardCommand() *cobra.Command {
@@ -30,13 +32,18 @@ func (s *system) guardCommand() *cobra.Command {
 		Use:   "guard [flags] -- CMD [ARG…]",
 		Short: "run one command in a guarded cgroup of its own",
 		Long: `Runs CMD in a guarded cgroup of its own: all that it starts stays in it, and once it is tainted the kernel denies its egress.
+With --cgroup no command is run: a cgroup that is there already is one container from now on, with all below it, until it is removed.
 If no sensor runs, one is started for as long as CMD does; its events go to ` + launch.Events + `.
 Under sudo, CMD runs as the user who called sudo. The exit status is CMD's; 127: CMD was not found, 126: it cannot be run.`,
 		Example: `  sudo weir guard -- bash
   sudo weir guard --taint secret --name review -- claude
   sudo weir guard --preset claude -- claude
-  weir guard --preset claude --explain`,
+  weir guard --preset claude --explain
+  sudo weir guard --cgroup agent-1.scope --taint secret`,
 		Args: func(cmd *cobra.Command, argv []string) error {
+			if o.cgroup != "" {
+				return args(0, 0, "")(cmd, argv)
+			}
 			if o.tell && len(argv) == 0 {
 				return nil
 			}
@@ -45,6 +52,10 @@ Under sudo, CMD runs as the user who called sudo. The exit status is CMD's; 127:
 		RunE: func(cmd *cobra.Command, args []string) error {
 			p, known := presets[o.preset]
 			switch {
+			case o.cgroup != "" && (o.policy != "" || o.user != "" || o.preset != "" || o.tell):
+				return usage(cmd, "--cgroup guards what runs already: leave --policy, --user, --preset and --explain out")
+			case cmd.Flags().Changed("cgroup") && o.cgroup == "":
+				return usage(cmd, "--cgroup is empty: give a cgroup's path, or the name of a slice, scope or service")
 			case o.preset != "" && !known:
 				return usage(cmd, "--preset %s: accepted are %s", o.preset, presetNames)
 			case o.preset != "" && o.policy != "":
@@ -63,6 +74,9 @@ Under sudo, CMD runs as the user who called sudo. The exit status is CMD's; 127:
 					return usage(cmd, "--taint: %v", err)
 				}
 			}
+			if o.cgroup != "" {
+				return s.guardCgroup(cmd.Context(), o)
+			}
 			return s.guard(cmd.Context(), o, args)
 		},
 	}
@@ -73,6 +87,7 @@ Under sudo, CMD runs as the user who called sudo. The exit status is CMD's; 127:
 	f.StringVar(&o.name, "name", "", "`name` for people")
 	f.StringVar(&o.user, "user", "", "run CMD as this `user` (default: who called sudo)")
 	f.StringVar(&o.preset, "preset", "", "policy, protected files and hook for an `agent`: "+presetNames)
+	f.StringVar(&o.cgroup, "cgroup", "", "guard a `cgroup` that is there: its path, or the name of a systemd slice, scope or service")
 	f.BoolVar(&o.tell, "explain", false, "say what --preset denies and what remains possible, and run nothing")
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "say nothing but errors")
 	completeFlag(cmd, "taint", taintBits())
@@ -115,6 +130,21 @@ func (s *system) guard(ctx context.Context, o guardOptions, argv []string) error
 		}
 	}
 	return w.Guard(ctx, session)
+}
+
+// guardCgroup guards what runs already.
+func (s *system) guardCgroup(ctx context.Context, o guardOptions) error {
+	c, err := s.client().GuardCgroup(ctx, control.CgroupRequest{Cgroup: o.cgroup, Name: o.name, Taint: o.taint, By: s.operator()})
+	if err != nil {
+		return err
+	}
+	return s.answer(c, func(w io.Writer) {
+		if o.quiet {
+			return
+		}
+		fmt.Fprintf(w, "%s is guarded\n", event.Visible(c.Cgroup))
+		printTaint(w, c)
+	})
 }
 
 func (s *system) tellSummary(id string, sum control.Summary) {

@@ -158,6 +158,9 @@ func (b *fakeBackend) Answer(_ context.Context, id string, r question.Reply) (qu
 func (b *fakeBackend) Guard(context.Context, control.GuardRequest) (control.GuardReply, error) {
 	return control.GuardReply{}, control.Errorf(control.Failed, "make cgroup: no space left")
 }
+func (b *fakeBackend) GuardCgroup(_ context.Context, r control.CgroupRequest) (control.Container, error) {
+	return control.Container{ID: r.Cgroup, Name: r.Name, Cgroup: r.Cgroup, Taint: r.Taint}, nil
+}
 func (b *fakeBackend) GuardAgent(context.Context, string, int) error { return nil }
 func (b *fakeBackend) GuardEnd(context.Context, string) (control.Summary, error) {
 	return control.Summary{}, nil

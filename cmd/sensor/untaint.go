@@ -10,14 +10,18 @@ import (
 )
 
 func (s *system) untaintCommand() *cobra.Command {
-	var why string
+	var why, at string
 	cmd := &cobra.Command{
-		Use:     "untaint CONTAINER BIT… --why REASON",
+		Use:     "untaint CONTAINER|--cgroup CGROUP BIT… --why REASON",
 		Short:   "clear taint bits; who and why is logged",
-		Long:    "Clears taint bits. Do it when the container was rebuilt clean: what it has read is otherwise still in it.\nCONTAINER is an id, a name, the unique start of an id, or a cgroup's path.",
+		Long:    "Clears taint bits. Do it when the container was rebuilt clean: what it has read is otherwise still in it.\n" + containerHelp,
 		Example: `  weir untaint web-1 corruption --why "rebuilt for a new session"`,
-		Args:    args(2, -1, "a container and bits: corruption, secret"),
+		Args:    containerArgs(&at),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			args, err := withCgroup(cmd, at, args)
+			if err != nil {
+				return err
+			}
 			if strings.TrimSpace(why) == "" {
 				return usage(cmd, "say why with --why REASON: it is logged")
 			}
@@ -33,5 +37,6 @@ func (s *system) untaintCommand() *cobra.Command {
 		ValidArgsFunction: s.completeContainer,
 	}
 	cmd.Flags().StringVar(&why, "why", "", "`reason`, for the log (needed)")
+	cgroupFlag(cmd, &at)
 	return cmd
 }

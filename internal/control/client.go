@@ -76,6 +76,11 @@ func (c *Client) Guard(ctx context.Context, r GuardRequest) (reply GuardReply, e
 	return reply, c.call(ctx, guardRequest{head{"guard", r.By}, r.Name, r.Taint, r.Policy, r.PolicyName}, &reply)
 }
 
+// GuardCgroup calls Backend.GuardCgroup.
+func (c *Client) GuardCgroup(ctx context.Context, r CgroupRequest) (k Container, err error) {
+	return k, c.call(ctx, cgroupRequest{head{"guard-cgroup", r.By}, r.Cgroup, r.Name, r.Taint}, &k)
+}
+
 // GuardAgent calls Backend.GuardAgent.
 func (c *Client) GuardAgent(ctx context.Context, id string, pid int) error {
 	return c.call(ctx, agentRequest{head{Op: "guard-agent"}, id, pid}, nil)

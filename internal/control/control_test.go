@@ -85,6 +85,8 @@ func TestCalls(t *testing.T) {
 	check(t, err, 0, 0)
 	reply, err := c.Guard(ctx, GuardRequest{Name: "n", Taint: []string{"secret"}, Policy: "mode: seal\n", PolicyName: "p.yaml", By: "alice"})
 	check(t, err, reply, GuardReply{ID: "s1", Cgroup: "/sys/fs/cgroup/weir/s1"})
+	k, err = c.GuardCgroup(ctx, CgroupRequest{Cgroup: "agent-1.scope", Name: "n", Taint: []string{"secret"}, By: "alice"})
+	check(t, err, k, Container{ID: "agent-1.scope", Taint: []string{"secret"}})
 	check(t, c.GuardAgent(ctx, "s1", 42), 0, 0)
 	sum, err := c.GuardEnd(ctx, "s1")
 	check(t, err, sum, Summary{Denied: 3})
@@ -96,7 +98,7 @@ func TestCalls(t *testing.T) {
 		"taint web [secret] " + me + " ", "untaint web [secret] " + me + " rebuilt",
 		"pending", "answer abc234 true " + me + " ok", "history 7", "answer abc234 false " + me + " ",
 		`guard {"name":"n","taint":["secret"],"policy":"mode: seal\n","policy_name":"p.yaml","by":"` + me + `"}`,
-		"agent s1 42", "end s1", "mode seal " + me + " panic", "reload",
+		"guard-cgroup agent-1.scope n [secret] " + me, "agent s1 42", "end s1", "mode seal " + me + " panic", "reload",
 	}
 	if diff := cmp.Diff(want, b.taken()); diff != "" {
 		t.Error("calls (-want +got):\n" + diff)

@@ -94,6 +94,10 @@ func (f *fake) Guard(_ context.Context, r GuardRequest) (GuardReply, error) {
 	return GuardReply{ID: "s1", Cgroup: "/sys/fs/cgroup/weir/s1"}, f.note("guard %s", data)
 }
 
+func (f *fake) GuardCgroup(_ context.Context, r CgroupRequest) (Container, error) {
+	return Container{ID: r.Cgroup, Taint: r.Taint}, f.note("guard-cgroup %s %s %v %s", r.Cgroup, r.Name, r.Taint, r.By)
+}
+
 func (f *fake) GuardAgent(_ context.Context, id string, pid int) error {
 	return f.note("agent %s %d", id, pid)
 }

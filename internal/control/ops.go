@@ -52,15 +52,16 @@ func handlers() map[string]handler {
 			}
 			return nil, x.backend.Reload(ctx)
 		},
-		"taint":       taint,
-		"untaint":     untaint,
-		"approve":     func(ctx context.Context, x exchange) (any, error) { return reply(ctx, x, true) },
-		"deny":        func(ctx context.Context, x exchange) (any, error) { return reply(ctx, x, false) },
-		"events":      events,
-		"guard":       guard,
-		"guard-agent": guardAgent,
-		"guard-end":   guardEnd,
-		"mode":        mode,
+		"taint":        taint,
+		"untaint":      untaint,
+		"approve":      func(ctx context.Context, x exchange) (any, error) { return reply(ctx, x, true) },
+		"deny":         func(ctx context.Context, x exchange) (any, error) { return reply(ctx, x, false) },
+		"events":       events,
+		"guard":        guard,
+		"guard-cgroup": guardCgroup,
+		"guard-agent":  guardAgent,
+		"guard-end":    guardEnd,
+		"mode":         mode,
 	}
 }
 
@@ -156,6 +157,17 @@ func guard(ctx context.Context, x exchange) (any, error) {
 	return x.backend.Guard(ctx, GuardRequest{
 		Name: r.Name, Taint: r.Taint, Policy: r.Policy, PolicyName: r.PolicyName, By: x.who(r.By),
 	})
+}
+
+func guardCgroup(ctx context.Context, x exchange) (any, error) {
+	var r cgroupRequest
+	if err := decode(x.line, &r); err != nil {
+		return nil, err
+	}
+	if err := need(r.Op, "cgroup", r.Cgroup); err != nil {
+		return nil, err
+	}
+	return x.backend.GuardCgroup(ctx, CgroupRequest{Cgroup: r.Cgroup, Name: r.Name, Taint: r.Taint, By: x.who(r.By)})
 }
 
 func guardAgent(ctx context.Context, x exchange) (any, error) {

@@ -44,10 +44,12 @@ type Approver interface {
 	Answer(ctx context.Context, id string, r question.Reply) (question.Question, error)
 }
 
-// Guardian keeps the sessions of weir guard.
+// Guardian keeps the sessions of weir guard, and cgroups that people name.
 type Guardian interface {
 	// Guard makes a session and its empty cgroup.
 	Guard(ctx context.Context, r GuardRequest) (GuardReply, error)
+	// GuardCgroup guards a cgroup that is there already, and returns it as the container that it is from now on.
+	GuardCgroup(ctx context.Context, r CgroupRequest) (Container, error)
 	// GuardAgent names the agent's process before it executes anything.
 	GuardAgent(ctx context.Context, id string, pid int) error
 	// GuardEnd ends a session; its cgroup is removed when it is empty.
@@ -107,6 +109,14 @@ type GuardRequest struct {
 	Policy     string   `json:"policy,omitempty"`      // YAML of the session's own policy; empty: the sensor's
 	PolicyName string   `json:"policy_name,omitempty"` // its file, for messages
 	By         string   `json:"by,omitempty"`          // filled by the server
+}
+
+// CgroupRequest asks to guard a cgroup.
+type CgroupRequest struct {
+	Cgroup string   `json:"cgroup"`          // path, or the name of a systemd slice, scope or service
+	Name   string   `json:"name,omitempty"`  // for people
+	Taint  []string `json:"taint,omitempty"` // bits that are set at once
+	By     string   `json:"by,omitempty"`    // filled by the server
 }
 
 // GuardReply is a session that was made.

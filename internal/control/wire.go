@@ -61,6 +61,12 @@ type (
 		Policy     string   `json:"policy,omitempty"`
 		PolicyName string   `json:"policy_name,omitempty"`
 	}
+	cgroupRequest struct {
+		head
+		Cgroup string   `json:"cgroup"`
+		Name   string   `json:"name,omitempty"`
+		Taint  []string `json:"taint,omitempty"`
+	}
 	sessionRequest struct {
 		head
 		ID string `json:"id"`

@@ -39,7 +39,8 @@ func (c *Container) named(name string) bool {
 	if c == nil {
 		return false
 	}
-	return name == c.ID || name == c.Name || name == c.Cgroup || name == c.RuntimeID || name == c.Pod || len(name) >= 4 && strings.HasPrefix(c.ID, name)
+	return name == c.ID || name == c.Name || name == c.Cgroup || name == c.RuntimeID || name == c.Pod ||
+		len(name) >= 4 && (strings.HasPrefix(c.ID, name) || strings.HasPrefix(c.RuntimeID, name) || strings.HasSuffix(c.Cgroup, "/"+name))
 }
 
 // contains looks for a lower-case text in what the event says.

@@ -33,6 +33,8 @@ func (p *parser) policy(root *yaml.Node, out *Policy) {
 		{"guard", func(n *yaml.Node) {
 			p.mapping(n, "guard", []field{{"parents", func(n *yaml.Node) {
 				p.texts(n, "guard.parents", "cgroup paths such as /system.slice or names of slices", maxParents, &out.Guard.Parents, parent)
+			}}, {"cgroups", func(n *yaml.Node) {
+				p.texts(n, "guard.cgroups", "cgroup paths such as /agents/one or names of slices, scopes and services", maxParents, &out.Guard.Cgroups, alone)
 			}}})
 		}},
 		{"hold", p.truth("hold", &out.Hold)},
@@ -102,6 +104,26 @@ func parent(s string) (string, string) {
 		return s, fmt.Sprintf("only a slice's name says where it is: write the path that systemctl show -P ControlGroup %s prints", s)
 	case !strings.HasPrefix(s, "/"):
 		return s, "a cgroup path starts with a slash, below the cgroup root; or name a slice"
+	}
+	return cgroupPath(s)
+}
+
+// alone checks a cgroup path, or the name of a unit, which is where systemd puts it.
+func alone(s string) (string, string) {
+	switch {
+	case strings.HasPrefix(s, "/"):
+		return cgroupPath(s)
+	case !cgroup.Unit(s) || strings.ContainsRune(s, 0) || len(s) > 255:
+		return s, "write a path with a leading slash, below the cgroup root, or the name of a slice, scope or service"
+	case s == "-.slice" || s == "init.scope":
+		return s, "that would guard the whole host, or what starts it: name another"
+	}
+	return s, ""
+}
+
+// cgroupPath checks a path below the cgroup root.
+func cgroupPath(s string) (string, string) {
+	switch {
 	case s == "/" || path.Clean(s) == "/":
 		return s, "the cgroup root would guard the whole host: name a slice below it"
 	case strings.HasPrefix(s, "/sys/fs/cgroup/"):

@@ -82,6 +82,7 @@ type Policy struct {
 // Guard says which containers are guarded.
 type Guard struct {
 	Parents []string // cgroup paths below the cgroup root, with a leading slash; each child of one is a container
+	Cgroups []string // each is a container by itself: such a path, or the name of a systemd slice, scope or service
 }
 
 // Grant bounds what one approval opens.

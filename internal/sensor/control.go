@@ -15,6 +15,7 @@ import (
 	"weir/internal/event"
 	"weir/internal/gate/question"
 	"weir/internal/netegress/socket"
+	"weir/internal/sensor/parents"
 	"weir/internal/taint"
 )
 
@@ -121,6 +122,22 @@ func (d *daemon) Taint(ctx context.Context, name string, bits []string, by, why 
 		return control.Container{}, control.Errorf(control.Usage, "%v", err)
 	}
 	st, err := d.operator.Set(ctx, taint.Change{Container: name, Bits: b, Source: "operator", By: by, Why: why})
+	if err != nil {
+		return control.Container{}, err
+	}
+	return d.told(st), nil
+}
+
+// GuardCgroup implements control.Guardian.
+func (d *daemon) GuardCgroup(ctx context.Context, r control.CgroupRequest) (control.Container, error) {
+	bits, err := parents.StartBits(r.Taint)
+	if err != nil {
+		return control.Container{}, control.Errorf(control.Usage, "%v", err)
+	}
+	st, err := d.parents.Take(r.Cgroup, r.Name, r.By)
+	if err == nil && bits != 0 {
+		st, err = d.operator.Set(ctx, taint.Change{Container: st.ID, Bits: bits, Source: "guard", By: r.By})
+	}
 	if err != nil {
 		return control.Container{}, err
 	}

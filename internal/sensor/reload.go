@@ -140,7 +140,7 @@ func (d *daemon) hangups(ctx context.Context) error {
 func (d *daemon) watch(ctx context.Context) error {
 	return watch.Watch{
 		File: d.opts.PolicyPath, Changed: d.changed, Refused: d.refused,
-		Above: d.parents.List, Made: d.parents.MadeAgain,
+		Above: d.parents.Watched, Made: d.parents.MadeAgain,
 		Fail: func(what string, err error) { d.fail(what, nil, err) },
 		Reload: func() {
 			if err := d.Reload(ctx); err != nil {

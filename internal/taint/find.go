@@ -23,8 +23,8 @@ func (s *State) status(r *record) Status {
 	return st
 }
 
-// Find returns a container by id, name, unique prefix of its id, or the path of
-// any cgroup of a guarded parent.
+// Find returns a container by id, name, unique prefix of its id or of its runtime's, or any cgroup of a guarded
+// parent by its path or as systemd calls it.
 func (s *State) Find(name string) (Status, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -46,19 +46,26 @@ func (s *State) find(name string) (*record, error) {
 	if r := s.containers[name]; r != nil {
 		return r, nil
 	}
-	if path := strings.TrimPrefix(name, cgroup.Root); strings.HasPrefix(path, "/") {
-		return s.findPath(strings.TrimSuffix(path, "/"))
+	if strings.HasPrefix(name, "/") {
+		return s.findPath(cgroup.Clean(name))
 	}
 	var found []string
 	for id, r := range s.containers {
-		if r.Name == name || r.Origin.ID == name || len(name) >= 3 && strings.HasPrefix(id, name) {
+		if r.Name == name || r.Origin.ID == name || len(name) >= 3 && (strings.HasPrefix(id, name) || strings.HasPrefix(r.Origin.ID, name)) {
 			found = append(found, id)
 		}
 	}
 	slices.Sort(found)
 	switch len(found) {
 	case 0:
-		return s.known(name)
+		if !cgroup.Unit(name) {
+			return s.known(name)
+		}
+		at, err := cgroup.Named(name)
+		if err != nil {
+			return nil, err
+		}
+		return s.findPath(at)
 	case 1:
 		return s.containers[found[0]], nil
 	}
@@ -72,8 +79,11 @@ func (s *State) findPath(path string) (*record, error) {
 			return r, nil
 		}
 	}
+	if _, err := cgroup.Named(path); err != nil {
+		return nil, err
+	}
 	if !cgroup.Within(path, slices.Collect(maps.Keys(s.parents))) {
-		return nil, fmt.Errorf("cgroup %s is not below a guarded parent: add one under guard.parents in the policy", path)
+		return nil, fmt.Errorf("cgroup %s is not guarded: guard it with `weir guard --cgroup %s`, or under guard.parents or guard.cgroups in the policy", path, path)
 	}
 	id, err := cgroup.ID(path)
 	if err != nil {

@@ -31,6 +31,7 @@ type Memory interface {
 // Attacher attaches to a cgroup what enforces in all below it, under the policy of a slot.
 type Attacher interface {
 	GuardParent(path string, slot uint32) error
+	GuardAlone(path string, slot uint32) error // the cgroup itself is the container
 }
 
 // Options are what Parents need; all must be set.
@@ -49,6 +50,7 @@ type Parents struct {
 	opts    Options
 	mu      sync.Mutex
 	guarded map[string]uint64 // cgroup ids, by path
+	alone   map[string]uint64 // the same of containers by themselves
 	starts  map[string]start
 }
 
@@ -60,7 +62,7 @@ type start struct {
 
 // New guards nothing yet.
 func New(o Options) *Parents {
-	return &Parents{opts: o, guarded: map[string]uint64{}, starts: map[string]start{}}
+	return &Parents{opts: o, guarded: map[string]uint64{}, alone: map[string]uint64{}, starts: map[string]start{}}
 }
 
 // List are the paths of the policy in force, and Slice.
@@ -73,7 +75,7 @@ func All(of policy.Policy) []string {
 
 // Apply guards what a policy wants guarded, and makes the parent of all sessions.
 func (p *Parents) Apply(of policy.Policy) error {
-	if err := p.check(of.Guard.Parents); err != nil {
+	if err := errors.Join(p.check(of.Guard.Parents), p.checkAlone(of)); err != nil {
 		return err
 	}
 	if err := p.GuardSlice(); err != nil {
@@ -84,7 +86,8 @@ func (p *Parents) Apply(of policy.Policy) error {
 			return err
 		}
 	}
-	return nil
+	p.remember()
+	return p.tendAlone(of, "")
 }
 
 // check refuses parents that are not there, unless they once were, or are slices of
@@ -132,6 +135,7 @@ func (p *Parents) Tend() error {
 	for _, parent := range of.Guard.Parents {
 		errs = append(errs, p.guard(parent, of))
 	}
+	errs = append(errs, p.tendAlone(of, ""))
 	for _, c := range p.opts.Books.List() {
 		if c.Session || c.CgroupID == 0 {
 			continue
@@ -259,15 +263,10 @@ func (p *Parents) admit(path string, of policy.Policy) error {
 	if _, known := p.opts.Books.ByCgroup(id); known {
 		return nil
 	}
-	start, err := StartBits(of.Taint.AtStart)
-	if err != nil {
-		return err
-	}
-	_, err = p.opts.Books.Guard(taint.Container{ID: path, Cgroup: path, CgroupID: id}, start, "policy")
-	return err
+	return p.take(taint.Container{ID: path, Cgroup: path, CgroupID: id}, of, "policy")
 }
 
-// MadeAgain guards those parents that are at or below a cgroup that was made or removed.
+// MadeAgain guards those parents, and cgroups by themselves, that are at or below a cgroup that was made or removed.
 func (p *Parents) MadeAgain(path string) {
 	of := p.opts.Policy()
 	if cgroup.Below(Slice, path) {
@@ -282,6 +281,9 @@ func (p *Parents) MadeAgain(path string) {
 		if err := p.guard(parent, of); err != nil {
 			p.opts.Fail("guard "+parent, err)
 		}
+	}
+	if err := p.tendAlone(of, path); err != nil {
+		p.opts.Fail("guard cgroups below "+path, err)
 	}
 }
 

@@ -83,7 +83,7 @@ func TestBadInput(t *testing.T) {
 		refused(t, 2, "why", "untaint", "bad", "corruption")
 		refused(t, 1, "zzzzzz", "approve", "zzzzzz")
 		refused(t, 1, "zzzzzz", "deny", "zzzzzz")
-		refused(t, 1, "is not below a guarded parent", "taint", "/init.scope.not", "secret")
+		refused(t, 1, "no cgroup /init.scope.not", "taint", "/init.scope.not", "secret")
 		refused(t, 2, "unknown flag", "run", "--polcy", "x")
 		refused(t, 2, "nonsense", "mode", "nonsense", "--why", "test")
 		refused(t, 1, "no such file", "run", "--policy", "/nonexistent.yaml")

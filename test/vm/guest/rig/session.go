@@ -69,6 +69,12 @@ func Bare(t testing.TB, name string) *Session {
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
+	return BareIn(t, name, dir)
+}
+
+// BareIn starts an agent in a cgroup that is there, which is removed when t ends.
+func BareIn(t testing.TB, name, dir string) *Session {
+	t.Helper()
 	d, err := os.Open(dir)
 	if err != nil {
 		t.Fatal(err)
