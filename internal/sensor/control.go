@@ -162,7 +162,7 @@ func (d *daemon) taint(c taint.Change) (taint.Status, error) {
 	if c.Bits&^before.Own != 0 {
 		errs = append(errs, d.egress.RevokeOthers(st.CgroupID, c.Grant))
 	}
-	d.openResolvers(st.Cgroup, st.Since)
+	d.openResolvers(st.Cgroup, st.First)
 	closed, err := d.egress.CloseSockets(st.Cgroup, d.policies.For(st.ID))
 	errs = append(errs, err)
 	found, err := socket.Findings(st.Cgroup)

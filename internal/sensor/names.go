@@ -49,7 +49,7 @@ func (d *daemon) GuardAgent(ctx context.Context, id string, pid int) error {
 		return err
 	}
 	if st, err := d.state.Find(id); err == nil && st.Taint != 0 {
-		d.openResolver(pid, st.Since)
+		d.openResolver(pid, st.First)
 	}
 	return nil
 }
@@ -105,7 +105,7 @@ func (d *daemon) outermost(path string) (uint64, error) {
 func (d *daemon) resumeResolvers() {
 	for _, st := range d.state.List() {
 		if st.Taint != 0 {
-			d.openResolvers(st.Cgroup, st.Since)
+			d.openResolvers(st.Cgroup, st.First)
 		}
 	}
 }
@@ -121,7 +121,7 @@ func (d *daemon) askedForNames(a netegress.Ask) bool {
 	if !ok || p.Mode != policy.Enforce {
 		return false
 	}
-	fresh, there := d.openResolver(a.Process.PID, st.Since)
+	fresh, there := d.openResolver(a.Process.PID, st.First)
 	if !there {
 		return false
 	}

@@ -20,9 +20,25 @@ type record struct {
 	By    string    `json:"by,omitempty"`
 	Why   string    `json:"why,omitempty"`
 
+	Tainted time.Time `json:"tainted,omitzero"` // when the first of Bits was set
 	Deleted time.Time `json:"deleted,omitzero"` // by its runtime
 
 	unsaved bool // what is on disk is older
+}
+
+// add sets bits, and notes when the first came.
+func (r *record) add(bits Bits, now time.Time) {
+	if r.Bits |= bits; r.Bits == 0 {
+		r.Tainted = time.Time{}
+	} else if r.Tainted.IsZero() {
+		r.Tainted = now
+	}
+}
+
+// clear clears bits; the next one is a first one again when none is left.
+func (r *record) clear(bits Bits) {
+	r.Bits &^= bits
+	r.add(0, r.Tainted)
 }
 
 // ErrNotStored says that a change is in force, but not on disk yet: Save tries again.
@@ -59,7 +75,7 @@ func (s *State) merge(r *record) error {
 	if err != nil {
 		return err
 	}
-	r.Bits |= Bits(entry.Taint)
+	r.add(Bits(entry.Taint), r.Since)
 	if r.Agent == 0 {
 		r.Agent = int(entry.Agent)
 	}

@@ -11,7 +11,10 @@ import (
 
 // status adds the taint of ancestors. It reads the kernel's own entries.
 func (s *State) status(r *record) Status {
-	st := Status{Container: r.Container, Own: r.Bits, Taint: r.Bits, Since: r.Since, By: r.By, Why: r.Why}
+	st := Status{Container: r.Container, Own: r.Bits, Taint: r.Bits, Since: r.Since, First: r.Tainted, By: r.By, Why: r.Why}
+	if st.First.IsZero() {
+		st.First = r.Since
+	}
 	for path := r.Cgroup; path != "/" && path != ""; {
 		path = path[:strings.LastIndex(path, "/")]
 		if id, err := cgroup.ID("/" + path); err == nil {

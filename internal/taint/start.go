@@ -43,7 +43,7 @@ func (s *State) Expect(c Container, bits Bits, by, why string) error {
 	if r.Bits|bits != r.Bits {
 		r.Since, r.By, r.Why = time.Now().UTC(), by, why
 	}
-	r.Bits |= bits
+	r.add(bits, time.Now().UTC())
 	r.Name, r.Origin, r.Alone, r.Deleted = c.Name, c.Origin, r.Alone || c.Alone, time.Time{}
 	s.containers[c.ID] = r
 	if r.CgroupID != 0 {

@@ -49,6 +49,7 @@ type Status struct {
 	Own   Bits      `json:"-"` // set on itself
 	Taint Bits      `json:"-"` // with its ancestors': what the kernel goes by (G3)
 	Since time.Time // of the last change
+	First time.Time // when its oldest taint was set; Since, if it has none by itself
 	By    string
 	Why   string
 }
@@ -121,17 +122,16 @@ func (s *State) Guard(c Container, start Bits, by string) (Status, error) {
 	defer s.mu.Unlock()
 	r := &record{Container: c, Since: time.Now().UTC(), By: by, Why: "guarded"}
 	if old := s.containers[c.ID]; old != nil {
-		r.Bits, r.Since, r.By, r.Why = old.Bits, old.Since, old.By, old.Why
+		r.Bits, r.Tainted, r.Since, r.By, r.Why = old.Bits, old.Tainted, old.Since, old.By, old.Why
 		if c.Origin == (Origin{}) {
 			r.Name, r.Origin = old.Name, old.Origin
 		}
 	}
-	r.Bits |= start
 	e, err := s.entry(c.CgroupID)
 	if err != nil {
 		return Status{}, err
 	}
-	r.Bits |= Bits(e.Taint)
+	r.add(start|Bits(e.Taint), time.Now().UTC())
 	e.Taint, e.Policy, e.Agent = uint32(r.Bits), c.Policy, uint32(c.Agent)
 	if err := s.put(c.CgroupID, e); err != nil {
 		return Status{}, err
@@ -192,8 +192,8 @@ func (s *State) Set(c Change) (Status, error) {
 	if err := s.put(r.CgroupID, e); err != nil {
 		return Status{}, err
 	}
-	r.Bits |= c.Bits
 	r.Since, r.By, r.Why = time.Now().UTC(), c.By, c.Why
+	r.add(c.Bits, r.Since)
 	s.containers[r.ID] = r
 	if err := s.store(r); err != nil {
 		return s.status(r), fmt.Errorf("%w: %w", ErrNotStored, err)
@@ -214,7 +214,7 @@ func (s *State) Clear(name string, bits Bits, by, why string) (Status, error) {
 		return Status{}, err
 	}
 	cleared := *r
-	cleared.Bits &^= bits
+	cleared.clear(bits)
 	cleared.Since, cleared.By, cleared.Why = time.Now().UTC(), by, why
 	if err := s.store(&cleared); err != nil {
 		return Status{}, err
