@@ -26,7 +26,7 @@ type Container struct {
 
 // Origin is what a runtime knows a container by. The zero Origin is of a cgroup that no runtime told of.
 type Origin struct {
-	Runtime      string `json:"runtime,omitempty"`   // containerd
+	Runtime      string `json:"runtime,omitempty"`   // containerd; by the cgroup's name also docker, podman, cri-o
 	Namespace    string `json:"namespace,omitempty"` // the runtime's own
 	ID           string `json:"id,omitempty"`        // of the container, or of the pod's sandbox
 	Image        string `json:"image,omitempty"`

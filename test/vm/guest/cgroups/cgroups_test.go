@@ -20,8 +20,9 @@ import (
 func TestMain(m *testing.M) { inside.Main(m) }
 
 const (
-	policy = "hold: false\napprover: none\n"
-	root   = "/sys/fs/cgroup"
+	policy  = "hold: false\napprover: none\n"
+	parents = "guard:\n  parents: [/agents, /docker, machine.slice]\n  cgroups: [/alone]\n"
+	root    = "/sys/fs/cgroup"
 )
 
 // mkdir makes a cgroup for as long as t runs.
@@ -67,163 +68,191 @@ func known(t *testing.T, s *rig.Sensor, cgroup string, want func(control.Contain
 	return found
 }
 
-func refused(t *testing.T, s *rig.Sensor, want string, args ...string) {
+// refused asks over the socket: the command line says the same, with its name before.
+func refused(t *testing.T, name, want string) {
 	t.Helper()
-	out, exit := s.Weir(t, args...)
-	if exit == 0 || !strings.Contains(out, want) || strings.Count(strings.TrimSpace(out), "\n") > 0 {
-		t.Errorf("weir %v: exit %d: %q, want one line with %q", args, exit, out, want)
+	_, err := control.NewClient("/run/weir").GuardCgroup(t.Context(), control.CgroupRequest{Cgroup: name})
+	if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+		t.Errorf("guard %q: %v, want one line with %q", name, err, want)
 	}
 }
 
-// A cgroup below no guarded parent is guarded by its path, from then on (G1, B33, B45).
-func TestByPath(t *testing.T) {
-	world := rig.NewOutside(t)
-	one, two := rig.Bare(t, "one"), rig.Bare(t, "two")
-	free(t, world, one)
-	s := rig.StartSensor(t, policy)
-	free(t, world, one)
-	refused(t, s, "guard it with `weir guard --cgroup /bare-one`", "taint", "--cgroup", "/bare-one", "secret")
-	if out := s.Must(t, "guard", "--cgroup", root+"/bare-one/", "--name", "review"); !strings.Contains(out, "/bare-one is guarded") {
-		t.Errorf("weir guard --cgroup says %q", out)
-	}
-	free(t, world, one)
-	if out := s.Must(t, "taint", "--cgroup", "/bare-one", "secret"); !strings.Contains(out, "review (/bare-one) is tainted: secret") {
-		t.Errorf("weir taint --cgroup says %q", out)
-	}
-	denied(t, world, one)
-	free(t, world, two)
-
-	t.Run("mistakes", func(t *testing.T) {
-		mkdir(t, "/bare-one/inner")
-		mkdir(t, "/outer")
-		mkdir(t, "/outer/inner")
-		s.Must(t, "guard", "--cgroup", "/outer/inner")
-		for name, want := range map[string]string{
-			"/": "whole host", "/weir": "guarded parent", "/nope": "no cgroup /nope", "agent-9.scope": "no cgroup of a unit agent-9.scope",
-			"bare-one": "leading slash", "/bare-one/inner": "in container /bare-one", "/outer": "container /outer/inner is in it",
-		} {
-			refused(t, s, want, "guard", "--cgroup", name)
-		}
-		if at := strings.TrimPrefix(strings.TrimSpace(rig.Must(t, "cat /proc/1/cgroup")), "0::"); at != "/" {
-			refused(t, s, "process 1", "guard", "--cgroup", at)
-		}
-	})
-	t.Run("the sensor is restarted", func(t *testing.T) {
-		s.KillBoth(t)
-		denied(t, world, one)
-		s.Restart(t)
-		denied(t, world, one)
-		known(t, s, "/bare-one", func(c control.Container) bool { return c.Name == "review" && slices.Equal(c.Taint, []string{"secret"}) })
-	})
-	t.Run("it is made again", func(t *testing.T) {
-		one.Close()
-		rig.RemoveCgroup(t, root+"/bare-one")
-		known(t, s, "/bare-one", func(c control.Container) bool { return !c.Live })
-		again := rig.Bare(t, "one")
-		s.Event(t, func(e event.Event) bool { return strings.Contains(e.Message, "/bare-one was made again") })
-		denied(t, world, again)
-		s.Untaint(t, "review", "secret")
-		free(t, world, again)
-	})
-	t.Run("guard.cgroups", func(t *testing.T) {
-		s.Policy(t, policy+"guard:\n  cgroups: [/bare-three, agent-3.service]\ntaint:\n  at_start: [corruption]\n")
-		three := rig.Bare(t, "three")
-		known(t, s, "/bare-three", func(c control.Container) bool { return slices.Equal(c.Taint, []string{"corruption"}) })
-		denied(t, world, three)
-		mkdir(t, "/system.slice/agent-3.service")
-		known(t, s, "/system.slice/agent-3.service", nil)
-		s.Taint(t, "agent-3.service", "secret")
-		known(t, s, "/system.slice/agent-3.service", func(c control.Container) bool { return len(c.Taint) == 2 })
-		free(t, world, two)
-	})
+type fixture struct {
+	world  *rig.Outside
+	sensor *rig.Sensor
+	one    *rig.Session // in a cgroup below no guarded parent
 }
 
-// Where Docker and podman put containers, they are found by the runtime's id; what one has in common with its neighbours is not tainted.
-func TestRuntimes(t *testing.T) {
-	world := rig.NewOutside(t)
-	id := strings.Repeat("0123456789abcdef", 4)
-	for _, dir := range []string{"/docker", "/machine.slice"} {
+func TestCgroups(t *testing.T) {
+	f := &fixture{world: rig.NewOutside(t), one: rig.Bare(t, "one")}
+	for _, dir := range []string{"/agents", "/agents/clean", "/aside", "/alone", "/docker", "/machine.slice"} {
 		mkdir(t, dir)
 	}
-	s := rig.StartSensor(t, policy+"guard:\n  parents: [/docker, machine.slice]\n")
-	for runtime, at := range map[string]string{"docker": "/docker/" + id, "podman": "/machine.slice/libpod-" + strings.Repeat("fedcba9876543210", 4) + ".scope"} {
+	t.Run("B28_without_the_sensor", f.bare)
+	f.sensor = rig.StartSensor(t, policy+parents)
+	for _, test := range []struct {
+		name string
+		run  func(*testing.T)
+	}{
+		{"by_path", f.byPath}, {"mistakes", f.mistakes}, {"B28_moved", f.moved}, {"runtimes", f.runtimes},
+		{"B45_sensor_restarted", f.restarted}, {"B45_made_again", f.again}, {"B33_of_the_policy", f.ofPolicy},
+	} {
+		t.Run(test.name, test.run)
+	}
+}
+
+// byPath: a cgroup below no guarded parent is guarded by its path, and then tainted (G1).
+func (f *fixture) byPath(t *testing.T) {
+	free(t, f.world, f.one)
+	if _, err := control.NewClient("/run/weir").Taint(t.Context(), "/bare-one", []string{"secret"}, "", ""); err == nil || !strings.Contains(err.Error(), "guard it with `weir guard --cgroup /bare-one`") {
+		t.Errorf("taint of what is not guarded: %v", err)
+	}
+	if out := f.sensor.Must(t, "guard", "--cgroup", root+"/bare-one/", "--name", "review"); !strings.Contains(out, "/bare-one is guarded") {
+		t.Errorf("weir guard --cgroup says %q", out)
+	}
+	free(t, f.world, f.one)
+	if out := f.sensor.Must(t, "taint", "--cgroup", "/bare-one", "secret"); !strings.Contains(out, "review (/bare-one) is tainted: secret") {
+		t.Errorf("weir taint --cgroup says %q", out)
+	}
+	denied(t, f.world, f.one)
+	free(t, f.world, rig.Bare(t, "two"))
+}
+
+func (f *fixture) mistakes(t *testing.T) {
+	for _, dir := range []string{"/bare-one/inner", "/outer", "/outer/inner"} {
+		mkdir(t, dir)
+	}
+	f.sensor.Must(t, "guard", "--cgroup", "/outer/inner")
+	for name, want := range map[string]string{
+		"/": "whole host", "/weir": "guarded parent", "/agents": "guarded parent", "/nope": "no cgroup /nope",
+		"agent-9.scope": "no cgroup of a unit agent-9.scope", "bare-one": "leading slash",
+		"/bare-one/inner": "in container /bare-one", "/outer": "container /outer/inner is in /outer",
+	} {
+		refused(t, name, want)
+	}
+}
+
+// again: what was guarded and tainted is so again when its cgroup is made again (B45).
+func (f *fixture) again(t *testing.T) {
+	f.one.Close()
+	rig.RemoveCgroup(t, root+"/bare-one")
+	known(t, f.sensor, "/bare-one", func(c control.Container) bool { return !c.Live })
+	again := rig.Bare(t, "one")
+	f.sensor.Event(t, func(e event.Event) bool { return strings.Contains(e.Message, "/bare-one was made again") })
+	denied(t, f.world, again)
+	f.sensor.Untaint(t, "review", "secret")
+	free(t, f.world, again)
+}
+
+func (f *fixture) restarted(t *testing.T) {
+	f.sensor.KillBoth(t)
+	denied(t, f.world, f.one)
+	f.sensor.Restart(t)
+	denied(t, f.world, f.one)
+	known(t, f.sensor, "/bare-one", func(c control.Container) bool { return c.Name == "review" && slices.Equal(c.Taint, []string{"secret"}) })
+}
+
+// ofPolicy: cgroups that the policy names are guarded when they are made, with the taint that every container starts with (B33).
+func (f *fixture) ofPolicy(t *testing.T) {
+	f.sensor.Policy(t, policy+"guard:\n  cgroups: [/bare-three, agent-3.service]\ntaint:\n  at_start: [corruption]\n")
+	three := rig.Bare(t, "three")
+	known(t, f.sensor, "/bare-three", func(c control.Container) bool { return slices.Equal(c.Taint, []string{"corruption"}) })
+	denied(t, f.world, three)
+	mkdir(t, "/system.slice/agent-3.service")
+	known(t, f.sensor, "/system.slice/agent-3.service", nil)
+	f.sensor.Taint(t, "agent-3.service", "secret")
+	known(t, f.sensor, "/system.slice/agent-3.service", func(c control.Container) bool { return len(c.Taint) == 2 })
+}
+
+// runtimes: where Docker and podman put containers, they are found by the runtime's id.
+func (f *fixture) runtimes(t *testing.T) {
+	for runtime, at := range map[string]string{
+		"docker": "/docker/" + strings.Repeat("0123456789abcdef", 4), "podman": "/machine.slice/libpod-" + strings.Repeat("fedcba9876543210", 4) + ".scope",
+	} {
 		mkdir(t, at)
 		inside := rig.BareIn(t, runtime, root+at)
-		c := known(t, s, at, nil)
-		free(t, world, inside)
-		s.Taint(t, c.RuntimeID[:12], "secret") // as docker ps shows it
-		denied(t, world, inside)
-		if e := s.Event(t, func(e event.Event) bool { return e.Kind == event.Taint && e.Container.Cgroup == at }); e.Container.Runtime != runtime || !strings.Contains(at, e.Container.RuntimeID) {
+		c := known(t, f.sensor, at, nil)
+		if len(c.RuntimeID) != 64 || !strings.Contains(at, c.RuntimeID) {
+			t.Fatalf("%s has the id %q", at, c.RuntimeID)
+		}
+		free(t, f.world, inside)
+		f.sensor.Taint(t, c.RuntimeID[:12], "secret") // as docker ps shows it
+		denied(t, f.world, inside)
+		e := f.sensor.Event(t, func(e event.Event) bool { return e.Kind == event.Taint && e.Container.Cgroup == at })
+		if e.Container.Runtime != runtime {
 			t.Errorf("the log says %+v", e.Container)
 		}
 	}
 }
 
-// A process that leaves its container is killed before it sends, wherever it is put and whoever puts it there: outside all that is guarded,
-// into a clean container beside it, into one by itself (B28). That it is clean makes no difference.
-func TestMoved(t *testing.T) {
-	world := rig.NewOutside(t)
-	mkdir(t, "/agents")
-	mkdir(t, "/aside")
-	mkdir(t, "/alone")
-	mkdir(t, "/agents/clean")
+// moves has one process of a session move itself into a cgroup, and another moved there from outside, before each sends.
+func (f *fixture) moves(t *testing.T, s *rig.Session, to string) (results [2]rig.Result, places [2]rig.Place) {
+	t.Helper()
 	const waits = "import os, sys; print('ready', flush=True); sys.stdin.readline(); os.execvp(sys.argv[1], sys.argv[1:])"
-	moves := func(s *rig.Session, to string) (self, other rig.Result, places [2]rig.Place) {
-		places = [2]rig.Place{world.Raw(t), world.Raw(t)}
-		self = s.Run(t, places[0].Egress("move -cgroup "+root+to)...)
-		p := s.Start(t, append([]string{"python3", "-c", waits}, places[1].Egress("tcp")...)...)
-		if p.WaitLine("ready", rig.Late) == "" {
-			t.Fatalf("the process to move does not start: %s", p.Wait(t))
-		}
-		if err := os.WriteFile(root+to+"/cgroup.procs", []byte(strconv.Itoa(p.Pid())), 0); err != nil {
-			t.Fatalf("move it: %v", err)
-		}
-		p.Input(t, "\n")
-		return self, p.Wait(t), places
+	places = [2]rig.Place{f.world.Raw(t), f.world.Raw(t)}
+	results[0] = s.Run(t, places[0].Egress("move -cgroup "+root+to)...)
+	p := s.Start(t, append([]string{"python3", "-c", waits}, places[1].Egress("tcp")...)...)
+	if p.WaitLine("ready", rig.Late) == "" {
+		t.Fatalf("the process to move does not start: %s", p.Wait(t))
 	}
-	targets := []string{"", "/aside", "/agents/clean", "/alone"}
-	bare := rig.Bare(t, "mover")
-	for _, to := range targets {
-		self, other, places := moves(bare, to)
-		if self.Exit != 0 || other.Exit != 0 {
-			t.Errorf("without the sensor, to %q: %s, %s", to, self, other)
-		}
-		places[0].Arrived(t)
-		places[1].Arrived(t)
+	if err := os.WriteFile(root+to+"/cgroup.procs", []byte(strconv.Itoa(p.Pid())), 0); err != nil {
+		t.Fatalf("move it: %v", err)
 	}
+	p.Input(t, "\n")
+	results[1] = p.Wait(t)
+	return results, places
+}
 
-	s := rig.StartSensor(t, policy+"guard:\n  parents: [/agents]\n  cgroups: [/alone]\n")
-	known(t, s, "/alone", nil)
-	known(t, s, "/agents/clean", nil)
+// targets are outside all that is guarded, a clean container below a guarded parent, and one by itself.
+var targets = []string{"", "/aside", "/agents/clean", "/alone"}
+
+func (f *fixture) bare(t *testing.T) {
+	free(t, f.world, f.one)
+	for _, to := range targets {
+		results, places := f.moves(t, f.one, to)
+		for i, r := range results {
+			if r.Exit != 0 {
+				t.Errorf("to %q: %s", to, r)
+			}
+			places[i].Arrived(t)
+		}
+	}
+}
+
+// moved: who leaves its container is killed before it sends, wherever it is put and whoever puts it there (B28). That the container is clean
+// makes no difference.
+func (f *fixture) moved(t *testing.T) {
+	known(t, f.sensor, "/alone", nil)
+	known(t, f.sensor, "/agents/clean", nil)
 	mkdir(t, "/agents/mover")
 	below, single := rig.BareIn(t, "below", root+"/agents/mover"), rig.Bare(t, "single")
-	s.Must(t, "guard", "--cgroup", "/bare-single")
-	for _, bits := range []bool{false, true} {
-		if bits {
-			s.Taint(t, "/agents/mover", "secret")
-			s.Taint(t, "/bare-single", "secret")
-		}
-		for _, from := range []*rig.Session{below, single} {
-			for _, to := range targets {
-				self, other, places := moves(from, to)
-				for _, r := range []rig.Result{self, other} {
-					if r.Exit != 128+int(syscall.SIGKILL) {
-						t.Errorf("%s, tainted %t, to %q: want it killed, got %s", from.Name, bits, to, r)
-					}
-				}
-				places[0].Nothing(t)
-				places[1].Nothing(t)
-			}
-		}
-	}
+	f.sensor.Must(t, "guard", "--cgroup", "/bare-single")
 	left := 0
-	for _, e := range s.Events(t, event.Error) {
-		if strings.Contains(e.Message, "left its container") && strings.Contains(e.Message, "killed") {
-			left++
+	try := func(from *rig.Session, to string) {
+		results, places := f.moves(t, from, to)
+		for i, r := range results {
+			if left++; r.Exit != 128+int(syscall.SIGKILL) {
+				t.Errorf("%s to %q: want it killed, got %s", from.Name, to, r)
+			}
+			places[i].Nothing(t)
 		}
 	}
-	if want := 2 * 2 * 2 * len(targets); left != want {
-		t.Errorf("%d were told to have left, want %d", left, want)
+	try(below, "/agents/clean")
+	try(single, "")
+	f.sensor.Taint(t, "/agents/mover", "secret")
+	f.sensor.Taint(t, "/bare-single", "secret")
+	for _, to := range targets {
+		try(below, to)
+		try(single, to)
 	}
-	free(t, world, rig.BareIn(t, "clean", root+"/agents/clean"))
+	told := 0
+	for _, e := range f.sensor.Events(t, event.Error) {
+		if strings.Contains(e.Message, "left its container") && strings.Contains(e.Message, "killed") {
+			told++
+		}
+	}
+	if told != left {
+		t.Errorf("%d were told to have left, want %d", told, left)
+	}
+	free(t, f.world, rig.BareIn(t, "clean", root+"/agents/clean"))
 }

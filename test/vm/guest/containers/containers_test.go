@@ -5,6 +5,7 @@ package containers
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"slices"
 	"strings"
 	"testing"
@@ -159,6 +160,47 @@ func TestFindings(t *testing.T) {
 		t.Errorf("ctr run --privileged is not found: %v", got("refused"))
 	}
 
+	t.Run("refused, and running already", func(t *testing.T) {
+		port := h.world.Port()
+		text := fmt.Sprintf("early.%d.", port)
+		s.KillBoth(t)
+		h.run("early", []string{"--label", "weir.refuse=1", "--privileged"}, h.sends(text, port)...)
+		if !h.world.WaitGot(text, slow) {
+			t.Error("without the sensor nothing gets out: the attempt proves nothing")
+		}
+		s.Restart(t) // ready: all that runs was looked at
+		mark := h.world.Mark(t)
+		e := s.Event(t, func(e event.Event) bool {
+			return e.Kind == event.Found && e.Container.RuntimeID == "early" && e.Finding.ID == "privileged"
+		})
+		if e.Finding.Severity != "critical" || !e.Finding.Refused {
+			t.Errorf("found %+v", e.Finding)
+		}
+		h.until("the refused container is killed", func() bool {
+			out, _ := h.try("task", "ls")
+			return !strings.Contains(out, "early") || strings.Contains(out, "STOPPED")
+		})
+		h.world.Nothing(t, mark, "never sent", port)
+	})
+	t.Run("B28", func(t *testing.T) { // a process of a tainted container is moved out by root of the host
+		h.run("leaves", []string{"--label", "weir.taint=1"}, "/bin/sleep", "1000")
+		h.run("stays", []string{"--label", "weir.guard=1"}, "/bin/sleep", "1000")
+		for _, to := range []string{"", "/default/stays"} {
+			port := h.world.Port()
+			text := fmt.Sprintf("moved.%d.", port)
+			argv := append([]string{"task", "exec", "--exec-id", fmt.Sprint("x", port), "leaves"}, h.sends(text, port)...)
+			cmd := exec.Command("ctr", argv...)
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			h.tries(s, "/default/leaves", 1)
+			pid := strings.TrimSpace(rig.Must(t, "for p in $(cat /sys/fs/cgroup/default/leaves/cgroup.procs); do tr '\\0' ' ' < /proc/$p/cmdline | grep -q '^/bin/sh -c while' && echo $p && break; done"))
+			rig.Must(t, "echo "+pid+" > /sys/fs/cgroup"+to+"/cgroup.procs")
+			_ = cmd.Wait() // it was killed
+			s.Event(t, func(e event.Event) bool { return strings.Contains(e.Message, "process "+pid+" left its container") })
+			h.world.Nothing(t, rig.Marks{}, text, port)
+		}
+	})
 	t.Run("B34", func(t *testing.T) {
 		const volume = "type=bind,src=/tmp/rootfs/shared,dst=/data,options=rbind:rw"
 		h.run("writer", []string{"--label", "weir.taint=1", "--mount", volume}, "/bin/sleep", "1000")
