@@ -1,5 +1,5 @@
-/* What crosses the container's edge without a packet: Unix sockets, passed
- * descriptors, and the memory of other processes. */
+/* What crosses the container's edge without a packet of its own: Unix sockets, passed
+ * descriptors, the memory of other processes, and what the kernel is asked to send. */
 #include "decide.h"
 
 char LICENSE[] SEC("license") = "GPL";
@@ -7,6 +7,15 @@ char LICENSE[] SEC("license") = "GPL";
 #define PTRACE_MODE_ATTACH 2
 #define S_IFMT 0170000
 #define S_IFSOCK 0140000
+#define SOL_IP 0
+#define SOL_IPV6 41
+#define IP_ADD_MEMBERSHIP 35 /* the first that joins, leaves or filters groups */
+#define IPV6_ADD_MEMBERSHIP 20
+#define IPV6_DROP_MEMBERSHIP 21
+#define IPV6_JOIN_ANYCAST 27
+#define IPV6_LEAVE_ANYCAST 28
+#define MCAST_JOIN_GROUP 42
+#define MCAST_MSFILTER 48 /* the last, of both levels */
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -193,4 +202,54 @@ int BPF_PROG(weir_traceme, struct task_struct *parent)
 	struct where w;
 	walk_current(&w);
 	return may_attach(&w, parent) ? 0 : -EPERM;
+}
+
+/* What the kernel sends for nobody's socket, no packet check sees: it is refused where it
+ * is asked for (B47). option: of the socket; 0: it is a key. */
+__noinline int may_ask_kernel(__u32 option)
+{
+	struct where w;
+	walk_current(&w);
+	if (!w.guarded)
+		return 1;
+	struct policy *p = policy_of(&w);
+	if (p && (p->mode == MODE_OBSERVE || (!w.taint && !w.deep && p->mode != MODE_SEAL)))
+		return 1;
+	count(COUNT_DENIED_SOCKET);
+	tell_peer(&w, REASON_KERNEL, 0, option);
+	return 0;
+}
+
+static __always_inline int is_membership(int level, int option)
+{
+	if (level == SOL_IP)
+		return option >= IP_ADD_MEMBERSHIP && option <= MCAST_MSFILTER;
+	if (level != SOL_IPV6)
+		return 0;
+	return option == IPV6_ADD_MEMBERSHIP || option == IPV6_DROP_MEMBERSHIP ||
+	       option == IPV6_JOIN_ANYCAST || option == IPV6_LEAVE_ANYCAST ||
+	       (option >= MCAST_JOIN_GROUP && option <= MCAST_MSFILTER);
+}
+
+/* igmpv3_newpack and mld_newpack say to the link which groups, and whose packets, somebody wants. */
+SEC("fmod_ret/security_socket_setsockopt")
+int BPF_PROG(weir_group, struct socket *sock, int level, int option)
+{
+	return !is_membership(level, option) || may_ask_kernel(option) ? 0 : -EPERM;
+}
+
+/* construct_key has a program of the host look a key up, in the host's network: key.dns_resolver asks for
+ * names. The key that authorizes it can be made by nobody else. */
+SEC("fmod_ret/security_key_alloc")
+int BPF_PROG(weir_key, struct key *key)
+{
+	const union {
+		char text[16];
+		__u64 word[2];
+	} authorizes = {".request_key_aut"}; /* the start of it is no other's */
+	__u64 name[2] = {};
+	bpf_probe_read_kernel(name, sizeof(name), BPF_CORE_READ(key, index_key.type, name));
+	if (name[0] != authorizes.word[0] || name[1] != authorizes.word[1] || may_ask_kernel(0))
+		return 0;
+	return -EPERM;
 }

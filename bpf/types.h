@@ -283,6 +283,7 @@ enum reason {
 	REASON_FULL = 19,       /* no room for the question */
 	REASON_UNTRUSTED = 20,
 	REASON_UNRESOLVED = 21, /* it stands for a name that has no address yet */
+	REASON_KERNEL = 22,     /* what the kernel would send by itself */
 };
 
 struct record {

@@ -374,6 +374,18 @@ struct netlink_sock {
 	u32 dst_group;
 };
 
+struct key_type {
+	char *name;
+};
+
+struct keyring_index_key {
+	struct key_type *type;
+};
+
+struct key {
+	struct keyring_index_key index_key;
+};
+
 #pragma clang attribute pop
 
 #endif

@@ -41,7 +41,7 @@ func findings(s *specs.Spec, f facts) []event.Finding {
 	for _, c := range []struct{ name, id, severity, text string }{
 		{"CAP_SYS_ADMIN", "cap_sys_admin", critical, "it may mount, enter namespaces and use bpf() (B42)"},
 		{"CAP_BPF", "cap_bpf", critical, "it may load programs and change maps (B42)"},
-		{"CAP_NET_ADMIN", "cap_net_admin", high, "it may redirect traffic with tc, tunnels and routes (B48)"},
+		{"CAP_NET_ADMIN", "cap_net_admin", high, "it may redirect traffic with tc, tunnels and routes, and tell the link by addresses and neighbours that it sets (B47, B48)"},
 		{"CAP_NET_RAW", "cap_net_raw", medium, "it may open raw and packet sockets before it is tainted, and what a mapped ring sends is seen by no hook (B18, B47)"},
 	} {
 		if caps[c.name] {

@@ -212,6 +212,8 @@ func hooks() []hook {
 		fn("security_file_receive", passed),
 		fn("security_ptrace_access_check", "processes outside can be steered"),
 		fn("security_ptrace_traceme", "processes outside can be steered"),
+		fn("security_socket_setsockopt", "joining a multicast group tells the link something"),
+		fn("security_key_alloc", "the kernel looks names up for who asks it to"),
 		fn("unix_release", "what is known of closed sockets stays"),
 		fn("cgroup_attach_task", moved),
 		tp("sched_process_exec", "commands are not seen"),

@@ -232,6 +232,7 @@ const (
 	egressReasonREASON_FULL       egressReason = 19
 	egressReasonREASON_UNTRUSTED  egressReason = 20
 	egressReasonREASON_UNRESOLVED egressReason = 21
+	egressReasonREASON_KERNEL     egressReason = 22
 )
 
 type egressRecord struct {

@@ -194,6 +194,8 @@ const (
 	peersMapTasks          = "tasks"
 	peersMapUnixPeers      = "unix_peers"
 	peersProgWeirAttach    = "weir_attach"
+	peersProgWeirGroup     = "weir_group"
+	peersProgWeirKey       = "weir_key"
 	peersProgWeirReceive   = "weir_receive"
 	peersProgWeirTraceme   = "weir_traceme"
 	peersProgWeirUnix      = "weir_unix"
@@ -244,6 +246,8 @@ type peersSpecs struct {
 // It can be passed ebpf.CollectionSpec.Assign.
 type peersProgramSpecs struct {
 	WeirAttach    *ebpf.ProgramSpec `ebpf:"weir_attach"`
+	WeirGroup     *ebpf.ProgramSpec `ebpf:"weir_group"`
+	WeirKey       *ebpf.ProgramSpec `ebpf:"weir_key"`
 	WeirReceive   *ebpf.ProgramSpec `ebpf:"weir_receive"`
 	WeirTraceme   *ebpf.ProgramSpec `ebpf:"weir_traceme"`
 	WeirUnix      *ebpf.ProgramSpec `ebpf:"weir_unix"`
@@ -352,6 +356,8 @@ type peersVariables struct {
 // It can be passed to loadPeersObjects or ebpf.CollectionSpec.LoadAndAssign.
 type peersPrograms struct {
 	WeirAttach    *ebpf.Program `ebpf:"weir_attach"`
+	WeirGroup     *ebpf.Program `ebpf:"weir_group"`
+	WeirKey       *ebpf.Program `ebpf:"weir_key"`
 	WeirReceive   *ebpf.Program `ebpf:"weir_receive"`
 	WeirTraceme   *ebpf.Program `ebpf:"weir_traceme"`
 	WeirUnix      *ebpf.Program `ebpf:"weir_unix"`
@@ -362,6 +368,8 @@ type peersPrograms struct {
 func (p *peersPrograms) Close() error {
 	return _PeersClose(
 		p.WeirAttach,
+		p.WeirGroup,
+		p.WeirKey,
 		p.WeirReceive,
 		p.WeirTraceme,
 		p.WeirUnix,

@@ -68,7 +68,7 @@ type Record struct {
 	Family    int    // with reason family: the socket's, and its type and protocol
 	Type      int
 	Grant     uint64
-	Target    int // process that was to be attached to
+	Target    int // process that was to be attached to; with reason kernel_traffic a socket's option, or 0 for a key
 }
 
 // RecordKind says what happened.
@@ -93,6 +93,7 @@ var reasons = map[egressReason]string{
 	egressReasonREASON_DENIED: "denied", egressReasonREASON_RESTARTS: "restarts",
 	egressReasonREASON_UNREADABLE: "unreadable_address", egressReasonREASON_FULL: "queue_full",
 	egressReasonREASON_UNTRUSTED: "untrusted", egressReasonREASON_NAMED: "allowed_name", egressReasonREASON_UNRESOLVED: "unresolved_name",
+	egressReasonREASON_KERNEL: "kernel_traffic",
 }
 
 func protoName(p uint8) string {

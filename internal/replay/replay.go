@@ -185,11 +185,11 @@ func recorded(e event.Event) (Outcome, string, kind) {
 // was let out since it was approved before.
 var fixed = []string{
 	"granted", "recognised", "loopback", "cgroup_depth", "socket_family", "control_socket", "attach", "escaped", "unreadable_address",
-	"queue_full", "flood", "malformed", "store_failed", "log_failed", "cancelled", "used_once", "timeout",
+	"kernel_traffic", "queue_full", "flood", "malformed", "store_failed", "log_failed", "cancelled", "used_once", "timeout",
 }
 
 // observed are those of them that the mode observe lets be.
-var observed = []string{"socket_family", "outside_container", "unreadable_address"}
+var observed = []string{"socket_family", "outside_container", "unreadable_address", "kernel_traffic"}
 
 // decide is what the policy makes of the event's request, in the order of the
 // kernel and the gate.

@@ -76,6 +76,8 @@ func TestReplay(t *testing.T) {
 		{"sealed no more", "", connect("deny", "sealed"), Deny, Allow, "untainted"},
 		{"observed", "mode: observe", connect("deny", "flagged", "secret"), Deny, Allow, "observe"},
 		{"observed, another family", "mode: observe", connect("deny", "socket_family", "secret"), Deny, Allow, "observe"},
+		{"observed, B47", "mode: observe", connect("deny", "kernel_traffic", "secret"), Deny, Allow, "observe"},
+		{"a multicast group (B47)", "", connect("deny", "kernel_traffic", "secret"), Deny, Deny, ""},
 		{"observed no more", "", connect("allow", "observe", "corruption", "secret"), Allow, Person, "asked"},
 		{"refused, and asked beside", "", connect("deny", "tainted", "corruption", "secret"), Deny, Deny, ""},
 		{"refused, now open", "allow: [{prefix: 192.0.2.1}]", connect("deny", "tainted", "secret"), Deny, Allow, "listed"},

@@ -86,6 +86,12 @@ func (d *daemon) recorded(r netegress.Record) {
 		d.summaries.Count(c.ID, event.Connect)
 	}
 	switch {
+	case r.Reason == "kernel_traffic" && r.Target != 0:
+		to = event.Destination{Protocol: "multicast"}
+		v.Text = fmt.Sprintf("socket option %d, which makes the kernel tell the link of groups", r.Target)
+	case r.Reason == "kernel_traffic":
+		to = event.Destination{Protocol: "key"}
+		v.Text = "a key that a program of the host would look up (request_key)"
 	case r.Path != "" || r.Family == unix.AF_UNIX:
 		to = event.Destination{Address: r.Path, Protocol: "unix"}
 		if r.Target != 0 {

@@ -15,7 +15,7 @@ type Arrival struct {
 	Error string `json:"error,omitempty"` // why the order failed
 	At    string `json:"at,omitempty"`    // where it listens
 
-	Via      string `json:"via,omitempty"`      // packet, or what Net says
+	Via      string `json:"via,omitempty"`      // packet, kernel for what the sender's kernel says by itself, or what Net says
 	Proto    int    `json:"proto,omitempty"`    // IP protocol of a packet, or its EtherType if it is not IP
 	From     int    `json:"from,omitempty"`     // source port of a packet
 	Port     int    `json:"port,omitempty"`     // destination port of a packet, or where a socket listens

@@ -41,13 +41,15 @@ func (r *receiver) sniff(fd int) {
 		if sa, ok := from.(*unix.SockaddrLinklayer); ok && sa.Pkttype == unix.PACKET_OUTGOING {
 			continue
 		}
-		if a, ok := read(b[:n]); ok {
+		if said := kernelSaid(b[:n]); said != "" {
+			r.say(wire.Arrival{Via: "kernel", Text: said})
+		} else if a, ok := read(b[:n]); ok {
 			r.say(a)
 		}
 	}
 }
 
-// read finds protocol and ports of a frame. ARP and neighbour discovery, which the kernel does by itself, are not reported.
+// read finds protocol and ports of a frame. What the kernel says by itself is kernelSaid's, or not reported.
 func read(b []byte) (wire.Arrival, bool) {
 	if len(b) < 14 {
 		return wire.Arrival{}, false

@@ -24,6 +24,7 @@ func Test(t *testing.T) {
 	world := rig.NewOutside(t)
 	sensor := rig.StartSensor(t, policy)
 	t.Run("Attempts", func(t *testing.T) { attempts(t, world, sensor) })
+	t.Run("B47/leave-close", func(t *testing.T) { leftByClose(t, world, sensor) })
 	t.Run("OpenedBeforeGuard", func(t *testing.T) { openedBeforeGuard(t, world) })
 	t.Run("Remembered", func(t *testing.T) { remembered(t, world, sensor) })
 	t.Run("SigcontWakesHeld", func(t *testing.T) { sigcontWakesHeld(t, world, sensor) })
@@ -69,6 +70,15 @@ func attempts(t *testing.T, world *rig.Outside, sensor *rig.Sensor) {
 			t.Errorf("%s: arrived late", o.title)
 		}
 	}
+}
+
+// leftByClose: who joined groups while it was clean says something by leaving them, which no hook is asked about. It stays open,
+// and docs/limits.md says so.
+func leftByClose(t *testing.T, world *rig.Outside, sensor *rig.Sensor) {
+	session := sensor.Guard(t, "left")
+	a := rig.LeftByClose()
+	out := a.Try(t, world, session, func() { sensor.Taint(t, "left", "secret") })
+	a.Arrived(t, out)
 }
 
 // stopped fails t if anything of the attempt arrived.
