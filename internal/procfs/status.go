@@ -11,15 +11,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Namespace returns the inode of one of the process's namespaces: net, mnt, pid, user, cgroup, ipc, uts or time.
-func Namespace(pid int, kind string) (uint64, error) {
-	var st unix.Stat_t
-	if err := unix.Stat(file(pid, "ns", kind), &st); err != nil {
-		return 0, failed(pid, kind+" namespace", err)
-	}
-	return st.Ino, nil
-}
-
 // Tracer returns the process that traces this one, 0 if there is none.
 func Tracer(pid int) (int, error) {
 	fields, err := status(pid, "TracerPid")

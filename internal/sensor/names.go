@@ -61,12 +61,8 @@ func (d *daemon) openResolvers(path string, since time.Time) {
 	if err != nil {
 		return // it has been removed
 	}
-	seen := map[uint64]bool{}
-	for _, pid := range pids {
-		if ns, err := procfs.Namespace(pid, "net"); err == nil && !seen[ns] {
-			seen[ns] = true
-			d.openResolver(pid, since)
-		}
+	for _, pid := range procfs.Namespaces(pids, "net") {
+		d.openResolver(pid, since)
 	}
 }
 

@@ -67,7 +67,7 @@ var rules = map[string][]string{
 		"internal/sensor/inforce", "internal/sensor/witness", "internal/bridge", "internal/gate", "internal/ruleset", "internal/agentupdate", "internal/vault", "internal/memory", "internal/rewrite",
 		"internal/taint", "internal/netegress", "internal/event", "internal/show", "internal/cgroup", "internal/procfs",
 	},
-	"internal/sensor/spaces": {"internal/taint", "internal/cgroup"},
+	"internal/sensor/spaces": {"internal/taint", "internal/cgroup", "internal/procfs"},
 	"internal/sensor/pins":   {},
 	"internal/sensor/watch":  {"internal/cgroup"},
 	"internal/sensor/session": {

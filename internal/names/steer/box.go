@@ -97,7 +97,7 @@ func (s *Steer) start(container uint64, pid int, since time.Time) (fresh bool, e
 	if err := s.attach(container); err != nil {
 		return false, err
 	}
-	ns, err := openNamespace(pid)
+	ns, err := procfs.Network(pid)
 	if err != nil {
 		return false, err
 	}
@@ -122,7 +122,7 @@ func (s *Steer) begin(b *box, ns *os.File, pid int) (*resolver, uint64, error) {
 	if listed := b.policy.Load().Resolvers; len(listed) > 0 {
 		r.up.Servers = listed
 	}
-	err := within(ns, func() (err error) {
+	err := procfs.Within(ns, func() (err error) {
 		if at, err = look(); err == nil {
 			r.sockets, err = listen()
 		}
@@ -189,18 +189,13 @@ func (s *Steer) Tend() error {
 		if len(b.open) == 0 {
 			continue
 		}
-		live := map[uint64]bool{}
 		pids, err := cgroup.Tree(path)
 		if err != nil {
 			continue
 		}
-		for _, pid := range pids {
-			if inode, err := procfs.Namespace(pid, "net"); err == nil {
-				live[inode] = true
-			}
-		}
+		live := procfs.Namespaces(pids, "net")
 		for cookie, r := range b.open {
-			if !live[r.inode] {
+			if live[r.inode] == 0 {
 				s.end(b, cookie)
 			}
 		}

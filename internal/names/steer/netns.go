@@ -7,40 +7,16 @@ import (
 	"net"
 	"net/netip"
 	"os"
-	"runtime"
-	"strconv"
 
 	"golang.org/x/sys/unix"
+
+	"weir/internal/procfs"
 )
-
-// openNamespace opens the network namespace of a process.
-func openNamespace(pid int) (*os.File, error) {
-	ns, err := os.Open("/proc/" + strconv.Itoa(pid) + "/ns/net")
-	if err != nil {
-		return nil, fmt.Errorf("open network namespace of process %d: %w", pid, err)
-	}
-	return ns, nil
-}
-
-// within runs f on a thread of its own in a network namespace. Sockets that it makes
-// stay there.
-func within(ns *os.File, f func() error) error {
-	done := make(chan error, 1)
-	go func() {
-		runtime.LockOSThread() // never unlocked: the thread ends with the goroutine, in whatever namespace
-		if err := unix.Setns(int(ns.Fd()), unix.CLONE_NEWNET); err != nil {
-			done <- fmt.Errorf("enter network namespace: %w", err)
-			return
-		}
-		done <- f()
-	}()
-	return <-done
-}
 
 // dialer connects from a network namespace.
 func dialer(ns *os.File) func(context.Context, string, netip.AddrPort) (net.Conn, error) {
 	return func(ctx context.Context, network string, to netip.AddrPort) (conn net.Conn, err error) {
-		err = within(ns, func() error {
+		err = procfs.Within(ns, func() error {
 			conn, err = (&net.Dialer{}).DialContext(ctx, network, to.String())
 			return err
 		})

@@ -7,8 +7,6 @@ import (
 	"net/netip"
 	"os"
 	"os/exec"
-	"runtime"
-	"strconv"
 	"strings"
 
 	"github.com/vishvananda/netlink"
@@ -40,7 +38,6 @@ func Close(path string, p policy.Policy, marked func(cookie uint64) bool) (int, 
 		return 0, err
 	}
 	inodes := map[uint64]bool{}
-	spaces := map[uint64]int{} // namespace → one of its processes
 	for _, pid := range pids {
 		own, err := procfs.SocketInodes(pid)
 		if err != nil {
@@ -49,13 +46,10 @@ func Close(path string, p policy.Policy, marked func(cookie uint64) bool) (int, 
 		for inode := range own {
 			inodes[inode] = true
 		}
-		if ns, err := procfs.Namespace(pid, "net"); err == nil {
-			spaces[ns] = pid
-		}
 	}
 	closed := 0
 	var errs []error
-	for _, pid := range spaces {
+	for _, pid := range procfs.Namespaces(pids, "net") {
 		err := within(pid, func() error {
 			n, err := closeIn(inodes, dests, marked)
 			closed += n
@@ -69,28 +63,17 @@ func Close(path string, p policy.Policy, marked func(cookie uint64) bool) (int, 
 // names are the protocols whose sockets are closed.
 var names = map[uint8]string{unix.IPPROTO_TCP: "tcp", unix.IPPROTO_UDP: "udp"}
 
-// within runs f on a thread of its own in the network namespace of pid.
+// within runs f in the network namespace of a process, if that is not gone.
 func within(pid int, f func() error) error {
-	done := make(chan error, 1)
-	go func() {
-		// never unlocked: the thread ends with the goroutine, in whatever namespace
-		runtime.LockOSThread()
-		done <- func() error {
-			ns, err := os.Open("/proc/" + strconv.Itoa(pid) + "/ns/net")
-			if errors.Is(err, os.ErrNotExist) {
-				return nil
-			}
-			if err != nil {
-				return err
-			}
-			defer ns.Close()
-			if err := unix.Setns(int(ns.Fd()), unix.CLONE_NEWNET); err != nil {
-				return fmt.Errorf("enter network namespace of process %d: %w", pid, err)
-			}
-			return f()
-		}()
-	}()
-	return <-done
+	ns, err := procfs.Network(pid)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer ns.Close()
+	return procfs.Within(ns, f)
 }
 
 func closeIn(inodes map[uint64]bool, dests []policy.Destination, marked func(cookie uint64) bool) (int, error) {

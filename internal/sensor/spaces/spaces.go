@@ -2,11 +2,12 @@ package spaces
 
 import (
 	"context"
-	"strconv"
-	"syscall"
+	"maps"
+	"os"
 	"time"
 
 	"weir/internal/cgroup"
+	"weir/internal/procfs"
 	"weir/internal/taint"
 )
 
@@ -29,7 +30,7 @@ type Spaces struct {
 // New looks at nothing yet. list gives the containers; fail tells what could not be done.
 func New(f Files, list func() []taint.Status, fail func(what string, err error)) *Spaces {
 	s := &Spaces{files: f, list: list, fail: fail, unseen: make(chan struct{}, 1)}
-	s.own, _ = mountSpace("self")
+	s.own, _ = procfs.Namespace(os.Getpid(), "mnt")
 	return s
 }
 
@@ -67,19 +68,10 @@ func (s *Spaces) others() map[uint64]int {
 		if err != nil {
 			continue // it has just been removed
 		}
-		for _, pid := range pids {
-			if ns, ok := mountSpace(strconv.Itoa(pid)); ok && ns != s.own {
-				found[ns] = pid
-			}
-		}
+		maps.Copy(found, procfs.Namespaces(pids, "mnt"))
 	}
+	delete(found, s.own)
 	return found
-}
-
-func mountSpace(process string) (uint64, bool) {
-	var st syscall.Stat_t
-	err := syscall.Stat("/proc/"+process+"/ns/mnt", &st)
-	return st.Ino, err == nil
 }
 
 // Saw has a process's mount namespace that is new looked at soon.
@@ -87,7 +79,7 @@ func (s *Spaces) Saw(pid int) {
 	if !s.files.Listed() {
 		return
 	}
-	if ns, ok := mountSpace(strconv.Itoa(pid)); !ok || ns == s.own || s.files.Knows(ns) {
+	if ns, err := procfs.Namespace(pid, "mnt"); err != nil || ns == s.own || s.files.Knows(ns) {
 		return
 	}
 	select {
