@@ -6,18 +6,14 @@ package load
 import (
 	"context"
 	"fmt"
-	"io/fs"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
 
-	"github.com/cilium/ebpf"
-	"github.com/cilium/ebpf/link"
 	"github.com/google/go-cmp/cmp"
 
 	"weir/internal/control"
@@ -31,8 +27,10 @@ func TestMain(m *testing.M) { inside.Main(m) }
 const (
 	root   = "/sys/fs/cgroup"
 	parent = "/load"
-	pins   = "/sys/fs/bpf/weir"
 )
+
+// maps are those that are empty when nothing is under way.
+var maps = []string{"holds", "grants", "grant_dests", "claims", "socks"}
 
 // amount is how much is done.
 type amount struct{ cgroups, grants, holds int }
@@ -69,12 +67,15 @@ func TestNothingIsLeft(t *testing.T) {
 		{"holds", l.holds, much.holds},
 	} {
 		part.do(t, 2) // whatever is made once and kept
-		before := l.settle(t, count{})
+		before := sensor.Settle(t, nil, maps...)
+		if len(before.Entries) != 0 {
+			t.Fatalf("%s: there are entries at the start: %v", part.name, before.Entries)
+		}
 		t.Run(part.name, func(t *testing.T) {
 			began := time.Now()
 			part.do(t, part.many)
 			took := time.Since(began)
-			after := l.settle(t, before)
+			after := sensor.Settle(t, &before, maps...)
 			if diff := cmp.Diff(before, after); diff != "" {
 				t.Errorf("after %d: before - after +\n%s", part.many, diff)
 			}
@@ -88,83 +89,6 @@ type load struct {
 	sensor  *rig.Sensor
 	session *rig.Session
 	port    int
-}
-
-// count is what must not grow.
-type count struct {
-	FDs, Goroutines       int
-	Maps, Programs, Links int
-	Cgroups               int
-	Entries               map[string]int
-}
-
-func (l *load) count(t *testing.T) count {
-	t.Helper()
-	c := count{Entries: map[string]int{}}
-	fds, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", l.sensor.Pid()))
-	if err != nil {
-		t.Fatal(err)
-	}
-	c.FDs = len(fds)
-	st, err := client().Status(context.Background())
-	if err != nil {
-		t.Fatal(err)
-	}
-	c.Goroutines = st.Goroutines
-	for id, err := ebpf.MapGetNextID(0); err == nil; id, err = ebpf.MapGetNextID(id) {
-		c.Maps++
-	}
-	for id, err := ebpf.ProgramGetNextID(0); err == nil; id, err = ebpf.ProgramGetNextID(id) {
-		c.Programs++
-	}
-	it := new(link.Iterator)
-	for it.Next() {
-		c.Links++
-	}
-	it.Close()
-	if err := it.Err(); err != nil {
-		t.Fatal(err)
-	}
-	err = filepath.WalkDir(root, func(_ string, d fs.DirEntry, err error) error {
-		if err == nil && d.IsDir() {
-			c.Cgroups++
-		}
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, name := range []string{"holds", "grants", "grant_dests", "claims", "socks"} {
-		m, err := ebpf.LoadPinnedMap(filepath.Join(pins, name), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		entries := m.Iterate()
-		key, value := make([]byte, m.KeySize()), make([]byte, m.ValueSize())
-		for entries.Next(&key, &value) {
-			c.Entries[name]++
-		}
-		m.Close()
-	}
-	return c
-}
-
-// settle counts until nothing of what was done is on its way any more, and what is left is want, if that is not empty.
-func (l *load) settle(t *testing.T, want count) count {
-	t.Helper()
-	var last count
-	same := 0
-	for end := time.Now().Add(40 * time.Second); time.Now().Before(end); time.Sleep(500 * time.Millisecond) {
-		now := l.count(t)
-		if same++; !cmp.Equal(now, last) {
-			same = 0
-		}
-		last = now
-		if want.FDs != 0 && cmp.Equal(now, want) || want.FDs == 0 && same >= 6 && len(now.Entries) == 0 {
-			break
-		}
-	}
-	return last
 }
 
 // memory is what the daemon has in memory.
