@@ -39,7 +39,9 @@ const (
 	server6 = "2001:db8::53"
 )
 
-const policyText = `allow:
+const policyText = `guard:
+  parents: [` + parent + `]
+allow:
   - name: allowed.example
     protocol: tcp
     ports: 80

@@ -16,6 +16,8 @@ import (
 func TestNames(t *testing.T) {
 	f := start(t)
 	t.Run("B24_without_the_sensor", f.bare)
+	rig.Must(t, "mkdir -p /sys/fs/cgroup"+parent)
+	t.Cleanup(func() { rig.RemoveCgroup(t, "/sys/fs/cgroup"+parent) })
 	f.sensor = rig.StartSensor(t, policyText)
 	f.session = f.sensor.Guard(t, "names", "--taint", "secret")
 	for _, test := range []struct {
@@ -33,6 +35,7 @@ func TestNames(t *testing.T) {
 		{"B26_another_containers_resolver", (*fixture).anothers},
 		{"another_network_namespace", (*fixture).elsewhere},
 		{"clean_again", (*fixture).clean},
+		{"leak", (*fixture).leak},
 		{"sensor_killed", (*fixture).killed},
 	} {
 		t.Run(test.name, func(t *testing.T) { test.run(f, t) })
