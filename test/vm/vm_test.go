@@ -15,13 +15,16 @@ var groups = map[string]Group{
 	"agents":     {Timeout: 20 * time.Minute, MemMiB: 4096, Once: true},
 	"bare":       {Timeout: 15 * time.Minute},
 	"boot":       {Timeout: 5 * time.Minute},
-	"bridge":     {Timeout: 15 * time.Minute},
+	"bridge":     {Timeout: 15 * time.Minute, Once: true},
+	"cascade":    {Once: true},
+	"cgroups":    {Once: true},
 	"clients":    {Timeout: 40 * time.Minute, Root: "clients", MemMiB: 4096},
 	"containers": {Timeout: 15 * time.Minute, Root: "containers", Once: true},
 	"egress":     {Timeout: 20 * time.Minute},
 	"exec":       {Timeout: 15 * time.Minute}, // thousands of executions
 	"failure":    {Timeout: 30 * time.Minute},
 	"load":       {Timeout: 2 * time.Hour},
+	"operator":   {Once: true},
 	"systemd":    {Timeout: 15 * time.Minute, Root: "containers", Systemd: true, Once: true},
 }
 

@@ -63,7 +63,7 @@ func TestQuickExecs(t *testing.T) { // B31
 
 // A sensor that restarts, again and again, has everything that was executed meanwhile (B32).
 func TestRestart(t *testing.T) {
-	const count = 1500
+	const count = 600
 	r := startRig(t)
 	cmd := quickly(r, count, "")
 	r.check(cmd.Start())
@@ -102,7 +102,7 @@ func TestRestart(t *testing.T) {
 
 // What a full ring has no room for is counted, to the last one (B31).
 func TestFullRing(t *testing.T) {
-	const count = 800
+	const count = 400
 	r := startRig(t)
 	r.stop()
 	r.load()
