@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"weir/internal/policy/strictyaml"
 )
 
 // Forms of announcements.
@@ -44,32 +46,32 @@ type Callback struct {
 const maxUsers = 256
 
 func (p *parser) announce(n *yaml.Node, out *Announce) {
-	before := len(p.errs)
+	before := p.Mistakes()
 	var inner map[string]int
-	lines := p.mapping(n, "announce", []field{
-		{"form", p.one("announce.form", []string{JSON, Slack}, func(s string) { out.Form = s })},
-		{"url", p.word("announce.url", "an https URL", &out.URL)},
-		{"url_file", p.word("announce.url_file", "an absolute path", &out.URLFile)},
-		{"key_file", p.word("announce.key_file", "an absolute path", &out.KeyFile)},
-		{"key_env", p.word("announce.key_env", "the name of an environment variable", &out.KeyEnv)},
-		{"proxy", p.word("announce.proxy", "the URL of a proxy", &out.Proxy)},
-		{"callback", func(n *yaml.Node) {
+	lines := p.Mapping(n, "announce", []strictyaml.Field{
+		{Key: "form", Read: p.One("announce.form", []string{JSON, Slack}, func(s string) { out.Form = s })},
+		{Key: "url", Read: p.Word("announce.url", "an https URL", &out.URL)},
+		{Key: "url_file", Read: p.Word("announce.url_file", "an absolute path", &out.URLFile)},
+		{Key: "key_file", Read: p.Word("announce.key_file", "an absolute path", &out.KeyFile)},
+		{Key: "key_env", Read: p.Word("announce.key_env", "the name of an environment variable", &out.KeyEnv)},
+		{Key: "proxy", Read: p.Word("announce.proxy", "the URL of a proxy", &out.Proxy)},
+		{Key: "callback", Read: func(n *yaml.Node) {
 			c := &out.Callback
-			inner = p.mapping(n, "announce.callback", []field{
-				{"listen", p.word("announce.callback.listen", "an address and port such as 127.0.0.1:8787, or a socket's path", &c.Listen)},
-				{"exposed", p.truth("announce.callback.exposed", &c.Exposed)},
-				{"key_file", p.word("announce.callback.key_file", "an absolute path", &c.KeyFile)},
-				{"key_env", p.word("announce.callback.key_env", "the name of an environment variable", &c.KeyEnv)},
-				{"slack_key_file", p.word("announce.callback.slack_key_file", "an absolute path", &c.SlackKeyFile)},
-				{"slack_key_env", p.word("announce.callback.slack_key_env", "the name of an environment variable", &c.SlackKeyEnv)},
-				{"users", func(n *yaml.Node) {
-					p.texts(n, "announce.callback.users", "names of people, as the callback sends them", maxUsers, &c.Users, userName)
+			inner = p.Mapping(n, "announce.callback", []strictyaml.Field{
+				{Key: "listen", Read: p.Word("announce.callback.listen", "an address and port such as 127.0.0.1:8787, or a socket's path", &c.Listen)},
+				{Key: "exposed", Read: p.Truth("announce.callback.exposed", &c.Exposed)},
+				{Key: "key_file", Read: p.Word("announce.callback.key_file", "an absolute path", &c.KeyFile)},
+				{Key: "key_env", Read: p.Word("announce.callback.key_env", "the name of an environment variable", &c.KeyEnv)},
+				{Key: "slack_key_file", Read: p.Word("announce.callback.slack_key_file", "an absolute path", &c.SlackKeyFile)},
+				{Key: "slack_key_env", Read: p.Word("announce.callback.slack_key_env", "the name of an environment variable", &c.SlackKeyEnv)},
+				{Key: "users", Read: func(n *yaml.Node) {
+					p.Texts(n, "announce.callback.users", "names of people, as the callback sends them", maxUsers, &c.Users, userName)
 				}},
-				{"window_seconds", p.number("announce.callback.window_seconds", "seconds", 10, 900, &c.Window)},
+				{Key: "window_seconds", Read: p.Number("announce.callback.window_seconds", "seconds", 10, 900, &c.Window)},
 			})
 		}},
 	})
-	if len(p.errs) > before {
+	if p.Mistakes() > before {
 		return
 	}
 	p.keys("announce", lines, out.KeyFile, out.KeyEnv, "key")
@@ -77,25 +79,25 @@ func (p *parser) announce(n *yaml.Node, out *Announce) {
 	p.keys("announce.callback", inner, out.Callback.SlackKeyFile, out.Callback.SlackKeyEnv, "slack_key")
 	switch {
 	case out.URL != "" && out.URLFile != "":
-		p.fail(lines["url_file"], "announce.url_file and announce.url are both set: keep one")
+		p.Fail(lines["url_file"], "announce.url_file and announce.url are both set: keep one")
 	case out.URL != "" && announceURL(out.URL) != "":
-		p.fail(lines["url"], "announce.url %s", announceURL(out.URL)) // it is not repeated: it may hold a key
+		p.Fail(lines["url"], "announce.url %s", announceURL(out.URL)) // it is not repeated: it may hold a key
 	case out.URLFile != "" && cleanPath(out.URLFile, 4095) != "":
-		p.fail(lines["url_file"], "announce.url_file is %s: %s", quote(out.URLFile), cleanPath(out.URLFile, 4095))
+		p.Fail(lines["url_file"], "announce.url_file is %s: %s", strictyaml.Quote(out.URLFile), cleanPath(out.URLFile, 4095))
 	case !out.On() && len(lines) > 0 && (len(lines) > 1 || lines["callback"] == 0):
 		for _, key := range []string{"form", "key_file", "key_env", "proxy"} {
 			if line, ok := lines[key]; ok {
-				p.fail(line, "announce.%s is not used without announce.url or announce.url_file: set one of them, or leave it out", key)
+				p.Fail(line, "announce.%s is not used without announce.url or announce.url_file: set one of them, or leave it out", key)
 				break
 			}
 		}
 	case out.On() && out.Form == JSON && out.KeyFile == "" && out.KeyEnv == "":
-		p.fail(n.Line, "announce needs a key that signs: set announce.key_file or announce.key_env")
+		p.Fail(n.Line, "announce needs a key that signs: set announce.key_file or announce.key_env")
 	case out.Form == Slack && out.KeyFile+out.KeyEnv != "":
-		p.fail(lines["form"], "announce.form slack signs nothing: leave announce.key_file and announce.key_env out")
+		p.Fail(lines["form"], "announce.form slack signs nothing: leave announce.key_file and announce.key_env out")
 	}
 	if wrong := baseURL(out.Proxy, false); out.Proxy != "" && wrong != "" {
-		p.fail(lines["proxy"], "announce.proxy %s", wrong)
+		p.Fail(lines["proxy"], "announce.proxy %s", wrong)
 	}
 	p.callback(out.Callback, inner)
 }
@@ -104,11 +106,11 @@ func (p *parser) announce(n *yaml.Node, out *Announce) {
 func (p *parser) keys(where string, lines map[string]int, file, env, name string) {
 	switch {
 	case file != "" && env != "":
-		p.fail(lines[name+"_env"], "%s.%s_env and %s.%s_file are both set: keep one", where, name, where, name)
+		p.Fail(lines[name+"_env"], "%s.%s_env and %s.%s_file are both set: keep one", where, name, where, name)
 	case file != "" && cleanPath(file, 4095) != "":
-		p.fail(lines[name+"_file"], "%s.%s_file is %s: %s", where, name, quote(file), cleanPath(file, 4095))
+		p.Fail(lines[name+"_file"], "%s.%s_file is %s: %s", where, name, strictyaml.Quote(file), cleanPath(file, 4095))
 	case env != "" && !variable(env):
-		p.fail(lines[name+"_env"], "%s.%s_env is not the name of an environment variable such as WEIR_KEY: the key itself never stands in a policy", where, name)
+		p.Fail(lines[name+"_env"], "%s.%s_env is not the name of an environment variable such as WEIR_KEY: the key itself never stands in a policy", where, name)
 	}
 }
 
@@ -116,7 +118,7 @@ func (p *parser) callback(c Callback, lines map[string]int) {
 	if c.Listen == "" {
 		for _, key := range []string{"exposed", "key_file", "key_env", "slack_key_file", "slack_key_env", "users", "window_seconds"} {
 			if line, ok := lines[key]; ok {
-				p.fail(line, "announce.callback.%s is not used without announce.callback.listen: set it, or leave this out", key)
+				p.Fail(line, "announce.callback.%s is not used without announce.callback.listen: set it, or leave this out", key)
 				return
 			}
 		}
@@ -125,11 +127,11 @@ func (p *parser) callback(c Callback, lines map[string]int) {
 	line := lines["listen"]
 	switch wrong := listen(c.Listen, c.Exposed); {
 	case wrong != "":
-		p.fail(line, "announce.callback.listen is %s: %s", quote(c.Listen), wrong)
+		p.Fail(line, "announce.callback.listen is %s: %s", strictyaml.Quote(c.Listen), wrong)
 	case c.KeyFile+c.KeyEnv+c.SlackKeyFile+c.SlackKeyEnv == "":
-		p.fail(line, "announce.callback.listen needs a key that answers are signed with: set announce.callback.key_file or slack_key_file")
+		p.Fail(line, "announce.callback.listen needs a key that answers are signed with: set announce.callback.key_file or slack_key_file")
 	case len(c.Users) == 0:
-		p.fail(line, "announce.callback.listen needs announce.callback.users: name who may answer")
+		p.Fail(line, "announce.callback.listen needs announce.callback.users: name who may answer")
 	}
 }
 

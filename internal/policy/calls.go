@@ -4,6 +4,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"weir/internal/policy/strictyaml"
 )
 
 // Confirm says which calls of tools a person need not confirm (K11).
@@ -19,9 +21,9 @@ type Vault struct {
 const maxConfirm = 256
 
 func (p *parser) confirm(n *yaml.Node, out *Confirm) {
-	p.mapping(n, "confirm", []field{{"except", func(n *yaml.Node) {
+	p.Mapping(n, "confirm", []strictyaml.Field{{Key: "except", Read: func(n *yaml.Node) {
 		out.Except = nil
-		p.texts(n, "confirm.except", "names of tools, in which * stands for any text", maxConfirm, &out.Except, func(s string) (string, string) {
+		p.Texts(n, "confirm.except", "names of tools, in which * stands for any text", maxConfirm, &out.Except, func(s string) (string, string) {
 			if s == "" || len(s) > maxToolName || strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r > '~' }) {
 				return s, "not the name of a tool such as Write or mcp__browser__*"
 			}
@@ -31,15 +33,15 @@ func (p *parser) confirm(n *yaml.Node, out *Confirm) {
 }
 
 func (p *parser) vault(n *yaml.Node, out *Vault) {
-	p.mapping(n, "vault", []field{{"proxy", func(n *yaml.Node) {
-		if s, ok := text(n); ok && s == "" {
+	p.Mapping(n, "vault", []strictyaml.Field{{Key: "proxy", Read: func(n *yaml.Node) {
+		if s, ok := strictyaml.Text(n); ok && s == "" {
 			out.Proxy = ""
 			return
 		}
-		before := len(p.errs)
-		p.word("vault.proxy", `the URL of a proxy, or "" for none`, &out.Proxy)(n)
-		if wrong := baseURL(out.Proxy, false); len(p.errs) == before && wrong != "" {
-			p.fail(n.Line, "vault.proxy %s", wrong)
+		before := p.Mistakes()
+		p.Word("vault.proxy", `the URL of a proxy, or "" for none`, &out.Proxy)(n)
+		if wrong := baseURL(out.Proxy, false); p.Mistakes() == before && wrong != "" {
+			p.Fail(n.Line, "vault.proxy %s", wrong)
 		}
 	}}})
 }

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"weir/internal/policy/strictyaml"
 )
 
 const (
@@ -42,56 +44,56 @@ type Match struct {
 type Label struct{ Key, Value string }
 
 func (p *parser) containers(n *yaml.Node, out *Containers) {
-	lines := p.mapping(n, "containers", []field{
-		{"containerd", func(n *yaml.Node) {
-			s, ok := text(n)
+	lines := p.Mapping(n, "containers", []strictyaml.Field{
+		{Key: "containerd", Read: func(n *yaml.Node) {
+			s, ok := strictyaml.Text(n)
 			if wrong := cleanPath(s, maxUnixPath); !ok || s != "" && wrong != "" {
-				p.fail(n.Line, `containers.containerd is %s: accepted is the absolute path of a socket such as /run/containerd/containerd.sock, or "" for none`, kind(n))
+				p.Fail(n.Line, `containers.containerd is %s: accepted is the absolute path of a socket such as /run/containerd/containerd.sock, or "" for none`, strictyaml.Kind(n))
 				return
 			}
 			out.Containerd = s
 		}},
-		{"refuse", func(n *yaml.Node) { p.findings(n, "containers.refuse", &out.Refuse) }},
-		{"match", func(n *yaml.Node) {
-			p.list(n, "containers.match", "mappings of namespace, image, labels, annotations, guard, taint, refuse", maxMatches, func(item *yaml.Node) {
+		{Key: "refuse", Read: func(n *yaml.Node) { p.findings(n, "containers.refuse", &out.Refuse) }},
+		{Key: "match", Read: func(n *yaml.Node) {
+			p.List(n, "containers.match", "mappings of namespace, image, labels, annotations, guard, taint, refuse", maxMatches, func(item *yaml.Node) {
 				m := Match{Guard: true}
-				p.mapping(item, "containers.match", []field{
-					{"namespace", p.pattern("containers.match.namespace", &m.Namespace)},
-					{"image", p.pattern("containers.match.image", &m.Image)},
-					{"labels", func(n *yaml.Node) { p.labels(n, "containers.match.labels", &m.Labels) }},
-					{"annotations", func(n *yaml.Node) { p.labels(n, "containers.match.annotations", &m.Annotations) }},
-					{"guard", p.truth("containers.match.guard", &m.Guard)},
-					{"taint", func(n *yaml.Node) {
-						p.texts(n, "containers.match.taint", "corruption, secret", 2, &m.Taint, taintBit)
+				p.Mapping(item, "containers.match", []strictyaml.Field{
+					{Key: "namespace", Read: p.pattern("containers.match.namespace", &m.Namespace)},
+					{Key: "image", Read: p.pattern("containers.match.image", &m.Image)},
+					{Key: "labels", Read: func(n *yaml.Node) { p.labels(n, "containers.match.labels", &m.Labels) }},
+					{Key: "annotations", Read: func(n *yaml.Node) { p.labels(n, "containers.match.annotations", &m.Annotations) }},
+					{Key: "guard", Read: p.Truth("containers.match.guard", &m.Guard)},
+					{Key: "taint", Read: func(n *yaml.Node) {
+						p.Texts(n, "containers.match.taint", "corruption, secret", 2, &m.Taint, taintBit)
 					}},
-					{"refuse", func(n *yaml.Node) { p.findings(n, "containers.match.refuse", &m.Refuse) }},
+					{Key: "refuse", Read: func(n *yaml.Node) { p.findings(n, "containers.match.refuse", &m.Refuse) }},
 				})
 				if !m.Guard && len(m.Taint)+len(m.Refuse) > 0 {
-					p.fail(item.Line, "containers.match has an item with guard: false and taint or refuse: only what is guarded can be tainted or refused")
+					p.Fail(item.Line, "containers.match has an item with guard: false and taint or refuse: only what is guarded can be tainted or refused")
 				}
 				out.Match = append(out.Match, m)
 			})
 		}},
 	})
 	if line, ok := lines["match"]; ok && out.Containerd == "" && len(out.Match) > 0 {
-		p.fail(line, "containers.match is not used without containers.containerd: name its socket, usually /run/containerd/containerd.sock")
+		p.Fail(line, "containers.match is not used without containers.containerd: name its socket, usually /run/containerd/containerd.sock")
 	}
 }
 
 func (p *parser) findings(n *yaml.Node, where string, into *[]string) {
-	p.texts(n, where, "findings such as privileged or host_pid", len(Findings), into, func(s string) (string, string) {
+	p.Texts(n, where, "findings such as privileged or host_pid", len(Findings), into, func(s string) (string, string) {
 		if slices.Contains(Findings, s) {
 			return s, ""
 		}
-		return s, "unknown finding" + suggest(s, Findings)
+		return s, "unknown finding" + strictyaml.Suggest(s, Findings)
 	})
 }
 
 func (p *parser) pattern(where string, into *string) func(*yaml.Node) {
 	return func(n *yaml.Node) {
-		s, ok := text(n)
+		s, ok := strictyaml.Text(n)
 		if !ok || s == "" || len(s) > maxPattern || strings.ContainsFunc(s, func(r rune) bool { return r < ' ' }) {
-			p.fail(n.Line, "%s is %s: accepted is a text in which * stands for any text; leave the key out for all", where, kind(n))
+			p.Fail(n.Line, "%s is %s: accepted is a text in which * stands for any text; leave the key out for all", where, strictyaml.Kind(n))
 			return
 		}
 		*into = s
@@ -101,20 +103,20 @@ func (p *parser) pattern(where string, into *string) func(*yaml.Node) {
 // labels reads a mapping of keys to patterns.
 func (p *parser) labels(n *yaml.Node, where string, into *[]Label) {
 	if n.Kind != yaml.MappingNode || len(n.Content) == 0 || len(n.Content)/2 > maxLabels {
-		p.fail(n.Line, `%s is %s: accepted is a mapping of up to %d keys to texts, such as {weir.taint: secret}`, where, kind(n), maxLabels)
+		p.Fail(n.Line, `%s is %s: accepted is a mapping of up to %d keys to texts, such as {weir.taint: secret}`, where, strictyaml.Kind(n), maxLabels)
 		return
 	}
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key, value := n.Content[i], n.Content[i+1]
-		k, isKey := text(key)
-		v, isValue := text(value)
+		k, isKey := strictyaml.Text(key)
+		v, isValue := strictyaml.Text(value)
 		switch {
 		case !isKey || k == "" || len(k) > maxPattern:
-			p.fail(key.Line, "%s has the key %s: accepted are texts", where, kind(key))
+			p.Fail(key.Line, "%s has the key %s: accepted are texts", where, strictyaml.Kind(key))
 		case !isValue || len(v) > maxPattern:
-			p.fail(value.Line, "%s has %s: %s: accepted is a text, in quotes if it looks like a number or true", where, quote(k), kind(value))
+			p.Fail(value.Line, "%s has %s: %s: accepted is a text, in quotes if it looks like a number or true", where, strictyaml.Quote(k), strictyaml.Kind(value))
 		case slices.ContainsFunc(*into, func(l Label) bool { return l.Key == k }):
-			p.fail(key.Line, "%s has %s twice", where, quote(k))
+			p.Fail(key.Line, "%s has %s twice", where, strictyaml.Quote(k))
 		default:
 			*into = append(*into, Label{k, v})
 		}

@@ -3,70 +3,59 @@ package policy
 import (
 	"net/netip"
 	"net/url"
-	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"weir/internal/policy/strictyaml"
 )
 
 // cop reads who reviews commands. What a reviewer needs, and what it would never use, is told here, not at the
 // first review.
 func (p *parser) cop(n *yaml.Node, out *Cop) {
-	before := len(p.errs)
-	lines := p.mapping(n, "cop", []field{
-		{"reviewer", p.one("cop.reviewer", []string{Static, Anthropic, OpenAI, None}, func(s string) { out.Reviewer = s })},
-		{"model", p.word("cop.model", "the name of a model", &out.Model)},
-		{"base_url", p.word("cop.base_url", "an http or https URL", &out.BaseURL)},
-		{"key_file", p.word("cop.key_file", "an absolute path", &out.KeyFile)},
-		{"key_env", p.word("cop.key_env", "the name of an environment variable", &out.KeyEnv)},
-		{"seconds", p.number("cop.seconds", "seconds", 1, 60, &out.Seconds)},
-		{"concurrency", p.number("cop.concurrency", "reviews", 1, 256, &out.Concurrency)},
-		{"cache_seconds", p.number("cop.cache_seconds", "seconds", 0, 86400, &out.CacheSeconds)},
-		{"grant_seconds", p.number("cop.grant_seconds", "seconds", 1, 86400, &out.Grant.Seconds)},
-		{"grant_bytes", p.size("cop.grant_bytes", 1<<40, &out.Grant.Bytes)},
+	before := p.Mistakes()
+	lines := p.Mapping(n, "cop", []strictyaml.Field{
+		{Key: "reviewer", Read: p.One("cop.reviewer", []string{Static, Anthropic, OpenAI, None}, func(s string) { out.Reviewer = s })},
+		{Key: "model", Read: p.Word("cop.model", "the name of a model", &out.Model)},
+		{Key: "base_url", Read: p.Word("cop.base_url", "an http or https URL", &out.BaseURL)},
+		{Key: "key_file", Read: p.Word("cop.key_file", "an absolute path", &out.KeyFile)},
+		{Key: "key_env", Read: p.Word("cop.key_env", "the name of an environment variable", &out.KeyEnv)},
+		{Key: "seconds", Read: p.Number("cop.seconds", "seconds", 1, 60, &out.Seconds)},
+		{Key: "concurrency", Read: p.Number("cop.concurrency", "reviews", 1, 256, &out.Concurrency)},
+		{Key: "cache_seconds", Read: p.Number("cop.cache_seconds", "seconds", 0, 86400, &out.CacheSeconds)},
+		{Key: "grant_seconds", Read: p.Number("cop.grant_seconds", "seconds", 1, 86400, &out.Grant.Seconds)},
+		{Key: "grant_bytes", Read: p.Size("cop.grant_bytes", 1<<40, &out.Grant.Bytes)},
 	})
-	if len(p.errs) > before {
+	if p.Mistakes() > before {
 		return
 	}
 	asks := out.Reviewer == Anthropic || out.Reviewer == OpenAI
 	for _, key := range []string{"model", "base_url", "key_file", "key_env"} {
 		if line, ok := lines[key]; ok && !asks {
-			p.fail(line, "cop.%s is not used by the reviewer %s: leave it out, or name anthropic or openai", key, out.Reviewer)
+			p.Fail(line, "cop.%s is not used by the reviewer %s: leave it out, or name anthropic or openai", key, out.Reviewer)
 			return
 		}
 	}
 	if wrong := baseURL(out.BaseURL, out.KeyFile+out.KeyEnv != ""); out.BaseURL != "" && wrong != "" {
 		// The URL is not repeated: it may hold a key.
-		p.fail(lines["base_url"], "cop.base_url %s", wrong)
+		p.Fail(lines["base_url"], "cop.base_url %s", wrong)
 	}
 	if wrong := cleanPath(out.KeyFile, 4095); out.KeyFile != "" && wrong != "" {
-		p.fail(lines["key_file"], "cop.key_file is %s: %s", quote(out.KeyFile), wrong)
+		p.Fail(lines["key_file"], "cop.key_file is %s: %s", strictyaml.Quote(out.KeyFile), wrong)
 	}
 	if out.KeyEnv != "" && !variable(out.KeyEnv) {
 		// Somebody wrote the key where its variable's name belongs.
-		p.fail(lines["key_env"], "cop.key_env is not the name of an environment variable such as ANTHROPIC_API_KEY: the key itself never stands in a policy")
+		p.Fail(lines["key_env"], "cop.key_env is not the name of an environment variable such as ANTHROPIC_API_KEY: the key itself never stands in a policy")
 	}
 	switch line := lines["reviewer"]; {
 	case !asks:
 	case out.KeyFile != "" && out.KeyEnv != "":
-		p.fail(lines["key_env"], "cop.key_env and cop.key_file are both set: keep one")
+		p.Fail(lines["key_env"], "cop.key_env and cop.key_file are both set: keep one")
 	case out.KeyFile == "" && out.KeyEnv == "" && out.Reviewer == Anthropic:
-		p.fail(line, "cop.reviewer anthropic needs a key: set cop.key_file or cop.key_env")
+		p.Fail(line, "cop.reviewer anthropic needs a key: set cop.key_file or cop.key_env")
 	case out.KeyFile == "" && out.KeyEnv == "" && out.BaseURL == "":
-		p.fail(line, "cop.reviewer openai needs a key (cop.key_file or cop.key_env), or the cop.base_url of a server that asks for none")
+		p.Fail(line, "cop.reviewer openai needs a key (cop.key_file or cop.key_env), or the cop.base_url of a server that asks for none")
 	case out.Reviewer == OpenAI && out.Model == "":
-		p.fail(line, "cop.reviewer openai needs cop.model: it has no default")
-	}
-}
-
-// word reads a text without blanks, up to 1,024 bytes.
-func (p *parser) word(where, accepted string, into *string) func(*yaml.Node) {
-	return func(n *yaml.Node) {
-		s, ok := text(n)
-		if !ok || s == "" || len(s) > 1024 || strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r > '~' }) {
-			p.fail(n.Line, "%s: accepted is %s, without blanks", where, accepted)
-			return
-		}
-		*into = s
+		p.Fail(line, "cop.reviewer openai needs cop.model: it has no default")
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"weir/internal/cgroup"
+	"weir/internal/policy/strictyaml"
 )
 
 // Bounds of lists: far above what people write, low enough for the kernel's maps.
@@ -27,70 +28,70 @@ const maxUnixPath = 107
 // policy reads the whole file into out.
 func (p *parser) policy(root *yaml.Node, out *Policy) {
 	var allowLines []int
-	p.mapping(root, "", []field{
-		{"version", p.version},
-		{"mode", p.one("mode", modes(), func(s string) { out.Mode = Mode(s) })},
-		{"guard", func(n *yaml.Node) {
-			p.mapping(n, "guard", []field{{"parents", func(n *yaml.Node) {
-				p.texts(n, "guard.parents", "cgroup paths such as /system.slice or names of slices", maxParents, &out.Guard.Parents, parent)
-			}}, {"cgroups", func(n *yaml.Node) {
-				p.texts(n, "guard.cgroups", "cgroup paths such as /agents/one or names of slices, scopes and services", maxParents, &out.Guard.Cgroups, alone)
+	p.Mapping(root, "", []strictyaml.Field{
+		{Key: "version", Read: p.version},
+		{Key: "mode", Read: p.One("mode", modes(), func(s string) { out.Mode = Mode(s) })},
+		{Key: "guard", Read: func(n *yaml.Node) {
+			p.Mapping(n, "guard", []strictyaml.Field{{Key: "parents", Read: func(n *yaml.Node) {
+				p.Texts(n, "guard.parents", "cgroup paths such as /system.slice or names of slices", maxParents, &out.Guard.Parents, parent)
+			}}, {Key: "cgroups", Read: func(n *yaml.Node) {
+				p.Texts(n, "guard.cgroups", "cgroup paths such as /agents/one or names of slices, scopes and services", maxParents, &out.Guard.Cgroups, alone)
 			}}})
 		}},
-		{"hold", p.truth("hold", &out.Hold)},
-		{"approver", p.one("approver", []string{Person, None}, func(s string) { out.Approver = s })},
-		{"review", p.one("review", []string{AtEgress, AtExec}, func(s string) { out.Review = s })},
-		{"ask_seconds", p.number("ask_seconds", "seconds", 1, 3600, &out.AskSeconds)},
-		{"claim_seconds", p.number("claim_seconds", "seconds", 1, 3600, &out.ClaimSeconds)},
-		{"grant", func(n *yaml.Node) {
-			p.mapping(n, "grant", []field{
-				{"seconds", p.number("grant.seconds", "seconds", 1, 86400, &out.Grant.Seconds)},
-				{"bytes", p.size("grant.bytes", 1<<40, &out.Grant.Bytes)},
+		{Key: "hold", Read: p.Truth("hold", &out.Hold)},
+		{Key: "approver", Read: p.One("approver", []string{Person, None}, func(s string) { out.Approver = s })},
+		{Key: "review", Read: p.One("review", []string{AtEgress, AtExec}, func(s string) { out.Review = s })},
+		{Key: "ask_seconds", Read: p.Number("ask_seconds", "seconds", 1, 3600, &out.AskSeconds)},
+		{Key: "claim_seconds", Read: p.Number("claim_seconds", "seconds", 1, 3600, &out.ClaimSeconds)},
+		{Key: "grant", Read: func(n *yaml.Node) {
+			p.Mapping(n, "grant", []strictyaml.Field{
+				{Key: "seconds", Read: p.Number("grant.seconds", "seconds", 1, 86400, &out.Grant.Seconds)},
+				{Key: "bytes", Read: p.Size("grant.bytes", 1<<40, &out.Grant.Bytes)},
 			})
 		}},
-		{"allow", func(n *yaml.Node) { allowLines = p.allows(n, &out.Allow) }},
-		{"resolvers", func(n *yaml.Node) { p.resolvers(n, &out.Resolvers) }},
-		{"unix_peers", func(n *yaml.Node) {
-			p.texts(n, "unix_peers", "absolute paths or @abstract names", maxUnixPeers, &out.UnixPeers, unixPeer)
+		{Key: "allow", Read: func(n *yaml.Node) { allowLines = p.allows(n, &out.Allow) }},
+		{Key: "resolvers", Read: func(n *yaml.Node) { p.resolvers(n, &out.Resolvers) }},
+		{Key: "unix_peers", Read: func(n *yaml.Node) {
+			p.Texts(n, "unix_peers", "absolute paths or @abstract names", maxUnixPeers, &out.UnixPeers, unixPeer)
 		}},
-		{"taint", func(n *yaml.Node) {
-			p.mapping(n, "taint", []field{
-				{"at_start", func(n *yaml.Node) {
-					p.texts(n, "taint.at_start", "corruption, secret", 2, &out.Taint.AtStart, taintBit)
+		{Key: "taint", Read: func(n *yaml.Node) {
+			p.Mapping(n, "taint", []strictyaml.Field{
+				{Key: "at_start", Read: func(n *yaml.Node) {
+					p.Texts(n, "taint.at_start", "corruption, secret", 2, &out.Taint.AtStart, taintBit)
 				}},
-				{"secret_files", func(n *yaml.Node) { p.secretFiles(n, &out.Taint.SecretFiles) }},
-				{"tools", func(n *yaml.Node) { p.tools(n, &out.Taint.Tools) }},
-				{"public_tools", p.truth("taint.public_tools", &out.Taint.PublicTools)},
-				{"trusted", func(n *yaml.Node) { p.trusted(n, &out.Taint) }},
-				{"answer_bytes", p.size("taint.answer_bytes", 1<<30, &out.Taint.AnswerBytes)},
+				{Key: "secret_files", Read: func(n *yaml.Node) { p.secretFiles(n, &out.Taint.SecretFiles) }},
+				{Key: "tools", Read: func(n *yaml.Node) { p.tools(n, &out.Taint.Tools) }},
+				{Key: "public_tools", Read: p.Truth("taint.public_tools", &out.Taint.PublicTools)},
+				{Key: "trusted", Read: func(n *yaml.Node) { p.trusted(n, &out.Taint) }},
+				{Key: "answer_bytes", Read: p.Size("taint.answer_bytes", 1<<30, &out.Taint.AnswerBytes)},
 			})
 		}},
-		{"events", func(n *yaml.Node) {
-			p.mapping(n, "events", []field{
-				{"file", p.eventFile(&out.Events.File)},
-				{"max_mib", p.number("events.max_mib", "MiB", 1, 10240, &out.Events.MaxMiB)},
-				{"backups", p.number("events.backups", "files", 1, 1000, &out.Events.Backups)},
+		{Key: "events", Read: func(n *yaml.Node) {
+			p.Mapping(n, "events", []strictyaml.Field{
+				{Key: "file", Read: p.eventFile(&out.Events.File)},
+				{Key: "max_mib", Read: p.Number("events.max_mib", "MiB", 1, 10240, &out.Events.MaxMiB)},
+				{Key: "backups", Read: p.Number("events.backups", "files", 1, 1000, &out.Events.Backups)},
 			})
 		}},
-		{"cop", func(n *yaml.Node) { p.cop(n, &out.Cop) }},
-		{"announce", func(n *yaml.Node) { p.announce(n, &out.Announce) }},
-		{"metrics", func(n *yaml.Node) {
-			p.mapping(n, "metrics", []field{{"listen", p.metricsListen(&out.Metrics.Listen)}})
+		{Key: "cop", Read: func(n *yaml.Node) { p.cop(n, &out.Cop) }},
+		{Key: "announce", Read: func(n *yaml.Node) { p.announce(n, &out.Announce) }},
+		{Key: "metrics", Read: func(n *yaml.Node) {
+			p.Mapping(n, "metrics", []strictyaml.Field{{Key: "listen", Read: p.metricsListen(&out.Metrics.Listen)}})
 		}},
-		{"vault", func(n *yaml.Node) { p.vault(n, &out.Vault) }},
-		{"confirm", func(n *yaml.Node) { p.confirm(n, &out.Confirm) }},
-		{"containers", func(n *yaml.Node) { p.containers(n, &out.Containers) }},
-		{"hooks", p.directory("hooks", &out.Hooks)},
-		{"ipc", p.directory("ipc", &out.IPC)},
+		{Key: "vault", Read: func(n *yaml.Node) { p.vault(n, &out.Vault) }},
+		{Key: "confirm", Read: func(n *yaml.Node) { p.confirm(n, &out.Confirm) }},
+		{Key: "containers", Read: func(n *yaml.Node) { p.containers(n, &out.Containers) }},
+		{Key: "hooks", Read: p.directory("hooks", &out.Hooks)},
+		{Key: "ipc", Read: p.directory("ipc", &out.IPC)},
 	})
 	if _, i, err := fold(out.Allow); err != nil {
-		p.fail(allowLines[i], "%s", err)
+		p.Fail(allowLines[i], "%s", err)
 	}
 }
 
 func (p *parser) version(n *yaml.Node) {
-	if v, ok := integer(n); !ok || v != 1 {
-		p.fail(n.Line, "version is %s: accepted is 1", kind(n))
+	if v, ok := strictyaml.Integer(n); !ok || v != 1 {
+		p.Fail(n.Line, "version is %s: accepted is 1", strictyaml.Kind(n))
 	}
 }
 
@@ -151,7 +152,7 @@ func cleanPath(s string, most int) string {
 	case strings.ContainsRune(s, 0):
 		return "a path has no zero bytes"
 	case path.Clean(s) != s:
-		return fmt.Sprintf("write it as %s", quote(path.Clean(s)))
+		return fmt.Sprintf("write it as %s", strictyaml.Quote(path.Clean(s)))
 	}
 	return ""
 }
@@ -179,14 +180,14 @@ func taintBit(s string) (string, string) {
 	if slices.Contains(bits, s) {
 		return s, ""
 	}
-	return s, "unknown taint bit" + suggest(s, bits)
+	return s, "unknown taint bit" + strictyaml.Suggest(s, bits)
 }
 
 func (p *parser) eventFile(into *string) func(*yaml.Node) {
 	return func(n *yaml.Node) {
-		s, ok := text(n)
+		s, ok := strictyaml.Text(n)
 		if !ok {
-			p.fail(n.Line, `events.file is %s: accepted is an absolute path, or "" for standard output`, kind(n))
+			p.Fail(n.Line, `events.file is %s: accepted is an absolute path, or "" for standard output`, strictyaml.Kind(n))
 			return
 		}
 		if s != "" {
@@ -195,7 +196,7 @@ func (p *parser) eventFile(into *string) func(*yaml.Node) {
 				wrong = "not a file"
 			}
 			if wrong != "" {
-				p.fail(n.Line, "events.file is %s: %s", quote(s), wrong)
+				p.Fail(n.Line, "events.file is %s: %s", strictyaml.Quote(s), wrong)
 				return
 			}
 		}
@@ -206,13 +207,13 @@ func (p *parser) eventFile(into *string) func(*yaml.Node) {
 // directory reads an absolute path, or "" for none.
 func (p *parser) directory(where string, into *string) func(*yaml.Node) {
 	return func(n *yaml.Node) {
-		s, ok := text(n)
+		s, ok := strictyaml.Text(n)
 		if !ok {
-			p.fail(n.Line, `%s is %s: accepted is the absolute path of a directory, or "" for none`, where, kind(n))
+			p.Fail(n.Line, `%s is %s: accepted is the absolute path of a directory, or "" for none`, where, strictyaml.Kind(n))
 			return
 		}
 		if wrong := cleanPath(s, 4095); s != "" && wrong != "" {
-			p.fail(n.Line, "%s is %s: %s", where, quote(s), wrong)
+			p.Fail(n.Line, "%s is %s: %s", where, strictyaml.Quote(s), wrong)
 			return
 		}
 		*into = s
@@ -221,7 +222,7 @@ func (p *parser) directory(where string, into *string) func(*yaml.Node) {
 
 func (p *parser) resolvers(n *yaml.Node, into *[]netip.Addr) {
 	var names []string // to find duplicates
-	p.texts(n, "resolvers", "IP addresses", maxResolvers, &names, func(s string) (string, string) {
+	p.Texts(n, "resolvers", "IP addresses", maxResolvers, &names, func(s string) (string, string) {
 		a, err := netip.ParseAddr(s)
 		if err != nil {
 			return s, "not an IP address such as 192.0.2.53 or 2001:db8::53"
@@ -237,20 +238,20 @@ func (p *parser) resolvers(n *yaml.Node, into *[]netip.Addr) {
 
 // allows reads the list of destinations; it returns the line of each.
 func (p *parser) allows(n *yaml.Node, into *[]Allow) (lines []int) {
-	p.list(n, "allow", "mappings with prefix or name, protocol and ports", maxAllow, func(item *yaml.Node) {
+	p.List(n, "allow", "mappings with prefix or name, protocol and ports", maxAllow, func(item *yaml.Node) {
 		a := Allow{Protocol: Any}
-		before := len(p.errs)
-		found := p.mapping(item, "allow", []field{
-			{"name", func(n *yaml.Node) { p.allowName(n, &a.Name) }},
-			{"prefix", func(n *yaml.Node) { p.prefix(n, &a.Prefix) }},
-			{"protocol", p.one("allow.protocol", []string{TCP, UDP, Any}, func(s string) { a.Protocol = s })},
-			{"ports", func(n *yaml.Node) { p.ports(n, &a.Ports) }},
+		before := p.Mistakes()
+		found := p.Mapping(item, "allow", []strictyaml.Field{
+			{Key: "name", Read: func(n *yaml.Node) { p.allowName(n, &a.Name) }},
+			{Key: "prefix", Read: func(n *yaml.Node) { p.prefix(n, &a.Prefix) }},
+			{Key: "protocol", Read: p.One("allow.protocol", []string{TCP, UDP, Any}, func(s string) { a.Protocol = s })},
+			{Key: "ports", Read: func(n *yaml.Node) { p.ports(n, &a.Ports) }},
 		})
 		_, prefix := found["prefix"]
-		if _, name := found["name"]; !prefix && !name && len(p.errs) == before {
-			p.fail(item.Line, "allow has an item without prefix and name: write for example prefix: 192.0.2.0/24, or name: example.org")
+		if _, name := found["name"]; !prefix && !name && p.Mistakes() == before {
+			p.Fail(item.Line, "allow has an item without prefix and name: write for example prefix: 192.0.2.0/24, or name: example.org")
 		}
-		if len(p.errs) > before {
+		if p.Mistakes() > before {
 			return
 		}
 		line := item.Line
@@ -258,7 +259,7 @@ func (p *parser) allows(n *yaml.Node, into *[]Allow) (lines []int) {
 			return a.Name == b.Name && a.Prefix == b.Prefix && a.Protocol == b.Protocol && slices.Equal(a.Ports, b.Ports)
 		}
 		if i := slices.IndexFunc(*into, same); i >= 0 {
-			p.fail(line, "allow has %s twice with the same protocol and ports: it stands on line %d already", a, lines[i])
+			p.Fail(line, "allow has %s twice with the same protocol and ports: it stands on line %d already", a, lines[i])
 			return
 		}
 		*into = append(*into, a)
@@ -266,7 +267,7 @@ func (p *parser) allows(n *yaml.Node, into *[]Allow) (lines []int) {
 	})
 	for i, a := range *into {
 		if _, err := (Policy{Allow: *into}).nameRules(a.Name); err != nil {
-			p.fail(lines[i], "%s", err)
+			p.Fail(lines[i], "%s", err)
 			break
 		}
 	}
@@ -274,9 +275,9 @@ func (p *parser) allows(n *yaml.Node, into *[]Allow) (lines []int) {
 }
 
 func (p *parser) prefix(n *yaml.Node, into *netip.Prefix) {
-	s, ok := text(n)
+	s, ok := strictyaml.Text(n)
 	if !ok {
-		p.fail(n.Line, "allow.prefix is %s: accepted is a network such as 192.0.2.0/24 or 2001:db8::/32", kind(n))
+		p.Fail(n.Line, "allow.prefix is %s: accepted is a network such as 192.0.2.0/24 or 2001:db8::/32", strictyaml.Kind(n))
 		return
 	}
 	prefix, err := netip.ParsePrefix(s)
@@ -284,14 +285,14 @@ func (p *parser) prefix(n *yaml.Node, into *netip.Prefix) {
 		prefix, err = netip.PrefixFrom(a, a.BitLen()), nil
 	}
 	if err != nil {
-		p.fail(n.Line, "allow.prefix is %s: not a network such as 192.0.2.0/24 or 2001:db8::/32", quote(s))
+		p.Fail(n.Line, "allow.prefix is %s: not a network such as 192.0.2.0/24 or 2001:db8::/32", strictyaml.Quote(s))
 		return
 	}
 	if a := prefix.Addr(); a.Is4In6() && prefix.Bits() >= 96 {
 		prefix = netip.PrefixFrom(a.Unmap(), prefix.Bits()-96)
 	}
 	if m := prefix.Masked(); m != prefix {
-		p.fail(n.Line, "allow.prefix %s has bits set after its first %d: did you mean %s?", s, prefix.Bits(), m)
+		p.Fail(n.Line, "allow.prefix %s has bits set after its first %d: did you mean %s?", s, prefix.Bits(), m)
 		return
 	}
 	*into = prefix
@@ -303,18 +304,18 @@ func (p *parser) ports(n *yaml.Node, into *[]PortRange) {
 	if n.Kind == yaml.SequenceNode {
 		items = n.Content
 		if len(items) == 0 || len(items) > maxPorts {
-			p.fail(n.Line, "allow.ports has %d items: accepted are 1 to %d; leave the key out for every port", len(items), maxPorts)
+			p.Fail(n.Line, "allow.ports has %d items: accepted are 1 to %d; leave the key out for every port", len(items), maxPorts)
 			return
 		}
 	}
 	for _, item := range items {
 		r, ok := portRange(item)
 		if !ok {
-			p.fail(item.Line, "allow.ports has %s: accepted are ports from 1 to 65535 such as 443, and ranges such as 8000-8100", kind(item))
+			p.Fail(item.Line, "allow.ports has %s: accepted are ports from 1 to 65535 such as 443, and ranges such as 8000-8100", strictyaml.Kind(item))
 			return
 		}
 		if slices.Contains(*into, r) {
-			p.fail(item.Line, "allow.ports has %s twice", r)
+			p.Fail(item.Line, "allow.ports has %s twice", r)
 			return
 		}
 		*into = append(*into, r)
@@ -329,8 +330,8 @@ func portRange(n *yaml.Node) (PortRange, bool) {
 	if !isRange {
 		high = low
 	}
-	l, okLow := digits(strings.TrimSpace(low))
-	h, okHigh := digits(strings.TrimSpace(high))
+	l, okLow := strictyaml.Digits(strings.TrimSpace(low))
+	h, okHigh := strictyaml.Digits(strings.TrimSpace(high))
 	if !okLow || !okHigh || l < 1 || l > h || h > 65535 {
 		return PortRange{}, false
 	}

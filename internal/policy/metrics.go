@@ -4,6 +4,8 @@ import (
 	"net/netip"
 
 	"go.yaml.in/yaml/v3"
+
+	"weir/internal/policy/strictyaml"
 )
 
 // What Metrics.Listen is, where it is no address.
@@ -20,9 +22,9 @@ type Metrics struct {
 func (p *parser) metricsListen(into *string) func(*yaml.Node) {
 	const accepted = "accepted are unix, off, and an address and port on loopback such as 127.0.0.1:9464"
 	return func(n *yaml.Node) {
-		s, ok := text(n)
+		s, ok := strictyaml.Text(n)
 		if !ok {
-			p.fail(n.Line, "metrics.listen is %s: %s", kind(n), accepted)
+			p.Fail(n.Line, "metrics.listen is %s: %s", strictyaml.Kind(n), accepted)
 			return
 		}
 		if s == MetricsUnix || s == MetricsOff {
@@ -32,11 +34,11 @@ func (p *parser) metricsListen(into *string) func(*yaml.Node) {
 		at, err := netip.ParseAddrPort(s)
 		switch {
 		case err != nil || at.Addr().Zone() != "":
-			p.fail(n.Line, "metrics.listen is %s: %s", quote(s), accepted)
+			p.Fail(n.Line, "metrics.listen is %s: %s", strictyaml.Quote(s), accepted)
 		case !at.Addr().Unmap().IsLoopback():
-			p.fail(n.Line, "metrics.listen is %s: containers can reach an address that is not loopback: name 127.0.0.1 or [::1], or unix", quote(s))
+			p.Fail(n.Line, "metrics.listen is %s: containers can reach an address that is not loopback: name 127.0.0.1 or [::1], or unix", strictyaml.Quote(s))
 		case at.Port() == 0:
-			p.fail(n.Line, "metrics.listen is %s: name a port", quote(s))
+			p.Fail(n.Line, "metrics.listen is %s: name a port", strictyaml.Quote(s))
 		default:
 			*into = s
 		}

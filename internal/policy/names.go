@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"weir/internal/policy/strictyaml"
 )
 
 // maxName is what DNS takes, in bytes, without the last dot.
@@ -69,14 +71,14 @@ func (a Allow) covers(name string) bool {
 }
 
 func (p *parser) allowName(n *yaml.Node, into *string) {
-	s, ok := text(n)
+	s, ok := strictyaml.Text(n)
 	if !ok {
-		p.fail(n.Line, "allow.name is %s: accepted is a name such as example.org or *.example.org", kind(n))
+		p.Fail(n.Line, "allow.name is %s: accepted is a name such as example.org or *.example.org", strictyaml.Kind(n))
 		return
 	}
 	name := strings.ToLower(strings.TrimSuffix(s, "."))
 	if wrong := badName(name); wrong != "" {
-		p.fail(n.Line, "allow.name is %s: %s", quote(s), wrong)
+		p.Fail(n.Line, "allow.name is %s: %s", strictyaml.Quote(s), wrong)
 		return
 	}
 	*into = name

@@ -3,7 +3,8 @@ package policy
 import (
 	"fmt"
 	"net/netip"
-	"strings"
+
+	"weir/internal/policy/strictyaml"
 )
 
 // Mode says what happens to the egress of a tainted container.
@@ -22,7 +23,7 @@ func ParseMode(s string) (Mode, error) {
 	case Observe, Enforce, Seal:
 		return m, nil
 	}
-	return "", fmt.Errorf("unknown mode %s%s", quote(s), suggest(s, modes()))
+	return "", fmt.Errorf("unknown mode %s%s", strictyaml.Quote(s), strictyaml.Suggest(s, modes()))
 }
 
 func modes() []string { return []string{string(Observe), string(Enforce), string(Seal)} }
@@ -162,10 +163,3 @@ func Default() Policy {
 }
 
 // quote shows a value of the file: on one line, nothing hidden, not too long.
-func quote(s string) string {
-	const most = 64
-	if len(s) > most {
-		return fmt.Sprintf("%q…", strings.ToValidUTF8(s[:most], ""))
-	}
-	return fmt.Sprintf("%q", s)
-}

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"weir/internal/policy/strictyaml"
 )
 
 // MaxNames is how many different names SecretFiles may have: what the kernel compares with one file's name.
@@ -29,7 +31,7 @@ type SecretFile struct {
 func (p *parser) secretFiles(n *yaml.Node, into *[]SecretFile) {
 	var texts []string
 	names := map[string]bool{}
-	p.texts(n, "taint.secret_files", "paths such as /etc/shadow, ~/.ssh/ and **/.env", maxSecretFiles, &texts, func(s string) (string, string) {
+	p.Texts(n, "taint.secret_files", "paths such as /etc/shadow, ~/.ssh/ and **/.env", maxSecretFiles, &texts, func(s string) (string, string) {
 		f, wrong := secretFile(s)
 		if wrong != "" {
 			return s, wrong
@@ -69,7 +71,7 @@ func secretFile(s string) (SecretFile, string) {
 	clean := path.Clean(f.Dir)
 	switch {
 	case clean+"/" != f.Dir && f.Dir != "/":
-		return f, fmt.Sprintf("write it as %s", quote(path.Join(clean, f.Name)))
+		return f, fmt.Sprintf("write it as %s", strictyaml.Quote(path.Join(clean, f.Name)))
 	case f.Name == "" && (clean == "/" || clean == Home):
 		return f, "that is nearly every file: name a directory below it"
 	}

@@ -4,6 +4,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"weir/internal/policy/strictyaml"
 )
 
 const (
@@ -20,23 +22,23 @@ type Tool struct {
 // tools reads the table; the first line that matches a name decides.
 func (p *parser) tools(n *yaml.Node, into *[]Tool) {
 	*into = nil
-	p.list(n, "taint.tools", "mappings with name and taint", maxTools, func(item *yaml.Node) {
+	p.List(n, "taint.tools", "mappings with name and taint", maxTools, func(item *yaml.Node) {
 		var t Tool
-		before := len(p.errs)
-		found := p.mapping(item, "taint.tools", []field{
-			{"name", func(n *yaml.Node) { p.toolName(n, &t.Name) }},
-			{"taint", func(n *yaml.Node) {
-				p.texts(n, "taint.tools.taint", "corruption, secret", 2, &t.Taint, taintBit)
+		before := p.Mistakes()
+		found := p.Mapping(item, "taint.tools", []strictyaml.Field{
+			{Key: "name", Read: func(n *yaml.Node) { p.toolName(n, &t.Name) }},
+			{Key: "taint", Read: func(n *yaml.Node) {
+				p.Texts(n, "taint.tools.taint", "corruption, secret", 2, &t.Taint, taintBit)
 			}},
 		})
 		for _, key := range []string{"name", "taint"} {
-			if _, ok := found[key]; !ok && len(p.errs) == before {
-				p.fail(item.Line, `taint.tools has an item without %s: write for example {name: "mcp__browser__*", taint: [corruption]}`, key)
+			if _, ok := found[key]; !ok && p.Mistakes() == before {
+				p.Fail(item.Line, `taint.tools has an item without %s: write for example {name: "mcp__browser__*", taint: [corruption]}`, key)
 			}
 		}
 		for _, other := range *into {
-			if other.Name == t.Name && len(p.errs) == before {
-				p.fail(item.Line, "taint.tools has %s twice: only the first counts", quote(t.Name))
+			if other.Name == t.Name && p.Mistakes() == before {
+				p.Fail(item.Line, "taint.tools has %s twice: only the first counts", strictyaml.Quote(t.Name))
 			}
 		}
 		*into = append(*into, t)
@@ -44,9 +46,9 @@ func (p *parser) tools(n *yaml.Node, into *[]Tool) {
 }
 
 func (p *parser) toolName(n *yaml.Node, into *string) {
-	s, ok := text(n)
+	s, ok := strictyaml.Text(n)
 	if !ok || s == "" || len(s) > maxToolName || strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r > '~' }) {
-		p.fail(n.Line, "taint.tools.name is %s: accepted is the name of a tool, in which * stands for any text", kind(n))
+		p.Fail(n.Line, "taint.tools.name is %s: accepted is the name of a tool, in which * stands for any text", strictyaml.Kind(n))
 		return
 	}
 	*into = s

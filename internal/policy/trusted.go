@@ -13,7 +13,7 @@ const maxTrusted = 1024
 func (p *parser) trusted(n *yaml.Node, out *Taint) {
 	out.Untrusted = true
 	var texts []string
-	p.texts(n, "taint.trusted", "networks such as 10.0.0.0/8, and addresses", maxTrusted, &texts, func(s string) (string, string) {
+	p.Texts(n, "taint.trusted", "networks such as 10.0.0.0/8, and addresses", maxTrusted, &texts, func(s string) (string, string) {
 		network, wrong := network(s)
 		if wrong == "" {
 			out.Trusted = append(out.Trusted, network)
