@@ -16,6 +16,7 @@ import (
 	"github.com/sirupsen/logrus"
 
 	"weir/internal/event"
+	"weir/internal/pinned"
 	"weir/internal/taint"
 )
 
@@ -37,7 +38,7 @@ type Options struct {
 type Probe struct {
 	objects   execObjects
 	dir       string
-	links     *taint.Links
+	links     *pinned.Links
 	logger    logrus.FieldLogger
 	names     *names
 	cache     *cache
@@ -65,7 +66,7 @@ func Load(o Options) (*Probe, error) {
 	if o.Ring != 0 {
 		spec.Maps["execs"].MaxEntries = o.Ring
 	}
-	p := &Probe{dir: o.PinDir, links: taint.NewLinks(o.PinDir), logger: o.Logger, names: newNames(), cache: newCache()}
+	p := &Probe{dir: o.PinDir, links: pinned.New(o.PinDir), logger: o.Logger, names: newNames(), cache: newCache()}
 	opts := &ebpf.CollectionOptions{Maps: ebpf.MapOptions{PinPath: o.PinDir}, Cache: o.Types}
 	if err := spec.LoadAndAssign(&p.objects, opts); err != nil {
 		return nil, fmt.Errorf("load exec probe: %w", err)
@@ -119,7 +120,7 @@ func (p *Probe) attach() error {
 // Restore pins again what is not pinned any more.
 func (p *Probe) Restore() error {
 	o := p.objects.execMaps
-	return errors.Join(taint.RestoreMaps(p.dir, o.Cgroups, o.Config, o.Counters, o.Execs, o.Tasks), p.links.Restore())
+	return errors.Join(pinned.RestoreMaps(p.dir, o.Cgroups, o.Config, o.Counters, o.Execs, o.Tasks), p.links.Restore())
 }
 
 // read empties the ring again and again. Records come without a wakeup unless the ring fills.

@@ -15,6 +15,7 @@ import (
 	"github.com/sirupsen/logrus"
 
 	"weir/internal/cgroup"
+	"weir/internal/pinned"
 	"weir/internal/taint"
 )
 
@@ -22,7 +23,7 @@ import (
 type Options struct {
 	Types  *taint.Types // only for Load
 	PinDir string       // the same as State's
-	Links  *taint.Links
+	Links  *pinned.Links
 	Logger logrus.FieldLogger
 }
 
@@ -138,7 +139,7 @@ func changeOf(raw *filesSecretOpen) (taint.Change, error) {
 // Restore pins again what is not pinned any more.
 func (f *Files) Restore() error {
 	o := f.objects.filesMaps
-	return taint.RestoreMaps(f.opts.PinDir, o.SecretFilters, o.SecretLists, o.SecretNames, o.SecretNodes, o.SecretOpens)
+	return pinned.RestoreMaps(f.opts.PinDir, o.SecretFilters, o.SecretLists, o.SecretNames, o.SecretNodes, o.SecretOpens)
 }
 
 // Close ends Run and lets go of maps and programs; what is pinned stays in force.

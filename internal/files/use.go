@@ -1,8 +1,8 @@
 package files
 
-import "weir/internal/taint"
+import "weir/internal/pinned"
 
 // Uses tells how full the maps of secret files are.
-func (f *Files) Uses() ([]taint.Use, error) {
-	return taint.Uses(f.objects.SecretNodes, f.objects.SecretNames, f.objects.SecretOpens)
+func (f *Files) Uses() ([]pinned.Use, error) {
+	return pinned.Uses(f.objects.SecretNodes, f.objects.SecretNames, f.objects.SecretOpens)
 }

@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"weir/internal/cgroup"
+	"weir/internal/pinned"
 	"weir/internal/taint"
 )
 
@@ -172,7 +173,7 @@ func (e *Egress) attachTo(path string) error {
 // Restore pins again those maps that are not pinned any more; State has the links.
 func (e *Egress) Restore() error {
 	o, p := e.egress.egressMaps, e.packet.packetMaps
-	return taint.RestoreMaps(e.opts.PinDir, o.Asks, o.Claims, o.Destinations, o.GrantDests, o.Holds, o.Leases, o.OutsideUnix,
+	return pinned.RestoreMaps(e.opts.PinDir, o.Asks, o.Claims, o.Destinations, o.GrantDests, o.Holds, o.Leases, o.OutsideUnix,
 		o.Policies, o.Records, o.Socks, p.Marks, p.Trusted, e.peers.UnixPeers)
 }
 
@@ -245,7 +246,7 @@ var counterNames = map[egressCounter]string{
 	egressCounterCOUNT_HELD:           "held",
 }
 
-// pinned opens one pinned map for those that load no programs.
-func pinned(dir, name string) (*ebpf.Map, error) {
+// openPinned opens one pinned map for those that load no programs.
+func openPinned(dir, name string) (*ebpf.Map, error) {
 	return ebpf.LoadPinnedMap(filepath.Join(dir, name), nil)
 }

@@ -111,7 +111,7 @@ func (w *watcher) find() error {
 		name string
 		at   **ebpf.Map
 	}{{"config", &w.config}, {"holds", &w.holds}} {
-		now, err := pinned(w.dir, m.name)
+		now, err := openPinned(w.dir, m.name)
 		if errors.Is(err, os.ErrNotExist) {
 			continue
 		}

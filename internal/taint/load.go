@@ -18,6 +18,8 @@ import (
 	"github.com/sirupsen/logrus"
 	"go.etcd.io/bbolt"
 	"golang.org/x/sys/unix"
+
+	"weir/internal/pinned"
 )
 
 // abi is ABI_VERSION of bpf/types.h: pins of another one are never adopted.
@@ -43,7 +45,7 @@ type Options struct {
 type State struct {
 	objects cgroupObjects
 	reader  *ringbuf.Reader
-	Links   *Links
+	Links   *pinned.Links
 	dir     string
 	db      *bbolt.DB
 	logger  logrus.FieldLogger
@@ -63,7 +65,7 @@ func Load(o Options) (*State, error) {
 	if err := os.MkdirAll(filepath.Join(o.PinDir, "links"), 0o700); err != nil {
 		return nil, fmt.Errorf("make pin directory: %w", err)
 	}
-	s := &State{Links: NewLinks(o.PinDir), dir: o.PinDir, db: o.DB, logger: o.Logger, containers: map[string]*record{}, parents: map[string]uint32{}, ids: map[string]uint64{}, removed: map[uint64]gone{}}
+	s := &State{Links: pinned.New(o.PinDir), dir: o.PinDir, db: o.DB, logger: o.Logger, containers: map[string]*record{}, parents: map[string]uint32{}, ids: map[string]uint64{}, removed: map[uint64]gone{}}
 	if err := CheckPins(o.PinDir); err != nil {
 		return nil, err
 	}
@@ -294,5 +296,5 @@ func (s *State) KeepBeating(ctx context.Context, able func() bool) error {
 func (s *State) Restore() error {
 	o := s.objects.cgroupMaps
 	return errors.Join(
-		RestoreMaps(s.dir, o.Cgroups, o.Config, o.Counters, o.Epochs, o.Escapes, o.Grants, o.Moves, o.Starts, o.Tasks), s.Links.Restore())
+		pinned.RestoreMaps(s.dir, o.Cgroups, o.Config, o.Counters, o.Epochs, o.Escapes, o.Grants, o.Moves, o.Starts, o.Tasks), s.Links.Restore())
 }

@@ -37,15 +37,16 @@ var rules = map[string][]string{
 	"internal/ruleset":          {"internal/classify", "internal/self"},
 	"internal/self":             {},
 	"internal/agentupdate":      {"internal/ruleset/update", "internal/strict"},
-	"internal/exec":             {"internal/taint", "internal/event", "internal/policy", "internal/cgroup", "internal/procfs"},
-	"internal/files":            {"internal/taint", "internal/policy", "internal/cgroup"},
-	"internal/netegress":        {"internal/taint", "internal/event", "internal/policy", "internal/cgroup", "internal/procfs"},
+	"internal/exec":             {"internal/pinned", "internal/taint", "internal/event", "internal/policy", "internal/cgroup", "internal/procfs"},
+	"internal/files":            {"internal/pinned", "internal/taint", "internal/policy", "internal/cgroup"},
+	"internal/netegress":        {"internal/pinned", "internal/taint", "internal/event", "internal/policy", "internal/cgroup", "internal/procfs"},
 	"internal/netegress/family": {"internal/cgroup", "internal/procfs"},
 	"internal/netegress/socket": {"internal/policy", "internal/cgroup", "internal/procfs"},
-	"internal/names":            {"internal/policy", "internal/taint", "internal/cgroup", "internal/procfs"},
+	"internal/names":            {"internal/pinned", "internal/policy", "internal/taint", "internal/cgroup", "internal/procfs"},
 	"internal/container":        {"internal/taint", "internal/event", "internal/policy", "internal/cgroup", "internal/procfs"},
+	"internal/pinned":           {},
 	"internal/policy":           {"internal/cgroup"},
-	"internal/taint":            {"internal/policy", "internal/cgroup"},
+	"internal/taint":            {"internal/pinned", "internal/policy", "internal/cgroup"},
 	"internal/classify":         {}, // pure: nothing of ours but its own packages
 	"internal/control":          {"internal/self", "internal/gate", "internal/event", "internal/taint", "internal/procfs"},
 	"internal/show":             {"internal/gate", "internal/event"},
@@ -76,7 +77,7 @@ var rules = map[string][]string{
 	},
 	"internal/sensor/approvals": {"internal/announce", "internal/gate", "internal/policy", "internal/event", "internal/keyfile"},
 	"internal/sensor/figures": {
-		"internal/metrics", "internal/gate", "internal/cop", "internal/taint", "internal/netegress", "internal/exec", "internal/files", "internal/names",
+		"internal/metrics", "internal/pinned", "internal/gate", "internal/cop", "internal/taint", "internal/netegress", "internal/exec", "internal/files", "internal/names",
 		"internal/sensor/journal", "internal/policy", "internal/cgroup",
 	},
 	"internal/sensor/trial": {"internal/sensor", "internal/control", "internal/doctor", "internal/event", "internal/gate", "internal/netegress"},
@@ -95,7 +96,7 @@ var rules = map[string][]string{
 
 // only says which packages may import an outside library.
 var only = map[string][]string{
-	"github.com/cilium/ebpf":           {"bpf/vmlinux", "internal/exec", "internal/files", "internal/names/steer", "internal/netegress", "internal/taint", "internal/doctor", "test/vm/guest/rig"},
+	"github.com/cilium/ebpf":           {"bpf/vmlinux", "internal/exec", "internal/files", "internal/names/steer", "internal/netegress", "internal/pinned", "internal/taint", "internal/doctor", "test/vm/guest/rig"},
 	"github.com/vishvananda/netlink":   {"internal/netegress"},
 	"github.com/containerd/containerd": {"internal/container"},
 	"google.golang.org/grpc":           {"internal/container"},

@@ -17,6 +17,7 @@ import (
 
 	"weir/internal/cgroup"
 	"weir/internal/names"
+	"weir/internal/pinned"
 	"weir/internal/policy"
 	"weir/internal/taint"
 )
@@ -25,7 +26,7 @@ import (
 type Options struct {
 	Types  *taint.Types // only for Load
 	PinDir string       // the same as the Links'
-	Links  *taint.Links
+	Links  *pinned.Links
 	Logger logrus.FieldLogger
 	Host   Host
 }
@@ -130,12 +131,12 @@ func (s *Steer) attached() ([]uint64, error) {
 // Restore pins again those maps that are not pinned any more.
 func (s *Steer) Restore() error {
 	o := s.objects.namesMaps
-	return taint.RestoreMaps(s.opts.PinDir, o.Aliases, o.Answerers, o.Leases, o.Origins, o.Reals, o.Resolvers)
+	return pinned.RestoreMaps(s.opts.PinDir, o.Aliases, o.Answerers, o.Leases, o.Origins, o.Reals, o.Resolvers)
 }
 
 // Uses tells how full the maps of names are.
-func (s *Steer) Uses() ([]taint.Use, error) {
-	return taint.Uses(s.objects.Aliases, s.objects.Leases, s.objects.Reals, s.objects.Resolvers)
+func (s *Steer) Uses() ([]pinned.Use, error) {
+	return pinned.Uses(s.objects.Aliases, s.objects.Leases, s.objects.Reals, s.objects.Resolvers)
 }
 
 // Close ends the resolvers and lets go of maps and programs; what is pinned stays

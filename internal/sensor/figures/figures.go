@@ -22,6 +22,7 @@ import (
 	"weir/internal/metrics"
 	"weir/internal/names/steer"
 	"weir/internal/netegress"
+	"weir/internal/pinned"
 	"weir/internal/policy"
 	"weir/internal/sensor/journal"
 	"weir/internal/taint"
@@ -76,7 +77,7 @@ func (f Figures) Health() metrics.Health {
 		h.Faults = []string{"the sensor is starting"}
 		return h
 	}
-	h.Faults = faults(mode, f.opts.State.SinceBeat, []func() error{f.opts.State.Links.Check, f.opts.Execs.Check, func() error { return pinned(f.opts.PinDir) }})
+	h.Faults = faults(mode, f.opts.State.SinceBeat, []func() error{f.opts.State.Links.Check, f.opts.Execs.Check, func() error { return arePinned(f.opts.PinDir) }})
 	h.Ready = len(h.Faults) == 0
 	return h
 }
@@ -103,7 +104,7 @@ func faults(mode policy.Mode, beat func() (time.Duration, bool, error), checks [
 	return all
 }
 
-func pinned(dir string) error {
+func arePinned(dir string) error {
 	if _, err := os.Stat(filepath.Join(dir, "config")); err != nil {
 		return fmt.Errorf("the pins are gone: %w", err)
 	}
@@ -192,9 +193,9 @@ func (f Figures) counts(s *metrics.Snapshot) error {
 }
 
 func (f Figures) uses(s *metrics.Snapshot) error {
-	var all []taint.Use
+	var all []pinned.Use
 	var errs []error
-	for _, read := range []func() ([]taint.Use, error){f.opts.State.Uses, f.opts.Egress.Uses, f.opts.Execs.Uses, f.opts.Files.Uses, f.opts.Names.Uses} {
+	for _, read := range []func() ([]pinned.Use, error){f.opts.State.Uses, f.opts.Egress.Uses, f.opts.Execs.Uses, f.opts.Files.Uses, f.opts.Names.Uses} {
 		some, err := read()
 		all, errs = append(all, some...), append(errs, err)
 	}
@@ -213,7 +214,7 @@ func (f Figures) uses(s *metrics.Snapshot) error {
 }
 
 func (f Figures) runs(s *metrics.Snapshot) error {
-	on, err := taint.Measured()
+	on, err := pinned.Measured()
 	if err != nil || !on {
 		return err
 	}
@@ -227,7 +228,7 @@ func (f Figures) runs(s *metrics.Snapshot) error {
 }
 
 // programs adds up those of the same name.
-func programs(runs []taint.Run) []metrics.Program {
+func programs(runs []pinned.Run) []metrics.Program {
 	byName := map[string]metrics.Program{}
 	for _, r := range runs {
 		p := byName[r.Name]

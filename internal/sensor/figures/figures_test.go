@@ -13,6 +13,7 @@ import (
 	"weir/internal/cop"
 	"weir/internal/gate/verdict"
 	"weir/internal/metrics"
+	"weir/internal/pinned"
 	"weir/internal/policy"
 	"weir/internal/taint"
 )
@@ -23,7 +24,7 @@ func TestFaults(t *testing.T) {
 		return func() (time.Duration, bool, error) { return age, beating, err }
 	}
 	fine := func() error { return nil }
-	gone := func() error { return pinned(filepath.Join(t.TempDir(), "none")) }
+	gone := func() error { return arePinned(filepath.Join(t.TempDir(), "none")) }
 	two := func() error { return errors.Join(errors.New("a is not attached"), errors.New("b is not pinned")) }
 	for name, c := range map[string]struct {
 		mode   policy.Mode
@@ -83,7 +84,7 @@ func TestReviews(t *testing.T) {
 }
 
 func TestProgramsOfOneName(t *testing.T) {
-	got := programs([]taint.Run{{Name: "weir_packet", Count: 2, Time: 3}, {Name: "weir_exec", Count: 1, Time: 1}, {Name: "weir_packet", Count: 5, Time: 7}})
+	got := programs([]pinned.Run{{Name: "weir_packet", Count: 2, Time: 3}, {Name: "weir_exec", Count: 1, Time: 1}, {Name: "weir_packet", Count: 5, Time: 7}})
 	want := []metrics.Program{{Name: "weir_exec", Runs: 1, Time: 1}, {Name: "weir_packet", Runs: 7, Time: 10}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("want - got +\n%s", diff)

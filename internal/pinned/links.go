@@ -1,4 +1,4 @@
-package taint
+package pinned
 
 import (
 	"errors"
@@ -22,8 +22,8 @@ type Links struct {
 	held map[string]link.Link
 }
 
-// NewLinks keeps links below a pin directory.
-func NewLinks(pinDir string) *Links {
+// New keeps links below a pin directory.
+func New(pinDir string) *Links {
 	return &Links{dir: filepath.Join(pinDir, "links"), held: map[string]link.Link{}}
 }
 
