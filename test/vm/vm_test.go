@@ -19,7 +19,7 @@ var groups = map[string]Group{
 	"cascade":    {Once: true},
 	"cgroups":    {Once: true},
 	"clients":    {Timeout: 40 * time.Minute, Root: "clients", MemMiB: 4096},
-	"containers": {Timeout: 15 * time.Minute, Root: "containers", Once: true},
+	"containers": {Timeout: 15 * time.Minute, Root: "containers", Systemd: true, Once: true},
 	"egress":     {Timeout: 20 * time.Minute},
 	"exec":       {Timeout: 15 * time.Minute}, // thousands of executions
 	"failure":    {Timeout: 30 * time.Minute},

@@ -32,16 +32,23 @@ const (
 
 // host is a machine with containerd on it.
 type host struct {
-	t     *testing.T
-	world *rig.Outside
-	runs  *exec.Cmd
-	ended chan error
+	t      *testing.T
+	world  *rig.Outside
+	config string // containerd's; empty: the package's
+	runs   *exec.Cmd
+	ended  chan error
 }
 
 // newHost starts containerd, and has an empty root file system with a shell and what sends.
 func newHost(t *testing.T) *host {
 	t.Helper()
-	h := &host{t: t, world: rig.NewOutside(t)}
+	return newHostOf(t, "")
+}
+
+// newHostOf has containerd run with a configuration file.
+func newHostOf(t *testing.T, config string) *host {
+	t.Helper()
+	h := &host{t: t, world: rig.NewOutside(t), config: config}
 	rig.Must(t, "mkdir -p "+rootfs+"/bin "+rootfs+"/proc "+rootfs+"/sys "+rootfs+"/dev "+rootfs+"/tmp "+rootfs+"/shared")
 	rig.Must(t, "cp /bin/busybox $(command -v egress) "+rootfs+"/bin/ && for a in sh sleep cat echo; do ln -sf busybox "+rootfs+"/bin/$a; done")
 	h.start()
@@ -57,6 +64,9 @@ func newHost(t *testing.T) *host {
 func (h *host) start() {
 	h.t.Helper()
 	h.runs = exec.Command("containerd", "--log-level", "warn")
+	if h.config != "" {
+		h.runs.Args = append(h.runs.Args, "--config", h.config)
+	}
 	h.runs.Stderr = os.Stderr
 	h.runs.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := h.runs.Start(); err != nil {

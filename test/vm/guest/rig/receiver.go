@@ -31,6 +31,12 @@ type Receiver struct {
 	listens  map[string]string
 }
 
+// Hear starts one that hears every packet on a device of this machine's own network namespace, for as long as t runs.
+func Hear(t testing.TB, dev string) *Receiver {
+	t.Helper()
+	return receiver(t, "receiver", "-dev", dev)
+}
+
 // receiver starts the program, as argv says, for as long as t runs.
 func receiver(t testing.TB, argv ...string) *Receiver {
 	t.Helper()
