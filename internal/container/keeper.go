@@ -213,12 +213,12 @@ func (k *Keeper) take(c Container) error {
 	if err != nil || e == nil {
 		return err
 	}
-	bits, err := startBits(e.rule.Taint)
+	bits, err := taint.StartBits(e.rule.Taint)
 	if err != nil {
 		return err
 	}
 	if e.alone {
-		more, err := startBits(p.Taint.AtStart)
+		more, err := taint.StartBits(p.Taint.AtStart)
 		if err != nil {
 			return err
 		}
@@ -395,11 +395,4 @@ func since(pid int) time.Duration {
 		return 0
 	}
 	return time.Duration(taint.Now() - min(st.Start, taint.Now())).Round(time.Millisecond)
-}
-
-func startBits(names []string) (taint.Bits, error) {
-	if len(names) == 0 {
-		return 0, nil
-	}
-	return taint.ParseBits(names)
 }

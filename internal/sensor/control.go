@@ -15,7 +15,6 @@ import (
 	"weir/internal/event"
 	"weir/internal/gate/question"
 	"weir/internal/netegress/socket"
-	"weir/internal/sensor/parents"
 	"weir/internal/taint"
 )
 
@@ -130,7 +129,7 @@ func (d *daemon) Taint(ctx context.Context, name string, bits []string, by, why 
 
 // GuardCgroup implements control.Guardian.
 func (d *daemon) GuardCgroup(ctx context.Context, r control.CgroupRequest) (control.Container, error) {
-	bits, err := parents.StartBits(r.Taint)
+	bits, err := taint.StartBits(r.Taint)
 	if err != nil {
 		return control.Container{}, control.Errorf(control.Usage, "%v", err)
 	}

@@ -33,6 +33,14 @@ func ParseBits(names []string) (Bits, error) {
 	return b, nil
 }
 
+// StartBits reads what a container starts with; no names are no bits.
+func StartBits(names []string) (Bits, error) {
+	if len(names) == 0 {
+		return 0, nil
+	}
+	return ParseBits(names)
+}
+
 // Names returns the names of the bits that are set.
 func (b Bits) Names() []string {
 	var names []string

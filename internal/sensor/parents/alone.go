@@ -108,7 +108,7 @@ func (p *Parents) guardAlone(at string, of policy.Policy, by string) error {
 
 // take writes a container into the books, with the runtime's id that its path tells where nobody else told one.
 func (p *Parents) take(c taint.Container, of policy.Policy, by string) error {
-	start, err := StartBits(of.Taint.AtStart)
+	start, err := taint.StartBits(of.Taint.AtStart)
 	if err != nil {
 		return err
 	}

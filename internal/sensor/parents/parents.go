@@ -196,7 +196,7 @@ func makeable(path string) bool {
 
 // setStart has the kernel taint what is made below a parent from now on (B33).
 func (p *Parents) setStart(parent string, of policy.Policy) error {
-	bits, err := StartBits(of.Taint.AtStart)
+	bits, err := taint.StartBits(of.Taint.AtStart)
 	if err != nil {
 		return err
 	}
@@ -285,12 +285,4 @@ func (p *Parents) MadeAgain(path string) {
 	if err := p.tendAlone(of, path); err != nil {
 		p.opts.Fail("guard cgroups below "+path, err)
 	}
-}
-
-// StartBits reads names of bits; none is none.
-func StartBits(names []string) (taint.Bits, error) {
-	if len(names) == 0 {
-		return 0, nil
-	}
-	return taint.ParseBits(names)
 }

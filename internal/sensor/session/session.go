@@ -76,7 +76,7 @@ func (s *Sessions) Guard(_ context.Context, r control.GuardRequest) (control.Gua
 			return control.GuardReply{}, control.Errorf(control.Usage, "%v", err)
 		}
 	}
-	bits, err := parents.StartBits(append(p.Taint.AtStart, r.Taint...))
+	bits, err := taint.StartBits(append(p.Taint.AtStart, r.Taint...))
 	if err != nil {
 		return control.GuardReply{}, control.Errorf(control.Usage, "%v", err)
 	}
