@@ -66,34 +66,43 @@ func within(ctx context.Context, namespace string) context.Context {
 
 // each gives every container of every namespace to fn, one at a time: specifications are large.
 func (c *client) each(ctx context.Context, fn func(Container)) error {
-	list, err := c.namespaces.List(ctx, &namespaces.ListNamespacesRequest{})
-	if err != nil {
-		return fmt.Errorf("list namespaces: %w", err)
-	}
-	for _, ns := range list.Namespaces {
-		running, err := c.running(ctx, ns.Name)
+	return c.eachNamespace(ctx, func(namespace string, running map[string]int) error {
+		stream, err := c.containers.ListStream(within(ctx, namespace), &containers.ListContainersRequest{})
 		if err != nil {
-			return err
-		}
-		stream, err := c.containers.ListStream(within(ctx, ns.Name), &containers.ListContainersRequest{})
-		if err != nil {
-			return fmt.Errorf("list containers of %s: %w", ns.Name, err)
+			return fmt.Errorf("list containers of %s: %w", namespace, err)
 		}
 		for {
 			m, err := stream.Recv()
 			if errors.Is(err, io.EOF) {
-				break
+				return nil
 			}
 			if err != nil {
-				return fmt.Errorf("list containers of %s: %w", ns.Name, err)
+				return fmt.Errorf("list containers of %s: %w", namespace, err)
 			}
-			one, err := read(ns.Name, m.Container)
+			one, err := read(namespace, m.Container)
 			if err != nil {
 				return err
 			}
 			one.PID = running[one.ID]
 			one.Running = one.PID != 0
 			fn(one)
+		}
+	})
+}
+
+// eachNamespace gives fn what runs in each of the runtime's namespaces, until fn fails.
+func (c *client) eachNamespace(ctx context.Context, fn func(namespace string, running map[string]int) error) error {
+	list, err := c.namespaces.List(ctx, &namespaces.ListNamespacesRequest{})
+	if err != nil {
+		return fmt.Errorf("list namespaces: %w", err)
+	}
+	for _, ns := range list.Namespaces {
+		running, err := c.running(ctx, ns.Name)
+		if err == nil {
+			err = fn(ns.Name, running)
+		}
+		if err != nil {
+			return err
 		}
 	}
 	return nil

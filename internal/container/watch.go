@@ -9,7 +9,6 @@ import (
 
 	"github.com/containerd/containerd/api/events"
 	eventsapi "github.com/containerd/containerd/api/services/events/v1"
-	namespaces "github.com/containerd/containerd/api/services/namespaces/v1"
 	"github.com/containerd/containerd/api/types"
 	"google.golang.org/protobuf/proto"
 )
@@ -111,25 +110,17 @@ func name(namespace, id string) string { return namespace + "/" + id }
 
 // compare finds containers whose start was not told.
 func compare(ctx context.Context, c *client, h handler, pids map[string]int) error {
-	list, err := c.namespaces.List(ctx, &namespaces.ListNamespacesRequest{})
-	if err != nil {
-		return fmt.Errorf("list namespaces: %w", err)
-	}
-	for _, ns := range list.Namespaces {
-		running, err := c.running(ctx, ns.Name)
-		if err != nil {
-			return err
-		}
+	return c.eachNamespace(ctx, func(namespace string, running map[string]int) error {
 		for id, pid := range running {
-			if pids[name(ns.Name, id)] == pid {
+			if pids[name(namespace, id)] == pid {
 				continue
 			}
-			if err := show(ctx, c, h, ns.Name, id, pid, true, pids); err != nil {
+			if err := show(ctx, c, h, namespace, id, pid, true, pids); err != nil {
 				return err
 			}
 		}
-	}
-	return nil
+		return nil
+	})
 }
 
 // show tells the handler of one container as it is now.
