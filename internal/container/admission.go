@@ -78,8 +78,11 @@ func (k *Keeper) kill(e *entry) error {
 	if err := os.WriteFile(filepath.Join(cgroup.Dir(at), "cgroup.kill"), []byte("1"), 0); err != nil && !os.IsNotExist(err) {
 		return fmt.Errorf("kill refused container %s: %w", e.container.ID, err)
 	}
-	if !e.refused {
-		e.refused = true
+	k.mu.Lock()
+	first := !e.refused
+	e.refused = true
+	k.mu.Unlock()
+	if first {
 		id, _ := cgroup.ID(e.path)
 		ec := k.Show(id, 0)
 		k.Log(event.Event{Kind: event.Error, Container: &ec, Message: "container " + e.container.ID + " was killed: the policy refuses what it has"})

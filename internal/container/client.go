@@ -135,6 +135,23 @@ func (c *client) get(ctx context.Context, namespace, id string) (Container, erro
 	return read(namespace, m.Container)
 }
 
+// begun asks for a container with its first process; errGone: there is none.
+func (c *client) begun(ctx context.Context, namespace, id string) (Container, error) {
+	one, err := c.get(ctx, namespace, id)
+	if err != nil {
+		return one, err
+	}
+	m, err := c.tasks.Get(within(ctx, namespace), &tasks.GetRequest{ContainerID: id})
+	if status.Code(err) == codes.NotFound {
+		return one, errGone
+	}
+	if err != nil {
+		return one, fmt.Errorf("ask for the task of container %s: %w", id, err)
+	}
+	one.PID = int(m.GetProcess().GetPid())
+	return one, nil
+}
+
 func read(namespace string, m *containers.Container) (Container, error) {
 	c := Container{Namespace: namespace, ID: m.GetID(), Image: m.GetImage(), Labels: m.GetLabels(), Spec: &specs.Spec{}}
 	if data := m.GetSpec().GetValue(); len(data) > 0 {

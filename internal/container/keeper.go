@@ -30,6 +30,7 @@ type Options struct {
 	Log     func(event.Event)                             // must not wait
 	Fail    func(what string, err error)                  // must not wait
 	Show    func(id uint64, b taint.Bits) event.Container // what the log tells of a container
+	Bridge  string                                        // directory of the sockets on which containers ask; a runtime with NRI mounts it into them
 }
 
 // Keeper has the containers of a runtime guarded that the policy matches.
@@ -40,6 +41,7 @@ type Keeper struct {
 	known map[string]*entry // by namespace/id
 	lost  bool              // the connection, and that was told
 
+	acting chan struct{} // has room while nobody looks at a container: events and the runtime's questions come at the same time
 	looked sync.Once
 	ready  chan struct{}
 }
@@ -53,14 +55,13 @@ type entry struct {
 	matched   bool
 	told      map[string]bool // findings
 	refused   bool
-	applied   int  // first process that the rule's taint was set for: what a person clears later stays so
-	prepared  bool // its cgroup was guarded before anything ran in it
+	applied   int // first process that the rule's taint was set for: what a person clears later stays so
 	volumes   []volume
 }
 
 // New makes a Keeper that knows nothing yet.
 func New(o Options) *Keeper {
-	return &Keeper{Options: o, known: map[string]*entry{}, ready: make(chan struct{})}
+	return &Keeper{Options: o, known: map[string]*entry{}, acting: make(chan struct{}, 1), ready: make(chan struct{})}
 }
 
 // Run follows the runtime that the policy names, until ctx ends. changed says that the policy may be another.
@@ -70,7 +71,10 @@ func (k *Keeper) Run(ctx context.Context, changed <-chan struct{}) error {
 		one, stop := context.WithCancel(ctx)
 		done := make(chan error, 1)
 		if now.Containerd != "" {
-			go func() { done <- watch(one, now.Containerd, k) }()
+			go func() {
+				k.answer(one, now)
+				done <- watch(one, now.Containerd, k)
+			}()
 		} else {
 			k.hasLooked()
 		}
@@ -104,7 +108,7 @@ func (k *Keeper) wait(ctx context.Context, changed <-chan struct{}, done chan er
 }
 
 func same(a, b policy.Containers) bool {
-	return a.Containerd == b.Containerd && slices.Equal(a.Refuse, b.Refuse) && slices.EqualFunc(a.Match, b.Match, func(a, b policy.Match) bool {
+	return a.Containerd == b.Containerd && a.NRI == b.NRI && slices.Equal(a.Refuse, b.Refuse) && slices.EqualFunc(a.Match, b.Match, func(a, b policy.Match) bool {
 		return a.String() == b.String() && a.Guard == b.Guard && slices.Equal(a.Taint, b.Taint) && slices.Equal(a.Refuse, b.Refuse)
 	})
 }
@@ -143,13 +147,17 @@ func (k *Keeper) connected(listed map[string]bool, err error) {
 
 // seen implements handler.
 func (k *Keeper) seen(c Container) {
-	if err := k.take(c); err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, unix.ESRCH) {
+	k.acting <- struct{}{}
+	defer func() { <-k.acting }()
+	if _, err := k.take(c); err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, unix.ESRCH) {
 		k.Fail("look at container "+name(c.Namespace, c.ID), err)
 	}
 }
 
 // stopped implements handler.
 func (k *Keeper) stopped(namespace, id string, deleted bool) {
+	k.acting <- struct{}{}
+	defer func() { <-k.acting }()
 	at := name(namespace, id)
 	k.mu.Lock()
 	e := k.known[at]
@@ -206,21 +214,21 @@ func (k *Keeper) shared(e *entry) bool {
 	return false
 }
 
-// take finds the container's cgroup, and guards it if the policy says so.
-func (k *Keeper) take(c Container) error {
+// take finds the container's cgroup, and guards it if the policy says so; nil: it is left alone.
+func (k *Keeper) take(c Container) (*entry, error) {
 	p := k.Policy()
 	e, err := k.locate(c, p)
 	if err != nil || e == nil {
-		return err
+		return nil, err
 	}
 	bits, err := taint.StartBits(e.rule.Taint)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if e.alone {
 		more, err := taint.StartBits(p.Taint.AtStart)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		bits |= more
 	}
@@ -252,7 +260,7 @@ func (k *Keeper) take(c Container) error {
 	if c.Running && len(e.volumes) > 0 {
 		k.spread()
 	}
-	return err
+	return e, err
 }
 
 // locate says which cgroup a container is for Weir; nil: it is left alone.
@@ -264,15 +272,8 @@ func (k *Keeper) locate(c Container, p policy.Policy) (*entry, error) {
 			return nil, err
 		}
 	}
-	if at == "" || at == "/" {
-		return nil, nil
-	}
-	rule, matched := matching(p.Containers.Match, c)
-	if !matched {
-		rule, matched = k.podRule(c)
-	}
-	path, alone := place(at, k.Parents(), c.Labels[podUIDLabel])
-	if alone && !(matched && rule.Guard) {
+	path, alone, rule, matched, ok := k.choose(c, at, p)
+	if !ok {
 		return nil, nil
 	}
 	k.mu.Lock()
@@ -283,11 +284,23 @@ func (k *Keeper) locate(c Container, p policy.Policy) (*entry, error) {
 		e = &entry{told: map[string]bool{}}
 		k.known[key] = e
 	}
-	e.container, e.path, e.alone, e.rule, e.matched = c, path, alone, rule, matched && rule.Guard
-	if c.Spec != nil {
-		e.volumes = volumes(c.Spec)
-	}
+	e.container, e.path, e.alone, e.rule, e.matched = c, path, alone, rule, matched
+	e.volumes = volumes(c.Spec)
 	return e, nil
+}
+
+// choose says which cgroup a container at a path is for Weir, and by which item of the policy; not ok: it is left alone.
+func (k *Keeper) choose(c Container, at string, p policy.Policy) (path string, alone bool, rule policy.Match, matched, ok bool) {
+	if at == "" || at == "/" {
+		return "", false, rule, false, false
+	}
+	rule, matched = matching(p.Containers.Match, c)
+	if !matched {
+		rule, matched = k.podRule(c)
+	}
+	matched = matched && rule.Guard
+	path, alone = place(at, k.Parents(), c.Labels[podUIDLabel])
+	return path, alone, rule, matched, matched || !alone
 }
 
 // podRule is what matched another container of the same pod: its sandbox has the pod's labels (G3).
@@ -331,11 +344,8 @@ func (k *Keeper) prepare(e *entry) error {
 	if err := k.Guard(e.path); err != nil {
 		return err
 	}
-	if _, err := k.State.Guard(k.described(e), 0, "policy"); err != nil {
-		return err
-	}
-	e.prepared = true
-	return nil
+	_, err := k.State.Guard(k.described(e), 0, "policy")
+	return err
 }
 
 // arrive lets the runtime's own program, which is in the cgroup already, finish the start.

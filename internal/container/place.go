@@ -16,6 +16,7 @@ const (
 	podUIDLabel       = "io.kubernetes.pod.uid"
 	containerLabel    = "io.kubernetes.container.name"
 	nerdctlLabel      = "nerdctl/name"
+	imageAnnotation   = "io.kubernetes.cri.image-name"
 	kindAnnotation    = "io.kubernetes.cri.container-type" // container or sandbox
 	sandboxAnnotation = "io.kubernetes.cri.sandbox-id"
 )

@@ -25,6 +25,7 @@ var Findings = []string{
 // Containers says which containers of a runtime are guarded, and with which taint they start.
 type Containers struct {
 	Containerd string   // absolute path of its socket; empty: nobody looks
+	NRI        string   // absolute path of the runtime's socket for plugins; empty: it is not asked to wait
 	Refuse     []string // Findings with which no matched container runs
 	Match      []Match  // the first that fits decides
 }
@@ -46,13 +47,9 @@ type Label struct{ Key, Value string }
 func (p *parser) containers(n *yaml.Node, out *Containers) {
 	lines := p.Mapping(n, "containers", []strictyaml.Field{
 		{Key: "containerd", Read: func(n *yaml.Node) {
-			s, ok := strictyaml.Text(n)
-			if wrong := cleanPath(s, maxUnixPath); !ok || s != "" && wrong != "" {
-				p.Fail(n.Line, `containers.containerd is %s: accepted is the absolute path of a socket such as /run/containerd/containerd.sock, or "" for none`, strictyaml.Kind(n))
-				return
-			}
-			out.Containerd = s
+			p.socket(n, "containers.containerd", "/run/containerd/containerd.sock", &out.Containerd)
 		}},
+		{Key: "nri", Read: func(n *yaml.Node) { p.socket(n, "containers.nri", "/run/nri/nri.sock", &out.NRI) }},
 		{Key: "refuse", Read: func(n *yaml.Node) { p.findings(n, "containers.refuse", &out.Refuse) }},
 		{Key: "match", Read: func(n *yaml.Node) {
 			p.List(n, "containers.match", "mappings of namespace, image, labels, annotations, guard, taint, refuse", maxMatches, func(item *yaml.Node) {
@@ -75,9 +72,22 @@ func (p *parser) containers(n *yaml.Node, out *Containers) {
 			})
 		}},
 	})
+	if line, ok := lines["nri"]; ok && out.Containerd == "" && out.NRI != "" {
+		p.Fail(line, "containers.nri is not used without containers.containerd: name its socket, usually /run/containerd/containerd.sock")
+	}
 	if line, ok := lines["match"]; ok && out.Containerd == "" && len(out.Match) > 0 {
 		p.Fail(line, "containers.match is not used without containers.containerd: name its socket, usually /run/containerd/containerd.sock")
 	}
+}
+
+// socket reads an absolute path, or an empty one.
+func (p *parser) socket(n *yaml.Node, where, usual string, into *string) {
+	s, ok := strictyaml.Text(n)
+	if wrong := cleanPath(s, maxUnixPath); !ok || s != "" && wrong != "" {
+		p.Fail(n.Line, `%s is %s: accepted is the absolute path of a socket such as %s, or "" for none`, where, strictyaml.Kind(n), usual)
+		return
+	}
+	*into = s
 }
 
 func (p *parser) findings(n *yaml.Node, where string, into *[]string) {

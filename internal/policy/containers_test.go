@@ -9,6 +9,7 @@ import (
 func TestContainers(t *testing.T) {
 	got, err := Parse("p", []byte(`containers:
   containerd: /run/containerd/containerd.sock
+  nri: /run/nri/nri.sock
   refuse: [privileged]
   match:
     - {namespace: default, image: "*/agents/*", labels: {weir.taint: secret}, annotations: {a: "*"}, taint: [secret], refuse: [host_pid]}
@@ -18,7 +19,7 @@ func TestContainers(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := Containers{
-		Containerd: "/run/containerd/containerd.sock", Refuse: []string{"privileged"},
+		Containerd: "/run/containerd/containerd.sock", NRI: "/run/nri/nri.sock", Refuse: []string{"privileged"},
 		Match: []Match{
 			{Namespace: "default", Image: "*/agents/*", Labels: []Label{{"weir.taint", "secret"}}, Annotations: []Label{{"a", "*"}}, Guard: true, Taint: []string{"secret"}, Refuse: []string{"host_pid"}},
 			{Labels: []Label{{"weir", "off"}}},
@@ -34,6 +35,8 @@ func TestContainersMistakes(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
 		{"{match: [{taint: [secret]}]}", `p:1: containers.match is not used without containers.containerd: name its socket, usually /run/containerd/containerd.sock`},
 		{"{containerd: run/x}", `p:1: containers.containerd is "run/x": accepted is the absolute path of a socket such as /run/containerd/containerd.sock, or "" for none`},
+		{"{nri: /run/nri/nri.sock}", `p:1: containers.nri is not used without containers.containerd: name its socket, usually /run/containerd/containerd.sock`},
+		{"{" + socket + "nri: run/x}", `p:1: containers.nri is "run/x": accepted is the absolute path of a socket such as /run/nri/nri.sock, or "" for none`},
 		{"{refuse: [privlleged]}", `p:1: containers.refuse has "privlleged": unknown finding: did you mean "privileged"?`},
 		{"{" + socket + "match: [{guard: false, taint: [secret]}]}", `p:1: containers.match has an item with guard: false and taint or refuse: only what is guarded can be tainted or refused`},
 		{"{" + socket + "match: [{labels: {weir: true}}]}", `p:1: containers.match.labels has "weir": "true": accepted is a text, in quotes if it looks like a number or true`},

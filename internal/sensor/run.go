@@ -240,6 +240,7 @@ func (d *daemon) load(db *bbolt.DB) error {
 		Policy: d.policies.Base, Parents: d.parents.List, State: d.state, Taint: d.taint, Sockets: socket.Findings, Log: d.write,
 		Guard: func(path string) error { return d.egress.GuardAlone(path, netegress.BaseSlot) },
 		Fail:  func(what string, err error) { d.fail(what, nil, err) }, Show: d.witness.Container,
+		Bridge: agents.Sockets(d.opts.RunDir),
 	})
 	d.pins = pins.New(d.opts.PinDir, func(text string) { d.write(event.Event{Kind: event.Error, Message: text}) }, d.state, d.egress, d.execs, d.files, d.names)
 	d.spaces = spaces.New(d.files, d.state.List, func(what string, err error) { d.fail(what, nil, err) })

@@ -14,10 +14,13 @@ import (
 // pathFor is where a session asks; without an id, where containers of guarded parents do.
 func (a *Agents) pathFor(id string) string {
 	if id == "" {
-		return filepath.Join(a.opts.RunDir, "bridge", filepath.Base(wire.Default))
+		return filepath.Join(Sockets(a.opts.RunDir), filepath.Base(wire.Default))
 	}
-	return filepath.Join(a.opts.RunDir, "bridge", id+".sock")
+	return filepath.Join(Sockets(a.opts.RunDir), id+".sock")
 }
+
+// Sockets is the directory that has them.
+func Sockets(runDir string) string { return filepath.Join(runDir, "bridge") }
 
 // Open listens for everybody who is guarded already. Sockets of an earlier daemon that nobody needs are removed.
 func (a *Agents) Open() error {

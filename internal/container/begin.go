@@ -1,0 +1,205 @@
+package container
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/opencontainers/runtime-spec/specs-go"
+	"golang.org/x/sys/unix"
+
+	"weir/internal/bridge/wire"
+	"weir/internal/cgroup"
+	"weir/internal/container/nri"
+	"weir/internal/event"
+	"weir/internal/policy"
+)
+
+const (
+	podNamespace = "k8s.io" // the runtime's own, of all that NRI tells
+	ipcSource    = "weir-ipc"
+	firstAnswer  = 5 * time.Second // until the runtime surely asks, or does not
+)
+
+// ipcOptions let no container fill the host's memory, nor run what somebody puts there.
+var ipcOptions = []string{"nosuid", "nodev", "noexec", "mode=0700", "size=16m", "nr_inodes=4096"}
+
+// answer serves the runtime's questions until ctx ends, if the policy says so. It returns once the runtime asks, or cannot.
+func (k *Keeper) answer(ctx context.Context, now policy.Containers) {
+	if now.NRI == "" {
+		return
+	}
+	c, err := dial(now.Containerd)
+	if err != nil {
+		k.Fail("answer the runtime", err)
+		return
+	}
+	first := make(chan struct{})
+	var once sync.Once
+	lost := false
+	go func() {
+		defer c.close()
+		nri.Run(ctx, now.NRI, questions{k, c}, func(err error) {
+			defer once.Do(func() { close(first) })
+			switch {
+			case err != nil && !lost:
+				k.Fail("answer the runtime before containers start: until it asks they are guarded as without NRI", err)
+			case err == nil && lost:
+				k.Log(event.Event{Kind: event.Error, Message: "the runtime asks again before containers start"})
+			}
+			lost = err != nil
+		})
+	}()
+	select {
+	case <-first:
+	case <-time.After(firstAnswer):
+	case <-ctx.Done():
+	}
+}
+
+// questions are the runtime's. It implements nri.Host.
+type questions struct {
+	*Keeper
+	client *client
+}
+
+// Creating gives a container that will be guarded the ways to ask.
+func (q questions) Creating(ctx context.Context, c nri.Container) ([]nri.Mount, error) {
+	if err := q.meet(ctx, c.Sandbox); err != nil {
+		q.Fail("refuse to make container "+c.ID, err)
+		return nil, err
+	}
+	one := Container{
+		Namespace: podNamespace, ID: c.ID, Image: c.Annotations[imageAnnotation], Labels: c.Labels,
+		Spec: &specs.Spec{Annotations: c.Annotations, Linux: &specs.Linux{CgroupsPath: c.Cgroup}},
+	}
+	p := q.Policy()
+	at, _ := specified(one)
+	if _, _, _, _, ok := q.choose(one, at, p); !ok {
+		return nil, nil
+	}
+	var mounts []nri.Mount
+	if to := filepath.Dir(wire.Default); q.Bridge != "" && !covered(c.Mounts, to) {
+		mounts = append(mounts, nri.Mount{Destination: to, Type: "bind", Source: q.Bridge, Options: []string{"rbind", "ro", "nosuid", "nodev", "noexec"}})
+	}
+	// in a user namespace of its own the container's root could stamp answers itself
+	if p.IPC != "" && !c.OwnUsers && !covered(c.Mounts, p.IPC) {
+		mounts = append(mounts, nri.Mount{Destination: p.IPC, Type: "tmpfs", Source: ipcSource, Options: ipcOptions})
+	}
+	return mounts, nil
+}
+
+// covered says whether something is mounted at a path or below it: what the container brings along stays.
+func covered(mounts []string, path string) bool {
+	return slices.ContainsFunc(mounts, func(m string) bool { return cgroup.Below(filepath.Clean(m), path) })
+}
+
+// Starting takes in a container that has a process, of the runtime still: whoever makes its cgroup, it is guarded, and has the taint
+// of its label and what is stored (B45), before its first instruction.
+func (q questions) Starting(ctx context.Context, id string) error {
+	err := q.start(ctx, id)
+	if err != nil {
+		q.Fail("refuse to let container "+id+" start", err)
+	}
+	return err
+}
+
+func (q questions) start(ctx context.Context, id string) error {
+	one, err := q.client.begun(ctx, podNamespace, id)
+	if errors.Is(err, errGone) {
+		return nil // some runtimes ask before they make a sandbox; what is not there cannot start
+	}
+	if err != nil {
+		return err
+	}
+	if sandbox := one.Spec.Annotations[sandboxAnnotation]; sandbox != id {
+		if err := q.meet(ctx, sandbox); err != nil {
+			return err
+		}
+	}
+	e, err := q.alone(ctx, one)
+	if q.refused(one) {
+		return errors.New("the policy refuses what it has: see its findings")
+	}
+	if err != nil || e == nil {
+		return err
+	}
+	if err := hand(one); err != nil {
+		q.Fail("hand over the folder for requests", err) // nobody answers in it then, and what is not answered is denied
+	}
+	return nil
+}
+
+// refused says whether the policy refuses a container: it may have been killed when its task was told.
+func (q questions) refused(c Container) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	e := q.known[name(c.Namespace, c.ID)]
+	return e != nil && e.refused
+}
+
+// meet looks at a sandbox that was not seen yet: the pod's labels stand there.
+func (q questions) meet(ctx context.Context, id string) error {
+	q.mu.Lock()
+	_, known := q.known[name(podNamespace, id)]
+	q.mu.Unlock()
+	if known || id == "" {
+		return nil
+	}
+	one, err := q.client.begun(ctx, podNamespace, id)
+	if errors.Is(err, errGone) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	one.Running = true
+	_, err = q.alone(ctx, one)
+	return err
+}
+
+// alone takes in a container while no other is looked at.
+func (q questions) alone(ctx context.Context, c Container) (*entry, error) {
+	select {
+	case q.acting <- struct{}{}:
+	case <-ctx.Done():
+		return nil, fmt.Errorf("wait for another container: %w", ctx.Err())
+	}
+	defer func() { <-q.acting }()
+	return q.take(c)
+}
+
+// hand makes the folder for requests that Creating added the user's that the container runs as, which is known only now.
+func hand(c Container) error {
+	i := slices.IndexFunc(c.Spec.Mounts, func(m specs.Mount) bool { return m.Source == ipcSource && m.Type == "tmpfs" })
+	if i < 0 || c.Spec.Process == nil {
+		return nil
+	}
+	root, err := os.OpenFile("/proc/"+strconv.Itoa(c.PID)+"/root", unix.O_PATH|unix.O_DIRECTORY, 0)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	fd, err := unix.Openat2(int(root.Fd()), c.Spec.Mounts[i].Destination, &unix.OpenHow{
+		Flags: unix.O_RDONLY | unix.O_DIRECTORY | unix.O_CLOEXEC, Resolve: unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS,
+	})
+	if err != nil {
+		return fmt.Errorf("open %s: %w", c.Spec.Mounts[i].Destination, err)
+	}
+	defer unix.Close(fd)
+	var fs unix.Statfs_t
+	if err := unix.Fstatfs(fd, &fs); err != nil {
+		return err
+	}
+	if fs.Type != unix.TMPFS_MAGIC {
+		return fmt.Errorf("%s is no file system of its own", c.Spec.Mounts[i].Destination)
+	}
+	user := c.Spec.Process.User
+	return unix.Fchown(fd, int(user.UID), int(user.GID))
+}
