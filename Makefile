@@ -56,6 +56,7 @@ clients: ## docs/clients.md anew, from all clients on all kernels
 	VMTEST_CLIENTS=. $(GO) test -count=1 -timeout 120m ./test/vm -run 'TestVM/[^/]*/clients'
 
 failures: images agents ## what breaks: kill -9, memory, disks, clocks, pins, upgrades, policies; and what runs on one kernel otherwise: on all
+	scripts/vm containers13
 	VMTEST_FAILURE=1 $(GO) test -count=1 -timeout 90m ./test/vm -run 'TestVM/[^/]*/(failure|agents|bridge|cascade|cgroups|containers|operator|systemd)'
 
 load: images ## failures that take long, and 200 cgroups, 2,000 grants and 10,000 held commands, and what they leave behind

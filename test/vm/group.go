@@ -21,6 +21,7 @@ const GuestBin = "/opt/weir"
 // Group is one package of tests below test/vm/guest. Zero values mean what Machine's mean.
 type Group struct {
 	Name    string
+	Of      string // package whose tests it runs; empty: that of its name
 	Root    string
 	Systemd bool
 	Timeout time.Duration
@@ -46,10 +47,13 @@ func (h *Host) Build(ctx context.Context, file, pkg, goarch string, test bool, f
 	return nil
 }
 
-// RunGroup runs a group's test binary, bin/NAME.test, in one VM and reports its tests as subtests of t. A VM that dies, a test
+// RunGroup runs a group's test binary, bin/OF.test, in one VM and reports its tests as subtests of t. A VM that dies, a test
 // that never ends or is skipped, and a run without tests are failures.
 func (h *Host) RunGroup(t *testing.T, k Kernel, g Group, bin string) {
 	t.Helper()
+	if g.Of == "" {
+		g.Of = g.Name
+	}
 	if g.Timeout == 0 {
 		g.Timeout = 15 * time.Minute
 	}
@@ -58,7 +62,7 @@ func (h *Host) RunGroup(t *testing.T, k Kernel, g Group, bin string) {
 	if testing.Verbose() {
 		live = prefixer(os.Stdout, k.Version+" "+g.Name)
 	}
-	args := []string{GuestBin + "/" + g.Name + ".test", "-test.v=test2json", "-test.timeout=" + g.Timeout.String()}
+	args := []string{GuestBin + "/" + g.Of + ".test", "-test.v=test2json", "-test.timeout=" + g.Timeout.String()}
 	if run := guestRun(); run != "" {
 		args = append(args, "-test.run="+run)
 	}
@@ -70,7 +74,7 @@ func (h *Host) RunGroup(t *testing.T, k Kernel, g Group, bin string) {
 			"WEIR_KERNEL=" + k.Version, "WEIR_LOAD=" + os.Getenv(loadEnv), "WEIR_UPDATE=" + os.Getenv(updateEnv), "WEIR_CLIENTS=" + os.Getenv(clientsEnv),
 			"PATH=" + GuestBin + ":" + GuestBin + "/attack:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
 		},
-		Dir:    "/weir/test/vm/guest/" + g.Name,
+		Dir:    "/weir/test/vm/guest/" + g.Of,
 		Shares: append([]Share{{h.Repo, "/weir"}, {bin, GuestBin}}, g.Shares...),
 		Output: io.MultiWriter(&output, live),
 	})

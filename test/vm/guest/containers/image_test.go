@@ -41,7 +41,7 @@ func (h *host) imported(name string, files []file) {
 func archived(t *testing.T, name string, files []file) []byte {
 	layer := packed(t, files)
 	config, err := json.Marshal(map[string]any{
-		"architecture": "amd64", "os": "linux", "config": map[string]any{"Entrypoint": []string{"/" + files[0].name}, "Env": []string{"PATH=/bin"}},
+		"architecture": "amd64", "os": "linux", "config": map[string]any{"Entrypoint": []string{"/" + files[0].name}, "Env": []string{"PATH=/bin:" + programs}},
 		"rootfs": map[string]any{"type": "layers", "diff_ids": []string{fmt.Sprintf("sha256:%x", sha256.Sum256(layer))}},
 	})
 	if err != nil {
@@ -98,17 +98,14 @@ func pauseProgram() []byte {
 	return append(out.Bytes(), code...)
 }
 
-// agentFiles are a shell and what tries to get out.
+// agentFiles are a shell and a secret.
 func agentFiles(t *testing.T) []file {
 	t.Helper()
-	files := []file{}
-	for name, from := range map[string]string{"busybox": "/bin/busybox", "egress": "/opt/weir/attack/egress", "weir-hook": "/opt/weir/weir-hook"} {
-		data, err := os.ReadFile(from)
-		if err != nil {
-			t.Fatal(err)
-		}
-		files = append(files, file{name: "bin/" + name, mode: 0o755, data: data})
+	data, err := os.ReadFile("/bin/busybox")
+	if err != nil {
+		t.Fatal(err)
 	}
+	files := []file{{name: "bin/busybox", mode: 0o755, data: data}}
 	for _, name := range []string{"sh", "sleep", "cat", "echo", "ls", "stat", "id", "mount"} {
 		files = append(files, file{name: "bin/" + name, mode: 0o777, link: "busybox"})
 	}

@@ -23,6 +23,7 @@ const (
 	bridgeDev    = "cni0"
 	bridgeAddr   = "10.88.0.1" // the host's side of the pods' bridge
 	nriSocket    = "/run/nri/nri.sock"
+	programs     = "/tmp/programs" // what tries to get out, and what asks: a volume is made faster than a large image
 )
 
 // drivers are who makes cgroups: the runtime itself, or systemd.
@@ -62,6 +63,7 @@ func newKubelet(t *testing.T, driver string, nri bool) *kubelet {
 			t.Error(err)
 		}
 	})
+	rig.Must(t, "mkdir -p "+programs+" && cp $(command -v egress) $(command -v weir-hook) "+programs)
 	k.imported(pauseImage, []file{{name: "pause", mode: 0o755, data: pauseProgram()}})
 	k.imported(agentImage, agentFiles(t))
 	k.until("the runtime's network is ready", func() bool {
@@ -157,6 +159,7 @@ func (p *pod) tryStart(c *cri.ContainerConfig) (string, error) {
 		labels[key] = p.config.Labels[key]
 	}
 	c.Labels, c.LogPath = labels, c.Metadata.Name+".log"
+	c.Mounts = []*cri.Mount{{HostPath: programs, ContainerPath: programs, Readonly: true}}
 	made, err := p.k.runtime.CreateContainer(p.k.t.Context(), &cri.CreateContainerRequest{PodSandboxId: p.id, Config: c, SandboxConfig: p.config})
 	if err != nil {
 		return "", err
@@ -218,5 +221,5 @@ func (k *kubelet) sends(text string, port int) []string {
 	at := fmt.Sprintf("%s:%d", bridgeAddr, port)
 	k.world.Here.Listen(k.t, "tcp", fmt.Sprintf("[::]:%d", port))
 	k.world.Here.Listen(k.t, "udp", fmt.Sprintf("[::]:%d", port))
-	return []string{"/bin/sh", "-c", fmt.Sprintf("while :; do egress udp -to %s -say %s; egress tcp -to %s -say %s; sleep 0.2; done", at, text, at, text)}
+	return []string{"/bin/sh", "-c", fmt.Sprintf("while :; do egress udp -to %s -say %s; egress tcp -to %s -say %s; sleep 1; done", at, text, at, text)}
 }
