@@ -289,33 +289,6 @@ func (k *Keeper) locate(c Container, p policy.Policy) (*entry, error) {
 	return e, nil
 }
 
-// choose says which cgroup a container at a path is for Weir, and by which item of the policy; not ok: it is left alone.
-func (k *Keeper) choose(c Container, at string, p policy.Policy) (path string, alone bool, rule policy.Match, matched, ok bool) {
-	if at == "" || at == "/" {
-		return "", false, rule, false, false
-	}
-	rule, matched = matching(p.Containers.Match, c)
-	if !matched {
-		rule, matched = k.podRule(c)
-	}
-	matched = matched && rule.Guard
-	path, alone = place(at, k.Parents(), c.Labels[podUIDLabel])
-	return path, alone, rule, matched, matched || !alone
-}
-
-// podRule is what matched another container of the same pod: its sandbox has the pod's labels (G3).
-func (k *Keeper) podRule(c Container) (policy.Match, bool) {
-	uid := c.Labels[podUIDLabel]
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	for _, e := range k.known {
-		if uid != "" && e.matched && e.container.Labels[podUIDLabel] == uid {
-			return e.rule, true
-		}
-	}
-	return policy.Match{}, false
-}
-
 func (k *Keeper) described(e *entry) taint.Container {
 	c := taint.Container{ID: e.path, Name: called(e.container), Cgroup: e.path, Alone: e.alone, Origin: origin(e.container)}
 	if c.Origin.Pod != "" && !strings.Contains(e.path, e.container.ID) {

@@ -125,3 +125,30 @@ func place(at string, parents []string, podUID string) (found string, alone bool
 	}
 	return at, true
 }
+
+// choose says which cgroup a container at a path is for Weir, and by which item of the policy; not ok: it is left alone.
+func (k *Keeper) choose(c Container, at string, p policy.Policy) (path string, alone bool, rule policy.Match, matched, ok bool) {
+	if at == "" || at == "/" {
+		return "", false, rule, false, false
+	}
+	rule, matched = matching(p.Containers.Match, c)
+	if !matched {
+		rule, matched = k.podRule(c)
+	}
+	matched = matched && rule.Guard
+	path, alone = place(at, k.Parents(), c.Labels[podUIDLabel])
+	return path, alone, rule, matched, matched || !alone
+}
+
+// podRule is what matched another container of the same pod: its sandbox has the pod's labels (G3).
+func (k *Keeper) podRule(c Container) (policy.Match, bool) {
+	uid := c.Labels[podUIDLabel]
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for _, e := range k.known {
+		if uid != "" && e.matched && e.container.Labels[podUIDLabel] == uid {
+			return e.rule, true
+		}
+	}
+	return policy.Match{}, false
+}
