@@ -71,7 +71,7 @@ func (h *Host) RunGroup(t *testing.T, k Kernel, g Group, bin string) {
 		Kernel: k, Root: g.Root, Systemd: g.Systemd, CPUs: g.CPUs, MemMiB: g.MemMiB, Args: args, Out: out,
 		Timeout: g.Timeout + 30*time.Second, // the binary's own limit comes first: it prints all goroutines
 		Env: []string{
-			"WEIR_KERNEL=" + k.Version, "WEIR_LOAD=" + os.Getenv(loadEnv), "WEIR_UPDATE=" + os.Getenv(updateEnv), "WEIR_CLIENTS=" + os.Getenv(clientsEnv),
+			"WEIR_KERNEL=" + k.Version, "WEIR_LOAD=" + os.Getenv(loadEnv), "WEIR_FAILURE=" + os.Getenv(failureEnv), "WEIR_UPDATE=" + os.Getenv(updateEnv), "WEIR_CLIENTS=" + os.Getenv(clientsEnv),
 			"PATH=" + GuestBin + ":" + GuestBin + "/attack:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
 		},
 		Dir:    "/weir/test/vm/guest/" + g.Of,

@@ -26,8 +26,13 @@ const (
 	programs     = "/tmp/programs" // what tries to get out, and what asks: a volume is made faster than a large image
 )
 
-// drivers are who makes cgroups: the runtime itself, or systemd.
-var drivers = []string{"cgroupfs", "systemd"}
+// drivers are who makes cgroups: the runtime itself or, in make failures, also systemd.
+func drivers() []string {
+	if os.Getenv("WEIR_FAILURE") == "" {
+		return []string{"cgroupfs"}
+	}
+	return []string{"cgroupfs", "systemd"}
+}
 
 // kubelet asks containerd for pods, as a node's does.
 type kubelet struct {

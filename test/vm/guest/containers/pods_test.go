@@ -15,15 +15,20 @@ import (
 	"weir/test/vm/guest/rig"
 )
 
-const podRules = labels + tainted + "    - labels: {weir.guard: \"*\"}\n"
+const podRules = "containers:\n  containerd: " + socket + "\n  nri: " + nriSocket + "\n  match:\n" +
+	"    - labels: {weir.refuse: \"*\"}\n      refuse: [privileged]\n" + tainted + "    - labels: {weir.guard: \"*\"}\n"
 
 // Pods as a kubelet has them made, on a bridge: found by the labels of their sandbox, guarded as one (G3), tainted by what one of
-// their containers does, denied on the host's side of the bridge, granted by a person.
+// their containers does, denied on the host's side of the bridge, granted by a person. That the runtime does not ask before containers
+// start is told, and changes nothing of this; where it can, it then does.
 func TestPods(t *testing.T) {
-	for _, driver := range drivers {
+	for _, driver := range drivers() {
 		t.Run(driver, func(t *testing.T) {
 			k := newKubelet(t, driver, false)
 			s := rig.StartSensor(t, refuses+"taint:\n  secret_files: [/secret/key]\n"+podRules)
+			s.Event(t, func(e event.Event) bool {
+				return e.Kind == event.Error && strings.Contains(e.Message, "connect to NRI")
+			})
 			_, cgroup := k.parent("0a1b-2c")
 			port, other := k.world.Port(), k.world.Port()
 			one, two := fmt.Sprintf("one.%d.", port), fmt.Sprintf("two.%d.", other)
@@ -60,6 +65,9 @@ func TestPods(t *testing.T) {
 			})
 		})
 	}
+	if offersNRI(t) {
+		t.Run("NRI", testNRI)
+	}
 }
 
 // offersNRI says whether this containerd asks plugins: 1.7 does, 1.6 does not.
@@ -67,34 +75,15 @@ func offersNRI(t *testing.T) bool {
 	return !strings.Contains(rig.Must(t, "containerd --version"), " 1.6.")
 }
 
-const (
-	nriRules = refuses + "ipc: /workspace/ipc\n" + "containers:\n  containerd: " + socket + "\n  nri: " + nriSocket + "\n  match:\n" +
-		"    - labels: {weir.refuse: \"*\"}\n      refuse: [privileged]\n" + tainted + "    - labels: {weir.guard: \"*\"}\n"
-	asking = `{"tool_name":"Bash","tool_input":{"command":"curl http://192.0.2.1/"}}`
-)
+const asking = `{"tool_name":"Bash","tool_input":{"command":"curl http://192.0.2.1/"}}`
 
 // Where the runtime asks before a container of a pod is made and started, whoever makes its cgroup, there is no gap: it is guarded and
-// has its taint, also what is stored of the pod (B45), before its first instruction, and the ways to ask are there. Where it does not
-// ask, that is told, and all is as without.
-func TestNRI(t *testing.T) {
-	if !offersNRI(t) {
-		k := newKubelet(t, "cgroupfs", true)
-		s := rig.StartSensor(t, nriRules)
-		s.Event(t, func(e event.Event) bool {
-			return e.Kind == event.Error && strings.Contains(e.Message, "connect to NRI")
-		})
-		_, cgroup := k.parent("1")
-		port := k.world.Port()
-		text, mark := fmt.Sprintf("secret.%d.", port), k.world.Mark(t)
-		k.pod("web-1", "1", map[string]string{"weir.taint": "secret"}).start("one", k.sends(text, port)...)
-		k.tries(s, cgroup, 2)
-		k.world.Nothing(t, mark, text, port)
-		return
-	}
-	for _, driver := range drivers {
+// has its taint, also what is stored of the pod (B45), before its first instruction, and the ways to ask are there.
+func testNRI(t *testing.T) {
+	for _, driver := range drivers() {
 		t.Run(driver, func(t *testing.T) {
 			k := newKubelet(t, driver, true)
-			s := rig.StartSensor(t, nriRules)
+			s := rig.StartSensor(t, refuses+"ipc: /workspace/ipc\n"+podRules)
 			k.asked(t, s)
 			t.Run("refused", func(t *testing.T) { k.privileged(t) })
 			t.Run("B45", func(t *testing.T) { k.restarted(t, s) })
