@@ -125,7 +125,8 @@ func (k *kubelet) asked(t *testing.T, s *rig.Sensor) {
 	t.Helper()
 	p := k.labelled(t, s, "1")
 	defer p.remove()
-	const first = "stat -c bridge.%F /run/weir/bridge/shared.sock; stat -c folder.%u /workspace/ipc; echo '" + asking + "' | weir-hook generic; echo '" + asking + "' | WEIR_BRIDGE=/none weir-hook generic; echo done; sleep 1000"
+	const first = "stat -c bridge.%F /run/weir/bridge/shared.sock; stat -c folder.%u /workspace/ipc; echo '" + asking + "' | weir-hook generic; " +
+		"until [ -e /workspace/ipc/sensor.alive ]; do sleep 0.2; done; echo '" + asking + "' | WEIR_BRIDGE=/none weir-hook generic; echo done; sleep 1000"
 	_, err := p.tryStart(&cri.ContainerConfig{
 		Metadata: &cri.ContainerMetadata{Name: "asks"}, Command: []string{"/bin/sh", "-c", first},
 		Linux: &cri.LinuxContainerConfig{SecurityContext: &cri.LinuxContainerSecurityContext{RunAsUser: &cri.Int64Value{Value: 1000}}},
@@ -142,7 +143,7 @@ func (k *kubelet) asked(t *testing.T, s *rig.Sensor) {
 	if !strings.Contains(said, "folder.1000\n") {
 		t.Error("the folder for requests is not the user's when the container begins")
 	}
-	if n := strings.Count(said, `"allowed":false`); n != 2 || strings.Contains(said, "cannot be reached") {
+	if n := strings.Count(said, `"allowed":false`); n != 2 || strings.Contains(said, "cannot be asked") {
 		t.Errorf("%d of two ways to ask are answered by a denial of the host", n)
 	}
 	free := k.pod("other", "9", nil)
