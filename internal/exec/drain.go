@@ -21,9 +21,13 @@ func (p *Probe) Drain() {
 	if running != nil {
 		p.waiters = append(p.waiters, w)
 	}
+	wake := p.wake
 	p.mu.Unlock()
 	if running == nil {
 		return
+	}
+	if wake != nil {
+		wake()
 	}
 	limit := time.NewTimer(drainMost)
 	defer limit.Stop()

@@ -204,6 +204,7 @@ const (
 	execMapScratches     = "scratches"
 	execMapTasks         = "tasks"
 	execProgWeirExec     = "weir_exec"
+	execVarAsleep        = "asleep"
 	execVarUnusedCounter = "unused_counter"
 )
 
@@ -275,6 +276,7 @@ type execMapSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type execVariableSpecs struct {
+	Asleep        *ebpf.VariableSpec `ebpf:"asleep"`
 	UnusedCounter *ebpf.VariableSpec `ebpf:"unused_counter"`
 }
 
@@ -335,6 +337,7 @@ func (m *execMaps) Close() error {
 //
 // It can be passed to loadExecObjects or ebpf.CollectionSpec.LoadAndAssign.
 type execVariables struct {
+	Asleep        *ebpf.Variable `ebpf:"asleep"`
 	UnusedCounter *ebpf.Variable `ebpf:"unused_counter"`
 }
 

@@ -22,6 +22,8 @@ import (
 
 const (
 	pollEvery = 5 * time.Millisecond // waking the reader for each record would cost every exec 6 to 14 %
+	quiet     = time.Second          // without a record, until the reader waits to be woken
+	dozeMost  = time.Second          // a look all the same: a program may have run while the reader fell asleep
 	drainMost = time.Second
 	linkName  = "weir_exec"
 )
@@ -52,6 +54,7 @@ type Probe struct {
 	mu      sync.Mutex
 	running chan struct{} // closed when Run has ended; nil: it never ran
 	waiters []*waiter
+	wake    func() // the reader
 }
 
 // Load loads the probe and makes or adopts the pinned maps. It attaches nothing.
@@ -123,25 +126,66 @@ func (p *Probe) Restore() error {
 	return errors.Join(pinned.RestoreMaps(p.dir, o.Cgroups, o.Config, o.Counters, o.Execs, o.Tasks), p.links.Restore())
 }
 
-// read empties the ring again and again. Records come without a wakeup unless the ring fills.
+// read empties the ring again and again. Records come without a wakeup unless the ring fills, or nothing came for long.
 func (p *Probe) read(ctx context.Context, reader *ringbuf.Reader, handle func(Command)) error {
+	wake := func() { _ = reader.Flush() } // one that is closed needs none
+	p.mu.Lock()
+	p.wake = wake
+	p.mu.Unlock()
+	defer context.AfterFunc(ctx, wake)()
+	defer context.AfterFunc(p.ctx, wake)()
 	var record ringbuf.Record
 	var handled uint64 // bytes
+	asleep, busy := false, time.Now()
+	defer func() {
+		if asleep {
+			_ = p.setAsleep(false) // to wake nobody is only slower
+		}
+	}()
 	for ctx.Err() == nil && p.ctx.Err() == nil {
-		next := time.Now()
-		if !p.serve(handled, reader.AvailableBytes) {
-			next = next.Add(pollEvery)
+		now := time.Now()
+		waiting := p.serve(handled, reader.AvailableBytes)
+		if waiting {
+			busy = now
+		}
+		idle := now.Sub(busy) > quiet
+		next := now
+		switch {
+		case waiting:
+		case idle && asleep:
+			next = now.Add(dozeMost)
+		default: // also just before it dozes: what a program submits meanwhile may not wake it
+			next = now.Add(pollEvery)
+		}
+		if idle != asleep {
+			if err := p.setAsleep(idle); err != nil {
+				return err
+			}
+			asleep = idle
 		}
 		reader.SetDeadline(next)
 		err := reader.ReadInto(&record)
-		if errors.Is(err, os.ErrDeadlineExceeded) {
+		if errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, ringbuf.ErrFlushed) {
 			continue
 		}
 		if err != nil {
 			return fmt.Errorf("read ring of execs: %w", err)
 		}
+		busy = time.Now()
 		p.take(record.RawSample, handle)
 		handled += ringSize(len(record.RawSample))
+	}
+	return nil
+}
+
+// setAsleep says to the programs whether a record has to wake the reader.
+func (p *Probe) setAsleep(asleep bool) error {
+	var value uint32
+	if asleep {
+		value = 1
+	}
+	if err := p.objects.Asleep.Set(value); err != nil {
+		return fmt.Errorf("tell the exec probe who waits: %w", err)
 	}
 	return nil
 }
