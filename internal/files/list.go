@@ -70,7 +70,7 @@ func (f *Files) begin(slot uint32, l *list) error {
 	for _, r := range f.roots {
 		delete(r.found, slot)
 	}
-	if err := f.look(map[uint32]*list{slot: l}); err != nil {
+	if err := f.look(map[uint32]*list{slot: l}, nil); err != nil {
 		return err
 	}
 	for i, name := range l.names {

@@ -39,6 +39,7 @@ type Files struct {
 	mu      sync.Mutex
 	lists   map[uint32]*list  // by policy slot
 	roots   map[uint64]*root  // by mount namespace
+	stale   bool              // the kernel has not all that was found
 	adopted filesSecretFilter // of an earlier sensor, until all its lists are set anew
 }
 
@@ -77,7 +78,7 @@ func (f *Files) Attach() error {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.adopted = filesSecretFilter{}
+	f.adopted, f.stale = filesSecretFilter{}, true
 	return f.filter()
 }
 

@@ -20,9 +20,9 @@ type root struct {
 	busy  bool             // a look that takes long
 }
 
-// Refresh looks all lists up again: in this process's mount namespace, and in those of the processes that are given by namespace.
-// A namespace that is not named is forgotten.
-func (f *Files) Refresh(processes map[uint64]int) error {
+// Refresh looks all lists up again: in this process's mount namespace, and in those that are due, of the processes that are given by
+// namespace. What was found in the others stays. A namespace that is not named is forgotten.
+func (f *Files) Refresh(processes map[uint64]int, due map[uint64]bool) error {
 	f.setting.Lock()
 	defer f.setting.Unlock()
 	f.mu.Lock()
@@ -34,6 +34,7 @@ func (f *Files) Refresh(processes map[uint64]int) error {
 	for ns := range f.roots {
 		if _, ok := processes[ns]; !ok && ns != 0 {
 			delete(f.roots, ns)
+			f.stale = true
 		}
 	}
 	for ns, pid := range processes {
@@ -45,11 +46,17 @@ func (f *Files) Refresh(processes map[uint64]int) error {
 		}
 		f.roots[ns].pid = pid
 	}
-	errs := []error{f.look(f.lists)}
+	errs := []error{f.look(f.lists, due)}
+	if !f.stale {
+		return errors.Join(errs...)
+	}
+	f.stale = false
 	for slot, l := range f.lists {
 		errs = append(errs, f.apply(slot, l, f.wanted(slot)))
 	}
-	return errors.Join(append(errs, f.filter())...)
+	err := errors.Join(append(errs, f.filter())...)
+	f.stale = f.stale || err != nil
+	return err
 }
 
 // Knows says whether a mount namespace is looked at.
@@ -77,16 +84,16 @@ func (f *Files) wanted(slot uint32) nodes {
 	return all
 }
 
-// look resolves lists in all roots at the same time, and waits for those that answer soon; the others are late for a later
+// look resolves lists in this process's root and in those that are due (nil: all) at the same time, and waits for those that answer soon; the others are late for a later
 // Refresh. Its callers hold f.setting and f.mu, which is free while it waits. An error is about this process's own root.
-func (f *Files) look(lists map[uint32]*list) error {
+func (f *Files) look(lists map[uint32]*list, due map[uint64]bool) error {
 	if f.roots[0] == nil {
 		f.roots[0] = &root{found: map[uint32]nodes{}}
 	}
 	results := make(chan error, len(f.roots))
 	asked := 0
-	for _, r := range f.roots {
-		if !r.busy {
+	for ns, r := range f.roots {
+		if !r.busy && (ns == 0 || due == nil || due[ns]) {
 			r.busy = true
 			asked++
 			go func() { results <- f.lookIn(r, r.pid, maps.Clone(lists)) }()
@@ -130,10 +137,13 @@ func (f *Files) lookIn(r *root, pid int, lists map[uint32]*list) error {
 		}
 		return err
 	}
+	f.stale = f.stale || r.top != top
 	r.top = top
 	for slot, nodes := range found {
 		if f.lists[slot] == lists[slot] {
-			r.found[slot] = sticky(nodes, r.found[slot])
+			now := sticky(nodes, r.found[slot])
+			f.stale = f.stale || !maps.Equal(now, r.found[slot])
+			r.found[slot] = now
 		}
 	}
 	return nil

@@ -28,7 +28,7 @@ func (d *daemon) write(e event.Event) { d.log.Post(e) }
 
 // executed logs an observed command with the verdict on running it (G25).
 func (d *daemon) executed(c exec.Command) {
-	d.spaces.Saw(c.Process.PID)
+	d.spaces.Saw(c.Container, c.Process.PID)
 	r := verdict.Request{
 		Container: d.witness.Container(c.Container, taint.Bits(c.Taint)), Process: c.Process, Ask: verdict.Run,
 	}

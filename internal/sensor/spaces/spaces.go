@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"os"
+	"sync"
 	"time"
 
 	"weir/internal/cgroup"
@@ -13,9 +14,11 @@ import (
 
 // Files are the kernel's lists of secret files.
 type Files interface {
-	Listed() bool                        // there are any
-	Knows(space uint64) bool             // a mount namespace has been looked at
-	Refresh(others map[uint64]int) error // looks at this one and others, each by one of its processes
+	Listed() bool            // there are any
+	Knows(space uint64) bool // a mount namespace has been looked at
+	// Refresh looks at this process's mount namespace and at those that are due, each by one of its processes. What it
+	// knows of others stays; it forgets those that are not named.
+	Refresh(others map[uint64]int, due map[uint64]bool) error
 }
 
 // Spaces are the mount namespaces that guarded processes run in.
@@ -23,19 +26,33 @@ type Spaces struct {
 	files  Files
 	list   func() []taint.Status
 	fail   func(what string, err error)
-	own    uint64        // of this process
-	unseen chan struct{} // a process runs in one that has not been looked at
+	own    uint64                           // of this process
+	unseen chan struct{}                    // a process runs in one that has not been looked at
+	within func(path string) map[uint64]int // those of a container other than own, each with one process
+
+	found map[string]map[uint64]int // by container: its namespaces when it was last looked at, each with a process
+	next  int                       // whose turn it is
+
+	mu  sync.Mutex
+	ran map[uint64]bool // containers that have executed something since they were looked at, by cgroup
 }
 
 // New looks at nothing yet. list gives the containers; fail tells what could not be done.
 func New(f Files, list func() []taint.Status, fail func(what string, err error)) *Spaces {
-	s := &Spaces{files: f, list: list, fail: fail, unseen: make(chan struct{}, 1)}
+	s := &Spaces{
+		files: f, list: list, fail: fail, unseen: make(chan struct{}, 1), found: map[string]map[uint64]int{}, ran: map[uint64]bool{},
+	}
 	s.own, _ = procfs.Namespace(os.Getpid(), "mnt")
+	s.within = s.namespaces
 	return s
 }
 
 // lookEvery is how often the inodes of secret files are looked up again: files are made and replaced.
 const lookEvery = 2 * time.Second
+
+// inTurn is how many containers are looked at each time though they are known and execute nothing: looking at hundreds would take
+// more of a processor than all else.
+const inTurn = 8
 
 // Run keeps the kernel's lists of secret files up to date, in every mount namespace that something guarded runs in.
 func (s *Spaces) Run(ctx context.Context) error {
@@ -43,7 +60,8 @@ func (s *Spaces) Run(ctx context.Context) error {
 	defer tick.Stop()
 	failing := false
 	for {
-		err := s.files.Refresh(s.others())
+		due := s.visit()
+		err := s.files.Refresh(s.all(), due)
 		if err != nil && !failing { // told once, until it succeeds
 			s.fail("look for secret files", err)
 		}
@@ -57,28 +75,64 @@ func (s *Spaces) Run(ctx context.Context) error {
 	}
 }
 
-// others are the mount namespaces of guarded processes other than this process's own, each with one process.
-func (s *Spaces) others() map[uint64]int {
-	found := map[uint64]int{}
+// visit finds the mount namespaces of those containers that are new, that have executed something, or whose turn it is.
+func (s *Spaces) visit() map[uint64]bool {
+	s.mu.Lock()
+	ran := s.ran
+	s.ran = map[uint64]bool{}
+	s.mu.Unlock()
+	due := map[uint64]bool{}
 	if !s.files.Listed() {
-		return found
+		clear(s.found)
+		return due
 	}
-	for _, c := range s.list() {
-		pids, err := cgroup.Tree(c.Cgroup)
-		if err != nil {
-			continue // it has just been removed
+	list := s.list()
+	last := s.found
+	s.found = make(map[string]map[uint64]int, len(list))
+	for i, c := range list {
+		was, known := last[c.ID]
+		if turn := (i - s.next%len(list) + len(list)) % len(list); known && !ran[c.CgroupID] && turn >= inTurn {
+			s.found[c.ID] = was
+			continue
 		}
-		maps.Copy(found, procfs.Namespaces(pids, "mnt"))
+		now := s.within(c.Cgroup)
+		s.found[c.ID] = now
+		for ns := range now {
+			due[ns] = true
+		}
 	}
+	s.next += inTurn
+	return due
+}
+
+func (s *Spaces) namespaces(path string) map[uint64]int {
+	pids, err := cgroup.Tree(path)
+	if err != nil {
+		return map[uint64]int{} // it has just been removed
+	}
+	found := procfs.Namespaces(pids, "mnt")
 	delete(found, s.own)
 	return found
 }
 
-// Saw has a process's mount namespace that is new looked at soon.
-func (s *Spaces) Saw(pid int) {
+// all are the namespaces of all containers.
+func (s *Spaces) all() map[uint64]int {
+	all := map[uint64]int{}
+	for _, some := range s.found {
+		maps.Copy(all, some)
+	}
+	return all
+}
+
+// Saw has a container looked at the next time, since a process of it has executed something, and soon if that process's mount
+// namespace is new.
+func (s *Spaces) Saw(container uint64, pid int) {
 	if !s.files.Listed() {
 		return
 	}
+	s.mu.Lock()
+	s.ran[container] = true
+	s.mu.Unlock()
 	if ns, err := procfs.Namespace(pid, "mnt"); err != nil || ns == s.own || s.files.Knows(ns) {
 		return
 	}
