@@ -10,18 +10,26 @@ import (
 )
 
 // status adds the taint of ancestors. It reads the kernel's own entries.
-func (s *State) status(r *record) Status {
+func (s *State) status(r *record) Status { return s.statusWith(r, map[string]Bits{}) }
+
+// statusWith does the same; above has the taint of ancestors that were read before, by path.
+func (s *State) statusWith(r *record, above map[string]Bits) Status {
 	st := Status{Container: r.Container, Own: r.Bits, Taint: r.Bits, Since: r.Since, First: r.Tainted, By: r.By, Why: r.Why}
 	if st.First.IsZero() {
 		st.First = r.Since
 	}
 	for path := r.Cgroup; path != "/" && path != ""; {
 		path = path[:strings.LastIndex(path, "/")]
-		if id, err := cgroup.ID("/" + path); err == nil {
-			if e, err := s.entry(id); err == nil {
-				st.Taint |= Bits(e.Taint)
+		bits, read := above[path]
+		if !read {
+			if id, err := cgroup.ID("/" + path); err == nil {
+				if e, err := s.entry(id); err == nil {
+					bits = Bits(e.Taint)
+				}
 			}
+			above[path] = bits
 		}
+		st.Taint |= bits
 	}
 	return st
 }
@@ -111,9 +119,9 @@ func (s *State) ByCgroup(id uint64) (Status, bool) {
 func (s *State) List() []Status {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var all []Status
+	all, above := make([]Status, 0, len(s.containers)), map[string]Bits{}
 	for _, r := range s.containers {
-		all = append(all, s.status(r))
+		all = append(all, s.statusWith(r, above))
 	}
 	slices.SortFunc(all, func(a, b Status) int { return strings.Compare(a.ID, b.ID) })
 	return all
