@@ -16,6 +16,9 @@ const (
 // Cases are what is measured, in the order of measuring.
 func Cases() []string { return []string{"exec", "connect", "udp", "bulk", "open"} }
 
+// ContainerCase is the start of a container, which has a plan of its own.
+const ContainerCase = "container"
+
 // Samples is all that one guest measured.
 type Samples struct {
 	Kernel string               // release

@@ -40,6 +40,7 @@ type bed struct {
 	sensor  *exec.Cmd
 	daemon  int // its process
 	client  *control.Client
+	allow   string // more of what the policy allows
 }
 
 func newBed() (*bed, error) {
@@ -111,7 +112,7 @@ const secrets = "taint:\n  secret_files: [/etc/shadow, /run/secrets/, ~/.ssh/id_
 
 // start runs the sensor until it is ready, and gives the time from its execution on. more is added to the policy.
 func (b *bed) start(more string) (time.Duration, error) {
-	policy := "version: 1\ncop:\n  reviewer: none\nevents:\n  file: " + eventFile + "\nallow:\n  - prefix: " + allowed + "/32\n" + secrets + more
+	policy := "version: 1\ncop:\n  reviewer: none\nevents:\n  file: " + eventFile + "\nallow:\n  - prefix: " + allowed + "/32\n" + b.allow + secrets + more
 	if err := os.WriteFile(policyFile, []byte(policy), 0o600); err != nil {
 		return 0, fmt.Errorf("write policy: %w", err)
 	}

@@ -235,23 +235,8 @@ func (b *bed) crowd() error {
 			return fmt.Errorf("fill cgroup: %w", err)
 		}
 	}
-	for end := time.Now().Add(patience); ; time.Sleep(500 * time.Millisecond) {
-		list, err := b.client.Containers(context.Background())
-		if err != nil {
-			return err
-		}
-		live := 0
-		for _, c := range list {
-			if c.Live {
-				live++
-			}
-		}
-		if live >= many {
-			break
-		}
-		if time.Now().After(end) {
-			return fmt.Errorf("the sensor knows %d of %d cgroups", live, many)
-		}
+	if err := b.live(many); err != nil {
+		return err
 	}
 	time.Sleep(3 * time.Second)
 	busy, _, _, err := b.memory()

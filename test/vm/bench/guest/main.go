@@ -4,8 +4,11 @@
 //
 //	guest count        what the kernel's side costs, where the clock counts instructions
 //	guest feel         what a user feels
+//	guest containers   containers of containerd; the clock counts instructions
+//	guest names        the resolver; the clock counts instructions
 //
-// The other orders are for itself: work (does the operations in one cgroup), serve and sink (the world outside), connect.
+// The other orders are for itself: work (does the operations in one cgroup), serve (the world outside), connect, and what it is when
+// containerd calls it as its runtime.
 package main
 
 import (
@@ -21,24 +24,34 @@ import (
 )
 
 func main() {
-	if err := run(os.Args[1:]); err != nil {
+	do := run
+	if filepath.Base(os.Args[0]) == filepath.Base(lightRuntime) {
+		do = actAsRuntime
+	}
+	if err := do(os.Args[1:]); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
 }
+
+const knownOrders = "count, feel, containers or names"
 
 func run(args []string) error {
 	if err := inside.Check(); err != nil {
 		return fmt.Errorf("refuse to measure: %w: run it with make bench", err)
 	}
 	if len(args) == 0 {
-		return errors.New("no order given: count or feel")
+		return errors.New("no order given: " + knownOrders)
 	}
 	switch args[0] {
 	case "count":
 		return measure(counting)
 	case "feel":
 		return measure(feeling)
+	case "containers":
+		return measure(containing)
+	case "names":
+		return measure(naming)
 	case "work":
 		return work(os.Stdin, os.Stdout)
 	case "serve":
@@ -46,7 +59,7 @@ func run(args []string) error {
 	case "connect":
 		return connectOnce(args[1:])
 	}
-	return fmt.Errorf("unknown order %q: count or feel", args[0])
+	return fmt.Errorf("unknown order %q: %s", args[0], knownOrders)
 }
 
 // measure runs one plan in a fresh world and leaves its samples for the host.

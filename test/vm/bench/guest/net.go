@@ -45,14 +45,14 @@ func makeNetwork() error {
 	return nil
 }
 
-// serve is one server of the world: accept, read or drop. It says ready on standard output, and works alone, as what it serves.
+// serve is one server of the world: accept, read, drop or dns. It says ready on standard output, and works alone, as what it serves.
 func serve(args []string) error {
 	if len(args) != 1 {
-		return errors.New("serve: accept, read or drop")
+		return errors.New("serve: accept, read, drop or dns")
 	}
-	port := map[string]uint16{"accept": acceptAt, "read": readAt, "drop": dropAt}[args[0]]
+	port := map[string]uint16{"accept": acceptAt, "read": readAt, "drop": dropAt, "dns": 53}[args[0]]
 	kind := unix.SOCK_STREAM
-	if args[0] == "drop" {
+	if args[0] == "drop" || args[0] == "dns" {
 		kind = unix.SOCK_DGRAM
 	}
 	fd, err := unix.Socket(unix.AF_INET, kind, 0)
@@ -75,8 +75,12 @@ func serve(args []string) error {
 	if pid == 0 {
 		// with its parent
 		unix.RawSyscall(unix.SYS_PRCTL, unix.PR_SET_PDEATHSIG, uintptr(unix.SIGKILL), 0)
-		for kind == unix.SOCK_DGRAM {
+		for args[0] == "drop" {
 			unix.RawSyscall(unix.SYS_PAUSE, 0, 0, 0)
+		}
+		if args[0] == "dns" {
+			serveNames(uintptr(fd), buffer)
+			exit()
 		}
 		serveStreams(uintptr(fd), args[0] == "read", buffer)
 		exit()

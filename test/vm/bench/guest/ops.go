@@ -20,7 +20,11 @@ import (
 type operation func(n int) unix.Errno
 
 func operations() map[string]operation {
-	return map[string]operation{"exec": execute(), "connect": connect(), "udp": send(), "bulk": bulk(), "open": open()}
+	return map[string]operation{
+		"exec": execute(), "connect": connect(), "udp": send(), "bulk": bulk(), "open": open(),
+		"ask-allowed": ask(allowedName, true), "ask-again": ask(allowedName, false), "ask-unknown": ask(unknownName, true),
+		"rate-again": rate(allowedName), "rate-unknown": rate(unknownName),
+	}
 }
 
 // alone runs an operation in a process of one thread, and gives the time in ns: whatever the runtime's other threads do would

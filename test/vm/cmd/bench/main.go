@@ -7,9 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -28,9 +30,43 @@ func main() {
 	}
 }
 
+// part is what one VM measures.
+type part struct {
+	name    string // as the guest knows it
+	machine vm.Machine
+}
+
+// parts are all, in order; without arguments each is measured.
+func parts() []part {
+	return []part{
+		{"count", vm.Machine{Counted: true}},
+		{"feel", vm.Machine{}},
+		{"containers", vm.Machine{Counted: true, Root: "containers", MemMiB: 4096}},
+		{"names", vm.Machine{Counted: true}},
+	}
+}
+
+// chosen are the parts that the arguments name.
+func chosen(args []string) ([]part, error) {
+	all := parts()
+	if len(args) == 0 {
+		return all, nil
+	}
+	var some []part
+	for _, arg := range args {
+		at := slices.IndexFunc(all, func(p part) bool { return p.name == arg })
+		if at < 0 {
+			return nil, fmt.Errorf("unknown part %q: count, feel, containers or names; VMTEST_KERNELS chooses the kernel", arg)
+		}
+		some = append(some, all[at])
+	}
+	return some, nil
+}
+
 func run(ctx context.Context, args []string, stdout io.Writer) error {
-	if len(args) > 0 {
-		return fmt.Errorf("unexpected argument %q: there are none; VMTEST_KERNELS chooses the kernel", args[0])
+	some, err := chosen(args)
+	if err != nil {
+		return err
 	}
 	version := cmp.Or(os.Getenv("VMTEST_KERNELS"), "6.12")
 	if strings.Contains(version, ",") {
@@ -55,40 +91,48 @@ func run(ctx context.Context, args []string, stdout io.Writer) error {
 			return err
 		}
 	}
-	measured := map[string]bench.Samples{}
-	for _, order := range []string{"count", "feel"} {
-		fmt.Fprintf(stdout, "Measuring in a VM with kernel %s: %s ...\n", version, order)
-		if measured[order], err = measure(ctx, host, kernel, bin, order, stdout); err != nil {
+	var results []result
+	for _, p := range some {
+		fmt.Fprintf(stdout, "Measuring in a VM with kernel %s: %s ...\n", version, p.name)
+		samples, err := measure(ctx, host, kernel, bin, p, stdout)
+		if err != nil {
 			return err
 		}
+		results = append(results, evaluate(p.name, samples)...)
 	}
-	results := evaluate(measured["count"], measured["feel"])
+	if slices.ContainsFunc(some, func(p part) bool { return p.name == "names" }) {
+		more, err := onHost(ctx, host.Repo)
+		if err != nil {
+			return err
+		}
+		results = append(results, more...)
+	}
 	if err := table(stdout, results); err != nil {
 		return err
 	}
-	if err := write(filepath.Join(host.Repo, "bench/results.json"), results); err != nil {
+	if err := write(filepath.Join(host.Repo, "bench/results.json"), results, len(args) > 0); err != nil {
 		return err
 	}
-	fmt.Fprintf(stdout, "\nLinux %s, bench/results.json is written. It took %.0f s.\n", measured["count"].Kernel, time.Since(start).Seconds())
+	fmt.Fprintf(stdout, "\nKernel %s, bench/results.json is written. It took %.0f s.\n", version, time.Since(start).Seconds())
 	return nil
 }
 
 // measure boots one VM and takes what its guest leaves.
-func measure(ctx context.Context, host *vm.Host, k vm.Kernel, bin, order string, stdout io.Writer) (s bench.Samples, err error) {
+func measure(ctx context.Context, host *vm.Host, k vm.Kernel, bin string, p part, stdout io.Writer) (s bench.Samples, err error) {
 	out, err := os.MkdirTemp("", "weir-bench-")
 	if err != nil {
 		return s, fmt.Errorf("make the shared directory: %w", err)
 	}
 	defer os.RemoveAll(out)
-	code, err := host.Run(ctx, vm.Machine{
-		Kernel: k, Counted: order == "count", CPUs: 2, Timeout: 20 * time.Minute, Dir: "/", Out: out, Output: stdout,
-		Shares: []vm.Share{{Dir: bin, Path: vm.GuestBin}}, Args: []string{vm.GuestBin + "/bench", order},
-	})
+	m := p.machine
+	m.Kernel, m.CPUs, m.Timeout, m.Dir, m.Out, m.Output = k, 2, 30*time.Minute, "/", out, stdout
+	m.Shares, m.Args = []vm.Share{{Dir: bin, Path: vm.GuestBin}}, []string{vm.GuestBin + "/bench", p.name}
+	code, err := host.Run(ctx, m)
 	if err != nil {
 		return s, err
 	}
 	if code != 0 {
-		return s, fmt.Errorf("measure, %s: the guest ended with status %d", order, code)
+		return s, fmt.Errorf("measure, %s: the guest ended with status %d", p.name, code)
 	}
 	data, err := os.ReadFile(filepath.Join(out, bench.SampleFile))
 	if err == nil {
@@ -100,8 +144,18 @@ func measure(ctx context.Context, host *vm.Host, k vm.Kernel, bin, order string,
 	return s, nil
 }
 
-func write(file string, results []result) error {
+// write leaves all results; with keep, those of an earlier run that were not measured now stay.
+func write(file string, results []result, keep bool) error {
 	byName := map[string]result{}
+	if keep {
+		data, err := os.ReadFile(file)
+		if err == nil {
+			err = json.Unmarshal(data, &byName)
+		}
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("read earlier results: %w", err)
+		}
+	}
 	for _, r := range results {
 		byName[r.Name] = r
 	}

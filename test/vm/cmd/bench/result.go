@@ -4,12 +4,13 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"text/tabwriter"
 
 	"weir/test/vm/bench"
 )
 
-// result is one line of the table. All targets are upper bounds; a result without one is told for what it is.
+// result is one line of the table. Targets are upper bounds, but for rates; a result without one is told for what it is.
 type result struct {
 	Name   string   `json:"-"`
 	Value  float64  `json:"value"`
@@ -46,6 +47,13 @@ var ratios = []row{
 	{"open_tainted_ratio", "open", bench.Tainted, 0},
 }
 
+// starts are ratios of the containers' part.
+var starts = []row{
+	{"container_start_outside_ratio", bench.ContainerCase, bench.Outside, 0},
+	{"container_start_ratio", bench.ContainerCase, bench.Guarded, 1.05},
+	{"container_start_tainted_ratio", bench.ContainerCase, bench.Tainted, 0},
+}
+
 // single is a figure that is no ratio: a quantile of its samples.
 type single struct {
 	name     string
@@ -73,25 +81,59 @@ var sizes = []single{
 	{"pss_200_mib", 1, "MiB", -1},
 }
 
-func evaluate(count, feel bench.Samples) []result {
-	var all []result
-	for _, set := range []struct {
-		samples bench.Samples
-		suffix  string
-	}{{count, ""}, {feel, "_felt"}} {
-		for _, r := range ratios {
-			e := bench.Ratio(set.samples.Cycles, r.of, r.state)
-			all = append(all, newResult(r.name+set.suffix, e, "ratio", bound(r.target, r.target > 0), set.samples.Kernel))
-		}
-		all = append(all, singles(times, set.samples, set.suffix)...)
+// crowds are the other figures of the containers' part.
+var crowds = []single{
+	{"container_start_ms", 0.5, "ms", -1},
+	{"container_start_outside_added_ms", 0.5, "ms", -1},
+	{"container_start_added_ms", 0.5, "ms", 20},
+	{"container_start_tainted_added_ms", 0.5, "ms", -1},
+	{"rss_500_mib", 1, "MiB", 96},
+	{"rss_500_busy_mib", 1, "MiB", -1},
+	{"rss_500_daemon_mib", 1, "MiB", -1},
+	{"pss_500_mib", 1, "MiB", -1},
+	{"idle_cpu_500_percent", 1, "percent", 0.5},
+	{"idle_cpu_500_daemon_percent", 1, "percent", -1},
+}
+
+const rate = "queries/s" // the only unit of which more is better
+
+// questions are what the resolver costs.
+var questions = []single{
+	{"resolver_added_ms", 0.5, "ms", 0.5},
+	{"resolver_direct_ms", 0.5, "ms", -1},
+	{"resolver_remembered_ms", 0.5, "ms", -1},
+	{"resolver_unknown_ms", 0.5, "ms", -1},
+	{"resolver_queries_per_s", 0.5, rate, 5000},
+	{"resolver_unknown_queries_per_s", 0.5, rate, -1},
+	{"resolver_direct_queries_per_s", 0.5, rate, -1},
+}
+
+// evaluate makes the results of one part.
+func evaluate(part string, s bench.Samples) []result {
+	switch part {
+	case "feel":
+		return slices.Concat(ratiosOf(ratios, s, "_felt"), singles(times, s, "_felt"), singles(sizes, s, ""))
+	case "containers":
+		return slices.Concat(ratiosOf(starts, s, ""), singles(crowds, s, ""))
+	case "names":
+		return singles(questions, s, "")
 	}
+	all := slices.Concat(ratiosOf(ratios, s, ""), singles(times, s, ""))
 	// the daemon's own work, as a part of what an execution costs anyhow
 	var parts []float64
-	for _, c := range count.Cycles {
+	for _, c := range s.Cycles {
 		parts = append(parts, c["exec"][bench.Observed]/math.Sqrt(c["exec"][bench.Before]*c["exec"][bench.After]))
 	}
-	all = append(all, newResult("exec_daemon_part", bench.Quantile(parts, 0.5), "ratio", nil, count.Kernel))
-	return append(all, singles(sizes, feel, "")...)
+	return append(all, newResult("exec_daemon_part", bench.Quantile(parts, 0.5), "ratio", nil, s.Kernel))
+}
+
+func ratiosOf(list []row, from bench.Samples, suffix string) []result {
+	var all []result
+	for _, r := range list {
+		e := bench.Ratio(from.Cycles, r.of, r.state)
+		all = append(all, newResult(r.name+suffix, e, "ratio", bound(r.target, r.target > 0), from.Kernel))
+	}
+	return all
 }
 
 func singles(list []single, from bench.Samples, suffix string) []result {
@@ -117,6 +159,10 @@ func newResult(name string, e bench.Estimate, unit string, target *float64, kern
 
 // verdict goes by the value; where the interval has the target within, it says that this run does not settle it.
 func (r result) verdict() string {
+	if r.Target != nil && r.Unit == rate {
+		t := -*r.Target
+		r.Value, r.Low, r.High, r.Unit, r.Target = -r.Value, -r.High, -r.Low, "", &t
+	}
 	switch {
 	case r.Target == nil:
 		return ""
@@ -137,6 +183,9 @@ func table(w io.Writer, results []result) error {
 		target := ""
 		if r.Target != nil {
 			target = fmt.Sprintf("≤ %g", *r.Target)
+			if r.Unit == rate {
+				target = fmt.Sprintf("≥ %g", *r.Target)
+			}
 		}
 		fmt.Fprintf(t, "%s\t%.4g\t%.4g to %.4g\t%s\t%s\n", r.Name, r.Value, r.Low, r.High, target, r.verdict())
 	}
