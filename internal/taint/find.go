@@ -119,7 +119,8 @@ func (s *State) ByCgroup(id uint64) (Status, bool) {
 func (s *State) List() []Status {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	all, above := make([]Status, 0, len(s.containers)), map[string]Bits{}
+	var all []Status
+	above := map[string]Bits{}
 	for _, r := range s.containers {
 		all = append(all, s.statusWith(r, above))
 	}

@@ -28,7 +28,7 @@ func onHost(ctx context.Context, repo string) ([]result, error) {
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, newResult(one.name, bench.Quantile(values, 0.5), rate, bound(5000, true), "of this machine"))
+		all = append(all, newResult(one.name, bench.Quantile(values, 0.5), rate, bound(5000, true), "host"))
 	}
 	return all, nil
 }
