@@ -15,7 +15,7 @@ import (
 const (
 	nameServer = denied // of the world; one that is allowed would be asked directly
 	queryRound = 12     // windows of each kind
-	queryCount = 200    // questions in a window
+	queryCount = 200    // questions in a window; all that are not allowed have room in the resolver's pool
 	inFlight   = 32     // questions that are asked before the first answer is read, where the rate is measured
 )
 
@@ -82,11 +82,13 @@ func naming(b *bed) error {
 // questions of a program are for the same name.
 func ask(name string, fresh bool) operation {
 	to, query, buffer := address(nameServer, 53), question(name), make([]byte, 1024)
-	at := 0
+	asked := must(unix.Mmap(-1, 0, 4096, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED|unix.MAP_ANONYMOUS)) // outlives the fork
+	last := (*int)(unsafe.Pointer(&asked[0]))
 	return func(n int) unix.Errno {
 		for range n {
 			if fresh {
-				at = number(query, at)
+				*last++
+				number(query, *last)
 			}
 			fd, errno := socket(unix.SOCK_DGRAM)
 			if errno == 0 {
@@ -149,14 +151,12 @@ func question(name string) []byte {
 	return must(q.Pack())
 }
 
-// number writes the next number into the first label of a question, whose length is five digits and one letter.
-func number(query []byte, last int) int {
-	last++
-	for i, rest := 5, last; i > 0; i-- {
-		query[13+i] = '0' + byte(rest%10)
-		rest /= 10
+// number writes a number into the first label of a question: one letter and five digits.
+func number(query []byte, n int) {
+	for i := 18; i > 13; i-- {
+		query[i] = '0' + byte(n%10)
+		n /= 10
 	}
-	return last
 }
 
 // serveNames answers every question with one address that is public, and no more than that. It does system calls only.

@@ -59,7 +59,11 @@ func serve(args []string) error {
 	if err != nil {
 		return fmt.Errorf("serve: %w", err)
 	}
-	if err := unix.Bind(fd, &unix.SockaddrInet4{Port: int(port)}); err != nil {
+	at := &unix.SockaddrInet4{Port: int(port)}
+	if args[0] == "dns" {
+		at.Addr = netip.MustParseAddr(nameServer).As4() // who asks takes answers from there only
+	}
+	if err := unix.Bind(fd, at); err != nil {
 		return fmt.Errorf("serve: %w", err)
 	}
 	if kind == unix.SOCK_STREAM {
