@@ -44,8 +44,13 @@ func startContainerd() (*containerd, error) {
 	if out, err := exec.Command("bash", "-ec", tree, rootfs).CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("make a root file system: %w: %s", err, out)
 	}
+	log, err := os.Create("/var/log/containerd.log") // its shims say much
+	if err != nil {
+		return nil, fmt.Errorf("start containerd: %w", err)
+	}
+	defer log.Close()
 	cmd := exec.Command("containerd", "--log-level", "error")
-	cmd.Stderr = os.Stderr
+	cmd.Stderr = log
 	if err := cmd.Start(); err != nil {
 		return nil, fmt.Errorf("start containerd: %w", err)
 	}
