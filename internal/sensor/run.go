@@ -243,7 +243,7 @@ func (d *daemon) load(db *bbolt.DB) error {
 		Bridge: agents.Sockets(d.opts.RunDir),
 	})
 	d.pins = pins.New(d.opts.PinDir, func(text string) { d.write(event.Event{Kind: event.Error, Message: text}) }, d.state, d.egress, d.execs, d.files, d.names)
-	d.spaces = spaces.New(d.files, d.state.List, func(what string, err error) { d.fail(what, nil, err) })
+	d.spaces = spaces.New(d.files, d.state.Each, func(what string, err error) { d.fail(what, nil, err) })
 	p := d.policies.Base()
 	d.gate, err = gate.Open(gate.Options{
 		DB: db, Log: d.log, Logger: logger, Reviewer: d.reviewer, Resolve: d.lookUp, Approver: p.Approver == policy.Person,

@@ -115,14 +115,34 @@ func (s *State) ByCgroup(id uint64) (Status, bool) {
 	return Status{}, false
 }
 
+// Each gives every container to f, in no order, without its taint: f must call no method of s.
+func (s *State) Each(f func(Container)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, r := range s.containers {
+		f(r.Container)
+	}
+}
+
+// Sessions returns the containers that weir guard made, by id.
+func (s *State) Sessions() []Status {
+	return s.listed(func(r *record) bool { return r.Session })
+}
+
 // List returns all containers, by id.
 func (s *State) List() []Status {
+	return s.listed(func(*record) bool { return true })
+}
+
+func (s *State) listed(which func(*record) bool) []Status {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var all []Status
 	above := map[string]Bits{}
 	for _, r := range s.containers {
-		all = append(all, s.statusWith(r, above))
+		if which(r) {
+			all = append(all, s.statusWith(r, above))
+		}
 	}
 	slices.SortFunc(all, func(a, b Status) int { return strings.Compare(a.ID, b.ID) })
 	return all

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strconv"
 
+	"github.com/cilium/ebpf"
 	"golang.org/x/sys/unix"
 
 	"weir/internal/cgroup"
@@ -121,17 +122,23 @@ func (s *State) findRemoved() error {
 	return nil
 }
 
+// atOnce is how many states are read with one call.
+const atOnce = 1024
+
 // states is all that the kernel has, by cgroup id.
 func (s *State) states() (map[uint64]cgroupState, error) {
 	all := map[uint64]cgroupState{}
-	var id uint64
-	var e cgroupState
-	it := s.objects.Cgroups.Iterate()
-	for it.Next(&id, &e) {
-		all[id] = e
+	ids, states := make([]uint64, atOnce), make([]cgroupState, atOnce)
+	for cursor := (ebpf.MapBatchCursor{}); ; {
+		n, err := s.objects.Cgroups.BatchLookup(&cursor, ids, states, nil)
+		for i := range n {
+			all[ids[i]] = states[i]
+		}
+		if errors.Is(err, ebpf.ErrKeyNotExist) {
+			return all, nil // that was the last
+		}
+		if err != nil {
+			return nil, fmt.Errorf("list states of cgroups: %w", err)
+		}
 	}
-	if err := it.Err(); err != nil {
-		return nil, fmt.Errorf("list states of cgroups: %w", err)
-	}
-	return all, nil
 }

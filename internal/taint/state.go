@@ -99,18 +99,16 @@ func (s *State) Unknown() ([]Unknown, error) {
 	for _, r := range s.containers {
 		known[r.CgroupID] = r.Bits
 	}
+	states, err := s.states()
+	if err != nil {
+		return nil, err
+	}
 	var found []Unknown
-	var id uint64
-	var e cgroupState
-	it := s.objects.Cgroups.Iterate()
-	for it.Next(&id, &e) {
+	for id, e := range states {
 		_, gone := s.removed[id]
 		if more := Bits(e.Taint) &^ known[id]; more != 0 && !gone {
 			found = append(found, Unknown{id, more})
 		}
-	}
-	if err := it.Err(); err != nil {
-		return nil, fmt.Errorf("list states of cgroups: %w", err)
 	}
 	return found, nil
 }

@@ -136,15 +136,23 @@ func (p *Parents) Tend() error {
 		errs = append(errs, p.guard(parent, of))
 	}
 	errs = append(errs, p.tendAlone(of, ""))
-	for _, c := range p.opts.Books.List() {
-		if c.Session || c.CgroupID == 0 {
-			continue
-		}
-		if _, err := cgroup.ID(c.Cgroup); errors.Is(err, fs.ErrNotExist) {
-			errs = append(errs, p.opts.Books.Gone(c.ID))
+	for id, path := range p.containers() {
+		if _, err := cgroup.ID(path); errors.Is(err, fs.ErrNotExist) {
+			errs = append(errs, p.opts.Books.Gone(id))
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// containers are the cgroups of those that are no sessions, by container.
+func (p *Parents) containers() map[string]string {
+	all := map[string]string{}
+	p.opts.Books.Each(func(c taint.Container) {
+		if !c.Session && c.CgroupID != 0 {
+			all[c.ID] = c.Cgroup
+		}
+	})
+	return all
 }
 
 // guard makes the children of a parent containers, if it is there.
@@ -172,8 +180,13 @@ func (p *Parents) guard(parent string, of policy.Policy) error {
 	if err != nil {
 		return err
 	}
+	known := map[string]uint64{}
+	p.opts.Books.Each(func(c taint.Container) { known[c.Cgroup] = c.CgroupID })
 	var errs []error
 	for _, child := range children {
+		if id, err := cgroup.ID(child); err == nil && known[child] == id {
+			continue
+		}
 		if err := p.admit(child, of); !errors.Is(err, fs.ErrNotExist) {
 			errs = append(errs, err)
 		}

@@ -216,8 +216,8 @@ const abandoned = time.Minute
 // the time before.
 func (s *Sessions) Reap(idle map[string]bool) error {
 	var errs []error
-	for _, st := range s.opts.Books.List() {
-		if !st.Session || cgroup.Populated(st.Cgroup) || st.Agent == 0 && time.Since(st.Since) < abandoned {
+	for _, st := range s.opts.Books.Sessions() {
+		if cgroup.Populated(st.Cgroup) || st.Agent == 0 && time.Since(st.Since) < abandoned {
 			delete(idle, st.ID)
 			continue
 		}

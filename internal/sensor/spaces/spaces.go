@@ -4,6 +4,8 @@ import (
 	"context"
 	"maps"
 	"os"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -24,7 +26,7 @@ type Files interface {
 // Spaces are the mount namespaces that guarded processes run in.
 type Spaces struct {
 	files  Files
-	list   func() []taint.Status
+	each   func(func(taint.Container))
 	fail   func(what string, err error)
 	own    uint64                           // of this process
 	unseen chan struct{}                    // a process runs in one that has not been looked at
@@ -37,10 +39,10 @@ type Spaces struct {
 	ran map[uint64]bool // containers that have executed something since they were looked at, by cgroup
 }
 
-// New looks at nothing yet. list gives the containers; fail tells what could not be done.
-func New(f Files, list func() []taint.Status, fail func(what string, err error)) *Spaces {
+// New looks at nothing yet. each gives every container to a function that calls nothing of the giver; fail tells what could not be done.
+func New(f Files, each func(func(taint.Container)), fail func(what string, err error)) *Spaces {
 	s := &Spaces{
-		files: f, list: list, fail: fail, unseen: make(chan struct{}, 1), found: map[string]map[uint64]int{}, ran: map[uint64]bool{},
+		files: f, each: each, fail: fail, unseen: make(chan struct{}, 1), found: map[string]map[uint64]int{}, ran: map[uint64]bool{},
 	}
 	s.own, _ = procfs.Namespace(os.Getpid(), "mnt")
 	s.within = s.namespaces
@@ -86,7 +88,9 @@ func (s *Spaces) visit() map[uint64]bool {
 		clear(s.found)
 		return due
 	}
-	list := s.list()
+	var list []taint.Container
+	s.each(func(c taint.Container) { list = append(list, c) })
+	slices.SortFunc(list, func(a, b taint.Container) int { return strings.Compare(a.ID, b.ID) })
 	last := s.found
 	s.found = make(map[string]map[uint64]int, len(list))
 	for i, c := range list {

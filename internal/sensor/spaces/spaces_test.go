@@ -20,14 +20,18 @@ func (fake) Refresh(map[uint64]int, map[uint64]bool) error { return nil }
 
 // Of many containers some are looked at in turn, and besides those that are new or have executed something.
 func TestTurns(t *testing.T) {
-	var list []taint.Status
+	var list []taint.Container
 	add := func(n int) {
 		for i := len(list) + 1; n > 0; i, n = i+1, n-1 {
-			list = append(list, taint.Status{Container: taint.Container{ID: fmt.Sprintf("c%02d", i), Cgroup: strconv.Itoa(i), CgroupID: uint64(i)}})
+			list = append(list, taint.Container{ID: fmt.Sprintf("c%02d", i), Cgroup: strconv.Itoa(i), CgroupID: uint64(i)})
 		}
 	}
 	add(20)
-	s := New(fake{}, func() []taint.Status { return list }, nil)
+	s := New(fake{}, func(f func(taint.Container)) {
+		for _, c := range list {
+			f(c)
+		}
+	}, nil)
 	s.within = func(path string) map[uint64]int {
 		n, err := strconv.Atoi(path)
 		if err != nil {

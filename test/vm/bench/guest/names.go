@@ -81,7 +81,7 @@ func naming(b *bed) error {
 // ask asks a name server on a new connected socket for each question, as libraries do, and waits for the answer. With fresh, no two
 // questions of a program are for the same name.
 func ask(name string, fresh bool) operation {
-	to, query, buffer := address(nameServer, 53), question(name), make([]byte, 1024)
+	to, query, buffer := address(nameServer, 53), queryFor(name), make([]byte, 1024)
 	asked := must(unix.Mmap(-1, 0, 4096, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED|unix.MAP_ANONYMOUS)) // outlives the fork
 	last := (*int)(unsafe.Pointer(&asked[0]))
 	return func(n int) unix.Errno {
@@ -108,7 +108,7 @@ func ask(name string, fresh bool) operation {
 
 // rate asks many questions at once on one socket.
 func rate(name string) operation {
-	to, query, buffer := address(nameServer, 53), question(name), make([]byte, 1024)
+	to, query, buffer := address(nameServer, 53), queryFor(name), make([]byte, 1024)
 	return func(n int) unix.Errno {
 		fd, errno := socket(unix.SOCK_DGRAM)
 		if errno == 0 {
@@ -145,7 +145,7 @@ func exchange(fd uintptr, query, buffer []byte, times int) unix.Errno {
 	return 0
 }
 
-func question(name string) []byte {
+func queryFor(name string) []byte {
 	q := new(dns.Msg)
 	q.SetQuestion(name, dns.TypeA)
 	return must(q.Pack())
