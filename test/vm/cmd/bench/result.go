@@ -171,7 +171,7 @@ func newResult(name string, e bench.Estimate, unit string, target *float64, kern
 func (r result) verdict() string {
 	if r.Target != nil && r.Unit == rate {
 		t := -*r.Target
-		r.Value, r.Low, r.High, r.Unit, r.Target = -r.Value, -r.High, -r.Low, "", &t
+		r.Value, r.Low, r.High, r.Target = -r.Value, -r.High, -r.Low, &t
 	}
 	switch {
 	case r.Target == nil:
