@@ -99,12 +99,12 @@ var rules = map[string][]string{
 var only = map[string][]string{
 	"github.com/cilium/ebpf":           {"bpf/vmlinux", "internal/exec", "internal/files", "internal/names/steer", "internal/netegress", "internal/pinned", "internal/taint", "internal/doctor", "test/vm/guest/rig"},
 	"github.com/vishvananda/netlink":   {"internal/netegress"},
-	"github.com/containerd/containerd": {"internal/container"},
-	"google.golang.org/grpc":           {"internal/container"},
+	"github.com/containerd/containerd": {"internal/container", "test/vm/bench/guest"},
+	"google.golang.org/grpc":           {"internal/container", "test/vm/bench/guest"},
 	"github.com/containerd/nri":        {"internal/container/nri"},
 	"github.com/containerd/ttrpc":      {"internal/container/nri"},
 	"github.com/landlock-lsm":          {"internal/launch"},
-	"github.com/miekg/dns":             {"internal/names"},
+	"github.com/miekg/dns":             {"internal/names", "test/vm/bench/guest"},
 	"github.com/prometheus":            {"internal/metrics"},
 
 	// Their SDKs are large: who needs a reviewer's opinion only does not link them.
