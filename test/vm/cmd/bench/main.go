@@ -42,6 +42,7 @@ func parts() []part {
 		{"count", vm.Machine{Counted: true}},
 		{"feel", vm.Machine{}},
 		{"containers", vm.Machine{Counted: true, Root: "containers"}},
+		{"idle", vm.Machine{Counted: true}},
 		{"crowd", vm.Machine{Root: "containers", MemMiB: 4096}},
 		{"names", vm.Machine{Counted: true}},
 	}
@@ -57,7 +58,7 @@ func chosen(args []string) ([]part, error) {
 	for _, arg := range args {
 		at := slices.IndexFunc(all, func(p part) bool { return p.name == arg })
 		if at < 0 {
-			return nil, fmt.Errorf("unknown part %q: count, feel, containers, crowd or names; VMTEST_KERNELS chooses the kernel", arg)
+			return nil, fmt.Errorf("unknown part %q: count, feel, containers, idle, crowd or names; VMTEST_KERNELS chooses the kernel", arg)
 		}
 		some = append(some, all[at])
 	}

@@ -122,7 +122,9 @@ func evaluate(part string, s bench.Samples) []result {
 	case "feel":
 		return slices.Concat(ratiosOf(ratios, s, "_felt"), singles(times, s, "_felt"), singles(sizes, s, ""))
 	case "containers":
-		return slices.Concat(ratiosOf(starts, s, ""), singles(startTimes, s, ""), singles(idles, s, ""))
+		return slices.Concat(ratiosOf(starts, s, ""), singles(startTimes, s, ""))
+	case "idle":
+		return singles(idles, s, "")
 	case "crowd":
 		return slices.Concat(singles(crowdSizes, s, ""), singles(idles, s, "_felt"))
 	case "names":
