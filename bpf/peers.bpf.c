@@ -137,7 +137,7 @@ int BPF_PROG(weir_unix_send, struct socket *sock, struct socket *other)
 	return -EPERM;
 }
 
-/* Once closed it sends nothing. */
+/* Once closed it sends nothing. The daemon's own is closed by the kernel, too, when that is killed. */
 SEC("fentry/unix_release")
 int BPF_PROG(weir_unix_close, struct socket *sock)
 {
@@ -146,6 +146,9 @@ int BPF_PROG(weir_unix_close, struct socket *sock)
 		return 0;
 	__u64 cookie = bpf_get_socket_cookie(sk);
 	bpf_map_delete_elem(&outside_unix, &cookie);
+	struct settings *c = configuration();
+	if (c && cookie == c->control && c->heartbeat)
+		c->heartbeat = HEARTBEAT_GONE;
 	return 0;
 }
 

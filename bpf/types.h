@@ -58,8 +58,12 @@ struct policy {
 	__s64 answer; /* bytes that a socket may send once it has tainted */
 };
 
+/* The last heartbeat of a daemon that closed its control socket without having ended in
+ * order: it was killed, and nobody need wait until its own is old. */
+#define HEARTBEAT_GONE 1
+
 struct settings {
-	__u64 heartbeat; /* ns since boot, written by the daemon twice a second */
+	__u64 heartbeat; /* ns since boot, written by the daemon twice a second; see HEARTBEAT_GONE */
 	__u64 control;   /* cookie of the control socket: no guarded process connects (B27) */
 	__u64 key[2];    /* secret of the argv hash: nobody can make a command that collides (B36) */
 	__u32 daemon;    /* its thread group: the only one to move tasks into a grant (B37) */

@@ -37,12 +37,17 @@ func (w World) Supervise(ctx context.Context, args []string, watch func(context.
 	cmd.Stdout, cmd.Stderr = w.Stdout, w.Stderr
 	cmd.ExtraFiles = []*os.File{childReady}               // descriptor 3
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // a terminal's Ctrl-C comes once, by way of here
-	runtime.LockOSThread()                                // a child is in the namespaces of the thread that starts it
+	if w.getenv("NOTIFY_SOCKET") != "" {
+		// systemd ends what is left of a unit and starts it anew, but only when it comes to it: whoever the
+		// daemon holds waits for its end
+		cmd.SysProcAttr.Pdeathsig = syscall.SIGKILL
+	}
+	runtime.LockOSThread() // a child is in the namespaces of the thread that starts it, and dies with that
+	defer runtime.UnlockOSThread()
 	if err := seeHostCgroups(); err != nil {
 		w.Say("weir run: %v", err)
 	}
 	err = cmd.Start()
-	runtime.UnlockOSThread()
 	childReady.Close()
 	if err != nil {
 		return fmt.Errorf("start the sensor: %w", err)

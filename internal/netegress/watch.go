@@ -26,8 +26,8 @@ const (
 	giveUp     = 10 * time.Second
 )
 
-// Watch wakes held processes whenever the daemon has not beaten for 3 s, or not
-// begun to for 15 s: their call is tried again, finds nobody to hold it, and fails
+// Watch wakes held processes whenever the daemon was killed, has not beaten for 3 s,
+// or not begun to for 15 s: their call is tried again, finds nobody to hold it, and fails
 // with EPERM. Commands that were held before they began are killed. Once ctx has
 // ended, since the daemon has, it returns when nothing is held and nothing can be
 // held any more, or another daemon is at work; from then on it tries again for 10 s

@@ -20,7 +20,7 @@ import (
 func TestMain(m *testing.M) { inside.Main(m) }
 
 const (
-	soon   = 6 * time.Second // how long a held command may stay so when nobody can answer, and then some
+	soon   = 5 * time.Second // how long a held command may stay so when nobody can answer; it takes a tenth of that
 	binary = "/usr/local/bin/weir"
 	units  = "/weir/deploy/systemd/"
 )

@@ -42,6 +42,9 @@ func (f *fixture) started(t *testing.T) {
 	}
 }
 
+// gone is HEARTBEAT_GONE of bpf/types.h.
+const gone = 1
+
 // killedForGood: without another start, the watcher of its own wakes what the dead daemon holds, and it gets EPERM (B32).
 func (f *fixture) killedForGood(t *testing.T) {
 	const dropIn = "/run/systemd/system/weir.service.d"
@@ -52,8 +55,11 @@ func (f *fixture) killedForGood(t *testing.T) {
 	rig.Must(t, fmt.Sprintf("kill -9 %d", number(t, "weir", "MainPID")))
 	r, ended := p.WaitFor(rig.Late)
 	took := time.Since(began)
-	if !ended || r.Exit != 3 || !strings.Contains(r.Stdout, "EPERM") {
+	if !ended || took > soon || r.Exit != 3 || !strings.Contains(r.Stdout, "EPERM") {
 		t.Errorf("held when weir run was killed: after %v %v: %s", took, ended, r)
+	}
+	if beat := rig.Heartbeat(t); beat != gone {
+		t.Errorf("the last heartbeat is %d: nobody noticed the daemon's end, and it was waited for to be old", beat)
 	}
 	t.Logf("EPERM %v after kill -9", took.Round(10*time.Millisecond))
 	if syscall.Kill(pid, 0) == nil {
