@@ -19,7 +19,6 @@ import (
 	"net/url"
 	"os"
 	"os/exec"
-	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -27,7 +26,6 @@ import (
 
 	"github.com/miekg/dns"
 	"github.com/quic-go/quic-go/http3"
-	"golang.org/x/sys/unix"
 
 	"weir/test/vm/guest/rig"
 )
@@ -81,21 +79,10 @@ func serve(t *testing.T) *servers {
 func inWorld[L any](t *testing.T, listen func() (L, error)) L {
 	t.Helper()
 	var made L
-	var err error
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		runtime.LockOSThread() // never unlocked: the thread ends with its namespace
-		var there *os.File
-		if there, err = os.Open("/run/netns/world"); err != nil {
-			return
-		}
-		defer there.Close()
-		if err = unix.Setns(int(there.Fd()), unix.CLONE_NEWNET); err == nil {
-			made, err = listen()
-		}
-	}()
-	<-done
+	err := rig.Within("world", func() (err error) {
+		made, err = listen()
+		return err
+	})
 	if err != nil {
 		t.Fatalf("listen in the world: %v", err)
 	}

@@ -9,15 +9,12 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
-	"os"
-	"runtime"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/miekg/dns"
-	"golang.org/x/sys/unix"
 
 	"weir/internal/gate/question"
 	"weir/test/vm/guest/inside"
@@ -156,7 +153,7 @@ func (f *fixture) serveNames(t *testing.T, at string) {
 	t.Helper()
 	var packets net.PacketConn
 	var streams net.Listener
-	err := there(func() (err error) {
+	err := rig.Within("world", func() (err error) {
 		if packets, err = net.ListenPacket("udp", net.JoinHostPort(at, "53")); err == nil {
 			streams, err = net.Listen("tcp", net.JoinHostPort(at, "53"))
 		}
@@ -183,7 +180,7 @@ func (f *fixture) serveNames(t *testing.T, at string) {
 func (f *fixture) serveWeb(t *testing.T, at string) {
 	t.Helper()
 	var l net.Listener
-	if err := there(func() (err error) { l, err = net.Listen("tcp", net.JoinHostPort(at, "80")); return err }); err != nil {
+	if err := rig.Within("world", func() (err error) { l, err = net.Listen("tcp", net.JoinHostPort(at, "80")); return err }); err != nil {
 		t.Fatal(err)
 	}
 	s := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -206,7 +203,7 @@ func (f *fixture) serveWeb(t *testing.T, at string) {
 func (f *fixture) serveEcho(t *testing.T) {
 	t.Helper()
 	var conn net.PacketConn
-	if err := there(func() (err error) { conn, err = net.ListenPacket("udp", host+":7777"); return err }); err != nil {
+	if err := rig.Within("world", func() (err error) { conn, err = net.ListenPacket("udp", host+":7777"); return err }); err != nil {
 		t.Fatal(err)
 	}
 	done := make(chan struct{})
@@ -225,24 +222,6 @@ func (f *fixture) serveEcho(t *testing.T) {
 		conn.Close()
 		<-done
 	})
-}
-
-// there runs f in the world's network namespace.
-func there(f func() error) error {
-	made := make(chan error)
-	go func() {
-		runtime.LockOSThread() // never unlocked: the thread ends with its namespace
-		ns, err := os.Open("/run/netns/world")
-		if err == nil {
-			defer ns.Close()
-			err = unix.Setns(int(ns.Fd()), unix.CLONE_NEWNET)
-		}
-		if err == nil {
-			err = f()
-		}
-		made <- err
-	}()
-	return <-made
 }
 
 func (f *fixture) guard(t *testing.T, args ...string) *rig.Session {

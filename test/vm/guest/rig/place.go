@@ -8,14 +8,12 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"runtime"
 	"strings"
 	"testing"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"weir/internal/gate/question"
+	"weir/internal/procfs"
 )
 
 // Late is how long something may take that must happen.
@@ -69,28 +67,22 @@ func (o *Outside) Web(t testing.TB) Place {
 }
 
 // ListenIn listens in a named network namespace: a socket stays where it was made.
-func ListenIn(netns, at string) (net.Listener, error) {
-	type result struct {
-		l   net.Listener
-		err error
+func ListenIn(netns, at string) (l net.Listener, err error) {
+	err = Within(netns, func() (err error) {
+		l, err = net.Listen("tcp", at)
+		return err
+	})
+	return l, err
+}
+
+// Within runs f in a named network namespace.
+func Within(netns string, f func() error) error {
+	there, err := os.Open("/run/netns/" + netns)
+	if err != nil {
+		return err
 	}
-	made := make(chan result)
-	go func() {
-		runtime.LockOSThread() // never unlocked: the thread ends with its namespace
-		there, err := os.Open("/run/netns/" + netns)
-		if err == nil {
-			defer there.Close()
-			err = unix.Setns(int(there.Fd()), unix.CLONE_NEWNET)
-		}
-		if err != nil {
-			made <- result{err: err}
-			return
-		}
-		l, err := net.Listen("tcp", at)
-		made <- result{l, err}
-	}()
-	r := <-made
-	return r.l, r.err
+	defer there.Close()
+	return procfs.Within(there, f)
 }
 
 // URL says the text in its path.
