@@ -29,6 +29,14 @@ func (s *system) containersCommand() *cobra.Command {
 	}
 }
 
+// runs names the runtime and the start of its id, as the runtime itself shows it; empty: it is not known.
+func runs(c control.Container) string {
+	if c.Runtime == "" {
+		return ""
+	}
+	return c.Runtime + " " + c.RuntimeID[:min(12, len(c.RuntimeID))]
+}
+
 func printContainers(w io.Writer, list []control.Container) {
 	if len(list) == 0 {
 		fmt.Fprintln(w, "nothing is guarded: run a command with `sudo weir guard -- CMD`, or name guarded parents in the policy")
@@ -47,7 +55,7 @@ func printContainers(w io.Writer, list []control.Container) {
 			agent = fmt.Sprint(c.Agent)
 		}
 		rows = append(rows, []string{
-			c.ID, cmp.Or(c.Name, "-"), cmp.Or(c.Pod, c.Image, "-"), live, orNone(c.Taint), since, cmp.Or(c.By, "-"), agent, fmt.Sprint(len(c.Grants)), c.Cgroup,
+			c.ID, cmp.Or(c.Name, "-"), cmp.Or(c.Pod, c.Image, runs(c), "-"), live, orNone(c.Taint), since, cmp.Or(c.By, "-"), agent, fmt.Sprint(len(c.Grants)), c.Cgroup,
 		})
 	}
 	table(w, []string{"ID", "NAME", "POD OR IMAGE", "STATE", "TAINT", "SINCE", "BY", "AGENT", "GRANTS", "CGROUP"}, rows)

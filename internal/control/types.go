@@ -94,6 +94,7 @@ type Container struct {
 	Grants  []event.GrantInfo `json:"grants,omitempty"`
 
 	// What its runtime calls it; empty: none told.
+	Runtime      string `json:"runtime,omitempty"`   // containerd, docker, podman or cri-o
 	Namespace    string `json:"namespace,omitempty"` // the runtime's own
 	RuntimeID    string `json:"runtime_id,omitempty"`
 	Image        string `json:"image,omitempty"`

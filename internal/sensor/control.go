@@ -63,8 +63,8 @@ func (d *daemon) Containers(context.Context) ([]control.Container, error) {
 func (d *daemon) told(st taint.Status) control.Container {
 	c := control.Container{
 		ID: st.ID, Name: st.Name, Cgroup: st.Cgroup, Taint: st.Taint.Names(), Agent: st.Agent, Session: st.Session,
-		Live:      cgroup.Populated(st.Cgroup),
-		Namespace: st.Origin.Namespace, RuntimeID: st.Origin.ID, Image: st.Origin.Image,
+		Live:    cgroup.Populated(st.Cgroup),
+		Runtime: st.Origin.Runtime, Namespace: st.Origin.Namespace, RuntimeID: st.Origin.ID, Image: st.Origin.Image,
 		Pod: st.Origin.Pod, PodNamespace: st.Origin.PodNamespace, PodUID: st.Origin.PodUID,
 	}
 	if st.Taint != 0 {
@@ -134,7 +134,7 @@ func (d *daemon) GuardCgroup(ctx context.Context, r control.CgroupRequest) (cont
 		return control.Container{}, control.Errorf(control.Usage, "%v", err)
 	}
 	st, err := d.parents.Take(r.Cgroup, r.Name, r.By)
-	if err == nil && bits != 0 {
+	if bits |= st.Own; err == nil && bits != 0 { // with what it has from the start: its sockets are older
 		st, err = d.operator.Set(ctx, taint.Change{Container: st.ID, Bits: bits, Source: "guard", By: r.By})
 	}
 	if err != nil {

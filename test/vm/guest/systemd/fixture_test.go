@@ -59,6 +59,7 @@ func TestSystemd(t *testing.T) {
 		{"watchdog", (*fixture).watchdog},
 		{"upgrade", (*fixture).upgrade},
 		{"B45_restarted_container", (*fixture).restartedContainer},
+		{"units_by_name", (*fixture).byName},
 		{"stopped", (*fixture).stopped},
 	} {
 		t.Run(test.name, func(t *testing.T) {

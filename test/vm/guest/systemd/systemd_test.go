@@ -151,6 +151,40 @@ func (f *fixture) restartedContainer(t *testing.T) {
 	to.Nothing(t)
 }
 
+// byName: a scope of a guarded slice, and a service outside of all, as systemd calls them. The service is guarded while it runs, and
+// again when it is started again (B45).
+func (f *fixture) byName(t *testing.T) {
+	rig.Must(t, "systemd-run --quiet --scope --unit=agent-1 --slice=agents.slice sleep 1000 >/dev/null 2>&1 &")
+	t.Cleanup(func() { rig.Must(t, "systemctl stop agent-1.scope") })
+	f.tainted(t, "agent-1.scope")
+	f.sensor.Must(t, "taint", "--cgroup", "agent-1.scope", "secret")
+	f.tainted(t, "agent-1.scope", "secret")
+
+	to := f.world.Raw(t)
+	f.world.World.Listen(t, "udp", fmt.Sprintf("[::]:%d", to.Port))
+	rig.Must(t, "systemd-run --quiet --unit=lone -p TimeoutStopSec=1  sh -c 'sleep infinity | exec /opt/weir/attack/probe "+to.To+" "+to.Text+"'")
+	t.Cleanup(func() { rig.Must(t, "systemctl kill -s KILL lone; systemctl stop lone") })
+	to.Arrived(t)
+	f.sensor.Must(t, "guard", "--cgroup", "lone.service", "--taint", "secret")
+	mark := f.world.Mark(t)
+	f.sensor.Event(t, func(e event.Event) bool { // it tries
+		return (e.Kind == event.Hold || e.Kind == event.Connect) && e.Container != nil && e.Container.Cgroup == "/system.slice/lone.service"
+	})
+	f.world.Nothing(t, mark, "never sent", to.Port)
+
+	rig.Must(t, "systemctl restart lone")
+	f.sensor.Event(t, func(e event.Event) bool {
+		return strings.Contains(e.Message, "/system.slice/lone.service was made again")
+	})
+	again := f.world.Raw(t)
+	p := rig.BareIn(t, "lone", "/sys/fs/cgroup/system.slice/lone.service").Start(t, again.Egress("tcp")...)
+	f.sensor.Deny(t, f.sensor.Asked(t, again.About).ID)
+	if r := p.Wait(t); r.Exit != 3 {
+		t.Errorf("in a service that was started again: %s", r)
+	}
+	again.Nothing(t)
+}
+
 // stopped: what is tainted stays denied, also without the unit; and the sockets' directory stays.
 func (f *fixture) stopped(t *testing.T) {
 	p, _, to := f.held(t)
