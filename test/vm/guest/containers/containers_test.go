@@ -224,6 +224,24 @@ func TestFindings(t *testing.T) {
 		if !h.world.WaitGot(clean, slow) {
 			t.Error("a clean container does not reach it: the attempt proves nothing")
 		}
+
+		// nor a container on the same network that would pass on what it hears
+		port = h.world.Port()
+		relay, far := fmt.Sprintf("127.0.0.1:%d", h.world.Port()), fmt.Sprintf("%s %d", rig.World4, port)
+		h.world.World.Listen(t, "tcp", fmt.Sprintf("[::]:%d", port))
+		_, at, _ = strings.Cut(relay, ":")
+		h.run("relay", []string{"--label", "weir.guard=1"}, "/bin/sh", "-c", "while :; do busybox nc -l -p "+at+" | busybox nc "+far+"; done")
+		clean, text = fmt.Sprintf("relayed.%d.", port), fmt.Sprintf("laundered.%d.", port)
+		h.until("a clean container is passed on", func() bool {
+			_, _ = h.try("task", "exec", "--exec-id", "relayed", "reader", "/bin/egress", "tcp", "-to", relay, "-say", clean)
+			return h.world.Got(clean)
+		})
+		for range 3 { // the relay listens again after each connection
+			if out, err := h.try("task", "exec", "--exec-id", "relayed", "writer", "/bin/egress", "tcp", "-to", relay, "-say", text); err == nil {
+				t.Errorf("a tainted container connects to another one on loopback: %s", out)
+			}
+		}
+		h.world.Nothing(t, rig.Marks{}, text, 0)
 	})
 	t.Run("pod", func(t *testing.T) { // G3: labels as Kubernetes sets them, one cgroup for the pod
 		pod := func(id string, flags ...string) {
