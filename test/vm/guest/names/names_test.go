@@ -37,6 +37,7 @@ func TestNames(t *testing.T) {
 		{"clean_again", (*fixture).clean},
 		{"leak", (*fixture).leak},
 		{"sensor_killed", (*fixture).killed},
+		{"B24_resolv_conf_changed", (*fixture).changed},
 	} {
 		t.Run(test.name, func(t *testing.T) { test.run(f, t) })
 	}
@@ -391,4 +392,18 @@ func (f *fixture) killed(t *testing.T) {
 	q := f.asked(t, "outlives.example")
 	f.sensor.Approve(t, q.ID)
 	want(t, p.Wait(t), 0, "reached "+host)
+}
+
+// changed: a resolv.conf that was changed between the first taint and the last is not believed, also by the next sensor (B24).
+func (f *fixture) changed(t *testing.T) {
+	f.zone.set("later.allowed.example", host)
+	f.zone.set("late.allowed.example", host)
+	want(t, f.session.Run(t, "curl", "-sS", "-m", "60", "http://later.allowed.example/"), 0, "reached "+host)
+	mark := f.world.Mark(t)
+	rig.Must(t, "touch /etc/resolv.conf")
+	f.sensor.Taint(t, "names", "corruption")
+	f.sensor.Kill(t)
+	f.sensor.Restart(t)
+	want(t, f.session.Run(t, "curl", "-sS", "-m", "60", "http://late.allowed.example/"), 6, "")
+	f.silent(t, mark, "late.allowed.example")
 }
