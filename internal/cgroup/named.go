@@ -10,6 +10,9 @@ import (
 	"strings"
 )
 
+// ErrAmbiguous says that several units have a name.
+var ErrAmbiguous = errors.New("is ambiguous")
+
 // Named returns the path below Root of the cgroup that a person names: by its path, with Root or without, or as systemd names a
 // slice, scope or service. The cgroup is there. Units are looked for in the slices of the system's and of the users' managers,
 // never in what belongs to another unit, where names are chosen by who runs there.
@@ -38,7 +41,7 @@ func named(tree fs.FS, name string) (string, error) {
 	case 1:
 		return found[0], nil
 	}
-	return "", fmt.Errorf("%s is ambiguous: write the path: %s", name, strings.Join(found, ", "))
+	return "", fmt.Errorf("%s %w: write the path: %s", name, ErrAmbiguous, strings.Join(found, ", "))
 }
 
 // Clean is the path below Root of what may be a path with Root, too.

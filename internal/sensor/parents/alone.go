@@ -180,6 +180,11 @@ func (p *Parents) Watched() []string { return append(p.List(), p.lone(p.opts.Pol
 // checkAlone refuses cgroups of a policy that cannot be containers by themselves.
 func (p *Parents) checkAlone(of policy.Policy) error {
 	parents := All(of)
+	for _, name := range of.Guard.Cgroups {
+		if _, err := cgroup.Named(name); errors.Is(err, cgroup.ErrAmbiguous) {
+			return fmt.Errorf("guard.cgroups: %w", err)
+		}
+	}
 	for _, at := range named(of) {
 		if cgroup.Within(at, parents) {
 			return fmt.Errorf("guard.cgroups: %s is at or below a guarded parent: leave it out", at)
