@@ -24,7 +24,7 @@ import (
 const (
 	podNamespace = "k8s.io" // the runtime's own, of all that NRI tells
 	ipcSource    = "weir-ipc"
-	firstAnswer  = 5 * time.Second // until the runtime surely asks, or does not
+	firstAnswer  = 3 * time.Second // until it is told that the runtime does not ask yet
 )
 
 // ipcOptions let no container fill the host's memory, nor run what somebody puts there.
@@ -42,25 +42,46 @@ func (k *Keeper) answer(ctx context.Context, now policy.Containers) {
 	}
 	first := make(chan struct{})
 	var once sync.Once
-	lost := false
+	var asks asks
 	go func() {
 		defer c.close()
 		nri.Run(ctx, now.NRI, questions{k, c}, func(err error) {
-			defer once.Do(func() { close(first) })
-			switch {
-			case err != nil && !lost:
-				k.Fail("answer the runtime before containers start: until it asks they are guarded as without NRI", err)
-			case err == nil && lost:
-				k.Log(event.Event{Kind: event.Error, Message: "the runtime asks again before containers start"})
-			}
-			lost = err != nil
+			asks.change(k, err)
+			once.Do(func() { close(first) })
 		})
 	}()
 	select {
 	case <-first:
 	case <-time.After(firstAnswer):
+		if !asks.known() {
+			asks.change(k, errors.New("it has not taken the connection yet"))
+		}
 	case <-ctx.Done():
 	}
+}
+
+// asks is whether the runtime asks, which is told when it changes.
+type asks struct {
+	mu         sync.Mutex
+	told, lost bool
+}
+
+func (a *asks) known() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.told
+}
+
+func (a *asks) change(k *Keeper, err error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	switch {
+	case err != nil && !a.lost:
+		k.Fail("answer the runtime before containers start: until it asks they are guarded as without NRI", err)
+	case err == nil && a.lost:
+		k.Log(event.Event{Kind: event.Error, Message: "the runtime asks before containers start, from now on"})
+	}
+	a.told, a.lost = true, err != nil
 }
 
 // questions are the runtime's. It implements nri.Host.

@@ -84,18 +84,21 @@ func testNRI(t *testing.T) {
 		t.Run(driver, func(t *testing.T) {
 			k := newKubelet(t, driver, true)
 			s := rig.StartSensor(t, refuses+"ipc: /workspace/ipc\n"+podRules)
+			k.connected(t, s)
 			k.asked(t, s)
 			t.Run("refused", func(t *testing.T) { k.privileged(t) })
 			t.Run("B45", func(t *testing.T) { k.restarted(t, s) })
 			t.Run("sensor is restarted", func(t *testing.T) {
 				s.Kill(t)
 				s.Restart(t)
+				k.connected(t, s)
 				k.labelled(t, s, "2").remove()
 			})
 			t.Run("containerd is restarted", func(t *testing.T) {
 				k.stop()
 				k.start()
-				s.Event(t, func(e event.Event) bool { return strings.Contains(e.Message, "the runtime asks again") })
+				s.Event(t, func(e event.Event) bool { return strings.Contains(e.Message, notAsked) })
+				k.connected(t, s)
 				k.labelled(t, s, "3").remove()
 			})
 			for _, e := range s.Events(t, event.Error) {
@@ -105,6 +108,24 @@ func testNRI(t *testing.T) {
 			}
 		})
 	}
+}
+
+// What the log tells of the connection.
+const (
+	notAsked = "answer the runtime before containers start"
+	askedNow = "the runtime asks before containers start"
+)
+
+// connected waits until the runtime asks: that it does not yet, or no more, is told before the sensor is ready.
+func (k *kubelet) connected(t *testing.T, s *rig.Sensor) {
+	t.Helper()
+	k.until("the runtime asks", func() bool {
+		asks := true
+		for _, e := range s.Events(t, event.Error) {
+			asks = asks && !strings.Contains(e.Message, notAsked) || strings.Contains(e.Message, askedNow)
+		}
+		return asks
+	})
 }
 
 // labelled runs a pod that is tainted by label: nothing gets out from its first instruction on.
