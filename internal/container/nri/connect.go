@@ -60,7 +60,8 @@ func serve(ctx context.Context, socket string, h Host, state func(error)) error 
 		return fmt.Errorf("serve NRI: %w", err)
 	}
 	defer server.Close()
-	server.RegisterService(interfaced, (&service{host: h, limit: most}).methods())
+	s := &service{host: h, limit: most, synced: make(chan struct{}, 1)}
+	server.RegisterService(interfaced, s.methods())
 	ended := make(chan error, 1)
 	go func() { ended <- server.Serve(ctx, listener) }()
 	far, err := mux.Open(multiplex.RuntimeServiceConn)
@@ -75,12 +76,19 @@ func serve(ctx context.Context, socket string, h Host, state func(error)) error 
 	if _, err := api.NewRuntimeClient(client).RegisterPlugin(short, &api.RegisterPluginRequest{PluginName: plugin, PluginIdx: order}); err != nil {
 		return fmt.Errorf("register with NRI: %w", err)
 	}
-	state(nil)
-	select {
-	case err = <-ended:
-	case <-lost:
-	case <-ctx.Done():
-		return nil
+	for {
+		select {
+		case <-s.synced:
+			state(nil)
+		case err := <-ended:
+			return errors.Join(errClosed, err)
+		case <-lost:
+			return errClosed
+		case <-ctx.Done():
+			return nil
+		}
 	}
-	return errors.Join(errors.New("the runtime has closed the connection to NRI"), err)
 }
+
+// errClosed is the end of a connection.
+var errClosed = errors.New("the runtime has closed the connection to NRI")

@@ -42,8 +42,9 @@ var errLate = errors.New("refuse a container: the sensor did not answer in time"
 
 // service is what the runtime calls.
 type service struct {
-	host  Host
-	limit time.Duration // of an answer
+	host   Host
+	limit  time.Duration // of an answer
+	synced chan struct{} // has room for one: the runtime has told all that there is, and asks from now on
 }
 
 // configure says what is asked for. A runtime that knows how to is told that a container must not start without an answer.
@@ -58,6 +59,12 @@ func (s *service) configure(_ context.Context, r *api.ConfigureRequest) (*api.Co
 
 // synchronize changes nothing of what there is.
 func (s *service) synchronize(_ context.Context, r *api.SynchronizeRequest) (*api.SynchronizeResponse, error) {
+	if !r.GetMore() {
+		select {
+		case s.synced <- struct{}{}:
+		default:
+		}
+	}
 	return &api.SynchronizeResponse{More: r.GetMore()}, nil
 }
 

@@ -95,10 +95,19 @@ func connected(t *testing.T, h Host) (api.PluginService, net.Conn, chan error) {
 	if q := <-r.registered; q.PluginName != "weir" || q.PluginIdx != "90" {
 		t.Errorf("registered as %v", q)
 	}
+	asks := api.NewPluginClient(client)
+	select {
+	case err := <-states:
+		t.Fatalf("told before the runtime asks: %v", err)
+	default:
+	}
+	if _, err := asks.Synchronize(ctx, &api.SynchronizeRequest{}); err != nil {
+		t.Fatal(err)
+	}
 	if err := <-states; err != nil {
 		t.Fatal(err)
 	}
-	return api.NewPluginClient(client), conn, states
+	return asks, conn, states
 }
 
 func TestAsked(t *testing.T) {
