@@ -89,6 +89,11 @@ func idling(b *bed) error {
 		return err
 	}
 	time.Sleep(settled)
+	both, _, _, err := b.memory()
+	if err != nil {
+		return err
+	}
+	b.add("rss_500_cgroups_mib", both)
 	b.idle()
 	return nil
 }

@@ -124,7 +124,7 @@ func evaluate(part string, s bench.Samples) []result {
 	case "containers":
 		return slices.Concat(ratiosOf(starts, s, ""), singles(startTimes, s, ""))
 	case "idle":
-		return singles(idles, s, "")
+		return slices.Concat(singles(idles, s, ""), singles([]single{{"rss_500_cgroups_mib", 1, "MiB", 96}}, s, ""))
 	case "crowd":
 		return slices.Concat(singles(crowdSizes, s, ""), singles(idles, s, "_felt"))
 	case "names":
