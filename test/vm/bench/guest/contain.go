@@ -139,6 +139,9 @@ func (b *bed) startCycle(c *containerd) (bench.Cycle, error) {
 	if _, err := b.start(follow); err != nil {
 		return nil, err
 	}
+	if _, err := c.startOne(nil); err != nil { // the first after the sensor's start
+		return nil, errors.Join(err, b.stop())
+	}
 	if err := errors.Join(measure(bench.Outside, bench.Guarded, bench.Tainted), b.stop()); err != nil {
 		return nil, err
 	}
