@@ -36,6 +36,7 @@ func TestNames(t *testing.T) {
 		{"another_network_namespace", (*fixture).elsewhere},
 		{"clean_again", (*fixture).clean},
 		{"leak", (*fixture).leak},
+		{"runs_out", (*fixture).runOut},
 		{"sensor_killed", (*fixture).killed},
 		{"B24_resolv_conf_changed", (*fixture).changed},
 	} {

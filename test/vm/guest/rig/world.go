@@ -209,3 +209,13 @@ func (o *Outside) Packets(t testing.TB, mark Marks, low, high int) int {
 	}
 	return n
 }
+
+// Report logs what has reached the world for a port since the mark.
+func (o *Outside) Report(t testing.TB, mark Marks, port int) {
+	t.Helper()
+	for _, a := range o.World.since(mark.world) {
+		if a.Port == port {
+			t.Logf("arrived: %+v", a)
+		}
+	}
+}
