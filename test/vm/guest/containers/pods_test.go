@@ -144,7 +144,8 @@ func (k *kubelet) labelled(t *testing.T, s *rig.Sensor, uid string) *pod {
 // asked looks at what a container has been given before its process started.
 func (k *kubelet) asked(t *testing.T, s *rig.Sensor) {
 	t.Helper()
-	p := k.labelled(t, s, "1")
+	k.labelled(t, s, "1").remove()
+	p := k.pod("asks", "4", map[string]string{"weir.taint": "secret"}) // of a pod one folder is answered
 	defer p.remove()
 	const first = "stat -c bridge.%F /run/weir/bridge/shared.sock; stat -c folder.%u /workspace/ipc; echo '" + asking + "' | weir-hook generic; " +
 		"until [ -e /workspace/ipc/sensor.alive ]; do sleep 0.2; done; echo '" + asking + "' | WEIR_BRIDGE=/none weir-hook generic; echo done; sleep 1000"
