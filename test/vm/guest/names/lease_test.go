@@ -73,6 +73,7 @@ func (f *fixture) runOut(t *testing.T) {
 			granted.says(t, "answered")
 			if v.dead {
 				f.sensor.Kill(t)
+				defer f.sensor.Restart(t)
 			} else {
 				f.sensor.Policy(t, policy("false")) // refused at once
 			}
@@ -102,9 +103,6 @@ func (f *fixture) runOut(t *testing.T) {
 			}
 			leased.Close(t)
 			granted.Close(t)
-			if v.dead {
-				f.sensor.Restart(t)
-			}
 		})
 	}
 	f.sensor.Policy(t, policyText)

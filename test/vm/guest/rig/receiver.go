@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -155,6 +156,13 @@ func (r *Receiver) Got(text string) bool {
 // WaitGot waits until text has arrived, for d at most.
 func (r *Receiver) WaitGot(text string, d time.Duration) bool {
 	return r.wait(d, func() bool { return r.find(0, text, 0) != nil })
+}
+
+// waitPacket waits until a packet with text in it was heard, and so all packets before it: a socket may have it earlier.
+func (r *Receiver) waitPacket(text string, d time.Duration) bool {
+	return r.wait(d, func() bool {
+		return slices.ContainsFunc(r.arrivals, func(a wire.Arrival) bool { return a.Via == "packet" && strings.Contains(a.Text, text) })
+	})
 }
 
 // Count says how many arrivals, of the first of at or later, contain text.

@@ -110,7 +110,7 @@ func (o *Outside) Flush(t testing.TB) {
 			if err := sendFrom(cpu, text); err != nil {
 				t.Fatalf("send sentinel: %v", err)
 			}
-			if o.World.WaitGot(text, time.Second) {
+			if o.World.waitPacket(text, time.Second) {
 				break
 			}
 			if try == 20 {
