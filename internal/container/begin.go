@@ -4,10 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"sync"
 	"time"
 
@@ -19,6 +17,7 @@ import (
 	"weir/internal/container/nri"
 	"weir/internal/event"
 	"weir/internal/policy"
+	"weir/internal/procfs"
 )
 
 const (
@@ -202,7 +201,7 @@ func hand(c Container) error {
 	if i < 0 || c.Spec.Process == nil {
 		return nil
 	}
-	root, err := os.OpenFile("/proc/"+strconv.Itoa(c.PID)+"/root", unix.O_PATH|unix.O_DIRECTORY, 0)
+	root, err := procfs.OpenRoot(c.PID)
 	if err != nil {
 		return err
 	}

@@ -263,3 +263,30 @@ func inode(t *testing.T, fd int) uint64 {
 }
 
 func second[T any](_ T, err error) error { return err }
+
+// Of two processes of one namespace the first may end while it is asked.
+func TestEachNamespace(t *testing.T) {
+	own, parent := os.Getpid(), os.Getppid()
+	failed := errors.New("failed")
+	for name, test := range map[string]struct {
+		answers []error // for own, parent, own …
+		want    []int
+		err     error
+	}{
+		"one of each": {[]error{nil}, []int{own}, nil},
+		"gone":        {[]error{ErrGone, nil}, []int{own, parent}, nil},
+		"all gone":    {[]error{ErrGone, ErrGone, ErrGone}, []int{own, parent, own}, nil},
+		"failed":      {[]error{failed}, []int{own}, failed},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var asked []int
+			err := EachNamespace([]int{1 << 30, own, parent, own}, "net", func(pid int) error {
+				asked = append(asked, pid)
+				return test.answers[len(asked)-1]
+			})
+			if diff := cmp.Diff(test.want, asked); diff != "" || !errors.Is(err, test.err) {
+				t.Errorf("error %v, %v expected; asked -want +got\n%s", err, test.err, diff)
+			}
+		})
+	}
+}

@@ -2,6 +2,7 @@ package sensor
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -49,7 +50,7 @@ func (d *daemon) GuardAgent(ctx context.Context, id string, pid int) error {
 		return err
 	}
 	if st, err := d.state.Find(id); err == nil && st.Taint != 0 {
-		d.openResolver(pid, st.First)
+		_, _ = d.openResolver(pid, st.First) // told
 	}
 	return nil
 }
@@ -61,28 +62,29 @@ func (d *daemon) openResolvers(path string, since time.Time) {
 	if err != nil {
 		return // it has been removed
 	}
-	for _, pid := range procfs.Namespaces(pids, "net") {
-		d.openResolver(pid, since)
-	}
+	_ = procfs.EachNamespace(pids, "net", func(pid int) error {
+		_, err := d.openResolver(pid, since)
+		return err // told
+	})
 }
 
-// openResolver starts one for the container that a process is in, where it stands, and says whether there was none, and
-// whether there is one now.
-func (d *daemon) openResolver(pid int, since time.Time) (fresh, there bool) {
+// openResolver starts one for the container that a process is in, where it stands, and says whether there was none. It tells
+// of a failure, unless the process is gone.
+func (d *daemon) openResolver(pid int, since time.Time) (fresh bool, err error) {
 	path, err := cgroup.Of(pid)
 	if err != nil {
-		return false, false
+		return false, procfs.ErrGone
 	}
 	id, err := d.outermost(path)
 	if err != nil {
-		return false, false
+		return false, err
 	}
 	fresh, err = d.names.Open(id, pid, since)
-	if err != nil {
+	if err != nil && !errors.Is(err, procfs.ErrGone) {
 		c := d.witness.Container(id, 0)
 		d.write(event.Event{Kind: event.Error, Container: &c, Message: "no resolver: questions for names are judged by their server: " + err.Error()})
 	}
-	return fresh, err == nil
+	return fresh, err
 }
 
 // outermost is the id of the container that a cgroup belongs to, as the kernel counts: the first below the innermost
@@ -117,8 +119,8 @@ func (d *daemon) askedForNames(a netegress.Ask) bool {
 	if !ok || p.Mode != policy.Enforce {
 		return false
 	}
-	fresh, there := d.openResolver(a.Process.PID, st.First)
-	if !there {
+	fresh, err := d.openResolver(a.Process.PID, st.First)
+	if err != nil {
 		return false
 	}
 	answer := d.egress.Refuse

@@ -61,10 +61,11 @@ func (s *Steer) refresh(b *box) {
 
 // Open starts a resolver for a tainted container in the network namespace of one of
 // its processes, and says whether there was none before. Since is the time of the
-// taint: a resolv.conf that was changed afterwards is not believed.
+// taint: a resolv.conf that was changed afterwards is not believed. The error wraps
+// procfs.ErrGone if the process has ended.
 func (s *Steer) Open(container uint64, pid int, since time.Time) (bool, error) {
 	fresh, err := s.start(container, pid, since)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err != nil && !errors.Is(err, procfs.ErrGone) && !errors.Is(err, fs.ErrNotExist) {
 		s.failed.Add(1)
 	}
 	return fresh, err
@@ -114,7 +115,10 @@ func (s *Steer) start(container uint64, pid int, since time.Time) (fresh bool, e
 func (s *Steer) begin(b *box, ns *os.File, pid int) (*resolver, uint64, error) {
 	var at place
 	r := &resolver{ns: ns, up: &names.Upstream{Dial: dialer(ns)}}
-	conf, believed := configOf(pid, b.since)
+	conf, believed, err := configOf(pid, b.since)
+	if err != nil {
+		return nil, 0, err
+	}
 	if believed {
 		r.up.Servers, r.up.Search = conf.Servers, conf.Search
 	}
@@ -122,7 +126,7 @@ func (s *Steer) begin(b *box, ns *os.File, pid int) (*resolver, uint64, error) {
 	if listed := b.policy.Load().Resolvers; len(listed) > 0 {
 		r.up.Servers = listed
 	}
-	err := procfs.Within(ns, func() (err error) {
+	err = procfs.Within(ns, func() (err error) {
 		if at, err = look(); err == nil {
 			r.sockets, err = listen()
 		}

@@ -2,44 +2,45 @@ package steer
 
 import (
 	"os"
-	"strconv"
 	"time"
 
 	"golang.org/x/sys/unix"
 
 	"weir/internal/names"
+	"weir/internal/procfs"
 )
 
 const confPath = "etc/resolv.conf"
 
 // configOf reads the resolv.conf that a process sees. believed: it was not changed
 // since then, so that nobody tainted chose who answers, or which names are meant.
-func configOf(pid int, since time.Time) (conf names.Config, believed bool) {
-	root, err := os.OpenFile("/proc/"+strconv.Itoa(pid)+"/root", unix.O_PATH|unix.O_DIRECTORY, 0)
+// The error wraps procfs.ErrGone if the process has ended.
+func configOf(pid int, since time.Time) (conf names.Config, believed bool, err error) {
+	root, err := procfs.OpenRoot(pid)
 	if err != nil {
-		return conf, false
+		return conf, false, err
 	}
 	defer root.Close()
 	// links lead within the container's own root
 	how := unix.OpenHow{Flags: unix.O_RDONLY | unix.O_CLOEXEC | unix.O_NONBLOCK, Resolve: unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_MAGICLINKS}
 	fd, err := unix.Openat2(int(root.Fd()), confPath, &how)
 	if err != nil {
-		return conf, false
+		return conf, false, nil
 	}
 	f := os.NewFile(uintptr(fd), confPath)
 	defer f.Close()
 	var file, link unix.Stat_t
 	if unix.Fstat(fd, &file) != nil || file.Mode&unix.S_IFMT != unix.S_IFREG {
-		return conf, false
+		return conf, false, nil
 	}
 	conf = names.ReadConfig(f)
 	how = unix.OpenHow{Flags: unix.O_PATH | unix.O_NOFOLLOW | unix.O_CLOEXEC, Resolve: unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_MAGICLINKS}
 	itself, err := unix.Openat2(int(root.Fd()), confPath, &how)
 	if err != nil {
-		return conf, false
+		return conf, false, nil
 	}
 	defer unix.Close(itself)
-	return conf, unix.Fstat(itself, &link) == nil && !changed(file, since) && !changed(link, since)
+	return conf, unix.Fstat(itself, &link) == nil && !changed(file, since) && !changed(link, since), nil
 }
 
 // changed: its contents, its name or its owner were.

@@ -48,27 +48,22 @@ func Close(path string, p policy.Policy, marked func(cookie uint64) bool) (int, 
 		}
 	}
 	closed := 0
-	var errs []error
-	for _, pid := range procfs.Namespaces(pids, "net") {
-		err := within(pid, func() error {
+	err = procfs.EachNamespace(pids, "net", func(pid int) error {
+		return within(pid, func() error {
 			n, err := closeIn(inodes, dests, marked)
 			closed += n
 			return err
 		})
-		errs = append(errs, err)
-	}
-	return closed, errors.Join(errs...)
+	})
+	return closed, err
 }
 
 // names are the protocols whose sockets are closed.
 var names = map[uint8]string{unix.IPPROTO_TCP: "tcp", unix.IPPROTO_UDP: "udp"}
 
-// within runs f in the network namespace of a process, if that is not gone.
+// within runs f in the network namespace of a process.
 func within(pid int, f func() error) error {
 	ns, err := procfs.Network(pid)
-	if errors.Is(err, os.ErrNotExist) {
-		return nil
-	}
 	if err != nil {
 		return err
 	}

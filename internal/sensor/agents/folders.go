@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
-	"strconv"
 
 	"golang.org/x/sys/unix"
 
@@ -59,7 +57,7 @@ func (a *Agents) folderIn(id string, pid int, path string) (*ipc.Folder, error) 
 	if err != nil {
 		return nil, err
 	}
-	root, err := os.OpenFile("/proc/"+strconv.Itoa(pid)+"/root", unix.O_PATH|unix.O_DIRECTORY, 0)
+	root, err := procfs.OpenRoot(pid)
 	if err != nil {
 		return nil, fmt.Errorf("find a container's folder: %w", err)
 	}

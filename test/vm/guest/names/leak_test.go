@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"weir/internal/event"
 	"weir/test/vm/guest/rig"
 )
 
@@ -91,7 +92,7 @@ func (f *fixture) box(t *testing.T, name string) string {
 		t.Fatal(err)
 	}
 	if l := line(); l != "asked 0" {
-		t.Errorf("%s: %s: its resolver does not answer", name, l)
+		t.Errorf("%s: %s: its resolver does not answer; errors: %+v", name, l, f.sensor.Events(t, event.Error))
 	}
 	if err := cmd.Process.Kill(); err != nil {
 		t.Fatal(err)

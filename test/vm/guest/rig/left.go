@@ -25,7 +25,7 @@ const pins = "/sys/fs/bpf/weir/"
 // Left is what must not grow while containers and commands come and go.
 type Left struct {
 	FDs, Goroutines       int // of the daemon
-	Namespaces            int // network namespaces other than the test's that a descriptor or a thread of the daemon keeps
+	Namespaces            int // network namespaces that a descriptor or a thread of the daemon keeps
 	Maps, Programs, Links int // in the kernel
 	Cgroups               int
 	Entries               map[string]int // of pinned maps; those that are empty are not there
@@ -35,10 +35,6 @@ type Left struct {
 func (s *Sensor) Left(t testing.TB, maps ...string) Left {
 	t.Helper()
 	l := Left{Entries: map[string]int{}}
-	own, err := os.Readlink("/proc/self/ns/net")
-	if err != nil {
-		t.Fatal(err)
-	}
 	fds, err := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", s.Pid()))
 	if err != nil {
 		t.Fatal(err)
@@ -48,12 +44,14 @@ func (s *Sensor) Left(t testing.TB, maps ...string) Left {
 	if err != nil {
 		t.Fatal(err)
 	}
+	namespaces := map[string]bool{}
 	for _, name := range append(fds, threads...) {
 		// one that cannot be read is gone
-		if to, err := os.Readlink(name); err == nil && to != own && strings.HasPrefix(to, "net:[") {
-			l.Namespaces++
+		if to, err := os.Readlink(name); err == nil && strings.HasPrefix(to, "net:[") {
+			namespaces[to] = true
 		}
 	}
+	l.Namespaces = len(namespaces)
 	st, err := control.NewClient(runDir).Status(context.Background())
 	if err != nil {
 		t.Fatal(err)
