@@ -29,6 +29,7 @@ type Group struct {
 	MemMiB  int
 	Shares  []Share // beside the repository and the programs
 	Once    bool    // takes long, and other groups ask each kernel what it stands on: make failures runs it on all, else the newest does
+	Long    string  // as -skip has it: tests of it that are left to make failures, or to who asks for some by name
 }
 
 // Build compiles a package of the repository to a static file. goarch is amd64 or 386; a test binary is built if test is set.
@@ -65,6 +66,8 @@ func (h *Host) RunGroup(t *testing.T, k Kernel, g Group, bin string) {
 	args := []string{GuestBin + "/" + g.Of + ".test", "-test.v=test2json", "-test.timeout=" + g.Timeout.String()}
 	if run := guestRun(); run != "" {
 		args = append(args, "-test.run="+run)
+	} else if g.Long != "" && os.Getenv(failureEnv) == "" {
+		args = append(args, "-test.skip="+g.Long)
 	}
 	out := t.TempDir()
 	exit, vmErr := h.Run(t.Context(), Machine{
@@ -110,7 +113,7 @@ const clientsEnv = "VMTEST_CLIENTS"
 // loadEnv has the numbers of cgroups, grants and held commands for the group load; with it the group failure does more too. See make load.
 const loadEnv = "VMTEST_LOAD"
 
-// failureEnv has the group failure run, and those that run once on all kernels. See make failures.
+// failureEnv has the group failure run, those that run once on all kernels, and tests that take long. See make failures.
 const failureEnv = "VMTEST_FAILURE"
 
 // update copies what a guest left in /out/update into the repository.
