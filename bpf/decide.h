@@ -219,9 +219,22 @@ static __always_inline int is_open(int reason)
 	return reason < REASON_TAINTED;
 }
 
+/* Not 0: the reader of records waits to be woken. Else it looks by itself every few milliseconds. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u32);
+	__uint(pinning, LIBBPF_PIN_BY_NAME);
+} dozing SEC(".maps");
+
 static __always_inline __u64 wakeup(void *ring, __u64 size)
 {
-	return bpf_ringbuf_query(ring, BPF_RB_AVAIL_DATA) > size / 2 ? BPF_RB_FORCE_WAKEUP : BPF_RB_NO_WAKEUP;
+	__u32 zero = 0;
+	volatile __u32 *waits = bpf_map_lookup_elem(&dozing, &zero);
+	return (waits && *waits) || bpf_ringbuf_query(ring, BPF_RB_AVAIL_DATA) > size / 2
+	           ? BPF_RB_FORCE_WAKEUP
+	           : BPF_RB_NO_WAKEUP;
 }
 
 static __always_inline void describe(struct record *r, struct where *w, __u32 kind, __u32 reason)

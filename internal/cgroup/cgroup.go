@@ -149,37 +149,84 @@ func Processes(path string) ([]int, error) {
 // Tree returns the processes of a cgroup and of all cgroups below it. What
 // disappears meanwhile is left out.
 func Tree(path string) ([]int, error) {
-	var pids []int
-	err := filepath.WalkDir(Dir(path), func(dir string, d fs.DirEntry, err error) error {
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil
+	pids, err := Processes(path)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENODEV) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var st unix.Stat_t
+	if unix.Stat(Dir(path), &st) == nil && st.Nlink == leafLinks {
+		return pids, nil
+	}
+	children, err := Children(path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	for child := range children {
+		below, err := Tree(child)
+		if err != nil {
+			return nil, err
 		}
-		if err != nil || !d.IsDir() {
-			return err
-		}
-		some, err := Processes(strings.TrimPrefix(dir, Root))
-		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENODEV) {
-			return nil
-		}
-		pids = append(pids, some...)
-		return err
-	})
-	return pids, err
+		pids = append(pids, below...)
+	}
+	return pids, nil
 }
 
-// Children returns the paths of a cgroup's direct children.
-func Children(path string) ([]string, error) {
-	entries, err := os.ReadDir(Dir(path))
+// leafLinks is how many links the directory of a cgroup without children has: kernfs counts two and one for each child.
+const leafLinks = 2
+
+// Children returns the ids of a cgroup's direct children, by path. It asks for none of them by itself: there may be hundreds.
+func Children(path string) (map[string]uint64, error) {
+	children := map[string]uint64{}
+	prefix := strings.TrimSuffix(filepath.Clean("/"+path), "/") + "/"
+	err := eachEntry(Dir(path), func(e entry) {
+		if e.dir && e.name != "." && e.name != ".." {
+			children[prefix+e.name] = e.inode
+		}
+	})
 	if err != nil {
 		return nil, fmt.Errorf("list children of cgroup %s: %w", path, err)
 	}
-	var children []string
-	for _, e := range entries {
-		if e.IsDir() {
-			children = append(children, filepath.Join("/", path, e.Name()))
+	return children, nil
+}
+
+func eachEntry(dir string, f func(entry)) error {
+	fd, err := unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	entries := make([]byte, 1<<15)
+	for {
+		n, err := unix.ReadDirent(fd, entries)
+		if n == 0 || err != nil {
+			return err
+		}
+		for rest := entries[:n]; len(rest) > 0; {
+			e := entryOf(rest)
+			f(e)
+			rest = rest[e.length:]
 		}
 	}
-	return children, nil
+}
+
+// entry is one of a directory's.
+type entry struct {
+	inode  uint64
+	dir    bool
+	name   string
+	length int // of the record
+}
+
+// entryOf reads the first of some records as getdents64(2) describes them.
+func entryOf(record []byte) entry {
+	const length, kind, name = 16, 18, 19 // where they are
+	e := entry{inode: binary.NativeEndian.Uint64(record), dir: record[kind] == unix.DT_DIR, length: int(binary.NativeEndian.Uint16(record[length:]))}
+	text, _, _ := bytes.Cut(record[name:e.length], []byte{0})
+	e.name = string(text)
+	return e
 }
 
 // Make makes a cgroup, with its parents, and returns its id.

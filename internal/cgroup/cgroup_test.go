@@ -1,6 +1,15 @@
 package cgroup
 
-import "testing"
+import (
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
 
 func TestBelow(t *testing.T) { // B28
 	for _, c := range []struct {
@@ -72,5 +81,40 @@ func TestDir(t *testing.T) {
 		if got := Dir(path); got != want {
 			t.Errorf("Dir(%q) = %q, want %q", path, got, want)
 		}
+	}
+}
+
+// The entries of a directory have the inodes that their files have, over more than one read.
+func TestEachEntry(t *testing.T) {
+	dir := t.TempDir()
+	want := map[string]uint64{}
+	for i := range 1000 {
+		name := strings.Repeat("x", i%200) + strconv.Itoa(i)
+		if err := os.Mkdir(filepath.Join(dir, name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		st, err := os.Stat(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		want[name] = st.Sys().(*syscall.Stat_t).Ino
+	}
+	if err := os.WriteFile(filepath.Join(dir, "cgroup.procs"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	got, files := map[string]uint64{}, 0
+	err := eachEntry(dir, func(e entry) {
+		switch {
+		case !e.dir:
+			files++
+		case !strings.HasPrefix(e.name, "."):
+			got[e.name] = e.inode
+		}
+	})
+	if diff := cmp.Diff(want, got); diff != "" || files != 1 || err != nil {
+		t.Errorf("error %v, %d files; -want +got\n%s", err, files, diff)
+	}
+	if err := eachEntry(filepath.Join(dir, "gone"), func(entry) {}); !os.IsNotExist(err) {
+		t.Errorf("a directory that is not there: %v", err)
 	}
 }

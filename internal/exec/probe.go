@@ -17,13 +17,12 @@ import (
 
 	"weir/internal/event"
 	"weir/internal/pinned"
+	"weir/internal/ring"
 	"weir/internal/taint"
 )
 
 const (
 	pollEvery = 5 * time.Millisecond // waking the reader for each record would cost every exec 6 to 14 %
-	quiet     = time.Second          // without a record, until the reader waits to be woken
-	dozeMost  = time.Second          // a look all the same: a program may have run while the reader fell asleep
 	drainMost = time.Second
 	linkName  = "weir_exec"
 )
@@ -136,42 +135,29 @@ func (p *Probe) read(ctx context.Context, reader *ringbuf.Reader, handle func(Co
 	defer context.AfterFunc(p.ctx, wake)()
 	var record ringbuf.Record
 	var handled uint64 // bytes
-	asleep, busy := false, time.Now()
-	defer func() {
-		if asleep {
-			_ = p.setAsleep(false) // to wake nobody is only slower
-		}
-	}()
+	pace := ring.NewPace(pollEvery, p.setAsleep)
+	defer func() { _ = pace.End() }() // to wake nobody is only slower
 	for ctx.Err() == nil && p.ctx.Err() == nil {
-		now := time.Now()
 		waiting := p.serve(handled, reader.AvailableBytes)
 		if waiting {
-			busy = now
+			pace.Busy()
 		}
-		idle := now.Sub(busy) > quiet
-		next := now
-		switch {
-		case waiting:
-		case idle && asleep:
-			next = now.Add(dozeMost)
-		default: // also just before it dozes: what a program submits meanwhile may not wake it
-			next = now.Add(pollEvery)
+		next, err := pace.Until()
+		if err != nil {
+			return err
 		}
-		if idle != asleep {
-			if err := p.setAsleep(idle); err != nil {
-				return err
-			}
-			asleep = idle
+		if waiting {
+			next = time.Now()
 		}
 		reader.SetDeadline(next)
-		err := reader.ReadInto(&record)
+		err = reader.ReadInto(&record)
 		if errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, ringbuf.ErrFlushed) {
 			continue
 		}
 		if err != nil {
 			return fmt.Errorf("read ring of execs: %w", err)
 		}
-		busy = time.Now()
+		pace.Busy()
 		p.take(record.RawSample, handle)
 		handled += ringSize(len(record.RawSample))
 	}

@@ -349,6 +349,7 @@ const (
 	egressMapConfig        = "config"
 	egressMapCounters      = "counters"
 	egressMapDestinations  = "destinations"
+	egressMapDozing        = "dozing"
 	egressMapEpochs        = "epochs"
 	egressMapEscapes       = "escapes"
 	egressMapGrantDests    = "grant_dests"
@@ -429,6 +430,7 @@ type egressMapSpecs struct {
 	Config       *ebpf.MapSpec `ebpf:"config"`
 	Counters     *ebpf.MapSpec `ebpf:"counters"`
 	Destinations *ebpf.MapSpec `ebpf:"destinations"`
+	Dozing       *ebpf.MapSpec `ebpf:"dozing"`
 	Epochs       *ebpf.MapSpec `ebpf:"epochs"`
 	Escapes      *ebpf.MapSpec `ebpf:"escapes"`
 	GrantDests   *ebpf.MapSpec `ebpf:"grant_dests"`
@@ -481,6 +483,7 @@ type egressMaps struct {
 	Config       *ebpf.Map `ebpf:"config"`
 	Counters     *ebpf.Map `ebpf:"counters"`
 	Destinations *ebpf.Map `ebpf:"destinations"`
+	Dozing       *ebpf.Map `ebpf:"dozing"`
 	Epochs       *ebpf.Map `ebpf:"epochs"`
 	Escapes      *ebpf.Map `ebpf:"escapes"`
 	GrantDests   *ebpf.Map `ebpf:"grant_dests"`
@@ -507,6 +510,7 @@ func (m *egressMaps) Close() error {
 		m.Config,
 		m.Counters,
 		m.Destinations,
+		m.Dozing,
 		m.Epochs,
 		m.Escapes,
 		m.GrantDests,

@@ -19,6 +19,7 @@ import (
 
 	"weir/internal/cgroup"
 	"weir/internal/pinned"
+	"weir/internal/ring"
 	"weir/internal/taint"
 )
 
@@ -173,7 +174,7 @@ func (e *Egress) attachTo(path string) error {
 // Restore pins again those maps that are not pinned any more; State has the links.
 func (e *Egress) Restore() error {
 	o, p := e.egress.egressMaps, e.packet.packetMaps
-	return pinned.RestoreMaps(e.opts.PinDir, o.Asks, o.Claims, o.Destinations, o.GrantDests, o.Holds, o.Leases, o.OutsideUnix,
+	return pinned.RestoreMaps(e.opts.PinDir, o.Asks, o.Claims, o.Destinations, o.Dozing, o.GrantDests, o.Holds, o.Leases, o.OutsideUnix,
 		o.Policies, o.Records, o.Socks, p.Marks, p.Trusted, e.peers.UnixPeers)
 }
 
@@ -184,21 +185,40 @@ func (e *Egress) Run(ctx context.Context) error {
 	stop := context.AfterFunc(ctx, func() { e.asks.Close(); e.recs.Close() })
 	defer stop()
 	group.Go(func() error {
-		return drain(ctx, e.asks, 0, func(r *egressRecord) { e.opts.Handle.Asked(askOf(r)) })
+		return drain(ctx, e.asks, nil, func(r *egressRecord) { e.opts.Handle.Asked(askOf(r)) })
 	})
-	group.Go(func() error { return drain(ctx, e.recs, pollEvery, e.record) })
+	group.Go(func() error {
+		pace := ring.NewPace(pollEvery, e.setDozing)
+		return errors.Join(drain(ctx, e.recs, pace, e.record), pace.End())
+	})
 	group.Go(func() error { return e.sweep(ctx) })
 	return group.Wait()
 }
 
-// drain handles what comes. The kernel wakes a reader of records only when the ring fills: poll, if not 0, is how often to look.
-func drain(ctx context.Context, ring *ringbuf.Reader, poll time.Duration, handle func(*egressRecord)) error {
+// setDozing says to the programs whether a record has to wake the reader.
+func (e *Egress) setDozing(dozing bool) error {
+	var value uint32
+	if dozing {
+		value = 1
+	}
+	if err := e.egress.Dozing.Put(uint32(0), value); err != nil {
+		return fmt.Errorf("tell programs who waits: %w", err)
+	}
+	return nil
+}
+
+// drain handles what comes. pace is of a ring whose writers do not wake its reader for each record; nil: they do.
+func drain(ctx context.Context, records *ringbuf.Reader, pace *ring.Pace, handle func(*egressRecord)) error {
 	var rec ringbuf.Record
 	for {
-		if poll > 0 {
-			ring.SetDeadline(time.Now().Add(poll))
+		if pace != nil {
+			until, err := pace.Until()
+			if err != nil {
+				return err
+			}
+			records.SetDeadline(until)
 		}
-		err := ring.ReadInto(&rec)
+		err := records.ReadInto(&rec)
 		if ctx.Err() != nil {
 			return nil
 		}
@@ -207,6 +227,9 @@ func drain(ctx context.Context, ring *ringbuf.Reader, poll time.Duration, handle
 		}
 		if err != nil {
 			return fmt.Errorf("read ring: %w", err)
+		}
+		if pace != nil {
+			pace.Busy()
 		}
 		raw := &egressRecord{}
 		if _, err := binary.Decode(rec.RawSample, binary.NativeEndian, raw); err != nil {

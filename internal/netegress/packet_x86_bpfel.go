@@ -206,6 +206,7 @@ const (
 	packetMapConfig           = "config"
 	packetMapCounters         = "counters"
 	packetMapDestinations     = "destinations"
+	packetMapDozing           = "dozing"
 	packetMapEpochs           = "epochs"
 	packetMapEscapes          = "escapes"
 	packetMapGrantDests       = "grant_dests"
@@ -288,6 +289,7 @@ type packetMapSpecs struct {
 	Config       *ebpf.MapSpec `ebpf:"config"`
 	Counters     *ebpf.MapSpec `ebpf:"counters"`
 	Destinations *ebpf.MapSpec `ebpf:"destinations"`
+	Dozing       *ebpf.MapSpec `ebpf:"dozing"`
 	Epochs       *ebpf.MapSpec `ebpf:"epochs"`
 	Escapes      *ebpf.MapSpec `ebpf:"escapes"`
 	GrantDests   *ebpf.MapSpec `ebpf:"grant_dests"`
@@ -336,6 +338,7 @@ type packetMaps struct {
 	Config       *ebpf.Map `ebpf:"config"`
 	Counters     *ebpf.Map `ebpf:"counters"`
 	Destinations *ebpf.Map `ebpf:"destinations"`
+	Dozing       *ebpf.Map `ebpf:"dozing"`
 	Epochs       *ebpf.Map `ebpf:"epochs"`
 	Escapes      *ebpf.Map `ebpf:"escapes"`
 	GrantDests   *ebpf.Map `ebpf:"grant_dests"`
@@ -360,6 +363,7 @@ func (m *packetMaps) Close() error {
 		m.Config,
 		m.Counters,
 		m.Destinations,
+		m.Dozing,
 		m.Epochs,
 		m.Escapes,
 		m.GrantDests,

@@ -180,6 +180,7 @@ const (
 	peersMapConfig         = "config"
 	peersMapCounters       = "counters"
 	peersMapDestinations   = "destinations"
+	peersMapDozing         = "dozing"
 	peersMapEpochs         = "epochs"
 	peersMapEscapes        = "escapes"
 	peersMapGrantDests     = "grant_dests"
@@ -263,6 +264,7 @@ type peersMapSpecs struct {
 	Config       *ebpf.MapSpec `ebpf:"config"`
 	Counters     *ebpf.MapSpec `ebpf:"counters"`
 	Destinations *ebpf.MapSpec `ebpf:"destinations"`
+	Dozing       *ebpf.MapSpec `ebpf:"dozing"`
 	Epochs       *ebpf.MapSpec `ebpf:"epochs"`
 	Escapes      *ebpf.MapSpec `ebpf:"escapes"`
 	GrantDests   *ebpf.MapSpec `ebpf:"grant_dests"`
@@ -308,6 +310,7 @@ type peersMaps struct {
 	Config       *ebpf.Map `ebpf:"config"`
 	Counters     *ebpf.Map `ebpf:"counters"`
 	Destinations *ebpf.Map `ebpf:"destinations"`
+	Dozing       *ebpf.Map `ebpf:"dozing"`
 	Epochs       *ebpf.Map `ebpf:"epochs"`
 	Escapes      *ebpf.Map `ebpf:"escapes"`
 	GrantDests   *ebpf.Map `ebpf:"grant_dests"`
@@ -329,6 +332,7 @@ func (m *peersMaps) Close() error {
 		m.Config,
 		m.Counters,
 		m.Destinations,
+		m.Dozing,
 		m.Epochs,
 		m.Escapes,
 		m.GrantDests,

@@ -77,14 +77,14 @@ type watcher struct {
 	dir           string
 	begun         time.Time
 	ended         bool      // the daemon has
-	config, holds *ebpf.Map // as last seen: a bpf file system can be unmounted
+	config, holds seenMap
 	beat, last    uint64    // of the daemon; when it had ended
 	lastKnown     bool
 	replaced      bool // another daemon is at work
 }
 
 func (w *watcher) close() {
-	for _, m := range []*ebpf.Map{w.config, w.holds} {
+	for _, m := range []*ebpf.Map{w.config.Map, w.holds.Map} {
 		if m != nil {
 			m.Close()
 		}
@@ -105,23 +105,33 @@ func stale(beat uint64) bool {
 	return beat != 0 && now > beat && time.Duration(now-beat) > StaleAfter
 }
 
-// find opens the maps that are pinned now; those that are not stay as they were.
+// seenMap is a pinned map as last seen: a bpf file system can be unmounted.
+type seenMap struct {
+	*ebpf.Map
+	pin os.FileInfo
+}
+
+// find opens the maps that are pinned now, unless they are open; those that are not pinned stay as they were.
 func (w *watcher) find() error {
-	for _, m := range []struct {
-		name string
-		at   **ebpf.Map
-	}{{"config", &w.config}, {"holds", &w.holds}} {
-		now, err := openPinned(w.dir, m.name)
+	for name, m := range map[string]*seenMap{"config": &w.config, "holds": &w.holds} {
+		pin, err := os.Stat(filepath.Join(w.dir, name))
+		if errors.Is(err, os.ErrNotExist) || err == nil && m.pin != nil && os.SameFile(pin, m.pin) {
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("find pinned %s: %w", name, err)
+		}
+		now, err := openPinned(w.dir, name)
 		if errors.Is(err, os.ErrNotExist) {
 			continue
 		}
 		if err != nil {
-			return fmt.Errorf("open pinned %s: %w", m.name, err)
+			return fmt.Errorf("open pinned %s: %w", name, err)
 		}
-		if *m.at != nil {
-			(*m.at).Close()
+		if m.Map != nil {
+			m.Close()
 		}
-		*m.at = now
+		m.Map, m.pin = now, pin
 	}
 	return nil
 }
@@ -131,7 +141,7 @@ func (w *watcher) release() (held int, err error) {
 	if err := w.find(); err != nil {
 		return 0, err
 	}
-	if w.config == nil || w.holds == nil {
+	if w.config.Map == nil || w.holds.Map == nil {
 		return 0, nil // no daemon has come so far
 	}
 	var c egressSettings

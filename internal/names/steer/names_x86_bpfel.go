@@ -228,6 +228,7 @@ const (
 	namesMapConfig         = "config"
 	namesMapCounters       = "counters"
 	namesMapDestinations   = "destinations"
+	namesMapDozing         = "dozing"
 	namesMapEpochs         = "epochs"
 	namesMapEscapes        = "escapes"
 	namesMapGrantDests     = "grant_dests"
@@ -314,6 +315,7 @@ type namesMapSpecs struct {
 	Config       *ebpf.MapSpec `ebpf:"config"`
 	Counters     *ebpf.MapSpec `ebpf:"counters"`
 	Destinations *ebpf.MapSpec `ebpf:"destinations"`
+	Dozing       *ebpf.MapSpec `ebpf:"dozing"`
 	Epochs       *ebpf.MapSpec `ebpf:"epochs"`
 	Escapes      *ebpf.MapSpec `ebpf:"escapes"`
 	GrantDests   *ebpf.MapSpec `ebpf:"grant_dests"`
@@ -362,6 +364,7 @@ type namesMaps struct {
 	Config       *ebpf.Map `ebpf:"config"`
 	Counters     *ebpf.Map `ebpf:"counters"`
 	Destinations *ebpf.Map `ebpf:"destinations"`
+	Dozing       *ebpf.Map `ebpf:"dozing"`
 	Epochs       *ebpf.Map `ebpf:"epochs"`
 	Escapes      *ebpf.Map `ebpf:"escapes"`
 	GrantDests   *ebpf.Map `ebpf:"grant_dests"`
@@ -386,6 +389,7 @@ func (m *namesMaps) Close() error {
 		m.Config,
 		m.Counters,
 		m.Destinations,
+		m.Dozing,
 		m.Epochs,
 		m.Escapes,
 		m.GrantDests,

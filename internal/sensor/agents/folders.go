@@ -13,6 +13,7 @@ import (
 	"weir/internal/bridge/wire"
 	"weir/internal/cgroup"
 	"weir/internal/procfs"
+	"weir/internal/taint"
 )
 
 // lookedAt is how many processes of a container are asked for its folder, or who it is.
@@ -20,10 +21,16 @@ const lookedAt = 16
 
 // ServeFolders tells the bridge's folders which containers there are.
 func (a *Agents) ServeFolders() error {
+	var with []taint.Container
+	a.opts.Books.Each(func(c taint.Container) {
+		if a.opts.Policies.For(c.ID).IPC != "" {
+			with = append(with, c)
+		}
+	})
 	var live []string
-	for _, st := range a.opts.Books.List() {
-		if a.opts.Policies.For(st.ID).IPC != "" && cgroup.Populated(st.Cgroup) {
-			live = append(live, st.ID)
+	for _, c := range with {
+		if cgroup.Populated(c.Cgroup) {
+			live = append(live, c.ID)
 		}
 	}
 	a.folders.Serve(live)

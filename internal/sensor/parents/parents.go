@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -82,7 +83,7 @@ func (p *Parents) Apply(of policy.Policy) error {
 		return err
 	}
 	for _, parent := range of.Guard.Parents {
-		if err := p.guard(parent, of); err != nil {
+		if err := p.guard(parent, of, map[string]uint64{}); err != nil {
 			return err
 		}
 	}
@@ -132,12 +133,16 @@ func (p *Parents) Tend() error {
 	if err := p.guardParent(Slice); !errors.Is(err, fs.ErrNotExist) {
 		errs = append(errs, err)
 	}
+	there := map[string]uint64{} // children of guarded parents
 	for _, parent := range of.Guard.Parents {
-		errs = append(errs, p.guard(parent, of))
+		errs = append(errs, p.guard(parent, of, there))
 	}
 	errs = append(errs, p.tendAlone(of, ""))
-	for id, path := range p.containers() {
-		if _, err := cgroup.ID(path); errors.Is(err, fs.ErrNotExist) {
+	for id, at := range p.containers() {
+		if _, ok := there[at]; ok {
+			continue
+		}
+		if _, err := cgroup.ID(at); errors.Is(err, fs.ErrNotExist) {
 			errs = append(errs, p.opts.Books.Gone(id))
 		}
 	}
@@ -155,8 +160,8 @@ func (p *Parents) containers() map[string]string {
 	return all
 }
 
-// guard makes the children of a parent containers, if it is there.
-func (p *Parents) guard(parent string, of policy.Policy) error {
+// guard makes the children of a parent containers, if it is there, and adds them to those that are there.
+func (p *Parents) guard(parent string, of policy.Policy, there map[string]uint64) error {
 	err := p.guardParent(parent)
 	if errors.Is(err, fs.ErrNotExist) && makeable(parent) {
 		// before systemd or a runtime does, so that nothing below it starts unguarded
@@ -180,13 +185,14 @@ func (p *Parents) guard(parent string, of policy.Policy) error {
 	if err != nil {
 		return err
 	}
-	known := map[string]uint64{}
-	p.opts.Books.Each(func(c taint.Container) { known[c.Cgroup] = c.CgroupID })
-	var errs []error
-	for _, child := range children {
-		if id, err := cgroup.ID(child); err == nil && known[child] == id {
-			continue
+	maps.Copy(there, children)
+	p.opts.Books.Each(func(c taint.Container) {
+		if children[c.Cgroup] == c.CgroupID {
+			delete(children, c.Cgroup) // known
 		}
+	})
+	var errs []error
+	for child := range children {
 		if err := p.admit(child, of); !errors.Is(err, fs.ErrNotExist) {
 			errs = append(errs, err)
 		}
@@ -291,7 +297,7 @@ func (p *Parents) MadeAgain(path string) {
 		if !cgroup.Below(parent, path) {
 			continue
 		}
-		if err := p.guard(parent, of); err != nil {
+		if err := p.guard(parent, of, map[string]uint64{}); err != nil {
 			p.opts.Fail("guard "+parent, err)
 		}
 	}

@@ -5,7 +5,6 @@ import (
 	"maps"
 	"os"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -32,17 +31,25 @@ type Spaces struct {
 	unseen chan struct{}                    // a process runs in one that has not been looked at
 	within func(path string) map[uint64]int // those of a container other than own, each with one process
 
-	found map[string]map[uint64]int // by container: its namespaces when it was last looked at, each with a process
-	next  int                       // whose turn it is
+	found map[string]*looked // by container
+	turns []*looked          // the same; those whose turn it is next come first
+	pass  uint64             // number of the last visit
 
 	mu  sync.Mutex
 	ran map[uint64]bool // containers that have executed something since they were looked at, by cgroup
 }
 
+// looked is what was found of a container when it was last looked at.
+type looked struct {
+	path         string         // of its cgroup
+	spaces       map[uint64]int // its namespaces, each with a process
+	listed, seen uint64         // the last visits at which it was there, and was looked at
+}
+
 // New looks at nothing yet. each gives every container to a function that calls nothing of the giver; fail tells what could not be done.
 func New(f Files, each func(func(taint.Container)), fail func(what string, err error)) *Spaces {
 	s := &Spaces{
-		files: f, each: each, fail: fail, unseen: make(chan struct{}, 1), found: map[string]map[uint64]int{}, ran: map[uint64]bool{},
+		files: f, each: each, fail: fail, unseen: make(chan struct{}, 1), found: map[string]*looked{}, ran: map[uint64]bool{},
 	}
 	s.own, _ = procfs.Namespace(os.Getpid(), "mnt")
 	s.within = s.namespaces
@@ -86,27 +93,44 @@ func (s *Spaces) visit() map[uint64]bool {
 	due := map[uint64]bool{}
 	if !s.files.Listed() {
 		clear(s.found)
+		s.turns = nil
 		return due
 	}
-	var list []taint.Container
-	s.each(func(c taint.Container) { list = append(list, c) })
-	slices.SortFunc(list, func(a, b taint.Container) int { return strings.Compare(a.ID, b.ID) })
-	last := s.found
-	s.found = make(map[string]map[uint64]int, len(list))
-	for i, c := range list {
-		was, known := last[c.ID]
-		if turn := (i - s.next%len(list) + len(list)) % len(list); known && !ran[c.CgroupID] && turn >= inTurn {
-			s.found[c.ID] = was
+	for _, k := range s.now(ran) {
+		if k.seen == s.pass {
 			continue
 		}
-		now := s.within(c.Cgroup)
-		s.found[c.ID] = now
-		for ns := range now {
+		k.seen, k.spaces = s.pass, s.within(k.path)
+		for ns := range k.spaces {
 			due[ns] = true
 		}
 	}
-	s.next += inTurn
 	return due
+}
+
+// now are the containers to be looked at, some of them twice. Those that are gone are forgotten.
+func (s *Spaces) now(ran map[uint64]bool) []*looked {
+	s.pass++
+	var all []*looked
+	s.each(func(c taint.Container) {
+		k := s.found[c.ID]
+		if k == nil {
+			k = &looked{}
+			s.found[c.ID] = k
+			s.turns = append(s.turns, k)
+		}
+		if k.path != c.Cgroup || ran[c.CgroupID] {
+			all = append(all, k)
+		}
+		k.path, k.listed = c.Cgroup, s.pass
+	})
+	gone := func(k *looked) bool { return k.listed != s.pass }
+	maps.DeleteFunc(s.found, func(_ string, k *looked) bool { return gone(k) })
+	s.turns = slices.DeleteFunc(s.turns, gone)
+	n := min(inTurn, len(s.turns))
+	all = append(all, s.turns[:n]...)
+	s.turns = slices.Concat(s.turns[n:], s.turns[:n])
+	return all
 }
 
 func (s *Spaces) namespaces(path string) map[uint64]int {
@@ -122,8 +146,8 @@ func (s *Spaces) namespaces(path string) map[uint64]int {
 // all are the namespaces of all containers.
 func (s *Spaces) all() map[uint64]int {
 	all := map[uint64]int{}
-	for _, some := range s.found {
-		maps.Copy(all, some)
+	for _, k := range s.found {
+		maps.Copy(all, k.spaces)
 	}
 	return all
 }
