@@ -18,6 +18,7 @@ import (
 
 const (
 	sweepEvery = 100 * time.Millisecond
+	sweepIdle  = 500 * time.Millisecond // without anything to end
 	tidyEvery  = 5 * time.Second
 	// lingering is how long what a command has queued may still leave after its
 	// last process has ended.
@@ -99,14 +100,16 @@ func (e *Egress) claimed(r *egressRecord) {
 // sweep ends what is over: grants whose time or command has ended, claims that
 // nobody took, questions whose process is gone.
 func (e *Egress) sweep(ctx context.Context) error {
-	tick := time.NewTicker(sweepEvery)
-	defer tick.Stop()
 	tidied := time.Now()
 	for {
+		every := sweepEvery
+		if e.atRest() {
+			every = sweepIdle
+		}
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-tick.C:
+		case <-time.After(every):
 		}
 		if err := e.lapse(); err != nil {
 			return err
@@ -118,6 +121,15 @@ func (e *Egress) sweep(ctx context.Context) error {
 			}
 		}
 	}
+}
+
+// atRest: there are no grants, and nobody is looked after.
+func (e *Egress) atRest() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.wakeMu.Lock()
+	defer e.wakeMu.Unlock()
+	return len(e.grants) == 0 && len(e.waiting) == 0
 }
 
 func (e *Egress) lapse() error {

@@ -116,12 +116,12 @@ func CheckPins(dir string) error {
 // settle makes the kernel's settings this daemon's own; the key of the argv
 // hash stays while claims may refer to it.
 func (s *State) settle() error {
-	states, err := s.states()
-	if err != nil {
+	any := false
+	if err := s.eachState(func(uint64, cgroupState) { any = true }); err != nil {
 		return err
 	}
 	return s.configure(func(c *cgroupSettings) error {
-		if c.Levels == 0 && len(states) > 0 {
+		if c.Levels == 0 && any {
 			c.Levels, c.Parents = ^uint32(0), ^uint64(0) // the settings were lost, the states were not
 		}
 		c.Abi = abi

@@ -104,14 +104,16 @@ func (s *State) unlink(id uint64) error { return s.Links.Drop("-" + strconv.Form
 
 // findRemoved notes which cgroups of the kernel's books are there no more.
 func (s *State) findRemoved() error {
-	states, err := s.states()
+	var all []uint64
+	err := s.eachState(func(id uint64, e cgroupState) {
+		if e.Flags&cgroupStateFlagSTATE_GRANT == 0 { // grants have books of their own
+			all = append(all, id)
+		}
+	})
 	if err != nil {
 		return err
 	}
-	for id, e := range states {
-		if e.Flags&cgroupStateFlagSTATE_GRANT != 0 {
-			continue // grants have books of their own
-		}
+	for _, id := range all {
 		if _, err := cgroup.Path(id); !errors.Is(err, unix.ESTALE) && !errors.Is(err, unix.ENOENT) {
 			continue
 		}
@@ -125,20 +127,19 @@ func (s *State) findRemoved() error {
 // atOnce is how many states are read with one call.
 const atOnce = 1024
 
-// states is all that the kernel has, by cgroup id.
-func (s *State) states() (map[uint64]cgroupState, error) {
-	all := map[uint64]cgroupState{}
+// eachState gives f all that the kernel has, by cgroup id; some twice if it changes meanwhile.
+func (s *State) eachState(f func(id uint64, e cgroupState)) error {
 	ids, states := make([]uint64, atOnce), make([]cgroupState, atOnce)
 	for cursor := (ebpf.MapBatchCursor{}); ; {
 		n, err := s.objects.Cgroups.BatchLookup(&cursor, ids, states, nil)
 		for i := range n {
-			all[ids[i]] = states[i]
+			f(ids[i], states[i])
 		}
 		if errors.Is(err, ebpf.ErrKeyNotExist) {
-			return all, nil // that was the last
+			return nil // that was the last
 		}
 		if err != nil {
-			return nil, fmt.Errorf("list states of cgroups: %w", err)
+			return fmt.Errorf("list states of cgroups: %w", err)
 		}
 	}
 }

@@ -95,19 +95,24 @@ type Unknown struct {
 func (s *State) Unknown() ([]Unknown, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	known := map[uint64]Bits{}
-	for _, r := range s.containers {
-		known[r.CgroupID] = r.Bits
-	}
-	states, err := s.states()
+	more := map[uint64]Bits{}
+	err := s.eachState(func(id uint64, e cgroupState) {
+		if _, gone := s.removed[id]; e.Taint != 0 && !gone {
+			more[id] = Bits(e.Taint)
+		}
+	})
 	if err != nil {
 		return nil, err
 	}
+	if len(more) > 0 {
+		for _, r := range s.containers {
+			more[r.CgroupID] &^= r.Bits
+		}
+	}
 	var found []Unknown
-	for id, e := range states {
-		_, gone := s.removed[id]
-		if more := Bits(e.Taint) &^ known[id]; more != 0 && !gone {
-			found = append(found, Unknown{id, more})
+	for id, bits := range more {
+		if bits != 0 {
+			found = append(found, Unknown{id, bits})
 		}
 	}
 	return found, nil
@@ -262,15 +267,11 @@ func (s *State) DropParent(cgroupID uint64) error {
 
 // Grants returns the cgroups that are places of grants, by cgroup id.
 func (s *State) Grants() (map[uint64]uint64, error) {
-	states, err := s.states()
-	if err != nil {
-		return nil, err
-	}
 	grants := map[uint64]uint64{}
-	for id, e := range states {
+	err := s.eachState(func(id uint64, e cgroupState) {
 		if e.Flags&cgroupStateFlagSTATE_GRANT != 0 {
 			grants[id] = e.Grant
 		}
-	}
-	return grants, nil
+	})
+	return grants, err
 }

@@ -138,23 +138,20 @@ func (p *Parents) Tend() error {
 		errs = append(errs, p.guard(parent, of, there))
 	}
 	errs = append(errs, p.tendAlone(of, ""))
-	for id, at := range p.containers() {
-		if _, ok := there[at]; ok {
-			continue
-		}
-		if _, err := cgroup.ID(at); errors.Is(err, fs.ErrNotExist) {
-			errs = append(errs, p.opts.Books.Gone(id))
+	for _, c := range p.elsewhere(there) {
+		if _, err := cgroup.ID(c.Cgroup); errors.Is(err, fs.ErrNotExist) {
+			errs = append(errs, p.opts.Books.Gone(c.ID))
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// containers are the cgroups of those that are no sessions, by container.
-func (p *Parents) containers() map[string]string {
-	all := map[string]string{}
+// elsewhere are the containers that are no sessions, but for those in some cgroups.
+func (p *Parents) elsewhere(known map[string]uint64) []taint.Container {
+	var all []taint.Container
 	p.opts.Books.Each(func(c taint.Container) {
-		if !c.Session && c.CgroupID != 0 {
-			all[c.ID] = c.Cgroup
+		if known[c.Cgroup] == 0 && !c.Session && c.CgroupID != 0 {
+			all = append(all, c)
 		}
 	})
 	return all

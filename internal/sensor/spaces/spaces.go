@@ -61,7 +61,7 @@ const lookEvery = 2 * time.Second
 
 // inTurn is how many containers are looked at each time though they are known and execute nothing: looking at hundreds would take
 // more of a processor than all else.
-const inTurn = 8
+const inTurn = 4
 
 // Run keeps the kernel's lists of secret files up to date, in every mount namespace that something guarded runs in.
 func (s *Spaces) Run(ctx context.Context) error {
