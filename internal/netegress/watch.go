@@ -156,6 +156,9 @@ func (w *watcher) release() (held int, err error) {
 	}
 	w.replaced = w.ended && w.beat != w.last
 	dead := w.dead()
+	if !dead && !w.ended {
+		return 0, nil // the daemon looks after what is held
+	}
 	var key egressHoldKey
 	var h egressHold
 	var errs []error
