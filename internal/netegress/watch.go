@@ -136,7 +136,7 @@ func (w *watcher) find() error {
 	return nil
 }
 
-// release counts what is held, and wakes it when the daemon is dead.
+// release wakes what is held when the daemon is dead, and counts it once that has ended.
 func (w *watcher) release() (held int, err error) {
 	if err := w.find(); err != nil {
 		return 0, err

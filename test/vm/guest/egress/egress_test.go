@@ -59,10 +59,12 @@ func attempts(t *testing.T, world *rig.Outside, sensor *rig.Sensor) {
 			}
 			stopped(t, a, out)
 			all = append(all, sent{a.Title(), out})
-			if r := session.Run(t, "true"); r.Exit != 0 {
-				t.Errorf("the session did not outlive it: %s", r)
-			}
 		})
+	}
+	for _, session := range []*rig.Session{tainted, older} {
+		if r := session.Run(t, "true"); r.Exit != 0 {
+			t.Errorf("the session did not outlive it: %s", r)
+		}
 	}
 	// what was delayed had its time, too
 	for _, o := range all {
