@@ -6,8 +6,8 @@ package ring
 import "time"
 
 const (
-	quiet    = time.Second // without a record, until the reader sleeps
-	dozeMost = time.Second // a look all the same: a writer may have come in between while the reader fell asleep
+	quiet    = 100 * time.Millisecond // without a record, until the reader sleeps: to look takes more than to be woken by the first
+	dozeMost = time.Second            // a look all the same: a writer may have come in between while the reader fell asleep
 )
 
 // Pace is one reader's. It is for one goroutine.
