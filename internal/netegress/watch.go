@@ -76,9 +76,9 @@ func done(ctx context.Context, ended bool) <-chan struct{} {
 type watcher struct {
 	dir           string
 	begun         time.Time
-	ended         bool      // the daemon has
+	ended         bool // the daemon has
 	config, holds seenMap
-	beat, last    uint64    // of the daemon; when it had ended
+	beat, last    uint64 // of the daemon; when it had ended
 	lastKnown     bool
 	replaced      bool // another daemon is at work
 }
