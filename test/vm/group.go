@@ -30,6 +30,18 @@ type Group struct {
 	Shares  []Share // beside the repository and the programs
 	Once    bool    // takes long, and other groups ask each kernel what it stands on: make failures runs it on all, else the newest does
 	Long    string  // as -skip has it: tests of it that are left to make failures, or to who asks for some by name
+	Newest  string  // the same, but for the newest kernel: they are about user space
+}
+
+// skip is what of a group's tests is left out, as -skip has it.
+func (g Group) skip(newest bool) string {
+	if os.Getenv(failureEnv) != "" {
+		return ""
+	}
+	if newest {
+		return g.Long
+	}
+	return strings.Trim(g.Long+"|"+g.Newest, "|")
 }
 
 // Build compiles a package of the repository to a static file. goarch is amd64 or 386; a test binary is built if test is set.
@@ -48,9 +60,9 @@ func (h *Host) Build(ctx context.Context, file, pkg, goarch string, test bool, f
 	return nil
 }
 
-// RunGroup runs a group's test binary, bin/OF.test, in one VM and reports its tests as subtests of t. A VM that dies, a test
-// that never ends or is skipped, and a run without tests are failures.
-func (h *Host) RunGroup(t *testing.T, k Kernel, g Group, bin string) {
+// RunGroup runs a group's test binary, bin/OF.test, in one VM and reports its tests as subtests of t. newest: k is the newest of the
+// kernels that are run. A VM that dies, a test that never ends or is skipped, and a run without tests are failures.
+func (h *Host) RunGroup(t *testing.T, k Kernel, newest bool, g Group, bin string) {
 	t.Helper()
 	if g.Of == "" {
 		g.Of = g.Name
@@ -66,8 +78,8 @@ func (h *Host) RunGroup(t *testing.T, k Kernel, g Group, bin string) {
 	args := []string{GuestBin + "/" + g.Of + ".test", "-test.v=test2json", "-test.timeout=" + g.Timeout.String()}
 	if run := guestRun(); run != "" {
 		args = append(args, "-test.run="+run)
-	} else if g.Long != "" && os.Getenv(failureEnv) == "" {
-		args = append(args, "-test.skip="+g.Long)
+	} else if skip := g.skip(newest); skip != "" {
+		args = append(args, "-test.skip="+skip)
 	}
 	out := t.TempDir()
 	exit, vmErr := h.Run(t.Context(), Machine{

@@ -25,8 +25,10 @@ var groups = map[string]Group{
 	"exec":         {Timeout: 15 * time.Minute}, // thousands of executions
 	"failure":      {Timeout: 30 * time.Minute},
 	"load":         {Timeout: 2 * time.Hour},
-	"names":        {Long: "^TestNames$/^runs_out$"},
+	"names":        {Once: true, Long: "^TestNames$/^runs_out$"},
 	"operator":     {Once: true},
+	"session":      {Newest: "^(TestAnnounced|TestMetrics)$"},
+	"sources":      {Newest: "^TestWithoutSensor$"},
 	"systemd":      {Timeout: 15 * time.Minute, Root: "containers", Systemd: true, Once: true, Long: "^TestSystemd$/^(watchdog|B32_killed_for_good)$"},
 }
 
@@ -79,8 +81,9 @@ func TestVM(t *testing.T) {
 	for _, k := range kernels {
 		t.Run(k.Version, func(t *testing.T) {
 			t.Parallel()
+			newest := k == kernels[len(kernels)-1]
 			for _, name := range names {
-				if groups[name].Once && k != kernels[len(kernels)-1] && os.Getenv(failureEnv) == "" {
+				if groups[name].Once && !newest && os.Getenv(failureEnv) == "" {
 					continue
 				}
 				t.Run(name, func(t *testing.T) {
@@ -93,7 +96,7 @@ func TestVM(t *testing.T) {
 					if name == "agents" {
 						g.Shares = agentPrograms(t, host)
 					}
-					host.RunGroup(t, k, g, bin)
+					host.RunGroup(t, k, newest, g, bin)
 				})
 			}
 		})
