@@ -57,7 +57,7 @@ clients: ## docs/clients.md anew, from all clients on all kernels
 
 failures: images agents ## what breaks: kill -9, memory, disks, clocks, pins, upgrades, policies; what runs on one kernel otherwise: on all; and what takes long
 	scripts/vm containers13
-	VMTEST_FAILURE=1 $(GO) test -count=1 -timeout 90m ./test/vm -run 'TestVM/[^/]*/(failure|agents|bare|bridge|cascade|cgroups|containers|names|operator|systemd)'
+	VMTEST_FAILURE=1 $(GO) test -count=1 -timeout 120m ./test/vm -run 'TestVM/[^/]*/(failure|agents|bare|bridge|cascade|cgroups|containers|names|operator|session|sources|systemd)'
 
 load: images ## failures that take long, and 200 cgroups, 2,000 grants and 10,000 held commands, and what they leave behind
 	VMTEST_LOAD=200,2000,10000 VMTEST_KERNELS=6.12 $(GO) test -count=1 -v -timeout 150m ./test/vm -run 'TestVM/6.12/(failure|load|containers)'

@@ -29,13 +29,13 @@ type Group struct {
 	MemMiB  int
 	Shares  []Share // beside the repository and the programs
 	Once    bool    // takes long, and other groups ask each kernel what it stands on: make failures runs it on all, else the newest does
-	Long    string  // as -skip has it: tests of it that are left to make failures, or to who asks for some by name
+	Long    string  // as -skip has it: tests of it that are left to make failures and make load, or to who asks for some by name
 	Newest  string  // the same, but for the newest kernel: they are about user space
 }
 
 // skip is what of a group's tests is left out, as -skip has it.
 func (g Group) skip(newest bool) string {
-	if os.Getenv(failureEnv) != "" {
+	if os.Getenv(failureEnv) != "" || os.Getenv(loadEnv) != "" {
 		return ""
 	}
 	if newest {

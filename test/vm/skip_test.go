@@ -7,20 +7,23 @@ func TestSkip(t *testing.T) {
 	for _, c := range []struct {
 		group    Group
 		failures string
+		load     string
 		newest   bool
 		want     string
 	}{
-		{both, "", true, "^TestA$/^b$"},
-		{both, "", false, "^TestA$/^b$|^TestC$"},
-		{both, "1", false, ""},
-		{long, "", false, "^TestA$"},
-		{user, "", false, "^TestC$"},
-		{user, "", true, ""},
-		{Group{}, "", false, ""},
+		{both, "", "", true, "^TestA$/^b$"},
+		{both, "", "", false, "^TestA$/^b$|^TestC$"},
+		{both, "1", "", false, ""},
+		{long, "", "", false, "^TestA$"},
+		{long, "", "200,2000,10000", true, ""},
+		{user, "", "", false, "^TestC$"},
+		{user, "", "", true, ""},
+		{Group{}, "", "", false, ""},
 	} {
 		t.Setenv(failureEnv, c.failures)
+		t.Setenv(loadEnv, c.load)
 		if got := c.group.skip(c.newest); got != c.want {
-			t.Errorf("%+v, newest %v, failures %q: leaves out %q, %q expected", c.group, c.newest, c.failures, got, c.want)
+			t.Errorf("%+v, newest %v, failures %q, load %q: leaves out %q, %q expected", c.group, c.newest, c.failures, c.load, got, c.want)
 		}
 	}
 }
