@@ -48,6 +48,13 @@ func (s *system) openVault(f *vaultFlags, create bool) (*vault.Vault, error) {
 	if err := vault.NoDumps(); err != nil {
 		return nil, err
 	}
+	if create {
+		for _, file := range []string{f.file, f.key} {
+			if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+				return nil, fmt.Errorf("make the vault's folder: %w", err)
+			}
+		}
+	}
 	if f.key != "" {
 		if _, err := os.Stat(f.key); errors.Is(err, fs.ErrNotExist) && create {
 			if err := vault.MakeFile(f.key); err != nil {

@@ -27,8 +27,10 @@ func TestPace(t *testing.T) {
 			t.Errorf("asleep %v, told %v, %v expected", p.asleep, told, asleep)
 		}
 	}
+	later := func(by time.Duration) { p.busy = time.Now().Add(by) } // however slowly this test runs
+	later(time.Hour)
 	waits(p.every, false)
-	p.busy = p.busy.Add(-2 * quiet)
+	later(-2 * quiet)
 	fails = failed
 	if _, err := p.Until(); !errors.Is(err, failed) || p.asleep {
 		t.Errorf("the writers were not told: %v, asleep %v", err, p.asleep)
@@ -36,12 +38,16 @@ func TestPace(t *testing.T) {
 	fails = nil
 	waits(p.every, true) // one more look
 	waits(dozeMost, true)
-	p.Busy()
+	before := time.Now()
+	if p.Busy(); p.busy.Before(before) {
+		t.Errorf("busy at %v, before %v", p.busy, before)
+	}
+	later(time.Hour)
 	waits(p.every, false)
 	if err := p.End(); err != nil || len(told) != 2 {
 		t.Errorf("the end of one that is awake: %v, told %v", err, told)
 	}
-	p.busy = p.busy.Add(-2 * quiet)
+	later(-2 * quiet)
 	waits(p.every, true)
 	if err := p.End(); err != nil || told[len(told)-1] {
 		t.Errorf("the end of one that sleeps: %v, told %v", err, told)

@@ -125,7 +125,10 @@ func (f *fixture) install(t *testing.T, agent string) {
 func agent(t *testing.T, pattern string) string {
 	t.Helper()
 	found, err := filepath.Glob("../../.cache/agents/" + pattern)
-	if err != nil || len(found) != 1 {
+	if err != nil || len(found) > 1 {
+		t.Fatalf("%q, %v: there is more than one: remove .cache/agents and run scripts/agents", found, err)
+	}
+	if len(found) == 0 {
 		fmt.Fprintf(os.Stderr, "\n***** %s IS NOT TESTED: %s is not there: run scripts/agents, with npm *****\n\n", t.Name(), pattern)
 		return ""
 	}

@@ -41,6 +41,8 @@ func accelerator(ctx context.Context, repo string, k Kernel, initrd string) stri
 	args, answer := software, no
 	if probe(ctx, kvm, k, initrd) {
 		args, answer = kvm, yes
+	} else if ctx.Err() != nil {
+		return software // interrupted: that says nothing of KVM
 	}
 	// A failure to keep the answer only costs the next probe.
 	_ = os.WriteFile(cache, []byte(answer), 0o644)

@@ -73,11 +73,14 @@ func TestFetchIsAsked(t *testing.T) {
 		u.Reason != "to look\nat it" || uses[0].Verdict.Decision != "allow" || uses[0].Verdict.By != "alice" || uses[0].Process.PID == 0 {
 		t.Errorf("%+v %+v", u, uses[0].Verdict)
 	}
-	time.Sleep(20 * time.Millisecond) // progress is not ordered with the answer
-	r.mu.Lock()
-	if len(r.told) == 0 || !strings.Contains(r.told[0], "A person is asked") {
-		t.Errorf("progress: %q", r.told)
+	told := func() []string { r.mu.Lock(); defer r.mu.Unlock(); return r.told }
+	for deadline := time.Now().Add(10 * time.Second); len(told()) == 0 && time.Now().Before(deadline); { // not ordered with the answer
+		time.Sleep(time.Millisecond)
 	}
+	if got := told(); len(got) == 0 || !strings.Contains(got[0], "A person is asked") {
+		t.Errorf("progress: %q", got)
+	}
+	r.mu.Lock()
 	r.trusted = true
 	r.mu.Unlock()
 	// V2, P4: once means once, and a refusal is one.
