@@ -22,8 +22,18 @@ type record struct {
 
 	Tainted time.Time `json:"tainted,omitzero"` // when the first of Bits was set
 	Deleted time.Time `json:"deleted,omitzero"` // by its runtime
+	Gone    time.Time `json:"gone,omitzero"`    // when its cgroup was found removed
 
 	unsaved bool // what is on disk is older
+}
+
+// over says whether a container that is gone needs to be remembered no more.
+func (r *record) over(now time.Time) bool {
+	if r.CgroupID != 0 {
+		return false
+	}
+	return !r.Deleted.IsZero() && now.Sub(r.Deleted) >= kept ||
+		r.Origin.ID != "" && !r.Gone.IsZero() && now.Sub(r.Gone) >= keptGone
 }
 
 // add sets bits, and notes when the first came.
@@ -114,7 +124,7 @@ func (s *State) Save() error {
 func (s *State) erase(id string) error {
 	if i := strings.LastIndex(id, "/"); i >= 0 {
 		if parent, ok := s.ids[id[:i]]; ok {
-			if err := s.putStart(parent, id[i+1:], 0); err != nil {
+			if err := s.putOwn(parent, id[i+1:], 0); err != nil {
 				return err
 			}
 		}

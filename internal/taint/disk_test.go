@@ -45,3 +45,28 @@ func TestFirstTaint(t *testing.T) {
 	r.add(0, r.Since)
 	check("without a time", Secret, at(7))
 }
+
+// What a runtime has deleted is forgotten after a day, what is called by a runtime's own id after a month, and what somebody named,
+// never: it may be made again (B45).
+func TestForgotten(t *testing.T) {
+	now := time.Unix(1e9, 0)
+	ago := func(days time.Duration) time.Time { return now.Add(-days * 24 * time.Hour) }
+	id := Origin{Runtime: "docker", ID: "0123"}
+	for _, c := range []struct {
+		name string
+		r    record
+		want bool
+	}{
+		{"deleted", record{Deleted: ago(1)}, true},
+		{"deleted just now", record{Deleted: now}, false},
+		{"a runtime's", record{Container: Container{Origin: id}, Gone: ago(30)}, true},
+		{"a runtime's, gone for some days", record{Container: Container{Origin: id}, Gone: ago(29)}, false},
+		{"a runtime's, not known to be gone", record{Container: Container{Origin: id}}, false},
+		{"with a name", record{Gone: ago(1000)}, false},
+		{"there", record{Container: Container{CgroupID: 7, Origin: id}, Deleted: ago(40), Gone: ago(40)}, false},
+	} {
+		if got := c.r.over(now); got != c.want {
+			t.Errorf("%s: %v", c.name, got)
+		}
+	}
+}

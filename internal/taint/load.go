@@ -57,6 +57,8 @@ type State struct {
 	parents    map[string]uint32 // path → policy slot
 	ids        map[string]uint64 // path of a parent → its cgroup's id
 	removed    map[uint64]gone
+	begins     map[uint64]begin // by a parent's cgroup
+	named      int              // entries of single children that the kernel has, as far as is known
 }
 
 // Load makes or adopts the pinned maps, loads the programs that watch tasks
@@ -65,7 +67,7 @@ func Load(o Options) (*State, error) {
 	if err := os.MkdirAll(filepath.Join(o.PinDir, "links"), 0o700); err != nil {
 		return nil, fmt.Errorf("make pin directory: %w", err)
 	}
-	s := &State{Links: pinned.New(o.PinDir), dir: o.PinDir, db: o.DB, logger: o.Logger, containers: map[string]*record{}, parents: map[string]uint32{}, ids: map[string]uint64{}, removed: map[uint64]gone{}}
+	s := &State{Links: pinned.New(o.PinDir), dir: o.PinDir, db: o.DB, logger: o.Logger, containers: map[string]*record{}, parents: map[string]uint32{}, ids: map[string]uint64{}, removed: map[uint64]gone{}, begins: map[uint64]begin{}}
 	if err := CheckPins(o.PinDir); err != nil {
 		return nil, err
 	}
@@ -86,7 +88,7 @@ func Load(o Options) (*State, error) {
 	if s.reader, err = ringbuf.NewReader(s.objects.Moves); err != nil {
 		return nil, errors.Join(fmt.Errorf("open ring of moves: %w", err), s.Close())
 	}
-	if err := errors.Join(s.read(), s.findRemoved()); err != nil {
+	if err := errors.Join(s.read(), s.findRemoved(), s.sweepStarts()); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"time"
 
 	"github.com/cilium/ebpf"
 	"golang.org/x/sys/unix"
@@ -41,7 +42,7 @@ func (s *State) Gone(id string) error {
 	if err := s.drop(r.CgroupID); err != nil {
 		return err
 	}
-	r.CgroupID, r.Agent = 0, 0
+	r.CgroupID, r.Agent, r.Gone = 0, 0, time.Now().UTC()
 	if r.Bits != 0 || r.unsaved {
 		return s.store(r)
 	}

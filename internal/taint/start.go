@@ -16,6 +16,10 @@ import (
 // which is how a unit or a script restarts it (B45).
 const kept = 24 * time.Hour
 
+// keptGone is the same for a container whose runtime does not say that it deleted it: its cgroup has the runtime's id in its name,
+// which no other container gets. What is called by a name of somebody's choice is remembered for ever.
+const keptGone = 30 * 24 * time.Hour
+
 // SetStart says what each cgroup that is made directly below a guarded parent is tainted with, before anybody can enter it and
 // whether or not a daemon runs (B33).
 func (s *State) SetStart(parent string, bits Bits) error {
@@ -25,7 +29,33 @@ func (s *State) SetStart(parent string, bits Bits) error {
 	if !ok {
 		return fmt.Errorf("set the taint at start below %s: it is not guarded", parent)
 	}
-	return s.putStart(id, "", bits)
+	b := s.begins[id]
+	if b.all&^bits != 0 { // first what the old bits have covered
+		s.begins[id] = begin{b.all & bits, b.more}
+		if err := s.keepStarts(id); err != nil {
+			return err
+		}
+		b = s.begins[id]
+	}
+	s.begins[id] = begin{bits, b.more}
+	return errors.Join(s.putStart(id, "", bits|b.more), s.keepStarts(id))
+}
+
+// keepStarts does it for all children of a parent.
+func (s *State) keepStarts(parent uint64) error {
+	var errs []error
+	for _, r := range s.containers {
+		if s.ids[path.Dir(r.Cgroup)] == parent {
+			errs = append(errs, s.keepStart(r, true))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// begin is what every child of a parent begins with.
+type begin struct {
+	all  Bits // as the policy says
+	more Bits // since there was no room for what single ones have
 }
 
 // Expect notes the taint that a container will have, as its runtime describes it, when its cgroup is made: below a guarded parent
@@ -100,15 +130,17 @@ func (s *State) Discard(id string) error {
 	return s.store(r)
 }
 
-// sweepStarts forgets containers that were deleted long ago, and what the kernel has for children of parents that are gone.
+// sweepStarts forgets containers that are gone for long, counts those that the kernel knows by name, and drops what the kernel has for children of parents that are gone.
 func (s *State) sweepStarts() error {
 	var errs []error
 	for id, r := range s.containers {
-		if r.Deleted.IsZero() || r.CgroupID != 0 || time.Since(r.Deleted) < kept {
-			continue
+		if r.CgroupID == 0 && r.Gone.IsZero() {
+			r.Gone, r.unsaved = time.Now().UTC(), true
 		}
-		delete(s.containers, id)
-		errs = append(errs, s.erase(id))
+		if r.over(time.Now()) {
+			delete(s.containers, id)
+			errs = append(errs, s.erase(id))
+		}
 	}
 	known := map[uint64]bool{}
 	for _, id := range s.ids {
@@ -117,12 +149,17 @@ func (s *State) sweepStarts() error {
 	var key cgroupStartKey
 	var bits uint32
 	var stale []cgroupStartKey
+	named := 0
 	it := s.objects.Starts.Iterate()
 	for it.Next(&key, &bits) {
+		if key.Name[0] != 0 {
+			named++
+		}
 		if _, err := cgroup.Path(key.Parent); err != nil && !known[key.Parent] {
 			stale = append(stale, key)
 		}
 	}
+	s.named = named // stale ones are not counted the next time
 	for _, key := range stale {
 		errs = append(errs, ignoreNoKey(s.objects.Starts.Delete(&key)))
 	}
@@ -144,7 +181,68 @@ func (s *State) keepStart(r *record, more bool) error {
 			bits |= Bits(old)
 		}
 	}
-	return s.putStart(id, path.Base(r.Cgroup), bits)
+	return s.putOwn(id, path.Base(r.Cgroup), bits)
+}
+
+// namedMost is how many children have an entry of their own. More are remembered than fit where many come with ever new names:
+// then all children of their parent begin with what is remembered.
+const namedMost = 15 << 10 // of the map's 16 Ki: parents have room
+
+// putOwn notes what a child begins with, if it is more than all begin with.
+func (s *State) putOwn(parent uint64, name string, bits Bits) error {
+	b := s.begins[parent]
+	if bits&^(b.all|b.more) == 0 {
+		bits = 0
+	}
+	key := startKey(parent, name)
+	var old uint32
+	had := s.objects.Starts.Lookup(&key, &old) == nil
+	if bits != 0 && !had && s.named >= namedMost {
+		b.more |= bits
+		s.begins[parent] = b
+		s.logger.Errorf("taint at start: there is no room to remember %q beside %d others: all that begins where it was is tainted %v from now on", name, s.named, b.more.Names())
+		return s.widen(parent, b.all|b.more)
+	}
+	if err := s.putStart(parent, name, bits); err != nil {
+		return err
+	}
+	switch {
+	case bits != 0 && !had:
+		s.named++
+	case bits == 0 && had:
+		s.named--
+	}
+	return nil
+}
+
+// widen has all children of a parent begin with bits, and takes out those that this covers.
+func (s *State) widen(parent uint64, bits Bits) error {
+	err := s.putStart(parent, "", bits)
+	full := errors.Is(err, unix.E2BIG)
+	if err != nil && !full {
+		return err
+	}
+	var key cgroupStartKey
+	var own uint32
+	var covered []cgroupStartKey
+	it := s.objects.Starts.Iterate()
+	for it.Next(&key, &own) {
+		if key.Parent == parent && key.Name[0] != 0 && Bits(own)&^bits == 0 {
+			covered = append(covered, key)
+		}
+	}
+	errs := []error{it.Err()}
+	for _, key := range covered {
+		errs = append(errs, ignoreNoKey(s.objects.Starts.Delete(&key)))
+		if s.named--; full {
+			errs = append(errs, s.putStart(parent, "", bits))
+			full = false
+		}
+	}
+	if full {
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
 }
 
 // arriving is ARRIVING of bpf/cgroup.bpf.c, in s.

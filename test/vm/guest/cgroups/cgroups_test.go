@@ -4,6 +4,9 @@
 package cgroups
 
 import (
+	"encoding/binary"
+	"errors"
+	"fmt"
 	"os"
 	"slices"
 	"strconv"
@@ -11,8 +14,11 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/cilium/ebpf"
+
 	"weir/internal/control"
 	"weir/internal/event"
+	"weir/internal/taint"
 	"weir/test/vm/guest/inside"
 	"weir/test/vm/guest/rig"
 )
@@ -95,7 +101,7 @@ func TestCgroups(t *testing.T) {
 		run  func(*testing.T)
 	}{
 		{"by_path", f.byPath}, {"mistakes", f.mistakes}, {"B28_moved", f.moved}, {"runtimes", f.runtimes},
-		{"B45_sensor_restarted", f.restarted}, {"B45_made_again", f.again}, {"B33_of_the_policy", f.ofPolicy},
+		{"B45_sensor_restarted", f.restarted}, {"B45_made_again", f.again}, {"B33_B45_no_room", f.noRoom}, {"B33_of_the_policy", f.ofPolicy},
 	} {
 		t.Run(test.name, test.run)
 	}
@@ -162,6 +168,37 @@ func (f *fixture) ofPolicy(t *testing.T) {
 	known(t, f.sensor, "/system.slice/agent-3.service", nil)
 	f.sensor.Taint(t, "agent-3.service", "secret")
 	known(t, f.sensor, "/system.slice/agent-3.service", func(c control.Container) bool { return len(c.Taint) == 2 })
+}
+
+// noRoom: where the kernel has no room for the taint of one more container, all that begin beside it are tainted so.
+func (f *fixture) noRoom(t *testing.T) {
+	starts, err := ebpf.LoadPinnedMap("/sys/fs/bpf/weir/starts", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer starts.Close()
+	st, err := os.Stat(root + "/agents")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const corruption = uint32(taint.Corruption)
+	key := make([]byte, starts.KeySize())
+	binary.NativeEndian.PutUint64(key, st.Sys().(*syscall.Stat_t).Ino)
+	for i := 0; err == nil; i++ {
+		copy(key[8:], fmt.Sprintf("gone-%d", i))
+		err = starts.Put(key, corruption)
+	}
+	if !errors.Is(err, syscall.E2BIG) {
+		t.Fatal(err)
+	}
+	mkdir(t, "/agents/last")
+	known(t, f.sensor, "/agents/last", nil)
+	f.sensor.Taint(t, "/agents/last", "corruption")
+	mkdir(t, "/agents/next")
+	known(t, f.sensor, "/agents/next", func(c control.Container) bool { return slices.Equal(c.Taint, []string{"corruption"}) })
+	f.sensor.KillBoth(t)
+	f.sensor.Restart(t)
+	known(t, f.sensor, "/agents/last", func(c control.Container) bool { return slices.Equal(c.Taint, []string{"corruption"}) })
 }
 
 // runtimes: where Docker and podman put containers, they are found by the runtime's id.
