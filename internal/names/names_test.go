@@ -319,6 +319,29 @@ func TestClean(t *testing.T) {
 	}
 }
 
+func TestTaintedAfterClean(t *testing.T) { // B25
+	f := newFake(t)
+	f.clean = true
+	r := f.resolver(t, false)
+	if got := answer(t, r, "rebind.example", dns.TypeA); got != "NOERROR 10.1.2.3 169.254.169.254 203.0.113.9" {
+		t.Errorf("while clean: got %s", got)
+	}
+	if len(f.leased) > 0 || len(f.refused) > 0 {
+		t.Errorf("while clean: leased %v, refused %v", f.leased, f.refused)
+	}
+	f.clean = false
+	if got := answer(t, r, "rebind.example", dns.TypeA); got != "NOERROR 203.0.113.9" {
+		t.Errorf("after a taint: got %s", got)
+	}
+	if got := fmt.Sprint(f.leased); got != "map[rebind.example:[203.0.113.9]]" {
+		t.Errorf("after a taint: leased %s", got)
+	}
+	f.clean = true
+	if got := answer(t, r, "rebind.example", dns.TypeA); got != "NOERROR 10.1.2.3 169.254.169.254 203.0.113.9" {
+		t.Errorf("clean again: got %s", got)
+	}
+}
+
 func TestPool(t *testing.T) {
 	f := newFake(t)
 	p := NewPool(f, map[netip.Addr]string{netip.MustParseAddr("198.18.0.9"): "old.example"})

@@ -99,11 +99,13 @@ func (r *Resolver) Forget() { r.cache.Purge() }
 // errBusy says that too many look-ups are under way.
 var errBusy = errors.New("too many names are looked up at the same time")
 
-// find looks an allowed name up, or remembers it, and opens what it leads to.
+// find looks a name up. Of an allowed one it remembers where it leads, and opens that. While the container is clean
+// everything is open, and what it is told then is neither opened nor remembered for when it is tainted (B25).
 func (r *Resolver) find(ctx context.Context, name string, six bool) (Found, error) {
+	clean := r.opts.Host.Clean()
 	key := handed{name, six}
 	c, ok := r.cache.Get(key)
-	if ok && time.Until(c.until) > 0 {
+	if ok && !clean && time.Until(c.until) > 0 {
 		c.found.TTL = time.Until(c.until)
 		return c.found, c.err
 	}
@@ -121,6 +123,9 @@ func (r *Resolver) find(ctx context.Context, name string, six bool) (Found, erro
 		return Found{}, err
 	}
 	f.TTL = min(max(f.TTL, minTTL), maxTTL)
+	if clean {
+		return f, err
+	}
 	f.Addrs = slices.DeleteFunc(f.Addrs, func(a netip.Addr) bool { return !r.may(name, a) })
 	until := time.Now().Add(f.TTL)
 	if err == nil && len(f.Addrs) > 0 {
@@ -134,7 +139,7 @@ func (r *Resolver) find(ctx context.Context, name string, six bool) (Found, erro
 
 // may says whether a name may lead to an address, and tells once if not (B25).
 func (r *Resolver) may(name string, a netip.Addr) bool {
-	if Public(a) || r.opts.Host.Listed(name, a) || r.opts.Host.Clean() {
+	if Public(a) || r.opts.Host.Listed(name, a) {
 		return true
 	}
 	r.counts.Refused.Add(1)
@@ -158,12 +163,13 @@ var ErrNotPublic = errors.New("it leads to an address that is not public: list i
 func (r *Resolver) Resolve(ctx context.Context, name string, six bool) (netip.Addr, error) {
 	ctx, cancel := context.WithTimeout(ctx, lookFor)
 	defer cancel()
+	clean := r.opts.Host.Clean()
 	f, err := r.opts.Up.Lookup(ctx, name, six)
 	if err != nil {
 		return netip.Addr{}, err
 	}
 	for _, a := range f.Addrs {
-		if r.may(name, a) {
+		if clean || r.may(name, a) {
 			return a, nil
 		}
 	}
