@@ -32,6 +32,7 @@ type box struct {
 	leasing sync.Mutex
 	leases  map[netip.Addr]map[string]time.Time // name → until when
 	freed   map[netip.Addr]time.Time            // when an address of the pool was given a real one while clean
+	unfreed bool                                // the last that was tried was given none: the log knows
 }
 
 // resolver answers in one network namespace.

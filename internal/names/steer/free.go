@@ -48,7 +48,10 @@ func (s *Steer) Used(container uint64, a netip.Addr) {
 	s.mu.Lock()
 	b := s.boxes[container]
 	s.mu.Unlock()
-	if b != nil {
+	if b == nil {
+		return
+	}
+	if _, ok := b.pool.Name(a); ok { // the container may connect to as many others as it likes
 		s.running.Go(func() { s.free(b, a) })
 	}
 }
@@ -69,10 +72,13 @@ func (s *Steer) free(b *box, a netip.Addr) {
 	if err == nil {
 		err = s.Lead(0, b.container, a, to)
 	}
-	if err != nil {
-		b.leasing.Lock()
-		b.freed[a] = time.Time{} // the next try looks again
-		b.leasing.Unlock()
+	b.leasing.Lock()
+	told := b.unfreed
+	if b.unfreed = err != nil; err != nil {
+		delete(b.freed, a) // the next try looks again
+	}
+	b.leasing.Unlock()
+	if err != nil && !told {
 		s.opts.Logger.WithError(err).Warn("look up a name for a clean container")
 	}
 }
