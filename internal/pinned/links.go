@@ -103,6 +103,23 @@ func (k *Links) Drop(suffix string) error {
 	return errors.Join(errs...)
 }
 
+// Release lets go of the links with these names, pins and all, as far as there are any.
+func (k *Links) Release(names ...string) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	var errs []error
+	for _, name := range names {
+		if l := k.held[name]; l != nil {
+			delete(k.held, name)
+			errs = append(errs, l.Close())
+		}
+		if err := os.Remove(filepath.Join(k.dir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
+}
+
 // Close lets go of all links; what is pinned stays attached.
 func (k *Links) Close() error {
 	k.mu.Lock()

@@ -11,6 +11,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"weir/internal/cgroup"
 	"weir/internal/names"
 	"weir/internal/policy"
@@ -186,8 +188,12 @@ func (s *Steer) Tend() error {
 	var errs []error
 	for container, b := range s.boxes {
 		path, err := cgroup.Path(container)
-		if err != nil {
+		if errors.Is(err, unix.ESTALE) || errors.Is(err, unix.ENOENT) {
 			errs = append(errs, s.forget(b))
+			continue
+		}
+		if err != nil {
+			errs = append(errs, err)
 			continue
 		}
 		s.expire(b)
@@ -213,7 +219,7 @@ func (s *Steer) forget(b *box) error {
 	for cookie := range b.open {
 		s.end(b, cookie)
 	}
-	errs := []error{s.opts.Links.Drop(suffix(b.container)), s.dropLeases(func(k namesLeaseKey) bool { return k.Container == b.container })}
+	errs := []error{s.detach(b.container), s.dropLeases(func(k namesLeaseKey) bool { return k.Container == b.container })}
 	for _, addr := range b.pool.All() {
 		key := namesAliasKey{Container: b.container, Addr: addr.As16()}
 		errs = append(errs, deleted(s.objects.Aliases.Delete(&key)),

@@ -84,19 +84,7 @@ func (s *Steer) attach(container uint64) error {
 	if err != nil {
 		return err
 	}
-	for name, a := range map[string]struct {
-		prog *ebpf.Program
-		as   ebpf.AttachType
-	}{
-		first:             {s.objects.WeirName4, ebpf.AttachCGroupInet4Connect},
-		"weir_name6":      {s.objects.WeirName6, ebpf.AttachCGroupInet6Connect},
-		"weir_name_send4": {s.objects.WeirNameSend4, ebpf.AttachCGroupUDP4Sendmsg},
-		"weir_name_send6": {s.objects.WeirNameSend6, ebpf.AttachCGroupUDP6Sendmsg},
-		"weir_name_recv4": {s.objects.WeirNameRecv4, ebpf.AttachCGroupUDP4Recvmsg},
-		"weir_name_recv6": {s.objects.WeirNameRecv6, ebpf.AttachCGroupUDP6Recvmsg},
-		"weir_name_peer4": {s.objects.WeirNamePeer4, ebpf.AttachCgroupInet4GetPeername},
-		"weir_name_peer6": {s.objects.WeirNamePeer6, ebpf.AttachCgroupInet6GetPeername},
-	} {
+	for name, a := range s.programs() {
 		err := s.opts.Links.Pin(name+suffix(container), func() (link.Link, error) {
 			return link.AttachCgroup(link.CgroupOptions{Path: cgroup.Dir(path), Attach: a.as, Program: a.prog})
 		})
@@ -105,6 +93,34 @@ func (s *Steer) attach(container uint64) error {
 		}
 	}
 	return nil
+}
+
+// detach lets go of them. Others have programs on the same cgroup, which may have to stay for longer.
+func (s *Steer) detach(container uint64) error {
+	var pins []string
+	for name := range s.programs() {
+		pins = append(pins, name+suffix(container))
+	}
+	return s.opts.Links.Release(pins...)
+}
+
+type program struct {
+	prog *ebpf.Program
+	as   ebpf.AttachType
+}
+
+// programs are those of one container, by the first part of their links' names.
+func (s *Steer) programs() map[string]program {
+	return map[string]program{
+		first:             {s.objects.WeirName4, ebpf.AttachCGroupInet4Connect},
+		"weir_name6":      {s.objects.WeirName6, ebpf.AttachCGroupInet6Connect},
+		"weir_name_send4": {s.objects.WeirNameSend4, ebpf.AttachCGroupUDP4Sendmsg},
+		"weir_name_send6": {s.objects.WeirNameSend6, ebpf.AttachCGroupUDP6Sendmsg},
+		"weir_name_recv4": {s.objects.WeirNameRecv4, ebpf.AttachCGroupUDP4Recvmsg},
+		"weir_name_recv6": {s.objects.WeirNameRecv6, ebpf.AttachCGroupUDP6Recvmsg},
+		"weir_name_peer4": {s.objects.WeirNamePeer4, ebpf.AttachCgroupInet4GetPeername},
+		"weir_name_peer6": {s.objects.WeirNamePeer6, ebpf.AttachCgroupInet6GetPeername},
+	}
 }
 
 // first is the program by whose links a later daemon finds the containers of an earlier one.

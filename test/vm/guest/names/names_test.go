@@ -35,6 +35,7 @@ func TestNames(t *testing.T) {
 		{"B26_another_containers_resolver", (*fixture).anothers},
 		{"another_network_namespace", (*fixture).elsewhere},
 		{"clean_again", (*fixture).clean},
+		{"B21_packets_of_a_removed_container", (*fixture).removed},
 		{"leak", (*fixture).leak},
 		{"runs_out", (*fixture).runOut},
 		{"sensor_killed", (*fixture).killed},
