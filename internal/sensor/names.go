@@ -32,8 +32,14 @@ func (d steering) NamePolicy(container uint64) policy.Policy {
 
 // Clean implements steer.Host.
 func (d steering) Clean(container uint64) bool {
-	st, ok := d.state.ByCgroup(container)
-	return ok && (st.Taint == 0 && d.policies.Mode() != policy.Seal || d.policies.Mode() == policy.Observe)
+	switch d.policies.Mode() {
+	case policy.Seal:
+		return false
+	case policy.Observe:
+		_, ok := d.state.ByCgroup(container)
+		return ok
+	}
+	return d.state.Clean(container)
 }
 
 // NameRefused implements steer.Host.

@@ -3,6 +3,7 @@ package taint
 import (
 	"fmt"
 	"maps"
+	"path"
 	"slices"
 	"strings"
 
@@ -113,6 +114,40 @@ func (s *State) ByCgroup(id uint64) (Status, bool) {
 		}
 	}
 	return Status{}, false
+}
+
+// Clean says that the kernel has no taint of the container with a cgroup id, of what is above it, nor of what is known
+// below it: programs set taint before anybody is told. What cannot be read is not clean.
+func (s *State) Clean(id uint64) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	at := ""
+	for _, r := range s.containers {
+		if r.CgroupID == id && id != 0 {
+			at = r.Cgroup
+		}
+	}
+	if at == "" {
+		return false
+	}
+	for _, r := range s.containers {
+		if r.CgroupID != 0 && cgroup.Below(r.Cgroup, at) && (r.Bits != 0 || !s.untainted(r.CgroupID)) {
+			return false
+		}
+	}
+	for at != "/" {
+		at = path.Dir(at)
+		if id, err := cgroup.ID(at); err != nil || !s.untainted(id) {
+			return false
+		}
+	}
+	return true
+}
+
+// untainted reads one entry of the kernel's.
+func (s *State) untainted(id uint64) bool {
+	e, err := s.entry(id)
+	return err == nil && e.Taint == 0
 }
 
 // Each gives every container to f, in no order, without its taint: f must call no method of s.

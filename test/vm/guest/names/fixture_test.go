@@ -38,6 +38,8 @@ const (
 
 const policyText = `guard:
   parents: [` + parent + `]
+taint:
+  secret_files: [` + secretFile + `]
 allow:
   - name: allowed.example
     protocol: tcp

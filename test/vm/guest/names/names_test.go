@@ -18,6 +18,7 @@ func TestNames(t *testing.T) {
 	t.Run("B24_without_the_sensor", f.bare)
 	rig.Must(t, "mkdir -p /sys/fs/cgroup"+parent)
 	t.Cleanup(func() { rig.RemoveCgroup(t, "/sys/fs/cgroup"+parent) })
+	rig.Must(t, "echo key > "+secretFile)
 	f.sensor = rig.StartSensor(t, policyText)
 	f.session = f.sensor.Guard(t, "names", "--taint", "secret")
 	for _, test := range []struct {
@@ -35,6 +36,7 @@ func TestNames(t *testing.T) {
 		{"B26_another_containers_resolver", (*fixture).anothers},
 		{"another_network_namespace", (*fixture).elsewhere},
 		{"clean_again", (*fixture).clean},
+		{"B24_secret_read_while_clean", (*fixture).secret},
 		{"B21_packets_of_a_removed_container", (*fixture).removed},
 		{"leak", (*fixture).leak},
 		{"runs_out", (*fixture).runOut},
