@@ -117,12 +117,16 @@ func (s *Steer) start(container uint64, pid int, since time.Time) (fresh bool, e
 // begin opens the sockets, answers on them, and has questions go there.
 func (s *Steer) begin(b *box, ns *os.File, pid int) (*resolver, uint64, error) {
 	var at place
+	trusted := hosts(ns)
 	r := &resolver{ns: ns, up: &names.Upstream{Dial: dialer(ns)}}
+	if !trusted { // only those that the policy lists, asked from the sensor's own
+		r.up.Dial = dial
+	}
 	conf, believed, err := configOf(pid, b.since)
 	if err != nil {
 		return nil, 0, err
 	}
-	if believed {
+	if believed && trusted {
 		r.up.Servers, r.up.Search = conf.Servers, conf.Search
 	}
 	s.refresh(b)
@@ -287,13 +291,16 @@ func (s *Steer) Resolve(ctx context.Context, container uint64, pid int, a netip.
 	return real, nil
 }
 
-// near is the resolver in the network namespace of a process, or any.
+// near is the resolver in the network namespace of a process, or any, one that has name servers first.
 func (b *box) near(pid int) *resolver {
 	inode, _ := procfs.Namespace(pid, "net") // 0 if it is gone
 	var any *resolver
 	for _, r := range b.open {
-		if any = r; r.inode == inode {
-			break
+		if r.inode == inode {
+			return r
+		}
+		if any == nil || len(any.up.Servers) == 0 {
+			any = r
 		}
 	}
 	return any

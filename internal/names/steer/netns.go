@@ -13,15 +13,35 @@ import (
 	"weir/internal/procfs"
 )
 
+// hosts says that a network namespace belongs to the user namespace that the sensor is in. Others are administered by
+// whoever made theirs, which any process may: what is answered there is their word. What cannot be told is theirs.
+func hosts(ns *os.File) bool {
+	owner, err := unix.IoctlRetInt(int(ns.Fd()), unix.NS_GET_USERNS)
+	if err != nil {
+		return false // it is above the sensor's own, if it is one
+	}
+	defer unix.Close(owner)
+	var its, own unix.Stat_t
+	if unix.Fstat(owner, &its) != nil || unix.Stat("/proc/self/ns/user", &own) != nil {
+		return false
+	}
+	return its.Ino == own.Ino && its.Dev == own.Dev
+}
+
 // dialer connects from a network namespace.
 func dialer(ns *os.File) func(context.Context, string, netip.AddrPort) (net.Conn, error) {
 	return func(ctx context.Context, network string, to netip.AddrPort) (conn net.Conn, err error) {
 		err = procfs.Within(ns, func() error {
-			conn, err = (&net.Dialer{}).DialContext(ctx, network, to.String())
+			conn, err = dial(ctx, network, to)
 			return err
 		})
 		return conn, err
 	}
+}
+
+// dial connects from the network namespace that the thread is in.
+func dial(ctx context.Context, network string, to netip.AddrPort) (net.Conn, error) {
+	return (&net.Dialer{}).DialContext(ctx, network, to.String())
 }
 
 // place is what is found out of a network namespace.

@@ -35,6 +35,7 @@ func TestNames(t *testing.T) {
 		{"B25_rebinding", (*fixture).rebinding},
 		{"B26_another_containers_resolver", (*fixture).anothers},
 		{"another_network_namespace", (*fixture).elsewhere},
+		{"B24_B25_forged_in_its_own_network", (*fixture).forged},
 		{"clean_again", (*fixture).clean},
 		{"B24_secret_read_while_clean", (*fixture).secret},
 		{"B21_packets_of_a_removed_container", (*fixture).removed},
