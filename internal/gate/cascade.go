@@ -98,7 +98,7 @@ func (g *Gate) carry(ctx context.Context, r verdict.Request, row Row, judged cla
 		switch {
 		case !known.covers(a.Process):
 			failed = verdict.Differs
-		case g.says(ctx, classify.Shell(known.text).Facts, a.Destination):
+		case g.says(ctx, known.facts, a.Destination):
 			return g.reviewed(a.Request, known.verdict())
 		default:
 			a.Why = "the command was let run before, but did not say that it goes there"

@@ -27,6 +27,7 @@ type passed struct {
 	container string
 	taint     []string // of the container: with more, it counts for nothing
 	text      string
+	facts     classify.Facts // as they were judged: only where these name may it go
 	form      form.Form
 	by        string
 	question  string // empty: the reviewer's
@@ -57,7 +58,7 @@ func (g *Gate) remember(r verdict.Request, v verdict.Verdict) {
 	if !ok {
 		return
 	}
-	g.passed = keep(g.passed, passed{r.Container.ID, r.Container.Taint, r.Command, f, v.By, v.Question, g.now().Add(g.desk.ClaimFor())})
+	g.passed = keep(g.passed, passed{r.Container.ID, r.Container.Taint, r.Command, judge(r).Facts, f, v.By, v.Question, g.now().Add(g.desk.ClaimFor())})
 }
 
 // begin keeps a command that was let run as it was executed: its process tree may
@@ -68,7 +69,8 @@ func (g *Gate) begin(c event.Container, p event.Process, by, question string) {
 		return
 	}
 	if f, ok := form.Parse(text); ok {
-		g.running = keep(g.running, running{passed{c.ID, c.Taint, text, f, by, question, g.now().Add(g.desk.ClaimFor())}, process{p.PID, p.Start}})
+		facts := judge(verdict.Request{Ask: verdict.Run, Process: p}).Facts // the text alone would trust argv[0]
+		g.running = keep(g.running, running{passed{c.ID, c.Taint, text, facts, f, by, question, g.now().Add(g.desk.ClaimFor())}, process{p.PID, p.Start}})
 	}
 }
 
@@ -110,6 +112,7 @@ func (g *Gate) recognise(r verdict.Request) (verdict.Verdict, bool) {
 	}
 	p := mine[i]
 	if p.question != "" {
+		p.facts = classify.Shell(p.text).Facts
 		if _, err := g.desk.Use(p.question); err != nil {
 			g.logger.WithError(err).WithField("question", p.question).Error("use an approved command")
 			return verdict.Verdict{}, false

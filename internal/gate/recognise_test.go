@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"testing"
 
+	"weir/internal/cop"
 	"weir/internal/event"
 	"weir/internal/gate/question"
 	"weir/internal/gate/verdict"
@@ -211,6 +212,23 @@ func TestReviewedAtExec(t *testing.T) {
 			return []netip.Addr{netip.MustParseAddr("203.0.113.9")}, nil
 		}
 		r.ask(curl(both)).gives(verdict.Allow, verdict.Recognised)
+	})
+}
+
+// G25, G26: a program that calls itself otherwise is judged by its file, before it begins and when it connects.
+func TestReviewedByFile(t *testing.T) {
+	bubble(t, func(r *rig) {
+		r.Configure(cop.Static{}, true, 0, 0)
+		disguised := func(r *verdict.Request) {
+			r.Process.Exe = &event.File{Path: "/tmp/evil", Device: 8, Inode: 99}
+			r.Process.Argv = []string{"/x/ab", "203.0.113.9"} // ab is a program of the network, and its word a host
+		}
+		frozen := func(r *verdict.Request) { r.Ask, r.Destination = verdict.Run, event.Destination{} }
+		r.ask(curl(both, disguised, frozen)).gives(verdict.Allow, verdict.Passed)
+		c := r.ask(curl(both, disguised))
+		c.blocks()
+		c.leaves()
+		r.wantCount(verdict.Recognised, 0)
 	})
 }
 
