@@ -1,6 +1,7 @@
 package classify_test
 
 import (
+	"fmt"
 	"runtime"
 	"strings"
 	"testing"
@@ -162,4 +163,28 @@ func hasRule(r classify.Result, rule string) bool {
 		}
 	}
 	return false
+}
+
+// TestCut: G9, facts tell that they are not all, also where no reason is left to tell it.
+func TestCut(t *testing.T) {
+	many := func(f func(i int) string) string {
+		var b strings.Builder
+		for i := range 300 {
+			b.WriteString(f(i))
+		}
+		return b.String()
+	}
+	for name, text := range map[string]string{
+		"hosts":   many(func(i int) string { return fmt.Sprintf("curl a%d.example;", i) }),
+		"URLs":    "curl" + many(func(i int) string { return fmt.Sprintf(" http://a.example/%d", i) }),
+		"files":   "cat" + many(func(i int) string { return fmt.Sprintf(" f%d", i) }),
+		"reasons": many(func(i int) string { return fmt.Sprintf("nc h%d 1;", i%10) }) + strings.Repeat("ls;", classify.MaxNodes),
+	} {
+		if !classify.Shell(text).Facts.Cut {
+			t.Errorf("%s are said to be all", name)
+		}
+	}
+	if text := "curl" + strings.Repeat(" http://a.example/", 100); classify.Shell(text).Facts.Cut {
+		t.Error("one URL is said to be too many")
+	}
 }

@@ -138,6 +138,9 @@ func addFacts(s *signs.Signs, j classify.Result) {
 	for _, l := range f.Listens {
 		s.Add(signs.Listen, l)
 	}
+	if f.Cut {
+		s.Add(signs.Unreadable, "it names more than was looked at")
+	}
 	for _, r := range j.Reasons {
 		if strings.HasPrefix(r.Rule, "limit-") || r.Rule == "truncated" {
 			s.Add(signs.Unreadable, r.Text)

@@ -241,7 +241,7 @@ func targets(f classify.Facts) []target {
 	var all []target
 	for _, text := range f.URLs {
 		u, err := url.Parse(text)
-		if err != nil || u.Hostname() == "" {
+		if err != nil || !slices.Contains(f.Hosts, u.Hostname()) { // what is no host of the facts, no reviewer was shown
 			continue
 		}
 		port, err := strconv.ParseUint(u.Port(), 10, 16)

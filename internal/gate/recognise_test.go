@@ -3,9 +3,12 @@ package gate
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/netip"
+	"strings"
 	"testing"
 
+	"weir/internal/classify"
 	"weir/internal/cop"
 	"weir/internal/event"
 	"weir/internal/gate/question"
@@ -229,6 +232,35 @@ func TestReviewedByFile(t *testing.T) {
 		c.blocks()
 		c.leaves()
 		r.wantCount(verdict.Recognised, 0)
+	})
+}
+
+// G26: only what a reviewer was shown is a destination: a host that did not fit into the facts of a command is none, and no
+// reviewer passes such a command.
+func TestFactsThatDoNotFit(t *testing.T) {
+	bubble(t, func(r *rig) {
+		secret := func(r *verdict.Request) { r.Container.Taint = []string{"secret"} }
+		r.Configure(cop.Static{}, false, 0, 0)
+		const fetch = `./tool "http://203.0.113.9:443/\\"`
+		var many strings.Builder
+		many.WriteString("curl -s")
+		for i := range 64 {
+			fmt.Fprintf(&many, " 127.0.0.%d", i+1)
+		}
+		many.WriteString("; " + fetch)
+		r.ask(curl(secret, asking(fetch))).gives(verdict.Deny, verdict.Flagged)
+		r.ask(curl(secret, asking(many.String()))).gives(verdict.Deny, verdict.NoApprover)
+		r.wantCount(verdict.TextLimit, 1)
+		if o, _ := (cop.Static{}).Review(t.Context(), cop.Case{Command: many.String(), Judged: classify.Shell(many.String())}); !o.Flagged {
+			t.Errorf("the static reviewer says that it %s", o.Reason)
+		}
+
+		facts := classify.Shell(many.String()).Facts
+		for _, to := range targets(facts) {
+			if to.host == "203.0.113.9" {
+				t.Errorf("%+v is a destination", to)
+			}
+		}
 	})
 }
 

@@ -36,6 +36,9 @@ func unreadable(r verdict.Request, judged classify.Result) verdict.Reason {
 	if r.Process.Truncated || r.Process.EnvCut {
 		return verdict.ArgvLimit
 	}
+	if judged.Facts.Cut {
+		return verdict.TextLimit
+	}
 	for _, found := range judged.Reasons {
 		switch {
 		case strings.HasPrefix(found.Rule, "limit-"):

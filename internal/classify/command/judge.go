@@ -1,6 +1,8 @@
 package command
 
 import (
+	"strings"
+
 	"weir/internal/classify/facts"
 	"weir/internal/classify/rules"
 	"weir/internal/classify/table"
@@ -72,6 +74,9 @@ func (j *Judge) Find(offset, length int, class table.Class, rule, why string) {
 }
 
 func (j *Judge) findAt(offset, length int, class table.Class, rule, why string) {
+	if strings.HasPrefix(rule, "limit-") {
+		j.Facts.Cut = true // the rest is not looked at
+	}
 	for i := max(0, len(j.Reasons)-32); i < len(j.Reasons); i++ {
 		if r := &j.Reasons[i]; r.Offset == offset && r.Length == length && r.Rule == rule {
 			return // a loop's body is judged for each value

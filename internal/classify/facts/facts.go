@@ -23,32 +23,36 @@ type Facts struct {
 	Runtime  bool     `json:"runtime,omitempty"`
 	Upload   bool     `json:"upload,omitempty"`
 	Download bool     `json:"download,omitempty"`
+	Cut      bool     `json:"cut,omitempty"` // there was more than a list takes
 }
 
 // maxFacts bounds each list of facts.
 const maxFacts = 64
 
-func put(list *[]string, s string) {
-	if s == "" || len(*list) >= maxFacts || slices.Contains(*list, s) {
-		return
+func (f *Facts) put(list *[]string, s string) {
+	switch {
+	case s == "" || slices.Contains(*list, s):
+	case len(*list) >= maxFacts:
+		f.Cut = true
+	default:
+		*list = append(*list, s)
 	}
-	*list = append(*list, s)
 }
 
 // Program notes a program as it was called.
-func (f *Facts) Program(name string) { put(&f.Programs, name) }
+func (f *Facts) Program(name string) { f.put(&f.Programs, name) }
 
 // Read notes a file that is read.
 func (f *Facts) Read(w table.Word) {
 	if w.Fixed && w.Text != "-" {
-		put(&f.Reads, w.Text)
+		f.put(&f.Reads, w.Text)
 	}
 }
 
 // Write notes a file that is written.
 func (f *Facts) Write(path string) {
 	if path != "-" && !rules.Device(path) {
-		put(&f.Writes, path)
+		f.put(&f.Writes, path)
 	}
 }
 
@@ -59,15 +63,15 @@ func (f *Facts) Flags(name string, flags table.Flags) {
 	f.Upload = f.Upload || flags&table.Upload != 0
 	f.Download = f.Download || flags&table.Download != 0
 	if flags&table.Encoder != 0 {
-		put(&f.Encoders, name)
+		f.put(&f.Encoders, name)
 	}
 	if flags&table.Listen != 0 {
-		put(&f.Listens, "*")
+		f.put(&f.Listens, "*")
 	}
 }
 
 // Listen notes the address or port of a listening socket.
-func (f *Facts) Listen(at string) { put(&f.Listens, at) }
+func (f *Facts) Listen(at string) { f.put(&f.Listens, at) }
 
 // Scan looks for URLs among words.
 func (f *Facts) Scan(words []table.Word) {
@@ -85,16 +89,16 @@ func (f *Facts) url(s string) {
 	for from > 0 && (rules.Letter(s[from-1]) || strings.IndexByte("+-.0123456789", s[from-1]) >= 0) {
 		from--
 	}
-	if from == i || len(f.URLs) >= maxFacts {
+	if from == i || f.Cut && len(f.URLs) >= maxFacts {
 		return
 	}
 	s = s[from:]
 	if end := strings.IndexAny(s, " \t\n\"'<>`"); end >= 0 {
 		s = s[:end]
 	}
-	put(&f.URLs, s)
+	f.put(&f.URLs, s)
 	if u, err := url.Parse(s); err == nil && u.Hostname() != "" {
-		put(&f.Hosts, u.Hostname())
+		f.put(&f.Hosts, u.Hostname())
 	}
 }
 
@@ -118,7 +122,7 @@ func (f *Facts) Host(w table.Word) {
 	}
 	s, _, _ = strings.Cut(s, "/")
 	if hostName(s) {
-		put(&f.Hosts, s)
+		f.put(&f.Hosts, s)
 	}
 }
 
@@ -140,6 +144,6 @@ func hostName(s string) bool {
 func (f *Facts) Connection(path string) {
 	parts := strings.Split(path, "/")
 	if len(parts) >= 4 {
-		put(&f.Hosts, parts[3])
+		f.put(&f.Hosts, parts[3])
 	}
 }
