@@ -53,8 +53,6 @@ func (g *Gate) Used(id string) error {
 		return fmt.Errorf("use question %q: %w", id, err)
 	}
 	if q.Request().Ask == verdict.Run {
-		g.mu.Lock()
-		defer g.mu.Unlock()
 		g.begin(q.Container, q.Process, q.By, q.ID)
 	}
 	return nil

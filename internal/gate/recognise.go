@@ -48,8 +48,6 @@ type running struct {
 
 // remember keeps a command that a reviewer let run.
 func (g *Gate) remember(r verdict.Request, v verdict.Verdict) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
 	if r.Ask == verdict.Run {
 		g.begin(r.Container, r.Process, v.By, v.Question)
 		return
@@ -58,7 +56,10 @@ func (g *Gate) remember(r verdict.Request, v verdict.Verdict) {
 	if !ok {
 		return
 	}
-	g.passed = keep(g.passed, passed{r.Container.ID, r.Container.Taint, r.Command, judge(r).Facts, f, v.By, v.Question, g.now().Add(g.desk.ClaimFor())})
+	p := passed{r.Container.ID, r.Container.Taint, r.Command, judge(r).Facts, f, v.By, v.Question, g.now().Add(g.desk.ClaimFor())}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.passed = keep(g.passed, p)
 }
 
 // begin keeps a command that was let run as it was executed: its process tree may
@@ -68,10 +69,15 @@ func (g *Gate) begin(c event.Container, p event.Process, by, question string) {
 	if !ok {
 		return
 	}
-	if f, ok := form.Parse(text); ok {
-		facts := judge(verdict.Request{Ask: verdict.Run, Process: p}).Facts // the text alone would trust argv[0]
-		g.running = keep(g.running, running{passed{c.ID, c.Taint, text, facts, f, by, question, g.now().Add(g.desk.ClaimFor())}, process{p.PID, p.Start}})
+	f, ok := form.Parse(text)
+	if !ok {
+		return
 	}
+	facts := judge(verdict.Request{Ask: verdict.Run, Process: p}).Facts // the text alone would trust argv[0]
+	k := running{passed{c.ID, c.Taint, text, facts, f, by, question, g.now().Add(g.desk.ClaimFor())}, process{p.PID, p.Start}}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.running = keep(g.running, k)
 }
 
 func keep[T any](list []T, one T) []T {
@@ -87,42 +93,67 @@ func (g *Gate) recognise(r verdict.Request) (verdict.Verdict, bool) {
 	if k, ok := g.runs(r); ok && (k.root == process{r.Process.PID, r.Process.Start} || k.covers(r.Process)) {
 		return k.verdict(), true
 	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	var mine []passed
-	for _, p := range g.passed {
-		if p.serves(r.Container) {
-			mine = append(mine, p)
-		}
-	}
-	for _, q := range g.desk.Approvals() {
-		p := passed{container: q.Container.ID, taint: q.Container.Taint, text: q.Text, by: q.By, question: q.ID, until: q.Until}
-		if f, ok := form.Parse(q.Text); ok && p.serves(r.Container) {
-			p.form = f
-			mine = append(mine, p)
-		}
-	}
+	// Without the lock: a container chooses how long it takes to read and compare these.
+	mine := g.allowed(r.Container)
 	if len(mine) == 0 {
 		return verdict.Verdict{}, false
 	}
 	wrapped, ran := form.Wrapped(r.Process.Argv), form.Of(r.Process)
-	i := slices.IndexFunc(mine, func(p passed) bool { return p.form.Is(ran) || slices.ContainsFunc(wrapped, p.form.Equal) })
-	if i < 0 {
-		return verdict.Verdict{}, false
+	for _, p := range mine {
+		if !p.form.Is(ran) && !slices.ContainsFunc(wrapped, p.form.Equal) {
+			continue
+		}
+		if g.take(p, r.Process) {
+			return verdict.Yes(verdict.Recognised, fmt.Sprintf("it was asked about before it ran, and %s let it", p.by)).From(p.by).About(p.question), true
+		}
 	}
-	p := mine[i]
+	return verdict.Verdict{}, false
+}
+
+// allowed are the commands of a container that were let run and did not begin yet.
+func (g *Gate) allowed(c event.Container) []passed {
+	var mine []passed
+	g.mu.Lock()
+	for _, p := range g.passed {
+		if p.serves(c) {
+			mine = append(mine, p)
+		}
+	}
+	g.mu.Unlock()
+	for _, q := range g.desk.Approvals() {
+		p := passed{container: q.Container.ID, taint: q.Container.Taint, text: q.Text, by: q.By, question: q.ID, until: q.Until}
+		if !p.serves(c) {
+			continue
+		}
+		if f, ok := form.Parse(q.Text); ok {
+			p.form = f
+			mine = append(mine, p)
+		}
+	}
+	return mine
+}
+
+// take uses up a permission for a process that begins; false when another one had it.
+func (g *Gate) take(p passed, by event.Process) bool {
 	if p.question != "" {
-		p.facts = classify.Shell(p.text).Facts
 		if _, err := g.desk.Use(p.question); err != nil {
 			g.logger.WithError(err).WithField("question", p.question).Error("use an approved command")
-			return verdict.Verdict{}, false
+			return false
 		}
-	} else {
-		g.passed = slices.DeleteFunc(g.passed, func(o passed) bool { return o.container == p.container && o.text == p.text && o.until == p.until })
+		p.facts = classify.Shell(p.text).Facts
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if p.question == "" {
+		i := slices.IndexFunc(g.passed, func(o passed) bool { return o.container == p.container && o.text == p.text && o.until.Equal(p.until) })
+		if i < 0 {
+			return false
+		}
+		g.passed = slices.Delete(g.passed, i, i+1)
 	}
 	p.until = g.now().Add(g.desk.ClaimFor())
-	g.running = keep(g.running, running{p, process{r.Process.PID, r.Process.Start}})
-	return verdict.Yes(verdict.Recognised, fmt.Sprintf("it was asked about before it ran, and %s let it", p.by)).From(p.by).About(p.question), true
+	g.running = keep(g.running, running{p, process{by.PID, by.Start}})
+	return true
 }
 
 // serves says whether it was said of this container, with all the taint that it has now.

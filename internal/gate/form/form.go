@@ -89,8 +89,9 @@ func (f Form) Has(r Ran) bool {
 	if len(r.Argv) == 0 || r.File == "" {
 		return false
 	}
+	left := maxSteps
 	for _, c := range f.calls {
-		if named(c[0], r) && fits(c[1:], r.Argv[1:]) {
+		if named(c[0], r) && fits(c[1:], r.Argv[1:], &left) {
 			return true
 		}
 	}

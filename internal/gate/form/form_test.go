@@ -2,6 +2,7 @@ package form
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -77,6 +78,42 @@ func TestHas(t *testing.T) {
 		}
 		if got := f.Has(c.ran); got != c.want {
 			t.Errorf("%q has %q: %v, want %v", c.text, c.ran, got, c.want)
+		}
+	}
+}
+
+// TestFitsBounded: G26, B11, a container chooses both sides of a comparison: one that takes too many steps is given up.
+func TestFitsBounded(t *testing.T) {
+	ran := func(n int, last ...string) Ran {
+		argv := append([]string{"./m"}, slices.Repeat([]string{"x"}, n)...)
+		return Ran{"/work/m", append(argv, last...)}
+	}
+	fixed := "./m" + strings.Repeat(" x", 5000)
+	for _, c := range []struct {
+		text string
+		ran  Ran
+		want bool
+	}{
+		{"./m $a $b", ran(200), true},
+		{"./m $a y $b", ran(200, "y", "z"), true},
+		{"./m $a $b", ran(800), false},
+		{"./m $a y$b", ran(4000), false},
+		{"./m" + strings.Repeat(" $a", 4000), ran(4000), false},
+		{"./m \"$a\"y$b", ran(1, strings.Repeat("x", 1<<20)+"y"), true},
+		{fixed, ran(5000), true},
+		{fixed + " $a", ran(5001), true},
+		{fixed + " $a y", ran(5001, "y"), true},
+		{fixed + " $a y", ran(5001), false},
+		{"./m $a y", ran(0), false},
+		{"./m y $a y", ran(0, "y"), false},
+		{"./m $a", ran(5000), true},
+	} {
+		f, ok := Parse(c.text)
+		if !ok {
+			t.Fatalf("%.20q cannot be parsed", c.text)
+		}
+		if got := f.Is(c.ran); got != c.want {
+			t.Errorf("%.20q and %d words: %v, want %v", c.text, len(c.ran.Argv), got, c.want)
 		}
 	}
 }

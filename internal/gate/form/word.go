@@ -140,22 +140,59 @@ func (w word) is(s string) bool {
 	return true
 }
 
-// fits says whether words can become these arguments.
-func fits(words []word, args []string) bool {
+// maxSteps bounds the comparison of a program with a form: what would take more is not recognised, and asked about again (B11).
+const maxSteps = 1 << 17
+
+// fits says whether words can become these arguments. It takes its steps from those that are left.
+func fits(words []word, args []string, left *int) bool {
+	// What stands before the first and behind the last word that may become several has one place only.
+	for len(words) > 0 && !words[0].many {
+		if len(args) == 0 || !words[0].is(args[0]) {
+			return false
+		}
+		words, args = words[1:], args[1:]
+	}
+	for n := len(words); n > 0 && !words[n-1].many; n = len(words) {
+		if len(args) == 0 || !words[n-1].is(args[len(args)-1]) {
+			return false
+		}
+		words, args = words[:n-1], args[:len(args)-1]
+	}
+	if len(words) == 0 {
+		return len(args) == 0
+	}
+	all := strings.Join(args, " ")
+	*left -= len(all) / 64
+	begin := make([]int, len(args)+1) // of each argument in all
+	for i, a := range args {
+		begin[i+1] = begin[i] + len(a) + 1
+	}
 	// can[j]: the words so far can become args[:j].
 	can := make([]bool, len(args)+1)
 	can[0] = true
 	for _, w := range words {
-		next := make([]bool, len(args)+1)
+		if *left -= len(can); *left < 0 {
+			return false
+		}
+		next := make([]bool, len(can))
 		for j := range can {
-			if w.many {
+			switch {
+			case !can[j]:
+			case w.many:
 				// None, one, or several words: what stands around the expansion stays at its ends.
-				empty := w.parts[0] == "" && w.parts[len(w.parts)-1] == ""
-				next[j] = next[j] || can[j] && empty
-				for k := j; can[j] && k < len(args); k++ {
-					next[k+1] = next[k+1] || w.is(strings.Join(args[j:k+1], " "))
+				next[j] = next[j] || w.parts[0] == "" && w.parts[len(w.parts)-1] == ""
+				for k := j; k < len(args); k++ {
+					s := all[begin[j] : begin[k+1]-1]
+					*left--
+					if len(w.parts) > 2 { // it is searched
+						*left -= len(s) / 64
+					}
+					if *left < 0 {
+						return false
+					}
+					next[k+1] = next[k+1] || w.is(s)
 				}
-			} else if j < len(args) && can[j] {
+			case j < len(args):
 				next[j+1] = next[j+1] || w.is(args[j])
 			}
 		}
