@@ -237,7 +237,7 @@ func (c *Callback) carryOut(a order) (int, string) {
 		return http.StatusConflict, "refused: an approval needs the sha256 of the text that was shown for this question"
 	}
 	if a.allow && !whole {
-		return http.StatusConflict, "refused: the question was too long to be shown: answer it on the host"
+		return http.StatusConflict, "refused: not all of the question was shown: answer it on the host"
 	}
 	r := question.Reply{Allow: a.allow, By: a.by(), Why: a.why, From: a.from}
 	if a.shown == digest(text) {

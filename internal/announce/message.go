@@ -66,15 +66,16 @@ type answer struct {
 	At      time.Time `json:"at,omitzero"`
 }
 
-// shownText is what a form shows of q; whole says that nothing was left out of it
-// for its length.
+// shownText is what a form shows of q; whole says that all is there that an
+// approval depends on: nothing was left out for its length, and nothing that looked
+// like a secret where q's own words alone say what it will do.
 func shownText(form string, q question.Question) (text string, whole bool) {
-	safe, _ := show.Redact(q)
-	text = show.Question(safe)
+	safe, hidden := show.Redact(q)
+	text, whole = show.Question(safe), true
 	if form == Slack {
-		return slackText(text)
+		text, whole = slackText(text)
 	}
-	return text, true
+	return text, whole && !(hidden && q.Destination == event.Destination{})
 }
 
 func digest(text string) string {

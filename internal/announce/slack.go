@@ -94,6 +94,9 @@ func slackMessage(kind, host string, q question.Question) slackBody {
 		buttons = append(buttons, element{Type: "button", Action: "approve", Text: plainText("Approve"), Value: q.ID + " " + digest(text), Style: "primary"})
 	}
 	until := fmt.Sprintf("Weir on %s asks, until %s: question %s", host, q.Deadline.UTC().Format("15:04:05 UTC"), q.ID)
+	if !whole {
+		until += "; not all of it is shown: it can be approved on the host"
+	}
 	return slackBody{
 		Text: fmt.Sprintf("Weir: question %s", q.ID),
 		Blocks: []block{

