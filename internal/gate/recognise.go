@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"weir/internal/classify"
+	"weir/internal/cop/signs"
 	"weir/internal/event"
 	"weir/internal/gate/form"
 	"weir/internal/gate/question"
@@ -235,7 +236,7 @@ func (g *Gate) says(ctx context.Context, f classify.Facts, d event.Destination) 
 		}
 		literal, err := netip.ParseAddr(to.host)
 		switch {
-		case err != nil && d.DNS:
+		case err != nil && d.DNS && !signs.Local(to.host):
 			return true // it has to ask for the name first
 		case to.port != 0 && to.port != d.Port:
 		case err == nil:

@@ -264,6 +264,21 @@ func TestFactsThatDoNotFit(t *testing.T) {
 	})
 }
 
+// G26: a command that names only this machine asks no name server outside.
+func TestLocalNameAsksNobody(t *testing.T) {
+	bubble(t, func(r *rig) {
+		const text = "./tool http://localhost/ http://host.docker.internal/"
+		r.Configure(cop.Static{}, false, 0, 0)
+		secret := func(r *verdict.Request) { r.Container.Taint = []string{"secret"} }
+		r.ask(curl(secret, asking(text))).gives(verdict.Allow, verdict.Passed)
+		r.ask(curl(secret, shell(text))).gives(verdict.Allow, verdict.Recognised)
+		r.ask(curl(secret, below, func(r *verdict.Request) {
+			r.Process.Argv = []string{"./tool", "http://localhost/", "http://host.docker.internal/"}
+			r.Destination = event.Destination{Address: "203.0.113.66", Port: 53, Protocol: "tcp", DNS: true}
+		})).gives(verdict.Deny, verdict.Flagged)
+	})
+}
+
 // G1, G26: what was said under less taint counts for nothing once there is more.
 func TestMoreTaintVoids(t *testing.T) {
 	bubble(t, func(r *rig) {
