@@ -52,6 +52,42 @@ func TestPasses(t *testing.T) {
 	}
 }
 
+// TestUnreadParts: G22, what no parser takes hides nothing that a shell runs.
+func TestUnreadParts(t *testing.T) {
+	const push = "git push --force origin main"
+	deep := strings.Repeat("$(", 500) + "id" + strings.Repeat(")", 500)
+	for name, text := range map[string]string{
+		"comment":         push + " #\x01",
+		"return":          push + " # \r",
+		"line ends":       push + "\r\ntrue\r\n",
+		"no comment":      "true \x01#; " + push,
+		"in a shell":      "bash -c '" + push + " #\x02'",
+		"error behind it": push + "\n(",
+		"error at last":   "bash -c '" + push + "\n(((' ",
+		"many parts":      strings.Repeat("ls;ls\n", 40_000) + push,
+		"many behind":     push + strings.Repeat("\nls;ls", 40_000),
+		"deep beside":     "echo " + deep + "\n" + push,
+		"deep within":     push + " " + deep,
+	} {
+		if _, ok := Check(text); !ok {
+			t.Errorf("%s: passes", name)
+		}
+	}
+	for name, text := range map[string]string{
+		"colours":  "printf '\x1b[1m'; git log",
+		"ends":     "git status\r\ngit diff\r\n",
+		"message":  "git commit -m 'no\x01 git push -f'",
+		"error":    "git status\n(",
+		"many":     strings.Repeat("git add a;git add b\n", 20_000),
+		"deep":     "echo " + strings.Repeat("(", 2000) + "id",
+		"document": "cat <<'X'\n" + strings.Repeat("a b c d e\n", 10_000) + push + "\nX\n",
+	} {
+		if f, ok := Check(text); ok {
+			t.Errorf("%s: %s", name, f.What)
+		}
+	}
+}
+
 func FuzzCheck(f *testing.F) {
 	f.Add("git push -f origin main; bash -c 'git config \"$x\" y' > .git/hooks/x")
 	f.Add("sudo -u x env -u A B=c git -c a.b=c push --repo +x")

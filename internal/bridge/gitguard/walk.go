@@ -17,7 +17,7 @@ type Finding struct {
 
 const maxNested = 4 // texts in texts: bash -c "bash -c …"
 
-// Check looks at a whole shell text. What cannot be parsed has no finding: the gate judges that.
+// Check looks at a whole shell text. What no shell can parse has no finding: the gate judges that.
 func Check(text string) (Finding, bool) { return check(text, 0) }
 
 func check(text string, depth int) (found Finding, ok bool) {
@@ -25,11 +25,43 @@ func check(text string, depth int) (found Finding, ok bool) {
 	if depth > maxNested || !strings.Contains(strings.ToLower(strings.NewReplacer(`\`, "", `'`, "", `"`, "").Replace(text)), "git") {
 		return Finding{}, false
 	}
-	f, refused := lex.Parse(text)
-	if refused != nil {
-		return Finding{}, false
+	for _, reading := range readings(text) {
+		deep := lex.Stmts(reading, func(s *syntax.Stmt) {
+			if !ok {
+				found, ok = stmt(s, depth)
+			}
+		})
+		switch {
+		case ok:
+			return found, true
+		case deep:
+			return deepFinding, true
+		}
 	}
-	syntax.Walk(f, func(n syntax.Node) bool {
+	return Finding{}, false
+}
+
+// readings are the ways in which shells may read a text: a control character is part of a word, or a blank.
+func readings(text string) []string {
+	if !strings.ContainsFunc(text, lex.Control) {
+		return []string{text}
+	}
+	var all []string
+	for _, as := range []rune{'_', ' '} {
+		all = append(all, strings.Map(func(r rune) rune {
+			if lex.Control(r) {
+				return as
+			}
+			return r
+		}, text))
+	}
+	return all
+}
+
+var deepFinding = Finding{"it names git, and is nested too deep to be read", "Write it with fewer brackets and substitutions."}
+
+func stmt(s *syntax.Stmt, depth int) (found Finding, ok bool) {
+	syntax.Walk(s, func(n syntax.Node) bool {
 		if ok {
 			return false
 		}

@@ -21,7 +21,7 @@ func Parse(text string) (*syntax.File, *Refused) {
 	if Crowded(text) {
 		return nil, &Refused{all, "limit-nodes", "has too many parts to be judged"}
 	}
-	if i := strings.IndexFunc(text, control); i >= 0 {
+	if i := strings.IndexFunc(text, Control); i >= 0 {
 		return nil, &Refused{Span{i, i + 1}, "syntax", "a control character may be read in different ways"}
 	}
 	p := syntax.NewParser(syntax.Variant(syntax.LangBash), syntax.KeepComments(true))
@@ -37,6 +37,33 @@ func Parse(text string) (*syntax.File, *Refused) {
 		return nil, &Refused{Span{at, at}, "syntax", "cannot be parsed: " + parse.Text}
 	}
 	return nil, &Refused{all, "syntax", "cannot be parsed: " + err.Error()}
+}
+
+// pieceLen is how long the pieces are that Stmts reads a crowded text in, in bytes.
+const pieceLen = 32 << 10
+
+// Stmts gives the statements of a text, as a shell runs them: up to what cannot be parsed. A crowded text is read in pieces of whole lines, in
+// which the lines of a here-document may come as statements. deep tells that something was nested too deep to be read.
+func Stmts(text string, each func(*syntax.Stmt)) (deep bool) {
+	crowded := Crowded(text)
+	for text != "" {
+		n := len(text)
+		if crowded && n > pieceLen {
+			n = pieceLen
+			if end := strings.LastIndexByte(text[:n], '\n'); end >= 0 {
+				n = end + 1
+			}
+		}
+		for s, err := range syntax.NewParser(syntax.Variant(syntax.LangBash)).StmtsSeq(Guard(text[:n], maxFrames)) {
+			if err != nil {
+				deep = deep || errors.Is(err, ErrDeep)
+				continue // it ends by itself: the parser may go on after a break
+			}
+			each(s)
+		}
+		text = text[n:]
+	}
+	return deep
 }
 
 // Comments gives the places of all comments.
@@ -55,8 +82,8 @@ func Comments(f *syntax.File) []Span {
 // takes about ten.
 const maxFrames = 1200
 
-// control tells whether a character is one that shells read in different ways.
-func control(r rune) bool { return r < ' ' && r != '\n' && r != '\t' || r == 0x7f }
+// Control tells whether a character is one that shells read in different ways.
+func Control(r rune) bool { return r < ' ' && r != '\n' && r != '\t' || r == 0x7f }
 
 // PlainEnd tells whether a here-document's end has letters and digits only.
 func PlainEnd(s string) bool {
