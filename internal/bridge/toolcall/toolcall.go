@@ -11,31 +11,36 @@ import (
 // WebFetch is the tool that fetches a page by itself.
 const WebFetch = "WebFetch"
 
-// Shell gives the text that a tool hands to a shell; ok tells that the tool is a shell's, text is empty if its input has no command.
+// Shell gives the text that a tool hands to a shell; ok tells that the tool is a shell's, text is empty if its input has no command, or two.
 func Shell(tool string, input json.RawMessage) (text string, ok bool) {
 	switch tool {
 	case "Bash", "bash", "shell", "local_shell", "exec_command", "shell_command", "unified_exec", "container.exec":
 	default:
 		return "", false
 	}
-	var in struct {
-		Command json.RawMessage `json:"command"`
-		Cmd     json.RawMessage `json:"cmd"`
-	}
+	var in map[string]json.RawMessage // a struct's fields would take names in any case, and the agent does not
 	if json.Unmarshal(input, &in) != nil {
 		return "", true
 	}
-	for _, raw := range []json.RawMessage{in.Command, in.Cmd} {
-		var argv []string
-		switch {
-		case len(raw) == 0:
-		case json.Unmarshal(raw, &text) == nil && text != "":
-			return text, true
-		case json.Unmarshal(raw, &argv) == nil && len(argv) > 0:
-			return join(argv), true
-		}
+	command, cmd := line(in["command"]), line(in["cmd"])
+	if command != "" && cmd != "" {
+		return "", true // which of them runs is the tool's to choose
 	}
-	return "", true
+	return command + cmd, true
+}
+
+// line is a command, given as a text or as an argv.
+func line(raw json.RawMessage) string {
+	var text string
+	var argv []string
+	switch {
+	case len(raw) == 0:
+	case json.Unmarshal(raw, &text) == nil:
+		return text
+	case json.Unmarshal(raw, &argv) == nil && len(argv) > 0:
+		return join(argv)
+	}
+	return ""
 }
 
 // join is an argv as a shell text: what a shell was told to run, or the words, quoted.

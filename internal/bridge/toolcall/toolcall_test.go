@@ -17,6 +17,13 @@ func TestShell(t *testing.T) {
 		{"shell", `{"command":["bash","-c","a","b"]}`, "bash -c a b", true},
 		{"exec_command", `{"cmd":"a"}`, "a", true},
 		{"Bash", `{"command":"","cmd":"a"}`, "a", true},
+		{"Bash", `{"command":"rm -rf /","Command":"ls"}`, "rm -rf /", true},
+		{"Bash", `{"Command":"ls","command":"rm -rf /","COMMAND":"ls"}`, "rm -rf /", true},
+		{"Bash", `{"Command":"ls"}`, "", true},
+		{"exec_command", `{"cmd":"rm -rf /","CMD":"ls"}`, "rm -rf /", true},
+		{"exec_command", `{"cmd":"rm -rf /","command":"ls"}`, "", true}, // which of them it runs is the tool's own
+		{"Bash", `{"command":"ls","cmd":["rm","-rf","/"]}`, "", true},
+		{"shell", `{"command":[],"cmd":"ls"}`, "ls", true},
 		{"Bash", `{"command":5}`, "", true},
 		{"Bash", `{"command":[]}`, "", true},
 		{"Bash", `5`, "", true},

@@ -2,6 +2,7 @@ package permission
 
 import (
 	"encoding/json"
+	"errors"
 	"net/url"
 )
 
@@ -49,13 +50,9 @@ func Of(tool string, input json.RawMessage) Call {
 
 func (c Call) vault(input json.RawMessage) Call {
 	c.Default, c.Interactive = Asked, true
-	var in struct {
-		Key    string `json:"vault_auth_key"`
-		URL    string `json:"url"`
-		Scheme string `json:"auth_scheme"`
-		Reason string `json:"reason"`
-	}
-	if err := json.Unmarshal(input, &in); err != nil || in.Key == "" || in.URL == "" || in.Scheme == "" || in.Reason == "" {
+	var in struct{ Key, URL, Scheme, Reason string }
+	err := exact(input, map[string]any{"vault_auth_key": &in.Key, "url": &in.URL, "auth_scheme": &in.Scheme, "reason": &in.Reason})
+	if err != nil || in.Key == "" || in.URL == "" || in.Scheme == "" || in.Reason == "" {
 		c.Wrong = MissingField
 	}
 	if in.Key == "" {
@@ -74,17 +71,28 @@ func (c Call) vault(input json.RawMessage) Call {
 	return c
 }
 
+// exact takes fields by their exact names, as whoever makes the call does: the standard decoder takes them in any case.
+func exact(input json.RawMessage, into map[string]any) error {
+	var in map[string]json.RawMessage
+	err := json.Unmarshal(input, &in)
+	for name, field := range into {
+		if raw, ok := in[name]; ok {
+			err = errors.Join(err, json.Unmarshal(raw, field))
+		}
+	}
+	return err
+}
+
 // ForHost is the content that allows a key for one host.
 func ForHost(key, host string) string { return key + "@" + host }
 
 func (c Call) recall(input json.RawMessage) Call {
 	var in struct {
-		Action  string `json:"action"`
-		Store   string `json:"store"`
-		Key     string `json:"key"`
-		Preview *bool  `json:"preview_only"`
+		Action, Store, Key string
+		Preview            *bool
 	}
-	if err := json.Unmarshal(input, &in); err != nil || in.Action == "" {
+	err := exact(input, map[string]any{"action": &in.Action, "store": &in.Store, "key": &in.Key, "preview_only": &in.Preview})
+	if err != nil || in.Action == "" {
 		c.Wrong = MissingField
 		return c
 	}

@@ -183,6 +183,8 @@ func TestEvaluationP4(t *testing.T) {
 		{"an unknown action", "", "", "LocalMemoryRecall", `{"action":"write"}`, Denied, Reason{"other", "", UnknownAction}},
 		{"a key that is none", "", "", "LocalMemoryRecall", `{"action":"list_entries","store":"a/b"}`, Denied, Reason{"other", "", InvalidKey}},
 		{"vault without reason", "allow: [VaultHttpFetch(gh)]", "", "VaultHttpFetch", `{"url":"https://x","vault_auth_key":"gh","auth_scheme":"bearer"}`, Denied, Reason{"other", "", MissingField}},
+		{"names in another case", "deny: [VaultHttpFetch(gh)]\nallow: [VaultHttpFetch(x)]", "", "VaultHttpFetch", `{"url":"https://x","vault_auth_key":"gh","Vault_Auth_Key":"x","auth_scheme":"bearer","reason":"r"}`, Denied, Reason{"rule", "VaultHttpFetch(gh)", ""}},
+		{"M1: names in another case", "", "", "LocalMemoryRecall", `{"action":"fetch","store":"s","key":"k","preview_only":false,"PREVIEW_ONLY":true,"Action":"list_stores"}`, Asked, Reason{"other", "", NoRule}},
 		{"input that is no object", "", "", "VaultHttpFetch", `[]`, Denied, Reason{"other", "", MissingField}},
 		{"M2: lists are allowed", "", "", "LocalMemoryRecall", `{"action":"list_stores"}`, Allowed, Reason{"other", "", NoRule}},
 		{"M2: a full text asks", "", "", "LocalMemoryRecall", `{"action":"fetch","store":"s","key":"k","preview_only":false}`, Asked, Reason{"other", "", NoRule}},
