@@ -162,9 +162,15 @@ func (a *Announcer) see(s *state, e event.Event) {
 	case e.Question == "":
 	case e.Kind == event.Hold:
 		a.ask(s, e.Question)
-	case e.Kind == event.Verdict:
+	case e.Kind == event.Verdict && !a.waits(e.Question):
 		a.end(s, e.Question)
 	}
+}
+
+// waits says whether a question still takes an answer: a verdict may be that of one asker, who left (G15).
+func (a *Announcer) waits(id string) bool {
+	q, err := a.o.Gate.Question(id)
+	return err == nil && q.State == question.StatePending
 }
 
 // catchUp compares what was seen with what is, after a start or a loss.

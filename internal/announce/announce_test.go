@@ -15,6 +15,7 @@ import (
 
 	"weir/internal/event"
 	"weir/internal/gate/question"
+	"weir/internal/gate/verdict"
 )
 
 // G15: a question is announced, signed, and so is its end; the secrets of a command
@@ -98,6 +99,34 @@ func TestCatchUp(t *testing.T) {
 		if !strings.Contains(all, want) {
 			t.Errorf("no %s in %s", want, all)
 		}
+	}
+}
+
+// G15: an asker that leaves, or is one too many, has a verdict of its own: the question waits on, and so does what is told of it.
+func TestAskerLeaves(t *testing.T) {
+	r, g := newReceiver(t), &questions{}
+	_, events := run(t, Options{Form: JSON, URL: r.URL, Gate: g})
+	g.put(ask("abc234"))
+	events <- hold("abc234")
+	<-r.news
+	left := entry("abc234")
+	left.Verdict = &event.Decision{Decision: "deny", Reason: string(verdict.Cancelled)}
+	events <- left
+	g.put(ask("abc235"))
+	events <- hold("abc235")
+	<-r.news // the first was seen
+	if _, err := g.Answer("abc234", question.Reply{Allow: true, By: "root (alice)"}); err != nil {
+		t.Fatal(err)
+	}
+	events <- entry("abc234")
+	<-r.news
+	for i, want := range []string{`"type":"question.asked"`, `"type":"question.asked"`, `"type":"question.ended"`} {
+		if body := string(r.all()[i].body); !strings.Contains(body, want) {
+			t.Errorf("no %s in %s", want, body)
+		}
+	}
+	if body := string(r.all()[2].body); !strings.Contains(body, `"outcome":"approved"`) {
+		t.Errorf("the end is %s", body)
 	}
 }
 
