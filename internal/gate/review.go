@@ -88,6 +88,7 @@ func caseOf(r verdict.Request, judged classify.Result) cop.Case {
 		Taint:     cop.Taint{Corruption: slices.Contains(r.Container.Taint, "corruption"), Secret: slices.Contains(r.Container.Taint, "secret")},
 		Dir:       r.Dir,
 		Container: r.Container.Name,
+		Image:     r.Container.Image,
 		Judged:    judged,
 		Policy:    r.Policy,
 	}

@@ -273,10 +273,10 @@ func TestCase(t *testing.T) {
 		}), true, 0, 0)
 		r.ask(curl(func(r *verdict.Request) {
 			r.Process.Ancestry = []event.Ancestor{{PID: 9, Comm: "bash", Argv: []string{"bash", "-c", "x"}, Inside: true}, {PID: 1, Comm: "init"}}
-			r.Policy = "p1"
+			r.Policy, r.Container.Image = "p1", "docker.io/library/alpine:3"
 		})).gives(verdict.Allow, verdict.Passed)
 		if got.Destination.Address.String() != "203.0.113.9" || got.Destination.Port != 443 || got.Argv[0] != "curl" || got.Command != "" ||
-			!got.Taint.Corruption || got.Taint.Secret || len(got.Ancestry) != 1 || got.Ancestry[0].Argv[2] != "x" || got.Policy != "p1" || len(got.Judged.Facts.Programs) == 0 {
+			!got.Taint.Corruption || got.Taint.Secret || len(got.Ancestry) != 1 || got.Ancestry[0].Argv[2] != "x" || got.Policy != "p1" || got.Container != "agent" || got.Image != "docker.io/library/alpine:3" || len(got.Judged.Facts.Programs) == 0 {
 			t.Errorf("shown %+v", got)
 		}
 		r.ask(curl(func(r *verdict.Request) {
