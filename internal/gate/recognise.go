@@ -91,20 +91,21 @@ func keep[T any](list []T, one T) []T {
 // recognise looks whether a command that is seen to run is one that was let run
 // before. It takes the permission, which counts once.
 func (g *Gate) recognise(r verdict.Request) (verdict.Verdict, bool) {
-	if k, ok := g.runs(r); ok && (k.root == process{r.Process.PID, r.Process.Start} || k.covers(r.Process)) {
-		return k.verdict(), true
-	}
 	// Without the lock: a container chooses how long it takes to read and compare these.
+	k, known := g.runs(r)
 	mine := g.allowed(r.Container)
-	if len(mine) == 0 {
+	if !known && len(mine) == 0 {
 		return verdict.Verdict{}, false
 	}
 	wrapped, ran := form.Wrapped(r.Process.Argv), form.Of(r.Process)
-	for _, p := range mine {
-		if !p.form.Is(ran) && !slices.ContainsFunc(wrapped, p.form.Equal) {
-			continue
+	if known {
+		root := k.root == process{r.Process.PID, r.Process.Start} // which may have executed something else since
+		if root && k.begins(ran, wrapped) || k.covers(r.Process) {
+			return k.verdict(), true
 		}
-		if g.take(p, r.Process) {
+	}
+	for _, p := range mine {
+		if p.begins(ran, wrapped) && g.take(p, r.Process) {
 			return verdict.Yes(verdict.Recognised, fmt.Sprintf("it was asked about before it ran, and %s let it", p.by)).From(p.by).About(p.question), true
 		}
 	}
@@ -157,6 +158,11 @@ func (g *Gate) take(p passed, by event.Process) bool {
 	return true
 }
 
+// begins says whether an execution is that of the command: the program itself, or a shell that is told to run it.
+func (p passed) begins(ran form.Ran, wrapped []form.Form) bool {
+	return p.form.Is(ran) || slices.ContainsFunc(wrapped, p.form.Equal)
+}
+
 // serves says whether it was said of this container, with all the taint that it has now.
 func (p passed) serves(c event.Container) bool {
 	return p.container == c.ID && question.Within(c.Taint, p.taint)
@@ -175,12 +181,12 @@ func (g *Gate) forget() {
 }
 
 // runs gives the recognised command that a process belongs to, itself or by an
-// ancestor.
+// ancestor; of several, the one that began last.
 func (g *Gate) runs(r verdict.Request) (running, bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.forget()
-	for _, known := range g.running {
+	for _, known := range slices.Backward(g.running) {
 		if known.serves(r.Container) && slices.Contains(family(r.Process), known.root) {
 			return known, true
 		}

@@ -318,6 +318,34 @@ func TestReviewedWhole(t *testing.T) {
 	})
 }
 
+// G25, review: exec: a process that was let begin and then executes another command is judged again; its next steps go by that.
+func TestExecutesAnother(t *testing.T) {
+	frozen := func(r *verdict.Request) { r.Ask, r.Destination = verdict.Run, event.Destination{} }
+	program := func(path string, argv ...string) func(*verdict.Request) {
+		return func(r *verdict.Request) {
+			r.Process.Exe, r.Process.Argv = &event.File{Path: path, Device: 8, Inode: 50}, argv
+		}
+	}
+	bubble(t, func(r *rig) {
+		r.Gate.resolve = func(context.Context, string) ([]netip.Addr, error) {
+			return []netip.Addr{netip.MustParseAddr("203.0.113.9")}, nil
+		}
+		wrapper := program("/usr/bin/bash", "bash", "-c", "env A=b curl https://example.org")
+		r.Configure(opinion(false), true, 0, 0)
+		r.ask(curl(frozen, wrapper)).gives(verdict.Allow, verdict.Passed)
+		r.Configure(opinion(true), true, 0, 0)
+		r.ask(curl(frozen, wrapper)).gives(verdict.Allow, verdict.Recognised) // as it is seen to run
+		r.ask(curl(frozen, program("/usr/bin/env", "env", "A=b", "curl", "https://example.org"))).gives(verdict.Allow, verdict.Recognised)
+		r.ask(curl(frozen, program("/usr/bin/nc", "nc", "203.0.113.9", "443"))).gives(verdict.Deny, verdict.Flagged)
+		r.ask(curl(frozen, program("/usr/bin/bash", "bash", "-c", "make other"))).gives(verdict.Deny, verdict.Flagged)
+		r.ask(curl(frozen)).gives(verdict.Deny, verdict.Flagged) // what env starts is not known to be its word
+		r.Configure(opinion(false), true, 0, 0)
+		r.ask(curl(frozen)).gives(verdict.Allow, verdict.Passed)
+		r.Configure(opinion(true), true, 0, 0)
+		r.ask(curl()).gives(verdict.Allow, verdict.Recognised)
+	})
+}
+
 // G1, G26: what was said under less taint counts for nothing once there is more.
 func TestMoreTaintVoids(t *testing.T) {
 	bubble(t, func(r *rig) {
