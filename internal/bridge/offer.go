@@ -26,17 +26,20 @@ type Tools interface {
 // Offer serves tools to clients whose first line is JSON-RPC. It is called before Listen.
 func (s *Server) Offer(t Tools) { s.tools = t }
 
-// owned handles the announcement of a call of an own tool; ok tells that it was one.
-func (s *Server) owned(who Asker, r wire.Request) (reason string, ok bool) {
-	if s.tools == nil || !s.tools.Owns(r.ToolName) {
+// owned handles the announcement of a call of an own tool; ok tells that it was one. What is announced is the call that the stages before saw,
+// and no shell command is one, whatever tool its request names beside it.
+func (s *Server) owned(c *called) (reason string, ok bool) {
+	if s.tools == nil || c.command != "" || c.carried || !s.tools.Owns(c.tool) {
 		return "", false
 	}
-	reason = s.tools.Announce(who, r)
+	r := c.told
+	r.ToolName, r.ToolInput = c.tool, c.input
+	reason = s.tools.Announce(c.who, r)
 	if reason == "" {
 		return "", true
 	}
 	// Where the mode denies nothing, the call is still not announced, so that it is denied when it is made.
-	reason, denied := s.builtIn(who, r.ToolName, "tool_refused", reason, reason)
+	reason, denied := s.builtIn(c.who, c.tool, "tool_refused", reason, reason)
 	if !denied {
 		return "", true
 	}

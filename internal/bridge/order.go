@@ -147,7 +147,7 @@ func (s *Server) hook(ctx context.Context, c *called) string {
 }
 
 func (s *Server) gate(ctx context.Context, c *called) string {
-	if reason, ok := s.owned(c.who, c.told); ok && c.command == "" {
+	if reason, ok := s.owned(c); ok {
 		return reason // who serves the tool asks, when the call is made
 	}
 	r := verdict.Request{Container: c.who.Container, Process: c.who.Process, Command: c.command, Dir: c.dir, Ask: verdict.Command, Mode: c.who.Mode, Policy: c.who.Policy}

@@ -3,6 +3,7 @@ package bridge
 import (
 	"context"
 	"encoding/json"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -239,4 +240,63 @@ func TestSymlinkK7(t *testing.T) {
 	if reason := call(s, inside(), "fs_read", `{"path":"`+dir+`/other"}`); reason != "" {
 		t.Errorf("got %q", reason)
 	}
+}
+
+// ownTools notes the calls that it is told of.
+type ownTools struct{ announced []string }
+
+func (o *ownTools) Owns(tool string) bool {
+	return permission.Canonical(tool) == permission.VaultHTTPFetch
+}
+
+func (o *ownTools) Announce(_ Asker, r wire.Request) string {
+	o.announced = append(o.announced, r.ToolName+" "+string(r.ToolInput))
+	return ""
+}
+
+func (o *ownTools) Serve(context.Context, func() (Asker, error), io.ReadWriteCloser) error {
+	return nil
+}
+
+// TestAnnouncedWasSeenG18P6: what is announced is the call that guard and hooks saw: a shell command that names a tool beside it announces nothing.
+func TestAnnouncedWasSeenG18P6(t *testing.T) {
+	const input = `{"url":"https://example.com/","vault_auth_key":"gh","auth_scheme":"bearer","reason":"x"}`
+	for _, c := range []struct {
+		name, kind, command string
+		guard, hook         bool // has an objection to the tool
+		want                []string
+	}{
+		{name: "a call", kind: wire.ToolCheck, want: []string{"mcp__weir__VaultHttpFetch " + input}},
+		{name: "a command beside it", kind: wire.BashCheck, command: "true"},
+		{name: "a command in a check of a tool", kind: wire.ToolCheck, command: "true", want: []string{"mcp__weir__VaultHttpFetch " + input}},
+		{name: "the guard", kind: wire.ToolCheck, guard: true},
+		{name: "the guard, past a command", kind: wire.BashCheck, command: "true", guard: true},
+		{name: "a hook", kind: wire.ToolCheck, hook: true},
+		{name: "a hook, past a command", kind: wire.BashCheck, command: "true", hook: true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			who, own := inside("secret"), &ownTools{}
+			if c.hook {
+				who.Hooks = folder(t, map[string]string{"a": `if grep -q VaultHttpFetch; then echo '{"decision":"deny"}'; else echo '{}'; fi`})
+			}
+			s := New(&host{}, quiet())
+			s.Offer(own)
+			s.Use(Rules{Guard: guardOf(func(tool string, args json.RawMessage) bool {
+				return c.guard && own.Owns(tool) && string(args) == input
+			})})
+			s.check(t.Context(), who, wire.Request{
+				Type: c.kind, RequestID: "1", Command: c.command, ToolName: "mcp__weir__VaultHttpFetch", ToolInput: json.RawMessage(input),
+			})
+			if diff := cmp.Diff(c.want, own.announced); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// guardOf refuses what a function says.
+type guardOf func(tool string, args json.RawMessage) bool
+
+func (g guardOf) CheckIn(tool string, args json.RawMessage, _ func(string) (string, bool)) (ruleset.Hit, bool) {
+	return ruleset.Hit{Rule: &rule.Rule{ID: "test", Refuses: "does it", Why: "Why.", Instead: "Do not."}}, g(tool, args)
 }
