@@ -54,13 +54,16 @@ func (c *session) fetch(ctx context.Context, in call) (string, mcp.Meta, error) 
 	if err != nil {
 		return "", nil, s.denied(in.who, use, err)
 	}
+	if err := c.still(in, seen, a); err != nil {
+		return "", nil, s.denied(in.who, use, err)
+	}
 	if free {
 		if err := fetcher.Vault.BindFirst(r.Key, r.Host()); err != nil {
 			s.Logger.WithError(err).Error("bind a key")
 			return "", nil, s.denied(in.who, use, refuse(textNoVault, string(vault.Locked)))
 		}
 	}
-	return c.make(ctx, in, fetcher, r, use, a)
+	return c.make(ctx, in, seen, fetcher, r, use, a)
 }
 
 // next hands over a later page: of what was handed over already, so that nobody is asked again; but it is announced, and no rule denies it.
@@ -86,10 +89,10 @@ func (c *session) next(in call, seen permission.Call, r vault.Request, use event
 }
 
 // make makes the request, logs it, taints, and words the answer.
-func (c *session) make(ctx context.Context, in call, fetcher *vault.Fetcher, r vault.Request, use event.ToolUse, a admission) (string, mcp.Meta, error) {
+func (c *session) make(ctx context.Context, in call, seen permission.Call, fetcher *vault.Fetcher, r vault.Request, use event.ToolUse, a admission) (string, mcp.Meta, error) {
 	s := c.server
-	if s.Rules.Killed(in.tool) { // since a person was asked
-		return "", nil, s.denied(in.who, use, refuse(textKilled, "kill_switch"))
+	if err := c.still(in, seen, a); err != nil { // binding a key takes its time too
+		return "", nil, s.denied(in.who, use, err)
 	}
 	if !a.approved { // a person's word is in the log already
 		before := a.decision

@@ -27,7 +27,11 @@ func (c *session) recall(ctx context.Context, in call) (string, mcp.Meta, error)
 	use.Method, use.Store, use.Key = r.Action, r.Store, r.Key
 	rule := permission.Rule{Tool: permission.LocalMemoryRecall, Content: "fetch:" + r.Store + "/" + r.Key}.String()
 	question := fmt.Sprintf("LocalMemoryRecall: hand the whole text of %s/%s to the agent", r.Store, r.Key)
-	a, err := c.admit(ctx, in, permission.Of(in.tool, in.input), rule, question, false)
+	seen := permission.Of(in.tool, in.input)
+	a, err := c.admit(ctx, in, seen, rule, question, false)
+	if err == nil {
+		err = c.still(in, seen, a)
+	}
 	if err != nil {
 		return "", nil, s.denied(in.who, use, err)
 	}

@@ -60,6 +60,8 @@ type rig struct {
 	trusted bool
 	killed  bool
 	mode    string
+	cgroup  uint64   // of the container that the client is in
+	gone    bool     // the client is in none
 	shown   []string // all that a client was given
 	told    []string // progress
 	sent    []string // to the web server
@@ -157,13 +159,19 @@ func (r *rig) host() string { return "example.com:" + r.port }
 
 func (r *rig) allow(own, managed string) {
 	r.t.Helper()
-	set, warnings, err := permission.Parse(permission.File{Name: "p", Data: []byte(own)}, permission.File{Name: "m", Data: []byte(managed), Managed: true})
-	if err != nil || len(warnings) > 0 {
-		r.t.Fatal(err, warnings)
-	}
+	set := parse(r.t, own, managed)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.rules = set
+}
+
+func parse(t *testing.T, own, managed string) *permission.Set {
+	t.Helper()
+	set, warnings, err := permission.Parse(permission.File{Name: "p", Data: []byte(own)}, permission.File{Name: "m", Data: []byte(managed), Managed: true})
+	if err != nil || len(warnings) > 0 {
+		t.Error(err, warnings)
+	}
+	return set
 }
 
 // The rig is the bridge's host, the gate's log, the tools' host and their rules.
@@ -171,7 +179,10 @@ func (r *rig) allow(own, managed string) {
 func (r *rig) Who(int) (bridge.Asker, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return bridge.Asker{Container: event.Container{ID: "g-test"}, Process: event.Process{PID: os.Getpid(), Start: 1}, Mode: r.mode}, nil
+	if r.gone {
+		return bridge.Asker{}, errors.New("in no container")
+	}
+	return bridge.Asker{Container: event.Container{ID: "g-test", CgroupID: r.cgroup}, Process: event.Process{PID: os.Getpid(), Start: 1}, Mode: r.mode}, nil
 }
 
 func (r *rig) Decide(context.Context, verdict.Request) verdict.Verdict { return verdict.Verdict{} }

@@ -262,6 +262,69 @@ func TestKillSwitchK10(t *testing.T) {
 	}
 }
 
+// K10, V7, P4: what a person allows is not done if meanwhile the network was closed, a rule denied it, or who asked went elsewhere; and then a key
+// that is bound nowhere stays so.
+func TestWhatChangesWhileAPersonIsAsked(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(r *rig)
+		reason string
+	}{
+		"sealed":            {func(r *rig) { r.mode = "seal" }, "sealed"},
+		"denied":            {func(r *rig) { r.rules = parse(r.t, "", "deny: ['VaultHttpFetch(gh)', LocalMemoryRecall]") }, "VaultHttpFetch(gh)"},
+		"another container": {func(r *rig) { r.cgroup++ }, "stranger"},
+		"no container":      {func(r *rig) { r.gone = true }, "stranger"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t)
+			r.bind()
+			if err := r.memory.Import("notes", "today", "bread"); err != nil {
+				t.Fatal(err)
+			}
+			s := r.client()
+			ask := func(tool string, input any) (string, *mcp.CallToolResult) {
+				if a := r.hook(wire.Request{}, tool, input); a.Decision != wire.Allow {
+					t.Fatal(a)
+				}
+				done := make(chan struct{})
+				go func() {
+					defer close(done)
+					for len(r.gate.Pending()) == 0 && t.Context().Err() == nil {
+						time.Sleep(5 * time.Millisecond)
+					}
+					r.mu.Lock()
+					c.change(r)
+					r.mu.Unlock()
+					<-r.person(question.Reply{Allow: true})
+				}()
+				text, res := r.call(s, tool, input)
+				<-done
+				return text, res
+			}
+			text, res := ask(fetchName, r.request("/"))
+			reason, _ := res.Meta["weir/reason"].(map[string]any)
+			if !res.IsError || reason["reason"] != c.reason && reason["rule"] != c.reason || len(r.sent) != 0 {
+				t.Errorf("%q, %v, sent %q", text, reason, r.sent)
+			}
+			if list, err := r.vault.List(); err != nil || len(list[0].Binding.Hosts) != 0 {
+				t.Error("it was bound:", list, err)
+			}
+			if uses := r.uses(); len(uses) != 1 || uses[0].Verdict.Decision != "deny" {
+				t.Errorf("%+v", uses)
+			}
+			if name == "sealed" {
+				return // the operator's notes need no network
+			}
+			r.mu.Lock()
+			r.gone, r.rules = false, nil
+			r.mu.Unlock()
+			text, res = ask(recallName, map[string]any{"action": "fetch", "store": "notes", "key": "today", "preview_only": false})
+			if !res.IsError || strings.Contains(text, "bread") {
+				t.Error(text)
+			}
+		})
+	}
+}
+
 // P6: only announced calls of the main agent are made, once, also for forks.
 func TestOnlyTheMainAgentP6(t *testing.T) {
 	r := newRig(t)

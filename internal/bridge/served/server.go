@@ -193,21 +193,43 @@ func (c *session) admit(ctx context.Context, in call, seen permission.Call, rule
 	}
 	switch got.Decision {
 	case permission.Allowed:
-		return admission{decision: allowed(got.Reason)}, nil
+		return admission{decision: allowed(got.Reason), mode: a.mode}, nil
 	case permission.Asked:
 	default:
 		return admission{}, &refusal{textRule(got.Reason), got.Reason}
 	}
 	if !ask && c.server.isGranted(in.who, rule) {
-		return admission{decision: event.Decision{Decision: "allow", Reason: "approved", Text: "a person allowed it for this session"}}, nil
+		return admission{decision: event.Decision{Decision: "allow", Reason: "approved", Text: "a person allowed it for this session"}, mode: a.mode}, nil
 	}
-	return c.confirm(ctx, in, rule, about)
+	admitted, err := c.confirm(ctx, in, rule, about)
+	admitted.mode = a.mode
+	return admitted, err
 }
 
 // admission is why a call may be made.
 type admission struct {
 	decision event.Decision
-	approved bool // by a person, just now
+	approved bool   // by a person, just now
+	mode     string // of the agent, as it was announced
+}
+
+// still says whether what was admitted may still be done: a person may have taken an hour to answer, and who asked may be elsewhere by then.
+func (c *session) still(in call, seen permission.Call, a admission) error {
+	s := c.server
+	who, err := c.who()
+	if err != nil || who.Container.ID != in.who.Container.ID || who.Container.CgroupID != in.who.Container.CgroupID {
+		return refuse(textStranger, "stranger")
+	}
+	if s.Rules.Killed(in.tool) {
+		return refuse(textKilled, "kill_switch")
+	}
+	if who.Mode == "seal" && seen.Tool == permission.VaultHTTPFetch {
+		return refuse(textSealed, "sealed")
+	}
+	if res := s.Rules.Check(seen, a.mode); res.Decision == permission.Denied {
+		return &refusal{textRule(res.Reason), res.Reason}
+	}
+	return nil
 }
 
 func allowed(r permission.Reason) event.Decision {
@@ -252,7 +274,7 @@ func (c *session) confirm(ctx context.Context, in call, rule, about string) (adm
 			s.Logger.WithError(err).Error("write a permission rule")
 		}
 	}
-	return admission{event.Decision{Decision: "allow", Reason: "approved", Text: v.Text, By: v.By, Scope: v.Scope}, true}, nil
+	return admission{decision: event.Decision{Decision: "allow", Reason: "approved", Text: v.Text, By: v.By, Scope: v.Scope}, approved: true}, nil
 }
 
 func (s *Server) grant(who bridge.Asker, rule string) {
