@@ -38,6 +38,7 @@ const (
 	NoAsking      = "mode_does_not_ask" // it would have been asked about
 	Bypass        = "mode_bypasses"     // it would have been asked about
 	NoRule        = "no_rule"           // the tool's own default
+	Unknown       = "rules_not_known"   // a file of rules could not be read yet, and may deny it
 )
 
 // Result is what the rules say about one call. Its zero value denies.

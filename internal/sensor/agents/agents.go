@@ -69,7 +69,8 @@ type Agents struct {
 	opts    Options
 	bridge  *bridge.Server
 	folders *ipc.Server
-	loading sync.Mutex // of rules
+	loading sync.Mutex        // of rules
+	read    map[string][]byte // files of permission rules, as they last could be read
 
 	mu       sync.Mutex
 	refusals map[string]uint64 // by rule of the guard
@@ -77,7 +78,7 @@ type Agents struct {
 
 // New reads the rules and listens nowhere yet. The caller closes it.
 func New(o Options) (*Agents, error) {
-	a := &Agents{opts: o, refusals: map[string]uint64{}}
+	a := &Agents{opts: o, refusals: map[string]uint64{}, read: map[string][]byte{}}
 	a.bridge = bridge.New(host{a}, o.Logger)
 	a.offerTools()
 	a.offerUpdates()

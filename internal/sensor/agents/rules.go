@@ -7,8 +7,11 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"weir/internal/bridge"
+	"weir/internal/bridge/toolcall"
+	"weir/internal/classify"
 	"weir/internal/event"
 	"weir/internal/ruleset"
 	"weir/internal/ruleset/killswitch"
@@ -39,29 +42,64 @@ func (a *Agents) guardRules() bridge.Guard {
 	return ruleset.New(ruleset.Options{Server: a.opts.Server, Appended: rules})
 }
 
+// permissionRules makes one set of two files, each read by itself. One that cannot be read counts as it was when it last could; if that never was,
+// what it may deny is denied.
 func (a *Agents) permissionRules() bridge.Permissions {
-	dir := a.opts.Permissions
 	var files []permission.File
+	unread := false
 	for _, f := range []permission.File{{Name: "permissions.yaml"}, {Name: "managed-permissions.yaml", Managed: true}} {
-		f.Name = filepath.Join(dir, f.Name)
+		f.Name = filepath.Join(a.opts.Permissions, f.Name)
 		var err error
-		if f.Data, err = readRules(f.Name); err != nil {
-			a.ruleProblem("the permission rules stay as they were: " + err.Error())
-			return nil
+		if f.Data, err = readRules(f.Name); err == nil {
+			var warnings []permission.Warning
+			_, warnings, err = permission.Parse(f)
+			for _, w := range warnings {
+				a.ruleProblem(w.String())
+			}
+		}
+		before, known := a.read[f.Name]
+		switch {
+		case err == nil:
+			a.read[f.Name] = f.Data
+		case known:
+			f.Data = before
+			a.ruleProblem(fmt.Sprintf("the permission rules of %s stay as they were: %v", f.Name, err))
+		default:
+			f.Data = nil
+			unread = true
+			a.ruleProblem(fmt.Sprintf("the permission rules of %s are not known: until it can be read, every call that is not local is denied: %v", f.Name, err))
 		}
 		if f.Data != nil {
 			files = append(files, f)
 		}
 	}
-	set, warnings, err := permission.Parse(files...)
-	for _, w := range warnings {
-		a.ruleProblem(w.String())
-	}
+	set, _, err := permission.Parse(files...)
 	if err != nil {
 		a.ruleProblem("the permission rules stay as they were: " + err.Error())
 		return nil
 	}
+	if unread {
+		return unknown{set}
+	}
 	return set
+}
+
+// unknown are rules some of which nobody could read yet: they may deny anything.
+type unknown struct{ *permission.Set }
+
+// Check implements bridge.Permissions. What stays in the container goes on: somebody has to mend the file.
+func (u unknown) Check(c permission.Call, mode string) permission.Result {
+	got := u.Set.Check(c, mode)
+	if got.Decision == permission.Denied || toolcall.Local(c.Tool) || localCommand(c) {
+		return got
+	}
+	return permission.Result{Reason: permission.Reason{Type: "other", Reason: permission.Unknown}}
+}
+
+// localCommand says whether a call is a shell's, of a command that reaches nobody.
+func localCommand(c permission.Call) bool {
+	_, shell := toolcall.Shell(c.Tool, nil)
+	return shell && len(c.Contents) > 0 && !slices.ContainsFunc(c.Contents, func(text string) bool { return classify.Shell(text).Class != classify.Local })
 }
 
 func (a *Agents) ruleProblem(text string) {

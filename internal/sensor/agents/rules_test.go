@@ -1,0 +1,90 @@
+package agents
+
+import (
+	"encoding/json"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/sirupsen/logrus"
+
+	"weir/internal/bridge"
+	"weir/internal/event"
+	"weir/internal/ruleset/permission"
+)
+
+// told keeps the texts of events.
+type told []string
+
+func (l *told) Write(e event.Event) error { l.Post(e); return nil }
+func (l *told) Post(e event.Event)        { *l = append(*l, e.Message) }
+
+// TestRulesThatCannotBeReadP3: each file of permission rules counts by itself. A broken one counts as it last could be read; if that never was, what it
+// may deny is denied.
+func TestRulesThatCannotBeReadP3(t *testing.T) {
+	const broken, gone = "deny: [", "-"
+	type files struct{ own, managed string }
+	curl, ls, mail, web, read := call(`Bash`, `{"command":"curl https://example.com"}`), call(`Bash`, `{"command":"ls -l"}`), call(`mcp__mail__send`, `{}`), call(`WebSearch`, `{}`), call(`Read`, `{"file_path":"/work/a"}`)
+	for name, c := range map[string]struct {
+		steps   []files
+		denied  []permission.Call
+		allowed []permission.Call
+		says    []string
+	}{
+		"both are good":             {[]files{{"deny: [WebSearch]", "deny: [mcp__mail__send]"}}, []permission.Call{web, mail}, []permission.Call{curl, ls, read}, nil},
+		"none is there":             {[]files{{gone, gone}}, nil, []permission.Call{web, mail, curl, ls, read}, nil},
+		"ours is broken":            {[]files{{broken, "deny: [mcp__mail__send, Read]"}}, []permission.Call{web, mail, curl, read}, []permission.Call{ls}, []string{"permissions.yaml are not known"}},
+		"the managed one is broken": {[]files{{"deny: ['Bash(ls -l)']", broken}}, []permission.Call{web, mail, curl, ls}, []permission.Call{read}, []string{"managed-permissions.yaml are not known"}},
+		"both are broken":           {[]files{{broken, broken}}, []permission.Call{web, mail, curl}, []permission.Call{ls, read}, []string{"permissions.yaml are not known", "managed-permissions.yaml are not known"}},
+		"argv":                      {[]files{{broken, gone}}, []permission.Call{call("container.exec", `{"command":["curl","x"]}`)}, nil, []string{"permissions.yaml are not known"}},
+		"ours was good before":      {[]files{{"deny: [WebSearch]", "deny: [mcp__mail__send]"}, {broken, "deny: [mcp__mail__send, Read]"}}, []permission.Call{web, mail, read}, []permission.Call{curl, ls}, []string{"permissions.yaml stay as they were"}},
+		"theirs was good before":    {[]files{{gone, "deny: [mcp__mail__send]"}, {"deny: [WebSearch]", broken}}, []permission.Call{web, mail}, []permission.Call{curl, ls, read}, []string{"managed-permissions.yaml stay as they were"}},
+		"ours was not there before": {[]files{{gone, gone}, {broken, "deny: [WebSearch]"}}, []permission.Call{web}, []permission.Call{curl, mail}, []string{"permissions.yaml stay as they were"}},
+		"it was mended":             {[]files{{broken, "deny: [mcp__mail__send]"}, {"deny: [WebSearch]", "deny: [mcp__mail__send]"}}, []permission.Call{web, mail}, []permission.Call{curl, ls}, nil},
+		"one was removed, one not":  {[]files{{broken, broken}, {gone, broken}}, []permission.Call{web, mail}, []permission.Call{ls}, []string{"managed-permissions.yaml are not known"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			logger := logrus.New()
+			logger.SetOutput(io.Discard)
+			var log told
+			a := &Agents{opts: Options{Permissions: t.TempDir(), Log: &log, Logger: logger}, read: map[string][]byte{}}
+			a.bridge = bridge.New(&asksPerson{}, logger)
+			defer a.bridge.Close()
+			for _, step := range c.steps {
+				log = nil
+				for file, data := range map[string]string{"permissions.yaml": step.own, "managed-permissions.yaml": step.managed} {
+					path := filepath.Join(a.opts.Permissions, file)
+					if data == gone {
+						os.Remove(path) // it may not have been there
+					} else if err := os.WriteFile(path, []byte(data), 0o644); err != nil {
+						t.Fatal(err)
+					}
+				}
+				a.LoadRules()
+			}
+			for _, one := range c.denied {
+				if got := a.bridge.Permissions().Check(one, permission.ModeBypass); got.Decision != permission.Denied || got.Reason.Type == "" {
+					t.Errorf("%v: %v", one, got)
+				}
+			}
+			for _, one := range c.allowed {
+				if got := a.bridge.Permissions().Check(one, ""); got.Decision != permission.Allowed {
+					t.Errorf("%v: %v", one, got)
+				}
+			}
+			var says []string
+			for _, line := range log {
+				at, _, _ := strings.Cut(strings.TrimPrefix(line, "the permission rules of "+a.opts.Permissions+"/"), ":")
+				says = append(says, at)
+			}
+			if diff := cmp.Diff(c.says, says); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func call(tool, input string) permission.Call { return permission.Of(tool, json.RawMessage(input)) }
