@@ -10,6 +10,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"weir/internal/bridge"
 	"weir/internal/event"
 	"weir/internal/ruleset/permission"
 	"weir/internal/vault"
@@ -77,7 +78,7 @@ func (c *session) next(in call, seen permission.Call, r vault.Request, use event
 		return "", nil, s.denied(in.who, use, &refusal{textRule(res.Reason), res.Reason})
 	}
 	key, err := keyOf(in.who.Container.ID, r)
-	text, ok := s.pages.read(key, r.Page)
+	text, of, ok := s.pages.read(key, r.Page)
 	if err != nil || !ok {
 		return "", nil, s.denied(in.who, use, refuse("Failed: there is no such page, or it is too long ago: make the call without page again.", "not_there"))
 	}
@@ -85,7 +86,22 @@ func (c *session) next(in call, seen permission.Call, r vault.Request, use event
 	if err := s.log(in.who, use, event.Decision{Decision: "allow", Reason: "page"}); err != nil {
 		return "", nil, err
 	}
+	if err := s.taint(in.who, of); err != nil { // who reads on may have been untainted since
+		return "", nil, err
+	}
 	return text, nil, nil
+}
+
+// taint notes that somebody reads an answer (V10).
+func (s *Server) taint(who bridge.Asker, of kept) error {
+	if of.trusted {
+		return nil
+	}
+	if err := s.Host.Taint(who, false, true, "an answer from "+of.host+" to "+permission.VaultHTTPFetch); err != nil {
+		s.Logger.WithError(err).Error("taint for an answer")
+		return refuse(textNotTainted, "not_tainted")
+	}
+	return nil
 }
 
 // make makes the request, logs it, taints, and words the answer.
@@ -118,17 +134,15 @@ func (c *session) make(ctx context.Context, in call, seen permission.Call, fetch
 	if err := s.log(in.who, use, a.decision); err != nil {
 		return "", nil, err
 	}
-	if !s.Host.Trusts(in.who, got.Address.Addr()) {
-		if err := s.Host.Taint(in.who, false, true, "an answer from "+use.Host+" to "+permission.VaultHTTPFetch); err != nil {
-			s.Logger.WithError(err).Error("taint for an answer")
-			return "", nil, refuse(textNotTainted, "not_tainted")
-		}
+	answer := kept{text: worded(got), host: use.Host, trusted: s.Host.Trusts(in.who, got.Address.Addr())}
+	if err := s.taint(in.who, answer); err != nil {
+		return "", nil, err
 	}
 	key, err := keyOf(in.who.Container.ID, r)
 	if err != nil {
 		return "", nil, refuse("Failed: the answer could not be kept.", "failed")
 	}
-	return s.pages.keep(key, worded(got)), mcp.Meta{"weir/status": got.Status, "weir/truncated": got.Truncated}, nil
+	return s.pages.keep(key, answer), mcp.Meta{"weir/status": got.Status, "weir/truncated": got.Truncated}, nil
 }
 
 func classed(err error) error {

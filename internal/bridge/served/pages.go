@@ -33,8 +33,10 @@ type pageKey struct {
 }
 
 type kept struct {
-	text  string
-	until time.Time
+	text    string
+	host    string
+	trusted bool // what comes from there taints nobody
+	until   time.Time
 }
 
 func keyOf(container string, r vault.Request) (pageKey, error) {
@@ -44,24 +46,25 @@ func keyOf(container string, r vault.Request) (pageKey, error) {
 }
 
 // keep stores an answer and gives its first page.
-func (p *pages) keep(k pageKey, text string) string {
+func (p *pages) keep(k pageKey, a kept) string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.drop(k)
-	if len(text) <= pageSize {
-		return text
+	if len(a.text) <= pageSize {
+		return a.text
 	}
 	for old, one := range p.kept {
-		if !p.now().Before(one.until) || p.size+len(text) > maxKept {
+		if !p.now().Before(one.until) || p.size+len(a.text) > maxKept {
 			p.drop(old)
 		}
 	}
 	if p.kept == nil {
 		p.kept = map[pageKey]kept{}
 	}
-	p.kept[k] = kept{text, p.now().Add(pageTime)}
-	p.size += len(text)
-	part, _ := page(text, 1)
+	a.until = p.now().Add(pageTime)
+	p.kept[k] = a
+	p.size += len(a.text)
+	part, _ := page(a.text, 1)
 	return part
 }
 
@@ -70,15 +73,16 @@ func (p *pages) drop(k pageKey) {
 	delete(p.kept, k)
 }
 
-// read gives a later page of an answer that is kept.
-func (p *pages) read(k pageKey, n int) (string, bool) {
+// read gives a later page of an answer that is kept, and whose answer it is.
+func (p *pages) read(k pageKey, n int) (part string, of kept, ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	one, ok := p.kept[k]
-	if !ok || !p.now().Before(one.until) {
-		return "", false
+	of, ok = p.kept[k]
+	if !ok || !p.now().Before(of.until) {
+		return "", kept{}, false
 	}
-	return page(one.text, n)
+	part, ok = page(of.text, n)
+	return part, of, ok
 }
 
 // page cuts one page out of a text, between characters, and says how to go on.

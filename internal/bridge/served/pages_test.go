@@ -1,7 +1,9 @@
 package served
 
 import (
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -53,6 +55,40 @@ func TestPagesV4(t *testing.T) {
 	}
 }
 
+// V10: a later page taints as the first did: the container may have been untainted between them.
+func TestPagesTaintV10(t *testing.T) {
+	for _, trusted := range []bool{false, true} {
+		r := newRig(t)
+		r.bind(r.host())
+		r.allow("allow: [VaultHttpFetch(gh)]", "")
+		r.trusted = trusted
+		s := r.client()
+		q := r.request("/long")
+		if text, res := r.announced(s, "", fetchName, q); res.IsError {
+			t.Fatal(text)
+		}
+		tainted := func() []string {
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			got := r.tainted
+			r.tainted = nil
+			return got
+		}
+		first := tainted()
+		q["page"] = 2
+		text, res := r.announced(s, "", fetchName, q)
+		if later := tainted(); res.IsError || (len(first) == 0) != trusted || !slices.Equal(later, first) {
+			t.Errorf("trusted %v: first %q, later %q, %.100q", trusted, first, later, text)
+		}
+		r.mu.Lock()
+		r.taint = errors.New("no")
+		r.mu.Unlock()
+		if text, res := r.announced(s, "", fetchName, q); res.IsError == trusted || strings.Contains(text, "文") != trusted {
+			t.Errorf("trusted %v: handed over without its taint: %.100q", trusted, text)
+		}
+	}
+}
+
 func TestPagesAreBounded(t *testing.T) {
 	now := time.Unix(1e9, 0)
 	p := pages{now: func() time.Time { return now }}
@@ -66,21 +102,21 @@ func TestPagesAreBounded(t *testing.T) {
 		if i == 0 {
 			first = k
 		}
-		p.keep(k, long)
+		p.keep(k, kept{text: long})
 		if p.size > maxKept {
 			t.Fatalf("%d bytes are kept", p.size)
 		}
-		if _, ok := p.read(k, 2); !ok {
+		if _, _, ok := p.read(k, 2); !ok {
 			t.Fatal("what was kept last is gone")
 		}
 	}
-	p.keep(first, "short")
-	if _, ok := p.read(first, 1); ok {
+	p.keep(first, kept{text: "short"})
+	if _, _, ok := p.read(first, 1); ok {
 		t.Error("a new answer left pages of the old one")
 	}
-	p.keep(first, long)
+	p.keep(first, kept{text: long})
 	now = now.Add(pageTime)
-	if _, ok := p.read(first, 2); ok {
+	if _, _, ok := p.read(first, 2); ok {
 		t.Error("it is kept for ever")
 	}
 }
