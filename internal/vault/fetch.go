@@ -264,7 +264,7 @@ func (f *Fetcher) Clean(key string, texts ...*string) {
 		return
 	}
 	defer clear(e.Secret)
-	scrub, err := redact.New(e.Secret)
+	scrub, err := redact.New(spelled(e.Secret)...)
 	if err != nil {
 		drop()
 		return

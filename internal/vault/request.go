@@ -1,6 +1,7 @@
 package vault
 
 import (
+	"bytes"
 	"encoding/base64"
 	"fmt"
 	"net/url"
@@ -8,6 +9,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"weir/internal/redact"
 	"weir/internal/ruleset/permission"
 	"weir/internal/strict"
 )
@@ -164,14 +166,30 @@ func (r Request) header(e entry) (name string, value []byte, err error) {
 
 // needles are what is taken out of the response: the secret, and the password alone where it is a part of it.
 func (r Request) needles(e entry) ([][]byte, error) {
-	all := [][]byte{e.Secret}
+	all := spelled(e.Secret)
 	if r.Scheme == Basic && e.User == "" {
 		if i := strings.IndexByte(string(e.Secret), ':'); i >= 0 {
 			if len(e.Secret)-i-1 < 8 {
 				return nil, refuse(Unusable, "the password has less than 8 characters: it could not be taken out of a response")
 			}
-			all = append(all, e.Secret[i+1:])
+			all = append(all, spelled(e.Secret[i+1:])...)
 		}
 	}
 	return all, nil
+}
+
+// spelled is a secret, and what is left of it on the way if it has white space at its ends: HTTP/1.1 takes that from headers, and servers split them
+// at it. Spaces and line ends
+// are accepted there no more, but older vaults have them.
+func spelled(secret []byte) [][]byte {
+	all := [][]byte{secret}
+	if bytes.Equal(secret, bytes.TrimSpace(secret)) {
+		return all
+	}
+	for _, part := range append(bytes.Fields(secret), bytes.TrimSpace(secret)) {
+		if redact.Check(part) == nil {
+			all = append(all, part)
+		}
+	}
+	return all
 }

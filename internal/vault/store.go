@@ -112,6 +112,9 @@ func checkSecret(secret []byte, user string) error {
 	if len(user) > maxUser || bytes.ContainsFunc([]byte(user), func(r rune) bool { return r <= ' ' || r > '~' || r == ':' }) {
 		return errors.New("the user's name is not a word of ASCII letters without a colon")
 	}
+	if len(bytes.Trim(secret, " \t\r\n")) != len(secret) {
+		return errors.New("the secret begins or ends with white space, which headers lose on their way: give it without")
+	}
 	return redact.Check(secret)
 }
 

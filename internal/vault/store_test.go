@@ -67,6 +67,9 @@ func TestVaultV9(t *testing.T) {
 	if err := v.Set("a", "", []byte(secret), Binding{}); !errors.Is(err, ErrExists) {
 		t.Error(err)
 	}
+	if err := v.Rotate("a", []byte("another secret\n")); err == nil || !strings.Contains(err.Error(), "white space") {
+		t.Error(err)
+	}
 	if err := v.Rotate("a", []byte("another secret")); err != nil {
 		t.Error(err)
 	}
@@ -125,6 +128,9 @@ func TestBadSecretsAndBindings(t *testing.T) {
 		{"a/b", "", secret, Binding{}, "is no key"},
 		{"CON", "", secret, Binding{}, "device"},
 		{"a", "", "short", Binding{}, "8 are the least"},
+		{"a", "", secret + " ", Binding{}, "white space"},
+		{"a", "", "\t" + secret, Binding{}, "white space"},
+		{"a", "", secret + "\r\n", Binding{}, "white space"},
 		{"a", "x:y", secret, Binding{}, "user's name"},
 		{"a", "", secret, Binding{Hosts: []string{"https://x/"}}, "no host"},
 		{"a", "", secret, Binding{Methods: []string{"TRACE"}}, "no method"},
