@@ -65,7 +65,7 @@ func (c *client) read(ctx context.Context, cancel context.CancelFunc) {
 			break
 		}
 		c.conn.SetReadDeadline(time.Now().Add(lineTime))
-		line, long, err := c.line(in)
+		line, long, err := c.line(in, func() bool { return c.server.room(c.usage) })
 		free := func() {
 			if long {
 				c.server.free(c.usage)
@@ -89,8 +89,7 @@ func (c *client) read(ctx context.Context, cancel context.CancelFunc) {
 			continue
 		}
 		if c.server.tools != nil && speaksMCP(line) {
-			c.serveTools(ctx, line, in)
-			free()
+			c.serveTools(ctx, line, long, in)
 			break
 		}
 		flight <- struct{}{}
@@ -127,16 +126,16 @@ func (c *client) read(ctx context.Context, cancel context.CancelFunc) {
 	}
 }
 
-// line reads one line, its newline left out; long tells that it holds room of a long one. The last may lack the newline: then the
-// error is io.EOF.
-func (c *client) line(in *bufio.Reader) (line []byte, long bool, err error) {
+// line reads one line, its newline left out; long tells that it holds the room of a long one, which room takes. The last may lack the newline: then
+// the error is io.EOF.
+func (c *client) line(in *bufio.Reader, room func() bool) (line []byte, long bool, err error) {
 	for {
 		part, err := in.ReadSlice('\n')
 		if len(line)+len(part) > wire.MaxLine {
 			return nil, long, errLong
 		}
 		if !long && len(line)+len(part) > maxShort {
-			if !c.server.room(c.usage) {
+			if !room() {
 				return nil, false, errBusy
 			}
 			long = true

@@ -8,7 +8,8 @@ import (
 	"errors"
 	"io"
 	"net"
-	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
 	"weir/internal/bridge/wire"
 )
@@ -54,25 +55,20 @@ func speaksMCP(line []byte) bool {
 	return bytes.Contains(line, []byte(`"jsonrpc"`)) && json.Unmarshal(line, &head) == nil && head.Version == "2.0"
 }
 
-// serveTools hands the rest of the connection to the tools.
-func (c *client) serveTools(ctx context.Context, first []byte, in *bufio.Reader) {
-	s := stream{io.MultiReader(bytes.NewReader(append(first, '\n')), in), c.conn}
+// serveTools hands the rest of the connection to the tools, a line at a time.
+func (c *client) serveTools(ctx context.Context, first []byte, long bool, in *bufio.Reader) {
+	s := &stream{client: c, ctx: ctx, in: in, flight: make(chan struct{}, maxFlight), open: map[jsonrpc.ID]bool{}}
+	defer s.end()
+	if err := s.take(first, long); err != nil {
+		return
+	}
+	if !c.server.enterTools(c.usage) {
+		c.write(deny("", textManyConns))
+		c.linger()
+		return
+	}
+	defer c.server.leaveTools(c.usage)
 	if err := c.server.tools.Serve(ctx, c.who, s); err != nil && ctx.Err() == nil && !errors.Is(err, io.EOF) && !errors.Is(err, net.ErrClosed) {
 		c.server.logger.WithError(err).Debug("a client of the tools went away")
 	}
 }
-
-// stream is the connection of a client of the tools.
-type stream struct {
-	io.Reader
-	conn *net.UnixConn
-}
-
-// Write implements io.Writer; a client that does not take its answers is cut off.
-func (s stream) Write(p []byte) (int, error) {
-	s.conn.SetWriteDeadline(time.Now().Add(lineTime))
-	return s.conn.Write(p)
-}
-
-// Close implements io.Closer.
-func (s stream) Close() error { return s.conn.Close() }
