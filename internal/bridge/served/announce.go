@@ -22,7 +22,7 @@ type announcements struct {
 	now func() time.Time
 
 	mu   sync.Mutex
-	open map[string][]announcement // by container, oldest first
+	open map[string][]announcement // by place, oldest first
 }
 
 type announcement struct {
@@ -51,7 +51,7 @@ func (s *Server) Announce(who bridge.Asker, r wire.Request) string {
 	if res := s.Rules.Check(permission.Of(tool, r.ToolInput), r.PermissionMode); res.Decision == permission.Denied {
 		return textRule(res.Reason)
 	}
-	s.announced.add(who.Container.ID, announcement{tool, r.SessionID, r.PromptID, r.ToolUseID, r.PermissionMode, args, s.Now().Add(announceTime)})
+	s.announced.add(place(who), announcement{tool, r.SessionID, r.PromptID, r.ToolUseID, r.PermissionMode, args, s.Now().Add(announceTime)})
 	return ""
 }
 
@@ -118,7 +118,7 @@ func (c *session) announcement(in call) (announcement, bool) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	a, ok := c.server.announced.take(in.who.Container.ID, c.name, in, args)
+	a, ok := c.server.announced.take(place(in.who), c.name, in, args)
 	if ok && c.name == "" {
 		c.name = a.session
 	}

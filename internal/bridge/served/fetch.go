@@ -77,7 +77,7 @@ func (c *session) next(in call, seen permission.Call, r vault.Request, use event
 	if res := s.Rules.Check(seen, a.mode); res.Decision == permission.Denied {
 		return "", nil, s.denied(in.who, use, &refusal{textRule(res.Reason), res.Reason})
 	}
-	key, err := keyOf(in.who.Container.ID, r)
+	key, err := keyOf(place(in.who), r)
 	text, of, ok := s.pages.read(key, r.Page)
 	if err != nil || !ok {
 		return "", nil, s.denied(in.who, use, refuse("Failed: there is no such page, or it is too long ago: make the call without page again.", "not_there"))
@@ -138,7 +138,7 @@ func (c *session) make(ctx context.Context, in call, seen permission.Call, fetch
 	if err := s.taint(in.who, answer); err != nil {
 		return "", nil, err
 	}
-	key, err := keyOf(in.who.Container.ID, r)
+	key, err := keyOf(place(in.who), r)
 	if err != nil {
 		return "", nil, refuse("Failed: the answer could not be kept.", "failed")
 	}

@@ -36,7 +36,7 @@ func (c *session) recall(ctx context.Context, in call) (string, mcp.Meta, error)
 		return "", nil, s.denied(in.who, use, err)
 	}
 	c.mu.Lock()
-	caller := in.who.Container.ID + " " + c.name + " " + c.prompt
+	caller := place(in.who) + " " + c.name + " " + c.prompt
 	c.mu.Unlock()
 	got, err := s.Memory.Recall(r, &s.turns, caller)
 	switch {

@@ -11,8 +11,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/sirupsen/logrus"
 
+	"weir/internal/bridge"
 	"weir/internal/bridge/wire"
+	"weir/internal/event"
 	"weir/internal/gate/question"
 	"weir/internal/memory"
 	"weir/internal/ruleset/permission"
@@ -403,6 +406,41 @@ func TestScopes(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"VaultHttpFetch(gh@" + r2.host() + ")"}, r2.written); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// What a person allows for a session, and the pages of an answer, are of one container: another one that has its id later, as a service that starts again
+// has, is asked about anew. Of too many approvals the oldest ends.
+func TestSessionsEndWithTheirContainer(t *testing.T) {
+	r := newRig(t)
+	r.bind(r.host())
+	s := r.client()
+	asked := r.person(question.Reply{Allow: true, Scope: question.ForSession})
+	if text, res := r.announced(s, "", fetchName, r.request("/long")); res.IsError {
+		t.Fatal(text, <-asked)
+	}
+	r.mu.Lock()
+	r.cgroup++
+	r.mu.Unlock()
+	asked = r.person(question.Reply{})
+	if text, res := r.announced(s, "", fetchName, r.request("/")); !res.IsError || !strings.Contains(<-asked, "key gh") {
+		t.Error(text)
+	}
+	q := r.request("/long")
+	q["page"] = 2
+	if text, res := r.announced(s, "", fetchName, q); !res.IsError {
+		t.Errorf("%.100q", text)
+	}
+	var log strings.Builder
+	logger := logrus.New()
+	logger.SetOutput(&log)
+	server, who := New(Options{Logger: logger}), bridge.Asker{Container: event.Container{ID: "g-test"}}
+	for i := range maxGrants + 1 {
+		server.grant(who, fmt.Sprint(i))
+		server.grant(who, fmt.Sprint(i))
+	}
+	if server.isGranted(who, "0") || !server.isGranted(who, "1") || !server.isGranted(who, fmt.Sprint(maxGrants)) || strings.Count(log.String(), "\n") != 1 {
+		t.Errorf("%d are kept: %s", len(server.granted), log.String())
 	}
 }
 

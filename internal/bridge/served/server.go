@@ -4,8 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net/netip"
+	"slices"
 	"sync"
 	"time"
 
@@ -64,15 +66,18 @@ type Server struct {
 	room      chan struct{} // taken by each call
 
 	mu      sync.Mutex
-	granted map[grant]bool // for a session
+	granted []grant // for a session, oldest first
 }
 
 // grant is what a person allowed for a session: a content of a rule, in a container.
-type grant struct{ container, rule string }
+type grant struct{ place, rule string }
+
+// place tells containers apart, also those that have one id after another: the id of a service is its path.
+func place(who bridge.Asker) string { return fmt.Sprint(who.Container.CgroupID, " ", who.Container.ID) }
 
 const (
 	maxCalls   = 64 // at once
-	maxGrants  = 10000
+	maxGrants  = 1000
 	tellEvery  = 5 * time.Second // that a person is being waited for
 	serverName = "weir"
 )
@@ -82,7 +87,7 @@ func New(o Options) *Server {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	s := &Server{Options: o, room: make(chan struct{}, maxCalls), granted: map[grant]bool{}}
+	s := &Server{Options: o, room: make(chan struct{}, maxCalls)}
 	s.announced.now, s.pages.now = o.Now, o.Now
 	return s
 }
@@ -277,18 +282,25 @@ func (c *session) confirm(ctx context.Context, in call, rule, about string) (adm
 	return admission{decision: event.Decision{Decision: "allow", Reason: "approved", Text: v.Text, By: v.By, Scope: v.Scope}, approved: true}, nil
 }
 
+// grant keeps what a person allowed. The oldest makes room: nothing tells of containers that are gone, and who needs it still is asked again.
 func (s *Server) grant(who bridge.Asker, rule string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.granted) < maxGrants {
-		s.granted[grant{who.Container.ID, rule}] = true
+	g := grant{place(who), rule}
+	if slices.Contains(s.granted, g) {
+		return
 	}
+	if len(s.granted) >= maxGrants {
+		s.Logger.WithField("rule", s.granted[0].rule).Warn("an approval for a session ends: there are too many")
+		s.granted = slices.Delete(s.granted, 0, 1)
+	}
+	s.granted = append(s.granted, g)
 }
 
 func (s *Server) isGranted(who bridge.Asker, rule string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.granted[grant{who.Container.ID, rule}]
+	return slices.Contains(s.granted, grant{place(who), rule})
 }
 
 // log writes one use; an error means that nothing may be handed over.
