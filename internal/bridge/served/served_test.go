@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -516,6 +517,58 @@ func TestRecall(t *testing.T) {
 	for _, in := range []map[string]any{{"action": "fetch", "store": "notes", "key": "none"}, {"action": "fetch", "store": "../x", "key": "y"}, {"action": "list_stores", "extra": 1}, {}} {
 		if text, res := r.announced(s, "", recallName, in); !res.IsError {
 			t.Error(in, text)
+		}
+	}
+}
+
+// One container takes no more than its share of the calls that are under way, and gives it back.
+func TestShareOfCalls(t *testing.T) {
+	r := newRig(t)
+	r.bind(r.host())
+	s, more := r.client(), r.client()
+	notes := map[string]any{"action": "list_stores"}
+	ctx, cancel := context.WithCancel(t.Context())
+	var waiting sync.WaitGroup
+	for i := range maxOwn {
+		q := r.request(fmt.Sprint("/", i))
+		if a := r.hook(wire.Request{}, fetchName, q); a.Decision != wire.Allow {
+			t.Fatal(a)
+		}
+		on := s
+		if i%2 == 0 {
+			on = more
+		}
+		waiting.Go(func() {
+			// it is cancelled
+			_, _ = on.CallTool(ctx, &mcp.CallToolParams{Name: fetchName, Arguments: q})
+		})
+	}
+	for deadline := time.Now().Add(20 * time.Second); len(r.gate.Pending()) < maxOwn; time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("%d wait", len(r.gate.Pending()))
+		}
+	}
+	if text, res := r.announced(r.client(), "", recallName, notes); !res.IsError || !strings.Contains(text, "too many calls") {
+		t.Error(text)
+	}
+	r.mu.Lock()
+	r.cgroup++
+	r.mu.Unlock()
+	if text, res := r.announced(r.client(), "", recallName, notes); res.IsError {
+		t.Error("another container:", text)
+	}
+	r.mu.Lock()
+	r.cgroup--
+	r.mu.Unlock()
+	cancel()
+	waiting.Wait()
+	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+		text, res := r.announced(r.client(), "", recallName, notes)
+		if !res.IsError {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatal(text)
 		}
 	}
 }

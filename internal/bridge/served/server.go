@@ -63,10 +63,11 @@ type Server struct {
 	turns     memory.Turns
 	pages     pages
 	announced announcements
-	room      chan struct{} // taken by each call
 
 	mu      sync.Mutex
-	granted []grant // for a session, oldest first
+	calls   int
+	own     map[string]int // calls of each container
+	granted []grant        // for a session, oldest first
 }
 
 // grant is what a person allowed for a session: a content of a rule, in a container.
@@ -77,6 +78,7 @@ func place(who bridge.Asker) string { return fmt.Sprint(who.Container.CgroupID, 
 
 const (
 	maxCalls   = 64 // at once
+	maxOwn     = 16 // of one container
 	maxGrants  = 1000
 	tellEvery  = 5 * time.Second // that a person is being waited for
 	serverName = "weir"
@@ -87,7 +89,7 @@ func New(o Options) *Server {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	s := &Server{Options: o, room: make(chan struct{}, maxCalls)}
+	s := &Server{Options: o, own: map[string]int{}}
 	s.announced.now, s.pages.now = o.Now, o.Now
 	return s
 }
@@ -138,16 +140,14 @@ type call struct {
 // handle makes a tool of a function; its errors are answers to the model.
 func (c *session) handle(f func(context.Context, call) (string, mcp.Meta, error)) mcp.ToolHandler {
 	return func(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		select {
-		case c.server.room <- struct{}{}:
-			defer func() { <-c.server.room }()
-		default:
-			return failed(refuse(textBusy, "busy")), nil
-		}
 		who, err := c.who()
 		if err != nil {
 			return failed(refuse(textStranger, "stranger")), nil
 		}
+		if !c.server.enter(place(who)) {
+			return failed(refuse(textBusy, "busy")), nil
+		}
+		defer c.server.leave(place(who))
 		id, _ := r.Params.Meta["claudecode/toolUseId"].(string)
 		ctx, stop := context.WithCancel(ctx)
 		defer stop()
@@ -156,6 +156,27 @@ func (c *session) handle(f func(context.Context, call) (string, mcp.Meta, error)
 			return failed(err), nil
 		}
 		return &mcp.CallToolResult{Meta: meta, Content: []mcp.Content{&mcp.TextContent{Text: text}}}, nil
+	}
+}
+
+// enter counts a call; false: there are too many, of this container or of all.
+func (s *Server) enter(of string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.calls >= maxCalls || s.own[of] >= maxOwn {
+		return false
+	}
+	s.calls++
+	s.own[of]++
+	return true
+}
+
+func (s *Server) leave(of string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.calls--
+	if s.own[of]--; s.own[of] == 0 {
+		delete(s.own, of)
 	}
 }
 
