@@ -309,3 +309,72 @@ func BenchmarkPreview(b *testing.B) {
 		}
 	}
 }
+
+// M6: marks that are set, or go, while an entry is read count for it.
+func TestMarksWhileReadingM6(t *testing.T) {
+	for name, c := range map[string]struct {
+		before Marks
+		during func(m *Memory) error
+		want   Marks
+	}{
+		"marked and imported": {Marks{}, func(m *Memory) error {
+			return errors.Join(m.Mark("notes", Marks{Secret: true}), m.Import("notes", "today", "the secret"))
+		}, Marks{Secret: true}},
+		"marked otherwise": {Marks{Secret: true}, func(m *Memory) error { return m.Mark("notes", Marks{Foreign: true}) }, Marks{Secret: true, Foreign: true}},
+		"made anew": {Marks{Secret: true}, func(m *Memory) error {
+			return errors.Join(m.Remove("notes", ""), m.Import("notes", "today", "harmless"))
+		}, Marks{Secret: true}},
+	} {
+		m := New(t.TempDir())
+		if err := errors.Join(m.Mark("notes", c.before), m.Import("notes", "today", "what is there")); err != nil {
+			t.Fatal(err)
+		}
+		got, err := m.marked("notes", func() (Result, error) {
+			if err := c.during(m); err != nil {
+				t.Error(name, err)
+			}
+			text, err := m.Text("notes", "today")
+			return Result{Text: text}, err
+		})
+		if err != nil || got.Marks != c.want || got.Text == "" {
+			t.Errorf("%s: %+v, %v", name, got, err)
+		}
+		if got, err := m.marked("notes", func() (Result, error) { return Result{Text: "read"}, m.Remove("notes", "") }); err == nil || got.Text != "" {
+			t.Errorf("%s: of a store that went: %+v", name, got)
+		}
+	}
+}
+
+// M6: while a store is removed, no entry is there without its marks.
+func TestMarksAreRemovedLastM6(t *testing.T) {
+	m := New(t.TempDir())
+	for range 5 {
+		if err := m.Mark("notes", Marks{Secret: true}); err != nil {
+			t.Fatal(err)
+		}
+		dir := filepath.Join(m.dir, "notes")
+		for i := range 2000 {
+			if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("k%d.md", i)), []byte("x"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		done := make(chan error)
+		go func() { done <- m.Remove("notes", "") }()
+		for removed := false; !removed; {
+			select {
+			case err := <-done:
+				if err != nil {
+					t.Fatal(err)
+				}
+				removed = true
+			default:
+			}
+			if _, err := os.Lstat(filepath.Join(dir, marks)); err == nil {
+				continue
+			}
+			if left, _ := os.ReadDir(dir); len(left) > 0 {
+				t.Fatalf("%d entries are left without marks", len(left))
+			}
+		}
+	}
+}

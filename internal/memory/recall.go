@@ -95,13 +95,25 @@ func (m *Memory) Recall(r Request, turns *Turns, caller string) (Result, error) 
 	default:
 		return Result{}, errors.New("recall: the request was not checked")
 	}
-	marks, err := m.Marks(r.Store)
+	return m.marked(r.Store, func() (Result, error) { return m.within(r, turns, caller) })
+}
+
+// marked reads from a store, and tells the marks that it had before or after: somebody may mark it, or remove it, meanwhile (M6).
+func (m *Memory) marked(store string, read func() (Result, error)) (Result, error) {
+	before, err := m.Marks(store)
 	if err != nil {
 		return Result{}, err
 	}
-	res, err := m.within(r, turns, caller)
-	res.Marks = marks
-	return res, err
+	res, err := read()
+	if err != nil {
+		return Result{}, err
+	}
+	after, err := m.Marks(store)
+	if err != nil {
+		return Result{}, err
+	}
+	res.Marks = Marks{Secret: before.Secret || after.Secret, Foreign: before.Foreign || after.Foreign}
+	return res, nil
 }
 
 func (m *Memory) within(r Request, turns *Turns, caller string) (Result, error) {

@@ -276,6 +276,18 @@ func (m *Memory) Remove(store, key string) error {
 			return err
 		}
 		defer root.Close()
+		names, err := fs.ReadDir(s.FS(), ".")
+		if err != nil {
+			return fmt.Errorf("remove: %w", err)
+		}
+		for _, n := range names {
+			if n.Name() == marks { // last: who recalls meanwhile is told them
+				continue
+			}
+			if err := s.RemoveAll(n.Name()); err != nil {
+				return fmt.Errorf("remove: %w", err)
+			}
+		}
 		return root.RemoveAll(store)
 	}
 	if err := permission.CheckKey(key); err != nil {
