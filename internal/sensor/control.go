@@ -231,6 +231,9 @@ func (d *daemon) Pending(context.Context) ([]question.Question, error) { return 
 
 // Answer implements control.Approver.
 func (d *daemon) Answer(_ context.Context, id string, r question.Reply) (question.Question, error) {
+	if err := d.agents.Answerable(r); err != nil {
+		return question.Question{}, err
+	}
 	return d.gate.Answer(id, r)
 }
 

@@ -53,6 +53,7 @@ type rig struct {
 	mu      sync.Mutex
 	rules   *permission.Set
 	written []string // rules
+	unruled error    // of Allow
 	events  []event.Event
 	tainted []string
 	taint   error // of Taint
@@ -244,6 +245,9 @@ func (r *rig) Killed(string) bool {
 func (r *rig) Allow(rule string) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if r.unruled != nil {
+		return r.unruled
+	}
 	r.written = append(r.written, rule)
 	return nil
 }

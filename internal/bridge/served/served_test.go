@@ -410,6 +410,36 @@ func TestScopes(t *testing.T) {
 	}
 }
 
+// A rule that could not be written is told of: the call is allowed, once.
+func TestRuleThatIsNotWritten(t *testing.T) {
+	r := newRig(t)
+	r.bind(r.host())
+	r.unruled = errors.New("read-only file system")
+	s := r.client()
+	asked := r.person(question.Reply{Allow: true, Scope: question.ForKey})
+	if text, res := r.announced(s, "", fetchName, r.request("/")); res.IsError {
+		t.Fatal(text, <-asked)
+	}
+	if uses := r.uses(); len(uses) != 1 || !strings.Contains(uses[0].Verdict.Text, "was not written") || uses[0].Verdict.Scope != "" {
+		t.Errorf("%+v", uses[0].Verdict)
+	}
+	told := 0
+	r.mu.Lock()
+	for _, e := range r.events {
+		if e.Kind == event.Error && strings.Contains(e.Message, "read-only file system") && strings.Contains(e.Message, "VaultHttpFetch(gh@") {
+			told++
+		}
+	}
+	r.mu.Unlock()
+	if told != 1 {
+		t.Errorf("%d events tell of it", told)
+	}
+	asked = r.person(question.Reply{})
+	if text, res := r.announced(s, "", fetchName, r.request("/")); !res.IsError || !strings.Contains(<-asked, "key gh") {
+		t.Error(text)
+	}
+}
+
 // What a person allows for a session, and the pages of an answer, are of one container: another one that has its id later, as a service that starts again
 // has, is asked about anew. Of too many approvals the oldest ends.
 func TestSessionsEndWithTheirContainer(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/netip"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -297,7 +298,14 @@ func (c *session) confirm(ctx context.Context, in call, rule, about string) (adm
 		s.grant(in.who, rule)
 	case question.ForKey:
 		if err := s.Rules.Allow(rule); err != nil {
+			v.Scope, v.Text = "", strings.TrimSpace(v.Text+" (for this call alone: the rule "+rule+" was not written)")
 			s.Logger.WithError(err).Error("write a permission rule")
+			if err := s.Host.Log(event.Event{
+				Kind: event.Error, Container: &in.who.Container,
+				Message: "a person allowed a call for good, but the rule " + rule + " could not be written, and the next such call is asked about: " + err.Error(),
+			}); err != nil {
+				return admission{}, refuse(textLog, "log_failed")
+			}
 		}
 	}
 	return admission{decision: event.Decision{Decision: "allow", Reason: "approved", Text: v.Text, By: v.By, Scope: v.Scope}, approved: true}, nil

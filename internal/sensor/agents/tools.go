@@ -12,6 +12,7 @@ import (
 	"weir/internal/bridge"
 	"weir/internal/bridge/served"
 	"weir/internal/event"
+	"weir/internal/gate/question"
 	notes "weir/internal/memory"
 	"weir/internal/rewrite"
 	"weir/internal/ruleset/permission"
@@ -92,6 +93,32 @@ func (t *tools) Allow(rule string) error {
 		return fmt.Errorf("write rules: %w", err)
 	}
 	t.LoadRules()
+	return nil
+}
+
+// Answerable says why an answer could not be carried out: before it is taken, so that who gives it is told.
+func (a *Agents) Answerable(r question.Reply) error {
+	if !r.Allow || r.Scope != question.ForKey {
+		return nil
+	}
+	path := filepath.Join(a.opts.Permissions, "permissions.yaml")
+	before, err := readRules(path)
+	if err == nil {
+		_, err = permission.Add(before, permission.Allow, permission.Rule{Tool: permission.VaultHTTPFetch, Content: "any"}.String())
+	}
+	if err == nil {
+		err = os.MkdirAll(a.opts.Permissions, 0o755)
+	}
+	var f *os.File
+	if err == nil {
+		f, err = os.CreateTemp(a.opts.Permissions, ".weir-*")
+	}
+	if err == nil {
+		err = errors.Join(f.Close(), os.Remove(f.Name()))
+	}
+	if err != nil {
+		return fmt.Errorf("no rule can be written into %s, and the question still waits: approve it once or for the session, or make that file writable: %w", path, err)
+	}
 	return nil
 }
 

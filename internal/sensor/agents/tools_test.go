@@ -4,10 +4,12 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/sirupsen/logrus"
 
+	"weir/internal/gate/question"
 	"weir/internal/policy"
 	"weir/internal/sensor/inforce"
 	"weir/internal/vault"
@@ -68,5 +70,37 @@ func TestVaultIsOpened(t *testing.T) {
 	}
 	if f := open(state, ""); f == nil {
 		t.Error("the key beside it opens nothing")
+	}
+}
+
+// TestAnswerable: an approval for good is refused where its rule could not be written, before it is taken; others are not looked at.
+func TestAnswerable(t *testing.T) {
+	good, broken, none := t.TempDir(), t.TempDir(), filepath.Join(t.TempDir(), "made")
+	for path, text := range map[string]string{filepath.Join(good, "permissions.yaml"): "deny: [WebSearch]\n", filepath.Join(broken, "permissions.yaml"): "deny: ["} {
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, c := range []struct {
+		dir    string
+		reply  question.Reply
+		denied bool
+	}{
+		{good, question.Reply{Allow: true, Scope: question.ForKey}, false},
+		{none, question.Reply{Allow: true, Scope: question.ForKey}, false},
+		{broken, question.Reply{Allow: true, Scope: question.ForKey}, true},
+		{"/proc/self/fdinfo", question.Reply{Allow: true, Scope: question.ForKey}, true}, // nobody may write there, not even root
+		{"/proc/self/fdinfo", question.Reply{Allow: true, Scope: question.ForSession}, false},
+		{"/proc/self/fdinfo", question.Reply{Scope: question.ForKey}, false},
+	} {
+		err := (&Agents{opts: Options{Permissions: c.dir}}).Answerable(c.reply)
+		if (err != nil) != c.denied || c.denied && !strings.Contains(err.Error(), filepath.Join(c.dir, "permissions.yaml")) {
+			t.Errorf("%+v: %v", c, err)
+		}
+	}
+	for dir, want := range map[string]int{good: 1, none: 0} {
+		if left, err := os.ReadDir(dir); err != nil || len(left) != want {
+			t.Errorf("left in %s: %v, %v", dir, left, err)
+		}
 	}
 }
