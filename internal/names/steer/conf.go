@@ -16,6 +16,17 @@ const confPath = "etc/resolv.conf"
 // since then, so that nobody tainted chose who answers, or which names are meant.
 // The error wraps procfs.ErrGone if the process has ended.
 func configOf(pid int, since time.Time) (conf names.Config, believed bool, err error) {
+	its, err := procfs.Namespace(pid, "user")
+	if err != nil {
+		return conf, false, err
+	}
+	own, err := procfs.Namespace(os.Getpid(), "user")
+	if err != nil {
+		return conf, false, err
+	}
+	if its != own {
+		return conf, false, nil // who made its user namespace chose its root, or what is mounted there
+	}
 	root, err := procfs.OpenRoot(pid)
 	if err != nil {
 		return conf, false, err
