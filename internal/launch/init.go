@@ -19,13 +19,20 @@ import (
 const waitFD = 3
 
 // Init is the stub that Guard starts: it waits until the sensor knows it, gives
-// up root for uid (0: stays root), gid and groups, and the right to change files
-// outside write (if that has any), and becomes argv. It returns only when it
+// up typing into its terminal, root for uid (0: stays root), gid and groups, and
+// the right to change files outside write (if that has any), and becomes argv. It returns only when it
 // cannot, with the exit codes of shells.
 func Init(uid, gid uint32, groups []uint, write Write, argv, environ []string) error {
 	wait := os.NewFile(waitFD, "wait")
 	if _, err := io.ReadFull(wait, make([]byte, 1)); err != nil {
 		return Status(control.Failed) // Guard has said why
+	}
+	said, err := keepHands()
+	if err != nil {
+		return control.Errorf(126, "%w", err)
+	}
+	if said != "" {
+		fmt.Fprintln(os.Stderr, "weir guard:", said)
 	}
 	if err := dropTo(uid, gid, groups); err != nil {
 		return control.Errorf(126, "%w", err)

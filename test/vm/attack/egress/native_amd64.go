@@ -14,6 +14,8 @@ func nativeAttempts() map[string]attempt {
 		"x32-udp":      func(c *call) error { return otherEntry(c, x32Call, unix.SOCK_DGRAM) },
 		"int80-tcp":    func(c *call) error { return otherEntry(c, int80Call, unix.SOCK_STREAM) },
 		"int80-udp":    func(c *call) error { return otherEntry(c, int80Call, unix.SOCK_DGRAM) },
+		"type-x32":     func(c *call) error { return typeText(c, x32Ioctl) },
+		"type-high":    func(c *call) error { return typeText(c, highIoctl) },
 		"twin":         twin,
 		"file-uring":   func(c *call) error { return tellFile(c, uringFile) },
 		"uring-tcp":    uringTCP,
@@ -73,6 +75,14 @@ func int80Call(result *uint32) entry {
 	}
 }
 
+// x32Ioctl is numbered for x32 alone.
+func x32Ioctl(request, arg uint32) unix.Errno { return ioctl(0x40000000|514, uint64(request), arg) }
+
+// highIoctl has more bits in its request than the kernel takes.
+func highIoctl(request, arg uint32) unix.Errno {
+	return ioctl(unix.SYS_IOCTL, 1<<32|uint64(request), arg)
+}
+
 func otherEntry(c *call, enter func(*uint32) entry, kind int) error {
 	to, family, err := c.ip()
 	if err != nil {
@@ -107,14 +117,6 @@ func otherEntry(c *call, enter func(*uint32) entry, kind int) error {
 	}
 	return failure("sendto", call(opSendto, sent, place(text), uint32(len(c.say)), 0, place(address), length))
 }
-
-// low is memory below 4 GiB.
-func low(n int) ([]byte, error) {
-	mem, err := unix.Mmap(-1, 0, n, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE|unix.MAP_32BIT)
-	return mem, step("mmap", err)
-}
-
-func place(mem []byte) uint32 { return uint32(uintptr(unsafe.Pointer(&mem[0]))) }
 
 // twin lets another process that shares this one's memory send (B30).
 func twin(c *call) error {

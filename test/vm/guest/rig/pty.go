@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Terminal is a guarded command on a terminal of its own, as a person has it.
+// Terminal is a command on a terminal of its own, as a person has it.
 type Terminal struct {
 	file *os.File
 	done chan error
@@ -28,7 +28,13 @@ type Terminal struct {
 // GuardPTY runs a command under weir guard on a terminal, for as long as t runs.
 func (s *Sensor) GuardPTY(t testing.TB, name string, argv ...string) *Terminal {
 	t.Helper()
-	cmd := exec.Command("weir", append([]string{"guard", "-q", "--name", name, "--"}, argv...)...)
+	return OnTerminal(t, append([]string{"weir", "guard", "-q", "--name", name, "--"}, argv...)...)
+}
+
+// OnTerminal runs a command on a terminal of its own, for as long as t runs.
+func OnTerminal(t testing.TB, argv ...string) *Terminal {
+	t.Helper()
+	cmd := exec.Command(argv[0], argv[1:]...)
 	started, err := pty.StartWithSize(cmd, &pty.Winsize{Rows: 50, Cols: 200})
 	if err != nil {
 		t.Fatal(err)

@@ -48,6 +48,7 @@ func TestSession(t *testing.T) {
 		{"B53_clean_below_tainted", (*fixture).cleanBelow},
 		{"B51_escapes", (*fixture).escapes},
 		{"G15_interactive_shell", (*fixture).shell},
+		{"B52_types_for_the_shell_outside", (*fixture).typing},
 		{"modes", (*fixture).modes},
 		{"G1_G15_B32_daemon_killed", (*fixture).killed},
 	} {
