@@ -108,12 +108,16 @@ static __always_inline int is_mapped(const struct dest *d)
 	return a[0] == 0 && a[1] == 0 && a[2] == bpf_htonl(0xffff);
 }
 
-/* Unspecified addresses reach loopback, so they count as it (B14). */
+/* Unspecified addresses reach loopback, so they count as it (B14). What is sent to the last address of
+ * 127.0.0.0/8 reaches every socket there, not one whose owner could be asked for; so did the first, once
+ * (B26). */
 static __always_inline int is_loopback(const struct dest *d)
 {
 	const __u32 *a = (const __u32 *)d->addr;
 	if (is_mapped(d))
-		return d->addr[12] == 127 || a[3] == 0;
+		return (d->addr[12] == 127 && a[3] != bpf_htonl(0x7fffffff) &&
+		        a[3] != bpf_htonl(0x7f000000)) ||
+		       a[3] == 0;
 	return a[0] == 0 && a[1] == 0 && a[2] == 0 && (a[3] == bpf_htonl(1) || a[3] == 0);
 }
 

@@ -20,6 +20,7 @@ func udpAttempts() map[string]attempt {
 		"udplite":      datagram(unix.IPPROTO_UDPLITE, sendtoAddr),
 		"udp-in4":      udpIn4,
 		"udp-connect":  udpConnect,
+		"udp-shared":   udpShared,
 		"serve-udp":    serveUDP,
 	}
 }
@@ -37,6 +38,31 @@ func datagram(proto int, send func(fd int, text []byte, to netip.AddrPort) error
 		}
 		return send(fd, c.say, to)
 	}
+}
+
+// udpShared sends to a broadcast address, which every socket there hears. Its own is what a search for one finds (B26).
+func udpShared(c *call) error {
+	to, family, err := c.ip()
+	if err != nil {
+		return err
+	}
+	fd, err := c.open(family, unix.SOCK_DGRAM, unix.IPPROTO_UDP)
+	if err != nil {
+		return err
+	}
+	for _, option := range []int{unix.SO_REUSEADDR, unix.SO_BROADCAST} {
+		if err := unix.SetsockoptInt(fd, unix.SOL_SOCKET, option, 1); err != nil {
+			return step("setsockopt", err)
+		}
+	}
+	sa, err := sockaddr(to)
+	if err != nil {
+		return err
+	}
+	if err := unix.Bind(fd, sa); err != nil {
+		return step("bind", err)
+	}
+	return step("sendto", unix.Sendto(fd, c.say, 0, sa))
 }
 
 func sendtoAddr(fd int, text []byte, to netip.AddrPort) error {

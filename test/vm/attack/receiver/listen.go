@@ -23,13 +23,8 @@ func (r *receiver) listen(o wire.Order) (string, error) {
 	switch o.Net {
 	case "tcp", "mptcp":
 		return "", r.listenTCP(o)
-	case "udp":
-		conn, err := net.ListenPacket("udp", o.At)
-		if err != nil {
-			return "", err
-		}
-		go r.packets(o, conn)
-		return "", nil
+	case "udp", "udp-shared":
+		return "", r.listenUDP(o)
 	case "sctp":
 		return "", r.listenIP(o, unix.SOCK_STREAM, unix.IPPROTO_SCTP)
 	case "dccp":
@@ -95,6 +90,26 @@ func (r *receiver) listenTCP(o wire.Order) error {
 			go r.drain(o, conn)
 		}
 	}()
+	return nil
+}
+
+// listenUDP leaves the port to others too, if it is to be shared.
+func (r *receiver) listenUDP(o wire.Order) error {
+	var config net.ListenConfig
+	if o.Net == "udp-shared" {
+		config.Control = func(_, _ string, c syscall.RawConn) error {
+			var err error
+			if e := c.Control(func(fd uintptr) { err = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_REUSEADDR, 1) }); e != nil {
+				return e
+			}
+			return err
+		}
+	}
+	conn, err := config.ListenPacket(context.Background(), "udp", o.At)
+	if err != nil {
+		return err
+	}
+	go r.packets(o, conn)
 	return nil
 }
 

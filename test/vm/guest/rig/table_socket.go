@@ -185,5 +185,10 @@ func loopbackAttempts() []Attempt {
 			}
 		}
 	}
-	return all
+	return append(all, Attempt{
+		ID: "B26", Name: "broadcast-udp", Network: "none", Argv: egress("udp-shared -to 127.255.255.255:{port}"),
+		Prepare: func(t testing.TB, e *Env) {
+			e.Outside.Here.Listen(t, "udp-shared", fmt.Sprintf("0.0.0.0:%d", e.Port))
+		},
+	})
 }
