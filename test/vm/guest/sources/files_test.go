@@ -73,6 +73,7 @@ func attempts() []attempt {
 		{name: "bind-directory", file: "/srv/secret/x/a", before: "mkdir S/at; mount --bind /srv/secret/x S/at", argv: "egress file -path S/at/a -to DEST", after: "umount S/at"},
 		{name: "overlay", file: "/srv/secret/a", before: "mkdir -p S/at; mount -t overlay -o lowerdir=/srv/secret:/srv/plain overlay S/at", argv: "egress file -path S/at/a -to DEST", after: "umount S/at"},
 		{name: "overlay-hardlink", file: "/srv/secret/b", outside: "ln -f FILE /srv/plain/a-link", before: "mkdir -p S/at; mount -t overlay -o lowerdir=/srv/secret:/srv/plain overlay S/at", argv: "egress file -path S/at/b -to DEST", after: "umount S/at"},
+		{name: "mounted-file", file: "/srv/plain/cfg", outside: "mkdir -p S/at; touch S/at/.env; mount --bind FILE S/at/.env", argv: "egress file -path S/at/.env -to DEST", after: "umount S/at/.env"},
 		{name: "namespace", file: "/srv/secret/a", argv: "unshare -m chroot /srv /egress file -path /secret/a -to DEST"},
 		{name: "procroot", file: "/srv/secret/a", argv: "egress file-procroot -path FILE -to DEST"},
 		{name: "opath", file: "/srv/secret/a", argv: "egress file-opath -path FILE -to DEST"},
