@@ -5,6 +5,7 @@
 char LICENSE[] SEC("license") = "GPL";
 
 #define PTRACE_MODE_ATTACH 2
+#define PTRACE_MODE_NOAUDIT 4
 #define S_IFMT 0170000
 #define S_IFSOCK 0140000
 #define SOL_IP 0
@@ -186,16 +187,40 @@ static __always_inline int may_attach(struct where *w, struct task_struct *targe
 	return 0;
 }
 
+/* arriving: as in egress.bpf.c. A runtime opens the namespaces of other containers before it is the program.
+ */
+static __always_inline int arriving(void)
+{
+	struct task_struct *t = bpf_get_current_task_btf();
+	struct task *id = bpf_task_storage_get(&tasks, t->group_leader, 0, 0);
+	return id && id->arriving > bpf_ktime_get_boot_ns() / 1000000000;
+}
+
+/* What can be read of a process can be opened for writing below /proc/PID/fd, root and cwd. ps asks for every
+ * process, so nothing is told. */
+static __always_inline int may_read(struct where *w, struct task_struct *target, unsigned int mode)
+{
+	struct policy *p = policy_of(w);
+	if (!w->guarded ||
+	    (p && (p->mode == MODE_OBSERVE || (!w->taint && !w->deep && p->mode != MODE_SEAL))))
+		return 1;
+	if (inside(w, cgroup_of(target)) || arriving())
+		return 1;
+	if (!(mode & PTRACE_MODE_NOAUDIT))
+		count(COUNT_DENIED_ATTACH);
+	return 0;
+}
+
 /* ptrace, /proc/PID/mem, process_vm_*, pidfd_getfd (B30). A process may look at itself. */
 SEC("fmod_ret/security_ptrace_access_check")
 int BPF_PROG(weir_attach, struct task_struct *child, unsigned int mode)
 {
 	struct where w;
-	if (!(mode & PTRACE_MODE_ATTACH))
-		return 0;
 	if (BPF_CORE_READ(child, tgid) == bpf_get_current_pid_tgid() >> 32)
 		return 0;
 	walk_current(&w);
+	if (!(mode & PTRACE_MODE_ATTACH))
+		return may_read(&w, child, mode) ? 0 : -EPERM;
 	return may_attach(&w, child) ? 0 : -EPERM;
 }
 

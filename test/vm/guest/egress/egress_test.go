@@ -24,6 +24,7 @@ func Test(t *testing.T) {
 	world := rig.NewOutside(t)
 	sensor := rig.StartSensor(t, policy)
 	t.Run("Attempts", func(t *testing.T) { attempts(t, world, sensor) })
+	t.Run("B30/looks-on", func(t *testing.T) { looksOn(t, sensor) })
 	t.Run("B47/leave-close", func(t *testing.T) { leftByClose(t, world, sensor) })
 	t.Run("OpenedBeforeGuard", func(t *testing.T) { openedBeforeGuard(t, world) })
 	t.Run("Remembered", func(t *testing.T) { remembered(t, world, sensor) })
@@ -71,6 +72,15 @@ func attempts(t *testing.T, world *rig.Outside, sensor *rig.Sensor) {
 		if world.Got(o.Text) {
 			t.Errorf("%s: arrived late", o.title)
 		}
+	}
+}
+
+// looksOn: a tainted session may look at its own processes, and list those of the machine.
+func looksOn(t *testing.T, sensor *rig.Sensor) {
+	session := sensor.Guard(t, "looks", "--taint", "secret")
+	const own = "sleep 60 & set -e; readlink /proc/$!/exe; ls -l /proc/$!/fd; cat /proc/$!/environ >/dev/null; kill $!; "
+	if r := session.Run(t, "bash", "-c", own+"ps -ef || busybox ps"); r.Exit != 0 || !strings.Contains(r.Stdout, "/sleep\n") || !strings.Contains(r.Stdout, " -> ") || !strings.Contains(r.Stdout, "weir") {
+		t.Errorf("it cannot look: %s", r)
 	}
 }
 

