@@ -52,9 +52,26 @@ func untyped() []unix.SockFilter {
 	}
 }
 
-// keepHands keeps this process, in all threads, and all that it starts from typing into a terminal, for good. Without CAP_SYS_ADMIN that
-// costs setuid programs their rights, which is what said tells.
+// onTerminal says whether this process has a terminal that it may type into: the one that controls it, or an open one.
+func onTerminal() bool {
+	if fd, err := unix.Open("/dev/tty", unix.O_RDONLY|unix.O_NOCTTY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0); err == nil {
+		unix.Close(fd)
+		return true
+	}
+	for fd := range 3 {
+		if _, err := unix.IoctlGetTermios(fd, unix.TCGETS); err == nil {
+			return true
+		}
+	}
+	return false
+}
+
+// keepHands keeps this process, in all threads, and all that it starts from typing into a terminal, for good, if it has one: the filter
+// costs each system call a little. Without CAP_SYS_ADMIN it costs setuid programs their rights, which is what said tells.
 func keepHands() (said string, err error) {
+	if !onTerminal() {
+		return "", nil
+	}
 	runtime.LockOSThread() // what is asked of a thread must hold for the one that asks for the filter
 	defer runtime.UnlockOSThread()
 	filter := untyped()
