@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"sync"
 
@@ -47,7 +48,8 @@ func fromPassphrase(passphrase []byte, work int) (Keys, error) {
 		return Keys{}, fmt.Errorf("open vault: %w", err)
 	}
 	rcpt.SetWorkFactor(work)
-	return Keys{&once{inner: id}, rcpt}, nil
+	o := &once{inner: id}
+	return Keys{o, &closer{rcpt, o}}, nil
 }
 
 // FromFile reads an age key, as age-keygen writes it.
@@ -134,7 +136,7 @@ func readPrivate(path string) ([]byte, error) {
 	return data[:n], nil
 }
 
-// once remembers what a passphrase opened: trying it takes a second.
+// once remembers what a passphrase opened: trying it takes a second and a quarter of a GiB.
 type once struct {
 	inner age.Identity
 
@@ -145,22 +147,49 @@ type once struct {
 
 // Unwrap implements age.Identity.
 func (o *once) Unwrap(stanzas []*age.Stanza) ([]byte, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if head := headOf(stanzas); o.key != nil && head == o.head {
+		return slices.Clone(o.key), nil
+	}
+	defer debug.FreeOSMemory() // else the next one takes its quarter beside this one's
+	key, err := o.inner.Unwrap(stanzas)
+	if err != nil {
+		return nil, err
+	}
+	o.keep(stanzas, key)
+	return key, nil
+}
+
+func (o *once) keep(stanzas []*age.Stanza, key []byte) {
+	clear(o.key)
+	o.head, o.key = headOf(stanzas), slices.Clone(key)
+}
+
+func headOf(stanzas []*age.Stanza) (head [sha256.Size]byte) {
 	h := sha256.New()
 	for _, s := range stanzas {
 		fmt.Fprintf(h, "%q %q %d\n", s.Type, s.Args, len(s.Body))
 		h.Write(s.Body)
 	}
-	var head [sha256.Size]byte
 	h.Sum(head[:0])
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.key != nil && head == o.head {
-		return slices.Clone(o.key), nil
+	return head
+}
+
+// closer closes a vault with a passphrase, and has what it closed opened again without trying.
+type closer struct {
+	*age.ScryptRecipient
+	opens *once
+}
+
+// WrapWithLabels implements age.RecipientWithLabels.
+func (c *closer) WrapWithLabels(key []byte) ([]*age.Stanza, []string, error) {
+	c.opens.mu.Lock()
+	defer c.opens.mu.Unlock()
+	defer debug.FreeOSMemory()
+	stanzas, labels, err := c.ScryptRecipient.WrapWithLabels(key)
+	if err == nil {
+		c.opens.keep(stanzas, key)
 	}
-	key, err := o.inner.Unwrap(stanzas)
-	if err != nil {
-		return nil, err
-	}
-	o.head, o.key = head, slices.Clone(key)
-	return key, nil
+	return stanzas, labels, err
 }

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
+	"runtime/debug"
 	"strings"
 	"sync"
 	"testing"
@@ -276,5 +278,47 @@ func TestManyWritersV9(t *testing.T) {
 	all.Wait()
 	if n := len(keysOf(t, v)); n != 20 {
 		t.Errorf("%d keys", n)
+	}
+}
+
+// A passphrase takes its memory once at a time, and gives it back; what was just written is not tried again.
+func TestPassphraseMemory(t *testing.T) {
+	const work, each = 16, 64 << 20
+	k, err := fromPassphrase([]byte("correct horse"), work)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // what is not given back stays
+	held := func() uint64 {
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return m.HeapSys - m.HeapReleased
+	}
+	debug.FreeOSMemory()
+	before := held()
+	v := New(filepath.Join(t.TempDir(), "vault.age"), k)
+	set(t, v, "a", "", secret, Binding{})
+	opens := v.keys.identity.(*once)
+	opens.inner = nil // it would be a nil dereference to try
+	for i := range 3 {
+		if err := v.BindFirst("a", fmt.Sprintf("h%d.example.com", i)); err != nil {
+			t.Fatal(err)
+		}
+		if list, err := v.List(); err != nil || len(list) != 1 {
+			t.Error(list, err)
+		}
+	}
+	if got := held(); got > before+each/2 {
+		t.Errorf("%d MiB are kept, of %d for one use", (got-before)>>20, each>>20)
+	}
+	again, err := fromPassphrase([]byte("correct horse"), work)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if list, err := New(v.path, again).List(); err != nil || len(list) != 1 {
+		t.Error(list, err)
+	}
+	if got := held(); got > before+each/2 {
+		t.Errorf("%d MiB are kept after opening, of %d for one use", (got-before)>>20, each>>20)
 	}
 }

@@ -111,19 +111,22 @@ func (a *announcements) take(container, session string, in call, args [sha256.Si
 	return announcement{}, false
 }
 
-func (c *session) announcement(in call) (announcement, bool) {
+// announcement is what a hook told of a call. It comes before all that costs something: any process of the container can make calls.
+func (c *session) announcement(in call) (announcement, error) {
+	missing := refuse(textNotAnnounced, "not_announced")
 	args, ok := digest(in.input)
 	if !ok {
-		return announcement{}, false
+		return announcement{}, missing
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	a, ok := c.server.announced.take(place(in.who), c.name, in, args)
-	if ok && c.name == "" {
+	if !ok {
+		return announcement{}, missing
+	}
+	if c.name == "" {
 		c.name = a.session
 	}
-	if ok {
-		c.prompt = a.prompt
-	}
-	return a, ok
+	c.prompt = a.prompt
+	return a, nil
 }

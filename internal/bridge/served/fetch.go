@@ -40,8 +40,12 @@ func (c *session) fetch(ctx context.Context, in call) (string, mcp.Meta, error) 
 	if in.who.Mode == "seal" {
 		return "", nil, s.denied(in.who, use, refuse(textSealed, "sealed"))
 	}
+	announced, err := c.announcement(in)
+	if err != nil {
+		return "", nil, s.denied(in.who, use, err)
+	}
 	if r.Page > 1 {
-		return c.next(in, seen, r, use)
+		return c.next(in, announced, seen, r, use)
 	}
 	rule := permission.Rule{Tool: permission.VaultHTTPFetch, Content: permission.ForHost(r.Key, r.Host())}.String()
 	info, err := fetcher.Check(r)
@@ -51,7 +55,7 @@ func (c *session) fetch(ctx context.Context, in call) (string, mcp.Meta, error) 
 	free := len(info.Binding.Hosts) == 0
 	// Of a key that is bound nowhere, a person says where it may go (V7): a rule without a host does not.
 	ask := free && s.Rules.Check(permission.Call{Tool: seen.Tool, Contents: []string{permission.ForHost(r.Key, r.Host())}}, "").Decision != permission.Allowed
-	a, err := c.admit(ctx, in, seen, rule, asked(r, free), ask)
+	a, err := c.admit(ctx, in, announced, seen, rule, asked(r, free), ask)
 	if err != nil {
 		return "", nil, s.denied(in.who, use, err)
 	}
@@ -68,12 +72,8 @@ func (c *session) fetch(ctx context.Context, in call) (string, mcp.Meta, error) 
 }
 
 // next hands over a later page: of what was handed over already, so that nobody is asked again; but it is announced, and no rule denies it.
-func (c *session) next(in call, seen permission.Call, r vault.Request, use event.ToolUse) (string, mcp.Meta, error) {
+func (c *session) next(in call, a announcement, seen permission.Call, r vault.Request, use event.ToolUse) (string, mcp.Meta, error) {
 	s := c.server
-	a, ok := c.announcement(in)
-	if !ok {
-		return "", nil, s.denied(in.who, use, refuse(textNotAnnounced, "not_announced"))
-	}
 	if res := s.Rules.Check(seen, a.mode); res.Decision == permission.Denied {
 		return "", nil, s.denied(in.who, use, &refusal{textRule(res.Reason), res.Reason})
 	}

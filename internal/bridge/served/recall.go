@@ -28,7 +28,11 @@ func (c *session) recall(ctx context.Context, in call) (string, mcp.Meta, error)
 	rule := permission.Rule{Tool: permission.LocalMemoryRecall, Content: "fetch:" + r.Store + "/" + r.Key}.String()
 	question := fmt.Sprintf("LocalMemoryRecall: hand the whole text of %s/%s to the agent", r.Store, r.Key)
 	seen := permission.Of(in.tool, in.input)
-	a, err := c.admit(ctx, in, seen, rule, question, false)
+	var a admission
+	announced, err := c.announcement(in)
+	if err == nil {
+		a, err = c.admit(ctx, in, announced, seen, rule, question, false)
+	}
 	if err == nil {
 		err = c.still(in, seen, a)
 	}

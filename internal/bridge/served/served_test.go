@@ -342,6 +342,9 @@ func TestOnlyTheMainAgentP6(t *testing.T) {
 		}
 	}
 	denied("no hook", r.request("/"))
+	unknown := r.request("/")
+	unknown["vault_auth_key"] = "none" // the vault, which takes a second to open, is not even looked into
+	denied("no such key", unknown)
 	// A sub-agent, a fork with the parent's own tools, and a fork that was resumed: the event names an agent.
 	for _, q := range []wire.Request{
 		{SessionID: "s1", ToolUseID: "t1", AgentID: "a5f1c3", PermissionMode: "default"},

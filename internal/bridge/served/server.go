@@ -204,13 +204,9 @@ func progress(ctx context.Context, r *mcp.CallToolRequest) func(string) {
 	}
 }
 
-// admit goes the steps before a call is made: announced, rules, person. c is the call as rules see it; rule is what an approval for more
+// admit goes the steps before a call that was announced is made: rules, person. seen is the call as rules see it; rule is what an approval for more
 // than once covers; ask forces a question where rules would allow.
-func (c *session) admit(ctx context.Context, in call, seen permission.Call, rule, about string, ask bool) (admission, error) {
-	a, ok := c.announcement(in)
-	if !ok {
-		return admission{}, refuse(textNotAnnounced, "not_announced")
-	}
+func (c *session) admit(ctx context.Context, in call, a announcement, seen permission.Call, rule, about string, ask bool) (admission, error) {
 	got := c.server.Rules.Check(seen, a.mode)
 	if got.Decision == permission.Allowed && ask {
 		got = permission.Result{Decision: permission.Asked, Reason: permission.Reason{Type: "other", Reason: "key_not_bound"}}
