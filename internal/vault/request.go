@@ -178,9 +178,8 @@ func (r Request) needles(e entry) ([][]byte, error) {
 	return all, nil
 }
 
-// spelled is a secret, and what is left of it on the way if it has white space at its ends: HTTP/1.1 takes that from headers, and servers split them
-// at it. Spaces and line ends
-// are accepted there no more, but older vaults have them.
+// spelled is a secret, and what is left of it on the way if it has white space at its ends: HTTP/1.1 takes that from headers, and servers split
+// them at it. Spaces and line ends are accepted there no more, but older vaults have them.
 func spelled(secret []byte) [][]byte {
 	all := [][]byte{secret}
 	if bytes.Equal(secret, bytes.TrimSpace(secret)) {
