@@ -247,6 +247,29 @@ func Remove(path string) error {
 	return nil
 }
 
+// RemoveTree is Remove with all that is below. Its error wraps EBUSY if a process is there.
+func RemoveTree(path string) error {
+	var dirs []string
+	err := filepath.WalkDir(Dir(path), func(dir string, e os.DirEntry, err error) error {
+		if err == nil && e.IsDir() {
+			dirs = append(dirs, dir)
+		}
+		if errors.Is(err, os.ErrNotExist) {
+			return nil
+		}
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("list cgroup %s: %w", path, err)
+	}
+	for _, dir := range slices.Backward(dirs) {
+		if err := Remove(strings.TrimPrefix(dir, Root)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // Move moves a process, with all its threads, into a cgroup.
 func Move(path string, pid int) error {
 	file := filepath.Join(Dir(path), "cgroup.procs")

@@ -98,9 +98,18 @@ func (e *Egress) claimed(r *egressRecord) {
 }
 
 // sweep ends what is over: grants whose time or command has ended, claims that
-// nobody took, questions whose process is gone.
-func (e *Egress) sweep(ctx context.Context) error {
+// nobody took, questions whose process is gone. What cannot be ended is told, once
+// until it can be: it must not keep the rest from ending.
+func (e *Egress) sweep(ctx context.Context) {
 	tidied := time.Now()
+	failing := map[string]bool{}
+	try := func(what string, f func() error) {
+		err := f()
+		if err != nil && !failing[what] {
+			e.opts.Logger.WithError(err).Error(what)
+		}
+		failing[what] = err != nil
+	}
 	for {
 		every := sweepEvery
 		if e.atRest() {
@@ -108,17 +117,13 @@ func (e *Egress) sweep(ctx context.Context) error {
 		}
 		select {
 		case <-ctx.Done():
-			return nil
+			return
 		case <-time.After(every):
 		}
-		if err := e.lapse(); err != nil {
-			return err
-		}
+		try("end grants", e.lapse)
 		if time.Since(tidied) > tidyEvery {
 			tidied = time.Now()
-			if err := e.tidy(); err != nil {
-				return err
-			}
+			try("drop what is over", e.tidy)
 		}
 	}
 }
@@ -144,7 +149,7 @@ func (e *Egress) lapse() error {
 				delete(e.grants, id)
 			} else if !cgroup.Populated(g.Cgroup) {
 				delete(e.grants, id)
-				errs = append(errs, cgroup.Remove(g.Cgroup))
+				errs = append(errs, cgroup.RemoveTree(g.Cgroup)) // its command may have made some below
 			}
 		case g.expires <= now:
 			errs = append(errs, e.end(g, "expired"))
@@ -271,15 +276,12 @@ func (e *Egress) tidy() error {
 		lapsed := h.Since+uint64(refusalStands) < taint.Now() && refused(key, h)
 		return lapsed || !procfs.Alive(int(key.Tgid), h.Start)
 	})
-	if err != nil {
-		return err
-	}
 	for c, all := range e.commands {
 		if all[len(all)-1].until <= taint.Now() {
 			delete(e.commands, c)
 		}
 	}
-	return nil
+	return err
 }
 
 // CloseSockets closes the TCP and UDP sockets of a container that are older than its

@@ -191,7 +191,7 @@ func (e *Egress) Run(ctx context.Context) error {
 		pace := ring.NewPace(pollEvery, e.setDozing)
 		return errors.Join(drain(ctx, e.recs, pace, e.record), pace.End())
 	})
-	group.Go(func() error { return e.sweep(ctx) })
+	group.Go(func() error { e.sweep(ctx); return nil })
 	return group.Wait()
 }
 

@@ -5,8 +5,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -183,29 +181,11 @@ func (s *Sessions) remove(st taint.Status) error {
 // removeTree removes a cgroup with all below it, children first; errBusy when
 // processes are left.
 func removeTree(path string) error {
-	var dirs []string
-	err := filepath.WalkDir(cgroup.Dir(path), func(dir string, e os.DirEntry, err error) error {
-		if err == nil && e.IsDir() {
-			dirs = append(dirs, dir)
-		}
-		if errors.Is(err, os.ErrNotExist) {
-			return nil
-		}
-		return err
-	})
-	if err != nil {
-		return fmt.Errorf("list cgroup %s: %w", path, err)
+	err := cgroup.RemoveTree(path)
+	if errors.Is(err, unix.EBUSY) {
+		return errBusy
 	}
-	for i := len(dirs) - 1; i >= 0; i-- {
-		err := cgroup.Remove(strings.TrimPrefix(dirs[i], cgroup.Root))
-		if errors.Is(err, unix.EBUSY) {
-			return errBusy
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	return err
 }
 
 // abandoned is how long a session may wait for its agent.

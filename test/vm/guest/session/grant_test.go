@@ -3,6 +3,7 @@
 package session
 
 import (
+	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -37,6 +38,23 @@ func (f *fixture) outlives(t *testing.T) {
 	if f.world.Got(survivor) {
 		t.Error("what outlived the command used its grant")
 	}
+}
+
+// leavesCgroup: cgroups that an approved command made below its grant's go with that, and the sensor goes on (B37).
+func (f *fixture) leavesCgroup(t *testing.T) {
+	to, s := f.raw(t), f.guard(t, "secret")
+	p := s.Start(t, "bash", "-c", strings.Join(to.Egress("tcp"), " ")+` && own=/sys/fs/cgroup$(cut -d: -f3 /proc/self/cgroup) && mkdir -p $own/left/deeper && echo in $own`)
+	f.sensor.Approve(t, to.asked(t).ID)
+	succeeded(t, p, "/weir-grant-")
+	own := strings.TrimPrefix(p.WaitLine("in ", rig.Late), "in ")
+	rig.Eventually(t, own+" is gone", func() bool {
+		_, err := os.Stat(own)
+		return os.IsNotExist(err)
+	})
+	other := f.raw(t)
+	p = s.Start(t, other.Egress("tcp")...)
+	f.sensor.Deny(t, other.asked(t).ID)
+	refused(t, p)
 }
 
 // holdOn connects, sends the text, and, if there is a second one, leaves a grandchild that sends it two seconds after the end.
