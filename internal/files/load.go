@@ -40,6 +40,7 @@ type Files struct {
 	lists   map[uint32]*list  // by policy slot
 	roots   map[uint64]*root  // by mount namespace
 	stale   bool              // the kernel has not all that was found
+	untold  error             // of looks in other mount namespaces than this process's
 	adopted filesSecretFilter // of an earlier sensor, until all its lists are set anew
 }
 

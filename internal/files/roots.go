@@ -2,8 +2,11 @@ package files
 
 import (
 	"errors"
+	"fmt"
 	"maps"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // resolveFor is how long a mount namespace may take to be looked at: a file system of its own can make that last for ever.
@@ -18,6 +21,9 @@ type root struct {
 	top   inode
 	found map[uint32]nodes // by slot
 	busy  bool             // a look that takes long
+	ill   bool             // the last look failed, which was told
+	// it was looked at from different roots: what one does not have, another may
+	turned bool
 }
 
 // Refresh looks all lists up again: in this process's mount namespace, and in those that are due, of the processes that are given by
@@ -46,7 +52,8 @@ func (f *Files) Refresh(processes map[uint64]int, due map[uint64]bool) error {
 		}
 		f.roots[ns].pid = pid
 	}
-	errs := []error{f.look(f.lists, due)}
+	errs := []error{f.look(f.lists, due), f.untold}
+	f.untold = nil
 	if !f.stale {
 		return errors.Join(errs...)
 	}
@@ -131,17 +138,22 @@ func (f *Files) lookIn(r *root, pid int, lists map[uint32]*list) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	r.busy = false
-	if err != nil {
-		if pid != 0 {
-			return nil // its process has ended, or there is too much: what was found before stays
+	if err != nil && pid != 0 { // what was found before stays
+		if !errors.Is(err, unix.ENOENT) && !errors.Is(err, unix.ESRCH) && !r.ill { // else its process has ended
+			r.ill, f.untold = true, errors.Join(f.untold, fmt.Errorf("in the mount namespace of process %d: %w", pid, err))
 		}
+		return nil
+	}
+	if err != nil {
 		return err
 	}
+	r.ill = false
+	r.turned = r.turned || r.top != (inode{}) && r.top != top
 	f.stale = f.stale || r.top != top
 	r.top = top
 	for slot, nodes := range found {
 		if f.lists[slot] == lists[slot] {
-			now := sticky(nodes, r.found[slot])
+			now := sticky(nodes, r.found[slot], r.turned)
 			f.stale = f.stale || !maps.Equal(now, r.found[slot])
 			r.found[slot] = now
 		}
@@ -149,13 +161,17 @@ func (f *Files) lookIn(r *root, pid int, lists map[uint32]*list) error {
 	return nil
 }
 
-// sticky adds the directories that were found before: who moves one, or mounts something over it, does not make it less secret.
-func sticky(now, before nodes) nodes {
+// sticky adds the directories that were found before: who moves one, or mounts something over it, does not make it less secret. Files are
+// looked for anew, unless it is from another root.
+func sticky(now, before nodes, turned bool) nodes {
 	for id, node := range before {
 		if len(now) >= maxFound {
 			break
 		}
-		if node.Self = 0; node.Below|node.Names != 0 {
+		if !turned {
+			node.Self = 0
+		}
+		if node != (filesSecretNode{}) {
 			now.add(id, node)
 		}
 	}

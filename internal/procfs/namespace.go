@@ -18,12 +18,21 @@ func Namespace(pid int, kind string) (uint64, error) {
 	return st.Ino, nil
 }
 
-// Namespaces returns the namespaces of a kind that processes are in, each with one of them. Processes that are gone are in none.
+// Namespaces returns the namespaces of a kind that processes are in, each with the oldest of those: who comes later, such as one that was
+// started with a root of its own, must not stand for the others. Processes that are gone are in none.
 func Namespaces(pids []int, kind string) map[uint64]int {
-	found := map[uint64]int{}
+	found, begun := map[uint64]int{}, map[uint64]uint64{}
 	for _, pid := range pids {
-		if ns, err := Namespace(pid, kind); err == nil {
-			found[ns] = pid
+		ns, err := Namespace(pid, kind)
+		if err != nil {
+			continue
+		}
+		s, err := ReadStat(pid)
+		if err != nil {
+			continue
+		}
+		if first, ok := begun[ns]; !ok || s.Start < first {
+			found[ns], begun[ns] = pid, s.Start
 		}
 	}
 	return found

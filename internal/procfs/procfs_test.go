@@ -264,6 +264,28 @@ func inode(t *testing.T, fd int) uint64 {
 
 func second[T any](_ T, err error) error { return err }
 
+// The oldest process stands for a namespace, in whatever order they come (G2).
+func TestNamespaces(t *testing.T) {
+	own := os.Getpid()
+	parent, err := ReadStat(own)
+	if err != nil {
+		t.Fatal(err)
+	}
+	child := parent
+	for child.Start == parent.Start { // starts are told in steps
+		_, child = start(t, "sleep", "60")
+	}
+	net, err := Namespace(own, "net")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, pids := range [][]int{{own, child.PID}, {child.PID, own}, {1 << 30, child.PID, own, child.PID}} {
+		if diff := cmp.Diff(map[uint64]int{net: own}, Namespaces(pids, "net")); diff != "" {
+			t.Errorf("of %v (-want +got):\n%s", pids, diff)
+		}
+	}
+}
+
 // Of two processes of one namespace the first may end while it is asked.
 func TestEachNamespace(t *testing.T) {
 	own, parent := os.Getpid(), os.Getppid()

@@ -30,6 +30,7 @@ taint:
   secret_files:
     - /srv/secret/
     - /srv/one/token
+    - /box/token
     - ~/.keys/id_*
     - "**/.env"
     - "**/*.pem"
@@ -164,7 +165,7 @@ func (f *fixture) arrives(t *testing.T, text, out string) {
 
 // made has the directories that are listed, and others, before anybody looks for them.
 func made(t *testing.T) {
-	rig.Must(t, "mkdir -p /srv/secret /srv/one /srv/plain /srv/secretive /srv/free /root/.keys /tmp/plain; modprobe overlay; "+
+	rig.Must(t, "mkdir -p /srv/secret /srv/one /srv/box /srv/plain /srv/secretive /srv/free /root/.keys /tmp/plain; modprobe overlay; "+
 		"cp $(type -P egress) $(type -P egress.386) "+bin)
 }
 
@@ -207,6 +208,78 @@ func TestFiles(t *testing.T) {
 			}
 		})
 	}
+	t.Run("G2_chrooted", f.chrooted)
+	t.Run("G2_too_many", f.tooMany)
+}
+
+// boxed is a mount namespace whose processes have a root of their own, as a container's have, but for the last one, which has another.
+const boxed = `set -e
+mount -t tmpfs box /srv/box
+cd /srv/box
+mkdir -p usr proc dev box empty
+ln -s usr/bin usr/lib usr/lib64 .
+mount --bind /usr usr
+mount --bind /dev dev
+mount -t proc proc proc
+cp /srv/egress .
+cp /srv/egress empty
+echo -n $TEXT >box/token
+exec chroot . bash -ec 'echo made
+read x
+chroot /empty /egress sleep -after 10m &
+sleep 1
+[ $(readlink /proc/$!/root) = /empty ]
+echo astray
+read x
+/egress file -path /box/token -to $DEST || :
+kill $!'
+`
+
+// chrooted: from where a container's files are looked up is not for the last process that it started to say.
+func (f *fixture) chrooted(t *testing.T) {
+	s := f.sensor.Guard(t, "chrooted")
+	place := f.world.Place()
+	f.world.World.Listen(t, "udp", fmt.Sprintf("[::]:%d", place.Port))
+	p := s.StartEnv(t, []string{"TEXT=" + place.Text, "DEST=" + place.To}, "unshare", "-m", "bash", "-c", boxed)
+	if p.WaitLine("made", late) == "" {
+		t.Fatal(p.Wait(t))
+	}
+	p.Input(t, "\n")
+	if p.WaitLine("astray", late) == "" {
+		t.Fatal(p.Wait(t))
+	}
+	time.Sleep(5 * time.Second) // processes are looked for every two
+	f.sensor.Policy(t, policy+"hold: false\n")
+	mark := f.world.Mark(t)
+	p.Input(t, "\n")
+	r := p.Wait(t)
+	f.world.Nothing(t, mark, place.Text, place.Port)
+	if !f.tainted(t, "chrooted") {
+		t.Errorf("not tainted: %s", r)
+	}
+}
+
+// tooMany: that a container has more listed files than are kept is told.
+func (f *fixture) tooMany(t *testing.T) {
+	s := f.sensor.Guard(t, "many")
+	p := s.Start(t, "unshare", "-m", "bash", "-c", "mount -t tmpfs keys /root/.keys && touch /root/.keys/id_{1..300} && echo made && read x")
+	if p.WaitLine("made", late) == "" {
+		t.Fatal(p.Wait(t))
+	}
+	told := func(e event.Event) bool { return e.Kind == event.Error && strings.Contains(e.Message, "more than 256") }
+	f.sensor.Event(t, told)
+	time.Sleep(3 * time.Second)
+	n := 0
+	for _, e := range f.sensor.Events(t) {
+		if told(e) {
+			n++
+		}
+	}
+	if n != 1 {
+		t.Errorf("told %d times, want once", n)
+	}
+	p.Close(t)
+	p.Wait(t)
 }
 
 // told waits for the event of an attempt. It passes over those of operators.
