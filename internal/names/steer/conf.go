@@ -24,9 +24,6 @@ func configOf(pid int, since time.Time) (conf names.Config, believed bool, err e
 	if err != nil {
 		return conf, false, err
 	}
-	if its != own {
-		return conf, false, nil // who made its user namespace chose its root, or what is mounted there
-	}
 	root, err := procfs.OpenRoot(pid)
 	if err != nil {
 		return conf, false, err
@@ -51,6 +48,9 @@ func configOf(pid int, since time.Time) (conf names.Config, believed bool, err e
 		return conf, false, nil
 	}
 	defer unix.Close(itself)
+	if its != own {
+		return conf, false, nil // who made its user namespace chose its root, or what is mounted there
+	}
 	return conf, unix.Fstat(itself, &link) == nil && !changed(file, since) && !changed(link, since), nil
 }
 
