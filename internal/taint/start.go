@@ -197,17 +197,21 @@ func (s *State) putOwn(parent uint64, name string, bits Bits) error {
 	key := startKey(parent, name)
 	var old uint32
 	had := s.objects.Starts.Lookup(&key, &old) == nil
-	if bits != 0 && !had && s.named >= namedMost {
+	fresh := bits != 0 && !had
+	full := fresh && s.named >= namedMost
+	if !full {
+		err := s.putStart(parent, name, bits)
+		if full = fresh && errors.Is(err, unix.E2BIG); err != nil && !full {
+			return err
+		}
+	}
+	switch {
+	case full:
 		b.more |= bits
 		s.begins[parent] = b
 		s.logger.Errorf("taint at start: there is no room to remember %q beside %d others: all that begins where it was is tainted %v from now on", name, s.named, b.more.Names())
 		return s.widen(parent, b.all|b.more)
-	}
-	if err := s.putStart(parent, name, bits); err != nil {
-		return err
-	}
-	switch {
-	case bits != 0 && !had:
+	case fresh:
 		s.named++
 	case bits == 0 && had:
 		s.named--
