@@ -102,6 +102,12 @@ func serveWith(t *testing.T, h *host, c Carrier) string {
 	if c != nil {
 		s.Carry(c)
 	}
+	return listen(t, s)
+}
+
+// listen serves for as long as t runs, and checks that the books are empty then.
+func listen(t *testing.T, s *Server) string {
+	t.Helper()
 	path := filepath.Join(t.TempDir(), "b.sock")
 	if err := s.Listen(path); err != nil {
 		t.Fatal(err)

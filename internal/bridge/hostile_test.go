@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"path/filepath"
 	"runtime"
 	"strings"
 	"sync"
@@ -114,19 +113,7 @@ func serveMCP(t *testing.T, h *host) (*Server, string) {
 	t.Helper()
 	s := New(h, quiet())
 	s.Offer(&mcpTools{})
-	path := filepath.Join(t.TempDir(), "b.sock")
-	if err := s.Listen(path); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
-		if len(s.use) != 0 || s.long != 0 || s.conns != 0 {
-			t.Errorf("left in the books: %v, %d long, %d connections", s.use, s.long, s.conns)
-		}
-	})
-	return s, path
+	return s, listen(t, s)
 }
 
 // TestHostileTools: as TestHostile, of clients of the tools: half frames, requests and messages without an answer from who reads none. What they
