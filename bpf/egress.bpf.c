@@ -56,14 +56,6 @@ static __always_inline int escaped(void)
 	return id && id->escaped;
 }
 
-/* arriving: what a runtime runs in a new container, before it becomes the container's own program. */
-static __always_inline int arriving(void)
-{
-	struct task_struct *t = bpf_get_current_task_btf();
-	struct task *id = bpf_task_storage_get(&tasks, t->group_leader, 0, 0);
-	return id && id->arriving > bpf_ktime_get_boot_ns() / 1000000000;
-}
-
 /* An address as the kernel copied it; family is what the kernel will take
  * AF_UNSPEC for. 1: read, 0: no destination in it, -1: unreadable. */
 static __always_inline int read_address(struct dest *d, const void *address, int length, __u16 unspec)

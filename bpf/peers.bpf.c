@@ -187,15 +187,6 @@ static __always_inline int may_attach(struct where *w, struct task_struct *targe
 	return 0;
 }
 
-/* arriving: as in egress.bpf.c. A runtime opens the namespaces of other containers before it is the program.
- */
-static __always_inline int arriving(void)
-{
-	struct task_struct *t = bpf_get_current_task_btf();
-	struct task *id = bpf_task_storage_get(&tasks, t->group_leader, 0, 0);
-	return id && id->arriving > bpf_ktime_get_boot_ns() / 1000000000;
-}
-
 /* What can be read of a process can be opened for writing below /proc/PID/fd, root and cwd. ps asks for every
  * process, so nothing is told. */
 static __always_inline int may_read(struct where *w, struct task_struct *target, unsigned int mode)
@@ -204,6 +195,7 @@ static __always_inline int may_read(struct where *w, struct task_struct *target,
 	if (!w->guarded ||
 	    (p && (p->mode == MODE_OBSERVE || (!w->taint && !w->deep && p->mode != MODE_SEAL))))
 		return 1;
+	/* a runtime opens the namespaces of other containers before it is the program */
 	if (inside(w, cgroup_of(target)) || arriving())
 		return 1;
 	if (!(mode & PTRACE_MODE_NOAUDIT))

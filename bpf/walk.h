@@ -318,6 +318,14 @@ __noinline int walk_current(struct where *w)
 	return 0;
 }
 
+/* arriving: what a runtime runs in a new container, before it becomes the container's own program. */
+static __always_inline int arriving(void)
+{
+	struct task_struct *t = bpf_get_current_task_btf();
+	struct task *id = bpf_task_storage_get(&tasks, t->group_leader, 0, 0);
+	return id && id->arriving > bpf_ktime_get_boot_ns() / 1000000000;
+}
+
 __noinline int climb_skb(struct __sk_buff *skb, struct where *w, const struct parents *p, __u32 level)
 {
 	if (!w || !p || passed_over(w, p, level))

@@ -20,10 +20,6 @@ func configOf(pid int, since time.Time) (conf names.Config, believed bool, err e
 	if err != nil {
 		return conf, false, err
 	}
-	own, err := procfs.Namespace(os.Getpid(), "user")
-	if err != nil {
-		return conf, false, err
-	}
 	root, err := procfs.OpenRoot(pid)
 	if err != nil {
 		return conf, false, err
@@ -48,7 +44,7 @@ func configOf(pid int, since time.Time) (conf names.Config, believed bool, err e
 		return conf, false, nil
 	}
 	defer unix.Close(itself)
-	if its != own {
+	if !ownUsers(its) {
 		return conf, false, nil // who made its user namespace chose its root, or what is mounted there
 	}
 	return conf, unix.Fstat(itself, &link) == nil && !changed(file, since) && !changed(link, since), nil

@@ -21,11 +21,14 @@ func hosts(ns *os.File) bool {
 		return false // it is above the sensor's own, if it is one
 	}
 	defer unix.Close(owner)
-	var its, own unix.Stat_t
-	if unix.Fstat(owner, &its) != nil || unix.Stat("/proc/self/ns/user", &own) != nil {
-		return false
-	}
-	return its.Ino == own.Ino && its.Dev == own.Dev
+	var its unix.Stat_t
+	return unix.Fstat(owner, &its) == nil && ownUsers(its.Ino)
+}
+
+// ownUsers says that a user namespace is the sensor's own.
+func ownUsers(ns uint64) bool {
+	own, err := procfs.Namespace(os.Getpid(), "user")
+	return err == nil && ns == own
 }
 
 // dialer connects from a network namespace.
