@@ -133,6 +133,13 @@ func TestHostileTools(t *testing.T) {
 		"calls": {8, func(i int) string {
 			return fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"wait","arguments":{"x":"%s"}}}`+"\n", i+1, filler)
 		}, 32 << 20},
+		"many in a line": {8, func(i int) string {
+			calls := fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"x%d"}}`, i)
+			for j := range 1000 {
+				calls += fmt.Sprintf("\r"+`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"wait","arguments":{}}}`, 1000*i+j)
+			}
+			return calls + "\n"
+		}, 32 << 20},
 		"pings and notes": {8, func(i int) string {
 			return fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"ping"}`+"\n"+`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"%s"}}`+"\n", i+1, filler)
 		}, 32 << 20},

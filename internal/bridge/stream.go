@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"sync"
@@ -89,8 +90,17 @@ func (s *stream) room() bool {
 
 var (
 	errTwice = errors.New("the id of a request is in use")
+	errLine  = errors.New("a line is not one message")
 	errEnded = errors.New("the connection has ended")
 )
+
+// message is the one message of a line, as the server will read it: what it answers has its place here, and batches are none.
+func message(line []byte) (jsonrpc.Message, error) {
+	if !json.Valid(line) { // the server ends a line at a carriage return, too, and takes what is behind it for the next
+		return nil, errLine
+	}
+	return jsonrpc.DecodeMessage(line)
+}
 
 // take makes a line the next to be handed over, once there is room for what it asks.
 func (s *stream) take(line []byte, long bool) error {
@@ -103,7 +113,7 @@ func (s *stream) take(line []byte, long bool) error {
 		free()
 		return s.ctx.Err()
 	}
-	m, err := jsonrpc.DecodeMessage(line) // as the server does: what it answers has its place here, and batches are none
+	m, err := message(line)
 	if err != nil {
 		free()
 		return err
