@@ -98,9 +98,17 @@ var patterns = []struct {
 	{regexp.MustCompile(`(?i)((?:^|[^A-Za-z0-9])(?:[A-Za-z0-9]+[-_.])*(?:` + secretWords + `)["']?\s*[=:]\s*["']?)(?:\[hidden\]|[^\s&"';,)}\]]+)`), "${1}" + Hidden},
 }
 
+// harmless is what stands where a secret is expected and is none: a shell's variable, or how a header's secret is meant.
+var harmless = regexp.MustCompile(`[\s:="']\$\{?[A-Z_][A-Z0-9_]*\}?$|(?i:authorization)["']?\s*[:=]\s*["']?(?i:bearer|basic|token|digest|negotiate)$`)
+
 func redactText(s string) string {
 	for _, p := range patterns {
-		s = p.form.ReplaceAllString(s, p.by)
+		s = p.form.ReplaceAllStringFunc(s, func(found string) string {
+			if harmless.MatchString(found) {
+				return found
+			}
+			return p.form.ReplaceAllString(found, p.by)
+		})
 	}
 	return s
 }

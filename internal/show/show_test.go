@@ -74,6 +74,7 @@ func TestB50Redact(t *testing.T) {
 		{[]string{"sh", "-c", "curl -u me:s3cr3tvalue x | tool --api-token s3cr3tvalue -v"}, "sh -c 'curl -u me:[hidden] x | tool --api-token [hidden] -v'"},
 		{[]string{"sh", "-c", `curl -H "X-Auth-Token: s3cr3tvalue" x`}, `sh -c 'curl -H "X-Auth-Token: [hidden]" x'`},
 		{[]string{"git", "push", "https://ghp_s3cr3tvalue0123456789@host/x"}, "git push 'https://[hidden]@host/x'"},
+		{[]string{"sh", "-c", "curl -H 'Authorization: Bearer $TOKEN.s3cr3tvalue' x; PASSWORD=$s3cr3tvalue ./run; PASSWORD=s3cr3tvalue$HOME ./run"}, ""},
 		{[]string{"x", "AKIAIOSFODNN7EXAMPLE"}, "x '[hidden]'"},
 		{[]string{"x", "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJzM2NyM3QifQ.abcs3cr3tvalue"}, "x '[hidden]'"},
 		{[]string{"x", "-----BEGIN PRIVATE KEY-----\ns3cr3tvalue\n-----END PRIVATE KEY-----"}, "x '[hidden]'"},
@@ -91,6 +92,7 @@ func TestB50Redact(t *testing.T) {
 	for _, plain := range [][]string{
 		{"curl", "-sS", "https://example.org/path?q=go+authors&page=2"}, {"go", "test", "-run", "TestAuthors", "./..."},
 		{"git", "log", "--author", "alice"}, {"grep", "-rn", "password", "src"}, {"ssh", "git@example.org"}, {"find", ".", "-name", "*.key"},
+		{"sh", "-c", `curl -H "Authorization: Bearer $GITHUB_TOKEN" -H "X-Api-Key: ${KEY}" https://example.org/?token=$TOKEN; PASSWORD=$PW ./run --token $TOKEN`},
 	} {
 		if q, any := Redact(question.Question{Process: event.Process{Argv: plain}}); any {
 			t.Errorf("%q became %q", plain, q.Process.Argv)

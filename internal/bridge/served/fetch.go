@@ -155,7 +155,8 @@ func classed(err error) error {
 
 // asked words a request for the person who decides (V2). All that the agent chose is quoted.
 func asked(r vault.Request, free bool) string {
-	text := fmt.Sprintf("VaultHttpFetch with the key %s: %s %s, because %s", r.Key, r.Method, strconv.Quote(r.URL), strconv.Quote(r.Reason))
+	// No colon behind the key: what follows "token:" looks like a secret, and is hidden from who is asked elsewhere.
+	text := fmt.Sprintf("VaultHttpFetch: %s %s with the key %s, because %s", r.Method, strconv.Quote(r.URL), r.Key, strconv.Quote(r.Reason))
 	if r.Body != "" {
 		text += fmt.Sprintf("; it sends %d bytes", len(r.Body))
 	}
