@@ -3,7 +3,7 @@
 #ifndef WEIR_TYPES_H
 #define WEIR_TYPES_H
 
-#define ABI_VERSION 6 /* raise with every change of a pinned map */
+#define ABI_VERSION 7 /* raise with every change of a pinned map */
 
 /* Levels of the cgroup tree that a program walks, the root being level 0.
  * What lies deeper inside a guarded parent is denied (B53). */
@@ -162,7 +162,8 @@ struct grant {
 	__u32 owner;   /* thread group whose sockets are marked; 0: whoever is in its cgroup */
 	__u32 closing; /* its command has ended: what is queued may leave, nothing new */
 	__u32 taint;   /* that it was given under: it opens nothing under more */
-	__u32 pad;
+	__u32 top; /* the command that was let into its cgroup, by its topmost process; for the daemon's books
+	            */
 };
 
 #define OWNER_ANYBODY (~0U) /* whoever has a socket that is marked with the grant */

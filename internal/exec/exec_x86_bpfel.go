@@ -80,7 +80,7 @@ type execGrant struct {
 	Owner   uint32
 	Closing uint32
 	Taint   uint32
-	Pad     uint32
+	Top     uint32
 }
 
 type execHold struct {

@@ -20,7 +20,7 @@ type filesGrant struct {
 	Owner   uint32
 	Closing uint32
 	Taint   uint32
-	Pad     uint32
+	Top     uint32
 }
 
 type filesInodeId struct {

@@ -92,7 +92,7 @@ type egressGrant struct {
 	Owner   uint32
 	Closing uint32
 	Taint   uint32
-	Pad     uint32
+	Top     uint32
 }
 
 type egressGrantDest struct {

@@ -205,10 +205,19 @@ func (e *Egress) open(g *live) error {
 	if err := e.openTo(g.ID, g.To); err != nil {
 		return err
 	}
-	if err := e.egress.Grants.Put(g.ID, &egressGrant{Expires: g.expires, Bytes: g.Bytes, Taint: uint32(g.bits)}); err != nil {
-		return fmt.Errorf("write grant: %w", err)
+	if err := e.putGrant(g); err != nil {
+		return err
 	}
 	return e.opts.State.PutGrant(g.cgroupID, g.ID)
+}
+
+// putGrant writes a grant of a cgroup.
+func (e *Egress) putGrant(g *live) error {
+	k := egressGrant{Expires: g.expires, Bytes: g.Bytes, Taint: uint32(g.bits), Top: uint32(g.top)}
+	if err := e.egress.Grants.Put(g.ID, &k); err != nil {
+		return fmt.Errorf("write grant: %w", err)
+	}
+	return nil
 }
 
 func (e *Egress) openTo(id uint64, to []Destination) error {
@@ -231,9 +240,9 @@ func (e *Egress) extend(g *live, to []Destination, expires uint64, bytes int64) 
 		}
 	}
 	g.expires, g.Bytes = max(g.expires, expires), bytes
-	g.Expires = time.Now().Add(time.Duration(g.expires - taint.Now())).UTC()
-	if err := e.egress.Grants.Put(g.ID, &egressGrant{Expires: g.expires, Bytes: bytes, Taint: uint32(g.bits)}); err != nil {
-		return Grant{}, fmt.Errorf("write grant: %w", err)
+	g.Expires = wall(g.expires)
+	if err := e.putGrant(g); err != nil {
+		return Grant{}, err
 	}
 	g.State = "extended"
 	return g.Grant, nil

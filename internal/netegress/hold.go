@@ -3,6 +3,7 @@ package netegress
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/cilium/ebpf"
 
@@ -185,8 +186,7 @@ func (e *Egress) fill(a *Ask) error {
 	return nil
 }
 
-// adoptGrants rebuilds the books from the kernel's. The oldest process of a
-// grant's cgroup is taken for its command.
+// adoptGrants rebuilds the books from the kernel's.
 func (e *Egress) adoptGrants() error {
 	places, err := e.opts.State.Grants()
 	if err != nil {
@@ -210,11 +210,13 @@ func (e *Egress) adoptGrants() error {
 	var k egressGrant
 	grants := e.egress.Grants.Iterate()
 	for grants.Next(&id, &k) {
-		g := &live{Grant: Grant{ID: id, State: "made", Kind: "mark", To: to[id], Bytes: k.Bytes}, expires: k.Expires, top: int(k.Owner), bits: taint.Bits(k.Taint)}
+		g := &live{Grant: Grant{ID: id, State: "made", Kind: "mark", To: to[id], Bytes: k.Bytes, Expires: wall(k.Expires)}, expires: k.Expires, top: int(k.Owner), bits: taint.Bits(k.Taint)}
 		if k.Owner == anybody {
 			g.top = 0
 		}
-		g.cgroupID = at[id]
+		if g.cgroupID = at[id]; g.cgroupID != 0 {
+			g.top = int(k.Top)
+		}
 		e.place(g)
 		delete(places, g.cgroupID)
 		e.grants[id] = g
@@ -233,9 +235,11 @@ func (e *Egress) adoptGrants() error {
 	return e.adoptClaims()
 }
 
+// place finds out where a grant is, and whether its command is still there.
 func (e *Egress) place(g *live) {
+	st, err := procfs.ReadStat(g.top)
 	if g.cgroupID == 0 {
-		if st, err := procfs.ReadStat(g.top); err == nil {
+		if err == nil {
 			g.start = st.Start
 		}
 		if path, err := cgroup.Of(g.top); err == nil {
@@ -243,20 +247,14 @@ func (e *Egress) place(g *live) {
 		}
 		return
 	}
+	if err == nil && st.Start < g.ID { // else another process has its number: ids tell when grants were made
+		g.start = st.Start
+	}
 	path, err := cgroup.Path(g.cgroupID)
 	if err != nil {
 		return // removed: nothing can be in it
 	}
-	g.Kind, g.Cgroup, g.Container, g.top = "cgroup", path, e.containerAt(path), 0
-	pids, err := cgroup.Processes(path)
-	if err != nil {
-		return
-	}
-	for _, pid := range pids {
-		if st, err := procfs.ReadStat(pid); err == nil && (g.top == 0 || st.Start < g.start) {
-			g.top, g.start = pid, st.Start
-		}
-	}
+	g.Kind, g.Cgroup, g.Container = "cgroup", path, e.containerAt(path)
 }
 
 // containerAt is the id of the container that a cgroup belongs to, 0 if of none.
@@ -276,10 +274,16 @@ func (e *Egress) adoptClaims() error {
 	for it.Next(&key, &c) {
 		g := e.grants[c.Grant]
 		if g == nil {
-			g = &live{Grant: Grant{ID: c.Grant, State: "made", Kind: "claim", Container: key.Container, Bytes: c.Bytes}, expires: c.Expires}
+			g = &live{Grant: Grant{ID: c.Grant, State: "made", Kind: "claim", Container: key.Container, Bytes: c.Bytes, Expires: wall(c.Expires)}, expires: c.Expires, bits: taint.Bits(c.Taint)}
 			e.grants[c.Grant] = g
 		}
 		g.claims = append(g.claims, key)
+		if to := destOf(key.Dest); !slices.Contains(g.To, to) {
+			g.To = append(g.To, to)
+		}
+		if key.Kind == egressClaimKindCLAIM_PROCESS && !slices.Contains(g.PIDs, int(key.Tag)) {
+			g.PIDs = append(g.PIDs, int(key.Tag))
+		}
 	}
 	if err := it.Err(); err != nil {
 		return fmt.Errorf("list claims: %w", err)

@@ -41,6 +41,11 @@ func (e *Egress) record(r *egressRecord) {
 	e.opts.Handle.Recorded(recordOf(r))
 }
 
+// wall is the time of day at ns since boot.
+func wall(boot uint64) time.Time {
+	return time.Now().Add(time.Duration(boot - taint.Now())).UTC()
+}
+
 // spent ends a grant whose budget is used up; the kernel lets no more through.
 func (e *Egress) spent(id uint64) {
 	e.mu.Lock()
@@ -65,7 +70,7 @@ func (e *Egress) answers(r *egressRecord) {
 	defer e.mu.Unlock()
 	g := &live{Grant: Grant{
 		ID: r.Grant, State: "made", Kind: "mark", Container: r.Container, To: []Destination{destOf(r.Dest)}, Bytes: kernel.Bytes,
-		Expires: time.Now().Add(time.Duration(kernel.Expires - taint.Now())).UTC(),
+		Expires: wall(kernel.Expires),
 	}, expires: kernel.Expires, bits: taint.Bits(kernel.Taint)}
 	e.grants[g.ID] = g
 	e.opts.Handle.Ended(g.Grant)
@@ -92,7 +97,7 @@ func (e *Egress) claimed(r *egressRecord) {
 	var kernel egressGrant
 	if err := e.egress.Grants.Lookup(g.ID, &kernel); err == nil {
 		g.expires = kernel.Expires
-		g.Expires = time.Now().Add(time.Duration(g.expires - taint.Now())).UTC()
+		g.Expires = wall(g.expires)
 	}
 	e.opts.Handle.Ended(g.Grant)
 }

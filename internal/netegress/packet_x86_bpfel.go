@@ -38,7 +38,7 @@ type packetGrant struct {
 	Owner   uint32
 	Closing uint32
 	Taint   uint32
-	Pad     uint32
+	Top     uint32
 }
 
 type packetGrantDest struct {

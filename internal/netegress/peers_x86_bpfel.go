@@ -27,7 +27,7 @@ type peersGrant struct {
 	Owner   uint32
 	Closing uint32
 	Taint   uint32
-	Pad     uint32
+	Top     uint32
 }
 
 type peersGrantDest struct {

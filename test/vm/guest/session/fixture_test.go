@@ -37,6 +37,7 @@ func TestSession(t *testing.T) {
 		{"G24_approved_command_only", (*fixture).approvedOnly},
 		{"G25_exec_events", (*fixture).execEvents},
 		{"B36_daemon_outlives_its_command", (*fixture).outlives},
+		{"B36_B37_orphan_of_a_command_that_ended_meanwhile", (*fixture).orphans},
 		{"B37_leaves_a_cgroup", (*fixture).leavesCgroup},
 		{"B37_open_socket_outlives_its_command", (*fixture).socketOutlives},
 		{"B44_handed_to_the_ungranted", (*fixture).handed},

@@ -40,6 +40,30 @@ func (f *fixture) outlives(t *testing.T) {
 	}
 }
 
+// orphans: what a command leaves running has no grant after a restart either, when the command ended while there was no daemon (B36, B37).
+func (f *fixture) orphans(t *testing.T) {
+	to, s := f.raw(t), f.guard(t, "secret")
+	survivor, now := "survivor."+to.Text, filepath.Join(t.TempDir(), "now")
+	later := "while ! [ -e " + now + " ]; do sleep 0.1; done; exec egress tcp -to " + to.To + " -say " + survivor
+	p := s.Start(t, "bash", "-c", strings.Join(to.Egress("tcp"), " ")+" && (setsid sh -c '"+later+"' </dev/null >/dev/null 2>&1 &) && sleep 1000")
+	first := to.asked(t)
+	f.sensor.Approve(t, first.ID)
+	to.Arrived(t)
+	f.sensor.Kill(t)
+	p.Signal(t, syscall.SIGKILL)
+	p.Wait(t)
+	f.sensor.Restart(t)
+	if err := os.WriteFile(now, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	next := to.again(t, first)
+	f.sensor.Deny(t, next.ID)
+	f.world.Flush(t)
+	if f.world.Got(survivor) {
+		t.Error("what outlived the command used its grant")
+	}
+}
+
 // leavesCgroup: cgroups that an approved command made below its grant's go with that, and the sensor goes on (B37).
 func (f *fixture) leavesCgroup(t *testing.T) {
 	to, s := f.raw(t), f.guard(t, "secret")
