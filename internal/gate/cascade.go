@@ -8,6 +8,7 @@ import (
 
 	"weir/internal/classify"
 	"weir/internal/event"
+	"weir/internal/gate/form"
 	"weir/internal/gate/question"
 	"weir/internal/gate/verdict"
 )
@@ -95,8 +96,9 @@ func (g *Gate) carry(ctx context.Context, r verdict.Request, row Row, judged cla
 	}
 	failed := unreadable(a.Request, judged)
 	if known, ok := g.runs(a.Request); ok && r.Ask == verdict.Connect {
+		left := form.MaxSteps
 		switch {
-		case !known.covers(a.Process):
+		case !known.covers(a.Process, &left):
 			failed = verdict.Differs
 		case g.says(ctx, known.facts, a.Destination):
 			return g.reviewed(a.Request, known.verdict())

@@ -97,15 +97,15 @@ func (g *Gate) recognise(r verdict.Request) (verdict.Verdict, bool) {
 	if !known && len(mine) == 0 {
 		return verdict.Verdict{}, false
 	}
-	wrapped, ran := form.Wrapped(r.Process.Argv), form.Of(r.Process)
+	wrapped, ran, left := form.Wrapped(r.Process.Argv), form.Of(r.Process), form.MaxSteps
 	if known {
 		root := k.root == process{r.Process.PID, r.Process.Start} // which may have executed something else since
-		if root && k.begins(ran, wrapped) || k.covers(r.Process) {
+		if root && k.begins(ran, wrapped, &left) || k.covers(r.Process, &left) {
 			return k.verdict(), true
 		}
 	}
 	for _, p := range mine {
-		if p.begins(ran, wrapped) && g.take(p, r.Process) {
+		if p.begins(ran, wrapped, &left) && g.take(p, r.Process) {
 			return verdict.Yes(verdict.Recognised, fmt.Sprintf("it was asked about before it ran, and %s let it", p.by)).From(p.by).About(p.question), true
 		}
 	}
@@ -159,8 +159,8 @@ func (g *Gate) take(p passed, by event.Process) bool {
 }
 
 // begins says whether an execution is that of the command: the program itself, or a shell that is told to run it.
-func (p passed) begins(ran form.Ran, wrapped []form.Form) bool {
-	return p.form.Is(ran) || slices.ContainsFunc(wrapped, p.form.Equal)
+func (p passed) begins(ran form.Ran, wrapped []form.Form, left *form.Steps) bool {
+	return p.form.Is(ran, left) || slices.ContainsFunc(wrapped, p.form.Equal)
 }
 
 // serves says whether it was said of this container, with all the taint that it has now.
@@ -206,17 +206,18 @@ func family(p event.Process) []process {
 // covers says whether a process below a recognised command is a part of it: one of
 // its programs with its arguments, something that such a program started, or the
 // shell itself where the command opens a connection by itself. Anything else, and
-// be it a function of the same name, is not what was approved.
-func (k running) covers(p event.Process) bool {
+// be it a function of the same name, is not what was approved. The process and its
+// ancestors share the steps that are left.
+func (k running) covers(p event.Process, left *form.Steps) bool {
 	own := form.Of(p)
-	if k.form.Has(own) {
+	if k.form.Has(own, left) {
 		return true
 	}
 	if own.Shell() {
 		return k.form.Device
 	}
 	for _, a := range p.Ancestry {
-		if k.form.Has(form.Ran{File: a.Exe, Argv: a.Argv}) {
+		if k.form.Has(form.Ran{File: a.Exe, Argv: a.Argv}, left) {
 			return true
 		}
 		if (process{a.PID, a.Start}) == k.root {

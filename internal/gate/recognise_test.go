@@ -11,6 +11,7 @@ import (
 	"weir/internal/classify"
 	"weir/internal/cop"
 	"weir/internal/event"
+	"weir/internal/gate/form"
 	"weir/internal/gate/question"
 	"weir/internal/gate/verdict"
 )
@@ -123,6 +124,28 @@ func TestNotRecognised(t *testing.T) {
 				r.wantCount(verdict.Differs, 1)
 			})
 		})
+	}
+}
+
+// G26, B11: a process and all its ancestors are compared within the steps of one comparison.
+func TestCoversBounded(t *testing.T) {
+	f, ok := form.Parse(strings.Repeat("curl x$a\n", 4000))
+	if !ok {
+		t.Fatal("the text cannot be parsed")
+	}
+	argv := append([]string{"curl"}, repeat("y", 8000)...)
+	p := event.Process{PID: 100, Argv: argv, Exe: &event.File{Path: "/usr/bin/curl"}}
+	for i := range 64 {
+		p.Ancestry = append(p.Ancestry, event.Ancestor{PID: 99 - i, Exe: "/usr/bin/curl", Argv: argv})
+	}
+	k := running{passed{form: f}, process{pid: 1}}
+	left, covers := form.MaxSteps, true
+	made := testing.AllocsPerRun(1, func() {
+		left = form.MaxSteps
+		covers = k.covers(p, &left)
+	})
+	if covers || left >= 0 || made > 200 {
+		t.Errorf("%v, %d steps left, %v allocations", covers, left, made)
 	}
 }
 

@@ -84,22 +84,25 @@ type Ran struct {
 // Has says whether the program is one of the form's own simple commands, with
 // the very arguments: where the form has an expansion, anything may stand. A
 // command without a path must be a program of the system, for its name alone says
-// little: what is first in PATH is the container's to choose.
-func (f Form) Has(r Ran) bool {
+// little: what is first in PATH is the container's to choose. It takes its steps
+// from those that are left; without, it has nothing.
+func (f Form) Has(r Ran, left *Steps) bool {
 	if len(r.Argv) == 0 || r.File == "" {
 		return false
 	}
-	left := maxSteps
 	for _, c := range f.calls {
-		if named(c[0], r) && fits(c[1:], r.Argv[1:], &left) {
+		if !left.take(1 + (len(r.File)+len(r.Argv[0]))/stepBytes) {
+			return false
+		}
+		if named(c[0], r) && fits(c[1:], r.Argv[1:], left) {
 			return true
 		}
 	}
 	return false
 }
 
-// Is says whether the program is all of the form: no shell stood between.
-func (f Form) Is(r Ran) bool { return f.single && f.Has(r) }
+// Is says whether the program is all of the form: no shell stood between. It takes steps as Has does.
+func (f Form) Is(r Ran, left *Steps) bool { return f.single && f.Has(r, left) }
 
 // named says whether the first word of a call is the program.
 func named(w word, r Ran) bool {

@@ -76,7 +76,8 @@ func TestHas(t *testing.T) {
 		if !ok {
 			t.Fatalf("%q cannot be parsed", c.text)
 		}
-		if got := f.Has(c.ran); got != c.want {
+		left := MaxSteps
+		if got := f.Has(c.ran, &left); got != c.want {
 			t.Errorf("%q has %q: %v, want %v", c.text, c.ran, got, c.want)
 		}
 	}
@@ -112,8 +113,43 @@ func TestFitsBounded(t *testing.T) {
 		if !ok {
 			t.Fatalf("%.20q cannot be parsed", c.text)
 		}
-		if got := f.Is(c.ran); got != c.want {
+		left := MaxSteps
+		if got := f.Is(c.ran, &left); got != c.want {
 			t.Errorf("%.20q and %d words: %v, want %v", c.text, len(c.ran.Argv), got, c.want)
+		}
+	}
+}
+
+// TestHasBounded: G26, B11, all simple commands of a text share the steps of one comparison, and nothing is made when none are left.
+func TestHasBounded(t *testing.T) {
+	letters := Ran{"/usr/bin/curl", append([]string{"curl"}, slices.Repeat([]string{"y"}, 8000)...)}
+	long := Ran{"/usr/bin/curl", []string{"curl", strings.Repeat("x", 1<<17)}}
+	for _, c := range []struct {
+		name, text string
+		ran        Ran
+		most       float64 // allocations
+	}{
+		{"many commands", strings.Repeat("curl x$a\n", 4000), letters, 200},
+		{"two expansions in each", strings.Repeat("curl $a z$b\n", 4000), letters, 200},
+		{"long arguments", strings.Repeat("curl \"$a\"y\"$b\"\n", 2000), long, 200},
+		{"a long name", strings.Repeat("curl $a\n", 4000), Ran{"/usr/bin/curl", []string{strings.Repeat("x", 1<<17)}}, 0},
+		{"a long path", strings.Repeat("curl $a\n", 4000), Ran{"/usr/bin" + strings.Repeat("/", 4000) + "wget", []string{"wget"}}, 2500},
+		{"many expansions in a word", "curl " + strings.Repeat("$a", 20_000) + "z", Ran{letters.File, letters.Argv[:100]}, 200},
+	} {
+		f, ok := Parse(c.text)
+		if !ok {
+			t.Fatalf("%s: cannot be parsed", c.name)
+		}
+		left, has := MaxSteps, true
+		made := testing.AllocsPerRun(1, func() {
+			left = MaxSteps
+			has = f.Has(c.ran, &left)
+		})
+		if has || left >= 0 || made > c.most {
+			t.Errorf("%s: %v, %d steps left, %v allocations; want it given up, and %v", c.name, has, left, made, c.most)
+		}
+		if f.Has(Ran{"/usr/bin/curl", []string{"curl"}}, &left) || f.Is(Ran{"/usr/bin/curl", []string{"curl", "y"}}, &left) {
+			t.Errorf("%s: compared with no steps left", c.name)
 		}
 	}
 }
@@ -209,7 +245,8 @@ func FuzzWrapped(f *testing.F) {
 			if ok && got.Equal(want) && len(text) < len(strings.TrimSpace(approved))/8 {
 				t.Errorf("%q is recognised in %q", approved, text)
 			}
-			got.Has(Ran{"/usr/bin/x", strings.Fields(text)})
+			left := MaxSteps
+			got.Has(Ran{"/usr/bin/x", strings.Fields(text)}, &left)
 		}
 		_ = fmt.Sprint(want)
 	})

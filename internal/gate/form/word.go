@@ -140,20 +140,44 @@ func (w word) is(s string) bool {
 	return true
 }
 
-// maxSteps bounds the comparison of a program with a form: what would take more is not recognised, and asked about again (B11).
-const maxSteps = 1 << 17
+// cost is how many steps it takes at most to say whether the word can become n bytes.
+func (w word) cost(n int) int {
+	first, last := w.parts[0], w.parts[len(w.parts)-1]
+	if len(w.parts) > 2 { // it is searched
+		return len(w.parts) + n/stepBytes
+	}
+	return 1 + min(n, len(first)+len(last))/stepBytes
+}
+
+// Steps are what comparisons may still take; below zero they are used up.
+type Steps int
+
+// MaxSteps bounds the comparison of a process and its ancestors with forms: what would take more is not recognised, and asked about again (B11).
+const MaxSteps Steps = 1 << 17
+
+// stepBytes are looked at in one step.
+const stepBytes = 64
+
+// take uses n steps up; false: there were not as many.
+func (s *Steps) take(n int) bool {
+	if *s >= 0 {
+		*s -= Steps(n)
+	}
+	return *s >= 0
+}
 
 // fits says whether words can become these arguments. It takes its steps from those that are left.
-func fits(words []word, args []string, left *int) bool {
+func fits(words []word, args []string, left *Steps) bool {
+	is := func(w word, s string) bool { return left.take(w.cost(len(s))) && w.is(s) }
 	// What stands before the first and behind the last word that may become several has one place only.
 	for len(words) > 0 && !words[0].many {
-		if len(args) == 0 || !words[0].is(args[0]) {
+		if len(args) == 0 || !is(words[0], args[0]) {
 			return false
 		}
 		words, args = words[1:], args[1:]
 	}
 	for n := len(words); n > 0 && !words[n-1].many; n = len(words) {
-		if len(args) == 0 || !words[n-1].is(args[len(args)-1]) {
+		if len(args) == 0 || !is(words[n-1], args[len(args)-1]) {
 			return false
 		}
 		words, args = words[:n-1], args[:len(args)-1]
@@ -161,8 +185,17 @@ func fits(words []word, args []string, left *int) bool {
 	if len(words) == 0 {
 		return len(args) == 0
 	}
+	if !left.take(len(args)) {
+		return false
+	}
+	size := 0
+	for _, a := range args {
+		size += len(a) + 1
+	}
+	if !left.take(size / stepBytes) {
+		return false
+	}
 	all := strings.Join(args, " ")
-	*left -= len(all) / 64
 	begin := make([]int, len(args)+1) // of each argument in all
 	for i, a := range args {
 		begin[i+1] = begin[i] + len(a) + 1
@@ -171,7 +204,7 @@ func fits(words []word, args []string, left *int) bool {
 	can := make([]bool, len(args)+1)
 	can[0] = true
 	for _, w := range words {
-		if *left -= len(can); *left < 0 {
+		if !left.take(len(can)) {
 			return false
 		}
 		next := make([]bool, len(can))
@@ -183,17 +216,13 @@ func fits(words []word, args []string, left *int) bool {
 				next[j] = next[j] || w.parts[0] == "" && w.parts[len(w.parts)-1] == ""
 				for k := j; k < len(args); k++ {
 					s := all[begin[j] : begin[k+1]-1]
-					*left--
-					if len(w.parts) > 2 { // it is searched
-						*left -= len(s) / 64
-					}
-					if *left < 0 {
+					if !left.take(w.cost(len(s))) {
 						return false
 					}
 					next[k+1] = next[k+1] || w.is(s)
 				}
 			case j < len(args):
-				next[j+1] = next[j+1] || w.is(args[j])
+				next[j+1] = next[j+1] || is(w, args[j])
 			}
 		}
 		can = next
