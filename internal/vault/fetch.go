@@ -100,15 +100,15 @@ func (f *Fetcher) Fetch(ctx context.Context, r Request) (Response, error) {
 		return Response{}, err
 	}
 	defer clear(e.Secret)
+	needles, err := r.needles(e)
+	if err != nil {
+		return Response{}, err
+	}
 	name, value, err := r.header(e)
 	if err != nil {
 		return Response{}, err
 	}
 	defer clear(value)
-	needles, err := r.needles(e)
-	if err != nil {
-		return Response{}, err
-	}
 	scrub, err := redact.New(needles...)
 	if err != nil {
 		return Response{}, refuse(Unusable, "the secret could not be taken out of a response: rotate it")
@@ -264,7 +264,12 @@ func (f *Fetcher) Clean(key string, texts ...*string) {
 		return
 	}
 	defer clear(e.Secret)
-	scrub, err := redact.New(spelled(e.Secret)...)
+	needles, err := spelled(e.Secret)
+	if err != nil {
+		drop()
+		return
+	}
+	scrub, err := redact.New(needles...)
 	if err != nil {
 		drop()
 		return

@@ -149,6 +149,38 @@ func setOld(t testing.TB, v *Vault, key, value string, b Binding) {
 	}
 }
 
+// V5: what an older vault holds is not sent where it could not be taken out as it is without the white space around it, and the key is named.
+func TestTooShortWithoutWhiteSpaceV5(t *testing.T) {
+	for value, schemes := range map[string][]string{
+		"abc123 \n":          Schemes(),
+		"abc123  ":           Schemes(),
+		"\t\tabc123":         Schemes(),
+		"aaaaaaaa ":          Schemes(),
+		"         ":          Schemes(),
+		"someone:abc123 \n":  {Basic},
+		"someone:  abc123":   {Basic},
+		"someone:abc123":     {Basic},
+		"someone:aaaaaaaa\n": {Basic},
+	} {
+		for _, scheme := range schemes {
+			r := newRig(t, false)
+			setOld(t, r.vault, "gh", value, r.binding())
+			_, err := r.fetch.Fetch(t.Context(), r.request("/echo", scheme))
+			if ClassOf(err) != Unusable || !strings.Contains(err.Error(), "weir vault rotate gh") || len(r.seen) > 0 {
+				t.Errorf("%q, %s: %v after %d requests", value, scheme, err, len(r.seen))
+			}
+		}
+		if path := "/x/abc123"; !strings.Contains(value, ":") {
+			r := newRig(t, false)
+			setOld(t, r.vault, "gh", value, r.binding())
+			r.fetch.Clean("gh", &path)
+			if path != "" {
+				t.Errorf("%q: %s is logged", value, path)
+			}
+		}
+	}
+}
+
 // V12: what is logged of a request is cleaned of such a secret too.
 func TestCleanTakesOutWhatHeadersCarry(t *testing.T) {
 	r := newRig(t, false)

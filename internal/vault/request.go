@@ -166,29 +166,30 @@ func (r Request) header(e entry) (name string, value []byte, err error) {
 
 // needles are what is taken out of the response: the secret, and the password alone where it is a part of it.
 func (r Request) needles(e entry) ([][]byte, error) {
-	all := spelled(e.Secret)
-	if r.Scheme == Basic && e.User == "" {
-		if i := strings.IndexByte(string(e.Secret), ':'); i >= 0 {
-			if len(e.Secret)-i-1 < 8 {
-				return nil, refuse(Unusable, "the password has less than 8 characters: it could not be taken out of a response")
-			}
-			all = append(all, spelled(e.Secret[i+1:])...)
-		}
+	all, err := spelled(e.Secret)
+	if i := bytes.IndexByte(e.Secret, ':'); err == nil && r.Scheme == Basic && e.User == "" && i >= 0 {
+		var password [][]byte
+		password, err = spelled(e.Secret[i+1:])
+		all = append(all, password...)
+	}
+	if err != nil {
+		return nil, refuse(Unusable, fmt.Sprintf("the secret of %s, or the password in it, could not be taken out of a response: without the white space around it, it is too short, too long or one character; "+
+			"the operator stores another with weir vault rotate %s", r.Key, r.Key))
 	}
 	return all, nil
 }
 
 // spelled is a secret, and what is left of it on the way if it has white space at its ends: HTTP/1.1 takes that from headers, and servers split
-// them at it. Spaces and line ends are accepted there no more, but older vaults have them.
-func spelled(secret []byte) [][]byte {
-	all := [][]byte{secret}
-	if bytes.Equal(secret, bytes.TrimSpace(secret)) {
-		return all
+// them at it. Spaces and line ends are accepted there no more, but older vaults have them. It fails if what is left could not be taken out.
+func spelled(secret []byte) ([][]byte, error) {
+	all, bare := [][]byte{secret}, bytes.TrimSpace(secret)
+	if err := redact.Check(bare); err != nil || len(bare) == len(secret) {
+		return all, err
 	}
-	for _, part := range append(bytes.Fields(secret), bytes.TrimSpace(secret)) {
+	for _, part := range append(bytes.Fields(secret), bare) {
 		if redact.Check(part) == nil {
 			all = append(all, part)
 		}
 	}
-	return all
+	return all, nil
 }
