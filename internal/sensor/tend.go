@@ -44,6 +44,7 @@ func (d *daemon) housekeep(ctx context.Context) error {
 			{"guard parents", d.parents.Tend},
 			{"forget removed cgroups", d.state.Sweep},
 			{"serve folders", d.agents.ServeFolders},
+			{"read permission rules again", d.agents.RereadRules},
 			{"keep resolvers", d.names.Tend},
 			{"remove session", func() error { return d.Reap(idle) }},
 		} {

@@ -67,7 +67,7 @@ var rules = map[string][]string{
 	"internal/sensor/witness":   {"internal/taint", "internal/netegress", "internal/exec", "internal/event", "internal/cgroup", "internal/procfs"},
 	"internal/sensor/parents":   {"internal/container/layout", "internal/sensor/store", "internal/sensor/witness", "internal/taint", "internal/netegress", "internal/policy", "internal/event", "internal/cgroup"},
 	"internal/sensor/agents": {
-		"internal/sensor/inforce", "internal/sensor/witness", "internal/bridge", "internal/classify", "internal/gate", "internal/ruleset", "internal/agentupdate", "internal/vault", "internal/memory", "internal/rewrite",
+		"internal/sensor/inforce", "internal/sensor/watch", "internal/sensor/witness", "internal/bridge", "internal/classify", "internal/gate", "internal/ruleset", "internal/agentupdate", "internal/vault", "internal/memory", "internal/rewrite",
 		"internal/taint", "internal/netegress", "internal/event", "internal/show", "internal/cgroup", "internal/procfs",
 	},
 	"internal/sensor/spaces": {"internal/taint", "internal/cgroup", "internal/procfs"},

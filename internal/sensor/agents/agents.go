@@ -71,6 +71,7 @@ type Agents struct {
 	folders *ipc.Server
 	loading sync.Mutex        // of rules
 	read    map[string][]byte // files of permission rules, as they last could be read
+	unread  map[string]unread // those that never could be
 
 	mu       sync.Mutex
 	refusals map[string]uint64 // by rule of the guard
@@ -78,7 +79,7 @@ type Agents struct {
 
 // New reads the rules and listens nowhere yet. The caller closes it.
 func New(o Options) (*Agents, error) {
-	a := &Agents{opts: o, refusals: map[string]uint64{}, read: map[string][]byte{}}
+	a := &Agents{opts: o, refusals: map[string]uint64{}, read: map[string][]byte{}, unread: map[string]unread{}}
 	a.bridge = bridge.New(host{a}, o.Logger)
 	a.offerTools()
 	a.offerUpdates()

@@ -1,6 +1,7 @@
 package agents
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -16,6 +17,7 @@ import (
 	"weir/internal/ruleset"
 	"weir/internal/ruleset/killswitch"
 	"weir/internal/ruleset/permission"
+	"weir/internal/sensor/watch"
 )
 
 // maxRules bounds a file of rules, in bytes.
@@ -26,7 +28,7 @@ const maxRules = 1 << 20
 func (a *Agents) LoadRules() {
 	a.loading.Lock()
 	defer a.loading.Unlock()
-	a.bridge.Use(bridge.Rules{Guard: a.guardRules(), Permissions: a.permissionRules(), Killed: func() bool { return killswitch.On(a.opts.KillSwitch) }})
+	a.bridge.Use(bridge.Rules{Guard: a.guardRules(), Permissions: a.permissionRules(readRules), Killed: func() bool { return killswitch.On(a.opts.KillSwitch) }})
 }
 
 func (a *Agents) guardRules() bridge.Guard {
@@ -42,15 +44,57 @@ func (a *Agents) guardRules() bridge.Guard {
 	return ruleset.New(ruleset.Options{Server: a.opts.Server, Appended: rules})
 }
 
+// unread is what a file of permission rules gave that never could be read.
+type unread struct{ told, last content }
+
+// content is what reading a file gave.
+type content struct {
+	data []byte
+	err  error
+}
+
+func (c content) same(o content) bool {
+	return bytes.Equal(c.data, o.data) && fmt.Sprint(c.err) == fmt.Sprint(o.err)
+}
+
+// RereadRules looks at the files of permission rules that could not be read since the start. One that changed counts when two looks found the same
+// and nobody writes it: half a file may lack denials. What could be read stays as it is. The error is always nil.
+func (a *Agents) RereadRules() error {
+	a.loading.Lock()
+	defer a.loading.Unlock()
+	changed := map[string]content{}
+	for name, u := range a.unread {
+		data, err := readRules(name)
+		now := content{data, err}
+		if now.same(u.last) && !now.same(u.told) && !watch.BeingWritten(name) {
+			changed[name] = now
+		}
+		a.unread[name] = unread{u.told, now}
+	}
+	if len(changed) == 0 {
+		return nil
+	}
+	a.bridge.Use(bridge.Rules{Permissions: a.permissionRules(func(name string) ([]byte, error) {
+		if now, ok := changed[name]; ok {
+			return now.data, now.err
+		}
+		if u, ok := a.unread[name]; ok {
+			return u.told.data, u.told.err
+		}
+		return a.read[name], nil
+	})})
+	return nil
+}
+
 // permissionRules makes one set of two files, each read by itself. One that cannot be read counts as it was when it last could; if that never was,
 // what it may deny is denied.
-func (a *Agents) permissionRules() bridge.Permissions {
+func (a *Agents) permissionRules(read func(path string) ([]byte, error)) bridge.Permissions {
 	var files []permission.File
-	unread := false
 	for _, f := range []permission.File{{Name: "permissions.yaml"}, {Name: "managed-permissions.yaml", Managed: true}} {
 		f.Name = filepath.Join(a.opts.Permissions, f.Name)
-		var err error
-		if f.Data, err = readRules(f.Name); err == nil {
+		data, err := read(f.Name)
+		got := content{data, err}
+		if f.Data = data; err == nil {
 			var warnings []permission.Warning
 			_, warnings, err = permission.Parse(f)
 			for _, w := range warnings {
@@ -58,16 +102,20 @@ func (a *Agents) permissionRules() bridge.Permissions {
 			}
 		}
 		before, known := a.read[f.Name]
+		_, missed := a.unread[f.Name]
 		switch {
 		case err == nil:
 			a.read[f.Name] = f.Data
+			if delete(a.unread, f.Name); missed {
+				a.ruleProblem(fmt.Sprintf("the permission rules of %s are known now: they are in force", f.Name))
+			}
 		case known:
 			f.Data = before
 			a.ruleProblem(fmt.Sprintf("the permission rules of %s stay as they were: %v", f.Name, err))
 		default:
 			f.Data = nil
-			unread = true
-			a.ruleProblem(fmt.Sprintf("the permission rules of %s are not known: until it can be read, every call that is not local is denied: %v", f.Name, err))
+			a.unread[f.Name] = unread{got, got}
+			a.ruleProblem(fmt.Sprintf("the permission rules of %s are not known: until it can be read, every call that is not local is denied; it is read again by itself once it was mended: %v", f.Name, err))
 		}
 		if f.Data != nil {
 			files = append(files, f)
@@ -78,7 +126,7 @@ func (a *Agents) permissionRules() bridge.Permissions {
 		a.ruleProblem("the permission rules stay as they were: " + err.Error())
 		return nil
 	}
-	if unread {
+	if len(a.unread) > 0 {
 		return unknown{set}
 	}
 	return set

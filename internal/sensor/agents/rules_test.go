@@ -2,6 +2,7 @@ package agents
 
 import (
 	"encoding/json"
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -43,14 +44,14 @@ func TestRulesThatCannotBeReadP3(t *testing.T) {
 		"ours was good before":      {[]files{{"deny: [WebSearch]", "deny: [mcp__mail__send]"}, {broken, "deny: [mcp__mail__send, Read]"}}, []permission.Call{web, mail, read}, []permission.Call{curl, ls}, []string{"permissions.yaml stay as they were"}},
 		"theirs was good before":    {[]files{{gone, "deny: [mcp__mail__send]"}, {"deny: [WebSearch]", broken}}, []permission.Call{web, mail}, []permission.Call{curl, ls, read}, []string{"managed-permissions.yaml stay as they were"}},
 		"ours was not there before": {[]files{{gone, gone}, {broken, "deny: [WebSearch]"}}, []permission.Call{web}, []permission.Call{curl, mail}, []string{"permissions.yaml stay as they were"}},
-		"it was mended":             {[]files{{broken, "deny: [mcp__mail__send]"}, {"deny: [WebSearch]", "deny: [mcp__mail__send]"}}, []permission.Call{web, mail}, []permission.Call{curl, ls}, nil},
-		"one was removed, one not":  {[]files{{broken, broken}, {gone, broken}}, []permission.Call{web, mail}, []permission.Call{ls}, []string{"managed-permissions.yaml are not known"}},
+		"it was mended":             {[]files{{broken, "deny: [mcp__mail__send]"}, {"deny: [WebSearch]", "deny: [mcp__mail__send]"}}, []permission.Call{web, mail}, []permission.Call{curl, ls}, []string{"permissions.yaml are known now"}},
+		"one was removed, one not":  {[]files{{broken, broken}, {gone, broken}}, []permission.Call{web, mail}, []permission.Call{ls}, []string{"permissions.yaml are known now", "managed-permissions.yaml are not known"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			logger := logrus.New()
 			logger.SetOutput(io.Discard)
 			var log told
-			a := &Agents{opts: Options{Permissions: t.TempDir(), Log: &log, Logger: logger}, read: map[string][]byte{}}
+			a := &Agents{opts: Options{Permissions: t.TempDir(), Log: &log, Logger: logger}, read: map[string][]byte{}, unread: map[string]unread{}}
 			a.bridge = bridge.New(&asksPerson{}, logger)
 			defer a.bridge.Close()
 			for _, step := range c.steps {
@@ -84,6 +85,78 @@ func TestRulesThatCannotBeReadP3(t *testing.T) {
 				t.Error(diff)
 			}
 		})
+	}
+}
+
+// TestRulesMendedP3: a file that could not be read since the start is looked at again by itself until it can be, and taken when it is whole: when two
+// looks found the same and nobody writes it. What could be read is not looked at.
+func TestRulesMendedP3(t *testing.T) {
+	logger := logrus.New()
+	logger.SetOutput(io.Discard)
+	var log told
+	a := &Agents{opts: Options{Permissions: t.TempDir(), Log: &log, Logger: logger}, read: map[string][]byte{}, unread: map[string]unread{}}
+	a.bridge = bridge.New(&asksPerson{}, logger)
+	defer a.bridge.Close()
+	ours, theirs := filepath.Join(a.opts.Permissions, "permissions.yaml"), filepath.Join(a.opts.Permissions, "managed-permissions.yaml")
+	write := func(path, data string) func() {
+		return func() {
+			if err := os.WriteFile(path, []byte(data), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	write(ours, "deny: [")()
+	write(theirs, "deny: [WebSearch]")()
+	a.LoadRules()
+	curl, mail, web := call(`Bash`, `{"command":"curl https://example.com"}`), call(`mcp__mail__send`, `{}`), call(`WebSearch`, `{}`)
+	var writer *os.File
+	nothing := func() {}
+	for i, step := range []struct {
+		do      func()
+		denied  []permission.Call
+		allowed []permission.Call
+		says    string // once; empty: nothing
+	}{
+		{nothing, []permission.Call{curl, mail, web}, nil, ""},
+		{nothing, []permission.Call{curl, mail, web}, nil, ""}, // it was told
+		{write(ours, "deny: {"), []permission.Call{curl, mail, web}, nil, ""},
+		{nothing, []permission.Call{curl, mail, web}, nil, "are not known"}, // otherwise than before
+		{write(ours, ""), []permission.Call{curl, mail, web}, nil, ""},      // about to be written
+		{func() {
+			var err error
+			if writer, err = os.OpenFile(ours, os.O_WRONLY, 0); err != nil {
+				t.Fatal(err)
+			}
+		}, []permission.Call{curl, mail, web}, nil, ""},
+		{nothing, []permission.Call{curl, mail, web}, nil, ""},
+		{func() {
+			_, err := writer.WriteString("deny: [mcp__mail__send]")
+			if err = errors.Join(err, writer.Close()); err != nil {
+				t.Fatal(err)
+			}
+		}, []permission.Call{curl, mail, web}, nil, ""},
+		{write(theirs, "{"), []permission.Call{mail, web}, []permission.Call{curl}, "are known now"}, // the other counts as it was
+		{write(ours, "deny: []"), []permission.Call{mail, web}, []permission.Call{curl}, ""},
+		{nothing, []permission.Call{mail, web}, []permission.Call{curl}, ""},
+	} {
+		log = nil
+		step.do()
+		if err := a.RereadRules(); err != nil {
+			t.Fatal(err)
+		}
+		for _, one := range step.denied {
+			if got := a.bridge.Permissions().Check(one, ""); got.Decision != permission.Denied {
+				t.Errorf("step %d: %v: %v", i, one, got)
+			}
+		}
+		for _, one := range step.allowed {
+			if got := a.bridge.Permissions().Check(one, ""); got.Decision != permission.Allowed {
+				t.Errorf("step %d: %v: %v", i, one, got)
+			}
+		}
+		if told := step.says != ""; told != (len(log) == 1) || told && !strings.Contains(log[0], ours+" "+step.says) {
+			t.Errorf("step %d: told %q, want %q", i, log, step.says)
+		}
 	}
 }
 

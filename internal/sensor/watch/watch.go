@@ -70,7 +70,7 @@ func (o Watch) Run(ctx context.Context) error {
 			reload = nil
 			switch {
 			case !o.Changed():
-			case beingWritten(file):
+			case BeingWritten(file):
 				reload = time.After(lookAgain)
 				if writing++; writing == tellWriting {
 					o.Refused(fmt.Errorf("%s: somebody has it open for writing: close it", file))
@@ -99,9 +99,9 @@ func Newest(file string) Version {
 	return Version{st.Ino, uint64(st.Size), st.Mtim}
 }
 
-// beingWritten says whether somebody has a file open for writing: then a read lease
+// BeingWritten says whether somebody has a file open for writing: then a read lease
 // is refused. Where there are no leases, only the time tells.
-func beingWritten(file string) bool {
+func BeingWritten(file string) bool {
 	f, err := os.Open(file)
 	if err != nil {
 		return false

@@ -15,7 +15,7 @@ func TestBeingWritten(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer w.Close()
-	if !beingWritten(file) {
+	if !BeingWritten(file) {
 		t.Error("open for writing: not told")
 	}
 	w.Close()
@@ -24,10 +24,10 @@ func TestBeingWritten(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer r.Close()
-	if beingWritten(file) {
+	if BeingWritten(file) {
 		t.Error("open for reading: told to be written")
 	}
-	if beingWritten(file + ".not") {
+	if BeingWritten(file + ".not") {
 		t.Error("absent: told to be written")
 	}
 }
