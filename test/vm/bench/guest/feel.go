@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"weir/internal/event"
@@ -105,15 +106,20 @@ func (b *bed) holds(w *worker) error {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	approved := make(chan error, 1)
+	var answered atomic.Int32
 	go func() {
 		approved <- b.client.Events(ctx, event.Filter{Kinds: []event.Kind{event.Hold}, Since: time.Now()}, true, func(e event.Event) error {
+			answered.Add(1)
 			_, err := b.client.Answer(ctx, e.Question, question.Reply{Allow: true, By: "bench"})
 			return err
 		})
 	}()
 	time.Sleep(300 * time.Millisecond) // until it follows
-	for range holds {
+	for i := range holds {
 		ns, err := w.do("hold", acceptAt)
+		if n := int(answered.Load()); err == nil && n != i+1 {
+			err = fmt.Errorf("%d connects were held %d times", i+1, n)
+		}
 		if err != nil {
 			cancel()
 			return errors.Join(err, <-approved)

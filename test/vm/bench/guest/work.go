@@ -133,7 +133,8 @@ func flood(port uint16) (int64, error) {
 	}
 }
 
-// held starts a command that connects to denied, and gives how long its connect took.
+// held starts a command that connects to denied, and gives how long its connect took. The time makes it another command than the one
+// before, whose approval it could claim: that sent nothing.
 func held(port uint16) (int64, error) {
 	r, w, err := os.Pipe()
 	if err != nil {
@@ -144,7 +145,7 @@ func held(port uint16) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	p, err := os.StartProcess(self, []string{self, "connect", strconv.Itoa(int(port))}, &os.ProcAttr{
+	p, err := os.StartProcess(self, []string{self, "connect", strconv.Itoa(int(port)), strconv.FormatInt(monotonic(), 10)}, &os.ProcAttr{
 		Env: os.Environ(), Files: []*os.File{nil, w, os.Stderr},
 	})
 	w.Close()
@@ -160,8 +161,8 @@ func held(port uint16) (int64, error) {
 
 // connectOnce says how many ns one connect to denied took.
 func connectOnce(args []string) error {
-	if len(args) != 1 {
-		return errors.New("connect: want a port")
+	if len(args) != 2 {
+		return errors.New("connect: want a port and a time")
 	}
 	port, err := strconv.ParseUint(args[0], 10, 16)
 	if err != nil {
