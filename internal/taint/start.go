@@ -20,6 +20,14 @@ const kept = 24 * time.Hour
 // which no other container gets. What is called by a name of somebody's choice is remembered for ever.
 const keptGone = 30 * 24 * time.Hour
 
+// table is a map of the kernel's.
+type table interface {
+	Lookup(key, value any) error
+	Put(key, value any) error
+	Delete(key any) error
+	NextKey(key, next any) error // nil: the first
+}
+
 // SetStart says what each cgroup that is made directly below a guarded parent is tainted with, before anybody can enter it and
 // whether or not a daemon runs (B33).
 func (s *State) SetStart(parent string, bits Bits) error {
@@ -29,16 +37,26 @@ func (s *State) SetStart(parent string, bits Bits) error {
 	if !ok {
 		return fmt.Errorf("set the taint at start below %s: it is not guarded", parent)
 	}
+	key := startKey(id, "")
+	var old uint32
+	if err := ignoreNoKey(s.starts.Lookup(&key, &old)); err != nil {
+		return fmt.Errorf("read the taint at start below %s: %w", parent, err)
+	}
 	b := s.begins[id]
-	if b.all&^bits != 0 { // first what the old bits have covered
-		s.begins[id] = begin{b.all & bits, b.more}
+	if Bits(old)&^(bits|b.more) != 0 { // first what the old bits have covered
+		b.all &= bits
+		s.begins[id] = b
 		if err := s.keepStarts(id); err != nil {
 			return err
 		}
 		b = s.begins[id]
 	}
-	s.begins[id] = begin{bits, b.more}
-	return errors.Join(s.putStart(id, "", bits|b.more), s.keepStarts(id))
+	if err := s.putStart(id, "", bits|b.more); err != nil {
+		return err // it covers nobody yet
+	}
+	b.all = bits
+	s.begins[id] = b
+	return s.keepStarts(id)
 }
 
 // keepStarts does it for all children of a parent.
@@ -52,7 +70,7 @@ func (s *State) keepStarts(parent uint64) error {
 	return errors.Join(errs...)
 }
 
-// begin is what every child of a parent begins with.
+// begin is what every child of a parent begins with. Only what the kernel has is noted here: it covers what single ones have.
 type begin struct {
 	all  Bits // as the policy says
 	more Bits // since there was no room for what single ones have
@@ -146,24 +164,42 @@ func (s *State) sweepStarts() error {
 	for _, id := range s.ids {
 		known[id] = true
 	}
-	var key cgroupStartKey
-	var bits uint32
 	var stale []cgroupStartKey
 	named := 0
-	it := s.objects.Starts.Iterate()
-	for it.Next(&key, &bits) {
+	errs = append(errs, s.eachStart(func(key cgroupStartKey, _ Bits) {
 		if key.Name[0] != 0 {
 			named++
 		}
-		if _, err := cgroup.Path(key.Parent); err != nil && !known[key.Parent] {
+		if known[key.Parent] {
+			return
+		}
+		if _, err := cgroup.Path(key.Parent); err != nil {
 			stale = append(stale, key)
 		}
-	}
+	}))
 	s.named = named // stale ones are not counted the next time
 	for _, key := range stale {
-		errs = append(errs, ignoreNoKey(s.objects.Starts.Delete(&key)))
+		errs = append(errs, ignoreNoKey(s.starts.Delete(&key)))
 	}
-	return errors.Join(append(errs, it.Err())...)
+	return errors.Join(errs...)
+}
+
+// eachStart gives f all that the kernel has. f changes nothing of it.
+func (s *State) eachStart(f func(key cgroupStartKey, bits Bits)) error {
+	var key, next cgroupStartKey
+	err := s.starts.NextKey(nil, &next)
+	for ; err == nil; err = s.starts.NextKey(&key, &next) {
+		key = next
+		var bits uint32
+		if err := s.starts.Lookup(&key, &bits); err != nil {
+			return fmt.Errorf("read a taint at start: %w", err)
+		}
+		f(key, Bits(bits))
+	}
+	if err := ignoreNoKey(err); err != nil {
+		return fmt.Errorf("list taint at start: %w", err)
+	}
+	return nil
 }
 
 // keepStart puts a container's stored taint where the kernel looks when its cgroup is made again. more says that what is there
@@ -177,7 +213,7 @@ func (s *State) keepStart(r *record, more bool) error {
 	if more {
 		key := startKey(id, path.Base(r.Cgroup))
 		var old uint32
-		if s.objects.Starts.Lookup(&key, &old) == nil {
+		if s.starts.Lookup(&key, &old) == nil {
 			bits |= Bits(old)
 		}
 	}
@@ -190,28 +226,21 @@ const namedMost = 15 << 10 // of the map's 16 Ki: parents have room
 
 // putOwn notes what a child begins with, if it is more than all begin with.
 func (s *State) putOwn(parent uint64, name string, bits Bits) error {
-	b := s.begins[parent]
-	if bits&^(b.all|b.more) == 0 {
+	if b := s.begins[parent]; bits&^(b.all|b.more) == 0 {
 		bits = 0
 	}
 	key := startKey(parent, name)
 	var old uint32
-	had := s.objects.Starts.Lookup(&key, &old) == nil
-	fresh := bits != 0 && !had
-	full := fresh && s.named >= namedMost
-	if !full {
-		err := s.putStart(parent, name, bits)
-		if full = fresh && errors.Is(err, unix.E2BIG); err != nil && !full {
-			return err
-		}
+	had := s.starts.Lookup(&key, &old) == nil
+	if bits != 0 && !had && s.named >= namedMost {
+		return s.widen(parent, name, bits)
 	}
-	switch {
-	case full:
-		b.more |= bits
-		s.begins[parent] = b
-		s.logger.Errorf("taint at start: there is no room to remember %q beside %d others: all that begins where it was is tainted %v from now on", name, s.named, b.more.Names())
-		return s.widen(parent, b.all|b.more)
-	case fresh:
+	switch err := s.putStart(parent, name, bits); {
+	case errors.Is(err, unix.E2BIG):
+		return s.widen(parent, name, bits)
+	case err != nil:
+		return err
+	case bits != 0 && !had:
 		s.named++
 	case bits == 0 && had:
 		s.named--
@@ -219,34 +248,58 @@ func (s *State) putOwn(parent uint64, name string, bits Bits) error {
 	return nil
 }
 
-// widen has all children of a parent begin with bits, and takes out those that this covers.
-func (s *State) widen(parent uint64, bits Bits) error {
-	err := s.putStart(parent, "", bits)
-	full := errors.Is(err, unix.E2BIG)
-	if err != nil && !full {
+// own is what one child begins with.
+type own struct {
+	key  cgroupStartKey
+	bits Bits
+}
+
+// widen has all children of a parent begin with bits, too, since there is no room for what the named one has. Those that this covers
+// are taken out, once it is written.
+func (s *State) widen(parent uint64, name string, bits Bits) error {
+	b := s.begins[parent]
+	b.more |= bits
+	all := b.all | b.more // and what SetStart has not taken back yet
+	var covered []own
+	err := s.eachStart(func(key cgroupStartKey, has Bits) {
+		switch {
+		case key.Parent != parent:
+		case key.Name[0] == 0:
+			all |= has
+		case has&^(b.all|b.more) == 0:
+			covered = append(covered, own{key, has})
+		}
+	})
+	if err != nil {
 		return err
 	}
-	var key cgroupStartKey
-	var own uint32
-	var covered []cgroupStartKey
-	it := s.objects.Starts.Iterate()
-	for it.Next(&key, &own) {
-		if key.Parent == parent && key.Name[0] != 0 && Bits(own)&^bits == 0 {
-			covered = append(covered, key)
-		}
+	err = s.putStart(parent, "", all)
+	if errors.Is(err, unix.E2BIG) && len(covered) > 0 {
+		err = s.putInstead(covered[0], all)
 	}
-	errs := []error{it.Err()}
-	for _, key := range covered {
-		errs = append(errs, ignoreNoKey(s.objects.Starts.Delete(&key)))
-		if s.named--; full {
-			errs = append(errs, s.putStart(parent, "", bits))
-			full = false
-		}
+	if err != nil {
+		return err
 	}
-	if full {
-		errs = append(errs, err)
+	s.begins[parent] = b
+	s.logger.Errorf("taint at start: there is no room to remember %q beside %d others: all that begins where it was is tainted %v from now on", name, s.named, b.more.Names())
+	var errs []error
+	for _, c := range covered {
+		errs = append(errs, ignoreNoKey(s.starts.Delete(&c.key)))
+		s.named--
 	}
 	return errors.Join(errs...)
+}
+
+// putInstead notes what all children begin with in the place of what one of them does.
+func (s *State) putInstead(c own, all Bits) error {
+	if err := s.starts.Delete(&c.key); err != nil {
+		return fmt.Errorf("make room for the taint at start of all: %w", err)
+	}
+	err := s.putStart(c.key.Parent, "", all)
+	if err != nil {
+		err = errors.Join(err, s.starts.Put(&c.key, uint32(c.bits)))
+	}
+	return err
 }
 
 // arriving is ARRIVING of bpf/cgroup.bpf.c, in s.
@@ -281,12 +334,12 @@ func (s *State) Arrive(pids []int) error {
 func (s *State) putStart(parent uint64, name string, bits Bits) error {
 	key := startKey(parent, name)
 	if bits == 0 {
-		if err := ignoreNoKey(s.objects.Starts.Delete(&key)); err != nil {
+		if err := ignoreNoKey(s.starts.Delete(&key)); err != nil {
 			return fmt.Errorf("forget the taint at start of %q: %w", name, err)
 		}
 		return nil
 	}
-	if err := s.objects.Starts.Put(&key, uint32(bits)); err != nil {
+	if err := s.starts.Put(&key, uint32(bits)); err != nil {
 		return fmt.Errorf("note the taint at start of %q: %w", name, err)
 	}
 	return nil
