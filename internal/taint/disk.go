@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"strings"
 	"time"
 
@@ -33,7 +34,7 @@ func (r *record) over(now time.Time) bool {
 		return false
 	}
 	return !r.Deleted.IsZero() && now.Sub(r.Deleted) >= kept ||
-		r.Origin.ID != "" && !r.Gone.IsZero() && now.Sub(r.Gone) >= keptGone
+		r.Origin.ID != "" && r.Origin.Namespace == "" && !r.Gone.IsZero() && now.Sub(r.Gone) >= keptGone
 }
 
 // add sets bits, and notes when the first came.
@@ -57,25 +58,36 @@ var ErrNotStored = errors.New("it is in force, but not on disk yet")
 var bucket = []byte("taint")
 
 // read takes up what is on disk, and puts its taint back into the kernel: what
-// either of the two knows is tainted stays tainted.
+// either of the two knows is tainted stays tainted. What is gone untainted is forgotten, as Gone does.
 func (s *State) read() error {
 	return s.db.Update(func(tx *bbolt.Tx) error {
 		b, err := tx.CreateBucketIfNotExists(bucket)
 		if err != nil {
 			return fmt.Errorf("make bucket: %w", err)
 		}
-		return b.ForEach(func(id, data []byte) error {
+		err = b.ForEach(func(id, data []byte) error {
 			r := &record{}
 			if err := json.Unmarshal(data, r); err != nil {
 				return fmt.Errorf("read taint of %s: %w", id, err)
 			}
 			s.containers[r.ID] = r
-			if now, err := cgroup.ID(r.Cgroup); err == nil {
+			now, err := cgroup.ID(r.Cgroup)
+			switch {
+			case err == nil:
 				r.CgroupID = now
 				return s.merge(r)
+			case errors.Is(err, fs.ErrNotExist) && r.CgroupID != 0: // after a reboot another may have that id
+				r.CgroupID, r.Agent, r.Gone = 0, 0, time.Time{} // it stood later than it was gone before
 			}
 			return nil
 		})
+		for id, r := range s.containers {
+			if r.CgroupID == 0 && r.Bits == 0 && !r.Session && err == nil {
+				delete(s.containers, id)
+				err = b.Delete([]byte(id))
+			}
+		}
+		return err
 	})
 }
 

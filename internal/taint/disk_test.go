@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // What a container may have changed since it was tainted counts from its first bit, also after a restart of the daemon (B24).
@@ -46,8 +48,8 @@ func TestFirstTaint(t *testing.T) {
 	check("without a time", Secret, at(7))
 }
 
-// What a runtime has deleted is forgotten after a day, what is called by a runtime's own id after a month, and what somebody named,
-// never: it may be made again (B45).
+// What a runtime has deleted is forgotten after a day, what is called by the id of a runtime that is not followed after a month, and
+// what a followed one still has, or what somebody named, never: it may be made again (B45).
 func TestForgotten(t *testing.T) {
 	now := time.Unix(1e9, 0)
 	ago := func(days time.Duration) time.Time { return now.Add(-days * 24 * time.Hour) }
@@ -62,11 +64,50 @@ func TestForgotten(t *testing.T) {
 		{"a runtime's", record{Container: Container{Origin: id}, Gone: ago(30)}, true},
 		{"a runtime's, gone for some days", record{Container: Container{Origin: id}, Gone: ago(29)}, false},
 		{"a runtime's, not known to be gone", record{Container: Container{Origin: id}}, false},
+		{"containerd's, and not deleted", record{Container: Container{Origin: Origin{Runtime: "containerd", Namespace: "default", ID: "build-agent"}}, Gone: ago(1000)}, false},
 		{"with a name", record{Gone: ago(1000)}, false},
 		{"there", record{Container: Container{CgroupID: 7, Origin: id}, Deleted: ago(40), Gone: ago(40)}, false},
 	} {
 		if got := c.r.over(now); got != c.want {
 			t.Errorf("%s: %v", c.name, got)
+		}
+	}
+}
+
+// A cgroup's id is of one boot: another may have it now. What was not stored of one that is gone for good is nothing (B45).
+func TestReadAfterReboot(t *testing.T) {
+	s, _ := books(t)
+	at := func(name string) Container {
+		return Container{ID: "/agents/" + name, Cgroup: "/agents/not-there-" + name, CgroupID: 7, Agent: 8}
+	}
+	session := at("session")
+	session.Session = true
+	old := time.Unix(1e9, 0).UTC()
+	stored := []*record{
+		{Container: at("tainted"), Bits: Secret, Tainted: old, Gone: old},
+		{Container: Container{ID: "/agents/gone", Cgroup: "/agents/not-there-gone"}, Bits: Secret, Tainted: old, Gone: old},
+		{Container: at("clean")},
+		{Container: session},
+	}
+	for _, r := range stored {
+		if err := s.store(r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, when := range []string{"read", "read again"} {
+		s.containers = map[string]*record{}
+		if err := s.read(); err != nil {
+			t.Fatal(err)
+		}
+		got := map[string]time.Time{}
+		for id, r := range s.containers {
+			if got[id] = r.Gone; r.CgroupID != 0 || r.Agent != 0 {
+				t.Errorf("%s: %s has cgroup %d and agent %d", when, id, r.CgroupID, r.Agent)
+			}
+		}
+		want := map[string]time.Time{"/agents/tainted": {}, "/agents/gone": old, "/agents/session": {}} // it stood later than it was gone
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s: %s", when, diff)
 		}
 	}
 }

@@ -16,8 +16,8 @@ import (
 // which is how a unit or a script restarts it (B45).
 const kept = 24 * time.Hour
 
-// keptGone is the same for a container whose runtime does not say that it deleted it: its cgroup has the runtime's id in its name,
-// which no other container gets. What is called by a name of somebody's choice is remembered for ever.
+// keptGone is the same for a container whose runtime nobody follows, so that none says that it was deleted: its cgroup has the
+// runtime's id in its name, which no other container gets. What is called by a name of somebody's choice is remembered for ever.
 const keptGone = 30 * 24 * time.Hour
 
 // table is a map of the kernel's.
@@ -92,7 +92,7 @@ func (s *State) Expect(c Container, bits Bits, by, why string) error {
 		r.Since, r.By, r.Why = time.Now().UTC(), by, why
 	}
 	r.add(bits, time.Now().UTC())
-	r.Name, r.Origin, r.Alone, r.Deleted = c.Name, c.Origin, r.Alone || c.Alone, time.Time{}
+	r.Name, r.Origin, r.Alone, r.Deleted, r.Gone = c.Name, c.Origin, r.Alone || c.Alone, time.Time{}, time.Time{}
 	s.containers[c.ID] = r
 	if r.CgroupID != 0 {
 		e, err := s.entry(r.CgroupID)
@@ -148,12 +148,16 @@ func (s *State) Discard(id string) error {
 	return s.store(r)
 }
 
-// sweepStarts forgets containers that are gone for long, counts those that the kernel knows by name, and drops what the kernel has for children of parents that are gone.
+// sweepStarts notes which containers are gone and forgets those that are so for long, counts those that the kernel knows by name, and
+// drops what the kernel has for children of parents that are gone.
 func (s *State) sweepStarts() error {
 	var errs []error
 	for id, r := range s.containers {
-		if r.CgroupID == 0 && r.Gone.IsZero() {
+		switch {
+		case r.CgroupID == 0 && r.Gone.IsZero():
 			r.Gone, r.unsaved = time.Now().UTC(), true
+		case r.CgroupID != 0 && !r.Gone.IsZero(): // it stands again
+			r.Gone, r.unsaved = time.Time{}, true
 		}
 		if r.over(time.Now()) {
 			delete(s.containers, id)

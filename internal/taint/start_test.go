@@ -241,3 +241,38 @@ func TestNoRoomForLess(t *testing.T) {
 		}
 	}
 }
+
+// A container of Docker's that was gone and stands again is not gone: the days count anew when it stops (B45).
+func TestStandsAgain(t *testing.T) {
+	s, _ := books(t)
+	r := s.child("one", Secret)
+	r.Origin = Origin{Runtime: "docker", ID: "0123"}
+	r.CgroupID = 7 // as read finds it
+	sweep := func() {
+		t.Helper()
+		if err := s.sweepStarts(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	sweep()
+	if !r.Gone.IsZero() || !r.unsaved {
+		t.Errorf("it stands, and is gone since %v; unsaved: %v", r.Gone, r.unsaved)
+	}
+	r.CgroupID = 0
+	sweep()
+	if s.containers[r.ID] == nil || time.Since(r.Gone) > time.Hour {
+		t.Errorf("it stopped, and is gone since %v", r.Gone)
+	}
+}
+
+// One that its runtime tells of again is not gone either (B45).
+func TestExpectedAgain(t *testing.T) {
+	s, _ := books(t)
+	r := s.child("one", Secret)
+	if err := s.Expect(r.Container, Corruption, "policy", "test"); err != nil {
+		t.Fatal(err)
+	}
+	if !r.Gone.IsZero() {
+		t.Errorf("gone since %v", r.Gone)
+	}
+}
