@@ -25,7 +25,7 @@ type record struct {
 	Deleted time.Time `json:"deleted,omitzero"` // by its runtime
 	Gone    time.Time `json:"gone,omitzero"`    // when its cgroup was found removed
 
-	unsaved bool // what is on disk is older
+	unsaved bool // what is on disk is older, or the kernel does not know yet what it begins with
 }
 
 // over says whether a container that is gone needs to be remembered no more.
@@ -107,30 +107,46 @@ func (s *State) merge(r *record) error {
 	return s.put(r.CgroupID, entry)
 }
 
-func (s *State) store(r *record) error {
-	data, err := json.Marshal(r)
-	if err != nil {
-		return fmt.Errorf("store taint of %s: %w", r.ID, err)
+// store writes records to disk, all or none, and then to where the kernel looks. What of it fails, Save tries again.
+func (s *State) store(records ...*record) error {
+	failed := s.db.Update(func(tx *bbolt.Tx) error {
+		for _, r := range records {
+			data, err := json.Marshal(r)
+			if err == nil {
+				err = tx.Bucket(bucket).Put([]byte(r.ID), data)
+			}
+			if err != nil {
+				return fmt.Errorf("%s: %w", r.ID, err)
+			}
+		}
+		return nil
+	})
+	var errs []error
+	if failed != nil {
+		errs = append(errs, fmt.Errorf("store taint: %w", failed))
 	}
-	err = s.db.Update(func(tx *bbolt.Tx) error { return tx.Bucket(bucket).Put([]byte(r.ID), data) })
-	if r.unsaved = err != nil; err != nil {
-		return errors.Join(s.keepStart(r, true), fmt.Errorf("store taint of %s: %w", r.ID, err))
+	for _, r := range records {
+		err := s.keepStart(r, failed != nil)
+		r.unsaved = failed != nil || err != nil
+		errs = append(errs, err)
 	}
-	return s.keepStart(r, false)
+	return errors.Join(errs...)
 }
 
-// Save stores what could not be stored before.
+// Save stores what could not be stored before, with one wait for the disk.
 func (s *State) Save() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	var late []*record
 	for _, r := range s.containers {
 		if r.unsaved {
-			if err := s.store(r); err != nil {
-				return err
-			}
+			late = append(late, r)
 		}
 	}
-	return nil
+	if len(late) == 0 {
+		return nil
+	}
+	return s.store(late...)
 }
 
 func (s *State) erase(id string) error {

@@ -2,10 +2,13 @@ package taint
 
 import (
 	"encoding/json"
+	"strconv"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"go.etcd.io/bbolt"
+	"golang.org/x/sys/unix"
 )
 
 // What a container may have changed since it was tainted counts from its first bit, also after a restart of the daemon (B24).
@@ -110,4 +113,49 @@ func TestReadAfterReboot(t *testing.T) {
 			t.Errorf("%s: %s", when, diff)
 		}
 	}
+}
+
+// However many containers are to be stored, the disk is waited for once.
+func TestSaveOnce(t *testing.T) {
+	s, _ := books(t)
+	for i := range 100 {
+		s.child(strconv.Itoa(i), Secret).unsaved = true
+	}
+	transactions := func() (n int) {
+		if err := s.db.View(func(tx *bbolt.Tx) error { n = tx.ID(); return nil }); err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	for want := 1; want >= 0; want-- { // the second time there is nothing
+		before := transactions()
+		if err := s.Save(); err != nil {
+			t.Fatal(err)
+		}
+		if n := transactions() - before; n != want {
+			t.Errorf("%d transactions, want %d", n, want)
+		}
+	}
+	stored := 0
+	if err := s.db.View(func(tx *bbolt.Tx) error { stored = tx.Bucket(bucket).Stats().KeyN; return nil }); err != nil {
+		t.Fatal(err)
+	}
+	if stored != 100 {
+		t.Errorf("%d are stored", stored)
+	}
+}
+
+// What the kernel could not be told is tried again, too (B45).
+func TestSaveAgain(t *testing.T) {
+	s, k := books(t)
+	k.fail = func(string) error { return unix.ENOMEM }
+	if err := s.store(s.child("one", Secret)); err == nil {
+		t.Error("nobody was told")
+	}
+	k.has(t, "not written", map[string]Bits{})
+	k.fail = nil
+	if err := s.Save(); err != nil {
+		t.Fatal(err)
+	}
+	k.has(t, "written", map[string]Bits{"one": Secret})
 }
