@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"strings"
+	"path"
 	"time"
 
 	"go.etcd.io/bbolt"
@@ -149,17 +149,25 @@ func (s *State) Save() error {
 	return s.store(late...)
 }
 
-func (s *State) erase(id string) error {
-	if i := strings.LastIndex(id, "/"); i >= 0 {
-		if parent, ok := s.ids[id[:i]]; ok {
-			if err := s.putOwn(parent, id[i+1:], 0); err != nil {
+// erase forgets containers, all or none.
+func (s *State) erase(ids ...string) error {
+	for _, id := range ids {
+		if parent, ok := s.ids[path.Dir(id)]; ok {
+			if err := s.putOwn(parent, path.Base(id), 0); err != nil {
 				return err
 			}
 		}
 	}
-	err := s.db.Update(func(tx *bbolt.Tx) error { return tx.Bucket(bucket).Delete([]byte(id)) })
+	err := s.db.Update(func(tx *bbolt.Tx) error {
+		for _, id := range ids {
+			if err := tx.Bucket(bucket).Delete([]byte(id)); err != nil {
+				return fmt.Errorf("%s: %w", id, err)
+			}
+		}
+		return nil
+	})
 	if err != nil {
-		return fmt.Errorf("forget %s: %w", id, err)
+		return fmt.Errorf("forget containers: %w", err)
 	}
 	return nil
 }

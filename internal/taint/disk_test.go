@@ -115,33 +115,40 @@ func TestReadAfterReboot(t *testing.T) {
 	}
 }
 
-// However many containers are to be stored, the disk is waited for once.
-func TestSaveOnce(t *testing.T) {
-	s, _ := books(t)
+// However many containers are to be stored, or to be forgotten, the disk is waited for once.
+func TestDiskOnce(t *testing.T) {
+	s, k := books(t)
 	for i := range 100 {
 		s.child(strconv.Itoa(i), Secret).unsaved = true
 	}
-	transactions := func() (n int) {
-		if err := s.db.View(func(tx *bbolt.Tx) error { n = tx.ID(); return nil }); err != nil {
+	state := func() (transactions, stored int) {
+		if err := s.db.View(func(tx *bbolt.Tx) error { transactions, stored = tx.ID(), tx.Bucket(bucket).Stats().KeyN; return nil }); err != nil {
 			t.Fatal(err)
 		}
-		return n
+		return transactions, stored
 	}
-	for want := 1; want >= 0; want-- { // the second time there is nothing
-		before := transactions()
-		if err := s.Save(); err != nil {
+	for _, c := range []struct {
+		name                 string
+		do                   func() error
+		transactions, stored int
+	}{
+		{"saved", s.Save, 1, 100},
+		{"nothing to save", s.Save, 0, 100},
+		{"nothing to forget", s.sweepStarts, 0, 100},
+		{"forgotten", func() error {
+			for _, r := range s.containers {
+				r.Deleted = time.Unix(1e9, 0)
+			}
+			return s.sweepStarts()
+		}, 1, 0},
+	} {
+		before, _ := state()
+		if err := c.do(); err != nil {
 			t.Fatal(err)
 		}
-		if n := transactions() - before; n != want {
-			t.Errorf("%d transactions, want %d", n, want)
+		if after, stored := state(); after-before != c.transactions || stored != c.stored || len(k.rows) != c.stored || stored == 0 && len(s.containers) != 0 {
+			t.Errorf("%s: %d transactions, %d on disk, %d in the kernel", c.name, after-before, stored, len(k.rows))
 		}
-	}
-	stored := 0
-	if err := s.db.View(func(tx *bbolt.Tx) error { stored = tx.Bucket(bucket).Stats().KeyN; return nil }); err != nil {
-		t.Fatal(err)
-	}
-	if stored != 100 {
-		t.Errorf("%d are stored", stored)
 	}
 }
 

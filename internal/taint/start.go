@@ -148,10 +148,9 @@ func (s *State) Discard(id string) error {
 	return s.store(r)
 }
 
-// sweepStarts notes which containers are gone and forgets those that are so for long, counts those that the kernel knows by name, and
-// drops what the kernel has for children of parents that are gone.
-func (s *State) sweepStarts() error {
-	var errs []error
+// forgetGone notes which containers are gone, and forgets those that are so for long.
+func (s *State) forgetGone() error {
+	var over []string
 	for id, r := range s.containers {
 		switch {
 		case r.CgroupID == 0 && r.Gone.IsZero():
@@ -160,10 +159,25 @@ func (s *State) sweepStarts() error {
 			r.Gone, r.unsaved = time.Time{}, true
 		}
 		if r.over(time.Now()) {
-			delete(s.containers, id)
-			errs = append(errs, s.erase(id))
+			over = append(over, id)
 		}
 	}
+	if len(over) == 0 {
+		return nil
+	}
+	if err := s.erase(over...); err != nil {
+		return err
+	}
+	for _, id := range over {
+		delete(s.containers, id)
+	}
+	return nil
+}
+
+// sweepStarts does so, counts the containers that the kernel knows by name, and drops what the kernel has for children of parents
+// that are gone.
+func (s *State) sweepStarts() error {
+	errs := []error{s.forgetGone()}
 	known := map[uint64]bool{}
 	for _, id := range s.ids {
 		known[id] = true
