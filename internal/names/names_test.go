@@ -137,13 +137,22 @@ func (f *fake) resolver(t testing.TB, six bool) *Resolver {
 			<-done
 		})
 	}
-	up := &Upstream{Servers: []netip.Addr{netip.MustParseAddr("192.0.2.53")}, Search: []string{"corp.test"}, Dial: func(ctx context.Context, network string, to netip.AddrPort) (net.Conn, error) {
+	up := &Upstream{Servers: at("192.0.2.53"), Search: []string{"corp.test"}, Dial: func(ctx context.Context, network string, to netip.AddrPort) (net.Conn, error) {
 		if to.String() != "192.0.2.53:53" {
 			return nil, fmt.Errorf("dials %s", to)
 		}
 		return (&net.Dialer{}).DialContext(ctx, network, packets.LocalAddr().String())
 	}}
 	return New(Options{Pool: NewPool(f, nil), Up: up, Six: six, Host: f, Search: []string{"corp.test", "svc.cluster.local"}})
+}
+
+// at are name servers.
+func at(addrs ...string) func() []netip.Addr {
+	var all []netip.Addr
+	for _, a := range addrs {
+		all = append(all, netip.MustParseAddr(a))
+	}
+	return func() []netip.Addr { return all }
 }
 
 // answer asks, and tells the answer's code and what it holds.
@@ -267,6 +276,23 @@ func TestLease(t *testing.T) { // B25
 		if got := answer(t, r, "registry.example.org", dns.TypeA); got != "SERVFAIL" {
 			t.Errorf("what cannot be opened is answered: %s", got)
 		}
+	}
+}
+
+// What was asked before a policy changed is not answered with afterwards, also if it was under way.
+func TestForget(t *testing.T) { // B25
+	f := newFake(t)
+	r := f.resolver(t, false)
+	dial := r.opts.Up.Dial
+	r.opts.Up.Dial = func(ctx context.Context, network string, to netip.AddrPort) (net.Conn, error) {
+		r.Forget()
+		return dial(ctx, network, to)
+	}
+	for range 2 {
+		answer(t, r, "registry.example.org", dns.TypeA)
+	}
+	if len(f.asked) != 4 { // the name and the one that it is an alias of, twice
+		t.Errorf("asked %v", f.asked)
 	}
 }
 
@@ -504,7 +530,7 @@ func FuzzAnswer(f *testing.F) {
 	f.Add(b, true)
 	f.Add(b[:13], false)
 	fake := newFake(f)
-	up := &Upstream{Dial: func(context.Context, string, netip.AddrPort) (net.Conn, error) {
+	up := &Upstream{Servers: at(), Dial: func(context.Context, string, netip.AddrPort) (net.Conn, error) {
 		return nil, errors.New("nobody is asked")
 	}}
 	r := New(Options{Pool: NewPool(fake, nil), Up: up, Host: fake, Search: []string{"corp.test"}})
@@ -531,7 +557,7 @@ func FuzzAnswer(f *testing.F) {
 
 func BenchmarkStand(b *testing.B) {
 	f := newFake(b)
-	r := New(Options{Pool: NewPool(f, nil), Up: &Upstream{}, Host: f})
+	r := New(Options{Pool: NewPool(f, nil), Up: &Upstream{Servers: at()}, Host: f})
 	q := new(dns.Msg)
 	q.SetQuestion("evil.example.", dns.TypeA)
 	query, err := q.Pack()

@@ -33,7 +33,7 @@ const (
 // Its methods may be called at the same time.
 type Resolver struct {
 	opts   Options
-	cache  *lru.Cache[handed, cached]
+	cache  atomic.Pointer[lru.Cache[handed, cached]]
 	asking chan struct{}
 
 	mu   sync.Mutex
@@ -83,18 +83,22 @@ type cached struct {
 
 // New makes a Resolver.
 func New(o Options) *Resolver {
-	cache, err := lru.New[handed, cached](maxCached)
-	if err != nil {
-		panic(err) // only of a size below one
-	}
-	return &Resolver{opts: o, cache: cache, asking: make(chan struct{}, maxAsking), told: map[string]bool{}}
+	r := &Resolver{opts: o, asking: make(chan struct{}, maxAsking), told: map[string]bool{}}
+	r.Forget()
+	return r
 }
 
 // Counts are the resolver's own; they go on counting.
 func (r *Resolver) Counts() *Counts { return &r.counts }
 
-// Forget drops what was looked up: the policy has changed.
-func (r *Resolver) Forget() { r.cache.Purge() }
+// Forget drops what was looked up, and what is just being looked up is not kept: the policy has changed.
+func (r *Resolver) Forget() {
+	cache, err := lru.New[handed, cached](maxCached)
+	if err != nil {
+		panic(err) // only of a size below one
+	}
+	r.cache.Store(cache)
+}
 
 // errBusy says that too many look-ups are under way.
 var errBusy = errors.New("too many names are looked up at the same time")
@@ -103,8 +107,8 @@ var errBusy = errors.New("too many names are looked up at the same time")
 // everything is open, and what it is told then is neither opened nor remembered for when it is tainted (B25).
 func (r *Resolver) find(ctx context.Context, name string, six bool) (Found, error) {
 	clean := r.opts.Host.Clean()
-	key := handed{name, six}
-	c, ok := r.cache.Get(key)
+	cache, key := r.cache.Load(), handed{name, six}
+	c, ok := cache.Get(key)
 	if ok && !clean && time.Until(c.until) > 0 {
 		c.found.TTL = time.Until(c.until)
 		return c.found, c.err
@@ -133,7 +137,7 @@ func (r *Resolver) find(ctx context.Context, name string, six bool) (Found, erro
 			return Found{}, err
 		}
 	}
-	r.cache.Add(key, cached{f, err, until})
+	cache.Add(key, cached{f, err, until})
 	return f, err
 }
 

@@ -26,8 +26,8 @@ const (
 
 // Upstream asks name servers. Its methods may be called at the same time.
 type Upstream struct {
-	Servers []netip.Addr
-	Search  []string // suffixes for names without a dot
+	Servers func() []netip.Addr // to be asked now
+	Search  []string            // suffixes for names without a dot
 	// Dial connects to a server, by udp or tcp, from where the container stands.
 	Dial func(ctx context.Context, network string, to netip.AddrPort) (net.Conn, error)
 }
@@ -108,7 +108,8 @@ func (f *Found) add(ip net.IP) {
 
 // ask asks one server after the other, until one knows.
 func (u *Upstream) ask(ctx context.Context, name string, six bool) (*dns.Msg, error) {
-	if len(u.Servers) == 0 {
+	servers := u.Servers()
+	if len(servers) == 0 {
 		return nil, errors.New("look up a name: no name server is known")
 	}
 	q := new(dns.Msg)
@@ -118,7 +119,7 @@ func (u *Upstream) ask(ctx context.Context, name string, six bool) (*dns.Msg, er
 	}
 	q.SetEdns0(udpAnswer, false)
 	var failed error
-	for _, server := range u.Servers {
+	for _, server := range servers {
 		m, err := u.exchange(ctx, q, netip.AddrPortFrom(server, portDNS))
 		switch {
 		case err != nil:

@@ -62,6 +62,16 @@ func (s *Steer) refresh(b *box) {
 	b.policy.Store(&p)
 }
 
+// servers are those that the policy in force lists, else those of a resolv.conf.
+func (b *box) servers(conf []netip.Addr) func() []netip.Addr {
+	return func() []netip.Addr {
+		if listed := b.policy.Load().Resolvers; len(listed) > 0 {
+			return listed
+		}
+		return conf
+	}
+}
+
 // Open starts a resolver for a tainted container in the network namespace of one of
 // its processes, and says whether there was none before. Since is the time of the
 // taint: a resolv.conf that was changed afterwards is not believed. The error wraps
@@ -118,7 +128,7 @@ func (s *Steer) start(container uint64, pid int, since time.Time) (fresh bool, e
 func (s *Steer) begin(b *box, ns *os.File, pid int) (*resolver, uint64, error) {
 	var at place
 	trusted := hosts(ns)
-	r := &resolver{ns: ns, up: &names.Upstream{Dial: dialer(ns)}}
+	r := &resolver{ns: ns, up: &names.Upstream{Servers: b.servers(nil), Dial: dialer(ns)}}
 	if !trusted { // only those that the policy lists, asked from the sensor's own
 		r.up.Dial = dial
 	}
@@ -127,12 +137,9 @@ func (s *Steer) begin(b *box, ns *os.File, pid int) (*resolver, uint64, error) {
 		return nil, 0, err
 	}
 	if believed && trusted {
-		r.up.Servers, r.up.Search = conf.Servers, conf.Search
+		r.up.Servers, r.up.Search = b.servers(conf.Servers), conf.Search
 	}
 	s.refresh(b)
-	if listed := b.policy.Load().Resolvers; len(listed) > 0 {
-		r.up.Servers = listed
-	}
 	err = procfs.Within(ns, func() (err error) {
 		if at, err = look(); err == nil {
 			r.sockets, err = listen()
@@ -299,7 +306,7 @@ func (b *box) near(pid int) *resolver {
 		if r.inode == inode {
 			return r
 		}
-		if any == nil || len(any.up.Servers) == 0 {
+		if any == nil || len(any.up.Servers()) == 0 {
 			any = r
 		}
 	}
