@@ -16,15 +16,20 @@ const confPath = "etc/resolv.conf"
 // since then, so that nobody tainted chose who answers, or which names are meant.
 // The error wraps procfs.ErrGone if the process has ended.
 func configOf(pid int, since time.Time) (conf names.Config, believed bool, err error) {
-	its, err := procfs.Namespace(pid, "user")
-	if err != nil {
-		return conf, false, err
-	}
 	root, err := procfs.OpenRoot(pid)
 	if err != nil {
 		return conf, false, err
 	}
 	defer root.Close()
+	return confIn(root, since, func() (bool, error) {
+		its, err := procfs.Namespace(pid, "user")
+		return err == nil && ownUsers(its), err
+	})
+}
+
+// confIn reads the one below a root directory. ours says whether who sees that root is in the sensor's user namespace: it is
+// asked when all is read, since nobody comes back from another.
+func confIn(root *os.File, since time.Time, ours func() (bool, error)) (conf names.Config, believed bool, err error) {
 	// links lead within the container's own root
 	how := unix.OpenHow{Flags: unix.O_RDONLY | unix.O_CLOEXEC | unix.O_NONBLOCK, Resolve: unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_MAGICLINKS}
 	fd, err := unix.Openat2(int(root.Fd()), confPath, &how)
@@ -44,10 +49,11 @@ func configOf(pid int, since time.Time) (conf names.Config, believed bool, err e
 		return conf, false, nil
 	}
 	defer unix.Close(itself)
-	if !ownUsers(its) {
-		return conf, false, nil // who made its user namespace chose its root, or what is mounted there
+	if unix.Fstat(itself, &link) != nil || changed(file, since) || changed(link, since) {
+		return conf, false, nil
 	}
-	return conf, unix.Fstat(itself, &link) == nil && !changed(file, since) && !changed(link, since), nil
+	believed, err = ours() // else who made its user namespace chose its root, or what is mounted there
+	return conf, believed, err
 }
 
 // changed: its contents, its name or its owner were.
