@@ -54,6 +54,29 @@ func TestStoreFailsWhenAnswered(t *testing.T) {
 	})
 }
 
+// G15: it has ended for who reads it, too, though it is stored as it was.
+func TestEndThatIsNotStored(t *testing.T) {
+	for name, end := range map[string]func(*rig, string){
+		"approved": func(r *rig, id string) { _, _ = r.Answer(id, question.Reply{Allow: true, By: "alice"}) },
+		"late":     func(*rig, string) { time.Sleep(301 * time.Second) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(r *rig) {
+				r.ask(curl())
+				id := r.one()
+				before := r.raw(id)
+				r.breakStore()
+				end(r, id)
+				r.put(id, before)
+				q, err := r.Question(id)
+				if err != nil || q.State != question.StateDenied || q.Outcome != verdict.StoreFailed {
+					t.Errorf("state %q, outcome %q, %v", q.State, q.Outcome, err)
+				}
+			})
+		})
+	}
+}
+
 // A denial needs no store.
 func TestStoreFailsWhenDenied(t *testing.T) {
 	bubble(t, func(r *rig) {

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"weir/internal/event"
+	"weir/internal/gate/verdict"
 )
 
 // Reply is a person's answer to a question: what, who, why, from where, and upon
@@ -92,5 +93,8 @@ func (d *Desk) Question(id string) (Question, error) {
 	d.sweep()
 	d.schedule()
 	r, err := d.past(id)
+	if err == nil && r.State == StatePending && d.find(id) == nil { // over: its end could not be stored
+		r.State, r.Outcome = StateDenied, verdict.StoreFailed
+	}
 	return r.Question, err
 }
