@@ -67,9 +67,7 @@ func (f *Files) Set(slot uint32, files []policy.SecretFile) error {
 
 // begin writes a new list, and switches to it last.
 func (f *Files) begin(slot uint32, l *list) error {
-	for _, r := range f.roots {
-		delete(r.found, slot)
-	}
+	f.unfind(slot)
 	if err := f.look(map[uint32]*list{slot: l}, nil); err != nil {
 		return err
 	}
@@ -155,9 +153,7 @@ func (f *Files) drop(slot uint32) error {
 		return fmt.Errorf("drop secret files of policy %d: %w", slot, err)
 	}
 	delete(f.lists, slot)
-	for _, r := range f.roots {
-		delete(r.found, slot)
-	}
+	f.unfind(slot)
 	return errors.Join(f.eraseOthers(slot, 0), f.filter())
 }
 

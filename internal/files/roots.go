@@ -21,7 +21,7 @@ type root struct {
 	top   inode
 	found map[uint32]nodes // by slot
 	busy  bool             // a look that takes long
-	ill   bool             // the last look failed, which was told
+	ill   bool             // the last look for the present lists failed, which was told
 	// it was looked at from different roots: what one does not have, another may
 	turned bool
 }
@@ -52,17 +52,27 @@ func (f *Files) Refresh(processes map[uint64]int, due map[uint64]bool) error {
 		}
 		f.roots[ns].pid = pid
 	}
-	errs := []error{f.look(f.lists, due), f.untold}
-	f.untold = nil
+	err := f.look(f.lists, due)
 	if !f.stale {
-		return errors.Join(errs...)
+		return err
 	}
 	f.stale = false
+	errs := []error{err}
 	for slot, l := range f.lists {
 		errs = append(errs, f.apply(slot, l, f.wanted(slot)))
 	}
-	err := errors.Join(append(errs, f.filter())...)
+	err = errors.Join(append(errs, f.filter())...)
 	f.stale = f.stale || err != nil
+	return err
+}
+
+// Untold is what failed in other mount namespaces than this process's: each is given once, until a look there succeeds or a list is
+// set anew. What was found there before stays.
+func (f *Files) Untold() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	err := f.untold
+	f.untold = nil
 	return err
 }
 
@@ -78,6 +88,14 @@ func (f *Files) Listed() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return len(f.lists) > 0
+}
+
+// unfind forgets what was found for a slot's list, in all roots.
+func (f *Files) unfind(slot uint32) {
+	for _, r := range f.roots {
+		delete(r.found, slot)
+		r.ill = false
+	}
 }
 
 // wanted is what a slot's list stands for in all roots.
@@ -138,6 +156,11 @@ func (f *Files) lookIn(r *root, pid int, lists map[uint32]*list) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	r.busy = false
+	return f.keep(r, pid, lists, found, top, err)
+}
+
+// keep takes in what a look found in a root, from its top on.
+func (f *Files) keep(r *root, pid int, lists map[uint32]*list, found map[uint32]nodes, top inode, err error) error {
 	if err != nil && pid != 0 { // what was found before stays
 		if !errors.Is(err, unix.ENOENT) && !errors.Is(err, unix.ESRCH) && !r.ill { // else its process has ended
 			r.ill, f.untold = true, errors.Join(f.untold, fmt.Errorf("in the mount namespace of process %d: %w", pid, err))

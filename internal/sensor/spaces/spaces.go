@@ -20,6 +20,7 @@ type Files interface {
 	// Refresh looks at this process's mount namespace and at those that are due, each by one of its processes. What it
 	// knows of others stays; it forgets those that are not named.
 	Refresh(others map[uint64]int, due map[uint64]bool) error
+	Untold() error // what failed in the others, each once
 }
 
 // Spaces are the mount namespaces that guarded processes run in.
@@ -75,6 +76,9 @@ func (s *Spaces) Run(ctx context.Context) error {
 			s.fail("look for secret files", err)
 		}
 		failing = err != nil
+		if err := s.files.Untold(); err != nil {
+			s.fail("look for secret files", err)
+		}
 		select {
 		case <-ctx.Done():
 			return nil

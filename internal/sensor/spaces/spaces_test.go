@@ -1,10 +1,13 @@
 package spaces
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"os"
 	"strconv"
 	"testing"
+	"testing/synctest"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -17,6 +20,42 @@ type fake struct{}
 func (fake) Listed() bool                                  { return true }
 func (fake) Knows(uint64) bool                             { return false }
 func (fake) Refresh(map[uint64]int, map[uint64]bool) error { return nil }
+func (fake) Untold() error                                 { return nil }
+
+// ailing fails each time, and has something else to tell the third time.
+type ailing struct {
+	fake
+	n int
+}
+
+func (a *ailing) Refresh(map[uint64]int, map[uint64]bool) error {
+	a.n++
+	return errors.New("a file system does not answer")
+}
+
+func (a *ailing) Untold() error {
+	if a.n != 3 {
+		return nil
+	}
+	return errors.New("too many")
+}
+
+// What is told once is told also while all else fails (G2).
+func TestTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var told []string
+		s := New(&ailing{}, func(func(taint.Container)) {}, func(what string, err error) { told = append(told, what+": "+err.Error()) })
+		ctx, cancel := context.WithTimeout(t.Context(), 5*lookEvery+lookEvery/2)
+		defer cancel()
+		if err := s.Run(ctx); err != nil {
+			t.Fatal(err)
+		}
+		want := []string{"look for secret files: a file system does not answer", "look for secret files: too many"}
+		if diff := cmp.Diff(want, told); diff != "" {
+			t.Errorf("- want + got\n%s", diff)
+		}
+	})
+}
 
 // Of many containers some are looked at in turn, and besides those that are new or have executed something.
 func TestTurns(t *testing.T) {
