@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/cilium/ebpf"
@@ -107,6 +108,11 @@ func (e *Egress) claimed(r *egressRecord) {
 // until it can be: it must not keep the rest from ending.
 func (e *Egress) sweep(ctx context.Context) {
 	tidied := time.Now()
+	empty := make(chan map[uint64]string)
+	var removing sync.WaitGroup
+	removing.Go(func() { e.removeEach(ctx, empty) })
+	defer removing.Wait()
+	defer close(empty)
 	failing := map[string]bool{}
 	try := func(what string, f func() error) {
 		err := f()
@@ -125,7 +131,14 @@ func (e *Egress) sweep(ctx context.Context) {
 			return
 		case <-time.After(every):
 		}
-		try("end grants", e.lapse)
+		try("end grants", func() error {
+			found, err := e.lapse()
+			select {
+			case empty <- found:
+			default: // some are still being removed
+			}
+			return err
+		})
 		if time.Since(tidied) > tidyEvery {
 			tidied = time.Now()
 			try("drop what is over", e.tidy)
@@ -142,10 +155,12 @@ func (e *Egress) atRest() bool {
 	return len(e.grants) == 0 && len(e.waiting) == 0
 }
 
-func (e *Egress) lapse() error {
+// lapse ends what is over. It gives the cgroups of grants that have ended and are empty, by grant.
+func (e *Egress) lapse() (empty map[uint64]string, err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	now := taint.Now()
+	empty = map[uint64]string{}
 	errs := []error{e.lookAfter(now)}
 	for id, g := range e.grants {
 		switch {
@@ -153,14 +168,47 @@ func (e *Egress) lapse() error {
 			if g.Cgroup == "" {
 				delete(e.grants, id)
 			} else if !cgroup.Populated(g.Cgroup) {
-				delete(e.grants, id)
-				errs = append(errs, cgroup.RemoveTree(g.Cgroup)) // its command may have made some below
+				empty[id] = g.Cgroup
 			}
 		case g.expires <= now:
 			errs = append(errs, e.end(g, "expired"))
 		case g.top != 0 && g.Kind != "claim" && !e.running(g):
 			errs = append(errs, e.finish(g, now))
 		}
+	}
+	return empty, errors.Join(errs...)
+}
+
+// removeEach removes the cgroups that it is sent, beside all else: commands may have made thousands below. Where one cannot be
+// removed, it is a while until the next try.
+func (e *Egress) removeEach(ctx context.Context, empty <-chan map[uint64]string) {
+	failing := false
+	for some := range empty {
+		err := e.remove(some, cgroup.RemoveTree)
+		if err != nil && !failing {
+			e.opts.Logger.WithError(err).Error("remove the cgroups of grants")
+		}
+		if failing = err != nil; !failing {
+			continue
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(tidyEvery):
+		}
+	}
+}
+
+// remove forgets the grants whose cgroups could be removed.
+func (e *Egress) remove(empty map[uint64]string, tree func(path string) error) error {
+	var errs []error
+	for id, path := range empty {
+		if err := tree(path); err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		e.mu.Lock()
+		delete(e.grants, id)
+		e.mu.Unlock()
 	}
 	return errors.Join(errs...)
 }
