@@ -33,9 +33,10 @@ func (d *daemon) openMetrics() error {
 		at = filepath.Join(d.opts.RunDir, MetricsSocket)
 	}
 	source := figures.New(figures.Options{
-		Version: d.opts.Version, Started: d.started, PinDir: d.opts.PinDir,
+		Version: d.opts.Version, Started: d.started,
 		State: d.state, Egress: d.egress, Execs: d.execs, Files: d.files, Names: d.names, Gate: d.gate, Log: d.log, Logger: d.opts.Logger,
 		Begun:    func() ([]string, bool) { return d.degraded, d.begun.Load() },
+		Pinned:   d.pins.Check,
 		Mode:     d.policies.Mode,
 		Reviews:  func() cop.Stats { return d.reviewing.Load().Stats() },
 		Refusals: d.agents.Refusals, Counters: d.counters,

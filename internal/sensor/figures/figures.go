@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -43,7 +41,6 @@ type Gate interface {
 type Options struct {
 	Version string
 	Started time.Time
-	PinDir  string
 
 	State  *taint.State
 	Egress *netegress.Egress
@@ -55,6 +52,7 @@ type Options struct {
 	Logger logrus.FieldLogger
 
 	Begun    func() (degraded []string, ok bool) // ok: all is in force
+	Pinned   func() error                        // that the pins of all maps are there
 	Mode     func() policy.Mode                  // in force
 	Reviews  func() cop.Stats                    // of the reviewer
 	Refusals func() map[string]uint64            // of the guard, by rule
@@ -77,7 +75,7 @@ func (f Figures) Health() metrics.Health {
 		h.Faults = []string{"the sensor is starting"}
 		return h
 	}
-	h.Faults = faults(mode, f.opts.State.SinceBeat, []func() error{f.opts.State.Links.Check, f.opts.Execs.Check, func() error { return arePinned(f.opts.PinDir) }})
+	h.Faults = faults(mode, f.opts.State.SinceBeat, []func() error{f.opts.State.Links.Check, f.opts.Execs.Check, f.opts.Pinned})
 	h.Ready = len(h.Faults) == 0
 	return h
 }
@@ -102,13 +100,6 @@ func faults(mode policy.Mode, beat func() (time.Duration, bool, error), checks [
 		}
 	}
 	return all
-}
-
-func arePinned(dir string) error {
-	if _, err := os.Stat(filepath.Join(dir, "config")); err != nil {
-		return fmt.Errorf("the pins are gone: %w", err)
-	}
-	return nil
 }
 
 // Snapshot implements metrics.Source.

@@ -2,7 +2,6 @@ package figures
 
 import (
 	"errors"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -24,7 +23,7 @@ func TestFaults(t *testing.T) {
 		return func() (time.Duration, bool, error) { return age, beating, err }
 	}
 	fine := func() error { return nil }
-	gone := func() error { return arePinned(filepath.Join(t.TempDir(), "none")) }
+	gone := func() error { return errors.New("the pins are gone (grants, holds)") }
 	two := func() error { return errors.Join(errors.New("a is not attached"), errors.New("b is not pinned")) }
 	for name, c := range map[string]struct {
 		mode   policy.Mode
@@ -38,7 +37,7 @@ func TestFaults(t *testing.T) {
 		"stale":     {policy.Enforce, beat(4*time.Second, true, nil), nil, []string{"heartbeat: the last was 4s ago"}},
 		"no beat":   {policy.Enforce, beat(0, false, nil), nil, []string{"heartbeat: none yet"}},
 		"map gone":  {policy.Enforce, beat(0, true, errors.New("read settings: x")), nil, []string{"heartbeat: read settings: x"}},
-		"no pins":   {policy.Enforce, beat(0, true, nil), []func() error{fine, gone}, []string{"the pins are gone: "}},
+		"no pins":   {policy.Enforce, beat(0, true, nil), []func() error{fine, gone}, []string{"the pins are gone (grants, holds)"}},
 		"links":     {policy.Enforce, beat(0, true, nil), []func() error{two, fine}, []string{"a is not attached; b is not pinned"}},
 		"all wrong": {policy.Observe, beat(0, false, nil), []func() error{gone}, []string{"the mode is observe", "heartbeat: none", "the pins"}},
 	} {

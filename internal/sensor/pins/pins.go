@@ -24,19 +24,56 @@ type Pins struct {
 	gone  bool
 }
 
+// names are those of the maps that are pinned.
+var names = []string{
+	"aliases", "answerers", "asks", "cgroups", "claims", "config", "counters", "destinations", "dozing", "epochs", "escapes", "execs",
+	"grant_dests", "grants", "holds", "leases", "marks", "moves", "origins", "outside_unix", "policies", "reals", "records", "resolvers",
+	"secret_filters", "secret_lists", "secret_names", "secret_nodes", "secret_opens", "socks", "starts", "tasks", "trusted", "unix_peers",
+}
+
 // New knows where they are; tell is called when they are gone, and when they are back.
 func New(dir string, tell func(text string), parts ...Part) *Pins {
 	return &Pins{dir: dir, parts: parts, tell: tell}
 }
 
+// Check says which of the maps' pins are gone.
+func (p *Pins) Check() error {
+	gone, err := p.missing()
+	if err == nil && len(gone) > 0 {
+		err = errors.New(told(gone))
+	}
+	return err
+}
+
+func (p *Pins) missing() ([]string, error) {
+	var gone []string
+	for _, name := range names {
+		_, err := os.Stat(filepath.Join(p.dir, name))
+		if errors.Is(err, fs.ErrNotExist) {
+			gone = append(gone, name)
+		} else if err != nil {
+			return nil, fmt.Errorf("look at pins: %w", err)
+		}
+	}
+	return gone, nil
+}
+
+func told(gone []string) string {
+	if len(gone) == len(names) {
+		return "the pins are gone"
+	}
+	return "the pins are gone (" + strings.Join(gone, ", ") + ")"
+}
+
 // Keep pins again what is not pinned any more: what is in force hangs on this
 // process then. A bpf file system that was unmounted is mounted again.
 func (p *Pins) Keep() error {
-	if _, err := os.Stat(filepath.Join(p.dir, "config")); !errors.Is(err, fs.ErrNotExist) {
+	gone, err := p.missing()
+	if err != nil || len(gone) == 0 {
 		return err
 	}
 	if !p.gone {
-		p.tell("the pins are gone: what is tainted stays denied while the sensor runs; they are made again")
+		p.tell(told(gone) + ": what is tainted stays denied while the sensor runs; they are made again")
 	}
 	p.gone = true
 	if err := mountBPF(p.dir); err != nil {
@@ -46,7 +83,7 @@ func (p *Pins) Keep() error {
 	for _, part := range p.parts {
 		errs = append(errs, part.Restore())
 	}
-	if err := errors.Join(errs...); err != nil {
+	if err := errors.Join(append(errs, p.Check())...); err != nil {
 		return err
 	}
 	p.gone = false
