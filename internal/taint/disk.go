@@ -72,6 +72,11 @@ func (s *State) read() error {
 			}
 			s.containers[r.ID] = r
 			now, err := cgroup.ID(r.Cgroup)
+			if last := r.CgroupID; last != 0 && last != now { // what the kernel has of it is of this boot: it forgets at a reboot
+				if err := s.inherit(r, last); err != nil {
+					return err
+				}
+			}
 			switch {
 			case err == nil:
 				r.CgroupID = now

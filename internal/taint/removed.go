@@ -39,6 +39,9 @@ func (s *State) Gone(id string) error {
 	if _, err := cgroup.ID(r.Cgroup); err == nil {
 		return nil // it has been made again meanwhile
 	}
+	if err := s.inherit(r, r.CgroupID); err != nil {
+		return err
+	}
 	if err := s.drop(r.CgroupID); err != nil {
 		return err
 	}
@@ -48,6 +51,21 @@ func (s *State) Gone(id string) error {
 	}
 	delete(s.containers, id)
 	return s.erase(id)
+}
+
+// inherit takes up what a program has tainted a container's cgroup with before that was removed, and nobody could be told of.
+func (s *State) inherit(r *record, cgroup uint64) error {
+	e, err := s.entry(cgroup)
+	if err != nil {
+		return err
+	}
+	if more := Bits(e.Taint) &^ r.Bits; more != 0 {
+		s.logger.Warnf("taint of %s: programs had set %v when its cgroup was removed", r.ID, more.Names())
+		r.Since, r.By, r.Why = time.Now().UTC(), "kernel", "found when its cgroup was removed"
+		r.add(more, r.Since)
+		r.unsaved = true
+	}
+	return nil
 }
 
 // drop takes a cgroup's state out of the kernel: at once if it is no parent and

@@ -130,6 +130,13 @@ func (s *State) Guard(c Container, start Bits, by string) (Status, error) {
 			r.Name, r.Origin = old.Name, old.Origin
 		}
 	}
+	old := s.containers[c.ID]
+	again := old != nil && old.CgroupID != c.CgroupID // under the same path (B45)
+	if again {
+		if err := s.inherit(r, old.CgroupID); err != nil {
+			return Status{}, err
+		}
+	}
 	e, err := s.entry(c.CgroupID)
 	if err != nil {
 		return Status{}, err
@@ -139,10 +146,9 @@ func (s *State) Guard(c Container, start Bits, by string) (Status, error) {
 	if err := s.put(c.CgroupID, e); err != nil {
 		return Status{}, err
 	}
-	old := s.containers[c.ID]
 	s.containers[c.ID] = r
-	if old != nil && old.CgroupID != c.CgroupID {
-		err = s.drop(old.CgroupID) // made again under the same path (B45)
+	if again {
+		err = s.drop(old.CgroupID)
 	}
 	return s.status(r), errors.Join(s.store(r), err)
 }

@@ -101,7 +101,7 @@ func TestCgroups(t *testing.T) {
 		run  func(*testing.T)
 	}{
 		{"by_path", f.byPath}, {"mistakes", f.mistakes}, {"B28_moved", f.moved}, {"runtimes", f.runtimes},
-		{"B45_sensor_restarted", f.restarted}, {"B45_made_again", f.again}, {"B33_B45_no_room", f.noRoom}, {"B33_of_the_policy", f.ofPolicy},
+		{"B45_sensor_restarted", f.restarted}, {"B45_made_again", f.again}, {"B45_tainted_last", f.last}, {"B33_B45_no_room", f.noRoom}, {"B33_of_the_policy", f.ofPolicy},
 	} {
 		t.Run(test.name, test.run)
 	}
@@ -148,6 +148,32 @@ func (f *fixture) again(t *testing.T) {
 	denied(t, f.world, again)
 	f.sensor.Untaint(t, "review", "secret")
 	free(t, f.world, again)
+}
+
+// last: what a program tainted a container with, just before its cgroup was removed and with no daemon there to be told, counts when
+// it is made again (B45).
+func (f *fixture) last(t *testing.T) {
+	const at, file = "/agents/last-words", "/run/last-words"
+	if err := os.WriteFile(file, []byte("a secret"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	f.sensor.Policy(t, policy+parents+"taint:\n  secret_files: ["+file+"]\n")
+	rig.Must(t, "mkdir -p "+root+at)
+	one := rig.BareIn(t, "last", root+at)
+	known(t, f.sensor, at, func(c control.Container) bool { return len(c.Taint) == 0 })
+	free(t, f.world, one)
+	f.sensor.KillBoth(t)
+	if r := one.Run(t, "cat", file); r.Stdout != "a secret" {
+		t.Error(r)
+	}
+	one.Close()
+	rig.RemoveCgroup(t, root+at)
+	f.sensor.Restart(t)
+	mkdir(t, at)
+	again := rig.BareIn(t, "last", root+at)
+	known(t, f.sensor, at, func(c control.Container) bool { return slices.Equal(c.Taint, []string{"secret"}) })
+	denied(t, f.world, again)
+	again.Close()
 }
 
 func (f *fixture) restarted(t *testing.T) {
