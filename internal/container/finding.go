@@ -30,8 +30,14 @@ type facts struct {
 func findings(s *specs.Spec, f facts) []event.Finding {
 	var found []event.Finding
 	add := func(id, severity, format string, args ...any) {
-		if !slices.ContainsFunc(found, func(g event.Finding) bool { return g.ID == id }) {
-			found = append(found, event.Finding{ID: id, Severity: severity, Text: fmt.Sprintf(format, args...)})
+		f := event.Finding{ID: id, Severity: severity, Text: fmt.Sprintf(format, args...)}
+		if !slices.Contains(found, f) {
+			found = append(found, f)
+		}
+	}
+	once := func(id, severity, format string, args ...any) { // a host can have dozens of the same devices
+		if !slices.ContainsFunc(found, func(f event.Finding) bool { return f.ID == id }) {
+			add(id, severity, format, args...)
 		}
 	}
 	caps := capabilities(s)
@@ -57,7 +63,7 @@ func findings(s *specs.Spec, f facts) []event.Finding {
 	for _, m := range s.Mounts {
 		mount(m, s, f, add)
 	}
-	devices(s, add)
+	devices(s, once)
 	return found
 }
 
@@ -102,13 +108,16 @@ var networkFS = []string{"nfs", "nfs4", "cifs", "smb3", "ceph", "9p", "afs", "gl
 
 func mount(m specs.Mount, s *specs.Spec, f facts, add func(id, severity, format string, args ...any)) {
 	source := path.Clean(strings.Replace(m.Source, "/var/run", "/run", 1))
-	bind, writable := isBind(m), !slices.Contains(m.Options, "ro")
+	bind, writable := isBind(m), !readOnly(m)
+	aboveSys := bind && deep(m) && (source == "/" || source == "/sys" || source == "/sys/fs")
+	if m.Type == "bpf" || aboveSys || bind && cgroup.Below(source, "/sys/fs/bpf") {
+		add("bpf_fs", critical, "a bpf file system is mounted at or below %s: pinned maps and programs are files there (B42)", m.Destination)
+	}
+	own := m.Type == "cgroup" || m.Type == "cgroup2"
 	switch {
-	case m.Type == "bpf" || bind && cgroup.Below(source, "/sys/fs/bpf"):
-		add("bpf_fs", critical, "a bpf file system is mounted at %s: pinned maps and programs are files there (B42)", m.Destination)
-	case (m.Type == "cgroup" || m.Type == "cgroup2" || bind && (cgroup.Below(source, "/sys/fs/cgroup") || source == "/sys" || source == "/sys/fs")) && writable:
+	case (own || bind && cgroup.Below(source, "/sys/fs/cgroup")) && writable, aboveSys && !slices.Contains(m.Options, "rro"):
 		if hasNo(s, specs.CgroupNamespace) || bind || f.shared["cgroup"] {
-			add("cgroup_writable", critical, "the host's cgroup tree is mounted writable at %s: processes can be moved out of the guard (B28)", m.Destination)
+			add("cgroup_writable", critical, "the host's cgroup tree is mounted writable at or below %s: processes can be moved out of the guard (B28)", m.Destination)
 		} else {
 			add("cgroup_writable", medium, "its own cgroup is mounted writable at %s (B28)", m.Destination)
 		}
@@ -118,10 +127,9 @@ func mount(m specs.Mount, s *specs.Spec, f facts, add func(id, severity, format 
 	if !bind {
 		return
 	}
-	for _, socket := range runtimeSockets {
-		if source == socket || source != "/" && cgroup.Below(socket, source) {
-			add("runtime_socket", critical, "%s of the host is mounted at %s: whoever serves it starts programs as the host's root", m.Source, m.Destination)
-		}
+	// read-only or not: connecting to a socket is no writing
+	if slices.ContainsFunc(runtimeSockets, func(socket string) bool { return cgroup.Below(socket, source) }) {
+		add("runtime_socket", critical, "%s of the host is mounted at %s: whoever serves a runtime's socket there starts programs as the host's root", m.Source, m.Destination)
 	}
 	if slices.Contains([]string{"/", "/etc", "/root", "/usr", "/var", "/var/lib", "/boot", "/proc", "/dev"}, source) && writable {
 		add("host_files", critical, "%s of the host is mounted writable at %s", m.Source, m.Destination)
@@ -141,6 +149,18 @@ func mount(m specs.Mount, s *specs.Spec, f facts, add func(id, severity, format 
 
 func isBind(m specs.Mount) bool {
 	return m.Type == "bind" || slices.Contains(m.Options, "bind") || slices.Contains(m.Options, "rbind")
+}
+
+// readOnly says whether the mount itself is. What is mounted below is so only with rro.
+func readOnly(m specs.Mount) bool {
+	return slices.Contains(m.Options, "ro") || slices.Contains(m.Options, "rro")
+}
+
+// deep says whether a bind shows what is mounted below its source, now or later.
+func deep(m specs.Mount) bool {
+	return !slices.Contains(m.Options, "bind") || slices.ContainsFunc(m.Options, func(o string) bool {
+		return o == "rbind" || strings.HasSuffix(o, "shared") || strings.HasSuffix(o, "slave")
+	})
 }
 
 // Numbers of devices.
@@ -186,7 +206,7 @@ type volume struct{ source, destination string }
 func volumes(s *specs.Spec) []volume {
 	var all []volume
 	for _, m := range s.Mounts {
-		if isBind(m) && !slices.Contains(m.Options, "ro") && strings.HasPrefix(m.Source, "/") && !strings.HasPrefix(m.Destination, "/etc/") && m.Destination != "/dev/shm" {
+		if isBind(m) && !readOnly(m) && strings.HasPrefix(m.Source, "/") && !strings.HasPrefix(m.Destination, "/etc/") && m.Destination != "/dev/shm" {
 			all = append(all, volume{path.Clean(m.Source), m.Destination})
 		}
 	}

@@ -40,6 +40,13 @@ func bind(source, destination string, options ...string) func(*specs.Spec) {
 	}
 }
 
+// plain is a bind without what is mounted below.
+func plain(source, destination string, options ...string) func(*specs.Spec) {
+	return func(s *specs.Spec) {
+		s.Mounts = append(s.Mounts, specs.Mount{Destination: destination, Type: "bind", Source: source, Options: append(options, "bind")})
+	}
+}
+
 func capable(names ...string) func(*specs.Spec) {
 	return func(s *specs.Spec) {
 		s.Process.Capabilities.Bounding = append(s.Process.Capabilities.Bounding, names...)
@@ -79,8 +86,24 @@ func TestFindings(t *testing.T) {
 		{"B42", "containerd's socket", bind("/run/containerd/containerd.sock", "/s"), facts{}, []string{"runtime_socket:critical"}},
 		{"B42", "docker's, by its other name and read-only", bind("/var/run/docker.sock", "/s", "ro"), facts{}, []string{"runtime_socket:critical"}},
 		{"B42", "a directory above it", bind("/run", "/r", "ro"), facts{}, []string{"runtime_socket:critical"}},
+		{"B42", "it and a directory above it", func(s *specs.Spec) {
+			bind("/run", "/r", "ro")(s)
+			bind("/run/docker.sock", "/s")(s)
+		}, facts{}, []string{"runtime_socket:critical", "runtime_socket:critical"}},
 		{"B42", "not its neighbour", bind("/run/containers", "/r"), facts{}, nil},
-		{"B42", "the host's root", bind("/", "/host"), facts{}, []string{"host_files:critical"}},
+		{"B42", "the host's root", bind("/", "/host"), facts{}, []string{"bpf_fs:critical", "cgroup_writable:critical", "host_files:critical", "runtime_socket:critical"}},
+		{"B42", "the host's root, read-only", bind("/", "/host", "rro"), facts{}, []string{"bpf_fs:critical", "runtime_socket:critical"}},
+		{"B42", "the host's root, read-only at its top", bind("/", "/host", "ro"), facts{}, []string{"bpf_fs:critical", "cgroup_writable:critical", "runtime_socket:critical"}},
+		{"B42", "the host's root without what is mounted below", plain("/", "/host", "ro"), facts{}, []string{"runtime_socket:critical"}},
+		{"B42", "sysfs", bind("/sys", "/s"), facts{}, []string{"bpf_fs:critical", "cgroup_writable:critical"}},
+		{"B42", "sysfs, read-only", bind("/sys", "/s", "rro"), facts{}, []string{"bpf_fs:critical"}},
+		{"B42", "sysfs, read-only at its top", bind("/sys/fs", "/s", "ro"), facts{}, []string{"bpf_fs:critical", "cgroup_writable:critical"}},
+		{"B42", "sysfs without what is mounted below", plain("/sys", "/s"), facts{}, nil},
+		{"B42", "sysfs, and what is mounted there later", plain("/sys/fs", "/s", "ro", "rslave"), facts{}, []string{"bpf_fs:critical", "cgroup_writable:critical"}},
+		{"B28", "the container's own cgroup, then the host's", func(s *specs.Spec) {
+			s.Mounts[2].Options = nil
+			bind("/sys/fs/cgroup", "/c")(s)
+		}, facts{}, []string{"cgroup_writable:critical", "cgroup_writable:medium"}},
 		{"B48", "network administration", capable("CAP_NET_ADMIN"), facts{}, []string{"cap_net_admin:high", "tun_device:high"}},
 		{"B48", "a tunnel's device", func(s *specs.Spec) {
 			s.Linux.Devices = []specs.LinuxDevice{{Path: "/dev/net/tun", Type: "c", Major: 10, Minor: 200}}
