@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -16,11 +17,14 @@ func (s *system) killSwitchCommand() *cobra.Command {
 		Use:   "kill-switch",
 		Short: "turn every tool off that changes something, or on again",
 		Long: `While the switch is on, the bridge denies agents every tool that changes something, shells among them; reading goes on. It takes effect with the
-next call. What runs already goes on, and the kernel denies egress as before. The guard is never off.`,
-		Args: s.subcommand,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+next call. What runs already goes on, and the kernel denies egress as before. The guard is never off.
+
+The switch is a file in the state directory of the sensor that runs (weir run --state), which is asked for it.`,
+		Args:              s.subcommand,
+		PersistentPreRunE: s.ofSensor("file", filepath.Base(self.KillSwitch)),
+		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.PersistentFlags().StringVar(&file, "file", self.KillSwitch, "the switch: a `file` that is there while it is on")
+	cmd.PersistentFlags().StringVar(&file, "file", self.KillSwitch, "the switch, if not the sensor's own: a `file` that is there while it is on")
 	for _, c := range []struct {
 		name, short string
 		on          bool

@@ -85,19 +85,22 @@ func fakeDaemon(ctx context.Context, o sensor.Options, ready func()) error {
 			fmt.Println("policy loaded again:", o.PolicyPath)
 		}
 	}()
+	if os.Getenv("FAKE") == "silent" {
+		o.StateDir = "" // as one of another version
+	}
 	ready()
-	err = server.Serve(ctx, &fakeBackend{policy: o.PolicyPath}, nil)
+	err = server.Serve(ctx, &fakeBackend{policy: o.PolicyPath, state: o.StateDir}, nil)
 	fmt.Println("stopped")
 	return err
 }
 
 type fakeBackend struct {
-	policy string
+	policy, state string
 }
 
 func (b *fakeBackend) Status(context.Context) (control.Status, error) {
 	return control.Status{
-		Version: "v0", PID: 7, Mode: "enforce", Kernel: "6.1.0", Uptime: 3725, Policy: b.policy, Parents: []string{"/weir"},
+		Version: "v0", PID: 7, Mode: "enforce", Kernel: "6.1.0", Uptime: 3725, Policy: b.policy, State: b.state, Parents: []string{"/weir"},
 		Containers: 1, Pending: 1, Counters: map[string]uint64{"denied": 2, "lost": 0}, Degraded: []string{"no udp_diag"},
 	}, nil
 }

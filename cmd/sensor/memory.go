@@ -13,6 +13,7 @@ import (
 
 	"weir/internal/event"
 	"weir/internal/memory"
+	"weir/internal/self"
 )
 
 func (s *system) memoryCommand() *cobra.Command {
@@ -21,9 +22,11 @@ func (s *system) memoryCommand() *cobra.Command {
 		Use:   "memory",
 		Short: "keep notes that agents may recall; no agent writes them",
 		Args:  s.subcommand,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+
+		PersistentPreRunE: s.ofSensor("dir", "memory"),
+		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.PersistentFlags().StringVar(&dir, "dir", "/var/lib/weir/memory", "`folder` of the stores: plain files STORE/KEY.md")
+	cmd.PersistentFlags().StringVar(&dir, "dir", self.State+"/memory", "`folder` of the stores, if not the sensor's own: plain files STORE/KEY.md")
 	open := func() *memory.Memory { return memory.New(dir) }
 	cmd.AddCommand(s.memoryImport(open), s.memoryList(open), s.memoryShow(open), s.memoryRemove(open))
 	return cmd

@@ -40,6 +40,7 @@ func printStatus(w io.Writer, st control.Status) {
 	row("kernel", "%s", st.Kernel)
 	row("policy", "%s", cmp.Or(st.Policy, "the default"))
 	row("events", "%s", cmp.Or(st.Events, "standard output of the sensor"))
+	row("state", "%s", st.State)
 	row("guarded parents", "%s", orNone(st.Parents))
 	row("containers", "%d", st.Containers)
 	row("pending", "%d", st.Pending)

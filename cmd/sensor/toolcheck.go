@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -30,6 +31,9 @@ or {"id":"…","ok":false,"error":{"code":"…","message":"…"}} is written. No
 			if !jsonl {
 				return usage(cmd, "give --jsonl and JSON lines")
 			}
+			if err := s.ofSensor("kill-switch", filepath.Base(self.KillSwitch))(cmd, nil); err != nil {
+				return err
+			}
 			o := ruleset.Options{Server: server}
 			if rules != "" {
 				data, err := os.ReadFile(rules)
@@ -49,7 +53,7 @@ or {"id":"…","ok":false,"error":{"code":"…","message":"…"}} is written. No
 	cmd.Flags().BoolVar(&jsonl, "jsonl", false, "read and write JSON lines")
 	cmd.Flags().StringVar(&server, "server", "", "`host` that updates of agents may come from besides GitHub")
 	cmd.Flags().StringVar(&rules, "rules", "", "`file` of the operator's own rules")
-	cmd.Flags().StringVar(&killed, "kill-switch", self.KillSwitch, "`file` that turns tools off while it is there")
+	cmd.Flags().StringVar(&killed, "kill-switch", self.KillSwitch, "`file` that turns tools off while it is there, if not the sensor's own")
 	return cmd
 }
 

@@ -18,6 +18,7 @@ import (
 
 	"weir/internal/launch"
 	"weir/internal/redact"
+	"weir/internal/self"
 	"weir/internal/vault"
 )
 
@@ -33,11 +34,12 @@ func (s *system) vaultCommand() *cobra.Command {
 answer; the secret is added on the host and taken out of the answer. It is for HTTP APIs: no command in a container gets a secret.
 
 The vault is opened by --key-file, by systemd's credentials weir-vault-key or weir-vault-passphrase, by vault.key beside it, or by a
-passphrase that is asked for.`,
-		Args: s.subcommand,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+passphrase that is asked for. It is the one in the state directory of the sensor that runs (weir run --state), which is asked for it.`,
+		Args:              s.subcommand,
+		PersistentPreRunE: s.ofSensor("vault", "vault.age"),
+		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.PersistentFlags().StringVar(&f.file, "vault", "/var/lib/weir/vault.age", "the vault's `file`")
+	cmd.PersistentFlags().StringVar(&f.file, "vault", self.State+"/vault.age", "the vault's `file`, if not the sensor's own")
 	cmd.PersistentFlags().StringVar(&f.key, "key-file", "", "`file` of the key that opens it; weir vault set makes one that is not there")
 	cmd.AddCommand(s.vaultSet(&f), s.vaultList(&f), s.vaultRemove(&f), s.vaultRotate(&f), s.vaultBind(&f), s.vaultTest(&f))
 	return cmd

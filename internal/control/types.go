@@ -71,6 +71,7 @@ type Status struct {
 	Uptime     int64             `json:"uptime_seconds"`
 	Policy     string            `json:"policy,omitempty"`  // the file; empty: the default policy
 	Events     string            `json:"events,omitempty"`  // the log's file; empty: standard output
+	State      string            `json:"state,omitempty"`   // the directory of what outlives a reboot, absolute
 	Parents    []string          `json:"parents,omitempty"` // guarded parents: cgroup paths
 	Containers int               `json:"containers"`        // with live processes
 	Pending    int               `json:"pending"`           // open questions
