@@ -24,6 +24,7 @@ type system struct {
 	stdin, stdout, stderr *os.File
 	environ               []string
 	euid                  int
+	log                   string // what weir events reads while no sensor runs
 	kernel                func(pinDir string, types *taint.Types) doctor.Report
 	daemon                func(context.Context, sensor.Options, func()) error
 	watch                 func(ctx context.Context, pinDir string) error

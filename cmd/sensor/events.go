@@ -11,7 +11,6 @@ import (
 
 	"weir/internal/control"
 	"weir/internal/event"
-	"weir/internal/launch"
 )
 
 func (s *system) eventsCommand() *cobra.Command {
@@ -66,8 +65,9 @@ func (s *system) events(ctx context.Context, filter event.Filter, follow bool, f
 	}
 	err := s.client().Events(ctx, filter, follow, show)
 	if errors.Is(err, control.ErrNotRunning) && !follow {
-		if _, statErr := os.Stat(launch.Events); statErr == nil {
-			return event.ReadFile(launch.Events, filter, show)
+		if _, statErr := os.Stat(s.log); statErr == nil {
+			s.note("weir events: no sensor is running: this is %s; read another log with --file", s.log)
+			return event.ReadFile(s.log, filter, show)
 		}
 	}
 	return err

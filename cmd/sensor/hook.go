@@ -18,7 +18,8 @@ func (s *system) hookCommand() *cobra.Command {
 		Use:   "hook claude|codex|generic|install|uninstall",
 		Short: "ask before a tool call is made: the hook that an agent runs",
 		Long: `The same as the program weir-hook: it runs beside an agent in a guarded container, and asks the sensor before a tool call is made.
-The exit codes are the agent's: 0, or 2 to deny.
+The exit codes are what agents expect of a hook:
+0 also for a denial, which is in what it prints; 2 where the call could not be read or the answer not be written, which denies too.
 
 ` + adapter.Usage,
 		Example: `  weir hook install claude

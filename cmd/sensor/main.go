@@ -20,6 +20,7 @@ func main() {
 		stderr:  os.Stderr,
 		environ: os.Environ(),
 		euid:    os.Geteuid(),
+		log:     launch.Events,
 		kernel:  doctor.Kernel,
 		daemon:  sensor.Run,
 		watch:   netegress.Watch,

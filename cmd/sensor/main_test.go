@@ -26,7 +26,7 @@ func TestMain(m *testing.M) {
 	start := func(euid int) func() {
 		return func() {
 			os.Exit(run(context.Background(), os.Args[1:], &system{
-				stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, environ: os.Environ(), euid: euid,
+				stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, environ: os.Environ(), euid: euid, log: os.Getenv("EVENTS"),
 				kernel: fakeKernel, daemon: fakeDaemon, watch: fakeWatch, detach: os.RemoveAll,
 			}))
 		}

@@ -247,3 +247,14 @@ func TestPulseNeverWaits(t *testing.T) {
 	}
 	Pulse{}.Alive()
 }
+
+// What weir events reads while no sensor runs is where the policy that is shipped has the log.
+func TestShippedPolicyLogsWhereEventsLooks(t *testing.T) {
+	p, err := policy.Load("../../deploy/policy.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p.Events.File != Events {
+		t.Errorf("its log is %s, and weir events reads %s", p.Events.File, Events)
+	}
+}

@@ -22,7 +22,7 @@ func TestExample(t *testing.T) {
 	want := Default()
 	want.Guard.Parents = []string{"/weir.slice"}
 	want.Allow = p.Allow
-	want.Events.File = "/var/log/weir/events.log"
+	want.Events.File = "/var/log/weir/events.jsonl"
 	if diff := cmp.Diff(want, p, netips); diff != "" {
 		t.Errorf("want - got +\n%s", diff)
 	}
@@ -51,6 +51,13 @@ func TestDocumentation(t *testing.T) {
 		p.Allow = nil
 		if diff := cmp.Diff(Default(), p, netips); diff != "" {
 			t.Errorf("block %d, default - documented +\n%s", i+1, diff)
+		}
+	}
+	_, section, _ := strings.Cut(doc, "## A session's own policy\n")
+	section, _, _ = strings.Cut(section, "\n## ")
+	for key := range strings.SplitSeq(allKeys, ", ") {
+		if key != "version" && !strings.Contains(section, "`"+key+"`") {
+			t.Errorf("docs/policy.md does not say whose %s counts for a session", key)
 		}
 	}
 	nested := map[string]string{"guard": "", "grant": "", "taint": "", "events": "", "cop": "", "announce": "", "announce.callback": "", "metrics": "", "containers": "", "vault": "", "confirm": "", "allow": ""}

@@ -10,8 +10,10 @@ import (
 const Usage = `usage: weir-hook claude|codex|generic      check the tool call on standard input
        weir-hook shell [-l] -c 'COMMAND'   ask, then run the command with bash
        weir-hook mcp                       serve the sensor's tools to an agent, on standard input and output
-       weir-hook install claude|codex      write the hook into the agent's settings
-       weir-hook uninstall claude|codex    take it out again`
+       weir-hook install claude|codex [--settings FILE]
+                                           write the hook into the agent's settings, or into FILE
+       weir-hook uninstall claude|codex [--settings FILE]
+                                           take it out again`
 
 // Main runs one command line, the program's name first, and returns its exit code. Called as weir-shell it is a shell.
 func (w World) Main(ctx context.Context, args []string) int {
