@@ -123,7 +123,7 @@ type Destination struct {
 // Decision is a verdict as events tell it.
 type Decision struct {
 	Decision string `json:"decision"`         // allow or deny
-	Reason   string `json:"reason"`           // a stable code such as tainted, approved, timeout
+	Reason   string `json:"reason"`           // a stable code, as docs/protocol.md lists them
 	Text     string `json:"text,omitempty"`   // one sentence for people
 	By       string `json:"by,omitempty"`     // who answered
 	Class    string `json:"class,omitempty"`  // of the command: local, network or grey
@@ -174,9 +174,16 @@ type GrantInfo struct {
 type TaintChange struct {
 	Set     []string `json:"set,omitempty"`
 	Cleared []string `json:"cleared,omitempty"`
-	Source  string   `json:"source"` // operator, start, guard, stored, file, destination, kernel
+	Source  string   `json:"source"` // one of Sources
 	By      string   `json:"by,omitempty"`
 	Why     string   `json:"why,omitempty"`
+}
+
+// Sources returns what sets taint, in the order of the schema: an order on the host, the start of a session or a cgroup that is guarded, the
+// policy's containers.match, another container of the same pod, a secret file, an untrusted destination, a tool's call, and the kernel, where its
+// record was lost.
+func Sources() []string {
+	return []string{"operator", "guard", "start", "pod", "file", "destination", "tool", "kernel"}
 }
 
 // ToolUse is one call of a tool that the sensor serves (V11). What it gave back is in no event (P8).

@@ -173,7 +173,7 @@ func (s *State) SetAgent(id string, pid int) error {
 type Change struct {
 	Container string // id, name, prefix of the id or cgroup path
 	Bits      Bits
-	Source    string // operator, start, guard, stored, file, destination, tool, kernel
+	Source    string // one of event.Sources
 	By, Why   string
 	PID       int    // of the process that caused it; 0: none did
 	Start     uint64 // its start, ns since boot
