@@ -1,9 +1,11 @@
 package announce
 
 import (
+	"net/http"
 	"os"
 	"os/exec"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -65,6 +67,30 @@ func TestDocumentedNames(t *testing.T) {
 	for _, name := range names {
 		if !strings.Contains(string(data), name) {
 			t.Errorf("docs/approvals.md does not tell of %s", name)
+		}
+	}
+}
+
+// Every status that the callback answers with has a row, and so has each text of a 401.
+func TestDocumentedAnswers(t *testing.T) {
+	doc, err := os.ReadFile("../../docs/approvals.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	source, err := os.ReadFile("callback.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for code := 200; code < 600; code++ {
+		given := strings.Contains(string(source), "http.Status"+strings.ReplaceAll(http.StatusText(code), " ", "")) && http.StatusText(code) != ""
+		row := regexp.MustCompile(`(?m)^\|( [0-9]+,)* ` + strconv.Itoa(code) + `[ ,]`).Match(doc)
+		if given != row {
+			t.Errorf("status %d is given: %v, documented: %v", code, given, row)
+		}
+	}
+	for _, text := range regexp.MustCompile(`http\.StatusUnauthorized, (?:fmt\.Sprintf\()?"(refused: [a-z ]+)`).FindAllStringSubmatch(string(source), -1) {
+		if !strings.Contains(string(doc), "| 401 `"+text[1]) {
+			t.Errorf("docs/approvals.md has no row 401 %q", text[1])
 		}
 	}
 }

@@ -3,6 +3,7 @@ package bridge
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -114,5 +115,29 @@ func TestHookFiles(t *testing.T) {
 	}
 	if _, err := hookFiles(filepath.Join(dir, "none")); err == nil || !strings.Contains(err.Error(), "does not exist") {
 		t.Errorf("got %v", err)
+	}
+}
+
+// A broken hook, and a folder with too many, deny in a clean container where the mode is seal, and pass elsewhere.
+func TestBrokenUnderSeal(t *testing.T) {
+	many := map[string]string{}
+	for i := range maxHooks + 1 {
+		many[fmt.Sprintf("hook-%d", i)] = none
+	}
+	for name, c := range map[string]struct {
+		hooks map[string]string
+		says  string
+	}{
+		"a hook":   {map[string]string{"a": "exit 1"}, "(a) does not work"},
+		"a folder": {many, "(the hooks folder) does not work"},
+	} {
+		for _, mode := range []string{"enforce", "seal"} {
+			who := inside()
+			who.Hooks, who.Mode = folder(t, c.hooks), mode
+			got := ask(New(&host{}, quiet()), who, "curl x")
+			if denied := strings.Contains(got, c.says); denied != (mode == "seal") {
+				t.Errorf("%s, %s: %q", name, mode, got)
+			}
+		}
 	}
 }
