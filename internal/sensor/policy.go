@@ -37,7 +37,7 @@ func (d *daemon) setPolicy(slot uint32, p policy.Policy) error {
 // restorePolicies takes up the policies of sessions that an earlier daemon served.
 func (d *daemon) restorePolicies() error {
 	for _, st := range d.state.List() {
-		if st.Text == "" || !st.Session {
+		if st.Text == "" || !st.Session || st.Policy == netegress.BaseSlot { // gone, and its slot with it
 			continue
 		}
 		p, err := policy.Parse("policy of "+st.ID, []byte(st.Text))

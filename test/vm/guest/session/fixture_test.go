@@ -53,6 +53,7 @@ func TestSession(t *testing.T) {
 		{"B52_types_for_the_shell_outside", (*fixture).typing},
 		{"modes", (*fixture).modes},
 		{"G1_G15_B32_daemon_killed", (*fixture).killed},
+		{"B32_policy_of_a_session_that_is_gone", (*fixture).lostSession},
 	} {
 		t.Run(test.name, func(t *testing.T) { test.run(f, t) })
 	}

@@ -3,6 +3,8 @@
 package session
 
 import (
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -59,6 +61,25 @@ func (f *fixture) killed(t *testing.T) {
 	succeeded(t, p, "answer")
 	to.Arrived(t)
 	f.untaint(t, s)
+}
+
+// lostSession: the policy that a session brought is nobody else's, also when the session ended while no sensor ran.
+func (f *fixture) lostSession(t *testing.T) {
+	to, file := f.raw(t), filepath.Join(t.TempDir(), "own.yaml")
+	own := "allow:\n  - prefix: " + rig.World4 + "/32\n    protocol: tcp\n    ports: [" + itoa(to.Port) + "]\n"
+	if err := os.WriteFile(file, []byte(own), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	s := f.sensor.Guard(t, "lost"+itoa(to.Port), "--policy", file, "--taint", "secret")
+	succeeded(t, s.Start(t, to.Egress("tcp")...), "ok")
+	to.Arrived(t)
+	f.sensor.KillBoth(t)
+	s.Close()
+	rig.RemoveCgroup(t, s.Cgroup)
+	f.sensor.Restart(t)
+	p := f.guard(t, "secret").Start(t, to.Egress("tcp")...)
+	f.sensor.Deny(t, to.asked(t).ID)
+	refused(t, p)
 }
 
 // untaint is an operator's, with a reason, and logged (G1).
