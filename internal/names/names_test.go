@@ -33,6 +33,13 @@ type fake struct {
 	cut     bool // answers by UDP are truncated
 }
 
+// set changes what a name leads to while questions may be under way.
+func (f *fake) set(name, to string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.zone[name] = []string{to}
+}
+
 func (f *fake) Rules(name string) ([]policy.Rule, bool) {
 	rules := f.policy.NameRules(name)
 	return rules, len(rules) > 0
@@ -299,18 +306,18 @@ func TestForget(t *testing.T) { // B25
 func TestRebinding(t *testing.T) { // B25
 	f := newFake(t)
 	r := f.resolver(t, false)
-	f.zone["evil.example"] = []string{"203.0.113.66"}
+	f.set("evil.example", "203.0.113.66")
 	if a, err := r.Resolve(t.Context(), "evil.example", false); err != nil || a.String() != "203.0.113.66" {
 		t.Errorf("got %v, %v", a, err)
 	}
 	for _, to := range []string{"127.0.0.1", "10.0.0.1", "169.254.169.254", "100.64.0.1", "198.18.0.7", "0.0.0.0", "224.0.0.251"} {
-		f.zone["evil.example"] = []string{to}
+		f.set("evil.example", to)
 		if a, err := r.Resolve(t.Context(), "evil.example", false); !errors.Is(err, ErrNotPublic) {
 			t.Errorf("%s: got %v, %v", to, a, err)
 		}
 	}
 	for _, to := range []string{"::1", "fd00::1", "fe80::1", "::ffff:10.0.0.1", "64:ff9b::a00:1", "2002:a00:1::"} {
-		f.zone["evil.example"] = []string{to}
+		f.set("evil.example", to)
 		if a, err := r.Resolve(t.Context(), "evil.example", true); !errors.Is(err, ErrNotPublic) && !errors.Is(err, ErrNoName) {
 			t.Errorf("%s: got %v, %v", to, a, err)
 		}
