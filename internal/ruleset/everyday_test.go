@@ -71,3 +71,22 @@ func TestShellsOfLinux(t *testing.T) {
 		}
 	}
 }
+
+// K5: what another program runs is refused as if it stood there by itself, also where that runs several commands or a text.
+func TestWrapped(t *testing.T) {
+	g := testGuard()
+	for _, text := range []string{
+		"sudo rm -rf /", "sudo --user root rm -rf /", "sudo -nu root A=b rm -rf /", "flock /tmp/x rm -rf /", "taskset 1 rm -rf /", "timeout -s 9 5 rm -rf /", "nsenter -t 1 -m rm -rf /", "setsid ionice -c 3 rm -rf /",
+		`find . -exec true {} + -exec rm -rf / \;`, `find . -okdir rm -rf / \;`, "su -c 'rm -rf /'", "watch 'rm -rf /'", "flock /tmp/x -c 'rm -rf /'", "env -S 'rm -rf' /", "parallel ::: true 'rm -rf /'",
+		"echo -rf / | xargs rm", "sudo flock /tmp/x su -c 'nice rm -rf /'",
+	} {
+		if hit, ok := g.Script(script.POSIX, text); !ok || hit.ID() != "linux-delete" {
+			t.Errorf("%q: refused by %q", text, hit.ID())
+		}
+	}
+	for _, text := range []string{`find / -name rm -exec ls {} \;`, "strace -e rm -rf /", "watch ls /", "su -c 'ls -lR /'", "flock rm ls -rf /", "sudo cat /etc/rm"} {
+		if hit, ok := g.Script(script.POSIX, text); ok {
+			t.Errorf("%q: refused by %q", text, hit.ID())
+		}
+	}
+}

@@ -166,11 +166,7 @@ func (g *Guard) read(calm *calm, d script.Dialect, source string) (Hit, bool) {
 		}
 		var hit Hit
 		each(calm, work[n], func(commands []*script.Command) bool {
-			for _, c := range commands {
-				for e, deep := c, 0; e != nil && deep < maxTexts; e, deep = e.Runs, deep+1 {
-					e.Runs = unwrap(e)
-				}
-			}
+			commands, run := unwrapped(commands)
 			for _, c := range commands {
 				for e := c; e != nil; e = e.Runs {
 					if found, ok := g.command(e); ok {
@@ -181,6 +177,9 @@ func (g *Guard) read(calm *calm, d script.Dialect, source string) (Hit, bool) {
 						work = append(work, inner(e)...)
 					}
 				}
+			}
+			if len(work) < maxTexts {
+				work = append(work, run...)
 			}
 			return true
 		})

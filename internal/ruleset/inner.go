@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"weir/internal/classify/wrap"
 	"weir/internal/ruleset/builtin"
 	"weir/internal/ruleset/powershell"
 	"weir/internal/ruleset/powershell/lex"
@@ -22,66 +23,60 @@ type text struct {
 
 type texts []text
 
-// unwrap gives the command that a command runs with the rest of its words, or nil.
-func unwrap(c *script.Command) *script.Command {
-	args := c.Args
+// unwrapped adds to commands what they run with the rest of their words: the first as Runs, others beside them. It gives texts for a shell, too.
+func unwrapped(commands []*script.Command) ([]*script.Command, texts) {
+	var all texts
+	for i := 0; i < len(commands); i++ {
+		for e, deep := commands[i], 0; e != nil && deep < maxTexts; e, deep = e.Runs, deep+1 {
+			next, read := unwrap(e)
+			if len(next) > 0 {
+				e.Runs, commands = next[0], append(commands, next[1:]...)
+			}
+			all = append(all, read...)
+		}
+	}
+	return commands, all
+}
+
+// unwrap gives the commands that a command runs with the rest of its words, and texts for a shell.
+func unwrap(c *script.Command) ([]*script.Command, texts) {
 	switch c.Name {
-	case "sudo", "doas", "env", "command", "exec", "builtin", "nohup", "time", "nice", "ionice", "setsid", "stdbuf", "timeout", "xargs", "busybox", "chroot", "unshare", "watch", "strace", "systemd-run", "parallel":
-		if c.Dialect == script.Cmd {
-			return nil
-		}
-		for len(args) > 0 && (strings.HasPrefix(args[0].Text, "-") || c.Name == "env" && strings.Contains(args[0].Text, "=")) {
-			takes := len(args[0].Text) == 2 && strings.Contains(options[c.Name], args[0].Text[1:])
-			args = args[1:]
-			if takes && len(args) > 0 {
-				args = args[1:]
-			}
-		}
-		if c.Name == "timeout" || c.Name == "chroot" {
-			args = args[min(1, len(args)):]
-		}
-		if from := last(c.From); c.Name == "xargs" && from != nil && (from.Name == "echo" || from.Name == "printf") {
-			args = append(args[:len(args):len(args)], from.Args...)
-		}
-	case "find":
-		i := slices.IndexFunc(args, func(v script.Value) bool { return v.Text == "-exec" || v.Text == "-execdir" || v.Text == "-ok" })
-		if i < 0 {
-			return nil
-		}
-		args = args[i+1:]
-		if end := slices.IndexFunc(args, func(v script.Value) bool { return v.Text == ";" || v.Text == "+" }); end >= 0 {
-			args = args[:end]
-		}
 	case "start-process":
-		file, ok := rule.Param(c, "filepath")
-		if !ok {
-			file = first(args)
-		}
-		list, _ := rule.Param(c, "argumentlist")
-		if list.Text == "" && len(args) > 1 && args[0].Text == file.Text && !strings.HasPrefix(args[1].Text, "-") {
-			list = args[1]
-		}
-		next := &script.Command{Dialect: script.Cmd, Name: script.Base(file.Text), Program: file.Text, From: c.From}
-		for _, item := range list.All() {
-			for _, w := range powershell.Split(item.Text) {
-				next.Args = append(next.Args, script.Value{Text: w, Of: item.Of})
-			}
-		}
-		return next
+		return []*script.Command{startProcess(c)}, nil
 	case "psexec", "psexec64":
+		args := c.Args
 		for len(args) > 0 && (strings.HasPrefix(args[0].Text, "-") || strings.HasPrefix(args[0].Text, "/") || strings.HasPrefix(args[0].Text, `\\`)) {
 			args = args[1:]
 		}
-	default:
-		return nil
+		if len(args) == 0 {
+			return nil, nil
+		}
+		return []*script.Command{command(c, args)}, nil
 	}
-	if len(args) == 0 || len(args) == len(c.Args) && c.Name == "find" {
-		return nil
+	if c.Dialect == script.Cmd {
+		return nil, nil
 	}
+	var commands []*script.Command
+	var all texts
+	found, read := wrap.Read(c.Name, c.Args, func(v script.Value) string { return v.Text })
+	for _, args := range found {
+		if from := last(c.From); c.Name == "xargs" && from != nil && (from.Name == "echo" || from.Name == "printf") {
+			args = slices.Concat(args, from.Args)
+		}
+		commands = append(commands, command(c, args))
+	}
+	for _, t := range read {
+		all = append(all, text{script.POSIX, t})
+	}
+	return commands, all
+}
+
+// command is c with other words.
+func command(c *script.Command, words []script.Value) *script.Command {
 	next := *c
-	next.Program, next.Args = args[0].Text, args[1:]
+	next.Program, next.Args = words[0].Text, words[1:]
 	next.Name = ""
-	if args[0].Known() {
+	if words[0].Known() {
 		switch c.Dialect {
 		case script.PowerShell:
 			next.Name = strings.TrimLeft(lex.Canonical(next.Program), ".")
@@ -94,9 +89,23 @@ func unwrap(c *script.Command) *script.Command {
 	return &next
 }
 
-// options with a value of their own, where they are one letter.
-var options = map[string]string{
-	"sudo": "ugpCDhRrTt", "env": "uCS", "nice": "n", "ionice": "cnp", "stdbuf": "ioe", "timeout": "ks", "xargs": "adEILnPs", "doas": "uC", "exec": "a", "strace": "oeps", "watch": "n", "parallel": "jn",
+// startProcess is the command that Start-Process starts.
+func startProcess(c *script.Command) *script.Command {
+	file, ok := rule.Param(c, "filepath")
+	if !ok {
+		file = first(c.Args)
+	}
+	list, _ := rule.Param(c, "argumentlist")
+	if list.Text == "" && len(c.Args) > 1 && c.Args[0].Text == file.Text && !strings.HasPrefix(c.Args[1].Text, "-") {
+		list = c.Args[1]
+	}
+	next := &script.Command{Dialect: script.Cmd, Name: script.Base(file.Text), Program: file.Text, From: c.From}
+	for _, item := range list.All() {
+		for _, w := range powershell.Split(item.Text) {
+			next.Args = append(next.Args, script.Value{Text: w, Of: item.Of})
+		}
+	}
+	return next
 }
 
 // last is what a command runs in the end.

@@ -88,10 +88,33 @@ func TestUnreadParts(t *testing.T) {
 	}
 }
 
+// TestWrapped: G22, whatever runs git with the rest of its words, or with a text of its own.
+func TestWrapped(t *testing.T) {
+	for _, text := range []string{
+		"strace git push --force", "watch git push --force", "chroot / git push --force", "systemd-run git push --force", "unshare git push --force",
+		`find . -exec git push --force {} +`, "taskset 1 git push --force", "flock /tmp/x git push --force",
+		`find . -name x -exec true \; -exec git push --force \;`, "watch -n 5 'git push --force'", "flock /tmp/x -c 'git push --force'", "su -c 'git push --force' dev", "su - dev -c 'git push --force'",
+		"env -S 'git push' --force", "sudo --user root git push --force", "sudo -nu root A=b git push --force", "xargs -iI git push --force", "parallel ::: 'git push --force'",
+		"strace -fo /tmp/x git push --force", "sudo " + strings.Repeat("nice ", 100) + "git push --force", "chrt -b git push --force", "chrt -b 0 git push --force",
+	} {
+		if _, ok := Check(text); !ok {
+			t.Errorf("%s: passes", text)
+		}
+	}
+	for _, text := range []string{
+		"strace -e git push --force", "sudo apt-get install git", `find . -name git -exec ls {} \;`, "watch -n 5 git status", "flock /tmp/git make", "su -c 'git status'", "timeout 5 echo git push --force",
+	} {
+		if f, ok := Check(text); ok {
+			t.Errorf("%s: %s", text, f.What)
+		}
+	}
+}
+
 func FuzzCheck(f *testing.F) {
 	f.Add("git push -f origin main; bash -c 'git config \"$x\" y' > .git/hooks/x")
 	f.Add("sudo -u x env -u A B=c git -c a.b=c push --repo +x")
 	f.Add("git config -f")
+	f.Add("find . -exec git push -f \\; -exec env -S 'git x' \\; | flock f -c 'git push -f'")
 	f.Fuzz(func(t *testing.T, text string) {
 		found, ok := Check(text)
 		if ok != (found.What != "") || ok && (found.Instead == "" || !strings.Contains(strings.ToLower(text), "it")) {

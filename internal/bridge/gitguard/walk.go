@@ -7,6 +7,7 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 
 	"weir/internal/classify/lex"
+	"weir/internal/classify/wrap"
 )
 
 // Finding is what a command may not do.
@@ -15,7 +16,10 @@ type Finding struct {
 	Instead string // one sentence: what works
 }
 
-const maxNested = 4 // texts in texts: bash -c "bash -c …"
+const (
+	maxNested = 4  // texts in texts: bash -c "bash -c …"
+	maxWraps  = 64 // commands in commands: sudo nice …
+)
 
 // Check looks at a whole shell text. What no shell can parse has no finding: the gate judges that.
 func Check(text string) (Finding, bool) { return check(text, 0) }
@@ -125,7 +129,7 @@ func call(c *syntax.CallExpr, depth int) (Finding, bool) {
 			return f, true
 		}
 	}
-	return argv(words(c.Args), depth)
+	return argv(words(c.Args), depth, 0)
 }
 
 // mayBeGit says whether git is among the words: variables before other programs are theirs.
@@ -138,76 +142,64 @@ func mayBeGit(w []word) bool {
 	return false
 }
 
-// argv judges one command's words.
-func argv(w []word, depth int) (Finding, bool) {
-	w = unwrap(w)
+// argv judges one command's words, and what it runs with them.
+func argv(w []word, depth, wraps int) (Finding, bool) {
 	if len(w) == 0 || !w[0].known {
 		return Finding{}, false
 	}
 	name, args := path.Base(w[0].text), w[1:]
 	switch {
+	case wraps > maxWraps:
+		return deepFinding, true
 	case name == "git":
 		return git(args)
 	case name == "eval":
-		var all []string
-		for _, a := range args {
-			if !a.known {
-				return Finding{}, false
-			}
-			all = append(all, a.text)
-		}
-		return check(strings.Join(all, " "), depth+1)
+		return eval(args, depth)
 	case shells[name]:
-		for i, a := range args {
-			if a.known && len(a.text) > 1 && a.text[0] == '-' && a.text[1] != '-' && strings.Contains(a.text, "c") {
-				for _, text := range args[i+1:] {
-					if text.known && !strings.HasPrefix(text.text, "-") {
-						return check(text.text, depth+1)
-					}
-				}
-			}
+		return shell(args, depth)
+	}
+	commands, texts := wrap.Read(name, args, func(w word) string { return w.text })
+	for _, c := range commands {
+		if f, ok := argv(c, depth, wraps+1); ok {
+			return f, true
 		}
+	}
+	for _, t := range texts {
+		if f, ok := check(t, depth+1); ok {
+			return f, true
+		}
+	}
+	if len(commands)+len(texts) > 0 {
 		return Finding{}, false
 	}
 	return files(name, args)
 }
 
-var shells = map[string]bool{"sh": true, "bash": true, "dash": true, "zsh": true, "ash": true, "ksh": true}
-
-// unwrap takes away what runs the rest of its words.
-func unwrap(w []word) []word {
-	for len(w) > 0 && w[0].known {
-		name := path.Base(w[0].text)
-		operands, ok := wrappers[name]
-		if !ok {
-			break
+func eval(args []word, depth int) (Finding, bool) {
+	var all []string
+	for _, a := range args {
+		if !a.known {
+			return Finding{}, false
 		}
-		w = w[1:]
-		for len(w) > 0 && w[0].known && strings.HasPrefix(w[0].text, "-") {
-			takes := strings.Contains(options[name], strings.TrimLeft(w[0].text, "-")) && len(w[0].text) == 2
-			w = w[1:]
-			if takes && len(w) > 0 {
-				w = w[1:]
-			}
-		}
-		for name == "env" && len(w) > 0 && strings.Contains(w[0].text, "=") {
-			w = w[1:]
-		}
-		w = w[min(operands, len(w)):]
+		all = append(all, a.text)
 	}
-	return w
+	return check(strings.Join(all, " "), depth+1)
 }
 
-// wrappers take this many words before the command that they run.
-var wrappers = map[string]int{
-	"sudo": 0, "env": 0, "command": 0, "exec": 0, "builtin": 0, "nohup": 0, "time": 0, "nice": 0, "ionice": 0, "setsid": 0, "stdbuf": 0,
-	"timeout": 1, "xargs": 0, "busybox": 0, "doas": 0,
+// shell judges the text of sh -c TEXT.
+func shell(args []word, depth int) (Finding, bool) {
+	command := false
+	for _, a := range args {
+		option := strings.HasPrefix(a.text, "-")
+		if command && a.known && !option {
+			return check(a.text, depth+1)
+		}
+		command = command || option && a.known && !strings.HasPrefix(a.text, "--") && strings.Contains(a.text, "c")
+	}
+	return Finding{}, false
 }
 
-// options with a value of their own, where they are one letter.
-var options = map[string]string{
-	"sudo": "ugpCDhRrTt", "env": "uCS", "nice": "n", "ionice": "cnp", "stdbuf": "ioe", "timeout": "ks", "xargs": "adEILnPs", "doas": "uC", "exec": "a",
-}
+var shells = map[string]bool{"sh": true, "bash": true, "dash": true, "zsh": true, "ash": true, "ksh": true}
 
 // redirect finds output into git's own files.
 func redirect(r *syntax.Redirect) (Finding, bool) {

@@ -1,6 +1,10 @@
 package signs
 
-import "strings"
+import (
+	"strings"
+
+	"weir/internal/classify/wrap"
+)
 
 // kind is how a program uses the network, or what else it can mean.
 type kind uint8
@@ -48,9 +52,7 @@ var kindNames = map[kind]string{
 	decoder:     "gunzip bunzip2 unxz unzstd unzip zcat bzcat xzcat zstdcat unrar uudecode unlz4",
 	socat:       "socat filan",
 	openssl:     "openssl",
-	wrapper: "sudo doas env nice nohup timeout time stdbuf setsid ionice chrt taskset command builtin exec xargs watch strace ltrace proxychains " +
-		"proxychains4 torify tsocks chroot unshare nsenter busybox toybox parallel flock script su runuser find fd rlwrap sshpass setarch faketime " +
-		"then do if while until coproc caffeinate unbuffer dbus-run-session systemd-run at batch logsave ld.so choom cpulimit pkexec gosu su-exec",
+	wrapper:     "then do if while until coproc at batch ld.so setarch", // and what wrap knows
 }
 
 // kinds is kindNames turned round.
@@ -70,6 +72,9 @@ var plainTools = map[string]bool{"eval": true, "printenv": true, "mkfifo": true,
 func lookup(name string) kind {
 	if k, ok := kinds[name]; ok {
 		return k
+	}
+	if wrap.Knows(name) {
+		return wrapper
 	}
 	if stem := strings.TrimRight(name, "0123456789.-"); stem != "" {
 		return kinds[stem+"#"]
