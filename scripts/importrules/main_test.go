@@ -14,7 +14,7 @@ func TestCheck(t *testing.T) {
 		want    []string
 	}{
 		{"main imports all", "cmd/sensor", []string{"weir/internal/gate", "weir/internal/control", "fmt"}, nil},
-		{"a listed one", "internal/gate", []string{"weir/internal/taint"}, nil},
+		{"a listed one", "internal/exec", []string{"weir/internal/taint"}, nil},
 		{"an unlisted one", "internal/taint", []string{"weir/internal/gate"},
 			[]string{"internal/taint imports internal/gate: not allowed by scripts/importrules"}},
 		{"a package without a rule", "internal/nowhere", []string{"weir/internal/cgroup"},
@@ -39,5 +39,20 @@ func TestCheck(t *testing.T) {
 				t.Error(diff)
 			}
 		})
+	}
+}
+
+func TestUnused(t *testing.T) {
+	rules := map[string][]string{"internal/a": {"internal/b", "internal/c", "internal/d"}, "internal/a/own": {"internal/d"}, "cmd": {anything}}
+	packages := []pkg{
+		{"weir/internal/a", []string{"weir/internal/b/sub", "weir/internal/cc", "fmt"}},
+		{"weir/internal/a/own", []string{"weir/internal/d"}},
+	}
+	want := []string{
+		"internal/a imports nothing of internal/c: take it out of scripts/importrules and docs/architecture.md",
+		"internal/a imports nothing of internal/d: take it out of scripts/importrules and docs/architecture.md",
+	}
+	if diff := cmp.Diff(want, unused(packages, rules)); diff != "" {
+		t.Error(diff)
 	}
 }
