@@ -9,6 +9,8 @@ import (
 	"os"
 	"path/filepath"
 	"syscall"
+
+	"weir/internal/rewrite"
 )
 
 // file is what is written beside the target. discard removes it unless it has taken the target's place.
@@ -87,11 +89,6 @@ func sumOf(path string) ([]byte, error) {
 
 // exchange keeps target as old and puts next in its place: at every moment there is a whole file under target's name.
 func exchange(target, next string) (old string, err error) {
-	dir, err := os.Open(filepath.Dir(target))
-	if err != nil {
-		return "", err
-	}
-	defer dir.Close()
 	old = target + ".old"
 	link := next + ".old"
 	if err := os.Link(target, link); err != nil {
@@ -104,7 +101,7 @@ func exchange(target, next string) (old string, err error) {
 	if err := os.Rename(next, target); err != nil {
 		return "", err
 	}
-	if err := dir.Sync(); err != nil {
+	if err := rewrite.SyncDir(filepath.Dir(target)); err != nil {
 		return "", errors.Join(err, back(target, old, link))
 	}
 	return old, nil

@@ -13,6 +13,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
+
+	"weir/internal/rewrite/rewritetest"
 )
 
 func newMemory(t testing.TB) *Memory {
@@ -191,6 +193,18 @@ func TestMarksM6(t *testing.T) {
 	}
 	if got, err := recall(t, m, &Turns{}, `{"action":"fetch","store":"notes","key":"today"}`); err == nil {
 		t.Errorf("marks that cannot be read are none: %+v", got)
+	}
+}
+
+// M6: marks that were reported set are set after a power cut.
+func TestMarksLastM6(t *testing.T) {
+	m := newMemory(t)
+	if !rewritetest.Synced(t, filepath.Join(m.dir, "notes"), func() {
+		if err := m.Mark("notes", Marks{Secret: true}); err != nil {
+			t.Error(err)
+		}
+	}) {
+		t.Error("the directory of the store was not synced")
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"weir/internal/rewrite"
 	"weir/internal/ruleset/permission"
 )
 
@@ -238,9 +239,10 @@ func (m *Memory) Mark(store string, to Marks) error {
 	return nil
 }
 
-// write puts a file in its place at once.
+// write puts a file in its place at once. It is there after a power cut.
 func (m *Memory) write(store, name string, data []byte) error {
-	if err := os.MkdirAll(filepath.Join(m.dir, store), 0o700); err != nil {
+	dir := filepath.Join(m.dir, store)
+	if err := rewrite.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
 	s, err := m.store(store)
@@ -260,7 +262,7 @@ func (m *Memory) write(store, name string, data []byte) error {
 	if err != nil {
 		return errors.Join(err, s.Remove(tmp))
 	}
-	return nil
+	return rewrite.SyncDir(dir)
 }
 
 // Remove deletes an entry; without a key, the store with all that is in it.

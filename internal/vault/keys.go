@@ -15,6 +15,8 @@ import (
 
 	"filippo.io/age"
 	"golang.org/x/sys/unix"
+
+	"weir/internal/rewrite"
 )
 
 // The names of systemd's credentials that open a vault.
@@ -86,7 +88,7 @@ func MakeFile(path string) error {
 	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
 		return errors.Join(fmt.Errorf("make vault key: %w", err), os.Remove(path))
 	}
-	return syncDir(filepath.Dir(path))
+	return rewrite.SyncDir(filepath.Dir(path))
 }
 
 // FromCredentials takes the credential that systemd handed over, if there is one in its directory.

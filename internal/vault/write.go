@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"weir/internal/rewrite"
 )
 
 const lockTime = 10 * time.Second
@@ -84,7 +86,7 @@ func (v *Vault) replace(data []byte) (err error) {
 	if err := os.Rename(tmp.Name(), v.path); err != nil {
 		return fmt.Errorf("write vault: %w", err)
 	}
-	return syncDir(dir)
+	return rewrite.SyncDir(dir)
 }
 
 // keepBackup gives the present generation a second name, in one step.
@@ -99,13 +101,4 @@ func (v *Vault) keepBackup() error {
 		return err
 	}
 	return os.Rename(next, v.backup())
-}
-
-func syncDir(path string) error {
-	d, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	defer d.Close()
-	return d.Sync()
 }

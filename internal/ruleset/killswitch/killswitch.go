@@ -8,6 +8,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"weir/internal/rewrite"
 )
 
 // On says whether the switch is on. A file that cannot be looked for counts as on.
@@ -16,20 +18,30 @@ func On(path string) bool {
 	return !errors.Is(err, fs.ErrNotExist)
 }
 
-// Set turns the switch on or off; what is so already stays.
+// Set turns the switch on or off, also for after a power cut; what is so already stays.
 func Set(path string, on bool) error {
 	if !on {
-		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		err := os.Remove(path)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if err == nil {
+			err = rewrite.SyncDir(filepath.Dir(path))
+		}
+		if err != nil {
 			return fmt.Errorf("turn the kill switch off: %w", err)
 		}
 		return nil
 	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+	if err := rewrite.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return fmt.Errorf("turn the kill switch on: %w", err)
 	}
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY, 0o600)
 	if err != nil {
 		return fmt.Errorf("turn the kill switch on: %w", err)
 	}
-	return errors.Join(f.Sync(), f.Close())
+	if err := errors.Join(f.Sync(), f.Close(), rewrite.SyncDir(filepath.Dir(path))); err != nil {
+		return fmt.Errorf("turn the kill switch on: %w", err)
+	}
+	return nil
 }

@@ -4,6 +4,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"weir/internal/rewrite/rewritetest"
 )
 
 // TestK10: the file is the switch; what cannot be looked at is on.
@@ -26,5 +28,19 @@ func TestK10(t *testing.T) {
 	}
 	if err := Set(filepath.Join(file, "kill-switch"), true); err == nil {
 		t.Error("no error where nothing can be written")
+	}
+}
+
+// K10: a switch that was reported on is on after a power cut.
+func TestLastsK10(t *testing.T) {
+	dir := t.TempDir()
+	for _, on := range []bool{true, false} {
+		if !rewritetest.Synced(t, dir, func() {
+			if err := Set(filepath.Join(dir, "kill-switch"), on); err != nil {
+				t.Error(err)
+			}
+		}) {
+			t.Errorf("on %v: its directory was not synced", on)
+		}
 	}
 }

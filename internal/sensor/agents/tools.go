@@ -86,7 +86,7 @@ func (t *tools) Allow(rule string) error {
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+	if err := rewrite.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return fmt.Errorf("write rules: %w", err)
 	}
 	if err := rewrite.File(path, after); err != nil {

@@ -14,6 +14,8 @@ import (
 
 	"go.etcd.io/bbolt"
 	berrors "go.etcd.io/bbolt/errors"
+
+	"weir/internal/rewrite"
 )
 
 // stateFormat is the version of what state.db holds.
@@ -80,11 +82,7 @@ func makeState(path string) (err error) {
 	if err := os.Rename(next, path); err != nil {
 		return err
 	}
-	dir, err := os.Open(filepath.Dir(path))
-	if err != nil {
-		return err
-	}
-	return errors.Join(dir.Sync(), dir.Close())
+	return rewrite.SyncDir(filepath.Dir(path))
 }
 
 func ignoreGone(err error) error {
