@@ -20,7 +20,6 @@ const (
 const (
 	MaxText  = command.MaxText
 	MaxNodes = command.MaxNodes
-	MaxDepth = command.MaxDepth
 	MaxWraps = command.MaxWraps
 )
 

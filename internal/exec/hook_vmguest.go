@@ -18,6 +18,19 @@ func (p *Probe) Hook(parent uint64, key [2]uint64) error {
 		wrap("key", p.objects.Config.Update(uint32(0), &execSettings{Key: key, Levels: ^uint32(0), Parents: ^uint64(0)}, ebpf.UpdateAny)))
 }
 
+// Lost returns how many executions the ring had no room for, since its counters were made. It is 0 after Close.
+func (p *Probe) Lost() uint64 {
+	var counts []uint64
+	if err := p.objects.Counters.Lookup(uint32(execCounterCOUNT_LOST_EXEC), &counts); err != nil {
+		return 0
+	}
+	var sum uint64
+	for _, n := range counts {
+		sum += n
+	}
+	return sum
+}
+
 func wrap(what string, err error) error {
 	if err != nil {
 		return fmt.Errorf("set %s: %w", what, err)

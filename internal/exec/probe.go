@@ -211,19 +211,6 @@ func (p *Probe) Find(pid int, start uint64) (event.Process, bool) {
 	return p.cache.get(pid, start)
 }
 
-// Lost returns how many executions the ring had no room for, since its counters were made. It is 0 after Close.
-func (p *Probe) Lost() uint64 {
-	var counts []uint64
-	if err := p.objects.Counters.Lookup(uint32(execCounterCOUNT_LOST_EXEC), &counts); err != nil {
-		return 0
-	}
-	var sum uint64
-	for _, n := range counts {
-		sum += n
-	}
-	return sum
-}
-
 // Malformed returns how many records could not be decoded; each is one lost execution.
 func (p *Probe) Malformed() uint64 {
 	return p.malformed.Load()

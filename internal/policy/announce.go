@@ -12,13 +12,13 @@ import (
 
 // Forms of announcements.
 const (
-	JSON  = "json"  // signed, for programs
-	Slack = "slack" // for the incoming webhook of a Slack-compatible chat
+	formJSON  = "json"  // signed, for programs
+	formSlack = "slack" // for the incoming webhook of a Slack-compatible chat
 )
 
 // Announce says where questions are announced, and how answers come back (G15, B50). Keys never stand in a policy.
 type Announce struct {
-	Form     string // JSON or Slack
+	Form     string // "json" or "slack"
 	URL      string // https, or http on loopback; or
 	URLFile  string // absolute path of the file that holds it: a chat's URL is a secret. Both empty: nothing is announced
 	KeyFile  string // absolute path of the file that holds the key that signs announcements; or
@@ -49,7 +49,7 @@ func (p *parser) announce(n *yaml.Node, out *Announce) {
 	before := p.Mistakes()
 	var inner map[string]int
 	lines := p.Mapping(n, "announce", []strictyaml.Field{
-		{Key: "form", Read: p.One("announce.form", []string{JSON, Slack}, func(s string) { out.Form = s })},
+		{Key: "form", Read: p.One("announce.form", []string{formJSON, formSlack}, func(s string) { out.Form = s })},
 		{Key: "url", Read: p.Word("announce.url", "an https URL", &out.URL)},
 		{Key: "url_file", Read: p.Word("announce.url_file", "an absolute path", &out.URLFile)},
 		{Key: "key_file", Read: p.Word("announce.key_file", "an absolute path", &out.KeyFile)},
@@ -91,9 +91,9 @@ func (p *parser) announce(n *yaml.Node, out *Announce) {
 				break
 			}
 		}
-	case out.On() && out.Form == JSON && out.KeyFile == "" && out.KeyEnv == "":
+	case out.On() && out.Form == formJSON && out.KeyFile == "" && out.KeyEnv == "":
 		p.Fail(n.Line, "announce needs a key that signs: set announce.key_file or announce.key_env")
-	case out.Form == Slack && out.KeyFile+out.KeyEnv != "":
+	case out.Form == formSlack && out.KeyFile+out.KeyEnv != "":
 		p.Fail(lines["form"], "announce.form slack signs nothing: leave announce.key_file and announce.key_env out")
 	}
 	if wrong := baseURL(out.Proxy, false); out.Proxy != "" && wrong != "" {

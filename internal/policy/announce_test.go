@@ -20,7 +20,7 @@ func TestAnnounce(t *testing.T) {
 			with(func(a *Announce) {
 				a.URL, a.KeyEnv, a.Proxy = "http://127.0.0.1:80/", "K", "http://proxy.example.com:3128"
 			})},
-		{"{form: slack, url_file: /u}", with(func(a *Announce) { a.Form, a.URLFile = Slack, "/u" })},
+		{"{form: slack, url_file: /u}", with(func(a *Announce) { a.Form, a.URLFile = formSlack, "/u" })},
 		{"{callback: {listen: '127.0.0.1:8787', key_file: /k, users: [alice, U012], window_seconds: 10}}", with(func(a *Announce) {
 			a.Callback = Callback{Listen: "127.0.0.1:8787", KeyFile: "/k", Users: []string{"alice", "U012"}, Window: 10}
 		})},

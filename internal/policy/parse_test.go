@@ -136,7 +136,7 @@ confirm:
 		Events: Events{File: "/var/log/weir/events.log", MaxMiB: 10240, Backups: 1},
 		Cop:    Cop{OpenAI, "some/model", "http://localhost:8000/v1", "", "COP_KEY", 10, 2, 60, Grant{7, 1024}},
 		Announce: Announce{
-			Form: JSON, URL: "https://alerts.example.com/weir", KeyEnv: "ANNOUNCE_KEY", Proxy: "http://proxy.example.com:3128",
+			Form: formJSON, URL: "https://alerts.example.com/weir", KeyEnv: "ANNOUNCE_KEY", Proxy: "http://proxy.example.com:3128",
 			Callback: Callback{Listen: "127.0.0.1:8787", Exposed: true, KeyFile: "/k", SlackKeyEnv: "SLACK_KEY", Users: []string{"alice"}, Window: 60},
 		},
 		Metrics: Metrics{Listen: "127.0.0.1:9464"},

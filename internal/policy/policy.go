@@ -156,7 +156,7 @@ func Default() Policy {
 		Taint:        Taint{Tools: []Tool{{Name: "mcp__browser__*", Taint: []string{"corruption"}}}, PublicTools: true, AnswerBytes: 64 << 10},
 		Events:       Events{MaxMiB: 100, Backups: 5},
 		Cop:          Cop{Reviewer: Static, Seconds: 5, Concurrency: 8, CacheSeconds: 300, Grant: Grant{Seconds: 30, Bytes: 4 << 20}},
-		Announce:     Announce{Form: JSON, Callback: Callback{Window: 300}},
+		Announce:     Announce{Form: formJSON, Callback: Callback{Window: 300}},
 		Metrics:      Metrics{Listen: MetricsUnix},
 		Confirm:      Confirm{Except: []string{"mcp__browser__*"}},
 	}

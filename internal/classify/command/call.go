@@ -232,21 +232,15 @@ func (j *Judge) settle(c *table.Call, class table.Class, at table.Word) {
 	if j.tooWrapped(at) {
 		return
 	}
-	for _, r := range c.Runs {
-		if len(r.Words) == 0 {
+	for _, words := range c.Runs {
+		if len(words) == 0 {
 			j.FindWord(at, table.Grey, "word-unknown", "the command that it runs is not known")
 			continue
 		}
-		h := program
-		if r.Here {
-			h = builtin
-		}
 		shell := j.Shell
 		j.Shell.Dir.Lost = shell.Dir.Lost || c.Elsewhere
-		j.Run(r.Words, h)
-		if !r.Here {
-			j.Shell = shell
-		}
+		j.Run(words, program)
+		j.Shell = shell
 	}
 	for _, t := range c.Texts {
 		j.inner(t.Word, true, t.Args)
@@ -255,10 +249,10 @@ func (j *Judge) settle(c *table.Call, class table.Class, at table.Word) {
 
 // wrapped is the one command that a call runs, when it is known.
 func (j *Judge) wrapped(c *table.Call) *table.Command {
-	if len(c.Runs) != 1 || len(c.Runs[0].Words) == 0 {
+	if len(c.Runs) != 1 || len(c.Runs[0]) == 0 {
 		return nil
 	}
-	cmd, _ := j.Named(c.Runs[0].Words[0], program)
+	cmd, _ := j.Named(c.Runs[0][0], program)
 	return cmd
 }
 

@@ -13,7 +13,7 @@ type Call struct {
 	Globals []Option
 
 	Found []Finding // what is not local, each with its word
-	Runs  []Run     // inner commands, judged as if they were written alone
+	Runs  [][]Word  // inner commands, judged as if they were written alone
 	Texts []Text    // shell texts, judged as a whole
 	// Elsewhere: what it runs, runs in another directory (env -C).
 	Elsewhere bool
@@ -44,12 +44,6 @@ type Finding struct {
 	Text  string
 }
 
-// Run is a command that a command starts. Here: it may be a builtin of this shell.
-type Run struct {
-	Words []Word
-	Here  bool
-}
-
 // Text is a shell text to be judged, with its positional parameters ($0 first).
 type Text struct {
 	Word Word
@@ -75,10 +69,7 @@ func (c *Call) Network(w Word, rule, text string) {
 }
 
 // Run asks for the words to be judged as a program with its arguments (find -exec, env).
-func (c *Call) Run(words []Word) { c.Runs = append(c.Runs, Run{Words: words}) }
-
-// RunHere asks for the words to be judged as a builtin, or as a program (command, builtin).
-func (c *Call) RunHere(words []Word) { c.Runs = append(c.Runs, Run{Words: words, Here: true}) }
+func (c *Call) Run(words []Word) { c.Runs = append(c.Runs, words) }
 
 // Sh asks for a word to be judged as a shell text with args as $0, $1 …
 func (c *Call) Sh(w Word, args ...Word) { c.Texts = append(c.Texts, Text{w, args}) }

@@ -9,7 +9,6 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"strings"
 	"time"
 
 	"weir/internal/cop"
@@ -17,12 +16,6 @@ import (
 
 //go:embed prompt.md
 var prompt string
-
-// PromptVersion is the version that the first line of the prompt states.
-func PromptVersion() string {
-	line, _, _ := strings.Cut(prompt, "\n")
-	return strings.TrimSpace(strings.Trim(line, "#<!-> "))
-}
 
 // maxBody bounds an HTTP answer, in bytes.
 const maxBody = 256 << 10

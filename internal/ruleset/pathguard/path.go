@@ -64,13 +64,8 @@ func Clean(p string) string {
 	return p
 }
 
-// Match says whether a path is one that a pattern names. Patterns are lower case, with slashes; a part ** stands for any parts, and others are as
+// Any says whether one of the patterns names a path. Patterns are lower case, with slashes; a part ** stands for any parts, and others are as
 // path.Match has them.
-func Match(pattern, p string) bool {
-	return matches(pattern, strings.Split(strings.Trim(Clean(p), "/"), "/"))
-}
-
-// Any says whether one of the patterns names a path.
 func Any(patterns []string, p string) bool {
 	split := strings.Split(strings.Trim(Clean(p), "/"), "/")
 	return slices.ContainsFunc(patterns, func(pattern string) bool { return matches(pattern, split) })

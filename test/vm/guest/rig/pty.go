@@ -111,10 +111,3 @@ func (p *Terminal) Expect(t testing.TB, text string) string {
 		}
 	}
 }
-
-// Text is all that the terminal showed.
-func (p *Terminal) Text() string {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.text.String()
-}
