@@ -11,6 +11,8 @@ import (
 	eventsapi "github.com/containerd/containerd/api/services/events/v1"
 	"github.com/containerd/containerd/api/types"
 	"google.golang.org/protobuf/proto"
+
+	"weir/internal/container/again"
 )
 
 // handler is told what containers there are. It is called by one goroutine.
@@ -21,10 +23,8 @@ type handler interface {
 }
 
 const (
-	retryLeast = 200 * time.Millisecond
-	retryMost  = 5 * time.Second
-	settle     = time.Second      // until the events of a new connection surely come
-	lookEvery  = 15 * time.Second // at what runs, in case an event was lost
+	settle    = time.Second      // until the events of a new connection surely come
+	lookEvery = 15 * time.Second // at what runs, in case an event was lost
 )
 
 // watch keeps up with a containerd until ctx ends. It lists all after each connect.
@@ -34,24 +34,10 @@ func watch(ctx context.Context, socket string, h handler) error {
 		return err
 	}
 	defer c.close()
-	wait := retryLeast
-	for ctx.Err() == nil {
-		begun := time.Now()
-		err := follow(ctx, c, h)
-		if ctx.Err() != nil {
-			break
-		}
-		h.connected(nil, err)
-		if time.Since(begun) > retryMost {
-			wait = retryLeast
-		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(wait):
-		}
-		wait = min(2*wait, retryMost)
+	again.Until(ctx, func(ctx context.Context) error {
 		c.conn.ResetConnectBackoff()
-	}
+		return follow(ctx, c, h)
+	}, func(err error) { h.connected(nil, err) })
 	return nil
 }
 

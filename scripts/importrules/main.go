@@ -44,7 +44,7 @@ var rules = map[string][]string{
 	"internal/netegress/socket": {"internal/policy", "internal/cgroup", "internal/procfs"},
 	"internal/names":            {"internal/pinned", "internal/policy", "internal/taint", "internal/cgroup", "internal/procfs"},
 	"internal/container":        {"internal/taint", "internal/event", "internal/policy", "internal/cgroup", "internal/procfs", "internal/bridge/wire"},
-	"internal/container/nri":    {},
+	"internal/container/nri":    {"internal/container/again"},
 	"internal/pinned":           {},
 	"internal/ring":             {},
 	"internal/policy":           {"internal/cgroup"},

@@ -10,6 +10,8 @@ import (
 	"github.com/containerd/nri/pkg/api"
 	"github.com/containerd/nri/pkg/net/multiplex"
 	"github.com/containerd/ttrpc"
+
+	"weir/internal/container/again"
 )
 
 const (
@@ -17,30 +19,12 @@ const (
 	order      = "90" // among plugins: after those that make a container what it is
 	interfaced = "nri.pkg.api.v1alpha1.Plugin"
 	register   = 5 * time.Second
-	retryLeast = 200 * time.Millisecond
-	retryMost  = 5 * time.Second
 )
 
 // Run serves the runtime behind a socket until ctx ends, and connects again when it has lost it. state is told of each change: nil
 // means that the runtime asks from now on, an error why it does not.
 func Run(ctx context.Context, socket string, h Host, state func(error)) {
-	wait := retryLeast
-	for ctx.Err() == nil {
-		begun := time.Now()
-		err := serve(ctx, socket, h, state)
-		if ctx.Err() != nil {
-			return
-		}
-		state(err)
-		if time.Since(begun) > retryMost {
-			wait = retryLeast
-		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(wait):
-		}
-		wait = min(2*wait, retryMost)
-	}
+	again.Until(ctx, func(ctx context.Context) error { return serve(ctx, socket, h, state) }, state)
 }
 
 // serve is one connection, on which each side calls the other.

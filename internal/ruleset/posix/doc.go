@@ -1,3 +1,3 @@
-// Package posix gives the commands of a shell's text to the rules, from the same parser that the classifier has: words in their place, behind
-// what runs them (sudo, env, xargs, sh -c). It runs nothing.
+// Package posix gives the commands of a shell's text to the rules, from the same parser that the classifier has, with their words as they would
+// arrive. What they run in their turn (sudo, sh -c) is not its concern. It runs nothing.
 package posix
