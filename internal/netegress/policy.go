@@ -181,35 +181,30 @@ func (e *Egress) erase(l loaded) error {
 
 // eraseOthers deletes what an earlier daemon had in a slot.
 func (e *Egress) eraseOthers(slot, generation uint32) error {
+	is := func(s, g uint32) bool { return s == slot && g != generation }
 	var old loaded
-	var prefix egressPrefix
-	var rules egressRules
-	it := e.egress.Destinations.Iterate()
-	for it.Next(&prefix, &rules) {
-		if prefix.Policy == slot && prefix.Generation != generation {
-			old.prefixes = append(old.prefixes, prefix)
-		}
-	}
-	var peer peersUnixPeer
-	var one uint32
-	peers := e.peers.UnixPeers.Iterate()
-	for peers.Next(&peer, &one) {
-		if peer.Policy == slot && peer.Generation != generation {
-			old.peers = append(old.peers, peer)
-		}
-	}
-	var network packetPrefix
-	var trust packetTrust
-	trusted := e.packet.Trusted.Iterate()
-	for trusted.Next(&network, &trust) {
-		if network.Policy == slot && network.Generation != generation {
-			old.trusted = append(old.trusted, network)
-		}
-	}
-	if err := errors.Join(it.Err(), peers.Err(), trusted.Err()); err != nil {
+	var errs [3]error
+	old.prefixes, errs[0] = keys[egressRules](e.egress.Destinations, func(k egressPrefix) bool { return is(k.Policy, k.Generation) })
+	old.peers, errs[1] = keys[uint32](e.peers.UnixPeers, func(k peersUnixPeer) bool { return is(k.Policy, k.Generation) })
+	old.trusted, errs[2] = keys[packetTrust](e.packet.Trusted, func(k packetPrefix) bool { return is(k.Policy, k.Generation) })
+	if err := errors.Join(errs[:]...); err != nil {
 		return fmt.Errorf("list old policy: %w", err)
 	}
 	return e.erase(old)
+}
+
+// keys lists those of a map's keys that the condition is true of; V is what its values are.
+func keys[V, K any](m *ebpf.Map, is func(K) bool) ([]K, error) {
+	var all []K
+	var key K
+	var value V
+	it := m.Iterate()
+	for it.Next(&key, &value) {
+		if is(key) {
+			all = append(all, key)
+		}
+	}
+	return all, it.Err()
 }
 
 func modeOf(m policy.Mode) egressMode {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -25,16 +26,18 @@ func TestNext(t *testing.T) {
 
 // Each end is told but for the one that was asked for, and there is no further try.
 func TestUntil(t *testing.T) {
-	ctx, cancel := context.WithCancel(context.Background())
-	tries, gone := 0, errors.New("gone")
-	var told []error
-	Until(ctx, func(context.Context) error {
-		if tries++; tries == 2 {
-			cancel()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		tries, gone := 0, errors.New("gone")
+		var told []error
+		Until(ctx, func(context.Context) error {
+			if tries++; tries == 2 {
+				cancel()
+			}
+			return gone
+		}, func(err error) { told = append(told, err) })
+		if tries != 2 || len(told) != 1 || told[0] != gone {
+			t.Errorf("%d tries, told %v", tries, told)
 		}
-		return gone
-	}, func(err error) { told = append(told, err) })
-	if tries != 2 || len(told) != 1 || told[0] != gone {
-		t.Errorf("%d tries, told %v", tries, told)
-	}
+	})
 }
