@@ -13,6 +13,7 @@ import (
 	"weir/internal/ruleset"
 	"weir/internal/ruleset/permission"
 	calls "weir/internal/ruleset/wire"
+	"weir/internal/strict"
 )
 
 // called is one call of a tool, as the stages see it.
@@ -114,7 +115,7 @@ func (s *Server) permission(_ context.Context, c *called) string {
 	}
 	why := result.Reason.Reason
 	if result.Reason.Type == "rule" {
-		why = "the rule " + permission.Quote(result.Reason.Rule)
+		why = "the rule " + strict.Quote(result.Reason.Rule)
 	}
 	reason := "Denied by the permission rules of this machine (" + why + "). Go on without it, or ask the user."
 	if reason, denied := s.builtIn(c.who, c.text(), "permission", why, reason); denied {

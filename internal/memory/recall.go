@@ -69,7 +69,7 @@ func ParseRequest(data []byte) (Request, error) {
 	case Fetch:
 		return r, need(store, key)
 	}
-	return Request{}, fmt.Errorf("action %s is unknown: known are list_stores, list_entries and fetch", permission.Quote(r.Action))
+	return Request{}, fmt.Errorf("action %s is unknown: known are list_stores, list_entries and fetch", strict.Quote(r.Action))
 }
 
 // IsPreview says whether only the beginning of an entry is asked for.

@@ -1,5 +1,6 @@
 // Package strict reads the input of tools: one JSON object whose fields are known by their exact names, each at most once. The
-// standard decoder takes a field in any case and the last of several, so that two readers of one text could see two requests.
+// standard decoder takes a field in any case and the last of several, so that two readers of one text could see two requests. What it refuses
+// is shown in ASCII.
 package strict
 
 import (
@@ -10,10 +11,9 @@ import (
 	"io"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf8"
-
-	"weir/internal/ruleset/permission"
 )
 
 // Decode reads an object into a struct, whose fields are those of its json tags.
@@ -37,7 +37,7 @@ func Decode(data []byte, into any) error {
 			return errors.New("the input is no JSON object")
 		}
 		if !slices.Contains(known, name) {
-			return fmt.Errorf("the field %s is unknown: known are %s", permission.Quote(name), strings.Join(known, ", "))
+			return fmt.Errorf("the field %s is unknown: known are %s", Quote(name), strings.Join(known, ", "))
 		}
 		if slices.Contains(seen, name) {
 			return fmt.Errorf("the field %s stands twice", name)
@@ -70,4 +70,13 @@ func names(into any) []string {
 		all = append(all, name)
 	}
 	return all
+}
+
+// Quote shows a text of any origin in ASCII, cut to a length that fits a line.
+func Quote(s string) string {
+	const most = 80
+	if len(s) > most {
+		return strconv.QuoteToASCII(s[:most]) + "…"
+	}
+	return strconv.QuoteToASCII(s)
 }

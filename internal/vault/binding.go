@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"weir/internal/ruleset/permission"
+	"weir/internal/strict"
 )
 
 // Binding says where a secret may go (V7, V8). Empty lists bind nothing, but for Networks.
@@ -36,26 +37,26 @@ func (b Binding) clean() (Binding, error) {
 	for _, h := range b.Hosts {
 		host := permission.Host(h)
 		if host == "" {
-			return c, fmt.Errorf("%s is no host: write it without https:// and path", permission.Quote(h))
+			return c, fmt.Errorf("%s is no host: write it without https:// and path", strict.Quote(h))
 		}
 		c.Hosts = append(c.Hosts, host)
 	}
 	for _, m := range b.Methods {
 		if m = strings.ToUpper(m); !slices.Contains(methods, m) {
-			return c, fmt.Errorf("%s is no method: accepted are %s", permission.Quote(m), strings.Join(methods, ", "))
+			return c, fmt.Errorf("%s is no method: accepted are %s", strict.Quote(m), strings.Join(methods, ", "))
 		}
 		c.Methods = append(c.Methods, m)
 	}
 	for _, p := range b.Paths {
 		if !strings.HasPrefix(p, "/") || path.Clean(p) != strings.TrimSuffix(p, "/") && p != "/" || strings.ContainsAny(p, "%?#\\") {
-			return c, fmt.Errorf("%s is no path: write it from / on, without .. and escapes", permission.Quote(p))
+			return c, fmt.Errorf("%s is no path: write it from / on, without .. and escapes", strict.Quote(p))
 		}
 		c.Paths = append(c.Paths, p)
 	}
 	for _, n := range b.Networks {
 		prefix, err := network(n)
 		if err != nil {
-			return c, fmt.Errorf("%s is neither an address nor a network such as 10.1.0.0/16", permission.Quote(n))
+			return c, fmt.Errorf("%s is neither an address nor a network such as 10.1.0.0/16", strict.Quote(n))
 		}
 		c.Networks = append(c.Networks, prefix.String())
 	}

@@ -96,13 +96,13 @@ func (r *Request) check() error {
 	r.url = u
 	switch {
 	case !slices.Contains(methods, r.Method):
-		return bad("method %s is not accepted: use one of %s", permission.Quote(r.Method), strings.Join(methods, ", "))
+		return bad("method %s is not accepted: use one of %s", strict.Quote(r.Method), strings.Join(methods, ", "))
 	case !slices.Contains(Schemes(), r.Scheme):
-		return bad("auth_scheme %s is not accepted: use one of %s", permission.Quote(r.Scheme), strings.Join(Schemes(), ", "))
+		return bad("auth_scheme %s is not accepted: use one of %s", strict.Quote(r.Scheme), strings.Join(Schemes(), ", "))
 	case (r.Scheme == Custom) != (r.HeaderName != ""):
 		return bad("auth_header_name goes with auth_scheme custom, and only with it")
 	case r.Scheme == Custom && !headerName(r.HeaderName):
-		return bad("auth_header_name %s is not accepted: 1 to 64 letters, digits, _ and -, and none that steers the connection", permission.Quote(r.HeaderName))
+		return bad("auth_header_name %s is not accepted: 1 to 64 letters, digits, _ and -, and none that steers the connection", strict.Quote(r.HeaderName))
 	case len(r.Body) > maxBody:
 		return bad("body has more than %d bytes", maxBody)
 	case r.Body != "" && r.Method == "GET":

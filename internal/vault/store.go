@@ -17,6 +17,7 @@ import (
 
 	"weir/internal/redact"
 	"weir/internal/ruleset/permission"
+	"weir/internal/strict"
 )
 
 const (
@@ -169,7 +170,7 @@ func (v *Vault) Remove(key string) error {
 	})
 }
 
-func noKey(key string) error { return fmt.Errorf("%s: %w", permission.Quote(key), ErrNoKey) }
+func noKey(key string) error { return fmt.Errorf("%s: %w", strict.Quote(key), ErrNoKey) }
 
 func (v *Vault) edit(doing, key string, f func(*entry) error) error {
 	return v.change(doing, func(c *content) error {

@@ -22,7 +22,7 @@ const anything = "*"
 var rules = map[string][]string{
 	"cmd/sensor":                {anything},
 	"cmd/hook":                  {"internal/bridge/adapter"},
-	"internal/bridge":           {"internal/gate", "internal/self", "internal/ruleset", "internal/event"},
+	"internal/bridge":           {"internal/gate", "internal/self", "internal/ruleset", "internal/strict", "internal/event"},
 	"internal/bridge/served":    {"internal/bridge", "internal/gate", "internal/ruleset/permission", "internal/vault", "internal/memory", "internal/event"},
 	"internal/bridge/wire":      {}, // the hook in the container has these four: they know nothing of the daemon
 	"internal/bridge/ipc":       {"internal/bridge/wire"},
@@ -34,7 +34,7 @@ var rules = map[string][]string{
 	"internal/gate/question":    {"internal/gate/verdict", "internal/event"},
 	"internal/gate/form":        {"internal/classify", "internal/event"},
 	"internal/cop":              {"internal/classify", "internal/keyfile"},
-	"internal/ruleset":          {"internal/classify", "internal/self", "internal/rewrite"},
+	"internal/ruleset":          {"internal/classify", "internal/self", "internal/rewrite", "internal/strict"},
 	"internal/self":             {},
 	"internal/agentupdate":      {"internal/ruleset/update", "internal/strict", "internal/rewrite"},
 	"internal/exec":             {"internal/pinned", "internal/ring", "internal/taint", "internal/event", "internal/procfs"},
@@ -85,7 +85,7 @@ var rules = map[string][]string{
 	"internal/sensor/trial": {"internal/sensor", "internal/control", "internal/doctor", "internal/event", "internal/gate", "internal/netegress"},
 	"internal/vault":        {"internal/redact", "internal/strict", "internal/rewrite", "internal/ruleset/permission"},
 	"internal/memory":       {"internal/strict", "internal/rewrite", "internal/ruleset/permission"},
-	"internal/strict":       {"internal/ruleset/permission"},
+	"internal/strict":       {},
 	"internal/event":        {},
 	"scripts/classes":       {"internal/classify"},
 	"scripts/rules":         {"internal/ruleset"},

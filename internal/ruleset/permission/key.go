@@ -2,8 +2,9 @@ package permission
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
+
+	"weir/internal/strict"
 )
 
 const maxKey = 128 // bytes
@@ -15,7 +16,7 @@ type KeyError struct {
 }
 
 // Error quotes the key so that nothing in it reaches a terminal or a log as it is.
-func (e *KeyError) Error() string { return fmt.Sprintf("%s is no key: %s", Quote(e.Key), e.Why) }
+func (e *KeyError) Error() string { return fmt.Sprintf("%s is no key: %s", strict.Quote(e.Key), e.Why) }
 
 // CheckKey checks the name of a store, an entry or a secret (P1). Nothing is rewritten to fit: what is refused here has no file.
 func CheckKey(key string) error {
@@ -47,13 +48,4 @@ func reserved(base string) bool {
 		return true
 	}
 	return len(base) == 4 && (base[:3] == "COM" || base[:3] == "LPT") && base[3] >= '1' && base[3] <= '9'
-}
-
-// Quote shows a text of any origin in ASCII, cut to a length that fits a line.
-func Quote(s string) string {
-	const most = 80
-	if len(s) > most {
-		return strconv.QuoteToASCII(s[:most]) + "…"
-	}
-	return strconv.QuoteToASCII(s)
 }

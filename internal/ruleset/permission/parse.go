@@ -10,6 +10,8 @@ import (
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
+
+	"weir/internal/strict"
 )
 
 const (
@@ -41,7 +43,7 @@ func (w Warning) String() string {
 	if w.Line > 0 {
 		at = fmt.Sprintf("%s:%d", w.File, w.Line)
 	}
-	what := Quote(w.Rule)
+	what := strict.Quote(w.Rule)
 	if w.List != "" {
 		what = fmt.Sprintf("the rule %s in %s", what, w.List)
 	}
@@ -106,7 +108,7 @@ func (r *reader) read() error {
 			r.list(l, value)
 		case name.Value == "version":
 			if value.Value != "1" {
-				r.warn(value, "version", "", "it is "+Quote(value.Value), "write version: 1, or nothing")
+				r.warn(value, "version", "", "it is "+strict.Quote(value.Value), "write version: 1, or nothing")
 			}
 		default:
 			r.warn(name, name.Value, "", "it is no setting of this file", "write rules in deny, allow and ask")

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"net/netip"
 	"strings"
+
+	"weir/internal/strict"
 )
 
 // List is one of the lists of rules.
@@ -43,7 +45,7 @@ type fault struct{ reason, suggestion string }
 func ParseRule(text string, list List) (Rule, error) {
 	r, f := parseRule(text, list)
 	if f != nil {
-		return Rule{}, fmt.Errorf("rule %s: %s: %s", Quote(text), f.reason, f.suggestion)
+		return Rule{}, fmt.Errorf("rule %s: %s: %s", strict.Quote(text), f.reason, f.suggestion)
 	}
 	return r, nil
 }
@@ -62,19 +64,19 @@ func parseRule(text string, list List) (Rule, *fault) {
 	case len(text) > maxRule:
 		return Rule{}, &fault{fmt.Sprintf("it has more than %d bytes", maxRule), "write the tool alone, or a shorter content"}
 	case strings.TrimSpace(tool) != tool && strings.TrimSpace(tool) != "":
-		return Rule{}, &fault{"there is space around the tool's name", "write " + Quote(strings.TrimSpace(tool))}
+		return Rule{}, &fault{"there is space around the tool's name", "write " + strict.Quote(strings.TrimSpace(tool))}
 	case !toolName(tool):
-		return Rule{}, &fault{fmt.Sprintf("%s is no tool's name", Quote(tool)), "begin with the tool's name: letters, digits, _, - and ."}
+		return Rule{}, &fault{fmt.Sprintf("%s is no tool's name", strict.Quote(tool)), "begin with the tool's name: letters, digits, _, - and ."}
 	case content && !closed:
 		return Rule{}, &fault{"the bracket is not closed", "end it with )"}
 	case content && inner == "":
-		return Rule{}, &fault{"the brackets are empty", fmt.Sprintf("write %s alone for the whole tool", Quote(tool))}
+		return Rule{}, &fault{"the brackets are empty", fmt.Sprintf("write %s alone for the whole tool", strict.Quote(tool))}
 	case strings.ContainsFunc(inner, func(r rune) bool { return r < ' ' && r != '\n' && r != '\t' || r == 0x7f || r == '\uFFFD' }):
 		return Rule{}, &fault{"its content has control characters, or is not UTF-8", "contents are plain text"}
 	}
 	for _, own := range []string{VaultHTTPFetch, LocalMemoryRecall} {
 		if tool != own && strings.EqualFold(strings.ReplaceAll(tool, "_", ""), own) {
-			return Rule{}, &fault{fmt.Sprintf("%s is not how the tool is spelled", Quote(tool)), "write " + own}
+			return Rule{}, &fault{fmt.Sprintf("%s is not how the tool is spelled", strict.Quote(tool)), "write " + own}
 		}
 	}
 	r := Rule{Tool: Canonical(tool), Content: inner}
@@ -103,7 +105,7 @@ func (r Rule) check(list List) *fault {
 func key(s string) *fault {
 	if err := CheckKey(strings.ReplaceAll(s, "*", "x")); err != nil {
 		why := err.(*KeyError).Why
-		return &fault{fmt.Sprintf("%s is no key: %s", Quote(s), why), "write the key as weir vault list or weir memory list shows it"}
+		return &fault{fmt.Sprintf("%s is no key: %s", strict.Quote(s), why), "write the key as weir vault list or weir memory list shows it"}
 	}
 	return nil
 }
@@ -115,7 +117,7 @@ func checkVault(content string) *fault {
 		return f
 	}
 	if ok && !strings.Contains(host, "*") && host != Host(host) {
-		return &fault{fmt.Sprintf("%s is no host as it is compared", Quote(host)), "write it in lower case, without https:// and path: github-token@api.github.com"}
+		return &fault{fmt.Sprintf("%s is no host as it is compared", strict.Quote(host)), "write it in lower case, without https:// and path: github-token@api.github.com"}
 	}
 	return nil
 }
@@ -140,7 +142,7 @@ func checkRecall(content string) *fault {
 		}
 		return key(entry)
 	}
-	return &fault{fmt.Sprintf("%s is no content of this tool", Quote(content)), "write list_stores, list_entries:store, preview:store/key or fetch:store/key"}
+	return &fault{fmt.Sprintf("%s is no content of this tool", strict.Quote(content)), "write list_stores, list_entries:store, preview:store/key or fetch:store/key"}
 }
 
 func toolName(s string) bool {
