@@ -148,7 +148,10 @@ func line(args []script.Value) string {
 }
 
 // inner gives the texts that a command runs as scripts.
-func inner(c *script.Command) texts {
+func inner(c *script.Command) texts { return slices.Concat(ofShell(c), ofPowerShell(c), ofCmd(c)) }
+
+// ofShell are those for a POSIX shell.
+func ofShell(c *script.Command) texts {
 	switch c.Name {
 	case "sh", "bash", "dash", "zsh", "ksh", "ash":
 		return shell(c)
@@ -156,22 +159,15 @@ func inner(c *script.Command) texts {
 		if c.Dialect == script.POSIX {
 			return texts{{script.POSIX, joined(c.Args)}}
 		}
+	}
+	return nil
+}
+
+// ofPowerShell are those for PowerShell.
+func ofPowerShell(c *script.Command) texts {
+	switch c.Name {
 	case "powershell", "pwsh", "powershell-preview", "pwsh-preview":
 		return windows(c)
-	case "cmd":
-		for i, a := range c.Args {
-			if l := strings.ToLower(a.Text); strings.HasPrefix(l, "/c") || strings.HasPrefix(l, "/k") || strings.HasPrefix(l, "/r") {
-				rest := joined(c.Args[i+1:])
-				if len(c.Args) > i+2 {
-					rest = line(c.Args[i+1:])
-				}
-				if len(a.Text) > 2 {
-					rest = a.Text[2:] + " " + rest
-				}
-				return texts{{script.Cmd, rest}}
-			}
-		}
-		return fed(c, script.Cmd)
 	case "invoke-expression":
 		args := c.Args
 		if v, ok := rule.Param(c, "command"); ok {
@@ -185,20 +181,32 @@ func inner(c *script.Command) texts {
 		if c.On.Type && strings.HasSuffix(c.On.Text, "scriptblock]") {
 			return texts{{script.PowerShell, joined(c.Args)}}
 		}
+	case ".invokescript", ".addscript", ".newscriptblock":
+		return texts{{script.PowerShell, joined(c.Args)}}
+	case "start-job", "invoke-command", "start-threadjob":
+		if v, ok := rule.Param(c, "scriptblock"); ok && !v.Block {
+			return texts{{script.PowerShell, v.Text}}
+		}
+	}
+	return nil
+}
+
+// ofCmd are those for cmd, and command lines that Windows runs as it does.
+func ofCmd(c *script.Command) texts {
+	switch c.Name {
+	case "cmd":
+		return ofCmdItself(c)
+	case ".create":
 		if c.Made(rule.Contains("win32_process")) || strings.Contains(c.On.Text, "win32_process") {
 			return texts{{script.Cmd, first(c.Args).Text}}
 		}
-	case ".invokescript", ".addscript", ".newscriptblock":
-		return texts{{script.PowerShell, joined(c.Args)}}
 	case "invoke-wmimethod", "invoke-cimmethod":
 		if rule.Contains("win32_process")(c) {
-			var all texts
-			for _, w := range c.Words() {
-				if strings.Contains(w, " ") {
-					all = append(all, text{script.Cmd, w})
-				}
-			}
-			return all
+			return lines(c)
+		}
+	case "set-itemproperty", "new-itemproperty", "reg":
+		if rule.Contains(`\currentversion\run`)(c) {
+			return lines(c)
 		}
 	case "wmic":
 		w := c.Words()
@@ -214,22 +222,38 @@ func inner(c *script.Command) texts {
 		if c.Name == "runas" && len(c.Args) > 0 {
 			return texts{{script.Cmd, c.Args[len(c.Args)-1].Text}}
 		}
-	case "set-itemproperty", "new-itemproperty", "reg":
-		if rule.Contains(`\currentversion\run`)(c) {
-			var all texts
-			for _, w := range c.Words() {
-				if strings.Contains(w, " ") {
-					all = append(all, text{script.Cmd, w})
-				}
-			}
-			return all
-		}
-	case "start-job", "invoke-command", "start-threadjob":
-		if v, ok := rule.Param(c, "scriptblock"); ok && !v.Block {
-			return texts{{script.PowerShell, v.Text}}
-		}
 	}
 	return nil
+}
+
+// ofCmdItself is the text behind cmd's /c, /k or /r, or its input.
+func ofCmdItself(c *script.Command) texts {
+	for i, a := range c.Args {
+		l := strings.ToLower(a.Text)
+		if !strings.HasPrefix(l, "/c") && !strings.HasPrefix(l, "/k") && !strings.HasPrefix(l, "/r") {
+			continue
+		}
+		rest := joined(c.Args[i+1:])
+		if len(c.Args) > i+2 {
+			rest = line(c.Args[i+1:])
+		}
+		if len(a.Text) > 2 {
+			rest = a.Text[2:] + " " + rest
+		}
+		return texts{{script.Cmd, rest}}
+	}
+	return fed(c, script.Cmd)
+}
+
+// lines are the words that can be command lines.
+func lines(c *script.Command) texts {
+	var all texts
+	for _, w := range c.Words() {
+		if strings.Contains(w, " ") {
+			all = append(all, text{script.Cmd, w})
+		}
+	}
+	return all
 }
 
 // fed is the text that a program reads from its standard input.
