@@ -95,14 +95,16 @@ func TestWrapped(t *testing.T) {
 		`find . -exec git push --force {} +`, "taskset 1 git push --force", "flock /tmp/x git push --force",
 		`find . -name x -exec true \; -exec git push --force \;`, "watch -n 5 'git push --force'", "flock /tmp/x -c 'git push --force'", "su -c 'git push --force' dev", "su - dev -c 'git push --force'",
 		"env -S 'git push' --force", "sudo --user root git push --force", "sudo -nu root A=b git push --force", "xargs -iI git push --force", "parallel ::: 'git push --force'",
-		"strace -fo /tmp/x git push --force", "sudo " + strings.Repeat("nice ", 100) + "git push --force", "chrt -b git push --force", "chrt -b 0 git push --force",
+		"strace -fo /tmp/x git push --force", "sudo " + strings.Repeat("nice ", 100) + "git push --force",
+		"env GIT_SSH_COMMAND=./x git fetch", "env -i GIT_SSH=$x git fetch", "sudo -u dev GIT_CONFIG_COUNT=1 git status", "nice env GIT_EXEC_PATH=/tmp nice git log", "env -S 'GIT_SSH=./x git fetch'",
+		"chrt -b git push --force", "chrt -b 0 git push --force",
 	} {
 		if _, ok := Check(text); !ok {
 			t.Errorf("%s: passes", text)
 		}
 	}
 	for _, text := range []string{
-		"strace -e git push --force", "sudo apt-get install git", `find . -name git -exec ls {} \;`, "watch -n 5 git status", "flock /tmp/git make", "su -c 'git status'", "timeout 5 echo git push --force",
+		"env GIT_PAGER=cat git log", "env GIT_SSH_COMMAND=./x make", "env A=GIT_SSH=x git log", "strace -e git push --force", "sudo apt-get install git", `find . -name git -exec ls {} \;`, "watch -n 5 git status", "flock /tmp/git make", "su -c 'git status'", "timeout 5 echo git push --force",
 	} {
 		if f, ok := Check(text); ok {
 			t.Errorf("%s: %s", text, f.What)

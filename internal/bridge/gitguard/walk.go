@@ -124,12 +124,15 @@ func literal(parts []syntax.WordPart, quoted bool, b *strings.Builder) bool {
 }
 
 func call(c *syntax.CallExpr, depth int) (Finding, bool) {
-	for _, a := range c.Assigns {
-		if f, ok := assignment(a); ok && (len(c.Args) == 0 || mayBeGit(words(c.Args))) {
-			return f, true
+	w := words(c.Args)
+	if len(w) == 0 || mayBeGit(w) {
+		for _, a := range c.Assigns {
+			if f, ok := assignment(a); ok {
+				return f, true
+			}
 		}
 	}
-	return argv(words(c.Args), depth, 0)
+	return argv(w, depth, 0)
 }
 
 // mayBeGit says whether git is among the words: variables before other programs are theirs.
@@ -160,6 +163,9 @@ func argv(w []word, depth, wraps int) (Finding, bool) {
 	}
 	commands, texts := wrap.Read(name, args, func(w word) string { return w.text })
 	for _, c := range commands {
+		if f, ok := set(args[:len(args)-len(c)], c); ok {
+			return f, true
+		}
 		if f, ok := argv(c, depth, wraps+1); ok {
 			return f, true
 		}
@@ -274,14 +280,34 @@ func assignment(a *syntax.Assign) (Finding, bool) {
 	if a.Name == nil {
 		return Finding{}, false
 	}
-	name := a.Name.Value
+	var value word
+	if a.Value != nil {
+		value = words([]*syntax.Word{a.Value})[0]
+	}
+	return variable(a.Name.Value, value)
+}
+
+// set finds such variables among the words before a command, as env and sudo take them.
+func set(before, command []word) (Finding, bool) {
+	for _, w := range before {
+		name, value, ok := strings.Cut(w.text, "=")
+		if !ok {
+			continue
+		}
+		if f, ok := variable(name, word{value, w.known}); ok {
+			return f, mayBeGit(command)
+		}
+	}
+	return Finding{}, false
+}
+
+// variable judges one with its value.
+func variable(name string, value word) (Finding, bool) {
 	if !strings.HasPrefix(name, "GIT_CONFIG") && !variables[name] {
 		return Finding{}, false
 	}
-	if a.Value != nil && name != "GIT_CONFIG_COUNT" && name != "GIT_CONFIG_PARAMETERS" {
-		if v := words([]*syntax.Word{a.Value})[0]; v.known && harmless[v.text] {
-			return Finding{}, false
-		}
+	if value.known && harmless[value.text] && name != "GIT_CONFIG_COUNT" && name != "GIT_CONFIG_PARAMETERS" {
+		return Finding{}, false
 	}
 	return Finding{"it sets " + name + ", with which git runs other programs or takes other settings", "Run git without that variable."}, true
 }
