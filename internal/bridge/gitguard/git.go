@@ -18,7 +18,7 @@ func git(args []word) (Finding, bool) {
 			}
 			value, args = args[0], args[1:]
 		case strings.HasPrefix(a.text, "--config-env="):
-			value = word{strings.TrimPrefix(a.text, "--config-env="), false}
+			value = word{text: strings.TrimPrefix(a.text, "--config-env="), known: false}
 		case strings.HasPrefix(a.text, "--exec-path="):
 			return Finding{"it lets git take its own programs from another directory", "Run git without --exec-path."}, true
 		case a.text == "-C" || a.text == "--git-dir" || a.text == "--work-tree" || a.text == "--namespace":
@@ -141,7 +141,7 @@ func config(args []word) (Finding, bool) {
 	if !names[0].known {
 		return setting(names[0])
 	}
-	return setting(word{names[0].text + "=" + names[1].text, names[1].known})
+	return setting(word{text: names[0].text + "=" + names[1].text, known: names[1].known})
 }
 
 // fresh judges git clone and git init.
@@ -153,7 +153,7 @@ func fresh(args []word) (Finding, bool) {
 				return f, true
 			}
 		case strings.HasPrefix(a.text, "--config="):
-			if f, ok := setting(word{strings.TrimPrefix(a.text, "--config="), a.known}); ok {
+			if f, ok := setting(word{text: strings.TrimPrefix(a.text, "--config="), known: a.known}); ok {
 				return f, true
 			}
 		case strings.HasPrefix(a.text, "--template") && a.text != "--template=":

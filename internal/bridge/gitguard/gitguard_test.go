@@ -52,6 +52,25 @@ func TestPasses(t *testing.T) {
 	}
 }
 
+// TestPartlyKnown: G22, a text that is told a shell is read though parts of it are unknown.
+func TestPartlyKnown(t *testing.T) {
+	for _, text := range []string{
+		`bash -c "git push --force origin $b"`, `bash -c "cd $dir && git push --force origin main"`, `sh -c "cd $(pwd); git push -f"`, `eval "git push --force origin $b"`, `eval git push --force "$b"`,
+		`su -c "git -C $dir push --force"`, `env -S "git push --force $b"`, `bash -c "git config $key value"`, `echo x > "$d/.git/hooks/x"`, `cp x $d/.git/config`, `bash -c "echo x > $d/.git/hooks/x"`, `bash -c $x 'git push --force'`,
+	} {
+		if _, ok := Check(text); !ok {
+			t.Errorf("%s: passes", text)
+		}
+	}
+	for _, text := range []string{
+		`bash -c "git log $b"`, `bash -c "git commit -m '$m git push --force'"`, `bash -c "git $x"`, `eval "$(git shell $x)"`, `bash -c "$x git push --force"`,
+	} {
+		if f, ok := Check(text); ok {
+			t.Errorf("%s: %s", text, f.What)
+		}
+	}
+}
+
 // TestUnreadParts: G22, what no parser takes hides nothing that a shell runs.
 func TestUnreadParts(t *testing.T) {
 	const push = "git push --force origin main"

@@ -86,41 +86,53 @@ func stmt(s *syntax.Stmt, depth int) (found Finding, ok bool) {
 	return found, ok
 }
 
-// word is a word of a command; an unknown one has expansions, and its text is what stands before the first.
+// word is a word of a command; an unknown one has expansions.
 type word struct {
-	text  string
+	text  string // what stands before the first expansion
 	known bool
+	whole string // all of it, with $_ for each expansion
 }
 
 func words(args []*syntax.Word) []word {
 	all := make([]word, len(args))
 	for i, a := range args {
-		var b strings.Builder
-		all[i].known = literal(a.Parts, false, &b) && !lex.Braced(a)
-		all[i].text = b.String()
+		b := builder{open: -1}
+		b.add(a.Parts, false)
+		whole := b.String()
+		all[i] = word{whole, b.open < 0 && !lex.Braced(a), whole}
+		if b.open >= 0 {
+			all[i].text = whole[:b.open]
+		}
 	}
 	return all
 }
 
-func literal(parts []syntax.WordPart, quoted bool, b *strings.Builder) bool {
+// builder puts a word together from its parts.
+type builder struct {
+	strings.Builder
+	open int // where the first expansion stands, or -1
+}
+
+func (b *builder) add(parts []syntax.WordPart, quoted bool) {
 	for _, p := range parts {
 		switch p := p.(type) {
 		case *syntax.Lit:
 			b.WriteString(lex.Literal(p.Value, quoted))
+			continue
 		case *syntax.SglQuoted:
-			if p.Dollar && strings.Contains(p.Value, `\`) {
-				return false
+			if !p.Dollar || !strings.Contains(p.Value, `\`) {
+				b.WriteString(p.Value)
+				continue
 			}
-			b.WriteString(p.Value)
 		case *syntax.DblQuoted:
-			if !literal(p.Parts, true, b) {
-				return false
-			}
-		default:
-			return false
+			b.add(p.Parts, true)
+			continue
 		}
+		if b.open < 0 {
+			b.open = b.Len()
+		}
+		b.WriteString("$_")
 	}
-	return true
 }
 
 func call(c *syntax.CallExpr, depth int) (Finding, bool) {
@@ -161,7 +173,7 @@ func argv(w []word, depth, wraps int) (Finding, bool) {
 	case shells[name]:
 		return shell(args, depth)
 	}
-	commands, texts := wrap.Read(name, args, func(w word) string { return w.text })
+	commands, texts := wrap.Read(name, args, func(w word) string { return w.whole })
 	for _, c := range commands {
 		if f, ok := set(args[:len(args)-len(c)], c); ok {
 			return f, true
@@ -184,10 +196,7 @@ func argv(w []word, depth, wraps int) (Finding, bool) {
 func eval(args []word, depth int) (Finding, bool) {
 	var all []string
 	for _, a := range args {
-		if !a.known {
-			return Finding{}, false
-		}
-		all = append(all, a.text)
+		all = append(all, a.whole)
 	}
 	return check(strings.Join(all, " "), depth+1)
 }
@@ -197,8 +206,10 @@ func shell(args []word, depth int) (Finding, bool) {
 	command := false
 	for _, a := range args {
 		option := strings.HasPrefix(a.text, "-")
-		if command && a.known && !option {
-			return check(a.text, depth+1)
+		if command && !option {
+			if f, ok := check(a.whole, depth+1); ok || a.known { // what is unknown may be no word at all
+				return f, ok
+			}
 		}
 		command = command || option && a.known && !strings.HasPrefix(a.text, "--") && strings.Contains(a.text, "c")
 	}
@@ -221,7 +232,7 @@ func redirect(r *syntax.Redirect) (Finding, bool) {
 
 // protected finds files of a repository that make git run programs.
 func protected(w word) (Finding, bool) {
-	for part := "/" + path.Clean(w.text) + "/"; ; {
+	for part := "/" + path.Clean(w.whole) + "/"; ; {
 		i := strings.Index(part, ".git/")
 		if i < 0 {
 			break
@@ -234,7 +245,7 @@ func protected(w word) (Finding, bool) {
 			return configFinding, true
 		}
 	}
-	switch base := path.Base(w.text); {
+	switch base := path.Base(w.whole); {
 	case base == ".gitconfig":
 		return configFinding, true
 	}
@@ -294,7 +305,7 @@ func set(before, command []word) (Finding, bool) {
 		if !ok {
 			continue
 		}
-		if f, ok := variable(name, word{value, w.known}); ok {
+		if f, ok := variable(name, word{text: value, known: w.known}); ok {
 			return f, mayBeGit(command)
 		}
 	}
