@@ -115,6 +115,22 @@ func TestReadAfterReboot(t *testing.T) {
 	}
 }
 
+// B45: what a program set on a container's cgroup, which then was removed while no sensor ran, is not lost.
+func TestReadTaintedLast(t *testing.T) {
+	s, _ := books(t)
+	s.states = tainted{bits: map[uint64]Bits{7: Secret}}
+	r := &record{Container: Container{ID: "/agents/x", Cgroup: "/agents/not-there", CgroupID: 7}, Bits: Corruption}
+	if err := s.store(r); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.read(); err != nil {
+		t.Fatal(err)
+	}
+	if got := s.containers["/agents/x"]; got == nil || got.Bits != Secret|Corruption || !got.unsaved || got.CgroupID != 0 {
+		t.Errorf("%+v", got)
+	}
+}
+
 // However many containers are to be stored, or to be forgotten, the disk is waited for once.
 func TestDiskOnce(t *testing.T) {
 	s, k := books(t)

@@ -44,7 +44,8 @@ type Options struct {
 // State is the taint of all containers. Its methods may be called at the same time.
 type State struct {
 	objects cgroupObjects
-	starts  table // of objects
+	starts  table // of objects, as is states
+	states  table
 	reader  *ringbuf.Reader
 	Links   *pinned.Links
 	dir     string
@@ -83,7 +84,7 @@ func Load(o Options) (*State, error) {
 		}
 		return nil, fmt.Errorf("load cgroup programs: %w", err)
 	}
-	s.starts = s.objects.Starts
+	s.starts, s.states = s.objects.Starts, s.objects.Cgroups
 	if err := errors.Join(s.settle(), s.Change(func() error { return nil })); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}

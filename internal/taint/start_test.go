@@ -91,6 +91,21 @@ func (k *kernel) has(t *testing.T, when string, want map[string]Bits) {
 	}
 }
 
+// tainted are the states of cgroups that have nothing but taint.
+type tainted struct {
+	table
+	bits map[uint64]Bits
+}
+
+func (t tainted) Lookup(key, value any) error {
+	bits, ok := t.bits[key.(uint64)]
+	if !ok {
+		return ebpf.ErrKeyNotExist
+	}
+	*value.(*cgroupState) = cgroupState{Taint: uint32(bits)}
+	return nil
+}
+
 // books has no kernel but what is to begin, and one guarded parent.
 func books(t *testing.T) (*State, *kernel) {
 	t.Helper()
@@ -106,7 +121,7 @@ func books(t *testing.T) (*State, *kernel) {
 	logger.SetOutput(io.Discard)
 	k := &kernel{rows: map[string]Bits{}, room: 16 << 10}
 	return &State{
-		starts: k, db: db, logger: logger,
+		starts: k, states: tainted{}, db: db, logger: logger,
 		containers: map[string]*record{}, ids: map[string]uint64{"/agents": agents}, begins: map[uint64]begin{},
 	}, k
 }

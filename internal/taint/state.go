@@ -57,7 +57,7 @@ type Status struct {
 // entry is a cgroup's state in the kernel; an absent one is zero.
 func (s *State) entry(id uint64) (cgroupState, error) {
 	var e cgroupState
-	if err := s.objects.Cgroups.Lookup(id, &e); err != nil && !errors.Is(err, os.ErrNotExist) && !isNoKey(err) {
+	if err := s.states.Lookup(id, &e); err != nil && !errors.Is(err, os.ErrNotExist) && !isNoKey(err) {
 		return e, fmt.Errorf("read state of cgroup %d: %w", id, err)
 	}
 	return e, nil
