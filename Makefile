@@ -33,6 +33,9 @@ long: shells ## the classifier against real shells with 20,000 generated command
 	$(GO) test ./internal/classify -run '^$$' -fuzz '^FuzzShell$$' -fuzztime 5m
 	$(GO) test ./internal/classify -run '^$$' -fuzz '^FuzzArgv$$' -fuzztime 5m
 	$(GO) test ./internal/names -run '^$$' -fuzz '^FuzzAnswer$$' -fuzztime 2m
+	$(GO) test ./internal/exec -run '^$$' -fuzz '^FuzzDecode$$' -fuzztime 2m
+	$(GO) test ./internal/policy -run '^$$' -fuzz '^FuzzParse$$' -fuzztime 2m -fuzzminimizetime 1x
+	$(GO) test ./internal/control -run '^$$' -fuzz '^FuzzDecode$$' -fuzztime 2m
 	$(GO) test ./internal/redact -run '^$$' -fuzz '^FuzzScrub$$' -fuzztime 5m
 	$(GO) test ./internal/vault -run '^$$' -fuzz '^FuzzRequest$$' -fuzztime 1m
 	$(GO) test ./internal/memory -run '^$$' -fuzz '^FuzzRecall$$' -fuzztime 2m
