@@ -312,8 +312,10 @@ static __always_inline int secret(struct where *w, struct dentry *dentry, struct
 static __always_inline void tell(struct where *w, struct dentry *dentry, __u32 how)
 {
 	struct secret_open *r = bpf_ringbuf_reserve(&secret_opens, sizeof(*r), 0);
-	if (!r)
-		return; /* the daemon finds the taint itself */
+	if (!r) {
+		count(COUNT_LOST_SECRET); /* the daemon finds the taint itself */
+		return;
+	}
 	__builtin_memset(r, 0, sizeof(*r));
 	struct task_struct *t = bpf_get_current_task_btf();
 	r->time = bpf_ktime_get_boot_ns();

@@ -204,6 +204,6 @@ type ToolUse struct {
 // Loss counts what did not arrive.
 type Loss struct {
 	Stage string `json:"stage"` // kernel, ring, queue or sink
-	What  string `json:"what"`  // exec, connect, hold, …
+	What  string `json:"what"`  // exec, connect, hold, taint, …
 	Count uint64 `json:"count"` // since the last report
 }

@@ -20,15 +20,16 @@ const (
 	execCounterCOUNT_LOST_ASK       execCounter = 1
 	execCounterCOUNT_LOST_RECORD    execCounter = 2
 	execCounterCOUNT_LOST_CGROUP    execCounter = 3
-	execCounterCOUNT_DENIED_CONNECT execCounter = 4
-	execCounterCOUNT_DENIED_SEND    execCounter = 5
-	execCounterCOUNT_DENIED_SOCKET  execCounter = 6
-	execCounterCOUNT_DENIED_UNIX    execCounter = 7
-	execCounterCOUNT_DENIED_RECEIVE execCounter = 8
-	execCounterCOUNT_DENIED_ATTACH  execCounter = 9
-	execCounterCOUNT_DROPPED        execCounter = 10
-	execCounterCOUNT_HELD           execCounter = 11
-	execCounterCOUNT_MAX            execCounter = 12
+	execCounterCOUNT_LOST_SECRET    execCounter = 4
+	execCounterCOUNT_DENIED_CONNECT execCounter = 5
+	execCounterCOUNT_DENIED_SEND    execCounter = 6
+	execCounterCOUNT_DENIED_SOCKET  execCounter = 7
+	execCounterCOUNT_DENIED_UNIX    execCounter = 8
+	execCounterCOUNT_DENIED_RECEIVE execCounter = 9
+	execCounterCOUNT_DENIED_ATTACH  execCounter = 10
+	execCounterCOUNT_DROPPED        execCounter = 11
+	execCounterCOUNT_HELD           execCounter = 12
+	execCounterCOUNT_MAX            execCounter = 13
 )
 
 type execExec struct {

@@ -32,7 +32,7 @@ type Options struct {
 	Types  *taint.Types
 	PinDir string // directory on a bpf file system, shared with the other probes
 	Logger logrus.FieldLogger
-	Ring   uint32 // bytes of the ring, a power of two and of whole pages; 0: as it was built
+	Ring   uint32 // bytes of each ring, see pinned.Resize
 }
 
 // Probe is the loaded exec probe. Its methods may be called at the same time.
@@ -65,9 +65,7 @@ func Load(o Options) (*Probe, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read exec probe: %w", err)
 	}
-	if o.Ring != 0 {
-		spec.Maps["execs"].MaxEntries = o.Ring
-	}
+	pinned.Resize(spec, o.Ring)
 	p := &Probe{dir: o.PinDir, links: pinned.New(o.PinDir), logger: o.Logger, names: newNames(), cache: newCache()}
 	opts := &ebpf.CollectionOptions{Maps: ebpf.MapOptions{PinPath: o.PinDir}, Cache: o.Types}
 	if err := spec.LoadAndAssign(&p.objects, opts); err != nil {

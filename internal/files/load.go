@@ -19,12 +19,13 @@ import (
 	"weir/internal/taint"
 )
 
-// Options are what Load needs. All but Types must be set.
+// Options are what Load needs. All but Types and Ring must be set.
 type Options struct {
 	Types  *taint.Types // only for Load
 	PinDir string       // the same as State's
 	Links  *pinned.Links
 	Logger logrus.FieldLogger
+	Ring   uint32 // bytes of the ring, see pinned.Resize
 }
 
 // Files is the kernel side of secret files. Its methods may be called at the same time.
@@ -49,7 +50,12 @@ func Load(o Options) (*Files, error) {
 	f := &Files{opts: o, lists: map[uint32]*list{}, roots: map[uint64]*root{}}
 	opts := &ebpf.CollectionOptions{Maps: ebpf.MapOptions{PinPath: o.PinDir}, Cache: o.Types}
 	f.opts.Types = nil
-	err := loadFilesObjects(&f.objects, opts)
+	spec, err := loadFiles()
+	if err != nil {
+		return nil, fmt.Errorf("read programs for files: %w", err)
+	}
+	pinned.Resize(spec, o.Ring)
+	err = spec.LoadAndAssign(&f.objects, opts)
 	if errors.Is(err, ebpf.ErrMapIncompatible) {
 		err = fmt.Errorf("%w in %s: %w", taint.ErrPins, o.PinDir, err)
 	}

@@ -59,15 +59,16 @@ const (
 	egressCounterCOUNT_LOST_ASK       egressCounter = 1
 	egressCounterCOUNT_LOST_RECORD    egressCounter = 2
 	egressCounterCOUNT_LOST_CGROUP    egressCounter = 3
-	egressCounterCOUNT_DENIED_CONNECT egressCounter = 4
-	egressCounterCOUNT_DENIED_SEND    egressCounter = 5
-	egressCounterCOUNT_DENIED_SOCKET  egressCounter = 6
-	egressCounterCOUNT_DENIED_UNIX    egressCounter = 7
-	egressCounterCOUNT_DENIED_RECEIVE egressCounter = 8
-	egressCounterCOUNT_DENIED_ATTACH  egressCounter = 9
-	egressCounterCOUNT_DROPPED        egressCounter = 10
-	egressCounterCOUNT_HELD           egressCounter = 11
-	egressCounterCOUNT_MAX            egressCounter = 12
+	egressCounterCOUNT_LOST_SECRET    egressCounter = 4
+	egressCounterCOUNT_DENIED_CONNECT egressCounter = 5
+	egressCounterCOUNT_DENIED_SEND    egressCounter = 6
+	egressCounterCOUNT_DENIED_SOCKET  egressCounter = 7
+	egressCounterCOUNT_DENIED_UNIX    egressCounter = 8
+	egressCounterCOUNT_DENIED_RECEIVE egressCounter = 9
+	egressCounterCOUNT_DENIED_ATTACH  egressCounter = 10
+	egressCounterCOUNT_DROPPED        egressCounter = 11
+	egressCounterCOUNT_HELD           egressCounter = 12
+	egressCounterCOUNT_MAX            egressCounter = 13
 )
 
 type egressDest struct {

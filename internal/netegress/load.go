@@ -26,13 +26,14 @@ import (
 // pollEvery bounds how late a record is told.
 const pollEvery = 20 * time.Millisecond
 
-// Options are what Egress needs. All but Types must be set.
+// Options are what Egress needs. All but Types and Ring must be set.
 type Options struct {
 	Types  *taint.Types // only for Load
 	PinDir string       // the same as State's
 	State  *taint.State // stays the caller's; loaded before
 	Logger logrus.FieldLogger
 	Handle Handler
+	Ring   uint32 // bytes of each ring, see pinned.Resize
 }
 
 // Handler is told what the kernel saw. Its methods are called from one
@@ -72,11 +73,16 @@ func Load(o Options) (*Egress, error) {
 	for _, load := range []struct {
 		what string
 		into any
-		from func(any, *ebpf.CollectionOptions) error
+		from func() (*ebpf.CollectionSpec, error)
 	}{
-		{"egress", &e.egress, loadEgressObjects}, {"packet", &e.packet, loadPacketObjects}, {"peers", &e.peers, loadPeersObjects},
+		{"egress", &e.egress, loadEgress}, {"packet", &e.packet, loadPacket}, {"peers", &e.peers, loadPeers},
 	} {
-		err := load.from(load.into, opts)
+		spec, err := load.from()
+		if err != nil {
+			return nil, errors.Join(fmt.Errorf("read %s programs: %w", load.what, err), e.Close())
+		}
+		pinned.Resize(spec, o.Ring)
+		err = spec.LoadAndAssign(load.into, opts)
 		if errors.Is(err, ebpf.ErrMapIncompatible) {
 			err = fmt.Errorf("%w in %s: %w", taint.ErrPins, o.PinDir, err)
 		}
@@ -259,6 +265,7 @@ var counterNames = map[egressCounter]string{
 	egressCounterCOUNT_LOST_ASK:       "lost_question",
 	egressCounterCOUNT_LOST_RECORD:    "lost_record",
 	egressCounterCOUNT_LOST_CGROUP:    "lost_move",
+	egressCounterCOUNT_LOST_SECRET:    "lost_secret",
 	egressCounterCOUNT_DENIED_CONNECT: "denied_connect",
 	egressCounterCOUNT_DENIED_SEND:    "denied_send",
 	egressCounterCOUNT_DENIED_SOCKET:  "denied_socket",

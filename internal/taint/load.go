@@ -33,12 +33,13 @@ var ErrPins = errors.New("pins of another version")
 // reads its own.
 type Types = btf.Cache
 
-// Options are what State needs. All but Types must be set.
+// Options are what State needs. All but Types and Ring must be set.
 type Options struct {
 	Types  *Types
 	PinDir string    // directory on a bpf file system
 	DB     *bbolt.DB // stays the caller's; bucket "taint" is State's
 	Logger logrus.FieldLogger
+	Ring   uint32 // bytes of the ring, see pinned.Resize
 }
 
 // State is the taint of all containers. Its methods may be called at the same time.
@@ -77,6 +78,7 @@ func Load(o Options) (*State, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read cgroup programs: %w", err)
 	}
+	pinned.Resize(spec, o.Ring)
 	opts := &ebpf.CollectionOptions{Maps: ebpf.MapOptions{PinPath: o.PinDir}, Cache: o.Types}
 	if err := spec.LoadAndAssign(&s.objects, opts); err != nil {
 		if errors.Is(err, ebpf.ErrMapIncompatible) {

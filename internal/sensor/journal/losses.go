@@ -8,17 +8,22 @@ import (
 )
 
 // Loss is a counter of what did not arrive, with where and what it was.
-type Loss struct{ Counter, Stage, What string }
+type Loss struct {
+	Counter, Stage, What string
+
+	Kernel bool // it goes on counting when the daemon ends
+}
 
 // Losses are all of them; the log itself tells what it could not write.
 var Losses = []Loss{
-	{"lost_exec", "ring", "exec"},
-	{"lost_question", "ring", "hold"},
-	{"lost_record", "ring", "connect"},
-	{"lost_move", "ring", "move"},
-	{"lost_unreadable", "ring", "exec"},
-	{"lost_record_queue", "queue", "connect"},
-	{"lost_announcement", "sink", "announcement"},
+	{"lost_exec", "ring", "exec", true},
+	{"lost_question", "ring", "hold", true},
+	{"lost_record", "ring", "connect", true},
+	{"lost_move", "ring", "move", true},
+	{"lost_secret", "ring", "taint", true},
+	{"lost_unreadable", "ring", "exec", false},
+	{"lost_record_queue", "queue", "connect", false},
+	{"lost_announcement", "sink", "announcement", false},
 }
 
 // Memory outlives a restart.
@@ -43,6 +48,7 @@ func Recall(log *Writer, m Memory) (*Told, error) {
 // Tell writes an event for each stage that lost something since the last time, also
 // if a daemon before this one told that.
 func (t *Told) Tell(counts map[string]uint64) error {
+	kernel := map[string]uint64{}
 	for _, l := range Losses {
 		if counts[l.Counter] < t.counts[l.Counter] {
 			t.counts[l.Counter] = 0 // the counters are new
@@ -51,10 +57,9 @@ func (t *Told) Tell(counts map[string]uint64) error {
 		if n > 0 && t.log.Write(event.Event{Kind: event.Lost, Loss: &event.Loss{Stage: l.Stage, What: l.What, Count: n}}) == nil {
 			t.counts[l.Counter] = counts[l.Counter]
 		}
-	}
-	kernel := map[string]uint64{} // these go on counting when the daemon ends
-	for _, name := range []string{"lost_exec", "lost_question", "lost_record", "lost_move"} {
-		kernel[name] = t.counts[name]
+		if l.Kernel {
+			kernel[l.Counter] = t.counts[l.Counter]
+		}
 	}
 	var stored map[string]uint64
 	if err := t.memory.Get(store.Losses, &stored); err != nil || maps.Equal(stored, kernel) {
