@@ -268,8 +268,8 @@ static __always_inline void read_exe(struct exec *e, struct file *f)
 		e->flags |= EXEC_UNLINKED;
 }
 
-/* review: exec. What is not stopped, for want of room or since it must not be, runs
- * sealed all the same. */
+/* review: exec. What must not be stopped runs sealed; what would be and has no room for the question is
+ * killed, or a flood of questions would have commands run that nobody judged. */
 __noinline int review(struct where *w)
 {
 	__u32 zero = 0;
@@ -285,11 +285,13 @@ __noinline int review(struct where *w)
 	struct record *r = bpf_ringbuf_reserve(&asks, sizeof(*r), 0);
 	if (!r) {
 		count(COUNT_LOST_ASK);
+		bpf_send_signal(SIGKILL);
 		return 0;
 	}
 	if (bpf_map_update_elem(&holds, &key, &hold, BPF_ANY)) {
 		count(COUNT_LOST_ASK);
 		bpf_ringbuf_discard(r, 0);
+		bpf_send_signal(SIGKILL);
 		return 0;
 	}
 	__builtin_memset(r, 0, sizeof(*r));

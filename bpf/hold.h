@@ -4,6 +4,7 @@
 
 #include "policy.h"
 
+#define SIGKILL 9
 #define SIGSTOP 19
 #define HEARTBEAT_NS 3000000000ULL
 
