@@ -1,0 +1,139 @@
+//go:build vmguest
+
+package loss
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"weir/internal/netegress"
+	"weir/internal/taint"
+	"weir/test/vm/guest/rig"
+)
+
+const (
+	asking = "hold: false\n"
+	low    = 20000 // ports
+)
+
+// TestLoss shares one sensor: to load it takes longest.
+func TestLoss(t *testing.T) {
+	s := start(t)
+	for _, c := range []struct {
+		name string
+		run  func(*sensor, *testing.T)
+	}{
+		{"records", (*sensor).records}, {"questions", (*sensor).questions}, {"review", (*sensor).review}, {"moves", (*sensor).movesTold},
+		{"secret_files", (*sensor).secretFiles},
+	} {
+		t.Run(c.name, func(t *testing.T) { c.run(s, t) })
+	}
+}
+
+// records: a clean container's connects are told one by one; they all go on, told or not.
+func (s *sensor) records(t *testing.T) {
+	c, at := s.container(t, "clean", 0), s.world.Mark(t)
+	s.floods(t, "lost_record", "records", s.egress.Uses, func(from int) { c.Run(t, connects(low+from, "x")...) }, func() int { return s.recs })
+	if n := s.world.Packets(t, at, low, low+2*count); n < 2*count {
+		t.Errorf("%d packets of %d connects arrived", n, 2*count)
+	}
+}
+
+// questions: who asks while there is no room for the question is refused, and is not left standing.
+func (s *sensor) questions(t *testing.T) {
+	s.policy(t, asking)
+	c, at, denied := s.container(t, "tainted", taint.Secret), s.world.Mark(t), s.counter(t, "denied_connect")
+	s.floods(t, "lost_question", "asks", s.egress.Uses, func(from int) { c.Run(t, connects(low+from, "question.text")...) }, func() int { return len(s.asks) })
+	if n := s.counter(t, "denied_connect") - denied; n != 2*count {
+		t.Errorf("%d of %d connects were denied", n, 2*count)
+	}
+	lost, to := 0, s.world.Raw(t)
+	var r rig.Result
+	s.unread(func() {
+		c.Run(t, connects(low+2*count, "question.text")...)
+		lost = s.counter(t, "lost_question")
+		s.policy(t, "hold: true\n")
+		r = c.Run(t, to.Egress("tcp")...)
+	})
+	if r.Exit == 0 || r.Exit >= 128 || !strings.Contains(r.String(), "not permitted") {
+		t.Errorf("a command that would have been held: %s", r)
+	}
+	if n := s.counter(t, "lost_question"); n != lost+1 {
+		t.Errorf("%d questions lost by one command", n-lost)
+	}
+	to.Nothing(t)
+	if n := s.world.Packets(t, at, low, low+3*count); n != 0 || s.world.Got("question.text") {
+		t.Errorf("%d packets of a tainted container arrived", n)
+	}
+}
+
+// review: with review: exec a command that there is no room to ask about is killed before it begins; with room again it is held.
+func (s *sensor) review(t *testing.T) {
+	s.policy(t, asking)
+	c := s.container(t, "reviewed", taint.Secret)
+	lost, to := 0, s.world.Raw(t)
+	var r rig.Result
+	s.unread(func() {
+		c.Run(t, connects(low, "x")...)
+		lost = s.counter(t, "lost_question")
+		s.policy(t, "review: exec\n")
+		r = c.Run(t, "bash", "-c", "touch "+mark+"; echo "+to.Text+" >/dev/tcp/"+strings.ReplaceAll(to.To, ":", "/"))
+	})
+	if n := s.counter(t, "lost_question") - lost; r.Exit != 128+9 || n != 1 {
+		t.Errorf("a command that nobody was asked about: want it killed and counted once, got %d lost and %s", n, r)
+	}
+	if _, err := os.Stat(mark); err == nil {
+		t.Error("it began")
+	}
+	to.Nothing(t)
+	rig.Eventually(t, "there is room again", func() bool { return empty(t, "asks", s.egress.Uses) })
+	p := c.Start(t, "touch", mark)
+	var a netegress.Ask
+	rig.Eventually(t, "it is asked about", func() bool {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		i := slices.IndexFunc(s.asks, func(a netegress.Ask) bool { return a.Exec })
+		if i >= 0 {
+			a = s.asks[i]
+		}
+		return i >= 0
+	})
+	if _, err := os.Stat(mark); err == nil {
+		t.Error("a command began before its verdict")
+	}
+	check(t, s.egress.Wake(a))
+	if r := p.Wait(t); r.Exit != 0 {
+		t.Errorf("a command that was let begin: %s", r)
+	}
+	if _, err := os.Stat(mark); err != nil {
+		t.Error(err)
+	}
+}
+
+// movesTold: each cgroup that is made in a container is told.
+func (s *sensor) movesTold(t *testing.T) {
+	dir, before := root+parent+"/made", s.seen(func() int { return s.moves })
+	check(t, os.Mkdir(dir, 0o755))
+	rig.Eventually(t, "the container is told", func() bool { return s.seen(func() int { return s.moves }) == before+1 })
+	s.floods(t, "lost_move", "moves", s.state.Uses, func(from int) {
+		for i := range count {
+			check(t, os.Mkdir(filepath.Join(dir, fmt.Sprint(from+i)), 0o755))
+		}
+	}, func() int { return s.moves })
+}
+
+// secretFiles: each container's first secret file is told; all of them are tainted, told or not (G2).
+func (s *sensor) secretFiles(t *testing.T) {
+	s.floods(t, "lost_secret", "secret_opens", s.files.Uses, func(from int) {
+		rig.Must(t, fmt.Sprintf("for i in {%d..%d}; do mkdir %[3]s/$i; (echo 0 >%[3]s/$i/cgroup.procs; read x <%[4]s); done; true", from, from+count-1, root+parent, secret))
+	}, func() int { return len(s.taken) })
+	tainted, err := s.state.Unknown()
+	check(t, err)
+	if len(tainted) != 2*count {
+		t.Errorf("%d of %d are tainted", len(tainted), 2*count)
+	}
+}
