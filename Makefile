@@ -58,9 +58,10 @@ clients: ## docs/clients.md anew, from all clients on all kernels
 	VMTEST_CLIENTS=. VMTEST_UPDATE=1 VMTEST_KERNELS=6.12 $(GO) test -count=1 -timeout 60m ./test/vm -run 'TestVM/6.12/clients'
 	VMTEST_CLIENTS=. $(GO) test -count=1 -timeout 120m ./test/vm -run 'TestVM/[^/]*/clients'
 
-failures: images agents ## what breaks: kill -9, memory, disks, clocks, pins, upgrades, policies; what runs on one kernel otherwise: on all; and what takes long
-	scripts/vm containers13
+failures: images agents ## what breaks: kill -9, memory, disks, clocks, pins, upgrades, policies; what runs on one kernel otherwise: on all; what takes long; and some clients
+	scripts/vm containers13 clients
 	VMTEST_FAILURE=1 $(GO) test -count=1 -timeout 120m ./test/vm -run 'TestVM/[^/]*/(failure|agents|bare|bridge|cascade|cgroups|containers|names|operator|session|sources|systemd)'
+	VMTEST_CLIENTS=core VMTEST_KERNELS=6.12 $(GO) test -count=1 -timeout 60m ./test/vm -run 'TestVM/6.12/clients'
 
 load: images ## failures that take long, and 200 cgroups, 2,000 grants and 10,000 held commands, and what they leave behind
 	VMTEST_LOAD=200,2000,10000 VMTEST_KERNELS=6.12 $(GO) test -count=1 -v -timeout 150m ./test/vm -run 'TestVM/6.12/(failure|load|containers)'

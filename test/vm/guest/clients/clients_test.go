@@ -46,6 +46,7 @@ type fixture struct {
 	servers *servers
 	session *rig.Session
 	desk    *desk
+	beats   *beats
 	heavy   chan struct{} // room for what is heavy
 
 	mu   sync.Mutex
@@ -63,7 +64,7 @@ func TestClients(t *testing.T) {
 	rig.Must(t, `gcc -O1 -o /run/client testdata/client.c && musl-gcc -O1 -static -o /run/client.musl testdata/client.c`)
 	f.sensor = rig.StartSensor(t, policy)
 	f.session = f.sensor.Guard(t, "clients", "--taint", "secret")
-	f.desk = open(t, f.sensor)
+	f.desk, f.beats = open(t, f.sensor), listen(t)
 	// a regular expression of names, or core
 	var which *regexp.Regexp
 	if text := os.Getenv("WEIR_CLIENTS"); text != "core" {
