@@ -82,7 +82,7 @@ func exeFile(h *execExec, components string) *event.File {
 	path := joinPath(components, cut)
 	return &event.File{
 		Path:    path,
-		Device:  statDevice(h.Device),
+		Device:  StatDevice(h.Device),
 		Inode:   h.Inode,
 		Deleted: deleted,
 		Memfd:   deleted && isMemfd(path),
@@ -105,8 +105,8 @@ func joinPath(components string, cut bool) string {
 	return path
 }
 
-// statDevice converts the kernel's own dev_t, 12 bits major and 20 bits minor, to what stat(2) gives.
-func statDevice(dev uint32) uint64 {
+// StatDevice converts the kernel's own dev_t, 12 bits major and 20 bits minor, to what stat(2) gives.
+func StatDevice(dev uint32) uint64 {
 	return unix.Mkdev(dev>>20, dev&(1<<20-1))
 }
 

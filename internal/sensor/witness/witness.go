@@ -70,10 +70,7 @@ func (w *Witness) Innermost(path string) (taint.Status, bool) {
 func (w *Witness) Process(p netegress.Process) event.Process {
 	w.Ran.Drain()
 	found, ok := w.Ran.Find(p.ExecPID, p.ExecStart)
-	if ok && p.ArgvHash != 0 && p.ArgvHash != found.ArgvHash {
-		ok = false // what it runs now was lost on the way, and that is something older
-	}
-	if !ok {
+	if !ok || !runs(p, found) { // what it runs now was lost on the way, and that is something older
 		var err error
 		if found, err = exec.FromProc(p.PID, p.Start); err != nil {
 			found = event.Process{Truncated: true}
@@ -85,6 +82,14 @@ func (w *Witness) Process(p netegress.Process) event.Process {
 		found.Ancestry = chain
 	}
 	return found
+}
+
+// runs says whether p runs what was seen executed: the same file, with the same arguments where the kernel knows their hash.
+func runs(p netegress.Process, seen event.Process) bool {
+	if p.ArgvHash != 0 && p.ArgvHash != seen.ArgvHash {
+		return false
+	}
+	return p.Inode == 0 || seen.Exe != nil && seen.Exe.Inode == p.Inode && seen.Exe.Device == exec.StatDevice(p.Device)
 }
 
 // Cause is what the log tells of the process that a change of taint comes from.

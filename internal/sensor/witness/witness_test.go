@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
 
 	"weir/internal/event"
 	"weir/internal/netegress"
@@ -40,17 +41,27 @@ func TestContainer(t *testing.T) {
 func TestProcessIsWhatItRunsNow(t *testing.T) {
 	self := os.Getpid()
 	w := &Witness{
-		Ran:     seen{event.Process{PID: self, Start: 3, Argv: []string{"curl", "http://192.0.2.1/"}, ArgvHash: 5}},
+		Ran: seen{event.Process{
+			PID: self, Start: 3, Argv: []string{"curl", "http://192.0.2.1/"}, ArgvHash: 5, Exe: &event.File{Device: unix.Mkdev(8, 1), Inode: 7},
+		}},
 		Parents: func() []string { return []string{"/weir"} },
 	}
-	asks := netegress.Process{PID: self, Start: 3, ExecPID: self, ExecStart: 3, UID: 9, Comm: "curl", ArgvHash: 5}
+	asks := netegress.Process{PID: self, Start: 3, ExecPID: self, ExecStart: 3, UID: 9, Comm: "curl", ArgvHash: 5, Device: 8<<20 | 1, Inode: 7}
 	got := w.Process(asks)
 	if got.UID != 9 || got.Comm != "curl" || !cmp.Equal(got.Argv, []string{"curl", "http://192.0.2.1/"}) || len(got.Ancestry) == 0 {
 		t.Errorf("got %+v", got)
 	}
-	asks.ArgvHash = 6
-	if got := w.Process(asks); cmp.Equal(got.Argv, []string{"curl", "http://192.0.2.1/"}) || got.ArgvHash != 6 {
-		t.Errorf("another image: got %+v", got)
+	for name, change := range map[string]func(*netegress.Process){
+		"other arguments":                   func(p *netegress.Process) { p.ArgvHash = 6 },
+		"another file, called alike":        func(p *netegress.Process) { p.Inode = 8 },
+		"on another file system":            func(p *netegress.Process) { p.Device++ },
+		"a file without a name (no claims)": func(p *netegress.Process) { p.Inode, p.ArgvHash = 8, 0 },
+	} {
+		other := asks
+		change(&other)
+		if got := w.Process(other); cmp.Equal(got.Argv, []string{"curl", "http://192.0.2.1/"}) || got.ArgvHash != other.ArgvHash {
+			t.Errorf("%s: got %+v", name, got)
+		}
 	}
 }
 
