@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -30,12 +31,14 @@ func main() {
 
 func run(dev string, in io.Reader, out io.Writer) error {
 	r := &receiver{out: json.NewEncoder(out)}
+	missed := func() error { return nil }
 	if dev != "" {
 		fd, err := openSniffer(dev)
 		if err != nil {
 			return err
 		}
 		go r.sniff(fd)
+		missed = func() error { return dropped(fd) }
 	}
 	lines := bufio.NewScanner(in)
 	for lines.Scan() {
@@ -58,7 +61,7 @@ func run(dev string, in io.Reader, out io.Writer) error {
 		}
 		r.say(answer)
 	}
-	return lines.Err()
+	return errors.Join(lines.Err(), missed())
 }
 
 func (r *receiver) say(a wire.Arrival) {

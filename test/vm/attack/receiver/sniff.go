@@ -29,6 +29,18 @@ func openSniffer(dev string) (int, error) {
 	return fd, nil
 }
 
+// dropped says how many frames found no room in the socket's buffer, if any: what is not heard has not arrived for a test.
+func dropped(fd int) error {
+	stats, err := unix.GetsockoptTpacketStats(fd, unix.SOL_PACKET, unix.PACKET_STATISTICS)
+	if err != nil {
+		return fmt.Errorf("count what was not heard: %w", err)
+	}
+	if stats.Drops != 0 {
+		return fmt.Errorf("%d of %d frames were not heard", stats.Drops, stats.Packets)
+	}
+	return nil
+}
+
 // sniff reports every packet that comes in, whoever it is for.
 func (r *receiver) sniff(fd int) {
 	b := make([]byte, 1<<17)

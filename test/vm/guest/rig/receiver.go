@@ -160,8 +160,11 @@ func (r *Receiver) WaitGot(text string, d time.Duration) bool {
 
 // waitPacket waits until a packet with text in it was heard, and so all packets before it: a socket may have it earlier.
 func (r *Receiver) waitPacket(text string, d time.Duration) bool {
+	looked := 0 // at so many: under load there are more all the time
 	return r.wait(d, func() bool {
-		return slices.ContainsFunc(r.arrivals, func(a wire.Arrival) bool { return a.Via == "packet" && strings.Contains(a.Text, text) })
+		fresh := r.arrivals[looked:]
+		looked = len(r.arrivals)
+		return slices.ContainsFunc(fresh, func(a wire.Arrival) bool { return a.Via == "packet" && strings.Contains(a.Text, text) })
 	})
 }
 
