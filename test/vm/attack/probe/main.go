@@ -2,8 +2,9 @@
 //
 //	probe ADDR:PORT TEXT
 //
-// After every twenty tries it prints how many there were, and how many of them were not refused with EPERM; and at once which
-// that was. It never waits for an answer. Whether anything arrived, only a receiver knows.
+// After every twenty tries it prints how many there were, how many of them were not refused with EPERM, and the longest time
+// from one of them to the next; and at once which was not refused. It never waits for an answer. Whether anything arrived, only a
+// receiver knows.
 package main
 
 import (
@@ -53,15 +54,18 @@ func run(args []string) error {
 	}()
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
-	passed := 0
+	passed, last, longest := 0, time.Now(), time.Duration(0)
 	for n := 1; ; n++ {
+		began := time.Now()
+		last, longest = began, max(longest, began.Sub(last))
 		way := ways[n%len(ways)]
 		if err := way.try(); !errors.Is(err, unix.EPERM) {
 			passed++
 			fmt.Printf("passed %s %v\n", way.name, err)
 		}
 		if n%20 == 0 {
-			fmt.Printf("tries %d %d\n", n, passed)
+			fmt.Printf("tries %d %d %v\n", n, passed, longest)
+			longest = 0
 		}
 		select {
 		case err := <-ended:

@@ -15,6 +15,12 @@ import (
 	"time"
 )
 
+const (
+	each = 50 * time.Millisecond // from one try to the next
+	// rarest is how long it may take instead: the VM runs in software, beside others. If that stands still, so does all in it, the test too.
+	rarest = time.Second
+)
+
 // Probe is a tainted command that nobody approves, and that tries to get out twenty times a second.
 type Probe struct {
 	Text string // what it sends
@@ -24,16 +30,19 @@ type Probe struct {
 	port  int
 	cmd   *exec.Cmd
 	in    io.WriteCloser
+	ended chan struct{}
 
-	mu     sync.Mutex
-	tries  int
-	passed []string
+	mu      sync.Mutex
+	tries   int
+	passed  []string
+	longest time.Duration // from one try to the next
+	stood   time.Duration // the longest that this process, which nobody guards, took beyond as long a time
 }
 
 // Probe makes one the agent of a session of its own: it is refused, never held.
 func (s *Sensor) Probe(t testing.TB, world *Outside) *Probe {
 	t.Helper()
-	p := &Probe{world: world, port: world.Port()}
+	p := &Probe{world: world, port: world.Port(), ended: make(chan struct{})}
 	p.Text = fmt.Sprintf("probe.%d.end", p.port)
 	p.At = fmt.Sprintf("%s:%d", World4, p.port)
 	at := fmt.Sprintf("[::]:%d", p.port)
@@ -53,15 +62,35 @@ func (s *Sensor) Probe(t testing.TB, world *Outside) *Probe {
 		t.Fatal(err)
 	}
 	go p.read(out)
+	go p.compare()
 	return p
 }
 
+// compare measures how late this process is itself, until the probe has ended.
+func (p *Probe) compare() {
+	for last := time.Now(); ; {
+		select {
+		case <-p.ended:
+			return
+		case <-time.After(each):
+		}
+		now := time.Now()
+		p.mu.Lock()
+		p.stood = max(p.stood, now.Sub(last)-each)
+		p.mu.Unlock()
+		last = now
+	}
+}
+
 func (p *Probe) read(out io.Reader) {
+	defer close(p.ended)
 	lines := bufio.NewScanner(out)
 	for lines.Scan() {
 		p.mu.Lock()
 		if fields := strings.Fields(lines.Text()); fields[0] == "tries" {
-			p.tries, _ = strconv.Atoi(fields[1]) // a number: the probe wrote it
+			p.tries, _ = strconv.Atoi(fields[1]) // both are as the probe writes them
+			gap, _ := time.ParseDuration(fields[3])
+			p.longest = max(p.longest, gap)
 		} else {
 			p.passed = append(p.passed, lines.Text())
 		}
@@ -85,7 +114,7 @@ func (p *Probe) Stop(t testing.TB) {
 	t.Logf("the probe has tried %d times", p.count())
 }
 
-// Steady fails t if the probe got anything out so far, or does not try any more.
+// Steady fails t if the probe got anything out so far, or does not try any more, or not often enough.
 func (p *Probe) Steady(t testing.TB) {
 	t.Helper()
 	before := p.count()
@@ -98,7 +127,11 @@ func (p *Probe) Steady(t testing.TB) {
 	for _, passed := range p.passed {
 		t.Errorf("probe: %s", passed)
 	}
-	p.passed = nil
+	if p.longest > rarest+p.stood {
+		t.Errorf("probe: %v from one try to the next; the machine stood for %v", p.longest, p.stood)
+	}
+	t.Logf("probe: at most %v from one try to the next; the machine stood for %v", p.longest, p.stood)
+	p.passed, p.longest, p.stood = nil, 0, 0
 	p.mu.Unlock()
 	p.Nothing(t)
 }
