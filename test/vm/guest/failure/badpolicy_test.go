@@ -6,7 +6,6 @@ import (
 	"os"
 	"strings"
 	"testing"
-	"time"
 
 	"weir/internal/control"
 	"weir/internal/event"
@@ -18,7 +17,7 @@ func (f *fixture) badPolicy(t *testing.T) {
 	to := f.target(t)
 	f.loaded(t, func() { write(t, whole(allow(to))) })
 	defer f.loaded(t, func() { write(t, whole(policy)) })
-	stop := f.load(t, to)
+	under := f.load(t, to)
 	for _, bad := range []struct{ text, why string }{
 		{whole("mode: observe\nalow: []\n"), `unknown key "alow"`},
 		{whole("mode: observe\nguard:\n  parents: [/nowhere]\n"), "find cgroup /nowhere"},
@@ -48,42 +47,47 @@ func (f *fixture) badPolicy(t *testing.T) {
 		t.Fatal(err)
 	}
 	f.loaded(t, func() { half.Close() })
-	if passed, refused := stop(); passed == 0 || refused != 0 {
-		t.Errorf("an allowed destination was reached %d times, and refused %d times", passed, refused)
-	}
+	under.neverRefused(t)
 	if st, err := client().Status(t.Context()); err != nil || st.Mode != "enforce" {
 		t.Errorf("mode %q, %v", st.Mode, err)
 	}
 }
 
-// mode: seal shuts in one step what is allowed, and outlives the daemon; a mode that is none changes nothing.
+// mode: seal shuts in one step what is allowed, whether the policy's file or a person says so; what a person says outlives the
+// daemon. A mode that is none changes nothing.
 func (f *fixture) mode(t *testing.T) {
 	to := f.target(t)
 	f.loaded(t, func() { write(t, whole(allow(to))) })
 	defer f.loaded(t, func() { write(t, whole(policy)) })
-	stop := f.load(t, to)
+	under := f.load(t, to)
 	if _, exit := f.sensor.Weir(t, "mode", "observ", "--why", "test"); exit != 2 {
 		t.Errorf("weir mode observ: exit %d, want 2", exit)
 	}
-	time.Sleep(300 * time.Millisecond)
-	if passed, refused := stop(); passed == 0 || refused != 0 {
-		t.Errorf("a mode that is none: reached %d times, refused %d times", passed, refused)
-	}
+	under.open(t, "a mode that is none")
+	under.neverRefused(t)
+
+	under = f.load(t, to)
+	f.loaded(t, func() { write(t, whole("mode: seal\n"+allow(to))) })
+	under.shut(t, to, "sealed by the file")
+	f.loaded(t, func() { write(t, whole(allow(to))) })
+	under.open(t, "enforced by the file")
 	f.sensor.Must(t, "mode", "seal", "--why", "test")
+	under.shut(t, to, "sealed under load")
+	under.stop(t)
 	sealed := func(when string) {
 		t.Helper()
 		mark := f.world.Mark(t)
 		if r := f.session.Run(t, to.Egress("tcp")...); r.Exit != 3 {
 			t.Errorf("%s: %s", when, r)
 		}
-		f.world.Nothing(t, mark, "nobody sends this", to.Port)
+		f.world.Quiet(t, mark, to.Port)
 	}
 	sealed("sealed")
 	f.sensor.Kill(t)
 	sealed("sealed, without a daemon")
-	stop = f.load(t, to)
+	under = f.load(t, to)
 	f.sensor.Restart(t)
-	if passed, refused := stop(); passed != 0 || refused == 0 {
+	if passed, refused := under.stop(t); passed != 0 || refused == 0 {
 		t.Errorf("sealed, while a daemon starts: reached %d times, refused %d times", passed, refused)
 	}
 	sealed("sealed, with another daemon")

@@ -36,6 +36,8 @@ type Sensor struct {
 	Cgroup  string   // directory of the cgroup to start it in; empty: the test's own
 	Stdout  *os.File // of the next start; nil: the test's standard error
 
+	Took time.Duration // the last start, until all was in force
+
 	cmd   *exec.Cmd
 	ended chan error
 	pid   int // of the daemon, the child of weir run
@@ -100,6 +102,7 @@ func (s *Sensor) start(t testing.TB) {
 	}
 	s.cmd.Stdout, s.cmd.Stderr = cmp.Or(s.Stdout, os.Stderr), os.Stderr
 	s.cmd.ExtraFiles = []*os.File{far}
+	began := time.Now()
 	err = s.cmd.Start()
 	far.Close()
 	if err != nil {
@@ -114,6 +117,7 @@ func (s *Sensor) start(t testing.TB) {
 		s.Stop(t)
 		t.Fatalf("weir run is not ready: %v", err)
 	}
+	s.Took = time.Since(began)
 	s.pid, err = strconv.Atoi(strings.TrimSpace(Must(t, fmt.Sprintf("cat /proc/%d/task/*/children", s.cmd.Process.Pid))))
 	if err != nil {
 		t.Fatalf("find the daemon below weir run: %v", err)
@@ -203,11 +207,17 @@ func (s *Sensor) Policy(t testing.TB, policy string) {
 	t.Helper()
 	n := len(s.Events(t, event.Mode))
 	s.write(t, policy)
-	if err := s.cmd.Process.Signal(syscall.SIGHUP); err != nil {
-		t.Fatal(err)
-	}
+	s.Hangup(t)
 	if !s.until(slow, func() bool { return len(s.Events(t, event.Mode)) > n }) {
 		t.Fatal("the sensor did not say that the policy changed")
+	}
+}
+
+// Hangup sends SIGHUP, as service managers do: to weir run.
+func (s *Sensor) Hangup(t testing.TB) {
+	t.Helper()
+	if err := s.cmd.Process.Signal(syscall.SIGHUP); err != nil {
+		t.Fatal(err)
 	}
 }
 

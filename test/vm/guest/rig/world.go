@@ -197,6 +197,19 @@ func (o *Outside) Nothing(t testing.TB, mark Marks, text string, port int) {
 	}
 }
 
+// Quiet fails t if after the mark a packet for the port began a connection or carried anything. Others are let be: the kernel
+// acknowledges by itself, for no socket of the container's, that the other side closes a connection that was closed here before.
+func (o *Outside) Quiet(t testing.TB, mark Marks, port int) {
+	t.Helper()
+	const syn = 2
+	o.Flush(t)
+	for _, a := range o.World.since(mark.world) {
+		if a.Via == "packet" && a.Port == port && (a.Proto != unix.IPPROTO_TCP || a.Flags&syn != 0 || a.Payload > 0) {
+			t.Errorf("arrived: %+v", a)
+		}
+	}
+}
+
 // Packets says how many packets for ports from low to below high have reached the world since the mark.
 func (o *Outside) Packets(t testing.TB, mark Marks, low, high int) int {
 	t.Helper()
