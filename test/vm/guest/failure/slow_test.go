@@ -19,9 +19,11 @@ import (
 	"weir/test/vm/guest/rig"
 )
 
-// connects makes a number of connections to a port of loopback where nobody listens: each is an event, and nothing else.
+// connects makes a number of connections to a port of loopback where nobody listens: each is an event, and nothing else. It says how
+// long they took, in seconds.
 const connects = `
-import socket, sys
+import socket, sys, time
+began = time.monotonic()
 for i in range(int(sys.argv[1])):
     s = socket.socket()
     try:
@@ -29,7 +31,19 @@ for i in range(int(sys.argv[1])):
     except OSError:
         pass
     s.close()
+print("took", time.monotonic() - began)
 `
+
+// connect makes connections, and says how long they took.
+func (f *fixture) connect(t *testing.T, count, port int) time.Duration {
+	t.Helper()
+	p := f.session.Start(t, "python3", "-c", connects, itoa(count), itoa(port))
+	took, err := time.ParseDuration(strings.TrimPrefix(p.WaitLine("took ", rig.Late), "took ") + "s")
+	if r := p.Wait(t); r.Exit != 0 || err != nil {
+		t.Fatalf("connect: %v, %s", err, r)
+	}
+	return took
+}
 
 // told counts the events of a kind in a stream of them that want picks, and what the stream says was lost of that kind at a stage.
 func told(lines []string, stage string, kind event.Kind, want func(event.Event) bool) (seen, lost uint64) {
@@ -170,6 +184,7 @@ func (f *fixture) counter(t *testing.T, name string) uint64 {
 // once; and when somebody reads again he learns how much he has missed.
 func (f *fixture) stuckOutput(t *testing.T) {
 	const count = 250
+	good := f.connect(t, count, f.world.Port())
 	f.sensor.Stop(t)
 	write(t, "version: 1\ncop:\n  reviewer: none\n"+policy) // no events.file: they go to standard output
 	read, output, err := os.Pipe()
@@ -187,8 +202,11 @@ func (f *fixture) stuckOutput(t *testing.T) {
 	f.sensor.Restart(t)
 	output.Close()
 	n := f.world.Port()
-	if r := f.session.Run(t, "python3", "-c", connects, itoa(count), itoa(n)); r.Exit != 0 {
-		t.Fatalf("connect: %s", r)
+	f.connect(t, count, n) // more than a pipe holds
+	if stuck := f.connect(t, count, n); stuck > 4*good {
+		t.Errorf("%d connects took %v, and %v while the output is stuck", count, good, stuck)
+	} else {
+		t.Logf("%d connects took %v, and %v while the output is stuck", count, good, stuck)
 	}
 	for range 2 {
 		to := f.target(t)
@@ -229,9 +247,11 @@ func (f *fixture) stuckOutput(t *testing.T) {
 			told, missed := told(lines, stage, event.Connect, port(n))
 			seen, lost = told, lost+missed
 		}
-		return seen+lost >= count
+		return seen+lost >= 2*count
 	})
-	t.Logf("of %d, %d were read late and %d lost", count, seen, lost)
+	if seen+lost != 2*count {
+		t.Errorf("of %d, %d were read late and %d lost", 2*count, seen, lost)
+	}
 	asked := f.session // too much, by now: it is one container's share
 	f.session = f.sensor.Guard(t, "asked-nothing", "--taint", "secret")
 	f.works(t)
