@@ -18,9 +18,9 @@ import (
 // stopped: a daemon that SIGSTOP holds for ten seconds holds nobody, and goes on afterwards as if nothing had been (B32).
 func (f *fixture) stopped(t *testing.T) {
 	h := f.hold(t)
-	f.sensor.Signal(t, syscall.SIGSTOP)
 	began := time.Now()
-	h.fails(t, "while the daemon is stopped")
+	f.sensor.Signal(t, syscall.SIGSTOP)
+	h.fails(t, began, "while the daemon is stopped")
 	to := f.target(t)
 	if r := f.session.Run(t, to.Egress("tcp")...); r.Exit != 3 {
 		t.Errorf("while the daemon is stopped: %s", r)
@@ -109,8 +109,9 @@ func (f *fixture) remembered(t *testing.T, l left) {
 // killed: a daemon that is killed is missed by nobody but who asks (B32); a container that is made meanwhile is found (B33).
 func (f *fixture) killed(t *testing.T) {
 	l := f.leave(t)
+	began := time.Now()
 	f.sensor.Kill(t)
-	l.waits.fails(t, "when the daemon was killed")
+	l.waits.fails(t, began, "when the daemon was killed")
 	to := f.target(t)
 	if r := f.session.Run(t, to.Egress("tcp")...); r.Exit != 3 {
 		t.Errorf("without a daemon: %s", r)

@@ -53,11 +53,12 @@ func (f *fixture) fullDisk(t *testing.T) {
 	f.fill(t)
 
 	// answers and questions are refused, and say why
+	began := time.Now()
 	out, exit := weir(t, "approve", waits.q.ID)
 	if exit != 1 || !strings.Contains(out, "no space left") {
 		t.Errorf("weir approve: exit %d: %s", exit, out)
 	}
-	waits.fails(t, "approved, which could not be written")
+	waits.fails(t, began, "approved, which could not be written")
 	to := f.target(t)
 	if r := f.session.Run(t, to.Egress("tcp")...); r.Exit != 3 {
 		t.Errorf("a question that could not be written: %s", r)
@@ -189,10 +190,11 @@ func (f *fixture) readOnlyDisk(t *testing.T) {
 		t.Errorf("tainted, which could not be written: %s", r)
 	}
 	to.Nothing(t)
+	began := time.Now()
 	if out, exit := weir(t, "approve", waits.q.ID); exit != 1 {
 		t.Errorf("weir approve: exit %d: %s", exit, out)
 	}
-	waits.fails(t, "approved, which could not be written")
+	waits.fails(t, began, "approved, which could not be written")
 	f.probe.Steady(t)
 
 	f.sensor.Kill(t)

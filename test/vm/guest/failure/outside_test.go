@@ -147,8 +147,9 @@ func (f *fixture) unmounted(t *testing.T) {
 	f.message(t, "the pins are gone")
 	f.message(t, "the pins are back")
 	l := f.leave(t)
+	began := time.Now()
 	f.sensor.Kill(t)
-	l.waits.fails(t, "when the daemon was killed after its pins were made again")
+	l.waits.fails(t, began, "when the daemon was killed after its pins were made again")
 	f.probe.Steady(t)
 	f.sensor.Restart(t)
 	f.remembered(t, l)
@@ -157,6 +158,7 @@ func (f *fixture) unmounted(t *testing.T) {
 	// killed before it could pin anything again, what is held is still woken: its maps are known
 	h = f.hold(t)
 	rig.Must(t, "rm -rf "+pins+"/holds "+pins+"/config")
+	began = time.Now()
 	f.sensor.Kill(t)
-	h.fails(t, "when the daemon and the pins of what is held were gone")
+	h.fails(t, began, "when the daemon and the pins of what is held were gone")
 }

@@ -54,7 +54,8 @@ type Result struct {
 	Exit   int // 128 and more: a signal; -1: it did not start
 	Stdout string
 	Stderr string
-	Error  string // why it did not start
+	Error  string    // why it did not start
+	At     time.Time // when its end was told
 }
 
 func (r Result) String() string {
@@ -210,7 +211,7 @@ func (p *Proc) take(r wire.Report) {
 		p.pid = r.Pid
 	}
 	if r.Ended {
-		p.ended, p.result.Exit, p.result.Error = true, r.Exit, r.Error
+		p.ended, p.result.Exit, p.result.Error, p.result.At = true, r.Exit, r.Error, time.Now()
 	}
 	close(p.changed)
 	p.changed = make(chan struct{})
