@@ -17,10 +17,10 @@ import (
 
 // stopped: a daemon that SIGSTOP holds for ten seconds holds nobody, and goes on afterwards as if nothing had been (B32).
 func (f *fixture) stopped(t *testing.T) {
-	h := f.hold(t)
+	l := f.leave(t)
 	began := time.Now()
 	f.sensor.Signal(t, syscall.SIGSTOP)
-	h.fails(t, began, "while the daemon is stopped")
+	l.waits.fails(t, began, "while the daemon is stopped")
 	to := f.target(t)
 	if r := f.session.Run(t, to.Egress("tcp")...); r.Exit != 3 {
 		t.Errorf("while the daemon is stopped: %s", r)
@@ -28,7 +28,8 @@ func (f *fixture) stopped(t *testing.T) {
 	time.Sleep(10*time.Second - time.Since(began))
 	to.Nothing(t)
 	f.sensor.Signal(t, syscall.SIGCONT)
-	f.sensor.Deny(t, h.to.asked(t).ID) // nothing was forgotten
+	f.remembered(t, l)
+	f.sensor.Deny(t, l.waits.q.ID)
 	f.sensor.Deny(t, to.asked(t).ID)
 	rig.Eventually(t, "held again", func() bool {
 		again := f.target(t)

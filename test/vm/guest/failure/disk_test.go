@@ -47,7 +47,7 @@ func (f *fixture) free(t *testing.T) {
 // log says how much it has missed.
 func (f *fixture) fullDisk(t *testing.T) {
 	const count = 12
-	waits := f.hold(t)
+	l, waits := f.leave(t), f.hold(t)
 	clean := f.sensor.Guard(t, "clean")
 	begin, old := len(log(t)), f.counter(t, "lost_sink")
 	f.fill(t)
@@ -104,9 +104,16 @@ func (f *fixture) fullDisk(t *testing.T) {
 		t.Errorf("%d of %d events found room on a full disk", seen, count)
 	}
 	rig.Eventually(t, "the taint is stored", func() bool { return f.storedTaint(t, "clean") })
+	if r, ended := l.waits.p.WaitFor(0); ended {
+		t.Errorf("held before the disk was full, and not answered: %s", r)
+	}
+	began = time.Now()
 	f.sensor.Kill(t)
+	l.waits.fails(t, began, "when the daemon was killed after its disk had been full")
 	f.tidyLog(t)
 	f.sensor.Restart(t)
+	f.remembered(t, l)
+	f.sensor.Deny(t, l.waits.q.ID)
 	f.wantTaint(t, "clean", "secret")
 	f.works(t)
 }
@@ -179,7 +186,7 @@ func broken(out string) bool {
 // readOnlyDisk: a disk that the kernel takes for broken. The sensor goes on and denies; another one does not start, and says why;
 // what is tainted stays denied, and the next start on a good disk has it all.
 func (f *fixture) readOnlyDisk(t *testing.T) {
-	waits := f.hold(t)
+	l, waits := f.leave(t), f.hold(t)
 	other := f.sensor.Guard(t, "other")
 	rig.Must(t, "sync; mount -o remount,abort "+disk)
 	if out, exit := weir(t, "taint", "other", "secret"); exit != 1 || !broken(out) {
@@ -196,8 +203,13 @@ func (f *fixture) readOnlyDisk(t *testing.T) {
 	}
 	waits.fails(t, began, "approved, which could not be written")
 	f.probe.Steady(t)
+	if r, ended := l.waits.p.WaitFor(0); ended {
+		t.Errorf("held before the disk broke, and not answered: %s", r)
+	}
 
+	began = time.Now()
 	f.sensor.Kill(t)
+	l.waits.fails(t, began, "when the daemon was killed over a broken disk")
 	if out, exit := weir(t, "run", "--policy", file); exit != 1 || strings.Count(out, "\n") != 1 || !broken(out) {
 		t.Errorf("weir run on a read-only disk: exit %d: %s", exit, out)
 	}
@@ -206,7 +218,8 @@ func (f *fixture) readOnlyDisk(t *testing.T) {
 	mount(t, f.image)
 	f.tidyLog(t)
 	f.sensor.Restart(t)
+	f.remembered(t, l)
+	f.sensor.Deny(t, l.waits.q.ID)
 	f.wantTaint(t, "other", "secret")
-	f.wantTaint(t, "failing", "secret")
 	f.works(t)
 }

@@ -140,13 +140,14 @@ func (f *fixture) parentMadeAgain(t *testing.T) {
 // unmounted: without a bpf file system all that is in force hangs on the daemon. It goes on, mounts one, and pins all again, so
 // that it can be killed as before.
 func (f *fixture) unmounted(t *testing.T) {
-	h := f.hold(t)
+	l := f.leave(t)
 	rig.Must(t, "umount -l /sys/fs/bpf")
 	f.probe.Steady(t)
-	h.approve(t)
+	f.remembered(t, l)
+	l.waits.approve(t)
 	f.message(t, "the pins are gone")
 	f.message(t, "the pins are back")
-	l := f.leave(t)
+	l = f.leave(t)
 	began := time.Now()
 	f.sensor.Kill(t)
 	l.waits.fails(t, began, "when the daemon was killed after its pins were made again")
@@ -156,7 +157,7 @@ func (f *fixture) unmounted(t *testing.T) {
 	f.sensor.Deny(t, l.waits.q.ID)
 
 	// killed before it could pin anything again, what is held is still woken: its maps are known
-	h = f.hold(t)
+	h := f.hold(t)
 	rig.Must(t, "rm -rf "+pins+"/holds "+pins+"/config")
 	began = time.Now()
 	f.sensor.Kill(t)
