@@ -13,6 +13,7 @@ import (
 	"github.com/cilium/ebpf/link"
 
 	"weir/internal/cgroup"
+	"weir/internal/event"
 	"weir/test/vm/guest/rig"
 )
 
@@ -87,13 +88,27 @@ func (f *fixture) outOfMemory(t *testing.T) {
 
 // upgrade: another build takes over under load, and nothing is lost or open meanwhile.
 func (f *fixture) upgrade(t *testing.T) {
+	const execs = 600
+	to := f.target(t)
+	f.loaded(t, func() { write(t, whole(allow(to))) })
+	defer f.loaded(t, func() { write(t, whole(policy)) })
+	under := f.load(t, to)
 	l := f.leave(t)
 	before := f.programs(t)
+	burst := f.session.Start(t, "execs", "many", itoa(execs), "/bin/busybox", "meanwhile")
 	began := time.Now()
 	f.sensor.Stop(t)
 	l.waits.fails(t, began, "when the sensor was stopped")
+	if _, ended := burst.WaitFor(0); ended {
+		t.Error("the burst of executions was over before the other build began")
+	}
 	f.sensor.Program = "weir-next"
 	f.sensor.Restart(t)
+	// who claims an approval is known by what it executed: that must not be a second behind
+	if r, ended := burst.WaitFor(2 * time.Minute); !ended || r.Exit != 0 {
+		t.Errorf("burst: ended %v: %s", ended, r)
+	}
+	f.allTold(t, execs, "meanwhile")
 	f.remembered(t, l)
 	f.sensor.Deny(t, l.waits.q.ID)
 	status, err := client().Status(t.Context())
@@ -111,6 +126,21 @@ func (f *fixture) upgrade(t *testing.T) {
 	f.sensor.Kill(t)
 	f.sensor.Restart(t) // and back
 	f.works(t)
+	under.neverRefused(t)
+}
+
+// allTold waits until all executions of a burst are told. One that the first sensor had not acknowledged is told by both.
+func (f *fixture) allTold(t *testing.T, count int, text string) {
+	t.Helper()
+	rig.Eventually(t, "all executions are told", func() bool {
+		told := map[string]bool{}
+		for _, e := range f.sensor.Events(t, event.Exec) {
+			if arg(2, text)(e) {
+				told[e.Process.Argv[1]] = true
+			}
+		}
+		return len(told) == count
+	})
 }
 
 // there says whether there is a cgroup with this id.
