@@ -12,6 +12,7 @@ import (
 
 	"weir/internal/event"
 	"weir/internal/gate/question"
+	"weir/internal/taint"
 	"weir/test/vm/guest/rig"
 )
 
@@ -49,40 +50,72 @@ type left struct {
 	granted *rig.Proc
 	open    target
 	grant   event.GrantInfo
+	ends    time.Duration // of the grant, on the clock that nobody sets
 }
 
 func (f *fixture) leave(t *testing.T) left {
 	t.Helper()
-	l := left{open: f.target(t), claim: f.target(t)}
+	l := left{claim: f.target(t)}
 	gone := f.session.Start(t, l.claim.Egress("tcp")...)
 	q := l.claim.asked(t)
 	gone.Signal(t, syscall.SIGKILL)
 	gone.Wait(t)
+	f.grant(t, &l)
+	f.sensor.Approve(t, q.ID)
+	l.waits = f.hold(t)
+	return l
+}
+
+// grant leaves a grant: its command has connected, and waits.
+func (f *fixture) grant(t *testing.T, l *left) {
+	t.Helper()
+	l.open = f.target(t)
 	l.granted = f.session.Start(t, l.open.Egress("tcp -wait connect")...)
 	f.sensor.Approve(t, l.open.asked(t).ID)
 	if l.granted.WaitLine("opened", rig.Late) == "" {
 		t.Fatal("the approved command did not connect")
 	}
 	l.grant = f.granted(t, l.open)
-	f.sensor.Approve(t, q.ID)
-	l.waits = f.hold(t)
-	return l
+	l.ends = ends(l.grant)
+}
+
+// ends is when a grant ends by what the sensor says of it, since the boot: the wall clock is set back and forth here.
+func ends(g event.GrantInfo) time.Duration {
+	return time.Duration(taint.Now()) + time.Until(g.Expires)
 }
 
 // granted is the grant for a target.
 func (f *fixture) granted(t *testing.T, to target) event.GrantInfo {
 	t.Helper()
+	g, ok := f.find(t, to)
+	if !ok {
+		t.Errorf("no grant for %s", to.To)
+	}
+	return g
+}
+
+// find looks for a grant, or a claim, for a target.
+func (f *fixture) find(t *testing.T, to target) (event.GrantInfo, bool) {
+	t.Helper()
 	for _, c := range f.sensor.Containers(t) {
 		for _, g := range c.Grants {
 			for _, d := range g.To {
 				if int(d.Port) == to.Port {
-					return g
+					return g, true
 				}
 			}
 		}
 	}
-	t.Errorf("no grant for %s", to.To)
-	return event.GrantInfo{}
+	return event.GrantInfo{}, false
+}
+
+// still fails t unless there is a grant, or a claim, for a target as it was, and it ends when it was to.
+func (f *fixture) still(t *testing.T, to target, was event.GrantInfo, end time.Duration) {
+	t.Helper()
+	is := f.granted(t, to)
+	if late := ends(is) - end; is.ID != was.ID || is.Kind != was.Kind || late.Abs() > 2*time.Second {
+		t.Errorf("the grant was %+v and is %+v: it ends %v later", was, is, late)
+	}
 }
 
 // remembered fails t unless the daemon that runs now knows all that was left. The question that waited has its id.
@@ -93,9 +126,7 @@ func (f *fixture) remembered(t *testing.T, l left) {
 	if q := l.waits.to.asked(t); q.ID != l.waits.q.ID || q.State != question.StatePending {
 		t.Errorf("the question was %+v and is %+v", l.waits.q, q)
 	}
-	if g := f.granted(t, l.open); g.ID != l.grant.ID || g.Kind != "cgroup" {
-		t.Errorf("the grant was %+v and is %+v", l.grant, g)
-	}
+	f.still(t, l.open, l.grant, l.ends)
 	l.granted.Input(t, "\n")
 	if r := l.granted.Wait(t); r.Exit != 0 {
 		t.Errorf("the granted command: %s", r)
@@ -119,24 +150,66 @@ func (f *fixture) killed(t *testing.T) {
 	}
 	makeCgroup(t, parent+"/meanwhile")
 	f.probe.Steady(t)
-	f.loop(t)
 	f.sensor.Restart(t)
 	f.remembered(t, l)
 	f.sensor.Taint(t, parent+"/meanwhile", "secret")
 	to.Nothing(t)
 }
 
-// loop starts the sensor again and again, and kills it in each stage of its start (B32).
-func (f *fixture) loop(t *testing.T) {
+// tries connects until it is let: its question outlives the daemon that asked it.
+const tries = `
+import socket, sys, time
+host, port, text = sys.argv[1:]
+refused = 0
+while True:
+    try:
+        s = socket.create_connection((host, int(port)))
+        break
+    except PermissionError:
+        refused += 1
+        time.sleep(0.1)
+s.sendall(text.encode())
+print("sent", refused)
+`
+
+// restarts: a sensor that is killed in each stage of its start, again and again, lets nobody out, and forgets nothing (B32).
+func (f *fixture) restarts(t *testing.T) {
+	l := f.leave(t)
+	lasts := f.target(t)
+	goesOn := f.session.Start(t, "python3", "-c", tries, rig.World4, itoa(lasts.Port), lasts.Text)
+	q := lasts.asked(t)
+	f.sensor.KillBoth(t)
+	f.loop(t, f.sensor.Took)
+	lasts.Nothing(t)
+	f.probe.Steady(t)
+	began := time.Now()
+	f.sensor.Restart(t)
+	l.waits.fails(t, began, "while the sensor was started again and again")
+	if again := lasts.asked(t); again.ID != q.ID {
+		t.Errorf("the question was %s and is %s", q.ID, again.ID)
+	}
+	f.remembered(t, l)
+	f.sensor.Deny(t, l.waits.q.ID)
+	lasts.Nothing(t)
+	f.sensor.Approve(t, q.ID)
+	if r := goesOn.Wait(t); r.Exit != 0 {
+		t.Errorf("approved: %s", r)
+	}
+	lasts.Arrived(t)
+}
+
+// loop starts the sensor again and again, and kills it in each stage of its start, which takes whole.
+func (f *fixture) loop(t *testing.T, whole time.Duration) {
 	t.Helper()
-	for _, after := range []time.Duration{50, 200, 400, 800, 1600} {
+	const rounds = 10
+	for i := range rounds {
 		cmd := exec.Command("weir", "run", "--policy", file)
 		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 		cmd.Stderr = os.Stderr
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(after * time.Millisecond)
+		time.Sleep(whole * time.Duration(i+1) / rounds)
 		if err := cmd.Process.Signal(syscall.SIGSTOP); err != nil { // so that it starts nobody between the next two lines
 			t.Fatal(err)
 		}
@@ -145,6 +218,7 @@ func (f *fixture) loop(t *testing.T) {
 			rig.Must(t, "kill -9 "+pid+" || true") // it may have ended
 		}
 		_ = cmd.Wait() // killed
+		t.Logf("killed at %d/%d of a start, %v: heartbeat %d, %d links", i+1, rounds, whole, rig.Heartbeat(t), len(f.programs(t)))
 		f.probe.Nothing(t)
 	}
 }

@@ -66,6 +66,7 @@ func TestFailure(t *testing.T) {
 		{"bad_policy", (*fixture).badPolicy},
 		{"mode", (*fixture).mode},
 		{"B33_B32_killed", (*fixture).killed},
+		{"B32_restarts", (*fixture).restarts},
 		{"B32_both_killed", (*fixture).bothKilled},
 		{"B32_out_of_memory", (*fixture).outOfMemory},
 		{"upgrade", (*fixture).upgrade},
