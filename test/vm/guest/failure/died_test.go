@@ -198,6 +198,68 @@ func (f *fixture) restarts(t *testing.T) {
 	lasts.Arrived(t)
 }
 
+// grantEnds: a grant and a claim of some seconds end when they were to, whichever daemon runs then.
+func (f *fixture) grantEnds(t *testing.T) {
+	short := int(f.sensor.Took/time.Second)*3 + 15 // another daemon is to come before
+	few := strings.NewReplacer("claim_seconds: 900", "claim_seconds: "+itoa(short), "grant:\n  seconds: 900", "grant:\n  seconds: "+itoa(short))
+	f.loaded(t, func() { write(t, whole(few.Replace(policy))) })
+	defer f.loaded(t, func() { write(t, whole(policy)) })
+	unheld := func(to target) rig.Result {
+		return f.session.Run(t, append([]string{"egress.386"}, to.Egress("tcp")[1:]...)...)
+	}
+	used, claim := f.target(t), f.target(t)
+	for _, to := range []target{used, claim} {
+		if r := unheld(to); r.Exit != 3 {
+			t.Errorf("a call that cannot be held: %s", r)
+		}
+	}
+	f.sensor.Approve(t, used.asked(t).ID)
+	q := claim.asked(t)
+	f.sensor.Approve(t, q.ID)
+	var l left
+	f.grant(t, &l)
+	claimed := f.granted(t, claim)
+	claimEnds := ends(claimed)
+	if claimed.Kind != "claim" {
+		t.Errorf("not a claim: %+v", claimed)
+	}
+	if left := l.ends - time.Duration(taint.Now()); left > time.Duration(short)*time.Second {
+		t.Errorf("the grant is to last %v", left)
+	}
+	f.sensor.Kill(t)
+	f.sensor.Restart(t)
+	f.still(t, l.open, l.grant, l.ends)
+	f.still(t, claim, claimed, claimEnds)
+	if r := unheld(used); r.Exit != 0 {
+		t.Errorf("before the end of the claim: %s", r)
+	}
+	used.Arrived(t)
+	time.Sleep(l.ends + time.Second - time.Duration(taint.Now()))
+	mark := f.world.Mark(t)
+	l.granted.Input(t, "\n")
+	l.granted.Wait(t) // what it writes is dropped, and it is not told
+	f.world.Nothing(t, mark, l.open.Text, l.open.Port)
+	rig.Eventually(t, "the grant and the claim have ended", func() bool {
+		_, granted := f.find(t, l.open)
+		_, claimed := f.find(t, claim)
+		return !granted && !claimed
+	})
+	if r := unheld(claim); r.Exit != 3 {
+		t.Errorf("after the end of the claim: %s", r)
+	}
+	if again := claim.asked(t); again.ID == q.ID {
+		t.Error("the question that was answered is asked again")
+	}
+	f.sensor.Deny(t, claim.asked(t).ID)
+	claim.Nothing(t)
+	p := f.session.Start(t, l.open.Egress("tcp")...)
+	f.sensor.Deny(t, l.open.asked(t).ID)
+	if r := p.Wait(t); r.Exit != 3 {
+		t.Errorf("after the end of the grant: %s", r)
+	}
+	f.world.Nothing(t, mark, l.open.Text, l.open.Port)
+}
+
 // loop starts the sensor again and again, and kills it in each stage of its start, which takes whole.
 func (f *fixture) loop(t *testing.T, whole time.Duration) {
 	t.Helper()

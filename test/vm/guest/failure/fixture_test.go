@@ -67,6 +67,7 @@ func TestFailure(t *testing.T) {
 		{"mode", (*fixture).mode},
 		{"B33_B32_killed", (*fixture).killed},
 		{"B32_restarts", (*fixture).restarts},
+		{"B32_grant_ends", (*fixture).grantEnds},
 		{"B32_both_killed", (*fixture).bothKilled},
 		{"B32_out_of_memory", (*fixture).outOfMemory},
 		{"upgrade", (*fixture).upgrade},
