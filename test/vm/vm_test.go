@@ -23,7 +23,7 @@ var groups = map[string]Group{
 	"containers13": {Of: "containers", Timeout: 15 * time.Minute, Root: "containers13", Systemd: true, Once: true},
 	"egress":       {Timeout: 20 * time.Minute},
 	"exec":         {Timeout: 15 * time.Minute}, // thousands of executions
-	"failure":      {Timeout: 30 * time.Minute},
+	"failure":      {Timeout: 40 * time.Minute},
 	"load":         {Timeout: 2 * time.Hour},
 	"names":        {Once: true, Long: "^TestNames$/^runs_out$"},
 	"operator":     {Once: true},
