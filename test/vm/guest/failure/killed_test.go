@@ -95,7 +95,7 @@ func (f *fixture) upgrade(t *testing.T) {
 	under := f.load(t, to)
 	l := f.leave(t)
 	before := f.programs(t)
-	burst := f.session.Start(t, "execs", "many", itoa(execs), "/bin/busybox", "meanwhile")
+	burst := f.session.Start(t, "nice", "-n", "10", "execs", "many", itoa(execs), "/bin/busybox", "meanwhile")
 	began := time.Now()
 	f.sensor.Stop(t)
 	l.waits.fails(t, began, "when the sensor was stopped")

@@ -51,7 +51,7 @@ while True:
 print("result", passed, refused)
 `
 
-// load is a command that connects to a place again and again.
+// load is a command that connects to a place again and again. It is nice: the one processor, emulated, is to be left to who starts.
 type load struct {
 	p      *rig.Proc
 	orders int
@@ -59,7 +59,7 @@ type load struct {
 
 func (f *fixture) load(t *testing.T, to target) *load {
 	t.Helper()
-	l := &load{p: f.session.Start(t, "python3", "-uc", loader, rig.World4, itoa(to.Port), to.Text)}
+	l := &load{p: f.session.Start(t, "nice", "-n", "10", "python3", "-uc", loader, rig.World4, itoa(to.Port), to.Text)}
 	if l.p.WaitLine("begun", rig.Late) == "" {
 		t.Fatalf("load: %v", l.p.Wait(t))
 	}
