@@ -133,13 +133,6 @@ func TestHostileTools(t *testing.T) {
 		"calls": {8, func(i int) string {
 			return fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"wait","arguments":{"x":"%s"}}}`+"\n", i+1, filler)
 		}, 32 << 20},
-		"many in a line": {8, func(i int) string {
-			calls := fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"x%d"}}`, i)
-			for j := range 1000 {
-				calls += fmt.Sprintf("\r"+`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"wait","arguments":{}}}`, 1000*i+j)
-			}
-			return calls + "\n"
-		}, 32 << 20},
 		"pings and notes": {8, func(i int) string {
 			return fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"ping"}`+"\n"+`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"%s"}}`+"\n", i+1, filler)
 		}, 32 << 20},
@@ -183,6 +176,27 @@ func TestHostileTools(t *testing.T) {
 				t.Errorf("%+v", a)
 			}
 			t.Logf("%d MiB in use, after %d MiB before", used>>20, first>>20)
+		})
+	}
+}
+
+// TestOneMessageInALine: for the library that reads after the stream, a carriage return ends a line, too.
+func TestOneMessageInALine(t *testing.T) {
+	for name, between := range map[string]string{"carriage return": "\r", "blank": " ", "nothing": ""} {
+		t.Run(name, func(t *testing.T) {
+			_, path := serveMCP(t, &host{asker: inside()})
+			conn := dial(t, path)
+			lines := strings.Split(strings.TrimSpace(hello), "\n")
+			io.WriteString(conn, lines[0]+"\n")
+			first := make([]byte, 1<<20)
+			if n, err := conn.Read(first); err != nil || !strings.Contains(string(first[:n]), `"id":0`) {
+				t.Fatalf("%s %v", first[:n], err)
+			}
+			io.WriteString(conn, lines[1]+between+`{"jsonrpc":"2.0","id":7,"method":"ping"}`+"\n")
+			conn.SetReadDeadline(time.Now().Add(20 * time.Second))
+			if rest, err := io.ReadAll(conn); err != nil || strings.Contains(string(rest), `"id":7`) {
+				t.Errorf("the connection goes on: %q, %v", rest, err)
+			}
 		})
 	}
 }
