@@ -227,7 +227,7 @@ echo -n $TEXT >box/token
 exec chroot . bash -ec 'echo made
 read x
 chroot /empty /egress sleep -after 10m &
-sleep 1
+for i in {1..100}; do [ "$(readlink /proc/$!/root)" != /empty ] || break; sleep 0.1; done
 [ $(readlink /proc/$!/root) = /empty ]
 echo astray
 read x
