@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"weir/internal/bridge/wire"
+	"weir/internal/poll"
 )
 
 const (
@@ -119,7 +120,7 @@ func (c *client) read(ctx context.Context, cancel context.CancelFunc) {
 		case <-done:
 			return
 		case <-tick.C:
-			if hungUp(c.conn) {
+			if poll.HungUp(c.conn) {
 				cancel() // nobody waits any more
 			}
 		}

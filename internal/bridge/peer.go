@@ -7,6 +7,8 @@ import (
 	"os"
 
 	"golang.org/x/sys/unix"
+
+	"weir/internal/poll"
 )
 
 // peer is the process that connected, as the kernel says.
@@ -47,31 +49,6 @@ func peerOf(conn *net.UnixConn) (peer, error) {
 
 // alive says whether the process that connected is still there. What was read of its id before is its own then.
 func (p peer) alive() bool {
-	fds := []unix.PollFd{{Fd: int32(p.fd.Fd()), Events: unix.POLLIN}}
-	n, err := look(fds)
-	return err == nil && n == 0
-}
-
-// look polls without waiting. Go's own signals interrupt that, too.
-func look(fds []unix.PollFd) (n int, err error) {
-	for {
-		if n, err = unix.Poll(fds, 0); !errors.Is(err, unix.EINTR) {
-			return n, err
-		}
-	}
-}
-
-// hungUp says whether the peer has closed both directions.
-func hungUp(conn *net.UnixConn) bool {
-	raw, err := conn.SyscallConn()
-	if err != nil {
-		return true
-	}
-	hup := true
-	err = raw.Control(func(fd uintptr) {
-		fds := []unix.PollFd{{Fd: int32(fd)}}
-		n, err := look(fds)
-		hup = err == nil && n > 0 && fds[0].Revents&(unix.POLLHUP|unix.POLLERR) != 0
-	})
-	return hup || err != nil
+	has, err := poll.Now(p.fd.Fd(), unix.POLLIN)
+	return err == nil && has == 0
 }

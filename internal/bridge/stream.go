@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"weir/internal/poll"
 )
 
 // Limits on a client of the tools, beside those on lines.
@@ -82,7 +84,7 @@ func (s *stream) room() bool {
 		if s.server.room(s.usage) {
 			return true
 		}
-		if time.Now().After(end) || hungUp(s.conn) || !pause(s.ctx) {
+		if time.Now().After(end) || poll.HungUp(s.conn) || !pause(s.ctx) {
 			return false
 		}
 	}
@@ -161,7 +163,7 @@ func (s *stream) wait(places chan struct{}) bool {
 		case <-s.ctx.Done():
 			return false
 		case <-time.After(200 * time.Millisecond):
-			if hungUp(s.conn) {
+			if poll.HungUp(s.conn) {
 				return false
 			}
 		}

@@ -17,6 +17,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"weir/internal/poll"
 	"weir/internal/self"
 )
 
@@ -236,26 +237,11 @@ func (c *connection) watch(ctx context.Context, gone context.CancelFunc) (stop f
 		defer gone()
 		io.Copy(io.Discard, c.conn)
 		// The client has said all, and may still listen: socat ends its side so.
-		for ctx.Err() == nil && !c.hungUp() {
+		for ctx.Err() == nil && !poll.HungUp(c.conn) {
 			time.Sleep(200 * time.Millisecond)
 		}
 	}()
 	return context.AfterFunc(ctx, func() { c.conn.SetDeadline(time.Now()) })
-}
-
-// hungUp says whether the peer has closed both directions.
-func (c *connection) hungUp() bool {
-	raw, err := c.conn.SyscallConn()
-	if err != nil {
-		return true
-	}
-	hup := true
-	raw.Control(func(fd uintptr) {
-		fds := []unix.PollFd{{Fd: int32(fd)}}
-		n, err := unix.Poll(fds, 0)
-		hup = err == nil && n > 0 && fds[0].Revents&(unix.POLLHUP|unix.POLLERR) != 0
-	})
-	return hup
 }
 
 func (c *connection) send(result any) error {

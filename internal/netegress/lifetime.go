@@ -13,6 +13,7 @@ import (
 	"weir/internal/cgroup"
 	"weir/internal/netegress/socket"
 	"weir/internal/policy"
+	"weir/internal/poll"
 	"weir/internal/procfs"
 	"weir/internal/taint"
 )
@@ -133,6 +134,9 @@ func (e *Egress) sweep(ctx context.Context) {
 		}
 		try("end grants", func() error {
 			found, err := e.lapse()
+			if len(found) == 0 {
+				return err
+			}
 			select {
 			case empty <- found:
 			default: // some are still being removed
@@ -218,9 +222,8 @@ func (e *Egress) running(g *live) bool {
 	if g.pidfd == nil {
 		return procfs.Alive(g.top, g.start)
 	}
-	poll := []unix.PollFd{{Fd: int32(g.pidfd.Fd()), Events: unix.POLLIN}}
-	n, err := unix.Poll(poll, 0)
-	return err != nil || n == 0
+	has, err := poll.Now(g.pidfd.Fd(), unix.POLLIN)
+	return err != nil || has == 0
 }
 
 // finish ends the grant of a command that has ended. What it left running has

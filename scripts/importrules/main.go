@@ -22,7 +22,7 @@ const anything = "*"
 var rules = map[string][]string{
 	"cmd/sensor":                {anything},
 	"cmd/hook":                  {"internal/bridge/adapter"},
-	"internal/bridge":           {"internal/gate", "internal/self", "internal/ruleset", "internal/strict", "internal/event"},
+	"internal/bridge":           {"internal/gate", "internal/poll", "internal/self", "internal/ruleset", "internal/strict", "internal/event"},
 	"internal/bridge/served":    {"internal/bridge", "internal/gate", "internal/ruleset/permission", "internal/vault", "internal/memory", "internal/event"},
 	"internal/bridge/wire":      {}, // the hook in the container has these four: they know nothing of the daemon
 	"internal/bridge/ipc":       {"internal/bridge/wire"},
@@ -39,7 +39,7 @@ var rules = map[string][]string{
 	"internal/agentupdate":      {"internal/ruleset/update", "internal/strict", "internal/rewrite"},
 	"internal/exec":             {"internal/pinned", "internal/ring", "internal/taint", "internal/event", "internal/procfs"},
 	"internal/files":            {"internal/pinned", "internal/taint", "internal/policy", "internal/cgroup"},
-	"internal/netegress":        {"internal/pinned", "internal/ring", "internal/taint", "internal/event", "internal/policy", "internal/cgroup", "internal/procfs"},
+	"internal/netegress":        {"internal/pinned", "internal/poll", "internal/ring", "internal/taint", "internal/event", "internal/policy", "internal/cgroup", "internal/procfs"},
 	"internal/netegress/family": {"internal/cgroup", "internal/procfs"},
 	"internal/netegress/socket": {"internal/policy", "internal/cgroup", "internal/procfs"},
 	"internal/names":            {"internal/pinned", "internal/policy", "internal/taint", "internal/cgroup", "internal/procfs"},
@@ -50,10 +50,11 @@ var rules = map[string][]string{
 	"internal/policy":           {"internal/cgroup"},
 	"internal/taint":            {"internal/pinned", "internal/policy", "internal/cgroup"},
 	"internal/classify":         {}, // pure: nothing of ours but its own packages
-	"internal/control":          {"internal/self", "internal/gate", "internal/event", "internal/procfs"},
+	"internal/control":          {"internal/poll", "internal/self", "internal/gate", "internal/event", "internal/procfs"},
 	"internal/show":             {"internal/gate", "internal/event"},
 	"internal/announce":         {"internal/gate", "internal/event", "internal/show", "internal/peer"},
 	"internal/peer":             {},
+	"internal/poll":             {},
 	"internal/metrics":          {"internal/peer"},
 	"internal/prompt":           {"internal/gate", "internal/event", "internal/show"},
 	"internal/replay":           {"internal/gate", "internal/cop", "internal/event", "internal/policy"},
