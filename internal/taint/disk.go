@@ -86,13 +86,19 @@ func (s *State) read() error {
 			}
 			return nil
 		})
+		if err != nil {
+			return err
+		}
 		for id, r := range s.containers {
-			if r.CgroupID == 0 && r.Bits == 0 && !r.Session && err == nil {
-				delete(s.containers, id)
-				err = b.Delete([]byte(id))
+			if r.CgroupID != 0 || r.Bits != 0 || r.Session {
+				continue
+			}
+			delete(s.containers, id)
+			if err := b.Delete([]byte(id)); err != nil {
+				return err
 			}
 		}
-		return err
+		return nil
 	})
 }
 

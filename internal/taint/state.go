@@ -124,13 +124,13 @@ func (s *State) Guard(c Container, start Bits, by string) (Status, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r := &record{Container: c, Since: time.Now().UTC(), By: by, Why: "guarded"}
-	if old := s.containers[c.ID]; old != nil {
+	old := s.containers[c.ID]
+	if old != nil {
 		r.Bits, r.Tainted, r.Since, r.By, r.Why = old.Bits, old.Tainted, old.Since, old.By, old.Why
 		if c.Origin == (Origin{}) {
 			r.Name, r.Origin = old.Name, old.Origin
 		}
 	}
-	old := s.containers[c.ID]
 	again := old != nil && old.CgroupID != c.CgroupID // under the same path (B45)
 	if again {
 		if err := s.inherit(r, old.CgroupID); err != nil {
