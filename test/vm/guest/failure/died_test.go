@@ -156,27 +156,11 @@ func (f *fixture) killed(t *testing.T) {
 	to.Nothing(t)
 }
 
-// tries connects until it is let: its question outlives the daemon that asked it.
-const tries = `
-import socket, sys, time
-host, port, text = sys.argv[1:]
-refused = 0
-while True:
-    try:
-        s = socket.create_connection((host, int(port)))
-        break
-    except PermissionError:
-        refused += 1
-        time.sleep(0.1)
-s.sendall(text.encode())
-print("sent", refused)
-`
-
 // restarts: a sensor that is killed in each stage of its start, again and again, lets nobody out, and forgets nothing (B32).
 func (f *fixture) restarts(t *testing.T) {
 	l := f.leave(t)
 	lasts := f.target(t)
-	goesOn := f.session.Start(t, "python3", "-c", tries, rig.World4, itoa(lasts.Port), lasts.Text)
+	goesOn := f.session.Start(t, "python3", "-c", rig.Tries, rig.World4, itoa(lasts.Port), lasts.Text)
 	q := lasts.asked(t)
 	f.sensor.KillBoth(t)
 	f.loop(t, f.sensor.Took)

@@ -20,7 +20,7 @@ func (f *fixture) killed(t *testing.T) {
 	held, open, lasting, s := f.raw(t), f.raw(t), f.raw(t), f.guard(t, "secret")
 	granted := s.Start(t, open.Egress("tcp -wait connect")...)
 	open.approve(t, granted, "opened")
-	goesOn := s.Start(t, "python3", "-c", tries, rig.World4, itoa(lasting.Port), lasting.Text)
+	goesOn := s.Start(t, "python3", "-c", rig.Tries, rig.World4, itoa(lasting.Port), lasting.Text)
 	lasts := lasting.asked(t)
 	waits := s.Start(t, held.Egress("tcp")...)
 	q := held.asked(t)
@@ -102,19 +102,3 @@ func (f *fixture) untaint(t *testing.T, s *rig.Session) {
 	succeeded(t, s.Start(t, again.Egress("tcp")...), "ok")
 	again.Arrived(t)
 }
-
-// tries connects until it is let, and says how often it was refused: its question outlives the daemon that asked it.
-const tries = `
-import socket, sys, time
-host, port, text = sys.argv[1:]
-refused = 0
-while True:
-    try:
-        s = socket.create_connection((host, int(port)))
-        break
-    except PermissionError:
-        refused += 1
-        time.sleep(0.3)
-s.sendall(text.encode())
-print("sent", refused)
-`
