@@ -48,12 +48,8 @@ func TestRulesThatCannotBeReadP3(t *testing.T) {
 		"one was removed, one not":  {[]files{{broken, broken}, {gone, broken}}, []permission.Call{web, mail}, []permission.Call{ls}, []string{"permissions.yaml are known now", "managed-permissions.yaml are not known"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			logger := logrus.New()
-			logger.SetOutput(io.Discard)
 			var log told
-			a := &Agents{opts: Options{Permissions: t.TempDir(), Log: &log, Logger: logger}, read: map[string][]byte{}, unread: map[string]unread{}}
-			a.bridge = bridge.New(&asksPerson{}, logger)
-			defer a.bridge.Close()
+			a := withRules(t, &log)
 			for _, step := range c.steps {
 				log = nil
 				for file, data := range map[string]string{"permissions.yaml": step.own, "managed-permissions.yaml": step.managed} {
@@ -88,15 +84,22 @@ func TestRulesThatCannotBeReadP3(t *testing.T) {
 	}
 }
 
+// withRules are agents whose permission rules stand in a folder of the test's.
+func withRules(t *testing.T, log *told) *Agents {
+	t.Helper()
+	logger := logrus.New()
+	logger.SetOutput(io.Discard)
+	a := &Agents{opts: Options{Permissions: t.TempDir(), Log: log, Logger: logger}, read: map[string][]byte{}, unread: map[string]unread{}}
+	a.bridge = bridge.New(&asksPerson{}, logger)
+	t.Cleanup(func() { a.bridge.Close() })
+	return a
+}
+
 // TestRulesMendedP3: a file that could not be read since the start is looked at again by itself until it can be, and taken when it is whole: when two
 // looks found the same and nobody writes it. What could be read is not looked at.
 func TestRulesMendedP3(t *testing.T) {
-	logger := logrus.New()
-	logger.SetOutput(io.Discard)
 	var log told
-	a := &Agents{opts: Options{Permissions: t.TempDir(), Log: &log, Logger: logger}, read: map[string][]byte{}, unread: map[string]unread{}}
-	a.bridge = bridge.New(&asksPerson{}, logger)
-	defer a.bridge.Close()
+	a := withRules(t, &log)
 	ours, theirs := filepath.Join(a.opts.Permissions, "permissions.yaml"), filepath.Join(a.opts.Permissions, "managed-permissions.yaml")
 	write := func(path, data string) func() {
 		return func() {
