@@ -138,8 +138,11 @@ int BPF_PROG(weir_attach_enter, struct cgroup *to_cg, struct task_struct *leader
 	walk_cgroup(&to, to_cg);
 	if (to.grant && to.grant != from.grant && (!c || c->daemon != caller))
 		intrude(&to, to_cg, leader);
-	if (!from.guarded)
+	if (!from.guarded) {
+		if (to.guarded)
+			arrive(leader); /* it may send as soon as it is there, long before this call ends */
 		return 0;
+	}
 	struct task *t = bpf_task_storage_get(&tasks, leader, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (t)
 		t->from = from.container;
@@ -165,18 +168,36 @@ int BPF_PROG(weir_attach_done, struct cgroup *to_cg, const char *path, struct ta
 			left.taint = s->taint;
 		escape(&left, now, task);
 	} else if (to.guarded) {
-		if (!from)
-			arrive(task);
 		tell(&to, RECORD_MOVE, now, task, from);
 	}
 	return 0;
 }
 
-/* clone3 can put a child into another cgroup; and a child runs what its parent runs. */
+/* A child runs what its parent runs. */
+static __always_inline void inherit(struct task_struct *parent, struct task_struct *child)
+{
+	struct task *mine = bpf_task_storage_get(&tasks, parent->group_leader, 0, 0);
+	if (!mine)
+		return;
+	struct task *its = bpf_task_storage_get(&tasks, child, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (!its)
+		return;
+	its->exec_start = mine->exec_start;
+	its->exec_tgid = mine->exec_tgid;
+	its->inode = mine->inode;
+	its->device = mine->device;
+	its->argv_hash = mine->argv_hash;
+	its->escaped |= mine->escaped;
+	if (mine->arriving)
+		its->arriving = mine->arriving;
+}
+
+/* clone3 can put a child into another cgroup. */
 SEC("tp_btf/sched_process_fork")
 int BPF_PROG(weir_fork, struct task_struct *parent, struct task_struct *child)
 {
 	struct where from, to;
+	int arrives = 0;
 	struct cgroup *from_cg = cgroup_of(parent), *to_cg = cgroup_of(child);
 	if (from_cg != to_cg) {
 		struct settings *c = configuration();
@@ -186,23 +207,12 @@ int BPF_PROG(weir_fork, struct task_struct *parent, struct task_struct *child)
 			intrude(&to, to_cg, child);
 		if (from.guarded && to.container != from.container)
 			escape(&from, to_cg, child);
+		arrives = !from.guarded && to.guarded;
 	}
-	if (BPF_CORE_READ(child, tgid) != BPF_CORE_READ(child, pid))
-		return 0; /* a thread */
-	struct task *mine = bpf_task_storage_get(&tasks, parent->group_leader, 0, 0);
-	if (!mine)
-		return 0;
-	struct task *its = bpf_task_storage_get(&tasks, child, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
-	if (!its)
-		return 0;
-	its->exec_start = mine->exec_start;
-	its->exec_tgid = mine->exec_tgid;
-	its->inode = mine->inode;
-	its->device = mine->device;
-	its->argv_hash = mine->argv_hash;
-	its->escaped |= mine->escaped;
-	if (mine->arriving)
-		its->arriving = mine->arriving;
+	if (BPF_CORE_READ(child, tgid) == BPF_CORE_READ(child, pid)) /* not a thread */
+		inherit(parent, child);
+	if (arrives)
+		arrive(child);
 	return 0;
 }
 

@@ -101,7 +101,7 @@ func TestCgroups(t *testing.T) {
 		run  func(*testing.T)
 	}{
 		{"by_path", f.byPath}, {"mistakes", f.mistakes}, {"B28_moved", f.moved}, {"runtimes", f.runtimes},
-		{"B45_sensor_restarted", f.restarted}, {"B45_made_again", f.again}, {"B45_tainted_last", f.last}, {"B33_B45_no_room", f.noRoom}, {"B33_of_the_policy", f.ofPolicy},
+		{"B33_reports", f.reports}, {"B45_sensor_restarted", f.restarted}, {"B45_made_again", f.again}, {"B45_tainted_last", f.last}, {"B33_B45_no_room", f.noRoom}, {"B33_of_the_policy", f.ofPolicy},
 	} {
 		t.Run(test.name, test.run)
 	}
@@ -225,6 +225,56 @@ func (f *fixture) noRoom(t *testing.T) {
 	f.sensor.KillBoth(t)
 	f.sensor.Restart(t)
 	known(t, f.sensor, "/agents/last", func(c control.Container) bool { return slices.Equal(c.Taint, []string{"corruption"}) })
+}
+
+// reporter is a runtime: it puts processes of its own into a cgroup, by moving and by cloning them, which go on telling it that they are well
+// over a socket that they brought along. It prints how many were refused.
+const reporter = `
+import ctypes, os, signal, socket, struct, sys, time
+cgroup, rounds = sys.argv[1], int(sys.argv[2])
+CLONE3, INTO_CGROUP = 435, 0x200000000
+libc, into = ctypes.CDLL(None), os.open(cgroup, os.O_RDONLY)
+def clone():
+    args = struct.pack("11Q", INTO_CGROUP, 0, 0, 0, signal.SIGCHLD, 0, 0, 0, 0, 0, into)
+    return libc.syscall(CLONE3, args, len(args))
+def report(to):
+    while True:
+        try:
+            to.send(b".", socket.MSG_DONTWAIT)
+        except BlockingIOError:
+            pass
+        except PermissionError:
+            os._exit(1)
+for how in ("moved", "cloned"):
+    refused = 0
+    for i in range(rounds):
+        ours, its = socket.socketpair()
+        pid = os.fork() if how == "moved" else clone()
+        if pid == 0:
+            report(its)
+        its.close()
+        ours.recv(1)
+        if how == "moved":
+            open(cgroup + "/cgroup.procs", "w").write(str(pid))
+        time.sleep(0.01)
+        if os.waitpid(pid, os.WNOHANG)[0]:
+            refused += 1
+        else:
+            os.kill(pid, signal.SIGKILL)
+            os.waitpid(pid, 0)
+        ours.close()
+    print(how, refused, flush=True)
+`
+
+// reports: what a runtime puts into a tainted container can tell it how it gets on, from the moment on that it is in it (B33).
+func (f *fixture) reports(t *testing.T) {
+	mkdir(t, "/agents/reports")
+	known(t, f.sensor, "/agents/reports", nil)
+	f.sensor.Taint(t, "/agents/reports", "secret")
+	out := rig.Must(t, "python3 -c '"+reporter+"' "+root+"/agents/reports 50")
+	if out != "moved 0\ncloned 0\n" {
+		t.Errorf("refused: %s", out)
+	}
 }
 
 // runtimes: where Docker and podman put containers, they are found by the runtime's id.
