@@ -43,7 +43,7 @@ func TestLabelled(t *testing.T) {
 
 	t.Run("others are free", func(t *testing.T) {
 		h.run("clean", nil, h.sends(free, h.world.Port())...)
-		if !h.world.WaitGot(free, slow) {
+		if !h.world.WaitGot(free, rig.Late) {
 			t.Error("a container that nothing matches gets nothing out")
 		}
 		h.remove("clean")
@@ -105,7 +105,7 @@ func TestNoSensor(t *testing.T) {
 	fresh := fmt.Sprintf("fresh.%d.", port)
 	h.run("fresh", nil, "/bin/sleep", "1000")
 	_, _ = h.try("task", "exec", "--exec-id", "one", "fresh", "/bin/egress", "tcp", "-to", fmt.Sprintf("%s:%d", rig.World4, port), "-say", fresh)
-	if !h.world.WaitGot(fresh, slow) {
+	if !h.world.WaitGot(fresh, rig.Late) {
 		t.Error("a container without stored taint gets nothing out: the attempt proves nothing")
 	}
 
@@ -165,7 +165,7 @@ func TestFindings(t *testing.T) {
 		text := fmt.Sprintf("early.%d.", port)
 		s.KillBoth(t)
 		h.run("early", []string{"--label", "weir.refuse=1", "--privileged"}, h.sends(text, port)...)
-		if !h.world.WaitGot(text, slow) {
+		if !h.world.WaitGot(text, rig.Late) {
 			t.Error("without the sensor nothing gets out: the attempt proves nothing")
 		}
 		s.Restart(t) // ready: all that runs was looked at
@@ -221,7 +221,7 @@ func TestFindings(t *testing.T) {
 		h.world.Nothing(t, mark, text, port)
 		clean := fmt.Sprintf("clean.%d.", port)
 		_, _ = h.try("task", "exec", "--exec-id", "loop", "reader", "/bin/egress", "tcp", "-to", at, "-say", clean)
-		if !h.world.WaitGot(clean, slow) {
+		if !h.world.WaitGot(clean, rig.Late) {
 			t.Error("a clean container does not reach it: the attempt proves nothing")
 		}
 

@@ -23,7 +23,6 @@ import (
 func TestMain(m *testing.M) { inside.Main(m) }
 
 const (
-	slow    = 30 * time.Second // anything that must happen: the VM runs in software
 	rootfs  = "/tmp/rootfs"
 	socket  = "/run/containerd/containerd.sock"
 	labels  = "containers:\n  containerd: " + socket + "\n  match:\n"
@@ -141,9 +140,9 @@ func (h *host) again(id string) {
 
 func (h *host) until(what string, done func() bool) {
 	h.t.Helper()
-	for end := time.Now().Add(slow); !done(); time.Sleep(100 * time.Millisecond) {
+	for end := time.Now().Add(rig.Late); !done(); time.Sleep(100 * time.Millisecond) {
 		if time.Now().After(end) {
-			h.t.Fatalf("not within %s: %s", slow, what)
+			h.t.Fatalf("not within %s: %s", rig.Late, what)
 		}
 	}
 }

@@ -176,7 +176,7 @@ func (p *pod) tryStart(c *cri.ContainerConfig) (string, error) {
 // exec runs a command in a container and gives what it prints.
 func (k *kubelet) exec(id string, argv ...string) (string, int) {
 	k.t.Helper()
-	answer, err := k.runtime.ExecSync(k.t.Context(), &cri.ExecSyncRequest{ContainerId: id, Cmd: argv, Timeout: int64(slow / time.Second)})
+	answer, err := k.runtime.ExecSync(k.t.Context(), &cri.ExecSyncRequest{ContainerId: id, Cmd: argv, Timeout: int64(rig.Late / time.Second)})
 	if err != nil {
 		k.t.Fatalf("run %v: %v", argv, err)
 	}

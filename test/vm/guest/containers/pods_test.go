@@ -35,7 +35,7 @@ func TestPods(t *testing.T) {
 			web := k.pod("web-0", "0a1b-2c", map[string]string{"weir.guard": "1"})
 			first := web.start("one", k.sends(one, port)...)
 			web.start("two", k.sends(two, other)...)
-			if !k.world.Here.WaitGot(one, slow) || !k.world.Here.WaitGot(two, slow) {
+			if !k.world.Here.WaitGot(one, rig.Late) || !k.world.Here.WaitGot(two, rig.Late) {
 				t.Fatal("a clean pod gets nothing out: the attempt proves nothing")
 			}
 			found := k.known(s, "web-0", func(c control.Container) bool { return c.Live })
@@ -208,7 +208,7 @@ func (k *kubelet) restarted(t *testing.T, s *rig.Sensor) {
 	text := fmt.Sprintf("clean.%d.", port)
 	p := k.pod("web-5", "5", map[string]string{"weir.guard": "1"})
 	p.start("one", k.sends(text, port)...)
-	if !k.world.Here.WaitGot(text, slow) {
+	if !k.world.Here.WaitGot(text, rig.Late) {
 		t.Fatal("a clean pod gets nothing out: the attempt proves nothing")
 	}
 	k.known(s, "web-5", func(c control.Container) bool { return c.Live })

@@ -12,7 +12,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/miekg/dns"
 
@@ -22,8 +21,6 @@ import (
 )
 
 func TestMain(m *testing.M) { inside.Main(m) }
-
-const late = 20 * time.Second
 
 // The world has public addresses here: a name server, two hosts, and one that is private.
 const (

@@ -43,7 +43,7 @@ func (d *dialer) tell(t *testing.T, order string) { d.Input(t, order+"\n"); d.to
 // says waits for the answer to what it was told last.
 func (d *dialer) says(t *testing.T, answer string) {
 	t.Helper()
-	if answer = fmt.Sprint(d.told-1, " ", answer); d.WaitLine(answer, late) == "" {
+	if answer = fmt.Sprint(d.told-1, " ", answer); d.WaitLine(answer, rig.Late) == "" {
 		r, _ := d.WaitFor(time.Millisecond)
 		t.Fatalf("not %q: %s", answer, r)
 	}

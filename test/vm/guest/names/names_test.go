@@ -288,7 +288,7 @@ func (f *fixture) rebinding(t *testing.T) {
 	f.zone.set("pinned.example", host)
 	p = f.session.Start(t, "bash", "-c", "echo first $(curl -sS -m 60 http://pinned.example/); read -r; curl -sS -m 60 http://pinned.example/")
 	f.sensor.Approve(t, f.asked(t, "pinned.example").ID)
-	if p.WaitLine("first reached "+host, late) == "" {
+	if p.WaitLine("first reached "+host, rig.Late) == "" {
 		t.Fatal("the approved connect did not arrive")
 	}
 	f.zone.set("pinned.example", private)
@@ -356,7 +356,7 @@ func (f *fixture) clean(t *testing.T) {
 	f.zone.set("asked.example", other)
 	s := f.guard(t, "--taint", "corruption")
 	p := s.Start(t, "python3", "-c", remembers, "remembered.example")
-	if line := p.WaitLine("198.18.", late); line == "" {
+	if line := p.WaitLine("198.18.", rig.Late); line == "" {
 		t.Fatal("no address that stands for the name")
 	}
 	f.sensor.Untaint(t, s.Name, "corruption")
@@ -377,7 +377,7 @@ func (f *fixture) clean(t *testing.T) {
 func (f *fixture) killed(t *testing.T) {
 	f.zone.set("outlives.example", host)
 	p := f.session.Start(t, "python3", "-c", remembers, "outlives.example")
-	if line := p.WaitLine("198.18.", late); line == "" {
+	if line := p.WaitLine("198.18.", rig.Late); line == "" {
 		t.Fatal("no address that stands for the name")
 	}
 	f.sensor.Signal(t, syscall.SIGKILL)

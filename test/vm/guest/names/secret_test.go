@@ -50,7 +50,7 @@ func (f *fixture) secret(t *testing.T) {
 			time.Sleep(300 * time.Millisecond)
 			f.sensor.Signal(t, syscall.SIGCONT)
 		}
-		switch line := p.WaitLine(name, late); {
+		switch line := p.WaitLine(name, rig.Late); {
 		case strings.HasPrefix(line, name+".example 198.18."):
 			answered++
 		case line != name+".example cut":

@@ -97,7 +97,7 @@ func (a Attempt) Try(t testing.TB, o *Outside, s *Session, between func()) Outco
 		a.Started(t, e, p)
 	}
 	if a.Opens {
-		opened := p.WaitLine("opened", 2*slow)
+		opened := p.WaitLine("opened", 2*Late)
 		tell()
 		if opened != "" {
 			if a.Resume != nil {
@@ -150,7 +150,7 @@ func (e *Env) Helper(t testing.TB, argv ...string) *Proc {
 // say waits for a line of a helper and puts its words, but for the first, in place of names.
 func (e *Env) words(t testing.TB, p *Proc, prefix string, names ...string) {
 	t.Helper()
-	fields := strings.Fields(p.WaitLine(prefix, slow))
+	fields := strings.Fields(p.WaitLine(prefix, Late))
 	if len(fields) != len(names)+1 {
 		r, _ := p.WaitFor(time.Second)
 		t.Fatalf("%v: want %s and %d words, got %q: %s", p.argv, prefix, len(names), fields, r)
@@ -169,7 +169,7 @@ func (a Attempt) Arrived(t testing.TB, out Outcome) {
 		}
 		return
 	}
-	if !out.Outside.WaitGot(out.Text, slow) {
+	if !out.Outside.WaitGot(out.Text, Late) {
 		t.Errorf("nothing arrived: %s", out.Result)
 		for _, x := range out.Outside.World.since(out.Mark.world) {
 			t.Logf("instead: %+v", x)

@@ -16,7 +16,7 @@ import (
 	"weir/internal/procfs"
 )
 
-// Late is how long something may take that must happen.
+// Late is how long something may take that must happen: the VM runs in software, often beside others.
 const Late = time.Minute
 
 // Place is an address in the world that only one test uses, and a text that only it sends there.

@@ -118,7 +118,7 @@ func (p *Probe) Stop(t testing.TB) {
 func (p *Probe) Steady(t testing.TB) {
 	t.Helper()
 	before := p.count()
-	for end := time.Now().Add(3 * slow); p.count() < before+40; time.Sleep(50 * time.Millisecond) {
+	for end := time.Now().Add(Late); p.count() < before+40; time.Sleep(50 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatal("the probe does not go on")
 		}

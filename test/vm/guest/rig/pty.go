@@ -50,7 +50,7 @@ func OnTerminal(t testing.TB, argv ...string) *Terminal {
 		file.Close() // hangs up
 		select {
 		case <-term.done:
-		case <-time.After(slow):
+		case <-time.After(Late):
 			t.Errorf("%s: goes on without its terminal", strings.Join(argv, " "))
 			_ = cmd.Process.Kill()
 		}
@@ -94,7 +94,7 @@ func (p *Terminal) Type(t testing.TB, keys string) {
 // Expect waits for text after what an earlier Expect found, and returns all that came up to its end.
 func (p *Terminal) Expect(t testing.TB, text string) string {
 	t.Helper()
-	late := time.After(2 * slow)
+	late := time.After(2 * Late)
 	for {
 		p.mu.Lock()
 		rest, changed := p.text.String()[p.seen:], p.changed

@@ -17,9 +17,6 @@ import (
 	"weir/test/vm/wire"
 )
 
-// slow is how long anything may take that must happen: the VM runs in software.
-const slow = 20 * time.Second
-
 // Receiver is a running receiver program. It remembers all that arrived.
 type Receiver struct {
 	in io.WriteCloser
@@ -130,7 +127,7 @@ func (r *Receiver) Listen(t testing.TB, network, at string) string {
 	}
 	id := r.send(t, wire.Order{Op: "listen", Net: network, At: at})
 	var answer wire.Arrival
-	if !r.wait(slow, func() bool { answer = r.answers[id]; return answer.ID != 0 }) {
+	if !r.wait(Late, func() bool { answer = r.answers[id]; return answer.ID != 0 }) {
 		t.Fatalf("receiver: no answer to listen %s %s", network, at)
 	}
 	if answer.Error != "" {

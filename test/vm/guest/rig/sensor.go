@@ -110,7 +110,7 @@ func (s *Sensor) start(t testing.TB) {
 	}
 	s.ended = make(chan error, 1)
 	go func(cmd *exec.Cmd, ended chan error) { ended <- cmd.Wait() }(s.cmd, s.ended)
-	if err := ready.SetReadDeadline(time.Now().Add(6 * slow)); err != nil {
+	if err := ready.SetReadDeadline(time.Now().Add(2 * Late)); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := io.ReadFull(ready, make([]byte, 1)); err != nil {
@@ -149,7 +149,7 @@ func (s *Sensor) KillBoth(t testing.TB) {
 		t.Fatalf("kill the watcher: %v", err)
 	}
 	s.Kill(t)
-	for end := time.Now().Add(slow); ; time.Sleep(10 * time.Millisecond) { // nobody waits for an orphan
+	for end := time.Now().Add(Late); ; time.Sleep(10 * time.Millisecond) { // nobody waits for an orphan
 		if syscall.Kill(s.pid, 0) != nil {
 			return
 		}
@@ -184,8 +184,8 @@ func (s *Sensor) wait(t testing.TB) error {
 	select {
 	case err := <-s.ended:
 		return err
-	case <-time.After(2 * slow):
-		t.Fatalf("weir run still runs after %v", 2*slow)
+	case <-time.After(2 * Late):
+		t.Fatalf("weir run still runs after %v", 2*Late)
 		return nil
 	}
 }
@@ -208,7 +208,7 @@ func (s *Sensor) Policy(t testing.TB, policy string) {
 	n := len(s.Events(t, event.Mode))
 	s.write(t, policy)
 	s.Hangup(t)
-	if !s.until(slow, func() bool { return len(s.Events(t, event.Mode)) > n }) {
+	if !s.until(Late, func() bool { return len(s.Events(t, event.Mode)) > n }) {
 		t.Fatal("the sensor did not say that the policy changed")
 	}
 }
@@ -304,7 +304,7 @@ func client() *control.Client { return control.NewClient(runDir) }
 func (s *Sensor) Asked(t testing.TB, want func(question.Question) bool) question.Question {
 	t.Helper()
 	var found *question.Question
-	if !s.until(slow, func() bool {
+	if !s.until(Late, func() bool {
 		for _, q := range s.Pending(t) {
 			if want(q) {
 				found = &q
@@ -335,7 +335,7 @@ func (s *Sensor) answer(t testing.TB, id string, allow bool) {
 func (s *Sensor) Event(t testing.TB, want func(event.Event) bool) event.Event {
 	t.Helper()
 	var found *event.Event
-	if !s.until(slow, func() bool {
+	if !s.until(Late, func() bool {
 		for _, e := range s.Events(t) {
 			if want(e) {
 				found = &e

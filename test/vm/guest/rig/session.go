@@ -95,7 +95,7 @@ func RemoveCgroup(t testing.TB, dir string) {
 	if _, err := os.Stat(dir); err != nil {
 		return
 	}
-	deadline := time.Now().Add(slow)
+	deadline := time.Now().Add(Late)
 	for {
 		_ = os.WriteFile(filepath.Join(dir, "cgroup.kill"), []byte("1"), 0)
 		var dirs []string
@@ -167,7 +167,7 @@ func (s *Session) Close() {
 	s.in.Close()
 	select {
 	case <-s.ended:
-	case <-time.After(slow):
+	case <-time.After(Late):
 		_ = syscall.Kill(s.Pid, syscall.SIGKILL)
 		<-s.ended
 	}
@@ -287,7 +287,7 @@ func (p *Proc) await(d time.Duration, done func() bool) bool {
 
 // Pid is its process id, as the session sees it; 0 if it did not start.
 func (p *Proc) Pid() int {
-	p.await(slow, func() bool { return p.pid != 0 || p.ended })
+	p.await(Late, func() bool { return p.pid != 0 || p.ended })
 	p.s.mu.Lock()
 	defer p.s.mu.Unlock()
 	return p.pid
@@ -319,9 +319,9 @@ func (p *Proc) WaitFor(d time.Duration) (Result, bool) {
 // Wait waits for the end and fails t, killing the command, if it does not come.
 func (p *Proc) Wait(t testing.TB) Result {
 	t.Helper()
-	r, ok := p.WaitFor(2 * slow)
+	r, ok := p.WaitFor(2 * Late)
 	if !ok {
-		t.Errorf("%s: still runs after %v: %s", strings.Join(p.argv, " "), 2*slow, r)
+		t.Errorf("%s: still runs after %v: %s", strings.Join(p.argv, " "), 2*Late, r)
 		p.Signal(t, syscall.SIGKILL)
 	}
 	return r

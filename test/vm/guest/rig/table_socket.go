@@ -97,7 +97,7 @@ func uringAttempts() []Attempt {
 // handedAttempts use sockets that a process outside opened (B22).
 func handedAttempts() []Attempt {
 	passer := func(t testing.TB, e *Env, p *Proc) {
-		if p.WaitLine("listening", slow) == "" {
+		if p.WaitLine("listening", Late) == "" {
 			return
 		}
 		e.Helper(t, "egress", "pass", "-to", e.Words["to"], "-path", e.Words["socket"])
@@ -108,7 +108,7 @@ func handedAttempts() []Attempt {
 	var slowPasser *Proc
 	connected := late("B22", "scm-rights-connected", "take -listen -path {socket}", "connect")
 	connected.Started = func(t testing.TB, e *Env, p *Proc) {
-		if p.WaitLine("listening", slow) != "" {
+		if p.WaitLine("listening", Late) != "" {
 			slowPasser = e.Helper(t, "egress", "pass", "-wait", "open", "-to", e.Words["to"], "-path", e.Words["socket"])
 		}
 	}
@@ -122,7 +122,7 @@ func handedAttempts() []Attempt {
 	all := []Attempt{
 		{Name: "scm-rights", Argv: egress("take -listen -path {socket}"), Started: passer},
 		{Name: "scm-rights-abstract", Argv: egress("take -listen -path @{say}"), Started: func(t testing.TB, e *Env, p *Proc) {
-			if p.WaitLine("listening", slow) != "" {
+			if p.WaitLine("listening", Late) != "" {
 				e.Helper(t, "egress", "pass", "-to", e.Words["to"], "-path", "@"+e.Text)
 			}
 		}},

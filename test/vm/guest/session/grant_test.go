@@ -43,12 +43,16 @@ func (f *fixture) outlives(t *testing.T) {
 // orphans: what a command leaves running has no grant after a restart either, when the command ended while there was no daemon (B36, B37).
 func (f *fixture) orphans(t *testing.T) {
 	to, s := f.raw(t), f.guard(t, "secret")
-	survivor, now := "survivor."+to.Text, filepath.Join(t.TempDir(), "now")
-	later := "while ! [ -e " + now + " ]; do sleep 0.1; done; exec egress tcp -to " + to.To + " -say " + survivor
+	survivor, now, there := "survivor."+to.Text, filepath.Join(t.TempDir(), "now"), filepath.Join(t.TempDir(), "there")
+	later := "touch " + there + "; while ! [ -e " + now + " ]; do sleep 0.1; done; exec egress tcp -to " + to.To + " -say " + survivor
 	p := s.Start(t, "bash", "-c", strings.Join(to.Egress("tcp"), " ")+" && (setsid sh -c '"+later+"' </dev/null >/dev/null 2>&1 &) && sleep 1000")
 	first := to.asked(t)
 	f.sensor.Approve(t, first.ID)
 	to.Arrived(t)
+	rig.Eventually(t, "the command has left something running", func() bool {
+		_, err := os.Stat(there)
+		return err == nil
+	})
 	f.sensor.Kill(t)
 	p.Signal(t, syscall.SIGKILL)
 	p.Wait(t)

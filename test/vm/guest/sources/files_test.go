@@ -20,10 +20,7 @@ import (
 
 func TestMain(m *testing.M) { inside.Main(m) }
 
-const (
-	late = 20 * time.Second
-	bin  = "/srv/" // programs start faster from the guest's own disk
-)
+const bin = "/srv/" // programs start faster from the guest's own disk
 
 const policy = `
 taint:
@@ -134,8 +131,8 @@ func (f *fixture) try(t *testing.T, a attempt, s *rig.Session) (text string, por
 	}
 	p := s.Start(t, argv...)
 	if a.hands {
-		p.WaitLine("listening", late)
-		f.world.Agent.Start(t, bin+"egress", "file-give", "-path", free+"/socket", "-say", a.file).WaitLine("given", late)
+		p.WaitLine("listening", rig.Late)
+		f.world.Agent.Start(t, bin+"egress", "file-give", "-path", free+"/socket", "-say", a.file).WaitLine("given", rig.Late)
 	}
 	p.Close(t)
 	r := p.Wait(t)
@@ -158,7 +155,7 @@ func write(t *testing.T, file, text string) {
 
 func (f *fixture) arrives(t *testing.T, text, out string) {
 	t.Helper()
-	if !f.world.WaitGot(text, late) {
+	if !f.world.WaitGot(text, rig.Late) {
 		t.Errorf("nothing arrived: %s", out)
 	}
 }
@@ -241,11 +238,11 @@ func (f *fixture) chrooted(t *testing.T) {
 	place := f.world.Place()
 	f.world.World.Listen(t, "udp", fmt.Sprintf("[::]:%d", place.Port))
 	p := s.StartEnv(t, []string{"TEXT=" + place.Text, "DEST=" + place.To}, "unshare", "-m", "bash", "-c", boxed)
-	if p.WaitLine("made", late) == "" {
+	if p.WaitLine("made", rig.Late) == "" {
 		t.Fatal(p.Wait(t))
 	}
 	p.Input(t, "\n")
-	if p.WaitLine("astray", late) == "" {
+	if p.WaitLine("astray", rig.Late) == "" {
 		t.Fatal(p.Wait(t))
 	}
 	time.Sleep(5 * time.Second) // processes are looked for every two
@@ -263,7 +260,7 @@ func (f *fixture) chrooted(t *testing.T) {
 func (f *fixture) tooMany(t *testing.T) {
 	s := f.sensor.Guard(t, "many")
 	p := s.Start(t, "unshare", "-m", "bash", "-c", "mount -t tmpfs keys /root/.keys && touch /root/.keys/id_{1..300} && echo made && read x")
-	if p.WaitLine("made", late) == "" {
+	if p.WaitLine("made", rig.Late) == "" {
 		t.Fatal(p.Wait(t))
 	}
 	told := func(e event.Event) bool { return e.Kind == event.Error && strings.Contains(e.Message, "more than 256") }
@@ -287,7 +284,7 @@ func (f *fixture) told(t *testing.T, a attempt) {
 	t.Helper()
 	name := a.file[strings.LastIndex(a.file, "/")+1:]
 	var e event.Event
-	for end := time.Now().Add(late); e.Change == nil; time.Sleep(50 * time.Millisecond) {
+	for end := time.Now().Add(rig.Late); e.Change == nil; time.Sleep(50 * time.Millisecond) {
 		all := f.sensor.Events(t, event.Taint)
 		for _, e = range all[min(f.seen, len(all)):] {
 			f.seen++

@@ -109,7 +109,7 @@ func (f *fixture) untrusted(t *testing.T, s *rig.Session, host string) {
 	to, _ := f.at(t, "tcp", host)
 	text := "goes.on." + s.Name + ".end"
 	p := s.Start(t, bin+"egress", "tcp", "-to", to, "-say", text, "-wait", "connect")
-	if p.WaitLine("opened", late) == "" {
+	if p.WaitLine("opened", rig.Late) == "" {
 		t.Fatalf("not connected: %s", p.Wait(t))
 	}
 	f.stopped(t, s)
@@ -146,7 +146,7 @@ func (f *fixture) secretEnds(t *testing.T, s *rig.Session) {
 	to, _ := f.at(t, "tcp", rig.World4)
 	text := "not.after.a.secret.end"
 	p := s.Start(t, bin+"egress", "tcp", "-to", to, "-say", text, "-wait", "connect")
-	if p.WaitLine("opened", late) == "" {
+	if p.WaitLine("opened", rig.Late) == "" {
 		t.Fatalf("not connected: %s", p.Wait(t))
 	}
 	f.toldOf(t, s)
@@ -177,7 +177,7 @@ func (f *fixture) arrivals(t *testing.T, s *rig.Session) {
 		}
 		at := net.JoinHostPort(rig.Own, strconv.Itoa(port))
 		p := s.Start(t, bin+"egress", attempt, "-after", "3s", "-to", at, "-say", text)
-		if p.WaitLine("opened", late) == "" {
+		if p.WaitLine("opened", rig.Late) == "" {
 			t.Fatalf("does not listen: %s", p.Wait(t))
 		}
 		mark := f.world.Mark(t)
@@ -201,7 +201,7 @@ func (f *fixture) reload(t *testing.T, s *rig.Session) {
 		t.Error("what is trusted now taints")
 	}
 	write(t, "/srv/late/a", "text.of.late.end")
-	for end := time.Now().Add(late); ; time.Sleep(500 * time.Millisecond) { // it was made after the policy: looked up in a while
+	for end := time.Now().Add(rig.Late); ; time.Sleep(500 * time.Millisecond) { // it was made after the policy: looked up in a while
 		s.Run(t, "cat", "/srv/late/a")
 		if f.tainted(t, s.Name) {
 			break
