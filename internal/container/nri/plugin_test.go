@@ -72,7 +72,7 @@ func connected(t *testing.T, h Host) (api.PluginService, net.Conn, chan error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	mux := multiplex.Multiplex(conn)
+	mux := multiplex.Multiplex(conn, multiplex.WithBlockedRead()) // what comes for nobody is dropped
 	t.Cleanup(func() { mux.Close() })
 	incoming, err := mux.Listen(multiplex.RuntimeServiceConn)
 	if err != nil {
@@ -92,6 +92,7 @@ func connected(t *testing.T, h Host) (api.PluginService, net.Conn, chan error) {
 	}
 	client := ttrpc.NewClient(outgoing)
 	t.Cleanup(func() { client.Close() })
+	mux.Unblock()
 	if q := <-r.registered; q.PluginName != "weir" || q.PluginIdx != "90" {
 		t.Errorf("registered as %v", q)
 	}
