@@ -55,11 +55,16 @@ func (f *Files) Set(slot uint32, files []policy.SecretFile) error {
 	next.names, next.anywhere = names(files)
 	old := f.lists[slot]
 	f.lists[slot] = next
+	undo := func() { delete(f.lists, slot) }
+	if old == nil {
+		f.unfind(slot)
+	} else {
+		found := f.outdate(slot, old.names, next.names)
+		undo = func() { f.lists[slot] = old; found() }
+	}
 	err := f.begin(slot, next)
 	if err != nil {
-		if f.lists[slot] = old; old == nil {
-			delete(f.lists, slot)
-		}
+		undo()
 		return errors.Join(err, f.eraseOthers(slot, kernel.Generation), f.filter())
 	}
 	return errors.Join(f.eraseOthers(slot, next.generation), f.filter())
@@ -67,7 +72,6 @@ func (f *Files) Set(slot uint32, files []policy.SecretFile) error {
 
 // begin writes a new list, and switches to it last.
 func (f *Files) begin(slot uint32, l *list) error {
-	f.unfind(slot)
 	if err := f.look(map[uint32]*list{slot: l}, nil); err != nil {
 		return err
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -20,11 +21,15 @@ type root struct {
 	pid   int // one of its processes
 	top   inode
 	found map[uint32]nodes // by slot
-	busy  bool             // a look that takes long
-	ill   bool             // the last look for the present lists failed, which was told
+	// what was found for the list before, which counts until this root has been looked at for the present one
+	outdated map[uint32]nodes
+	busy     bool // a look that takes long
+	ill      bool // the last look for the present lists failed, which was told
 	// it was looked at from different roots: what one does not have, another may
 	turned bool
 }
+
+func newRoot() *root { return &root{found: map[uint32]nodes{}, outdated: map[uint32]nodes{}} }
 
 // Refresh looks all lists up again: in this process's mount namespace, and in those that are due, of the processes that are given by
 // namespace. What was found in the others stays. A namespace that is not named is forgotten.
@@ -48,7 +53,7 @@ func (f *Files) Refresh(processes map[uint64]int, due map[uint64]bool) error {
 			continue
 		}
 		if f.roots[ns] == nil {
-			f.roots[ns] = &root{found: map[uint32]nodes{}}
+			f.roots[ns] = newRoot()
 		}
 		f.roots[ns].pid = pid
 	}
@@ -90,10 +95,60 @@ func (f *Files) Listed() bool {
 	return len(f.lists) > 0
 }
 
+// outdate takes what was found for a slot's list, in all roots, for what its next one stands for until that has been looked up: a root may
+// be slow to answer, and what was secret is not to be open meanwhile. undo is for a list that is not put in force.
+func (f *Files) outdate(slot uint32, before, next []string) (undo func()) {
+	was := map[*root][2]nodes{}
+	for _, r := range f.roots {
+		was[r] = [2]nodes{r.found[slot], r.outdated[slot]}
+		found := r.found[slot]
+		if found == nil {
+			found = r.outdated[slot]
+		}
+		r.set(slot, nil, renumbered(found, before, next))
+		r.ill = false
+	}
+	return func() {
+		for r, w := range was {
+			r.set(slot, w[0], w[1])
+		}
+	}
+}
+
+// set replaces what is found for a slot's list and what was for the one before; nil: it was not looked up.
+func (r *root) set(slot uint32, found, outdated nodes) {
+	delete(r.found, slot)
+	delete(r.outdated, slot)
+	if found != nil {
+		r.found[slot] = found
+	}
+	if len(outdated) > 0 {
+		r.outdated[slot] = outdated
+	}
+}
+
+// renumbered has the bits of names that two lists have in common as the second numbers them.
+func renumbered(found nodes, before, next []string) nodes {
+	all := nodes{}
+	for id, node := range found {
+		bits := node.Names
+		node.Names = 0
+		for i, name := range before {
+			if at := slices.Index(next, name); at >= 0 && bits>>i&1 != 0 {
+				node.Names |= 1 << at
+			}
+		}
+		if node != (filesSecretNode{}) {
+			all[id] = node
+		}
+	}
+	return all
+}
+
 // unfind forgets what was found for a slot's list, in all roots.
 func (f *Files) unfind(slot uint32) {
 	for _, r := range f.roots {
-		delete(r.found, slot)
+		r.set(slot, nil, nil)
 		r.ill = false
 	}
 }
@@ -105,6 +160,9 @@ func (f *Files) wanted(slot uint32) nodes {
 		for id, node := range r.found[slot] {
 			all.add(id, node)
 		}
+		for id, node := range r.outdated[slot] {
+			all.add(id, node)
+		}
 	}
 	return all
 }
@@ -113,7 +171,7 @@ func (f *Files) wanted(slot uint32) nodes {
 // Refresh. Its callers hold f.setting and f.mu, which is free while it waits. An error is about this process's own root.
 func (f *Files) look(lists map[uint32]*list, due map[uint64]bool) error {
 	if f.roots[0] == nil {
-		f.roots[0] = &root{found: map[uint32]nodes{}}
+		f.roots[0] = newRoot()
 	}
 	results := make(chan error, len(f.roots))
 	asked := 0
@@ -177,8 +235,8 @@ func (f *Files) keep(r *root, pid int, lists map[uint32]*list, found map[uint32]
 	for slot, nodes := range found {
 		if f.lists[slot] == lists[slot] {
 			now := sticky(nodes, r.found[slot], r.turned)
-			f.stale = f.stale || !maps.Equal(now, r.found[slot])
-			r.found[slot] = now
+			f.stale = f.stale || !maps.Equal(now, r.found[slot]) || len(r.outdated[slot]) > 0
+			r.set(slot, now, nil)
 		}
 	}
 	return nil
