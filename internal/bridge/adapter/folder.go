@@ -27,6 +27,7 @@ const (
 var (
 	errNoFolder = errors.New("no sensor answers in the folder")
 	errOwner    = errors.New("it cannot be told who answers in the folder: the agent must not run as the sensor's user")
+	errReplaced = errors.New("there is another file in its place now")
 	errStamp    = errors.New("it cannot be told who answers in the folder: there is no stamp of a sensor on it, which an agent that is root needs")
 	errForger   = errors.New("it cannot be told who answers in the folder: an agent that is root must not have CAP_SYS_ADMIN, with which it could answer itself")
 )
@@ -36,6 +37,16 @@ type folder struct{ path string }
 
 // alive says whether a sensor answers there.
 func (f folder) alive() error {
+	for range 10 {
+		if err := f.signed(); !errors.Is(err, errReplaced) {
+			return err
+		}
+	}
+	return errOwner // no sensor does it so often
+}
+
+// signed looks at what a sensor says so with.
+func (f folder) signed() error {
 	file, err := open(f.path + "/" + wire.Alive)
 	if err != nil {
 		return errNoFolder
@@ -140,6 +151,9 @@ func written(file *os.File, data []byte) error {
 		return plain(err)
 	}
 	st, ok := info.Sys().(*syscall.Stat_t)
+	if ok && st.Nlink == 0 {
+		return errReplaced
+	}
 	if !ok || !info.Mode().IsRegular() || info.Mode().Perm()&0o022 != 0 || st.Nlink != 1 || st.Uid != 0 && st.Uid != nobody {
 		return errOwner
 	}
