@@ -87,7 +87,7 @@ func TestModelEndpointAsDrop(t *testing.T) {
 	} {
 		for _, taint := range [][]string{{"secret"}, {"corruption"}, {"corruption", "secret"}} {
 			r := verdict.Request{Container: event.Container{ID: "g-a", Taint: taint}, Process: event.Process{PID: 5, Start: 5}, Command: command, Dir: "/work", Ask: verdict.Command, Mode: "enforce"}
-			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			done := make(chan verdict.Verdict, 1)
 			go func() { done <- g.Decide(ctx, r) }()
 			asked := false

@@ -86,7 +86,7 @@ func TestPendingFollow(t *testing.T) {
 			}()
 			shows := func(want string) {
 				t.Helper()
-				for range 3000 {
+				for range 6000 {
 					mu.Lock()
 					found := strings.Contains(out.String(), want)
 					mu.Unlock()

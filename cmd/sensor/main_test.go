@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"syscall"
 	"testing"
 	"time"
@@ -83,6 +84,9 @@ func fakeDaemon(ctx context.Context, o sensor.Options, ready func()) error {
 	go func() {
 		for range hangups {
 			fmt.Println("policy loaded again:", o.PolicyPath)
+			if err := os.WriteFile(filepath.Join(o.RunDir, "loaded"), nil, 0o600); err != nil { // the script waits for it
+				fmt.Println(err)
+			}
 		}
 	}()
 	if os.Getenv("FAKE") == "silent" {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/creack/pty"
+	"golang.org/x/sys/unix"
 
 	"weir/internal/vault"
 )
@@ -46,14 +47,16 @@ func onTerminal(t *testing.T, dir, stdin string, args []string, lines ...[2]stri
 	}
 	tty.Close()
 	var seen bytes.Buffer
-	watch := time.AfterFunc(time.Minute, func() { cmd.Process.Kill() })
+	watch := time.AfterFunc(5*time.Minute, func() { cmd.Process.Kill() })
 	defer watch.Stop()
 	buf := make([]byte, 1024)
 	for from := 0; ; {
 		if len(lines) > 0 {
 			if i := strings.Index(seen.String()[from:], lines[0][0]); i >= 0 {
 				from += i + len(lines[0][0])
-				time.Sleep(20 * time.Millisecond) // the prompt comes before the echo goes
+				for end := time.Now().Add(time.Minute); echoes(t, far) && time.Now().Before(end); { // the prompt comes before the echo goes
+					time.Sleep(time.Millisecond)
+				}
 				if _, err := io.WriteString(far, lines[0][1]+"\n"); err != nil {
 					t.Fatal(err)
 				}
@@ -72,6 +75,16 @@ func onTerminal(t *testing.T, dir, stdin string, args []string, lines ...[2]stri
 		t.Errorf("%v: %q was not asked: %q", args, lines[0][0], seen.String())
 	}
 	return seen.String(), stdout.String(), err
+}
+
+// echoes says whether a terminal shows what is typed.
+func echoes(t *testing.T, terminal *os.File) bool {
+	t.Helper()
+	m, err := unix.IoctlGetTermios(int(terminal.Fd()), unix.TCGETS)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m.Lflag&unix.ECHO != 0
 }
 
 // V9: a passphrase is asked for on the terminal, twice for a new vault, and never shown; so is a secret.

@@ -121,17 +121,27 @@ func newFake(t testing.TB) *fake {
 	}}
 }
 
+// listen takes one port for both protocols: of what is free for one, somebody else may have the other.
+func listen(t testing.TB) (*net.UDPConn, net.Listener) {
+	t.Helper()
+	for range 20 {
+		packets, err := net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if streams, err := net.Listen("tcp4", packets.LocalAddr().String()); err == nil {
+			return packets, streams
+		}
+		packets.Close()
+	}
+	t.Fatal("no port is free for both")
+	return nil, nil
+}
+
 // resolver starts the name server on loopback.
 func (f *fake) resolver(t testing.TB, six bool) *Resolver {
 	t.Helper()
-	packets, err := net.ListenPacket("udp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	streams, err := net.Listen("tcp", packets.LocalAddr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	packets, streams := listen(t)
 	for _, s := range []*dns.Server{{PacketConn: packets, Handler: f}, {Listener: streams, Handler: f}} {
 		done := make(chan struct{})
 		go func() {
@@ -487,14 +497,7 @@ func TestConfig(t *testing.T) {
 func TestServed(t *testing.T) {
 	f := newFake(t)
 	r := f.resolver(t, false)
-	packets, err := net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	streams, err := net.Listen("tcp4", packets.LocalAddr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	packets, streams := listen(t)
 	var done sync.WaitGroup
 	done.Go(func() { r.ServeUDP(t.Context(), packets) })
 	done.Go(func() { r.ServeTCP(t.Context(), streams) })
@@ -507,7 +510,7 @@ func TestServed(t *testing.T) {
 		for name, want := range map[string]string{"evil.example.": "198.18.0.1", "in.corp.test.": "203.0.113.10"} {
 			q := new(dns.Msg)
 			q.SetQuestion(name, dns.TypeA)
-			m, _, err := (&dns.Client{Net: network, Timeout: 20 * time.Second}).Exchange(q, packets.LocalAddr().String())
+			m, _, err := (&dns.Client{Net: network, Timeout: time.Minute}).Exchange(q, packets.LocalAddr().String())
 			if err != nil || len(m.Answer) != 1 || !strings.HasSuffix(m.Answer[0].String(), want) {
 				t.Errorf("%s %s: %v %s", network, name, err, m)
 			}

@@ -93,7 +93,7 @@ func (c *cluster) set(f func()) {
 // until waits for the cluster to become so.
 func (c *cluster) until(t *testing.T, what string, done func() bool) {
 	t.Helper()
-	for end := time.Now().Add(20 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
 		c.mu.Lock()
 		ok := done()
 		c.mu.Unlock()

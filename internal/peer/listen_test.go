@@ -19,7 +19,7 @@ func dial(t *testing.T, l net.Listener) (net.Conn, bool) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { c.Close() })
-	if err := c.SetReadDeadline(time.Now().Add(10 * time.Second)); err != nil {
+	if err := c.SetReadDeadline(time.Now().Add(time.Minute)); err != nil {
 		t.Fatal(err)
 	}
 	n, _ := c.Read(make([]byte, 1))

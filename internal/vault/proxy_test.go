@@ -147,7 +147,7 @@ func TestProxiesThatFail(t *testing.T) {
 		"is silent":     {newProxy(t, "silence").url, Timeout, ""},
 		"plain for TLS": {func() string { return strings.Replace(newProxy(t, "silence").url(), "http:", "https:", 1) }, Connecting, "no connection"},
 	} {
-		r.fetch.Proxy, r.fetch.Time = tt.proxy, 20*time.Second
+		r.fetch.Proxy, r.fetch.Time = tt.proxy, time.Minute
 		if tt.class == Timeout {
 			r.fetch.Time = 200 * time.Millisecond
 		}

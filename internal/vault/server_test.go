@@ -74,7 +74,7 @@ func newRig(t testing.TB, h2 bool) *rig {
 	r.StartTLS()
 	t.Cleanup(r.Close)
 	_, r.port, _ = net.SplitHostPort(r.Listener.Addr().String())
-	r.fetch = &Fetcher{Vault: r.vault, Resolver: &names{answers: at("127.0.0.1")}, Time: 20 * time.Second}
+	r.fetch = &Fetcher{Vault: r.vault, Resolver: &names{answers: at("127.0.0.1")}, Time: time.Minute}
 	return r
 }
 

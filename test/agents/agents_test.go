@@ -140,7 +140,7 @@ func agent(t *testing.T, pattern string) string {
 }
 
 // limit is how long an agent may take in all.
-const limit = 3 * time.Minute
+const limit = 8 * time.Minute
 
 // play runs an agent in namespaces of its own: without a network, and with other process ids than the bridge, as in a container.
 func (f *fixture) play(t *testing.T, argv, env []string, calls []call) script.Run {

@@ -181,11 +181,12 @@ func TestNeverDeferredM2(t *testing.T) {
 		t.Fatal(err)
 	}
 	servers := string(input(obj{"mcpServers": obj{
-		"weir":    obj{"type": "stdio", "command": f.hook, "args": []string{"mcp"}},
-		"browser": obj{"type": "stdio", "command": self, "args": []string{}, "env": obj{script.Env: "browser"}},
+		"weir":    obj{"type": "stdio", "command": "sh", "args": []string{"-c", f.hook + " mcp | tee " + f.work + "/weir.said"}},
+		"browser": obj{"type": "stdio", "command": "sh", "args": []string{"-c", self + " | tee " + f.work + "/browser.said"}, "env": obj{script.Env: "browser"}},
 	}}))
 	calls := []call{
-		{Tool: "Bash", Input: input(obj{"command": "sleep 6; echo local-$((40+2))-ran", "description": "x"})}, // servers connect meanwhile
+		// Both servers have connected, and told their tools, before the model is asked again.
+		{Tool: "Bash", Input: input(obj{"command": "until grep -q VaultHttpFetch weir.said && grep -q navigate browser.said; do sleep 0.2; done; sleep 6; echo local-$((40+2))-ran", "description": "x"})},
 		{Tool: "ToolSearch", Input: input(obj{"query": "select:mcp__browser__navigate"})},
 	}
 	argv := []string{program, "-p", "go", "--model", "claude-sonnet-4-5", "--mcp-config", servers, "--allowedTools", "Bash"}

@@ -363,7 +363,7 @@ func (r *rig) person(reply question.Reply) <-chan string {
 	text := make(chan string, 1)
 	reply.By = "alice"
 	go func() {
-		for range 1000 {
+		for range 12_000 { // a minute
 			if list := r.gate.Pending(); len(list) > 0 {
 				_, err := r.gate.Answer(list[0].ID, reply)
 				if err != nil {

@@ -41,7 +41,7 @@ func TestCasesFire(t *testing.T) {
 					hostile, commands = append(hostile, c), append(commands, c.Text)
 				}
 			}
-			ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+			ctx, cancel := context.WithTimeout(t.Context(), 9*time.Minute)
 			defer cancel()
 			seen, err := Run(ctx, t.TempDir(), shell, commands)
 			if err != nil {

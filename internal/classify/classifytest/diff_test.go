@@ -103,7 +103,7 @@ func differential(t *testing.T, commands []string) {
 		for _, shell := range []string{"bash", "dash"} {
 			t.Run(fmt.Sprintf("%s/%d", shell, i), func(t *testing.T) {
 				t.Parallel()
-				ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+				ctx, cancel := context.WithTimeout(t.Context(), 9*time.Minute)
 				defer cancel()
 				seen, err := Run(ctx, t.TempDir(), shell, part)
 				if err != nil {

@@ -39,7 +39,7 @@ func TestRunSees(t *testing.T) {
 				commands, at = append(commands, tt.command), append(at, i)
 			}
 		}
-		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+		ctx, cancel := context.WithTimeout(t.Context(), 9*time.Minute)
 		defer cancel()
 		seen, err := Run(ctx, t.TempDir(), shell, commands)
 		if err != nil {

@@ -102,7 +102,7 @@ func TestSlow(t *testing.T) {
 				close(answered)
 			})
 			o := f.options(t)
-			o.Timeout = 200 * time.Millisecond
+			o.Timeout = 2 * time.Second // the request must arrive within it
 			o.CacheFor = time.Hour
 			reviewer := build(t, o)
 			got, err := reviewer.Review(context.Background(), plain("./tool"))
@@ -114,7 +114,11 @@ func TestSlow(t *testing.T) {
 				t.Errorf("%d requests: a timeout is not tried again", n)
 			}
 			f.answer = saying(flagging)
-			if got, err := reviewer.Review(context.Background(), plain("./tool")); err != nil || !got.Flagged {
+			got, err = reviewer.Review(context.Background(), plain("./tool"))
+			for cop.CodeOf(err) == cop.Timeout && t.Context().Err() == nil { // a loaded machine
+				got, err = reviewer.Review(context.Background(), plain("./tool"))
+			}
+			if err != nil || !got.Flagged {
 				t.Errorf("afterwards %+v, %v: the late answer was kept", got, err)
 			}
 		})

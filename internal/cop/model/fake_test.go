@@ -112,7 +112,7 @@ func saying(text string) func(http.ResponseWriter, *http.Request, func(string)) 
 func (f *fake) options(t testing.TB) Options {
 	t.Helper()
 	t.Setenv("COP_TEST_KEY", testKey)
-	return Options{Reviewer: f.kind, Model: "test-model", BaseURL: f.URL, KeyEnv: "COP_TEST_KEY", Timeout: 30 * time.Second}
+	return Options{Reviewer: f.kind, Model: "test-model", BaseURL: f.URL, KeyEnv: "COP_TEST_KEY", Timeout: 2 * time.Minute}
 }
 
 func build(t testing.TB, o Options) *cop.Cop {

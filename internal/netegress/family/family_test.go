@@ -14,7 +14,7 @@ import (
 func state(t *testing.T, pid int, want byte) {
 	t.Helper()
 	var got byte
-	for range 500 {
+	for range 6000 {
 		st, err := procfs.ReadStat(pid)
 		if err != nil {
 			t.Fatal(err)
