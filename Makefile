@@ -17,10 +17,10 @@ build: ## bin/weir, and bin/weir-hook for containers
 	$(GO) build -trimpath -ldflags='-s -w' -o bin/weir-hook ./cmd/hook
 
 test: images shells agents units ## every test, unit and VM, on all kernels; but for what make clients, make failures and make load run
-	$(GO) test -timeout 60m ./...
+	$(GO) test -timeout 90m ./...
 
 unit: shells agents units ## the tests that boot nothing
-	$(GO) test $$($(GO) list ./... | grep -v /test/vm)
+	$(GO) test -timeout 30m $$($(GO) list ./... | grep -v /test/vm)
 
 units: ## systemd-analyze, which judges the units
 	scripts/packages units

@@ -23,7 +23,7 @@ const (
 		"syscall.x32=y rdinit=/" + handover.InitName + " " + handover.KernelFlag
 	probeArgs = handover.ProbeFlag
 	// bootLimit is how much longer than its job a VM may take, on a busy machine.
-	bootLimit = 2 * time.Minute
+	bootLimit = 5 * time.Minute
 )
 
 // Share is a directory of the host that the guest sees, read-only, at Path.
@@ -40,7 +40,7 @@ type Machine struct {
 	Counted bool   // the guest's clock counts instructions, 1 ns each, whatever the host does; one CPU, in software
 	CPUs    int
 	MemMiB  int
-	Timeout time.Duration // of the command; the VM may take two minutes more
+	Timeout time.Duration // of the command; the VM may take five minutes more
 	Args    []string      // the command
 	Env     []string
 	Dir     string    // its working directory

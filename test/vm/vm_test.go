@@ -12,24 +12,21 @@ import (
 
 // groups has what is special about a group; those that are not named have the defaults.
 var groups = map[string]Group{
-	"agents":       {Timeout: 20 * time.Minute, MemMiB: 4096},
-	"bare":         {Timeout: 15 * time.Minute, Once: true},
-	"boot":         {Timeout: 5 * time.Minute},
-	"bridge":       {Timeout: 15 * time.Minute, Once: true},
+	"agents":       {MemMiB: 4096},
+	"bare":         {Once: true},
+	"bridge":       {Once: true},
 	"cascade":      {Once: true},
 	"cgroups":      {Once: true},
-	"clients":      {Timeout: 40 * time.Minute, Root: "clients", MemMiB: 4096},
-	"containers":   {Timeout: 15 * time.Minute, Root: "containers", Systemd: true, Once: true, Long: "^(TestNoLeak|TestPods)$"},
-	"containers13": {Of: "containers", Timeout: 15 * time.Minute, Root: "containers13", Systemd: true, Once: true},
-	"egress":       {Timeout: 20 * time.Minute},
-	"exec":         {Timeout: 15 * time.Minute}, // thousands of executions
-	"failure":      {Timeout: 40 * time.Minute},
+	"clients":      {Timeout: time.Hour, Root: "clients", MemMiB: 4096},
+	"containers":   {Root: "containers", Systemd: true, Once: true, Long: "^(TestNoLeak|TestPods)$"},
+	"containers13": {Of: "containers", Root: "containers13", Systemd: true, Once: true},
+	"failure":      {Timeout: time.Hour},
 	"load":         {Timeout: 2 * time.Hour},
 	"names":        {Once: true, Long: "^TestNames$/^runs_out$"},
 	"operator":     {Once: true},
 	"session":      {Newest: "^(TestAnnounced|TestMetrics)$"},
 	"sources":      {Newest: "^TestWithoutSensor$"},
-	"systemd":      {Timeout: 15 * time.Minute, Root: "containers", Systemd: true, Once: true, Long: "^TestSystemd$/^(watchdog|B32_killed_for_good)$"},
+	"systemd":      {Root: "containers", Systemd: true, Once: true, Long: "^TestSystemd$/^(watchdog|B32_killed_for_good)$"},
 }
 
 // attacks386 names the attack programs that are also built for 32 bits, as attack/NAME.386.

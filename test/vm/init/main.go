@@ -147,7 +147,7 @@ func wait(path string, job handover.Job) (int, error) {
 		// Daemons that the command left may hold the pipe: what it wrote itself is through well before this.
 		select {
 		case <-copied:
-		case <-time.After(500 * time.Millisecond):
+		case <-time.After(3 * time.Second):
 		}
 		if late.Load() {
 			return 0, fmt.Errorf("run %s: no end after %s: killed", job.Args[0], job.Timeout)

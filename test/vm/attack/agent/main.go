@@ -58,7 +58,7 @@ func (a *agent) start(c wire.Command) {
 	cmd := exec.Command(c.Argv[0], c.Argv[1:]...)
 	cmd.Env = append(os.Environ(), c.Env...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	cmd.WaitDelay = 100 * time.Millisecond // a daemon that keeps the pipes
+	cmd.WaitDelay = 3 * time.Second // a daemon may keep the pipes; what was written is read in less
 	cmd.Stdout = stream(func(s string) { a.say(wire.Report{ID: c.ID, Stdout: s}) })
 	cmd.Stderr = stream(func(s string) { a.say(wire.Report{ID: c.ID, Stderr: s}) })
 	input, err := cmd.StdinPipe()

@@ -6,6 +6,7 @@ package bridge
 
 import (
 	"encoding/json"
+	"os"
 	"strconv"
 	"strings"
 	"testing"
@@ -53,6 +54,23 @@ func (to target) unasked(t *testing.T) {
 			t.Errorf("it was asked about: %+v", e)
 		}
 	}
+}
+
+// listening waits until a socket of this path takes connections: its file is there before that.
+func listening(t *testing.T, path string) {
+	t.Helper()
+	rig.Eventually(t, "somebody listens at "+path, func() bool {
+		all, err := os.ReadFile("/proc/net/unix")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(string(all)) { // Num RefCount Protocol Flags Type St Inode Path
+			if f := strings.Fields(line); len(f) == 8 && f[3] == "00010000" && f[7] == path {
+				return true
+			}
+		}
+		return false
+	})
 }
 
 // hook gives a tool call to the agent's hook, as the agent would.

@@ -127,14 +127,14 @@ func TestPresets(t *testing.T) {
 // peers: Unix sockets outside (tmux, D-Bus, docker) are closed once tainted.
 func (f *fixture) peers(t *testing.T) {
 	rig.Must(t, "rm -f /run/peer.sock")
-	peer := f.world.Agent.Start(t, "socat", "UNIX-LISTEN:/run/peer.sock,fork,mode=666", "SYSTEM:echo reached")
+	peer := f.world.Agent.Start(t, "socat", "-t", "60", "UNIX-LISTEN:/run/peer.sock,fork,mode=666", "SYSTEM:echo reached")
 	defer peer.Signal(t, 9)
-	rig.Must(t, "for i in $(seq 100); do test -S /run/peer.sock && exit; sleep 0.1; done; exit 1")
+	listening(t, "/run/peer.sock")
 	s := f.sensor.Guard(t, "preset-peers", "--user", "agent", "--preset", "claude")
-	ask := []string{"sh", "-c", "echo x | socat -t 5 - UNIX:/run/peer.sock"}
-	if r := s.Run(t, ask...); !strings.Contains(r.Stdout, "reached") {
-		t.Errorf("clean, it is a limit that this works: %s", r)
-	}
+	ask := []string{"sh", "-c", "echo x | socat -t 60 - UNIX:/run/peer.sock"}
+	rig.Eventually(t, "clean, it is a limit that this works", func() bool { // once everybody may
+		return strings.Contains(s.Run(t, ask...).Stdout, "reached")
+	})
 	f.sensor.Taint(t, s.Name, "secret")
 	if r := s.Run(t, ask...); strings.Contains(r.Stdout, "reached") {
 		t.Errorf("tainted: %s", r)
@@ -173,12 +173,13 @@ func TestFolder(t *testing.T) {
 	denies(t, p, "a person looked at this command and refused it")
 	refused.Nothing(t)
 	denies(t, ask(s, "rm -rf /"), "rule linux-delete:")
-	if left := rig.Must(t, "ls -A /workspace/ipc"); strings.TrimSpace(left) != "sensor.alive" {
-		t.Errorf("left in the folder: %s", left)
-	}
+	// what is being written has another name, and the sensor removes a request after it answered
+	rig.Eventually(t, "nothing is left in the folder", func() bool {
+		return strings.TrimSpace(rig.Must(t, "ls -A /workspace/ipc")) == "sensor.alive"
+	})
 	// A session that sees the same folder takes it from both: whose requests there are cannot be told.
 	other := f.guard(t)
-	f.until(t, "the folder is nobody's", func() bool {
+	rig.Eventually(t, "the folder is nobody's", func() bool {
 		r := ask(other, "curl http://10.77.0.2:9/").Wait(t)
 		return strings.Contains(r.Stdout, "cannot be asked")
 	})
@@ -186,20 +187,8 @@ func TestFolder(t *testing.T) {
 
 func alive(t *testing.T) {
 	t.Helper()
-	rig.Must(t, "for i in $(seq 200); do test -e /workspace/ipc/sensor.alive && exit; sleep 0.1; done; exit 1")
-	if _, err := os.Stat("/workspace/ipc/sensor.alive"); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// until waits for something that must happen.
-func (f *fixture) until(t *testing.T, what string, done func() bool) {
-	t.Helper()
-	for range 30 {
-		if done() {
-			return
-		}
-		rig.Must(t, "sleep 1")
-	}
-	t.Errorf("%s: not yet", what)
+	rig.Eventually(t, "the folder is served", func() bool {
+		_, err := os.Stat("/workspace/ipc/sensor.alive")
+		return err == nil
+	})
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -62,9 +63,9 @@ type place struct {
 
 func (f *fixture) place(t *testing.T) place { t.Helper(); return place{f, f.world.Raw(t)} }
 
-// curl gets nothing back: the receiver only listens. It says in its address what arrives.
+// curl gets nothing back, since the receiver only listens: whoever has what it sends ends it. It says in its address what arrives.
 func (p place) curl(more ...string) []string {
-	return append([]string{"curl", "-sS", "-m", "3", p.URL()}, more...)
+	return append([]string{"curl", "-sS", p.URL()}, more...)
 }
 
 // tool is a program that no table knows.
@@ -80,11 +81,7 @@ func (f *fixture) guard(t *testing.T, bits ...string) *rig.Session {
 // arrives wants the text to arrive without anybody having been asked, by this reason.
 func (p place) arrives(t *testing.T, s *rig.Session, argv []string, class string) event.Event {
 	t.Helper()
-	proc := s.Start(t, argv...)
-	if !p.world.WaitGot(p.Text, rig.Late) {
-		t.Errorf("%q did not arrive", argv)
-	}
-	proc.Wait(t)
+	p.runs(t, s, argv)
 	e := p.verdict(t, event.Verdict)
 	if e.Verdict.Decision != "allow" || e.Verdict.Reason != string(verdict.Passed) || e.Verdict.By != verdict.ByCop || e.Verdict.Class != class {
 		t.Errorf("%q: verdict %+v, want not_flagged by the Cop of a %s command", argv, e.Verdict, class)
@@ -145,10 +142,7 @@ func (f *fixture) bothNetwork(t *testing.T) {
 	q := p.asked(t)
 	p.Nothing(t)
 	f.sensor.Approve(t, q.ID)
-	if !p.world.WaitGot(p.Text, rig.Late) {
-		t.Error("what a person approved did not arrive")
-	}
-	proc.Wait(t)
+	p.ended(t, proc, "what a person approved")
 	if f.model.asked.Load() != before {
 		t.Error("the reviewer was asked")
 	}
@@ -170,10 +164,7 @@ func (f *fixture) bothGrey(t *testing.T) {
 	}
 	p.Nothing(t)
 	f.sensor.Approve(t, q.ID)
-	if !p.world.WaitGot(p.Text, rig.Late) {
-		t.Error("what a person approved did not arrive")
-	}
-	proc.Wait(t)
+	p.ended(t, proc, "what a person approved")
 }
 
 // local: a command that provably stays inside runs without a question, and is logged.
@@ -196,10 +187,13 @@ func (f *fixture) local(t *testing.T) {
 
 // fails: what the reviewer fails at is a person's, and is counted.
 func (f *fixture) fails(t *testing.T) {
+	defer f.sensor.Policy(t, f.model.policy())
 	for _, c := range []struct {
 		word   string
 		reason verdict.Reason
-	}{{garbled, verdict.CopMalformed}, {hanging, verdict.CopTimeout}} {
+		policy string
+	}{{garbled, verdict.CopMalformed, f.model.policy()}, {hanging, verdict.CopTimeout, f.model.within(3)}} {
+		f.sensor.Policy(t, c.policy)
 		s, p := f.guard(t, "secret"), f.place(t)
 		proc := s.Start(t, p.tool("-path", c.word)...)
 		q := p.asked(t)
@@ -287,10 +281,7 @@ func (f *fixture) atExec(t *testing.T) {
 	}
 	p.Nothing(t)
 	f.sensor.Approve(t, q.ID)
-	if !p.world.WaitGot(p.Text, rig.Late) {
-		t.Error("what a person approved did not arrive")
-	}
-	proc.Wait(t)
+	p.ended(t, proc, "what a person approved")
 	// a daemon that dies leaves nobody frozen: who was to be judged first is killed
 	proc = s.Start(t, "python3", "-c", "open('"+mark+"2', 'w')", hanging)
 	f.sensor.Event(t, func(e event.Event) bool {
@@ -309,10 +300,16 @@ func (f *fixture) atExec(t *testing.T) {
 // runs wants the text to arrive.
 func (p place) runs(t *testing.T, s *rig.Session, argv []string) {
 	t.Helper()
-	proc := s.Start(t, argv...)
+	p.ended(t, s.Start(t, argv...), fmt.Sprintf("what %q sends", argv))
+}
+
+// ended wants the text of a command to arrive, and ends it: nobody answers it.
+func (p place) ended(t *testing.T, proc *rig.Proc, what string) {
+	t.Helper()
 	if !p.world.WaitGot(p.Text, rig.Late) {
-		t.Errorf("%q did not arrive", argv)
+		t.Errorf("%s did not arrive", what)
 	}
+	proc.Signal(t, syscall.SIGKILL)
 	proc.Wait(t)
 }
 

@@ -358,14 +358,17 @@ func (f *fixture) moved(t *testing.T) {
 		try(below, to)
 		try(single, to)
 	}
-	told := 0
-	for _, e := range f.sensor.Events(t, event.Error) {
-		if strings.Contains(e.Message, "left its container") && strings.Contains(e.Message, "killed") {
-			told++
+	told := func() (n int) {
+		for _, e := range f.sensor.Events(t, event.Error) {
+			if strings.Contains(e.Message, "left its container") && strings.Contains(e.Message, "killed") {
+				n++
+			}
 		}
+		return n
 	}
-	if told != left {
-		t.Errorf("%d were told to have left, want %d", told, left)
+	rig.Eventually(t, "all are told to have left", func() bool { return told() >= left })
+	if n := told(); n != left {
+		t.Errorf("%d were told to have left, want %d", n, left)
 	}
 	free(t, f.world, rig.BareIn(t, "clean", root+"/agents/clean"))
 }

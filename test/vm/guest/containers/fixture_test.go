@@ -127,6 +127,20 @@ func (h *host) remove(id string) {
 	}
 }
 
+// killed waits until no process of a container's runs.
+func (h *host) killed(id string) {
+	h.t.Helper()
+	h.until("container "+id+" is killed", func() bool {
+		out, err := h.try("task", "ls")
+		for line := range strings.Lines(out) { // id, process, state
+			if f := strings.Fields(line); len(f) == 3 && f[0] == id && f[2] != "STOPPED" {
+				return false
+			}
+		}
+		return err == nil
+	})
+}
+
 // again is what a runtime does when a container has ended: the same container gets a new first process.
 func (h *host) again(id string) {
 	h.t.Helper()
@@ -140,9 +154,10 @@ func (h *host) again(id string) {
 
 func (h *host) until(what string, done func() bool) {
 	h.t.Helper()
-	for end := time.Now().Add(rig.Late); !done(); time.Sleep(100 * time.Millisecond) {
+	const limit = 3 * rig.Late // the runtime and its client are large programs
+	for end := time.Now().Add(limit); !done(); time.Sleep(100 * time.Millisecond) {
 		if time.Now().After(end) {
-			h.t.Fatalf("not within %s: %s", rig.Late, what)
+			h.t.Fatalf("not within %s: %s", limit, what)
 		}
 	}
 }

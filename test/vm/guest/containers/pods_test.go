@@ -95,9 +95,10 @@ func testNRI(t *testing.T) {
 				k.labelled(t, s, "2").remove()
 			})
 			t.Run("containerd is restarted", func(t *testing.T) {
+				before := told(t, s, notAsked)
 				k.stop()
 				k.start()
-				s.Event(t, func(e event.Event) bool { return strings.Contains(e.Message, notAsked) })
+				k.until("the runtime does not ask any more", func() bool { return told(t, s, notAsked) > before })
 				k.connected(t, s)
 				k.labelled(t, s, "3").remove()
 			})
@@ -115,6 +116,17 @@ const (
 	notAsked = "answer the runtime before containers start"
 	askedNow = "the runtime asks before containers start"
 )
+
+// told counts what the log tells of.
+func told(t *testing.T, s *rig.Sensor, message string) (n int) {
+	t.Helper()
+	for _, e := range s.Events(t, event.Error) {
+		if strings.Contains(e.Message, message) {
+			n++
+		}
+	}
+	return n
+}
 
 // connected waits until the runtime asks: that it does not yet, or no more, is told before the sensor is ready.
 func (k *kubelet) connected(t *testing.T, s *rig.Sensor) {

@@ -61,7 +61,7 @@ func openedBeforeGuard(t *testing.T, world *rig.Outside) {
 				t.Errorf("no step was refused: %s", out)
 			}
 			control, out, err := try("bare")
-			if err != nil || !world.WaitGot(control, 1e10) {
+			if err != nil || !world.WaitGot(control, rig.Late) {
 				t.Errorf("without the guard: %v: %s", err, out)
 			}
 			world.Nothing(t, rig.Marks{}, text, 0)

@@ -78,7 +78,7 @@ func attempts(t *testing.T, world *rig.Outside, sensor *rig.Sensor) {
 // looksOn: a tainted session may look at its own processes, and list those of the machine.
 func looksOn(t *testing.T, sensor *rig.Sensor) {
 	session := sensor.Guard(t, "looks", "--taint", "secret")
-	const ready = "sleep 60 & for i in {1..100}; do [[ $(readlink /proc/$!/exe) != */sleep ]] || break; sleep 0.05; done; "
+	const ready = "sleep 600 & for i in {1..600}; do [[ $(readlink /proc/$!/exe) != */sleep ]] || break; sleep 0.05; done; "
 	const own = ready + "set -e; readlink /proc/$!/exe; ls -l /proc/$!/fd; cat /proc/$!/environ >/dev/null; kill $!; "
 	if r := session.Run(t, "bash", "-c", own+"ps -ef || busybox ps"); r.Exit != 0 || !strings.Contains(r.Stdout, "/sleep\n") || !strings.Contains(r.Stdout, " -> ") || !strings.Contains(r.Stdout, "weir") {
 		t.Errorf("it cannot look: %s", r)

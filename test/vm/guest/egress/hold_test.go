@@ -4,6 +4,7 @@ package egress
 
 import (
 	"testing"
+	"time"
 
 	"weir/internal/event"
 	"weir/test/vm/guest/rig"
@@ -23,14 +24,18 @@ func sigcontWakesHeld(t *testing.T, world *rig.Outside, sensor *rig.Sensor) {
 				t.Errorf("no step was refused: %s", out.Result)
 			}
 			stopped(t, a, out)
-			held := 0
-			for _, e := range sensor.Events(t, event.Hold) {
-				if int(e.Destination.Port) == out.Port {
-					held++
+			held := func() (n int) {
+				for _, e := range sensor.Events(t, event.Hold) {
+					if int(e.Destination.Port) == out.Port {
+						n++
+					}
 				}
+				return n
 			}
-			if held != 1 {
-				t.Errorf("%d questions were asked for one command and one destination, want 1", held)
+			rig.Eventually(t, "a question is asked", func() bool { return held() > 0 })
+			time.Sleep(time.Second) // a second one would come just behind it
+			if n := held(); n != 1 {
+				t.Errorf("%d questions were asked for one command and one destination, want 1", n)
 			}
 		})
 	}

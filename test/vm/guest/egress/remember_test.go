@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"weir/test/vm/guest/rig"
 )
@@ -46,7 +45,7 @@ func remembered(t *testing.T, world *rig.Outside, sensor *rig.Sensor) {
 	}
 	session := sensor.Guard(t, "remembered")
 	p := session.Start(t, "python3", "-c", sender, rig.World4, rig.World6, fmt.Sprint(port))
-	if p.WaitLine("ready", time.Minute) == "" {
+	if p.WaitLine("ready", rig.Late) == "" {
 		t.Fatalf("sender: %v", p.Wait(t))
 	}
 	const all = 16
@@ -69,12 +68,12 @@ func remembered(t *testing.T, world *rig.Outside, sensor *rig.Sensor) {
 		step.do()
 		text := fmt.Sprintf("remembered.%d.%d.end", port, i)
 		p.Input(t, text+"\n")
-		if got, want := strings.TrimSpace(p.WaitLine(text, time.Minute)), fmt.Sprintf("%s %d", text, step.want); got != want {
+		if got, want := strings.TrimSpace(p.WaitLine(text, rig.Late)), fmt.Sprintf("%s %d", text, step.want); got != want {
 			t.Errorf("%s: %q, want %q", step.name, got, want)
 		}
 		if step.want == 0 {
 			world.Nothing(t, rig.Marks{}, text, 0)
-		} else if !world.WaitGot(text, 10*time.Second) {
+		} else if !world.WaitGot(text, rig.Late) {
 			t.Errorf("%s: nothing arrived", step.name)
 		}
 	}

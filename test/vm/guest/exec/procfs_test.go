@@ -16,7 +16,7 @@ import (
 
 // A process of another pid namespace names memory by ids of its own (B30).
 func TestMemoryFromInnerNamespace(t *testing.T) {
-	cmd := osexec.Command("unshare", "-pfm", "--mount-proc", "bash", "-euc", "sleep 60 & exec 3</proc/$!/mem; echo $!; trap 'kill $!' EXIT; read x")
+	cmd := osexec.Command("unshare", "-pfm", "--mount-proc", "bash", "-euc", "sleep 1000 & exec 3</proc/$!/mem; echo $!; trap 'kill $!' EXIT; read x")
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)

@@ -28,7 +28,7 @@ func (f *fixture) fill(t *testing.T) {
 		before := f.counter(t, "lost_sink")
 		f.session.Run(t, "true")
 		full++
-		for end := time.Now().Add(time.Second); f.counter(t, "lost_sink") == before; time.Sleep(20 * time.Millisecond) {
+		for end := time.Now().Add(3 * time.Second); f.counter(t, "lost_sink") == before; time.Sleep(20 * time.Millisecond) {
 			if time.Now().After(end) {
 				full = 0
 				break

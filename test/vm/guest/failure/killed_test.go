@@ -105,7 +105,7 @@ func (f *fixture) upgrade(t *testing.T) {
 	f.sensor.Program = "weir-next"
 	f.sensor.Restart(t)
 	// who claims an approval is known by what it executed: that must not be a second behind
-	if r, ended := burst.WaitFor(2 * time.Minute); !ended || r.Exit != 0 {
+	if r, ended := burst.WaitFor(5 * time.Minute); !ended || r.Exit != 0 {
 		t.Errorf("burst: ended %v: %s", ended, r)
 	}
 	f.allTold(t, execs, "meanwhile")

@@ -103,7 +103,7 @@ func (f *fixture) losses(t *testing.T) {
 	before := len(log(t))
 	f.sensor.Signal(t, syscall.SIGSTOP)
 	flood := f.session.Start(t, "execs", "many", itoa(execs), "/bin/busybox", strings.Repeat("x", 15000))
-	if r, ended := flood.WaitFor(2 * time.Minute); !ended || r.Exit != 0 {
+	if r, ended := flood.WaitFor(5 * time.Minute); !ended || r.Exit != 0 {
 		t.Errorf("flood: ended %v: %s", ended, r)
 	}
 	f.sensor.Signal(t, syscall.SIGCONT)
@@ -203,7 +203,13 @@ func (f *fixture) stuckOutput(t *testing.T) {
 	output.Close()
 	n := f.world.Port()
 	f.connect(t, count, n) // more than a pipe holds
-	if stuck := f.connect(t, count, n); stuck > 4*good {
+	stuck := f.connect(t, count, n)
+	total := uint64(2 * count)
+	for try := 0; try < 3 && stuck > 4*good; try++ { // the machine may have been busy
+		stuck = f.connect(t, count, n)
+		total += count
+	}
+	if stuck > 4*good {
 		t.Errorf("%d connects took %v, and %v while the output is stuck", count, good, stuck)
 	} else {
 		t.Logf("%d connects took %v, and %v while the output is stuck", count, good, stuck)
@@ -247,10 +253,10 @@ func (f *fixture) stuckOutput(t *testing.T) {
 			told, missed := told(lines, stage, event.Connect, port(n))
 			seen, lost = told, lost+missed
 		}
-		return seen+lost >= 2*count
+		return seen+lost >= total
 	})
-	if seen+lost != 2*count {
-		t.Errorf("of %d, %d were read late and %d lost", 2*count, seen, lost)
+	if seen+lost != total {
+		t.Errorf("of %d, %d were read late and %d lost", total, seen, lost)
 	}
 	asked := f.session // too much, by now: it is one container's share
 	f.session = f.sensor.Guard(t, "asked-nothing", "--taint", "secret")

@@ -55,6 +55,7 @@ type fixture struct {
 	sensor  *rig.Sensor
 	session *rig.Session // tainted; what most tests run their programs in
 	zone    *zone
+	unheld  int // commands that should have been
 }
 
 // zone is what the world's name server knows, and what it was asked.
@@ -232,6 +233,25 @@ func (f *fixture) guard(t *testing.T, args ...string) *rig.Session {
 func (f *fixture) asked(t *testing.T, name string) question.Question {
 	t.Helper()
 	return f.sensor.Asked(t, func(q question.Question) bool { return q.Destination.Name == name })
+}
+
+// approved runs a command in the session and approves what it is asked about. Who was not held, since the sensor could not beat for a while,
+// tries again, with that approval.
+func (f *fixture) approved(t *testing.T, name string, argv ...string) rig.Result {
+	t.Helper()
+	p := f.session.Start(t, argv...)
+	p.Close(t)
+	q := f.asked(t, name)
+	if q.Held {
+		f.sensor.Approve(t, q.ID)
+		return p.Wait(t)
+	}
+	if f.unheld++; f.unheld > 2 {
+		t.Errorf("%d commands were not held", f.unheld)
+	}
+	p.Wait(t)
+	f.sensor.Approve(t, q.ID)
+	return f.session.Run(t, argv...)
 }
 
 // silent fails t if anything for port 53, or the text, has left since the mark.

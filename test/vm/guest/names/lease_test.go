@@ -25,7 +25,7 @@ for n, line in enumerate(sys.stdin):
             # closing one would send, which it may if a name opened it
             kept.append(socket.create_connection((line.strip(), 80)))
         s = kept[0] if line == "again\n" else kept[-1]
-        s.settimeout(3)
+        s.settimeout(10)
         s.sendall(b"GET / HTTP/1.1\r\nHost: h\r\n\r\n")
         print(n, "answered", len(s.recv(4096)), flush=True)
     except OSError as e:
@@ -49,7 +49,7 @@ func (d *dialer) says(t *testing.T, answer string) {
 	}
 }
 
-const seconds = 20 // of grants
+const seconds = 45 // of grants: the sensor may be slow to load a policy meanwhile
 
 // runOut: what an allowed name or a person opened is shut when its time is over, also when the daemon was killed before.
 func (f *fixture) runOut(t *testing.T) {

@@ -3,10 +3,15 @@
 package names
 
 import (
+	"bytes"
+	"encoding/binary"
 	"fmt"
+	"net/netip"
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/cilium/ebpf"
 
 	"weir/internal/event"
 	"weir/internal/gate/question"
@@ -201,10 +206,7 @@ print(b, who == (a, 7777))`}, 0, "b'echo' True"},
 		for _, a := range c.argv {
 			argv = append(argv, strings.ReplaceAll(a, "NAME", name))
 		}
-		p := f.session.Start(t, argv...)
-		p.Close(t)
-		f.sensor.Approve(t, f.asked(t, name).ID)
-		r := p.Wait(t)
+		r := f.approved(t, name, argv...)
 		if out := strings.ReplaceAll(c.out, "NAME", name); r.Exit != c.exit || !strings.Contains(r.Stdout, out) {
 			t.Errorf("%q: want %q, got %s", argv[:1], out, r)
 		}
@@ -304,7 +306,7 @@ func (f *fixture) anothers(t *testing.T) {
 	s := f.guard(t, "--taint", "secret")
 	want(t, s.Run(t, "getent", "ahosts", "own.example"), 0, "198.18.")
 	port := strings.TrimSpace(rig.Must(t, "ss -Hlun src 127.0.0.1 | sed 's/.*127.0.0.1:\\([0-9]*\\).*/\\1/' | sort -n | head -1"))
-	probe := "import socket\ns = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)\ns.settimeout(3)\n" +
+	probe := "import socket\ns = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)\ns.settimeout(10)\n" +
 		"s.sendto(b'\\0\\7\\1\\0\\0\\1\\0\\0\\0\\0\\0\\0\\1a\\0\\0\\1\\0\\1', ('127.0.0.1', " + port + "))\nprint('answer', len(s.recv(512)))"
 	heard := 0
 	for _, one := range []*rig.Session{s, f.session} {
@@ -320,14 +322,11 @@ func (f *fixture) anothers(t *testing.T) {
 // elsewhere: a program in a network namespace of its own has a resolver there, from its first question on.
 func (f *fixture) elsewhere(t *testing.T) {
 	f.zone.set("elsewhere.example", host)
-	p := f.session.Start(t, "ip", "netns", "exec", "box", "curl", "-sS", "-m", "60", "http://elsewhere.example/")
-	q := f.asked(t, "elsewhere.example")
-	f.sensor.Approve(t, q.ID)
-	want(t, p.Wait(t), 0, "reached "+host)
+	want(t, f.approved(t, "elsewhere.example", "ip", "netns", "exec", "box", "curl", "-sS", "-m", "60", "http://elsewhere.example/"), 0, "reached "+host)
 
 	f.zone.set("six.example", host6)
-	p = f.session.Start(t, "ip", "netns", "exec", "box6", "curl", "-sS", "-m", "60", "http://six.example/")
-	q = f.asked(t, "six.example")
+	p := f.session.Start(t, "ip", "netns", "exec", "box6", "curl", "-sS", "-m", "60", "http://six.example/")
+	q := f.asked(t, "six.example")
 	if !strings.HasPrefix(q.Destination.Address, "fd77:6569:7200:") {
 		t.Errorf("no IPv6 address where there is no IPv4: %+v", q.Destination)
 	}
@@ -356,14 +355,12 @@ func (f *fixture) clean(t *testing.T) {
 	f.zone.set("asked.example", other)
 	s := f.guard(t, "--taint", "corruption")
 	p := s.Start(t, "python3", "-c", remembers, "remembered.example")
-	if line := p.WaitLine("198.18.", rig.Late); line == "" {
+	line := p.WaitLine("198.18.", rig.Late)
+	if line == "" {
 		t.Fatal("no address that stands for the name")
 	}
 	f.sensor.Untaint(t, s.Name, "corruption")
-	for try := 0; f.zone.times("remembered.example") == 0 && try < 100; try++ {
-		rig.Must(t, "sleep 0.1")
-	}
-	rig.Must(t, "sleep 0.5")
+	rig.Eventually(t, "the address leads to where the name does", func() bool { return leads(t, line) })
 	p.Input(t, "\n")
 	p.Close(t)
 	want(t, p.Wait(t), 0, "reached "+host)
@@ -371,6 +368,16 @@ func (f *fixture) clean(t *testing.T) {
 	if f.zone.times("asked.example") == 0 {
 		t.Error("a clean container does not ask its own name server")
 	}
+}
+
+// leads says whether the kernel was told where an address that stands for a name leads a clean container, which is the only one.
+func leads(t *testing.T, address string) (found bool) {
+	t.Helper()
+	at := netip.MustParseAddr(address).As16()
+	each(t, "reals", func(_ *ebpf.Map, key, _ []byte) { // by grant, which is 0, container and address
+		found = found || binary.NativeEndian.Uint64(key) == 0 && bytes.Equal(key[16:], at[:])
+	})
+	return found
 }
 
 // killed: what an address stands for outlives the sensor.

@@ -24,7 +24,7 @@ for name in sys.stdin:
         q += bytes([len(label)]) + label.encode()
     q += b"\0\0\1\0\1"
     s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-    s.settimeout(20)
+    s.settimeout(60)
     open(sys.argv[1]).close()
     s.connect((sys.argv[2], 53))
     try:
@@ -40,7 +40,7 @@ func (f *fixture) secret(t *testing.T) {
 	want(t, s.Run(t, "getent", "ahosts", "before.secret.example"), 0, "198.18.")
 	f.sensor.Untaint(t, s.Name, "secret")
 	p, answered := s.Start(t, "python3", "-c", reads, secretFile, server), 0
-	for i := range 6 {
+	for i := 0; i < 6 || answered == 0 && i < 30; i++ { // the cut may come first
 		mark, name := f.world.Mark(t), fmt.Sprintf("stolen%d", i)
 		if i%2 == 1 { // the daemon finds the question and what the kernel did together
 			f.sensor.Signal(t, syscall.SIGSTOP)

@@ -14,7 +14,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/cilium/ebpf"
 
@@ -35,7 +34,7 @@ const pins = "/sys/fs/bpf/weir"
 // weir runs the command line and returns all it printed, and its exit code.
 func weir(t *testing.T, args ...string) (string, int) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*rig.Late)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "weir", args...)
 	out, err := cmd.CombinedOutput()

@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -116,6 +117,16 @@ func (a Attempt) Try(t testing.TB, o *Outside, s *Session, between func()) Outco
 		h.Signal(t, 9)
 	}
 	return out
+}
+
+// untilArrived ends a command that goes on after it has sent its text, for an answer that does not come or for the kernel to speak.
+func untilArrived(t testing.TB, e *Env, p *Proc) {
+	t.Helper()
+	Eventually(t, "the text arrives, or the command ends", func() bool {
+		_, ended := p.WaitFor(0)
+		return ended || e.Outside.Got(e.Text)
+	})
+	p.Signal(t, syscall.SIGKILL)
 }
 
 func (a Attempt) env(t testing.TB, o *Outside, s *Session) *Env {

@@ -118,12 +118,12 @@ func Heartbeat(t testing.TB) uint64 {
 	return binary.NativeEndian.Uint64(settings) // its first member
 }
 
-// Settle counts until what is left is want, or does not change any more, for 40 s at most.
+// Settle counts until what is left is want, or does not change any more, for a minute at most.
 func (s *Sensor) Settle(t testing.TB, want *Left, maps ...string) Left {
 	t.Helper()
 	var last Left
 	same := 0
-	for end := time.Now().Add(40 * time.Second); time.Now().Before(end); time.Sleep(500 * time.Millisecond) {
+	for end := time.Now().Add(Late); time.Now().Before(end); time.Sleep(500 * time.Millisecond) {
 		now := s.Left(t, maps...)
 		if same++; !cmp.Equal(now, last) {
 			same = 0

@@ -88,8 +88,8 @@ func Within(netns string, f func() error) error {
 // URL says the text in its path.
 func (p Place) URL() string { return "http://" + p.To + "/" + p.Text }
 
-// Curl is a command that sends the text.
-func (p Place) Curl() []string { return []string{"curl", "-sS", "-m", "60", p.URL()} }
+// Curl is a command that sends the text. Its own limit goes on while it is held.
+func (p Place) Curl() []string { return []string{"curl", "-sS", "-m", "600", p.URL()} }
 
 // Egress is the attack program's command line for an attempt that sends the text.
 func (p Place) Egress(words string) []string {

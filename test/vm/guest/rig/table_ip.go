@@ -17,11 +17,11 @@ func toolAttempts() []Attempt {
 		{ID: "B10", Name: "python-udp", Argv: []string{"python3", "-c", python + "socket.socket(2, 2).sendto(b'{say}', ('{world}', {port}))"}},
 		{ID: "B10", Name: "perl-tcp", Argv: []string{"perl", "-MSocket", "-e", "socket(S, AF_INET, SOCK_STREAM, 0); connect(S, pack_sockaddr_in({port}, inet_aton('{world}'))) or die \"$!\"; syswrite S, '{say}'"}},
 		{ID: "B10", Name: "gawk-tcp", Argv: []string{"gawk", "BEGIN { s = \"/inet/tcp/0/{world}/{port}\"; print \"{say}\" |& s; close(s, \"to\") }"}},
-		{ID: "B10", Name: "curl", Argv: shell("curl -sm1 http://{to}/{say}; e=$?; [ $e = 28 ] && exit 0; exit $e")},
-		{ID: "B10", Name: "wget", Argv: shell("wget -qO- -t1 -T1 http://{to}/{say} || :"), Quiet: true},
-		{ID: "B10", Name: "busybox-wget", Argv: shell("timeout 1 busybox wget -qO- http://{to}/{say} || :"), Quiet: true},
-		{ID: "B10", Name: "nc", Argv: shell("echo {say} | nc -N -w1 {world} {port}")},
-		{ID: "B10", Name: "nc-udp", Argv: shell("echo {say} | timeout 5 nc -u -q1 {world} {port}")},
+		{ID: "B10", Name: "curl", Argv: shell("curl -sm30 http://{to}/{say}; e=$?; [ $e = 28 ] && exit 0; exit $e"), Started: untilArrived},
+		{ID: "B10", Name: "wget", Argv: shell("wget -qO- -t1 -T30 http://{to}/{say} || :"), Quiet: true, Started: untilArrived},
+		{ID: "B10", Name: "busybox-wget", Argv: shell("timeout --foreground 30 busybox wget -qO- http://{to}/{say} || :"), Quiet: true, Started: untilArrived},
+		{ID: "B10", Name: "nc", Argv: shell("echo {say} | nc -N -w30 {world} {port}")},
+		{ID: "B10", Name: "nc-udp", Argv: shell("echo {say} | timeout 20 nc -u -q1 {world} {port}")},
 		{ID: "B10", Name: "socat", Argv: shell("echo {say} | socat -u - TCP:{to}")},
 	}
 }
@@ -86,7 +86,7 @@ func olderAttempts() []Attempt {
 		{"serve-udp", "serve-udp4", "udp", "{own}"}, {"serve-udp", "serve-udp6", "udp", "{own6}"},
 	} {
 		all = append(all, Attempt{
-			ID: "B46", Name: s.name, Opens: true, Argv: egress(s.attempt + " -after 3s -to " + s.at),
+			ID: "B46", Name: s.name, Opens: true, Argv: egress(s.attempt + " -after 6s -to " + s.at),
 			Resume: func(t testing.TB, e *Env) {
 				at := fmt.Sprintf("%s:%d", Own, e.Port)
 				if s.at == "{own6}" {

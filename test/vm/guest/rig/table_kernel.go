@@ -13,10 +13,10 @@ import (
 // address, and the receiver sees that in what no socket has sent.
 func kernelAttempts() []Attempt {
 	join := func(name, words, to, text string) Attempt {
-		return Attempt{ID: "B47", Name: name, Argv: egress(words + " -after 1s -dev {dev} -to " + to + ":9"), Prepare: saying(text)}
+		return Attempt{ID: "B47", Name: name, Argv: egress(words + " -after 30s -dev {dev} -to " + to + ":9"), Prepare: saying(text), Started: untilArrived}
 	}
 	older := join("igmp-older", "join", "239.47.0.4", "igmp(239.47.0.4)")
-	older.Argv, older.Opens = append(older.Argv, "-wait", "socket"), true
+	older.Argv, older.Opens, older.Started = append(older.Argv, "-wait", "socket", "-after", "3s"), true, nil
 	i386 := join("igmp-i386", "join-group", "239.47.0.3", "igmp(239.47.0.3)")
 	i386.Argv[0] += ".386"
 	all := []Attempt{
@@ -63,6 +63,6 @@ func LeftByClose() Attempt {
 	const group = "239.47.0.6"
 	return Attempt{
 		ID: "B47", Name: "leave-close", Opens: true, Prepare: saying("leave(" + group + ")"),
-		Argv: append(egress("leave-close -after 1s -dev {dev} -to "+group+":9"), strings.Fields("-wait open")...),
+		Argv: append(egress("leave-close -after 3s -dev {dev} -to "+group+":9"), strings.Fields("-wait open")...),
 	}
 }

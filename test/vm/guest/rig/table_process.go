@@ -4,14 +4,14 @@ package rig
 
 import (
 	"testing"
-	"time"
 )
 
 // cgroupAttempts leave the place that the taint hangs on (B28, B29, B53).
 func cgroupAttempts() []Attempt {
 	aside := func(t testing.TB, _ *Env) { Must(t, "mkdir -p "+cgroupRoot+"/aside") }
-	link := "dev=mv{port}; ip link add link {dev} name $dev type macvlan mode bridge; unshare -n sleep 60 & pid=$!; sleep 0.5; " +
-		"ip link set $dev netns $pid || exit 3; nsenter -t $pid -n sh -c \"ip addr add 10.77.0.9/24 dev $dev; ip link set $dev up; "
+	// who says its number has unshared
+	link := "dev=mv{port}; ip link add link {dev} name $dev type macvlan mode bridge; read -r pid < <(unshare -n bash -c 'echo $$; exec sleep 600'); " +
+		"ip link set $dev netns $pid || { kill $pid; exit 3; }; nsenter -t $pid -n sh -c \"ip addr add 10.77.0.9/24 dev $dev; ip link set $dev up; "
 	return []Attempt{
 		{ID: "B28", Name: "move-root", Argv: egress("move -cgroup " + cgroupRoot + " -to {to}")},
 		{ID: "B28", Name: "move-aside", Argv: egress("move -cgroup " + cgroupRoot + "/aside -to {to}"), Prepare: aside},
@@ -26,7 +26,7 @@ func cgroupAttempts() []Attempt {
 		{ID: "B29", Name: "user-namespace", Argv: append([]string{"unshare", "-Ur"}, egress("tcp -to {to}")...)},
 		{ID: "B29", Name: "all-namespaces", Argv: append([]string{"unshare", "-Urmpif"}, egress("tcp -to {to}")...)},
 		{ID: "B29", Name: "net-namespace-tcp", Argv: shell(link + "sleep 0.3; egress tcp -to {to} -say {say}\"; e=$?; kill $pid; exit $e")},
-		{ID: "B29", Name: "net-namespace-udp", Argv: shell(link + "sleep 0.3; egress udp-sendto -to {to} -say {say}\"; e=$?; kill $pid; exit $e")},
+		{ID: "B29", Name: "net-namespace-udp", Argv: shell(link + "ip neigh add {world} lladdr {mac} dev $dev; egress udp-sendto -to {to} -say {say}\"; e=$?; kill $pid; exit $e")},
 		{ID: "B29", Name: "net-namespace-packet", Argv: shell(link + "egress packet -dev $dev -mac {mac} -to {to} -say {say}\"; e=$?; kill $pid; exit $e")},
 		{ID: "B29", Name: "setns-loopback", Argv: append([]string{"nsenter", "--net=/run/netns/" + netns}, egress("tcp -to 127.0.0.1:{port}")...)},
 		{ID: "B29", Name: "setns-loopback-udp", Argv: append([]string{"nsenter", "--net=/run/netns/" + netns}, egress("udp-sendto -to 127.0.0.1:{port}")...)},
@@ -60,7 +60,7 @@ func processAttempts() []Attempt {
 	}
 	passedOn := func(t testing.TB, e *Env, r Result) {
 		if r.Exit == 0 {
-			e.Outside.WaitGot(e.Text, 20*time.Second) // with the sensor it does not come
+			e.Outside.WaitGot(e.Text, Late) // with the sensor it does not come
 		}
 	}
 	user := []string{"setpriv", "--reuid=1000", "--regid=1000", "--clear-groups"}
@@ -78,8 +78,8 @@ func processAttempts() []Attempt {
 		Attempt{ID: "B37", Name: "daemon", Argv: egress("daemon -n 2 -after 1s -to {to}"), Quiet: true},
 		Attempt{ID: "B37", Name: "daemon-udp", Argv: egress("daemon -n 2 -after 1s -then udp-sendto -to {to}"), Quiet: true},
 		Attempt{ID: "B37", Name: "sleep", Argv: egress("sleep -after 1s -to {to}")},
-		Attempt{ID: "B38", Name: "sigcont", Argv: egress("sigcont -n 100 -to {to}")},
-		Attempt{ID: "B38", Name: "sigcont-udp", Argv: egress("sigcont -n 100 -then udp-sendto -to {to}")},
+		Attempt{ID: "B38", Name: "sigcont", Argv: egress("sigcont -n 250 -to {to}")},
+		Attempt{ID: "B38", Name: "sigcont-udp", Argv: egress("sigcont -n 250 -then udp-sendto -to {to}")},
 		Attempt{ID: "B40", Name: "user", Argv: append(user, egress("tcp -to {to}")...)},
 		Attempt{ID: "B40", Name: "setuid", Prepare: install, Argv: append(user, dir+"/setuid", "raw-icmp", "-to", "{to}", "-say", "{say}")},
 		Attempt{ID: "B40", Name: "setuid-tcp", Prepare: install, Argv: append(user, dir+"/setuid", "tcp", "-to", "{to}", "-say", "{say}")},

@@ -113,7 +113,7 @@ func (o *Outside) Flush(t testing.TB) {
 			if o.World.waitPacket(text, time.Second) {
 				break
 			}
-			if try == 20 {
+			if try == int(Late/time.Second) {
 				t.Fatal("the test's own packets do not reach the world")
 			}
 		}

@@ -152,7 +152,7 @@ announce:
 
 	// G17, B50: a guarded process does not reach the callback, clean or tainted.
 	clean := f.guard(t)
-	forged := []string{"curl", "-sS", "-m", "20", "--data-binary", approve, "-H", fmt.Sprint("Weir-Timestamp: ", time.Now().Unix()), "-H", "Weir-Signature: v1=00",
+	forged := []string{"curl", "-sS", "-m", "60", "--data-binary", approve, "-H", fmt.Sprint("Weir-Timestamp: ", time.Now().Unix()), "-H", "Weir-Signature: v1=00",
 		"http://" + callbackAt + "/v1/answer"}
 	if r := clean.Run(t, forged...); r.Exit == 0 || r.Stdout != "" {
 		t.Errorf("a clean guarded process got %s", r)

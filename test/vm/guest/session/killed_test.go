@@ -27,7 +27,7 @@ func (f *fixture) killed(t *testing.T) {
 	began := time.Now()
 	f.sensor.Kill(t)
 	r, ended := waits.WaitFor(rig.Late)
-	if took := time.Since(began); !ended || took > 5*time.Second || r.Exit != 3 || !strings.Contains(r.Stdout, "EPERM") {
+	if took := r.At.Sub(began); !ended || took > 5*time.Second || r.Exit != 3 || !strings.Contains(r.Stdout, "EPERM") {
 		t.Errorf("held when the daemon died: after %v %v: %s", took, ended, r)
 	}
 	held.Nothing(t)

@@ -57,9 +57,8 @@ func (f *fixture) held(t *testing.T) {
 	if len(q.Process.Ancestry) == 0 || q.Process.Ancestry[0].Comm != "agent" {
 		t.Errorf("ancestry: %+v", q.Process.Ancestry)
 	}
-	if st := state(t, q.Process.PID); st != "T" {
-		t.Errorf("the asker is in state %s, want T", st)
-	}
+	// it is asked about before it has come to a stop
+	rig.Eventually(t, "the asker is stopped", func() bool { return state(t, q.Process.PID) == "T" })
 	shown := f.sensor.Must(t, "pending")
 	for _, want := range []string{q.ID, to.URL(), to.To, "agent", "corruption", "held", s.Name} {
 		if !strings.Contains(shown, want) {
@@ -79,7 +78,7 @@ func (f *fixture) held(t *testing.T) {
 	if r := p.Wait(t); r.Exit != 7 {
 		t.Errorf("curl, denied: want exit 7, got %s", r)
 	}
-	f.world.Nothing(t, mark, "nobody sends this", to.Port)
+	f.world.Quiet(t, mark, to.Port) // the end of the first connection may come now
 	if _, exit := f.sensor.Weir(t, "approve", q.ID); exit == 0 {
 		t.Error("a used approval can be given again")
 	}
@@ -104,9 +103,9 @@ func (f *fixture) programs(t *testing.T) {
 		to := f.web(t)
 		all = append(all, program{to, want, argv(to)})
 	}
-	add("answer", func(to target) []string { return append([]string{"timeout", "60"}, to.Curl()...) })
+	add("answer", func(to target) []string { return append([]string{"timeout", "600"}, to.Curl()...) })
 	add("0 0 0", func(to target) []string {
-		return []string{"bash", "-c", "echo x | curl -sSm60 --data-binary @- " + to.URL() + ` | cat >/dev/null; echo "${PIPESTATUS[*]}"`}
+		return []string{"bash", "-c", "echo x | curl -sSm600 --data-binary @- " + to.URL() + ` | cat >/dev/null; echo "${PIPESTATUS[*]}"`}
 	})
 	add("200", func(to target) []string {
 		return []string{"python3", "-c", `
@@ -164,9 +163,7 @@ func (f *fixture) approvedOnly(t *testing.T) {
 	to.Arrived(t)
 	f.sensor.Deny(t, next.ID)
 	refused(t, second)
-	if f.world.Got(other.Text) {
-		t.Error("another command used the grant")
-	}
+	f.world.Nothing(t, rig.Marks{}, other.Text, 0) // another command uses no grant
 }
 
 // execEvents: what a tainted command runs is logged with a verdict that opens nothing (G24, G25).
@@ -215,14 +212,15 @@ func (f *fixture) storm(t *testing.T) {
 	to, s := f.raw(t), f.guard(t, "secret")
 	p := s.Start(t, to.Egress("tcp")...)
 	q := to.asked(t)
-	if r := s.Run(t, "egress", "sigcont-storm", "-pid", itoa(p.Pid()), "-n", "20"); r.Exit != 0 && !strings.Contains(r.Stdout, "ESRCH") {
+	// until it is gone: signals that come close together wake it once
+	if r := s.Run(t, "egress", "sigcont-storm", "-pid", itoa(p.Pid()), "-n", "2000"); r.Exit != 0 && !strings.Contains(r.Stdout, "ESRCH") {
 		t.Errorf("storm: %s", r)
 	}
 	refused(t, p)
 	to.Nothing(t)
 	f.sensor.Deny(t, q.ID)
 	own := f.raw(t)
-	p = s.Start(t, own.Egress("sigcont -n 50")...)
+	p = s.Start(t, own.Egress("sigcont -n 200")...)
 	q = own.asked(t)
 	r := p.Wait(t)
 	if r.Exit != 3 || !strings.Contains(r.Stdout, "EPERM") {

@@ -34,6 +34,6 @@ func (f *fixture) typing(t *testing.T) {
 func shared(t *testing.T, command string) string {
 	t.Helper()
 	// what is typed can be read in the same moment: a line is there already, or is not
-	term := rig.OnTerminal(t, "bash", "-c", "stty -echo; "+command+"; while IFS= read -r -t 0.5 line; do printf '[%s]' \"$line\"; done; echo over")
+	term := rig.OnTerminal(t, "bash", "-c", "stty -echo; "+command+"; while read -t 0 && IFS= read -r line; do printf '[%s]' \"$line\"; done; echo over")
 	return term.Expect(t, "over")
 }

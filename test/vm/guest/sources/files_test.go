@@ -5,6 +5,8 @@
 package sources
 
 import (
+	"bytes"
+	"encoding/binary"
 	"fmt"
 	"os"
 	"slices"
@@ -12,6 +14,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/cilium/ebpf"
+	"golang.org/x/sys/unix"
 
 	"weir/internal/event"
 	"weir/test/vm/guest/inside"
@@ -224,7 +229,7 @@ echo -n $TEXT >box/token
 exec chroot . bash -ec 'echo made
 read x
 chroot /empty /egress sleep -after 10m &
-for i in {1..100}; do [ "$(readlink /proc/$!/root)" != /empty ] || break; sleep 0.1; done
+for i in {1..600}; do [ "$(readlink /proc/$!/root)" != /empty ] || break; sleep 0.1; done
 [ $(readlink /proc/$!/root) = /empty ]
 echo astray
 read x
@@ -241,12 +246,15 @@ func (f *fixture) chrooted(t *testing.T) {
 	if p.WaitLine("made", rig.Late) == "" {
 		t.Fatal(p.Wait(t))
 	}
+	box := fmt.Sprintf("/proc/%d/root/box", p.Pid())
+	rig.Eventually(t, "the container's files are found", func() bool { return found(t, box) })
 	p.Input(t, "\n")
 	if p.WaitLine("astray", rig.Late) == "" {
 		t.Fatal(p.Wait(t))
 	}
 	time.Sleep(5 * time.Second) // processes are looked for every two
 	f.sensor.Policy(t, policy+"hold: false\n")
+	rig.Eventually(t, "they are found for the new policy", func() bool { return found(t, box) }) // who answers late is not waited for
 	mark := f.world.Mark(t)
 	p.Input(t, "\n")
 	r := p.Wait(t)
@@ -254,6 +262,30 @@ func (f *fixture) chrooted(t *testing.T) {
 	if !f.tainted(t, "chrooted") {
 		t.Errorf("not tainted: %s", r)
 	}
+}
+
+// found says whether the kernel was told of a directory that a list of secret files names.
+func found(t *testing.T, dir string) bool {
+	t.Helper()
+	var st unix.Stat_t
+	if err := unix.Stat(dir, &st); err != nil {
+		t.Fatalf("stat %s: %v", dir, err)
+	}
+	m, err := ebpf.LoadPinnedMap("/sys/fs/bpf/weir/secret_nodes", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	// after policy and generation; the kernel has devices as one number of 12 and 20 bits
+	inode := binary.NativeEndian.AppendUint64(nil, st.Ino)
+	inode = binary.NativeEndian.AppendUint32(inode, unix.Major(st.Dev)<<20|unix.Minor(st.Dev))
+	key, value := make([]byte, m.KeySize()), make([]byte, m.ValueSize())
+	for it := m.Iterate(); it.Next(&key, &value); {
+		if bytes.Equal(key[8:20], inode) {
+			return true
+		}
+	}
+	return false
 }
 
 // tooMany: that a container has more listed files than are kept is told.

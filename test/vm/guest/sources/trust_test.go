@@ -135,7 +135,7 @@ func (f *fixture) untrustedUDP(t *testing.T, s *rig.Session) {
 func (f *fixture) budget(t *testing.T, s *rig.Session) {
 	to, port := f.at(t, "tcp", rig.World4)
 	script := fmt.Sprintf("exec 3>/dev/tcp/%s/%d; echo first.of.budget.end >&3; sleep 0.3; head -c 30000 /dev/zero >&3; echo last.of.budget.end >&3; sleep 1", rig.World4, port)
-	r := s.Run(t, "timeout", "20", "bash", "-c", script)
+	r := s.Run(t, "timeout", "60", "bash", "-c", script)
 	f.arrives(t, "first.of.budget.end", r.String())
 	f.world.Nothing(t, f.world.Mark(t), "last.of.budget.end", 0)
 	_ = to
