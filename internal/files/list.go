@@ -7,6 +7,7 @@ import (
 
 	"github.com/cilium/ebpf"
 
+	"weir/internal/pinned"
 	"weir/internal/policy"
 )
 
@@ -53,13 +54,16 @@ func (f *Files) Set(slot uint32, files []policy.SecretFile) error {
 		next.generation = 1
 	}
 	next.names, next.anywhere = names(files)
+	if err := f.settle(); err != nil { // the next look is for this list
+		return err
+	}
 	old := f.lists[slot]
 	f.lists[slot] = next
 	undo := func() { delete(f.lists, slot) }
 	if old == nil {
 		f.unfind(slot)
 	} else {
-		found := f.outdate(slot, old.names, next.names)
+		found := f.outdate(slot, old.names)
 		undo = func() { f.lists[slot] = old; found() }
 	}
 	err := f.begin(slot, next)
@@ -174,9 +178,6 @@ func (f *Files) eraseOthers(slot, generation uint32) error {
 		}
 	}
 	errs = append(errs, it.Err())
-	for _, k := range stale {
-		errs = append(errs, deleted(f.objects.SecretNodes.Delete(&k)))
-	}
 	var nameKey filesSecretNameKey
 	var name filesSecretName
 	var staleNames []filesSecretNameKey
@@ -187,6 +188,12 @@ func (f *Files) eraseOthers(slot, generation uint32) error {
 		}
 	}
 	errs = append(errs, it.Err())
+	if len(stale)+len(staleNames) > 0 {
+		pinned.Unread()
+	}
+	for _, k := range stale {
+		errs = append(errs, deleted(f.objects.SecretNodes.Delete(&k)))
+	}
 	for _, k := range staleNames {
 		errs = append(errs, deleted(f.objects.SecretNames.Delete(&k)))
 	}

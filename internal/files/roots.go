@@ -22,14 +22,20 @@ type root struct {
 	top   inode
 	found map[uint32]nodes // by slot
 	// what was found for the list before, which counts until this root has been looked at for the present one
-	outdated map[uint32]nodes
+	outdated map[uint32]outdated
 	busy     bool // a look that takes long
 	ill      bool // the last look for the present lists failed, which was told
 	// it was looked at from different roots: what one does not have, another may
 	turned bool
 }
 
-func newRoot() *root { return &root{found: map[uint32]nodes{}, outdated: map[uint32]nodes{}} }
+// outdated is what was found for a list, with the names that it had.
+type outdated struct {
+	nodes nodes
+	names []string
+}
+
+func newRoot() *root { return &root{found: map[uint32]nodes{}, outdated: map[uint32]outdated{}} }
 
 // Refresh looks all lists up again: in this process's mount namespace, and in those that are due, of the processes that are given by
 // namespace. What was found in the others stays. A namespace that is not named is forgotten.
@@ -97,44 +103,39 @@ func (f *Files) Listed() bool {
 
 // outdate takes what was found for a slot's list, in all roots, for what its next one stands for until that has been looked up: a root may
 // be slow to answer, and what was secret is not to be open meanwhile. undo is for a list that is not put in force.
-func (f *Files) outdate(slot uint32, before, next []string) (undo func()) {
-	was := map[*root][2]nodes{}
+func (f *Files) outdate(slot uint32, names []string) (undo func()) {
+	type both struct {
+		found nodes
+		last  outdated
+	}
+	was := map[*root]both{}
 	for _, r := range f.roots {
-		was[r] = [2]nodes{r.found[slot], r.outdated[slot]}
-		found := r.found[slot]
-		if found == nil {
-			found = r.outdated[slot]
+		was[r] = both{r.found[slot], r.outdated[slot]}
+		if found := r.found[slot]; found != nil {
+			r.outdated[slot] = outdated{found, names}
 		}
-		r.set(slot, nil, renumbered(found, before, next))
+		delete(r.found, slot)
 		r.ill = false
 	}
 	return func() {
 		for r, w := range was {
-			r.set(slot, w[0], w[1])
+			delete(r.found, slot)
+			if w.found != nil {
+				r.found[slot] = w.found
+			}
+			r.outdated[slot] = w.last
 		}
 	}
 }
 
-// set replaces what is found for a slot's list and what was for the one before; nil: it was not looked up.
-func (r *root) set(slot uint32, found, outdated nodes) {
-	delete(r.found, slot)
-	delete(r.outdated, slot)
-	if found != nil {
-		r.found[slot] = found
-	}
-	if len(outdated) > 0 {
-		r.outdated[slot] = outdated
-	}
-}
-
-// renumbered has the bits of names that two lists have in common as the second numbers them.
-func renumbered(found nodes, before, next []string) nodes {
+// in has the bits of names as another list numbers them; those that it does not have are left out.
+func (o outdated) in(names []string) nodes {
 	all := nodes{}
-	for id, node := range found {
+	for id, node := range o.nodes {
 		bits := node.Names
 		node.Names = 0
-		for i, name := range before {
-			if at := slices.Index(next, name); at >= 0 && bits>>i&1 != 0 {
+		for i, name := range o.names {
+			if at := slices.Index(names, name); at >= 0 && bits>>i&1 != 0 {
 				node.Names |= 1 << at
 			}
 		}
@@ -148,7 +149,8 @@ func renumbered(found nodes, before, next []string) nodes {
 // unfind forgets what was found for a slot's list, in all roots.
 func (f *Files) unfind(slot uint32) {
 	for _, r := range f.roots {
-		r.set(slot, nil, nil)
+		delete(r.found, slot)
+		delete(r.outdated, slot)
 		r.ill = false
 	}
 }
@@ -160,7 +162,7 @@ func (f *Files) wanted(slot uint32) nodes {
 		for id, node := range r.found[slot] {
 			all.add(id, node)
 		}
-		for id, node := range r.outdated[slot] {
+		for id, node := range r.outdated[slot].in(f.lists[slot].names) {
 			all.add(id, node)
 		}
 	}
@@ -179,7 +181,8 @@ func (f *Files) look(lists map[uint32]*list, due map[uint64]bool) error {
 		if !r.busy && (ns == 0 || due == nil || due[ns]) {
 			r.busy = true
 			asked++
-			go func() { results <- f.lookIn(r, r.pid, maps.Clone(lists)) }()
+			pid, lists := r.pid, maps.Clone(lists) // f.mu is held now
+			go func() { results <- f.lookIn(r, pid, lists) }()
 		}
 	}
 	f.mu.Unlock()
@@ -194,7 +197,7 @@ func (f *Files) look(lists map[uint32]*list, due map[uint64]bool) error {
 			return errors.Join(append(errs, f.stuck())...)
 		}
 	}
-	return errors.Join(errs...)
+	return errors.Join(append(errs, f.stuck())...) // of an earlier look
 }
 
 var errStuck = errors.New("look for secret files: a file system does not answer")
@@ -202,10 +205,21 @@ var errStuck = errors.New("look for secret files: a file system does not answer"
 func (f *Files) stuck() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.roots[0].busy {
+	if own := f.roots[0]; own != nil && own.busy {
 		return errStuck
 	}
 	return nil
+}
+
+// settle waits until this process's own root is not being looked at any more. Its callers hold f.setting and f.mu, which is free while it waits.
+func (f *Files) settle() error {
+	f.mu.Unlock()
+	defer f.mu.Lock()
+	for end := time.Now().Add(5 * resolveFor); ; time.Sleep(10 * time.Millisecond) {
+		if err := f.stuck(); err == nil || time.Now().After(end) {
+			return err
+		}
+	}
 }
 
 // lookIn keeps what it finds, also when nobody waits any more.
@@ -235,8 +249,9 @@ func (f *Files) keep(r *root, pid int, lists map[uint32]*list, found map[uint32]
 	for slot, nodes := range found {
 		if f.lists[slot] == lists[slot] {
 			now := sticky(nodes, r.found[slot], r.turned)
-			f.stale = f.stale || !maps.Equal(now, r.found[slot]) || len(r.outdated[slot]) > 0
-			r.set(slot, now, nil)
+			f.stale = f.stale || !maps.Equal(now, r.found[slot]) || len(r.outdated[slot].nodes) > 0
+			r.found[slot] = now
+			delete(r.outdated, slot)
 		}
 	}
 	return nil

@@ -52,7 +52,8 @@ func TestOutdated(t *testing.T) {
 	f := &Files{roots: map[uint64]*root{0: quick, 9: slow}, lists: map[uint32]*list{}}
 	slow.found[1] = nodes{file: {Self: 1}, dir: {Names: 1<<0 | 1<<1}}
 	was := maps.Clone(slow.found[1])
-	undo := f.outdate(1, []string{"a", "b"}, []string{"c", "b"})
+	f.lists[1] = &list{names: []string{"c", "b"}}
+	undo := f.outdate(1, []string{"a", "b"})
 	if diff := cmp.Diff(nodes{file: {Self: 1}, dir: {Names: 1 << 1}}, f.wanted(1), cmp.AllowUnexported(inode{})); diff != "" {
 		t.Errorf("before it has answered: %s", diff)
 	}
@@ -60,13 +61,14 @@ func TestOutdated(t *testing.T) {
 	if diff := cmp.Diff(was, f.wanted(1), cmp.AllowUnexported(inode{})); diff != "" {
 		t.Errorf("the next list is not in force: %s", diff)
 	}
-	f.outdate(1, []string{"a", "b"}, []string{"b"})
-	f.outdate(1, []string{"b"}, []string{"x", "b"}) // and it still has not answered
-	if got := f.wanted(1)[dir].Names; got != 1<<1 {
+	f.outdate(1, []string{"a", "b"})
+	f.lists[1] = &list{names: []string{"b"}}
+	f.outdate(1, []string{"c", "b"}) // and it still has not answered
+	f.lists[1] = &list{names: []string{"x", "b", "a"}}
+	if got := f.wanted(1)[dir].Names; got != 1<<1|1<<2 {
 		t.Errorf("after two lists: names %b", got)
 	}
-	lists := map[uint32]*list{1: {}}
-	maps.Copy(f.lists, lists)
+	lists := maps.Clone(f.lists)
 	if err := f.keep(slow, 100, lists, map[uint32]nodes{1: {own: {Self: 1}}}, inode{}, nil); err != nil {
 		t.Fatal(err)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/cilium/ebpf"
 
+	"weir/internal/pinned"
 	"weir/internal/policy"
 )
 
@@ -166,6 +167,9 @@ func (e *Egress) writeTrusted(slot uint32, l *loaded, p policy.Policy) error {
 }
 
 func (e *Egress) erase(l loaded) error {
+	if len(l.prefixes)+len(l.peers)+len(l.trusted) > 0 {
+		pinned.Unread()
+	}
 	var errs []error
 	for _, key := range l.prefixes {
 		errs = append(errs, deleted(e.egress.Destinations.Delete(&key)))

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -40,6 +41,7 @@ func TestReplaced(t *testing.T) {
 				t.Error(err)
 				return
 			}
+			time.Sleep(100 * time.Microsecond)
 		}
 	})
 	for range 20_000 {
