@@ -93,18 +93,26 @@ static __always_inline void intrude(struct where *to, struct cgroup *cg, struct 
 	tell(to, RECORD_INTRUDE, cg, target, 0);
 }
 
+/* From now on tasks are asked whether they have left their container. */
+static __always_inline void note_escape(void)
+{
+	__u32 zero = 0;
+	__u64 *any = bpf_map_lookup_elem(&escapes, &zero);
+	if (any)
+		__sync_fetch_and_add(any, 1);
+}
+
 /* escape marks a task that left its container; the daemon kills it, and until
  * then it can neither make, connect nor use a socket. */
 static __always_inline void escape(struct where *from, struct cgroup *cg, struct task_struct *target)
 {
 	struct where self;
-	__u32 zero = 0;
-	__u64 *any = bpf_map_lookup_elem(&escapes, &zero);
-	if (any)
-		__sync_fetch_and_add(any, 1);
+	note_escape();
 	struct task *t = bpf_task_storage_get(&tasks, target, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
-	if (t)
+	if (t) {
 		t->escaped = 1;
+		t->from = from->container;
+	}
 	tell(from, RECORD_ESCAPE, cg, target, from->container);
 	walk_current(&self);
 	if (self.guarded || target->tgid == bpf_get_current_pid_tgid() >> 32)
@@ -119,13 +127,20 @@ static __always_inline void escape(struct where *from, struct cgroup *cg, struct
 static __always_inline void arrive(struct task_struct *target)
 {
 	struct task *t = bpf_task_storage_get(&tasks, target, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
-	if (!t)
+	if (!t || t->escaped)
 		return;
 	struct inode *exe = BPF_CORE_READ(target, mm, exe_file, f_inode);
 	t->inode = BPF_CORE_READ(exe, i_ino);
 	t->device = BPF_CORE_READ(exe, i_sb, s_dev);
 	t->argv_hash = 0;
 	t->arriving = bpf_ktime_get_boot_ns() / 1000000000 + ARRIVING;
+}
+
+/* leaves: a task that is on its way out of a container, or has left it, brings nobody into one. */
+static __always_inline int leaves(struct task_struct *task)
+{
+	struct task *t = bpf_task_storage_get(&tasks, task, 0, 0);
+	return t && (t->from || t->escaped);
 }
 
 SEC("fentry/cgroup_attach_task")
@@ -138,12 +153,10 @@ int BPF_PROG(weir_attach_enter, struct cgroup *to_cg, struct task_struct *leader
 	walk_cgroup(&to, to_cg);
 	if (to.grant && to.grant != from.grant && (!c || c->daemon != caller))
 		intrude(&to, to_cg, leader);
-	if (!from.guarded) {
-		if (to.guarded)
-			arrive(leader); /* it may send as soon as it is there, long before this call ends */
-		return 0;
-	}
-	struct task *t = bpf_task_storage_get(&tasks, leader, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (to.guarded && !from.container)
+		arrive(leader); /* it may send as soon as it is there, long before this call ends */
+	struct task *t =
+	    bpf_task_storage_get(&tasks, leader, 0, from.guarded ? BPF_LOCAL_STORAGE_GET_F_CREATE : 0);
 	if (t)
 		t->from = from.container;
 	return 0;
@@ -158,8 +171,6 @@ int BPF_PROG(weir_attach_done, struct cgroup *to_cg, const char *path, struct ta
 	struct task *t = bpf_task_storage_get(&tasks, task, 0, 0);
 	__u64 from = t ? t->from : 0;
 	walk_cgroup(&to, now);
-	if (t)
-		t->from = 0;
 	if (from && (!to.guarded || to.container != from)) {
 		struct where left = {.container = from};
 		__u64 id = from;
@@ -167,21 +178,25 @@ int BPF_PROG(weir_attach_done, struct cgroup *to_cg, const char *path, struct ta
 		if (s)
 			left.taint = s->taint;
 		escape(&left, now, task);
-	} else if (to.guarded) {
-		tell(&to, RECORD_MOVE, now, task, from);
+		return 0;
 	}
+	if (to.guarded)
+		tell(&to, RECORD_MOVE, now, task, from);
+	if (t)
+		t->from = 0;
 	return 0;
 }
 
-/* A child runs what its parent runs. */
-static __always_inline void inherit(struct task_struct *parent, struct task_struct *child)
+/* A child runs what its parent runs, and has left what its parent has left: the container that is returned,
+ * or 0. */
+static __always_inline __u64 inherit(struct task_struct *parent, struct task_struct *child)
 {
 	struct task *mine = bpf_task_storage_get(&tasks, parent->group_leader, 0, 0);
 	if (!mine)
-		return;
+		return 0;
 	struct task *its = bpf_task_storage_get(&tasks, child, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (!its)
-		return;
+		return 0;
 	its->exec_start = mine->exec_start;
 	its->exec_tgid = mine->exec_tgid;
 	its->inode = mine->inode;
@@ -190,6 +205,9 @@ static __always_inline void inherit(struct task_struct *parent, struct task_stru
 	its->escaped |= mine->escaped;
 	if (mine->arriving)
 		its->arriving = mine->arriving;
+	if (mine->from)
+		its->from = mine->from;
+	return mine->from;
 }
 
 /* clone3 can put a child into another cgroup. */
@@ -198,6 +216,7 @@ int BPF_PROG(weir_fork, struct task_struct *parent, struct task_struct *child)
 {
 	struct where from, to;
 	int arrives = 0;
+	__u64 left = 0;
 	struct cgroup *from_cg = cgroup_of(parent), *to_cg = cgroup_of(child);
 	if (from_cg != to_cg) {
 		struct settings *c = configuration();
@@ -207,12 +226,18 @@ int BPF_PROG(weir_fork, struct task_struct *parent, struct task_struct *child)
 			intrude(&to, to_cg, child);
 		if (from.guarded && to.container != from.container)
 			escape(&from, to_cg, child);
-		arrives = !from.guarded && to.guarded;
+		arrives = to.guarded && !from.container && !leaves(parent) && !leaves(parent->group_leader);
 	}
 	if (BPF_CORE_READ(child, tgid) == BPF_CORE_READ(child, pid)) /* not a thread */
-		inherit(parent, child);
+		left = inherit(parent, child);
 	if (arrives)
 		arrive(child);
+	if (left) { /* the daemon kills children, too, unless they are where they belong */
+		walk_cgroup(&to, to_cg);
+		from = (struct where){.container = left};
+		if (to.container != left)
+			escape(&from, to_cg, child);
+	}
 	return 0;
 }
 

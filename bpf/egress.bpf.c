@@ -13,6 +13,7 @@ char LICENSE[] SEC("license") = "GPL";
 #define NETLINK_ROUTE 0
 #define NETLINK_AUDIT 9
 #define MAX_RESTARTS 3
+#define TOGETHER_NS 10000000
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -45,7 +46,9 @@ const enum counter *unused_counter __attribute__((unused));
 
 enum outcome { PASS, REFUSE, RESTART, UNSETTLED, PASS_LISTED };
 
-static __always_inline int escaped(void)
+/* Whether the current task has left its container, or is just being moved out of it. container: where it is
+ * now, or 0. */
+static __always_inline int escaped(__u64 container)
 {
 	__u32 zero = 0;
 	__u64 *any = bpf_map_lookup_elem(&escapes, &zero);
@@ -53,7 +56,7 @@ static __always_inline int escaped(void)
 		return 0;
 	struct task_struct *t = bpf_get_current_task_btf();
 	struct task *id = bpf_task_storage_get(&tasks, t->group_leader, 0, 0);
-	return id && id->escaped;
+	return id && (id->escaped || (id->from && id->from != container));
 }
 
 /* An address as the kernel copied it; family is what the kernel will take
@@ -136,13 +139,22 @@ __noinline int question(struct where *w, struct dest *d, __u64 cookie)
 	if (old && old->start == start) {
 		if (old->verdict == HOLD_DENIED || !old->stopped || !holdable(w, p))
 			return REFUSE;
-		/* woken by somebody else: the question still stands (B38) */
-		if (__sync_fetch_and_add(&old->restarts, 1) >= MAX_RESTARTS)
+		/* woken by somebody else: the question still stands (B38). Threads that are woken together
+		 * count once. */
+		__u64 now = bpf_ktime_get_boot_ns(), last = old->counted;
+		__u32 before = old->restarts;
+		if (now - last >= TOGETHER_NS &&
+		    __sync_val_compare_and_swap(&old->counted, last, now) == last)
+			before = __sync_fetch_and_add(&old->restarts, 1);
+		else if (before)
+			before--;
+		if (before >= MAX_RESTARTS)
 			return REFUSE;
 		bpf_send_signal_thread(SIGSTOP);
 		return RESTART;
 	}
 	struct hold hold = {.start = start, .since = bpf_ktime_get_boot_ns(), .stopped = holdable(w, p)};
+	hold.counted = hold.since;
 	struct record *r = bpf_ringbuf_reserve(&asks, sizeof(*r), 0);
 	if (!r) {
 		count(COUNT_LOST_ASK);
@@ -205,8 +217,12 @@ __noinline int take(struct where *w, struct claim_key *at, __u64 cookie)
 	struct grant_dest open = {.grant = id, .dest = key.dest};
 	enum dest_use use = DEST_OPEN;
 	struct mark m = {.grant = id, .dest = key.dest};
-	if (!other && bpf_map_update_elem(&grants, &id, &g, BPF_ANY))
-		return 0;
+	if (!other && bpf_map_update_elem(&grants, &id, &g, BPF_NOEXIST)) {
+		other =
+		    bpf_map_lookup_elem(&grants, &id); /* both claims of one approval were taken at once */
+		if (!other || other->owner != g.owner)
+			return 0;
+	}
 	if (bpf_map_update_elem(&grant_dests, &open, &use, BPF_ANY) ||
 	    bpf_map_update_elem(&socks, &cookie, &m, BPF_ANY))
 		return 0;
@@ -355,8 +371,10 @@ int BPF_PROG(weir_create, int family, int type, int protocol, int kern)
 	walk_current(&w);
 	if (kern)
 		ANSWER(0);
+	if (escaped(w.container))
+		return finish(REFUSE);
 	if (!w.guarded)
-		return finish(escaped() ? REFUSE : PASS);
+		return finish(PASS);
 	if (is_free(&w) || allowed_type(family, type, protocol))
 		ANSWER(0);
 	/* family and type stand in the record: a socket has no destination yet */
@@ -379,8 +397,10 @@ int BPF_PROG(weir_connect, struct socket *sock, struct sockaddr *address, int ad
 {
 	struct where w;
 	walk_current(&w);
+	if (escaped(w.container))
+		return finish(REFUSE);
 	if (!w.guarded)
-		return finish(escaped() ? REFUSE : PASS);
+		return finish(PASS);
 	struct sock *sk = sock->sk;
 	if (!sk)
 		ANSWER(0);
@@ -444,8 +464,10 @@ int BPF_PROG(weir_sendmsg, struct socket *sock, struct msghdr *msg, int size)
 	struct listing *last = 0;
 	struct dest *d = &now.dest;
 	walk_current(&w);
+	if (escaped(w.container))
+		return finish(REFUSE);
 	if (!w.guarded)
-		return finish(escaped() ? REFUSE : PASS);
+		return finish(PASS);
 	struct sock *sk = sock->sk;
 	if (is_free(&w) || !sk)
 		ANSWER(0);

@@ -314,6 +314,18 @@ __noinline int review(struct where *w)
 	return 0;
 }
 
+/* runc executes itself once more, or a copy without a name, before it is the container's program: by a
+ * descriptor or as itself. Any other path may lead to a file without a name, too, that somebody in the
+ * container made. */
+static __always_inline int is_again(struct task *came, struct exec *e, struct linux_binprm *bprm)
+{
+	char path[12] = {};
+	bpf_probe_read_kernel_str(path, sizeof(path), BPF_CORE_READ(bprm, filename));
+	if (bpf_strncmp(path, 11, "/proc/self/") && bpf_strncmp(path, 8, "/dev/fd/"))
+		return 0;
+	return e->flags & EXEC_UNLINKED || (came->inode == e->inode && came->device == e->device);
+}
+
 SEC("tp_btf/sched_process_exec")
 int BPF_PROG(weir_exec, struct task_struct *t, int old_pid, struct linux_binprm *bprm)
 {
@@ -339,9 +351,8 @@ int BPF_PROG(weir_exec, struct task_struct *t, int old_pid, struct linux_binprm 
 	e->pidns = BPF_CORE_READ(t, nsproxy, pid_ns_for_children, ns.inum);
 	bpf_get_current_comm(e->comm, sizeof(e->comm));
 	read_exe(e, file);
-	/* runc executes itself once more, or a copy without a name, before it is the container's program */
 	struct task *came = bpf_task_storage_get(&tasks, t, 0, 0);
-	if (came && !(e->flags & EXEC_UNLINKED) && (came->inode != e->inode || came->device != e->device))
+	if (came && !is_again(came, e, bprm))
 		came->arriving = 0;
 	read_path(s, file);
 

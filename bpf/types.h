@@ -3,7 +3,7 @@
 #ifndef WEIR_TYPES_H
 #define WEIR_TYPES_H
 
-#define ABI_VERSION 7 /* raise with every change of a pinned map */
+#define ABI_VERSION 8 /* raise with every change of a pinned map */
 
 /* Levels of the cgroup tree that a program walks, the root being level 0.
  * What lies deeper inside a guarded parent is denied (B53). */
@@ -230,6 +230,7 @@ struct hold_key {
 struct hold {
 	__u64 start; /* of the process, against reuse of its id */
 	__u64 since;
+	__u64 counted; /* when a restart was counted last */
 	__u32 restarts;
 	enum hold_verdict verdict;
 	__u32 stopped; /* it was sent SIGSTOP */
@@ -241,7 +242,7 @@ struct task {
 	__u64 exec_start; /* start time and thread group of the process that executed it */
 	__u64 inode;
 	__u64 argv_hash; /* 0: unknown, or argv was longer than what is read */
-	__u64 from;      /* container it is being moved out of */
+	__u64 from;      /* container it is being moved out of, or has left */
 	__u32 exec_tgid;
 	__u32 device;
 	__u32 escaped;  /* left its container: everything is denied until it is killed (B28) */

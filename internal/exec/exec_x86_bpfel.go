@@ -88,6 +88,7 @@ type execHold struct {
 	_        structs.HostLayout
 	Start    uint64
 	Since    uint64
+	Counted  uint64
 	Restarts uint32
 	Verdict  uint32
 	Stopped  uint32

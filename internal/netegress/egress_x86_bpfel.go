@@ -107,6 +107,7 @@ type egressHold struct {
 	_        structs.HostLayout
 	Start    uint64
 	Since    uint64
+	Counted  uint64
 	Restarts uint32
 	Verdict  egressHoldVerdict
 	Stopped  uint32

@@ -174,13 +174,23 @@ func (e *Egress) lapse() (empty map[uint64]string, err error) {
 			} else if !cgroup.Populated(g.Cgroup) {
 				empty[id] = g.Cgroup
 			}
-		case g.expires <= now:
+		case g.expires <= now && !e.taken(g, now):
 			errs = append(errs, e.end(g, "expired"))
 		case g.top != 0 && g.Kind != "claim" && !e.running(g):
 			errs = append(errs, e.finish(g, now))
 		}
 	}
 	return empty, errors.Join(errs...)
+}
+
+// taken says whether a claim was taken up just before it would have expired: its record is still to come, or was lost.
+func (e *Egress) taken(g *live, now uint64) bool {
+	var kernel egressGrant
+	if g.Kind != "claim" || e.egress.Grants.Lookup(g.ID, &kernel) != nil || kernel.Expires <= now {
+		return false
+	}
+	g.expires, g.Expires = kernel.Expires, wall(kernel.Expires)
+	return true
 }
 
 // removeEach removes the cgroups that it is sent, beside all else: commands may have made thousands below. Where one cannot be

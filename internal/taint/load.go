@@ -23,7 +23,7 @@ import (
 )
 
 // abi is ABI_VERSION of bpf/types.h: pins of another one are never adopted.
-const abi = 7
+const abi = 8
 
 // ErrPins says that another version's maps are pinned.
 var ErrPins = errors.New("pins of another version")

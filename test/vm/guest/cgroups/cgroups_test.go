@@ -13,6 +13,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/cilium/ebpf"
 
@@ -101,7 +102,7 @@ func TestCgroups(t *testing.T) {
 		run  func(*testing.T)
 	}{
 		{"by_path", f.byPath}, {"mistakes", f.mistakes}, {"B28_moved", f.moved}, {"runtimes", f.runtimes},
-		{"B33_reports", f.reports}, {"B45_sensor_restarted", f.restarted}, {"B45_made_again", f.again}, {"B45_tainted_last", f.last}, {"B33_B45_no_room", f.noRoom}, {"B33_of_the_policy", f.ofPolicy},
+		{"B28_moved_while_it_sends", f.movedSending}, {"B33_reports", f.reports}, {"B45_sensor_restarted", f.restarted}, {"B45_made_again", f.again}, {"B45_tainted_last", f.last}, {"B33_B45_no_room", f.noRoom}, {"B33_of_the_policy", f.ofPolicy},
 	} {
 		t.Run(test.name, test.run)
 	}
@@ -227,6 +228,102 @@ func (f *fixture) noRoom(t *testing.T) {
 	known(t, f.sensor, "/agents/last", func(c control.Container) bool { return slices.Equal(c.Taint, []string{"corruption"}) })
 }
 
+// sender tries all the time to send, each time over a new socket, and so do children that it forks all the time.
+const sender = `
+import os, socket, sys, time
+host, port, text = sys.argv[1:]
+def send():
+    try:
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
+            s.sendto(text.encode(), (host, int(port)))
+    except OSError:
+        pass
+print("ready", flush=True)
+while True:
+    if os.fork() == 0:
+        for i in range(4):
+            time.sleep(0.05)
+            send()
+        os._exit(0)
+    for i in range(50):
+        send()
+    try:
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
+    except ChildProcessError:
+        pass
+`
+
+// movedSending: who is moved out has nothing in the moment in which it is there and not yet marked, nor do its children, also where nobody
+// kills them (B28).
+func (f *fixture) movedSending(t *testing.T) {
+	mkdir(t, "/agents/sender")
+	mkdir(t, "/agents/other")
+	known(t, f.sensor, "/agents/other", nil)
+	s := rig.BareIn(t, "sender", root+"/agents/sender")
+	known(t, f.sensor, "/agents/sender", nil)
+	f.sensor.Taint(t, "/agents/sender", "secret")
+	move := func(to string) {
+		place := f.world.Place()
+		f.world.World.Listen(t, "udp", fmt.Sprintf("[::]:%d", place.Port))
+		p := s.Start(t, "python3", "-c", sender, rig.World4, strconv.Itoa(place.Port), place.Text)
+		if p.WaitLine("ready", rig.Late) == "" {
+			t.Fatal(p.Wait(t))
+		}
+		mark := f.world.Mark(t)
+		if err := os.WriteFile(root+to+"/cgroup.procs", []byte(strconv.Itoa(p.Pid())), 0); err != nil {
+			t.Fatalf("move it: %v", err)
+		}
+		time.Sleep(300 * time.Millisecond) // for children to send
+		f.world.Nothing(t, mark, place.Text, place.Port)
+		p.Signal(t, syscall.SIGKILL)
+		p.Wait(t)
+	}
+	for _, to := range []string{"/aside", "/agents/other"} {
+		for range 10 {
+			move(to)
+		}
+	}
+	f.sensor.KillBoth(t)
+	move("/aside")
+	move("/agents/other")
+	f.sensor.Restart(t)
+	s.Close()
+	for _, to := range []string{"/aside", "/agents/other"} {
+		rig.Must(t, "for p in $(cat "+root+to+"/cgroup.procs); do tr '\\0' ' ' </proc/$p/cmdline | grep -q '^python3 -c' && kill -9 $p; done; true")
+	}
+}
+
+// again executes a program without a name in a container that it was moved into, as runc executes itself once more, and by a link that somebody
+// in the container could have made. It prints which of the two could still report.
+const again = `
+import os, socket, sys
+cgroup = sys.argv[1]
+source = os.open("/usr/bin/python3", os.O_RDONLY)
+program = os.memfd_create("again", 0)
+while True:
+    part = os.read(source, 1 << 20)
+    if not part:
+        break
+    os.write(program, part)
+os.set_inheritable(program, True)
+itself = "/proc/self/fd/%d" % program
+if os.path.lexists("/run/link"):
+    os.remove("/run/link")
+os.symlink(itself, "/run/link")
+says = "import socket, sys; socket.socket(fileno=int(sys.argv[1])).send(b'.')"
+for path in (itself, "/run/link"):
+    ours, its = socket.socketpair()
+    its.set_inheritable(True)
+    pid = os.fork()
+    if pid == 0:
+        its.recv(1)
+        os.execv(path, ["/usr/bin/python3", "-c", says, str(its.fileno())])
+    open(cgroup + "/cgroup.procs", "w").write(str(pid))
+    ours.send(b".")
+    print(os.waitpid(pid, 0)[1] == 0, flush=True)
+`
+
 // reporter is a runtime: it puts processes of its own into a cgroup, by moving and by cloning them, which go on telling it that they are well
 // over a socket that they brought along. It prints how many were refused.
 const reporter = `
@@ -274,6 +371,10 @@ func (f *fixture) reports(t *testing.T) {
 	out := rig.Must(t, "python3 -c '"+reporter+"' "+root+"/agents/reports 50")
 	if out != "moved 0\ncloned 0\n" {
 		t.Errorf("refused: %s", out)
+	}
+	out = rig.Must(t, "python3 -c '"+strings.ReplaceAll(again, "'", `'"'"'`)+"' "+root+"/agents/reports 2>/dev/null")
+	if out != "True\nFalse\n" {
+		t.Errorf("after another execution: %s", out)
 	}
 }
 
