@@ -157,14 +157,21 @@ func (e *Egress) let(a Ask, top procfs.Stat, to []Destination, t Terms) (Grant, 
 	expires := taint.Now() + uint64(t.For)
 	debt := owed{a, to, t, taint.Now() + uint64(t.ClaimFor)}
 	for _, g := range e.grants {
-		if !g.over && g.Kind == "cgroup" && cgroup.Below(leaf, g.Cgroup) {
-			g.owed = append(g.owed, debt)
-			g.bits = a.Taint
-			if err := t.prepare(g.ID); err != nil {
+		if g.over || g.Kind != "cgroup" || !cgroup.Below(leaf, g.Cgroup) {
+			continue
+		}
+		if a.Taint&^g.bits != 0 { // what it is open to was approved under less
+			if err := e.end(g, "revoked"); err != nil {
 				return Grant{}, err
 			}
-			return e.extend(g, to, expires, t.Bytes)
+			continue
 		}
+		g.owed = append(g.owed, debt)
+		g.bits = a.Taint
+		if err := t.prepare(g.ID); err != nil {
+			return Grant{}, err
+		}
+		return e.extend(g, to, expires, t.Bytes)
 	}
 	g := &live{Grant: Grant{
 		ID: e.newID(), State: "made", Kind: "cgroup", Container: a.Container, To: to, Bytes: t.Bytes,

@@ -304,9 +304,10 @@ func (e *Egress) Revoke(container, id uint64) error {
 	return e.revoke(container, func(g *live) bool { return id == 0 || g.ID == id })
 }
 
-// RevokeOthers ends all grants of a container but one.
-func (e *Egress) RevokeOthers(container, id uint64) error {
-	return e.revoke(container, func(g *live) bool { return g.ID != id })
+// RevokeLesser ends the grants of a container that were given under less taint than it has, but for one: those that somebody gave since it has
+// that taint stay.
+func (e *Egress) RevokeLesser(container, id uint64, bits taint.Bits) error {
+	return e.revoke(container, func(g *live) bool { return g.ID != id && bits&^g.bits != 0 })
 }
 
 func (e *Egress) revoke(container uint64, which func(*live) bool) error {

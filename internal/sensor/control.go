@@ -159,7 +159,7 @@ func (d *daemon) taint(c taint.Change) (taint.Status, error) {
 	}
 	errs := []error{err}
 	if c.Bits&^before.Own != 0 {
-		errs = append(errs, d.egress.RevokeOthers(st.CgroupID, c.Grant))
+		errs = append(errs, d.egress.RevokeLesser(st.CgroupID, c.Grant, st.Taint))
 	}
 	d.openResolvers(st.Cgroup, st.First)
 	closed, err := d.egress.CloseSockets(st.Cgroup, d.policies.For(st.ID))
