@@ -134,6 +134,16 @@ func TestExamine(t *testing.T) {
 		{"lockdown", func(f map[string]string, _ *Options) {
 			f["sys/kernel/security/lockdown"] = "none integrity [confidentiality]\n"
 		}, "lockdown", Fail, "confidentiality"},
+		{"full preemption, now", func(f map[string]string, _ *Options) {
+			f["sys/kernel/debug/sched/preempt"], f["proc/cmdline"] = "none voluntary (full)\n", "quiet preempt=none\n"
+		}, "preemption", Warn, "full"},
+		{"full preemption, booted", func(f map[string]string, _ *Options) { f["proc/cmdline"] = "quiet preempt=full ro\n" }, "preemption", Warn, "full"},
+		{"full preemption, built", func(f map[string]string, _ *Options) { f[config] += "CONFIG_PREEMPT=y\nCONFIG_PREEMPT_DYNAMIC=y\n" }, "preemption", Warn, "full"},
+		{"lazy preemption", func(f map[string]string, _ *Options) { f[config] += "CONFIG_PREEMPT_LAZY=y\n" }, "preemption", Warn, "lazy"},
+		{"voluntary preemption, booted", func(f map[string]string, _ *Options) {
+			f["proc/cmdline"] = "preempt=voluntary\n"
+			f[config] += "CONFIG_PREEMPT=y\n"
+		}, "", OK, ""},
 		{"an option is off", func(f map[string]string, _ *Options) {
 			f[config] = strings.Replace(f[config], "CONFIG_CGROUP_BPF=y", "# CONFIG_CGROUP_BPF is not set", 1)
 		}, "configuration", Fail, "lacks CONFIG_CGROUP_BPF"},

@@ -2,6 +2,7 @@ package doctor
 
 import (
 	"bufio"
+	"cmp"
 	"compress/gzip"
 	"errors"
 	"fmt"
@@ -115,6 +116,44 @@ func (m machine) lockdown() Check {
 		}
 	}
 	return Check{Name: "lockdown", Result: OK, Found: "does not forbid it"}
+}
+
+// preemption: where the kernel preempts itself, a task can come in between while one of the programs runs on its CPU, and is not judged by it:
+// __bpf_prog_enter_recur of kernel/bpf/trampoline.c passes it over.
+func (m machine) preemption() Check {
+	model := m.preempts()
+	if model == "none" || model == "voluntary" || model == "" {
+		return Check{Name: "preemption", Result: OK, Found: cmp.Or(model, "not known to be full")}
+	}
+	return Check{
+		Name: "preemption", Result: Warn, Found: model,
+		Lost: "a process that preempts another within the same check on one CPU passes that check", Do: "boot with preempt=voluntary",
+	}
+}
+
+// preempts is the kernel's model of preemption, as it is, as it was booted, or as it was built; empty: nobody says.
+func (m machine) preempts() string {
+	if _, rest, ok := strings.Cut(m.line("sys/kernel/debug/sched/preempt"), "("); ok {
+		model, _, _ := strings.Cut(rest, ")")
+		return model
+	}
+	for _, word := range strings.Fields(m.line("proc/cmdline")) {
+		if model, ok := strings.CutPrefix(word, "preempt="); ok {
+			return model
+		}
+	}
+	set, _, err := m.readConfig()
+	if err != nil {
+		return ""
+	}
+	for _, built := range []struct{ option, model string }{
+		{"CONFIG_PREEMPT_RT", "full"}, {"CONFIG_PREEMPT", "full"}, {"CONFIG_PREEMPT_LAZY", "lazy"}, {"CONFIG_PREEMPT_VOLUNTARY", "voluntary"},
+	} {
+		if set[built.option] {
+			return built.model
+		}
+	}
+	return ""
 }
 
 // options of the kernel's configuration, with what is lost without each.
