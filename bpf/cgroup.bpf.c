@@ -155,9 +155,12 @@ int BPF_PROG(weir_attach_enter, struct cgroup *to_cg, struct task_struct *leader
 		intrude(&to, to_cg, leader);
 	if (to.guarded && !from.container)
 		arrive(leader); /* it may send as soon as it is there, long before this call ends */
+	/* it runs where it is put long before this call ends: until it is marked, it is judged by from */
+	if (from.container && to.container != from.container)
+		note_escape();
 	struct task *t =
 	    bpf_task_storage_get(&tasks, leader, 0, from.guarded ? BPF_LOCAL_STORAGE_GET_F_CREATE : 0);
-	if (t)
+	if (t && !t->escaped)
 		t->from = from.container;
 	return 0;
 }
@@ -196,7 +199,7 @@ static __always_inline __u64 inherit(struct task_struct *parent, struct task_str
 		return 0;
 	struct task *its = bpf_task_storage_get(&tasks, child, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (!its)
-		return 0;
+		return mine->from;
 	its->exec_start = mine->exec_start;
 	its->exec_tgid = mine->exec_tgid;
 	its->inode = mine->inode;
@@ -208,6 +211,19 @@ static __always_inline __u64 inherit(struct task_struct *parent, struct task_str
 	if (mine->from)
 		its->from = mine->from;
 	return mine->from;
+}
+
+/* A child of somebody who has left, or is just leaving, a container is killed like its parent, unless it is
+ * in there. */
+static __always_inline void follow(__u64 container, struct cgroup *cg, struct task_struct *child)
+{
+	struct where to, left = {.container = container};
+	struct task *its = bpf_task_storage_get(&tasks, child, 0, 0);
+	walk_cgroup(&to, cg);
+	if (to.container != container)
+		escape(&left, cg, child);
+	else if (its)
+		its->escaped = its->from = 0;
 }
 
 /* clone3 can put a child into another cgroup. */
@@ -232,12 +248,8 @@ int BPF_PROG(weir_fork, struct task_struct *parent, struct task_struct *child)
 		left = inherit(parent, child);
 	if (arrives)
 		arrive(child);
-	if (left) { /* the daemon kills children, too, unless they are where they belong */
-		walk_cgroup(&to, to_cg);
-		from = (struct where){.container = left};
-		if (to.container != left)
-			escape(&from, to_cg, child);
-	}
+	if (left)
+		follow(left, to_cg, child);
 	return 0;
 }
 

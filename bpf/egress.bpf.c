@@ -143,7 +143,7 @@ __noinline int question(struct where *w, struct dest *d, __u64 cookie)
 		 * count once. */
 		__u64 now = bpf_ktime_get_boot_ns(), last = old->counted;
 		__u32 before = old->restarts;
-		if (now - last >= TOGETHER_NS &&
+		if ((__s64)(now - last) >= TOGETHER_NS &&
 		    __sync_val_compare_and_swap(&old->counted, last, now) == last)
 			before = __sync_fetch_and_add(&old->restarts, 1);
 		else if (before)

@@ -319,10 +319,14 @@ __noinline int review(struct where *w)
  * container made. */
 static __always_inline int is_again(struct task *came, struct exec *e, struct linux_binprm *bprm)
 {
-	char path[12] = {};
-	bpf_probe_read_kernel_str(path, sizeof(path), BPF_CORE_READ(bprm, filename));
-	if (bpf_strncmp(path, 11, "/proc/self/") && bpf_strncmp(path, 8, "/dev/fd/"))
+	char path[24] = {};
+	long n = bpf_probe_read_kernel_str(path, sizeof(path), BPF_CORE_READ(bprm, filename));
+	__u32 at = !bpf_strncmp(path, 14, "/proc/self/fd/") ? 14 : !bpf_strncmp(path, 8, "/dev/fd/") ? 8 : 0;
+	if (!at && bpf_strncmp(path, 15, "/proc/self/exe"))
 		return 0;
+	for (__u32 i = 0; i < sizeof(path); i++)
+		if (at && i >= at && i + 1 < n && (path[i] < '0' || path[i] > '9'))
+			return 0;
 	return e->flags & EXEC_UNLINKED || (came->inode == e->inode && came->device == e->device);
 }
 
