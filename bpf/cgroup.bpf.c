@@ -86,10 +86,17 @@ int BPF_PROG(weir_mkdir, struct cgroup *cg, const char *path)
 	return 0;
 }
 
-/* A grant that somebody else moved a task into is over before the task arrives. */
-static __always_inline void intrude(struct where *to, struct cgroup *cg, struct task_struct *target)
+/* A grant that somebody else moves a task into is over before the task arrives. One that is not given yet
+ * cannot be given any more: what stands in its place opens nothing, and the daemon does not replace it. */
+static __always_inline void intrude(struct where *from, struct where *to, struct cgroup *cg,
+                                    struct task_struct *target)
 {
-	bpf_map_delete_elem(&grants, &to->grant);
+	struct grant over = {};
+	__u64 outer = to->outer;
+	if (outer && outer != from->grant && outer != from->outer)
+		bpf_map_update_elem(&grants, &outer, &over, BPF_ANY);
+	bpf_map_update_elem(&grants, &to->grant, &over, BPF_ANY);
+	count(COUNT_INTRUDED);
 	tell(to, RECORD_INTRUDE, cg, target, 0);
 }
 
@@ -152,7 +159,7 @@ int BPF_PROG(weir_attach_enter, struct cgroup *to_cg, struct task_struct *leader
 	walk_cgroup(&from, cgroup_of(leader));
 	walk_cgroup(&to, to_cg);
 	if (to.grant && to.grant != from.grant && (!c || c->daemon != caller))
-		intrude(&to, to_cg, leader);
+		intrude(&from, &to, to_cg, leader);
 	if (to.guarded && !from.container)
 		arrive(leader); /* it may send as soon as it is there, long before this call ends */
 	/* it runs where it is put long before this call ends: until it is marked, it is judged by from */
@@ -239,7 +246,7 @@ int BPF_PROG(weir_fork, struct task_struct *parent, struct task_struct *child)
 		walk_cgroup(&from, from_cg);
 		walk_cgroup(&to, to_cg);
 		if (to.grant && to.grant != from.grant && (!c || c->daemon != BPF_CORE_READ(parent, tgid)))
-			intrude(&to, to_cg, child);
+			intrude(&from, &to, to_cg, child);
 		if (from.guarded && to.container != from.container)
 			escape(&from, to_cg, child);
 		arrives = to.guarded && !from.container && !leaves(parent) && !leaves(parent->group_leader);

@@ -212,6 +212,10 @@ __noinline int judge(struct where *w, struct dest *d, __u64 marked, __u32 tgid)
 		return REASON_NAMED;
 	if (open_grant(w->grant, d, tgid != 0, w->taint))
 		return REASON_GRANTED;
+	if (open_grant(w->outer, d, tgid != 0, w->taint)) {
+		w->grant = w->outer; /* the one that it is charged to */
+		return REASON_GRANTED;
+	}
 	struct grant *g = open_grant(marked, d, tgid != 0, w->taint);
 	if (g && (!tgid || g->owner == tgid || g->owner == OWNER_ANYBODY))
 		return REASON_GRANTED;

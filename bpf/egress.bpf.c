@@ -12,8 +12,17 @@ char LICENSE[] SEC("license") = "GPL";
 #define MSG_FASTOPEN 0x20000000
 #define NETLINK_ROUTE 0
 #define NETLINK_AUDIT 9
-#define MAX_RESTARTS 3
-#define TOGETHER_NS 10000000
+#define TURN_NS 2500000000
+#define MAX_TURNS 16
+
+/* Until when, in ns since boot, each of the calls that are restarted may be: few at a time, or the daemon
+ * that is to freeze them would have no processor left. The daemon writes 0 when it has frozen one. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, MAX_TURNS);
+	__type(key, __u32);
+	__type(value, __u64);
+} turns SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -102,9 +111,11 @@ static __always_inline int holdable_call(struct task_struct *t)
 	return nr == 42 || nr == 44 || nr == 46 || nr == 307 || nr == 1 || nr == 20;
 }
 
+/* A tracer would see each signal, and could let its tracee go on. */
 static __always_inline int holdable(struct where *w, struct policy *p)
 {
-	return is_command(w, p) && holdable_call(bpf_get_current_task_btf());
+	struct task_struct *t = bpf_get_current_task_btf();
+	return is_command(w, p) && holdable_call(t) && !BPF_CORE_READ(t, ptrace);
 }
 
 /* What it runs: for finding its exec event, and for claims. */
@@ -121,10 +132,51 @@ static __always_inline void identify(struct record *r)
 	r->argv_hash = id->argv_hash;
 }
 
-/* Puts the question, once per process and destination. The signal goes to this
- * very thread, though it stops them all: one that waits for the whole process
- * already would not be sent again, and who returns to user space with no signal
- * of its own would see the restart code as an error. */
+static __always_inline __u32 take_turn(__u64 now)
+{
+	for (__u32 i = 0; i < MAX_TURNS; i++) {
+		__u32 at = i;
+		__u64 *until = bpf_map_lookup_elem(&turns, &at);
+		if (!until)
+			return 0;
+		__u64 was = *(volatile __u64 *)until;
+		if (was < now && __sync_val_compare_and_swap(until, was, now + TURN_NS) == was)
+			return i + 1;
+	}
+	return 0;
+}
+
+/* Nobody sees a call that is restarted; but a handler for SIGCONT would run each time. */
+static __always_inline __u32 begin_wait(struct hold *h)
+{
+	struct task_struct *t = bpf_get_current_task_btf();
+	__u64 handler = (__u64)BPF_CORE_READ(t, sighand, action[SIGCONT - 1].sa.sa_handler);
+	h->since = bpf_ktime_get_boot_ns();
+	h->turn = handler > 1 ? 0 : take_turn(h->since);
+	return h->turn ? HOLD_RESTARTS : HOLD_STOPPED;
+}
+
+/* Sends the call through the kernel's way out to user space and back. SIGCONT takes the SIGSTOP before it
+ * away: nothing stops and no parent is told, but a signal seems to be pending, so the call is restarted. When
+ * the daemon does not come in time, the process stops. The signals go to this very thread: one that waits for
+ * the whole process already would not be sent again, and who returns to user space with no signal of its own
+ * would see the restart code as an error. */
+static __always_inline int restart(struct hold *h)
+{
+	bpf_send_signal_thread(SIGSTOP);
+	__u32 state = h->state;
+	if (state == HOLD_RESTARTS && bpf_ktime_get_boot_ns() - h->since >= TURN_NS)
+		state = __sync_val_compare_and_swap((__u32 *)&h->state, HOLD_RESTARTS, HOLD_STOPPED) ==
+		                HOLD_RESTARTS
+		            ? HOLD_STOPPED
+		            : HOLD_FROZEN;
+	if (state != HOLD_STOPPED) /* who was frozen meanwhile is not continued by anybody else */
+		bpf_send_signal_thread(SIGCONT);
+	return RESTART;
+}
+
+/* Puts the question, once per process and destination; and once more when a process that was frozen for it
+ * goes on with its call: it was thawed for another thread's verdict, or by somebody who may. */
 __noinline int question(struct where *w, struct dest *d, __u64 cookie)
 {
 	if (!w || !d)
@@ -134,48 +186,58 @@ __noinline int question(struct where *w, struct dest *d, __u64 cookie)
 		return REFUSE;
 	struct task_struct *t = bpf_get_current_task_btf();
 	struct hold_key key = {.tgid = bpf_get_current_pid_tgid() >> 32, .dest = *d};
-	__u64 start = t->group_leader->start_boottime;
+	struct hold hold = {.start = t->group_leader->start_boottime, .since = bpf_ktime_get_boot_ns()};
 	struct hold *old = bpf_map_lookup_elem(&holds, &key);
-	if (old && old->start == start) {
-		if (old->verdict == HOLD_DENIED || !old->stopped || !holdable(w, p))
+	if (old && old->start == hold.start) {
+		if (old->verdict == HOLD_DENIED || old->state == HOLD_FAILED)
 			return REFUSE;
-		/* woken by somebody else: the question still stands (B38). Threads that are woken together
-		 * count once. */
-		__u64 now = bpf_ktime_get_boot_ns(), last = old->counted;
-		__u32 before = old->restarts;
-		if ((__s64)(now - last) >= TOGETHER_NS &&
-		    __sync_val_compare_and_swap(&old->counted, last, now) == last)
-			before = __sync_fetch_and_add(&old->restarts, 1);
-		else if (before)
-			before--;
-		if (before >= MAX_RESTARTS)
+		if (!is_command(
+		        w, p)) /* nobody answers any more: the next daemon is to know that it does not wait */
+			old->state = HOLD_FAILED;
+		if (old->state == HOLD_FAILED || !holdable(w, p))
 			return REFUSE;
-		bpf_send_signal_thread(SIGSTOP);
-		return RESTART;
+		if (old->state != HOLD_FROZEN)
+			return restart(old);
+		__u32 state = begin_wait(old);
+		if (__sync_val_compare_and_swap((__u32 *)&old->state, HOLD_FROZEN, state) != HOLD_FROZEN)
+			return restart(old);
+	} else {
+		if (old)
+			bpf_map_delete_elem(&holds, &key);
+		if (holdable(w, p))
+			hold.state = begin_wait(&hold);
+		int failed = bpf_map_update_elem(&holds, &key, &hold, BPF_NOEXIST);
+		old = bpf_map_lookup_elem(&holds, &key);
+		if (!old) {
+			count(COUNT_LOST_ASK);
+			return REFUSE;
+		}
+		if (failed) { /* another thread was first */
+			__u32 at = hold.turn - 1;
+			__u64 *turn = hold.turn ? bpf_map_lookup_elem(&turns, &at) : 0;
+			if (turn)
+				*turn = 0;
+			return old->state == HOLD_FAILED ? REFUSE : restart(old);
+		}
 	}
-	struct hold hold = {.start = start, .since = bpf_ktime_get_boot_ns(), .stopped = holdable(w, p)};
-	hold.counted = hold.since;
 	struct record *r = bpf_ringbuf_reserve(&asks, sizeof(*r), 0);
 	if (!r) {
 		count(COUNT_LOST_ASK);
+		bpf_map_delete_elem(&holds, &key);
 		return REFUSE;
 	}
-	if (bpf_map_update_elem(&holds, &key, &hold, BPF_ANY)) {
-		count(COUNT_LOST_ASK);
-		bpf_ringbuf_discard(r, 0);
-		return REFUSE;
-	}
-	describe(r, w, hold.stopped ? RECORD_HOLD : RECORD_ASK, REASON_TAINTED);
+	int held = old->state != HOLD_FAILED;
+	describe(r, w, held ? RECORD_HOLD : RECORD_ASK, REASON_TAINTED);
 	describe_current(r);
 	identify(r);
 	r->dest = *d;
 	r->cookie = cookie;
-	if (hold.stopped) {
+	if (held) {
 		count(COUNT_HELD);
-		bpf_send_signal_thread(SIGSTOP);
+		restart(old);
 	}
 	bpf_ringbuf_submit(r, BPF_RB_FORCE_WAKEUP);
-	return hold.stopped ? RESTART : REFUSE;
+	return held ? RESTART : REFUSE;
 }
 
 /* Says once per process and destination that something was refused without a question. */

@@ -278,10 +278,13 @@ __noinline int review(struct where *w)
 		return 0;
 	struct exec *e = &s->exec;
 	struct policy *p = policy_of(w);
-	if (!p || !(p->flags & POLICY_REVIEW) || p->mode == MODE_OBSERVE || !is_command(w, p))
+	struct task_struct *t = bpf_get_current_task_btf();
+	/* it is seen to stop: a shell would take the job from the terminal */
+	if (!p || !(p->flags & POLICY_REVIEW) || p->mode == MODE_OBSERVE || !is_command(w, p) ||
+	    BPF_CORE_READ(t, signal, tty))
 		return 0;
 	struct hold_key key = {.tgid = e->tgid};
-	struct hold hold = {.start = e->start, .since = bpf_ktime_get_boot_ns(), .stopped = 1};
+	struct hold hold = {.start = e->start, .since = bpf_ktime_get_boot_ns(), .state = HOLD_STOPPED};
 	struct record *r = bpf_ringbuf_reserve(&asks, sizeof(*r), 0);
 	if (!r) {
 		count(COUNT_LOST_ASK);

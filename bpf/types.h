@@ -3,7 +3,7 @@
 #ifndef WEIR_TYPES_H
 #define WEIR_TYPES_H
 
-#define ABI_VERSION 8 /* raise with every change of a pinned map */
+#define ABI_VERSION 9 /* raise with every change of a pinned map */
 
 /* Levels of the cgroup tree that a program walks, the root being level 0.
  * What lies deeper inside a guarded parent is denied (B53). */
@@ -16,7 +16,7 @@ enum taint_bit {
 
 enum state_flag {
 	STATE_PARENT = 1, /* its children are containers */
-	STATE_GRANT = 2,  /* a command that was let out lives here */
+	STATE_GRANT = 2,  /* a command that is held or was let out lives here */
 	STATE_ALONE = 4,  /* itself a container, wherever it stands */
 };
 
@@ -26,7 +26,7 @@ struct state {
 	enum state_flag flags;
 	__u32 policy; /* slot in policies; 0: as its parent */
 	__u32 agent;  /* thread group that commands descend from; 0: as its parent */
-	__u64 grant;  /* key of grants, with STATE_GRANT */
+	__u64 grant;  /* key of grants, with STATE_GRANT; absent there while the command is held */
 };
 
 #define CGROUP_NAME 120
@@ -227,13 +227,20 @@ struct hold_key {
 	struct dest dest;
 };
 
+/* How a call waits for its verdict. */
+enum hold_state {
+	HOLD_FAILED = 0,   /* it does not: it got EPERM, and the question stands */
+	HOLD_RESTARTS = 1, /* the kernel restarts it until the daemon has frozen the process */
+	HOLD_STOPPED = 2,  /* by SIGSTOP, until the daemon has frozen the process */
+	HOLD_FROZEN = 3,   /* the daemon froze the process in a cgroup of its own */
+};
+
 struct hold {
 	__u64 start; /* of the process, against reuse of its id */
-	__u64 since;
-	__u64 counted; /* when a restart was counted last */
-	__u32 restarts;
+	__u64 since; /* when the question, or the present round of restarts, began */
 	enum hold_verdict verdict;
-	__u32 stopped; /* it was sent SIGSTOP */
+	enum hold_state state;
+	__u32 turn; /* its place in turns, from 1; 0: none */
 	__u32 pad;
 };
 
@@ -251,7 +258,7 @@ struct task {
 };
 
 enum record_kind {
-	RECORD_HOLD = 1,     /* stopped, waits for a verdict */
+	RECORD_HOLD = 1,     /* waits for a verdict: to be frozen */
 	RECORD_ASK = 2,      /* refused, the question is asked all the same */
 	RECORD_CONNECT = 3,  /* let through, see reason */
 	RECORD_DENY = 4,     /* refused, see reason */
@@ -284,7 +291,6 @@ enum reason {
 	REASON_ATTACH = 14,  /* ptrace and its like */
 	REASON_ESCAPED = 15,
 	REASON_DENIED = 16,     /* a verdict said no */
-	REASON_RESTARTS = 17,   /* woken three times without a verdict */
 	REASON_UNREADABLE = 18, /* address that cannot be parsed */
 	REASON_FULL = 19,       /* no room for the question */
 	REASON_UNTRUSTED = 20,
@@ -331,6 +337,7 @@ enum counter {
 	COUNT_DENIED_ATTACH,
 	COUNT_DROPPED,
 	COUNT_HELD,
+	COUNT_INTRUDED,
 	COUNT_MAX,
 };
 

@@ -64,6 +64,7 @@ typedef int __s32;
 typedef long long unsigned int __u64;
 typedef __u32 __be32;
 typedef __u32 u32;
+typedef void *__sighandler_t;
 typedef __u64 u64;
 typedef unsigned int __kernel_uid32_t;
 typedef __kernel_uid32_t uid_t;
@@ -171,6 +172,18 @@ struct signal_struct {
 	struct tty_struct *tty;
 };
 
+struct sigaction {
+	__sighandler_t sa_handler;
+};
+
+struct k_sigaction {
+	struct sigaction sa;
+};
+
+struct sighand_struct {
+	struct k_sigaction action[64];
+};
+
 struct mm_struct {
 	long unsigned int arg_start;
 	long unsigned int arg_end;
@@ -204,6 +217,7 @@ struct cred {
 struct task_struct {
 	struct thread_info thread_info;
 	unsigned int flags;
+	unsigned int ptrace;
 	struct mm_struct *mm;
 	pid_t pid;
 	pid_t tgid;
@@ -216,6 +230,7 @@ struct task_struct {
 	struct files_struct *files;
 	struct nsproxy *nsproxy;
 	struct signal_struct *signal;
+	struct sighand_struct *sighand;
 	struct css_set *cgroups;
 };
 

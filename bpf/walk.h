@@ -101,6 +101,7 @@ struct where {
 	__u64 cgroup;
 	__u64 container; /* first cgroup below the innermost guarded parent */
 	__u64 grant;
+	__u64 outer; /* grant of a command that this one's descends from */
 	__u32 level; /* of container */
 	__u32 taint;
 	__u32 policy;
@@ -200,14 +201,16 @@ __noinline int step(struct where *w, __u64 id, __u32 level)
 		return 0;
 	if (s->taint) {
 		w->taint |= s->taint;
-		w->grant = 0;
+		w->grant = w->outer = 0;
 	}
 	if (s->policy)
 		w->policy = s->policy;
 	if (s->agent)
 		w->agent = s->agent;
-	if (s->flags & STATE_GRANT)
+	if (s->flags & STATE_GRANT) {
+		w->outer = w->grant;
 		w->grant = s->grant;
+	}
 	if (s->flags & STATE_ALONE && !w->container) {
 		w->guarded = 1;
 		w->container = id;

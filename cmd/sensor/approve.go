@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -23,9 +24,16 @@ func (s *system) approveCommand() *cobra.Command {
 
 // answerCommand makes cmd the one that answers a question.
 func (s *system) answerCommand(allow bool, cmd *cobra.Command) *cobra.Command {
-	var why, scope string
+	var why, lasts string
+	scope := 1
 	cmd.Args = args(1, 1, "the question's id; weir pending lists them")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if scope < 1 {
+			return usage(cmd, "--scope is %d: give a number from 1, as the question lists them", scope)
+		}
+		if !cmd.Flags().Changed("scope") {
+			scope = 0 // a tool's call has none
+		}
 		id, text := args[0], ""
 		if q, ok := s.find(cmd.Context(), id); ok {
 			text = show.Question(q)
@@ -34,7 +42,7 @@ func (s *system) answerCommand(allow bool, cmd *cobra.Command) *cobra.Command {
 				s.note("%s", strings.TrimSuffix(line, "\n"))
 			}
 		}
-		r := question.Reply{Allow: allow, By: s.operator(), Why: why, Scope: scope, Shown: text}
+		r := question.Reply{Allow: allow, By: s.operator(), Why: why, Scope: scope, For: lasts, Shown: text}
 		q, err := s.client().Answer(cmd.Context(), id, r)
 		if err != nil {
 			return err
@@ -43,13 +51,7 @@ func (s *system) answerCommand(allow bool, cmd *cobra.Command) *cobra.Command {
 		if allow {
 			verb = "approved"
 		}
-		return s.answer(q, func(w io.Writer) {
-			if q.Tool {
-				fmt.Fprintf(w, "%s: %s\n", verb, event.Visible(q.Text))
-				return
-			}
-			fmt.Fprintf(w, "%s: %s -> %s\n", verb, show.Command(q.Process), q.Destination)
-		})
+		return s.answer(q, func(w io.Writer) { fmt.Fprintf(w, "%s: %s\n", verb, show.Subject(q)) })
 	}
 	cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 		list, err := s.client().Pending(cmd.Context())
@@ -58,12 +60,13 @@ func (s *system) answerCommand(allow bool, cmd *cobra.Command) *cobra.Command {
 		}
 		var ids []string
 		for _, q := range list {
-			ids = append(ids, q.ID+"\t"+event.Visible(q.Process.Comm))
+			ids = append(ids, q.ID+"\t"+event.Command([]string{cmp.Or(q.Text, q.Process.Comm)}, 40, 80))
 		}
 		return ids, cobra.ShellCompDirectiveNoFileComp
 	}
 	if allow {
-		cmd.Flags().StringVar(&scope, "for", "", "`session` or key: of a call that uses a key of the vault, let also others with this key go to this host")
+		cmd.Flags().IntVar(&scope, "scope", scope, "who is let out, by the `number` that the question gives: 1 is the process that asked")
+		cmd.Flags().StringVar(&lasts, "for", "", "`session` or key: of a call that uses a key of the vault, let also others with this key go to this host")
 	}
 	cmd.Flags().StringVar(&why, "why", "", "`reason`, for the log")
 	cmd.Flags().StringVar(&why, "reason", "", "the same as --why")

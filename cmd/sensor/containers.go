@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"weir/internal/control"
+	"weir/internal/event"
 )
 
 func (s *system) containersCommand() *cobra.Command {
@@ -67,9 +68,28 @@ func printContainers(w io.Writer, list []control.Container) {
 			}
 			left := ""
 			if !g.Expires.IsZero() {
-				left = ", " + span(time.Until(g.Expires)) + " left"
+				left = " and " + span(time.Until(g.Expires))
 			}
-			fmt.Fprintf(w, "%s: grant %d (%s) to%s, %d bytes left%s\n", c.ID, g.ID, g.Kind, to, g.Bytes, left)
+			fmt.Fprintf(w, "%s: grant %d %s: to%s, %d bytes%s left\n", c.ID, g.ID, whom(g), to, g.Bytes, left)
 		}
 	}
+}
+
+// whom says who a grant lets out, or what it waits for.
+func whom(g event.GrantInfo) string {
+	switch p := g.Process; {
+	case g.Kind == "claim" && len(g.PIDs) > 0:
+		return fmt.Sprintf("waits for the next try of process %d or of the same command", g.PIDs[0])
+	case g.Kind == "claim":
+		return "waits for the next try of the same command"
+	case p != nil && g.Kind == "cgroup":
+		return fmt.Sprintf("lets out %s (pid %d) and what it starts", p.Command(160, 480), p.PID)
+	case p != nil:
+		return fmt.Sprintf("lets out %s (pid %d)", p.Command(160, 480), p.PID)
+	case g.Kind == "cgroup":
+		return "lets out the command that it was made for"
+	case len(g.PIDs) > 0:
+		return fmt.Sprintf("lets out connections of process %d", g.PIDs[0])
+	}
+	return "lets open connections go on"
 }

@@ -77,7 +77,11 @@ func printTable(w io.Writer, d decided) {
 		verdict := string(r.Step)
 		switch r.Step {
 		case gate.Review:
-			verdict = fmt.Sprintf("reviewer: not flagged allow, flagged %s", r.Flagged)
+			flagged := string(r.Flagged)
+			if r.Flagged == gate.ByPolicy {
+				flagged = "as cop.flagged says"
+			}
+			verdict = "reviewer: not flagged allow, flagged " + flagged
 		case gate.Person:
 			verdict = "a person is asked"
 		}

@@ -4,13 +4,17 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
 
 	"weir/internal/control"
 	"weir/internal/event"
 	"weir/internal/launch"
+	"weir/internal/policy"
+	"weir/internal/prompt"
 	"weir/internal/taint"
 )
 
@@ -21,6 +25,7 @@ type guardOptions struct {
 	name   string
 	user   string
 	quiet  bool
+	silent bool // no notices
 	preset string
 	tell   bool // only say what the preset does
 	cgroup string
@@ -90,6 +95,7 @@ Under sudo, CMD runs as the user who called sudo. The exit status is CMD's; 127:
 	f.StringVar(&o.cgroup, "cgroup", "", "guard a `cgroup` that is there: its path, or the name of a systemd slice, scope or service")
 	f.BoolVar(&o.tell, "explain", false, "say what --preset denies and what remains possible, and run nothing")
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "say nothing but errors")
+	f.BoolVar(&o.silent, "no-notices", false, "write no line to the terminal when CMD waits for an answer")
 	completeFlag(cmd, "taint", taintBits())
 	completeFlag(cmd, "preset", strings.Split(presetNames, ", "))
 	return cmd
@@ -113,9 +119,9 @@ func (s *system) guard(ctx context.Context, o guardOptions, argv []string) error
 	}
 	session := launch.Session{
 		Request: request, Policy: o.policy, Who: who, Argv: argv,
-		Began: func(id string) {
+		Began: func(r control.GuardReply) {
 			if !o.quiet {
-				s.note("weir guard: %s: %s", id, who.Says)
+				s.tellBegin(r, who)
 			}
 		},
 		Ended: func(id string, sum control.Summary) {
@@ -123,6 +129,9 @@ func (s *system) guard(ctx context.Context, o guardOptions, argv []string) error
 				s.tellSummary(id, sum)
 			}
 		},
+	}
+	if !o.quiet && !o.silent {
+		session.Beside = s.notices
 	}
 	if o.preset != "" {
 		if err := s.apply(ctx, o.preset, o.quiet, &session); err != nil {
@@ -145,6 +154,42 @@ func (s *system) guardCgroup(ctx context.Context, o guardOptions) error {
 		fmt.Fprintf(w, "%s is guarded\n", event.Visible(c.Cgroup))
 		printTaint(w, c)
 	})
+}
+
+// tellBegin says what a session denies, and where questions are answered (F12).
+func (s *system) tellBegin(r control.GuardReply, who launch.Identity) {
+	denies := ""
+	switch {
+	case r.Mode == string(policy.Observe):
+		denies = ": the mode is observe, nothing is denied"
+	case r.Mode == string(policy.Seal):
+		denies = ": the mode is seal, all egress is denied"
+	case r.Mode != "" && len(r.Taint) > 0:
+		denies = " and starts tainted (" + strings.Join(r.Taint, ", ") + "): egress needs an approval"
+	case r.Mode != "":
+		denies = " and is clean: nothing is denied until it is tainted"
+	}
+	s.note("weir guard: %s runs as %s%s", r.ID, who.Says, denies)
+	if who.Root() {
+		s.note("weir guard: root can undo what guards it: better use --user NAME")
+	}
+	if r.Mode == string(policy.Enforce) {
+		dir := ""
+		if s.runDir != control.DefaultDir {
+			dir = " --run " + event.Command([]string{s.runDir}, 0, 0)
+		}
+		s.note("weir guard: to answer questions, run in another terminal: sudo weir%s pending -f", dir)
+	}
+}
+
+// notices writes to the terminal what the session waits for. Standard output and error may be files: they are the command's.
+func (s *system) notices(ctx context.Context, id string) {
+	tty, err := os.OpenFile("/dev/tty", os.O_WRONLY|unix.O_NOCTTY|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return // there is none
+	}
+	defer tty.Close()
+	prompt.Notify(ctx, s.client(), id, tty)
 }
 
 func (s *system) tellSummary(id string, sum control.Summary) {

@@ -154,10 +154,19 @@ func (b *fakeBackend) History(context.Context, int) ([]question.Question, error)
 }
 
 func (b *fakeBackend) Answer(_ context.Context, id string, r question.Reply) (question.Question, error) {
-	if id != "abc234" {
+	q := asked()
+	switch id {
+	case "abc234":
+		q.Chain = []event.Member{q.Process.Member(), {PID: 4700, Comm: "bash", Argv: []string{"bash", "fetch it.sh"}}}
+	case "hook23":
+		q.Text, q.Process.Argv, q.Destination = "npm install\n", []string{"weir-hook", "generic"}, event.Destination{}
+	default:
 		return question.Question{}, question.ErrUnknown
 	}
-	q := asked()
+	if r.Scope > len(q.Chain) {
+		return question.Question{}, fmt.Errorf("answer question %s: %w: nothing was answered", id, question.ErrScope)
+	}
+	q.Scope = r.Scope
 	q.By, q.Why, q.From, q.Shown = r.By, r.Why, r.From, &event.Shown{Text: r.Shown}
 	return q, nil
 }

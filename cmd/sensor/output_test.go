@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"weir/internal/control"
 	"weir/internal/event"
 )
 
@@ -44,6 +45,58 @@ func TestPrintQuestion(t *testing.T) {
 		"state        refused with EPERM; an approval is for its retry\n",
 		`program      unknown; it calls itself $'\x1b'` + "\n",
 		"command      its arguments are not known\n",
+	} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("no %q in\n%s", want, b.String())
+		}
+	}
+}
+
+// F01, F02: who can be let out is listed, and how to choose; what was chosen is told when it has ended.
+func TestF02PrintScopes(t *testing.T) {
+	q := asked()
+	q.Chain = []event.Member{q.Process.Member(), {PID: 4700, Comm: "bash", Argv: []string{"bash", "fetch.sh"}}}
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	var b bytes.Buffer
+	printQuestion(&b, q, now)
+	for _, want := range []string{
+		"\n  scope 2      bash fetch.sh (pid 4700)\n", "\n  answer       weir approve abc234   or   weir approve abc234 --scope 2   or   weir deny abc234\n",
+	} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("no %q in\n%s", want, b.String())
+		}
+	}
+	q.State, q.Outcome, q.By, q.Scope = "used", "approved", "root (alice)", 2
+	b.Reset()
+	printEnded(&b, q)
+	if want := "\n  approved     bash fetch.sh (pid 4700) and everything it starts -> 192.0.2.1:443/tcp\n"; !strings.Contains(b.String(), want) {
+		t.Errorf("no %q in\n%s", want, b.String())
+	}
+}
+
+// F03: what a grant is for, in words that are true of its kind.
+func TestF03PrintGrants(t *testing.T) {
+	to := []event.Destination{{Address: "192.0.2.1", Port: 443, Protocol: "tcp"}}
+	expires := time.Now().Add(58*time.Second + 500*time.Millisecond)
+	curl := &event.Member{PID: 281, Comm: "curl", Argv: []string{"curl", "x\x1b[2J y"}}
+	c := container()
+	c.Grants = []event.GrantInfo{
+		{ID: 12, Kind: "cgroup", To: to, Bytes: 1048576, Expires: expires, Process: curl, PIDs: []int{281}},
+		{ID: 13, Kind: "claim", To: to, Bytes: 1048576, Expires: expires, PIDs: []int{281}},
+		{ID: 14, Kind: "claim", To: to, Bytes: 7, Expires: expires},
+		{ID: 15, Kind: "mark", To: to, Bytes: 7, PIDs: []int{281}},
+		{ID: 16, Kind: "mark", To: to, Bytes: 7},
+		{ID: 17, Kind: "cgroup", To: append(to, to...), Bytes: 7},
+	}
+	var b bytes.Buffer
+	printContainers(&b, []control.Container{c})
+	for _, want := range []string{
+		`c0ffee: grant 12 lets out curl $'x\x1b[2J y' (pid 281) and what it starts: to 192.0.2.1:443/tcp, 1048576 bytes and 58s left` + "\n",
+		"c0ffee: grant 13 waits for the next try of process 281 or of the same command: to 192.0.2.1:443/tcp, 1048576 bytes and 58s left\n",
+		"c0ffee: grant 14 waits for the next try of the same command: to 192.0.2.1:443/tcp, 7 bytes and 58s left\n",
+		"c0ffee: grant 15 lets out connections of process 281: to 192.0.2.1:443/tcp, 7 bytes left\n",
+		"c0ffee: grant 16 lets open connections go on: to 192.0.2.1:443/tcp, 7 bytes left\n",
+		"c0ffee: grant 17 lets out the command that it was made for: to 192.0.2.1:443/tcp 192.0.2.1:443/tcp, 7 bytes left\n",
 	} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("no %q in\n%s", want, b.String())

@@ -15,6 +15,7 @@ import (
 
 	"weir/internal/event"
 	"weir/internal/gate/question"
+	"weir/internal/gate/verdict"
 	"weir/internal/prompt"
 	"weir/internal/show"
 )
@@ -117,7 +118,11 @@ func printQuestion(w io.Writer, q question.Question, now time.Time) {
 	if q.Askers > 1 {
 		fmt.Fprintf(w, "  %-12s %d processes; an approval is for one\n", "askers", q.Askers)
 	}
-	fmt.Fprintf(w, "  %-12s weir approve %s   or   weir deny %s\n", "answer", word, word)
+	wider := ""
+	if len(q.Chain) > 1 {
+		wider = fmt.Sprintf("   or   weir approve %s --scope 2", word)
+	}
+	fmt.Fprintf(w, "  %-12s weir approve %s%s   or   weir deny %s\n", "answer", word, wider, word)
 }
 
 // printEnded shows a question that has ended, and its answer.
@@ -139,6 +144,9 @@ func printEnded(w io.Writer, q question.Question) {
 		return
 	}
 	row("answered by", "%s", event.Command([]string{q.By}, 0, 0))
+	if q.Scope > 0 && q.Outcome == verdict.Approved {
+		row("approved", "%s", show.Subject(q))
+	}
 	if q.From != nil {
 		row("from", "%s", q.From)
 	}

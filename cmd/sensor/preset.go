@@ -61,7 +61,7 @@ const presetNames = "claude, codex, strict"
 // protected says what a preset keeps from being written, and remains what it cannot do.
 var (
 	protected = []string{
-		"Refused while tainted: all egress but the policy's allow, and all Unix sockets outside: D-Bus, tmux, ssh-agent, docker, X11.",
+		"Refused while tainted: all egress but the policy's allow and what the reviewer or you let out, and all Unix sockets outside: D-Bus, tmux, ssh-agent, docker, X11.",
 		"Not writable, whatever the taint: all but the working directory, /tmp, /var/tmp, /dev, /proc and the directories named above. So start-up files, cron, ~/.ssh, user units of systemd, git's own settings, and the agent's settings and hooks stay as they are.",
 		"Without effect: setuid and setgid programs (sudo, su, crontab, at, ping of some systems).",
 	}

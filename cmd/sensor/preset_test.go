@@ -38,6 +38,10 @@ func TestPresets(t *testing.T) {
 			if len(got.Taint.SecretFiles) < 20 || !got.Taint.Untrusted || len(got.UnixPeers) != 0 || got.Mode != policy.Enforce {
 				t.Errorf("%s: %+v", name, got)
 			}
+			// F06: what the reviewer flags can be approved; and every preset holds.
+			if want := map[string]string{"claude": policy.Person, "codex": policy.Person, "strict": policy.Deny}[name]; got.Cop.Flagged != want || !got.Hold {
+				t.Errorf("%s: what is flagged: %s, hold %v", name, got.Cop.Flagged, got.Hold)
+			}
 			if _, err := got.Destinations(); err != nil {
 				t.Errorf("%s: %v", name, err)
 			}

@@ -80,6 +80,26 @@ func TestAnnouncedCommand(t *testing.T) {
 	}
 }
 
+// F02, F01: who can be let out is announced, without secrets (B50, B51), and what was chosen with the end.
+func TestF02AnnouncedChain(t *testing.T) {
+	q := inScript("abc234")
+	m := jsonMessage(asked, "host1", q, time.Now())
+	want := []link{
+		{100, "/usr/bin/curl", `curl -H 'Authorization: [hidden]' $'https://example.org/\u202e<!channel>&\x1b[2J'`},
+		{90, "/usr/bin/bash", `bash $'fetch.sh\n' --token '[hidden]' (more arguments were not read)`},
+	}
+	if diff := cmp.Diff(want, m.Question.Chain); diff != "" || !m.Hidden {
+		t.Error("(-want +got):\n" + diff)
+	}
+	q.State, q.Outcome, q.By, q.Scope = question.StateUsed, verdict.Approved, "root", 2
+	if m := jsonMessage(ended, "host1", q, time.Now()); m.Answer.Scope != 2 {
+		t.Errorf("%+v", m.Answer)
+	}
+	if m := slackMessage(ended, "host1", q); !strings.Contains(m.Blocks[0].Text.Text, "approved with scope 2 by root") {
+		t.Errorf("%+v", m)
+	}
+}
+
 // Questions that waited before the start are announced, and those that an event was
 // lost for.
 func TestCatchUp(t *testing.T) {

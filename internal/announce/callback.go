@@ -239,7 +239,7 @@ func (c *Callback) carryOut(a order) (int, string) {
 	if a.allow && !whole {
 		return http.StatusConflict, "refused: not all of the question was shown: answer it on the host"
 	}
-	r := question.Reply{Allow: a.allow, By: a.by(), Why: a.why, From: a.from}
+	r := question.Reply{Allow: a.allow, Scope: a.scope, By: a.by(), Why: a.why, From: a.from}
 	if a.shown == digest(text) {
 		r.Shown = text
 	}
@@ -252,6 +252,8 @@ func (c *Callback) carryOut(a order) (int, string) {
 
 func status(err error) int {
 	switch {
+	case errors.Is(err, question.ErrScope):
+		return http.StatusBadRequest
 	case errors.Is(err, question.ErrUnknown):
 		return http.StatusNotFound
 	case errors.Is(err, question.ErrAnswered), errors.Is(err, question.ErrUsed):

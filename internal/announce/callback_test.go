@@ -157,6 +157,36 @@ func TestB50Answer(t *testing.T) {
 	}
 }
 
+// F01, B50: a signed answer may choose a scope that the question lists; nothing else is answered.
+func TestF01SignedScope(t *testing.T) {
+	c := serve(t)
+	q := inScript("abc234")
+	c.put(q)
+	text, _ := shownText(JSON, q)
+	body := func(answer, scope string) string {
+		return fmt.Sprintf(`{"id":"abc234","answer":%q,"user":"alice","shown":%q,"scope":%s}`, answer, digest(text), scope)
+	}
+	for _, tt := range []struct{ answer, scope, want string }{
+		{"approve", `"2"`, "not as it must be"}, {"approve", "1.5", "not as it must be"}, {"approve", "-1", "scope is -1: give a number from 1"},
+		{"approve", "0", "scope is 0: give a number from 1"}, {"deny", "1", "a denial has no scope"}, {"approve", "3", "no such scope: nothing was answered"},
+	} {
+		c.gives(400, tt.want)(c.signed(body(tt.answer, tt.scope)))
+	}
+	if len(c.replies) > 0 {
+		t.Fatalf("carried out: %+v", c.replies)
+	}
+	c.gives(200, "question abc234: approved with scope 2 by callback user alice")(c.signed(body("approve", "2")))
+	if len(c.replies) != 1 || c.replies[0].Scope != 2 {
+		t.Errorf("replies: %+v", c.replies)
+	}
+	c.put(inScript("abc235")) // a chat's button has the first
+	text, _ = shownText(Slack, inScript("abc235"))
+	c.gives(200, "question abc235: approved by slack user U1")(c.button("approve", "abc235 "+digest(text), "U1"))
+	if len(c.replies) != 2 || c.replies[1].Scope != 0 {
+		t.Errorf("replies: %+v", c.replies)
+	}
+}
+
 // The same for a chat's button, under the chat's own signature.
 func TestB50Slack(t *testing.T) {
 	c := serve(t)
@@ -473,7 +503,7 @@ func FuzzRead(f *testing.F) {
 			read = readSlack
 		}
 		a, err := read(body)
-		if err == nil && (a.id == "" || a.user == "" || a.from == nil || a.allow && a.shown == "") {
+		if err == nil && (a.id == "" || a.user == "" || a.from == nil || a.allow && a.shown == "" || a.scope < 0 || a.scope > 0 && !a.allow) {
 			t.Errorf("%q became %+v", body, a)
 		}
 		if err != nil && strings.ContainsAny(err.Error(), "\n\r") {

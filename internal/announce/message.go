@@ -47,9 +47,17 @@ type body struct {
 	Asks        string             `json:"asks,omitempty"` // the text that a bridge asks to run; program and command are of who asks
 	UID         uint32             `json:"uid"`
 	Destination *event.Destination `json:"destination,omitempty"` // absent: not known yet
+	Chain       []link             `json:"chain,omitempty"`       // who can be let out: the first has scope 1
 	Held        bool               `json:"held"`
 	Asked       time.Time          `json:"asked"`
 	Deadline    time.Time          `json:"deadline"`
+}
+
+// link is a process that an approval can let out, with what it starts.
+type link struct {
+	PID     int    `json:"pid"`
+	Program string `json:"program,omitempty"`
+	Command string `json:"command"`
 }
 
 // shown is the text to show to who answers; an approval returns its hash.
@@ -62,6 +70,7 @@ type answer struct {
 	State   string    `json:"state"`   // approved, denied, expired or used
 	Outcome string    `json:"outcome"` // a reason, such as approved or timeout
 	By      string    `json:"by,omitempty"`
+	Scope   int       `json:"scope,omitempty"` // of an approval: the place in the question's chain, from 1
 	Why     string    `json:"why,omitempty"`
 	At      time.Time `json:"at,omitzero"`
 }
@@ -118,8 +127,11 @@ func jsonMessage(kind, host string, q question.Question, now time.Time) message 
 	if safe.Process.Exe != nil {
 		m.Question.Program = event.Visible(safe.Process.Exe.Path)
 	}
+	for _, c := range safe.Chain {
+		m.Question.Chain = append(m.Question.Chain, link{c.PID, event.Visible(c.Exe), c.Command(0, 0)})
+	}
 	if kind == ended {
-		m.Answer = &answer{State: q.State, Outcome: string(q.Outcome), By: event.Visible(q.By), Why: event.Visible(q.Why), At: q.Answered.UTC()}
+		m.Answer = &answer{State: q.State, Outcome: string(q.Outcome), By: event.Visible(q.By), Scope: q.Scope, Why: event.Visible(q.Why), At: q.Answered.UTC()}
 	}
 	return m
 }

@@ -18,6 +18,7 @@ type order struct {
 	allow bool
 	user  string
 	why   string
+	scope int    // 0: not given
 	shown string // hash of the text that the user had before them
 	form  string // whose text that is
 	from  *event.Origin
@@ -33,6 +34,7 @@ func readAnswer(body []byte) (order, error) {
 		Answer string `json:"answer"`
 		User   string `json:"user"`
 		Why    string `json:"why"`
+		Scope  *int   `json:"scope"`
 		Shown  string `json:"shown"`
 		Nonce  string `json:"nonce"`
 	}
@@ -45,6 +47,12 @@ func readAnswer(body []byte) (order, error) {
 		return order{}, errors.New("the answer has more than one JSON object")
 	}
 	a := order{id: v.ID, user: v.User, why: v.Why, shown: v.Shown, form: JSON, from: &event.Origin{Via: "callback", User: v.User}}
+	if v.Scope != nil {
+		if *v.Scope < 1 {
+			return a, fmt.Errorf("scope is %d: give a number from 1, as the question lists them", *v.Scope)
+		}
+		a.scope = *v.Scope
+	}
 	return a.checked(v.Answer)
 }
 
@@ -111,6 +119,8 @@ func (a order) checked(answer string) (order, error) {
 		return a, errors.New("the answer names no user")
 	case len(a.why) > maxReason:
 		return a, fmt.Errorf("why has more than %d bytes", maxReason)
+	case !a.allow && a.scope != 0:
+		return a, errors.New("a denial has no scope")
 	case a.allow && a.shown == "":
 		return a, errors.New("an approval needs shown: the sha256 of the text that was shown")
 	}

@@ -66,7 +66,10 @@ func (g *questions) Answer(id string, r question.Reply) (question.Question, erro
 	case q.State != question.StatePending:
 		return q, fmt.Errorf("answer question %q: %w", id, question.ErrAnswered)
 	}
-	q.State, q.Outcome, q.By, q.Why = question.StateDenied, verdict.Denied, r.By, r.Why
+	if r.Scope > len(q.Chain) || r.Scope != 0 && !r.Allow {
+		return q, fmt.Errorf("answer question %q: %w: nothing was answered", id, question.ErrScope)
+	}
+	q.State, q.Outcome, q.By, q.Why, q.Scope = question.StateDenied, verdict.Denied, r.By, r.Why, r.Scope
 	if r.Allow {
 		q.State, q.Outcome = question.StateApproved, verdict.Approved
 	}
@@ -90,6 +93,13 @@ func ask(id string) question.Question {
 		Destination: event.Destination{Address: "203.0.113.9", Port: 443, Protocol: "tcp"},
 		Held:        true, Asked: now, Deadline: now.Add(5 * time.Minute), State: question.StatePending, Askers: 1,
 	}
+}
+
+// inScript is a question of a curl in a script.
+func inScript(id string) question.Question {
+	q := ask(id)
+	q.Chain = []event.Member{q.Process.Member(), {PID: 90, Comm: "bash", Exe: "/usr/bin/bash", Argv: []string{"bash", "fetch.sh\n", "--token", "s3cr3tvalue"}, Truncated: true}}
+	return q
 }
 
 func hold(id string) event.Event { return event.Event{Kind: event.Hold, Question: id} }

@@ -28,12 +28,13 @@ type Host interface {
 
 // Asker is who asks, as the host established it.
 type Asker struct {
-	Container event.Container
-	Process   event.Process
-	Mode      string   // observe, enforce or seal
-	Policy    string   // its version
-	Hooks     string   // directory of the operator's hooks; empty: none
-	Unasked   []string // tools that change something and are called without asking a person (K11); * stands for any text
+	Container  event.Container
+	Process    event.Process
+	Mode       string   // observe, enforce or seal
+	AskFlagged bool     // a person is asked about what the reviewer flags (verdict.Request)
+	Policy     string   // its version
+	Hooks      string   // directory of the operator's hooks; empty: none
+	Unasked    []string // tools that change something and are called without asking a person (K11); * stands for any text
 }
 
 const maxID = 128 // bytes of a request's id

@@ -151,7 +151,7 @@ func (s *Server) gate(ctx context.Context, c *called) string {
 	if reason, ok := s.owned(c); ok {
 		return reason // who serves the tool asks, when the call is made
 	}
-	r := verdict.Request{Container: c.who.Container, Process: c.who.Process, Command: c.command, Dir: c.dir, Ask: verdict.Command, Mode: c.who.Mode, Policy: c.who.Policy}
+	r := verdict.Request{Container: c.who.Container, Process: c.who.Process, Command: c.command, Dir: c.dir, Ask: verdict.Command, Mode: c.who.Mode, AskFlagged: c.who.AskFlagged, Policy: c.who.Policy}
 	if c.confirm && c.who.Mode != "observe" {
 		if reason := s.confirmed(ctx, c, r); reason != "" {
 			return reason

@@ -92,6 +92,21 @@ func call(s *Server, who Asker, tool, input string) string {
 	return s.check(context.Background(), who, wire.Request{Type: wire.ToolCheck, ToolName: tool, ToolInput: json.RawMessage(input)})
 }
 
+// F06: what the policy of the container says of flagged commands reaches the gate.
+func TestAskFlaggedF06(t *testing.T) {
+	for _, asks := range []bool{false, true} {
+		h := &host{decide: func(_ context.Context, r verdict.Request) verdict.Verdict {
+			if r.AskFlagged != asks {
+				t.Errorf("the gate is told %v, the policy says %v", r.AskFlagged, asks)
+			}
+			return verdict.Verdict{}
+		}}
+		who := inside("secret")
+		who.AskFlagged = asks
+		ask(New(h, quiet()), who, "make")
+	}
+}
+
 // TestGuardK1: in a clean container and in every mode, with whatever rules are used; each hit is written with tool, rule and excerpt (K13).
 func TestGuardK1(t *testing.T) {
 	for _, mode := range []string{"observe", "enforce", "seal"} {

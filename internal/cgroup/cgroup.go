@@ -82,7 +82,7 @@ func Of(pid int) (string, error) {
 	}
 	for line := range bytes.Lines(data) {
 		if path, ok := bytes.CutPrefix(bytes.TrimRight(line, "\n"), []byte("0::")); ok {
-			return strings.TrimSuffix(string(path), " (deleted)"), nil
+			return string(path), nil // of a process that has ended it may be removed, and then ends in " (deleted)" (B65)
 		}
 	}
 	return "", fmt.Errorf("process %d is in no cgroup v2", pid)
@@ -279,9 +279,37 @@ func Move(path string, pid int) error {
 	return nil
 }
 
+// Freeze freezes all processes of a cgroup and those below it, or lets them go on. It does not wait until they stand still:
+// Frozen tells.
+func Freeze(path string, freeze bool) error {
+	value := "0"
+	if freeze {
+		value = "1"
+	}
+	err := os.WriteFile(filepath.Join(Dir(path), "cgroup.freeze"), []byte(value), 0)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, unix.ENODEV) || err != nil && freeze {
+		return fmt.Errorf("freeze cgroup %s (%s): %w", path, value, err)
+	}
+	return nil
+}
+
+// ToFreeze says whether the cgroup itself is to be frozen, whatever is above it.
+func ToFreeze(path string) bool {
+	data, err := os.ReadFile(filepath.Join(Dir(path), "cgroup.freeze"))
+	return err == nil && bytes.HasPrefix(data, []byte("1"))
+}
+
+// Frozen says whether all processes of the cgroup stand still.
+func Frozen(path string) bool { return has(path, "frozen 1") }
+
 // Populated says whether any process is in the cgroup or below it; a cgroup
 // that is gone is empty.
 func Populated(path string) bool {
+	return has(path, "populated 1")
+}
+
+// has says whether cgroup.events has a line.
+func has(path, line string) bool {
 	data, err := os.ReadFile(filepath.Join(Dir(path), "cgroup.events"))
-	return err == nil && bytes.Contains(data, []byte("populated 1"))
+	return err == nil && bytes.Contains(data, []byte(line))
 }

@@ -83,6 +83,8 @@ func TestCalls(t *testing.T) {
 	check(t, err, list2, []question.Question{{ID: "abc233", State: "used"}})
 	_, err = c.Answer(ctx, "abc234", question.Reply{By: "alice"})
 	check(t, err, 0, 0)
+	q, err = c.Answer(ctx, "abc234", question.Reply{Allow: true, By: "alice", Scope: 2})
+	check(t, err, q.Scope, 2)
 	reply, err := c.Guard(ctx, GuardRequest{Name: "n", Taint: []string{"secret"}, Policy: "mode: seal\n", PolicyName: "p.yaml", By: "alice"})
 	check(t, err, reply, GuardReply{ID: "s1", Cgroup: "/sys/fs/cgroup/weir/s1"})
 	k, err = c.GuardCgroup(ctx, CgroupRequest{Cgroup: "agent-1.scope", Name: "n", Taint: []string{"secret"}, By: "alice"})
@@ -96,7 +98,7 @@ func TestCalls(t *testing.T) {
 	want := []string{
 		"status", "containers",
 		"taint web [secret] " + me + " ", "untaint web [secret] " + me + " rebuilt",
-		"pending", "answer abc234 true " + me + " ok", "history 7", "answer abc234 false " + me + " ",
+		"pending", "answer abc234 true " + me + " ok", "history 7", "answer abc234 false " + me + " ", "answer abc234 true " + me + " scope 2",
 		`guard {"name":"n","taint":["secret"],"policy":"mode: seal\n","policy_name":"p.yaml","by":"` + me + `"}`,
 		"guard-cgroup agent-1.scope n [secret] " + me, "agent s1 42", "end s1", "mode seal " + me + " panic", "reload",
 	}
@@ -224,6 +226,8 @@ func TestBadRequests(t *testing.T) {
 		{`{"op":"untaint","name":"x","bits":["secret"],"why":" "}`, "untaint: no why given"},
 		{`{"op":"mode","mode":"seal"}`, "mode: no why given"},
 		{`{"op":"approve"}`, "approve: no id given"},
+		{`{"op":"approve","id":"abc","scope":"session"}`, "scope: string given, int is needed"},
+		{`{"op":"approve","id":"abc","scope":1.5}`, "scope: number 1.5 given"},
 		{`{"op":"deny","id":"abc","why":"` + strings.Repeat("x", maxWhy+1) + `"}`, "deny: why has more than 4096 bytes"},
 		{`{"op":"history","most":-1}`, "history: most is -1"},
 		{`{"op":"guard-agent","id":"s","pid":-1}`, "the pid -1 is none"},

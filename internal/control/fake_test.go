@@ -83,6 +83,10 @@ func (f *fake) History(_ context.Context, most int) ([]question.Question, error)
 
 func (f *fake) Answer(_ context.Context, id string, r question.Reply) (question.Question, error) {
 	q := question.Question{ID: id, By: r.By, From: r.From, Shown: &event.Shown{Text: r.Shown}}
+	if r.Scope != 0 {
+		q.Scope = r.Scope
+		return q, f.note("answer %s %v %s scope %d", id, r.Allow, r.By, r.Scope)
+	}
 	return q, f.note("answer %s %v %s %s", id, r.Allow, r.By, r.Why)
 }
 

@@ -126,6 +126,9 @@ type GuardReply struct {
 	ID     string `json:"id"`
 	Cgroup string `json:"cgroup"`           // absolute path of the cgroup's directory
 	Bridge string `json:"bridge,omitempty"` // absolute path of its socket to ask before acting
+
+	Mode  string   `json:"mode"`            // observe, enforce or seal
+	Taint []string `json:"taint,omitempty"` // that it begins with
 }
 
 // Summary is what happened in a session.

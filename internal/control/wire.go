@@ -39,7 +39,8 @@ type (
 		head
 		ID    string `json:"id"`
 		Why   string `json:"why,omitempty"`
-		Scope string `json:"scope,omitempty"` // of an approval of a tool's call: session or key; empty: once
+		Scope int    `json:"scope,omitempty"` // of an approval: the place in the question's chain of who is let out; 0 is 1
+		For   string `json:"for,omitempty"`   // of an approval of a tool's call: session or key; empty: once
 		Shown string `json:"shown,omitempty"` // the text that the operator had before them
 	}
 	historyRequest struct {

@@ -111,6 +111,25 @@ type Ancestor struct {
 	Inside bool     `json:"inside,omitempty"` // of the container
 }
 
+// Member is a process of a command's chain: who asks, or an ancestor of it that an approval can cover.
+type Member struct {
+	PID       int      `json:"pid"`
+	Start     uint64   `json:"start"`
+	Comm      string   `json:"comm,omitempty"`
+	Exe       string   `json:"exe,omitempty"`            // path of the file that runs, if that is known
+	Argv      []string `json:"argv,omitempty"`           // the whole, if that is known
+	Truncated bool     `json:"argv_truncated,omitempty"` // some of argv is missing, or the process could have changed it
+}
+
+// Member is p as it is told beside another.
+func (p Process) Member() Member {
+	m := Member{PID: p.PID, Start: p.Start, Comm: p.Comm, Argv: p.Argv, Truncated: p.Truncated}
+	if p.Exe != nil {
+		m.Exe = p.Exe.Path
+	}
+	return m
+}
+
 // Destination is where a packet would go; IPv4-mapped addresses are written as IPv4 (B14).
 type Destination struct {
 	Address  string `json:"address"`        // an IP address, or a Unix socket's path (@ for abstract ones)
@@ -131,7 +150,10 @@ type Decision struct {
 	Tool     string `json:"tool,omitempty"`   // whose call was refused before the gate
 	Rule     string `json:"rule,omitempty"`   // the guard's rule that refused it
 
-	Scope string  `json:"scope,omitempty"` // of an approval of a tool's call: session or key; empty: once
+	Scope   int     `json:"scope,omitempty"`   // of an approval: how far up the chain it reaches, from 1, which is who asked alone
+	Process *Member `json:"process,omitempty"` // with a scope above 1: who is let out with all that it starts
+
+	For   string  `json:"for,omitempty"`   // of an approval of a tool's call: session or key; empty: once
 	Why   string  `json:"why,omitempty"`   // as given with the answer
 	From  *Origin `json:"from,omitempty"`  // where the answer came from
 	Shown *Shown  `json:"shown,omitempty"` // what who answered had before them, as far as the answer says
@@ -168,6 +190,9 @@ type GrantInfo struct {
 	Bytes   int64         `json:"bytes,omitempty"`  // left of the budget
 	Cgroup  string        `json:"cgroup,omitempty"` // the child cgroup of a cgroup grant
 	PIDs    []int         `json:"pids,omitempty"`   // processes moved
+
+	Scope   int     `json:"scope,omitempty"`   // of the verdict, where the grant is made: see Decision
+	Process *Member `json:"process,omitempty"` // who is let out with what it starts; nil: a claim, or not known
 }
 
 // TaintChange is taint set or cleared.

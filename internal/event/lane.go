@@ -190,12 +190,17 @@ func (l *lane) flush() {
 // size is roughly what a queued event takes.
 func size(e Event) int {
 	n := 512 + len(e.Message)
+	var lists [][]string
 	if p := e.Process; p != nil {
 		n += 512
-		for _, list := range [][]string{p.Argv, p.Env} {
-			for _, s := range list {
-				n += len(s) + 16
-			}
+		lists = append(lists, p.Argv, p.Env)
+	}
+	if g := e.Grant; g != nil && g.Process != nil {
+		lists = append(lists, g.Process.Argv)
+	}
+	for _, list := range lists {
+		for _, s := range list {
+			n += len(s) + 16
 		}
 	}
 	return n

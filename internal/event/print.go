@@ -68,6 +68,9 @@ func line(e Event) string {
 		if v.From != nil {
 			add("(%s)", v.From)
 		}
+		if v.Process != nil {
+			add("for %s and everything it starts", member(v.Process))
+		}
 		if v.Text != "" {
 			add("- %s", Visible(v.Text))
 		}
@@ -146,6 +149,21 @@ func process(p *Process) string {
 	return b.String()
 }
 
+// Command is the whole command line of m on one line, visible; arg and all cut it as Command's.
+func (m Member) Command(arg, all int) string {
+	switch {
+	case len(m.Argv) == 0:
+		return quote(m.Comm) + " (its arguments are not known)"
+	case m.Truncated:
+		return Command(m.Argv, arg, all) + " (more arguments were not read)"
+	}
+	return Command(m.Argv, arg, all)
+}
+
+func member(m *Member) string {
+	return fmt.Sprintf("%s (pid %d)", m.Command(printedArg, printedArgv), m.PID)
+}
+
 // Command returns argv as a shell would take it, on one line, for people: what
 // Visible escapes stands in $”. Arguments of more than arg bytes and what follows
 // more than all bytes are cut, which is said together with how much is missing;
@@ -219,6 +237,9 @@ func (d Destination) String() string {
 
 func grant(g *GrantInfo) string {
 	s := fmt.Sprintf("grant %d %s (%s)", g.ID, Visible(g.State), Visible(g.Kind))
+	if g.Process != nil {
+		s += " for " + member(g.Process)
+	}
 	for i, d := range g.To {
 		if i == 0 {
 			s += " to "

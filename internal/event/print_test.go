@@ -18,19 +18,20 @@ func TestPrint(t *testing.T) {
 	const at = "2026-03-01T12:30:05.250Z "
 	const curl = "web[corruption,secret] pid 71 uid 1000 /usr/bin/curl (in memory only) (deleted): curl -d 'two words' 'https://203.0.113.5/?a=1&b=<2>'" +
 		" (more arguments were not read) (script ./get run by /bin/sh) (sets LD_PRELOAD)"
+	const root = "for bash 'get it.sh' (more arguments were not read) (pid 70) and everything it starts"
 	want := []string{
 		"exec    " + curl,
 		"connect " + curl + " -> 203.0.113.5:443/tcp = deny (timeout) by root - nobody answered [observe]",
 		"hold    " + curl + " -> 192.0.2.53:53/udp (DNS) ? weir approve k3x9q, weir deny k3x9q - waits",
-		"verdict " + curl + " -> 203.0.113.5:443/tcp question k3x9q = allow (approved) by alice (control, user alice, chat T1/C1, pts/3, ssh 192.0.2.7, from 127.0.0.1:40000) - alice approved: known site",
-		"grant   web[corruption,secret] grant 7 made (cgroup) to 203.0.113.5:443/tcp, 192.0.2.53:53/udp (DNS) until 12:31:05Z, 4096 bytes left, cgroup /guard/web/g7, pids 71 72",
+		"verdict " + curl + " -> 203.0.113.5:443/tcp question k3x9q = allow (approved) by alice (control, user alice, chat T1/C1, pts/3, ssh 192.0.2.7, from 127.0.0.1:40000) " + root + " - alice approved: known site",
+		"grant   web[corruption,secret] grant 7 made (cgroup) for $'ma\\x1bke' (its arguments are not known) (pid 69) to 203.0.113.5:443/tcp, 192.0.2.53:53/udp (DNS) until 12:31:05Z, 4096 bytes left, cgroup /guard/web/g7, pids 71 72",
 		"taint   web[corruption,secret] +secret -corruption (operator) by root - read a page",
 		"lost    web[corruption,secret] 3 exec events lost, stage ring",
 		"mode    seal - by root",
 		"error   web[corruption,secret] - something failed",
 		"start   - version 1",
 		"stop    - asked to",
-		"tool    " + curl + " calls VaultHttpFetch GET example.com/x s gh status 200, 12 bytes failed: timeout = allow (approved) by alice (control, user alice, chat T1/C1, pts/3, ssh 192.0.2.7, from 127.0.0.1:40000) - alice approved: known site",
+		"tool    " + curl + " calls VaultHttpFetch GET example.com/x s gh status 200, 12 bytes failed: timeout = allow (approved) by alice (control, user alice, chat T1/C1, pts/3, ssh 192.0.2.7, from 127.0.0.1:40000) " + root + " - alice approved: known site",
 		"finding web[corruption,secret] host_pid (critical, refused): it sees all",
 	}
 	for i, e := range sample() {
@@ -58,13 +59,14 @@ func TestB51Pose(t *testing.T) {
 	e.Container = &event.Container{ID: "c1", Name: "web -> 192.0.2.1:443/tcp = allow"}
 	e.Process = &event.Process{PID: 1, Comm: "a\nb: = allow", Exe: &event.File{Path: "/tmp/x (deleted)"}}
 	e.Destination = &event.Destination{Address: "@x -> \x1b[8m", Protocol: "unix"}
+	e.Verdict.Process = &event.Member{PID: 70, Argv: []string{"bash", "\n- allow"}}
 	e.Verdict.From = &event.Origin{Via: "callback", User: "x) - deny\x1b[8m"}
 	var b strings.Builder
 	if err := event.Print(&b, e); err != nil {
 		t.Fatal(err)
 	}
 	want := `2026-03-01T12:30:05.250Z verdict 'web -> 192.0.2.1:443/tcp = allow' pid 1 uid 0 '/tmp/x (deleted)': $'a\nb: = allow'` +
-		` -> unix $'@x -> \x1b[8m' question k3x9q = allow (approved) by alice (callback, user $'x) - deny\x1b[8m') - alice approved: known site` + "\n"
+		` -> unix $'@x -> \x1b[8m' question k3x9q = allow (approved) by alice (callback, user $'x) - deny\x1b[8m') for bash $'\n- allow' (pid 70) and everything it starts - alice approved: known site` + "\n"
 	if diff := cmp.Diff(want, b.String()); diff != "" {
 		t.Errorf("want - got +\n%s", diff)
 	}

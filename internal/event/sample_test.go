@@ -23,8 +23,10 @@ func sample() []event.Event {
 	dns := event.Destination{Address: "192.0.2.53", Port: 53, Protocol: "udp", DNS: true}
 	deny := &event.Decision{Decision: "deny", Reason: "timeout", Text: "nobody answered", By: "root"}
 	uid := uint32(0)
+	shell := &event.Member{PID: 70, Start: 8e9, Comm: "bash", Exe: "/usr/bin/bash", Argv: []string{"bash", "get it.sh"}, Truncated: true}
 	answered := &event.Decision{
 		Decision: "allow", Reason: "approved", Text: "alice approved: known site", By: "alice", Why: "known site",
+		Scope: 2, Process: shell,
 		From: &event.Origin{
 			Via: "control", UID: &uid, PID: 4711, Exe: "/usr/bin/weir", Terminal: "pts/3", SSH: "192.0.2.7 50000 192.0.2.1 22",
 			Address: "127.0.0.1:40000", User: "alice", Chat: "T1/C1",
@@ -36,7 +38,7 @@ func sample() []event.Event {
 		{Kind: event.Connect, Process: process, Destination: destination, Verdict: deny, Mode: "observe"},
 		{Kind: event.Hold, Process: process, Destination: &dns, Question: "k3x9q", Message: "waits"},
 		{Kind: event.Verdict, Process: process, Destination: destination, Question: "k3x9q", Verdict: answered},
-		{Kind: event.Grant, Grant: &event.GrantInfo{ID: 7, State: "made", Kind: "cgroup", To: []event.Destination{*destination, dns}, Expires: at.Add(time.Minute), Bytes: 4096, Cgroup: "/guard/web/g7", PIDs: []int{71, 72}}},
+		{Kind: event.Grant, Grant: &event.GrantInfo{ID: 7, State: "made", Kind: "cgroup", To: []event.Destination{*destination, dns}, Expires: at.Add(time.Minute), Bytes: 4096, Cgroup: "/guard/web/g7", PIDs: []int{71, 72}, Scope: 2, Process: &event.Member{PID: 69, Comm: "ma\x1bke"}}},
 		{Kind: event.Taint, Change: &event.TaintChange{Set: []string{"secret"}, Cleared: []string{"corruption"}, Source: "operator", By: "root", Why: "read a page"}},
 		{Kind: event.Lost, Loss: &event.Loss{Stage: "ring", What: "exec", Count: 3}},
 		{Kind: event.Mode, Mode: "seal", Message: "by root"},

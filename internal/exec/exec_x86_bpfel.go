@@ -29,7 +29,8 @@ const (
 	execCounterCOUNT_DENIED_ATTACH  execCounter = 10
 	execCounterCOUNT_DROPPED        execCounter = 11
 	execCounterCOUNT_HELD           execCounter = 12
-	execCounterCOUNT_MAX            execCounter = 13
+	execCounterCOUNT_INTRUDED       execCounter = 13
+	execCounterCOUNT_MAX            execCounter = 14
 )
 
 type execExec struct {
@@ -85,14 +86,13 @@ type execGrant struct {
 }
 
 type execHold struct {
-	_        structs.HostLayout
-	Start    uint64
-	Since    uint64
-	Counted  uint64
-	Restarts uint32
-	Verdict  uint32
-	Stopped  uint32
-	Pad      uint32
+	_       structs.HostLayout
+	Start   uint64
+	Since   uint64
+	Verdict uint32
+	State   uint32
+	Turn    uint32
+	Pad     uint32
 }
 
 type execHoldKey struct {
@@ -116,6 +116,7 @@ type execPlace struct {
 		Cgroup    uint64
 		Container uint64
 		Grant     uint64
+		Outer     uint64
 		Level     uint32
 		Taint     uint32
 		Policy    uint32

@@ -32,7 +32,7 @@ func TestAudit(t *testing.T) {
 		c.gives(verdict.Allow, verdict.Approved)
 		e := r.log.events[len(r.log.events)-1]
 		want := &event.Decision{
-			Decision: "allow", Reason: "approved", Text: "alice approved: known site", By: "alice", Why: "known site", From: from, Shown: wantShown,
+			Decision: "allow", Reason: "approved", Text: "alice approved: known site", By: "alice", Scope: 1, Why: "known site", From: from, Shown: wantShown,
 		}
 		if d := cmp.Diff(want, e.Verdict); d != "" || !e.Time.Equal(at) {
 			t.Errorf("event of %v (-want +got):\n%s", e.Time, d)

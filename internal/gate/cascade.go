@@ -23,7 +23,7 @@ import (
 // On Allow with Reason Approved, call Used with the verdict's Question and open
 // the destination only when that returns nil; with Reason Passed, open it.
 func (g *Gate) Decide(ctx context.Context, r verdict.Request) verdict.Verdict {
-	v := g.decide(ctx, r)
+	v := g.still(r, g.decide(ctx, r))
 	g.counters[v.Reason].Add(1)
 	return v
 }
@@ -45,8 +45,8 @@ func (g *Gate) decide(ctx context.Context, r verdict.Request) verdict.Verdict {
 	}
 	judged := judge(r)
 	r.Judged = &judged
-	row := rowOf(g.table, r.Mode, level, judged.Class, pointOf(r))
-	if r.Ask == verdict.Run && row.Reason != verdict.Observe {
+	row := rowFor(g.table, r, judged.Class)
+	if r.Ask == verdict.Run && r.Mode == modeEnforce {
 		if v, ok := g.recognise(r); ok {
 			return v.Classed(judged)
 		}
@@ -56,11 +56,32 @@ func (g *Gate) decide(ctx context.Context, r verdict.Request) verdict.Verdict {
 
 const textUntainted = "the container is not tainted"
 
+// still gives a verdict that was made, unless the mode became seal meanwhile: then what would let something out is a denial, and an
+// approval can be claimed when that is over.
+func (g *Gate) still(r verdict.Request, v verdict.Verdict) verdict.Verdict {
+	switch v.Reason {
+	case verdict.Passed, verdict.Approved, verdict.Recognised:
+	default:
+		return v
+	}
+	if !g.sealed(r.Container.ID) {
+		return v
+	}
+	if v.Reason == verdict.Approved {
+		if err := g.desk.Release(v.Question); err != nil {
+			g.logger.WithError(err).WithField("question", v.Question).Error("give back an approval")
+		}
+	}
+	return g.refuse(r, verdict.No(verdict.Sealed, textSealed).About(v.Question))
+}
+
+const textSealed = "the mode became seal before it was let out"
+
 // Confirm asks a person about a call of a tool, whatever taint the container has: no rule and no reviewer answers in their place, and
 // only seal refuses without asking. On Allow call Used with the verdict's Question, and go on only when that returns nil.
 func (g *Gate) Confirm(ctx context.Context, r verdict.Request) verdict.Verdict {
 	r.Ask = verdict.Tool
-	v := g.confirm(ctx, r)
+	v := g.still(r, g.confirm(ctx, r))
 	g.counters[v.Reason].Add(1)
 	return v
 }

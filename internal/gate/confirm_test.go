@@ -40,11 +40,11 @@ func TestConfirmP5(t *testing.T) {
 			if !q.Tool || q.Text != req.Command {
 				t.Errorf("%+v", q)
 			}
-			if _, err := r.Answer(q.ID, question.Reply{Allow: true, By: "alice", Scope: question.ForSession}); err != nil {
+			if _, err := r.Answer(q.ID, question.Reply{Allow: true, By: "alice", For: question.ForSession}); err != nil {
 				t.Fatal(err)
 			}
 			v := c.gives(verdict.Allow, verdict.Approved)
-			if v.Scope != question.ForSession {
+			if v.For != question.ForSession {
 				t.Errorf("%+v", v)
 			}
 			if err := r.Used(v.Question); err != nil {
@@ -85,22 +85,22 @@ func TestConfirmIsNoCommand(t *testing.T) {
 	})
 }
 
-func TestScopesThatAreRefused(t *testing.T) {
+func TestForThatIsRefused(t *testing.T) {
 	bubble(t, func(r *rig) {
 		r.ask(curl()).blocks()
-		_, err := r.Answer(r.one(), question.Reply{Allow: true, By: "alice", Scope: question.ForKey})
-		r.wantErr(err, question.ErrScope)
+		_, err := r.Answer(r.one(), question.Reply{Allow: true, By: "alice", For: question.ForKey})
+		r.wantErr(err, question.ErrFor)
 		r.answer(r.one(), false)
 		c := r.confirm(toolCall("x"))
-		for _, reply := range []question.Reply{{Allow: true, By: "alice", Scope: "forever"}, {By: "alice", Scope: question.ForKey}} {
+		for _, reply := range []question.Reply{{Allow: true, By: "alice", For: "forever"}, {By: "alice", For: question.ForKey}} {
 			_, err := r.Answer(r.one(), reply)
-			r.wantErr(err, question.ErrScope)
+			r.wantErr(err, question.ErrFor)
 		}
 		c.blocks()
-		if _, err := r.Answer(r.one(), question.Reply{Allow: true, By: "alice", Scope: question.ForKey}); err != nil {
+		if _, err := r.Answer(r.one(), question.Reply{Allow: true, By: "alice", For: question.ForKey}); err != nil {
 			t.Fatal(err)
 		}
-		if v := c.gives(verdict.Allow, verdict.Approved); v.Scope != question.ForKey || !strings.Contains(v.Text, "alice") {
+		if v := c.gives(verdict.Allow, verdict.Approved); v.For != question.ForKey || !strings.Contains(v.Text, "alice") {
 			t.Errorf("%+v", v)
 		}
 	})

@@ -40,7 +40,7 @@ func Foresee(ctx context.Context, r verdict.Request, reviewer Reviewer, approver
 		return Foreseen{Step: Refuse, Reason: verdict.Malformed, Text: "the request has an unknown mode, or asks for something unknown"}
 	}
 	judged := judge(r)
-	row := rowOf(Table(), r.Mode, level, judged.Class, pointOf(r))
+	row := rowFor(Table(), r, judged.Class)
 	f := Foreseen{Step: row.Step, Reason: row.Reason, Class: judged.Class.String(), Text: row.Why}
 	if row.Step == Pass || row.Step == Refuse {
 		return f

@@ -41,6 +41,10 @@ type Options struct {
 	// a command that names hosts by name is asked about again when it connects (G26).
 	Resolve func(ctx context.Context, host string) ([]netip.Addr, error)
 
+	// Mode tells the mode that is in force for a container now, by its id: it may have become seal since a request said what it
+	// was. nil: it stays what requests say.
+	Mode func(container string) string
+
 	// Boot names this boot and tells the time since it began: deadlines that are
 	// stored hold on that clock however the wall clock is set. nil: they hold on the
 	// wall clock.
@@ -55,6 +59,7 @@ type Gate struct {
 	table    []Row
 	now      func() time.Time
 	resolve  func(context.Context, string) ([]netip.Addr, error)
+	mode     func(container string) string
 	counters map[verdict.Reason]*atomic.Uint64 // the map itself never changes
 
 	mu       sync.Mutex // taken before the desk's, never the other way round
@@ -82,6 +87,7 @@ func Open(o Options) (*Gate, error) {
 		table:    Table(),
 		now:      o.Now,
 		resolve:  o.Resolve,
+		mode:     o.Mode,
 		counters: make(map[verdict.Reason]*atomic.Uint64),
 	}
 	if g.now == nil {
@@ -111,13 +117,20 @@ func Open(o Options) (*Gate, error) {
 }
 
 // Configure takes over a reloaded policy. Questions keep the deadline they were
-// asked with; without an approver, those that wait are denied now.
+// asked with; without an approver, and in seal, those that wait are denied now.
 func (g *Gate) Configure(reviewer Reviewer, approver bool, askFor, claimFor time.Duration) {
 	g.mu.Lock()
 	g.reviewer = reviewer
 	g.mu.Unlock()
 	g.desk.Configure(approver, askFor, claimFor)
+	g.ModeChanged()
 }
+
+// ModeChanged ends the questions about containers that are sealed now: seal asks nobody.
+func (g *Gate) ModeChanged() { g.desk.Seal(g.sealed) }
+
+// sealed says whether a container is sealed now, which may have come after a request was made.
+func (g *Gate) sealed(container string) bool { return g.mode != nil && g.mode(container) == modeSeal }
 
 // Close denies everybody who waits. The questions stay stored, so that the next
 // gate takes them up. A closed gate denies every connect of a tainted container.

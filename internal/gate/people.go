@@ -22,7 +22,7 @@ func (e events) Refuse(r verdict.Request, v verdict.Verdict) verdict.Verdict { r
 // Ended implements question.Events.
 func (e events) Ended(q question.Question, v verdict.Verdict) error {
 	told := e.event(event.Verdict, q.Request(), v, "")
-	told.Verdict.Why, told.Verdict.From, told.Verdict.Shown, told.Verdict.Scope = q.Why, q.From, q.Shown, q.Scope
+	told.Verdict.Why, told.Verdict.From, told.Verdict.Shown, told.Verdict.For = q.Why, q.From, q.Shown, q.For
 	return e.put(told)
 }
 

@@ -42,6 +42,9 @@ func below(r *verdict.Request) {
 	r.Process.Ancestry = []event.Ancestor{{PID: 95, Start: 4500, Comm: "bash", Exe: "/usr/bin/bash", Argv: []string{"/bin/bash", "-c", "x"}, Inside: true}, {PID: 1, Start: 1, Comm: "init"}}
 }
 
+// frozen was held before it began.
+func frozen(r *verdict.Request) { r.Ask, r.Destination = verdict.Run, event.Destination{} }
+
 func both(r *verdict.Request) { r.Container.Taint = []string{"corruption", "secret"} }
 
 // approvedRun has the command let run, and seen to run.
@@ -206,7 +209,6 @@ func TestNoResolver(t *testing.T) {
 
 // G25, review: exec: who was held before it began and let go on may then go where its words say, with all its tree.
 func TestReviewedAtExec(t *testing.T) {
-	frozen := func(r *verdict.Request) { r.Ask, r.Destination = verdict.Run, event.Destination{} }
 	bubble(t, func(r *rig) {
 		r.Gate.resolve = func(context.Context, string) ([]netip.Addr, error) {
 			return []netip.Addr{netip.MustParseAddr("203.0.113.9")}, nil
@@ -249,7 +251,6 @@ func TestReviewedByFile(t *testing.T) {
 			r.Process.Exe = &event.File{Path: "/tmp/evil", Device: 8, Inode: 99}
 			r.Process.Argv = []string{"/x/ab", "203.0.113.9"} // ab is a program of the network, and its word a host
 		}
-		frozen := func(r *verdict.Request) { r.Ask, r.Destination = verdict.Run, event.Destination{} }
 		r.ask(curl(both, disguised, frozen)).gives(verdict.Allow, verdict.Passed)
 		c := r.ask(curl(both, disguised))
 		c.blocks()
@@ -343,7 +344,6 @@ func TestReviewedWhole(t *testing.T) {
 
 // G25, review: exec: a process that was let begin and then executes another command is judged again; its next steps go by that.
 func TestExecutesAnother(t *testing.T) {
-	frozen := func(r *verdict.Request) { r.Ask, r.Destination = verdict.Run, event.Destination{} }
 	program := func(path string, argv ...string) func(*verdict.Request) {
 		return func(r *verdict.Request) {
 			r.Process.Exe, r.Process.Argv = &event.File{Path: path, Device: 8, Inode: 50}, argv

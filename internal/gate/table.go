@@ -46,6 +46,8 @@ const (
 	Review Step = "review" // by the Cop: not flagged allows, flagged is Row.Flagged
 	Person Step = "person"
 	Refuse Step = "deny"
+
+	ByPolicy Step = "cop.flagged" // in Row.Flagged only: what the policy says there, Refuse or Person
 )
 
 // Row is a line of the decision table. It applies where all of its lists have
@@ -68,23 +70,39 @@ var (
 	points   = []Point{Seen, Asked, Out}
 	tainted  = []Level{One, Both}
 	enforced = []string{modeEnforce, modeSeal}
+	enforce  = []string{modeEnforce} // seal asks nobody: what would have to be asked about is refused
+	seal     = []string{modeSeal}
 )
 
 // Table is the cascade (G4 to G8, G24, G25): the first row that applies decides.
 func Table() []Row {
 	return []Row{
-		{[]string{modeSeal}, levels, classes, []Point{Out}, Refuse, "", verdict.Sealed, "the mode is seal: nothing leaves, whatever the verdict"},
+		{seal, levels, classes, []Point{Out}, Refuse, "", verdict.Sealed, "the mode is seal: nothing leaves, whatever the verdict"},
 		{modes, []Level{Clean}, classes, points, Pass, "", verdict.Untainted, "tier 1: nothing was read that matters"},
 		{[]string{modeObserve}, tainted, classes, points, Pass, "", verdict.Observe, "the mode is observe: nothing is denied"},
 		{enforced, tainted, []classify.Class{classify.Local}, []Point{Seen, Asked}, Pass, "", verdict.LocalRun, "tier 2: it provably stays here; nothing is opened for it"},
 		{enforced, tainted, []classify.Class{classify.Network, classify.Grey}, []Point{Seen}, Pass, "", verdict.SealedRun, "it may run; what it sends is judged when it tries"},
-		{enforced, []Level{One}, []classify.Class{classify.Network}, []Point{Asked, Out}, Review, Refuse, "", "tier 3, one bit: the reviewer decides"},
-		{enforced, []Level{Both}, []classify.Class{classify.Network}, []Point{Asked, Out}, Person, "", "", "tier 3, both bits: untrusted input and a secret are in one place"},
-		{enforced, []Level{One}, []classify.Class{classify.Grey}, []Point{Asked, Out}, Review, Refuse, "", "tier 4, one bit: the reviewer decides"},
-		{enforced, []Level{Both}, []classify.Class{classify.Grey}, []Point{Asked, Out}, Review, Person, "", "tier 4, both bits: a person decides what the reviewer flags"},
-		{enforced, []Level{One}, []classify.Class{classify.Local}, []Point{Out}, Review, Refuse, "", "local opens nothing: it is not what it seemed, so it is judged as grey"},
-		{enforced, []Level{Both}, []classify.Class{classify.Local}, []Point{Out}, Review, Person, "", "the same"},
+		{seal, tainted, []classify.Class{classify.Network, classify.Grey}, []Point{Asked}, Refuse, "", verdict.Sealed, "the mode is seal: nobody is asked, since no answer opens anything"},
+		{enforce, []Level{One}, []classify.Class{classify.Network}, []Point{Asked, Out}, Review, ByPolicy, "", "tier 3, one bit: the reviewer decides"},
+		{enforce, []Level{Both}, []classify.Class{classify.Network}, []Point{Asked, Out}, Person, "", "", "tier 3, both bits: untrusted input and a secret are in one place"},
+		{enforce, []Level{One}, []classify.Class{classify.Grey}, []Point{Asked, Out}, Review, ByPolicy, "", "tier 4, one bit: the reviewer decides"},
+		{enforce, []Level{Both}, []classify.Class{classify.Grey}, []Point{Asked, Out}, Review, Person, "", "tier 4, both bits: a person decides what the reviewer flags"},
+		{enforce, []Level{One}, []classify.Class{classify.Local}, []Point{Out}, Review, ByPolicy, "", "local opens nothing: it is not what it seemed, so it is judged as grey"},
+		{enforce, []Level{Both}, []classify.Class{classify.Local}, []Point{Out}, Review, Person, "", "the same"},
 	}
+}
+
+// rowFor is the row that applies to a request, with what its policy says of flagged commands.
+func rowFor(table []Row, r verdict.Request, c classify.Class) Row {
+	row := rowOf(table, r.Mode, levelOf(r.Container.Taint), c, pointOf(r))
+	switch {
+	case row.Flagged != ByPolicy:
+	case r.AskFlagged:
+		row.Flagged = Person
+	default:
+		row.Flagged = Refuse
+	}
+	return row
 }
 
 // rowOf is the row that applies. Were there none, the zero Row would deny.

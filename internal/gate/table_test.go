@@ -44,6 +44,7 @@ type situation struct {
 	asked    string // connect, seen, held or command
 	reviewer string
 	person   string // allows, denies, or nobody
+	policy   string // what cop.flagged says (F06)
 }
 
 func situations() []situation {
@@ -54,7 +55,7 @@ func situations() []situation {
 				for _, asked := range []string{"connect", "seen", "held", "command"} {
 					for _, reviewer := range []string{"passes", "flags", "fails", "none"} {
 						for _, person := range []string{"allows", "denies", "nobody"} {
-							all = append(all, situation{mode, bits, class, asked, reviewer, person})
+							all = append(all, situation{mode, bits, class, asked, reviewer, person, "deny"}, situation{mode, bits, class, asked, reviewer, person, "person"})
 						}
 					}
 				}
@@ -67,7 +68,7 @@ func situations() []situation {
 func (s situation) request(n int) verdict.Request {
 	r := curl()
 	r.Container.ID = fmt.Sprint("c", n)
-	r.Mode, r.Held = s.mode, s.asked != "seen"
+	r.Mode, r.Held, r.AskFlagged = s.mode, s.asked != "seen", s.policy == "person"
 	r.Container.Taint = []string{"corruption", "secret"}[:s.bits]
 	argv := commands[s.class]
 	r.Process.Argv, r.Process.Exe = argv, &event.File{Path: "/usr/bin/" + argv[0], Device: 8, Inode: 42}
@@ -102,14 +103,16 @@ func (s situation) want() (verdict.Decision, verdict.Reason) {
 		return verdict.Allow, verdict.LocalRun
 	case s.asked == "seen":
 		return verdict.Allow, verdict.SealedRun
+	case s.mode == "seal":
+		return verdict.Deny, verdict.Sealed // F04: nobody is asked
 	case s.class == "network" && s.bits == 2:
 		return person() // G7
 	case s.reviewer == "passes":
 		return verdict.Allow, verdict.Passed // G7, G8
-	case s.reviewer == "flags" && s.bits == 1:
+	case s.reviewer == "flags" && s.bits == 1 && s.policy == "deny":
 		return verdict.Deny, verdict.Flagged // G7, G8
 	}
-	return person() // G8: flagged with both; G9: a review that failed
+	return person() // G8: flagged with both; G9: a review that failed; F06: flagged, and the policy has a person asked
 }
 
 // judged has every situation judged, each in a container of its own.
@@ -130,6 +133,24 @@ func judged(t *testing.T) map[situation]verdict.Verdict {
 		}
 	})
 	return all
+}
+
+// F06: who is asked about a flagged command is told what the reviewer said, and their approval is a person's.
+func TestFlaggedF06(t *testing.T) {
+	ask := func(r *verdict.Request) { r.AskFlagged = true }
+	bubble(t, func(r *rig) {
+		r.Configure(opinion(true), true, 0, 0)
+		c := r.ask(curl(asking(wanted), ask))
+		c.blocks()
+		if note := r.Pending()[0].Note; !strings.Contains(note, "for a reason") {
+			t.Errorf("the note is %q", note)
+		}
+		r.answer(r.one(), true)
+		if v := c.gives(verdict.Allow, verdict.Approved); v.By != "alice" {
+			t.Errorf("by %q", v.By)
+		}
+		r.ask(curl(asking("nc x.example 1"))).gives(verdict.Deny, verdict.Flagged) // the default stays
+	})
 }
 
 // Every row of the table, by what Decide makes of it: G4 to G9, G24, G25.

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"slices"
+	"sync"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -23,7 +24,8 @@ type Session struct {
 	Argv    []string
 	Write   Write    // what it may change; empty: everything
 	Env     []string // more of the environment: NAME=value
-	Began   func(id string)
+	Began   func(r control.GuardReply)
+	Beside  func(ctx context.Context, id string) // runs as long as the command does; may be nil
 	Ended   func(id string, s control.Summary)
 }
 
@@ -44,8 +46,10 @@ func (w World) Guard(ctx context.Context, s Session) error {
 	if err != nil {
 		return forward.explain(err)
 	}
-	s.Began(reply.ID)
+	s.Began(reply)
+	stop := s.beside(lasting, reply.ID)
 	runErr := forward.explain(w.runGuarded(forward, reply, s))
+	stop()
 	// The command's status stands, also when the sensor has gone meanwhile.
 	if sum, err := w.client().GuardEnd(lasting, reply.ID); err != nil {
 		w.Say("weir guard: %s: end the session: %v", reply.ID, err)
@@ -53,6 +57,20 @@ func (w World) Guard(ctx context.Context, s Session) error {
 		s.Ended(reply.ID, sum)
 	}
 	return runErr
+}
+
+// beside starts what runs beside the command. stop ends it, and waits for that.
+func (s Session) beside(ctx context.Context, id string) (stop func()) {
+	if s.Beside == nil {
+		return func() {}
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	var running sync.WaitGroup
+	running.Go(func() { s.Beside(ctx, id) })
+	return func() {
+		cancel()
+		running.Wait()
+	}
 }
 
 // runGuarded runs a command in the session's cgroup. A stub of this program is born

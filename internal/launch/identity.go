@@ -15,16 +15,14 @@ type Identity struct {
 	uid, gid uint32
 	groups   []uint32
 	env      []string
-	Says     string // which it is, for the operator
+	Says     string // who that is, for the operator
 }
 
 // Identify finds who a guarded command runs as: name, or who called sudo, or else root.
 func (w World) Identify(name string) (Identity, error) {
-	sudoUID := w.getenv("SUDO_UID")
-	name = cmp.Or(name, sudoUID, "root")
+	name = cmp.Or(name, w.getenv("SUDO_UID"), "root")
 	if name == "root" || name == "0" {
-		says := "runs as root, which can undo what guards it: better use --user NAME"
-		return Identity{env: w.Environ, Says: says}, nil
+		return Identity{env: w.Environ, Says: "root"}, nil
 	}
 	u, err := user.Lookup(name)
 	if err != nil {
@@ -47,10 +45,7 @@ func (w World) Identify(name string) (Identity, error) {
 	who := Identity{uid: ids[0], gid: ids[1], groups: ids[2:]}
 	who.env = append(without(w.Environ, "HOME", "USER", "LOGNAME", "MAIL", "SUDO_UID", "SUDO_GID", "SUDO_USER", "SUDO_COMMAND"),
 		"HOME="+u.HomeDir, "USER="+u.Username, "LOGNAME="+u.Username)
-	who.Says = fmt.Sprintf("runs as %s (uid %d)", u.Username, who.uid)
-	if u.Uid == sudoUID {
-		who.Says += ", who called sudo: --user root changes that"
-	}
+	who.Says = fmt.Sprintf("%s (uid %d)", u.Username, who.uid)
 	return who, nil
 }
 

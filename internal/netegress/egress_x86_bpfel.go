@@ -68,7 +68,8 @@ const (
 	egressCounterCOUNT_DENIED_ATTACH  egressCounter = 10
 	egressCounterCOUNT_DROPPED        egressCounter = 11
 	egressCounterCOUNT_HELD           egressCounter = 12
-	egressCounterCOUNT_MAX            egressCounter = 13
+	egressCounterCOUNT_INTRUDED       egressCounter = 13
+	egressCounterCOUNT_MAX            egressCounter = 14
 )
 
 type egressDest struct {
@@ -104,14 +105,13 @@ type egressGrantDest struct {
 }
 
 type egressHold struct {
-	_        structs.HostLayout
-	Start    uint64
-	Since    uint64
-	Counted  uint64
-	Restarts uint32
-	Verdict  egressHoldVerdict
-	Stopped  uint32
-	Pad      uint32
+	_       structs.HostLayout
+	Start   uint64
+	Since   uint64
+	Verdict egressHoldVerdict
+	State   egressHoldState
+	Turn    uint32
+	Pad     uint32
 }
 
 type egressHoldKey struct {
@@ -119,6 +119,15 @@ type egressHoldKey struct {
 	Tgid uint32
 	Dest egressDest
 }
+
+type egressHoldState uint32
+
+const (
+	egressHoldStateHOLD_FAILED   egressHoldState = 0
+	egressHoldStateHOLD_RESTARTS egressHoldState = 1
+	egressHoldStateHOLD_STOPPED  egressHoldState = 2
+	egressHoldStateHOLD_FROZEN   egressHoldState = 3
+)
 
 type egressHoldVerdict uint32
 
@@ -174,6 +183,7 @@ type egressPlace struct {
 		Cgroup    uint64
 		Container uint64
 		Grant     uint64
+		Outer     uint64
 		Level     uint32
 		Taint     uint32
 		Policy    uint32
@@ -229,7 +239,6 @@ const (
 	egressReasonREASON_ATTACH     egressReason = 14
 	egressReasonREASON_ESCAPED    egressReason = 15
 	egressReasonREASON_DENIED     egressReason = 16
-	egressReasonREASON_RESTARTS   egressReason = 17
 	egressReasonREASON_UNREADABLE egressReason = 18
 	egressReasonREASON_FULL       egressReason = 19
 	egressReasonREASON_UNTRUSTED  egressReason = 20
@@ -321,11 +330,19 @@ type egressSettings struct {
 type egressState struct {
 	_      structs.HostLayout
 	Taint  uint32
-	Flags  uint32
+	Flags  egressStateFlag
 	Policy uint32
 	Agent  uint32
 	Grant  uint64
 }
+
+type egressStateFlag uint32
+
+const (
+	egressStateFlagSTATE_PARENT egressStateFlag = 1
+	egressStateFlagSTATE_GRANT  egressStateFlag = 2
+	egressStateFlagSTATE_ALONE  egressStateFlag = 4
+)
 
 type egressTask struct {
 	_         structs.HostLayout
@@ -366,6 +383,7 @@ const (
 	egressMapResolvers     = "resolvers"
 	egressMapSocks         = "socks"
 	egressMapTasks         = "tasks"
+	egressMapTurns         = "turns"
 	egressProgWeirConnect  = "weir_connect"
 	egressProgWeirCreate   = "weir_create"
 	egressProgWeirSendmsg  = "weir_sendmsg"
@@ -447,6 +465,7 @@ type egressMapSpecs struct {
 	Resolvers    *ebpf.MapSpec `ebpf:"resolvers"`
 	Socks        *ebpf.MapSpec `ebpf:"socks"`
 	Tasks        *ebpf.MapSpec `ebpf:"tasks"`
+	Turns        *ebpf.MapSpec `ebpf:"turns"`
 }
 
 // egressVariableSpecs contains global variables before they are loaded into the kernel.
@@ -500,6 +519,7 @@ type egressMaps struct {
 	Resolvers    *ebpf.Map `ebpf:"resolvers"`
 	Socks        *ebpf.Map `ebpf:"socks"`
 	Tasks        *ebpf.Map `ebpf:"tasks"`
+	Turns        *ebpf.Map `ebpf:"turns"`
 }
 
 func (m *egressMaps) Close() error {
@@ -527,6 +547,7 @@ func (m *egressMaps) Close() error {
 		m.Resolvers,
 		m.Socks,
 		m.Tasks,
+		m.Turns,
 	)
 }
 

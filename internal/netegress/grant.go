@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/netip"
 	"os"
+	"path"
 	"slices"
 	"strconv"
 	"time"
@@ -22,6 +23,7 @@ import (
 type Terms struct {
 	For       time.Duration            // how long it is open
 	Bytes     int64                    // upstream
+	Root      Process                  // who is let out with all that it starts; PID 0: the asker itself
 	ClaimFor  time.Duration            // how long it can be claimed, when the call has failed already
 	Resolvers []netip.Addr             // what a DNS question opens besides the server that was asked
 	Real      netip.Addr               // where the asker's destination, which stands for a name, leads; else invalid
@@ -39,9 +41,10 @@ func (t Terms) prepare(grant uint64) error {
 // Grant is egress that is open, or can be claimed.
 type Grant struct {
 	ID        uint64
-	State     string // made, extended, claimed, spent, expired, revoked, ended
-	Kind      string // cgroup, mark or claim
-	Container uint64 // cgroup id
+	State     string  // made, extended, claimed, spent, expired, revoked, ended
+	Kind      string  // cgroup, mark or claim
+	Container uint64  // cgroup id
+	Root      Process // who is let out with what it starts; zero for claims
 	To        []Destination
 	Expires   time.Time
 	Bytes     int64
@@ -58,18 +61,34 @@ func (g Grant) Event() *event.GrantInfo {
 	return info
 }
 
-// live is a grant that this daemon keeps.
+// live is a grant that this daemon keeps. The cgroup of one is made when its command is held: State is empty until there is a
+// verdict that opens something.
 type live struct {
 	Grant
 	cgroupID uint64
-	top      int // the command's topmost process
-	start    uint64
+	root     Process // the process that was let out, or is held
 	pidfd    *os.File
+	frozen   bool       // its cgroup is to be
 	expires  uint64     // ns since boot
 	bits     taint.Bits // that it was given under: under more it opens nothing
 	claims   []egressClaimKey
 	owed     []owed
 	over     bool // nothing is open any more; the cgroup waits to be empty
+}
+
+// is says whether the cgroup is p's. Starts of either may be as /proc has them, of parents and of what an earlier daemon let out.
+func (g *live) is(p Process) bool {
+	a, b := g.root.Start, p.Start
+	return g.cgroupID != 0 && g.root.PID == p.PID && (a == b || procfs.SameStart(a, b) || procfs.SameStart(b, a))
+}
+
+func (g *live) thaw() error {
+	if !g.frozen {
+		return nil
+	}
+	err := cgroup.Freeze(g.Cgroup, false)
+	g.frozen = err != nil
+	return err
 }
 
 // command names what a claim by command is bound to (G16).
@@ -85,9 +104,9 @@ type opened struct {
 	prepare func(grant uint64) error
 }
 
-// Grant carries out a verdict that allows: the asker's command is let out, or,
-// when its call has failed already or it must not be moved, the next try of the
-// same process or command can claim it. It wakes a held asker.
+// Grant carries out a verdict that allows: the asker is let out, with what it starts itself; or, where a person chose so, the
+// process that t names. When the asker's call has failed already, the next try of the same process or command can claim it. A held
+// asker goes on with Wake.
 func (e *Egress) Grant(a Ask, t Terms) (Grant, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -95,32 +114,30 @@ func (e *Egress) Grant(a Ask, t Terms) (Grant, error) {
 	if t.Real.IsValid() {
 		to = append(to, Destination{Addr: t.Real.Unmap(), Port: a.To.Port, Proto: a.To.Proto})
 	}
-	pidfd, err := procfs.Open(a.Process.PID, a.Process.Start)
-	if err != nil || !a.Held {
-		if pidfd != nil {
-			pidfd.Close()
+	root := t.Root
+	if root.PID == 0 || !procfs.Alive(root.PID, root.Start) {
+		root = a.Process
+	}
+	alone := root.PID == a.Process.PID
+	if alone && (!a.Held || !procfs.Alive(root.PID, root.Start)) {
+		return e.claim(a, to, t)
+	}
+	g, err := e.seat(a.Container, root)
+	if err == nil && g.State != "" && a.Taint&^g.bits != 0 { // what it is open to was approved under less
+		if err = e.end(g, "revoked"); err == nil {
+			g, err = e.seat(a.Container, root)
 		}
-		g, err := e.claim(a, to, t, true)
-		return g, errors.Join(err, e.release(a))
 	}
-	defer pidfd.Close()
-	box, agent, err := e.box(a.Container)
 	if err != nil {
 		return Grant{}, err
 	}
-	top, err := family.Top(a.Process.PID, box, agent)
-	if err != nil {
-		return Grant{}, err
+	if alone && !e.runs(a.Process, g.pidfd) {
+		return Grant{}, errors.New("the process runs something else than what was asked about")
 	}
-	if top.PID == 0 {
-		g, err := e.claim(a, to, t, false)
-		return g, errors.Join(err, e.release(a))
+	if err := e.let(g, a, to, t, !alone); err != nil {
+		return Grant{}, errors.Join(err, e.end(g, "revoked"))
 	}
-	g, err := e.let(a, top, to, t)
-	if err != nil {
-		return Grant{}, err
-	}
-	return g, e.release(a)
+	return g.Grant, nil
 }
 
 // destinations is what a verdict on d opens: a DNS question opens the name servers.
@@ -148,58 +165,140 @@ func (e *Egress) box(id uint64) (path string, agent int, err error) {
 	return path, 0, err
 }
 
-// let moves a command into a grant of its own, or widens the one it is in.
-func (e *Egress) let(a Ask, top procfs.Stat, to []Destination, t Terms) (Grant, error) {
-	leaf, err := cgroup.Of(top.PID)
-	if err != nil {
-		return Grant{}, err
-	}
-	expires := taint.Now() + uint64(t.For)
-	debt := owed{a, to, t, taint.Now() + uint64(t.ClaimFor)}
+// seatOf is the cgroup of a process that asked, or was let out.
+func (e *Egress) seatOf(p Process) *live {
 	for _, g := range e.grants {
-		if g.over || g.Kind != "cgroup" || !cgroup.Below(leaf, g.Cgroup) {
-			continue
+		if g.is(p) {
+			return g
 		}
-		if a.Taint&^g.bits != 0 { // what it is open to was approved under less
-			if err := e.end(g, "revoked"); err != nil {
-				return Grant{}, err
-			}
-			continue
-		}
-		g.owed = append(g.owed, debt)
-		g.bits = a.Taint
-		if err := t.prepare(g.ID); err != nil {
-			return Grant{}, err
-		}
-		return e.extend(g, to, expires, t.Bytes)
 	}
-	g := &live{Grant: Grant{
-		ID: e.newID(), State: "made", Kind: "cgroup", Container: a.Container, To: to, Bytes: t.Bytes,
-		Expires: time.Now().Add(t.For).UTC(),
-	}, top: top.PID, expires: expires, bits: a.Taint, owed: []owed{debt}}
-	if g.pidfd, g.start, err = openTop(top); err != nil {
-		return Grant{}, err
-	}
-	g.Cgroup = leaf + "/weir-grant-" + strconv.FormatUint(g.ID, 10)
-	if g.cgroupID, err = cgroup.Make(g.Cgroup); err != nil {
-		return Grant{}, errors.Join(err, g.pidfd.Close())
-	}
-	if err = t.prepare(g.ID); err == nil {
-		err = e.open(g)
-	}
-	if err == nil {
-		err = e.move(g, a)
-	}
-	if err != nil {
-		return Grant{}, errors.Join(err, e.end(g, "revoked"))
-	}
-	e.grants[g.ID] = g
-	return g.Grant, nil
+	return nil
 }
 
-func openTop(top procfs.Stat) (*os.File, uint64, error) {
-	pidfd, err := procfs.Open(top.PID, top.Start)
-	return pidfd, top.Start, err
+// seatName begins the name of the cgroup of a command; its grant's id follows.
+const seatName = "weir-grant-"
+
+// How many processes may have a cgroup of their own at a time. The kernel's map of cgroups is one for all.
+const (
+	maxSeats = 4096
+	maxOwn   = 1024 // of one container
+)
+
+// full fails if there are as many as there may be.
+func (e *Egress) full(container uint64) error {
+	all, own := 0, 0
+	for _, g := range e.grants {
+		if g.cgroupID == 0 {
+			continue
+		}
+		if all++; g.Container == container {
+			own++
+		}
+	}
+	if all >= maxSeats || own >= maxOwn {
+		return fmt.Errorf("%d processes, %d of this container, have a cgroup of their own already", all, own)
+	}
+	return nil
+}
+
+// seat gives a process its cgroup: the one that it has, or a new one below its own. A process has one at a time, whatever it asks. One
+// whose grant is over is not used again: nobody has watched who came in.
+func (e *Egress) seat(container uint64, p Process) (*live, error) {
+	leaf, err := cgroup.Of(p.PID)
+	if err != nil {
+		return nil, err
+	}
+	g := &live{Grant: Grant{ID: e.newID(), Kind: "cgroup", Container: container, PIDs: []int{p.PID}, Root: p}, root: p}
+	if old := e.seatOf(p); old != nil {
+		if !old.over && old.Cgroup == leaf && !e.entered(old) {
+			return old, nil
+		}
+		if !old.over { // somebody moved it, or others in
+			if err := e.end(old, "revoked"); err != nil {
+				return nil, err
+			}
+		}
+		if old.root = (Process{}); old.Cgroup == leaf {
+			leaf = path.Dir(leaf)
+		}
+	}
+	if err := e.full(container); err != nil {
+		return nil, err
+	}
+	if g.pidfd, err = procfs.Open(p.PID, p.Start); err != nil {
+		return nil, err
+	}
+	g.Cgroup = leaf + "/" + seatName + strconv.FormatUint(g.ID, 10)
+	if g.cgroupID, err = cgroup.Make(g.Cgroup); err != nil {
+		return nil, errors.Join(err, g.pidfd.Close())
+	}
+	e.grants[g.ID] = g
+	if err = e.opts.State.PutGrant(g.cgroupID, g.ID); err == nil {
+		err = unentered(g.Cgroup)
+	}
+	if err != nil {
+		err = errors.Join(err, e.end(g, ""))
+	}
+	return g, err
+}
+
+// unentered fails if somebody has moved a process into a new cgroup before the kernel knew it: from then on it tells itself. A move that
+// had begun before has taken place once the cgroup's freezer could be written.
+func unentered(path string) error {
+	if err := cgroup.Freeze(path, false); err != nil {
+		return err
+	}
+	if pids, err := cgroup.Tree(path); err != nil || len(pids) > 0 {
+		return errors.Join(err, errIntruded)
+	}
+	return nil
+}
+
+// sit moves a process into its cgroup.
+func (e *Egress) sit(g *live) error {
+	if leaf, err := cgroup.Of(g.root.PID); err != nil || leaf == g.Cgroup {
+		return err
+	}
+	return cgroup.Move(g.Cgroup, g.root.PID)
+}
+
+// let opens a grant, or widens it. family: all that the process has started comes in, too.
+func (e *Egress) let(g *live, a Ask, to []Destination, t Terms, wide bool) error {
+	if err := t.prepare(g.ID); err != nil {
+		return err
+	}
+	box, agent, err := e.box(a.Container)
+	if err != nil {
+		return err
+	}
+	inside := map[int]bool{g.root.PID: true}
+	if wide {
+		inside, err = family.Move(g.Cgroup, g.root.PID, box)
+	} else {
+		err = e.sit(g)
+	}
+	if err != nil {
+		return err
+	}
+	if inside[agent] || a.Held && !inside[a.Process.PID] {
+		return fmt.Errorf("let process %d out: its parents changed", a.Process.PID)
+	}
+	if err := family.Steered(box, inside); err != nil {
+		return err
+	}
+	g.owed = append(g.owed, owed{a, to, t, taint.Now() + uint64(t.ClaimFor)})
+	g.bits = a.Taint
+	return e.open(g, to, taint.Now()+uint64(t.For), t.Bytes)
+}
+
+// runs says whether a process runs what its question was about: another of its threads may have executed something while the first
+// was being frozen.
+func (e *Egress) runs(p Process, pidfd *os.File) bool {
+	var now egressTask
+	if err := e.egress.Tasks.Lookup(uint32(pidfd.Fd()), &now); err != nil {
+		return p.ArgvHash == 0 && p.Inode == 0 // executed before the sensor ran
+	}
+	return int(now.ExecTgid) == p.ExecPID && now.ExecStart == p.ExecStart && now.Device == p.Device && now.Inode == p.Inode && now.ArgvHash == p.ArgvHash
 }
 
 func (e *Egress) newID() uint64 {
@@ -207,77 +306,68 @@ func (e *Egress) newID() uint64 {
 	return e.lastID
 }
 
-// open writes a grant's entries; the cgroup's own comes last.
-func (e *Egress) open(g *live) error {
-	if err := e.openTo(g.ID, g.To); err != nil {
-		return err
-	}
-	if err := e.putGrant(g); err != nil {
-		return err
-	}
-	return e.opts.State.PutGrant(g.cgroupID, g.ID)
-}
-
-// putGrant writes a grant of a cgroup.
-func (e *Egress) putGrant(g *live) error {
-	k := egressGrant{Expires: g.expires, Bytes: g.Bytes, Taint: uint32(g.bits), Top: uint32(g.top)}
-	if err := e.egress.Grants.Put(g.ID, &k); err != nil {
-		return fmt.Errorf("write grant: %w", err)
-	}
-	return nil
-}
-
-func (e *Egress) openTo(id uint64, to []Destination) error {
+// open writes a grant's entries, or adds to them. What somebody moved a process into is not opened: the kernel puts something in its
+// place that opens nothing.
+func (e *Egress) open(g *live, to []Destination, expires uint64, bytes int64) error {
 	for _, d := range to {
-		err := e.egress.GrantDests.Update(&egressGrantDest{Grant: id, Dest: d.raw()}, egressDestUseDEST_OPEN, ebpf.UpdateNoExist)
+		err := e.egress.GrantDests.Update(&egressGrantDest{Grant: g.ID, Dest: d.raw()}, egressDestUseDEST_OPEN, ebpf.UpdateNoExist)
 		if err != nil && !errors.Is(err, ebpf.ErrKeyExist) {
 			return fmt.Errorf("write destination of grant: %w", err)
 		}
-	}
-	return nil
-}
-
-func (e *Egress) extend(g *live, to []Destination, expires uint64, bytes int64) (Grant, error) {
-	if err := e.openTo(g.ID, to); err != nil {
-		return Grant{}, err
-	}
-	for _, d := range to {
 		if !slices.Contains(g.To, d) {
 			g.To = append(g.To, d)
 		}
 	}
+	fresh := g.State == ""
+	before, err := e.intrusions()
+	if err != nil {
+		return err
+	}
+	g.State = "made"
+	flag := ebpf.UpdateNoExist
+	if !fresh {
+		if e.entered(g) {
+			return errIntruded
+		}
+		g.State, flag = "extended", ebpf.UpdateExist
+	}
 	g.expires, g.Bytes = max(g.expires, expires), bytes
 	g.Expires = wall(g.expires)
-	if err := e.putGrant(g); err != nil {
-		return Grant{}, err
+	k := egressGrant{Expires: g.expires, Bytes: g.Bytes, Taint: uint32(g.bits), Top: uint32(g.root.PID)}
+	switch err := e.egress.Grants.Update(g.ID, &k, flag); {
+	case errors.Is(err, ebpf.ErrKeyExist), errors.Is(err, ebpf.ErrKeyNotExist):
+		return errIntruded
+	case err != nil:
+		return fmt.Errorf("write grant: %w", err)
+	case fresh:
+		return nil
 	}
-	g.State = "extended"
-	return g.Grant, nil
+	if after, err := e.intrusions(); err != nil || after != before { // it may be what was replaced just now
+		return errors.Join(err, errIntruded)
+	}
+	return nil
 }
 
-// move brings the command into the grant's cgroup.
-func (e *Egress) move(g *live, a Ask) error {
-	box, agent, err := e.box(a.Container)
-	if err != nil {
-		return err
-	}
-	inside, err := family.Move(g.Cgroup, g.top, box)
-	if err != nil {
-		return err
-	}
-	for pid := range inside {
-		g.PIDs = append(g.PIDs, pid)
-	}
-	slices.Sort(g.PIDs)
-	if inside[agent] || !inside[a.Process.PID] {
-		return fmt.Errorf("move command of process %d: its parents changed", a.Process.PID)
-	}
-	return family.Steered(box, inside)
+// intruded is when a grant expires that somebody else has moved a process into: intrude of bpf/cgroup.bpf.c.
+const intruded = 0
+
+// entered says whether somebody else has moved a process into a grant's cgroup.
+func (e *Egress) entered(g *live) bool {
+	var kernel egressGrant
+	return e.egress.Grants.Lookup(g.ID, &kernel) == nil && kernel.Expires == intruded
 }
 
-// claim makes an approval that the next try takes up. With byCommand also
-// another process may, if it runs the same file with the same arguments.
-func (e *Egress) claim(a Ask, to []Destination, t Terms, byCommand bool) (Grant, error) {
+var errIntruded = errors.New("somebody else moved a process into its cgroup")
+
+// intrusions counts moves by others into the cgroups of grants.
+func (e *Egress) intrusions() (uint64, error) {
+	counts, err := e.Counters()
+	return counts["intruded"], err
+}
+
+// claim makes an approval that the next try takes up: of the same process, or of another one that runs the same file with the
+// same arguments.
+func (e *Egress) claim(a Ask, to []Destination, t Terms) (Grant, error) {
 	g := &live{Grant: Grant{
 		ID: e.newID(), State: "made", Kind: "claim", Container: a.Container, To: to, Bytes: t.Bytes,
 		Expires: time.Now().Add(t.ClaimFor).UTC(), PIDs: []int{a.Process.PID},
@@ -285,7 +375,7 @@ func (e *Egress) claim(a Ask, to []Destination, t Terms, byCommand bool) (Grant,
 	keys := []egressClaimKey{{
 		Container: a.Container, Kind: egressClaimKindCLAIM_PROCESS, Id: a.Process.Start, Tag: uint64(a.Process.PID),
 	}}
-	if p := a.Process; byCommand && p.ArgvHash != 0 {
+	if p := a.Process; p.ArgvHash != 0 {
 		keys = append(keys, egressClaimKey{
 			Container: a.Container, Kind: egressClaimKindCLAIM_COMMAND, Id: p.Inode, Device: p.Device, Tag: p.ArgvHash,
 		})

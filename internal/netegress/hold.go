@@ -3,9 +3,14 @@ package netegress
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
+	"strconv"
+	"strings"
+	"time"
 
 	"github.com/cilium/ebpf"
+	"golang.org/x/sys/unix"
 
 	"weir/internal/cgroup"
 	"weir/internal/netegress/family"
@@ -17,28 +22,190 @@ func (a Ask) key() egressHoldKey {
 	return egressHoldKey{Tgid: uint32(a.Process.PID), Dest: a.To.raw()}
 }
 
+// ErrOver says that nobody asks any more.
+var ErrOver = errors.New("the question is over")
+
+var errFailed = errors.New("the call has failed meanwhile")
+
+const (
+	// settleTime is how long Hold waits until a process stands still. It does so as soon as its threads are on a processor
+	// again; one that sleeps where it cannot be frozen is looked at later.
+	settleTime  = 250 * time.Millisecond
+	settleEvery = 500 * time.Microsecond
+)
+
+// Hold freezes a process whose call waits for a verdict, in a cgroup of its own, until Grant, Refuse or Wake. Nobody sees it,
+// and only who may write cgroups can thaw it. Where it cannot be frozen its call fails and the question stays; ErrOver says
+// that there is no call.
+func (e *Egress) Hold(a Ask) error {
+	g, err := e.freeze(a)
+	if err != nil {
+		return err
+	}
+	for end := time.Now().Add(settleTime); !cgroup.Frozen(g.Cgroup) && time.Now().Before(end); {
+		time.Sleep(settleEvery)
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	var was egressHold
+	err = e.change(a.key(), func(h *egressHold) bool {
+		was = *h
+		h.Turn, h.State = 0, egressHoldStateHOLD_FROZEN
+		return was.Start == a.Process.Start && waits(was)
+	})
+	err = errors.Join(err, e.endTurn(was))
+	if was.State == egressHoldStateHOLD_STOPPED {
+		if box, agent, err := e.box(a.Container); err == nil {
+			e.saw = append(e.saw, saw{family.Above(a.Process.PID, box, agent), taint.Now() + uint64(sawTime)})
+		}
+		err = errors.Join(err, family.Continue(a.Process.PID, a.Process.Start))
+	}
+	if err = errors.Join(err, e.unstop(g)); err != nil {
+		err = errors.Join(err, e.giveUp(a.Process))
+	}
+	return err
+}
+
+// turnTime is TURN_NS of bpf/egress.bpf.c.
+const turnTime = 2500 * time.Millisecond
+
+// endTurn lets another call be restarted in the place of one that is frozen, unless its turn was over and another one has the place.
+func (e *Egress) endTurn(was egressHold) error {
+	if was.Turn == 0 {
+		return nil
+	}
+	var until uint64
+	if err := e.egress.Turns.Lookup(was.Turn-1, &until); err != nil || until != was.Since+uint64(turnTime) {
+		return err
+	}
+	return e.egress.Turns.Put(was.Turn-1, uint64(0))
+}
+
+// freeze moves the asker into its cgroup, which is frozen.
+func (e *Egress) freeze(a Ask) (*live, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	var h egressHold
+	key := a.key()
+	if err := e.egress.Holds.Lookup(&key, &h); err != nil || h.Start != a.Process.Start || h.Verdict != egressHoldVerdictHOLD_PENDING {
+		return nil, ErrOver
+	}
+	if !waits(h) {
+		return nil, errFailed
+	}
+	g, err := e.seat(a.Container, a.Process)
+	if err == nil && g.State != "" && g.expires > taint.Now() && slices.Contains(g.To, a.To) && a.Taint&^g.bits == 0 {
+		return nil, errors.Join(ErrOver, e.release(a)) // it was let out just before
+	}
+	if err == nil {
+		g.frozen = true
+		err = cgroup.Freeze(g.Cgroup, true)
+	}
+	if err == nil {
+		err = e.sit(g)
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("hold process %d: %w", a.Process.PID, err), e.giveUp(a.Process))
+	}
+	return g, nil
+}
+
+func waits(h egressHold) bool {
+	return h.Verdict == egressHoldVerdictHOLD_PENDING && h.State != egressHoldStateHOLD_FAILED
+}
+
+// unstop has a process that was stopped, or is to be, since the daemon did not come in time, wait in its frozen cgroup instead.
+func (e *Egress) unstop(g *live) error {
+	st, err := procfs.ReadStat(g.root.PID)
+	if err != nil {
+		return nil // it has ended
+	}
+	if own, _, err := procfs.Pending(g.root.PID); st.State != 'T' && (err != nil || own&(1<<(unix.SIGSTOP-1)) == 0) {
+		return nil
+	}
+	return family.Continue(g.root.PID, g.root.Start)
+}
+
+// saw are the parents of a process that had to be stopped before it was frozen. sudo and su stop themselves when their child has
+// stopped, and nobody else wakes them.
+type saw struct {
+	parents []procfs.Stat
+	until   uint64 // ns since boot
+}
+
+// sawTime is how long a parent may take to see that its child had stopped.
+const sawTime = 2 * time.Second
+
+// rouse wakes parents that have stopped themselves.
+func (e *Egress) rouse(now uint64) error {
+	var errs []error
+	for _, s := range e.saw {
+		for _, p := range s.parents {
+			if st, err := procfs.ReadStat(p.PID); err == nil && st.Start == p.Start && st.State == 'T' {
+				errs = append(errs, family.Continue(p.PID, p.Start))
+			}
+		}
+	}
+	e.saw = slices.DeleteFunc(e.saw, func(s saw) bool { return s.until <= now })
+	return errors.Join(errs...)
+}
+
+// giveUp ends the wait of all calls of a process, without a verdict: they fail, and the questions stay.
+func (e *Egress) giveUp(p Process) error {
+	var keys []egressHoldKey
+	stopped := false
+	err := e.eachHold(func(key egressHoldKey, h egressHold) {
+		if int(key.Tgid) == p.PID && waits(h) && key.Dest != (egressDest{}) {
+			keys = append(keys, key)
+			stopped = stopped || h.State == egressHoldStateHOLD_STOPPED
+		}
+	})
+	for _, key := range keys {
+		err = errors.Join(err, e.change(key, func(h *egressHold) bool {
+			h.State = egressHoldStateHOLD_FAILED
+			return true
+		}))
+	}
+	return errors.Join(err, e.thaw(p, stopped))
+}
+
+// thaw lets a process go on, unless it waits to begin what it has executed meanwhile.
+func (e *Egress) thaw(p Process, stopped bool) error {
+	var err error
+	var begins egressHold
+	if e.egress.Holds.Lookup(&egressHoldKey{Tgid: uint32(p.PID)}, &begins) == nil && waits(begins) && procfs.Alive(p.PID, begins.Start) {
+		return nil
+	}
+	if g := e.seatOf(p); g != nil {
+		err = g.thaw()
+	}
+	if stopped {
+		err = errors.Join(err, family.Continue(p.PID, p.Start))
+	}
+	return err
+}
+
 // Refuse carries out a verdict that denies: the process gets EPERM, now and for
 // every further try to reach the same destination, for refusalStands. A held one
-// is woken for it.
+// goes on for it.
 func (e *Egress) Refuse(a Ask) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	var was egressHold
 	err := e.change(a.key(), func(h *egressHold) bool {
 		if h.Start != a.Process.Start {
 			return false
 		}
+		was = *h
 		h.Verdict, h.Since = egressHoldVerdictHOLD_DENIED, taint.Now()
 		return true
 	})
-	if err != nil {
-		return err
-	}
-	return e.wake(a)
+	return errors.Join(err, e.resume(a, was))
 }
 
 // change writes a question back if fn says so; that it is gone is no error. Only
 // one at a time, or a verdict could be overwritten.
 func (e *Egress) change(key egressHoldKey, fn func(*egressHold) bool) error {
-	e.wakeMu.Lock()
-	defer e.wakeMu.Unlock()
 	var h egressHold
 	err := e.egress.Holds.Lookup(&key, &h)
 	if err == nil && fn(&h) {
@@ -50,26 +217,12 @@ func (e *Egress) change(key egressHoldKey, fn func(*egressHold) bool) error {
 	return nil
 }
 
-// excuse is for the other threads of a process that is woken for one: that their
-// calls are tried again is not their family's doing (B38).
-func (e *Egress) excuse(a Ask) error {
-	var others []egressHoldKey
-	err := e.eachHold(func(key egressHoldKey, h egressHold) {
-		if int(key.Tgid) == a.Process.PID && h.Restarts > 0 {
-			others = append(others, key)
-		}
-	})
-	for _, key := range others {
-		err = errors.Join(err, e.change(key, func(h *egressHold) bool {
-			h.Restarts = 0
-			return true
-		}))
-	}
-	return err
-}
-
 // Forgive drops all refusals that stand, after the mode has changed.
-func (e *Egress) Forgive() error { return e.dropHolds(refused) }
+func (e *Egress) Forgive() error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.dropHolds(refused)
+}
 
 func refused(_ egressHoldKey, h egressHold) bool { return h.Verdict == egressHoldVerdictHOLD_DENIED }
 
@@ -93,7 +246,11 @@ func (e *Egress) dropHolds(over func(egressHoldKey, egressHold) bool) error {
 }
 
 // Wake drops the question without an answer: the call is judged anew.
-func (e *Egress) Wake(a Ask) error { return e.release(a) }
+func (e *Egress) Wake(a Ask) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.release(a)
+}
 
 // Kill carries out a denial of a command that has not begun.
 func (e *Egress) Kill(a Ask) error {
@@ -103,10 +260,19 @@ func (e *Egress) Kill(a Ask) error {
 
 func (e *Egress) release(a Ask) error {
 	key := a.key()
-	if err := deleted(e.egress.Holds.Delete(&key)); err != nil {
+	var was egressHold
+	if err := deleted(e.egress.Holds.LookupAndDelete(&key, &was)); err != nil {
 		return fmt.Errorf("delete question: %w", err)
 	}
-	return e.wake(a)
+	return e.resume(a, was)
+}
+
+// resume lets a held asker go on with its call.
+func (e *Egress) resume(a Ask, was egressHold) error {
+	if !a.Held {
+		return nil
+	}
+	return e.thaw(a.Process, was.State == egressHoldStateHOLD_STOPPED)
 }
 
 func (e *Egress) eachHold(fn func(egressHoldKey, egressHold)) error {
@@ -123,8 +289,8 @@ func (e *Egress) eachHold(fn func(egressHoldKey, egressHold)) error {
 }
 
 // Adopt takes over what an earlier daemon left: its grants, and its questions,
-// which it returns so that they are asked again. What is held by a process that
-// stands outside every container is released.
+// which it returns so that they are asked again. What is frozen and does not wait for
+// an answer, or stands outside every container, goes on.
 func (e *Egress) Adopt() ([]Ask, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -133,18 +299,45 @@ func (e *Egress) Adopt() ([]Ask, error) {
 	}
 	var asks []Ask
 	var errs []error
+	waiting := map[*live]bool{}
 	err := e.eachHold(func(key egressHoldKey, h egressHold) {
 		if h.Verdict != egressHoldVerdictHOLD_PENDING || !procfs.Alive(int(key.Tgid), h.Start) {
 			return
 		}
-		a := Ask{To: destOf(key.Dest), Held: h.Stopped != 0, Exec: key.Dest == egressDest{}, Process: Process{PID: int(key.Tgid), Start: h.Start}}
+		a := Ask{To: destOf(key.Dest), Held: waits(h), Exec: key.Dest == egressDest{}, Process: Process{PID: int(key.Tgid), Start: h.Start}}
 		if err := e.fill(&a); err != nil {
 			errs = append(errs, err, e.release(a))
 			return
 		}
+		if path, err := cgroup.Of(a.Process.PID); err == nil && a.Held {
+			e.recognise(path, a.Process)
+			g := e.seatOf(a.Process)
+			if g != nil && g.State != "" && slices.Contains(g.To, a.To) { // it was let out just before
+				errs = append(errs, e.release(a))
+				return
+			}
+			waiting[g] = true
+		}
 		asks = append(asks, a)
 	})
+	for _, g := range e.grants {
+		switch {
+		case g.cgroupID != 0 && g.root.PID == 0 && !g.over:
+			errs = append(errs, e.end(g, "revoked"))
+		case !waiting[g]: // it was answered, and was to go on
+			errs = append(errs, g.thaw())
+		}
+	}
 	return asks, errors.Join(append(errs, err)...)
+}
+
+// recognise finds the cgroup that a process was frozen in by an earlier daemon.
+func (e *Egress) recognise(path string, p Process) {
+	for _, g := range e.grants {
+		if g.Cgroup == path && g.root.PID == 0 {
+			g.root, g.Root, g.PIDs, g.frozen = p, p, []int{p.PID}, true
+		}
+	}
 }
 
 // fill finds out what a record of the kernel would have said of the asker.
@@ -210,12 +403,13 @@ func (e *Egress) adoptGrants() error {
 	var k egressGrant
 	grants := e.egress.Grants.Iterate()
 	for grants.Next(&id, &k) {
-		g := &live{Grant: Grant{ID: id, State: "made", Kind: "mark", To: to[id], Bytes: k.Bytes, Expires: wall(k.Expires)}, expires: k.Expires, top: int(k.Owner), bits: taint.Bits(k.Taint)}
-		if k.Owner == anybody {
-			g.top = 0
+		g := &live{Grant: Grant{ID: id, State: "made", Kind: "mark", To: to[id], Bytes: k.Bytes, Expires: wall(k.Expires)}, expires: k.Expires, bits: taint.Bits(k.Taint)}
+		g.over = k.Expires == intruded
+		if k.Owner != anybody {
+			g.root.PID = int(k.Owner)
 		}
 		if g.cgroupID = at[id]; g.cgroupID != 0 {
-			g.top = int(k.Top)
+			g.root.PID = int(k.Top)
 		}
 		e.place(g)
 		delete(places, g.cgroupID)
@@ -224,37 +418,68 @@ func (e *Egress) adoptGrants() error {
 	if err := grants.Err(); err != nil {
 		return fmt.Errorf("list grants: %w", err)
 	}
-	for cg := range places { // revoked in the kernel: only the place is left
-		g := &live{Grant: Grant{ID: places[cg], Kind: "cgroup", State: "revoked"}, cgroupID: cg, over: true}
+	for cg := range places { // of a command that is held; or revoked in the kernel, and only the place is left
+		g := &live{Grant: Grant{ID: places[cg], Kind: "cgroup", To: to[places[cg]]}, cgroupID: cg}
 		e.place(g)
-		if err := e.opts.State.DropGrant(cg); err != nil {
+		e.grants[g.ID] = g
+	}
+	known, now := map[string]bool{}, e.newID()
+	for _, g := range e.grants {
+		known[g.Cgroup] = true
+	}
+	for _, c := range e.opts.State.List() {
+		if err := e.adoptOthers(c.Cgroup, c.CgroupID, known, now); err != nil {
 			return err
 		}
-		e.grants[g.ID] = g
 	}
 	return e.adoptClaims()
 }
 
+// adoptOthers finds those cgroups below a path that were made for a command before now, and that the kernel's books do not have
+// yet, or no more: they open nothing, and are removed as soon as they are empty.
+func (e *Egress) adoptOthers(path string, container uint64, known map[string]bool, now uint64) error {
+	children, err := cgroup.Children(path)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENODEV) {
+		return nil // removed meanwhile
+	}
+	if err != nil {
+		return err
+	}
+	for child := range children {
+		_, number, of := strings.Cut(child[len(path):], "/"+seatName)
+		id, err := strconv.ParseUint(number, 10, 64)
+		if of && err == nil && id < now && !known[child] && e.grants[id] == nil {
+			e.grants[id] = &live{Grant: Grant{ID: id, Kind: "cgroup", Container: container, Cgroup: child}, frozen: cgroup.ToFreeze(child), over: true}
+		}
+		if err := e.adoptOthers(child, container, known, now); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // place finds out where a grant is, and whether its command is still there.
 func (e *Egress) place(g *live) {
-	st, err := procfs.ReadStat(g.top)
+	st, err := procfs.ReadStat(g.root.PID)
 	if g.cgroupID == 0 {
 		if err == nil {
-			g.start = st.Start
+			g.root.Start = st.Start
 		}
-		if path, err := cgroup.Of(g.top); err == nil {
+		if path, err := cgroup.Of(g.root.PID); err == nil {
 			g.Container = e.containerAt(path)
 		}
 		return
 	}
 	if err == nil && st.Start < g.ID { // else another process has its number: ids tell when grants were made
-		g.start = st.Start
+		g.root.Start = st.Start
 	}
+	g.Kind = "cgroup"
 	path, err := cgroup.Path(g.cgroupID)
 	if err != nil {
 		return // removed: nothing can be in it
 	}
-	g.Kind, g.Cgroup, g.Container = "cgroup", path, e.containerAt(path)
+	g.Cgroup, g.Container, g.Root = path, e.containerAt(path), g.root
+	g.frozen = cgroup.ToFreeze(path)
 }
 
 // containerAt is the id of the container that a cgroup belongs to, 0 if of none.

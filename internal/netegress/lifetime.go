@@ -95,7 +95,8 @@ func (e *Egress) claimed(r *egressRecord) {
 		mine = append(mine, key)
 	}
 	g.claims = mine
-	g.Kind, g.State, g.PIDs, g.top, g.start = "mark", "claimed", []int{int(r.Tgid)}, int(r.Tgid), r.Start
+	g.Kind, g.State, g.PIDs, g.root = "mark", "claimed", []int{int(r.Tgid)}, processOf(r)
+	g.Root = g.root
 	var kernel egressGrant
 	if err := e.egress.Grants.Lookup(g.ID, &kernel); err == nil {
 		g.expires = kernel.Expires
@@ -143,6 +144,7 @@ func (e *Egress) sweep(ctx context.Context) {
 			}
 			return err
 		})
+		try("close sockets of grants that have ended", e.closeSockets)
 		if time.Since(tidied) > tidyEvery {
 			tidied = time.Now()
 			try("drop what is over", e.tidy)
@@ -150,13 +152,16 @@ func (e *Egress) sweep(ctx context.Context) {
 	}
 }
 
-// atRest: there are no grants, and nobody is looked after.
+// atRest: nothing is open or held.
 func (e *Egress) atRest() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.wakeMu.Lock()
-	defer e.wakeMu.Unlock()
-	return len(e.grants) == 0 && len(e.waiting) == 0
+	for _, g := range e.grants {
+		if !g.over {
+			return false
+		}
+	}
+	return len(e.closing) == 0 && len(e.saw) == 0
 }
 
 // lapse ends what is over. It gives the cgroups of grants that have ended and are empty, by grant.
@@ -165,22 +170,40 @@ func (e *Egress) lapse() (empty map[uint64]string, err error) {
 	defer e.mu.Unlock()
 	now := taint.Now()
 	empty = map[uint64]string{}
-	errs := []error{e.lookAfter(now)}
+	errs := []error{e.rouse(now)}
 	for id, g := range e.grants {
+		if g.frozen {
+			errs = append(errs, e.lookAfter(g))
+		}
 		switch {
 		case g.over:
 			if g.Cgroup == "" {
 				delete(e.grants, id)
+				if g.cgroupID != 0 {
+					errs = append(errs, e.opts.State.DropGrant(g.cgroupID), deleted(e.egress.Grants.Delete(id)))
+				}
 			} else if !cgroup.Populated(g.Cgroup) {
 				empty[id] = g.Cgroup
 			}
-		case g.expires <= now && !e.taken(g, now):
+		case g.State != "" && g.expires <= now && !e.taken(g, now):
 			errs = append(errs, e.end(g, "expired"))
-		case g.top != 0 && g.Kind != "claim" && !e.running(g):
+		case g.root.PID != 0 && g.Kind != "claim" && !e.running(g):
 			errs = append(errs, e.finish(g, now))
 		}
 	}
 	return empty, errors.Join(errs...)
+}
+
+// ending are the signals by which somebody asks a process to end.
+const ending = 1<<(unix.SIGHUP-1) | 1<<(unix.SIGINT-1) | 1<<(unix.SIGQUIT-1) | 1<<(unix.SIGTERM-1)
+
+// lookAfter has a held process do what a signal asks of it: its handler runs once its call has failed. One without a handler
+// ends, frozen or not.
+func (e *Egress) lookAfter(g *live) error {
+	if _, handled, err := procfs.Pending(g.root.PID); err == nil && handled&ending != 0 {
+		return e.giveUp(g.root)
+	}
+	return e.unstop(g)
 }
 
 // taken says whether a claim was taken up just before it would have expired: its record is still to come, or was lost.
@@ -221,6 +244,9 @@ func (e *Egress) remove(empty map[uint64]string, tree func(path string) error) e
 			continue
 		}
 		e.mu.Lock()
+		if g := e.grants[id]; g != nil && g.cgroupID != 0 {
+			errs = append(errs, e.opts.State.DropGrant(g.cgroupID), deleted(e.egress.Grants.Delete(id)))
+		}
 		delete(e.grants, id)
 		e.mu.Unlock()
 	}
@@ -230,7 +256,7 @@ func (e *Egress) remove(empty map[uint64]string, tree func(path string) error) e
 // running says whether the command that was let out is still there.
 func (e *Egress) running(g *live) bool {
 	if g.pidfd == nil {
-		return procfs.Alive(g.top, g.start)
+		return procfs.Alive(g.root.PID, g.root.Start)
 	}
 	has, err := poll.Now(g.pidfd.Fd(), unix.POLLIN)
 	return err != nil || has == 0
@@ -239,6 +265,9 @@ func (e *Egress) running(g *live) bool {
 // finish ends the grant of a command that has ended. What it left running has
 // lost the grant at once (B36, B37); when nothing is left, what it queued may go.
 func (e *Egress) finish(g *live, now uint64) error {
+	if g.State == "" {
+		return e.end(g, "")
+	}
 	if err := e.repay(g, now); err != nil {
 		return errors.Join(err, e.end(g, "ended"))
 	}
@@ -257,14 +286,67 @@ func (e *Egress) finish(g *live, now uint64) error {
 	if err := e.egress.Grants.Put(g.ID, &kernel); err != nil {
 		return fmt.Errorf("close grant: %w", err)
 	}
+	e.closing[g.ID] = closing{g.Container, true} // somebody else has what is still open (B66)
 	return nil
 }
 
-// end takes a grant away: from then on its cgroup and its marks open nothing.
+// closing is a grant whose sockets are to be closed.
+type closing struct {
+	container uint64
+	held      bool // only those that a process still has open: what its command has sent may leave
+}
+
+// closeSockets closes those that are marked with grants that have ended (B66).
+func (e *Egress) closeSockets() error {
+	e.mu.Lock()
+	ended := e.closing
+	e.closing = map[uint64]closing{}
+	e.mu.Unlock()
+	if len(ended) == 0 {
+		return nil
+	}
+	cookies := map[closing]map[uint64]bool{}
+	var cookie uint64
+	var m egressMark
+	it := e.egress.Socks.Iterate()
+	for it.Next(&cookie, &m) {
+		c, ok := ended[m.Grant]
+		if !ok {
+			continue
+		}
+		if cookies[c] == nil {
+			cookies[c] = map[uint64]bool{}
+		}
+		cookies[c][cookie] = true
+	}
+	var errs []error
+	if err := it.Err(); err != nil && !errors.Is(err, ebpf.ErrIterationAborted) {
+		errs = append(errs, fmt.Errorf("list sockets of grants: %w", err))
+	}
+	for c, marked := range cookies {
+		path, _, err := e.box(c.container)
+		if err != nil {
+			continue // it has been removed
+		}
+		errs = append(errs, socket.CloseMarked(path, marked, c.held))
+	}
+	err := errors.Join(errs...)
+	if err != nil { // the next sweep tries again
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		for id, c := range ended {
+			e.closing[id] = c
+		}
+	}
+	return err
+}
+
+// end takes a grant away: from then on its cgroup and its marks open nothing. The kernel goes on knowing the cgroup, until it is
+// removed: nobody is to wait in it, frozen, without that it is found.
 func (e *Egress) end(g *live, state string) error {
 	var errs []error
 	var kernel egressGrant
-	if err := e.egress.Grants.Lookup(g.ID, &kernel); err == nil {
+	if err := e.egress.Grants.Lookup(g.ID, &kernel); err == nil && kernel.Expires != intruded {
 		g.Bytes = max(kernel.Bytes, 0)
 		if kernel.Closing != 0 && state == "expired" {
 			state = "ended"
@@ -274,20 +356,20 @@ func (e *Egress) end(g *live, state string) error {
 	for _, d := range g.To {
 		errs = append(errs, deleted(e.egress.GrantDests.Delete(&egressGrantDest{Grant: g.ID, Dest: d.raw()})))
 	}
-	if g.cgroupID != 0 {
-		errs = append(errs, e.opts.State.DropGrant(g.cgroupID))
-	}
 	if g.pidfd != nil {
 		errs = append(errs, g.pidfd.Close())
 		g.pidfd = nil
 	}
+	errs = append(errs, g.thaw())
+	e.closing[g.ID] = closing{g.Container, false}
+	opened := g.State != ""
 	g.State, g.over = state, true
 	if g.Kind != "cgroup" {
 		delete(e.grants, g.ID)
-	} else {
-		e.grants[g.ID] = g
 	}
-	e.opts.Handle.Ended(g.Grant)
+	if opened {
+		e.opts.Handle.Ended(g.Grant)
+	}
 	return errors.Join(errs...)
 }
 
@@ -328,7 +410,7 @@ func (e *Egress) Grants() []Grant {
 	defer e.mu.Unlock()
 	var all []Grant
 	for _, g := range e.grants {
-		if !g.over {
+		if !g.over && g.State != "" {
 			all = append(all, g.Grant)
 		}
 	}

@@ -59,15 +59,14 @@ type Egress struct {
 	commands map[command][]opened // what a command was granted lately
 	slots    map[uint32]loaded
 	bridges  map[uint32][]string // Unix peers of the sensor itself, by slot
+	closing  map[uint64]closing  // by grant
+	saw      []saw
 	lastID   uint64
-
-	wakeMu  sync.Mutex
-	waiting []waiting
 }
 
 // Load makes or adopts the pinned maps and loads the programs. It attaches nothing.
 func Load(o Options) (*Egress, error) {
-	e := &Egress{opts: o, grants: map[uint64]*live{}, commands: map[command][]opened{}, slots: map[uint32]loaded{}, bridges: map[uint32][]string{}}
+	e := &Egress{opts: o, grants: map[uint64]*live{}, commands: map[command][]opened{}, slots: map[uint32]loaded{}, bridges: map[uint32][]string{}, closing: map[uint64]closing{}}
 	opts := &ebpf.CollectionOptions{Maps: ebpf.MapOptions{PinPath: o.PinDir}, Cache: o.Types}
 	e.opts.Types = nil
 	for _, load := range []struct {
@@ -274,6 +273,7 @@ var counterNames = map[egressCounter]string{
 	egressCounterCOUNT_DENIED_ATTACH:  "denied_attach",
 	egressCounterCOUNT_DROPPED:        "dropped_packet",
 	egressCounterCOUNT_HELD:           "held",
+	egressCounterCOUNT_INTRUDED:       "intruded",
 }
 
 // openPinned opens one pinned map for those that load no programs.

@@ -31,7 +31,7 @@ func (e *Egress) repay(g *live, now uint64) error {
 			continue
 		}
 		o.terms.ClaimFor = time.Duration(o.until - now)
-		c, err := e.claim(o.ask, o.to, o.terms, true)
+		c, err := e.claim(o.ask, o.to, o.terms)
 		if err != nil {
 			errs = append(errs, err)
 			continue

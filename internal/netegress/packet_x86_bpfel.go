@@ -105,6 +105,7 @@ type packetPlace struct {
 		Cgroup    uint64
 		Container uint64
 		Grant     uint64
+		Outer     uint64
 		Level     uint32
 		Taint     uint32
 		Policy    uint32

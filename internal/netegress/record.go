@@ -90,7 +90,7 @@ var reasons = map[egressReason]string{
 	egressReasonREASON_SEALED: "sealed", egressReasonREASON_DEPTH: "cgroup_depth", egressReasonREASON_QUIC: "quic",
 	egressReasonREASON_FAMILY: "socket_family", egressReasonREASON_OUTSIDE: "outside_container",
 	egressReasonREASON_CONTROL: "control_socket", egressReasonREASON_ATTACH: "attach", egressReasonREASON_ESCAPED: "escaped",
-	egressReasonREASON_DENIED: "denied", egressReasonREASON_RESTARTS: "restarts",
+	egressReasonREASON_DENIED:     "denied",
 	egressReasonREASON_UNREADABLE: "unreadable_address", egressReasonREASON_FULL: "queue_full",
 	egressReasonREASON_UNTRUSTED: "untrusted", egressReasonREASON_NAMED: "allowed_name", egressReasonREASON_UNRESOLVED: "unresolved_name",
 	egressReasonREASON_KERNEL: "kernel_traffic",

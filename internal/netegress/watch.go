@@ -11,6 +11,7 @@ import (
 
 	"github.com/cilium/ebpf"
 
+	"weir/internal/cgroup"
 	"weir/internal/netegress/family"
 	"weir/internal/procfs"
 	"weir/internal/taint"
@@ -26,7 +27,7 @@ const (
 	giveUp     = 10 * time.Second
 )
 
-// Watch wakes held processes whenever the daemon was killed, has not beaten for 3 s,
+// Watch lets held processes go on whenever the daemon was killed, has not beaten for 3 s,
 // or not begun to for 15 s: their call is tried again, finds nobody to hold it, and fails
 // with EPERM. Commands that were held before they began are killed. Once ctx has
 // ended, since the daemon has, it returns when nothing is held and nothing can be
@@ -74,17 +75,19 @@ func done(ctx context.Context, ended bool) <-chan struct{} {
 
 // watcher looks at the maps of a daemon that may be dead.
 type watcher struct {
-	dir           string
-	begun         time.Time
-	ended         bool // the daemon has
-	config, holds seenMap
-	beat, last    uint64 // of the daemon; when it had ended
-	lastKnown     bool
-	replaced      bool // another daemon is at work
+	dir        string
+	begun      time.Time
+	ended      bool // the daemon has
+	config     seenMap
+	holds      seenMap
+	cgroups    seenMap
+	beat, last uint64 // of the daemon; when it had ended
+	lastKnown  bool
+	replaced   bool // another daemon is at work
 }
 
 func (w *watcher) close() {
-	for _, m := range []*ebpf.Map{w.config.Map, w.holds.Map} {
+	for _, m := range []*ebpf.Map{w.config.Map, w.holds.Map, w.cgroups.Map} {
 		if m != nil {
 			m.Close()
 		}
@@ -113,7 +116,7 @@ type seenMap struct {
 
 // find opens the maps that are pinned now, unless they are open; those that are not pinned stay as they were.
 func (w *watcher) find() error {
-	for name, m := range map[string]*seenMap{"config": &w.config, "holds": &w.holds} {
+	for name, m := range map[string]*seenMap{"config": &w.config, "holds": &w.holds, "cgroups": &w.cgroups} {
 		pin, err := os.Stat(filepath.Join(w.dir, name))
 		if errors.Is(err, os.ErrNotExist) || err == nil && m.pin != nil && os.SameFile(pin, m.pin) {
 			continue
@@ -136,12 +139,12 @@ func (w *watcher) find() error {
 	return nil
 }
 
-// release wakes what is held when the daemon is dead, and counts it once that has ended.
+// release lets what is held go on when the daemon is dead, and counts it once that has ended.
 func (w *watcher) release() (held int, err error) {
 	if err := w.find(); err != nil {
 		return 0, err
 	}
-	if w.config.Map == nil || w.holds.Map == nil {
+	if w.config.Map == nil || w.holds.Map == nil || w.cgroups.Map == nil {
 		return 0, nil // no daemon has come so far
 	}
 	var c egressSettings
@@ -159,32 +162,63 @@ func (w *watcher) release() (held int, err error) {
 	if !dead && !w.ended {
 		return 0, nil // the daemon looks after what is held
 	}
+	end := dead && !w.replaced
+	stopped, err := w.eachStopped(end)
+	frozen, err2 := w.eachFrozen(end)
+	return stopped + frozen, errors.Join(err, err2)
+}
+
+// eachStopped counts commands that were stopped for a verdict. end: those that had not begun are killed, though they may be
+// frozen by now, others go on.
+func (w *watcher) eachStopped(end bool) (stopped int, err error) {
 	var key egressHoldKey
 	var h egressHold
 	var errs []error
 	it := w.holds.Iterate()
 	for it.Next(&key, &h) {
-		if h.Stopped == 0 {
-			continue
-		}
+		began := key.Dest != (egressDest{})
 		st, err := procfs.ReadStat(int(key.Tgid))
-		if err != nil || st.State != 'T' || !procfs.SameStart(st.Start, h.Start) {
+		if h.Verdict != egressHoldVerdictHOLD_PENDING || err != nil || !procfs.SameStart(st.Start, h.Start) || began && st.State != 'T' {
 			continue
 		}
-		held++
-		if !dead || w.replaced {
-			continue
+		stopped++
+		switch {
+		case !end:
+		case began:
+			errs = append(errs, family.Continue(int(key.Tgid), h.Start)) // the others are ended all the same
+		default:
+			errs = append(errs, family.Kill(int(key.Tgid), h.Start)) // it was to be judged before it begins
 		}
-		end := family.Wake
-		if key.Dest == (egressDest{}) {
-			end = family.Kill // it was to be judged before it begins
-		}
-		errs = append(errs, end(int(key.Tgid), h.Start)) // the others are ended all the same
 	}
 	if err := it.Err(); err != nil && !errors.Is(err, ebpf.ErrIterationAborted) {
 		errs = append(errs, fmt.Errorf("list questions: %w", err))
 	}
-	return held, errors.Join(errs...)
+	return stopped, errors.Join(errs...)
+}
+
+// eachFrozen counts the cgroups of commands that are frozen. end: they go on.
+func (w *watcher) eachFrozen(end bool) (frozen int, err error) {
+	var id uint64
+	var st egressState
+	var errs []error
+	it := w.cgroups.Iterate()
+	for it.Next(&id, &st) {
+		if st.Flags&egressStateFlagSTATE_GRANT == 0 {
+			continue
+		}
+		path, err := cgroup.Path(id)
+		if err != nil || !cgroup.ToFreeze(path) || !cgroup.Populated(path) {
+			continue
+		}
+		frozen++
+		if end {
+			errs = append(errs, cgroup.Freeze(path, false))
+		}
+	}
+	if err := it.Err(); err != nil && !errors.Is(err, ebpf.ErrIterationAborted) {
+		errs = append(errs, fmt.Errorf("list cgroups: %w", err))
+	}
+	return frozen, errors.Join(errs...)
 }
 
 // Detach takes everything out of force: from then on nothing is denied. The

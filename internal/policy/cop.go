@@ -19,6 +19,7 @@ func (p *parser) cop(n *yaml.Node, out *Cop) {
 		{Key: "base_url", Read: p.Word("cop.base_url", "an http or https URL", &out.BaseURL)},
 		{Key: "key_file", Read: p.Word("cop.key_file", "an absolute path", &out.KeyFile)},
 		{Key: "key_env", Read: p.Word("cop.key_env", "the name of an environment variable", &out.KeyEnv)},
+		{Key: "flagged", Read: p.One("cop.flagged", []string{Deny, Person}, func(s string) { out.Flagged = s })},
 		{Key: "seconds", Read: p.Number("cop.seconds", "seconds", 1, 60, &out.Seconds)},
 		{Key: "concurrency", Read: p.Number("cop.concurrency", "reviews", 1, 256, &out.Concurrency)},
 		{Key: "cache_seconds", Read: p.Number("cop.cache_seconds", "seconds", 0, 86400, &out.CacheSeconds)},

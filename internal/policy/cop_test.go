@@ -15,15 +15,16 @@ func TestCop(t *testing.T) {
 		want Cop
 	}{
 		{"{}", usual},
-		{"{grant_seconds: 9, grant_bytes: 64KiB}", Cop{Reviewer: "static", Seconds: 5, Concurrency: 8, CacheSeconds: 300, Grant: Grant{Seconds: 9, Bytes: 64 << 10}}},
-		{"{reviewer: none}", Cop{Reviewer: "none", Seconds: 5, Concurrency: 8, CacheSeconds: 300, Grant: usual.Grant}},
-		{"{seconds: 60, concurrency: 256, cache_seconds: 0}", Cop{Reviewer: "static", Seconds: 60, Concurrency: 256, Grant: usual.Grant}},
+		{"{grant_seconds: 9, grant_bytes: 64KiB}", Cop{Reviewer: "static", Flagged: "deny", Seconds: 5, Concurrency: 8, CacheSeconds: 300, Grant: Grant{Seconds: 9, Bytes: 64 << 10}}},
+		{"{flagged: person}", Cop{Reviewer: "static", Flagged: "person", Seconds: 5, Concurrency: 8, CacheSeconds: 300, Grant: usual.Grant}}, // F06
+		{"{reviewer: none}", Cop{Reviewer: "none", Flagged: "deny", Seconds: 5, Concurrency: 8, CacheSeconds: 300, Grant: usual.Grant}},
+		{"{seconds: 60, concurrency: 256, cache_seconds: 0}", Cop{Reviewer: "static", Flagged: "deny", Seconds: 60, Concurrency: 256, Grant: usual.Grant}},
 		{"{reviewer: anthropic, model: m-1, base_url: 'https://models.example.com/x', key_env: MY_KEY}",
-			Cop{"anthropic", "m-1", "https://models.example.com/x", "", "MY_KEY", 5, 8, 300, usual.Grant}},
-		{"{reviewer: anthropic, key_file: /etc/weir/key}", Cop{"anthropic", "", "", "/etc/weir/key", "", 5, 8, 300, usual.Grant}},
-		{"{reviewer: openai, model: org/m, base_url: 'http://192.0.2.7:8000/v1'}", Cop{"openai", "org/m", "http://192.0.2.7:8000/v1", "", "", 5, 8, 300, usual.Grant}},
-		{"{reviewer: openai, model: m, base_url: 'http://127.0.0.1:8000/v1', key_env: K}", Cop{"openai", "m", "http://127.0.0.1:8000/v1", "", "K", 5, 8, 300, usual.Grant}},
-		{"{reviewer: openai, model: m, key_file: /k}", Cop{"openai", "m", "", "/k", "", 5, 8, 300, usual.Grant}},
+			Cop{"anthropic", "m-1", "https://models.example.com/x", "", "MY_KEY", "deny", 5, 8, 300, usual.Grant}},
+		{"{reviewer: anthropic, key_file: /etc/weir/key}", Cop{"anthropic", "", "", "/etc/weir/key", "", "deny", 5, 8, 300, usual.Grant}},
+		{"{reviewer: openai, model: org/m, base_url: 'http://192.0.2.7:8000/v1'}", Cop{"openai", "org/m", "http://192.0.2.7:8000/v1", "", "", "deny", 5, 8, 300, usual.Grant}},
+		{"{reviewer: openai, model: m, base_url: 'http://127.0.0.1:8000/v1', key_env: K}", Cop{"openai", "m", "http://127.0.0.1:8000/v1", "", "K", "deny", 5, 8, 300, usual.Grant}},
+		{"{reviewer: openai, model: m, key_file: /k}", Cop{"openai", "m", "", "/k", "", "deny", 5, 8, 300, usual.Grant}},
 	} {
 		p, err := Parse("p", []byte("cop: "+c.text))
 		if err != nil {
@@ -39,9 +40,9 @@ func TestCop(t *testing.T) {
 func TestCopMistakes(t *testing.T) {
 	const key = "sk-not-a-real-key-1234"
 	for _, c := range []struct{ text, want string }{
-		{"static", `p:1: cop is "static": accepted is a mapping of reviewer, model, base_url, key_file, key_env, seconds, concurrency, cache_seconds, grant_seconds, grant_bytes`},
-		{"{key: " + key + "}", `p:1: unknown key "key" in cop: accepted are reviewer, model, base_url, key_file, key_env, seconds, concurrency, cache_seconds, grant_seconds, grant_bytes`},
-		{"{api_key: " + key + "}", `p:1: unknown key "api_key" in cop: accepted are reviewer, model, base_url, key_file, key_env, seconds, concurrency, cache_seconds, grant_seconds, grant_bytes`},
+		{"static", `p:1: cop is "static": accepted is a mapping of reviewer, model, base_url, key_file, key_env, flagged, seconds, concurrency, cache_seconds, grant_seconds, grant_bytes`},
+		{"{key: " + key + "}", `p:1: unknown key "key" in cop: accepted are reviewer, model, base_url, key_file, key_env, flagged, seconds, concurrency, cache_seconds, grant_seconds, grant_bytes`},
+		{"{api_key: " + key + "}", `p:1: unknown key "api_key" in cop: accepted are reviewer, model, base_url, key_file, key_env, flagged, seconds, concurrency, cache_seconds, grant_seconds, grant_bytes`},
 		{"{reviewer: claude}", `p:1: cop.reviewer is "claude": accepted are static, anthropic, openai, none`},
 		{"{reviewer: antropic}", `p:1: cop.reviewer is "antropic": did you mean "anthropic"?`},
 		{"{model: m}", `p:1: cop.model is not used by the reviewer static: leave it out, or name anthropic or openai`},
@@ -61,6 +62,9 @@ func TestCopMistakes(t *testing.T) {
 		{"{reviewer: anthropic, key_env: K, model: 'a b'}", `p:1: cop.model: accepted is the name of a model, without blanks`},
 		{"{reviewer: anthropic, key_env: K, model: 1}", `p:1: cop.model: accepted is the name of a model, without blanks`},
 		{"{reviewer: anthropic, key_env: ''}", `p:1: cop.key_env: accepted is the name of an environment variable, without blanks`},
+		{"{flagged: allow}", `p:1: cop.flagged is "allow": accepted are deny, person`}, // F06
+		{"{flagged: persn}", `p:1: cop.flagged is "persn": did you mean "person"?`},
+		{"{flagged: true}", `p:1: cop.flagged is "true": accepted are deny, person`},
 		{"{seconds: 0}", `p:1: cop.seconds is "0": accepted are seconds from 1 to 60`},
 		{"{concurrency: 257}", `p:1: cop.concurrency is "257": accepted are reviews from 1 to 256`},
 		{"{cache_seconds: -1}", `p:1: cop.cache_seconds is "-1": accepted are seconds from 0 to 86400`},

@@ -23,7 +23,7 @@ func TestDefault(t *testing.T) {
 		Grant:  Grant{Seconds: 60, Bytes: 67108864},
 		Taint:  Taint{Tools: []Tool{{Name: "mcp__browser__*", Taint: []string{"corruption"}}}, PublicTools: true, AnswerBytes: 65536},
 		Events: Events{MaxMiB: 100, Backups: 5},
-		Cop:    Cop{Reviewer: "static", Seconds: 5, Concurrency: 8, CacheSeconds: 300, Grant: Grant{Seconds: 30, Bytes: 4 << 20}},
+		Cop:    Cop{Reviewer: "static", Flagged: "deny", Seconds: 5, Concurrency: 8, CacheSeconds: 300, Grant: Grant{Seconds: 30, Bytes: 4 << 20}},
 
 		Announce: Announce{Form: "json", Callback: Callback{Window: 300}},
 		Metrics:  Metrics{Listen: "unix"},
@@ -85,6 +85,7 @@ cop:
   model: some/model
   base_url: http://localhost:8000/v1
   key_env: COP_KEY
+  flagged: person
   seconds: 10
   concurrency: 2
   cache_seconds: 60
@@ -134,7 +135,7 @@ confirm:
 			Untrusted:   true, Trusted: []netip.Prefix{prefix("10.0.0.0/8"), prefix("2001:db8::/32"), prefix("192.0.2.1/32")}, AnswerBytes: 1 << 20,
 		},
 		Events: Events{File: "/var/log/weir/events.log", MaxMiB: 10240, Backups: 1},
-		Cop:    Cop{OpenAI, "some/model", "http://localhost:8000/v1", "", "COP_KEY", 10, 2, 60, Grant{7, 1024}},
+		Cop:    Cop{OpenAI, "some/model", "http://localhost:8000/v1", "", "COP_KEY", "person", 10, 2, 60, Grant{7, 1024}},
 		Announce: Announce{
 			Form: formJSON, URL: "https://alerts.example.com/weir", KeyEnv: "ANNOUNCE_KEY", Proxy: "http://proxy.example.com:3128",
 			Callback: Callback{Listen: "127.0.0.1:8787", Exposed: true, KeyFile: "/k", SlackKeyEnv: "SLACK_KEY", Users: []string{"alice"}, Window: 60},
@@ -368,7 +369,7 @@ func FuzzParse(f *testing.F) {
 			return
 		}
 		if _, err := ParseMode(string(p.Mode)); err != nil || p.AskSeconds < 1 || p.ClaimSeconds < 1 || p.Grant.Bytes < 1 || p.Grant.Seconds < 1 || p.Events.MaxMiB < 1 || p.Events.Backups < 1 ||
-			p.Cop.Reviewer == "" || p.Cop.Seconds < 1 || p.Cop.Concurrency < 1 || p.Cop.CacheSeconds < 0 {
+			p.Cop.Reviewer == "" || p.Cop.Flagged != Deny && p.Cop.Flagged != Person || p.Cop.Seconds < 1 || p.Cop.Concurrency < 1 || p.Cop.CacheSeconds < 0 {
 			t.Errorf("accepted %+v", p)
 		}
 		checkFold(t, p)

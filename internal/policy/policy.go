@@ -34,6 +34,9 @@ const (
 	None   = "none"   // nobody: a question is denied at once
 )
 
+// Deny is what follows when the reviewer flags a command, unless a Person is asked.
+const Deny = "deny"
+
 // When commands are judged that are not local.
 const (
 	AtEgress = "egress" // when they try to get out; until then they run sealed
@@ -117,11 +120,15 @@ type Cop struct {
 	BaseURL      string // http or https, without user, query and fragment; empty: the service's own
 	KeyFile      string // absolute path of the file that holds the key; or
 	KeyEnv       string // name of the environment variable that holds it
+	Flagged      string // Deny or Person: what follows with one taint bit; with both a person is asked always
 	Seconds      int    // time limit of one review, 1 to 60
 	Concurrency  int    // reviews at the same time, 1 to 256
 	CacheSeconds int    // how long a verdict is kept, 0 (not at all) to 86400
 	Grant        Grant  // what a verdict that lets out opens, as far as the policy's own Grant goes
 }
+
+// AskFlagged says whether a person is asked about what the reviewer flags, also with one taint bit.
+func (c Cop) AskFlagged() bool { return c.Flagged == Person }
 
 // Allow is a set of destinations: a network, or with Name what that name leads to.
 type Allow struct {
@@ -155,7 +162,7 @@ func Default() Policy {
 		Grant:        Grant{Seconds: 60, Bytes: 64 << 20},
 		Taint:        Taint{Tools: []Tool{{Name: "mcp__browser__*", Taint: []string{"corruption"}}}, PublicTools: true, AnswerBytes: 64 << 10},
 		Events:       Events{MaxMiB: 100, Backups: 5},
-		Cop:          Cop{Reviewer: Static, Seconds: 5, Concurrency: 8, CacheSeconds: 300, Grant: Grant{Seconds: 30, Bytes: 4 << 20}},
+		Cop:          Cop{Reviewer: Static, Flagged: Deny, Seconds: 5, Concurrency: 8, CacheSeconds: 300, Grant: Grant{Seconds: 30, Bytes: 4 << 20}},
 		Announce:     Announce{Form: formJSON, Callback: Callback{Window: 300}},
 		Metrics:      Metrics{Listen: MetricsUnix},
 		Confirm:      Confirm{Except: []string{"mcp__browser__*"}},

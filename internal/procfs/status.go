@@ -52,20 +52,53 @@ func InnerPIDs(pid int) ([]int, error) {
 	return pids, nil
 }
 
+// Pending returns the signals that are pending for single threads of a process, and those that a handler of it will run for, be
+// they for a thread or the process: bit n-1 stands for signal n.
+func Pending(pid int) (threads, handled uint64, err error) {
+	tids, err := Threads(pid)
+	if err != nil {
+		return 0, 0, err
+	}
+	for _, tid := range tids {
+		lines, err := statusLines(file(pid, "task", strconv.Itoa(tid), "status"))
+		if err != nil {
+			continue // the thread has ended
+		}
+		mask := func(key string) uint64 {
+			n, _ := strconv.ParseUint(strings.Join(lines[key], ""), 16, 64) // every kernel shows them in hex
+			return n
+		}
+		threads |= mask("SigPnd")
+		handled |= (mask("SigPnd") | mask("ShdPnd")) & mask("SigCgt") &^ mask("SigBlk")
+	}
+	return threads, handled, nil
+}
+
 // status returns the fields, one or more, of a line of /proc/PID/status.
 func status(pid int, key string) ([]string, error) {
-	data, err := os.ReadFile(file(pid, "status"))
+	lines, err := statusLines(file(pid, "status"))
+	if err == nil && len(lines[key]) == 0 {
+		err = fmt.Errorf("no line %s", key)
+	}
 	if err != nil {
 		return nil, failed(pid, "status", err)
 	}
-	// The name of the process stands in it with newlines escaped, so it cannot make up a line.
+	return lines[key], nil
+}
+
+// statusLines returns the fields of each line of a status file. The name of the process stands in it with newlines escaped, so it
+// cannot make up a line.
+func statusLines(path string) (map[string][]string, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	lines := map[string][]string{}
 	for line := range strings.Lines(string(data)) {
 		name, rest, _ := strings.Cut(line, ":")
-		if fields := strings.Fields(rest); name == key && len(fields) > 0 {
-			return fields, nil
-		}
+		lines[name] = strings.Fields(rest)
 	}
-	return nil, failed(pid, "status", fmt.Errorf("no line %s", key))
+	return lines, nil
 }
 
 // File is the executable of a process.

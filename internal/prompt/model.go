@@ -36,6 +36,7 @@ type model struct {
 	step     step
 	allow    bool   // what is being confirmed,
 	about    string // for this id
+	scope    int    // that was chosen; 0: none
 	typed    string // reason so far
 	notes    []string
 	trouble  string // the sensor cannot be asked
@@ -132,11 +133,15 @@ func (m *model) begin(allow bool) {
 	case allow && !m.seen[m.selected]:
 		m.note("there is more of %s: see all of it first (space)", m.selected)
 	default:
-		m.step, m.allow, m.about, m.typed = confirm, allow, m.selected, ""
+		m.step, m.allow, m.about, m.scope, m.typed = confirm, allow, m.selected, 0, ""
 	}
 }
 
 func (m *model) confirmed(k string) *order {
+	if n := strings.Index("0123456789", k); len(k) == 1 && m.allow && n >= 1 && n <= len(m.chain()) {
+		m.scope = n
+		return nil
+	}
 	m.step = browse
 	switch k {
 	case "y":
@@ -147,6 +152,15 @@ func (m *model) confirmed(k string) *order {
 		m.note("nothing was answered")
 	}
 	return nil
+}
+
+// chain is of the question that is being answered, as far as keys reach; nil where there is no choice.
+func (m *model) chain() []event.Member {
+	i := slices.IndexFunc(m.list, func(q question.Question) bool { return q.ID == m.about })
+	if i < 0 || len(m.list[i].Chain) < 2 {
+		return nil
+	}
+	return m.list[i].Chain[:min(len(m.list[i].Chain), 9)]
 }
 
 func (m *model) reasoned(k string) *order {
@@ -174,7 +188,7 @@ func (m *model) order() *order {
 		m.note("%s has ended meanwhile: nothing was answered", m.about)
 		return nil
 	}
-	return &order{m.about, question.Reply{Allow: m.allow, Why: strings.TrimSpace(m.typed), Shown: show.Question(m.list[i])}}
+	return &order{m.about, question.Reply{Allow: m.allow, Scope: m.scope, Why: strings.TrimSpace(m.typed), Shown: show.Question(m.list[i])}}
 }
 
 // rows is how many questions the list shows, room how many lines of one there are.
@@ -262,7 +276,14 @@ func (m *model) questions() []string {
 			mark = "> "
 		}
 		left := max(q.Deadline.Sub(m.now), 0).Round(time.Second)
-		line := fmt.Sprintf("%s%s  %6s  %s  %s  %s", mark, event.Visible(q.ID), left, name(q), q.Destination, event.Command(q.Process.Argv, 80, 160))
+		what := event.Command(q.Process.Argv, 80, 160)
+		switch {
+		case q.Text != "":
+			what = event.Command([]string{q.Text}, 80, 160)
+		case q.Destination != event.Destination{}:
+			what = q.Destination.String() + "  " + what
+		}
+		line := fmt.Sprintf("%s%s  %6s  %s  %s", mark, event.Visible(q.ID), left, name(q), what)
 		lines = append(lines, cut(line, m.width))
 	}
 	return lines
@@ -280,13 +301,31 @@ func (m *model) prompt() string {
 	if m.allow {
 		verb = "approve"
 	}
-	switch m.step {
-	case confirm:
+	switch chain := m.chain(); {
+	case m.step == confirm && m.scope > 1 && m.scope <= len(chain):
+		return m.wider(chain[m.scope-1])
+	case m.step == confirm && m.allow && len(chain) > 0:
+		return fmt.Sprintf("approve %s?  y: yes  2-%d: wider scope  r: with a reason  any other key: no", m.about, len(chain))
+	case m.step == confirm:
 		return fmt.Sprintf("%s %s?  y: yes  r: yes, with a reason  any other key: no", verb, m.about)
-	case reason:
-		return fmt.Sprintf("%s %s, reason (enter: %s, escape: no): %s", verb, m.about, verb, event.Visible(m.typed))
+	case m.step == reason:
+		scope := ""
+		if m.scope > 1 {
+			scope = fmt.Sprintf(" with scope %d", m.scope)
+		}
+		return fmt.Sprintf("%s %s%s, reason (enter: %s, escape: no): %s", verb, m.about, scope, verb, event.Visible(m.typed))
 	}
 	return "a approve  d deny  j k select  space b page  q quit"
+}
+
+// wider asks whether the scope that was chosen is meant. The whole command was on the screen: here it is cut, and the rest of the line is not.
+func (m *model) wider(root event.Member) string {
+	before, after := fmt.Sprintf("approve %s for ", m.about), " and everything it starts?  y: yes  r: reason"
+	what := root.Command(0, 0)
+	if room := m.width - len(before) - len(after); len(cut(what, room)) < len(what) {
+		what = cut(what, max(room-2, 0)) + "…"
+	}
+	return before + what + after
 }
 
 // width1 is how many columns a character may take, rather too many than too few.

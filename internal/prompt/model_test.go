@@ -90,6 +90,64 @@ func TestAnswerNeedsTwoKeys(t *testing.T) {
 	}
 }
 
+// F01, F02: digits choose a wider scope before it is confirmed; only those that the question lists, and what is chosen is shown.
+func TestF01ScopeIsChosen(t *testing.T) {
+	q := asked("aaaaaa", "x")
+	q.Chain = []event.Member{q.Process.Member(), {PID: 276, Argv: []string{"bash", "fetch.sh"}}, {PID: 270, Argv: []string{"make", "a\x1b[2J" + strings.Repeat("é", 200)}}}
+	alone := asked("bbbbbb", "y")
+	hook := asked("cccccc")
+	hook.Text, hook.Destination = "npm install", event.Destination{}
+	m := start(q, alone, hook)
+	m.height = 40
+	m.view()
+	if o := m.press("a", "y"); o == nil || o.reply.Scope != 0 {
+		t.Errorf("order: %+v", o)
+	}
+	m.press("a")
+	m.shows(t, "approve aaaaaa?  y: yes  2-3: wider scope  r: with a reason  any other key: no")
+	if o := m.press("2"); o != nil {
+		t.Errorf("answered with a digit: %+v", o)
+	}
+	m.shows(t, "approve aaaaaa for bash fetch.sh and everything it starts?  y: yes  r: reason")
+	if o := m.press("y"); o == nil || o.id != "aaaaaa" || o.reply.Scope != 2 || !o.reply.Allow || o.reply.Shown != show.Question(q) {
+		t.Errorf("order: %+v", o)
+	}
+	m.press("a", "2", "3") // what is long is cut in the line, and the rest of the line stays
+	m.shows(t, `approve aaaaaa for make $'a\x1b[2… and everything it starts?  y: yes  r: reason`)
+	m.press("r")
+	m.shows(t, "approve aaaaaa with scope 3, reason (enter: approve, escape: no): ")
+	if o := m.press("2", "\r"); o == nil || o.reply.Scope != 3 || o.reply.Why != "2" {
+		t.Errorf("order: %+v", o)
+	}
+	// The next answer begins anew; what is not listed, and on a denial every digit, is no answer.
+	for _, keys := range [][]string{{"a", ""}, {"a", "4", "y"}, {"a", "0", "y"}, {"a", "2", "n", "y"}, {"d", "2", "y"}, {"j", "a", "2", "y"}, {"j", "a", "1", "y"}} {
+		if o := m.press(keys...); o != nil {
+			t.Errorf("%q: %+v", keys, o)
+		}
+		m.shows(t, "nothing was answered")
+	}
+	if o := m.press("k", "a", "y"); o == nil || o.id != "bbbbbb" || o.reply.Scope != 0 {
+		t.Errorf("order: %+v", o)
+	}
+	if o := m.press("k", "a", "2", "1", "y"); o == nil || o.id != "aaaaaa" || o.reply.Scope != 1 {
+		t.Errorf("order: %+v", o)
+	}
+}
+
+// F09: the list has the command that a hook asks about, not the hook.
+func TestF09List(t *testing.T) {
+	hook := asked("aaaaaa")
+	hook.Text, hook.Destination, hook.Process.Argv = "npm install left-pad", event.Destination{}, []string{"weir-hook", "generic"}
+	begins := asked("bbbbbb", "deps")
+	begins.Destination = event.Destination{}
+	m := start(hook, begins)
+	m.width = 120
+	list := strings.Join(m.questions(), "\n")
+	if !strings.Contains(list, "  'npm install left-pad'") || !strings.Contains(list, "  curl deps") || strings.Contains(list, "weir-hook") || strings.Contains(list, "protocol") {
+		t.Error(list)
+	}
+}
+
 // What is confirmed is what was selected, whatever comes and goes meanwhile.
 func TestEndedMeanwhile(t *testing.T) {
 	a, b, c := asked("aaaaaa"), asked("bbbbbb"), asked("cccccc")
@@ -157,14 +215,16 @@ func TestAllMustBeSeen(t *testing.T) {
 func TestEverySize(t *testing.T) {
 	var list []question.Question
 	for i := range 40 {
-		list = append(list, asked(fmt.Sprintf("id%04d", i), strings.Repeat("x\x1b[2J\n\u202e界é", i*20)))
+		q := asked(fmt.Sprintf("id%04d", i), strings.Repeat("x\x1b[2J\n\u202e界é", i*20))
+		q.Chain = []event.Member{q.Process.Member(), q.Process.Member()}
+		list = append(list, q)
 	}
 	m := start(list...)
 	m.note("note \x1b[2J")
 	for width := 1; width < 140; width += 7 {
 		for height := 1; height < 60; height += 5 {
 			m.width, m.height = width, height
-			for _, k := range []string{"j", " ", "a", "y", "d", "r", "x\u202e", "\x1b", keyDown} {
+			for _, k := range []string{"j", " ", "a", "2", "r", "\x1b", "a", "y", "d", "r", "x\u202e", "\x1b", keyDown} {
 				m.key(k)
 				lines := m.view()
 				if len(lines) > height {

@@ -173,7 +173,7 @@ func recorded(e event.Event) (Outcome, string, kind) {
 	switch {
 	case e.Kind == event.Connect && e.Question != "":
 		return "", "", noDecision // how one of those who asked the same was told
-	case slices.Contains([]string{"tainted", "denied", "restarts"}, by):
+	case slices.Contains([]string{"tainted", "denied"}, by):
 		return was, by, refused
 	case slices.Contains(fixed, by), by == "outside_container" && (e.Destination == nil || e.Destination.Protocol != "unix"):
 		return was, by, follows
@@ -194,7 +194,7 @@ var observed = []string{"socket_family", "outside_container", "unreadable_addres
 // decide is what the policy makes of the event's request, in the order of the
 // kernel and the gate.
 func (r *Replay) decide(ctx context.Context, e event.Event) (Outcome, string, string) {
-	req := verdict.Request{Container: *e.Container, Process: *e.Process, Command: e.Command, Mode: string(r.policy.Mode)}
+	req := verdict.Request{Container: *e.Container, Process: *e.Process, Command: e.Command, Mode: string(r.policy.Mode), AskFlagged: r.policy.Cop.AskFlagged()}
 	req.Held = e.Kind != event.Exec
 	switch {
 	case e.Command != "":

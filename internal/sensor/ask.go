@@ -30,18 +30,34 @@ func (d *daemon) Asked(a netegress.Ask) { go d.ask(a) }
 func (d *daemon) ask(a netegress.Ask) {
 	ctx, cancel := context.WithCancel(d.ctx)
 	defer cancel()
-	if d.askedForNames(a) {
-		return
-	}
 	key := asking{a.Container, a.Process.PID, a.Process.Start, a.To}
 	d.mu.Lock()
-	d.asking[key] = cancel
+	_, asks := d.asking[key]
+	if !asks {
+		d.asking[key] = &cancel
+	}
 	d.mu.Unlock()
-	defer func() {
+	decided := func() {
 		d.mu.Lock()
-		delete(d.asking, key)
-		d.mu.Unlock()
-	}()
+		defer d.mu.Unlock()
+		if d.asking[key] == &cancel { // else the call may ask anew already
+			delete(d.asking, key)
+		}
+	}
+	defer decided()
+	if a.Held {
+		err := d.egress.Hold(a)
+		if errors.Is(err, netegress.ErrOver) {
+			return
+		}
+		if err != nil {
+			a.Held = a.Exec // stopped, as it was
+			d.opts.Logger.WithError(err).Warn("freeze who waits for a verdict")
+		}
+	}
+	if asks || d.askedForNames(a) {
+		return
+	}
 	if a.Held {
 		go untilGone(ctx, cancel, a.Process)
 	}
@@ -51,15 +67,18 @@ func (d *daemon) ask(a netegress.Ask) {
 	}
 	if a.Exec {
 		r.Ask = verdict.Run
+	} else {
+		r.Above = d.witness.Above(a.Container, r.Process)
 	}
 	p := d.policies.InMode(d.policies.For(r.Container.ID))
 	r.Mode, r.Policy = string(p.Mode), inforce.Version(p)
+	r.AskFlagged, r.GrantSeconds = p.Cop.AskFlagged(), p.Grant.Seconds
 	d.summaries.Count(r.Container.ID, event.Hold)
 	v := d.gate.Decide(ctx, r)
-	if v.Decision != verdict.Allow && d.ctx.Err() != nil {
-		return // the daemon ends: the question stays, and its asker stays held for the next one or the watcher
+	if v.Decision != verdict.Allow && ctx.Err() != nil {
+		return // the daemon ends, and its asker stays held for the next one or the watcher; or the asker has gone, or asks anew
 	}
-	if err := d.carryOut(a, r, v); err != nil {
+	if err := d.carryOut(a, r, v, decided); err != nil {
 		d.fail("carry out verdict on process "+event.Command(r.Process.Argv, 32, 80), &r, err)
 	}
 }
@@ -82,7 +101,12 @@ func untilGone(ctx context.Context, cancel context.CancelFunc, p netegress.Proce
 	}
 }
 
-func (d *daemon) carryOut(a netegress.Ask, r verdict.Request, v verdict.Verdict) error {
+// carryOut calls decided before the asker goes on, which may ask again at once.
+func (d *daemon) carryOut(a netegress.Ask, r verdict.Request, v verdict.Verdict, decided func()) error {
+	goOn := func() error {
+		decided()
+		return d.egress.Wake(a)
+	}
 	if v.Decision != verdict.Allow {
 		d.summaries.Count(r.Container.ID, event.Connect)
 		if a.Exec {
@@ -91,12 +115,12 @@ func (d *daemon) carryOut(a netegress.Ask, r verdict.Request, v verdict.Verdict)
 		return d.egress.Refuse(a)
 	}
 	if a.Exec {
-		return d.begins(a, v)
+		return d.begins(a, v, goOn)
 	}
 	switch v.Reason {
 	case verdict.Approved, verdict.Passed, verdict.Recognised:
 	default:
-		return d.egress.Wake(a) // untainted or observed meanwhile: the kernel lets it through
+		return goOn() // untainted or observed meanwhile: the kernel lets it through
 	}
 	terms, err := d.lead(a, r.Destination, termsOf(d.policies.For(r.Container.ID), v))
 	if err != nil {
@@ -105,32 +129,38 @@ func (d *daemon) carryOut(a netegress.Ask, r verdict.Request, v verdict.Verdict)
 	if v.Reason == verdict.Approved {
 		err := d.gate.Used(v.Question)
 		if errors.Is(err, question.ErrUsed) {
-			return d.egress.Wake(a) // another thread of the same process was first
+			return goOn() // another thread of the same process was first
 		}
 		if err != nil {
 			return errors.Join(err, d.egress.Refuse(a))
 		}
 		d.summaries.Count(r.Container.ID, event.Verdict)
 	}
+	if v.Root != nil && !d.witness.Still(*v.Root) {
+		v.Scope, terms.Root = 1, netegress.Process{} // it has ended, or runs something else than what was shown: the asker alone
+	}
 	g, err := d.egress.Grant(a, terms)
 	if err != nil {
 		return errors.Join(err, d.egress.Refuse(a))
 	}
+	err = goOn()
 	d.summaries.Count(r.Container.ID, event.Grant)
-	return d.log.Write(event.Event{
-		Kind: event.Grant, Container: &r.Container, Process: &r.Process, Question: v.Question, Grant: g.Event(),
-	})
+	info := d.witness.Grant(g)
+	info.Scope = scopeOf(v, a.Process.PID, terms, g)
+	return errors.Join(err, d.log.Write(event.Event{
+		Kind: event.Grant, Container: &r.Container, Process: &r.Process, Question: v.Question, Grant: info,
+	}))
 }
 
 // begins lets a command go on that was stopped before it began. Nothing is opened
 // by that.
-func (d *daemon) begins(a netegress.Ask, v verdict.Verdict) error {
+func (d *daemon) begins(a netegress.Ask, v verdict.Verdict, goOn func() error) error {
 	if v.Reason == verdict.Approved {
 		if err := d.gate.Used(v.Question); err != nil {
 			return errors.Join(err, d.egress.Kill(a))
 		}
 	}
-	return d.egress.Wake(a)
+	return goOn()
 }
 
 // adopt asks again what an earlier daemon left unanswered.
@@ -154,7 +184,8 @@ func (d *daemon) withdraw(container uint64) error {
 		if container != 0 && key.container != container {
 			continue
 		}
-		cancel()
+		(*cancel)()
+		delete(d.asking, key)
 		woken = append(woken, netegress.Ask{
 			Container: key.container, Held: true, To: key.to, Process: netegress.Process{PID: key.pid, Start: key.start},
 		})

@@ -72,7 +72,7 @@ func (d *daemon) told(st taint.Status) control.Container {
 	}
 	for _, g := range d.egress.Grants() {
 		if g.Container == st.CgroupID {
-			c.Grants = append(c.Grants, *g.Event())
+			c.Grants = append(c.Grants, *d.witness.Grant(g))
 		}
 	}
 	return c

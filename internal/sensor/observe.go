@@ -32,7 +32,7 @@ func (d *daemon) executed(c exec.Command) {
 	r := verdict.Request{
 		Container: d.witness.Container(c.Container, taint.Bits(c.Taint)), Process: c.Process, Ask: verdict.Run,
 	}
-	r.Mode = string(d.policies.InMode(d.policies.For(r.Container.ID)).Mode)
+	r.Mode = string(d.policies.ModeOf(r.Container.ID))
 	v := d.gate.Decide(d.ctx, r)
 	d.write(event.Event{Kind: event.Exec, Container: &r.Container, Process: &r.Process, Verdict: v.Event()})
 }
@@ -108,7 +108,7 @@ func (d *daemon) recorded(r netegress.Record) {
 func (d *daemon) Ended(g netegress.Grant) {
 	d.nameEnded(g)
 	c := d.witness.Container(g.Container, 0)
-	d.write(event.Event{Kind: event.Grant, Container: &c, Grant: g.Event()})
+	d.write(event.Event{Kind: event.Grant, Container: &c, Grant: d.witness.Grant(g)})
 }
 
 // moved reacts to tasks and cgroups that come and go (B28, B37).

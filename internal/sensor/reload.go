@@ -40,7 +40,9 @@ func (d *daemon) Mode(_ context.Context, mode, by, why string) error {
 		d.policies.Say(before)
 		return errors.Join(err, d.applyPolicies(), d.memory.Put(store.Mode, before))
 	}
-	if err := errors.Join(d.egress.Forgive(), d.withdraw(0)); err != nil {
+	err = errors.Join(d.egress.Forgive(), d.withdraw(0))
+	d.gate.ModeChanged()
+	if err != nil {
 		return err
 	}
 	if opens {

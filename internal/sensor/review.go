@@ -32,9 +32,24 @@ func termsOf(p policy.Policy, v verdict.Verdict) netegress.Terms {
 	if v.By == verdict.ByCop {
 		grant.Seconds, grant.Bytes = min(grant.Seconds, p.Cop.Grant.Seconds), min(grant.Bytes, p.Cop.Grant.Bytes)
 	}
-	return netegress.Terms{
+	t := netegress.Terms{
 		For: seconds(grant.Seconds), Bytes: grant.Bytes, ClaimFor: seconds(p.ClaimSeconds), Resolvers: inforce.Resolvers(p.Resolvers),
 	}
+	if root := v.Root; root != nil {
+		t.Root = netegress.Process{PID: root.PID, Start: root.Start, Comm: root.Comm}
+	}
+	return t
+}
+
+// scopeOf is the scope of the grant that a verdict on an asker has led to; 0: it was there before, for another process.
+func scopeOf(v verdict.Verdict, asker int, t netegress.Terms, g netegress.Grant) int {
+	switch g.Root.PID {
+	case 0, asker:
+		return 1
+	case t.Root.PID:
+		return v.Scope
+	}
+	return 0
 }
 
 // lookUp asks the policy's name servers, or the host's own, for the addresses of a

@@ -104,7 +104,7 @@ type daemon struct {
 	ctx       context.Context // of the running daemon, for what it starts
 
 	mu       sync.Mutex
-	asking   map[asking]context.CancelFunc
+	asking   map[asking]*context.CancelFunc
 	lost     map[string]uint64 // by stage
 	degraded []string
 
@@ -136,7 +136,7 @@ func Run(ctx context.Context, o Options, ready func()) error {
 	}
 	d := &daemon{
 		opts: o, started: time.Now(), policies: inforce.New(p), operator: taint.NewOperator(), records: make(chan netegress.Record, 8192),
-		asking: map[asking]context.CancelFunc{}, lost: map[string]uint64{},
+		asking: map[asking]*context.CancelFunc{}, lost: map[string]uint64{},
 		loaded: loaded, replaced: make(chan struct{}, 1),
 	}
 	if d.reviewer, err = newReviewer(p.Cop); err != nil {
@@ -248,6 +248,7 @@ func (d *daemon) load(db *bbolt.DB) error {
 	d.gate, err = gate.Open(gate.Options{
 		DB: db, Log: d.log, Logger: logger, Reviewer: d.reviewer, Resolve: d.lookUp, Approver: p.Approver == policy.Person,
 		AskFor: seconds(p.AskSeconds), ClaimFor: seconds(p.ClaimSeconds), Boot: boot,
+		Mode: func(container string) string { return string(d.policies.ModeOf(container)) },
 	})
 	if err != nil {
 		d.close()
@@ -311,6 +312,7 @@ func (d *daemon) attach(server *control.Server) error {
 	if err := d.applyPolicy(d.policies.Base()); err != nil {
 		return err
 	}
+	d.gate.ModeChanged() // questions of an earlier daemon may be about containers that are sealed now
 	return errors.Join(d.egress.Attach(), d.files.Attach())
 }
 

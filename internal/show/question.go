@@ -50,7 +50,10 @@ func Question(q question.Question) string {
 		}
 		row("environment", "sets %s%s", event.Command(p.Env, 0, 0), more)
 	}
-	row("process", "pid %d, uid %d%s", p.PID, p.UID, ancestry(p))
+	row("process", "pid %d, uid %d%s", p.PID, p.UID, ancestry(q))
+	if len(q.Chain) > 0 {
+		scopes(q, row)
+	}
 	switch {
 	case q.Tool:
 		row("destination", "the sensor makes the call; nothing is opened to the container")
@@ -106,15 +109,69 @@ func Command(p event.Process) string {
 	return s
 }
 
-func ancestry(p event.Process) string {
+// scopes tells whom an approval can let out, and how far it reaches.
+func scopes(q question.Question, row func(name, format string, args ...any)) {
+	const self = "this process and what it starts itself"
+	if len(q.Chain) == 1 {
+		row("covers", self)
+		return
+	}
+	for i, m := range q.Chain {
+		file, mark := "", ""
+		if m.Exe != "" {
+			file = ", " + word(m.Exe)
+		}
+		if i == 0 {
+			mark = ", the default"
+		}
+		row(fmt.Sprintf("scope %d", i+1), "%s (pid %d%s)%s", m.Command(0, 0), m.PID, file, mark)
+	}
+	row("covers", "scope 1: "+self)
+	long := ""
+	if q.GrantSeconds > 0 {
+		long = fmt.Sprintf(", for %d s", q.GrantSeconds)
+	}
+	row("", "a wider one: that process and everything it starts%s, to this destination", long)
+}
+
+// Subject is what q, or an approval of it, is about, on one line: the text of a command or of a tool's call, else who would be let out,
+// and where to.
+func Subject(q question.Question) string {
+	switch {
+	case q.Tool:
+		return event.Visible(q.Text)
+	case q.Text != "":
+		return word(q.Text)
+	}
+	s := Command(q.Process)
+	if root := q.Root(); root != nil {
+		s = Wider(*root)
+	}
+	if q.Destination != (event.Destination{}) {
+		s += " -> " + q.Destination.String()
+	}
+	return s
+}
+
+// Wider is what a scope above 1 lets out.
+func Wider(root event.Member) string {
+	return fmt.Sprintf("%s (pid %d) and everything it starts", root.Command(0, 0), root.PID)
+}
+
+// ancestry are the asker's parents, but for those that scopes has.
+func ancestry(q question.Question) string {
+	above, by := q.Process.Ancestry, "started by"
+	if n := len(q.Chain); n > 1 {
+		above, by = above[min(n-1, len(above)):], "below"
+	}
 	var steps []string
-	for _, a := range p.Ancestry {
+	for _, a := range above {
 		steps = append(steps, fmt.Sprintf("%s (%d)", word(a.Comm), a.PID))
 	}
 	if len(steps) == 0 {
 		return ""
 	}
-	return ", started by " + strings.Join(steps, " < ")
+	return ", " + by + " " + strings.Join(steps, " < ")
 }
 
 // Outcome tells in words how a question ended, visible.
@@ -123,6 +180,9 @@ func Outcome(q question.Question) string {
 	switch {
 	case q.Outcome == verdict.Approved:
 		s = "approved"
+		if q.Scope > 1 {
+			s += fmt.Sprintf(" with scope %d", q.Scope)
+		}
 	case q.Outcome == verdict.Timeout:
 		return "denied: nobody answered in time"
 	case q.By == "":

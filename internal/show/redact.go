@@ -2,6 +2,7 @@ package show
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 
 	"weir/internal/event"
@@ -15,15 +16,13 @@ const Hidden = "[hidden]"
 // whether there was any. It knows secrets by their form or by the word before
 // them; what has neither stays.
 func Redact(q question.Question) (question.Question, bool) {
-	argv := make([]string, len(q.Process.Argv))
 	any := false
-	follows := "" // the option that the last word was
-	for i, a := range q.Process.Argv {
-		argv[i] = redactWord(a, follows)
-		any = any || argv[i] != a
-		follows = a
+	q.Process.Argv, any = redactArgv(q.Process.Argv, any)
+	q.Chain = slices.Clone(q.Chain)
+	for i := range q.Chain {
+		q.Chain[i].Argv, any = redactArgv(q.Chain[i].Argv, any)
+		q.Chain[i].Exe, any = redactInto(q.Chain[i].Exe, any)
 	}
-	q.Process.Argv = argv
 	q.Text, any = redactInto(q.Text, any)
 	q.Note, any = redactInto(q.Note, any)
 	q.Process.Script, any = redactInto(q.Process.Script, any)
@@ -46,6 +45,20 @@ func redactFile(f *event.File, any bool) (*event.File, bool) {
 	c := *f
 	c.Path, any = redactInto(f.Path, any)
 	return &c, any
+}
+
+func redactArgv(argv []string, any bool) ([]string, bool) {
+	if argv == nil {
+		return nil, any
+	}
+	out := make([]string, len(argv))
+	follows := "" // the option that the last word was
+	for i, a := range argv {
+		out[i] = redactWord(a, follows)
+		any = any || out[i] != a
+		follows = a
+	}
+	return out, any
 }
 
 // redactWord handles one argument; before is the one before it.

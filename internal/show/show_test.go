@@ -6,6 +6,7 @@ import (
 
 	"weir/internal/event"
 	"weir/internal/gate/question"
+	"weir/internal/gate/verdict"
 )
 
 func hostile() question.Question {
@@ -51,6 +52,94 @@ state        held: it waits for the answer
 		if !strings.Contains(got, line) {
 			t.Errorf("no %q in:\n%s", line, got)
 		}
+	}
+}
+
+// inScript is a curl in a script that make started.
+func inScript() question.Question {
+	q := hostile()
+	q.Chain = []event.Member{
+		{PID: 4711, Comm: "curl", Exe: "/usr/bin/curl", Argv: q.Process.Argv, Truncated: true},
+		{PID: 276, Comm: "bash", Exe: "/usr/bin/ba\x1bsh", Argv: []string{"bash", "fetch.sh", "a\nscope 3      true"}},
+		{PID: 270, Comm: "ma\nke"},
+	}
+	q.Process.Ancestry = []event.Ancestor{{PID: 276, Comm: "bash"}, {PID: 270, Comm: "make"}, {PID: 200, Comm: "ag\nent"}, {PID: 1, Comm: "init"}}
+	q.GrantSeconds = 60
+	return q
+}
+
+// F02, F01: who can be let out, each with its whole command line, and what an approval covers.
+func TestF02Chain(t *testing.T) {
+	const want = `process      pid 4711, uid 1000, below $'ag\nent' (200) < init (1)
+scope 1      curl $'a b\ndestination  192.0.2.9' $'https://p\u0430ypal.com/\u202e' (more arguments were not read) (pid 4711, /usr/bin/curl), the default
+scope 2      bash fetch.sh $'a\nscope 3      true' (pid 276, $'/usr/bin/ba\x1bsh')
+scope 3      $'ma\nke' (its arguments are not known) (pid 270)
+covers       scope 1: this process and what it starts itself
+             a wider one: that process and everything it starts, for 60 s, to this destination
+destination  192.0.2.1:443/tcp
+`
+	q := inScript()
+	if got := Question(q); !strings.Contains(got, want) || strings.Contains(got, "started by") {
+		t.Errorf("got:\n%s", got)
+	}
+	q.GrantSeconds = 0
+	if got := Question(q); !strings.Contains(got, "everything it starts, to this destination\n") {
+		t.Errorf("got:\n%s", got)
+	}
+	q.Chain = q.Chain[:1] // alone below the agent: nothing to choose
+	q.Process.Ancestry = q.Process.Ancestry[2:]
+	if got := Question(q); !strings.Contains(got, ", started by $'ag\\nent' (200) < init (1)\ncovers       this process and what it starts itself\ndestination") || strings.Contains(got, "wider") || strings.Contains(got, "scope") {
+		t.Errorf("got:\n%s", got)
+	}
+}
+
+// F09, F01: what an answer was about, in one line.
+func TestF09Subject(t *testing.T) {
+	connect := inScript()
+	connect.Process.Argv, connect.Process.Truncated, connect.Scope = []string{"curl", "x y"}, false, 1
+	wide := connect
+	wide.Scope = 2
+	hook := question.Question{Process: event.Process{Argv: []string{"weir-hook", "generic"}}, Text: "npm install\n-> x"}
+	tool := hook
+	tool.Tool = true
+	begins := question.Question{Process: event.Process{Argv: []string{"make", "deps"}}}
+	for want, q := range map[string]question.Question{
+		"curl 'x y' -> 192.0.2.1:443/tcp": connect,
+		`bash fetch.sh $'a\nscope 3      true' (pid 276) and everything it starts -> 192.0.2.1:443/tcp`: wide,
+		`$'npm install\n-> x'`: hook, `npm install\n-> x`: tool, "make deps": begins,
+	} {
+		if got := Subject(q); got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	}
+}
+
+func TestOutcomeNamesAWiderScope(t *testing.T) {
+	q := inScript()
+	q.State, q.Outcome, q.By, q.Why = question.StateApproved, verdict.Approved, "alice", "known"
+	for scope, want := range map[int]string{0: "approved by alice: known", 1: "approved by alice: known", 2: "approved with scope 2 by alice: known"} {
+		q.Scope = scope
+		if got := Outcome(q); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
+// B50: the chain as well.
+func TestB50RedactChain(t *testing.T) {
+	q := inScript()
+	q.Chain[1].Argv = []string{"bash", "get.sh", "--token", "s3cr3tvalue"}
+	q.Chain[2].Exe = "/srv/token=s3cr3tvalue/make"
+	safe, any := Redact(q)
+	if text := Question(safe); !any || strings.Contains(text, "s3cr3tvalue") || !strings.Contains(text, "bash get.sh --token '[hidden]'") {
+		t.Errorf("%v, %s", any, text)
+	}
+	if q.Chain[1].Argv[3] != "s3cr3tvalue" || q.Chain[2].Exe == safe.Chain[2].Exe {
+		t.Error("the question itself was changed")
+	}
+	safe, any = Redact(inScript())
+	if any || safe.Chain[2].Argv != nil {
+		t.Errorf("%v, %+v", any, safe.Chain)
 	}
 }
 

@@ -32,6 +32,7 @@ type cgroupPlace struct {
 		Cgroup    uint64
 		Container uint64
 		Grant     uint64
+		Outer     uint64
 		Level     uint32
 		Taint     uint32
 		Policy    uint32

@@ -56,7 +56,7 @@ var rules = map[string][]string{
 	"internal/peer":             {},
 	"internal/poll":             {},
 	"internal/metrics":          {"internal/peer"},
-	"internal/prompt":           {"internal/gate", "internal/event", "internal/show"},
+	"internal/prompt":           {"internal/gate", "internal/event", "internal/show", "internal/procfs"},
 	"internal/replay":           {"internal/gate", "internal/cop", "internal/event", "internal/policy"},
 	"internal/launch":           {"internal/control", "internal/policy", "internal/bridge/wire"},
 	"internal/node":             {},
@@ -99,7 +99,7 @@ var rules = map[string][]string{
 
 // only says which packages may import an outside library.
 var only = map[string][]string{
-	"github.com/cilium/ebpf":           {"bpf/vmlinux", "internal/exec", "internal/files", "internal/names/steer", "internal/netegress", "internal/pinned", "internal/taint", "internal/doctor", "test/vm/guest/rig"},
+	"github.com/cilium/ebpf":           {"bpf/vmlinux", "internal/exec", "internal/files", "internal/names/steer", "internal/netegress", "internal/pinned", "internal/taint", "internal/doctor", "test/vm/attack/halt", "test/vm/guest/rig"},
 	"github.com/vishvananda/netlink":   {"internal/netegress"},
 	"github.com/containerd/containerd": {"internal/container", "test/vm/bench/guest"},
 	"google.golang.org/grpc":           {"internal/container", "test/vm/bench/guest"},

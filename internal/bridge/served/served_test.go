@@ -391,11 +391,11 @@ func TestOnlyTheMainAgentP6(t *testing.T) {
 }
 
 // An approval for a session, and one for a key and its host.
-func TestScopes(t *testing.T) {
+func TestFor(t *testing.T) {
 	r := newRig(t)
 	r.bind(r.host())
 	s := r.client()
-	asked := r.person(question.Reply{Allow: true, Scope: question.ForSession})
+	asked := r.person(question.Reply{Allow: true, For: question.ForSession})
 	if text, res := r.announced(s, "", fetchName, r.request("/")); res.IsError {
 		t.Error(text, <-asked)
 	}
@@ -404,7 +404,7 @@ func TestScopes(t *testing.T) {
 	}
 	r2 := newRig(t)
 	r2.bind(r2.host())
-	asked = r2.person(question.Reply{Allow: true, Scope: question.ForKey})
+	asked = r2.person(question.Reply{Allow: true, For: question.ForKey})
 	if text, res := r2.announced(r2.client(), "", fetchName, r2.request("/")); res.IsError {
 		t.Error(text, <-asked)
 	}
@@ -419,11 +419,11 @@ func TestRuleThatIsNotWritten(t *testing.T) {
 	r.bind(r.host())
 	r.unruled = errors.New("read-only file system")
 	s := r.client()
-	asked := r.person(question.Reply{Allow: true, Scope: question.ForKey})
+	asked := r.person(question.Reply{Allow: true, For: question.ForKey})
 	if text, res := r.announced(s, "", fetchName, r.request("/")); res.IsError {
 		t.Fatal(text, <-asked)
 	}
-	if uses := r.uses(); len(uses) != 1 || !strings.Contains(uses[0].Verdict.Text, "was not written") || uses[0].Verdict.Scope != "" {
+	if uses := r.uses(); len(uses) != 1 || !strings.Contains(uses[0].Verdict.Text, "was not written") || uses[0].Verdict.For != "" {
 		t.Errorf("%+v", uses[0].Verdict)
 	}
 	told := 0
@@ -449,7 +449,7 @@ func TestSessionsEndWithTheirContainer(t *testing.T) {
 	r := newRig(t)
 	r.bind(r.host())
 	s := r.client()
-	asked := r.person(question.Reply{Allow: true, Scope: question.ForSession})
+	asked := r.person(question.Reply{Allow: true, For: question.ForSession})
 	if text, res := r.announced(s, "", fetchName, r.request("/long")); res.IsError {
 		t.Fatal(text, <-asked)
 	}

@@ -289,12 +289,12 @@ func (c *session) confirm(ctx context.Context, in call, rule, about string) (adm
 	if err := s.Gate.Used(v.Question); err != nil {
 		return admission{}, refuse(textUnused, "used_once")
 	}
-	switch v.Scope {
+	switch v.For {
 	case question.ForSession:
 		s.grant(in.who, rule)
 	case question.ForKey:
 		if err := s.Rules.Allow(rule); err != nil {
-			v.Scope, v.Text = "", strings.TrimSpace(v.Text+" (for this call alone: the rule "+rule+" was not written)")
+			v.For, v.Text = "", strings.TrimSpace(v.Text+" (for this call alone: the rule "+rule+" was not written)")
 			s.Logger.WithError(err).Error("write a permission rule")
 			if err := s.Host.Log(event.Event{
 				Kind: event.Error, Container: &in.who.Container,
@@ -304,7 +304,7 @@ func (c *session) confirm(ctx context.Context, in call, rule, about string) (adm
 			}
 		}
 	}
-	return admission{decision: event.Decision{Decision: "allow", Reason: "approved", Text: v.Text, By: v.By, Scope: v.Scope}, approved: true}, nil
+	return admission{decision: event.Decision{Decision: "allow", Reason: "approved", Text: v.Text, By: v.By, For: v.For}, approved: true}, nil
 }
 
 // grant keeps what a person allowed. The oldest makes room: nothing tells of containers that are gone, and who needs it still is asked again.

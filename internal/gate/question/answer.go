@@ -16,7 +16,8 @@ var (
 	ErrExpired  = errors.New("its time is over; run the command again to be asked again")
 	ErrUsed     = errors.New("the approval was used already")
 	ErrNotGiven = errors.New("not approved")
-	ErrScope    = errors.New("an approval for a session or for a key is one of a tool's call that uses a key")
+	ErrScope    = errors.New("no such scope")
+	ErrFor      = errors.New("an approval for a session or for a key is one of a tool's call that uses a key")
 	errClosed   = errors.New("the sensor is stopping")
 )
 
@@ -42,8 +43,11 @@ func (d *Desk) Answer(id string, reply Reply) (Question, error) {
 		}
 		return r.Question, fmt.Errorf("answer question %q: %w", id, err)
 	}
-	if !slices.Contains(scopes, reply.Scope) || reply.Scope != "" && (!q.Tool || !reply.Allow) {
-		return q.Question, fmt.Errorf("answer question %s: %w", id, ErrScope)
+	if !slices.Contains(fors, reply.For) || reply.For != "" && (!q.Tool || !reply.Allow) {
+		return q.Question, fmt.Errorf("answer question %s: %w", id, ErrFor)
+	}
+	if err := q.takes(reply); err != nil {
+		return q.Question, fmt.Errorf("answer question %s: %w", id, err)
 	}
 	reason := verdict.Denied
 	if reply.Allow {
@@ -53,6 +57,20 @@ func (d *Desk) Answer(id string, reply Reply) (Question, error) {
 		return q.Question, fmt.Errorf("answer question %s: denied: %w", id, err)
 	}
 	return q.Question, nil
+}
+
+// takes says why a reply's scope cannot be had.
+func (q *question) takes(reply Reply) error {
+	switch n := len(q.Chain); {
+	case reply.Scope == 0 || reply.Allow && reply.Scope > 0 && reply.Scope <= n:
+		return nil
+	case !reply.Allow:
+		return fmt.Errorf("%w: a denial has none; nothing was answered", ErrScope)
+	case n == 0:
+		return fmt.Errorf("%w: this question lists none; nothing was answered", ErrScope)
+	default:
+		return fmt.Errorf("%w: %d; the question lists 1 to %d; nothing was answered", ErrScope, reply.Scope, n)
+	}
 }
 
 // answered says why a question that is not pending takes no answer.
@@ -162,7 +180,10 @@ func (d *Desk) end(q *question, reason verdict.Reason, reply Reply) error {
 	r.Answered = now.UTC()
 	r.By, r.Why, r.From, r.Shown = reply.By, reply.Why, reply.From, shown(reply.Shown)
 	if q.Tool && reply.Allow {
-		r.Scope = reply.Scope
+		r.For = reply.For
+	}
+	if len(q.Chain) > 0 && reply.Allow {
+		r.Scope = max(reply.Scope, 1)
 	}
 	q.record = r
 	v := q.verdict(reason)
@@ -225,7 +246,11 @@ func (q *question) taker() *waiter {
 func (d *Desk) tell(q *question, v verdict.Verdict, taker *waiter) {
 	for _, w := range q.waiters {
 		own := v
-		if v.Decision == verdict.Allow && w.self != taker.self {
+		switch {
+		case v.Decision != verdict.Allow:
+		case w.self == taker.self:
+			own = q.approval(w.Asker)
+		default:
 			own = d.opts.Events.Refuse(w.Request, q.verdict(verdict.UsedOnce))
 		}
 		w.answer <- own

@@ -83,18 +83,20 @@ func (d *Desk) open(a Asker) (*waiter, verdict.Verdict) {
 	q := &question{
 		record: record{
 			Question: Question{
-				ID:          id,
-				Container:   a.Container,
-				Process:     a.Process,
-				Destination: a.Destination,
-				Text:        a.Request.Command,
-				Tool:        a.Ask == verdict.Tool,
-				Note:        a.Why,
-				Held:        a.Held,
-				Asked:       now.UTC(),
-				Deadline:    until.UTC(),
-				State:       StatePending,
-				Askers:      1,
+				ID:           id,
+				Container:    a.Container,
+				Process:      a.Process,
+				Destination:  a.Destination,
+				Text:         a.Request.Command,
+				Tool:         a.Ask == verdict.Tool,
+				Note:         a.Why,
+				Chain:        a.chain,
+				GrantSeconds: a.GrantSeconds,
+				Held:         a.Held,
+				Asked:        now.UTC(),
+				Deadline:     until.UTC(),
+				State:        StatePending,
+				Askers:       1,
 			},
 			Command: a.command,
 			Bound:   a.bound,
@@ -117,7 +119,11 @@ func (d *Desk) open(a Asker) (*waiter, verdict.Verdict) {
 }
 
 func (q *question) announcement(a Asker) string {
-	s := "waits for an answer until " + q.Deadline.Format(time.RFC3339)
+	until := q.Deadline.Format(time.RFC3339)
+	s := "waits for an answer until " + until
+	if a.Ask == verdict.Connect && !a.Held {
+		s = "was refused: it cannot be held; an answer until " + until + " is for its next try"
+	}
 	if a.Process.Truncated {
 		s += "; its arguments are incomplete"
 	}
@@ -169,8 +175,11 @@ func (q *question) wait(a Asker) *waiter {
 
 // claim gives an approval that came late, or again to the process that has it.
 func (d *Desk) claim(q *question, a Asker) verdict.Verdict {
-	v := q.verdict(verdict.Approved)
-	if err := d.opts.Events.Write(event.Verdict, a.Request, v, "claims the approval"); err != nil {
+	v, message := q.approval(a), "claims the approval"
+	if v.Scope < q.Scope {
+		message += ", alone: it does not descend from the process that was chosen"
+	}
+	if err := d.opts.Events.Write(event.Verdict, a.Request, v, message); err != nil {
 		return verdict.NotLogged(err).About(q.ID)
 	}
 	if q.Taker == a.self {
@@ -207,15 +216,29 @@ func (d *Desk) leave(w *waiter, v verdict.Verdict) verdict.Verdict {
 	return d.opts.Events.Refuse(w.Request, verdict.No(verdict.Cancelled, "the asker went away; an approval can still be claimed by the same command").About(q.ID))
 }
 
+// approval is q's approval as a has it. A wider scope counts for who descends from the process that was chosen: another one, which
+// runs the same command, is let out alone (F01, G16).
+func (q *question) approval(a Asker) verdict.Verdict {
+	v := q.verdict(verdict.Approved)
+	if v.Root != nil && !slices.ContainsFunc(a.chain, func(m event.Member) bool { return m.PID == v.Root.PID && m.Start == v.Root.Start }) {
+		v.Scope, v.Root = 1, nil
+	}
+	return v
+}
+
 // verdict words the answer to q.
 func (q *question) verdict(r verdict.Reason) verdict.Verdict {
 	why := ""
 	if q.Why != "" {
 		why = ": " + q.Why
 	}
-	v := verdict.Verdict{Reason: r, By: q.By, Question: q.ID, Scope: q.Scope}
+	v := verdict.Verdict{Reason: r, By: q.By, Question: q.ID, For: q.For}
 	switch r {
 	case verdict.Approved:
+		v.Scope, v.Root = q.Scope, q.Root()
+		if v.Root != nil {
+			why = fmt.Sprintf(" with scope %d%s", q.Scope, why)
+		}
 		v.Decision, v.Text = verdict.Allow, q.By+" approved"+why
 	case verdict.Denied:
 		v.Text = q.By + " denied" + why
@@ -223,6 +246,8 @@ func (q *question) verdict(r verdict.Reason) verdict.Verdict {
 		v.Text = fmt.Sprintf("nobody answered within %v; run the command again to ask again", q.Deadline.Sub(q.Asked).Round(time.Second))
 	case verdict.NoApprover:
 		v.Text = verdict.NobodyToAsk
+	case verdict.Sealed:
+		v.Text = "the mode became seal: nothing leaves, and nobody is asked"
 	case verdict.Unclaimed:
 		v.Text = "nobody used the approval in time"
 	case verdict.UsedOnce:

@@ -14,7 +14,7 @@ import (
 // Limits on what a question stores of its asker.
 const (
 	maxCommand = 32 << 10 // bytes of a text; what it is matched by is of the whole
-	maxArgv    = 32 << 10 // bytes, one more counted per argument
+	maxArgv    = 32 << 10 // bytes, one more counted per argument; of all parents together as well
 	maxEnv     = 256      // names
 	maxChain   = 64       // ancestors
 )
@@ -49,6 +49,10 @@ func Check(r verdict.Request) (Asker, error) {
 		r.Destination = event.Destination{}
 	}
 	r.Process = limit(r.Process)
+	if r.Ask == verdict.Connect {
+		a.chain = chain(r.Process, r.Above)
+	}
+	r.Above = nil
 	r.Container.Taint = slices.Clone(r.Container.Taint)
 	a.bound = r.Ask != verdict.Command && r.Ask != verdict.Tool && bound(r.Process)
 	a.Request = r
@@ -85,21 +89,37 @@ func normal(d event.Destination) (event.Destination, error) {
 // limit copies p, cut to what a question may store. A cut argv is marked, which
 // binds the question to the one process.
 func limit(p event.Process) event.Process {
-	room := maxArgv
-	for i, s := range p.Argv {
-		if room -= len(s) + 1; room < 0 {
-			p.Argv, p.Truncated = p.Argv[:i], true
-			break
-		}
-	}
+	argv, _ := within(p.Argv, maxArgv)
+	p.Argv, p.Truncated = argv, p.Truncated || len(argv) < len(p.Argv)
 	if len(p.Env) > maxEnv {
 		p.Env, p.EnvCut = p.Env[:maxEnv], true
 	}
-	p.Argv, p.Env = slices.Clone(p.Argv), slices.Clone(p.Env)
+	p.Env = slices.Clone(p.Env)
 	p.Ancestry = slices.Clone(p.Ancestry[:min(len(p.Ancestry), maxChain)])
 	if p.Exe != nil {
 		exe := *p.Exe
 		p.Exe = &exe
 	}
 	return p
+}
+
+// within is as much of argv as there is room for, and the room that is left.
+func within(argv []string, room int) (part []string, left int) {
+	for i, s := range argv {
+		if room -= len(s) + 1; room < 0 {
+			return slices.Clone(argv[:i]), 0
+		}
+	}
+	return slices.Clone(argv), room
+}
+
+// chain is whom an approval can let out: p, which is within limits, and its parents, which are cut to them.
+func chain(p event.Process, above []event.Member) []event.Member {
+	all, room := []event.Member{p.Member()}, maxArgv
+	for _, m := range above[:min(len(above), maxChain)] {
+		argv, left := within(m.Argv, room)
+		m.Argv, m.Truncated, room = argv, m.Truncated || len(argv) < len(m.Argv), left
+		all = append(all, m)
+	}
+	return all
 }

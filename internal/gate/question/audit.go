@@ -17,7 +17,8 @@ type Reply struct {
 	Allow bool
 	By    string        // names the operator; must not be empty
 	Why   string        // as the operator put it; may be empty
-	Scope string        // of an approval of a tool's call: empty is once
+	Scope int           // of an approval: the place in the question's chain of who is let out; 0 is 1, who asked
+	For   string        // of an approval of a tool's call: empty is once
 	From  *event.Origin // nil: not known
 	Shown string        // the exact text that the operator had before them; empty: not known
 }
@@ -28,7 +29,7 @@ const (
 	ForKey     = "key"     // the same key and host, from now on: a rule is written
 )
 
-var scopes = []string{"", ForSession, ForKey}
+var fors = []string{"", ForSession, ForKey}
 
 // maxShown is how much of the text that was shown is kept, in bytes; its hash is of all.
 const maxShown = 48 << 10
@@ -69,8 +70,9 @@ func (d *Desk) Ended(most int) ([]Question, error) {
 			break
 		}
 		room -= 2048
-		for _, s := range r.Process.Argv {
-			room -= len(s)
+		room -= length(r.Process.Argv)
+		for _, m := range r.Chain {
+			room -= length(m.Argv)
 		}
 		if r.Shown != nil {
 			room -= len(r.Shown.Text)
@@ -78,6 +80,14 @@ func (d *Desk) Ended(most int) ([]Question, error) {
 		list = append(list, r.Question)
 	}
 	return list, nil
+}
+
+func length(argv []string) int {
+	n := 0
+	for _, s := range argv {
+		n += len(s)
+	}
+	return n
 }
 
 // maxEndedBytes bounds what Ended gives, about.

@@ -104,6 +104,14 @@ func (d *Desk) Configure(approver bool, askFor, claimFor time.Duration) {
 	d.schedule()
 }
 
+// Seal ends the questions about containers that are sealed: no answer to them would open anything.
+func (d *Desk) Seal(sealed func(container string) bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.giveUpAll(verdict.Sealed, func(q *question) bool { return sealed(q.Container.ID) })
+	d.schedule()
+}
+
 // HasApprover says whether a person answers.
 func (d *Desk) HasApprover() bool {
 	d.mu.Lock()

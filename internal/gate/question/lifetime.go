@@ -78,12 +78,19 @@ func (d *Desk) lapse(q *question) {
 
 // dropUnanswerable ends what waits for a person when there is none.
 func (d *Desk) dropUnanswerable() {
-	if d.approver || d.closed {
+	if !d.approver {
+		d.giveUpAll(verdict.NoApprover, func(*question) bool { return true })
+	}
+}
+
+// giveUpAll ends the questions that wait and that which names.
+func (d *Desk) giveUpAll(r verdict.Reason, which func(*question) bool) {
+	if d.closed {
 		return
 	}
 	for _, q := range slices.Clone(d.live) {
-		if q.State == StatePending {
-			d.giveUp(q, verdict.NoApprover)
+		if q.State == StatePending && which(q) {
+			d.giveUp(q, r)
 		}
 	}
 }

@@ -33,17 +33,31 @@ type Question struct {
 	Tool        bool              `json:"tool,omitempty"` // Text is what a call of a tool would do
 	Note        string            `json:"note,omitempty"` // why a person is asked: what the reviewer said, or how the review failed
 	Held        bool              `json:"held"`           // the first asker waits in the kernel
-	Asked       time.Time         `json:"asked"`          // UTC
-	Deadline    time.Time         `json:"deadline"`       // UTC; unanswered by then it is denied
-	State       string            `json:"state"`
-	By          string            `json:"by,omitempty"`      // who answered
-	Why         string            `json:"why,omitempty"`     // as given with the answer
-	Scope       string            `json:"scope,omitempty"`   // of an approval: empty is once
-	From        *event.Origin     `json:"from,omitempty"`    // where the answer came from
-	Shown       *event.Shown      `json:"shown,omitempty"`   // what who answered had before them
-	Answered    time.Time         `json:"answered,omitzero"` // or expired; UTC
-	Outcome     verdict.Reason    `json:"outcome,omitempty"` // what those who waited were told
-	Askers      int               `json:"askers"`            // processes that asked it
+
+	// Who an approval can let out with what it starts: the first asker, then its parents. Empty: an answer lets no process out.
+	Chain        []event.Member `json:"chain,omitempty"`
+	GrantSeconds int            `json:"grant_seconds,omitempty"` // for how long, as the policy said; 0: not known
+
+	Asked    time.Time      `json:"asked"`    // UTC
+	Deadline time.Time      `json:"deadline"` // UTC; unanswered by then it is denied
+	State    string         `json:"state"`
+	By       string         `json:"by,omitempty"`      // who answered
+	Why      string         `json:"why,omitempty"`     // as given with the answer
+	Scope    int            `json:"scope,omitempty"`   // of an approval: the place in Chain of who is let out, from 1
+	For      string         `json:"for,omitempty"`     // of an approval of a tool's call: session or key; empty: once
+	From     *event.Origin  `json:"from,omitempty"`    // where the answer came from
+	Shown    *event.Shown   `json:"shown,omitempty"`   // what who answered had before them
+	Answered time.Time      `json:"answered,omitzero"` // or expired; UTC
+	Outcome  verdict.Reason `json:"outcome,omitempty"` // what those who waited were told
+	Askers   int            `json:"askers"`            // processes that asked it
+}
+
+// Root is whom an approval with a scope above 1 lets out; nil: the asker.
+func (q Question) Root() *event.Member {
+	if q.Scope < 2 || q.Scope > len(q.Chain) {
+		return nil
+	}
+	return &q.Chain[q.Scope-1]
 }
 
 // Request is q as its first asker put it, for events.
@@ -99,7 +113,8 @@ type Asker struct {
 	self    process
 	command string
 	bound   bool
-	Why     string // why a person is asked, where there is more to say than the table's row
+	chain   []event.Member // as Question.Chain
+	Why     string         // why a person is asked, where there is more to say than the table's row
 }
 
 // matches says whether a's request is the one that q asks about (G16). The

@@ -102,6 +102,17 @@ func TestAnswerAndCancelTogether(t *testing.T) {
 	}
 }
 
+// F05: the event of a call that is not held does not say that it waits.
+func TestAnnouncementSaysWhetherItWaits(t *testing.T) {
+	q := &question{}
+	if text := q.announcement(checked(t, curl())); !strings.HasPrefix(text, "waits for an answer") {
+		t.Errorf("held: %s", text)
+	}
+	if text := q.announcement(checked(t, curl(func(r *verdict.Request) { r.Held = false }))); !strings.HasPrefix(text, "was refused") {
+		t.Errorf("not held: %s", text)
+	}
+}
+
 // What people answered is bounded too.
 func TestPruneAnswered(t *testing.T) {
 	bubble(t, func(t *testing.T, d *Desk) {

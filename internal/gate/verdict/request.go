@@ -25,9 +25,13 @@ type Request struct {
 	Command     string // a shell text, with Ask Command; what a call would do, with Ask Tool
 	Dir         string // where it would run, if that is known
 	Ask         Ask
-	Held        bool   // the asker waits in the kernel; false: it was refused and may retry, or waits for an answer over a bridge
-	Mode        string // observe, enforce or seal
-	Policy      string // its version, for the reviewer's cache
+	Above       []event.Member // with Ask Connect: the asker's parents that an approval can cover, nearest first
+	Held        bool           // the asker waits in the kernel; false: it was refused and may retry, or waits for an answer over a bridge
+	Mode        string         // observe, enforce or seal
+	AskFlagged  bool           // a person is asked about what the reviewer flags, also with one taint bit (cop.flagged)
+	Policy      string         // its version, for the reviewer's cache
+
+	GrantSeconds int // for how long an approval opens Destination; 0: not known
 
 	Judged *classify.Result // how it was classified; the gate's
 }

@@ -83,17 +83,19 @@ const ByCop = "cop"
 type Verdict struct {
 	Decision Decision
 	Reason   Reason
-	Text     string // one sentence for people
-	By       string // who answered: a person, or cop; empty when nobody was asked
-	Question string // the question's id; empty when none was asked
-	Scope    string // what an approval of a tool's call covers: empty, ForSession or ForKey
-	Class    string // of the command, as it was classified; empty when that did not matter
-	Judged   string // why it is of that class
+	Text     string        // one sentence for people
+	By       string        // who answered: a person, or cop; empty when nobody was asked
+	Question string        // the question's id; empty when none was asked
+	Scope    int           // of an approval that lets a process out, from 1, which is who asked
+	Root     *event.Member // with a scope above 1: who is let out with all that it starts
+	For      string        // what an approval of a tool's call covers: empty, ForSession or ForKey
+	Class    string        // of the command, as it was classified; empty when that did not matter
+	Judged   string        // why it is of that class
 }
 
 // Event gives the verdict as events tell it.
 func (v Verdict) Event() *event.Decision {
-	return &event.Decision{Decision: v.Decision.String(), Reason: string(v.Reason), Text: v.Text, By: v.By, Class: v.Class, Judged: v.Judged}
+	return &event.Decision{Decision: v.Decision.String(), Reason: string(v.Reason), Text: v.Text, By: v.By, Class: v.Class, Judged: v.Judged, Scope: v.Scope, Process: v.Root}
 }
 
 // No denies.

@@ -15,31 +15,6 @@ import (
 // it, has its memory open or shares it (B30). Such a command gets no grant.
 var ErrShared = errors.New("another process can steer the command")
 
-// Top finds the command that a process belongs to: its highest ancestor below the
-// agent, in the container whose cgroup is at box. A PID of 0 means that the process
-// outlives every command and must not be moved.
-func Top(pid int, box string, agent int) (procfs.Stat, error) {
-	st, err := procfs.ReadStat(pid)
-	if err != nil {
-		return st, err
-	}
-	for top := (procfs.Stat{}); ; {
-		parent, err := procfs.ReadStat(st.PPID)
-		if err != nil {
-			return top, nil
-		}
-		path, err := cgroup.Of(parent.PID)
-		if err != nil || !cgroup.Below(path, box) || st.PID == agent {
-			return top, nil // st was started from outside: a daemon, or the agent
-		}
-		top = st
-		if parent.PID == agent || parent.TTY != 0 && st.TTY == 0 {
-			return top, nil
-		}
-		st = parent
-	}
-}
-
 // Move brings a command into a cgroup: its topmost process, then its children, until
 // a pass finds none that is not there. It returns the processes that it moved.
 func Move(dir string, top int, box string) (map[int]bool, error) {

@@ -50,7 +50,7 @@ func TestSignalsAreForOneProcess(t *testing.T) {
 		}
 		state(t, pid, 'T')
 	}
-	if err := Wake(pid, st.Start); err != nil {
+	if err := Continue(pid, st.Start); err != nil {
 		t.Error(err)
 	}
 	state(t, pid, 'S')
@@ -62,20 +62,5 @@ func TestSignalsAreForOneProcess(t *testing.T) {
 	}
 	if err := Kill(pid, st.Start); err != nil {
 		t.Errorf("one that has gone: %v", err)
-	}
-}
-
-// Who was started from outside a container is no command in it.
-func TestOutsideIsNoCommand(t *testing.T) {
-	cmd := exec.Command("sleep", "60")
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	defer func() { cmd.Process.Kill(); cmd.Wait() }()
-	if top, err := Top(cmd.Process.Pid, "/weir/g-none", 0); err != nil || top.PID != 0 {
-		t.Errorf("top %+v, %v", top, err)
-	}
-	if above := Above(cmd.Process.Pid, "/weir/g-none", 0); len(above) != 0 {
-		t.Errorf("above: %+v", above)
 	}
 }

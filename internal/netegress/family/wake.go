@@ -13,9 +13,7 @@ import (
 // maxParents bounds how far up they are looked for.
 const maxParents = 16
 
-// Above are the parents of a held process inside its container, nearest first. sudo, su and
-// shells stop themselves when their child has stopped, and only somebody else
-// can wake them.
+// Above are the parents of a process inside its container and below its agent, nearest first.
 func Above(pid int, box string, agent int) []procfs.Stat {
 	var parents []procfs.Stat
 	st, err := procfs.ReadStat(pid)
@@ -28,24 +26,6 @@ func Above(pid int, box string, agent int) []procfs.Stat {
 		}
 	}
 	return parents
-}
-
-// Wake lets a held process go on, and the parents that have stopped with it:
-// for who knows no containers.
-func Wake(pid int, start uint64) error {
-	var parents []procfs.Stat
-	st, err := procfs.ReadStat(pid)
-	for err == nil && len(parents) < maxParents {
-		if st, err = procfs.ReadStat(st.PPID); err != nil || st.State != 'T' {
-			break
-		}
-		parents = append(parents, st)
-	}
-	errs := []error{Continue(pid, start)}
-	for _, p := range parents {
-		errs = append(errs, Continue(p.PID, p.Start))
-	}
-	return errors.Join(errs...)
 }
 
 // Continue wakes a process, if it is still there.

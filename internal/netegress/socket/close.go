@@ -23,6 +23,25 @@ const (
 	tcpListen   = 10 // TCP_LISTEN of the kernel's tcp_states.h
 )
 
+// CloseMarked closes the TCP and UDP sockets with the given cookies, in every network namespace that a process of the container is
+// in. held: only those that a process still has open.
+func CloseMarked(path string, cookies map[uint64]bool, held bool) error {
+	pids, err := cgroup.Tree(path)
+	if err != nil {
+		return err
+	}
+	return procfs.EachNamespace(pids, "net", func(pid int) error {
+		return within(pid, func() error {
+			_, err := closeIn(func(s *netlink.Socket, _ uint8, _ []*netlink.Socket) bool {
+				return cookies[cookieOf(s)] && (!held || s.INode != 0)
+			})
+			return err
+		})
+	})
+}
+
+func cookieOf(s *netlink.Socket) uint64 { return uint64(s.ID.Cookie[1])<<32 | uint64(s.ID.Cookie[0]) }
+
 // Close closes the TCP and UDP sockets of a container whose peers are neither
 // inside it nor allowed by p, in every network namespace that one of its
 // processes is in (B21), but for those whose cookie is marked. Programs see an
@@ -50,7 +69,9 @@ func Close(path string, p policy.Policy, marked func(cookie uint64) bool) (int, 
 	closed := 0
 	err = procfs.EachNamespace(pids, "net", func(pid int) error {
 		return within(pid, func() error {
-			n, err := closeIn(inodes, dests, marked)
+			n, err := closeIn(func(s *netlink.Socket, proto uint8, all []*netlink.Socket) bool {
+				return inodes[uint64(s.INode)] && !marked(cookieOf(s)) && !keep(s, proto, dests, func() bool { return peered(s, all, inodes) })
+			})
 			closed += n
 			return err
 		})
@@ -71,7 +92,8 @@ func within(pid int, f func() error) error {
 	return procfs.Within(ns, f)
 }
 
-func closeIn(inodes map[uint64]bool, dests []policy.Destination, marked func(cookie uint64) bool) (int, error) {
+// closeIn closes the sockets of this network namespace that which picks among all of a protocol.
+func closeIn(which func(s *netlink.Socket, proto uint8, all []*netlink.Socket) bool) (int, error) {
 	closed := 0
 	var errs []error
 	for proto, list := range map[uint8]func(uint8) ([]*netlink.Socket, error){
@@ -86,7 +108,7 @@ func closeIn(inodes map[uint64]bool, dests []policy.Destination, marked func(coo
 			sockets = append(sockets, some...)
 		}
 		for _, s := range sockets {
-			if !inodes[uint64(s.INode)] || marked(uint64(s.ID.Cookie[1])<<32|uint64(s.ID.Cookie[0])) || keep(s, proto, dests, func() bool { return peered(s, sockets, inodes) }) {
+			if !which(s, proto, sockets) {
 				continue
 			}
 			if err := destroy(s, proto); err != nil && !errors.Is(err, unix.ENOENT) {

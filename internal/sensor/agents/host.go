@@ -44,7 +44,7 @@ func (a host) Who(pid int) (bridge.Asker, error) {
 	// It asks for another: what is missing of its own arguments makes that no worse.
 	process.Argv, process.Truncated, process.EnvCut = witness.Short(process.Argv), false, false
 	return bridge.Asker{
-		Container: a.opts.Witness.Container(in.CgroupID, in.Taint), Process: process, Mode: string(p.Mode), Policy: inforce.Version(p), Hooks: p.Hooks, Unasked: p.Confirm.Except,
+		Container: a.opts.Witness.Container(in.CgroupID, in.Taint), Process: process, Mode: string(p.Mode), AskFlagged: p.Cop.AskFlagged(), Policy: inforce.Version(p), Hooks: p.Hooks, Unasked: p.Confirm.Except,
 	}, nil
 }
 

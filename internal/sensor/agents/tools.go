@@ -98,7 +98,7 @@ func (t *tools) Allow(rule string) error {
 
 // Answerable says why an answer could not be carried out: before it is taken, so that who gives it is told.
 func (a *Agents) Answerable(r question.Reply) error {
-	if !r.Allow || r.Scope != question.ForKey {
+	if !r.Allow || r.For != question.ForKey {
 		return nil
 	}
 	path := filepath.Join(a.opts.Permissions, "permissions.yaml")

@@ -86,12 +86,12 @@ func TestAnswerable(t *testing.T) {
 		reply  question.Reply
 		denied bool
 	}{
-		{good, question.Reply{Allow: true, Scope: question.ForKey}, false},
-		{none, question.Reply{Allow: true, Scope: question.ForKey}, false},
-		{broken, question.Reply{Allow: true, Scope: question.ForKey}, true},
-		{"/proc/self/fdinfo", question.Reply{Allow: true, Scope: question.ForKey}, true}, // nobody may write there, not even root
-		{"/proc/self/fdinfo", question.Reply{Allow: true, Scope: question.ForSession}, false},
-		{"/proc/self/fdinfo", question.Reply{Scope: question.ForKey}, false},
+		{good, question.Reply{Allow: true, For: question.ForKey}, false},
+		{none, question.Reply{Allow: true, For: question.ForKey}, false},
+		{broken, question.Reply{Allow: true, For: question.ForKey}, true},
+		{"/proc/self/fdinfo", question.Reply{Allow: true, For: question.ForKey}, true}, // nobody may write there, not even root
+		{"/proc/self/fdinfo", question.Reply{Allow: true, For: question.ForSession}, false},
+		{"/proc/self/fdinfo", question.Reply{For: question.ForKey}, false},
 	} {
 		err := (&Agents{opts: Options{Permissions: c.dir}}).Answerable(c.reply)
 		if (err != nil) != c.denied || c.denied && !strings.Contains(err.Error(), filepath.Join(c.dir, "permissions.yaml")) {

@@ -51,6 +51,19 @@ func (p *Policies) Mode() policy.Mode {
 	return p.base.Mode
 }
 
+// ModeOf is the mode that is in force for a container.
+func (p *Policies) ModeOf(id string) policy.Mode {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.said != "" {
+		return p.said
+	}
+	if own, ok := p.own[id]; ok {
+		return own.Mode
+	}
+	return p.base.Mode
+}
+
 // Say puts a mode in force for all, empty: the policy's; and returns what was said before.
 func (p *Policies) Say(m policy.Mode) (before policy.Mode) {
 	p.mu.Lock()

@@ -20,6 +20,9 @@ func TestModeIsForAll(t *testing.T) {
 		IPC              string
 	}
 	look := func() state {
+		if one, two := p.ModeOf("g-one"), p.ModeOf("g-two"); one != p.InMode(p.For("g-one")).Mode || two != p.InMode(p.For("g-two")).Mode {
+			t.Errorf("the mode of one is %s, of another %s", one, two)
+		}
 		return state{p.Mode(), p.InMode(p.For("g-one")).Mode, p.InMode(p.For("g-two")).Mode, p.For("g-one").IPC}
 	}
 	if diff := cmp.Diff(state{policy.Enforce, policy.Observe, policy.Enforce, "/ipc"}, look()); diff != "" {

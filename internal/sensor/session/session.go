@@ -113,7 +113,8 @@ func (s *Sessions) Guard(_ context.Context, r control.GuardRequest) (control.Gua
 	if err != nil {
 		return control.GuardReply{}, errors.Join(err, s.undo(c))
 	}
-	return control.GuardReply{ID: c.ID, Cgroup: cgroup.Dir(c.Cgroup), Bridge: bridge}, nil
+	mode := s.opts.Policies.InMode(p).Mode
+	return control.GuardReply{ID: c.ID, Cgroup: cgroup.Dir(c.Cgroup), Bridge: bridge, Mode: string(mode), Taint: st.Taint.Names()}, nil
 }
 
 // undo removes a session that could not be made.

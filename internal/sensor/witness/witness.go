@@ -1,6 +1,7 @@
 package witness
 
 import (
+	"cmp"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -69,19 +70,98 @@ func (w *Witness) Innermost(path string) (taint.Status, bool) {
 // the kernel saw it executed.
 func (w *Witness) Process(p netegress.Process) event.Process {
 	w.Ran.Drain()
-	found, ok := w.Ran.Find(p.ExecPID, p.ExecStart)
-	if !ok || !runs(p, found) { // what it runs now was lost on the way, and that is something older
-		var err error
-		if found, err = exec.FromProc(p.PID, p.Start); err != nil {
-			found = event.Process{Truncated: true}
-		}
-	}
+	found := w.ran(p, p.ExecPID, p.ExecStart)
 	found.PID, found.Start, found.UID, found.Comm, found.ArgvHash = p.PID, p.Start, p.UID, p.Comm, p.ArgvHash
 	found.Cgroup = Path(p.Cgroup)
 	if chain := w.ancestry(p.PID); chain != nil {
 		found.Ancestry = chain
 	}
 	return found
+}
+
+// ran is what p runs, as the kernel saw it executed by a process, p or another, else as /proc tells it.
+func (w *Witness) ran(p netegress.Process, by int, start uint64) event.Process {
+	found, ok := w.Ran.Find(by, start)
+	if ok && runs(p, found) {
+		return found
+	}
+	found, err := exec.FromProc(p.PID, p.Start) // what it runs now was lost on the way, and that is something older
+	if err != nil {
+		return event.Process{Truncated: true}
+	}
+	return found
+}
+
+// Above are the parents of p that an approval can let out, nearest first, with their whole command lines: those in the container and
+// below its agent. One whose own parent is outside is not among them: it is the agent, or it outlives every command. Starts are as /proc
+// tells them, so that they are the same for each daemon, whatever it has seen.
+func (w *Witness) Above(container uint64, p event.Process) []event.Member {
+	box, agent := Path(container), 0
+	if st, ok := w.Books.ByCgroup(container); ok {
+		box, agent = st.Cgroup, st.Agent
+	}
+	parents := above(p, agent, func(pid int) bool {
+		path, err := cgroup.Of(pid)
+		return err == nil && box != "" && cgroup.Below(path, box)
+	})
+	var all []event.Member
+	for _, a := range parents {
+		st, err := procfs.ReadStat(a.PID)
+		if err != nil || !procfs.SameStart(st.Start, a.Start) {
+			return all // it has ended, and who is above it is another's parent now
+		}
+		all = append(all, w.member(netegress.Process{PID: a.PID, Start: st.Start, Comm: a.Comm}))
+	}
+	return all
+}
+
+// above are p's ancestors that are inside, as their own parents are, up to the agent.
+func above(p event.Process, agent int, inside func(pid int) bool) []event.Ancestor {
+	if p.PID == agent || len(p.Ancestry) == 0 || !inside(p.Ancestry[0].PID) {
+		return nil
+	}
+	for i, a := range p.Ancestry {
+		if a.PID == agent || i+1 == len(p.Ancestry) || !inside(p.Ancestry[i+1].PID) {
+			return p.Ancestry[:i]
+		}
+	}
+	return nil
+}
+
+// member is a process with what it runs now.
+func (w *Witness) member(p netegress.Process) event.Member {
+	by, start := p.ExecPID, p.ExecStart
+	if by == 0 {
+		by, start = p.PID, p.Start
+	}
+	m := w.ran(p, by, start).Member()
+	m.PID, m.Start, m.Comm = p.PID, p.Start, cmp.Or(p.Comm, m.Comm)
+	return m
+}
+
+// cutFrom is the length, in bytes, from which on a command line may be one that a question keeps a part of.
+const cutFrom = 4 << 10
+
+// Still says whether a process still runs what it ran when it was shown.
+func (w *Witness) Still(shown event.Member) bool {
+	w.Ran.Drain()
+	now := w.member(netegress.Process{PID: shown.PID, Start: shown.Start})
+	if cut := len(strings.Join(shown.Argv, " ")) >= cutFrom; cut && shown.Truncated {
+		now.Argv = now.Argv[:min(len(now.Argv), len(shown.Argv))]
+	}
+	return procfs.Alive(shown.PID, shown.Start) && now.Exe == shown.Exe && slices.Equal(now.Argv, shown.Argv)
+}
+
+// Grant is a grant as the log tells it, with who is let out.
+func (w *Witness) Grant(g netegress.Grant) *event.GrantInfo {
+	info := g.Event()
+	if g.Root.PID != 0 {
+		m := w.member(g.Root)
+		argv := Short(m.Argv)
+		m.Argv, m.Truncated = argv, m.Truncated || !slices.Equal(argv, m.Argv)
+		info.Process = &m
+	}
+	return info
 }
 
 // runs says whether p runs what was seen executed: the same file, with the same arguments where the kernel knows their hash.

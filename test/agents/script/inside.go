@@ -4,23 +4,29 @@ package script
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
+	"errors"
+	"io"
 	"os"
 	"os/exec"
 	"strings"
+	"syscall"
 
+	"github.com/creack/pty"
 	"golang.org/x/sys/unix"
 )
 
 // Run is what to run, on standard input, and what came of it, on standard output: JSON.
 type Run struct {
-	Argv  []string // ADDRESS stands for the model's address
-	Env   []string
-	Dir   string
-	Calls []Call
-	Tools [][]string // names of the tools that each request to the model gave in full
-	Said  string     // what the agent printed
-	Error string
+	Argv     []string // ADDRESS stands for the model's address
+	Env      []string
+	Dir      string
+	Terminal bool // it runs on a terminal of its own, which hangs up when the model has nothing more to say
+	Calls    []Call
+	Tools    [][]string // names of the tools that each request to the model gave in full
+	Said     string     // what the agent printed
+	Error    string
 }
 
 // Env makes a program that calls Main what its value says: agent, or browser.
@@ -52,7 +58,7 @@ func inside() {
 
 func (r *Run) do() error {
 	_ = loopbackUp() // it is, but in a namespace of its own
-	m := &model{calls: r.Calls}
+	m := &model{calls: r.Calls, over: make(chan struct{})}
 	address, err := m.serve()
 	if err != nil {
 		return err
@@ -66,11 +72,40 @@ func (r *Run) do() error {
 	argv := put(r.Argv)
 	cmd := exec.Command(argv[0], argv[1:]...)
 	cmd.Env, cmd.Dir = put(r.Env), r.Dir
-	said, err := cmd.CombinedOutput()
+	said, err := output(cmd, r.Terminal, m.over)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	r.Calls, r.Tools, r.Said = m.calls, m.tools, string(said)
 	return err
+}
+
+// output runs an agent, and returns what it printed: to its end, or, on a terminal, until over is closed.
+func output(cmd *exec.Cmd, terminal bool, over <-chan struct{}) ([]byte, error) {
+	if !terminal {
+		return cmd.CombinedOutput()
+	}
+	file, err := pty.StartWithSize(cmd, &pty.Winsize{Rows: 50, Cols: 200})
+	if err != nil {
+		return nil, err
+	}
+	ended := make(chan struct{})
+	go func() {
+		select {
+		case <-over:
+			_ = cmd.Process.Signal(syscall.SIGHUP) // it may have ended
+		case <-ended:
+		}
+	}()
+	var said bytes.Buffer
+	_, _ = io.Copy(&said, file) // EIO when its last process is gone
+	close(ended)
+	err = errors.Join(cmd.Wait(), file.Close())
+	select {
+	case <-over: // it was hung up
+		err = nil
+	default:
+	}
+	return said.Bytes(), err
 }
 
 func loopbackUp() error {

@@ -24,6 +24,8 @@ type model struct {
 	next  int
 	seen  map[string]bool
 	tools [][]string
+	over  chan struct{} // closed when it has been told the result of its last call
+	once  sync.Once
 }
 
 // serve listens on loopback and returns the address.
@@ -127,6 +129,7 @@ func (m *model) given(tools []map[string]any) {
 // turn is the next call; false: all were made.
 func (m *model) turn() (Call, string, bool) {
 	if m.next >= len(m.calls) {
+		m.once.Do(func() { close(m.over) })
 		return Call{}, "", false
 	}
 	m.next++

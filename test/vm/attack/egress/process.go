@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -22,6 +23,7 @@ func processAttempts() map[string]attempt {
 	return map[string]attempt{
 		"move":          move,
 		"into":          into,
+		"intrude":       intrude,
 		"nest":          nest,
 		"daemon":        daemon,
 		"sleep":         sleep,
@@ -81,6 +83,37 @@ func into(c *call) error {
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	cmd.SysProcAttr = &syscall.SysProcAttr{UseCgroupFD: true, CgroupFD: int(dir.Fd())}
 	return end(cmd.Run())
+}
+
+// intrude enters the cgroup of a grant, or of a held command, as soon as there is one in -cgroup, and goes on there (B37).
+func intrude(c *call) error {
+	fd, err := unix.Open(c.cgroup, unix.O_RDONLY|unix.O_DIRECTORY, 0)
+	if err != nil {
+		return step("open cgroup", err)
+	}
+	pid := strconv.AppendInt(nil, int64(os.Getpid()), 10)
+	fmt.Fprintln(c.out, "watching")
+	for b := make([]byte, 1<<16); ; {
+		if _, err := unix.Seek(fd, 0, io.SeekStart); err != nil {
+			return step("rewind", err)
+		}
+		for n, err := unix.Getdents(fd, b); n > 0 && err == nil; n, err = unix.Getdents(fd, b) {
+			_, name, there := bytes.Cut(b[:n], []byte("weir-grant-"))
+			if !there {
+				continue
+			}
+			name, _, _ = bytes.Cut(name, []byte{0})
+			procs, err := unix.Openat(fd, "weir-grant-"+string(name)+"/cgroup.procs", unix.O_WRONLY, 0)
+			if err != nil {
+				continue // gone
+			}
+			if _, err = unix.Write(procs, pid); err == nil {
+				fmt.Fprintln(c.out, "entered")
+				return c.goOn()
+			}
+			unix.Close(procs)
+		}
+	}
 }
 
 // nest goes -n cgroups deeper (B53).

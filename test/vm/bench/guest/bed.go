@@ -258,12 +258,21 @@ func (w *worker) order(what string, n int) error {
 	return nil
 }
 
-func (w *worker) answer() (int64, error) {
+// line is an answer as it is.
+func (w *worker) line() (string, error) {
 	line, err := w.out.ReadString('\n')
 	if err != nil {
-		return 0, fmt.Errorf("worker gives no answer: %w", err)
+		return "", fmt.Errorf("worker gives no answer: %w", err)
 	}
-	return strconv.ParseInt(strings.TrimSpace(line), 10, 64)
+	return strings.TrimSpace(line), nil
+}
+
+func (w *worker) answer() (int64, error) {
+	line, err := w.line()
+	if err != nil {
+		return 0, err
+	}
+	return strconv.ParseInt(line, 10, 64)
 }
 
 func (w *worker) do(what string, n int) (int64, error) {

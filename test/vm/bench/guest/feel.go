@@ -107,16 +107,25 @@ func (b *bed) holds(w *worker) error {
 	ctx, cancel := context.WithCancel(context.Background())
 	approved := make(chan error, 1)
 	var answered atomic.Int32
+	var approvedAt atomic.Int64
 	go func() {
 		approved <- b.client.Events(ctx, event.Filter{Kinds: []event.Kind{event.Hold}, Since: time.Now()}, true, func(e event.Event) error {
 			answered.Add(1)
+			approvedAt.Store(monotonic())
 			_, err := b.client.Answer(ctx, e.Question, question.Reply{Allow: true, By: "bench"})
 			return err
 		})
 	}()
 	time.Sleep(300 * time.Millisecond) // until it follows
 	for i := range holds {
-		ns, err := w.do("hold", acceptAt)
+		var took, ran, end int64
+		err := w.order("hold", acceptAt)
+		if err == nil {
+			var line string
+			if line, err = w.line(); err == nil {
+				_, err = fmt.Sscan(line, &took, &ran, &end)
+			}
+		}
 		if n := int(answered.Load()); err == nil && n != i+1 {
 			err = fmt.Errorf("%d connects were held %d times", i+1, n)
 		}
@@ -124,7 +133,9 @@ func (b *bed) holds(w *worker) error {
 			cancel()
 			return errors.Join(err, <-approved)
 		}
-		b.add("hold_grant_ms", float64(ns)/1e6)
+		b.add("hold_grant_ms", float64(took)/1e6)
+		b.add("hold_cpu_ms", float64(ran)/1e6)
+		b.add("approval_to_connect_ms", float64(end-approvedAt.Load())/1e6)
 	}
 	cancel()
 	if err := <-approved; err != nil && !errors.Is(err, context.Canceled) {

@@ -30,16 +30,16 @@ func work(in io.Reader, out io.Writer) error {
 		if err != nil {
 			return fmt.Errorf("work: %w", err)
 		}
-		var answer int64
+		var answer any
 		switch words[0] {
 		case "hold":
 			answer, err = held(uint16(n))
 		case "flood":
 			answer, err = flood(uint16(n))
 		case "burst":
-			err = burst(n)
+			answer, err = 0, burst(n)
 		case "pace":
-			err = pace(n)
+			answer, err = 0, pace(n)
 		default:
 			answer, err = alone(orders[words[0]], n)
 		}
@@ -133,33 +133,33 @@ func flood(port uint16) (int64, error) {
 	}
 }
 
-// held starts a command that connects to denied, and gives how long its connect took. The time makes it another command than the one
+// held starts a command that connects to denied, and gives what connectOnce says. The time makes it another command than the one
 // before, whose approval it could claim: that sent nothing.
-func held(port uint16) (int64, error) {
+func held(port uint16) (string, error) {
 	r, w, err := os.Pipe()
 	if err != nil {
-		return 0, err
+		return "", err
 	}
 	defer r.Close()
 	self, err := os.Executable()
 	if err != nil {
-		return 0, err
+		return "", err
 	}
 	p, err := os.StartProcess(self, []string{self, "connect", strconv.Itoa(int(port)), strconv.FormatInt(monotonic(), 10)}, &os.ProcAttr{
 		Env: os.Environ(), Files: []*os.File{nil, w, os.Stderr},
 	})
 	w.Close()
 	if err != nil {
-		return 0, err
+		return "", err
 	}
 	answer, readErr := io.ReadAll(r)
 	if _, err := p.Wait(); err != nil || readErr != nil {
-		return 0, errors.Join(err, readErr)
+		return "", errors.Join(err, readErr)
 	}
-	return strconv.ParseInt(strings.TrimSpace(string(answer)), 10, 64)
+	return strings.TrimSpace(string(answer)), nil
 }
 
-// connectOnce says how many ns one connect to denied took.
+// connectOnce says of one connect to denied how many ns it took, how many of them on a processor, and when it was done.
 func connectOnce(args []string) error {
 	if len(args) != 2 {
 		return errors.New("connect: want a port and a time")
@@ -170,13 +170,13 @@ func connectOnce(args []string) error {
 	}
 	to := address(denied, uint16(port))
 	runtime.LockOSThread()
-	start := monotonic()
+	start, ran := monotonic(), now(unix.CLOCK_THREAD_CPUTIME_ID)
 	fd, errno := dial(to)
-	took := monotonic() - start
+	ran, end := now(unix.CLOCK_THREAD_CPUTIME_ID)-ran, monotonic()
 	if errno != 0 {
 		return fmt.Errorf("connect: %w", errno)
 	}
 	hangUp(fd)
-	fmt.Println(took)
+	fmt.Println(end-start, ran, end)
 	return nil
 }

@@ -66,7 +66,9 @@ type single struct {
 var times = []single{
 	{"taint_to_deny_ms", 0.5, "ms", 5},
 	{"taint_answered_ms", 0.5, "ms", -1},
-	{"hold_grant_ms", 0.5, "ms", 60},
+	{"hold_grant_ms", 0.5, "ms", 25},
+	{"hold_cpu_ms", 0.5, "ms", 10},
+	{"approval_to_connect_ms", 0.5, "ms", 15},
 	{"exec_event_p99_ms", 0.99, "ms", 10},
 	{"ready_ms", 0.5, "ms", 2000},
 }

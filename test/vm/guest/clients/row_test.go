@@ -40,8 +40,7 @@ const header = `# Clients
 What programs see when a tainted session runs them. The table is what the tests in test/vm/guest/clients saw, on every kernel of the
 matrix; they fail when it does not agree, and ` + "`make clients`" + ` writes it anew. The programs are those of Debian 13.
 
-- **call**: *held* means that the command stops inside its call and notices nothing; *refused, and asked* that the call fails with EPERM
-  and the question is asked all the same.
+- **call**: *held* means that the process is frozen inside its call and notices nothing.
 - **approved**: what a held command does when the answer is yes. A client with a limit of its own for connecting gives up when the answer
   comes later than that; the approval then stays for the next try.
 - **denied**, **nobody answers**: how it ends, and whether its output names the reason.

@@ -104,31 +104,22 @@ func (c client) went(t *testing.T, p place, r rig.Result) {
 	p.arrived(t)
 }
 
-// approved: it does not notice. What was refused at once succeeds when it is run again. Who can be held must be, unless the daemon could
-// not beat meanwhile.
+// approved: it does not notice. It is held, unless the daemon could not beat meanwhile.
 func (f *fixture) approved(t *testing.T, c client, p place, r *row) {
 	begun := time.Now()
 	proc := c.start(t, p)
 	q := p.asked(t, proc)
-	if !q.Held && !c.refused && f.beats.since(begun) {
+	if !q.Held && f.beats.since(begun) {
 		t.Logf("refused while the daemon did not beat: once more")
 		p.answer(t, proc, false, nil)
 		begun, p = time.Now(), c.place(t, f)
 		proc = c.start(t, p)
 		q = p.asked(t, proc)
 	}
-	if q.Held == c.refused {
-		t.Errorf("held: %v, but it should be %v; a beat was missed: %v", q.Held, !c.refused, f.beats.since(begun))
+	if !q.Held {
+		t.Errorf("it is not held; a beat was missed: %v", f.beats.since(begun))
 	}
 	r.Call = "held"
-	if !q.Held {
-		r.Call, r.Approved = "refused, and asked", "–"
-		if got := p.answer(t, proc, true, nil); got.Exit == 0 {
-			t.Errorf("refused, but it went on: %s", got)
-		}
-		p.again(t, c, q)
-		return
-	}
 	if c.limited {
 		time.Sleep(ownLimit)
 		r.Approved = "in its time: goes on; later: " + ended(p.answer(t, proc, true, nil))

@@ -17,7 +17,6 @@ type client struct {
 	once    bool   // shown that an approval serves one retry only
 	core    bool   // one of those that VMTEST_CLIENTS=core runs
 	heavy   bool   // few of its kind fit into a VM at a time
-	refused bool   // it cannot be held: it has a terminal
 	place   func(*testing.T, *fixture) place
 }
 
@@ -76,7 +75,7 @@ var clients = []client{
 	wrapped("timeout", "timeout", "600"),
 	core(once(wrapped("sudo", "sudo", "-n"))),
 	shell("su -c", https, answer, `su agent -c "curl -sS -m 600 $URL"`),
-	refused(wrapped("tmux", "testdata/tmux.sh")),
+	wrapped("tmux", "testdata/tmux.sh"),
 }
 
 // https, plain and ssh make places where that is spoken.
@@ -140,11 +139,6 @@ func once(c client) client {
 
 func heavy(c client) client {
 	c.heavy = true
-	return c
-}
-
-func refused(c client) client {
-	c.refused = true
 	return c
 }
 

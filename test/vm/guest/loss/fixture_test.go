@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/sirupsen/logrus"
@@ -46,7 +47,8 @@ type sensor struct {
 	files  *files.Files
 	probe  *exec.Probe
 
-	stuck sync.Mutex // held: no reader goes on
+	stuck sync.Mutex   // held: no reader goes on
+	got   atomic.Int32 // questions that their reader has taken from the ring
 	mu    sync.Mutex
 	moves int // cgroups made
 	recs  int
@@ -152,7 +154,10 @@ func (s *sensor) took(c taint.Change) (taint.Status, error) {
 }
 
 // Asked implements netegress.Handler; nobody answers.
-func (s *sensor) Asked(a netegress.Ask) { s.note(func() { s.asks = append(s.asks, a) }) }
+func (s *sensor) Asked(a netegress.Ask) {
+	s.got.Add(1)
+	s.note(func() { s.asks = append(s.asks, a) })
+}
 
 // Recorded implements netegress.Handler.
 func (s *sensor) Recorded(netegress.Record) { s.note(func() { s.recs++ }) }

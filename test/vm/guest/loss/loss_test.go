@@ -78,6 +78,9 @@ func (s *sensor) review(t *testing.T) {
 	lost, to := 0, s.world.Raw(t)
 	var r rig.Result
 	s.unread(func() {
+		taken := s.got.Load()
+		c.Run(t, connects(low, "x")...)
+		rig.Eventually(t, "the reader has made its last room", func() bool { return s.got.Load() > taken })
 		c.Run(t, connects(low, "x")...)
 		lost = s.counter(t, "lost_question")
 		s.policy(t, "review: exec\n")

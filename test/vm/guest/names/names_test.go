@@ -288,7 +288,13 @@ func (f *fixture) rebinding(t *testing.T) {
 	}
 
 	f.zone.set("pinned.example", host)
-	p = f.session.Start(t, "bash", "-c", "echo first $(curl -sS -m 60 http://pinned.example/); read -r; curl -sS -m 60 http://pinned.example/")
+	p = f.session.Start(t, "python3", "-c", `
+import sys, urllib.request
+def get():
+    return urllib.request.urlopen("http://pinned.example/", timeout=60).read().decode()
+print("first", get(), flush=True)
+sys.stdin.readline()
+print(get())`)
 	f.sensor.Approve(t, f.asked(t, "pinned.example").ID)
 	if p.WaitLine("first reached "+host, rig.Late) == "" {
 		t.Fatal("the approved connect did not arrive")

@@ -4,8 +4,6 @@
 package session
 
 import (
-	"fmt"
-	"os"
 	"strconv"
 	"strings"
 	"testing"
@@ -35,11 +33,21 @@ func TestSession(t *testing.T) {
 		{"G16_held_and_answered", (*fixture).held},
 		{"G16_programs", (*fixture).programs},
 		{"G24_approved_command_only", (*fixture).approvedOnly},
+		{"F01_G16_G24_narrow", (*fixture).narrow},
+		{"F01_G7_passed_by_the_reviewer", (*fixture).passed},
+		{"F01_G24_what_it_starts", (*fixture).descends},
+		{"F05_orphans_wait", (*fixture).orphaned},
+		{"F01_F02_scope", (*fixture).scope},
+		{"F05_nobody_sees_it", (*fixture).unseen},
+		{"F05_B38_signals", (*fixture).signals},
+		{"B30_B37_B38_siblings", (*fixture).siblings},
+		{"F01_G24_children_ask", (*fixture).children},
 		{"G25_exec_events", (*fixture).execEvents},
 		{"B36_daemon_outlives_its_command", (*fixture).outlives},
 		{"B36_B37_orphan_of_a_command_that_ended_meanwhile", (*fixture).orphans},
 		{"B37_leaves_a_cgroup", (*fixture).leavesCgroup},
 		{"B37_open_socket_outlives_its_command", (*fixture).socketOutlives},
+		{"B66_sockets_end_with_their_grant", (*fixture).socketCloses},
 		{"B44_handed_to_the_ungranted", (*fixture).handed},
 		{"B38_woken_by_its_family", (*fixture).woken},
 		{"B38_storm", (*fixture).storm},
@@ -105,15 +113,4 @@ func refused(t *testing.T, p *rig.Proc) {
 	if r := p.Wait(t); r.Exit != 3 || !strings.Contains(r.Stdout, "EPERM") {
 		t.Errorf("want a refusal with EPERM, got %s", r)
 	}
-}
-
-// state is the letter that /proc has for a process: T when it is stopped.
-func state(t *testing.T, pid int) string {
-	t.Helper()
-	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
-		t.Errorf("read process state: %v", err)
-		return ""
-	}
-	return strings.Fields(string(b[strings.LastIndex(string(b), ")")+1:]))[0]
 }

@@ -86,10 +86,20 @@ func exists(file string) func() bool {
 	}
 }
 
+// leaves connects, sends the text, makes cgroups below its own, and says where.
+const leaves = `
+import os, socket, sys
+host, port, text = sys.argv[1:]
+socket.create_connection((host, int(port))).sendall(text.encode())
+own = "/sys/fs/cgroup" + open("/proc/self/cgroup").read().strip()[3:]
+os.makedirs(own + "/left/deeper")
+print("in", own)
+`
+
 // leavesCgroup: cgroups that an approved command made below its grant's go with that, and the sensor goes on (B37).
 func (f *fixture) leavesCgroup(t *testing.T) {
 	to, s := f.raw(t), f.guard(t, "secret")
-	p := s.Start(t, "bash", "-c", strings.Join(to.Egress("tcp"), " ")+` && own=/sys/fs/cgroup$(cut -d: -f3 /proc/self/cgroup) && mkdir -p $own/left/deeper && echo in $own`)
+	p := s.Start(t, "python3", "-c", leaves, rig.World4, itoa(to.Port), to.Text)
 	f.sensor.Approve(t, to.asked(t).ID)
 	succeeded(t, p, "/weir-grant-")
 	own := strings.TrimPrefix(p.WaitLine("in ", rig.Late), "in ")
@@ -143,6 +153,38 @@ func (f *fixture) socketOutlives(t *testing.T) {
 	if f.world.Got(survivor) {
 		t.Error("a socket outlived its grant")
 	}
+}
+
+// closes connects, and leaves a grandchild that has the socket, says so, and tells in a file when the kernel has closed it.
+const closes = `
+import os, select, socket, sys
+host, port, text, done = sys.argv[1:]
+s = socket.create_connection((host, int(port)))
+s.sendall(text.encode())
+if os.fork() == 0:
+    os.setsid()
+    if os.fork() == 0:
+        os.close(0); os.close(1); os.close(2)
+        p = select.poll()
+        p.register(s, select.POLLIN)
+        while not any(e & (select.POLLERR | select.POLLHUP) for _, e in p.poll()):
+            pass
+        open(done, "w").close()
+    os._exit(0)
+os.wait()
+print("sent", flush=True)
+os._exit(0)
+`
+
+// socketCloses: a grant's sockets end with it, whoever has them open (B66).
+func (f *fixture) socketCloses(t *testing.T) {
+	to, s := f.raw(t), f.guard(t, "secret")
+	done := filepath.Join(t.TempDir(), "done")
+	p := s.Start(t, "python3", "-c", closes, rig.World4, itoa(to.Port), to.Text, done)
+	to.approve(t, p, "sent")
+	succeeded(t, p, "sent")
+	to.Arrived(t)
+	rig.Eventually(t, "the socket is closed", exists(done))
 }
 
 // handed: a granted command gives its socket to one that has no grant (B44).

@@ -1,0 +1,223 @@
+package prompt
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+	"golang.org/x/time/rate"
+
+	"weir/internal/event"
+	"weir/internal/gate/question"
+	"weir/internal/gate/verdict"
+	"weir/internal/procfs"
+	"weir/internal/show"
+)
+
+// How many lines a container can cause.
+const (
+	mostNotices = 5                // in a row,
+	refill      = 10 * time.Second // and then one more each time
+)
+
+const (
+	slowest   = 10 * time.Second // between two looks, where the sensor is slow
+	writeTime = time.Second      // for a line on a terminal that is stopped
+)
+
+// Notify writes one line to tty, which a container's command uses too, for each question of the container, and one when it has ended,
+// until ctx ends. A question that ends before it was seen gets no line. Failures are not told: the next look tries again.
+func Notify(ctx context.Context, s Sensor, container string, tty *os.File) {
+	n := &notifier{sensor: s, container: container, tty: tty, limit: rate.NewLimiter(rate.Every(refill), mostNotices)}
+	for ctx.Err() == nil {
+		pause := n.look(ctx, false)
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+		}
+	}
+	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+	defer cancel()
+	n.look(last, true)
+}
+
+type notifier struct {
+	sensor    Sensor
+	container string
+	tty       *os.File
+	limit     *rate.Limiter
+	width     int
+	told      []question.Question // that have a line and wait; Held as long as who asked waits, too
+	known     map[string]bool     // ids that wait and need no line any more
+}
+
+// look writes what has changed, and returns when to look again. last: the container's command has ended.
+func (n *notifier) look(ctx context.Context, last bool) time.Duration {
+	if !n.calm() {
+		return every // what is still so then is told then
+	}
+	start := time.Now()
+	u := next(ctx, n.sensor, n.told)
+	pause := min(max(every, 20*time.Since(start)), slowest) // a container may have many and long questions
+	if u.err != nil {
+		return pause
+	}
+	n.told = slices.DeleteFunc(n.told, func(q question.Question) bool {
+		i := slices.IndexFunc(u.ended, func(e question.Question) bool { return e.ID == q.ID })
+		return i >= 0 && n.say(ending(u.ended[i], q.Held, last)) == nil
+	})
+	var fresh []question.Question
+	known := map[string]bool{}
+	for _, q := range u.list {
+		switch {
+		case n.known[q.ID]:
+			known[q.ID] = true
+			n.check(q, last)
+		case q.Container.ID == n.container && (!last || !q.Held && q.Text == ""): // nothing waits any more
+			fresh = append(fresh, q)
+		}
+	}
+	n.known = known
+	n.tell(fresh, last)
+	return pause
+}
+
+// check tells once when who asked a question that waits has gone.
+func (n *notifier) check(q question.Question, last bool) {
+	i := slices.IndexFunc(n.told, func(t question.Question) bool { return t.ID == q.ID })
+	if last || i < 0 || !n.told[i].Held || q.Askers > 1 || procfs.Alive(q.Process.PID, q.Process.Start) {
+		return
+	}
+	if n.say("weir: "+event.Visible(q.ID)+": ", caller(q), " no longer waits; if it is approved, run it again") == nil {
+		n.told[i].Held = false
+	}
+}
+
+// tell writes a line for each, or one for the rest of many.
+func (n *notifier) tell(fresh []question.Question, last bool) {
+	for i, q := range fresh {
+		if !n.limit.Allow() {
+			return // the next look tries again
+		}
+		if rest := fresh[i:]; len(rest) > 1 && n.limit.Tokens() < 1 {
+			if n.say(fmt.Sprintf("weir: and %d more questions wait: weir pending", len(rest)), "", "") == nil {
+				for _, q := range rest {
+					n.known[q.ID] = true
+				}
+			}
+			return
+		}
+		if n.say(asking(q, last)) != nil {
+			return
+		}
+		n.known[q.ID] = true
+		n.told = append(n.told, q)
+	}
+}
+
+// asking is the line of a question that waits, in three parts: the container made the one in the middle.
+func asking(q question.Question, last bool) (head, middle, tail string) {
+	id := event.Visible(q.ID)
+	waiting := "weir: waiting for an answer to " + id + " ("
+	goal := caller(q) + " → " + strings.TrimSuffix(q.Destination.String(), "/tcp")
+	switch {
+	case q.Tool:
+		return waiting, "to call " + event.Visible(q.Text), ")"
+	case q.Text != "":
+		return waiting, "to run " + event.Command([]string{q.Text}, 0, 0), ")"
+	case q.Destination == event.Destination{}:
+		return waiting, "to run " + caller(q), ")"
+	case q.Held:
+		return waiting, goal, "); Ctrl-C gives up"
+	case last:
+		return "weir: " + id + ": ", goal, " was refused"
+	}
+	return "weir: " + id + ": ", goal, " was refused; if it is approved, run it again"
+}
+
+// ending is the line of a question that has ended, in three parts. held: who asked waited until then.
+func ending(q question.Question, held, last bool) (head, middle, tail string) {
+	head = "weir: " + event.Visible(q.ID)
+	switch {
+	case q.Outcome == verdict.Timeout && held:
+		return head + ": nobody answered in time; ", caller(q), " was refused"
+	case q.Outcome == verdict.Timeout:
+		return head + ": nobody answered in time", "", ""
+	case q.Outcome == verdict.Approved && !held && !last && q.Text == "":
+		return head + " ", show.Outcome(q), "; run it again"
+	}
+	return head + " ", show.Outcome(q), ""
+}
+
+// caller is the program that asked, short and visible.
+func caller(q question.Question) string {
+	name := q.Process.Comm
+	if q.Process.Exe != nil {
+		name = filepath.Base(q.Process.Exe.Path)
+	}
+	return event.Command([]string{name}, 32, 0)
+}
+
+// say writes one line over the one that the cursor is in. What is too long loses the hint after the semicolon first, then the end of the
+// middle.
+func (n *notifier) say(head, middle, tail string) error {
+	if columns(head+middle+tail) > n.width {
+		tail, _, _ = strings.Cut(tail, ";")
+	}
+	if room := n.width - columns(head+tail); columns(middle) > room {
+		middle = cut(middle, max(room-2, 0)) + "…"
+	}
+	line := "\r" + rest + cut(head+middle+tail, n.width) + "\r\n"
+	// In the background of a terminal with tostop, writing stops the whole process group, the command too, unless the thread that writes
+	// blocks the signal. To ignore it would do as well, but the command would inherit that.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	var before unix.Sigset_t
+	stop := unix.Sigset_t{Val: [16]uint64{1 << (unix.SIGTTOU - 1)}}
+	if err := unix.PthreadSigmask(unix.SIG_BLOCK, &stop, &before); err != nil {
+		return fmt.Errorf("block SIGTTOU: %w", err)
+	}
+	defer unix.PthreadSigmask(unix.SIG_SETMASK, &before, nil)
+	if err := n.tty.SetWriteDeadline(time.Now().Add(writeTime)); err != nil {
+		return fmt.Errorf("write to the terminal: %w", err)
+	}
+	if k, err := n.tty.WriteString(line); k == 0 {
+		return fmt.Errorf("write to the terminal: %w", err)
+	}
+	return nil
+}
+
+// calm says whether a line disturbs nobody, and notes how wide it may be. A program that takes Ctrl-C as a key draws the whole screen, or
+// passes all on to another machine.
+func (n *notifier) calm() bool {
+	calm := false
+	conn, err := n.tty.SyscallConn()
+	if err != nil {
+		return false
+	}
+	err = conn.Control(func(fd uintptr) {
+		mode, err := unix.IoctlGetTermios(int(fd), unix.TCGETS)
+		calm = err == nil && mode.Lflag&unix.ISIG != 0
+		n.width = 80
+		if size, err := unix.IoctlGetWinsize(int(fd), unix.TIOCGWINSZ); err == nil && size.Col > 0 {
+			n.width = int(size.Col)
+		}
+		n.width-- // in the last column some terminals begin the next line
+	})
+	return err == nil && calm
+}
+
+// columns is how many columns a text may take.
+func columns(s string) int {
+	n := 0
+	for _, r := range s {
+		n += width1(r)
+	}
+	return n
+}

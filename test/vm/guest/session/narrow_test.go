@@ -1,0 +1,246 @@
+//go:build vmguest
+
+package session
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"weir/internal/event"
+	"weir/internal/gate/question"
+	"weir/internal/gate/verdict"
+	"weir/test/vm/guest/rig"
+)
+
+// pair is two commands that go to one place, so that nothing but the scope of a grant tells them apart: A says the place's text, and is
+// let out; B says another one.
+type pair struct {
+	target
+	a, b string
+	not  string // what B says
+}
+
+func (to target) pair() pair {
+	p := pair{target: to, a: strings.Join(to.Curl(), " "), not: fmt.Sprintf("other.%d.end", to.Port)}
+	p.b = p.upload(p.not)
+	return p
+}
+
+func (to target) upload(text string) string {
+	return "curl -sS -m 600 --data-binary " + text + " http://" + to.To + "/"
+}
+
+// written has the commands in place of the letters.
+func (p pair) written(script string) string {
+	return strings.NewReplacer("A", p.a, "B", p.b).Replace(script)
+}
+
+// When B begins.
+const (
+	after    = iota // once A has ended
+	together        // at once: both are asked about before one is answered
+	beside          // on input, while A, which gets no answer from who only listens, goes on
+)
+
+// ways are those in which shells and tools run A and B.
+var ways = []struct {
+	name, script string
+	when         int
+}{
+	{"list", "A; B", after},
+	{"sh", "sh -c 'A; B'", after},
+	{"subshell", "(A; B)", after},
+	{"function", "f() { A; B; }; f", after},
+	{"loop", "for c in 'A' 'B'; do $c; done", after},
+	{"substitution", "x=$(A); B", after},
+	{"wrapped", "env nice timeout 600 A; B", after},
+	{"xargs", `printf '%s\n' 'A' 'B' | xargs -I+ sh -c +`, after},
+	{"find", `find / -maxdepth 0 -exec A \; -exec B \;`, after},
+	{"fed_by_a_pipe", `printf '%s\n' 'A' 'B' | bash`, after},
+	{"pipe_fills", "A | B --data-binary @-", after},
+	{"pipe", "A | B", together},
+	{"at_once", "A & B; wait", together},
+	{"xargs_at_once", `printf '%s\n' 'A' 'B' | xargs -P2 -I+ sh -c +`, together},
+	{"exec_after", "A && exec B", after},
+	{"exec_in_a_subshell", "(exec A); B", after},
+	{"exec_beside_an_older_child", "{ read; B; kill $$; } <&0 & exec A", beside},
+	{"background", "A & read; B; kill $!", beside},
+	{"coprocess", "coproc A; read; B; kill $!", beside},
+}
+
+// narrow: what is approved is let out, and not what its shell runs besides, least of all what is denied (F01, G16, G24).
+func (f *fixture) narrow(t *testing.T) {
+	for _, way := range ways {
+		t.Run(way.name, func(t *testing.T) {
+			to := f.web
+			if way.when == beside {
+				to = f.raw
+			}
+			p := to(t).pair()
+			shell := f.guard(t, "corruption", "secret").Start(t, "bash", "-c", p.written(way.script))
+			if way.when == together {
+				p.asks(t, shell, p.not)
+			}
+			p.alone(t, shell, "\n", p.not)
+		})
+	}
+	t.Run("long_lived_shell", func(t *testing.T) {
+		p := f.web(t).pair()
+		shell := f.guard(t, "corruption", "secret").Start(t, "bash")
+		shell.Input(t, p.a+"\n")
+		p.alone(t, shell, p.b+"\n", p.not)
+	})
+	t.Run("script", func(t *testing.T) {
+		p, file := f.web(t).pair(), filepath.Join(t.TempDir(), "fetch.sh")
+		third := fmt.Sprintf("third.%d.end", p.Port)
+		if err := os.WriteFile(file, []byte(p.a+"\n"+p.b+"\n"+p.upload(third)+"\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		shell := f.guard(t, "corruption", "secret").Start(t, "bash", file)
+		p.alone(t, shell, "", p.not, third)
+	})
+}
+
+// alone approves A, gives the shell input once it has arrived, and wants each of the others asked about and, denied, not to arrive.
+func (p pair) alone(t *testing.T, shell *rig.Proc, input string, others ...string) {
+	t.Helper()
+	q, ok := p.asks(t, shell, p.Text)
+	if !ok {
+		t.Fatalf("%s was not asked about", p.Text)
+	}
+	p.f.sensor.Approve(t, q.ID)
+	p.Arrived(t)
+	shell.Input(t, input)
+	shell.Close(t)
+	for _, text := range others {
+		if q, ok := p.asks(t, shell, text); ok {
+			p.f.sensor.Deny(t, q.ID)
+		} else {
+			t.Errorf("%s was not asked about", text)
+		}
+	}
+	if t.Failed() {
+		shell.Signal(t, 9) // nobody answers what got out
+	}
+	shell.Wait(t)
+	for _, text := range others {
+		p.f.world.Nothing(t, rig.Marks{}, text, 0)
+	}
+}
+
+// asks waits for the question about the command that says text, unless that gets out or the shell ends first.
+func (to target) asks(t *testing.T, shell *rig.Proc, text string) (asked question.Question, ok bool) {
+	t.Helper()
+	rig.Eventually(t, text+" is asked about, or gets out, or its shell ends", func() bool {
+		_, ended := shell.WaitFor(0)
+		for _, q := range to.f.sensor.Pending(t) {
+			if to.About(q) && strings.Contains(strings.Join(q.Process.Argv, " "), text) {
+				asked, ok = q, true
+			}
+		}
+		return ok || ended || to.f.world.Got(text)
+	})
+	return asked, ok
+}
+
+// passed: nor what a reviewer lets out (F01, G7, G24).
+func (f *fixture) passed(t *testing.T) {
+	f.sensor.Policy(t, "cop:\n  reviewer: static\n")
+	defer f.sensor.Policy(t, "")
+	p := f.web(t).pair()
+	shell := f.guard(t, "corruption").Start(t, "bash")
+	shell.Input(t, p.a+"\n")
+	p.Arrived(t)
+	shell.Input(t, p.b+"\n")
+	shell.Close(t)
+	shell.Wait(t)
+	p.f.world.Nothing(t, rig.Marks{}, p.not, 0)
+	flagged := func(e event.Event) bool {
+		return e.Kind == event.Connect && e.Verdict != nil && e.Verdict.Reason == string(verdict.Flagged) &&
+			e.Process != nil && strings.Contains(strings.Join(e.Process.Argv, " "), p.not)
+	}
+	if !t.Failed() {
+		f.sensor.Event(t, flagged)
+	}
+}
+
+// parent connects, sends the text, and runs a command.
+const parent = `
+import socket, subprocess, sys
+host, port, text, *command = sys.argv[1:]
+socket.create_connection((host, int(port))).sendall(text.encode())
+sys.exit(subprocess.run(command).returncode)`
+
+// descends: what an approved process starts itself goes out with it, unasked (F01, G24).
+func (f *fixture) descends(t *testing.T) {
+	to, s := f.raw(t), f.guard(t, "corruption", "secret")
+	child := to
+	child.Text = fmt.Sprintf("child.%d.end", to.Port)
+	p := s.Start(t, "python3", "-c", parent, rig.World4, itoa(to.Port), to.Text, "bash", "-c", strings.Join(child.Egress("tcp"), " ")+"; exit $?")
+	f.sensor.Approve(t, to.asked(t).ID)
+	if q, asked := child.asks(t, p, child.Text); asked {
+		t.Errorf("the child of an approved process was asked about: %+v", q)
+		f.sensor.Deny(t, q.ID)
+	}
+	succeeded(t, p, "ok")
+	to.Arrived(t)
+	child.Arrived(t)
+}
+
+// orphaned: whose parent is gone waits as well: the agent lives (F05).
+func (f *fixture) orphaned(t *testing.T) {
+	const all, let = 30, 3
+	to, s, said := f.web(t), f.guard(t, "corruption", "secret"), filepath.Join(t.TempDir(), "said")
+	curl := strings.Join(to.Curl(), " ")
+	// the agent closes its input once it has seen the end of the shell
+	shell := s.Start(t, "bash", "-c", fmt.Sprintf("for i in {10..%d}; do setsid sh -c 'read x; exec %s.'$i' -v' <&0 >>%s 2>&1 & done", all+9, curl, said))
+	shell.Wait(t)
+	var asked []question.Question
+	rig.Eventually(t, "all are asked about", func() bool {
+		asked = asked[:0]
+		for _, q := range f.sensor.Pending(t) {
+			if to.About(q) {
+				asked = append(asked, q)
+			}
+		}
+		return len(asked) == all
+	})
+	held := 0
+	for _, q := range asked {
+		if q.Held {
+			held++
+		}
+	}
+	refused := func() int {
+		b, err := os.ReadFile(said)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strings.Count(string(b), "Operation not permitted")
+	}
+	rig.Eventually(t, "each is held or refused", func() bool { return held+refused() >= all })
+	if n := refused(); held < all || n > 0 {
+		t.Errorf("of %d, %d are held and %d got EPERM", all, held, n)
+	}
+	texts := make([]string, all)
+	for i, q := range asked {
+		texts[i] = strings.TrimPrefix(q.Process.Argv[4], "http://"+to.To+"/")
+		if i < let {
+			f.sensor.Approve(t, q.ID)
+		} else {
+			f.sensor.Deny(t, q.ID)
+		}
+	}
+	for i, q := range asked {
+		rig.Eventually(t, texts[i]+" is over", func() bool { return !exists(fmt.Sprint("/proc/", q.Process.PID))() })
+	}
+	f.world.Flush(t)
+	for i, text := range texts {
+		if got, want := f.world.Got(text), i < let; got != want {
+			t.Errorf("%s: arrived %t, want %t", text, got, want)
+		}
+	}
+}
