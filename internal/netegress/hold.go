@@ -31,7 +31,7 @@ const (
 	// settleTime is how long Hold waits until a process stands still. It does so as soon as its threads are on a processor
 	// again; one that sleeps where it cannot be frozen is looked at later.
 	settleTime  = 250 * time.Millisecond
-	settleEvery = 500 * time.Microsecond
+	settleFirst = 500 * time.Microsecond // until the first look; each further one takes twice as long: many may be waited for
 )
 
 // Hold freezes a process whose call waits for a verdict, in a cgroup of its own, until Grant, Refuse or Wake. Nobody sees it,
@@ -42,8 +42,8 @@ func (e *Egress) Hold(a Ask) error {
 	if err != nil {
 		return err
 	}
-	for end := time.Now().Add(settleTime); !cgroup.Frozen(g.Cgroup) && time.Now().Before(end); {
-		time.Sleep(settleEvery)
+	for wait := settleFirst; !cgroup.Frozen(g.Cgroup) && wait < settleTime; wait *= 2 {
+		time.Sleep(wait)
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -21,6 +21,8 @@ import (
 const (
 	sweepEvery = 100 * time.Millisecond
 	sweepIdle  = 500 * time.Millisecond // without anything to end
+	// maxLooks is how many of the frozen are looked after in one sweep: reading their signals is what costs most.
+	maxLooks = 64
 	tidyEvery  = 5 * time.Second
 	// lingering is how long what a command has queued may still leave after its
 	// last process has ended.
@@ -171,8 +173,10 @@ func (e *Egress) lapse() (empty map[uint64]string, err error) {
 	now := taint.Now()
 	empty = map[uint64]string{}
 	errs := []error{e.rouse(now)}
-	for id, g := range e.grants {
-		if g.frozen {
+	looks := 0
+	for id, g := range e.grants { // in another order each time
+		if g.frozen && looks < maxLooks {
+			looks++
 			errs = append(errs, e.lookAfter(g))
 		}
 		switch {

