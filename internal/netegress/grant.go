@@ -68,9 +68,10 @@ type live struct {
 	cgroupID uint64
 	root     Process // the process that was let out, or is held
 	pidfd    *os.File
-	frozen   bool       // its cgroup is to be
-	expires  uint64     // ns since boot
-	bits     taint.Bits // that it was given under: under more it opens nothing
+	frozen   bool                   // its cgroup is to be
+	expires  uint64                 // ns since boot
+	until    map[Destination]uint64 // when a cgroup's destinations close, each with its own approval: ns since boot
+	bits     taint.Bits             // that it was given under: under more it opens nothing
 	claims   []egressClaimKey
 	owed     []owed
 	over     bool // nothing is open any more; the cgroup waits to be empty
@@ -317,6 +318,10 @@ func (e *Egress) open(g *live, to []Destination, expires uint64, bytes int64) er
 		if !slices.Contains(g.To, d) {
 			g.To = append(g.To, d)
 		}
+		if g.until == nil {
+			g.until = map[Destination]uint64{}
+		}
+		g.until[d] = max(g.until[d], expires)
 	}
 	fresh := g.State == ""
 	before, err := e.intrusions()

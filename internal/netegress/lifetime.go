@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -22,8 +23,8 @@ const (
 	sweepEvery = 100 * time.Millisecond
 	sweepIdle  = 500 * time.Millisecond // without anything to end
 	// maxLooks is how many of the frozen are looked after in one sweep: reading their signals is what costs most.
-	maxLooks = 64
-	tidyEvery  = 5 * time.Second
+	maxLooks  = 64
+	tidyEvery = 5 * time.Second
 	// lingering is how long what a command has queued may still leave after its
 	// last process has ended.
 	lingering = 5 * time.Second
@@ -193,9 +194,25 @@ func (e *Egress) lapse() (empty map[uint64]string, err error) {
 			errs = append(errs, e.end(g, "expired"))
 		case g.root.PID != 0 && g.Kind != "claim" && !e.running(g):
 			errs = append(errs, e.finish(g, now))
+		default:
+			errs = append(errs, e.shut(g, now))
 		}
 	}
 	return empty, errors.Join(errs...)
+}
+
+// shut closes the destinations whose own time is over: approving one more does not prolong them.
+func (e *Egress) shut(g *live, now uint64) error {
+	var errs []error
+	for d, until := range g.until {
+		if until > now {
+			continue
+		}
+		errs = append(errs, deleted(e.egress.GrantDests.Delete(&egressGrantDest{Grant: g.ID, Dest: d.raw()})))
+		delete(g.until, d)
+		g.To = slices.DeleteFunc(slices.Clone(g.To), func(o Destination) bool { return o == d })
+	}
+	return errors.Join(errs...)
 }
 
 // ending are the signals by which somebody asks a process to end.

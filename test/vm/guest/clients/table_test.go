@@ -76,6 +76,10 @@ var clients = []client{
 	core(once(wrapped("sudo", "sudo", "-n"))),
 	shell("su -c", https, answer, `su agent -c "curl -sS -m 600 $URL"`),
 	wrapped("tmux", "testdata/tmux.sh"),
+	shell("on a terminal", https, answer, `script -qec "curl -sS -m 600 $URL" /dev/null`),
+	shell("an interactive bash", https, answer, `{ echo "curl -sS -m 600 $URL"; echo 'exit $?'; } | script -qec "bash --norc -i" /dev/null`),
+	shell("set -m, in the background", https, answer, "set -m; curl -sS -m 600 $URL & wait $!"),
+	shell("an orphan in a session of its own", https, answer, `(setsid curl -sS -m 600 $URL 2>&1 &) | grep answer`),
 }
 
 // https, plain and ssh make places where that is spoken.

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"weir/internal/event"
@@ -243,4 +244,51 @@ func (f *fixture) orphaned(t *testing.T) {
 			t.Errorf("%s: arrived %t, want %t", text, got, want)
 		}
 	}
+}
+
+// visits sends a text to each place that its input names.
+const visits = `
+import socket, sys
+for line in sys.stdin:
+    host, port, text = line.split()
+    socket.create_connection((host, int(port))).sendall(text.encode())
+`
+
+// ownTime: approving another destination for the same process does not prolong the ones before (G24).
+func (f *fixture) ownTime(t *testing.T) {
+	f.sensor.Policy(t, "grant: {seconds: 10}\n")
+	defer f.sensor.Policy(t, "")
+	first := f.raw(t)
+	p := f.guard(t, "secret").Start(t, "python3", "-c", visits)
+	visit := func(to target, text string) (question.Question, bool) {
+		p.Input(t, fmt.Sprintf("%s %d %s\n", rig.World4, to.Port, text))
+		var asked question.Question
+		rig.Eventually(t, text+" is asked about, or gets out", func() bool {
+			for _, q := range f.sensor.Pending(t) {
+				if to.About(q) {
+					asked = q
+				}
+			}
+			return asked.ID != "" || f.world.Got(text)
+		})
+		return asked, asked.ID != ""
+	}
+	let := func(to target) {
+		q, asked := visit(to, to.Text)
+		if !asked {
+			t.Fatalf("%s was not asked about", to.Text)
+		}
+		f.sensor.Approve(t, q.ID)
+		to.Arrived(t)
+	}
+	let(first)
+	for i := range 60 {
+		let(f.raw(t)) // each of which makes the grant last longer
+		if _, asked := visit(first, fmt.Sprintf("again.%d.%d.end", first.Port, i)); asked {
+			p.Signal(t, syscall.SIGKILL)
+			p.Wait(t)
+			return
+		}
+	}
+	t.Error("the first destination stays open as long as others are approved")
 }

@@ -170,7 +170,9 @@ func (f *fixture) rushes(t *testing.T) {
 		other := to.intruder()
 		enters := begins(t, s, "watching", other.Egress("intrude -cgroup "+s.Cgroup)...)
 		p := s.Start(t, to.Curl()...)
-		q := to.asked(t) // also if it could not be held, and has failed
+		q := f.sensor.Asked(t, func(q question.Question) bool { // also if it could not be held, and has failed
+			return to.About(q) && strings.Contains(strings.Join(q.Process.Argv, " "), to.Text)
+		})
 		if enters.WaitLine("entered", rig.Late) != "" {
 			entered++
 		}
