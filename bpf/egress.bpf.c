@@ -161,7 +161,7 @@ static __always_inline __u32 begin_wait(struct hold *h)
  * the daemon does not come in time, the process stops. The signals go to this very thread: one that waits for
  * the whole process already would not be sent again, and who returns to user space with no signal of its own
  * would see the restart code as an error. */
-static __always_inline int restart(struct hold *h)
+static __always_inline int restart(struct hold *h, struct hold_key *key)
 {
 	bpf_send_signal_thread(SIGSTOP);
 	__u32 state = h->state;
@@ -170,7 +170,8 @@ static __always_inline int restart(struct hold *h)
 		                HOLD_RESTARTS
 		            ? HOLD_STOPPED
 		            : HOLD_FROZEN;
-	if (state != HOLD_STOPPED) /* who was frozen meanwhile is not continued by anybody else */
+	/* who was frozen or answered meanwhile is not continued by anybody else */
+	if (state != HOLD_STOPPED || bpf_map_lookup_elem(&holds, key) != h)
 		bpf_send_signal_thread(SIGCONT);
 	return RESTART;
 }
@@ -197,10 +198,10 @@ __noinline int question(struct where *w, struct dest *d, __u64 cookie)
 		if (old->state == HOLD_FAILED || !holdable(w, p))
 			return REFUSE;
 		if (old->state != HOLD_FROZEN)
-			return restart(old);
+			return restart(old, &key);
 		__u32 state = begin_wait(old);
 		if (__sync_val_compare_and_swap((__u32 *)&old->state, HOLD_FROZEN, state) != HOLD_FROZEN)
-			return restart(old);
+			return restart(old, &key);
 	} else {
 		if (old)
 			bpf_map_delete_elem(&holds, &key);
@@ -217,7 +218,8 @@ __noinline int question(struct where *w, struct dest *d, __u64 cookie)
 			__u64 *turn = hold.turn ? bpf_map_lookup_elem(&turns, &at) : 0;
 			if (turn)
 				*turn = 0;
-			return old->state == HOLD_FAILED ? REFUSE : restart(old);
+			return hold.state == HOLD_FAILED || old->state == HOLD_FAILED ? REFUSE
+			                                                              : restart(old, &key);
 		}
 	}
 	struct record *r = bpf_ringbuf_reserve(&asks, sizeof(*r), 0);
@@ -234,7 +236,7 @@ __noinline int question(struct where *w, struct dest *d, __u64 cookie)
 	r->cookie = cookie;
 	if (held) {
 		count(COUNT_HELD);
-		restart(old);
+		restart(old, &key);
 	}
 	bpf_ringbuf_submit(r, BPF_RB_FORCE_WAKEUP);
 	return held ? RESTART : REFUSE;

@@ -69,6 +69,8 @@ type live struct {
 	root     Process // the process that was let out, or is held
 	pidfd    *os.File
 	frozen   bool                   // its cgroup is to be
+	late     bool                   // it is not to be any more, but could not be thawed yet
+	calls    []egressHoldKey        // of its process, which wait while it is frozen
 	expires  uint64                 // ns since boot
 	until    map[Destination]uint64 // when a cgroup's destinations close, each with its own approval: ns since boot
 	bits     taint.Bits             // that it was given under: under more it opens nothing
@@ -79,16 +81,25 @@ type live struct {
 
 // is says whether the cgroup is p's. Starts of either may be as /proc has them, of parents and of what an earlier daemon let out.
 func (g *live) is(p Process) bool {
-	a, b := g.root.Start, p.Start
-	return g.cgroupID != 0 && g.root.PID == p.PID && (a == b || procfs.SameStart(a, b) || procfs.SameStart(b, a))
+	return g.cgroupID != 0 && g.root.PID == p.PID && same(g.root.Start, p.Start)
+}
+
+func same(a, b uint64) bool { return a == b || procfs.SameStart(a, b) || procfs.SameStart(b, a) }
+
+// waits notes a call that its process is frozen for.
+func (g *live) waits(key egressHoldKey) {
+	if !slices.Contains(g.calls, key) {
+		g.calls = append(g.calls, key)
+	}
 }
 
 func (g *live) thaw() error {
 	if !g.frozen {
 		return nil
 	}
+	g.calls = nil
 	err := cgroup.Freeze(g.Cgroup, false)
-	g.frozen = err != nil
+	g.frozen, g.late = err != nil, err != nil
 	return err
 }
 
@@ -212,7 +223,10 @@ func (e *Egress) seat(container uint64, p Process) (*live, error) {
 	g := &live{Grant: Grant{ID: e.newID(), Kind: "cgroup", Container: container, PIDs: []int{p.PID}, Root: p}, root: p}
 	if old := e.seatOf(p); old != nil {
 		if !old.over && old.Cgroup == leaf && !e.entered(old) {
-			return old, nil
+			if old.pidfd == nil { // an earlier daemon made it
+				old.pidfd, err = procfs.Open(p.PID, p.Start)
+			}
+			return old, err
 		}
 		if !old.over { // somebody moved it, or others in
 			if err := e.end(old, "revoked"); err != nil {
@@ -230,8 +244,11 @@ func (e *Egress) seat(container uint64, p Process) (*live, error) {
 		return nil, err
 	}
 	g.Cgroup = leaf + "/" + seatName + strconv.FormatUint(g.ID, 10)
-	if g.cgroupID, err = cgroup.Make(g.Cgroup); err != nil {
-		return nil, errors.Join(err, g.pidfd.Close())
+	if err = os.Mkdir(cgroup.Dir(g.Cgroup), 0o755); err == nil { // not its parents, which end with a container
+		g.cgroupID, err = cgroup.ID(g.Cgroup)
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("make cgroup: %w", err), g.pidfd.Close())
 	}
 	e.grants[g.ID] = g
 	if err = e.opts.State.PutGrant(g.cgroupID, g.ID); err == nil {
@@ -265,16 +282,13 @@ func (e *Egress) sit(g *live) error {
 
 // let opens a grant, or widens it. family: all that the process has started comes in, too.
 func (e *Egress) let(g *live, a Ask, to []Destination, t Terms, wide bool) error {
-	if err := t.prepare(g.ID); err != nil {
-		return err
-	}
 	box, agent, err := e.box(a.Container)
 	if err != nil {
 		return err
 	}
 	inside := map[int]bool{g.root.PID: true}
 	if wide {
-		inside, err = family.Move(g.Cgroup, g.root.PID, box)
+		inside, err = e.gather(g, box)
 	} else {
 		err = e.sit(g)
 	}
@@ -287,9 +301,38 @@ func (e *Egress) let(g *live, a Ask, to []Destination, t Terms, wide bool) error
 	if err := family.Steered(box, inside); err != nil {
 		return err
 	}
+	if err := t.prepare(g.ID); err != nil {
+		return err
+	}
 	g.owed = append(g.owed, owed{a, to, t, taint.Now() + uint64(t.ClaimFor)})
 	g.bits = a.Taint
 	return e.open(g, to, taint.Now()+uint64(t.For), t.Bytes)
+}
+
+// gather brings a process and all that it has started into its cgroup. What waits to begin goes on waiting there, frozen by itself.
+func (e *Egress) gather(g *live, box string) (map[int]bool, error) {
+	held := g.frozen
+	if err := e.still(g); err != nil {
+		return nil, err
+	}
+	inside, err := family.Move(g.Cgroup, g.root.PID, box)
+	for pid := range inside {
+		var h egressHold
+		if pid == g.root.PID || !e.begins(pid) || e.egress.Holds.Lookup(&egressHoldKey{Tgid: uint32(pid)}, &h) != nil {
+			continue
+		}
+		own, err2 := e.seat(g.Container, Process{PID: pid, Start: h.Start})
+		if err2 == nil {
+			err2 = e.still(own)
+		}
+		if err2 != nil { // it must not begin unseen
+			err = errors.Join(err, err2, family.Kill(pid, h.Start))
+		}
+	}
+	if held {
+		return inside, err
+	}
+	return inside, errors.Join(err, g.thaw())
 }
 
 // runs says whether a process runs what its question was about: another of its threads may have executed something while the first

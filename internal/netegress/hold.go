@@ -53,15 +53,12 @@ func (e *Egress) Hold(a Ask) error {
 		h.Turn, h.State = 0, egressHoldStateHOLD_FROZEN
 		return was.Start == a.Process.Start && waits(was)
 	})
-	err = errors.Join(err, e.endTurn(was))
-	if was.State == egressHoldStateHOLD_STOPPED {
-		if box, agent, err := e.box(a.Container); err == nil {
-			e.saw = append(e.saw, saw{family.Above(a.Process.PID, box, agent), taint.Now() + uint64(sawTime)})
-		}
-		err = errors.Join(err, family.Continue(a.Process.PID, a.Process.Start))
+	stopped := was.State == egressHoldStateHOLD_STOPPED
+	if stopped {
+		e.see(a)
 	}
-	if err = errors.Join(err, e.unstop(g)); err != nil {
-		err = errors.Join(err, e.giveUp(a.Process))
+	if err = errors.Join(err, e.endTurn(was), unstop(a.Process, stopped)); err != nil {
+		err = errors.Join(err, e.fail(a.Process, a.key()))
 	}
 	return err
 }
@@ -94,95 +91,121 @@ func (e *Egress) freeze(a Ask) (*live, error) {
 		return nil, errFailed
 	}
 	g, err := e.seat(a.Container, a.Process)
-	if err == nil && g.State != "" && g.expires > taint.Now() && slices.Contains(g.To, a.To) && a.Taint&^g.bits == 0 {
+	if err == nil && e.opens(g, a) {
 		return nil, errors.Join(ErrOver, e.release(a)) // it was let out just before
 	}
 	if err == nil {
-		g.frozen = true
-		err = cgroup.Freeze(g.Cgroup, true)
-	}
-	if err == nil {
-		err = e.sit(g)
+		g.waits(key)
+		err = e.still(g)
 	}
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("hold process %d: %w", a.Process.PID, err), e.giveUp(a.Process))
+		return nil, errors.Join(fmt.Errorf("hold process %d: %w", a.Process.PID, err), e.fail(a.Process, key))
 	}
 	return g, nil
+}
+
+// still has a process stand still in its cgroup.
+func (e *Egress) still(g *live) error {
+	g.frozen, g.late = true, false
+	if err := cgroup.Freeze(g.Cgroup, true); err != nil {
+		return err
+	}
+	return e.sit(g)
+}
+
+// opens says whether a grant lets a call through, by the kernel's books.
+func (e *Egress) opens(g *live, a Ask) bool {
+	var kernel egressGrant
+	return g.State != "" && slices.Contains(g.To, a.To) && a.Taint&^g.bits == 0 &&
+		e.egress.Grants.Lookup(g.ID, &kernel) == nil && kernel.Expires > taint.Now() && kernel.Bytes > 0
 }
 
 func waits(h egressHold) bool {
 	return h.Verdict == egressHoldVerdictHOLD_PENDING && h.State != egressHoldStateHOLD_FAILED
 }
 
-// unstop has a process that was stopped, or is to be, since the daemon did not come in time, wait in its frozen cgroup instead.
-func (e *Egress) unstop(g *live) error {
-	st, err := procfs.ReadStat(g.root.PID)
-	if err != nil {
-		return nil // it has ended
+// unstop has a process go on that was stopped, or is to be, since the daemon did not come in time. stopped: it is known to.
+func unstop(p Process, stopped bool) error {
+	if !stopped {
+		if is, err := procfs.Pending(p.PID); err != nil || !is.Stopped && is.Own&(1<<(unix.SIGSTOP-1)) == 0 {
+			return nil // also if it has ended
+		}
 	}
-	if own, _, err := procfs.Pending(g.root.PID); st.State != 'T' && (err != nil || own&(1<<(unix.SIGSTOP-1)) == 0) {
-		return nil
-	}
-	return family.Continue(g.root.PID, g.root.Start)
+	return family.Continue(p.PID, p.Start)
 }
 
-// saw are the parents of a process that had to be stopped before it was frozen. sudo and su stop themselves when their child has
-// stopped, and nobody else wakes them.
-type saw struct {
-	parents []procfs.Stat
-	until   uint64 // ns since boot
+// saw is who may have seen a process stop that had to be stopped before it was frozen, by pid: its parents. sudo and su stop
+// themselves then, and nobody else wakes them.
+type saw map[int]sight
+
+// sight is of one parent.
+type sight struct {
+	start uint64
+	until uint64 // ns since boot
 }
 
 // sawTime is how long a parent may take to see that its child had stopped.
 const sawTime = 2 * time.Second
 
+// see notes the parents of an asker that was stopped.
+func (e *Egress) see(a Ask) {
+	box, agent, err := e.box(a.Container)
+	if err != nil {
+		return // it has been removed
+	}
+	for _, p := range family.Above(a.Process.PID, box, agent) {
+		e.saw[p.PID] = sight{p.Start, taint.Now() + uint64(sawTime)}
+	}
+}
+
 // rouse wakes parents that have stopped themselves.
 func (e *Egress) rouse(now uint64) error {
 	var errs []error
-	for _, s := range e.saw {
-		for _, p := range s.parents {
-			if st, err := procfs.ReadStat(p.PID); err == nil && st.Start == p.Start && st.State == 'T' {
-				errs = append(errs, family.Continue(p.PID, p.Start))
-			}
+	for pid, s := range e.saw {
+		if st, err := procfs.ReadStat(pid); err == nil && st.Start == s.start && st.State == 'T' && !e.begins(pid) {
+			errs = append(errs, family.Continue(pid, s.start))
+		}
+		if s.until <= now {
+			delete(e.saw, pid)
 		}
 	}
-	e.saw = slices.DeleteFunc(e.saw, func(s saw) bool { return s.until <= now })
 	return errors.Join(errs...)
 }
 
-// giveUp ends the wait of all calls of a process, without a verdict: they fail, and the questions stay.
-func (e *Egress) giveUp(p Process) error {
-	var keys []egressHoldKey
+// fail has calls of a process fail, without a verdict: the questions stay. What has not begun waits on.
+func (e *Egress) fail(p Process, calls ...egressHoldKey) error {
+	var errs []error
 	stopped := false
-	err := e.eachHold(func(key egressHoldKey, h egressHold) {
-		if int(key.Tgid) == p.PID && waits(h) && key.Dest != (egressDest{}) {
-			keys = append(keys, key)
-			stopped = stopped || h.State == egressHoldStateHOLD_STOPPED
+	for _, key := range calls {
+		if key.Dest == (egressDest{}) {
+			continue
 		}
-	})
-	for _, key := range keys {
-		err = errors.Join(err, e.change(key, func(h *egressHold) bool {
+		errs = append(errs, e.change(key, func(h *egressHold) bool {
+			fails := waits(*h) && same(p.Start, h.Start)
+			stopped = stopped || fails && h.State == egressHoldStateHOLD_STOPPED
 			h.State = egressHoldStateHOLD_FAILED
-			return true
+			return fails
 		}))
 	}
-	return errors.Join(err, e.thaw(p, stopped))
+	return errors.Join(append(errs, e.thaw(p, stopped))...)
 }
 
-// thaw lets a process go on, unless it waits to begin what it has executed meanwhile.
+// begins says whether a process waits to begin what it has executed.
+func (e *Egress) begins(pid int) bool {
+	var h egressHold
+	return e.egress.Holds.Lookup(&egressHoldKey{Tgid: uint32(pid)}, &h) == nil && waits(h) && procfs.Alive(pid, h.Start)
+}
+
+// thaw lets a process go on, unless it waits to begin.
 func (e *Egress) thaw(p Process, stopped bool) error {
-	var err error
-	var begins egressHold
-	if e.egress.Holds.Lookup(&egressHoldKey{Tgid: uint32(p.PID)}, &begins) == nil && waits(begins) && procfs.Alive(p.PID, begins.Start) {
+	if e.begins(p.PID) {
 		return nil
 	}
+	var err error
 	if g := e.seatOf(p); g != nil {
 		err = g.thaw()
 	}
-	if stopped {
-		err = errors.Join(err, family.Continue(p.PID, p.Start))
-	}
-	return err
+	return errors.Join(err, unstop(p, stopped))
 }
 
 // Refuse carries out a verdict that denies: the process gets EPERM, now and for
@@ -316,6 +339,9 @@ func (e *Egress) Adopt() ([]Ask, error) {
 				errs = append(errs, e.release(a))
 				return
 			}
+			if g != nil {
+				g.waits(key)
+			}
 			waiting[g] = true
 		}
 		asks = append(asks, a)
@@ -403,8 +429,11 @@ func (e *Egress) adoptGrants() error {
 	var k egressGrant
 	grants := e.egress.Grants.Iterate()
 	for grants.Next(&id, &k) {
-		g := &live{Grant: Grant{ID: id, State: "made", Kind: "mark", To: to[id], Bytes: k.Bytes, Expires: wall(k.Expires)}, expires: k.Expires, bits: taint.Bits(k.Taint)}
+		g := &live{Grant: Grant{ID: id, State: "made", Kind: "mark", To: to[id], Bytes: k.Bytes, Expires: wall(k.Expires)}, expires: k.Expires, bits: taint.Bits(k.Taint), until: map[Destination]uint64{}}
 		g.over = k.Expires == intruded
+		for _, d := range g.To {
+			g.until[d] = k.Expires
+		}
 		if k.Owner != anybody {
 			g.root.PID = int(k.Owner)
 		}

@@ -176,7 +176,10 @@ func (e *Egress) lapse() (empty map[uint64]string, err error) {
 	errs := []error{e.rouse(now)}
 	looks := 0
 	for id, g := range e.grants { // in another order each time
-		if g.frozen && looks < maxLooks {
+		switch {
+		case g.late:
+			errs = append(errs, g.thaw())
+		case g.frozen && looks < maxLooks:
 			looks++
 			errs = append(errs, e.lookAfter(g))
 		}
@@ -208,7 +211,10 @@ func (e *Egress) shut(g *live, now uint64) error {
 		if until > now {
 			continue
 		}
-		errs = append(errs, deleted(e.egress.GrantDests.Delete(&egressGrantDest{Grant: g.ID, Dest: d.raw()})))
+		if err := deleted(e.egress.GrantDests.Delete(&egressGrantDest{Grant: g.ID, Dest: d.raw()})); err != nil {
+			errs = append(errs, err)
+			continue
+		}
 		delete(g.until, d)
 		g.To = slices.DeleteFunc(slices.Clone(g.To), func(o Destination) bool { return o == d })
 	}
@@ -221,10 +227,10 @@ const ending = 1<<(unix.SIGHUP-1) | 1<<(unix.SIGINT-1) | 1<<(unix.SIGQUIT-1) | 1
 // lookAfter has a held process do what a signal asks of it: its handler runs once its call has failed. One without a handler
 // ends, frozen or not.
 func (e *Egress) lookAfter(g *live) error {
-	if _, handled, err := procfs.Pending(g.root.PID); err == nil && handled&ending != 0 {
-		return e.giveUp(g.root)
+	if is, err := procfs.Pending(g.root.PID); err == nil && is.Handled&ending != 0 {
+		return e.fail(g.root, g.calls...)
 	}
-	return e.unstop(g)
+	return unstop(g.root, false)
 }
 
 // taken says whether a claim was taken up just before it would have expired: its record is still to come, or was lost.
@@ -381,14 +387,16 @@ func (e *Egress) end(g *live, state string) error {
 		errs = append(errs, g.pidfd.Close())
 		g.pidfd = nil
 	}
-	errs = append(errs, g.thaw())
-	e.closing[g.ID] = closing{g.Container, false}
+	if !e.begins(g.root.PID) {
+		errs = append(errs, g.thaw())
+	}
 	opened := g.State != ""
 	g.State, g.over = state, true
 	if g.Kind != "cgroup" {
 		delete(e.grants, g.ID)
 	}
 	if opened {
+		e.closing[g.ID] = closing{g.Container, false}
 		e.opts.Handle.Ended(g.Grant)
 	}
 	return errors.Join(errs...)

@@ -60,13 +60,13 @@ type Egress struct {
 	slots    map[uint32]loaded
 	bridges  map[uint32][]string // Unix peers of the sensor itself, by slot
 	closing  map[uint64]closing  // by grant
-	saw      []saw
+	saw      saw
 	lastID   uint64
 }
 
 // Load makes or adopts the pinned maps and loads the programs. It attaches nothing.
 func Load(o Options) (*Egress, error) {
-	e := &Egress{opts: o, grants: map[uint64]*live{}, commands: map[command][]opened{}, slots: map[uint32]loaded{}, bridges: map[uint32][]string{}, closing: map[uint64]closing{}}
+	e := &Egress{opts: o, grants: map[uint64]*live{}, commands: map[command][]opened{}, slots: map[uint32]loaded{}, bridges: map[uint32][]string{}, closing: map[uint64]closing{}, saw: saw{}}
 	opts := &ebpf.CollectionOptions{Maps: ebpf.MapOptions{PinPath: o.PinDir}, Cache: o.Types}
 	e.opts.Types = nil
 	for _, load := range []struct {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -52,12 +53,19 @@ func InnerPIDs(pid int) ([]int, error) {
 	return pids, nil
 }
 
-// Pending returns the signals that are pending for single threads of a process, and those that a handler of it will run for, be
-// they for a thread or the process: bit n-1 stands for signal n.
-func Pending(pid int) (threads, handled uint64, err error) {
+// Signals are what waits for the threads of a process. Bit n-1 of a mask stands for signal n.
+type Signals struct {
+	Own     uint64 // pending for single threads
+	Handled uint64 // that a handler will run for, be they for a thread or the process
+	Stopped bool   // a thread has stopped
+}
+
+// Pending returns the signals of a process.
+func Pending(pid int) (Signals, error) {
+	var all Signals
 	tids, err := Threads(pid)
 	if err != nil {
-		return 0, 0, err
+		return all, err
 	}
 	for _, tid := range tids {
 		lines, err := statusLines(file(pid, "task", strconv.Itoa(tid), "status"))
@@ -68,10 +76,11 @@ func Pending(pid int) (threads, handled uint64, err error) {
 			n, _ := strconv.ParseUint(strings.Join(lines[key], ""), 16, 64) // every kernel shows them in hex
 			return n
 		}
-		threads |= mask("SigPnd")
-		handled |= (mask("SigPnd") | mask("ShdPnd")) & mask("SigCgt") &^ mask("SigBlk")
+		all.Own |= mask("SigPnd")
+		all.Handled |= (mask("SigPnd") | mask("ShdPnd")) & mask("SigCgt") &^ mask("SigBlk")
+		all.Stopped = all.Stopped || slices.Contains(lines["State"], "T")
 	}
-	return threads, handled, nil
+	return all, nil
 }
 
 // status returns the fields, one or more, of a line of /proc/PID/status.

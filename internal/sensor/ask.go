@@ -31,12 +31,16 @@ func (d *daemon) ask(a netegress.Ask) {
 	ctx, cancel := context.WithCancel(d.ctx)
 	defer cancel()
 	key := asking{a.Container, a.Process.PID, a.Process.Start, a.To}
-	d.mu.Lock()
-	_, asks := d.asking[key]
-	if !asks {
-		d.asking[key] = &cancel
+	mine := func() bool {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		_, asks := d.asking[key]
+		if !asks {
+			d.asking[key] = &cancel
+		}
+		return !asks
 	}
-	d.mu.Unlock()
+	first := mine()
 	decided := func() {
 		d.mu.Lock()
 		defer d.mu.Unlock()
@@ -55,7 +59,7 @@ func (d *daemon) ask(a netegress.Ask) {
 			d.opts.Logger.WithError(err).Warn("freeze who waits for a verdict")
 		}
 	}
-	if asks || d.askedForNames(a, decided) {
+	if !first && !mine() || d.askedForNames(a, decided) { // who asked before may have been answered meanwhile
 		return
 	}
 	if a.Held {
@@ -88,14 +92,19 @@ func (d *daemon) ask(a netegress.Ask) {
 func untilGone(ctx context.Context, cancel context.CancelFunc, p netegress.Process) {
 	fd, err := procfs.Open(p.PID, p.Start)
 	if err != nil {
-		cancel()
+		if errors.Is(err, procfs.ErrGone) {
+			cancel()
+		}
 		return
 	}
 	defer fd.Close()
 	for ctx.Err() == nil {
 		poll := []unix.PollFd{{Fd: int32(fd.Fd()), Events: unix.POLLIN}}
-		if n, err := unix.Poll(poll, int(time.Second/time.Millisecond)); n > 0 || err != nil && !errors.Is(err, unix.EINTR) {
+		n, err := unix.Poll(poll, int(time.Second/time.Millisecond))
+		if n > 0 {
 			cancel()
+		}
+		if n > 0 || err != nil && !errors.Is(err, unix.EINTR) {
 			return
 		}
 	}

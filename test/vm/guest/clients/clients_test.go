@@ -144,14 +144,17 @@ func (p place) nothing(t *testing.T) {
 func (p place) arrived(t *testing.T) {
 	t.Helper()
 	for end := time.Now().Add(late); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
-		if p.f.servers.came(p.text) > 0 || p.f.world.Got(p.text) {
-			return
-		}
-		if _, err := os.Stat(sshSeen(p)); err == nil {
+		if p.came() {
 			return
 		}
 	}
 	t.Errorf("%s did not arrive", p.text)
+}
+
+// came says whether something of this place has arrived.
+func (p place) came() bool {
+	_, err := os.Stat(sshSeen(p))
+	return err == nil || p.f.servers.came(p.text) > 0 || p.f.world.Got(p.text)
 }
 
 const http3only = "curl --http3-only"
