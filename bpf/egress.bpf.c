@@ -8,6 +8,7 @@ char LICENSE[] SEC("license") = "GPL";
 
 #define ERESTARTNOINTR 513
 #define EPROTONOSUPPORT 93
+#define EOPNOTSUPP 95
 #define TS_COMPAT 2
 #define MSG_FASTOPEN 0x20000000
 #define NETLINK_ROUTE 0
@@ -295,23 +296,30 @@ __noinline int take(struct where *w, struct claim_key *at, __u64 cookie)
 	return 1;
 }
 
-/* An approval that came after the call had failed, claimed by the next try. */
+/* An approval that came after the call had failed, claimed by the next try, as long as that runs what was
+ * asked about for the same user, and nobody else decides what it does (B30). */
 __noinline int claimed(struct where *w, struct dest *d, __u64 cookie)
 {
 	if (!w || !d)
 		return 0;
 	struct task_struct *t = bpf_get_current_task_btf();
 	struct claim_key key = {.container = w->container, .dest = *d, .kind = CLAIM_PROCESS};
+	if (BPF_CORE_READ(t, ptrace))
+		return 0;
+	struct task *id = bpf_task_storage_get(&tasks, t->group_leader, 0, 0);
 	key.id = BPF_CORE_READ(t, group_leader, start_boottime);
 	key.tag = bpf_get_current_pid_tgid() >> 32;
+	key.uid = bpf_get_current_uid_gid();
+	if (id) {
+		key.device = id->device;
+		key.tag |= (id->inode ^ id->argv_hash) << 32;
+	}
 	if (take(w, &key, cookie))
 		return 1;
-	struct task *id = bpf_task_storage_get(&tasks, t->group_leader, 0, 0);
 	if (!id || !id->argv_hash)
 		return 0;
 	key.kind = CLAIM_COMMAND;
 	key.id = id->inode;
-	key.device = id->device;
 	key.tag = id->argv_hash;
 	return take(w, &key, cookie);
 }
@@ -355,8 +363,10 @@ static __always_inline int settle(struct where *w, struct dest *d, __u64 cookie,
 		return outcome;
 	if (claimed(w, d, cookie))
 		return PASS;
-	count(counter);
-	return question(w, d, cookie);
+	outcome = question(w, d, cookie);
+	if (outcome == REFUSE)
+		count(counter);
+	return outcome;
 }
 
 static __always_inline int finish(int outcome)
@@ -499,10 +509,19 @@ int BPF_PROG(weir_connect, struct socket *sock, struct sockaddr *address, int ad
 	return finish(settle(&w, &d, cookie, COUNT_DENIED_CONNECT, 1));
 }
 
-/* It has a name of its own, which may be rewritten. */
+/* It has a name of its own, which may be rewritten. TCP ignores one but in fast open. */
 static __always_inline int is_addressed(struct sock *sk, struct msghdr *msg)
 {
-	return msg->msg_name && (sk->sk_type == SOCK_DGRAM || msg->msg_flags & MSG_FASTOPEN);
+	return msg->msg_name && sk->sk_type == SOCK_DGRAM;
+}
+
+/* What it sends may go where somebody else, who shares the socket, has had it judged: with a connect that
+ * waits for the data of a fast open, or behind what waits in the socket for more. */
+static __always_inline int joins(struct sock *sk, struct msghdr *msg)
+{
+	if (sk->sk_type == SOCK_STREAM)
+		return msg->msg_flags & MSG_FASTOPEN;
+	return BPF_CORE_READ((struct udp_sock *)sk, pending);
 }
 
 /* Where a message goes. 1: read, 0: it is not addressed, -1: unreadable. */
@@ -511,7 +530,6 @@ static __always_inline int read_target(struct dest *d, struct sock *sk, struct m
 	__u16 family = sk->__sk_common.skc_family;
 	void *name = msg->msg_name;
 	int read = 0;
-	/* TCP ignores a name but in fast open */
 	if (is_addressed(sk, msg))
 		read = read_address(d, name, msg->msg_namelen, family == AF_INET ? AF_INET : 0);
 	if (read)
@@ -540,6 +558,12 @@ int BPF_PROG(weir_sendmsg, struct socket *sock, struct msghdr *msg, int size)
 	d->proto = proto;
 	if ((family == AF_INET || family == AF_INET6) && is_plain(type, proto)) {
 		read = read_target(d, sk, msg);
+		if (joins(sk, msg)) {
+			__u64 own = bpf_get_socket_cookie(sk);
+			if (deny(&w, d, own, COUNT_DENIED_SEND, REASON_UNREADABLE) == PASS)
+				ANSWER(0);
+			ANSWER(-EOPNOTSUPP); /* clients do without, then */
+		}
 		now.sender = w.cgroup;
 		now.socket = sk->sk_cgrp_data.cgroup->kn->id;
 		last = find_listing(&now);
@@ -576,8 +600,7 @@ int BPF_PROG(weir_sendmsg, struct socket *sock, struct msghdr *msg, int size)
 		ANSWER(0); /* not connected: the kernel refuses */
 	if (is_addressed(sk, msg) && resolver_for(&w, d, netns_of(sk)))
 		ANSWER(0);
-	int outcome = settle(&w, d, cookie, COUNT_DENIED_SEND,
-	                     type == SOCK_DGRAM || (msg->msg_flags & MSG_FASTOPEN) != 0);
+	int outcome = settle(&w, d, cookie, COUNT_DENIED_SEND, type == SOCK_DGRAM);
 	if (last && outcome == PASS_LISTED)
 		note_listed(last, &now);
 	return finish(outcome);

@@ -192,7 +192,7 @@ struct mark {
 };
 
 enum claim_kind {
-	CLAIM_PROCESS = 0, /* id: start time, tag: thread group */
+	CLAIM_PROCESS = 0, /* id: start time, tag: thread group, and what it runs above 32 bits */
 	CLAIM_COMMAND = 1, /* id: inode, tag: argv hash */
 };
 
@@ -204,7 +204,7 @@ struct claim_key {
 	enum claim_kind kind;
 	__u32 device;
 	struct dest dest;
-	__u32 pad;
+	__u32 uid;
 };
 
 struct claim {

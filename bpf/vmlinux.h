@@ -378,6 +378,10 @@ struct unix_address {
 	struct sockaddr_un name[0];
 };
 
+struct udp_sock {
+	int pending;
+};
+
 struct unix_sock {
 	struct sock sk;
 	struct unix_address *addr;

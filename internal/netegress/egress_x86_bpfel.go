@@ -42,7 +42,7 @@ type egressClaimKey struct {
 	Kind      egressClaimKind
 	Device    uint32
 	Dest      egressDest
-	Pad       uint32
+	Uid       uint32
 }
 
 type egressClaimKind uint32

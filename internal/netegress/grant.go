@@ -416,16 +416,17 @@ func (e *Egress) intrusions() (uint64, error) {
 // claim makes an approval that the next try takes up: of the same process, or of another one that runs the same file with the
 // same arguments.
 func (e *Egress) claim(a Ask, to []Destination, t Terms) (Grant, error) {
+	p := a.Process
 	g := &live{Grant: Grant{
 		ID: e.newID(), State: "made", Kind: "claim", Container: a.Container, To: to, Bytes: t.Bytes,
 		Expires: time.Now().Add(t.ClaimFor).UTC(), PIDs: []int{a.Process.PID},
 	}, expires: taint.Now() + uint64(t.ClaimFor), bits: a.Taint}
 	keys := []egressClaimKey{{
-		Container: a.Container, Kind: egressClaimKindCLAIM_PROCESS, Id: a.Process.Start, Tag: uint64(a.Process.PID),
+		Container: a.Container, Kind: egressClaimKindCLAIM_PROCESS, Id: p.Start, Device: p.Device, Uid: p.UID, Tag: uint64(p.PID) | (p.Inode^p.ArgvHash)<<32,
 	}}
-	if p := a.Process; p.ArgvHash != 0 {
+	if p.ArgvHash != 0 {
 		keys = append(keys, egressClaimKey{
-			Container: a.Container, Kind: egressClaimKindCLAIM_COMMAND, Id: p.Inode, Device: p.Device, Tag: p.ArgvHash,
+			Container: a.Container, Kind: egressClaimKindCLAIM_COMMAND, Id: p.Inode, Device: p.Device, Uid: p.UID, Tag: p.ArgvHash,
 		})
 		g.To = e.remember(command{a.Container, p.Inode, p.ArgvHash, p.Device}, opened{to, g.expires, t.prepare})
 	}

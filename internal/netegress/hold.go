@@ -535,7 +535,7 @@ func (e *Egress) adoptClaims() error {
 		if to := destOf(key.Dest); !slices.Contains(g.To, to) {
 			g.To = append(g.To, to)
 		}
-		if key.Kind == egressClaimKindCLAIM_PROCESS && !slices.Contains(g.PIDs, int(key.Tag)) {
+		if key.Kind == egressClaimKindCLAIM_PROCESS && !slices.Contains(g.PIDs, int(uint32(key.Tag))) {
 			g.PIDs = append(g.PIDs, int(key.Tag))
 		}
 	}
