@@ -302,14 +302,15 @@ __noinline int claimed(struct where *w, struct dest *d, __u64 cookie)
 {
 	if (!w || !d)
 		return 0;
-	struct task_struct *t = bpf_get_current_task_btf();
 	struct claim_key key = {.container = w->container, .dest = *d, .kind = CLAIM_PROCESS};
-	if (BPF_CORE_READ(t, ptrace))
+	struct task_struct *t = bpf_get_current_task_btf();
+	if (t->ptrace)
 		return 0;
-	struct task *id = bpf_task_storage_get(&tasks, t->group_leader, 0, 0);
-	key.id = BPF_CORE_READ(t, group_leader, start_boottime);
-	key.tag = bpf_get_current_pid_tgid() >> 32;
+	t = t->group_leader;
+	key.id = t->start_boottime;
+	key.tag = t->tgid;
 	key.uid = bpf_get_current_uid_gid();
+	struct task *id = bpf_task_storage_get(&tasks, t, 0, 0);
 	if (id) {
 		key.device = id->device;
 		key.tag |= (id->inode ^ id->argv_hash) << 32;
