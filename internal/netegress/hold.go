@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/cilium/ebpf"
@@ -80,6 +81,9 @@ func (e *Egress) endTurn(was egressHold) error {
 
 // freeze moves the asker into its cgroup, which is frozen.
 func (e *Egress) freeze(a Ask) (*live, error) {
+	queue, _ := e.queues.LoadOrStore(a.Container, new(sync.Mutex)) // many of one container do not keep another one's waiting
+	queue.(*sync.Mutex).Lock()
+	defer queue.(*sync.Mutex).Unlock()
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	var h egressHold

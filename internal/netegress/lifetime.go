@@ -454,6 +454,7 @@ func (e *Egress) tidy() error {
 		lapsed := h.Since+uint64(refusalStands) < taint.Now() && refused(key, h)
 		return lapsed || !procfs.Alive(int(key.Tgid), h.Start)
 	})
+	e.queues.Clear() // who waits in one goes on waiting
 	for c, all := range e.commands {
 		if all[len(all)-1].until <= taint.Now() {
 			delete(e.commands, c)

@@ -61,6 +61,7 @@ type Egress struct {
 	bridges  map[uint32][]string // Unix peers of the sensor itself, by slot
 	closing  map[uint64]closing  // by grant
 	saw      saw
+	queues   sync.Map // by container, a *sync.Mutex
 	lastID   uint64
 }
 
