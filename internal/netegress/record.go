@@ -51,7 +51,7 @@ type Ask struct {
 	Taint     taint.Bits
 	Process   Process
 	To        Destination
-	Held      bool // stopped until Grant, Refuse, Kill or Wake; else refused already
+	Held      bool // it waits until Grant, Refuse, Kill or Wake; else it is refused already
 	Exec      bool // stopped before its first instruction; To says nothing
 }
 

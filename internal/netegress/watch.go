@@ -17,7 +17,7 @@ import (
 	"weir/internal/taint"
 )
 
-// StaleAfter is the age of a heartbeat at which the kernel takes the daemon for dead, as HEARTBEAT_NS of bpf/egress.bpf.c.
+// StaleAfter is the age of a heartbeat at which the kernel takes the daemon for dead, as HEARTBEAT_NS of bpf/hold.h.
 const StaleAfter = 3 * time.Second
 
 const (
