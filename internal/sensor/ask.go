@@ -121,6 +121,9 @@ func (d *daemon) carryOut(a netegress.Ask, r verdict.Request, v verdict.Verdict,
 		if a.Exec {
 			return d.egress.Kill(a)
 		}
+		if a.Held && v.Reason == verdict.UsedOnce {
+			return goOn() // and asks for itself
+		}
 		return d.egress.Refuse(a)
 	}
 	if a.Exec {

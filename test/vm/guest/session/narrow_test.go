@@ -292,3 +292,21 @@ func (f *fixture) ownTime(t *testing.T) {
 	}
 	t.Error("the first destination stays open as long as others are approved")
 }
+
+// equals: of those that ask the same, one goes on, and the others are asked about again (G16).
+func (f *fixture) equals(t *testing.T) {
+	to := f.web(t)
+	p := to.pair()
+	shell := f.guard(t, "secret").Start(t, "bash", "-c", p.written("A & A & A & wait"))
+	var old question.Question
+	for left := 3; left > 1; left-- {
+		q := f.sensor.Asked(t, func(q question.Question) bool { return to.About(q) && q.ID != old.ID && q.Askers == left })
+		f.sensor.Approve(t, q.ID)
+		f.sensor.Event(t, func(e event.Event) bool { return e.Kind == event.Grant && e.Question == q.ID })
+		old = q
+	}
+	f.sensor.Deny(t, to.again(t, old).ID)
+	if r := shell.Wait(t); strings.Count(r.Stdout, "answer") != 2 {
+		t.Errorf("two of three were approved: %s", r)
+	}
+}
