@@ -1,6 +1,9 @@
 package event
 
-import "time"
+import (
+	"strings"
+	"time"
+)
 
 // Kind says what an event is about.
 type Kind string
@@ -25,6 +28,15 @@ const (
 // Kinds returns all kinds, in the order of the schema.
 func Kinds() []Kind {
 	return []Kind{Exec, Connect, Hold, Verdict, Grant, Taint, Lost, Mode, Error, Start, Stop, Tool, Found}
+}
+
+// KindNames lists all kinds for people.
+func KindNames() string {
+	var names []string
+	for _, k := range Kinds() {
+		names = append(names, string(k))
+	}
+	return strings.Join(names, ", ")
 }
 
 // Event is one line of the log. Unused parts are nil or empty.
@@ -81,6 +93,7 @@ type Process struct {
 	Exe       *File      `json:"exe,omitempty"`              // the file that runs
 	Argv      []string   `json:"argv,omitempty"`             // from the new image's own memory (B01)
 	Truncated bool       `json:"argv_truncated,omitempty"`   // some of argv is missing: never local (B02)
+	Claimed   bool       `json:"argv_claimed,omitempty"`     // argv is whole by the process's own account, which it can change; Truncated too
 	ArgvHash  uint64     `json:"argv_hash,omitempty,string"` // the kernel's hash of the whole argv
 	Script    string     `json:"script,omitempty"`           // the #! script or binfmt_misc file, as named to execve
 	Interp    string     `json:"interpreter,omitempty"`      // what runs Script
@@ -119,11 +132,12 @@ type Member struct {
 	Exe       string   `json:"exe,omitempty"`            // path of the file that runs, if that is known
 	Argv      []string `json:"argv,omitempty"`           // the whole, if that is known
 	Truncated bool     `json:"argv_truncated,omitempty"` // some of argv is missing, or the process could have changed it
+	Claimed   bool     `json:"argv_claimed,omitempty"`   // the latter: argv is whole by the process's own account
 }
 
 // Member is p as it is told beside another.
 func (p Process) Member() Member {
-	m := Member{PID: p.PID, Start: p.Start, Comm: p.Comm, Argv: p.Argv, Truncated: p.Truncated}
+	m := Member{PID: p.PID, Start: p.Start, Comm: p.Comm, Argv: p.Argv, Truncated: p.Truncated, Claimed: p.Claimed}
 	if p.Exe != nil {
 		m.Exe = p.Exe.Path
 	}

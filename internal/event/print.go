@@ -137,9 +137,7 @@ func process(p *Process) string {
 	case p.Comm != "":
 		b.WriteString(": " + quote(p.Comm))
 	}
-	if p.Truncated {
-		b.WriteString(" (more arguments were not read)")
-	}
+	b.WriteString(Unsure(p.Truncated, p.Claimed))
 	if p.Script != "" {
 		fmt.Fprintf(&b, " (script %s run by %s)", cut(p.Script, printedArg), cut(p.Interp, printedArg))
 	}
@@ -151,13 +149,21 @@ func process(p *Process) string {
 
 // Command is the whole command line of m on one line, visible; arg and all cut it as Command's.
 func (m Member) Command(arg, all int) string {
-	switch {
-	case len(m.Argv) == 0:
+	if len(m.Argv) == 0 {
 		return quote(m.Comm) + " (its arguments are not known)"
-	case m.Truncated:
-		return Command(m.Argv, arg, all) + " (more arguments were not read)"
 	}
-	return Command(m.Argv, arg, all)
+	return Command(m.Argv, arg, all) + Unsure(m.Truncated, m.Claimed)
+}
+
+// Unsure says after arguments what is wrong with them; empty: nothing.
+func Unsure(truncated, claimed bool) string {
+	switch {
+	case claimed:
+		return " (by its own account)"
+	case truncated:
+		return " (more arguments were not read)"
+	}
+	return ""
 }
 
 func member(m *Member) string {

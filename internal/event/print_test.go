@@ -18,7 +18,7 @@ func TestPrint(t *testing.T) {
 	const at = "2026-03-01T12:30:05.250Z "
 	const curl = "web[corruption,secret] pid 71 uid 1000 /usr/bin/curl (in memory only) (deleted): curl -d 'two words' 'https://203.0.113.5/?a=1&b=<2>'" +
 		" (more arguments were not read) (script ./get run by /bin/sh) (sets LD_PRELOAD)"
-	const root = "for bash 'get it.sh' (more arguments were not read) (pid 70) and everything it starts"
+	const root = "for bash 'get it.sh' (by its own account) (pid 70) and everything it starts"
 	want := []string{
 		"exec    " + curl,
 		"connect " + curl + " -> 203.0.113.5:443/tcp = deny (timeout) by root - nobody answered [observe]",

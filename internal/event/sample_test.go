@@ -23,7 +23,7 @@ func sample() []event.Event {
 	dns := event.Destination{Address: "192.0.2.53", Port: 53, Protocol: "udp", DNS: true}
 	deny := &event.Decision{Decision: "deny", Reason: "timeout", Text: "nobody answered", By: "root"}
 	uid := uint32(0)
-	shell := &event.Member{PID: 70, Start: 8e9, Comm: "bash", Exe: "/usr/bin/bash", Argv: []string{"bash", "get it.sh"}, Truncated: true}
+	shell := &event.Member{PID: 70, Start: 8e9, Comm: "bash", Exe: "/usr/bin/bash", Argv: []string{"bash", "get it.sh"}, Truncated: true, Claimed: true}
 	answered := &event.Decision{
 		Decision: "allow", Reason: "approved", Text: "alice approved: known site", By: "alice", Why: "known site",
 		Scope: 2, Process: shell,

@@ -133,7 +133,7 @@ func TestFromProc(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !p.Truncated || p.ArgvHash != 0 {
+	if !p.Truncated || !p.Claimed || p.ArgvHash != 0 {
 		t.Error("argv from /proc counts as whole")
 	}
 	if diff := cmp.Diff(os.Args, p.Argv); diff != "" {

@@ -15,7 +15,7 @@ const (
 )
 
 // FromProc describes a process that executed its program before the probe ran. It is marked truncated: what /proc shows of argv
-// is the process's own to change. Ancestors' starts are in ticks of 10 ms. The error wraps procfs.ErrGone if it has ended.
+// is the process's own to change; and claimed, if that is whole. Ancestors' starts are in ticks of 10 ms. The error wraps procfs.ErrGone if it has ended.
 func FromProc(pid int, start uint64) (event.Process, error) {
 	stat, err := procfs.ReadStat(pid)
 	if err != nil {
@@ -33,11 +33,12 @@ func FromProc(pid int, start uint64) (event.Process, error) {
 		return event.Process{}, err
 	}
 	p.Exe = &event.File{Path: exe.Path, Device: exe.Device, Inode: exe.Inode, Memfd: exe.Memfd, Deleted: exe.Deleted}
-	argv, _, err := procfs.Cmdline(pid, maxArgv)
+	argv, cut, err := procfs.Cmdline(pid, maxArgv)
 	if err != nil {
 		return event.Process{}, err
 	}
-	p.Argv, _ = arguments(string(argv))
+	p.Argv, p.Claimed = arguments(string(argv))
+	p.Claimed = p.Claimed && !cut
 	environ, cut, err := procfs.Environ(pid, maxEnv)
 	if err != nil {
 		return event.Process{}, err

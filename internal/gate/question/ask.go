@@ -124,7 +124,10 @@ func (q *question) announcement(a Asker) string {
 	if a.Ask == verdict.Connect && !a.Held {
 		s = "was refused: it cannot be held; an answer until " + until + " is for its next try"
 	}
-	if a.Process.Truncated {
+	switch {
+	case a.Process.Claimed:
+		s += "; its arguments are by its own account"
+	case a.Process.Truncated:
 		s += "; its arguments are incomplete"
 	}
 	if a.Why != "" {

@@ -90,7 +90,8 @@ func normal(d event.Destination) (event.Destination, error) {
 // binds the question to the one process.
 func limit(p event.Process) event.Process {
 	argv, _ := within(p.Argv, maxArgv)
-	p.Argv, p.Truncated = argv, p.Truncated || len(argv) < len(p.Argv)
+	cut := len(argv) < len(p.Argv)
+	p.Argv, p.Truncated, p.Claimed = argv, p.Truncated || cut, p.Claimed && !cut
 	if len(p.Env) > maxEnv {
 		p.Env, p.EnvCut = p.Env[:maxEnv], true
 	}
@@ -118,7 +119,8 @@ func chain(p event.Process, above []event.Member) []event.Member {
 	all, room := []event.Member{p.Member()}, maxArgv
 	for _, m := range above[:min(len(above), maxChain)] {
 		argv, left := within(m.Argv, room)
-		m.Argv, m.Truncated, room = argv, m.Truncated || len(argv) < len(m.Argv), left
+		cut := len(argv) < len(m.Argv)
+		m.Argv, m.Truncated, m.Claimed, room = argv, m.Truncated || cut, m.Claimed && !cut, left
 		all = append(all, m)
 	}
 	return all

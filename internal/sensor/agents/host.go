@@ -42,7 +42,7 @@ func (a host) Who(pid int) (bridge.Asker, error) {
 	process := a.opts.Witness.Process(netegress.Process{PID: pid, Start: stat.Start, ExecPID: pid, ExecStart: stat.Start, UID: uid, Comm: stat.Comm})
 	process.Cgroup = path
 	// It asks for another: what is missing of its own arguments makes that no worse.
-	process.Argv, process.Truncated, process.EnvCut = witness.Short(process.Argv), false, false
+	process.Argv, process.Truncated, process.Claimed, process.EnvCut = witness.Short(process.Argv), false, false, false
 	return bridge.Asker{
 		Container: a.opts.Witness.Container(in.CgroupID, in.Taint), Process: process, Mode: string(p.Mode), AskFlagged: p.Cop.AskFlagged(), Policy: inforce.Version(p), Hooks: p.Hooks, Unasked: p.Confirm.Except,
 	}, nil

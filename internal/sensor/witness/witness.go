@@ -158,7 +158,8 @@ func (w *Witness) Grant(g netegress.Grant) *event.GrantInfo {
 	if g.Root.PID != 0 {
 		m := w.member(g.Root)
 		argv := Short(m.Argv)
-		m.Argv, m.Truncated = argv, m.Truncated || !slices.Equal(argv, m.Argv)
+		cut := !slices.Equal(argv, m.Argv)
+		m.Argv, m.Truncated, m.Claimed = argv, m.Truncated || cut, m.Claimed && !cut
 		info.Process = &m
 	}
 	return info
