@@ -26,8 +26,12 @@ func (s *system) approveCommand() *cobra.Command {
 func (s *system) answerCommand(allow bool, cmd *cobra.Command) *cobra.Command {
 	var why, lasts string
 	scope := 1
-	cmd.Args = args(1, 1, "the question's id; weir pending lists them")
+	const what = "the question's id; weir pending lists them"
+	cmd.Args = args(1, 1, what)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if args[0] == "" {
+			return usage(cmd, "give %s", what)
+		}
 		if scope < 1 {
 			return usage(cmd, "--scope is %d: give a number from 1, as the question lists them", scope)
 		}
@@ -37,21 +41,23 @@ func (s *system) answerCommand(allow bool, cmd *cobra.Command) *cobra.Command {
 		id, text := args[0], ""
 		if q, ok := s.find(cmd.Context(), id); ok {
 			text = show.Question(q)
-			s.note("%s", id)
-			for line := range strings.Lines(indent(text)) {
-				s.note("%s", strings.TrimSuffix(line, "\n"))
-			}
 		}
 		r := question.Reply{Allow: allow, By: s.operator(), Why: why, Scope: scope, For: lasts, Shown: text}
 		q, err := s.client().Answer(cmd.Context(), id, r)
 		if err != nil {
 			return err
 		}
+		if text != "" {
+			s.note("%s", id)
+			for line := range strings.Lines(indent(text)) {
+				s.note("%s", strings.TrimSuffix(line, "\n"))
+			}
+		}
 		verb := "denied"
 		if allow {
 			verb = "approved"
 		}
-		return s.answer(q, func(w io.Writer) { fmt.Fprintf(w, "%s: %s\n", verb, show.Subject(q)) })
+		return s.answer(q, func(w io.Writer) { fmt.Fprintf(w, "%s: %s%s\n", verb, show.Subject(q), show.Again(q)) })
 	}
 	cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 		list, err := s.client().Pending(cmd.Context())

@@ -164,9 +164,12 @@ func (b *fakeBackend) Answer(_ context.Context, id string, r question.Reply) (qu
 		return question.Question{}, question.ErrUnknown
 	}
 	if r.Scope > len(q.Chain) {
-		return question.Question{}, fmt.Errorf("answer question %s: %w: nothing was answered", id, question.ErrScope)
+		return question.Question{}, fmt.Errorf("answer question %s: this question has no wider scope: %w", id, question.ErrScope)
 	}
-	q.Scope = r.Scope
+	q.Scope, q.Gone = r.Scope, r.Why == "late"
+	if r.Allow {
+		q.Outcome = verdict.Approved
+	}
 	q.By, q.Why, q.From, q.Shown = r.By, r.Why, r.From, &event.Shown{Text: r.Shown}
 	return q, nil
 }

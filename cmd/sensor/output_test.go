@@ -10,6 +10,7 @@ import (
 
 	"weir/internal/control"
 	"weir/internal/event"
+	"weir/internal/show"
 )
 
 // B51: whatever a container chose stays on its line and moves no cursor.
@@ -29,7 +30,7 @@ func TestPrintQuestion(t *testing.T) {
   process      pid 4711, uid 1000, started by $'ba\x1bsh' (4700) < init (1)
   destination  192.0.2.1:443/tcp
   state        held: it waits for the answer
-  askers       2 processes; an approval is for one
+  askers       2 processes: an approval lets one go on; the other is refused
   answer       weir approve abc234   or   weir deny abc234
 `
 	if diff := cmp.Diff(want, b.String()); diff != "" {
@@ -66,11 +67,20 @@ func TestF02PrintScopes(t *testing.T) {
 			t.Errorf("no %q in\n%s", want, b.String())
 		}
 	}
-	q.State, q.Outcome, q.By, q.Scope = "used", "approved", "root (alice)", 2
+	q.State, q.Outcome, q.By, q.Scope, q.Askers = "used", "approved", "root (alice)", 2, 1
+	q.Shown = &event.Shown{Text: show.Question(q), SHA256: "ab"}
 	b.Reset()
 	printEnded(&b, q)
-	if want := "\n  approved     bash fetch.sh (pid 4700) and everything it starts -> 192.0.2.1:443/tcp\n"; !strings.Contains(b.String(), want) {
-		t.Errorf("no %q in\n%s", want, b.String())
+	for _, want := range []string{
+		"\n  approved     bash fetch.sh (pid 4700) and everything it starts -> 192.0.2.1:443/tcp\n", ", by 1 process\n",
+		"\n  shown        the lines above and the state that it was in, sha256 ab\n",
+	} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("no %q in\n%s", want, b.String())
+		}
+	}
+	if strings.Contains(b.String(), "\n  state ") {
+		t.Errorf("it says that it waits:\n%s", b.String())
 	}
 }
 
@@ -145,10 +155,10 @@ func TestParseSince(t *testing.T) {
 }
 
 func TestSuggest(t *testing.T) {
-	names := []string{"status", "pending", "approve", "deny"}
+	names := []string{"status", "pending", "approve", "deny", "for"}
 	for s, want := range map[string]string{
 		"stauts": `: did you mean "status"?`, "PENDING": `: did you mean "pending"?`, "aprove": `: did you mean "approve"?`,
-		"dny": `: did you mean "deny"?`, "explode": "", "": "",
+		"dny": `: did you mean "deny"?`, "explode": "", "": "", "foo": "", "sta": "", "nope": "",
 	} {
 		if got := suggest(s, names); got != want {
 			t.Errorf("%q: got %q, want %q", s, got, want)

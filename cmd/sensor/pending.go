@@ -68,7 +68,7 @@ func (s *system) follow(ctx context.Context) error {
 			if q.State == question.StatePending {
 				printQuestion(w, q, time.Now())
 			} else {
-				fmt.Fprintf(w, "%s: %s\n", event.Command([]string{q.ID}, 0, 0), show.Outcome(q))
+				fmt.Fprintf(w, "%s: %s\n", event.Command([]string{q.ID}, 0, 0), show.Outcome(q)+show.Again(q))
 			}
 		})
 	}, func(err error) { s.note("weir pending: %v: trying again", err) })
@@ -115,9 +115,7 @@ func printQuestion(w io.Writer, q question.Question, now time.Time) {
 	word := event.Command([]string{q.ID}, 0, 0)
 	fmt.Fprintf(w, "%s  asked %s ago, %s left\n", word, span(now.Sub(q.Asked)), span(q.Deadline.Sub(now)))
 	fmt.Fprint(w, indent(show.Question(q)))
-	if q.Askers > 1 {
-		fmt.Fprintf(w, "  %-12s %d processes; an approval is for one\n", "askers", q.Askers)
-	}
+	fmt.Fprint(w, indent(show.Askers(q)))
 	wider := ""
 	if len(q.Chain) > 1 {
 		wider = fmt.Sprintf("   or   weir approve %s --scope 2", word)
@@ -137,8 +135,8 @@ func printEnded(w io.Writer, q question.Question) {
 		return t.UTC().Format("2006-01-02 15:04:05 UTC")
 	}
 	fmt.Fprintf(w, "%s  %s %s\n", event.Command([]string{q.ID}, 0, 0), cmp.Or(string(q.Outcome), q.State), at(q.Answered))
-	fmt.Fprint(w, indent(show.Question(q)))
-	row("asked", "%s, by %d processes", at(q.Asked), q.Askers)
+	fmt.Fprint(w, indent(show.About(q)))
+	row("asked", "%s, by %d %s", at(q.Asked), q.Askers, plural(q.Askers, "process", "processes"))
 	row("now", "%s", event.Visible(q.State))
 	if q.By == "" {
 		return
@@ -157,7 +155,7 @@ func printEnded(w io.Writer, q question.Question) {
 	case q.Shown == nil:
 		row("shown", "not known")
 	case q.Shown.Text == show.Question(q):
-		row("shown", "the lines above, sha256 %s", event.Visible(q.Shown.SHA256))
+		row("shown", "the lines above and the state that it was in, sha256 %s", event.Visible(q.Shown.SHA256))
 	default:
 		row("shown", "sha256 %s", event.Visible(q.Shown.SHA256))
 		for line := range strings.Lines(q.Shown.Text) {
@@ -167,6 +165,14 @@ func printEnded(w io.Writer, q question.Question) {
 			fmt.Fprintln(w, "    | (the rest was not kept)")
 		}
 	}
+}
+
+// plural is one for 1, else many.
+func plural(n int, one, many string) string {
+	if n == 1 {
+		return one
+	}
+	return many
 }
 
 func indent(text string) string {

@@ -168,7 +168,7 @@ func TestF01SignedScope(t *testing.T) {
 	}
 	for _, tt := range []struct{ answer, scope, want string }{
 		{"approve", `"2"`, "not as it must be"}, {"approve", "1.5", "not as it must be"}, {"approve", "-1", "scope is -1: give a number from 1"},
-		{"approve", "0", "scope is 0: give a number from 1"}, {"deny", "1", "a denial has no scope"}, {"approve", "3", "no such scope: nothing was answered"},
+		{"approve", "0", "scope is 0: give a number from 1"}, {"deny", "1", "a denial has no scope"}, {"approve", "3", "no scope 3: nothing was answered"},
 	} {
 		c.gives(400, tt.want)(c.signed(body(tt.answer, tt.scope)))
 	}

@@ -79,6 +79,7 @@ type answer struct {
 // approval depends on: nothing was left out for its length, and nothing that looked
 // like a secret where q's own words alone say what it will do.
 func shownText(form string, q question.Question) (text string, whole bool) {
+	q.Gone = false // what was announced stays what an approval returns
 	safe, hidden := show.Redact(q)
 	text, whole = show.Question(safe), true
 	if form == Slack {

@@ -67,7 +67,7 @@ func (g *questions) Answer(id string, r question.Reply) (question.Question, erro
 		return q, fmt.Errorf("answer question %q: %w", id, question.ErrAnswered)
 	}
 	if r.Scope > len(q.Chain) || r.Scope != 0 && !r.Allow {
-		return q, fmt.Errorf("answer question %q: %w: nothing was answered", id, question.ErrScope)
+		return q, fmt.Errorf("answer question %q: no scope 3: %w", id, question.ErrScope)
 	}
 	q.State, q.Outcome, q.By, q.Why, q.Scope = question.StateDenied, verdict.Denied, r.By, r.Why, r.Scope
 	if r.Allow {

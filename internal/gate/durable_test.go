@@ -40,6 +40,46 @@ func TestPendingSurvives(t *testing.T) {
 	})
 }
 
+// A question says whether anybody waits for its answer, also when the daemon starts anew, and when it has ended.
+func TestPendingTellsWhoWaits(t *testing.T) {
+	bubble(t, func(r *rig) {
+		gone := func(want bool) {
+			t.Helper()
+			if p := r.Pending(); len(p) != 1 || p[0].Gone != want || !p[0].Held {
+				t.Errorf("gone: want %v: %+v", want, p)
+			}
+		}
+		first := r.ask(curl())
+		second := r.ask(curl(retry))
+		first.leaves()
+		gone(false)
+		second.leaves()
+		gone(true)
+		r.ask(curl())
+		gone(false)
+		r.crash()
+		gone(true)
+		r.ask(curl(retry, retry, unheld))
+		gone(true)
+		r.answer(r.one(), false)
+		if ended, err := r.Ended(1); err != nil || len(ended) != 1 || !ended[0].Gone {
+			t.Errorf("%+v, %v", ended, err)
+		}
+
+		c := r.ask(curl(unheld, func(r *verdict.Request) { r.Destination.Port = 80 }))
+		if p := r.Pending(); len(p) != 1 || p[0].Gone {
+			t.Errorf("one that never waited is gone: %+v", p)
+		}
+		c.leaves()
+		r.answer(r.one(), false)
+		c = r.ask(curl(func(r *verdict.Request) { r.Ask, r.Command = verdict.Command, "scp a b:" }))
+		c.leaves()
+		if q, err := r.Answer(r.one(), question.Reply{Allow: true, By: "alice"}); err != nil || !q.Gone || !q.Again() {
+			t.Errorf("%+v, %v", q, err)
+		}
+	})
+}
+
 func TestDeadlineSurvives(t *testing.T) {
 	bubble(t, func(r *rig) {
 		r.ask(curl())

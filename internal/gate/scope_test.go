@@ -139,23 +139,27 @@ func TestF01ScopeThatIsRefused(t *testing.T) {
 		r.ask(curl(inScript)).blocks()
 		refused(question.Reply{Allow: true, Scope: 4}, "the question lists 1 to 3")
 		refused(question.Reply{Allow: true, Scope: -1}, "the question lists 1 to 3")
-		refused(question.Reply{Scope: 1}, "a denial has none")
+		refused(question.Reply{Scope: 1}, "a denial has no scope")
+		r.answer(r.one(), false)
+
+		r.ask(curl(retry)).blocks()
+		refused(question.Reply{Allow: true, Scope: 2}, ": this question has no wider scope: nothing was answered")
 		r.answer(r.one(), false)
 
 		command := curl(inScript)
 		command.Command, command.Ask = "curl https://example.org", verdict.Command
 		r.ask(command).blocks()
-		refused(question.Reply{Allow: true, Scope: 1}, "this question lists none")
+		refused(question.Reply{Allow: true, Scope: 1}, "this question has no scopes")
 		r.answer(r.one(), false)
 
 		r.confirm(toolCall("x")).blocks()
-		refused(question.Reply{Allow: true, Scope: 2}, "this question lists none")
+		refused(question.Reply{Allow: true, Scope: 2}, "this question has no scopes")
 		r.answer(r.one(), false)
 
 		begins := curl(inScript, retry)
 		begins.Ask, begins.Container.Taint = verdict.Run, []string{"corruption", "secret"}
 		r.ask(begins).blocks()
-		refused(question.Reply{Allow: true, Scope: 2}, "this question lists none")
+		refused(question.Reply{Allow: true, Scope: 2}, "this question has no scopes")
 	})
 }
 

@@ -22,7 +22,7 @@ func TestParseStat(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(Stat{PID: 40, PPID: 41, Session: 43, TTY: 34817, State: 'S', Start: 98_760_000_000, Comm: want}, got); diff != "" {
+		if diff := cmp.Diff(Stat{PID: 40, PPID: 41, Group: 42, Session: 43, TTY: 34817, State: 'S', Start: 98_760_000_000, Comm: want}, got); diff != "" {
 			t.Errorf("%q: -want +got\n%s", comm, diff)
 		}
 	}

@@ -18,11 +18,11 @@ var ErrGone = errors.New("the process has ended")
 
 // Stat is /proc/PID/stat at one moment.
 type Stat struct {
-	PID, PPID, Session int
-	TTY                int    // device number of the controlling terminal, 0 without one
-	State              byte   // R, S, D, T, t, Z, X or I
-	Start              uint64 // ns since boot, cut to a multiple of 10 ms
-	Comm               string // at most 15 bytes, chosen by the process
+	PID, PPID, Group, Session int
+	TTY                       int    // device number of the controlling terminal, 0 without one
+	State                     byte   // R, S, D, T, t, Z, X or I
+	Start                     uint64 // ns since boot, cut to a multiple of 10 ms
+	Comm                      string // at most 15 bytes, chosen by the process
 }
 
 // ReadStat reads the stat of a process. The error wraps ErrGone if there is no such process.
@@ -50,13 +50,14 @@ func parseStat(data []byte) (Stat, error) {
 		return Stat{}, fmt.Errorf("%d fields after the name, at least 20 expected", len(rest))
 	}
 	s.State = rest[0][0]
-	var errs [5]error
+	var errs [6]error
 	s.PID, errs[0] = strconv.Atoi(strings.TrimSpace(string(data[:open])))
 	s.PPID, errs[1] = strconv.Atoi(rest[1])
 	s.Session, errs[2] = strconv.Atoi(rest[3])
 	s.TTY, errs[3] = strconv.Atoi(rest[4])
 	ticks, err := strconv.ParseUint(rest[19], 10, 64)
 	errs[4] = err
+	s.Group, errs[5] = strconv.Atoi(rest[2])
 	s.Start = ticks * tick
 	return s, errors.Join(errs[:]...)
 }

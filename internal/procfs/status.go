@@ -38,6 +38,16 @@ func UID(pid int) (uint32, error) {
 	return uint32(uid), nil
 }
 
+// Ignores tells whether a process ignores a signal.
+func Ignores(pid int, signal unix.Signal) bool {
+	fields, err := status(pid, "SigIgn")
+	if err != nil {
+		return false
+	}
+	mask, err := strconv.ParseUint(fields[0], 16, 64)
+	return err == nil && mask&(1<<(signal-1)) != 0
+}
+
 // InnerPIDs returns the process's ids in the pid namespaces that it is in, this one's first.
 func InnerPIDs(pid int) ([]int, error) {
 	fields, err := status(pid, "NSpid")

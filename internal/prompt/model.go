@@ -43,7 +43,7 @@ type model struct {
 	width    int
 	height   int
 	now      time.Time
-	wrapped  struct { // the selected question's text, which does not change while it waits
+	wrapped  struct { // the selected question's text, until the next update
 		id    string
 		width int
 		lines []string
@@ -62,11 +62,15 @@ func (m *model) take(u update) {
 	if u.err != nil {
 		m.trouble = u.err.Error()
 	}
-	m.list = u.list
+	for _, q := range u.list {
+		if slices.ContainsFunc(m.list, func(o question.Question) bool { return o.ID == q.ID && o.Gone != q.Gone }) {
+			delete(m.seen, q.ID) // its last line is another
+		}
+	}
+	m.list, m.wrapped.id = u.list, ""
 	for _, q := range u.ended {
-		m.note("%s: %s", q.ID, show.Outcome(q))
+		m.note("%s: %s%s", q.ID, show.Outcome(q), show.Again(q))
 		delete(m.seen, q.ID)
-		m.wrapped.id = ""
 		if m.step != browse && m.about == q.ID {
 			m.step = browse
 			m.note("%s has ended meanwhile: nothing was answered", q.ID)
@@ -143,11 +147,13 @@ func (m *model) confirmed(k string) *order {
 		return nil
 	}
 	m.step = browse
-	switch k {
-	case "y":
+	switch {
+	case k == "y":
 		return m.order()
-	case "r":
+	case k == "r":
 		m.step = reason
+	case m.allow && len(k) == 1 && k >= "0" && k <= "9":
+		m.note("no scope %s: nothing was answered", k)
 	default:
 		m.note("nothing was answered")
 	}
@@ -206,7 +212,7 @@ func (m *model) text() []string {
 		return w.lines
 	}
 	var lines []string
-	for line := range strings.Lines(show.Question(m.list[i])) {
+	for line := range strings.Lines(show.Question(m.list[i]) + show.Askers(m.list[i])) {
 		lines = append(lines, wrap(strings.TrimSuffix(line, "\n"), m.width)...)
 	}
 	m.wrapped.id, m.wrapped.width, m.wrapped.lines = m.selected, m.width, lines
@@ -231,6 +237,9 @@ func (m *model) view() []string {
 	}
 	m.clamp()
 	head := fmt.Sprintf("weir: %d questions wait", len(m.list))
+	if len(m.list) == 1 {
+		head = "weir: 1 question waits"
+	}
 	if m.trouble != "" {
 		head = "weir: " + event.Visible(m.trouble)
 	}

@@ -126,6 +126,9 @@ func TestF01ScopeIsChosen(t *testing.T) {
 		}
 		m.shows(t, "nothing was answered")
 	}
+	m.press("k", "a", "9")
+	m.shows(t, "no scope 9: nothing was answered")
+	m.press("j")
 	if o := m.press("k", "a", "y"); o == nil || o.id != "bbbbbb" || o.reply.Scope != 0 {
 		t.Errorf("order: %+v", o)
 	}
@@ -174,6 +177,9 @@ func TestEndedMeanwhile(t *testing.T) {
 	}
 	m.take(update{ended: []question.Question{c}})
 	m.shows(t, "weir: 0 questions wait")
+	m.take(update{list: []question.Question{a}})
+	m.shows(t, "weir: 1 question waits")
+	m.take(update{})
 	m.press("a", "d", "j", "k", " ", "b")
 	m.shows(t, "no question is selected")
 	m.take(update{err: fmt.Errorf("no sensor\x1b[2J is running")})
@@ -208,6 +214,27 @@ func TestAllMustBeSeen(t *testing.T) {
 	if o := m.press("a", "y"); o != nil {
 		t.Errorf("approved unseen: %+v", o)
 	}
+}
+
+// An approval is for what was on the screen: that nobody waits any more, too.
+func TestGoneMeanwhile(t *testing.T) {
+	q := asked("aaaaaa")
+	q.Held, q.Askers = true, 3
+	m := start(q)
+	m.shows(t, "state        held: it waits for the answer")
+	m.shows(t, "askers       3 processes: an approval lets one go on; the others are refused")
+	q.Gone = true
+	m.take(update{list: []question.Question{q}})
+	if o := m.press("a"); o != nil || m.step != browse {
+		t.Errorf("approved unseen: %+v", o)
+	}
+	m.shows(t, "state        nobody waits any more; if you approve, the same command goes throug")
+	if o := m.press("a", "y"); o == nil || o.reply.Shown != show.Question(q) {
+		t.Errorf("order: %+v", o)
+	}
+	q.Outcome, q.By = verdict.Approved, "root"
+	m.take(update{ended: []question.Question{q}})
+	m.shows(t, "aaaaaa: approved by root; run it again")
 }
 
 // B51: whatever is shown, at whatever size, fits and holds nothing that a terminal

@@ -53,7 +53,8 @@ type notifier struct {
 	tty       *os.File
 	limit     *rate.Limiter
 	width     int
-	told      []question.Question // that have a line and wait; Held as long as who asked waits, too
+	group     int                 // in the terminal's foreground; 0: not known
+	told      []question.Question // that have a line and wait; Gone when that was told
 	known     map[string]bool     // ids that wait and need no line any more
 }
 
@@ -70,7 +71,7 @@ func (n *notifier) look(ctx context.Context, last bool) time.Duration {
 	}
 	n.told = slices.DeleteFunc(n.told, func(q question.Question) bool {
 		i := slices.IndexFunc(u.ended, func(e question.Question) bool { return e.ID == q.ID })
-		return i >= 0 && n.say(ending(u.ended[i], q.Held, last)) == nil
+		return i >= 0 && n.say(ending(u.ended[i], last)) == nil
 	})
 	var fresh []question.Question
 	known := map[string]bool{}
@@ -91,11 +92,11 @@ func (n *notifier) look(ctx context.Context, last bool) time.Duration {
 // check tells once when who asked a question that waits has gone.
 func (n *notifier) check(q question.Question, last bool) {
 	i := slices.IndexFunc(n.told, func(t question.Question) bool { return t.ID == q.ID })
-	if last || i < 0 || !n.told[i].Held || q.Askers > 1 || procfs.Alive(q.Process.PID, q.Process.Start) {
+	if last || i < 0 || !q.Gone || n.told[i].Gone {
 		return
 	}
-	if n.say("weir: "+event.Visible(q.ID)+": ", caller(q), " no longer waits; if it is approved, run it again") == nil {
-		n.told[i].Held = false
+	if n.say(gone(q)) == nil {
+		n.told[i].Gone = true
 	}
 }
 
@@ -113,7 +114,7 @@ func (n *notifier) tell(fresh []question.Question, last bool) {
 			}
 			return
 		}
-		if n.say(asking(q, last)) != nil {
+		if n.say(asking(q, n.interrupts(q.Process), last)) != nil {
 			return
 		}
 		n.known[q.ID] = true
@@ -121,36 +122,58 @@ func (n *notifier) tell(fresh []question.Question, last bool) {
 	}
 }
 
-// asking is the line of a question that waits, in three parts: the container made the one in the middle.
-func asking(q question.Question, last bool) (head, middle, tail string) {
+// interrupts says whether Ctrl-C on the terminal ends a process.
+func (n *notifier) interrupts(p event.Process) bool {
+	stat, err := procfs.ReadStat(p.PID)
+	return err == nil && procfs.SameStart(stat.Start, p.Start) && stat.Group == n.group && !procfs.Ignores(p.PID, unix.SIGINT)
+}
+
+// gone is the line of a question for whose answer nobody waits any more, in three parts.
+func gone(q question.Question) (head, middle, tail string) {
+	what := caller(q)
+	switch {
+	case q.Tool:
+		what = event.Visible(q.Text)
+	case q.Text != "":
+		what = event.Command([]string{q.Text}, 0, 0)
+	}
+	return "weir: " + event.Visible(q.ID) + ": ", what, " no longer waits; if it is approved, run it again"
+}
+
+// asking is the line of a question that waits, in three parts: the container made the one in the middle. interrupts: Ctrl-C ends who asks.
+func asking(q question.Question, interrupts, last bool) (head, middle, tail string) {
 	id := event.Visible(q.ID)
 	waiting := "weir: waiting for an answer to " + id + " ("
 	goal := caller(q) + " → " + strings.TrimSuffix(q.Destination.String(), "/tcp")
 	switch {
+	case q.Gone:
+		return gone(q)
 	case q.Tool:
 		return waiting, "to call " + event.Visible(q.Text), ")"
 	case q.Text != "":
 		return waiting, "to run " + event.Command([]string{q.Text}, 0, 0), ")"
 	case q.Destination == event.Destination{}:
 		return waiting, "to run " + caller(q), ")"
-	case q.Held:
+	case q.Held && interrupts:
 		return waiting, goal, "); Ctrl-C gives up"
+	case q.Held:
+		return waiting, goal, ")"
 	case last:
 		return "weir: " + id + ": ", goal, " was refused"
 	}
 	return "weir: " + id + ": ", goal, " was refused; if it is approved, run it again"
 }
 
-// ending is the line of a question that has ended, in three parts. held: who asked waited until then.
-func ending(q question.Question, held, last bool) (head, middle, tail string) {
+// ending is the line of a question that has ended, in three parts.
+func ending(q question.Question, last bool) (head, middle, tail string) {
 	head = "weir: " + event.Visible(q.ID)
 	switch {
-	case q.Outcome == verdict.Timeout && held:
+	case q.Outcome == verdict.Timeout && q.Held && !q.Gone:
 		return head + ": nobody answered in time; ", caller(q), " was refused"
 	case q.Outcome == verdict.Timeout:
 		return head + ": nobody answered in time", "", ""
-	case q.Outcome == verdict.Approved && !held && !last && q.Text == "":
-		return head + " ", show.Outcome(q), "; run it again"
+	case !last:
+		return head + " ", show.Outcome(q), show.Again(q)
 	}
 	return head + " ", show.Outcome(q), ""
 }
@@ -193,7 +216,7 @@ func (n *notifier) say(head, middle, tail string) error {
 	return nil
 }
 
-// calm says whether a line disturbs nobody, and notes how wide it may be. A program that takes Ctrl-C as a key draws the whole screen, or
+// calm says whether a line disturbs nobody, and notes how wide it may be and who is in the foreground. A program that takes Ctrl-C as a key draws the whole screen, or
 // passes all on to another machine.
 func (n *notifier) calm() bool {
 	calm := false
@@ -204,6 +227,9 @@ func (n *notifier) calm() bool {
 	err = conn.Control(func(fd uintptr) {
 		mode, err := unix.IoctlGetTermios(int(fd), unix.TCGETS)
 		calm = err == nil && mode.Lflag&unix.ISIG != 0
+		if n.group, err = unix.IoctlGetInt(int(fd), unix.TIOCGPGRP); err != nil {
+			n.group = 0
+		}
 		n.width = 80
 		if size, err := unix.IoctlGetWinsize(int(fd), unix.TIOCGWINSZ); err == nil && size.Col > 0 {
 			n.width = int(size.Col)

@@ -74,6 +74,8 @@ func TestNotices(t *testing.T) {
 	tool.Text, tool.Held, tool.Tool = "Write a file", false, true
 	run.Destination = event.Destination{}
 	refused.Held = false
+	gave, gone := held(t, "gave22"), text
+	gave.Gone, gone.Gone, gone.ID = true, true, "gone22"
 	for _, tc := range []struct {
 		q       question.Question
 		asks    string
@@ -82,11 +84,11 @@ func TestNotices(t *testing.T) {
 		ends    string
 	}{
 		{
-			held(t, "3prcek"), "waiting for an answer to 3prcek (curl → example.org:443); Ctrl-C gives up",
+			held(t, "3prcek"), "waiting for an answer to 3prcek (curl → example.org:443)",
 			verdict.Approved, "root (alice)", "", "3prcek approved by root (alice)",
 		},
 		{
-			held(t, "4prcek"), "waiting for an answer to 4prcek (curl → example.org:443); Ctrl-C gives up",
+			held(t, "4prcek"), "waiting for an answer to 4prcek (curl → example.org:443)",
 			verdict.Denied, "root", "not \x1b[2Jhere", `4prcek denied by root: not \x1b[2Jhere`,
 		},
 	} {
@@ -96,24 +98,27 @@ func TestNotices(t *testing.T) {
 		s.shows("\r\x1b[Kweir: " + tc.ends + "\r")
 	}
 	for _, tc := range []struct {
-		q          question.Question
-		wait, last bool
-		outcome    verdict.Reason
-		asks, ends string
+		q                question.Question
+		interrupts, last bool
+		outcome          verdict.Reason
+		asks, ends       string
 	}{
 		{held(t, "time22"), true, false, verdict.Timeout, "waiting for an answer to time22 (curl → example.org:443); Ctrl-C gives up", "time22: nobody answered in time; curl was refused"},
 		{refused, false, false, verdict.Approved, "free22: curl → example.org:443 was refused; if it is approved, run it again", "free22 approved by root; run it again"},
 		{refused, false, true, verdict.Approved, "free22: curl → example.org:443 was refused", "free22 approved by root"},
 		{refused, false, false, verdict.Timeout, "free22: curl → example.org:443 was refused; if it is approved, run it again", "free22: nobody answered in time"},
+		{gave, false, false, verdict.Timeout, "gave22: curl no longer waits; if it is approved, run it again", "gave22: nobody answered in time"},
+		{gave, true, false, verdict.Approved, "gave22: curl no longer waits; if it is approved, run it again", "gave22 approved by root; run it again"},
+		{gone, false, false, verdict.Approved, `gone22: $'git push\nx' no longer waits; if it is approved, run it again`, "gone22 approved by root; run it again"},
 		{text, false, false, verdict.Approved, `waiting for an answer to text22 (to run $'git push\nx')`, "text22 approved by root"},
 		{tool, false, false, verdict.Denied, "waiting for an answer to tool22 (to call Write a file)", "tool22 denied by root"},
 		{run, true, false, verdict.LogFailed, "waiting for an answer to run222 (to run curl)", "run222 denied by root"},
 	} {
-		head, middle, tail := asking(tc.q, tc.last)
+		head, middle, tail := asking(tc.q, tc.interrupts, tc.last)
 		if diff := cmp.Diff("weir: "+tc.asks, head+middle+tail); diff != "" {
 			t.Error("asked (-want +got):\n" + diff)
 		}
-		head, middle, tail = ending(ended(tc.q, tc.outcome, "root", ""), tc.wait, tc.last)
+		head, middle, tail = ending(ended(tc.q, tc.outcome, "root", ""), tc.last)
 		if diff := cmp.Diff("weir: "+tc.ends, head+middle+tail); diff != "" {
 			t.Error("ended (-want +got):\n" + diff)
 		}
@@ -139,7 +144,7 @@ func TestNoticesFit(t *testing.T) {
 		t.Errorf("more: %q", got)
 	}
 	n := notifier{tty: s.tty, width: 79}
-	n.say(asking(held(t, "3prcek"), false)) // the width of most terminals is enough for what matters
+	n.say(asking(held(t, "3prcek"), true, false)) // the width of most terminals is enough for what matters
 	s.shows("weir: waiting for an answer to 3prcek (curl → example.org:443)\r")
 	for _, parts := range [][3]string{{"weir: ", q.Process.Exe.Path, ""}, {strings.Repeat("漢", 90), "", ""}, {"", "", strings.Repeat("x", 90)}} {
 		for _, width := range []int{0, 1, 20, 59} {
@@ -235,24 +240,48 @@ func TestNoticesSurviveTheSensor(t *testing.T) {
 // F12: who has given up is told that the question stays.
 func TestNoticeOfWhoGaveUp(t *testing.T) {
 	s, fake := newScreen(t), &sensor{}
-	cmd := exec.Command("sleep", "60")
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	stat, err := procfs.ReadStat(cmd.Process.Pid)
-	if err != nil {
-		t.Fatal(err)
-	}
 	q := held(t, "3prcek")
-	q.Process.PID, q.Process.Start = cmd.Process.Pid, stat.Start
 	fake.set([]question.Question{q}, nil, nil)
 	defer notify(t, s, fake)()
 	s.shows("waiting for an answer to 3prcek")
-	cmd.Process.Kill()
-	cmd.Wait()
+	q.Gone = true
+	fake.set([]question.Question{q}, nil, nil)
 	s.shows("weir: 3prcek: curl no longer waits; if it is approved, run it again\r")
 	fake.set(nil, []question.Question{ended(q, verdict.Approved, "root", "")}, nil)
 	s.shows("weir: 3prcek approved by root; run it again\r")
+	if got := s.text(); strings.Contains(got, "waits") {
+		t.Errorf("told twice: %q", got)
+	}
+}
+
+// F12: Ctrl-C gives up what is in the foreground and does not ignore it.
+func TestNoticeOfCtrlC(t *testing.T) {
+	if os.Getenv("NOTICE_ASKER") != "" {
+		tty, err := os.OpenFile("/dev/tty", os.O_WRONLY|unix.O_NOCTTY|unix.O_NONBLOCK, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := notifier{tty: tty}
+		q := held(t, os.Getenv("NOTICE_ASKER"))
+		if !n.calm() || n.say(asking(q, n.interrupts(q.Process), false)) != nil {
+			t.Fatal("nothing was written")
+		}
+		return
+	}
+	s := newScreen(t)
+	s.size(100, 24)
+	cmd := exec.Command("bash", "-c", `ask() { NOTICE_ASKER=$1 "$0" -test.run '^TestNoticeOfCtrlC$'; }
+ask front2; (trap '' INT; ask deaf22); set -m; ask back22 & wait -f; echo ended`, os.Args[0])
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = s.tty, s.tty, s.tty
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer cmd.Wait()
+	s.shows("front2 (curl → example.org:443); Ctrl-C gives up\r")
+	s.shows("deaf22 (curl → example.org:443)\r")
+	s.shows("back22 (curl → example.org:443)\r")
+	s.shows("ended")
 }
 
 // F12: in the background of a terminal with tostop nothing stops, and what is started meanwhile has the signal as ever.
@@ -306,7 +335,7 @@ func inBackground(t *testing.T, path string) {
 	if !n.calm() {
 		t.Fatal("the terminal is not calm")
 	}
-	if err := n.say(asking(held(t, "3prcek"), false)); err != nil {
+	if err := n.say(asking(held(t, "3prcek"), true, false)); err != nil {
 		t.Fatal(err)
 	}
 	status, err := exec.Command("cat", "/proc/self/status").Output()

@@ -12,8 +12,6 @@ import (
 
 	"golang.org/x/sys/unix"
 	"golang.org/x/term"
-
-	"weir/internal/show"
 )
 
 // Keys that are more than one byte.
@@ -72,7 +70,7 @@ type terminal struct {
 	keys    chan string
 	updates chan update
 	kick    chan struct{}
-	answers chan string // what became of an answer
+	answers chan string // why an answer was not taken
 }
 
 func (t *terminal) loop(ctx context.Context) error {
@@ -120,20 +118,15 @@ func (t *terminal) loop(ctx context.Context) error {
 	}
 }
 
-// answer gives an answer, and has the list read again.
+// answer gives an answer, and has the list read again, which tells that the question has ended.
 func (t *terminal) answer(ctx context.Context, o order) {
 	o.reply.By = t.by
-	text := o.id + ": "
-	q, err := t.sensor.Answer(ctx, o.id, o.reply)
-	if err != nil {
-		text += err.Error()
-	} else {
-		text += show.Outcome(q)
-	}
-	select {
-	case t.answers <- text:
-	case <-ctx.Done():
-		return
+	if _, err := t.sensor.Answer(ctx, o.id, o.reply); err != nil {
+		select {
+		case t.answers <- o.id + ": " + err.Error():
+		case <-ctx.Done():
+			return
+		}
 	}
 	select {
 	case t.kick <- struct{}{}:

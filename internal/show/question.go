@@ -13,15 +13,26 @@ import (
 // Question is all that an answer to q depends on, as lines that each begin with a
 // name and end with a newline. Every text of the container is quoted and visible,
 // so that none can pose as another line (B51). It is the same for q as long as q
-// waits: times and the number of askers are not in it.
+// waits, but for whether somebody waits for its answer: times and the number of
+// askers are not in it.
 func Question(q question.Question) string {
+	state := "refused with EPERM; an approval is for its retry"
+	switch {
+	case q.Gone && q.Tool:
+		state = "nobody waits any more; if you approve, the same call goes through once when it is made again"
+	case q.Gone:
+		state = "nobody waits any more; if you approve, the same command goes through once when it is run again"
+	case q.Held || q.Text != "":
+		state = "held: it waits for the answer"
+	}
+	return About(q) + fmt.Sprintf("%-12s %s\n", "state", state)
+}
+
+// About is Question without the state that q is in as long as it waits.
+func About(q question.Question) string {
 	var b strings.Builder
 	row := func(name, format string, args ...any) {
 		fmt.Fprintf(&b, "%-12s %s\n", name, fmt.Sprintf(format, args...))
-	}
-	held := "refused with EPERM; an approval is for its retry"
-	if q.Held || q.Text != "" {
-		held = "held: it waits for the answer"
 	}
 	c := q.Container
 	row("container", "%s, taint %s", word(cmp.Or(c.Name, c.ID)), event.Visible(orNone(c.Taint)))
@@ -70,7 +81,6 @@ func Question(q question.Question) string {
 	default:
 		row("destination", "%s", q.Destination)
 	}
-	row("state", "%s", held)
 	return b.String()
 }
 
@@ -99,14 +109,10 @@ func program(p event.Process) string {
 
 // Command is a process's whole command line on one line, visible.
 func Command(p event.Process) string {
-	s := event.Command(p.Argv, 0, 0)
-	switch {
-	case len(p.Argv) == 0:
-		s = "its arguments are not known"
-	case p.Truncated:
-		s += " (more arguments were not read)"
+	if len(p.Argv) == 0 {
+		return "its arguments are not known"
 	}
-	return s
+	return event.Command(p.Argv, 0, 0) + event.Unsure(p.Truncated, p.Claimed)
 }
 
 // scopes tells whom an approval can let out, and how far it reaches.
@@ -172,6 +178,26 @@ func ancestry(q question.Question) string {
 		return ""
 	}
 	return ", " + by + " " + strings.Join(steps, " < ")
+}
+
+// Askers is a line about those who asked q, if they are more than one.
+func Askers(q question.Question) string {
+	others := "others are"
+	switch {
+	case q.Askers < 2:
+		return ""
+	case q.Askers == 2:
+		others = "other is"
+	}
+	return fmt.Sprintf("%-12s %d processes: an approval lets one go on; the %s refused\n", "askers", q.Askers, others)
+}
+
+// Again is what to do to use an approval of q, after how q ended; empty: nothing.
+func Again(q question.Question) string {
+	if q.Again() {
+		return "; run it again"
+	}
+	return ""
 }
 
 // Outcome tells in words how a question ended, visible.

@@ -45,7 +45,14 @@ state        held: it waits for the answer
 	if Question(q) != want {
 		t.Error("the text changed while the question waited")
 	}
-	q.Destination.DNS, q.Held = true, false
+	q.Gone = true
+	if got := Question(q); got != strings.Replace(want, "held: it waits for the answer", "nobody waits any more; if you approve, the same command goes through once when it is run again", 1) {
+		t.Errorf("got:\n%s", got)
+	}
+	if got := About(q); !strings.HasPrefix(want, got) || strings.Contains(got, "\nstate") {
+		t.Errorf("got:\n%s", got)
+	}
+	q.Destination.DNS, q.Held, q.Gone = true, false, false
 	q.Process.Exe, q.Process.Argv = nil, nil
 	got := Question(q)
 	for _, line := range []string{"unknown; it calls itself curl", "its arguments are not known", "DNS question, asked of 192.0.2.1:443/tcp", "refused with EPERM"} {
@@ -110,6 +117,36 @@ func TestF09Subject(t *testing.T) {
 	} {
 		if got := Subject(q); got != want {
 			t.Errorf("got %s, want %s", got, want)
+		}
+	}
+}
+
+// Who asks again is told so, and what becomes of the others.
+func TestAgainAndAskers(t *testing.T) {
+	q := hostile()
+	q.Outcome = verdict.Approved
+	if got := Again(q); got != "" {
+		t.Errorf("held: %q", got)
+	}
+	refused, gone, hook := q, q, q
+	refused.Held, gone.Gone, hook.Held, hook.Text = false, true, false, "make"
+	for want, q := range map[string]question.Question{"; run it again": refused, "": hook} {
+		if got := Again(q); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+	if got := Again(gone); got != "; run it again" {
+		t.Errorf("gone: %q", got)
+	}
+	if gone.Outcome = verdict.Denied; Again(gone) != "" {
+		t.Error("denied, and to be run again")
+	}
+	for n, want := range map[int]string{
+		1: "", 2: "askers       2 processes: an approval lets one go on; the other is refused\n",
+		3: "askers       3 processes: an approval lets one go on; the others are refused\n",
+	} {
+		if got := Askers(question.Question{Askers: n}); got != want {
+			t.Errorf("got %q, want %q", got, want)
 		}
 	}
 }

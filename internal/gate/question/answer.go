@@ -16,7 +16,7 @@ var (
 	ErrExpired  = errors.New("its time is over; run the command again to be asked again")
 	ErrUsed     = errors.New("the approval was used already")
 	ErrNotGiven = errors.New("not approved")
-	ErrScope    = errors.New("no such scope")
+	ErrScope    = errors.New("nothing was answered") // as an end of what is wrong with the scope
 	ErrFor      = errors.New("an approval for a session or for a key is one of a tool's call that uses a key")
 	errClosed   = errors.New("the sensor is stopping")
 )
@@ -65,11 +65,13 @@ func (q *question) takes(reply Reply) error {
 	case reply.Scope == 0 || reply.Allow && reply.Scope > 0 && reply.Scope <= n:
 		return nil
 	case !reply.Allow:
-		return fmt.Errorf("%w: a denial has none; nothing was answered", ErrScope)
+		return fmt.Errorf("a denial has no scope: %w", ErrScope)
 	case n == 0:
-		return fmt.Errorf("%w: this question lists none; nothing was answered", ErrScope)
+		return fmt.Errorf("this question has no scopes: %w", ErrScope)
+	case n == 1:
+		return fmt.Errorf("this question has no wider scope: %w", ErrScope)
 	default:
-		return fmt.Errorf("%w: %d; the question lists 1 to %d; nothing was answered", ErrScope, reply.Scope, n)
+		return fmt.Errorf("no scope %d, the question lists 1 to %d: %w", reply.Scope, n, ErrScope)
 	}
 }
 
@@ -179,6 +181,7 @@ func (d *Desk) end(q *question, reason verdict.Reason, reply Reply) error {
 	r := q.record
 	r.Answered = now.UTC()
 	r.By, r.Why, r.From, r.Shown = reply.By, reply.Why, reply.From, shown(reply.Shown)
+	r.Gone = q.gone()
 	if q.Tool && reply.Allow {
 		r.For = reply.For
 	}
@@ -241,6 +244,12 @@ func (q *question) taker() *waiter {
 		return q.waiters[0]
 	}
 	return nil
+}
+
+// gone says whether q had an asker who waited, and has none now.
+func (q *question) gone() bool {
+	w := q.taker()
+	return q.Text != "" && w == nil || q.Held && (w == nil || !w.Held)
 }
 
 func (d *Desk) tell(q *question, v verdict.Verdict, taker *waiter) {

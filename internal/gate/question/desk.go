@@ -157,7 +157,9 @@ func (d *Desk) Pending() []Question {
 	var all []Question
 	for _, q := range d.live {
 		if q.State == StatePending {
-			all = append(all, q.Question)
+			told := q.Question
+			told.Gone = q.gone()
+			all = append(all, told)
 		}
 	}
 	return all

@@ -32,7 +32,8 @@ type Question struct {
 	Text        string            `json:"text,omitempty"` // the command that a bridge was asked about; Process is who asked
 	Tool        bool              `json:"tool,omitempty"` // Text is what a call of a tool would do
 	Note        string            `json:"note,omitempty"` // why a person is asked: what the reviewer said, or how the review failed
-	Held        bool              `json:"held"`           // the first asker waits in the kernel
+	Held        bool              `json:"held"`           // the first asker was held in the kernel
+	Gone        bool              `json:"gone,omitempty"` // an asker waited, and nobody does any more; of what has ended: by then
 
 	// Who an approval can let out with what it starts: the first asker, then its parents. Empty: an answer lets no process out.
 	Chain        []event.Member `json:"chain,omitempty"`
@@ -50,6 +51,11 @@ type Question struct {
 	Answered time.Time      `json:"answered,omitzero"` // or expired; UTC
 	Outcome  verdict.Reason `json:"outcome,omitempty"` // what those who waited were told
 	Askers   int            `json:"askers"`            // processes that asked it
+}
+
+// Again says whether a command has to be run again to use q's approval.
+func (q Question) Again() bool {
+	return q.Outcome == verdict.Approved && (q.Gone || !q.Held && q.Text == "")
 }
 
 // Root is whom an approval with a scope above 1 lets out; nil: the asker.
