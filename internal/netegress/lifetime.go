@@ -433,15 +433,21 @@ func (e *Egress) revoke(container uint64, which func(*live) bool) error {
 	return errors.Join(errs...)
 }
 
-// Grants lists what is open or can be claimed.
+// Grants lists what is open or can be claimed, with the bytes that are left.
 func (e *Egress) Grants() []Grant {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	var all []Grant
 	for _, g := range e.grants {
-		if !g.over && g.State != "" {
-			all = append(all, g.Grant)
+		if g.over || g.State == "" {
+			continue
 		}
+		told := g.Grant
+		var kernel egressGrant
+		if e.egress.Grants.Lookup(g.ID, &kernel) == nil && kernel.Expires != intruded {
+			told.Bytes = max(kernel.Bytes, 0)
+		}
+		all = append(all, told)
 	}
 	return all
 }
