@@ -127,6 +127,14 @@ func (s *system) subcommand(cmd *cobra.Command, args []string) error {
 
 // flagError tells a mistake in flags as every other usage mistake.
 func flagError(cmd *cobra.Command, err error) error {
+	var bad *pflag.InvalidValueError
+	if errors.As(err, &bad) && bad.GetFlag().Value.Type() == "int" {
+		hint := ""
+		if bad.GetFlag().Name == "scope" {
+			hint = ", as the question lists them"
+		}
+		return usage(cmd, "--%s %s is not a number: give one from 1%s", bad.GetFlag().Name, bad.GetValue(), hint)
+	}
 	var unknown *pflag.NotExistError
 	if !errors.As(err, &unknown) {
 		return usage(cmd, "%v", err)
@@ -163,11 +171,13 @@ func args(least, most int, what string) cobra.PositionalArgs {
 	}
 }
 
-// suggest is ": did you mean X?" for the name that s is a slip of, or empty.
+// suggest is ": did you mean X?" for the name that s is a slip of, or empty. Of three letters at most one is wrong, and none of a name that
+// has no more.
 func suggest(s string, names []string) string {
-	best, least := "", len(s)/3+2
+	best, least := "", len(s)
 	for _, name := range names {
-		if d := distance(strings.ToLower(s), name); d < least {
+		longer := max(len(s), len(name))
+		if d := distance(strings.ToLower(s), name); longer > 3 && d <= longer/3 && d < least {
 			best, least = name, d
 		}
 	}

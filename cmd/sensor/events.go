@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"slices"
 	"time"
@@ -28,7 +29,7 @@ func (s *system) eventsCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			for _, k := range kinds {
 				if !slices.Contains(event.Kinds(), event.Kind(k)) {
-					return usage(cmd, "unknown kind %q: the kinds are %v", k, event.Kinds())
+					return usage(cmd, "unknown kind %q: the kinds are %s", k, event.KindNames())
 				}
 				filter.Kinds = append(filter.Kinds, event.Kind(k))
 			}
@@ -60,14 +61,22 @@ func (s *system) events(ctx context.Context, filter event.Filter, follow bool, f
 		}
 		return event.Print(s.stdout, e)
 	}
-	if file != "" {
+	read := func(file string) error {
+		if filter.Container != "" {
+			if has, err := event.Has(file, filter.Container); err == nil && !has {
+				return fmt.Errorf("unknown container %q: %s has no event of it", filter.Container, file)
+			}
+		}
 		return event.ReadFile(file, filter, show)
+	}
+	if file != "" {
+		return read(file)
 	}
 	err := s.client().Events(ctx, filter, follow, show)
 	if errors.Is(err, control.ErrNotRunning) && !follow {
 		if _, statErr := os.Stat(s.log); statErr == nil {
 			s.note("weir events: no sensor is running: this is %s; read another log with --file", s.log)
-			return event.ReadFile(s.log, filter, show)
+			return read(s.log)
 		}
 	}
 	return err

@@ -138,7 +138,7 @@ func events(ctx context.Context, x exchange) (any, error) {
 	}
 	for _, k := range r.Kinds {
 		if !slices.Contains(event.Kinds(), k) {
-			return nil, Errorf(Usage, "events: unknown kind %q: the kinds are %v", k, event.Kinds())
+			return nil, Errorf(Usage, "events: unknown kind %q: the kinds are %s", k, event.KindNames())
 		}
 	}
 	f := event.Filter{Kinds: r.Kinds, Container: r.Container, Since: r.Since, Text: r.Text}

@@ -111,6 +111,20 @@ func ReadFile(path string, f Filter, fn func(Event) error) error {
 	return nil
 }
 
+// Has says whether the log at path has an event of a container, named as a Filter does.
+func Has(path, container string) (bool, error) {
+	found := errors.New("found")
+	err := ReadFile(path, Filter{Container: container}, func(Event) error { return found })
+	if errors.Is(err, found) {
+		return true, nil
+	}
+	var bad *BadLines
+	if errors.As(err, &bad) {
+		err = nil
+	}
+	return false, err
+}
+
 // openLog opens the log and its backups, oldest first. The log is opened first:
 // if it is rotated meanwhile, it is among the backups too, and read once.
 func openLog(path string) ([]*os.File, error) {

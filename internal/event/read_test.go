@@ -93,6 +93,22 @@ DIR/events.log:7: longer than any event`
 	}
 }
 
+func TestHas(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "log")
+	log := "nonsense\n" + `{"time":"2026-01-02T03:04:05Z","kind":"start","container":{"id":"c0ffee","name":"web"}}` + "\n"
+	if err := os.WriteFile(path, []byte(log), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]bool{"web": true, "c0ff": true, "nope": false} {
+		if got, err := event.Has(path, name); err != nil || got != want {
+			t.Errorf("%s: %v, %v", name, got, err)
+		}
+	}
+	if _, err := event.Has(path+"x", "web"); err == nil {
+		t.Error("a log that is not there has events")
+	}
+}
+
 func TestReadFileErrors(t *testing.T) {
 	dir := t.TempDir()
 	many := filepath.Join(dir, "many")

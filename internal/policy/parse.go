@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -16,7 +17,7 @@ type Error = strictyaml.Error
 func Load(path string) (Policy, error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return Policy{}, fmt.Errorf("open policy: %w", err)
+		return Policy{}, fmt.Errorf("open policy %s: %w", path, errors.Unwrap(err)) // os.Open's error says open, too
 	}
 	defer f.Close()
 	data, err := io.ReadAll(io.LimitReader(f, strictyaml.MaxFile+1))

@@ -90,6 +90,13 @@ func (d *daemon) Events(ctx context.Context, f event.Filter, follow bool, fn fun
 		live, done = d.log.Subscribe(4096)
 		defer done()
 	} else {
+		if f.Container != "" {
+			if _, unknown := d.state.Find(f.Container); unknown != nil {
+				if has, err := event.Has(file, f.Container); err == nil && !has {
+					return unknown
+				}
+			}
+		}
 		var bad *event.BadLines
 		if err := event.ReadFile(file, f, fn); err != nil && !errors.As(err, &bad) {
 			return err
