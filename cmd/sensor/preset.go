@@ -62,6 +62,7 @@ const presetNames = "claude, codex, strict"
 var (
 	protected = []string{
 		"Refused while tainted: all egress but the policy's allow and what the reviewer or you let out, and all Unix sockets outside: D-Bus, tmux, ssh-agent, docker, X11.",
+		"A command about which you are asked waits until you answer, in another terminal: sudo weir pending -f.",
 		"Not writable, whatever the taint: all but the working directory, /tmp, /var/tmp, /dev, /proc and the directories named above. So start-up files, cron, ~/.ssh, user units of systemd, git's own settings, and the agent's settings and hooks stay as they are.",
 		"Without effect: setuid and setgid programs (sudo, su, crontab, at, ping of some systems).",
 	}
