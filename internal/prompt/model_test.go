@@ -222,7 +222,7 @@ func TestGoneMeanwhile(t *testing.T) {
 	q.Held, q.Askers = true, 3
 	m := start(q)
 	m.shows(t, "state        held: it waits for the answer")
-	m.shows(t, "askers       3 processes: an approval lets one go on; the others are refused")
+	m.shows(t, "askers       3 processes: an approval lets one go on; the others ask again")
 	q.Gone = true
 	m.take(update{list: []question.Question{q}})
 	if o := m.press("a"); o != nil || m.step != browse {

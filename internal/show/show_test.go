@@ -143,7 +143,7 @@ func TestAgainAndAskers(t *testing.T) {
 	}
 	for n, want := range map[int]string{
 		1: "", 2: "askers       2 processes: an approval lets one go on; the other is refused\n",
-		3: "askers       3 processes: an approval lets one go on; the others are refused\n",
+		3: "askers       3 processes: an approval lets one go on; the others ask again\n",
 	} {
 		if got := Askers(question.Question{Askers: n}); got != want {
 			t.Errorf("got %q, want %q", got, want)
