@@ -30,7 +30,7 @@ func TestPrintQuestion(t *testing.T) {
   process      pid 4711, uid 1000, started by $'ba\x1bsh' (4700) < init (1)
   destination  192.0.2.1:443/tcp
   state        held: it waits for the answer
-  askers       2 processes: an approval lets one go on; the other is refused
+  askers       2 processes: an approval lets one go on; the other asks again
   answer       weir approve abc234   or   weir deny abc234
 `
 	if diff := cmp.Diff(want, b.String()); diff != "" {

@@ -182,14 +182,14 @@ func ancestry(q question.Question) string {
 
 // Askers is a line about those who asked q, if they are more than one.
 func Askers(q question.Question) string {
-	others := "others are"
+	others := "others ask"
 	switch {
 	case q.Askers < 2:
 		return ""
 	case q.Askers == 2:
-		others = "other is"
+		others = "other asks"
 	}
-	return fmt.Sprintf("%-12s %d processes: an approval lets one go on; the %s refused\n", "askers", q.Askers, others)
+	return fmt.Sprintf("%-12s %d processes: an approval lets one go on; the %s again\n", "askers", q.Askers, others)
 }
 
 // Again is what to do to use an approval of q, after how q ended; empty: nothing.

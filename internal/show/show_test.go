@@ -142,7 +142,7 @@ func TestAgainAndAskers(t *testing.T) {
 		t.Error("denied, and to be run again")
 	}
 	for n, want := range map[int]string{
-		1: "", 2: "askers       2 processes: an approval lets one go on; the other is refused\n",
+		1: "", 2: "askers       2 processes: an approval lets one go on; the other asks again\n",
 		3: "askers       3 processes: an approval lets one go on; the others ask again\n",
 	} {
 		if got := Askers(question.Question{Askers: n}); got != want {
