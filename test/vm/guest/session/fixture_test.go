@@ -44,6 +44,8 @@ func TestSession(t *testing.T) {
 		{"F05_B38_signals", (*fixture).signals},
 		{"B30_B37_B38_siblings", (*fixture).siblings},
 		{"F01_G24_children_ask", (*fixture).children},
+		{"F01_F05_G24_threads", (*fixture).threads},
+		{"F05_G24_B37_waits_to_begin", (*fixture).waitsToBegin},
 		{"G25_exec_events", (*fixture).execEvents},
 		{"B36_daemon_outlives_its_command", (*fixture).outlives},
 		{"B36_B37_orphan_of_a_command_that_ended_meanwhile", (*fixture).orphans},

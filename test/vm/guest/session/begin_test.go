@@ -1,0 +1,291 @@
+//go:build vmguest
+
+package session
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"weir/internal/event"
+	"weir/internal/gate/question"
+	"weir/internal/procfs"
+	"weir/test/vm/guest/rig"
+)
+
+// sends connects, sends the text, and then executes the rest of its arguments.
+const sends = `
+import os, socket, sys
+host, port, text, *command = sys.argv[1:]
+socket.create_connection((host, int(port))).sendall(text.encode())
+os.execvp(command[0], command)`
+
+// waiting is a command that waits to begin.
+type waiting struct {
+	f     *fixture
+	s     *rig.Session
+	shell *rig.Proc // its parent
+	file  string    // that it makes
+	q     question.Question
+}
+
+// waitsToBegin: with review: exec a command waits through all that happens to its container and its grant, until it is answered (F05, G24, B37).
+func (f *fixture) waitsToBegin(t *testing.T) {
+	defer f.sensor.Policy(t, "")
+	secret := filepath.Join(t.TempDir(), "secret")
+	signal(t, secret)
+	policy := "taint:\n  secret_files: [" + secret + "]\n"
+	for _, test := range []struct {
+		name      string
+		policy    string
+		granted   bool // it is executed by a process that was let out
+		meanwhile func(*testing.T, waiting)
+	}{
+		{"tainted", "", false, func(t *testing.T, w waiting) { f.sensor.Taint(t, w.s.Name, "secret") }},
+		{"parent_opens_a_secret", "", false, func(t *testing.T, w waiting) { w.shell.Input(t, "read x <"+secret+"\n") }},
+		{"grant_expires", "grant: {seconds: 10}\n", true, func(t *testing.T, w waiting) { w.ends(t, "expired") }},
+		{"grant_under_less_taint", "", true, func(t *testing.T, w waiting) { f.sensor.Taint(t, w.s.Name, "secret"); w.ends(t, "revoked") }},
+		{"grant_entered", "", true, func(t *testing.T, w waiting) {
+			w.shell.Input(t, "(echo $BASHPID >"+seat(t, w.q.Process.PID)+"/cgroup.procs) &\n")
+			w.ends(t, "revoked")
+		}},
+	} {
+		for _, approve := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s_%t", test.name, approve), func(t *testing.T) {
+				f.sensor.Policy(t, policy+test.policy)
+				w := f.parent(t)
+				command, to := w.makes(), f.raw(t)
+				if test.granted {
+					command = fmt.Sprintf("python3 -c '%s' %s %d %s %s", sends, rig.World4, to.Port, to.Text, command)
+					w.runs(t, command)
+					q := to.asked(t)
+					f.sensor.Policy(t, policy+test.policy+"review: exec\n")
+					f.sensor.Approve(t, q.ID)
+					to.Arrived(t)
+				} else {
+					f.sensor.Policy(t, policy+test.policy+"review: exec\n")
+					w.runs(t, command)
+				}
+				w.asked(t)
+				if test.granted && w.over(t) != "" {
+					t.Fatal("its grant was over before it waited: this tested nothing")
+				}
+				test.meanwhile(t, w)
+				if !test.granted {
+					w.tainted(t)
+				}
+				w.waits(t)
+				w.answered(t, approve)
+			})
+		}
+	}
+	for _, approve := range []bool{false, true} {
+		t.Run(fmt.Sprintf("wider_scope_%t", approve), func(t *testing.T) {
+			f.sensor.Policy(t, policy)
+			w, to := f.parent(t), f.web(t)
+			w.shell.Input(t, strings.Join(to.Curl(), " ")+" >/dev/null &\n")
+			sibling := to.asked(t)
+			f.sensor.Policy(t, policy+"review: exec\n")
+			w.runs(t, w.makes())
+			w.asked(t)
+			f.sensor.Must(t, "approve", sibling.ID, "--scope", "2")
+			to.Arrived(t)
+			e := f.sensor.Event(t, func(e event.Event) bool { return e.Kind == event.Grant && e.Question == sibling.ID })
+			if e.Grant.Scope != 2 {
+				t.Errorf("the grant has scope %d, want 2", e.Grant.Scope)
+			}
+			w.waits(t)
+			w.answered(t, approve)
+		})
+	}
+}
+
+// parent starts a shell that runs commands.
+func (f *fixture) parent(t *testing.T) waiting {
+	t.Helper()
+	s := f.guard(t, "corruption")
+	shell := s.Start(t, "bash")
+	t.Cleanup(func() { shell.Signal(t, syscall.SIGKILL) })
+	shell.Input(t, "echo begun\n") // before all that begins is asked about
+	if shell.WaitLine("begun", rig.Late) == "" {
+		t.Fatal("the shell did not begin")
+	}
+	return waiting{f: f, s: s, shell: shell, file: filepath.Join(t.TempDir(), "begun")}
+}
+
+// makes is the command.
+func (w waiting) makes() string {
+	return `python3 -c 'import sys; open(sys.argv[1], "w")' ` + w.file
+}
+
+// runs has the shell run the command, or one that executes it.
+func (w waiting) runs(t *testing.T, command string) {
+	t.Helper()
+	w.shell.Input(t, command+" & w=$!\n")
+}
+
+// asked waits until the command waits to begin.
+func (w *waiting) asked(t *testing.T) {
+	t.Helper()
+	w.q = w.f.sensor.Asked(t, func(q question.Question) bool {
+		return q.Destination == (event.Destination{}) && slices.Contains(q.Process.Argv, w.file)
+	})
+	if !w.q.Held {
+		t.Errorf("not held: %+v", w.q)
+	}
+	w.waits(t)
+}
+
+// waits fails t unless the command goes on waiting, and is still asked about.
+func (w waiting) waits(t *testing.T) {
+	t.Helper()
+	pid, begun := w.q.Process.PID, exists(w.file)
+	rig.Eventually(t, "it is frozen, or begins", func() bool {
+		st, err := procfs.ReadStat(pid)
+		return rig.Frozen(pid) || begun() || err != nil || st.State == 'Z'
+	})
+	if begun() {
+		t.Fatal("it began")
+	}
+	rig.Held(t, pid)
+	if begun() {
+		t.Fatal("it began")
+	}
+	if !slices.ContainsFunc(w.f.sensor.Pending(t), func(q question.Question) bool { return q.ID == w.q.ID }) {
+		t.Error("it is not asked about any more")
+	}
+}
+
+// tainted waits until the sensor has done all that it does when the container has more taint.
+func (w waiting) tainted(t *testing.T) {
+	t.Helper()
+	w.f.sensor.Event(t, func(e event.Event) bool {
+		return e.Kind == event.Taint && e.Container.Name == w.s.Name && slices.Contains(e.Change.Set, "secret")
+	})
+}
+
+// over is how the session's grant has ended, empty if it has not.
+func (w waiting) over(t *testing.T) string {
+	t.Helper()
+	for _, e := range w.f.sensor.Events(t, event.Grant) {
+		if e.Container.Name == w.s.Name && slices.Contains([]string{"expired", "revoked", "ended", "spent"}, e.Grant.State) {
+			return e.Grant.State
+		}
+	}
+	return ""
+}
+
+// ends waits until the session's grant has.
+func (w waiting) ends(t *testing.T, state string) {
+	t.Helper()
+	rig.Eventually(t, "its grant is over", func() bool { return w.over(t) != "" })
+	if got := w.over(t); got != state {
+		t.Errorf("the grant has %s, want %s", got, state)
+	}
+}
+
+// answered wants the command to begin when it is approved, and killed when it is denied.
+func (w waiting) answered(t *testing.T, approve bool) {
+	t.Helper()
+	want := "over 137"
+	if approve {
+		want = "over 0"
+		w.f.sensor.Approve(t, w.q.ID)
+	} else {
+		w.f.sensor.Deny(t, w.q.ID)
+	}
+	w.shell.Input(t, "wait $w; echo over $?\n")
+	if got := w.shell.WaitLine("over", rig.Late); got != want {
+		t.Errorf("approved %t: %q, want %q", approve, got, want)
+	}
+	if begun := exists(w.file)(); begun != approve {
+		t.Errorf("approved %t: it began %t", approve, begun)
+	}
+}
+
+// parts connects to two places, each in a thread of its own, and sends each its text.
+const parts = `
+import errno, socket, sys, threading
+host, *places = sys.argv[1:]
+def send(port, text):
+    try:
+        socket.create_connection((host, int(port))).sendall(text.encode())
+        print("sent", text, flush=True)
+    except OSError as e:
+        print(errno.errorcode[e.errno], text, flush=True)
+threads = [threading.Thread(target=send, args=place) for place in zip(places[::2], places[1::2])]
+for t in threads:
+    t.start()
+for t in threads:
+    t.join()
+`
+
+// threads: the answer to one thread is none to another of the same process, which is held again (F01, F05, G24).
+func (f *fixture) threads(t *testing.T) {
+	for _, approve := range []bool{false, true} {
+		for _, both := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%t_then_%t", approve, both), func(t *testing.T) {
+				p, places, asked := f.bothAsk(t)
+				t.Cleanup(func() { p.Signal(t, syscall.SIGKILL) })
+				answer := func(i int, allow bool) {
+					if allow {
+						f.sensor.Approve(t, asked[i].ID)
+					} else {
+						f.sensor.Deny(t, asked[i].ID)
+					}
+				}
+				held := f.sensor.Counter(t, "held")
+				answer(0, approve)
+				rig.Eventually(t, "the second is held again", func() bool { return f.sensor.Counter(t, "held") > held })
+				rig.Held(t, p.Pid())
+				if again := places[1].asked(t); again.ID != asked[1].ID || !again.Held {
+					t.Errorf("the question of the second was %s and is %+v", asked[1].ID, again)
+				}
+				places[1].Nothing(t)
+				answer(1, both)
+				for i, allow := range []bool{approve, both} {
+					word := "EPERM "
+					if allow {
+						word = "sent "
+						places[i].Arrived(t)
+					}
+					if p.WaitLine(word+places[i].Text, rig.Late) == "" {
+						t.Errorf("thread %d, approved %t: %s", i, allow, p.Wait(t))
+					}
+					if !allow {
+						places[i].Nothing(t)
+					}
+					places[i].once(t)
+				}
+			})
+		}
+	}
+}
+
+// bothAsk starts it until both of its threads ask before it is frozen.
+func (f *fixture) bothAsk(t *testing.T) (p *rig.Proc, places []target, asked []question.Question) {
+	t.Helper()
+	for range 20 {
+		s := f.guard(t, "secret")
+		places, asked = []target{f.raw(t), f.raw(t)}, make([]question.Question, 2)
+		p = s.Start(t, "python3", "-c", parts, rig.World4, itoa(places[0].Port), places[0].Text, itoa(places[1].Port), places[1].Text)
+		f.sensor.Asked(t, func(q question.Question) bool { return places[0].About(q) || places[1].About(q) })
+		rig.Held(t, p.Pid())
+		for _, q := range f.sensor.Pending(t) {
+			for i, to := range places {
+				if to.About(q) {
+					asked[i] = q
+				}
+			}
+		}
+		if asked[0].ID != "" && asked[1].ID != "" {
+			return p, places, asked
+		}
+		p.Signal(t, syscall.SIGKILL)
+	}
+	t.Fatal("it is always frozen before its second thread asks")
+	return nil, nil, nil
+}
