@@ -42,45 +42,44 @@ func (f *fixture) waitsToBegin(t *testing.T) {
 		name      string
 		policy    string
 		granted   bool // it is executed by a process that was let out
+		approve   bool // how it is answered in the end
 		meanwhile func(*testing.T, waiting)
 	}{
-		{"tainted", "", false, func(t *testing.T, w waiting) { f.sensor.Taint(t, w.s.Name, "secret") }},
-		{"parent_opens_a_secret", "", false, func(t *testing.T, w waiting) { w.shell.Input(t, "read x <"+secret+"\n") }},
-		{"grant_expires", "grant: {seconds: 10}\n", true, func(t *testing.T, w waiting) { w.ends(t, "expired") }},
-		{"grant_under_less_taint", "", true, func(t *testing.T, w waiting) { f.sensor.Taint(t, w.s.Name, "secret"); w.ends(t, "revoked") }},
-		{"grant_entered", "", true, func(t *testing.T, w waiting) {
+		{"tainted", "", false, false, func(t *testing.T, w waiting) { f.sensor.Taint(t, w.s.Name, "secret") }},
+		{"parent_opens_a_secret", "", false, true, func(t *testing.T, w waiting) { w.shell.Input(t, "read x <"+secret+"\n") }},
+		{"grant_expires", "grant: {seconds: 20}\n", true, false, func(t *testing.T, w waiting) { w.ends(t, "expired") }},
+		{"grant_under_less_taint", "", true, true, func(t *testing.T, w waiting) { f.sensor.Taint(t, w.s.Name, "secret"); w.ends(t, "revoked") }},
+		{"grant_entered", "", true, false, func(t *testing.T, w waiting) {
 			w.shell.Input(t, "(echo $BASHPID >"+seat(t, w.q.Process.PID)+"/cgroup.procs) &\n")
 			w.ends(t, "revoked")
 		}},
 	} {
-		for _, approve := range []bool{false, true} {
-			t.Run(fmt.Sprintf("%s_%t", test.name, approve), func(t *testing.T) {
-				f.sensor.Policy(t, policy+test.policy)
-				w := f.parent(t)
-				command, to := w.makes(), f.raw(t)
-				if test.granted {
-					command = fmt.Sprintf("python3 -c '%s' %s %d %s %s", sends, rig.World4, to.Port, to.Text, command)
-					w.runs(t, command)
-					q := to.asked(t)
-					f.sensor.Policy(t, policy+test.policy+"review: exec\n")
-					f.sensor.Approve(t, q.ID)
-					to.Arrived(t)
-				} else {
-					f.sensor.Policy(t, policy+test.policy+"review: exec\n")
-					w.runs(t, command)
-				}
-				w.asked(t)
-				if test.granted && w.over(t) != "" {
-					t.Fatal("its grant was over before it waited: this tested nothing")
-				}
-				test.meanwhile(t, w)
-				if !test.granted {
-					w.tainted(t)
-				}
-				w.waits(t)
-				w.answered(t, approve)
-			})
-		}
+		t.Run(test.name, func(t *testing.T) {
+			f.sensor.Policy(t, policy+test.policy)
+			w := f.parent(t)
+			command, to := w.makes(), f.raw(t)
+			if test.granted {
+				command = fmt.Sprintf("python3 -c '%s' %s %d %s %s", sends, rig.World4, to.Port, to.Text, command)
+				w.runs(t, command)
+				q := to.asked(t)
+				f.sensor.Policy(t, policy+test.policy+"review: exec\n")
+				f.sensor.Approve(t, q.ID)
+				to.Arrived(t)
+			} else {
+				f.sensor.Policy(t, policy+test.policy+"review: exec\n")
+				w.runs(t, command)
+			}
+			w.asked(t)
+			if test.granted && w.over(t) != "" {
+				t.Fatal("its grant was over before it waited: this tested nothing")
+			}
+			test.meanwhile(t, w)
+			if !test.granted {
+				w.tainted(t)
+			}
+			w.waits(t)
+			w.answered(t, test.approve)
+		})
 	}
 	for _, approve := range []bool{false, true} {
 		t.Run(fmt.Sprintf("wider_scope_%t", approve), func(t *testing.T) {
@@ -226,42 +225,41 @@ for t in threads:
 // threads: the answer to one thread is none to another of the same process, which is held again (F01, F05, G24).
 func (f *fixture) threads(t *testing.T) {
 	for _, approve := range []bool{false, true} {
-		for _, both := range []bool{false, true} {
-			t.Run(fmt.Sprintf("%t_then_%t", approve, both), func(t *testing.T) {
-				p, places, asked := f.bothAsk(t)
-				t.Cleanup(func() { p.Signal(t, syscall.SIGKILL) })
-				answer := func(i int, allow bool) {
-					if allow {
-						f.sensor.Approve(t, asked[i].ID)
-					} else {
-						f.sensor.Deny(t, asked[i].ID)
-					}
+		both := !approve
+		t.Run(fmt.Sprintf("%t_then_%t", approve, both), func(t *testing.T) {
+			p, places, asked := f.bothAsk(t)
+			t.Cleanup(func() { p.Signal(t, syscall.SIGKILL) })
+			answer := func(i int, allow bool) {
+				if allow {
+					f.sensor.Approve(t, asked[i].ID)
+				} else {
+					f.sensor.Deny(t, asked[i].ID)
 				}
-				held := f.sensor.Counter(t, "held")
-				answer(0, approve)
-				rig.Eventually(t, "the second is held again", func() bool { return f.sensor.Counter(t, "held") > held })
-				rig.Held(t, p.Pid())
-				if again := places[1].asked(t); again.ID != asked[1].ID || !again.Held {
-					t.Errorf("the question of the second was %s and is %+v", asked[1].ID, again)
+			}
+			held := f.sensor.Counter(t, "held")
+			answer(0, approve)
+			rig.Eventually(t, "the second is held again", func() bool { return f.sensor.Counter(t, "held") > held })
+			rig.Held(t, p.Pid())
+			if again := places[1].asked(t); again.ID != asked[1].ID || !again.Held {
+				t.Errorf("the question of the second was %s and is %+v", asked[1].ID, again)
+			}
+			places[1].Nothing(t)
+			answer(1, both)
+			for i, allow := range []bool{approve, both} {
+				word := "EPERM "
+				if allow {
+					word = "sent "
+					places[i].Arrived(t)
 				}
-				places[1].Nothing(t)
-				answer(1, both)
-				for i, allow := range []bool{approve, both} {
-					word := "EPERM "
-					if allow {
-						word = "sent "
-						places[i].Arrived(t)
-					}
-					if p.WaitLine(word+places[i].Text, rig.Late) == "" {
-						t.Errorf("thread %d, approved %t: %s", i, allow, p.Wait(t))
-					}
-					if !allow {
-						places[i].Nothing(t)
-					}
-					places[i].once(t)
+				if p.WaitLine(word+places[i].Text, rig.Late) == "" {
+					t.Errorf("thread %d, approved %t: %s", i, allow, p.Wait(t))
 				}
-			})
-		}
+				if !allow {
+					places[i].Nothing(t)
+				}
+				places[i].once(t)
+			}
+		})
 	}
 }
 
