@@ -141,13 +141,19 @@ func (w *waiting) asked(t *testing.T) {
 // waits fails t unless the command goes on waiting, and is still asked about.
 func (w waiting) waits(t *testing.T) {
 	t.Helper()
-	pid, begun := w.q.Process.PID, exists(w.file)
-	rig.Eventually(t, "it is frozen, or begins", func() bool {
+	pid, begun, ended := w.q.Process.PID, exists(w.file), false
+	defer func() {
+		if t.Failed() {
+			t.Log(rig.Must(t, fmt.Sprintf("weir events --text %s; grep . /proc/%d/{status,cgroup}; grep . $(find %s -path '*weir-grant-*' -name cgroup.events -o -path '*weir-grant-*' -name cgroup.freeze -o -path '*weir-grant-*' -name cgroup.procs); true", w.file, pid, w.s.Cgroup)))
+		}
+	}()
+	rig.Eventually(t, "it is frozen, or begins, or ends", func() bool {
 		st, err := procfs.ReadStat(pid)
-		return rig.Frozen(pid) || begun() || err != nil || st.State == 'Z'
+		ended = err != nil || st.State == 'Z'
+		return ended || begun() || rig.Frozen(pid)
 	})
-	if begun() {
-		t.Fatal("it began")
+	if ended || begun() {
+		t.Fatalf("it began: %t, and ended: %t", begun(), ended)
 	}
 	rig.Held(t, pid)
 	if begun() {
