@@ -240,7 +240,7 @@ func (e *Egress) adoptClaims() error {
 			g.To = append(g.To, to)
 		}
 		if key.Kind == egressClaimKindCLAIM_PROCESS && !slices.Contains(g.PIDs, int(uint32(key.Tag))) {
-			g.PIDs = append(g.PIDs, int(key.Tag))
+			g.PIDs = append(g.PIDs, int(uint32(key.Tag)))
 		}
 	}
 	if err := it.Err(); err != nil {

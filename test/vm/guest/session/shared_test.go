@@ -145,6 +145,7 @@ func (f *fixture) claimsAsAnother(t *testing.T) {
 	p := to.claimable(t, s, argv)
 	p.Input(t, "\n")
 	other.gotNothing(t, p)
+	refused(t, p)
 	if !t.Failed() {
 		succeeded(t, s.Start(t, argv...), "sent")
 		to.Arrived(t)
