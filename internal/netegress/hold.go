@@ -51,6 +51,9 @@ func (e *Egress) Hold(a Ask) error {
 		h.Turn, h.State = 0, egressHoldStateHOLD_FROZEN
 		return was.Start == a.Process.Start && waits(was)
 	})
+	if err == nil && (was.Start != a.Process.Start || was.Verdict != egressHoldVerdictHOLD_PENDING) {
+		return ErrOver // answered meanwhile
+	}
 	stopped := was.State == egressHoldStateHOLD_STOPPED
 	if stopped {
 		e.see(a)

@@ -48,7 +48,7 @@ func (s *Sensor) Questions(t testing.TB, port int) int {
 	t.Helper()
 	n := 0
 	for _, e := range s.Events(t, event.Hold) {
-		if int(e.Destination.Port) == port {
+		if e.Destination != nil && int(e.Destination.Port) == port {
 			n++
 		}
 	}
