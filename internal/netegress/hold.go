@@ -205,11 +205,11 @@ func (e *Egress) thaw(p Process, stopped bool) error {
 	if e.begins(p.PID) {
 		return nil
 	}
-	var err error
+	err := unstop(p, stopped) // first: what stops it once it goes on, as Ctrl-Z does, is meant
 	if g := e.seatOf(p); g != nil {
-		err = g.thaw()
+		err = errors.Join(err, g.thaw())
 	}
-	return errors.Join(err, unstop(p, stopped))
+	return err
 }
 
 // Refuse carries out a verdict that denies: the process gets EPERM, now and for
