@@ -24,7 +24,7 @@ var groups = map[string]Group{
 	"load":         {Timeout: 2 * time.Hour},
 	"names":        {Once: true, Long: "^TestNames$/^runs_out$"},
 	"operator":     {Once: true},
-	"session":      {Newest: "^(TestAnnounced|TestMetrics)$"},
+	"session":      {Newest: "^(TestAnnounced|TestMetrics)$|^TestSession$/^(F05_G24_B37_waits_to_begin|F01_F05_G24_threads|G24_each_destination_has_its_own_time|G16_equal_askers)$"},
 	"sources":      {Newest: "^TestWithoutSensor$"},
 	"systemd":      {Root: "containers", Systemd: true, Once: true, Long: "^TestSystemd$/^(watchdog|B32_killed_for_good)$"},
 }
