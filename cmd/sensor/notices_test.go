@@ -1,19 +1,15 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
-	"syscall"
 	"testing"
 	"time"
 
-	"github.com/creack/pty"
 	"github.com/google/go-cmp/cmp"
 
 	"weir/internal/control"
@@ -47,7 +43,7 @@ func ownCgroup(t *testing.T) string {
 			return filepath.Join(f[1], path)
 		}
 	}
-	t.Skip("no cgroup v2 here")
+	t.Fatal("no cgroup v2 here")
 	return ""
 }
 
@@ -87,15 +83,7 @@ func TestGuardNotices(t *testing.T) {
 		"no-notices": {[]string{"--no-notices"}, false, begins},
 	} {
 		t.Run(name, func(t *testing.T) {
-			far, tty, err := pty.Open()
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer far.Close()
-			defer tty.Close()
-			if err := pty.Setsize(far, &pty.Winsize{Cols: 100, Rows: 40}); err != nil {
-				t.Fatal(err)
-			}
+			p := openTerminal(t)
 			out := filepath.Join(t.TempDir(), "out")
 			file, err := os.Create(out)
 			if err != nil {
@@ -104,41 +92,19 @@ func TestGuardNotices(t *testing.T) {
 			defer file.Close()
 			args := append(append([]string{"--run", dir, "guard", "--user", "root"}, tc.flags...), "--", "sh", "-c", "echo out; echo err >&2; read line; exit 7")
 			cmd := exec.Command(weir, args...)
-			cmd.Stdin, cmd.Stdout, cmd.Stderr = tty, file, file
-			cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
-			if err := cmd.Start(); err != nil {
-				t.Fatal(err)
-			}
-			var mu sync.Mutex
-			var shown bytes.Buffer
-			go func() {
-				buf := make([]byte, 4096)
-				for {
-					n, err := far.Read(buf)
-					mu.Lock()
-					shown.Write(buf[:n])
-					mu.Unlock()
-					if err != nil {
-						return
-					}
-				}
-			}()
-			text := func() string {
-				mu.Lock()
-				defer mu.Unlock()
-				return shown.String()
-			}
+			cmd.Stdout, cmd.Stderr = file, file
+			p.start(t, cmd)
 			until := time.Now().Add(time.Minute)
 			if !tc.notice {
 				until = time.Now().Add(3 * time.Second)
 			}
-			for time.Now().Before(until) && !strings.Contains(text(), notice) {
+			for time.Now().Before(until) && !strings.Contains(p.text(), notice) {
 				time.Sleep(10 * time.Millisecond)
 			}
-			if got := strings.Contains(text(), notice); got != tc.notice {
-				t.Errorf("notice is shown: %t: %q", got, text())
+			if got := strings.Contains(p.text(), notice); got != tc.notice {
+				t.Errorf("notice is shown: %t: %q", got, p.text())
 			}
-			if _, err := far.WriteString("\n"); err != nil {
+			if _, err := p.far.WriteString("\n"); err != nil {
 				t.Fatal(err)
 			}
 			cmd.Wait()
