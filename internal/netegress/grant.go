@@ -317,16 +317,16 @@ func (e *Egress) gather(g *live, box string) (map[int]bool, error) {
 	}
 	inside, err := family.Move(g.Cgroup, g.root.PID, box)
 	for pid := range inside {
-		var h egressHold
-		if pid == g.root.PID || !e.begins(pid) || e.egress.Holds.Lookup(&egressHoldKey{Tgid: uint32(pid)}, &h) != nil {
+		start, waiting := e.begins(pid)
+		if pid == g.root.PID || !waiting {
 			continue
 		}
-		own, err2 := e.seat(g.Container, Process{PID: pid, Start: h.Start})
+		own, err2 := e.seat(g.Container, Process{PID: pid, Start: start})
 		if err2 == nil {
 			err2 = e.still(own)
 		}
 		if err2 != nil { // it must not begin unseen
-			err = errors.Join(err, err2, family.Kill(pid, h.Start))
+			err = errors.Join(err, err2, family.Kill(pid, start))
 		}
 	}
 	if held {

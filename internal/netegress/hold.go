@@ -166,8 +166,10 @@ func (e *Egress) see(a Ask) {
 func (e *Egress) rouse(now uint64) error {
 	var errs []error
 	for pid, s := range e.saw {
-		if st, err := procfs.ReadStat(pid); err == nil && st.Start == s.start && st.State == 'T' && !e.begins(pid) {
-			errs = append(errs, family.Continue(pid, s.start))
+		if st, err := procfs.ReadStat(pid); err == nil && st.Start == s.start && st.State == 'T' {
+			if _, held := e.begins(pid); !held {
+				errs = append(errs, family.Continue(pid, s.start))
+			}
 		}
 		if s.until <= now {
 			delete(e.saw, pid)
@@ -194,15 +196,16 @@ func (e *Egress) fail(p Process, calls ...egressHoldKey) error {
 	return errors.Join(append(errs, e.thaw(p, stopped))...)
 }
 
-// begins says whether a process waits to begin what it has executed.
-func (e *Egress) begins(pid int) bool {
+// begins says whether a process waits to begin what it has executed, and when it started.
+func (e *Egress) begins(pid int) (start uint64, waiting bool) {
 	var h egressHold
-	return e.egress.Holds.Lookup(&egressHoldKey{Tgid: uint32(pid)}, &h) == nil && waits(h) && procfs.Alive(pid, h.Start)
+	waiting = e.egress.Holds.Lookup(&egressHoldKey{Tgid: uint32(pid)}, &h) == nil && waits(h) && procfs.Alive(pid, h.Start)
+	return h.Start, waiting
 }
 
 // thaw lets a process go on, unless it waits to begin.
 func (e *Egress) thaw(p Process, stopped bool) error {
-	if e.begins(p.PID) {
+	if _, held := e.begins(p.PID); held {
 		return nil
 	}
 	err := unstop(p, stopped) // first: what stops it once it goes on, as Ctrl-Z does, is meant

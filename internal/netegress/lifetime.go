@@ -387,7 +387,7 @@ func (e *Egress) end(g *live, state string) error {
 		errs = append(errs, g.pidfd.Close())
 		g.pidfd = nil
 	}
-	if !e.begins(g.root.PID) {
+	if _, held := e.begins(g.root.PID); !held {
 		errs = append(errs, g.thaw())
 	}
 	opened := g.State != ""

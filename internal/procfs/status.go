@@ -41,11 +41,13 @@ func UID(pid int) (uint32, error) {
 // Ignores tells whether a process ignores a signal.
 func Ignores(pid int, signal unix.Signal) bool {
 	fields, err := status(pid, "SigIgn")
-	if err != nil {
-		return false
-	}
-	mask, err := strconv.ParseUint(fields[0], 16, 64)
-	return err == nil && mask&(1<<(signal-1)) != 0
+	return err == nil && mask(fields)&(1<<(signal-1)) != 0
+}
+
+// mask is one of signals, as every kernel shows it in hex.
+func mask(fields []string) uint64 {
+	n, _ := strconv.ParseUint(strings.Join(fields, ""), 16, 64)
+	return n
 }
 
 // InnerPIDs returns the process's ids in the pid namespaces that it is in, this one's first.
@@ -82,12 +84,9 @@ func Pending(pid int) (Signals, error) {
 		if err != nil {
 			continue // the thread has ended
 		}
-		mask := func(key string) uint64 {
-			n, _ := strconv.ParseUint(strings.Join(lines[key], ""), 16, 64) // every kernel shows them in hex
-			return n
-		}
-		all.Own |= mask("SigPnd")
-		all.Handled |= (mask("SigPnd") | mask("ShdPnd")) & mask("SigCgt") &^ mask("SigBlk")
+		own := mask(lines["SigPnd"])
+		all.Own |= own
+		all.Handled |= (own | mask(lines["ShdPnd"])) & mask(lines["SigCgt"]) &^ mask(lines["SigBlk"])
 		all.Stopped = all.Stopped || slices.Contains(lines["State"], "T")
 	}
 	return all, nil
