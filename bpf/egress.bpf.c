@@ -56,8 +56,8 @@ const enum counter *unused_counter __attribute__((unused));
 
 enum outcome { PASS, REFUSE, RESTART, UNSETTLED, PASS_LISTED };
 
-/* Whether the current task has left its container, or is just being moved out of it. container: where it is
- * now, or 0. */
+/* Whether the current task has left its container, or is just being moved out of it. It is killed here, before it goes on, where
+ * the daemon did not come first. container: where it is now, or 0. */
 static __always_inline int escaped(__u64 container)
 {
 	__u32 zero = 0;
@@ -66,7 +66,10 @@ static __always_inline int escaped(__u64 container)
 		return 0;
 	struct task_struct *t = bpf_get_current_task_btf();
 	struct task *id = bpf_task_storage_get(&tasks, t->group_leader, 0, 0);
-	return id && (id->escaped || (id->from && id->from != container));
+	if (!id || (!id->escaped && (!id->from || id->from == container)))
+		return 0;
+	bpf_send_signal(SIGKILL);
+	return 1;
 }
 
 /* An address as the kernel copied it; family is what the kernel will take

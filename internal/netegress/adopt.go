@@ -38,15 +38,14 @@ func (e *Egress) Adopt() ([]Ask, error) {
 		}
 		if path, err := cgroup.Of(a.Process.PID); err == nil && a.Held {
 			e.recognise(path, a.Process)
-			g := e.seatOf(a.Process)
-			if g != nil && g.State != "" && slices.Contains(g.To, a.To) { // it was let out just before
+			if e.opens(a) { // it was let out just before
 				errs = append(errs, e.release(a))
 				return
 			}
-			if g != nil {
+			if g := e.seatOf(a.Process); g != nil {
 				g.waits(key)
+				waiting[g] = true
 			}
-			waiting[g] = true
 		}
 		asks = append(asks, a)
 	})

@@ -286,7 +286,7 @@ func (e *Egress) let(g *live, a Ask, to []Destination, t Terms, wide bool) error
 	if err != nil {
 		return err
 	}
-	inside := map[int]bool{g.root.PID: true}
+	held, inside := g.frozen, map[int]bool{g.root.PID: true}
 	if wide {
 		inside, err = e.gather(g, box)
 	} else {
@@ -306,12 +306,14 @@ func (e *Egress) let(g *live, a Ask, to []Destination, t Terms, wide bool) error
 	}
 	g.owed = append(g.owed, owed{a, to, t, taint.Now() + uint64(t.ClaimFor)})
 	g.bits = a.Taint
-	return e.open(g, to, taint.Now()+uint64(t.For), t.Bytes)
+	if err := e.open(g, to, taint.Now()+uint64(t.For), t.Bytes); err != nil || held {
+		return err
+	}
+	return g.thaw() // not before: who waits among them would ask again
 }
 
-// gather brings a process and all that it has started into its cgroup. What waits to begin goes on waiting there, frozen by itself.
+// gather brings a process and all that it has started into its cgroup, frozen. What waits to begin goes on waiting there, frozen by itself.
 func (e *Egress) gather(g *live, box string) (map[int]bool, error) {
-	held := g.frozen
 	if err := e.still(g); err != nil {
 		return nil, err
 	}
@@ -329,10 +331,7 @@ func (e *Egress) gather(g *live, box string) (map[int]bool, error) {
 			err = errors.Join(err, err2, family.Kill(pid, start))
 		}
 	}
-	if held {
-		return inside, err
-	}
-	return inside, errors.Join(err, g.thaw())
+	return inside, err
 }
 
 // runs says whether a process runs what its question was about: another of its threads may have executed something while the first

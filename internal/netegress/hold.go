@@ -94,10 +94,10 @@ func (e *Egress) freeze(a Ask) (*live, error) {
 	if !waits(h) {
 		return nil, errFailed
 	}
-	g, err := e.seat(a.Container, a.Process)
-	if err == nil && e.opens(g, a) {
+	if e.opens(a) {
 		return nil, errors.Join(ErrOver, e.release(a)) // it was let out just before
 	}
+	g, err := e.seat(a.Container, a.Process)
 	if err == nil {
 		g.waits(key)
 		err = e.still(g)
@@ -117,11 +117,24 @@ func (e *Egress) still(g *live) error {
 	return e.sit(g)
 }
 
-// opens says whether a grant lets a call through, by the kernel's books.
-func (e *Egress) opens(g *live, a Ask) bool {
-	var kernel egressGrant
-	return g.State != "" && slices.Contains(g.To, a.To) && a.Taint&^g.bits == 0 &&
-		e.egress.Grants.Lookup(g.ID, &kernel) == nil && kernel.Expires > taint.Now() && kernel.Bytes > 0
+// opens says whether a grant lets a call through, as judge of bpf/decide.h does: that of its cgroup, or of the one around it.
+func (e *Egress) opens(a Ask) bool {
+	leaf, err := cgroup.Of(a.Process.PID)
+	if err != nil {
+		return false
+	}
+	var around []*live
+	for _, g := range e.grants {
+		if g.Cgroup != "" && g.Container == a.Container && cgroup.Below(leaf, g.Cgroup) {
+			around = append(around, g)
+		}
+	}
+	slices.SortFunc(around, func(a, b *live) int { return len(b.Cgroup) - len(a.Cgroup) })
+	return slices.ContainsFunc(around[:min(len(around), 2)], func(g *live) bool {
+		var kernel egressGrant
+		return !g.over && slices.Contains(g.To, a.To) && a.Taint&^g.bits == 0 && e.egress.Grants.Lookup(g.ID, &kernel) == nil &&
+			kernel.Expires > taint.Now() && kernel.Bytes > 0 && kernel.Closing == 0
+	})
 }
 
 func waits(h egressHold) bool {

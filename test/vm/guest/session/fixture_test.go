@@ -40,6 +40,7 @@ func TestSession(t *testing.T) {
 		{"G16_equal_askers", (*fixture).equals},
 		{"F05_orphans_wait", (*fixture).orphaned},
 		{"F01_F02_scope", (*fixture).scope},
+		{"F01_F02_scope_of_many", (*fixture).scopeOfMany},
 		{"F05_nobody_sees_it", (*fixture).unseen},
 		{"F05_B38_signals", (*fixture).signals},
 		{"B30_B37_B38_siblings", (*fixture).siblings},

@@ -287,3 +287,41 @@ func (f *fixture) scope(t *testing.T) {
 	}
 	p.once(t)
 }
+
+// scopeOfMany: a wider scope answers all who wait below it for the same destination: none asks again, and nobody waits any more (F01, F02).
+func (f *fixture) scopeOfMany(t *testing.T) {
+	to, texts := f.web(t), make([]string, 8)
+	var script strings.Builder
+	for i := range texts {
+		texts[i] = fmt.Sprintf("many%d.%d.end", i, to.Port)
+		script.WriteString(to.upload(texts[i]) + " & ")
+	}
+	shell := f.guard(t, "secret").Start(t, "bash", "-c", script.String()+"wait")
+	t.Cleanup(func() { shell.Signal(t, syscall.SIGKILL) })
+	var asked []question.Question
+	rig.Eventually(t, "all are held", func() bool {
+		asked = asked[:0]
+		for _, q := range f.sensor.Pending(t) {
+			if to.About(q) && rig.Frozen(q.Process.PID) {
+				asked = append(asked, q)
+			}
+		}
+		return len(asked) == len(texts)
+	})
+	to.Nothing(t)
+	f.sensor.Must(t, "approve", asked[0].ID, "--scope", "2")
+	for _, text := range texts {
+		if !f.world.WaitGot(text, rig.Late) {
+			t.Errorf("%s did not arrive", text)
+		}
+	}
+	succeeded(t, shell, "")
+	if n := f.sensor.Questions(t, to.Port); n != len(texts) {
+		t.Errorf("%d questions about the %d", n, len(texts))
+	}
+	for _, q := range f.sensor.Pending(t) {
+		if to.About(q) && !q.Gone {
+			t.Errorf("still asked about: %s, %q", q.ID, q.Process.Argv)
+		}
+	}
+}
