@@ -56,8 +56,8 @@ const enum counter *unused_counter __attribute__((unused));
 
 enum outcome { PASS, REFUSE, RESTART, UNSETTLED, PASS_LISTED };
 
-/* Whether the current task has left its container, or is just being moved out of it. It is killed here, before it goes on, where
- * the daemon did not come first. container: where it is now, or 0. */
+/* Whether the current task has left its container, or is just being moved out of it. It is killed here,
+ * before it goes on, where the daemon did not come first. container: where it is now, or 0. */
 static __always_inline int escaped(__u64 container)
 {
 	__u32 zero = 0;
