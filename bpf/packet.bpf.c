@@ -164,6 +164,27 @@ static __always_inline int read_ip6(struct __sk_buff *skb, struct way *y)
 	return 0;
 }
 
+static __always_inline void source(const struct way *y, struct dest *from)
+{
+	from->port = bpf_ntohs(y->from_port);
+	from->proto = y->to.proto;
+	if (y->ip4)
+		set_ip4(from, y->from[0]);
+	else
+		set_ip6(from, y->from);
+}
+
+#define LOOPBACK_DEVICE 1 /* of every network namespace */
+
+/* A packet for loopback leaves by its device, or it leaves the machine (B54). It comes from there, too: what
+ * is answered to another source, by the kernel or a service, carries what it says elsewhere (B55, B56). */
+static __always_inline int stays(struct __sk_buff *skb, const struct way *y)
+{
+	struct dest from = {};
+	source(y, &from);
+	return skb->ifindex == LOOPBACK_DEVICE && is_loopback(&from);
+}
+
 static __always_inline int foreign_peer(struct __sk_buff *skb, struct where *w, struct way *y)
 {
 	struct bpf_sock_tuple tuple = {};
@@ -360,7 +381,8 @@ int weir_packet(struct __sk_buff *skb)
 		m = bpf_map_lookup_elem(&socks, &cookie);
 	int reason = judge(&w, &y.to, m ? m->grant : 0, 0);
 	if (reason == REASON_LOOPBACK)
-		return foreign_peer(skb, &w, &y) ? drop(skb, sk, &w, &y, REASON_OUTSIDE) : ALLOW;
+		return stays(skb, &y) && !foreign_peer(skb, &w, &y) ? ALLOW
+		                                                    : drop(skb, sk, &w, &y, REASON_OUTSIDE);
 	if (reason == REASON_GRANTED && stands(&w, &y.to))
 		reason = REASON_UNRESOLVED; /* a socket from before the grant: nobody is at that address */
 	if (reason == REASON_GRANTED) {
@@ -404,11 +426,8 @@ int weir_arrival(struct __sk_buff *skb)
 		return ALLOW;
 	if (!tcp && !asks)
 		return ALLOW;
-	struct dest from = {.port = bpf_ntohs(y.from_port), .proto = y.to.proto};
-	if (y.ip4)
-		set_ip4(&from, y.from[0]);
-	else
-		set_ip6(&from, y.from);
+	struct dest from = {};
+	source(&y, &from);
 	if (asks && p && (!readable || !is_trusted(&w, p, &from))) {
 		if (p->mode == MODE_OBSERVE)
 			return corrupt(&w, bpf_skb_cgroup_id(skb), &from, 0);

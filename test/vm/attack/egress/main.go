@@ -31,6 +31,7 @@ type call struct {
 	wait   string // the step to pause after
 	by     string // the means to send with, once a socket is connected
 	dev    string
+	from   string
 	mac    string
 	path   string
 	cgroup string
@@ -69,6 +70,7 @@ func run(args []string, in io.Reader, out, errs io.Writer) int {
 	f.StringVar(&c.wait, "wait", "", "pause after this step: socket, connect or open")
 	f.StringVar(&c.by, "by", "write", "how to send on a connected socket")
 	f.StringVar(&c.dev, "dev", "", "network device")
+	f.StringVar(&c.from, "from", "", "source address")
 	f.StringVar(&c.mac, "mac", "ff:ff:ff:ff:ff:ff", "destination on the link")
 	f.StringVar(&c.path, "path", "", "a file or Unix socket")
 	f.StringVar(&c.cgroup, "cgroup", "", "cgroup directory to enter")
@@ -100,7 +102,7 @@ func run(args []string, in io.Reader, out, errs io.Writer) int {
 func attempts() map[string]attempt {
 	all := map[string]attempt{}
 	for _, m := range []map[string]attempt{
-		tcpAttempts(), udpAttempts(), rawAttempts(), linkAttempts(), familyAttempts(), unixAttempts(), memoryAttempts(), processAttempts(), fileAttempts(), kernelAttempts(), terminalAttempts(), nativeAttempts(),
+		tcpAttempts(), udpAttempts(), rawAttempts(), linkAttempts(), familyAttempts(), unixAttempts(), memoryAttempts(), processAttempts(), fileAttempts(), kernelAttempts(), terminalAttempts(), nativeAttempts(), loopbackAttempts(),
 	} {
 		maps.Copy(all, m)
 	}

@@ -39,6 +39,7 @@ func TestNames(t *testing.T) {
 		{"B25_private", (*fixture).private},
 		{"B25_rebinding", (*fixture).rebinding},
 		{"B26_another_containers_resolver", (*fixture).anothers},
+		{"B56_answered_elsewhere", (*fixture).answered},
 		{"another_network_namespace", (*fixture).elsewhere},
 		{"B24_B25_forged_in_its_own_network", (*fixture).forged},
 		{"clean_again", (*fixture).clean},
@@ -322,6 +323,21 @@ func (f *fixture) anothers(t *testing.T) {
 	}
 	if heard != 1 {
 		t.Errorf("the resolver on port %s answers %d of two containers", port, heard)
+	}
+}
+
+// answered: the sensor's resolver answers nobody elsewhere, whose address a question names as its source (B56).
+func (f *fixture) answered(t *testing.T) {
+	for _, to := range []string{"::1", "::", server6} {
+		for _, by := range []string{"bind", "pktinfo"} {
+			mark := f.world.Mark(t)
+			text := fmt.Sprintf("b56-%d-end", f.world.Port())
+			r := f.session.Run(t, "egress", "dns-source", "-from", host6, "-by", by, "-to", "["+to+"]:53", "-say", text)
+			if r.Exit == 0 {
+				t.Errorf("to %s by %s: %s", to, by, r)
+			}
+			f.world.Nothing(t, mark, text, 0)
+		}
 	}
 }
 

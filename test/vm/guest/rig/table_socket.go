@@ -192,3 +192,30 @@ func loopbackAttempts() []Attempt {
 		},
 	})
 }
+
+// strayAttempts send to loopback what leaves the machine all the same: by a device (B54), or in the kernel's
+// answer to a source that is not there (B55).
+func strayAttempts() []Attempt {
+	// the world takes loopback for its own, and is the way to all else
+	ready := func(t testing.TB, _ *Env) {
+		Must(t, "ip netns exec "+netns+" sysctl -qw net.ipv4.conf."+devFar+".route_localnet=1; ip -6 route replace ::/96 via "+World6+" dev "+Dev)
+	}
+	ended := func(t testing.TB, _ *Env, _ Result) { Must(t, "ip -6 route del ::/96 dev "+Dev) }
+	var all []Attempt
+	for _, to := range []struct {
+		name, address string
+		by            []string
+	}{
+		{"4", "127.0.0.1", []string{"device", "index", "unicast", "pktinfo"}}, {"4-other", "127.9.9.9", []string{"device"}},
+		{"mapped", "[::ffff:127.0.0.1]", []string{"device"}}, {"6", "[::1]", []string{"device", "unicast", "pktinfo"}},
+	} {
+		for _, by := range to.by {
+			all = append(all, Attempt{ID: "B54", Name: "udp-" + to.name + "-" + by, Argv: egress("udp-tied -dev {dev} -by " + by + " -to " + to.address + ":{port}"), Prepare: ready, Ended: ended})
+		}
+		all = append(all, Attempt{ID: "B54", Name: "tcp-" + to.name, Argv: egress("tcp-tied -dev {dev} -by device -to " + to.address + ":{port}"), Prepare: ready, Started: untilArrived, Ended: ended})
+	}
+	for _, by := range []string{"bind", "pktinfo"} {
+		all = append(all, Attempt{ID: "B55", Name: "error-" + by, Argv: egress("udp-source -from " + World6 + " -by " + by + " -to [::1]:{port}")})
+	}
+	return all
+}
