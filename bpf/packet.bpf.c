@@ -9,7 +9,9 @@ char LICENSE[] SEC("license") = "GPL";
 #define ETH_P_IP 0x0800
 #define ETH_P_IPV6 0x86DD
 #define NEXT_HOP 0
+#define NEXT_ROUTING 43 /* names another destination, as options of IPv4 can */
 #define NEXT_FRAGMENT 44
+#define NEXT_AUTH 51
 #define NEXT_OPTIONS 60
 #define MAX_NEXT 4
 
@@ -156,7 +158,8 @@ static __always_inline int read_ip6(struct __sk_buff *skb, struct way *y)
 	for (int i = 0; i < MAX_NEXT; i++) {
 		y->to.proto = next[0];
 		if (next[0] != NEXT_HOP && next[0] != NEXT_OPTIONS)
-			return next[0] != NEXT_FRAGMENT && read_ports(skb, y, offset);
+			return next[0] != NEXT_ROUTING && next[0] != NEXT_FRAGMENT && next[0] != NEXT_AUTH &&
+			       read_ports(skb, y, offset);
 		if (bpf_skb_load_bytes(skb, offset, next, sizeof(next)))
 			return 0;
 		offset += (next[1] + 1) * 8;
@@ -405,7 +408,8 @@ int weir_packet(struct __sk_buff *skb)
 #define TCP_ACK 0x1000
 
 /* Nobody outside begins a connection with a tainted container (B46). The answer
- * to a SYN is a packet too, but 6.1 does not show those of IPv6 to weir_packet.
+ * to a SYN is a packet too, but 6.1 does not show those of IPv6 to weir_packet,
+ * and no kernel those that are cookies: so what cannot be read does not arrive (B59).
  * And nobody untrusted brings anything to a clean one that did not ask. */
 SEC("cgroup_skb/ingress")
 int weir_arrival(struct __sk_buff *skb)
@@ -424,7 +428,7 @@ int weir_arrival(struct __sk_buff *skb)
 	int asks = watches(&w, p);
 	if (!asks && p && (p->mode == MODE_OBSERVE || (p->mode != MODE_SEAL && !w.taint && !w.deep)))
 		return ALLOW;
-	if (!tcp && !asks)
+	if (readable && !tcp && !asks)
 		return ALLOW;
 	struct dest from = {};
 	source(&y, &from);
@@ -434,9 +438,9 @@ int weir_arrival(struct __sk_buff *skb)
 		count(COUNT_DROPPED);
 		return DENY;
 	}
-	if (!tcp || (p && p->mode == MODE_OBSERVE))
+	if ((readable && !tcp) || (p && p->mode == MODE_OBSERVE))
 		return ALLOW;
-	if (is_open(judge(&w, &from, 0, 0)))
+	if (readable && is_open(judge(&w, &from, 0, 0)))
 		return ALLOW;
 	count(COUNT_DROPPED);
 	return DENY;

@@ -172,7 +172,7 @@ func serve(c *call) error {
 	if err := unix.Bind(fd, sa); err != nil {
 		return step("bind", err)
 	}
-	if err := unix.Listen(fd, 1); err != nil {
+	if err := unix.Listen(fd, c.n); err != nil {
 		return step("listen", err)
 	}
 	if err := c.pause(); err != nil {
