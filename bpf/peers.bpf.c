@@ -251,11 +251,56 @@ static __always_inline int is_membership(int level, int option)
 	       (option >= MCAST_JOIN_GROUP && option <= MCAST_MSFILTER);
 }
 
+/* A socket of a family that is not to be opened under taint may have been before. What it sends is refused;
+ * but its other calls have the kernel say something, too (B62). */
+static __always_inline int may_use(struct socket *sock)
+{
+	__u16 family = BPF_CORE_READ(sock, sk, __sk_common.skc_family);
+	return family == AF_UNIX || family == AF_INET || family == AF_INET6 || family == AF_NETLINK ||
+	       may_ask_kernel(family);
+}
+
 /* igmpv3_newpack and mld_newpack say to the link which groups, and whose packets, somebody wants. */
 SEC("fmod_ret/security_socket_setsockopt")
 int BPF_PROG(weir_group, struct socket *sock, int level, int option)
 {
-	return !is_membership(level, option) || may_ask_kernel(option) ? 0 : -EPERM;
+	return may_use(sock) && (!is_membership(level, option) || may_ask_kernel(option)) ? 0 : -EPERM;
+}
+
+SEC("fmod_ret/security_socket_getsockopt")
+int BPF_PROG(weir_getsockopt, struct socket *sock)
+{
+	return may_use(sock) ? 0 : -EPERM;
+}
+
+SEC("fmod_ret/security_socket_bind")
+int BPF_PROG(weir_bind, struct socket *sock)
+{
+	return may_use(sock) ? 0 : -EPERM;
+}
+
+SEC("fmod_ret/security_socket_listen")
+int BPF_PROG(weir_listen, struct socket *sock)
+{
+	return may_use(sock) ? 0 : -EPERM;
+}
+
+SEC("fmod_ret/security_socket_accept")
+int BPF_PROG(weir_accept, struct socket *sock)
+{
+	return may_use(sock) ? 0 : -EPERM;
+}
+
+SEC("fmod_ret/security_socket_recvmsg")
+int BPF_PROG(weir_recvmsg, struct socket *sock)
+{
+	return may_use(sock) ? 0 : -EPERM;
+}
+
+SEC("fmod_ret/security_socket_shutdown")
+int BPF_PROG(weir_shutdown, struct socket *sock)
+{
+	return may_use(sock) ? 0 : -EPERM;
 }
 
 /* construct_key has a program of the host look a key up, in the host's network: key.dns_resolver asks for

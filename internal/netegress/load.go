@@ -123,6 +123,8 @@ func (e *Egress) Attach() error {
 		"weir_unix": e.peers.WeirUnix, "weir_unix_send": e.peers.WeirUnixSend, "weir_receive": e.peers.WeirReceive,
 		"weir_attach": e.peers.WeirAttach, "weir_traceme": e.peers.WeirTraceme, "weir_unix_close": e.peers.WeirUnixClose,
 		"weir_group": e.peers.WeirGroup, "weir_key": e.peers.WeirKey,
+		"weir_getsockopt": e.peers.WeirGetsockopt, "weir_bind": e.peers.WeirBind, "weir_listen": e.peers.WeirListen,
+		"weir_accept": e.peers.WeirAccept, "weir_recvmsg": e.peers.WeirRecvmsg, "weir_shutdown": e.peers.WeirShutdown,
 	} {
 		err := e.opts.State.Links.Pin(name, func() (link.Link, error) {
 			return link.AttachTracing(link.TracingOptions{Program: prog})

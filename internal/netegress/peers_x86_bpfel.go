@@ -177,32 +177,38 @@ type peersUnixPeer struct {
 //
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
-	peersMapCgroups        = "cgroups"
-	peersMapConfig         = "config"
-	peersMapCounters       = "counters"
-	peersMapDestinations   = "destinations"
-	peersMapDozing         = "dozing"
-	peersMapEpochs         = "epochs"
-	peersMapEscapes        = "escapes"
-	peersMapGrantDests     = "grant_dests"
-	peersMapGrants         = "grants"
-	peersMapLeases         = "leases"
-	peersMapListings       = "listings"
-	peersMapOutsideUnix    = "outside_unix"
-	peersMapPlaces         = "places"
-	peersMapPolicies       = "policies"
-	peersMapRecords        = "records"
-	peersMapSocks          = "socks"
-	peersMapTasks          = "tasks"
-	peersMapUnixPeers      = "unix_peers"
-	peersProgWeirAttach    = "weir_attach"
-	peersProgWeirGroup     = "weir_group"
-	peersProgWeirKey       = "weir_key"
-	peersProgWeirReceive   = "weir_receive"
-	peersProgWeirTraceme   = "weir_traceme"
-	peersProgWeirUnix      = "weir_unix"
-	peersProgWeirUnixClose = "weir_unix_close"
-	peersProgWeirUnixSend  = "weir_unix_send"
+	peersMapCgroups         = "cgroups"
+	peersMapConfig          = "config"
+	peersMapCounters        = "counters"
+	peersMapDestinations    = "destinations"
+	peersMapDozing          = "dozing"
+	peersMapEpochs          = "epochs"
+	peersMapEscapes         = "escapes"
+	peersMapGrantDests      = "grant_dests"
+	peersMapGrants          = "grants"
+	peersMapLeases          = "leases"
+	peersMapListings        = "listings"
+	peersMapOutsideUnix     = "outside_unix"
+	peersMapPlaces          = "places"
+	peersMapPolicies        = "policies"
+	peersMapRecords         = "records"
+	peersMapSocks           = "socks"
+	peersMapTasks           = "tasks"
+	peersMapUnixPeers       = "unix_peers"
+	peersProgWeirAccept     = "weir_accept"
+	peersProgWeirAttach     = "weir_attach"
+	peersProgWeirBind       = "weir_bind"
+	peersProgWeirGetsockopt = "weir_getsockopt"
+	peersProgWeirGroup      = "weir_group"
+	peersProgWeirKey        = "weir_key"
+	peersProgWeirListen     = "weir_listen"
+	peersProgWeirReceive    = "weir_receive"
+	peersProgWeirRecvmsg    = "weir_recvmsg"
+	peersProgWeirShutdown   = "weir_shutdown"
+	peersProgWeirTraceme    = "weir_traceme"
+	peersProgWeirUnix       = "weir_unix"
+	peersProgWeirUnixClose  = "weir_unix_close"
+	peersProgWeirUnixSend   = "weir_unix_send"
 )
 
 // loadPeers returns the embedded CollectionSpec for peers.
@@ -247,14 +253,20 @@ type peersSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type peersProgramSpecs struct {
-	WeirAttach    *ebpf.ProgramSpec `ebpf:"weir_attach"`
-	WeirGroup     *ebpf.ProgramSpec `ebpf:"weir_group"`
-	WeirKey       *ebpf.ProgramSpec `ebpf:"weir_key"`
-	WeirReceive   *ebpf.ProgramSpec `ebpf:"weir_receive"`
-	WeirTraceme   *ebpf.ProgramSpec `ebpf:"weir_traceme"`
-	WeirUnix      *ebpf.ProgramSpec `ebpf:"weir_unix"`
-	WeirUnixClose *ebpf.ProgramSpec `ebpf:"weir_unix_close"`
-	WeirUnixSend  *ebpf.ProgramSpec `ebpf:"weir_unix_send"`
+	WeirAccept     *ebpf.ProgramSpec `ebpf:"weir_accept"`
+	WeirAttach     *ebpf.ProgramSpec `ebpf:"weir_attach"`
+	WeirBind       *ebpf.ProgramSpec `ebpf:"weir_bind"`
+	WeirGetsockopt *ebpf.ProgramSpec `ebpf:"weir_getsockopt"`
+	WeirGroup      *ebpf.ProgramSpec `ebpf:"weir_group"`
+	WeirKey        *ebpf.ProgramSpec `ebpf:"weir_key"`
+	WeirListen     *ebpf.ProgramSpec `ebpf:"weir_listen"`
+	WeirReceive    *ebpf.ProgramSpec `ebpf:"weir_receive"`
+	WeirRecvmsg    *ebpf.ProgramSpec `ebpf:"weir_recvmsg"`
+	WeirShutdown   *ebpf.ProgramSpec `ebpf:"weir_shutdown"`
+	WeirTraceme    *ebpf.ProgramSpec `ebpf:"weir_traceme"`
+	WeirUnix       *ebpf.ProgramSpec `ebpf:"weir_unix"`
+	WeirUnixClose  *ebpf.ProgramSpec `ebpf:"weir_unix_close"`
+	WeirUnixSend   *ebpf.ProgramSpec `ebpf:"weir_unix_send"`
 }
 
 // peersMapSpecs contains maps before they are loaded into the kernel.
@@ -360,22 +372,34 @@ type peersVariables struct {
 //
 // It can be passed to loadPeersObjects or ebpf.CollectionSpec.LoadAndAssign.
 type peersPrograms struct {
-	WeirAttach    *ebpf.Program `ebpf:"weir_attach"`
-	WeirGroup     *ebpf.Program `ebpf:"weir_group"`
-	WeirKey       *ebpf.Program `ebpf:"weir_key"`
-	WeirReceive   *ebpf.Program `ebpf:"weir_receive"`
-	WeirTraceme   *ebpf.Program `ebpf:"weir_traceme"`
-	WeirUnix      *ebpf.Program `ebpf:"weir_unix"`
-	WeirUnixClose *ebpf.Program `ebpf:"weir_unix_close"`
-	WeirUnixSend  *ebpf.Program `ebpf:"weir_unix_send"`
+	WeirAccept     *ebpf.Program `ebpf:"weir_accept"`
+	WeirAttach     *ebpf.Program `ebpf:"weir_attach"`
+	WeirBind       *ebpf.Program `ebpf:"weir_bind"`
+	WeirGetsockopt *ebpf.Program `ebpf:"weir_getsockopt"`
+	WeirGroup      *ebpf.Program `ebpf:"weir_group"`
+	WeirKey        *ebpf.Program `ebpf:"weir_key"`
+	WeirListen     *ebpf.Program `ebpf:"weir_listen"`
+	WeirReceive    *ebpf.Program `ebpf:"weir_receive"`
+	WeirRecvmsg    *ebpf.Program `ebpf:"weir_recvmsg"`
+	WeirShutdown   *ebpf.Program `ebpf:"weir_shutdown"`
+	WeirTraceme    *ebpf.Program `ebpf:"weir_traceme"`
+	WeirUnix       *ebpf.Program `ebpf:"weir_unix"`
+	WeirUnixClose  *ebpf.Program `ebpf:"weir_unix_close"`
+	WeirUnixSend   *ebpf.Program `ebpf:"weir_unix_send"`
 }
 
 func (p *peersPrograms) Close() error {
 	return _PeersClose(
+		p.WeirAccept,
 		p.WeirAttach,
+		p.WeirBind,
+		p.WeirGetsockopt,
 		p.WeirGroup,
 		p.WeirKey,
+		p.WeirListen,
 		p.WeirReceive,
+		p.WeirRecvmsg,
+		p.WeirShutdown,
 		p.WeirTraceme,
 		p.WeirUnix,
 		p.WeirUnixClose,

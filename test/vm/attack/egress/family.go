@@ -27,6 +27,9 @@ func familyAttempts() map[string]attempt {
 		"tipc":         tipc,
 		"netlink-peer": netlinkPeer,
 		"alg":          alg,
+		"vsock-call":   vsockCall,
+		"vsock-serve":  vsockServe,
+		"tipc-bind":    tipcBind,
 	}
 }
 
@@ -95,25 +98,81 @@ func l2tp(c *call) error {
 	return step("sendto", unix.Sendto(fd, c.say, 0, &unix.SockaddrL2TPIP{Addr: to.Addr().As4(), ConnId: 7}))
 }
 
-// vsock reaches a hypervisor or another process of the machine: -to CID:PORT.
-func vsock(c *call) error {
+// vsockDial reaches a hypervisor or another process of the machine: -to CID:PORT.
+func vsockDial(c *call) (int, error) {
 	cid, port, ok := strings.Cut(c.to, ":")
 	a, err := strconv.ParseUint(cid, 10, 32)
 	b, err2 := strconv.ParseUint(port, 10, 32)
 	if !ok || err != nil || err2 != nil {
-		return fmt.Errorf("read -to %q: want CID:PORT", c.to)
+		return -1, fmt.Errorf("read -to %q: want CID:PORT", c.to)
 	}
+	fd, err := c.open(unix.AF_VSOCK, unix.SOCK_STREAM, 0)
+	if err != nil {
+		return -1, err
+	}
+	if err := unix.Connect(fd, &unix.SockaddrVM{CID: uint32(a), Port: uint32(b)}); err != nil {
+		return -1, step("connect", err)
+	}
+	return fd, c.done("connect")
+}
+
+func vsock(c *call) error {
+	fd, err := vsockDial(c)
+	if err != nil {
+		return err
+	}
+	return c.send(fd)
+}
+
+// vsockCall makes a call on a connected socket that sends no text, but has the kernel tell the other side something (B62). -by says which.
+func vsockCall(c *call) error {
+	const bufferSize = 0 // SO_VM_SOCKETS_BUFFER_SIZE
+	fd, err := vsockDial(c)
+	if err != nil {
+		return err
+	}
+	switch c.by {
+	case "setsockopt":
+		err = unix.SetsockoptUint64(fd, unix.AF_VSOCK, bufferSize, 1<<17)
+	case "getsockopt":
+		_, err = unix.GetsockoptUint64(fd, unix.AF_VSOCK, bufferSize)
+	case "recv":
+		if _, _, err = unix.Recvfrom(fd, make([]byte, 100), unix.MSG_DONTWAIT); err == unix.EAGAIN {
+			err = nil
+		}
+	case "shutdown":
+		err = unix.Shutdown(fd, unix.SHUT_WR)
+	default:
+		return fmt.Errorf("-by %s: want setsockopt, getsockopt, recv or shutdown", c.by)
+	}
+	return step(c.by, err)
+}
+
+// vsockServe waits for a connection, which it does not get (B62).
+func vsockServe(c *call) error {
 	fd, err := c.open(unix.AF_VSOCK, unix.SOCK_STREAM, 0)
 	if err != nil {
 		return err
 	}
-	if err := unix.Connect(fd, &unix.SockaddrVM{CID: uint32(a), Port: uint32(b)}); err != nil {
-		return step("connect", err)
+	if err := unix.Bind(fd, &unix.SockaddrVM{CID: unix.VMADDR_CID_ANY, Port: unix.VMADDR_PORT_ANY}); err != nil {
+		return step("bind", err)
 	}
 	if err := c.done("connect"); err != nil {
 		return err
 	}
-	return c.send(fd)
+	if err := unix.Listen(fd, 1); err != nil {
+		return step("listen", err)
+	}
+	if err := c.done("open"); err != nil {
+		return err
+	}
+	if err := unix.SetNonblock(fd, true); err != nil {
+		return err
+	}
+	if _, _, err = unix.Accept4(fd, 0); err == unix.EAGAIN {
+		err = nil
+	}
+	return step("accept", err)
 }
 
 // tipc sends a datagram to a service of the node: -to NUMBER.
@@ -128,6 +187,19 @@ func tipc(c *call) error {
 	}
 	sa := &unix.SockaddrTIPC{Scope: 1, Addr: &unix.TIPCServiceName{Type: tipcUserStart + uint32(service), Instance: 1}}
 	return step("sendto", unix.Sendto(fd, c.say, 0, sa))
+}
+
+// tipcBind publishes a name, which the kernel tells all who wait for it (B62).
+func tipcBind(c *call) error {
+	service, err := strconv.ParseUint(c.to, 10, 32)
+	if err != nil {
+		return fmt.Errorf("read -to: %w", err)
+	}
+	fd, err := c.open(unix.AF_TIPC, unix.SOCK_RDM, 0)
+	if err != nil {
+		return err
+	}
+	return step("bind", unix.Bind(fd, &unix.SockaddrTIPC{Scope: 1, Addr: &unix.TIPCServiceName{Type: tipcUserStart + uint32(service), Instance: 1}}))
 }
 
 // netlinkPeer sends to another process's netlink socket rather than to the kernel: -to PORT.

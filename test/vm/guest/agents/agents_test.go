@@ -185,7 +185,8 @@ func TestCodexHeld(t *testing.T) {
 	}
 }
 
-// approve answers the question of a command as soon as it is frozen.
+// approve answers the question of a command as soon as it is frozen. The agent itself, which is a command here, asks for places of its
+// own: it is told no, and would wait for five minutes else.
 func (f *fixture) approve(t *testing.T, to rig.Place, p *rig.Proc) {
 	t.Helper()
 	var asked *question.Question
@@ -193,6 +194,11 @@ func (f *fixture) approve(t *testing.T, to rig.Place, p *rig.Proc) {
 		for _, q := range f.sensor.Pending(t) {
 			if to.About(q) {
 				asked = &q
+				continue
+			}
+			t.Logf("%s asks for %s, too", q.Process.Comm, q.Destination)
+			if out, code := f.sensor.Weir(t, "deny", q.ID); code != 0 {
+				t.Log(out) // it has ended meanwhile
 			}
 		}
 		if r, ended := p.WaitFor(0); ended || time.Now().After(end) {

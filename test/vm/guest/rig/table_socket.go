@@ -46,6 +46,17 @@ func familyAttempts() []Attempt {
 			Prepare: func(t testing.TB, e *Env) { e.Outside.Here.Listen(t, "tipc", e.Words["port"]) },
 		},
 	}
+	calls := func(name, words, wait string) Attempt {
+		a := late("B62", name, words, wait)
+		a.Network, a.Creates, a.Modules = "none", true, []string{"vsock", "vsock_loopback", "tipc"}
+		a.Prepare = func(t testing.TB, e *Env) { e.Outside.Here.Listen(t, "vsock", e.Words["port"]) }
+		return a
+	}
+	for _, by := range []string{"setsockopt", "getsockopt", "recv", "shutdown"} {
+		all = append(all, calls("vsock-"+by, "vsock-call -to 1:{port} -by "+by, "connect"))
+	}
+	all = append(all, calls("vsock-bind", "vsock-serve", "socket"), calls("vsock-listen", "vsock-serve", "connect"), calls("vsock-accept", "vsock-serve", "open"),
+		calls("tipc-bind", "tipc-bind -to {port}", "socket"))
 	for _, n := range []struct {
 		name  string
 		proto int
