@@ -22,6 +22,20 @@ struct {
 	__uint(pinning, LIBBPF_PIN_BY_NAME);
 } starts SEC(".maps");
 
+/* Processes that have left their container. What is known of one hangs on its first thread, in whose place
+ * another one comes that executes something; these two stay. */
+struct left {
+	__u64 start;
+	__u64 tgid;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 4096);
+	__type(key, struct left);
+	__type(value, __u32);
+} all_left SEC(".maps");
+
 /* Rings have no value type: this names theirs for bpf2go. */
 const struct record *unused_record __attribute__((unused));
 
@@ -109,13 +123,18 @@ static __always_inline void note_escape(void)
 		__sync_fetch_and_add(any, 1);
 }
 
-/* escape marks a task that left its container; the daemon kills it, and until
+/* escape marks the process of a task that left its container; the daemon kills it, and until
  * then it can neither make, connect nor use a socket. */
 static __always_inline void escape(struct where *from, struct cgroup *cg, struct task_struct *target)
 {
 	struct where self;
+	struct left key = {.start = BPF_CORE_READ(target, group_leader, start_boottime),
+	                   .tgid = BPF_CORE_READ(target, tgid)};
+	__u32 one = 1;
 	note_escape();
-	struct task *t = bpf_task_storage_get(&tasks, target, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	bpf_map_update_elem(&all_left, &key, &one, BPF_ANY);
+	struct task *t =
+	    bpf_task_storage_get(&tasks, target->group_leader, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (t) {
 		t->escaped = 1;
 		t->from = from->container;
@@ -133,7 +152,8 @@ static __always_inline void escape(struct where *from, struct cgroup *cg, struct
 
 static __always_inline void arrive(struct task_struct *target)
 {
-	struct task *t = bpf_task_storage_get(&tasks, target, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	struct task *t =
+	    bpf_task_storage_get(&tasks, target->group_leader, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (!t || t->escaped)
 		return;
 	struct inode *exe = BPF_CORE_READ(target, mm, exe_file, f_inode);
@@ -150,13 +170,35 @@ static __always_inline int leaves(struct task_struct *task)
 	return t && (t->from || t->escaped);
 }
 
+#define PF_EXITING 4
+#define MAX_THREADS 16
+
+/* Where a process stands that is moved as a whole: its first thread may have ended, which stays where it was
+ * then, and is not moved (B57). */
+static __always_inline struct cgroup *stands(struct task_struct *leader, bool threadgroup)
+{
+	struct list_head *head =
+	    (struct list_head *)((void *)BPF_CORE_READ(leader, signal) +
+	                         bpf_core_field_offset(struct signal_struct, thread_head));
+	struct task_struct *t = leader;
+	for (int i = 0; i < MAX_THREADS && threadgroup; i++) {
+		if (!(BPF_CORE_READ(t, flags) & PF_EXITING))
+			return cgroup_of(t);
+		struct list_head *next = BPF_CORE_READ(t, thread_node.next);
+		if (!next || next == head)
+			break;
+		t = (void *)next - bpf_core_field_offset(struct task_struct, thread_node);
+	}
+	return cgroup_of(leader);
+}
+
 SEC("fentry/cgroup_attach_task")
 int BPF_PROG(weir_attach_enter, struct cgroup *to_cg, struct task_struct *leader, bool threadgroup)
 {
 	struct where from, to;
 	struct settings *c = configuration();
 	__u32 caller = bpf_get_current_pid_tgid() >> 32;
-	walk_cgroup(&from, cgroup_of(leader));
+	walk_cgroup(&from, stands(leader, threadgroup));
 	walk_cgroup(&to, to_cg);
 	if (to.grant && to.grant != from.grant && (!c || c->daemon != caller))
 		intrude(&from, &to, to_cg, leader);
@@ -165,8 +207,8 @@ int BPF_PROG(weir_attach_enter, struct cgroup *to_cg, struct task_struct *leader
 	/* it runs where it is put long before this call ends: until it is marked, it is judged by from */
 	if (from.container && to.container != from.container)
 		note_escape();
-	struct task *t =
-	    bpf_task_storage_get(&tasks, leader, 0, from.guarded ? BPF_LOCAL_STORAGE_GET_F_CREATE : 0);
+	struct task *t = bpf_task_storage_get(&tasks, leader->group_leader, 0,
+	                                      from.guarded ? BPF_LOCAL_STORAGE_GET_F_CREATE : 0);
 	if (t && !t->escaped)
 		t->from = from.container;
 	return 0;
@@ -177,21 +219,20 @@ int BPF_PROG(weir_attach_done, struct cgroup *to_cg, const char *path, struct ta
              bool threadgroup)
 {
 	struct where to;
-	struct cgroup *now = cgroup_of(task);
-	struct task *t = bpf_task_storage_get(&tasks, task, 0, 0);
+	struct task *t = bpf_task_storage_get(&tasks, task->group_leader, 0, 0);
 	__u64 from = t ? t->from : 0;
-	walk_cgroup(&to, now);
+	walk_cgroup(&to, to_cg); /* where a first thread that has ended is not */
 	if (from && (!to.guarded || to.container != from)) {
 		struct where left = {.container = from};
 		__u64 id = from;
 		struct state *s = bpf_map_lookup_elem(&cgroups, &id);
 		if (s)
 			left.taint = s->taint;
-		escape(&left, now, task);
+		escape(&left, to_cg, task);
 		return 0;
 	}
 	if (to.guarded)
-		tell(&to, RECORD_MOVE, now, task, from);
+		tell(&to, RECORD_MOVE, to_cg, task, from);
 	if (t)
 		t->from = 0;
 	return 0;
@@ -257,6 +298,21 @@ int BPF_PROG(weir_fork, struct task_struct *parent, struct task_struct *child)
 		arrive(child);
 	if (left)
 		follow(left, to_cg, child);
+	return 0;
+}
+
+/* Who has left stays so, also as another thread that executes something. */
+SEC("tp_btf/sched_process_exec")
+int BPF_PROG(weir_exec_left, struct task_struct *t)
+{
+	struct left key = {.start = BPF_CORE_READ(t, group_leader, start_boottime),
+	                   .tgid = BPF_CORE_READ(t, tgid)};
+	if (!bpf_map_lookup_elem(&all_left, &key))
+		return 0;
+	struct task *id = bpf_task_storage_get(&tasks, t, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (id)
+		id->escaped = 1;
+	bpf_send_signal(SIGKILL);
 	return 0;
 }
 

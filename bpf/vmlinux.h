@@ -168,7 +168,12 @@ struct pid {
 	unsigned int level;
 };
 
+struct list_head {
+	struct list_head *next;
+};
+
 struct signal_struct {
+	struct list_head thread_head;
 	struct tty_struct *tty;
 };
 
@@ -224,6 +229,7 @@ struct task_struct {
 	struct task_struct *real_parent;
 	struct task_struct *group_leader;
 	struct pid *thread_pid;
+	struct list_head thread_node;
 	u64 start_boottime;
 	struct cred *real_cred;
 	char comm[16];

@@ -131,9 +131,13 @@ func Slice(name string) (string, error) {
 	return path, nil
 }
 
-// Processes returns the processes of one cgroup, without those of its children.
+// Processes returns the processes of one cgroup, without those of its children. A threaded one has single threads of theirs (B58): their
+// ids stand for them.
 func Processes(path string) ([]int, error) {
 	data, err := os.ReadFile(filepath.Join(Dir(path), "cgroup.procs"))
+	if errors.Is(err, unix.EOPNOTSUPP) {
+		data, err = os.ReadFile(filepath.Join(Dir(path), "cgroup.threads"))
+	}
 	if err != nil {
 		return nil, fmt.Errorf("list processes of cgroup %s: %w", path, err)
 	}

@@ -23,6 +23,12 @@ type cgroupGrant struct {
 	Top     uint32
 }
 
+type cgroupLeft struct {
+	_     structs.HostLayout
+	Start uint64
+	Tgid  uint64
+}
+
 type cgroupPlace struct {
 	_     structs.HostLayout
 	Seq   uint64
@@ -152,6 +158,7 @@ type cgroupTask struct {
 //
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
+	cgroupMapAllLeft          = "all_left"
 	cgroupMapCgroups          = "cgroups"
 	cgroupMapConfig           = "config"
 	cgroupMapCounters         = "counters"
@@ -164,6 +171,7 @@ const (
 	cgroupMapTasks            = "tasks"
 	cgroupProgWeirAttachDone  = "weir_attach_done"
 	cgroupProgWeirAttachEnter = "weir_attach_enter"
+	cgroupProgWeirExecLeft    = "weir_exec_left"
 	cgroupProgWeirFork        = "weir_fork"
 	cgroupProgWeirMkdir       = "weir_mkdir"
 	cgroupProgWeirState       = "weir_state"
@@ -215,6 +223,7 @@ type cgroupSpecs struct {
 type cgroupProgramSpecs struct {
 	WeirAttachDone  *ebpf.ProgramSpec `ebpf:"weir_attach_done"`
 	WeirAttachEnter *ebpf.ProgramSpec `ebpf:"weir_attach_enter"`
+	WeirExecLeft    *ebpf.ProgramSpec `ebpf:"weir_exec_left"`
 	WeirFork        *ebpf.ProgramSpec `ebpf:"weir_fork"`
 	WeirMkdir       *ebpf.ProgramSpec `ebpf:"weir_mkdir"`
 	WeirState       *ebpf.ProgramSpec `ebpf:"weir_state"`
@@ -224,6 +233,7 @@ type cgroupProgramSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type cgroupMapSpecs struct {
+	AllLeft  *ebpf.MapSpec `ebpf:"all_left"`
 	Cgroups  *ebpf.MapSpec `ebpf:"cgroups"`
 	Config   *ebpf.MapSpec `ebpf:"config"`
 	Counters *ebpf.MapSpec `ebpf:"counters"`
@@ -264,6 +274,7 @@ func (o *cgroupObjects) Close() error {
 //
 // It can be passed to loadCgroupObjects or ebpf.CollectionSpec.LoadAndAssign.
 type cgroupMaps struct {
+	AllLeft  *ebpf.Map `ebpf:"all_left"`
 	Cgroups  *ebpf.Map `ebpf:"cgroups"`
 	Config   *ebpf.Map `ebpf:"config"`
 	Counters *ebpf.Map `ebpf:"counters"`
@@ -278,6 +289,7 @@ type cgroupMaps struct {
 
 func (m *cgroupMaps) Close() error {
 	return _CgroupClose(
+		m.AllLeft,
 		m.Cgroups,
 		m.Config,
 		m.Counters,
@@ -305,6 +317,7 @@ type cgroupVariables struct {
 type cgroupPrograms struct {
 	WeirAttachDone  *ebpf.Program `ebpf:"weir_attach_done"`
 	WeirAttachEnter *ebpf.Program `ebpf:"weir_attach_enter"`
+	WeirExecLeft    *ebpf.Program `ebpf:"weir_exec_left"`
 	WeirFork        *ebpf.Program `ebpf:"weir_fork"`
 	WeirMkdir       *ebpf.Program `ebpf:"weir_mkdir"`
 	WeirState       *ebpf.Program `ebpf:"weir_state"`
@@ -314,6 +327,7 @@ func (p *cgroupPrograms) Close() error {
 	return _CgroupClose(
 		p.WeirAttachDone,
 		p.WeirAttachEnter,
+		p.WeirExecLeft,
 		p.WeirFork,
 		p.WeirMkdir,
 		p.WeirState,

@@ -101,7 +101,7 @@ func TestCgroups(t *testing.T) {
 		name string
 		run  func(*testing.T)
 	}{
-		{"by_path", f.byPath}, {"mistakes", f.mistakes}, {"B28_moved", f.moved}, {"runtimes", f.runtimes},
+		{"by_path", f.byPath}, {"mistakes", f.mistakes}, {"B28_B57_moved", f.moved}, {"B58_threaded", f.threaded}, {"runtimes", f.runtimes},
 		{"B28_moved_while_it_sends", f.movedSending}, {"B33_reports", f.reports}, {"B45_sensor_restarted", f.restarted}, {"B45_made_again", f.again}, {"B45_tainted_last", f.last}, {"B33_B45_no_room", f.noRoom}, {"B33_of_the_policy", f.ofPolicy},
 	} {
 		t.Run(test.name, test.run)
@@ -407,6 +407,52 @@ func (f *fixture) runtimes(t *testing.T) {
 	}
 }
 
+// threads is a program of two, which sends from the second one, at a line of input. The first thread ends before; or the second one is
+// told by its id, to be moved alone; or it executes something first, and becomes the first one by that.
+const threads = `
+import ctypes, os, socket, sys, threading
+how, host, port, text = sys.argv[1:]
+def send():
+    print("ready", threading.get_native_id(), flush=True)
+    sys.stdin.readline()
+    if how == "executes":
+        os.execvp("egress", ["egress", "tcp", "-to", host + ":" + port, "-say", text])
+    socket.create_connection((host, int(port))).sendall(text.encode())
+second = threading.Thread(target=send)
+second.start()
+if how == "leaderless":
+    ctypes.CDLL(None).syscall(60, 0)
+second.join()
+`
+
+// threadMoves has a process with more than one thread moved to cgroups, all of it or one thread, before it sends (B57, B58).
+func (f *fixture) threadMoves(t *testing.T, s *rig.Session, how string, files ...string) (rig.Result, rig.Place) {
+	t.Helper()
+	place := f.world.Raw(t)
+	p := s.Start(t, "python3", "-c", threads, how, rig.World4, strconv.Itoa(place.Port), place.Text)
+	ready := p.WaitLine("ready ", rig.Late)
+	if ready == "" {
+		t.Fatalf("the process to move does not start: %s", p.Wait(t))
+	}
+	id := strconv.Itoa(p.Pid())
+	if how == "leaderless" {
+		rig.Eventually(t, "its first thread has ended", func() bool {
+			b, err := os.ReadFile("/proc/" + id + "/stat")
+			return err == nil && strings.Contains(string(b), ") Z ")
+		})
+	}
+	if how == "alone" {
+		id = strings.Fields(ready)[1]
+	}
+	for _, file := range files {
+		if err := os.WriteFile(root+file, []byte(id), 0); err != nil {
+			t.Fatalf("move it: %v", err)
+		}
+	}
+	p.Input(t, "\n")
+	return p.Wait(t), place
+}
+
 // moves has one process of a session move itself into a cgroup, and another moved there from outside, before each sends.
 func (f *fixture) moves(t *testing.T, s *rig.Session, to string) (results [2]rig.Result, places [2]rig.Place) {
 	t.Helper()
@@ -438,7 +484,47 @@ func (f *fixture) bare(t *testing.T) {
 			}
 			places[i].Arrived(t)
 		}
+		for _, how := range []string{"leaderless", "executes"} {
+			r, place := f.threadMoves(t, f.one, how, to+"/cgroup.procs")
+			if r.Exit != 0 {
+				t.Errorf("%s to %q: %s", how, to, r)
+			}
+			place.Arrived(t)
+		}
 	}
+}
+
+// threaded: what is guarded may be threads of a process, whose other threads are not. One that is moved out is killed with all (B58).
+func (f *fixture) threaded(t *testing.T) {
+	for _, at := range []string{"/threads", "/threads/inside", "/threads/outside"} {
+		mkdir(t, at)
+	}
+	for _, at := range []string{"/threads/inside", "/threads/outside"} {
+		rig.Must(t, "echo threaded >"+root+at+"/cgroup.type")
+	}
+	s := rig.BareIn(t, "threads", root+"/threads")
+	f.sensor.Must(t, "guard", "--cgroup", "/threads/inside")
+	free := func() {
+		t.Helper()
+		r, place := f.threadMoves(t, s, "alone", "/threads/outside/cgroup.threads")
+		if r.Exit != 0 {
+			t.Errorf("a thread outside: %s", r)
+		}
+		place.Arrived(t)
+	}
+	free()
+	f.sensor.Taint(t, "/threads/inside", "secret")
+	free()
+	r, place := f.threadMoves(t, s, "alone", "/threads/inside/cgroup.threads")
+	if !strings.Contains(r.Stderr, "PermissionError") {
+		t.Errorf("a thread that is tainted: %s", r)
+	}
+	place.Nothing(t)
+	r, place = f.threadMoves(t, s, "alone", "/threads/inside/cgroup.threads", "/threads/outside/cgroup.threads")
+	if r.Exit != 128+int(syscall.SIGKILL) {
+		t.Errorf("a thread that has left: %s", r)
+	}
+	place.Nothing(t)
 }
 
 // moved: who leaves its container is killed before it sends, wherever it is put and whoever puts it there (B28). That the container is clean
@@ -466,6 +552,17 @@ func (f *fixture) moved(t *testing.T) {
 	for _, to := range targets {
 		try(below, to)
 		try(single, to)
+	}
+	for _, how := range []string{"leaderless", "executes"} {
+		for _, to := range targets {
+			for _, from := range []*rig.Session{below, single} {
+				r, place := f.threadMoves(t, from, how, to+"/cgroup.procs")
+				if left++; r.Exit != 128+int(syscall.SIGKILL) {
+					t.Errorf("%s, %s to %q: want it killed, got %s", how, from.Name, to, r)
+				}
+				place.Nothing(t)
+			}
+		}
 	}
 	told := func() (n int) {
 		for _, e := range f.sensor.Events(t, event.Error) {
