@@ -307,7 +307,9 @@ int BPF_PROG(weir_exec_left, struct task_struct *t)
 {
 	struct left key = {.start = BPF_CORE_READ(t, group_leader, start_boottime),
 	                   .tgid = BPF_CORE_READ(t, tgid)};
-	if (!bpf_map_lookup_elem(&all_left, &key))
+	__u32 zero = 0;
+	__u64 *any = bpf_map_lookup_elem(&escapes, &zero);
+	if ((any && !*any) || !bpf_map_lookup_elem(&all_left, &key))
 		return 0;
 	struct task *id = bpf_task_storage_get(&tasks, t, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (id)
