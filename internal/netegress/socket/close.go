@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 
 	"github.com/vishvananda/netlink"
@@ -20,7 +21,8 @@ import (
 
 const (
 	sockDestroy = 21 // SOCK_DESTROY of linux/sock_diag.h
-	tcpListen   = 10 // TCP_LISTEN of the kernel's tcp_states.h
+	tcpSynRecv  = 3  // TCP_SYN_RECV of the kernel's tcp_states.h
+	tcpListen   = 10 // TCP_LISTEN, the same
 )
 
 // CloseMarked closes the TCP and UDP sockets with the given cookies, in every network namespace that a process of the container is
@@ -70,7 +72,7 @@ func Close(path string, p policy.Policy, marked func(cookie uint64) bool) (int, 
 	err = procfs.EachNamespace(pids, "net", func(pid int) error {
 		return within(pid, func() error {
 			n, err := closeIn(func(s *netlink.Socket, proto uint8, all []*netlink.Socket) bool {
-				return inodes[uint64(s.INode)] && !marked(cookieOf(s)) && !keep(s, proto, dests, func() bool { return peered(s, all, inodes) })
+				return (inodes[uint64(s.INode)] || begun(s, all, inodes)) && !marked(cookieOf(s)) && !keep(s, proto, dests, func() bool { return peered(s, all, inodes) })
 			})
 			closed += n
 			return err
@@ -153,6 +155,14 @@ func allowed(dests []policy.Destination, to netip.AddrPort, proto uint8) bool {
 		}
 	}
 	return open
+}
+
+// begun says whether a connection with a listener of the container has begun and is no socket yet: the kernel answers once more, with what
+// the listener has set by then (B59).
+func begun(s *netlink.Socket, all []*netlink.Socket, inodes map[uint64]bool) bool {
+	return s.State == tcpSynRecv && slices.ContainsFunc(all, func(l *netlink.Socket) bool {
+		return l.State == tcpListen && l.ID.SourcePort == s.ID.SourcePort && inodes[uint64(l.INode)]
+	})
 }
 
 // peered says whether the other end of a loopback socket is the container's too (B26).

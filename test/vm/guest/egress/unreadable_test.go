@@ -46,7 +46,8 @@ else:
 s.sendto(packet, (target, 0))
 `
 
-// unreadable: what arrives and cannot be read begins nothing: the kernel would answer it by itself, with what the container has set (B59).
+// unreadable: what arrives and cannot be read begins nothing: the kernel would answer it by itself, with what the container has set; what has
+// begun before the taint, it would answer again (B59).
 func unreadable(t *testing.T, world *rig.Outside, sensor *rig.Sensor) {
 	for i, form := range []string{"options", "five", "routing", "fragment", "both"} {
 		t.Run(form, func(t *testing.T) {
@@ -76,7 +77,14 @@ func unreadable(t *testing.T, world *rig.Outside, sensor *rig.Sensor) {
 			if begin(first) == 0 || begin(first+2) == 0 {
 				t.Error("no answer while it is clean: this tests nothing")
 			}
+			half := fmt.Sprintf("ss -Htan state syn-recv sport = :%d", port)
+			if rig.Must(t, half) == "" {
+				t.Error("nothing has begun while it is clean: this tests nothing")
+			}
 			sensor.Taint(t, session.Name, "secret")
+			if left := rig.Must(t, half); left != "" {
+				t.Errorf("still answered: %s", left)
+			}
 			if n := begin(first + 4); n != 0 {
 				t.Errorf("%d answers", n)
 			}
