@@ -31,9 +31,10 @@ struct left {
 
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, 4096);
+	__uint(max_entries, 16384);
 	__type(key, struct left);
 	__type(value, __u32);
+	__uint(pinning, LIBBPF_PIN_BY_NAME);
 } all_left SEC(".maps");
 
 /* Rings have no value type: this names theirs for bpf2go. */

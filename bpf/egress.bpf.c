@@ -2,7 +2,7 @@
  * system call, io_uring operation and 32-bit entry ends up: in the security
  * hooks (B20, B41). A connect that needs a verdict is held here. */
 #include "names.h"
-#include "hold.h"
+#include "refuse.h"
 
 char LICENSE[] SEC("license") = "GPL";
 
@@ -54,8 +54,6 @@ const enum counter *unused_counter __attribute__((unused));
 		return answer;                                                                               \
 	} while (0)
 
-enum outcome { PASS, REFUSE, RESTART, UNSETTLED, PASS_LISTED };
-
 /* Whether the current task has left its container, or is just being moved out of it. It is killed here,
  * before it goes on, where the daemon did not come first. container: where it is now, or 0. */
 static __always_inline int escaped(__u64 container)
@@ -66,10 +64,9 @@ static __always_inline int escaped(__u64 container)
 		return 0;
 	struct task_struct *t = bpf_get_current_task_btf();
 	struct task *id = bpf_task_storage_get(&tasks, t->group_leader, 0, 0);
-	if (!id || (!id->escaped && (!id->from || id->from == container)))
-		return 0;
-	bpf_send_signal(SIGKILL);
-	return 1;
+	if (id && id->escaped)
+		bpf_send_signal(SIGKILL);
+	return id && (id->escaped || (id->from && id->from != container));
 }
 
 /* An address as the kernel copied it; family is what the kernel will take
@@ -244,23 +241,6 @@ __noinline int question(struct where *w, struct dest *d, __u64 cookie)
 	}
 	bpf_ringbuf_submit(r, BPF_RB_FORCE_WAKEUP);
 	return held ? RESTART : REFUSE;
-}
-
-/* Says once per process and destination that something was refused without a question. */
-__noinline int refuse(struct where *w, struct dest *d, __u64 cookie, __u32 reason)
-{
-	if (!w || !d)
-		return REFUSE;
-	struct task_struct *t = bpf_get_current_task_btf();
-	struct hold_key key = {.tgid = bpf_get_current_pid_tgid() >> 32, .dest = *d};
-	struct hold *old = bpf_map_lookup_elem(&holds, &key);
-	__u64 start = t->group_leader->start_boottime;
-	if (old && old->start == start)
-		return REFUSE;
-	struct hold hold = {.start = start, .since = bpf_ktime_get_boot_ns(), .verdict = HOLD_DENIED};
-	bpf_map_update_elem(&holds, &key, &hold, BPF_ANY);
-	tell(w, d, RECORD_DENY, reason, cookie);
-	return REFUSE;
 }
 
 __noinline int take(struct where *w, struct claim_key *at, __u64 cookie)

@@ -1,6 +1,6 @@
 /* What crosses the container's edge without a packet of its own: Unix sockets, passed
  * descriptors, the memory of other processes, and what the kernel is asked to send. */
-#include "decide.h"
+#include "refuse.h"
 
 char LICENSE[] SEC("license") = "GPL";
 
@@ -255,9 +255,20 @@ static __always_inline int is_membership(int level, int option)
  * but its other calls have the kernel say something, too (B62). */
 static __always_inline int may_use(struct socket *sock)
 {
-	__u16 family = BPF_CORE_READ(sock, sk, __sk_common.skc_family);
-	return family == AF_UNIX || family == AF_INET || family == AF_INET6 || family == AF_NETLINK ||
-	       may_ask_kernel(family);
+	struct where w;
+	struct sock *sk = BPF_CORE_READ(sock, sk);
+	__u16 family = BPF_CORE_READ(sk, __sk_common.skc_family);
+	if (!sk || family == AF_UNIX || family == AF_INET || family == AF_INET6 || family == AF_NETLINK)
+		return 1;
+	walk_current(&w);
+	struct policy *p = policy_of(&w);
+	if (!w.guarded || (p && (p->mode == MODE_OBSERVE || (!w.taint && !w.deep && p->mode != MODE_SEAL))))
+		return 1;
+	struct dest d = {.addr = {family, BPF_CORE_READ(sk, sk_type)},
+	                 .proto = BPF_CORE_READ(sk, sk_protocol)};
+	count(COUNT_DENIED_SOCKET);
+	refuse(&w, &d, 0, REASON_FAMILY);
+	return 0;
 }
 
 /* igmpv3_newpack and mld_newpack say to the link which groups, and whose packets, somebody wants. */

@@ -43,6 +43,28 @@ type peersGrantDest struct {
 	Pad uint32
 }
 
+type peersHold struct {
+	_       structs.HostLayout
+	Start   uint64
+	Since   uint64
+	Verdict uint32
+	State   uint32
+	Turn    uint32
+	Pad     uint32
+}
+
+type peersHoldKey struct {
+	_    structs.HostLayout
+	Tgid uint32
+	Dest struct {
+		_     structs.HostLayout
+		Addr  [16]uint8
+		Port  uint16
+		Proto uint8
+		Pad   uint8
+	}
+}
+
 type peersLease struct {
 	_       structs.HostLayout
 	Expires uint64
@@ -177,6 +199,7 @@ type peersUnixPeer struct {
 //
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
+	peersMapAsks            = "asks"
 	peersMapCgroups         = "cgroups"
 	peersMapConfig          = "config"
 	peersMapCounters        = "counters"
@@ -186,6 +209,7 @@ const (
 	peersMapEscapes         = "escapes"
 	peersMapGrantDests      = "grant_dests"
 	peersMapGrants          = "grants"
+	peersMapHolds           = "holds"
 	peersMapLeases          = "leases"
 	peersMapListings        = "listings"
 	peersMapOutsideUnix     = "outside_unix"
@@ -273,6 +297,7 @@ type peersProgramSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type peersMapSpecs struct {
+	Asks         *ebpf.MapSpec `ebpf:"asks"`
 	Cgroups      *ebpf.MapSpec `ebpf:"cgroups"`
 	Config       *ebpf.MapSpec `ebpf:"config"`
 	Counters     *ebpf.MapSpec `ebpf:"counters"`
@@ -282,6 +307,7 @@ type peersMapSpecs struct {
 	Escapes      *ebpf.MapSpec `ebpf:"escapes"`
 	GrantDests   *ebpf.MapSpec `ebpf:"grant_dests"`
 	Grants       *ebpf.MapSpec `ebpf:"grants"`
+	Holds        *ebpf.MapSpec `ebpf:"holds"`
 	Leases       *ebpf.MapSpec `ebpf:"leases"`
 	Listings     *ebpf.MapSpec `ebpf:"listings"`
 	OutsideUnix  *ebpf.MapSpec `ebpf:"outside_unix"`
@@ -319,6 +345,7 @@ func (o *peersObjects) Close() error {
 //
 // It can be passed to loadPeersObjects or ebpf.CollectionSpec.LoadAndAssign.
 type peersMaps struct {
+	Asks         *ebpf.Map `ebpf:"asks"`
 	Cgroups      *ebpf.Map `ebpf:"cgroups"`
 	Config       *ebpf.Map `ebpf:"config"`
 	Counters     *ebpf.Map `ebpf:"counters"`
@@ -328,6 +355,7 @@ type peersMaps struct {
 	Escapes      *ebpf.Map `ebpf:"escapes"`
 	GrantDests   *ebpf.Map `ebpf:"grant_dests"`
 	Grants       *ebpf.Map `ebpf:"grants"`
+	Holds        *ebpf.Map `ebpf:"holds"`
 	Leases       *ebpf.Map `ebpf:"leases"`
 	Listings     *ebpf.Map `ebpf:"listings"`
 	OutsideUnix  *ebpf.Map `ebpf:"outside_unix"`
@@ -341,6 +369,7 @@ type peersMaps struct {
 
 func (m *peersMaps) Close() error {
 	return _PeersClose(
+		m.Asks,
 		m.Cgroups,
 		m.Config,
 		m.Counters,
@@ -350,6 +379,7 @@ func (m *peersMaps) Close() error {
 		m.Escapes,
 		m.GrantDests,
 		m.Grants,
+		m.Holds,
 		m.Leases,
 		m.Listings,
 		m.OutsideUnix,

@@ -303,5 +303,5 @@ func (s *State) KeepBeating(ctx context.Context, able func() bool) error {
 func (s *State) Restore() error {
 	o := s.objects.cgroupMaps
 	return errors.Join(
-		pinned.RestoreMaps(s.dir, o.Cgroups, o.Config, o.Counters, o.Epochs, o.Escapes, o.Grants, o.Moves, o.Starts, o.Tasks), s.Links.Restore())
+		pinned.RestoreMaps(s.dir, o.AllLeft, o.Cgroups, o.Config, o.Counters, o.Epochs, o.Escapes, o.Grants, o.Moves, o.Starts, o.Tasks), s.Links.Restore())
 }

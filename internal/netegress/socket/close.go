@@ -161,7 +161,8 @@ func allowed(dests []policy.Destination, to netip.AddrPort, proto uint8) bool {
 // the listener has set by then (B59).
 func begun(s *netlink.Socket, all []*netlink.Socket, inodes map[uint64]bool) bool {
 	return s.State == tcpSynRecv && slices.ContainsFunc(all, func(l *netlink.Socket) bool {
-		return l.State == tcpListen && l.ID.SourcePort == s.ID.SourcePort && inodes[uint64(l.INode)]
+		return l.State == tcpListen && l.ID.SourcePort == s.ID.SourcePort && inodes[uint64(l.INode)] &&
+			(l.ID.Source.IsUnspecified() || l.ID.Source.Equal(s.ID.Source))
 	})
 }
 

@@ -209,9 +209,9 @@ func loopbackAttempts() []Attempt {
 func strayAttempts() []Attempt {
 	// the world takes loopback for its own, and is the way to all else
 	ready := func(t testing.TB, _ *Env) {
+		t.Cleanup(func() { Must(t, "ip -6 route del ::/96 dev "+Dev) })
 		Must(t, "ip netns exec "+netns+" sysctl -qw net.ipv4.conf."+devFar+".route_localnet=1; ip -6 route replace ::/96 via "+World6+" dev "+Dev)
 	}
-	ended := func(t testing.TB, _ *Env, _ Result) { Must(t, "ip -6 route del ::/96 dev "+Dev) }
 	var all []Attempt
 	for _, to := range []struct {
 		name, address string
@@ -221,9 +221,9 @@ func strayAttempts() []Attempt {
 		{"mapped", "[::ffff:127.0.0.1]", []string{"device"}}, {"6", "[::1]", []string{"device", "unicast", "pktinfo"}},
 	} {
 		for _, by := range to.by {
-			all = append(all, Attempt{ID: "B54", Name: "udp-" + to.name + "-" + by, Argv: egress("udp-tied -dev {dev} -by " + by + " -to " + to.address + ":{port}"), Prepare: ready, Ended: ended})
+			all = append(all, Attempt{ID: "B54", Name: "udp-" + to.name + "-" + by, Argv: egress("udp-tied -dev {dev} -by " + by + " -to " + to.address + ":{port}"), Prepare: ready})
 		}
-		all = append(all, Attempt{ID: "B54", Name: "tcp-" + to.name, Argv: egress("tcp-tied -dev {dev} -by device -to " + to.address + ":{port}"), Prepare: ready, Started: untilArrived, Ended: ended})
+		all = append(all, Attempt{ID: "B54", Name: "tcp-" + to.name, Argv: egress("tcp-tied -dev {dev} -by device -to " + to.address + ":{port}"), Prepare: ready, Started: untilArrived})
 	}
 	for _, by := range []string{"bind", "pktinfo"} {
 		all = append(all, Attempt{ID: "B55", Name: "error-" + by, Argv: egress("udp-source -from " + World6 + " -by " + by + " -to [::1]:{port}")})
