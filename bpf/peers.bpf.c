@@ -187,13 +187,19 @@ static __always_inline int may_attach(struct where *w, struct task_struct *targe
 	return 0;
 }
 
+/* Nothing stands against w: it is not guarded, only watched, or clean. */
+static __always_inline int is_let(struct where *w)
+{
+	struct policy *p = policy_of(w);
+	return !w->guarded ||
+	       (p && (p->mode == MODE_OBSERVE || (!w->taint && !w->deep && p->mode != MODE_SEAL)));
+}
+
 /* What can be read of a process can be opened for writing below /proc/PID/fd, root and cwd. ps asks for every
  * process, so nothing is told. */
 static __always_inline int may_read(struct where *w, struct task_struct *target, unsigned int mode)
 {
-	struct policy *p = policy_of(w);
-	if (!w->guarded ||
-	    (p && (p->mode == MODE_OBSERVE || (!w->taint && !w->deep && p->mode != MODE_SEAL))))
+	if (is_let(w))
 		return 1;
 	/* a runtime opens the namespaces of other containers before it is the program */
 	if (inside(w, cgroup_of(target)) || arriving())
@@ -230,10 +236,7 @@ __noinline int may_ask_kernel(__u32 option)
 {
 	struct where w;
 	walk_current(&w);
-	if (!w.guarded)
-		return 1;
-	struct policy *p = policy_of(&w);
-	if (p && (p->mode == MODE_OBSERVE || (!w.taint && !w.deep && p->mode != MODE_SEAL)))
+	if (is_let(&w))
 		return 1;
 	count(COUNT_DENIED_SOCKET);
 	tell_peer(&w, REASON_KERNEL, 0, option);
@@ -261,8 +264,7 @@ static __always_inline int may_use(struct socket *sock)
 	if (!sk || family == AF_UNIX || family == AF_INET || family == AF_INET6 || family == AF_NETLINK)
 		return 1;
 	walk_current(&w);
-	struct policy *p = policy_of(&w);
-	if (!w.guarded || (p && (p->mode == MODE_OBSERVE || (!w.taint && !w.deep && p->mode != MODE_SEAL))))
+	if (is_let(&w))
 		return 1;
 	struct dest d = {.addr = {family, BPF_CORE_READ(sk, sk_type)},
 	                 .proto = BPF_CORE_READ(sk, sk_protocol)};

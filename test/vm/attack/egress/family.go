@@ -175,31 +175,32 @@ func vsockServe(c *call) error {
 	return step("accept", err)
 }
 
-// tipc sends a datagram to a service of the node: -to NUMBER.
-func tipc(c *call) error {
+// tipcSocket opens one, and gives the address of a service of the node: -to NUMBER.
+func tipcSocket(c *call) (int, *unix.SockaddrTIPC, error) {
 	service, err := strconv.ParseUint(c.to, 10, 32)
 	if err != nil {
-		return fmt.Errorf("read -to: %w", err)
+		return -1, nil, fmt.Errorf("read -to: %w", err)
 	}
 	fd, err := c.open(unix.AF_TIPC, unix.SOCK_RDM, 0)
+	return fd, &unix.SockaddrTIPC{Scope: 1, Addr: &unix.TIPCServiceName{Type: tipcUserStart + uint32(service), Instance: 1}}, err
+}
+
+// tipc sends a datagram to a service.
+func tipc(c *call) error {
+	fd, sa, err := tipcSocket(c)
 	if err != nil {
 		return err
 	}
-	sa := &unix.SockaddrTIPC{Scope: 1, Addr: &unix.TIPCServiceName{Type: tipcUserStart + uint32(service), Instance: 1}}
 	return step("sendto", unix.Sendto(fd, c.say, 0, sa))
 }
 
 // tipcBind publishes a name, which the kernel tells all who wait for it (B62).
 func tipcBind(c *call) error {
-	service, err := strconv.ParseUint(c.to, 10, 32)
-	if err != nil {
-		return fmt.Errorf("read -to: %w", err)
-	}
-	fd, err := c.open(unix.AF_TIPC, unix.SOCK_RDM, 0)
+	fd, sa, err := tipcSocket(c)
 	if err != nil {
 		return err
 	}
-	return step("bind", unix.Bind(fd, &unix.SockaddrTIPC{Scope: 1, Addr: &unix.TIPCServiceName{Type: tipcUserStart + uint32(service), Instance: 1}}))
+	return step("bind", unix.Bind(fd, sa))
 }
 
 // netlinkPeer sends to another process's netlink socket rather than to the kernel: -to PORT.
