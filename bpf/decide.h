@@ -259,11 +259,10 @@ static __always_inline void describe(struct record *r, struct where *w, __u32 ki
 /* Who asks; only for programs that run in the asker's own context. */
 static __always_inline void describe_current(struct record *r)
 {
-	struct task_struct *t = bpf_get_current_task_btf();
 	r->tgid = bpf_get_current_pid_tgid() >> 32;
 	r->uid = bpf_get_current_uid_gid();
 	r->cgroup = bpf_get_current_cgroup_id();
-	r->start = t->group_leader->start_boottime;
+	BPF_CORE_READ_INTO(&r->start, bpf_get_current_task_btf(), group_leader, start_boottime);
 	bpf_get_current_comm(r->comm, sizeof(r->comm));
 }
 

@@ -186,9 +186,8 @@ __noinline int question(struct where *w, struct dest *d, __u64 cookie)
 	struct policy *p = policy_of(w);
 	if (!p)
 		return REFUSE;
-	struct task_struct *t = bpf_get_current_task_btf();
 	struct hold_key key = {.tgid = bpf_get_current_pid_tgid() >> 32, .dest = *d};
-	struct hold hold = {.start = t->group_leader->start_boottime, .since = bpf_ktime_get_boot_ns()};
+	struct hold hold = {.start = started(), .since = bpf_ktime_get_boot_ns()};
 	struct hold *old = bpf_map_lookup_elem(&holds, &key);
 	if (old && old->start == hold.start) {
 		if (old->verdict == HOLD_DENIED || old->state == HOLD_FAILED)

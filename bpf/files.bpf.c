@@ -381,7 +381,7 @@ static __always_inline int is_mounted(struct file *file, struct dentry *dentry)
 /* 1: what is remembered of this task's cgroup says that it may open anything. */
 static __always_inline int may_open_all(void)
 {
-	__u64 id = bpf_get_current_task_btf()->cgroups->dfl_cgrp->kn->id, epoch = current_epoch();
+	__u64 id = bpf_get_current_cgroup_id(), epoch = current_epoch();
 	struct place *p = find_place(id);
 	if (!p || !epoch)
 		return 0;

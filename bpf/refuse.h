@@ -12,10 +12,9 @@ __noinline int refuse(struct where *w, struct dest *d, __u64 cookie, __u32 reaso
 {
 	if (!w || !d)
 		return REFUSE;
-	struct task_struct *t = bpf_get_current_task_btf();
 	struct hold_key key = {.tgid = bpf_get_current_pid_tgid() >> 32, .dest = *d};
 	struct hold *old = bpf_map_lookup_elem(&holds, &key);
-	__u64 start = t->group_leader->start_boottime;
+	__u64 start = started();
 	if (old && old->start == start)
 		return REFUSE;
 	struct hold hold = {.start = start, .since = bpf_ktime_get_boot_ns(), .verdict = HOLD_DENIED};

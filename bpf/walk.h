@@ -251,6 +251,11 @@ static __always_inline __u64 cgroup_id(struct cgroup *cg)
 	return BPF_CORE_READ(cg, kn, id);
 }
 
+static __always_inline struct cgroup *cgroup_of(struct task_struct *t)
+{
+	return BPF_CORE_READ(t, cgroups, dfl_cgrp);
+}
+
 static __always_inline __u64 ancestor(struct cgroup *cg, __u32 level)
 {
 	struct cgroup *a;
@@ -314,11 +319,17 @@ __noinline int walk_current(struct where *w)
 {
 	if (!w)
 		return 0;
-	struct cgroup *cg = bpf_get_current_task_btf()->cgroups->dfl_cgrp;
-	__u64 id = cg->kn->id;
+	__u64 id = bpf_get_current_cgroup_id();
 	if (!recall(w, find_place(id), current_epoch(), id))
-		walk_cgroup(w, cg);
+		walk_cgroup(w, cgroup_of(bpf_get_current_task_btf()));
 	return 0;
+}
+
+/* When the current process began. Read so, and not by pointers that the verifier trusts: for each of those it
+ * looks through all types of the kernel, several times. */
+static __always_inline __u64 started(void)
+{
+	return BPF_CORE_READ(bpf_get_current_task_btf(), group_leader, start_boottime);
 }
 
 /* arriving: what a runtime runs in a new container, before it becomes the container's own program. */
@@ -361,11 +372,6 @@ static __always_inline void walk_skb(struct where *w, struct __sk_buff *skb, __u
 static __always_inline int inside(struct where *w, struct cgroup *cg)
 {
 	return w->container && ancestor(cg, w->level) == w->container;
-}
-
-static __always_inline struct cgroup *cgroup_of(struct task_struct *t)
-{
-	return BPF_CORE_READ(t, cgroups, dfl_cgrp);
 }
 
 #endif
