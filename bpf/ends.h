@@ -21,7 +21,8 @@ static __always_inline enum unix_end end_of(struct sock *sk)
 	return end ? *end : 0;
 }
 
-/* heard_inside: a datagram that w's container sends to sk, which it made, stays there. */
+/* heard_inside: who hears sk, which w's container made: what connects to it, or is sent to it, stays there.
+ */
 static __always_inline int heard_inside(struct where *w, struct sock *sk)
 {
 	enum unix_end end = end_of(sk);

@@ -60,15 +60,14 @@ static __always_inline void tell_peer(struct where *w, __u32 reason, const char 
 	bpf_ringbuf_submit(r, 0);
 }
 
-/* peer: may the current process, in w, talk to the owner of sk? Who accepts a connection is asked for then;
- * who receives a datagram is not. */
-static __always_inline int peer_open(struct where *w, struct sock *sk, int datagram, int *outside)
+/* peer: may the current process, in w, talk to the owner of sk? */
+static __always_inline int peer_open(struct where *w, struct sock *sk, int *outside)
 {
 	struct unix_peer key = {};
 	struct cgroup *cg = BPF_CORE_READ(sk, sk_cgrp_data.cgroup);
 	struct policy *p = policy_of(w);
 	*outside = 0;
-	if (inside(w, cg) && (!datagram || heard_inside(w, sk)))
+	if (inside(w, cg) && heard_inside(w, sk))
 		return 1;
 	*outside = 1;
 	read_path(key.path, sk);
@@ -111,7 +110,7 @@ int BPF_PROG(weir_unix, struct sock *sock, struct sock *other, struct sock *news
 		tell_peer(&w, REASON_CONTROL, 0, 0);
 		return -EPERM;
 	}
-	if (!peer_open(&w, other, 0, &outside))
+	if (!peer_open(&w, other, &outside))
 		return -EPERM;
 	/* what it sends once tainted is refused */
 	return outside && note_end(bpf_get_socket_cookie(sock), UNIX_OUTSIDE) ? -EPERM : 0;
@@ -126,7 +125,7 @@ int BPF_PROG(weir_unix_send, struct socket *sock, struct socket *other)
 	if (!w.guarded)
 		return 0;
 	struct sock *sk = BPF_CORE_READ(other, sk);
-	if (!sk || peer_open(&w, sk, 1, &outside))
+	if (!sk || peer_open(&w, sk, &outside))
 		return 0;
 	return -EPERM;
 }

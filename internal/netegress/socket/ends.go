@@ -1,11 +1,13 @@
 package socket
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"maps"
 
 	"github.com/vishvananda/netlink"
+	"github.com/vishvananda/netlink/nl"
 	"golang.org/x/sys/unix"
 
 	"weir/internal/cgroup"
@@ -24,19 +26,16 @@ func Own(path string) ([]uint64, error) {
 		return nil, err
 	}
 	inside := opened(pids)
-	var found []*netlink.UnixDiagInfoResp
+	var found []end
 	err = procfs.EachNamespace(pids, "net", func(pid int) error {
 		return within(pid, func() error {
-			all, err := netlink.UnixSocketDiagInfo()
-			if err != nil && !errors.Is(err, netlink.ErrDumpInterrupted) { // what it lacks is left out
-				return fmt.Errorf("list Unix sockets: %w: load the module unix_diag", err)
-			}
+			all, err := listUnix()
 			for _, s := range all {
 				if heard(s, inside) {
 					found = append(found, s)
 				}
 			}
-			return nil
+			return err
 		})
 	})
 	if err != nil || len(found) == 0 {
@@ -50,22 +49,75 @@ func Own(path string) ([]uint64, error) {
 	var own []uint64
 	for _, s := range found {
 		if heard(s, inside) {
-			own = append(own, uint64(s.DiagMsg.Cookie[1])<<32|uint64(s.DiagMsg.Cookie[0]))
+			own = append(own, s.cookie)
 		}
 	}
 	return own, nil
 }
 
-// heard says whether a socket is one of these, and so is who it is connected to. Streams that are not connected are not known: the
-// kernel judges who they connect to by what it knows of them.
-func heard(s *netlink.UnixDiagInfoResp, inside map[uint64]bool) bool {
+// heard says whether a socket is one of these, and so is who it is connected to. Streams that are not connected yet are left
+// out: to whom they will be, it is not known.
+func heard(s end, inside map[uint64]bool) bool {
 	switch {
-	case !inside[uint64(s.DiagMsg.INode)]:
+	case !inside[s.inode]:
 		return false
-	case s.DiagMsg.Type == unix.SOCK_DGRAM:
-		return true // who sends to it is judged, not what it sends
+	case s.kind == unix.SOCK_DGRAM || s.state == tcpListen:
+		return true // who sends, or connects, to it is judged, not what it sends
 	}
-	return s.Peer != nil && inside[uint64(*s.Peer)]
+	return inside[s.peer]
+}
+
+// end is a Unix socket. Its inode, or its peer's, is 0 if no process can have that open.
+type end struct {
+	kind, state uint8
+	inode, peer uint64
+	cookie      uint64
+}
+
+const (
+	sizeofUnixMessage = 16 // of unix_diag_msg of linux/unix_diag.h; attributes follow
+	showPeer          = 4  // UDIAG_SHOW_PEER
+)
+
+// unixRequest is unix_diag_req: of all states, with peers.
+type unixRequest struct{}
+
+func (unixRequest) Len() int { return 24 }
+
+func (r unixRequest) Serialize() []byte {
+	b := make([]byte, r.Len())
+	b[0] = unix.AF_UNIX
+	binary.NativeEndian.PutUint32(b[4:], ^uint32(0))
+	binary.NativeEndian.PutUint32(b[12:], showPeer)
+	return b
+}
+
+// listUnix lists the Unix sockets of the caller's network namespace. One that comes or goes meanwhile may be left out.
+func listUnix() ([]end, error) {
+	req := nl.NewNetlinkRequest(nl.SOCK_DIAG_BY_FAMILY, unix.NLM_F_DUMP)
+	req.AddData(unixRequest{})
+	messages, err := req.Execute(unix.NETLINK_INET_DIAG, nl.SOCK_DIAG_BY_FAMILY)
+	if err != nil && !errors.Is(err, netlink.ErrDumpInterrupted) {
+		return nil, fmt.Errorf("list Unix sockets: %w: load the module unix_diag", err)
+	}
+	var all []end
+	for _, m := range messages {
+		if len(m) < sizeofUnixMessage || m[0] != unix.AF_UNIX {
+			continue
+		}
+		s := end{kind: m[1], state: m[2], inode: uint64(binary.NativeEndian.Uint32(m[4:])), cookie: binary.NativeEndian.Uint64(m[8:])}
+		attrs, err := nl.ParseRouteAttr(m[sizeofUnixMessage:])
+		if err != nil {
+			return nil, fmt.Errorf("read a Unix socket: %w", err)
+		}
+		for _, a := range attrs {
+			if a.Attr.Type == netlink.UNIX_DIAG_PEER && len(a.Value) == 4 {
+				s.peer = uint64(binary.NativeEndian.Uint32(a.Value))
+			}
+		}
+		all = append(all, s)
+	}
+	return all, nil
 }
 
 // openedElsewhere are the inodes of all sockets that other processes have open.

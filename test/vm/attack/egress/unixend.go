@@ -151,15 +151,12 @@ func carryOn(c *call, fd int) error {
 		}
 	}
 	b := make([]byte, 1<<16)
-	for {
-		n, err := unix.Read(fd, b)
-		if err != nil || n == 0 {
-			return step("read", err)
-		}
-		if _, err := unix.Write(out, b[:n]); err != nil {
-			return step("write", err)
-		}
+	n, err := unix.Read(fd, b)
+	if err != nil || n == 0 {
+		return step("read", err)
 	}
+	_, err = unix.Write(out, b[:n])
+	return step("write", err)
 }
 
 // parked puts a descriptor where no process has it open, and waits before it takes it back (B61).
