@@ -181,8 +181,13 @@ static __always_inline int may_leave(struct where *w, struct sock *sk)
 	struct where own;
 	if (!gets_foreign(w, &own, sk))
 		return 1;
+	if (is_let(&own)) {
+		if (note_end(bpf_get_socket_cookie(sk), UNIX_OUTSIDE))
+			return 0;
+		gets_foreign(w, &own, sk); /* a taint that came meanwhile may not have seen what is noted */
+	}
 	if (is_let(&own))
-		return !note_end(bpf_get_socket_cookie(sk), UNIX_OUTSIDE);
+		return 1;
 	count(COUNT_DENIED_RECEIVE);
 	tell_peer(&own, REASON_OUTSIDE, 0, 0);
 	return 0;
