@@ -2,7 +2,7 @@ package netegress
 
 import (
 	"errors"
-	"io/fs"
+	"maps"
 	"slices"
 	"sync"
 
@@ -47,27 +47,20 @@ func (l *late) take() []string {
 func (e *Egress) KnowOwn() {
 	paths := e.late.take()
 	slices.Sort(paths)
-	for _, path := range slices.Compact(paths) {
-		if e.opts.State.Crowded(path) {
-			continue
-		}
-		err := e.knowOwn(path)
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			e.opts.Logger.WithError(err).Errorf("look at Unix sockets of %s: under taint it cannot send on those that it has open", path)
-		}
+	paths = slices.DeleteFunc(slices.Compact(paths), e.opts.State.Crowded)
+	if len(paths) == 0 {
+		return
 	}
-}
-
-func (e *Egress) knowOwn(path string) error {
-	own, err := socket.Own(path)
-	if err != nil {
-		return err
-	}
-	for _, cookie := range own {
+	own, err := socket.Own(paths)
+	for _, cookie := range slices.Concat(slices.Collect(maps.Values(own))...) {
 		// what a program has noted meanwhile stays
-		if err := e.egress.OutsideUnix.Update(cookie, peersUnixEndUNIX_OWN, ebpf.UpdateNoExist); err != nil && !errors.Is(err, ebpf.ErrKeyExist) {
-			return err
+		failed := e.egress.OutsideUnix.Update(cookie, peersUnixEndUNIX_OWN, ebpf.UpdateNoExist)
+		if failed != nil && !errors.Is(failed, ebpf.ErrKeyExist) {
+			err = errors.Join(err, failed)
+			break
 		}
 	}
-	return nil
+	if err != nil {
+		e.opts.Logger.WithError(err).Error("know the Unix sockets that containers had before they were guarded: under taint they cannot send on those")
+	}
 }

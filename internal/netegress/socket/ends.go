@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 
 	"github.com/vishvananda/netlink"
 	"github.com/vishvananda/netlink/nl"
@@ -17,10 +18,50 @@ import (
 // looks is how often processes are looked for that began while others were looked at.
 const looks = 3
 
-// Own returns the cookies of those Unix sockets that processes of a container have open and no other process has, with both ends of
-// those that are connected. Only what hooks saw, or prevented, after the call can have changed it. Sockets are
-// left out that no process has open, and those of network namespaces that no process of the container is in.
-func Own(path string) ([]uint64, error) {
+// Own returns, by container, the cookies of those Unix sockets that processes of a container have open and no other process has, with
+// both ends of those that are connected. What the kernel's programs note from before this call on is not contradicted. Sockets are left out that
+// no process has open, and those of network namespaces that no process of the container is in; and all of a container that cannot be
+// looked at, which is an error.
+func Own(paths []string) (map[string][]uint64, error) {
+	found := map[string][]end{}
+	wanted := map[uint64]bool{}
+	var errs []error
+	for _, path := range paths {
+		ends, err := openEnds(path)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("look at Unix sockets of %s: %w", path, err))
+			continue
+		}
+		for _, s := range ends {
+			wanted[s.inode], wanted[s.peer] = true, true
+		}
+		found[path] = ends
+	}
+	delete(wanted, 0)
+	if len(wanted) == 0 {
+		return nil, errors.Join(errs...)
+	}
+	held, err := holders(wanted)
+	if err != nil {
+		return nil, errors.Join(append(errs, err)...)
+	}
+	own := map[string][]uint64{}
+	for path, ends := range found {
+		inside := map[uint64]bool{}
+		for inode, by := range held {
+			inside[inode] = !slices.ContainsFunc(by, func(at string) bool { return !cgroup.Below(at, path) })
+		}
+		for _, s := range ends {
+			if heard(s, inside) {
+				own[path] = append(own[path], s.cookie)
+			}
+		}
+	}
+	return own, errors.Join(errs...)
+}
+
+// openEnds are the Unix sockets that processes of a container have open, and the other ends too.
+func openEnds(path string) ([]end, error) {
 	pids, err := cgroup.Tree(path)
 	if err != nil {
 		return nil, err
@@ -38,21 +79,44 @@ func Own(path string) ([]uint64, error) {
 			return err
 		})
 	})
-	if err != nil || len(found) == 0 {
-		return nil, err
-	}
-	outside, err := openedElsewhere(pids)
-	if err != nil {
-		return nil, err
-	}
-	maps.DeleteFunc(inside, func(inode uint64, _ bool) bool { return outside[inode] })
-	var own []uint64
-	for _, s := range found {
-		if heard(s, inside) {
-			own = append(own, s.cookie)
+	return found, err
+}
+
+// holders are the cgroups of the processes that have sockets open, by inode.
+func holders(wanted map[uint64]bool) (map[uint64][]string, error) {
+	held := map[uint64][]string{}
+	done := map[int]bool{}
+	for range looks {
+		pids, err := procfs.PIDs()
+		if err != nil {
+			return nil, err
+		}
+		for _, pid := range pids {
+			if done[pid] {
+				continue
+			}
+			done[pid] = true
+			inodes, err := procfs.SocketInodes(pid)
+			if errors.Is(err, procfs.ErrGone) {
+				continue
+			}
+			if err != nil {
+				return nil, err
+			}
+			maps.DeleteFunc(inodes, func(inode uint64, _ bool) bool { return !wanted[inode] })
+			if len(inodes) == 0 {
+				continue
+			}
+			at, err := cgroup.Of(pid)
+			if err != nil {
+				continue // it has ended
+			}
+			for inode := range inodes {
+				held[inode] = append(held[inode], at)
+			}
 		}
 	}
-	return own, nil
+	return held, nil
 }
 
 // heard says whether a socket is one of these, and so is who it is connected to. Streams that are not connected yet are left
@@ -118,31 +182,4 @@ func listUnix() ([]end, error) {
 		all = append(all, s)
 	}
 	return all, nil
-}
-
-// openedElsewhere are the inodes of all sockets that other processes have open.
-func openedElsewhere(pids []int) (map[uint64]bool, error) {
-	done := map[int]bool{}
-	for _, pid := range pids {
-		done[pid] = true
-	}
-	outside := map[uint64]bool{}
-	for range looks {
-		all, err := procfs.PIDs()
-		if err != nil {
-			return nil, err
-		}
-		for _, pid := range all {
-			if done[pid] {
-				continue
-			}
-			done[pid] = true
-			some, err := procfs.SocketInodes(pid)
-			if err != nil && !errors.Is(err, procfs.ErrGone) {
-				return nil, err
-			}
-			maps.Copy(outside, some)
-		}
-	}
-	return outside, nil
 }
