@@ -189,13 +189,20 @@ func leftAttempts() []Attempt {
 		all = append(all, left(what, "unix-leave -to {socket} -then "+what))
 	}
 	for _, what := range []string{"stream", "dgram", "listener"} {
+		var fetcher *Proc
 		a := left(what+"-fetched", "unix-fetched -then "+what)
 		a.Started = func(t testing.TB, e *Env, p *Proc) {
 			e.words(t, p, "end", "pid", "fd")
-			if e.Helper(t, "egress", "fetch", "-pid", e.Words["pid"], "-fd", e.Words["fd"], "-to", e.Words["socket"]).WaitLine("fetched", Late) == "" {
+			fetcher = e.Helper(t, "egress", "fetch", "-pid", e.Words["pid"], "-fd", e.Words["fd"], "-to", e.Words["socket"])
+			if fetcher.WaitLine("fetched", Late) == "" {
 				t.Error("it is not fetched")
 			}
 			p.Input(t, "\n")
+		}
+		a.Ended = func(t testing.TB, _ *Env, r Result) {
+			if r.Exit == 0 { // it carries what was sent
+				fetcher.Wait(t)
+			}
 		}
 		all = append(all, a)
 	}
