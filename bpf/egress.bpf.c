@@ -1,6 +1,7 @@
 /* Connects, sends and new sockets of guarded processes, judged where every
  * system call, io_uring operation and 32-bit entry ends up: in the security
  * hooks (B20, B41). A connect that needs a verdict is held here. */
+#include "ends.h"
 #include "names.h"
 #include "refuse.h"
 
@@ -32,15 +33,6 @@ struct {
 	__type(value, struct claim);
 	__uint(pinning, LIBBPF_PIN_BY_NAME);
 } claims SEC(".maps");
-
-/* Unix sockets that were connected to a peer outside the container while it was clean. */
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 65536);
-	__type(key, __u64);
-	__type(value, __u32);
-	__uint(pinning, LIBBPF_PIN_BY_NAME);
-} outside_unix SEC(".maps");
 
 /* Rings have no value type: this names what bpf2go wants. */
 const struct record *unused_record __attribute__((unused));
@@ -564,7 +556,7 @@ int BPF_PROG(weir_sendmsg, struct socket *sock, struct msghdr *msg, int size)
 		return finish(deny(&w, d, cookie, COUNT_DENIED_SEND, REASON_FAMILY));
 	}
 	if (family == AF_UNIX) {
-		if (!bpf_map_lookup_elem(&outside_unix, &cookie))
+		if (type == SOCK_DGRAM || flows_inside(&w, sk)) /* weir_unix_send judges each datagram */
 			ANSWER(0);
 		d->addr[0] = family;
 		return finish(deny(&w, d, cookie, COUNT_DENIED_UNIX, REASON_OUTSIDE));

@@ -1,5 +1,6 @@
 /* What crosses the container's edge without a packet of its own: Unix sockets, passed
  * descriptors, the memory of other processes, and what the kernel is asked to send. */
+#include "ends.h"
 #include "refuse.h"
 
 char LICENSE[] SEC("license") = "GPL";
@@ -25,14 +26,6 @@ struct {
 	__type(value, __u32);
 	__uint(pinning, LIBBPF_PIN_BY_NAME);
 } unix_peers SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 65536);
-	__type(key, __u64);
-	__type(value, __u32);
-	__uint(pinning, LIBBPF_PIN_BY_NAME);
-} outside_unix SEC(".maps");
 
 static __always_inline void read_path(char *path, struct sock *sk)
 {
@@ -74,7 +67,7 @@ static __always_inline int peer_open(struct where *w, struct sock *sk, int *outs
 	struct cgroup *cg = BPF_CORE_READ(sk, sk_cgrp_data.cgroup);
 	struct policy *p = policy_of(w);
 	*outside = 0;
-	if (inside(w, cg))
+	if (inside(w, cg) && heard_inside(w, sk))
 		return 1;
 	*outside = 1;
 	read_path(key.path, sk);
@@ -98,6 +91,11 @@ static __always_inline int peer_open(struct where *w, struct sock *sk, int *outs
 	return 0;
 }
 
+static __always_inline long note_end(__u64 cookie, enum unix_end end)
+{
+	return bpf_map_update_elem(&outside_unix, &cookie, &end, BPF_ANY);
+}
+
 SEC("fmod_ret/security_unix_stream_connect")
 int BPF_PROG(weir_unix, struct sock *sock, struct sock *other, struct sock *newsk)
 {
@@ -114,14 +112,8 @@ int BPF_PROG(weir_unix, struct sock *sock, struct sock *other, struct sock *news
 	}
 	if (!peer_open(&w, other, &outside))
 		return -EPERM;
-	if (outside) {
-		/* what it sends once tainted is refused */
-		__u64 cookie = bpf_get_socket_cookie(sock);
-		__u32 one = 1;
-		if (bpf_map_update_elem(&outside_unix, &cookie, &one, BPF_ANY))
-			return -EPERM;
-	}
-	return 0;
+	/* what it sends once tainted is refused */
+	return outside && note_end(bpf_get_socket_cookie(sock), UNIX_OUTSIDE) ? -EPERM : 0;
 }
 
 SEC("fmod_ret/security_unix_may_send")
@@ -153,19 +145,98 @@ int BPF_PROG(weir_unix_close, struct socket *sock)
 	return 0;
 }
 
+/* Of a container that was guarded late, only those Unix sockets are its own that are made from then on, and
+ * those that the daemon found in its hands alone: others may be anybody's (B60). */
+SEC("fmod_ret/security_socket_post_create")
+int BPF_PROG(weir_born, struct socket *sock, int family)
+{
+	struct where w;
+	if (family != AF_UNIX)
+		return 0;
+	walk_current(&w);
+	if (w.guarded & GUARDED_LATE && sock->sk)
+		note_end(bpf_get_socket_cookie(sock->sk), UNIX_OWN);
+	return 0;
+}
+
+/* Nothing stands against w: it is not guarded, only watched, or clean. */
+static __always_inline int is_let(struct where *w)
+{
+	struct policy *p = policy_of(w);
+	return !w->guarded ||
+	       (p && (p->mode == MODE_OBSERVE || (!w->taint && !w->deep && p->mode != MODE_SEAL)));
+}
+
+/* gets_foreign: the current task is in w, and not in the container that made sk, which own is. */
+static __always_inline int gets_foreign(struct where *w, struct where *own, struct sock *sk)
+{
+	walk_cgroup(own, BPF_CORE_READ(sk, sk_cgrp_data.cgroup));
+	return own->guarded && own->container != w->container;
+}
+
+/* What a container sends to a Unix socket of its own is heard by whoever has that: nobody else gets one once
+ * the container is tainted, and one that somebody got before is noted (B64). */
+static __always_inline int may_leave(struct where *w, struct sock *sk)
+{
+	struct where own;
+	if (!gets_foreign(w, &own, sk))
+		return 1;
+	if (is_let(&own)) {
+		if (note_end(bpf_get_socket_cookie(sk), UNIX_OUTSIDE))
+			return 0;
+		gets_foreign(w, &own, sk); /* a taint that came meanwhile may not have seen what is noted */
+	}
+	if (is_let(&own))
+		return 1;
+	count(COUNT_DENIED_RECEIVE);
+	tell_peer(&own, REASON_OUTSIDE, 0, 0);
+	return 0;
+}
+
+/* A connection that waited in a container's listener, which somebody outside has (B64). */
+SEC("fexit/unix_accept")
+int BPF_PROG(weir_accepted, struct socket *sock, struct socket *newsock)
+{
+	struct where w, own;
+	struct sock *sk = newsock->sk;
+	walk_current(&w);
+	if (sk && gets_foreign(&w, &own, BPF_CORE_READ(sock, sk)))
+		note_end(bpf_get_socket_cookie(sk), UNIX_OUTSIDE);
+	return 0;
+}
+
+static __always_inline int may_accept(struct socket *sock)
+{
+	struct where w, own;
+	struct sock *sk = BPF_CORE_READ(sock, sk);
+	if (!sk || BPF_CORE_READ(sk, __sk_common.skc_family) != AF_UNIX)
+		return 1;
+	walk_current(&w);
+	if (!gets_foreign(&w, &own, sk) || is_let(&own))
+		return 1;
+	count(COUNT_DENIED_RECEIVE);
+	tell_peer(&own, REASON_OUTSIDE, 0, 0);
+	return 0;
+}
+
 /* A network socket from outside has packets that this container's check never
  * sees, so it is refused to clean containers too; others only under taint (B22). */
 SEC("fmod_ret/security_file_receive")
 int BPF_PROG(weir_receive, struct file *file)
 {
 	struct where w;
-	walk_current(&w);
-	if (!w.guarded || (BPF_CORE_READ(file, f_inode, i_mode) & S_IFMT) != S_IFSOCK)
+	if ((BPF_CORE_READ(file, f_inode, i_mode) & S_IFMT) != S_IFSOCK)
 		return 0;
-	struct socket *sock = BPF_CORE_READ(file, private_data);
-	struct sock *sk = BPF_CORE_READ(sock, sk);
+	struct socket *sock = bpf_sock_from_file(file);
+	struct sock *sk = sock ? sock->sk : 0;
+	if (!sk)
+		return 0;
+	walk_current(&w);
+	if (BPF_CORE_READ(sk, __sk_common.skc_family) == AF_UNIX && !may_leave(&w, sk))
+		return -EPERM;
 	struct policy *p = policy_of(&w);
-	if (!sk || inside(&w, BPF_CORE_READ(sk, sk_cgrp_data.cgroup)) || (p && p->mode == MODE_OBSERVE))
+	if (!w.guarded || inside(&w, BPF_CORE_READ(sk, sk_cgrp_data.cgroup)) ||
+	    (p && p->mode == MODE_OBSERVE))
 		return 0;
 	if (BPF_CORE_READ(sk, __sk_common.skc_family) == AF_UNIX && p && !w.taint && !w.deep &&
 	    p->mode != MODE_SEAL)
@@ -185,14 +256,6 @@ static __always_inline int may_attach(struct where *w, struct task_struct *targe
 	count(COUNT_DENIED_ATTACH);
 	tell_peer(w, REASON_ATTACH, 0, BPF_CORE_READ(target, tgid));
 	return 0;
-}
-
-/* Nothing stands against w: it is not guarded, only watched, or clean. */
-static __always_inline int is_let(struct where *w)
-{
-	struct policy *p = policy_of(w);
-	return !w->guarded ||
-	       (p && (p->mode == MODE_OBSERVE || (!w->taint && !w->deep && p->mode != MODE_SEAL)));
 }
 
 /* What can be read of a process can be opened for writing below /proc/PID/fd, root and cwd. ps asks for every
@@ -301,7 +364,7 @@ int BPF_PROG(weir_listen, struct socket *sock)
 SEC("fmod_ret/security_socket_accept")
 int BPF_PROG(weir_accept, struct socket *sock)
 {
-	return may_use(sock) ? 0 : -EPERM;
+	return may_use(sock) && may_accept(sock) ? 0 : -EPERM;
 }
 
 SEC("fmod_ret/security_socket_recvmsg")

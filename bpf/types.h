@@ -18,6 +18,7 @@ enum state_flag {
 	STATE_PARENT = 1, /* its children are containers */
 	STATE_GRANT = 2,  /* a command that is held or was let out lives here */
 	STATE_ALONE = 4,  /* itself a container, wherever it stands */
+	STATE_LATE = 8,   /* a container that may have run before it was guarded */
 };
 
 /* One cgroup. An absent entry is a cgroup that adds nothing. */
@@ -146,6 +147,13 @@ struct resolver_key {
 struct resolver {
 	__u32 port;
 	__u32 six; /* on ::1, too */
+};
+
+/* What is known of a Unix socket. Absent: it belongs to its cgroup's container, unless that was guarded late.
+ */
+enum unix_end {
+	UNIX_OUTSIDE = 1, /* somebody outside has it, or its other end */
+	UNIX_OWN = 2,     /* made under guard, or found to be the container's alone */
 };
 
 #define UNIX_PATH 108

@@ -76,6 +76,8 @@ typedef __kernel_dev_t dev_t;
 typedef short unsigned int umode_t;
 typedef unsigned int fmode_t;
 typedef struct { struct net *net; } possible_net_t;
+typedef __s64 s64;
+typedef struct { s64 counter; } atomic64_t;
 typedef __u16 u16;
 typedef short unsigned int __kernel_sa_family_t;
 typedef __kernel_sa_family_t sa_family_t;
@@ -333,6 +335,7 @@ struct sock_common {
 	unsigned char skc_state;
 	possible_net_t skc_net;
 	struct in6_addr skc_v6_daddr;
+	atomic64_t skc_cookie;
 };
 
 struct sock {

@@ -106,9 +106,12 @@ struct where {
 	__u32 taint;
 	__u32 policy;
 	__u32 agent;
-	__u32 guarded;
+	__u32 guarded; /* 0, or GUARDED; and GUARDED_LATE */
 	__u32 deep;
 };
+
+#define GUARDED 1
+#define GUARDED_LATE 2 /* its container is STATE_LATE */
 
 /* What walks found, on each processor. An entry is odd while it is written and another afterwards:
  * who is interrupted, or comes in between, never takes half of one. */
@@ -212,12 +215,14 @@ __noinline int step(struct where *w, __u64 id, __u32 level)
 		w->grant = s->grant;
 	}
 	if (s->flags & STATE_ALONE && !w->container) {
-		w->guarded = 1;
+		w->guarded = GUARDED;
 		w->container = id;
 		w->level = level;
 	}
+	if (s->flags & STATE_LATE && w->container == id)
+		w->guarded |= GUARDED_LATE;
 	if (s->flags & STATE_PARENT) {
-		w->guarded = 1;
+		w->guarded = GUARDED;
 		w->container = 0;
 	}
 	return 0;

@@ -175,6 +175,7 @@ const (
 	execStateFlagSTATE_PARENT execStateFlag = 1
 	execStateFlagSTATE_GRANT  execStateFlag = 2
 	execStateFlagSTATE_ALONE  execStateFlag = 4
+	execStateFlagSTATE_LATE   execStateFlag = 8
 )
 
 type execTask struct {

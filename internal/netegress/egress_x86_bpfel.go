@@ -342,6 +342,7 @@ const (
 	egressStateFlagSTATE_PARENT egressStateFlag = 1
 	egressStateFlagSTATE_GRANT  egressStateFlag = 2
 	egressStateFlagSTATE_ALONE  egressStateFlag = 4
+	egressStateFlagSTATE_LATE   egressStateFlag = 8
 )
 
 type egressTask struct {
@@ -355,6 +356,13 @@ type egressTask struct {
 	Escaped   uint32
 	Arriving  uint32
 }
+
+type egressUnixEnd uint32
+
+const (
+	egressUnixEndUNIX_OUTSIDE egressUnixEnd = 1
+	egressUnixEndUNIX_OWN     egressUnixEnd = 2
+)
 
 // Names of all BPF objects in the ELF.
 //

@@ -62,6 +62,7 @@ type Egress struct {
 	closing  map[uint64]closing  // by grant
 	saw      saw
 	queues   sync.Map // by container, a *sync.Mutex
+	late     late
 	lastID   uint64
 }
 
@@ -124,7 +125,8 @@ func (e *Egress) Attach() error {
 		"weir_attach": e.peers.WeirAttach, "weir_traceme": e.peers.WeirTraceme, "weir_unix_close": e.peers.WeirUnixClose,
 		"weir_group": e.peers.WeirGroup, "weir_key": e.peers.WeirKey,
 		"weir_getsockopt": e.peers.WeirGetsockopt, "weir_bind": e.peers.WeirBind, "weir_listen": e.peers.WeirListen,
-		"weir_accept": e.peers.WeirAccept, "weir_recvmsg": e.peers.WeirRecvmsg, "weir_shutdown": e.peers.WeirShutdown,
+		"weir_accept": e.peers.WeirAccept, "weir_accepted": e.peers.WeirAccepted, "weir_born": e.peers.WeirBorn,
+		"weir_recvmsg": e.peers.WeirRecvmsg, "weir_shutdown": e.peers.WeirShutdown,
 	} {
 		err := e.opts.State.Links.Pin(name, func() (link.Link, error) {
 			return link.AttachTracing(link.TracingOptions{Program: prog})
@@ -133,16 +135,21 @@ func (e *Egress) Attach() error {
 			return err
 		}
 	}
+	e.late.attached()
+	e.KnowOwn()
 	return nil
 }
 
 // GuardParent attaches the packet and socket-address programs to a cgroup and so
-// to all below it, now and later: no container has a moment without them.
+// to all below it, now and later: no container has a moment without them. KnowOwn is to be called
+// when all parents are guarded.
 func (e *Egress) GuardParent(path string, slot uint32) error {
 	if err := e.attachTo(path); err != nil {
 		return err
 	}
-	return e.opts.State.AddParent(path, slot)
+	late, err := e.opts.State.AddParent(path, slot)
+	e.late.add(late...)
+	return err
 }
 
 // GuardAlone does the same for one cgroup that is a container by itself, outside every guarded parent.
@@ -150,7 +157,12 @@ func (e *Egress) GuardAlone(path string, slot uint32) error {
 	if err := e.attachTo(path); err != nil {
 		return err
 	}
-	return e.opts.State.AddAlone(path, slot)
+	if err := e.opts.State.AddAlone(path, slot); err != nil {
+		return err
+	}
+	e.late.add(path)
+	e.KnowOwn()
+	return nil
 }
 
 func (e *Egress) attachTo(path string) error {

@@ -188,6 +188,13 @@ type peersTask struct {
 	Arriving  uint32
 }
 
+type peersUnixEnd uint32
+
+const (
+	peersUnixEndUNIX_OUTSIDE peersUnixEnd = 1
+	peersUnixEndUNIX_OWN     peersUnixEnd = 2
+)
+
 type peersUnixPeer struct {
 	_          structs.HostLayout
 	Policy     uint32
@@ -220,8 +227,10 @@ const (
 	peersMapTasks           = "tasks"
 	peersMapUnixPeers       = "unix_peers"
 	peersProgWeirAccept     = "weir_accept"
+	peersProgWeirAccepted   = "weir_accepted"
 	peersProgWeirAttach     = "weir_attach"
 	peersProgWeirBind       = "weir_bind"
+	peersProgWeirBorn       = "weir_born"
 	peersProgWeirGetsockopt = "weir_getsockopt"
 	peersProgWeirGroup      = "weir_group"
 	peersProgWeirKey        = "weir_key"
@@ -278,8 +287,10 @@ type peersSpecs struct {
 // It can be passed ebpf.CollectionSpec.Assign.
 type peersProgramSpecs struct {
 	WeirAccept     *ebpf.ProgramSpec `ebpf:"weir_accept"`
+	WeirAccepted   *ebpf.ProgramSpec `ebpf:"weir_accepted"`
 	WeirAttach     *ebpf.ProgramSpec `ebpf:"weir_attach"`
 	WeirBind       *ebpf.ProgramSpec `ebpf:"weir_bind"`
+	WeirBorn       *ebpf.ProgramSpec `ebpf:"weir_born"`
 	WeirGetsockopt *ebpf.ProgramSpec `ebpf:"weir_getsockopt"`
 	WeirGroup      *ebpf.ProgramSpec `ebpf:"weir_group"`
 	WeirKey        *ebpf.ProgramSpec `ebpf:"weir_key"`
@@ -403,8 +414,10 @@ type peersVariables struct {
 // It can be passed to loadPeersObjects or ebpf.CollectionSpec.LoadAndAssign.
 type peersPrograms struct {
 	WeirAccept     *ebpf.Program `ebpf:"weir_accept"`
+	WeirAccepted   *ebpf.Program `ebpf:"weir_accepted"`
 	WeirAttach     *ebpf.Program `ebpf:"weir_attach"`
 	WeirBind       *ebpf.Program `ebpf:"weir_bind"`
+	WeirBorn       *ebpf.Program `ebpf:"weir_born"`
 	WeirGetsockopt *ebpf.Program `ebpf:"weir_getsockopt"`
 	WeirGroup      *ebpf.Program `ebpf:"weir_group"`
 	WeirKey        *ebpf.Program `ebpf:"weir_key"`
@@ -421,8 +434,10 @@ type peersPrograms struct {
 func (p *peersPrograms) Close() error {
 	return _PeersClose(
 		p.WeirAccept,
+		p.WeirAccepted,
 		p.WeirAttach,
 		p.WeirBind,
+		p.WeirBorn,
 		p.WeirGetsockopt,
 		p.WeirGroup,
 		p.WeirKey,

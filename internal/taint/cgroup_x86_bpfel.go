@@ -140,6 +140,7 @@ const (
 	cgroupStateFlagSTATE_PARENT cgroupStateFlag = 1
 	cgroupStateFlagSTATE_GRANT  cgroupStateFlag = 2
 	cgroupStateFlagSTATE_ALONE  cgroupStateFlag = 4
+	cgroupStateFlagSTATE_LATE   cgroupStateFlag = 8
 )
 
 type cgroupTask struct {

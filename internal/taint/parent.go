@@ -7,9 +7,9 @@ import (
 	"weir/internal/cgroup"
 )
 
-// AddParent makes the children of a cgroup containers, under the policy in slot.
-func (s *State) AddParent(path string, slot uint32) error {
-	return s.add(path, slot, cgroupStateFlagSTATE_PARENT, func(id uint64) error {
+// AddParent makes the children of a cgroup containers, under the policy in slot. It returns those that may have run before.
+func (s *State) AddParent(path string, slot uint32) (late []string, err error) {
+	fresh, err := s.add(path, slot, cgroupStateFlagSTATE_PARENT, func(id uint64) error {
 		s.parents[path] = slot
 		s.ids[path] = id
 		var errs []error
@@ -18,32 +18,71 @@ func (s *State) AddParent(path string, slot uint32) error {
 		}
 		return errors.Join(errs...)
 	})
+	if err != nil {
+		return nil, err
+	}
+	children, err := cgroup.Children(path)
+	if err != nil {
+		return nil, err
+	}
+	for child, id := range children {
+		isLate, err := s.late(id, fresh)
+		if err != nil {
+			return late, err
+		}
+		if isLate {
+			late = append(late, child)
+		}
+	}
+	return late, nil
 }
 
-// AddAlone makes a cgroup a container by itself, wherever it stands. Guard then takes it in.
+// late says whether the container in a cgroup may have run before it was guarded. fresh: it is so from now on.
+func (s *State) late(id uint64, fresh bool) (bool, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e, err := s.entry(id)
+	if err != nil || !fresh {
+		return e.Flags&cgroupStateFlagSTATE_LATE != 0, err
+	}
+	e.Flags |= cgroupStateFlagSTATE_LATE
+	return true, s.put(id, e)
+}
+
+// AddAlone makes a cgroup a container by itself, wherever it stands, which may have run before. Guard then takes it in.
 func (s *State) AddAlone(path string, slot uint32) error {
-	return s.add(path, slot, cgroupStateFlagSTATE_ALONE, func(uint64) error { return nil })
+	_, err := s.add(path, slot, cgroupStateFlagSTATE_ALONE|cgroupStateFlagSTATE_LATE, func(uint64) error { return nil })
+	return err
 }
 
-// add gives a cgroup a flag and a policy. What keep does comes first, under the lock.
-func (s *State) add(path string, slot uint32, flag cgroupStateFlag, keep func(id uint64) error) error {
+// add gives a cgroup flags and a policy, and says whether it had none of those. What keep does comes first, under the lock.
+func (s *State) add(path string, slot uint32, flags cgroupStateFlag, keep func(id uint64) error) (fresh bool, err error) {
 	id, err := cgroup.ID(path)
 	if err != nil {
-		return err
+		return false, err
 	}
 	// first what the programs look at first
 	if err := s.lookAt(path, id); err != nil {
-		return err
+		return false, err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	e, err := s.entry(id)
 	if err != nil {
-		return err
+		return false, err
 	}
-	e.Flags |= flag
+	fresh = e.Flags&flags == 0
+	e.Flags |= flags
 	e.Policy = slot
-	return errors.Join(keep(id), s.put(id, e))
+	return fresh, errors.Join(keep(id), s.put(id, e))
+}
+
+// Crowded says whether a cgroup is no container, since its children are.
+func (s *State) Crowded(path string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, crowded := s.parents[path]
+	return crowded
 }
 
 // lookAt has the programs look at a cgroup on their way down.

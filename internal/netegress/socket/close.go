@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"maps"
 	"net/netip"
 	"os"
 	"os/exec"
@@ -46,7 +47,8 @@ func cookieOf(s *netlink.Socket) uint64 { return uint64(s.ID.Cookie[1])<<32 | ui
 
 // Close closes the TCP and UDP sockets of a container whose peers are neither
 // inside it nor allowed by p, in every network namespace that one of its
-// processes is in (B21), but for those whose cookie is marked. Programs see an
+// processes is in (B21), but for those whose cookie is marked: what its processes
+// have open, and what they made and nobody may have open (B61). Programs see an
 // error instead of a stall; the packets were refused already. It returns how many
 // it closed.
 func Close(path string, p policy.Policy, marked func(cookie uint64) bool) (int, error) {
@@ -58,27 +60,36 @@ func Close(path string, p policy.Policy, marked func(cookie uint64) bool) (int, 
 	if err != nil {
 		return 0, err
 	}
+	cgroups, err := below(path)
+	if err != nil {
+		return 0, err
+	}
+	inodes := opened(pids)
+	closed := 0
+	err = procfs.EachNamespace(pids, "net", func(pid int) error {
+		return within(pid, func() error {
+			unheld := addMade(inodes, cgroups)
+			n, err := closeIn(func(s *netlink.Socket, proto uint8, all []*netlink.Socket) bool {
+				return (inodes[uint64(s.INode)] || begun(s, all, inodes)) && !marked(cookieOf(s)) && !keep(s, proto, dests, func() bool { return peered(s, all, inodes) })
+			})
+			closed += n
+			return errors.Join(unheld, err)
+		})
+	})
+	return closed, err
+}
+
+// opened are the inodes of all sockets that processes have open.
+func opened(pids []int) map[uint64]bool {
 	inodes := map[uint64]bool{}
 	for _, pid := range pids {
 		own, err := procfs.SocketInodes(pid)
 		if err != nil {
 			continue // it is gone
 		}
-		for inode := range own {
-			inodes[inode] = true
-		}
+		maps.Copy(inodes, own)
 	}
-	closed := 0
-	err = procfs.EachNamespace(pids, "net", func(pid int) error {
-		return within(pid, func() error {
-			n, err := closeIn(func(s *netlink.Socket, proto uint8, all []*netlink.Socket) bool {
-				return (inodes[uint64(s.INode)] || begun(s, all, inodes)) && !marked(cookieOf(s)) && !keep(s, proto, dests, func() bool { return peered(s, all, inodes) })
-			})
-			closed += n
-			return err
-		})
-	})
-	return closed, err
+	return inodes
 }
 
 // names are the protocols whose sockets are closed.

@@ -33,6 +33,7 @@ type Memory interface {
 type Attacher interface {
 	GuardParent(path string, slot uint32) error
 	GuardAlone(path string, slot uint32) error // the cgroup itself is the container
+	KnowOwn()                                  // of those that ran before; once all parents are guarded
 }
 
 // Options are what Parents need; all must be set.
@@ -87,6 +88,7 @@ func (p *Parents) Apply(of policy.Policy) error {
 			return err
 		}
 	}
+	p.opts.Attach.KnowOwn()
 	p.remember()
 	return p.tendAlone(of, "")
 }
@@ -137,6 +139,7 @@ func (p *Parents) Tend() error {
 	for _, parent := range of.Guard.Parents {
 		errs = append(errs, p.guard(parent, of, there))
 	}
+	p.opts.Attach.KnowOwn()
 	errs = append(errs, p.tendAlone(of, ""))
 	for _, c := range p.elsewhere(there) {
 		if _, err := cgroup.ID(c.Cgroup); errors.Is(err, fs.ErrNotExist) {
@@ -298,6 +301,7 @@ func (p *Parents) MadeAgain(path string) {
 			p.opts.Fail("guard "+parent, err)
 		}
 	}
+	p.opts.Attach.KnowOwn()
 	if err := p.tendAlone(of, path); err != nil {
 		p.opts.Fail("guard cgroups below "+path, err)
 	}

@@ -156,20 +156,11 @@ func takeFile(c *call) error {
 	if err != nil {
 		return err
 	}
-	rights := make([]byte, unix.CmsgSpace(4))
-	_, n, _, _, err := unix.Recvmsg(peer, make([]byte, 1), rights, 0)
+	fd, err := received(peer)
 	if err != nil {
-		return step("recvmsg", err)
+		return err
 	}
-	messages, err := unix.ParseSocketControlMessage(rights[:n])
-	if err != nil || len(messages) == 0 {
-		return step("recvmsg", errors.Join(unix.EPERM, err))
-	}
-	fds, err := unix.ParseUnixRights(&messages[0])
-	if err != nil || len(fds) == 0 {
-		return step("read rights", errors.Join(unix.EBADF, err))
-	}
-	return tell(c, socket, fds[0])
+	return tell(c, socket, fd)
 }
 
 // giveFile is the other side: it opens the file that -say names.

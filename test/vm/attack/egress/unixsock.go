@@ -16,6 +16,14 @@ func unixAttempts() map[string]attempt {
 		"unix-dgram":     unixDatagram,
 		"unix-connected": unixStream(unix.SOCK_DGRAM),
 		"unix-pass":      unixPass,
+		"unix-leave":     unixLeave,
+		"unix-fetched":   unixFetched,
+		"unix-parked":    unixParked,
+		"unix-own":       unixOwn,
+		"tcp-parked":     tcpParked,
+		"fetch":          fetch,
+		"carry":          carry,
+		"unix-echo":      unixEcho,
 		"take":           take,
 		"pass":           pass,
 	}
@@ -103,26 +111,35 @@ func take(c *call) error {
 	if err := c.done("connect"); err != nil {
 		return err
 	}
-	rights := make([]byte, unix.CmsgSpace(4))
-	_, n, flags, _, err := unix.Recvmsg(fd, make([]byte, 1), rights, 0)
+	got, err := received(fd)
 	if err != nil {
-		return step("recvmsg", err)
-	}
-	messages, err := unix.ParseSocketControlMessage(rights[:n])
-	if err != nil {
-		return step("read rights", err)
-	}
-	if len(messages) == 0 {
-		return step("recvmsg", fmt.Errorf("no descriptor came (flags %#x): %w", flags, unix.EPERM))
-	}
-	fds, err := unix.ParseUnixRights(&messages[0])
-	if err != nil || len(fds) == 0 {
-		return step("read rights", errors.Join(unix.EBADF, err))
+		return err
 	}
 	if err := c.done("open"); err != nil {
 		return err
 	}
-	return c.send(fds[0])
+	return c.send(got)
+}
+
+// received is the descriptor that comes with the next message.
+func received(fd int) (int, error) {
+	rights := make([]byte, unix.CmsgSpace(4))
+	_, n, flags, _, err := unix.Recvmsg(fd, make([]byte, 1), rights, 0)
+	if err != nil {
+		return -1, step("recvmsg", err)
+	}
+	messages, err := unix.ParseSocketControlMessage(rights[:n])
+	if err != nil {
+		return -1, step("read rights", err)
+	}
+	if len(messages) == 0 {
+		return -1, step("recvmsg", fmt.Errorf("no descriptor came (flags %#x): %w", flags, unix.EPERM))
+	}
+	fds, err := unix.ParseUnixRights(&messages[0])
+	if err != nil || len(fds) == 0 {
+		return -1, step("read rights", errors.Join(unix.EBADF, err))
+	}
+	return fds[0], nil
 }
 
 // pass is the other side of take: it connects to -to and hands the socket over.

@@ -172,16 +172,7 @@ func (r *receiver) listenRaw(o wire.Order, family, kind, proto int, at unix.Sock
 	if err := unix.Listen(fd, 16); err != nil {
 		return fmt.Errorf("listen: %w", err)
 	}
-	go func() {
-		for {
-			peer, _, err := unix.Accept(fd)
-			if err != nil {
-				r.say(wire.Arrival{Via: o.Net, At: o.At, Error: err.Error()})
-				return
-			}
-			go r.receive(o, peer)
-		}
-	}()
+	go r.accept(o, fd)
 	return nil
 }
 
@@ -209,7 +200,37 @@ func (r *receiver) receive(o wire.Order, fd int) {
 		if n, err := unix.Pread(fds[0], b, 0); err == nil {
 			r.say(wire.Arrival{Via: "file", At: o.At, Text: printable(b[:n])})
 		}
+		if kept(o, r, fds[0]) {
+			_, _ = unix.Write(fd, []byte(".")) // it is here
+			continue
+		}
 		unix.Close(fds[0])
+	}
+}
+
+// kept goes on hearing what comes to a socket that was handed over, if it is one.
+func kept(o wire.Order, r *receiver, fd int) bool {
+	listens, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_ACCEPTCONN)
+	switch {
+	case err != nil:
+		return false
+	case listens != 0:
+		go r.accept(o, fd)
+	default:
+		go r.receive(o, fd)
+	}
+	return true
+}
+
+// accept hears whoever connects.
+func (r *receiver) accept(o wire.Order, fd int) {
+	for {
+		peer, _, err := unix.Accept(fd)
+		if err != nil {
+			r.say(wire.Arrival{Via: o.Net, At: o.At, Error: err.Error()})
+			return
+		}
+		go r.receive(o, peer)
 	}
 }
 

@@ -101,7 +101,7 @@ func TestCgroups(t *testing.T) {
 		name string
 		run  func(*testing.T)
 	}{
-		{"by_path", f.byPath}, {"mistakes", f.mistakes}, {"B28_B57_moved", f.moved}, {"B58_threaded", f.threaded}, {"runtimes", f.runtimes},
+		{"by_path", f.byPath}, {"B60_older", f.older}, {"B60_below_a_parent", f.olderBelow}, {"mistakes", f.mistakes}, {"B28_B57_moved", f.moved}, {"B58_threaded", f.threaded}, {"runtimes", f.runtimes},
 		{"B28_moved_while_it_sends", f.movedSending}, {"B33_reports", f.reports}, {"B45_sensor_restarted", f.restarted}, {"B45_made_again", f.again}, {"B45_tainted_last", f.last}, {"B33_B45_no_room", f.noRoom}, {"B33_of_the_policy", f.ofPolicy},
 	} {
 		t.Run(test.name, test.run)
@@ -123,6 +123,61 @@ func (f *fixture) byPath(t *testing.T) {
 	}
 	denied(t, f.world, f.one)
 	free(t, f.world, rig.Bare(t, "two"))
+}
+
+// older: what a container opened before it was guarded, to a peer outside, is cut by the taint like what it opened later; what it
+// opened to itself is not (B60).
+func (f *fixture) older(t *testing.T) {
+	for _, a := range rig.Attempts() {
+		if !a.Opens || a.ID != "B23" && a.ID != "B64" && a.Name != "parked-unix" {
+			continue
+		}
+		t.Run(a.Title(), func(t *testing.T) {
+			name := strings.ToLower(a.ID) + "-" + a.Name
+			out := a.Try(t, f.world, rig.Bare(t, name), func() {
+				f.sensor.Must(t, "guard", "--cgroup", "/bare-"+name)
+				f.sensor.Taint(t, "/bare-"+name, "secret")
+			})
+			if out.Exit == 0 && !a.Quiet {
+				t.Errorf("no step was refused: %s", out.Result)
+			}
+			a.Arrived(t, a.Try(t, f.world, rig.Bare(t, "control"), nil))
+			f.world.Nothing(t, out.Mark, out.Text, out.Port)
+		})
+	}
+	own := rig.OwnEnds()
+	out := own.Try(t, f.world, rig.Bare(t, "own"), func() {
+		f.sensor.Must(t, "guard", "--cgroup", "/bare-own")
+		f.sensor.Taint(t, "/bare-own", "secret")
+	})
+	if out.Exit != 0 {
+		t.Errorf("it cannot talk to itself: %s", out.Result)
+	}
+}
+
+// olderBelow: the same for containers that run when their parent is guarded.
+func (f *fixture) olderBelow(t *testing.T) {
+	of := func(id, name string) rig.Attempt {
+		all := rig.Attempts()
+		return all[slices.IndexFunc(all, func(a rig.Attempt) bool { return a.ID == id && a.Name == name })]
+	}
+	for i, a := range []rig.Attempt{of("B23", "stream-path-older"), of("B64", "stream"), rig.OwnEnds()} {
+		t.Run(a.Title(), func(t *testing.T) {
+			parent := fmt.Sprintf("/late-%d", i)
+			mkdir(t, parent)
+			mkdir(t, parent+"/one")
+			out := a.Try(t, f.world, rig.BareIn(t, fmt.Sprintf("late-%d", i), root+parent+"/one"), func() {
+				f.sensor.Policy(t, policy+strings.Replace(parents, "/agents,", "/agents, "+parent+",", 1))
+				known(t, f.sensor, parent+"/one", nil)
+				f.sensor.Taint(t, parent+"/one", "secret")
+			})
+			if own := a.Name == "own"; own != (out.Exit == 0) {
+				t.Errorf("%s", out.Result)
+			}
+			f.world.Nothing(t, out.Mark, out.Text, out.Port)
+		})
+	}
+	f.sensor.Policy(t, policy+parents)
 }
 
 func (f *fixture) mistakes(t *testing.T) {

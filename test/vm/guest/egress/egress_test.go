@@ -7,6 +7,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+
 	"weir/test/vm/guest/inside"
 	"weir/test/vm/guest/rig"
 )
@@ -27,6 +30,8 @@ func Test(t *testing.T) {
 	t.Run("B30/looks-on", func(t *testing.T) { looksOn(t, sensor) })
 	t.Run("B47/leave-close", func(t *testing.T) { leftByClose(t, world, sensor) })
 	t.Run("B59/unreadable", func(t *testing.T) { unreadable(t, world, sensor) })
+	t.Run("B64/own", func(t *testing.T) { ownEnds(t, world, sensor) })
+	t.Run("B61/parked-closed", func(t *testing.T) { parkedClosed(t, world, sensor) })
 	t.Run("OpenedBeforeGuard", func(t *testing.T) { openedBeforeGuard(t, world) })
 	t.Run("Remembered", func(t *testing.T) { remembered(t, world, sensor) })
 	t.Run("SigcontWakesHeld", func(t *testing.T) { sigcontWakesHeld(t, world, sensor) })
@@ -93,6 +98,33 @@ func leftByClose(t *testing.T, world *rig.Outside, sensor *rig.Sensor) {
 	a := rig.LeftByClose()
 	out := a.Try(t, world, session, func() { sensor.Taint(t, "left", "secret") })
 	a.Arrived(t, out)
+}
+
+// ownEnds: a tainted session goes on talking to itself, over what it opened before and over what it opens.
+func ownEnds(t *testing.T, world *rig.Outside, sensor *rig.Sensor) {
+	session := sensor.Guard(t, "own")
+	a := rig.OwnEnds()
+	if out := a.Try(t, world, session, func() { sensor.Taint(t, "own", "secret") }); out.Exit != 0 {
+		t.Errorf("it cannot talk to itself: %s", out.Result)
+	}
+}
+
+// parkedClosed: a connection that no process has open is closed at the taint, too: what the kernel says of it by itself has no check.
+func parkedClosed(t *testing.T, world *rig.Outside, sensor *rig.Sensor) {
+	session := sensor.Guard(t, "parked")
+	a := rig.ParkedTCP()
+	a.Try(t, world, session, func() {
+		sensor.Taint(t, "parked", "secret")
+		open, err := netlink.SocketDiagTCP(unix.AF_INET)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, s := range open {
+			if s.ID.Destination.String() == rig.World4 && s.INode != 0 {
+				t.Errorf("it is open: %v", s)
+			}
+		}
+	})
 }
 
 // stopped fails t if anything of the attempt arrived.

@@ -4,6 +4,7 @@ package rig
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 )
 
@@ -172,7 +173,76 @@ func unixAttempts() []Attempt {
 			all = append(all, older)
 		}
 	}
+	return slices.Concat(all, leftAttempts(), parkedAttempts())
+}
+
+// leftAttempts send to a Unix socket of the container's own that somebody outside has got (B64).
+func leftAttempts() []Attempt {
+	hears := func(t testing.TB, e *Env) { e.Outside.Here.Listen(t, "unix", e.Words["socket"]) }
+	left := func(name, words string) Attempt {
+		a := late("B64", name, words+" -path {socket}.own", "connect")
+		a.Network, a.Prepare = "none", hears
+		return a
+	}
+	var all []Attempt
+	for _, what := range []string{"stream", "seqpacket", "dgram", "connection", "listener", "queued", "bound"} {
+		all = append(all, left(what, "unix-leave -to {socket} -then "+what))
+	}
+	for _, what := range []string{"stream", "dgram", "listener"} {
+		var fetcher *Proc
+		a := left(what+"-fetched", "unix-fetched -then "+what)
+		a.Started = func(t testing.TB, e *Env, p *Proc) {
+			e.words(t, p, "end", "pid", "fd")
+			fetcher = e.Helper(t, "egress", "fetch", "-pid", e.Words["pid"], "-fd", e.Words["fd"], "-to", e.Words["socket"])
+			if fetcher.WaitLine("fetched", Late) == "" {
+				t.Error("it is not fetched")
+			}
+			p.Input(t, "\n")
+		}
+		a.Ended = func(t testing.TB, _ *Env, r Result) {
+			if r.Exit == 0 { // it carries what was sent
+				fetcher.Wait(t)
+			}
+		}
+		all = append(all, a)
+	}
+	for _, what := range []string{"stream", "dgram"} {
+		// it waits in a queue outside while the taint comes
+		var carrier *Proc
+		a := left(what+"-taken-late", "unix-leave -n 0 -to {socket}.carrier -then "+what)
+		a.Prepare = func(t testing.TB, e *Env) {
+			hears(t, e)
+			carrier = e.Helper(t, "egress", "carry", "-listen", "-path", e.Words["socket"]+".carrier", "-to", e.Words["socket"])
+			if carrier.WaitLine("listening", Late) == "" {
+				t.Error("nobody carries")
+			}
+		}
+		a.Ended = func(t testing.TB, _ *Env, _ Result) {
+			carrier.Input(t, "\n")
+			carrier.Wait(t)
+		}
+		a.Quiet = true // it is the receipt that is refused
+		all = append(all, a)
+	}
 	return all
+}
+
+// parkedAttempts have what they opened in no process while the taint comes (B61).
+func parkedAttempts() []Attempt {
+	a := late("B61", "parked-unix", "unix-parked -to {socket}", "open")
+	a.Network = "none"
+	a.Prepare = func(t testing.TB, e *Env) { e.Outside.Here.Listen(t, "unix", e.Words["socket"]) }
+	return []Attempt{a, ParkedTCP()}
+}
+
+// ParkedTCP is a connection that no process has open while the taint comes.
+func ParkedTCP() Attempt { return late("B61", "parked-tcp", "tcp-parked -to {to}", "open") }
+
+// OwnEnds is no attempt: it talks to itself over Unix sockets, which goes on under taint.
+func OwnEnds() Attempt {
+	a := late("B64", "own", "unix-own -path {socket}.own", "open")
+	a.Network = "none"
+	return a
 }
 
 // loopbackAttempts speak to a service of the machine on loopback (B26), also under names that mean it (B14).
