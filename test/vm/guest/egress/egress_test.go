@@ -17,16 +17,25 @@ func TestMain(m *testing.M) { inside.Main(m) }
 const policy = `
 hold: false
 approver: none
+taint:
+  secret_files: [` + secretFile + `]
+allow:
+  - prefix: ` + rig.Open4 + `/32
+  - prefix: ` + rig.Open6 + `/128
 `
+
+const secretFile = "/run/egress-secret"
 
 // One sensor serves all tests: the kernel takes its time to verify programs.
 func Test(t *testing.T) {
 	world := rig.NewOutside(t)
+	rig.Must(t, "echo key > "+secretFile)
 	sensor := rig.StartSensor(t, policy)
 	t.Run("Attempts", func(t *testing.T) { attempts(t, world, sensor) })
 	t.Run("B30/looks-on", func(t *testing.T) { looksOn(t, sensor) })
 	t.Run("B47/leave-close", func(t *testing.T) { leftByClose(t, world, sensor) })
 	t.Run("B59/unreadable", func(t *testing.T) { unreadable(t, world, sensor) })
+	t.Run("B61/half-closed", func(t *testing.T) { halfClosed(t, world, sensor) })
 	t.Run("OpenedBeforeGuard", func(t *testing.T) { openedBeforeGuard(t, world) })
 	t.Run("Remembered", func(t *testing.T) { remembered(t, world, sensor) })
 	t.Run("SigcontWakesHeld", func(t *testing.T) { sigcontWakesHeld(t, world, sensor) })
