@@ -45,8 +45,10 @@ static long look_at(__u32 i, struct group *g)
 {
 	struct sock *sk = 0;
 	bpf_probe_read_kernel(&sk, sizeof(sk), (struct sock **)g->sockets + i);
-	g->foreign = ancestor(BPF_CORE_READ(sk, sk_cgrp_data.cgroup), g->level) != g->container;
-	return g->foreign;
+	if (ancestor(BPF_CORE_READ(sk, sk_cgrp_data.cgroup), g->level) == g->container)
+		return 0;
+	g->foreign = 1;
+	return 1;
 }
 
 /* Who of a group hears a packet is chosen when that arrives, by a program that any of them may have set: so

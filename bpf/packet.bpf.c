@@ -200,7 +200,7 @@ static __always_inline int stays(struct __sk_buff *skb, const struct way *y)
 
 /* A look at the addresses of a network namespace, one after the other: first at those of one device. */
 struct addresses {
-	__u32 wanted[4]; /* IPv4's as the last */
+	__u32 wanted[4]; /* IPv4's as the first, like from of struct way */
 	__u64 at;        /* entry of the list of IPv6 addresses, or an IPv4 address */
 	__u64 end;       /* of that list */
 	__u64 device;    /* entry of the list of devices */
@@ -230,20 +230,22 @@ static long next_address(__u32 i, struct addresses *a)
 		first_address(a, (void *)a->device - bpf_core_field_offset(dev->dev_list));
 		return 0;
 	}
+	__u32 addr[4] = {};
 	if (a->ip4) {
 		struct in_ifaddr *one = (struct in_ifaddr *)a->at;
-		a->found = BPF_CORE_READ(one, ifa_local) == a->wanted[3];
+		addr[0] = BPF_CORE_READ(one, ifa_local);
 		a->at = (__u64)BPF_CORE_READ(one, ifa_next);
-		return a->found;
+	} else {
+		struct inet6_ifaddr *one = 0;
+		one = (void *)a->at - bpf_core_field_offset(one->if_list);
+		BPF_CORE_READ_INTO(&addr, one, addr);
+		a->at = (__u64)BPF_CORE_READ(one, if_list.next);
 	}
-	struct inet6_ifaddr *one = 0;
-	__u32 addr[4] = {};
-	one = (void *)a->at - bpf_core_field_offset(one->if_list);
-	BPF_CORE_READ_INTO(&addr, one, addr);
-	a->found = !((addr[0] ^ a->wanted[0]) | (addr[1] ^ a->wanted[1]) | (addr[2] ^ a->wanted[2]) |
-	             (addr[3] ^ a->wanted[3]));
-	a->at = (__u64)BPF_CORE_READ((struct list_head *)a->at, next);
-	return a->found;
+	if ((addr[0] ^ a->wanted[0]) | (addr[1] ^ a->wanted[1]) | (addr[2] ^ a->wanted[2]) |
+	    (addr[3] ^ a->wanted[3]))
+		return 0;
+	a->found = 1;
+	return 1;
 }
 
 static __always_inline __u64 kernel_packet(struct __sk_buff *skb)
@@ -264,8 +266,6 @@ __noinline int comes_from_here(struct way *y, __u64 skb)
 	struct net_device *dev = BPF_CORE_READ((struct sk_buff *)skb, dev);
 	struct net *net = BPF_CORE_READ(dev, nd_net.net);
 	__builtin_memcpy(a.wanted, y->from, sizeof(a.wanted));
-	if (y->ip4)
-		a.wanted[3] = y->from[0];
 	a.devices = (__u64)net + bpf_core_field_offset(net->dev_base_head);
 	a.device = a.devices;
 	first_address(&a, dev);
