@@ -223,7 +223,8 @@ static __always_inline void first_address(struct addresses *a, struct net_device
 static long next_address(__u32 i, struct addresses *a)
 {
 	if (a->at == a->end || !a->at) {
-		a->device = (__u64)BPF_CORE_READ((struct list_head *)a->device, next);
+		struct list_head *entry = (struct list_head *)a->device;
+		a->device = (__u64)BPF_CORE_READ(entry, next);
 		if (!a->device || a->device == a->devices)
 			return 1;
 		struct net_device *dev = 0;
