@@ -58,10 +58,15 @@ struct {
 struct listing {
 	__u64 seq;
 	__u64 epoch;
-	__u64 sender; /* cgroups of who sends, 0 for a packet, and of the socket: neither changes its own */
-	__u64 socket;
+	__u64 sender; /* cgroup of who sends; for a packet, network namespace of its socket */
+	__u64 socket; /* cgroup, which never changes */
 	struct dest dest;
 	__u32 pad;
+};
+
+struct noted {
+	struct listing listing;
+	__u32 from[4]; /* of a packet: an address of that network namespace's */
 };
 
 #define MAX_LISTINGS 64
@@ -70,35 +75,43 @@ struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, MAX_LISTINGS);
 	__type(key, __u32);
-	__type(value, struct listing);
+	__type(value, struct noted);
 } listings SEC(".maps");
 
-static __always_inline struct listing *find_listing(const struct listing *now)
+static __always_inline struct noted *find_listing(const struct listing *now)
 {
 	const __u32 *a = (const __u32 *)now->dest.addr;
 	__u32 slot = slot_of((__u64)(a[0] ^ a[1] ^ a[2] ^ a[3]) << 16 ^ now->dest.port ^ now->socket);
 	return bpf_map_lookup_elem(&listings, &slot);
 }
 
-static __always_inline int was_listed(struct listing *l, const struct listing *now)
+/* from: of a packet, or 0. */
+static __always_inline int was_listed(struct noted *n, const struct listing *now, const __u32 *from)
 {
-	const __u64 *x = (const __u64 *)now, *y = (const __u64 *)l;
-	if (!l || !now->epoch)
+	if (!n || !now->epoch)
 		return 0;
+	struct listing *l = &n->listing;
+	const __u64 *x = (const __u64 *)now, *y = (const __u64 *)l;
 	__u64 seq = read_seq(&l->seq);
 	if ((x[1] ^ y[1]) | (x[2] ^ y[2]) | (x[3] ^ y[3]) | (x[4] ^ y[4]) | (x[5] ^ y[5]) | (x[6] ^ y[6]))
+		return 0;
+	if (from && ((from[0] ^ n->from[0]) | (from[1] ^ n->from[1]) | (from[2] ^ n->from[2]) |
+	             (from[3] ^ n->from[3])))
 		return 0;
 	return same_seq(&l->seq, seq);
 }
 
-static __always_inline void note_listed(struct listing *l, const struct listing *now)
+static __always_inline void note_listed(struct noted *n, const struct listing *now, const __u32 *from)
 {
-	if (!l || !now->epoch || !begin_write(&l->seq))
+	struct listing *l = &n->listing;
+	if (!n || !now->epoch || !begin_write(&l->seq))
 		return;
 	l->epoch = now->epoch;
 	l->sender = now->sender;
 	l->socket = now->socket;
 	l->dest = now->dest;
+	if (from)
+		__builtin_memcpy(n->from, from, sizeof(n->from));
 	end_write(&l->seq);
 }
 

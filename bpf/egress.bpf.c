@@ -518,7 +518,7 @@ int BPF_PROG(weir_sendmsg, struct socket *sock, struct msghdr *msg, int size)
 {
 	struct where w;
 	struct listing now = {.epoch = current_epoch()};
-	struct listing *last = 0;
+	struct noted *last = 0;
 	struct dest *d = &now.dest;
 	walk_current(&w);
 	if (escaped(w.container))
@@ -542,7 +542,7 @@ int BPF_PROG(weir_sendmsg, struct socket *sock, struct msghdr *msg, int size)
 		now.sender = w.cgroup;
 		now.socket = sk->sk_cgrp_data.cgroup->kn->id;
 		last = find_listing(&now);
-		if (read > 0 && was_listed(last, &now))
+		if (read > 0 && was_listed(last, &now, 0))
 			ANSWER(0);
 	}
 	__u64 cookie = bpf_get_socket_cookie(sk);
@@ -577,6 +577,6 @@ int BPF_PROG(weir_sendmsg, struct socket *sock, struct msghdr *msg, int size)
 		ANSWER(0);
 	int outcome = settle(&w, d, cookie, COUNT_DENIED_SEND, type == SOCK_DGRAM);
 	if (last && outcome == PASS_LISTED)
-		note_listed(last, &now);
+		note_listed(last, &now, 0);
 	return finish(outcome);
 }

@@ -18,12 +18,55 @@ static __always_inline void lookup_address(__u32 *out, const struct dest *d, int
 	out[3] = a[3] ? a[3] : bpf_htonl(1);
 }
 
-/* There is no helper for it here. */
-static __always_inline struct cgroup *cgroup_of_socket(struct bpf_sock *sk)
+static __always_inline struct sock *kernel_socket(struct bpf_sock *sk)
 {
 	__u64 at = 0;
 	bpf_probe_read_kernel(&at, sizeof(at), &sk); /* the verifier forgets that it is a pointer */
-	return BPF_CORE_READ((struct sock *)at, sk_cgrp_data.cgroup);
+	return (struct sock *)at;
+}
+
+/* There is no helper for it here. */
+static __always_inline struct cgroup *cgroup_of_socket(struct bpf_sock *sk)
+{
+	return BPF_CORE_READ(kernel_socket(sk), sk_cgrp_data.cgroup);
+}
+
+#define MAX_GROUP 1024
+
+/* The sockets that share a port by SO_REUSEPORT, and the container that they all have to be in. */
+struct group {
+	__u64 sockets;
+	__u64 container;
+	__u32 level;
+	__u32 foreign;
+};
+
+static long look_at(__u32 i, struct group *g)
+{
+	struct sock *sk = 0;
+	bpf_probe_read_kernel(&sk, sizeof(sk), (struct sock **)g->sockets + i);
+	if (ancestor(BPF_CORE_READ(sk, sk_cgrp_data.cgroup), g->level) == g->container)
+		return 0;
+	g->foreign = 1;
+	return 1;
+}
+
+/* Who of a group hears a packet is chosen when that arrives, by a program that any of them may have set: so
+ * one that is foreign makes the group foreign (B63). peer is a struct sock's address, as in walk_at. */
+__noinline int shared_outside(struct where *w, __u64 peer)
+{
+	if (!w)
+		return 1;
+	struct sock_reuseport *all = BPF_CORE_READ((struct sock *)peer, sk_reuseport_cb);
+	if (!all)
+		return 0;
+	struct group g = {.container = w->container, .level = w->level};
+	g.sockets = (__u64)all + bpf_core_field_offset(all->socks);
+	__u32 count = BPF_CORE_READ(all, num_socks);
+	if (count > MAX_GROUP)
+		return 1;
+	bpf_loop(count, look_at, &g, 0);
+	return g.foreign;
 }
 
 enum listener { LISTENS_NOBODY, LISTENS_OWN, LISTENS_FOREIGN };
@@ -50,7 +93,8 @@ static __always_inline enum listener listener(struct bpf_sock_addr *ctx, struct 
 		peer = bpf_sk_lookup_udp(ctx, &tuple, size, BPF_F_CURRENT_NETNS, 0);
 	if (!peer)
 		return LISTENS_NOBODY;
-	int own = inside(w, cgroup_of_socket(peer)) || answers(w, peer);
+	int own = answers(w, peer) ||
+	          (inside(w, cgroup_of_socket(peer)) && !shared_outside(w, (__u64)kernel_socket(peer)));
 	bpf_sk_release(peer);
 	return own ? LISTENS_OWN : LISTENS_FOREIGN;
 }

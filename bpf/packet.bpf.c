@@ -28,6 +28,10 @@ struct {
 
 #define ALLOW 1
 #define DENY 0
+#define LOOPBACK_DEVICE 1 /* of every network namespace */
+#define TCP_FIN_WAIT1 4
+#define TCP_FIN_WAIT2 5
+#define TCP_CLOSING 11
 
 SEC("cgroup/sock_create")
 int weir_sock_create(struct bpf_sock *ctx)
@@ -44,12 +48,18 @@ int weir_sock_create(struct bpf_sock *ctx)
 	return DENY;
 }
 
-SEC("cgroup/sock_release")
-int weir_sock_release(struct bpf_sock *ctx)
+static __always_inline struct mark *mark_of(struct bpf_sock *sk, __u64 cookie)
 {
-	__u64 cookie = bpf_get_socket_cookie(ctx);
-	bpf_map_delete_elem(&socks, &cookie);
-	return ALLOW;
+	struct mark *m = sk ? bpf_sk_storage_get(&marks, sk, 0, 0) : 0;
+	return m && m->grant ? m : bpf_map_lookup_elem(&socks, &cookie);
+}
+
+/* Something stands against what this container sends. */
+static __always_inline int stands_against(struct where *w, struct policy *p)
+{
+	if (p && p->mode == MODE_OBSERVE)
+		return 0;
+	return w->taint || w->deep || !p || p->mode == MODE_SEAL;
 }
 
 static __always_inline int reach(struct bpf_sock_addr *ctx, int ip4)
@@ -177,8 +187,6 @@ static __always_inline void source(const struct way *y, struct dest *from)
 		set_ip6(from, y->from);
 }
 
-#define LOOPBACK_DEVICE 1 /* of every network namespace */
-
 /* A packet for loopback leaves by its device, or it leaves the machine (B54). It comes from there, too: what
  * is answered to another source, by the kernel or a service, carries what it says elsewhere (B55, B56). */
 static __always_inline int stays(struct __sk_buff *skb, const struct way *y)
@@ -186,6 +194,84 @@ static __always_inline int stays(struct __sk_buff *skb, const struct way *y)
 	struct dest from = {};
 	source(y, &from);
 	return skb->ifindex == LOOPBACK_DEVICE && is_loopback(&from);
+}
+
+#define MAX_ADDRESSES 4096
+
+/* A look at the addresses of a network namespace, one after the other: first at those of one device. */
+struct addresses {
+	__u32 wanted[4]; /* IPv4's as the first, like from of struct way */
+	__u64 at;        /* entry of the list of IPv6 addresses, or an IPv4 address */
+	__u64 end;       /* of that list */
+	__u64 device;    /* entry of the list of devices */
+	__u64 devices;
+	__u32 ip4;
+	__u32 found;
+};
+
+static __always_inline void first_address(struct addresses *a, struct net_device *dev)
+{
+	if (a->ip4) {
+		a->at = (__u64)BPF_CORE_READ(dev, ip_ptr, ifa_list);
+		return;
+	}
+	struct inet6_dev *six = BPF_CORE_READ(dev, ip6_ptr);
+	a->end = six ? (__u64)six + bpf_core_field_offset(six->addr_list) : 0;
+	a->at = six ? (__u64)BPF_CORE_READ(six, addr_list.next) : 0;
+}
+
+static long next_address(__u32 i, struct addresses *a)
+{
+	if (a->at == a->end || !a->at) {
+		struct list_head *entry = (struct list_head *)a->device;
+		a->device = (__u64)BPF_CORE_READ(entry, next);
+		if (!a->device || a->device == a->devices)
+			return 1;
+		struct net_device *dev = 0;
+		first_address(a, (void *)a->device - bpf_core_field_offset(dev->dev_list));
+		return 0;
+	}
+	__u32 addr[4] = {};
+	if (a->ip4) {
+		struct in_ifaddr *one = (struct in_ifaddr *)a->at;
+		addr[0] = BPF_CORE_READ(one, ifa_local);
+		a->at = (__u64)BPF_CORE_READ(one, ifa_next);
+	} else {
+		struct inet6_ifaddr *one = 0;
+		one = (void *)a->at - bpf_core_field_offset(one->if_list);
+		BPF_CORE_READ_INTO(&addr, one, addr);
+		a->at = (__u64)BPF_CORE_READ(one, if_list.next);
+	}
+	if ((addr[0] ^ a->wanted[0]) | (addr[1] ^ a->wanted[1]) | (addr[2] ^ a->wanted[2]) |
+	    (addr[3] ^ a->wanted[3]))
+		return 0;
+	a->found = 1;
+	return 1;
+}
+
+static __always_inline __u64 kernel_packet(struct __sk_buff *skb)
+{
+	__u64 at = 0;
+	bpf_probe_read_kernel(&at, sizeof(at), &skb); /* as in kernel_socket */
+	return at;
+}
+
+/* comes_from_here: the source is an address of the socket's network namespace. Any other, which a socket may
+ * choose (IPV6_FREEBIND, IP_TRANSPARENT), is told what the destination answers (B55). skb is its address: a
+ * global function takes no pointer to what the kernel has there. */
+__noinline int comes_from_here(struct way *y, __u64 skb)
+{
+	if (!y)
+		return 0;
+	struct addresses a = {.ip4 = y->ip4};
+	struct net_device *dev = BPF_CORE_READ((struct sk_buff *)skb, dev);
+	struct net *net = BPF_CORE_READ(dev, nd_net.net);
+	__builtin_memcpy(a.wanted, y->from, sizeof(a.wanted));
+	a.devices = (__u64)net + bpf_core_field_offset(net->dev_base_head);
+	a.device = a.devices;
+	first_address(&a, dev);
+	bpf_loop(MAX_ADDRESSES, next_address, &a, 0);
+	return a.found;
 }
 
 static __always_inline int foreign_peer(struct __sk_buff *skb, struct where *w, struct way *y)
@@ -215,8 +301,9 @@ static __always_inline int foreign_peer(struct __sk_buff *skb, struct where *w, 
 		return 1;
 	if (!peer)
 		return 0;
-	int foreign =
-	    !w->container || (bpf_sk_ancestor_cgroup_id(peer, w->level) != w->container && !answers(w, peer));
+	int foreign = !w->container ||
+	              (!answers(w, peer) && (bpf_sk_ancestor_cgroup_id(peer, w->level) != w->container ||
+	                                     shared_outside(w, (__u64)kernel_socket(peer))));
 	bpf_sk_release(peer);
 	return foreign;
 }
@@ -299,13 +386,51 @@ static __always_inline int keep_named(struct bpf_sock *sk, struct policy *p, str
 	return ALLOW;
 }
 
-static __always_inline int was_named(struct bpf_sock *sk, struct policy *p, struct way *y)
+static __always_inline int was_named(struct bpf_sock *sk, struct policy *p, const struct dest *d)
 {
 	struct mark *m = sk ? bpf_sk_storage_get(&marks, sk, 0, 0) : 0;
 	if (!m || !p || !(m->told >> 1) || m->told >> 1 != p->generation << 1 >> 1)
 		return 0;
-	const __u32 *a = (const __u32 *)&m->dest, *b = (const __u32 *)&y->to;
+	const __u32 *a = (const __u32 *)&m->dest, *b = (const __u32 *)d;
 	return !((a[0] ^ b[0]) | (a[1] ^ b[1]) | (a[2] ^ b[2]) | (a[3] ^ b[3]) | (a[4] ^ b[4]));
+}
+
+/* This end of a connection has said that it is done, and waits for the other one. */
+static __always_inline int is_closing(__u32 state)
+{
+	return state == TCP_FIN_WAIT1 || state == TCP_FIN_WAIT2 || state == TCP_CLOSING;
+}
+
+/* A connection that is being closed is answered by the kernel for a time after the socket is forgotten: past
+ * every check, and with what was set until then (tcp_time_wait). So while nothing may go to its peer, it
+ * hears nothing that would bring it there, and who closes it leaves nobody who hears anything (B61). */
+static __always_inline int may_answer(struct where *w, struct policy *p, struct bpf_sock *sk, __u64 cookie,
+                                      struct dest *peer)
+{
+	struct mark *m = mark_of(sk, cookie);
+	return is_open(judge(w, peer, m ? m->grant : 0, 0)) || was_named(sk, p, peer);
+}
+
+SEC("cgroup/sock_release")
+int weir_sock_release(struct bpf_sock *ctx)
+{
+	__u64 cookie = bpf_get_socket_cookie(ctx);
+	if (ctx->type == SOCK_STREAM && is_closing(ctx->state)) {
+		struct where w;
+		struct dest peer = {.proto = ctx->protocol, .port = bpf_ntohs(ctx->dst_port)};
+		walk_cgroup(&w, cgroup_of_socket(ctx));
+		struct policy *p = policy_of(&w);
+		if (ctx->family == AF_INET) {
+			set_ip4(&peer, ctx->dst_ip4);
+		} else {
+			__u32 a[4] = {ctx->dst_ip6[0], ctx->dst_ip6[1], ctx->dst_ip6[2], ctx->dst_ip6[3]};
+			set_ip6(&peer, a);
+		}
+		if (stands_against(&w, p) && !may_answer(&w, p, ctx, cookie, &peer))
+			ctx->bound_dev_if = LOOPBACK_DEVICE; /* where no packet of the peer's comes from */
+	}
+	bpf_map_delete_elem(&socks, &cookie);
+	return ALLOW;
 }
 
 /* A global function, verified once: after the branches that take a packet apart, the loop over
@@ -336,9 +461,7 @@ static __always_inline int watch(struct __sk_buff *skb, struct where *w, struct 
 		id = answer(p, sk, cookie, &y.to);
 		return corrupt(w, bpf_skb_cgroup_id(skb), &y.to, id);
 	}
-	struct mark *m = sk ? bpf_sk_storage_get(&marks, sk, 0, 0) : 0;
-	if (!m || !m->grant)
-		m = bpf_map_lookup_elem(&socks, &cookie);
+	struct mark *m = mark_of(sk, cookie);
 	__u64 marked = m ? m->grant : 0;
 	int reason = judge(w, &y.to, marked, 0);
 	if (!is_open(reason))
@@ -361,45 +484,42 @@ int weir_packet(struct __sk_buff *skb)
 	struct policy *p = policy_of(&w);
 	if (watches(&w, p) && !watch(skb, &w, p))
 		return DENY;
-	if (p && p->mode == MODE_OBSERVE)
-		return ALLOW;
-	if (!w.taint && !w.deep && p && p->mode != MODE_SEAL)
+	if (!stands_against(&w, p))
 		return ALLOW;
 
 	struct way y = {};
 	int readable = skb->protocol == bpf_htons(ETH_P_IP) ? read_ip4(skb, &y) : read_ip6(skb, &y);
-	now.dest = y.to;
-	struct listing *last = find_listing(&now);
-	if (readable && now.socket && was_listed(last, &now))
-		return ALLOW;
 	struct bpf_sock *sk = skb->sk;
 	if (sk)
 		sk = bpf_sk_fullsock(sk);
 	if (!readable)
 		return drop(skb, sk, &w, &y, REASON_UNREADABLE);
+	now.sender = sk ? (__u64)BPF_CORE_READ(kernel_socket(sk), __sk_common.skc_net.net) : 0;
+	now.dest = y.to;
+	struct noted *last = find_listing(&now);
+	if (now.socket && now.sender && was_listed(last, &now, y.from))
+		return ALLOW;
 
 	__u64 cookie = bpf_get_socket_cookie(skb);
-	struct mark *m = sk ? bpf_sk_storage_get(&marks, sk, 0, 0) : 0;
-	if (!m || !m->grant)
-		m = bpf_map_lookup_elem(&socks, &cookie);
+	struct mark *m = mark_of(sk, cookie);
 	int reason = judge(&w, &y.to, m ? m->grant : 0, 0);
 	if (reason == REASON_LOOPBACK)
 		return stays(skb, &y) && !foreign_peer(skb, &w, &y) ? ALLOW
 		                                                    : drop(skb, sk, &w, &y, REASON_OUTSIDE);
 	if (reason == REASON_GRANTED && stands(&w, &y.to))
 		reason = REASON_UNRESOLVED; /* a socket from before the grant: nobody is at that address */
+	if (!is_open(reason) && !(reason == REASON_TAINTED && was_named(sk, p, &y.to)))
+		return drop(skb, sk, &w, &y, reason);
+	if (!comes_from_here(&y, kernel_packet(skb)))
+		return drop(skb, sk, &w, &y, REASON_OUTSIDE);
 	if (reason == REASON_GRANTED) {
 		__u64 id = open_grant(w.grant, &y.to, 0, w.taint) ? w.grant : m ? m->grant : 0;
 		return charge(skb, &w, &y, id);
 	}
 	if (reason == REASON_NAMED)
 		return keep_named(sk, p, &y);
-	if (reason == REASON_TAINTED && was_named(sk, p, &y))
-		return ALLOW;
-	if (!is_open(reason))
-		return drop(skb, sk, &w, &y, reason);
-	if (reason == REASON_LISTED && now.socket)
-		note_listed(last, &now);
+	if (reason == REASON_LISTED && now.socket && now.sender)
+		note_listed(last, &now, y.from);
 	return ALLOW;
 }
 
@@ -420,18 +540,29 @@ int weir_arrival(struct __sk_buff *skb)
 	/* first what most packets are done with */
 	int readable = skb->protocol == bpf_htons(ETH_P_IP) ? read_ip4(skb, &y) : read_ip6(skb, &y);
 	int tcp = readable && y.to.proto == IPPROTO_TCP;
-	if (tcp &&
+	struct bpf_sock *sk = skb->sk;
+	int closing = tcp && sk && is_closing(sk->state);
+	if (tcp && !closing &&
 	    (load(skb, y.transport + TCP_FLAGS, &flags, 1) || (flags & (TCP_SYN | TCP_ACK)) != TCP_SYN))
-		return ALLOW; /* begins nothing */
+		return ALLOW; /* begins and ends nothing */
 	walk_packet(&w, skb, current_epoch(), bpf_skb_cgroup_id(skb));
 	struct policy *p = policy_of(&w);
+	struct dest from = {};
+	source(&y, &from);
+	if (closing && stands_against(&w, p)) {
+		sk = sk ? bpf_sk_fullsock(sk) : 0;
+		if (may_answer(&w, p, sk, bpf_get_socket_cookie(skb), &from))
+			return ALLOW;
+		count(COUNT_DROPPED);
+		return DENY;
+	}
+	if (closing)
+		return ALLOW;
 	int asks = watches(&w, p);
 	if (!asks && p && (p->mode == MODE_OBSERVE || (p->mode != MODE_SEAL && !w.taint && !w.deep)))
 		return ALLOW;
 	if (readable && !tcp && !asks)
 		return ALLOW;
-	struct dest from = {};
-	source(&y, &from);
 	if (asks && p && (!readable || !is_trusted(&w, p, &from))) {
 		if (p->mode == MODE_OBSERVE)
 			return corrupt(&w, bpf_skb_cgroup_id(skb), &from, 0);

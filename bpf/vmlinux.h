@@ -209,6 +209,7 @@ struct pid_namespace {
 
 struct net {
 	struct ns_common ns;
+	struct list_head dev_base_head;
 	u64 net_cookie;
 };
 
@@ -338,12 +339,18 @@ struct sock_common {
 	atomic64_t skc_cookie;
 };
 
+struct sock_reuseport {
+	u16 num_socks;
+	struct sock *socks[0];
+};
+
 struct sock {
 	struct sock_common __sk_common;
 	u16 sk_type;
 	u16 sk_protocol;
 	struct socket *sk_socket;
 	struct sock_cgroup_data sk_cgrp_data;
+	struct sock_reuseport *sk_reuseport_cb;
 };
 
 struct socket {
@@ -400,6 +407,35 @@ struct unix_sock {
 struct netlink_sock {
 	u32 dst_portid;
 	u32 dst_group;
+};
+
+struct in_ifaddr {
+	struct in_ifaddr *ifa_next;
+	__be32 ifa_local;
+};
+
+struct in_device {
+	struct in_ifaddr *ifa_list;
+};
+
+struct inet6_ifaddr {
+	struct in6_addr addr;
+	struct list_head if_list;
+};
+
+struct inet6_dev {
+	struct list_head addr_list;
+};
+
+struct net_device {
+	struct list_head dev_list;
+	struct in_device *ip_ptr;
+	struct inet6_dev *ip6_ptr;
+	possible_net_t nd_net;
+};
+
+struct sk_buff {
+	struct net_device *dev;
 };
 
 struct key_type {

@@ -149,16 +149,6 @@ type egressLeaseKey struct {
 	Addr      [16]uint8
 }
 
-type egressListing struct {
-	_      structs.HostLayout
-	Seq    uint64
-	Epoch  uint64
-	Sender uint64
-	Socket uint64
-	Dest   egressDest
-	Pad    uint32
-}
-
 type egressMark struct {
 	_     structs.HostLayout
 	Grant uint64
@@ -173,6 +163,20 @@ const (
 	egressModeMODE_OBSERVE egressMode = 1
 	egressModeMODE_SEAL    egressMode = 2
 )
+
+type egressNoted struct {
+	_       structs.HostLayout
+	Listing struct {
+		_      structs.HostLayout
+		Seq    uint64
+		Epoch  uint64
+		Sender uint64
+		Socket uint64
+		Dest   egressDest
+		Pad    uint32
+	}
+	From [4]uint32
+}
 
 type egressPlace struct {
 	_     structs.HostLayout

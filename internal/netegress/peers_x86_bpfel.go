@@ -78,22 +78,6 @@ type peersLeaseKey struct {
 	Addr      [16]uint8
 }
 
-type peersListing struct {
-	_      structs.HostLayout
-	Seq    uint64
-	Epoch  uint64
-	Sender uint64
-	Socket uint64
-	Dest   struct {
-		_     structs.HostLayout
-		Addr  [16]uint8
-		Port  uint16
-		Proto uint8
-		Pad   uint8
-	}
-	Pad uint32
-}
-
 type peersMark struct {
 	_     structs.HostLayout
 	Grant uint64
@@ -105,6 +89,26 @@ type peersMark struct {
 		Pad   uint8
 	}
 	Told uint32
+}
+
+type peersNoted struct {
+	_       structs.HostLayout
+	Listing struct {
+		_      structs.HostLayout
+		Seq    uint64
+		Epoch  uint64
+		Sender uint64
+		Socket uint64
+		Dest   struct {
+			_     structs.HostLayout
+			Addr  [16]uint8
+			Port  uint16
+			Proto uint8
+			Pad   uint8
+		}
+		Pad uint32
+	}
+	From [4]uint32
 }
 
 type peersPlace struct {

@@ -67,22 +67,6 @@ type namesLeaseKey struct {
 	Addr      [16]uint8
 }
 
-type namesListing struct {
-	_      structs.HostLayout
-	Seq    uint64
-	Epoch  uint64
-	Sender uint64
-	Socket uint64
-	Dest   struct {
-		_     structs.HostLayout
-		Addr  [16]uint8
-		Port  uint16
-		Proto uint8
-		Pad   uint8
-	}
-	Pad uint32
-}
-
 type namesMark struct {
 	_     structs.HostLayout
 	Grant uint64
@@ -94,6 +78,26 @@ type namesMark struct {
 		Pad   uint8
 	}
 	Told uint32
+}
+
+type namesNoted struct {
+	_       structs.HostLayout
+	Listing struct {
+		_      structs.HostLayout
+		Seq    uint64
+		Epoch  uint64
+		Sender uint64
+		Socket uint64
+		Dest   struct {
+			_     structs.HostLayout
+			Addr  [16]uint8
+			Port  uint16
+			Proto uint8
+			Pad   uint8
+		}
+		Pad uint32
+	}
+	From [4]uint32
 }
 
 type namesOrigin struct {

@@ -5,7 +5,7 @@ package wire
 type Order struct {
 	ID  int    `json:"id"`
 	Op  string `json:"op"`  // listen, or dial: connect, say hello and read one answer
-	Net string `json:"net"` // tcp, mptcp, udp, sctp, dccp, vsock, tipc, unix, unixgram, unixpacket, netlink
+	Net string `json:"net"` // tcp, mptcp, udp, udp-shared, tcp-group, udp-group, sctp, dccp, vsock, tipc, unix, unixgram, unixpacket, netlink
 	At  string `json:"at"`  // ADDR:PORT, a path or @name, a port or service number, a netlink protocol
 }
 
@@ -20,6 +20,8 @@ type Arrival struct {
 	From     int    `json:"from,omitempty"`     // source port of a packet
 	Port     int    `json:"port,omitempty"`     // destination port of a packet, or where a socket listens
 	Flags    int    `json:"flags,omitempty"`    // of a TCP packet
+	Class    int    `json:"class,omitempty"`    // traffic class of a packet, which IPv4 calls its type of service
+	Window   int    `json:"window,omitempty"`   // of a TCP packet
 	Payload  int    `json:"payload,omitempty"`  // bytes that a TCP packet carries
 	Fragment bool   `json:"fragment,omitempty"` // a packet that is part of one
 	Text     string `json:"text,omitempty"`     // the bytes, with dots for what is not printable ASCII

@@ -15,8 +15,13 @@ func loopbackAttempts() map[string]attempt {
 	return map[string]attempt{
 		"udp-tied":   func(c *call) error { return tied(c, unix.SOCK_DGRAM, unix.IPPROTO_UDP, 0) },
 		"tcp-tied":   func(c *call) error { return tied(c, unix.SOCK_STREAM, unix.IPPROTO_TCP, unix.MSG_FASTOPEN) },
-		"udp-source": udpSource,
-		"dns-source": func(c *call) error { return ask(c, udpSource) },
+		"udp-source": func(c *call) error { return sourced(c, unix.SOCK_DGRAM, unix.IPPROTO_UDP) },
+		"tcp-source": func(c *call) error { return sourced(c, unix.SOCK_STREAM, unix.IPPROTO_TCP) },
+		"dns-source": func(c *call) error {
+			return ask(c, func(c *call) error { return sourced(c, unix.SOCK_DGRAM, unix.IPPROTO_UDP) })
+		},
+		"udp-group": func(c *call) error { return grouped(c, unix.SOCK_DGRAM, unix.IPPROTO_UDP) },
+		"tcp-group": func(c *call) error { return grouped(c, unix.SOCK_STREAM, unix.IPPROTO_TCP) },
 	}
 }
 
@@ -66,9 +71,9 @@ func tied(c *call, kind, proto, flags int) error {
 	return step("sendmsg", unix.Sendmsg(fd, c.say, control, sa, flags))
 }
 
-// udpSource sends from an address that is not this machine's, which hears what the kernel or a service answers (B55, B56). -by says how.
-func udpSource(c *call) error {
-	to, _, err := c.ip()
+// sourced sends from an address that is not this machine's, which hears what the kernel or a service answers (B55, B56). -by says how.
+func sourced(c *call, kind, proto int) error {
+	to, family, err := c.ip()
 	if err != nil {
 		return err
 	}
@@ -80,25 +85,112 @@ func udpSource(c *call) error {
 	if err != nil {
 		return err
 	}
-	fd, err := c.open(unix.AF_INET6, unix.SOCK_DGRAM, unix.IPPROTO_UDP)
+	own, err := sockaddr(netip.AddrPortFrom(from, 0))
 	if err != nil {
 		return err
 	}
-	if err := unix.SetsockoptInt(fd, unix.IPPROTO_IPV6, unix.IPV6_FREEBIND, 1); err != nil {
+	fd, err := c.open(family, kind, proto)
+	if err != nil {
+		return err
+	}
+	level, option, control := unix.IPPROTO_IP, unix.IP_TRANSPARENT, unix.PktInfo4(&unix.Inet4Pktinfo{Spec_dst: own4(from)})
+	if family == unix.AF_INET6 {
+		level, option, control = unix.IPPROTO_IPV6, unix.IPV6_FREEBIND, unix.PktInfo6(&unix.Inet6Pktinfo{Addr: from.As16()})
+	}
+	if err := unix.SetsockoptInt(fd, level, option, 1); err != nil {
 		return step("setsockopt", err)
 	}
-	var control []byte
 	switch c.by {
 	case "bind":
-		if err := unix.Bind(fd, &unix.SockaddrInet6{Addr: from.As16()}); err != nil {
+		control = nil
+		if err := unix.Bind(fd, own); err != nil {
 			return step("bind", err)
 		}
+		if family == unix.AF_INET6 { // the source stays all the same
+			if err := unix.SetsockoptInt(fd, level, option, 0); err != nil {
+				return step("setsockopt", err)
+			}
+		}
 	case "pktinfo":
-		control = unix.PktInfo6(&unix.Inet6Pktinfo{Addr: from.As16()})
 	default:
 		return fmt.Errorf("-by %s: want bind or pktinfo", c.by)
 	}
+	if err := c.done("open"); err != nil {
+		return err
+	}
+	if kind == unix.SOCK_STREAM {
+		return join(fd, c.say, to)
+	}
 	return step("sendmsg", unix.Sendmsg(fd, c.say, control, sa, 0))
+}
+
+func own4(a netip.Addr) (b [4]byte) {
+	if a.Is4() {
+		b = a.As4()
+	}
+	return b
+}
+
+// grouped sends to a port on which it listens itself, among others: a filter chooses who of them hears it (B63). -n says who, by when he came.
+func grouped(c *call, kind, proto int) error {
+	to, family, err := c.ip()
+	if err != nil {
+		return err
+	}
+	sa, err := sockaddr(to)
+	if err != nil {
+		return err
+	}
+	own, err := unix.Socket(family, kind, proto)
+	if err != nil {
+		return step("socket", err)
+	}
+	if err := unix.SetsockoptInt(own, unix.SOL_SOCKET, unix.SO_REUSEPORT, 1); err != nil {
+		return step("setsockopt", err)
+	}
+	if err := unix.Bind(own, sa); err != nil {
+		return step("bind", err)
+	}
+	if kind == unix.SOCK_STREAM {
+		if err := unix.Listen(own, 16); err != nil {
+			return step("listen", err)
+		}
+	}
+	if err := c.done("open"); err != nil {
+		return err
+	}
+	choose := unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: uint32(c.n)}
+	if err := unix.SetsockoptSockFprog(own, unix.SOL_SOCKET, unix.SO_ATTACH_REUSEPORT_CBPF, &unix.SockFprog{Len: 1, Filter: &choose}); err != nil {
+		return step("setsockopt", err)
+	}
+	sent := false
+	for range 16 { // each from a port of its own
+		fd, e := unix.Socket(family, kind, proto)
+		if e != nil {
+			return step("socket", e)
+		}
+		if kind == unix.SOCK_STREAM {
+			err = join(fd, c.say, to)
+		} else {
+			err = step("sendto", unix.Sendto(fd, c.say, 0, sa))
+		}
+		sent = sent || err == nil
+	}
+	if sent {
+		return nil
+	}
+	return err
+}
+
+// join sends data with the first packet of a connection, and does not wait for an answer.
+func join(fd int, text []byte, to netip.AddrPort) error {
+	if err := unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_FASTOPEN_CONNECT, 1); err != nil {
+		return step("setsockopt", err)
+	}
+	if err := rawConnect(fd, rawAddr(to)); err != nil {
+		return err
+	}
+	return step("send", unix.Send(fd, text, unix.MSG_DONTWAIT))
 }
 
 // ask sends the text as a name that is asked for, in one label: so it stands in the answer as it is.

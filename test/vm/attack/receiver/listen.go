@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"net/netip"
@@ -21,9 +22,9 @@ const tipcUserStart = 64 // as egress has it
 // listen opens a socket, reports from then on what comes to it, and says where it is if the kernel chose.
 func (r *receiver) listen(o wire.Order) (string, error) {
 	switch o.Net {
-	case "tcp", "mptcp":
+	case "tcp", "tcp-group", "mptcp":
 		return "", r.listenTCP(o)
-	case "udp", "udp-shared":
+	case "udp", "udp-shared", "udp-group":
 		return "", r.listenUDP(o)
 	case "sctp":
 		return "", r.listenIP(o, unix.SOCK_STREAM, unix.IPPROTO_SCTP)
@@ -66,15 +67,13 @@ func unlink(path string) {
 // listenTCP takes data that comes with the first packet as well.
 func (r *receiver) listenTCP(o wire.Order) error {
 	config := net.ListenConfig{Control: func(_, _ string, c syscall.RawConn) error {
-		var err error
-		if e := c.Control(func(fd uintptr) {
-			if o.Net == "tcp" {
-				err = unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_FASTOPEN, 16)
-			}
-		}); e != nil {
-			return e
+		switch o.Net {
+		case "tcp":
+			return set(c, unix.IPPROTO_TCP, unix.TCP_FASTOPEN, 16)
+		case "tcp-group":
+			return errors.Join(set(c, unix.IPPROTO_TCP, unix.TCP_FASTOPEN, 16), set(c, unix.SOL_SOCKET, unix.SO_REUSEPORT, 1))
 		}
-		return err
+		return nil
 	}}
 	config.SetMultipathTCP(o.Net == "mptcp")
 	l, err := config.Listen(context.Background(), "tcp", o.At)
@@ -93,18 +92,26 @@ func (r *receiver) listenTCP(o wire.Order) error {
 	return nil
 }
 
+// set sets an option of a socket before it is bound.
+func set(c syscall.RawConn, level, option, value int) error {
+	var err error
+	if e := c.Control(func(fd uintptr) { err = unix.SetsockoptInt(int(fd), level, option, value) }); e != nil {
+		return e
+	}
+	return err
+}
+
 // listenUDP leaves the port to others too, if it is to be shared.
 func (r *receiver) listenUDP(o wire.Order) error {
-	var config net.ListenConfig
-	if o.Net == "udp-shared" {
-		config.Control = func(_, _ string, c syscall.RawConn) error {
-			var err error
-			if e := c.Control(func(fd uintptr) { err = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_REUSEADDR, 1) }); e != nil {
-				return e
-			}
-			return err
+	config := net.ListenConfig{Control: func(_, _ string, c syscall.RawConn) error {
+		switch o.Net {
+		case "udp-shared":
+			return set(c, unix.SOL_SOCKET, unix.SO_REUSEADDR, 1)
+		case "udp-group":
+			return set(c, unix.SOL_SOCKET, unix.SO_REUSEPORT, 1)
 		}
-	}
+		return nil
+	}}
 	conn, err := config.ListenPacket(context.Background(), "udp", o.At)
 	if err != nil {
 		return err

@@ -75,7 +75,7 @@ func read(b []byte) (wire.Arrival, bool) {
 		if len(b) < 20 || len(b) < int(b[0]&15)*4 {
 			return a, true
 		}
-		a.Proto = int(b[9])
+		a.Proto, a.Class = int(b[9]), int(b[1])
 		a.Fragment = binary.BigEndian.Uint16(b[6:])&0x3fff != 0
 		if binary.BigEndian.Uint16(b[6:])&0x1fff != 0 {
 			return a, true
@@ -85,7 +85,7 @@ func read(b []byte) (wire.Arrival, bool) {
 		if len(b) < 40 {
 			return a, true
 		}
-		a.Proto = int(b[6])
+		a.Proto, a.Class = int(b[6]), int(binary.BigEndian.Uint16(b)>>4&0xff)
 		b = b[40:]
 		if a.Proto == unix.IPPROTO_ICMPV6 && len(b) > 0 && b[0] >= 130 && b[0] <= 143 {
 			return a, false
@@ -103,7 +103,7 @@ func read(b []byte) (wire.Arrival, bool) {
 		}
 	}
 	if a.Proto == unix.IPPROTO_TCP && len(b) >= 20 {
-		a.Flags, a.Payload = int(b[13]), len(b)-int(b[12]>>4)*4
+		a.Flags, a.Payload, a.Window = int(b[13]), len(b)-int(b[12]>>4)*4, int(binary.BigEndian.Uint16(b[14:]))
 	}
 	return a, true
 }

@@ -20,11 +20,19 @@ func TestMain(m *testing.M) { inside.Main(m) }
 const policy = `
 hold: false
 approver: none
+taint:
+  secret_files: [` + secretFile + `]
+allow:
+  - prefix: ` + rig.Open4 + `/32
+  - prefix: ` + rig.Open6 + `/128
 `
+
+const secretFile = "/run/egress-secret"
 
 // One sensor serves all tests: the kernel takes its time to verify programs.
 func Test(t *testing.T) {
 	world := rig.NewOutside(t)
+	rig.Must(t, "echo key > "+secretFile)
 	sensor := rig.StartSensor(t, policy)
 	t.Run("Attempts", func(t *testing.T) { attempts(t, world, sensor) })
 	t.Run("B30/looks-on", func(t *testing.T) { looksOn(t, sensor) })
@@ -32,6 +40,7 @@ func Test(t *testing.T) {
 	t.Run("B59/unreadable", func(t *testing.T) { unreadable(t, world, sensor) })
 	t.Run("B64/own", func(t *testing.T) { ownEnds(t, world, sensor) })
 	t.Run("B61/parked-closed", func(t *testing.T) { parkedClosed(t, world, sensor) })
+	t.Run("B61/half-closed", func(t *testing.T) { halfClosed(t, world, sensor) })
 	t.Run("OpenedBeforeGuard", func(t *testing.T) { openedBeforeGuard(t, world) })
 	t.Run("Remembered", func(t *testing.T) { remembered(t, world, sensor) })
 	t.Run("SigcontWakesHeld", func(t *testing.T) { sigcontWakesHeld(t, world, sensor) })

@@ -5,6 +5,7 @@ package rig
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -266,6 +267,23 @@ func loopbackAttempts() []Attempt {
 			}
 		}
 	}
+	// a group of one port, some of it outside: who hears a packet is chosen when it arrives (B63)
+	for _, to := range []struct{ name, address string }{{"4", "127.0.0.1"}, {"6", "[::1]"}} {
+		for _, proto := range []string{"udp", "tcp"} {
+			join := func(t testing.TB, e *Env) {
+				e.Outside.Here.Listen(t, proto+"-group", to.address+":"+e.Words["port"])
+			}
+			ready := func(t testing.TB, _ *Env) {
+				Must(t, "sysctl -qw net.ipv4.tcp_fastopen=519") // what comes with a first packet is taken
+				t.Cleanup(func() { Must(t, "sysctl -qw net.ipv4.tcp_fastopen=5") })
+			}
+			words := proto + "-group -to " + to.address + ":{port} -n "
+			later := late("B63", proto+to.name+"-group-later", words+"1", "open")
+			later.Network, later.Prepare, later.Resume = "none", ready, join
+			all = append(all, later, Attempt{ID: "B63", Name: proto + to.name + "-group", Network: "none", Argv: egress(words + "0"),
+				Prepare: func(t testing.TB, e *Env) { ready(t, e); join(t, e) }})
+		}
+	}
 	return append(all, Attempt{
 		ID: "B26", Name: "broadcast-udp", Network: "none", Argv: egress("udp-shared -to 127.255.255.255:{port}"),
 		Prepare: func(t testing.TB, e *Env) {
@@ -297,6 +315,15 @@ func strayAttempts() []Attempt {
 	}
 	for _, by := range []string{"bind", "pktinfo"} {
 		all = append(all, Attempt{ID: "B55", Name: "error-" + by, Argv: egress("udp-source -from " + World6 + " -by " + by + " -to [::1]:{port}")})
+	}
+	// what may go out has a source of this machine's too, or its receiver answers somebody else
+	for _, f := range []struct{ name, from, to string }{{"4", "10.77.0.77", Open4}, {"6", "fd77::77", "[" + Open6 + "]"}} {
+		for _, how := range []string{"udp-source -by bind", "udp-source -by pktinfo", "tcp-source -by bind"} {
+			words := how + " -from " + f.from + " -to " + f.to + ":{port}"
+			name := "open" + f.name + "-" + how[:3] + how[len("udp-source -by"):]
+			all = append(all, Attempt{ID: "B55", Name: strings.ReplaceAll(name, " ", "-"), Argv: egress(words)},
+				late("B55", strings.ReplaceAll(name, " ", "-")+"-older", words, "open"))
+		}
 	}
 	return all
 }

@@ -21,6 +21,8 @@ const (
 	Own6         = "fd77::1"
 	World4       = "10.77.0.2"
 	World6       = "fd77::2"
+	Open4        = "10.77.1.2" // the world's too, for policies that allow it
+	Open6        = "fd77::3"
 	Dev          = "wv0"
 	devFar       = "wv1"
 	netns        = "world"
@@ -56,8 +58,9 @@ func NewOutside(t testing.TB) *Outside {
 		"ip addr add " + Own6 + "/64 dev " + Dev + " nodad",
 		"ip link set " + Dev + " up",
 		"ip -n " + netns + " addr add " + World4 + "/24 dev " + devFar,
-		"ip -n " + netns + " addr add 10.77.1.2/24 dev " + devFar,
+		"ip -n " + netns + " addr add " + Open4 + "/24 dev " + devFar,
 		"ip -n " + netns + " addr add " + World6 + "/64 dev " + devFar + " nodad",
+		"ip -n " + netns + " addr add " + Open6 + "/64 dev " + devFar + " nodad preferred_lft 0",
 		"ip -n " + netns + " link set " + devFar + " up",
 		"ip -n " + netns + " link set lo up",
 	} {
@@ -221,6 +224,19 @@ func (o *Outside) Packets(t testing.TB, mark Marks, low, high int) int {
 		}
 	}
 	return n
+}
+
+// Classes are the traffic classes of the packets for a port that have reached the world since the mark.
+func (o *Outside) Classes(t testing.TB, mark Marks, port int) map[int]bool {
+	t.Helper()
+	o.Flush(t)
+	all := map[int]bool{}
+	for _, a := range o.World.since(mark.world) {
+		if a.Via == "packet" && a.Port == port {
+			all[a.Class] = true
+		}
+	}
+	return all
 }
 
 // Report logs what has reached the world for a port since the mark.
