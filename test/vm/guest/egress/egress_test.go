@@ -27,6 +27,7 @@ func Test(t *testing.T) {
 	t.Run("B30/looks-on", func(t *testing.T) { looksOn(t, sensor) })
 	t.Run("B47/leave-close", func(t *testing.T) { leftByClose(t, world, sensor) })
 	t.Run("B59/unreadable", func(t *testing.T) { unreadable(t, world, sensor) })
+	t.Run("B67/own", func(t *testing.T) { reachesOwn(t, world, sensor) })
 	t.Run("OpenedBeforeGuard", func(t *testing.T) { openedBeforeGuard(t, world) })
 	t.Run("Remembered", func(t *testing.T) { remembered(t, world, sensor) })
 	t.Run("SigcontWakesHeld", func(t *testing.T) { sigcontWakesHeld(t, world, sensor) })
