@@ -131,11 +131,12 @@ func Slice(name string) (string, error) {
 	return path, nil
 }
 
-// Processes returns the processes of one cgroup, without those of its children. A threaded one has single threads of theirs (B58): their
-// ids stand for them.
+// Processes returns the processes of one cgroup, without those of its children. A threaded one has single threads (B58): it returns the
+// processes that these belong to.
 func Processes(path string) ([]int, error) {
 	data, err := os.ReadFile(filepath.Join(Dir(path), "cgroup.procs"))
-	if errors.Is(err, unix.EOPNOTSUPP) {
+	threads := errors.Is(err, unix.EOPNOTSUPP)
+	if threads {
 		data, err = os.ReadFile(filepath.Join(Dir(path), "cgroup.threads"))
 	}
 	if err != nil {
@@ -147,7 +148,27 @@ func Processes(path string) ([]int, error) {
 			pids = append(pids, pid)
 		}
 	}
+	if threads {
+		pids = processes(pids)
+	}
 	return pids, nil
+}
+
+// processes are those that threads belong to, each once. A thread that has ended meanwhile belongs to none.
+func processes(tids []int) []int {
+	var pids []int
+	for _, tid := range tids {
+		data, err := os.ReadFile("/proc/" + strconv.Itoa(tid) + "/status")
+		if err != nil {
+			continue
+		}
+		_, rest, _ := bytes.Cut(data, []byte("\nTgid:\t")) // a name cannot make up a line
+		number, _, _ := bytes.Cut(rest, []byte("\n"))
+		if pid, err := strconv.Atoi(string(number)); err == nil && !slices.Contains(pids, pid) {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
 }
 
 // Tree returns the processes of a cgroup and of all cgroups below it. What

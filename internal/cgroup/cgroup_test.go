@@ -61,6 +61,27 @@ func TestChild(t *testing.T) { // B28, G3
 	}
 }
 
+func TestProcessesOfThreads(t *testing.T) { // B58
+	entries, err := os.ReadDir("/proc/self/task")
+	if err != nil {
+		t.Fatal(err)
+	}
+	tids := []int{1 << 30} // has ended
+	for _, e := range entries {
+		tid, err := strconv.Atoi(e.Name())
+		if err != nil {
+			t.Fatal(err)
+		}
+		tids = append(tids, tid)
+	}
+	if len(tids) < 3 {
+		t.Fatalf("the test has only these threads: %v", tids)
+	}
+	if diff := cmp.Diff([]int{os.Getpid()}, processes(tids)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
 func TestSlice(t *testing.T) {
 	for name, want := range map[string]string{
 		"user.slice": "/user.slice", "a-b.slice": "/a.slice/a-b.slice", "-.slice": "/", `a\x2db.slice`: `/a\x2db.slice`,

@@ -13,7 +13,7 @@ import (
 // Hears is a program for python3 -c, with how it hears, a key, an address, a port and a text. It says "listens" and its number, then
 // sends what it has heard, and says so; or "refused".
 const Hears = `
-import ctypes, os, re, resource, signal, socket, sys, time
+import ctypes, errno, os, resource, signal, socket, sys, time
 how, key, host, port, say = sys.argv[1:]
 key, libc = int(key), ctypes.CDLL(None, use_errno=True)
 CREATE, GETALL = 0o1600, 13
@@ -41,7 +41,10 @@ if kind in gets and not whose:
     at = must(gets[kind](CREATE))
 print("listens", os.getpid(), flush=True)
 if kind in gets and whose: # another process makes it
-    at = until(lambda: gets[kind](0) + 1) - 1
+    def find():
+        at = gets[kind](0)
+        return at + 1 if at >= 0 or ctypes.get_errno() == errno.ENOENT else must(at)
+    at = until(find) - 1
 if kind == "signal":
     signal.sigwaitinfo([40])
     text = say.encode()
