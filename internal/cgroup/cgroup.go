@@ -80,12 +80,21 @@ func Of(pid int) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	for line := range bytes.Lines(data) {
-		if path, ok := bytes.CutPrefix(bytes.TrimRight(line, "\n"), []byte("0::")); ok {
-			return string(path), nil // of a process that has ended it may be removed, and then ends in " (deleted)" (B65)
-		}
+	if path, ok := unified(data); ok {
+		return path, nil
 	}
 	return "", fmt.Errorf("process %d is in no cgroup v2", pid)
+}
+
+// unified finds the path in /proc/PID/cgroup. That of a process that has ended may be removed, and then ends in " (deleted)"; but a cgroup
+// may be called so, too: nothing is cut off (B65).
+func unified(lines []byte) (string, bool) {
+	for line := range bytes.Lines(lines) {
+		if path, ok := bytes.CutPrefix(bytes.TrimRight(line, "\n"), []byte("0::")); ok {
+			return string(path), true
+		}
+	}
+	return "", false
 }
 
 // Below says whether path is parent or lies below it.

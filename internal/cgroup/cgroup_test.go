@@ -29,6 +29,27 @@ func TestBelow(t *testing.T) { // B28
 	}
 }
 
+// A path is taken as it is: what looks like another one's is not that (B65).
+func TestUnified(t *testing.T) {
+	for lines, want := range map[string]string{
+		"0::/weir/c9\n":                                  "/weir/c9",
+		"0::/weir/c9 (deleted)\n":                        "/weir/c9 (deleted)",
+		"0::/weir/c9 (deleted) (deleted)\n":              "/weir/c9 (deleted) (deleted)",
+		"0::/weir/c9 \n":                                 "/weir/c9 ",
+		"0::/weir/с9\n":                                  "/weir/с9", // another letter
+		"0::/weir/0::/c9\n":                              "/weir/0::/c9",
+		"1:name=systemd:/0::/c8\n0::/weir/c9//deleted\n": "/weir/c9//deleted",
+		"1:name=systemd:/c9\n":                           "",
+	} {
+		if got, ok := unified([]byte(lines)); got != want || ok != (want != "") {
+			t.Errorf("unified(%q) = %q, %v", lines, got, ok)
+		}
+		if Below(want, "/weir/c9") && want != "/weir/c9" && want != "/weir/c9//deleted" {
+			t.Errorf("%q counts as below /weir/c9", want)
+		}
+	}
+}
+
 func TestChild(t *testing.T) { // B28, G3
 	for _, c := range []struct {
 		path    string
