@@ -4,8 +4,8 @@ package bridge
 
 import (
 	"os"
-	"strconv"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
