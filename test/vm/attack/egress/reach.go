@@ -140,7 +140,7 @@ func limit(c *call) error {
 // addKey says the text by a key's description, which /proc/keys shows. -by is the keyring.
 func addKey(c *call) error {
 	ring := map[string]int{"write": unix.KEY_SPEC_USER_KEYRING, "session": unix.KEY_SPEC_SESSION_KEYRING, "process": unix.KEY_SPEC_PROCESS_KEYRING}[c.by]
-	if _, err := unix.KeyctlGetKeyringID(ring, true); err != nil {
+	if _, err := unix.KeyctlGetKeyringID(ring, c.by == "process"); err != nil { // of another kind it takes what is there
 		return step("find keyring", err)
 	}
 	if err := c.done("open"); err != nil {

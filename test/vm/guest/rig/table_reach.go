@@ -107,7 +107,7 @@ func Ways() []Way {
 		{Name: "semaphore-own", Hears: "semaphore-theirs", Words: "semaphore -n {port}", Own: true},
 		{Name: "limit", Hears: "limit", Words: "limit -pid {pid} -n {port}", Own: true},
 		{Name: "key", Hears: "key", Words: "key"},
-		{Name: "key-session", Hears: "key", Words: "key -by session -after 3s"},
+		{Name: "key-session", Hears: "key", Words: "key -by session"},
 		{Name: "key-own", Hears: "key", Words: "key -by process -after 3s", Own: true},
 	}
 }
