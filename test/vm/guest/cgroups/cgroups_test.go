@@ -544,6 +544,7 @@ func (f *fixture) threaded(t *testing.T) {
 // from before the move, or runs again only afterwards (B57).
 func (f *fixture) unseen(t *testing.T) {
 	mkdir(t, "/agents/unseen")
+	mkdir(t, "/agents/clean")
 	s := rig.BareIn(t, "unseen", root+"/agents/unseen")
 	known(t, f.sensor, "/agents/unseen", nil)
 	killed := func(what string, p *rig.Proc, place rig.Place) {
