@@ -172,25 +172,48 @@ static __always_inline int leaves(struct task_struct *task)
 }
 
 #define PF_EXITING 4
-#define MAX_THREADS 16
+#define MAX_THREADS (1 << 16)
 
-/* Where a process stands that is moved as a whole: its first thread may have ended, which stays where it was
- * then, and is not moved (B57). */
-static __always_inline struct cgroup *stands(struct task_struct *leader, bool threadgroup)
+/* A process that is moved, thread by thread. */
+struct moved {
+	__u64 thread;
+	__u64 last;      /* the list ends there */
+	__u64 container; /* that it is moved to, or 0 */
+	__u64 stands;    /* cgroup */
+};
+
+static long look_at(__u32 i, struct moved *m)
 {
-	struct list_head *head =
-	    (struct list_head *)((void *)BPF_CORE_READ(leader, signal) +
-	                         bpf_core_field_offset(struct signal_struct, thread_head));
-	struct task_struct *t = leader;
-	for (int i = 0; i < MAX_THREADS && threadgroup; i++) {
-		if (!(BPF_CORE_READ(t, flags) & PF_EXITING))
-			return cgroup_of(t);
-		struct list_head *next = BPF_CORE_READ(t, thread_node.next);
-		if (!next || next == head)
-			break;
-		t = (void *)next - bpf_core_field_offset(struct task_struct, thread_node);
+	struct where w;
+	struct task_struct *t = (void *)m->thread;
+	__u64 cg = (__u64)cgroup_of(t);
+	if (!(BPF_CORE_READ(t, flags) & PF_EXITING) && cg != m->stands) {
+		walk_at(&w, cg);
+		if (!m->stands || (w.container && w.container != m->container))
+			m->stands = cg;
+		if (w.container && w.container != m->container)
+			return 1;
 	}
-	return cgroup_of(leader);
+	__u64 next = (__u64)BPF_CORE_READ(t, thread_node.next);
+	if (!next || next == m->last)
+		return 1;
+	m->thread = next - bpf_core_field_offset(struct task_struct, thread_node);
+	return 0;
+}
+
+/* The cgroup that a process leaves which is moved as a whole: of all its threads (B58), one that leaves a
+ * container counts. Its first thread may have ended, which stays where it was then, and is not moved (B57);
+ * if all have, nobody is: 0. */
+static __always_inline __u64 stands(struct task_struct *leader, bool threadgroup, __u64 container)
+{
+	struct moved m = {.container = container,
+	                  .last = (__u64)BPF_CORE_READ(leader, signal) +
+	                          bpf_core_field_offset(struct signal_struct, thread_head)};
+	if (!threadgroup)
+		return (__u64)cgroup_of(leader);
+	bpf_probe_read_kernel(&m.thread, sizeof(m.thread), &leader);
+	bpf_loop(MAX_THREADS, look_at, &m, 0);
+	return m.stands;
 }
 
 SEC("fentry/cgroup_attach_task")
@@ -199,8 +222,11 @@ int BPF_PROG(weir_attach_enter, struct cgroup *to_cg, struct task_struct *leader
 	struct where from, to;
 	struct settings *c = configuration();
 	__u32 caller = bpf_get_current_pid_tgid() >> 32;
-	walk_cgroup(&from, stands(leader, threadgroup));
 	walk_cgroup(&to, to_cg);
+	__u64 at = stands(leader, threadgroup, to.container);
+	if (!at)
+		return 0;
+	walk_at(&from, at);
 	if (to.grant && to.grant != from.grant && (!c || c->daemon != caller))
 		intrude(&from, &to, to_cg, leader);
 	if (to.guarded && !from.container)

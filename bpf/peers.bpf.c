@@ -1,5 +1,6 @@
 /* What crosses the container's edge without a packet of its own: Unix sockets, passed
- * descriptors, the memory of other processes, and what the kernel is asked to send. */
+ * descriptors, the memory of other processes, signals and limits, what processes share by
+ * number or name, and what the kernel is asked to send. */
 #include "ends.h"
 #include "refuse.h"
 
@@ -379,6 +380,140 @@ int BPF_PROG(weir_shutdown, struct socket *sock)
 	return may_use(sock) ? 0 : -EPERM;
 }
 
+#define PF_SIGNALED 0x400
+#define KEY_NEED_WRITE 3
+#define KEY_NEED_SETATTR 6
+#define MAX_OWNERS 16384
+
+/* Which container has made an object that processes share by number or name, by the object's address: keys,
+ * and System V's memory, messages and semaphores. Whoever makes one is looked at, so that an address that is
+ * used again stands for nobody else. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, MAX_OWNERS);
+	__type(key, __u64);
+	__type(value, __u64);
+	__uint(pinning, LIBBPF_PIN_BY_NAME);
+} owners SEC(".maps");
+
+/* made notes whose an object is that is just being made. */
+static __always_inline void made(__u64 object, int shared)
+{
+	struct where w;
+	walk_current(&w);
+	if (w.container && !shared)
+		bpf_map_update_elem(&owners, &object, &w.container, BPF_ANY);
+	else
+		bpf_map_delete_elem(&owners, &object);
+}
+
+static __always_inline int refuse_reach(struct where *w, __u32 target)
+{
+	count(COUNT_DENIED_ATTACH);
+	tell_peer(w, REASON_ATTACH, 0, target);
+	return 0;
+}
+
+/* While a container is tainted, only its own processes use what they have made, and nothing else (B67).
+ * reads: who is in it may look at what others have made. */
+__noinline int may_share(__u64 object, int reads)
+{
+	struct where w;
+	__u64 *owner = bpf_map_lookup_elem(&owners, &object);
+	walk_current(&w);
+	if (owner && *owner == w.container)
+		return 1;
+	if (!is_let(&w) && !reads)
+		return refuse_reach(&w, 0);
+	__u64 id = owner ? *owner : 0;
+	struct state *s = owner ? bpf_map_lookup_elem(&cgroups, &id) : 0;
+	if (!s || !s->taint)
+		return 1;
+	struct where other = {.policy = s->policy};
+	struct policy *p = policy_of(&other);
+	if (p && p->mode == MODE_OBSERVE)
+		return 1;
+	count(COUNT_DENIED_ATTACH);
+	return 0;
+}
+
+/* What is done to another process says something to it (B67). */
+static __always_inline int may_reach(struct task_struct *target)
+{
+	struct where w;
+	__u32 tgid = BPF_CORE_READ(target, tgid);
+	if (tgid == bpf_get_current_pid_tgid() >> 32)
+		return 1;
+	walk_current(&w);
+	return is_let(&w) || inside(&w, cgroup_of(target)) ? 1 : refuse_reach(&w, tgid);
+}
+
+/* check_kill_permission asks for all that a process sends, not for what the kernel does. Signal 0 sends
+ * nothing. With credentials it is a device's, and this task only stood in its way. */
+SEC("fmod_ret/security_task_kill")
+int BPF_PROG(weir_kill, struct task_struct *p, void *info, int sig, void *cred)
+{
+	return !sig || cred || may_reach(p) ? 0 : -EPERM;
+}
+
+SEC("fmod_ret/security_task_setrlimit")
+int BPF_PROG(weir_limit, struct task_struct *p)
+{
+	return may_reach(p) ? 0 : -EPERM;
+}
+
+/* Nobody sees the new object before this has returned. */
+SEC("fentry/ipc_addid")
+int BPF_PROG(weir_ipc_made)
+{
+	__u64 object = 0;
+	bpf_get_func_arg(ctx, 1, &object);
+	made(object, 0);
+	return 0;
+}
+
+/* ipcperms asks for all that finds, sends, receives, attaches or looks. */
+SEC("fmod_ret/security_ipc_permission")
+int BPF_PROG(weir_ipc)
+{
+	__u64 object = 0;
+	bpf_get_func_arg(ctx, 0, &object); /* a number, not a pointer: a global function takes none */
+	return may_share(object, 0) ? 0 : -EPERM;
+}
+
+/* key_task_permission asks. The lowest bit of a reference is no part of the address. */
+SEC("fmod_ret/security_key_permission")
+int BPF_PROG(weir_key_use)
+{
+	__u64 ref = 0, need = 0;
+	bpf_get_func_arg(ctx, 0, &ref);
+	bpf_get_func_arg(ctx, 2, &need);
+	__u32 what = need;
+	return may_share(ref & ~1ULL, what != KEY_NEED_WRITE && what != KEY_NEED_SETATTR) ? 0 : -EPERM;
+}
+
+/* do_coredump takes credentials first, and what dies is marked before. The kernel's core_pattern may name a
+ * program that it starts outside, with the name that the process gave itself and all its memory (B67). */
+SEC("fmod_ret/security_prepare_creds")
+int BPF_PROG(weir_core)
+{
+	struct where w;
+	if (!(bpf_get_current_task_btf()->flags & PF_SIGNALED))
+		return 0;
+	walk_current(&w);
+	return is_let(&w) ? 0 : -EPERM;
+}
+
+/* A user's keyrings are everybody's who runs as that user, whoever came first. */
+static __always_inline int is_users(struct key *key)
+{
+	char name[5] = {};
+	bpf_probe_read_kernel_str(name, sizeof(name), BPF_CORE_READ(key, index_key.description));
+	return name[0] == '_' && ((name[1] == 'u' && name[2] == 'i' && name[3] == 'd') ||
+	                          (name[1] == 'p' && name[2] == 'e' && name[3] == 'r'));
+}
+
 /* construct_key has a program of the host look a key up, in the host's network: key.dns_resolver asks for
  * names. The key that authorizes it can be made by nobody else. */
 SEC("fmod_ret/security_key_alloc")
@@ -389,6 +524,7 @@ int BPF_PROG(weir_key, struct key *key)
 		__u64 word[2];
 	} authorizes = {".request_key_aut"}; /* the start of it is no other's */
 	__u64 name[2] = {};
+	made((__u64)key, is_users(key));
 	bpf_probe_read_kernel(name, sizeof(name), BPF_CORE_READ(key, index_key.type, name));
 	if (name[0] != authorizes.word[0] || name[1] != authorizes.word[1] || may_ask_kernel(0))
 		return 0;

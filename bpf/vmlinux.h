@@ -444,6 +444,7 @@ struct key_type {
 
 struct keyring_index_key {
 	struct key_type *type;
+	char *description;
 };
 
 struct key {

@@ -80,12 +80,21 @@ func Of(pid int) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	for line := range bytes.Lines(data) {
-		if path, ok := bytes.CutPrefix(bytes.TrimRight(line, "\n"), []byte("0::")); ok {
-			return string(path), nil // of a process that has ended it may be removed, and then ends in " (deleted)" (B65)
-		}
+	if path, ok := unified(data); ok {
+		return path, nil
 	}
 	return "", fmt.Errorf("process %d is in no cgroup v2", pid)
+}
+
+// unified finds the path in /proc/PID/cgroup. That of a process that has ended may be removed, and then ends in " (deleted)"; but a cgroup
+// may be called so, too: nothing is cut off (B65).
+func unified(lines []byte) (string, bool) {
+	for line := range bytes.Lines(lines) {
+		if path, ok := bytes.CutPrefix(bytes.TrimRight(line, "\n"), []byte("0::")); ok {
+			return string(path), true
+		}
+	}
+	return "", false
 }
 
 // Below says whether path is parent or lies below it.
@@ -131,11 +140,12 @@ func Slice(name string) (string, error) {
 	return path, nil
 }
 
-// Processes returns the processes of one cgroup, without those of its children. A threaded one has single threads of theirs (B58): their
-// ids stand for them.
+// Processes returns the processes of one cgroup, without those of its children. A threaded one has single threads (B58): it returns the
+// processes that these belong to.
 func Processes(path string) ([]int, error) {
 	data, err := os.ReadFile(filepath.Join(Dir(path), "cgroup.procs"))
-	if errors.Is(err, unix.EOPNOTSUPP) {
+	threads := errors.Is(err, unix.EOPNOTSUPP)
+	if threads {
 		data, err = os.ReadFile(filepath.Join(Dir(path), "cgroup.threads"))
 	}
 	if err != nil {
@@ -147,7 +157,27 @@ func Processes(path string) ([]int, error) {
 			pids = append(pids, pid)
 		}
 	}
+	if threads {
+		pids = processes(pids)
+	}
 	return pids, nil
+}
+
+// processes are those that threads belong to, each once. A thread that has ended meanwhile belongs to none.
+func processes(tids []int) []int {
+	var pids []int
+	for _, tid := range tids {
+		data, err := os.ReadFile("/proc/" + strconv.Itoa(tid) + "/status")
+		if err != nil {
+			continue
+		}
+		_, rest, _ := bytes.Cut(data, []byte("\nTgid:\t")) // a name cannot make up a line
+		number, _, _ := bytes.Cut(rest, []byte("\n"))
+		if pid, err := strconv.Atoi(string(number)); err == nil && !slices.Contains(pids, pid) {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
 }
 
 // Tree returns the processes of a cgroup and of all cgroups below it. What

@@ -29,6 +29,27 @@ func TestBelow(t *testing.T) { // B28
 	}
 }
 
+// A path is taken as it is: what looks like another one's is not that (B65).
+func TestUnified(t *testing.T) {
+	for lines, want := range map[string]string{
+		"0::/weir/c9\n":                                  "/weir/c9",
+		"0::/weir/c9 (deleted)\n":                        "/weir/c9 (deleted)",
+		"0::/weir/c9 (deleted) (deleted)\n":              "/weir/c9 (deleted) (deleted)",
+		"0::/weir/c9 \n":                                 "/weir/c9 ",
+		"0::/weir/с9\n":                                  "/weir/с9", // another letter
+		"0::/weir/0::/c9\n":                              "/weir/0::/c9",
+		"1:name=systemd:/0::/c8\n0::/weir/c9//deleted\n": "/weir/c9//deleted",
+		"1:name=systemd:/c9\n":                           "",
+	} {
+		if got, ok := unified([]byte(lines)); got != want || ok != (want != "") {
+			t.Errorf("unified(%q) = %q, %v", lines, got, ok)
+		}
+		if Below(want, "/weir/c9") && want != "/weir/c9" && want != "/weir/c9//deleted" {
+			t.Errorf("%q counts as below /weir/c9", want)
+		}
+	}
+}
+
 func TestChild(t *testing.T) { // B28, G3
 	for _, c := range []struct {
 		path    string
@@ -58,6 +79,27 @@ func TestChild(t *testing.T) { // B28, G3
 		if got := Within(c.path, c.parents); got != c.within {
 			t.Errorf("Within(%q, %q) = %v", c.path, c.parents, got)
 		}
+	}
+}
+
+func TestProcessesOfThreads(t *testing.T) { // B58
+	entries, err := os.ReadDir("/proc/self/task")
+	if err != nil {
+		t.Fatal(err)
+	}
+	tids := []int{1 << 30} // has ended
+	for _, e := range entries {
+		tid, err := strconv.Atoi(e.Name())
+		if err != nil {
+			t.Fatal(err)
+		}
+		tids = append(tids, tid)
+	}
+	if len(tids) < 3 {
+		t.Fatalf("the test has only these threads: %v", tids)
+	}
+	if diff := cmp.Diff([]int{os.Getpid()}, processes(tids)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 

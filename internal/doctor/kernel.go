@@ -242,6 +242,7 @@ func hooks() []hook {
 	fn := func(name, lost string) hook { return hook{name, false, lost} }
 	tp := func(name, lost string) hook { return hook{name, true, lost} }
 	const passed, moved = "sockets passed in from outside are not refused", "processes that leave their container are not seen"
+	const told = "processes outside can be told something without a socket"
 	return []hook{
 		fn("security_socket_connect", "connects are not held"),
 		fn("security_socket_create", "socket families are not limited"),
@@ -253,6 +254,12 @@ func hooks() []hook {
 		fn("security_ptrace_traceme", "processes outside can be steered"),
 		fn("security_socket_setsockopt", "joining a multicast group tells the link something"),
 		fn("security_key_alloc", "the kernel looks names up for who asks it to"),
+		fn("security_task_kill", told),
+		fn("security_task_setrlimit", told),
+		fn("ipc_addid", told),
+		fn("security_ipc_permission", told),
+		fn("security_key_permission", told),
+		fn("security_prepare_creds", "a program outside gets core dumps"),
 		fn("unix_release", "what is known of closed sockets stays"),
 		fn("cgroup_attach_task", moved),
 		tp("sched_process_exec", "commands are not seen"),

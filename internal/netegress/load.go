@@ -127,6 +127,8 @@ func (e *Egress) Attach() error {
 		"weir_getsockopt": e.peers.WeirGetsockopt, "weir_bind": e.peers.WeirBind, "weir_listen": e.peers.WeirListen,
 		"weir_accept": e.peers.WeirAccept, "weir_accepted": e.peers.WeirAccepted, "weir_born": e.peers.WeirBorn,
 		"weir_recvmsg": e.peers.WeirRecvmsg, "weir_shutdown": e.peers.WeirShutdown,
+		"weir_kill": e.peers.WeirKill, "weir_limit": e.peers.WeirLimit, "weir_ipc_made": e.peers.WeirIpcMade,
+		"weir_ipc": e.peers.WeirIpc, "weir_key_use": e.peers.WeirKeyUse, "weir_core": e.peers.WeirCore,
 	} {
 		err := e.opts.State.Links.Pin(name, func() (link.Link, error) {
 			return link.AttachTracing(link.TracingOptions{Program: prog})
@@ -195,7 +197,7 @@ func (e *Egress) attachTo(path string) error {
 func (e *Egress) Restore() error {
 	o, p := e.egress.egressMaps, e.packet.packetMaps
 	return pinned.RestoreMaps(e.opts.PinDir, o.Asks, o.Claims, o.Destinations, o.Dozing, o.GrantDests, o.Holds, o.Leases, o.OutsideUnix,
-		o.Policies, o.Records, o.Socks, p.Marks, p.Trusted, e.peers.UnixPeers)
+		o.Policies, o.Records, o.Socks, p.Marks, p.Trusted, e.peers.Owners, e.peers.UnixPeers)
 }
 
 // Run reads the rings, ends grants and keeps the books until ctx ends. A reader

@@ -224,6 +224,7 @@ const (
 	peersMapLeases          = "leases"
 	peersMapListings        = "listings"
 	peersMapOutsideUnix     = "outside_unix"
+	peersMapOwners          = "owners"
 	peersMapPlaces          = "places"
 	peersMapPolicies        = "policies"
 	peersMapRecords         = "records"
@@ -235,9 +236,15 @@ const (
 	peersProgWeirAttach     = "weir_attach"
 	peersProgWeirBind       = "weir_bind"
 	peersProgWeirBorn       = "weir_born"
+	peersProgWeirCore       = "weir_core"
 	peersProgWeirGetsockopt = "weir_getsockopt"
 	peersProgWeirGroup      = "weir_group"
+	peersProgWeirIpc        = "weir_ipc"
+	peersProgWeirIpcMade    = "weir_ipc_made"
 	peersProgWeirKey        = "weir_key"
+	peersProgWeirKeyUse     = "weir_key_use"
+	peersProgWeirKill       = "weir_kill"
+	peersProgWeirLimit      = "weir_limit"
 	peersProgWeirListen     = "weir_listen"
 	peersProgWeirReceive    = "weir_receive"
 	peersProgWeirRecvmsg    = "weir_recvmsg"
@@ -295,9 +302,15 @@ type peersProgramSpecs struct {
 	WeirAttach     *ebpf.ProgramSpec `ebpf:"weir_attach"`
 	WeirBind       *ebpf.ProgramSpec `ebpf:"weir_bind"`
 	WeirBorn       *ebpf.ProgramSpec `ebpf:"weir_born"`
+	WeirCore       *ebpf.ProgramSpec `ebpf:"weir_core"`
 	WeirGetsockopt *ebpf.ProgramSpec `ebpf:"weir_getsockopt"`
 	WeirGroup      *ebpf.ProgramSpec `ebpf:"weir_group"`
+	WeirIpc        *ebpf.ProgramSpec `ebpf:"weir_ipc"`
+	WeirIpcMade    *ebpf.ProgramSpec `ebpf:"weir_ipc_made"`
 	WeirKey        *ebpf.ProgramSpec `ebpf:"weir_key"`
+	WeirKeyUse     *ebpf.ProgramSpec `ebpf:"weir_key_use"`
+	WeirKill       *ebpf.ProgramSpec `ebpf:"weir_kill"`
+	WeirLimit      *ebpf.ProgramSpec `ebpf:"weir_limit"`
 	WeirListen     *ebpf.ProgramSpec `ebpf:"weir_listen"`
 	WeirReceive    *ebpf.ProgramSpec `ebpf:"weir_receive"`
 	WeirRecvmsg    *ebpf.ProgramSpec `ebpf:"weir_recvmsg"`
@@ -326,6 +339,7 @@ type peersMapSpecs struct {
 	Leases       *ebpf.MapSpec `ebpf:"leases"`
 	Listings     *ebpf.MapSpec `ebpf:"listings"`
 	OutsideUnix  *ebpf.MapSpec `ebpf:"outside_unix"`
+	Owners       *ebpf.MapSpec `ebpf:"owners"`
 	Places       *ebpf.MapSpec `ebpf:"places"`
 	Policies     *ebpf.MapSpec `ebpf:"policies"`
 	Records      *ebpf.MapSpec `ebpf:"records"`
@@ -374,6 +388,7 @@ type peersMaps struct {
 	Leases       *ebpf.Map `ebpf:"leases"`
 	Listings     *ebpf.Map `ebpf:"listings"`
 	OutsideUnix  *ebpf.Map `ebpf:"outside_unix"`
+	Owners       *ebpf.Map `ebpf:"owners"`
 	Places       *ebpf.Map `ebpf:"places"`
 	Policies     *ebpf.Map `ebpf:"policies"`
 	Records      *ebpf.Map `ebpf:"records"`
@@ -398,6 +413,7 @@ func (m *peersMaps) Close() error {
 		m.Leases,
 		m.Listings,
 		m.OutsideUnix,
+		m.Owners,
 		m.Places,
 		m.Policies,
 		m.Records,
@@ -422,9 +438,15 @@ type peersPrograms struct {
 	WeirAttach     *ebpf.Program `ebpf:"weir_attach"`
 	WeirBind       *ebpf.Program `ebpf:"weir_bind"`
 	WeirBorn       *ebpf.Program `ebpf:"weir_born"`
+	WeirCore       *ebpf.Program `ebpf:"weir_core"`
 	WeirGetsockopt *ebpf.Program `ebpf:"weir_getsockopt"`
 	WeirGroup      *ebpf.Program `ebpf:"weir_group"`
+	WeirIpc        *ebpf.Program `ebpf:"weir_ipc"`
+	WeirIpcMade    *ebpf.Program `ebpf:"weir_ipc_made"`
 	WeirKey        *ebpf.Program `ebpf:"weir_key"`
+	WeirKeyUse     *ebpf.Program `ebpf:"weir_key_use"`
+	WeirKill       *ebpf.Program `ebpf:"weir_kill"`
+	WeirLimit      *ebpf.Program `ebpf:"weir_limit"`
 	WeirListen     *ebpf.Program `ebpf:"weir_listen"`
 	WeirReceive    *ebpf.Program `ebpf:"weir_receive"`
 	WeirRecvmsg    *ebpf.Program `ebpf:"weir_recvmsg"`
@@ -442,9 +464,15 @@ func (p *peersPrograms) Close() error {
 		p.WeirAttach,
 		p.WeirBind,
 		p.WeirBorn,
+		p.WeirCore,
 		p.WeirGetsockopt,
 		p.WeirGroup,
+		p.WeirIpc,
+		p.WeirIpcMade,
 		p.WeirKey,
+		p.WeirKeyUse,
+		p.WeirKill,
+		p.WeirLimit,
 		p.WeirListen,
 		p.WeirReceive,
 		p.WeirRecvmsg,

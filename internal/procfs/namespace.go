@@ -12,14 +12,46 @@ import (
 // Namespace returns the inode of one of the process's namespaces: net, mnt, pid, user, cgroup, ipc, uts or time.
 func Namespace(pid int, kind string) (uint64, error) {
 	var st unix.Stat_t
-	if err := unix.Stat(file(pid, "ns", kind), &st); err != nil {
+	if err := byThread(pid, func(id int) error { return unix.Stat(file(id, "ns", kind), &st) }); err != nil {
 		return 0, failed(pid, kind+" namespace", err)
 	}
 	return st.Ino, nil
 }
 
+// Living is the id of a thread of the process that lives: the process's own, or another one where its first thread has ended, which then
+// has no namespaces, root and memory any more (B57). Below /proc it stands for the process.
+func Living(pid int) int {
+	ended := func(id int) bool {
+		s, err := ReadStat(id)
+		return err == nil && (s.State == 'Z' || s.State == 'X')
+	}
+	if !ended(pid) {
+		return pid
+	}
+	tids, _ := Threads(pid)
+	for _, tid := range tids {
+		if !ended(tid) {
+			return tid
+		}
+	}
+	return pid
+}
+
+// byThread has something read of a process by its id, and where that fails by another thread's.
+func byThread(pid int, read func(id int) error) error {
+	err := read(pid)
+	if err == nil {
+		return nil
+	}
+	if id := Living(pid); id != pid {
+		return read(id)
+	}
+	return err
+}
+
 // Namespaces returns the namespaces of a kind that processes are in, each with the oldest of those: who comes later, such as one that was
-// started with a root of its own, must not stand for the others. Processes that are gone are in none.
+// started with a root of its own, must not stand for the others. Where its first thread has ended, the id is that of another. Processes
+// that are gone are in none.
 func Namespaces(pids []int, kind string) map[uint64]int {
 	found, begun := map[uint64]int{}, map[uint64]uint64{}
 	for _, pid := range pids {
@@ -32,7 +64,7 @@ func Namespaces(pids []int, kind string) map[uint64]int {
 			continue
 		}
 		if first, ok := begun[ns]; !ok || s.Start < first {
-			found[ns], begun[ns] = pid, s.Start
+			found[ns], begun[ns] = Living(pid), s.Start
 		}
 	}
 	return found
@@ -59,7 +91,11 @@ func EachNamespace(pids []int, kind string, f func(pid int) error) error {
 
 // Network opens the network namespace of a process. The caller closes it. The error wraps ErrGone if the process has ended.
 func Network(pid int) (*os.File, error) {
-	ns, err := os.Open(file(pid, "ns", "net"))
+	var ns *os.File
+	err := byThread(pid, func(id int) (err error) {
+		ns, err = os.Open(file(id, "ns", "net"))
+		return err
+	})
 	if err != nil {
 		return nil, failed(pid, "network namespace", err)
 	}
@@ -69,7 +105,11 @@ func Network(pid int) (*os.File, error) {
 // OpenRoot opens the root directory that a process sees, to resolve names in. The caller closes it. The error wraps ErrGone
 // if the process has ended.
 func OpenRoot(pid int) (*os.File, error) {
-	root, err := os.OpenFile(file(pid, "root"), unix.O_PATH|unix.O_DIRECTORY, 0)
+	var root *os.File
+	err := byThread(pid, func(id int) (err error) {
+		root, err = os.OpenFile(file(id, "root"), unix.O_PATH|unix.O_DIRECTORY, 0)
+		return err
+	})
 	if err != nil {
 		return nil, failed(pid, "root directory", err)
 	}

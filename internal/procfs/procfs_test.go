@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
@@ -162,8 +163,15 @@ func TestSocketInodes(t *testing.T) {
 // A thread with its own descriptor table cannot hide a socket there.
 func TestSocketInodesOfThread(t *testing.T) {
 	ready, done, ended := make(chan uint64), make(chan struct{}), make(chan error, 1)
-	go func() {
+	var open func()
+	open = func() {
 		runtime.LockOSThread() // never unlocked: the thread ends with its goroutine
+		if unix.Gettid() == os.Getpid() {
+			go open() // on another: the first one stands for the process
+			<-done
+			runtime.UnlockOSThread()
+			return
+		}
 		defer close(ready)
 		if err := unix.Unshare(unix.CLONE_FILES); err != nil {
 			ended <- err
@@ -177,7 +185,8 @@ func TestSocketInodesOfThread(t *testing.T) {
 		ready <- inode(t, fd)
 		<-done
 		ended <- unix.Close(fd)
-	}()
+	}
+	go open()
 	hidden := <-ready
 	got, err := SocketInodes(os.Getpid())
 	close(done)
@@ -223,6 +232,75 @@ func TestSameMemory(t *testing.T) {
 	}
 	if same, err := SameMemory(s.PID, s.PID); !same || err != nil {
 		t.Errorf("one program: %v, %v", same, err)
+	}
+}
+
+// dead makes a process whose first thread has ended.
+func dead(t *testing.T) int {
+	t.Helper()
+	t.Setenv("LEADERLESS", "1")
+	_, s := start(t, os.Args[0])
+	for end := time.Now().Add(time.Minute); s.State != 'Z'; time.Sleep(10 * time.Millisecond) {
+		var err error
+		if s, err = ReadStat(s.PID); err != nil || time.Now().After(end) {
+			t.Fatalf("its first thread does not end: %+v, %v", s, err)
+		}
+	}
+	return s.PID
+}
+
+func TestMain(m *testing.M) {
+	if os.Getenv("LEADERLESS") == "" {
+		os.Exit(m.Run())
+	}
+	go endFirst()
+	time.Sleep(time.Minute)
+}
+
+// endFirst ends the first thread of this process, on which it has to run by itself first.
+func endFirst() {
+	runtime.LockOSThread()
+	if unix.Gettid() == os.Getpid() {
+		unix.Syscall(unix.SYS_EXIT, 0, 0, 0)
+	}
+	go endFirst()
+	time.Sleep(time.Minute)
+}
+
+// A process whose first thread has ended still is somewhere, and has memory (B57).
+func TestLeaderless(t *testing.T) {
+	pid, own := dead(t), os.Getpid()
+	for _, kind := range []string{"net", "mnt"} {
+		want, err := Namespace(own, kind)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := Namespace(pid, kind); got != want || err != nil {
+			t.Errorf("%s: %d, %v, want %d", kind, got, err, want)
+		}
+		id := Namespaces([]int{pid}, kind)[want]
+		if _, err := os.Stat(fmt.Sprintf("/proc/%d/root/", id)); err != nil || id == pid {
+			t.Errorf("%s: %d stands for %d: %v", kind, id, pid, err)
+		}
+	}
+	for what, open := range map[string]func(int) (*os.File, error){"network": Network, "root": OpenRoot} {
+		f, err := open(pid)
+		if err != nil {
+			t.Errorf("%s: %v", what, err)
+			continue
+		}
+		f.Close()
+	}
+	another := dead(t)
+	if same, err := SameMemory(pid, another); same || err != nil {
+		t.Errorf("memory of two: %v, %v", same, err)
+	}
+	tid := Living(pid)
+	if tid == pid {
+		t.Fatal("no thread lives")
+	}
+	if same, err := SameMemory(pid, tid); !same || err != nil {
+		t.Errorf("memory of one: %v, %v", same, err)
 	}
 }
 

@@ -50,7 +50,7 @@ func Signal(pidfd *os.File, sig unix.Signal) error {
 
 // SameMemory tells whether two processes share one address space, as vfork and CLONE_VM make it.
 func SameMemory(a, b int) (bool, error) {
-	return kcmp(a, b, kcmpVM)
+	return kcmp(Living(a), Living(b), kcmpVM)
 }
 
 func kcmp(a, b, kind int) (bool, error) {

@@ -92,6 +92,9 @@ func (d *daemon) recorded(r netegress.Record) {
 	case r.Reason == "kernel_traffic":
 		to = event.Destination{Protocol: "key"}
 		v.Text = "a key that a program of the host would look up (request_key)"
+	case r.Reason == "attach" && r.Target == 0:
+		to = event.Destination{Protocol: "ipc"}
+		v.Text = "a key or an object of System V that is not its own"
 	case r.Path != "" || r.Family == unix.AF_UNIX:
 		to = event.Destination{Address: r.Path, Protocol: "unix"}
 		if r.Target != 0 {

@@ -44,7 +44,7 @@ func Findings(path string) ([]string, error) {
 }
 
 func socketTable(pid int, table string, column int) ([]uint64, error) {
-	f, err := os.Open("/proc/" + strconv.Itoa(pid) + "/net/" + table)
+	f, err := os.Open("/proc/" + strconv.Itoa(procfs.Living(pid)) + "/net/" + table)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

@@ -27,7 +27,7 @@ type Pins struct {
 // names are those of the maps that are pinned.
 var names = []string{
 	"aliases", "all_left", "answerers", "asks", "cgroups", "claims", "config", "counters", "destinations", "dozing", "epochs", "escapes", "execs",
-	"grant_dests", "grants", "holds", "leases", "marks", "moves", "origins", "outside_unix", "policies", "reals", "records", "resolvers",
+	"grant_dests", "grants", "holds", "leases", "marks", "moves", "origins", "outside_unix", "owners", "policies", "reals", "records", "resolvers",
 	"secret_filters", "secret_lists", "secret_names", "secret_nodes", "secret_opens", "socks", "starts", "tasks", "trusted", "unix_peers",
 }
 

@@ -102,7 +102,7 @@ func run(args []string, in io.Reader, out, errs io.Writer) int {
 func attempts() map[string]attempt {
 	all := map[string]attempt{}
 	for _, m := range []map[string]attempt{
-		tcpAttempts(), udpAttempts(), rawAttempts(), linkAttempts(), familyAttempts(), unixAttempts(), memoryAttempts(), processAttempts(), fileAttempts(), kernelAttempts(), terminalAttempts(), nativeAttempts(), loopbackAttempts(),
+		tcpAttempts(), udpAttempts(), rawAttempts(), linkAttempts(), familyAttempts(), unixAttempts(), memoryAttempts(), processAttempts(), fileAttempts(), kernelAttempts(), reachAttempts(), terminalAttempts(), nativeAttempts(), loopbackAttempts(),
 	} {
 		maps.Copy(all, m)
 	}

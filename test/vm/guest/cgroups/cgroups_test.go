@@ -101,7 +101,7 @@ func TestCgroups(t *testing.T) {
 		name string
 		run  func(*testing.T)
 	}{
-		{"by_path", f.byPath}, {"B60_older", f.older}, {"B60_below_a_parent", f.olderBelow}, {"mistakes", f.mistakes}, {"B28_B57_moved", f.moved}, {"B58_threaded", f.threaded}, {"runtimes", f.runtimes},
+		{"by_path", f.byPath}, {"B60_older", f.older}, {"B60_below_a_parent", f.olderBelow}, {"mistakes", f.mistakes}, {"B28_B57_moved", f.moved}, {"B58_threaded", f.threaded}, {"B57_unseen", f.unseen}, {"runtimes", f.runtimes},
 		{"B28_moved_while_it_sends", f.movedSending}, {"B33_reports", f.reports}, {"B45_sensor_restarted", f.restarted}, {"B45_made_again", f.again}, {"B45_tainted_last", f.last}, {"B33_B45_no_room", f.noRoom}, {"B33_of_the_policy", f.ofPolicy},
 	} {
 		t.Run(test.name, test.run)
@@ -463,7 +463,7 @@ func (f *fixture) runtimes(t *testing.T) {
 }
 
 // threads is a program of two, which sends from the second one, at a line of input. The first thread ends before; or the second one is
-// told by its id, to be moved alone; or it executes something first, and becomes the first one by that.
+// told by its id, to be moved alone, and may have many others before it; or it executes something first, and becomes the first one by that.
 const threads = `
 import ctypes, os, socket, sys, threading
 how, host, port, text = sys.argv[1:]
@@ -473,6 +473,9 @@ def send():
     if how == "executes":
         os.execvp("egress", ["egress", "tcp", "-to", host + ":" + port, "-say", text])
     socket.create_connection((host, int(port))).sendall(text.encode())
+if how == "crowd":
+    for i in range(40):
+        threading.Thread(target=threading.Event().wait, daemon=True).start()
 second = threading.Thread(target=send)
 second.start()
 if how == "leaderless":
@@ -482,6 +485,14 @@ second.join()
 
 // threadMoves has a process with more than one thread moved to cgroups, all of it or one thread, before it sends (B57, B58).
 func (f *fixture) threadMoves(t *testing.T, s *rig.Session, how string, files ...string) (rig.Result, rig.Place) {
+	t.Helper()
+	p, place := f.threadMoved(t, s, how, files...)
+	p.Input(t, "\n")
+	return p.Wait(t), place
+}
+
+// threadMoved is threadMoves up to the line that has it send.
+func (f *fixture) threadMoved(t *testing.T, s *rig.Session, how string, files ...string) (*rig.Proc, rig.Place) {
 	t.Helper()
 	place := f.world.Raw(t)
 	p := s.Start(t, "python3", "-c", threads, how, rig.World4, strconv.Itoa(place.Port), place.Text)
@@ -496,7 +507,7 @@ func (f *fixture) threadMoves(t *testing.T, s *rig.Session, how string, files ..
 			return err == nil && strings.Contains(string(b), ") Z ")
 		})
 	}
-	if how == "alone" {
+	if how == "alone" || how == "crowd" {
 		id = strings.Fields(ready)[1]
 	}
 	for _, file := range files {
@@ -504,8 +515,7 @@ func (f *fixture) threadMoves(t *testing.T, s *rig.Session, how string, files ..
 			t.Fatalf("move it: %v", err)
 		}
 	}
-	p.Input(t, "\n")
-	return p.Wait(t), place
+	return p, place
 }
 
 // moves has one process of a session move itself into a cgroup, and another moved there from outside, before each sends.
@@ -575,11 +585,44 @@ func (f *fixture) threaded(t *testing.T) {
 		t.Errorf("a thread that is tainted: %s", r)
 	}
 	place.Nothing(t)
-	r, place = f.threadMoves(t, s, "alone", "/threads/inside/cgroup.threads", "/threads/outside/cgroup.threads")
-	if r.Exit != 128+int(syscall.SIGKILL) {
-		t.Errorf("a thread that has left: %s", r)
+	// alone, and with all others, which stand where nobody guards them
+	for how, to := range map[string]string{"alone": "/threads/outside/cgroup.threads", "crowd": "/aside/cgroup.procs"} {
+		r, place = f.threadMoves(t, s, how, "/threads/inside/cgroup.threads", to)
+		if r.Exit != 128+int(syscall.SIGKILL) {
+			t.Errorf("a thread that has left, %s: %s", how, r)
+		}
+		place.Nothing(t)
 	}
-	place.Nothing(t)
+}
+
+// unseen: the kernel alone kills who executes something after it has left, also by another thread than its first. The sensor stands still
+// from before the move, or runs again only afterwards (B57).
+func (f *fixture) unseen(t *testing.T) {
+	mkdir(t, "/agents/unseen")
+	mkdir(t, "/agents/clean")
+	s := rig.BareIn(t, "unseen", root+"/agents/unseen")
+	known(t, f.sensor, "/agents/unseen", nil)
+	killed := func(what string, p *rig.Proc, place rig.Place) {
+		t.Helper()
+		p.Input(t, "\n")
+		if r := p.Wait(t); r.Exit != 128+int(syscall.SIGKILL) {
+			t.Errorf("%s: want it killed, got %s", what, r)
+		}
+		place.Nothing(t)
+	}
+	for _, to := range targets {
+		func() {
+			f.sensor.Signal(t, syscall.SIGSTOP)
+			defer f.sensor.Signal(t, syscall.SIGCONT)
+			p, place := f.threadMoved(t, s, "executes", to+"/cgroup.procs")
+			killed("to "+to, p, place)
+		}()
+	}
+	f.sensor.KillBoth(t)
+	p, place := f.threadMoved(t, s, "executes", "/aside/cgroup.procs")
+	f.sensor.Restart(t)
+	killed("with another sensor", p, place)
+	s.Close()
 }
 
 // moved: who leaves its container is killed before it sends, wherever it is put and whoever puts it there (B28). That the container is clean
@@ -618,6 +661,19 @@ func (f *fixture) moved(t *testing.T) {
 				place.Nothing(t)
 			}
 		}
+	}
+	zombie := below.Start(t, "python3", "-c", "import os; pid = os.fork(); pid or os._exit(0); print('ended', pid, flush=True); input()")
+	pid := strings.TrimPrefix(zombie.WaitLine("ended ", rig.Late), "ended ")
+	rig.Eventually(t, "it has ended", func() bool {
+		b, err := os.ReadFile("/proc/" + pid + "/stat")
+		return err == nil && strings.Contains(string(b), ") Z ")
+	})
+	if err := os.WriteFile(root+"/aside/cgroup.procs", []byte(pid), 0); err != nil { // moves nobody
+		t.Errorf("move what has ended: %v", err)
+	}
+	zombie.Input(t, "\n")
+	if r := zombie.Wait(t); r.Exit != 0 {
+		t.Errorf("the parent of what has ended: %s", r)
 	}
 	told := func() (n int) {
 		for _, e := range f.sensor.Events(t, event.Error) {

@@ -41,6 +41,7 @@ func Test(t *testing.T) {
 	t.Run("B64/own", func(t *testing.T) { ownEnds(t, world, sensor) })
 	t.Run("B61/parked-closed", func(t *testing.T) { parkedClosed(t, world, sensor) })
 	t.Run("B61/half-closed", func(t *testing.T) { halfClosed(t, world, sensor) })
+	t.Run("B67/own", func(t *testing.T) { reachesOwn(t, world, sensor) })
 	t.Run("OpenedBeforeGuard", func(t *testing.T) { openedBeforeGuard(t, world) })
 	t.Run("Remembered", func(t *testing.T) { remembered(t, world, sensor) })
 	t.Run("SigcontWakesHeld", func(t *testing.T) { sigcontWakesHeld(t, world, sensor) })
