@@ -67,7 +67,7 @@ func New(o Options) *Guard {
 	if o.Names.Service == "" {
 		o.Names = builtin.Installed()
 	}
-	g := &Guard{rules: slices.Concat(builtin.Rules(), o.Names.Protect(), []rule.Rule{builtin.Update}, o.Appended), on: map[string][]asked{}, server: o.Server}
+	g := &Guard{rules: slices.Concat(builtin.Rules(), o.Names.Protect(), []rule.Rule{builtin.Update}, o.Appended), on: make(map[string][]asked, manyNames), server: o.Server}
 	for i := range g.rules {
 		r := &g.rules[i]
 		for _, on := range r.On {
@@ -83,6 +83,9 @@ func New(o Options) *Guard {
 	g.calm = newCalm(g.on)
 	return g
 }
+
+// manyNames is about how many names of commands the rules have.
+const manyNames = 1 << 10
 
 // Rules are all that are in force, built-in ones first.
 func (g *Guard) Rules() []rule.Rule { return g.rules }
@@ -109,7 +112,10 @@ func (g *Guard) CheckIn(tool string, args json.RawMessage, resolve func(path str
 			hit, refused = Hit{Rule: &unreadable, Excerpt: tool}, true
 		}
 	}()
-	c := read(tool, args)
+	c, whole := read(tool, args)
+	if !whole {
+		return Hit{Rule: &unreadable, Excerpt: tool}, true
+	}
 	for _, s := range c.scripts {
 		if hit, ok := g.Script(s.dialect, s.text); ok {
 			return hit, true
