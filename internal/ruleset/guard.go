@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"weir/internal/ruleset/builtin"
 	"weir/internal/ruleset/cmdexe"
@@ -29,7 +30,7 @@ type Guard struct {
 	on     map[string][]asked
 	every  []asked // for whatever name
 	server string
-	calm   *calm
+	calm   func() *calm
 }
 
 // asked is a condition with its rule.
@@ -80,7 +81,7 @@ func New(o Options) *Guard {
 			}
 		}
 	}
-	g.calm = newCalm(g.on)
+	g.calm = sync.OnceValue(func() *calm { return newCalm(g.on) })
 	return g
 }
 
@@ -156,10 +157,10 @@ func (g *Guard) path(p string, changes bool) (Hit, bool) {
 // Script judges a text in one language, and the texts that it runs.
 func (g *Guard) Script(d script.Dialect, source string) (Hit, bool) {
 	source = decode(source)
-	if g.calm.text(d, source) {
+	if g.calm().text(d, source) {
 		return Hit{}, false
 	}
-	return g.read(g.calm, d, source)
+	return g.read(g.calm(), d, source)
 }
 
 // read judges what is in a text; what calm says may be left out.
