@@ -240,7 +240,7 @@ func headers(h http.Header, own string, scrub *redact.Scrubber) []Header {
 			if slices.Contains(replaced, textproto.CanonicalMIMEHeaderKey(name)) || strings.EqualFold(name, own) {
 				v = scrub.Marker()
 			}
-			list = append(list, Header{clean(scrub, name), clean(scrub, v)})
+			list = append(list, Header{strings.ToValidUTF8(scrub.Name(name), "\uFFFD"), clean(scrub, v)})
 		}
 	}
 	slices.SortStableFunc(list, func(a, b Header) int { return strings.Compare(a.Name, b.Name) })
