@@ -194,7 +194,7 @@ func (n *notifier) say(head, middle, tail string) error {
 		tail, _, _ = strings.Cut(tail, ";")
 	}
 	middle = show.Shorten(middle, n.width-show.Columns(head+tail))
-	line := "\r" + rest + show.Cut(head+middle+tail, n.width) + "\r\n"
+	line := "\r" + rest + show.Shorten(head+middle+tail, n.width) + "\r\n"
 	// In the background of a terminal with tostop, writing stops the whole process group, the command too, unless the thread that writes
 	// blocks the signal. To ignore it would do as well, but the command would inherit that.
 	runtime.LockOSThread()
