@@ -21,6 +21,8 @@ var texts = map[string]string{
 	"wide and narrow":      strings.Repeat("a漢b한🙂", 60),
 	"emoji":                strings.Repeat("🙂🚀", 70) + "x",
 	"combining":            strings.Repeat("e\u0301o\u0308\u0301", 100),
+	"emoji put together":   strings.Repeat("👍🏽🇩🇪1\ufe0f\u20e3", 40),
+	"syllables":            strings.Repeat("ᄒ\u1161\u11abกำ\u0e49क्षि ", 40),
 	"ambiguous":            strings.Repeat("§×…→é°", 60),
 	"zero width, tabs":     strings.Repeat("a\u200bb\tc\u200d", 30),
 	"escapes":              strings.Repeat("\x1b[2K\x1b[1A\x1b[8mx\x07\r\u009b2J", 8),
