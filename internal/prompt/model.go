@@ -203,7 +203,7 @@ func (m *model) order() *order {
 }
 
 // rows is how many questions the list shows, room how many lines of one there are.
-func (m *model) rows() int { return min(len(m.list), max(m.height/3, 1)) }
+func (m *model) rows() int { return min(len(m.list), max(min(m.height/3, m.height-leastHeight+1), 1)) }
 
 func (m *model) room() int { return m.height - m.rows() - maxNotes - m.asking() - 3 }
 
@@ -372,5 +372,6 @@ func (m *model) prompt() string {
 // wider asks whether the scope that was chosen is meant. The whole command was on the screen: here it is cut, and the rest of the line is not.
 func (m *model) wider(root event.Member) string {
 	before, after := fmt.Sprintf("approve %s for ", m.about), " and everything it starts?  y: yes  r: reason"
-	return before + show.Shorten(root.Command(0, 0), m.asking()*m.width-len(before)-len(after)) + after
+	const spare = 8 // columns that may stay empty at the end of a line, before a letter and its marks
+	return before + show.Shorten(root.Command(0, 0), m.asking()*m.width-(m.asking()-1)*spare-len(before)-len(after)) + after
 }

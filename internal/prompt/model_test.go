@@ -253,6 +253,31 @@ func TestF08NoGaps(t *testing.T) {
 	}
 }
 
+// F08: on the smallest screen all can be seen, among however many questions, and what is asked for confirmation is there as a whole.
+func TestF08SmallScreens(t *testing.T) {
+	for height := leastHeight; height < 30; height += 4 {
+		for width := leastWidth; width < 100; width += 9 {
+			q := asked("aaaaaa", strings.Repeat("漢字🙂e\u0301", 40))
+			q.Chain = []event.Member{q.Process.Member(), {PID: 276, Argv: append([]string{"bash"}, q.Process.Argv...)}}
+			m := start(q, asked("bbbbbb"), asked("cccccc"), asked("dddddd"), asked("eeeeee"))
+			m.width, m.height = width, height
+			m.draw()
+			for range 100 {
+				m.press(" ")
+			}
+			m.press("a", "2")
+			lines := m.draw()
+			asks := strings.Join(lines[height-m.asking():], "")
+			if !strings.HasPrefix(asks, "approve aaaaaa for bash ") && width > 40 || !strings.HasPrefix(asks, "approve aaaaaa for ") || !strings.HasSuffix(asks, " and everything it starts?  y: yes  r: reason") {
+				t.Errorf("%dx%d: %q", width, height, asks)
+			}
+			if o := m.press("y"); o == nil || o.reply.Scope != 2 {
+				t.Errorf("%dx%d: %+v", width, height, o)
+			}
+		}
+	}
+}
+
 // An approval is for what was on the screen: that nobody waits any more, too.
 func TestGoneMeanwhile(t *testing.T) {
 	q := asked("aaaaaa")
