@@ -5,7 +5,7 @@ GO ?= go
 # As the programs are built: what tests and VMs share is compiled once.
 export CGO_ENABLED = 0
 
-.PHONY: all build test unit units vm images agents clients failures load lint generate corpus shells long demo bench release clean distclean
+.PHONY: all build test unit units screens vm images agents clients failures load lint generate corpus shells long demo bench release clean distclean
 
 all: build
 
@@ -16,14 +16,17 @@ build: ## bin/weir, and bin/weir-hook for containers
 	$(GO) build -tags $(TAGS) -o bin/weir ./cmd/sensor
 	$(GO) build -trimpath -ldflags='-s -w' -o bin/weir-hook ./cmd/hook
 
-test: images shells agents units ## every test, unit and VM, on all kernels; but for what make clients, make failures and make load run
+test: images shells agents units screens ## every test, unit and VM, on all kernels; but for what make clients, make failures and make load run
 	$(GO) test -timeout 90m ./...
 
-unit: shells agents units ## the tests that boot nothing
+unit: shells agents units screens ## the tests that boot nothing
 	$(GO) test -timeout 30m $$($(GO) list ./... | grep -v /test/vm)
 
 units: ## systemd-analyze, which judges the units
 	scripts/packages units
+
+screens: ## tmux, on whose screen the tests read what a person sees
+	scripts/packages screens
 
 shells: ## the programs that the classifier's tests run
 	scripts/packages shells

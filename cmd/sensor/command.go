@@ -67,7 +67,7 @@ func run(ctx context.Context, args []string, s *system) int {
 
 // note writes a line to standard error, harmless for a terminal (B51).
 func (s *system) note(format string, args ...any) {
-	fmt.Fprintln(s.stderr, event.Visible(fmt.Sprintf(format, args...)))
+	put(s.stderr, event.Visible(fmt.Sprintf(format, args...))+"\n")
 }
 
 func (s *system) client() *control.Client { return control.NewClient(s.runDir) }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"slices"
 	"time"
@@ -56,10 +57,7 @@ func (s *system) eventsCommand() *cobra.Command {
 
 func (s *system) events(ctx context.Context, filter event.Filter, follow bool, file string) error {
 	show := func(e event.Event) error {
-		if s.json {
-			return writeJSON(s.stdout, e)
-		}
-		return event.Print(s.stdout, e)
+		return s.answer(e, func(w io.Writer) { event.Print(w, e) })
 	}
 	read := func(file string) error {
 		if filter.Container != "" {

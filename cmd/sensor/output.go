@@ -5,12 +5,16 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 	"text/tabwriter"
 	"time"
 	"unicode/utf16"
 
+	"golang.org/x/term"
+
 	"weir/internal/event"
+	"weir/internal/show"
 )
 
 // writeJSON writes v on one line of ASCII: what a container chose can do nothing
@@ -51,7 +55,34 @@ func (s *system) answer(v any, text func(w io.Writer)) error {
 	}
 	var b bytes.Buffer
 	text(&b)
-	return written(s.stdout.Write(b.Bytes()))
+	return put(s.stdout, b.String())
+}
+
+// put writes lines. On a terminal none is wider than that: what goes on in the next line begins with blanks, so that it cannot pose as
+// another (B51), however a container has measured it.
+func put(f *os.File, lines string) error {
+	if width, _, err := term.GetSize(int(f.Fd())); err == nil && width > 0 {
+		lines = fold(lines, width)
+	}
+	return written(io.WriteString(f, lines))
+}
+
+func fold(lines string, width int) string {
+	var b strings.Builder
+	for line := range strings.Lines(lines) {
+		text, ended := strings.CutSuffix(line, "\n")
+		b.WriteString(strings.Join(show.Wrap(text, width, 17), "\n"))
+		if ended {
+			b.WriteByte('\n')
+		}
+	}
+	return b.String()
+}
+
+// above says whether lines that are printed on the terminal f scroll away at once.
+func above(f *os.File, lines string) bool {
+	width, height, err := term.GetSize(int(f.Fd()))
+	return err == nil && width > 0 && strings.Count(fold(lines, width), "\n") >= height
 }
 
 // table aligns rows of cells, each of them visible, under a head.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"os"
 	"os/signal"
 	"strings"
 	"syscall"
@@ -16,6 +17,7 @@ import (
 	"weir/internal/event"
 	"weir/internal/gate/question"
 	"weir/internal/gate/verdict"
+	"weir/internal/launch"
 	"weir/internal/prompt"
 	"weir/internal/show"
 )
@@ -47,7 +49,14 @@ func (s *system) pendingCommand() *cobra.Command {
 			if list == nil {
 				list = []question.Question{}
 			}
-			return s.answer(list, func(w io.Writer) { printPending(w, list, time.Now()) })
+			return s.answer(list, func(w io.Writer) {
+				var b strings.Builder
+				printPending(&b, list, time.Now())
+				if above(s.stdout, b.String()) {
+					fmt.Fprint(&b, "\nthis is more than the screen has: read what is above, or use weir pending -f\n")
+				}
+				io.WriteString(w, b.String())
+			})
 		},
 	}
 	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on: in a terminal with keys that answer, else as lines")
@@ -60,7 +69,7 @@ func (s *system) pendingCommand() *cobra.Command {
 func (s *system) follow(ctx context.Context) error {
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
 	defer stop()
-	if !s.json && term.IsTerminal(int(s.stdin.Fd())) && term.IsTerminal(int(s.stdout.Fd())) {
+	if !s.json && term.IsTerminal(int(s.stdin.Fd())) && draws(s.stdout, launch.Getenv(s.environ, "TERM")) {
 		return prompt.Follow(ctx, s.client(), s.operator(), s.stdin, s.stdout)
 	}
 	return prompt.Lines(ctx, s.client(), func(q question.Question) error {
@@ -72,6 +81,12 @@ func (s *system) follow(ctx context.Context) error {
 			}
 		})
 	}, func(err error) { s.note("weir pending: %v: trying again", err) })
+}
+
+// draws says whether f is a terminal on which any place can be written to.
+func draws(f *os.File, kind string) bool {
+	width, height, err := term.GetSize(int(f.Fd()))
+	return err == nil && width > 0 && height > 0 && kind != "" && kind != "dumb"
 }
 
 func (s *system) history(cmd *cobra.Command, most int) error {

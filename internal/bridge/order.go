@@ -4,8 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
+	"strconv"
 
 	"weir/internal/bridge/gitguard"
+	"weir/internal/bridge/sight"
 	"weir/internal/bridge/toolcall"
 	"weir/internal/bridge/wire"
 	"weir/internal/event"
@@ -80,11 +82,11 @@ func (s *Server) killSwitch(_ context.Context, c *called) string {
 		return ""
 	}
 	s.tell(c, event.Decision{Decision: "deny", Reason: "kill_switch", Text: "the kill switch is on", Tool: c.tool}, c.tool)
-	return textKilled
+	return wire.Killed
 }
 
 func (s *Server) guard(_ context.Context, c *called) string {
-	hit, ok := s.rules.Load().Guard.CheckIn(c.tool, c.input, seenBy(c.who.Process.PID, c.dir))
+	hit, ok := s.rules.Load().Guard.CheckIn(c.tool, c.input, sight.By(strconv.Itoa(c.who.Process.PID), c.dir))
 	if !ok {
 		return ""
 	}

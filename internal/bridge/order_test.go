@@ -141,7 +141,7 @@ func TestKillSwitchK10(t *testing.T) {
 	s.Use(Rules{Killed: func() bool { return on }})
 	for _, on = range []bool{false, true, false} {
 		for tool, input := range map[string]string{"Bash": `{"command":"ls"}`, "Write": `{"file_path":"/work/a"}`, "fs_delete": `{"path":"/work/a"}`, "mcp__x__y": `{}`, "agent_update": `{"url":"https://github.com/a/b/releases/download/v1/c"}`} {
-			if reason := call(s, inside(), tool, input); (reason == textKilled) != on {
+			if reason := call(s, inside(), tool, input); (reason == wire.Killed) != on {
 				t.Errorf("on %v: %s: %q", on, tool, reason)
 			}
 		}

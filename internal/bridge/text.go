@@ -22,7 +22,6 @@ const (
 	textEmpty      = "Denied: the request has no command, so there is nothing to check. Give the shell command as a text."
 	textNotTainted = "Denied: what this tool reads has to be noted on the host first, and that failed. Tell the user; try again in a minute."
 	textNoTool     = "Denied: the request names no tool, so there is nothing to check."
-	textKilled     = "Denied: the operator has turned off every tool that changes something. Only reading goes on. Tell the user, and do not try other ways."
 	textWebFetch   = "Denied: WebFetch is not available in this guarded container, since it would fetch a page past the command gate. Use the browser tool (mcp__browser__…) to read a page; WebSearch works too."
 )
 

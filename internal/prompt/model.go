@@ -32,7 +32,7 @@ type model struct {
 	list     []question.Question
 	selected string          // id; that, not a place in the list, is what is answered
 	top      int             // first line of its text that is shown
-	seen     map[string]bool // ids whose text was on the screen to its end
+	seen     map[string]bool // ids whose whole text was on the screen
 	step     step
 	allow    bool   // what is being confirmed,
 	about    string // for this id
@@ -43,10 +43,12 @@ type model struct {
 	width    int
 	height   int
 	now      time.Time
-	wrapped  struct { // the selected question's text, until the next update
-		id    string
+	wrapped  struct { // the selected question's text
+		id    string // empty: to be made anew
 		width int
 		lines []string
+		from  string // id that lines are of
+		shown int    // that many of the first lines were on the screen, as they are
 	}
 }
 
@@ -97,6 +99,9 @@ func (m *model) index() int {
 func (m *model) key(k string) (answer *order, quit bool) {
 	if k == "\x03" { // ctrl-C
 		return nil, true
+	}
+	if m.tooSmall() { // what is answered is not on the screen
+		return nil, k == "q"
 	}
 	switch m.step {
 	case confirm:
@@ -198,9 +203,12 @@ func (m *model) order() *order {
 }
 
 // rows is how many questions the list shows, room how many lines of one there are.
-func (m *model) rows() int { return min(len(m.list), max(m.height/3, 1)) }
+func (m *model) rows() int { return min(len(m.list), max(min(m.height/3, m.height-leastHeight+1), 1)) }
 
-func (m *model) room() int { return m.height - m.rows() - maxNotes - 4 }
+func (m *model) room() int { return m.height - m.rows() - maxNotes - m.asking() - 3 }
+
+// asking is how many lines the last part has, which says what keys do.
+func (m *model) asking() int { return (longest + m.width - 1) / m.width }
 
 // text is the selected question as lines of the screen.
 func (m *model) text() []string {
@@ -213,9 +221,19 @@ func (m *model) text() []string {
 	}
 	var lines []string
 	for line := range strings.Lines(show.Question(m.list[i]) + show.Askers(m.list[i])) {
-		lines = append(lines, wrap(strings.TrimSuffix(line, "\n"), m.width)...)
+		lines = append(lines, show.Wrap(strings.TrimSuffix(line, "\n"), m.width, indent)...)
 	}
-	m.wrapped.id, m.wrapped.width, m.wrapped.lines = m.selected, m.width, lines
+	w := &m.wrapped
+	if w.from != m.selected || w.width != m.width {
+		w.shown = 0
+	}
+	for i := range min(w.shown, len(lines)) {
+		if lines[i] != w.lines[i] {
+			w.shown = i
+			break
+		}
+	}
+	w.id, w.from, w.width, w.lines, w.shown = m.selected, m.selected, m.width, lines, min(w.shown, len(lines))
 	return lines
 }
 
@@ -226,14 +244,22 @@ func (m *model) clamp() {
 // least is the smallest screen that shows anything.
 const (
 	leastWidth  = 30
-	leastHeight = 10
+	leastHeight = 12
 )
 
-// view is the screen: at most height lines of at most width columns. It notes what
-// was shown to its end.
+const (
+	longest = 80 // columns of what says what keys do
+	indent  = 13 // blanks before what goes on in the next line
+)
+
+func (m *model) tooSmall() bool { return m.width < leastWidth || m.height < leastHeight }
+
+// view is the screen: height lines of at most width columns.
 func (m *model) view() []string {
-	if m.width < leastWidth || m.height < leastHeight {
-		return []string{cut("too small", m.width)}
+	if m.tooSmall() {
+		lines := make([]string, max(m.height, 0))
+		copy(lines, show.Wrap("too small", m.width, 0))
+		return lines
 	}
 	m.clamp()
 	head := fmt.Sprintf("weir: %d questions wait", len(m.list))
@@ -243,7 +269,7 @@ func (m *model) view() []string {
 	if m.trouble != "" {
 		head = "weir: " + event.Visible(m.trouble)
 	}
-	lines := []string{cut(head, m.width)}
+	lines := []string{show.Shorten(head, m.width)}
 	lines = append(lines, m.questions()...)
 	lines = append(lines, strings.Repeat("-", m.width))
 	text := m.text()
@@ -251,27 +277,43 @@ func (m *model) view() []string {
 	if m.top < len(text) {
 		lines = append(lines, text[m.top:end]...)
 	}
-	if m.selected != "" && m.trouble == "" && end == len(text) {
+	for len(lines) < m.height-maxNotes-m.asking()-1 {
+		lines = append(lines, "")
+	}
+	more := strings.Repeat("-", m.width)
+	if end < len(text) {
+		more = show.Cut(fmt.Sprintf("-- %d more lines: space --%s", len(text)-end, more), m.width)
+	}
+	lines = append(lines, more)
+	for _, n := range m.notes {
+		lines = append(lines, show.Shorten(n, m.width))
+	}
+	for len(lines) < m.height-m.asking() {
+		lines = append(lines, "")
+	}
+	asks := show.Wrap(m.prompt(), m.width, 0)
+	lines = append(lines, asks[max(len(asks)-m.asking(), 0):]...) // of a long reason, its end
+	for len(lines) < m.height {
+		lines = append(lines, "")
+	}
+	return lines
+}
+
+// saw notes that the view was on the screen. What of the text was there counts only without a gap before it.
+func (m *model) saw() {
+	if m.tooSmall() || m.selected == "" || m.trouble != "" {
+		return
+	}
+	text := m.text()
+	if m.top <= m.wrapped.shown {
+		m.wrapped.shown = max(m.wrapped.shown, min(m.top+m.room(), len(text)))
+	}
+	if m.wrapped.shown == len(text) {
 		if m.seen == nil {
 			m.seen = map[string]bool{}
 		}
 		m.seen[m.selected] = true
 	}
-	for len(lines) < m.height-maxNotes-2 {
-		lines = append(lines, "")
-	}
-	more := strings.Repeat("-", m.width)
-	if end < len(text) {
-		more = cut(fmt.Sprintf("-- %d more lines: space --%s", len(text)-end, more), m.width)
-	}
-	lines = append(lines, more)
-	for _, n := range m.notes {
-		lines = append(lines, cut(n, m.width))
-	}
-	for len(lines) < m.height-1 {
-		lines = append(lines, "")
-	}
-	return append(lines, cut(m.prompt(), m.width))
 }
 
 // questions is the part of the list around what is selected.
@@ -293,7 +335,7 @@ func (m *model) questions() []string {
 			what = q.Destination.String() + "  " + what
 		}
 		line := fmt.Sprintf("%s%s  %6s  %s  %s", mark, event.Visible(q.ID), left, name(q), what)
-		lines = append(lines, cut(line, m.width))
+		lines = append(lines, show.Shorten(line, m.width))
 	}
 	return lines
 }
@@ -330,48 +372,6 @@ func (m *model) prompt() string {
 // wider asks whether the scope that was chosen is meant. The whole command was on the screen: here it is cut, and the rest of the line is not.
 func (m *model) wider(root event.Member) string {
 	before, after := fmt.Sprintf("approve %s for ", m.about), " and everything it starts?  y: yes  r: reason"
-	what := root.Command(0, 0)
-	if room := m.width - len(before) - len(after); len(cut(what, room)) < len(what) {
-		what = cut(what, max(room-2, 0)) + "…"
-	}
-	return before + what + after
-}
-
-// width1 is how many columns a character may take, rather too many than too few.
-func width1(r rune) int {
-	if r < 0x300 {
-		return 1
-	}
-	return 2
-}
-
-// cut is the start of a line that fits.
-func cut(s string, width int) string {
-	used := 0
-	for i, r := range s {
-		if used += width1(r); used > width {
-			return s[:i]
-		}
-	}
-	return s
-}
-
-// wrap breaks a line into those that fit; each but the first begins with blanks, so
-// that none can pose as another row (B51).
-func wrap(s string, width int) []string {
-	const indent = "             "
-	var lines []string
-	for first := true; s != "" || first; first = false {
-		lead, room := "", width
-		if !first {
-			lead, room = indent, max(width-len(indent), 2)
-		}
-		part := cut(s, room)
-		if part == "" {
-			_, n := utf8.DecodeRuneInString(s)
-			part = s[:n]
-		}
-		lines, s = append(lines, lead+part), s[len(part):]
-	}
-	return lines
+	const spare = 8 // columns that may stay empty at the end of a line, before a letter and its marks
+	return before + show.Shorten(root.Command(0, 0), m.asking()*m.width-(m.asking()-1)*spare-len(before)-len(after)) + after
 }

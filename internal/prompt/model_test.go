@@ -25,8 +25,15 @@ func asked(id string, argv ...string) question.Question {
 func start(list ...question.Question) *model {
 	m := &model{width: 80, height: 24, now: time.Unix(1000, 0)}
 	m.take(update{list: list})
-	m.view()
+	m.draw()
 	return m
+}
+
+// draw is what the terminal does.
+func (m *model) draw() []string {
+	lines := m.view()
+	m.saw()
+	return lines
 }
 
 // press presses keys and returns the last answer.
@@ -36,14 +43,14 @@ func (m *model) press(keys ...string) *order {
 		if o, _ := m.key(k); o != nil {
 			last = o
 		}
-		m.view()
+		m.draw()
 	}
 	return last
 }
 
 func (m *model) shows(t *testing.T, want string) {
 	t.Helper()
-	if text := strings.Join(m.view(), "\n"); !strings.Contains(text, want) {
+	if text := strings.Join(m.draw(), "\n"); !strings.Contains(text, want) {
 		t.Errorf("no %q on the screen:\n%s", want, text)
 	}
 }
@@ -99,7 +106,7 @@ func TestF01ScopeIsChosen(t *testing.T) {
 	hook.Text, hook.Destination = "npm install", event.Destination{}
 	m := start(q, alone, hook)
 	m.height = 40
-	m.view()
+	m.draw()
 	if o := m.press("a", "y"); o == nil || o.reply.Scope != 0 {
 		t.Errorf("order: %+v", o)
 	}
@@ -210,9 +217,64 @@ func TestAllMustBeSeen(t *testing.T) {
 	// Another question under the same id would have to be seen again.
 	m.take(update{ended: []question.Question{long}})
 	m.take(update{list: []question.Question{long}})
-	m.view()
+	m.draw()
 	if o := m.press("a", "y"); o != nil {
 		t.Errorf("approved unseen: %+v", o)
+	}
+}
+
+// F08: pages count as seen without a gap between them only, whatever became of the screen meanwhile.
+func TestF08NoGaps(t *testing.T) {
+	m := start(asked("aaaaaa", strings.Repeat("x", 6000)))
+	m.width, m.height = 40, 24
+	m.draw()
+	m.press(" ", " ", " ")
+	m.width = 200 // the text has fewer lines now: the next ones are far behind what was shown
+	m.draw()
+	for range 10 {
+		m.press(" ")
+	}
+	if o := m.press("a", "y"); o != nil {
+		t.Errorf("approved with a gap: %+v", o)
+	}
+	for range 20 {
+		m.press("b")
+	}
+	for range 20 {
+		m.press(" ")
+	}
+	m.width = 20
+	if o := m.press("a", "y"); o != nil {
+		t.Errorf("approved unseen: %+v", o)
+	}
+	m.width = 30
+	if o := m.press("a", "y"); o == nil {
+		t.Error("not approved")
+	}
+}
+
+// F08: on the smallest screen all can be seen, among however many questions, and what is asked for confirmation is there as a whole.
+func TestF08SmallScreens(t *testing.T) {
+	for height := leastHeight; height < 30; height += 4 {
+		for width := leastWidth; width < 100; width += 9 {
+			q := asked("aaaaaa", strings.Repeat("漢字🙂e\u0301", 40))
+			q.Chain = []event.Member{q.Process.Member(), {PID: 276, Argv: append([]string{"bash"}, q.Process.Argv...)}}
+			m := start(q, asked("bbbbbb"), asked("cccccc"), asked("dddddd"), asked("eeeeee"))
+			m.width, m.height = width, height
+			m.draw()
+			for range 100 {
+				m.press(" ")
+			}
+			m.press("a", "2")
+			lines := m.draw()
+			asks := strings.Join(lines[height-m.asking():], "")
+			if !strings.HasPrefix(asks, "approve aaaaaa for bash ") && width > 40 || !strings.HasPrefix(asks, "approve aaaaaa for ") || !strings.HasSuffix(asks, " and everything it starts?  y: yes  r: reason") {
+				t.Errorf("%dx%d: %q", width, height, asks)
+			}
+			if o := m.press("y"); o == nil || o.reply.Scope != 2 {
+				t.Errorf("%dx%d: %+v", width, height, o)
+			}
+		}
 	}
 }
 
@@ -253,14 +315,13 @@ func TestEverySize(t *testing.T) {
 			m.width, m.height = width, height
 			for _, k := range []string{"j", " ", "a", "2", "r", "\x1b", "a", "y", "d", "r", "x\u202e", "\x1b", keyDown} {
 				m.key(k)
-				lines := m.view()
-				if len(lines) > height {
+				lines := m.draw()
+				if len(lines) != height {
 					t.Fatalf("%dx%d: %d lines", width, height, len(lines))
 				}
 				for _, line := range lines {
-					columns := 0
+					columns := show.Columns(line)
 					for _, r := range line {
-						columns += width1(r)
 						if unicode.IsControl(r) || r == '\u202e' {
 							t.Fatalf("%dx%d: %q", width, height, line)
 						}
@@ -276,11 +337,11 @@ func TestEverySize(t *testing.T) {
 
 // B51: a wrapped line cannot pose as another row.
 func TestWrap(t *testing.T) {
-	lines := wrap("command      "+strings.Repeat("a", 60)+"destination  192.0.2.9:443/tcp", 73)
+	lines := show.Wrap("command      "+strings.Repeat("a", 60)+"destination  192.0.2.9:443/tcp", 73, indent)
 	if len(lines) != 2 || lines[1] != "             destination  192.0.2.9:443/tcp" {
 		t.Errorf("%q", lines)
 	}
-	if got := strings.Join(wrap("", 40), "|"); got != "" {
+	if got := strings.Join(show.Wrap("", 40, indent), "|"); got != "" {
 		t.Errorf("%q", got)
 	}
 }

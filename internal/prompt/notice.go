@@ -190,13 +190,11 @@ func caller(q question.Question) string {
 // say writes one line over the one that the cursor is in. What is too long loses the hint after the semicolon first, then the end of the
 // middle.
 func (n *notifier) say(head, middle, tail string) error {
-	if columns(head+middle+tail) > n.width {
+	if show.Columns(head+middle+tail) > n.width {
 		tail, _, _ = strings.Cut(tail, ";")
 	}
-	if room := n.width - columns(head+tail); columns(middle) > room {
-		middle = cut(middle, max(room-2, 0)) + "…"
-	}
-	line := "\r" + rest + cut(head+middle+tail, n.width) + "\r\n"
+	middle = show.Shorten(middle, n.width-show.Columns(head+tail))
+	line := "\r" + rest + show.Shorten(head+middle+tail, n.width) + "\r\n"
 	// In the background of a terminal with tostop, writing stops the whole process group, the command too, unless the thread that writes
 	// blocks the signal. To ignore it would do as well, but the command would inherit that.
 	runtime.LockOSThread()
@@ -237,13 +235,4 @@ func (n *notifier) calm() bool {
 		n.width-- // in the last column some terminals begin the next line
 	})
 	return err == nil && calm
-}
-
-// columns is how many columns a text may take.
-func columns(s string) int {
-	n := 0
-	for _, r := range s {
-		n += width1(r)
-	}
-	return n
 }

@@ -21,6 +21,7 @@ import (
 	"weir/internal/gate/question"
 	"weir/internal/gate/verdict"
 	"weir/internal/procfs"
+	"weir/internal/show"
 )
 
 // held is a question of the session g-1 that this process waits for.
@@ -162,7 +163,7 @@ func TestNoticesFit(t *testing.T) {
 				t.Fatal(err)
 			}
 			r.Close()
-			if line := strings.TrimPrefix(strings.TrimSuffix(string(data), "\r\n"), "\r\x1b[K"); columns(line) > width {
+			if line := strings.TrimPrefix(strings.TrimSuffix(string(data), "\r\n"), "\r\x1b[K"); show.Columns(line) > width {
 				t.Errorf("%d columns: %q", width, line)
 			}
 		}

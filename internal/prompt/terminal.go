@@ -27,8 +27,7 @@ const (
 	enter = "\x1b[?1049h\x1b[?25l\x1b[?7l" // the other screen, no cursor, no wrapping
 	leave = "\x1b[?7h\x1b[?25h\x1b[?1049l"
 	home  = "\x1b[H"
-	rest  = "\x1b[K" // clears the rest of the line
-	below = "\x1b[J"
+	rest  = "\x1b[K" // clears the rest of the line, and what is in the last column when a line is full: before a line, never after it
 )
 
 // Follow shows the questions on the terminal in and out, and answers what is
@@ -135,24 +134,28 @@ func (t *terminal) answer(ctx context.Context, o order) {
 }
 
 func (t *terminal) draw() error {
-	width, height, err := term.GetSize(int(t.out.Fd()))
-	if err != nil {
-		return fmt.Errorf("read the terminal's size: %w", err)
-	}
-	t.width, t.height, t.now = width, height, time.Now()
-	var b strings.Builder
-	b.WriteString(home)
-	for i, line := range t.view() {
-		if i > 0 {
-			b.WriteString("\r\n")
+	for {
+		width, height, err := term.GetSize(int(t.out.Fd()))
+		if err != nil {
+			return fmt.Errorf("read the terminal's size: %w", err)
 		}
-		b.WriteString(line + rest)
+		t.width, t.height, t.now = width, height, time.Now()
+		var b strings.Builder
+		b.WriteString(home)
+		for i, line := range t.view() {
+			if i > 0 {
+				b.WriteString("\r\n")
+			}
+			b.WriteString(rest + line)
+		}
+		if _, err := t.out.WriteString(b.String()); err != nil {
+			return fmt.Errorf("write to the terminal: %w", err)
+		}
+		if w, h, err := term.GetSize(int(t.out.Fd())); err == nil && w == width && h == height {
+			t.saw()
+			return nil
+		}
 	}
-	b.WriteString(below)
-	if _, err := t.out.WriteString(b.String()); err != nil {
-		return fmt.Errorf("write to the terminal: %w", err)
-	}
-	return nil
 }
 
 // read sends keys until ctx ends; it leaves unread what comes later.

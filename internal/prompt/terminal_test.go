@@ -169,7 +169,7 @@ func TestFollow(t *testing.T) {
 	s.shows("bbbbbb: denied by root: not known")
 	s.size(50, 12)
 	unix.Kill(os.Getpid(), unix.SIGWINCH)
-	s.shows(strings.Repeat("-", 50) + "\x1b[K")
+	s.shows("\r\n\x1b[K" + strings.Repeat("-", 50) + "\r\n") // F08: nothing is cleared behind a full line
 	over := c
 	over.State, over.Outcome = question.StateExpired, verdict.Timeout
 	fake.set(nil, []question.Question{over}, nil)
@@ -241,7 +241,7 @@ func TestB51Follow(t *testing.T) {
 	}
 	out := s.text()
 	out = out[:strings.LastIndex(out, "a approve")]
-	for _, own := range []string{enter, leave, home, rest, below, "\r\n"} {
+	for _, own := range []string{enter, leave, home, rest, "\r\n"} {
 		out = strings.ReplaceAll(out, own, "")
 	}
 	if !strings.Contains(out, "owned") || strings.ContainsAny(out, "\x1b\x07\u009b\u202e\r\n") || strings.Contains(out, "\x9b") {

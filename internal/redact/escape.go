@@ -16,7 +16,7 @@ type escaping struct {
 	decode func(out, text []byte) ([]byte, int)
 }
 
-const mostHTML = 10
+const mostHTML = 14
 
 var (
 	byJSON    = escaping{`\`, 6, unJSON}
@@ -67,6 +67,9 @@ func unJSON(out, text []byte) ([]byte, int) {
 	if c := short[text[1]]; c != 0 {
 		return append(out, c), 2
 	}
+	if text[1] == 'x' && len(text) > 3 && digit[text[2]]|digit[text[3]] < 16 { // as C and Python write it
+		return append(out, digit[text[2]]<<4|digit[text[3]]), 4
+	}
 	r, ok := unit(text)
 	if !ok {
 		return out, 0
@@ -96,35 +99,40 @@ func unit(text []byte) (rune, bool) {
 }
 
 func unHTML(out, text []byte) ([]byte, int) {
-	end := bytes.IndexByte(text[:min(len(text), mostHTML)], ';')
-	if end < 2 {
-		return out, 0
-	}
-	switch name := string(text[1:end]); name {
-	case "amp":
-		return append(out, '&'), end + 1
-	case "lt":
-		return append(out, '<'), end + 1
-	case "gt":
-		return append(out, '>'), end + 1
-	case "quot":
-		return append(out, '"'), end + 1
-	case "apos":
-		return append(out, '\''), end + 1
-	default:
-		digits, base := name[1:], 10
-		if name[0] != '#' || digits == "" {
-			return out, 0
+	text = text[:min(len(text), mostHTML)]
+	if len(text) > 2 && text[1] == '#' {
+		base, from := 10, 2
+		if text[2]|0x20 == 'x' {
+			base, from = 16, 3
 		}
-		if digits[0] == 'x' || digits[0] == 'X' {
-			digits, base = digits[1:], 16
+		end := from
+		for end < len(text) && int(digit[text[end]]) < base {
+			end++
 		}
-		n, err := strconv.ParseUint(digits, base, 21)
+		n, err := strconv.ParseUint(string(text[from:end]), base, 21)
 		if err != nil {
 			return out, 0
 		}
-		return utf8.AppendRune(out, rune(n)), end + 1
+		if end < len(text) && text[end] == ';' { // browsers need none
+			end++
+		}
+		return utf8.AppendRune(out, rune(n)), end
 	}
+	end := bytes.IndexByte(text, ';')
+	if end < 2 {
+		return out, 0
+	}
+	if c := named[string(text[1:end])]; c != 0 {
+		return append(out, c), end + 1
+	}
+	return out, 0
+}
+
+// named are the names of characters that encoders write.
+var named = map[string]byte{
+	"amp": '&', "lt": '<', "gt": '>', "quot": '"', "apos": '\'', "plus": '+', "sol": '/', "equals": '=', "lowbar": '_', "UnderBar": '_', "period": '.', "colon": ':', "semi": ';', "comma": ',',
+	"excl": '!', "num": '#', "dollar": '$', "percnt": '%', "lpar": '(', "rpar": ')', "ast": '*', "quest": '?', "commat": '@', "lsqb": '[', "lbrack": '[', "bsol": '\\', "rsqb": ']',
+	"rbrack": ']', "Hat": '^', "grave": '`', "lcub": '{', "lbrace": '{', "verbar": '|', "vert": '|', "rcub": '}', "rbrace": '}', "Tab": '\t', "NewLine": '\n',
 }
 
 // index is where the first sign of an escape stands.
@@ -175,22 +183,31 @@ func (d *decoded) origin(i int) (from, to int) {
 }
 
 // read appends what the escape at pos stands for. useful says that it may be a part of a form; what is no escape is not.
-func (e escaping) read(out, text []byte, pos int, member *[256]bool) (_ []byte, n int, useful bool) {
+func (e escaping) read(out, text []byte, pos int, s *Scrubber) (_ []byte, n int, useful bool) {
 	was := len(out)
 	if out, n = e.decode(out, text[pos:]); n == 0 {
 		return out, 0, false
 	}
 	for _, b := range out[was:] {
-		if !member[b] {
+		if !s.member[b] && !(space[b] && e.parts(text, pos, pos+n, s)) {
 			return out, n, false
 		}
 	}
 	return out, n, true
 }
 
+// parts says whether what stands around an escape for white space may be of one form.
+func (e escaping) parts(text []byte, from, to int, s *Scrubber) bool {
+	if from == 0 || to == len(text) || !s.member[text[from-1]] {
+		return false
+	}
+	return text[to] == e.signs[0] || s.find.follows(text[from-1], text[to])
+}
+
 // next undoes the escapes of the next stretch at or after from that may hold a form written with some: the first useful escape, room
 // plain bytes before it, and what follows until no useful one is within room. done is how far the text was looked at.
-func (e escaping) next(d *decoded, text []byte, from, room int, member *[256]bool) (done int, more bool) {
+func (e escaping) next(d *decoded, text []byte, from int, s *Scrubber) (done int, more bool) {
+	room := s.longest
 	pos := from
 	for {
 		sign := e.index(text[pos:])
@@ -199,12 +216,12 @@ func (e escaping) next(d *decoded, text []byte, from, room int, member *[256]boo
 		}
 		pos += sign
 		if e.signs == `\` && pos+1 < len(text) { // most of JSON's escapes are of characters that no form has
-			if c := short[text[pos+1]]; c != 0 && !member[c] {
+			if c := short[text[pos+1]]; c != 0 && !s.member[c] && !space[c] {
 				pos += 2
 				continue
 			}
 		}
-		_, n, useful := e.read(d.text[:0], text, pos, member)
+		_, n, useful := e.read(d.text[:0], text, pos, s)
 		if useful {
 			break
 		}
@@ -225,7 +242,7 @@ func (e escaping) next(d *decoded, text []byte, from, room int, member *[256]boo
 		d.plain(text, pos, pos+sign)
 		pos += sign
 		at := len(d.text)
-		out, n, useful := e.read(d.text, text, pos, member)
+		out, n, useful := e.read(d.text, text, pos, s)
 		d.text = out
 		if n == 0 {
 			d.plain(text, pos, pos+1)

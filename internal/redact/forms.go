@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
@@ -22,6 +23,8 @@ const std, urls = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz012345678
 // form is one spelling of a secret.
 type form struct {
 	text []byte
+	fold bool // its letters count in any case
+	join bool // white space may stand in it
 	// In base64, the characters before and after share their bits with what stands there: masks and bits of the secret's share.
 	edges         *edges
 	before, after edge
@@ -32,9 +35,23 @@ type edges struct{ alphabet string }
 // edge is what a secret says of a shared character; a mask of 0: there is none.
 type edge struct{ mask, bits byte }
 
-// formsOf lists the spellings of a secret; escapes are undone when they are looked for.
+// plainLen is the length from which a secret cannot be an ordinary word or number.
+const plainLen = 16
+
+// mixed says whether a text has letters as well as digits, or is long.
+func mixed(text []byte) bool {
+	letters, digits := false, false
+	for _, c := range text {
+		letters = letters || lower[c] != other[lower[c]]
+		digits = digits || c >= '0' && c <= '9'
+	}
+	return letters && digits || len(text) >= plainLen
+}
+
+// formsOf lists the spellings of a secret; escapes are undone when they are looked for. Of a short secret that may be a word, its own case
+// counts, and of a short one that it stands in one piece, or it would be found in ordinary text.
 func formsOf(secret []byte) []form {
-	forms := []form{{text: bytes.Clone(secret)}}
+	var forms []form
 	add := func(f form) {
 		for _, have := range forms {
 			if bytes.Equal(have.text, f.text) {
@@ -43,25 +60,47 @@ func formsOf(secret []byte) []form {
 		}
 		forms = append(forms, f)
 	}
+	fold, join := mixed(secret), len(secret) >= plainLen
+	raw := func(text []byte) { add(form{text: text, fold: fold, join: join}) }
+	raw(bytes.Clone(secret))
 	for shift := range 3 {
 		for _, alphabet := range []string{std, urls} {
 			add(inBase64(secret, shift, alphabet))
 		}
 	}
-	digits := make([]byte, hex.EncodedLen(len(secret)))
-	hex.Encode(digits, secret)
-	add(form{text: digits})
-	add(form{text: bytes.ToUpper(digits)})
-	if utf8.Valid(secret) {
-		var little, big []byte
-		for _, u := range utf16.Encode([]rune(string(secret))) {
-			little = append(little, byte(u), byte(u>>8))
-			big = append(big, byte(u>>8), byte(u))
+	add(form{text: hex.AppendEncode(nil, secret), fold: true, join: true})
+	if fold {
+		raw(backwards(secret))
+	}
+	if bare := bytes.Join(bytes.Fields(secret), nil); len(bare) >= plainLen {
+		raw(bare)
+	}
+	if !utf8.Valid(secret) {
+		return forms
+	}
+	var little, big []byte
+	for _, u := range utf16.Encode([]rune(string(secret))) {
+		little = append(little, byte(u), byte(u>>8))
+		big = append(big, byte(u>>8), byte(u))
+	}
+	raw(little)
+	raw(big)
+	if fold && bytes.ContainsFunc(secret, func(r rune) bool { return r >= utf8.RuneSelf }) { // what is no ASCII is compared as it is
+		runes := []rune(string(secret))
+		slices.Reverse(runes)
+		for _, text := range [][]byte{bytes.Clone(secret), []byte(string(runes))} {
+			raw(text)
+			raw(bytes.ToUpper(text))
+			raw(bytes.ToLower(text))
 		}
-		add(form{text: little})
-		add(form{text: big})
 	}
 	return forms
+}
+
+func backwards(text []byte) []byte {
+	text = bytes.Clone(text)
+	slices.Reverse(text)
+	return text
 }
 
 // inBase64 gives the characters that a secret alone decides when shift bytes stand before it.
@@ -72,7 +111,7 @@ func inBase64(secret []byte, shift int, alphabet string) form {
 	clear(padded)
 	first := (shift*8 + 5) / 6
 	last := len(padded) * 8 / 6
-	f := form{edges: &edges{alphabet}}
+	f := form{edges: &edges{alphabet}, fold: true, join: true}
 	if n := shift * 8 % 6; n > 0 { // the secret's share of the character before: its low bits
 		f.before = edge{mask: 1<<(6-n) - 1, bits: byte(strings.IndexByte(alphabet, encoded[first-1]))}
 		f.before.bits &= f.before.mask
@@ -87,9 +126,12 @@ func inBase64(secret []byte, shift int, alphabet string) form {
 }
 
 // shares says whether a character is what a secret leaves in it.
-func (f form) shares(e edge, c byte) bool {
+func (f form) shares(e edge, c byte, exact bool) bool {
 	if e.mask == 0 {
 		return false
+	}
+	if !exact && f.shares(e, other[c], true) {
+		return true
 	}
 	at := strings.IndexByte(f.edges.alphabet, c)
 	return at >= 0 && byte(at)&e.mask == e.bits

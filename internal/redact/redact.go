@@ -37,7 +37,7 @@ func New(secrets ...[]byte) (*Scrubber, error) {
 	s.longest = s.find.longest()
 	for _, f := range forms {
 		for _, b := range f.text {
-			s.member[b] = true
+			s.member[b], s.member[other[b]] = true, true
 		}
 		if f.edges != nil { // the characters at its edges may be any
 			for i := range len(f.edges.alphabet) {
@@ -72,18 +72,29 @@ func (s *Scrubber) Bytes(text []byte) []byte {
 // String gives a text without the secrets.
 func (s *Scrubber) String(text string) string { return string(s.Bytes([]byte(text))) }
 
+// Name gives a word without the secrets, all of them in any case: who reads names of headers changes that of letters, and no ordinary name
+// is like a secret.
+func (s *Scrubber) Name(word string) string {
+	var out bytes.Buffer
+	w := s.Writer(&out)
+	w.anyCase = true
+	_, _ = w.Write([]byte(word))
+	_ = w.Close()
+	return out.String()
+}
+
 type span struct{ from, to int }
 
 // spans lists where secrets stand, in order and without overlaps.
-func (s *Scrubber) spans(text []byte) []span {
+func (s *Scrubber) spans(text []byte, anyCase bool) []span {
 	var all []span
-	hit := func(text []byte, d *decoded) func(n, from, to int) {
-		return func(n, from, to int) {
-			f := s.find.forms[n]
-			if f.edges != nil && from > 0 && f.shares(f.before, text[from-1]) {
+	hit := func(text []byte, d *decoded) func(found) {
+		return func(m found) {
+			f, from, to := s.find.forms[m.form], m.from, m.to
+			if f.edges != nil && from > 0 && f.shares(f.before, text[from-1], m.exact) {
 				from--
 			}
-			if f.edges != nil && to < len(text) && f.shares(f.after, text[to]) {
+			if f.edges != nil && to < len(text) && f.shares(f.after, text[to], m.exact) {
 				to++
 			}
 			if d != nil {
@@ -93,12 +104,12 @@ func (s *Scrubber) spans(text []byte) []span {
 			all = append(all, span{from, to})
 		}
 	}
-	s.find.find(text, hit(text, nil))
+	s.find.find(text, anyCase, hit(text, nil))
 	var d decoded
 	for _, e := range s.escapings {
 		for from, more := 0, true; more; {
-			if from, more = e.next(&d, text, from, s.longest, &s.member); more {
-				s.find.find(d.text, hit(d.text, &d))
+			if from, more = e.next(&d, text, from, s); more {
+				s.find.find(d.text, anyCase, hit(d.text, &d))
 			}
 		}
 	}
@@ -121,14 +132,15 @@ func (s *Scrubber) Writer(w io.Writer) *Writer {
 
 // Writer takes secrets out of a stream.
 type Writer struct {
-	s     *Scrubber
-	to    io.Writer
-	block int
-	text  []byte
-	done  int  // of text is written already
-	gone  bool // what was written last was the marker
-	out   []byte
-	err   error
+	s       *Scrubber
+	to      io.Writer
+	anyCase bool
+	block   int
+	text    []byte
+	done    int  // of text is written already
+	gone    bool // what was written last was the marker
+	out     []byte
+	err     error
 }
 
 // Write implements io.Writer.
@@ -174,7 +186,7 @@ func (w *Writer) flush(end bool) {
 	}
 	w.out = w.out[:0]
 	pos := w.done
-	for _, sp := range w.s.spans(w.text) {
+	for _, sp := range w.s.spans(w.text, w.anyCase) {
 		if sp.from >= cut {
 			break
 		}

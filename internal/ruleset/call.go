@@ -24,6 +24,7 @@ type kind struct {
 	changes  bool
 	update   bool
 	data     bool // only its paths count: the rest is what it writes
+	patch    bool // its text says which files it changes
 }
 
 // Tools, in lower case. One that is not here has its arguments read by their names.
@@ -36,6 +37,7 @@ var tools = map[string]kind{
 	"fs_read":        {data: true}, "fs_list": {data: true}, "read": {data: true}, "ls": {data: true}, "glob": {data: true}, "grep": {data: true}, "notebookread": {data: true},
 	"fs_write": {data: true, changes: true}, "fs_delete": {data: true, changes: true}, "write": {data: true, changes: true}, "edit": {data: true, changes: true},
 	"multiedit": {data: true, changes: true}, "notebookedit": {data: true, changes: true},
+	"apply_patch":  {patch: true, changes: true},
 	"agent_update": {update: true, data: true},
 }
 
@@ -65,72 +67,96 @@ var reads = map[string]bool{
 
 // Names of arguments, in lower case and without what separates words.
 var (
-	scriptNames = map[string]bool{"command": true, "cmd": true, "script": true, "commandline": true, "shellcommand": true, "powershell": true, "bash": true, "shell": true}
+	scriptNames = map[string]bool{"command": true, "cmd": true, "script": true, "chars": true, "commandline": true, "shellcommand": true, "powershell": true, "bash": true, "shell": true}
 	pathNames   = map[string]bool{
 		"path": true, "file": true, "filepath": true, "filename": true, "notebookpath": true, "paths": true, "files": true, "source": true, "src": true, "destination": true, "dest": true, "dst": true,
-		"target": true, "directory": true, "dir": true, "oldpath": true, "newpath": true, "from": true, "to": true,
+		"target": true, "directory": true, "dir": true, "dirpath": true, "oldpath": true, "newpath": true, "from": true, "to": true,
 	}
 )
 
-// read finds scripts, paths and addresses in a tool's arguments. Arguments of a wrong type are read as what they hold.
-func read(tool string, args json.RawMessage) call {
+// read finds scripts, paths and addresses in a tool's arguments. Arguments of a wrong type are read as what they hold. whole is false where
+// there is more of them than is read.
+func read(tool string, args json.RawMessage) (c call, whole bool) {
 	k, ok := tools[strings.ToLower(tool)]
 	if !ok {
 		k = unknownTool
 	}
-	c := call{changes: k.changes}
-	for _, f := range fields(args) {
-		name := strings.NewReplacer("_", "", "-", "").Replace(strings.ToLower(f.name))
+	c.changes = k.changes
+	all, whole := fields(args, func(name string) bool {
+		return k.patch || name == "" || name == "url" || scriptNames[name] && !k.data || pathNames[name]
+	})
+	for _, f := range all {
 		switch {
 		case f.text == "":
-		case f.part && !pathNames[name] && name != "url":
-		case scriptNames[name] && !k.data, name == "" && len(k.dialects) == 1:
+		case k.patch:
+			c.paths = append(c.paths, patched(f.text)...)
+		case f.part && !pathNames[f.name] && f.name != "url":
+		case scriptNames[f.name] && !k.data, f.name == "" && len(k.dialects) == 1:
 			for _, d := range k.dialects {
 				c.scripts = append(c.scripts, text{d, f.text})
 			}
-		case pathNames[name] && (k.data || !ok):
+		case pathNames[f.name] && (k.data || !ok):
 			c.paths = append(c.paths, f.text)
-		case name == "url" && k.update:
+		case f.name == "url" && k.update:
 			c.updates = append(c.updates, f.text)
 		}
 	}
-	return c
+	return c, whole
 }
 
-// field is a text among a tool's arguments, with the name that it stands under.
+// patched are the files that a patch of Codex's changes.
+func patched(patch string) (paths []string) {
+	for line := range strings.Lines(patch) {
+		line = strings.TrimSpace(line)
+		for _, what := range []string{"*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: "} {
+			if p, ok := strings.CutPrefix(line, what); ok {
+				paths = append(paths, strings.TrimSpace(p))
+			}
+		}
+	}
+	return paths
+}
+
+// field is a text among a tool's arguments, with the name that it stands under: in lower case and without what separates words.
 type field struct {
 	name, text string
 	part       bool // of a list, which is given as a whole too
 }
 
-// maxFields bounds them.
-const maxFields = 256
+// Bounds of what is read.
+const (
+	maxFields = 4096
+	maxDepth  = 64
+)
 
-// fields walks JSON and gives every text in it, also where a name stands twice; a list of texts is given as one command line as well.
-func fields(args json.RawMessage) []field {
-	var out []field
+var separators = strings.NewReplacer("_", "", "-", "")
+
+// fields walks JSON and gives every text in it under a name that counts, also where the name stands twice; a list of texts is given as one
+// command line as well. whole is false where that is too much.
+func fields(args json.RawMessage, counts func(name string) bool) (out []field, whole bool) {
 	dec := json.NewDecoder(bytes.NewReader(args))
 	type level struct {
 		list  bool
 		name  string
+		count bool
 		words []string
 	}
-	stack := []level{{list: true}}
+	stack := []level{{list: true, count: counts("")}}
 	key := false // the next text is a name
 	for len(out) < maxFields {
 		t, err := dec.Token()
 		if err != nil {
-			break
+			return out, true
 		}
 		top := &stack[len(stack)-1]
 		switch t := t.(type) {
 		case json.Delim:
 			switch t {
 			case '{', '[':
-				if len(stack) > 64 {
-					return out
+				if len(stack) > maxDepth {
+					return out, false
 				}
-				stack = append(stack, level{list: t == '[', name: top.name})
+				stack = append(stack, level{list: t == '[', name: top.name, count: top.count})
 				key = t == '{'
 			default:
 				switch len(top.words) {
@@ -146,18 +172,21 @@ func fields(args json.RawMessage) []field {
 			continue
 		case string:
 			if key {
-				top.name, key = t, false
+				top.name, key = separators.Replace(strings.ToLower(t)), false
+				top.count = counts(top.name)
 				continue
 			}
-			part := top.list && len(stack) > 1
-			out = append(out, field{top.name, t, part})
-			if part {
-				top.words = append(top.words, t)
+			if top.count {
+				part := top.list && len(stack) > 1
+				out = append(out, field{top.name, t, part})
+				if part {
+					top.words = append(top.words, t)
+				}
 			}
 		}
 		key = !top.list
 	}
-	return out
+	return out, false
 }
 
 // quoted is an argv as one line, so that its words stay what they are in a shell.

@@ -58,15 +58,16 @@ var thieves = words("sekurlsa lsadump dpapi kerberos sid misc token event vault"
 var top = words("bin boot dev etc home lib lib32 lib64 libx32 opt proc root run sbin srv sys usr var nix system library users applications efi windows")
 
 func words(list string) map[string]bool {
-	set := map[string]bool{}
-	for _, w := range strings.Fields(list) {
+	fields := strings.Fields(list)
+	set := make(map[string]bool, len(fields))
+	for _, w := range fields {
 		set[w] = true
 	}
 	return set
 }
 
 func newCalm(names map[string][]asked) *calm {
-	c := &calm{flags: map[string]uint16{}}
+	c := &calm{flags: make(map[string]uint16, manyNames)}
 	pick := func(is bool, yes, no uint16) uint16 {
 		if is {
 			return yes

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"weir/internal/ruleset/builtin"
 	"weir/internal/ruleset/cmdexe"
@@ -29,7 +30,7 @@ type Guard struct {
 	on     map[string][]asked
 	every  []asked // for whatever name
 	server string
-	calm   *calm
+	calm   func() *calm
 }
 
 // asked is a condition with its rule.
@@ -67,7 +68,7 @@ func New(o Options) *Guard {
 	if o.Names.Service == "" {
 		o.Names = builtin.Installed()
 	}
-	g := &Guard{rules: slices.Concat(builtin.Rules(), o.Names.Protect(), []rule.Rule{builtin.Update}, o.Appended), on: map[string][]asked{}, server: o.Server}
+	g := &Guard{rules: slices.Concat(builtin.Rules(), o.Names.Protect(), []rule.Rule{builtin.Update}, o.Appended), on: make(map[string][]asked, manyNames), server: o.Server}
 	for i := range g.rules {
 		r := &g.rules[i]
 		for _, on := range r.On {
@@ -80,9 +81,12 @@ func New(o Options) *Guard {
 			}
 		}
 	}
-	g.calm = newCalm(g.on)
+	g.calm = sync.OnceValue(func() *calm { return newCalm(g.on) })
 	return g
 }
+
+// manyNames is about how many names of commands the rules have.
+const manyNames = 1 << 10
 
 // Rules are all that are in force, built-in ones first.
 func (g *Guard) Rules() []rule.Rule { return g.rules }
@@ -109,7 +113,10 @@ func (g *Guard) CheckIn(tool string, args json.RawMessage, resolve func(path str
 			hit, refused = Hit{Rule: &unreadable, Excerpt: tool}, true
 		}
 	}()
-	c := read(tool, args)
+	c, whole := read(tool, args)
+	if !whole {
+		return Hit{Rule: &unreadable, Excerpt: tool}, true
+	}
 	for _, s := range c.scripts {
 		if hit, ok := g.Script(s.dialect, s.text); ok {
 			return hit, true
@@ -150,10 +157,10 @@ func (g *Guard) path(p string, changes bool) (Hit, bool) {
 // Script judges a text in one language, and the texts that it runs.
 func (g *Guard) Script(d script.Dialect, source string) (Hit, bool) {
 	source = decode(source)
-	if g.calm.text(d, source) {
+	if g.calm().text(d, source) {
 		return Hit{}, false
 	}
-	return g.read(g.calm, d, source)
+	return g.read(g.calm(), d, source)
 }
 
 // read judges what is in a text; what calm says may be left out.

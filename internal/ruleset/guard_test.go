@@ -243,7 +243,7 @@ func FuzzCalm(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, d uint8, text string) {
 		text, dialect := decode(text), script.Dialect(d%3)
-		if !g.calm.text(dialect, text) {
+		if !g.calm().text(dialect, text) {
 			return
 		}
 		if hit, ok := g.read(nil, dialect, text); ok {
@@ -270,7 +270,7 @@ func FuzzWorth(f *testing.F) {
 		dialect := []script.Dialect{script.POSIX, script.Cmd}[d%2]
 		text = strings.Repeat("cd work\n", leastWorth/8) + decode(text) + "\nls"
 		all, refused := g.read(nil, dialect, text)
-		if part, ok := g.read(g.calm, dialect, text); refused && !ok {
+		if part, ok := g.read(g.calm(), dialect, text); refused && !ok {
 			t.Errorf("%d %q: %s refuses it when all is read: %s (%v)", dialect, text[leastWorth:], all.ID(), all.Excerpt, part)
 		}
 	})

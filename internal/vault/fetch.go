@@ -240,7 +240,11 @@ func headers(h http.Header, own string, scrub *redact.Scrubber) []Header {
 			if slices.Contains(replaced, textproto.CanonicalMIMEHeaderKey(name)) || strings.EqualFold(name, own) {
 				v = scrub.Marker()
 			}
-			list = append(list, Header{clean(scrub, name), clean(scrub, v)})
+			h := Header{strings.ToValidUTF8(scrub.Name(name), "\uFFFD"), clean(scrub, v)}
+			if scrub.Name(name+":"+v) != scrub.Name(name)+":"+scrub.Name(v) { // a secret with a colon, at which the line was parted
+				h = Header{scrub.Marker(), scrub.Marker()}
+			}
+			list = append(list, h)
 		}
 	}
 	slices.SortStableFunc(list, func(a, b Header) int { return strings.Compare(a.Name, b.Name) })

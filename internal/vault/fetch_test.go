@@ -2,6 +2,8 @@ package vault
 
 import (
 	"context"
+	"encoding/base64"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -9,6 +11,7 @@ import (
 	"log"
 	"net/http"
 	"net/netip"
+	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -120,6 +123,41 @@ func TestNothingComesBackV12(t *testing.T) {
 				}
 				if r.other.Load() > 0 {
 					t.Error("a redirect was followed (V4)")
+				}
+			}
+		}
+	}
+}
+
+// F33, V5: whatever the server makes of letters and lines, and wherever it puts the secret: names of headers, trailers, the status line, a
+// redirect, a response that is none.
+func TestF33NothingChangedComesBack(t *testing.T) {
+	for name, value := range map[string]string{"token": secret, "mixed": "sk-Ant-Api03.ZyXw9_8b", "awkward": awkward, "with a user": "someone:" + secret} {
+		for _, h2 := range []bool{false, true} {
+			for _, scheme := range Schemes() {
+				r := newRig(t, h2)
+				setOld(t, r.vault, "gh", value, r.binding())
+				for _, path := range []string{"/changed", "/bare", "/worse", "/redirect", "/echo", "/401", "/header", "/forms"} {
+					got, err := r.fetch.Fetch(t.Context(), r.request(path, scheme))
+					if path == "/changed" && (err != nil || !strings.Contains(got.Body, "changed")) {
+						t.Fatalf("%+v, %v", got, err)
+					}
+					needle := value
+					if _, password, ok := strings.Cut(value, ":"); ok {
+						needle = password
+					}
+					data, jsonErr := json.Marshal(got)
+					if jsonErr != nil {
+						t.Fatal(jsonErr)
+					}
+					all := strings.ToLower(fmt.Sprintf("%s %+v %v", data, got, err))
+					bare := strings.Join(strings.Fields(strings.NewReplacer(`\r`, "", `\n`, "", `\t`, "").Replace(all)), "")
+					b64 := strings.ToLower(base64.RawURLEncoding.EncodeToString([]byte(needle)))
+					for _, part := range []string{needle, b64[:len(b64)-1], hex.EncodeToString([]byte(needle)), url.QueryEscape(needle)} {
+						if strings.Contains(bare, strings.ToLower(part)) {
+							t.Errorf("%s, %s, h2 %v%s: %q is in %q", name, scheme, h2, path, part, all)
+						}
+					}
 				}
 			}
 		}

@@ -136,6 +136,33 @@ func (r *rig) serve(w http.ResponseWriter, req *http.Request) {
 			text := []byte("abc"[:shift] + raw + "xy")
 			fmt.Fprintf(w, "%s\n%s\n", base64.StdEncoding.EncodeToString(text), base64.RawURLEncoding.EncodeToString(text))
 		}
+	case "/changed": // the case of letters, white space, names of headers, trailers (F33)
+		upper, lower := strings.ToUpper(raw), strings.ToLower(raw)
+		for _, name := range []string{raw, "X-" + raw, "x-" + upper, base64.RawURLEncoding.EncodeToString([]byte(raw)), "Warning"} {
+			w.Header()[name] = []string{"changed", upper, lower}
+		}
+		w.Header().Set("Trailer", "X-Late, "+http.CanonicalHeaderKey("Y-"+raw))
+		fmt.Fprintf(w, "changed %s %s %s\n%s\n", upper, lower, url.QueryEscape(upper), base64.StdEncoding.EncodeToString([]byte(raw))[:9]+"\r\n "+base64.StdEncoding.EncodeToString([]byte(raw))[9:])
+		fmt.Fprintf(w, "%s %s\n\t%s\n", raw[:len(raw)/2], raw[len(raw)/2:], hex.EncodeToString([]byte(upper)))
+		w.Header().Set("X-Late", upper)
+		w.Header().Set(http.TrailerPrefix+"Y-"+raw, lower)
+	case "/bare": // what the server's own library would not write: a status text, a folded header
+		c, out, err := http.NewResponseController(w).Hijack()
+		if err != nil { // HTTP/2 has neither
+			http.Error(w, "bare "+raw, http.StatusTeapot)
+			return
+		}
+		fmt.Fprintf(out, "HTTP/1.1 418 %s bare\r\n%s: %s\r\nX-Folded: %s\r\n\t%s\r\nConnection: close\r\n\r\n%s", raw, raw, raw, raw[:len(raw)/2], raw[len(raw)/2:], strings.ToUpper(raw))
+		out.Flush()
+		c.Close()
+	case "/worse": // no response at all: the error has what was read
+		c, out, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			panic(http.ErrAbortHandler)
+		}
+		fmt.Fprintf(out, "%s %s\r\n\r\n", raw, strings.ToUpper(raw))
+		out.Flush()
+		c.Close()
 	case "/split":
 		for _, b := range []byte(sent) {
 			w.Write([]byte{b})

@@ -24,11 +24,12 @@ var rules = map[string][]string{
 	"cmd/hook":                  {"internal/bridge/adapter"},
 	"internal/bridge":           {"internal/gate", "internal/poll", "internal/self", "internal/ruleset", "internal/strict", "internal/event"},
 	"internal/bridge/served":    {"internal/bridge", "internal/gate", "internal/ruleset/permission", "internal/vault", "internal/memory", "internal/event"},
-	"internal/bridge/wire":      {}, // the hook in the container has these four: they know nothing of the daemon
+	"internal/bridge/wire":      {}, // the hook in the container has these five, and the guard: they know nothing of the daemon
+	"internal/bridge/sight":     {},
 	"internal/bridge/ipc":       {"internal/bridge/wire"},
 	"internal/bridge/toolcall":  {},
 	"internal/bridge/gitguard":  {"internal/classify"},
-	"internal/bridge/adapter":   {"internal/classify", "internal/bridge/wire", "internal/bridge/toolcall", "internal/bridge/gitguard", "internal/rewrite"},
+	"internal/bridge/adapter":   {"internal/classify", "internal/ruleset", "internal/self", "internal/bridge/wire", "internal/bridge/sight", "internal/bridge/toolcall", "internal/bridge/gitguard", "internal/rewrite"},
 	"internal/gate":             {"internal/classify", "internal/cop", "internal/event"},
 	"internal/gate/verdict":     {"internal/event", "internal/classify"},
 	"internal/gate/question":    {"internal/gate/verdict", "internal/event"},

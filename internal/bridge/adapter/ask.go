@@ -2,6 +2,7 @@ package adapter
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -20,15 +21,17 @@ import (
 	"weir/internal/bridge/toolcall"
 	"weir/internal/bridge/wire"
 	"weir/internal/classify"
+	"weir/internal/self"
 )
 
 const (
 	dialTime = 5 * time.Second
-	// A local command waits for the host no longer than this.
-	localTime = 10 * time.Second
 	// A policy lets a person answer for an hour at most.
 	askTime = 3630 * time.Second
 )
+
+// localTime is how long the host is waited for where its answer is not needed: for a local command, and for what is refused anyway.
+var localTime = 10 * time.Second
 
 // call is a tool call that an agent is about to make.
 type call struct {
@@ -42,12 +45,13 @@ type call struct {
 // asker decides on calls. Nothing but where to ask is taken from the environment.
 type asker struct {
 	socket string
+	killed string                    // the kill switch's file
 	trust  func(*net.UnixConn) error // says whether the sensor listens there
 	folder folder                    // asked where no socket is
 }
 
 func (w World) asker() asker {
-	a := asker{wire.Default, w.trust, w.folder()}
+	a := asker{wire.Default, cmp.Or(w.killSwitch, self.KillSwitch), w.trust, w.folder()}
 	if path := env(w.Environ, wire.Variable); path != "" {
 		a.socket = path
 	}
@@ -69,50 +73,47 @@ func env(environ []string, name string) (value string) {
 
 // check says why a call is denied; empty lets it pass.
 func (a asker) check(ctx context.Context, c call) string {
-	if text, ok := toolcall.Shell(c.tool, c.input); ok {
-		return a.command(ctx, c, text)
-	}
-	answer, err := a.ask(ctx, wire.Request{
+	text, shell := toolcall.Shell(c.tool, c.input)
+	r := wire.Request{
 		Type: wire.ToolCheck, ToolName: c.tool, ToolInput: c.input, Dir: c.dir, SessionID: c.session, PromptID: c.prompt, ToolUseID: c.toolUse, AgentID: c.agent, PermissionMode: c.mode,
-	})
-	switch {
-	case err != nil && toolcall.Local(c.tool):
-		return "" // it cannot reach the network by itself
-	case err != nil:
-		return unreachable("The tool "+strconv.Quote(c.tool), err)
 	}
-	return reasonOf(answer)
+	what, local := "The tool "+strconv.Quote(c.tool), toolcall.Local(c.tool) // it cannot reach the network by itself
+	if shell {
+		if strings.TrimSpace(text) == "" {
+			return "Denied: the call has no command in its input, so there is nothing to check. Give the shell command as a text."
+		}
+		r = wire.Request{Type: wire.BashCheck, Command: text, Dir: c.dir, PermissionMode: c.mode}
+		_, guarded := gitguard.Check(text)
+		what, local = "This command", !guarded && classify.Shell(text).Class == classify.Local
+	}
+	ctx, enough := context.WithCancel(ctx)
+	defer enough()
+	if shell && local {
+		defer time.AfterFunc(localTime, enough).Stop()
+	}
+	stands := make(chan string, 1)
+	go func() { // while the host is asked, which is told of what is refused here and may say more
+		refused := a.standing(c)
+		if refused != "" {
+			time.AfterFunc(localTime, enough)
+		}
+		stands <- refused
+	}()
+	answer, err := a.ask(ctx, r)
+	refused := <-stands
+	switch {
+	case err == nil && answer.Decision != wire.Allow:
+		return reasonOf(answer)
+	case refused != "":
+		return refused
+	case err == nil || local:
+		return ""
+	}
+	return unreachable(what, err)
 }
 
-func (a asker) command(ctx context.Context, c call, text string) string {
-	if strings.TrimSpace(text) == "" {
-		return "Denied: the call has no command in its input, so there is nothing to check. Give the shell command as a text."
-	}
-	_, guarded := gitguard.Check(text)
-	local := !guarded && classify.Shell(text).Class == classify.Local
-	if local { // the host's kill switch, guard and rules count all the same, where they answer
-		var done context.CancelFunc
-		ctx, done = context.WithTimeout(ctx, localTime)
-		defer done()
-	}
-	answer, err := a.ask(ctx, wire.Request{Type: wire.BashCheck, Command: text, Dir: c.dir, PermissionMode: c.mode})
-	switch {
-	case err != nil && local:
-		return ""
-	case err != nil:
-		return unreachable("This command", err)
-	}
-	return reasonOf(answer)
-}
-
-func reasonOf(a wire.Answer) string {
-	switch {
-	case a.Decision == wire.Allow:
-		return ""
-	case a.Reason == "":
-		return "Denied by the command gate, without a reason."
-	}
-	return a.Reason
+func reasonOf(denial wire.Answer) string {
+	return cmp.Or(denial.Reason, "Denied by the command gate, without a reason.")
 }
 
 func unreachable(what string, err error) string {
@@ -149,13 +150,10 @@ func (a asker) ask(ctx context.Context, r wire.Request) (wire.Answer, error) {
 	if err := a.trust(conn.(*net.UnixConn)); err != nil {
 		return wire.Answer{}, err
 	}
-	until := time.Now().Add(askTime)
-	if sooner, ok := ctx.Deadline(); ok && sooner.Before(until) {
-		until = sooner
-	}
-	if err := conn.SetDeadline(until); err != nil {
+	if err := conn.SetDeadline(time.Now().Add(askTime)); err != nil {
 		return wire.Answer{}, plain(err)
 	}
+	defer context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })() // what fails then has failed already
 	if _, err := conn.Write(append(line, '\n')); err != nil {
 		return wire.Answer{}, plain(err)
 	}

@@ -27,7 +27,8 @@ type World struct {
 	Self           string // the command that runs a hook, for settings: weir-hook, or weir hook
 	Home           string // of the user
 
-	trust func(*net.UnixConn) error // tests answer from their own process; nil: outside
+	trust      func(*net.UnixConn) error // tests answer from their own process; nil: outside
+	killSwitch string                    // tests have their own; empty: self.KillSwitch
 }
 
 // input is what Claude Code and Codex hand to a PreToolUse hook; more than this is left alone.

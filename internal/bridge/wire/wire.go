@@ -55,6 +55,9 @@ const (
 	Deny  = "deny"
 )
 
+// Killed is what a model reads where the kill switch is on, whichever end has seen that.
+const Killed = "Denied: the operator has turned off every tool that changes something. Only reading goes on. Tell the user, and do not try other ways."
+
 // Request is one question. What is not known is left out; fields that this version does not know are skipped.
 type Request struct {
 	Type      string          `json:"type"`

@@ -1,21 +1,21 @@
 package builtin
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 
+	"weir/internal/ruleset/pathguard"
 	"weir/internal/ruleset/posix"
 	"weir/internal/ruleset/rule"
 	"weir/internal/ruleset/script"
 )
 
-var blockDevice = regexp.MustCompile(`^/dev/(sd[a-z]+|hd[a-z]|vd[a-z]+|xvd[a-z]+|nvme\d+n\d+|mmcblk\d+|md\d+|dm-\d+|mapper/.+|disk/.+|nbd\d+|sr\d+)(p?\d+)?$`)
+var blockDevice = pathguard.Pattern(`^/dev/(sd[a-z]+|hd[a-z]|vd[a-z]+|xvd[a-z]+|nvme\d+n\d+|mmcblk\d+|md\d+|dm-\d+|mapper/.+|disk/.+|nbd\d+|sr\d+)(p?\d+)?$`)
 
-func device(p string) bool { return blockDevice.MatchString(p) }
+func device(p string) bool { return blockDevice().MatchString(p) }
 
 // system are the directories without which a machine does not work. A star for all that is in one counts as the directory.
-var system = regexp.MustCompile(`^(/|~|/(bin|boot|dev|etc|home|lib|lib32|lib64|libx32|opt|proc|root|run|sbin|srv|sys|usr|var|nix|System|Library|Users|Applications)|/usr/(bin|sbin|lib|lib64|libexec|share)|/var/(lib|log|db)|/etc/(systemd|pam\.d|ssh))(/?(\*|\.\*|\.\[!\.\]\*|\{,\.\}\*))?$`)
+var system = pathguard.Pattern(`^(/|~|/(bin|boot|dev|etc|home|lib|lib32|lib64|libx32|opt|proc|root|run|sbin|srv|sys|usr|var|nix|System|Library|Users|Applications)|/usr/(bin|sbin|lib|lib64|libexec|share)|/var/(lib|log|db)|/etc/(systemd|pam\.d|ssh))(/?(\*|\.\*|\.\[!\.\]\*|\{,\.\}\*))?$`)
 
 // uproots is met when rm is to take such a directory with all that is in it.
 func uproots(c *script.Command) bool {
@@ -26,7 +26,7 @@ func uproots(c *script.Command) bool {
 		if !strings.HasPrefix(w, "/") && !strings.HasPrefix(w, "~") {
 			continue
 		}
-		if system.MatchString(w) || system.MatchString(strings.TrimRight(clean(w), "/")) || strings.Trim(w, "/.") == "" {
+		if system().MatchString(w) || system().MatchString(strings.TrimRight(clean(w), "/")) || strings.Trim(w, "/.") == "" {
 			return true
 		}
 	}
@@ -64,7 +64,7 @@ func findsAll(c *script.Command) bool {
 			}
 			break
 		}
-		roots = roots || system.MatchString(v.Text)
+		roots = roots || system().MatchString(v.Text)
 	}
 	if !roots {
 		return false
@@ -120,12 +120,12 @@ var linuxDisk = []rule.Rule{
 		},
 		On: []rule.On{
 			{Names: []string{"rm"}, When: uproots},
-			{Names: []string{"remove-item"}, When: rule.All(rule.Any(rule.Enabled("recurse"), rule.Arg("-rf", "-fr")), rule.Touches(func(p string) bool { return p != "~" && system.MatchString(p) }))},
+			{Names: []string{"remove-item"}, When: rule.All(rule.Any(rule.Enabled("recurse"), rule.Arg("-rf", "-fr")), rule.Touches(func(p string) bool { return p != "~" && system().MatchString(p) }))},
 			{Names: []string{"find"}, When: findsAll},
 			{Names: []string{"chmod", "chown", "setfacl"}, When: rule.All(rule.Flag('R', "recursive"), rule.Touches(func(p string) bool {
 				return p == "/" || p == "/*" || p == "/usr" || p == "/etc" || p == "/bin" || p == "/lib"
 			}))},
-			{Names: []string{"mv"}, When: rule.All(rule.Arg("/dev/null"), rule.Touches(func(p string) bool { return system.MatchString(p) }))},
+			{Names: []string{"mv"}, When: rule.All(rule.Arg("/dev/null"), rule.Touches(func(p string) bool { return system().MatchString(p) }))},
 		},
 	},
 	{
@@ -177,7 +177,7 @@ var linuxSystem = []rule.Rule{
 					if !ok && i+1 < len(c.Args) {
 						value = c.Args[i+1].Text
 					}
-					if strings.HasPrefix(option, "--vacuum-") && nothing.MatchString(value) {
+					if strings.HasPrefix(option, "--vacuum-") && nothing().MatchString(value) {
 						return true
 					}
 				}
@@ -252,7 +252,7 @@ var linuxSystem = []rule.Rule{
 	},
 }
 
-var nothing = regexp.MustCompile(`^(0|1|\d{1,2}s|0[a-zA-Z]+|1[a-zA-Z]?|1(sec|second|seconds|B|K)|\d{1,3}K)$`)
+var nothing = pathguard.Pattern(`^(0|1|\d{1,2}s|0[a-zA-Z]+|1[a-zA-Z]?|1(sec|second|seconds|B|K)|\d{1,3}K)$`)
 
 func posixOnly(c *script.Command) bool { return c.Dialect == script.POSIX }
 

@@ -1,9 +1,9 @@
 package builtin
 
 import (
-	"regexp"
 	"strings"
 
+	"weir/internal/ruleset/pathguard"
 	"weir/internal/ruleset/rule"
 	"weir/internal/ruleset/script"
 )
@@ -16,22 +16,22 @@ const (
 )
 
 var (
-	drive     = regexp.MustCompile(`^(?i)[a-z]:[\\/.*]*$`)
-	winSystem = regexp.MustCompile(`^(?i)[a-z]:[\\/]+(windows|windows[\\/]+system32|program files|program files \(x86\)|programdata|users)[\\/]*(\*(\.\*)?)?$`)
-	rawDevice = regexp.MustCompile(`^(?i)[\\/]{2}[.?][\\/](physicaldrive\d|harddisk\d|[a-z]:$)`)
+	drive     = pathguard.Pattern(`^(?i)[a-z]:[\\/.*]*$`)
+	winSystem = pathguard.Pattern(`^(?i)[a-z]:[\\/]+(windows|windows[\\/]+system32|program files|program files \(x86\)|programdata|users)[\\/]*(\*(\.\*)?)?$`)
+	rawDevice = pathguard.Pattern(`^(?i)[\\/]{2}[.?][\\/](physicaldrive\d|harddisk\d|[a-z]:$)`)
 )
 
 // cleans are the lines with which diskpart destroys.
-var cleans = regexp.MustCompile(`(?im)^\s*(clean(\s+all)?|format\b.*|delete\s+(partition|volume|disk)\b.*)\s*$`)
+var cleans = pathguard.Pattern(`(?im)^\s*(clean(\s+all)?|format\b.*|delete\s+(partition|volume|disk)\b.*)\s*$`)
 
 func diskparts(c *script.Command) bool {
-	found := func(v script.Value) bool { return cleans.MatchString(strings.Trim(v.Text, `"' `)) }
+	found := func(v script.Value) bool { return cleans().MatchString(strings.Trim(v.Text, `"' `)) }
 	for _, v := range c.Reads {
 		if found(v) {
 			return true
 		}
 	}
-	return c.From != nil && cleans.MatchString(strings.Join(c.From.Words(), "\n")+"\n"+strings.Join(c.From.Words(), " "))
+	return c.From != nil && cleans().MatchString(strings.Join(c.From.Words(), "\n")+"\n"+strings.Join(c.From.Words(), " "))
 }
 
 // fresh is met when what is formatted was only just made, or is to be tried on paper.
@@ -45,7 +45,7 @@ func wipes(c *script.Command) bool {
 		case l == "/s", l == "/s/q", l == "/q/s", strings.HasPrefix(l, "/") && strings.Contains(l, "/s"), len(l) > 1 && strings.HasPrefix("-recurse", l), l == "-rf", l == "-fr", l == "-r":
 			all = true
 		}
-		quiet = quiet || drive.MatchString(w) || winSystem.MatchString(w)
+		quiet = quiet || drive().MatchString(w) || winSystem().MatchString(w)
 	}
 	_, try := rule.Param(c, "whatif")
 	return all && quiet && !(try && c.Dialect == script.PowerShell)
@@ -53,12 +53,12 @@ func wipes(c *script.Command) bool {
 
 func raw(c *script.Command) bool {
 	for _, v := range c.Writes {
-		if rawDevice.MatchString(v.Text) {
+		if rawDevice().MatchString(v.Text) {
 			return true
 		}
 	}
 	for _, w := range c.Words() {
-		if rawDevice.MatchString(strings.TrimPrefix(w, "of=")) {
+		if rawDevice().MatchString(strings.TrimPrefix(w, "of=")) {
 			return true
 		}
 	}
@@ -81,7 +81,7 @@ var windowsDisk = []rule.Rule{
 		On: []rule.On{
 			{Names: []string{"clear-disk", "remove-partition"}, When: rule.Not(fresh)},
 			{Names: []string{"format-volume"}, When: rule.Not(fresh)},
-			{Names: []string{"format"}, When: func(c *script.Command) bool { return len(c.Args) > 0 && drive.MatchString(c.Args[0].Text) }},
+			{Names: []string{"format"}, When: func(c *script.Command) bool { return len(c.Args) > 0 && drive().MatchString(c.Args[0].Text) }},
 			{Names: []string{"diskpart"}, When: rule.Any(diskparts, rule.Words("s"))},
 			{Names: []string{".format"}, When: rule.Made(rule.Contains("win32_volume"))},
 		},

@@ -1,7 +1,6 @@
 package builtin
 
 import (
-	"regexp"
 	"strings"
 
 	"weir/internal/ruleset/pathguard"
@@ -9,7 +8,7 @@ import (
 	"weir/internal/ruleset/script"
 )
 
-var thief = regexp.MustCompile(`(?i)^(sekurlsa::|lsadump::|dpapi::|kerberos::(ptt|ptc|golden|list .*export)|sid::(add|patch)|misc::(skeleton|memssp)|token::elevate|event::(clear|drop)|vault::cred)`)
+var thief = pathguard.Pattern(`(?i)^(sekurlsa::|lsadump::|dpapi::|kerberos::(ptt|ptc|golden|list .*export)|sid::(add|patch)|misc::(skeleton|memssp)|token::elevate|event::(clear|drop)|vault::cred)`)
 
 // lsass is met by Get-Process lsass.
 var lsass = rule.All(rule.Named("get-process"), rule.Value("lsass", "lsass.exe"))
@@ -56,7 +55,7 @@ var secrets = rule.Rule{
 				return false
 			}
 			for _, a := range c.Args {
-				if strings.Contains(a.Text, "::") && thief.MatchString(a.Text) && (a.Quoted || len(c.Args) < 8) && !prints[c.Name] {
+				if strings.Contains(a.Text, "::") && thief().MatchString(a.Text) && (a.Quoted || len(c.Args) < 8) && !prints[c.Name] {
 					return true
 				}
 			}

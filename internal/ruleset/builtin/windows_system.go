@@ -67,7 +67,7 @@ var broad = func(c *script.Command) bool {
 			path := strings.TrimRight(strings.ToLower(strings.ReplaceAll(item.Text, "/", `\`)), `\*`)
 			last := path[strings.LastIndexByte(path, '\\')+1:]
 			switch {
-			case drive.MatchString(path + `\`), winSystem.MatchString(path), last == "temp" || last == "tmp" || last == "public" || last == "downloads" || last == "users" || last == "appdata" || last == "syswow64":
+			case drive().MatchString(path + `\`), winSystem().MatchString(path), last == "temp" || last == "tmp" || last == "public" || last == "downloads" || last == "users" || last == "appdata" || last == "syswow64":
 				return true
 			}
 		}

@@ -5,20 +5,28 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 )
+
+// Pattern is a regular expression that is compiled once, when it is first asked for: an agent's hook starts for each call, and needs few.
+func Pattern(expr string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expr) })
+}
 
 // maxPath bounds what is looked at; no system opens longer paths.
 const maxPath = 64 << 10
 
 var (
-	devices = regexp.MustCompile(`^/*(\?\?|[?.])/+(globalroot/device/[^/]+|globalroot|unc/[^/]+/[a-z]\$|unc/[^/]+/admin\$|[a-z]:|volume\{[^}]*\}|harddiskvolume[^/]*)?`)
-	share   = regexp.MustCompile(`^//[^/]+/([a-z]\$|admin\$)`)
-	letter  = regexp.MustCompile(`^[a-z]:`)
+	devices = Pattern(`^/*(\?\?|[?.])/+(globalroot/device/[^/]+|globalroot|unc/[^/]+/[a-z]\$|unc/[^/]+/admin\$|[a-z]:|volume\{[^}]*\}|harddiskvolume[^/]*)?`)
+	share   = Pattern(`^//[^/]+/([a-z]\$|admin\$)`)
 	vars    = strings.NewReplacer("%systemroot%", "/windows", "%windir%", "/windows", "%systemdrive%", "", "%userprofile%", "/users/user", "%homepath%", "/users/user",
 		"%localappdata%", "/users/user/appdata/local", "%appdata%", "/users/user/appdata/roaming", "$env:systemroot", "/windows", "$env:windir", "/windows",
 		"$env:userprofile", "/users/user", "$env:localappdata", "/users/user/appdata/local", "$env:appdata", "/users/user/appdata/roaming", "${home}", "/home/user", "$home", "/home/user")
-	short = regexp.MustCompile(`^([^~]{1,6})~[0-9]{1,3}(\.([^.]{0,3}))?$`)
+	short = Pattern(`^([^~]{1,6})~[0-9]{1,3}(\.([^.]{0,3}))?$`)
 )
+
+// drive says whether a path in lower case begins with the letter of a drive.
+func drive(p string) bool { return len(p) > 1 && p[0] >= 'a' && p[0] <= 'z' && p[1] == ':' }
 
 // Clean gives a path in the form that patterns have: lower case, slashes, without prefix, stream and what Windows leaves out.
 func Clean(p string) string {
@@ -26,14 +34,18 @@ func Clean(p string) string {
 		p = p[:maxPath]
 	}
 	p = strings.Trim(strings.ReplaceAll(strings.ToLower(p), "\x00", ""), "\"' \t\r\n")
-	windows := strings.Contains(p, `\`) || letter.MatchString(p)
+	windows := strings.Contains(p, `\`) || drive(p)
 	p = vars.Replace(strings.ReplaceAll(p, `\`, "/"))
 	p = strings.TrimPrefix(p, "file://")
 	p = strings.TrimPrefix(strings.TrimPrefix(p, "microsoft.powershell.core/"), "filesystem::")
 	if strings.HasPrefix(p, "~") {
 		p = "/home/user" + strings.TrimLeft(p[1:], "abcdefghijklmnopqrstuvwxyz0123456789_-.")
 	}
-	if m := share.FindString(p); m != "" {
+	m := ""
+	if strings.HasPrefix(p, "//") {
+		m = share().FindString(p)
+	}
+	if m != "" {
 		if strings.HasSuffix(m, "admin$") {
 			p = "/windows" + p[len(m):]
 		} else {
@@ -41,10 +53,12 @@ func Clean(p string) string {
 		}
 		windows = true
 	} else if strings.HasPrefix(p, "//") || strings.HasPrefix(p, "/??/") {
-		p = devices.ReplaceAllString(p, "")
+		p = devices().ReplaceAllString(p, "")
 		windows = true
 	}
-	p = letter.ReplaceAllString(p, "")
+	if drive(p) {
+		p = p[2:]
+	}
 	// First each part for itself, so that "..." and ".. " are not what the path is cleaned of.
 	parts := strings.Split(p, "/")
 	for i, part := range parts {
@@ -105,7 +119,7 @@ func part(pattern, p string) bool {
 			return true
 		}
 	}
-	m := short.FindStringSubmatch(p)
+	m := short().FindStringSubmatch(p)
 	if m == nil {
 		return false
 	}

@@ -1,4 +1,4 @@
-package bridge
+package sight
 
 import (
 	"os"
@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestSeenByFollowsLinksK7: also links that lead nowhere yet, and those of others in directories where the kernel follows them for nobody else.
-func TestSeenByFollowsLinksK7(t *testing.T) {
+// TestFollowsLinksK7: also links that lead nowhere yet, and those of others in directories where the kernel follows them for nobody else.
+func TestFollowsLinksK7(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.Chmod(dir, 0o1777); err != nil {
 		t.Fatal(err)
@@ -31,7 +31,7 @@ func TestSeenByFollowsLinksK7(t *testing.T) {
 	for name, want := range map[string]string{
 		"link": "real", "link/a/b": "real/a/b", "dangling": "real/absent", "chain": "real/absent", "real/up": "real/x", "loop": "loop", "absent/file": "absent/file",
 	} {
-		if got, ok := seenBy(os.Getpid(), dir)(name); !ok || got != in(want) {
+		if got, ok := By("self", dir)(name); !ok || got != in(want) {
 			t.Errorf("%s: got %s (%v), want %s", name, got, ok, in(want))
 		}
 	}
@@ -39,7 +39,7 @@ func TestSeenByFollowsLinksK7(t *testing.T) {
 	for len(long) < 5000 {
 		long += "/a"
 	}
-	if got, ok := seenBy(os.Getpid(), dir)(long); ok {
+	if got, ok := By("self", dir)(long); ok {
 		t.Errorf("a path that is too long for the kernel leads to %d bytes", len(got))
 	}
 }

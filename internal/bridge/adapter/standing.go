@@ -1,0 +1,39 @@
+package adapter
+
+import (
+	"encoding/json"
+	"os"
+	"path"
+	"strings"
+
+	"weir/internal/bridge/sight"
+	"weir/internal/bridge/toolcall"
+	"weir/internal/bridge/wire"
+	"weir/internal/ruleset"
+)
+
+// standing is what stands without the host, since it needs neither taint nor policy (K1): the kill switch, where its file can be seen from
+// here, and the rules that are compiled in. The operator's own rules are the host's to read.
+func (a asker) standing(c call) string {
+	tool, input := c.tool, c.input
+	if text, ok := toolcall.Shell(tool, input); ok { // as the host judges it
+		tool, input = "Bash", nil
+		if data, err := json.Marshal(map[string]string{"command": text}); err == nil {
+			input = data
+		}
+	}
+	if _, err := os.Lstat(a.killed); err == nil && ruleset.Changes(tool) {
+		return wire.Killed
+	}
+	leads := sight.By("self", c.dir)
+	resolve := func(p string) (string, bool) {
+		if real, ok := leads(p); ok {
+			return real, true
+		}
+		return path.Join("/", c.dir, p), !strings.HasPrefix(p, "/") // without /proc
+	}
+	if hit, ok := ruleset.New(ruleset.Options{}).CheckIn(tool, input, resolve); ok {
+		return hit.Message()
+	}
+	return ""
+}
