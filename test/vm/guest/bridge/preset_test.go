@@ -83,8 +83,8 @@ var startups = map[string]string{
 	"mount namespace": "unshare -Urm sh -c 'mount --bind " + home + " /tmp && echo evil > /tmp/.bashrc'",
 }
 
-// TestPresets: B52. What works in an ordinary session leaves nothing in one of a preset, and work goes on in the project.
-func TestPresets(t *testing.T) {
+// TestB52Presets: what works in an ordinary session leaves nothing in one of a preset, and work goes on in the project.
+func TestB52Presets(t *testing.T) {
 	rig.Must(t, "mkdir -p /run/weir-hooks")
 	f := &fixture{world: rig.NewOutside(t)}
 	f.sensor = rig.StartSensor(t, policy)
