@@ -64,7 +64,9 @@ func TestUpToDate(t *testing.T) {
 }
 
 func TestRead(t *testing.T) {
-	line := func(action, test string) string { return `{"Action":"` + action + `","Package":"p","Test":"` + test + `"}` + "\n" }
+	line := func(action, test string) string {
+		return `{"Action":"` + action + `","Package":"p","Test":"` + test + `"}` + "\n"
+	}
 	var stream strings.Builder
 	for _, e := range []struct{ action, test string }{
 		{"pass", "TestB51Question"},
