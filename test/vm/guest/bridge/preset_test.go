@@ -99,7 +99,7 @@ func TestB52Presets(t *testing.T) {
 		}
 	}
 	for _, preset := range []string{"claude", "codex", "strict"} {
-		t.Run(preset, func(t *testing.T) {
+		t.Run("B52_"+preset, func(t *testing.T) {
 			house(t)
 			s := f.sensor.Guard(t, "preset-"+preset, "--user", "agent", "--preset", preset)
 			for name, script := range startups {
@@ -121,7 +121,7 @@ func TestB52Presets(t *testing.T) {
 			}
 		})
 	}
-	t.Run("peers", f.peers)
+	t.Run("B52_peers", f.peers)
 }
 
 // peers: Unix sockets outside (tmux, D-Bus, docker) are closed once tainted.
