@@ -58,7 +58,7 @@ clients: ## docs/clients.md anew, from all clients on all kernels
 	VMTEST_CLIENTS=. VMTEST_UPDATE=1 VMTEST_KERNELS=6.12 $(GO) test -count=1 -timeout 60m ./test/vm -run 'TestVM/6.12/clients'
 	VMTEST_CLIENTS=. $(GO) test -count=1 -timeout 120m ./test/vm -run 'TestVM/[^/]*/clients'
 
-# An id stands in the first name of a guest's test or in the second, but for the table of attempts; where the first has subtests, in theirs too.
+# In a guest an id stands in the name of a test without subtests, or in that of a subtest: -run picks these, and the table of attempts.
 BYPASSES = $(GO) run ./scripts/bypasses
 bypasses: images shells ## docs/bypasses.md anew: every test of a way out, on all kernels; then prints it
 	packages="$$($(BYPASSES) -packages)" && $(GO) test -json $$packages >.cache/bypasses.json; \
