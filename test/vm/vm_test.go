@@ -16,7 +16,7 @@ import (
 var groups = map[string]Group{
 	"agents":       {MemMiB: 4096, Takes: 600},
 	"bare":         {Once: true, Takes: 150},
-	"bridge":       {Once: true},
+	"bridge":       {Once: true, Takes: 80},
 	"cascade":      {Once: true},
 	"cgroups":      {Once: true, Takes: 130},
 	"clients":      {Timeout: time.Hour, Root: "clients", MemMiB: 4096, Takes: 600},
@@ -26,7 +26,7 @@ var groups = map[string]Group{
 	"exec":         {Takes: 80},
 	"failure":      {Timeout: time.Hour, Takes: 1000},
 	"load":         {Timeout: 2 * time.Hour, Takes: 1000},
-	"names":        {Once: true, Takes: 150, Long: "^TestNames$/^runs_out$"},
+	"names":        {Once: true, Takes: 80, Long: "^TestNames$/^runs_out$"},
 	"operator":     {Once: true},
 	"session": {Takes: 450, Newest: "^(TestAnnounced|TestMetrics)$|^TestSession$/^(F05_G24_B37_waits_to_begin|F01_F05_G24_threads|G24_each_destination_has_its_own_time|G16_equal_askers" +
 		"|F01_G16_G24_narrow|F01_G7_passed_by_the_reviewer|F01_F02_scope|F01_F02_scope_of_many|F01_G24_children_ask|F05_orphans_wait|B51_escapes)$"},
