@@ -34,10 +34,10 @@ func opens(t *testing.T, p policy.Policy, to string, protocol string) bool {
 	})
 }
 
-// B43: somebody else's key makes the agent's own model endpoint a drop. Under each preset it is the one host that stays open, on one port: a program that
+// Somebody else's key makes the agent's own model endpoint a drop. Under each preset it is the one host that stays open, on one port: a program that
 // connects there unasked gets out (told in presets.md and limits.md); strict leaves none. A command that the hook asks about is judged like any other,
 // the endpoint is no excuse: with one bit of taint the reviewer flags it, which refuses it or, as in the presets (F06), has a person asked; with both a person is asked.
-func TestModelEndpointAsDrop(t *testing.T) {
+func TestB43ModelEndpointAsDrop(t *testing.T) {
 	endpoints := map[string]string{"claude": "160.79.104.10:443", "codex": "203.0.113.7:443", "strict": "160.79.104.10:443"}
 	lookup := func(context.Context, string, string) ([]netip.Addr, error) {
 		return []netip.Addr{netip.MustParseAddr("203.0.113.7")}, nil

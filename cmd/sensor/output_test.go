@@ -13,8 +13,8 @@ import (
 	"weir/internal/show"
 )
 
-// B51: whatever a container chose stays on its line and moves no cursor.
-func TestPrintQuestion(t *testing.T) {
+// Whatever a container chose stays on its line and moves no cursor.
+func TestB51PrintQuestion(t *testing.T) {
 	q := asked()
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	q.Asked, q.Deadline = now.Add(-12*time.Second), now.Add(288*time.Second)

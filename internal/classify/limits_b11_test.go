@@ -108,8 +108,8 @@ func worst() map[string]string {
 	return texts
 }
 
-// TestWorstIsBounded (B11, G9): no text of a MiB needs much memory, and none that is over a limit is local.
-func TestWorstIsBounded(t *testing.T) {
+// TestB11WorstIsBounded (G9): no text of a MiB needs much memory, and none that is over a limit is local.
+func TestB11WorstIsBounded(t *testing.T) {
 	for name, text := range worst() {
 		t.Run(name, func(t *testing.T) {
 			var before, after runtime.MemStats
@@ -124,8 +124,8 @@ func TestWorstIsBounded(t *testing.T) {
 	}
 }
 
-// TestLimits (B11, G9): what is over a limit is not local, with a reason of its own, as a text and as a command line.
-func TestLimits(t *testing.T) {
+// TestB11Limits (G9): what is over a limit is not local, with a reason of its own, as a text and as a command line.
+func TestB11Limits(t *testing.T) {
 	tests := []struct{ name, text, rule string }{
 		{"list of 10,000 parts", strings.Repeat("ls -l;", 10_000), "limit-nodes"},
 		{"more than 1 MiB", "echo " + strings.Repeat("a", classify.MaxText), "limit-text"},

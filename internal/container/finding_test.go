@@ -123,24 +123,26 @@ func TestFindings(t *testing.T) {
 		}}, []string{"network_volume:high"}},
 		{"", "nothing is specified", func(s *specs.Spec) { *s = specs.Spec{} }, facts{}, []string{"host_network:high", "host_pid:critical"}},
 	} {
-		s := ordinary()
-		c.change(s)
-		var got []string
-		for _, f := range findings(s, c.facts) {
-			got = append(got, f.ID+":"+f.Severity)
-			if f.Text == "" {
-				t.Errorf("%s %s: %s says nothing", c.id, c.name, f.ID)
+		t.Run(strings.TrimSpace(c.id+" "+c.name), func(t *testing.T) {
+			s := ordinary()
+			c.change(s)
+			var got []string
+			for _, f := range findings(s, c.facts) {
+				got = append(got, f.ID+":"+f.Severity)
+				if f.Text == "" {
+					t.Errorf("%s says nothing", f.ID)
+				}
 			}
-		}
-		slices.Sort(got)
-		if diff := cmp.Diff(c.want, got); diff != "" {
-			t.Errorf("%s %s: want - got +\n%s", c.id, c.name, diff)
-		}
+			slices.Sort(got)
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Errorf("want - got +\n%s", diff)
+			}
+		})
 	}
 }
 
-// B34: what a tainted container writes, and another can read, is told.
-func TestSharing(t *testing.T) {
+// What a tainted container writes, and another can read, is told.
+func TestB34Sharing(t *testing.T) {
 	for _, c := range []struct {
 		tainted, clean string
 		want           int

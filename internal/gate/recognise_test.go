@@ -130,8 +130,8 @@ func TestNotRecognised(t *testing.T) {
 	}
 }
 
-// G26, B11: a process and all its ancestors are compared within the steps of one comparison.
-func TestCoversBounded(t *testing.T) {
+// G26: a process and all its ancestors are compared within the steps of one comparison.
+func TestB11CoversBounded(t *testing.T) {
 	f, ok := form.Parse(strings.Repeat("curl x$a\n", 4000))
 	if !ok {
 		t.Fatal("the text cannot be parsed")

@@ -259,8 +259,8 @@ func TestOtherRequests(t *testing.T) {
 	}
 }
 
-// B27, G17: guarded processes get nothing, by whichever way they connect.
-func TestGuardedAreRefused(t *testing.T) {
+// G17: guarded processes get nothing, by whichever way they connect.
+func TestB27GuardedAreRefused(t *testing.T) {
 	guarded := errors.New("guarded")
 	type pair struct{ from, to netip.AddrPort }
 	var pid atomic.Int64

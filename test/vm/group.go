@@ -28,6 +28,7 @@ type Group struct {
 	CPUs    int
 	MemMiB  int
 	Shares  []Share // beside the repository and the programs
+	Takes   int     // seconds of processor time, about: the longest group begins first; 0: less than a minute
 	Once    bool    // takes long, and other groups ask each kernel what it stands on: make failures runs it on all, else the newest does
 	Long    string  // as -skip has it: tests of it that are left to make failures and make load, or to who asks for some by name
 	Newest  string  // the same, but for the newest kernel: they are about user space

@@ -2,9 +2,11 @@ package vm
 
 import (
 	"context"
+	"flag"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -12,21 +14,24 @@ import (
 
 // groups has what is special about a group; those that are not named have the defaults.
 var groups = map[string]Group{
-	"agents":       {MemMiB: 4096},
-	"bare":         {Once: true},
-	"bridge":       {Once: true},
+	"agents":       {MemMiB: 4096, Takes: 600},
+	"bare":         {Once: true, Takes: 150},
+	"bridge":       {Once: true, Takes: 80},
 	"cascade":      {Once: true},
-	"cgroups":      {Once: true},
-	"clients":      {Timeout: time.Hour, Root: "clients", MemMiB: 4096},
-	"containers":   {Root: "containers", Systemd: true, Once: true, Long: "^(TestNoLeak|TestPods)$"},
+	"cgroups":      {Once: true, Takes: 130},
+	"clients":      {Timeout: time.Hour, Root: "clients", MemMiB: 4096, Takes: 600},
+	"containers":   {Root: "containers", Systemd: true, Once: true, Takes: 150, Long: "^(TestNoLeak|TestPods)$"},
 	"containers13": {Of: "containers", Root: "containers13", Systemd: true, Once: true},
-	"failure":      {Timeout: time.Hour},
-	"load":         {Timeout: 2 * time.Hour},
-	"names":        {Once: true, Long: "^TestNames$/^runs_out$"},
+	"egress":       {Takes: 200},
+	"exec":         {Takes: 80},
+	"failure":      {Timeout: time.Hour, Takes: 1000},
+	"load":         {Timeout: 2 * time.Hour, Takes: 1000},
+	"names":        {Once: true, Takes: 80, Long: "^TestNames$/^runs_out$"},
 	"operator":     {Once: true},
-	"session":      {Newest: "^(TestAnnounced|TestMetrics)$|^TestSession$/^(F05_G24_B37_waits_to_begin|F01_F05_G24_threads|G24_each_destination_has_its_own_time|G16_equal_askers)$"},
-	"sources":      {Newest: "^TestWithoutSensor$"},
-	"systemd":      {Root: "containers", Systemd: true, Once: true, Long: "^TestSystemd$/^(watchdog|B32_killed_for_good)$"},
+	"session": {Takes: 450, Newest: "^(TestAnnounced|TestMetrics)$|^TestSession$/^(F05_G24_B37_waits_to_begin|F01_F05_G24_threads|G24_each_destination_has_its_own_time|G16_equal_askers" +
+		"|F01_G16_G24_narrow|F01_G7_passed_by_the_reviewer|F01_F02_scope|F01_F02_scope_of_many|F01_G24_children_ask|F05_orphans_wait|B51_escapes)$"},
+	"sources": {Newest: "^TestWithoutSensor$"},
+	"systemd": {Root: "containers", Systemd: true, Once: true, Long: "^TestSystemd$/^(watchdog|B32_killed_for_good)$"},
 }
 
 // attacks386 names the attack programs that are also built for 32 bits, as attack/NAME.386.
@@ -75,29 +80,72 @@ func TestVM(t *testing.T) {
 		}
 	}
 	slices.Sort(names)
-	for _, k := range kernels {
-		t.Run(k.Version, func(t *testing.T) {
-			t.Parallel()
-			newest := k == kernels[len(kernels)-1]
-			for _, name := range names {
-				if groups[name].Once && !newest && os.Getenv(failureEnv) == "" {
-					continue
-				}
-				t.Run(name, func(t *testing.T) {
-					t.Parallel()
-					if err := build[name](); err != nil {
-						t.Fatal(err)
-					}
-					g := groups[name]
-					g.Name = name
-					if name == "agents" {
-						g.Shares = agentPrograms(t, host)
-					}
-					host.RunGroup(t, k, newest, g, bin)
-				})
+	slices.SortStableFunc(names, func(a, b string) int { return groups[b].Takes - groups[a].Takes })
+	var jobs []job
+	for _, name := range names {
+		for i := range kernels {
+			if !groups[name].Once || i == len(kernels)-1 || os.Getenv(failureEnv) != "" {
+				jobs = append(jobs, job{i, name})
+			}
+		}
+	}
+	inOrder(t, kernels, jobs, func(t *testing.T, j job) {
+		if err := build[j.group](); err != nil {
+			t.Fatal(err)
+		}
+		g := groups[j.group]
+		g.Name = j.group
+		if j.group == "agents" {
+			g.Shares = agentPrograms(t, host)
+		}
+		host.RunGroup(t, kernels[j.kernel], j.kernel == len(kernels)-1, g, bin)
+	})
+}
+
+// job is a group on one of the kernels.
+type job struct {
+	kernel int
+	group  string
+}
+
+// inOrder runs jobs as subtests of their kernels', in this order, as many at a time as -parallel says. With t.Parallel they would begin in
+// any order, and a long one that comes last leaves the other processors idle.
+func inOrder(t *testing.T, kernels []Kernel, jobs []job, run func(*testing.T, job)) {
+	t.Helper()
+	atATime, err := strconv.Atoi(flag.Lookup("test.parallel").Value.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var open, busy sync.WaitGroup
+	over, next := make(chan struct{}), make(chan job)
+	tests := make([]*testing.T, len(kernels)) // nil: -run leaves it out
+	for i, k := range kernels {
+		begun := make(chan *testing.T, 1)
+		open.Go(func() {
+			t.Run(k.Version, func(t *testing.T) {
+				begun <- t
+				<-over
+			})
+			close(begun)
+		})
+		tests[i] = <-begun
+	}
+	for range atATime {
+		busy.Go(func() {
+			for j := range next {
+				tests[j.kernel].Run(j.group, func(t *testing.T) { run(t, j) })
 			}
 		})
 	}
+	for _, j := range jobs {
+		if tests[j.kernel] != nil {
+			next <- j
+		}
+	}
+	close(next)
+	busy.Wait()
+	close(over)
+	open.Wait()
 }
 
 // agentPrograms is what scripts/agents has put there; nothing if it could not, which is told.

@@ -151,9 +151,9 @@ func bare(t testing.TB, o Options) cop.Reviewer {
 	return r
 }
 
-// TestInjection: B35. The data stays data, an answer in another form is none, and the static facts stand when the
+// TestB35Injection: the data stays data, an answer in another form is none, and the static facts stand when the
 // model is convinced.
-func TestInjection(t *testing.T) {
+func TestB35Injection(t *testing.T) {
 	if len(attempts) < 60 {
 		t.Fatalf("%d attempts, want at least 60", len(attempts))
 	}

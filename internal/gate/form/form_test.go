@@ -83,8 +83,8 @@ func TestHas(t *testing.T) {
 	}
 }
 
-// TestFitsBounded: G26, B11, a container chooses both sides of a comparison: one that takes too many steps is given up.
-func TestFitsBounded(t *testing.T) {
+// TestB11FitsBounded: G26, a container chooses both sides of a comparison: one that takes too many steps is given up.
+func TestB11FitsBounded(t *testing.T) {
 	ran := func(n int, last ...string) Ran {
 		argv := append([]string{"./m"}, slices.Repeat([]string{"x"}, n)...)
 		return Ran{"/work/m", append(argv, last...)}
@@ -120,8 +120,8 @@ func TestFitsBounded(t *testing.T) {
 	}
 }
 
-// TestHasBounded: G26, B11, all simple commands of a text share the steps of one comparison, and nothing is made when none are left.
-func TestHasBounded(t *testing.T) {
+// TestB11HasBounded: G26, all simple commands of a text share the steps of one comparison, and nothing is made when none are left.
+func TestB11HasBounded(t *testing.T) {
 	letters := Ran{"/usr/bin/curl", append([]string{"curl"}, slices.Repeat([]string{"y"}, 8000)...)}
 	long := Ran{"/usr/bin/curl", []string{"curl", strings.Repeat("x", 1<<17)}}
 	for _, c := range []struct {

@@ -83,8 +83,8 @@ var startups = map[string]string{
 	"mount namespace": "unshare -Urm sh -c 'mount --bind " + home + " /tmp && echo evil > /tmp/.bashrc'",
 }
 
-// TestPresets: B52. What works in an ordinary session leaves nothing in one of a preset, and work goes on in the project.
-func TestPresets(t *testing.T) {
+// TestB52Presets: what works in an ordinary session leaves nothing in one of a preset, and work goes on in the project.
+func TestB52Presets(t *testing.T) {
 	rig.Must(t, "mkdir -p /run/weir-hooks")
 	f := &fixture{world: rig.NewOutside(t)}
 	f.sensor = rig.StartSensor(t, policy)
@@ -99,7 +99,7 @@ func TestPresets(t *testing.T) {
 		}
 	}
 	for _, preset := range []string{"claude", "codex", "strict"} {
-		t.Run(preset, func(t *testing.T) {
+		t.Run("B52_"+preset, func(t *testing.T) {
 			house(t)
 			s := f.sensor.Guard(t, "preset-"+preset, "--user", "agent", "--preset", preset)
 			for name, script := range startups {
@@ -121,7 +121,7 @@ func TestPresets(t *testing.T) {
 			}
 		})
 	}
-	t.Run("peers", f.peers)
+	t.Run("B52_peers", f.peers)
 }
 
 // peers: Unix sockets outside (tmux, D-Bus, docker) are closed once tainted.

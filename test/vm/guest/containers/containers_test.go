@@ -139,21 +139,22 @@ func TestFindings(t *testing.T) {
 		slices.Sort(found)
 		return slices.Compact(found)
 	}
-	h.run("all", []string{"--label", "weir.guard=1", "--privileged", "--mount", "type=bind,src=/run/containerd,dst=/c,options=rbind:rw"}, "/bin/sleep", "1000")
-	want := []string{"cap_bpf", "cap_net_admin", "cap_net_raw", "cap_sys_admin", "host_network", "privileged", "runtime_socket"}
-	defer func() { t.Logf("findings: %v", got("all")) }()
-	h.until("findings of a privileged container", func() bool {
-		return !slices.ContainsFunc(want, func(id string) bool { return !slices.Contains(got("all"), id) })
+	t.Run("B18_B42_B48_privileged", func(t *testing.T) {
+		h.run("all", []string{"--label", "weir.guard=1", "--privileged", "--mount", "type=bind,src=/run/containerd,dst=/c,options=rbind:rw"}, "/bin/sleep", "1000")
+		want := []string{"cap_bpf", "cap_net_admin", "cap_net_raw", "cap_sys_admin", "host_network", "privileged", "runtime_socket"}
+		defer func() { t.Logf("findings: %v", got("all")) }()
+		h.until("findings of a privileged container", func() bool {
+			return !slices.ContainsFunc(want, func(id string) bool { return !slices.Contains(got("all"), id) })
+		})
+
+		port := h.world.Port()
+		text := fmt.Sprintf("refused.%d.", port)
+		mark := h.world.Mark(t)
+		_, _ = h.try(append([]string{"run", "-d", "--net-host", "--label", "weir.refuse=1", "--privileged", "--rootfs", rootfs, "refused"}, h.sends(text, port)...)...)
+		h.until("ctr run --privileged is found", func() bool { return slices.Contains(got("refused"), "privileged") })
+		h.killed("refused")
+		h.world.Nothing(t, mark, text, port)
 	})
-
-	port := h.world.Port()
-	text := fmt.Sprintf("refused.%d.", port)
-	mark := h.world.Mark(t)
-	_, _ = h.try(append([]string{"run", "-d", "--net-host", "--label", "weir.refuse=1", "--privileged", "--rootfs", rootfs, "refused"}, h.sends(text, port)...)...)
-	h.until("ctr run --privileged is found", func() bool { return slices.Contains(got("refused"), "privileged") })
-	h.killed("refused")
-	h.world.Nothing(t, mark, text, port)
-
 	t.Run("refused, and running already", func(t *testing.T) {
 		port := h.world.Port()
 		text := fmt.Sprintf("early.%d.", port)

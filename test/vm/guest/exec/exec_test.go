@@ -98,7 +98,7 @@ func TestParentChain(t *testing.T) {
 	t.Errorf("no record of true in %+v", r.commands())
 }
 
-func TestRacingThread(t *testing.T) { // B01
+func TestB01RacingThread(t *testing.T) {
 	r := startRig(t)
 	seen := map[string]int{}
 	for range 40 {
@@ -114,7 +114,7 @@ func TestRacingThread(t *testing.T) { // B01
 	}
 }
 
-func TestLongArgv(t *testing.T) { // B02
+func TestB02LongArgv(t *testing.T) {
 	r := startRig(t)
 	const room = 16384 - len("true\x00")
 	for _, tt := range []struct {
@@ -133,7 +133,7 @@ func TestLongArgv(t *testing.T) { // B02
 	}
 }
 
-func TestRenamedProgram(t *testing.T) { // B03
+func TestB03RenamedProgram(t *testing.T) {
 	r := startRig(t)
 	ls := workDir(t) + "/ls"
 	copyFile(t, "/usr/bin/curl", ls, 0o755)
@@ -144,7 +144,7 @@ func TestRenamedProgram(t *testing.T) { // B03
 	}
 }
 
-func TestOtherWaysToAFile(t *testing.T) { // B04
+func TestB04OtherWaysToAFile(t *testing.T) {
 	r := startRig(t)
 	dir := workDir(t)
 	r.check(os.Symlink("/usr/bin/curl", dir+"/link"))
@@ -163,7 +163,7 @@ func TestOtherWaysToAFile(t *testing.T) { // B04
 	}
 }
 
-func TestOverlay(t *testing.T) { // B04: where containers' files are
+func TestB04Overlay(t *testing.T) { // where containers' files are
 	r := startRig(t)
 	dir := workDir(t)
 	copyFile(t, "/bin/busybox", dir+"/busybox", 0o755)
@@ -176,7 +176,7 @@ func TestOverlay(t *testing.T) { // B04: where containers' files are
 	}
 }
 
-func TestOwnRoot(t *testing.T) { // B04: paths are as the process sees them
+func TestB04OwnRoot(t *testing.T) { // paths are as the process sees them
 	r := startRig(t)
 	dir := workDir(t)
 	c, _ := r.last(r.inside("unshare", "-m", "bash", "-euc", fmt.Sprintf(
@@ -200,7 +200,7 @@ func TestDeepPath(t *testing.T) {
 	}
 }
 
-func TestLoader(t *testing.T) { // B05
+func TestB05Loader(t *testing.T) {
 	r := startRig(t)
 	const loader = "/lib64/ld-linux-x86-64.so.2"
 	c, _ := r.last(r.inside(loader, "/usr/bin/curl", "--version"))
@@ -210,7 +210,7 @@ func TestLoader(t *testing.T) { // B05
 	}
 }
 
-func TestFileWithoutName(t *testing.T) { // B06
+func TestB06FileWithoutName(t *testing.T) {
 	r := startRig(t)
 	gone := workDir(t) + "/gone"
 	copyFile(t, attack(t, "execs"), gone, 0o755)
@@ -228,7 +228,7 @@ func TestFileWithoutName(t *testing.T) { // B06
 	}
 }
 
-func TestScript(t *testing.T) { // B07
+func TestB07Script(t *testing.T) {
 	r := startRig(t)
 	dir := workDir(t)
 	write := func(path, text string) string {
@@ -264,7 +264,7 @@ func TestScript(t *testing.T) { // B07
 	}
 }
 
-func TestBinfmtMisc(t *testing.T) { // B07
+func TestB07BinfmtMisc(t *testing.T) {
 	r := startRig(t)
 	const dir = "/proc/sys/fs/binfmt_misc"
 	if _, err := os.Stat(dir + "/register"); err != nil {
@@ -282,7 +282,7 @@ func TestBinfmtMisc(t *testing.T) { // B07
 	}
 }
 
-func TestSetuid(t *testing.T) { // B40
+func TestB40Setuid(t *testing.T) {
 	r := startRig(t)
 	file := workDir(t) + "/execs"
 	copyFile(t, attack(t, "execs"), file, 0o755|os.ModeSetuid)
@@ -301,7 +301,7 @@ func TestSetuid(t *testing.T) { // B40
 	}
 }
 
-func TestOtherSystemCalls(t *testing.T) { // B41
+func TestB41OtherSystemCalls(t *testing.T) {
 	r := startRig(t)
 	for _, cmd := range []*osexec.Cmd{
 		r.inside(attack(t, "execs.386"), "report", "x"), r.inside(attack(t, "execs.386"), "memfd"),
@@ -317,7 +317,7 @@ func TestOtherSystemCalls(t *testing.T) { // B41
 	}
 }
 
-func TestDangerousEnv(t *testing.T) { // B12
+func TestB12DangerousEnv(t *testing.T) {
 	r := startRig(t)
 	cmd := r.inside("true")
 	cmd.Env = []string{"HOME=/root", "LD_AUDIT=/secret.so", "PATH=/bin:.", "BASH_FUNC_ls%%=() { :; }", "GIT_SSH_COMMAND=ssh"}

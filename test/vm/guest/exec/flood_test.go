@@ -46,7 +46,7 @@ func quickly(r *rig, count int, arg string) *osexec.Cmd {
 	return r.inside(attack(r.t, "execs"), "many", strconv.Itoa(count), file, arg)
 }
 
-func TestQuickExecs(t *testing.T) { // B31
+func TestB31QuickExecs(t *testing.T) {
 	const count = 1000
 	r := startRig(t)
 	r.last(quickly(r, count, ""))
@@ -61,8 +61,8 @@ func TestQuickExecs(t *testing.T) { // B31
 	}
 }
 
-// A sensor that restarts, again and again, has everything that was executed meanwhile (B32).
-func TestRestart(t *testing.T) {
+// A sensor that restarts, again and again, has everything that was executed meanwhile.
+func TestB32Restart(t *testing.T) {
 	const count = 600
 	r := startRig(t)
 	restarts, twice := 0, 0
@@ -108,8 +108,8 @@ func (r *rig) restarted(cmd *osexec.Cmd) (restarts int) {
 	return restarts
 }
 
-// What a full ring has no room for is counted, to the last one (B31).
-func TestFullRing(t *testing.T) {
+// What a full ring has no room for is counted, to the last one.
+func TestB31FullRing(t *testing.T) {
 	const count = 400
 	r := startRig(t)
 	r.stop()
@@ -137,8 +137,8 @@ func TestFullRing(t *testing.T) {
 	}
 }
 
-// So it is when the ring is so small that it is full at once, while its reader is stuck and after (B31).
-func TestTinyRing(t *testing.T) {
+// So it is when the ring is so small that it is full at once, while its reader is stuck and after.
+func TestB31TinyRing(t *testing.T) {
 	const count = 500
 	r := newRigWith(t, 4096)
 	r.run()

@@ -14,8 +14,8 @@ import (
 	"weir/internal/procfs"
 )
 
-// A process of another pid namespace names memory by ids of its own (B30).
-func TestMemoryFromInnerNamespace(t *testing.T) {
+// A process of another pid namespace names memory by ids of its own.
+func TestB30MemoryFromInnerNamespace(t *testing.T) {
 	cmd := osexec.Command("unshare", "-pfm", "--mount-proc", "bash", "-euc", "sleep 1000 & exec 3</proc/$!/mem; echo $!; trap 'kill $!' EXIT; read x")
 	in, err := cmd.StdinPipe()
 	if err != nil {

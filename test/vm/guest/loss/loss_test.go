@@ -27,8 +27,8 @@ func TestLoss(t *testing.T) {
 		name string
 		run  func(*sensor, *testing.T)
 	}{
-		{"records", (*sensor).records}, {"questions", (*sensor).questions}, {"review", (*sensor).review}, {"moves", (*sensor).movesTold},
-		{"secret_files", (*sensor).secretFiles},
+		{"B31_records", (*sensor).records}, {"B31_questions", (*sensor).questions}, {"B31_review", (*sensor).review}, {"B31_moves", (*sensor).movesTold},
+		{"B31_secret_files", (*sensor).secretFiles},
 	} {
 		t.Run(c.name, func(t *testing.T) { c.run(s, t) })
 	}

@@ -21,7 +21,7 @@ func toolAttempts() []Attempt {
 		{ID: "B10", Name: "wget", Argv: shell("wget -qO- -t1 -T30 http://{to}/{say} || :"), Quiet: true, Started: untilArrived},
 		{ID: "B10", Name: "busybox-wget", Argv: shell("timeout --foreground 30 busybox wget -qO- http://{to}/{say} || :"), Quiet: true, Started: untilArrived},
 		{ID: "B10", Name: "nc", Argv: shell("echo {say} | nc -N -w30 {world} {port}")},
-		{ID: "B10", Name: "nc-udp", Argv: shell("echo {say} | timeout 20 nc -u -q1 {world} {port}")},
+		{ID: "B10", Name: "nc-udp", Argv: shell("echo {say} | timeout 8 nc -u -q1 {world} {port}")},
 		{ID: "B10", Name: "socat", Argv: shell("echo {say} | socat -u - TCP:{to}")},
 	}
 }
