@@ -1,5 +1,5 @@
 // Package socket knows the sockets of containers by netlink and /proc: it closes those
-// that are older than a taint, names those that send below the packet check, and tells
-// whose a connection is. What may stay open the policy and the caller say; no packet is
+// that are older than a taint, names those that send below the packet check, tells
+// whose a connection is, and which Unix sockets nobody else has. What may stay open the policy and the caller say; no packet is
 // refused here.
 package socket
