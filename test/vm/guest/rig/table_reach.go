@@ -107,7 +107,7 @@ func Ways() []Way {
 		{Name: "semaphore-own", Hears: "semaphore-theirs", Words: "semaphore -n {port}", Own: true},
 		{Name: "limit", Hears: "limit", Words: "limit -pid {pid} -n {port}", Own: true},
 		{Name: "key", Hears: "key", Words: "key"},
-		{Name: "key-session", Hears: "key", Words: "key -by session"},
+		{Name: "key-session", Hears: "key", Words: "key -by session -after 3s"},
 		{Name: "key-own", Hears: "key", Words: "key -by process -after 3s", Own: true},
 	}
 }
@@ -129,8 +129,8 @@ func reachAttempts() []Attempt {
 	for _, w := range Ways() {
 		var hears *Proc
 		theirs, network := strings.HasSuffix(w.Hears, "-theirs"), ""
-		if w.Name == "key-own" {
-			theirs, network = true, "none" // nobody is refused: the key is not shown
+		if w.Name == "key-own" || w.Name == "key-session" {
+			theirs, network = true, "none" // nobody is refused: the kernel makes a keyring for it, and the key is not shown
 		}
 		all = append(all, Attempt{
 			ID: "B67", Name: w.Name, Argv: egress(w.Words), Indirect: true, Opens: w.Late, Quiet: theirs, Network: network,
