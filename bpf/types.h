@@ -3,7 +3,8 @@
 #ifndef WEIR_TYPES_H
 #define WEIR_TYPES_H
 
-#define ABI_VERSION 9 /* raise with every change of a pinned map */
+/* Pins of another version are never adopted: raise it with every change of a pinned map. */
+enum abi { ABI_VERSION = 10 };
 
 /* Levels of the cgroup tree that a program walks, the root being level 0.
  * What lies deeper inside a guarded parent is denied (B53). */
@@ -68,7 +69,7 @@ struct settings {
 	__u64 control;   /* cookie of the control socket: no guarded process connects (B27) */
 	__u64 key[2];    /* secret of the argv hash: nobody can make a command that collides (B36) */
 	__u32 daemon;    /* its thread group: the only one to move tasks into a grant (B37) */
-	__u32 abi;
+	enum abi abi;
 	__u32 levels; /* bit n: a guarded parent stands n levels below the root; all: they are not known */
 	__u32 pad;
 	__u64 parents; /* one bit of 64 for each guarded parent, by a hash of its id */

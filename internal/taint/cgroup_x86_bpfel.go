@@ -13,6 +13,12 @@ import (
 	"github.com/cilium/ebpf"
 )
 
+type cgroupAbi uint32
+
+const (
+	cgroupAbiABI_VERSION cgroupAbi = 10
+)
+
 type cgroupGrant struct {
 	_       structs.HostLayout
 	Expires uint64
@@ -105,7 +111,7 @@ type cgroupSettings struct {
 	Control   uint64
 	Key       [2]uint64
 	Daemon    uint32
-	Abi       uint32
+	Abi       cgroupAbi
 	Levels    uint32
 	Pad       uint32
 	Parents   uint64

@@ -22,8 +22,8 @@ import (
 	"weir/internal/pinned"
 )
 
-// abi is ABI_VERSION of bpf/types.h: pins of another one are never adopted.
-const abi = 8
+// abi is this build's.
+const abi = cgroupAbiABI_VERSION
 
 // ErrPins says that another version's maps are pinned.
 var ErrPins = errors.New("pins of another version")

@@ -19,8 +19,8 @@ func TestTable(t *testing.T) {
 	var ids []string
 	for _, row := range table {
 		ids = append(ids, row.id)
-		if _, tested := named[row.id]; tested == slices.Contains(untested, row.id) {
-			t.Errorf("%s: a test names it: %v, it stands in untested: %v", row.id, tested, !tested)
+		if _, tested := named[row.id]; !tested {
+			t.Errorf("%s: no test names it", row.id)
 		}
 		if strings.Contains(row.attempt+row.stops, "|") || !strings.HasSuffix(row.attempt, ".") || !strings.HasSuffix(row.stops, ".") {
 			t.Errorf("%s: a cell has a bar, or is no sentence", row.id)
@@ -32,11 +32,6 @@ func TestTable(t *testing.T) {
 	for id, where := range named {
 		if !slices.Contains(ids, id) {
 			t.Errorf("%s has no line in the table; %s names it", id, where)
-		}
-	}
-	for _, id := range untested {
-		if !slices.Contains(ids, id) {
-			t.Errorf("%s is untested, and has no line", id)
 		}
 	}
 }

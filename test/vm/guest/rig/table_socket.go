@@ -321,8 +321,10 @@ func strayAttempts() []Attempt {
 		for _, how := range []string{"udp-source -by bind", "udp-source -by pktinfo", "tcp-source -by bind"} {
 			words := how + " -from " + f.from + " -to " + f.to + ":{port}"
 			name := "open" + f.name + "-" + how[:3] + how[len("udp-source -by"):]
-			all = append(all, Attempt{ID: "B55", Name: strings.ReplaceAll(name, " ", "-"), Argv: egress(words)},
-				late("B55", strings.ReplaceAll(name, " ", "-")+"-older", words, "open"))
+			name = strings.ReplaceAll(name, " ", "-")
+			older := late("B55", name+"-older", words, "open")
+			older.Quiet = strings.HasPrefix(how, "tcp") // what comes with a first packet is sent again later
+			all = append(all, Attempt{ID: "B55", Name: name, Argv: egress(words), Quiet: older.Quiet}, older)
 		}
 	}
 	return all
