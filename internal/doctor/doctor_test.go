@@ -34,14 +34,18 @@ func good(t *testing.T) map[string]string {
 	}
 }
 
-// types is type information with all hooks but one.
-func types(t *testing.T, but string) string {
+// types is type information with all hooks but one, and with more functions.
+func types(t *testing.T, but string, more ...string) string {
 	t.Helper()
 	b, err := btf.NewBuilder(nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, h := range hooks() {
+	all := hooks()
+	for _, name := range more {
+		all = append(all, hook{name: name})
+	}
+	for _, h := range all {
 		if h.name == but {
 			continue
 		}
@@ -163,6 +167,9 @@ func TestExamine(t *testing.T) {
 		{"a tracepoint is missing", func(f map[string]string, _ *Options) {
 			f["sys/kernel/btf/vmlinux"] = types(t, "cgroup_mkdir")
 		}, "hooks", Fail, "missing: cgroup_mkdir"},
+		{"an old sendfile (B44, B64)", func(f map[string]string, _ *Options) {
+			f["sys/kernel/btf/vmlinux"] = types(t, "", pageSend)
+		}, "sendfile", Warn, "goes past"},
 		{"no modules", func(f map[string]string, _ *Options) {
 			delete(f, "lib/modules/6.1.0-28-amd64/modules.dep")
 		}, "socket diagnosis", Fail, "missing: udp_diag"},

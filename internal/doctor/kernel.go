@@ -294,12 +294,26 @@ func (m machine) hooks() Report {
 		}
 	}
 	if missing == nil {
-		return append(r, Check{Name: "hooks", Result: OK, Found: "all are there"})
+		return append(r, Check{Name: "hooks", Result: OK, Found: "all are there"}, pageSends(spec))
 	}
 	return append(r, Check{
 		Name: "hooks", Result: Fail, Found: "missing: " + strings.Join(missing, ", "),
 		Lost: strings.Join(lost, "; "), Do: "run another kernel, such as Debian's",
 	})
+}
+
+const pageSend = "kernel_sendpage"
+
+// pageSends: before Linux 6.5 sendfile and splice write into sockets past security_socket_sendmsg.
+func pageSends(spec *btf.Spec) Check {
+	if !(hook{name: pageSend}).in(spec) {
+		return Check{Name: "sendfile", Result: OK, Found: "is judged as other sends are"}
+	}
+	return Check{
+		Name: "sendfile", Result: Warn, Found: "goes past the check of sends",
+		Lost: "a tainted command can send with it on Unix sockets that were connected to programs outside before, and on sockets that it shares with an approved one",
+		Do:   "run Linux 6.5 or newer, or taint from the start",
+	}
 }
 
 func (m machine) types() (*btf.Spec, error) {
