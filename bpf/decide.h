@@ -29,6 +29,11 @@ struct {
 	__uint(pinning, LIBBPF_PIN_BY_NAME);
 } grant_dests SEC(".maps");
 
+static __always_inline int is_plain(int type, int proto)
+{
+	return (type == SOCK_STREAM && proto == IPPROTO_TCP) || (type == SOCK_DGRAM && proto == IPPROTO_UDP);
+}
+
 /* Granted sockets by cookie: fmod_ret programs cannot read socket storage. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);

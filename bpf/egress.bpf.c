@@ -394,11 +394,6 @@ static __always_inline int allowed_type(__u16 family, int type, int proto)
 	       (type == SOCK_DGRAM && (proto == 0 || proto == IPPROTO_UDP));
 }
 
-static __always_inline int is_plain(int type, int proto)
-{
-	return (type == SOCK_STREAM && proto == IPPROTO_TCP) || (type == SOCK_DGRAM && proto == IPPROTO_UDP);
-}
-
 /* Netlink also carries messages from one process to another: only the kernel,
  * port 0 and no group, is asked (B19). */
 static __always_inline int netlink_to_kernel(struct sock *sk, const void *name, int length)

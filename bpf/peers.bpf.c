@@ -175,19 +175,21 @@ static __always_inline int gets_foreign(struct where *w, struct where *own, stru
 	return own->guarded && own->container != w->container;
 }
 
-/* What a container sends to a Unix socket of its own is heard by whoever has that: nobody else gets one once
- * the container is tainted, and one that somebody got before is noted (B64). */
-static __always_inline int may_leave(struct where *w, struct sock *sk)
+/* What a container sends to a socket of its own is heard by whoever has that. So nobody else gets a network
+ * socket, and nobody gets a Unix socket once the container is tainted; one that somebody got before is noted
+ * (B64). */
+static __always_inline int may_leave(struct where *w, struct sock *sk, int family)
 {
 	struct where own;
 	if (!gets_foreign(w, &own, sk))
 		return 1;
-	if (is_let(&own)) {
+	if (family == AF_UNIX && is_let(&own)) {
 		if (note_end(bpf_get_socket_cookie(sk), UNIX_OUTSIDE))
 			return 0;
 		gets_foreign(w, &own, sk); /* a taint that came meanwhile may not have seen what is noted */
 	}
-	if (is_let(&own))
+	struct policy *p = policy_of(&own);
+	if ((p && p->mode == MODE_OBSERVE) || (family == AF_UNIX && is_let(&own)))
 		return 1;
 	count(COUNT_DENIED_RECEIVE);
 	tell_peer(&own, REASON_OUTSIDE, 0, 0);
@@ -232,15 +234,15 @@ int BPF_PROG(weir_receive, struct file *file)
 	struct sock *sk = sock ? sock->sk : 0;
 	if (!sk)
 		return 0;
+	int family = BPF_CORE_READ(sk, __sk_common.skc_family);
 	walk_current(&w);
-	if (BPF_CORE_READ(sk, __sk_common.skc_family) == AF_UNIX && !may_leave(&w, sk))
+	if (!may_leave(&w, sk, family))
 		return -EPERM;
 	struct policy *p = policy_of(&w);
 	if (!w.guarded || inside(&w, BPF_CORE_READ(sk, sk_cgrp_data.cgroup)) ||
 	    (p && p->mode == MODE_OBSERVE))
 		return 0;
-	if (BPF_CORE_READ(sk, __sk_common.skc_family) == AF_UNIX && p && !w.taint && !w.deep &&
-	    p->mode != MODE_SEAL)
+	if (family == AF_UNIX && is_let(&w))
 		return 0;
 	count(COUNT_DENIED_RECEIVE);
 	tell_peer(&w, REASON_OUTSIDE, 0, 0);
@@ -318,20 +320,22 @@ static __always_inline int is_membership(int level, int option)
 	       (option >= MCAST_JOIN_GROUP && option <= MCAST_MSFILTER);
 }
 
-/* A socket of a family that is not to be opened under taint may have been before. What it sends is refused;
+/* A socket of a kind that is not to be opened under taint may have been before. What it sends is refused;
  * but its other calls have the kernel say something, too (B62). */
 static __always_inline int may_use(struct socket *sock)
 {
 	struct where w;
 	struct sock *sk = BPF_CORE_READ(sock, sk);
-	__u16 family = BPF_CORE_READ(sk, __sk_common.skc_family);
-	if (!sk || family == AF_UNIX || family == AF_INET || family == AF_INET6 || family == AF_NETLINK)
+	__u16 family = BPF_CORE_READ(sk, __sk_common.skc_family), type = BPF_CORE_READ(sk, sk_type),
+	      proto = BPF_CORE_READ(sk, sk_protocol);
+	if (!sk || family == AF_UNIX || family == AF_NETLINK)
+		return 1;
+	if ((family == AF_INET || family == AF_INET6) && is_plain(type, proto))
 		return 1;
 	walk_current(&w);
 	if (is_let(&w))
 		return 1;
-	struct dest d = {.addr = {family, BPF_CORE_READ(sk, sk_type)},
-	                 .proto = BPF_CORE_READ(sk, sk_protocol)};
+	struct dest d = {.addr = {family, type}, .proto = proto};
 	count(COUNT_DENIED_SOCKET);
 	refuse(&w, &d, 0, REASON_FAMILY);
 	return 0;
@@ -381,6 +385,8 @@ int BPF_PROG(weir_shutdown, struct socket *sock)
 }
 
 #define PF_SIGNALED 0x400
+#define KEY_ALLOC_NOT_IN_QUOTA 0x02 /* as persistent keyrings are; a program's own never are */
+#define KEY_ALLOC_UID_KEYRING 0x10
 #define KEY_NEED_WRITE 3
 #define KEY_NEED_SETATTR 6
 #define MAX_OWNERS 16384
@@ -397,15 +403,17 @@ struct {
 	__uint(pinning, LIBBPF_PIN_BY_NAME);
 } owners SEC(".maps");
 
-/* made notes whose an object is that is just being made. */
-static __always_inline void made(__u64 object, int shared)
+/* made notes whose an object is that is just being made; 0: it could not. What the kernel makes for itself,
+ * with credentials of its own, while it serves the container is nobody's. */
+static __always_inline int made(__u64 object, int shared)
 {
 	struct where w;
+	struct task_struct *t = bpf_get_current_task_btf();
 	walk_current(&w);
-	if (w.container && !shared)
-		bpf_map_update_elem(&owners, &object, &w.container, BPF_ANY);
-	else
-		bpf_map_delete_elem(&owners, &object);
+	if (w.container && !shared && BPF_CORE_READ(t, cred) == BPF_CORE_READ(t, real_cred))
+		return !bpf_map_update_elem(&owners, &object, &w.container, BPF_ANY) || is_let(&w);
+	bpf_map_delete_elem(&owners, &object);
+	return 1;
 }
 
 static __always_inline int refuse_reach(struct where *w, __u32 target)
@@ -426,13 +434,16 @@ __noinline int may_share(__u64 object, int reads)
 		return 1;
 	if (!is_let(&w) && !reads)
 		return refuse_reach(&w, 0);
-	__u64 id = owner ? *owner : 0;
-	struct state *s = owner ? bpf_map_lookup_elem(&cgroups, &id) : 0;
-	if (!s || !s->taint)
+	if (!owner)
 		return 1;
-	struct where other = {.policy = s->policy};
-	struct policy *p = policy_of(&other);
-	if (p && p->mode == MODE_OBSERVE)
+	struct where other = {.guarded = GUARDED};
+	__u64 id = *owner;
+	struct state *s = bpf_map_lookup_elem(&cgroups, &id);
+	if (s) {
+		other.taint = s->taint;
+		other.policy = s->policy;
+	}
+	if (is_let(&other))
 		return 1;
 	count(COUNT_DENIED_ATTACH);
 	return 0;
@@ -505,26 +516,19 @@ int BPF_PROG(weir_core)
 	return is_let(&w) ? 0 : -EPERM;
 }
 
-/* A user's keyrings are everybody's who runs as that user, whoever came first. */
-static __always_inline int is_users(struct key *key)
-{
-	char name[5] = {};
-	bpf_probe_read_kernel_str(name, sizeof(name), BPF_CORE_READ(key, index_key.description));
-	return name[0] == '_' && ((name[1] == 'u' && name[2] == 'i' && name[3] == 'd') ||
-	                          (name[1] == 'p' && name[2] == 'e' && name[3] == 'r'));
-}
-
 /* construct_key has a program of the host look a key up, in the host's network: key.dns_resolver asks for
  * names. The key that authorizes it can be made by nobody else. */
 SEC("fmod_ret/security_key_alloc")
-int BPF_PROG(weir_key, struct key *key)
+int BPF_PROG(weir_key, struct key *key, void *cred, unsigned long flags)
 {
 	const union {
 		char text[16];
 		__u64 word[2];
 	} authorizes = {".request_key_aut"}; /* the start of it is no other's */
 	__u64 name[2] = {};
-	made((__u64)key, is_users(key));
+	/* a user's keyrings are everybody's who runs as that user, whoever came first */
+	if (!made((__u64)key, flags & (KEY_ALLOC_UID_KEYRING | KEY_ALLOC_NOT_IN_QUOTA)))
+		return -EPERM;
 	bpf_probe_read_kernel(name, sizeof(name), BPF_CORE_READ(key, index_key.type, name));
 	if (name[0] != authorizes.word[0] || name[1] != authorizes.word[1] || may_ask_kernel(0))
 		return 0;

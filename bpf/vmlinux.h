@@ -235,6 +235,7 @@ struct task_struct {
 	struct list_head thread_node;
 	u64 start_boottime;
 	struct cred *real_cred;
+	struct cred *cred;
 	char comm[16];
 	struct files_struct *files;
 	struct nsproxy *nsproxy;
@@ -444,7 +445,6 @@ struct key_type {
 
 struct keyring_index_key {
 	struct key_type *type;
-	char *description;
 };
 
 struct key {

@@ -137,7 +137,7 @@ func limit(c *call) error {
 	return step("prlimit", unix.Prlimit(c.pid, unix.RLIMIT_FSIZE, &unix.Rlimit{Cur: uint64(c.n), Max: unix.RLIM_INFINITY}, nil))
 }
 
-// addKey says the text by a key's description, which /proc/keys shows. -by is the keyring.
+// addKey says the text by a key's description, which /proc/keys shows, after -then. -by is the keyring.
 func addKey(c *call) error {
 	ring := map[string]int{"write": unix.KEY_SPEC_USER_KEYRING, "session": unix.KEY_SPEC_SESSION_KEYRING, "process": unix.KEY_SPEC_PROCESS_KEYRING}[c.by]
 	if _, err := unix.KeyctlGetKeyringID(ring, c.by == "process"); err != nil { // of another kind it takes what is there
@@ -146,7 +146,7 @@ func addKey(c *call) error {
 	if err := c.done("open"); err != nil {
 		return err
 	}
-	if _, err := unix.AddKey("user", string(c.say), []byte("x"), ring); err != nil {
+	if _, err := unix.AddKey("user", c.then+string(c.say), []byte("x"), ring); err != nil {
 		return step("add_key", err)
 	}
 	time.Sleep(c.after) // a process's keys end with it

@@ -11,12 +11,15 @@ import (
 
 var kinds = map[string]int{"stream": unix.SOCK_STREAM, "seqpacket": unix.SOCK_SEQPACKET, "dgram": unix.SOCK_DGRAM}
 
-// pair are two ends of what -then names: a socketpair of that kind; or at -path a connection, a listener, a listener with a connection
+// pair are two ends of what -then names: a socketpair of that kind; a UDP socket on loopback, and one that sends to it; or at -path a connection, a listener, a listener with a connection
 // that nobody has accepted, or a bound datagram socket. near is -1 where it is to be connected later.
 func pair(c *call) (near, far int, err error) {
 	if kind, ok := kinds[c.then]; ok {
 		both, err := unix.Socketpair(unix.AF_UNIX, kind|unix.SOCK_CLOEXEC, 0)
 		return both[0], both[1], step("socketpair", err)
+	}
+	if c.then == "udp" {
+		return udpPair()
 	}
 	kind := unix.SOCK_STREAM
 	if c.then == "bound" {
@@ -40,6 +43,23 @@ func pair(c *call) (near, far int, err error) {
 	}
 	far, _, err = unix.Accept(far)
 	return near, far, step("accept", err)
+}
+
+func udpPair() (near, far int, err error) {
+	if far, err = unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0); err != nil {
+		return -1, -1, step("socket", err)
+	}
+	if err := unix.Bind(far, &unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}); err != nil {
+		return -1, far, step("bind", err)
+	}
+	at, err := unix.Getsockname(far)
+	if err != nil {
+		return -1, far, step("getsockname", err)
+	}
+	if near, err = unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0); err != nil {
+		return -1, far, step("socket", err)
+	}
+	return near, far, step("connect", unix.Connect(near, at))
 }
 
 // reach connects to -path.

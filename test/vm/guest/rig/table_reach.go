@@ -109,6 +109,7 @@ func Ways() []Way {
 		{Name: "key", Hears: "key", Words: "key"},
 		{Name: "key-session", Hears: "key", Words: "key -by session -after 3s"},
 		{Name: "key-own", Hears: "key", Words: "key -by process -after 3s", Own: true},
+		{Name: "key-own-uid", Hears: "key", Words: "key -by process -after 3s -then _uid.", Own: true}, // as a user's keyring is called
 	}
 }
 
@@ -129,7 +130,7 @@ func reachAttempts() []Attempt {
 	for _, w := range Ways() {
 		var hears *Proc
 		theirs, network := strings.HasSuffix(w.Hears, "-theirs"), ""
-		if w.Name == "key-own" || w.Name == "key-session" {
+		if strings.HasPrefix(w.Name, "key-") {
 			theirs, network = true, "none" // nobody is refused: the kernel makes a keyring for it, and the key is not shown
 		}
 		all = append(all, Attempt{

@@ -177,7 +177,7 @@ func unixAttempts() []Attempt {
 	return slices.Concat(all, leftAttempts(), parkedAttempts())
 }
 
-// leftAttempts send to a Unix socket of the container's own that somebody outside has got (B64).
+// leftAttempts send to a socket of the container's own that somebody outside has got (B64).
 func leftAttempts() []Attempt {
 	hears := func(t testing.TB, e *Env) { e.Outside.Here.Listen(t, "unix", e.Words["socket"]) }
 	left := func(name, words string) Attempt {
@@ -186,12 +186,13 @@ func leftAttempts() []Attempt {
 		return a
 	}
 	var all []Attempt
-	for _, what := range []string{"stream", "seqpacket", "dgram", "connection", "listener", "queued", "bound"} {
+	for _, what := range []string{"stream", "seqpacket", "dgram", "connection", "listener", "queued", "bound", "udp"} {
 		a := left(what, "unix-leave -to {socket} -then "+what)
-		a.Quiet = what == "queued" // where nobody has accepted yet, that is refused, and what was sent waits for ever
+		// where nobody has accepted yet, that is refused, and what was sent waits for ever; and nobody gets a network socket
+		a.Quiet = what == "queued" || what == "udp"
 		all = append(all, a)
 	}
-	for _, what := range []string{"stream", "dgram", "listener"} {
+	for _, what := range []string{"stream", "dgram", "listener"} { // pidfd_getfd
 		var fetcher *Proc
 		a := left(what+"-fetched", "unix-fetched -then "+what)
 		a.Started = func(t testing.TB, e *Env, p *Proc) {
