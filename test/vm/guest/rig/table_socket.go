@@ -187,7 +187,11 @@ func leftAttempts() []Attempt {
 	}
 	var all []Attempt
 	for _, what := range []string{"stream", "seqpacket", "dgram", "connection", "listener", "queued", "bound", "udp"} {
-		a := left(what, "unix-leave -to {socket} -then "+what)
+		words := "unix-leave -to {socket} -then " + what
+		if what == "udp" {
+			words += " -n 0" // nobody answers
+		}
+		a := left(what, words)
 		// where nobody has accepted yet, that is refused, and what was sent waits for ever; and nobody gets a network socket
 		a.Quiet = what == "queued" || what == "udp"
 		all = append(all, a)
