@@ -95,7 +95,7 @@ func read(tool string, args json.RawMessage) (c call, whole bool) {
 			for _, d := range k.dialects {
 				c.scripts = append(c.scripts, text{d, f.text})
 			}
-		case pathNames[f.name] && (k.data || !ok):
+		case pathNames[f.name] && (k.data || !ok) && !f.all:
 			c.paths = append(c.paths, f.text)
 		case f.name == "url" && k.update:
 			c.updates = append(c.updates, f.text)
@@ -121,6 +121,7 @@ func patched(patch string) (paths []string) {
 type field struct {
 	name, text string
 	part       bool // of a list, which is given as a whole too
+	all        bool // such a whole
 }
 
 // Bounds of what is read.
@@ -162,9 +163,9 @@ func fields(args json.RawMessage, counts func(name string) bool) (out []field, w
 				switch len(top.words) {
 				case 0:
 				case 1:
-					out = append(out, field{name: top.name, text: top.words[0]})
+					out = append(out, field{name: top.name, text: top.words[0], all: true})
 				default:
-					out = append(out, field{name: top.name, text: quoted(top.words)})
+					out = append(out, field{name: top.name, text: quoted(top.words), all: true})
 				}
 				stack = stack[:len(stack)-1]
 				key = !stack[len(stack)-1].list
@@ -178,7 +179,7 @@ func fields(args json.RawMessage, counts func(name string) bool) (out []field, w
 			}
 			if top.count {
 				part := top.list && len(stack) > 1
-				out = append(out, field{top.name, t, part})
+				out = append(out, field{name: top.name, text: t, part: part})
 				if part {
 					top.words = append(top.words, t)
 				}

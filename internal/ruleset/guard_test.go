@@ -286,3 +286,14 @@ func FuzzAppended(f *testing.F) {
 		New(Options{Names: builtin.Installed(), Appended: rules}).Check("Bash", json.RawMessage(`{"command":"ls"}`))
 	})
 }
+
+// F32: a call of which not all can be looked up is refused, however harmless what was looked up is.
+func TestF32NotWhole(t *testing.T) {
+	g := testGuard()
+	for _, whole := range []bool{true, false} {
+		hit, ok := g.CheckIn("Read", json.RawMessage(`{"file_path":"/work/a"}`), func(p string) ([]string, bool) { return []string{p}, whole })
+		if ok == whole || ok && hit.ID() != "unreadable" {
+			t.Errorf("whole %v: refused %v by %q", whole, ok, hit.ID())
+		}
+	}
+}

@@ -3,6 +3,7 @@ package sight
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -31,7 +32,7 @@ func TestFollowsLinksK7(t *testing.T) {
 	for name, want := range map[string]string{
 		"link": "real", "link/a/b": "real/a/b", "dangling": "real/absent", "chain": "real/absent", "real/up": "real/x", "loop": "loop", "absent/file": "absent/file",
 	} {
-		if got, ok := By("self", dir)(name); !ok || got != in(want) {
+		if got, ok := By("self", dir)(name); !ok || got[len(got)-1] != in(want) {
 			t.Errorf("%s: got %s (%v), want %s", name, got, ok, in(want))
 		}
 	}
@@ -39,7 +40,34 @@ func TestFollowsLinksK7(t *testing.T) {
 	for len(long) < 5000 {
 		long += "/a"
 	}
-	if got, ok := By("self", dir)(long); ok {
-		t.Errorf("a path that is too long for the kernel leads to %d bytes", len(got))
+	if got, ok := By("self", dir)(long); !ok || len(got) != 1 {
+		t.Errorf("a path that is too long for the kernel leads to %d places (%v)", len(got), ok)
+	}
+}
+
+// F32: one call has a bound on what is looked up, however many paths it has and however long they are.
+func TestF32Bound(t *testing.T) {
+	deep := strings.Repeat("/a", 2000)
+	for name, tt := range map[string]struct {
+		paths int
+		path  string
+		whole bool
+	}{
+		"a few":         {50, "/etc/hostname", true},
+		"new ones":      {100, "a/b/c/d.go", true},
+		"deep":          {40, deep, false},
+		"deep, by dots": {40, strings.Repeat("/a/..", 800), false},
+		"many":          {4000, "/etc/hostname", false},
+		"many, short":   {4000, "a", false},
+	} {
+		all := true
+		look := By("self", t.TempDir())
+		for range tt.paths {
+			_, whole := look(tt.path)
+			all = all && whole
+		}
+		if all != tt.whole {
+			t.Errorf("%s: all of it was looked up: %v", name, all)
+		}
 	}
 }

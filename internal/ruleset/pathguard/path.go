@@ -80,9 +80,14 @@ func Clean(p string) string {
 
 // Any says whether one of the patterns names a path. Patterns are lower case, with slashes; a part ** stands for any parts, and others are as
 // path.Match has them.
-func Any(patterns []string, p string) bool {
-	split := strings.Split(strings.Trim(Clean(p), "/"), "/")
-	return slices.ContainsFunc(patterns, func(pattern string) bool { return matches(pattern, split) })
+func Any(patterns []string, p string) bool { return Match(patterns, Parts(p)) }
+
+// Parts are those of a path in the form that patterns have, for who asks about it more than once.
+func Parts(p string) []string { return strings.Split(strings.Trim(Clean(p), "/"), "/") }
+
+// Match is Any for a path in parts.
+func Match(patterns, parts []string) bool {
+	return slices.ContainsFunc(patterns, func(pattern string) bool { return matches(pattern, parts) })
 }
 
 func matches(pattern string, p []string) bool {
@@ -118,6 +123,9 @@ func part(pattern, p string) bool {
 		if ok, err := path.Match(p, pattern); ok && err == nil && strings.Trim(p, "*?.") != "" {
 			return true
 		}
+	}
+	if !strings.Contains(p, "~") {
+		return false
 	}
 	m := short().FindStringSubmatch(p)
 	if m == nil {
@@ -167,6 +175,5 @@ func Hive(word string) bool {
 	if len(word) < 8 || !hiveLike(word) {
 		return false
 	}
-	p := strings.Split(strings.Trim(Clean(word), "/"), "/")
-	return slices.ContainsFunc(hives, func(h string) bool { return matches(h, p) })
+	return Any(hives, word)
 }
