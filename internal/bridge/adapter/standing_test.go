@@ -152,10 +152,14 @@ func TestF32LocalNeedsNoHost(t *testing.T) {
 	for i := range todo {
 		todo[i] = `{"content":"read /etc/shadow","status":"pending"}`
 	}
-	many := strings.Repeat(`*** Update File: internal/a/b/c.go\n@@\n-a\n+b\n`, 200)
+	patch, paths := "", ""
+	for i := range 500 {
+		patch += fmt.Sprintf(`*** Add File: new/a/b/%d.go\n+a\n`, i)
+		paths += fmt.Sprintf(`"new/a/b/%d.go",`, i)
+	}
 	for _, call := range []string{
-		`"tool_name":"apply_patch","tool_input":{"input":"*** Begin Patch\n` + many + `*** End Patch"}`,
-		`"tool_name":"Read","tool_input":{"paths":["` + strings.Repeat(`internal/a/b/c.go","`, 200) + `a"]}`,
+		`"tool_name":"apply_patch","tool_input":{"input":"*** Begin Patch\n` + patch + `*** End Patch"}`,
+		`"tool_name":"Read","tool_input":{"paths":[` + paths + `"a"]}`,
 		`"tool_name":"Read","tool_input":{"file_path":"README.md"}`,
 		`"tool_name":"Write","tool_input":{"file_path":"notes.txt","content":"rm -rf / and /etc/shadow"}`,
 		`"tool_name":"Edit","tool_input":{"file_path":"a.go","old_string":"/var/lib/weir/kill-switch","new_string":"/etc/shadow"}`,

@@ -20,7 +20,7 @@ const maxLinks = 40
 // relative paths begin. What it returns gives the places that a path may lead to; whole is false where there is more to look up than is
 // looked up for one call.
 func By(process, dir string) func(string) (places []string, whole bool) {
-	v := &view{process: process, left: maxOpens}
+	v := &view{process: process, left: maxOpens, gone: make(map[string]bool)}
 	return func(p string) ([]string, bool) {
 		if !strings.HasPrefix(p, "/") {
 			p = path.Join("/", dir, p)
@@ -36,7 +36,8 @@ func By(process, dir string) func(string) (places []string, whole bool) {
 // view is what a process sees, for one call.
 type view struct {
 	process string
-	left    int // how many files may still be opened; below zero, some were not
+	left    int             // how many files may still be opened; below zero, some were not
+	gone    map[string]bool // what is known to be neither a file nor a link
 }
 
 // follow is where a path leads by the kernel's reading.
@@ -56,22 +57,24 @@ func (v *view) follow(p string) (string, bool) {
 	links := 0
 	for rest := ""; len(p) < unix.PathMax && v.left >= 0; { // what does not exist yet has a directory that does
 		p = "/" + strings.Trim(p, "/")
-		if is, err := v.leads(root, top, p, ""); err == nil {
-			return path.Join("/", is, rest), true
+		above, name := p[:strings.LastIndexByte(p, '/')], p[strings.LastIndexByte(p, '/')+1:] // path.Dir would undo a link with ".."
+		if !v.gone[p] && !v.gone[above] {
+			if is, err := v.leads(root, top, p, ""); err == nil {
+				return path.Join("/", is, rest), true
+			}
+			if p == "/" {
+				return "", false
+			}
+			// In a directory such as /tmp the kernel follows a link for nobody but its owner.
+			target, err := v.leads(root, top, above+"/", name)
+			if err == nil && links < maxLinks {
+				links++
+				p, rest = target+"/"+rest, ""
+				continue
+			}
+			v.gone[p] = err != nil
 		}
-		if p == "/" {
-			return "", false
-		}
-		above, name := p[:strings.LastIndexByte(p, '/')+1], p[strings.LastIndexByte(p, '/')+1:] // path.Dir would take a link for what ".." undoes
-		// In a directory such as /tmp the kernel follows a link for nobody but its owner.
-		target, err := v.leads(root, top, above, name)
-		if err == nil && links < maxLinks {
-			links++
-			p, rest = target+"/"+rest, ""
-			continue
-		}
-		rest = path.Join(name, rest)
-		p = above
+		p, rest = above, name+"/"+rest
 	}
 	if links > 0 { // by links, the kernel opens what is longer than it takes at once
 		v.left = -1
