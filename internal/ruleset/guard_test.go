@@ -297,3 +297,38 @@ func TestF32NotWhole(t *testing.T) {
 		}
 	}
 }
+
+// F32: paths stand under other agents' names as well, in objects and as URIs; what is typed to a program may be a command under any name.
+func TestF32Names(t *testing.T) {
+	g := testGuard()
+	for _, name := range []string{
+		"absolute_path", "target_file", "image_path", "relative_workspace_path", "uri", "file.path", "File Path", "fileUri", "ABSOLUTE-PATH", "pathname", "target_filename", "documentUri", "notebook_file",
+	} {
+		for _, tool := range []string{"Read", "read_file", "mcp__fs__get"} {
+			for _, value := range []string{
+				`"/etc/shadow"`, `"file:///etc/shadow"`, `"file://localhost/etc/shadow"`, `"file:/etc/shadow"`, `"FILE:///etc/%73hadow"`, `"file:///%65tc%2fshadow?x#y"`, `["/tmp/a","/etc/shadow"]`,
+				`{"value":"/etc/shadow"}`, `{"value":{"fsPath":["/etc/shadow"]}}`, `[{"x":"/etc/shadow"}]`,
+			} {
+				args, _ := json.Marshal(map[string]json.RawMessage{name: json.RawMessage(value)})
+				if hit, _ := g.Check(tool, args); hit.ID() != "shadow-file" {
+					t.Errorf("%s %s: refused by %q", tool, args, hit.ID())
+				}
+			}
+		}
+	}
+	for _, args := range []string{`{"chars":"rm -rf /"}`, `{"text":"rm -rf /"}`, `{"input":"rm -rf /\n"}`, `{"data":["rm -rf /"]}`, `{"a":{"keys":["rm","-rf","/"]}}`, `"rm -rf /"`} {
+		if hit, _ := g.Check("write_stdin", json.RawMessage(args)); hit.ID() != "linux-delete" {
+			t.Errorf("write_stdin %s: refused by %q", args, hit.ID())
+		}
+	}
+	for _, tt := range []struct{ tool, args string }{
+		{"Read", `{"profile":"/etc/shadow"}`}, {"mcp__x", `{"aws_profile":"/etc/shadow"}`}, {"mcp__x", `{"profiles":["/etc/shadow"]}`}, {"mcp__x", `{"title":"/etc/shadow"}`},
+		{"mcp__fs__put", `{"file":{"path":"/work/a.md","content":"/etc/shadow"}}`}, {"mcp__fs__put", `{"files":[{"path":"/work/a.md","text":"see ~/.ssh/id_rsa"}]}`},
+		{"Edit", `{"file_path":"/work/a","edits":[{"old_string":"/etc/shadow","new_string":"~/.ssh/id_rsa"}]}`}, {"mcp__web", `{"uri":"https://example.org/etc/shadow"}`},
+		{"write_stdin", `{"session_id":"a-1","chars":"y\n"}`}, {"write_stdin", `{"session_id":5,"chars":""}`},
+	} {
+		if hit, ok := g.Check(tt.tool, json.RawMessage(tt.args)); ok {
+			t.Errorf("%s %s: refused by %q", tt.tool, tt.args, hit.ID())
+		}
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"path"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 )
@@ -12,6 +13,37 @@ import (
 func Pattern(expr string) func() *regexp.Regexp {
 	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expr) })
 }
+
+// FromURI is the path that a file's URI names, without its host, query and escapes; ok is false where p is none.
+func FromURI(p string) (string, bool) {
+	p = strings.TrimLeft(p, "\"' \t\r\n")
+	if len(p) < len(scheme) || !strings.EqualFold(p[:len(scheme)], scheme) {
+		return "", false
+	}
+	p = p[len(scheme):]
+	if host, ok := strings.CutPrefix(p, "//"); ok {
+		if i := strings.IndexByte(host, '/'); i >= 0 {
+			p = host[i:]
+		}
+	}
+	if i := strings.IndexAny(p, "?#"); i >= 0 {
+		p = p[:i]
+	}
+	var out strings.Builder
+	for i := 0; i < len(p); i++ {
+		if p[i] == '%' && i+2 < len(p) {
+			if n, err := strconv.ParseUint(p[i+1:i+3], 16, 8); err == nil {
+				out.WriteByte(byte(n))
+				i += 2
+				continue
+			}
+		}
+		out.WriteByte(p[i])
+	}
+	return out.String(), true
+}
+
+const scheme = "file:"
 
 // maxPath bounds what is looked at; no system opens longer paths.
 const maxPath = 64 << 10
