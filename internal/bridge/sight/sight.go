@@ -1,10 +1,13 @@
-// Package sight tells where paths lead for a process, for both ends of the bridge. It reads no file, and follows links only.
+// Package sight tells where paths lead for a process, for both ends of the bridge. Of files it reads none but a process's
+// environment, for its home.
 package sight
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path"
+	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -22,12 +25,27 @@ const maxLinks = 40
 func By(process, dir string) func(string) (places []string, whole bool) {
 	v := &view{process: process, left: maxOpens, gone: make(map[string]bool)}
 	return func(p string) ([]string, bool) {
-		if !strings.HasPrefix(p, "/") {
-			p = path.Join("/", dir, p)
+		texts := []string{p}
+		if real, ok := v.expand(p); ok {
+			texts = append(texts, real)
 		}
-		places := []string{path.Clean(p)}
-		if real, ok := v.follow(p); ok && real != places[0] {
-			places = append(places, real)
+		var places []string
+		add := func(p string) {
+			if !slices.Contains(places, p) {
+				places = append(places, p)
+			}
+		}
+		for _, p := range texts {
+			if !strings.HasPrefix(p, "/") {
+				p = strings.TrimRight("/"+strings.Trim(dir, "/"), "/") + "/" + p
+			}
+			clean := path.Clean(p)
+			add(clean)
+			for _, p := range slices.Compact([]string{clean, p}) { // one tool takes out ".." by itself, another leaves it to the kernel
+				if real, ok := v.follow(p); ok {
+					add(real)
+				}
+			}
 		}
 		return places, v.left >= 0
 	}
@@ -38,6 +56,45 @@ type view struct {
 	process string
 	left    int             // how many files may still be opened; below zero, some were not
 	gone    map[string]bool // what is known to be neither a file nor a link
+}
+
+// expand is a path with the home that its beginning stands for.
+func (v *view) expand(p string) (string, bool) {
+	for _, name := range []string{"${HOME}", "$HOME", "~"} {
+		rest, ok := strings.CutPrefix(p, name)
+		if !ok {
+			continue
+		}
+		if rest == "" || rest[0] == '/' {
+			return v.home() + rest, true
+		}
+		if name == "~" {
+			home := "/home/" + rest
+			if user, below, _ := strings.Cut(rest, "/"); user == "root" {
+				home = "/root/" + below
+			}
+			return home, true
+		}
+	}
+	return "", false
+}
+
+// home is that of the process, as its environment has it.
+func (v *view) home() string {
+	const root = "/root"
+	if v.process == "self" {
+		return cmp.Or(os.Getenv("HOME"), root)
+	}
+	data, err := os.ReadFile("/proc/" + v.process + "/environ")
+	if err != nil {
+		return root
+	}
+	for kv := range strings.SplitSeq(string(data), "\x00") {
+		if home, ok := strings.CutPrefix(kv, "HOME="); ok && home != "" {
+			return home
+		}
+	}
+	return root
 }
 
 // follow is where a path leads by the kernel's reading.

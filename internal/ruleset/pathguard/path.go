@@ -63,7 +63,8 @@ func drive(p string) bool { return len(p) > 1 && p[0] >= 'a' && p[0] <= 'z' && p
 // Clean gives a path in the form that patterns have: lower case, slashes, without prefix, stream and what Windows leaves out.
 func Clean(p string) string {
 	if len(p) > maxPath {
-		p = p[:maxPath]
+		p = path.Clean(p)
+		p = p[:min(len(p), maxPath)]
 	}
 	p = strings.Trim(strings.ReplaceAll(strings.ToLower(p), "\x00", ""), "\"' \t\r\n")
 	windows := strings.Contains(p, `\`) || drive(p)
