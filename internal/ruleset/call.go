@@ -96,7 +96,7 @@ func read(tool string, args json.RawMessage) (c call, whole bool) {
 	if !ok {
 		k = unknownTool
 	}
-	c.changes = k.changes
+	c.changes = k.changes && !reads[strings.ToLower(tool)]
 	all, whole := fields(args, func(name string) bool {
 		return k.patch || k.typed || name == "" || name == "url" || scriptNames[name] && !k.data || named(name)
 	})
@@ -122,18 +122,32 @@ func read(tool string, args json.RawMessage) (c call, whole bool) {
 	return c, whole
 }
 
-// patched are the files that a patch of Codex's changes.
+// patched are the files that a patch of Codex's changes. Codex allows blanks before a header, but not in an update, where they begin a line
+// of context.
 func patched(patch string) (paths []string) {
+	update := false
 	for line := range strings.Lines(patch) {
+		if update && strings.HasPrefix(line, " ") {
+			continue
+		}
 		line = strings.TrimSpace(line)
-		for _, what := range []string{"*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: "} {
+		if strings.HasPrefix(line, "*") && line != "*** End of File" {
+			update = false
+		}
+		for _, what := range []string{"*** Add File: ", updated, "*** Delete File: ", moved} {
 			if p, ok := strings.CutPrefix(line, what); ok {
 				paths = append(paths, strings.TrimSpace(p))
+				update = what == updated || what == moved
 			}
 		}
 	}
 	return paths
 }
+
+const (
+	updated = "*** Update File: "
+	moved   = "*** Move to: "
+)
 
 // field is a text among a tool's arguments, with the name that it stands under: in lower case and without what separates words.
 type field struct {

@@ -124,8 +124,10 @@ func (g *Guard) CheckIn(tool string, args json.RawMessage, resolve func(path str
 		}
 	}
 	for _, p := range c.paths {
-		if hit, ok := g.path(p, c.changes); ok {
-			return hit, true
+		if resolve == nil || !pathguard.Relative(p) { // what is relative is told by where it leads
+			if hit, ok := g.path(p, c.changes); ok {
+				return hit, true
+			}
 		}
 		if resolve == nil {
 			continue

@@ -60,6 +60,11 @@ var (
 // drive says whether a path in lower case begins with the letter of a drive.
 func drive(p string) bool { return len(p) > 1 && p[0] >= 'a' && p[0] <= 'z' && p[1] == ':' }
 
+// Relative says whether a path begins in a directory, whatever expands or trims it.
+func Relative(p string) bool {
+	return p != "" && p[0] > ' ' && !strings.ContainsAny(p[:1], `/\~$%"'`) && !drive(strings.ToLower(p))
+}
+
 // Clean gives a path in the form that patterns have: lower case, slashes, without prefix, stream and what Windows leaves out.
 func Clean(p string) string {
 	if len(p) > maxPath {
