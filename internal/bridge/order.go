@@ -69,7 +69,7 @@ func (s *Server) judge(ctx context.Context, c *called) string {
 
 // Guard refuses calls that are catastrophic by themselves; *ruleset.Guard is the only one outside of tests.
 type Guard interface {
-	CheckIn(tool string, args json.RawMessage, resolve func(path string) (string, bool)) (ruleset.Hit, bool)
+	CheckIn(tool string, args json.RawMessage, resolve func(path string) (places []string, whole bool)) (ruleset.Hit, bool)
 }
 
 // Permissions are rules that people wrote for tools; *permission.Set are.

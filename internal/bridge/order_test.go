@@ -34,7 +34,7 @@ func (s *stages) at(name string) bool {
 
 type guardStage struct{ *stages }
 
-func (s guardStage) CheckIn(string, json.RawMessage, func(string) (string, bool)) (ruleset.Hit, bool) {
+func (s guardStage) CheckIn(string, json.RawMessage, func(string) ([]string, bool)) (ruleset.Hit, bool) {
 	return ruleset.Hit{Rule: &rule.Rule{ID: "test", Refuses: "does it", Why: "Why.", Instead: "Do not."}}, s.at("guard")
 }
 
@@ -312,6 +312,6 @@ func TestAnnouncedWasSeenG18P6(t *testing.T) {
 // guardOf refuses what a function says.
 type guardOf func(tool string, args json.RawMessage) bool
 
-func (g guardOf) CheckIn(tool string, args json.RawMessage, _ func(string) (string, bool)) (ruleset.Hit, bool) {
+func (g guardOf) CheckIn(tool string, args json.RawMessage, _ func(string) ([]string, bool)) (ruleset.Hit, bool) {
 	return ruleset.Hit{Rule: &rule.Rule{ID: "test", Refuses: "does it", Why: "Why.", Instead: "Do not."}}, g(tool, args)
 }

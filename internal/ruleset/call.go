@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"encoding/binary"
 	"encoding/json"
+	"slices"
 	"strings"
 	"unicode/utf16"
 
+	"weir/internal/ruleset/pathguard"
 	"weir/internal/ruleset/script"
 )
 
@@ -25,6 +27,7 @@ type kind struct {
 	update   bool
 	data     bool // only its paths count: the rest is what it writes
 	patch    bool // its text says which files it changes
+	typed    bool // all its texts are typed to a program, which may be a shell
 }
 
 // Tools, in lower case. One that is not here has its arguments read by their names.
@@ -39,6 +42,7 @@ var tools = map[string]kind{
 	"multiedit": {data: true, changes: true}, "notebookedit": {data: true, changes: true},
 	"apply_patch":  {patch: true, changes: true},
 	"agent_update": {update: true, data: true},
+	"write_stdin":  {dialects: unknownTool.dialects, typed: true},
 }
 
 var unknownTool = kind{dialects: []script.Dialect{script.POSIX, script.PowerShell, script.Cmd}, changes: true}
@@ -72,7 +76,18 @@ var (
 		"path": true, "file": true, "filepath": true, "filename": true, "notebookpath": true, "paths": true, "files": true, "source": true, "src": true, "destination": true, "dest": true, "dst": true,
 		"target": true, "directory": true, "dir": true, "dirpath": true, "oldpath": true, "newpath": true, "from": true, "to": true,
 	}
+	pathEnds = []string{"path", "paths", "pathname", "pathnames", "file", "files", "filename", "filenames", "uri", "uris"} // agents have ever new names
+	// Names of what is written, looked for or told, which is no path in an object that is named as one either.
+	contentNames = map[string]bool{
+		"content": true, "contents": true, "text": true, "newtext": true, "oldtext": true, "data": true, "body": true, "code": true, "lines": true, "oldstring": true, "newstring": true, "newsource": true,
+		"pattern": true, "regex": true, "query": true, "prompt": true, "message": true, "description": true, "comment": true, "diff": true, "patch": true, "edits": true,
+	}
 )
+
+// named says whether what stands under a name is a path.
+func named(name string) bool {
+	return pathNames[name] || !strings.HasSuffix(strings.TrimSuffix(name, "s"), "profile") && slices.ContainsFunc(pathEnds, func(end string) bool { return strings.HasSuffix(name, end) })
+}
 
 // read finds scripts, paths and addresses in a tool's arguments. Arguments of a wrong type are read as what they hold. whole is false where
 // there is more of them than is read.
@@ -81,22 +96,25 @@ func read(tool string, args json.RawMessage) (c call, whole bool) {
 	if !ok {
 		k = unknownTool
 	}
-	c.changes = k.changes
+	c.changes = k.changes && !reads[strings.ToLower(tool)]
 	all, whole := fields(args, func(name string) bool {
-		return k.patch || name == "" || name == "url" || scriptNames[name] && !k.data || pathNames[name]
+		return k.patch || k.typed || name == "" || name == "url" || scriptNames[name] && !k.data || named(name)
 	})
 	for _, f := range all {
 		switch {
 		case f.text == "":
 		case k.patch:
 			c.paths = append(c.paths, patched(f.text)...)
-		case f.part && !pathNames[f.name] && f.name != "url":
-		case scriptNames[f.name] && !k.data, f.name == "" && len(k.dialects) == 1:
+		case f.part && !named(f.name) && f.name != "url" && !k.typed:
+		case k.typed, scriptNames[f.name] && !k.data, f.name == "" && len(k.dialects) == 1:
 			for _, d := range k.dialects {
 				c.scripts = append(c.scripts, text{d, f.text})
 			}
-		case pathNames[f.name] && (k.data || !ok):
+		case named(f.name) && (k.data || !ok) && !f.all:
 			c.paths = append(c.paths, f.text)
+			if p, ok := pathguard.FromURI(f.text); ok {
+				c.paths = append(c.paths, p)
+			}
 		case f.name == "url" && k.update:
 			c.updates = append(c.updates, f.text)
 		}
@@ -104,23 +122,38 @@ func read(tool string, args json.RawMessage) (c call, whole bool) {
 	return c, whole
 }
 
-// patched are the files that a patch of Codex's changes.
+// patched are the files that a patch of Codex's changes. Codex allows blanks before a header, but not in an update, where they begin a line
+// of context.
 func patched(patch string) (paths []string) {
+	update := false
 	for line := range strings.Lines(patch) {
+		if update && strings.HasPrefix(line, " ") {
+			continue
+		}
 		line = strings.TrimSpace(line)
-		for _, what := range []string{"*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: "} {
+		if strings.HasPrefix(line, "*") && line != "*** End of File" {
+			update = false
+		}
+		for _, what := range []string{"*** Add File: ", updated, "*** Delete File: ", moved} {
 			if p, ok := strings.CutPrefix(line, what); ok {
 				paths = append(paths, strings.TrimSpace(p))
+				update = what == updated || what == moved
 			}
 		}
 	}
 	return paths
 }
 
+const (
+	updated = "*** Update File: "
+	moved   = "*** Move to: "
+)
+
 // field is a text among a tool's arguments, with the name that it stands under: in lower case and without what separates words.
 type field struct {
 	name, text string
 	part       bool // of a list, which is given as a whole too
+	all        bool // such a whole
 }
 
 // Bounds of what is read.
@@ -129,14 +162,15 @@ const (
 	maxDepth  = 64
 )
 
-var separators = strings.NewReplacer("_", "", "-", "")
+var separators = strings.NewReplacer("_", "", "-", "", ".", "", " ", "")
 
 // fields walks JSON and gives every text in it under a name that counts, also where the name stands twice; a list of texts is given as one
-// command line as well. whole is false where that is too much.
+// command line as well. What stands in an object that is named as a path has its name, where its own says nothing else. whole is false where that is too much.
 func fields(args json.RawMessage, counts func(name string) bool) (out []field, whole bool) {
 	dec := json.NewDecoder(bytes.NewReader(args))
 	type level struct {
 		list  bool
+		outer string // the object's own name
 		name  string
 		count bool
 		words []string
@@ -156,15 +190,15 @@ func fields(args json.RawMessage, counts func(name string) bool) (out []field, w
 				if len(stack) > maxDepth {
 					return out, false
 				}
-				stack = append(stack, level{list: t == '[', name: top.name, count: top.count})
+				stack = append(stack, level{list: t == '[', outer: top.name, name: top.name, count: top.count})
 				key = t == '{'
 			default:
 				switch len(top.words) {
 				case 0:
 				case 1:
-					out = append(out, field{name: top.name, text: top.words[0]})
+					out = append(out, field{name: top.name, text: top.words[0], all: true})
 				default:
-					out = append(out, field{name: top.name, text: quoted(top.words)})
+					out = append(out, field{name: top.name, text: quoted(top.words), all: true})
 				}
 				stack = stack[:len(stack)-1]
 				key = !stack[len(stack)-1].list
@@ -172,13 +206,17 @@ func fields(args json.RawMessage, counts func(name string) bool) (out []field, w
 			continue
 		case string:
 			if key {
-				top.name, key = separators.Replace(strings.ToLower(t)), false
+				name := separators.Replace(strings.ToLower(t))
+				if named(top.outer) && !scriptNames[name] && !contentNames[name] {
+					name = top.outer
+				}
+				top.name, key = name, false
 				top.count = counts(top.name)
 				continue
 			}
 			if top.count {
 				part := top.list && len(stack) > 1
-				out = append(out, field{top.name, t, part})
+				out = append(out, field{name: top.name, text: t, part: part})
 				if part {
 					top.words = append(top.words, t)
 				}

@@ -101,8 +101,9 @@ func (g *Guard) Check(tool string, args json.RawMessage) (Hit, bool) {
 	return g.CheckIn(tool, args, nil)
 }
 
-// CheckIn is Check, where resolve tells which file a path of the caller's leads to, past symbolic links; it may be nil.
-func (g *Guard) CheckIn(tool string, args json.RawMessage, resolve func(path string) (string, bool)) (hit Hit, refused bool) {
+// CheckIn is Check, where resolve tells the places that a path of the caller's may lead to, past symbolic links; it may be nil. A call that it
+// cannot wholly tell of is refused.
+func (g *Guard) CheckIn(tool string, args json.RawMessage, resolve func(path string) (places []string, whole bool)) (hit Hit, refused bool) {
 	for i := range g.rules {
 		if slices.Contains(g.rules[i].Tools, tool) {
 			return Hit{Rule: &g.rules[i], Excerpt: tool}, true
@@ -123,17 +124,23 @@ func (g *Guard) CheckIn(tool string, args json.RawMessage, resolve func(path str
 		}
 	}
 	for _, p := range c.paths {
-		if hit, ok := g.path(p, c.changes); ok {
-			return hit, true
+		if resolve == nil || !pathguard.Relative(p) { // what is relative is told by where it leads
+			if hit, ok := g.path(p, c.changes); ok {
+				return hit, true
+			}
 		}
 		if resolve == nil {
 			continue
 		}
-		if real, ok := resolve(p); ok && real != p {
+		places, whole := resolve(p)
+		for _, real := range places {
 			if hit, ok := g.path(real, c.changes); ok {
 				hit.Detail = "it leads to " + real
 				return hit, true
 			}
+		}
+		if !whole {
+			return Hit{Rule: &unreadable, Excerpt: tool}, true
 		}
 	}
 	for _, u := range c.updates {
@@ -145,9 +152,10 @@ func (g *Guard) CheckIn(tool string, args json.RawMessage, resolve func(path str
 }
 
 func (g *Guard) path(p string, changes bool) (Hit, bool) {
+	parts := pathguard.Parts(p)
 	for i := range g.rules {
 		r := &g.rules[i]
-		if pathguard.Any(r.Files, p) || changes && pathguard.Any(r.Changed, p) {
+		if pathguard.Match(r.Files, parts) || changes && pathguard.Match(r.Changed, parts) {
 			return Hit{Rule: r, Excerpt: p}, true
 		}
 	}

@@ -2,6 +2,7 @@ package ruleset
 
 import (
 	"encoding/json"
+	"path"
 	"reflect"
 	"strings"
 	"testing"
@@ -285,4 +286,94 @@ func FuzzAppended(f *testing.F) {
 		}
 		New(Options{Names: builtin.Installed(), Appended: rules}).Check("Bash", json.RawMessage(`{"command":"ls"}`))
 	})
+}
+
+// F32: a call of which not all can be looked up is refused, however harmless what was looked up is.
+func TestF32NotWhole(t *testing.T) {
+	g := testGuard()
+	for _, whole := range []bool{true, false} {
+		hit, ok := g.CheckIn("Read", json.RawMessage(`{"file_path":"/work/a"}`), func(p string) ([]string, bool) { return []string{p}, whole })
+		if ok == whole || ok && hit.ID() != "unreadable" {
+			t.Errorf("whole %v: refused %v by %q", whole, ok, hit.ID())
+		}
+	}
+}
+
+// F32: paths stand under other agents' names as well, in objects and as URIs; what is typed to a program may be a command under any name.
+func TestF32Names(t *testing.T) {
+	g := testGuard()
+	for _, name := range []string{
+		"absolute_path", "target_file", "image_path", "relative_workspace_path", "uri", "file.path", "File Path", "fileUri", "ABSOLUTE-PATH", "pathname", "target_filename", "documentUri", "notebook_file",
+	} {
+		for _, tool := range []string{"Read", "read_file", "mcp__fs__get"} {
+			for _, value := range []string{
+				`"/etc/shadow"`, `"file:///etc/shadow"`, `"file://localhost/etc/shadow"`, `"file:/etc/shadow"`, `"FILE:///etc/%73hadow"`, `"file:///%65tc%2fshadow?x#y"`, `["/tmp/a","/etc/shadow"]`,
+				`{"value":"/etc/shadow"}`, `{"value":{"fsPath":["/etc/shadow"]}}`, `[{"x":"/etc/shadow"}]`,
+			} {
+				args, _ := json.Marshal(map[string]json.RawMessage{name: json.RawMessage(value)})
+				if hit, _ := g.Check(tool, args); hit.ID() != "shadow-file" {
+					t.Errorf("%s %s: refused by %q", tool, args, hit.ID())
+				}
+			}
+		}
+	}
+	for _, args := range []string{`{"chars":"rm -rf /"}`, `{"text":"rm -rf /"}`, `{"input":"rm -rf /\n"}`, `{"data":["rm -rf /"]}`, `{"a":{"keys":["rm","-rf","/"]}}`, `"rm -rf /"`} {
+		if hit, _ := g.Check("write_stdin", json.RawMessage(args)); hit.ID() != "linux-delete" {
+			t.Errorf("write_stdin %s: refused by %q", args, hit.ID())
+		}
+	}
+	for _, tt := range []struct{ tool, args string }{
+		{"Read", `{"profile":"/etc/shadow"}`}, {"mcp__x", `{"aws_profile":"/etc/shadow"}`}, {"mcp__x", `{"profiles":["/etc/shadow"]}`}, {"mcp__x", `{"title":"/etc/shadow"}`},
+		{"mcp__fs__put", `{"file":{"path":"/work/a.md","content":"/etc/shadow"}}`}, {"mcp__fs__put", `{"files":[{"path":"/work/a.md","text":"see ~/.ssh/id_rsa"}]}`},
+		{"Edit", `{"file_path":"/work/a","edits":[{"old_string":"/etc/shadow","new_string":"~/.ssh/id_rsa"}]}`}, {"mcp__web", `{"uri":"https://example.org/etc/shadow"}`},
+		{"write_stdin", `{"session_id":"a-1","chars":"y\n"}`}, {"write_stdin", `{"session_id":5,"chars":""}`},
+	} {
+		if hit, ok := g.Check(tt.tool, json.RawMessage(tt.args)); ok {
+			t.Errorf("%s %s: refused by %q", tt.tool, tt.args, hit.ID())
+		}
+	}
+}
+
+// F32: reading is no change, a relative path is not an absolute one, asking is no order, and context is no header; their neighbours are refused.
+func TestF32Harmless(t *testing.T) {
+	g := testGuard()
+	in := func(dir string) func(string) ([]string, bool) {
+		return func(p string) ([]string, bool) {
+			if !strings.HasPrefix(p, "/") {
+				p = dir + "/" + p
+			}
+			return []string{path.Clean(p)}, true
+		}
+	}
+	patch := func(lines ...string) string {
+		args, _ := json.Marshal(map[string]string{"input": "*** Begin Patch\n" + strings.Join(lines, "\n") + "\n*** End Patch\n"})
+		return string(args)
+	}
+	for _, tt := range []struct{ tool, dir, args, rule string }{
+		{"read_file", "/work", `{"path":"/etc/weir/policy.yaml"}`, ""}, {"list_dir", "/work", `{"path":"/run/weir"}`, ""}, {"view_image", "/work", `{"path":"/usr/bin/weir"}`, ""},
+		{"grep_files", "/work", `{"pattern":"a","path":"/etc/weir"}`, ""}, {"Read", "/etc/weir", `{"file_path":"policy.yaml"}`, ""},
+		{"read_file", "/work", `{"path":"/var/lib/weir/vault.json"}`, "sensor-vault"}, {"Read_File", "/work", `{"path":"/etc/shadow"}`, "shadow-file"}, {"write_file", "/work", `{"path":"/etc/weir/policy.yaml"}`, "sensor-files"},
+		{"Edit", "/work", `{"file_path":"/etc/weir/policy.yaml"}`, "sensor-files"},
+		{"Edit", "/work", `{"file_path":"etc/weir/policy.yaml"}`, ""}, {"Write", "/work", `{"file_path":"etc/shadow"}`, ""}, {"Read", "/work", `{"file_path":"./etc/shadow"}`, ""},
+		{"Edit", "/", `{"file_path":"etc/weir/policy.yaml"}`, "sensor-files"}, {"Edit", "/etc", `{"file_path":"weir/policy.yaml"}`, "sensor-files"}, {"Read", "/work", `{"file_path":"../etc/shadow"}`, "shadow-file"},
+		{"Read", "/work", `{"file_path":" /etc/shadow"}`, "shadow-file"}, {"Read", "/work", `{"file_path":"\"/etc/shadow\""}`, "shadow-file"}, {"Read", "/work", `{"file_path":".ssh/id_rsa"}`, "ssh-keys"},
+		{"Read", "/work", `{"file_path":"~/.ssh/id_rsa"}`, "ssh-keys"}, {"Read", "/work", `{"file_path":"C:\\Windows\\System32\\config\\SAM"}`, "windows-credentials"},
+		{"Read", "/work", `{"file_path":"Windows\\System32\\config\\SAM"}`, "windows-credentials"}, {"Read", "/work", `{"file_path":"\\\\localhost\\C$\\Windows\\System32\\config\\SAM"}`, "windows-credentials"},
+		{"Read", "/work", `{"file_path":"file:///etc/shadow"}`, "shadow-file"},
+		{"Bash", "/work", `{"command":"weir kill-switch status"}`, ""}, {"Bash", "/work", `{"command":"weir kill-switch off"}`, "sensor-service"}, {"Bash", "/work", `{"command":"weir kill-switch --file status off"}`, "sensor-service"},
+		{"Bash", "/work", `{"command":"weir kill-switch"}`, "sensor-service"}, {"Bash", "/work", `{"command":"weir approve status"}`, "sensor-service"},
+		{"apply_patch", "/work", patch("*** Update File: docs/a.md", "@@", " *** Add File: /etc/shadow", "-a", "+b"), ""},
+		{"apply_patch", "/work", patch("*** Update File: docs/a.md", " *** Delete File: /etc/shadow", "+b", "*** End of File"), ""},
+		{"apply_patch", "/work", patch("*** Update File: docs/a.md", "*** Move to: docs/b.md", " *** Add File: /etc/shadow", "+b"), ""},
+		{"apply_patch", "/work", patch("*** Add File: docs/a.md", "+ *** Add File: /etc/shadow"), ""},
+		{"apply_patch", "/work", patch("*** Update File: docs/a.md", " a", "+b", "*** Add File: /etc/shadow", "+b"), "shadow-file"},
+		{"apply_patch", "/work", patch("  *** Add File: /etc/shadow", "+b"), "shadow-file"}, {"apply_patch", "/work", patch("*** Delete File: a", "\t*** Delete File: /etc/shadow"), "shadow-file"},
+		{"apply_patch", "/work", patch("*** Update File: a", " a", "+b", "*** Delete File: c", " *** Delete File: /etc/shadow"), "shadow-file"},
+		{"apply_patch", "/work", patch("  *** Update File: a", "*** Move to: /etc/shadow", " a", "+b"), "shadow-file"},
+	} {
+		hit, ok := g.CheckIn(tt.tool, json.RawMessage(tt.args), in(tt.dir))
+		if hit.ID() != tt.rule || ok != (tt.rule != "") {
+			t.Errorf("%s in %s %s: refused by %q, want %q", tt.tool, tt.dir, tt.args, hit.ID(), tt.rule)
+		}
+	}
 }

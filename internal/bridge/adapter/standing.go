@@ -3,8 +3,6 @@ package adapter
 import (
 	"encoding/json"
 	"os"
-	"path"
-	"strings"
 
 	"weir/internal/bridge/sight"
 	"weir/internal/bridge/toolcall"
@@ -25,14 +23,7 @@ func (a asker) standing(c call) string {
 	if _, err := os.Lstat(a.killed); err == nil && ruleset.Changes(tool) {
 		return wire.Killed
 	}
-	leads := sight.By("self", c.dir)
-	resolve := func(p string) (string, bool) {
-		if real, ok := leads(p); ok {
-			return real, true
-		}
-		return path.Join("/", c.dir, p), !strings.HasPrefix(p, "/") // without /proc
-	}
-	if hit, ok := ruleset.New(ruleset.Options{}).CheckIn(tool, input, resolve); ok {
+	if hit, ok := ruleset.New(ruleset.Options{}).CheckIn(tool, input, sight.By("self", c.dir)); ok {
 		return hit.Message()
 	}
 	return ""

@@ -111,6 +111,8 @@ func TestF32GuardNeedsNoHost(t *testing.T) {
 		"patch":              `"tool_name":"apply_patch","tool_input":{"command":"*** Begin Patch\n*** Add File: /var/lib/weir/kill-switch\n+x\n*** End Patch"}`,
 		"patch, relative":    `"tool_name":"apply_patch","cwd":"/var/lib/weir","tool_input":{"input":"*** Begin Patch\n*** Delete File: kill-switch\n*** End Patch"}`,
 		"patch, moved":       `"tool_name":"apply_patch","tool_input":{"input":"*** Begin Patch\n*** Update File: a\n*** Move to: /etc/shadow\n@@\n*** End Patch"}`,
+		"patch, deep":        `"tool_name":"apply_patch","tool_input":{"input":"` + strings.Repeat(`*** Delete File: `+strings.Repeat("/a", 2000)+`\n`, 40) + `"}`,
+		"patch, of many":     `"tool_name":"apply_patch","tool_input":{"input":"` + strings.Repeat(`*** Delete File: a/b/c\n`, 4000) + `"}`,
 		"shell":              `"tool_name":"Bash","tool_input":{"command":"rm -rf /"}`,
 		"shell, kill switch": `"tool_name":"Bash","tool_input":{"command":"echo > /var/lib/weir/kill-switch"}`,
 		"shell, argv":        `"tool_name":"shell","tool_input":{"command":["bash","-lc","mkfs.ext4 /dev/sda"]}`,
@@ -150,7 +152,14 @@ func TestF32LocalNeedsNoHost(t *testing.T) {
 	for i := range todo {
 		todo[i] = `{"content":"read /etc/shadow","status":"pending"}`
 	}
+	patch, paths := "", ""
+	for i := range 500 {
+		patch += fmt.Sprintf(`*** Add File: new/a/b/%d.go\n+a\n`, i)
+		paths += fmt.Sprintf(`"new/a/b/%d.go",`, i)
+	}
 	for _, call := range []string{
+		`"tool_name":"apply_patch","tool_input":{"input":"*** Begin Patch\n` + patch + `*** End Patch"}`,
+		`"tool_name":"Read","tool_input":{"paths":[` + paths + `"a"]}`,
 		`"tool_name":"Read","tool_input":{"file_path":"README.md"}`,
 		`"tool_name":"Write","tool_input":{"file_path":"notes.txt","content":"rm -rf / and /etc/shadow"}`,
 		`"tool_name":"Edit","tool_input":{"file_path":"a.go","old_string":"/var/lib/weir/kill-switch","new_string":"/etc/shadow"}`,

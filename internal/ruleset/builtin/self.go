@@ -58,12 +58,15 @@ func (n Names) Protect() []rule.Rule {
 			{Tool: bash, Text: "systemctl stop " + n.Service}, {Tool: bash, Text: "sudo systemctl mask --now " + n.Service + ".service"}, {Tool: bash, Text: "pkill -9 " + n.Service}, {Tool: bash, Text: "kill -9 $(pidof " + n.Service + ")"},
 			{Tool: bash, Text: "apt-get remove -y " + n.Service}, {Tool: bash, Text: n.Service + " kill-switch off"}, {Tool: bash, Text: "pgrep -f " + n.Service + " | xargs kill"},
 		},
-		Near: []rule.Example{{Tool: bash, Text: "systemctl status " + n.Service}, {Tool: bash, Text: n.Service + " status"}, {Tool: bash, Text: "systemctl restart nginx"}, {Tool: bash, Text: "echo systemctl stop " + n.Service}, {Tool: bash, Text: "grep -rn 'systemctl stop " + n.Service + "' docs"}},
+		Near: []rule.Example{{Tool: bash, Text: "systemctl status " + n.Service}, {Tool: bash, Text: n.Service + " status"}, {Tool: bash, Text: n.Service + " kill-switch status"}, {Tool: bash, Text: "systemctl restart nginx"}, {Tool: bash, Text: "echo systemctl stop " + n.Service}, {Tool: bash, Text: "grep -rn 'systemctl stop " + n.Service + "' docs"}},
 		On: slices.Concat(stops(programs...), []rule.On{
 			{Names: []string{"pkill", "killall", "skill"}, When: kills},
 			{Names: []string{"kill"}, When: rule.Made(rule.All(rule.Named("pidof", "pgrep", "ps", "systemctl"), kills))},
 			{Names: []string{"apt", "apt-get", "dpkg", "yum", "dnf", "rpm", "zypper", "apk", "pacman", "snap"}, When: rule.All(rule.Arg("remove", "purge", "-r", "-P", "-e", "erase", "del", "-R", "autoremove", "--remove", "--purge"), rule.Arg(programs...))},
-			{Names: programs, When: func(c *script.Command) bool { return len(c.Args) > 0 && orders(&script.Command{Args: c.Args[:1]}) }},
+			{Names: programs, When: func(c *script.Command) bool {
+				asks := len(c.Args) > 1 && c.Args[0].Text == "kill-switch" && c.Args[1].Text == "status"
+				return len(c.Args) > 0 && orders(&script.Command{Args: c.Args[:1]}) && !asks
+			}},
 			{Names: []string{"systemctl"}, When: rule.All(rule.Arg("set-property", "edit"), rule.Arg(n.Service, n.Service+".service"))},
 		}),
 	}
@@ -74,7 +77,7 @@ func (n Names) Protect() []rule.Rule {
 			{Tool: bash, Text: "rm -f " + n.Programs[0]}, {Tool: bash, Text: "sudo mv x " + n.Programs[0]}, {Tool: bash, Text: "rm -rf " + n.State}, {Tool: "fs_write", Text: n.Programs[0]}, {Tool: bash, Text: "umount /sys/fs/bpf"},
 			{Tool: bash, Text: "echo on > " + n.KillSwitch}, {Tool: "fs_delete", Text: n.KillSwitch},
 		},
-		Near:    []rule.Example{{Tool: bash, Text: "ls -l " + n.Programs[0]}, {Tool: bash, Text: "rm -f /work/bin/" + n.Service}, {Tool: "fs_read", Text: n.Programs[0]}},
+		Near:    []rule.Example{{Tool: bash, Text: "ls -l " + n.Programs[0]}, {Tool: bash, Text: "rm -f /work/bin/" + n.Service}, {Tool: "fs_read", Text: n.Programs[0]}, {Tool: "read_file", Text: n.Files[0]}},
 		On:      append(rule.Changes(touched), rule.On{Names: []string{"umount"}, When: rule.Arg("/sys/fs/bpf", "/sys/fs/cgroup")}, rule.On{Names: []string{"bpftool"}, When: rule.Arg("detach", "delete", "update")}, rule.On{Names: []string{"remove-item", "move-item", "set-content", "out-file"}, When: rule.Touches(mine)}, rule.On{Names: []string{"rmdir", "mount", "chmod", "chown", "setfacl", "touch", "patch"}, When: rule.Touches(mine)}),
 		Changed: patterns(all...),
 	}

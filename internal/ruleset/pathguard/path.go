@@ -4,6 +4,7 @@ import (
 	"path"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 )
@@ -12,6 +13,37 @@ import (
 func Pattern(expr string) func() *regexp.Regexp {
 	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expr) })
 }
+
+// FromURI is the path that a file's URI names, without its host, query and escapes; ok is false where p is none.
+func FromURI(p string) (string, bool) {
+	p = strings.TrimLeft(p, "\"' \t\r\n")
+	if len(p) < len(scheme) || !strings.EqualFold(p[:len(scheme)], scheme) {
+		return "", false
+	}
+	p = p[len(scheme):]
+	if host, ok := strings.CutPrefix(p, "//"); ok {
+		if i := strings.IndexByte(host, '/'); i >= 0 {
+			p = host[i:]
+		}
+	}
+	if i := strings.IndexAny(p, "?#"); i >= 0 {
+		p = p[:i]
+	}
+	var out strings.Builder
+	for i := 0; i < len(p); i++ {
+		if p[i] == '%' && i+2 < len(p) {
+			if n, err := strconv.ParseUint(p[i+1:i+3], 16, 8); err == nil {
+				out.WriteByte(byte(n))
+				i += 2
+				continue
+			}
+		}
+		out.WriteByte(p[i])
+	}
+	return out.String(), true
+}
+
+const scheme = "file:"
 
 // maxPath bounds what is looked at; no system opens longer paths.
 const maxPath = 64 << 10
@@ -28,10 +60,16 @@ var (
 // drive says whether a path in lower case begins with the letter of a drive.
 func drive(p string) bool { return len(p) > 1 && p[0] >= 'a' && p[0] <= 'z' && p[1] == ':' }
 
+// Relative says whether a path begins in a directory, whatever expands or trims it.
+func Relative(p string) bool {
+	return p != "" && p[0] > ' ' && !strings.ContainsAny(p[:1], `/\~$%"'`) && !drive(strings.ToLower(p))
+}
+
 // Clean gives a path in the form that patterns have: lower case, slashes, without prefix, stream and what Windows leaves out.
 func Clean(p string) string {
 	if len(p) > maxPath {
-		p = p[:maxPath]
+		p = path.Clean(p)
+		p = p[:min(len(p), maxPath)]
 	}
 	p = strings.Trim(strings.ReplaceAll(strings.ToLower(p), "\x00", ""), "\"' \t\r\n")
 	windows := strings.Contains(p, `\`) || drive(p)
@@ -80,9 +118,14 @@ func Clean(p string) string {
 
 // Any says whether one of the patterns names a path. Patterns are lower case, with slashes; a part ** stands for any parts, and others are as
 // path.Match has them.
-func Any(patterns []string, p string) bool {
-	split := strings.Split(strings.Trim(Clean(p), "/"), "/")
-	return slices.ContainsFunc(patterns, func(pattern string) bool { return matches(pattern, split) })
+func Any(patterns []string, p string) bool { return Match(patterns, Parts(p)) }
+
+// Parts are those of a path in the form that patterns have, for who asks about it more than once.
+func Parts(p string) []string { return strings.Split(strings.Trim(Clean(p), "/"), "/") }
+
+// Match is Any for a path in parts.
+func Match(patterns, parts []string) bool {
+	return slices.ContainsFunc(patterns, func(pattern string) bool { return matches(pattern, parts) })
 }
 
 func matches(pattern string, p []string) bool {
@@ -118,6 +161,9 @@ func part(pattern, p string) bool {
 		if ok, err := path.Match(p, pattern); ok && err == nil && strings.Trim(p, "*?.") != "" {
 			return true
 		}
+	}
+	if !strings.Contains(p, "~") {
+		return false
 	}
 	m := short().FindStringSubmatch(p)
 	if m == nil {
@@ -167,6 +213,5 @@ func Hive(word string) bool {
 	if len(word) < 8 || !hiveLike(word) {
 		return false
 	}
-	p := strings.Split(strings.Trim(Clean(word), "/"), "/")
-	return slices.ContainsFunc(hives, func(h string) bool { return matches(h, p) })
+	return Any(hives, word)
 }
