@@ -107,8 +107,9 @@ func escapeWord(word string, asIs func(rune), escaped func(string)) {
 	}
 	strange := latin || others > 0 && others == alike
 	marks, shown := 0, false // marks on the last base, and whether that was shown
+	before := rune(0)        // the character before, if it was shown
 	for _, r := range word {
-		if unicode.IsMark(r) {
+		if Mark(r) {
 			marks++
 		} else {
 			marks = 0
@@ -116,6 +117,8 @@ func escapeWord(word string, asIs func(rune), escaped func(string)) {
 		hide := !strconv.IsPrint(r) || deceptive(r) || unicode.Is(variants, r)
 		switch {
 		case r < 0x80 || hide:
+		case unicode.Is(conjoining, r):
+			hide = strange || !conjoins(before, r)
 		case unicode.IsMark(r):
 			hide = !shown || marks > maxMarks
 		case unicode.IsLetter(r):
@@ -127,12 +130,37 @@ func escapeWord(word string, asIs func(rune), escaped func(string)) {
 			shown = !hide
 		}
 		if hide {
+			before = 0
 			escaped(code(r))
 		} else {
+			before = r
 			asIs(r)
 		}
 	}
 }
+
+// Mark says that r has no width of its own: it stands on the letter before it.
+func Mark(r rune) bool { return unicode.IsMark(r) || unicode.Is(conjoining, r) }
+
+// conjoining is Hangul vowels and final consonants that are parts of a syllable. Terminals show nothing for one that does not
+// complete the syllable before it (F08).
+var conjoining = &unicode.RangeTable{
+	R16: []unicode.Range16{
+		{Lo: 0x1160, Hi: 0x11ff, Stride: 1},
+		{Lo: 0xd7b0, Hi: 0xd7ff, Stride: 1},
+	},
+}
+
+// conjoins says whether r completes a Hangul syllable: a vowel after a leading consonant, a final consonant after a vowel, or after
+// a syllable that has none.
+func conjoins(before, r rune) bool {
+	if vowel(r) {
+		return before >= 0x1100 && before <= 0x115f || before >= 0xa960 && before <= 0xa97f
+	}
+	return vowel(before) || before >= 0xac00 && before <= 0xd7a3 && (before-0xac00)%28 == 0
+}
+
+func vowel(r rune) bool { return r >= 0x1160 && r <= 0x11a7 || r >= 0xd7b0 && r <= 0xd7c6 }
 
 // maxMarks is how many marks one letter may carry: more run over the lines around it.
 const maxMarks = 3

@@ -23,6 +23,8 @@ var texts = map[string]string{
 	"combining":            strings.Repeat("e\u0301o\u0308\u0301", 100),
 	"emoji put together":   strings.Repeat("👍🏽🇩🇪1\ufe0f\u20e3", 40),
 	"syllables":            strings.Repeat("ᄒ\u1161\u11abกำ\u0e49क्षि ", 40),
+	"vowels alone":         strings.Repeat("\u1161\u1175", 90),
+	"vowels on a syllable": "한" + strings.Repeat("\u1161", 90) + "ᄒ" + strings.Repeat("\u1161\u11ab\ud7b0\ud7cb", 20) + " 가\u11ab",
 	"ambiguous":            strings.Repeat("§×…→é°", 60),
 	"zero width, tabs":     strings.Repeat("a\u200bb\tc\u200d", 30),
 	"escapes":              strings.Repeat("\x1b[2K\x1b[1A\x1b[8mx\x07\r\u009b2J", 8),

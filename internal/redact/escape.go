@@ -12,17 +12,23 @@ import (
 // what it stands for; a length of 0: it is none.
 type escaping struct {
 	signs  string
-	most   int // bytes of an escape for one byte of text
 	decode func(out, text []byte) ([]byte, int)
 }
 
-const mostHTML = 14
+const (
+	// layers is how many escapings, one around the other, are undone: of one kind (%2567) or of several (HTML in JSON in a query).
+	layers = 3
+	// mostEscaped is how many bytes all these together may make of one.
+	mostEscaped = 48
+	// mostHTML is the length of an escape in HTML, but for the zeros before a number.
+	mostHTML = 14
+)
 
 var (
-	byJSON    = escaping{`\`, 6, unJSON}
-	byPercent = escaping{`%`, 3, unPercent}
-	byForm    = escaping{`%+`, 3, unForm}
-	byHTML    = escaping{`&`, mostHTML, unHTML}
+	byJSON    = escaping{`\`, unJSON}
+	byPercent = escaping{`%`, unPercent}
+	byForm    = escaping{`%+`, unForm}
+	byHTML    = escaping{`&`, unHTML}
 )
 
 func unPercent(out, text []byte) ([]byte, int) {
@@ -70,6 +76,30 @@ func unJSON(out, text []byte) ([]byte, int) {
 	if text[1] == 'x' && len(text) > 3 && digit[text[2]]|digit[text[3]] < 16 { // as C and Python write it
 		return append(out, digit[text[2]]<<4|digit[text[3]]), 4
 	}
+	if text[1] >= '0' && text[1] <= '7' { // octal
+		n, end := 0, 1
+		for ; end < min(len(text), 4) && text[end] >= '0' && text[end] <= '7'; end++ {
+			n = n<<3 | int(text[end]-'0')
+		}
+		if n > 255 {
+			return out, 0
+		}
+		return append(out, byte(n)), end
+	}
+	if len(text) > 9 && text[1] == 'U' { // as Python and C write it
+		return code(out, text, 16, 2, 10, 10)
+	}
+	if len(text) > 3 && text[1] == 'u' && text[2] == '{' { // as JavaScript, Rust and PHP write it
+		from := zeros(text, 3)
+		end := from
+		for end < min(len(text), from+7) && digit[text[end]] < 16 {
+			end++
+		}
+		if end == 3 || end == len(text) || text[end] != '}' {
+			return out, 0
+		}
+		return code(out, text, 16, from, end, end+1)
+	}
 	r, ok := unit(text)
 	if !ok {
 		return out, 0
@@ -82,6 +112,23 @@ func unJSON(out, text []byte) ([]byte, int) {
 		return out, 0
 	}
 	return utf8.AppendRune(out, r), 12
+}
+
+// zeros is where a number has its first digit that is none.
+func zeros(text []byte, from int) int {
+	for from < len(text) && text[from] == '0' {
+		from++
+	}
+	return from
+}
+
+// code appends the character whose number stands from from to to.
+func code(out, text []byte, base, from, to, n int) ([]byte, int) {
+	c, err := strconv.ParseUint("0"+string(text[from:to]), base, 21)
+	if err != nil {
+		return out, 0
+	}
+	return utf8.AppendRune(out, rune(c)), n
 }
 
 func unit(text []byte) (rune, bool) {
@@ -99,25 +146,26 @@ func unit(text []byte) (rune, bool) {
 }
 
 func unHTML(out, text []byte) ([]byte, int) {
-	text = text[:min(len(text), mostHTML)]
 	if len(text) > 2 && text[1] == '#' {
-		base, from := 10, 2
+		base, first := 10, 2
 		if text[2]|0x20 == 'x' {
-			base, from = 16, 3
+			base, first = 16, 3
 		}
+		from := zeros(text, first)
 		end := from
-		for end < len(text) && int(digit[text[end]]) < base {
+		for end < min(len(text), from+8) && int(digit[text[end]]) < base {
 			end++
 		}
-		n, err := strconv.ParseUint(string(text[from:end]), base, 21)
-		if err != nil {
+		if end == first {
 			return out, 0
 		}
+		n := end
 		if end < len(text) && text[end] == ';' { // browsers need none
-			end++
+			n++
 		}
-		return utf8.AppendRune(out, rune(n)), end
+		return code(out, text, base, from, end, n)
 	}
+	text = text[:min(len(text), mostHTML)]
 	end := bytes.IndexByte(text, ';')
 	if end < 2 {
 		return out, 0
@@ -189,11 +237,30 @@ func (e escaping) read(out, text []byte, pos int, s *Scrubber) (_ []byte, n int,
 		return out, 0, false
 	}
 	for _, b := range out[was:] {
-		if !s.member[b] && !(space[b] && e.parts(text, pos, pos+n, s)) {
+		if !s.member[b] && !(space[b] && e.parts(text, pos, pos+n, s)) && !nests(b, text, pos+n) {
 			return out, n, false
 		}
 	}
 	return out, n, true
+}
+
+// nests says whether a sign that was escaped may be one of an escape itself, by what follows.
+func nests(sign byte, text []byte, next int) bool {
+	if next >= len(text) {
+		return false
+	}
+	c := text[next]
+	switch sign {
+	case '\\':
+		return c == '\\' || c == 'u' || c == 'U' || c == 'x' || c >= '0' && c <= '7' || short[c] != 0 || c == '%' || c == '&'
+	case '%':
+		return digit[c] < 16 || c == '\\' || c == '%' || c == '&'
+	case '#':
+		return c >= '0' && c <= '9' || c|0x20 == 'x'
+	case '&':
+		return c == '#' || c|0x20 >= 'a' && c|0x20 <= 'z' || c == '\\' || c == '%' || c == '&'
+	}
+	return false
 }
 
 // parts says whether what stands around an escape for white space may be of one form.
@@ -216,7 +283,7 @@ func (e escaping) next(d *decoded, text []byte, from int, s *Scrubber) (done int
 		}
 		pos += sign
 		if e.signs == `\` && pos+1 < len(text) { // most of JSON's escapes are of characters that no form has
-			if c := short[text[pos+1]]; c != 0 && !s.member[c] && !space[c] {
+			if c := short[text[pos+1]]; c != 0 && !s.member[c] && !space[c] && !nests(c, text, pos+2) {
 				pos += 2
 				continue
 			}

@@ -24,7 +24,9 @@ const std, urls = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz012345678
 type form struct {
 	text []byte
 	fold bool // its letters count in any case
-	join bool // white space may stand in it
+	join bool // white space may stand in it; it has none itself
+	// again says of each byte how many from there on are those of the beginning, in any case.
+	again []int
 	// In base64, the characters before and after share their bits with what stands there: masks and bits of the secret's share.
 	edges         *edges
 	before, after edge
@@ -60,8 +62,15 @@ func formsOf(secret []byte) []form {
 		}
 		forms = append(forms, f)
 	}
-	fold, join := mixed(secret), len(secret) >= plainLen
-	raw := func(text []byte) { add(form{text: text, fold: fold, join: join}) }
+	fold := mixed(secret)
+	join := len(without(secret)) >= plainLen
+	raw := func(text []byte) {
+		bare := without(text)
+		add(form{text: text, fold: fold, join: join && len(bare) == len(text)})
+		if join && len(bare) < len(text) {
+			add(form{text: bare, fold: fold, join: true})
+		}
+	}
 	raw(bytes.Clone(secret))
 	for shift := range 3 {
 		for _, alphabet := range []string{std, urls} {
@@ -71,9 +80,6 @@ func formsOf(secret []byte) []form {
 	add(form{text: hex.AppendEncode(nil, secret), fold: true, join: true})
 	if fold {
 		raw(backwards(secret))
-	}
-	if bare := bytes.Join(bytes.Fields(secret), nil); len(bare) >= plainLen {
-		raw(bare)
 	}
 	if !utf8.Valid(secret) {
 		return forms
@@ -95,6 +101,17 @@ func formsOf(secret []byte) []form {
 		}
 	}
 	return forms
+}
+
+// without is a text without its white space.
+func without(text []byte) []byte {
+	bare := make([]byte, 0, len(text))
+	for _, c := range text {
+		if !space[c] {
+			bare = append(bare, c)
+		}
+	}
+	return bare
 }
 
 func backwards(text []byte) []byte {

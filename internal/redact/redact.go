@@ -45,9 +45,7 @@ func New(secrets ...[]byte) (*Scrubber, error) {
 			}
 		}
 	}
-	for _, e := range s.escapings {
-		s.hold = max(s.hold, e.most*s.longest)
-	}
+	s.hold = mostEscaped * s.longest
 	return s, nil
 }
 
@@ -88,31 +86,8 @@ type span struct{ from, to int }
 // spans lists where secrets stand, in order and without overlaps.
 func (s *Scrubber) spans(text []byte, anyCase bool) []span {
 	var all []span
-	hit := func(text []byte, d *decoded) func(found) {
-		return func(m found) {
-			f, from, to := s.find.forms[m.form], m.from, m.to
-			if f.edges != nil && from > 0 && f.shares(f.before, text[from-1], m.exact) {
-				from--
-			}
-			if f.edges != nil && to < len(text) && f.shares(f.after, text[to], m.exact) {
-				to++
-			}
-			if d != nil {
-				from, _ = d.origin(from)
-				_, to = d.origin(to - 1)
-			}
-			all = append(all, span{from, to})
-		}
-	}
-	s.find.find(text, anyCase, hit(text, nil))
-	var d decoded
-	for _, e := range s.escapings {
-		for from, more := 0, true; more; {
-			if from, more = e.next(&d, text, from, s); more {
-				s.find.find(d.text, anyCase, hit(d.text, &d))
-			}
-		}
-	}
+	var undone [layers]decoded
+	s.look(text, anyCase, undone[:0], &all)
 	slices.SortFunc(all, func(a, b span) int { return a.from - b.from })
 	joined := all[:0]
 	for _, sp := range all {
@@ -123,6 +98,36 @@ func (s *Scrubber) spans(text []byte, anyCase bool) []span {
 		joined = append(joined, sp)
 	}
 	return joined
+}
+
+// look adds to all where secrets stand in a text, of which some escapings are undone already.
+func (s *Scrubber) look(text []byte, anyCase bool, undone []decoded, all *[]span) {
+	s.find.find(text, anyCase, func(m found) {
+		f, from, to := s.find.forms[m.form], m.from, m.to
+		if f.edges != nil && from > 0 && f.shares(f.before, text[from-1], m.exact) {
+			from--
+		}
+		if f.edges != nil && to < len(text) && f.shares(f.after, text[to], m.exact) {
+			to++
+		}
+		for i := len(undone) - 1; i >= 0; i-- {
+			from, _ = undone[i].origin(from)
+			_, to = undone[i].origin(to - 1)
+		}
+		*all = append(*all, span{from, to})
+	})
+	if len(undone) == cap(undone) {
+		return
+	}
+	undone = undone[:len(undone)+1]
+	d := &undone[len(undone)-1]
+	for _, e := range s.escapings {
+		for from, more := 0, true; more; {
+			if from, more = e.next(d, text, from, s); more {
+				s.look(d.text, anyCase, undone, all)
+			}
+		}
+	}
 }
 
 // Writer passes on what is written to it without the secrets. Close writes what was kept back; it does not close w.
@@ -208,12 +213,13 @@ func (w *Writer) flush(end bool) {
 	if _, err := w.to.Write(w.out); err != nil {
 		w.err = err
 	}
-	// Decoding goes on where no escape is cut in two: after an even number of backslashes, counted from where the last one began.
+	// Decoding goes on where no escape is cut in two: after as many backslashes as all layers make of one, or several times as many,
+	// counted from where the first one stood.
 	keep := cut
 	for keep > 0 && w.text[keep-1] == '\\' {
 		keep--
 	}
-	keep += (cut - keep) &^ 1
+	keep += (cut - keep) &^ (1<<layers - 1)
 	n := copy(w.text, w.text[keep:])
 	clear(w.text[n:])
 	w.text, w.done = w.text[:n], pos-keep

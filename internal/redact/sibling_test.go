@@ -3,6 +3,7 @@ package redact
 import (
 	"encoding/base64"
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"html"
 	"net/textproto"
@@ -135,4 +136,87 @@ func TestF33OrdinaryTextStays(t *testing.T) {
 			}
 		}
 	}
+}
+
+// kinds is what servers escape a text with, each of which may stand around another.
+var kinds = map[string]func(string) string{
+	"query": url.QueryEscape, "path": url.PathEscape, "every byte": everyByte, "lower": func(s string) string { return lowerPercent(url.QueryEscape(s)) },
+	"html": html.EscapeString, "decimal": func(s string) string { return entities(s, "&#%d;") }, "zeros": func(s string) string { return entities(s, "&#x%012x;") },
+	"json": func(s string) string { b, _ := json.Marshal(s); return string(b) }, "ascii": ascii, "C": entities8,
+	"octal": func(s string) string {
+		var b strings.Builder
+		for i := range len(s) {
+			fmt.Fprintf(&b, `\%03o`, s[i])
+		}
+		return b.String()
+	},
+	"Python": func(s string) string { return entities(s, `\U%08x`) }, "JavaScript": func(s string) string { return entities(s, `\u{%x}`) }, "Rust": func(s string) string { return entities(s, `\u{%06X}`) },
+}
+
+// F33: escaped once, twice and three times, by one way or several.
+func TestF33Layers(t *testing.T) {
+	for _, secret := range []string{"ghp_0123456789abcdefghijKLMNOP", "p@ss/w+rd=\"é%41&<k>ñ'x", "a b+c d%20e/f\\u0041"} {
+		s := scrubber(t, []byte(secret))
+		check := func(name, text string) {
+			t.Helper()
+			whole := `"before": ` + text + "\n:after"
+			for _, step := range []int{len(whole), 5} {
+				out := through(s, whole, step)
+				if !strings.HasPrefix(out, `"before": `) || !strings.HasSuffix(out, "\n:after") || !strings.Contains(out, s.Marker()) || len(out) > len(whole) && len(text) > 60 {
+					t.Errorf("%s, %s, by %d: %.200q from %.200q", secret, name, step, out, whole)
+				}
+			}
+		}
+		for first, inner := range kinds {
+			check(first, inner(secret))
+			for second, outer := range kinds {
+				check(first+" in "+second, outer(inner(secret)))
+				for _, third := range []string{"query", "html", "json"} {
+					if text := kinds[third](outer(inner(secret))); len(text) <= mostEscaped*len(secret) {
+						check(first+" in "+second+" in "+third, text)
+					}
+				}
+			}
+		}
+		if !strings.Contains(secret, "%") {
+			check("one character, twice", "%25"+everyByte(secret[:1])[1:]+url.QueryEscape(secret[1:]))
+		}
+		check("bare, zeros", entities(secret, "&#0000000000000000000%d"))
+		check("slashes, twice", strings.ReplaceAll(url.PathEscape(secret), "%", `\\u0025`))
+		check("ampersands, twice", strings.ReplaceAll(entities(secret, "&#%d;"), "&", `\u0026amp;`))
+	}
+}
+
+// B05: what has escapes in escapes costs a few passes, not more with its length.
+func TestB05Layers(t *testing.T) {
+	s := scrubber(t, []byte("ghp_0123456789abcdefghijKLMNOP"))
+	for _, c := range []string{`\\\\u0067`, "%25252567", "&amp;amp;amp;#103;", `%255Cu0026amp;#103;`, `\`, "%25", "&amp;", "&#0", `\u{0`, `\\u0026%2526amp;%255C`} {
+		text := []byte(strings.Repeat(c, 1<<18/len(c)))
+		looked := s.looked(text)
+		t.Logf("%s: %.1f", c, float64(looked)/float64(len(text)))
+		if looked > 40*len(text) {
+			t.Errorf("%s: %d bytes were looked at for %d", c, looked, len(text))
+		}
+	}
+}
+
+// looked is how many bytes are looked through for a text, of all layers.
+func (s *Scrubber) looked(text []byte) int {
+	var count func(text []byte, depth int) int
+	count = func(text []byte, depth int) int {
+		n := len(text)
+		if depth == layers {
+			return n
+		}
+		for _, e := range s.escapings {
+			var d decoded
+			for from, more := 0, true; more; {
+				if from, more = e.next(&d, text, from, s); more {
+					n += count(d.text, depth+1)
+				}
+			}
+		}
+		return n
+	}
+	return count(text, 0)
 }

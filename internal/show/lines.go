@@ -2,8 +2,9 @@ package show
 
 import (
 	"strings"
-	"unicode"
 	"unicode/utf8"
+
+	"weir/internal/event"
 )
 
 // Columns is how many columns of a terminal a text may take, rather too many than too few: what is more than ASCII is wide in some
@@ -27,7 +28,7 @@ func columns(r rune) int {
 func Cut(s string, width int) string {
 	used, letter := 0, 0
 	for i, r := range s {
-		if !unicode.IsMark(r) {
+		if !event.Mark(r) {
 			letter = i
 		}
 		if used += columns(r); used > width {

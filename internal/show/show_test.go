@@ -247,3 +247,14 @@ func TestB50Redact(t *testing.T) {
 		t.Errorf("%+v, %+v", q, r)
 	}
 }
+
+// F08: no line begins with a part of the letter before.
+func TestF08CutPartsNoLetter(t *testing.T) {
+	for _, c := range []struct{ in, want string }{
+		{"abe\u0301", "ab"}, {"ab\u1112\u1161", "ab"}, {"\u1112\u1161\u11abx", ""}, {"a\u1112\u1161", "a"}, {"한글", "한글"}, {"한글x", "한글"}, {"\u1112\u1161글", "\u1112\u1161"},
+	} {
+		if got := Cut(c.in, 4); got != c.want {
+			t.Errorf("%+q: %+q, want %+q", c.in, got, c.want)
+		}
+	}
+}
