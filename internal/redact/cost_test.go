@@ -14,8 +14,8 @@ func steps(s *Scrubber, text []byte) float64 {
 	return float64(search.steps) / float64(len(text))
 }
 
-// B05: what repeats the beginning of a secret costs no more than its length, however long the secret is.
-func TestB05Cost(t *testing.T) {
+// F33: what repeats the beginning of a secret costs no more than its length, however long the secret is.
+func TestF33Cost(t *testing.T) {
 	const most = 16 // for each byte of the text, of about twenty forms together
 	long := strings.Repeat("a", Most-1) + "b"
 	pairs := strings.Repeat("ab", Most/2-1) + "ac"
@@ -38,7 +38,7 @@ func TestB05Cost(t *testing.T) {
 }
 
 // Wherever one begins within another, both are found: what is compared already is not compared again.
-func TestB05Overlaps(t *testing.T) {
+func TestF33Overlaps(t *testing.T) {
 	for _, c := range []struct{ secret, text, want string }{
 		{"aaaaaaaaaaaaaaaaaaab", strings.Repeat("A", 50) + "B", strings.Repeat("A", 31) + "*"},
 		{"aaaaaaaaaaaaaaaaaaab", strings.Repeat("A ", 50) + "B", strings.Repeat("A ", 31) + "*"},

@@ -187,8 +187,8 @@ func TestF33Layers(t *testing.T) {
 	}
 }
 
-// B05: what has escapes in escapes costs a few passes, not more with its length.
-func TestB05Layers(t *testing.T) {
+// F33: what has escapes in escapes costs a few passes, not more with its length.
+func TestF33LayersCost(t *testing.T) {
 	s := scrubber(t, []byte("ghp_0123456789abcdefghijKLMNOP"))
 	for _, c := range []string{`\\\\u0067`, "%25252567", "&amp;amp;amp;#103;", `%255Cu0026amp;#103;`, `\`, "%25", "&amp;", "&#0", `\u{0`, `\\u0026%2526amp;%255C`} {
 		text := []byte(strings.Repeat(c, 1<<18/len(c)))
