@@ -132,6 +132,9 @@ func (f *fixture) older(t *testing.T) {
 		if !a.Opens || a.ID != "B23" && a.ID != "B64" && a.Name != "parked-unix" {
 			continue
 		}
+		if a.Name == "udp" {
+			continue // a network socket from before counts as the container's own: docs/limits.md
+		}
 		t.Run(a.Title(), func(t *testing.T) {
 			name := strings.ToLower(a.ID) + "-" + a.Name
 			out := a.Try(t, f.world, rig.Bare(t, name), func() {
