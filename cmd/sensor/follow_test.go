@@ -16,30 +16,37 @@ import (
 	"weir/internal/control"
 )
 
-// weir pending -f as a program on a terminal: keys answer, and whatever signal ends
-// it, the terminal is as it was.
-func TestPendingFollow(t *testing.T) {
+// serve has a backend answer on a control socket in a directory of its own, in which weir is this program.
+func serve(t *testing.T, b control.Backend) (dir, weir string) {
+	t.Helper()
+	if os.Geteuid() != 0 {
+		t.Fatal("the control socket takes root only: run the tests as root")
+	}
 	dir, err := os.MkdirTemp("", "weir") // a socket's path must be short
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer os.RemoveAll(dir)
+	t.Cleanup(func() { os.RemoveAll(dir) })
 	server, err := control.Listen(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if os.Geteuid() != 0 {
-		t.Fatal("the control socket takes root only: run the tests as root")
-	}
-	go server.Serve(t.Context(), &fakeBackend{}, nil)
+	go server.Serve(t.Context(), b, nil)
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	weir := filepath.Join(dir, "weir")
+	weir = filepath.Join(dir, "weir")
 	if err := os.Symlink(self, weir); err != nil {
 		t.Fatal(err)
 	}
+	return dir, weir
+}
+
+// weir pending -f as a program on a terminal: keys answer, and whatever signal ends
+// it, the terminal is as it was.
+func TestPendingFollow(t *testing.T) {
+	dir, weir := serve(t, &fakeBackend{})
 	for name, end := range map[string]func(far io.Writer, p *os.Process) error{
 		"q":       func(far io.Writer, _ *os.Process) error { _, err := far.Write([]byte("q")); return err },
 		"SIGTERM": func(_ io.Writer, p *os.Process) error { return p.Signal(syscall.SIGTERM) },

@@ -49,24 +49,7 @@ func ownCgroup(t *testing.T) string {
 
 // F12: the terminal of weir guard shows what is denied, where to answer, and what waits; what CMD writes to files stays its own.
 func TestGuardNotices(t *testing.T) {
-	dir, err := os.MkdirTemp("", "weir") // a socket's path must be short
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer os.RemoveAll(dir)
-	server, err := control.Listen(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	go server.Serve(t.Context(), &guardBackend{cgroup: ownCgroup(t)}, nil)
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	weir := filepath.Join(dir, "weir")
-	if err := os.Symlink(self, weir); err != nil {
-		t.Fatal(err)
-	}
+	dir, weir := serve(t, &guardBackend{cgroup: ownCgroup(t)})
 	const notice = "weir: waiting for an answer to abc234 ($'cu\\x1brl' → 192.0.2.1:443)"
 	begins := []string{
 		"weir guard: c0ffee runs as root and is clean: nothing is denied until it is tainted",

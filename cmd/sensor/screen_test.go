@@ -3,12 +3,9 @@ package main
 import (
 	"context"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
-	"weir/internal/control"
 	"weir/internal/event"
 	"weir/internal/gate/question"
 	"weir/internal/prompt/prompttest"
@@ -49,25 +46,8 @@ func long() question.Question {
 
 // F08: what weir prints on a terminal is on it in every column, and no line of it poses as another row.
 func TestF08Printed(t *testing.T) {
-	dir, err := os.MkdirTemp("", "weir") // a socket's path must be short
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer os.RemoveAll(dir)
-	server, err := control.Listen(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
 	q := long()
-	go server.Serve(t.Context(), &longBackend{asked: q}, nil)
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	weir := filepath.Join(dir, "weir")
-	if err := os.Symlink(self, weir); err != nil {
-		t.Fatal(err)
-	}
+	dir, weir := serve(t, &longBackend{asked: q})
 	text := prompttest.Words(show.Question(q))
 	for _, width := range []int{40, 80, 81, 200} {
 		for _, tc := range []struct {

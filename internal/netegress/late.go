@@ -2,7 +2,6 @@ package netegress
 
 import (
 	"errors"
-	"maps"
 	"slices"
 	"sync"
 
@@ -52,7 +51,7 @@ func (e *Egress) KnowOwn() {
 		return
 	}
 	own, err := socket.Own(paths)
-	for _, cookie := range slices.Concat(slices.Collect(maps.Values(own))...) {
+	for _, cookie := range own {
 		// what a program has noted meanwhile stays
 		failed := e.egress.OutsideUnix.Update(cookie, peersUnixEndUNIX_OWN, ebpf.UpdateNoExist)
 		if failed != nil && !errors.Is(failed, ebpf.ErrKeyExist) {

@@ -59,26 +59,22 @@ func (s *Scrubber) Marker() string { return s.marker }
 func (s *Scrubber) Hold() int { return s.hold }
 
 // Bytes gives a text without the secrets.
-func (s *Scrubber) Bytes(text []byte) []byte {
-	var out bytes.Buffer
-	w := s.Writer(&out)
-	_, _ = w.Write(text) // a buffer takes all
-	_ = w.Close()
-	return out.Bytes()
-}
+func (s *Scrubber) Bytes(text []byte) []byte { return s.scrub(text, false) }
 
 // String gives a text without the secrets.
-func (s *Scrubber) String(text string) string { return string(s.Bytes([]byte(text))) }
+func (s *Scrubber) String(text string) string { return string(s.scrub([]byte(text), false)) }
 
 // Name gives a word without the secrets, all of them in any case: who reads names of headers changes that of letters, and no ordinary name
 // is like a secret.
-func (s *Scrubber) Name(word string) string {
+func (s *Scrubber) Name(word string) string { return string(s.scrub([]byte(word), true)) }
+
+func (s *Scrubber) scrub(text []byte, anyCase bool) []byte {
 	var out bytes.Buffer
 	w := s.Writer(&out)
-	w.anyCase = true
-	_, _ = w.Write([]byte(word))
+	w.anyCase = anyCase
+	_, _ = w.Write(text) // a buffer takes all
 	_ = w.Close()
-	return out.String()
+	return out.Bytes()
 }
 
 type span struct{ from, to int }

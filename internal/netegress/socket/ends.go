@@ -18,11 +18,11 @@ import (
 // looks is how often processes are looked for that began while others were looked at.
 const looks = 3
 
-// Own returns, by container, the cookies of those Unix sockets that processes of a container have open and no other process has, with
+// Own returns the cookies of those Unix sockets that processes of one of these containers have open and no other process has, with
 // both ends of those that are connected. What the kernel's programs note from before this call on is not contradicted. Sockets are left out that
 // no process has open, and those of network namespaces that no process of the container is in; and all of a container that cannot be
 // looked at, which is an error.
-func Own(paths []string) (map[string][]uint64, error) {
+func Own(paths []string) ([]uint64, error) {
 	found := map[string][]end{}
 	wanted := map[uint64]bool{}
 	var errs []error
@@ -45,7 +45,7 @@ func Own(paths []string) (map[string][]uint64, error) {
 	if err != nil {
 		return nil, errors.Join(append(errs, err)...)
 	}
-	own := map[string][]uint64{}
+	var own []uint64
 	for path, ends := range found {
 		inside := map[uint64]bool{}
 		for inode, by := range held {
@@ -53,7 +53,7 @@ func Own(paths []string) (map[string][]uint64, error) {
 		}
 		for _, s := range ends {
 			if heard(s, inside) {
-				own[path] = append(own[path], s.cookie)
+				own = append(own, s.cookie)
 			}
 		}
 	}
