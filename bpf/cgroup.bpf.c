@@ -211,7 +211,7 @@ static __always_inline __u64 stands(struct task_struct *leader, bool threadgroup
 	                          bpf_core_field_offset(struct signal_struct, thread_head)};
 	if (!threadgroup)
 		return (__u64)cgroup_of(leader);
-	bpf_probe_read_kernel(&m.thread, sizeof(m.thread), &leader);
+	m.thread = address_of(leader);
 	bpf_loop(MAX_THREADS, look_at, &m, 0);
 	return m.stands;
 }

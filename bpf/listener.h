@@ -20,9 +20,7 @@ static __always_inline void lookup_address(__u32 *out, const struct dest *d, int
 
 static __always_inline struct sock *kernel_socket(struct bpf_sock *sk)
 {
-	__u64 at = 0;
-	bpf_probe_read_kernel(&at, sizeof(at), &sk); /* the verifier forgets that it is a pointer */
-	return (struct sock *)at;
+	return (struct sock *)address_of(sk);
 }
 
 /* There is no helper for it here. */
@@ -93,8 +91,8 @@ static __always_inline enum listener listener(struct bpf_sock_addr *ctx, struct 
 		peer = bpf_sk_lookup_udp(ctx, &tuple, size, BPF_F_CURRENT_NETNS, 0);
 	if (!peer)
 		return LISTENS_NOBODY;
-	int own = answers(w, peer) ||
-	          (inside(w, cgroup_of_socket(peer)) && !shared_outside(w, (__u64)kernel_socket(peer)));
+	int own =
+	    answers(w, peer) || (inside(w, cgroup_of_socket(peer)) && !shared_outside(w, address_of(peer)));
 	bpf_sk_release(peer);
 	return own ? LISTENS_OWN : LISTENS_FOREIGN;
 }

@@ -38,28 +38,13 @@ int weir_sock_create(struct bpf_sock *ctx)
 {
 	struct where w;
 	walk_current(&w);
-	if (!w.guarded)
-		return ALLOW;
-	int plain = (ctx->type == SOCK_STREAM && ctx->protocol == IPPROTO_TCP) ||
-	            (ctx->type == SOCK_DGRAM && ctx->protocol == IPPROTO_UDP);
-	struct policy *p = policy_of(&w);
-	if (plain || (p && p->mode == MODE_OBSERVE) || (p && p->mode != MODE_SEAL && !w.taint && !w.deep))
-		return ALLOW;
-	return DENY;
+	return is_let(&w) || is_plain(ctx->type, ctx->protocol) ? ALLOW : DENY;
 }
 
 static __always_inline struct mark *mark_of(struct bpf_sock *sk, __u64 cookie)
 {
 	struct mark *m = sk ? bpf_sk_storage_get(&marks, sk, 0, 0) : 0;
 	return m && m->grant ? m : bpf_map_lookup_elem(&socks, &cookie);
-}
-
-/* Something stands against what this container sends. */
-static __always_inline int stands_against(struct where *w, struct policy *p)
-{
-	if (p && p->mode == MODE_OBSERVE)
-		return 0;
-	return w->taint || w->deep || !p || p->mode == MODE_SEAL;
 }
 
 static __always_inline int reach(struct bpf_sock_addr *ctx, int ip4)
@@ -249,13 +234,6 @@ static long next_address(__u32 i, struct addresses *a)
 	return 1;
 }
 
-static __always_inline __u64 kernel_packet(struct __sk_buff *skb)
-{
-	__u64 at = 0;
-	bpf_probe_read_kernel(&at, sizeof(at), &skb); /* as in kernel_socket */
-	return at;
-}
-
 /* comes_from_here: the source is an address of the socket's network namespace. Any other, which a socket may
  * choose (IPV6_FREEBIND, IP_TRANSPARENT), is told what the destination answers (B55). skb is its address: a
  * global function takes no pointer to what the kernel has there. */
@@ -303,7 +281,7 @@ static __always_inline int foreign_peer(struct __sk_buff *skb, struct where *w, 
 		return 0;
 	int foreign = !w->container ||
 	              (!answers(w, peer) && (bpf_sk_ancestor_cgroup_id(peer, w->level) != w->container ||
-	                                     shared_outside(w, (__u64)kernel_socket(peer))));
+	                                     shared_outside(w, address_of(peer))));
 	bpf_sk_release(peer);
 	return foreign;
 }
@@ -510,7 +488,7 @@ int weir_packet(struct __sk_buff *skb)
 		reason = REASON_UNRESOLVED; /* a socket from before the grant: nobody is at that address */
 	if (!is_open(reason) && !(reason == REASON_TAINTED && was_named(sk, p, &y.to)))
 		return drop(skb, sk, &w, &y, reason);
-	if (!comes_from_here(&y, kernel_packet(skb)))
+	if (!comes_from_here(&y, address_of(skb)))
 		return drop(skb, sk, &w, &y, REASON_OUTSIDE);
 	if (reason == REASON_GRANTED) {
 		__u64 id = open_grant(w.grant, &y.to, 0, w.taint) ? w.grant : m ? m->grant : 0;
@@ -559,7 +537,7 @@ int weir_arrival(struct __sk_buff *skb)
 	if (closing)
 		return ALLOW;
 	int asks = watches(&w, p);
-	if (!asks && p && (p->mode == MODE_OBSERVE || (p->mode != MODE_SEAL && !w.taint && !w.deep)))
+	if (!asks && !stands_against(&w, p))
 		return ALLOW;
 	if (readable && !tcp && !asks)
 		return ALLOW;

@@ -82,9 +82,7 @@ static __always_inline int peer_open(struct where *w, struct sock *sk, int *outs
 			*outside = 0;
 			return 1;
 		}
-		if (!w->taint && !w->deep && p->mode != MODE_SEAL)
-			return 1;
-		if (p->mode == MODE_OBSERVE)
+		if (!stands_against(w, p))
 			return 1;
 	}
 	count(COUNT_DENIED_UNIX);
@@ -160,19 +158,18 @@ int BPF_PROG(weir_born, struct socket *sock, int family)
 	return 0;
 }
 
-/* Nothing stands against w: it is not guarded, only watched, or clean. */
-static __always_inline int is_let(struct where *w)
-{
-	struct policy *p = policy_of(w);
-	return !w->guarded ||
-	       (p && (p->mode == MODE_OBSERVE || (!w->taint && !w->deep && p->mode != MODE_SEAL)));
-}
-
 /* gets_foreign: the current task is in w, and not in the container that made sk, which own is. */
 static __always_inline int gets_foreign(struct where *w, struct where *own, struct sock *sk)
 {
 	walk_cgroup(own, BPF_CORE_READ(sk, sk_cgrp_data.cgroup));
 	return own->guarded && own->container != w->container;
+}
+
+static __always_inline int refuse_receipt(struct where *w)
+{
+	count(COUNT_DENIED_RECEIVE);
+	tell_peer(w, REASON_OUTSIDE, 0, 0);
+	return 0;
 }
 
 /* What a container sends to a socket of its own is heard by whoever has that. So nobody else gets a network
@@ -191,9 +188,7 @@ static __always_inline int may_leave(struct where *w, struct sock *sk, int famil
 	struct policy *p = policy_of(&own);
 	if ((p && p->mode == MODE_OBSERVE) || (family == AF_UNIX && is_let(&own)))
 		return 1;
-	count(COUNT_DENIED_RECEIVE);
-	tell_peer(&own, REASON_OUTSIDE, 0, 0);
-	return 0;
+	return refuse_receipt(&own);
 }
 
 /* A connection that waited in a container's listener, which somebody outside has (B64). */
@@ -215,11 +210,7 @@ static __always_inline int may_accept(struct socket *sock)
 	if (!sk || BPF_CORE_READ(sk, __sk_common.skc_family) != AF_UNIX)
 		return 1;
 	walk_current(&w);
-	if (!gets_foreign(&w, &own, sk) || is_let(&own))
-		return 1;
-	count(COUNT_DENIED_RECEIVE);
-	tell_peer(&own, REASON_OUTSIDE, 0, 0);
-	return 0;
+	return !gets_foreign(&w, &own, sk) || is_let(&own) || refuse_receipt(&own);
 }
 
 /* A network socket from outside has packets that this container's check never
@@ -244,8 +235,7 @@ int BPF_PROG(weir_receive, struct file *file)
 		return 0;
 	if (family == AF_UNIX && is_let(&w))
 		return 0;
-	count(COUNT_DENIED_RECEIVE);
-	tell_peer(&w, REASON_OUTSIDE, 0, 0);
+	refuse_receipt(&w);
 	return -EPERM;
 }
 

@@ -20,4 +20,18 @@ static __always_inline struct policy *policy_of(struct where *w)
 	return bpf_map_lookup_elem(&policies, &slot);
 }
 
+/* Something stands against what w does, whose policy is p. */
+static __always_inline int stands_against(const struct where *w, const struct policy *p)
+{
+	if (p && p->mode == MODE_OBSERVE)
+		return 0;
+	return w->taint || w->deep || !p || p->mode == MODE_SEAL;
+}
+
+/* Nothing stands against w: it is not guarded, only watched, or clean. */
+static __always_inline int is_let(struct where *w)
+{
+	return !w->guarded || !stands_against(w, policy_of(w));
+}
+
 #endif

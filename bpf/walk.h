@@ -313,11 +313,17 @@ __noinline int walk_at(struct where *w, __u64 at)
 	return 0;
 }
 
-static __always_inline void walk_cgroup(struct where *w, struct cgroup *cg)
+/* A pointer as a number: the verifier forgets that it is one. */
+static __always_inline __u64 address_of(const void *pointer)
 {
 	__u64 at = 0;
-	bpf_probe_read_kernel(&at, sizeof(at), &cg); /* the verifier forgets that it is a pointer */
-	walk_at(w, at);
+	bpf_probe_read_kernel(&at, sizeof(at), &pointer);
+	return at;
+}
+
+static __always_inline void walk_cgroup(struct where *w, struct cgroup *cg)
+{
+	walk_at(w, address_of(cg));
 }
 
 __noinline int walk_current(struct where *w)
