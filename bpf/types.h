@@ -249,8 +249,8 @@ struct hold {
 	__u64 since; /* when the question, or the present round of restarts, began */
 	enum hold_verdict verdict;
 	enum hold_state state;
-	__u32 turn; /* its place in turns, from 1; 0: none */
-	__u32 pad;
+	__u32 turn;     /* its place in turns, from 1; 0: none */
+	__u32 restarts; /* in this place */
 };
 
 /* What a task runs, set at exec and inherited by fork. */

@@ -105,13 +105,13 @@ type egressGrantDest struct {
 }
 
 type egressHold struct {
-	_       structs.HostLayout
-	Start   uint64
-	Since   uint64
-	Verdict egressHoldVerdict
-	State   egressHoldState
-	Turn    uint32
-	Pad     uint32
+	_        structs.HostLayout
+	Start    uint64
+	Since    uint64
+	Verdict  egressHoldVerdict
+	State    egressHoldState
+	Turn     uint32
+	Restarts uint32
 }
 
 type egressHoldKey struct {

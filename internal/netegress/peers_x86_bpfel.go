@@ -44,13 +44,13 @@ type peersGrantDest struct {
 }
 
 type peersHold struct {
-	_       structs.HostLayout
-	Start   uint64
-	Since   uint64
-	Verdict uint32
-	State   uint32
-	Turn    uint32
-	Pad     uint32
+	_        structs.HostLayout
+	Start    uint64
+	Since    uint64
+	Verdict  uint32
+	State    uint32
+	Turn     uint32
+	Restarts uint32
 }
 
 type peersHoldKey struct {

@@ -73,7 +73,11 @@ func NewOutside(t testing.TB) *Outside {
 		ports: 7000,
 	}
 	o.MAC = strings.Fields(Must(t, "ip -n "+netns+" -o link show dev "+devFar+" | grep -o 'link/ether [^ ]*'"))[1]
-	local := strings.Fields(Must(t, "ip -n "+netns+" -6 -o addr show dev "+devFar+" scope link"))
+	var local []string
+	Eventually(t, "the far end of the link has a link-local address", func() bool { // the kernel adds it once both ends are up
+		local = strings.Fields(Must(t, "ip -n "+netns+" -6 -o addr show dev "+devFar+" scope link"))
+		return len(local) > 3
+	})
 	o.Link = strings.SplitN(local[3], "/", 2)[0] + "%" + Dev
 	o.World.Listen(t, "udp", fmt.Sprintf("[::]:%d", sentinelPort))
 	o.Flush(t) // the link is up when a packet gets through
