@@ -12,10 +12,10 @@ import (
 	"github.com/spf13/pflag"
 
 	"weir/internal/control"
+	"weir/internal/daemon"
 	"weir/internal/doctor"
 	"weir/internal/event"
 	"weir/internal/launch"
-	"weir/internal/sensor"
 	"weir/internal/taint"
 )
 
@@ -26,7 +26,7 @@ type system struct {
 	euid                  int
 	log                   string // what weir events reads while no sensor runs
 	kernel                func(pinDir string, types *taint.Types) doctor.Report
-	daemon                func(context.Context, sensor.Options, func()) error
+	daemon                func(context.Context, daemon.Options, func()) error
 	watch                 func(ctx context.Context, pinDir string) error
 	outlive               func(sensor int) error
 	detach                func(pinDir string) error

@@ -10,10 +10,10 @@ import (
 	"github.com/sirupsen/logrus"
 	"github.com/spf13/cobra"
 
+	"weir/internal/daemon"
 	"weir/internal/doctor"
 	"weir/internal/launch"
 	"weir/internal/self"
-	"weir/internal/sensor"
 	"weir/internal/taint"
 )
 
@@ -44,7 +44,7 @@ func (s *system) daemonCommand() *cobra.Command {
 			if s.json {
 				logger.SetFormatter(new(logrus.JSONFormatter))
 			}
-			return s.daemon(ctx, sensor.Options{
+			return s.daemon(ctx, daemon.Options{
 				PolicyPath: flags.policy,
 				StateDir:   flags.state,
 				PinDir:     flags.pins,

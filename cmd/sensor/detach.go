@@ -12,8 +12,8 @@ import (
 
 	"weir/internal/cgroup"
 	"weir/internal/control"
+	"weir/internal/daemon"
 	"weir/internal/self"
-	"weir/internal/sensor/store"
 	"weir/internal/taint"
 )
 
@@ -74,7 +74,7 @@ func refuseTainted(stateDir, pins string) error {
 	if err := os.MkdirAll(stateDir, 0o700); err != nil {
 		return unsure(err)
 	}
-	db, err := store.Open(stateDir)
+	db, err := daemon.OpenStore(stateDir)
 	if err != nil {
 		return unsure(err)
 	}

@@ -15,9 +15,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"weir/internal/daemon"
 	"weir/internal/event"
 	"weir/internal/metrics"
-	"weir/internal/sensor"
 )
 
 // healthTime is how long the sensor may take for an answer.
@@ -36,7 +36,7 @@ The exit code is 0 or 1.`,
 			if live {
 				path, want = "/healthz", "is alive"
 			}
-			h, ok, err := askHealth(cmd.Context(), filepath.Join(s.runDir, sensor.MetricsSocket), path)
+			h, ok, err := askHealth(cmd.Context(), filepath.Join(s.runDir, daemon.MetricsSocket), path)
 			if err != nil {
 				return err
 			}

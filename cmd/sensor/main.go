@@ -6,11 +6,10 @@ import (
 	"context"
 	"os"
 
+	"weir/internal/daemon"
 	"weir/internal/doctor"
 	"weir/internal/launch"
 	"weir/internal/netegress"
-	"weir/internal/sensor"
-	"weir/internal/sensor/trial"
 )
 
 func main() {
@@ -22,10 +21,10 @@ func main() {
 		euid:    os.Geteuid(),
 		log:     launch.Events,
 		kernel:  doctor.Kernel,
-		daemon:  sensor.Run,
+		daemon:  daemon.Run,
 		watch:   netegress.Watch,
 		outlive: launch.Outlive,
 		detach:  netegress.Detach,
-		try:     trial.Run,
+		try:     daemon.SelfTest,
 	}))
 }

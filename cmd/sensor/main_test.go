@@ -14,11 +14,11 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"weir/internal/control"
+	"weir/internal/daemon"
 	"weir/internal/doctor"
 	"weir/internal/event"
 	"weir/internal/gate/question"
 	"weir/internal/gate/verdict"
-	"weir/internal/sensor"
 	"weir/internal/taint"
 )
 
@@ -68,7 +68,7 @@ func fakeWatch(ctx context.Context, _ string) error {
 }
 
 // fakeDaemon serves a backend that knows one container.
-func fakeDaemon(ctx context.Context, o sensor.Options, ready func()) error {
+func fakeDaemon(ctx context.Context, o daemon.Options, ready func()) error {
 	switch os.Getenv("FAKE") {
 	case "fail":
 		return errors.New("load programs: no luck")

@@ -3,8 +3,8 @@ package main
 import (
 	"github.com/spf13/cobra"
 
+	"weir/internal/daemon"
 	"weir/internal/launch"
-	"weir/internal/sensor/trial"
 )
 
 // tryCommand is the process that weir doctor --load tries everything on, and its command.
@@ -16,9 +16,9 @@ func (s *system) tryCommand() *cobra.Command {
 		Args:   args(0, 0, ""),
 		RunE: func(*cobra.Command, []string) error {
 			if !connect {
-				return trial.Egress(s.stdin, s.stdout, []string{"/proc/self/exe", "try-egress", "--connect"})
+				return daemon.TryEgress(s.stdin, s.stdout, []string{"/proc/self/exe", "try-egress", "--connect"})
 			}
-			code, err := trial.Connect()
+			code, err := daemon.TryConnect()
 			if err != nil {
 				return err
 			}

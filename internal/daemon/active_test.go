@@ -1,0 +1,66 @@
+package daemon
+
+import (
+	"net/netip"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"weir/internal/policy"
+)
+
+// What weir mode said goes before every policy, also those that sessions brought.
+func TestModeIsForAll(t *testing.T) {
+	base, own := policy.Default(), policy.Default()
+	base.Mode, own.Mode, own.IPC = policy.Enforce, policy.Observe, "/ipc"
+	p := newActivePolicy(base)
+	p.SetOwn("g-one", own)
+	type state struct {
+		Mode, One, Other policy.Mode
+		IPC              string
+	}
+	look := func() state {
+		if one, two := p.ModeOf("g-one"), p.ModeOf("g-two"); one != p.InMode(p.For("g-one")).Mode || two != p.InMode(p.For("g-two")).Mode {
+			t.Errorf("the mode of one is %s, of another %s", one, two)
+		}
+		return state{p.Mode(), p.InMode(p.For("g-one")).Mode, p.InMode(p.For("g-two")).Mode, p.For("g-one").IPC}
+	}
+	if diff := cmp.Diff(state{policy.Enforce, policy.Observe, policy.Enforce, "/ipc"}, look()); diff != "" {
+		t.Errorf("by policy: want - got +\n%s", diff)
+	}
+	if before := p.Say(policy.Seal); before != "" {
+		t.Errorf("before: %q", before)
+	}
+	if diff := cmp.Diff(state{policy.Seal, policy.Seal, policy.Seal, "/ipc"}, look()); diff != "" {
+		t.Errorf("said: want - got +\n%s", diff)
+	}
+	if before := p.Say(""); before != policy.Seal {
+		t.Errorf("before: %q", before)
+	}
+	base.Mode = policy.Observe
+	p.SetBase(base)
+	if !p.DropOwn("g-one") || p.DropOwn("g-one") {
+		t.Error("a session's policy is dropped once")
+	}
+	if diff := cmp.Diff(state{policy.Observe, policy.Observe, policy.Observe, ""}, look()); diff != "" {
+		t.Errorf("dropped: want - got +\n%s", diff)
+	}
+}
+
+func TestVersionIsOfWhatItSays(t *testing.T) {
+	a, b := policy.Default(), policy.Default()
+	if policyVersion(a) != policyVersion(b) {
+		t.Error("the same policy has two versions")
+	}
+	b.ClaimSeconds++
+	if policyVersion(a) == policyVersion(b) {
+		t.Error("a change has the same version")
+	}
+}
+
+func TestConfiguredResolversAreTaken(t *testing.T) {
+	want := []netip.Addr{netip.MustParseAddr("192.0.2.53")}
+	if got := resolversOf(want); len(got) != 1 || got[0] != want[0] {
+		t.Errorf("got %v", got)
+	}
+}

@@ -1,0 +1,105 @@
+package daemon
+
+import (
+	"context"
+	"maps"
+	"sync"
+	"time"
+
+	"github.com/sirupsen/logrus"
+
+	"weir/internal/bridge"
+	"weir/internal/bridge/ipc"
+	"weir/internal/event"
+	"weir/internal/gate/verdict"
+
+	"weir/internal/taint"
+)
+
+// Books tell which containers there are.
+type bridgeBooks interface {
+	ByCgroup(id uint64) (taint.Status, bool)
+	Each(func(taint.Container)) // calls nothing of Books
+	Find(name string) (taint.Status, error)
+	List() []taint.Status
+}
+
+// Peers are the Unix sockets outside that the containers of a policy's slot may reach.
+type peerFinder interface {
+	OpenPeer(slot uint32, path string) error
+	ClosePeer(slot uint32, path string) error
+}
+
+// Gate makes the verdicts.
+type bridgeGate interface {
+	Decide(context.Context, verdict.Request) verdict.Verdict
+	Confirm(context.Context, verdict.Request) verdict.Verdict
+	Used(question string) error
+}
+
+// Log is the event log.
+type bridgeLog interface {
+	Write(event.Event) error // an error means that it is not written
+	Post(event.Event)        // waits for nothing
+}
+
+// Options are what Agents need. Paths must be absolute.
+type bridgeHostOptions struct {
+	RunDir      string // the sockets are below
+	StateDir    string // vault and notes are in it
+	Permissions string // directory of the permission rules
+	RulesPath   string // the operator's rules for the guard; need not be there
+	Server      string // host that updates of agents may come from besides GitHub; empty: none
+	KillSwitch  string // file that turns tools off while it is there
+	AgentPath   string // file that agent_update replaces; empty: the tool is off
+
+	Books    bridgeBooks
+	Peers    peerFinder
+	Gate     bridgeGate
+	Log      bridgeLog
+	Policies *activePolicy
+	Witness  *processCache
+	Taint    func(taint.Change) (taint.Status, error) // puts a change in force for good
+	Logger   logrus.FieldLogger
+}
+
+// Agents are those that the sensor serves. Their methods may be called at the same time.
+type bridgeHost struct {
+	opts    bridgeHostOptions
+	bridge  *bridge.Server
+	folders *ipc.Server
+	loading sync.Mutex        // of rules
+	read    map[string][]byte // files of permission rules, as they last could be read
+	unread  map[string]unread // those that never could be
+
+	mu       sync.Mutex
+	refusals map[string]uint64 // by rule of the guard
+}
+
+// New reads the rules and listens nowhere yet. The caller closes it.
+func newBridgeHost(o bridgeHostOptions) (*bridgeHost, error) {
+	a := &bridgeHost{opts: o, refusals: map[string]uint64{}, read: map[string][]byte{}, unread: map[string]unread{}}
+	a.bridge = bridge.New(host{a}, o.Logger)
+	a.offerTools()
+	a.offerUpdates()
+	a.LoadRules()
+	var err error
+	if a.folders, err = ipc.New(a.folderOf, a.answerIn, o.Logger); err != nil {
+		a.bridge.Close()
+		return nil, err
+	}
+	return a, nil
+}
+
+// Close ends all sockets and folders. Who asks waits no longer than limit.
+func (a *bridgeHost) Close(limit time.Duration) {
+	a.folders.Close(limit)
+	a.bridge.Close()
+}
+
+// Refusals are the denials of the guard, by rule.
+func (a *bridgeHost) Refusals() map[string]uint64 {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return maps.Clone(a.refusals)
+}

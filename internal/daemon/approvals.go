@@ -1,0 +1,123 @@
+package daemon
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net/netip"
+	"os"
+	"time"
+
+	"github.com/sirupsen/logrus"
+	"golang.org/x/sync/errgroup"
+
+	"weir/internal/announce"
+	"weir/internal/event"
+	"weir/internal/gate"
+	"weir/internal/keyfile"
+	"weir/internal/policy"
+)
+
+// Events are those of the log, as they come.
+type notifierEvents interface {
+	Subscribe(buffer int) (<-chan event.Event, func())
+}
+
+// Options are what Approvals need; all must be set.
+type notifierOptions struct {
+	Version      string
+	Gate         *gate.Gate
+	Events       notifierEvents
+	Refuse       func(pid int) error                      // who may not answer
+	RefuseSocket func(local, remote netip.AddrPort) error // the same, over TCP
+	Tell         func(text string)                        // of what people have to know
+	Fail         func(what string, err error)             // tells what could not be done
+	Logger       logrus.FieldLogger
+}
+
+// Approvals are the webhook and the callback, as far as the policy wants them.
+type notifier struct {
+	opts     notifierOptions
+	teller   *announce.Announcer // nil: nothing is announced
+	callback *announce.Callback  // nil: no answers come in over HTTP
+}
+
+// Open reads the keys and listens, so that a mistake ends the start.
+func openNotifier(p policy.Announce, o notifierOptions) (*notifier, error) {
+	a := &notifier{opts: o}
+	if p.On() {
+		url, err := keyfile.Read(p.URLFile, "", os.Getenv)
+		if err != nil {
+			return nil, fmt.Errorf("announce.url_file: %w", err)
+		}
+		if url == "" {
+			url = p.URL
+		}
+		key, err := keyfile.Read(p.KeyFile, p.KeyEnv, os.Getenv)
+		if err != nil {
+			return nil, fmt.Errorf("announce.key_file: %w", err)
+		}
+		host, err := os.Hostname()
+		if err != nil {
+			return nil, fmt.Errorf("find the host's name: %w", err)
+		}
+		a.teller, err = announce.New(announce.Options{
+			Form: p.Form, URL: url, Key: key, Proxy: p.Proxy, Host: host, Version: o.Version, Gate: o.Gate, Logger: o.Logger, Tell: o.Tell,
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	c := p.Callback
+	if c.Listen == "" {
+		return a, nil
+	}
+	key, err := keyfile.Read(c.KeyFile, c.KeyEnv, os.Getenv)
+	if err != nil {
+		return nil, fmt.Errorf("announce.callback.key_file: %w", err)
+	}
+	slack, err := keyfile.Read(c.SlackKeyFile, c.SlackKeyEnv, os.Getenv)
+	if err != nil {
+		return nil, fmt.Errorf("announce.callback.slack_key_file: %w", err)
+	}
+	a.callback, err = announce.Listen(announce.CallbackOptions{
+		Listen: c.Listen, Key: key, SlackKey: slack, Users: c.Users, Window: time.Duration(c.Window) * time.Second, Gate: o.Gate, Refuse: o.Refuse, RefuseSocket: o.RefuseSocket, Tell: o.Tell,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return a, nil
+}
+
+// Run starts announcing and taking answers. When either breaks, people are told
+// and answer on the host: it is no reason to end what denies.
+func (a *notifier) Run(ctx context.Context, group *errgroup.Group) {
+	if a.teller != nil {
+		events, done := a.opts.Events.Subscribe(4096)
+		group.Go(func() error {
+			defer done()
+			if err := a.teller.Run(ctx, events); err != nil {
+				a.opts.Fail("announce questions", err)
+			}
+			return nil
+		})
+	}
+	if a.callback != nil {
+		group.Go(func() error {
+			if err := a.callback.Serve(ctx); err != nil {
+				a.opts.Fail("take signed answers", err)
+			}
+			return nil
+		})
+	}
+}
+
+// Count adds the counters of both.
+func (a *notifier) Count(counts map[string]uint64) {
+	if a.teller != nil {
+		maps.Copy(counts, a.teller.Counters())
+	}
+	if a.callback != nil {
+		maps.Copy(counts, a.callback.Counters())
+	}
+}

@@ -1,0 +1,210 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"weir/internal/event"
+	"weir/internal/gate/question"
+	"weir/internal/gate/verdict"
+	"weir/internal/netegress"
+	"weir/internal/procfs"
+)
+
+// asking names a question that is on its way.
+type asking struct {
+	container uint64
+	pid       int
+	start     uint64
+	to        netegress.Destination
+}
+
+// Asked implements netegress.Handler.
+func (d *daemon) Asked(a netegress.Ask) { go d.ask(a) }
+
+// ask has a verdict made and carries it out. Whatever goes wrong refuses.
+func (d *daemon) ask(a netegress.Ask) {
+	ctx, cancel := context.WithCancel(d.ctx)
+	defer cancel()
+	key := asking{a.Container, a.Process.PID, a.Process.Start, a.To}
+	mine := func() bool {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		_, asks := d.asking[key]
+		if !asks {
+			d.asking[key] = &cancel
+		}
+		return !asks
+	}
+	first := mine()
+	decided := func() {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		if d.asking[key] == &cancel { // else the call may ask anew already
+			delete(d.asking, key)
+		}
+	}
+	defer decided()
+	if a.Held {
+		err := d.egress.Hold(a)
+		if errors.Is(err, netegress.ErrOver) {
+			return
+		}
+		if err != nil {
+			a.Held = a.Exec // stopped, as it was
+			d.opts.Logger.WithError(err).Warn("freeze who waits for a verdict")
+		}
+	}
+	if !first && !mine() || d.askedForNames(a, decided) { // who asked before may have been answered meanwhile
+		return
+	}
+	if a.Held {
+		go untilGone(ctx, cancel, a.Process)
+	}
+	r := verdict.Request{
+		Container: d.witness.Container(a.Container, a.Taint), Process: d.witness.Process(a.Process), Destination: d.destination(a),
+		Held: a.Held,
+	}
+	if a.Exec {
+		r.Ask = verdict.Run
+	} else {
+		r.Above = d.witness.Above(a.Container, r.Process)
+	}
+	p := d.policies.InMode(d.policies.For(r.Container.ID))
+	r.Mode, r.Policy = string(p.Mode), policyVersion(p)
+	r.AskFlagged, r.GrantSeconds = p.Cop.AskFlagged(), p.Grant.Seconds
+	d.summaries.Count(r.Container.ID, event.Hold)
+	v := d.gate.Decide(ctx, r)
+	if v.Decision != verdict.Allow && ctx.Err() != nil {
+		return // the daemon ends, and its asker stays held for the next one or the watcher; or the asker has gone, or asks anew
+	}
+	if err := d.carryOut(a, r, v, decided); err != nil {
+		d.fail("carry out verdict on process "+event.Command(r.Process.Argv, 32, 80), &r, err)
+	}
+}
+
+// untilGone cancels a question whose held asker has been killed: the same
+// command may take it up when it tries again.
+func untilGone(ctx context.Context, cancel context.CancelFunc, p netegress.Process) {
+	fd, err := procfs.Open(p.PID, p.Start)
+	if err != nil {
+		if errors.Is(err, procfs.ErrGone) {
+			cancel()
+		}
+		return
+	}
+	defer fd.Close()
+	for ctx.Err() == nil {
+		poll := []unix.PollFd{{Fd: int32(fd.Fd()), Events: unix.POLLIN}}
+		n, err := unix.Poll(poll, int(time.Second/time.Millisecond))
+		if n > 0 {
+			cancel()
+		}
+		if n > 0 || err != nil && !errors.Is(err, unix.EINTR) {
+			return
+		}
+	}
+}
+
+// carryOut calls decided before the asker goes on, which may ask again at once.
+func (d *daemon) carryOut(a netegress.Ask, r verdict.Request, v verdict.Verdict, decided func()) error {
+	goOn := func() error {
+		decided()
+		return d.egress.Wake(a)
+	}
+	if v.Decision != verdict.Allow {
+		d.summaries.Count(r.Container.ID, event.Connect)
+		if a.Exec {
+			return d.egress.Kill(a)
+		}
+		if a.Held && v.Reason == verdict.UsedOnce {
+			return goOn() // and asks for itself
+		}
+		return d.egress.Refuse(a)
+	}
+	if a.Exec {
+		return d.begins(a, v, goOn)
+	}
+	switch v.Reason {
+	case verdict.Approved, verdict.Passed, verdict.Recognised:
+	default:
+		return goOn() // untainted or observed meanwhile: the kernel lets it through
+	}
+	terms, err := d.lead(a, r.Destination, termsOf(d.policies.For(r.Container.ID), v))
+	if err != nil {
+		return errors.Join(err, d.egress.Refuse(a)) // an approval stays, for the next try
+	}
+	if v.Reason == verdict.Approved {
+		err := d.gate.Used(v.Question)
+		if errors.Is(err, question.ErrUsed) {
+			return goOn() // another thread of the same process was first
+		}
+		if err != nil {
+			return errors.Join(err, d.egress.Refuse(a))
+		}
+		d.summaries.Count(r.Container.ID, event.Verdict)
+	}
+	if v.Root != nil && !d.witness.Still(*v.Root) {
+		v.Scope, terms.Root = 1, netegress.Process{} // it has ended, or runs something else than what was shown: the asker alone
+	}
+	g, err := d.egress.Grant(a, terms)
+	if err != nil {
+		return errors.Join(err, d.egress.Refuse(a))
+	}
+	err = goOn()
+	d.summaries.Count(r.Container.ID, event.Grant)
+	info := d.witness.Grant(g)
+	info.Scope = scopeOf(v, a.Process.PID, terms, g)
+	return errors.Join(err, d.log.Write(event.Event{
+		Kind: event.Grant, Container: &r.Container, Process: &r.Process, Question: v.Question, Grant: info,
+	}))
+}
+
+// begins lets a command go on that was stopped before it began. Nothing is opened
+// by that.
+func (d *daemon) begins(a netegress.Ask, v verdict.Verdict, goOn func() error) error {
+	if v.Reason == verdict.Approved {
+		if err := d.gate.Used(v.Question); err != nil {
+			return errors.Join(err, d.egress.Kill(a))
+		}
+	}
+	return goOn()
+}
+
+// adopt asks again what an earlier daemon left unanswered.
+func (d *daemon) adopt() error {
+	asks, err := d.egress.Adopt()
+	if err != nil {
+		return err
+	}
+	for _, a := range asks {
+		d.Asked(a)
+	}
+	return nil
+}
+
+// withdraw ends the questions of a container that need no answer any more: the
+// kernel judges its calls anew.
+func (d *daemon) withdraw(container uint64) error {
+	d.mu.Lock()
+	var woken []netegress.Ask
+	for key, cancel := range d.asking {
+		if container != 0 && key.container != container {
+			continue
+		}
+		(*cancel)()
+		delete(d.asking, key)
+		woken = append(woken, netegress.Ask{
+			Container: key.container, Held: true, To: key.to, Process: netegress.Process{PID: key.pid, Start: key.start},
+		})
+	}
+	d.mu.Unlock()
+	var errs []error
+	for _, a := range woken {
+		errs = append(errs, d.egress.Wake(a))
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,234 @@
+package daemon
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/sirupsen/logrus"
+
+	"weir/internal/cgroup"
+	"weir/internal/cop"
+	"weir/internal/exec"
+	"weir/internal/files"
+	"weir/internal/gate/question"
+	"weir/internal/gate/verdict"
+	"weir/internal/metrics"
+	"weir/internal/names/steer"
+	"weir/internal/netegress"
+	"weir/internal/pinned"
+	"weir/internal/policy"
+
+	"weir/internal/taint"
+)
+
+// Log is what the event log has counted: events by kind, taints that were set by source, grants by state.
+type collectorLog interface {
+	Counts() (kinds, taints, grants map[string]uint64)
+}
+
+// Gate is the gate's books.
+type collectorGate interface {
+	Counters() map[verdict.Reason]uint64
+	Pending() []question.Question
+}
+
+// Options are where figures come from; all must be set.
+type collectorOptions struct {
+	Version string
+	Started time.Time
+
+	State  *taint.State
+	Egress *netegress.Egress
+	Execs  *exec.Probe
+	Files  *files.Files
+	Names  *steer.Steer
+	Gate   collectorGate
+	Log    collectorLog
+	Logger logrus.FieldLogger
+
+	Begun    func() (degraded []string, ok bool) // ok: all is in force
+	Pinned   func() error                        // that the pins of all maps are there
+	Mode     func() policy.Mode                  // in force
+	Reviews  func() cop.Stats                    // of the reviewer
+	Refusals func() map[string]uint64            // of the guard, by rule
+	Counters func() (map[string]uint64, error)   // that weir status shows, too
+}
+
+// Figures collects them when it is asked. It is a metrics.Source.
+type collector struct{ opts collectorOptions }
+
+// New collects nothing yet.
+func newCollector(o collectorOptions) collector { return collector{o} }
+
+// Health implements metrics.Source.
+func (f collector) Health() metrics.Health {
+	mode := f.opts.Mode()
+	degraded, begun := f.opts.Begun()
+	h := metrics.Health{Version: f.opts.Version, Mode: string(mode), Uptime: int64(time.Since(f.opts.Started).Seconds()), Degraded: degraded}
+	if !begun {
+		h.Degraded = nil // it is still being found out
+		h.Faults = []string{"the sensor is starting"}
+		return h
+	}
+	h.Faults = faults(mode, f.opts.State.SinceBeat, []func() error{f.opts.State.Links.Check, f.opts.Execs.Check, f.opts.Pinned})
+	h.Ready = len(h.Faults) == 0
+	return h
+}
+
+// faults are why a sensor that has started does not enforce.
+func faults(mode policy.Mode, beat func() (time.Duration, bool, error), checks []func() error) []string {
+	var all []string
+	if mode == policy.Observe {
+		all = append(all, "the mode is observe: nothing is denied")
+	}
+	switch age, beating, err := beat(); {
+	case err != nil:
+		all = append(all, "heartbeat: "+err.Error())
+	case !beating:
+		all = append(all, "heartbeat: none yet")
+	case age > netegress.StaleAfter:
+		all = append(all, fmt.Sprintf("heartbeat: the last was %s ago: the event log or the state's disk keeps the gate waiting", age.Round(time.Second)))
+	}
+	for _, check := range checks {
+		if err := check(); err != nil {
+			all = append(all, strings.ReplaceAll(err.Error(), "\n", "; "))
+		}
+	}
+	return all
+}
+
+// Snapshot implements metrics.Source.
+func (f collector) Snapshot() metrics.Snapshot {
+	s := metrics.Snapshot{Version: f.opts.Version, Started: f.opts.Started, Goroutines: runtime.NumGoroutine()}
+	s.Events, s.Taints, s.Grants = f.opts.Log.Counts()
+	s.Containers = map[string]uint64{"none": 0, "corruption": 0, "secret": 0, "both": 0}
+	for _, c := range f.opts.State.List() {
+		if cgroup.Populated(c.Cgroup) {
+			s.Containers[taintLabel(c.Taint)]++
+		}
+	}
+	s.Verdicts, s.Failures = verdicts(f.opts.Gate.Counters())
+	s.Refusals = f.opts.Refusals()
+	waiting, open := uint64(len(f.opts.Gate.Pending())), uint64(len(f.opts.Egress.Grants()))
+	s.Waiting, s.Open = &waiting, &open
+	s.Cop = reviews(f.opts.Reviews())
+	for _, part := range []struct {
+		name string
+		read func(*metrics.Snapshot) error
+	}{{"counters", f.counts}, {"maps", f.uses}, {"programs", f.runs}} {
+		if err := part.read(&s); err != nil {
+			f.opts.Logger.WithError(err).WithField("part", part.name).Warn("collect metrics")
+			s.Missing = append(s.Missing, part.name)
+		}
+	}
+	return s
+}
+
+func taintLabel(b taint.Bits) string {
+	switch names := b.Names(); len(names) {
+	case 0:
+		return "none"
+	case 1:
+		return names[0]
+	}
+	return "both"
+}
+
+// verdicts tells verdicts from codes that stand beside one.
+func verdicts(counters map[verdict.Reason]uint64) (all []metrics.Verdict, failures map[string]uint64) {
+	failures = map[string]uint64{}
+	for reason, n := range counters {
+		if tier := reason.Tier(); tier != "" {
+			all = append(all, metrics.Verdict{Tier: tier, Result: reason.Decision().String(), Reason: string(reason), Count: n})
+		} else {
+			failures[string(reason)] = n
+		}
+	}
+	return all, failures
+}
+
+func reviews(st cop.Stats) *metrics.Cop {
+	c := &metrics.Cop{
+		Reviews: map[string]uint64{"flagged": st.Flagged, "passed": st.Passed, "failed": 0}, Cached: st.Hits, Waiting: st.Waiting,
+		Failures: map[string]uint64{}, Bounds: cop.Bounds[:], Latency: st.Latency[:], Took: st.Took,
+	}
+	for _, code := range cop.Codes {
+		c.Failures[string(code)] = st.Failures[code]
+		c.Reviews["failed"] += st.Failures[code]
+	}
+	return c
+}
+
+func (f collector) counts(s *metrics.Snapshot) error {
+	counts, err := f.opts.Counters()
+	if err != nil {
+		return err
+	}
+	held, dropped := counts["held"], counts["dropped_packet"]
+	s.Holds, s.Dropped, s.Denials = &held, &dropped, map[string]uint64{}
+	for name, n := range counts {
+		if hook, ok := strings.CutPrefix(name, "denied_"); ok {
+			s.Denials[hook] = n
+		}
+	}
+	for _, l := range losses {
+		s.Losses = append(s.Losses, metrics.Loss{Stage: l.Stage, What: strings.TrimPrefix(l.Counter, "lost_"), Count: counts[l.Counter]})
+	}
+	s.Losses = append(s.Losses, metrics.Loss{Stage: "sink", What: "event", Count: counts["lost_sink"]}, metrics.Loss{Stage: "queue", What: "event", Count: counts["lost_queue"]})
+	return nil
+}
+
+func (f collector) uses(s *metrics.Snapshot) error {
+	var all []pinned.Use
+	var errs []error
+	for _, read := range []func() ([]pinned.Use, error){f.opts.State.Uses, f.opts.Egress.Uses, f.opts.Execs.Uses, f.opts.Files.Uses, f.opts.Names.Uses} {
+		some, err := read()
+		all, errs = append(all, some...), append(errs, err)
+	}
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	for _, u := range all {
+		use := metrics.Use{Name: u.Name, Used: u.Used, Limit: u.Limit}
+		if u.Ring {
+			s.Rings = append(s.Rings, use)
+		} else {
+			s.Maps = append(s.Maps, use)
+		}
+	}
+	return nil
+}
+
+func (f collector) runs(s *metrics.Snapshot) error {
+	on, err := pinned.Measured()
+	if err != nil || !on {
+		return err
+	}
+	own, err1 := f.opts.State.Links.Runs()
+	execs, err2 := f.opts.Execs.Runs()
+	if err := errors.Join(err1, err2); err != nil {
+		return err
+	}
+	s.Programs = programs(append(own, execs...))
+	return nil
+}
+
+// programs adds up those of the same name.
+func programs(runs []pinned.Run) []metrics.Program {
+	byName := map[string]metrics.Program{}
+	for _, r := range runs {
+		p := byName[r.Name]
+		byName[r.Name] = metrics.Program{Name: r.Name, Runs: p.Runs + r.Count, Time: p.Time + r.Time}
+	}
+	all := []metrics.Program{}
+	for _, p := range byName {
+		all = append(all, p)
+	}
+	slices.SortFunc(all, func(a, b metrics.Program) int { return cmp.Compare(a.Name, b.Name) })
+	return all
+}

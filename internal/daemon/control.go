@@ -1,0 +1,250 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"weir/internal/cgroup"
+	"weir/internal/control"
+	"weir/internal/event"
+	"weir/internal/gate/question"
+	"weir/internal/netegress/socket"
+	"weir/internal/taint"
+)
+
+// Status implements control.Reader.
+func (d *daemon) Status(context.Context) (control.Status, error) {
+	counts, err := d.counters()
+	if err != nil {
+		return control.Status{}, err
+	}
+	for reason, n := range d.gate.Counters() {
+		counts["verdict_"+string(reason)] = n
+	}
+	for rule, n := range d.agents.Refusals() {
+		counts["guard_"+rule] = n
+	}
+	st := control.Status{
+		Version: d.opts.Version, PID: os.Getpid(), Mode: string(d.policies.Mode()), Kernel: kernelRelease(),
+		Uptime: int64(time.Since(d.started).Seconds()), Policy: d.opts.PolicyPath, Events: d.policies.Base().Events.File, State: d.opts.StateDir,
+		Parents: d.parents.List(), Pending: len(d.gate.Pending()), Counters: counts, Degraded: d.degraded, Goroutines: runtime.NumGoroutine(),
+	}
+	for _, c := range d.state.List() {
+		if cgroup.Populated(c.Cgroup) {
+			st.Containers++
+		}
+	}
+	return st, nil
+}
+
+func kernelRelease() string {
+	var u unix.Utsname
+	if err := unix.Uname(&u); err != nil {
+		return ""
+	}
+	return unix.ByteSliceToString(u.Release[:])
+}
+
+// Containers implements control.Reader.
+func (d *daemon) Containers(context.Context) ([]control.Container, error) {
+	var all []control.Container
+	for _, st := range d.state.List() {
+		all = append(all, d.told(st))
+	}
+	return all, nil
+}
+
+func (d *daemon) told(st taint.Status) control.Container {
+	c := control.Container{
+		ID: st.ID, Name: st.Name, Cgroup: st.Cgroup, Taint: st.Taint.Names(), Agent: st.Agent, Session: st.Session,
+		Live:    cgroup.Populated(st.Cgroup),
+		Runtime: st.Origin.Runtime, Namespace: st.Origin.Namespace, RuntimeID: st.Origin.ID, Image: st.Origin.Image,
+		Pod: st.Origin.Pod, PodNamespace: st.Origin.PodNamespace, PodUID: st.Origin.PodUID,
+	}
+	if st.Taint != 0 {
+		c.Since, c.By, c.Why = st.Since, st.By, st.Why
+	}
+	for _, g := range d.egress.Grants() {
+		if g.Container == st.CgroupID {
+			c.Grants = append(c.Grants, *d.witness.Grant(g))
+		}
+	}
+	return c
+}
+
+// Events implements control.Reader.
+func (d *daemon) Events(ctx context.Context, f event.Filter, follow bool, fn func(event.Event) error) error {
+	file := d.policies.Base().Events.File
+	if file == "" && !follow {
+		return control.Errorf(control.Failed, "events go to standard output: follow them with -f, or set events.file in the policy")
+	}
+	var live <-chan event.Event
+	if follow {
+		var done func()
+		live, done = d.log.Subscribe(4096)
+		defer done()
+	} else {
+		if f.Container != "" {
+			if _, unknown := d.state.Find(f.Container); unknown != nil {
+				if has, err := event.Has(file, f.Container); err == nil && !has {
+					return unknown
+				}
+			}
+		}
+		var bad *event.BadLines
+		if err := event.ReadFile(file, f, fn); err != nil && !errors.As(err, &bad) {
+			return err
+		}
+	}
+	for follow {
+		select {
+		case <-ctx.Done():
+			return nil
+		case e, ok := <-live:
+			if !ok {
+				return nil
+			}
+			if !f.Match(e) {
+				continue
+			}
+			if err := fn(e); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// Taint implements control.Tainter.
+func (d *daemon) Taint(ctx context.Context, name string, bits []string, by, why string) (control.Container, error) {
+	b, err := taint.ParseBits(bits)
+	if err != nil {
+		return control.Container{}, control.Errorf(control.Usage, "%v", err)
+	}
+	st, err := d.operator.Set(ctx, taint.Change{Container: name, Bits: b, Source: "operator", By: by, Why: why})
+	if err != nil {
+		return control.Container{}, err
+	}
+	return d.told(st), nil
+}
+
+// GuardCgroup implements control.Guardian.
+func (d *daemon) GuardCgroup(ctx context.Context, r control.CgroupRequest) (control.Container, error) {
+	bits, err := taint.StartBits(r.Taint)
+	if err != nil {
+		return control.Container{}, control.Errorf(control.Usage, "%v", err)
+	}
+	st, err := d.parents.Take(r.Cgroup, r.Name, r.By)
+	if bits |= st.Own; err == nil && bits != 0 { // with what it has from the start: its sockets are older
+		st, err = d.operator.Set(ctx, taint.Change{Container: st.ID, Bits: bits, Source: "guard", By: r.By})
+	}
+	if err != nil {
+		return control.Container{}, err
+	}
+	return d.told(st), nil
+}
+
+// taint puts a change from any source in force: in the kernel first, then grants
+// made under less taint end, then sockets from before are closed.
+func (d *daemon) taint(c taint.Change) (taint.Status, error) {
+	before, err := d.state.Find(c.Container)
+	if err != nil {
+		return before, err
+	}
+	st, err := d.state.Set(c)
+	if errors.Is(err, taint.ErrKnown) {
+		return st, nil
+	}
+	if err != nil && !errors.Is(err, taint.ErrNotStored) {
+		return st, err
+	}
+	errs := []error{err}
+	if c.Bits&^before.Own != 0 {
+		errs = append(errs, d.egress.RevokeLesser(st.CgroupID, c.Grant, st.Taint))
+	}
+	d.openResolvers(st.Cgroup, st.First)
+	closed, err := d.egress.CloseSockets(st.Cgroup, d.policies.For(st.ID))
+	errs = append(errs, err)
+	found, err := socket.Findings(st.Cgroup)
+	errs = append(errs, err)
+	ec := d.witness.Container(st.CgroupID, st.Taint)
+	message := ""
+	if closed > 0 {
+		message = fmt.Sprintf("%d open sockets closed", closed)
+	}
+	errs = append(errs, d.log.Write(event.Event{
+		Kind: event.Taint, Container: &ec, Process: d.witness.Cause(c), Message: message,
+		Change: &event.TaintChange{Set: c.Bits.Names(), Source: c.Source, By: c.By, Why: c.Why},
+	}))
+	for _, finding := range found {
+		d.write(event.Event{Kind: event.Error, Container: &ec, Message: "finding: " + finding})
+	}
+	return st, errors.Join(append(errs, d.spread(c, st))...)
+}
+
+// spread taints the other containers of the same pod (G3), and tells of volumes that are shared with clean ones (B34).
+func (d *daemon) spread(c taint.Change, st taint.Status) error {
+	var errs []error
+	for _, other := range d.state.List() {
+		if uid := st.Origin.PodUID; uid != "" && other.Origin.PodUID == uid && st.Own&^other.Taint != 0 && other.CgroupID != 0 {
+			_, err := d.taint(taint.Change{Container: other.ID, Bits: st.Own, Source: "pod", By: c.By, Why: "of the same pod as " + st.ID})
+			errs = append(errs, err)
+		}
+	}
+	d.runtime.Tainted()
+	return errors.Join(errs...)
+}
+
+// Untaint implements control.Tainter. The event is written first: what is not
+// logged is not cleared.
+func (d *daemon) Untaint(_ context.Context, name string, bits []string, by, why string) (control.Container, error) {
+	b, err := taint.ParseBits(bits)
+	if err != nil {
+		return control.Container{}, control.Errorf(control.Usage, "%v", err)
+	}
+	before, err := d.state.Find(name)
+	if err != nil {
+		return control.Container{}, err
+	}
+	ec := d.witness.Container(before.CgroupID, before.Taint)
+	err = d.log.Write(event.Event{
+		Kind: event.Taint, Container: &ec, Change: &event.TaintChange{Cleared: b.Names(), Source: "operator", By: by, Why: why},
+	})
+	if err != nil {
+		return control.Container{}, fmt.Errorf("still tainted: %w", err)
+	}
+	st, err := d.state.Clear(name, b, by, why)
+	if err != nil {
+		return control.Container{}, fmt.Errorf("still tainted: %w", err)
+	}
+	var errs []error
+	for _, c := range append(d.state.List(), st) {
+		if c.Taint == 0 && cgroup.Below(c.Cgroup, st.Cgroup) {
+			errs = append(errs, d.withdraw(c.CgroupID))
+			d.nameFreed(c)
+		}
+	}
+	return d.told(st), errors.Join(errs...)
+}
+
+// Pending implements control.Approver.
+func (d *daemon) Pending(context.Context) ([]question.Question, error) { return d.gate.Pending(), nil }
+
+// Answer implements control.Approver.
+func (d *daemon) Answer(_ context.Context, id string, r question.Reply) (question.Question, error) {
+	if err := d.agents.Answerable(r); err != nil {
+		return question.Question{}, err
+	}
+	return d.gate.Answer(id, r)
+}
+
+// History implements control.Approver.
+func (d *daemon) History(_ context.Context, most int) ([]question.Question, error) {
+	return d.gate.Ended(most)
+}

@@ -1,0 +1,41 @@
+package daemon
+
+import (
+	"strings"
+
+	"weir/internal/event"
+)
+
+// Writer is the event log; in a degraded run every event says so.
+type eventLog struct {
+	*event.Log
+	note string
+	*tally
+}
+
+// New writes to a sink.
+func newEventLog(sink event.Sink) *eventLog {
+	return &eventLog{Log: event.NewLog(sink), tally: newTally()}
+}
+
+// Note has every event from now on say something; it must be called before others write.
+func (w *eventLog) Note(text string) { w.note = text }
+
+// Write returns when the event is in its place; an error means that it is not.
+func (w *eventLog) Write(e event.Event) error {
+	w.add(e)
+	return w.Log.Write(w.noted(e))
+}
+
+func (w *eventLog) noted(e event.Event) event.Event {
+	if w.note != "" {
+		e.Message = strings.TrimPrefix(e.Message+" ["+w.note+"]", " ")
+	}
+	return e
+}
+
+// Post writes an event that nobody waits for: a slow log holds up nothing.
+func (w *eventLog) Post(e event.Event) {
+	w.add(e)
+	w.Log.Post(w.noted(e))
+}

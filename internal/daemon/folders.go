@@ -1,0 +1,122 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"golang.org/x/sys/unix"
+
+	"weir/internal/bridge"
+	"weir/internal/bridge/ipc"
+	"weir/internal/bridge/wire"
+	"weir/internal/cgroup"
+	"weir/internal/procfs"
+	"weir/internal/taint"
+)
+
+// lookedAt is how many processes of a container are asked for its folder, or who it is.
+const lookedAt = 16
+
+// ServeFolders tells the bridge's folders which containers there are.
+func (a *bridgeHost) ServeFolders() error {
+	var with []taint.Container
+	a.opts.Books.Each(func(c taint.Container) {
+		if a.opts.Policies.For(c.ID).IPC != "" {
+			with = append(with, c)
+		}
+	})
+	var live []string
+	for _, c := range with {
+		if cgroup.Populated(c.Cgroup) {
+			live = append(live, c.ID)
+		}
+	}
+	a.folders.Serve(live)
+	return nil
+}
+
+// folderOf is an ipc.Find: the folder as one of the container's processes sees it.
+func (a *bridgeHost) folderOf(id string) (*ipc.Folder, error) {
+	path, missing := a.opts.Policies.For(id).IPC, error(fs.ErrNotExist)
+	if path == "" {
+		return nil, missing
+	}
+	for _, pid := range a.some(id) {
+		f, err := a.folderIn(id, pid, path)
+		switch {
+		case err == nil:
+			return f, nil
+		case !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, procfs.ErrGone) && !errors.Is(err, unix.ESRCH):
+			missing = err
+		}
+	}
+	return nil, missing
+}
+
+// folderIn is the folder that a process sees.
+func (a *bridgeHost) folderIn(id string, pid int, path string) (*ipc.Folder, error) {
+	if err := a.belongs(id, pid); err != nil {
+		return nil, err
+	}
+	before, err := procfs.ReadStat(pid)
+	if err != nil {
+		return nil, err
+	}
+	root, err := procfs.OpenRoot(pid)
+	if err != nil {
+		return nil, fmt.Errorf("find a container's folder: %w", err)
+	}
+	defer root.Close()
+	uid, err := procfs.UID(pid)
+	if err != nil {
+		return nil, err
+	}
+	f, err := ipc.Open(root, path, uid)
+	if err != nil {
+		return nil, err
+	}
+	// It is still the same process, and still there: so what was read is the container's.
+	if after, err := procfs.ReadStat(pid); err != nil || after.Start != before.Start || a.belongs(id, pid) != nil {
+		return nil, errors.Join(fs.ErrNotExist, f.Close())
+	}
+	return f, nil
+}
+
+// belongs says whether a process is in a container, and in none within that.
+func (a *bridgeHost) belongs(id string, pid int) error {
+	path, err := cgroup.Of(pid)
+	if err != nil {
+		return err
+	}
+	if st, ok := a.opts.Witness.Innermost(path); !ok || st.ID != id {
+		return fs.ErrNotExist
+	}
+	return nil
+}
+
+// some are a few processes of a container.
+func (a *bridgeHost) some(id string) []int {
+	st, err := a.opts.Books.Find(id)
+	if err != nil {
+		return nil
+	}
+	pids, err := cgroup.Tree(st.Cgroup)
+	if err != nil {
+		return nil
+	}
+	return pids[:min(len(pids), lookedAt)]
+}
+
+// answerIn decides on a request that was found in a container's folder.
+func (a *bridgeHost) answerIn(ctx context.Context, id string, request []byte) wire.Answer {
+	return a.bridge.Answer(ctx, request, func() (bridge.Asker, error) {
+		for _, pid := range a.some(id) {
+			if who, err := (host{a}).Who(pid); err == nil && who.Container.ID == id {
+				return who, nil
+			}
+		}
+		return bridge.Asker{}, fmt.Errorf("container %s has no process", id)
+	})
+}

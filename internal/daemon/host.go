@@ -1,0 +1,97 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"weir/internal/bridge"
+	"weir/internal/cgroup"
+	"weir/internal/event"
+	"weir/internal/gate/verdict"
+	"weir/internal/netegress"
+	"weir/internal/procfs"
+
+	"weir/internal/show"
+	"weir/internal/taint"
+)
+
+// host is the sensor as the bridge sees it.
+type host struct{ *bridgeHost }
+
+// Who implements bridge.Host.
+func (a host) Who(pid int) (bridge.Asker, error) {
+	stat, err := procfs.ReadStat(pid)
+	if err != nil {
+		return bridge.Asker{}, err
+	}
+	path, err := cgroup.Of(pid)
+	if err != nil {
+		return bridge.Asker{}, err
+	}
+	in, ok := a.opts.Witness.Innermost(path)
+	if !ok {
+		return bridge.Asker{}, fmt.Errorf("process %d is in no container", pid)
+	}
+	uid, err := procfs.UID(pid)
+	if err != nil {
+		return bridge.Asker{}, err
+	}
+	p := a.opts.Policies.InMode(a.opts.Policies.For(in.ID))
+	process := a.opts.Witness.Process(netegress.Process{PID: pid, Start: stat.Start, ExecPID: pid, ExecStart: stat.Start, UID: uid, Comm: stat.Comm})
+	process.Cgroup = path
+	// It asks for another: what is missing of its own arguments makes that no worse.
+	process.Argv, process.Truncated, process.Claimed, process.EnvCut = shortArgv(process.Argv), false, false, false
+	return bridge.Asker{
+		Container: a.opts.Witness.Container(in.CgroupID, in.Taint), Process: process, Mode: string(p.Mode), AskFlagged: p.Cop.AskFlagged(), Policy: policyVersion(p), Hooks: p.Hooks, Unasked: p.Confirm.Except,
+	}, nil
+}
+
+// Decide implements bridge.Host.
+func (a host) Decide(ctx context.Context, r verdict.Request) verdict.Verdict {
+	return a.opts.Gate.Decide(ctx, r)
+}
+
+// Confirm implements bridge.Host.
+func (a host) Confirm(ctx context.Context, r verdict.Request) verdict.Verdict {
+	v := a.opts.Gate.Confirm(ctx, r)
+	if v.Decision == verdict.Allow && v.Question != "" {
+		if err := a.opts.Gate.Used(v.Question); err != nil {
+			return verdict.Verdict{Reason: verdict.UsedOnce, Text: err.Error()}
+		}
+	}
+	return v
+}
+
+// Deny implements bridge.Host.
+func (a host) Deny(who bridge.Asker, command string, v event.Decision) error {
+	if v.Rule != "" {
+		command = show.Text(command)
+		a.mu.Lock()
+		a.refusals[v.Rule]++
+		a.mu.Unlock()
+	}
+	return a.opts.Log.Write(event.Event{
+		Kind: event.Verdict, Container: &who.Container, Process: &who.Process, Mode: who.Mode, Command: command, Verdict: &v,
+	})
+}
+
+// Called implements bridge.Host: what a tool reads taints before it is called.
+func (a host) Called(who bridge.Asker, tool string, public bool) error {
+	tools, err := taint.NewTools(a.opts.Policies.For(who.Container.ID).Taint)
+	if err != nil {
+		return err
+	}
+	bits := tools.Bits(tool, public)
+	st, ok := a.opts.Books.ByCgroup(who.Container.CgroupID)
+	if bits == 0 || ok && bits&^st.Taint == 0 {
+		return nil
+	}
+	_, err = a.opts.Taint(taint.Change{
+		Container: who.Container.ID, Bits: bits, Source: "tool", Why: "the call of " + tool, PID: who.Process.PID, Start: who.Process.Start,
+	})
+	if errors.Is(err, taint.ErrNotStored) {
+		return nil // it is in force
+	}
+	return err
+}

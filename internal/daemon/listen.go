@@ -1,0 +1,104 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"path/filepath"
+
+	"golang.org/x/sync/errgroup"
+	"golang.org/x/sys/unix"
+
+	"weir/internal/cgroup"
+	"weir/internal/cop"
+	"weir/internal/event"
+	"weir/internal/metrics"
+	"weir/internal/netegress/socket"
+	"weir/internal/policy"
+)
+
+// MetricsSocket is the name of the socket in the run directory that figures are read from.
+const MetricsSocket = "metrics.sock"
+
+// openMetrics listens, so that a port that is taken ends the start.
+func (d *daemon) openMetrics() error {
+	at := d.policies.Base().Metrics.Listen
+	switch at {
+	case policy.MetricsOff:
+		return nil
+	case policy.MetricsUnix:
+		at = filepath.Join(d.opts.RunDir, MetricsSocket)
+	}
+	source := newCollector(collectorOptions{
+		Version: d.opts.Version, Started: d.started,
+		State: d.state, Egress: d.egress, Execs: d.execs, Files: d.files, Names: d.names, Gate: d.gate, Log: d.log, Logger: d.opts.Logger,
+		Begun:    func() ([]string, bool) { return d.degraded, d.begun.Load() },
+		Pinned:   d.pins.Check,
+		Mode:     d.policies.Mode,
+		Reviews:  func() cop.Stats { return d.reviewing.Load().Stats() },
+		Refusals: d.agents.Refusals, Counters: d.counters,
+	})
+	var err error
+	d.figures, err = metrics.Listen(metrics.Options{Listen: at, Source: source, Refuse: d.refusePeer, RefuseSocket: d.refuseSocket})
+	return err
+}
+
+// serveMetrics answers from the start on: what is not in force yet is not ready. When it breaks, what denies goes on.
+func (d *daemon) serveMetrics(ctx context.Context, group *errgroup.Group) {
+	if d.figures == nil {
+		return
+	}
+	group.Go(func() error {
+		if err := d.figures.Serve(ctx); err != nil {
+			d.fail("show metrics", nil, err)
+		}
+		return nil
+	})
+}
+
+// openApprovals reads keys and listens, so that a mistake ends the start.
+func (d *daemon) openApprovals() error {
+	var err error
+	d.approvals, err = openNotifier(d.policies.Base().Announce, notifierOptions{
+		Version: d.opts.Version, Gate: d.gate, Events: d.log, Refuse: d.refusePeer, RefuseSocket: d.refuseSocket, Logger: d.opts.Logger,
+		Tell: func(text string) { d.write(event.Event{Kind: event.Error, Message: text}) },
+		Fail: func(what string, err error) { d.fail(what, nil, err) },
+	})
+	return err
+}
+
+// refusePeer keeps guarded processes away from the control socket, which the
+// kernel does already (B27).
+func (d *daemon) refusePeer(pid int) error {
+	path, err := cgroup.Of(pid)
+	if err != nil {
+		return fmt.Errorf("find the peer's cgroup: %w", err)
+	}
+	return d.refuseCgroup(path, fmt.Sprint("process ", pid))
+}
+
+func (d *daemon) refuseCgroup(path, who string) error {
+	if _, alone := d.witness.Innermost(path); alone || cgroup.Within(path, d.parents.List()) {
+		return fmt.Errorf("%s is guarded: only people on the host give orders", who)
+	}
+	return nil
+}
+
+// refuseSocket keeps guarded processes away from the callback's port, also while they
+// are clean (G17). Who is not on this host, or in another network namespace, is none
+// whose socket can be found: a container that reaches an exposed address is one.
+func (d *daemon) refuseSocket(local, remote netip.AddrPort) error {
+	id, err := socket.Cgroup(local, remote)
+	if errors.Is(err, unix.ENOENT) && !local.Addr().Unmap().IsLoopback() {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	path, err := cgroup.Path(id)
+	if err != nil {
+		return err
+	}
+	return d.refuseCgroup(path, "the peer")
+}

@@ -1,0 +1,195 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"time"
+
+	"weir/internal/cgroup"
+	"weir/internal/event"
+	"weir/internal/names/steer"
+	"weir/internal/netegress"
+	"weir/internal/policy"
+	"weir/internal/procfs"
+	"weir/internal/taint"
+)
+
+// resolveFor is how long the look-up of an approved name may take.
+const resolveFor = 10 * time.Second
+
+// steering is what package steer asks of the daemon.
+type steering struct{ *daemon }
+
+var _ steer.Host = steering{}
+
+// NamePolicy implements steer.Host.
+func (d steering) NamePolicy(container uint64) policy.Policy {
+	return d.policies.For(d.witness.Container(container, 0).ID)
+}
+
+// Clean implements steer.Host.
+func (d steering) Clean(container uint64) bool {
+	switch d.policies.Mode() {
+	case policy.Seal:
+		return false
+	case policy.Observe:
+		_, ok := d.state.ByCgroup(container)
+		return ok
+	}
+	return d.state.Clean(container)
+}
+
+// NameRefused implements steer.Host.
+func (d steering) NameRefused(container uint64, name string, to netip.Addr) {
+	c := d.witness.Container(container, 0)
+	d.write(event.Event{
+		Kind: event.Error, Container: &c, Message: fmt.Sprintf("%s leads to %s, which is not public and not listed: refused", name, to),
+	})
+}
+
+// GuardAgent implements control.Guardian: a session that begins tainted has its resolver before its agent runs.
+func (d *daemon) GuardAgent(ctx context.Context, id string, pid int) error {
+	if err := d.sessionTable.GuardAgent(ctx, id, pid); err != nil {
+		return err
+	}
+	if st, err := d.state.Find(id); err == nil && st.Taint != 0 {
+		_, _ = d.openResolver(pid, st.First) // told
+	}
+	return nil
+}
+
+// openResolvers starts resolvers for a tainted container, wherever its processes stand. Where one fails, a
+// question to a name server is judged as every destination.
+func (d *daemon) openResolvers(path string, since time.Time) {
+	pids, err := cgroup.Tree(path)
+	if err != nil {
+		return // it has been removed
+	}
+	_ = procfs.EachNamespace(pids, "net", func(pid int) error {
+		_, err := d.openResolver(pid, since)
+		return err // told
+	})
+}
+
+// openResolver starts one for the container that a process is in, where it stands, and says whether there was none. It tells
+// of a failure, unless the process is gone.
+func (d *daemon) openResolver(pid int, since time.Time) (fresh bool, err error) {
+	path, err := cgroup.Of(pid)
+	if err != nil {
+		return false, procfs.ErrGone
+	}
+	id, err := d.outermost(path)
+	if err != nil {
+		return false, err
+	}
+	fresh, err = d.names.Open(id, pid, since)
+	if err != nil && !errors.Is(err, procfs.ErrGone) {
+		c := d.witness.Container(id, 0)
+		d.write(event.Event{Kind: event.Error, Container: &c, Message: "no resolver: questions for names are judged by their server: " + err.Error()})
+	}
+	return fresh, err
+}
+
+// outermost is the id of the container that a cgroup belongs to, as the kernel counts: the first below the innermost
+// guarded parent.
+func (d *daemon) outermost(path string) (uint64, error) {
+	if found, ok := cgroup.Child(path, d.parents.List()); ok {
+		return cgroup.ID(found)
+	}
+	if st, ok := d.witness.Innermost(path); ok {
+		return st.CgroupID, nil // a container by itself
+	}
+	return 0, fmt.Errorf("%s is in no container", path)
+}
+
+// resumeResolvers starts those of all tainted containers.
+func (d *daemon) resumeResolvers() {
+	for _, st := range d.state.List() {
+		if st.Taint != 0 {
+			d.openResolvers(st.Cgroup, st.First)
+		}
+	}
+}
+
+// askedForNames starts the resolver that a question to a name server lacks, and has it asked there. A socket that was
+// connected to a name server before cannot be led there: it fails, and programs ask again with another.
+// It calls decided before the asker goes on, which may ask again at once.
+func (d *daemon) askedForNames(a netegress.Ask, decided func()) bool {
+	if !a.To.Event().DNS || a.Exec {
+		return false
+	}
+	st, ok := d.state.ByCgroup(a.Container)
+	p := d.policies.InMode(d.policies.For(st.ID))
+	if !ok || p.Mode != policy.Enforce {
+		return false
+	}
+	fresh, err := d.openResolver(a.Process.PID, st.First)
+	if err != nil {
+		return false
+	}
+	answer := d.egress.Refuse
+	if fresh {
+		answer = d.egress.Wake
+	}
+	decided()
+	if err := answer(a); err != nil {
+		d.fail("go on with a question for a name", nil, err)
+		return false
+	}
+	return true
+}
+
+// destination is where an asker wants to go, by name where the address stands for one.
+func (d *daemon) destination(a netegress.Ask) event.Destination {
+	to := a.To.Event()
+	if name, ok := d.names.Name(a.Container, a.To.Addr); ok {
+		to.Name = name
+	}
+	return to
+}
+
+// lead completes the terms of a verdict with where a name leads, which is looked up now and checked.
+func (d *daemon) lead(a netegress.Ask, to event.Destination, t netegress.Terms) (netegress.Terms, error) {
+	if to.Name == "" {
+		return t, nil
+	}
+	ctx, cancel := context.WithTimeout(d.ctx, resolveFor)
+	defer cancel()
+	real, err := d.names.Resolve(ctx, a.Container, a.Process.PID, a.To.Addr)
+	if err != nil {
+		return t, err
+	}
+	t.Real = real
+	t.Prepare = func(grant uint64) error { return d.names.Lead(grant, a.Container, a.To.Addr, real) }
+	return t, nil
+}
+
+// over are the states of a grant that opens nothing any more.
+var over = []string{"spent", "expired", "revoked", "ended"}
+
+func (d *daemon) nameEnded(g netegress.Grant) {
+	if !slices.Contains(over, g.State) {
+		return
+	}
+	if err := d.names.Ended(g.ID); err != nil {
+		d.opts.Logger.WithError(err).Error("forget the names of a grant")
+	}
+}
+
+// nameUsed has a name looked up that a clean container still knows by an address of the pool.
+func (d *daemon) nameUsed(r netegress.Record) {
+	switch r.Reason {
+	case "untainted", "observe", "unresolved_name":
+		d.names.Used(r.Container, r.To.Addr)
+	}
+}
+
+// nameFreed is told that a container may be clean.
+func (d *daemon) nameFreed(st taint.Status) {
+	if st.Taint == 0 {
+		d.names.Freed(st.CgroupID)
+	}
+}

@@ -1,0 +1,151 @@
+package daemon
+
+import (
+	"context"
+	"fmt"
+
+	"golang.org/x/sys/unix"
+
+	"weir/internal/event"
+	"weir/internal/exec"
+	"weir/internal/gate/verdict"
+	"weir/internal/netegress"
+	"weir/internal/procfs"
+	"weir/internal/taint"
+)
+
+// fail logs what could not be done. Nothing was allowed by it.
+func (d *daemon) fail(what string, r *verdict.Request, err error) {
+	e := event.Event{Kind: event.Error, Message: what + ": " + err.Error()}
+	if r != nil {
+		e.Container, e.Process, e.Destination = &r.Container, &r.Process, &r.Destination
+	}
+	d.write(e)
+}
+
+// write logs what has happened already.
+func (d *daemon) write(e event.Event) { d.log.Post(e) }
+
+// executed logs an observed command with the verdict on running it (G25).
+func (d *daemon) executed(c exec.Command) {
+	d.spaces.Saw(c.Container, c.Process.PID)
+	r := verdict.Request{
+		Container: d.witness.Container(c.Container, taint.Bits(c.Taint)), Process: c.Process, Ask: verdict.Run,
+	}
+	r.Mode = string(d.policies.ModeOf(r.Container.ID))
+	v := d.gate.Decide(d.ctx, r)
+	d.write(event.Event{Kind: event.Exec, Container: &r.Container, Process: &r.Process, Verdict: v.Event()})
+}
+
+// Recorded implements netegress.Handler: it never waits for the log.
+func (d *daemon) Recorded(r netegress.Record) {
+	select {
+	case d.records <- r:
+	default:
+		d.mu.Lock()
+		d.lost["queue"]++
+		d.mu.Unlock()
+	}
+}
+
+// pass carries records to the log.
+func (d *daemon) pass(ctx context.Context) error {
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case r := <-d.records:
+			d.recorded(r)
+		}
+	}
+}
+
+func (d *daemon) recorded(r netegress.Record) {
+	c := d.witness.Container(r.Container, r.Taint)
+	to := r.To.Event()
+	to.Name, _ = d.names.Name(r.Container, r.To.Addr)
+	d.nameUsed(r)
+	switch r.Kind {
+	case netegress.Dropped:
+		d.write(event.Event{
+			Kind: event.Error, Container: &c, Destination: &to,
+			Message: fmt.Sprintf("packets dropped: %s: the socket is older than the taint, or answers a peer outside", r.Reason),
+		})
+		return
+	case netegress.Tainted:
+		d.fromOutside(r)
+		return
+	case netegress.Claimed, netegress.Spent:
+		return // told as grants
+	}
+	p, _ := d.execs.Find(r.Process.PID, r.Process.Start) // unknown: what the record has
+	p.PID, p.Start, p.UID, p.Comm = r.Process.PID, r.Process.Start, r.Process.UID, r.Process.Comm
+	v := event.Decision{Decision: "allow", Reason: r.Reason}
+	if r.Denied {
+		v.Decision = "deny"
+		d.summaries.Count(c.ID, event.Connect)
+	}
+	switch {
+	case r.Reason == "kernel_traffic" && r.Target != 0:
+		to = event.Destination{Protocol: "multicast"}
+		v.Text = fmt.Sprintf("socket option %d, which makes the kernel tell the link of groups", r.Target)
+	case r.Reason == "kernel_traffic":
+		to = event.Destination{Protocol: "key"}
+		v.Text = "a key that a program of the host would look up (request_key)"
+	case r.Reason == "attach" && r.Target == 0:
+		to = event.Destination{Protocol: "ipc"}
+		v.Text = "a key or an object of System V that is not its own"
+	case r.Path != "" || r.Family == unix.AF_UNIX:
+		to = event.Destination{Address: r.Path, Protocol: "unix"}
+		if r.Target != 0 {
+			to.Address = fmt.Sprintf("process %d", r.Target)
+		}
+	case r.Reason == "socket_family":
+		to = event.Destination{Protocol: to.Protocol}
+		v.Text = fmt.Sprintf("socket family %d, type %d", r.Family, r.Type)
+	}
+	d.write(event.Event{Kind: event.Connect, Container: &c, Process: &p, Destination: &to, Verdict: &v})
+}
+
+// Ended implements netegress.Handler.
+func (d *daemon) Ended(g netegress.Grant) {
+	d.nameEnded(g)
+	c := d.witness.Container(g.Container, 0)
+	d.write(event.Event{Kind: event.Grant, Container: &c, Grant: d.witness.Grant(g)})
+}
+
+// moved reacts to tasks and cgroups that come and go (B28, B37).
+func (d *daemon) moved(m taint.Move) {
+	c := d.witness.Container(m.Container, 0)
+	e := event.Event{Kind: event.Error, Container: &c, Process: &event.Process{PID: m.PID, Start: m.Start}}
+	switch m.Kind {
+	case taint.Made:
+		d.parents.Made(m)
+		return
+	case taint.Moved:
+		if m.From == 0 || m.From == m.Container {
+			return
+		}
+		e.Message = fmt.Sprintf("process %d was moved here by process %d (%s)", m.PID, m.By, m.ByComm)
+	case taint.Escaped:
+		e.Message = fmt.Sprintf("process %d left its container by process %d (%s): killed", m.PID, m.By, m.ByComm)
+		if err := kill(m.PID, m.Start); err != nil {
+			e.Message += ": " + err.Error()
+		}
+	case taint.Intruded:
+		e.Message = fmt.Sprintf("process %d was moved into grant %d by process %d (%s): grant revoked", m.PID, m.Grant, m.By, m.ByComm)
+		if err := d.egress.Revoke(m.Container, m.Grant); err != nil {
+			e.Message += ": " + err.Error()
+		}
+	}
+	d.write(e)
+}
+
+func kill(pid int, start uint64) error {
+	fd, err := procfs.Open(pid, start)
+	if err != nil {
+		return nil // gone
+	}
+	defer fd.Close()
+	return procfs.Signal(fd, unix.SIGKILL)
+}

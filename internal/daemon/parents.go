@@ -1,0 +1,307 @@
+package daemon
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/sirupsen/logrus"
+
+	"weir/internal/cgroup"
+	"weir/internal/event"
+	"weir/internal/netegress"
+	"weir/internal/policy"
+
+	"weir/internal/taint"
+)
+
+// Slice is the guarded parent of all sessions of weir guard.
+const guardSlice = "/weir"
+
+// Memory outlives a restart.
+type parentMemory interface {
+	Put(key memoryKey, value any) error
+	Get(key memoryKey, value any) error
+}
+
+// Attacher attaches to a cgroup what enforces in all below it, under the policy of a slot.
+type parentAttacher interface {
+	GuardParent(path string, slot uint32) error
+	GuardAlone(path string, slot uint32) error // the cgroup itself is the container
+	KnowOwn()                                  // of those that ran before; once all parents are guarded
+}
+
+// Options are what Parents need; all must be set.
+type parentsOptions struct {
+	Books  *taint.State
+	Attach parentAttacher
+	Policy func() policy.Policy // the daemon's own, in force
+	Memory parentMemory
+	Tell   func(event.Event)
+	Fail   func(what string, err error) // tells what could not be done
+	Logger logrus.FieldLogger
+}
+
+// Parents are the guarded ones. Their methods may be called at the same time.
+type guardParents struct {
+	opts    parentsOptions
+	mu      sync.Mutex
+	guarded map[string]uint64 // cgroup ids, by path
+	alone   map[string]uint64 // the same of containers by themselves
+	starts  map[string]start
+}
+
+// start is what the kernel taints new children of a parent with.
+type start struct {
+	parent uint64
+	bits   taint.Bits
+}
+
+// New guards nothing yet.
+func newParents(o parentsOptions) *guardParents {
+	return &guardParents{opts: o, guarded: map[string]uint64{}, alone: map[string]uint64{}, starts: map[string]start{}}
+}
+
+// List are the paths of the policy in force, and Slice.
+func (p *guardParents) List() []string { return allParents(p.opts.Policy()) }
+
+// All are the paths that a policy has guarded.
+func allParents(of policy.Policy) []string {
+	return slices.Compact(slices.Sorted(slices.Values(append([]string{guardSlice}, of.Guard.Parents...))))
+}
+
+// Apply guards what a policy wants guarded, and makes the parent of all sessions.
+func (p *guardParents) Apply(of policy.Policy) error {
+	if err := errors.Join(p.check(of.Guard.Parents), p.checkAlone(of)); err != nil {
+		return err
+	}
+	if err := p.GuardSlice(); err != nil {
+		return err
+	}
+	for _, parent := range of.Guard.Parents {
+		if err := p.guard(parent, of, map[string]uint64{}); err != nil {
+			return err
+		}
+	}
+	p.opts.Attach.KnowOwn()
+	p.remember()
+	return p.tendAlone(of, "")
+}
+
+// check refuses parents that are not there, unless they once were, or are slices of
+// systemd, which come and go.
+func (p *guardParents) check(parents []string) error {
+	var known []string
+	if err := p.opts.Memory.Get(keyParents, &known); err != nil {
+		return err
+	}
+	for _, parent := range parents {
+		_, err := cgroup.ID(parent)
+		switch {
+		case err == nil || slices.Contains(known, parent):
+		case isSlice(parent):
+			p.opts.Logger.Warnf("guard.parents: %s is not there yet: it is made now, and guarded from its first child on", parent)
+		default:
+			return fmt.Errorf("guard.parents: %w", err)
+		}
+	}
+	if slices.Equal(known, parents) {
+		return nil
+	}
+	if err := p.opts.Memory.Put(keyParents, parents); err != nil {
+		p.opts.Logger.WithError(err).Error("store parents") // they must be there at the next start
+	}
+	return nil
+}
+
+// GuardSlice makes the parent of all sessions, and guards it.
+func (p *guardParents) GuardSlice() error {
+	if _, err := cgroup.Make(guardSlice); err != nil {
+		return err
+	}
+	return p.guardParent(guardSlice)
+}
+
+// Tend guards parents that were made again, takes in containers whose making was
+// not told, and forgets those that are gone.
+func (p *guardParents) Tend() error {
+	of := p.opts.Policy()
+	var errs []error
+	if err := p.guardParent(guardSlice); !errors.Is(err, fs.ErrNotExist) {
+		errs = append(errs, err)
+	}
+	there := map[string]uint64{} // children of guarded parents
+	for _, parent := range of.Guard.Parents {
+		errs = append(errs, p.guard(parent, of, there))
+	}
+	p.opts.Attach.KnowOwn()
+	errs = append(errs, p.tendAlone(of, ""))
+	for _, c := range p.elsewhere(there) {
+		if _, err := cgroup.ID(c.Cgroup); errors.Is(err, fs.ErrNotExist) {
+			errs = append(errs, p.opts.Books.Gone(c.ID))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// elsewhere are the containers that are no sessions, but for those in some cgroups.
+func (p *guardParents) elsewhere(known map[string]uint64) []taint.Container {
+	var all []taint.Container
+	p.opts.Books.Each(func(c taint.Container) {
+		if known[c.Cgroup] == 0 && !c.Session && c.CgroupID != 0 {
+			all = append(all, c)
+		}
+	})
+	return all
+}
+
+// guard makes the children of a parent containers, if it is there, and adds them to those that are there.
+func (p *guardParents) guard(parent string, of policy.Policy, there map[string]uint64) error {
+	err := p.guardParent(parent)
+	if errors.Is(err, fs.ErrNotExist) && makeable(parent) {
+		// before systemd or a runtime does, so that nothing below it starts unguarded
+		if _, err = cgroup.Make(parent); err == nil {
+			err = p.guardParent(parent)
+		}
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // until somebody makes it again
+	}
+	if err != nil {
+		return err
+	}
+	if err := p.setStart(parent, of); err != nil {
+		return err
+	}
+	children, err := cgroup.Children(parent)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	maps.Copy(there, children)
+	p.opts.Books.Each(func(c taint.Container) {
+		if children[c.Cgroup] == c.CgroupID {
+			delete(children, c.Cgroup) // known
+		}
+	})
+	var errs []error
+	for child := range children {
+		if err := p.admit(child, of); !errors.Is(err, fs.ErrNotExist) {
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// isSlice says whether a path is one that systemd gives to a slice.
+func isSlice(path string) bool {
+	return !slices.ContainsFunc(strings.Split(path[1:], "/"), func(name string) bool { return !strings.HasSuffix(name, ".slice") })
+}
+
+// makeable says whether a cgroup may be made for who will use it. What is below a
+// service or a scope belongs to whom that is delegated to, who could not use it then.
+func makeable(path string) bool {
+	return !slices.ContainsFunc(strings.Split(path[1:], "/"), func(name string) bool {
+		return strings.HasSuffix(name, ".service") || strings.HasSuffix(name, ".scope")
+	})
+}
+
+// setStart has the kernel taint what is made below a parent from now on (B33).
+func (p *guardParents) setStart(parent string, of policy.Policy) error {
+	bits, err := taint.StartBits(of.Taint.AtStart)
+	if err != nil {
+		return err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now := start{p.guarded[parent], bits}
+	if p.starts[parent] == now {
+		return nil
+	}
+	if err := p.opts.Books.SetStart(parent, bits); err != nil {
+		return err
+	}
+	p.starts[parent] = now
+	return nil
+}
+
+// guardParent attaches what a parent needs. One that was made again under the same
+// path is another cgroup.
+func (p *guardParents) guardParent(path string) error {
+	id, err := cgroup.ID(path)
+	if err != nil {
+		return err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	old := p.guarded[path]
+	if old == id {
+		return nil
+	}
+	if err := p.opts.Attach.GuardParent(path, netegress.BaseSlot); err != nil {
+		return err
+	}
+	p.guarded[path] = id
+	if old == 0 {
+		return nil
+	}
+	p.opts.Tell(event.Event{Kind: event.Error, Message: "guarded parent " + path + " was made again: it is guarded again"})
+	return p.opts.Books.DropParent(old)
+}
+
+// Made takes a new child of a guarded parent in as a container.
+func (p *guardParents) Made(m taint.Move) {
+	path := cgroupPath(m.Cgroup)
+	if path == "" || cgroup.Below(path, guardSlice) {
+		return // gone already, or a session's own
+	}
+	parent := path[:strings.LastIndex(path, "/")]
+	of := p.opts.Policy()
+	if !slices.Contains(of.Guard.Parents, parent) {
+		return
+	}
+	if err := p.admit(path, of); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		p.opts.Fail("admit "+path, err)
+	}
+}
+
+// admit takes a cgroup in as a container, with the taint that is stored under its
+// path (B45), unless it is one.
+func (p *guardParents) admit(path string, of policy.Policy) error {
+	id, err := cgroup.ID(path)
+	if err != nil {
+		return err
+	}
+	if _, known := p.opts.Books.ByCgroup(id); known {
+		return nil
+	}
+	return p.take(taint.Container{ID: path, Cgroup: path, CgroupID: id}, of, "policy")
+}
+
+// MadeAgain guards those parents, and cgroups by themselves, that are at or below a cgroup that was made or removed.
+func (p *guardParents) MadeAgain(path string) {
+	of := p.opts.Policy()
+	if cgroup.Below(guardSlice, path) {
+		if err := p.guardParent(guardSlice); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			p.opts.Fail("guard "+guardSlice, err)
+		}
+	}
+	for _, parent := range of.Guard.Parents {
+		if !cgroup.Below(parent, path) {
+			continue
+		}
+		if err := p.guard(parent, of, map[string]uint64{}); err != nil {
+			p.opts.Fail("guard "+parent, err)
+		}
+	}
+	p.opts.Attach.KnowOwn()
+	if err := p.tendAlone(of, path); err != nil {
+		p.opts.Fail("guard cgroups below "+path, err)
+	}
+}

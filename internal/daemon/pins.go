@@ -1,0 +1,110 @@
+package daemon
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// Part is what pins something of its own.
+type pinnedPart interface {
+	Restore() error // pins it again
+}
+
+// Pins are all below one directory.
+type pinSet struct {
+	dir   string
+	parts []pinnedPart
+	tell  func(text string)
+	gone  bool
+}
+
+// names are those of the maps that are pinned.
+var names = []string{
+	"aliases", "all_left", "answerers", "asks", "cgroups", "claims", "config", "counters", "destinations", "dozing", "epochs", "escapes", "execs",
+	"grant_dests", "grants", "holds", "leases", "marks", "moves", "origins", "outside_unix", "owners", "policies", "reals", "records", "resolvers",
+	"secret_filters", "secret_lists", "secret_names", "secret_nodes", "secret_opens", "socks", "starts", "tasks", "trusted", "unix_peers",
+}
+
+// New knows where they are; tell is called when they are gone, and when they are back.
+func newPins(dir string, tell func(text string), parts ...pinnedPart) *pinSet {
+	return &pinSet{dir: dir, parts: parts, tell: tell}
+}
+
+// Check says which of the maps' pins are gone.
+func (p *pinSet) Check() error {
+	gone, err := p.missing()
+	if err == nil && len(gone) > 0 {
+		err = errors.New(pinsTold(gone))
+	}
+	return err
+}
+
+func (p *pinSet) missing() ([]string, error) {
+	var gone []string
+	for _, name := range names {
+		_, err := os.Stat(filepath.Join(p.dir, name))
+		if errors.Is(err, fs.ErrNotExist) {
+			gone = append(gone, name)
+		} else if err != nil {
+			return nil, fmt.Errorf("look at pins: %w", err)
+		}
+	}
+	return gone, nil
+}
+
+func pinsTold(gone []string) string {
+	if len(gone) == len(names) {
+		return "the pins are gone"
+	}
+	return "the pins are gone (" + strings.Join(gone, ", ") + ")"
+}
+
+// Keep pins again what is not pinned any more: what is in force hangs on this
+// process then. A bpf file system that was unmounted is mounted again.
+func (p *pinSet) Keep() error {
+	gone, err := p.missing()
+	if err != nil || len(gone) == 0 {
+		return err
+	}
+	if !p.gone {
+		p.tell(pinsTold(gone) + ": what is tainted stays denied while the sensor runs; they are made again")
+	}
+	p.gone = true
+	if err := mountBPF(p.dir); err != nil {
+		return err
+	}
+	var errs []error
+	for _, part := range p.parts {
+		errs = append(errs, part.Restore())
+	}
+	if err := errors.Join(append(errs, p.Check())...); err != nil {
+		return err
+	}
+	p.gone = false
+	p.tell("the pins are back in " + p.dir)
+	return nil
+}
+
+const bpfRoot = "/sys/fs/bpf"
+
+// mountBPF mounts a bpf file system where everybody expects it, if dir is to be
+// below and none is there.
+func mountBPF(dir string) error {
+	var st unix.Statfs_t
+	if !strings.HasPrefix(dir, bpfRoot+"/") {
+		return nil
+	}
+	if err := unix.Statfs(bpfRoot, &st); err != nil || st.Type == unix.BPF_FS_MAGIC {
+		return err
+	}
+	if err := unix.Mount("bpf", bpfRoot, "bpf", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, "mode=0700"); err != nil {
+		return fmt.Errorf("mount a bpf file system at %s: %w", bpfRoot, err)
+	}
+	return nil
+}

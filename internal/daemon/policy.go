@@ -1,0 +1,65 @@
+package daemon
+
+import (
+	"errors"
+
+	"weir/internal/netegress"
+	"weir/internal/policy"
+)
+
+func loadPolicy(path string) (policy.Policy, error) {
+	if path == "" {
+		return policy.Default(), nil
+	}
+	return policy.Load(path)
+}
+
+// applyPolicy puts a policy in force: what can fail first, and what opens
+// something last, in one step.
+func (d *daemon) applyPolicy(p policy.Policy) error {
+	if err := d.parents.Apply(p); err != nil {
+		return err
+	}
+	if err := d.setPolicy(netegress.BaseSlot, p); err != nil {
+		return err
+	}
+	return d.restorePolicies()
+}
+
+// setPolicy puts one policy in force in a slot; what taints comes first.
+func (d *daemon) setPolicy(slot uint32, p policy.Policy) error {
+	if err := d.files.Set(slot, p.Taint.SecretFiles); err != nil {
+		return err
+	}
+	return d.egress.SetPolicy(slot, d.policies.InMode(p))
+}
+
+// restorePolicies takes up the policies of sessions that an earlier daemon served.
+func (d *daemon) restorePolicies() error {
+	for _, st := range d.state.List() {
+		if st.Text == "" || !st.Session || st.Policy == netegress.BaseSlot { // gone, and its slot with it
+			continue
+		}
+		p, err := policy.Parse("policy of "+st.ID, []byte(st.Text))
+		if err != nil {
+			return err
+		}
+		d.policies.SetOwn(st.ID, p)
+		if err := d.setPolicy(st.Policy, p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// applyPolicies writes all policies anew.
+func (d *daemon) applyPolicies() error {
+	errs := []error{d.egress.SetPolicy(netegress.BaseSlot, d.policies.InMode(d.policies.Base()))}
+	own := d.policies.Own()
+	for _, st := range d.state.List() {
+		if p, ok := own[st.ID]; ok {
+			errs = append(errs, d.egress.SetPolicy(st.Policy, d.policies.InMode(p)))
+		}
+	}
+	return errors.Join(append(errs, d.names.PolicyChanged())...)
+}

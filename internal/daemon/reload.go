@@ -1,0 +1,158 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"reflect"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"weir/internal/control"
+	"weir/internal/event"
+	"weir/internal/netegress"
+	"weir/internal/policy"
+)
+
+// Mode implements control.Operator. What opens something is logged and stored
+// before it happens; a change that fails halfway is taken back.
+func (d *daemon) Mode(_ context.Context, mode, by, why string) error {
+	m, err := policy.ParseMode(mode)
+	if err != nil {
+		return control.Errorf(control.Usage, "%v", err)
+	}
+	d.changing.Lock()
+	defer d.changing.Unlock()
+	opens := strict(m) < strict(d.policies.Mode())
+	if opens {
+		if err := d.noteMode(m, by, why); err != nil {
+			return fmt.Errorf("the mode stays %s: %w", d.policies.Mode(), err)
+		}
+	}
+	before := d.policies.Say(m)
+	if err := d.applyPolicies(); err != nil {
+		d.policies.Say(before)
+		return errors.Join(err, d.applyPolicies(), d.memory.Put(keyMode, before))
+	}
+	err = errors.Join(d.egress.Forgive(), d.withdraw(0))
+	d.gate.ModeChanged()
+	if err != nil {
+		return err
+	}
+	if opens {
+		return nil
+	}
+	if err := d.noteMode(m, by, why); err != nil {
+		return fmt.Errorf("the mode is %s from now on, but it could not be noted: %w", m, err)
+	}
+	return nil
+}
+
+// strict orders the modes.
+func strict(m policy.Mode) int {
+	return slices.Index([]policy.Mode{policy.Observe, policy.Enforce, policy.Seal}, m)
+}
+
+// noteMode logs and stores a mode that a person set.
+func (d *daemon) noteMode(m policy.Mode, by, why string) error {
+	return errors.Join(
+		d.log.Write(event.Event{Kind: event.Mode, Mode: string(m), Message: fmt.Sprintf("mode set by %s: %s", by, why)}),
+		d.memory.Put(keyMode, m))
+}
+
+// Reload implements control.Operator.
+func (d *daemon) Reload(context.Context) error {
+	d.changing.Lock()
+	defer d.changing.Unlock()
+	d.agents.LoadRules()
+	d.loaded = newestVersion(d.opts.PolicyPath)
+	p, err := loadPolicy(d.opts.PolicyPath)
+	if err == nil {
+		err = d.replacePolicy(p)
+	}
+	if err != nil {
+		d.refused(err)
+		return err
+	}
+	return d.log.Write(event.Event{Kind: event.Mode, Mode: string(d.policies.Mode()), Message: "policy loaded: " + d.opts.PolicyPath})
+}
+
+func (d *daemon) refused(err error) {
+	d.write(event.Event{Kind: event.Error, Message: "policy refused, the old one stays: " + strings.ReplaceAll(err.Error(), "\n", "; ")})
+}
+
+func (d *daemon) replacePolicy(p policy.Policy) error {
+	if old := d.policies.Base(); p.Events != old.Events {
+		return errors.New("events: changed: restart the sensor for that")
+	}
+	if old := d.policies.Base(); !reflect.DeepEqual(p.Announce, old.Announce) {
+		return errors.New("announce: changed: restart the sensor for that")
+	}
+	if p.Metrics != d.policies.Base().Metrics {
+		return errors.New("metrics: changed: restart the sensor for that")
+	}
+	reviewer, err := newReviewer(p.Cop)
+	if err != nil {
+		return err
+	}
+	if err := d.applyPolicy(p); err != nil {
+		reviewer.Close()
+		return errors.Join(err, d.files.Set(netegress.BaseSlot, d.policies.Base().Taint.SecretFiles), d.applyPolicies())
+	}
+	d.policies.SetBase(p)
+	if err := d.names.PolicyChanged(); err != nil {
+		d.opts.Logger.WithError(err).Error("open allowed names anew")
+	}
+	select {
+	case d.replaced <- struct{}{}:
+	default: // it will look anyhow
+	}
+	defer d.reviewer.Close()
+	d.reviewer = reviewer
+	d.reviewing.Store(reviewer)
+	d.gate.Configure(reviewer, p.Approver == policy.Person, seconds(p.AskSeconds), seconds(p.ClaimSeconds))
+	return nil
+}
+
+// hangups reloads the policy on SIGHUP.
+func (d *daemon) hangups(ctx context.Context) error {
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, unix.SIGHUP)
+	defer signal.Stop(signals)
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-signals:
+			if err := d.Reload(ctx); err != nil {
+				d.opts.Logger.WithError(err).Error("reload policy")
+			}
+		}
+	}
+}
+
+// watch reloads the policy when its file changes, and guards parents as soon as
+// they are made again.
+func (d *daemon) watch(ctx context.Context) error {
+	return fileWatch{
+		File: d.opts.PolicyPath, Changed: d.changed, Refused: d.refused,
+		Above: d.parents.Watched, Made: d.parents.MadeAgain,
+		Fail: func(what string, err error) { d.fail(what, nil, err) },
+		Reload: func() {
+			if err := d.Reload(ctx); err != nil {
+				d.opts.Logger.WithError(err).Error("reload policy")
+			}
+		},
+	}.Run(ctx)
+}
+
+// changed says whether the policy file is not what was loaded last.
+func (d *daemon) changed() bool {
+	d.changing.Lock()
+	defer d.changing.Unlock()
+	return newestVersion(d.opts.PolicyPath) != d.loaded
+}

@@ -1,0 +1,66 @@
+package daemon
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/netip"
+
+	"weir/internal/cop"
+	"weir/internal/cop/model"
+	"weir/internal/gate/verdict"
+	"weir/internal/netegress"
+	"weir/internal/policy"
+)
+
+// newReviewer makes the Cop that a policy names. It contacts nobody.
+func newReviewer(p policy.Cop) (*cop.Cop, error) {
+	c, err := model.New(model.Options{
+		Reviewer: p.Reviewer, Model: p.Model, BaseURL: p.BaseURL, KeyFile: p.KeyFile, KeyEnv: p.KeyEnv,
+		Timeout: seconds(p.Seconds), Concurrency: p.Concurrency, CacheFor: seconds(p.CacheSeconds),
+	})
+	if err != nil {
+		return nil, fmt.Errorf("cop: %w", err)
+	}
+	return c, nil
+}
+
+// termsOf is what a verdict that allows opens: less, when no person gave it.
+func termsOf(p policy.Policy, v verdict.Verdict) netegress.Terms {
+	grant := p.Grant
+	if v.By == verdict.ByCop {
+		grant.Seconds, grant.Bytes = min(grant.Seconds, p.Cop.Grant.Seconds), min(grant.Bytes, p.Cop.Grant.Bytes)
+	}
+	t := netegress.Terms{
+		For: seconds(grant.Seconds), Bytes: grant.Bytes, ClaimFor: seconds(p.ClaimSeconds), Resolvers: resolversOf(p.Resolvers),
+	}
+	if root := v.Root; root != nil {
+		t.Root = netegress.Process{PID: root.PID, Start: root.Start, Comm: root.Comm}
+	}
+	return t
+}
+
+// scopeOf is the scope of the grant that a verdict on an asker has led to; 0: it was there before, for another process.
+func scopeOf(v verdict.Verdict, asker int, t netegress.Terms, g netegress.Grant) int {
+	switch g.Root.PID {
+	case 0, asker:
+		return 1
+	case t.Root.PID:
+		return v.Scope
+	}
+	return 0
+}
+
+// lookUp asks the policy's name servers, or the host's own, for the addresses of a
+// host that a command names.
+func (d *daemon) lookUp(ctx context.Context, host string) ([]netip.Addr, error) {
+	var resolver net.Resolver
+	if servers := d.policies.Base().Resolvers; len(servers) > 0 {
+		resolver.PreferGo = true
+		resolver.Dial = func(ctx context.Context, network, _ string) (net.Conn, error) {
+			var dialer net.Dialer
+			return dialer.DialContext(ctx, network, netip.AddrPortFrom(servers[0], 53).String())
+		}
+	}
+	return resolver.LookupNetIP(ctx, "ip", host)
+}

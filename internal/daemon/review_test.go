@@ -1,0 +1,50 @@
+package daemon
+
+import (
+	"os"
+	"testing"
+
+	"weir/internal/event"
+	"weir/internal/gate/verdict"
+	"weir/internal/netegress"
+	"weir/internal/policy"
+	"weir/internal/procfs"
+)
+
+// F01: a wider scope lets out who was chosen, and every other verdict the asker alone.
+func TestF01TermsNameWhoIsLetOut(t *testing.T) {
+	st, err := procfs.ReadStat(os.Getpid())
+	if err != nil {
+		t.Fatal(err)
+	}
+	self := &event.Member{PID: st.PID, Start: st.Start, Comm: st.Comm}
+	for name, tt := range map[string]struct {
+		v    verdict.Verdict
+		want int
+	}{
+		"the asker":  {verdict.Verdict{Reason: verdict.Approved, Scope: 1}, 0},
+		"a parent":   {verdict.Verdict{Reason: verdict.Approved, Scope: 2, Root: self}, st.PID},
+		"passed":     {verdict.Verdict{Reason: verdict.Passed, By: verdict.ByCop}, 0},
+		"recognised": {verdict.Verdict{Reason: verdict.Recognised}, 0},
+	} {
+		if got := termsOf(policy.Default(), tt.v).Root; got.PID != tt.want || got.PID != 0 && got.Start != st.Start {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+}
+
+// F03: the event of a grant has the scope that it was made with, which is not always the one that was approved.
+func TestF03ScopeOfGrant(t *testing.T) {
+	wide := verdict.Verdict{Scope: 3}
+	root := func(pid int) netegress.Process { return netegress.Process{PID: pid} }
+	for name, tt := range map[string]struct {
+		terms, grant, want int
+	}{
+		"the asker": {0, 500, 1}, "a parent": {300, 300, 3}, "a claim": {300, 0, 1}, "the parent had ended": {0, 500, 1},
+		"within one of a parent": {0, 400, 0}, "within another's": {300, 200, 0},
+	} {
+		if got := scopeOf(wide, 500, netegress.Terms{Root: root(tt.terms)}, netegress.Grant{Root: root(tt.grant)}); got != tt.want {
+			t.Errorf("%s: %d, want %d", name, got, tt.want)
+		}
+	}
+}

@@ -1,0 +1,166 @@
+package daemon
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/sirupsen/logrus"
+
+	"weir/internal/bridge"
+	"weir/internal/event"
+	"weir/internal/ruleset/permission"
+)
+
+// told keeps the texts of events.
+type told []string
+
+func (l *told) Write(e event.Event) error { l.Post(e); return nil }
+func (l *told) Post(e event.Event)        { *l = append(*l, e.Message) }
+
+// TestRulesThatCannotBeReadP3: each file of permission rules counts by itself. A broken one counts as it last could be read; if that never was, what it
+// may deny is denied.
+func TestRulesThatCannotBeReadP3(t *testing.T) {
+	const broken, gone = "deny: [", "-"
+	type files struct{ own, managed string }
+	curl, ls, mail, web, read := call(`Bash`, `{"command":"curl https://example.com"}`), call(`Bash`, `{"command":"ls -l"}`), call(`mcp__mail__send`, `{}`), call(`WebSearch`, `{}`), call(`Read`, `{"file_path":"/work/a"}`)
+	for name, c := range map[string]struct {
+		steps   []files
+		denied  []permission.Call
+		allowed []permission.Call
+		says    []string
+	}{
+		"both are good":             {[]files{{"deny: [WebSearch]", "deny: [mcp__mail__send]"}}, []permission.Call{web, mail}, []permission.Call{curl, ls, read}, nil},
+		"none is there":             {[]files{{gone, gone}}, nil, []permission.Call{web, mail, curl, ls, read}, nil},
+		"ours is broken":            {[]files{{broken, "deny: [mcp__mail__send, Read]"}}, []permission.Call{web, mail, curl, read}, []permission.Call{ls}, []string{"permissions.yaml are not known"}},
+		"the managed one is broken": {[]files{{"deny: ['Bash(ls -l)']", broken}}, []permission.Call{web, mail, curl, ls}, []permission.Call{read}, []string{"managed-permissions.yaml are not known"}},
+		"both are broken":           {[]files{{broken, broken}}, []permission.Call{web, mail, curl}, []permission.Call{ls, read}, []string{"permissions.yaml are not known", "managed-permissions.yaml are not known"}},
+		"argv":                      {[]files{{broken, gone}}, []permission.Call{call("container.exec", `{"command":["curl","x"]}`)}, nil, []string{"permissions.yaml are not known"}},
+		"ours was good before":      {[]files{{"deny: [WebSearch]", "deny: [mcp__mail__send]"}, {broken, "deny: [mcp__mail__send, Read]"}}, []permission.Call{web, mail, read}, []permission.Call{curl, ls}, []string{"permissions.yaml stay as they were"}},
+		"theirs was good before":    {[]files{{gone, "deny: [mcp__mail__send]"}, {"deny: [WebSearch]", broken}}, []permission.Call{web, mail}, []permission.Call{curl, ls, read}, []string{"managed-permissions.yaml stay as they were"}},
+		"ours was not there before": {[]files{{gone, gone}, {broken, "deny: [WebSearch]"}}, []permission.Call{web}, []permission.Call{curl, mail}, []string{"permissions.yaml stay as they were"}},
+		"it was mended":             {[]files{{broken, "deny: [mcp__mail__send]"}, {"deny: [WebSearch]", "deny: [mcp__mail__send]"}}, []permission.Call{web, mail}, []permission.Call{curl, ls}, []string{"permissions.yaml are known now"}},
+		"one was removed, one not":  {[]files{{broken, broken}, {gone, broken}}, []permission.Call{web, mail}, []permission.Call{ls}, []string{"permissions.yaml are known now", "managed-permissions.yaml are not known"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var log told
+			a := withRules(t, &log)
+			for _, step := range c.steps {
+				log = nil
+				for file, data := range map[string]string{"permissions.yaml": step.own, "managed-permissions.yaml": step.managed} {
+					path := filepath.Join(a.opts.Permissions, file)
+					if data == gone {
+						os.Remove(path) // it may not have been there
+					} else if err := os.WriteFile(path, []byte(data), 0o644); err != nil {
+						t.Fatal(err)
+					}
+				}
+				a.LoadRules()
+			}
+			for _, one := range c.denied {
+				if got := a.bridge.Permissions().Check(one, permission.ModeBypass); got.Decision != permission.Denied || got.Reason.Type == "" {
+					t.Errorf("%v: %v", one, got)
+				}
+			}
+			for _, one := range c.allowed {
+				if got := a.bridge.Permissions().Check(one, ""); got.Decision != permission.Allowed {
+					t.Errorf("%v: %v", one, got)
+				}
+			}
+			var says []string
+			for _, line := range log {
+				at, _, _ := strings.Cut(strings.TrimPrefix(line, "the permission rules of "+a.opts.Permissions+"/"), ":")
+				says = append(says, at)
+			}
+			if diff := cmp.Diff(c.says, says); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// withRules are agents whose permission rules stand in a folder of the test's.
+func withRules(t *testing.T, log *told) *bridgeHost {
+	t.Helper()
+	logger := logrus.New()
+	logger.SetOutput(io.Discard)
+	a := &bridgeHost{opts: bridgeHostOptions{Permissions: t.TempDir(), Log: log, Logger: logger}, read: map[string][]byte{}, unread: map[string]unread{}}
+	a.bridge = bridge.New(&asksPerson{}, logger)
+	t.Cleanup(func() { a.bridge.Close() })
+	return a
+}
+
+// TestRulesMendedP3: a file that could not be read since the start is looked at again by itself until it can be, and taken when it is whole: when two
+// looks found the same and nobody writes it. What could be read is not looked at.
+func TestRulesMendedP3(t *testing.T) {
+	var log told
+	a := withRules(t, &log)
+	ours, theirs := filepath.Join(a.opts.Permissions, "permissions.yaml"), filepath.Join(a.opts.Permissions, "managed-permissions.yaml")
+	write := func(path, data string) func() {
+		return func() {
+			if err := os.WriteFile(path, []byte(data), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	write(ours, "deny: [")()
+	write(theirs, "deny: [WebSearch]")()
+	a.LoadRules()
+	curl, mail, web := call(`Bash`, `{"command":"curl https://example.com"}`), call(`mcp__mail__send`, `{}`), call(`WebSearch`, `{}`)
+	var writer *os.File
+	nothing := func() {}
+	for i, step := range []struct {
+		do      func()
+		denied  []permission.Call
+		allowed []permission.Call
+		says    string // once; empty: nothing
+	}{
+		{nothing, []permission.Call{curl, mail, web}, nil, ""},
+		{nothing, []permission.Call{curl, mail, web}, nil, ""}, // it was told
+		{write(ours, "deny: {"), []permission.Call{curl, mail, web}, nil, ""},
+		{nothing, []permission.Call{curl, mail, web}, nil, "are not known"}, // otherwise than before
+		{write(ours, ""), []permission.Call{curl, mail, web}, nil, ""},      // about to be written
+		{func() {
+			var err error
+			if writer, err = os.OpenFile(ours, os.O_WRONLY, 0); err != nil {
+				t.Fatal(err)
+			}
+		}, []permission.Call{curl, mail, web}, nil, ""},
+		{nothing, []permission.Call{curl, mail, web}, nil, ""},
+		{func() {
+			_, err := writer.WriteString("deny: [mcp__mail__send]")
+			if err = errors.Join(err, writer.Close()); err != nil {
+				t.Fatal(err)
+			}
+		}, []permission.Call{curl, mail, web}, nil, ""},
+		{write(theirs, "{"), []permission.Call{mail, web}, []permission.Call{curl}, "are known now"}, // the other counts as it was
+		{write(ours, "deny: []"), []permission.Call{mail, web}, []permission.Call{curl}, ""},
+		{nothing, []permission.Call{mail, web}, []permission.Call{curl}, ""},
+	} {
+		log = nil
+		step.do()
+		if err := a.RereadRules(); err != nil {
+			t.Fatal(err)
+		}
+		for _, one := range step.denied {
+			if got := a.bridge.Permissions().Check(one, ""); got.Decision != permission.Denied {
+				t.Errorf("step %d: %v: %v", i, one, got)
+			}
+		}
+		for _, one := range step.allowed {
+			if got := a.bridge.Permissions().Check(one, ""); got.Decision != permission.Allowed {
+				t.Errorf("step %d: %v: %v", i, one, got)
+			}
+		}
+		if told := step.says != ""; told != (len(log) == 1) || told && !strings.Contains(log[0], ours+" "+step.says) {
+			t.Errorf("step %d: told %q, want %q", i, log, step.says)
+		}
+	}
+}
+
+func call(tool, input string) permission.Call { return permission.Of(tool, json.RawMessage(input)) }

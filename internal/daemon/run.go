@@ -1,0 +1,410 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/sirupsen/logrus"
+	"go.etcd.io/bbolt"
+	"golang.org/x/sync/errgroup"
+	"golang.org/x/sys/unix"
+
+	"weir/internal/cgroup"
+	"weir/internal/container"
+	"weir/internal/control"
+	"weir/internal/cop"
+	"weir/internal/event"
+	"weir/internal/exec"
+	"weir/internal/files"
+	"weir/internal/gate"
+	"weir/internal/lean"
+	"weir/internal/metrics"
+	"weir/internal/names/steer"
+	"weir/internal/netegress"
+	"weir/internal/netegress/socket"
+	"weir/internal/policy"
+	"weir/internal/procfs"
+	"weir/internal/self"
+
+	"weir/internal/taint"
+)
+
+// leanEvery is how often memory is given back that a burst has left.
+const leanEvery = time.Minute
+
+// firstLook is how long a start waits for a runtime to list its containers.
+const firstLook = 5 * time.Second
+
+// Options are what the daemon needs. Paths must be absolute.
+type Options struct {
+	PolicyPath string // empty: policy.Default
+	StateDir   string // what must outlive a reboot
+	PinDir     string // on a bpf file system
+	RunDir     string // the control socket's
+	RulesPath  string // the operator's rules for the guard; need not be there
+	Server     string // host that updates of agents may come from besides GitHub; empty: none
+	KillSwitch string // file that turns tools off while it is there
+	AgentPath  string // file that agent_update replaces; empty: the tool is off
+	Degraded   bool   // go on where a mechanism is missing, and say so in every event
+	Version    string
+	Types      *taint.Types // only for the start
+	Logger     *logrus.Logger
+	Stdout     io.Writer // events, where the policy names no file
+	Alive      func()    // called with each turn of the loop that beats, also when there is no beat
+}
+
+// daemon is what Run puts together.
+type daemon struct {
+	*sessionTable
+	opts      Options
+	started   time.Time
+	state     *taint.State
+	egress    *netegress.Egress
+	execs     *exec.Probe
+	files     *files.Files
+	names     *steer.Steer
+	gate      *gate.Gate
+	reviewer  *cop.Cop                // the gate's; guarded by changing after the start
+	reviewing atomic.Pointer[cop.Cop] // the same, for who only reads its figures
+	approvals *notifier
+	figures   *metrics.Server // nil: nobody reads any
+	begun     atomic.Bool     // all is in force
+	agents    *bridgeHost
+	policies  *activePolicy
+	parents   *guardParents
+	witness   *processCache
+	runtime   *container.Keeper
+	replaced  chan struct{} // the policy was
+	spaces    *mountSpaces
+	pins      *pinSet
+	summaries *taintSummaries
+	log       *eventLog
+	operator  *taint.Operator
+	records   chan netegress.Record
+	memory    stateMemory
+	probing   chan struct{}   // closed when the gate has answered
+	progress  uint64          // of the gate, when it last took long
+	ctx       context.Context // of the running daemon, for what it starts
+
+	mu       sync.Mutex
+	asking   map[asking]*context.CancelFunc
+	lost     map[string]uint64 // by stage
+	degraded []string
+
+	changing sync.Mutex  // of mode and policy
+	loaded   fileVersion // of the policy file, also if it was refused
+}
+
+// daemonGC lets the heap, of which about 3 MiB live, grow by half until garbage is collected.
+const daemonGC = 50
+
+// ahead puts the daemon before the calls that go round until it has frozen them, if it may: else it is one of many.
+func ahead() {
+	tids, _ := procfs.Threads(os.Getpid())
+	for _, tid := range tids { // further ones inherit it
+		_ = unix.Setpriority(unix.PRIO_PROCESS, tid, niceness)
+	}
+}
+
+// niceness is that of weir.service, too.
+const niceness = -15
+
+// Run is the daemon: it returns when ctx ends or a part fails. ready is called
+// once all is in force. What is pinned stays in force afterwards.
+func Run(ctx context.Context, o Options, ready func()) error {
+	// reading the kernel's types leaves much garbage at once: collecting it only
+	// when all is in force halves the time until then
+	debug.SetGCPercent(-1)
+	begun, logger := ready, o.Logger // not o: it has the types
+	ready = func() {
+		debug.SetGCPercent(daemonGC)
+		begun()
+		if err := lean.Trim(); err != nil {
+			logger.WithError(err).Warn("give memory back")
+		}
+	}
+	ahead()
+	loaded := newestVersion(o.PolicyPath)
+	p, err := loadPolicy(o.PolicyPath)
+	if err != nil {
+		return err
+	}
+	d := &daemon{
+		opts: o, started: time.Now(), policies: newActivePolicy(p), operator: taint.NewOperator(), records: make(chan netegress.Record, 8192),
+		asking: map[asking]*context.CancelFunc{}, lost: map[string]uint64{},
+		loaded: loaded, replaced: make(chan struct{}, 1),
+	}
+	if d.reviewer, err = newReviewer(p.Cop); err != nil {
+		return err
+	}
+	defer func() { d.reviewer.Close() }()
+	d.reviewing.Store(d.reviewer)
+	if err := cgroup.Check(); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(o.StateDir, 0o700); err != nil {
+		return fmt.Errorf("make state directory: %w", err)
+	}
+	server, err := control.Listen(o.RunDir)
+	if err != nil {
+		return err
+	}
+	defer server.Close()
+	db, err := OpenStore(o.StateDir)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	if d.memory, err = openMemory(db); err != nil {
+		return err
+	}
+	closeLog, err := d.openLog()
+	if err != nil {
+		return err
+	}
+	defer within(closeTime, closeLog)
+	if err := d.load(db); err != nil {
+		return err
+	}
+	defer d.unload()
+	if err := d.openAgents(); err != nil {
+		return err
+	}
+	defer d.agents.Close(closeTime)
+	if err := d.openApprovals(); err != nil {
+		return err
+	}
+	if err := d.openMetrics(); err != nil {
+		return err
+	}
+	if d.figures != nil {
+		defer d.figures.Close()
+	}
+	if err := d.attach(server); err != nil {
+		return err
+	}
+	return d.run(ctx, server, ready)
+}
+
+func (d *daemon) openLog() (func() error, error) {
+	p := d.policies.Base().Events
+	if p.File == "" {
+		d.log = newEventLog(event.NewJSONSink(d.opts.Stdout))
+		return func() error { return nil }, nil
+	}
+	if err := os.MkdirAll(filepath.Dir(p.File), 0o700); err != nil {
+		return nil, fmt.Errorf("make directory of the event log: %w", err)
+	}
+	sink, err := event.NewFileSink(p.File, p.MaxMiB, p.Backups)
+	if err != nil {
+		return nil, err
+	}
+	d.log = newEventLog(sink)
+	return sink.Close, nil
+}
+
+// load makes or adopts the kernel's maps, and opens the gate.
+func (d *daemon) load(db *bbolt.DB) error {
+	var err error
+	logger := logrus.FieldLogger(d.opts.Logger)
+	if d.state, err = taint.Load(taint.Options{Types: d.opts.Types, PinDir: d.opts.PinDir, DB: db, Logger: logger}); err != nil {
+		if errors.Is(err, taint.ErrPins) {
+			return fmt.Errorf("%w: run the build that made them, or `weir detach` when nothing guarded is left", err)
+		}
+		return err
+	}
+	if d.egress, err = netegress.Load(netegress.Options{Types: d.opts.Types, PinDir: d.opts.PinDir, State: d.state, Logger: logger, Handle: d}); err != nil {
+		return errors.Join(err, d.state.Close())
+	}
+	if d.execs, err = exec.Load(exec.Options{Types: d.opts.Types, PinDir: d.opts.PinDir, Logger: logger}); err != nil {
+		return errors.Join(err, d.egress.Close(), d.state.Close())
+	}
+	if d.files, err = files.Load(files.Options{Types: d.opts.Types, PinDir: d.opts.PinDir, Links: d.state.Links, Logger: logger}); err != nil {
+		return errors.Join(err, d.execs.Close(), d.egress.Close(), d.state.Close())
+	}
+	if d.names, err = steer.Load(steer.Options{Types: d.opts.Types, PinDir: d.opts.PinDir, Links: d.state.Links, Logger: logger, Host: steering{d}}); err != nil {
+		return errors.Join(err, d.files.Close(), d.execs.Close(), d.egress.Close(), d.state.Close())
+	}
+	d.opts.Types = nil // they are large
+	d.witness = &processCache{Books: d.state, Ran: d.execs, Parents: func() []string { return allParents(d.policies.Base()) }}
+	d.parents = newParents(parentsOptions{
+		Books: d.state, Attach: d.egress, Policy: d.policies.Base, Memory: d.memory, Tell: d.write, Logger: logger,
+		Fail: func(what string, err error) { d.fail(what, nil, err) },
+	})
+	d.runtime = container.New(container.Options{
+		Policy: d.policies.Base, Parents: d.parents.List, State: d.state, Taint: d.taint, Sockets: socket.Findings, Log: d.write,
+		Guard: func(path string) error { return d.egress.GuardAlone(path, netegress.BaseSlot) },
+		Fail:  func(what string, err error) { d.fail(what, nil, err) }, Show: d.witness.Container,
+		Bridge: bridgeSockets(d.opts.RunDir),
+	})
+	d.pins = newPins(d.opts.PinDir, func(text string) { d.write(event.Event{Kind: event.Error, Message: text}) }, d.state, d.egress, d.execs, d.files, d.names)
+	d.spaces = newMountSpaces(d.files, d.state.Each, func(what string, err error) { d.fail(what, nil, err) })
+	p := d.policies.Base()
+	d.gate, err = gate.Open(gate.Options{
+		DB: db, Log: d.log, Logger: logger, Reviewer: d.reviewer, Resolve: d.lookUp, Approver: p.Approver == policy.Person,
+		AskFor: seconds(p.AskSeconds), ClaimFor: seconds(p.ClaimSeconds), Boot: boot,
+		Mode: func(container string) string { return string(d.policies.ModeOf(container)) },
+	})
+	if err != nil {
+		d.close()
+	}
+	return err
+}
+
+func seconds(n int) time.Duration { return time.Duration(n) * time.Second }
+
+func (d *daemon) close() {
+	for _, part := range []io.Closer{d.names, d.files, d.execs, d.egress, d.state} {
+		if err := part.Close(); err != nil {
+			d.opts.Logger.WithError(err).Error("close")
+		}
+	}
+}
+
+func (d *daemon) unload() {
+	d.gate.Close()
+	d.close()
+}
+
+// openAgents makes ready what serves agents; nobody is listened to yet.
+func (d *daemon) openAgents() error {
+	permissions := self.Config
+	if d.opts.PolicyPath != "" {
+		permissions = filepath.Dir(d.opts.PolicyPath)
+	}
+	var err error
+	d.agents, err = newBridgeHost(bridgeHostOptions{
+		RunDir: d.opts.RunDir, StateDir: d.opts.StateDir, Permissions: permissions, RulesPath: d.opts.RulesPath,
+		Server: d.opts.Server, KillSwitch: d.opts.KillSwitch, AgentPath: d.opts.AgentPath,
+		Books: d.state, Peers: d.egress, Gate: d.gate, Log: d.log, Policies: d.policies, Witness: d.witness, Taint: d.taint, Logger: d.opts.Logger,
+	})
+	return err
+}
+
+// attach puts everything in force, policy first.
+func (d *daemon) attach(server *control.Server) error {
+	if err := socket.LoadDiag(); err != nil {
+		if !d.opts.Degraded {
+			return fmt.Errorf("%w: or run with --degraded", err)
+		}
+		d.degraded = append(d.degraded, err.Error())
+		d.log.Note("degraded: " + strings.Join(d.degraded, "; "))
+	}
+	cookie, err := server.Cookie()
+	if err != nil {
+		return err
+	}
+	if err := d.state.SetControl(cookie); err != nil {
+		return err
+	}
+	if err := d.recall(); err != nil {
+		return err
+	}
+	d.sessionTable = newSessions(sessionsOptions{
+		Books: d.state, Kernel: d.egress, Files: d.files, Agents: d.agents, Log: d.log,
+		Parents: d.parents, Policies: d.policies, Witness: d.witness, Summaries: d.summaries,
+	})
+	if err := d.applyPolicy(d.policies.Base()); err != nil {
+		return err
+	}
+	d.gate.ModeChanged() // questions of an earlier daemon may be about containers that are sealed now
+	return errors.Join(d.egress.Attach(), d.files.Attach())
+}
+
+func (d *daemon) run(ctx context.Context, server *control.Server, ready func()) error {
+	group, ctx := errgroup.WithContext(ctx)
+	d.ctx = ctx
+	up := make(chan struct{}, 2)
+	attached := func() { up <- struct{}{} }
+	d.serveMetrics(ctx, group)
+	group.Go(func() error { return d.state.Run(ctx, attached, d.moved) })
+	group.Go(func() error { return d.execs.Run(ctx, attached, d.executed) })
+	group.Go(func() error { return d.egress.Run(ctx) })
+	for _, source := range []taint.Source{d.operator, d.files} {
+		group.Go(func() error { return source.Watch(ctx, d.taint) })
+	}
+	group.Go(func() error { return d.spaces.Run(ctx) })
+	group.Go(func() error { return d.pass(ctx) })
+	group.Go(func() error { return d.housekeep(ctx) })
+	group.Go(func() error {
+		for range cap(up) {
+			select {
+			case <-up:
+			case <-ctx.Done():
+				return nil
+			}
+		}
+		return d.begin(ctx, server, group, ready)
+	})
+	err := group.Wait()
+	d.log.Flush()
+	if err == nil || errors.Is(err, context.Canceled) {
+		return d.log.Write(event.Event{Kind: event.Stop, Message: "stopped; what is tainted stays denied"})
+	}
+	return errors.Join(err, d.log.Write(event.Event{Kind: event.Stop, Message: "failed: " + err.Error()}))
+}
+
+// begin opens for business once the programs are attached.
+func (d *daemon) begin(ctx context.Context, server *control.Server, group *errgroup.Group, ready func()) error {
+	if ctx.Err() != nil {
+		return nil
+	}
+	d.resumeResolvers()
+	if err := d.adopt(); err != nil {
+		return err
+	}
+	if err := d.agents.Open(); err != nil {
+		return err
+	}
+	group.Go(func() error {
+		return d.state.KeepBeating(ctx, func() bool {
+			d.opts.Alive()
+			return d.able()
+		})
+	})
+	group.Go(func() error { return server.Serve(ctx, d, d.refusePeer) })
+	d.approvals.Run(ctx, group)
+	group.Go(func() error { return d.hangups(ctx) })
+	group.Go(func() error { return d.watch(ctx) })
+	group.Go(func() error { return d.runtime.Run(ctx, d.replaced) })
+	select {
+	case <-d.runtime.Ready():
+	case <-time.After(firstLook):
+	case <-ctx.Done():
+	}
+	group.Go(func() error {
+		lean.Every(ctx, leanEvery, func(err error) { d.opts.Logger.WithError(err).Warn("give memory back") })
+		return nil
+	})
+	message := fmt.Sprintf("weir %s in mode %s", d.opts.Version, d.policies.Mode())
+	if err := d.log.Write(event.Event{Kind: event.Start, Mode: string(d.policies.Mode()), Message: message}); err != nil {
+		return fmt.Errorf("write the first event: %w", err)
+	}
+	d.begun.Store(true)
+	ready()
+	return nil
+}
+
+// closeTime is how long a log that is stuck may hold up the end.
+const closeTime = 2 * time.Second
+
+func within(limit time.Duration, do func() error) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_ = do() // what was written is written
+	}()
+	select {
+	case <-done:
+	case <-time.After(limit):
+	}
+}
