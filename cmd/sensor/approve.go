@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"weir/internal/event"
-	"weir/internal/gate/question"
+	"weir/internal/gate"
 	"weir/internal/show"
 )
 
@@ -42,7 +42,7 @@ func (s *system) answerCommand(allow bool, cmd *cobra.Command) *cobra.Command {
 		if q, ok := s.find(cmd.Context(), id); ok {
 			text = show.Question(q)
 		}
-		r := question.Reply{Allow: allow, By: s.operator(), Why: why, Scope: scope, For: lasts, Shown: text}
+		r := gate.Reply{Allow: allow, By: s.operator(), Why: why, Scope: scope, For: lasts, Shown: text}
 		q, err := s.client().Answer(cmd.Context(), id, r)
 		if err != nil {
 			return err
@@ -81,10 +81,10 @@ func (s *system) answerCommand(allow bool, cmd *cobra.Command) *cobra.Command {
 
 // find gives the question that waits under id. What is wrong with id the sensor
 // says when it is answered.
-func (s *system) find(ctx context.Context, id string) (question.Question, bool) {
+func (s *system) find(ctx context.Context, id string) (gate.Question, bool) {
 	list, err := s.client().Pending(ctx)
-	if i := slices.IndexFunc(list, func(q question.Question) bool { return q.ID == id }); err == nil && i >= 0 {
+	if i := slices.IndexFunc(list, func(q gate.Question) bool { return q.ID == id }); err == nil && i >= 0 {
 		return list[i], true
 	}
-	return question.Question{}, false
+	return gate.Question{}, false
 }

@@ -15,8 +15,7 @@ import (
 	"weir/internal/cop"
 	"weir/internal/event"
 	"weir/internal/gate"
-	"weir/internal/gate/question"
-	"weir/internal/gate/verdict"
+
 	"weir/internal/policy"
 )
 
@@ -88,12 +87,12 @@ func TestB43ModelEndpointAsDrop(t *testing.T) {
 	} {
 		for i, taint := range [][]string{{"secret"}, {"corruption"}, {"corruption", "secret"}, {"secret"}, {"corruption"}} {
 			flagged := i > 2
-			r := verdict.Request{AskFlagged: flagged, Container: event.Container{ID: fmt.Sprint("g-", i), Taint: taint}, Process: event.Process{PID: 5, Start: 5}, Command: command, Dir: "/work", Ask: verdict.Command, Mode: "enforce"}
+			r := gate.Request{AskFlagged: flagged, Container: event.Container{ID: fmt.Sprint("g-", i), Taint: taint}, Process: event.Process{PID: 5, Start: 5}, Command: command, Dir: "/work", Ask: gate.Command, Mode: "enforce"}
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-			done := make(chan verdict.Verdict, 1)
+			done := make(chan gate.Verdict, 1)
 			go func() { done <- g.Decide(ctx, r) }()
 			asked := false
-			var v verdict.Verdict
+			var v gate.Verdict
 			for waiting := true; waiting; {
 				select {
 				case v = <-done:
@@ -101,14 +100,14 @@ func TestB43ModelEndpointAsDrop(t *testing.T) {
 				case <-time.After(2 * time.Millisecond):
 					for _, q := range g.Pending() {
 						asked = true
-						if _, err := g.Answer(q.ID, question.Reply{By: "alice"}); err != nil && !errors.Is(err, context.Canceled) {
+						if _, err := g.Answer(q.ID, gate.Reply{By: "alice"}); err != nil && !errors.Is(err, context.Canceled) {
 							t.Error(err)
 						}
 					}
 				}
 			}
 			cancel()
-			if v.Decision == verdict.Allow || asked != (len(taint) == 2 || flagged) || !asked && v.Reason != verdict.Flagged {
+			if v.Decision == gate.Allow || asked != (len(taint) == 2 || flagged) || !asked && v.Reason != gate.Flagged {
 				t.Errorf("%v %q: %+v, asked %v", taint, command, v, asked)
 			}
 		}

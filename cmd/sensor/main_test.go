@@ -17,8 +17,8 @@ import (
 	"weir/internal/daemon"
 	"weir/internal/doctor"
 	"weir/internal/event"
-	"weir/internal/gate/question"
-	"weir/internal/gate/verdict"
+	"weir/internal/gate"
+
 	"weir/internal/taint"
 )
 
@@ -139,21 +139,21 @@ func (b *fakeBackend) Untaint(ctx context.Context, name string, _ []string, by, 
 	return b.Taint(ctx, name, nil, by, why)
 }
 
-func (b *fakeBackend) Pending(context.Context) ([]question.Question, error) {
-	return []question.Question{asked()}, nil
+func (b *fakeBackend) Pending(context.Context) ([]gate.Question, error) {
+	return []gate.Question{asked()}, nil
 }
 
-func (b *fakeBackend) History(context.Context, int) ([]question.Question, error) {
+func (b *fakeBackend) History(context.Context, int) ([]gate.Question, error) {
 	q := asked()
 	uid := uint32(0)
-	q.ID, q.State, q.Outcome, q.By, q.Why = "abc233", question.StateUsed, verdict.Approved, "root (alice)", "known \x1b[2Jsite"
+	q.ID, q.State, q.Outcome, q.By, q.Why = "abc233", gate.StateUsed, gate.Approved, "root (alice)", "known \x1b[2Jsite"
 	q.Asked, q.Answered = time.Unix(1e9, 0).UTC(), time.Unix(1e9+60, 0).UTC()
 	q.From = &event.Origin{Via: "control", UID: &uid, PID: 9, Terminal: "pts/1", SSH: "192.0.2.9 5 192.0.2.1 22"}
 	q.Shown = &event.Shown{Text: "program \x1b[2J", SHA256: "ab"}
-	return []question.Question{q}, nil
+	return []gate.Question{q}, nil
 }
 
-func (b *fakeBackend) Answer(_ context.Context, id string, r question.Reply) (question.Question, error) {
+func (b *fakeBackend) Answer(_ context.Context, id string, r gate.Reply) (gate.Question, error) {
 	q := asked()
 	switch id {
 	case "abc234":
@@ -161,14 +161,14 @@ func (b *fakeBackend) Answer(_ context.Context, id string, r question.Reply) (qu
 	case "hook23":
 		q.Text, q.Process.Argv, q.Destination = "npm install\n", []string{"weir-hook", "generic"}, event.Destination{}
 	default:
-		return question.Question{}, question.ErrUnknown
+		return gate.Question{}, gate.ErrUnknown
 	}
 	if r.Scope > len(q.Chain) {
-		return question.Question{}, fmt.Errorf("answer question %s: this question has no wider scope: %w", id, question.ErrScope)
+		return gate.Question{}, fmt.Errorf("answer question %s: this question has no wider scope: %w", id, gate.ErrScope)
 	}
 	q.Scope, q.Gone = r.Scope, r.Why == "late"
 	if r.Allow {
-		q.Outcome = verdict.Approved
+		q.Outcome = gate.Approved
 	}
 	q.By, q.Why, q.From, q.Shown = r.By, r.Why, r.From, &event.Shown{Text: r.Shown}
 	return q, nil
@@ -187,8 +187,8 @@ func (b *fakeBackend) GuardEnd(context.Context, string) (control.Summary, error)
 func (b *fakeBackend) Mode(context.Context, string, string, string) error { return nil }
 func (b *fakeBackend) Reload(context.Context) error                       { return nil }
 
-func asked() question.Question {
-	return question.Question{
+func asked() gate.Question {
+	return gate.Question{
 		ID:        "abc234",
 		Container: event.Container{ID: "c0ffee", Name: hostile, Taint: []string{"secret"}},
 		Process: event.Process{
@@ -200,7 +200,7 @@ func asked() question.Question {
 		},
 		Destination: event.Destination{Address: "192.0.2.1", Port: 443, Protocol: "tcp"},
 		Held:        true,
-		State:       question.StatePending,
+		State:       gate.StatePending,
 		Askers:      2,
 	}
 }

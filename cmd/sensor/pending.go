@@ -15,8 +15,8 @@ import (
 	"golang.org/x/term"
 
 	"weir/internal/event"
-	"weir/internal/gate/question"
-	"weir/internal/gate/verdict"
+	"weir/internal/gate"
+
 	"weir/internal/launch"
 	"weir/internal/prompt"
 	"weir/internal/show"
@@ -47,7 +47,7 @@ func (s *system) pendingCommand() *cobra.Command {
 				return err
 			}
 			if list == nil {
-				list = []question.Question{}
+				list = []gate.Question{}
 			}
 			return s.answer(list, func(w io.Writer) {
 				var b strings.Builder
@@ -72,9 +72,9 @@ func (s *system) follow(ctx context.Context) error {
 	if !s.json && term.IsTerminal(int(s.stdin.Fd())) && draws(s.stdout, launch.Getenv(s.environ, "TERM")) {
 		return prompt.Follow(ctx, s.client(), s.operator(), s.stdin, s.stdout)
 	}
-	return prompt.Lines(ctx, s.client(), func(q question.Question) error {
+	return prompt.Lines(ctx, s.client(), func(q gate.Question) error {
 		return s.answer(q, func(w io.Writer) {
-			if q.State == question.StatePending {
+			if q.State == gate.StatePending {
 				printQuestion(w, q, time.Now())
 			} else {
 				fmt.Fprintf(w, "%s: %s\n", event.Command([]string{q.ID}, 0, 0), show.Outcome(q)+show.Again(q))
@@ -98,7 +98,7 @@ func (s *system) history(cmd *cobra.Command, most int) error {
 		return err
 	}
 	if list == nil {
-		list = []question.Question{}
+		list = []gate.Question{}
 	}
 	return s.answer(list, func(w io.Writer) {
 		if len(list) == 0 {
@@ -113,7 +113,7 @@ func (s *system) history(cmd *cobra.Command, most int) error {
 	})
 }
 
-func printPending(w io.Writer, list []question.Question, now time.Time) {
+func printPending(w io.Writer, list []gate.Question, now time.Time) {
 	if len(list) == 0 {
 		fmt.Fprintln(w, "no questions")
 	}
@@ -126,7 +126,7 @@ func printPending(w io.Writer, list []question.Question, now time.Time) {
 }
 
 // printQuestion shows all that an answer depends on.
-func printQuestion(w io.Writer, q question.Question, now time.Time) {
+func printQuestion(w io.Writer, q gate.Question, now time.Time) {
 	word := event.Command([]string{q.ID}, 0, 0)
 	fmt.Fprintf(w, "%s  asked %s ago, %s left\n", word, span(now.Sub(q.Asked)), span(q.Deadline.Sub(now)))
 	fmt.Fprint(w, indent(show.Question(q)))
@@ -139,7 +139,7 @@ func printQuestion(w io.Writer, q question.Question, now time.Time) {
 }
 
 // printEnded shows a question that has ended, and its answer.
-func printEnded(w io.Writer, q question.Question) {
+func printEnded(w io.Writer, q gate.Question) {
 	row := func(name, format string, args ...any) {
 		fmt.Fprintf(w, "  %-12s %s\n", name, fmt.Sprintf(format, args...))
 	}
@@ -157,7 +157,7 @@ func printEnded(w io.Writer, q question.Question) {
 		return
 	}
 	row("answered by", "%s", event.Command([]string{q.By}, 0, 0))
-	if q.Scope > 0 && q.Outcome == verdict.Approved {
+	if q.Scope > 0 && q.Outcome == gate.Approved {
 		row("approved", "%s", show.Subject(q))
 	}
 	if q.From != nil {

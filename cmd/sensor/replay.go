@@ -12,8 +12,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"weir/internal/event"
+	"weir/internal/gate"
 	"weir/internal/policy"
-	"weir/internal/replay"
 )
 
 func (s *system) replayCommand() *cobra.Command {
@@ -41,7 +41,7 @@ policy names is not contacted, and what it would be asked comes out as "model".`
 
 // replayed is the same change, of as many events as there were.
 type replayed struct {
-	replay.Change
+	gate.ReplayChange
 	Count uint64 `json:"count"`
 }
 
@@ -49,7 +49,7 @@ type replayed struct {
 const maxChanges = 10_000
 
 func (s *system) replay(ctx context.Context, log string, p policy.Policy) error {
-	r, err := replay.New(p)
+	r, err := gate.NewReplay(p)
 	if err != nil {
 		return err
 	}
@@ -86,7 +86,7 @@ func (s *system) replay(ctx context.Context, log string, p policy.Policy) error 
 }
 
 // changeKey is what makes two changes the same for who reads them.
-func changeKey(c replay.Change) string {
+func changeKey(c gate.ReplayChange) string {
 	parts := []string{string(c.Was), c.WasBy, string(c.Now), c.NowBy, c.Event.Container.ID, c.Event.Command}
 	if d := c.Event.Destination; d != nil {
 		parts = append(parts, d.String())
@@ -94,10 +94,10 @@ func changeKey(c replay.Change) string {
 	return strings.Join(append(parts, c.Event.Process.Argv...), "\x00")
 }
 
-func printReplay(w io.Writer, t replay.Totals, changes []*replayed, left uint64) {
+func printReplay(w io.Writer, t gate.ReplayTotals, changes []*replayed, left uint64) {
 	fmt.Fprintf(w, "%d of %d decisions would change (%d events; %d decisions follow an earlier answer or no policy)\n", t.Changed, t.Decisions, t.Events, t.Follow)
 	fmt.Fprintf(w, "under the new policy: %d allow, %d deny, %d ask a person, %d ask the model\n",
-		t.Now[replay.Allow], t.Now[replay.Deny], t.Now[replay.Person], t.Now[replay.Model])
+		t.Now[gate.ReplayAllow], t.Now[gate.ReplayDeny], t.Now[gate.ReplayPerson], t.Now[gate.Model])
 	if len(changes) == 0 {
 		return
 	}

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"weir/internal/event"
-	"weir/internal/gate/question"
+	"weir/internal/gate"
 	"weir/internal/prompt/prompttest"
 	"weir/internal/show"
 )
@@ -15,14 +15,14 @@ import (
 // longBackend has one question, whose command counts columns.
 type longBackend struct {
 	fakeBackend
-	asked question.Question
+	asked gate.Question
 }
 
-func (b *longBackend) Pending(context.Context) ([]question.Question, error) {
-	return []question.Question{b.asked}, nil
+func (b *longBackend) Pending(context.Context) ([]gate.Question, error) {
+	return []gate.Question{b.asked}, nil
 }
 
-func (b *longBackend) Answer(_ context.Context, _ string, r question.Reply) (question.Question, error) {
+func (b *longBackend) Answer(_ context.Context, _ string, r gate.Reply) (gate.Question, error) {
 	return b.asked, nil
 }
 
@@ -31,7 +31,7 @@ func (b *longBackend) Events(_ context.Context, _ event.Filter, _ bool, fn func(
 }
 
 // long has every column of an argument told apart, and one that would pose as a row at some widths.
-func long() question.Question {
+func long() gate.Question {
 	q := asked()
 	var b strings.Builder
 	for i := 0; b.Len() < 400; i++ {

@@ -15,7 +15,7 @@ import (
 	"github.com/sirupsen/logrus"
 
 	"weir/internal/event"
-	"weir/internal/gate/question"
+	"weir/internal/gate"
 )
 
 // Bounds of announcing.
@@ -31,8 +31,8 @@ const (
 
 // Questions is where the announcer reads what it announces; the gate is one.
 type Questions interface {
-	Question(id string) (question.Question, error)
-	Pending() []question.Question
+	Question(id string) (gate.Question, error)
+	Pending() []gate.Question
 }
 
 // Options are what an Announcer needs.
@@ -170,7 +170,7 @@ func (a *Announcer) see(s *state, e event.Event) {
 // waits says whether a question still takes an answer: a verdict may be that of one asker, who left (G15).
 func (a *Announcer) waits(id string) bool {
 	q, err := a.o.Gate.Question(id)
-	return err == nil && q.State == question.StatePending
+	return err == nil && q.State == gate.StatePending
 }
 
 // catchUp compares what was seen with what is, after a start or a loss.
@@ -286,7 +286,7 @@ func (a *Announcer) finish(s *state, r result) {
 // try makes one attempt.
 func (a *Announcer) try(ctx context.Context, j job) result {
 	q, err := a.o.Gate.Question(j.id)
-	if err != nil || j.kind == asked && q.State != question.StatePending {
+	if err != nil || j.kind == asked && q.State != gate.StatePending {
 		return result{job: j, gone: true}
 	}
 	if j.until.IsZero() {

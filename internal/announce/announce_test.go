@@ -14,8 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"weir/internal/event"
-	"weir/internal/gate/question"
-	"weir/internal/gate/verdict"
+	"weir/internal/gate"
 )
 
 // G15: a question is announced, signed, and so is its end; the secrets of a command
@@ -54,7 +53,7 @@ func TestAnnounced(t *testing.T) {
 	if strings.Contains(string(got.body), "s3cr3tvalue") || strings.ContainsAny(string(got.body), "\u202e\x1b") {
 		t.Errorf("body: %s", got.body)
 	}
-	if _, err := g.Answer("abc234", question.Reply{Allow: true, By: "root (alice)", Why: "known"}); err != nil {
+	if _, err := g.Answer("abc234", gate.Reply{Allow: true, By: "root (alice)", Why: "known"}); err != nil {
 		t.Fatal(err)
 	}
 	events <- entry("abc234")
@@ -91,7 +90,7 @@ func TestF02AnnouncedChain(t *testing.T) {
 	if diff := cmp.Diff(want, m.Question.Chain); diff != "" || !m.Hidden {
 		t.Error("(-want +got):\n" + diff)
 	}
-	q.State, q.Outcome, q.By, q.Scope = question.StateUsed, verdict.Approved, "root", 2
+	q.State, q.Outcome, q.By, q.Scope = gate.StateUsed, gate.Approved, "root", 2
 	if m := jsonMessage(ended, "host1", q, time.Now()); m.Answer.Scope != 2 {
 		t.Errorf("%+v", m.Answer)
 	}
@@ -108,7 +107,7 @@ func TestCatchUp(t *testing.T) {
 	_, events := run(t, Options{Form: JSON, URL: r.URL, Gate: g})
 	<-r.news
 	g.put(ask("bbbbbb"))
-	if _, err := g.Answer("aaaaaa", question.Reply{By: "x"}); err != nil {
+	if _, err := g.Answer("aaaaaa", gate.Reply{By: "x"}); err != nil {
 		t.Fatal(err)
 	}
 	events <- event.Event{Kind: event.Lost, Loss: &event.Loss{Stage: "queue", What: "hold", Count: 2}}
@@ -130,12 +129,12 @@ func TestAskerLeaves(t *testing.T) {
 	events <- hold("abc234")
 	<-r.news
 	left := entry("abc234")
-	left.Verdict = &event.Decision{Decision: "deny", Reason: string(verdict.Cancelled)}
+	left.Verdict = &event.Decision{Decision: "deny", Reason: string(gate.Cancelled)}
 	events <- left
 	g.put(ask("abc235"))
 	events <- hold("abc235")
 	<-r.news // the first was seen
-	if _, err := g.Answer("abc234", question.Reply{Allow: true, By: "root (alice)"}); err != nil {
+	if _, err := g.Answer("abc234", gate.Reply{Allow: true, By: "root (alice)"}); err != nil {
 		t.Fatal(err)
 	}
 	events <- entry("abc234")
@@ -156,7 +155,7 @@ func TestNothingToTell(t *testing.T) {
 	r, g := newReceiver(t), &questions{}
 	_, events := run(t, Options{Form: JSON, URL: r.URL, Gate: g})
 	over := ask("over22")
-	over.State = question.StateDenied
+	over.State = gate.StateDenied
 	g.put(over)
 	events <- hold("nosuch")
 	events <- hold("over22")
@@ -360,7 +359,7 @@ func TestEndedBeforeAnnounced(t *testing.T) {
 		g.put(ask("quick2"))
 		events <- hold("quick2")
 		synctest.Wait()
-		if _, err := g.Answer("quick2", question.Reply{By: "x"}); err != nil {
+		if _, err := g.Answer("quick2", gate.Reply{By: "x"}); err != nil {
 			t.Fatal(err)
 		}
 		events <- entry("quick2")

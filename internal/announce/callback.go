@@ -15,7 +15,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"weir/internal/gate/question"
+	"weir/internal/gate"
 	"weir/internal/peer"
 	"weir/internal/show"
 )
@@ -33,8 +33,8 @@ const (
 
 // Answerer takes answers; the gate is one.
 type Answerer interface {
-	Question(id string) (question.Question, error)
-	Answer(id string, r question.Reply) (question.Question, error)
+	Question(id string) (gate.Question, error)
+	Answer(id string, r gate.Reply) (gate.Question, error)
 }
 
 // CallbackOptions are what a Callback needs.
@@ -239,7 +239,7 @@ func (c *Callback) carryOut(a order) (int, string) {
 	if a.allow && !whole {
 		return http.StatusConflict, "refused: not all of the question was shown: answer it on the host"
 	}
-	r := question.Reply{Allow: a.allow, Scope: a.scope, By: a.by(), Why: a.why, From: a.from}
+	r := gate.Reply{Allow: a.allow, Scope: a.scope, By: a.by(), Why: a.why, From: a.from}
 	if a.shown == digest(text) {
 		r.Shown = text
 	}
@@ -252,13 +252,13 @@ func (c *Callback) carryOut(a order) (int, string) {
 
 func status(err error) int {
 	switch {
-	case errors.Is(err, question.ErrScope):
+	case errors.Is(err, gate.ErrScope):
 		return http.StatusBadRequest
-	case errors.Is(err, question.ErrUnknown):
+	case errors.Is(err, gate.ErrUnknown):
 		return http.StatusNotFound
-	case errors.Is(err, question.ErrAnswered), errors.Is(err, question.ErrUsed):
+	case errors.Is(err, gate.ErrAnswered), errors.Is(err, gate.ErrUsed):
 		return http.StatusConflict
-	case errors.Is(err, question.ErrExpired):
+	case errors.Is(err, gate.ErrExpired):
 		return http.StatusGone
 	}
 	return http.StatusInternalServerError

@@ -20,8 +20,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"weir/internal/event"
-	"weir/internal/gate/question"
-	"weir/internal/gate/verdict"
+	"weir/internal/gate"
 )
 
 const slackKey = "not-a-real-slack-secret"
@@ -146,7 +145,7 @@ func TestB50Answer(t *testing.T) {
 		t.Fatalf("replies: %+v", c.replies)
 	}
 	c.replies[0].From.Address = ""
-	want := question.Reply{Allow: true, By: "callback user alice", Why: "known site", From: &event.Origin{Via: "callback", User: "alice"}, Shown: text}
+	want := gate.Reply{Allow: true, By: "callback user alice", Why: "known site", From: &event.Origin{Via: "callback", User: "alice"}, Shown: text}
 	if diff := cmp.Diff(want, c.replies[0]); diff != "" {
 		t.Error("(-want +got):\n" + diff)
 	}
@@ -199,8 +198,8 @@ func TestB50Slack(t *testing.T) {
 	c.gives(400, "neither")(c.button("open", "abc234 x", "U1"))
 	c.gives(200, "approved by slack user U1")(c.button("approve", "abc234 "+digest(text), "U1"))
 	c.replies[0].From.Address = ""
-	want := question.Reply{Allow: true, By: "slack user U1", From: &event.Origin{Via: "slack", User: "U1", Chat: "T1/C1"}, Shown: text}
-	if diff := cmp.Diff([]question.Reply{want}, c.replies); diff != "" {
+	want := gate.Reply{Allow: true, By: "slack user U1", From: &event.Origin{Via: "slack", User: "U1", Chat: "T1/C1"}, Shown: text}
+	if diff := cmp.Diff([]gate.Reply{want}, c.replies); diff != "" {
 		t.Error("(-want +got):\n" + diff)
 	}
 	for _, body := range []string{"", "payload=", "payload=%7B%7D", "%zz", "payload=[]", "payload=" + url.QueryEscape(`{"type":"block_actions","actions":[]}`)} {
@@ -304,8 +303,8 @@ func TestB50Refused(t *testing.T) {
 	c.put(q)
 	text, _ := shownText(JSON, q)
 	ended, expired := ask("ended2"), ask("expir2")
-	ended.State, ended.Outcome = question.StateUsed, verdict.Approved
-	expired.State, expired.Outcome = question.StateExpired, verdict.Timeout
+	ended.State, ended.Outcome = gate.StateUsed, gate.Approved
+	expired.State, expired.Outcome = gate.StateExpired, gate.Timeout
 	c.put(ended)
 	c.put(expired)
 	for _, tt := range []struct {
@@ -358,7 +357,7 @@ func TestHiddenIsNotApproved(t *testing.T) {
 	run.Destination = event.Destination{}
 	plain := ask("plain2")
 	plain.Destination, plain.Text, plain.Process.Argv = event.Destination{}, "curl https://example.org/", []string{"weir-hook"}
-	for _, q := range []question.Question{command, tool, run} {
+	for _, q := range []gate.Question{command, tool, run} {
 		c.put(q)
 		for _, form := range []string{JSON, Slack} {
 			if text, whole := shownText(form, q); whole || !strings.Contains(text, "[hidden]") {
@@ -378,7 +377,7 @@ func TestHiddenIsNotApproved(t *testing.T) {
 		t.Errorf("carried out: %+v", c.replies)
 	}
 	c.gives(200, "denied by slack user U1")(c.button("deny", "comma2 x", "U1"))
-	for _, q := range []question.Question{connect, plain} {
+	for _, q := range []gate.Question{connect, plain} {
 		c.put(q)
 		text, _ := shownText(JSON, q)
 		c.gives(200, "approved")(c.signed(jsonAnswer(q.ID, "approve", "alice", digest(text))))

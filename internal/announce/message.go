@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"weir/internal/event"
-	"weir/internal/gate/question"
+	"weir/internal/gate"
 	"weir/internal/show"
 )
 
@@ -78,7 +78,7 @@ type answer struct {
 // shownText is what a form shows of q; whole says that all is there that an
 // approval depends on: nothing was left out for its length, and nothing that looked
 // like a secret where q's own words alone say what it will do.
-func shownText(form string, q question.Question) (text string, whole bool) {
+func shownText(form string, q gate.Question) (text string, whole bool) {
 	q.Gone = false // what was announced stays what an approval returns
 	safe, hidden := show.Redact(q)
 	text, whole = show.Question(safe), true
@@ -94,7 +94,7 @@ func digest(text string) string {
 }
 
 // encode words an announcement of q.
-func encode(form, kind, host string, q question.Question, now time.Time) ([]byte, error) {
+func encode(form, kind, host string, q gate.Question, now time.Time) ([]byte, error) {
 	var v any
 	if form == Slack {
 		v = slackMessage(kind, host, q)
@@ -108,7 +108,7 @@ func encode(form, kind, host string, q question.Question, now time.Time) ([]byte
 	return data, nil
 }
 
-func jsonMessage(kind, host string, q question.Question, now time.Time) message {
+func jsonMessage(kind, host string, q gate.Question, now time.Time) message {
 	safe, hidden := show.Redact(q)
 	text, _ := shownText(JSON, q)
 	m := message{

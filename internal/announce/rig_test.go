@@ -13,8 +13,7 @@ import (
 	"github.com/sirupsen/logrus"
 
 	"weir/internal/event"
-	"weir/internal/gate/question"
-	"weir/internal/gate/verdict"
+	"weir/internal/gate"
 )
 
 const testKey = "not-a-real-key-0123456789"
@@ -22,56 +21,56 @@ const testKey = "not-a-real-key-0123456789"
 // questions is a gate that knows what it is told.
 type questions struct {
 	mu      sync.Mutex
-	all     map[string]question.Question
-	replies []question.Reply
+	all     map[string]gate.Question
+	replies []gate.Reply
 }
 
-func (g *questions) put(q question.Question) {
+func (g *questions) put(q gate.Question) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.all == nil {
-		g.all = map[string]question.Question{}
+		g.all = map[string]gate.Question{}
 	}
 	g.all[q.ID] = q
 }
 
-func (g *questions) Question(id string) (question.Question, error) {
+func (g *questions) Question(id string) (gate.Question, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	q, ok := g.all[id]
 	if !ok {
-		return q, question.ErrUnknown
+		return q, gate.ErrUnknown
 	}
 	return q, nil
 }
 
-func (g *questions) Pending() (list []question.Question) {
+func (g *questions) Pending() (list []gate.Question) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for _, q := range g.all {
-		if q.State == question.StatePending {
+		if q.State == gate.StatePending {
 			list = append(list, q)
 		}
 	}
 	return list
 }
 
-func (g *questions) Answer(id string, r question.Reply) (question.Question, error) {
+func (g *questions) Answer(id string, r gate.Reply) (gate.Question, error) {
 	q, err := g.Question(id)
 	switch {
 	case err != nil:
 		return q, fmt.Errorf("answer question %q: %w", id, err)
-	case q.Outcome == verdict.Timeout:
-		return q, fmt.Errorf("answer question %q: %w", id, question.ErrExpired)
-	case q.State != question.StatePending:
-		return q, fmt.Errorf("answer question %q: %w", id, question.ErrAnswered)
+	case q.Outcome == gate.Timeout:
+		return q, fmt.Errorf("answer question %q: %w", id, gate.ErrExpired)
+	case q.State != gate.StatePending:
+		return q, fmt.Errorf("answer question %q: %w", id, gate.ErrAnswered)
 	}
 	if r.Scope > len(q.Chain) || r.Scope != 0 && !r.Allow {
-		return q, fmt.Errorf("answer question %q: no scope 3: %w", id, question.ErrScope)
+		return q, fmt.Errorf("answer question %q: no scope 3: %w", id, gate.ErrScope)
 	}
-	q.State, q.Outcome, q.By, q.Why, q.Scope = question.StateDenied, verdict.Denied, r.By, r.Why, r.Scope
+	q.State, q.Outcome, q.By, q.Why, q.Scope = gate.StateDenied, gate.Denied, r.By, r.Why, r.Scope
 	if r.Allow {
-		q.State, q.Outcome = question.StateApproved, verdict.Approved
+		q.State, q.Outcome = gate.StateApproved, gate.Approved
 	}
 	g.put(q)
 	g.mu.Lock()
@@ -81,9 +80,9 @@ func (g *questions) Answer(id string, r question.Reply) (question.Question, erro
 }
 
 // ask is a question that waits for five minutes from now on.
-func ask(id string) question.Question {
+func ask(id string) gate.Question {
 	now := time.Now().UTC()
-	return question.Question{
+	return gate.Question{
 		ID:        id,
 		Container: event.Container{ID: "c1", Name: "web", Taint: []string{"secret"}},
 		Process: event.Process{
@@ -91,12 +90,12 @@ func ask(id string) question.Question {
 			Argv: []string{"curl", "-H", "Authorization: Bearer s3cr3tvalue", "https://example.org/\u202e<!channel>&\x1b[2J"},
 		},
 		Destination: event.Destination{Address: "203.0.113.9", Port: 443, Protocol: "tcp"},
-		Held:        true, Asked: now, Deadline: now.Add(5 * time.Minute), State: question.StatePending, Askers: 1,
+		Held:        true, Asked: now, Deadline: now.Add(5 * time.Minute), State: gate.StatePending, Askers: 1,
 	}
 }
 
 // inScript is a question of a curl in a script.
-func inScript(id string) question.Question {
+func inScript(id string) gate.Question {
 	q := ask(id)
 	q.Chain = []event.Member{q.Process.Member(), {PID: 90, Comm: "bash", Exe: "/usr/bin/bash", Argv: []string{"bash", "fetch.sh\n", "--token", "s3cr3tvalue"}, Truncated: true}}
 	return q

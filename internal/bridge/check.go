@@ -9,7 +9,7 @@ import (
 	"weir/internal/bridge/toolcall"
 	"weir/internal/bridge/wire"
 	"weir/internal/event"
-	"weir/internal/gate/verdict"
+	"weir/internal/gate"
 )
 
 // Host is the sensor, as the bridge needs it.
@@ -17,9 +17,9 @@ type Host interface {
 	// Who establishes the container that a process is in now. An error means that it is in none, or that this cannot be told.
 	Who(pid int) (Asker, error)
 	// Decide is the gate's, which blocks until somebody has decided.
-	Decide(context.Context, verdict.Request) verdict.Verdict
+	Decide(context.Context, gate.Request) gate.Verdict
 	// Confirm asks a person about the call of a tool, whatever the taint; the approval is used up.
-	Confirm(context.Context, verdict.Request) verdict.Verdict
+	Confirm(context.Context, gate.Request) gate.Verdict
 	// Deny writes a denial that is not the gate's; an error means that it was not written.
 	Deny(a Asker, command string, d event.Decision) error
 	// Called taints the container for what the call of a tool is about to read (G2); an error means that it was not.

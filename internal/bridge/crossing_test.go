@@ -17,7 +17,7 @@ import (
 
 	"weir/internal/bridge/wire"
 	"weir/internal/event"
-	"weir/internal/gate/verdict"
+	"weir/internal/gate"
 )
 
 const relayEnv = "WEIR_TEST_RELAY"
@@ -59,8 +59,8 @@ func (b *byPID) Who(pid int) (Asker, error) {
 // about itself and gets each of its answers once, and nothing of the other's (G21).
 func TestCrossing(t *testing.T) {
 	const requests = 2000
-	h := &byPID{host: &host{decide: func(_ context.Context, r verdict.Request) verdict.Verdict {
-		return verdict.Verdict{Reason: verdict.Flagged, Text: "about " + r.Container.ID + " " + r.Command}
+	h := &byPID{host: &host{decide: func(_ context.Context, r gate.Request) gate.Verdict {
+		return gate.Verdict{Reason: gate.Flagged, Text: "about " + r.Container.ID + " " + r.Command}
 	}}, pids: map[int]string{}}
 	s := New(h, quiet())
 	path := filepath.Join(t.TempDir(), "b.sock")

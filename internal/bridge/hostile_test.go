@@ -16,17 +16,17 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"weir/internal/bridge/wire"
-	"weir/internal/gate/verdict"
+	"weir/internal/gate"
 )
 
 // TestHostile: 60 clients of one container at once send endless lines, long lines, half lines, floods with one id, deep JSON and nothing at
 // all. Who asks properly is served meanwhile, nothing is allowed that the gate denies, and memory stays below 64 MiB.
 func TestHostile(t *testing.T) {
-	h := &host{asker: inside("secret"), decide: func(_ context.Context, r verdict.Request) verdict.Verdict {
+	h := &host{asker: inside("secret"), decide: func(_ context.Context, r gate.Request) gate.Verdict {
 		if r.Command == "ls" {
-			return verdict.Verdict{Decision: verdict.Allow, Reason: verdict.LocalRun}
+			return gate.Verdict{Decision: gate.Allow, Reason: gate.LocalRun}
 		}
-		return verdict.Verdict{Reason: verdict.Denied}
+		return gate.Verdict{Reason: gate.Denied}
 	}}
 	path := serve(t, h)
 	// What the clients send is made once: memory is to be the server's.

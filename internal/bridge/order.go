@@ -11,7 +11,7 @@ import (
 	"weir/internal/bridge/toolcall"
 	"weir/internal/bridge/wire"
 	"weir/internal/event"
-	"weir/internal/gate/verdict"
+	"weir/internal/gate"
 	"weir/internal/ruleset"
 	"weir/internal/ruleset/permission"
 	calls "weir/internal/ruleset/wire"
@@ -153,14 +153,14 @@ func (s *Server) gate(ctx context.Context, c *called) string {
 	if reason, ok := s.owned(c); ok {
 		return reason // who serves the tool asks, when the call is made
 	}
-	r := verdict.Request{Container: c.who.Container, Process: c.who.Process, Command: c.command, Dir: c.dir, Ask: verdict.Command, Mode: c.who.Mode, AskFlagged: c.who.AskFlagged, Policy: c.who.Policy}
+	r := gate.Request{Container: c.who.Container, Process: c.who.Process, Command: c.command, Dir: c.dir, Ask: gate.Command, Mode: c.who.Mode, AskFlagged: c.who.AskFlagged, Policy: c.who.Policy}
 	if c.confirm && c.who.Mode != "observe" {
 		if reason := s.confirmed(ctx, c, r); reason != "" {
 			return reason
 		}
 	}
 	if c.command != "" {
-		if v := s.host.Decide(ctx, r); v.Decision != verdict.Allow {
+		if v := s.host.Decide(ctx, r); v.Decision != gate.Allow {
 			return explain(v)
 		}
 	}

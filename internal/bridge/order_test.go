@@ -14,7 +14,7 @@ import (
 
 	"weir/internal/bridge/wire"
 	"weir/internal/event"
-	"weir/internal/gate/verdict"
+	"weir/internal/gate"
 	"weir/internal/ruleset"
 	"weir/internal/ruleset/builtin"
 	"weir/internal/ruleset/permission"
@@ -60,14 +60,14 @@ func TestOrder(t *testing.T) {
 			}
 			who := inside("secret")
 			who.Hooks = folder(t, map[string]string{"a": "touch " + seen + "; " + answer})
-			s := New(&host{decide: func(context.Context, verdict.Request) verdict.Verdict {
+			s := New(&host{decide: func(context.Context, gate.Request) gate.Verdict {
 				if _, err := os.Stat(seen); err == nil {
 					st.at("hooks")
 				}
 				if st.at("gate") {
-					return verdict.Verdict{Reason: verdict.Flagged}
+					return gate.Verdict{Reason: gate.Flagged}
 				}
-				return verdict.Verdict{Decision: verdict.Allow, Reason: verdict.Passed}
+				return gate.Verdict{Decision: gate.Allow, Reason: gate.Passed}
 			}}, quiet())
 			s.Use(Rules{Guard: guardStage{st}, Permissions: permissionStage{st}, Killed: func() bool { return st.at("kill switch") }})
 			reason := ask(s, who, "curl x")
@@ -95,11 +95,11 @@ func call(s *Server, who Asker, tool, input string) string {
 // F06: what the policy of the container says of flagged commands reaches the gate.
 func TestAskFlaggedF06(t *testing.T) {
 	for _, asks := range []bool{false, true} {
-		h := &host{decide: func(_ context.Context, r verdict.Request) verdict.Verdict {
+		h := &host{decide: func(_ context.Context, r gate.Request) gate.Verdict {
 			if r.AskFlagged != asks {
 				t.Errorf("the gate is told %v, the policy says %v", r.AskFlagged, asks)
 			}
-			return verdict.Verdict{}
+			return gate.Verdict{}
 		}}
 		who := inside("secret")
 		who.AskFlagged = asks
@@ -160,10 +160,10 @@ func TestPermissionsP4(t *testing.T) {
 	if err != nil || len(warnings) > 0 {
 		t.Fatal(err, warnings)
 	}
-	var asked []verdict.Request
-	h := &host{decide: func(_ context.Context, r verdict.Request) verdict.Verdict {
+	var asked []gate.Request
+	h := &host{decide: func(_ context.Context, r gate.Request) gate.Verdict {
 		asked = append(asked, r)
-		return verdict.Verdict{Reason: verdict.Denied}
+		return gate.Verdict{Reason: gate.Denied}
 	}}
 	s := New(h, quiet())
 	s.Use(Rules{Permissions: set})
@@ -185,17 +185,17 @@ func TestConfirmK11(t *testing.T) {
 	if err != nil || len(warnings) > 0 {
 		t.Fatal(err, warnings)
 	}
-	yes, no := verdict.Verdict{Decision: verdict.Allow, Reason: verdict.Approved}, verdict.Verdict{Reason: verdict.Denied}
+	yes, no := gate.Verdict{Decision: gate.Allow, Reason: gate.Approved}, gate.Verdict{Reason: gate.Denied}
 	for _, c := range []struct {
 		name, tool, input, agent, mode string
 		unasked                        []string
-		says                           verdict.Verdict
+		says                           gate.Verdict
 		asked                          bool
 		reason                         string
 	}{
 		{name: "allowed", tool: "Write", input: `{"file_path":"/work/a","content":"x"}`, says: yes, asked: true},
 		{name: "denied", tool: "Write", input: `{"file_path":"/work/a","content":"x"}`, says: no, asked: true, reason: "refused"},
-		{name: "no approver", tool: "Edit", input: `{"file_path":"/work/a"}`, says: verdict.Verdict{Reason: verdict.NoApprover}, asked: true, reason: "nobody"},
+		{name: "no approver", tool: "Edit", input: `{"file_path":"/work/a"}`, says: gate.Verdict{Reason: gate.NoApprover}, asked: true, reason: "nobody"},
 		{name: "PowerShell", tool: "powershell_exec", input: `{"script":"Get-Date"}`, says: yes, asked: true},
 		{name: "cmd", tool: "cmd_exec", input: `{"command":"dir"}`, says: yes, asked: true},
 		{name: "deleting", tool: "fs_delete", input: `{"path":"/work/a"}`, says: yes, asked: true},
@@ -219,12 +219,12 @@ func TestConfirmK11(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			asked := 0
-			h := &host{confirm: func(_ context.Context, r verdict.Request) verdict.Verdict {
+			h := &host{confirm: func(_ context.Context, r gate.Request) gate.Verdict {
 				if asked++; !strings.Contains(r.Command, c.tool) || !strings.Contains(r.Command, c.input) {
 					t.Errorf("asked %q", r.Command)
 				}
 				return c.says
-			}, decide: func(context.Context, verdict.Request) verdict.Verdict { return yes }}
+			}, decide: func(context.Context, gate.Request) gate.Verdict { return yes }}
 			s := New(h, quiet())
 			s.Use(Rules{Permissions: set, Killed: func() bool { return false }})
 			who := inside()

@@ -4,7 +4,7 @@ import (
 	"strings"
 
 	"weir/internal/bridge/gitguard"
-	"weir/internal/gate/verdict"
+	"weir/internal/gate"
 )
 
 // The texts are read by a model: what was denied, why, and what works instead. They tell nothing of the policy.
@@ -28,42 +28,42 @@ const (
 const tainted = "this container has read untrusted or confidential data, so commands that could send data out are checked first"
 
 // explain words a denial of the gate.
-func explain(v verdict.Verdict) string {
+func explain(v gate.Verdict) string {
 	switch v.Reason {
-	case verdict.Denied:
+	case gate.Denied:
 		return "Denied: a person looked at this command and refused it." + said(v.Text) + " Do not run it in another form. Go on without it, or ask the user what to do instead."
-	case verdict.Flagged:
+	case gate.Flagged:
 		return "Denied: " + tainted + ", and this one was found suspicious." + said(v.Text) + instead
-	case verdict.Timeout:
+	case gate.Timeout:
 		return "Denied: " + tainted + ", and nobody approved this one in time." + instead + " If it is needed, tell the user what it is for and run the very same command again later."
-	case verdict.NoApprover:
+	case gate.NoApprover:
 		return "Denied: " + tainted + ", and nobody is there who could approve this one." + instead
-	case verdict.Sealed:
+	case gate.Sealed:
 		return "Denied: the network is closed to this container until the operator opens it again. Commands that only read and write local files still work. Do not retry; tell the user."
-	case verdict.QueueFull, verdict.Flood:
+	case gate.QueueFull, gate.Flood:
 		return "Denied: too many commands of this container wait for an answer. Run commands that need the network one at a time, and try this one again in a minute."
-	case verdict.UsedOnce:
+	case gate.UsedOnce:
 		return "Denied: this approval was used already. Run the very same command again to ask anew."
-	case verdict.StoreFailed, verdict.LogFailed:
+	case gate.StoreFailed, gate.LogFailed:
 		return "Denied: the check could not be recorded on the host, and what is not recorded is not allowed. Tell the user; local commands still work."
-	case verdict.Cancelled:
+	case gate.Cancelled:
 		return "Denied: the check was interrupted on the host. Run the very same command again in a minute."
-	case verdict.Malformed:
+	case gate.Malformed:
 		return "Denied: the command could not be checked as it was asked. Give it as one shell command, and run it again."
 	}
 	return "Denied: " + tainted + ", and this one was not allowed." + instead
 }
 
 // explainCall words a denial of the gate of a call of a tool, whatever the taint.
-func explainCall(v verdict.Verdict) string {
+func explainCall(v gate.Verdict) string {
 	switch v.Reason {
-	case verdict.Denied:
+	case gate.Denied:
 		return "Denied: a person looked at this call and refused it." + said(v.Text) + " Go on without it, or ask the user what to do instead."
-	case verdict.Timeout:
+	case gate.Timeout:
 		return "Denied: nobody approved this call in time. Tell the user what it is for, and make the very same call again later."
-	case verdict.NoApprover:
+	case gate.NoApprover:
 		return "Denied: a person has to allow this call, and nobody is there who could. Go on without it, and tell the user."
-	case verdict.Sealed:
+	case gate.Sealed:
 		return "Denied: this container is closed until the operator opens it again, and nobody is asked about this call meanwhile. Do not retry; tell the user."
 	}
 	return explain(v) // what is left says nothing of commands alone

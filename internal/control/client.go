@@ -15,7 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"weir/internal/event"
-	"weir/internal/gate/question"
+	"weir/internal/gate"
 )
 
 // callTime bounds a call other than following events: a stopped sensor takes
@@ -53,17 +53,17 @@ func (c *Client) Untaint(ctx context.Context, name string, bits []string, by, wh
 }
 
 // Pending calls Backend.Pending.
-func (c *Client) Pending(ctx context.Context) (list []question.Question, err error) {
+func (c *Client) Pending(ctx context.Context) (list []gate.Question, err error) {
 	return list, c.call(ctx, plainRequest{head{Op: "pending"}}, &list)
 }
 
 // History calls Backend.History.
-func (c *Client) History(ctx context.Context, most int) (list []question.Question, err error) {
+func (c *Client) History(ctx context.Context, most int) (list []gate.Question, err error) {
 	return list, c.call(ctx, historyRequest{head{Op: "history"}, most}, &list)
 }
 
 // Answer calls Backend.Answer. From is the server's to fill.
-func (c *Client) Answer(ctx context.Context, id string, r question.Reply) (q question.Question, err error) {
+func (c *Client) Answer(ctx context.Context, id string, r gate.Reply) (q gate.Question, err error) {
 	op := "deny"
 	if r.Allow {
 		op = "approve"

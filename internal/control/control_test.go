@@ -17,7 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"weir/internal/event"
-	"weir/internal/gate/question"
+	"weir/internal/gate"
 )
 
 var _ Backend = (*Client)(nil)
@@ -68,22 +68,22 @@ func TestCalls(t *testing.T) {
 	k, err = c.Untaint(ctx, "web", []string{"secret"}, "alice", "rebuilt")
 	check(t, err, k, Container{ID: "web", By: me})
 	questions, err := c.Pending(ctx)
-	check(t, err, questions, []question.Question{{ID: "abc234", State: "pending"}})
-	q, err := c.Answer(ctx, "abc234", question.Reply{Allow: true, By: "alice", Why: "ok", Shown: "text"})
+	check(t, err, questions, []gate.Question{{ID: "abc234", State: "pending"}})
+	q, err := c.Answer(ctx, "abc234", gate.Reply{Allow: true, By: "alice", Why: "ok", Shown: "text"})
 	uid := uint32(os.Geteuid())
 	exe, _ := os.Executable()
 	if q.From == nil {
 		t.Fatal("the answer has no origin")
 	}
 	q.From.Terminal, q.From.SSH = "", "" // of who runs the test
-	check(t, err, q, question.Question{
+	check(t, err, q, gate.Question{
 		ID: "abc234", By: me, From: &event.Origin{Via: "control", UID: &uid, PID: os.Getpid(), Exe: exe}, Shown: &event.Shown{Text: "text"},
 	})
 	list2, err := c.History(ctx, 7)
-	check(t, err, list2, []question.Question{{ID: "abc233", State: "used"}})
-	_, err = c.Answer(ctx, "abc234", question.Reply{By: "alice"})
+	check(t, err, list2, []gate.Question{{ID: "abc233", State: "used"}})
+	_, err = c.Answer(ctx, "abc234", gate.Reply{By: "alice"})
 	check(t, err, 0, 0)
-	q, err = c.Answer(ctx, "abc234", question.Reply{Allow: true, By: "alice", Scope: 2})
+	q, err = c.Answer(ctx, "abc234", gate.Reply{Allow: true, By: "alice", Scope: 2})
 	check(t, err, q.Scope, 2)
 	reply, err := c.Guard(ctx, GuardRequest{Name: "n", Taint: []string{"secret"}, Policy: "mode: seal\n", PolicyName: "p.yaml", By: "alice"})
 	check(t, err, reply, GuardReply{ID: "s1", Cgroup: "/sys/fs/cgroup/weir/s1"})

@@ -7,7 +7,7 @@ import (
 	"sync"
 
 	"weir/internal/event"
-	"weir/internal/gate/question"
+	"weir/internal/gate"
 )
 
 // fake is a backend that notes what it was asked.
@@ -73,16 +73,16 @@ func (f *fake) Untaint(_ context.Context, name string, bits []string, by, why st
 	return Container{ID: name, By: by}, f.note("untaint %s %v %s %s", name, bits, by, why)
 }
 
-func (f *fake) Pending(context.Context) ([]question.Question, error) {
-	return []question.Question{{ID: "abc234", State: question.StatePending}}, f.note("pending")
+func (f *fake) Pending(context.Context) ([]gate.Question, error) {
+	return []gate.Question{{ID: "abc234", State: gate.StatePending}}, f.note("pending")
 }
 
-func (f *fake) History(_ context.Context, most int) ([]question.Question, error) {
-	return []question.Question{{ID: "abc233", State: "used"}}, f.note("history %d", most)
+func (f *fake) History(_ context.Context, most int) ([]gate.Question, error) {
+	return []gate.Question{{ID: "abc233", State: "used"}}, f.note("history %d", most)
 }
 
-func (f *fake) Answer(_ context.Context, id string, r question.Reply) (question.Question, error) {
-	q := question.Question{ID: id, By: r.By, From: r.From, Shown: &event.Shown{Text: r.Shown}}
+func (f *fake) Answer(_ context.Context, id string, r gate.Reply) (gate.Question, error) {
+	q := gate.Question{ID: id, By: r.By, From: r.From, Shown: &event.Shown{Text: r.Shown}}
 	if r.Scope != 0 {
 		q.Scope = r.Scope
 		return q, f.note("answer %s %v %s scope %d", id, r.Allow, r.By, r.Scope)

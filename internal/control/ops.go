@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"weir/internal/event"
-	"weir/internal/gate/question"
+	"weir/internal/gate"
 )
 
 // exchange is one request on its way to a backend.
@@ -114,7 +114,7 @@ func reply(ctx context.Context, x exchange, allow bool) (any, error) {
 	if len(why) > maxWhy {
 		return nil, Errorf(Usage, "%s: why has more than %d bytes", r.Op, maxWhy)
 	}
-	return x.backend.Answer(ctx, r.ID, question.Reply{Allow: allow, By: x.who(r.By), Why: why, Scope: r.Scope, For: r.For, From: x.from(), Shown: r.Shown})
+	return x.backend.Answer(ctx, r.ID, gate.Reply{Allow: allow, By: x.who(r.By), Why: why, Scope: r.Scope, For: r.For, From: x.from(), Shown: r.Shown})
 }
 
 // maxWhy bounds a reason, in bytes.

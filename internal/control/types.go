@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"weir/internal/event"
-	"weir/internal/gate/question"
+	"weir/internal/gate"
 )
 
 // Backend is what the socket gives access to. by says who asks, for the log: the
@@ -38,10 +38,10 @@ type Tainter interface {
 
 // Approver answers questions.
 type Approver interface {
-	Pending(ctx context.Context) ([]question.Question, error)           // in the order of asking
-	History(ctx context.Context, most int) ([]question.Question, error) // those that ended, newest first
+	Pending(ctx context.Context) ([]gate.Question, error)           // in the order of asking
+	History(ctx context.Context, most int) ([]gate.Question, error) // those that ended, newest first
 	// Answer ends a question. The server fills By and From of the reply.
-	Answer(ctx context.Context, id string, r question.Reply) (question.Question, error)
+	Answer(ctx context.Context, id string, r gate.Reply) (gate.Question, error)
 }
 
 // Guardian keeps the sessions of weir guard, and cgroups that people name.

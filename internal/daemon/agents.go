@@ -11,7 +11,7 @@ import (
 	"weir/internal/bridge"
 	"weir/internal/bridge/ipc"
 	"weir/internal/event"
-	"weir/internal/gate/verdict"
+	"weir/internal/gate"
 
 	"weir/internal/taint"
 )
@@ -32,8 +32,8 @@ type peerFinder interface {
 
 // Gate makes the verdicts.
 type bridgeGate interface {
-	Decide(context.Context, verdict.Request) verdict.Verdict
-	Confirm(context.Context, verdict.Request) verdict.Verdict
+	Decide(context.Context, gate.Request) gate.Verdict
+	Confirm(context.Context, gate.Request) gate.Verdict
 	Used(question string) error
 }
 

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"weir/internal/event"
-	"weir/internal/gate/question"
-	"weir/internal/gate/verdict"
+	"weir/internal/gate"
+
 	"weir/internal/netegress"
 	"weir/internal/procfs"
 )
@@ -64,12 +64,12 @@ func (d *daemon) ask(a netegress.Ask) {
 	if a.Held {
 		go untilGone(ctx, cancel, a.Process)
 	}
-	r := verdict.Request{
+	r := gate.Request{
 		Container: d.witness.Container(a.Container, a.Taint), Process: d.witness.Process(a.Process), Destination: d.destination(a),
 		Held: a.Held,
 	}
 	if a.Exec {
-		r.Ask = verdict.Run
+		r.Ask = gate.Run
 	} else {
 		r.Above = d.witness.Above(a.Container, r.Process)
 	}
@@ -78,7 +78,7 @@ func (d *daemon) ask(a netegress.Ask) {
 	r.AskFlagged, r.GrantSeconds = p.Cop.AskFlagged(), p.Grant.Seconds
 	d.summaries.Count(r.Container.ID, event.Hold)
 	v := d.gate.Decide(ctx, r)
-	if v.Decision != verdict.Allow && ctx.Err() != nil {
+	if v.Decision != gate.Allow && ctx.Err() != nil {
 		return // the daemon ends, and its asker stays held for the next one or the watcher; or the asker has gone, or asks anew
 	}
 	if err := d.carryOut(a, r, v, decided); err != nil {
@@ -110,17 +110,17 @@ func untilGone(ctx context.Context, cancel context.CancelFunc, p netegress.Proce
 }
 
 // carryOut calls decided before the asker goes on, which may ask again at once.
-func (d *daemon) carryOut(a netegress.Ask, r verdict.Request, v verdict.Verdict, decided func()) error {
+func (d *daemon) carryOut(a netegress.Ask, r gate.Request, v gate.Verdict, decided func()) error {
 	goOn := func() error {
 		decided()
 		return d.egress.Wake(a)
 	}
-	if v.Decision != verdict.Allow {
+	if v.Decision != gate.Allow {
 		d.summaries.Count(r.Container.ID, event.Connect)
 		if a.Exec {
 			return d.egress.Kill(a)
 		}
-		if a.Held && v.Reason == verdict.UsedOnce {
+		if a.Held && v.Reason == gate.UsedOnce {
 			return goOn() // and asks for itself
 		}
 		return d.egress.Refuse(a)
@@ -129,7 +129,7 @@ func (d *daemon) carryOut(a netegress.Ask, r verdict.Request, v verdict.Verdict,
 		return d.begins(a, v, goOn)
 	}
 	switch v.Reason {
-	case verdict.Approved, verdict.Passed, verdict.Recognised:
+	case gate.Approved, gate.Passed, gate.Recognised:
 	default:
 		return goOn() // untainted or observed meanwhile: the kernel lets it through
 	}
@@ -137,9 +137,9 @@ func (d *daemon) carryOut(a netegress.Ask, r verdict.Request, v verdict.Verdict,
 	if err != nil {
 		return errors.Join(err, d.egress.Refuse(a)) // an approval stays, for the next try
 	}
-	if v.Reason == verdict.Approved {
+	if v.Reason == gate.Approved {
 		err := d.gate.Used(v.Question)
-		if errors.Is(err, question.ErrUsed) {
+		if errors.Is(err, gate.ErrUsed) {
 			return goOn() // another thread of the same process was first
 		}
 		if err != nil {
@@ -165,8 +165,8 @@ func (d *daemon) carryOut(a netegress.Ask, r verdict.Request, v verdict.Verdict,
 
 // begins lets a command go on that was stopped before it began. Nothing is opened
 // by that.
-func (d *daemon) begins(a netegress.Ask, v verdict.Verdict, goOn func() error) error {
-	if v.Reason == verdict.Approved {
+func (d *daemon) begins(a netegress.Ask, v gate.Verdict, goOn func() error) error {
+	if v.Reason == gate.Approved {
 		if err := d.gate.Used(v.Question); err != nil {
 			return errors.Join(err, d.egress.Kill(a))
 		}

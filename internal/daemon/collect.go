@@ -15,8 +15,8 @@ import (
 	"weir/internal/cop"
 	"weir/internal/exec"
 	"weir/internal/files"
-	"weir/internal/gate/question"
-	"weir/internal/gate/verdict"
+	"weir/internal/gate"
+
 	"weir/internal/metrics"
 	"weir/internal/names/steer"
 	"weir/internal/netegress"
@@ -33,8 +33,8 @@ type collectorLog interface {
 
 // Gate is the gate's books.
 type collectorGate interface {
-	Counters() map[verdict.Reason]uint64
-	Pending() []question.Question
+	Counters() map[gate.Reason]uint64
+	Pending() []gate.Question
 }
 
 // Options are where figures come from; all must be set.
@@ -140,7 +140,7 @@ func taintLabel(b taint.Bits) string {
 }
 
 // verdicts tells verdicts from codes that stand beside one.
-func verdicts(counters map[verdict.Reason]uint64) (all []metrics.Verdict, failures map[string]uint64) {
+func verdicts(counters map[gate.Reason]uint64) (all []metrics.Verdict, failures map[string]uint64) {
 	failures = map[string]uint64{}
 	for reason, n := range counters {
 		if tier := reason.Tier(); tier != "" {

@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"weir/internal/cop"
-	"weir/internal/gate/verdict"
+	"weir/internal/gate"
 	"weir/internal/metrics"
 	"weir/internal/pinned"
 	"weir/internal/policy"
@@ -59,7 +59,7 @@ func TestHealthWhileStarting(t *testing.T) {
 }
 
 func TestVerdictsByTier(t *testing.T) {
-	all, failures := verdicts(map[verdict.Reason]uint64{verdict.Approved: 2, verdict.CopTimeout: 3, verdict.Flagged: 1})
+	all, failures := verdicts(map[gate.Reason]uint64{gate.Approved: 2, gate.CopTimeout: 3, gate.Flagged: 1})
 	slices.SortFunc(all, func(a, b metrics.Verdict) int { return strings.Compare(a.Reason, b.Reason) })
 	want := []metrics.Verdict{{Tier: "person", Result: "allow", Reason: "approved", Count: 2}, {Tier: "reviewer", Result: "deny", Reason: "flagged", Count: 1}}
 	if diff := cmp.Diff(want, all); diff != "" {

@@ -13,7 +13,7 @@ import (
 	"weir/internal/cgroup"
 	"weir/internal/control"
 	"weir/internal/event"
-	"weir/internal/gate/question"
+	"weir/internal/gate"
 	"weir/internal/netegress/socket"
 	"weir/internal/taint"
 )
@@ -234,17 +234,17 @@ func (d *daemon) Untaint(_ context.Context, name string, bits []string, by, why 
 }
 
 // Pending implements control.Approver.
-func (d *daemon) Pending(context.Context) ([]question.Question, error) { return d.gate.Pending(), nil }
+func (d *daemon) Pending(context.Context) ([]gate.Question, error) { return d.gate.Pending(), nil }
 
 // Answer implements control.Approver.
-func (d *daemon) Answer(_ context.Context, id string, r question.Reply) (question.Question, error) {
+func (d *daemon) Answer(_ context.Context, id string, r gate.Reply) (gate.Question, error) {
 	if err := d.agents.Answerable(r); err != nil {
-		return question.Question{}, err
+		return gate.Question{}, err
 	}
 	return d.gate.Answer(id, r)
 }
 
 // History implements control.Approver.
-func (d *daemon) History(_ context.Context, most int) ([]question.Question, error) {
+func (d *daemon) History(_ context.Context, most int) ([]gate.Question, error) {
 	return d.gate.Ended(most)
 }

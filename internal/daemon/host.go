@@ -8,7 +8,7 @@ import (
 	"weir/internal/bridge"
 	"weir/internal/cgroup"
 	"weir/internal/event"
-	"weir/internal/gate/verdict"
+	"weir/internal/gate"
 	"weir/internal/netegress"
 	"weir/internal/procfs"
 
@@ -48,16 +48,16 @@ func (a host) Who(pid int) (bridge.Asker, error) {
 }
 
 // Decide implements bridge.Host.
-func (a host) Decide(ctx context.Context, r verdict.Request) verdict.Verdict {
+func (a host) Decide(ctx context.Context, r gate.Request) gate.Verdict {
 	return a.opts.Gate.Decide(ctx, r)
 }
 
 // Confirm implements bridge.Host.
-func (a host) Confirm(ctx context.Context, r verdict.Request) verdict.Verdict {
+func (a host) Confirm(ctx context.Context, r gate.Request) gate.Verdict {
 	v := a.opts.Gate.Confirm(ctx, r)
-	if v.Decision == verdict.Allow && v.Question != "" {
+	if v.Decision == gate.Allow && v.Question != "" {
 		if err := a.opts.Gate.Used(v.Question); err != nil {
-			return verdict.Verdict{Reason: verdict.UsedOnce, Text: err.Error()}
+			return gate.Verdict{Reason: gate.UsedOnce, Text: err.Error()}
 		}
 	}
 	return v

@@ -8,14 +8,14 @@ import (
 
 	"weir/internal/event"
 	"weir/internal/exec"
-	"weir/internal/gate/verdict"
+	"weir/internal/gate"
 	"weir/internal/netegress"
 	"weir/internal/procfs"
 	"weir/internal/taint"
 )
 
 // fail logs what could not be done. Nothing was allowed by it.
-func (d *daemon) fail(what string, r *verdict.Request, err error) {
+func (d *daemon) fail(what string, r *gate.Request, err error) {
 	e := event.Event{Kind: event.Error, Message: what + ": " + err.Error()}
 	if r != nil {
 		e.Container, e.Process, e.Destination = &r.Container, &r.Process, &r.Destination
@@ -29,8 +29,8 @@ func (d *daemon) write(e event.Event) { d.log.Post(e) }
 // executed logs an observed command with the verdict on running it (G25).
 func (d *daemon) executed(c exec.Command) {
 	d.spaces.Saw(c.Container, c.Process.PID)
-	r := verdict.Request{
-		Container: d.witness.Container(c.Container, taint.Bits(c.Taint)), Process: c.Process, Ask: verdict.Run,
+	r := gate.Request{
+		Container: d.witness.Container(c.Container, taint.Bits(c.Taint)), Process: c.Process, Ask: gate.Run,
 	}
 	r.Mode = string(d.policies.ModeOf(r.Container.ID))
 	v := d.gate.Decide(d.ctx, r)

@@ -8,7 +8,7 @@ import (
 
 	"weir/internal/cop"
 	"weir/internal/cop/model"
-	"weir/internal/gate/verdict"
+	"weir/internal/gate"
 	"weir/internal/netegress"
 	"weir/internal/policy"
 )
@@ -26,9 +26,9 @@ func newReviewer(p policy.Cop) (*cop.Cop, error) {
 }
 
 // termsOf is what a verdict that allows opens: less, when no person gave it.
-func termsOf(p policy.Policy, v verdict.Verdict) netegress.Terms {
+func termsOf(p policy.Policy, v gate.Verdict) netegress.Terms {
 	grant := p.Grant
-	if v.By == verdict.ByCop {
+	if v.By == gate.ByCop {
 		grant.Seconds, grant.Bytes = min(grant.Seconds, p.Cop.Grant.Seconds), min(grant.Bytes, p.Cop.Grant.Bytes)
 	}
 	t := netegress.Terms{
@@ -41,7 +41,7 @@ func termsOf(p policy.Policy, v verdict.Verdict) netegress.Terms {
 }
 
 // scopeOf is the scope of the grant that a verdict on an asker has led to; 0: it was there before, for another process.
-func scopeOf(v verdict.Verdict, asker int, t netegress.Terms, g netegress.Grant) int {
+func scopeOf(v gate.Verdict, asker int, t netegress.Terms, g netegress.Grant) int {
 	switch g.Root.PID {
 	case 0, asker:
 		return 1

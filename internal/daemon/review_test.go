@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"weir/internal/event"
-	"weir/internal/gate/verdict"
+	"weir/internal/gate"
 	"weir/internal/netegress"
 	"weir/internal/policy"
 	"weir/internal/procfs"
@@ -19,13 +19,13 @@ func TestF01TermsNameWhoIsLetOut(t *testing.T) {
 	}
 	self := &event.Member{PID: st.PID, Start: st.Start, Comm: st.Comm}
 	for name, tt := range map[string]struct {
-		v    verdict.Verdict
+		v    gate.Verdict
 		want int
 	}{
-		"the asker":  {verdict.Verdict{Reason: verdict.Approved, Scope: 1}, 0},
-		"a parent":   {verdict.Verdict{Reason: verdict.Approved, Scope: 2, Root: self}, st.PID},
-		"passed":     {verdict.Verdict{Reason: verdict.Passed, By: verdict.ByCop}, 0},
-		"recognised": {verdict.Verdict{Reason: verdict.Recognised}, 0},
+		"the asker":  {gate.Verdict{Reason: gate.Approved, Scope: 1}, 0},
+		"a parent":   {gate.Verdict{Reason: gate.Approved, Scope: 2, Root: self}, st.PID},
+		"passed":     {gate.Verdict{Reason: gate.Passed, By: gate.ByCop}, 0},
+		"recognised": {gate.Verdict{Reason: gate.Recognised}, 0},
 	} {
 		if got := termsOf(policy.Default(), tt.v).Root; got.PID != tt.want || got.PID != 0 && got.Start != st.Start {
 			t.Errorf("%s: %+v", name, got)
@@ -35,7 +35,7 @@ func TestF01TermsNameWhoIsLetOut(t *testing.T) {
 
 // F03: the event of a grant has the scope that it was made with, which is not always the one that was approved.
 func TestF03ScopeOfGrant(t *testing.T) {
-	wide := verdict.Verdict{Scope: 3}
+	wide := gate.Verdict{Scope: 3}
 	root := func(pid int) netegress.Process { return netegress.Process{PID: pid} }
 	for name, tt := range map[string]struct {
 		terms, grant, want int

@@ -21,7 +21,7 @@ import (
 	"weir/internal/control"
 	"weir/internal/doctor"
 	"weir/internal/event"
-	"weir/internal/gate/question"
+	"weir/internal/gate"
 	"weir/internal/netegress"
 )
 
@@ -119,13 +119,13 @@ func (t *trial) use(ctx context.Context, client *control.Client, probe *exec.Cmd
 	}
 	answer := make(chan error, 1)
 	go func() { answer <- p.connects(unix.EPERM) }()
-	var asked []question.Question
+	var asked []gate.Question
 	if !t.until(func() bool { asked, _ = client.Pending(ctx); return len(asked) == 1 && asked[0].Held }) {
 		return errors.New("a tainted process was not held")
 	}
 	t.ok("a tainted process is held before it connects")
 	t.step = "deny"
-	if _, err := client.Answer(ctx, asked[0].ID, question.Reply{By: "doctor", Why: "weir doctor --load"}); err != nil {
+	if _, err := client.Answer(ctx, asked[0].ID, gate.Reply{By: "doctor", Why: "weir doctor --load"}); err != nil {
 		return err
 	}
 	select {

@@ -12,7 +12,7 @@ import (
 	"weir/internal/bridge"
 	"weir/internal/bridge/served"
 	"weir/internal/event"
-	"weir/internal/gate/question"
+	"weir/internal/gate"
 	notes "weir/internal/memory"
 	"weir/internal/rewrite"
 	"weir/internal/ruleset/permission"
@@ -97,8 +97,8 @@ func (t *tools) Allow(rule string) error {
 }
 
 // Answerable says why an answer could not be carried out: before it is taken, so that who gives it is told.
-func (a *bridgeHost) Answerable(r question.Reply) error {
-	if !r.Allow || r.For != question.ForKey {
+func (a *bridgeHost) Answerable(r gate.Reply) error {
+	if !r.Allow || r.For != gate.ForKey {
 		return nil
 	}
 	path := filepath.Join(a.opts.Permissions, "permissions.yaml")

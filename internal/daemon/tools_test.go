@@ -9,7 +9,7 @@ import (
 
 	"github.com/sirupsen/logrus"
 
-	"weir/internal/gate/question"
+	"weir/internal/gate"
 	"weir/internal/policy"
 
 	"weir/internal/vault"
@@ -83,15 +83,15 @@ func TestAnswerable(t *testing.T) {
 	}
 	for _, c := range []struct {
 		dir    string
-		reply  question.Reply
+		reply  gate.Reply
 		denied bool
 	}{
-		{good, question.Reply{Allow: true, For: question.ForKey}, false},
-		{none, question.Reply{Allow: true, For: question.ForKey}, false},
-		{broken, question.Reply{Allow: true, For: question.ForKey}, true},
-		{"/proc/self/fdinfo", question.Reply{Allow: true, For: question.ForKey}, true}, // nobody may write there, not even root
-		{"/proc/self/fdinfo", question.Reply{Allow: true, For: question.ForSession}, false},
-		{"/proc/self/fdinfo", question.Reply{For: question.ForKey}, false},
+		{good, gate.Reply{Allow: true, For: gate.ForKey}, false},
+		{none, gate.Reply{Allow: true, For: gate.ForKey}, false},
+		{broken, gate.Reply{Allow: true, For: gate.ForKey}, true},
+		{"/proc/self/fdinfo", gate.Reply{Allow: true, For: gate.ForKey}, true}, // nobody may write there, not even root
+		{"/proc/self/fdinfo", gate.Reply{Allow: true, For: gate.ForSession}, false},
+		{"/proc/self/fdinfo", gate.Reply{For: gate.ForKey}, false},
 	} {
 		err := (&bridgeHost{opts: bridgeHostOptions{Permissions: c.dir}}).Answerable(c.reply)
 		if (err != nil) != c.denied || c.denied && !strings.Contains(err.Error(), filepath.Join(c.dir, "permissions.yaml")) {

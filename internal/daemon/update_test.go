@@ -24,7 +24,7 @@ import (
 	"weir/internal/agentupdate"
 	"weir/internal/bridge"
 	"weir/internal/event"
-	"weir/internal/gate/verdict"
+	"weir/internal/gate"
 	"weir/internal/ruleset/killswitch"
 	calls "weir/internal/ruleset/wire"
 )
@@ -32,7 +32,7 @@ import (
 // asksPerson is a sensor with one container, whose person answers as the test says.
 type asksPerson struct {
 	bridge.Host
-	verdict verdict.Verdict
+	verdict gate.Verdict
 	asked   []string
 	denied  []event.Decision
 }
@@ -41,7 +41,7 @@ func (h *asksPerson) Who(int) (bridge.Asker, error) {
 	return bridge.Asker{Container: event.Container{ID: "g-test"}, Process: event.Process{PID: os.Getpid(), Start: 1}, Mode: "enforce"}, nil
 }
 
-func (h *asksPerson) Confirm(_ context.Context, r verdict.Request) verdict.Verdict {
+func (h *asksPerson) Confirm(_ context.Context, r gate.Request) gate.Verdict {
 	h.asked = append(h.asked, r.Command)
 	return h.verdict
 }
@@ -89,11 +89,11 @@ func TestAgentUpdateK8K10(t *testing.T) {
 	logger.SetOutput(io.Discard)
 	const from = "https://objects.githubusercontent.com"
 	sum := fmt.Sprintf("%x", sha256.Sum256([]byte(after)))
-	yes, no := verdict.Verdict{Decision: verdict.Allow, Reason: verdict.Approved}, verdict.Verdict{Reason: verdict.Denied}
+	yes, no := gate.Verdict{Decision: gate.Allow, Reason: gate.Approved}, gate.Verdict{Reason: gate.Denied}
 	for _, c := range []struct {
 		name, url, sum string
 		off, killed    bool
-		verdict        verdict.Verdict
+		verdict        gate.Verdict
 		unwritten      error
 		code, says     string
 		asked          bool

@@ -4,9 +4,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"weir/internal/gate/question"
-	"weir/internal/gate/verdict"
 )
 
 // G15: the asker waits until somebody answers; the verdict is written first.
@@ -16,21 +13,21 @@ func TestApproveAndDeny(t *testing.T) {
 		time.Sleep(299 * time.Second)
 		c.blocks()
 		r.answer(r.one(), true)
-		v := c.gives(verdict.Allow, verdict.Approved)
+		v := c.gives(Allow, Approved)
 		if err := r.Used(v.Question); err != nil {
 			t.Fatal(err)
 		}
 		c = r.ask(curl(retry))
 		c.blocks()
 		r.answer(r.one(), false)
-		v = c.gives(verdict.Deny, verdict.Denied)
+		v = c.gives(Deny, Denied)
 		if v.By != "alice" || v.Text != "alice denied: because" {
 			t.Errorf("verdict: %+v", v)
 		}
-		r.wantErr(r.Used(v.Question), question.ErrNotGiven)
+		r.wantErr(r.Used(v.Question), ErrNotGiven)
 		r.wantEvents("hold", "verdict allow approved", "hold", "verdict deny denied")
-		r.wantCount(verdict.Approved, 1)
-		r.wantCount(verdict.Denied, 1)
+		r.wantCount(Approved, 1)
+		r.wantCount(Denied, 1)
 	})
 }
 
@@ -40,15 +37,15 @@ func TestTimeout(t *testing.T) {
 		c := r.ask(curl())
 		id := r.one()
 		time.Sleep(300 * time.Second)
-		v := c.gives(verdict.Deny, verdict.Timeout)
+		v := c.gives(Deny, Timeout)
 		if v.Question != id || !strings.Contains(v.Text, "5m0s") {
 			t.Errorf("verdict: %+v", v)
 		}
 		r.wantEvents("hold", "verdict deny timeout")
 		r.none()
-		_, err := r.Answer(id, question.Reply{Allow: true, By: "alice"})
-		r.wantErr(err, question.ErrExpired)
-		r.wantErr(r.Used(id), question.ErrNotGiven)
+		_, err := r.Answer(id, Reply{Allow: true, By: "alice"})
+		r.wantErr(err, ErrExpired)
+		r.wantErr(r.Used(id), ErrNotGiven)
 		// It can be asked again, as another question.
 		r.ask(curl()).blocks()
 		if r.one() == id {
@@ -61,33 +58,33 @@ func TestAnswerErrors(t *testing.T) {
 	bubble(t, func(r *rig) {
 		c := r.ask(curl())
 		id := r.one()
-		_, err := r.Answer("nosuch", question.Reply{Allow: true, By: "alice"})
-		r.wantErr(err, question.ErrUnknown)
+		_, err := r.Answer("nosuch", Reply{Allow: true, By: "alice"})
+		r.wantErr(err, ErrUnknown)
 		if !strings.Contains(err.Error(), `"nosuch"`) {
 			t.Errorf("error does not name the id: %v", err)
 		}
-		if _, err = r.Answer(id, question.Reply{Allow: true, By: ""}); err == nil {
+		if _, err = r.Answer(id, Reply{Allow: true, By: ""}); err == nil {
 			t.Error("an answer by nobody was taken")
 		}
 		c.blocks()
-		q, err := r.Answer(id, question.Reply{Allow: true, By: "alice"})
-		if err != nil || q.State != question.StateApproved || q.By != "alice" {
+		q, err := r.Answer(id, Reply{Allow: true, By: "alice"})
+		if err != nil || q.State != StateApproved || q.By != "alice" {
 			t.Fatalf("Answer: %+v, %v", q, err)
 		}
 		for _, allow := range []bool{true, false} {
-			q, err = r.Answer(id, question.Reply{Allow: allow, By: "bob"})
-			r.wantErr(err, question.ErrAnswered)
+			q, err = r.Answer(id, Reply{Allow: allow, By: "bob"})
+			r.wantErr(err, ErrAnswered)
 			if !strings.Contains(err.Error(), "approved by alice") || q.By != "alice" {
 				t.Errorf("second answer: %+v, %v", q, err)
 			}
 		}
-		c.gives(verdict.Allow, verdict.Approved)
-		r.wantErr(r.Used("nosuch"), question.ErrUnknown)
+		c.gives(Allow, Approved)
+		r.wantErr(r.Used("nosuch"), ErrUnknown)
 		if err := r.Used(id); err != nil {
 			t.Fatal(err)
 		}
-		_, err = r.Answer(id, question.Reply{Allow: true, By: "bob"})
-		r.wantErr(err, question.ErrAnswered)
+		_, err = r.Answer(id, Reply{Allow: true, By: "bob"})
+		r.wantErr(err, ErrAnswered)
 	})
 }
 
@@ -96,14 +93,14 @@ func TestUsedOnce(t *testing.T) {
 	bubble(t, func(r *rig) {
 		c := r.ask(curl())
 		id := r.one()
-		r.wantErr(r.Used(id), question.ErrNotGiven)
+		r.wantErr(r.Used(id), ErrNotGiven)
 		r.answer(id, true)
-		c.gives(verdict.Allow, verdict.Approved)
+		c.gives(Allow, Approved)
 		if err := r.Used(id); err != nil {
 			t.Fatal(err)
 		}
-		r.wantErr(r.Used(id), question.ErrUsed)
-		r.wantErr(r.Release(id), question.ErrUsed)
+		r.wantErr(r.Used(id), ErrUsed)
+		r.wantErr(r.Release(id), ErrUsed)
 		again := r.ask(curl())
 		again.blocks() // the same process, the same destination: a new question
 		if r.one() == id {
@@ -124,17 +121,17 @@ func TestJoinedAskers(t *testing.T) {
 		}
 		r.answer(id, true)
 		for _, c := range []*call{first, thread} {
-			if v := c.gives(verdict.Allow, verdict.Approved); v.Question != id {
+			if v := c.gives(Allow, Approved); v.Question != id {
 				t.Errorf("verdict: %+v", v)
 			}
 		}
-		if v := other.gives(verdict.Deny, verdict.UsedOnce); v.Question != id {
+		if v := other.gives(Deny, UsedOnce); v.Question != id {
 			t.Errorf("verdict: %+v", v)
 		}
 		r.wantEvents("hold", "hold", "verdict allow approved", "connect deny used_once")
 		// The kernel restarts the first one's call before the grant is open: the same
 		// approval. Another process meanwhile has to ask.
-		if v := r.ask(curl()).gives(verdict.Allow, verdict.Approved); v.Question != id {
+		if v := r.ask(curl()).gives(Allow, Approved); v.Question != id {
 			t.Errorf("verdict: %+v", v)
 		}
 		r.ask(curl(retry)).blocks()
@@ -146,11 +143,11 @@ func TestJoinedAskersDenied(t *testing.T) {
 	bubble(t, func(r *rig) {
 		first, other := r.ask(curl()), r.ask(curl(retry))
 		r.answer(r.one(), false)
-		first.gives(verdict.Deny, verdict.Denied)
-		other.gives(verdict.Deny, verdict.Denied)
+		first.gives(Deny, Denied)
+		other.gives(Deny, Denied)
 		time.Sleep(299 * time.Second)
-		r.ask(curl()).gives(verdict.Deny, verdict.Denied)
-		r.ask(curl(retry)).gives(verdict.Deny, verdict.Denied)
+		r.ask(curl()).gives(Deny, Denied)
+		r.ask(curl(retry)).gives(Deny, Denied)
 		r.none()
 		r.ask(curl(retry, retry)).blocks() // a new process asks anew
 		time.Sleep(time.Second)
@@ -163,8 +160,8 @@ func TestHeldAskerComesFirst(t *testing.T) {
 	bubble(t, func(r *rig) {
 		refused, held := r.ask(curl(unheld)), r.ask(curl(retry))
 		r.answer(r.one(), true)
-		refused.gives(verdict.Deny, verdict.UsedOnce)
-		held.gives(verdict.Allow, verdict.Approved)
+		refused.gives(Deny, UsedOnce)
+		held.gives(Allow, Approved)
 	})
 }
 
@@ -193,13 +190,13 @@ func TestLateApproval(t *testing.T) {
 				claim := r.ask(curl(retry))
 				if !tt.ok {
 					claim.blocks()
-					r.wantErr(r.Used(id), question.ErrExpired)
-					r.wantCount(verdict.Unclaimed, 1)
-					_, err := r.Answer(id, question.Reply{Allow: true, By: "bob"})
-					r.wantErr(err, question.ErrAnswered)
+					r.wantErr(r.Used(id), ErrExpired)
+					r.wantCount(Unclaimed, 1)
+					_, err := r.Answer(id, Reply{Allow: true, By: "bob"})
+					r.wantErr(err, ErrAnswered)
 					return
 				}
-				if v := claim.gives(verdict.Allow, verdict.Approved); v.Question != id {
+				if v := claim.gives(Allow, Approved); v.Question != id {
 					t.Errorf("verdict: %+v", v)
 				}
 				r.ask(curl(retry, retry)).blocks() // claimed once
@@ -218,10 +215,10 @@ func TestApprovalExpiresUnused(t *testing.T) {
 		c := r.ask(curl())
 		id := r.one()
 		r.answer(id, true)
-		c.gives(verdict.Allow, verdict.Approved)
+		c.gives(Allow, Approved)
 		time.Sleep(300 * time.Second)
-		r.wantErr(r.Used(id), question.ErrExpired)
-		r.wantCount(verdict.Unclaimed, 0)
+		r.wantErr(r.Used(id), ErrExpired)
+		r.wantCount(Unclaimed, 0)
 	})
 }
 
@@ -230,16 +227,16 @@ func TestRelease(t *testing.T) {
 	bubble(t, func(r *rig) {
 		c := r.ask(curl())
 		id := r.one()
-		r.wantErr(r.Release(id), question.ErrNotGiven)
+		r.wantErr(r.Release(id), ErrNotGiven)
 		r.answer(id, true)
-		c.gives(verdict.Allow, verdict.Approved)
+		c.gives(Allow, Approved)
 		if err := r.Release(id); err != nil {
 			t.Fatal(err)
 		}
-		if v := r.ask(curl(retry)).gives(verdict.Allow, verdict.Approved); v.Question != id {
+		if v := r.ask(curl(retry)).gives(Allow, Approved); v.Question != id {
 			t.Errorf("verdict: %+v", v)
 		}
-		r.wantErr(r.Release("nosuch"), question.ErrUnknown)
+		r.wantErr(r.Release("nosuch"), ErrUnknown)
 	})
 }
 
@@ -249,24 +246,24 @@ func TestConfigure(t *testing.T) {
 		c := r.ask(curl())
 		id := r.one()
 		r.Configure(nil, false, 0, 0)
-		c.gives(verdict.Deny, verdict.NoApprover)
-		_, err := r.Answer(id, question.Reply{Allow: true, By: "alice"})
-		r.wantErr(err, question.ErrAnswered)
+		c.gives(Deny, NoApprover)
+		_, err := r.Answer(id, Reply{Allow: true, By: "alice"})
+		r.wantErr(err, ErrAnswered)
 		if !strings.Contains(err.Error(), "no_approver") {
 			t.Errorf("error: %v", err)
 		}
 		r.Configure(nil, true, 10*time.Second, 20*time.Second)
 		c = r.ask(curl())
 		time.Sleep(10 * time.Second)
-		c.gives(verdict.Deny, verdict.Timeout)
+		c.gives(Deny, Timeout)
 		c = r.ask(curl())
 		r.Configure(nil, true, time.Hour, 20*time.Second)
 		id = r.one()
 		time.Sleep(9 * time.Second)
 		r.answer(id, true)
-		c.gives(verdict.Allow, verdict.Approved)
+		c.gives(Allow, Approved)
 		time.Sleep(20 * time.Second)
-		r.wantErr(r.Used(id), question.ErrExpired)
+		r.wantErr(r.Used(id), ErrExpired)
 	})
 }
 
@@ -276,9 +273,9 @@ func TestClose(t *testing.T) {
 		id := r.one()
 		r.Close()
 		r.Close()
-		c.gives(verdict.Deny, verdict.Cancelled)
-		r.ask(curl(retry)).gives(verdict.Deny, verdict.Cancelled)
-		if _, err := r.Answer(id, question.Reply{Allow: true, By: "alice"}); err == nil {
+		c.gives(Deny, Cancelled)
+		r.ask(curl(retry)).gives(Deny, Cancelled)
+		if _, err := r.Answer(id, Reply{Allow: true, By: "alice"}); err == nil {
 			t.Error("a closed gate took an answer")
 		}
 		if r.Used(id) == nil || r.Release(id) == nil {

@@ -9,8 +9,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"weir/internal/event"
-	"weir/internal/gate/question"
-	"weir/internal/gate/verdict"
 )
 
 // G17: who, from where, when, why and what was shown are in the log and the store,
@@ -26,10 +24,10 @@ func TestAudit(t *testing.T) {
 		id := r.one()
 		time.Sleep(7 * time.Second)
 		at := time.Now().UTC()
-		if _, err := r.Answer(id, question.Reply{Allow: true, By: "alice", Why: "known site", From: from, Shown: text}); err != nil {
+		if _, err := r.Answer(id, Reply{Allow: true, By: "alice", Why: "known site", From: from, Shown: text}); err != nil {
 			t.Fatal(err)
 		}
-		c.gives(verdict.Allow, verdict.Approved)
+		c.gives(Allow, Approved)
 		e := r.log.events[len(r.log.events)-1]
 		want := &event.Decision{
 			Decision: "allow", Reason: "approved", Text: "alice approved: known site", By: "alice", Scope: 1, Why: "known site", From: from, Shown: wantShown,
@@ -41,20 +39,20 @@ func TestAudit(t *testing.T) {
 		time.Sleep(time.Second)
 		other := r.ask(curl(retry))
 		r.answer(r.one(), false)
-		other.gives(verdict.Deny, verdict.Denied)
+		other.gives(Deny, Denied)
 		r.crash()
 		list, err := r.Ended(10)
 		if err != nil || len(list) != 2 {
 			t.Fatalf("ended: %+v, %v", list, err)
 		}
 		q := list[1]
-		if list[0].State != question.StateDenied || q.State != question.StateUsed || q.Outcome != verdict.Approved || q.By != "alice" || q.Why != "known site" || !q.Answered.Equal(at) {
+		if list[0].State != StateDenied || q.State != StateUsed || q.Outcome != Approved || q.By != "alice" || q.Why != "known site" || !q.Answered.Equal(at) {
 			t.Errorf("stored: %+v", q)
 		}
 		if d := cmp.Diff([]any{from, wantShown}, []any{q.From, q.Shown}); d != "" {
 			t.Error("stored (-want +got):\n" + d)
 		}
-		if list, err := r.Ended(1); err != nil || len(list) != 1 || list[0].State != question.StateDenied {
+		if list, err := r.Ended(1); err != nil || len(list) != 1 || list[0].State != StateDenied {
 			t.Errorf("the newest: %+v, %v", list, err)
 		}
 	})
@@ -66,12 +64,12 @@ func TestAuditOfExpiry(t *testing.T) {
 		c := r.ask(curl())
 		id := r.one()
 		time.Sleep(301 * time.Second)
-		c.gives(verdict.Deny, verdict.Timeout)
+		c.gives(Deny, Timeout)
 		q, err := r.Question(id)
-		if err != nil || q.Outcome != verdict.Timeout || q.State != question.StateExpired || q.By != "" || q.From != nil || q.Shown != nil || q.Answered.IsZero() {
+		if err != nil || q.Outcome != Timeout || q.State != StateExpired || q.By != "" || q.From != nil || q.Shown != nil || q.Answered.IsZero() {
 			t.Errorf("%+v, %v", q, err)
 		}
 		_, err = r.Question("nosuch")
-		r.wantErr(err, question.ErrUnknown)
+		r.wantErr(err, ErrUnknown)
 	})
 }

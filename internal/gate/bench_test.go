@@ -12,7 +12,6 @@ import (
 
 	"weir/internal/cop"
 	"weir/internal/event"
-	"weir/internal/gate/verdict"
 )
 
 // quiet is a log that keeps nothing.
@@ -46,24 +45,24 @@ func static(b *testing.B) Reviewer {
 
 // benchRequests are decisions that need nobody, with the reason that each must have.
 func benchRequests() map[string]struct {
-	r    verdict.Request
-	want verdict.Reason
+	r    Request
+	want Reason
 } {
-	seen := func(argv ...string) verdict.Request {
-		return curl(func(r *verdict.Request) {
-			r.Ask, r.Held = verdict.Run, false
+	seen := func(argv ...string) Request {
+		return curl(func(r *Request) {
+			r.Ask, r.Held = Run, false
 			r.Process.Argv, r.Process.Exe = argv, &event.File{Path: "/usr/bin/" + argv[0], Device: 8, Inode: 42}
 		})
 	}
-	clean := curl(func(r *verdict.Request) { r.Container.Taint = nil })
+	clean := curl(func(r *Request) { r.Container.Taint = nil })
 	return map[string]struct {
-		r    verdict.Request
-		want verdict.Reason
+		r    Request
+		want Reason
 	}{
-		"untainted": {clean, verdict.Untainted},
-		"local":     {seen("grep", "-rn", "--include=*.go", "func main", "."), verdict.LocalRun},
-		"sealed":    {seen("bash", "-c", "cd /work && go build ./... && go test ./... 2>&1 | tail -20"), verdict.SealedRun},
-		"cached":    {curl(), verdict.Passed},
+		"untainted": {clean, Untainted},
+		"local":     {seen("grep", "-rn", "--include=*.go", "func main", "."), LocalRun},
+		"sealed":    {seen("bash", "-c", "cd /work && go build ./... && go test ./... 2>&1 | tail -20"), SealedRun},
+		"cached":    {curl(), Passed},
 	}
 }
 
@@ -89,13 +88,13 @@ func BenchmarkBusy(b *testing.B) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	for i := range 50 {
-		r := curl(both, func(r *verdict.Request) { r.Container.ID, r.Destination.Port = fmt.Sprint("w", i), uint16(1000+i) })
+		r := curl(both, func(r *Request) { r.Container.ID, r.Destination.Port = fmt.Sprint("w", i), uint16(1000+i) })
 		go g.Decide(ctx, r)
 	}
 	for len(g.Pending()) < 50 {
 		time.Sleep(time.Millisecond)
 	}
-	var list []verdict.Request
+	var list []Request
 	for _, c := range benchRequests() {
 		list = append(list, c.r)
 	}

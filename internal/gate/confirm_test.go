@@ -5,15 +5,12 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
-
-	"weir/internal/gate/question"
-	"weir/internal/gate/verdict"
 )
 
 // confirm is one Confirm under way.
-func (r *rig) confirm(req verdict.Request) *call {
+func (r *rig) confirm(req Request) *call {
 	ctx, cancel := context.WithCancel(context.Background())
-	c := &call{t: r.t, cancel: cancel, done: make(chan verdict.Verdict, 1)}
+	c := &call{t: r.t, cancel: cancel, done: make(chan Verdict, 1)}
 	g := r.Gate
 	go func() { c.done <- g.Confirm(ctx, req) }()
 	synctest.Wait()
@@ -21,7 +18,7 @@ func (r *rig) confirm(req verdict.Request) *call {
 }
 
 // toolCall is a call by a container without any taint.
-func toolCall(text string) verdict.Request {
+func toolCall(text string) Request {
 	r := curl()
 	r.Container.Taint = nil
 	r.Command = text
@@ -40,11 +37,11 @@ func TestConfirmP5(t *testing.T) {
 			if !q.Tool || q.Text != req.Command {
 				t.Errorf("%+v", q)
 			}
-			if _, err := r.Answer(q.ID, question.Reply{Allow: true, By: "alice", For: question.ForSession}); err != nil {
+			if _, err := r.Answer(q.ID, Reply{Allow: true, By: "alice", For: ForSession}); err != nil {
 				t.Fatal(err)
 			}
-			v := c.gives(verdict.Allow, verdict.Approved)
-			if v.For != question.ForSession {
+			v := c.gives(Allow, Approved)
+			if v.For != ForSession {
 				t.Errorf("%+v", v)
 			}
 			if err := r.Used(v.Question); err != nil {
@@ -54,14 +51,14 @@ func TestConfirmP5(t *testing.T) {
 			next := r.confirm(req)
 			next.blocks()
 			r.answer(r.one(), false)
-			next.gives(verdict.Deny, verdict.Denied)
+			next.gives(Deny, Denied)
 		}
 		req := toolCall("x")
 		req.Mode = modeSeal
-		r.confirm(req).gives(verdict.Deny, verdict.Sealed)
-		r.confirm(toolCall(" ")).gives(verdict.Deny, verdict.Malformed)
+		r.confirm(req).gives(Deny, Sealed)
+		r.confirm(toolCall(" ")).gives(Deny, Malformed)
 		r.Configure(nil, false, 0, 0)
-		r.confirm(toolCall("x")).gives(verdict.Deny, verdict.NoApprover)
+		r.confirm(toolCall("x")).gives(Deny, NoApprover)
 	})
 }
 
@@ -70,11 +67,11 @@ func TestConfirmIsNoCommand(t *testing.T) {
 	bubble(t, func(r *rig) {
 		const text = "curl https://example.com/"
 		tainted := curl()
-		tainted.Command, tainted.Ask = text, verdict.Command
+		tainted.Command, tainted.Ask = text, Command
 		c := r.confirm(tainted)
 		c.blocks()
 		r.answer(r.one(), true)
-		c.gives(verdict.Allow, verdict.Approved) // not used: it could be claimed
+		c.gives(Allow, Approved) // not used: it could be claimed
 		r.ask(tainted).blocks()
 		r.answer(r.one(), true)
 		other := tainted
@@ -88,19 +85,19 @@ func TestConfirmIsNoCommand(t *testing.T) {
 func TestForThatIsRefused(t *testing.T) {
 	bubble(t, func(r *rig) {
 		r.ask(curl()).blocks()
-		_, err := r.Answer(r.one(), question.Reply{Allow: true, By: "alice", For: question.ForKey})
-		r.wantErr(err, question.ErrFor)
+		_, err := r.Answer(r.one(), Reply{Allow: true, By: "alice", For: ForKey})
+		r.wantErr(err, ErrFor)
 		r.answer(r.one(), false)
 		c := r.confirm(toolCall("x"))
-		for _, reply := range []question.Reply{{Allow: true, By: "alice", For: "forever"}, {By: "alice", For: question.ForKey}} {
+		for _, reply := range []Reply{{Allow: true, By: "alice", For: "forever"}, {By: "alice", For: ForKey}} {
 			_, err := r.Answer(r.one(), reply)
-			r.wantErr(err, question.ErrFor)
+			r.wantErr(err, ErrFor)
 		}
 		c.blocks()
-		if _, err := r.Answer(r.one(), question.Reply{Allow: true, By: "alice", For: question.ForKey}); err != nil {
+		if _, err := r.Answer(r.one(), Reply{Allow: true, By: "alice", For: ForKey}); err != nil {
 			t.Fatal(err)
 		}
-		if v := c.gives(verdict.Allow, verdict.Approved); v.For != question.ForKey || !strings.Contains(v.Text, "alice") {
+		if v := c.gives(Allow, Approved); v.For != ForKey || !strings.Contains(v.Text, "alice") {
 			t.Errorf("%+v", v)
 		}
 	})

@@ -1,9 +1,11 @@
-// Package gate makes every verdict: whether a command may run and whether a
-// tainted container's connect may leave. What it cannot decide it has a person
-// asked, by package question. Its words are those of package verdict.
+// Package gate makes every verdict: whether a command may run, and whether a connect of a tainted container may leave.
 //
-// It never touches the kernel: the caller opens what an approval allows, and
-// calls Used first. It never shows anything to anybody: announcements are made
-// from the events it writes. Every failure is a denial with a reason of its own
-// (G9), and Verdict{} is a denial.
+// cascade.go decides, step by step; dryrun.go shows what it would decide, and replay.go does that for recorded events under
+// another policy. queue.go keeps the approvals: they are durable, bound to what was asked, have a deadline, and are used
+// once (G15, G16, G17). match.go compares commands by what a shell makes of them, so that a command that was approved as
+// text is recognised when it is executed (G26).
+//
+// The gate never touches the kernel: the caller opens what an approval allows, and calls Used first. It shows nothing to
+// anybody: announcements are made from the events that it writes. Each failure is a denial with a reason of its own (G9),
+// and Verdict{} is a denial.
 package gate

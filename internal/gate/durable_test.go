@@ -10,8 +10,6 @@ import (
 	"go.etcd.io/bbolt"
 
 	"weir/internal/event"
-	"weir/internal/gate/question"
-	"weir/internal/gate/verdict"
 )
 
 // G15: a pending question survives the daemon, with its id and its deadline, and
@@ -30,12 +28,12 @@ func TestPendingSurvives(t *testing.T) {
 		c.blocks()
 		r.one()
 		r.answer(before.ID, true)
-		if v := c.gives(verdict.Allow, verdict.Approved); v.Question != before.ID {
+		if v := c.gives(Allow, Approved); v.Question != before.ID {
 			t.Errorf("verdict: %+v", v)
 		}
 		r.wantErr(r.Used(before.ID), nil)
 		r.crash()
-		r.wantErr(r.Used(before.ID), question.ErrUsed)
+		r.wantErr(r.Used(before.ID), ErrUsed)
 		r.ask(curl()).blocks()
 	})
 }
@@ -66,15 +64,15 @@ func TestPendingTellsWhoWaits(t *testing.T) {
 			t.Errorf("%+v, %v", ended, err)
 		}
 
-		c := r.ask(curl(unheld, func(r *verdict.Request) { r.Destination.Port = 80 }))
+		c := r.ask(curl(unheld, func(r *Request) { r.Destination.Port = 80 }))
 		if p := r.Pending(); len(p) != 1 || p[0].Gone {
 			t.Errorf("one that never waited is gone: %+v", p)
 		}
 		c.leaves()
 		r.answer(r.one(), false)
-		c = r.ask(curl(func(r *verdict.Request) { r.Ask, r.Command = verdict.Command, "scp a b:" }))
+		c = r.ask(curl(func(r *Request) { r.Ask, r.Command = Command, "scp a b:" }))
 		c.leaves()
-		if q, err := r.Answer(r.one(), question.Reply{Allow: true, By: "alice"}); err != nil || !q.Gone || !q.Again() {
+		if q, err := r.Answer(r.one(), Reply{Allow: true, By: "alice"}); err != nil || !q.Gone || !q.Again() {
 			t.Errorf("%+v, %v", q, err)
 		}
 	})
@@ -90,7 +88,7 @@ func TestDeadlineSurvives(t *testing.T) {
 		time.Sleep(100*time.Second - time.Nanosecond)
 		c.blocks()
 		time.Sleep(time.Nanosecond)
-		c.gives(verdict.Deny, verdict.Timeout)
+		c.gives(Deny, Timeout)
 	})
 }
 
@@ -103,8 +101,8 @@ func TestDeadlinePassesMeanwhile(t *testing.T) {
 		time.Sleep(301 * time.Second)
 		r.crash()
 		r.none()
-		_, err := r.Answer(id, question.Reply{Allow: true, By: "alice"})
-		r.wantErr(err, question.ErrExpired)
+		_, err := r.Answer(id, Reply{Allow: true, By: "alice"})
+		r.wantErr(err, ErrExpired)
 		r.wantEvents("hold", "connect deny cancelled", "verdict deny timeout")
 		r.ask(curl()).blocks()
 	})
@@ -120,16 +118,16 @@ func TestApprovalAfterReopening(t *testing.T) {
 		r.answer(id, true)
 		r.crash()
 		r.none()
-		if v := r.ask(curl(retry)).gives(verdict.Allow, verdict.Approved); v.Question != id || v.By != "alice" {
+		if v := r.ask(curl(retry)).gives(Allow, Approved); v.Question != id || v.By != "alice" {
 			t.Errorf("verdict: %+v", v)
 		}
 		r.crash()
 		r.ask(curl(retry, retry)).blocks() // it has been handed out
-		r.ask(curl(retry)).gives(verdict.Allow, verdict.Approved)
+		r.ask(curl(retry)).gives(Allow, Approved)
 		r.wantErr(r.Used(id), nil)
 		r.crash()
 		r.ask(curl(retry)).blocks()
-		r.wantErr(r.Used(id), question.ErrUsed)
+		r.wantErr(r.Used(id), ErrUsed)
 	})
 }
 
@@ -142,9 +140,9 @@ func TestClaimTimeSurvives(t *testing.T) {
 		r.crash()
 		time.Sleep(100 * time.Second)
 		r.ask(curl()).blocks()
-		r.wantErr(r.Used(id), question.ErrExpired)
+		r.wantErr(r.Used(id), ErrExpired)
 		r.crash()
-		r.wantErr(r.Used(id), question.ErrExpired)
+		r.wantErr(r.Used(id), ErrExpired)
 	})
 }
 
@@ -155,8 +153,8 @@ func TestDenialSurvives(t *testing.T) {
 		r.ask(curl(retry))
 		r.answer(r.one(), false)
 		r.crash()
-		r.ask(curl()).gives(verdict.Deny, verdict.Denied)
-		r.ask(curl(retry)).gives(verdict.Deny, verdict.Denied)
+		r.ask(curl()).gives(Deny, Denied)
+		r.ask(curl(retry)).gives(Deny, Denied)
 		r.ask(curl(retry, retry)).blocks()
 	})
 }
@@ -168,7 +166,7 @@ func TestReopenWithoutApprover(t *testing.T) {
 		r.o.Approver = false
 		r.crash()
 		r.none()
-		r.ask(curl()).gives(verdict.Deny, verdict.NoApprover)
+		r.ask(curl()).gives(Deny, NoApprover)
 		r.o.Approver = true
 		r.crash()
 		r.none()
@@ -186,7 +184,7 @@ func TestClockSetBack(t *testing.T) {
 		r.crash()
 		r.ask(curl())
 		pending := r.one()
-		r.ask(curl(func(r *verdict.Request) { r.Container.ID = "c2" })).leaves()
+		r.ask(curl(func(r *Request) { r.Container.ID = "c2" })).leaves()
 		approved := r.Pending()[1].ID
 		r.answer(approved, true)
 		shift = -time.Hour
@@ -195,9 +193,9 @@ func TestClockSetBack(t *testing.T) {
 			t.Fatal("the clock was not set back")
 		}
 		r.none()
-		_, err := r.Answer(pending, question.Reply{Allow: true, By: "alice"})
-		r.wantErr(err, question.ErrExpired)
-		r.wantErr(r.Used(approved), question.ErrExpired)
+		_, err := r.Answer(pending, Reply{Allow: true, By: "alice"})
+		r.wantErr(err, ErrExpired)
+		r.wantErr(r.Used(approved), ErrExpired)
 	})
 }
 
@@ -212,7 +210,7 @@ func TestClockSetInOneBoot(t *testing.T) {
 			r.crash()
 			r.ask(curl())
 			pending := r.one()
-			r.ask(curl(func(r *verdict.Request) { r.Container.ID = "c2" })).leaves()
+			r.ask(curl(func(r *Request) { r.Container.ID = "c2" })).leaves()
 			approved := r.Pending()[1].ID
 			r.answer(approved, true)
 			moved = shift
@@ -241,7 +239,7 @@ func TestClockSetInOneBoot(t *testing.T) {
 
 // Bytes that JSON replaces do not make two commands one, before or after reopening.
 func TestInvalidUTF8Survives(t *testing.T) {
-	arg := func(s string) func(*verdict.Request) { return func(r *verdict.Request) { r.Process.Argv[1] = s } }
+	arg := func(s string) func(*Request) { return func(r *Request) { r.Process.Argv[1] = s } }
 	bubble(t, func(r *rig) {
 		r.ask(curl(arg("a\xff"))).leaves()
 		id := r.one()
@@ -249,7 +247,7 @@ func TestInvalidUTF8Survives(t *testing.T) {
 		r.answer(id, true)
 		r.ask(curl(arg("a\xfe"), retry)).blocks()
 		r.ask(curl(arg("a�"), retry)).blocks()
-		if v := r.ask(curl(arg("a\xff"), retry)).gives(verdict.Allow, verdict.Approved); v.Question != id {
+		if v := r.ask(curl(arg("a\xff"), retry)).gives(Allow, Approved); v.Question != id {
 			t.Errorf("verdict: %+v", v)
 		}
 	})
@@ -262,15 +260,15 @@ func TestAnswerIsStoredFirst(t *testing.T) {
 		id := r.one()
 		r.log.setFail(func(e event.Event) error {
 			if e.Kind == event.Verdict { // written before it is stored
-				if got := r.record(id); got.State != question.StatePending {
+				if got := r.record(id); got.State != StatePending {
 					t.Errorf("when written: %+v", got)
 				}
 			}
 			return nil
 		})
 		r.answer(id, true)
-		c.gives(verdict.Allow, verdict.Approved)
-		if got := r.record(id); got.State != question.StateApproved || got.Taker.PID != 100 || got.Taker.Start != 5000 {
+		c.gives(Allow, Approved)
+		if got := r.record(id); got.State != StateApproved || got.Taker.PID != 100 || got.Taker.Start != 5000 {
 			t.Errorf("stored: %+v", got)
 		}
 	})
@@ -285,23 +283,23 @@ func TestPrune(t *testing.T) {
 		c := r.ask(curl())
 		id := r.one()
 		r.answer(id, false)
-		c.gives(verdict.Deny, verdict.Denied)
+		c.gives(Deny, Denied)
 		again := func(id string, want error) {
 			t.Helper()
-			_, err := r.Answer(id, question.Reply{Allow: true, By: "bob"})
+			_, err := r.Answer(id, Reply{Allow: true, By: "bob"})
 			r.wantErr(err, want)
 		}
 		time.Sleep(23 * time.Hour)
 		r.crash()
-		again(id, question.ErrAnswered)
-		again(expired, question.ErrExpired)
+		again(id, ErrAnswered)
+		again(expired, ErrExpired)
 		time.Sleep(time.Hour)
 		r.crash()
-		again(id, question.ErrAnswered)
-		again(expired, question.ErrUnknown)
+		again(id, ErrAnswered)
+		again(expired, ErrUnknown)
 		time.Sleep(29 * 24 * time.Hour)
 		r.crash()
-		again(id, question.ErrUnknown)
+		again(id, ErrUnknown)
 		if n := r.stored(); n != 0 {
 			t.Errorf("%d records are left", n)
 		}
@@ -382,8 +380,8 @@ func TestBadRecordIsDropped(t *testing.T) {
 			t.Errorf("pending: %s; want %s", got, id)
 		}
 		for _, key := range []string{"broken", "empty", "noask", "moved"} {
-			_, err := r.Answer(key, question.Reply{Allow: true, By: "alice"})
-			r.wantErr(err, question.ErrUnknown)
+			_, err := r.Answer(key, Reply{Allow: true, By: "alice"})
+			r.wantErr(err, ErrUnknown)
 		}
 		synctest.Wait()
 	})
@@ -403,6 +401,6 @@ func TestUnknownStateIsOver(t *testing.T) {
 		r.crash()
 		r.none()
 		r.ask(curl()).blocks()
-		r.wantErr(r.Used(id), question.ErrUnknown)
+		r.wantErr(r.Used(id), ErrUnknown)
 	})
 }

@@ -10,8 +10,6 @@ import (
 	"go.etcd.io/bbolt"
 
 	"weir/internal/event"
-	"weir/internal/gate/question"
-	"weir/internal/gate/verdict"
 )
 
 // breakStore makes every write fail while reading goes on.
@@ -29,8 +27,8 @@ func TestStoreFailsWhenAsked(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(r *rig) {
 				fail(r)
-				r.ask(curl()).gives(verdict.Deny, verdict.StoreFailed)
-				r.wantCount(verdict.StoreFailed, 1)
+				r.ask(curl()).gives(Deny, StoreFailed)
+				r.wantCount(StoreFailed, 1)
 				r.wantEvents("connect deny store_failed")
 				r.none()
 			})
@@ -44,11 +42,11 @@ func TestStoreFailsWhenAnswered(t *testing.T) {
 		c := r.ask(curl())
 		id := r.one()
 		r.breakStore()
-		q, err := r.Answer(id, question.Reply{Allow: true, By: "alice"})
-		if err == nil || !strings.Contains(err.Error(), "denied") || q.State != question.StateDenied {
+		q, err := r.Answer(id, Reply{Allow: true, By: "alice"})
+		if err == nil || !strings.Contains(err.Error(), "denied") || q.State != StateDenied {
 			t.Errorf("Answer: %+v, %v", q, err)
 		}
-		c.gives(verdict.Deny, verdict.StoreFailed)
+		c.gives(Deny, StoreFailed)
 		r.wantEvents("hold", "verdict allow approved", "verdict deny store_failed")
 		r.none()
 	})
@@ -57,7 +55,7 @@ func TestStoreFailsWhenAnswered(t *testing.T) {
 // G15: it has ended for who reads it, too, though it is stored as it was.
 func TestEndThatIsNotStored(t *testing.T) {
 	for name, end := range map[string]func(*rig, string){
-		"approved": func(r *rig, id string) { _, _ = r.Answer(id, question.Reply{Allow: true, By: "alice"}) },
+		"approved": func(r *rig, id string) { _, _ = r.Answer(id, Reply{Allow: true, By: "alice"}) },
 		"late":     func(*rig, string) { time.Sleep(301 * time.Second) },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -69,7 +67,7 @@ func TestEndThatIsNotStored(t *testing.T) {
 				end(r, id)
 				r.put(id, before)
 				q, err := r.Question(id)
-				if err != nil || q.State != question.StateDenied || q.Outcome != verdict.StoreFailed {
+				if err != nil || q.State != StateDenied || q.Outcome != StoreFailed {
 					t.Errorf("state %q, outcome %q, %v", q.State, q.Outcome, err)
 				}
 			})
@@ -83,10 +81,10 @@ func TestStoreFailsWhenDenied(t *testing.T) {
 		c := r.ask(curl())
 		id := r.one()
 		r.breakStore()
-		if _, err := r.Answer(id, question.Reply{Allow: false, By: "alice"}); err == nil {
+		if _, err := r.Answer(id, Reply{Allow: false, By: "alice"}); err == nil {
 			t.Error("the operator is not told that the denial is not stored")
 		}
-		c.gives(verdict.Deny, verdict.Denied)
+		c.gives(Deny, Denied)
 	})
 }
 
@@ -98,7 +96,7 @@ func TestStoreFailsWhenClaimed(t *testing.T) {
 		r.answer(id, true)
 		stored := r.raw(id)
 		r.breakStore()
-		r.ask(curl()).gives(verdict.Deny, verdict.StoreFailed)
+		r.ask(curl()).gives(Deny, StoreFailed)
 		if err := r.Used(id); err == nil {
 			t.Error("Used gave an approval that it could not store")
 		}
@@ -106,7 +104,7 @@ func TestStoreFailsWhenClaimed(t *testing.T) {
 			t.Error("Release was not stored")
 		}
 		r.put(id, stored)
-		r.ask(curl()).gives(verdict.Allow, verdict.Approved)
+		r.ask(curl()).gives(Allow, Approved)
 		r.wantErr(r.Used(id), nil)
 	})
 }
@@ -117,7 +115,7 @@ func TestStoreFailsAtDeadline(t *testing.T) {
 		c := r.ask(curl())
 		r.breakStore()
 		time.Sleep(300 * time.Second)
-		c.gives(verdict.Deny, verdict.Timeout)
+		c.gives(Deny, Timeout)
 		r.none()
 	})
 }
@@ -126,11 +124,11 @@ func TestStoreFailsAtDeadline(t *testing.T) {
 func TestLogFails(t *testing.T) {
 	tests := []struct {
 		name string
-		r    verdict.Request
+		r    Request
 	}{
 		{"question", curl()},
-		{"QUIC", curl(func(r *verdict.Request) { r.Destination.Protocol = "udp" })},
-		{"malformed", curl(func(r *verdict.Request) { r.Process.PID = 0 })},
+		{"QUIC", curl(func(r *Request) { r.Destination.Protocol = "udp" })},
+		{"malformed", curl(func(r *Request) { r.Process.PID = 0 })},
 		{"seal", curl(mode(modeSeal))},
 		{"observe", curl(mode(modeObserve))},
 	}
@@ -138,11 +136,11 @@ func TestLogFails(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			bubble(t, func(r *rig) {
 				r.log.setFail(full)
-				v := r.ask(tt.r).gives(verdict.Deny, verdict.LogFailed)
+				v := r.ask(tt.r).gives(Deny, LogFailed)
 				if !strings.Contains(v.Text, errFull.Error()) {
 					t.Errorf("text does not say why: %q", v.Text)
 				}
-				r.wantCount(verdict.LogFailed, 1)
+				r.wantCount(LogFailed, 1)
 				r.none()
 				r.crash()
 				r.none() // nothing was left in the store
@@ -155,7 +153,7 @@ func TestLogFailsWhenJoined(t *testing.T) {
 	bubble(t, func(r *rig) {
 		first := r.ask(curl())
 		r.log.setFail(full)
-		r.ask(curl(retry)).gives(verdict.Deny, verdict.LogFailed)
+		r.ask(curl(retry)).gives(Deny, LogFailed)
 		first.blocks()
 		if q := r.Pending()[0]; q.Askers != 1 {
 			t.Errorf("askers: %d", q.Askers)
@@ -170,17 +168,17 @@ func TestLogFailsWhenApproved(t *testing.T) {
 		c := r.ask(curl())
 		id := r.one()
 		r.log.setFail(full)
-		q, err := r.Answer(id, question.Reply{Allow: true, By: "alice"})
+		q, err := r.Answer(id, Reply{Allow: true, By: "alice"})
 		r.wantErr(err, errFull)
-		if q.State != question.StateDenied {
+		if q.State != StateDenied {
 			t.Errorf("state is %s", q.State)
 		}
-		c.gives(verdict.Deny, verdict.LogFailed)
+		c.gives(Deny, LogFailed)
 		r.log.setFail(nil)
 		r.crash()
-		r.wantErr(r.Used(id), question.ErrNotGiven)
-		_, err = r.Answer(id, question.Reply{Allow: true, By: "alice"})
-		r.wantErr(err, question.ErrAnswered)
+		r.wantErr(r.Used(id), ErrNotGiven)
+		_, err = r.Answer(id, Reply{Allow: true, By: "alice"})
+		r.wantErr(err, ErrAnswered)
 		if !strings.Contains(err.Error(), "log_failed") {
 			t.Errorf("error: %v", err)
 		}
@@ -193,9 +191,9 @@ func TestLogFailsWhenClaimed(t *testing.T) {
 		r.ask(curl()).leaves()
 		r.answer(r.one(), true)
 		r.log.setFail(full)
-		r.ask(curl()).gives(verdict.Deny, verdict.LogFailed)
+		r.ask(curl()).gives(Deny, LogFailed)
 		r.log.setFail(nil)
-		r.ask(curl(retry)).gives(verdict.Allow, verdict.Approved)
+		r.ask(curl(retry)).gives(Allow, Approved)
 	})
 }
 
@@ -204,7 +202,7 @@ func TestLogFailsAtDeadline(t *testing.T) {
 		c := r.ask(curl())
 		r.log.setFail(full)
 		time.Sleep(300 * time.Second)
-		c.gives(verdict.Deny, verdict.LogFailed)
+		c.gives(Deny, LogFailed)
 		r.none()
 	})
 }
@@ -217,20 +215,20 @@ func TestLogAndStoreFail(t *testing.T) {
 		fail := errors.New("gone")
 		r.log.setFail(func(event.Event) error { return fail })
 		r.breakStore()
-		_, err := r.Answer(id, question.Reply{Allow: true, By: "alice"})
+		_, err := r.Answer(id, Reply{Allow: true, By: "alice"})
 		r.wantErr(err, fail)
 		if !strings.Contains(err.Error(), "bucket questions is missing") {
 			t.Errorf("the store's error is not told: %v", err)
 		}
-		c.gives(verdict.Deny, verdict.LogFailed)
-		r.ask(curl()).gives(verdict.Deny, verdict.LogFailed)
+		c.gives(Deny, LogFailed)
+		r.ask(curl()).gives(Deny, LogFailed)
 	})
 }
 
 // G9: a full queue denies, and takes questions again when there is room.
 func TestQueueFull(t *testing.T) {
-	pid := func(n int) func(*verdict.Request) {
-		return func(r *verdict.Request) {
+	pid := func(n int) func(*Request) {
+		return func(r *Request) {
 			r.Process.PID, r.Destination.Port, r.Container.ID = n, uint16(n), fmt.Sprint("c", n)
 		}
 	}
@@ -240,13 +238,13 @@ func TestQueueFull(t *testing.T) {
 		r.crash()
 		first := r.ask(curl(pid(1)))
 		r.ask(curl(pid(2))).blocks()
-		r.ask(curl(pid(3))).gives(verdict.Deny, verdict.QueueFull)
+		r.ask(curl(pid(3))).gives(Deny, QueueFull)
 		r.ask(curl(pid(2))).blocks() // joining is no new question
-		r.wantCount(verdict.QueueFull, 1)
+		r.wantCount(QueueFull, 1)
 		r.answer(r.Pending()[0].ID, true)
-		first.gives(verdict.Allow, verdict.Approved)
+		first.gives(Allow, Approved)
 		r.ask(curl(pid(3))).blocks()
-		r.ask(curl(pid(4))).gives(verdict.Deny, verdict.QueueFull)
+		r.ask(curl(pid(4))).gives(Deny, QueueFull)
 	})
 }
 
@@ -261,12 +259,12 @@ func TestTooManyAskers(t *testing.T) {
 			r.ask(req).blocks()
 		}
 		retry(&req)
-		r.ask(req).gives(verdict.Deny, verdict.QueueFull)
-		r.ask(curl()).gives(verdict.Deny, verdict.QueueFull)
+		r.ask(req).gives(Deny, QueueFull)
+		r.ask(curl()).gives(Deny, QueueFull)
 		if q := r.Pending()[0]; q.Askers != maxAskers {
 			t.Errorf("askers: %d", q.Askers)
 		}
 		r.answer(r.one(), true)
-		first.gives(verdict.Allow, verdict.Approved)
+		first.gives(Allow, Approved)
 	})
 }

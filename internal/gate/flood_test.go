@@ -7,13 +7,11 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"weir/internal/gate/verdict"
 )
 
 // from is a different question of container c.
-func from(c string, n int) func(*verdict.Request) {
-	return func(r *verdict.Request) {
+func from(c string, n int) func(*Request) {
+	return func(r *Request) {
 		r.Container.ID, r.Destination.Port = c, uint16(n+1)
 		r.Process.PID, r.Process.Argv = n+1, []string{"curl", fmt.Sprint(n)}
 	}
@@ -28,10 +26,10 @@ func TestFloodHasItsShare(t *testing.T) {
 			flood[n].blocks()
 		}
 		for n := range 100 {
-			r.ask(curl(from("flood", 100+n))).gives(verdict.Deny, verdict.Flood)
+			r.ask(curl(from("flood", 100+n))).gives(Deny, Flood)
 		}
-		r.wantCount(verdict.Flood, 100)
-		r.wantCount(verdict.QueueFull, 0)
+		r.wantCount(Flood, 100)
+		r.wantCount(QueueFull, 0)
 		r.ask(curl(from("flood", 3))).blocks() // joining is no new question
 		for n := range 64 {
 			r.ask(curl(from("other", n))).blocks()
@@ -42,7 +40,7 @@ func TestFloodHasItsShare(t *testing.T) {
 		}
 		// The share lasts over a restart: the questions do.
 		r.crash()
-		r.ask(curl(from("flood", 300))).gives(verdict.Deny, verdict.Flood)
+		r.ask(curl(from("flood", 300))).gives(Deny, Flood)
 		r.ask(curl(from("fourth", 0))).blocks()
 	})
 }
@@ -56,23 +54,23 @@ func TestFloodHasAPace(t *testing.T) {
 		for range burst {
 			c := ask()
 			r.answer(r.one(), false)
-			c.gives(verdict.Deny, verdict.Denied)
+			c.gives(Deny, Denied)
 		}
-		ask().gives(verdict.Deny, verdict.Flood)
+		ask().gives(Deny, Flood)
 		r.ask(curl(from("other", 1))).blocks()
 		r.answer(r.one(), false)
 		time.Sleep(refill)
 		c := ask()
 		r.answer(r.one(), false)
-		c.gives(verdict.Deny, verdict.Denied)
-		ask().gives(verdict.Deny, verdict.Flood)
+		c.gives(Deny, Denied)
+		ask().gives(Deny, Flood)
 		time.Sleep(burst * refill)
 		for range burst {
 			c := ask()
 			r.answer(r.one(), true)
-			c.gives(verdict.Allow, verdict.Approved)
+			c.gives(Allow, Approved)
 		}
-		ask().gives(verdict.Deny, verdict.Flood)
+		ask().gives(Deny, Flood)
 		time.Sleep(2 * burst * refill)
 		r.ask(curl(from("other", 2))).blocks()
 	})
@@ -82,7 +80,7 @@ func TestFloodHasAPace(t *testing.T) {
 // end.
 func TestThousandAtOnce(t *testing.T) {
 	bubble(t, func(r *rig) {
-		verdicts := make(chan verdict.Verdict, 1000)
+		verdicts := make(chan Verdict, 1000)
 		var all sync.WaitGroup
 		for n := range 1000 {
 			all.Go(func() {
@@ -101,11 +99,11 @@ func TestThousandAtOnce(t *testing.T) {
 		}
 		all.Wait()
 		close(verdicts)
-		got := map[verdict.Reason]int{}
+		got := map[Reason]int{}
 		for v := range verdicts {
 			got[v.Reason]++
 		}
-		if got[verdict.Approved] != 256/2 || got[verdict.Denied] != 256/2 || got[verdict.QueueFull]+got[verdict.Flood] != 1000-256 {
+		if got[Approved] != 256/2 || got[Denied] != 256/2 || got[QueueFull]+got[Flood] != 1000-256 {
 			t.Errorf("verdicts: %v", got)
 		}
 		for _, q := range r.Pending() {
@@ -118,11 +116,11 @@ func TestThousandAtOnce(t *testing.T) {
 func TestThousandAskTheSame(t *testing.T) {
 	bubble(t, func(r *rig) {
 		var all sync.WaitGroup
-		allowed := make(chan verdict.Verdict, 1000)
+		allowed := make(chan Verdict, 1000)
 		for n := range 1000 {
 			all.Go(func() {
-				v := r.Decide(context.Background(), curl(func(q *verdict.Request) { q.Process.PID = 1000 + n }))
-				if v.Decision == verdict.Allow {
+				v := r.Decide(context.Background(), curl(func(q *Request) { q.Process.PID = 1000 + n }))
+				if v.Decision == Allow {
 					allowed <- v
 				}
 			})

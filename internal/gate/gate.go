@@ -15,8 +15,6 @@ import (
 	"go.etcd.io/bbolt"
 
 	"weir/internal/event"
-	"weir/internal/gate/question"
-	"weir/internal/gate/verdict"
 )
 
 // Logger writes one event, and says when it could not: then nothing is allowed.
@@ -53,14 +51,14 @@ type Options struct {
 
 // Gate decides. All its methods may be called at the same time.
 type Gate struct {
-	desk     *question.Desk
+	desk     *Queue
 	log      Logger
 	logger   logrus.FieldLogger
 	table    []Row
 	now      func() time.Time
 	resolve  func(context.Context, string) ([]netip.Addr, error)
 	mode     func(container string) string
-	counters map[verdict.Reason]*atomic.Uint64 // the map itself never changes
+	counters map[Reason]*atomic.Uint64 // the map itself never changes
 
 	mu       sync.Mutex // taken before the desk's, never the other way round
 	reviewer Reviewer
@@ -88,7 +86,7 @@ func Open(o Options) (*Gate, error) {
 		now:      o.Now,
 		resolve:  o.Resolve,
 		mode:     o.Mode,
-		counters: make(map[verdict.Reason]*atomic.Uint64),
+		counters: make(map[Reason]*atomic.Uint64),
 	}
 	if g.now == nil {
 		g.now = time.Now
@@ -106,7 +104,7 @@ func Open(o Options) (*Gate, error) {
 		g.counters[r] = new(atomic.Uint64)
 	}
 	var err error
-	g.desk, err = question.Open(question.Options{
+	g.desk, err = OpenQueue(QueueOptions{
 		DB: o.DB, Events: events{g}, Logger: g.logger, Count: g.count, Approver: o.Approver,
 		AskFor: o.AskFor, ClaimFor: o.ClaimFor, MaxPending: o.MaxPending, Now: g.now, Boot: boot,
 	})
@@ -136,11 +134,11 @@ func (g *Gate) sealed(container string) bool { return g.mode != nil && g.mode(co
 // gate takes them up. A closed gate denies every connect of a tainted container.
 func (g *Gate) Close() { g.desk.Close() }
 
-func (g *Gate) count(r verdict.Reason) { g.counters[r].Add(1) }
+func (g *Gate) count(r Reason) { g.counters[r].Add(1) }
 
 // Counters gives the number of verdicts by reason; every reason has a row.
-func (g *Gate) Counters() map[verdict.Reason]uint64 {
-	all := make(map[verdict.Reason]uint64, len(g.counters))
+func (g *Gate) Counters() map[Reason]uint64 {
+	all := make(map[Reason]uint64, len(g.counters))
 	for r, n := range g.counters {
 		all[r] = n.Load()
 	}
@@ -148,7 +146,7 @@ func (g *Gate) Counters() map[verdict.Reason]uint64 {
 }
 
 // write logs an event about r; a hold has no verdict yet.
-func (g *Gate) write(k event.Kind, r verdict.Request, v verdict.Verdict, message string) error {
+func (g *Gate) write(k event.Kind, r Request, v Verdict, message string) error {
 	return g.put(g.event(k, r, v, message))
 }
 
@@ -160,7 +158,7 @@ func (g *Gate) put(e event.Event) error {
 	return nil
 }
 
-func (g *Gate) event(k event.Kind, r verdict.Request, v verdict.Verdict, message string) event.Event {
+func (g *Gate) event(k event.Kind, r Request, v Verdict, message string) event.Event {
 	e := event.Event{
 		Time:      g.now().UTC(),
 		Kind:      k,
@@ -170,7 +168,7 @@ func (g *Gate) event(k event.Kind, r verdict.Request, v verdict.Verdict, message
 		Message:   message,
 		Command:   r.Command,
 	}
-	if r.Ask != verdict.Run && r.Ask != verdict.Command && r.Ask != verdict.Tool {
+	if r.Ask != Run && r.Ask != Command && r.Ask != Tool {
 		e.Destination = &r.Destination
 	}
 	if slices.Contains(modes, r.Mode) {

@@ -10,51 +10,50 @@ import (
 	"go.etcd.io/bbolt"
 
 	"weir/internal/event"
-	"weir/internal/gate/verdict"
 )
 
 // G9: a verdict that nobody filled in denies.
 func TestZeroVerdictDenies(t *testing.T) {
-	var v verdict.Verdict
-	if v.Decision != verdict.Deny || v.Event().Decision != "deny" {
+	var v Verdict
+	if v.Decision != Deny || v.Event().Decision != "deny" {
 		t.Fatalf("Verdict{} is %v", v.Decision)
 	}
-	if verdict.Connect != 0 {
+	if Connect != 0 {
 		t.Fatal("the zero Ask is not the hardest one")
 	}
 }
 
 // G4, G9, G24, G25: what is decided without a person.
 func TestDecideAtOnce(t *testing.T) {
-	clean := func(r *verdict.Request) { r.Container.Taint = nil }
-	run := func(r *verdict.Request) { r.Ask, r.Held = verdict.Run, false }
-	quic := func(r *verdict.Request) { r.Destination.Protocol = "udp" }
+	clean := func(r *Request) { r.Container.Taint = nil }
+	run := func(r *Request) { r.Ask, r.Held = Run, false }
+	quic := func(r *Request) { r.Destination.Protocol = "udp" }
 	tests := []struct {
 		name       string
 		noApprover bool
-		request    verdict.Request
-		decision   verdict.Decision
-		reason     verdict.Reason
+		request    Request
+		decision   Decision
+		reason     Reason
 		events     []string
 	}{
-		{"G4 untainted connect", false, curl(clean), verdict.Allow, verdict.Untainted, nil},
-		{"G4 untainted run", false, curl(clean, run), verdict.Allow, verdict.Untainted, nil},
-		{"G4 untainted without approver", true, curl(clean), verdict.Allow, verdict.Untainted, nil},
-		{"G4 untainted and unknown mode", false, curl(clean, mode("?")), verdict.Allow, verdict.Untainted, nil},
-		{"G25 tainted run", false, curl(run), verdict.Allow, verdict.SealedRun, nil},
-		{"G25 tainted run without approver", true, curl(run), verdict.Allow, verdict.SealedRun, nil},
-		{"G24 tainted run in seal mode sends nothing", false, curl(run, mode(modeSeal)), verdict.Allow, verdict.SealedRun, nil},
-		{"run in observe mode", false, curl(run, mode(modeObserve)), verdict.Allow, verdict.Observe, nil},
-		{"no approver", true, curl(), verdict.Deny, verdict.NoApprover, []string{"connect deny no_approver"}},
-		{"an unknown taint bit is taint", true, curl(run, func(r *verdict.Request) { r.Container.Taint = []string{"later"} }), verdict.Allow, verdict.SealedRun, nil},
-		{"QUIC", false, curl(quic), verdict.Deny, verdict.QUIC, []string{"connect deny quic"}},
-		{"QUIC by number", false, curl(func(r *verdict.Request) { r.Destination.Protocol = "17" }), verdict.Deny, verdict.QUIC, []string{"connect deny quic"}},
-		{"QUIC in capitals", false, curl(func(r *verdict.Request) { r.Destination.Protocol = "UDP" }), verdict.Deny, verdict.QUIC, []string{"connect deny quic"}},
-		{"seal", false, curl(mode(modeSeal)), verdict.Deny, verdict.Sealed, []string{"connect deny sealed"}},
-		{"seal without taint", false, curl(clean, mode(modeSeal)), verdict.Deny, verdict.Sealed, []string{"connect deny sealed"}},
-		{"observe", false, curl(mode(modeObserve)), verdict.Allow, verdict.Observe, []string{"connect allow observe"}},
-		{"observe QUIC", false, curl(quic, mode(modeObserve)), verdict.Allow, verdict.Observe, []string{"connect allow observe"}},
-		{"observe without approver", true, curl(mode(modeObserve)), verdict.Allow, verdict.Observe, []string{"connect allow observe"}},
+		{"G4 untainted connect", false, curl(clean), Allow, Untainted, nil},
+		{"G4 untainted run", false, curl(clean, run), Allow, Untainted, nil},
+		{"G4 untainted without approver", true, curl(clean), Allow, Untainted, nil},
+		{"G4 untainted and unknown mode", false, curl(clean, mode("?")), Allow, Untainted, nil},
+		{"G25 tainted run", false, curl(run), Allow, SealedRun, nil},
+		{"G25 tainted run without approver", true, curl(run), Allow, SealedRun, nil},
+		{"G24 tainted run in seal mode sends nothing", false, curl(run, mode(modeSeal)), Allow, SealedRun, nil},
+		{"run in observe mode", false, curl(run, mode(modeObserve)), Allow, Observe, nil},
+		{"no approver", true, curl(), Deny, NoApprover, []string{"connect deny no_approver"}},
+		{"an unknown taint bit is taint", true, curl(run, func(r *Request) { r.Container.Taint = []string{"later"} }), Allow, SealedRun, nil},
+		{"QUIC", false, curl(quic), Deny, QUIC, []string{"connect deny quic"}},
+		{"QUIC by number", false, curl(func(r *Request) { r.Destination.Protocol = "17" }), Deny, QUIC, []string{"connect deny quic"}},
+		{"QUIC in capitals", false, curl(func(r *Request) { r.Destination.Protocol = "UDP" }), Deny, QUIC, []string{"connect deny quic"}},
+		{"seal", false, curl(mode(modeSeal)), Deny, Sealed, []string{"connect deny sealed"}},
+		{"seal without taint", false, curl(clean, mode(modeSeal)), Deny, Sealed, []string{"connect deny sealed"}},
+		{"observe", false, curl(mode(modeObserve)), Allow, Observe, []string{"connect allow observe"}},
+		{"observe QUIC", false, curl(quic, mode(modeObserve)), Allow, Observe, []string{"connect allow observe"}},
+		{"observe without approver", true, curl(mode(modeObserve)), Allow, Observe, []string{"connect allow observe"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -73,28 +72,28 @@ func TestDecideAtOnce(t *testing.T) {
 func TestDecideMalformed(t *testing.T) {
 	tests := []struct {
 		name string
-		f    func(*verdict.Request)
+		f    func(*Request)
 	}{
-		{"no container", func(r *verdict.Request) { r.Container.ID = "" }},
-		{"no container and no taint", func(r *verdict.Request) { r.Container = event.Container{} }},
-		{"everything empty", func(r *verdict.Request) { *r = verdict.Request{} }},
+		{"no container", func(r *Request) { r.Container.ID = "" }},
+		{"no container and no taint", func(r *Request) { r.Container = event.Container{} }},
+		{"everything empty", func(r *Request) { *r = Request{} }},
 		{"unknown mode", mode("Observe")},
-		{"unknown ask", func(r *verdict.Request) { r.Ask = 7 }},
-		{"no pid", func(r *verdict.Request) { r.Process.PID = 0 }},
-		{"no start time", func(r *verdict.Request) { r.Process.Start = 0 }},
-		{"no destination", func(r *verdict.Request) { r.Destination = event.Destination{} }},
-		{"no address", func(r *verdict.Request) { r.Destination.Address = "" }},
-		{"a name for an address", func(r *verdict.Request) { r.Destination.Address = "example.org" }},
-		{"no protocol", func(r *verdict.Request) { r.Destination.Protocol = "" }},
-		{"tcp without port", func(r *verdict.Request) { r.Destination.Port = 0 }},
-		{"Unix socket without path", func(r *verdict.Request) { r.Destination = event.Destination{Protocol: "unix"} }},
+		{"unknown ask", func(r *Request) { r.Ask = 7 }},
+		{"no pid", func(r *Request) { r.Process.PID = 0 }},
+		{"no start time", func(r *Request) { r.Process.Start = 0 }},
+		{"no destination", func(r *Request) { r.Destination = event.Destination{} }},
+		{"no address", func(r *Request) { r.Destination.Address = "" }},
+		{"a name for an address", func(r *Request) { r.Destination.Address = "example.org" }},
+		{"no protocol", func(r *Request) { r.Destination.Protocol = "" }},
+		{"tcp without port", func(r *Request) { r.Destination.Port = 0 }},
+		{"Unix socket without path", func(r *Request) { r.Destination = event.Destination{Protocol: "unix"} }},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			bubble(t, func(r *rig) {
-				r.ask(curl(tt.f)).gives(verdict.Deny, verdict.Malformed)
+				r.ask(curl(tt.f)).gives(Deny, Malformed)
 				r.wantEvents("connect deny malformed")
-				r.wantCount(verdict.Malformed, 1)
+				r.wantCount(Malformed, 1)
 				r.none()
 			})
 		})
@@ -105,17 +104,17 @@ func TestDecideMalformed(t *testing.T) {
 func TestObserveTells(t *testing.T) {
 	tests := []struct {
 		name string
-		r    verdict.Request
+		r    Request
 		want string
 	}{
 		{"question", curl(mode(modeObserve)), "unless the reviewer or a person had"},
-		{"QUIC", curl(mode(modeObserve), func(r *verdict.Request) { r.Destination.Protocol = "udp" }), "denied (quic)"},
-		{"malformed", curl(mode(modeObserve), func(r *verdict.Request) { r.Process.PID = 0 }), "denied (malformed)"},
+		{"QUIC", curl(mode(modeObserve), func(r *Request) { r.Destination.Protocol = "udp" }), "denied (quic)"},
+		{"malformed", curl(mode(modeObserve), func(r *Request) { r.Process.PID = 0 }), "denied (malformed)"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			bubble(t, func(r *rig) {
-				v := r.ask(tt.r).gives(verdict.Allow, verdict.Observe)
+				v := r.ask(tt.r).gives(Allow, Observe)
 				if !strings.Contains(v.Text, tt.want) || r.log.events[0].Verdict.Text != v.Text {
 					t.Errorf("text is %q, logged %q; want %q in both", v.Text, r.log.events[0].Verdict.Text, tt.want)
 				}
@@ -131,16 +130,16 @@ func TestUntaintedTouchesNothing(t *testing.T) {
 		r.o.DB.Close()
 		r.Gate.mu.Lock() // not even the lock
 		defer r.Gate.mu.Unlock()
-		r.ask(curl(func(r *verdict.Request) { r.Container.Taint = nil })).gives(verdict.Allow, verdict.Untainted)
+		r.ask(curl(func(r *Request) { r.Container.Taint = nil })).gives(Allow, Untainted)
 	})
 }
 
 // G9: each reason has its counter from the start.
 func TestEveryReasonHasARow(t *testing.T) {
 	bubble(t, func(r *rig) {
-		for _, reason := range []verdict.Reason{
-			verdict.Untainted, verdict.Observe, verdict.SealedRun, verdict.Approved, verdict.Denied, verdict.Timeout, verdict.Sealed, verdict.QUIC, verdict.NoApprover, verdict.QueueFull,
-			verdict.StoreFailed, verdict.LogFailed, verdict.Malformed, verdict.Cancelled, verdict.UsedOnce, verdict.ArgvLimit, verdict.Unclaimed,
+		for _, reason := range []Reason{
+			Untainted, Observe, SealedRun, Approved, Denied, Timeout, Sealed, QUIC, NoApprover, QueueFull,
+			StoreFailed, LogFailed, Malformed, Cancelled, UsedOnce, ArgvLimit, Unclaimed,
 		} {
 			n, ok := r.Counters()[reason]
 			if !ok || n != 0 {
@@ -203,7 +202,7 @@ func TestInjectedClock(t *testing.T) {
 		c.blocks()
 		now = now.Add(1)
 		r.none()
-		c.gives(verdict.Deny, verdict.Timeout)
+		c.gives(Deny, Timeout)
 	})
 }
 
@@ -229,7 +228,7 @@ func TestQuestionShape(t *testing.T) {
 			t.Errorf("hold event: %+v", h)
 		}
 		r.answer(q.ID, true)
-		v := c.gives(verdict.Allow, verdict.Approved)
+		v := c.gives(Allow, Approved)
 		if v.Question != q.ID || v.By != "alice" || v.Text != "alice approved: because" {
 			t.Errorf("verdict: %+v", v)
 		}
@@ -255,7 +254,7 @@ func TestDecideWithEndedContext(t *testing.T) {
 	bubble(t, func(r *rig) {
 		ctx, cancel := context.WithCancel(context.Background())
 		cancel()
-		if v := r.Decide(ctx, curl()); v.Decision != verdict.Deny || v.Reason != verdict.Cancelled {
+		if v := r.Decide(ctx, curl()); v.Decision != Deny || v.Reason != Cancelled {
 			t.Errorf("verdict: %+v", v)
 		}
 		r.none()

@@ -4,43 +4,41 @@ import (
 	"fmt"
 
 	"weir/internal/event"
-	"weir/internal/gate/question"
-	"weir/internal/gate/verdict"
 )
 
 // events writes what the desk tells.
 type events struct{ *Gate }
 
 // Write implements question.Events.
-func (e events) Write(k event.Kind, r verdict.Request, v verdict.Verdict, message string) error {
+func (e events) Write(k event.Kind, r Request, v Verdict, message string) error {
 	return e.write(k, r, v, message)
 }
 
 // Refuse implements question.Events.
-func (e events) Refuse(r verdict.Request, v verdict.Verdict) verdict.Verdict { return e.refuse(r, v) }
+func (e events) Refuse(r Request, v Verdict) Verdict { return e.refuse(r, v) }
 
 // Ended implements question.Events.
-func (e events) Ended(q question.Question, v verdict.Verdict) error {
+func (e events) Ended(q Question, v Verdict) error {
 	told := e.event(event.Verdict, q.Request(), v, "")
 	told.Verdict.Why, told.Verdict.From, told.Verdict.Shown, told.Verdict.For = q.Why, q.From, q.Shown, q.For
 	return e.put(told)
 }
 
 // Pending gives the questions that wait for an answer, oldest first.
-func (g *Gate) Pending() []question.Question { return g.desk.Pending() }
+func (g *Gate) Pending() []Question { return g.desk.Pending() }
 
 // Ended gives the questions that take no answer any more, newest end first: at
 // most most of them, and no more than some megabytes. Those that a person answered
 // are kept for 30 days, others for one.
-func (g *Gate) Ended(most int) ([]question.Question, error) { return g.desk.Ended(most) }
+func (g *Gate) Ended(most int) ([]Question, error) { return g.desk.Ended(most) }
 
 // Question gives the question with this id, also when it has ended.
-func (g *Gate) Question(id string) (question.Question, error) { return g.desk.Question(id) }
+func (g *Gate) Question(id string) (Question, error) { return g.desk.Question(id) }
 
 // Answer ends a pending question. When the answer cannot be written or stored,
 // everybody who waits is denied and the error says so. The Question is as it is
 // after the call.
-func (g *Gate) Answer(id string, reply question.Reply) (question.Question, error) {
+func (g *Gate) Answer(id string, reply Reply) (Question, error) {
 	return g.desk.Answer(id, reply)
 }
 
@@ -52,7 +50,7 @@ func (g *Gate) Used(id string) error {
 	if err != nil {
 		return fmt.Errorf("use question %q: %w", id, err)
 	}
-	if q.Request().Ask == verdict.Run {
+	if q.Request().Ask == Run {
 		g.begin(q.Container, q.Process, q.By, q.ID)
 	}
 	return nil

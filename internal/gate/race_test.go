@@ -11,9 +11,6 @@ import (
 	"time"
 
 	"go.etcd.io/bbolt"
-
-	"weir/internal/gate/question"
-	"weir/internal/gate/verdict"
 )
 
 // G16: everything at once, in real time: each approval is used at most once, and
@@ -43,7 +40,7 @@ func TestManyAtOnce(t *testing.T) {
 						g.Counters()
 						continue
 					}
-					_, _ = g.Answer(q.ID, question.Reply{Allow: rand.IntN(2) == 0, By: "alice"})
+					_, _ = g.Answer(q.ID, Reply{Allow: rand.IntN(2) == 0, By: "alice"})
 				}
 				select {
 				case <-stop:
@@ -64,7 +61,7 @@ func TestManyAtOnce(t *testing.T) {
 				if v.Question != "" {
 					asked.Add(1)
 				}
-				if v.Decision != verdict.Allow {
+				if v.Decision != Allow {
 					continue
 				}
 				allowed.Add(1)
@@ -86,7 +83,7 @@ func TestManyAtOnce(t *testing.T) {
 
 	var counted uint64
 	for r, n := range g.Counters() {
-		if r != verdict.Unclaimed && !beside(r) {
+		if r != Unclaimed && !beside(r) {
 			counted += n
 		}
 	}
@@ -96,6 +93,6 @@ func TestManyAtOnce(t *testing.T) {
 }
 
 // beside says whether a code is counted beside the verdict that follows from it.
-func beside(r verdict.Reason) bool {
+func beside(r Reason) bool {
 	return slices.ContainsFunc(Failures(), func(f Failure) bool { return f.Reason == r && f.Then == Person })
 }

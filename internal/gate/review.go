@@ -9,7 +9,6 @@ import (
 	"weir/internal/classify"
 	"weir/internal/cop"
 	"weir/internal/event"
-	"weir/internal/gate/verdict"
 )
 
 // Reviewer is the Cop. A nil one is a failure like any other.
@@ -18,8 +17,8 @@ type Reviewer interface {
 }
 
 // judge classifies what is asked about: a command's text, or what a process runs.
-func judge(r verdict.Request) classify.Result {
-	if r.Ask == verdict.Command {
+func judge(r Request) classify.Result {
+	if r.Ask == Command {
 		return classify.Shell(r.Command)
 	}
 	p := r.Process
@@ -32,46 +31,46 @@ func judge(r verdict.Request) classify.Result {
 }
 
 // unreadable says why a command could not be judged at all; empty if it was (G9).
-func unreadable(r verdict.Request, judged classify.Result) verdict.Reason {
+func unreadable(r Request, judged classify.Result) Reason {
 	if r.Process.Truncated || r.Process.EnvCut {
-		return verdict.ArgvLimit
+		return ArgvLimit
 	}
 	if judged.Facts.Cut {
-		return verdict.TextLimit
+		return TextLimit
 	}
 	for _, found := range judged.Reasons {
 		switch {
 		case strings.HasPrefix(found.Rule, "limit-"):
-			return verdict.TextLimit
-		case found.Rule == "syntax" && r.Ask == verdict.Command:
-			return verdict.Unparsable
+			return TextLimit
+		case found.Rule == "syntax" && r.Ask == Command:
+			return Unparsable
 		}
 	}
 	return ""
 }
 
 // opinion asks the Cop, and gives its verdict, or why a person has to be asked.
-func (g *Gate) opinion(ctx context.Context, r verdict.Request, row Row, judged classify.Result) (v verdict.Verdict, person string) {
+func (g *Gate) opinion(ctx context.Context, r Request, row Row, judged classify.Result) (v Verdict, person string) {
 	reviewer := g.theReviewer()
 	if reviewer == nil {
-		g.counters[verdict.CopNone].Add(1)
-		return verdict.Verdict{}, ""
+		g.counters[CopNone].Add(1)
+		return Verdict{}, ""
 	}
 	o, err := reviewer.Review(ctx, caseOf(r, judged))
 	switch {
 	case err != nil:
 		reason := reviewFailed(cop.CodeOf(err))
 		g.counters[reason].Add(1)
-		if reason == verdict.CopNone {
-			return verdict.Verdict{}, ""
+		if reason == CopNone {
+			return Verdict{}, ""
 		}
-		return verdict.Verdict{}, "the reviewer failed (" + string(reason) + ")"
+		return Verdict{}, "the reviewer failed (" + string(reason) + ")"
 	case !o.Flagged:
-		return verdict.Yes(verdict.Passed, o.Reason).From(verdict.ByCop), ""
+		return Yes(Passed, o.Reason).From(ByCop), ""
 	case row.Flagged == Person:
-		return verdict.Verdict{}, "the reviewer flagged it: " + o.Reason
+		return Verdict{}, "the reviewer flagged it: " + o.Reason
 	}
-	return verdict.No(verdict.Flagged, o.Reason).From(verdict.ByCop), ""
+	return No(Flagged, o.Reason).From(ByCop), ""
 }
 
 func (g *Gate) theReviewer() Reviewer {
@@ -80,7 +79,7 @@ func (g *Gate) theReviewer() Reviewer {
 	return g.reviewer
 }
 
-func caseOf(r verdict.Request, judged classify.Result) cop.Case {
+func caseOf(r Request, judged classify.Result) cop.Case {
 	c := cop.Case{
 		Command:   r.Command,
 		Argv:      r.Process.Argv,
@@ -92,15 +91,15 @@ func caseOf(r verdict.Request, judged classify.Result) cop.Case {
 		Judged:    judged,
 		Policy:    r.Policy,
 	}
-	if r.Ask == verdict.Command { // the process is the one that asks, not the one that will run
+	if r.Ask == Command { // the process is the one that asks, not the one that will run
 		c.Argv, c.Truncated = nil, false
 	}
 	for _, p := range r.Process.Ancestry {
-		if r.Ask != verdict.Command && p.Inside {
+		if r.Ask != Command && p.Inside {
 			c.Ancestry = append(c.Ancestry, cop.Process{Comm: p.Comm, Argv: p.Argv})
 		}
 	}
-	if r.Ask == verdict.Connect {
+	if r.Ask == Connect {
 		c.Destination = reached(r.Destination)
 	}
 	return c
@@ -122,6 +121,6 @@ func reached(d event.Destination) cop.Destination {
 }
 
 // reviewFailed is the code of a failed review, as reasons are spelled.
-func reviewFailed(code cop.Code) verdict.Reason {
-	return verdict.Reason(strings.ReplaceAll(string(code), "-", "_"))
+func reviewFailed(code cop.Code) Reason {
+	return Reason(strings.ReplaceAll(string(code), "-", "_"))
 }

@@ -17,8 +17,6 @@ import (
 
 	"weir/internal/event"
 	"weir/internal/event/eventtest"
-	"weir/internal/gate/question"
-	"weir/internal/gate/verdict"
 )
 
 // memory is a log that can be made to fail.
@@ -130,12 +128,12 @@ func (r *rig) crash() {
 type call struct {
 	t      *testing.T
 	cancel context.CancelFunc
-	done   chan verdict.Verdict
+	done   chan Verdict
 }
 
-func (r *rig) ask(req verdict.Request) *call {
+func (r *rig) ask(req Request) *call {
 	ctx, cancel := context.WithCancel(context.Background())
-	c := &call{t: r.t, cancel: cancel, done: make(chan verdict.Verdict, 1)}
+	c := &call{t: r.t, cancel: cancel, done: make(chan Verdict, 1)}
 	g := r.Gate
 	go func() { c.done <- g.Decide(ctx, req) }()
 	synctest.Wait()
@@ -152,7 +150,7 @@ func (c *call) blocks() {
 	}
 }
 
-func (c *call) gives(d verdict.Decision, reason verdict.Reason) verdict.Verdict {
+func (c *call) gives(d Decision, reason Reason) Verdict {
 	c.t.Helper()
 	synctest.Wait()
 	select {
@@ -167,14 +165,14 @@ func (c *call) gives(d verdict.Decision, reason verdict.Reason) verdict.Verdict 
 	default:
 		c.t.Fatalf("Decide waits; want %v %q", d, reason)
 	}
-	return verdict.Verdict{}
+	return Verdict{}
 }
 
 // leaves ends the asker before it was answered.
 func (c *call) leaves() {
 	c.t.Helper()
 	c.cancel()
-	c.gives(verdict.Deny, verdict.Cancelled)
+	c.gives(Deny, Cancelled)
 }
 
 // one gives the id of the only pending question.
@@ -196,7 +194,7 @@ func (r *rig) none() {
 
 func (r *rig) answer(id string, allow bool) {
 	r.t.Helper()
-	if _, err := r.Answer(id, question.Reply{Allow: allow, By: "alice", Why: "because"}); err != nil {
+	if _, err := r.Answer(id, Reply{Allow: allow, By: "alice", Why: "because"}); err != nil {
 		r.t.Fatal(err)
 	}
 	synctest.Wait()
@@ -216,7 +214,7 @@ func (r *rig) wantEvents(want ...string) {
 	}
 }
 
-func (r *rig) wantCount(reason verdict.Reason, n uint64) {
+func (r *rig) wantCount(reason Reason, n uint64) {
 	r.t.Helper()
 	if got := r.Counters()[reason]; got != n {
 		r.t.Errorf("counter %s is %d; want %d", reason, got, n)
@@ -224,8 +222,8 @@ func (r *rig) wantCount(reason verdict.Reason, n uint64) {
 }
 
 // curl is a held curl of process 100 to 203.0.113.9:443.
-func curl(change ...func(*verdict.Request)) verdict.Request {
-	r := verdict.Request{
+func curl(change ...func(*Request)) Request {
+	r := Request{
 		Container: event.Container{ID: "c1", Name: "agent", Taint: []string{"corruption"}},
 		Process: event.Process{
 			PID: 100, Start: 5000, UID: 1000, Comm: "curl",
@@ -243,13 +241,13 @@ func curl(change ...func(*verdict.Request)) verdict.Request {
 }
 
 // retry is the same command in a new process.
-func retry(r *verdict.Request) {
+func retry(r *Request) {
 	r.Process.PID, r.Process.Start = r.Process.PID+1, r.Process.Start+1000
 }
 
-func unheld(r *verdict.Request) { r.Held = false }
+func unheld(r *Request) { r.Held = false }
 
-func mode(m string) func(*verdict.Request) { return func(r *verdict.Request) { r.Mode = m } }
+func mode(m string) func(*Request) { return func(r *Request) { r.Mode = m } }
 
 func repeat(s string, n int) []string { return slices.Repeat([]string{s}, n) }
 

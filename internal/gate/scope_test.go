@@ -7,12 +7,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"weir/internal/event"
-	"weir/internal/gate/question"
-	"weir/internal/gate/verdict"
 )
 
 // inScript puts a request below a script that make started.
-func inScript(r *verdict.Request) {
+func inScript(r *Request) {
 	r.Above = []event.Member{
 		{PID: 90, Start: 4000, Comm: "bash", Exe: "/usr/bin/bash", Argv: []string{"bash", "fetch.sh"}},
 		{PID: 80, Start: 3000, Comm: "make", Argv: []string{"make", "deps"}},
@@ -20,8 +18,8 @@ func inScript(r *verdict.Request) {
 	r.GrantSeconds = 60
 }
 
-func scoped(scope int) question.Reply {
-	return question.Reply{Allow: true, By: "alice", Why: "because", Scope: scope}
+func scoped(scope int) Reply {
+	return Reply{Allow: true, By: "alice", Why: "because", Scope: scope}
 }
 
 // last is the newest event.
@@ -56,7 +54,7 @@ func TestF02Chain(t *testing.T) {
 // F02: long arguments of parents are cut together, and that is said; those of the asker take no room from them.
 func TestF02ChainIsBounded(t *testing.T) {
 	bubble(t, func(r *rig) {
-		r.ask(curl(inScript, func(r *verdict.Request) {
+		r.ask(curl(inScript, func(r *Request) {
 			r.Process.Argv[1] = strings.Repeat("x", 30<<10)
 			r.Above[0].Argv = []string{"bash", "-c", strings.Repeat("x", 33<<10)}
 		})).blocks()
@@ -83,7 +81,7 @@ func TestF01ScopeOneIsTheDefault(t *testing.T) {
 			if q.Scope != 1 || q.Root() != nil {
 				t.Errorf("scope %d, %+v", q.Scope, q.Root())
 			}
-			if v := c.gives(verdict.Allow, verdict.Approved); v.Scope != 1 || v.Root != nil || v.Text != "alice approved: because" {
+			if v := c.gives(Allow, Approved); v.Scope != 1 || v.Root != nil || v.Text != "alice approved: because" {
 				t.Errorf("%+v", v)
 			}
 			if e := r.last().Verdict; e.Scope != 1 || e.Process != nil {
@@ -100,7 +98,7 @@ func TestF01WiderScope(t *testing.T) {
 		q, err := r.Answer(r.one(), scoped(2))
 		r.wantErr(err, nil)
 		bash := &event.Member{PID: 90, Start: 4000, Comm: "bash", Exe: "/usr/bin/bash", Argv: []string{"bash", "fetch.sh"}}
-		v := c.gives(verdict.Allow, verdict.Approved)
+		v := c.gives(Allow, Approved)
 		for what, got := range map[string]*event.Member{"answer": q.Root(), "verdict": v.Root, "event": r.last().Verdict.Process} {
 			if d := cmp.Diff(bash, got); d != "" {
 				t.Errorf("%s (-want +got):\n%s", what, d)
@@ -123,59 +121,59 @@ func TestF01WiderScope(t *testing.T) {
 // F01: what the question does not list cannot be chosen: then nothing is answered.
 func TestF01ScopeThatIsRefused(t *testing.T) {
 	bubble(t, func(r *rig) {
-		refused := func(reply question.Reply, want string) {
+		refused := func(reply Reply, want string) {
 			t.Helper()
 			q := r.Pending()[len(r.Pending())-1]
 			reply.By = "alice"
 			_, err := r.Answer(q.ID, reply)
-			r.wantErr(err, question.ErrScope)
+			r.wantErr(err, ErrScope)
 			if !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "nothing was answered") {
 				t.Errorf("%v", err)
 			}
-			if again, err := r.Question(q.ID); err != nil || again.State != question.StatePending {
+			if again, err := r.Question(q.ID); err != nil || again.State != StatePending {
 				t.Errorf("%+v, %v", again, err)
 			}
 		}
 		r.ask(curl(inScript)).blocks()
-		refused(question.Reply{Allow: true, Scope: 4}, "the question lists 1 to 3")
-		refused(question.Reply{Allow: true, Scope: -1}, "the question lists 1 to 3")
-		refused(question.Reply{Scope: 1}, "a denial has no scope")
+		refused(Reply{Allow: true, Scope: 4}, "the question lists 1 to 3")
+		refused(Reply{Allow: true, Scope: -1}, "the question lists 1 to 3")
+		refused(Reply{Scope: 1}, "a denial has no scope")
 		r.answer(r.one(), false)
 
 		r.ask(curl(retry)).blocks()
-		refused(question.Reply{Allow: true, Scope: 2}, ": this question has no wider scope: nothing was answered")
+		refused(Reply{Allow: true, Scope: 2}, ": this question has no wider scope: nothing was answered")
 		r.answer(r.one(), false)
 
 		command := curl(inScript)
-		command.Command, command.Ask = "curl https://example.org", verdict.Command
+		command.Command, command.Ask = "curl https://example.org", Command
 		r.ask(command).blocks()
-		refused(question.Reply{Allow: true, Scope: 1}, "this question has no scopes")
+		refused(Reply{Allow: true, Scope: 1}, "this question has no scopes")
 		r.answer(r.one(), false)
 
 		r.confirm(toolCall("x")).blocks()
-		refused(question.Reply{Allow: true, Scope: 2}, "this question has no scopes")
+		refused(Reply{Allow: true, Scope: 2}, "this question has no scopes")
 		r.answer(r.one(), false)
 
 		begins := curl(inScript, retry)
-		begins.Ask, begins.Container.Taint = verdict.Run, []string{"corruption", "secret"}
+		begins.Ask, begins.Container.Taint = Run, []string{"corruption", "secret"}
 		r.ask(begins).blocks()
-		refused(question.Reply{Allow: true, Scope: 2}, "this question has no scopes")
+		refused(Reply{Allow: true, Scope: 2}, "this question has no scopes")
 	})
 }
 
 // F01, G16: another process that claims a wide approval is let out with the chosen one where it descends from it, else alone.
 func TestF01ClaimIsNotWidened(t *testing.T) {
-	elsewhere := func(r *verdict.Request) { r.Above[0].PID, r.Above[1].PID = 91, 81 }
-	reused := func(r *verdict.Request) { r.Above[0].Start += 1e9 }
+	elsewhere := func(r *Request) { r.Above[0].PID, r.Above[1].PID = 91, 81 }
+	reused := func(r *Request) { r.Above[0].Start += 1e9 }
 	for name, tt := range map[string]struct {
-		change func(*verdict.Request)
+		change func(*Request)
 		scope  int
 	}{
-		"below it":                      {func(*verdict.Request) {}, 2},
+		"below it":                      {func(*Request) {}, 2},
 		"below another":                 {elsewhere, 1},
 		"below one with the same id":    {reused, 1},
-		"below nobody":                  {func(r *verdict.Request) { r.Above = nil }, 1},
-		"below what the chosen started": {func(r *verdict.Request) { r.Above = append([]event.Member{{PID: 95, Start: 4500}}, r.Above...) }, 2},
+		"below nobody":                  {func(r *Request) { r.Above = nil }, 1},
+		"below what the chosen started": {func(r *Request) { r.Above = append([]event.Member{{PID: 95, Start: 4500}}, r.Above...) }, 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble(t, func(r *rig) {
@@ -185,7 +183,7 @@ func TestF01ClaimIsNotWidened(t *testing.T) {
 				_, err := r.Answer(id, scoped(2))
 				r.wantErr(err, nil)
 				claim := r.ask(curl(inScript, retry, tt.change))
-				v := claim.gives(verdict.Allow, verdict.Approved)
+				v := claim.gives(Allow, Approved)
 				if v.Question != id || v.Scope != tt.scope || (v.Root != nil) != (tt.scope == 2) {
 					t.Errorf("%+v", v)
 				}
@@ -199,8 +197,8 @@ func TestF01ClaimIsNotWidened(t *testing.T) {
 				first, joined := r.ask(curl(inScript, unheld)), r.ask(curl(inScript, retry, tt.change))
 				_, err := r.Answer(r.one(), scoped(2))
 				r.wantErr(err, nil)
-				first.gives(verdict.Deny, verdict.UsedOnce)
-				if v := joined.gives(verdict.Allow, verdict.Approved); v.Scope != tt.scope || (v.Root != nil) != (tt.scope == 2) {
+				first.gives(Deny, UsedOnce)
+				if v := joined.gives(Allow, Approved); v.Scope != tt.scope || (v.Root != nil) != (tt.scope == 2) {
 					t.Errorf("%+v", v)
 				}
 			})
@@ -212,11 +210,11 @@ func TestF01ClaimIsNotWidened(t *testing.T) {
 func TestF01ReviewedAndRecognised(t *testing.T) {
 	bubble(t, func(r *rig) {
 		r.Configure(opinion(false), true, 0, 0)
-		if v := r.ask(curl(inScript)).gives(verdict.Allow, verdict.Passed); v.Root != nil || v.Scope > 1 {
+		if v := r.ask(curl(inScript)).gives(Allow, Passed); v.Root != nil || v.Scope > 1 {
 			t.Errorf("%+v", v)
 		}
 		approvedRun(r)
-		if v := r.ask(curl(inScript, below, retry)).gives(verdict.Allow, verdict.Recognised); v.Root != nil || v.Scope > 1 {
+		if v := r.ask(curl(inScript, below, retry)).gives(Allow, Recognised); v.Root != nil || v.Scope > 1 {
 			t.Errorf("%+v", v)
 		}
 	})

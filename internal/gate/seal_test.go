@@ -6,8 +6,6 @@ import (
 	"time"
 
 	"weir/internal/cop"
-	"weir/internal/gate/question"
-	"weir/internal/gate/verdict"
 )
 
 // F04: seal asks neither the reviewer nor a person, whatever comes in and however it fails; and a dry run says so.
@@ -18,40 +16,40 @@ func TestSealAsksNobodyF04(t *testing.T) {
 			return cop.Opinion{}, nil
 		})
 		r.Configure(nobody, true, 0, 0)
-		for name, req := range map[string]verdict.Request{
+		for name, req := range map[string]Request{
 			"a command":                       curl(both, asking(wanted)),
 			"with one bit":                    curl(asking(wanted)),
 			"a grey one":                      curl(both, asking("./tool")),
 			"no shell text":                   curl(both, asking("echo 'not closed")),
 			"held before it began":            curl(both, frozen),
-			"held, its arguments are missing": curl(both, frozen, func(r *verdict.Request) { r.Process.Truncated = true }),
+			"held, its arguments are missing": curl(both, frozen, func(r *Request) { r.Process.Truncated = true }),
 			"a connect":                       curl(both),
 		} {
 			req.Mode = modeSeal
-			if v := r.Decide(context.Background(), req); v.Decision != verdict.Deny || v.Reason != verdict.Sealed {
+			if v := r.Decide(context.Background(), req); v.Decision != Deny || v.Reason != Sealed {
 				t.Errorf("%s: %+v", name, v)
 			}
-			if f := Foresee(context.Background(), req, nobody, true); f.Step != Refuse || f.Reason != verdict.Sealed {
+			if f := Foresee(context.Background(), req, nobody, true); f.Step != Refuse || f.Reason != Sealed {
 				t.Errorf("%s: foreseen %+v", name, f)
 			}
 		}
-		r.ask(curl(both, asking("ls -l"), mode(modeSeal))).gives(verdict.Allow, verdict.LocalRun)
-		r.ask(curl(both, frozen, unheld, mode(modeSeal))).gives(verdict.Allow, verdict.SealedRun)
+		r.ask(curl(both, asking("ls -l"), mode(modeSeal))).gives(Allow, LocalRun)
+		r.ask(curl(both, frozen, unheld, mode(modeSeal))).gives(Allow, SealedRun)
 		r.none()
 	})
 }
 
 // F04: what was let run before the mode became seal is not used up in it, and counts afterwards.
 func TestSealKeepsApprovalF04(t *testing.T) {
-	held := func(r *verdict.Request) { r.Held = true }
+	held := func(r *Request) { r.Held = true }
 	bubble(t, func(r *rig) {
 		c := r.ask(curl(both, asking(wanted)))
 		r.answer(r.one(), true)
-		c.gives(verdict.Allow, verdict.Approved)
-		r.ask(curl(both, asking(wanted), mode(modeSeal))).gives(verdict.Deny, verdict.Sealed)
-		r.ask(curl(both, shell(wanted), held, mode(modeSeal))).gives(verdict.Deny, verdict.Sealed)
-		r.ask(curl(both, shell(wanted), mode(modeSeal))).gives(verdict.Allow, verdict.SealedRun)
-		r.ask(curl(both, shell(wanted))).gives(verdict.Allow, verdict.Recognised)
+		c.gives(Allow, Approved)
+		r.ask(curl(both, asking(wanted), mode(modeSeal))).gives(Deny, Sealed)
+		r.ask(curl(both, shell(wanted), held, mode(modeSeal))).gives(Deny, Sealed)
+		r.ask(curl(both, shell(wanted), mode(modeSeal))).gives(Allow, SealedRun)
+		r.ask(curl(both, shell(wanted))).gives(Allow, Recognised)
 	})
 }
 
@@ -65,7 +63,7 @@ func (r *rig) switchable() map[string]string {
 
 // F04: when the mode becomes seal, who waits for a person is told no at once, and no answer opens that any more.
 func TestSealEndsQuestionsF04(t *testing.T) {
-	elsewhere := func(r *verdict.Request) { r.Container.ID = "c2" }
+	elsewhere := func(r *Request) { r.Container.ID = "c2" }
 	bubble(t, func(r *rig) {
 		now := r.switchable()
 		other := r.ask(curl(both, asking(wanted), elsewhere))
@@ -75,18 +73,18 @@ func TestSealEndsQuestionsF04(t *testing.T) {
 		now["c1"] = modeSeal
 		r.ModeChanged()
 		for _, c := range waiting {
-			c.gives(verdict.Deny, verdict.Sealed)
+			c.gives(Deny, Sealed)
 		}
 		for _, q := range asked {
 			if q.ID == left {
 				continue
 			}
-			_, err := r.Answer(q.ID, question.Reply{Allow: true, By: "alice"})
-			r.wantErr(err, question.ErrAnswered)
-			r.wantErr(r.Used(q.ID), question.ErrNotGiven)
+			_, err := r.Answer(q.ID, Reply{Allow: true, By: "alice"})
+			r.wantErr(err, ErrAnswered)
+			r.wantErr(r.Used(q.ID), ErrNotGiven)
 		}
 		r.answer(r.one(), true)
-		other.gives(verdict.Allow, verdict.Approved)
+		other.gives(Allow, Approved)
 
 		now["c1"] = modeEnforce
 		r.ModeChanged()
@@ -97,7 +95,7 @@ func TestSealEndsQuestionsF04(t *testing.T) {
 		c := r.ask(curl(both, asking(wanted)))
 		now["c1"] = modeSeal
 		r.Configure(nil, true, 0, 0)
-		c.gives(verdict.Deny, verdict.Sealed)
+		c.gives(Deny, Sealed)
 	})
 }
 
@@ -113,9 +111,9 @@ func TestSealMeanwhileF04(t *testing.T) {
 			c := ask()
 			now["c1"] = modeSeal
 			r.answer(r.one(), true)
-			c.gives(verdict.Deny, verdict.Sealed)
+			c.gives(Deny, Sealed)
 			now["c1"] = modeEnforce
-			again := ask().gives(verdict.Allow, verdict.Approved)
+			again := ask().gives(Allow, Approved)
 			r.wantErr(r.Used(again.Question), nil)
 		}
 		r.Configure(reviewer(func(cop.Case) (cop.Opinion, error) {
@@ -125,6 +123,6 @@ func TestSealMeanwhileF04(t *testing.T) {
 		c := r.ask(curl(asking(wanted)))
 		now["c1"] = modeSeal
 		time.Sleep(2 * time.Second)
-		c.gives(verdict.Deny, verdict.Sealed)
+		c.gives(Deny, Sealed)
 	})
 }

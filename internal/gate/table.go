@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"weir/internal/classify"
-	"weir/internal/gate/verdict"
 )
 
 // Level is how much taint a container has.
@@ -59,7 +58,7 @@ type Row struct {
 	Points  []Point          `json:"points"`
 	Step    Step             `json:"step"`
 	Flagged Step             `json:"flagged,omitempty"` // with Review
-	Reason  verdict.Reason   `json:"reason,omitempty"`  // with Pass and Refuse
+	Reason  Reason           `json:"reason,omitempty"`  // with Pass and Refuse
 	Why     string           `json:"why"`
 }
 
@@ -77,12 +76,12 @@ var (
 // Table is the cascade (G4 to G8, G24, G25): the first row that applies decides.
 func Table() []Row {
 	return []Row{
-		{seal, levels, classes, []Point{Out}, Refuse, "", verdict.Sealed, "the mode is seal: nothing leaves, whatever the verdict"},
-		{modes, []Level{Clean}, classes, points, Pass, "", verdict.Untainted, "tier 1: nothing was read that matters"},
-		{[]string{modeObserve}, tainted, classes, points, Pass, "", verdict.Observe, "the mode is observe: nothing is denied"},
-		{enforced, tainted, []classify.Class{classify.Local}, []Point{Seen, Asked}, Pass, "", verdict.LocalRun, "tier 2: it provably stays here; nothing is opened for it"},
-		{enforced, tainted, []classify.Class{classify.Network, classify.Grey}, []Point{Seen}, Pass, "", verdict.SealedRun, "it may run; what it sends is judged when it tries"},
-		{seal, tainted, []classify.Class{classify.Network, classify.Grey}, []Point{Asked}, Refuse, "", verdict.Sealed, "the mode is seal: nobody is asked, since no answer opens anything"},
+		{seal, levels, classes, []Point{Out}, Refuse, "", Sealed, "the mode is seal: nothing leaves, whatever the verdict"},
+		{modes, []Level{Clean}, classes, points, Pass, "", Untainted, "tier 1: nothing was read that matters"},
+		{[]string{modeObserve}, tainted, classes, points, Pass, "", Observe, "the mode is observe: nothing is denied"},
+		{enforced, tainted, []classify.Class{classify.Local}, []Point{Seen, Asked}, Pass, "", LocalRun, "tier 2: it provably stays here; nothing is opened for it"},
+		{enforced, tainted, []classify.Class{classify.Network, classify.Grey}, []Point{Seen}, Pass, "", SealedRun, "it may run; what it sends is judged when it tries"},
+		{seal, tainted, []classify.Class{classify.Network, classify.Grey}, []Point{Asked}, Refuse, "", Sealed, "the mode is seal: nobody is asked, since no answer opens anything"},
 		{enforce, []Level{One}, []classify.Class{classify.Network}, []Point{Asked, Out}, Review, ByPolicy, "", "tier 3, one bit: the reviewer decides"},
 		{enforce, []Level{Both}, []classify.Class{classify.Network}, []Point{Asked, Out}, Person, "", "", "tier 3, both bits: untrusted input and a secret are in one place"},
 		{enforce, []Level{One}, []classify.Class{classify.Grey}, []Point{Asked, Out}, Review, ByPolicy, "", "tier 4, one bit: the reviewer decides"},
@@ -93,7 +92,7 @@ func Table() []Row {
 }
 
 // rowFor is the row that applies to a request, with what its policy says of flagged commands.
-func rowFor(table []Row, r verdict.Request, c classify.Class) Row {
+func rowFor(table []Row, r Request, c classify.Class) Row {
 	row := rowOf(table, r.Mode, levelOf(r.Container.Taint), c, pointOf(r))
 	switch {
 	case row.Flagged != ByPolicy:
@@ -111,7 +110,7 @@ func rowOf(table []Row, mode string, l Level, c classify.Class, p Point) Row {
 		return slices.Contains(r.Modes, mode) && slices.Contains(r.Levels, l) && slices.Contains(r.Classes, c) && slices.Contains(r.Points, p)
 	})
 	if i < 0 {
-		return Row{Step: Refuse, Reason: verdict.Malformed, Why: "no row of the decision table applies"}
+		return Row{Step: Refuse, Reason: Malformed, Why: "no row of the decision table applies"}
 	}
 	return table[i]
 }
@@ -120,44 +119,44 @@ func rowOf(table []Row, mode string, l Level, c classify.Class, p Point) Row {
 // Person, who is asked where the policy has one and everybody is denied otherwise,
 // or Refuse.
 type Failure struct {
-	Reason verdict.Reason `json:"reason"`
-	Then   Step           `json:"then"`
-	What   string         `json:"what"`
+	Reason Reason `json:"reason"`
+	Then   Step   `json:"then"`
+	What   string `json:"what"`
 }
 
 // Failures are the rows of what goes wrong. None of them allows.
 func Failures() []Failure {
 	return []Failure{
-		{verdict.Unparsable, Person, "the command's text is no shell text"},
-		{verdict.TextLimit, Person, "the command is too long, too deep or has too many parts to be judged"},
-		{verdict.ArgvLimit, Person, "the kernel did not see all of the arguments or the environment; an answer counts for that process alone"},
-		{verdict.Differs, Person, "a process below an approved command is not what was approved"},
-		{verdict.CopTimeout, Person, "the reviewer gave no answer within its time"},
-		{verdict.CopTransport, Person, "the reviewer was not reached, or the connection closed in the middle, twice"},
-		{verdict.CopRateLimited, Person, "the reviewer's service answered 429"},
-		{verdict.CopServer, Person, "the reviewer's service answered with a status of 500 or more"},
-		{verdict.CopRefused, Person, "the reviewer's service refused: a wrong key, an unknown model"},
-		{verdict.CopMalformed, Person, "the reviewer answered, but not in the one form"},
-		{verdict.CopTooLarge, Person, "the command and its facts are more than a reviewer is shown"},
-		{verdict.CopQueueFull, Person, "too many reviews wait"},
-		{verdict.CopClosed, Person, "the reviewer is being replaced or the sensor stops"},
-		{verdict.CopCancelled, Person, "the asker went away during the review"},
-		{verdict.CopNone, Person, "the policy names no reviewer"},
-		{verdict.CopFailed, Person, "the reviewer failed in another way"},
-		{verdict.NoApprover, Refuse, "a person is needed, and the policy has none"},
-		{verdict.Timeout, Refuse, "nobody answered in time"},
-		{verdict.QueueFull, Refuse, "too many questions wait, or too many ask the same"},
-		{verdict.Flood, Refuse, "the container has its share of the questions, or asks too often"},
-		{verdict.Malformed, Refuse, "the request does not say who wants what: there is nothing to approve"},
-		{verdict.StoreFailed, Refuse, "the question or its answer could not be made durable"},
-		{verdict.LogFailed, Refuse, "the event could not be written"},
-		{verdict.Cancelled, Refuse, "the asker went away, or the sensor stops"},
-		{verdict.UsedOnce, Refuse, "another process that asked the same has the approval"},
+		{Unparsable, Person, "the command's text is no shell text"},
+		{TextLimit, Person, "the command is too long, too deep or has too many parts to be judged"},
+		{ArgvLimit, Person, "the kernel did not see all of the arguments or the environment; an answer counts for that process alone"},
+		{Differs, Person, "a process below an approved command is not what was approved"},
+		{CopTimeout, Person, "the reviewer gave no answer within its time"},
+		{CopTransport, Person, "the reviewer was not reached, or the connection closed in the middle, twice"},
+		{CopRateLimited, Person, "the reviewer's service answered 429"},
+		{CopServer, Person, "the reviewer's service answered with a status of 500 or more"},
+		{CopRefused, Person, "the reviewer's service refused: a wrong key, an unknown model"},
+		{CopMalformed, Person, "the reviewer answered, but not in the one form"},
+		{CopTooLarge, Person, "the command and its facts are more than a reviewer is shown"},
+		{CopQueueFull, Person, "too many reviews wait"},
+		{CopClosed, Person, "the reviewer is being replaced or the sensor stops"},
+		{CopCancelled, Person, "the asker went away during the review"},
+		{CopNone, Person, "the policy names no reviewer"},
+		{CopFailed, Person, "the reviewer failed in another way"},
+		{NoApprover, Refuse, "a person is needed, and the policy has none"},
+		{Timeout, Refuse, "nobody answered in time"},
+		{QueueFull, Refuse, "too many questions wait, or too many ask the same"},
+		{Flood, Refuse, "the container has its share of the questions, or asks too often"},
+		{Malformed, Refuse, "the request does not say who wants what: there is nothing to approve"},
+		{StoreFailed, Refuse, "the question or its answer could not be made durable"},
+		{LogFailed, Refuse, "the event could not be written"},
+		{Cancelled, Refuse, "the asker went away, or the sensor stops"},
+		{UsedOnce, Refuse, "another process that asked the same has the approval"},
 	}
 }
 
-func reasons() []verdict.Reason {
-	all := []verdict.Reason{verdict.Untainted, verdict.Observe, verdict.LocalRun, verdict.SealedRun, verdict.Passed, verdict.Approved, verdict.Recognised, verdict.Denied, verdict.Flagged, verdict.Sealed, verdict.QUIC, verdict.Unclaimed}
+func reasons() []Reason {
+	all := []Reason{Untainted, Observe, LocalRun, SealedRun, Passed, Approved, Recognised, Denied, Flagged, Sealed, QUIC, Unclaimed}
 	for _, f := range Failures() {
 		all = append(all, f.Reason)
 	}

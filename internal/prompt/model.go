@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 
 	"weir/internal/event"
-	"weir/internal/gate/question"
+	"weir/internal/gate"
 	"weir/internal/show"
 )
 
@@ -29,7 +29,7 @@ const (
 
 // model is what is on the screen, without a terminal.
 type model struct {
-	list     []question.Question
+	list     []gate.Question
 	selected string          // id; that, not a place in the list, is what is answered
 	top      int             // first line of its text that is shown
 	seen     map[string]bool // ids whose whole text was on the screen
@@ -55,7 +55,7 @@ type model struct {
 // order is an answer that was confirmed.
 type order struct {
 	id    string
-	reply question.Reply
+	reply gate.Reply
 }
 
 // take shows an update.
@@ -65,7 +65,7 @@ func (m *model) take(u update) {
 		m.trouble = u.err.Error()
 	}
 	for _, q := range u.list {
-		if slices.ContainsFunc(m.list, func(o question.Question) bool { return o.ID == q.ID && o.Gone != q.Gone }) {
+		if slices.ContainsFunc(m.list, func(o gate.Question) bool { return o.ID == q.ID && o.Gone != q.Gone }) {
 			delete(m.seen, q.ID) // its last line is another
 		}
 	}
@@ -92,7 +92,7 @@ func (m *model) note(format string, args ...any) {
 }
 
 func (m *model) index() int {
-	return slices.IndexFunc(m.list, func(q question.Question) bool { return q.ID == m.selected })
+	return slices.IndexFunc(m.list, func(q gate.Question) bool { return q.ID == m.selected })
 }
 
 // key handles one key. It returns an answer to give, or that it is the end.
@@ -167,7 +167,7 @@ func (m *model) confirmed(k string) *order {
 
 // chain is of the question that is being answered, as far as keys reach; nil where there is no choice.
 func (m *model) chain() []event.Member {
-	i := slices.IndexFunc(m.list, func(q question.Question) bool { return q.ID == m.about })
+	i := slices.IndexFunc(m.list, func(q gate.Question) bool { return q.ID == m.about })
 	if i < 0 || len(m.list[i].Chain) < 2 {
 		return nil
 	}
@@ -194,12 +194,12 @@ func (m *model) reasoned(k string) *order {
 
 // order is the answer to what was confirmed, if it still waits.
 func (m *model) order() *order {
-	i := slices.IndexFunc(m.list, func(q question.Question) bool { return q.ID == m.about })
+	i := slices.IndexFunc(m.list, func(q gate.Question) bool { return q.ID == m.about })
 	if i < 0 {
 		m.note("%s has ended meanwhile: nothing was answered", m.about)
 		return nil
 	}
-	return &order{m.about, question.Reply{Allow: m.allow, Scope: m.scope, Why: strings.TrimSpace(m.typed), Shown: show.Question(m.list[i])}}
+	return &order{m.about, gate.Reply{Allow: m.allow, Scope: m.scope, Why: strings.TrimSpace(m.typed), Shown: show.Question(m.list[i])}}
 }
 
 // rows is how many questions the list shows, room how many lines of one there are.
@@ -340,7 +340,7 @@ func (m *model) questions() []string {
 	return lines
 }
 
-func name(q question.Question) string {
+func name(q gate.Question) string {
 	if q.Container.Name != "" {
 		return event.Command([]string{q.Container.Name}, 24, 24)
 	}

@@ -8,21 +8,21 @@ import (
 	"unicode"
 
 	"weir/internal/event"
-	"weir/internal/gate/question"
-	"weir/internal/gate/verdict"
+	"weir/internal/gate"
+
 	"weir/internal/show"
 )
 
-func asked(id string, argv ...string) question.Question {
-	return question.Question{
+func asked(id string, argv ...string) gate.Question {
+	return gate.Question{
 		ID: id, Container: event.Container{ID: "c1", Name: "web\x1b[2J\u202e", Taint: []string{"secret"}},
 		Process:     event.Process{PID: 7, Comm: "curl", Argv: append([]string{"curl"}, argv...)},
 		Destination: event.Destination{Address: "192.0.2.1", Port: 443, Protocol: "tcp"},
-		State:       question.StatePending, Deadline: time.Unix(1300, 0),
+		State:       gate.StatePending, Deadline: time.Unix(1300, 0),
 	}
 }
 
-func start(list ...question.Question) *model {
+func start(list ...gate.Question) *model {
 	m := &model{width: 80, height: 24, now: time.Unix(1000, 0)}
 	m.take(update{list: list})
 	m.draw()
@@ -164,16 +164,16 @@ func TestEndedMeanwhile(t *testing.T) {
 	m := start(a, b)
 	m.press("j", "a")
 	gone := a
-	gone.State, gone.Outcome, gone.By = question.StateApproved, verdict.Approved, "root (bob)"
-	m.take(update{list: []question.Question{b, c}, ended: []question.Question{gone}})
+	gone.State, gone.Outcome, gone.By = gate.StateApproved, gate.Approved, "root (bob)"
+	m.take(update{list: []gate.Question{b, c}, ended: []gate.Question{gone}})
 	m.shows(t, "aaaaaa: approved by root (bob)")
 	if o := m.press("y"); o == nil || o.id != "bbbbbb" {
 		t.Errorf("order: %+v", o)
 	}
 	m.press("a")
 	over := b
-	over.State, over.Outcome = question.StateExpired, verdict.Timeout
-	m.take(update{list: []question.Question{c}, ended: []question.Question{over}})
+	over.State, over.Outcome = gate.StateExpired, gate.Timeout
+	m.take(update{list: []gate.Question{c}, ended: []gate.Question{over}})
 	m.shows(t, "bbbbbb: denied: nobody answered in time")
 	m.shows(t, "bbbbbb has ended meanwhile: nothing was answered")
 	if o := m.press("y"); o != nil {
@@ -182,9 +182,9 @@ func TestEndedMeanwhile(t *testing.T) {
 	if m.selected != "cccccc" {
 		t.Errorf("selected: %q", m.selected)
 	}
-	m.take(update{ended: []question.Question{c}})
+	m.take(update{ended: []gate.Question{c}})
 	m.shows(t, "weir: 0 questions wait")
-	m.take(update{list: []question.Question{a}})
+	m.take(update{list: []gate.Question{a}})
 	m.shows(t, "weir: 1 question waits")
 	m.take(update{})
 	m.press("a", "d", "j", "k", " ", "b")
@@ -215,8 +215,8 @@ func TestAllMustBeSeen(t *testing.T) {
 	}
 	m.press("b", "b", keyPageUp, keyPageUp, keyPageDown, keyUp, keyDown)
 	// Another question under the same id would have to be seen again.
-	m.take(update{ended: []question.Question{long}})
-	m.take(update{list: []question.Question{long}})
+	m.take(update{ended: []gate.Question{long}})
+	m.take(update{list: []gate.Question{long}})
 	m.draw()
 	if o := m.press("a", "y"); o != nil {
 		t.Errorf("approved unseen: %+v", o)
@@ -286,7 +286,7 @@ func TestGoneMeanwhile(t *testing.T) {
 	m.shows(t, "state        held: it waits for the answer")
 	m.shows(t, "askers       3 processes: an approval lets one go on; the others ask again")
 	q.Gone = true
-	m.take(update{list: []question.Question{q}})
+	m.take(update{list: []gate.Question{q}})
 	if o := m.press("a"); o != nil || m.step != browse {
 		t.Errorf("approved unseen: %+v", o)
 	}
@@ -294,15 +294,15 @@ func TestGoneMeanwhile(t *testing.T) {
 	if o := m.press("a", "y"); o == nil || o.reply.Shown != show.Question(q) {
 		t.Errorf("order: %+v", o)
 	}
-	q.Outcome, q.By = verdict.Approved, "root"
-	m.take(update{ended: []question.Question{q}})
+	q.Outcome, q.By = gate.Approved, "root"
+	m.take(update{ended: []gate.Question{q}})
 	m.shows(t, "aaaaaa: approved by root; run it again")
 }
 
 // B51: whatever is shown, at whatever size, fits and holds nothing that a terminal
 // obeys.
 func TestEverySize(t *testing.T) {
-	var list []question.Question
+	var list []gate.Question
 	for i := range 40 {
 		q := asked(fmt.Sprintf("id%04d", i), strings.Repeat("x\x1b[2J\n\u202e界é", i*20))
 		q.Chain = []event.Member{q.Process.Member(), q.Process.Member()}

@@ -14,8 +14,8 @@ import (
 	"golang.org/x/time/rate"
 
 	"weir/internal/event"
-	"weir/internal/gate/question"
-	"weir/internal/gate/verdict"
+	"weir/internal/gate"
+
 	"weir/internal/procfs"
 	"weir/internal/show"
 )
@@ -53,9 +53,9 @@ type notifier struct {
 	tty       *os.File
 	limit     *rate.Limiter
 	width     int
-	group     int                 // in the terminal's foreground; 0: not known
-	told      []question.Question // that have a line and wait; Gone when that was told
-	known     map[string]bool     // ids that wait and need no line any more
+	group     int             // in the terminal's foreground; 0: not known
+	told      []gate.Question // that have a line and wait; Gone when that was told
+	known     map[string]bool // ids that wait and need no line any more
 }
 
 // look writes what has changed, and returns when to look again. last: the container's command has ended.
@@ -69,11 +69,11 @@ func (n *notifier) look(ctx context.Context, last bool) time.Duration {
 	if u.err != nil {
 		return pause
 	}
-	n.told = slices.DeleteFunc(n.told, func(q question.Question) bool {
-		i := slices.IndexFunc(u.ended, func(e question.Question) bool { return e.ID == q.ID })
+	n.told = slices.DeleteFunc(n.told, func(q gate.Question) bool {
+		i := slices.IndexFunc(u.ended, func(e gate.Question) bool { return e.ID == q.ID })
 		return i >= 0 && n.say(ending(u.ended[i], last)) == nil
 	})
-	var fresh []question.Question
+	var fresh []gate.Question
 	known := map[string]bool{}
 	for _, q := range u.list {
 		switch {
@@ -90,8 +90,8 @@ func (n *notifier) look(ctx context.Context, last bool) time.Duration {
 }
 
 // check tells once when who asked a question that waits has gone.
-func (n *notifier) check(q question.Question, last bool) {
-	i := slices.IndexFunc(n.told, func(t question.Question) bool { return t.ID == q.ID })
+func (n *notifier) check(q gate.Question, last bool) {
+	i := slices.IndexFunc(n.told, func(t gate.Question) bool { return t.ID == q.ID })
 	if last || i < 0 || !q.Gone || n.told[i].Gone {
 		return
 	}
@@ -101,7 +101,7 @@ func (n *notifier) check(q question.Question, last bool) {
 }
 
 // tell writes a line for each, or one for the rest of many.
-func (n *notifier) tell(fresh []question.Question, last bool) {
+func (n *notifier) tell(fresh []gate.Question, last bool) {
 	for i, q := range fresh {
 		if !n.limit.Allow() {
 			return // the next look tries again
@@ -129,7 +129,7 @@ func (n *notifier) interrupts(p event.Process) bool {
 }
 
 // gone is the line of a question for whose answer nobody waits any more, in three parts.
-func gone(q question.Question) (head, middle, tail string) {
+func gone(q gate.Question) (head, middle, tail string) {
 	what := caller(q)
 	switch {
 	case q.Tool:
@@ -141,7 +141,7 @@ func gone(q question.Question) (head, middle, tail string) {
 }
 
 // asking is the line of a question that waits, in three parts: the container made the one in the middle. interrupts: Ctrl-C ends who asks.
-func asking(q question.Question, interrupts, last bool) (head, middle, tail string) {
+func asking(q gate.Question, interrupts, last bool) (head, middle, tail string) {
 	id := event.Visible(q.ID)
 	waiting := "weir: waiting for an answer to " + id + " ("
 	goal := caller(q) + " → " + strings.TrimSuffix(q.Destination.String(), "/tcp")
@@ -165,12 +165,12 @@ func asking(q question.Question, interrupts, last bool) (head, middle, tail stri
 }
 
 // ending is the line of a question that has ended, in three parts.
-func ending(q question.Question, last bool) (head, middle, tail string) {
+func ending(q gate.Question, last bool) (head, middle, tail string) {
 	head = "weir: " + event.Visible(q.ID)
 	switch {
-	case q.Outcome == verdict.Timeout && q.Held && !q.Gone:
+	case q.Outcome == gate.Timeout && q.Held && !q.Gone:
 		return head + ": nobody answered in time; ", caller(q), " was refused"
-	case q.Outcome == verdict.Timeout:
+	case q.Outcome == gate.Timeout:
 		return head + ": nobody answered in time", "", ""
 	case !last:
 		return head + " ", show.Outcome(q), show.Again(q)
@@ -179,7 +179,7 @@ func ending(q question.Question, last bool) (head, middle, tail string) {
 }
 
 // caller is the program that asked, short and visible.
-func caller(q question.Question) string {
+func caller(q gate.Question) string {
 	name := q.Process.Comm
 	if q.Process.Exe != nil {
 		name = filepath.Base(q.Process.Exe.Path)

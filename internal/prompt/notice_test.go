@@ -18,28 +18,28 @@ import (
 	"golang.org/x/sys/unix"
 
 	"weir/internal/event"
-	"weir/internal/gate/question"
-	"weir/internal/gate/verdict"
+	"weir/internal/gate"
+
 	"weir/internal/procfs"
 	"weir/internal/show"
 )
 
 // held is a question of the session g-1 that this process waits for.
-func held(t *testing.T, id string) question.Question {
+func held(t *testing.T, id string) gate.Question {
 	t.Helper()
 	s, err := procfs.ReadStat(os.Getpid())
 	if err != nil {
 		t.Fatal(err)
 	}
-	return question.Question{
-		ID: id, Container: event.Container{ID: "g-1"}, Held: true, State: question.StatePending, Askers: 1,
+	return gate.Question{
+		ID: id, Container: event.Container{ID: "g-1"}, Held: true, State: gate.StatePending, Askers: 1,
 		Process:     event.Process{PID: os.Getpid(), Start: s.Start, Exe: &event.File{Path: "/usr/bin/curl"}},
 		Destination: event.Destination{Address: "192.0.2.1", Name: "example.org", Port: 443, Protocol: "tcp"},
 	}
 }
 
-func ended(q question.Question, o verdict.Reason, by, why string) question.Question {
-	q.State, q.Outcome, q.By, q.Why = question.StateDenied, o, by, why
+func ended(q gate.Question, o gate.Reason, by, why string) gate.Question {
+	q.State, q.Outcome, q.By, q.Why = gate.StateDenied, o, by, why
 	return q
 }
 
@@ -78,42 +78,42 @@ func TestNotices(t *testing.T) {
 	gave, gone := held(t, "gave22"), text
 	gave.Gone, gone.Gone, gone.ID = true, true, "gone22"
 	for _, tc := range []struct {
-		q       question.Question
+		q       gate.Question
 		asks    string
-		outcome verdict.Reason
+		outcome gate.Reason
 		by, why string
 		ends    string
 	}{
 		{
 			held(t, "3prcek"), "waiting for an answer to 3prcek (curl → example.org:443)",
-			verdict.Approved, "root (alice)", "", "3prcek approved by root (alice)",
+			gate.Approved, "root (alice)", "", "3prcek approved by root (alice)",
 		},
 		{
 			held(t, "4prcek"), "waiting for an answer to 4prcek (curl → example.org:443)",
-			verdict.Denied, "root", "not \x1b[2Jhere", `4prcek denied by root: not \x1b[2Jhere`,
+			gate.Denied, "root", "not \x1b[2Jhere", `4prcek denied by root: not \x1b[2Jhere`,
 		},
 	} {
-		fake.set([]question.Question{other, tc.q}, nil, nil)
+		fake.set([]gate.Question{other, tc.q}, nil, nil)
 		s.shows("\r\x1b[Kweir: " + tc.asks + "\r")
-		fake.set([]question.Question{other}, []question.Question{ended(tc.q, tc.outcome, tc.by, tc.why)}, nil)
+		fake.set([]gate.Question{other}, []gate.Question{ended(tc.q, tc.outcome, tc.by, tc.why)}, nil)
 		s.shows("\r\x1b[Kweir: " + tc.ends + "\r")
 	}
 	for _, tc := range []struct {
-		q                question.Question
+		q                gate.Question
 		interrupts, last bool
-		outcome          verdict.Reason
+		outcome          gate.Reason
 		asks, ends       string
 	}{
-		{held(t, "time22"), true, false, verdict.Timeout, "waiting for an answer to time22 (curl → example.org:443); Ctrl-C gives up", "time22: nobody answered in time; curl was refused"},
-		{refused, false, false, verdict.Approved, "free22: curl → example.org:443 was refused; if it is approved, run it again", "free22 approved by root; run it again"},
-		{refused, false, true, verdict.Approved, "free22: curl → example.org:443 was refused", "free22 approved by root"},
-		{refused, false, false, verdict.Timeout, "free22: curl → example.org:443 was refused; if it is approved, run it again", "free22: nobody answered in time"},
-		{gave, false, false, verdict.Timeout, "gave22: curl no longer waits; if it is approved, run it again", "gave22: nobody answered in time"},
-		{gave, true, false, verdict.Approved, "gave22: curl no longer waits; if it is approved, run it again", "gave22 approved by root; run it again"},
-		{gone, false, false, verdict.Approved, `gone22: $'git push\nx' no longer waits; if it is approved, run it again`, "gone22 approved by root; run it again"},
-		{text, false, false, verdict.Approved, `waiting for an answer to text22 (to run $'git push\nx')`, "text22 approved by root"},
-		{tool, false, false, verdict.Denied, "waiting for an answer to tool22 (to call Write a file)", "tool22 denied by root"},
-		{run, true, false, verdict.LogFailed, "waiting for an answer to run222 (to run curl)", "run222 denied by root"},
+		{held(t, "time22"), true, false, gate.Timeout, "waiting for an answer to time22 (curl → example.org:443); Ctrl-C gives up", "time22: nobody answered in time; curl was refused"},
+		{refused, false, false, gate.Approved, "free22: curl → example.org:443 was refused; if it is approved, run it again", "free22 approved by root; run it again"},
+		{refused, false, true, gate.Approved, "free22: curl → example.org:443 was refused", "free22 approved by root"},
+		{refused, false, false, gate.Timeout, "free22: curl → example.org:443 was refused; if it is approved, run it again", "free22: nobody answered in time"},
+		{gave, false, false, gate.Timeout, "gave22: curl no longer waits; if it is approved, run it again", "gave22: nobody answered in time"},
+		{gave, true, false, gate.Approved, "gave22: curl no longer waits; if it is approved, run it again", "gave22 approved by root; run it again"},
+		{gone, false, false, gate.Approved, `gone22: $'git push\nx' no longer waits; if it is approved, run it again`, "gone22 approved by root; run it again"},
+		{text, false, false, gate.Approved, `waiting for an answer to text22 (to run $'git push\nx')`, "text22 approved by root"},
+		{tool, false, false, gate.Denied, "waiting for an answer to tool22 (to call Write a file)", "tool22 denied by root"},
+		{run, true, false, gate.LogFailed, "waiting for an answer to run222 (to run curl)", "run222 denied by root"},
 	} {
 		head, middle, tail := asking(tc.q, tc.interrupts, tc.last)
 		if diff := cmp.Diff("weir: "+tc.asks, head+middle+tail); diff != "" {
@@ -137,9 +137,9 @@ func TestNoticesFit(t *testing.T) {
 	q := held(t, "3prcek")
 	q.Process.Exe.Path = "/tmp/\x1b[2J\n\u202e" + strings.Repeat("漢", 90)
 	q.Destination.Name = strings.Repeat("a.", 120) + "org"
-	fake.set([]question.Question{q}, nil, nil)
+	fake.set([]gate.Question{q}, nil, nil)
 	s.shows("weir: waiting for an answer to 3prcek (")
-	fake.set(nil, []question.Question{ended(q, verdict.Denied, "root", strings.Repeat("w ", 200))}, nil)
+	fake.set(nil, []gate.Question{ended(q, gate.Denied, "root", strings.Repeat("w ", 200))}, nil)
 	s.shows("…)\r\r\n\r\x1b[Kweir: 3prcek denied by root: w w w w w w w w w w w w w w …\r\r\n")
 	if got := s.text(); got != "" {
 		t.Errorf("more: %q", got)
@@ -173,7 +173,7 @@ func TestNoticesFit(t *testing.T) {
 // F12: many questions at once are few lines.
 func TestNoticesFlood(t *testing.T) {
 	s, fake := newScreen(t), &sensor{}
-	var list []question.Question
+	var list []gate.Question
 	for i := range 60 {
 		list = append(list, held(t, fmt.Sprintf("flood%d", i)))
 	}
@@ -206,11 +206,11 @@ func TestNoticesLeaveScreensAlone(t *testing.T) {
 	}
 	defer notify(t, s, fake)()
 	a, b := held(t, "aaaaaa"), held(t, "bbbbbb")
-	fake.set([]question.Question{a}, nil, nil)
+	fake.set([]gate.Question{a}, nil, nil)
 	s.shows("waiting for an answer to aaaaaa")
 	s.shows("\n")
 	set(false)
-	fake.set([]question.Question{b}, []question.Question{ended(a, verdict.Approved, "root", "")}, nil)
+	fake.set([]gate.Question{b}, []gate.Question{ended(a, gate.Approved, "root", "")}, nil)
 	time.Sleep(2 * every)
 	if got := s.text(); got != "" {
 		t.Errorf("written: %q", got)
@@ -225,15 +225,15 @@ func TestNoticesSurviveTheSensor(t *testing.T) {
 	s, fake := newScreen(t), &sensor{}
 	stop := notify(t, s, fake)
 	a, b := held(t, "aaaaaa"), held(t, "bbbbbb")
-	fake.set([]question.Question{a}, nil, nil)
+	fake.set([]gate.Question{a}, nil, nil)
 	s.shows("waiting for an answer to aaaaaa")
 	fake.set(nil, nil, errors.New("no sensor is running"))
 	time.Sleep(2 * every)
-	fake.set([]question.Question{b}, []question.Question{ended(a, verdict.Denied, "root", "")}, nil)
+	fake.set([]gate.Question{b}, []gate.Question{ended(a, gate.Denied, "root", "")}, nil)
 	s.shows("aaaaaa denied by root\r")
 	s.shows("waiting for an answer to bbbbbb")
 	s.shows("\n")
-	fake.set(nil, []question.Question{ended(b, verdict.Denied, "root", "no")}, nil)
+	fake.set(nil, []gate.Question{ended(b, gate.Denied, "root", "no")}, nil)
 	stop() // what ends as the command does is told, too
 	s.shows("bbbbbb denied by root: no\r")
 }
@@ -242,13 +242,13 @@ func TestNoticesSurviveTheSensor(t *testing.T) {
 func TestNoticeOfWhoGaveUp(t *testing.T) {
 	s, fake := newScreen(t), &sensor{}
 	q := held(t, "3prcek")
-	fake.set([]question.Question{q}, nil, nil)
+	fake.set([]gate.Question{q}, nil, nil)
 	defer notify(t, s, fake)()
 	s.shows("waiting for an answer to 3prcek")
 	q.Gone = true
-	fake.set([]question.Question{q}, nil, nil)
+	fake.set([]gate.Question{q}, nil, nil)
 	s.shows("weir: 3prcek: curl no longer waits; if it is approved, run it again\r")
-	fake.set(nil, []question.Question{ended(q, verdict.Approved, "root", "")}, nil)
+	fake.set(nil, []gate.Question{ended(q, gate.Approved, "root", "")}, nil)
 	s.shows("weir: 3prcek approved by root; run it again\r")
 	if got := s.text(); strings.Contains(got, "waits") {
 		t.Errorf("told twice: %q", got)

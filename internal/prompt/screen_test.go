@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"weir/internal/gate/question"
+	"weir/internal/gate"
 	"weir/internal/prompt/prompttest"
 	"weir/internal/show"
 )
@@ -46,7 +46,7 @@ func inEmulator(t *testing.T) bool {
 	if data == "" {
 		return false
 	}
-	var list []question.Question
+	var list []gate.Question
 	if err := json.Unmarshal([]byte(data), &list); err != nil {
 		t.Fatal(err)
 	}
@@ -57,7 +57,7 @@ func inEmulator(t *testing.T) bool {
 }
 
 // emulate follows questions on the screen of a terminal emulator.
-func emulate(t *testing.T, width, height int, list ...question.Question) *prompttest.Screen {
+func emulate(t *testing.T, width, height int, list ...gate.Question) *prompttest.Screen {
 	t.Helper()
 	data, err := json.Marshal(list)
 	if err != nil {

@@ -15,51 +15,51 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 
-	"weir/internal/gate/question"
-	"weir/internal/gate/verdict"
+	"weir/internal/gate"
+
 	"weir/internal/show"
 )
 
 // sensor is one with questions of the test's.
 type sensor struct {
 	mu      sync.Mutex
-	list    []question.Question
-	past    []question.Question
+	list    []gate.Question
+	past    []gate.Question
 	replies []order
 	err     error
 }
 
-func (s *sensor) Pending(context.Context) ([]question.Question, error) {
+func (s *sensor) Pending(context.Context) ([]gate.Question, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.list), s.err
 }
 
-func (s *sensor) History(context.Context, int) ([]question.Question, error) {
+func (s *sensor) History(context.Context, int) ([]gate.Question, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.past), s.err
 }
 
-func (s *sensor) Answer(_ context.Context, id string, r question.Reply) (question.Question, error) {
+func (s *sensor) Answer(_ context.Context, id string, r gate.Reply) (gate.Question, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	i := slices.IndexFunc(s.list, func(q question.Question) bool { return q.ID == id })
+	i := slices.IndexFunc(s.list, func(q gate.Question) bool { return q.ID == id })
 	if i < 0 {
-		return question.Question{}, errors.New("no such question")
+		return gate.Question{}, errors.New("no such question")
 	}
 	q := s.list[i]
 	s.list = slices.Delete(s.list, i, i+1)
-	q.State, q.Outcome, q.By, q.Why = question.StateDenied, verdict.Denied, "root", r.Why
+	q.State, q.Outcome, q.By, q.Why = gate.StateDenied, gate.Denied, "root", r.Why
 	if r.Allow {
-		q.State, q.Outcome = question.StateApproved, verdict.Approved
+		q.State, q.Outcome = gate.StateApproved, gate.Approved
 	}
 	s.past = append(s.past, q)
 	s.replies = append(s.replies, order{id, r})
 	return q, nil
 }
 
-func (s *sensor) set(list, past []question.Question, err error) {
+func (s *sensor) set(list, past []gate.Question, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.list, s.past, s.err = list, past, err
@@ -150,7 +150,7 @@ func (s *screen) mode() *unix.Termios {
 func TestFollow(t *testing.T) {
 	s, fake := newScreen(t), &sensor{}
 	a, b, c := asked("aaaaaa", "one"), asked("bbbbbb", "two"), asked("cccccc", "three")
-	fake.set([]question.Question{a, b, c}, nil, nil)
+	fake.set([]gate.Question{a, b, c}, nil, nil)
 	before := s.mode()
 	done := make(chan error, 1)
 	go func() { done <- Follow(t.Context(), fake, "alice", s.tty, s.tty) }()
@@ -171,8 +171,8 @@ func TestFollow(t *testing.T) {
 	unix.Kill(os.Getpid(), unix.SIGWINCH)
 	s.shows("\r\n\x1b[K" + strings.Repeat("-", 50) + "\r\n") // F08: nothing is cleared behind a full line
 	over := c
-	over.State, over.Outcome = question.StateExpired, verdict.Timeout
-	fake.set(nil, []question.Question{over}, nil)
+	over.State, over.Outcome = gate.StateExpired, gate.Timeout
+	fake.set(nil, []gate.Question{over}, nil)
 	s.shows("cccccc: denied: nobody answered in time")
 	fake.set(nil, nil, errors.New("the sensor is gone"))
 	s.shows("weir: the sensor is gone")
@@ -185,8 +185,8 @@ func TestFollow(t *testing.T) {
 		t.Error("the terminal is not as it was:\n" + diff)
 	}
 	want := []order{
-		{"aaaaaa", question.Reply{Allow: true, By: "alice", Shown: show.Question(a)}},
-		{"bbbbbb", question.Reply{By: "alice", Why: "not known", Shown: show.Question(b)}},
+		{"aaaaaa", gate.Reply{Allow: true, By: "alice", Shown: show.Question(a)}},
+		{"bbbbbb", gate.Reply{By: "alice", Why: "not known", Shown: show.Question(b)}},
 	}
 	if diff := cmp.Diff(want, fake.replies, cmp.AllowUnexported(order{})); diff != "" {
 		t.Error("(-want +got):\n" + diff)
@@ -201,7 +201,7 @@ func TestFollowEnds(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, fake := newScreen(t), &sensor{}
-			fake.set([]question.Question{asked("aaaaaa")}, nil, nil)
+			fake.set([]gate.Question{asked("aaaaaa")}, nil, nil)
 			before := s.mode()
 			ctx, cancel := context.WithCancel(t.Context())
 			done := make(chan error, 1)
@@ -232,7 +232,7 @@ func TestFollowEnds(t *testing.T) {
 // B51: nothing but the program's own sequences reaches the terminal.
 func TestB51Follow(t *testing.T) {
 	s, fake := newScreen(t), &sensor{}
-	fake.set([]question.Question{asked("aaaaaa", "\x1b]0;owned\x07", "\x9b2J", "\u202eabc", "\r\nstate  held")}, nil, nil)
+	fake.set([]gate.Question{asked("aaaaaa", "\x1b]0;owned\x07", "\x9b2J", "\u202eabc", "\r\nstate  held")}, nil, nil)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- Follow(ctx, fake, "alice", s.tty, s.tty) }()
@@ -261,13 +261,13 @@ func TestLines(t *testing.T) {
 		t.Error(err)
 	}
 	a, b := asked("aaaaaa"), asked("bbbbbb")
-	fake.set([]question.Question{a}, nil, nil)
+	fake.set([]gate.Question{a}, nil, nil)
 	ctx, cancel := context.WithCancel(t.Context())
 	told := make(chan string, 10)
 	away := make(chan error, 10)
 	done := make(chan error, 1)
 	go func() {
-		done <- Lines(ctx, fake, func(q question.Question) error { told <- q.ID + " " + q.State; return nil }, func(err error) { away <- err })
+		done <- Lines(ctx, fake, func(q gate.Question) error { told <- q.ID + " " + q.State; return nil }, func(err error) { away <- err })
 	}()
 	if got := <-told; got != "aaaaaa pending" {
 		t.Error(got)
@@ -277,8 +277,8 @@ func TestLines(t *testing.T) {
 		t.Error(err)
 	}
 	over := a
-	over.State = question.StateDenied
-	fake.set([]question.Question{b}, []question.Question{over}, nil)
+	over.State = gate.StateDenied
+	fake.set([]gate.Question{b}, []gate.Question{over}, nil)
 	if got := <-told + ", " + <-told; got != "aaaaaa denied, bbbbbb pending" {
 		t.Error(got)
 	}
@@ -287,7 +287,7 @@ func TestLines(t *testing.T) {
 		t.Error(err)
 	}
 	full := errors.New("no space left")
-	if err := Lines(t.Context(), fake, func(question.Question) error { return full }, nil); err != full {
+	if err := Lines(t.Context(), fake, func(gate.Question) error { return full }, nil); err != full {
 		t.Error(err)
 	}
 }

@@ -4,14 +4,14 @@ import (
 	"context"
 	"time"
 
-	"weir/internal/gate/question"
+	"weir/internal/gate"
 )
 
 // Sensor is whose questions are followed; control.Client is one.
 type Sensor interface {
-	Pending(ctx context.Context) ([]question.Question, error)
-	History(ctx context.Context, most int) ([]question.Question, error)
-	Answer(ctx context.Context, id string, r question.Reply) (question.Question, error)
+	Pending(ctx context.Context) ([]gate.Question, error)
+	History(ctx context.Context, most int) ([]gate.Question, error)
+	Answer(ctx context.Context, id string, r gate.Reply) (gate.Question, error)
 }
 
 // every is how often the sensor is asked what waits.
@@ -19,9 +19,9 @@ const every = time.Second
 
 // update is what has changed.
 type update struct {
-	list  []question.Question // that wait, oldest first
-	ended []question.Question // since the last update
-	err   error               // the sensor cannot be asked; list is as before
+	list  []gate.Question // that wait, oldest first
+	ended []gate.Question // since the last update
+	err   error           // the sensor cannot be asked; list is as before
 }
 
 // watch sends an update each second, and when kicked, until ctx ends.
@@ -45,7 +45,7 @@ func watch(ctx context.Context, s Sensor, kick <-chan struct{}, to chan<- update
 	}
 }
 
-func next(ctx context.Context, s Sensor, before []question.Question) update {
+func next(ctx context.Context, s Sensor, before []gate.Question) update {
 	list, err := s.Pending(ctx)
 	if err != nil {
 		return update{list: before, err: err}
@@ -55,7 +55,7 @@ func next(ctx context.Context, s Sensor, before []question.Question) update {
 	for _, q := range list {
 		waits[q.ID] = true
 	}
-	gone := map[string]question.Question{}
+	gone := map[string]gate.Question{}
 	for _, q := range before {
 		if !waits[q.ID] {
 			gone[q.ID] = q
@@ -75,7 +75,7 @@ func next(ctx context.Context, s Sensor, before []question.Question) update {
 		}
 	}
 	for _, q := range gone { // pruned already, or more than that ended
-		q.State = question.StateExpired
+		q.State = gate.StateExpired
 		u.ended = append(u.ended, q)
 	}
 	return u
@@ -84,7 +84,7 @@ func next(ctx context.Context, s Sensor, before []question.Question) update {
 // Lines calls tell for each question that waits, and again when it has ended, until
 // ctx ends. The first error of tell, or of the first question to the sensor, ends it;
 // later ones call lost.
-func Lines(ctx context.Context, s Sensor, tell func(q question.Question) error, lost func(error)) error {
+func Lines(ctx context.Context, s Sensor, tell func(q gate.Question) error, lost func(error)) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	updates := make(chan update)

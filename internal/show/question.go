@@ -6,8 +6,7 @@ import (
 	"strings"
 
 	"weir/internal/event"
-	"weir/internal/gate/question"
-	"weir/internal/gate/verdict"
+	"weir/internal/gate"
 )
 
 // Question is all that an answer to q depends on, as lines that each begin with a
@@ -15,7 +14,7 @@ import (
 // so that none can pose as another line (B51). It is the same for q as long as q
 // waits, but for whether somebody waits for its answer: times and the number of
 // askers are not in it.
-func Question(q question.Question) string {
+func Question(q gate.Question) string {
 	state := "refused with EPERM; an approval is for its retry"
 	switch {
 	case q.Gone && q.Tool:
@@ -29,7 +28,7 @@ func Question(q question.Question) string {
 }
 
 // About is Question without the state that q is in as long as it waits.
-func About(q question.Question) string {
+func About(q gate.Question) string {
 	var b strings.Builder
 	row := func(name, format string, args ...any) {
 		fmt.Fprintf(&b, "%-12s %s\n", name, fmt.Sprintf(format, args...))
@@ -116,7 +115,7 @@ func Command(p event.Process) string {
 }
 
 // scopes tells whom an approval can let out, and how far it reaches.
-func scopes(q question.Question, row func(name, format string, args ...any)) {
+func scopes(q gate.Question, row func(name, format string, args ...any)) {
 	const self = "this process and what it starts itself"
 	if len(q.Chain) == 1 {
 		row("covers", self)
@@ -142,7 +141,7 @@ func scopes(q question.Question, row func(name, format string, args ...any)) {
 
 // Subject is what q, or an approval of it, is about, on one line: the text of a command or of a tool's call, else who would be let out,
 // and where to.
-func Subject(q question.Question) string {
+func Subject(q gate.Question) string {
 	switch {
 	case q.Tool:
 		return event.Visible(q.Text)
@@ -165,7 +164,7 @@ func Wider(root event.Member) string {
 }
 
 // ancestry are the asker's parents, but for those that scopes has.
-func ancestry(q question.Question) string {
+func ancestry(q gate.Question) string {
 	above, by := q.Process.Ancestry, "started by"
 	if n := len(q.Chain); n > 1 {
 		above, by = above[min(n-1, len(above)):], "below"
@@ -181,7 +180,7 @@ func ancestry(q question.Question) string {
 }
 
 // Askers is a line about those who asked q, if they are more than one.
-func Askers(q question.Question) string {
+func Askers(q gate.Question) string {
 	others := "others ask"
 	switch {
 	case q.Askers < 2:
@@ -193,7 +192,7 @@ func Askers(q question.Question) string {
 }
 
 // Again is what to do to use an approval of q, after how q ended; empty: nothing.
-func Again(q question.Question) string {
+func Again(q gate.Question) string {
 	if q.Again() {
 		return "; run it again"
 	}
@@ -201,15 +200,15 @@ func Again(q question.Question) string {
 }
 
 // Outcome tells in words how a question ended, visible.
-func Outcome(q question.Question) string {
+func Outcome(q gate.Question) string {
 	var s string
 	switch {
-	case q.Outcome == verdict.Approved:
+	case q.Outcome == gate.Approved:
 		s = "approved"
 		if q.Scope > 1 {
 			s += fmt.Sprintf(" with scope %d", q.Scope)
 		}
-	case q.Outcome == verdict.Timeout:
+	case q.Outcome == gate.Timeout:
 		return "denied: nobody answered in time"
 	case q.By == "":
 		return "denied by the sensor (" + event.Visible(cmp.Or(string(q.Outcome), q.State)) + ")"

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"weir/internal/event"
-	"weir/internal/gate/question"
+	"weir/internal/gate"
 )
 
 // Hidden stands for what Redact took out.
@@ -15,7 +15,7 @@ const Hidden = "[hidden]"
 // Redact returns q without what looks like a secret in its command line, and
 // whether there was any. It knows secrets by their form or by the word before
 // them; what has neither stays.
-func Redact(q question.Question) (question.Question, bool) {
+func Redact(q gate.Question) (gate.Question, bool) {
 	any := false
 	q.Process.Argv, any = redactArgv(q.Process.Argv, any)
 	q.Chain = slices.Clone(q.Chain)

@@ -5,12 +5,11 @@ import (
 	"testing"
 
 	"weir/internal/event"
-	"weir/internal/gate/question"
-	"weir/internal/gate/verdict"
+	"weir/internal/gate"
 )
 
-func hostile() question.Question {
-	return question.Question{
+func hostile() gate.Question {
+	return gate.Question{
 		ID:        "abc234",
 		Container: event.Container{ID: "c0ffee", Name: "web\x1b[2J\nanswer x", Taint: []string{"secret"}},
 		Process: event.Process{
@@ -41,7 +40,7 @@ state        held: it waits for the answer
 		t.Errorf("got:\n%s", got)
 	}
 	// What changes while it waits is not in it.
-	q.Askers, q.State = 7, question.StatePending
+	q.Askers, q.State = 7, gate.StatePending
 	if Question(q) != want {
 		t.Error("the text changed while the question waited")
 	}
@@ -63,7 +62,7 @@ state        held: it waits for the answer
 }
 
 // inScript is a curl in a script that make started.
-func inScript() question.Question {
+func inScript() gate.Question {
 	q := hostile()
 	q.Chain = []event.Member{
 		{PID: 4711, Comm: "curl", Exe: "/usr/bin/curl", Argv: q.Process.Argv, Truncated: true},
@@ -106,11 +105,11 @@ func TestF09Subject(t *testing.T) {
 	connect.Process.Argv, connect.Process.Truncated, connect.Scope = []string{"curl", "x y"}, false, 1
 	wide := connect
 	wide.Scope = 2
-	hook := question.Question{Process: event.Process{Argv: []string{"weir-hook", "generic"}}, Text: "npm install\n-> x"}
+	hook := gate.Question{Process: event.Process{Argv: []string{"weir-hook", "generic"}}, Text: "npm install\n-> x"}
 	tool := hook
 	tool.Tool = true
-	begins := question.Question{Process: event.Process{Argv: []string{"make", "deps"}}}
-	for want, q := range map[string]question.Question{
+	begins := gate.Question{Process: event.Process{Argv: []string{"make", "deps"}}}
+	for want, q := range map[string]gate.Question{
 		"curl 'x y' -> 192.0.2.1:443/tcp": connect,
 		`bash fetch.sh $'a\nscope 3      true' (pid 276) and everything it starts -> 192.0.2.1:443/tcp`: wide,
 		`$'npm install\n-> x'`: hook, `npm install\n-> x`: tool, "make deps": begins,
@@ -124,13 +123,13 @@ func TestF09Subject(t *testing.T) {
 // Who asks again is told so, and what becomes of the others.
 func TestAgainAndAskers(t *testing.T) {
 	q := hostile()
-	q.Outcome = verdict.Approved
+	q.Outcome = gate.Approved
 	if got := Again(q); got != "" {
 		t.Errorf("held: %q", got)
 	}
 	refused, gone, hook := q, q, q
 	refused.Held, gone.Gone, hook.Held, hook.Text = false, true, false, "make"
-	for want, q := range map[string]question.Question{"; run it again": refused, "": hook} {
+	for want, q := range map[string]gate.Question{"; run it again": refused, "": hook} {
 		if got := Again(q); got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
@@ -138,14 +137,14 @@ func TestAgainAndAskers(t *testing.T) {
 	if got := Again(gone); got != "; run it again" {
 		t.Errorf("gone: %q", got)
 	}
-	if gone.Outcome = verdict.Denied; Again(gone) != "" {
+	if gone.Outcome = gate.Denied; Again(gone) != "" {
 		t.Error("denied, and to be run again")
 	}
 	for n, want := range map[int]string{
 		1: "", 2: "askers       2 processes: an approval lets one go on; the other asks again\n",
 		3: "askers       3 processes: an approval lets one go on; the others ask again\n",
 	} {
-		if got := Askers(question.Question{Askers: n}); got != want {
+		if got := Askers(gate.Question{Askers: n}); got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
 	}
@@ -153,7 +152,7 @@ func TestAgainAndAskers(t *testing.T) {
 
 func TestOutcomeNamesAWiderScope(t *testing.T) {
 	q := inScript()
-	q.State, q.Outcome, q.By, q.Why = question.StateApproved, verdict.Approved, "alice", "known"
+	q.State, q.Outcome, q.By, q.Why = gate.StateApproved, gate.Approved, "alice", "known"
 	for scope, want := range map[int]string{0: "approved by alice: known", 1: "approved by alice: known", 2: "approved with scope 2 by alice: known"} {
 		q.Scope = scope
 		if got := Outcome(q); got != want {
@@ -206,7 +205,7 @@ func TestB50Redact(t *testing.T) {
 		{[]string{"x", "-----BEGIN PRIVATE KEY-----\ns3cr3tvalue\n-----END PRIVATE KEY-----"}, "x '[hidden]'"},
 		{[]string{"x", "-----BEGIN RSA PRIVATE KEY-----\ns3cr3tvalue"}, "x '[hidden]'"},
 	} {
-		q, any := Redact(question.Question{Process: event.Process{Argv: tt.argv}})
+		q, any := Redact(gate.Question{Process: event.Process{Argv: tt.argv}})
 		got := event.Command(q.Process.Argv, 0, 0)
 		if strings.Contains(got, "s3cr3tvalue") || tt.want != "" && got != tt.want {
 			t.Errorf("%q: got %s", tt.argv, got)
@@ -220,11 +219,11 @@ func TestB50Redact(t *testing.T) {
 		{"git", "log", "--author", "alice"}, {"grep", "-rn", "password", "src"}, {"ssh", "git@example.org"}, {"find", ".", "-name", "*.key"},
 		{"sh", "-c", `curl -H "Authorization: Bearer $GITHUB_TOKEN" -H "X-Api-Key: ${KEY}" https://example.org/?token=$TOKEN; PASSWORD=$PW ./run --token $TOKEN`},
 	} {
-		if q, any := Redact(question.Question{Process: event.Process{Argv: plain}}); any {
+		if q, any := Redact(gate.Question{Process: event.Process{Argv: plain}}); any {
 			t.Errorf("%q became %q", plain, q.Process.Argv)
 		}
 	}
-	if q, any := Redact(question.Question{Text: "run --token s3cr3tvalue", Note: "password=s3cr3tvalue"}); !any || strings.Contains(q.Text+q.Note, "s3cr3tvalue") {
+	if q, any := Redact(gate.Question{Text: "run --token s3cr3tvalue", Note: "password=s3cr3tvalue"}); !any || strings.Contains(q.Text+q.Note, "s3cr3tvalue") {
 		t.Errorf("%+v", q)
 	}
 	// The beginning of a key hides what can be one, and no command behind it.
@@ -241,7 +240,7 @@ func TestB50Redact(t *testing.T) {
 		}
 	}
 	// The question itself stays as it is.
-	q := question.Question{Process: event.Process{Argv: []string{"--token=abcdefgh"}, Exe: &event.File{Path: "/x/token=abcdefgh"}, Script: "token=abcdefgh"}}
+	q := gate.Question{Process: event.Process{Argv: []string{"--token=abcdefgh"}, Exe: &event.File{Path: "/x/token=abcdefgh"}, Script: "token=abcdefgh"}}
 	r, _ := Redact(q)
 	if q.Process.Argv[0] != "--token=abcdefgh" || q.Process.Exe.Path != "/x/token=abcdefgh" || strings.Contains(r.Process.Exe.Path+r.Process.Script, "abcdefgh") {
 		t.Errorf("%+v, %+v", q, r)

@@ -21,7 +21,7 @@ import (
 	"weir/internal/bridge/adapter"
 	"weir/internal/bridge/wire"
 	"weir/internal/event"
-	"weir/internal/gate/verdict"
+	"weir/internal/gate"
 	"weir/internal/policy"
 	"weir/test/agents/script"
 )
@@ -49,25 +49,25 @@ func (h *host) Who(pid int) (bridge.Asker, error) {
 	return bridge.Asker{Container: event.Container{ID: "g-agent", Taint: []string{"secret"}}, Process: event.Process{PID: pid, Start: 1}, Mode: "enforce", Unasked: policy.Default().Confirm.Except}, nil
 }
 
-func (h *host) Decide(ctx context.Context, r verdict.Request) verdict.Verdict {
+func (h *host) Decide(ctx context.Context, r gate.Request) gate.Verdict {
 	h.mu.Lock()
 	h.asked = append(h.asked, r.Command)
 	h.mu.Unlock()
 	switch {
 	case strings.Contains(r.Command, "deny-this"):
-		return verdict.Verdict{Reason: verdict.Flagged, Text: "it would send a file away"}
+		return gate.Verdict{Reason: gate.Flagged, Text: "it would send a file away"}
 	case strings.Contains(r.Command, "ask-a-person"):
 		select {
 		case h.approve <- r.Command: // a person answers
-			return verdict.Verdict{Decision: verdict.Allow, Reason: verdict.Approved}
+			return gate.Verdict{Decision: gate.Allow, Reason: gate.Approved}
 		case <-ctx.Done():
-			return verdict.Verdict{Reason: verdict.Cancelled}
+			return gate.Verdict{Reason: gate.Cancelled}
 		}
 	}
-	return verdict.Verdict{Decision: verdict.Allow, Reason: verdict.Passed}
+	return gate.Verdict{Decision: gate.Allow, Reason: gate.Passed}
 }
 
-func (h *host) Confirm(ctx context.Context, r verdict.Request) verdict.Verdict {
+func (h *host) Confirm(ctx context.Context, r gate.Request) gate.Verdict {
 	return h.Decide(ctx, r)
 }
 func (h *host) Deny(bridge.Asker, string, event.Decision) error { return nil }

@@ -21,7 +21,7 @@ import (
 	"weir/internal/bridge"
 	"weir/internal/bridge/served"
 	"weir/internal/event"
-	"weir/internal/gate/verdict"
+	"weir/internal/gate"
 	"weir/internal/memory"
 	"weir/internal/ruleset/permission"
 	"weir/internal/vault"
@@ -38,14 +38,14 @@ type sensor struct {
 	uses  []event.Event
 }
 
-func (s *sensor) Confirm(_ context.Context, r verdict.Request) verdict.Verdict {
+func (s *sensor) Confirm(_ context.Context, r gate.Request) gate.Verdict {
 	s.tmu.Lock()
 	defer s.tmu.Unlock()
 	s.asked = append(s.asked, r.Command)
 	if strings.Contains(r.Command, "allow this") {
-		return verdict.Verdict{Decision: verdict.Allow, Reason: verdict.Approved, By: "alice"}
+		return gate.Verdict{Decision: gate.Allow, Reason: gate.Approved, By: "alice"}
 	}
-	return verdict.Verdict{Reason: verdict.Denied, By: "alice"}
+	return gate.Verdict{Reason: gate.Denied, By: "alice"}
 }
 
 func (s *sensor) Used(string) error { return nil }

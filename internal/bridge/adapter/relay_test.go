@@ -27,7 +27,7 @@ import (
 	"weir/internal/bridge/served"
 	"weir/internal/bridge/wire"
 	"weir/internal/event"
-	"weir/internal/gate/verdict"
+	"weir/internal/gate"
 	"weir/internal/memory"
 	"weir/internal/redact"
 	"weir/internal/ruleset/permission"
@@ -55,15 +55,15 @@ type host struct{}
 func (host) Who(int) (bridge.Asker, error) {
 	return bridge.Asker{Container: event.Container{ID: "g-test"}, Process: event.Process{PID: os.Getpid(), Start: 1}, Mode: "enforce"}, nil
 }
-func (host) Decide(context.Context, verdict.Request) verdict.Verdict  { return verdict.Verdict{} }
-func (host) Confirm(context.Context, verdict.Request) verdict.Verdict { return verdict.Verdict{} }
-func (host) Used(string) error                                        { return nil }
-func (host) Deny(bridge.Asker, string, event.Decision) error          { return nil }
-func (host) Withdraw(verdict.Request, verdict.Verdict)                {}
-func (host) Called(bridge.Asker, string, bool) error                  { return nil }
-func (host) Log(event.Event) error                                    { return nil }
-func (host) Taint(bridge.Asker, bool, bool, string) error             { return nil }
-func (host) Trusts(bridge.Asker, netip.Addr) bool                     { return true }
+func (host) Decide(context.Context, gate.Request) gate.Verdict  { return gate.Verdict{} }
+func (host) Confirm(context.Context, gate.Request) gate.Verdict { return gate.Verdict{} }
+func (host) Used(string) error                                  { return nil }
+func (host) Deny(bridge.Asker, string, event.Decision) error    { return nil }
+func (host) Withdraw(gate.Request, gate.Verdict)                {}
+func (host) Called(bridge.Asker, string, bool) error            { return nil }
+func (host) Log(event.Event) error                              { return nil }
+func (host) Taint(bridge.Asker, bool, bool, string) error       { return nil }
+func (host) Trusts(bridge.Asker, netip.Addr) bool               { return true }
 func (host) Check(permission.Call, string) permission.Result {
 	return permission.Result{Decision: permission.Allowed}
 }

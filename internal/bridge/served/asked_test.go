@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"weir/internal/gate/question"
+	"weir/internal/gate"
 	"weir/internal/show"
 	"weir/internal/vault"
 )
@@ -18,7 +18,7 @@ func TestAskedIsShownWhole(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		q, hidden := show.Redact(question.Question{Text: asked(r, true)})
+		q, hidden := show.Redact(gate.Question{Text: asked(r, true)})
 		if hidden || !strings.Contains(q.Text, "DELETE") || !strings.Contains(q.Text, key) {
 			t.Errorf("hidden %v: %s", hidden, q.Text)
 		}

@@ -29,8 +29,7 @@ import (
 	"weir/internal/event"
 	"weir/internal/event/eventtest"
 	"weir/internal/gate"
-	"weir/internal/gate/question"
-	"weir/internal/gate/verdict"
+
 	"weir/internal/memory"
 	"weir/internal/redact"
 	"weir/internal/ruleset/permission"
@@ -186,15 +185,15 @@ func (r *rig) Who(int) (bridge.Asker, error) {
 	return bridge.Asker{Container: event.Container{ID: "g-test", CgroupID: r.cgroup}, Process: event.Process{PID: os.Getpid(), Start: 1}, Mode: r.mode}, nil
 }
 
-func (r *rig) Decide(context.Context, verdict.Request) verdict.Verdict { return verdict.Verdict{} }
+func (r *rig) Decide(context.Context, gate.Request) gate.Verdict { return gate.Verdict{} }
 
-func (r *rig) Confirm(context.Context, verdict.Request) verdict.Verdict { return verdict.Verdict{} }
+func (r *rig) Confirm(context.Context, gate.Request) gate.Verdict { return gate.Verdict{} }
 
 func (r *rig) Deny(a bridge.Asker, command string, d event.Decision) error {
 	return r.Write(event.Event{Kind: event.Verdict, Container: &a.Container, Process: &a.Process, Command: command, Verdict: &d})
 }
 
-func (r *rig) Withdraw(verdict.Request, verdict.Verdict) {}
+func (r *rig) Withdraw(gate.Request, gate.Verdict) {}
 
 func (r *rig) Called(bridge.Asker, string, bool) error {
 	return errors.New("called for a tool of its own")
@@ -359,7 +358,7 @@ func (r *rig) announced(s *mcp.ClientSession, mode, tool string, input any) (str
 }
 
 // person answers the next question, and gives its text.
-func (r *rig) person(reply question.Reply) <-chan string {
+func (r *rig) person(reply gate.Reply) <-chan string {
 	text := make(chan string, 1)
 	reply.By = "alice"
 	go func() {

@@ -17,7 +17,7 @@ import (
 	"weir/internal/bridge"
 	"weir/internal/bridge/wire"
 	"weir/internal/event"
-	"weir/internal/gate/question"
+	"weir/internal/gate"
 	"weir/internal/memory"
 	"weir/internal/ruleset/permission"
 )
@@ -51,7 +51,7 @@ func TestFetchIsAsked(t *testing.T) {
 	r := newRig(t)
 	r.bind(r.host())
 	s := r.client()
-	asked := r.person(question.Reply{Allow: true})
+	asked := r.person(gate.Reply{Allow: true})
 	text, res := r.announced(s, "", fetchName, r.request("/x?q=1"))
 	about := <-asked
 	if res.IsError || !strings.Contains(text, "HTTP/2.0 200") || !strings.Contains(text, "hello Bearer [removed]") {
@@ -88,7 +88,7 @@ func TestFetchIsAsked(t *testing.T) {
 	r.trusted = true
 	r.mu.Unlock()
 	// V2, P4: once means once, and a refusal is one.
-	asked = r.person(question.Reply{})
+	asked = r.person(gate.Reply{})
 	text, res = r.announced(s, "", fetchName, r.request("/x"))
 	if !res.IsError || !strings.Contains(text, "a person looked at this call and refused it") || <-asked == "" {
 		t.Error(text)
@@ -185,7 +185,7 @@ func TestModesP5V12(t *testing.T) {
 	r := newRig(t)
 	r.bind(r.host())
 	s := r.client()
-	asked := r.person(question.Reply{})
+	asked := r.person(gate.Reply{})
 	if text, res := r.announced(s, permission.ModeBypass, fetchName, r.request("/")); !res.IsError || !strings.Contains(<-asked, "VaultHttpFetch") {
 		t.Error(text)
 	}
@@ -257,7 +257,7 @@ func TestKillSwitchK10(t *testing.T) {
 			time.Sleep(5 * time.Millisecond)
 		}
 		turn(true)
-		<-r.person(question.Reply{Allow: true})
+		<-r.person(gate.Reply{Allow: true})
 	}()
 	denied(r.announced(s, "", fetchName, r.request("/")))
 	<-done
@@ -298,7 +298,7 @@ func TestWhatChangesWhileAPersonIsAsked(t *testing.T) {
 					r.mu.Lock()
 					c.change(r)
 					r.mu.Unlock()
-					<-r.person(question.Reply{Allow: true})
+					<-r.person(gate.Reply{Allow: true})
 				}()
 				text, res := r.call(s, tool, input)
 				<-done
@@ -395,7 +395,7 @@ func TestFor(t *testing.T) {
 	r := newRig(t)
 	r.bind(r.host())
 	s := r.client()
-	asked := r.person(question.Reply{Allow: true, For: question.ForSession})
+	asked := r.person(gate.Reply{Allow: true, For: gate.ForSession})
 	if text, res := r.announced(s, "", fetchName, r.request("/")); res.IsError {
 		t.Error(text, <-asked)
 	}
@@ -404,7 +404,7 @@ func TestFor(t *testing.T) {
 	}
 	r2 := newRig(t)
 	r2.bind(r2.host())
-	asked = r2.person(question.Reply{Allow: true, For: question.ForKey})
+	asked = r2.person(gate.Reply{Allow: true, For: gate.ForKey})
 	if text, res := r2.announced(r2.client(), "", fetchName, r2.request("/")); res.IsError {
 		t.Error(text, <-asked)
 	}
@@ -419,7 +419,7 @@ func TestRuleThatIsNotWritten(t *testing.T) {
 	r.bind(r.host())
 	r.unruled = errors.New("read-only file system")
 	s := r.client()
-	asked := r.person(question.Reply{Allow: true, For: question.ForKey})
+	asked := r.person(gate.Reply{Allow: true, For: gate.ForKey})
 	if text, res := r.announced(s, "", fetchName, r.request("/")); res.IsError {
 		t.Fatal(text, <-asked)
 	}
@@ -437,7 +437,7 @@ func TestRuleThatIsNotWritten(t *testing.T) {
 	if told != 1 {
 		t.Errorf("%d events tell of it", told)
 	}
-	asked = r.person(question.Reply{})
+	asked = r.person(gate.Reply{})
 	if text, res := r.announced(s, "", fetchName, r.request("/")); !res.IsError || !strings.Contains(<-asked, "key gh") {
 		t.Error(text)
 	}
@@ -449,14 +449,14 @@ func TestSessionsEndWithTheirContainer(t *testing.T) {
 	r := newRig(t)
 	r.bind(r.host())
 	s := r.client()
-	asked := r.person(question.Reply{Allow: true, For: question.ForSession})
+	asked := r.person(gate.Reply{Allow: true, For: gate.ForSession})
 	if text, res := r.announced(s, "", fetchName, r.request("/long")); res.IsError {
 		t.Fatal(text, <-asked)
 	}
 	r.mu.Lock()
 	r.cgroup++
 	r.mu.Unlock()
-	asked = r.person(question.Reply{})
+	asked = r.person(gate.Reply{})
 	if text, res := r.announced(s, "", fetchName, r.request("/")); !res.IsError || !strings.Contains(<-asked, "key gh") {
 		t.Error(text)
 	}
@@ -484,7 +484,7 @@ func TestFirstApprovalBindsV7(t *testing.T) {
 	r.bind()
 	r.allow("allow: [VaultHttpFetch(gh)]", "")
 	s := r.client()
-	asked := r.person(question.Reply{})
+	asked := r.person(gate.Reply{})
 	if text, res := r.announced(s, "", fetchName, r.request("/")); !res.IsError || !strings.Contains(<-asked, "binds it to "+r.host()) {
 		t.Error(text)
 	}
@@ -492,7 +492,7 @@ func TestFirstApprovalBindsV7(t *testing.T) {
 	if err != nil || len(list[0].Binding.Hosts) != 0 {
 		t.Error("a refusal binds:", list, err)
 	}
-	asked = r.person(question.Reply{Allow: true})
+	asked = r.person(gate.Reply{Allow: true})
 	if text, res := r.announced(s, "", fetchName, r.request("/other")); res.IsError {
 		t.Error(text, <-asked)
 	}
@@ -529,7 +529,7 @@ func TestRecall(t *testing.T) {
 		t.Error(r.tainted)
 	}
 	full := map[string]any{"action": "fetch", "store": "notes", "key": "today", "preview_only": false}
-	asked := r.person(question.Reply{Allow: true})
+	asked := r.person(gate.Reply{Allow: true})
 	if text, res := r.announced(s, permission.ModeBypass, recallName, full); res.IsError || !strings.Contains(text, "bread") || !strings.Contains(<-asked, "notes/today") {
 		t.Error(text)
 	}

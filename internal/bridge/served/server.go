@@ -18,8 +18,8 @@ import (
 	"weir/internal/bridge"
 	"weir/internal/bridge/wire"
 	"weir/internal/event"
-	"weir/internal/gate/question"
-	"weir/internal/gate/verdict"
+	"weir/internal/gate"
+
 	"weir/internal/memory"
 	"weir/internal/ruleset/permission"
 	"weir/internal/vault"
@@ -27,7 +27,7 @@ import (
 
 // Approver is the gate: it asks a person about a call.
 type Approver interface {
-	Confirm(context.Context, verdict.Request) verdict.Verdict
+	Confirm(context.Context, gate.Request) gate.Verdict
 	Used(question string) error
 }
 
@@ -279,20 +279,20 @@ func (c *session) confirm(ctx context.Context, in call, rule, about string) (adm
 			}
 		}
 	}()
-	v := s.Gate.Confirm(ctx, verdict.Request{
+	v := s.Gate.Confirm(ctx, gate.Request{
 		Container: in.who.Container, Process: in.who.Process, Command: about, Mode: in.who.Mode, Policy: in.who.Policy,
 	})
 	close(done)
-	if v.Decision != verdict.Allow {
+	if v.Decision != gate.Allow {
 		return admission{}, refuse(textVerdict(v), string(v.Reason))
 	}
 	if err := s.Gate.Used(v.Question); err != nil {
 		return admission{}, refuse(textUnused, "used_once")
 	}
 	switch v.For {
-	case question.ForSession:
+	case gate.ForSession:
 		s.grant(in.who, rule)
-	case question.ForKey:
+	case gate.ForKey:
 		if err := s.Rules.Allow(rule); err != nil {
 			v.For, v.Text = "", strings.TrimSpace(v.Text+" (for this call alone: the rule "+rule+" was not written)")
 			s.Logger.WithError(err).Error("write a permission rule")

@@ -5,7 +5,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"weir/internal/gate/verdict"
+	"weir/internal/gate"
 	"weir/internal/memory"
 	"weir/internal/ruleset/permission"
 	"weir/internal/vault"
@@ -37,19 +37,19 @@ func textRule(r permission.Reason) string {
 	return "Denied by the permission rules of this machine: " + string(data) + ". Go on without it, or ask the user."
 }
 
-func textVerdict(v verdict.Verdict) string {
+func textVerdict(v gate.Verdict) string {
 	switch v.Reason {
-	case verdict.Denied:
+	case gate.Denied:
 		return "Denied: a person looked at this call and refused it. Do not make it in another form. Go on without it, or ask the user."
-	case verdict.Timeout:
+	case gate.Timeout:
 		return "Denied: nobody answered in time. If the call is needed, tell the user what it is for, and make the very same call again later."
-	case verdict.NoApprover:
+	case gate.NoApprover:
 		return "Denied: nobody is there who could approve this call."
-	case verdict.Sealed:
+	case gate.Sealed:
 		return textSealed
-	case verdict.QueueFull, verdict.Flood:
+	case gate.QueueFull, gate.Flood:
 		return "Denied: too many questions of this container wait for an answer. Try again in a minute."
-	case verdict.Cancelled:
+	case gate.Cancelled:
 		return "Denied: the call was cancelled while a person was asked."
 	}
 	return "Denied: the call could not be approved (" + string(v.Reason) + ")."

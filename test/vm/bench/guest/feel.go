@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"weir/internal/event"
-	"weir/internal/gate/question"
+	"weir/internal/gate"
 )
 
 // How often the single figures are measured.
@@ -112,7 +112,7 @@ func (b *bed) holds(w *worker) error {
 		approved <- b.client.Events(ctx, event.Filter{Kinds: []event.Kind{event.Hold}, Since: time.Now()}, true, func(e event.Event) error {
 			answered.Add(1)
 			approvedAt.Store(monotonic())
-			_, err := b.client.Answer(ctx, e.Question, question.Reply{Allow: true, By: "bench"})
+			_, err := b.client.Answer(ctx, e.Question, gate.Reply{Allow: true, By: "bench"})
 			return err
 		})
 	}()

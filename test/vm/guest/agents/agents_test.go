@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"weir/internal/gate/question"
+	"weir/internal/gate"
 	"weir/test/agents/script"
 	"weir/test/vm/guest/inside"
 	"weir/test/vm/guest/rig"
@@ -189,7 +189,7 @@ func TestCodexHeld(t *testing.T) {
 // own: it is told no, and would wait for five minutes else.
 func (f *fixture) approve(t *testing.T, to rig.Place, p *rig.Proc) {
 	t.Helper()
-	var asked *question.Question
+	var asked *gate.Question
 	for end := time.Now().Add(slow); asked == nil; time.Sleep(50 * time.Millisecond) {
 		for _, q := range f.sensor.Pending(t) {
 			if to.About(q) {

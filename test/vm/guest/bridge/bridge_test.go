@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"weir/internal/event"
-	"weir/internal/gate/question"
+	"weir/internal/gate"
 	"weir/test/vm/guest/rig"
 )
 
@@ -123,7 +123,7 @@ func (f *fixture) another(t *testing.T) {
 	s, to, other := f.guard(t, "corruption", "secret"), f.web(t), f.web(t)
 	snapshot(t, s)
 	asks := bash(t, s, to.curl())
-	q := f.sensor.Asked(t, func(q question.Question) bool { return strings.Contains(q.Text, to.Text) })
+	q := f.sensor.Asked(t, func(q gate.Question) bool { return strings.Contains(q.Text, to.Text) })
 	f.sensor.Approve(t, q.ID)
 	passes(t, asks)
 	p := s.Start(t, claude(other.curl())...)
@@ -162,7 +162,7 @@ func (f *fixture) person(t *testing.T) {
 	s, to := f.guard(t, "corruption", "secret"), f.web(t)
 	snapshot(t, s)
 	asks := bash(t, s, to.curl())
-	q := f.sensor.Asked(t, func(q question.Question) bool { return q.Text == to.curl() })
+	q := f.sensor.Asked(t, func(q gate.Question) bool { return q.Text == to.curl() })
 	f.sensor.Approve(t, q.ID)
 	passes(t, asks)
 	if r := s.Run(t, claude(to.curl())...); r.Exit != 0 || !strings.Contains(r.Stdout, "answer") {
@@ -174,7 +174,7 @@ func (f *fixture) person(t *testing.T) {
 
 	refused := f.web(t)
 	asks = bash(t, s, refused.curl())
-	q = f.sensor.Asked(t, func(q question.Question) bool { return q.Text == refused.curl() })
+	q = f.sensor.Asked(t, func(q gate.Question) bool { return q.Text == refused.curl() })
 	f.sensor.Deny(t, q.ID)
 	denies(t, asks, "a person looked at this command and refused it")
 	refused.Nothing(t)
@@ -192,7 +192,7 @@ func (f *fixture) anothers(t *testing.T) {
 	// The kernel opens its socket only to who shares its policy's slot, which these two do: the answer is about the asker.
 	p := tainted.Start(t, "sh", "-c", ask)
 	p.Close(t)
-	q := f.sensor.Asked(t, func(q question.Question) bool { return q.Text == command })
+	q := f.sensor.Asked(t, func(q gate.Question) bool { return q.Text == command })
 	if q.Container.Name != tainted.Name {
 		t.Errorf("the question is about %+v", q.Container)
 	}
@@ -239,7 +239,7 @@ func (f *fixture) lookalikes(t *testing.T) {
 		t.Helper()
 		command := upload + strconv.Itoa(f.world.Port()) + "/"
 		p := asks(s, command)
-		q := f.sensor.Asked(t, func(q question.Question) bool { return q.Text == command })
+		q := f.sensor.Asked(t, func(q gate.Question) bool { return q.Text == command })
 		if q.Container.Name != name {
 			t.Errorf("%s: the question is about %+v", name, q.Container)
 		}

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"weir/internal/gate/question"
+	"weir/internal/gate"
 	"weir/test/vm/guest/rig"
 )
 
@@ -155,7 +155,7 @@ func TestFolder(t *testing.T) {
 		return p
 	}
 	p := ask(s, to.curl())
-	q := f.sensor.Asked(t, func(q question.Question) bool { return q.Text == to.curl() })
+	q := f.sensor.Asked(t, func(q gate.Question) bool { return q.Text == to.curl() })
 	if q.Container.Name != s.Name {
 		t.Errorf("the question is about %+v", q.Container)
 	}
@@ -168,7 +168,7 @@ func TestFolder(t *testing.T) {
 	to.unasked(t)
 	refused := f.web(t)
 	p = ask(s, refused.curl())
-	q = f.sensor.Asked(t, func(q question.Question) bool { return q.Text == refused.curl() })
+	q = f.sensor.Asked(t, func(q gate.Question) bool { return q.Text == refused.curl() })
 	f.sensor.Deny(t, q.ID)
 	denies(t, p, "a person looked at this command and refused it")
 	refused.Nothing(t)

@@ -23,7 +23,7 @@ import (
 	"testing"
 
 	"weir/internal/event"
-	"weir/internal/gate/question"
+	"weir/internal/gate"
 	"weir/test/vm/guest/rig"
 )
 
@@ -151,7 +151,7 @@ func (f *fixture) memory(t *testing.T) {
 	plan["preview_only"] = false
 	announce(t, s, recallTool, plan)
 	c.begin(t, recallTool, plan)
-	q := f.sensor.Asked(t, func(q question.Question) bool { return strings.Contains(q.Text, "notes/plan") })
+	q := f.sensor.Asked(t, func(q gate.Question) bool { return strings.Contains(q.Text, "notes/plan") })
 	f.sensor.Must(t, "approve", q.ID)
 	if text, failed := c.result(t); failed || !strings.Contains(text, "the end of it") {
 		t.Errorf("approved: %s", text)
@@ -249,7 +249,7 @@ func (f *fixture) vault(t *testing.T) {
 	}
 	announce(t, s, fetchTool, fetch("/one"))
 	c.begin(t, fetchTool, fetch("/one"))
-	q := f.sensor.Asked(t, func(q question.Question) bool { return q.Container.Name == s.Name })
+	q := f.sensor.Asked(t, func(q gate.Question) bool { return q.Container.Name == s.Name })
 	if !strings.Contains(q.Text, "VaultHttpFetch: GET") || !strings.Contains(q.Text, "with the key gh, because") || !strings.Contains(q.Text, "the test of /one") {
 		t.Errorf("the question is %q", q.Text)
 	}

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"weir/internal/event"
-	"weir/internal/gate/question"
+	"weir/internal/gate"
 	"weir/test/vm/guest/rig"
 )
 
@@ -163,7 +163,7 @@ func (f *fixture) permissionRules(t *testing.T) {
 	}
 	f.sensor.Policy(t, strings.Replace(policy, "120", "119", 1))
 	asks := bash(t, s, "touch /tmp/asked")
-	q := f.sensor.Asked(t, func(q question.Question) bool { return q.Container.Name == s.Name })
+	q := f.sensor.Asked(t, func(q gate.Question) bool { return q.Container.Name == s.Name })
 	if !strings.Contains(q.Text, "touch /tmp/asked") {
 		t.Errorf("the question is %q", q.Text)
 	}

@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"weir/internal/event"
-	"weir/internal/gate/question"
-	"weir/internal/gate/verdict"
+	"weir/internal/gate"
+
 	"weir/test/vm/guest/inside"
 	"weir/test/vm/guest/rig"
 )
@@ -83,14 +83,14 @@ func (p place) arrives(t *testing.T, s *rig.Session, argv []string, class string
 	t.Helper()
 	p.runs(t, s, argv)
 	e := p.verdict(t, event.Verdict)
-	if e.Verdict.Decision != "allow" || e.Verdict.Reason != string(verdict.Passed) || e.Verdict.By != verdict.ByCop || e.Verdict.Class != class {
+	if e.Verdict.Decision != "allow" || e.Verdict.Reason != string(gate.Passed) || e.Verdict.By != gate.ByCop || e.Verdict.Class != class {
 		t.Errorf("%q: verdict %+v, want not_flagged by the Cop of a %s command", argv, e.Verdict, class)
 	}
 	return e
 }
 
 // refused wants a denial by this reason, and nothing to arrive.
-func (p place) refused(t *testing.T, s *rig.Session, argv []string, reason verdict.Reason) {
+func (p place) refused(t *testing.T, s *rig.Session, argv []string, reason gate.Reason) {
 	t.Helper()
 	if r := s.Run(t, argv...); r.Exit == 0 {
 		t.Errorf("%q: %s", argv, r)
@@ -109,7 +109,7 @@ func (p place) verdict(t *testing.T, kind event.Kind) event.Event {
 	})
 }
 
-func (p place) asked(t *testing.T) question.Question {
+func (p place) asked(t *testing.T) gate.Question {
 	t.Helper()
 	return p.sensor.Asked(t, p.About)
 }
@@ -124,14 +124,14 @@ func (f *fixture) oneNetwork(t *testing.T) {
 		t.Errorf("the reviewer's verdict opened %d bytes for %v, want at most 4 MiB and 30 s", g.Grant.Bytes, left)
 	}
 	p = f.place(t)
-	p.refused(t, s, p.curl("-H", "X: "+flagged), verdict.Flagged)
+	p.refused(t, s, p.curl("-H", "X: "+flagged), gate.Flagged)
 }
 
 func (f *fixture) oneGrey(t *testing.T) {
 	s, p := f.guard(t, "corruption"), f.place(t)
 	p.arrives(t, s, p.tool(), "grey")
 	p = f.place(t)
-	p.refused(t, s, p.tool("-path", flagged), verdict.Flagged)
+	p.refused(t, s, p.tool("-path", flagged), gate.Flagged)
 }
 
 // bothNetwork: the reviewer is not even asked.
@@ -177,7 +177,7 @@ func (f *fixture) local(t *testing.T) {
 	e := f.sensor.Event(t, func(e event.Event) bool {
 		return e.Kind == event.Exec && len(e.Process.Argv) == 4 && e.Process.Argv[3] == name
 	})
-	if e.Verdict.Reason != string(verdict.LocalRun) || e.Verdict.Class != "local" {
+	if e.Verdict.Reason != string(gate.LocalRun) || e.Verdict.Class != "local" {
 		t.Errorf("verdict %+v, want local", e.Verdict)
 	}
 	if q := f.sensor.Pending(t); len(q) > 0 {
@@ -190,9 +190,9 @@ func (f *fixture) fails(t *testing.T) {
 	defer f.sensor.Policy(t, f.model.policy())
 	for _, c := range []struct {
 		word   string
-		reason verdict.Reason
+		reason gate.Reason
 		policy string
-	}{{garbled, verdict.CopMalformed, f.model.policy()}, {hanging, verdict.CopTimeout, f.model.within(3)}} {
+	}{{garbled, gate.CopMalformed, f.model.policy()}, {hanging, gate.CopTimeout, f.model.within(3)}} {
 		f.sensor.Policy(t, c.policy)
 		s, p := f.guard(t, "secret"), f.place(t)
 		proc := s.Start(t, p.tool("-path", c.word)...)
@@ -225,7 +225,7 @@ func (f *fixture) another(t *testing.T) {
 		t.Error("the first did not arrive")
 	}
 	f.world.Nothing(t, rig.Marks{}, second.Text, second.Port)
-	if e := second.verdict(t, event.Connect); e.Verdict.Reason != string(verdict.Flagged) {
+	if e := second.verdict(t, event.Connect); e.Verdict.Reason != string(gate.Flagged) {
 		t.Errorf("the second: %+v", e.Verdict)
 	}
 }
@@ -237,10 +237,10 @@ func (f *fixture) embedded(t *testing.T) {
 	s, p := f.guard(t, "corruption"), f.place(t)
 	p.arrives(t, s, p.curl(), "network")
 	p = f.place(t)
-	p.refused(t, s, p.curl("--data-binary", "@/etc/passwd"), verdict.Flagged)
+	p.refused(t, s, p.curl("--data-binary", "@/etc/passwd"), gate.Flagged)
 	both := f.guard(t, "corruption", "secret")
 	p = f.place(t)
-	p.refused(t, both, p.curl(), verdict.NoApprover)
+	p.refused(t, both, p.curl(), gate.NoApprover)
 }
 
 // atExec: with review: exec a command is judged before its first instruction, and one that is let go on goes where it says.
@@ -275,7 +275,7 @@ func (f *fixture) atExec(t *testing.T) {
 	both := f.guard(t, "corruption", "secret")
 	p = f.place(t)
 	proc := both.Start(t, p.curl()...)
-	q := f.sensor.Asked(t, func(q question.Question) bool { return q.Container.Name == both.Name })
+	q := f.sensor.Asked(t, func(q gate.Question) bool { return q.Container.Name == both.Name })
 	if q.Destination != (event.Destination{}) || !q.Held {
 		t.Errorf("asked %+v, want it before it began", q)
 	}
@@ -333,13 +333,13 @@ func (f *fixture) budget(t *testing.T) {
 	port := f.world.Port()
 	text := fmt.Sprintf("text.%d.end", port)
 	proc := s.Start(t, "python3", "-c", datagrams, rig.World4, fmt.Sprint(port), text)
-	q := f.sensor.Asked(t, func(q question.Question) bool { return int(q.Destination.Port) == port })
+	q := f.sensor.Asked(t, func(q gate.Question) bool { return int(q.Destination.Port) == port })
 	f.sensor.Approve(t, q.ID)
 	f.sensor.Event(t, func(e event.Event) bool {
 		return e.Kind == event.Grant && e.Grant.State == "spent" && len(e.Grant.To) > 0 && int(e.Grant.To[0].Port) == port
 	})
 	// what it sends now is another question
-	more := f.sensor.Asked(t, func(o question.Question) bool { return int(o.Destination.Port) == port && o.ID != q.ID })
+	more := f.sensor.Asked(t, func(o gate.Question) bool { return int(o.Destination.Port) == port && o.ID != q.ID })
 	f.sensor.Deny(t, more.ID)
 	proc.Wait(t)
 	f.world.Flush(t)

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"weir/internal/event"
-	"weir/internal/gate/question"
+	"weir/internal/gate"
 	"weir/test/vm/guest/inside"
 	"weir/test/vm/guest/rig"
 )
@@ -121,7 +121,7 @@ func (p place) name() string           { return p.text + "." + strings.TrimSuffi
 func (p place) named() string { return fmt.Sprintf("https://%s:%d/%s", p.name(), p.port, p.text) }
 
 // asks says whether a question is about this place.
-func (p place) asks(q question.Question) bool {
+func (p place) asks(q gate.Question) bool {
 	return !p.busy && int(q.Destination.Port) == p.port || strings.Contains(strings.Join(q.Process.Argv, " "), p.text)
 }
 
@@ -196,7 +196,7 @@ func (f *fixture) apart(t *testing.T) {
 	proc.Close(t)
 	answered := map[string]bool{}
 	for {
-		qs, ended := f.desk.wait(proc, late, func(q question.Question) bool { return places[0].asks(q) && !answered[q.ID] })
+		qs, ended := f.desk.wait(proc, late, func(q gate.Question) bool { return places[0].asks(q) && !answered[q.ID] })
 		if ended || len(qs) == 0 {
 			break
 		}

@@ -7,14 +7,14 @@ import (
 	"testing"
 	"time"
 
-	"weir/internal/gate/question"
+	"weir/internal/gate"
 	"weir/test/vm/guest/rig"
 )
 
 // desk looks at the open questions for all tests: a dozen that poll would keep the VM busy.
 type desk struct {
 	mu      sync.Mutex
-	pending []question.Question
+	pending []gate.Question
 	changed chan struct{}
 }
 
@@ -46,7 +46,7 @@ func open(t *testing.T, s *rig.Sensor) *desk {
 	return d
 }
 
-func (d *desk) open() []question.Question {
+func (d *desk) open() []gate.Question {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.pending
@@ -54,7 +54,7 @@ func (d *desk) open() []question.Question {
 
 // wait returns the open questions that want picks, as soon as there are some, or reports that the command ended before. It gives up
 // after the time given.
-func (d *desk) wait(p *rig.Proc, limit time.Duration, want func(question.Question) bool) (found []question.Question, ended bool) {
+func (d *desk) wait(p *rig.Proc, limit time.Duration, want func(gate.Question) bool) (found []gate.Question, ended bool) {
 	for end := time.Now().Add(limit); time.Now().Before(end); {
 		_, over := p.WaitFor(0)
 		d.mu.Lock()

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"weir/internal/event"
-	"weir/internal/gate/question"
+	"weir/internal/gate"
 	"weir/test/vm/guest/rig"
 )
 
@@ -49,7 +49,7 @@ func (c client) start(t *testing.T, p place) *rig.Proc {
 }
 
 // asked waits for the first question, and shows that nothing has left.
-func (p place) asked(t *testing.T, proc *rig.Proc) question.Question {
+func (p place) asked(t *testing.T, proc *rig.Proc) gate.Question {
 	t.Helper()
 	qs, _ := p.f.desk.wait(proc, late, p.asks)
 	if len(qs) == 0 {
@@ -72,10 +72,10 @@ func (p place) stuck(t *testing.T, proc *rig.Proc, what string) {
 
 // answer answers every question of a command alike, until it ends. With again set, a question about the same destination is a mistake,
 // but for one of a program that the command runs once more after that.
-func (p place) answer(t *testing.T, proc *rig.Proc, allow bool, again *question.Question) rig.Result {
+func (p place) answer(t *testing.T, proc *rig.Proc, allow bool, again *gate.Question) rig.Result {
 	t.Helper()
 	for {
-		qs, ended := p.f.desk.wait(proc, late, func(q question.Question) bool { return p.asks(q) && !p.answered[q.ID] })
+		qs, ended := p.f.desk.wait(proc, late, func(q gate.Question) bool { return p.asks(q) && !p.answered[q.ID] })
 		if !ended && len(qs) == 0 {
 			p.stuck(t, proc, "asks nothing more")
 		}
@@ -134,14 +134,14 @@ func (f *fixture) approved(t *testing.T, c client, p place, r *row) {
 }
 
 // again: the approval is there for the next try, and for that one only.
-func (p place) again(t *testing.T, c client, q question.Question) {
+func (p place) again(t *testing.T, c client, q gate.Question) {
 	t.Helper()
 	c.went(t, p, p.answer(t, c.start(t, p), true, &q))
 	if !c.once {
 		return
 	}
 	proc := c.start(t, p)
-	next, _ := p.f.desk.wait(proc, late, func(n question.Question) bool { return p.asks(n) && !p.answered[n.ID] })
+	next, _ := p.f.desk.wait(proc, late, func(n gate.Question) bool { return p.asks(n) && !p.answered[n.ID] })
 	if len(next) == 0 {
 		r := proc.Wait(t)
 		t.Fatalf("an approval served twice: %s", r)

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"weir/internal/gate/question"
+	"weir/internal/gate"
 	"weir/internal/procfs"
 	"weir/test/vm/guest/rig"
 )
@@ -22,7 +22,7 @@ func sigcontWakesHeld(t *testing.T, world *rig.Outside, sensor *rig.Sensor) {
 			continue
 		}
 		a.Started = func(t testing.TB, e *rig.Env, p *rig.Proc) {
-			q := sensor.Asked(t, func(q question.Question) bool { return int(q.Destination.Port) == e.Port })
+			q := sensor.Asked(t, func(q gate.Question) bool { return int(q.Destination.Port) == e.Port })
 			rig.Eventually(t, "the storm is over", func() bool { return !wakes(t, p.Pid()) })
 			rig.Held(t, p.Pid())
 			if n := sensor.Questions(t, e.Port); n != 1 {

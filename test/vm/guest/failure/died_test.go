@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"weir/internal/event"
-	"weir/internal/gate/question"
+	"weir/internal/gate"
 	"weir/internal/procfs"
 	"weir/internal/taint"
 	"weir/test/vm/guest/rig"
@@ -116,7 +116,7 @@ func (f *fixture) remembered(t *testing.T, l left) {
 	t.Helper()
 	f.wantTaint(t, "failing", "secret")
 	f.wantTaint(t, "probe", "corruption")
-	if q := l.waits.to.asked(t); q.ID != l.waits.q.ID || q.State != question.StatePending {
+	if q := l.waits.to.asked(t); q.ID != l.waits.q.ID || q.State != gate.StatePending {
 		t.Errorf("the question was %+v and is %+v", l.waits.q, q)
 	}
 	f.still(t, l.open, l.grant, l.ends)

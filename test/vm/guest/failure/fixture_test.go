@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"weir/internal/event"
-	"weir/internal/gate/question"
+	"weir/internal/gate"
 	"weir/test/vm/guest/inside"
 	"weir/test/vm/guest/rig"
 )
@@ -127,7 +127,7 @@ type target struct {
 
 func (f *fixture) target(t *testing.T) target { t.Helper(); return target{f.world.Raw(t), f} }
 
-func (to target) asked(t *testing.T) question.Question {
+func (to target) asked(t *testing.T) gate.Question {
 	t.Helper()
 	return to.f.sensor.Asked(t, to.About)
 }
@@ -136,7 +136,7 @@ func (to target) asked(t *testing.T) question.Question {
 type held struct {
 	to target
 	p  *rig.Proc
-	q  question.Question
+	q  gate.Question
 }
 
 func (f *fixture) hold(t *testing.T) (h held) {

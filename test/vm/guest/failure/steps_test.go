@@ -18,7 +18,7 @@ import (
 
 	"github.com/cilium/ebpf"
 
-	"weir/internal/gate/question"
+	"weir/internal/gate"
 	"weir/internal/procfs"
 	"weir/test/vm/guest/rig"
 )
@@ -147,7 +147,7 @@ func (f *fixture) stepTo(t *testing.T, place, answer string) held {
 				_, _ = client().Taint(t.Context(), f.session.Name, []string{"corruption"}, "test", "") // it may die before it says so
 				return
 			}
-			_, _ = client().Answer(t.Context(), h.q.ID, question.Reply{Allow: answer == "approve", By: "test"}) // the same
+			_, _ = client().Answer(t.Context(), h.q.ID, gate.Reply{Allow: answer == "approve", By: "test"}) // the same
 		}()
 		t.Cleanup(func() { <-answered })
 	}
@@ -369,8 +369,8 @@ func holds(t *testing.T, pid int) bool {
 func says(text string) []string { return []string{"python3", "-c", "print('" + text + "')"} }
 
 // about says whether a question is about it.
-func about(text string) func(question.Question) bool {
-	return func(q question.Question) bool { return strings.Contains(strings.Join(q.Process.Argv, " "), text) }
+func about(text string) func(gate.Question) bool {
+	return func(q gate.Question) bool { return strings.Contains(strings.Join(q.Process.Argv, " "), text) }
 }
 
 // notBegun: a command that is held before it begins, since all are to be judged, does not begin when the daemon dies, wherever it is.

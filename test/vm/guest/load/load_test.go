@@ -18,7 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"weir/internal/control"
-	"weir/internal/gate/question"
+	"weir/internal/gate"
 	"weir/test/vm/guest/inside"
 	"weir/test/vm/guest/rig"
 )
@@ -145,7 +145,7 @@ func (l *load) answer(t *testing.T, done <-chan struct{}, allow bool) (held int)
 	t.Helper()
 	for {
 		for _, q := range l.sensor.Pending(t) {
-			if _, err := client().Answer(context.Background(), q.ID, question.Reply{Allow: allow, By: "test"}); err != nil {
+			if _, err := client().Answer(context.Background(), q.ID, gate.Reply{Allow: allow, By: "test"}); err != nil {
 				t.Fatal(err)
 			}
 			if q.Held { // a daemon that could not beat for 3 s holds nobody

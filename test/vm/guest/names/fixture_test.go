@@ -15,7 +15,7 @@ import (
 
 	"github.com/miekg/dns"
 
-	"weir/internal/gate/question"
+	"weir/internal/gate"
 	"weir/test/vm/guest/inside"
 	"weir/test/vm/guest/rig"
 )
@@ -230,9 +230,9 @@ func (f *fixture) guard(t *testing.T, args ...string) *rig.Session {
 }
 
 // asked waits for the question about a name.
-func (f *fixture) asked(t *testing.T, name string) question.Question {
+func (f *fixture) asked(t *testing.T, name string) gate.Question {
 	t.Helper()
-	return f.sensor.Asked(t, func(q question.Question) bool { return q.Destination.Name == name })
+	return f.sensor.Asked(t, func(q gate.Question) bool { return q.Destination.Name == name })
 }
 
 // approved runs a command in the session and approves what it is asked about. Who was not held, since the sensor could not beat for a while,

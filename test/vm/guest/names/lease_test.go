@@ -11,7 +11,7 @@ import (
 	"github.com/cilium/ebpf"
 	"golang.org/x/sys/unix"
 
-	"weir/internal/gate/question"
+	"weir/internal/gate"
 	"weir/test/vm/guest/rig"
 )
 
@@ -69,7 +69,7 @@ func (f *fixture) runOut(t *testing.T) {
 			leased.tell(t, host)
 			leased.says(t, "answered")
 			granted.tell(t, other)
-			f.sensor.Approve(t, f.sensor.Asked(t, func(q question.Question) bool { return q.Destination.Address == other }).ID)
+			f.sensor.Approve(t, f.sensor.Asked(t, func(q gate.Question) bool { return q.Destination.Address == other }).ID)
 			granted.says(t, "answered")
 			if v.dead {
 				f.sensor.Kill(t)

@@ -14,7 +14,7 @@ import (
 	"github.com/cilium/ebpf"
 
 	"weir/internal/event"
-	"weir/internal/gate/question"
+	"weir/internal/gate"
 	"weir/test/vm/guest/rig"
 )
 
@@ -122,7 +122,7 @@ func (f *fixture) otherWays(t *testing.T) {
 	} {
 		p := f.session.Start(t, c.argv...)
 		p.Close(t)
-		q := f.sensor.Asked(t, func(q question.Question) bool { return q.Destination.Address == c.to && q.Destination.Port == c.port })
+		q := f.sensor.Asked(t, func(q gate.Question) bool { return q.Destination.Address == c.to && q.Destination.Port == c.port })
 		f.sensor.Deny(t, q.ID)
 		if r := p.Wait(t); r.Exit == 0 {
 			t.Errorf("%v: %s", c.argv, r)
@@ -240,14 +240,14 @@ func (f *fixture) allowed(t *testing.T) {
 		t.Errorf("%d questions for allowed names", n)
 	}
 	p := f.session.Start(t, "curl", "-sS", "-m", "60", "http://allowed.example:81/")
-	q := f.sensor.Asked(t, func(q question.Question) bool { return q.Destination.Port == 81 })
+	q := f.sensor.Asked(t, func(q gate.Question) bool { return q.Destination.Port == 81 })
 	f.sensor.Deny(t, q.ID)
 	want(t, p.Wait(t), 7, "")
 
 	// a connection that is there stays when the policy is loaded again, a new one is asked about once the name is out of it
 	f.sensor.Policy(t, "")
 	p = f.session.Start(t, "curl", "-sS", "-m", "60", "http://"+host+"/")
-	q = f.sensor.Asked(t, func(q question.Question) bool { return q.Destination.Address == host && q.Destination.Port == 80 })
+	q = f.sensor.Asked(t, func(q gate.Question) bool { return q.Destination.Address == host && q.Destination.Port == 80 })
 	f.sensor.Deny(t, q.ID)
 	want(t, p.Wait(t), 7, "")
 	f.sensor.Policy(t, policyText)

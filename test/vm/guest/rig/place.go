@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"weir/internal/gate/question"
+	"weir/internal/gate"
 	"weir/internal/procfs"
 )
 
@@ -97,7 +97,7 @@ func (p Place) Egress(words string) []string {
 }
 
 // About says whether a question is about this place.
-func (p Place) About(q question.Question) bool { return int(q.Destination.Port) == p.Port }
+func (p Place) About(q gate.Question) bool { return int(q.Destination.Port) == p.Port }
 
 // Nothing fails t if the text or any packet for this place arrived.
 func (p Place) Nothing(t testing.TB) {

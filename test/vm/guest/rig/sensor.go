@@ -20,7 +20,7 @@ import (
 	"weir/internal/control"
 	"weir/internal/event"
 	"weir/internal/event/eventtest"
-	"weir/internal/gate/question"
+	"weir/internal/gate"
 )
 
 const (
@@ -288,7 +288,7 @@ func (s *Sensor) Containers(t testing.TB) []control.Container {
 }
 
 // Pending lists the open questions.
-func (s *Sensor) Pending(t testing.TB) []question.Question {
+func (s *Sensor) Pending(t testing.TB) []gate.Question {
 	t.Helper()
 	list, err := client().Pending(context.Background())
 	if err != nil {
@@ -300,9 +300,9 @@ func (s *Sensor) Pending(t testing.TB) []question.Question {
 func client() *control.Client { return control.NewClient(runDir) }
 
 // Asked waits for a question that is as want says.
-func (s *Sensor) Asked(t testing.TB, want func(question.Question) bool) question.Question {
+func (s *Sensor) Asked(t testing.TB, want func(gate.Question) bool) gate.Question {
 	t.Helper()
-	var found *question.Question
+	var found *gate.Question
 	if !s.until(Late, func() bool {
 		for _, q := range s.Pending(t) {
 			if want(q) {
@@ -325,7 +325,7 @@ func (s *Sensor) Deny(t testing.TB, id string) { t.Helper(); s.answer(t, id, fal
 
 func (s *Sensor) answer(t testing.TB, id string, allow bool) {
 	t.Helper()
-	if _, err := client().Answer(context.Background(), id, question.Reply{Allow: allow, By: "test"}); err != nil {
+	if _, err := client().Answer(context.Background(), id, gate.Reply{Allow: allow, By: "test"}); err != nil {
 		t.Fatalf("answer %s: %v", id, err)
 	}
 }

@@ -17,7 +17,7 @@ import (
 	"time"
 
 	"weir/internal/event"
-	"weir/internal/gate/question"
+	"weir/internal/gate"
 	"weir/test/vm/guest/rig"
 )
 
@@ -196,7 +196,7 @@ announce:
 		t.Errorf("curl, denied: want exit 7, got %s", r)
 	}
 	next(t, news, "question.ended", q.ID)
-	var ended []question.Question
+	var ended []gate.Question
 	if err := json.Unmarshal([]byte(f.sensor.Must(t, "pending", "--ended", "--json")), &ended); err != nil {
 		t.Fatal(err)
 	}

@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"weir/internal/event"
-	"weir/internal/gate/question"
+	"weir/internal/gate"
 	"weir/internal/procfs"
 	"weir/test/vm/guest/rig"
 )
@@ -29,7 +29,7 @@ type waiting struct {
 	s     *rig.Session
 	shell *rig.Proc // its parent
 	file  string    // that it makes
-	q     question.Question
+	q     gate.Question
 }
 
 // waitsToBegin: with review: exec a command waits through all that happens to its container and its grant, until it is answered (F05, G24, B37).
@@ -129,7 +129,7 @@ func (w waiting) runs(t *testing.T, command string) {
 // asked waits until the command waits to begin.
 func (w *waiting) asked(t *testing.T) {
 	t.Helper()
-	w.q = w.f.sensor.Asked(t, func(q question.Question) bool {
+	w.q = w.f.sensor.Asked(t, func(q gate.Question) bool {
 		return q.Destination == (event.Destination{}) && slices.Contains(q.Process.Argv, w.file)
 	})
 	if !w.q.Held {
@@ -159,7 +159,7 @@ func (w waiting) waits(t *testing.T) {
 	if begun() {
 		t.Fatal("it began")
 	}
-	if !slices.ContainsFunc(w.f.sensor.Pending(t), func(q question.Question) bool { return q.ID == w.q.ID }) {
+	if !slices.ContainsFunc(w.f.sensor.Pending(t), func(q gate.Question) bool { return q.ID == w.q.ID }) {
 		t.Error("it is not asked about any more")
 	}
 }
@@ -270,13 +270,13 @@ func (f *fixture) threads(t *testing.T) {
 }
 
 // bothAsk starts it until both of its threads ask before it is frozen.
-func (f *fixture) bothAsk(t *testing.T) (p *rig.Proc, places []target, asked []question.Question) {
+func (f *fixture) bothAsk(t *testing.T) (p *rig.Proc, places []target, asked []gate.Question) {
 	t.Helper()
 	for range 20 {
 		s := f.guard(t, "secret")
-		places, asked = []target{f.raw(t), f.raw(t)}, make([]question.Question, 2)
+		places, asked = []target{f.raw(t), f.raw(t)}, make([]gate.Question, 2)
 		p = s.Start(t, "python3", "-c", parts, rig.World4, itoa(places[0].Port), places[0].Text, itoa(places[1].Port), places[1].Text)
-		f.sensor.Asked(t, func(q question.Question) bool { return places[0].About(q) || places[1].About(q) })
+		f.sensor.Asked(t, func(q gate.Question) bool { return places[0].About(q) || places[1].About(q) })
 		rig.Held(t, p.Pid())
 		for _, q := range f.sensor.Pending(t) {
 			for i, to := range places {

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"weir/internal/gate/question"
+	"weir/internal/gate"
 	"weir/test/vm/guest/inside"
 	"weir/test/vm/guest/rig"
 )
@@ -84,15 +84,15 @@ func (f *fixture) raw(t *testing.T) target { t.Helper(); return target{f.world.R
 func (f *fixture) web(t *testing.T) target { t.Helper(); return target{f.world.Web(t), f} }
 
 // asked waits for the question about this place.
-func (to target) asked(t *testing.T) question.Question {
+func (to target) asked(t *testing.T) gate.Question {
 	t.Helper()
 	return to.f.sensor.Asked(t, to.About)
 }
 
 // again waits for a question about this place that is not old.
-func (to target) again(t *testing.T, old question.Question) question.Question {
+func (to target) again(t *testing.T, old gate.Question) gate.Question {
 	t.Helper()
-	return to.f.sensor.Asked(t, func(q question.Question) bool { return to.About(q) && q.ID != old.ID })
+	return to.f.sensor.Asked(t, func(q gate.Question) bool { return to.About(q) && q.ID != old.ID })
 }
 
 // guard starts a session with a name of its own.

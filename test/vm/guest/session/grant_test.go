@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"weir/internal/event"
-	"weir/internal/gate/verdict"
+	"weir/internal/gate"
 	"weir/test/vm/guest/rig"
 )
 
@@ -356,7 +356,7 @@ func (f *fixture) modes(t *testing.T) {
 	to.Arrived(t)
 	f.sensor.Event(t, func(e event.Event) bool {
 		return e.Kind == event.Connect && e.Destination != nil && int(e.Destination.Port) == to.Port && e.Verdict != nil &&
-			e.Verdict.Decision == "allow" && strings.HasPrefix(e.Verdict.Reason, string(verdict.Observe))
+			e.Verdict.Decision == "allow" && strings.HasPrefix(e.Verdict.Reason, string(gate.Observe))
 	})
 	mode("enforce")
 	to = f.raw(t)

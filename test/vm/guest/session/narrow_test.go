@@ -11,8 +11,8 @@ import (
 	"testing"
 
 	"weir/internal/event"
-	"weir/internal/gate/question"
-	"weir/internal/gate/verdict"
+	"weir/internal/gate"
+
 	"weir/test/vm/guest/rig"
 )
 
@@ -133,7 +133,7 @@ func (p pair) alone(t *testing.T, shell *rig.Proc, input string, others ...strin
 }
 
 // asks waits for the question about the command that says text, unless that gets out or the shell ends first.
-func (to target) asks(t *testing.T, shell *rig.Proc, text string) (asked question.Question, ok bool) {
+func (to target) asks(t *testing.T, shell *rig.Proc, text string) (asked gate.Question, ok bool) {
 	t.Helper()
 	rig.Eventually(t, text+" is asked about, or gets out, or its shell ends", func() bool {
 		_, ended := shell.WaitFor(0)
@@ -160,7 +160,7 @@ func (f *fixture) passed(t *testing.T) {
 	shell.Wait(t)
 	p.f.world.Nothing(t, rig.Marks{}, p.not, 0)
 	flagged := func(e event.Event) bool {
-		return e.Kind == event.Connect && e.Verdict != nil && e.Verdict.Reason == string(verdict.Flagged) &&
+		return e.Kind == event.Connect && e.Verdict != nil && e.Verdict.Reason == string(gate.Flagged) &&
 			e.Process != nil && strings.Contains(strings.Join(e.Process.Argv, " "), p.not)
 	}
 	if !t.Failed() {
@@ -199,7 +199,7 @@ func (f *fixture) orphaned(t *testing.T) {
 	// the agent closes its input once it has seen the end of the shell
 	shell := s.Start(t, "bash", "-c", fmt.Sprintf("for i in {10..%d}; do setsid sh -c 'read x; exec %s.'$i' -v' <&0 >>%s 2>&1 & done", all+9, curl, said))
 	shell.Wait(t)
-	var asked []question.Question
+	var asked []gate.Question
 	rig.Eventually(t, "all are asked about", func() bool {
 		asked = asked[:0]
 		for _, q := range f.sensor.Pending(t) {
@@ -260,9 +260,9 @@ func (f *fixture) ownTime(t *testing.T) {
 	defer f.sensor.Policy(t, "")
 	first := f.raw(t)
 	p := f.guard(t, "secret").Start(t, "python3", "-c", visits)
-	visit := func(to target, text string) (question.Question, bool) {
+	visit := func(to target, text string) (gate.Question, bool) {
 		p.Input(t, fmt.Sprintf("%s %d %s\n", rig.World4, to.Port, text))
-		var asked question.Question
+		var asked gate.Question
 		rig.Eventually(t, text+" is asked about, or gets out", func() bool {
 			for _, q := range f.sensor.Pending(t) {
 				if to.About(q) {
@@ -298,9 +298,9 @@ func (f *fixture) equals(t *testing.T) {
 	to := f.web(t)
 	p := to.pair()
 	shell := f.guard(t, "secret").Start(t, "bash", "-c", p.written("A & A & A & wait"))
-	var old question.Question
+	var old gate.Question
 	for left := 3; left > 1; left-- {
-		q := f.sensor.Asked(t, func(q question.Question) bool { return to.About(q) && q.ID != old.ID && q.Askers == left })
+		q := f.sensor.Asked(t, func(q gate.Question) bool { return to.About(q) && q.ID != old.ID && q.Askers == left })
 		f.sensor.Approve(t, q.ID)
 		f.sensor.Event(t, func(e event.Event) bool { return e.Kind == event.Grant && e.Question == q.ID })
 		old = q

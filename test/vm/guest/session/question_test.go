@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"weir/internal/event"
-	"weir/internal/gate/verdict"
+	"weir/internal/gate"
 	"weir/test/vm/guest/rig"
 )
 
@@ -178,12 +178,12 @@ func (f *fixture) execEvents(t *testing.T) {
 		return e.Verdict.Decision + " " + e.Verdict.Reason
 	}
 	s.Run(t, "true", "clean-command")
-	if got, want := reason("clean-command"), "allow "+string(verdict.Untainted); got != want {
+	if got, want := reason("clean-command"), "allow "+string(gate.Untainted); got != want {
 		t.Errorf("verdict on an untainted command: %s, want %s", got, want)
 	}
 	f.sensor.Taint(t, s.Name, "corruption")
 	p := s.Start(t, to.Egress("tcp")...)
-	if got, want := reason(to.Text), "allow "+string(verdict.SealedRun); got != want {
+	if got, want := reason(to.Text), "allow "+string(gate.SealedRun); got != want {
 		t.Errorf("verdict on a tainted command: %s, want %s", got, want)
 	}
 	f.sensor.Deny(t, to.asked(t).ID)

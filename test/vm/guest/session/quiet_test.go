@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"weir/internal/event"
-	"weir/internal/gate/question"
+	"weir/internal/gate"
 	"weir/test/vm/guest/rig"
 )
 
@@ -34,7 +34,7 @@ func (f *fixture) unseen(t *testing.T) {
 		argv       func(command string, to target) []string
 		to         target
 		p          *rig.Proc
-		q          question.Question
+		q          gate.Question
 	}
 	all := []*parent{
 		{name: "waitpid", want: "answer exit 0\n", argv: func(_ string, to target) []string {
@@ -177,7 +177,7 @@ func (f *fixture) crowd(t *testing.T, s *rig.Session) {
 	to := f.raw(t)
 	each := fmt.Sprintf("trap : CONT; exec 3<>/dev/tcp/%s/%d && echo '$i'.%s >&3", rig.World4, to.Port, to.Text)
 	p := s.Start(t, "bash", "-c", fmt.Sprintf("for ((i = 0; i < %d; i++)); do bash -c '%s' & done; wait; echo over", all, each))
-	var asked []question.Question
+	var asked []gate.Question
 	rig.Eventually(t, "all are asked about", func() bool {
 		asked = asked[:0]
 		for _, q := range f.sensor.Pending(t) {

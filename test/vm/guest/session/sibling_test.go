@@ -13,7 +13,7 @@ import (
 
 	"weir/internal/cgroup"
 	"weir/internal/event"
-	"weir/internal/gate/question"
+	"weir/internal/gate"
 	"weir/internal/procfs"
 	"weir/test/vm/guest/rig"
 )
@@ -170,7 +170,7 @@ func (f *fixture) rushes(t *testing.T) {
 		other := to.intruder()
 		enters := begins(t, s, "watching", other.Egress("intrude -cgroup "+s.Cgroup)...)
 		p := s.Start(t, to.Curl()...)
-		q := f.sensor.Asked(t, func(q question.Question) bool { // also if it could not be held, and has failed
+		q := f.sensor.Asked(t, func(q gate.Question) bool { // also if it could not be held, and has failed
 			return to.About(q) && strings.Contains(strings.Join(q.Process.Argv, " "), to.Text)
 		})
 		if enters.WaitLine("entered", rig.Late) != "" {
@@ -214,8 +214,8 @@ func (f *fixture) children(t *testing.T) {
 	for range 3 {
 		to, s := f.raw(t), f.guard(t, "secret")
 		p := s.Start(t, "python3", "-c", begets, rig.World4, itoa(to.Port), to.Text)
-		var asked []question.Question
-		q := f.sensor.Asked(t, func(q question.Question) bool { return to.About(q) && q.Process.PID == p.Pid() })
+		var asked []gate.Question
+		q := f.sensor.Asked(t, func(q gate.Question) bool { return to.About(q) && q.Process.PID == p.Pid() })
 		own := seat(t, p.Pid())
 		var others []int
 		for _, word := range strings.Fields(rig.Must(t, fmt.Sprintf("cat /proc/%d/task/*/children", p.Pid()))) {
@@ -298,7 +298,7 @@ func (f *fixture) scopeOfMany(t *testing.T) {
 	}
 	shell := f.guard(t, "secret").Start(t, "bash", "-c", script.String()+"wait")
 	t.Cleanup(func() { shell.Signal(t, syscall.SIGKILL) })
-	var asked []question.Question
+	var asked []gate.Question
 	rig.Eventually(t, "all are held", func() bool {
 		asked = asked[:0]
 		for _, q := range f.sensor.Pending(t) {

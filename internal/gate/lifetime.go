@@ -1,4 +1,4 @@
-package question
+package gate
 
 import (
 	"cmp"
@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"weir/internal/event"
-	"weir/internal/gate/verdict"
 )
 
 const (
@@ -27,13 +26,13 @@ type ended struct {
 }
 
 // drop ends q's life in memory; its record stays for a day.
-func (d *Desk) drop(q *question) {
+func (d *Queue) drop(q *question) {
 	d.live = slices.DeleteFunc(d.live, func(o *question) bool { return o == q })
 	d.ended = append(d.ended, ended{q.ID, q.Answered, q.By != ""})
 }
 
 // sweep ends what is over. Every call does it, so that a late timer opens nothing.
-func (d *Desk) sweep() {
+func (d *Queue) sweep() {
 	if d.closed {
 		return
 	}
@@ -44,7 +43,7 @@ func (d *Desk) sweep() {
 		}
 		switch q.State {
 		case StatePending:
-			d.giveUp(q, verdict.Timeout)
+			d.giveUp(q, Timeout)
 		case StateApproved:
 			d.lapse(q)
 		default:
@@ -55,18 +54,18 @@ func (d *Desk) sweep() {
 }
 
 // giveUp ends a question that nobody answered.
-func (d *Desk) giveUp(q *question, r verdict.Reason) {
+func (d *Queue) giveUp(q *question, r Reason) {
 	if err := d.end(q, r, Reply{}); err != nil {
 		d.opts.Logger.WithError(err).WithField("question", q.ID).Error("end a question")
 	}
 }
 
 // lapse ends an approval that was not used.
-func (d *Desk) lapse(q *question) {
-	if q.Taker == (process{}) {
-		v := q.verdict(verdict.Unclaimed)
+func (d *Queue) lapse(q *question) {
+	if q.Taker == (queueProcess{}) {
+		v := q.verdict(Unclaimed)
 		if err := d.opts.Events.Write(event.Verdict, q.Request(), v, ""); err == nil {
-			d.opts.Count(verdict.Unclaimed)
+			d.opts.Count(Unclaimed)
 		}
 	}
 	q.State = StateExpired
@@ -77,14 +76,14 @@ func (d *Desk) lapse(q *question) {
 }
 
 // dropUnanswerable ends what waits for a person when there is none.
-func (d *Desk) dropUnanswerable() {
+func (d *Queue) dropUnanswerable() {
 	if !d.approver {
-		d.giveUpAll(verdict.NoApprover, func(*question) bool { return true })
+		d.giveUpAll(NoApprover, func(*question) bool { return true })
 	}
 }
 
 // giveUpAll ends the questions that wait and that which names.
-func (d *Desk) giveUpAll(r verdict.Reason, which func(*question) bool) {
+func (d *Queue) giveUpAll(r Reason, which func(*question) bool) {
 	if d.closed {
 		return
 	}
@@ -96,7 +95,7 @@ func (d *Desk) giveUpAll(r verdict.Reason, which func(*question) bool) {
 }
 
 // prune removes old ended questions, unless they are fewer than least.
-func (d *Desk) prune(now time.Time, least int) {
+func (d *Queue) prune(now time.Time, least int) {
 	if least > 1 && len(d.ended) < d.pruned.size+least && now.Sub(d.pruned.at) < pruneEvery {
 		return
 	}
@@ -128,7 +127,7 @@ func (d *Desk) prune(now time.Time, least int) {
 
 // schedule wakes the gate when the next question is over, so that who waits is
 // told, and the log says so, without another call.
-func (d *Desk) schedule() {
+func (d *Queue) schedule() {
 	if d.timer != nil {
 		d.timer.Stop()
 	}
@@ -147,7 +146,7 @@ func (d *Desk) schedule() {
 }
 
 // restore takes up the stored questions.
-func (d *Desk) restore() error {
+func (d *Queue) restore() error {
 	all, bad, err := d.store.load()
 	if err != nil {
 		return fmt.Errorf("take up questions: %w", err)
@@ -171,7 +170,7 @@ func (d *Desk) restore() error {
 		case StateApproved, StateDenied:
 			q.until = d.resume(now, r, r.Answered, r.Claim)
 		}
-		if q.until.IsZero() || r.State == StateDenied && r.Outcome != verdict.Denied {
+		if q.until.IsZero() || r.State == StateDenied && r.Outcome != Denied {
 			d.ended = append(d.ended, ended{r.ID, r.Answered, r.By != ""})
 			continue
 		}
@@ -194,7 +193,7 @@ func (r *record) ends(boot func() (string, time.Duration), in time.Duration) {
 // resume puts a stored end on the running clock. In the same boot the wall clock
 // counts for nothing. Else, one that was set back while nobody looked lengthens
 // nothing: it ends at once.
-func (d *Desk) resume(now time.Time, r record, began, end time.Time) time.Time {
+func (d *Queue) resume(now time.Time, r record, began, end time.Time) time.Time {
 	if id, since := d.opts.Boot(); id != "" && id == r.Boot {
 		return now.Add(r.Ends - since)
 	}

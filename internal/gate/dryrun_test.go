@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"weir/internal/cop"
-	"weir/internal/gate/verdict"
 )
 
 // Foresee says of every situation what Decide does in it.
@@ -14,9 +13,9 @@ func TestForesee(t *testing.T) {
 		decision, reason := s.want()
 		want := Foreseen{Step: Refuse, Reason: reason}
 		switch {
-		case reason == verdict.Approved || reason == verdict.Denied:
+		case reason == Approved || reason == Denied:
 			want = Foreseen{Step: Person}
-		case decision == verdict.Allow:
+		case decision == Allow:
 			want.Step = Pass
 		}
 		got := Foresee(t.Context(), s.request(n), reviewers[s.reviewer], s.person != "nobody")
@@ -31,18 +30,18 @@ func TestForeseeFailures(t *testing.T) {
 	unasked := reviewer(func(cop.Case) (cop.Opinion, error) { return cop.Opinion{}, ErrUnasked })
 	for _, tt := range []struct {
 		name     string
-		r        verdict.Request
+		r        Request
 		reviewer Reviewer
 		approver bool
 		step     Step
-		reason   verdict.Reason
+		reason   Reason
 	}{
-		{"QUIC", curl(func(r *verdict.Request) { r.Destination.Protocol = "udp" }), none, true, Refuse, verdict.QUIC},
-		{"no process", curl(func(r *verdict.Request) { r.Process.PID = 0 }), none, true, Refuse, verdict.Malformed},
-		{"no container", curl(func(r *verdict.Request) { r.Container.ID = "" }), none, true, Refuse, verdict.Malformed},
-		{"no mode", curl(mode("off")), none, true, Refuse, verdict.Malformed},
-		{"arguments are missing", curl(func(r *verdict.Request) { r.Process.Truncated = true }), reviewers["passes"], true, Person, ""},
-		{"arguments are missing, nobody", curl(func(r *verdict.Request) { r.Process.Truncated = true }), reviewers["passes"], false, Refuse, verdict.NoApprover},
+		{"QUIC", curl(func(r *Request) { r.Destination.Protocol = "udp" }), none, true, Refuse, QUIC},
+		{"no process", curl(func(r *Request) { r.Process.PID = 0 }), none, true, Refuse, Malformed},
+		{"no container", curl(func(r *Request) { r.Container.ID = "" }), none, true, Refuse, Malformed},
+		{"no mode", curl(mode("off")), none, true, Refuse, Malformed},
+		{"arguments are missing", curl(func(r *Request) { r.Process.Truncated = true }), reviewers["passes"], true, Person, ""},
+		{"arguments are missing, nobody", curl(func(r *Request) { r.Process.Truncated = true }), reviewers["passes"], false, Refuse, NoApprover},
 		{"a model", curl(), unasked, true, Review, ""},
 	} {
 		got := Foresee(t.Context(), tt.r, tt.reviewer, tt.approver)

@@ -6,8 +6,6 @@ import (
 	"slices"
 
 	"weir/internal/cop"
-	"weir/internal/gate/question"
-	"weir/internal/gate/verdict"
 )
 
 // ErrUnasked is the error of a Reviewer that would have to ask a model, and does
@@ -19,25 +17,25 @@ var ErrUnasked = errors.New("the model is not asked")
 // ErrUnasked, ask the model.
 type Foreseen struct {
 	Step   Step
-	Reason verdict.Reason // with Pass and Refuse
-	Class  string         // of the command
-	Text   string         // one sentence for people
+	Reason Reason // with Pass and Refuse
+	Class  string // of the command
+	Text   string // one sentence for people
 }
 
 // Foresee goes the steps of Decide without a store, a log or a question. What was
 // let run before over a bridge is not known to it.
-func Foresee(ctx context.Context, r verdict.Request, reviewer Reviewer, approver bool) Foreseen {
+func Foresee(ctx context.Context, r Request, reviewer Reviewer, approver bool) Foreseen {
 	if r.Mode == "" {
 		r.Mode = modeEnforce
 	}
 	level := levelOf(r.Container.Taint)
 	switch {
 	case r.Container.ID == "":
-		return Foreseen{Step: Refuse, Reason: verdict.Malformed, Text: "the request names no container"}
+		return Foreseen{Step: Refuse, Reason: Malformed, Text: "the request names no container"}
 	case level == Clean && r.Mode != modeSeal:
-		return Foreseen{Step: Pass, Reason: verdict.Untainted, Text: textUntainted}
+		return Foreseen{Step: Pass, Reason: Untainted, Text: textUntainted}
 	case !slices.Contains(modes, r.Mode) || !slices.Contains(asks, r.Ask):
-		return Foreseen{Step: Refuse, Reason: verdict.Malformed, Text: "the request has an unknown mode, or asks for something unknown"}
+		return Foreseen{Step: Refuse, Reason: Malformed, Text: "the request has an unknown mode, or asks for something unknown"}
 	}
 	judged := judge(r)
 	row := rowFor(Table(), r, judged.Class)
@@ -45,7 +43,7 @@ func Foresee(ctx context.Context, r verdict.Request, reviewer Reviewer, approver
 	if row.Step == Pass || row.Step == Refuse {
 		return f
 	}
-	a, err := question.Check(r)
+	a, err := CheckAsker(r)
 	if v := refusal(a, err); v.Reason != "" {
 		f.Step, f.Reason, f.Text = Refuse, v.Reason, v.Text
 		return f
@@ -57,14 +55,14 @@ func Foresee(ctx context.Context, r verdict.Request, reviewer Reviewer, approver
 		f = foreseeReview(ctx, f, whole(a, r), row, reviewer)
 	}
 	if f.Step == Person && !approver {
-		f.Step, f.Reason, f.Text = Refuse, verdict.NoApprover, verdict.NobodyToAsk
+		f.Step, f.Reason, f.Text = Refuse, NoApprover, NobodyToAsk
 	}
 	return f
 }
 
-func foreseeReview(ctx context.Context, f Foreseen, r verdict.Request, row Row, reviewer Reviewer) Foreseen {
+func foreseeReview(ctx context.Context, f Foreseen, r Request, row Row, reviewer Reviewer) Foreseen {
 	if reviewer == nil {
-		f.Step, f.Text = Person, describe(verdict.CopNone)
+		f.Step, f.Text = Person, describe(CopNone)
 		return f
 	}
 	o, err := reviewer.Review(ctx, caseOf(r, judge(r)))
@@ -74,11 +72,11 @@ func foreseeReview(ctx context.Context, f Foreseen, r verdict.Request, row Row, 
 	case err != nil:
 		f.Step, f.Text = Person, describe(reviewFailed(cop.CodeOf(err)))
 	case !o.Flagged:
-		f.Step, f.Reason, f.Text = Pass, verdict.Passed, o.Reason
+		f.Step, f.Reason, f.Text = Pass, Passed, o.Reason
 	case row.Flagged == Person:
 		f.Step, f.Text = Person, "the reviewer flags it: "+o.Reason
 	default:
-		f.Step, f.Reason, f.Text = Refuse, verdict.Flagged, o.Reason
+		f.Step, f.Reason, f.Text = Refuse, Flagged, o.Reason
 	}
 	return f
 }

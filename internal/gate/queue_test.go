@@ -1,4 +1,4 @@
-package question
+package gate
 
 import (
 	"context"
@@ -17,21 +17,20 @@ import (
 	"go.etcd.io/bbolt"
 
 	"weir/internal/event"
-	"weir/internal/gate/verdict"
 )
 
 // silent stands for a log that takes everything.
 type silent struct{}
 
-func (silent) Write(event.Kind, verdict.Request, verdict.Verdict, string) error { return nil }
+func (silent) Write(event.Kind, Request, Verdict, string) error { return nil }
 
-func (silent) Refuse(_ verdict.Request, v verdict.Verdict) verdict.Verdict { return v }
+func (silent) Refuse(_ Request, v Verdict) Verdict { return v }
 
-func (silent) Ended(Question, verdict.Verdict) error { return nil }
+func (silent) Ended(Question, Verdict) error { return nil }
 
 // bubble runs f with a desk on a real database, inside a bubble whose time stands
 // still while anything runs.
-func bubble(t *testing.T, f func(t *testing.T, d *Desk)) {
+func queueBubble(t *testing.T, f func(t *testing.T, d *Queue)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		db, err := bbolt.Open(filepath.Join(t.TempDir(), "weir.db"), 0o600, &bbolt.Options{NoSync: true, Timeout: time.Second})
@@ -41,8 +40,8 @@ func bubble(t *testing.T, f func(t *testing.T, d *Desk)) {
 		defer db.Close()
 		logger := logrus.New()
 		logger.SetOutput(io.Discard)
-		d, err := Open(Options{
-			DB: db, Events: silent{}, Logger: logger, Count: func(verdict.Reason) {}, Approver: true, Now: time.Now,
+		d, err := OpenQueue(QueueOptions{
+			DB: db, Events: silent{}, Logger: logger, Count: func(Reason) {}, Approver: true, Now: time.Now,
 			Boot: func() (string, time.Duration) { return "", 0 },
 		})
 		if err != nil {
@@ -54,8 +53,8 @@ func bubble(t *testing.T, f func(t *testing.T, d *Desk)) {
 }
 
 // curl is a held connect of a tainted container.
-func curl(change ...func(*verdict.Request)) verdict.Request {
-	r := verdict.Request{
+func queueCurl(change ...func(*Request)) Request {
+	r := Request{
 		Container: event.Container{ID: "c1", Name: "agent", Taint: []string{"corruption"}},
 		Process: event.Process{
 			PID: 100, Start: 5000, UID: 1000, Comm: "curl",
@@ -72,9 +71,9 @@ func curl(change ...func(*verdict.Request)) verdict.Request {
 	return r
 }
 
-func checked(t *testing.T, r verdict.Request) Asker {
+func checked(t *testing.T, r Request) Asker {
 	t.Helper()
-	a, err := Check(r)
+	a, err := CheckAsker(r)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,18 +83,18 @@ func checked(t *testing.T, r verdict.Request) Asker {
 // An approval that meets the end of its asker is open to a claim.
 func TestAnswerAndCancelTogether(t *testing.T) {
 	for range 40 { // which of the two Ask sees first is chance
-		bubble(t, func(t *testing.T, d *Desk) {
-			w, _ := d.enter(checked(t, curl()))
+		queueBubble(t, func(t *testing.T, d *Queue) {
+			w, _ := d.enter(checked(t, queueCurl()))
 			if _, err := d.Answer(d.Pending()[0].ID, Reply{Allow: true, By: "alice"}); err != nil {
 				t.Fatal(err)
 			}
 			ctx, cancel := context.WithCancel(context.Background())
 			cancel()
-			if v := d.await(ctx, w); v.Decision != verdict.Deny || v.Reason != verdict.Cancelled {
+			if v := d.await(ctx, w); v.Decision != Deny || v.Reason != Cancelled {
 				t.Fatalf("verdict: %+v", v)
 			}
-			again := curl(func(r *verdict.Request) { r.Process.PID, r.Process.Start = 101, 6000 })
-			if v := d.Ask(context.Background(), checked(t, again)); v.Decision != verdict.Allow || v.Reason != verdict.Approved {
+			again := queueCurl(func(r *Request) { r.Process.PID, r.Process.Start = 101, 6000 })
+			if v := d.Ask(context.Background(), checked(t, again)); v.Decision != Allow || v.Reason != Approved {
 				t.Errorf("claimed: %+v", v)
 			}
 		})
@@ -105,17 +104,17 @@ func TestAnswerAndCancelTogether(t *testing.T) {
 // F05: the event of a call that is not held does not say that it waits.
 func TestAnnouncementSaysWhetherItWaits(t *testing.T) {
 	q := &question{}
-	if text := q.announcement(checked(t, curl())); !strings.HasPrefix(text, "waits for an answer") {
+	if text := q.announcement(checked(t, queueCurl())); !strings.HasPrefix(text, "waits for an answer") {
 		t.Errorf("held: %s", text)
 	}
-	if text := q.announcement(checked(t, curl(func(r *verdict.Request) { r.Held = false }))); !strings.HasPrefix(text, "was refused") {
+	if text := q.announcement(checked(t, queueCurl(func(r *Request) { r.Held = false }))); !strings.HasPrefix(text, "was refused") {
 		t.Errorf("not held: %s", text)
 	}
 }
 
 // What people answered is bounded too.
 func TestPruneAnswered(t *testing.T) {
-	bubble(t, func(t *testing.T, d *Desk) {
+	queueBubble(t, func(t *testing.T, d *Queue) {
 		now := time.Now()
 		for i := range maxAnswered + 2*pruneAtLeast {
 			d.ended = append(d.ended, ended{fmt.Sprint(i), now, true})
@@ -129,10 +128,10 @@ func TestPruneAnswered(t *testing.T) {
 
 // Who has asked nothing for a while takes no memory (B38).
 func TestPacesAreForgotten(t *testing.T) {
-	bubble(t, func(t *testing.T, d *Desk) {
+	queueBubble(t, func(t *testing.T, d *Queue) {
 		ask := func(container string) {
 			t.Helper()
-			if w, v := d.enter(checked(t, curl(func(r *verdict.Request) { r.Container.ID = container }))); w == nil {
+			if w, v := d.enter(checked(t, queueCurl(func(r *Request) { r.Container.ID = container }))); w == nil {
 				t.Fatalf("%+v", v)
 			}
 		}
@@ -174,7 +173,7 @@ func FuzzMatch(f *testing.F) {
 	f.Add("", "", "", "", uint64(0), uint64(0), 1, 1, "fe80::1%eth0", "fe80::1")
 	f.Fuzz(func(t *testing.T, a0, a1, b0, b1 string, ha, hb uint64, pa, pb int, da, db string) {
 		make := func(x, y string, h uint64, pid int, addr string) (Asker, error) {
-			return Check(curl(func(r *verdict.Request) {
+			return CheckAsker(queueCurl(func(r *Request) {
 				r.Process.Argv, r.Process.ArgvHash, r.Process.PID, r.Destination.Address = []string{x, y}, h, pid, addr
 			}))
 		}
@@ -188,7 +187,7 @@ func FuzzMatch(f *testing.F) {
 		}
 		q := &question{record: record{
 			Question: Question{Container: a.Container, Process: a.Process, Destination: a.Destination},
-			Command:  a.command, Bound: a.bound, Asking: []process{a.self},
+			Command:  a.command, Bound: a.bound, Asking: []queueProcess{a.self},
 		}}
 		if !q.matches(a) {
 			t.Fatal("a question does not match its own asker")

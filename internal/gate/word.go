@@ -1,4 +1,4 @@
-package form
+package gate
 
 import (
 	"strings"
@@ -14,8 +14,8 @@ type word struct {
 	many  bool     // it may become no word, or several
 }
 
-func callOf(args []*syntax.Word) call {
-	c := make(call, len(args))
+func callOf(args []*syntax.Word) formCall {
+	c := make(formCall, len(args))
 	for i, a := range args {
 		c[i] = wordOf(a)
 	}
@@ -150,24 +150,24 @@ func (w word) cost(n int) int {
 }
 
 // Steps are what comparisons may still take; below zero they are used up.
-type Steps int
+type matchSteps int
 
 // MaxSteps bounds the comparison of a process and its ancestors with forms: what would take more is not recognised, and asked about again (B11).
-const MaxSteps Steps = 1 << 17
+const maxSteps matchSteps = 1 << 17
 
 // stepBytes are looked at in one step.
 const stepBytes = 64
 
 // take uses n steps up; false: there were not as many.
-func (s *Steps) take(n int) bool {
+func (s *matchSteps) take(n int) bool {
 	if *s >= 0 {
-		*s -= Steps(n)
+		*s -= matchSteps(n)
 	}
 	return *s >= 0
 }
 
 // fits says whether words can become these arguments. It takes its steps from those that are left.
-func fits(words []word, args []string, left *Steps) bool {
+func fits(words []word, args []string, left *matchSteps) bool {
 	is := func(w word, s string) bool { return left.take(w.cost(len(s))) && w.is(s) }
 	// What stands before the first and behind the last word that may become several has one place only.
 	for len(words) > 0 && !words[0].many {

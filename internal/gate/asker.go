@@ -1,4 +1,4 @@
-package question
+package gate
 
 import (
 	"errors"
@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"weir/internal/event"
-	"weir/internal/gate/verdict"
 )
 
 // Limits on what a question stores of its asker.
@@ -21,25 +20,25 @@ const (
 
 // Check makes a tainted connect ready to be asked and matched: its destination
 // in one spelling, its process within limits and no longer shared with the caller.
-func Check(r verdict.Request) (Asker, error) {
+func CheckAsker(r Request) (Asker, error) {
 	// Without a start time, a reused pid would be the same process.
 	if r.Process.PID <= 0 || r.Process.Start == 0 {
 		return Asker{}, errors.New("the request names no process: pid and start time are needed")
 	}
-	a := Asker{self: process{r.Process.PID, r.Process.Start}, command: command(r.Process)}
+	a := Asker{self: queueProcess{r.Process.PID, r.Process.Start}, command: command(r.Process)}
 	switch r.Ask {
-	case verdict.Connect:
+	case Connect:
 		d, err := normal(r.Destination)
 		if err != nil {
 			return Asker{}, err
 		}
 		r.Destination = d
-	case verdict.Command, verdict.Tool:
+	case Command, Tool:
 		if strings.TrimSpace(r.Command) == "" {
 			return Asker{}, errors.New("the request names no command")
 		}
 		r.Destination, a.command = event.Destination{}, textKey(r.Command)
-		if r.Ask == verdict.Tool {
+		if r.Ask == Tool {
 			a.command = textKey("tool\x00" + r.Command) // no command of the same words has its answer
 		}
 		if len(r.Command) > maxCommand {
@@ -49,12 +48,12 @@ func Check(r verdict.Request) (Asker, error) {
 		r.Destination = event.Destination{}
 	}
 	r.Process = limit(r.Process)
-	if r.Ask == verdict.Connect {
+	if r.Ask == Connect {
 		a.chain = chain(r.Process, r.Above)
 	}
 	r.Above = nil
 	r.Container.Taint = slices.Clone(r.Container.Taint)
-	a.bound = r.Ask != verdict.Command && r.Ask != verdict.Tool && bound(r.Process)
+	a.bound = r.Ask != Command && r.Ask != Tool && bound(r.Process)
 	a.Request = r
 	return a, nil
 }

@@ -1,4 +1,4 @@
-package form
+package gate
 
 import (
 	"path"
@@ -8,16 +8,16 @@ import (
 )
 
 // Of tells what program a process runs: for a script, the script.
-func Of(p event.Process) Ran {
-	r := Ran{Argv: p.Argv}
+func ranOf(p event.Process) ranCommand {
+	r := ranCommand{Argv: p.Argv}
 	if p.Exe != nil && !p.Exe.Memfd && !p.Exe.Deleted {
 		r.File = p.Exe.Path
 	}
 	if i := slices.Index(p.Argv, p.Script); p.Script != "" && i >= 0 {
-		r = Ran{p.Script, p.Argv[i:]}
+		r = ranCommand{p.Script, p.Argv[i:]}
 	}
 	return r
 }
 
 // Shell says whether the program is a shell.
-func (r Ran) Shell() bool { return len(r.Argv) > 0 && shells[path.Base(r.Argv[0])] }
+func (r ranCommand) Shell() bool { return len(r.Argv) > 0 && shells[path.Base(r.Argv[0])] }

@@ -1,4 +1,4 @@
-package verdict
+package gate
 
 // Tier says which part of the cascade gives a verdict with this reason: taint, class, reviewer, person, earlier (a verdict on
 // the same command), mode, or gate where none of them had a say. Empty: the code stands beside a verdict.

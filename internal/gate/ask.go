@@ -1,4 +1,4 @@
-package question
+package gate
 
 import (
 	"context"
@@ -7,13 +7,12 @@ import (
 	"time"
 
 	"weir/internal/event"
-	"weir/internal/gate/verdict"
 )
 
 // Ask blocks until the question about a is answered, is over, or ctx ends.
-func (d *Desk) Ask(ctx context.Context, a Asker) verdict.Verdict {
+func (d *Queue) Ask(ctx context.Context, a Asker) Verdict {
 	if ctx.Err() != nil {
-		return d.opts.Events.Refuse(a.Request, verdict.No(verdict.Cancelled, "the asker went away before it could be asked"))
+		return d.opts.Events.Refuse(a.Request, No(Cancelled, "the asker went away before it could be asked"))
 	}
 	w, v := d.enter(a)
 	if w == nil {
@@ -22,8 +21,8 @@ func (d *Desk) Ask(ctx context.Context, a Asker) verdict.Verdict {
 	return d.await(ctx, w)
 }
 
-func (d *Desk) await(ctx context.Context, w *waiter) verdict.Verdict {
-	var v verdict.Verdict
+func (d *Queue) await(ctx context.Context, w *waiter) Verdict {
+	var v Verdict
 	select {
 	case v = <-w.answer:
 		if ctx.Err() == nil {
@@ -35,17 +34,17 @@ func (d *Desk) await(ctx context.Context, w *waiter) verdict.Verdict {
 }
 
 // enter returns a waiter on a's question, or the verdict when there is one already.
-func (d *Desk) enter(a Asker) (*waiter, verdict.Verdict) {
+func (d *Queue) enter(a Asker) (*waiter, Verdict) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.closed {
-		return nil, d.opts.Events.Refuse(a.Request, verdict.No(verdict.Cancelled, textClosed))
+		return nil, d.opts.Events.Refuse(a.Request, No(Cancelled, textClosed))
 	}
 	d.sweep()
 	defer d.schedule()
 	// A denial comes before all else: who was told no does not ask again in other words.
 	if q := d.match(a, func(q *question) bool { return q.State == StateDenied && q.asked(a.self) }); q != nil {
-		return nil, d.opts.Events.Refuse(a.Request, q.verdict(verdict.Denied))
+		return nil, d.opts.Events.Refuse(a.Request, q.verdict(Denied))
 	}
 	if q := d.match(a, func(q *question) bool {
 		return q.State == StateApproved && q.openTo(a.self) && Within(a.Container.Taint, q.Container.Taint)
@@ -58,7 +57,7 @@ func (d *Desk) enter(a Asker) (*waiter, verdict.Verdict) {
 	return d.open(a)
 }
 
-func (d *Desk) match(a Asker, state func(*question) bool) *question {
+func (d *Queue) match(a Asker, state func(*question) bool) *question {
 	if i := slices.IndexFunc(d.live, func(q *question) bool { return state(q) && q.matches(a) }); i >= 0 {
 		return d.live[i]
 	}
@@ -67,10 +66,10 @@ func (d *Desk) match(a Asker, state func(*question) bool) *question {
 
 // openTo says whether p may have the approval: nobody has it, or p itself, whose
 // call the kernel restarted before it was used.
-func (q *question) openTo(p process) bool { return q.Taker == process{} || q.Taker == p }
+func (q *question) openTo(p queueProcess) bool { return q.Taker == queueProcess{} || q.Taker == p }
 
 // open asks a new question: stored first, then written, then pending.
-func (d *Desk) open(a Asker) (*waiter, verdict.Verdict) {
+func (d *Queue) open(a Asker) (*waiter, Verdict) {
 	if v, crowded := d.crowded(a); crowded {
 		return nil, d.opts.Events.Refuse(a.Request, v)
 	}
@@ -88,7 +87,7 @@ func (d *Desk) open(a Asker) (*waiter, verdict.Verdict) {
 				Process:      a.Process,
 				Destination:  a.Destination,
 				Text:         a.Request.Command,
-				Tool:         a.Ask == verdict.Tool,
+				Tool:         a.Ask == Tool,
 				Note:         a.Why,
 				Chain:        a.chain,
 				GrantSeconds: a.GrantSeconds,
@@ -100,7 +99,7 @@ func (d *Desk) open(a Asker) (*waiter, verdict.Verdict) {
 			},
 			Command: a.command,
 			Bound:   a.bound,
-			Asking:  []process{a.self},
+			Asking:  []queueProcess{a.self},
 		},
 		until: until,
 	}
@@ -108,20 +107,20 @@ func (d *Desk) open(a Asker) (*waiter, verdict.Verdict) {
 	if err := d.store.put(q.record); err != nil {
 		return nil, d.storeFailed(a, err)
 	}
-	if err := d.opts.Events.Write(event.Hold, a.Request, verdict.Verdict{Question: id}, q.announcement(a)); err != nil {
+	if err := d.opts.Events.Write(event.Hold, a.Request, Verdict{Question: id}, q.announcement(a)); err != nil {
 		if err := d.store.remove(id); err != nil {
 			d.opts.Logger.WithError(err).Error("take back a question that could not be logged")
 		}
-		return nil, verdict.NotLogged(err)
+		return nil, NotLogged(err)
 	}
 	d.live = append(d.live, q)
-	return q.wait(a), verdict.Verdict{}
+	return q.wait(a), Verdict{}
 }
 
 func (q *question) announcement(a Asker) string {
 	until := q.Deadline.Format(time.RFC3339)
 	s := "waits for an answer until " + until
-	if a.Ask == verdict.Connect && !a.Held {
+	if a.Ask == Connect && !a.Held {
 		s = "was refused: it cannot be held; an answer until " + until + " is for its next try"
 	}
 	switch {
@@ -136,14 +135,14 @@ func (q *question) announcement(a Asker) string {
 	return s
 }
 
-func (d *Desk) storeFailed(a Asker, err error) verdict.Verdict {
+func (d *Queue) storeFailed(a Asker, err error) Verdict {
 	d.opts.Logger.WithError(err).Error("store a question")
-	return d.opts.Events.Refuse(a.Request, verdict.No(verdict.StoreFailed, fmt.Sprintf("the question cannot be stored (%v); nothing is allowed until it can", err)))
+	return d.opts.Events.Refuse(a.Request, No(StoreFailed, fmt.Sprintf("the question cannot be stored (%v); nothing is allowed until it can", err)))
 }
 
 // freeID makes an id that no stored question has, ended ones included: an answer
 // that comes late must not meet another question.
-func (d *Desk) freeID() (string, error) {
+func (d *Queue) freeID() (string, error) {
 	for {
 		id := newID()
 		_, taken, err := d.store.get(id)
@@ -154,36 +153,36 @@ func (d *Desk) freeID() (string, error) {
 }
 
 // join makes a one more asker of a pending question.
-func (d *Desk) join(q *question, a Asker) (*waiter, verdict.Verdict) {
+func (d *Queue) join(q *question, a Asker) (*waiter, Verdict) {
 	known := q.asked(a.self)
 	if len(q.waiters) >= maxAskers || !known && len(q.Asking) >= maxAskers {
 		text := fmt.Sprintf("%d processes wait for the same answer already", len(q.Asking))
-		return nil, d.opts.Events.Refuse(a.Request, verdict.No(verdict.QueueFull, text).About(q.ID))
+		return nil, d.opts.Events.Refuse(a.Request, No(QueueFull, text).About(q.ID))
 	}
 	if !known {
-		if err := d.opts.Events.Write(event.Hold, a.Request, verdict.Verdict{Question: q.ID}, q.announcement(a)+"; joins the others who ask this"); err != nil {
-			return nil, verdict.NotLogged(err).About(q.ID)
+		if err := d.opts.Events.Write(event.Hold, a.Request, Verdict{Question: q.ID}, q.announcement(a)+"; joins the others who ask this"); err != nil {
+			return nil, NotLogged(err).About(q.ID)
 		}
 		q.Asking = append(q.Asking, a.self)
 		q.Askers++
 	}
-	return q.wait(a), verdict.Verdict{}
+	return q.wait(a), Verdict{}
 }
 
 func (q *question) wait(a Asker) *waiter {
-	w := &waiter{Asker: a, question: q, answer: make(chan verdict.Verdict, 1)}
+	w := &waiter{Asker: a, question: q, answer: make(chan Verdict, 1)}
 	q.waiters = append(q.waiters, w)
 	return w
 }
 
 // claim gives an approval that came late, or again to the process that has it.
-func (d *Desk) claim(q *question, a Asker) verdict.Verdict {
+func (d *Queue) claim(q *question, a Asker) Verdict {
 	v, message := q.approval(a), "claims the approval"
 	if v.Scope < q.Scope {
 		message += ", alone: it does not descend from the process that was chosen"
 	}
 	if err := d.opts.Events.Write(event.Verdict, a.Request, v, message); err != nil {
-		return verdict.NotLogged(err).About(q.ID)
+		return NotLogged(err).About(q.ID)
 	}
 	if q.Taker == a.self {
 		return v
@@ -199,7 +198,7 @@ func (d *Desk) claim(q *question, a Asker) verdict.Verdict {
 
 // leave takes w off its question, which stays. If it was answered meanwhile, with
 // v or with what w did not receive yet, an approval is given back.
-func (d *Desk) leave(w *waiter, v verdict.Verdict) verdict.Verdict {
+func (d *Queue) leave(w *waiter, v Verdict) Verdict {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	select {
@@ -208,7 +207,7 @@ func (d *Desk) leave(w *waiter, v verdict.Verdict) verdict.Verdict {
 	}
 	q := w.question
 	switch {
-	case v.Decision == verdict.Allow:
+	case v.Decision == Allow:
 		if err := d.release(q.ID); err != nil {
 			d.opts.Logger.WithError(err).WithField("question", q.ID).Error("give back an approval")
 		}
@@ -216,13 +215,13 @@ func (d *Desk) leave(w *waiter, v verdict.Verdict) verdict.Verdict {
 		return v
 	}
 	q.waiters = slices.DeleteFunc(q.waiters, func(o *waiter) bool { return o == w })
-	return d.opts.Events.Refuse(w.Request, verdict.No(verdict.Cancelled, "the asker went away; an approval can still be claimed by the same command").About(q.ID))
+	return d.opts.Events.Refuse(w.Request, No(Cancelled, "the asker went away; an approval can still be claimed by the same command").About(q.ID))
 }
 
 // approval is q's approval as a has it. A wider scope counts for who descends from the process that was chosen: another one, which
 // runs the same command, is let out alone (F01, G16).
-func (q *question) approval(a Asker) verdict.Verdict {
-	v := q.verdict(verdict.Approved)
+func (q *question) approval(a Asker) Verdict {
+	v := q.verdict(Approved)
 	if v.Root != nil && !slices.ContainsFunc(a.chain, func(m event.Member) bool { return m.PID == v.Root.PID && m.Start == v.Root.Start }) {
 		v.Scope, v.Root = 1, nil
 	}
@@ -230,30 +229,30 @@ func (q *question) approval(a Asker) verdict.Verdict {
 }
 
 // verdict words the answer to q.
-func (q *question) verdict(r verdict.Reason) verdict.Verdict {
+func (q *question) verdict(r Reason) Verdict {
 	why := ""
 	if q.Why != "" {
 		why = ": " + q.Why
 	}
-	v := verdict.Verdict{Reason: r, By: q.By, Question: q.ID, For: q.For}
+	v := Verdict{Reason: r, By: q.By, Question: q.ID, For: q.For}
 	switch r {
-	case verdict.Approved:
+	case Approved:
 		v.Scope, v.Root = q.Scope, q.Root()
 		if v.Root != nil {
 			why = fmt.Sprintf(" with scope %d%s", q.Scope, why)
 		}
-		v.Decision, v.Text = verdict.Allow, q.By+" approved"+why
-	case verdict.Denied:
+		v.Decision, v.Text = Allow, q.By+" approved"+why
+	case Denied:
 		v.Text = q.By + " denied" + why
-	case verdict.Timeout:
+	case Timeout:
 		v.Text = fmt.Sprintf("nobody answered within %v; run the command again to ask again", q.Deadline.Sub(q.Asked).Round(time.Second))
-	case verdict.NoApprover:
-		v.Text = verdict.NobodyToAsk
-	case verdict.Sealed:
+	case NoApprover:
+		v.Text = NobodyToAsk
+	case Sealed:
 		v.Text = "the mode became seal: nothing leaves, and nobody is asked"
-	case verdict.Unclaimed:
+	case Unclaimed:
 		v.Text = "nobody used the approval in time"
-	case verdict.UsedOnce:
+	case UsedOnce:
 		v.Text = "an approval counts once, and another process that asked the same has it"
 	}
 	return v

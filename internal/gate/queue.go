@@ -1,4 +1,4 @@
-package question
+package gate
 
 import (
 	"slices"
@@ -9,30 +9,29 @@ import (
 	"go.etcd.io/bbolt"
 
 	"weir/internal/event"
-	"weir/internal/gate/verdict"
 )
 
 // Events are written about questions. They are called with the desk's lock held and
 // must not call the desk.
-type Events interface {
+type QueueEvents interface {
 	// Write logs an event about a request; a hold has no verdict yet.
-	Write(k event.Kind, r verdict.Request, v verdict.Verdict, message string) error
+	Write(k event.Kind, r Request, v Verdict, message string) error
 	// Refuse logs a denial that is about to be given, and gives what to say in its place.
-	Refuse(r verdict.Request, v verdict.Verdict) verdict.Verdict
+	Refuse(r Request, v Verdict) Verdict
 	// Ended logs the verdict that ends a question, with all that is known of who gave it.
-	Ended(q Question, v verdict.Verdict) error
+	Ended(q Question, v Verdict) error
 }
 
 // Options are what a desk needs; all must be set, but zero limits have defaults.
-type Options struct {
+type QueueOptions struct {
 	DB         *bbolt.DB // stays the caller's; bucket "questions" is the desk's
-	Events     Events
-	Logger     logrus.FieldLogger   // failures that change no verdict
-	Count      func(verdict.Reason) // counts what stands beside a verdict
-	Approver   bool                 // a person answers; false denies at once
-	AskFor     time.Duration        // how long a question waits; 0 is 300 s
-	ClaimFor   time.Duration        // how long after the answer an approval can be used; 0 is 300 s
-	MaxPending int                  // questions that wait at once; 0 is 256
+	Events     QueueEvents
+	Logger     logrus.FieldLogger // failures that change no verdict
+	Count      func(Reason)       // counts what stands beside a verdict
+	Approver   bool               // a person answers; false denies at once
+	AskFor     time.Duration      // how long a question waits; 0 is 300 s
+	ClaimFor   time.Duration      // how long after the answer an approval can be used; 0 is 300 s
+	MaxPending int                // questions that wait at once; 0 is 256
 	Now        func() time.Time
 
 	// Boot names this boot and tells the time since it began: deadlines that are
@@ -48,8 +47,8 @@ const (
 )
 
 // Desk keeps the questions. All its methods may be called at the same time.
-type Desk struct {
-	opts  Options // never changes
+type Queue struct {
+	opts  QueueOptions // never changes
 	store store
 
 	mu       sync.Mutex
@@ -69,7 +68,7 @@ type Desk struct {
 
 // Open takes up the questions that an earlier desk left: pending ones keep their id
 // and deadline, approvals that were not used can be claimed until their time is over.
-func Open(o Options) (*Desk, error) {
+func OpenQueue(o QueueOptions) (*Queue, error) {
 	s, err := openStore(o.DB)
 	if err != nil {
 		return nil, err
@@ -77,7 +76,7 @@ func Open(o Options) (*Desk, error) {
 	if o.MaxPending == 0 {
 		o.MaxPending = defaultPending
 	}
-	d := &Desk{opts: o, store: s, approver: o.Approver, askFor: orDefault(o.AskFor), claimFor: orDefault(o.ClaimFor)}
+	d := &Queue{opts: o, store: s, approver: o.Approver, askFor: orDefault(o.AskFor), claimFor: orDefault(o.ClaimFor)}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if err := d.restore(); err != nil {
@@ -95,7 +94,7 @@ func orDefault(d time.Duration) time.Duration {
 
 // Configure takes over a reloaded policy. Questions keep the deadline they were
 // asked with; without an approver, those that wait are denied now.
-func (d *Desk) Configure(approver bool, askFor, claimFor time.Duration) {
+func (d *Queue) Configure(approver bool, askFor, claimFor time.Duration) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.approver, d.askFor, d.claimFor = approver, orDefault(askFor), orDefault(claimFor)
@@ -105,22 +104,22 @@ func (d *Desk) Configure(approver bool, askFor, claimFor time.Duration) {
 }
 
 // Seal ends the questions about containers that are sealed: no answer to them would open anything.
-func (d *Desk) Seal(sealed func(container string) bool) {
+func (d *Queue) Seal(sealed func(container string) bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.giveUpAll(verdict.Sealed, func(q *question) bool { return sealed(q.Container.ID) })
+	d.giveUpAll(Sealed, func(q *question) bool { return sealed(q.Container.ID) })
 	d.schedule()
 }
 
 // HasApprover says whether a person answers.
-func (d *Desk) HasApprover() bool {
+func (d *Queue) HasApprover() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.approver
 }
 
 // ClaimFor is how long after an answer an approval can be used.
-func (d *Desk) ClaimFor() time.Duration {
+func (d *Queue) ClaimFor() time.Duration {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.claimFor
@@ -128,7 +127,7 @@ func (d *Desk) ClaimFor() time.Duration {
 
 // Close denies everybody who waits. The questions stay stored, so that the next
 // desk takes them up. A closed desk denies all that is asked.
-func (d *Desk) Close() {
+func (d *Queue) Close() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.closed {
@@ -140,7 +139,7 @@ func (d *Desk) Close() {
 	}
 	for _, q := range d.live {
 		for _, w := range q.waiters {
-			w.answer <- d.opts.Events.Refuse(w.Request, verdict.No(verdict.Cancelled, textClosed).About(q.ID))
+			w.answer <- d.opts.Events.Refuse(w.Request, No(Cancelled, textClosed).About(q.ID))
 		}
 		q.waiters = nil
 	}
@@ -149,7 +148,7 @@ func (d *Desk) Close() {
 const textClosed = "the sensor is stopping; the question waits for its next start"
 
 // Pending gives the questions that wait for an answer, oldest first.
-func (d *Desk) Pending() []Question {
+func (d *Queue) Pending() []Question {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.sweep()
@@ -172,7 +171,7 @@ type Approval struct {
 }
 
 // Approvals gives those of commands that a bridge was asked about, in the order of asking.
-func (d *Desk) Approvals() []Approval {
+func (d *Queue) Approvals() []Approval {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	var all []Approval
@@ -185,7 +184,7 @@ func (d *Desk) Approvals() []Approval {
 }
 
 // Asked says whether a person was asked this already.
-func (d *Desk) Asked(a Asker) bool {
+func (d *Queue) Asked(a Asker) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.sweep()
@@ -194,16 +193,16 @@ func (d *Desk) Asked(a Asker) bool {
 }
 
 // Alive returns when questions can be stored: not while a disk keeps the desk waiting.
-func (d *Desk) Alive() {
+func (d *Queue) Alive() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 }
 
 // Progress counts what was stored. While it grows, a desk that does not answer
 // at once is busy, not stuck.
-func (d *Desk) Progress() uint64 { return d.store.updates.Load() }
+func (d *Queue) Progress() uint64 { return d.store.updates.Load() }
 
-func (d *Desk) find(id string) *question {
+func (d *Queue) find(id string) *question {
 	if i := slices.IndexFunc(d.live, func(q *question) bool { return q.ID == id }); i >= 0 {
 		return d.live[i]
 	}

@@ -1,4 +1,4 @@
-package form
+package gate
 
 import (
 	"path"
@@ -15,7 +15,7 @@ const maxWraps = 5
 // Wrapped gives what a shell was told to run on its command line, from the
 // outermost inwards: the text itself, and what is left when what agents put around
 // a command is taken away. It is empty for what is no shell's command line.
-func Wrapped(argv []string) []Form {
+func wrappedForms(argv []string) []commandForm {
 	text, ok := shellText(argv)
 	if !ok {
 		return nil
@@ -25,8 +25,8 @@ func Wrapped(argv []string) []Form {
 
 // Text is a command line as a shell text: what a shell is told to run, or the
 // words, quoted. It fails on what cannot be written so.
-func Text(argv []string) (string, bool) {
-	if forms := Wrapped(argv); len(forms) > 0 {
+func formText(argv []string) (string, bool) {
+	if forms := wrappedForms(argv); len(forms) > 0 {
 		return forms[len(forms)-1].text, true
 	}
 	words := make([]string, len(argv))
@@ -40,7 +40,7 @@ func Text(argv []string) (string, bool) {
 	return strings.Join(words, " "), len(argv) > 0
 }
 
-func unwrap(text string, outer []Form) []Form {
+func unwrap(text string, outer []commandForm) []commandForm {
 	f, refused := lex.Parse(text)
 	if refused != nil || len(f.Stmts) == 0 || len(outer) == maxWraps {
 		return outer
@@ -95,7 +95,7 @@ var shells = map[string]bool{"sh": true, "bash": true, "dash": true, "zsh": true
 func core(f *syntax.File) []*syntax.Stmt {
 	var rest []*syntax.Stmt
 	for _, s := range f.Stmts {
-		for _, part := range chain(s) {
+		for _, part := range formChain(s) {
 			if !added(part) {
 				rest = append(rest, part)
 			}
@@ -105,12 +105,12 @@ func core(f *syntax.File) []*syntax.Stmt {
 }
 
 // chain is the list a && b && c.
-func chain(s *syntax.Stmt) []*syntax.Stmt {
+func formChain(s *syntax.Stmt) []*syntax.Stmt {
 	b, ok := s.Cmd.(*syntax.BinaryCmd)
 	if !ok || b.Op != syntax.AndStmt || !bare(s) {
 		return []*syntax.Stmt{s}
 	}
-	return append(chain(b.X), chain(b.Y)...)
+	return append(formChain(b.X), formChain(b.Y)...)
 }
 
 // bare says whether a statement has nothing but its command.
@@ -125,14 +125,14 @@ func added(s *syntax.Stmt) bool {
 	}
 	switch c := s.Cmd.(type) {
 	case *syntax.BinaryCmd:
-		return (c.Op == syntax.OrStmt || c.Op == syntax.AndStmt) && quiet(s) && added(c.X) && added(c.Y)
+		return (c.Op == syntax.OrStmt || c.Op == syntax.AndStmt) && formQuiet(s) && added(c.X) && added(c.Y)
 	case *syntax.Block:
 		for _, inner := range c.Stmts {
 			if !added(inner) {
 				return false
 			}
 		}
-		return quiet(s)
+		return formQuiet(s)
 	case *syntax.CallExpr:
 		if len(c.Assigns) > 0 || len(c.Args) == 0 {
 			return false
@@ -141,9 +141,9 @@ func added(s *syntax.Stmt) bool {
 		switch name {
 		case "source", ".":
 			file, ok := literal(c.Args[min(1, len(c.Args)-1)])
-			return ok && len(c.Args) == 2 && strings.Contains(file, "shell-snapshot") && quiet(s)
+			return ok && len(c.Args) == 2 && strings.Contains(file, "shell-snapshot") && formQuiet(s)
 		case "shopt", "setopt", "unsetopt", "true":
-			return quiet(s)
+			return formQuiet(s)
 		case "pwd":
 			return isCall(s, "pwd", 2) && toFile(s)
 		}
@@ -161,7 +161,7 @@ func isCall(s *syntax.Stmt, name string, words int) bool {
 }
 
 // quiet says whether a statement's redirections go nowhere.
-func quiet(s *syntax.Stmt) bool {
+func formQuiet(s *syntax.Stmt) bool {
 	for _, r := range s.Redirs {
 		target, ok := literal(r.Word)
 		if !ok || target != "/dev/null" && !(r.Op == syntax.DplOut && (target == "1" || target == "2")) {

@@ -1,4 +1,4 @@
-package verdict
+package gate
 
 import (
 	"weir/internal/classify"

@@ -1,4 +1,4 @@
-package question
+package gate
 
 import (
 	"encoding/json"

@@ -1,4 +1,4 @@
-package question
+package gate
 
 import (
 	"cmp"
@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"weir/internal/event"
-	"weir/internal/gate/verdict"
 )
 
 // Reply is a person's answer to a question: what, who, why, from where, and upon
@@ -50,7 +49,7 @@ func shown(text string) *event.Shown {
 // Ended gives the questions that take no answer any more, newest end first: at
 // most most of them, and no more than some megabytes. Those that a person answered
 // are kept for 30 days, others for one.
-func (d *Desk) Ended(most int) ([]Question, error) {
+func (d *Queue) Ended(most int) ([]Question, error) {
 	d.mu.Lock()
 	d.sweep()
 	d.schedule()
@@ -94,7 +93,7 @@ func length(argv []string) int {
 const maxEndedBytes = 4 << 20
 
 // Question gives the question with this id, also when it has ended.
-func (d *Desk) Question(id string) (Question, error) {
+func (d *Queue) Question(id string) (Question, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.closed {
@@ -104,7 +103,7 @@ func (d *Desk) Question(id string) (Question, error) {
 	d.schedule()
 	r, err := d.past(id)
 	if err == nil && r.State == StatePending && d.find(id) == nil { // over: its end could not be stored
-		r.State, r.Outcome = StateDenied, verdict.StoreFailed
+		r.State, r.Outcome = StateDenied, StoreFailed
 	}
 	return r.Question, err
 }

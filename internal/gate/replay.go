@@ -1,4 +1,4 @@
-package replay
+package gate
 
 import (
 	"context"
@@ -8,58 +8,57 @@ import (
 
 	"weir/internal/cop"
 	"weir/internal/event"
-	"weir/internal/gate"
-	"weir/internal/gate/verdict"
+
 	"weir/internal/policy"
 )
 
 // Outcome is what a decision came to, or would.
-type Outcome string
+type ReplayOutcome string
 
 // The outcomes.
 const (
-	Allow  Outcome = "allow"
-	Deny   Outcome = "deny"
-	Person Outcome = "person" // a person is asked
-	Model  Outcome = "model"  // the reviewing model is asked
+	ReplayAllow  ReplayOutcome = "allow"
+	ReplayDeny   ReplayOutcome = "deny"
+	ReplayPerson ReplayOutcome = "person" // a person is asked
+	Model        ReplayOutcome = "model"  // the reviewing model is asked
 )
 
 // Change is an event that would be decided otherwise.
-type Change struct {
-	Event  event.Event `json:"event"`
-	Was    Outcome     `json:"was"`
-	WasBy  string      `json:"was_reason"`
-	Now    Outcome     `json:"now"`
-	NowBy  string      `json:"now_reason"`
-	Reason string      `json:"why"` // in a sentence
+type ReplayChange struct {
+	Event  event.Event   `json:"event"`
+	Was    ReplayOutcome `json:"was"`
+	WasBy  string        `json:"was_reason"`
+	Now    ReplayOutcome `json:"now"`
+	NowBy  string        `json:"now_reason"`
+	Reason string        `json:"why"` // in a sentence
 }
 
 // Totals count what was replayed.
-type Totals struct {
-	Events    uint64             `json:"events"`
-	Decisions uint64             `json:"decisions"` // of them, those that a policy decides
-	Follow    uint64             `json:"follow"`    // that only carry out an earlier answer, or that no policy changes
-	Changed   uint64             `json:"changed"`
-	Now       map[Outcome]uint64 `json:"now"` // what the decisions would be
+type ReplayTotals struct {
+	Events    uint64                   `json:"events"`
+	Decisions uint64                   `json:"decisions"` // of them, those that a policy decides
+	Follow    uint64                   `json:"follow"`    // that only carry out an earlier answer, or that no policy changes
+	Changed   uint64                   `json:"changed"`
+	Now       map[ReplayOutcome]uint64 `json:"now"` // what the decisions would be
 }
 
 // Replay decides events under one policy. It keeps only ids of questions.
 type Replay struct {
 	policy   policy.Policy
 	allow    []policy.Destination
-	reviewer gate.Reviewer
+	reviewer Reviewer
 	seen     map[string]bool // questions
-	Totals   Totals
+	Totals   ReplayTotals
 }
 
 // New makes a replay under p. A model that p names is not asked: what the embedded
 // reviewer is not sure of comes out as Model.
-func New(p policy.Policy) (*Replay, error) {
+func NewReplay(p policy.Policy) (*Replay, error) {
 	allow, err := p.Destinations()
 	if err != nil {
 		return nil, err
 	}
-	r := &Replay{policy: p, allow: allow, seen: map[string]bool{}, Totals: Totals{Now: map[Outcome]uint64{}}}
+	r := &Replay{policy: p, allow: allow, seen: map[string]bool{}, Totals: ReplayTotals{Now: map[ReplayOutcome]uint64{}}}
 	o := cop.Options{}
 	switch p.Cop.Reviewer {
 	case policy.None:
@@ -71,7 +70,7 @@ func New(p policy.Policy) (*Replay, error) {
 	if err != nil {
 		return nil, fmt.Errorf("replay: %w", err)
 	}
-	r.reviewer = &reviewer{c, o.Model}
+	r.reviewer = &replayReviewer{c, o.Model}
 	return r, nil
 }
 
@@ -86,26 +85,26 @@ func (u *unasked) Review(context.Context, cop.Case) (cop.Opinion, error) {
 
 // reviewer tells a model that would be asked from a failure. It reviews one case at
 // a time.
-type reviewer struct {
+type replayReviewer struct {
 	cop   *cop.Cop
 	model cop.Reviewer
 }
 
 // Review implements gate.Reviewer.
-func (r *reviewer) Review(ctx context.Context, c cop.Case) (cop.Opinion, error) {
+func (r *replayReviewer) Review(ctx context.Context, c cop.Case) (cop.Opinion, error) {
 	u, _ := r.model.(*unasked)
 	if u != nil {
 		u.wanted = false
 	}
 	o, err := r.cop.Review(ctx, c)
 	if u != nil && u.wanted {
-		return cop.Opinion{}, gate.ErrUnasked
+		return cop.Opinion{}, ErrUnasked
 	}
 	return o, err
 }
 
 // Event decides e again; changed says whether the policy would change it.
-func (r *Replay) Event(ctx context.Context, e event.Event) (c Change, changed bool) {
+func (r *Replay) Event(ctx context.Context, e event.Event) (c ReplayChange, changed bool) {
 	r.Totals.Events++
 	was, by, kind := recorded(e)
 	if e.Kind == event.Hold && kind != noDecision {
@@ -115,7 +114,7 @@ func (r *Replay) Event(ctx context.Context, e event.Event) (c Change, changed bo
 		r.seen[e.Question] = true
 	}
 	if kind == noDecision {
-		return Change{}, false
+		return ReplayChange{}, false
 	}
 	r.Totals.Decisions++
 	now, nowBy, why := was, by, ""
@@ -125,21 +124,21 @@ func (r *Replay) Event(ctx context.Context, e event.Event) (c Change, changed bo
 	case r.policy.Mode == policy.Seal && by == "granted":
 		now, nowBy, why = r.decide(ctx, e)
 	case r.policy.Mode == policy.Observe && slices.Contains(observed, by):
-		now, nowBy, why = Allow, string(verdict.Observe), "the mode is observe: nothing is denied"
+		now, nowBy, why = ReplayAllow, string(Observe), "the mode is observe: nothing is denied"
 	default:
 		r.Totals.Follow++
 	}
 	// A call that could not wait was refused, and its question asked: that it
 	// would be refused or asked again is no change.
-	if kind == refused && now != Allow && nowBy != string(verdict.Sealed) {
+	if kind == refused && now != ReplayAllow && nowBy != string(Sealed) {
 		now = was
 	}
 	r.Totals.Now[now]++
 	if now == was {
-		return Change{}, false
+		return ReplayChange{}, false
 	}
 	r.Totals.Changed++
-	return Change{Event: e, Was: was, WasBy: by, Now: now, NowBy: nowBy, Reason: why}, true
+	return ReplayChange{Event: e, Was: was, WasBy: by, Now: now, NowBy: nowBy, Reason: why}, true
 }
 
 // kind says what an event is to a replay.
@@ -153,21 +152,21 @@ const (
 )
 
 // recorded reads what was decided.
-func recorded(e event.Event) (Outcome, string, kind) {
+func recorded(e event.Event) (ReplayOutcome, string, kind) {
 	if e.Container == nil || e.Process == nil {
 		return "", "", noDecision
 	}
 	switch {
 	case e.Kind == event.Hold:
-		return Person, "asked", decided
+		return ReplayPerson, "asked", decided
 	case e.Kind == event.Verdict && e.Question != "":
 		return "", "", noDecision // the answer to a hold, or its use
 	case e.Verdict == nil, e.Kind != event.Verdict && e.Kind != event.Connect && e.Kind != event.Exec:
 		return "", "", noDecision
 	}
-	was := Deny
+	was := ReplayDeny
 	if e.Verdict.Decision == "allow" {
-		was = Allow
+		was = ReplayAllow
 	}
 	by := e.Verdict.Reason
 	switch {
@@ -193,15 +192,15 @@ var observed = []string{"socket_family", "outside_container", "unreadable_addres
 
 // decide is what the policy makes of the event's request, in the order of the
 // kernel and the gate.
-func (r *Replay) decide(ctx context.Context, e event.Event) (Outcome, string, string) {
-	req := verdict.Request{Container: *e.Container, Process: *e.Process, Command: e.Command, Mode: string(r.policy.Mode), AskFlagged: r.policy.Cop.AskFlagged()}
+func (r *Replay) decide(ctx context.Context, e event.Event) (ReplayOutcome, string, string) {
+	req := Request{Container: *e.Container, Process: *e.Process, Command: e.Command, Mode: string(r.policy.Mode), AskFlagged: r.policy.Cop.AskFlagged()}
 	req.Held = e.Kind != event.Exec
 	switch {
 	case e.Command != "":
-		req.Ask = verdict.Command
+		req.Ask = Command
 		req.Held = false
 	case e.Destination == nil:
-		req.Ask = verdict.Run
+		req.Ask = Run
 	default:
 		req.Destination = *e.Destination
 		if req.Mode != string(policy.Seal) && len(e.Container.Taint) > 0 {
@@ -210,35 +209,35 @@ func (r *Replay) decide(ctx context.Context, e event.Event) (Outcome, string, st
 			}
 		}
 	}
-	f := gate.Foresee(ctx, req, r.reviewer, r.policy.Approver == policy.Person)
+	f := Foresee(ctx, req, r.reviewer, r.policy.Approver == policy.Person)
 	switch f.Step {
-	case gate.Pass:
-		return Allow, string(f.Reason), f.Text
-	case gate.Person:
-		return Person, "asked", f.Text
-	case gate.Review:
+	case Pass:
+		return ReplayAllow, string(f.Reason), f.Text
+	case Person:
+		return ReplayPerson, "asked", f.Text
+	case Review:
 		return Model, "asked", f.Text
 	}
-	return Deny, string(f.Reason), f.Text
+	return ReplayDeny, string(f.Reason), f.Text
 }
 
 // open says what the policy says of a destination without asking anybody.
-func (r *Replay) open(d event.Destination) (Outcome, string, string) {
+func (r *Replay) open(d event.Destination) (ReplayOutcome, string, string) {
 	if d.Protocol == "unix" {
 		switch {
 		case slices.Contains(r.policy.UnixPeers, d.Address):
-			return Allow, "listed", "unix_peers has it"
+			return ReplayAllow, "listed", "unix_peers has it"
 		case r.policy.Mode == policy.Observe:
-			return Allow, string(verdict.Observe), "the mode is observe: nothing is denied"
+			return ReplayAllow, string(Observe), "the mode is observe: nothing is denied"
 		}
-		return Deny, "outside_container", "it is a Unix socket outside the container"
+		return ReplayDeny, "outside_container", "it is a Unix socket outside the container"
 	}
 	addr, err := netip.ParseAddr(d.Address)
 	if err != nil {
 		return "", "", ""
 	}
 	if r.listed(addr, d) {
-		return Allow, "listed", "allow has it"
+		return ReplayAllow, "listed", "allow has it"
 	}
 	return "", "", ""
 }

@@ -1,10 +1,8 @@
-package question
+package gate
 
 import (
 	"fmt"
 	"time"
-
-	"weir/internal/gate/verdict"
 )
 
 // What one container may ask, so that it starves no other (B38).
@@ -19,7 +17,7 @@ type pace struct{ full time.Time }
 
 // crowded gives the denial of a new question that finds no room, if it finds none.
 // Joining a question that waits needs no room.
-func (d *Desk) crowded(a Asker) (verdict.Verdict, bool) {
+func (d *Queue) crowded(a Asker) (Verdict, bool) {
 	waiting, own := 0, 0
 	for _, q := range d.live {
 		if q.State == StatePending {
@@ -30,10 +28,10 @@ func (d *Desk) crowded(a Asker) (verdict.Verdict, bool) {
 		}
 	}
 	if share := max(d.opts.MaxPending/sharePending, 1); own >= share {
-		return verdict.No(verdict.Flood, fmt.Sprintf("%d questions of this container wait already, its share; answer some, then run the command again", own)), true
+		return No(Flood, fmt.Sprintf("%d questions of this container wait already, its share; answer some, then run the command again", own)), true
 	}
 	if waiting >= d.opts.MaxPending {
-		return verdict.No(verdict.QueueFull, fmt.Sprintf("%d questions wait already; answer some, then run the command again", waiting)), true
+		return No(QueueFull, fmt.Sprintf("%d questions wait already; answer some, then run the command again", waiting)), true
 	}
 	now := d.opts.Now()
 	for id, p := range d.paces {
@@ -46,12 +44,12 @@ func (d *Desk) crowded(a Asker) (verdict.Verdict, bool) {
 		p.full = now
 	}
 	if p.full.Sub(now) > (burst-1)*refill {
-		return verdict.No(verdict.Flood, fmt.Sprintf("this container asks too much: more than %d questions, and one in %v after that; run the command again later", burst, refill)), true
+		return No(Flood, fmt.Sprintf("this container asks too much: more than %d questions, and one in %v after that; run the command again later", burst, refill)), true
 	}
 	p.full = p.full.Add(refill)
 	if d.paces == nil {
 		d.paces = make(map[string]pace)
 	}
 	d.paces[a.Container.ID] = p
-	return verdict.Verdict{}, false
+	return Verdict{}, false
 }

