@@ -6,7 +6,7 @@ import (
 
 	"mvdan.cc/sh/v3/syntax"
 
-	"weir/internal/classify/lex"
+	"weir/internal/shell"
 )
 
 // Form is a command as a shell reads it. The zero Form is no command, and equals
@@ -25,7 +25,7 @@ type formCall []word
 // Parse reads a shell text. It fails on what is no shell text, and on what is too
 // long or too deep to be read.
 func parseForm(text string) (commandForm, bool) {
-	f, refused := lex.Parse(text)
+	f, refused := shell.Parse(text)
 	if refused != nil || len(f.Stmts) == 0 {
 		return commandForm{}, false
 	}

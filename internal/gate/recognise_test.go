@@ -23,8 +23,8 @@ func asking(text string) func(*Request) {
 	}
 }
 
-// shell is what Claude Code then executes.
-func shell(text string) func(*Request) {
+// agentShell is what Claude Code then executes.
+func agentShell(text string) func(*Request) {
 	return func(r *Request) {
 		r.Ask, r.Held, r.Destination = Run, false, event.Destination{}
 		r.Process.PID, r.Process.Start, r.Process.Comm = 95, 4500, "bash"
@@ -57,7 +57,7 @@ func approvedRun(r *rig) {
 	approver := r.desk.HasApprover()
 	r.Configure(opinion(false), approver, 0, 0)
 	r.ask(curl(asking(wanted))).gives(Allow, Passed)
-	r.ask(curl(shell(wanted))).gives(Allow, Recognised)
+	r.ask(curl(agentShell(wanted))).gives(Allow, Recognised)
 	r.Configure(before, approver, 0, 0)
 }
 
@@ -74,7 +74,7 @@ func TestRecognised(t *testing.T) {
 		r.ask(curl(below, func(r *Request) {
 			r.Destination = event.Destination{Address: "192.0.2.53", Port: 53, Protocol: "udp", DNS: true}
 		})).gives(Allow, Recognised)
-		r.ask(curl(shell(wanted), retry)).gives(Allow, SealedRun) // once
+		r.ask(curl(agentShell(wanted), retry)).gives(Allow, SealedRun) // once
 		r.ask(curl(func(r *Request) { r.Process.Argv = []string{"curl", "-s", "https://example.org"} })).gives(Deny, Flagged)
 		r.wantCount(Recognised, 3)
 	})
@@ -162,7 +162,7 @@ func TestApprovedCommand(t *testing.T) {
 		r.answer(q.ID, true)
 		c.gives(Allow, Approved)
 		r.crash()
-		approved := r.ask(curl(both, shell(wanted))).gives(Allow, Recognised)
+		approved := r.ask(curl(both, agentShell(wanted))).gives(Allow, Recognised)
 		if approved.By != "alice" || approved.Question != q.ID {
 			t.Errorf("recognised %+v", approved)
 		}
@@ -173,7 +173,7 @@ func TestApprovedCommand(t *testing.T) {
 		if v := r.ask(curl(both, below)).gives(Allow, Recognised); v.By != "alice" {
 			t.Errorf("by %q", v.By)
 		}
-		again := r.ask(curl(both, shell(wanted), retry))
+		again := r.ask(curl(both, agentShell(wanted), retry))
 		again.gives(Allow, SealedRun)
 		next := r.ask(curl(both, asking(wanted)))
 		next.blocks() // it is a new question
@@ -190,7 +190,7 @@ func TestLateCommand(t *testing.T) {
 		r.answer(id, true)
 		r.ask(curl(both, asking("curl -s https://example.org/other"))).leaves()
 		r.ask(curl(both, asking(wanted), retry)).gives(Allow, Approved)
-		r.ask(curl(both, shell(wanted))).gives(Allow, Recognised)
+		r.ask(curl(both, agentShell(wanted))).gives(Allow, Recognised)
 	})
 }
 
@@ -292,7 +292,7 @@ func TestLocalNameAsksNobody(t *testing.T) {
 		r.Configure(cop.Static{}, false, 0, 0)
 		secret := func(r *Request) { r.Container.Taint = []string{"secret"} }
 		r.ask(curl(secret, asking(text))).gives(Allow, Passed)
-		r.ask(curl(secret, shell(text))).gives(Allow, Recognised)
+		r.ask(curl(secret, agentShell(text))).gives(Allow, Recognised)
 		r.ask(curl(secret, below, func(r *Request) {
 			r.Process.Argv = []string{"./tool", "http://localhost/", "http://host.docker.internal/"}
 			r.Destination = event.Destination{Address: "203.0.113.66", Port: 53, Protocol: "tcp", DNS: true}
@@ -319,7 +319,7 @@ func TestReviewedWhole(t *testing.T) {
 		if seen != text {
 			t.Errorf("the reviewer was given %d bytes of %d", len(seen), len(text))
 		}
-		whole := func(r *Request) { shell("")(r); r.Process.Argv = []string{"bash", "-c", text} }
+		whole := func(r *Request) { agentShell("")(r); r.Process.Argv = []string{"bash", "-c", text} }
 		r.ask(curl(secret, whole)).gives(Allow, Recognised)
 		r.ask(curl(secret, asking("make # "+strings.Repeat("a", cop.MaxCase)))).gives(Allow, Passed)
 
@@ -378,7 +378,7 @@ func TestMoreTaintVoids(t *testing.T) {
 	bubble(t, func(r *rig) {
 		r.Configure(opinion(false), true, 0, 0)
 		r.ask(curl(asking(wanted))).gives(Allow, Passed)
-		r.ask(curl(both, shell(wanted))).gives(Allow, SealedRun)
+		r.ask(curl(both, agentShell(wanted))).gives(Allow, SealedRun)
 	})
 	bubble(t, func(r *rig) { // a person's approval, given while there was less
 		c := r.ask(curl())

@@ -47,9 +47,9 @@ func TestSealKeepsApprovalF04(t *testing.T) {
 		r.answer(r.one(), true)
 		c.gives(Allow, Approved)
 		r.ask(curl(both, asking(wanted), mode(modeSeal))).gives(Deny, Sealed)
-		r.ask(curl(both, shell(wanted), held, mode(modeSeal))).gives(Deny, Sealed)
-		r.ask(curl(both, shell(wanted), mode(modeSeal))).gives(Allow, SealedRun)
-		r.ask(curl(both, shell(wanted))).gives(Allow, Recognised)
+		r.ask(curl(both, agentShell(wanted), held, mode(modeSeal))).gives(Deny, Sealed)
+		r.ask(curl(both, agentShell(wanted), mode(modeSeal))).gives(Allow, SealedRun)
+		r.ask(curl(both, agentShell(wanted))).gives(Allow, Recognised)
 	})
 }
 

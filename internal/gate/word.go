@@ -5,7 +5,7 @@ import (
 
 	"mvdan.cc/sh/v3/syntax"
 
-	"weir/internal/classify/lex"
+	"weir/internal/shell"
 )
 
 // word is what a word of a text can become: texts, with anything between them.
@@ -24,7 +24,7 @@ func callOf(args []*syntax.Word) formCall {
 
 func wordOf(w *syntax.Word) word {
 	b := wordBuilder{}
-	if lex.Braced(w) { // a{b,c}
+	if shell.Braced(w) { // a{b,c}
 		return word{parts: []string{"", ""}, many: true}
 	}
 	for i, p := range w.Parts {

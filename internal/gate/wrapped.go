@@ -6,7 +6,7 @@ import (
 
 	"mvdan.cc/sh/v3/syntax"
 
-	"weir/internal/classify/lex"
+	"weir/internal/shell"
 )
 
 // maxWraps bounds how deep a command is looked for.
@@ -41,7 +41,7 @@ func formText(argv []string) (string, bool) {
 }
 
 func unwrap(text string, outer []commandForm) []commandForm {
-	f, refused := lex.Parse(text)
+	f, refused := shell.Parse(text)
 	if refused != nil || len(f.Stmts) == 0 || len(outer) == maxWraps {
 		return outer
 	}

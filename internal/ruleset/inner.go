@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"weir/internal/classify/wrap"
+	"weir/internal/commands"
 	"weir/internal/ruleset/builtin"
 	"weir/internal/ruleset/powershell"
 	"weir/internal/ruleset/powershell/lex"
@@ -56,19 +56,19 @@ func unwrap(c *script.Command) ([]*script.Command, texts) {
 	if c.Dialect == script.Cmd {
 		return nil, nil
 	}
-	var commands []*script.Command
+	var runs []*script.Command
 	var all texts
-	found, read := wrap.Read(c.Name, c.Args, func(v script.Value) string { return v.Text })
+	found, read := commands.Unwrap(c.Name, c.Args, func(v script.Value) string { return v.Text })
 	for _, args := range found {
 		if from := last(c.From); c.Name == "xargs" && from != nil && (from.Name == "echo" || from.Name == "printf") {
 			args = slices.Concat(args, from.Args)
 		}
-		commands = append(commands, command(c, args))
+		runs = append(runs, command(c, args))
 	}
 	for _, t := range read {
 		all = append(all, text{script.POSIX, t})
 	}
-	return commands, all
+	return runs, all
 }
 
 // command is c with other words.

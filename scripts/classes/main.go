@@ -8,8 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"weir/internal/classify/family"
-	"weir/internal/classify/table"
+	"weir/internal/commands"
 )
 
 const intro = `# Commands and their classes
@@ -41,18 +40,18 @@ func run(args []string) error {
 		return fmt.Errorf("read arguments: want one file to write, got %d", len(args))
 	}
 	var b strings.Builder
-	render(&b, family.All)
+	render(&b, commands.Families)
 	if err := os.WriteFile(args[0], []byte(b.String()), 0o644); err != nil {
 		return fmt.Errorf("write the list of classes: %w", err)
 	}
 	return nil
 }
 
-func render(w io.Writer, families []family.Family) {
+func render(w io.Writer, families []commands.Family) {
 	io.WriteString(w, intro)
 	for _, f := range families {
 		fmt.Fprintf(w, "## %s\n", f.Title)
-		for _, class := range []table.Class{table.Local, table.Grey, table.Network} {
+		for _, class := range []commands.Class{commands.Local, commands.Grey, commands.Network} {
 			list(w, f.Commands, class, "")
 		}
 		io.WriteString(w, "\n")
@@ -60,9 +59,9 @@ func render(w io.Writer, families []family.Family) {
 }
 
 // list writes the commands of one class; prefix is the command whose subcommands they are.
-func list(w io.Writer, commands []*table.Command, class table.Class, prefix string) {
+func list(w io.Writer, all []*commands.Command, class commands.Class, prefix string) {
 	head := false
-	for _, c := range commands {
+	for _, c := range all {
 		if c.Class != class {
 			continue
 		}
@@ -74,22 +73,22 @@ func list(w io.Writer, commands []*table.Command, class table.Class, prefix stri
 		for _, r := range c.Refuse {
 			why += fmt.Sprintf("; not %s: %s", code(strings.ReplaceAll(r.Options, "=", "")), r.Why)
 		}
-		if c.Example != "" && class == table.Local {
+		if c.Example != "" && class == commands.Local {
 			why += "; " + code(c.Example)
 		}
 		fmt.Fprintf(w, "| %s | %s | %s | %s |\n", names(c), options(c), operands(c), cell(why))
 	}
-	for _, c := range commands {
+	for _, c := range all {
 		if len(c.Sub) == 0 || c.Class != class {
 			continue
 		}
-		for _, class := range []table.Class{table.Local, table.Grey, table.Network} {
+		for _, class := range []commands.Class{commands.Local, commands.Grey, commands.Network} {
 			list(w, c.Sub, class, prefix+c.Names+" …, ")
 		}
 	}
 }
 
-func names(c *table.Command) string {
+func names(c *commands.Command) string {
 	list := strings.Fields(c.Names)
 	for i, n := range list {
 		list[i] = code(strings.Replace(n, "#", "*", 1))
@@ -97,11 +96,11 @@ func names(c *table.Command) string {
 	return strings.Join(list, " ")
 }
 
-func options(c *table.Command) string {
+func options(c *commands.Command) string {
 	switch {
-	case c.Class == table.Network:
+	case c.Class == commands.Network:
 		return "any, read for facts"
-	case c.Class == table.Grey:
+	case c.Class == commands.Grey:
 		return "–"
 	case c.AnyArgs:
 		return "any"
@@ -139,17 +138,17 @@ func options(c *table.Command) string {
 	return code(strings.Join(list, " "))
 }
 
-var roleNames = map[table.Role]string{
-	table.Data: "text", table.Read: "file", table.Write: "file written", table.Code: "program", table.Host: "host", table.Name: "variable", table.Ignore: "text",
+var roleNames = map[commands.Role]string{
+	commands.Data: "text", commands.Read: "file", commands.Write: "file written", commands.Code: "program", commands.Host: "host", commands.Name: "variable", commands.Ignore: "text",
 }
 
-func operands(c *table.Command) string {
+func operands(c *commands.Command) string {
 	switch {
-	case c.Class == table.Grey:
+	case c.Class == commands.Grey:
 		return "–"
 	case c.AnyArgs:
 		return "any"
-	case c.Max == table.None:
+	case c.Max == commands.None:
 		return "none"
 	case c.Raw:
 		return "see why"
@@ -163,14 +162,14 @@ func operands(c *table.Command) string {
 		list = append(list, "a command, judged in its turn")
 	case len(c.Sub) > 0:
 		list = append(list, "a subcommand")
-	case c.Max == table.Any:
+	case c.Max == commands.Any:
 		list = append(list, roleNames[c.Rest]+" …")
 	default:
 		for len(list) < c.Max {
 			list = append(list, roleNames[c.Rest])
 		}
 	}
-	if c.Last != table.Data {
+	if c.Last != commands.Data {
 		list = append(list, roleNames[c.Last])
 	}
 	return strings.Join(slices.Compact(list), ", ")

@@ -7,13 +7,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"weir/internal/classify/family"
+	"weir/internal/commands"
 )
 
 // The document says what the tables say.
 func TestDocumentIsUpToDate(t *testing.T) {
 	want := new(strings.Builder)
-	render(want, family.All)
+	render(want, commands.Families)
 	got, err := os.ReadFile("../../docs/classes.md")
 	if err != nil {
 		t.Fatal(err)

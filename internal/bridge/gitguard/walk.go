@@ -6,8 +6,8 @@ import (
 
 	"mvdan.cc/sh/v3/syntax"
 
-	"weir/internal/classify/lex"
-	"weir/internal/classify/wrap"
+	"weir/internal/commands"
+	"weir/internal/shell"
 )
 
 // Finding is what a command may not do.
@@ -30,7 +30,7 @@ func check(text string, depth int) (found Finding, ok bool) {
 		return Finding{}, false
 	}
 	for _, reading := range readings(text) {
-		deep := lex.Stmts(reading, func(s *syntax.Stmt) {
+		deep := shell.Stmts(reading, func(s *syntax.Stmt) {
 			if !ok {
 				found, ok = stmt(s, depth)
 			}
@@ -47,13 +47,13 @@ func check(text string, depth int) (found Finding, ok bool) {
 
 // readings are the ways in which shells may read a text: a control character is part of a word, or a blank.
 func readings(text string) []string {
-	if !strings.ContainsFunc(text, lex.Control) {
+	if !strings.ContainsFunc(text, shell.Control) {
 		return []string{text}
 	}
 	var all []string
 	for _, as := range []rune{'_', ' '} {
 		all = append(all, strings.Map(func(r rune) rune {
-			if lex.Control(r) {
+			if shell.Control(r) {
 				return as
 			}
 			return r
@@ -99,7 +99,7 @@ func words(args []*syntax.Word) []word {
 		b := builder{open: -1}
 		b.add(a.Parts, false)
 		whole := b.String()
-		all[i] = word{whole, b.open < 0 && !lex.Braced(a), whole}
+		all[i] = word{whole, b.open < 0 && !shell.Braced(a), whole}
 		if b.open >= 0 {
 			all[i].text = whole[:b.open]
 		}
@@ -117,7 +117,7 @@ func (b *builder) add(parts []syntax.WordPart, quoted bool) {
 	for _, p := range parts {
 		switch p := p.(type) {
 		case *syntax.Lit:
-			b.WriteString(lex.Literal(p.Value, quoted))
+			b.WriteString(shell.Literal(p.Value, quoted))
 			continue
 		case *syntax.SglQuoted:
 			if !p.Dollar || !strings.Contains(p.Value, `\`) {
@@ -171,10 +171,10 @@ func argv(w []word, depth, wraps int) (Finding, bool) {
 	case name == "eval":
 		return eval(args, depth)
 	case shells[name]:
-		return shell(args, depth)
+		return shellText(args, depth)
 	}
-	commands, texts := wrap.Read(name, args, func(w word) string { return w.whole })
-	for _, c := range commands {
+	run, nested := commands.Unwrap(name, args, func(w word) string { return w.whole })
+	for _, c := range run {
 		if f, ok := set(args[:len(args)-len(c)], c); ok {
 			return f, true
 		}
@@ -182,12 +182,12 @@ func argv(w []word, depth, wraps int) (Finding, bool) {
 			return f, true
 		}
 	}
-	for _, t := range texts {
+	for _, t := range nested {
 		if f, ok := check(t, depth+1); ok {
 			return f, true
 		}
 	}
-	if len(commands)+len(texts) > 0 {
+	if len(run)+len(nested) > 0 {
 		return Finding{}, false
 	}
 	return files(name, args)
@@ -201,8 +201,8 @@ func eval(args []word, depth int) (Finding, bool) {
 	return check(strings.Join(all, " "), depth+1)
 }
 
-// shell judges the text of sh -c TEXT.
-func shell(args []word, depth int) (Finding, bool) {
+// shellText judges the text of sh -c TEXT.
+func shellText(args []word, depth int) (Finding, bool) {
 	command := false
 	for _, a := range args {
 		option := strings.HasPrefix(a.text, "-")

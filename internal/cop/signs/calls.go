@@ -73,7 +73,7 @@ func (r *reader) tool(kind kind, tool string, args []word, given []string) (skip
 		r.versions(tool, args)
 	case packages:
 		r.packages(tool, args)
-	case shell:
+	case runsText:
 		r.shell(tool, args, given)
 	case interpreter:
 		r.interpreter(args, given)

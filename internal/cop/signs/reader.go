@@ -6,7 +6,7 @@ import (
 
 	"mvdan.cc/sh/v3/syntax"
 
-	"weir/internal/classify/lex"
+	"weir/internal/shell"
 )
 
 // Bounds of what is read; what is over one is Unreadable.
@@ -76,7 +76,7 @@ func (r *reader) text(text string) {
 	r.nested++
 	defer func() { r.nested-- }()
 	p := syntax.NewParser(syntax.Variant(syntax.LangBash))
-	f, err := p.Parse(lex.Guard(text, maxFrames), "")
+	f, err := p.Parse(shell.Guard(text, maxFrames), "")
 	if err != nil {
 		r.out.Add(Unreadable, "cannot be read as a shell text")
 		r.loose(text)

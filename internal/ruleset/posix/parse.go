@@ -6,8 +6,8 @@ import (
 
 	"mvdan.cc/sh/v3/syntax"
 
-	"weir/internal/classify/lex"
 	"weir/internal/ruleset/script"
+	"weir/internal/shell"
 )
 
 // maxFrames bounds the parser's recursion, in function calls; what is deeper is not read.
@@ -25,7 +25,7 @@ func Clean(text string) string {
 // syntax error there are none: a shell stops there too, and so it is told. of is the length of the text that this one is a part of.
 func Each(text string, of int, goOn func([]*script.Command) bool) error {
 	w := &walker{vars: map[string]string{"HOME": "~"}, budget: 4*of + script.MaxValue}
-	if !lex.Crowded(text) {
+	if !shell.Crowded(text) {
 		w.each(text, goOn)
 		return w.failed
 	}
@@ -45,7 +45,7 @@ const pieceLen = 32 << 10
 
 func (w *walker) each(text string, goOn func([]*script.Command) bool) bool {
 	done := false
-	for s, err := range syntax.NewParser(syntax.Variant(syntax.LangBash)).StmtsSeq(lex.Guard(text, maxFrames)) {
+	for s, err := range syntax.NewParser(syntax.Variant(syntax.LangBash)).StmtsSeq(shell.Guard(text, maxFrames)) {
 		if err != nil {
 			w.failed = err
 		}
@@ -152,7 +152,7 @@ func (w *walker) binary(b *syntax.BinaryCmd, from *script.Command) *script.Comma
 	c := w.stmt(chain[len(chain)-1].X, from)
 	for i := len(chain) - 1; i >= 0; i-- {
 		var up *script.Command
-		if lex.Pipe(chain[i].Op) {
+		if shell.Pipe(chain[i].Op) {
 			up = c
 		}
 		c = w.stmt(chain[i].Y, up)
@@ -231,7 +231,7 @@ func (w *walker) redirect(r *syntax.Redirect, c *script.Command) {
 // words are what a word expands to.
 func (w *walker) words(x *syntax.Word) []script.Value {
 	if lit := x.Lit(); strings.ContainsRune(lit, '{') {
-		if list, ok := lex.Braces(lit); ok && len(list) > 0 {
+		if list, ok := shell.Braces(lit); ok && len(list) > 0 {
 			var out []script.Value
 			for _, s := range list {
 				out = append(out, script.Value{Text: s})
@@ -265,7 +265,7 @@ func (w *walker) parts(parts []syntax.WordPart, quoted bool, b *strings.Builder,
 	for _, p := range parts {
 		switch p := p.(type) {
 		case *syntax.Lit:
-			b.WriteString(lex.Literal(p.Value, quoted))
+			b.WriteString(shell.Literal(p.Value, quoted))
 		case *syntax.SglQuoted:
 			v.Quoted = true
 			if p.Dollar {
@@ -360,7 +360,7 @@ func bomb(f *syntax.FuncDecl) bool {
 		case *syntax.Stmt:
 			apart = apart || n.Background
 		case *syntax.BinaryCmd:
-			apart = apart || lex.Pipe(n.Op)
+			apart = apart || shell.Pipe(n.Op)
 		}
 		return true
 	})

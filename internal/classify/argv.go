@@ -1,0 +1,99 @@
+package classify
+
+import (
+	"strings"
+
+	"weir/internal/commands"
+)
+
+// Observed is a command as the kernel saw it start.
+type Observed struct {
+	Argv      []string
+	Env       []string // dangerous variables that are set: NAME or NAME=value
+	File      string   // path of the file that runs, when known
+	Truncated bool     // argv or the environment is not whole: never local
+}
+
+// Observed judges a command line that was seen to run.
+func (j *judge) Observed(o Observed) {
+	words := make([]commands.Word, len(o.Argv))
+	offset := 0
+	for i, s := range o.Argv {
+		words[i] = commands.Word{Text: s, Fixed: true, Offset: offset, Length: len(s)}
+		offset += len(s) + 1
+	}
+	if o.Truncated {
+		j.findAt(0, max(0, offset-1), commands.Grey, "truncated", "the command line or its environment is not whole")
+	}
+	if len(words) == 0 {
+		j.findAt(0, 0, commands.Grey, "word-unknown", "the command line is empty")
+		return
+	}
+	if offset > MaxText {
+		j.findAt(0, offset-1, commands.Grey, "limit-text", "is too long to be judged")
+		return
+	}
+	if len(words) > MaxNodes {
+		j.findAt(0, offset-1, commands.Grey, "limit-nodes", "has too many parts to be judged")
+		return
+	}
+	name := j.identity(o, &words[0])
+	var cmd *commands.Command
+	if name != "" {
+		cmd = Lookup(name)
+	}
+	j.environment(o.Env, cmd)
+	j.Run(words, program)
+}
+
+// identity makes the first word that of the file that runs, where it is known: a
+// program chooses its argv[0] freely.
+func (j *judge) identity(o Observed, first *commands.Word) string {
+	shown := first.Text[strings.LastIndexByte(first.Text, '/')+1:]
+	if o.File == "" {
+		return shown
+	}
+	slash := strings.LastIndexByte(o.File, '/')
+	base := o.File[slash+1:]
+	if slash < 0 {
+		first.Text = "./" + o.File
+		return ""
+	}
+	switch o.File[:slash] {
+	case "/bin", "/usr/bin":
+	default:
+		first.Text = o.File
+		return base
+	}
+	shown = strings.TrimPrefix(shown, "-")
+	switch {
+	case base == shown:
+	case base == "busybox" || base == "toybox" || base == "coreutils":
+		// One file with many names: it goes by argv[0].
+	case Lookup(base) == nil || Lookup(shown) != nil && Lookup(shown) != Lookup(base):
+		// A file that is not known, or behaves by another name (sh, gawk): both count.
+		if Lookup(base) == nil {
+			first.Text = base
+			return base
+		}
+		j.FindWord(*first, commands.Grey, "path", "the file that runs is known by another name")
+		first.Text = base
+		return base
+	default:
+		first.Text = base
+		return base
+	}
+	first.Text = shown
+	return shown
+}
+
+// environment judges the variables that a program was started with.
+func (j *judge) environment(env []string, cmd *commands.Command) {
+	for _, e := range env {
+		name, value, has := strings.Cut(e, "=")
+		if commands.Inherited(name, value, has) || cmd != nil && commands.Listed(cmd.Env, name) {
+			continue
+		}
+		j.findAt(0, 0, commands.Grey, "env", commands.Quote(name)+" is set, which is not known to be harmless")
+	}
+}

@@ -1,0 +1,195 @@
+package classify
+
+import (
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+
+	"weir/internal/commands"
+	"weir/internal/shell"
+)
+
+// assigned notes that a variable of this shell gets a value.
+func (j *judge) assigned(n syntax.Node, name string, v value) {
+	if j.Shell.Handler {
+		j.grey(n, "assign", "a trap that changes variables is not followed")
+		return
+	}
+	if !commands.Assignable(name) {
+		j.grey(n, "assign", "sets "+commands.Quote(name)+", which can change what runs")
+		return
+	}
+	j.Shell.Set(name, v)
+}
+
+// assign walks an assignment that stays in this shell.
+func (j *judge) assign(a *syntax.Assign) {
+	if !j.Step() {
+		return
+	}
+	if a.Name == nil {
+		j.grey(a, "assign", "the name of a variable is not literal")
+		return
+	}
+	name := a.Name.Value
+	if a.Index != nil {
+		j.index(a, name, a.Index)
+	}
+	// POSIX shells take a+=b/c and a[0]=b/c for the path of a program.
+	if (a.Append || a.Index != nil) && a.Value != nil && strings.Contains(j.slice(a.Value), "/") {
+		j.grey(a, "assign", "some shells take this for the path of a program")
+	}
+	if a.Array != nil {
+		j.array(a)
+		return
+	}
+	w := j.single(a.Value)
+	v := value{Text: w.Text}
+	old := j.Shell.Get(name)
+	switch {
+	case old.Array():
+		v = old
+	case a.Index != nil:
+		v = value{Kind: Indexed}
+	case a.Append:
+		v = value{}
+	case a.Value != nil && shell.ArithmValue(a.Value) && !w.Fixed:
+		v = value{Kind: Integer}
+	case w.Fixed:
+		v = value{Kind: Literal, Text: w.Text}
+	}
+	j.assigned(a, name, v)
+}
+
+// array walks a=(…). Its subscripts are arithmetic, unless the array is associative.
+func (j *judge) array(a *syntax.Assign) {
+	v := value{Kind: Indexed}
+	if j.Shell.Get(a.Name.Value).Kind == Assoc {
+		v.Kind = Assoc
+	}
+	mark := len(j.words)
+	for _, e := range a.Array.Elems {
+		if !j.Step() {
+			return
+		}
+		if e.Index != nil {
+			j.index(a, a.Name.Value, e.Index)
+		}
+		if e.Value != nil {
+			j.words = j.fields(j.words, e.Value)
+			for _, w := range j.words[mark:] {
+				if e.Index == nil && strings.HasPrefix(w.Text, "[") && strings.Contains(w.Text, "]=") {
+					j.grey(e, "arithmetic", "a subscript can run commands")
+				}
+			}
+			j.words = j.words[:mark]
+		}
+	}
+	j.assigned(a, a.Name.Value, v)
+}
+
+// prefix judges assignments in front of a command, which only that command gets.
+func (j *judge) prefix(list []*syntax.Assign, c *commands.Command, name string) {
+	for _, a := range list {
+		if a.Name == nil || a.Index != nil || a.Array != nil || a.Append {
+			j.grey(a, "env", "this kind of assignment in front of a command is not known")
+			continue
+		}
+		w := j.single(a.Value)
+		if a.Name.Value == "IFS" && name == "read" {
+			continue
+		}
+		if c != nil && commands.Listed(c.Env, a.Name.Value) || w.Fixed && commands.HarmlessEnv(a.Name.Value, w.Text) {
+			continue
+		}
+		j.grey(a, "env", "sets "+commands.Quote(a.Name.Value)+" for a command, which is not known to be harmless")
+	}
+}
+
+// declClause walks declare, local, export, readonly, typeset.
+func (j *judge) declClause(c *syntax.DeclClause) {
+	export := c.Variant.Value == "export"
+	kind, prints := Unknown, false
+	switch c.Variant.Value {
+	case "declare", "local", "typeset", "export":
+	default:
+		j.grey(c, "assign", "variables that cannot change are not followed")
+	}
+	for _, a := range c.Args {
+		if !j.Step() {
+			return
+		}
+		if a.Naked && a.Name == nil {
+			w := j.single(a.Value)
+			if !w.Fixed || len(w.Text) < 2 || w.Text[0] != '-' || strings.Trim(w.Text[1:], "aAgpxfF") != "" {
+				j.grey(a, "assign", "this option changes how values are read, or is not known")
+				continue
+			}
+			switch {
+			case strings.Contains(w.Text, "A"):
+				kind = Assoc
+			case strings.Contains(w.Text, "a") && kind != Assoc:
+				kind = Indexed
+			}
+			prints = prints || strings.ContainsAny(w.Text, "pfF")
+			export = export || strings.Contains(w.Text, "x")
+			continue
+		}
+		if prints {
+			continue
+		}
+		j.declared(a, c.Variant.Value == "local" && j.Shell.Function, export, kind)
+	}
+	j.local(c, "changes variables of this shell only")
+}
+
+func (j *judge) declared(a *syntax.Assign, local, export bool, kind valueKind) {
+	name := a.Name.Value
+	if a.Index != nil {
+		j.grey(a, "arithmetic", "a subscript can run commands")
+		return
+	}
+	if a.Value != nil && shell.Unquoted(a.Value) {
+		// Older POSIX shells split it, and each piece declares a variable.
+		j.grey(a, "assign", "an unquoted value is split into more names by some shells")
+		return
+	}
+	if a.Value != nil && !export {
+		if w := j.single(a.Value); strings.HasPrefix(w.Text, "(") || w.Text == "" && !w.Fixed {
+			j.grey(a, "expansion", "the value of an array is expanded once more, quoted or not")
+			return
+		}
+	}
+	w := commands.Word{}
+	if a.Value != nil {
+		w = j.single(a.Value)
+		// declare reads the value of an array as a list once more.
+		array := kind != Unknown || j.Shell.Get(name).Array() || j.Shell.Full
+		if strings.HasPrefix(w.Text, "(") || !w.Fixed && w.Text == "" && (array || !local) {
+			j.grey(a, "assign", "a value of this kind is read once more as a list, with what it expands to")
+			return
+		}
+	}
+	if export {
+		old := j.Shell.Get(name)
+		fixed, text := w.Fixed, w.Text
+		if a.Naked && old.Kind == Literal {
+			fixed, text = true, old.Text
+		}
+		if a.Array != nil || a.Append || !fixed || !commands.HarmlessEnv(name, text) {
+			j.grey(a, "env", "sets "+commands.Quote(name)+" for later commands, which is not known to be harmless")
+		}
+		return
+	}
+	switch {
+	case kind != Unknown:
+		j.assigned(a, name, value{Kind: kind})
+		if a.Array != nil {
+			j.array(a)
+		}
+	case a.Naked:
+		j.assigned(a, name, value{})
+	default:
+		j.assign(a)
+	}
+}

@@ -1,0 +1,148 @@
+package classify
+
+import (
+	"net/url"
+	"slices"
+	"strings"
+
+	"weir/internal/commands"
+)
+
+// Facts are what later stages want to know of a command. Only literal values are
+// listed, each once, in order.
+type Facts struct {
+	Programs []string `json:"programs,omitempty"` // as they were called: /usr/bin/curl, grep
+	URLs     []string `json:"urls,omitempty"`
+	Hosts    []string `json:"hosts,omitempty"`
+	Reads    []string `json:"reads,omitempty"` // files
+	Writes   []string `json:"writes,omitempty"`
+	Listens  []string `json:"listens,omitempty"`  // addresses or ports of listening sockets
+	Encoders []string `json:"encoders,omitempty"` // programs that change how data looks
+	Install  bool     `json:"install,omitempty"`
+	Runtime  bool     `json:"runtime,omitempty"`
+	Upload   bool     `json:"upload,omitempty"`
+	Download bool     `json:"download,omitempty"`
+	Cut      bool     `json:"cut,omitempty"` // there was more than a list takes
+}
+
+// maxFacts bounds each list of facts.
+const maxFacts = 64
+
+func (f *Facts) put(list *[]string, s string) {
+	switch {
+	case s == "" || slices.Contains(*list, s):
+	case len(*list) >= maxFacts:
+		f.Cut = true
+	default:
+		*list = append(*list, s)
+	}
+}
+
+// Program notes a program as it was called.
+func (f *Facts) Program(name string) { f.put(&f.Programs, name) }
+
+// Read notes a file that is read.
+func (f *Facts) Read(w commands.Word) {
+	if w.Fixed && w.Text != "-" {
+		f.put(&f.Reads, w.Text)
+	}
+}
+
+// Write notes a file that is written.
+func (f *Facts) Write(path string) {
+	if path != "-" && !commands.Device(path) {
+		f.put(&f.Writes, path)
+	}
+}
+
+// Flags notes what a table says of a command.
+func (f *Facts) Flags(name string, flags commands.Flags) {
+	f.Install = f.Install || flags&commands.Install != 0
+	f.Runtime = f.Runtime || flags&commands.Runtime != 0
+	f.Upload = f.Upload || flags&commands.Upload != 0
+	f.Download = f.Download || flags&commands.Download != 0
+	if flags&commands.Encoder != 0 {
+		f.put(&f.Encoders, name)
+	}
+	if flags&commands.Listen != 0 {
+		f.put(&f.Listens, "*")
+	}
+}
+
+// Listen notes the address or port of a listening socket.
+func (f *Facts) Listen(at string) { f.put(&f.Listens, at) }
+
+// Scan looks for URLs among words.
+func (f *Facts) Scan(words []commands.Word) {
+	for _, w := range words {
+		if i := strings.Index(w.Text, "://"); i > 0 {
+			f.url(w.Text)
+		}
+	}
+}
+
+// url notes a URL, wherever in s it begins.
+func (f *Facts) url(s string) {
+	i := strings.Index(s, "://")
+	from := i
+	for from > 0 && (commands.Letter(s[from-1]) || strings.IndexByte("+-.0123456789", s[from-1]) >= 0) {
+		from--
+	}
+	if from == i || f.Cut && len(f.URLs) >= maxFacts {
+		return
+	}
+	s = s[from:]
+	if end := strings.IndexAny(s, " \t\n\"'<>`"); end >= 0 {
+		s = s[:end]
+	}
+	f.put(&f.URLs, s)
+	if u, err := url.Parse(s); err == nil && u.Hostname() != "" {
+		f.put(&f.Hosts, u.Hostname())
+	}
+}
+
+// Host notes a word that names a host: a URL, user@host:path, host:port, a name.
+func (f *Facts) Host(w commands.Word) {
+	s := w.Text
+	if !w.Fixed || s == "" || s[0] == '-' {
+		return
+	}
+	if strings.Contains(s, "://") {
+		f.url(s)
+		return
+	}
+	if i := strings.LastIndexByte(s, '@'); i >= 0 {
+		s = s[i+1:]
+	}
+	if strings.HasPrefix(s, "[") {
+		s, _, _ = strings.Cut(s[1:], "]")
+	} else if strings.Count(s, ":") == 1 {
+		s, _, _ = strings.Cut(s, ":")
+	}
+	s, _, _ = strings.Cut(s, "/")
+	if hostName(s) {
+		f.put(&f.Hosts, s)
+	}
+}
+
+// hostName tells whether s looks like a name or an address, not like an option's value.
+func hostName(s string) bool {
+	if s == "localhost" {
+		return true
+	}
+	for i := range len(s) {
+		c := s[i]
+		if !(commands.Letter(c) || c >= '0' && c <= '9' || c == '.' || c == '-' || c == '_' || c == ':') {
+			return false
+		}
+	}
+	return strings.ContainsAny(s, ".:") && !strings.HasPrefix(s, ".")
+}
+
+// Connection notes the destination of /dev/tcp/HOST/PORT.
+func (f *Facts) Connection(path string) {
+	parts := strings.Split(path, "/")
+	if len(parts) >= 4 {
+		f.put(&f.Hosts, parts[3])
+	}
+}

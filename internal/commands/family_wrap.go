@@ -1,0 +1,348 @@
+package commands
+
+import (
+	"strings"
+)
+
+// wrapCommands run another command, which is judged in its turn.
+var wrapCommands = []*Command{
+	{
+		Names: "sh bash dash ash rbash", Class: Local, Raw: true, Check: checkShell, Facts: Shell,
+		Why:     "judged by the text behind -c",
+		Example: "bash -lc 'ls | wc -l'",
+	},
+	{
+		Names: "ksh ksh93 mksh pdksh zsh fish csh tcsh yash elvish nu pwsh", Class: Network, Facts: Shell | Runtime,
+		Why: "runs any command, in a language that is not read here", Example: "zsh -c ls",
+	},
+	{
+		Names: "env", Class: Local, Raw: true, Check: checkEnv,
+		Why: "prints the environment, or runs a command with variables", Example: "env LC_ALL=C sort go.mod",
+	},
+	{
+		Names: "nice", Class: Local, Wraps: true, Bare: true, Short: "n:", Long: "adjustment= help version", Number: true,
+		Why: "runs a command with another priority", Example: "nice -n 10 du -sh .",
+	},
+	{
+		Names: "nohup", Class: Local, Wraps: true, Long: "help version", Bare: true,
+		Why: "runs a command that outlives its terminal", Example: "nohup sleep 1",
+	},
+	{
+		Names: "timeout", Class: Local, Wraps: true, Lead: []Role{Data}, Bare: true, Check: checkTimeout, Short: "k:s:vfp",
+		Long: "kill-after= signal= preserve-status foreground verbose help version",
+		Why:  "runs a command for a limited time", Example: "timeout 5 ls",
+	},
+	{
+		Names: "time", Class: Local, Wraps: true, Bare: true, Short: "apvqVf:o:", Long: "append portability verbose quiet format= output= help version",
+		Values: []Value{{Options: "-o --output", Role: Write}},
+		Why:    "measures a command", Example: "time -p ls",
+	},
+	{
+		Names: "stdbuf", Class: Local, Wraps: true, Short: "i:o:e:", Long: "input= output= error= help version", Bare: true,
+		Why: "runs a command with other buffering", Example: "stdbuf -oL grep x f",
+	},
+	{
+		Names: "setsid", Class: Local, Wraps: true, Short: "cfwhV", Long: "ctty fork wait help version", Bare: true,
+		Why: "runs a command in a session of its own", Example: "setsid -w ls",
+	},
+	{
+		Names: "ionice", Class: Local, Wraps: true, Bare: true, Short: "c:n:tp:P:u:hV", Long: "class= classdata= ignore pid= pgid= uid= help version",
+		Why: "runs a command with another disk priority", Example: "ionice -c3 du -s .",
+	},
+	{
+		Names: "chrt", Class: Local, Wraps: true, Check: checkTimeout, Lead: []Role{Data}, Short: "bfiorRvmhV",
+		Long: "batch fifo idle other rr reset-on-fork verbose max help version", Bare: true,
+		Why: "runs a command with another scheduling", Example: "chrt -b 0 ls",
+	},
+	{
+		Names: "taskset", Class: Local, Wraps: true, Lead: []Role{Data}, Short: "chV", Long: "cpu-list help version", Bare: true,
+		Why: "runs a command on some processors", Example: "taskset -c 0 ls",
+	},
+	{
+		Names: "sudo doas", Raw: true, Check: checkSudo,
+		Why: "runs a command as another user, which is judged as well; asks for the host's own name, runs plugins and may send mail", Example: "sudo -n ls /root",
+	},
+	{
+		Names: "busybox toybox", Class: Local, Raw: true, Check: checkBusybox,
+		Why: "runs the program that its first word names", Example: "busybox ls -l",
+	},
+	{
+		Names: "ld-linux-x86-64.so.2 ld-linux-aarch64.so.1 ld-linux.so.2 ld-linux-armhf.so.3 ld-musl-x86_64.so.1 ld-musl-aarch64.so.1 ld.so",
+		Class: Local, Raw: true, Check: checkLoader,
+		Why: "loads and runs the program that its first word names", Example: "ld.so /bin/ls",
+	},
+	{
+		Names: "xargs", Class: Local, Stop: true, Short: "0rtxpoI:n:P:L:d:s:a:E:i::e::l::",
+		Long: "null no-run-if-empty verbose exit interactive open-tty replace=? max-args= max-procs= max-lines=? delimiter= max-chars= arg-file= eof=? " +
+			"show-limits help version",
+		Refuse: []Refusal{{Options: "--process-slot-var=", Why: "sets a variable of the command, which may be PATH"}},
+		Values: []Value{{Options: "-a --arg-file", Role: Read}},
+		Check:  checkXargs,
+		Why:    "runs a command with words from its input", Example: "ls | xargs grep -l main",
+	},
+}
+
+// checkTimeout wants a number in front: older timeouts of busybox, and newer versions of chrt, run the first word.
+func checkTimeout(c *Call) {
+	if len(c.Operands) == 0 {
+		return
+	}
+	if w := c.Operands[0]; w.Text == "" || w.Text[0] != '.' && (w.Text[0] < '0' || w.Text[0] > '9') {
+		c.Grey(w, "word-unknown", "this is not a number, so some versions run it")
+	}
+}
+
+// checkShell finds the text of sh -c. Without one, a shell runs a script or its input.
+func checkShell(c *Call) {
+	words := c.Words
+	for i := 0; i < len(words); i++ {
+		w := words[i]
+		if !w.Fixed {
+			c.Network(w, "code-unknown", "runs commands that are not known")
+			return
+		}
+		switch {
+		case w.Text == "--version" || w.Text == "--help":
+			return
+		case w.Text == "--norc" || w.Text == "--noprofile" || w.Text == "--posix" || w.Text == "--login" || w.Text == "--noediting":
+		case len(w.Text) > 1 && (w.Text[0] == '-' || w.Text[0] == '+') && strings.Trim(w.Text[1:], "ceuxlofnv") == "":
+			if w.Text == "-n" {
+				continue
+			}
+			if strings.Contains(w.Text, "o") {
+				i++
+				if i >= len(words) || !words[i].Fixed || !quietOption(words[i].Text) {
+					c.Grey(w, "option-unknown", "this option of the shell is not known to be harmless")
+					return
+				}
+			}
+			if strings.Contains(w.Text, "c") && w.Text[0] == '-' {
+				shellText(c, words[i+1:])
+				return
+			}
+		default:
+			c.Network(w, "code-runs", "runs a script, or the commands of its input")
+			return
+		}
+	}
+	c.Network(Word{}, "code-runs", "runs the commands of its input")
+}
+
+func quietOption(name string) bool {
+	switch name {
+	case "errexit", "nounset", "pipefail", "xtrace", "noglob", "noclobber", "verbose", "posix":
+		return true
+	}
+	return false
+}
+
+// shellText judges the words behind -c: more options, the text, $0 and the parameters.
+func shellText(c *Call, words []Word) {
+	for len(words) > 0 && words[0].Fixed && len(words[0].Text) > 0 && (words[0].Text[0] == '-' || words[0].Text[0] == '+') {
+		w := words[0]
+		words = words[1:]
+		if w.Text == "--" || w.Text == "-" {
+			break
+		}
+		if strings.Trim(w.Text[1:], "euxlfv") != "" {
+			c.Grey(w, "option-unknown", "this option of the shell is not known to be harmless")
+			return
+		}
+	}
+	if len(words) == 0 {
+		c.Network(Word{}, "code-unknown", "the text that it runs is missing")
+		return
+	}
+	c.Sh(words[0], words[1:]...)
+}
+
+// checkEnv reads env [OPTION] [NAME=VALUE] [COMMAND].
+func checkEnv(c *Call) {
+	words := c.Words
+	lost := false // PATH: what a name then means depends on who looks for it
+	for len(words) > 0 {
+		w := words[0]
+		switch {
+		case !w.Fixed:
+			if name, _, ok := strings.Cut(w.Text, "="); ok && name != "" && name[0] != '-' && !w.Many() {
+				c.Grey(w, "env", "sets a variable to a value that is not known")
+			} else {
+				c.Grey(w, "word-unknown", "the command that it runs is not known")
+			}
+			return
+		case w.Text == "-" || w.Text == "-i" || w.Text == "--ignore-environment" || w.Text == "-0" || w.Text == "--null" ||
+			w.Text == "-v" || w.Text == "--debug" || w.Text == "-iv" || w.Text == "-i0":
+			lost = lost || w.Text == "-" || w.Text == "--ignore-environment" || strings.HasPrefix(w.Text, "-i")
+			words = words[1:]
+			continue
+		case w.Text == "--help" || w.Text == "--version":
+			return
+		case w.Text == "-u" || w.Text == "--unset":
+			if len(words) < 2 || words[1].Many() {
+				c.Grey(w, "word-unknown", "the name of a variable is not known")
+				return
+			}
+			lost = lost || !words[1].Fixed || words[1].Text == "PATH"
+			words = words[2:]
+			continue
+		case w.Text == "-C" || w.Text == "--chdir":
+			if len(words) < 2 || words[1].Many() {
+				c.Grey(w, "word-unknown", "the directory is not known")
+				return
+			}
+			c.Elsewhere, words = true, words[2:]
+			continue
+		case strings.HasPrefix(w.Text, "--chdir="):
+			c.Elsewhere, words = true, words[1:]
+			continue
+		case strings.HasPrefix(w.Text, "--unset=") || strings.HasPrefix(w.Text, "-u"):
+			lost = lost || strings.HasSuffix(w.Text, "PATH")
+			words = words[1:]
+			continue
+		case w.Text == "--":
+			words = words[1:]
+		case w.Text[0:min(1, len(w.Text))] == "-":
+			c.Grey(w, "option-unknown", "this option is not known to be harmless: -S splits a text into a command")
+			return
+		}
+		break
+	}
+	words = variables(c, words)
+	if len(words) == 0 {
+		return
+	}
+	if lost {
+		c.Grey(words[0], "env", "is looked for without PATH: where, depends on the system, and may be this directory")
+	}
+	c.Run(words)
+}
+
+// variables takes NAME=VALUE words off the front.
+func variables(c *Call, words []Word) []Word {
+	for len(words) > 0 {
+		name, _, ok := strings.Cut(words[0].Text, "=")
+		if !ok {
+			break
+		}
+		w := words[0]
+		if w.Many() {
+			c.Grey(w, "word-unknown", "may become more words than one")
+		}
+		c.Sets = append(c.Sets, Set{Name: name, Value: w.At(len(name) + 1), Word: w})
+		words = words[1:]
+	}
+	return words
+}
+
+// checkSudo reads sudo [OPTION] [NAME=VALUE] COMMAND.
+func checkSudo(c *Call) {
+	words := c.Words
+	for len(words) > 0 && words[0].MayBeOption() {
+		w := words[0]
+		words = words[1:]
+		if w.Is("--") {
+			break
+		}
+		switch {
+		case !w.Fixed:
+			c.Grey(w, "word-unknown", "may become an option that is not known")
+			return
+		case w.Text == "-u" || w.Text == "-g":
+			if len(words) == 0 || words[0].Many() {
+				c.Grey(w, "word-unknown", "the user is not known")
+				return
+			}
+			words = words[1:]
+		case strings.HasPrefix(w.Text, "--user=") || strings.HasPrefix(w.Text, "-u") && len(w.Text) > 2:
+		case w.Text == "-n" || w.Text == "-H" || w.Text == "-S" || w.Text == "-b" || w.Text == "-nH" || w.Text == "--non-interactive":
+		case w.Text == "-V" || w.Text == "--version" || w.Text == "-v" || w.Text == "-k" || w.Text == "-K":
+			if len(words) == 0 {
+				return
+			}
+		default:
+			c.Grey(w, "option-unknown", "this option is not known to be harmless: it may open a shell or keep variables")
+			return
+		}
+	}
+	words = variables(c, words)
+	if len(words) > 0 {
+		c.Run(words)
+	} else {
+		c.Grey(Word{}, "word-unknown", "the command that it runs is missing")
+	}
+}
+
+// checkBusybox runs an applet.
+func checkBusybox(c *Call) {
+	if len(c.Words) == 0 || c.Words[0].Is("--list") || c.Words[0].Is("--list-full") || c.Words[0].Is("--help") {
+		return
+	}
+	if w := c.Words[0]; !w.Fixed || strings.ContainsAny(w.Text, "/") || strings.HasPrefix(w.Text, "-") {
+		c.Grey(w, "word-unknown", "the applet is not known")
+		return
+	}
+	if len(c.Words) == 1 {
+		c.Grey(c.Words[0], "operand-count", "an applet without arguments may take what it does from its input")
+	}
+	c.Run(c.Words)
+}
+
+// checkLoader runs a program by its path. Its options load other libraries.
+func checkLoader(c *Call) {
+	if len(c.Words) == 0 {
+		return
+	}
+	w := c.Words[0]
+	switch {
+	case w.Is("--help") || w.Is("--version"):
+	case !w.Fixed || !strings.HasPrefix(w.Text, "/"):
+		c.Network(w, "code-runs", "loads code that is not known")
+	default:
+		c.Run(c.Words)
+	}
+}
+
+// checkXargs judges the command with words behind it that are not known: they may be
+// options of it.
+func checkXargs(c *Call) {
+	if len(c.Operands) == 0 {
+		return
+	}
+	// Of -I and -n or -L the last one holds, or the first: both are judged.
+	marker, replaces, counts := "", false, false
+	for _, o := range c.Options {
+		switch o.Name {
+		case "-I":
+			marker, replaces = o.Value.Text, true
+		case "-i", "--replace":
+			marker, replaces = "{}", true
+			if o.Has && o.Value.Text != "" {
+				marker = o.Value.Text
+			}
+		case "-n", "-L", "-l", "--max-args", "--max-lines":
+			counts = true
+			continue
+		default:
+			continue
+		}
+		if o.Has && !o.Value.Fixed || marker == "" {
+			c.Grey(o.Word, "word-unknown", "what is replaced is not known")
+			return
+		}
+	}
+	if !replaces {
+		c.Run(append(c.Operands[:len(c.Operands):len(c.Operands)], Unknown()))
+		return
+	}
+	words := make([]Word, len(c.Operands))
+	for i, w := range c.Operands {
+		if k := strings.Index(w.Text, marker); k >= 0 {
+			w.Text, w.Fixed = w.Text[:k], false
+		}
+		words[i] = w
+	}
+	if counts {
+		words = append(words, Unknown())
+	}
+	c.Run(words)
+}

@@ -1,0 +1,170 @@
+package commands
+
+import "strings"
+
+// hiddenFiles are the only names with a dot in front that may be written: other dot
+// files start shells and tools.
+var hiddenFiles = map[string]bool{".gitignore": true, ".dockerignore": true, ".editorconfig": true, ".gitkeep": true, ".keep": true}
+
+// devices may be written to.
+var devices = map[string]bool{"/dev/null": true, "/dev/stdout": true, "/dev/stderr": true, "/dev/stdin": true, "/dev/tty": true}
+
+// protected are names that something runs, or is run by, wherever they stand.
+var protected = map[string]bool{
+	"bin": true, "sbin": true, "etc": true, "cron": true, "crontab": true, "crontabs": true, "crontab.txt": true, "cron.d": true, "cron.daily": true,
+	"cron.hourly": true, "cron.weekly": true, "cron.monthly": true, "systemd": true, "authorized_keys": true, "ld.so.preload": true,
+	"ld.so.conf": true, "ld.so.conf.d": true, "profile": true, "profile.d": true, "bash.bashrc": true, "bashrc": true, "zshrc": true, "zshenv": true,
+	"environment": true, "sudoers": true, "sudoers.d": true, "passwd": true, "shadow": true, "group": true, "hosts": true, "resolv.conf": true,
+	"nsswitch.conf": true, "rc.local": true, "init.d": true, "inputrc": true, "gitconfig": true, "site-packages": true, "dist-packages": true,
+	"sitecustomize.py": true, "usercustomize.py": true, "hooks": true, "lesskey": true, "magic": true, "magic.mgc": true, "autostart": true,
+	"udev": true, "modprobe.d": true, "pam.d": true, "logrotate.d": true, "update-motd.d": true, "apt.conf.d": true, "proc": true, "sys": true, "dev": true,
+}
+
+// system are the top directories under which nothing is written.
+var system = map[string]bool{
+	"bin": true, "boot": true, "dev": true, "etc": true, "lib": true, "lib32": true, "lib64": true, "libx32": true, "opt": true, "proc": true,
+	"run": true, "sbin": true, "snap": true, "sys": true, "usr": true, "var": true, "nix": true, "host": true,
+}
+
+// Place is the working directory. The zero value is the one that a command starts in.
+type Place struct {
+	Lost  bool     // it may be a directory that is not for writing
+	Roots []string // directories that were literally entered
+}
+
+// Writable tells whether writing to a literal path runs nothing later: it lies under
+// the working directory or /tmp, and nothing reads its name by itself.
+func (p *Place) Writable(path string) (why string, ok bool) {
+	if devices[path] {
+		return "", true
+	}
+	if path == "" {
+		return "names no file", false
+	}
+	rest := path
+	if path[0] == '/' {
+		root := ""
+		for _, dir := range p.Roots {
+			if within(path, dir) && len(dir) > len(root) {
+				root = dir
+			}
+		}
+		if within(path, "/tmp") && root == "" {
+			root = "/tmp"
+		}
+		if root == "" {
+			return "is outside the working directory and /tmp", false
+		}
+		rest = path[len(root):]
+	} else if p.Lost {
+		return "may be outside the working directory", false
+	}
+	if path[0] == '~' {
+		return "is in a home directory, where start-up files are", false
+	}
+	for part := range strings.SplitSeq(rest, "/") {
+		switch {
+		case part == "" || part == ".":
+		case part == "..":
+			return "may be outside the working directory", false
+		case part[0] == '.' && !hiddenFiles[part]:
+			return "is hidden, as start-up and configuration files are", false
+		case protected[part]:
+			return "has the name of a file or folder that other programs run or obey", false
+		case strings.HasSuffix(part, ".so") || strings.Contains(part, ".so.") || strings.HasSuffix(part, ".pth") ||
+			strings.HasSuffix(part, ".service") || strings.HasSuffix(part, ".timer") || strings.HasSuffix(part, ".desktop"):
+			return "has the name of a file that other programs load", false
+		}
+	}
+	return "", true
+}
+
+func within(path, dir string) bool {
+	return strings.HasPrefix(path, dir) && (len(path) == len(dir) || path[len(dir)] == '/')
+}
+
+// Enter follows cd to a literal directory.
+func (p *Place) Enter(dir string) {
+	for len(dir) > 1 && dir[len(dir)-1] == '/' {
+		dir = dir[:len(dir)-1]
+	}
+	if dir == "." {
+		return
+	}
+	if !project(dir) {
+		p.Lost = true
+		return
+	}
+	if dir[0] == '/' && len(p.Roots) < 8 {
+		p.Roots = append(p.Roots[:len(p.Roots):len(p.Roots)], dir)
+	}
+}
+
+// project tells whether a literal directory may be one to work in: none of the
+// system's, no home itself, nothing hidden or protected.
+func project(dir string) bool {
+	if dir == "" || dir == "-" || dir[0] == '~' || strings.ContainsRune(dir, ':') {
+		return false
+	}
+	n := 0
+	for part := range strings.SplitSeq(dir, "/") {
+		if part == "" || part == "." {
+			continue
+		}
+		n++
+		if part[0] == '.' || protected[part] {
+			return false
+		}
+		if n == 1 && dir[0] == '/' && system[part] {
+			return false
+		}
+	}
+	switch {
+	case dir[0] != '/':
+		return true
+	case within(dir, "/home"):
+		return n >= 3
+	case within(dir, "/root"):
+		return n >= 2
+	}
+	return n >= 1
+}
+
+// NetPath tells whether bash takes a path in a redirection for a connection; prefix:
+// the path may go on.
+func NetPath(path string, prefix bool) bool {
+	for _, net := range []string{"/dev/tcp/", "/dev/udp/"} {
+		if strings.HasPrefix(path, net) || prefix && strings.HasPrefix(net, path) {
+			return true
+		}
+	}
+	return false
+}
+
+// Device tells whether a path is one of the devices that may be written to.
+func Device(path string) bool { return devices[path] }
+
+// Protected tells whether a file's name is one that other programs run or obey.
+func Protected(name string) bool { return name != "" && name[0] == '.' || protected[name] }
+
+// Digits tells whether s is a decimal number without a sign.
+func Digits(s string) bool {
+	for i := range len(s) {
+		if s[i] < '0' || s[i] > '9' {
+			return false
+		}
+	}
+	return s != ""
+}
+
+// Listed tells whether a list of names separated by spaces has name.
+func Listed(list, name string) bool {
+	for len(list) > 0 {
+		var one string
+		one, list, _ = strings.Cut(list, " ")
+		if one == name {
+			return true
+		}
+	}
+	return false
+}

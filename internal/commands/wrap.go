@@ -1,0 +1,135 @@
+package commands
+
+import (
+	"strings"
+)
+
+// Knows says whether a program, by its name without a directory, is one that runs another command.
+func KnowsWrapper(name string) bool { return programs[name] != nil || starters[name] != "" }
+
+// Read finds what a program runs with the words that follow its name: commands, each a program with its words, and texts of a shell. No word is in
+// two of them. text gives a word's text as far as it is known.
+func Unwrap[W any](name string, args []W, text func(W) string) (commands [][]W, texts []string) {
+	if !KnowsWrapper(name) {
+		return nil, nil
+	}
+	words := make([]string, len(args))
+	for i, a := range args {
+		words[i] = text(a)
+	}
+	var at []span
+	if options := starters[name]; options != "" {
+		at = started(options, words)
+	} else {
+		at, texts = programs[name].read(name, words)
+	}
+	for _, s := range at {
+		commands = append(commands, args[s.from:s.to])
+	}
+	return commands, texts
+}
+
+// span is some of the words, never none.
+type span struct{ from, to int }
+
+// read takes away options, their values and operands.
+func (p *program) read(name string, words []string) ([]span, []string) {
+	var texts []string
+	operands, i := p.operands, 0
+	for ; i < len(words); i++ {
+		w := words[i]
+		switch {
+		case strings.HasPrefix(w, "-"):
+			option, value, next := p.option(w)
+			if next && i+1 < len(words) {
+				i++
+				value = words[i]
+			}
+			switch {
+			case !Listed(p.text, option):
+			case name == "env":
+				return nil, []string{value + " " + strings.Join(words[i+1:], " ")}
+			default:
+				texts, operands = append(texts, value), all
+			}
+			if name == "runuser" && (option == "u" || option == "user") {
+				operands = 0
+			}
+			continue
+		case p.sets && strings.Contains(w, "="):
+			continue
+		case operands > 0 && (!p.number || Digits(w)):
+			operands--
+			continue
+		}
+		break
+	}
+	end := len(words)
+	if name == "parallel" {
+		end = i
+		for end < len(words) && !strings.HasPrefix(words[end], ":::") {
+			end++
+		}
+	}
+	switch {
+	case i < end && (!p.joined || i+1 < end):
+		return []span{{i, end}}, texts
+	case i < end:
+		texts = append(texts, words[i])
+	case end < len(words): // parallel ::: TEXT …
+		texts = append(texts, words[end+1:]...)
+	}
+	return nil, texts
+}
+
+// option reads a word as getopt does: the last option in it that has a value, that value, and whether it is the next word.
+func (p *program) option(w string) (name, value string, next bool) {
+	if long, ok := strings.CutPrefix(w, "--"); ok {
+		short, value, glued := strings.Cut(long, "=")
+		name, takes := p.find(short)
+		return name, value, takes && !glued
+	}
+	for k := 1; k < len(w); k++ {
+		switch ShortArity(p.short, w[k]) {
+		case TakesValue:
+			return w[k : k+1], w[k+1:], k+1 == len(w)
+		case Optional:
+			return w[k : k+1], w[k+1:], false
+		}
+	}
+	return "", "", false
+}
+
+// find looks for a long option by its name or the beginning of it.
+func (p *program) find(name string) (full string, takes bool) {
+	if name == "" {
+		return "", false
+	}
+	for o := range strings.FieldsSeq(p.long) {
+		o, value := strings.CutSuffix(o, "=")
+		if o == name {
+			return o, value
+		}
+		if strings.HasPrefix(o, name) && full == "" {
+			full, takes = o, value
+		}
+	}
+	return full, takes
+}
+
+// started finds the commands behind such options, up to a semicolon or {} +.
+func started(options string, words []string) []span {
+	var found []span
+	for i := 0; i < len(words); i++ {
+		if !Listed(options, words[i]) {
+			continue
+		}
+		from := i + 1
+		for i = from; i < len(words) && words[i] != ";" && (words[i] != "+" || words[i-1] != "{}"); i++ {
+		}
+		if from < i {
+			found = append(found, span{from, i})
+		}
+	}
+	return found
+}

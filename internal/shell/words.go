@@ -1,0 +1,211 @@
+package shell
+
+import (
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+
+	"weir/internal/commands"
+)
+
+// Builder puts a word together from its parts. Once it is open, the rest is unknown.
+type Builder struct {
+	text    []byte
+	one     string // the text, while it has a single piece
+	Pieces  int
+	Open    bool
+	Glob    bool
+	Split   bool
+	Quoted  bool // even an empty text is a word then
+	NoSplit bool // in an assignment: no splitting, no file names
+}
+
+// Add adds known text.
+func (b *Builder) Add(s string) {
+	switch {
+	case b.Open || s == "":
+	case b.Pieces == 0:
+		b.one, b.Pieces = s, 1
+	case b.Pieces == 1:
+		b.text = append(append(b.text[:0], b.one...), s...)
+		b.Pieces = 2
+	default:
+		b.text = append(b.text, s...)
+	}
+}
+
+func (b *Builder) literal() string {
+	if b.Pieces <= 1 {
+		return b.one
+	}
+	return string(b.text)
+}
+
+// Len is the length of the text so far, in bytes, when it has more pieces than one.
+func (b *Builder) Len() int { return len(b.text) }
+
+// Word is what was put together.
+func (b *Builder) Word() commands.Word {
+	return commands.Word{Text: b.literal(), Fixed: !b.Open, Glob: b.Glob && b.Open, Split: b.Split}
+}
+
+// Empty tells whether there is no word: nothing was added, not even quotes.
+func (b *Builder) Empty() bool { return b.Pieces == 0 && !b.Open && !b.Quoted }
+
+// PlainLit tells whether an unquoted literal stands for itself.
+func PlainLit(s string) bool {
+	if s == "" || s[0] == '~' {
+		return false
+	}
+	return !strings.ContainsAny(s, `\*?[{=`) || s == "[" || s == "{}" || !strings.ContainsAny(s, `\*?[{`) && !strings.Contains(s, "=~")
+}
+
+// Lit adds an unquoted literal: backslashes quote, and wildcards make it a pattern.
+func (b *Builder) Lit(s string) {
+	if !strings.ContainsAny(s, `\*?[`) {
+		b.Add(s)
+		return
+	}
+	start, closing := 0, strings.LastIndexByte(s, ']')
+	for i := 0; i < len(s); i++ {
+		switch c := s[i]; {
+		case c == '\\' && i+1 < len(s):
+			b.Add(s[start:i])
+			i++
+			start = i
+			b.Quoted = true
+		case !b.NoSplit && (c == '*' || c == '?' || c == '[' && i < closing):
+			b.Add(s[start:i])
+			b.Open, b.Glob = true, true
+			return
+		}
+	}
+	b.Add(s[start:])
+}
+
+// Literal is what the text of a literal stands for: in double quotes (quoted) a backslash goes before some characters only.
+func Literal(s string, quoted bool) string {
+	if quoted {
+		return Unescape(s, "$`\"\\")
+	}
+	return unescape(s, func(byte) bool { return true })
+}
+
+// Unescape removes backslashes before the characters of set, and continued lines.
+func Unescape(s, set string) string {
+	return unescape(s, func(c byte) bool { return strings.IndexByte(set, c) >= 0 })
+}
+
+func unescape(s string, goes func(byte) bool) string {
+	if strings.IndexByte(s, '\\') < 0 {
+		return s
+	}
+	out := make([]byte, 0, len(s))
+	for i := 0; i < len(s); i++ {
+		if s[i] == '\\' && i+1 < len(s) {
+			if s[i+1] == '\n' {
+				i++
+				continue
+			}
+			if goes(s[i+1]) {
+				i++
+			}
+		}
+		out = append(out, s[i])
+	}
+	return string(out)
+}
+
+// Braced tells whether a word may have braces that are expanded.
+func Braced(w *syntax.Word) bool {
+	for _, p := range w.Parts {
+		if l, ok := p.(*syntax.Lit); ok && (HasBraces(l.Value) || len(w.Parts) > 1 && strings.IndexByte(l.Value, '{') >= 0) {
+			return true
+		}
+	}
+	return false
+}
+
+// HasBraces tells whether a whole literal may have braces that are expanded.
+func HasBraces(s string) bool {
+	i := strings.IndexByte(s, '{')
+	return i >= 0 && (strings.IndexByte(s[i:], ',') >= 0 || strings.Contains(s[i:], ".."))
+}
+
+// Brace makes a word unknown from its first brace on: what the braces become is not followed.
+func (b *Builder) Brace(w *syntax.Word) {
+	prefix := ""
+	if l, ok := w.Parts[0].(*syntax.Lit); ok {
+		prefix = l.Value
+		if i := strings.IndexAny(prefix, `{\*?[~`); i >= 0 {
+			prefix = prefix[:i]
+		}
+	}
+	*b = Builder{one: prefix, Pieces: 1, Open: true, Glob: true, Split: b.Split || prefix == ""}
+}
+
+// Bounds of a brace expansion: bytes of the word, and words that it becomes.
+const (
+	maxBraced = 512
+	maxBraces = 32
+)
+
+// Braces expands a literal word with commas in braces ({a,b}, f{,.bak}). It is not ok
+// for anything else, or for too many words.
+func Braces(s string) ([]string, bool) {
+	if len(s) > maxBraced || strings.ContainsAny(s, `\*?[~`) || strings.Contains(s, "..") {
+		return nil, false
+	}
+	from := strings.IndexByte(s, '{')
+	if from < 0 {
+		return []string{s}, !strings.ContainsAny(s, "}")
+	}
+	depth, start := 0, from+1
+	var alternatives []string
+	for i := from; i < len(s); i++ {
+		switch s[i] {
+		case '{':
+			if depth++; depth > 1 {
+				return nil, false
+			}
+		case ',':
+			alternatives = append(alternatives, s[start:i])
+			start = i + 1
+		case '}':
+			if len(alternatives) == 0 || len(alternatives) > maxBraces {
+				return nil, false
+			}
+			alternatives = append(alternatives, s[start:i])
+			rest, ok := Braces(s[i+1:])
+			if !ok || len(rest)*len(alternatives) > maxBraces {
+				return nil, false
+			}
+			var out []string
+			for _, a := range alternatives {
+				for _, r := range rest {
+					if w := s[:from] + a + r; w != "" {
+						out = append(out, w)
+					}
+				}
+			}
+			return out, true
+		}
+	}
+	return nil, false
+}
+
+// Multiple tells whether a part in double quotes may become any number of words ("$@").
+func Multiple(part syntax.WordPart) bool {
+	p, ok := part.(*syntax.ParamExp)
+	if !ok || p.Length || p.Param == nil {
+		return false
+	}
+	if p.Param.Value == "@" {
+		return true
+	}
+	if p.Names == syntax.NamesPrefixWords {
+		return true
+	}
+	w, ok := p.Index.(*syntax.Word)
+	return ok && w.Lit() == "@"
+}
