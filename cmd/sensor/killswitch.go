@@ -7,8 +7,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"weir/internal/ruleset/killswitch"
 	"weir/internal/self"
+	"weir/internal/toolguard"
 )
 
 func (s *system) killSwitchCommand() *cobra.Command {
@@ -35,7 +35,7 @@ The switch is a file in the state directory of the sensor that runs (weir run --
 				if s.euid != 0 && file == self.KillSwitch {
 					return errRoot
 				}
-				if err := killswitch.Set(file, c.on); err != nil {
+				if err := toolguard.SetKillSwitch(file, c.on); err != nil {
 					return err
 				}
 				return s.tellSwitch(file)
@@ -50,7 +50,7 @@ The switch is a file in the state directory of the sensor that runs (weir run --
 }
 
 func (s *system) tellSwitch(file string) error {
-	on := killswitch.On(file)
+	on := toolguard.KillSwitchOn(file)
 	return s.answer(map[string]any{"kill_switch": on, "file": file}, func(w io.Writer) {
 		if on {
 			fmt.Fprintf(w, "on: every tool that changes something is off\n")

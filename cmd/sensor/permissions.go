@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"weir/internal/ruleset/permission"
+	"weir/internal/permission"
 )
 
 func (s *system) permissionsCommand() *cobra.Command {

@@ -11,9 +11,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"weir/internal/ruleset"
-	"weir/internal/ruleset/killswitch"
-	"weir/internal/ruleset/wire"
+	"weir/internal/toolguard"
+
 	"weir/internal/self"
 )
 
@@ -34,20 +33,20 @@ or {"id":"…","ok":false,"error":{"code":"…","message":"…"}} is written. No
 			if err := s.ofSensor("kill-switch", filepath.Base(self.KillSwitch))(cmd, nil); err != nil {
 				return err
 			}
-			o := ruleset.Options{Server: server}
+			o := toolguard.Options{Server: server}
 			if rules != "" {
 				data, err := os.ReadFile(rules)
 				if err != nil {
 					return fmt.Errorf("read rules: %w", err)
 				}
-				var problems []ruleset.Problem
-				if o.Appended, problems = ruleset.Appended(rules, data); len(problems) > 0 {
+				var problems []toolguard.Problem
+				if o.Appended, problems = toolguard.Appended(rules, data); len(problems) > 0 {
 					for _, p := range problems {
 						s.note("weir toolcheck: %s", p)
 					}
 				}
 			}
-			return toolcheckLines(s.stdin, s.stdout, ruleset.New(o), func() bool { return killswitch.On(killed) })
+			return toolcheckLines(s.stdin, s.stdout, toolguard.New(o), func() bool { return toolguard.KillSwitchOn(killed) })
 		},
 	}
 	cmd.Flags().BoolVar(&jsonl, "jsonl", false, "read and write JSON lines")
@@ -58,7 +57,7 @@ or {"id":"…","ok":false,"error":{"code":"…","message":"…"}} is written. No
 }
 
 // toolcheckLines answers each line of r, in order.
-func toolcheckLines(r io.Reader, w io.Writer, g *ruleset.Guard, killed func() bool) error {
+func toolcheckLines(r io.Reader, w io.Writer, g *toolguard.Guard, killed func() bool) error {
 	in, out := bufio.NewReaderSize(r, 64<<10), bufio.NewWriter(w)
 	enc := json.NewEncoder(out)
 	enc.SetEscapeHTML(false)
@@ -85,7 +84,7 @@ func toolcheckLines(r io.Reader, w io.Writer, g *ruleset.Guard, killed func() bo
 func readCall(in *bufio.Reader) (line []byte, err error) {
 	for {
 		part, err := in.ReadSlice('\n')
-		if len(line) <= wire.MaxLine {
+		if len(line) <= toolguard.MaxLine {
 			line = append(line, part...)
 		}
 		if !errors.Is(err, bufio.ErrBufferFull) {

@@ -9,7 +9,7 @@ import (
 	"net/http"
 	"time"
 
-	"weir/internal/ruleset/update"
+	"weir/internal/toolguard"
 )
 
 var (
@@ -30,7 +30,7 @@ func (u *Updater) redirect(next *http.Request, via []*http.Request) error {
 	for _, r := range append(via, next) {
 		hops = append(hops, r.URL.String())
 	}
-	if err := update.Hops(u.opts.Server, hops...); err != nil {
+	if err := toolguard.CheckHops(u.opts.Server, hops...); err != nil {
 		return refused{err}
 	}
 	return nil

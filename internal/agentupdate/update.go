@@ -15,8 +15,8 @@ import (
 	"sync"
 	"time"
 
-	"weir/internal/ruleset/update"
 	"weir/internal/strict"
+	"weir/internal/toolguard"
 )
 
 // The limits, where Options name none.
@@ -156,7 +156,7 @@ func (u *Updater) Update(ctx context.Context, a Args) (Result, error) {
 	if err != nil || len(want) != sha256.Size {
 		return Result{}, fail(Invalid, "agent_update needs sha256 as %d hexadecimal digits", 2*sha256.Size)
 	}
-	if err := update.Check(a.URL, u.opts.Server); err != nil {
+	if err := toolguard.CheckUpdate(a.URL, u.opts.Server); err != nil {
 		return Result{}, fail(Source, "update refused: %v", err)
 	}
 	if !u.busy.TryLock() {

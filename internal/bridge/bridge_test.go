@@ -21,7 +21,7 @@ import (
 	"weir/internal/bridge/wire"
 	"weir/internal/event"
 	"weir/internal/gate"
-	calls "weir/internal/ruleset/wire"
+	"weir/internal/toolguard"
 )
 
 // host decides as its test says.
@@ -420,7 +420,7 @@ func FuzzLine(f *testing.F) {
 			if err := json.Unmarshal(in.Bytes(), &a); err != nil {
 				t.Fatalf("%q: %v", in.Bytes(), err)
 			}
-			var called calls.Answer // nothing is carried out here
+			var called toolguard.Answer // nothing is carried out here
 			if json.Unmarshal(in.Bytes(), &called) == nil && called.Error != nil && !called.OK {
 				continue
 			}

@@ -7,20 +7,20 @@ import (
 	"fmt"
 
 	"weir/internal/gate"
-	calls "weir/internal/ruleset/wire"
+	"weir/internal/toolguard"
 )
 
 // Carrier carries out the calls of tools that are the host's own work (K9).
 type Carrier interface {
 	// Prepare reads the arguments of a call, and does nothing yet. An error is the answer.
-	Prepare(tool string, args json.RawMessage) (Job, *calls.Error)
+	Prepare(tool string, args json.RawMessage) (Job, *toolguard.Error)
 }
 
 // Job is one call that may be made once all have let it.
 type Job struct {
 	Args json.RawMessage // as they were read, each once: what rules and hooks see
 	Asks string          // what a person is asked
-	Run  func(context.Context, Asker) (json.RawMessage, *calls.Error)
+	Run  func(context.Context, Asker) (json.RawMessage, *toolguard.Error)
 }
 
 // Carry has calls of tools carried out. It is called before Listen.
@@ -37,31 +37,31 @@ func asksCall(line []byte) bool {
 }
 
 // call answers one line of the channel of tool calls: what all have let be made is made.
-func (s *Server) call(ctx context.Context, line []byte, who func() (Asker, error)) calls.Answer {
-	r, err := calls.Decode(line)
+func (s *Server) call(ctx context.Context, line []byte, who func() (Asker, error)) toolguard.Answer {
+	r, err := toolguard.DecodeRequest(line)
 	if err != nil {
-		var e *calls.Error
+		var e *toolguard.Error
 		if !errors.As(err, &e) {
-			e = &calls.Error{Code: calls.Internal, Message: err.Error()}
+			e = &toolguard.Error{Code: toolguard.Internal, Message: err.Error()}
 		}
-		return calls.Answer{ID: r.ID, Error: e}
+		return toolguard.Answer{ID: r.ID, Error: e}
 	}
 	asker, err := who()
 	if err != nil {
-		return calls.Fail(r.ID, calls.Unauthorized, textStranger)
+		return toolguard.FailAnswer(r.ID, toolguard.Unauthorized, textStranger)
 	}
 	if asker.Mode == "observe" { // that mode is about what agents do: nothing of it is a reason for the host to do something itself
 		asker.Mode = "enforce"
 	}
 	c := &called{who: asker, tool: r.Tool, input: r.Args, carried: true}
 	if reason := s.judge(ctx, c); reason != "" {
-		return calls.Fail(r.ID, c.code, reason)
+		return toolguard.FailAnswer(r.ID, c.code, reason)
 	}
 	if reason := s.killSwitch(ctx, c); reason != "" { // somebody may have taken an hour to answer
-		return calls.Fail(r.ID, calls.Disabled, reason)
+		return toolguard.FailAnswer(r.ID, toolguard.Disabled, reason)
 	}
 	result, failed := c.job.Run(ctx, asker)
-	return calls.Answer{ID: r.ID, OK: failed == nil, Result: result, Error: failed}
+	return toolguard.Answer{ID: r.ID, OK: failed == nil, Result: result, Error: failed}
 }
 
 // prepare is asked of calls that the host carries out.
@@ -69,7 +69,7 @@ func (s *Server) prepare(_ context.Context, c *called) string {
 	if !c.carried {
 		return ""
 	}
-	failed := &calls.Error{Code: calls.UnknownTool, Message: fmt.Sprintf("the tool %.64q is unknown here", c.tool)}
+	failed := &toolguard.Error{Code: toolguard.UnknownTool, Message: fmt.Sprintf("the tool %.64q is unknown here", c.tool)}
 	if s.carrier != nil {
 		c.job, failed = s.carrier.Prepare(c.tool, c.input)
 	}
@@ -92,7 +92,7 @@ func (s *Server) confirmed(ctx context.Context, c *called, r gate.Request) strin
 		return ""
 	}
 	if v.Reason == gate.Timeout {
-		c.code = calls.Timeout
+		c.code = toolguard.Timeout
 	}
 	if c.command == "" {
 		return explainCall(v)

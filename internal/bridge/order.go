@@ -12,9 +12,9 @@ import (
 	"weir/internal/bridge/wire"
 	"weir/internal/event"
 	"weir/internal/gate"
-	"weir/internal/ruleset"
-	"weir/internal/ruleset/permission"
-	calls "weir/internal/ruleset/wire"
+	"weir/internal/permission"
+	"weir/internal/toolguard"
+
 	"weir/internal/strict"
 )
 
@@ -50,12 +50,12 @@ func (s *Server) judge(ctx context.Context, c *called) string {
 		ask  func(context.Context, *called) string
 		code string
 	}{
-		{s.killSwitch, calls.Disabled},     // the operator's file: every tool that changes something is off (K10)
-		{s.guard, calls.Blocked},           // what is catastrophic by itself, in every mode and for everybody (K1)
-		{s.prepare, calls.InvalidArgs},     // where the host makes the call: whether it can
-		{s.permission, calls.Unauthorized}, // the rules of permissions.yaml (P4)
-		{s.hook, calls.Unauthorized},       // the built-in hooks, then the operator's (G18)
-		{s.gate, calls.Unauthorized},       // taint, reviewer, person; then what the call is about to read taints
+		{s.killSwitch, toolguard.Disabled},     // the operator's file: every tool that changes something is off (K10)
+		{s.guard, toolguard.Blocked},           // what is catastrophic by itself, in every mode and for everybody (K1)
+		{s.prepare, toolguard.InvalidArgs},     // where the host makes the call: whether it can
+		{s.permission, toolguard.Unauthorized}, // the rules of permissions.yaml (P4)
+		{s.hook, toolguard.Unauthorized},       // the built-in hooks, then the operator's (G18)
+		{s.gate, toolguard.Unauthorized},       // taint, reviewer, person; then what the call is about to read taints
 	} {
 		if reason := stage.ask(ctx, c); reason != "" {
 			if c.code == "" {
@@ -69,7 +69,7 @@ func (s *Server) judge(ctx context.Context, c *called) string {
 
 // Guard refuses calls that are catastrophic by themselves; *ruleset.Guard is the only one outside of tests.
 type Guard interface {
-	CheckIn(tool string, args json.RawMessage, resolve func(path string) (places []string, whole bool)) (ruleset.Hit, bool)
+	CheckIn(tool string, args json.RawMessage, resolve func(path string) (places []string, whole bool)) (toolguard.Hit, bool)
 }
 
 // Permissions are rules that people wrote for tools; *permission.Set are.
@@ -129,7 +129,7 @@ func (s *Server) permission(_ context.Context, c *called) string {
 // changes says whether a tool changes something and is none of those that the policy lets be called unasked. Commands of shells are judged by the
 // cascade, in which the gate asks; for what the host carries out a rule by name is needed.
 func (c *called) changes(tool string) bool {
-	if c.command != "" || c.carried || !ruleset.Changes(tool) {
+	if c.command != "" || c.carried || !toolguard.Changes(tool) {
 		return false
 	}
 	return !slices.ContainsFunc(c.who.Unasked, func(pattern string) bool { return permission.Matches(pattern, c.tool) })

@@ -15,10 +15,9 @@ import (
 	"weir/internal/bridge/wire"
 	"weir/internal/event"
 	"weir/internal/gate"
-	"weir/internal/ruleset"
-	"weir/internal/ruleset/builtin"
-	"weir/internal/ruleset/permission"
-	"weir/internal/ruleset/rule"
+	"weir/internal/toolguard"
+
+	"weir/internal/permission"
 )
 
 // stages notes who was asked, in order, and denies at one of them.
@@ -34,8 +33,8 @@ func (s *stages) at(name string) bool {
 
 type guardStage struct{ *stages }
 
-func (s guardStage) CheckIn(string, json.RawMessage, func(string) ([]string, bool)) (ruleset.Hit, bool) {
-	return ruleset.Hit{Rule: &rule.Rule{ID: "test", Refuses: "does it", Why: "Why.", Instead: "Do not."}}, s.at("guard")
+func (s guardStage) CheckIn(string, json.RawMessage, func(string) ([]string, bool)) (toolguard.Hit, bool) {
+	return toolguard.Hit{Rule: &toolguard.Rule{ID: "test", Refuses: "does it", Why: "Why.", Instead: "Do not."}}, s.at("guard")
 }
 
 type permissionStage struct{ *stages }
@@ -248,7 +247,7 @@ func TestSymlinkK7(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := New(&host{}, quiet())
-	s.Use(Rules{Guard: ruleset.New(ruleset.Options{Names: builtin.Installed()})})
+	s.Use(Rules{Guard: toolguard.New(toolguard.Options{Names: toolguard.InstalledNames()})})
 	if reason := call(s, inside(), "fs_read", `{"path":"`+link+`"}`); !strings.Contains(reason, "shadow-file") {
 		t.Errorf("got %q", reason)
 	}
@@ -312,6 +311,6 @@ func TestAnnouncedWasSeenG18P6(t *testing.T) {
 // guardOf refuses what a function says.
 type guardOf func(tool string, args json.RawMessage) bool
 
-func (g guardOf) CheckIn(tool string, args json.RawMessage, _ func(string) ([]string, bool)) (ruleset.Hit, bool) {
-	return ruleset.Hit{Rule: &rule.Rule{ID: "test", Refuses: "does it", Why: "Why.", Instead: "Do not."}}, g(tool, args)
+func (g guardOf) CheckIn(tool string, args json.RawMessage, _ func(string) ([]string, bool)) (toolguard.Hit, bool) {
+	return toolguard.Hit{Rule: &toolguard.Rule{ID: "test", Refuses: "does it", Why: "Why.", Instead: "Do not."}}, g(tool, args)
 }

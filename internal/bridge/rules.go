@@ -1,10 +1,9 @@
 package bridge
 
 import (
-	"weir/internal/ruleset"
-	"weir/internal/ruleset/builtin"
-	"weir/internal/ruleset/killswitch"
-	"weir/internal/ruleset/permission"
+	"weir/internal/toolguard"
+
+	"weir/internal/permission"
 	"weir/internal/self"
 )
 
@@ -31,7 +30,7 @@ func (s *Server) Use(r Rules) {
 }
 
 // Killed says whether the kill switch is on now, and turns a tool off (K10).
-func (s *Server) Killed(tool string) bool { return ruleset.Changes(tool) && s.rules.Load().Killed() }
+func (s *Server) Killed(tool string) bool { return toolguard.Changes(tool) && s.rules.Load().Killed() }
 
 // Permissions are the permission rules in force.
 func (s *Server) Permissions() Permissions { return s.rules.Load().Permissions }
@@ -39,8 +38,8 @@ func (s *Server) Permissions() Permissions { return s.rules.Load().Permissions }
 // standing are the rules of a server that was told of none.
 func standing() *Rules {
 	return &Rules{
-		Guard:       ruleset.New(ruleset.Options{Names: builtin.Installed()}),
+		Guard:       toolguard.New(toolguard.Options{Names: toolguard.InstalledNames()}),
 		Permissions: (*permission.Set)(nil),
-		Killed:      func() bool { return killswitch.On(self.KillSwitch) },
+		Killed:      func() bool { return toolguard.KillSwitchOn(self.KillSwitch) },
 	}
 }

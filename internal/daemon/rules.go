@@ -14,9 +14,9 @@ import (
 	"weir/internal/bridge/toolcall"
 	"weir/internal/classify"
 	"weir/internal/event"
-	"weir/internal/ruleset"
-	"weir/internal/ruleset/killswitch"
-	"weir/internal/ruleset/permission"
+	"weir/internal/toolguard"
+
+	"weir/internal/permission"
 )
 
 // maxRules bounds a file of rules, in bytes.
@@ -27,7 +27,7 @@ const maxRules = 1 << 20
 func (a *bridgeHost) LoadRules() {
 	a.loading.Lock()
 	defer a.loading.Unlock()
-	a.bridge.Use(bridge.Rules{Guard: a.guardRules(), Permissions: a.permissionRules(readRules), Killed: func() bool { return killswitch.On(a.opts.KillSwitch) }})
+	a.bridge.Use(bridge.Rules{Guard: a.guardRules(), Permissions: a.permissionRules(readRules), Killed: func() bool { return toolguard.KillSwitchOn(a.opts.KillSwitch) }})
 }
 
 func (a *bridgeHost) guardRules() bridge.Guard {
@@ -36,11 +36,11 @@ func (a *bridgeHost) guardRules() bridge.Guard {
 		a.ruleProblem("the guard's appended rules stay as they were: " + err.Error())
 		return nil
 	}
-	rules, problems := ruleset.Appended(a.opts.RulesPath, data)
+	rules, problems := toolguard.Appended(a.opts.RulesPath, data)
 	for _, p := range problems {
 		a.ruleProblem(p.String())
 	}
-	return ruleset.New(ruleset.Options{Server: a.opts.Server, Appended: rules})
+	return toolguard.New(toolguard.Options{Server: a.opts.Server, Appended: rules})
 }
 
 // unread is what a file of permission rules gave that never could be read.

@@ -14,7 +14,7 @@ import (
 
 	"weir/internal/bridge"
 	"weir/internal/event"
-	"weir/internal/ruleset/permission"
+	"weir/internal/permission"
 )
 
 // told keeps the texts of events.

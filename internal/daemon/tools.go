@@ -14,8 +14,8 @@ import (
 	"weir/internal/event"
 	"weir/internal/gate"
 	notes "weir/internal/memory"
+	"weir/internal/permission"
 	"weir/internal/rewrite"
-	"weir/internal/ruleset/permission"
 	"weir/internal/taint"
 	"weir/internal/vault"
 )

@@ -10,8 +10,7 @@ import (
 	"weir/internal/agentupdate"
 	"weir/internal/bridge"
 	"weir/internal/event"
-	"weir/internal/ruleset/killswitch"
-	calls "weir/internal/ruleset/wire"
+	"weir/internal/toolguard"
 )
 
 const agentUpdate = "agent_update"
@@ -32,7 +31,7 @@ func (a *bridgeHost) offerUpdates() {
 	if a.opts.AgentPath != "" {
 		var err error
 		u.updater, err = agentupdate.New(agentupdate.Options{
-			Target: a.opts.AgentPath, Server: a.opts.Server, Killed: func() bool { return killswitch.On(a.opts.KillSwitch) },
+			Target: a.opts.AgentPath, Server: a.opts.Server, Killed: func() bool { return toolguard.KillSwitchOn(a.opts.KillSwitch) },
 		})
 		if err != nil {
 			a.ruleProblem("agent_update is off: --agent-binary: " + err.Error())
@@ -42,12 +41,12 @@ func (a *bridgeHost) offerUpdates() {
 }
 
 // Prepare implements bridge.Carrier.
-func (u *updates) Prepare(tool string, args json.RawMessage) (bridge.Job, *calls.Error) {
+func (u *updates) Prepare(tool string, args json.RawMessage) (bridge.Job, *toolguard.Error) {
 	if tool != agentUpdate {
-		return bridge.Job{}, &calls.Error{Code: calls.UnknownTool, Message: fmt.Sprintf("the tool %.64q is unknown here: the host carries out agent_update alone", tool)}
+		return bridge.Job{}, &toolguard.Error{Code: toolguard.UnknownTool, Message: fmt.Sprintf("the tool %.64q is unknown here: the host carries out agent_update alone", tool)}
 	}
 	if u.updater == nil {
-		return bridge.Job{}, &calls.Error{Code: calls.Disabled, Message: "agent_update is off: the sensor was started without an --agent-binary that it may replace"}
+		return bridge.Job{}, &toolguard.Error{Code: toolguard.Disabled, Message: "agent_update is off: the sensor was started without an --agent-binary that it may replace"}
 	}
 	a, err := agentupdate.Parse(args)
 	if err != nil {
@@ -60,13 +59,13 @@ func (u *updates) Prepare(tool string, args json.RawMessage) (bridge.Job, *calls
 	return bridge.Job{
 		Args: read,
 		Asks: fmt.Sprintf("agent_update: replace %s on the host by %q with the SHA-256 %s", u.updater.Target(), a.URL, a.SHA256),
-		Run: func(ctx context.Context, who bridge.Asker) (json.RawMessage, *calls.Error) {
+		Run: func(ctx context.Context, who bridge.Asker) (json.RawMessage, *toolguard.Error) {
 			return u.run(ctx, who, a)
 		},
 	}, nil
 }
 
-func (u *updates) run(ctx context.Context, who bridge.Asker, a agentupdate.Args) (json.RawMessage, *calls.Error) {
+func (u *updates) run(ctx context.Context, who bridge.Asker, a agentupdate.Args) (json.RawMessage, *toolguard.Error) {
 	use := event.ToolUse{Tool: agentUpdate, Method: "GET"}
 	if at, err := url.Parse(a.URL); err == nil {
 		use.Host, use.Path = at.Host, at.Path
@@ -78,7 +77,7 @@ func (u *updates) run(ctx context.Context, who bridge.Asker, a agentupdate.Args)
 		})
 	}
 	if err := write("update_begins", "to replace "+u.updater.Target()+" by what has the SHA-256 "+a.SHA256); err != nil {
-		return nil, &calls.Error{Code: calls.Internal, Message: "update refused: it could not be recorded on the host, and what is not recorded is not done"}
+		return nil, &toolguard.Error{Code: toolguard.Internal, Message: "update refused: it could not be recorded on the host, and what is not recorded is not done"}
 	}
 	begun := time.Now()
 	r, err := u.updater.Update(ctx, a)
@@ -105,17 +104,17 @@ func (u *updates) run(ctx context.Context, who bridge.Asker, a agentupdate.Args)
 }
 
 // answered is an error as the channel of calls has it.
-func answered(err error) *calls.Error {
-	code := calls.Internal
+func answered(err error) *toolguard.Error {
+	code := toolguard.Internal
 	switch agentupdate.ClassOf(err) {
 	case agentupdate.Invalid:
-		code = calls.InvalidArgs
+		code = toolguard.InvalidArgs
 	case agentupdate.Source: // also of a redirect: it is the guard's rule
-		code = calls.Blocked
+		code = toolguard.Blocked
 	case agentupdate.TooLate:
-		code = calls.Timeout
+		code = toolguard.Timeout
 	case agentupdate.Off:
-		code = calls.Disabled
+		code = toolguard.Disabled
 	}
-	return &calls.Error{Code: code, Message: err.Error()}
+	return &toolguard.Error{Code: code, Message: err.Error()}
 }

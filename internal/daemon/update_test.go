@@ -25,8 +25,7 @@ import (
 	"weir/internal/bridge"
 	"weir/internal/event"
 	"weir/internal/gate"
-	"weir/internal/ruleset/killswitch"
-	calls "weir/internal/ruleset/wire"
+	"weir/internal/toolguard"
 )
 
 // asksPerson is a sensor with one container, whose person answers as the test says.
@@ -74,7 +73,7 @@ func TestAgentUpdateK8K10(t *testing.T) {
 	roots := x509.NewCertPool()
 	roots.AddCert(web.Certificate())
 	updater, err := agentupdate.New(agentupdate.Options{
-		Target: target, Killed: func() bool { return killswitch.On(killed) },
+		Target: target, Killed: func() bool { return toolguard.KillSwitchOn(killed) },
 		Transport: &http.Transport{
 			DisableKeepAlives: true, TLSClientConfig: &tls.Config{RootCAs: roots, ServerName: "example.com"},
 			DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
@@ -99,14 +98,14 @@ func TestAgentUpdateK8K10(t *testing.T) {
 		asked          bool
 		events         []string
 	}{
-		{name: "off", url: from + "/agent", sum: sum, off: true, verdict: yes, code: calls.Disabled, says: "--agent-binary"},
-		{name: "kill switch", url: from + "/agent", sum: sum, killed: true, verdict: yes, code: calls.Disabled, says: "turned off"},
-		{name: "plain http", url: "http://objects.githubusercontent.com/agent", sum: sum, verdict: yes, code: calls.Blocked, says: "update-source"},
-		{name: "denied", url: from + "/agent", sum: sum, verdict: no, code: calls.Unauthorized, says: "refused", asked: true},
-		{name: "bad sum", url: from + "/agent", sum: "12", verdict: yes, code: calls.InvalidArgs, says: "sha256"},
-		{name: "not recorded", url: from + "/agent", sum: sum, verdict: yes, unwritten: errors.New("disk full"), code: calls.Internal, says: "recorded", asked: true},
-		{name: "redirect", url: from + "/foreign", sum: sum, verdict: yes, code: calls.Blocked, says: "evil.example", asked: true, events: []string{"update_begins ", "update_failed source"}},
-		{name: "wrong sum", url: from + "/agent", sum: strings.Repeat("0", 64), verdict: yes, code: calls.Internal, says: sum, asked: true, events: []string{"update_begins ", "update_failed checksum"}},
+		{name: "off", url: from + "/agent", sum: sum, off: true, verdict: yes, code: toolguard.Disabled, says: "--agent-binary"},
+		{name: "kill switch", url: from + "/agent", sum: sum, killed: true, verdict: yes, code: toolguard.Disabled, says: "turned off"},
+		{name: "plain http", url: "http://objects.githubusercontent.com/agent", sum: sum, verdict: yes, code: toolguard.Blocked, says: "update-source"},
+		{name: "denied", url: from + "/agent", sum: sum, verdict: no, code: toolguard.Unauthorized, says: "refused", asked: true},
+		{name: "bad sum", url: from + "/agent", sum: "12", verdict: yes, code: toolguard.InvalidArgs, says: "sha256"},
+		{name: "not recorded", url: from + "/agent", sum: sum, verdict: yes, unwritten: errors.New("disk full"), code: toolguard.Internal, says: "recorded", asked: true},
+		{name: "redirect", url: from + "/foreign", sum: sum, verdict: yes, code: toolguard.Blocked, says: "evil.example", asked: true, events: []string{"update_begins ", "update_failed source"}},
+		{name: "wrong sum", url: from + "/agent", sum: strings.Repeat("0", 64), verdict: yes, code: toolguard.Internal, says: sum, asked: true, events: []string{"update_begins ", "update_failed checksum"}},
 		{name: "good", url: from + "/agent?token=x", sum: sum, verdict: yes, asked: true, events: []string{"update_begins ", "update_made "}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -124,14 +123,14 @@ func TestAgentUpdateK8K10(t *testing.T) {
 			if c.off {
 				u.updater = nil
 			}
-			if err := killswitch.Set(killed, c.killed); err != nil {
+			if err := toolguard.SetKillSwitch(killed, c.killed); err != nil {
 				t.Fatal(err)
 			}
 			h := &asksPerson{verdict: c.verdict}
 			s := bridge.New(h, logger)
 			defer s.Close()
 			s.Carry(u)
-			s.Use(bridge.Rules{Killed: func() bool { return killswitch.On(killed) }})
+			s.Use(bridge.Rules{Killed: func() bool { return toolguard.KillSwitchOn(killed) }})
 			a := callOver(t, s, c.url, c.sum)
 			code, says := "", ""
 			if a.Error != nil {
@@ -157,14 +156,14 @@ func TestAgentUpdateK8K10(t *testing.T) {
 			if (len(h.asked) == 1) != c.asked || c.asked && (!strings.Contains(h.asked[0], target) || !strings.Contains(h.asked[0], c.url) || !strings.Contains(h.asked[0], c.sum)) {
 				t.Errorf("asked %q", h.asked)
 			}
-			if before := code == calls.Blocked && !c.asked || c.killed; before != (len(h.denied) == 1) {
+			if before := code == toolguard.Blocked && !c.asked || c.killed; before != (len(h.denied) == 1) {
 				t.Errorf("denials written: %+v", h.denied)
 			}
 		})
 	}
 }
 
-func callOver(t *testing.T, s *bridge.Server, url, sum string) (a calls.Answer) {
+func callOver(t *testing.T, s *bridge.Server, url, sum string) (a toolguard.Answer) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "b.sock")
 	if err := s.Listen(path); err != nil {

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"weir/internal/ruleset/permission"
+	"weir/internal/permission"
 	"weir/internal/strict"
 )
 

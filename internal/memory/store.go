@@ -14,8 +14,8 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"weir/internal/permission"
 	"weir/internal/rewrite"
-	"weir/internal/ruleset/permission"
 )
 
 const (

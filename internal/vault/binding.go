@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"weir/internal/ruleset/permission"
+	"weir/internal/permission"
 	"weir/internal/strict"
 )
 

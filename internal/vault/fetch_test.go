@@ -18,8 +18,8 @@ import (
 	"testing"
 	"time"
 
+	"weir/internal/permission"
 	"weir/internal/redact"
-	"weir/internal/ruleset/permission"
 )
 
 func quiet() *log.Logger { return log.New(io.Discard, "", 0) }

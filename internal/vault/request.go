@@ -9,8 +9,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"weir/internal/permission"
 	"weir/internal/redact"
-	"weir/internal/ruleset/permission"
 	"weir/internal/strict"
 )
 

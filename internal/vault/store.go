@@ -15,8 +15,8 @@ import (
 	"filippo.io/age"
 	"golang.org/x/sys/unix"
 
+	"weir/internal/permission"
 	"weir/internal/redact"
-	"weir/internal/ruleset/permission"
 	"weir/internal/strict"
 )
 

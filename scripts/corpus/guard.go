@@ -7,25 +7,23 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	"weir/internal/ruleset"
-	"weir/internal/ruleset/builtin"
-	"weir/internal/ruleset/script"
+	"weir/internal/toolguard"
 )
 
 // refusal is a row that the guard refused, by which rule.
 type refusal struct {
 	row row
-	hit ruleset.Hit
+	hit toolguard.Hit
 }
 
-func dialect(r row) script.Dialect {
+func dialect(r row) toolguard.Dialect {
 	switch r.Executor {
 	case "powershell":
-		return script.PowerShell
+		return toolguard.PowerShell
 	case "command_prompt":
-		return script.Cmd
+		return toolguard.Cmd
 	}
-	return script.POSIX
+	return toolguard.POSIX
 }
 
 // guardSet is a number of rows with what the guard should do with them.
@@ -69,7 +67,7 @@ func guardSets(dir string) ([]guardSet, error) {
 	}, nil
 }
 
-func judge(g *ruleset.Guard, rows []row) (refused []refusal, passed []row) {
+func judge(g *toolguard.Guard, rows []row) (refused []refusal, passed []row) {
 	for _, r := range rows {
 		if hit, ok := g.Script(dialect(r), r.Command); ok {
 			refused = append(refused, refusal{r, hit})
@@ -86,7 +84,7 @@ func guard(out io.Writer, dir string) error {
 	if err != nil {
 		return err
 	}
-	g := ruleset.New(ruleset.Options{Names: builtin.Installed()})
+	g := toolguard.New(toolguard.Options{Names: toolguard.InstalledNames()})
 	fmt.Fprintln(out, "\nThe guard of tool calls:")
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "SET\tROWS\tREFUSED\t\tWANTED\tWHAT")
@@ -124,7 +122,7 @@ func listGuard(out io.Writer, dir, name string) (bool, error) {
 	if i < 0 {
 		return false, nil
 	}
-	refused, passed := judge(ruleset.New(ruleset.Options{Names: builtin.Installed()}), sets[i].rows)
+	refused, passed := judge(toolguard.New(toolguard.Options{Names: toolguard.InstalledNames()}), sets[i].rows)
 	if sets[i].refuse {
 		for _, r := range passed {
 			fmt.Fprintf(out, "%s\t%q\n", r.Technique, r.Command)

@@ -7,16 +7,15 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	"weir/internal/ruleset"
-	"weir/internal/ruleset/evasion"
-	"weir/internal/ruleset/script"
+	"weir/internal/toolguard"
+	"weir/internal/toolguard/evasion"
 )
 
 // benign are the sets in which nothing is refused but what the rules are about; each such row is listed with what it does.
 var benign = []string{"guard-ps", "guard-agents", "guard-people", "guard-dcg-allow"}
 
 // tellRefused lists the rows of benign sets that are refused, each with the reason.
-func tellRefused(out io.Writer, g *ruleset.Guard, sets []guardSet) {
+func tellRefused(out io.Writer, g *toolguard.Guard, sets []guardSet) {
 	fmt.Fprintln(out, "\nBenign rows that are refused, each for what it does:")
 	for _, s := range sets {
 		if !slices.Contains(benign, s.name) {
@@ -42,7 +41,7 @@ var passes = map[string]string{
 }
 
 // tellTechniques prints refused and all rows of the attack set for each technique, and why those pass that do.
-func tellTechniques(out io.Writer, g *ruleset.Guard, s guardSet) error {
+func tellTechniques(out io.Writer, g *toolguard.Guard, s guardSet) error {
 	fmt.Fprintln(out, "\nTechniques on Windows that are topics of the guard:")
 	counts := map[string][2]int{}
 	refused, passed := judge(g, s.rows)
@@ -77,7 +76,7 @@ func tellTechniques(out io.Writer, g *ruleset.Guard, s guardSet) error {
 var covered = []string{"rm -rf /", "rm -fr /", "rm -f -r /", "rm   -rf   /", "rm --recursive --force /", "rm -Rf /", "rm -rf ~", "rm -rf $HOME", "rm\" -rf /", "mkfs", "dd if=", "shred /dev", "wipefs"}
 
 // tellDCG prints how far the guard agrees with a destructive-command guard about what both are about.
-func tellDCG(out io.Writer, g *ruleset.Guard, sets []guardSet) {
+func tellDCG(out io.Writer, g *toolguard.Guard, sets []guardSet) {
 	i := slices.IndexFunc(sets, func(s guardSet) bool { return s.name == "guard-dcg-deny" })
 	both, agree := 0, 0
 	var differ []string
@@ -86,7 +85,7 @@ func tellDCG(out io.Writer, g *ruleset.Guard, sets []guardSet) {
 			continue
 		}
 		both++
-		if _, ok := g.Script(script.POSIX, r.Command); ok {
+		if _, ok := g.Script(toolguard.POSIX, r.Command); ok {
 			agree++
 		} else {
 			differ = append(differ, r.Command)
@@ -99,16 +98,16 @@ func tellDCG(out io.Writer, g *ruleset.Guard, sets []guardSet) {
 }
 
 // tellEvasion prints how many of the other ways of writing the rules' own examples are refused, alone and in pairs.
-func tellEvasion(out io.Writer, g *ruleset.Guard) bool {
+func tellEvasion(out io.Writer, g *toolguard.Guard) bool {
 	var one, oneOK, two, twoOK, near, nearBad int
-	language := func(tool string) (script.Dialect, bool) {
+	language := func(tool string) (toolguard.Dialect, bool) {
 		switch tool {
 		case "powershell_exec":
-			return script.PowerShell, true
+			return toolguard.PowerShell, true
 		case "cmd_exec":
-			return script.Cmd, true
+			return toolguard.Cmd, true
 		case "bash":
-			return script.POSIX, true
+			return toolguard.POSIX, true
 		}
 		return 0, false
 	}

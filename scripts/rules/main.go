@@ -7,8 +7,7 @@ import (
 	"os"
 	"strings"
 
-	"weir/internal/ruleset"
-	"weir/internal/ruleset/rule"
+	"weir/internal/toolguard"
 )
 
 const intro = `# The rules of the guard
@@ -33,7 +32,7 @@ func run(args []string) error {
 		return fmt.Errorf("read arguments: want one file to write, got %d", len(args))
 	}
 	var b strings.Builder
-	render(&b, ruleset.New(ruleset.Options{}).Rules())
+	render(&b, toolguard.New(toolguard.Options{}).Rules())
 	if err := os.WriteFile(args[0], []byte(b.String()), 0o644); err != nil {
 		return fmt.Errorf("write the list of rules: %w", err)
 	}
@@ -44,13 +43,13 @@ var groups = []struct {
 	number      int
 	title, what string
 }{
-	{rule.Commands, "Commands", "Of shells, PowerShell and cmd, by whatever tool (K3 to K5)."},
-	{rule.Self, "The guard itself", "Made from the names that this build is installed under (K6)."},
-	{rule.Paths, "Files with credentials", "For tools that take paths (K7); patterns are of paths in lower case, with slashes, and `**` stands for any directories."},
-	{rule.Update, "Updates", "For `agent_update`; every redirect is checked as well, and the checksum besides (K8)."},
+	{toolguard.OnCommands, "Commands", "Of shells, PowerShell and cmd, by whatever tool (K3 to K5)."},
+	{toolguard.OnSelf, "The guard itself", "Made from the names that this build is installed under (K6)."},
+	{toolguard.OnPaths, "Files with credentials", "For tools that take paths (K7); patterns are of paths in lower case, with slashes, and `**` stands for any directories."},
+	{toolguard.OnUpdate, "Updates", "For `agent_update`; every redirect is checked as well, and the checksum besides (K8)."},
 }
 
-func render(w io.Writer, rules []rule.Rule) {
+func render(w io.Writer, rules []toolguard.Rule) {
 	io.WriteString(w, intro)
 	for _, g := range groups {
 		fmt.Fprintf(w, "## %s\n\n%s\n\n", g.title, g.what)
@@ -62,7 +61,7 @@ func render(w io.Writer, rules []rule.Rule) {
 	}
 }
 
-func one(w io.Writer, r rule.Rule) {
+func one(w io.Writer, r toolguard.Rule) {
 	fmt.Fprintf(w, "### %s\n\nRefused: it %s. %s %s\n\n", r.ID, r.Refuses, r.Why, r.Instead)
 	for _, list := range []struct {
 		title string

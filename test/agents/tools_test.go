@@ -23,7 +23,7 @@ import (
 	"weir/internal/event"
 	"weir/internal/gate"
 	"weir/internal/memory"
-	"weir/internal/ruleset/permission"
+	"weir/internal/permission"
 	"weir/internal/vault"
 	"weir/test/agents/script"
 )

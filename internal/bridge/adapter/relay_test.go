@@ -29,8 +29,8 @@ import (
 	"weir/internal/event"
 	"weir/internal/gate"
 	"weir/internal/memory"
+	"weir/internal/permission"
 	"weir/internal/redact"
-	"weir/internal/ruleset/permission"
 	"weir/internal/vault"
 )
 

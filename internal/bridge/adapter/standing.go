@@ -7,7 +7,7 @@ import (
 	"weir/internal/bridge/sight"
 	"weir/internal/bridge/toolcall"
 	"weir/internal/bridge/wire"
-	"weir/internal/ruleset"
+	"weir/internal/toolguard"
 )
 
 // standing is what stands without the host, since it needs neither taint nor policy (K1): the kill switch, where its file can be seen from
@@ -20,10 +20,10 @@ func (a asker) standing(c call) string {
 			input = data
 		}
 	}
-	if _, err := os.Lstat(a.killed); err == nil && ruleset.Changes(tool) {
+	if _, err := os.Lstat(a.killed); err == nil && toolguard.Changes(tool) {
 		return wire.Killed
 	}
-	if hit, ok := ruleset.New(ruleset.Options{}).CheckIn(tool, input, sight.By("self", c.dir)); ok {
+	if hit, ok := toolguard.New(toolguard.Options{}).CheckIn(tool, input, sight.By("self", c.dir)); ok {
 		return hit.Message()
 	}
 	return ""

@@ -9,7 +9,7 @@ import (
 
 	"weir/internal/bridge"
 	"weir/internal/bridge/wire"
-	"weir/internal/ruleset/permission"
+	"weir/internal/permission"
 )
 
 const (

@@ -12,7 +12,7 @@ import (
 
 	"weir/internal/bridge"
 	"weir/internal/event"
-	"weir/internal/ruleset/permission"
+	"weir/internal/permission"
 	"weir/internal/vault"
 )
 

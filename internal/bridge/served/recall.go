@@ -9,7 +9,7 @@ import (
 
 	"weir/internal/event"
 	"weir/internal/memory"
-	"weir/internal/ruleset/permission"
+	"weir/internal/permission"
 )
 
 // recall is LocalMemoryRecall.

@@ -31,8 +31,8 @@ import (
 	"weir/internal/gate"
 
 	"weir/internal/memory"
+	"weir/internal/permission"
 	"weir/internal/redact"
-	"weir/internal/ruleset/permission"
 	"weir/internal/vault"
 )
 

@@ -19,7 +19,7 @@ import (
 	"weir/internal/event"
 	"weir/internal/gate"
 	"weir/internal/memory"
-	"weir/internal/ruleset/permission"
+	"weir/internal/permission"
 )
 
 const (

@@ -21,7 +21,7 @@ import (
 	"weir/internal/gate"
 
 	"weir/internal/memory"
-	"weir/internal/ruleset/permission"
+	"weir/internal/permission"
 	"weir/internal/vault"
 )
 

@@ -1,3 +1,0 @@
-package builtin
-
-//go:generate go run weir/scripts/rules ../../../docs/rules.md

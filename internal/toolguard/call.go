@@ -1,0 +1,255 @@
+package toolguard
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"slices"
+	"strings"
+	"unicode/utf16"
+)
+
+// call is what of a tool's arguments the guard looks at.
+type call struct {
+	scripts texts
+	paths   []string
+	updates []string
+	changes bool // the tool changes what its path names
+}
+
+// kind says how a tool's arguments are read.
+type kind struct {
+	dialects []Dialect
+	changes  bool
+	update   bool
+	data     bool // only its paths count: the rest is what it writes
+	patch    bool // its text says which files it changes
+	typed    bool // all its texts are typed to a program, which may be a shell
+}
+
+// Tools, in lower case. One that is not here has its arguments read by their names.
+var tools = map[string]kind{
+	"powershell_exec": {dialects: []Dialect{PowerShell}}, "powershell": {dialects: []Dialect{PowerShell}}, "pwsh": {dialects: []Dialect{PowerShell}},
+	"cmd_exec": {dialects: []Dialect{Cmd}}, "cmd": {dialects: []Dialect{Cmd}},
+	"bash": {dialects: []Dialect{POSIX}}, "shell": {dialects: []Dialect{POSIX}}, "local_shell": {dialects: []Dialect{POSIX}},
+	"exec_command": {dialects: []Dialect{POSIX}}, "shell_command": {dialects: []Dialect{POSIX}}, "unified_exec": {dialects: []Dialect{POSIX}},
+	"container.exec": {dialects: []Dialect{POSIX}},
+	"fs_read":        {data: true}, "fs_list": {data: true}, "read": {data: true}, "ls": {data: true}, "glob": {data: true}, "grep": {data: true}, "notebookread": {data: true},
+	"fs_write": {data: true, changes: true}, "fs_delete": {data: true, changes: true}, "write": {data: true, changes: true}, "edit": {data: true, changes: true},
+	"multiedit": {data: true, changes: true}, "notebookedit": {data: true, changes: true},
+	"apply_patch":  {patch: true, changes: true},
+	"agent_update": {update: true, data: true},
+	"write_stdin":  {dialects: unknownTool.dialects, typed: true},
+}
+
+var unknownTool = kind{dialects: []Dialect{POSIX, PowerShell, Cmd}, changes: true}
+
+// Known says whether the guard has a tool in its list.
+func Known(tool string) bool {
+	_, ok := tools[strings.ToLower(tool)]
+	return ok
+}
+
+// Changes says whether a tool changes the state of the machine, as far as its name tells: only tools that are known to read do not (K10).
+func Changes(tool string) bool {
+	switch k, ok := tools[strings.ToLower(tool)]; {
+	case ok:
+		return k.changes || k.update || len(k.dialects) > 0
+	}
+	return !reads[strings.ToLower(tool)]
+}
+
+// reads are other tools of agents that are known to change nothing on the machine.
+var reads = map[string]bool{
+	"todowrite": true, "todoread": true, "tasklist": true, "taskget": true, "taskoutput": true, "bashoutput": true, "enterplanmode": true, "exitplanmode": true, "askuserquestion": true, "toolsearch": true,
+	"task": true, "agent": true, "taskcreate": true, "taskupdate": true, "slashcommand": true, // what these start is asked about by itself
+	"websearch": true, "webfetch": true, "update_plan": true, "view_image": true, "read_file": true, "list_dir": true, "grep_files": true, "localmemoryrecall": true, "skill": true, "killshell": true, "killbash": true, "taskstop": true,
+}
+
+// Names of arguments, in lower case and without what separates words.
+var (
+	scriptNames = map[string]bool{"command": true, "cmd": true, "script": true, "chars": true, "commandline": true, "shellcommand": true, "powershell": true, "bash": true, "shell": true}
+	pathNames   = map[string]bool{
+		"path": true, "file": true, "filepath": true, "filename": true, "notebookpath": true, "paths": true, "files": true, "source": true, "src": true, "destination": true, "dest": true, "dst": true,
+		"target": true, "directory": true, "dir": true, "dirpath": true, "oldpath": true, "newpath": true, "from": true, "to": true,
+	}
+	pathEnds = []string{"path", "paths", "pathname", "pathnames", "file", "files", "filename", "filenames", "uri", "uris"} // agents have ever new names
+	// Names of what is written, looked for or told, which is no path in an object that is named as one either.
+	contentNames = map[string]bool{
+		"content": true, "contents": true, "text": true, "newtext": true, "oldtext": true, "data": true, "body": true, "code": true, "lines": true, "oldstring": true, "newstring": true, "newsource": true,
+		"pattern": true, "regex": true, "query": true, "prompt": true, "message": true, "description": true, "comment": true, "diff": true, "patch": true, "edits": true,
+	}
+)
+
+// named says whether what stands under a name is a path.
+func named(name string) bool {
+	return pathNames[name] || !strings.HasSuffix(strings.TrimSuffix(name, "s"), "profile") && slices.ContainsFunc(pathEnds, func(end string) bool { return strings.HasSuffix(name, end) })
+}
+
+// read finds scripts, paths and addresses in a tool's arguments. Arguments of a wrong type are read as what they hold. whole is false where
+// there is more of them than is read.
+func read(tool string, args json.RawMessage) (c call, whole bool) {
+	k, ok := tools[strings.ToLower(tool)]
+	if !ok {
+		k = unknownTool
+	}
+	c.changes = k.changes && !reads[strings.ToLower(tool)]
+	all, whole := fields(args, func(name string) bool {
+		return k.patch || k.typed || name == "" || name == "url" || scriptNames[name] && !k.data || named(name)
+	})
+	for _, f := range all {
+		switch {
+		case f.text == "":
+		case k.patch:
+			c.paths = append(c.paths, patched(f.text)...)
+		case f.part && !named(f.name) && f.name != "url" && !k.typed:
+		case k.typed, scriptNames[f.name] && !k.data, f.name == "" && len(k.dialects) == 1:
+			for _, d := range k.dialects {
+				c.scripts = append(c.scripts, text{d, f.text})
+			}
+		case named(f.name) && (k.data || !ok) && !f.all:
+			c.paths = append(c.paths, f.text)
+			if p, ok := pathFromURI(f.text); ok {
+				c.paths = append(c.paths, p)
+			}
+		case f.name == "url" && k.update:
+			c.updates = append(c.updates, f.text)
+		}
+	}
+	return c, whole
+}
+
+// patched are the files that a patch of Codex's changes. Codex allows blanks before a header, but not in an update, where they begin a line
+// of context.
+func patched(patch string) (paths []string) {
+	update := false
+	for line := range strings.Lines(patch) {
+		if update && strings.HasPrefix(line, " ") {
+			continue
+		}
+		line = strings.TrimSpace(line)
+		if strings.HasPrefix(line, "*") && line != "*** End of File" {
+			update = false
+		}
+		for _, what := range []string{"*** Add File: ", updated, "*** Delete File: ", moved} {
+			if p, ok := strings.CutPrefix(line, what); ok {
+				paths = append(paths, strings.TrimSpace(p))
+				update = what == updated || what == moved
+			}
+		}
+	}
+	return paths
+}
+
+const (
+	updated = "*** Update File: "
+	moved   = "*** Move to: "
+)
+
+// field is a text among a tool's arguments, with the name that it stands under: in lower case and without what separates words.
+type field struct {
+	name, text string
+	part       bool // of a list, which is given as a whole too
+	all        bool // such a whole
+}
+
+// Bounds of what is read.
+const (
+	maxFields = 4096
+	maxDepth  = 64
+)
+
+var separators = strings.NewReplacer("_", "", "-", "", ".", "", " ", "")
+
+// fields walks JSON and gives every text in it under a name that counts, also where the name stands twice; a list of texts is given as one
+// command line as well. What stands in an object that is named as a path has its name, where its own says nothing else. whole is false where that is too much.
+func fields(args json.RawMessage, counts func(name string) bool) (out []field, whole bool) {
+	dec := json.NewDecoder(bytes.NewReader(args))
+	type level struct {
+		list  bool
+		outer string // the object's own name
+		name  string
+		count bool
+		words []string
+	}
+	stack := []level{{list: true, count: counts("")}}
+	key := false // the next text is a name
+	for len(out) < maxFields {
+		t, err := dec.Token()
+		if err != nil {
+			return out, true
+		}
+		top := &stack[len(stack)-1]
+		switch t := t.(type) {
+		case json.Delim:
+			switch t {
+			case '{', '[':
+				if len(stack) > maxDepth {
+					return out, false
+				}
+				stack = append(stack, level{list: t == '[', outer: top.name, name: top.name, count: top.count})
+				key = t == '{'
+			default:
+				switch len(top.words) {
+				case 0:
+				case 1:
+					out = append(out, field{name: top.name, text: top.words[0], all: true})
+				default:
+					out = append(out, field{name: top.name, text: quoted(top.words), all: true})
+				}
+				stack = stack[:len(stack)-1]
+				key = !stack[len(stack)-1].list
+			}
+			continue
+		case string:
+			if key {
+				name := separators.Replace(strings.ToLower(t))
+				if named(top.outer) && !scriptNames[name] && !contentNames[name] {
+					name = top.outer
+				}
+				top.name, key = name, false
+				top.count = counts(top.name)
+				continue
+			}
+			if top.count {
+				part := top.list && len(stack) > 1
+				out = append(out, field{name: top.name, text: t, part: part})
+				if part {
+					top.words = append(top.words, t)
+				}
+			}
+		}
+		key = !top.list
+	}
+	return out, false
+}
+
+// quoted is an argv as one line, so that its words stay what they are in a shell.
+func quoted(words []string) string {
+	out := make([]string, len(words))
+	for i, w := range words {
+		if w == "" || strings.ContainsAny(w, " \t\n'\"\\$`&|;<>(){}*?[]#~!") {
+			w = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
+		}
+		out[i] = w
+	}
+	return strings.Join(out, " ")
+}
+
+// decode turns UTF-16 into UTF-8, and what is no UTF-8 into something that parsers can pass over.
+func decode(s string) string {
+	var order binary.ByteOrder
+	switch {
+	case strings.HasPrefix(s, "\xff\xfe"):
+		order = binary.LittleEndian
+	case strings.HasPrefix(s, "\xfe\xff"):
+		order = binary.BigEndian
+	default:
+		return strings.ToValidUTF8(s, "\ufffd")
+	}
+	units := make([]uint16, 0, len(s)/2)
+	for i := 2; i+1 < len(s); i += 2 {
+		units = append(units, order.Uint16([]byte(s[i:i+2])))
+	}
+	return string(utf16.Decode(units))
+}

@@ -1,0 +1,104 @@
+package toolguard
+
+import (
+	"path"
+	"slices"
+	"strings"
+)
+
+// Arg is met when one of the words is one of these.
+func hasArg(list ...string) condition {
+	return func(c *Command) bool {
+		return slices.ContainsFunc(c.Args, func(v Value) bool { return slices.Contains(list, v.Text) })
+	}
+}
+
+// Flag is met when a short option is given, alone or among others as in -xvf, or a long one, whole or abbreviated.
+func hasFlag(short byte, long string) condition {
+	return func(c *Command) bool {
+		for _, v := range c.Args {
+			switch w := v.Text; {
+			case w == "--":
+				return false
+			case strings.HasPrefix(w, "--"):
+				name, _, _ := strings.Cut(w[2:], "=")
+				if long != "" && len(name) > 1 && strings.HasPrefix(long, name) {
+					return true
+				}
+			case len(w) > 1 && w[0] == '-' && short != 0 && strings.IndexByte(w[1:], short) >= 0:
+				return true
+			}
+		}
+		return false
+	}
+}
+
+// Operands are a command's words that are no options, each as a clean path.
+func operandsOf(c *Command) []string {
+	var out []string
+	for _, v := range c.Args {
+		if v.Text != "" && v.Text[0] != '-' {
+			out = append(out, v.Text)
+		}
+	}
+	return out
+}
+
+// Touches is met when an operand, cleaned, meets the condition.
+func touchesPath(is func(path string) bool) condition {
+	return func(c *Command) bool {
+		return slices.ContainsFunc(operandsOf(c), func(w string) bool { return is(clean(w)) })
+	}
+}
+
+// Last is met when the last operand does: where cp, mv and ln write; an option -t names it as well.
+func lastIs(is func(path string) bool) condition {
+	return func(c *Command) bool {
+		for i, v := range c.Args {
+			if v.Text == "-t" && i+1 < len(c.Args) && is(clean(c.Args[i+1].Text)) {
+				return true
+			}
+		}
+		w := operandsOf(c)
+		return len(w) > 1 && is(clean(w[len(w)-1]))
+	}
+}
+
+// Writes is met when output is redirected to such a file.
+func writesPath(is func(path string) bool) condition {
+	return func(c *Command) bool {
+		return slices.ContainsFunc(c.Writes, func(v Value) bool { return is(clean(v.Text)) })
+	}
+}
+
+// clean is path.Clean but for a star at the end, which stays, and for words that are no paths.
+func clean(w string) string {
+	if !strings.HasPrefix(w, "/") {
+		return w
+	}
+	return path.Clean(w)
+}
+
+// Below is a condition on paths: one of these, or below one.
+func belowAny(list ...string) func(string) bool {
+	return func(p string) bool {
+		return slices.ContainsFunc(list, func(l string) bool { return p == l || strings.HasPrefix(p, l+"/") })
+	}
+}
+
+// Changes are the ways in which Linux programs change files that meet the condition.
+func onChanges(is func(path string) bool) []trigger {
+	return []trigger{
+		{Names: []string{"*>"}, When: writesPath(is)},
+		{Names: []string{"tee", "rm", "unlink", "shred", "truncate", "chattr", "umount"}, When: touchesPath(is)},
+		{Names: []string{"mv", "rename"}, When: touchesPath(is)},
+		{Names: []string{"cp", "install", "ln", "rsync"}, When: lastIs(is)},
+		{Names: []string{"sed", "perl", "ex"}, When: allOf(anyOf(hasFlag('i', "in-place")), touchesPath(is))},
+		{Names: []string{"dd"}, When: func(c *Command) bool {
+			return slices.ContainsFunc(c.Args, func(v Value) bool {
+				to, ok := strings.CutPrefix(v.Text, "of=")
+				return ok && is(clean(to))
+			})
+		}},
+	}
+}

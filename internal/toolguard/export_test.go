@@ -1,0 +1,7 @@
+package toolguard
+
+// For tests outside the package.
+var (
+	TestGuard = testGuard
+	Language  = language
+)

@@ -1,0 +1,50 @@
+package toolguard
+
+const (
+	readFile = "fs_read"
+	del      = "fs_delete"
+)
+
+var files = []Rule{
+	{
+		ID: "windows-credentials", Group: OnPaths, Refuses: "opens a registry hive or the directory's database, where Windows keeps credentials",
+		Why: "With them every account can be taken over.", Instead: "Ask the user; no task of an agent needs them.",
+		Refused: []Example{{Tool: readFile, Text: `C:\Windows\System32\config\SAM`}, {Tool: readFile, Text: `\\?\C:\Windows\NTDS\ntds.dit`}, {Tool: readFile, Text: `C:/Windows/Temp/../System32/./config/security::$DATA`}},
+		Near:    []Example{{Tool: readFile, Text: `C:\Windows\System32\drivers\etc\hosts`}, {Tool: readFile, Text: `D:\backup\sam`}},
+		Files:   registryHives(),
+	},
+	{
+		ID: "ssh-keys", Group: OnPaths, Refuses: "opens a private key of SSH", Why: "It opens other machines.", Instead: "Use ssh itself, or ask the user.",
+		Refused: []Example{{Tool: readFile, Text: "/home/dave/.ssh/id_ed25519"}, {Tool: readFile, Text: `C:\Users\dave\.ssh\id_rsa.`}, {Tool: del, Text: "/etc/ssh/ssh_host_rsa_key"}},
+		Near:    []Example{{Tool: readFile, Text: "/home/dave/.ssh/id_ed25519.pub"}, {Tool: readFile, Text: "/home/dave/.ssh/config"}},
+		Files:   []string{"**/.ssh/id_rsa", "**/.ssh/id_dsa", "**/.ssh/id_ecdsa", "**/.ssh/id_ed25519", "**/.ssh/id_ecdsa_sk", "**/.ssh/id_ed25519_sk", "**/.ssh/identity", "**/etc/ssh/ssh_host_*_key"},
+	},
+	{
+		ID: "browser-stores", Group: OnPaths, Refuses: "opens a browser's store of passwords or sessions", Why: "It is every account of the person who uses it.", Instead: "Use the browser tool.",
+		Refused: []Example{{Tool: readFile, Text: `C:\Users\dave\AppData\Local\Google\Chrome\User Data\Default\Login Data`}, {Tool: readFile, Text: "/home/dave/.mozilla/firefox/ab12.default/logins.json"}},
+		Near:    []Example{{Tool: readFile, Text: "/home/dave/.mozilla/firefox/profiles.ini"}, {Tool: readFile, Text: "/work/app/cookies"}},
+		Files: []string{
+			"**/user data/*/login data", "**/user data/*/cookies", "**/user data/*/network/cookies", "**/user data/*/web data", "**/user data/local state",
+			"**/.config/google-chrome/*/login data", "**/.config/google-chrome/*/cookies", "**/.config/chromium/*/login data", "**/.config/chromium/*/cookies",
+			"**/.config/bravesoftware/brave-browser/*/login data", "**/.config/microsoft-edge/*/login data", "**/firefox/profiles/*/logins.json", "**/firefox/profiles/*/key4.db",
+			"**/firefox/profiles/*/cookies.sqlite", "**/.mozilla/firefox/*/logins.json", "**/.mozilla/firefox/*/key4.db", "**/.mozilla/firefox/*/cookies.sqlite",
+			"**/library/keychains/*", "**/library/application support/google/chrome/*/login data",
+		},
+	},
+	{
+		ID: "shadow-file", Group: OnPaths, Refuses: "opens the file of the system's passwords", Why: "It is every account of the machine.", Instead: "Read /etc/passwd for names and ids.",
+		Refused: []Example{{Tool: readFile, Text: "/etc/shadow"}, {Tool: readFile, Text: "/var/log/../../etc//shadow-"}, {Tool: readFile, Text: "/proc/1/root/etc/shadow"}}, Near: []Example{{Tool: readFile, Text: "/etc/passwd"}, {Tool: readFile, Text: "/work/css/shadow"}},
+		Files: []string{"/etc/shadow", "/etc/shadow-", "/etc/gshadow", "/etc/gshadow-", "/proc/*/root/etc/shadow", "/proc/*/root/etc/shadow-", "/proc/*/root/etc/gshadow", "/var/backups/shadow.bak"},
+	},
+	{
+		ID: "cloud-credentials", Group: OnPaths, Refuses: "opens credentials of a cloud or a Kubernetes cluster", Why: "They reach far beyond this machine.", Instead: "Use the cloud's own program, or ask the user.",
+		Refused: []Example{{Tool: readFile, Text: "~/.aws/credentials"}, {Tool: readFile, Text: "/etc/kubernetes/admin.conf"}, {Tool: readFile, Text: "/var/run/secrets/kubernetes.io/serviceaccount/token"}},
+		Near:    []Example{{Tool: readFile, Text: "~/.aws/config"}, {Tool: readFile, Text: "/work/deploy/kube/config.yaml"}},
+		Files: []string{
+			"**/.aws/credentials", "**/.aws/sso/cache/*", "**/.aws/cli/cache/*", "**/.azure/accesstokens.json", "**/.azure/msal_token_cache.*", "**/.azure/service_principal_entries.*",
+			"**/gcloud/credentials.db", "**/gcloud/access_tokens.db", "**/gcloud/application_default_credentials.json", "**/gcloud/legacy_credentials/**", "**/.kube/config",
+			"/etc/kubernetes/*.conf", "/etc/kubernetes/pki/**/*.key", "/etc/kubernetes/pki/*.key", "/var/run/secrets/kubernetes.io/**", "/run/secrets/kubernetes.io/**",
+			"/etc/rancher/k3s/k3s.yaml", "/var/lib/kubelet/pki/*", "/proc/*/root/var/run/secrets/kubernetes.io/**",
+		},
+	},
+}

@@ -1,0 +1,3 @@
+package toolguard
+
+//go:generate go run weir/scripts/rules ../../docs/rules.md

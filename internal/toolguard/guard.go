@@ -1,0 +1,267 @@
+package toolguard
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// Options are what a guard is made of. None of them takes a rule away.
+type Options struct {
+	Names    ProtectedNames // of the sensor; without a service: builtin.Installed()
+	Server   string         // host that updates may come from besides GitHub; empty: none
+	Appended []Rule         // the operator's
+}
+
+// Guard has the rules, made ready. It never changes, so that all may use it at once.
+type Guard struct {
+	rules  []Rule
+	on     map[string][]asked
+	every  []asked // for whatever name
+	server string
+	calm   func() *calm
+}
+
+// asked is a condition with its rule.
+type asked struct {
+	rule *Rule
+	when condition
+}
+
+// Hit is a refusal. Its zero value is none.
+type Hit struct {
+	Rule    *Rule
+	Excerpt string // of what was refused, as it is: who shows it takes secrets out
+	Detail  string // more than the rule says, or empty
+}
+
+// ID is the rule's.
+func (h Hit) ID() string {
+	if h.Rule == nil {
+		return ""
+	}
+	return h.Rule.ID
+}
+
+// Message tells the one who called what was refused, why, and what to do instead.
+func (h Hit) Message() string {
+	detail := ""
+	if h.Detail != "" {
+		detail = " (" + h.Detail + ")"
+	}
+	return fmt.Sprintf("Blocked by the guard's rule %s: it %s%s. %s %s", h.Rule.ID, h.Rule.Refuses, detail, h.Rule.Why, h.Rule.Instead)
+}
+
+// New makes a guard.
+func New(o Options) *Guard {
+	if o.Names.Service == "" {
+		o.Names = InstalledNames()
+	}
+	g := &Guard{rules: slices.Concat(BuiltinRules(), o.Names.Protect(), []Rule{updateRule}, o.Appended), on: make(map[string][]asked, manyNames), server: o.Server}
+	for i := range g.rules {
+		r := &g.rules[i]
+		for _, on := range r.On {
+			for _, name := range on.Names {
+				if name == "*" {
+					g.every = append(g.every, asked{r, on.When})
+					continue
+				}
+				g.on[name] = append(g.on[name], asked{r, on.When})
+			}
+		}
+	}
+	g.calm = sync.OnceValue(func() *calm { return newCalm(g.on) })
+	return g
+}
+
+// manyNames is about how many names of commands the rules have.
+const manyNames = 1 << 10
+
+// Rules are all that are in force, built-in ones first.
+func (g *Guard) Rules() []Rule { return g.rules }
+
+// unreadable refuses what the guard fails on.
+var unreadable = Rule{
+	ID: "unreadable", Group: OnCommands, Refuses: "cannot be checked: the guard fails on it", Why: "What it does cannot be told.", Instead: "Write it in a simpler way.",
+}
+
+// Check judges the call of a tool (K1). It is the whole of the guard: what it refuses must not reach any handler.
+func (g *Guard) Check(tool string, args json.RawMessage) (Hit, bool) {
+	return g.CheckIn(tool, args, nil)
+}
+
+// CheckIn is Check, where resolve tells the places that a path of the caller's may lead to, past symbolic links; it may be nil. A call that it
+// cannot wholly tell of is refused.
+func (g *Guard) CheckIn(tool string, args json.RawMessage, resolve func(path string) (places []string, whole bool)) (hit Hit, refused bool) {
+	for i := range g.rules {
+		if slices.Contains(g.rules[i].Tools, tool) {
+			return Hit{Rule: &g.rules[i], Excerpt: tool}, true
+		}
+	}
+	defer func() { // what the guard fails on must not be what gets past it
+		if recover() != nil {
+			hit, refused = Hit{Rule: &unreadable, Excerpt: tool}, true
+		}
+	}()
+	c, whole := read(tool, args)
+	if !whole {
+		return Hit{Rule: &unreadable, Excerpt: tool}, true
+	}
+	for _, s := range c.scripts {
+		if hit, ok := g.Script(s.dialect, s.text); ok {
+			return hit, true
+		}
+	}
+	for _, p := range c.paths {
+		if resolve == nil || !isRelative(p) { // what is relative is told by where it leads
+			if hit, ok := g.path(p, c.changes); ok {
+				return hit, true
+			}
+		}
+		if resolve == nil {
+			continue
+		}
+		places, whole := resolve(p)
+		for _, real := range places {
+			if hit, ok := g.path(real, c.changes); ok {
+				hit.Detail = "it leads to " + real
+				return hit, true
+			}
+		}
+		if !whole {
+			return Hit{Rule: &unreadable, Excerpt: tool}, true
+		}
+	}
+	for _, u := range c.updates {
+		if err := CheckUpdate(u, g.server); err != nil {
+			return Hit{&updateRule, u, err.Error()}, true
+		}
+	}
+	return Hit{}, false
+}
+
+func (g *Guard) path(p string, changes bool) (Hit, bool) {
+	parts := pathParts(p)
+	for i := range g.rules {
+		r := &g.rules[i]
+		if matchPath(r.Files, parts) || changes && matchPath(r.Changed, parts) {
+			return Hit{Rule: r, Excerpt: p}, true
+		}
+	}
+	return Hit{}, false
+}
+
+// Script judges a text in one language, and the texts that it runs.
+func (g *Guard) Script(d Dialect, source string) (Hit, bool) {
+	source = decode(source)
+	if g.calm().text(d, source) {
+		return Hit{}, false
+	}
+	return g.read(g.calm(), d, source)
+}
+
+// read judges what is in a text; what calm says may be left out.
+func (g *Guard) read(calm *calm, d Dialect, source string) (Hit, bool) {
+	work := texts{{d, source}}
+	budget := 2*len(source) + MaxValue
+	for n := 0; n < len(work) && n < maxTexts; n++ {
+		if budget -= len(work[n].text); budget < 0 && n > 0 {
+			break
+		}
+		var hit Hit
+		each(calm, work[n], func(commands []*Command) bool {
+			commands, run := unwrapped(commands)
+			for _, c := range commands {
+				for e := c; e != nil; e = e.Runs {
+					if found, ok := g.command(e); ok {
+						hit = found
+						return false
+					}
+					if len(work) < maxTexts {
+						work = append(work, inner(e)...)
+					}
+				}
+			}
+			if len(work) < maxTexts {
+				work = append(work, run...)
+			}
+			return true
+		})
+		if hit.Rule != nil {
+			return hit, true
+		}
+	}
+	return Hit{}, false
+}
+
+func (g *Guard) command(c *Command) (Hit, bool) {
+	for _, a := range g.on[c.Name] {
+		if a.when(c) {
+			return Hit{Rule: a.rule, Excerpt: excerpt(c)}, true
+		}
+	}
+	if slices.ContainsFunc(c.Writes, kept) {
+		for _, a := range g.on["*>"] {
+			if a.when(c) {
+				return Hit{Rule: a.rule, Excerpt: excerpt(c)}, true
+			}
+		}
+	}
+	for _, a := range g.every {
+		if a.when(c) {
+			return Hit{Rule: a.rule, Excerpt: excerpt(c)}, true
+		}
+	}
+	return Hit{}, false
+}
+
+// kept says whether something stays of what is written there.
+func kept(v Value) bool {
+	return v.Text != "/dev/null" && v.Text != "" && v.Text != "nul" && v.Text != "NUL" && v.Text != "$null"
+}
+
+func each(calm *calm, t text, goOn func([]*Command) bool) {
+	switch t.dialect {
+	case PowerShell:
+		eachPowerShell(t.text, goOn)
+	case Cmd:
+		text := cleanCmd(t.text)
+		eachCmd(worthOfCmd(calm, text), len(text), goOn)
+	default:
+		shells(calm, t.text, goOn)
+	}
+}
+
+// shells reads of a shell's text what rules may find something in. What cannot be read when parts are left out is read whole.
+func shells(calm *calm, text string, goOn func([]*Command) bool) {
+	text = cleanPOSIX(text)
+	if part := worth(calm, text); len(part) < len(text) {
+		if eachPOSIX(part, len(text), goOn) == nil {
+			return
+		}
+	}
+	_ = eachPOSIX(text, len(text), goOn) // behind an error there is nothing to find
+}
+
+// maxExcerpt is how much of a refused command is told, in bytes.
+const maxExcerpt = 200
+
+func excerpt(c *Command) string {
+	s := c.Program
+	for _, w := range c.Words() {
+		if len(s) > maxExcerpt {
+			break
+		}
+		s += " " + w
+	}
+	for _, w := range c.Writes {
+		s += " > " + w.Text
+	}
+	s = strings.ReplaceAll(s, unknownText, "…")
+	if len(s) > maxExcerpt {
+		s = strings.ToValidUTF8(s[:maxExcerpt], "") + "…"
+	}
+	return s
+}

@@ -1,0 +1,322 @@
+package toolguard
+
+import (
+	"slices"
+	"strings"
+
+	"weir/internal/commands"
+)
+
+// maxTexts bounds the texts that are found in one text, and in those.
+const maxTexts = 64
+
+// text is a script in one language.
+type text struct {
+	dialect Dialect
+	text    string
+}
+
+type texts []text
+
+// unwrapped adds to commands what they run with the rest of their words: the first as Runs, others beside them. It gives texts for a shell, too.
+func unwrapped(commands []*Command) ([]*Command, texts) {
+	var all texts
+	for i := 0; i < len(commands); i++ {
+		for e, deep := commands[i], 0; e != nil && deep < maxTexts; e, deep = e.Runs, deep+1 {
+			next, read := unwrap(e)
+			if len(next) > 0 {
+				e.Runs, commands = next[0], append(commands, next[1:]...)
+			}
+			all = append(all, read...)
+		}
+	}
+	return commands, all
+}
+
+// unwrap gives the commands that a command runs with the rest of its words, and texts for a shell.
+func unwrap(c *Command) ([]*Command, texts) {
+	switch c.Name {
+	case "start-process":
+		return []*Command{startProcess(c)}, nil
+	case "psexec", "psexec64":
+		args := c.Args
+		for len(args) > 0 && (strings.HasPrefix(args[0].Text, "-") || strings.HasPrefix(args[0].Text, "/") || strings.HasPrefix(args[0].Text, `\\`)) {
+			args = args[1:]
+		}
+		if len(args) == 0 {
+			return nil, nil
+		}
+		return []*Command{command(c, args)}, nil
+	}
+	if c.Dialect == Cmd {
+		return nil, nil
+	}
+	var runs []*Command
+	var all texts
+	found, read := commands.Unwrap(c.Name, c.Args, func(v Value) string { return v.Text })
+	for _, args := range found {
+		if from := last(c.From); c.Name == "xargs" && from != nil && (from.Name == "echo" || from.Name == "printf") {
+			args = slices.Concat(args, from.Args)
+		}
+		runs = append(runs, command(c, args))
+	}
+	for _, t := range read {
+		all = append(all, text{POSIX, t})
+	}
+	return runs, all
+}
+
+// command is c with other words.
+func command(c *Command, words []Value) *Command {
+	next := *c
+	next.Program, next.Args = words[0].Text, words[1:]
+	next.Name = ""
+	if words[0].Known() {
+		switch c.Dialect {
+		case PowerShell:
+			next.Name = strings.TrimLeft(psCanonical(next.Program), ".")
+		case Cmd:
+			next.Name = strings.TrimLeft(baseName(next.Program), ".")
+		default:
+			next.Name = next.Program[strings.LastIndexByte(next.Program, '/')+1:]
+		}
+	}
+	return &next
+}
+
+// startProcess is the command that Start-Process starts.
+func startProcess(c *Command) *Command {
+	file, ok := paramOf(c, "filepath")
+	if !ok {
+		file = first(c.Args)
+	}
+	list, _ := paramOf(c, "argumentlist")
+	if list.Text == "" && len(c.Args) > 1 && c.Args[0].Text == file.Text && !strings.HasPrefix(c.Args[1].Text, "-") {
+		list = c.Args[1]
+	}
+	next := &Command{Dialect: Cmd, Name: baseName(file.Text), Program: file.Text, From: c.From}
+	for _, item := range list.All() {
+		for _, w := range splitPowerShell(item.Text) {
+			next.Args = append(next.Args, Value{Text: w, Of: item.Of})
+		}
+	}
+	return next
+}
+
+// last is what a command runs in the end.
+func last(c *Command) *Command {
+	for c != nil && c.Runs != nil {
+		c = c.Runs
+	}
+	return c
+}
+
+func first(args []Value) Value {
+	if len(args) == 0 {
+		return Value{}
+	}
+	return args[0]
+}
+
+func joined(args []Value) string {
+	var words []string
+	for _, a := range args {
+		for _, v := range a.All() {
+			words = append(words, v.Text)
+		}
+	}
+	return strings.Join(words, " ")
+}
+
+// line is words as one command line of Windows.
+func line(args []Value) string {
+	var words []string
+	for _, a := range args {
+		for _, v := range a.All() {
+			if strings.ContainsAny(v.Text, " \t") {
+				v.Text = `"` + v.Text + `"`
+			}
+			words = append(words, v.Text)
+		}
+	}
+	return strings.Join(words, " ")
+}
+
+// inner gives the texts that a command runs as scripts.
+func inner(c *Command) texts { return slices.Concat(ofShell(c), ofPowerShell(c), ofCmd(c)) }
+
+// ofShell are those for a POSIX shell.
+func ofShell(c *Command) texts {
+	switch c.Name {
+	case "sh", "bash", "dash", "zsh", "ksh", "ash":
+		return shellTexts(c)
+	case "eval":
+		if c.Dialect == POSIX {
+			return texts{{POSIX, joined(c.Args)}}
+		}
+	}
+	return nil
+}
+
+// ofPowerShell are those for PowerShell.
+func ofPowerShell(c *Command) texts {
+	switch c.Name {
+	case "powershell", "pwsh", "powershell-preview", "pwsh-preview":
+		return windows(c)
+	case "invoke-expression":
+		args := c.Args
+		if v, ok := paramOf(c, "command"); ok {
+			args = []Value{v}
+		}
+		if len(args) == 0 && c.From != nil {
+			args = c.From.Args
+		}
+		return texts{{PowerShell, joined(args)}}
+	case ".create":
+		if c.On.Type && strings.HasSuffix(c.On.Text, "scriptblock]") {
+			return texts{{PowerShell, joined(c.Args)}}
+		}
+	case ".invokescript", ".addscript", ".newscriptblock":
+		return texts{{PowerShell, joined(c.Args)}}
+	case "start-job", "invoke-command", "start-threadjob":
+		if v, ok := paramOf(c, "scriptblock"); ok && !v.Block {
+			return texts{{PowerShell, v.Text}}
+		}
+	}
+	return nil
+}
+
+// ofCmd are those for cmd, and command lines that Windows runs as it does.
+func ofCmd(c *Command) texts {
+	switch c.Name {
+	case "cmd":
+		return ofCmdItself(c)
+	case ".create":
+		if c.Made(textContains("win32_process")) || strings.Contains(c.On.Text, "win32_process") {
+			return texts{{Cmd, first(c.Args).Text}}
+		}
+	case "invoke-wmimethod", "invoke-cimmethod":
+		if textContains("win32_process")(c) {
+			return lines(c)
+		}
+	case "set-itemproperty", "new-itemproperty", "reg":
+		if textContains(`\currentversion\run`)(c) {
+			return lines(c)
+		}
+	case "wmic":
+		w := c.Words()
+		if i := slices.IndexFunc(w, func(s string) bool { return strings.EqualFold(s, "create") }); i >= 0 && hasWords("process", "call", "create")(c) {
+			return texts{{Cmd, strings.Join(w[i+1:], " ")}}
+		}
+	case "forfiles", "schtasks", "at", "runas":
+		for i, a := range c.Args {
+			if l := strings.ToLower(a.Text); i+1 < len(c.Args) && (l == "/c" || l == "/tr") {
+				return texts{{Cmd, c.Args[i+1].Text}}
+			}
+		}
+		if c.Name == "runas" && len(c.Args) > 0 {
+			return texts{{Cmd, c.Args[len(c.Args)-1].Text}}
+		}
+	}
+	return nil
+}
+
+// ofCmdItself is the text behind cmd's /c, /k or /r, or its input.
+func ofCmdItself(c *Command) texts {
+	for i, a := range c.Args {
+		l := strings.ToLower(a.Text)
+		if !strings.HasPrefix(l, "/c") && !strings.HasPrefix(l, "/k") && !strings.HasPrefix(l, "/r") {
+			continue
+		}
+		rest := joined(c.Args[i+1:])
+		if len(c.Args) > i+2 {
+			rest = line(c.Args[i+1:])
+		}
+		if len(a.Text) > 2 {
+			rest = a.Text[2:] + " " + rest
+		}
+		return texts{{Cmd, rest}}
+	}
+	return fed(c, Cmd)
+}
+
+// lines are the words that can be command lines.
+func lines(c *Command) texts {
+	var all texts
+	for _, w := range c.Words() {
+		if strings.Contains(w, " ") {
+			all = append(all, text{Cmd, w})
+		}
+	}
+	return all
+}
+
+// fed is the text that a program reads from its standard input.
+func fed(c *Command, d Dialect) texts {
+	var all texts
+	for _, v := range c.Reads {
+		all = append(all, text{d, v.Text})
+	}
+	if from := last(c.From); from != nil {
+		switch from.Name {
+		case "echo", "printf", "write-output", "":
+			all = append(all, text{d, strings.ReplaceAll(joined(from.Args), `\n`, "\n")})
+		case "cat":
+			for _, v := range from.Reads {
+				all = append(all, text{d, v.Text})
+			}
+		}
+	}
+	return all
+}
+
+func shellTexts(c *Command) texts {
+	for i, a := range c.Args {
+		if len(a.Text) > 1 && a.Text[0] == '-' && a.Text[1] != '-' && strings.Contains(a.Text, "c") {
+			for _, v := range c.Args[i+1:] {
+				if !strings.HasPrefix(v.Text, "-") {
+					return texts{{POSIX, v.Text}}
+				}
+			}
+			return nil
+		}
+	}
+	for _, a := range c.Args {
+		if !strings.HasPrefix(a.Text, "-") {
+			return nil // a file
+		}
+	}
+	return fed(c, POSIX)
+}
+
+// windows is the script that PowerShell is given: behind -Command, or as its first word.
+func windows(c *Command) texts {
+	for i := 0; i < len(c.Args); i++ {
+		w := c.Args[i].Text
+		switch {
+		case IsCommandText(w):
+			if strings.HasPrefix(strings.ToLower(strings.TrimLeft(w, "-/")), "f") {
+				return nil
+			}
+			return texts{{PowerShell, joined(c.Args[i+1:])}}
+		case len(w) > 1 && (w[0] == '-' || w[0] == '/'):
+			if takes(w) {
+				i++
+			}
+		default:
+			return texts{{PowerShell, joined(c.Args[i:])}}
+		}
+	}
+	return fed(c, PowerShell)
+}
+
+// takes says whether one of PowerShell's own options has a value.
+func takes(w string) bool {
+	w = strings.ToLower(strings.TrimLeft(w, "-/"))
+	for _, o := range [...]string{"executionpolicy", "windowstyle", "version", "psconsolefile", "inputformat", "outputformat", "configurationname", "workingdirectory", "settingsfile", "custompipename"} {
+		if strings.HasPrefix(o, w) {
+			return true
+		}
+	}
+	return w == "ep" || w == "wd" || w == "w"
+}

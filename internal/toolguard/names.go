@@ -1,0 +1,55 @@
+package toolguard
+
+import (
+	"maps"
+	"strings"
+)
+
+// Canonical is a command's name as rules have it.
+func psCanonical(name string) string {
+	if full, ok := aliases[strings.ToLower(name)]; ok { // sc is an alias, sc.exe is none
+		return full
+	}
+	return baseName(name)
+}
+
+// aliases are those of Windows PowerShell that rules may meet.
+var aliases = map[string]string{
+	"iex": "invoke-expression", "iwr": "invoke-webrequest", "curl": "invoke-webrequest", "wget": "invoke-webrequest", "irm": "invoke-restmethod",
+	"icm": "invoke-command", "saps": "start-process", "start": "start-process", "sp": "set-itemproperty", "spps": "stop-process", "kill": "stop-process", "spsv": "stop-service",
+	"sasv": "start-service", "ri": "remove-item", "rm": "remove-item", "rmdir": "remove-item", "rd": "remove-item", "del": "remove-item", "erase": "remove-item",
+	"rp": "remove-itemproperty", "ni": "new-item", "mi": "move-item", "mv": "move-item", "move": "move-item", "cp": "copy-item", "copy": "copy-item", "cpi": "copy-item",
+	"gc": "get-content", "cat": "get-content", "type": "get-content", "sc": "set-content", "ac": "add-content", "clc": "clear-content", "gwmi": "get-wmiobject",
+	"rwmi": "remove-wmiobject", "iwmi": "invoke-wmimethod", "swmi": "set-wmiinstance", "gcim": "get-ciminstance", "rcim": "remove-ciminstance", "icim": "invoke-cimmethod",
+	"scim": "set-ciminstance", "ncim": "new-ciminstance", "gps": "get-process", "ps": "get-process", "gsv": "get-service", "foreach": "foreach-object", "%": "foreach-object",
+	"?": "where-object", "where": "where-object", "echo": "write-output", "write": "write-output", "sajb": "start-job", "sal": "set-alias", "nal": "new-alias",
+	"sv": "set-variable", "set": "set-variable", "si": "set-item", "cli": "clear-item", "clp": "clear-itemproperty", "rni": "rename-item", "ren": "rename-item",
+	"rnp": "rename-itemproperty", "gi": "get-item", "gci": "get-childitem", "ls": "get-childitem", "dir": "get-childitem", "select": "select-object", "ipmo": "import-module",
+	"algm": "add-localgroupmember", "elu": "enable-localuser", "nlu": "new-localuser", "rlu": "remove-localuser", "slu": "set-localuser",
+}
+
+// Parameter says whether a word names a parameter, whole or abbreviated, with any dash.
+func psParameter(word, name string) bool {
+	if len(word) < 2 || word[0] != '-' && word[0] != '/' {
+		return false
+	}
+	word = strings.ToLower(strings.TrimLeft(word, "-/"))
+	return word != "" && strings.HasPrefix(name, word)
+}
+
+// Aliases gives the canonical name for each alias.
+func psAliases() map[string]string { return maps.Clone(aliases) }
+
+// What keywords are.
+const (
+	psBefore uint8 = iota + 1 // something that is read as a statement of its own
+	psNamed                   // a name
+)
+
+// Keywords are those of the language.
+var psKeywords = map[string]uint8{
+	"if": psBefore, "elseif": psBefore, "else": psBefore, "while": psBefore, "switch": psBefore, "until": psBefore, "foreach": psBefore, "for": psBefore, "in": psBefore, "do": psBefore, "try": psBefore,
+	"catch": psBefore, "finally": psBefore, "return": psBefore, "throw": psBefore, "exit": psBefore, "param": psBefore, "begin": psBefore, "process": psBefore, "end": psBefore, "clean": psBefore,
+	"dynamicparam": psBefore, "trap": psBefore, "parallel": psBefore, "sequence": psBefore,
+	"function": psNamed, "filter": psNamed, "workflow": psNamed, "class": psNamed, "enum": psNamed, "configuration": psNamed,
+}

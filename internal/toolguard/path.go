@@ -1,0 +1,217 @@
+package toolguard
+
+import (
+	"path"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+)
+
+// Pattern is a regular expression that is compiled once, when it is first asked for: an agent's hook starts for each call, and needs few.
+func pathPattern(expr string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expr) })
+}
+
+// FromURI is the path that a file's URI names, without its host, query and escapes; ok is false where p is none.
+func pathFromURI(p string) (string, bool) {
+	p = strings.TrimLeft(p, "\"' \t\r\n")
+	if len(p) < len(scheme) || !strings.EqualFold(p[:len(scheme)], scheme) {
+		return "", false
+	}
+	p = p[len(scheme):]
+	if host, ok := strings.CutPrefix(p, "//"); ok {
+		if i := strings.IndexByte(host, '/'); i >= 0 {
+			p = host[i:]
+		}
+	}
+	if i := strings.IndexAny(p, "?#"); i >= 0 {
+		p = p[:i]
+	}
+	var out strings.Builder
+	for i := 0; i < len(p); i++ {
+		if p[i] == '%' && i+2 < len(p) {
+			if n, err := strconv.ParseUint(p[i+1:i+3], 16, 8); err == nil {
+				out.WriteByte(byte(n))
+				i += 2
+				continue
+			}
+		}
+		out.WriteByte(p[i])
+	}
+	return out.String(), true
+}
+
+const scheme = "file:"
+
+// maxPath bounds what is looked at; no system opens longer paths.
+const maxPath = 64 << 10
+
+var (
+	devices = pathPattern(`^/*(\?\?|[?.])/+(globalroot/device/[^/]+|globalroot|unc/[^/]+/[a-z]\$|unc/[^/]+/admin\$|[a-z]:|volume\{[^}]*\}|harddiskvolume[^/]*)?`)
+	share   = pathPattern(`^//[^/]+/([a-z]\$|admin\$)`)
+	vars    = strings.NewReplacer("%systemroot%", "/windows", "%windir%", "/windows", "%systemdrive%", "", "%userprofile%", "/users/user", "%homepath%", "/users/user",
+		"%localappdata%", "/users/user/appdata/local", "%appdata%", "/users/user/appdata/roaming", "$env:systemroot", "/windows", "$env:windir", "/windows",
+		"$env:userprofile", "/users/user", "$env:localappdata", "/users/user/appdata/local", "$env:appdata", "/users/user/appdata/roaming", "${home}", "/home/user", "$home", "/home/user")
+	short = pathPattern(`^([^~]{1,6})~[0-9]{1,3}(\.([^.]{0,3}))?$`)
+)
+
+// drive says whether a path in lower case begins with the letter of a drive.
+func isDrive(p string) bool { return len(p) > 1 && p[0] >= 'a' && p[0] <= 'z' && p[1] == ':' }
+
+// Relative says whether a path begins in a directory, whatever expands or trims it.
+func isRelative(p string) bool {
+	return p != "" && p[0] > ' ' && !strings.ContainsAny(p[:1], `/\~$%"'`) && !isDrive(strings.ToLower(p))
+}
+
+// Clean gives a path in the form that patterns have: lower case, slashes, without prefix, stream and what Windows leaves out.
+func cleanPath(p string) string {
+	if len(p) > maxPath {
+		p = path.Clean(p)
+		p = p[:min(len(p), maxPath)]
+	}
+	p = strings.Trim(strings.ReplaceAll(strings.ToLower(p), "\x00", ""), "\"' \t\r\n")
+	windows := strings.Contains(p, `\`) || isDrive(p)
+	p = vars.Replace(strings.ReplaceAll(p, `\`, "/"))
+	p = strings.TrimPrefix(p, "file://")
+	p = strings.TrimPrefix(strings.TrimPrefix(p, "microsoft.powershell.core/"), "filesystem::")
+	if strings.HasPrefix(p, "~") {
+		p = "/home/user" + strings.TrimLeft(p[1:], "abcdefghijklmnopqrstuvwxyz0123456789_-.")
+	}
+	m := ""
+	if strings.HasPrefix(p, "//") {
+		m = share().FindString(p)
+	}
+	if m != "" {
+		if strings.HasSuffix(m, "admin$") {
+			p = "/windows" + p[len(m):]
+		} else {
+			p = p[len(m):]
+		}
+		windows = true
+	} else if strings.HasPrefix(p, "//") || strings.HasPrefix(p, "/??/") {
+		p = devices().ReplaceAllString(p, "")
+		windows = true
+	}
+	if isDrive(p) {
+		p = p[2:]
+	}
+	// First each part for itself, so that "..." and ".. " are not what the path is cleaned of.
+	parts := strings.Split(p, "/")
+	for i, part := range parts {
+		if windows || strings.Contains(part, ":") {
+			part, _, _ = strings.Cut(part, ":")
+		}
+		if trimmed := strings.TrimRight(part, ". "); trimmed != "" && part != "." && part != ".." {
+			part = trimmed
+		} else if strings.TrimSpace(part) == ".." {
+			part = ".."
+		} else if trimmed == "" && part != ".." {
+			part = ""
+		}
+		parts[i] = part
+	}
+	p = path.Clean("/" + strings.Join(parts, "/"))
+	return p
+}
+
+// Any says whether one of the patterns names a path. Patterns are lower case, with slashes; a part ** stands for any parts, and others are as
+// path.Match has them.
+func matchesAny(patterns []string, p string) bool { return matchPath(patterns, pathParts(p)) }
+
+// Parts are those of a path in the form that patterns have, for who asks about it more than once.
+func pathParts(p string) []string { return strings.Split(strings.Trim(cleanPath(p), "/"), "/") }
+
+// Match is Any for a path in parts.
+func matchPath(patterns, parts []string) bool {
+	return slices.ContainsFunc(patterns, func(pattern string) bool { return matches(pattern, parts) })
+}
+
+func matches(pattern string, p []string) bool {
+	return parts(strings.Split(strings.Trim(pattern, "/"), "/"), p)
+}
+
+func parts(pattern, p []string) bool {
+	for len(pattern) > 0 {
+		if pattern[0] == "**" {
+			if len(pattern) == 1 {
+				return len(p) > 0
+			}
+			for i := range p {
+				if parts(pattern[1:], p[i:]) {
+					return true
+				}
+			}
+			return false
+		}
+		if len(p) == 0 || !part(pattern[0], p[0]) {
+			return false
+		}
+		pattern, p = pattern[1:], p[1:]
+	}
+	return len(p) == 0
+}
+
+func part(pattern, p string) bool {
+	if ok, err := path.Match(pattern, p); ok && err == nil {
+		return true
+	}
+	if strings.ContainsAny(p, "*?") && len(p) < 100 { // a pattern itself: what could it name?
+		if ok, err := path.Match(p, pattern); ok && err == nil && strings.Trim(p, "*?.") != "" {
+			return true
+		}
+	}
+	if !strings.Contains(p, "~") {
+		return false
+	}
+	m := short().FindStringSubmatch(p)
+	if m == nil {
+		return false
+	}
+	name, ext := pattern, ""
+	if i := strings.LastIndexByte(pattern, '.'); i > 0 {
+		name, ext = pattern[:i], pattern[i+1:]
+	}
+	name = strings.NewReplacer(" ", "", ".", "", "*", "").Replace(name)
+	return strings.HasPrefix(name, m[1]) && (len(m[1]) == 6 || len(m[1]) == len(name)) && strings.HasPrefix(ext, m[3])
+}
+
+var hives = []string{
+	"**/windows/system32/config/sam", "**/windows/system32/config/security", "**/windows/system32/config/system", "**/windows/sysnative/config/sam",
+	"**/windows/system32/config/regback/*", "**/windows/repair/*", "**/ntds.dit",
+}
+
+// hiveLike finds what may become one of them.
+func hiveLike(word string) bool {
+	for i := range len(word) {
+		part := ""
+		switch word[i] {
+		case '~', '*', '?':
+			return strings.ContainsAny(word, `.\/`)
+		case 'c', 'C':
+			part = "config"
+		case 'r', 'R':
+			part = "repair"
+		case 'n', 'N':
+			part = "ntds"
+		default:
+			continue
+		}
+		if i+len(part) <= len(word) && strings.EqualFold(word[i:i+len(part)], part) {
+			return strings.ContainsAny(word, `.\/`)
+		}
+	}
+	return false
+}
+
+// Hives are the patterns of the files in which Windows keeps credentials.
+func registryHives() []string { return append([]string(nil), hives...) }
+
+// Hive says whether a word names one of them.
+func isHive(word string) bool {
+	if len(word) < 8 || !hiveLike(word) {
+		return false
+	}
+	return matchesAny(hives, word)
+}

@@ -1,0 +1,134 @@
+package toolguard
+
+import (
+	"strings"
+)
+
+// services is met when a service of these names is stopped, disabled or removed, by any of Windows' ways.
+func services(names ...string) []trigger {
+	list := strings.Join(names, "|")
+	return []trigger{
+		{Names: []string{"sc", "set-content"}, When: anyOf(hasWords("stop|delete|pause", list), allOf(hasWords("config", list), hasWords("disabled|start=disabled|demand")))},
+		{Names: []string{"net", "net1"}, When: hasWords("stop|pause", list)},
+		{Names: []string{"stop-service", "suspend-service", "remove-service"}, When: hasValue(names...)},
+		{Names: []string{"set-service"}, When: allOf(hasValue(names...), hasValue("disabled", "stopped", "paused"))},
+		{Names: []string{"wmic"}, When: allOf(textContains("service"), textContains(names...), hasWords("stopservice|delete|disabled|changestartmode"))},
+	}
+}
+
+var eventLog = Rule{
+	ID: "event-log", Group: OnCommands, Refuses: "clears, removes or switches off an event log or auditing",
+	Why: "What happened on this machine could not be told any more.", Instead: "Read logs with Get-WinEvent; let them rotate by themselves.",
+	Refused: []Example{
+		{Tool: cmd, Text: "wevtutil cl Application"}, {Tool: ps, Text: "Clear-EventLog -LogName Security"}, {Tool: ps, Text: "[System.Diagnostics.Eventing.Reader.EventLogSession]::GlobalSession.ClearLog('System')"},
+		{Tool: cmd, Text: "auditpol /clear /y"}, {Tool: cmd, Text: "sc stop eventlog"}, {Tool: ps, Text: "Remove-EventLog -LogName Billing"}, {Tool: cmd, Text: "wevtutil set-log Security /enabled:false"},
+	},
+	Near: []Example{
+		{Tool: cmd, Text: "wevtutil qe System /c:5 /f:text"}, {Tool: ps, Text: "Get-EventLog -LogName System | Where-Object Message -like '*Clear-EventLog*'"}, {Tool: cmd, Text: "auditpol /get /category:*"},
+	},
+	On: append([]trigger{
+		{Names: []string{"clear-eventlog", "clear-winevent"}, When: isNot(enables("whatif"))},
+		{Names: []string{"remove-eventlog"}, When: isNot(enables("whatif"))},
+		{Names: []string{"wevtutil"}, When: anyOf(hasWords("cl|clear-log"), allOf(hasWords("sl|set-log"), hasWords("e:false|enabled:false")))},
+		{Names: []string{".clearlog"}, When: always},
+		{Names: []string{".clear"}, When: isMade(allOf(isNamed("get-eventlog"), hasWords("list|l|li|lis")))},
+		{Names: []string{".cleareventlog"}, When: always},
+		{Names: []string{"auditpol"}, When: anyOf(hasWords("clear|remove"), allOf(hasWords("set"), textContains("success:disable", "failure:disable")))},
+		{Names: []string{"wmic"}, When: allOf(textContains("nteventlog"), hasWords("cleareventlog"))},
+		{Names: []string{"del", "erase", "remove-item"}, When: textContains(`\winevt\logs`, `.evtx`)},
+	}, services("eventlog", "wecsvc")...),
+}
+
+var boot = Rule{
+	ID: "boot", Group: OnCommands, Refuses: "edits how Windows starts or recovers",
+	Why: "The machine may not start again, or start without its protection.", Instead: "Show the settings with bcdedit /enum, and ask the user.",
+	Refused: []Example{
+		{Tool: cmd, Text: "bcdedit /set {current} recoveryenabled off"}, {Tool: cmd, Text: "bcdedit.exe /deletevalue safeboot"}, {Tool: cmd, Text: "reagentc /disable"}, {Tool: cmd, Text: "bootrec /fixmbr"},
+		{Tool: ps, Text: "bcdedit /set '{current}' testsigning on"},
+	},
+	Near: []Example{{Tool: cmd, Text: "bcdedit /enum all"}, {Tool: cmd, Text: "reagentc /info"}, {Tool: cmd, Text: `bcdedit /export C:\work\bcd.bak`}},
+	On: []trigger{
+		{Names: []string{"bcdedit"}, When: hasWords("set|delete|deletevalue|import|create|default|displayorder|bootsequence|bootdebug|debug|timeout|copy|store|ems|bootems|toolsdisplayorder|hypervisorsettings|dbgsettings")},
+		{Names: []string{"reagentc"}, When: hasWords("disable")},
+		{Names: []string{"bootrec"}, When: hasWords("fixmbr|fixboot|rebuildbcd")},
+		{Names: []string{"bootsect"}, When: hasWords("nt60|nt52")},
+		{Names: []string{"set-bcdelement", "remove-bcdelement", "remove-bcdentry", "set-bcdbootdefault"}, When: always},
+	},
+}
+
+var defenderKeys = textContains(`\windows defender`, `\microsoft antimalware`, `\windows advanced threat protection`, `\services\windefend`, `\services\wdfilter`, `\services\sense`, `\amsi\providers`)
+
+var broad = func(c *Command) bool {
+	if v, ok := paramOf(c, "exclusionpath"); ok {
+		for _, item := range v.All() {
+			path := strings.TrimRight(strings.ToLower(strings.ReplaceAll(item.Text, "/", `\`)), `\*`)
+			last := path[strings.LastIndexByte(path, '\\')+1:]
+			switch {
+			case drive().MatchString(path + `\`), winSystem().MatchString(path), last == "temp" || last == "tmp" || last == "public" || last == "downloads" || last == "users" || last == "appdata" || last == "syswow64":
+				return true
+			}
+		}
+	}
+	if v, ok := paramOf(c, "exclusionextension"); ok {
+		for _, item := range v.All() {
+			switch strings.ToLower(strings.TrimLeft(item.Text, "*.")) {
+			case "exe", "dll", "ps1", "bat", "cmd", "vbs", "js", "sys", "com", "scr", "hta", "msi":
+				return true
+			}
+		}
+	}
+	if v, ok := paramOf(c, "exclusionprocess"); ok {
+		for _, item := range v.All() {
+			switch strings.TrimSuffix(baseName(item.Text), ".*") {
+			case "powershell", "pwsh", "cmd", "wscript", "cscript", "mshta", "rundll32", "regsvr32", "svchost", "explorer", "outlook", "winword", "excel", "powerpnt", "msedge", "chrome", "firefox", "iexplore", "*":
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// weakens is met when one of Defender's protections is switched off.
+func weakens(c *Command) bool {
+	for i, a := range c.Args {
+		name := strings.ToLower(strings.TrimLeft(a.Text, "-/"))
+		if a.Quoted || len(a.Text) < 5 || a.Text[0] != '-' || !strings.HasPrefix(name, "disa") && !strings.HasPrefix(name, "dis") {
+			continue
+		}
+		if i+1 >= len(c.Args) {
+			return true
+		}
+		if v := strings.ToLower(c.Args[i+1].Text); v != "$false" && v != "0" && v != "false" {
+			return true
+		}
+	}
+	return false
+}
+
+var defender = Rule{
+	ID: "defender", Group: OnCommands, Refuses: "switches off Defender or AMSI, or hides a whole drive, a place that everybody writes to or a program of everyday use from it",
+	Why: "What comes next would not be seen.", Instead: "Exclude one directory of your own, or ask the user.",
+	Refused: []Example{
+		{Tool: ps, Text: "Set-MpPreference -DisableRealtimeMonitoring $true"}, {Tool: ps, Text: `Add-MpPreference -ExclusionPath 'C:\'`}, {Tool: ps, Text: "Stop-Service -Name WinDefend -Force"},
+		{Tool: cmd, Text: `reg add "HKLM\SOFTWARE\Policies\Microsoft\Windows Defender" /v DisableAntiSpyware /t REG_DWORD /d 1 /f`}, {Tool: ps, Text: "Add-MpPreference -ExclusionExtension .exe"},
+		{Tool: ps, Text: "[Ref].Assembly.GetType('System.Management.Automation.AmsiUtils')"}, {Tool: ps, Text: "Uninstall-WindowsFeature -Name Windows-Defender"},
+		{Tool: cmd, Text: "MpCmdRun.exe -RemoveDefinitions -All"},
+	},
+	Near: []Example{
+		{Tool: ps, Text: "Set-MpPreference -DisableRealtimeMonitoring $false"}, {Tool: ps, Text: `Add-MpPreference -ExclusionPath D:\work\obj`}, {Tool: ps, Text: "Get-MpPreference | Select-Object DisableRealtimeMonitoring"},
+		{Tool: cmd, Text: "sc query WinDefend"}, {Tool: cmd, Text: `reg query "HKLM\SOFTWARE\Microsoft\Windows Defender"`}, {Tool: ps, Text: "Stop-Service -Name Spooler"},
+	},
+	On: append([]trigger{
+		{Names: []string{"set-mppreference"}, When: anyOf(weakens, broad)},
+		{Names: []string{"add-mppreference"}, When: broad},
+		{Names: []string{"reg"}, When: allOf(hasWords("add|delete|import"), anyOf(defenderKeys, hasWords("disableantispyware|disablerealtimemonitoring")))},
+		{Names: []string{"set-itemproperty", "new-itemproperty", "remove-itemproperty", "remove-item", "clear-itemproperty", ".setvalue", "rename-item", "rd", "rmdir", "del", "erase"}, When: defenderKeys},
+		{Names: []string{"disable-windowsoptionalfeature", "uninstall-windowsfeature", "remove-windowsfeature"}, When: textContains("windows-defender")},
+		{Names: []string{"dism"}, When: allOf(textContains("disable-feature"), textContains("windows-defender"))},
+		{Names: []string{"mpcmdrun"}, When: hasWords("removedefinitions")},
+		{Names: []string{".gettype", ".getfield", ".loadlibrary", ".getprocaddress"}, When: textContains("amsiutils", "amsiinitfailed", "amsiscanbuffer", "amsi.dll", "amsicontext")},
+		{Names: []string{"reg", "set-itemproperty", "new-itemproperty"}, When: allOf(isNot(hasWords("query")), textContains(`\amsi.dll`))},
+		{Names: []string{"advancedrun"}, When: textContains("windefend")},
+		{Names: []string{"taskkill", "stop-process"}, When: hasValue("msmpeng.exe", "msmpeng", "mssense", "mssense.exe")},
+	}, services("windefend", "wdnissvc", "wdnisdrv", "wdfilter", "wdboot", "sense", "mpssvc", "securityhealthservice")...),
+}
