@@ -32,20 +32,19 @@ shells: ## the programs that the classifier's tests run
 	scripts/packages shells
 
 long: shells ## the classifier against real shells with 20,000 generated commands and 10,000 texts, and fuzzers for minutes each
-	$(GO) test -timeout 120m ./internal/classify/classifytest -variants 20000
+	$(GO) test -timeout 120m ./test/classifytest -variants 20000
 	$(GO) test ./internal/classify -run '^$$' -fuzz '^FuzzShell$$' -fuzztime 5m
 	$(GO) test ./internal/classify -run '^$$' -fuzz '^FuzzArgv$$' -fuzztime 5m
-	$(GO) test ./internal/names -run '^$$' -fuzz '^FuzzAnswer$$' -fuzztime 2m
+	$(GO) test ./internal/dns -run '^$$' -fuzz '^FuzzAnswer$$' -fuzztime 2m
 	$(GO) test ./internal/exec -run '^$$' -fuzz '^FuzzDecode$$' -fuzztime 2m
 	$(GO) test ./internal/policy -run '^$$' -fuzz '^FuzzParse$$' -fuzztime 2m -fuzzminimizetime 1x
 	$(GO) test ./internal/control -run '^$$' -fuzz '^FuzzDecode$$' -fuzztime 2m
 	$(GO) test ./internal/redact -run '^$$' -fuzz '^FuzzScrub$$' -fuzztime 5m
 	$(GO) test ./internal/vault -run '^$$' -fuzz '^FuzzRequest$$' -fuzztime 1m
 	$(GO) test ./internal/memory -run '^$$' -fuzz '^FuzzRecall$$' -fuzztime 2m
-	$(GO) test ./internal/ruleset/permission -run '^$$' -fuzz '^FuzzParse$$' -fuzztime 2m
-	$(GO) test ./internal/ruleset/permission -run '^$$' -fuzz '^FuzzCheckKey$$' -fuzztime 1m
-	for f in ruleset:FuzzCheck ruleset:FuzzScript ruleset:FuzzCalm ruleset:FuzzWorth ruleset:FuzzAppended ruleset:FuzzAnswer ruleset/powershell:FuzzParse ruleset/cmdexe:FuzzParse ruleset/posix:FuzzEach \
-		ruleset/pathguard:FuzzClean ruleset/update:FuzzCheck; do $(GO) test ./internal/$${f%%:*} -run '^$$' -fuzz "^$${f##*:}\$$" -fuzztime 1m || exit 1; done
+	$(GO) test ./internal/permission -run '^$$' -fuzz '^FuzzParse$$' -fuzztime 2m
+	$(GO) test ./internal/permission -run '^$$' -fuzz '^FuzzCheckKey$$' -fuzztime 1m
+	for f in Check Script Calm Worth Appended Answer ParsePowerShell Parse Each Clean CheckUpdate; do $(GO) test ./internal/toolguard -run '^$$' -fuzz "^Fuzz$$f\$$" -fuzztime 1m || exit 1; done
 
 agents: ## Claude Code and Codex, for test/agents; without npm they are left out, loudly
 	scripts/agents
@@ -92,7 +91,7 @@ demo: vm ## the main job, shown in a VM
 bench: images ## what Weir costs: a table, and bench/results.json
 	$(GO) run ./test/vm/cmd/bench
 	$(GO) test -run '^$$' -bench 'Decide|Busy' -cpu 1 ./internal/gate
-	$(GO) test -run '^$$' -bench Guard -cpu 1 ./internal/ruleset
+	$(GO) test -run '^$$' -bench Guard -cpu 1 ./internal/toolguard
 	$(GO) test -run '^$$' -bench 'Paced' -benchtime 10s ./internal/bridge
 	$(GO) test -run '^$$' -bench 'Hook' ./cmd/hook
 	$(GO) test -run '^$$' -bench 'Stand' ./internal/names

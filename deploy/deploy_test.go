@@ -20,8 +20,8 @@ import (
 	rbac "k8s.io/api/rbac/v1"
 	"sigs.k8s.io/yaml"
 
+	"weir/internal/bridge/wire"
 	"weir/internal/policy"
-	"weir/internal/self"
 )
 
 // manifests are those of deploy/kubernetes, by kind and name.
@@ -150,7 +150,7 @@ func mountAt(t *testing.T, pod core.PodSpec, c core.Container, at string) core.V
 func TestMounts(t *testing.T) {
 	pod := get[*apps.DaemonSet](t, read(t), "DaemonSet weir").Spec.Template.Spec
 	c := container(t, pod, "weir")
-	want := []string{path.Dir(self.Pins), path.Dir(self.Cgroup), self.Run, self.State, "/var/log/weir"}
+	want := []string{path.Dir(wire.Pins), path.Dir(wire.Cgroup), wire.Run, wire.State, "/var/log/weir"}
 	var hosts []string
 	for _, m := range c.VolumeMounts {
 		if v := mountAt(t, pod, c, m.MountPath); v.HostPath != nil {
@@ -232,7 +232,7 @@ func TestNode(t *testing.T) {
 		t.Errorf("priority class %s", pod.PriorityClassName)
 	}
 	c := container(t, pod, "weir")
-	live, ready := []string{self.Program, "health", "--live"}, []string{self.Program, "health"}
+	live, ready := []string{wire.Program, "health", "--live"}, []string{wire.Program, "health"}
 	for name, probe := range map[string]struct {
 		got  *core.Probe
 		want []string
@@ -339,8 +339,8 @@ func TestUnit(t *testing.T) {
 	}
 	for name, want := range map[string]string{
 		"Type": "notify", "Restart": "always", "KillMode": "mixed", "RuntimeDirectoryPreserve": "yes",
-		"RuntimeDirectory": path.Base(self.Run), "StateDirectory": path.Base(self.State),
-		"ExecStart": fmt.Sprintf("%s run --policy %s/policy.yaml", self.Program, self.Config),
+		"RuntimeDirectory": path.Base(wire.Run), "StateDirectory": path.Base(wire.State),
+		"ExecStart": fmt.Sprintf("%s run --policy %s/policy.yaml", wire.Program, wire.Config),
 	} {
 		if got := strings.Join(unit[name], " "); got != want {
 			t.Errorf("%s=%s, want %s", name, got, want)
@@ -350,7 +350,7 @@ func TestUnit(t *testing.T) {
 		t.Error("no watchdog")
 	}
 	watch := settings(t, "systemd/weir-watch.service")
-	if got := strings.Join(watch["ExecStart"], " "); got != self.Program+" watch" {
+	if got := strings.Join(watch["ExecStart"], " "); got != wire.Program+" watch" {
 		t.Errorf("weir-watch: ExecStart=%s", got)
 	}
 	for _, name := range []string{"PartOf", "BindsTo", "Requires"} { // it outlives what it watches
@@ -383,7 +383,7 @@ func TestDockerfile(t *testing.T) {
 		return strings.ReplaceAll(string(b), `,`, `, `)
 	}
 	want := map[string]string{
-		"FROM": "scratch", "ADD": "dist/weir-root.tar /", "ENTRYPOINT": list(self.Program), "CMD": list("run", "--policy", self.Config+"/policy.yaml"),
+		"FROM": "scratch", "ADD": "dist/weir-root.tar /", "ENTRYPOINT": list(wire.Program), "CMD": list("run", "--policy", wire.Config+"/policy.yaml"),
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error("Dockerfile (-want +got):\n" + diff)

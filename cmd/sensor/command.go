@@ -15,7 +15,7 @@ import (
 	"weir/internal/daemon"
 	"weir/internal/doctor"
 	"weir/internal/event"
-	"weir/internal/launch"
+	"weir/internal/runner"
 	"weir/internal/taint"
 )
 
@@ -51,7 +51,7 @@ func run(ctx context.Context, args []string, s *system) int {
 	if err == nil {
 		return 0
 	}
-	var quiet launch.Status
+	var quiet runner.Status
 	if errors.As(err, &quiet) {
 		return int(quiet)
 	}
@@ -73,10 +73,10 @@ func (s *system) note(format string, args ...any) {
 func (s *system) client() *control.Client { return control.NewClient(s.runDir) }
 
 // operator is who the caller of sudo is.
-func (s *system) operator() string { return launch.Getenv(s.environ, "SUDO_USER") }
+func (s *system) operator() string { return runner.Getenv(s.environ, "SUDO_USER") }
 
-func (s *system) world() launch.World {
-	return launch.World{Stdin: s.stdin, Stdout: s.stdout, Stderr: s.stderr, Environ: s.environ, RunDir: s.runDir, Say: s.note, Outlive: s.outlive}
+func (s *system) world() runner.World {
+	return runner.World{Stdin: s.stdin, Stdout: s.stdout, Stderr: s.stderr, Environ: s.environ, RunDir: s.runDir, Say: s.note, Outlive: s.outlive}
 }
 
 func (s *system) root() *cobra.Command {

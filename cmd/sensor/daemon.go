@@ -10,10 +10,10 @@ import (
 	"github.com/sirupsen/logrus"
 	"github.com/spf13/cobra"
 
+	"weir/internal/bridge/wire"
 	"weir/internal/daemon"
 	"weir/internal/doctor"
-	"weir/internal/launch"
-	"weir/internal/self"
+	"weir/internal/runner"
 	"weir/internal/taint"
 )
 
@@ -36,7 +36,7 @@ func (s *system) daemonCommand() *cobra.Command {
 			if err := s.checkKernel(flags.pins, types); err != nil && !flags.degraded {
 				return err
 			}
-			pulse := launch.NewPulse(readyFD, s.environ)
+			pulse := runner.NewPulse(readyFD, s.environ)
 			ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGTERM, syscall.SIGINT)
 			defer stop()
 			logger := logrus.New()
@@ -51,7 +51,7 @@ func (s *system) daemonCommand() *cobra.Command {
 				RunDir:     s.runDir,
 				RulesPath:  flags.rules,
 				Server:     flags.server,
-				KillSwitch: filepath.Join(flags.state, filepath.Base(self.KillSwitch)),
+				KillSwitch: filepath.Join(flags.state, filepath.Base(wire.KillSwitch)),
 				Degraded:   flags.degraded,
 				AgentPath:  flags.agent,
 				Version:    version(),

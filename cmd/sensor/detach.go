@@ -10,10 +10,10 @@ import (
 	"github.com/sirupsen/logrus"
 	"github.com/spf13/cobra"
 
-	"weir/internal/cgroup"
+	"weir/internal/bridge/wire"
 	"weir/internal/control"
 	"weir/internal/daemon"
-	"weir/internal/self"
+	"weir/internal/linux"
 	"weir/internal/taint"
 )
 
@@ -50,8 +50,8 @@ would be open from then on; --force does it all the same. Taint is kept on disk,
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&state, "state", self.State, "`directory` of what outlives a reboot")
-	f.StringVar(&pins, "pins", self.Pins, "`directory` on a bpf file system")
+	f.StringVar(&state, "state", wire.State, "`directory` of what outlives a reboot")
+	f.StringVar(&pins, "pins", wire.Pins, "`directory` on a bpf file system")
 	f.BoolVar(&force, "force", false, "also when a tainted container is live: its egress is open then")
 	return cmd
 }
@@ -88,7 +88,7 @@ func refuseTainted(stateDir, pins string) error {
 	defer st.Close()
 	var live []string
 	for _, c := range st.List() {
-		if c.Taint != 0 && cgroup.Populated(c.Cgroup) {
+		if c.Taint != 0 && linux.CgroupPopulated(c.Cgroup) {
 			live = append(live, c.ID)
 		}
 	}

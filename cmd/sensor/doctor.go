@@ -10,10 +10,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"weir/internal/bridge/wire"
 	"weir/internal/control"
 	"weir/internal/doctor"
-	"weir/internal/launch"
-	"weir/internal/self"
+	"weir/internal/runner"
 )
 
 func (s *system) doctorCommand() *cobra.Command {
@@ -44,13 +44,13 @@ func (s *system) doctorCommand() *cobra.Command {
 				return err
 			}
 			if report.Worst() == doctor.Fail {
-				return launch.Status(control.Failed)
+				return runner.Status(control.Failed)
 			}
 			return nil
 		},
 	}
 	cmd.Flags().BoolVar(&load, "load", false, "load and attach everything for a moment, and try it on a process of its own")
-	cmd.Flags().StringVar(&pins, "pins", self.Pins, "`directory` on a bpf file system")
+	cmd.Flags().StringVar(&pins, "pins", wire.Pins, "`directory` on a bpf file system")
 	return cmd
 }
 

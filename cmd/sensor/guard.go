@@ -12,9 +12,9 @@ import (
 
 	"weir/internal/control"
 	"weir/internal/event"
-	"weir/internal/launch"
 	"weir/internal/policy"
 	"weir/internal/prompt"
+	"weir/internal/runner"
 	"weir/internal/taint"
 )
 
@@ -38,7 +38,7 @@ func (s *system) guardCommand() *cobra.Command {
 		Short: "run one command in a guarded cgroup of its own",
 		Long: `Runs CMD in a guarded cgroup of its own: all that it starts stays in it, and once it is tainted the kernel denies its egress.
 With --cgroup no command is run: a cgroup that is there already is one container from now on, with all below it, until it is removed.
-If no sensor runs, one is started for as long as CMD does; its events go to ` + launch.Events + `.
+If no sensor runs, one is started for as long as CMD does; its events go to ` + runner.Events + `.
 Under sudo, CMD runs as the user who called sudo. The exit status is CMD's; 127: CMD was not found, 126: it cannot be run.`,
 		Example: `  sudo weir guard -- bash
   sudo weir guard --taint secret --name review -- claude
@@ -102,7 +102,7 @@ Under sudo, CMD runs as the user who called sudo. The exit status is CMD's; 127:
 }
 
 func (s *system) guard(ctx context.Context, o guardOptions, argv []string) error {
-	if err := launch.FindProgram(argv[0]); err != nil {
+	if err := runner.FindProgram(argv[0]); err != nil {
 		return err
 	}
 	w := s.world()
@@ -112,12 +112,12 @@ func (s *system) guard(ctx context.Context, o guardOptions, argv []string) error
 	}
 	request := control.GuardRequest{Name: o.name, Taint: o.taint, By: s.operator()}
 	if o.policy != "" {
-		if request.Policy, err = launch.ReadPolicy(o.policy); err != nil {
+		if request.Policy, err = runner.ReadPolicy(o.policy); err != nil {
 			return err
 		}
 		request.PolicyName = o.policy
 	}
-	session := launch.Session{
+	session := runner.Session{
 		Request: request, Policy: o.policy, Who: who, Argv: argv,
 		Began: func(r control.GuardReply) {
 			if !o.quiet {
@@ -157,7 +157,7 @@ func (s *system) guardCgroup(ctx context.Context, o guardOptions) error {
 }
 
 // tellBegin says what a session denies, and where questions are answered (F12).
-func (s *system) tellBegin(r control.GuardReply, who launch.Identity) {
+func (s *system) tellBegin(r control.GuardReply, who runner.Identity) {
 	denies := ""
 	switch {
 	case r.Mode == string(policy.Observe):

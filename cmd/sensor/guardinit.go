@@ -3,21 +3,21 @@ package main
 import (
 	"github.com/spf13/cobra"
 
-	"weir/internal/launch"
+	"weir/internal/runner"
 )
 
 // initCommand is the stub that becomes a guarded command.
 func (s *system) initCommand() *cobra.Command {
 	var uid, gid uint32
 	var groups []uint
-	var write launch.Write
+	var write runner.Write
 	cmd := &cobra.Command{
 		Use:         "guard-init",
 		Hidden:      true,
 		Args:        args(1, -1, "a command"),
 		Annotations: map[string]string{"as": "weir guard"},
 		RunE: func(_ *cobra.Command, argv []string) error {
-			return launch.Init(uid, gid, groups, write, argv, s.environ)
+			return runner.Init(uid, gid, groups, write, argv, s.environ)
 		},
 	}
 	f := cmd.Flags()

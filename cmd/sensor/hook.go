@@ -8,8 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"weir/internal/bridge/adapter"
-	"weir/internal/launch"
+	"weir/internal/agenthook"
+	"weir/internal/runner"
 )
 
 // hookCommand is weir-hook, for who has weir itself at hand.
@@ -21,7 +21,7 @@ func (s *system) hookCommand() *cobra.Command {
 The exit codes are what agents expect of a hook:
 0 also for a denial, which is in what it prints; 2 where the call could not be read or the answer not be written, which denies too.
 
-` + adapter.Usage,
+` + agenthook.Usage,
 		Example: `  weir hook install claude
   echo '{"tool_name":"Bash","tool_input":{"command":"ls"}}' | weir hook generic`,
 		DisableFlagParsing: true,
@@ -68,11 +68,11 @@ command's output would be and ends with 126.`,
 
 func (s *system) hook(cmd *cobra.Command, args []string) error {
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // its status would let the call pass
-	w := adapter.World{
-		Stdin: s.stdin, Stdout: s.stdout, Stderr: s.stderr, Environ: s.environ, Self: "weir hook", Home: launch.Getenv(s.environ, "HOME"),
+	w := agenthook.World{
+		Stdin: s.stdin, Stdout: s.stdout, Stderr: s.stderr, Environ: s.environ, Self: "weir hook", Home: runner.Getenv(s.environ, "HOME"),
 	}
 	if code := w.Main(cmd.Context(), args); code != 0 {
-		return launch.Status(code)
+		return runner.Status(code)
 	}
 	return nil
 }

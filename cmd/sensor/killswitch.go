@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"weir/internal/self"
+	"weir/internal/bridge/wire"
 	"weir/internal/toolguard"
 )
 
@@ -21,10 +21,10 @@ next call. What runs already goes on, and the kernel denies egress as before. Th
 
 The switch is a file in the state directory of the sensor that runs (weir run --state), which is asked for it.`,
 		Args:              s.subcommand,
-		PersistentPreRunE: s.ofSensor("file", filepath.Base(self.KillSwitch)),
+		PersistentPreRunE: s.ofSensor("file", filepath.Base(wire.KillSwitch)),
 		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.PersistentFlags().StringVar(&file, "file", self.KillSwitch, "the switch, if not the sensor's own: a `file` that is there while it is on")
+	cmd.PersistentFlags().StringVar(&file, "file", wire.KillSwitch, "the switch, if not the sensor's own: a `file` that is there while it is on")
 	for _, c := range []struct {
 		name, short string
 		on          bool
@@ -32,7 +32,7 @@ The switch is a file in the state directory of the sensor that runs (weir run --
 		cmd.AddCommand(&cobra.Command{
 			Use: c.name, Short: c.short, Args: args(0, 0, ""),
 			RunE: func(*cobra.Command, []string) error {
-				if s.euid != 0 && file == self.KillSwitch {
+				if s.euid != 0 && file == wire.KillSwitch {
 					return errRoot
 				}
 				if err := toolguard.SetKillSwitch(file, c.on); err != nil {

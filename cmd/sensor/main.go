@@ -8,8 +8,8 @@ import (
 
 	"weir/internal/daemon"
 	"weir/internal/doctor"
-	"weir/internal/launch"
 	"weir/internal/netegress"
+	"weir/internal/runner"
 )
 
 func main() {
@@ -19,11 +19,11 @@ func main() {
 		stderr:  os.Stderr,
 		environ: os.Environ(),
 		euid:    os.Geteuid(),
-		log:     launch.Events,
+		log:     runner.Events,
 		kernel:  doctor.Kernel,
 		daemon:  daemon.Run,
 		watch:   netegress.Watch,
-		outlive: launch.Outlive,
+		outlive: runner.Outlive,
 		detach:  netegress.Detach,
 		try:     daemon.SelfTest,
 	}))

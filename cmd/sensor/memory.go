@@ -11,9 +11,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"weir/internal/bridge/wire"
 	"weir/internal/event"
 	"weir/internal/memory"
-	"weir/internal/self"
 )
 
 func (s *system) memoryCommand() *cobra.Command {
@@ -26,7 +26,7 @@ func (s *system) memoryCommand() *cobra.Command {
 		PersistentPreRunE: s.ofSensor("dir", "memory"),
 		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.PersistentFlags().StringVar(&dir, "dir", self.State+"/memory", "`folder` of the stores, if not the sensor's own: plain files STORE/KEY.md")
+	cmd.PersistentFlags().StringVar(&dir, "dir", wire.State+"/memory", "`folder` of the stores, if not the sensor's own: plain files STORE/KEY.md")
 	open := func() *memory.Memory { return memory.New(dir) }
 	cmd.AddCommand(s.memoryImport(open), s.memoryList(open), s.memoryShow(open), s.memoryRemove(open))
 	return cmd

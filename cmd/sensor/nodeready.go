@@ -7,15 +7,14 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"weir/internal/launch"
-	"weir/internal/node"
+	"weir/internal/runner"
 )
 
 // accountDir is where Kubernetes puts a service account into a pod.
 const accountDir = "/var/run/secrets/kubernetes.io/serviceaccount"
 
 func (s *system) nodeReadyCommand() *cobra.Command {
-	var o node.Options
+	var o runner.NodeOptions
 	cmd := &cobra.Command{
 		Use:   "node-ready",
 		Short: "keep a Kubernetes node's taint true to its sensor",
@@ -24,7 +23,7 @@ and puts it there while it is not. It needs a service account that may get and p
 NODE_NAME, POD_NAME and POD_NAMESPACE say where it is.`,
 		Args: args(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			getenv := func(name string) string { return launch.Getenv(s.environ, name) }
+			getenv := func(name string) string { return runner.Getenv(s.environ, name) }
 			for _, v := range []struct {
 				name string
 				into *string
@@ -39,7 +38,7 @@ NODE_NAME, POD_NAME and POD_NAMESPACE say where it is.`,
 			o.Logf = func(format string, args ...any) { s.note("weir node-ready: "+format, args...) }
 			ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGTERM, syscall.SIGINT)
 			defer stop()
-			return node.Keep(ctx, o)
+			return runner.KeepNode(ctx, o)
 		},
 	}
 	f := cmd.Flags()

@@ -17,8 +17,8 @@ import (
 	"weir/internal/event"
 	"weir/internal/gate"
 
-	"weir/internal/launch"
 	"weir/internal/prompt"
+	"weir/internal/runner"
 	"weir/internal/show"
 )
 
@@ -69,7 +69,7 @@ func (s *system) pendingCommand() *cobra.Command {
 func (s *system) follow(ctx context.Context) error {
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
 	defer stop()
-	if !s.json && term.IsTerminal(int(s.stdin.Fd())) && draws(s.stdout, launch.Getenv(s.environ, "TERM")) {
+	if !s.json && term.IsTerminal(int(s.stdin.Fd())) && draws(s.stdout, runner.Getenv(s.environ, "TERM")) {
 		return prompt.Follow(ctx, s.client(), s.operator(), s.stdin, s.stdout)
 	}
 	return prompt.Lines(ctx, s.client(), func(q gate.Question) error {

@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"weir/deploy/policies"
-	"weir/internal/bridge/adapter"
-	"weir/internal/launch"
+	"weir/internal/agenthook"
+	"weir/internal/runner"
 )
 
 // preset is what weir guard --preset does for an agent.
@@ -142,7 +142,7 @@ func (p preset) hooked(argv []string, self string) ([]string, bool, error) {
 	if p.agent == "" || filepath.Base(argv[0]) != p.agent {
 		return argv, false, nil
 	}
-	hook, err := adapter.Settings(p.agent, self+" hook")
+	hook, err := agenthook.Settings(p.agent, self+" hook")
 	if err != nil {
 		return nil, false, err
 	}
@@ -158,13 +158,13 @@ func (p preset) hooked(argv []string, self string) ([]string, bool, error) {
 
 // codexHook is the hook as an item of codex's configuration, which is TOML.
 func codexHook(self string) string {
-	return fmt.Sprintf(`hooks.PreToolUse=[{matcher="*",hooks=[{type="command",command=%q,timeout=%d}]}]`, self+" hook codex", adapter.Timeout)
+	return fmt.Sprintf(`hooks.PreToolUse=[{matcher="*",hooks=[{type="command",command=%q,timeout=%d}]}]`, self+" hook codex", agenthook.Timeout)
 }
 
 var errPresetRoot = errors.New("--preset is for a user without rights, and root can undo it: call weir by sudo as that user, or name one with --user")
 
 // apply makes a session one of the preset's.
-func (s *system) apply(ctx context.Context, name string, quiet bool, to *launch.Session) error {
+func (s *system) apply(ctx context.Context, name string, quiet bool, to *runner.Session) error {
 	p := presets[name]
 	if to.Who.Root() {
 		return errPresetRoot
@@ -173,7 +173,7 @@ func (s *system) apply(ctx context.Context, name string, quiet bool, to *launch.
 	if err != nil {
 		return fmt.Errorf("find the working directory: %w", err)
 	}
-	if to.Write, err = launch.Writable(work, to.Who.Home(), launch.Write{Dirs: slices.Concat(p.own, caches), Files: p.files}); err != nil {
+	if to.Write, err = runner.Writable(work, to.Who.Home(), runner.Write{Dirs: slices.Concat(p.own, caches), Files: p.files}); err != nil {
 		return err
 	}
 	text, missing, err := p.policy(ctx, name, net.DefaultResolver.LookupNetIP)

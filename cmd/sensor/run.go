@@ -12,8 +12,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"weir/internal/lean"
-	"weir/internal/self"
+	"weir/internal/bridge/wire"
+	"weir/internal/linux"
 )
 
 // daemonFlags are those of weir run, which hands them to its child.
@@ -26,11 +26,11 @@ type daemonFlags struct {
 
 func (d *daemonFlags) add(f *pflag.FlagSet) {
 	f.StringVar(&d.policy, "policy", "", "policy `file`; none: enforce, ask a person, open nothing")
-	f.StringVar(&d.state, "state", self.State, "`directory` of what outlives a reboot")
-	f.StringVar(&d.pins, "pins", self.Pins, "`directory` on a bpf file system")
-	f.StringVar(&d.rules, "guard-rules", self.Rules, "`file` of the operator's own rules for the guard of tool calls; it need not be there")
+	f.StringVar(&d.state, "state", wire.State, "`directory` of what outlives a reboot")
+	f.StringVar(&d.pins, "pins", wire.Pins, "`directory` on a bpf file system")
+	f.StringVar(&d.rules, "guard-rules", wire.Rules, "`file` of the operator's own rules for the guard of tool calls; it need not be there")
 	f.StringVar(&d.server, "server", "", "`host` that updates of agents may come from besides GitHub")
-	f.StringVar(&d.agent, "agent-binary", "", "`file` that the tool agent_update replaces, such as "+self.Hook+"; none: the tool is off")
+	f.StringVar(&d.agent, "agent-binary", "", "`file` that the tool agent_update replaces, such as "+wire.Hook+"; none: the tool is off")
 	f.BoolVar(&d.degraded, "degraded", false, "go on where the kernel lacks a mechanism, and say so in every event")
 }
 
@@ -97,7 +97,7 @@ force afterwards.`,
 // locked in memory.
 func (s *system) slim(name string) {
 	debug.SetGCPercent(watchGC)
-	if err := errors.Join(lean.SmallPages(), lean.Trim()); err != nil {
+	if err := errors.Join(linux.SmallPages(), linux.TrimMemory()); err != nil {
 		s.note("%s: %v", name, err)
 	}
 }
@@ -122,7 +122,7 @@ SIGTERM ends it.`,
 			return s.world().KeepWatch(ctx, "weir watch", func(ctx context.Context) error { return s.watch(ctx, pins) })
 		},
 	}
-	cmd.Flags().StringVar(&pins, "pins", self.Pins, "`directory` on a bpf file system")
+	cmd.Flags().StringVar(&pins, "pins", wire.Pins, "`directory` on a bpf file system")
 	return cmd
 }
 

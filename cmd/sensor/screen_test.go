@@ -8,8 +8,8 @@ import (
 
 	"weir/internal/event"
 	"weir/internal/gate"
-	"weir/internal/prompt/prompttest"
 	"weir/internal/show"
+	"weir/test/prompttest"
 )
 
 // longBackend has one question, whose command counts columns.

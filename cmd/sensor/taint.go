@@ -7,9 +7,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"weir/internal/cgroup"
 	"weir/internal/control"
 	"weir/internal/event"
+	"weir/internal/linux"
 	"weir/internal/taint"
 )
 
@@ -68,10 +68,10 @@ func withCgroup(cmd *cobra.Command, at string, argv []string) ([]string, error) 
 	case at == "":
 		return argv, nil
 	case strings.HasPrefix(at, "/"):
-		at = cgroup.Clean(at) // it may be gone, and its taint stored
+		at = linux.CleanCgroup(at) // it may be gone, and its taint stored
 	default:
 		var err error
-		if at, err = cgroup.Named(at); err != nil {
+		if at, err = linux.CgroupNamed(at); err != nil {
 			return nil, usage(cmd, "--cgroup: %v", err)
 		}
 	}

@@ -13,7 +13,7 @@ import (
 
 	"weir/internal/toolguard"
 
-	"weir/internal/self"
+	"weir/internal/bridge/wire"
 )
 
 func (s *system) toolcheckCommand() *cobra.Command {
@@ -30,7 +30,7 @@ or {"id":"…","ok":false,"error":{"code":"…","message":"…"}} is written. No
 			if !jsonl {
 				return usage(cmd, "give --jsonl and JSON lines")
 			}
-			if err := s.ofSensor("kill-switch", filepath.Base(self.KillSwitch))(cmd, nil); err != nil {
+			if err := s.ofSensor("kill-switch", filepath.Base(wire.KillSwitch))(cmd, nil); err != nil {
 				return err
 			}
 			o := toolguard.Options{Server: server}
@@ -52,7 +52,7 @@ or {"id":"…","ok":false,"error":{"code":"…","message":"…"}} is written. No
 	cmd.Flags().BoolVar(&jsonl, "jsonl", false, "read and write JSON lines")
 	cmd.Flags().StringVar(&server, "server", "", "`host` that updates of agents may come from besides GitHub")
 	cmd.Flags().StringVar(&rules, "rules", "", "`file` of the operator's own rules")
-	cmd.Flags().StringVar(&killed, "kill-switch", self.KillSwitch, "`file` that turns tools off while it is there, if not the sensor's own")
+	cmd.Flags().StringVar(&killed, "kill-switch", wire.KillSwitch, "`file` that turns tools off while it is there, if not the sensor's own")
 	return cmd
 }
 

@@ -4,7 +4,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"weir/internal/daemon"
-	"weir/internal/launch"
+	"weir/internal/runner"
 )
 
 // tryCommand is the process that weir doctor --load tries everything on, and its command.
@@ -22,7 +22,7 @@ func (s *system) tryCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return launch.Status(code)
+			return runner.Status(code)
 		},
 	}
 	cmd.Flags().BoolVar(&connect, "connect", false, "connect, and exit with the error number")

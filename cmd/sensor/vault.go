@@ -16,9 +16,9 @@ import (
 	"github.com/spf13/pflag"
 	"golang.org/x/term"
 
-	"weir/internal/launch"
+	"weir/internal/bridge/wire"
 	"weir/internal/redact"
-	"weir/internal/self"
+	"weir/internal/runner"
 	"weir/internal/vault"
 )
 
@@ -39,7 +39,7 @@ passphrase that is asked for. It is the one in the state directory of the sensor
 		PersistentPreRunE: s.ofSensor("vault", "vault.age"),
 		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.PersistentFlags().StringVar(&f.file, "vault", self.State+"/vault.age", "the vault's `file`, if not the sensor's own")
+	cmd.PersistentFlags().StringVar(&f.file, "vault", wire.State+"/vault.age", "the vault's `file`, if not the sensor's own")
 	cmd.PersistentFlags().StringVar(&f.key, "key-file", "", "`file` of the key that opens it; weir vault set makes one that is not there")
 	cmd.AddCommand(s.vaultSet(&f), s.vaultList(&f), s.vaultRemove(&f), s.vaultRotate(&f), s.vaultBind(&f), s.vaultTest(&f))
 	return cmd
@@ -67,7 +67,7 @@ func (s *system) openVault(f *vaultFlags, create bool) (*vault.Vault, error) {
 		k, err := vault.FromFile(f.key)
 		return vault.New(f.file, k), err
 	}
-	k, found, err := vault.FromCredentials(launch.Getenv(s.environ, "CREDENTIALS_DIRECTORY"))
+	k, found, err := vault.FromCredentials(runner.Getenv(s.environ, "CREDENTIALS_DIRECTORY"))
 	if found || err != nil {
 		return vault.New(f.file, k), err
 	}

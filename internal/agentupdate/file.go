@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 	"syscall"
 
-	"weir/internal/rewrite"
+	"weir/internal/linux"
 )
 
 // file is what is written beside the target. discard removes it unless it has taken the target's place.
@@ -101,7 +101,7 @@ func exchange(target, next string) (old string, err error) {
 	if err := os.Rename(next, target); err != nil {
 		return "", err
 	}
-	if err := rewrite.SyncDir(filepath.Dir(target)); err != nil {
+	if err := linux.SyncDir(filepath.Dir(target)); err != nil {
 		return "", errors.Join(err, back(target, old, link))
 	}
 	return old, nil

@@ -6,8 +6,8 @@ import (
 	"errors"
 	"strings"
 
-	"weir/internal/bridge/toolcall"
 	"weir/internal/bridge/wire"
+
 	"weir/internal/event"
 	"weir/internal/gate"
 )
@@ -82,7 +82,7 @@ func (s *Server) check(ctx context.Context, who Asker, r wire.Request) string {
 		c.tool, c.command, shell = "Bash", r.Command, true
 		c.input = marshal(map[string]string{"command": r.Command})
 	case wire.ToolCheck:
-		c.command, shell = toolcall.Shell(r.ToolName, r.ToolInput)
+		c.command, shell = wire.ShellText(r.ToolName, r.ToolInput)
 	default:
 		return textType
 	}

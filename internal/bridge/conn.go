@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"weir/internal/bridge/wire"
-	"weir/internal/poll"
+	"weir/internal/linux"
 )
 
 const (
@@ -120,7 +120,7 @@ func (c *client) read(ctx context.Context, cancel context.CancelFunc) {
 		case <-done:
 			return
 		case <-tick.C:
-			if poll.HungUp(c.conn) {
+			if linux.HungUp(c.conn) {
 				cancel() // nobody waits any more
 			}
 		}

@@ -6,10 +6,9 @@ import (
 	"slices"
 	"strconv"
 
-	"weir/internal/bridge/gitguard"
-	"weir/internal/bridge/sight"
-	"weir/internal/bridge/toolcall"
 	"weir/internal/bridge/wire"
+	"weir/internal/gitguard"
+
 	"weir/internal/event"
 	"weir/internal/gate"
 	"weir/internal/permission"
@@ -86,7 +85,7 @@ func (s *Server) killSwitch(_ context.Context, c *called) string {
 }
 
 func (s *Server) guard(_ context.Context, c *called) string {
-	hit, ok := s.rules.Load().Guard.CheckIn(c.tool, c.input, sight.By(strconv.Itoa(c.who.Process.PID), c.dir))
+	hit, ok := s.rules.Load().Guard.CheckIn(c.tool, c.input, wire.SeenBy(strconv.Itoa(c.who.Process.PID), c.dir))
 	if !ok {
 		return ""
 	}
@@ -141,8 +140,8 @@ func (s *Server) hook(ctx context.Context, c *called) string {
 			return reason
 		}
 	}
-	if c.tool == toolcall.WebFetch {
-		if reason, denied := s.builtIn(c.who, toolcall.WebFetch, "web_fetch", "a direct web fetch", textWebFetch); denied {
+	if c.tool == wire.WebFetch {
+		if reason, denied := s.builtIn(c.who, wire.WebFetch, "web_fetch", "a direct web fetch", textWebFetch); denied {
 			return reason
 		}
 	}

@@ -8,7 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"weir/internal/poll"
+	"weir/internal/linux"
 )
 
 // peer is the process that connected, as the kernel says.
@@ -49,6 +49,6 @@ func peerOf(conn *net.UnixConn) (peer, error) {
 
 // alive says whether the process that connected is still there. What was read of its id before is its own then.
 func (p peer) alive() bool {
-	has, err := poll.Now(p.fd.Fd(), unix.POLLIN)
+	has, err := linux.Poll(p.fd.Fd(), unix.POLLIN)
 	return err == nil && has == 0
 }

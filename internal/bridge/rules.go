@@ -3,8 +3,8 @@ package bridge
 import (
 	"weir/internal/toolguard"
 
+	"weir/internal/bridge/wire"
 	"weir/internal/permission"
-	"weir/internal/self"
 )
 
 // Rules are what calls are held against before any hook.
@@ -40,6 +40,6 @@ func standing() *Rules {
 	return &Rules{
 		Guard:       toolguard.New(toolguard.Options{Names: toolguard.InstalledNames()}),
 		Permissions: (*permission.Set)(nil),
-		Killed:      func() bool { return toolguard.KillSwitchOn(self.KillSwitch) },
+		Killed:      func() bool { return toolguard.KillSwitchOn(wire.KillSwitch) },
 	}
 }

@@ -12,7 +12,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
-	"weir/internal/poll"
+	"weir/internal/linux"
 )
 
 // Limits on a client of the tools, beside those on lines.
@@ -84,7 +84,7 @@ func (s *stream) room() bool {
 		if s.server.room(s.usage) {
 			return true
 		}
-		if time.Now().After(end) || poll.HungUp(s.conn) || !pause(s.ctx) {
+		if time.Now().After(end) || linux.HungUp(s.conn) || !pause(s.ctx) {
 			return false
 		}
 	}
@@ -163,7 +163,7 @@ func (s *stream) wait(places chan struct{}) bool {
 		case <-s.ctx.Done():
 			return false
 		case <-time.After(200 * time.Millisecond):
-			if poll.HungUp(s.conn) {
+			if linux.HungUp(s.conn) {
 				return false
 			}
 		}

@@ -3,8 +3,8 @@ package bridge
 import (
 	"strings"
 
-	"weir/internal/bridge/gitguard"
 	"weir/internal/gate"
+	"weir/internal/gitguard"
 )
 
 // The texts are read by a model: what was denied, why, and what works instead. They tell nothing of the policy.

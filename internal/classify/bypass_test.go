@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"weir/internal/classify"
-	"weir/internal/classify/classifytest/cases"
+	"weir/test/classifytest/cases"
 )
 
 // observed are command lines as the kernel sees them, by the way out that each tries; none is local but those that end in "fine".

@@ -6,7 +6,7 @@ import (
 	"weir/internal/commands"
 )
 
-// How says what a command's name may stand for.
+// how says what a command's name may stand for.
 type how uint8
 
 const (

@@ -10,8 +10,8 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 
 	"weir/internal/classify"
-	"weir/internal/classify/classifytest"
-	"weir/internal/classify/classifytest/cases"
+	"weir/test/classifytest"
+	"weir/test/classifytest/cases"
 )
 
 // FuzzShell (G9, B09): nothing panics, the answer is of one form, and no rewriting that means the same to bash makes a text local.

@@ -7,13 +7,13 @@ import (
 	"weir/internal/commands"
 )
 
-// Value is what is known of a variable.
+// value is what is known of a variable.
 type value struct {
 	Kind valueKind
 	Text string // the value, or what it begins with
 }
 
-// Kind is how much is known of a value.
+// valueKind is how much is known of a value.
 type valueKind uint8
 
 const (
@@ -28,7 +28,7 @@ const (
 // they are copied at each branch.
 const MaxTracked = 64
 
-// State is what is known of the shell that runs the text. The zero value is a
+// shellState is what is known of the shell that runs the text. The zero value is a
 // shell of which nothing is known.
 type shellState struct {
 	vars     map[string]value
@@ -143,7 +143,7 @@ func (s *shellState) Arg(n int) value {
 	return value{Kind: Literal}
 }
 
-// Merge is what is known of a variable that has one of two values.
+// mergeValues is what is known of a variable that has one of two values.
 func mergeValues(a, b value) value {
 	if a.Number() && b.Number() {
 		return value{Kind: Integer}

@@ -2,7 +2,7 @@ package commands
 
 const builds = "runs commands that files of the project name"
 
-// Build are commands that build and test projects.
+// buildTools are commands that build and test projects.
 var buildTools = []*Command{
 	{Names: "make gmake bmake cmake ctest ninja meson bazel bazelisk buck buck2 scons waf ant gradle gradlew mvn mvnw maven sbt just task tasks invoke inv nmake xmake premake5 gulp grunt pants earthly dagger tup redo", Class: Network, Rest: Data, Facts: Runtime, Why: builds + " (make does so even with -n)", Example: "make test"},
 	{Names: "autoconf autoreconf automake aclocal libtool libtoolize configure autogen.sh pkg-config qmake", Class: Network, Rest: Data, Facts: Runtime, Why: builds},

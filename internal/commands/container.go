@@ -1,6 +1,6 @@
 package commands
 
-// Container are commands that run containers, clusters and other machines.
+// containerTools are commands that run containers, clusters and other machines.
 var containerTools = []*Command{
 	{Names: "docker docker-compose podman podman-compose nerdctl buildah skopeo ctr crictl lima limactl colima finch apptainer singularity runc crun distrobox toolbox lxc lxc-attach lxd incus machinectl systemd-nspawn kaniko", Class: Network, Rest: Data, Facts: Runtime | Download, Why: "runs programs outside of this container, and fetches images", Example: "docker ps"},
 	{Names: "kubectl oc helm k9s minikube kind k3s k3d kustomize argocd flux istioctl linkerd kubeadm stern skaffold tilt", Class: Network, Rest: Data, Facts: Upload | Download, Why: "speaks with a cluster, and runs programs in it", Example: "kubectl get pods"},

@@ -14,7 +14,7 @@ const (
 	Optional                // takes one that is glued
 )
 
-// Split tells a call's options from its operands, as getopt_long does.
+// ParseSplit tells a call's options from its operands, as getopt_long does.
 func ParseSplit(c *Call, at Word) {
 	cmd := c.Command
 	// A wrapper and a command with subcommands stop at their first operand.

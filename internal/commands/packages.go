@@ -2,7 +2,7 @@ package commands
 
 const installs = "fetches packages and runs code that they bring; what it only lists may still ask a server"
 
-// Packages are commands that fetch and install packages.
+// packageTools are commands that fetch and install packages.
 var packageTools = []*Command{
 	{
 		Names: "apt apt-get aptitude apk dnf dnf5 yum microdnf tdnf zypper pacman yay paru emerge xbps-install eopkg swupd brew port opkg pkg pkg_add snap flatpak guix " +

@@ -4,7 +4,7 @@ import (
 	"strings"
 )
 
-// Roles gives options' values and operands to what their roles say.
+// ParseRoles gives options' values and operands to what their roles say.
 func ParseRoles(c *Call, at Word) {
 	cmd := c.Command
 	for i := range c.Options {

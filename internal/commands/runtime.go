@@ -2,7 +2,7 @@ package commands
 
 const runsAny = "runs a program in a language that can do everything"
 
-// Runtime are commands that run programs in a language, or other programs.
+// runtimeTools are commands that run programs in a language, or other programs.
 var runtimeTools = []*Command{
 	{
 		Names: "python# pypy# micropython", Class: Network, Stop: true, Short: "bBdEhiIOPqsSuvVxc:m:W:X:?",

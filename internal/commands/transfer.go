@@ -6,7 +6,7 @@ import (
 
 const transfers = "transfers data over the network"
 
-// Transfer are commands that transfer data over the network, or ask it for names.
+// transferTools are commands that transfer data over the network, or ask it for names.
 var transferTools = []*Command{
 	{
 		Names: "curl", Class: Network,

@@ -4,10 +4,10 @@ import (
 	"strings"
 )
 
-// Knows says whether a program, by its name without a directory, is one that runs another command.
+// KnowsWrapper says whether a program, by its name without a directory, is one that runs another command.
 func KnowsWrapper(name string) bool { return programs[name] != nil || starters[name] != "" }
 
-// Read finds what a program runs with the words that follow its name: commands, each a program with its words, and texts of a shell. No word is in
+// Unwrap finds what a program runs with the words that follow its name: commands, each a program with its words, and texts of a shell. No word is in
 // two of them. text gives a word's text as far as it is known.
 func Unwrap[W any](name string, args []W, text func(W) string) (commands [][]W, texts []string) {
 	if !KnowsWrapper(name) {

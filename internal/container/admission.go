@@ -10,8 +10,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"weir/internal/cgroup"
 	"weir/internal/event"
+	"weir/internal/linux"
 	"weir/internal/taint"
 )
 
@@ -42,7 +42,7 @@ func (k *Keeper) look(e *entry) []event.Finding {
 
 // tell logs each finding of a container once.
 func (k *Keeper) tell(e *entry, found []event.Finding) {
-	id, _ := cgroup.ID(e.path) // 0: it is not made yet
+	id, _ := linux.CgroupID(e.path) // 0: it is not made yet
 	ec := k.Show(id, 0)
 	if id == 0 {
 		ec = shown(k.described(e))
@@ -68,14 +68,14 @@ func shown(c taint.Container) event.Container {
 
 // kill ends a container that the policy refuses. It is tainted with both bits by now: what it does until then stays in.
 func (k *Keeper) kill(e *entry) error {
-	at, err := actual(e.container, cgroup.Of)
+	at, err := actual(e.container, linux.CgroupOf)
 	if err != nil {
 		return nil // it has ended
 	}
-	if !cgroup.Below(at, e.path) {
+	if !linux.CgroupBelow(at, e.path) {
 		return fmt.Errorf("kill refused container %s: its cgroup %s is not below %s", e.container.ID, at, e.path)
 	}
-	if err := os.WriteFile(filepath.Join(cgroup.Dir(at), "cgroup.kill"), []byte("1"), 0); err != nil && !os.IsNotExist(err) {
+	if err := os.WriteFile(filepath.Join(linux.CgroupDir(at), "cgroup.kill"), []byte("1"), 0); err != nil && !os.IsNotExist(err) {
 		return fmt.Errorf("kill refused container %s: %w", e.container.ID, err)
 	}
 	k.mu.Lock()
@@ -83,7 +83,7 @@ func (k *Keeper) kill(e *entry) error {
 	e.refused = true
 	k.mu.Unlock()
 	if first {
-		id, _ := cgroup.ID(e.path)
+		id, _ := linux.CgroupID(e.path)
 		ec := k.Show(id, 0)
 		k.Log(event.Event{Kind: event.Error, Container: &ec, Message: "container " + e.container.ID + " was killed: the policy refuses what it has"})
 	}

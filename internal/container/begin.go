@@ -13,11 +13,10 @@ import (
 	"golang.org/x/sys/unix"
 
 	"weir/internal/bridge/wire"
-	"weir/internal/cgroup"
-	"weir/internal/container/nri"
+	"weir/internal/linux"
+
 	"weir/internal/event"
 	"weir/internal/policy"
-	"weir/internal/procfs"
 )
 
 const (
@@ -44,7 +43,7 @@ func (k *Keeper) answer(ctx context.Context, now policy.Containers) {
 	var asks asks
 	go func() {
 		defer c.close()
-		nri.Run(ctx, now.NRI, questions{k, c}, func(err error) {
+		runNRI(ctx, now.NRI, questions{k, c}, func(err error) {
 			asks.change(k, err)
 			once.Do(func() { close(first) })
 		})
@@ -90,7 +89,7 @@ type questions struct {
 }
 
 // Creating gives a container that will be guarded the ways to ask.
-func (q questions) Creating(ctx context.Context, c nri.Container) ([]nri.Mount, error) {
+func (q questions) Creating(ctx context.Context, c nriContainer) ([]nriMount, error) {
 	if err := q.meet(ctx, c.Sandbox); err != nil {
 		q.Fail("refuse to make container "+c.ID, err)
 		return nil, err
@@ -104,20 +103,20 @@ func (q questions) Creating(ctx context.Context, c nri.Container) ([]nri.Mount, 
 	if _, _, _, _, ok := q.choose(one, at, p); !ok {
 		return nil, nil
 	}
-	var mounts []nri.Mount
+	var mounts []nriMount
 	if to := filepath.Dir(wire.Default); q.Bridge != "" && !covered(c.Mounts, to) {
-		mounts = append(mounts, nri.Mount{Destination: to, Type: "bind", Source: q.Bridge, Options: []string{"rbind", "ro", "nosuid", "nodev", "noexec"}})
+		mounts = append(mounts, nriMount{Destination: to, Type: "bind", Source: q.Bridge, Options: []string{"rbind", "ro", "nosuid", "nodev", "noexec"}})
 	}
 	// in a user namespace of its own the container's root could stamp answers itself
 	if p.IPC != "" && !c.OwnUsers && !covered(c.Mounts, p.IPC) {
-		mounts = append(mounts, nri.Mount{Destination: p.IPC, Type: "tmpfs", Source: ipcSource, Options: ipcOptions})
+		mounts = append(mounts, nriMount{Destination: p.IPC, Type: "tmpfs", Source: ipcSource, Options: ipcOptions})
 	}
 	return mounts, nil
 }
 
 // covered says whether something is mounted at a path or below it: what the container brings along stays.
 func covered(mounts []string, path string) bool {
-	return slices.ContainsFunc(mounts, func(m string) bool { return cgroup.Below(filepath.Clean(m), path) })
+	return slices.ContainsFunc(mounts, func(m string) bool { return linux.CgroupBelow(filepath.Clean(m), path) })
 }
 
 // Starting takes in a container that has a process, of the runtime still: whoever makes its cgroup, it is guarded, and has the taint
@@ -201,7 +200,7 @@ func hand(c Container) error {
 	if i < 0 || c.Spec.Process == nil {
 		return nil
 	}
-	root, err := procfs.OpenRoot(c.PID)
+	root, err := linux.OpenRoot(c.PID)
 	if err != nil {
 		return err
 	}

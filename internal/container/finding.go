@@ -9,8 +9,8 @@ import (
 
 	"github.com/opencontainers/runtime-spec/specs-go"
 
-	"weir/internal/cgroup"
 	"weir/internal/event"
+	"weir/internal/linux"
 )
 
 // Severities of findings.
@@ -110,12 +110,12 @@ func mount(m specs.Mount, s *specs.Spec, f facts, add func(id, severity, format 
 	source := path.Clean(strings.Replace(m.Source, "/var/run", "/run", 1))
 	bind, writable := isBind(m), !readOnly(m)
 	aboveSys := bind && deep(m) && (source == "/" || source == "/sys" || source == "/sys/fs")
-	if m.Type == "bpf" || aboveSys || bind && cgroup.Below(source, "/sys/fs/bpf") {
+	if m.Type == "bpf" || aboveSys || bind && linux.CgroupBelow(source, "/sys/fs/bpf") {
 		add("bpf_fs", critical, "a bpf file system is mounted at or below %s: pinned maps and programs are files there (B42)", m.Destination)
 	}
 	own := m.Type == "cgroup" || m.Type == "cgroup2"
 	switch {
-	case (own || bind && cgroup.Below(source, "/sys/fs/cgroup")) && writable, aboveSys && !slices.Contains(m.Options, "rro"):
+	case (own || bind && linux.CgroupBelow(source, "/sys/fs/cgroup")) && writable, aboveSys && !slices.Contains(m.Options, "rro"):
 		if hasNo(s, specs.CgroupNamespace) || bind || f.shared["cgroup"] {
 			add("cgroup_writable", critical, "the host's cgroup tree is mounted writable at or below %s: processes can be moved out of the guard (B28)", m.Destination)
 		} else {
@@ -128,7 +128,7 @@ func mount(m specs.Mount, s *specs.Spec, f facts, add func(id, severity, format 
 		return
 	}
 	// read-only or not: connecting to a socket is no writing
-	if slices.ContainsFunc(runtimeSockets, func(socket string) bool { return cgroup.Below(socket, source) }) {
+	if slices.ContainsFunc(runtimeSockets, func(socket string) bool { return linux.CgroupBelow(socket, source) }) {
 		add("runtime_socket", critical, "%s of the host is mounted at %s: whoever serves a runtime's socket there starts programs as the host's root", m.Source, m.Destination)
 	}
 	if slices.Contains([]string{"/", "/etc", "/root", "/usr", "/var", "/var/lib", "/boot", "/proc", "/dev"}, source) && writable {
@@ -139,10 +139,10 @@ func mount(m specs.Mount, s *specs.Spec, f facts, add func(id, severity, format 
 			add("network_volume", high, "%s is on %s: what is written there leaves without a socket of the container (B48)", m.Destination, kind)
 		}
 	}
-	if cgroup.Below(source, "/dev/net") || source == "/dev" {
+	if linux.CgroupBelow(source, "/dev/net") || source == "/dev" {
 		add("tun_device", high, "%s is mounted: with /dev/net/tun a tunnel carries what it likes (B48)", m.Source)
 	}
-	if cgroup.Below(source, "/dev/infiniband") || source == "/dev" {
+	if linux.CgroupBelow(source, "/dev/infiniband") || source == "/dev" {
 		add("rdma_device", high, "%s is mounted: RDMA sends with no socket (B48)", m.Source)
 	}
 }
@@ -218,7 +218,7 @@ func sharing(tainted, clean []volume, who string) []event.Finding {
 	var found []event.Finding
 	for _, a := range tainted {
 		for _, b := range clean {
-			if cgroup.Below(a.source, b.source) || cgroup.Below(b.source, a.source) {
+			if linux.CgroupBelow(a.source, b.source) || linux.CgroupBelow(b.source, a.source) {
 				found = append(found, event.Finding{ID: "shared_volume", Severity: high, Text: fmt.Sprintf(
 					"%s is shared with %s, which is not tainted: what this one writes there can leave through that one (B34)", a.source, who)})
 			}

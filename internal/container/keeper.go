@@ -12,10 +12,10 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"weir/internal/cgroup"
 	"weir/internal/event"
+	"weir/internal/linux"
 	"weir/internal/policy"
-	"weir/internal/procfs"
+
 	"weir/internal/taint"
 )
 
@@ -186,7 +186,7 @@ func (k *Keeper) over(e *entry, deleted bool) error {
 			return nil
 		}
 		if e.alone {
-			_ = cgroup.Remove(e.path) // one that was prepared and never used; else the runtime has removed it
+			_ = linux.RemoveCgroup(e.path) // one that was prepared and never used; else the runtime has removed it
 		}
 		if err := k.State.Discard(e.path); err != nil {
 			return err
@@ -268,7 +268,7 @@ func (k *Keeper) locate(c Container, p policy.Policy) (*entry, error) {
 	at, _ := specified(c)
 	if c.PID != 0 {
 		var err error
-		if at, err = actual(c, cgroup.Of); err != nil {
+		if at, err = actual(c, linux.CgroupOf); err != nil {
 			return nil, err
 		}
 	}
@@ -297,7 +297,7 @@ func (k *Keeper) described(e *entry) taint.Container {
 			c.Origin.ID = sandbox
 		}
 	}
-	if id, err := cgroup.ID(e.path); err == nil {
+	if id, err := linux.CgroupID(e.path); err == nil {
 		c.CgroupID = id
 	}
 	return c
@@ -307,10 +307,10 @@ func (k *Keeper) described(e *entry) taint.Container {
 // What systemd makes cannot be made beforehand.
 func (k *Keeper) prepare(e *entry) error {
 	at, systemd := specified(e.container)
-	if systemd || at == "" || !cgroup.Below(at, e.path) {
+	if systemd || at == "" || !linux.CgroupBelow(at, e.path) {
 		return nil
 	}
-	if _, err := cgroup.Make(e.path); err != nil {
+	if _, err := linux.MakeCgroup(e.path); err != nil {
 		return err
 	}
 	k.arrive(e)
@@ -323,7 +323,7 @@ func (k *Keeper) prepare(e *entry) error {
 
 // arrive lets the runtime's own program, which is in the cgroup already, finish the start.
 func (k *Keeper) arrive(e *entry) {
-	pids, err := cgroup.Tree(e.path)
+	pids, err := linux.CgroupTree(e.path)
 	if err == nil {
 		err = k.State.Arrive(pids)
 	}
@@ -334,7 +334,7 @@ func (k *Keeper) arrive(e *entry) {
 
 // admit takes in a container that has a process.
 func (k *Keeper) admit(e *entry, bits taint.Bits) error {
-	id, err := cgroup.ID(e.path)
+	id, err := linux.CgroupID(e.path)
 	if err != nil {
 		return err
 	}
@@ -373,7 +373,7 @@ func (k *Keeper) admit(e *entry, bits taint.Bits) error {
 
 // since is how long a process has run.
 func since(pid int) time.Duration {
-	st, err := procfs.ReadStat(pid)
+	st, err := linux.ReadStat(pid)
 	if err != nil {
 		return 0
 	}

@@ -4,7 +4,7 @@ import (
 	"path"
 	"strings"
 
-	"weir/internal/cgroup"
+	"weir/internal/linux"
 	"weir/internal/policy"
 	"weir/internal/taint"
 )
@@ -89,7 +89,7 @@ func specified(c Container) (at string, systemd bool) {
 	case parts[1] == "":
 		unit = parts[2] + ".scope"
 	}
-	above, err := cgroup.Slice(slice)
+	above, err := linux.CgroupSlice(slice)
 	if err != nil {
 		return "", true // systemd refuses it
 	}
@@ -103,7 +103,7 @@ func actual(c Container, of func(pid int) (string, error)) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if at, _ := specified(c); at != "" && cgroup.Below(now, at) {
+	if at, _ := specified(c); at != "" && linux.CgroupBelow(now, at) {
 		return at, nil
 	}
 	return now, nil
@@ -112,7 +112,7 @@ func actual(c Container, of func(pid int) (string, error)) (string, error) {
 // place finds which cgroup is the container that Weir knows: the child of the innermost guarded parent above it; outside of all,
 // the pod's cgroup (G3), or its own.
 func place(at string, parents []string, podUID string) (found string, alone bool) {
-	if child, ok := cgroup.Child(at, parents); ok {
+	if child, ok := linux.CgroupChild(at, parents); ok {
 		return child, false
 	}
 	if podUID == "" {

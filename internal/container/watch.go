@@ -11,8 +11,6 @@ import (
 	eventsapi "github.com/containerd/containerd/api/services/events/v1"
 	"github.com/containerd/containerd/api/types"
 	"google.golang.org/protobuf/proto"
-
-	"weir/internal/container/again"
 )
 
 // handler is told what containers there are. It is called by one goroutine.
@@ -34,7 +32,7 @@ func watch(ctx context.Context, socket string, h handler) error {
 		return err
 	}
 	defer c.close()
-	again.Until(ctx, func(ctx context.Context) error {
+	retryUntil(ctx, func(ctx context.Context) error {
 		c.conn.ResetConnectBackoff()
 		return follow(ctx, c, h)
 	}, func(err error) { h.connected(nil, err) })

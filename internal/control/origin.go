@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"weir/internal/event"
-	"weir/internal/procfs"
+	"weir/internal/linux"
 )
 
 // origin tells where the peer is. The kernel vouches for uid, pid and program;
@@ -21,7 +21,7 @@ func (p peer) origin() *event.Origin {
 	const ancestors = 32
 	pid := p.pid
 	for range ancestors {
-		st, err := procfs.ReadStat(pid)
+		st, err := linux.ReadStat(pid)
 		if err != nil || pid <= 1 {
 			break
 		}

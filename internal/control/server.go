@@ -17,13 +17,13 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"weir/internal/poll"
-	"weir/internal/self"
+	"weir/internal/bridge/wire"
+	"weir/internal/linux"
 )
 
 // Where a sensor is reached.
 const (
-	DefaultDir = self.Run
+	DefaultDir = wire.Run
 	socketName = "control.sock"
 	lockName   = "control.lock"
 )
@@ -237,7 +237,7 @@ func (c *connection) watch(ctx context.Context, gone context.CancelFunc) (stop f
 		defer gone()
 		io.Copy(io.Discard, c.conn)
 		// The client has said all, and may still listen: socat ends its side so.
-		for ctx.Err() == nil && !poll.HungUp(c.conn) {
+		for ctx.Err() == nil && !linux.HungUp(c.conn) {
 			time.Sleep(200 * time.Millisecond)
 		}
 	}()

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"weir/internal/classify"
-	"weir/internal/cop/signs"
 )
 
 // Static is the embedded reviewer: deterministic, offline, conservative. It goes by
@@ -21,11 +20,11 @@ func (Static) Review(_ context.Context, c Case) (Opinion, error) {
 }
 
 // reach is any way out.
-const reach = signs.Contact | signs.Send | signs.DNS | signs.Device | signs.NetCode | signs.Install | signs.Outside
+const reach = Contact | Send | DNS | Device | NetCode | Install | Outside
 
 // rule flags a case that has a sign of each set of all. A certain rule stands also against a model's opinion.
 type rule struct {
-	all     []signs.Sign
+	all     []Sign
 	certain bool
 	why     string // of, and what was seen of the first set
 }
@@ -33,21 +32,21 @@ type rule struct {
 // rules are tried in order; the first gives the reason. Each asks only for signs that
 // are there, never for one that is not: more signs never unflag.
 var rules = []rule{
-	{[]signs.Sign{signs.Handover}, true, "gives a program or shell to the network"},
-	{[]signs.Sign{signs.Secret, reach | signs.Listen}, true, "something secret-looking together with a way out"},
-	{[]signs.Sign{signs.Device}, true, "opens a connection through a device file"},
-	{[]signs.Sign{signs.Computed, reach}, true, "sends the output of a command, or what looks like encoded data, in what it asks for"},
-	{[]signs.Sign{signs.Encode, signs.Send | signs.DNS | signs.NetCode}, true, "encodes data together with sending"},
-	{[]signs.Sign{signs.Encode, reach}, false, "encodes data together with a way out"},
-	{[]signs.Sign{signs.DNS}, false, "asks for names, which carries data out"},
-	{[]signs.Sign{signs.Send}, false, "sends data out"},
-	{[]signs.Sign{signs.NetCode, signs.Open}, false, "runs code that uses the network"},
-	{[]signs.Sign{signs.Blind, signs.Contact | signs.Install | signs.Outside}, false, "runs code that cannot be seen, together with a way out"},
-	{[]signs.Sign{signs.Executable, signs.Contact}, false, "makes a file executable together with a way out"},
-	{[]signs.Sign{signs.Install}, false, "installs software from outside"},
-	{[]signs.Sign{signs.Unnamed}, false, "wants to go where its text does not say"},
-	{[]signs.Sign{signs.Contact | signs.Outside, signs.Tainted}, false, "contacts a host outside, from a container that has read a secret"},
-	{[]signs.Sign{signs.Unreadable}, false, "cannot be read"},
+	{[]Sign{Handover}, true, "gives a program or shell to the network"},
+	{[]Sign{Secret, reach | Listen}, true, "something secret-looking together with a way out"},
+	{[]Sign{Device}, true, "opens a connection through a device file"},
+	{[]Sign{Computed, reach}, true, "sends the output of a command, or what looks like encoded data, in what it asks for"},
+	{[]Sign{Encode, Send | DNS | NetCode}, true, "encodes data together with sending"},
+	{[]Sign{Encode, reach}, false, "encodes data together with a way out"},
+	{[]Sign{DNS}, false, "asks for names, which carries data out"},
+	{[]Sign{Send}, false, "sends data out"},
+	{[]Sign{NetCode, Open}, false, "runs code that uses the network"},
+	{[]Sign{Blind, Contact | Install | Outside}, false, "runs code that cannot be seen, together with a way out"},
+	{[]Sign{Executable, Contact}, false, "makes a file executable together with a way out"},
+	{[]Sign{Install}, false, "installs software from outside"},
+	{[]Sign{Unnamed}, false, "wants to go where its text does not say"},
+	{[]Sign{Contact | Outside, Tainted}, false, "contacts a host outside, from a container that has read a secret"},
+	{[]Sign{Unreadable}, false, "cannot be read"},
 }
 
 // static gives the opinion, and whether it stands against a model's.
@@ -63,13 +62,13 @@ func static(c Case) (o Opinion, certain bool) {
 		}
 		return Opinion{true, reason}, r.certain
 	}
-	if s.Has&signs.Contact != 0 {
+	if s.Has&Contact != 0 {
 		return Opinion{false, "asks for something outside and is not seen to send anything"}, false
 	}
 	return Opinion{false, "is not seen to use the network outside this machine"}, false
 }
 
-func (r rule) met(has signs.Sign) bool {
+func (r rule) met(has Sign) bool {
 	for _, set := range r.all {
 		if has&set == 0 {
 			return false
@@ -79,81 +78,81 @@ func (r rule) met(has signs.Sign) bool {
 }
 
 // observe gathers the signs of a case.
-func observe(c Case) signs.Signs {
-	var s signs.Signs
+func observe(c Case) Signs {
+	var s Signs
 	if c.Command != "" {
-		s = signs.Text(c.Command)
+		s = Text(c.Command)
 	}
 	if len(c.Argv) > 0 {
-		s.Merge(signs.Argv(c.Argv))
+		s.Merge(Argv(c.Argv))
 	}
 	for _, p := range c.Ancestry {
 		// What a shell was given says what feeds the command; a shell that reads a terminal says nothing.
 		if bare := len(p.Argv) < 2; !bare {
-			s.Merge(signs.Argv(p.Argv))
+			s.Merge(Argv(p.Argv))
 		}
 	}
 	if c.Truncated || c.Command == "" && len(c.Argv) == 0 {
-		s.Add(signs.Unreadable, "the command is not all there")
+		s.Add(Unreadable, "the command is not all there")
 	}
 	addFacts(&s, c.Judged)
 	if c.Taint.Secret {
-		s.Add(signs.Tainted, "")
+		s.Add(Tainted, "")
 	}
 	addDestination(&s, c.Destination)
 	return s
 }
 
 // addFacts adds what the classifier says.
-func addFacts(s *signs.Signs, j classify.Result) {
+func addFacts(s *Signs, j classify.Result) {
 	f := j.Facts
-	read := slices.ContainsFunc(f.Programs, signs.Connects) // then the signs of the text say more
+	read := slices.ContainsFunc(f.Programs, Connects) // then the signs of the text say more
 	known := false
 	for _, list := range [][]string{f.Hosts, f.URLs} {
 		for _, h := range list {
-			host, ok := signs.Host(h)
-			if known = true; ok && !signs.Local(host) || !ok && !read {
-				s.Add(signs.Contact, h)
+			host, ok := Host(h)
+			if known = true; ok && !Local(host) || !ok && !read {
+				s.Add(Contact, h)
 			}
 		}
 	}
-	if f.Upload && (s.Has&signs.Contact != 0 || !known && !read) {
-		s.Add(signs.Contact|signs.Send, strings.Join(f.Programs, ", "))
+	if f.Upload && (s.Has&Contact != 0 || !known && !read) {
+		s.Add(Contact|Send, strings.Join(f.Programs, ", "))
 	}
 	if f.Install && !read {
-		s.Add(signs.Install|signs.Contact, strings.Join(f.Programs, ", "))
+		s.Add(Install|Contact, strings.Join(f.Programs, ", "))
 	}
 	for _, name := range f.Encoders {
-		if !signs.Knows(name) {
-			s.Add(signs.Encode, name)
+		if !Knows(name) {
+			s.Add(Encode, name)
 		}
 	}
 	for _, list := range [][]string{f.Reads, f.Writes} {
 		for _, path := range list {
-			if signs.SecretPath(path) {
-				s.Add(signs.Secret, path)
+			if SecretPath(path) {
+				s.Add(Secret, path)
 			}
 		}
 	}
 	for _, l := range f.Listens {
-		s.Add(signs.Listen, l)
+		s.Add(Listen, l)
 	}
 	if f.Cut {
-		s.Add(signs.Unreadable, "it names more than was looked at")
+		s.Add(Unreadable, "it names more than was looked at")
 	}
 	for _, r := range j.Reasons {
 		if strings.HasPrefix(r.Rule, "limit-") || r.Rule == "truncated" {
-			s.Add(signs.Unreadable, r.Text)
+			s.Add(Unreadable, r.Text)
 		}
 	}
 }
 
 // addDestination compares where the command wants to go with what its texts name.
-func addDestination(s *signs.Signs, d Destination) {
+func addDestination(s *Signs, d Destination) {
 	if d != (Destination{}) && local(d) {
 		return
 	}
-	s.Add(signs.Open, "")
+	s.Add(Open, "")
 	if d == (Destination{}) {
 		return
 	}
@@ -161,7 +160,7 @@ func addDestination(s *signs.Signs, d Destination) {
 	if where == "" {
 		where = d.Address.String()
 	}
-	s.Add(signs.Outside, where)
+	s.Add(Outside, where)
 	named := d.Name == "" && s.Names // a name's address is not known here
 	for _, h := range s.Hosts {
 		h = strings.TrimSuffix(h, ".")
@@ -169,7 +168,7 @@ func addDestination(s *signs.Signs, d Destination) {
 		named = named || d.Name != "" && strings.EqualFold(h, strings.TrimSuffix(d.Name, ".")) || err == nil && d.Name == "" && a.Unmap() == d.Address.Unmap()
 	}
 	if !named {
-		s.Add(signs.Unnamed, where)
+		s.Add(Unnamed, where)
 	}
 }
 
@@ -178,7 +177,7 @@ func addDestination(s *signs.Signs, d Destination) {
 func local(d Destination) bool {
 	if d.Address.IsValid() {
 		a := d.Address.Unmap()
-		return signs.LocalAddr(a) || a.IsPrivate() && d.Name != "" && signs.Local(d.Name)
+		return LocalAddr(a) || a.IsPrivate() && d.Name != "" && Local(d.Name)
 	}
-	return signs.Local(d.Name)
+	return Local(d.Name)
 }

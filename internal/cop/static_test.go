@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"weir/internal/classify"
-	"weir/internal/cop/signs"
 )
 
 var outsideHost = Destination{Address: addr("192.0.2.9"), Port: 443, Protocol: "tcp"}
@@ -224,7 +223,7 @@ func TestStaticContext(t *testing.T) {
 // TestRulesMonotone: of every set of signs: one more never unflags, and never makes a certain flag less so. All pairs
 // and singles are tried on top of many random sets.
 func TestRulesMonotone(t *testing.T) {
-	verdict := func(has signs.Sign) (flagged, certain bool) {
+	verdict := func(has Sign) (flagged, certain bool) {
 		for _, r := range rules {
 			if r.met(has) {
 				flagged, certain = true, certain || r.certain
@@ -233,9 +232,9 @@ func TestRulesMonotone(t *testing.T) {
 		return flagged, certain
 	}
 	rng := rand.New(rand.NewPCG(1, 2))
-	const all = signs.Tainted<<1 - 1
+	const all = Tainted<<1 - 1
 	for range 200_000 {
-		has, few := signs.Sign(rng.Uint32())&all, signs.Sign(rng.Uint32())
+		has, few := Sign(rng.Uint32())&all, Sign(rng.Uint32())
 		has &= few
 		more := has | 1<<rng.IntN(20)
 		f1, c1 := verdict(has)

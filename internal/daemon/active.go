@@ -14,7 +14,7 @@ import (
 	"weir/internal/policy"
 )
 
-// Policies are those in force. Their methods may be called at the same time.
+// activePolicy are those in force. Their methods may be called at the same time.
 type activePolicy struct {
 	mu   sync.Mutex
 	base policy.Policy            // the daemon's own
@@ -22,7 +22,7 @@ type activePolicy struct {
 	own  map[string]policy.Policy // of sessions that brought one
 }
 
-// New begins with the daemon's own policy.
+// newActivePolicy begins with the daemon's own policy.
 func newActivePolicy(base policy.Policy) *activePolicy {
 	return &activePolicy{base: base, own: map[string]policy.Policy{}}
 }
@@ -118,7 +118,7 @@ func (p *activePolicy) Own() map[string]policy.Policy {
 	return maps.Clone(p.own)
 }
 
-// Version names a policy by what it says, so that no verdict outlives a change of it.
+// policyVersion names a policy by what it says, so that no verdict outlives a change of it.
 func policyVersion(p policy.Policy) string {
 	data, err := json.Marshal(p)
 	if err != nil {
@@ -128,7 +128,7 @@ func policyVersion(p policy.Policy) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// Resolvers are the policy's name servers, or the host's.
+// resolversOf are the policy's name servers, or the host's.
 func resolversOf(configured []netip.Addr) []netip.Addr {
 	if len(configured) > 0 {
 		return configured

@@ -9,14 +9,14 @@ import (
 	"github.com/sirupsen/logrus"
 
 	"weir/internal/bridge"
-	"weir/internal/bridge/ipc"
+
 	"weir/internal/event"
 	"weir/internal/gate"
 
 	"weir/internal/taint"
 )
 
-// Books tell which containers there are.
+// bridgeBooks tell which containers there are.
 type bridgeBooks interface {
 	ByCgroup(id uint64) (taint.Status, bool)
 	Each(func(taint.Container)) // calls nothing of Books
@@ -24,26 +24,26 @@ type bridgeBooks interface {
 	List() []taint.Status
 }
 
-// Peers are the Unix sockets outside that the containers of a policy's slot may reach.
+// peerFinder are the Unix sockets outside that the containers of a policy's slot may reach.
 type peerFinder interface {
 	OpenPeer(slot uint32, path string) error
 	ClosePeer(slot uint32, path string) error
 }
 
-// Gate makes the verdicts.
+// bridgeGate makes the verdicts.
 type bridgeGate interface {
 	Decide(context.Context, gate.Request) gate.Verdict
 	Confirm(context.Context, gate.Request) gate.Verdict
 	Used(question string) error
 }
 
-// Log is the event log.
+// bridgeLog is the event log.
 type bridgeLog interface {
 	Write(event.Event) error // an error means that it is not written
 	Post(event.Event)        // waits for nothing
 }
 
-// Options are what Agents need. Paths must be absolute.
+// bridgeHostOptions are what Agents need. Paths must be absolute.
 type bridgeHostOptions struct {
 	RunDir      string // the sockets are below
 	StateDir    string // vault and notes are in it
@@ -63,11 +63,11 @@ type bridgeHostOptions struct {
 	Logger   logrus.FieldLogger
 }
 
-// Agents are those that the sensor serves. Their methods may be called at the same time.
+// bridgeHost are those that the sensor serves. Their methods may be called at the same time.
 type bridgeHost struct {
 	opts    bridgeHostOptions
 	bridge  *bridge.Server
-	folders *ipc.Server
+	folders *bridge.Folders
 	loading sync.Mutex        // of rules
 	read    map[string][]byte // files of permission rules, as they last could be read
 	unread  map[string]unread // those that never could be
@@ -76,7 +76,7 @@ type bridgeHost struct {
 	refusals map[string]uint64 // by rule of the guard
 }
 
-// New reads the rules and listens nowhere yet. The caller closes it.
+// newBridgeHost reads the rules and listens nowhere yet. The caller closes it.
 func newBridgeHost(o bridgeHostOptions) (*bridgeHost, error) {
 	a := &bridgeHost{opts: o, refusals: map[string]uint64{}, read: map[string][]byte{}, unread: map[string]unread{}}
 	a.bridge = bridge.New(host{a}, o.Logger)
@@ -84,7 +84,7 @@ func newBridgeHost(o bridgeHostOptions) (*bridgeHost, error) {
 	a.offerUpdates()
 	a.LoadRules()
 	var err error
-	if a.folders, err = ipc.New(a.folderOf, a.answerIn, o.Logger); err != nil {
+	if a.folders, err = bridge.NewFolders(a.folderOf, a.answerIn, o.Logger); err != nil {
 		a.bridge.Close()
 		return nil, err
 	}

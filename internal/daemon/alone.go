@@ -9,7 +9,7 @@ import (
 	"path"
 	"slices"
 
-	"weir/internal/cgroup"
+	"weir/internal/linux"
 
 	"weir/internal/event"
 	"weir/internal/netegress"
@@ -20,11 +20,11 @@ import (
 // Take guards a cgroup that a person names as a container by itself, and returns it. One that is a container already is returned
 // as it is, with that name if there is one.
 func (p *guardParents) Take(called, name, by string) (taint.Status, error) {
-	at, err := cgroup.Named(called)
+	at, err := linux.CgroupNamed(called)
 	if err != nil {
 		return taint.Status{}, err
 	}
-	id, err := cgroup.ID(at)
+	id, err := linux.CgroupID(at)
 	if err != nil {
 		return taint.Status{}, err
 	}
@@ -51,7 +51,7 @@ func (p *guardParents) Take(called, name, by string) (taint.Status, error) {
 // refuse says why a cgroup cannot be a container by itself.
 func (p *guardParents) refuse(at string) error {
 	parents := p.List()
-	switch child, inside := cgroup.Child(at, parents); {
+	switch child, inside := linux.CgroupChild(at, parents); {
 	case at == "/":
 		return errors.New("the cgroup root is the whole host: name a cgroup below it")
 	case slices.Contains(parents, at):
@@ -60,21 +60,21 @@ func (p *guardParents) refuse(at string) error {
 		return fmt.Errorf("%s is in container %s, which is guarded", at, child)
 	}
 	for _, parent := range parents {
-		if cgroup.Below(parent, at) {
+		if linux.CgroupBelow(parent, at) {
 			return fmt.Errorf("the guarded parent %s is in %s: name another cgroup", parent, at)
 		}
 	}
 	for _, c := range p.opts.Books.List() {
 		switch {
 		case c.Cgroup == at || c.CgroupID == 0:
-		case cgroup.Below(at, c.Cgroup):
+		case linux.CgroupBelow(at, c.Cgroup):
 			return fmt.Errorf("%s is in container %s, which is guarded", at, c.ID)
-		case cgroup.Below(c.Cgroup, at):
+		case linux.CgroupBelow(c.Cgroup, at):
 			return fmt.Errorf("container %s is in %s: name another cgroup", c.ID, at)
 		}
 	}
 	for pid, who := range map[int]string{1: "process 1", os.Getpid(): "the sensor"} {
-		if in, err := cgroup.Of(pid); err == nil && cgroup.Below(in, at) {
+		if in, err := linux.CgroupOf(pid); err == nil && linux.CgroupBelow(in, at) {
 			return fmt.Errorf("%s is in %s: name another cgroup", who, at)
 		}
 	}
@@ -83,7 +83,7 @@ func (p *guardParents) refuse(at string) error {
 
 // guardAlone makes a cgroup a container by itself, with the taint that is stored of it (B45).
 func (p *guardParents) guardAlone(at string, of policy.Policy, by string) error {
-	id, err := cgroup.ID(at)
+	id, err := linux.CgroupID(at)
 	if err != nil {
 		return err
 	}
@@ -127,13 +127,13 @@ func (p *guardParents) take(c taint.Container, of policy.Policy, by string) erro
 func named(of policy.Policy) []string {
 	var all []string
 	for _, name := range of.Guard.Cgroups {
-		at, err := cgroup.Named(name)
+		at, err := linux.CgroupNamed(name)
 		switch {
 		case err == nil:
 		case path.IsAbs(name):
 			at = name
 		case path.Ext(name) == ".slice":
-			if at, err = cgroup.Slice(name); err != nil {
+			if at, err = linux.CgroupSlice(name); err != nil {
 				continue
 			}
 		default:
@@ -181,20 +181,20 @@ func (p *guardParents) Watched() []string { return append(p.List(), p.lone(p.opt
 func (p *guardParents) checkAlone(of policy.Policy) error {
 	parents := allParents(of)
 	for _, name := range of.Guard.Cgroups {
-		if _, err := cgroup.Named(name); errors.Is(err, cgroup.ErrAmbiguous) {
+		if _, err := linux.CgroupNamed(name); errors.Is(err, linux.ErrAmbiguous) {
 			return fmt.Errorf("guard.cgroups: %w", err)
 		}
 	}
 	for _, at := range named(of) {
-		if cgroup.Within(at, parents) {
+		if linux.CgroupWithin(at, parents) {
 			return fmt.Errorf("guard.cgroups: %s is at or below a guarded parent: leave it out", at)
 		}
 		for _, parent := range parents {
-			if cgroup.Below(parent, at) {
+			if linux.CgroupBelow(parent, at) {
 				return fmt.Errorf("guard.cgroups: the guarded parent %s is in %s: leave one out", parent, at)
 			}
 		}
-		if _, err := cgroup.ID(at); err != nil {
+		if _, err := linux.CgroupID(at); err != nil {
 			p.opts.Logger.Warnf("guard.cgroups: %s is not there yet: it is guarded just after it is made", at)
 		} else if err := p.refuse(at); err != nil {
 			return fmt.Errorf("guard.cgroups: %w", err)
@@ -207,7 +207,7 @@ func (p *guardParents) checkAlone(of policy.Policy) error {
 func (p *guardParents) tendAlone(of policy.Policy, below string) error {
 	var errs []error
 	for _, at := range p.lone(of) {
-		if below != "" && !cgroup.Below(at, below) {
+		if below != "" && !linux.CgroupBelow(at, below) {
 			continue
 		}
 		switch err := p.guardAlone(at, of, "policy"); {

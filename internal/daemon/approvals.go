@@ -11,19 +11,19 @@ import (
 	"github.com/sirupsen/logrus"
 	"golang.org/x/sync/errgroup"
 
-	"weir/internal/announce"
 	"weir/internal/event"
 	"weir/internal/gate"
-	"weir/internal/keyfile"
+	"weir/internal/linux"
+	"weir/internal/notify"
 	"weir/internal/policy"
 )
 
-// Events are those of the log, as they come.
+// notifierEvents are those of the log, as they come.
 type notifierEvents interface {
 	Subscribe(buffer int) (<-chan event.Event, func())
 }
 
-// Options are what Approvals need; all must be set.
+// notifierOptions are what Approvals need; all must be set.
 type notifierOptions struct {
 	Version      string
 	Gate         *gate.Gate
@@ -35,25 +35,25 @@ type notifierOptions struct {
 	Logger       logrus.FieldLogger
 }
 
-// Approvals are the webhook and the callback, as far as the policy wants them.
+// notifier are the webhook and the callback, as far as the policy wants them.
 type notifier struct {
 	opts     notifierOptions
-	teller   *announce.Announcer // nil: nothing is announced
-	callback *announce.Callback  // nil: no answers come in over HTTP
+	teller   *notify.Announcer // nil: nothing is announced
+	callback *notify.Callback  // nil: no answers come in over HTTP
 }
 
-// Open reads the keys and listens, so that a mistake ends the start.
+// openNotifier reads the keys and listens, so that a mistake ends the start.
 func openNotifier(p policy.Announce, o notifierOptions) (*notifier, error) {
 	a := &notifier{opts: o}
 	if p.On() {
-		url, err := keyfile.Read(p.URLFile, "", os.Getenv)
+		url, err := linux.ReadKey(p.URLFile, "", os.Getenv)
 		if err != nil {
 			return nil, fmt.Errorf("announce.url_file: %w", err)
 		}
 		if url == "" {
 			url = p.URL
 		}
-		key, err := keyfile.Read(p.KeyFile, p.KeyEnv, os.Getenv)
+		key, err := linux.ReadKey(p.KeyFile, p.KeyEnv, os.Getenv)
 		if err != nil {
 			return nil, fmt.Errorf("announce.key_file: %w", err)
 		}
@@ -61,7 +61,7 @@ func openNotifier(p policy.Announce, o notifierOptions) (*notifier, error) {
 		if err != nil {
 			return nil, fmt.Errorf("find the host's name: %w", err)
 		}
-		a.teller, err = announce.New(announce.Options{
+		a.teller, err = notify.New(notify.Options{
 			Form: p.Form, URL: url, Key: key, Proxy: p.Proxy, Host: host, Version: o.Version, Gate: o.Gate, Logger: o.Logger, Tell: o.Tell,
 		})
 		if err != nil {
@@ -72,15 +72,15 @@ func openNotifier(p policy.Announce, o notifierOptions) (*notifier, error) {
 	if c.Listen == "" {
 		return a, nil
 	}
-	key, err := keyfile.Read(c.KeyFile, c.KeyEnv, os.Getenv)
+	key, err := linux.ReadKey(c.KeyFile, c.KeyEnv, os.Getenv)
 	if err != nil {
 		return nil, fmt.Errorf("announce.callback.key_file: %w", err)
 	}
-	slack, err := keyfile.Read(c.SlackKeyFile, c.SlackKeyEnv, os.Getenv)
+	slack, err := linux.ReadKey(c.SlackKeyFile, c.SlackKeyEnv, os.Getenv)
 	if err != nil {
 		return nil, fmt.Errorf("announce.callback.slack_key_file: %w", err)
 	}
-	a.callback, err = announce.Listen(announce.CallbackOptions{
+	a.callback, err = notify.Listen(notify.CallbackOptions{
 		Listen: c.Listen, Key: key, SlackKey: slack, Users: c.Users, Window: time.Duration(c.Window) * time.Second, Gate: o.Gate, Refuse: o.Refuse, RefuseSocket: o.RefuseSocket, Tell: o.Tell,
 	})
 	if err != nil {

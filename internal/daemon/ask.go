@@ -10,8 +10,8 @@ import (
 	"weir/internal/event"
 	"weir/internal/gate"
 
+	"weir/internal/linux"
 	"weir/internal/netegress"
-	"weir/internal/procfs"
 )
 
 // asking names a question that is on its way.
@@ -89,9 +89,9 @@ func (d *daemon) ask(a netegress.Ask) {
 // untilGone cancels a question whose held asker has been killed: the same
 // command may take it up when it tries again.
 func untilGone(ctx context.Context, cancel context.CancelFunc, p netegress.Process) {
-	fd, err := procfs.Open(p.PID, p.Start)
+	fd, err := linux.OpenProcess(p.PID, p.Start)
 	if err != nil {
-		if errors.Is(err, procfs.ErrGone) {
+		if errors.Is(err, linux.ErrGone) {
 			cancel()
 		}
 		return

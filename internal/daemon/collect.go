@@ -11,33 +11,33 @@ import (
 
 	"github.com/sirupsen/logrus"
 
-	"weir/internal/cgroup"
 	"weir/internal/cop"
 	"weir/internal/exec"
-	"weir/internal/files"
 	"weir/internal/gate"
+	"weir/internal/linux"
+	"weir/internal/secretfiles"
 
+	"weir/internal/bpfobj"
+	"weir/internal/dns"
 	"weir/internal/metrics"
-	"weir/internal/names/steer"
 	"weir/internal/netegress"
-	"weir/internal/pinned"
 	"weir/internal/policy"
 
 	"weir/internal/taint"
 )
 
-// Log is what the event log has counted: events by kind, taints that were set by source, grants by state.
+// collectorLog is what the event log has counted: events by kind, taints that were set by source, grants by state.
 type collectorLog interface {
 	Counts() (kinds, taints, grants map[string]uint64)
 }
 
-// Gate is the gate's books.
+// collectorGate is the gate's books.
 type collectorGate interface {
 	Counters() map[gate.Reason]uint64
 	Pending() []gate.Question
 }
 
-// Options are where figures come from; all must be set.
+// collectorOptions are where figures come from; all must be set.
 type collectorOptions struct {
 	Version string
 	Started time.Time
@@ -45,8 +45,8 @@ type collectorOptions struct {
 	State  *taint.State
 	Egress *netegress.Egress
 	Execs  *exec.Probe
-	Files  *files.Files
-	Names  *steer.Steer
+	Files  *secretfiles.Files
+	Names  *dns.Redirect
 	Gate   collectorGate
 	Log    collectorLog
 	Logger logrus.FieldLogger
@@ -59,10 +59,10 @@ type collectorOptions struct {
 	Counters func() (map[string]uint64, error)   // that weir status shows, too
 }
 
-// Figures collects them when it is asked. It is a metrics.Source.
+// collector collects them when it is asked. It is a metrics.Source.
 type collector struct{ opts collectorOptions }
 
-// New collects nothing yet.
+// newCollector collects nothing yet.
 func newCollector(o collectorOptions) collector { return collector{o} }
 
 // Health implements metrics.Source.
@@ -108,7 +108,7 @@ func (f collector) Snapshot() metrics.Snapshot {
 	s.Events, s.Taints, s.Grants = f.opts.Log.Counts()
 	s.Containers = map[string]uint64{"none": 0, "corruption": 0, "secret": 0, "both": 0}
 	for _, c := range f.opts.State.List() {
-		if cgroup.Populated(c.Cgroup) {
+		if linux.CgroupPopulated(c.Cgroup) {
 			s.Containers[taintLabel(c.Taint)]++
 		}
 	}
@@ -184,9 +184,9 @@ func (f collector) counts(s *metrics.Snapshot) error {
 }
 
 func (f collector) uses(s *metrics.Snapshot) error {
-	var all []pinned.Use
+	var all []bpfobj.Use
 	var errs []error
-	for _, read := range []func() ([]pinned.Use, error){f.opts.State.Uses, f.opts.Egress.Uses, f.opts.Execs.Uses, f.opts.Files.Uses, f.opts.Names.Uses} {
+	for _, read := range []func() ([]bpfobj.Use, error){f.opts.State.Uses, f.opts.Egress.Uses, f.opts.Execs.Uses, f.opts.Files.Uses, f.opts.Names.Uses} {
 		some, err := read()
 		all, errs = append(all, some...), append(errs, err)
 	}
@@ -205,7 +205,7 @@ func (f collector) uses(s *metrics.Snapshot) error {
 }
 
 func (f collector) runs(s *metrics.Snapshot) error {
-	on, err := pinned.Measured()
+	on, err := bpfobj.Measured()
 	if err != nil || !on {
 		return err
 	}
@@ -219,7 +219,7 @@ func (f collector) runs(s *metrics.Snapshot) error {
 }
 
 // programs adds up those of the same name.
-func programs(runs []pinned.Run) []metrics.Program {
+func programs(runs []bpfobj.Run) []metrics.Program {
 	byName := map[string]metrics.Program{}
 	for _, r := range runs {
 		p := byName[r.Name]

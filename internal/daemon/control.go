@@ -10,11 +10,11 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"weir/internal/cgroup"
 	"weir/internal/control"
 	"weir/internal/event"
 	"weir/internal/gate"
-	"weir/internal/netegress/socket"
+	"weir/internal/linux"
+	"weir/internal/netegress"
 	"weir/internal/taint"
 )
 
@@ -36,7 +36,7 @@ func (d *daemon) Status(context.Context) (control.Status, error) {
 		Parents: d.parents.List(), Pending: len(d.gate.Pending()), Counters: counts, Degraded: d.degraded, Goroutines: runtime.NumGoroutine(),
 	}
 	for _, c := range d.state.List() {
-		if cgroup.Populated(c.Cgroup) {
+		if linux.CgroupPopulated(c.Cgroup) {
 			st.Containers++
 		}
 	}
@@ -63,7 +63,7 @@ func (d *daemon) Containers(context.Context) ([]control.Container, error) {
 func (d *daemon) told(st taint.Status) control.Container {
 	c := control.Container{
 		ID: st.ID, Name: st.Name, Cgroup: st.Cgroup, Taint: st.Taint.Names(), Agent: st.Agent, Session: st.Session,
-		Live:    cgroup.Populated(st.Cgroup),
+		Live:    linux.CgroupPopulated(st.Cgroup),
 		Runtime: st.Origin.Runtime, Namespace: st.Origin.Namespace, RuntimeID: st.Origin.ID, Image: st.Origin.Image,
 		Pod: st.Origin.Pod, PodNamespace: st.Origin.PodNamespace, PodUID: st.Origin.PodUID,
 	}
@@ -171,7 +171,7 @@ func (d *daemon) taint(c taint.Change) (taint.Status, error) {
 	d.openResolvers(st.Cgroup, st.First)
 	closed, err := d.egress.CloseSockets(st.Cgroup, d.policies.For(st.ID))
 	errs = append(errs, err)
-	found, err := socket.Findings(st.Cgroup)
+	found, err := netegress.SocketFindings(st.Cgroup)
 	errs = append(errs, err)
 	ec := d.witness.Container(st.CgroupID, st.Taint)
 	message := ""
@@ -225,7 +225,7 @@ func (d *daemon) Untaint(_ context.Context, name string, bits []string, by, why 
 	}
 	var errs []error
 	for _, c := range append(d.state.List(), st) {
-		if c.Taint == 0 && cgroup.Below(c.Cgroup, st.Cgroup) {
+		if c.Taint == 0 && linux.CgroupBelow(c.Cgroup, st.Cgroup) {
 			errs = append(errs, d.withdraw(c.CgroupID))
 			d.nameFreed(c)
 		}

@@ -6,35 +6,35 @@ import (
 	"slices"
 	"strings"
 
-	"weir/internal/cgroup"
 	"weir/internal/event"
 	"weir/internal/exec"
+	"weir/internal/linux"
 	"weir/internal/netegress"
-	"weir/internal/procfs"
+
 	"weir/internal/taint"
 )
 
-// Executions are what the exec probe saw.
+// execSource are what the exec probe saw.
 type execSource interface {
 	Drain() // waits for what is on its way
 	Find(pid int, start uint64) (event.Process, bool)
 }
 
-// Books tell which cgroups are containers.
+// processBooks tell which cgroups are containers.
 type processBooks interface {
 	ByCgroup(id uint64) (taint.Status, bool)
 }
 
-// Witness tells the log and the gate of containers and processes.
+// processCache tells the log and the gate of containers and processes.
 type processCache struct {
 	Books   processBooks
 	Ran     execSource
 	Parents func() []string // the guarded parents
 }
 
-// Path is the path of a cgroup, empty when it has been removed.
+// cgroupPath is the path of a cgroup, empty when it has been removed.
 func cgroupPath(id uint64) string {
-	path, err := cgroup.Path(id)
+	path, err := linux.CgroupPath(id)
 	if err != nil {
 		return ""
 	}
@@ -57,7 +57,7 @@ func (w *processCache) Container(id uint64, bits taint.Bits) event.Container {
 // Innermost is the innermost container that a cgroup is in.
 func (w *processCache) Innermost(path string) (taint.Status, bool) {
 	for ; path != "/" && path != "."; path = filepath.Dir(path) {
-		if id, err := cgroup.ID(path); err == nil {
+		if id, err := linux.CgroupID(path); err == nil {
 			if st, ok := w.Books.ByCgroup(id); ok {
 				return st, true
 			}
@@ -101,13 +101,13 @@ func (w *processCache) Above(container uint64, p event.Process) []event.Member {
 		box, agent = st.Cgroup, st.Agent
 	}
 	parents := above(p, agent, func(pid int) bool {
-		path, err := cgroup.Of(pid)
-		return err == nil && box != "" && cgroup.Below(path, box)
+		path, err := linux.CgroupOf(pid)
+		return err == nil && box != "" && linux.CgroupBelow(path, box)
 	})
 	var all []event.Member
 	for _, a := range parents {
-		st, err := procfs.ReadStat(a.PID)
-		if err != nil || !procfs.SameStart(st.Start, a.Start) {
+		st, err := linux.ReadStat(a.PID)
+		if err != nil || !linux.SameStart(st.Start, a.Start) {
 			return all // it has ended, and who is above it is another's parent now
 		}
 		all = append(all, w.member(netegress.Process{PID: a.PID, Start: st.Start, Comm: a.Comm}))
@@ -149,7 +149,7 @@ func (w *processCache) Still(shown event.Member) bool {
 	if cut := len(strings.Join(shown.Argv, " ")) >= cutFrom; cut && shown.Truncated {
 		now.Argv = now.Argv[:min(len(now.Argv), len(shown.Argv))]
 	}
-	return procfs.Alive(shown.PID, shown.Start) && now.Exe == shown.Exe && slices.Equal(now.Argv, shown.Argv)
+	return linux.Alive(shown.PID, shown.Start) && now.Exe == shown.Exe && slices.Equal(now.Argv, shown.Argv)
 }
 
 // Grant is a grant as the log tells it, with who is let out.
@@ -187,13 +187,13 @@ func (w *processCache) Cause(c taint.Change) *event.Process {
 // ancestry is the parent chain of a live process, up to the host's first one.
 func (w *processCache) ancestry(pid int) []event.Ancestor {
 	const most = 16
-	st, err := procfs.ReadStat(pid)
+	st, err := linux.ReadStat(pid)
 	if err != nil {
 		return nil
 	}
 	var chain []event.Ancestor
 	for len(chain) < most && st.PPID > 0 {
-		if st, err = procfs.ReadStat(st.PPID); err != nil {
+		if st, err = linux.ReadStat(st.PPID); err != nil {
 			break
 		}
 		a := event.Ancestor{PID: st.PID, Start: st.Start, Comm: st.Comm, Inside: w.inside(st.PID)}
@@ -210,18 +210,18 @@ func (w *processCache) ancestry(pid int) []event.Ancestor {
 
 // inside says whether a process is in a container.
 func (w *processCache) inside(pid int) bool {
-	path, err := cgroup.Of(pid)
+	path, err := linux.CgroupOf(pid)
 	if err != nil {
 		return false
 	}
-	if _, ok := cgroup.Child(path, w.Parents()); ok {
+	if _, ok := linux.CgroupChild(path, w.Parents()); ok {
 		return true
 	}
 	_, alone := w.Innermost(path)
 	return alone
 }
 
-// Short cuts arguments to what is told of a process beside another.
+// shortArgv cuts arguments to what is told of a process beside another.
 func shortArgv(argv []string) []string {
 	const most = 4 << 10 // bytes
 	room := most

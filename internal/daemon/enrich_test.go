@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"weir/internal/event"
+	"weir/internal/linux"
 	"weir/internal/netegress"
-	"weir/internal/procfs"
 	"weir/internal/taint"
 )
 
@@ -26,7 +26,7 @@ type seen struct{ event.Process }
 func (s seen) Drain() {}
 
 func (s seen) Find(pid int, start uint64) (event.Process, bool) {
-	if pid != s.PID || start != s.Start && !procfs.SameStart(start, s.Start) {
+	if pid != s.PID || start != s.Start && !linux.SameStart(start, s.Start) {
 		return event.Process{}, false
 	}
 	return s.Process, true
@@ -104,7 +104,7 @@ func TestF02AboveOfLiveOnes(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { cmd.Process.Kill(); cmd.Wait() }()
-	self, err := procfs.ReadStat(os.Getpid())
+	self, err := linux.ReadStat(os.Getpid())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -127,7 +127,7 @@ func TestF02AboveOfLiveOnes(t *testing.T) {
 // F02: of each the whole command line is told, as it was executed; else as /proc has it now, which the process could have changed.
 func TestF02Member(t *testing.T) {
 	self := os.Getpid()
-	st, err := procfs.ReadStat(self)
+	st, err := linux.ReadStat(self)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -178,7 +178,7 @@ func TestShort(t *testing.T) {
 
 // F01: a parent that a person chose is let out only while it runs what was shown.
 func TestStillRunsWhatWasShown(t *testing.T) {
-	st, err := procfs.ReadStat(os.Getpid())
+	st, err := linux.ReadStat(os.Getpid())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,14 +6,14 @@ import (
 	"weir/internal/event"
 )
 
-// Writer is the event log; in a degraded run every event says so.
+// eventLog is the event log; in a degraded run every event says so.
 type eventLog struct {
 	*event.Log
 	note string
 	*tally
 }
 
-// New writes to a sink.
+// newEventLog writes to a sink.
 func newEventLog(sink event.Sink) *eventLog {
 	return &eventLog{Log: event.NewLog(sink), tally: newTally()}
 }

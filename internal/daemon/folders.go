@@ -9,10 +9,10 @@ import (
 	"golang.org/x/sys/unix"
 
 	"weir/internal/bridge"
-	"weir/internal/bridge/ipc"
+
 	"weir/internal/bridge/wire"
-	"weir/internal/cgroup"
-	"weir/internal/procfs"
+	"weir/internal/linux"
+
 	"weir/internal/taint"
 )
 
@@ -29,7 +29,7 @@ func (a *bridgeHost) ServeFolders() error {
 	})
 	var live []string
 	for _, c := range with {
-		if cgroup.Populated(c.Cgroup) {
+		if linux.CgroupPopulated(c.Cgroup) {
 			live = append(live, c.ID)
 		}
 	}
@@ -38,7 +38,7 @@ func (a *bridgeHost) ServeFolders() error {
 }
 
 // folderOf is an ipc.Find: the folder as one of the container's processes sees it.
-func (a *bridgeHost) folderOf(id string) (*ipc.Folder, error) {
+func (a *bridgeHost) folderOf(id string) (*bridge.Folder, error) {
 	path, missing := a.opts.Policies.For(id).IPC, error(fs.ErrNotExist)
 	if path == "" {
 		return nil, missing
@@ -48,7 +48,7 @@ func (a *bridgeHost) folderOf(id string) (*ipc.Folder, error) {
 		switch {
 		case err == nil:
 			return f, nil
-		case !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, procfs.ErrGone) && !errors.Is(err, unix.ESRCH):
+		case !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, linux.ErrGone) && !errors.Is(err, unix.ESRCH):
 			missing = err
 		}
 	}
@@ -56,29 +56,29 @@ func (a *bridgeHost) folderOf(id string) (*ipc.Folder, error) {
 }
 
 // folderIn is the folder that a process sees.
-func (a *bridgeHost) folderIn(id string, pid int, path string) (*ipc.Folder, error) {
+func (a *bridgeHost) folderIn(id string, pid int, path string) (*bridge.Folder, error) {
 	if err := a.belongs(id, pid); err != nil {
 		return nil, err
 	}
-	before, err := procfs.ReadStat(pid)
+	before, err := linux.ReadStat(pid)
 	if err != nil {
 		return nil, err
 	}
-	root, err := procfs.OpenRoot(pid)
+	root, err := linux.OpenRoot(pid)
 	if err != nil {
 		return nil, fmt.Errorf("find a container's folder: %w", err)
 	}
 	defer root.Close()
-	uid, err := procfs.UID(pid)
+	uid, err := linux.UID(pid)
 	if err != nil {
 		return nil, err
 	}
-	f, err := ipc.Open(root, path, uid)
+	f, err := bridge.OpenFolder(root, path, uid)
 	if err != nil {
 		return nil, err
 	}
 	// It is still the same process, and still there: so what was read is the container's.
-	if after, err := procfs.ReadStat(pid); err != nil || after.Start != before.Start || a.belongs(id, pid) != nil {
+	if after, err := linux.ReadStat(pid); err != nil || after.Start != before.Start || a.belongs(id, pid) != nil {
 		return nil, errors.Join(fs.ErrNotExist, f.Close())
 	}
 	return f, nil
@@ -86,7 +86,7 @@ func (a *bridgeHost) folderIn(id string, pid int, path string) (*ipc.Folder, err
 
 // belongs says whether a process is in a container, and in none within that.
 func (a *bridgeHost) belongs(id string, pid int) error {
-	path, err := cgroup.Of(pid)
+	path, err := linux.CgroupOf(pid)
 	if err != nil {
 		return err
 	}
@@ -102,7 +102,7 @@ func (a *bridgeHost) some(id string) []int {
 	if err != nil {
 		return nil
 	}
-	pids, err := cgroup.Tree(st.Cgroup)
+	pids, err := linux.CgroupTree(st.Cgroup)
 	if err != nil {
 		return nil
 	}

@@ -6,11 +6,10 @@ import (
 	"fmt"
 
 	"weir/internal/bridge"
-	"weir/internal/cgroup"
 	"weir/internal/event"
 	"weir/internal/gate"
+	"weir/internal/linux"
 	"weir/internal/netegress"
-	"weir/internal/procfs"
 
 	"weir/internal/show"
 	"weir/internal/taint"
@@ -21,11 +20,11 @@ type host struct{ *bridgeHost }
 
 // Who implements bridge.Host.
 func (a host) Who(pid int) (bridge.Asker, error) {
-	stat, err := procfs.ReadStat(pid)
+	stat, err := linux.ReadStat(pid)
 	if err != nil {
 		return bridge.Asker{}, err
 	}
-	path, err := cgroup.Of(pid)
+	path, err := linux.CgroupOf(pid)
 	if err != nil {
 		return bridge.Asker{}, err
 	}
@@ -33,7 +32,7 @@ func (a host) Who(pid int) (bridge.Asker, error) {
 	if !ok {
 		return bridge.Asker{}, fmt.Errorf("process %d is in no container", pid)
 	}
-	uid, err := procfs.UID(pid)
+	uid, err := linux.UID(pid)
 	if err != nil {
 		return bridge.Asker{}, err
 	}

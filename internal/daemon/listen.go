@@ -10,11 +10,11 @@ import (
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/sys/unix"
 
-	"weir/internal/cgroup"
 	"weir/internal/cop"
 	"weir/internal/event"
+	"weir/internal/linux"
 	"weir/internal/metrics"
-	"weir/internal/netegress/socket"
+	"weir/internal/netegress"
 	"weir/internal/policy"
 )
 
@@ -71,7 +71,7 @@ func (d *daemon) openApprovals() error {
 // refusePeer keeps guarded processes away from the control socket, which the
 // kernel does already (B27).
 func (d *daemon) refusePeer(pid int) error {
-	path, err := cgroup.Of(pid)
+	path, err := linux.CgroupOf(pid)
 	if err != nil {
 		return fmt.Errorf("find the peer's cgroup: %w", err)
 	}
@@ -79,7 +79,7 @@ func (d *daemon) refusePeer(pid int) error {
 }
 
 func (d *daemon) refuseCgroup(path, who string) error {
-	if _, alone := d.witness.Innermost(path); alone || cgroup.Within(path, d.parents.List()) {
+	if _, alone := d.witness.Innermost(path); alone || linux.CgroupWithin(path, d.parents.List()) {
 		return fmt.Errorf("%s is guarded: only people on the host give orders", who)
 	}
 	return nil
@@ -89,14 +89,14 @@ func (d *daemon) refuseCgroup(path, who string) error {
 // are clean (G17). Who is not on this host, or in another network namespace, is none
 // whose socket can be found: a container that reaches an exposed address is one.
 func (d *daemon) refuseSocket(local, remote netip.AddrPort) error {
-	id, err := socket.Cgroup(local, remote)
+	id, err := netegress.SocketCgroup(local, remote)
 	if errors.Is(err, unix.ENOENT) && !local.Addr().Unmap().IsLoopback() {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	path, err := cgroup.Path(id)
+	path, err := linux.CgroupPath(id)
 	if err != nil {
 		return err
 	}

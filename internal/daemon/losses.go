@@ -6,14 +6,14 @@ import (
 	"weir/internal/event"
 )
 
-// Loss is a counter of what did not arrive, with where and what it was.
+// loss is a counter of what did not arrive, with where and what it was.
 type loss struct {
 	Counter, Stage, What string
 
 	Kernel bool // it goes on counting when the daemon ends
 }
 
-// Losses are all of them; the log itself tells what it could not write.
+// losses are all of them; the log itself tells what it could not write.
 var losses = []loss{
 	{"lost_exec", "ring", "exec", true},
 	{"lost_question", "ring", "hold", true},
@@ -25,20 +25,20 @@ var losses = []loss{
 	{"lost_announcement", "sink", "announcement", false},
 }
 
-// Memory outlives a restart.
+// counterMemory outlives a restart.
 type counterMemory interface {
 	Put(key memoryKey, value any) error
 	Get(key memoryKey, value any) error
 }
 
-// Told is how much of each loss has been told.
+// counters is how much of each loss has been told.
 type counters struct {
 	log    *eventLog
 	memory counterMemory
 	counts map[string]uint64
 }
 
-// Recall takes up what an earlier daemon has told.
+// recallCounters takes up what an earlier daemon has told.
 func recallCounters(log *eventLog, m counterMemory) (*counters, error) {
 	t := &counters{log: log, memory: m, counts: map[string]uint64{}}
 	return t, m.Get(keyLosses, &t.counts)

@@ -8,12 +8,12 @@ import (
 	"slices"
 	"time"
 
-	"weir/internal/cgroup"
+	"weir/internal/dns"
 	"weir/internal/event"
-	"weir/internal/names/steer"
+	"weir/internal/linux"
 	"weir/internal/netegress"
 	"weir/internal/policy"
-	"weir/internal/procfs"
+
 	"weir/internal/taint"
 )
 
@@ -23,7 +23,7 @@ const resolveFor = 10 * time.Second
 // steering is what package steer asks of the daemon.
 type steering struct{ *daemon }
 
-var _ steer.Host = steering{}
+var _ dns.RedirectHost = steering{}
 
 // NamePolicy implements steer.Host.
 func (d steering) NamePolicy(container uint64) policy.Policy {
@@ -64,11 +64,11 @@ func (d *daemon) GuardAgent(ctx context.Context, id string, pid int) error {
 // openResolvers starts resolvers for a tainted container, wherever its processes stand. Where one fails, a
 // question to a name server is judged as every destination.
 func (d *daemon) openResolvers(path string, since time.Time) {
-	pids, err := cgroup.Tree(path)
+	pids, err := linux.CgroupTree(path)
 	if err != nil {
 		return // it has been removed
 	}
-	_ = procfs.EachNamespace(pids, "net", func(pid int) error {
+	_ = linux.EachNamespace(pids, "net", func(pid int) error {
 		_, err := d.openResolver(pid, since)
 		return err // told
 	})
@@ -77,16 +77,16 @@ func (d *daemon) openResolvers(path string, since time.Time) {
 // openResolver starts one for the container that a process is in, where it stands, and says whether there was none. It tells
 // of a failure, unless the process is gone.
 func (d *daemon) openResolver(pid int, since time.Time) (fresh bool, err error) {
-	path, err := cgroup.Of(pid)
+	path, err := linux.CgroupOf(pid)
 	if err != nil {
-		return false, procfs.ErrGone
+		return false, linux.ErrGone
 	}
 	id, err := d.outermost(path)
 	if err != nil {
 		return false, err
 	}
 	fresh, err = d.names.Open(id, pid, since)
-	if err != nil && !errors.Is(err, procfs.ErrGone) {
+	if err != nil && !errors.Is(err, linux.ErrGone) {
 		c := d.witness.Container(id, 0)
 		d.write(event.Event{Kind: event.Error, Container: &c, Message: "no resolver: questions for names are judged by their server: " + err.Error()})
 	}
@@ -96,8 +96,8 @@ func (d *daemon) openResolver(pid int, since time.Time) (fresh bool, err error) 
 // outermost is the id of the container that a cgroup belongs to, as the kernel counts: the first below the innermost
 // guarded parent.
 func (d *daemon) outermost(path string) (uint64, error) {
-	if found, ok := cgroup.Child(path, d.parents.List()); ok {
-		return cgroup.ID(found)
+	if found, ok := linux.CgroupChild(path, d.parents.List()); ok {
+		return linux.CgroupID(found)
 	}
 	if st, ok := d.witness.Innermost(path); ok {
 		return st.CgroupID, nil // a container by itself

@@ -9,8 +9,8 @@ import (
 	"weir/internal/event"
 	"weir/internal/exec"
 	"weir/internal/gate"
+	"weir/internal/linux"
 	"weir/internal/netegress"
-	"weir/internal/procfs"
 	"weir/internal/taint"
 )
 
@@ -142,10 +142,10 @@ func (d *daemon) moved(m taint.Move) {
 }
 
 func kill(pid int, start uint64) error {
-	fd, err := procfs.Open(pid, start)
+	fd, err := linux.OpenProcess(pid, start)
 	if err != nil {
 		return nil // gone
 	}
 	defer fd.Close()
-	return procfs.Signal(fd, unix.SIGKILL)
+	return linux.SendSignal(fd, unix.SIGKILL)
 }

@@ -11,31 +11,31 @@ import (
 
 	"github.com/sirupsen/logrus"
 
-	"weir/internal/cgroup"
 	"weir/internal/event"
+	"weir/internal/linux"
 	"weir/internal/netegress"
 	"weir/internal/policy"
 
 	"weir/internal/taint"
 )
 
-// Slice is the guarded parent of all sessions of weir guard.
+// guardSlice is the guarded parent of all sessions of weir guard.
 const guardSlice = "/weir"
 
-// Memory outlives a restart.
+// parentMemory outlives a restart.
 type parentMemory interface {
 	Put(key memoryKey, value any) error
 	Get(key memoryKey, value any) error
 }
 
-// Attacher attaches to a cgroup what enforces in all below it, under the policy of a slot.
+// parentAttacher attaches to a cgroup what enforces in all below it, under the policy of a slot.
 type parentAttacher interface {
 	GuardParent(path string, slot uint32) error
 	GuardAlone(path string, slot uint32) error // the cgroup itself is the container
 	KnowOwn()                                  // of those that ran before; once all parents are guarded
 }
 
-// Options are what Parents need; all must be set.
+// parentsOptions are what Parents need; all must be set.
 type parentsOptions struct {
 	Books  *taint.State
 	Attach parentAttacher
@@ -46,7 +46,7 @@ type parentsOptions struct {
 	Logger logrus.FieldLogger
 }
 
-// Parents are the guarded ones. Their methods may be called at the same time.
+// guardParents are the guarded ones. Their methods may be called at the same time.
 type guardParents struct {
 	opts    parentsOptions
 	mu      sync.Mutex
@@ -61,7 +61,7 @@ type start struct {
 	bits   taint.Bits
 }
 
-// New guards nothing yet.
+// newParents guards nothing yet.
 func newParents(o parentsOptions) *guardParents {
 	return &guardParents{opts: o, guarded: map[string]uint64{}, alone: map[string]uint64{}, starts: map[string]start{}}
 }
@@ -69,7 +69,7 @@ func newParents(o parentsOptions) *guardParents {
 // List are the paths of the policy in force, and Slice.
 func (p *guardParents) List() []string { return allParents(p.opts.Policy()) }
 
-// All are the paths that a policy has guarded.
+// allParents are the paths that a policy has guarded.
 func allParents(of policy.Policy) []string {
 	return slices.Compact(slices.Sorted(slices.Values(append([]string{guardSlice}, of.Guard.Parents...))))
 }
@@ -100,7 +100,7 @@ func (p *guardParents) check(parents []string) error {
 		return err
 	}
 	for _, parent := range parents {
-		_, err := cgroup.ID(parent)
+		_, err := linux.CgroupID(parent)
 		switch {
 		case err == nil || slices.Contains(known, parent):
 		case isSlice(parent):
@@ -120,7 +120,7 @@ func (p *guardParents) check(parents []string) error {
 
 // GuardSlice makes the parent of all sessions, and guards it.
 func (p *guardParents) GuardSlice() error {
-	if _, err := cgroup.Make(guardSlice); err != nil {
+	if _, err := linux.MakeCgroup(guardSlice); err != nil {
 		return err
 	}
 	return p.guardParent(guardSlice)
@@ -141,7 +141,7 @@ func (p *guardParents) Tend() error {
 	p.opts.Attach.KnowOwn()
 	errs = append(errs, p.tendAlone(of, ""))
 	for _, c := range p.elsewhere(there) {
-		if _, err := cgroup.ID(c.Cgroup); errors.Is(err, fs.ErrNotExist) {
+		if _, err := linux.CgroupID(c.Cgroup); errors.Is(err, fs.ErrNotExist) {
 			errs = append(errs, p.opts.Books.Gone(c.ID))
 		}
 	}
@@ -164,7 +164,7 @@ func (p *guardParents) guard(parent string, of policy.Policy, there map[string]u
 	err := p.guardParent(parent)
 	if errors.Is(err, fs.ErrNotExist) && makeable(parent) {
 		// before systemd or a runtime does, so that nothing below it starts unguarded
-		if _, err = cgroup.Make(parent); err == nil {
+		if _, err = linux.MakeCgroup(parent); err == nil {
 			err = p.guardParent(parent)
 		}
 	}
@@ -177,7 +177,7 @@ func (p *guardParents) guard(parent string, of policy.Policy, there map[string]u
 	if err := p.setStart(parent, of); err != nil {
 		return err
 	}
-	children, err := cgroup.Children(parent)
+	children, err := linux.CgroupChildren(parent)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -234,7 +234,7 @@ func (p *guardParents) setStart(parent string, of policy.Policy) error {
 // guardParent attaches what a parent needs. One that was made again under the same
 // path is another cgroup.
 func (p *guardParents) guardParent(path string) error {
-	id, err := cgroup.ID(path)
+	id, err := linux.CgroupID(path)
 	if err != nil {
 		return err
 	}
@@ -258,7 +258,7 @@ func (p *guardParents) guardParent(path string) error {
 // Made takes a new child of a guarded parent in as a container.
 func (p *guardParents) Made(m taint.Move) {
 	path := cgroupPath(m.Cgroup)
-	if path == "" || cgroup.Below(path, guardSlice) {
+	if path == "" || linux.CgroupBelow(path, guardSlice) {
 		return // gone already, or a session's own
 	}
 	parent := path[:strings.LastIndex(path, "/")]
@@ -274,7 +274,7 @@ func (p *guardParents) Made(m taint.Move) {
 // admit takes a cgroup in as a container, with the taint that is stored under its
 // path (B45), unless it is one.
 func (p *guardParents) admit(path string, of policy.Policy) error {
-	id, err := cgroup.ID(path)
+	id, err := linux.CgroupID(path)
 	if err != nil {
 		return err
 	}
@@ -287,13 +287,13 @@ func (p *guardParents) admit(path string, of policy.Policy) error {
 // MadeAgain guards those parents, and cgroups by themselves, that are at or below a cgroup that was made or removed.
 func (p *guardParents) MadeAgain(path string) {
 	of := p.opts.Policy()
-	if cgroup.Below(guardSlice, path) {
+	if linux.CgroupBelow(guardSlice, path) {
 		if err := p.guardParent(guardSlice); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			p.opts.Fail("guard "+guardSlice, err)
 		}
 	}
 	for _, parent := range of.Guard.Parents {
-		if !cgroup.Below(parent, path) {
+		if !linux.CgroupBelow(parent, path) {
 			continue
 		}
 		if err := p.guard(parent, of, map[string]uint64{}); err != nil {

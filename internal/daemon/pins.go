@@ -11,12 +11,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Part is what pins something of its own.
+// pinnedPart is what pins something of its own.
 type pinnedPart interface {
 	Restore() error // pins it again
 }
 
-// Pins are all below one directory.
+// pinSet are all below one directory.
 type pinSet struct {
 	dir   string
 	parts []pinnedPart
@@ -31,7 +31,7 @@ var names = []string{
 	"secret_filters", "secret_lists", "secret_names", "secret_nodes", "secret_opens", "socks", "starts", "tasks", "trusted", "unix_peers",
 }
 
-// New knows where they are; tell is called when they are gone, and when they are back.
+// newPins knows where they are; tell is called when they are gone, and when they are back.
 func newPins(dir string, tell func(text string), parts ...pinnedPart) *pinSet {
 	return &pinSet{dir: dir, parts: parts, tell: tell}
 }

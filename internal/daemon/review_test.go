@@ -6,14 +6,14 @@ import (
 
 	"weir/internal/event"
 	"weir/internal/gate"
+	"weir/internal/linux"
 	"weir/internal/netegress"
 	"weir/internal/policy"
-	"weir/internal/procfs"
 )
 
 // F01: a wider scope lets out who was chosen, and every other verdict the asker alone.
 func TestF01TermsNameWhoIsLetOut(t *testing.T) {
-	st, err := procfs.ReadStat(os.Getpid())
+	st, err := linux.ReadStat(os.Getpid())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,7 +11,7 @@ import (
 	"slices"
 
 	"weir/internal/bridge"
-	"weir/internal/bridge/toolcall"
+	"weir/internal/bridge/wire"
 	"weir/internal/classify"
 	"weir/internal/event"
 	"weir/internal/toolguard"
@@ -137,7 +137,7 @@ type unknown struct{ *permission.Set }
 // Check implements bridge.Permissions. What stays in the container goes on: somebody has to mend the file.
 func (u unknown) Check(c permission.Call, mode string) permission.Result {
 	got := u.Set.Check(c, mode)
-	if got.Decision == permission.Denied || toolcall.Local(c.Tool) || localCommand(c) {
+	if got.Decision == permission.Denied || wire.IsLocal(c.Tool) || localCommand(c) {
 		return got
 	}
 	return permission.Result{Reason: permission.Reason{Type: "other", Reason: permission.Unknown}}
@@ -145,7 +145,7 @@ func (u unknown) Check(c permission.Call, mode string) permission.Result {
 
 // localCommand says whether a call is a shell's, of a command that reaches nobody.
 func localCommand(c permission.Call) bool {
-	_, shell := toolcall.Shell(c.Tool, nil)
+	_, shell := wire.ShellText(c.Tool, nil)
 	return shell && len(c.Contents) > 0 && !slices.ContainsFunc(c.Contents, func(text string) bool { return classify.Shell(text).Class != classify.Local })
 }
 

@@ -18,22 +18,21 @@ import (
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/sys/unix"
 
-	"weir/internal/cgroup"
+	"weir/internal/bridge/wire"
 	"weir/internal/container"
 	"weir/internal/control"
 	"weir/internal/cop"
+	"weir/internal/dns"
 	"weir/internal/event"
 	"weir/internal/exec"
-	"weir/internal/files"
 	"weir/internal/gate"
-	"weir/internal/lean"
+	"weir/internal/linux"
+	"weir/internal/secretfiles"
+
 	"weir/internal/metrics"
-	"weir/internal/names/steer"
 	"weir/internal/netegress"
-	"weir/internal/netegress/socket"
+
 	"weir/internal/policy"
-	"weir/internal/procfs"
-	"weir/internal/self"
 
 	"weir/internal/taint"
 )
@@ -70,8 +69,8 @@ type daemon struct {
 	state     *taint.State
 	egress    *netegress.Egress
 	execs     *exec.Probe
-	files     *files.Files
-	names     *steer.Steer
+	files     *secretfiles.Files
+	names     *dns.Redirect
 	gate      *gate.Gate
 	reviewer  *cop.Cop                // the gate's; guarded by changing after the start
 	reviewing atomic.Pointer[cop.Cop] // the same, for who only reads its figures
@@ -109,7 +108,7 @@ const daemonGC = 50
 
 // ahead puts the daemon before the calls that go round until it has frozen them, if it may: else it is one of many.
 func ahead() {
-	tids, _ := procfs.Threads(os.Getpid())
+	tids, _ := linux.Threads(os.Getpid())
 	for _, tid := range tids { // further ones inherit it
 		_ = unix.Setpriority(unix.PRIO_PROCESS, tid, niceness)
 	}
@@ -128,7 +127,7 @@ func Run(ctx context.Context, o Options, ready func()) error {
 	ready = func() {
 		debug.SetGCPercent(daemonGC)
 		begun()
-		if err := lean.Trim(); err != nil {
+		if err := linux.TrimMemory(); err != nil {
 			logger.WithError(err).Warn("give memory back")
 		}
 	}
@@ -148,7 +147,7 @@ func Run(ctx context.Context, o Options, ready func()) error {
 	}
 	defer func() { d.reviewer.Close() }()
 	d.reviewing.Store(d.reviewer)
-	if err := cgroup.Check(); err != nil {
+	if err := linux.CheckCgroups(); err != nil {
 		return err
 	}
 	if err := os.MkdirAll(o.StateDir, 0o700); err != nil {
@@ -228,10 +227,10 @@ func (d *daemon) load(db *bbolt.DB) error {
 	if d.execs, err = exec.Load(exec.Options{Types: d.opts.Types, PinDir: d.opts.PinDir, Logger: logger}); err != nil {
 		return errors.Join(err, d.egress.Close(), d.state.Close())
 	}
-	if d.files, err = files.Load(files.Options{Types: d.opts.Types, PinDir: d.opts.PinDir, Links: d.state.Links, Logger: logger}); err != nil {
+	if d.files, err = secretfiles.Load(secretfiles.Options{Types: d.opts.Types, PinDir: d.opts.PinDir, Links: d.state.Links, Logger: logger}); err != nil {
 		return errors.Join(err, d.execs.Close(), d.egress.Close(), d.state.Close())
 	}
-	if d.names, err = steer.Load(steer.Options{Types: d.opts.Types, PinDir: d.opts.PinDir, Links: d.state.Links, Logger: logger, Host: steering{d}}); err != nil {
+	if d.names, err = dns.Load(dns.RedirectOptions{Types: d.opts.Types, PinDir: d.opts.PinDir, Links: d.state.Links, Logger: logger, Host: steering{d}}); err != nil {
 		return errors.Join(err, d.files.Close(), d.execs.Close(), d.egress.Close(), d.state.Close())
 	}
 	d.opts.Types = nil // they are large
@@ -241,7 +240,7 @@ func (d *daemon) load(db *bbolt.DB) error {
 		Fail: func(what string, err error) { d.fail(what, nil, err) },
 	})
 	d.runtime = container.New(container.Options{
-		Policy: d.policies.Base, Parents: d.parents.List, State: d.state, Taint: d.taint, Sockets: socket.Findings, Log: d.write,
+		Policy: d.policies.Base, Parents: d.parents.List, State: d.state, Taint: d.taint, Sockets: netegress.SocketFindings, Log: d.write,
 		Guard: func(path string) error { return d.egress.GuardAlone(path, netegress.BaseSlot) },
 		Fail:  func(what string, err error) { d.fail(what, nil, err) }, Show: d.witness.Container,
 		Bridge: bridgeSockets(d.opts.RunDir),
@@ -277,7 +276,7 @@ func (d *daemon) unload() {
 
 // openAgents makes ready what serves agents; nobody is listened to yet.
 func (d *daemon) openAgents() error {
-	permissions := self.Config
+	permissions := wire.Config
 	if d.opts.PolicyPath != "" {
 		permissions = filepath.Dir(d.opts.PolicyPath)
 	}
@@ -292,7 +291,7 @@ func (d *daemon) openAgents() error {
 
 // attach puts everything in force, policy first.
 func (d *daemon) attach(server *control.Server) error {
-	if err := socket.LoadDiag(); err != nil {
+	if err := netegress.LoadDiag(); err != nil {
 		if !d.opts.Degraded {
 			return fmt.Errorf("%w: or run with --degraded", err)
 		}
@@ -382,7 +381,7 @@ func (d *daemon) begin(ctx context.Context, server *control.Server, group *errgr
 	case <-ctx.Done():
 	}
 	group.Go(func() error {
-		lean.Every(ctx, leanEvery, func(err error) { d.opts.Logger.WithError(err).Warn("give memory back") })
+		linux.TrimEvery(ctx, leanEvery, func(err error) { d.opts.Logger.WithError(err).Warn("give memory back") })
 		return nil
 	})
 	message := fmt.Sprintf("weir %s in mode %s", d.opts.Version, d.policies.Mode())

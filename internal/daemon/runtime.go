@@ -16,7 +16,7 @@ var parents = map[string]string{"docker": "docker", "libpod_parent": "podman"}
 // idBytes is the length of an id in hexadecimal digits, as all of these runtimes make it.
 const idBytes = 64
 
-// Of returns which runtime a cgroup was made by, and the id of the container. The runtime is empty where only the id is clear; both
+// runtimeOf returns which runtime a cgroup was made by, and the id of the container. The runtime is empty where only the id is clear; both
 // are where the cgroup is none of a container.
 func runtimeOf(at string) (runtime, id string) {
 	dir, base := path.Split(path.Clean(at))

@@ -31,7 +31,7 @@ const step = 30 * time.Second
 // target is in a network for documentation, and the process that connects to it has no network.
 var target = netip.MustParseAddrPort("192.0.2.1:9")
 
-// Run puts every mechanism to use for a moment, in a sensor of its own beside one that may run: its pins are in pinDir, which must
+// SelfTest puts every mechanism to use for a moment, in a sensor of its own beside one that may run: its pins are in pinDir, which must
 // not exist. probe starts a program that calls Egress. Nothing of it stays.
 func SelfTest(ctx context.Context, pinDir string, probe *exec.Cmd) doctor.Report {
 	t := &trial{pinDir: pinDir, events: &events{}}
@@ -198,7 +198,7 @@ func (p *probing) end() {
 	p.cmd.Wait()
 }
 
-// Egress is the probe of Run. It stands for an agent: for each byte of in it runs a command, which calls Connect and exits
+// TryEgress is the probe of Run. It stands for an agent: for each byte of in it runs a command, which calls Connect and exits
 // with the error number; that is written to out.
 func TryEgress(in io.Reader, out io.Writer, command []string) error {
 	for one := make([]byte, 1); ; {
@@ -216,7 +216,7 @@ func TryEgress(in io.Reader, out io.Writer, command []string) error {
 	}
 }
 
-// Connect connects to an address that it cannot reach, and returns the error number; 0 if it did reach it.
+// TryConnect connects to an address that it cannot reach, and returns the error number; 0 if it did reach it.
 func TryConnect() (syscall.Errno, error) {
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {

@@ -10,38 +10,38 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"weir/internal/cgroup"
 	"weir/internal/control"
 	"weir/internal/event"
+	"weir/internal/linux"
 	"weir/internal/netegress"
 	"weir/internal/policy"
 
 	"weir/internal/taint"
 )
 
-// Kernel takes policies, and ends grants.
+// sessionKernel takes policies, and ends grants.
 type sessionKernel interface {
 	AddPolicy(policy.Policy) (slot uint32, err error)
 	DropPolicy(slot uint32) error
 	Revoke(container, grant uint64) error // grant 0: all
 }
 
-// Files are the lists of secret files, one for each policy.
+// sessionFiles are the lists of secret files, one for each policy.
 type sessionFiles interface {
 	Set(slot uint32, files []policy.SecretFile) error
 	Drop(slot uint32) error
 }
 
-// Agents are served on a socket for each session.
+// sessionAgents are served on a socket for each session.
 type sessionAgents interface {
 	Admit(id string, slot uint32) (path string, err error)
 	Dismiss(id string, slot uint32) error
 }
 
-// Log is the event log: an error means that the event is not written.
+// sessionLog is the event log: an error means that the event is not written.
 type sessionLog interface{ Write(event.Event) error }
 
-// Options are what Sessions need; all must be set.
+// sessionsOptions are what Sessions need; all must be set.
 type sessionsOptions struct {
 	Books     *taint.State
 	Kernel    sessionKernel
@@ -54,10 +54,10 @@ type sessionsOptions struct {
 	Summaries *taintSummaries
 }
 
-// Sessions are those of weir guard. It is a control.Guardian.
+// sessionTable are those of weir guard. It is a control.Guardian.
 type sessionTable struct{ opts sessionsOptions }
 
-// New knows those that are in the books.
+// newSessions knows those that are in the books.
 func newSessions(o sessionsOptions) *sessionTable { return &sessionTable{o} }
 
 var errBusy = errors.New("processes are left")
@@ -77,7 +77,7 @@ func (s *sessionTable) Guard(_ context.Context, r control.GuardRequest) (control
 		return control.GuardReply{}, control.Errorf(control.Usage, "%v", err)
 	}
 	if r.Name != "" {
-		if st, err := s.opts.Books.Find(r.Name); err == nil && cgroup.Populated(st.Cgroup) {
+		if st, err := s.opts.Books.Find(r.Name); err == nil && linux.CgroupPopulated(st.Cgroup) {
 			return control.GuardReply{}, control.Errorf(control.Usage, "the name %q is taken by %s: choose another", r.Name, st.ID)
 		}
 	}
@@ -85,15 +85,15 @@ func (s *sessionTable) Guard(_ context.Context, r control.GuardRequest) (control
 		return control.GuardReply{}, err
 	}
 	c.Cgroup = guardSlice + "/" + c.ID
-	if c.CgroupID, err = cgroup.Make(c.Cgroup); err != nil {
+	if c.CgroupID, err = linux.MakeCgroup(c.Cgroup); err != nil {
 		return control.GuardReply{}, err
 	}
 	if r.Policy != "" {
 		if c.Policy, err = s.opts.Kernel.AddPolicy(s.opts.Policies.InMode(p)); err != nil {
-			return control.GuardReply{}, errors.Join(err, cgroup.Remove(c.Cgroup))
+			return control.GuardReply{}, errors.Join(err, linux.RemoveCgroup(c.Cgroup))
 		}
 		if err := s.opts.Files.Set(c.Policy, p.Taint.SecretFiles); err != nil {
-			return control.GuardReply{}, errors.Join(err, s.opts.Kernel.DropPolicy(c.Policy), cgroup.Remove(c.Cgroup))
+			return control.GuardReply{}, errors.Join(err, s.opts.Kernel.DropPolicy(c.Policy), linux.RemoveCgroup(c.Cgroup))
 		}
 		s.opts.Policies.SetOwn(c.ID, p)
 	}
@@ -112,7 +112,7 @@ func (s *sessionTable) Guard(_ context.Context, r control.GuardRequest) (control
 		return control.GuardReply{}, errors.Join(err, s.undo(c))
 	}
 	mode := s.opts.Policies.InMode(p).Mode
-	return control.GuardReply{ID: c.ID, Cgroup: cgroup.Dir(c.Cgroup), Bridge: bridge, Mode: string(mode), Taint: st.Taint.Names()}, nil
+	return control.GuardReply{ID: c.ID, Cgroup: linux.CgroupDir(c.Cgroup), Bridge: bridge, Mode: string(mode), Taint: st.Taint.Names()}, nil
 }
 
 // undo removes a session that could not be made.
@@ -129,7 +129,7 @@ func (s *sessionTable) GuardAgent(_ context.Context, id string, pid int) error {
 	if err != nil {
 		return err
 	}
-	path, err := cgroup.Of(pid)
+	path, err := linux.CgroupOf(pid)
 	if err != nil || path != st.Cgroup {
 		return fmt.Errorf("process %d is not in the cgroup of %s", pid, st.ID)
 	}
@@ -144,7 +144,7 @@ func (s *sessionTable) GuardEnd(_ context.Context, id string) (control.Summary, 
 	}
 	sum := s.opts.Summaries.of(st.ID)
 	sum.Taint = st.Taint.Names()
-	pids, err := cgroup.Tree(st.Cgroup)
+	pids, err := linux.CgroupTree(st.Cgroup)
 	if err != nil {
 		return sum, err
 	}
@@ -180,7 +180,7 @@ func (s *sessionTable) remove(st taint.Status) error {
 // removeTree removes a cgroup with all below it, children first; errBusy when
 // processes are left.
 func removeTree(path string) error {
-	err := cgroup.RemoveTree(path)
+	err := linux.RemoveCgroupTree(path)
 	if errors.Is(err, unix.EBUSY) {
 		return errBusy
 	}
@@ -196,7 +196,7 @@ const abandoned = time.Minute
 func (s *sessionTable) Reap(idle map[string]bool) error {
 	var errs []error
 	for _, st := range s.opts.Books.Sessions() {
-		if cgroup.Populated(st.Cgroup) || st.Agent == 0 && time.Since(st.Since) < abandoned {
+		if linux.CgroupPopulated(st.Cgroup) || st.Agent == 0 && time.Since(st.Since) < abandoned {
 			delete(idle, st.ID)
 			continue
 		}

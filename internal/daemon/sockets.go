@@ -19,7 +19,7 @@ func (a *bridgeHost) pathFor(id string) string {
 	return filepath.Join(bridgeSockets(a.opts.RunDir), id+".sock")
 }
 
-// Sockets is the directory that has them.
+// bridgeSockets is the directory that has them.
 func bridgeSockets(runDir string) string { return filepath.Join(runDir, "bridge") }
 
 // Open listens for everybody who is guarded already. Sockets of an earlier daemon that nobody needs are removed.

@@ -8,12 +8,12 @@ import (
 	"sync"
 	"time"
 
-	"weir/internal/cgroup"
-	"weir/internal/procfs"
+	"weir/internal/linux"
+
 	"weir/internal/taint"
 )
 
-// Files are the kernel's lists of secret files.
+// spaceFiles are the kernel's lists of secret files.
 type spaceFiles interface {
 	Listed() bool            // there are any
 	Knows(space uint64) bool // a mount namespace has been looked at
@@ -23,7 +23,7 @@ type spaceFiles interface {
 	Untold() error // what failed in the others, each once
 }
 
-// Spaces are the mount namespaces that guarded processes run in.
+// mountSpaces are the mount namespaces that guarded processes run in.
 type mountSpaces struct {
 	files  spaceFiles
 	each   func(func(taint.Container))
@@ -47,12 +47,12 @@ type looked struct {
 	listed, seen uint64         // the last visits at which it was there, and was looked at
 }
 
-// New looks at nothing yet. each gives every container to a function that calls nothing of the giver; fail tells what could not be done.
+// newMountSpaces looks at nothing yet. each gives every container to a function that calls nothing of the giver; fail tells what could not be done.
 func newMountSpaces(f spaceFiles, each func(func(taint.Container)), fail func(what string, err error)) *mountSpaces {
 	s := &mountSpaces{
 		files: f, each: each, fail: fail, unseen: make(chan struct{}, 1), found: map[string]*looked{}, ran: map[uint64]bool{},
 	}
-	s.own, _ = procfs.Namespace(os.Getpid(), "mnt")
+	s.own, _ = linux.Namespace(os.Getpid(), "mnt")
 	s.within = s.namespaces
 	return s
 }
@@ -138,11 +138,11 @@ func (s *mountSpaces) now(ran map[uint64]bool) []*looked {
 }
 
 func (s *mountSpaces) namespaces(path string) map[uint64]int {
-	pids, err := cgroup.Tree(path)
+	pids, err := linux.CgroupTree(path)
 	if err != nil {
 		return map[uint64]int{} // it has just been removed
 	}
-	found := procfs.Namespaces(pids, "mnt")
+	found := linux.Namespaces(pids, "mnt")
 	delete(found, s.own)
 	return found
 }
@@ -165,7 +165,7 @@ func (s *mountSpaces) Saw(container uint64, pid int) {
 	s.mu.Lock()
 	s.ran[container] = true
 	s.mu.Unlock()
-	if ns, err := procfs.Namespace(pid, "mnt"); err != nil || ns == s.own || s.files.Knows(ns) {
+	if ns, err := linux.Namespace(pid, "mnt"); err != nil || ns == s.own || s.files.Knows(ns) {
 		return
 	}
 	select {

@@ -15,7 +15,7 @@ import (
 	"go.etcd.io/bbolt"
 	berrors "go.etcd.io/bbolt/errors"
 
-	"weir/internal/rewrite"
+	"weir/internal/linux"
 )
 
 // stateFormat is the version of what state.db holds.
@@ -23,7 +23,7 @@ const stateFormat = 1
 
 var formatKey = []byte("format")
 
-// Open opens the database of what must outlive a reboot in dir, and makes one
+// OpenStore opens the database of what must outlive a reboot in dir, and makes one
 // where there is none. What is there is never replaced: a file that is locked, cut,
 // empty, damaged or of another version is an error of one line that says what to do.
 func OpenStore(dir string) (*bbolt.DB, error) {
@@ -82,7 +82,7 @@ func makeState(path string) (err error) {
 	if err := os.Rename(next, path); err != nil {
 		return err
 	}
-	return rewrite.SyncDir(filepath.Dir(path))
+	return linux.SyncDir(filepath.Dir(path))
 }
 
 func ignoreGone(err error) error {

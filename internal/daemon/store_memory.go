@@ -7,10 +7,10 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// Memory is what the daemon itself has to know after a restart.
+// stateMemory is what the daemon itself has to know after a restart.
 type stateMemory struct{ db *bbolt.DB }
 
-// Key names one thing that is remembered.
+// memoryKey names one thing that is remembered.
 type memoryKey string
 
 // What is remembered.
@@ -23,7 +23,7 @@ const (
 
 var bucket = []byte("sensor")
 
-// OpenMemory makes the daemon's bucket, unless it is there.
+// openMemory makes the daemon's bucket, unless it is there.
 func openMemory(db *bbolt.DB) (stateMemory, error) {
 	err := db.Update(func(tx *bbolt.Tx) error {
 		_, err := tx.CreateBucketIfNotExists(bucket)

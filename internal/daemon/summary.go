@@ -8,13 +8,13 @@ import (
 	"weir/internal/event"
 )
 
-// Memory outlives a restart.
+// sessionMemory outlives a restart.
 type sessionMemory interface {
 	Put(key memoryKey, value any) error
 	Get(key memoryKey, value any) error
 }
 
-// Summaries are of what happened in containers. Their methods may be called at the same time.
+// taintSummaries are of what happened in containers. Their methods may be called at the same time.
 type taintSummaries struct {
 	memory sessionMemory
 	mu     sync.Mutex
@@ -22,7 +22,7 @@ type taintSummaries struct {
 	stored string                      // counts as they were stored last
 }
 
-// Recall takes up the summaries of an earlier daemon.
+// recallSummaries takes up the summaries of an earlier daemon.
 func recallSummaries(m sessionMemory) (*taintSummaries, error) {
 	s := &taintSummaries{memory: m, counts: map[string]*control.Summary{}}
 	return s, m.Get(keySummaries, &s.counts)

@@ -10,12 +10,12 @@ import (
 	"sync"
 
 	"weir/internal/bridge"
-	"weir/internal/bridge/served"
+
 	"weir/internal/event"
 	"weir/internal/gate"
+	"weir/internal/linux"
 	notes "weir/internal/memory"
 	"weir/internal/permission"
-	"weir/internal/rewrite"
 	"weir/internal/taint"
 	"weir/internal/vault"
 )
@@ -32,7 +32,7 @@ type tools struct {
 // offerTools serves VaultHttpFetch and LocalMemoryRecall over the bridge.
 func (a *bridgeHost) offerTools() {
 	t := &tools{bridgeHost: a}
-	a.bridge.Offer(served.New(served.Options{
+	a.bridge.Offer(bridge.NewToolServer(bridge.ToolOptions{
 		Gate: a.opts.Gate, Rules: t, Host: t, Vault: t.vault, Memory: notes.New(filepath.Join(a.opts.StateDir, "memory")), Logger: a.opts.Logger,
 	}))
 }
@@ -86,10 +86,10 @@ func (t *tools) Allow(rule string) error {
 	if err != nil {
 		return err
 	}
-	if err := rewrite.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+	if err := linux.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return fmt.Errorf("write rules: %w", err)
 	}
-	if err := rewrite.File(path, after); err != nil {
+	if err := linux.RewriteFile(path, after); err != nil {
 		return fmt.Errorf("write rules: %w", err)
 	}
 	t.LoadRules()

@@ -13,7 +13,7 @@ import (
 	"github.com/fsnotify/fsnotify"
 	"golang.org/x/sys/unix"
 
-	"weir/internal/cgroup"
+	"weir/internal/linux"
 )
 
 const (
@@ -22,7 +22,7 @@ const (
 	tellWriting = 20                     // times that it was
 )
 
-// Watch is one file, and the cgroups of some paths; all but File must be set.
+// fileWatch is one file, and the cgroups of some paths; all but File must be set.
 type fileWatch struct {
 	File    string                       // empty: none
 	Changed func() bool                  // the file is not what was loaded last
@@ -58,10 +58,10 @@ func (o fileWatch) Run(ctx context.Context) error {
 			o.Fail("watch files", err) // what was missed is found by housekeeping
 			reload = time.After(settled)
 		case e := <-w.Events:
-			if cgroup.Below(e.Name, cgroup.Root) {
+			if linux.CgroupBelow(e.Name, linux.CgroupRoot) {
 				if e.Has(fsnotify.Create) || e.Has(fsnotify.Remove) {
 					o.watchAbove(w)
-					o.Made(strings.TrimPrefix(e.Name, cgroup.Root))
+					o.Made(strings.TrimPrefix(e.Name, linux.CgroupRoot))
 				}
 			} else if reload == nil && o.Changed() {
 				reload = time.After(settled)
@@ -84,13 +84,13 @@ func (o fileWatch) Run(ctx context.Context) error {
 	}
 }
 
-// Version is what tells one state of a file from another.
+// fileVersion is what tells one state of a file from another.
 type fileVersion struct {
 	inode, size uint64
 	changed     unix.Timespec
 }
 
-// Newest is the version that a file has now; zero: it is not there.
+// newestVersion is the version that a file has now; zero: it is not there.
 func newestVersion(file string) fileVersion {
 	var st unix.Stat_t
 	if file == "" || unix.Stat(file, &st) != nil {
@@ -99,7 +99,7 @@ func newestVersion(file string) fileVersion {
 	return fileVersion{st.Ino, uint64(st.Size), st.Mtim}
 }
 
-// BeingWritten says whether somebody has a file open for writing: then a read lease
+// beingWritten says whether somebody has a file open for writing: then a read lease
 // is refused. Where there are no leases, only the time tells.
 func beingWritten(file string) bool {
 	f, err := os.Open(file)
@@ -121,7 +121,7 @@ func (o fileWatch) watchAbove(w *fsnotify.Watcher) {
 	watched := w.WatchList()
 	for _, parent := range o.Above() {
 		for path := filepath.Dir(parent); ; path = filepath.Dir(path) {
-			if dir := filepath.Clean(cgroup.Dir(path)); !slices.Contains(watched, dir) {
+			if dir := filepath.Clean(linux.CgroupDir(path)); !slices.Contains(watched, dir) {
 				_ = w.Add(dir) // what is not there is watched when it is made
 			}
 			if path == "/" {

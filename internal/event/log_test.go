@@ -16,7 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"weir/internal/event"
-	"weir/internal/event/eventtest"
+	"weir/test/eventtest"
 )
 
 // memory is a sink whose failure a test sets.

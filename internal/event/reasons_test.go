@@ -101,8 +101,8 @@ func reasonsOf(path string, n ast.Node) []string {
 	codes := []string{keyOf(n, "Reason", "Decision")}
 	switch n := n.(type) {
 	case *ast.ValueSpec:
-		typed := map[string]string{"gate/verdict/verdict.go": "Reason", "vault/errors.go": "Class"}[path]
-		if name(n.Type) == typed && typed != "" || path == "ruleset/permission/check.go" && n.Type == nil && !strings.HasPrefix(n.Names[0].Name, "Mode") {
+		typed := map[string]string{"gate/verdict.go": "Reason", "vault/errors.go": "Class"}[path]
+		if name(n.Type) == typed && typed != "" || path == "permission/check.go" && n.Type == nil && !strings.HasPrefix(n.Names[0].Name, "Mode") {
 			for _, v := range n.Values {
 				codes = append(codes, text(v))
 			}
@@ -113,7 +113,7 @@ func reasonsOf(path string, n ast.Node) []string {
 		}
 	case *ast.CallExpr:
 		at, ok := map[string]int{"refuse": 1, "builtIn": 2, "write": 0}[name(n.Fun)]
-		within := map[string]string{"refuse": "bridge/served/", "write": "sensor/agents/update.go"}[name(n.Fun)]
+		within := map[string]string{"refuse": "bridge/", "write": "daemon/update.go"}[name(n.Fun)]
 		if ok && at < len(n.Args) && strings.HasPrefix(path, within) {
 			codes = append(codes, text(n.Args[at]))
 		}

@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"weir/internal/event"
-	"weir/internal/event/eventtest"
+	"weir/test/eventtest"
 )
 
 func TestEveryKindIsValid(t *testing.T) {

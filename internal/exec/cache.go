@@ -5,7 +5,7 @@ import (
 	"sync"
 
 	"weir/internal/event"
-	"weir/internal/procfs"
+	"weir/internal/linux"
 )
 
 // What the cache holds at most, and how many processes that still live are passed over to find one to forget.
@@ -27,7 +27,7 @@ type cache struct {
 }
 
 func newCache() *cache {
-	return &cache{commands: maxCommands, bytes: maxBytes, alive: procfs.Alive, byPID: map[int]*list.Element{}, ages: list.New()}
+	return &cache{commands: maxCommands, bytes: maxBytes, alive: linux.Alive, byPID: map[int]*list.Element{}, ages: list.New()}
 }
 
 // put replaces what the process, or an earlier one with the same id, executed.
@@ -60,7 +60,7 @@ func (c *cache) get(pid int, start uint64) (event.Process, bool) {
 		return event.Process{}, false
 	}
 	p := e.Value.(event.Process)
-	if p.Start != start && !procfs.SameStart(start, p.Start) {
+	if p.Start != start && !linux.SameStart(start, p.Start) {
 		return event.Process{}, false
 	}
 	return p, true

@@ -12,7 +12,7 @@ import (
 	"github.com/sirupsen/logrus"
 
 	"weir/internal/event"
-	"weir/internal/procfs"
+	"weir/internal/linux"
 )
 
 func TestCacheFind(t *testing.T) {
@@ -125,7 +125,7 @@ func TestRingSize(t *testing.T) {
 }
 
 func TestFromProc(t *testing.T) {
-	self, err := procfs.ReadStat(os.Getpid())
+	self, err := linux.ReadStat(os.Getpid())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -86,13 +86,13 @@ type execGrant struct {
 }
 
 type execHold struct {
-	_       structs.HostLayout
-	Start   uint64
-	Since   uint64
-	Verdict uint32
-	State   uint32
-	Turn    uint32
-	Pad     uint32
+	_        structs.HostLayout
+	Start    uint64
+	Since    uint64
+	Verdict  uint32
+	State    uint32
+	Turn     uint32
+	Restarts uint32
 }
 
 type execHoldKey struct {

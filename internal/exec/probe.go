@@ -15,9 +15,9 @@ import (
 	"github.com/cilium/ebpf/ringbuf"
 	"github.com/sirupsen/logrus"
 
+	"weir/internal/bpfobj"
 	"weir/internal/event"
-	"weir/internal/pinned"
-	"weir/internal/ring"
+
 	"weir/internal/taint"
 )
 
@@ -39,7 +39,7 @@ type Options struct {
 type Probe struct {
 	objects   execObjects
 	dir       string
-	links     *pinned.Links
+	links     *bpfobj.Links
 	logger    logrus.FieldLogger
 	names     *names
 	cache     *cache
@@ -65,8 +65,8 @@ func Load(o Options) (*Probe, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read exec probe: %w", err)
 	}
-	pinned.Resize(spec, o.Ring)
-	p := &Probe{dir: o.PinDir, links: pinned.New(o.PinDir), logger: o.Logger, names: newNames(), cache: newCache()}
+	bpfobj.Resize(spec, o.Ring)
+	p := &Probe{dir: o.PinDir, links: bpfobj.New(o.PinDir), logger: o.Logger, names: newNames(), cache: newCache()}
 	opts := &ebpf.CollectionOptions{Maps: ebpf.MapOptions{PinPath: o.PinDir}, Cache: o.Types}
 	if err := spec.LoadAndAssign(&p.objects, opts); err != nil {
 		return nil, fmt.Errorf("load exec probe: %w", err)
@@ -120,7 +120,7 @@ func (p *Probe) attach() error {
 // Restore pins again what is not pinned any more.
 func (p *Probe) Restore() error {
 	o := p.objects.execMaps
-	return errors.Join(pinned.RestoreMaps(p.dir, o.Cgroups, o.Config, o.Counters, o.Execs, o.Tasks), p.links.Restore())
+	return errors.Join(bpfobj.RestoreMaps(p.dir, o.Cgroups, o.Config, o.Counters, o.Execs, o.Tasks), p.links.Restore())
 }
 
 // read empties the ring again and again. Records come without a wakeup unless the ring fills, or nothing came for long.
@@ -133,7 +133,7 @@ func (p *Probe) read(ctx context.Context, reader *ringbuf.Reader, handle func(Co
 	defer context.AfterFunc(p.ctx, wake)()
 	var record ringbuf.Record
 	var handled uint64 // bytes
-	pace := ring.NewPace(pollEvery, p.setAsleep)
+	pace := bpfobj.NewPace(pollEvery, p.setAsleep)
 	defer func() { _ = pace.End() }() // to wake nobody is only slower
 	for ctx.Err() == nil && p.ctx.Err() == nil {
 		waiting := p.serve(handled, reader.AvailableBytes)

@@ -18,7 +18,7 @@ const (
 	maxChain   = 64       // ancestors
 )
 
-// Check makes a tainted connect ready to be asked and matched: its destination
+// CheckAsker makes a tainted connect ready to be asked and matched: its destination
 // in one spelling, its process within limits and no longer shared with the caller.
 func CheckAsker(r Request) (Asker, error) {
 	// Without a start time, a reused pid would be the same process.

@@ -9,7 +9,7 @@ import (
 	"weir/internal/shell"
 )
 
-// Form is a command as a shell reads it. The zero Form is no command, and equals
+// commandForm is a command as a shell reads it. The zero Form is no command, and equals
 // none.
 type commandForm struct {
 	text   string // in one layout
@@ -22,7 +22,7 @@ type commandForm struct {
 // call is a simple command of a form, word by word.
 type formCall []word
 
-// Parse reads a shell text. It fails on what is no shell text, and on what is too
+// parseForm reads a shell text. It fails on what is no shell text, and on what is too
 // long or too deep to be read.
 func parseForm(text string) (commandForm, bool) {
 	f, refused := shell.Parse(text)
@@ -75,7 +75,7 @@ func layout(n syntax.Node) string {
 // Equal says whether both are the same command.
 func (f commandForm) Equal(o commandForm) bool { return f.text != "" && f.text == o.text }
 
-// Ran is a program that was seen to be executed.
+// ranCommand is a program that was seen to be executed.
 type ranCommand struct {
 	File string   // path of the program, or of the script that it interprets
 	Argv []string // as that program sees it, its own name first

@@ -79,7 +79,7 @@ func (q Question) Request() Request {
 	return r
 }
 
-// process names one process of this boot: a pid alone is reused.
+// queueProcess names one process of this boot: a pid alone is reused.
 type queueProcess struct {
 	PID   int    `json:"pid"`
 	Start uint64 `json:"start"`

@@ -11,7 +11,7 @@ import (
 	"weir/internal/event"
 )
 
-// Events are written about questions. They are called with the desk's lock held and
+// QueueEvents are written about questions. They are called with the desk's lock held and
 // must not call the desk.
 type QueueEvents interface {
 	// Write logs an event about a request; a hold has no verdict yet.
@@ -22,7 +22,7 @@ type QueueEvents interface {
 	Ended(q Question, v Verdict) error
 }
 
-// Options are what a desk needs; all must be set, but zero limits have defaults.
+// QueueOptions are what a desk needs; all must be set, but zero limits have defaults.
 type QueueOptions struct {
 	DB         *bbolt.DB // stays the caller's; bucket "questions" is the desk's
 	Events     QueueEvents
@@ -46,7 +46,7 @@ const (
 	maxAskers      = 64 // of one question
 )
 
-// Desk keeps the questions. All its methods may be called at the same time.
+// Queue keeps the questions. All its methods may be called at the same time.
 type Queue struct {
 	opts  QueueOptions // never changes
 	store store
@@ -66,7 +66,7 @@ type Queue struct {
 	closed bool
 }
 
-// Open takes up the questions that an earlier desk left: pending ones keep their id
+// OpenQueue takes up the questions that an earlier desk left: pending ones keep their id
 // and deadline, approvals that were not used can be claimed until their time is over.
 func OpenQueue(o QueueOptions) (*Queue, error) {
 	s, err := openStore(o.DB)

@@ -28,7 +28,7 @@ func (silent) Refuse(_ Request, v Verdict) Verdict { return v }
 
 func (silent) Ended(Question, Verdict) error { return nil }
 
-// bubble runs f with a desk on a real database, inside a bubble whose time stands
+// queueBubble runs f with a desk on a real database, inside a bubble whose time stands
 // still while anything runs.
 func queueBubble(t *testing.T, f func(t *testing.T, d *Queue)) {
 	t.Helper()
@@ -52,7 +52,7 @@ func queueBubble(t *testing.T, f func(t *testing.T, d *Queue)) {
 	})
 }
 
-// curl is a held connect of a tainted container.
+// queueCurl is a held connect of a tainted container.
 func queueCurl(change ...func(*Request)) Request {
 	r := Request{
 		Container: event.Container{ID: "c1", Name: "agent", Taint: []string{"corruption"}},

@@ -7,7 +7,7 @@ import (
 	"weir/internal/event"
 )
 
-// Of tells what program a process runs: for a script, the script.
+// ranOf tells what program a process runs: for a script, the script.
 func ranOf(p event.Process) ranCommand {
 	r := ranCommand{Argv: p.Argv}
 	if p.Exe != nil && !p.Exe.Memfd && !p.Exe.Deleted {

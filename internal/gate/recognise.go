@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"weir/internal/classify"
-	"weir/internal/cop/signs"
+	"weir/internal/cop"
 	"weir/internal/event"
 )
 
@@ -240,7 +240,7 @@ func (g *Gate) says(ctx context.Context, f classify.Facts, d event.Destination) 
 		}
 		literal, err := netip.ParseAddr(to.host)
 		switch {
-		case err != nil && d.DNS && !signs.Local(to.host):
+		case err != nil && d.DNS && !cop.Local(to.host):
 			return true // it has to ask for the name first
 		case to.port != 0 && to.port != d.Port:
 		case err == nil:

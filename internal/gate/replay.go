@@ -12,7 +12,7 @@ import (
 	"weir/internal/policy"
 )
 
-// Outcome is what a decision came to, or would.
+// ReplayOutcome is what a decision came to, or would.
 type ReplayOutcome string
 
 // The outcomes.
@@ -23,7 +23,7 @@ const (
 	Model        ReplayOutcome = "model"  // the reviewing model is asked
 )
 
-// Change is an event that would be decided otherwise.
+// ReplayChange is an event that would be decided otherwise.
 type ReplayChange struct {
 	Event  event.Event   `json:"event"`
 	Was    ReplayOutcome `json:"was"`
@@ -33,7 +33,7 @@ type ReplayChange struct {
 	Reason string        `json:"why"` // in a sentence
 }
 
-// Totals count what was replayed.
+// ReplayTotals count what was replayed.
 type ReplayTotals struct {
 	Events    uint64                   `json:"events"`
 	Decisions uint64                   `json:"decisions"` // of them, those that a policy decides
@@ -51,7 +51,7 @@ type Replay struct {
 	Totals   ReplayTotals
 }
 
-// New makes a replay under p. A model that p names is not asked: what the embedded
+// NewReplay makes a replay under p. A model that p names is not asked: what the embedded
 // reviewer is not sure of comes out as Model.
 func NewReplay(p policy.Policy) (*Replay, error) {
 	allow, err := p.Destinations()

@@ -16,7 +16,7 @@ import (
 	"go.etcd.io/bbolt"
 
 	"weir/internal/event"
-	"weir/internal/event/eventtest"
+	"weir/test/eventtest"
 )
 
 // memory is a log that can be made to fail.

@@ -149,10 +149,10 @@ func (w word) cost(n int) int {
 	return 1 + min(n, len(first)+len(last))/stepBytes
 }
 
-// Steps are what comparisons may still take; below zero they are used up.
+// matchSteps are what comparisons may still take; below zero they are used up.
 type matchSteps int
 
-// MaxSteps bounds the comparison of a process and its ancestors with forms: what would take more is not recognised, and asked about again (B11).
+// maxSteps bounds the comparison of a process and its ancestors with forms: what would take more is not recognised, and asked about again (B11).
 const maxSteps matchSteps = 1 << 17
 
 // stepBytes are looked at in one step.

@@ -12,7 +12,7 @@ import (
 // maxWraps bounds how deep a command is looked for.
 const maxWraps = 5
 
-// Wrapped gives what a shell was told to run on its command line, from the
+// wrappedForms gives what a shell was told to run on its command line, from the
 // outermost inwards: the text itself, and what is left when what agents put around
 // a command is taken away. It is empty for what is no shell's command line.
 func wrappedForms(argv []string) []commandForm {
@@ -23,7 +23,7 @@ func wrappedForms(argv []string) []commandForm {
 	return unwrap(text, nil)
 }
 
-// Text is a command line as a shell text: what a shell is told to run, or the
+// formText is a command line as a shell text: what a shell is told to run, or the
 // words, quoted. It fails on what cannot be written so.
 func formText(argv []string) (string, bool) {
 	if forms := wrappedForms(argv); len(forms) > 0 {

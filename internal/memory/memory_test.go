@@ -14,7 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"weir/internal/rewrite/rewritetest"
+	"weir/test/rewritetest"
 )
 
 func newMemory(t testing.TB) *Memory {

@@ -14,8 +14,8 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"weir/internal/linux"
 	"weir/internal/permission"
-	"weir/internal/rewrite"
 )
 
 const (
@@ -242,7 +242,7 @@ func (m *Memory) Mark(store string, to Marks) error {
 // write puts a file in its place at once. It is there after a power cut.
 func (m *Memory) write(store, name string, data []byte) error {
 	dir := filepath.Join(m.dir, store)
-	if err := rewrite.MkdirAll(dir, 0o700); err != nil {
+	if err := linux.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
 	s, err := m.store(store)
@@ -262,7 +262,7 @@ func (m *Memory) write(store, name string, data []byte) error {
 	if err != nil {
 		return errors.Join(err, s.Remove(tmp))
 	}
-	return rewrite.SyncDir(dir)
+	return linux.SyncDir(dir)
 }
 
 // Remove deletes an entry; without a key, the store with all that is in it.

@@ -9,10 +9,10 @@ import (
 	"net/netip"
 	"time"
 
+	"weir/internal/control"
+
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
-
-	"weir/internal/peer"
 )
 
 const (
@@ -52,7 +52,7 @@ func Listen(o Options) (*Server, error) {
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) { s.tell(w, true) })
 	s.handler = mux
 	var err error
-	if s.listener, err = peer.Listen(o.Listen, 0o600); err != nil {
+	if s.listener, err = control.ListenUnix(o.Listen, 0o600); err != nil {
 		return nil, fmt.Errorf("listen for metrics: %w", err)
 	}
 	return s, nil
@@ -63,7 +63,7 @@ func (s *Server) Addr() net.Addr { return s.listener.Addr() }
 
 // Serve answers until ctx ends.
 func (s *Server) Serve(ctx context.Context) error {
-	err := peer.Serve(ctx, peer.Limit(s.listener, maxConns, peer.Rules{Process: s.o.Refuse, Socket: s.o.RefuseSocket}), s.handler, 2*time.Minute)
+	err := control.ServeHTTP(ctx, control.LimitListener(s.listener, maxConns, control.PeerRules{Process: s.o.Refuse, Socket: s.o.RefuseSocket}), s.handler, 2*time.Minute)
 	if err != nil {
 		return fmt.Errorf("serve metrics: %w", err)
 	}

@@ -10,8 +10,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"weir/internal/cgroup"
-	"weir/internal/procfs"
+	"weir/internal/linux"
+
 	"weir/internal/taint"
 )
 
@@ -28,7 +28,7 @@ func (e *Egress) Adopt() ([]Ask, error) {
 	var errs []error
 	waiting := map[*live]bool{}
 	err := e.eachHold(func(key egressHoldKey, h egressHold) {
-		if h.Verdict != egressHoldVerdictHOLD_PENDING || !procfs.Alive(int(key.Tgid), h.Start) {
+		if h.Verdict != egressHoldVerdictHOLD_PENDING || !linux.Alive(int(key.Tgid), h.Start) {
 			return
 		}
 		a := Ask{To: destOf(key.Dest), Held: waits(h), Exec: key.Dest == egressDest{}, Process: Process{PID: int(key.Tgid), Start: h.Start}}
@@ -36,7 +36,7 @@ func (e *Egress) Adopt() ([]Ask, error) {
 			errs = append(errs, err, e.release(a))
 			return
 		}
-		if path, err := cgroup.Of(a.Process.PID); err == nil && a.Held {
+		if path, err := linux.CgroupOf(a.Process.PID); err == nil && a.Held {
 			e.recognise(path, a.Process)
 			if e.opens(a) { // it was let out just before
 				errs = append(errs, e.release(a))
@@ -71,30 +71,30 @@ func (e *Egress) recognise(path string, p Process) {
 
 // fill finds out what a record of the kernel would have said of the asker.
 func (e *Egress) fill(a *Ask) error {
-	path, err := cgroup.Of(a.Process.PID)
+	path, err := linux.CgroupOf(a.Process.PID)
 	if err != nil {
 		return fmt.Errorf("adopt question of process %d: %w", a.Process.PID, err)
 	}
-	if a.Process.Cgroup, err = cgroup.ID(path); err != nil {
+	if a.Process.Cgroup, err = linux.CgroupID(path); err != nil {
 		return err
 	}
 	for _, c := range e.opts.State.List() {
-		if cgroup.Below(path, c.Cgroup) {
+		if linux.CgroupBelow(path, c.Cgroup) {
 			a.Container, a.Taint = c.CgroupID, c.Taint
 		}
 	}
 	if a.Container == 0 {
 		return fmt.Errorf("adopt question of process %d: it is in no container", a.Process.PID)
 	}
-	st, err := procfs.ReadStat(a.Process.PID)
+	st, err := linux.ReadStat(a.Process.PID)
 	if err != nil {
 		return err
 	}
 	a.Process.Comm = st.Comm
-	if a.Process.UID, err = procfs.UID(a.Process.PID); err != nil {
+	if a.Process.UID, err = linux.UID(a.Process.PID); err != nil {
 		return err
 	}
-	fd, err := procfs.Open(a.Process.PID, a.Process.Start)
+	fd, err := linux.OpenProcess(a.Process.PID, a.Process.Start)
 	if err != nil {
 		return err
 	}
@@ -170,7 +170,7 @@ func (e *Egress) adoptGrants() error {
 // adoptOthers finds those cgroups below a path that were made for a command before now, and that the kernel's books do not have
 // yet, or no more: they open nothing, and are removed as soon as they are empty.
 func (e *Egress) adoptOthers(path string, container uint64, known map[string]bool, now uint64) error {
-	children, err := cgroup.Children(path)
+	children, err := linux.CgroupChildren(path)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENODEV) {
 		return nil // removed meanwhile
 	}
@@ -181,7 +181,7 @@ func (e *Egress) adoptOthers(path string, container uint64, known map[string]boo
 		_, number, of := strings.Cut(child[len(path):], "/"+seatName)
 		id, err := strconv.ParseUint(number, 10, 64)
 		if of && err == nil && id < now && !known[child] && e.grants[id] == nil {
-			e.grants[id] = &live{Grant: Grant{ID: id, Kind: "cgroup", Container: container, Cgroup: child}, frozen: cgroup.ToFreeze(child), over: true}
+			e.grants[id] = &live{Grant: Grant{ID: id, Kind: "cgroup", Container: container, Cgroup: child}, frozen: linux.CgroupToFreeze(child), over: true}
 		}
 		if err := e.adoptOthers(child, container, known, now); err != nil {
 			return err
@@ -192,12 +192,12 @@ func (e *Egress) adoptOthers(path string, container uint64, known map[string]boo
 
 // place finds out where a grant is, and whether its command is still there.
 func (e *Egress) place(g *live) {
-	st, err := procfs.ReadStat(g.root.PID)
+	st, err := linux.ReadStat(g.root.PID)
 	if g.cgroupID == 0 {
 		if err == nil {
 			g.root.Start = st.Start
 		}
-		if path, err := cgroup.Of(g.root.PID); err == nil {
+		if path, err := linux.CgroupOf(g.root.PID); err == nil {
 			g.Container = e.containerAt(path)
 		}
 		return
@@ -206,18 +206,18 @@ func (e *Egress) place(g *live) {
 		g.root.Start = st.Start
 	}
 	g.Kind = "cgroup"
-	path, err := cgroup.Path(g.cgroupID)
+	path, err := linux.CgroupPath(g.cgroupID)
 	if err != nil {
 		return // removed: nothing can be in it
 	}
 	g.Cgroup, g.Container, g.Root = path, e.containerAt(path), g.root
-	g.frozen = cgroup.ToFreeze(path)
+	g.frozen = linux.CgroupToFreeze(path)
 }
 
 // containerAt is the id of the container that a cgroup belongs to, 0 if of none.
 func (e *Egress) containerAt(path string) uint64 {
 	for _, c := range e.opts.State.List() {
-		if cgroup.Below(path, c.Cgroup) {
+		if linux.CgroupBelow(path, c.Cgroup) {
 			return c.CgroupID
 		}
 	}

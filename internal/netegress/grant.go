@@ -12,10 +12,9 @@ import (
 
 	"github.com/cilium/ebpf"
 
-	"weir/internal/cgroup"
 	"weir/internal/event"
-	"weir/internal/netegress/family"
-	"weir/internal/procfs"
+	"weir/internal/linux"
+
 	"weir/internal/taint"
 )
 
@@ -84,7 +83,7 @@ func (g *live) is(p Process) bool {
 	return g.cgroupID != 0 && g.root.PID == p.PID && same(g.root.Start, p.Start)
 }
 
-func same(a, b uint64) bool { return a == b || procfs.SameStart(a, b) || procfs.SameStart(b, a) }
+func same(a, b uint64) bool { return a == b || linux.SameStart(a, b) || linux.SameStart(b, a) }
 
 // waits notes a call that its process is frozen for.
 func (g *live) waits(key egressHoldKey) {
@@ -98,7 +97,7 @@ func (g *live) thaw() error {
 		return nil
 	}
 	g.calls = nil
-	err := cgroup.Freeze(g.Cgroup, false)
+	err := linux.FreezeCgroup(g.Cgroup, false)
 	g.frozen, g.late = err != nil, err != nil
 	return err
 }
@@ -127,11 +126,11 @@ func (e *Egress) Grant(a Ask, t Terms) (Grant, error) {
 		to = append(to, Destination{Addr: t.Real.Unmap(), Port: a.To.Port, Proto: a.To.Proto})
 	}
 	root := t.Root
-	if root.PID == 0 || !procfs.Alive(root.PID, root.Start) {
+	if root.PID == 0 || !linux.Alive(root.PID, root.Start) {
 		root = a.Process
 	}
 	alone := root.PID == a.Process.PID
-	if alone && (!a.Held || !procfs.Alive(root.PID, root.Start)) {
+	if alone && (!a.Held || !linux.Alive(root.PID, root.Start)) {
 		return e.claim(a, to, t)
 	}
 	g, err := e.seat(a.Container, root)
@@ -173,7 +172,7 @@ func (e *Egress) box(id uint64) (path string, agent int, err error) {
 	if st, ok := e.opts.State.ByCgroup(id); ok {
 		return st.Cgroup, st.Agent, nil
 	}
-	path, err = cgroup.Path(id)
+	path, err = linux.CgroupPath(id)
 	return path, 0, err
 }
 
@@ -216,7 +215,7 @@ func (e *Egress) full(container uint64) error {
 // seat gives a process its cgroup: the one that it has, or a new one below its own. A process has one at a time, whatever it asks. One
 // whose grant is over is not used again: nobody has watched who came in.
 func (e *Egress) seat(container uint64, p Process) (*live, error) {
-	leaf, err := cgroup.Of(p.PID)
+	leaf, err := linux.CgroupOf(p.PID)
 	if err != nil {
 		return nil, err
 	}
@@ -224,7 +223,7 @@ func (e *Egress) seat(container uint64, p Process) (*live, error) {
 	if old := e.seatOf(p); old != nil {
 		if !old.over && old.Cgroup == leaf && !e.entered(old) {
 			if old.pidfd == nil { // an earlier daemon made it
-				old.pidfd, err = procfs.Open(p.PID, p.Start)
+				old.pidfd, err = linux.OpenProcess(p.PID, p.Start)
 			}
 			return old, err
 		}
@@ -240,12 +239,12 @@ func (e *Egress) seat(container uint64, p Process) (*live, error) {
 	if err := e.full(container); err != nil {
 		return nil, err
 	}
-	if g.pidfd, err = procfs.Open(p.PID, p.Start); err != nil {
+	if g.pidfd, err = linux.OpenProcess(p.PID, p.Start); err != nil {
 		return nil, err
 	}
 	g.Cgroup = leaf + "/" + seatName + strconv.FormatUint(g.ID, 10)
-	if err = os.Mkdir(cgroup.Dir(g.Cgroup), 0o755); err == nil { // not its parents, which end with a container
-		g.cgroupID, err = cgroup.ID(g.Cgroup)
+	if err = os.Mkdir(linux.CgroupDir(g.Cgroup), 0o755); err == nil { // not its parents, which end with a container
+		g.cgroupID, err = linux.CgroupID(g.Cgroup)
 	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("make cgroup: %w", err), g.pidfd.Close())
@@ -263,10 +262,10 @@ func (e *Egress) seat(container uint64, p Process) (*live, error) {
 // unentered fails if somebody has moved a process into a new cgroup before the kernel knew it: from then on it tells itself. A move that
 // had begun before has taken place once the cgroup's freezer could be written.
 func unentered(path string) error {
-	if err := cgroup.Freeze(path, false); err != nil {
+	if err := linux.FreezeCgroup(path, false); err != nil {
 		return err
 	}
-	if pids, err := cgroup.Tree(path); err != nil || len(pids) > 0 {
+	if pids, err := linux.CgroupTree(path); err != nil || len(pids) > 0 {
 		return errors.Join(err, errIntruded)
 	}
 	return nil
@@ -274,10 +273,10 @@ func unentered(path string) error {
 
 // sit moves a process into its cgroup.
 func (e *Egress) sit(g *live) error {
-	if leaf, err := cgroup.Of(g.root.PID); err != nil || leaf == g.Cgroup {
+	if leaf, err := linux.CgroupOf(g.root.PID); err != nil || leaf == g.Cgroup {
 		return err
 	}
-	return cgroup.Move(g.Cgroup, g.root.PID)
+	return linux.MoveToCgroup(g.Cgroup, g.root.PID)
 }
 
 // let opens a grant, or widens it. family: all that the process has started comes in, too.
@@ -298,7 +297,7 @@ func (e *Egress) let(g *live, a Ask, to []Destination, t Terms, wide bool) error
 	if inside[agent] || a.Held && !inside[a.Process.PID] {
 		return fmt.Errorf("let process %d out: its parents changed", a.Process.PID)
 	}
-	if err := family.Steered(box, inside); err != nil {
+	if err := tracedByOutsider(box, inside); err != nil {
 		return err
 	}
 	if err := t.prepare(g.ID); err != nil {
@@ -317,7 +316,7 @@ func (e *Egress) gather(g *live, box string) (map[int]bool, error) {
 	if err := e.still(g); err != nil {
 		return nil, err
 	}
-	inside, err := family.Move(g.Cgroup, g.root.PID, box)
+	inside, err := moveBelow(g.Cgroup, g.root.PID, box)
 	for pid := range inside {
 		start, waiting := e.begins(pid)
 		if pid == g.root.PID || !waiting {
@@ -328,7 +327,7 @@ func (e *Egress) gather(g *live, box string) (map[int]bool, error) {
 			err2 = e.still(own)
 		}
 		if err2 != nil { // it must not begin unseen
-			err = errors.Join(err, err2, family.Kill(pid, start))
+			err = errors.Join(err, err2, killProcess(pid, start))
 		}
 	}
 	return inside, err

@@ -10,9 +10,8 @@ import (
 	"github.com/cilium/ebpf"
 	"golang.org/x/sys/unix"
 
-	"weir/internal/cgroup"
-	"weir/internal/netegress/family"
-	"weir/internal/procfs"
+	"weir/internal/linux"
+
 	"weir/internal/taint"
 )
 
@@ -40,7 +39,7 @@ func (e *Egress) Hold(a Ask) error {
 	if err != nil {
 		return err
 	}
-	for wait := settleFirst; !cgroup.Frozen(g.Cgroup) && wait < settleTime; wait *= 2 {
+	for wait := settleFirst; !linux.CgroupFrozen(g.Cgroup) && wait < settleTime; wait *= 2 {
 		time.Sleep(wait)
 	}
 	e.mu.Lock()
@@ -111,7 +110,7 @@ func (e *Egress) freeze(a Ask) (*live, error) {
 // still has a process stand still in its cgroup.
 func (e *Egress) still(g *live) error {
 	g.frozen, g.late = true, false
-	if err := cgroup.Freeze(g.Cgroup, true); err != nil {
+	if err := linux.FreezeCgroup(g.Cgroup, true); err != nil {
 		return err
 	}
 	return e.sit(g)
@@ -119,13 +118,13 @@ func (e *Egress) still(g *live) error {
 
 // opens says whether a grant lets a call through, as judge of bpf/decide.h does: that of its cgroup, or of the one around it.
 func (e *Egress) opens(a Ask) bool {
-	leaf, err := cgroup.Of(a.Process.PID)
+	leaf, err := linux.CgroupOf(a.Process.PID)
 	if err != nil {
 		return false
 	}
 	var around []*live
 	for _, g := range e.grants {
-		if g.Cgroup != "" && g.Container == a.Container && cgroup.Below(leaf, g.Cgroup) {
+		if g.Cgroup != "" && g.Container == a.Container && linux.CgroupBelow(leaf, g.Cgroup) {
 			around = append(around, g)
 		}
 	}
@@ -144,11 +143,11 @@ func waits(h egressHold) bool {
 // unstop has a process go on that was stopped, or is to be, since the daemon did not come in time. stopped: it is known to.
 func unstop(p Process, stopped bool) error {
 	if !stopped {
-		if is, err := procfs.Pending(p.PID); err != nil || !is.Stopped && is.Own&(1<<(unix.SIGSTOP-1)) == 0 {
+		if is, err := linux.PendingSignals(p.PID); err != nil || !is.Stopped && is.Own&(1<<(unix.SIGSTOP-1)) == 0 {
 			return nil // also if it has ended
 		}
 	}
-	return family.Continue(p.PID, p.Start)
+	return sendContinue(p.PID, p.Start)
 }
 
 // saw is who may have seen a process stop that had to be stopped before it was frozen, by pid: its parents. sudo and su stop
@@ -170,7 +169,7 @@ func (e *Egress) see(a Ask) {
 	if err != nil {
 		return // it has been removed
 	}
-	for _, p := range family.Above(a.Process.PID, box, agent) {
+	for _, p := range parentsOf(a.Process.PID, box, agent) {
 		e.saw[p.PID] = sight{p.Start, taint.Now() + uint64(sawTime)}
 	}
 }
@@ -179,9 +178,9 @@ func (e *Egress) see(a Ask) {
 func (e *Egress) rouse(now uint64) error {
 	var errs []error
 	for pid, s := range e.saw {
-		if st, err := procfs.ReadStat(pid); err == nil && st.Start == s.start && st.State == 'T' {
+		if st, err := linux.ReadStat(pid); err == nil && st.Start == s.start && st.State == 'T' {
 			if _, held := e.begins(pid); !held {
-				errs = append(errs, family.Continue(pid, s.start))
+				errs = append(errs, sendContinue(pid, s.start))
 			}
 		}
 		if s.until <= now {
@@ -212,7 +211,7 @@ func (e *Egress) fail(p Process, calls ...egressHoldKey) error {
 // begins says whether a process waits to begin what it has executed, and when it started.
 func (e *Egress) begins(pid int) (start uint64, waiting bool) {
 	var h egressHold
-	waiting = e.egress.Holds.Lookup(&egressHoldKey{Tgid: uint32(pid)}, &h) == nil && waits(h) && procfs.Alive(pid, h.Start)
+	waiting = e.egress.Holds.Lookup(&egressHoldKey{Tgid: uint32(pid)}, &h) == nil && waits(h) && linux.Alive(pid, h.Start)
 	return h.Start, waiting
 }
 
@@ -298,7 +297,7 @@ func (e *Egress) Wake(a Ask) error {
 // Kill carries out a denial of a command that has not begun.
 func (e *Egress) Kill(a Ask) error {
 	key := a.key()
-	return errors.Join(family.Kill(a.Process.PID, a.Process.Start), deleted(e.egress.Holds.Delete(&key)))
+	return errors.Join(killProcess(a.Process.PID, a.Process.Start), deleted(e.egress.Holds.Delete(&key)))
 }
 
 func (e *Egress) release(a Ask) error {

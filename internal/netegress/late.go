@@ -6,8 +6,6 @@ import (
 	"sync"
 
 	"github.com/cilium/ebpf"
-
-	"weir/internal/netegress/socket"
 )
 
 // late are the containers that may have run before they were guarded, and whose Unix sockets have not been looked at since.
@@ -50,7 +48,7 @@ func (e *Egress) KnowOwn() {
 	if len(paths) == 0 {
 		return
 	}
-	own, err := socket.Own(paths)
+	own, err := ownSockets(paths)
 	for _, cookie := range own {
 		// what a program has noted meanwhile stays
 		failed := e.egress.OutsideUnix.Update(cookie, peersUnixEndUNIX_OWN, ebpf.UpdateNoExist)

@@ -11,11 +11,10 @@ import (
 	"github.com/cilium/ebpf"
 	"golang.org/x/sys/unix"
 
-	"weir/internal/cgroup"
-	"weir/internal/netegress/socket"
+	"weir/internal/linux"
+
 	"weir/internal/policy"
-	"weir/internal/poll"
-	"weir/internal/procfs"
+
 	"weir/internal/taint"
 )
 
@@ -190,7 +189,7 @@ func (e *Egress) lapse() (empty map[uint64]string, err error) {
 				if g.cgroupID != 0 {
 					errs = append(errs, e.opts.State.DropGrant(g.cgroupID), deleted(e.egress.Grants.Delete(id)))
 				}
-			} else if !cgroup.Populated(g.Cgroup) {
+			} else if !linux.CgroupPopulated(g.Cgroup) {
 				empty[id] = g.Cgroup
 			}
 		case g.State != "" && g.expires <= now && !e.taken(g, now):
@@ -227,7 +226,7 @@ const ending = 1<<(unix.SIGHUP-1) | 1<<(unix.SIGINT-1) | 1<<(unix.SIGQUIT-1) | 1
 // lookAfter has a held process do what a signal asks of it: its handler runs once its call has failed. One without a handler
 // ends, frozen or not.
 func (e *Egress) lookAfter(g *live) error {
-	if is, err := procfs.Pending(g.root.PID); err == nil && is.Handled&ending != 0 {
+	if is, err := linux.PendingSignals(g.root.PID); err == nil && is.Handled&ending != 0 {
 		return e.fail(g.root, g.calls...)
 	}
 	return unstop(g.root, false)
@@ -248,7 +247,7 @@ func (e *Egress) taken(g *live, now uint64) bool {
 func (e *Egress) removeEach(ctx context.Context, empty <-chan map[uint64]string) {
 	failing := false
 	for some := range empty {
-		err := e.remove(some, cgroup.RemoveTree)
+		err := e.remove(some, linux.RemoveCgroupTree)
 		if err != nil && !failing {
 			e.opts.Logger.WithError(err).Error("remove the cgroups of grants")
 		}
@@ -283,9 +282,9 @@ func (e *Egress) remove(empty map[uint64]string, tree func(path string) error) e
 // running says whether the command that was let out is still there.
 func (e *Egress) running(g *live) bool {
 	if g.pidfd == nil {
-		return procfs.Alive(g.root.PID, g.root.Start)
+		return linux.Alive(g.root.PID, g.root.Start)
 	}
-	has, err := poll.Now(g.pidfd.Fd(), unix.POLLIN)
+	has, err := linux.Poll(g.pidfd.Fd(), unix.POLLIN)
 	return err != nil || has == 0
 }
 
@@ -298,7 +297,7 @@ func (e *Egress) finish(g *live, now uint64) error {
 	if err := e.repay(g, now); err != nil {
 		return errors.Join(err, e.end(g, "ended"))
 	}
-	if g.Kind == "cgroup" && cgroup.Populated(g.Cgroup) {
+	if g.Kind == "cgroup" && linux.CgroupPopulated(g.Cgroup) {
 		return e.end(g, "ended")
 	}
 	var kernel egressGrant
@@ -355,7 +354,7 @@ func (e *Egress) closeSockets() error {
 		if err != nil {
 			continue // it has been removed
 		}
-		errs = append(errs, socket.CloseMarked(path, marked, c.held))
+		errs = append(errs, closeMarked(path, marked, c.held))
 	}
 	err := errors.Join(errs...)
 	if err != nil { // the next sweep tries again
@@ -458,7 +457,7 @@ func (e *Egress) tidy() error {
 	defer e.mu.Unlock()
 	err := e.dropHolds(func(key egressHoldKey, h egressHold) bool {
 		lapsed := h.Since+uint64(refusalStands) < taint.Now() && refused(key, h)
-		return lapsed || !procfs.Alive(int(key.Tgid), h.Start)
+		return lapsed || !linux.Alive(int(key.Tgid), h.Start)
 	})
 	e.queues.Clear() // who waits in one goes on waiting
 	for c, all := range e.commands {
@@ -472,7 +471,7 @@ func (e *Egress) tidy() error {
 // CloseSockets closes the TCP and UDP sockets of a container that are older than its
 // taint, and returns how many: see socket.Close.
 func (e *Egress) CloseSockets(path string, p policy.Policy) (int, error) {
-	return socket.Close(path, p, e.granted)
+	return closeSockets(path, p, e.granted)
 }
 
 // granted says whether a socket is marked with a grant that lives: one that was given before was ended before.

@@ -17,9 +17,9 @@ import (
 	"github.com/sirupsen/logrus"
 	"golang.org/x/sync/errgroup"
 
-	"weir/internal/cgroup"
-	"weir/internal/pinned"
-	"weir/internal/ring"
+	"weir/internal/bpfobj"
+	"weir/internal/linux"
+
 	"weir/internal/taint"
 )
 
@@ -82,7 +82,7 @@ func Load(o Options) (*Egress, error) {
 		if err != nil {
 			return nil, errors.Join(fmt.Errorf("read %s programs: %w", load.what, err), e.Close())
 		}
-		pinned.Resize(spec, o.Ring)
+		bpfobj.Resize(spec, o.Ring)
 		err = spec.LoadAndAssign(load.into, opts)
 		if errors.Is(err, ebpf.ErrMapIncompatible) {
 			err = fmt.Errorf("%w in %s: %w", taint.ErrPins, o.PinDir, err)
@@ -168,7 +168,7 @@ func (e *Egress) GuardAlone(path string, slot uint32) error {
 }
 
 func (e *Egress) attachTo(path string) error {
-	id, err := cgroup.ID(path)
+	id, err := linux.CgroupID(path)
 	if err != nil {
 		return err
 	}
@@ -184,7 +184,7 @@ func (e *Egress) attachTo(path string) error {
 		"weir_sock_release": {e.packet.WeirSockRelease, ebpf.AttachCgroupInetSockRelease},
 	} {
 		err := e.opts.State.Links.Pin(name+"-"+strconv.FormatUint(id, 10), func() (link.Link, error) {
-			return link.AttachCgroup(link.CgroupOptions{Path: cgroup.Dir(path), Attach: a.as, Program: a.prog})
+			return link.AttachCgroup(link.CgroupOptions{Path: linux.CgroupDir(path), Attach: a.as, Program: a.prog})
 		})
 		if err != nil {
 			return fmt.Errorf("guard %s: %w", path, err)
@@ -196,7 +196,7 @@ func (e *Egress) attachTo(path string) error {
 // Restore pins again those maps that are not pinned any more; State has the links.
 func (e *Egress) Restore() error {
 	o, p := e.egress.egressMaps, e.packet.packetMaps
-	return pinned.RestoreMaps(e.opts.PinDir, o.Asks, o.Claims, o.Destinations, o.Dozing, o.GrantDests, o.Holds, o.Leases, o.OutsideUnix,
+	return bpfobj.RestoreMaps(e.opts.PinDir, o.Asks, o.Claims, o.Destinations, o.Dozing, o.GrantDests, o.Holds, o.Leases, o.OutsideUnix,
 		o.Policies, o.Records, o.Socks, p.Marks, p.Trusted, e.peers.Owners, e.peers.UnixPeers)
 }
 
@@ -210,7 +210,7 @@ func (e *Egress) Run(ctx context.Context) error {
 		return drain(ctx, e.asks, nil, func(r *egressRecord) { e.opts.Handle.Asked(askOf(r)) })
 	})
 	group.Go(func() error {
-		pace := ring.NewPace(pollEvery, e.setDozing)
+		pace := bpfobj.NewPace(pollEvery, e.setDozing)
 		return errors.Join(drain(ctx, e.recs, pace, e.record), pace.End())
 	})
 	group.Go(func() error { e.sweep(ctx); return nil })
@@ -230,7 +230,7 @@ func (e *Egress) setDozing(dozing bool) error {
 }
 
 // drain handles what comes. pace is of a ring whose writers do not wake its reader for each record; nil: they do.
-func drain(ctx context.Context, records *ringbuf.Reader, pace *ring.Pace, handle func(*egressRecord)) error {
+func drain(ctx context.Context, records *ringbuf.Reader, pace *bpfobj.Pace, handle func(*egressRecord)) error {
 	var rec ringbuf.Record
 	for {
 		if pace != nil {

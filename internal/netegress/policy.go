@@ -8,7 +8,7 @@ import (
 
 	"github.com/cilium/ebpf"
 
-	"weir/internal/pinned"
+	"weir/internal/bpfobj"
 	"weir/internal/policy"
 )
 
@@ -168,7 +168,7 @@ func (e *Egress) writeTrusted(slot uint32, l *loaded, p policy.Policy) error {
 
 func (e *Egress) erase(l loaded) error {
 	if len(l.prefixes)+len(l.peers)+len(l.trusted) > 0 {
-		pinned.Unread()
+		bpfobj.WaitRCU()
 	}
 	var errs []error
 	for _, key := range l.prefixes {

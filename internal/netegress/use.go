@@ -1,10 +1,10 @@
 package netegress
 
-import "weir/internal/pinned"
+import "weir/internal/bpfobj"
 
 // Uses tells how full the maps and rings of egress are.
-func (e *Egress) Uses() ([]pinned.Use, error) {
-	return pinned.Uses(
+func (e *Egress) Uses() ([]bpfobj.Use, error) {
+	return bpfobj.Uses(
 		e.egress.Asks, e.egress.Claims, e.egress.Destinations, e.egress.GrantDests, e.egress.Grants, e.egress.Holds, e.egress.OutsideUnix,
 		e.egress.Records, e.egress.Socks, e.packet.Trusted, e.peers.UnixPeers)
 }

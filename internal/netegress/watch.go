@@ -11,9 +11,8 @@ import (
 
 	"github.com/cilium/ebpf"
 
-	"weir/internal/cgroup"
-	"weir/internal/netegress/family"
-	"weir/internal/procfs"
+	"weir/internal/linux"
+
 	"weir/internal/taint"
 )
 
@@ -177,17 +176,17 @@ func (w *watcher) eachStopped(end bool) (stopped int, err error) {
 	it := w.holds.Iterate()
 	for it.Next(&key, &h) {
 		began := key.Dest != (egressDest{})
-		st, err := procfs.ReadStat(int(key.Tgid))
-		if h.Verdict != egressHoldVerdictHOLD_PENDING || err != nil || !procfs.SameStart(st.Start, h.Start) || began && st.State != 'T' {
+		st, err := linux.ReadStat(int(key.Tgid))
+		if h.Verdict != egressHoldVerdictHOLD_PENDING || err != nil || !linux.SameStart(st.Start, h.Start) || began && st.State != 'T' {
 			continue
 		}
 		stopped++
 		switch {
 		case !end:
 		case began:
-			errs = append(errs, family.Continue(int(key.Tgid), h.Start)) // the others are ended all the same
+			errs = append(errs, sendContinue(int(key.Tgid), h.Start)) // the others are ended all the same
 		default:
-			errs = append(errs, family.Kill(int(key.Tgid), h.Start)) // it was to be judged before it begins
+			errs = append(errs, killProcess(int(key.Tgid), h.Start)) // it was to be judged before it begins
 		}
 	}
 	if err := it.Err(); err != nil && !errors.Is(err, ebpf.ErrIterationAborted) {
@@ -206,13 +205,13 @@ func (w *watcher) eachFrozen(end bool) (frozen int, err error) {
 		if st.Flags&egressStateFlagSTATE_GRANT == 0 {
 			continue
 		}
-		path, err := cgroup.Path(id)
-		if err != nil || !cgroup.ToFreeze(path) || !cgroup.Populated(path) {
+		path, err := linux.CgroupPath(id)
+		if err != nil || !linux.CgroupToFreeze(path) || !linux.CgroupPopulated(path) {
 			continue
 		}
 		frozen++
 		if end {
-			errs = append(errs, cgroup.Freeze(path, false))
+			errs = append(errs, linux.FreezeCgroup(path, false))
 		}
 	}
 	if err := it.Err(); err != nil && !errors.Is(err, ebpf.ErrIterationAborted) {

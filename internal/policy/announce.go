@@ -6,8 +6,6 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
-
-	"weir/internal/policy/strictyaml"
 )
 
 // Forms of announcements.
@@ -48,7 +46,7 @@ const maxUsers = 256
 func (p *parser) announce(n *yaml.Node, out *Announce) {
 	before := p.Mistakes()
 	var inner map[string]int
-	lines := p.Mapping(n, "announce", []strictyaml.Field{
+	lines := p.Mapping(n, "announce", []yamlField{
 		{Key: "form", Read: p.One("announce.form", []string{formJSON, formSlack}, func(s string) { out.Form = s })},
 		{Key: "url", Read: p.Word("announce.url", "an https URL", &out.URL)},
 		{Key: "url_file", Read: p.Word("announce.url_file", "an absolute path", &out.URLFile)},
@@ -57,7 +55,7 @@ func (p *parser) announce(n *yaml.Node, out *Announce) {
 		{Key: "proxy", Read: p.Word("announce.proxy", "the URL of a proxy", &out.Proxy)},
 		{Key: "callback", Read: func(n *yaml.Node) {
 			c := &out.Callback
-			inner = p.Mapping(n, "announce.callback", []strictyaml.Field{
+			inner = p.Mapping(n, "announce.callback", []yamlField{
 				{Key: "listen", Read: p.Word("announce.callback.listen", "an address and port such as 127.0.0.1:8787, or a socket's path", &c.Listen)},
 				{Key: "exposed", Read: p.Truth("announce.callback.exposed", &c.Exposed)},
 				{Key: "key_file", Read: p.Word("announce.callback.key_file", "an absolute path", &c.KeyFile)},
@@ -83,7 +81,7 @@ func (p *parser) announce(n *yaml.Node, out *Announce) {
 	case out.URL != "" && announceURL(out.URL) != "":
 		p.Fail(lines["url"], "announce.url %s", announceURL(out.URL)) // it is not repeated: it may hold a key
 	case out.URLFile != "" && cleanPath(out.URLFile, 4095) != "":
-		p.Fail(lines["url_file"], "announce.url_file is %s: %s", strictyaml.Quote(out.URLFile), cleanPath(out.URLFile, 4095))
+		p.Fail(lines["url_file"], "announce.url_file is %s: %s", yamlQuote(out.URLFile), cleanPath(out.URLFile, 4095))
 	case !out.On() && len(lines) > 0 && (len(lines) > 1 || lines["callback"] == 0):
 		for _, key := range []string{"form", "key_file", "key_env", "proxy"} {
 			if line, ok := lines[key]; ok {
@@ -108,7 +106,7 @@ func (p *parser) keys(where string, lines map[string]int, file, env, name string
 	case file != "" && env != "":
 		p.Fail(lines[name+"_env"], "%s.%s_env and %s.%s_file are both set: keep one", where, name, where, name)
 	case file != "" && cleanPath(file, 4095) != "":
-		p.Fail(lines[name+"_file"], "%s.%s_file is %s: %s", where, name, strictyaml.Quote(file), cleanPath(file, 4095))
+		p.Fail(lines[name+"_file"], "%s.%s_file is %s: %s", where, name, yamlQuote(file), cleanPath(file, 4095))
 	case env != "" && !variable(env):
 		p.Fail(lines[name+"_env"], "%s.%s_env is not the name of an environment variable such as WEIR_KEY: the key itself never stands in a policy", where, name)
 	}
@@ -127,7 +125,7 @@ func (p *parser) callback(c Callback, lines map[string]int) {
 	line := lines["listen"]
 	switch wrong := listen(c.Listen, c.Exposed); {
 	case wrong != "":
-		p.Fail(line, "announce.callback.listen is %s: %s", strictyaml.Quote(c.Listen), wrong)
+		p.Fail(line, "announce.callback.listen is %s: %s", yamlQuote(c.Listen), wrong)
 	case c.KeyFile+c.KeyEnv+c.SlackKeyFile+c.SlackKeyEnv == "":
 		p.Fail(line, "announce.callback.listen needs a key that answers are signed with: set announce.callback.key_file or slack_key_file")
 	case len(c.Users) == 0:

@@ -4,8 +4,6 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
-
-	"weir/internal/policy/strictyaml"
 )
 
 // Confirm says which calls of tools a person need not confirm (K11).
@@ -21,7 +19,7 @@ type Vault struct {
 const maxConfirm = 256
 
 func (p *parser) confirm(n *yaml.Node, out *Confirm) {
-	p.Mapping(n, "confirm", []strictyaml.Field{{Key: "except", Read: func(n *yaml.Node) {
+	p.Mapping(n, "confirm", []yamlField{{Key: "except", Read: func(n *yaml.Node) {
 		out.Except = nil
 		p.Texts(n, "confirm.except", "names of tools, in which * stands for any text", maxConfirm, &out.Except, func(s string) (string, string) {
 			if s == "" || len(s) > maxToolName || strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r > '~' }) {
@@ -33,8 +31,8 @@ func (p *parser) confirm(n *yaml.Node, out *Confirm) {
 }
 
 func (p *parser) vault(n *yaml.Node, out *Vault) {
-	p.Mapping(n, "vault", []strictyaml.Field{{Key: "proxy", Read: func(n *yaml.Node) {
-		if s, ok := strictyaml.Text(n); ok && s == "" {
+	p.Mapping(n, "vault", []yamlField{{Key: "proxy", Read: func(n *yaml.Node) {
+		if s, ok := yamlText(n); ok && s == "" {
 			out.Proxy = ""
 			return
 		}

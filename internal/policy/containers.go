@@ -6,8 +6,6 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
-
-	"weir/internal/policy/strictyaml"
 )
 
 const (
@@ -45,7 +43,7 @@ type Match struct {
 type Label struct{ Key, Value string }
 
 func (p *parser) containers(n *yaml.Node, out *Containers) {
-	lines := p.Mapping(n, "containers", []strictyaml.Field{
+	lines := p.Mapping(n, "containers", []yamlField{
 		{Key: "containerd", Read: func(n *yaml.Node) {
 			p.socket(n, "containers.containerd", "/run/containerd/containerd.sock", &out.Containerd)
 		}},
@@ -54,7 +52,7 @@ func (p *parser) containers(n *yaml.Node, out *Containers) {
 		{Key: "match", Read: func(n *yaml.Node) {
 			p.List(n, "containers.match", "mappings of namespace, image, labels, annotations, guard, taint, refuse", maxMatches, func(item *yaml.Node) {
 				m := Match{Guard: true}
-				p.Mapping(item, "containers.match", []strictyaml.Field{
+				p.Mapping(item, "containers.match", []yamlField{
 					{Key: "namespace", Read: p.pattern("containers.match.namespace", &m.Namespace)},
 					{Key: "image", Read: p.pattern("containers.match.image", &m.Image)},
 					{Key: "labels", Read: func(n *yaml.Node) { p.labels(n, "containers.match.labels", &m.Labels) }},
@@ -82,9 +80,9 @@ func (p *parser) containers(n *yaml.Node, out *Containers) {
 
 // socket reads an absolute path, or an empty one.
 func (p *parser) socket(n *yaml.Node, where, usual string, into *string) {
-	s, ok := strictyaml.Text(n)
+	s, ok := yamlText(n)
 	if wrong := cleanPath(s, maxUnixPath); !ok || s != "" && wrong != "" {
-		p.Fail(n.Line, `%s is %s: accepted is the absolute path of a socket such as %s, or "" for none`, where, strictyaml.Kind(n), usual)
+		p.Fail(n.Line, `%s is %s: accepted is the absolute path of a socket such as %s, or "" for none`, where, yamlKind(n), usual)
 		return
 	}
 	*into = s
@@ -95,15 +93,15 @@ func (p *parser) findings(n *yaml.Node, where string, into *[]string) {
 		if slices.Contains(Findings, s) {
 			return s, ""
 		}
-		return s, "unknown finding" + strictyaml.Suggest(s, Findings)
+		return s, "unknown finding" + suggest(s, Findings)
 	})
 }
 
 func (p *parser) pattern(where string, into *string) func(*yaml.Node) {
 	return func(n *yaml.Node) {
-		s, ok := strictyaml.Text(n)
+		s, ok := yamlText(n)
 		if !ok || s == "" || len(s) > maxPattern || strings.ContainsFunc(s, func(r rune) bool { return r < ' ' }) {
-			p.Fail(n.Line, "%s is %s: accepted is a text in which * stands for any text; leave the key out for all", where, strictyaml.Kind(n))
+			p.Fail(n.Line, "%s is %s: accepted is a text in which * stands for any text; leave the key out for all", where, yamlKind(n))
 			return
 		}
 		*into = s
@@ -113,20 +111,20 @@ func (p *parser) pattern(where string, into *string) func(*yaml.Node) {
 // labels reads a mapping of keys to patterns.
 func (p *parser) labels(n *yaml.Node, where string, into *[]Label) {
 	if n.Kind != yaml.MappingNode || len(n.Content) == 0 || len(n.Content)/2 > maxLabels {
-		p.Fail(n.Line, `%s is %s: accepted is a mapping of up to %d keys to texts, such as {weir.taint: secret}`, where, strictyaml.Kind(n), maxLabels)
+		p.Fail(n.Line, `%s is %s: accepted is a mapping of up to %d keys to texts, such as {weir.taint: secret}`, where, yamlKind(n), maxLabels)
 		return
 	}
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key, value := n.Content[i], n.Content[i+1]
-		k, isKey := strictyaml.Text(key)
-		v, isValue := strictyaml.Text(value)
+		k, isKey := yamlText(key)
+		v, isValue := yamlText(value)
 		switch {
 		case !isKey || k == "" || len(k) > maxPattern:
-			p.Fail(key.Line, "%s has the key %s: accepted are texts", where, strictyaml.Kind(key))
+			p.Fail(key.Line, "%s has the key %s: accepted are texts", where, yamlKind(key))
 		case !isValue || len(v) > maxPattern:
-			p.Fail(value.Line, "%s has %s: %s: accepted is a text, in quotes if it looks like a number or true", where, strictyaml.Quote(k), strictyaml.Kind(value))
+			p.Fail(value.Line, "%s has %s: %s: accepted is a text, in quotes if it looks like a number or true", where, yamlQuote(k), yamlKind(value))
 		case slices.ContainsFunc(*into, func(l Label) bool { return l.Key == k }):
-			p.Fail(key.Line, "%s has %s twice", where, strictyaml.Quote(k))
+			p.Fail(key.Line, "%s has %s twice", where, yamlQuote(k))
 		default:
 			*into = append(*into, Label{k, v})
 		}

@@ -5,15 +5,13 @@ import (
 	"net/url"
 
 	"go.yaml.in/yaml/v3"
-
-	"weir/internal/policy/strictyaml"
 )
 
 // cop reads who reviews commands. What a reviewer needs, and what it would never use, is told here, not at the
 // first review.
 func (p *parser) cop(n *yaml.Node, out *Cop) {
 	before := p.Mistakes()
-	lines := p.Mapping(n, "cop", []strictyaml.Field{
+	lines := p.Mapping(n, "cop", []yamlField{
 		{Key: "reviewer", Read: p.One("cop.reviewer", []string{Static, Anthropic, OpenAI, None}, func(s string) { out.Reviewer = s })},
 		{Key: "model", Read: p.Word("cop.model", "the name of a model", &out.Model)},
 		{Key: "base_url", Read: p.Word("cop.base_url", "an http or https URL", &out.BaseURL)},
@@ -41,7 +39,7 @@ func (p *parser) cop(n *yaml.Node, out *Cop) {
 		p.Fail(lines["base_url"], "cop.base_url %s", wrong)
 	}
 	if wrong := cleanPath(out.KeyFile, 4095); out.KeyFile != "" && wrong != "" {
-		p.Fail(lines["key_file"], "cop.key_file is %s: %s", strictyaml.Quote(out.KeyFile), wrong)
+		p.Fail(lines["key_file"], "cop.key_file is %s: %s", yamlQuote(out.KeyFile), wrong)
 	}
 	if out.KeyEnv != "" && !variable(out.KeyEnv) {
 		// Somebody wrote the key where its variable's name belongs.

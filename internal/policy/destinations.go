@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
-
-	"weir/internal/policy/strictyaml"
 )
 
 // MaxRules is how many rules one Destination can have: what the kernel's map
@@ -126,7 +124,7 @@ func (a Allow) rules() ([]Rule, error) {
 	case Any:
 		protocol = protocolAny
 	default:
-		return nil, fmt.Errorf("fold prefix %s: unknown protocol %s", a.Prefix, strictyaml.Quote(a.Protocol))
+		return nil, fmt.Errorf("fold prefix %s: unknown protocol %s", a.Prefix, yamlQuote(a.Protocol))
 	}
 	if len(a.Ports) == 0 {
 		return []Rule{{protocol, 0, 65535}}, nil

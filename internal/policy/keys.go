@@ -9,8 +9,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"weir/internal/cgroup"
-	"weir/internal/policy/strictyaml"
+	"weir/internal/linux"
 )
 
 // Bounds of lists: far above what people write, low enough for the kernel's maps.
@@ -28,11 +27,11 @@ const maxUnixPath = 107
 // policy reads the whole file into out.
 func (p *parser) policy(root *yaml.Node, out *Policy) {
 	var allowLines []int
-	p.Mapping(root, "", []strictyaml.Field{
+	p.Mapping(root, "", []yamlField{
 		{Key: "version", Read: p.version},
 		{Key: "mode", Read: p.One("mode", modes(), func(s string) { out.Mode = Mode(s) })},
 		{Key: "guard", Read: func(n *yaml.Node) {
-			p.Mapping(n, "guard", []strictyaml.Field{{Key: "parents", Read: func(n *yaml.Node) {
+			p.Mapping(n, "guard", []yamlField{{Key: "parents", Read: func(n *yaml.Node) {
 				p.Texts(n, "guard.parents", "cgroup paths such as /system.slice or names of slices", maxParents, &out.Guard.Parents, parent)
 			}}, {Key: "cgroups", Read: func(n *yaml.Node) {
 				p.Texts(n, "guard.cgroups", "cgroup paths such as /agents/one or names of slices, scopes and services", maxParents, &out.Guard.Cgroups, alone)
@@ -44,7 +43,7 @@ func (p *parser) policy(root *yaml.Node, out *Policy) {
 		{Key: "ask_seconds", Read: p.Number("ask_seconds", "seconds", 1, 3600, &out.AskSeconds)},
 		{Key: "claim_seconds", Read: p.Number("claim_seconds", "seconds", 1, 3600, &out.ClaimSeconds)},
 		{Key: "grant", Read: func(n *yaml.Node) {
-			p.Mapping(n, "grant", []strictyaml.Field{
+			p.Mapping(n, "grant", []yamlField{
 				{Key: "seconds", Read: p.Number("grant.seconds", "seconds", 1, 86400, &out.Grant.Seconds)},
 				{Key: "bytes", Read: p.Size("grant.bytes", 1<<40, &out.Grant.Bytes)},
 			})
@@ -55,7 +54,7 @@ func (p *parser) policy(root *yaml.Node, out *Policy) {
 			p.Texts(n, "unix_peers", "absolute paths or @abstract names", maxUnixPeers, &out.UnixPeers, unixPeer)
 		}},
 		{Key: "taint", Read: func(n *yaml.Node) {
-			p.Mapping(n, "taint", []strictyaml.Field{
+			p.Mapping(n, "taint", []yamlField{
 				{Key: "at_start", Read: func(n *yaml.Node) {
 					p.Texts(n, "taint.at_start", "corruption, secret", 2, &out.Taint.AtStart, taintBit)
 				}},
@@ -67,7 +66,7 @@ func (p *parser) policy(root *yaml.Node, out *Policy) {
 			})
 		}},
 		{Key: "events", Read: func(n *yaml.Node) {
-			p.Mapping(n, "events", []strictyaml.Field{
+			p.Mapping(n, "events", []yamlField{
 				{Key: "file", Read: p.eventFile(&out.Events.File)},
 				{Key: "max_mib", Read: p.Number("events.max_mib", "MiB", 1, 10240, &out.Events.MaxMiB)},
 				{Key: "backups", Read: p.Number("events.backups", "files", 1, 1000, &out.Events.Backups)},
@@ -76,7 +75,7 @@ func (p *parser) policy(root *yaml.Node, out *Policy) {
 		{Key: "cop", Read: func(n *yaml.Node) { p.cop(n, &out.Cop) }},
 		{Key: "announce", Read: func(n *yaml.Node) { p.announce(n, &out.Announce) }},
 		{Key: "metrics", Read: func(n *yaml.Node) {
-			p.Mapping(n, "metrics", []strictyaml.Field{{Key: "listen", Read: p.metricsListen(&out.Metrics.Listen)}})
+			p.Mapping(n, "metrics", []yamlField{{Key: "listen", Read: p.metricsListen(&out.Metrics.Listen)}})
 		}},
 		{Key: "vault", Read: func(n *yaml.Node) { p.vault(n, &out.Vault) }},
 		{Key: "confirm", Read: func(n *yaml.Node) { p.confirm(n, &out.Confirm) }},
@@ -90,8 +89,8 @@ func (p *parser) policy(root *yaml.Node, out *Policy) {
 }
 
 func (p *parser) version(n *yaml.Node) {
-	if v, ok := strictyaml.Integer(n); !ok || v != 1 {
-		p.Fail(n.Line, "version is %s: accepted is 1", strictyaml.Kind(n))
+	if v, ok := yamlInteger(n); !ok || v != 1 {
+		p.Fail(n.Line, "version is %s: accepted is 1", yamlKind(n))
 	}
 }
 
@@ -114,7 +113,7 @@ func alone(s string) (string, string) {
 	switch {
 	case strings.HasPrefix(s, "/"):
 		return cgroupPath(s)
-	case !cgroup.Unit(s) || strings.ContainsRune(s, 0) || len(s) > 255:
+	case !linux.IsUnit(s) || strings.ContainsRune(s, 0) || len(s) > 255:
 		return s, "write a path with a leading slash, below the cgroup root, or the name of a slice, scope or service"
 	case s == "-.slice" || s == "init.scope":
 		return s, "that would guard the whole host, or what starts it: name another"
@@ -135,7 +134,7 @@ func cgroupPath(s string) (string, string) {
 
 // slice is the path of a slice that a policy may name.
 func slice(name string) (string, string) {
-	dir, err := cgroup.Slice(name)
+	dir, err := linux.CgroupSlice(name)
 	if err != nil || dir == "/" {
 		return name, "not the name of a slice, such as user.slice or a-b.slice"
 	}
@@ -152,7 +151,7 @@ func cleanPath(s string, most int) string {
 	case strings.ContainsRune(s, 0):
 		return "a path has no zero bytes"
 	case path.Clean(s) != s:
-		return fmt.Sprintf("write it as %s", strictyaml.Quote(path.Clean(s)))
+		return fmt.Sprintf("write it as %s", yamlQuote(path.Clean(s)))
 	}
 	return ""
 }
@@ -180,14 +179,14 @@ func taintBit(s string) (string, string) {
 	if slices.Contains(bits, s) {
 		return s, ""
 	}
-	return s, "unknown taint bit" + strictyaml.Suggest(s, bits)
+	return s, "unknown taint bit" + suggest(s, bits)
 }
 
 func (p *parser) eventFile(into *string) func(*yaml.Node) {
 	return func(n *yaml.Node) {
-		s, ok := strictyaml.Text(n)
+		s, ok := yamlText(n)
 		if !ok {
-			p.Fail(n.Line, `events.file is %s: accepted is an absolute path, or "" for standard output`, strictyaml.Kind(n))
+			p.Fail(n.Line, `events.file is %s: accepted is an absolute path, or "" for standard output`, yamlKind(n))
 			return
 		}
 		if s != "" {
@@ -196,7 +195,7 @@ func (p *parser) eventFile(into *string) func(*yaml.Node) {
 				wrong = "not a file"
 			}
 			if wrong != "" {
-				p.Fail(n.Line, "events.file is %s: %s", strictyaml.Quote(s), wrong)
+				p.Fail(n.Line, "events.file is %s: %s", yamlQuote(s), wrong)
 				return
 			}
 		}
@@ -207,13 +206,13 @@ func (p *parser) eventFile(into *string) func(*yaml.Node) {
 // directory reads an absolute path, or "" for none.
 func (p *parser) directory(where string, into *string) func(*yaml.Node) {
 	return func(n *yaml.Node) {
-		s, ok := strictyaml.Text(n)
+		s, ok := yamlText(n)
 		if !ok {
-			p.Fail(n.Line, `%s is %s: accepted is the absolute path of a directory, or "" for none`, where, strictyaml.Kind(n))
+			p.Fail(n.Line, `%s is %s: accepted is the absolute path of a directory, or "" for none`, where, yamlKind(n))
 			return
 		}
 		if wrong := cleanPath(s, 4095); s != "" && wrong != "" {
-			p.Fail(n.Line, "%s is %s: %s", where, strictyaml.Quote(s), wrong)
+			p.Fail(n.Line, "%s is %s: %s", where, yamlQuote(s), wrong)
 			return
 		}
 		*into = s
@@ -241,7 +240,7 @@ func (p *parser) allows(n *yaml.Node, into *[]Allow) (lines []int) {
 	p.List(n, "allow", "mappings with prefix or name, protocol and ports", maxAllow, func(item *yaml.Node) {
 		a := Allow{Protocol: Any}
 		before := p.Mistakes()
-		found := p.Mapping(item, "allow", []strictyaml.Field{
+		found := p.Mapping(item, "allow", []yamlField{
 			{Key: "name", Read: func(n *yaml.Node) { p.allowName(n, &a.Name) }},
 			{Key: "prefix", Read: func(n *yaml.Node) { p.prefix(n, &a.Prefix) }},
 			{Key: "protocol", Read: p.One("allow.protocol", []string{TCP, UDP, Any}, func(s string) { a.Protocol = s })},
@@ -275,9 +274,9 @@ func (p *parser) allows(n *yaml.Node, into *[]Allow) (lines []int) {
 }
 
 func (p *parser) prefix(n *yaml.Node, into *netip.Prefix) {
-	s, ok := strictyaml.Text(n)
+	s, ok := yamlText(n)
 	if !ok {
-		p.Fail(n.Line, "allow.prefix is %s: accepted is a network such as 192.0.2.0/24 or 2001:db8::/32", strictyaml.Kind(n))
+		p.Fail(n.Line, "allow.prefix is %s: accepted is a network such as 192.0.2.0/24 or 2001:db8::/32", yamlKind(n))
 		return
 	}
 	prefix, err := netip.ParsePrefix(s)
@@ -285,7 +284,7 @@ func (p *parser) prefix(n *yaml.Node, into *netip.Prefix) {
 		prefix, err = netip.PrefixFrom(a, a.BitLen()), nil
 	}
 	if err != nil {
-		p.Fail(n.Line, "allow.prefix is %s: not a network such as 192.0.2.0/24 or 2001:db8::/32", strictyaml.Quote(s))
+		p.Fail(n.Line, "allow.prefix is %s: not a network such as 192.0.2.0/24 or 2001:db8::/32", yamlQuote(s))
 		return
 	}
 	if a := prefix.Addr(); a.Is4In6() && prefix.Bits() >= 96 {
@@ -311,7 +310,7 @@ func (p *parser) ports(n *yaml.Node, into *[]PortRange) {
 	for _, item := range items {
 		r, ok := portRange(item)
 		if !ok {
-			p.Fail(item.Line, "allow.ports has %s: accepted are ports from 1 to 65535 such as 443, and ranges such as 8000-8100", strictyaml.Kind(item))
+			p.Fail(item.Line, "allow.ports has %s: accepted are ports from 1 to 65535 such as 443, and ranges such as 8000-8100", yamlKind(item))
 			return
 		}
 		if slices.Contains(*into, r) {
@@ -330,8 +329,8 @@ func portRange(n *yaml.Node) (PortRange, bool) {
 	if !isRange {
 		high = low
 	}
-	l, okLow := strictyaml.Digits(strings.TrimSpace(low))
-	h, okHigh := strictyaml.Digits(strings.TrimSpace(high))
+	l, okLow := yamlDigits(strings.TrimSpace(low))
+	h, okHigh := yamlDigits(strings.TrimSpace(high))
 	if !okLow || !okHigh || l < 1 || l > h || h > 65535 {
 		return PortRange{}, false
 	}

@@ -4,8 +4,6 @@ import (
 	"net/netip"
 
 	"go.yaml.in/yaml/v3"
-
-	"weir/internal/policy/strictyaml"
 )
 
 // What Metrics.Listen is, where it is no address.
@@ -22,9 +20,9 @@ type Metrics struct {
 func (p *parser) metricsListen(into *string) func(*yaml.Node) {
 	const accepted = "accepted are unix, off, and an address and port on loopback such as 127.0.0.1:9464"
 	return func(n *yaml.Node) {
-		s, ok := strictyaml.Text(n)
+		s, ok := yamlText(n)
 		if !ok {
-			p.Fail(n.Line, "metrics.listen is %s: %s", strictyaml.Kind(n), accepted)
+			p.Fail(n.Line, "metrics.listen is %s: %s", yamlKind(n), accepted)
 			return
 		}
 		if s == MetricsUnix || s == MetricsOff {
@@ -34,11 +32,11 @@ func (p *parser) metricsListen(into *string) func(*yaml.Node) {
 		at, err := netip.ParseAddrPort(s)
 		switch {
 		case err != nil || at.Addr().Zone() != "":
-			p.Fail(n.Line, "metrics.listen is %s: %s", strictyaml.Quote(s), accepted)
+			p.Fail(n.Line, "metrics.listen is %s: %s", yamlQuote(s), accepted)
 		case !at.Addr().Unmap().IsLoopback():
-			p.Fail(n.Line, "metrics.listen is %s: containers can reach an address that is not loopback: name 127.0.0.1 or [::1], or unix", strictyaml.Quote(s))
+			p.Fail(n.Line, "metrics.listen is %s: containers can reach an address that is not loopback: name 127.0.0.1 or [::1], or unix", yamlQuote(s))
 		case at.Port() == 0:
-			p.Fail(n.Line, "metrics.listen is %s: name a port", strictyaml.Quote(s))
+			p.Fail(n.Line, "metrics.listen is %s: name a port", yamlQuote(s))
 		default:
 			*into = s
 		}

@@ -6,8 +6,6 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
-
-	"weir/internal/policy/strictyaml"
 )
 
 // maxName is what DNS takes, in bytes, without the last dot.
@@ -71,14 +69,14 @@ func (a Allow) covers(name string) bool {
 }
 
 func (p *parser) allowName(n *yaml.Node, into *string) {
-	s, ok := strictyaml.Text(n)
+	s, ok := yamlText(n)
 	if !ok {
-		p.Fail(n.Line, "allow.name is %s: accepted is a name such as example.org or *.example.org", strictyaml.Kind(n))
+		p.Fail(n.Line, "allow.name is %s: accepted is a name such as example.org or *.example.org", yamlKind(n))
 		return
 	}
 	name := strings.ToLower(strings.TrimSuffix(s, "."))
 	if wrong := badName(name); wrong != "" {
-		p.Fail(n.Line, "allow.name is %s: %s", strictyaml.Quote(s), wrong)
+		p.Fail(n.Line, "allow.name is %s: %s", yamlQuote(s), wrong)
 		return
 	}
 	*into = name

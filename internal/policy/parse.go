@@ -5,12 +5,10 @@ import (
 	"fmt"
 	"io"
 	"os"
-
-	"weir/internal/policy/strictyaml"
 )
 
 // Error is one mistake in a policy file.
-type Error = strictyaml.Error
+type Error = yamlError
 
 // Load reads and parses the policy file at path. Errors of the file's contents
 // are those of Parse.
@@ -20,7 +18,7 @@ func Load(path string) (Policy, error) {
 		return Policy{}, fmt.Errorf("open policy %s: %w", path, errors.Unwrap(err)) // os.Open's error says open, too
 	}
 	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, strictyaml.MaxFile+1))
+	data, err := io.ReadAll(io.LimitReader(f, MaxFile+1))
 	if err != nil {
 		return Policy{}, fmt.Errorf("read policy: %w", err)
 	}
@@ -31,7 +29,7 @@ func Load(path string) (Policy, error) {
 // file's name for errors. On any mistake it returns the zero Policy and all
 // mistakes joined, in the order of their lines, each an *Error of one line.
 func Parse(name string, data []byte) (Policy, error) {
-	p := parser{strictyaml.Reader{Name: name}}
+	p := parser{yamlReader{Name: name}}
 	policy := Default()
 	if root := p.Document(data); root != nil {
 		p.policy(root, &policy)
@@ -43,4 +41,4 @@ func Parse(name string, data []byte) (Policy, error) {
 }
 
 // parser knows the keys.
-type parser struct{ strictyaml.Reader }
+type parser struct{ yamlReader }

@@ -11,8 +11,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
-
-	"weir/internal/policy/strictyaml"
 )
 
 var netips = cmpopts.EquateComparable(netip.Prefix{}, netip.Addr{})
@@ -311,7 +309,7 @@ func TestLoad(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
 		{"mode: seal\n", "<nil>"},
 		{"mode: x\n", "DIR/policy.yaml:1: mode is \"x\": accepted are observe, enforce, seal"},
-		{strings.Repeat("#", strictyaml.MaxFile+1), "DIR/policy.yaml: the file has more than 1048576 bytes: a policy needs far less"},
+		{strings.Repeat("#", MaxFile+1), "DIR/policy.yaml: the file has more than 1048576 bytes: a policy needs far less"},
 	} {
 		if err := os.WriteFile(path, []byte(c.text), 0o600); err != nil {
 			t.Fatal(err)

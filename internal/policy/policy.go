@@ -3,8 +3,6 @@ package policy
 import (
 	"fmt"
 	"net/netip"
-
-	"weir/internal/policy/strictyaml"
 )
 
 // Mode says what happens to the egress of a tainted container.
@@ -23,7 +21,7 @@ func ParseMode(s string) (Mode, error) {
 	case Observe, Enforce, Seal:
 		return m, nil
 	}
-	return "", fmt.Errorf("unknown mode %s%s", strictyaml.Quote(s), strictyaml.Suggest(s, modes()))
+	return "", fmt.Errorf("unknown mode %s%s", yamlQuote(s), suggest(s, modes()))
 }
 
 func modes() []string { return []string{string(Observe), string(Enforce), string(Seal)} }

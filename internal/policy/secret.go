@@ -6,8 +6,6 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
-
-	"weir/internal/policy/strictyaml"
 )
 
 // MaxNames is how many different names SecretFiles may have: what the kernel compares with one file's name.
@@ -71,7 +69,7 @@ func secretFile(s string) (SecretFile, string) {
 	clean := path.Clean(f.Dir)
 	switch {
 	case clean+"/" != f.Dir && f.Dir != "/":
-		return f, fmt.Sprintf("write it as %s", strictyaml.Quote(path.Join(clean, f.Name)))
+		return f, fmt.Sprintf("write it as %s", yamlQuote(path.Join(clean, f.Name)))
 	case f.Name == "" && (clean == "/" || clean == Home):
 		return f, "that is nearly every file: name a directory below it"
 	}

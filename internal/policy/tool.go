@@ -4,8 +4,6 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
-
-	"weir/internal/policy/strictyaml"
 )
 
 const (
@@ -25,7 +23,7 @@ func (p *parser) tools(n *yaml.Node, into *[]Tool) {
 	p.List(n, "taint.tools", "mappings with name and taint", maxTools, func(item *yaml.Node) {
 		var t Tool
 		before := p.Mistakes()
-		found := p.Mapping(item, "taint.tools", []strictyaml.Field{
+		found := p.Mapping(item, "taint.tools", []yamlField{
 			{Key: "name", Read: func(n *yaml.Node) { p.toolName(n, &t.Name) }},
 			{Key: "taint", Read: func(n *yaml.Node) {
 				p.Texts(n, "taint.tools.taint", "corruption, secret", 2, &t.Taint, taintBit)
@@ -38,7 +36,7 @@ func (p *parser) tools(n *yaml.Node, into *[]Tool) {
 		}
 		for _, other := range *into {
 			if other.Name == t.Name && p.Mistakes() == before {
-				p.Fail(item.Line, "taint.tools has %s twice: only the first counts", strictyaml.Quote(t.Name))
+				p.Fail(item.Line, "taint.tools has %s twice: only the first counts", yamlQuote(t.Name))
 			}
 		}
 		*into = append(*into, t)
@@ -46,9 +44,9 @@ func (p *parser) tools(n *yaml.Node, into *[]Tool) {
 }
 
 func (p *parser) toolName(n *yaml.Node, into *string) {
-	s, ok := strictyaml.Text(n)
+	s, ok := yamlText(n)
 	if !ok || s == "" || len(s) > maxToolName || strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r > '~' }) {
-		p.Fail(n.Line, "taint.tools.name is %s: accepted is the name of a tool, in which * stands for any text", strictyaml.Kind(n))
+		p.Fail(n.Line, "taint.tools.name is %s: accepted is the name of a tool, in which * stands for any text", yamlKind(n))
 		return
 	}
 	*into = s

@@ -16,7 +16,7 @@ import (
 	"weir/internal/event"
 	"weir/internal/gate"
 
-	"weir/internal/procfs"
+	"weir/internal/linux"
 	"weir/internal/show"
 )
 
@@ -124,8 +124,8 @@ func (n *notifier) tell(fresh []gate.Question, last bool) {
 
 // interrupts says whether Ctrl-C on the terminal ends a process.
 func (n *notifier) interrupts(p event.Process) bool {
-	stat, err := procfs.ReadStat(p.PID)
-	return err == nil && procfs.SameStart(stat.Start, p.Start) && stat.Group == n.group && !procfs.Ignores(p.PID, unix.SIGINT)
+	stat, err := linux.ReadStat(p.PID)
+	return err == nil && linux.SameStart(stat.Start, p.Start) && stat.Group == n.group && !linux.Ignores(p.PID, unix.SIGINT)
 }
 
 // gone is the line of a question for whose answer nobody waits any more, in three parts.

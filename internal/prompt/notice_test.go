@@ -20,14 +20,14 @@ import (
 	"weir/internal/event"
 	"weir/internal/gate"
 
-	"weir/internal/procfs"
+	"weir/internal/linux"
 	"weir/internal/show"
 )
 
 // held is a question of the session g-1 that this process waits for.
 func held(t *testing.T, id string) gate.Question {
 	t.Helper()
-	s, err := procfs.ReadStat(os.Getpid())
+	s, err := linux.ReadStat(os.Getpid())
 	if err != nil {
 		t.Fatal(err)
 	}

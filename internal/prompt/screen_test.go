@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"weir/internal/gate"
-	"weir/internal/prompt/prompttest"
 	"weir/internal/show"
+	"weir/test/prompttest"
 )
 
 // texts are what somebody might hide in, by whoever writes a command: each is one argument.

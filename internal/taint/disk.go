@@ -10,7 +10,7 @@ import (
 
 	"go.etcd.io/bbolt"
 
-	"weir/internal/cgroup"
+	"weir/internal/linux"
 )
 
 // record is what is stored of a container.
@@ -71,7 +71,7 @@ func (s *State) read() error {
 				return fmt.Errorf("read taint of %s: %w", id, err)
 			}
 			s.containers[r.ID] = r
-			now, err := cgroup.ID(r.Cgroup)
+			now, err := linux.CgroupID(r.Cgroup)
 			if last := r.CgroupID; last != 0 && last != now { // what the kernel has of it is of this boot: it forgets at a reboot
 				if err := s.inherit(r, last); err != nil {
 					return err

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"weir/internal/cgroup"
+	"weir/internal/linux"
 )
 
 // status adds the taint of ancestors. It reads the kernel's own entries.
@@ -23,7 +23,7 @@ func (s *State) statusWith(r *record, above map[string]Bits) Status {
 		path = path[:strings.LastIndex(path, "/")]
 		bits, read := above[path]
 		if !read {
-			if id, err := cgroup.ID("/" + path); err == nil {
+			if id, err := linux.CgroupID("/" + path); err == nil {
 				if e, err := s.entry(id); err == nil {
 					bits = Bits(e.Taint)
 				}
@@ -59,7 +59,7 @@ func (s *State) find(name string) (*record, error) {
 		return r, nil
 	}
 	if strings.HasPrefix(name, "/") {
-		return s.findPath(cgroup.Clean(name))
+		return s.findPath(linux.CleanCgroup(name))
 	}
 	var found []string
 	for id, r := range s.containers {
@@ -70,10 +70,10 @@ func (s *State) find(name string) (*record, error) {
 	slices.Sort(found)
 	switch len(found) {
 	case 0:
-		if !cgroup.Unit(name) {
+		if !linux.IsUnit(name) {
 			return s.known(name)
 		}
-		at, err := cgroup.Named(name)
+		at, err := linux.CgroupNamed(name)
 		if err != nil {
 			return nil, err
 		}
@@ -91,13 +91,13 @@ func (s *State) findPath(path string) (*record, error) {
 			return r, nil
 		}
 	}
-	if _, err := cgroup.Named(path); err != nil {
+	if _, err := linux.CgroupNamed(path); err != nil {
 		return nil, err
 	}
-	if !cgroup.Within(path, slices.Collect(maps.Keys(s.parents))) {
+	if !linux.CgroupWithin(path, slices.Collect(maps.Keys(s.parents))) {
 		return nil, fmt.Errorf("cgroup %s is not guarded: guard it with `weir guard --cgroup %s`, or under guard.parents or guard.cgroups in the policy", path, path)
 	}
-	id, err := cgroup.ID(path)
+	id, err := linux.CgroupID(path)
 	if err != nil {
 		return nil, err
 	}
@@ -131,13 +131,13 @@ func (s *State) Clean(id uint64) bool {
 		return false
 	}
 	for _, r := range s.containers {
-		if r.CgroupID != 0 && cgroup.Below(r.Cgroup, at) && (r.Bits != 0 || !s.untainted(r.CgroupID)) {
+		if r.CgroupID != 0 && linux.CgroupBelow(r.Cgroup, at) && (r.Bits != 0 || !s.untainted(r.CgroupID)) {
 			return false
 		}
 	}
 	for at != "/" {
 		at = path.Dir(at)
-		if id, err := cgroup.ID(at); err != nil || !s.untainted(id) {
+		if id, err := linux.CgroupID(at); err != nil || !s.untainted(id) {
 			return false
 		}
 	}

@@ -19,7 +19,7 @@ import (
 	"go.etcd.io/bbolt"
 	"golang.org/x/sys/unix"
 
-	"weir/internal/pinned"
+	"weir/internal/bpfobj"
 )
 
 // abi is this build's.
@@ -48,7 +48,7 @@ type State struct {
 	starts  table // of objects, as is states
 	states  table
 	reader  *ringbuf.Reader
-	Links   *pinned.Links
+	Links   *bpfobj.Links
 	dir     string
 	db      *bbolt.DB
 	logger  logrus.FieldLogger
@@ -70,7 +70,7 @@ func Load(o Options) (*State, error) {
 	if err := os.MkdirAll(filepath.Join(o.PinDir, "links"), 0o700); err != nil {
 		return nil, fmt.Errorf("make pin directory: %w", err)
 	}
-	s := &State{Links: pinned.New(o.PinDir), dir: o.PinDir, db: o.DB, logger: o.Logger, containers: map[string]*record{}, parents: map[string]uint32{}, ids: map[string]uint64{}, removed: map[uint64]gone{}, begins: map[uint64]begin{}}
+	s := &State{Links: bpfobj.New(o.PinDir), dir: o.PinDir, db: o.DB, logger: o.Logger, containers: map[string]*record{}, parents: map[string]uint32{}, ids: map[string]uint64{}, removed: map[uint64]gone{}, begins: map[uint64]begin{}}
 	if err := CheckPins(o.PinDir); err != nil {
 		return nil, err
 	}
@@ -78,7 +78,7 @@ func Load(o Options) (*State, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read cgroup programs: %w", err)
 	}
-	pinned.Resize(spec, o.Ring)
+	bpfobj.Resize(spec, o.Ring)
 	opts := &ebpf.CollectionOptions{Maps: ebpf.MapOptions{PinPath: o.PinDir}, Cache: o.Types}
 	if err := spec.LoadAndAssign(&s.objects, opts); err != nil {
 		if errors.Is(err, ebpf.ErrMapIncompatible) {
@@ -303,5 +303,5 @@ func (s *State) KeepBeating(ctx context.Context, able func() bool) error {
 func (s *State) Restore() error {
 	o := s.objects.cgroupMaps
 	return errors.Join(
-		pinned.RestoreMaps(s.dir, o.AllLeft, o.Cgroups, o.Config, o.Counters, o.Epochs, o.Escapes, o.Grants, o.Moves, o.Starts, o.Tasks), s.Links.Restore())
+		bpfobj.RestoreMaps(s.dir, o.AllLeft, o.Cgroups, o.Config, o.Counters, o.Epochs, o.Escapes, o.Grants, o.Moves, o.Starts, o.Tasks), s.Links.Restore())
 }

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"strings"
 
-	"weir/internal/cgroup"
+	"weir/internal/linux"
 )
 
 // AddParent makes the children of a cgroup containers, under the policy in slot. It returns those that may have run before.
@@ -21,7 +21,7 @@ func (s *State) AddParent(path string, slot uint32) (late []string, err error) {
 	if err != nil {
 		return nil, err
 	}
-	children, err := cgroup.Children(path)
+	children, err := linux.CgroupChildren(path)
 	if err != nil {
 		return nil, err
 	}
@@ -57,7 +57,7 @@ func (s *State) AddAlone(path string, slot uint32) error {
 
 // add gives a cgroup flags and a policy, and says whether it had none of those. What keep does comes first, under the lock.
 func (s *State) add(path string, slot uint32, flags cgroupStateFlag, keep func(id uint64) error) (fresh bool, err error) {
-	id, err := cgroup.ID(path)
+	id, err := linux.CgroupID(path)
 	if err != nil {
 		return false, err
 	}
@@ -100,7 +100,7 @@ func (s *State) lookAt(path string, id uint64) error {
 func levels(path string) uint32 {
 	const realRoot = 1 // the id of a hierarchy's root
 	level := len(strings.FieldsFunc(path, func(r rune) bool { return r == '/' }))
-	if id, err := cgroup.ID("/"); err != nil || id != realRoot || level >= 16 {
+	if id, err := linux.CgroupID("/"); err != nil || id != realRoot || level >= 16 {
 		return ^uint32(0)
 	}
 	return 1 << level

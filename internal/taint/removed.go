@@ -9,7 +9,7 @@ import (
 	"github.com/cilium/ebpf"
 	"golang.org/x/sys/unix"
 
-	"weir/internal/cgroup"
+	"weir/internal/linux"
 )
 
 // lasting is how long the taint of a cgroup stays in force, in ns, after the
@@ -36,7 +36,7 @@ func (s *State) Gone(id string) error {
 	if err != nil || r.CgroupID == 0 {
 		return err
 	}
-	if _, err := cgroup.ID(r.Cgroup); err == nil {
+	if _, err := linux.CgroupID(r.Cgroup); err == nil {
 		return nil // it has been made again meanwhile
 	}
 	if err := s.inherit(r, r.CgroupID); err != nil {
@@ -133,7 +133,7 @@ func (s *State) findRemoved() error {
 		return err
 	}
 	for _, id := range all {
-		if _, err := cgroup.Path(id); !errors.Is(err, unix.ESTALE) && !errors.Is(err, unix.ENOENT) {
+		if _, err := linux.CgroupPath(id); !errors.Is(err, unix.ESTALE) && !errors.Is(err, unix.ENOENT) {
 			continue
 		}
 		if err := s.drop(id); err != nil {

@@ -9,7 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"weir/internal/cgroup"
+	"weir/internal/linux"
 )
 
 // kept is how long the taint of a container that its runtime has deleted is remembered: one of the same id may be made again,
@@ -191,7 +191,7 @@ func (s *State) sweepStarts() error {
 		if known[key.Parent] {
 			return
 		}
-		if _, err := cgroup.Path(key.Parent); err != nil {
+		if _, err := linux.CgroupPath(key.Parent); err != nil {
 			stale = append(stale, key)
 		}
 	}))

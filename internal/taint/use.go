@@ -4,11 +4,11 @@ import (
 	"fmt"
 	"time"
 
-	"weir/internal/pinned"
+	"weir/internal/bpfobj"
 )
 
 // Uses tells how full State's own maps are.
-func (s *State) Uses() ([]pinned.Use, error) { return pinned.Uses(s.objects.Cgroups, s.objects.Moves) }
+func (s *State) Uses() ([]bpfobj.Use, error) { return bpfobj.Uses(s.objects.Cgroups, s.objects.Moves) }
 
 // SinceBeat is how long ago the last beat was; false: there was none, or the daemon has ended.
 func (s *State) SinceBeat() (time.Duration, bool, error) {

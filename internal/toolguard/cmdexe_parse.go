@@ -4,10 +4,10 @@ import (
 	"strings"
 )
 
-// Clean takes out of a text what cmd does not see.
+// cleanCmd takes out of a text what cmd does not see.
 func cleanCmd(text string) string { return strings.ReplaceAll(text, "\x00", "") }
 
-// Each gives the commands of a clean text, in the order in which they stand there, a line's at a time, for as long as goOn says so. of is the
+// eachCmd gives the commands of a clean text, in the order in which they stand there, a line's at a time, for as long as goOn says so. of is the
 // length of the text that this one is a part of.
 func eachCmd(text string, of int, goOn func([]*Command) bool) {
 	p := &parserCmd{s: text, vars: map[string]string{}}
@@ -30,7 +30,7 @@ type parserCmd struct {
 	room   []wordCmd // for the words of one command
 }
 
-// word is a word with whether it was quoted, which separators and comparisons go by.
+// wordCmd is a word with whether it was quoted, which separators and comparisons go by.
 type wordCmd struct {
 	text   string
 	quoted bool
@@ -183,7 +183,7 @@ func (p *parserCmd) word() wordCmd {
 	return w
 }
 
-// ends are the bytes that end a word outside quotes, plain those that stand for themselves.
+// endsCmd are the bytes that end a word outside quotes, plain those that stand for themselves.
 var endsCmd, plain = func() (ends, plain [256]bool) {
 	for i := range plain {
 		ends[i] = strings.IndexByte(" \t\r\f\v\n&|<>()", byte(i)) >= 0
@@ -292,7 +292,7 @@ func glued(w wordCmd) (name, rest string, ok bool) {
 	return "", "", false
 }
 
-// condition takes the condition of an if away.
+// ifCondition takes the condition of an if away.
 func ifCondition(w []wordCmd) []wordCmd {
 	for len(w) > 0 && (strings.EqualFold(w[0].text, "not") || strings.EqualFold(w[0].text, "/i")) {
 		w = w[1:]

@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Parse is Each at once.
+// ParseCmd is Each at once.
 func ParseCmd(text string) (all []*Command) {
 	eachCmd(text, len(text), func(c []*Command) bool {
 		all = append(all, c...)

@@ -115,7 +115,7 @@ func (p *parserPowerShell) raw(c *Command) {
 	p.i += end
 }
 
-// Split takes a command line apart as Windows programs do: blanks separate, double quotes join.
+// splitPowerShell takes a command line apart as Windows programs do: blanks separate, double quotes join.
 func splitPowerShell(line string) []string {
 	var out []string
 	var b strings.Builder
@@ -278,7 +278,7 @@ func either(a, b *Command) *Command {
 	return b
 }
 
-// plainByte are those that stand for themselves in a word.
+// plainBytePowerShell are those that stand for themselves in a word.
 var plainBytePowerShell = func() (t [256]bool) {
 	for i := range t {
 		t[i] = i > ' ' && strings.IndexByte("`'\"$><;|&(){},", byte(i)) < 0

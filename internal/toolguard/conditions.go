@@ -6,14 +6,14 @@ import (
 	"strings"
 )
 
-// Arg is met when one of the words is one of these.
+// hasArg is met when one of the words is one of these.
 func hasArg(list ...string) condition {
 	return func(c *Command) bool {
 		return slices.ContainsFunc(c.Args, func(v Value) bool { return slices.Contains(list, v.Text) })
 	}
 }
 
-// Flag is met when a short option is given, alone or among others as in -xvf, or a long one, whole or abbreviated.
+// hasFlag is met when a short option is given, alone or among others as in -xvf, or a long one, whole or abbreviated.
 func hasFlag(short byte, long string) condition {
 	return func(c *Command) bool {
 		for _, v := range c.Args {
@@ -33,7 +33,7 @@ func hasFlag(short byte, long string) condition {
 	}
 }
 
-// Operands are a command's words that are no options, each as a clean path.
+// operandsOf are a command's words that are no options, each as a clean path.
 func operandsOf(c *Command) []string {
 	var out []string
 	for _, v := range c.Args {
@@ -44,14 +44,14 @@ func operandsOf(c *Command) []string {
 	return out
 }
 
-// Touches is met when an operand, cleaned, meets the condition.
+// touchesPath is met when an operand, cleaned, meets the condition.
 func touchesPath(is func(path string) bool) condition {
 	return func(c *Command) bool {
 		return slices.ContainsFunc(operandsOf(c), func(w string) bool { return is(clean(w)) })
 	}
 }
 
-// Last is met when the last operand does: where cp, mv and ln write; an option -t names it as well.
+// lastIs is met when the last operand does: where cp, mv and ln write; an option -t names it as well.
 func lastIs(is func(path string) bool) condition {
 	return func(c *Command) bool {
 		for i, v := range c.Args {
@@ -64,7 +64,7 @@ func lastIs(is func(path string) bool) condition {
 	}
 }
 
-// Writes is met when output is redirected to such a file.
+// writesPath is met when output is redirected to such a file.
 func writesPath(is func(path string) bool) condition {
 	return func(c *Command) bool {
 		return slices.ContainsFunc(c.Writes, func(v Value) bool { return is(clean(v.Text)) })
@@ -79,14 +79,14 @@ func clean(w string) string {
 	return path.Clean(w)
 }
 
-// Below is a condition on paths: one of these, or below one.
+// belowAny is a condition on paths: one of these, or below one.
 func belowAny(list ...string) func(string) bool {
 	return func(p string) bool {
 		return slices.ContainsFunc(list, func(l string) bool { return p == l || strings.HasPrefix(p, l+"/") })
 	}
 }
 
-// Changes are the ways in which Linux programs change files that meet the condition.
+// onChanges are the ways in which Linux programs change files that meet the condition.
 func onChanges(is func(path string) bool) []trigger {
 	return []trigger{
 		{Names: []string{"*>"}, When: writesPath(is)},

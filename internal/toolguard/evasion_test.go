@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"weir/internal/toolguard"
-	"weir/internal/toolguard/evasion"
+	"weir/test/evasion"
 )
 
 // K4: every way of writing a refused example is refused, and none makes a near miss refused. Each way that K4 names is tried.

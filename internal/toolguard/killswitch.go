@@ -1,5 +1,3 @@
-// Package killswitch is a file on the host that turns every tool off which changes something, while it is there (K10). It turns nothing else
-// on or off, the guard least of all.
 package toolguard
 
 import (
@@ -9,16 +7,16 @@ import (
 	"os"
 	"path/filepath"
 
-	"weir/internal/rewrite"
+	"weir/internal/linux"
 )
 
-// On says whether the switch is on. A file that cannot be looked for counts as on.
+// KillSwitchOn says whether the switch is on. A file that cannot be looked for counts as on.
 func KillSwitchOn(path string) bool {
 	_, err := os.Lstat(path)
 	return !errors.Is(err, fs.ErrNotExist)
 }
 
-// Set turns the switch on or off, also for after a power cut; what is so already stays.
+// SetKillSwitch turns the switch on or off, also for after a power cut; what is so already stays.
 func SetKillSwitch(path string, on bool) error {
 	if !on {
 		err := os.Remove(path)
@@ -26,21 +24,21 @@ func SetKillSwitch(path string, on bool) error {
 			return nil
 		}
 		if err == nil {
-			err = rewrite.SyncDir(filepath.Dir(path))
+			err = linux.SyncDir(filepath.Dir(path))
 		}
 		if err != nil {
 			return fmt.Errorf("turn the kill switch off: %w", err)
 		}
 		return nil
 	}
-	if err := rewrite.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+	if err := linux.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return fmt.Errorf("turn the kill switch on: %w", err)
 	}
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY, 0o600)
 	if err != nil {
 		return fmt.Errorf("turn the kill switch on: %w", err)
 	}
-	if err := errors.Join(f.Sync(), f.Close(), rewrite.SyncDir(filepath.Dir(path))); err != nil {
+	if err := errors.Join(f.Sync(), f.Close(), linux.SyncDir(filepath.Dir(path))); err != nil {
 		return fmt.Errorf("turn the kill switch on: %w", err)
 	}
 	return nil

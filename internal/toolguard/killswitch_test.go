@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"weir/internal/rewrite/rewritetest"
+	"weir/test/rewritetest"
 )
 
 // TestK10: the file is the switch; what cannot be looked at is on.

@@ -4,7 +4,7 @@ import (
 	"strings"
 )
 
-// Plain turns the dashes, quotes and spaces that PowerShell takes for its own into those.
+// psPlain turns the dashes, quotes and spaces that PowerShell takes for its own into those.
 func psPlain(text string) string {
 	for i := 0; ; i++ {
 		if i == len(text) {
@@ -34,7 +34,7 @@ func psPlain(text string) string {
 	}, text)
 }
 
-// Low is strings.ToLower without a copy of what is in lower case already, or is a word that is kept.
+// psLow is strings.ToLower without a copy of what is in lower case already, or is a word that is kept.
 func psLow(s string) string {
 	for i := range len(s) {
 		if c := s[i]; c >= 'A' && c <= 'Z' || c >= 0x80 {
@@ -44,10 +44,10 @@ func psLow(s string) string {
 	return s
 }
 
-// Letter says whether a byte is one.
+// psLetter says whether a byte is one.
 func psLetter(c byte) bool { return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' }
 
-// Variable gives the name of $name, ${name} or $scope:name at i, in lower case and without a scope, and its end.
+// psVariable gives the name of $name, ${name} or $scope:name at i, in lower case and without a scope, and its end.
 func psVariable(s string, i int) (string, int) {
 	j := i + 1
 	if j < len(s) && s[j] == '{' {
@@ -66,7 +66,7 @@ func psVariable(s string, i int) (string, int) {
 	return scopeless(s[i+1 : j]), j
 }
 
-// NameByte says whether names of variables and members have it.
+// psNameByte says whether names of variables and members have it.
 func psNameByte(c byte) bool { return psLetter(c) || c >= '0' && c <= '9' || c == '_' || c >= 0x80 }
 
 func scopeless(name string) string {

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Canonical is a command's name as rules have it.
+// psCanonical is a command's name as rules have it.
 func psCanonical(name string) string {
 	if full, ok := aliases[strings.ToLower(name)]; ok { // sc is an alias, sc.exe is none
 		return full
@@ -28,7 +28,7 @@ var aliases = map[string]string{
 	"algm": "add-localgroupmember", "elu": "enable-localuser", "nlu": "new-localuser", "rlu": "remove-localuser", "slu": "set-localuser",
 }
 
-// Parameter says whether a word names a parameter, whole or abbreviated, with any dash.
+// psParameter says whether a word names a parameter, whole or abbreviated, with any dash.
 func psParameter(word, name string) bool {
 	if len(word) < 2 || word[0] != '-' && word[0] != '/' {
 		return false
@@ -37,7 +37,7 @@ func psParameter(word, name string) bool {
 	return word != "" && strings.HasPrefix(name, word)
 }
 
-// Aliases gives the canonical name for each alias.
+// psAliases gives the canonical name for each alias.
 func psAliases() map[string]string { return maps.Clone(aliases) }
 
 // What keywords are.
@@ -46,7 +46,7 @@ const (
 	psNamed                   // a name
 )
 
-// Keywords are those of the language.
+// psKeywords are those of the language.
 var psKeywords = map[string]uint8{
 	"if": psBefore, "elseif": psBefore, "else": psBefore, "while": psBefore, "switch": psBefore, "until": psBefore, "foreach": psBefore, "for": psBefore, "in": psBefore, "do": psBefore, "try": psBefore,
 	"catch": psBefore, "finally": psBefore, "return": psBefore, "throw": psBefore, "exit": psBefore, "param": psBefore, "begin": psBefore, "process": psBefore, "end": psBefore, "clean": psBefore,

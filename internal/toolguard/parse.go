@@ -12,15 +12,15 @@ import (
 // maxFrames bounds the parser's recursion, in function calls; what is deeper is not read.
 const maxFrames = 1200
 
-// Bomb is the name of the command that stands for a function which runs itself twice at once.
+// forkBomb is the name of the command that stands for a function which runs itself twice at once.
 const forkBomb = "\x01bomb"
 
-// Clean takes out of a text what shells do not see, or see as something else.
+// cleanPOSIX takes out of a text what shells do not see, or see as something else.
 func cleanPOSIX(text string) string {
 	return strings.ReplaceAll(strings.ReplaceAll(text, "\x00", ""), "\r\n", "\n")
 }
 
-// Each gives the commands of a clean text, in the order in which they stand there, a statement's at a time, for as long as goOn says so. Behind a
+// eachPOSIX gives the commands of a clean text, in the order in which they stand there, a statement's at a time, for as long as goOn says so. Behind a
 // syntax error there are none: a shell stops there too, and so it is told. of is the length of the text that this one is a part of.
 func eachPOSIX(text string, of int, goOn func([]*Command) bool) error {
 	w := &walker{vars: map[string]string{"HOME": "~"}, budget: 4*of + MaxValue}

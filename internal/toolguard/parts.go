@@ -2,7 +2,7 @@ package toolguard
 
 import "strings"
 
-// Parts cuts a text at the ends of lines at which a shell is done with all that stands before: statements of one part are in no loop, function
+// partsPOSIX cuts a text at the ends of lines at which a shell is done with all that stands before: statements of one part are in no loop, function
 // or quote of another, and pipe nothing into it. What cannot be told so is one last part. All parts together are the text.
 func partsPOSIX(text string) []string {
 	c := cutter{s: text, command: true}

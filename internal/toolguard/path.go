@@ -9,12 +9,12 @@ import (
 	"sync"
 )
 
-// Pattern is a regular expression that is compiled once, when it is first asked for: an agent's hook starts for each call, and needs few.
+// pathPattern is a regular expression that is compiled once, when it is first asked for: an agent's hook starts for each call, and needs few.
 func pathPattern(expr string) func() *regexp.Regexp {
 	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expr) })
 }
 
-// FromURI is the path that a file's URI names, without its host, query and escapes; ok is false where p is none.
+// pathFromURI is the path that a file's URI names, without its host, query and escapes; ok is false where p is none.
 func pathFromURI(p string) (string, bool) {
 	p = strings.TrimLeft(p, "\"' \t\r\n")
 	if len(p) < len(scheme) || !strings.EqualFold(p[:len(scheme)], scheme) {
@@ -57,15 +57,15 @@ var (
 	short = pathPattern(`^([^~]{1,6})~[0-9]{1,3}(\.([^.]{0,3}))?$`)
 )
 
-// drive says whether a path in lower case begins with the letter of a drive.
+// isDrive says whether a path in lower case begins with the letter of a drive.
 func isDrive(p string) bool { return len(p) > 1 && p[0] >= 'a' && p[0] <= 'z' && p[1] == ':' }
 
-// Relative says whether a path begins in a directory, whatever expands or trims it.
+// isRelative says whether a path begins in a directory, whatever expands or trims it.
 func isRelative(p string) bool {
 	return p != "" && p[0] > ' ' && !strings.ContainsAny(p[:1], `/\~$%"'`) && !isDrive(strings.ToLower(p))
 }
 
-// Clean gives a path in the form that patterns have: lower case, slashes, without prefix, stream and what Windows leaves out.
+// cleanPath gives a path in the form that patterns have: lower case, slashes, without prefix, stream and what Windows leaves out.
 func cleanPath(p string) string {
 	if len(p) > maxPath {
 		p = path.Clean(p)
@@ -116,14 +116,14 @@ func cleanPath(p string) string {
 	return p
 }
 
-// Any says whether one of the patterns names a path. Patterns are lower case, with slashes; a part ** stands for any parts, and others are as
+// matchesAny says whether one of the patterns names a path. Patterns are lower case, with slashes; a part ** stands for any parts, and others are as
 // path.Match has them.
 func matchesAny(patterns []string, p string) bool { return matchPath(patterns, pathParts(p)) }
 
-// Parts are those of a path in the form that patterns have, for who asks about it more than once.
+// pathParts are those of a path in the form that patterns have, for who asks about it more than once.
 func pathParts(p string) []string { return strings.Split(strings.Trim(cleanPath(p), "/"), "/") }
 
-// Match is Any for a path in parts.
+// matchPath is Any for a path in parts.
 func matchPath(patterns, parts []string) bool {
 	return slices.ContainsFunc(patterns, func(pattern string) bool { return matches(pattern, parts) })
 }
@@ -205,10 +205,10 @@ func hiveLike(word string) bool {
 	return false
 }
 
-// Hives are the patterns of the files in which Windows keeps credentials.
+// registryHives are the patterns of the files in which Windows keeps credentials.
 func registryHives() []string { return append([]string(nil), hives...) }
 
-// Hive says whether a word names one of them.
+// isHive says whether a word names one of them.
 func isHive(word string) bool {
 	if len(word) < 8 || !hiveLike(word) {
 		return false

@@ -4,13 +4,13 @@ import (
 	"strings"
 )
 
-// maxDepth bounds nesting; brackets that are deeper are passed over, and what is in them is read as if they were not there.
+// maxDepthPowerShell bounds nesting; brackets that are deeper are passed over, and what is in them is read as if they were not there.
 const maxDepthPowerShell = 100
 
 // maxChain bounds assignments of assignments below that.
 const maxChain = 50
 
-// Each gives the commands of a text, in the order in which they stand there, a statement's at a time, for as long as go on says so.
+// eachPowerShell gives the commands of a text, in the order in which they stand there, a statement's at a time, for as long as go on says so.
 func eachPowerShell(text string, goOn func([]*Command) bool) {
 	p := &parserPowerShell{s: psPlain(text), vars: map[string]Value{}, names: map[string]string{}, goOn: goOn}
 	p.budget = 4*len(p.s) + MaxValue

@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Parse is Each at once.
+// ParsePowerShell is Each at once.
 func ParsePowerShell(text string) (all []*Command) {
 	eachPowerShell(text, func(c []*Command) bool {
 		all = append(all, c...)
@@ -16,7 +16,7 @@ func ParsePowerShell(text string) (all []*Command) {
 	return all
 }
 
-// lines are the commands of a text, one a line, with unknown parts as ….
+// linesPowerShell are the commands of a text, one a line, with unknown parts as ….
 func linesPowerShell(text string) []string {
 	var out []string
 	for _, c := range ParsePowerShell(text) {
@@ -29,7 +29,7 @@ func linesPowerShell(text string) []string {
 	return out
 }
 
-// TestParseK4: what commands a text comes to.
+// TestParsePowerShellK4: what commands a text comes to.
 func TestParsePowerShellK4(t *testing.T) {
 	for _, tt := range []struct {
 		name, text string

@@ -30,19 +30,19 @@ type Example struct {
 	Text string // the script, the command, the path or the URL
 }
 
-// On says for which commands a condition is asked.
+// trigger says for which commands a condition is asked.
 type trigger struct {
 	Names []string // as script.Command has them
 	When  condition
 }
 
-// Cond says whether a command is the refused thing.
+// condition says whether a command is the refused thing.
 type condition func(*Command) bool
 
-// Always is met by every command.
+// always is met by every command.
 func always(*Command) bool { return true }
 
-// All is met when each of its conditions is.
+// allOf is met when each of its conditions is.
 func allOf(conds ...condition) condition {
 	return func(c *Command) bool {
 		for _, cond := range conds {
@@ -54,7 +54,7 @@ func allOf(conds ...condition) condition {
 	}
 }
 
-// Any is met when one of its conditions is.
+// anyOf is met when one of its conditions is.
 func anyOf(conds ...condition) condition {
 	return func(c *Command) bool {
 		for _, cond := range conds {
@@ -66,5 +66,5 @@ func anyOf(conds ...condition) condition {
 	}
 }
 
-// Not turns a condition around.
+// isNot turns a condition around.
 func isNot(cond condition) condition { return func(c *Command) bool { return !cond(c) } }

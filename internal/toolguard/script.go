@@ -2,7 +2,7 @@ package toolguard
 
 import "strings"
 
-// Unknown stands in a text for a part that only running would tell.
+// unknownText stands in a text for a part that only running would tell.
 const unknownText = "\x00"
 
 // Limits on what parsers keep, so that a text costs what its length says.
@@ -56,7 +56,7 @@ type Command struct {
 	Reads   []Value  // texts that are its standard input
 }
 
-// Base is a program's name as rules have it: lower case, without directory and extension.
+// baseName is a program's name as rules have it: lower case, without directory and extension.
 func baseName(name string) string {
 	name = strings.TrimSpace(name)
 	if i := strings.LastIndexAny(name, `\/`); i >= 0 {

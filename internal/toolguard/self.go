@@ -5,10 +5,10 @@ import (
 	"slices"
 	"strings"
 
-	"weir/internal/self"
+	"weir/internal/bridge/wire"
 )
 
-// Names are those of the sensor that the rules of group 2 protect.
+// ProtectedNames are those of the sensor that the rules of group 2 protect.
 type ProtectedNames struct {
 	Service    string   // as systemd has it, without .service
 	Programs   []string // paths
@@ -17,11 +17,11 @@ type ProtectedNames struct {
 	KillSwitch string
 }
 
-// Installed are the names of this build.
+// InstalledNames are the names of this build.
 func InstalledNames() ProtectedNames {
 	return ProtectedNames{
-		Service: self.Service, Programs: []string{self.Program, self.Hook}, State: self.State, KillSwitch: self.KillSwitch,
-		Files: []string{self.Config, self.Run, self.Pins, self.Cgroup, "/usr/bin/" + self.Service, "/usr/sbin/" + self.Service, "/etc/systemd/system/" + self.Service + ".service", "/lib/systemd/system/" + self.Service + ".service", "/usr/lib/systemd/system/" + self.Service + ".service"},
+		Service: wire.Service, Programs: []string{wire.Program, wire.Hook}, State: wire.State, KillSwitch: wire.KillSwitch,
+		Files: []string{wire.Config, wire.Run, wire.Pins, wire.Cgroup, "/usr/bin/" + wire.Service, "/usr/sbin/" + wire.Service, "/etc/systemd/system/" + wire.Service + ".service", "/lib/systemd/system/" + wire.Service + ".service", "/usr/lib/systemd/system/" + wire.Service + ".service"},
 	}
 }
 

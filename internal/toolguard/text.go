@@ -146,7 +146,7 @@ func (p *parserPowerShell) dollar() Value {
 	return Value{Text: unknownText}
 }
 
-// usual are variables that nearly always have the same value.
+// usualPowerShell are variables that nearly always have the same value.
 var usualPowerShell = map[string]string{
 	"true": "$true", "false": "$false", "null": "", "pshome": `C:\Windows\System32\WindowsPowerShell\v1.0`, "shellid": "Microsoft.PowerShell",
 	"env:comspec": `C:\Windows\System32\cmd.exe`, "env:windir": `C:\Windows`, "env:systemroot": `C:\Windows`, "env:systemdrive": "C:",

@@ -28,7 +28,7 @@ func uproots(c *Command) bool {
 	return false
 }
 
-// clean resolves what stands in a path without a look at it.
+// cleanWord resolves what stands in a path without a look at it.
 func cleanWord(w string) string {
 	var out []string
 	for _, part := range strings.Split(w, "/") {
@@ -295,5 +295,3 @@ func rootID(c *Command) bool {
 	}
 	return false
 }
-
-func linux() []Rule { return slices.Concat(linuxDisk, linuxSystem) }

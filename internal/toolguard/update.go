@@ -1,6 +1,6 @@
 package toolguard
 
-// Update is the rule of group 4; package update carries it out.
+// updateRule is the rule of group 4; package update carries it out.
 var updateRule = Rule{
 	ID: "update-source", Group: OnUpdate, Refuses: "updates the agent from a place that updates do not come from",
 	Why: "Who controls that place would control the agent; the checksum is given by the same call.", Instead: "Name a file of a release on github.com, or the configured server, with https.",

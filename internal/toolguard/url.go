@@ -11,7 +11,7 @@ import (
 // MaxHops is how many redirects are followed at most.
 const MaxHops = 5
 
-// Check says why an update may not be fetched from a place; server is the host that was configured at the start, or empty.
+// CheckUpdate says why an update may not be fetched from a place; server is the host that was configured at the start, or empty.
 func CheckUpdate(raw, server string) error {
 	if len(raw) > 4096 || strings.ContainsFunc(raw, func(r rune) bool { return r <= ' ' || r >= 0x7f }) || strings.Contains(raw, `\`) {
 		return errors.New("the address has characters that it must not have")
@@ -74,7 +74,7 @@ func release(u *url.URL) bool {
 	return parts[3] == "download" || parts[3] == "latest" && parts[4] == "download"
 }
 
-// Hops checks an address and every one that it redirects to, in order.
+// CheckHops checks an address and every one that it redirects to, in order.
 func CheckHops(server string, hops ...string) error {
 	if len(hops) > MaxHops+1 {
 		return fmt.Errorf("it redirects more than %d times", MaxHops)

@@ -8,7 +8,7 @@ import (
 // word is a word in the form that Windows programs compare: lower case, without what marks an option.
 func word(s string) string { return strings.ToLower(strings.TrimLeft(s, "-/")) }
 
-// Words is met when these words stand among a command's, in this order; each may be given in several ways, with | between them.
+// hasWords is met when these words stand among a command's, in this order; each may be given in several ways, with | between them.
 func hasWords(list ...string) condition {
 	ways := make([][]string, len(list))
 	for i, w := range list {
@@ -27,7 +27,7 @@ func hasWords(list ...string) condition {
 	}
 }
 
-// fields takes a word apart that has several in it, as in sc.exe "stop WinDefend".
+// ruleFields takes a word apart that has several in it, as in sc.exe "stop WinDefend".
 func ruleFields(w string) []string {
 	if len(w) > 200 || !strings.ContainsAny(w, " \t") {
 		return []string{w}
@@ -35,12 +35,12 @@ func ruleFields(w string) []string {
 	return append(strings.Fields(w), w)
 }
 
-// Text is a command's words in lower case, with blanks between them and backslashes for slashes.
+// textOf is a command's words in lower case, with blanks between them and backslashes for slashes.
 func textOf(c *Command) string {
 	return strings.ReplaceAll(strings.ToLower(strings.Join(c.Words(), " ")), "/", `\`)
 }
 
-// Contains is met when one of the texts stands somewhere in the command's words; slashes are written as backslashes.
+// textContains is met when one of the texts stands somewhere in the command's words; slashes are written as backslashes.
 func textContains(texts ...string) condition {
 	return func(c *Command) bool {
 		all := textOf(c)
@@ -48,7 +48,7 @@ func textContains(texts ...string) condition {
 	}
 }
 
-// Starts is met when a word begins like one of the texts; slashes are written as backslashes.
+// startsWith is met when a word begins like one of the texts; slashes are written as backslashes.
 func startsWith(texts ...string) condition {
 	return func(c *Command) bool {
 		for _, w := range c.Words() {
@@ -61,7 +61,7 @@ func startsWith(texts ...string) condition {
 	}
 }
 
-// URL is met when a word has an address of the web in it.
+// isURL is met when a word has an address of the web in it.
 func isURL(c *Command) bool {
 	for _, w := range c.Words() {
 		w = strings.ToLower(w)
@@ -72,7 +72,7 @@ func isURL(c *Command) bool {
 	return false
 }
 
-// Param gives what a parameter of a cmdlet is set to, abbreviated or not; a switch alone is $true.
+// paramOf gives what a parameter of a cmdlet is set to, abbreviated or not; a switch alone is $true.
 func paramOf(c *Command, name string) (Value, bool) {
 	for i, a := range c.Args {
 		if a.Quoted || !psParameter(a.Text, name) {
@@ -88,12 +88,12 @@ func paramOf(c *Command, name string) (Value, bool) {
 	return Value{}, false
 }
 
-// Set is met when a parameter is given, whatever it is set to.
+// setsValue is met when a parameter is given, whatever it is set to.
 func setsValue(name string) condition {
 	return func(c *Command) bool { _, ok := paramOf(c, name); return ok }
 }
 
-// Enabled is met when a switch, or a parameter with a truth value, is on, or set to what only running would tell.
+// enables is met when a switch, or a parameter with a truth value, is on, or set to what only running would tell.
 func enables(name string) condition {
 	return func(c *Command) bool {
 		v, ok := paramOf(c, name)
@@ -101,7 +101,7 @@ func enables(name string) condition {
 	}
 }
 
-// Value is met when one of the words of a cmdlet is the value, whether by position or by name.
+// hasValue is met when one of the words of a cmdlet is the value, whether by position or by name.
 func hasValue(values ...string) condition {
 	return func(c *Command) bool {
 		for _, w := range c.Words() {
@@ -116,15 +116,15 @@ func hasValue(values ...string) condition {
 	}
 }
 
-// Made is met when what the command works on comes from such a command.
+// isMade is met when what the command works on comes from such a command.
 func isMade(cond condition) condition { return func(c *Command) bool { return c.Made(cond) } }
 
-// Named is met by commands of these names.
+// isNamed is met by commands of these names.
 func isNamed(names ...string) condition {
 	return func(c *Command) bool { return slices.Contains(names, c.Name) }
 }
 
-// OnType is met by methods of a type, whose name is given in lower case with its brackets, as far as it goes.
+// onType is met by methods of a type, whose name is given in lower case with its brackets, as far as it goes.
 func onType(types ...string) condition {
 	return func(c *Command) bool {
 		return c.On.Type && slices.ContainsFunc(types, func(t string) bool { return strings.HasPrefix(c.On.Text, t) })

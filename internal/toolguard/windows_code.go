@@ -47,7 +47,7 @@ var encoded = Rule{
 	}}},
 }
 
-// CommandText says whether PowerShell would read a word as -Command or -File: the rest is a script then.
+// IsCommandText says whether PowerShell would read a word as -Command or -File: the rest is a script then.
 func IsCommandText(w string) bool {
 	if len(w) < 2 || w[0] != '-' && w[0] != '/' {
 		return false

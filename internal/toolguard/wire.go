@@ -1,5 +1,3 @@
-// Package wire has the lines of the channel on which tools are called (K9): a request with a tool and its arguments, and an answer with a
-// result or an error. It decides nothing.
 package toolguard
 
 import (
@@ -60,10 +58,10 @@ type Error struct {
 // Error implements error.
 func (e *Error) Error() string { return e.Code + ": " + e.Message }
 
-// Fail is an answer with an error.
+// FailAnswer is an answer with an error.
 func FailAnswer(id, code, message string) Answer { return Answer{ID: id, Error: &Error{code, message}} }
 
-// Decode reads one request. What is wrong with it is an Error with the code invalid_args; the request then has the ID, if that could be read.
+// DecodeRequest reads one request. What is wrong with it is an Error with the code invalid_args; the request then has the ID, if that could be read.
 func DecodeRequest(line []byte) (Request, error) {
 	var r Request
 	invalid := func(format string, args ...any) (Request, error) {

@@ -16,7 +16,7 @@ import (
 	"filippo.io/age"
 	"golang.org/x/sys/unix"
 
-	"weir/internal/rewrite"
+	"weir/internal/linux"
 )
 
 // The names of systemd's credentials that open a vault.
@@ -88,7 +88,7 @@ func MakeFile(path string) error {
 	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
 		return errors.Join(fmt.Errorf("make vault key: %w", err), os.Remove(path))
 	}
-	return rewrite.SyncDir(filepath.Dir(path))
+	return linux.SyncDir(filepath.Dir(path))
 }
 
 // FromCredentials takes the credential that systemd handed over, if there is one in its directory.

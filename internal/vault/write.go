@@ -10,7 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"weir/internal/rewrite"
+	"weir/internal/linux"
 )
 
 const lockTime = 10 * time.Second
@@ -86,7 +86,7 @@ func (v *Vault) replace(data []byte) (err error) {
 	if err := os.Rename(tmp.Name(), v.path); err != nil {
 		return fmt.Errorf("write vault: %w", err)
 	}
-	return rewrite.SyncDir(dir)
+	return linux.SyncDir(dir)
 }
 
 // keepBackup gives the present generation a second name, in one step.

@@ -19,7 +19,7 @@ func TestDocumentIsUpToDate(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(want.String(), string(got)); diff != "" {
-		t.Errorf("docs/classes.md is old, run go generate ./internal/classify/... (-want +got):\n%s", diff)
+		t.Errorf("docs/classes.md is old, run go generate ./internal/commands (-want +got):\n%s", diff)
 	}
 }
 

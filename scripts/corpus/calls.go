@@ -6,11 +6,11 @@ import (
 	"slices"
 
 	"weir/internal/classify"
-	"weir/internal/cop/signs"
+	"weir/internal/cop"
 )
 
 // outside are the signs of a command that will try to get out when it runs.
-const outside = signs.Contact | signs.Send | signs.DNS | signs.Device | signs.NetCode | signs.Install
+const outside = cop.Contact | cop.Send | cop.DNS | cop.Device | cop.NetCode | cop.Install
 
 // calls prints how many of the agents' commands a reviewer would be asked about.
 func calls(out io.Writer, dir string) error {
@@ -26,7 +26,7 @@ func calls(out io.Writer, dir string) error {
 			continue
 		}
 		atExec++
-		if s := signs.Text(r); s.Has&outside != 0 {
+		if s := cop.Text(r); s.Has&outside != 0 {
 			atOut++
 		}
 	}

@@ -8,7 +8,7 @@ import (
 	"text/tabwriter"
 
 	"weir/internal/toolguard"
-	"weir/internal/toolguard/evasion"
+	"weir/test/evasion"
 )
 
 // benign are the sets in which nothing is refused but what the rules are about; each such row is listed with what it does.

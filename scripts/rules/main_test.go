@@ -23,7 +23,7 @@ func TestUpToDate(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(string(want), string(got)); diff != "" {
-		t.Errorf("run go generate ./internal/ruleset/...: %s", diff)
+		t.Errorf("run go generate ./internal/toolguard: %s", diff)
 	}
 	if run(nil) == nil || run([]string{"/nonexistent/file"}) == nil {
 		t.Error("no error for bad arguments")

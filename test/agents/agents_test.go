@@ -17,8 +17,8 @@ import (
 
 	"github.com/sirupsen/logrus"
 
+	"weir/internal/agenthook"
 	"weir/internal/bridge"
-	"weir/internal/bridge/adapter"
 	"weir/internal/bridge/wire"
 	"weir/internal/event"
 	"weir/internal/gate"
@@ -273,7 +273,7 @@ func TestClaudePreset(t *testing.T) {
 		return
 	}
 	f := newFixture(t)
-	settings, err := adapter.Settings("claude", f.hook)
+	settings, err := agenthook.Settings("claude", f.hook)
 	if err != nil {
 		t.Fatal(err)
 	}

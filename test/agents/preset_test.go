@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"weir/internal/bridge/adapter"
+	"weir/internal/agenthook"
 	"weir/test/agents/script"
 )
 
@@ -52,7 +52,7 @@ func TestProtected(t *testing.T) {
 			return
 		}
 		f := newFixture(t)
-		settings, err := adapter.Settings("claude", f.hook)
+		settings, err := agenthook.Settings("claude", f.hook)
 		if err != nil {
 			t.Fatal(err)
 		}

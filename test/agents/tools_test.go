@@ -19,7 +19,7 @@ import (
 	"github.com/sirupsen/logrus"
 
 	"weir/internal/bridge"
-	"weir/internal/bridge/served"
+
 	"weir/internal/event"
 	"weir/internal/gate"
 	"weir/internal/memory"
@@ -100,7 +100,7 @@ func (s *sensor) serve(t *testing.T, f *fixture) (url string) {
 	quiet.SetOutput(io.Discard)
 	b := bridge.New(s, quiet)
 	fetcher := &vault.Fetcher{Vault: v, Resolver: s}
-	b.Offer(served.New(served.Options{Gate: s, Rules: s, Host: s, Vault: func() *vault.Fetcher { return fetcher }, Memory: notes, Logger: quiet}))
+	b.Offer(bridge.NewToolServer(bridge.ToolOptions{Gate: s, Rules: s, Host: s, Vault: func() *vault.Fetcher { return fetcher }, Memory: notes, Logger: quiet}))
 	f.socket += ".tools"
 	if err := b.Listen(f.socket); err != nil {
 		t.Fatal(err)

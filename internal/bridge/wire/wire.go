@@ -1,5 +1,3 @@
-// Package wire has what goes over the bridge: JSON lines, a request from a container to the host and an answer back (G20). It owns
-// the types alone, since the hook that runs in the container has them too; it never decides.
 package wire
 
 import (

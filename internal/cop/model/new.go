@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"weir/internal/cop"
-	"weir/internal/keyfile"
+	"weir/internal/linux"
 )
 
 // Names of reviewers, as the policy writes them.
@@ -48,7 +48,7 @@ func New(o Options) (*cop.Cop, error) {
 
 // reviewer is the one that asks a model, nil where none is asked.
 func (o Options) reviewer() (cop.Reviewer, error) {
-	key, err := keyfile.Read(o.KeyFile, o.KeyEnv, os.Getenv)
+	key, err := linux.ReadKey(o.KeyFile, o.KeyEnv, os.Getenv)
 	if err != nil {
 		return nil, err
 	}

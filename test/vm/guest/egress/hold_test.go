@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"weir/internal/gate"
-	"weir/internal/procfs"
+	"weir/internal/linux"
 	"weir/test/vm/guest/rig"
 )
 
@@ -51,7 +51,7 @@ func wakes(t testing.TB, pid int) bool {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if st, err := procfs.ReadStat(n); err == nil && st.State != 'Z' {
+		if st, err := linux.ReadStat(n); err == nil && st.State != 'Z' {
 			return true
 		}
 	}

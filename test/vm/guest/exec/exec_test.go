@@ -16,7 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"weir/internal/event"
-	"weir/internal/procfs"
+	"weir/internal/linux"
 )
 
 func TestPlainCommand(t *testing.T) {
@@ -36,11 +36,11 @@ func TestPlainCommand(t *testing.T) {
 		t.Errorf("argv hash %x, want %x", p.ArgvHash, want)
 	}
 	isFile(t, p, execs)
-	self, err := procfs.ReadStat(os.Getpid())
+	self, err := linux.ReadStat(os.Getpid())
 	r.check(err)
-	netns, err := procfs.Namespace(os.Getpid(), "net")
+	netns, err := linux.Namespace(os.Getpid(), "net")
 	r.check(err)
-	pidns, err := procfs.Namespace(os.Getpid(), "pid")
+	pidns, err := linux.Namespace(os.Getpid(), "pid")
 	r.check(err)
 	want := event.Process{
 		PID: cmd.Process.Pid, Start: p.Start, UID: 0, Comm: "execs", Exe: &event.File{Path: execs, Device: p.Exe.Device, Inode: p.Exe.Inode},
@@ -53,7 +53,7 @@ func TestPlainCommand(t *testing.T) {
 		t.Errorf("%+v", c)
 	}
 	if len(p.Ancestry) == 0 || p.Ancestry[0].PID != self.PID || p.Ancestry[0].Comm != self.Comm ||
-		!procfs.SameStart(self.Start, p.Ancestry[0].Start) || p.Ancestry[len(p.Ancestry)-1].PID != 1 {
+		!linux.SameStart(self.Start, p.Ancestry[0].Start) || p.Ancestry[len(p.Ancestry)-1].PID != 1 {
 		t.Errorf("ancestry %+v of a child of %+v", p.Ancestry, self)
 	}
 }

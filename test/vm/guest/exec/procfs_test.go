@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"weir/internal/procfs"
+	"weir/internal/linux"
 )
 
 // A process of another pid namespace names memory by ids of its own.
@@ -38,10 +38,10 @@ func TestB30MemoryFromInnerNamespace(t *testing.T) {
 	}
 	shell := child(t, cmd.Process.Pid)
 	sleep := child(t, shell)
-	if ids, err := procfs.InnerPIDs(sleep); err != nil || !slices.Equal(ids, []int{sleep, inner}) {
+	if ids, err := linux.InnerPIDs(sleep); err != nil || !slices.Equal(ids, []int{sleep, inner}) {
 		t.Errorf("ids %v (%v), want %d outside and %d inside", ids, err, sleep, inner)
 	}
-	if got, err := procfs.MemFDs(shell); err != nil || !slices.Contains(got, sleep) || slices.Contains(got, shell) {
+	if got, err := linux.MemFDs(shell); err != nil || !slices.Contains(got, sleep) || slices.Contains(got, shell) {
 		t.Errorf("memory of %v is open (%v), want that of %d", got, err, sleep)
 	}
 	in.Close()

@@ -12,7 +12,7 @@ import (
 
 	"weir/internal/event"
 	"weir/internal/gate"
-	"weir/internal/procfs"
+	"weir/internal/linux"
 	"weir/internal/taint"
 	"weir/test/vm/guest/rig"
 )
@@ -253,7 +253,7 @@ func (f *fixture) loop(t *testing.T, whole time.Duration) {
 			t.Fatal(err)
 		}
 		rig.Eventually(t, "it stands", func() bool {
-			st, err := procfs.ReadStat(cmd.Process.Pid)
+			st, err := linux.ReadStat(cmd.Process.Pid)
 			return err != nil || st.State == 'T' || st.State == 'Z'
 		})
 		children := rig.Must(t, "cat /proc/"+itoa(cmd.Process.Pid)+"/task/*/children")

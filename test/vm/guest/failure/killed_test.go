@@ -12,8 +12,8 @@ import (
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/link"
 
-	"weir/internal/cgroup"
 	"weir/internal/event"
+	"weir/internal/linux"
 	"weir/test/vm/guest/rig"
 )
 
@@ -145,7 +145,7 @@ func (f *fixture) allTold(t *testing.T, count int, text string) {
 
 // there says whether there is a cgroup with this id.
 func there(id uint64) bool {
-	_, err := cgroup.Path(id)
+	_, err := linux.CgroupPath(id)
 	return err == nil
 }
 

@@ -19,7 +19,7 @@ import (
 	"github.com/cilium/ebpf"
 
 	"weir/internal/gate"
-	"weir/internal/procfs"
+	"weir/internal/linux"
 	"weir/test/vm/guest/rig"
 )
 
@@ -352,7 +352,7 @@ func (f *fixture) beforeTheMove(t *testing.T) {
 func (h held) stands(t *testing.T, state byte) {
 	t.Helper()
 	rig.Eventually(t, "it stands", func() bool {
-		st, err := procfs.ReadStat(h.p.Pid())
+		st, err := linux.ReadStat(h.p.Pid())
 		return err != nil || byte(st.State) == state
 	})
 }

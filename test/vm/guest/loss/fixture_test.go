@@ -16,11 +16,11 @@ import (
 	"github.com/sirupsen/logrus"
 	"go.etcd.io/bbolt"
 
+	"weir/internal/bpfobj"
 	"weir/internal/exec"
-	"weir/internal/files"
 	"weir/internal/netegress"
-	"weir/internal/pinned"
 	"weir/internal/policy"
+	"weir/internal/secretfiles"
 	"weir/internal/taint"
 	"weir/test/vm/guest/inside"
 	"weir/test/vm/guest/rig"
@@ -44,7 +44,7 @@ type sensor struct {
 	world  *rig.Outside
 	state  *taint.State
 	egress *netegress.Egress
-	files  *files.Files
+	files  *secretfiles.Files
 	probe  *exec.Probe
 
 	stuck sync.Mutex   // held: no reader goes on
@@ -70,7 +70,7 @@ func start(t *testing.T) *sensor {
 	check(t, err)
 	s.egress, err = netegress.Load(netegress.Options{PinDir: pins, State: s.state, Logger: logger, Handle: s, Ring: page})
 	check(t, err)
-	s.files, err = files.Load(files.Options{PinDir: pins, Links: s.state.Links, Logger: logger, Ring: page})
+	s.files, err = secretfiles.Load(secretfiles.Options{PinDir: pins, Links: s.state.Links, Logger: logger, Ring: page})
 	check(t, err)
 	s.probe, err = exec.Load(exec.Options{PinDir: pins, Logger: logger, Ring: page})
 	check(t, err)
@@ -199,7 +199,7 @@ func (s *sensor) container(t *testing.T, name string, bits taint.Bits) *rig.Sess
 }
 
 // empty says whether everything in a ring has been read.
-func empty(t *testing.T, ring string, uses func() ([]pinned.Use, error)) bool {
+func empty(t *testing.T, ring string, uses func() ([]bpfobj.Use, error)) bool {
 	t.Helper()
 	all, err := uses()
 	check(t, err)
@@ -214,7 +214,7 @@ func empty(t *testing.T, ring string, uses func() ([]pinned.Use, error)) bool {
 
 // floods floods a ring twice, count times each: while its reader is stuck, and while it reads. Afterwards what arrived and what the
 // kernel counted as lost are all there was.
-func (s *sensor) floods(t *testing.T, counter, ring string, uses func() ([]pinned.Use, error), flood func(from int), arrived func() int) {
+func (s *sensor) floods(t *testing.T, counter, ring string, uses func() ([]bpfobj.Use, error), flood func(from int), arrived func() int) {
 	t.Helper()
 	before, told := s.counter(t, counter), s.seen(arrived)
 	s.unread(func() { flood(0) })

@@ -11,14 +11,14 @@ import (
 	"testing"
 	"time"
 
-	"weir/internal/cgroup"
 	"weir/internal/event"
+	"weir/internal/linux"
 )
 
 // Frozen says whether a process stands still in a cgroup that the sensor made for it.
 func Frozen(pid int) bool {
-	in, err := cgroup.Of(pid)
-	return err == nil && strings.HasPrefix(path.Base(in), "weir-grant-") && cgroup.Frozen(in)
+	in, err := linux.CgroupOf(pid)
+	return err == nil && strings.HasPrefix(path.Base(in), "weir-grant-") && linux.CgroupFrozen(in)
 }
 
 // Held waits until a process is held, and fails t if it does anything while it is. For a signal that it is sent the kernel lets it turn

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"weir/internal/gate"
-	"weir/internal/procfs"
+	"weir/internal/linux"
 )
 
 // Late is how long something may take that must happen: the VM runs in software, often beside others.
@@ -82,7 +82,7 @@ func Within(netns string, f func() error) error {
 		return err
 	}
 	defer there.Close()
-	return procfs.Within(there, f)
+	return linux.InNetwork(there, f)
 }
 
 // URL says the text in its path.

@@ -19,8 +19,8 @@ import (
 
 	"weir/internal/control"
 	"weir/internal/event"
-	"weir/internal/event/eventtest"
 	"weir/internal/gate"
+	"weir/test/eventtest"
 )
 
 const (

@@ -12,7 +12,7 @@ import (
 
 	"weir/internal/event"
 	"weir/internal/gate"
-	"weir/internal/procfs"
+	"weir/internal/linux"
 	"weir/test/vm/guest/rig"
 )
 
@@ -148,7 +148,7 @@ func (w waiting) waits(t *testing.T) {
 		}
 	}()
 	rig.Eventually(t, "it is frozen, or begins, or ends", func() bool {
-		st, err := procfs.ReadStat(pid)
+		st, err := linux.ReadStat(pid)
 		ended = err != nil || st.State == 'Z'
 		return ended || begun() || rig.Frozen(pid)
 	})

@@ -11,10 +11,10 @@ import (
 	"testing"
 	"time"
 
-	"weir/internal/cgroup"
 	"weir/internal/event"
 	"weir/internal/gate"
-	"weir/internal/procfs"
+	"weir/internal/linux"
+
 	"weir/test/vm/guest/rig"
 )
 
@@ -22,11 +22,11 @@ import (
 func seat(t *testing.T, pid int) string {
 	t.Helper()
 	rig.Held(t, pid)
-	path, err := cgroup.Of(pid)
+	path, err := linux.CgroupOf(pid)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return cgroup.Dir(path)
+	return linux.CgroupDir(path)
 }
 
 // begins starts a command, for as long as t runs, and waits for its first line.
@@ -223,8 +223,8 @@ func (f *fixture) children(t *testing.T) {
 			if _, err := fmt.Sscan(word, &pid); err != nil {
 				t.Fatal(err)
 			}
-			in, err := cgroup.Of(pid)
-			if err == nil && !cgroup.Below(in, strings.TrimPrefix(own, "/sys/fs/cgroup")) {
+			in, err := linux.CgroupOf(pid)
+			if err == nil && !linux.CgroupBelow(in, strings.TrimPrefix(own, "/sys/fs/cgroup")) {
 				others = append(others, pid)
 			}
 		}
@@ -246,7 +246,7 @@ func (f *fixture) children(t *testing.T) {
 		for _, q := range asked {
 			f.sensor.Deny(t, q.ID)
 			rig.Eventually(t, "the child is over", func() bool {
-				st, err := procfs.ReadStat(q.Process.PID)
+				st, err := linux.ReadStat(q.Process.PID)
 				return err != nil || st.State == 'Z'
 			})
 		}

@@ -1,0 +1,255 @@
+package agenthook
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"weir/internal/bridge/wire"
+	"weir/internal/gitguard"
+
+	"weir/internal/classify"
+)
+
+const (
+	dialTime = 5 * time.Second
+	// A policy lets a person answer for an hour at most.
+	askTime = 3630 * time.Second
+)
+
+// localTime is how long the host is waited for where its answer is not needed: for a local command, and for what is refused anyway.
+var localTime = 10 * time.Second
+
+// call is a tool call that an agent is about to make.
+type call struct {
+	tool  string
+	input json.RawMessage
+	dir   string
+
+	session, prompt, toolUse, agent, mode string // as the agent's event has them
+}
+
+// asker decides on calls. Nothing but where to ask is taken from the environment.
+type asker struct {
+	socket string
+	killed string                    // the kill switch's file
+	trust  func(*net.UnixConn) error // says whether the sensor listens there
+	folder folder                    // asked where no socket is
+}
+
+func (w World) asker() asker {
+	a := asker{wire.Default, cmp.Or(w.killSwitch, wire.KillSwitch), w.trust, w.folder()}
+	if path := env(w.Environ, wire.Variable); path != "" {
+		a.socket = path
+	}
+	if a.trust == nil {
+		a.trust = outside
+	}
+	return a
+}
+
+// env is the last value of a variable.
+func env(environ []string, name string) (value string) {
+	for _, kv := range environ {
+		if v, ok := strings.CutPrefix(kv, name+"="); ok {
+			value = v
+		}
+	}
+	return value
+}
+
+// check says why a call is denied; empty lets it pass.
+func (a asker) check(ctx context.Context, c call) string {
+	text, shell := wire.ShellText(c.tool, c.input)
+	r := wire.Request{
+		Type: wire.ToolCheck, ToolName: c.tool, ToolInput: c.input, Dir: c.dir, SessionID: c.session, PromptID: c.prompt, ToolUseID: c.toolUse, AgentID: c.agent, PermissionMode: c.mode,
+	}
+	what, local := "The tool "+strconv.Quote(c.tool), wire.IsLocal(c.tool) // it cannot reach the network by itself
+	if shell {
+		if strings.TrimSpace(text) == "" {
+			return "Denied: the call has no command in its input, so there is nothing to check. Give the shell command as a text."
+		}
+		r = wire.Request{Type: wire.BashCheck, Command: text, Dir: c.dir, PermissionMode: c.mode}
+		_, guarded := gitguard.Check(text)
+		what, local = "This command", !guarded && classify.Shell(text).Class == classify.Local
+	}
+	ctx, enough := context.WithCancel(ctx)
+	defer enough()
+	if shell && local {
+		defer time.AfterFunc(localTime, enough).Stop()
+	}
+	stands := make(chan string, 1)
+	go func() { // while the host is asked, which is told of what is refused here and may say more
+		refused := a.standing(c)
+		if refused != "" {
+			time.AfterFunc(localTime, enough)
+		}
+		stands <- refused
+	}()
+	answer, err := a.ask(ctx, r)
+	refused := <-stands
+	switch {
+	case err == nil && answer.Decision != wire.Allow:
+		return reasonOf(answer)
+	case refused != "":
+		return refused
+	case err == nil || local:
+		return ""
+	}
+	return unreachable(what, err)
+}
+
+func reasonOf(denial wire.Answer) string {
+	return cmp.Or(denial.Reason, "Denied by the command gate, without a reason.")
+}
+
+func unreachable(what string, err error) string {
+	return fmt.Sprintf("Denied: the command gate cannot be asked (%v). %s is not plainly local, and what cannot be checked is not run. "+
+		"Commands that only read and write local files still work. Tell the user that the command gate does not answer.", err, what)
+}
+
+// ask puts one question to the host.
+func (a asker) ask(ctx context.Context, r wire.Request) (wire.Answer, error) {
+	r.RequestID = rand.Text()
+	line, err := json.Marshal(r)
+	if err != nil {
+		return wire.Answer{}, fmt.Errorf("encode the question: %w", err)
+	}
+	if len(line) >= wire.MaxLine {
+		if r.Type != wire.ToolCheck || !wire.IsLocal(r.ToolName) {
+			return wire.Answer{}, errors.New("it is longer than 2 MiB")
+		}
+		r.ToolInput = brief(r.ToolInput) // a long file that is written
+		return a.ask(ctx, r)
+	}
+	dialer := net.Dialer{Timeout: dialTime}
+	conn, err := dialer.DialContext(ctx, "unix", a.socket)
+	if err != nil {
+		if data, other := a.folder.ask(ctx, r.RequestID, line); !errors.Is(other, errNoFolder) {
+			if other != nil {
+				return wire.Answer{}, other
+			}
+			return answerTo(r.RequestID, data)
+		}
+		return wire.Answer{}, plain(err)
+	}
+	defer conn.Close()
+	if err := a.trust(conn.(*net.UnixConn)); err != nil {
+		return wire.Answer{}, err
+	}
+	if err := conn.SetDeadline(time.Now().Add(askTime)); err != nil {
+		return wire.Answer{}, plain(err)
+	}
+	defer context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })() // what fails then has failed already
+	if _, err := conn.Write(append(line, '\n')); err != nil {
+		return wire.Answer{}, plain(err)
+	}
+	data, err := bufio.NewReader(io.LimitReader(conn, 64<<10)).ReadBytes('\n')
+	if err != nil {
+		return wire.Answer{}, plain(err)
+	}
+	return answerTo(r.RequestID, data)
+}
+
+// brief keeps the short texts of a tool's input, its path among them.
+func brief(input json.RawMessage) json.RawMessage {
+	var all map[string]json.RawMessage
+	if json.Unmarshal(input, &all) != nil {
+		return nil
+	}
+	for name, value := range all {
+		if len(value) > 8<<10 || len(name) > 128 {
+			delete(all, name)
+		}
+	}
+	data, err := json.Marshal(all)
+	if err != nil || len(data) > wire.MaxLine/2 {
+		return nil
+	}
+	return data
+}
+
+// plain is an error without the path of the socket.
+func plain(err error) error {
+	var number unix.Errno
+	switch {
+	case errors.Is(err, io.EOF):
+		return errors.New("it closed the connection")
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return errors.New("it did not answer in time")
+	case errors.As(err, &number):
+		return number
+	}
+	return errors.New("it does not answer")
+}
+
+// outside checks that who listens is root, and not of this very container: WEIR_BRIDGE can be set by who starts the agent's tools, and a
+// socket of its own would say yes to everything. A process of another pid namespace has the id 0 here, and its root may have no name.
+func outside(conn *net.UnixConn) error {
+	raw, err := conn.SyscallConn()
+	if err != nil {
+		return plain(err)
+	}
+	var cred *unix.Ucred
+	var credErr error
+	if err := raw.Control(func(fd uintptr) { cred, credErr = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED) }); err != nil || credErr != nil {
+		return errors.New("it cannot be told who listens there")
+	}
+	const nobody = 65534 // a user that this user namespace has no name for
+	if cred.Uid != 0 && !(cred.Uid == nobody && cred.Pid == 0) {
+		return errors.New("who listens there is not the sensor")
+	}
+	if cred.Pid == 0 {
+		return nil
+	}
+	theirs, err := cgroupOf(strconv.Itoa(int(cred.Pid)))
+	if err != nil {
+		return errors.New("it cannot be told who listens there")
+	}
+	own, err := cgroupOf("self")
+	if err != nil || within(theirs, container(own)) {
+		return errors.New("who listens there is not the sensor")
+	}
+	return nil
+}
+
+func cgroupOf(pid string) (string, error) {
+	data, err := os.ReadFile("/proc/" + pid + "/cgroup")
+	if err != nil {
+		return "", err
+	}
+	for line := range strings.Lines(string(data)) {
+		if path, ok := strings.CutPrefix(strings.TrimSpace(line), "0::"); ok {
+			return path, nil
+		}
+	}
+	return "", errors.New("no cgroup v2")
+}
+
+// container is the cgroup that all of this container is in, as far as that can be told from inside: a session's, or the own.
+func container(own string) string {
+	parts := strings.SplitN(own, "/", 4) // "", weir, g-…, rest
+	if len(parts) >= 3 && parts[1] == "weir" {
+		return strings.Join(parts[:3], "/")
+	}
+	return own
+}
+
+func within(path, parent string) bool {
+	if parent == "/" { // a cgroup namespace: what is outside begins with ..
+		return !strings.HasPrefix(path, "/..")
+	}
+	return path == parent || strings.HasPrefix(path, parent+"/")
+}

@@ -1,0 +1,64 @@
+package bridge
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"weir/internal/event"
+	"weir/internal/memory"
+	"weir/internal/permission"
+)
+
+// recall is LocalMemoryRecall.
+func (c *session) recall(ctx context.Context, in toolCall) (string, mcp.Meta, error) {
+	s := c.server
+	use := event.ToolUse{Tool: permission.LocalMemoryRecall}
+	r, err := memory.ParseRequest(in.input)
+	if err != nil {
+		reason := permission.Of(in.tool, in.input).Wrong
+		if reason == "" {
+			reason = "invalid_request"
+		}
+		return "", nil, s.denied(in.who, use, refuse("Denied: "+err.Error()+".", reason))
+	}
+	use.Method, use.Store, use.Key = r.Action, r.Store, r.Key
+	rule := permission.Rule{Tool: permission.LocalMemoryRecall, Content: "fetch:" + r.Store + "/" + r.Key}.String()
+	question := fmt.Sprintf("LocalMemoryRecall: hand the whole text of %s/%s to the agent", r.Store, r.Key)
+	seen := permission.Of(in.tool, in.input)
+	var a admission
+	announced, err := c.announcement(in)
+	if err == nil {
+		a, err = c.admit(ctx, in, announced, seen, rule, question, false)
+	}
+	if err == nil {
+		err = c.still(in, seen, a)
+	}
+	if err != nil {
+		return "", nil, s.denied(in.who, use, err)
+	}
+	c.mu.Lock()
+	caller := place(in.who) + " " + c.name + " " + c.prompt
+	c.mu.Unlock()
+	got, err := s.Memory.Recall(r, &s.turns, caller)
+	switch {
+	case errors.Is(err, memory.ErrNoStore), errors.Is(err, memory.ErrNoEntry), errors.Is(err, memory.ErrTurn):
+		return "", nil, s.denied(in.who, use, refuse("Failed: "+err.Error()+".", "not_there"))
+	case err != nil:
+		s.Logger.WithError(err).Error("recall")
+		return "", nil, s.denied(in.who, use, refuse("Failed: the memory could not be read; the operator finds why in the sensor's log.", "failed"))
+	}
+	use.Bytes = int64(len(got.Text))
+	if err := s.log(in.who, use, a.decision); err != nil {
+		return "", nil, err
+	}
+	if got.Marks.Secret || got.Marks.Foreign {
+		if err := s.Host.Taint(in.who, got.Marks.Secret, got.Marks.Foreign, "the store "+r.Store+" was recalled"); err != nil {
+			s.Logger.WithError(err).Error("taint for a recall")
+			return "", nil, refuse(textToolNotTainted, "not_tainted")
+		}
+	}
+	return got.Text, mcp.Meta{"truncated": got.Truncated}, nil
+}

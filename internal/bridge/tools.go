@@ -1,0 +1,353 @@
+package bridge
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/netip"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/sirupsen/logrus"
+
+	"weir/internal/bridge/wire"
+	"weir/internal/event"
+	"weir/internal/gate"
+
+	"weir/internal/memory"
+	"weir/internal/permission"
+	"weir/internal/vault"
+)
+
+// ToolApprover is the gate: it asks a person about a call.
+type ToolApprover interface {
+	Confirm(context.Context, gate.Request) gate.Verdict
+	Used(question string) error
+}
+
+// ToolRules are the permission rules in force.
+type ToolRules interface {
+	Check(c permission.Call, mode string) permission.Result
+	Allow(rule string) error // writes a rule for good
+	Killed(tool string) bool // the kill switch is on, and turns this tool off (K10)
+}
+
+// ToolHost is the sensor.
+type ToolHost interface {
+	Log(event.Event) error
+	// Taint sets bits before what a tool read is handed over.
+	Taint(who Asker, secret, corruption bool, why string) error
+	// Trusts says whether what comes from an address is not somebody else's input (V10).
+	Trusts(who Asker, addr netip.Addr) bool
+}
+
+// ToolOptions are what a server needs. All but Now must be set; Vault may give nil, where there is no vault.
+type ToolOptions struct {
+	Gate   ToolApprover
+	Rules  ToolRules
+	Host   ToolHost
+	Vault  func() *vault.Fetcher
+	Memory *memory.Memory
+	Logger logrus.FieldLogger
+	Now    func() time.Time
+}
+
+// ToolServer serves any number of connections. Its methods may be called at the same time.
+type ToolServer struct {
+	ToolOptions
+	turns     memory.Turns
+	pages     pages
+	announced announcements
+
+	mu      sync.Mutex
+	calls   int
+	own     map[string]int // calls of each container
+	granted []grant        // for a session, oldest first
+}
+
+// grant is what a person allowed for a session: a content of a rule, in a container.
+type grant struct{ place, rule string }
+
+// place tells containers apart, also those that have one id after another: the id of a service is its path.
+func place(who Asker) string { return fmt.Sprint(who.Container.CgroupID, " ", who.Container.ID) }
+
+const (
+	maxCalls   = 64 // at once
+	maxOwn     = 16 // of one container
+	maxGrants  = 1000
+	tellEvery  = 5 * time.Second // that a person is being waited for
+	serverName = "weir"
+)
+
+// NewToolServer makes a server.
+func NewToolServer(o ToolOptions) *ToolServer {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	s := &ToolServer{ToolOptions: o, own: map[string]int{}}
+	s.announced.now, s.pages.now = o.Now, o.Now
+	return s
+}
+
+// session is one connection.
+type session struct {
+	server *ToolServer
+	who    func() (Asker, error)
+
+	mu     sync.Mutex
+	name   string // the agent's session, once a call of it was made here
+	prompt string // of its turn, where the agent tells it
+}
+
+// Serve answers one client until it hangs up. who says at each call who it is.
+func (s *ToolServer) Serve(ctx context.Context, who func() (Asker, error), conn io.ReadWriteCloser) error {
+	c := &session{server: s, who: who}
+	m := mcp.NewServer(&mcp.Implementation{Name: serverName, Version: "1"}, &mcp.ServerOptions{
+		Instructions: instructions, Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}},
+	})
+	m.AddTool(fetchTool(), c.handle(c.fetch))
+	m.AddTool(recallTool(), c.handle(c.recall))
+	return m.Run(ctx, &mcp.IOTransport{Reader: conn, Writer: conn, MaxLineLength: wire.MaxLine})
+}
+
+// refusal is a call that is not made: a text for the model, a reason for machines.
+type refusal struct {
+	text   string
+	reason permission.Reason
+}
+
+// Error implements error.
+func (r *refusal) Error() string { return r.text }
+
+func refuse(text, reason string) error {
+	return &refusal{text, permission.Reason{Type: "other", Reason: reason}}
+}
+
+// toolCall is one call under way.
+type toolCall struct {
+	who      Asker
+	progress func(message string)
+	tool     string
+	input    json.RawMessage
+	toolUse  string // the agent's id of the call; empty: not told
+}
+
+// handle makes a tool of a function; its errors are answers to the model.
+func (c *session) handle(f func(context.Context, toolCall) (string, mcp.Meta, error)) mcp.ToolHandler {
+	return func(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		who, err := c.who()
+		if err != nil {
+			return failed(refuse(textToolStranger, "stranger")), nil
+		}
+		if !c.server.enter(place(who)) {
+			return failed(refuse(textToolsBusy, "busy")), nil
+		}
+		defer c.server.leave(place(who))
+		id, _ := r.Params.Meta["claudecode/toolUseId"].(string)
+		ctx, stop := context.WithCancel(ctx)
+		defer stop()
+		text, meta, err := f(ctx, toolCall{who, progress(ctx, r), r.Params.Name, r.Params.Arguments, id})
+		if err != nil {
+			return failed(err), nil
+		}
+		return &mcp.CallToolResult{Meta: meta, Content: []mcp.Content{&mcp.TextContent{Text: text}}}, nil
+	}
+}
+
+// enter counts a call; false: there are too many, of this container or of all.
+func (s *ToolServer) enter(of string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.calls >= maxCalls || s.own[of] >= maxOwn {
+		return false
+	}
+	s.calls++
+	s.own[of]++
+	return true
+}
+
+func (s *ToolServer) leave(of string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.calls--
+	if s.own[of]--; s.own[of] == 0 {
+		delete(s.own, of)
+	}
+}
+
+func failed(err error) *mcp.CallToolResult {
+	res := &mcp.CallToolResult{IsError: true, Content: []mcp.Content{&mcp.TextContent{Text: err.Error()}}}
+	var r *refusal
+	if errors.As(err, &r) {
+		res.Meta = mcp.Meta{"weir/reason": r.reason}
+	}
+	return res
+}
+
+// progress tells a client that asked for it what a call waits for.
+func progress(ctx context.Context, r *mcp.CallToolRequest) func(string) {
+	token := r.Params.GetProgressToken()
+	if token == nil {
+		return func(string) {}
+	}
+	n := 0.0
+	return func(message string) {
+		n++
+		// a client that does not take it loses nothing
+		_ = r.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: token, Progress: n, Message: message})
+	}
+}
+
+// admit goes the steps before a call that was announced is made: rules, person. seen is the call as rules see it; rule is what an approval for more
+// than once covers; ask forces a question where rules would allow.
+func (c *session) admit(ctx context.Context, in toolCall, a announcement, seen permission.Call, rule, about string, ask bool) (admission, error) {
+	got := c.server.Rules.Check(seen, a.mode)
+	if got.Decision == permission.Allowed && ask {
+		got = permission.Result{Decision: permission.Asked, Reason: permission.Reason{Type: "other", Reason: "key_not_bound"}}
+		if a.mode == permission.ModeNoAsk {
+			got = permission.Result{Reason: permission.Reason{Type: "other", Reason: permission.NoAsking}}
+		}
+	}
+	switch got.Decision {
+	case permission.Allowed:
+		return admission{decision: allowed(got.Reason), mode: a.mode}, nil
+	case permission.Asked:
+	default:
+		return admission{}, &refusal{textRule(got.Reason), got.Reason}
+	}
+	if !ask && c.server.isGranted(in.who, rule) {
+		return admission{decision: event.Decision{Decision: "allow", Reason: "approved", Text: "a person allowed it for this session"}, mode: a.mode}, nil
+	}
+	admitted, err := c.confirm(ctx, in, rule, about)
+	admitted.mode = a.mode
+	return admitted, err
+}
+
+// admission is why a call may be made.
+type admission struct {
+	decision event.Decision
+	approved bool   // by a person, just now
+	mode     string // of the agent, as it was announced
+}
+
+// still says whether what was admitted may still be done: a person may have taken an hour to answer, and who asked may be elsewhere by then.
+func (c *session) still(in toolCall, seen permission.Call, a admission) error {
+	s := c.server
+	who, err := c.who()
+	if err != nil || who.Container.ID != in.who.Container.ID || who.Container.CgroupID != in.who.Container.CgroupID {
+		return refuse(textToolStranger, "stranger")
+	}
+	if s.Rules.Killed(in.tool) {
+		return refuse(textKilled, "kill_switch")
+	}
+	if who.Mode == "seal" && seen.Tool == permission.VaultHTTPFetch {
+		return refuse(textSealed, "sealed")
+	}
+	if res := s.Rules.Check(seen, a.mode); res.Decision == permission.Denied {
+		return &refusal{textRule(res.Reason), res.Reason}
+	}
+	return nil
+}
+
+func allowed(r permission.Reason) event.Decision {
+	if r.Rule != "" {
+		return event.Decision{Decision: "allow", Reason: "rule", Text: "the rule " + r.Rule + " allows it"}
+	}
+	return event.Decision{Decision: "allow", Reason: r.Reason}
+}
+
+// confirm asks a person.
+func (c *session) confirm(ctx context.Context, in toolCall, rule, about string) (admission, error) {
+	s := c.server
+	done := make(chan struct{})
+	go func() {
+		tick := time.NewTicker(tellEvery)
+		defer tick.Stop()
+		for in.progress("A person is asked whether this call may be made."); ; in.progress("Still waiting for a person to answer.") {
+			select {
+			case <-done:
+				return
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+			}
+		}
+	}()
+	v := s.Gate.Confirm(ctx, gate.Request{
+		Container: in.who.Container, Process: in.who.Process, Command: about, Mode: in.who.Mode, Policy: in.who.Policy,
+	})
+	close(done)
+	if v.Decision != gate.Allow {
+		return admission{}, refuse(textVerdict(v), string(v.Reason))
+	}
+	if err := s.Gate.Used(v.Question); err != nil {
+		return admission{}, refuse(textUnused, "used_once")
+	}
+	switch v.For {
+	case gate.ForSession:
+		s.grant(in.who, rule)
+	case gate.ForKey:
+		if err := s.Rules.Allow(rule); err != nil {
+			v.For, v.Text = "", strings.TrimSpace(v.Text+" (for this call alone: the rule "+rule+" was not written)")
+			s.Logger.WithError(err).Error("write a permission rule")
+			if err := s.Host.Log(event.Event{
+				Kind: event.Error, Container: &in.who.Container,
+				Message: "a person allowed a call for good, but the rule " + rule + " could not be written, and the next such call is asked about: " + err.Error(),
+			}); err != nil {
+				return admission{}, refuse(textLog, "log_failed")
+			}
+		}
+	}
+	return admission{decision: event.Decision{Decision: "allow", Reason: "approved", Text: v.Text, By: v.By, For: v.For}, approved: true}, nil
+}
+
+// grant keeps what a person allowed. The oldest makes room: nothing tells of containers that are gone, and who needs it still is asked again.
+func (s *ToolServer) grant(who Asker, rule string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	g := grant{place(who), rule}
+	if slices.Contains(s.granted, g) {
+		return
+	}
+	if len(s.granted) >= maxGrants {
+		s.Logger.WithField("rule", s.granted[0].rule).Warn("an approval for a session ends: there are too many")
+		s.granted = slices.Delete(s.granted, 0, 1)
+	}
+	s.granted = append(s.granted, g)
+}
+
+func (s *ToolServer) isGranted(who Asker, rule string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Contains(s.granted, grant{place(who), rule})
+}
+
+// log writes one use; an error means that nothing may be handed over.
+func (s *ToolServer) log(who Asker, use event.ToolUse, d event.Decision) error {
+	err := s.Host.Log(event.Event{Kind: event.Tool, Container: &who.Container, Process: &who.Process, Use: &use, Verdict: &d})
+	if err != nil {
+		s.Logger.WithError(err).Error("write the event of a tool")
+		return refuse(textLog, "log_failed")
+	}
+	return nil
+}
+
+// denied writes a call that is not made, and gives the error on.
+func (s *ToolServer) denied(who Asker, use event.ToolUse, err error) error {
+	d := event.Decision{Decision: "deny", Reason: "failed"}
+	var r *refusal
+	if errors.As(err, &r) {
+		if d.Reason = r.reason.Reason; r.reason.Rule != "" {
+			d.Reason, d.Text = "rule", "the rule "+r.reason.Rule+" denies it"
+		}
+	}
+	if failed := s.log(who, use, d); failed != nil {
+		return failed
+	}
+	return err
+}

@@ -1,0 +1,656 @@
+package bridge
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"github.com/sirupsen/logrus"
+
+	"weir/internal/bridge/wire"
+	"weir/internal/event"
+	"weir/internal/gate"
+	"weir/internal/memory"
+	"weir/internal/permission"
+)
+
+const (
+	fetchName  = permission.VaultHTTPFetch
+	recallName = permission.LocalMemoryRecall
+)
+
+func TestToolsAreListed(t *testing.T) {
+	r := newRig(t)
+	list, err := r.client().ListTools(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, tool := range list.Tools {
+		names = append(names, tool.Name)
+		schema, _ := tool.InputSchema.(map[string]any)
+		if schema["additionalProperties"] != false || len(tool.Description) < 200 || tool.Meta["anthropic/alwaysLoad"] != true {
+			t.Errorf("%+v", tool)
+		}
+	}
+	if diff := cmp.Diff([]string{recallName, fetchName}, names); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// V2, V3, V10, V11: a call is announced, asked about, made, logged, and its answer taints.
+func TestFetchIsAsked(t *testing.T) {
+	r := newRig(t)
+	r.bind(r.host())
+	s := r.client()
+	asked := r.person(gate.Reply{Allow: true})
+	text, res := r.announced(s, "", fetchName, r.request("/x?q=1"))
+	about := <-asked
+	if res.IsError || !strings.Contains(text, "HTTP/2.0 200") || !strings.Contains(text, "hello Bearer [removed]") {
+		t.Fatalf("%q, asked %q", text, about)
+	}
+	for _, part := range []string{"key gh", "GET", `"https://example.com:` + r.port + `/x?q=1"`, `"to look\nat it"`} {
+		if !strings.Contains(about, part) {
+			t.Errorf("the question lacks %s: %q", part, about)
+		}
+	}
+	if diff := cmp.Diff([]string{"Bearer " + secret}, r.sent); diff != "" {
+		t.Error(diff)
+	}
+	if len(r.tainted) != 1 || !strings.HasPrefix(r.tainted[0], "secret false, corruption true") {
+		t.Error(r.tainted)
+	}
+	uses := r.uses()
+	if len(uses) != 1 {
+		t.Fatal(uses)
+	}
+	u := uses[0].Use
+	if u.Tool != fetchName || u.Key != "gh" || u.Method != "GET" || u.Host != r.host() || u.Path != "/x" || u.Status != 200 || u.Bytes == 0 ||
+		u.Reason != "to look\nat it" || uses[0].Verdict.Decision != "allow" || uses[0].Verdict.By != "alice" || uses[0].Process.PID == 0 {
+		t.Errorf("%+v %+v", u, uses[0].Verdict)
+	}
+	told := func() []string { r.mu.Lock(); defer r.mu.Unlock(); return r.told }
+	for deadline := time.Now().Add(time.Minute); len(told()) == 0 && time.Now().Before(deadline); { // not ordered with the answer
+		time.Sleep(time.Millisecond)
+	}
+	if got := told(); len(got) == 0 || !strings.Contains(got[0], "A person is asked") {
+		t.Errorf("progress: %q", got)
+	}
+	r.mu.Lock()
+	r.trusted = true
+	r.mu.Unlock()
+	// V2, P4: once means once, and a refusal is one.
+	asked = r.person(gate.Reply{})
+	text, res = r.announced(s, "", fetchName, r.request("/x"))
+	if !res.IsError || !strings.Contains(text, "a person looked at this call and refused it") || <-asked == "" {
+		t.Error(text)
+	}
+	// V10: a trusted host does not taint.
+	r.allow("allow: [VaultHttpFetch(gh)]", "")
+	if text, res = r.announced(s, "", fetchName, r.request("/x")); res.IsError || len(r.tainted) != 1 {
+		t.Error(text, r.tainted)
+	}
+}
+
+// V12: nothing of the secret in result, events, logs and errors; newRig's check searches them.
+func TestNothingLeaksV12(t *testing.T) {
+	r := newRig(t)
+	r.bind(r.host())
+	r.allow("allow: [VaultHttpFetch(gh)]", "")
+	s := r.client()
+	for path, want := range map[string]string{"/": "hello Bearer [removed]", "/401": "401", "/redirect": "302", "/reset": "Failed: "} {
+		if text, _ := r.announced(s, "", fetchName, r.request(path)); !strings.Contains(text, want) {
+			t.Errorf("%s: %q", path, text)
+		}
+	}
+	for _, url := range []string{"http://example.com/", "file:///etc/passwd", "ftp://example.com/"} {
+		q := r.request("/")
+		q["url"] = url
+		if text, res := r.announced(s, "", fetchName, q); !res.IsError || !strings.Contains(text, "not https") {
+			t.Errorf("%s: %q", url, text)
+		}
+	}
+	before := len(r.sent)
+	r.mu.Lock()
+	r.logErr = errors.New("disk full")
+	r.mu.Unlock()
+	if text, res := r.announced(s, "", fetchName, r.request("/")); !res.IsError || !strings.Contains(text, "could not be recorded") || len(r.sent) != before {
+		t.Error(text)
+	}
+	r.mu.Lock()
+	r.logErr, r.taint = nil, errors.New("no")
+	r.mu.Unlock()
+	if text, res := r.announced(s, "", fetchName, r.request("/")); !res.IsError || strings.Contains(text, "hello") {
+		t.Error("handed over without its taint:", text)
+	}
+}
+
+// P8: what these tools give out stands in no log, event or trace, whether the call passed or failed; newRig's check looks for the vault's secret.
+func TestOutputsAreRedacted(t *testing.T) {
+	r := newRig(t)
+	r.bind(r.host())
+	const kept = "a line of the notes that nobody but the agent reads"
+	if err := r.memory.Import("notes", "today", kept); err != nil {
+		t.Fatal(err)
+	}
+	r.allow("allow: [VaultHttpFetch(gh), 'LocalMemoryRecall(fetch:notes/today)']", "")
+	s := r.client()
+	for _, preview := range []bool{true, false} {
+		text, _ := r.announced(s, "", recallName, map[string]any{"action": "fetch", "store": "notes", "key": "today", "preview_only": preview})
+		if !strings.Contains(text, kept) {
+			t.Error(text)
+		}
+	}
+	for path, want := range map[string]string{"/": "hello Bearer", "/401": "X-Echo", "/redirect": "elsewhere.example.com", "/long": "the end"} {
+		text, res := r.announced(s, "", fetchName, r.request(path))
+		for page := 2; !strings.Contains(text, want) && !res.IsError && page < 9; page++ {
+			q := r.request(path)
+			q["page"] = page
+			text, res = r.announced(s, "", fetchName, q)
+		}
+		if !strings.Contains(text, want) {
+			t.Errorf("%s: %.200q", path, text)
+		}
+	}
+	if len(r.uses()) < 6 {
+		t.Errorf("%d uses are written", len(r.uses()))
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	written := r.logged.String()
+	for _, e := range r.events {
+		line, err := json.Marshal(e)
+		if err != nil {
+			t.Fatal(err)
+		}
+		written += string(line)
+	}
+	for _, output := range []string{kept, "hello", "X-Echo", "elsewhere.example.com", "文", "the end"} {
+		if strings.Contains(written, output) {
+			t.Errorf("%q was written down: %s", output, written)
+		}
+	}
+}
+
+// P5, V12: bypass does not bypass, and a mode that does not ask denies.
+func TestModesP5V12(t *testing.T) {
+	r := newRig(t)
+	r.bind(r.host())
+	s := r.client()
+	asked := r.person(gate.Reply{})
+	if text, res := r.announced(s, permission.ModeBypass, fetchName, r.request("/")); !res.IsError || !strings.Contains(<-asked, "VaultHttpFetch") {
+		t.Error(text)
+	}
+	text, res := r.announced(s, permission.ModeNoAsk, fetchName, r.request("/"))
+	if !res.IsError || !strings.Contains(text, "mode_does_not_ask") {
+		t.Error(text)
+	}
+	r.mu.Lock()
+	r.mode = "seal"
+	r.mu.Unlock()
+	if text, res := r.announced(s, "", fetchName, r.request("/")); !res.IsError || !strings.Contains(text, "closed") {
+		t.Error(text)
+	}
+	if len(r.sent) > 0 || len(r.gate.Pending()) > 0 {
+		t.Error(r.sent)
+	}
+}
+
+// P4: a denial tells its rule, also to machines.
+func TestDenialsHaveReasonsP4(t *testing.T) {
+	r := newRig(t)
+	r.bind(r.host())
+	s := r.client()
+	if a := r.hook(wire.Request{}, fetchName, r.request("/")); a.Decision != wire.Allow {
+		t.Fatal(a)
+	}
+	r.allow("", "deny: [VaultHttpFetch]") // the kill switch, thrown between announcement and call
+	text, res := r.call(s, fetchName, r.request("/"))
+	want := map[string]any{"type": "rule", "rule": "VaultHttpFetch"}
+	if diff := cmp.Diff(want, res.Meta["weir/reason"]); diff != "" || !res.IsError || !strings.Contains(text, `{"type":"rule","rule":"VaultHttpFetch"}`) {
+		t.Error(text, diff)
+	}
+	if text, _ := r.announced(s, "", fetchName, r.request("/")); !strings.Contains(text, "VaultHttpFetch") {
+		t.Error(text)
+	}
+	_, res = r.call(s, recallName, map[string]any{"action": "fetch"})
+	if diff := cmp.Diff(map[string]any{"type": "other", "reason": "missing_required_field"}, res.Meta["weir/reason"]); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// K10: the switch is obeyed at once, also by calls that were announced, or asked about, before it.
+func TestToolsKillSwitchK10(t *testing.T) {
+	r := newRig(t)
+	r.bind(r.host())
+	s := r.client()
+	turn := func(on bool) {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.killed = on
+	}
+	denied := func(text string, res *mcp.CallToolResult) {
+		t.Helper()
+		want := map[string]any{"type": "other", "reason": "kill_switch"}
+		if diff := cmp.Diff(want, res.Meta["weir/reason"]); diff != "" || !res.IsError || !strings.Contains(text, "turned off every tool") {
+			t.Error(text, diff)
+		}
+	}
+	if a := r.hook(wire.Request{}, fetchName, r.request("/")); a.Decision != wire.Allow {
+		t.Fatal(a)
+	}
+	turn(true)
+	denied(r.call(s, fetchName, r.request("/")))
+	turn(false)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for len(r.gate.Pending()) == 0 && t.Context().Err() == nil {
+			time.Sleep(5 * time.Millisecond)
+		}
+		turn(true)
+		<-r.person(gate.Reply{Allow: true})
+	}()
+	denied(r.announced(s, "", fetchName, r.request("/")))
+	<-done
+	if len(r.sent) != 0 {
+		t.Errorf("sent: %s", r.sent)
+	}
+}
+
+// K10, V7, P4: what a person allows is not done if meanwhile the network was closed, a rule denied it, or who asked went elsewhere; and then a key
+// that is bound nowhere stays so.
+func TestWhatChangesWhileAPersonIsAsked(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(r *rig)
+		reason string
+	}{
+		"sealed":            {func(r *rig) { r.mode = "seal" }, "sealed"},
+		"denied":            {func(r *rig) { r.rules = parse(r.t, "", "deny: ['VaultHttpFetch(gh)', LocalMemoryRecall]") }, "VaultHttpFetch(gh)"},
+		"another container": {func(r *rig) { r.cgroup++ }, "stranger"},
+		"no container":      {func(r *rig) { r.gone = true }, "stranger"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t)
+			r.bind()
+			if err := r.memory.Import("notes", "today", "bread"); err != nil {
+				t.Fatal(err)
+			}
+			s := r.client()
+			ask := func(tool string, input any) (string, *mcp.CallToolResult) {
+				if a := r.hook(wire.Request{}, tool, input); a.Decision != wire.Allow {
+					t.Fatal(a)
+				}
+				done := make(chan struct{})
+				go func() {
+					defer close(done)
+					for len(r.gate.Pending()) == 0 && t.Context().Err() == nil {
+						time.Sleep(5 * time.Millisecond)
+					}
+					r.mu.Lock()
+					c.change(r)
+					r.mu.Unlock()
+					<-r.person(gate.Reply{Allow: true})
+				}()
+				text, res := r.call(s, tool, input)
+				<-done
+				return text, res
+			}
+			text, res := ask(fetchName, r.request("/"))
+			reason, _ := res.Meta["weir/reason"].(map[string]any)
+			if !res.IsError || reason["reason"] != c.reason && reason["rule"] != c.reason || len(r.sent) != 0 {
+				t.Errorf("%q, %v, sent %q", text, reason, r.sent)
+			}
+			if list, err := r.vault.List(); err != nil || len(list[0].Binding.Hosts) != 0 {
+				t.Error("it was bound:", list, err)
+			}
+			if uses := r.uses(); len(uses) != 1 || uses[0].Verdict.Decision != "deny" {
+				t.Errorf("%+v", uses)
+			}
+			if name == "sealed" {
+				return // the operator's notes need no network
+			}
+			r.mu.Lock()
+			r.gone, r.rules = false, nil
+			r.mu.Unlock()
+			text, res = ask(recallName, map[string]any{"action": "fetch", "store": "notes", "key": "today", "preview_only": false})
+			if !res.IsError || strings.Contains(text, "bread") {
+				t.Error(text)
+			}
+		})
+	}
+}
+
+// P6: only announced calls of the main agent are made, once, also for forks.
+func TestOnlyTheMainAgentP6(t *testing.T) {
+	r := newRig(t)
+	r.bind(r.host())
+	r.allow("allow: [VaultHttpFetch(gh)]", "")
+	s := r.client()
+	denied := func(what string, q map[string]any) {
+		t.Helper()
+		if text, res := r.call(s, fetchName, q); !res.IsError || !strings.Contains(text, "not announced") {
+			t.Errorf("%s: %q", what, text)
+		}
+	}
+	denied("no hook", r.request("/"))
+	unknown := r.request("/")
+	unknown["vault_auth_key"] = "none" // the vault, which takes a second to open, is not even looked into
+	denied("no such key", unknown)
+	// A sub-agent, a fork with the parent's own tools, and a fork that was resumed: the event names an agent.
+	for _, q := range []wire.Request{
+		{SessionID: "s1", ToolUseID: "t1", AgentID: "a5f1c3", PermissionMode: "default"},
+		{SessionID: "s1", ToolUseID: "t2", AgentID: "fork-77ab", PermissionMode: permission.ModeBypass},
+		{SessionID: "s2", ToolUseID: "t3", AgentID: "fork-77ab"},
+	} {
+		if a := r.hook(q, fetchName, r.request("/")); a.Decision != wire.Deny || !strings.Contains(a.Reason, "sub-agents") {
+			t.Errorf("%+v", a)
+		}
+		denied(q.AgentID, r.request("/"))
+	}
+	// The main agent's: once, for this tool, with these arguments, in whatever order they are.
+	other := r.request("/other")
+	if a := r.hook(wire.Request{SessionID: "s1"}, fetchName, r.request("/")); a.Decision != wire.Allow {
+		t.Fatal(a)
+	}
+	denied("other arguments", other)
+	if text, res := r.call(s, fetchName, json.RawMessage(fmt.Sprintf(
+		`{"reason":"to look\nat it", "auth_scheme":"bearer","vault_auth_key":"gh","url":"https://%s/"}`, r.host()))); res.IsError {
+		t.Error(text)
+	}
+	denied("a second time", r.request("/"))
+	// The connection is now session s1's: what another session announced is not made here.
+	if a := r.hook(wire.Request{SessionID: "s2"}, fetchName, other); a.Decision != wire.Allow {
+		t.Fatal(a)
+	}
+	denied("another session", other)
+	if text, res := r.call(r.client(), fetchName, other); res.IsError {
+		t.Error(text)
+	}
+	// An agent that tells the call's id: another call with the same arguments is not the one that was announced.
+	if a := r.hook(wire.Request{SessionID: "s1", ToolUseID: "t9"}, fetchName, other); a.Decision != wire.Allow {
+		t.Fatal(a)
+	}
+	for _, tt := range []struct {
+		id      string
+		refused bool
+	}{{"t8", true}, {"t9", false}, {"t9", true}} {
+		res, err := s.CallTool(t.Context(), &mcp.CallToolParams{Name: fetchName, Arguments: other, Meta: mcp.Meta{"claudecode/toolUseId": tt.id}})
+		if err != nil || res.IsError != tt.refused {
+			t.Error(tt.id, res, err)
+		}
+	}
+}
+
+// An approval for a session, and one for a key and its host.
+func TestFor(t *testing.T) {
+	r := newRig(t)
+	r.bind(r.host())
+	s := r.client()
+	asked := r.person(gate.Reply{Allow: true, For: gate.ForSession})
+	if text, res := r.announced(s, "", fetchName, r.request("/")); res.IsError {
+		t.Error(text, <-asked)
+	}
+	if text, res := r.announced(s, "", fetchName, r.request("/again")); res.IsError || len(r.written) != 0 {
+		t.Error(text)
+	}
+	r2 := newRig(t)
+	r2.bind(r2.host())
+	asked = r2.person(gate.Reply{Allow: true, For: gate.ForKey})
+	if text, res := r2.announced(r2.client(), "", fetchName, r2.request("/")); res.IsError {
+		t.Error(text, <-asked)
+	}
+	if diff := cmp.Diff([]string{"VaultHttpFetch(gh@" + r2.host() + ")"}, r2.written); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// A rule that could not be written is told of: the call is allowed, once.
+func TestRuleThatIsNotWritten(t *testing.T) {
+	r := newRig(t)
+	r.bind(r.host())
+	r.unruled = errors.New("read-only file system")
+	s := r.client()
+	asked := r.person(gate.Reply{Allow: true, For: gate.ForKey})
+	if text, res := r.announced(s, "", fetchName, r.request("/")); res.IsError {
+		t.Fatal(text, <-asked)
+	}
+	if uses := r.uses(); len(uses) != 1 || !strings.Contains(uses[0].Verdict.Text, "was not written") || uses[0].Verdict.For != "" {
+		t.Errorf("%+v", uses[0].Verdict)
+	}
+	told := 0
+	r.mu.Lock()
+	for _, e := range r.events {
+		if e.Kind == event.Error && strings.Contains(e.Message, "read-only file system") && strings.Contains(e.Message, "VaultHttpFetch(gh@") {
+			told++
+		}
+	}
+	r.mu.Unlock()
+	if told != 1 {
+		t.Errorf("%d events tell of it", told)
+	}
+	asked = r.person(gate.Reply{})
+	if text, res := r.announced(s, "", fetchName, r.request("/")); !res.IsError || !strings.Contains(<-asked, "key gh") {
+		t.Error(text)
+	}
+}
+
+// What a person allows for a session, and the pages of an answer, are of one container: another one that has its id later, as a service that starts again
+// has, is asked about anew. Of too many approvals the oldest ends.
+func TestSessionsEndWithTheirContainer(t *testing.T) {
+	r := newRig(t)
+	r.bind(r.host())
+	s := r.client()
+	asked := r.person(gate.Reply{Allow: true, For: gate.ForSession})
+	if text, res := r.announced(s, "", fetchName, r.request("/long")); res.IsError {
+		t.Fatal(text, <-asked)
+	}
+	r.mu.Lock()
+	r.cgroup++
+	r.mu.Unlock()
+	asked = r.person(gate.Reply{})
+	if text, res := r.announced(s, "", fetchName, r.request("/")); !res.IsError || !strings.Contains(<-asked, "key gh") {
+		t.Error(text)
+	}
+	q := r.request("/long")
+	q["page"] = 2
+	if text, res := r.announced(s, "", fetchName, q); !res.IsError {
+		t.Errorf("%.100q", text)
+	}
+	var log strings.Builder
+	logger := logrus.New()
+	logger.SetOutput(&log)
+	server, who := NewToolServer(ToolOptions{Logger: logger}), Asker{Container: event.Container{ID: "g-test"}}
+	for i := range maxGrants + 1 {
+		server.grant(who, fmt.Sprint(i))
+		server.grant(who, fmt.Sprint(i))
+	}
+	if server.isGranted(who, "0") || !server.isGranted(who, "1") || !server.isGranted(who, fmt.Sprint(maxGrants)) || strings.Count(log.String(), "\n") != 1 {
+		t.Errorf("%d are kept: %s", len(server.granted), log.String())
+	}
+}
+
+// V7: a key that is bound nowhere is asked about whatever its rule, and the first approval binds it.
+func TestFirstApprovalBindsV7(t *testing.T) {
+	r := newRig(t)
+	r.bind()
+	r.allow("allow: [VaultHttpFetch(gh)]", "")
+	s := r.client()
+	asked := r.person(gate.Reply{})
+	if text, res := r.announced(s, "", fetchName, r.request("/")); !res.IsError || !strings.Contains(<-asked, "binds it to "+r.host()) {
+		t.Error(text)
+	}
+	list, err := r.vault.List()
+	if err != nil || len(list[0].Binding.Hosts) != 0 {
+		t.Error("a refusal binds:", list, err)
+	}
+	asked = r.person(gate.Reply{Allow: true})
+	if text, res := r.announced(s, "", fetchName, r.request("/other")); res.IsError {
+		t.Error(text, <-asked)
+	}
+	list, err = r.vault.List()
+	if err != nil || !cmp.Equal(list[0].Binding.Hosts, []string{r.host()}) {
+		t.Error(list, err)
+	}
+	if text, res := r.announced(s, "", fetchName, r.request("/third")); res.IsError { // now the rule is enough
+		t.Error(text)
+	}
+	q := r.request("/")
+	q["url"] = "https://evil.example.com/"
+	if text, res := r.announced(s, "", fetchName, q); !res.IsError || !strings.Contains(text, "not_bound") {
+		t.Error(text)
+	}
+}
+
+// M1, M2, M6 over MCP.
+func TestRecall(t *testing.T) {
+	r := newRig(t)
+	for _, err := range []error{r.memory.Import("notes", "today", "bread"), r.memory.Import("marked", "x", "y"), r.memory.Mark("marked", memory.Marks{Secret: true, Foreign: true})} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	s := r.client()
+	for _, in := range []map[string]any{{"action": "list_stores"}, {"action": "list_entries", "store": "notes"}, {"action": "fetch", "store": "notes", "key": "today"}} {
+		text, res := r.announced(s, "", recallName, in)
+		if res.IsError || !strings.Contains(text, "notes") && !strings.Contains(text, "today") {
+			t.Error(in, text)
+		}
+	}
+	if len(r.tainted) != 0 {
+		t.Error(r.tainted)
+	}
+	full := map[string]any{"action": "fetch", "store": "notes", "key": "today", "preview_only": false}
+	asked := r.person(gate.Reply{Allow: true})
+	if text, res := r.announced(s, permission.ModeBypass, recallName, full); res.IsError || !strings.Contains(text, "bread") || !strings.Contains(<-asked, "notes/today") {
+		t.Error(text)
+	}
+	r.allow("allow: ['LocalMemoryRecall(fetch:notes/today)']", "")
+	if text, res := r.announced(s, "", recallName, full); res.IsError {
+		t.Error(text)
+	}
+	marked := map[string]any{"action": "fetch", "store": "marked", "key": "x"}
+	if text, res := r.announced(s, "", recallName, marked); res.IsError || len(r.tainted) != 1 || !strings.HasPrefix(r.tainted[0], "secret true, corruption true") {
+		t.Error(text, r.tainted)
+	}
+	r.mu.Lock()
+	r.taint = errors.New("no")
+	r.mu.Unlock()
+	if text, res := r.announced(s, "", recallName, marked); !res.IsError || strings.Contains(text, ">\ny\n<") {
+		t.Error("handed over without its taint:", text)
+	}
+	for _, in := range []map[string]any{{"action": "fetch", "store": "notes", "key": "none"}, {"action": "fetch", "store": "../x", "key": "y"}, {"action": "list_stores", "extra": 1}, {}} {
+		if text, res := r.announced(s, "", recallName, in); !res.IsError {
+			t.Error(in, text)
+		}
+	}
+}
+
+// One container takes no more than its share of the calls that are under way, and gives it back.
+func TestShareOfCalls(t *testing.T) {
+	r := newRig(t)
+	r.bind(r.host())
+	s, more := r.client(), r.client()
+	notes := map[string]any{"action": "list_stores"}
+	ctx, cancel := context.WithCancel(t.Context())
+	var waiting sync.WaitGroup
+	for i := range maxOwn {
+		q := r.request(fmt.Sprint("/", i))
+		if a := r.hook(wire.Request{}, fetchName, q); a.Decision != wire.Allow {
+			t.Fatal(a)
+		}
+		on := s
+		if i%2 == 0 {
+			on = more
+		}
+		waiting.Go(func() {
+			// it is cancelled
+			_, _ = on.CallTool(ctx, &mcp.CallToolParams{Name: fetchName, Arguments: q})
+		})
+	}
+	for deadline := time.Now().Add(time.Minute); len(r.gate.Pending()) < maxOwn; time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("%d wait", len(r.gate.Pending()))
+		}
+	}
+	if text, res := r.announced(r.client(), "", recallName, notes); !res.IsError || !strings.Contains(text, "too many calls") {
+		t.Error(text)
+	}
+	r.mu.Lock()
+	r.cgroup++
+	r.mu.Unlock()
+	if text, res := r.announced(r.client(), "", recallName, notes); res.IsError {
+		t.Error("another container:", text)
+	}
+	r.mu.Lock()
+	r.cgroup--
+	r.mu.Unlock()
+	cancel()
+	waiting.Wait()
+	last := r.client() // one: a container has its share of connections, too
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
+		text, res := r.announced(last, "", recallName, notes)
+		if !res.IsError {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatal(text)
+		}
+	}
+}
+
+// V4: a call that is cancelled cancels its request, and its question has nobody who waits.
+func TestCancel(t *testing.T) {
+	r := newRig(t)
+	r.bind(r.host())
+	r.allow("allow: [VaultHttpFetch(gh)]", "")
+	s := r.client()
+	if a := r.hook(wire.Request{}, fetchName, r.request("/slow")); a.Decision != wire.Allow {
+		t.Fatal(a)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	go func() { // once the request is under way
+		defer cancel()
+		arrived := func() bool { r.mu.Lock(); defer r.mu.Unlock(); return len(r.sent) > 0 }
+		for !arrived() && t.Context().Err() == nil {
+			time.Sleep(5 * time.Millisecond)
+		}
+	}()
+	if _, err := s.CallTool(ctx, &mcp.CallToolParams{Name: fetchName, Arguments: r.request("/slow")}); err == nil {
+		t.Error("no error")
+	}
+	for range 6000 {
+		if uses := r.uses(); len(uses) > 0 {
+			if uses[0].Use.Failure != "cancelled" {
+				t.Errorf("%+v", uses[0].Use)
+			}
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	t.Error("the request was not cancelled")
+}
+
+func TestClientsThatBehaveBadly(t *testing.T) {
+	r := newRig(t)
+	s := r.client()
+	for _, args := range []any{json.RawMessage(`[]`), json.RawMessage(`"x"`), json.RawMessage(`{"action":{"a":1}}`), map[string]any{"action": strings.Repeat("x", 1<<20)}} {
+		for _, tool := range []string{fetchName, recallName} {
+			res, err := s.CallTool(t.Context(), &mcp.CallToolParams{Name: tool, Arguments: args})
+			if err == nil && !res.IsError {
+				t.Errorf("%s takes %.40v", tool, args)
+			}
+		}
+	}
+	if _, err := s.CallTool(t.Context(), &mcp.CallToolParams{Name: "VaultRead"}); err == nil {
+		t.Error("a tool that is none is called")
+	}
+}

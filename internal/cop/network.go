@@ -1,0 +1,320 @@
+package cop
+
+import (
+	"slices"
+	"strings"
+)
+
+// keyOptions take a file that is used to prove who one is, and is not sent.
+var keyOptions = []string{"-i", "-F", "-E", "--cert", "--key", "--cacert", "--capath", "--certificate", "--private-key", "--ca-certificate", "--pinnedpubkey"}
+
+// given is one option with its value, if it takes one.
+type given struct {
+	name  string // "-d" or "--data"
+	value word
+}
+
+// split tells options from operands as getopt does; values are the short options that take a value, longs the long ones,
+// each between blanks. A long option that is not among them takes none: then its value counts as an operand.
+func split(args []word, values, longs string) (options []given, operands []word) {
+	for i := 0; i < len(args); i++ {
+		t := args[i].text
+		next := func() word {
+			if i++; i < len(args) {
+				return args[i]
+			}
+			return word{}
+		}
+		switch {
+		case t == "--":
+			return options, append(operands, args[i+1:]...)
+		case len(t) < 2 || t[0] != '-':
+			operands = append(operands, args[i])
+		case t[1] == '-':
+			name, value, has := strings.Cut(t, "=")
+			o := given{name, word{value, args[i].command}}
+			if !has && strings.Contains(longs, " "+name+" ") {
+				o.value = next()
+			}
+			options = append(options, o)
+		default:
+			for j := 1; j < len(t); j++ {
+				o := given{name: "-" + t[j:j+1]}
+				if strings.IndexByte(values, t[j]) < 0 {
+					options = append(options, o)
+					continue
+				}
+				if o.value = (word{t[j+1:], args[i].command}); j+1 == len(t) {
+					o.value = next()
+				}
+				options = append(options, o)
+				break
+			}
+		}
+	}
+	return options, operands
+}
+
+func operands(args []word, values string) []word {
+	_, ops := split(args, values, "")
+	return ops
+}
+
+// option gives the value of an option in any of its forms, and whether it is there.
+func option(args []word, names ...string) (word, bool) {
+	for i, w := range args {
+		for _, name := range names {
+			if w.text == name {
+				if i+1 < len(args) {
+					return args[i+1], true
+				}
+				return word{}, true
+			}
+			if rest, ok := strings.CutPrefix(w.text, name); ok && (len(name) == 2 || strings.HasPrefix(rest, "=")) {
+				return word{strings.TrimPrefix(rest, "="), w.command}, true
+			}
+		}
+	}
+	return word{}, false
+}
+
+// computed notes that the output of a command is among the words; always tells that it is sent for sure.
+func (r *reader) computed(args []word, always bool) {
+	if !always && r.out.Has&Contact == 0 {
+		return
+	}
+	for _, w := range args {
+		if w.command {
+			r.out.Add(Computed, w.text)
+		}
+	}
+}
+
+const (
+	curlValues = "AbcCdDeEFHhKmoPQrtTuUwxXyYz"
+	wgetValues = "aABDeiIloOPQRtTUwX"
+	longValues = " --request --header --user-agent --referer --user --output --data --data-ascii --data-binary --data-raw --data-urlencode --form --form-string " +
+		"--upload-file --json --url-query --max-time --connect-timeout --retry --retry-delay --retry-max-time --cookie --cookie-jar --dump-header --write-out " +
+		"--range --limit-rate --cert --key --cacert --capath --proxy --proxy-user --resolve --connect-to --doh-url --config --url --interface --output-dir " +
+		"--stderr --trace --trace-ascii --output-document --output-file --timeout --tries --wait --post-data --post-file --body-data --body-file --method " +
+		"--http-user --http-password --password --directory-prefix --execute --input-file --base --level --quote --mail-from --mail-rcpt --preproxy --socks4 " +
+		"--socks4a --socks5 --socks5-hostname --unix-socket --ca-certificate --certificate --private-key "
+	sendsData = " --data --data-ascii --data-binary --data-raw --data-urlencode --form --form-string --upload-file --json --url-query --post-data --post-file " +
+		"--body-data --body-file --mail-from --mail-rcpt --quote "
+	namesHost = " --proxy --preproxy --socks4 --socks4a --socks5 --socks5-hostname --doh-url --url --resolve --connect-to --dns-servers "
+	namesFile = " --config --input-file --execute "
+)
+
+// curlShort and wgetShort are the long names of the short options that matter.
+var (
+	curlShort = map[string]string{"-d": "--data", "-F": "--form", "-T": "--upload-file", "-X": "--request", "-x": "--proxy", "-K": "--config", "-Q": "--quote", "-V": "--version"}
+	wgetShort = map[string]string{"-i": "--input-file", "-e": "--execute", "-V": "--version"}
+)
+
+// fetch reads curl, wget and what is like them.
+func (r *reader) fetch(tool string, args []word) {
+	values, short := wgetValues, wgetShort
+	if tool == "curl" {
+		values, short = curlValues, curlShort
+	}
+	options, urls := split(args, values, longValues)
+	before := r.out.Has & Contact
+	r.out.Has &^= Contact
+	sends, asks := "", len(urls) > 0
+	for _, u := range urls {
+		r.host(u)
+		scheme, _, ok := strings.Cut(u.text, "://")
+		if ok && !slices.Contains([]string{"http", "https", "ftp", "ftps", "file"}, strings.ToLower(scheme)) {
+			sends = u.text // gopher, dict, telnet: any bytes
+		}
+	}
+	for _, o := range options {
+		name := o.name
+		if long, ok := short[name]; ok {
+			name = long
+		}
+		is := func(set string) bool { return strings.Contains(set, " "+name+" ") }
+		switch method := strings.ToUpper(o.value.text); {
+		case is(namesHost):
+			if parts := strings.Split(o.value.text, ":"); name == "--resolve" || name == "--connect-to" {
+				o.value.text = parts[min(2, len(parts)-1)]
+			}
+			asks = asks || name == "--url"
+			r.host(o.value)
+		case is(namesFile):
+			r.out.Add(Contact, tool+" "+name)
+		case is(sendsData), is(" --request --method ") && method != "GET" && method != "HEAD":
+			sends = name + " " + o.value.text
+		case is(" --version --help -h --manual "):
+			asks = true
+		}
+	}
+	if !asks {
+		r.out.Add(Contact, tool+" without a literal address")
+	}
+	if tool != "curl" && !strings.HasPrefix(tool, "wget") && slices.ContainsFunc(args, body) {
+		sends = "data"
+	}
+	if r.out.Has&Contact != 0 {
+		if sends != "" {
+			r.out.Add(Send, tool+" "+sends)
+		}
+		r.computed(args, true)
+	}
+	r.out.Has |= before
+}
+
+// body tells whether a word gives httpie and the like a body: a field, a method.
+func body(w word) bool {
+	return strings.Contains(w.text, "=") && !strings.Contains(w.text, "://") && !strings.HasPrefix(w.text, "-") ||
+		slices.Contains([]string{"POST", "PUT", "PATCH", "DELETE"}, w.text) || strings.HasPrefix(w.text, "-post")
+}
+
+func (r *reader) send(tool string, args []word) {
+	netcat := strings.HasPrefix(tool, "nc") || tool == "netcat"
+	values := "piwcbeDEFIJLlmoOQRSWB"
+	if netcat {
+		values = "psiwxXqecgGIOTVmo"
+	}
+	listens := slices.ContainsFunc(args, func(w word) bool {
+		return w.text == "--listen" || len(w.text) > 1 && w.text[0] == '-' && w.text[1] != '-' && strings.Contains(w.text, "l")
+	})
+	hosts := operands(args, values)
+	if tool == "finger" && !slices.ContainsFunc(hosts, func(w word) bool { return !w.known() || strings.Contains(w.text, "@") }) {
+		return // of this machine's users
+	}
+	local := false
+	if len(hosts) > 0 {
+		host, ok := Host(hosts[0].text)
+		local = ok && Local(host)
+	}
+	for _, name := range []string{"-e", "-c", "--exec", "--sh-exec", "--lua-exec"} {
+		if w, ok := option(args, name); ok && netcat && !(name == "-c" && strings.HasPrefix(w.text, "-")) {
+			r.out.Add(Handover, tool+" "+name+" "+w.text)
+		}
+	}
+	if netcat && listens && !local {
+		r.out.Add(Listen|Send, tool+" listens and hands out what it reads")
+		return
+	}
+	if local {
+		return
+	}
+	r.out.Add(Contact|Send, tool+" sends what it reads")
+	if len(hosts) > 0 {
+		r.host(hosts[0])
+	}
+	r.computed(args, true)
+}
+
+func (r *reader) copies(tool string, args []word) {
+	ops := operands(args, "PciFlJoSeTfB")
+	for i, w := range ops {
+		host, _, remote := strings.Cut(w.text, ":")
+		if !remote || strings.Contains(host, "/") && !strings.HasPrefix(w.text, "rsync://") && !strings.HasPrefix(w.text, "scp://") {
+			if strings.Contains(w.text, hole) && i == len(ops)-1 && len(ops) > 1 && !strings.HasPrefix(w.text, "/") && !strings.HasPrefix(w.text, ".") {
+				r.out.Add(Contact, tool+" to an unknown place")
+			}
+			continue
+		}
+		if strings.Contains(w.text, "://") {
+			host = w.text
+		}
+		if h, ok := Host(host); ok && Local(h) {
+			continue
+		}
+		r.host(word{host, w.command})
+		if i == len(ops)-1 {
+			r.out.Add(Send, tool+" to "+w.text)
+		}
+	}
+	r.computed(args, false)
+}
+
+func (r *reader) ask(tool string, args []word) {
+	for _, w := range operands(args, "bcfkpqtxyWRmN") {
+		if strings.HasPrefix(w.text, "@") || w.known() && strings.Contains(" a aaaa any txt mx ns soa cname ptr in status query flush-caches statistics dns ", " "+strings.ToLower(w.text)+" ") {
+			continue
+		}
+		if host, ok := Host(w.text); ok && Local(host) {
+			continue
+		}
+		r.out.Add(DNS|Contact, tool+" "+w.text)
+		r.host(w)
+		r.computed([]word{w}, true)
+	}
+}
+
+func (r *reader) socat(args []word) {
+	runs, out, listens := false, false, false
+	for _, w := range args {
+		kind, rest, ok := strings.Cut(w.text, ":")
+		kind = strings.ToUpper(kind)
+		switch {
+		case strings.HasPrefix(w.text, "-") || !ok:
+		case kind == "EXEC" || kind == "SYSTEM" || kind == "SHELL":
+			runs = true
+		case strings.Contains(kind, "LISTEN") || strings.HasSuffix(kind, "-L") || strings.HasSuffix(kind, "-RECVFROM"):
+			listens = true
+			r.out.Add(Listen|Send, w.text)
+		case slices.ContainsFunc([]string{"TCP", "UDP", "SCTP", "OPENSSL", "SSL", "SOCKS", "PROXY", "IP", "DCCP", "VSOCK"}, func(p string) bool { return strings.HasPrefix(kind, p) }):
+			host, _, _ := strings.Cut(rest, ":")
+			if !Local(host) {
+				out = true
+				r.out.Add(Contact|Send, "socat "+w.text)
+				r.host(word{host, w.command})
+			}
+		}
+	}
+	if runs && (out || listens) {
+		r.out.Add(Handover, "socat with a program")
+	}
+}
+
+func (r *reader) openssl(args []word) {
+	if len(args) == 0 {
+		return
+	}
+	switch sub := args[0].text; sub {
+	case "s_client", "s_time", "ocsp":
+		w, ok := option(args, "-connect", "-host", "-url", "-proxy")
+		if host, known := Host(w.text); ok && known && Local(host) {
+			return
+		}
+		r.out.Add(Contact|Send, "openssl "+sub)
+		r.host(w)
+	case "s_server":
+		r.out.Add(Listen|Send, "openssl s_server")
+	case "enc", "base64", "smime", "cms", "pkeyutl", "rsautl", "des3", "aes-256-cbc":
+		if !slices.ContainsFunc(args, func(w word) bool { return w.text == "-d" || w.text == "-decrypt" }) {
+			r.out.Add(Encode, "openssl "+sub)
+		}
+	}
+}
+
+// decodes are the options with which a program makes data readable again.
+var decodes = map[string]string{
+	"base64": "-d -D --decode -di -id", "base32": "-d --decode", "basenc": "-d --decode", "xxd": "-r -rp", "gzip": "-d -dc -cd -t -l",
+	"bzip2": "-d -dc", "xz": "-d -dc -l", "zstd": "-d -dc", "7z": "x l e t", "7za": "x l e t", "gpg": "-d --decrypt --verify --import", "gpg2": "-d --decrypt --verify",
+	"rar": "x l e", "age": "-d", "ar": "x t", "brotli": "-d", "cpio": "-i -t -idmv",
+}
+
+func (r *reader) encode(tool string, args []word) {
+	for _, w := range args {
+		if w.text != "" && strings.Contains(" "+decodes[tool]+" ", " "+w.text+" ") {
+			return
+		}
+	}
+	if tool == "tar" {
+		if len(args) == 0 {
+			return
+		}
+		first := strings.TrimPrefix(args[0].text, "-")
+		if !strings.HasPrefix(args[0].text, "--create") && !(strings.ContainsAny(first, "cru") && !strings.HasPrefix(args[0].text, "--")) {
+			return
+		}
+	}
+	if len(args) == 0 || args[0].text != "--version" {
+		r.out.Add(Encode, tool)
+	}
+}

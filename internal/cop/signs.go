@@ -1,0 +1,147 @@
+package cop
+
+import (
+	"math/bits"
+	"net/netip"
+	"net/url"
+	"strings"
+)
+
+// Sign is a set of observations.
+type Sign uint32
+
+const (
+	Contact    Sign = 1 << iota // a program that uses the network, with a host outside or an unknown one
+	Computed                    // what it sends or asks for is the output of a command
+	Send                        // data is sent: uploads, pushes, two-way connections
+	DNS                         // names are asked for
+	Device                      // /dev/tcp, /dev/udp or awk's /inet
+	Handover                    // a program or shell is connected to the network
+	NetCode                     // code for an interpreter that uses the network
+	Blind                       // code runs that stands nowhere: from input, from a command
+	Shell                       // a shell runs
+	Pipe                        // a named pipe is made
+	Install                     // software is fetched
+	Encode                      // data is made to look different
+	Secret                      // a secret-looking file, variable or the whole environment
+	Listen                      // something listens
+	Executable                  // a file is made executable
+	Unreadable                  // not a text that could be read
+
+	// Never seen in a text: what a case adds.
+	Outside // it wants to go to a host outside
+	Unnamed // that its texts do not name
+	Open    // it is not known to want to go to this machine only
+	Tainted // the container has read a secret
+	count   = iota
+)
+
+// Signs is what was seen in a command. The zero value is nothing.
+type Signs struct {
+	Has Sign
+	// Hosts are the hosts outside that are named, at most maxHosts; Names tells
+	// that one of them is a name and not an address.
+	Hosts []string
+	Names bool
+
+	why [count]string
+}
+
+const maxHosts = 64
+
+// Add notes a sign. What is first said of it is kept.
+func (s *Signs) Add(sign Sign, why string) {
+	s.Has |= sign
+	for b := sign; b != 0; b &= b - 1 {
+		if i := bits.TrailingZeros32(uint32(b)); s.why[i] == "" {
+			s.why[i] = clip(why)
+		}
+	}
+}
+
+// Why tells what was seen of the first sign of a set.
+func (s *Signs) Why(sign Sign) string {
+	for b := sign & s.Has; b != 0; b &= b - 1 {
+		return s.why[bits.TrailingZeros32(uint32(b))]
+	}
+	return ""
+}
+
+// Merge adds what was seen elsewhere.
+func (s *Signs) Merge(o Signs) {
+	for i, why := range o.why {
+		if sign := Sign(1 << i); o.Has&sign != 0 {
+			s.Add(sign, why)
+		}
+	}
+	for _, h := range o.Hosts {
+		s.AddHost(h)
+	}
+}
+
+// AddHost notes a host outside.
+func (s *Signs) AddHost(host string) {
+	if _, err := netip.ParseAddr(host); err != nil {
+		s.Names = true
+	}
+	if len(s.Hosts) < maxHosts {
+		s.Hosts = append(s.Hosts, clip(host))
+	}
+}
+
+// Names that stand for this machine, or for the one that the container runs on (G12).
+const localNames = " localhost ip6-localhost localhost.localdomain host.docker.internal "
+
+// Local tells whether a host, as a command writes it, is surely this machine.
+func Local(host string) bool {
+	host = strings.ToLower(strings.TrimSuffix(host, "."))
+	if host == "" || strings.Contains(localNames, " "+host+" ") && !strings.Contains(host, " ") {
+		return host != ""
+	}
+	a, err := netip.ParseAddr(strings.Trim(host, "[]"))
+	return err == nil && LocalAddr(a)
+}
+
+// LocalAddr tells whether an address is this machine's.
+func LocalAddr(a netip.Addr) bool {
+	a = a.Unmap()
+	return a.IsLoopback() || a.IsUnspecified()
+}
+
+// Host gives the host of a URL, of host:port or of user@host; false when it cannot be told.
+func Host(s string) (string, bool) {
+	if i := strings.Index(s, "://"); i >= 0 {
+		u, err := url.Parse(strings.ReplaceAll(s[:authority(s, i+3)], hole, "%00"))
+		if err != nil || u.Hostname() == "" || strings.ContainsAny(u.Hostname(), hole+"\x00%\\ ") || strings.ContainsAny(s[i:], "\\") {
+			return "", false
+		}
+		return u.Hostname(), true
+	}
+	s = s[:authority(s, 0)]
+	if i := strings.LastIndexByte(s, '@'); i >= 0 {
+		s = s[i+1:]
+	}
+	if strings.HasPrefix(s, "[") {
+		s, _, _ = strings.Cut(s[1:], "]")
+	} else if strings.Count(s, ":") == 1 {
+		s, _, _ = strings.Cut(s, ":")
+	}
+	return s, s != "" && !strings.ContainsAny(s, hole+"\\ ")
+}
+
+// authority tells where the part of a URL that names the host ends.
+func authority(s string, from int) int {
+	if i := strings.IndexAny(s[from:], "/?#"); i >= 0 {
+		return from + i
+	}
+	return len(s)
+}
+
+func clip(s string) string {
+	const most = 80
+	s = strings.ReplaceAll(s, hole, "…")
+	if len(s) > most {
+		return strings.ToValidUTF8(s[:most], "") + "…"
+	}
+	return s
+}

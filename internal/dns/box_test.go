@@ -1,0 +1,54 @@
+package dns
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/netip"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"weir/internal/policy"
+)
+
+// listing is a host whose policy lists name servers.
+type listing struct {
+	clean
+	servers []netip.Addr
+}
+
+func (l *listing) NamePolicy(uint64) policy.Policy { return policy.Policy{Resolvers: l.servers} }
+
+// A resolver that runs asks those that the policy lists now (B24).
+func TestServersOfReload(t *testing.T) {
+	listed := &listing{}
+	s := &Redirect{opts: RedirectOptions{Host: listed}, boxes: map[uint64]*box{}}
+	b := s.newBox(7, nil)
+	var asked []string
+	up := &Upstream{Servers: b.servers([]netip.Addr{netip.MustParseAddr("192.0.2.1")}), Dial: func(_ context.Context, network string, to netip.AddrPort) (net.Conn, error) {
+		if network == "udp" {
+			asked = append(asked, to.Addr().String())
+		}
+		return nil, errors.New("nobody is asked")
+	}}
+	s.boxes[7], b.open[1] = b, &resolver{up: up, Resolver: New(Options{Up: up, Host: host{s, b}})}
+	for _, c := range []struct{ listed, want []string }{
+		{nil, []string{"192.0.2.1"}},
+		{[]string{"192.0.2.2"}, []string{"192.0.2.2"}},
+		{[]string{"192.0.2.3", "192.0.2.4"}, []string{"192.0.2.3", "192.0.2.4"}},
+		{nil, []string{"192.0.2.1"}},
+	} {
+		asked, listed.servers = nil, nil
+		for _, a := range c.listed {
+			listed.servers = append(listed.servers, netip.MustParseAddr(a))
+		}
+		if err := s.PolicyChanged(); err != nil {
+			t.Fatal(err)
+		}
+		_, _ = b.open[1].Resolve(t.Context(), "example.org", false)
+		if diff := cmp.Diff(c.want, asked); diff != "" {
+			t.Errorf("listed %v: - want + asked\n%s", c.listed, diff)
+		}
+	}
+}

@@ -1,0 +1,213 @@
+package policy
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// yamlField reads the value of one key.
+type yamlField struct {
+	Key  string
+	Read func(value *yaml.Node)
+}
+
+// Mapping reads a mapping; where names it in messages, empty for the whole file.
+// It returns the lines on which keys stand.
+func (p *yamlReader) Mapping(n *yaml.Node, where string, fields []yamlField) map[string]int {
+	lines := make(map[string]int)
+	if n.Kind != yaml.MappingNode {
+		p.Fail(n.Line, "%s is %s: accepted is a mapping of %s", orFile(where), yamlKind(n), strings.Join(keys(fields), ", "))
+		return lines
+	}
+	in := ""
+	if where != "" {
+		in = " in " + where
+	}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key, value := n.Content[i], n.Content[i+1]
+		at := slices.IndexFunc(fields, func(f yamlField) bool {
+			return key.Kind == yaml.ScalarNode && key.ShortTag() == "!!str" && f.Key == key.Value
+		})
+		if at < 0 {
+			p.Fail(key.Line, "unknown key %s%s%s", yamlQuote(key.Value), in, suggest(key.Value, keys(fields)))
+			continue
+		}
+		if line, twice := lines[key.Value]; twice {
+			p.Fail(key.Line, "key %q%s is set twice: it stands on line %d already", key.Value, in, line)
+			continue
+		}
+		lines[key.Value] = key.Line
+		fields[at].Read(value)
+	}
+	return lines
+}
+
+func keys(fields []yamlField) []string {
+	var ks []string
+	for _, f := range fields {
+		ks = append(ks, f.Key)
+	}
+	return ks
+}
+
+func orFile(where string) string {
+	if where == "" {
+		return "the file"
+	}
+	return where
+}
+
+// yamlKind says what a node is, for people.
+func yamlKind(n *yaml.Node) string {
+	switch n.Kind {
+	case yaml.MappingNode:
+		return "a mapping"
+	case yaml.SequenceNode:
+		return "a list"
+	}
+	if n.ShortTag() == "!!null" && n.Value == "" {
+		return "empty"
+	}
+	return yamlQuote(n.Value)
+}
+
+// List calls read for each item of a list with at most most items.
+func (p *yamlReader) List(n *yaml.Node, where, of string, most int, read func(item *yaml.Node)) {
+	if n.Kind != yaml.SequenceNode {
+		p.Fail(n.Line, "%s is %s: accepted is a list of %s, [] for none", where, yamlKind(n), of)
+		return
+	}
+	if len(n.Content) > most {
+		p.Fail(n.Line, "%s has %d items: at most %d are accepted", where, len(n.Content), most)
+		return
+	}
+	for _, item := range n.Content {
+		read(item)
+	}
+}
+
+// Texts reads a list of strings without duplicates; check returns what is wrong
+// with one, or the empty string, and may rewrite it.
+func (p *yamlReader) Texts(n *yaml.Node, where, of string, most int, into *[]string, check func(s string) (clean, wrong string)) {
+	seen := make(map[string]int)
+	p.List(n, where, of, most, func(item *yaml.Node) {
+		s, ok := yamlText(item)
+		if !ok {
+			p.Fail(item.Line, "%s has %s: accepted are %s", where, yamlKind(item), of)
+			return
+		}
+		s, wrong := check(s)
+		if wrong != "" {
+			p.Fail(item.Line, "%s has %s: %s", where, yamlQuote(s), wrong)
+			return
+		}
+		if line, twice := seen[s]; twice {
+			p.Fail(item.Line, "%s has %s twice: it stands on line %d already", where, yamlQuote(s), line)
+			return
+		}
+		seen[s] = item.Line
+		*into = append(*into, s)
+	})
+}
+
+// yamlText returns a string scalar.
+func yamlText(n *yaml.Node) (string, bool) {
+	return n.Value, n.Kind == yaml.ScalarNode && n.ShortTag() == "!!str"
+}
+
+// One reads one of a few words.
+func (p *yamlReader) One(where string, accepted []string, into func(string)) func(*yaml.Node) {
+	return func(n *yaml.Node) {
+		if n.Kind == yaml.ScalarNode && slices.Contains(accepted, n.Value) {
+			into(n.Value)
+			return
+		}
+		word := ""
+		if n.Kind == yaml.ScalarNode {
+			word = n.Value
+		}
+		p.Fail(n.Line, "%s is %s%s", where, yamlKind(n), suggest(word, accepted))
+	}
+}
+
+// Truth reads true or false.
+func (p *yamlReader) Truth(where string, into *bool) func(*yaml.Node) {
+	return func(n *yaml.Node) {
+		if n.Kind != yaml.ScalarNode || n.ShortTag() != "!!bool" {
+			p.Fail(n.Line, "%s is %s: accepted are true and false", where, yamlKind(n))
+			return
+		}
+		*into = strings.EqualFold(n.Value, "true")
+	}
+}
+
+// Number reads a whole number of a unit, from low to high.
+func (p *yamlReader) Number(where, unit string, low, high int, into *int) func(*yaml.Node) {
+	return func(n *yaml.Node) {
+		v, ok := yamlInteger(n)
+		if !ok || v < int64(low) || v > int64(high) {
+			p.Fail(n.Line, "%s is %s: accepted are %s from %d to %d", where, yamlKind(n), unit, low, high)
+			return
+		}
+		*into = int(v)
+	}
+}
+
+// yamlInteger reads plain decimal digits. Other forms of YAML (0x10, 010, 1_000) are
+// refused: YAML's versions do not agree on them.
+func yamlInteger(n *yaml.Node) (int64, bool) {
+	if n.Kind != yaml.ScalarNode || n.ShortTag() != "!!int" {
+		return 0, false
+	}
+	return yamlDigits(n.Value)
+}
+
+// yamlDigits reads plain decimal digits, as Integer does.
+func yamlDigits(s string) (int64, bool) {
+	v, err := strconv.ParseInt(s, 10, 64)
+	return v, err == nil && fmt.Sprint(v) == s
+}
+
+// Size reads a number of bytes: 1048576, 1024KiB or 1MiB.
+func (p *yamlReader) Size(where string, high int64, into *int64) func(*yaml.Node) {
+	return func(n *yaml.Node) {
+		v, ok := yamlInteger(n)
+		if s, is := yamlText(n); is {
+			v, ok = bytesOf(s)
+		}
+		if !ok || v < 1 || v > high {
+			p.Fail(n.Line, "%s is %s: accepted are bytes from 1 to %d, also as 64KiB, 64MiB or 1GiB", where, yamlKind(n), high)
+			return
+		}
+		*into = v
+	}
+}
+
+func bytesOf(s string) (int64, bool) {
+	for _, unit := range []struct {
+		suffix string
+		shift  uint
+	}{{"KiB", 10}, {"MiB", 20}, {"GiB", 30}} {
+		if number, ok := strings.CutSuffix(s, unit.suffix); ok {
+			v, ok := yamlDigits(strings.TrimSuffix(number, " "))
+			return v << unit.shift, ok && v >= 0 && v < 1<<32
+		}
+	}
+	return 0, false
+}
+
+// Word reads a text without blanks, up to 1,024 bytes.
+func (p *yamlReader) Word(where, accepted string, into *string) func(*yaml.Node) {
+	return func(n *yaml.Node) {
+		s, ok := yamlText(n)
+		if !ok || s == "" || len(s) > 1024 || strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r > '~' }) {
+			p.Fail(n.Line, "%s: accepted is %s, without blanks", where, accepted)
+			return
+		}
+		*into = s
+	}
+}
