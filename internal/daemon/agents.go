@@ -1,7 +1,6 @@
 package daemon
 
 import (
-	"context"
 	"maps"
 	"sync"
 	"time"
@@ -9,33 +8,13 @@ import (
 	"github.com/sirupsen/logrus"
 
 	"weir/internal/bridge"
+	"weir/internal/netegress"
 
 	"weir/internal/event"
 	"weir/internal/gate"
 
 	"weir/internal/taint"
 )
-
-// bridgeBooks tell which containers there are.
-type bridgeBooks interface {
-	ByCgroup(id uint64) (taint.Status, bool)
-	Each(func(taint.Container)) // calls nothing of Books
-	Find(name string) (taint.Status, error)
-	List() []taint.Status
-}
-
-// peerFinder are the Unix sockets outside that the containers of a policy's slot may reach.
-type peerFinder interface {
-	OpenPeer(slot uint32, path string) error
-	ClosePeer(slot uint32, path string) error
-}
-
-// bridgeGate makes the verdicts.
-type bridgeGate interface {
-	Decide(context.Context, gate.Request) gate.Verdict
-	Confirm(context.Context, gate.Request) gate.Verdict
-	Used(question string) error
-}
 
 // bridgeLog is the event log.
 type bridgeLog interface {
@@ -53,9 +32,9 @@ type bridgeHostOptions struct {
 	KillSwitch  string // file that turns tools off while it is there
 	AgentPath   string // file that agent_update replaces; empty: the tool is off
 
-	Books    bridgeBooks
-	Peers    peerFinder
-	Gate     bridgeGate
+	Books    *taint.State
+	Peers    *netegress.Egress
+	Gate     *gate.Gate
 	Log      bridgeLog
 	Policies *activePolicy
 	Witness  *processCache

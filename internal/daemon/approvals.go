@@ -11,23 +11,17 @@ import (
 	"github.com/sirupsen/logrus"
 	"golang.org/x/sync/errgroup"
 
-	"weir/internal/event"
 	"weir/internal/gate"
 	"weir/internal/linux"
 	"weir/internal/notify"
 	"weir/internal/policy"
 )
 
-// notifierEvents are those of the log, as they come.
-type notifierEvents interface {
-	Subscribe(buffer int) (<-chan event.Event, func())
-}
-
 // notifierOptions are what Approvals need; all must be set.
 type notifierOptions struct {
 	Version      string
 	Gate         *gate.Gate
-	Events       notifierEvents
+	Events       *eventLog
 	Refuse       func(pid int) error                      // who may not answer
 	RefuseSocket func(local, remote netip.AddrPort) error // the same, over TCP
 	Tell         func(text string)                        // of what people have to know

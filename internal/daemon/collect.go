@@ -26,17 +26,6 @@ import (
 	"weir/internal/taint"
 )
 
-// collectorLog is what the event log has counted: events by kind, taints that were set by source, grants by state.
-type collectorLog interface {
-	Counts() (kinds, taints, grants map[string]uint64)
-}
-
-// collectorGate is the gate's books.
-type collectorGate interface {
-	Counters() map[gate.Reason]uint64
-	Pending() []gate.Question
-}
-
 // collectorOptions are where figures come from; all must be set.
 type collectorOptions struct {
 	Version string
@@ -47,8 +36,8 @@ type collectorOptions struct {
 	Execs  *exec.Probe
 	Files  *secretfiles.Files
 	Names  *dns.Redirect
-	Gate   collectorGate
-	Log    collectorLog
+	Gate   *gate.Gate
+	Log    *eventLog
 	Logger logrus.FieldLogger
 
 	Begun    func() (degraded []string, ok bool) // ok: all is in force

@@ -22,25 +22,12 @@ import (
 // guardSlice is the guarded parent of all sessions of weir guard.
 const guardSlice = "/weir"
 
-// parentMemory outlives a restart.
-type parentMemory interface {
-	Put(key memoryKey, value any) error
-	Get(key memoryKey, value any) error
-}
-
-// parentAttacher attaches to a cgroup what enforces in all below it, under the policy of a slot.
-type parentAttacher interface {
-	GuardParent(path string, slot uint32) error
-	GuardAlone(path string, slot uint32) error // the cgroup itself is the container
-	KnowOwn()                                  // of those that ran before; once all parents are guarded
-}
-
 // parentsOptions are what Parents need; all must be set.
 type parentsOptions struct {
 	Books  *taint.State
-	Attach parentAttacher
+	Attach *netegress.Egress
 	Policy func() policy.Policy // the daemon's own, in force
-	Memory parentMemory
+	Memory stateMemory
 	Tell   func(event.Event)
 	Fail   func(what string, err error) // tells what could not be done
 	Logger logrus.FieldLogger

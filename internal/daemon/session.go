@@ -15,39 +15,18 @@ import (
 	"weir/internal/linux"
 	"weir/internal/netegress"
 	"weir/internal/policy"
+	"weir/internal/secretfiles"
 
 	"weir/internal/taint"
 )
 
-// sessionKernel takes policies, and ends grants.
-type sessionKernel interface {
-	AddPolicy(policy.Policy) (slot uint32, err error)
-	DropPolicy(slot uint32) error
-	Revoke(container, grant uint64) error // grant 0: all
-}
-
-// sessionFiles are the lists of secret files, one for each policy.
-type sessionFiles interface {
-	Set(slot uint32, files []policy.SecretFile) error
-	Drop(slot uint32) error
-}
-
-// sessionAgents are served on a socket for each session.
-type sessionAgents interface {
-	Admit(id string, slot uint32) (path string, err error)
-	Dismiss(id string, slot uint32) error
-}
-
-// sessionLog is the event log: an error means that the event is not written.
-type sessionLog interface{ Write(event.Event) error }
-
 // sessionsOptions are what Sessions need; all must be set.
 type sessionsOptions struct {
 	Books     *taint.State
-	Kernel    sessionKernel
-	Files     sessionFiles
-	Agents    sessionAgents
-	Log       sessionLog
+	Kernel    *netegress.Egress
+	Files     *secretfiles.Files
+	Agents    *bridgeHost
+	Log       *eventLog
 	Parents   *guardParents
 	Policies  *activePolicy
 	Witness   *processCache

@@ -8,22 +8,16 @@ import (
 	"weir/internal/event"
 )
 
-// sessionMemory outlives a restart.
-type sessionMemory interface {
-	Put(key memoryKey, value any) error
-	Get(key memoryKey, value any) error
-}
-
 // taintSummaries are of what happened in containers. Their methods may be called at the same time.
 type taintSummaries struct {
-	memory sessionMemory
+	memory stateMemory
 	mu     sync.Mutex
 	counts map[string]*control.Summary // by container id
 	stored string                      // counts as they were stored last
 }
 
 // recallSummaries takes up the summaries of an earlier daemon.
-func recallSummaries(m sessionMemory) (*taintSummaries, error) {
+func recallSummaries(m stateMemory) (*taintSummaries, error) {
 	s := &taintSummaries{memory: m, counts: map[string]*control.Summary{}}
 	return s, m.Get(keySummaries, &s.counts)
 }
