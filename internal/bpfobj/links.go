@@ -4,8 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"reflect"
+	"slices"
 	"strings"
 	"sync"
 
@@ -132,26 +135,38 @@ func (k *Links) Close() error {
 	return errors.Join(errs...)
 }
 
-// RestoreMaps pins again those of the maps that are not pinned any more, each
-// under its name.
-func RestoreMaps(pinDir string, maps ...*ebpf.Map) error {
+// Maps are the pinned maps of a collection, by name.
+type Maps map[string]*ebpf.Map
+
+// add takes the pinned maps of a struct that bpf2go generated, by the ebpf tags of its fields.
+func (m Maps) add(v reflect.Value) {
+	for i := range v.NumField() {
+		field := v.Type().Field(i)
+		if field.Anonymous {
+			m.add(v.Field(i))
+		} else if one, ok := v.Field(i).Interface().(*ebpf.Map); ok && one.IsPinned() {
+			m[field.Tag.Get("ebpf")] = one
+		}
+	}
+}
+
+// Names gives the names of the maps, in no order.
+func (m Maps) Names() []string { return slices.Collect(maps.Keys(m)) }
+
+// Restore pins each map under its name in pinDir again, unless something is there.
+func (m Maps) Restore(pinDir string) error {
 	if err := os.MkdirAll(pinDir, 0o700); err != nil {
 		return fmt.Errorf("make pin directory: %w", err)
 	}
 	var errs []error
-	for _, m := range maps {
-		info, err := m.Info()
-		if err != nil {
-			errs = append(errs, fmt.Errorf("read name of map: %w", err))
-			continue
-		}
-		path := filepath.Join(pinDir, info.Name)
+	for name, one := range m {
+		path := filepath.Join(pinDir, name)
 		if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
 		// forgets the pin that is gone, else nothing would be pinned
-		if err := errors.Join(m.Unpin(), m.Pin(path)); err != nil {
-			errs = append(errs, fmt.Errorf("pin map %s: %w", info.Name, err))
+		if err := errors.Join(one.Unpin(), one.Pin(path)); err != nil {
+			errs = append(errs, fmt.Errorf("pin map %s: %w", name, err))
 		}
 	}
 	return errors.Join(errs...)

@@ -6,48 +6,50 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
 )
 
-// pinnedPart is what pins something of its own.
+// pinnedPart pins maps.
 type pinnedPart interface {
-	Restore() error // pins it again
+	Pins() []string // names of the maps
+	Restore() error // pins them again
 }
 
 // pinSet are all below one directory.
 type pinSet struct {
 	dir   string
 	parts []pinnedPart
+	names []string
 	tell  func(text string)
 	gone  bool
 }
 
-// names are those of the maps that are pinned.
-var names = []string{
-	"aliases", "all_left", "answerers", "asks", "cgroups", "claims", "config", "counters", "destinations", "dozing", "epochs", "escapes", "execs",
-	"grant_dests", "grants", "holds", "leases", "marks", "moves", "origins", "outside_unix", "owners", "policies", "reals", "records", "resolvers",
-	"secret_filters", "secret_lists", "secret_names", "secret_nodes", "secret_opens", "socks", "starts", "tasks", "trusted", "unix_peers",
-}
-
-// newPins knows where they are; tell is called when they are gone, and when they are back.
+// newPins takes what the parts pinned in dir; tell is called when pins are gone, and when they are back.
 func newPins(dir string, tell func(text string), parts ...pinnedPart) *pinSet {
-	return &pinSet{dir: dir, parts: parts, tell: tell}
+	p := &pinSet{dir: dir, parts: parts, tell: tell}
+	for _, part := range parts {
+		p.names = append(p.names, part.Pins()...)
+	}
+	slices.Sort(p.names)
+	p.names = slices.Compact(p.names) // some have a map in common
+	return p
 }
 
 // Check says which of the maps' pins are gone.
 func (p *pinSet) Check() error {
 	gone, err := p.missing()
 	if err == nil && len(gone) > 0 {
-		err = errors.New(pinsTold(gone))
+		err = errors.New(p.told(gone))
 	}
 	return err
 }
 
 func (p *pinSet) missing() ([]string, error) {
 	var gone []string
-	for _, name := range names {
+	for _, name := range p.names {
 		_, err := os.Stat(filepath.Join(p.dir, name))
 		if errors.Is(err, fs.ErrNotExist) {
 			gone = append(gone, name)
@@ -58,8 +60,8 @@ func (p *pinSet) missing() ([]string, error) {
 	return gone, nil
 }
 
-func pinsTold(gone []string) string {
-	if len(gone) == len(names) {
+func (p *pinSet) told(gone []string) string {
+	if len(gone) == len(p.names) {
 		return "the pins are gone"
 	}
 	return "the pins are gone (" + strings.Join(gone, ", ") + ")"
@@ -73,7 +75,7 @@ func (p *pinSet) Keep() error {
 		return err
 	}
 	if !p.gone {
-		p.tell(pinsTold(gone) + ": what is tainted stays denied while the sensor runs; they are made again")
+		p.tell(p.told(gone) + ": what is tainted stays denied while the sensor runs; they are made again")
 	}
 	p.gone = true
 	if err := mountBPF(p.dir); err != nil {

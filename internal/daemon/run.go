@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/sys/unix"
 
+	"weir/internal/bpfobj"
 	"weir/internal/bridge/wire"
 	"weir/internal/container"
 	"weir/internal/control"
@@ -216,7 +217,7 @@ func (d *daemon) load(db *bbolt.DB) error {
 	var err error
 	logger := logrus.FieldLogger(d.opts.Logger)
 	if d.state, err = taint.Load(taint.Options{Types: d.opts.Types, PinDir: d.opts.PinDir, DB: db, Logger: logger}); err != nil {
-		if errors.Is(err, taint.ErrPins) {
+		if errors.Is(err, bpfobj.ErrPins) {
 			return fmt.Errorf("%w: run the build that made them, or `weir detach` when nothing guarded is left", err)
 		}
 		return err

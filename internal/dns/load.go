@@ -44,6 +44,7 @@ type RedirectHost interface {
 // Redirect keeps the names of all containers. Its methods may be called at the same time.
 type Redirect struct {
 	objects namesObjects
+	pins    bpfobj.Maps
 	opts    RedirectOptions
 	ctx     context.Context
 	cancel  context.CancelFunc
@@ -60,15 +61,11 @@ type Redirect struct {
 // where an earlier daemon had.
 func Load(o RedirectOptions) (*Redirect, error) {
 	s := &Redirect{opts: o, boxes: map[uint64]*box{}, reals: map[uint64][]namesRealKey{}}
-	opts := &ebpf.CollectionOptions{Maps: ebpf.MapOptions{PinPath: o.PinDir}, Cache: o.Types}
+	var err error
+	if s.pins, err = bpfobj.Load("names", &s.objects, loadNames, bpfobj.Options{PinDir: o.PinDir, Types: o.Types}); err != nil {
+		return nil, err
+	}
 	s.opts.Types = nil
-	err := loadNamesObjects(&s.objects, opts)
-	if errors.Is(err, ebpf.ErrMapIncompatible) {
-		err = fmt.Errorf("%w in %s: %w", taint.ErrPins, o.PinDir, err)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("load programs for names: %w", err)
-	}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	if err := s.adopt(); err != nil {
 		return nil, errors.Join(err, s.Close())
@@ -144,11 +141,11 @@ func (s *Redirect) attached() ([]uint64, error) {
 	return all, nil
 }
 
+// Pins gives the names of its pinned maps.
+func (s *Redirect) Pins() []string { return s.pins.Names() }
+
 // Restore pins again those maps that are not pinned any more.
-func (s *Redirect) Restore() error {
-	o := s.objects.namesMaps
-	return bpfobj.RestoreMaps(s.opts.PinDir, o.Aliases, o.Answerers, o.Leases, o.Origins, o.Reals, o.Resolvers)
-}
+func (s *Redirect) Restore() error { return s.pins.Restore(s.opts.PinDir) }
 
 // Uses tells how full the maps of names are.
 func (s *Redirect) Uses() ([]bpfobj.Use, error) {

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"weir/internal/bpfobj"
 	"weir/internal/taint"
 )
 
@@ -142,7 +143,7 @@ func (m machine) inForce() Check {
 	case os.IsNotExist(err):
 	case err != nil:
 		return Check{Name: "pins", Result: Warn, Found: err.Error(), Lost: "what is in force is unknown", Do: "use sudo"}
-	case len(entries) > 0 && m.root == "/" && errors.Is(taint.CheckPins(m.pins), taint.ErrPins):
+	case len(entries) > 0 && m.root == "/" && errors.Is(taint.CheckPins(m.pins), bpfobj.ErrPins):
 		return Check{
 			Name: "pins", Result: Fail, Found: "another version's are in force from " + m.pins, Lost: "this build cannot adopt them",
 			Do: "run the build that made them, or `weir detach` when nothing guarded is left",

@@ -10,7 +10,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/link"
 	"github.com/cilium/ebpf/ringbuf"
 	"github.com/sirupsen/logrus"
@@ -32,12 +31,13 @@ type Options struct {
 	Types  *taint.Types
 	PinDir string // directory on a bpf file system, shared with the other probes
 	Logger logrus.FieldLogger
-	Ring   uint32 // bytes of each ring, see pinned.Resize
+	Ring   uint32 // bytes of each ring, see bpfobj.Options
 }
 
 // Probe is the loaded exec probe. Its methods may be called at the same time.
 type Probe struct {
 	objects   execObjects
+	pins      bpfobj.Maps
 	dir       string
 	links     *bpfobj.Links
 	logger    logrus.FieldLogger
@@ -61,15 +61,10 @@ func Load(o Options) (*Probe, error) {
 	if err := os.MkdirAll(filepath.Join(o.PinDir, "links"), 0o700); err != nil {
 		return nil, fmt.Errorf("make pin directory: %w", err)
 	}
-	spec, err := loadExec()
-	if err != nil {
-		return nil, fmt.Errorf("read exec probe: %w", err)
-	}
-	bpfobj.Resize(spec, o.Ring)
 	p := &Probe{dir: o.PinDir, links: bpfobj.New(o.PinDir), logger: o.Logger, names: newNames(), cache: newCache()}
-	opts := &ebpf.CollectionOptions{Maps: ebpf.MapOptions{PinPath: o.PinDir}, Cache: o.Types}
-	if err := spec.LoadAndAssign(&p.objects, opts); err != nil {
-		return nil, fmt.Errorf("load exec probe: %w", err)
+	var err error
+	if p.pins, err = bpfobj.Load("exec", &p.objects, loadExec, bpfobj.Options{PinDir: o.PinDir, Ring: o.Ring, Types: o.Types}); err != nil {
+		return nil, err
 	}
 	p.ctx, p.cancel = context.WithCancel(context.Background())
 	return p, nil
@@ -117,11 +112,11 @@ func (p *Probe) attach() error {
 	})
 }
 
+// Pins gives the names of its pinned maps.
+func (p *Probe) Pins() []string { return p.pins.Names() }
+
 // Restore pins again what is not pinned any more.
-func (p *Probe) Restore() error {
-	o := p.objects.execMaps
-	return errors.Join(bpfobj.RestoreMaps(p.dir, o.Cgroups, o.Config, o.Counters, o.Execs, o.Tasks), p.links.Restore())
-}
+func (p *Probe) Restore() error { return errors.Join(p.pins.Restore(p.dir), p.links.Restore()) }
 
 // read empties the ring again and again. Records come without a wakeup unless the ring fills, or nothing came for long.
 func (p *Probe) read(ctx context.Context, reader *ringbuf.Reader, handle func(Command)) error {

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -33,7 +34,7 @@ type Options struct {
 	State  *taint.State // stays the caller's; loaded before
 	Logger logrus.FieldLogger
 	Handle Handler
-	Ring   uint32 // bytes of each ring, see pinned.Resize
+	Ring   uint32 // bytes of each ring, see bpfobj.Options
 }
 
 // Handler is told what the kernel saw. Its methods are called from one
@@ -49,6 +50,7 @@ type Egress struct {
 	egress egressObjects
 	packet packetObjects
 	peers  peersObjects
+	pins   bpfobj.Maps
 	asks   *ringbuf.Reader
 	recs   *ringbuf.Reader
 	opts   Options
@@ -69,8 +71,8 @@ type Egress struct {
 // Load makes or adopts the pinned maps and loads the programs. It attaches nothing.
 func Load(o Options) (*Egress, error) {
 	e := &Egress{opts: o, grants: map[uint64]*live{}, commands: map[command][]opened{}, slots: map[uint32]loaded{}, bridges: map[uint32][]string{}, closing: map[uint64]closing{}, saw: saw{}}
-	opts := &ebpf.CollectionOptions{Maps: ebpf.MapOptions{PinPath: o.PinDir}, Cache: o.Types}
 	e.opts.Types = nil
+	e.pins = bpfobj.Maps{}
 	for _, load := range []struct {
 		what string
 		into any
@@ -78,18 +80,11 @@ func Load(o Options) (*Egress, error) {
 	}{
 		{"egress", &e.egress, loadEgress}, {"packet", &e.packet, loadPacket}, {"peers", &e.peers, loadPeers},
 	} {
-		spec, err := load.from()
+		pins, err := bpfobj.Load(load.what, load.into, load.from, bpfobj.Options{PinDir: o.PinDir, Ring: o.Ring, Types: o.Types})
 		if err != nil {
-			return nil, errors.Join(fmt.Errorf("read %s programs: %w", load.what, err), e.Close())
+			return nil, errors.Join(err, e.Close())
 		}
-		bpfobj.Resize(spec, o.Ring)
-		err = spec.LoadAndAssign(load.into, opts)
-		if errors.Is(err, ebpf.ErrMapIncompatible) {
-			err = fmt.Errorf("%w in %s: %w", taint.ErrPins, o.PinDir, err)
-		}
-		if err != nil {
-			return nil, errors.Join(fmt.Errorf("load %s programs: %w", load.what, err), e.Close())
-		}
+		maps.Copy(e.pins, pins)
 	}
 	var err error
 	if e.asks, err = ringbuf.NewReader(e.egress.Asks); err != nil {
@@ -193,12 +188,11 @@ func (e *Egress) attachTo(path string) error {
 	return nil
 }
 
+// Pins gives the names of its pinned maps.
+func (e *Egress) Pins() []string { return e.pins.Names() }
+
 // Restore pins again those maps that are not pinned any more; State has the links.
-func (e *Egress) Restore() error {
-	o, p := e.egress.egressMaps, e.packet.packetMaps
-	return bpfobj.RestoreMaps(e.opts.PinDir, o.Asks, o.Claims, o.Destinations, o.Dozing, o.GrantDests, o.Holds, o.Leases, o.OutsideUnix,
-		o.Policies, o.Records, o.Socks, p.Marks, p.Trusted, e.peers.Owners, e.peers.UnixPeers)
-}
+func (e *Egress) Restore() error { return e.pins.Restore(e.opts.PinDir) }
 
 // Run reads the rings, ends grants and keeps the books until ctx ends. A reader
 // that fails ends it with an error: a sensor never goes blind.

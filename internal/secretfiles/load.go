@@ -25,12 +25,13 @@ type Options struct {
 	PinDir string       // the same as State's
 	Links  *bpfobj.Links
 	Logger logrus.FieldLogger
-	Ring   uint32 // bytes of the ring, see pinned.Resize
+	Ring   uint32 // bytes of the ring, see bpfobj.Options
 }
 
 // Files is the kernel side of secret files. Its methods may be called at the same time.
 type Files struct {
 	objects filesObjects
+	pins    bpfobj.Maps
 	reader  *ringbuf.Reader
 	opts    Options
 	close   sync.Once
@@ -48,20 +49,11 @@ type Files struct {
 // Load makes or adopts the pinned maps and loads the programs. It attaches nothing.
 func Load(o Options) (*Files, error) {
 	f := &Files{opts: o, lists: map[uint32]*list{}, roots: map[uint64]*root{}}
-	opts := &ebpf.CollectionOptions{Maps: ebpf.MapOptions{PinPath: o.PinDir}, Cache: o.Types}
+	var err error
+	if f.pins, err = bpfobj.Load("secret files", &f.objects, loadFiles, bpfobj.Options{PinDir: o.PinDir, Ring: o.Ring, Types: o.Types}); err != nil {
+		return nil, err
+	}
 	f.opts.Types = nil
-	spec, err := loadFiles()
-	if err != nil {
-		return nil, fmt.Errorf("read programs for files: %w", err)
-	}
-	bpfobj.Resize(spec, o.Ring)
-	err = spec.LoadAndAssign(&f.objects, opts)
-	if errors.Is(err, ebpf.ErrMapIncompatible) {
-		err = fmt.Errorf("%w in %s: %w", taint.ErrPins, o.PinDir, err)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("load programs for files: %w", err)
-	}
 	if f.reader, err = ringbuf.NewReader(f.objects.SecretOpens); err != nil {
 		return nil, errors.Join(fmt.Errorf("open ring of secret files: %w", err), f.Close())
 	}
@@ -144,11 +136,11 @@ func changeOf(raw *filesSecretOpen) (taint.Change, error) {
 	}, nil
 }
 
+// Pins gives the names of its pinned maps.
+func (f *Files) Pins() []string { return f.pins.Names() }
+
 // Restore pins again what is not pinned any more.
-func (f *Files) Restore() error {
-	o := f.objects.filesMaps
-	return bpfobj.RestoreMaps(f.opts.PinDir, o.SecretFilters, o.SecretLists, o.SecretNames, o.SecretNodes, o.SecretOpens)
-}
+func (f *Files) Restore() error { return f.pins.Restore(f.opts.PinDir) }
 
 // Close ends Run and lets go of maps and programs; what is pinned stays in force.
 func (f *Files) Close() error {

@@ -25,9 +25,6 @@ import (
 // abi is this build's.
 const abi = cgroupAbiABI_VERSION
 
-// ErrPins says that another version's maps are pinned.
-var ErrPins = errors.New("pins of another version")
-
 // Types is the kernel's type information, read when first needed: one for all
 // that load programs, since reading it is the slowest part of a start. nil: each
 // reads its own.
@@ -39,12 +36,13 @@ type Options struct {
 	PinDir string    // directory on a bpf file system
 	DB     *bbolt.DB // stays the caller's; bucket "taint" is State's
 	Logger logrus.FieldLogger
-	Ring   uint32 // bytes of the ring, see pinned.Resize
+	Ring   uint32 // see bpfobj.Options
 }
 
 // State is the taint of all containers. Its methods may be called at the same time.
 type State struct {
 	objects cgroupObjects
+	pins    bpfobj.Maps
 	starts  table // of objects, as is states
 	states  table
 	reader  *ringbuf.Reader
@@ -74,17 +72,9 @@ func Load(o Options) (*State, error) {
 	if err := CheckPins(o.PinDir); err != nil {
 		return nil, err
 	}
-	spec, err := loadCgroup()
-	if err != nil {
-		return nil, fmt.Errorf("read cgroup programs: %w", err)
-	}
-	bpfobj.Resize(spec, o.Ring)
-	opts := &ebpf.CollectionOptions{Maps: ebpf.MapOptions{PinPath: o.PinDir}, Cache: o.Types}
-	if err := spec.LoadAndAssign(&s.objects, opts); err != nil {
-		if errors.Is(err, ebpf.ErrMapIncompatible) {
-			return nil, fmt.Errorf("%w in %s: %w", ErrPins, o.PinDir, err)
-		}
-		return nil, fmt.Errorf("load cgroup programs: %w", err)
+	var err error
+	if s.pins, err = bpfobj.Load("cgroup", &s.objects, loadCgroup, bpfobj.Options{PinDir: o.PinDir, Ring: o.Ring, Types: o.Types}); err != nil {
+		return nil, err
 	}
 	s.starts, s.states = s.objects.Starts, s.objects.Cgroups
 	if err := errors.Join(s.settle(), s.Change(func() error { return nil })); err != nil {
@@ -112,10 +102,10 @@ func CheckPins(dir string) error {
 	defer m.Close()
 	var c cgroupSettings
 	if err := m.Lookup(uint32(0), &c); err != nil {
-		return fmt.Errorf("%w in %s: its settings cannot be read", ErrPins, dir)
+		return fmt.Errorf("%w in %s: its settings cannot be read", bpfobj.ErrPins, dir)
 	}
 	if c.Abi != abi && c.Abi != 0 {
-		return fmt.Errorf("%w in %s: they have %d, this build has %d", ErrPins, dir, c.Abi, abi)
+		return fmt.Errorf("%w in %s: they have %d, this build has %d", bpfobj.ErrPins, dir, c.Abi, abi)
 	}
 	return nil
 }
@@ -299,9 +289,8 @@ func (s *State) KeepBeating(ctx context.Context, able func() bool) error {
 	})
 }
 
+// Pins gives the names of its pinned maps.
+func (s *State) Pins() []string { return s.pins.Names() }
+
 // Restore pins again what is not pinned any more.
-func (s *State) Restore() error {
-	o := s.objects.cgroupMaps
-	return errors.Join(
-		bpfobj.RestoreMaps(s.dir, o.AllLeft, o.Cgroups, o.Config, o.Counters, o.Epochs, o.Escapes, o.Grants, o.Moves, o.Starts, o.Tasks), s.Links.Restore())
-}
+func (s *State) Restore() error { return errors.Join(s.pins.Restore(s.dir), s.Links.Restore()) }

@@ -46,7 +46,7 @@ var rules = map[string][]string{
 	"internal/secretfiles": {"internal/bpfobj", "internal/linux", "internal/policy", "internal/taint"},
 	"internal/dns":         {"internal/bpfobj", "internal/linux", "internal/policy", "internal/taint"},
 	"internal/container":   {"internal/bridge/wire", "internal/event", "internal/linux", "internal/policy", "internal/taint"},
-	"internal/doctor":      {"internal/taint"},
+	"internal/doctor":      {"internal/bpfobj", "internal/taint"},
 
 	"internal/cop":     {"internal/classify", "internal/commands", "internal/linux", "internal/shell"},
 	"internal/gate":    {"internal/classify", "internal/cop", "internal/event", "internal/policy", "internal/shell"},

@@ -1,0 +1,44 @@
+package bpfobj
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/btf"
+)
+
+// ErrPins says that another version's maps are pinned.
+var ErrPins = errors.New("pins of another version")
+
+// Options are how collections are loaded.
+type Options struct {
+	PinDir string     // where maps are pinned, or adopted
+	Ring   uint32     // size of the ring buffers in bytes, a power of two and of whole pages; 0: as they were built
+	Types  *btf.Cache // kernel types that were read before; nil: they are read again
+}
+
+// Load loads a collection into the struct that bpf2go generated for its objects, and gives its pinned maps. what names the
+// collection in errors. ErrPins: a map is pinned that is not like the collection's.
+func Load(what string, into any, from func() (*ebpf.CollectionSpec, error), o Options) (Maps, error) {
+	spec, err := from()
+	if err != nil {
+		return nil, fmt.Errorf("read %s programs: %w", what, err)
+	}
+	for _, m := range spec.Maps {
+		if o.Ring != 0 && m.Type == ebpf.RingBuf {
+			m.MaxEntries = o.Ring
+		}
+	}
+	err = spec.LoadAndAssign(into, &ebpf.CollectionOptions{Maps: ebpf.MapOptions{PinPath: o.PinDir}, Cache: o.Types})
+	if errors.Is(err, ebpf.ErrMapIncompatible) {
+		err = fmt.Errorf("%w in %s: %w", ErrPins, o.PinDir, err)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("load %s programs: %w", what, err)
+	}
+	maps := Maps{}
+	maps.add(reflect.ValueOf(into).Elem())
+	return maps, nil
+}
