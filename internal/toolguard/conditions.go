@@ -76,13 +76,20 @@ func clean(w string) string {
 	if !strings.HasPrefix(w, "/") {
 		return w
 	}
-	return path.Clean(w)
+	return throughProc(path.Clean(w))
 }
 
 // belowAny is a condition on paths: one of these, or below one.
 func belowAny(list ...string) func(string) bool {
 	return func(p string) bool {
 		return slices.ContainsFunc(list, func(l string) bool { return p == l || strings.HasPrefix(p, l+"/") })
+	}
+}
+
+// namedBy is a condition on paths by patterns.
+func namedBy(patterns []string) func(string) bool {
+	return func(p string) bool {
+		return strings.HasPrefix(p, "/") && matchPath(patterns, strings.Split(strings.Trim(p, "/"), "/"))
 	}
 }
 

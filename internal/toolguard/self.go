@@ -11,6 +11,7 @@ import (
 // ProtectedNames are those of the sensor that the rules of group 2 protect.
 type ProtectedNames struct {
 	Service    string   // as systemd has it, without .service
+	Secrets    []string // directories in which its keys are handed to it
 	Programs   []string // paths
 	State      string   // directory: the vault, what is stored
 	Files      []string // other files and directories
@@ -21,7 +22,8 @@ type ProtectedNames struct {
 func InstalledNames() ProtectedNames {
 	return ProtectedNames{
 		Service: wire.Service, Programs: []string{wire.Program, wire.Hook}, State: wire.State, KillSwitch: wire.KillSwitch,
-		Files: []string{wire.Config, wire.Run, wire.Pins, wire.Cgroup, "/usr/bin/" + wire.Service, "/usr/sbin/" + wire.Service, "/etc/systemd/system/" + wire.Service + ".service", "/lib/systemd/system/" + wire.Service + ".service", "/usr/lib/systemd/system/" + wire.Service + ".service"},
+		Secrets: []string{"/run/credentials/" + wire.Service + ".service", "/run/credstore", "/run/credstore.encrypted", "/etc/credstore", "/etc/credstore.encrypted", "/var/lib/systemd/credential.secret"},
+		Files:   []string{wire.Config, wire.Run, wire.Pins, wire.Cgroup, "/usr/bin/" + wire.Service, "/usr/sbin/" + wire.Service, "/etc/systemd/system/" + wire.Service + ".service", "/lib/systemd/system/" + wire.Service + ".service", "/usr/lib/systemd/system/" + wire.Service + ".service"},
 	}
 }
 
@@ -81,8 +83,8 @@ func (n ProtectedNames) Protect() []Rule {
 	}
 	vault := Rule{
 		ID: "sensor-vault", Group: OnPaths, Refuses: "opens what this guard stores, secrets among it", Why: "It holds what agents must not see.", Instead: "Use the tools that hand out what is allowed.",
-		Refused: []Example{{Tool: readFile, Text: n.State + "/vault.json"}, {Tool: "fs_list", Text: n.State}}, Near: []Example{{Tool: readFile, Text: "/var/lib/dpkg/status"}},
-		Files: patterns(n.State),
+		Refused: []Example{{Tool: readFile, Text: n.State + "/vault.age"}, {Tool: "fs_list", Text: n.State}, {Tool: readFile, Text: "/run/credentials/" + n.Service + ".service/key"}}, Near: []Example{{Tool: readFile, Text: "/var/lib/dpkg/status"}},
+		Files: patterns(append(n.Secrets, n.State)...),
 	}
 	return []Rule{service, files, vault}
 }

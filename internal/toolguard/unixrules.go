@@ -1,16 +1,49 @@
 package toolguard
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 )
 
-var blockDevice = pathPattern(`^/dev/(sd[a-z]+|hd[a-z]|vd[a-z]+|xvd[a-z]+|nvme\d+n\d+|mmcblk\d+|md\d+|dm-\d+|mapper/.+|disk/.+|nbd\d+|sr\d+)(p?\d+)?$`)
+// disks are the names of block devices, and of memory.
+var disks = []string{
+	"/dev/sd[a-z]*", "/dev/hd[a-z]*", "/dev/vd[a-z]*", "/dev/xvd[a-z]*", "/dev/nvme[0-9]*n[0-9]*", "/dev/mmcblk[0-9]*", "/dev/md[0-9]*", "/dev/md/*", "/dev/dm-[0-9]*", "/dev/mapper/*", "/dev/disk/**", "/dev/block/*",
+	"/dev/nbd[0-9]*", "/dev/sr[0-9]*", "/dev/mtdblock[0-9]*", "/dev/disk[0-9]*", "/dev/rdisk[0-9]*", "/dev/mem", "/dev/kmem", "!/dev/mapper/control",
+}
 
-func device(p string) bool { return blockDevice().MatchString(p) }
+var isDisk = namedBy(disks)
 
-// system are the directories without which a machine does not work. A star for all that is in one counts as the directory.
-var system = pathPattern(`^(/|~|/(bin|boot|dev|etc|home|lib|lib32|lib64|libx32|opt|proc|root|run|sbin|srv|sys|usr|var|nix|System|Library|Users|Applications)|/usr/(bin|sbin|lib|lib64|libexec|share)|/var/(lib|log|db)|/etc/(systemd|pam\.d|ssh))(/?(\*|\.\*|\.\[!\.\]\*|\{,\.\}\*))?$`)
+func device(p string) bool { return strings.HasPrefix(p, "/dev/") && isDisk(p) }
+
+// Files of Linux by what they are for.
+var (
+	logFiles = []string{
+		"/var/log/audit", "/var/log/journal", "/run/log/journal", "/var/log/wtmp", "/var/log/btmp", "/var/log/lastlog", "/var/log/auth.log", "/var/log/secure", "/var/log/syslog", "/var/log/messages",
+		"/var/log/kern.log", "/var/log/faillog", "/var/run/utmp", "/var/log/utmp",
+	}
+	bootFiles       = []string{"/boot", "/etc/default/grub", "/etc/grub.d", "/efi", "/etc/lilo.conf"}
+	protectionFiles = []string{"/etc/selinux/config", "/etc/sysconfig/selinux", "/sys/fs/selinux", "/sys/kernel/security", "/etc/apparmor.d"}
+	accountFiles    = []string{"/etc/sudoers", "/etc/sudoers.d", "/etc/passwd", "/etc/shadow", "/etc/gshadow"}
+)
+
+// systemDirs are the directories without which a machine does not work.
+var systemDirs = strings.Fields(`/ /bin /boot /dev /etc /home /lib /lib32 /lib64 /libx32 /opt /proc /root /run /sbin /srv /sys /usr /var /nix /System /Library /Users /Applications /usr/bin /usr/sbin /usr/lib /usr/lib64 /usr/libexec
+ /usr/share /var/lib /var/log /var/db /etc/systemd /etc/pam.d /etc/ssh`)
+
+// allIn are the ways to say all that is in a directory.
+var allIn = []string{"/{,.}*", "/.[!.]*", "/.*", "/*", "*"}
+
+// system says whether a path is one of them, the home, or all that is in one.
+func system(p string) bool {
+	for _, all := range allIn {
+		if dir, ok := strings.CutSuffix(p, all); ok {
+			p = cmp.Or(dir, "/")
+			break
+		}
+	}
+	return p == "~" || p == "~root" || slices.Contains(systemDirs, cmp.Or(strings.TrimRight(p, "/"), "/"))
+}
 
 // uproots is met when rm is to take such a directory with all that is in it.
 func uproots(c *Command) bool {
@@ -21,7 +54,7 @@ func uproots(c *Command) bool {
 		if !strings.HasPrefix(w, "/") && !strings.HasPrefix(w, "~") {
 			continue
 		}
-		if system().MatchString(w) || system().MatchString(strings.TrimRight(cleanWord(w), "/")) || strings.Trim(w, "/.") == "" {
+		if system(w) || system(cleanWord(w)) || strings.Trim(w, "/.") == "" {
 			return true
 		}
 	}
@@ -43,7 +76,7 @@ func cleanWord(w string) string {
 	if strings.HasPrefix(w, "~") {
 		return strings.Join(out, "/")
 	}
-	return "/" + strings.Join(out, "/")
+	return throughProc("/" + strings.Join(out, "/"))
 }
 
 // findsAll is met by find over such a directory which deletes without a condition that narrows.
@@ -59,7 +92,7 @@ func findsAll(c *Command) bool {
 			}
 			break
 		}
-		roots = roots || system().MatchString(v.Text)
+		roots = roots || system(v.Text)
 	}
 	if !roots {
 		return false
@@ -84,7 +117,7 @@ var linuxDisk = []Rule{
 		Why: "What was on it is gone, and no one is asked.", Instead: "Work on an image file, or ask the user.",
 		Refused: []Example{
 			{Tool: bash, Text: "mkfs.ext4 -F /dev/sdb1"}, {Tool: bash, Text: "sudo dd if=/dev/zero of=/dev/nvme0n1 bs=1M"}, {Tool: bash, Text: "cat image.iso > /dev/sda"}, {Tool: bash, Text: "wipefs -a /dev/vdb"},
-			{Tool: bash, Text: "shred -n 3 /dev/sdc"}, {Tool: bash, Text: "sgdisk --zap-all /dev/sda"}, {Tool: bash, Text: "blkdiscard /dev/nvme0n1"}, {Tool: bash, Text: "xzcat disk.img.xz | tee /dev/mmcblk0"},
+			{Tool: bash, Text: "shred -n 3 /dev/sdc"}, {Tool: bash, Text: "sgdisk --zap-all /dev/sda"}, {Tool: bash, Text: "blkdiscard /dev/nvme0n1"}, {Tool: bash, Text: "xzcat disk.img.xz | tee /dev/mmcblk0"}, {Tool: "fs_write", Text: "/dev/sda"},
 		},
 		Near: []Example{
 			{Tool: bash, Text: "mkfs.ext4 -F disk.img"}, {Tool: bash, Text: "dd if=/dev/sda1 of=backup.img bs=1M"}, {Tool: bash, Text: "wipefs /dev/sdb"}, {Tool: bash, Text: "echo x > /dev/null"}, {Tool: bash, Text: "fdisk -l /dev/sda"},
@@ -101,26 +134,28 @@ var linuxDisk = []Rule{
 			{Names: []string{"cryptsetup"}, When: allOf(hasArg("luksFormat", "erase", "luksErase"), touchesPath(device))},
 			{Names: []string{"diskutil"}, When: hasArg("eraseDisk", "eraseVolume", "zeroDisk", "secureErase", "partitionDisk")},
 		}, onChanges(device)...),
+		Changed: disks,
 	},
 	{
 		ID: "linux-delete", Group: OnCommands, Refuses: "deletes the root, a home or a top-level system directory with all that is in it",
 		Why: "The machine, or all of somebody's work, is gone.", Instead: "Name the directory of your own work.",
 		Refused: []Example{
 			{Tool: bash, Text: "rm -rf /"}, {Tool: bash, Text: "sudo rm -r -f --no-preserve-root /*"}, {Tool: bash, Text: `bash -c "cd /tmp && rm -fr /usr"`}, {Tool: bash, Text: "rm -rf ~/"}, {Tool: bash, Text: "rm --recursive /var/lib"},
-			{Tool: bash, Text: "find / -delete"}, {Tool: bash, Text: "echo /etc | xargs rm -rf"}, {Tool: bash, Text: "rm -rf /tmp/../etc"}, {Tool: bash, Text: "chmod -R 000 /"},
+			{Tool: bash, Text: "find / -delete"}, {Tool: bash, Text: "echo /etc | xargs rm -rf"}, {Tool: bash, Text: "rm -rf /tmp/../etc"}, {Tool: bash, Text: "chmod -R 000 /"}, {Tool: del, Text: "/usr"},
 		},
 		Near: []Example{
 			{Tool: bash, Text: "rm -rf /var/lib/apt/lists/*"}, {Tool: bash, Text: "rm -rf ./build /tmp/work"}, {Tool: bash, Text: `echo "rm -rf /"`}, {Tool: bash, Text: `git commit -m "never rm -rf / again"`}, {Tool: bash, Text: "grep -rn 'rm -rf /' ."},
 			{Tool: bash, Text: "rm -f /etc/motd"}, {Tool: bash, Text: "find / -name core -delete"}, {Tool: bash, Text: "ls -r /"},
 		},
+		Deleted: systemDirs,
 		On: []trigger{
 			{Names: []string{"rm"}, When: uproots},
-			{Names: []string{"remove-item"}, When: allOf(anyOf(enables("recurse"), hasArg("-rf", "-fr")), touchesPath(func(p string) bool { return p != "~" && system().MatchString(p) }))},
+			{Names: []string{"remove-item"}, When: allOf(anyOf(enables("recurse"), hasArg("-rf", "-fr")), touchesPath(func(p string) bool { return p != "~" && system(p) }))},
 			{Names: []string{"find"}, When: findsAll},
 			{Names: []string{"chmod", "chown", "setfacl"}, When: allOf(hasFlag('R', "recursive"), touchesPath(func(p string) bool {
 				return p == "/" || p == "/*" || p == "/usr" || p == "/etc" || p == "/bin" || p == "/lib"
 			}))},
-			{Names: []string{"mv"}, When: allOf(hasArg("/dev/null"), touchesPath(func(p string) bool { return system().MatchString(p) }))},
+			{Names: []string{"mv"}, When: allOf(hasArg("/dev/null"), touchesPath(system))},
 		},
 	},
 	{
@@ -132,8 +167,7 @@ var linuxDisk = []Rule{
 	},
 }
 
-var logs = belowAny("/var/log/audit", "/var/log/journal", "/run/log/journal", "/var/log/wtmp", "/var/log/btmp", "/var/log/lastlog", "/var/log/auth.log", "/var/log/secure", "/var/log/syslog", "/var/log/messages",
-	"/var/log/kern.log", "/var/log/faillog", "/var/run/utmp", "/var/log/utmp", "/var/log/*", "/var/log/*.log")
+var logs = belowAny(append(logFiles, "/var/log/*", "/var/log/*.log")...)
 
 // stops is met when systemctl or service stops, disables or masks one of these units.
 func stops(units ...string) []trigger {
@@ -184,6 +218,7 @@ var linuxSystem = []Rule{
 			})},
 			{Names: []string{"*>"}, When: allOf(writesPath(logs), func(c *Command) bool { return c.Name != "logger" })},
 		}, onChanges(logs)[1:], stops("auditd", "rsyslog", "syslog-ng", "systemd-journald", "syslog")),
+		Changed: patterns(logFiles...),
 	},
 	{
 		ID: "linux-boot", Group: OnCommands, Refuses: "edits the boot loader or what it starts",
@@ -200,7 +235,8 @@ var linuxSystem = []Rule{
 			}},
 			{Names: []string{"bootctl"}, When: hasArg("remove", "install", "set-default", "set-oneshot")},
 			{Names: []string{"grub-set-default", "grub2-set-default", "grub-reboot", "grubby"}, When: anyOf(hasFlag(0, "update-kernel"), hasFlag(0, "remove-kernel"), hasFlag(0, "set-default"), func(c *Command) bool { return c.Name != "grubby" && len(c.Args) > 0 })},
-		}, onChanges(belowAny("/boot", "/etc/default/grub", "/etc/grub.d", "/efi", "/etc/lilo.conf"))...),
+		}, onChanges(belowAny(bootFiles...))...),
+		Changed: patterns(bootFiles...),
 	},
 	{
 		ID: "linux-protection", Group: OnCommands, Refuses: "switches off AppArmor or SELinux",
@@ -212,21 +248,23 @@ var linuxSystem = []Rule{
 			{Names: []string{"aa-teardown"}, When: always},
 			{Names: []string{"aa-disable", "aa-complain"}, When: func(c *Command) bool { return len(c.Args) > 0 }},
 			{Names: []string{"apparmor_parser"}, When: hasFlag('R', "remove")},
-		}, onChanges(belowAny("/etc/selinux/config", "/etc/sysconfig/selinux", "/sys/fs/selinux", "/sys/kernel/security", "/etc/apparmor.d")), stops("apparmor", "selinux")),
+		}, onChanges(belowAny(protectionFiles...)), stops("apparmor", "selinux")),
+		Changed: patterns(protectionFiles...),
 	},
 	{
 		ID: "linux-accounts", Group: OnCommands, Refuses: "makes an account with the rights of root, or edits sudoers or the account files by hand",
 		Why: "It opens the machine to whoever knows that account.", Instead: "Ask the user to do this.",
 		Refused: []Example{
 			{Tool: bash, Text: "useradd -o -u 0 helper"}, {Tool: bash, Text: "echo 'dave ALL=(ALL) NOPASSWD: ALL' >> /etc/sudoers"}, {Tool: bash, Text: "echo 'dave ALL=(ALL) ALL' | sudo tee /etc/sudoers.d/dave"}, {Tool: bash, Text: "usermod -o -u 0 dave"},
-			{Tool: bash, Text: "echo 'x::0:0::/:/bin/sh' >> /etc/passwd"}, {Tool: bash, Text: "passwd -d root"},
+			{Tool: bash, Text: "echo 'x::0:0::/:/bin/sh' >> /etc/passwd"}, {Tool: bash, Text: "passwd -d root"}, {Tool: "fs_write", Text: "/etc/sudoers.d/dave"},
 		},
 		Near: []Example{{Tool: bash, Text: "useradd -m -u 1001 dave"}, {Tool: bash, Text: "cat /etc/sudoers"}, {Tool: bash, Text: "visudo -c"}, {Tool: bash, Text: "id -u"}, {Tool: bash, Text: "grep ':0:' /etc/passwd"}},
 		On: append([]trigger{
 			{Names: []string{"useradd", "usermod", "adduser"}, When: rootID},
 			{Names: []string{"visudo"}, When: isNot(anyOf(hasFlag('c', "check"), hasArg("--help", "-h", "-V", "--version")))},
 			{Names: []string{"passwd"}, When: allOf(hasArg("root"), anyOf(hasFlag('d', "delete"), hasFlag('u', "unlock")))},
-		}, onChanges(belowAny("/etc/sudoers", "/etc/sudoers.d", "/etc/passwd", "/etc/shadow", "/etc/gshadow"))...),
+		}, onChanges(belowAny(accountFiles...))...),
+		Changed: patterns(accountFiles[:3]...), // the others are shadow-file's
 	},
 	{
 		ID: "linux-download-run", Group: OnCommands, Refuses: "hands what it fetches from the network straight to a shell or an interpreter",

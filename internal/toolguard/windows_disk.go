@@ -93,6 +93,7 @@ var windowsDisk = []Rule{
 			{Names: []string{".openwrite", ".writeallbytes", ".open", ".createfile", "set-content", "add-content", "out-file", "copy-item", "copy", "dd", "clear-content"}, When: raw},
 			{Names: []string{"*>"}, When: raw},
 		},
+		Changed: []string{"/physicaldrive*", "/harddisk[0-9]*"},
 	},
 	{
 		ID: "disk-wipe", Group: OnCommands, Refuses: "overwrites files or free space so that nothing can be brought back",
@@ -118,6 +119,7 @@ var windowsDisk = []Rule{
 		Refused: []Example{{Tool: cmd, Text: `rd /s /q C:\`}, {Tool: cmd, Text: `del /f /s /q C:\Windows\System32\*`}, {Tool: ps, Text: `Remove-Item -Recurse -Force C:\Windows`}},
 		Near:    []Example{{Tool: cmd, Text: `rd /s /q C:\work\build`}, {Tool: ps, Text: `Remove-Item -Recurse C:\Windows\Temp\mine`}, {Tool: ps, Text: `Get-ChildItem -Recurse C:\Windows`}},
 		On:      []trigger{{Names: []string{"rd", "rmdir", "del", "erase", "remove-item"}, When: wipes}},
+		Deleted: []string{"/windows", "/windows/system32", "/program files", "/program files (x86)", "/programdata"},
 	},
 	{
 		ID: "shadow-copies", Group: OnCommands, Refuses: "deletes backups or shadow copies, or makes one to copy locked files from",

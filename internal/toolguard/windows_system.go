@@ -37,6 +37,7 @@ var eventLog = Rule{
 		{Names: []string{"wmic"}, When: allOf(textContains("nteventlog"), hasWords("cleareventlog"))},
 		{Names: []string{"del", "erase", "remove-item"}, When: textContains(`\winevt\logs`, `.evtx`)},
 	}, services("eventlog", "wecsvc")...),
+	Changed: []string{"**/winevt/logs/**"},
 }
 
 var boot = Rule{
@@ -54,6 +55,7 @@ var boot = Rule{
 		{Names: []string{"bootsect"}, When: hasWords("nt60|nt52")},
 		{Names: []string{"set-bcdelement", "remove-bcdelement", "remove-bcdentry", "set-bcdbootdefault"}, When: always},
 	},
+	Changed: []string{"/bootmgr", "/boot/bcd", "**/efi/microsoft/boot/**"},
 }
 
 var defenderKeys = textContains(`\windows defender`, `\microsoft antimalware`, `\windows advanced threat protection`, `\services\windefend`, `\services\wdfilter`, `\services\sense`, `\amsi\providers`)
@@ -131,4 +133,5 @@ var defender = Rule{
 		{Names: []string{"advancedrun"}, When: textContains("windefend")},
 		{Names: []string{"taskkill", "stop-process"}, When: hasValue("msmpeng.exe", "msmpeng", "mssense", "mssense.exe")},
 	}, services("windefend", "wdnissvc", "wdnisdrv", "wdfilter", "wdboot", "sense", "mpssvc", "securityhealthservice")...),
+	Changed: []string{"/programdata/microsoft/windows defender/**", "/program files/windows defender/**"},
 }
