@@ -33,7 +33,7 @@ const sieveLen = 1 << 13
 const tokenLen = 32
 
 // weak are names that count only beside a mark.
-var weak = words(`rm find tee unlink truncate mv rename cp install ln rsync sed perl ex dd chmod chown touch rmdir mount setfacl patch kill sh bash dash zsh ksh ash fish python python2 python3 ruby node
+var weak = words(`rm find tee unlink truncate mv rename cp install ln rsync sed perl ex dd chmod chown touch rmdir mount setfacl patch sh bash dash zsh ksh ash fish python python2 python3 ruby node
  php eval source copy type move del erase rd xcopy robocopy format cat copy-item get-content move-item set-content add-content out-file clear-content remove-item rename-item foreach-object make start`)
 
 // weakMembers are methods of everyday use.

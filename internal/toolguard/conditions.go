@@ -13,6 +13,26 @@ func hasArg(list ...string) condition {
 	}
 }
 
+// hasWord is met when one of the words is such.
+func hasWord(is func(string) bool) condition {
+	return func(c *Command) bool { return slices.ContainsFunc(c.Words(), is) }
+}
+
+// isUnit says whether a word names one of these units of systemd: alone, with what units end in, as a pattern, or by its file.
+func isUnit(units ...string) func(string) bool {
+	return func(w string) bool {
+		w = w[strings.LastIndexByte(w, '/')+1:]
+		base := strings.TrimSuffix(strings.TrimSuffix(w, ".service"), ".socket")
+		return slices.ContainsFunc(units, func(u string) bool {
+			if u == base {
+				return true
+			}
+			ok, err := path.Match(w, u+".service")
+			return ok && err == nil && strings.ContainsAny(w, "*?[")
+		})
+	}
+}
+
 // hasFlag is met when a short option is given, alone or among others as in -xvf, or a long one, whole or abbreviated.
 func hasFlag(short byte, long string) condition {
 	return func(c *Command) bool {
@@ -48,6 +68,17 @@ func operandsOf(c *Command) []string {
 func touchesPath(is func(path string) bool) condition {
 	return func(c *Command) bool {
 		return slices.ContainsFunc(operandsOf(c), func(w string) bool { return is(clean(w)) })
+	}
+}
+
+// firstsAre is met when an operand does that is not the last of several of mv's.
+func firstsAre(is func(path string) bool) condition {
+	return func(c *Command) bool {
+		w := operandsOf(c)
+		if c.Name == "mv" && len(w) > 1 {
+			w = w[:len(w)-1]
+		}
+		return slices.ContainsFunc(w, func(w string) bool { return is(clean(w)) })
 	}
 }
 
@@ -88,8 +119,9 @@ func belowAny(list ...string) func(string) bool {
 
 // namedBy is a condition on paths by patterns.
 func namedBy(patterns []string) func(string) bool {
+	list := readPatterns(patterns)
 	return func(p string) bool {
-		return strings.HasPrefix(p, "/") && matchPath(patterns, strings.Split(strings.Trim(p, "/"), "/"))
+		return strings.HasPrefix(p, "/") && list.match(strings.Split(strings.Trim(strings.ToLower(p), "/"), "/"))
 	}
 }
 

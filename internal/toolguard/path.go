@@ -141,16 +141,33 @@ func matchesAny(patterns []string, p string) bool { return matchPath(patterns, p
 // pathParts are those of a path in the form that patterns have, for who asks about it more than once.
 func pathParts(p string) []string { return strings.Split(strings.Trim(cleanPath(p), "/"), "/") }
 
-// matchPath is Any for a path in parts. A pattern behind ! says what the others do not mean.
-func matchPath(patterns, parts []string) bool {
+// pathPatterns are patterns in parts, made ready for who asks more than once.
+type pathPatterns []struct {
+	not bool // what the others do not mean
+	all []string
+}
+
+func readPatterns(list []string) pathPatterns {
+	out := make(pathPatterns, len(list))
+	for i, p := range list {
+		p, out[i].not = strings.CutPrefix(p, "!")
+		out[i].all = strings.Split(strings.Trim(p, "/"), "/")
+	}
+	return out
+}
+
+// matchPath is matchesAny for a path in parts.
+func matchPath(patterns, parts []string) bool { return readPatterns(patterns).match(parts) }
+
+func (list pathPatterns) match(parts []string) bool {
 	found, file := false, parts
-	if n := len(parts) - 1; parts[n] == anyFile {
+	if n := len(parts) - 1; n >= 0 && parts[n] == anyFile {
 		file = parts[:n]
 	}
-	for _, pattern := range patterns {
-		if not, ok := strings.CutPrefix(pattern, "!"); !ok {
-			found = found || matches(pattern, parts)
-		} else if found && matches(not, file) {
+	for _, p := range list {
+		if !p.not {
+			found = found || matches(p.all, parts)
+		} else if found && matches(p.all, file) {
 			return false
 		}
 	}
@@ -160,8 +177,7 @@ func matchPath(patterns, parts []string) bool {
 // anyFile stands in a path for whatever a folder has.
 const anyFile = "\x01any"
 
-func matches(pattern string, p []string) bool {
-	all := strings.Split(strings.Trim(pattern, "/"), "/")
+func matches(all, p []string) bool {
 	if len(p) == 0 {
 		return false
 	}
@@ -213,6 +229,9 @@ func parts(pattern, p []string) bool {
 }
 
 func part(pattern, p string) bool {
+	if pattern == p {
+		return true
+	}
 	if ok, err := path.Match(pattern, p); ok && err == nil {
 		return true
 	}

@@ -94,9 +94,11 @@ func findsAll(c *Command) bool {
 		}
 		roots = roots || system(v.Text)
 	}
-	if !roots {
-		return false
-	}
+	return roots && deletesFound(c)
+}
+
+// deletesFound is met by find that deletes what it finds.
+func deletesFound(c *Command) bool {
 	for i, v := range c.Args {
 		if v.Text == "-delete" {
 			return true
@@ -171,18 +173,15 @@ var logs = belowAny(append(logFiles, "/var/log/*", "/var/log/*.log")...)
 
 // stops is met when systemctl or service stops, disables or masks one of these units.
 func stops(units ...string) []trigger {
-	var all []string
-	for _, u := range units {
-		all = append(all, u, u+".service", u+".socket")
-	}
-	verbs := hasArg("stop", "disable", "mask", "kill", "revert", "clean")
+	unit := isUnit(units...)
+	verbs := hasArg("stop", "disable", "mask", "kill", "revert", "clean", "freeze")
 	return []trigger{
-		{Names: []string{"systemctl"}, When: allOf(verbs, hasArg(all...))},
+		{Names: []string{"systemctl"}, When: allOf(verbs, hasWord(unit))},
 		{Names: []string{"service", "rc-service"}, When: func(c *Command) bool {
 			w := operandsOf(c)
-			return len(w) > 1 && slices.Contains(all, w[0]) && w[1] == "stop"
+			return len(w) > 1 && unit(w[0]) && w[1] == "stop"
 		}},
-		{Names: []string{"update-rc.d", "chkconfig", "rc-update"}, When: allOf(hasArg(all...), hasArg("disable", "remove", "off", "del", "defaults-disabled"))},
+		{Names: []string{"update-rc.d", "chkconfig", "rc-update"}, When: allOf(hasWord(unit), hasArg("disable", "remove", "off", "del", "defaults-disabled"))},
 		{Names: []string{"pkill", "killall"}, When: hasArg(units...)},
 	}
 }
