@@ -23,6 +23,7 @@ func unwrapped(commands []*Command) ([]*Command, texts) {
 	var all texts
 	for i := 0; i < len(commands); i++ {
 		for e, deep := commands[i], 0; e != nil && deep < maxTexts; e, deep = e.Runs, deep+1 {
+			plainDashes(e)
 			next, read := unwrap(e)
 			if len(next) > 0 {
 				e.Runs, commands = next[0], append(commands, next[1:]...)
@@ -32,6 +33,27 @@ func unwrapped(commands []*Command) ([]*Command, texts) {
 	}
 	return commands, all
 }
+
+// plainDashes turns the dashes that PowerShell and other programs of Windows take for their own into those, where a word begins with one (F21).
+func plainDashes(c *Command) {
+	if c.Dialect == POSIX && !strings.HasSuffix(strings.ToLower(c.Program), ".exe") && !runsPowerShell(c) {
+		return
+	}
+	for _, a := range c.Args {
+		if a.Text != "" && a.Text[0] >= 0x80 && psPlain(a.Text)[0] == '-' {
+			c.Args = slices.Clone(c.Args)
+			for i, a := range c.Args {
+				c.Args[i].Text = psPlain(a.Text)
+			}
+			return
+		}
+	}
+}
+
+// powerShells are PowerShell's own programs.
+var powerShells = []string{"powershell", "pwsh", "powershell_ise", "powershell-preview", "pwsh-preview"}
+
+var runsPowerShell = isNamed(powerShells...)
 
 // unwrap gives the commands that a command runs with the rest of its words, and texts for a shell.
 func unwrap(c *Command) ([]*Command, texts) {
@@ -78,7 +100,7 @@ func command(c *Command, words []Value) *Command {
 		case Cmd:
 			next.Name = strings.TrimLeft(baseName(next.Program), ".")
 		default:
-			next.Name = next.Program[strings.LastIndexByte(next.Program, '/')+1:]
+			next.Name = posixName(next.Program)
 		}
 	}
 	return &next
@@ -160,9 +182,10 @@ func ofShell(c *Command) texts {
 
 // ofPowerShell are those for PowerShell.
 func ofPowerShell(c *Command) texts {
-	switch c.Name {
-	case "powershell", "pwsh", "powershell-preview", "pwsh-preview":
+	if runsPowerShell(c) {
 		return windows(c)
+	}
+	switch c.Name {
 	case "invoke-expression":
 		args := c.Args
 		if v, ok := paramOf(c, "command"); ok {

@@ -179,16 +179,22 @@ func (w *walker) call(x *syntax.CallExpr, from *Command) *Command {
 	}
 	c.Program, c.Args = words[0].Text, words[1:]
 	if words[0].Known() {
-		c.Name = c.Program[strings.LastIndexByte(c.Program, '/')+1:]
-		if strings.Contains(c.Name, `\`) || len(c.Name) > 4 && strings.EqualFold(c.Name[len(c.Name)-4:], ".exe") {
-			c.Name = baseName(c.Name)
-		}
-		if len(c.Name) > 1 {
-			c.Name = strings.TrimLeft(c.Name, ".") // .name is a method
-		}
+		c.Name = posixName(c.Program)
 	}
 	w.out = append(w.out, c)
 	return c
+}
+
+// posixName is a program's name as rules have it, where a shell starts it.
+func posixName(program string) string {
+	name := program[strings.LastIndexByte(program, '/')+1:]
+	if strings.Contains(name, `\`) || len(name) > 4 && strings.EqualFold(name[len(name)-4:], ".exe") {
+		name = baseName(name)
+	}
+	if len(name) > 1 {
+		name = strings.TrimLeft(name, ".") // .name is a method
+	}
+	return name
 }
 
 func (w *walker) assign(a *syntax.Assign) {
