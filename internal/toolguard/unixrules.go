@@ -22,7 +22,7 @@ var (
 		"/var/log/audit", "/var/log/journal", "/run/log/journal", "/var/log/wtmp", "/var/log/btmp", "/var/log/lastlog", "/var/log/auth.log", "/var/log/secure", "/var/log/syslog", "/var/log/messages",
 		"/var/log/kern.log", "/var/log/faillog", "/var/run/utmp", "/var/log/utmp",
 	}
-	bootFiles       = []string{"/boot", "/etc/default/grub", "/etc/grub.d", "/efi", "/etc/lilo.conf"}
+	bootFiles       = append(patterns("/boot", "/etc/default/grub", "/etc/grub.d", "/efi", "/etc/lilo.conf"), leftovers("/boot", "/efi")...)
 	protectionFiles = []string{"/etc/selinux/config", "/etc/sysconfig/selinux", "/sys/fs/selinux", "/sys/kernel/security", "/etc/apparmor.d"}
 	accountFiles    = []string{"/etc/sudoers", "/etc/sudoers.d", "/etc/passwd", "/etc/shadow", "/etc/gshadow"}
 )
@@ -226,7 +226,7 @@ var linuxSystem = []Rule{
 			{Tool: bash, Text: "echo 'set timeout=0' >> /boot/grub/grub.cfg"}, {Tool: bash, Text: "sudo sed -i 's/quiet/quiet init=\\/bin\\/sh/' /etc/default/grub"}, {Tool: bash, Text: "rm /boot/vmlinuz-6.1"}, {Tool: bash, Text: "efibootmgr -b 0001 -B"},
 			{Tool: bash, Text: "grub-install /dev/sda"},
 		},
-		Near: []Example{{Tool: bash, Text: "cat /boot/grub/grub.cfg"}, {Tool: bash, Text: "efibootmgr -v"}, {Tool: bash, Text: "cp /etc/default/grub ."}, {Tool: bash, Text: "update-grub --help"}},
+		Near: []Example{{Tool: bash, Text: "cat /boot/grub/grub.cfg"}, {Tool: bash, Text: "efibootmgr -v"}, {Tool: bash, Text: "rm -rf /boot/efi/EFI/old"}, {Tool: bash, Text: "cp /etc/default/grub ."}, {Tool: bash, Text: "update-grub --help"}},
 		On: append([]trigger{
 			{Names: []string{"efibootmgr"}, When: anyOf(hasFlag('B', "delete-bootnum"), hasFlag('c', "create"), hasFlag('o', "bootorder"), hasFlag('O', "delete-bootorder"))},
 			{Names: []string{"grub-install", "grub2-install", "lilo", "extlinux"}, When: func(c *Command) bool {
@@ -234,18 +234,19 @@ var linuxSystem = []Rule{
 			}},
 			{Names: []string{"bootctl"}, When: hasArg("remove", "install", "set-default", "set-oneshot")},
 			{Names: []string{"grub-set-default", "grub2-set-default", "grub-reboot", "grubby"}, When: anyOf(hasFlag(0, "update-kernel"), hasFlag(0, "remove-kernel"), hasFlag(0, "set-default"), func(c *Command) bool { return c.Name != "grubby" && len(c.Args) > 0 })},
-		}, onChanges(belowAny(bootFiles...))...),
-		Changed: patterns(bootFiles...),
+		}, onChanges(namedBy(bootFiles))...),
+		Changed: bootFiles,
 	},
 	{
 		ID: "linux-protection", Group: OnCommands, Refuses: "switches off AppArmor or SELinux",
 		Why: "Nothing would confine what runs next.", Instead: "Change one profile with the user's help, or ask for a permission.",
 		Refused: []Example{{Tool: bash, Text: "setenforce 0"}, {Tool: bash, Text: "systemctl disable --now apparmor"}, {Tool: bash, Text: "sed -i s/enforcing/disabled/ /etc/selinux/config"}, {Tool: bash, Text: "aa-teardown"}, {Tool: bash, Text: "echo 0 > /sys/fs/selinux/enforce"}},
-		Near:    []Example{{Tool: bash, Text: "getenforce"}, {Tool: bash, Text: "setenforce 1"}, {Tool: bash, Text: "aa-status"}, {Tool: bash, Text: "cat /etc/selinux/config"}},
+		Near:    []Example{{Tool: bash, Text: "getenforce"}, {Tool: bash, Text: "aa-complain /usr/bin/man"}, {Tool: bash, Text: "setenforce 1"}, {Tool: bash, Text: "aa-status"}, {Tool: bash, Text: "cat /etc/selinux/config"}},
 		On: slices.Concat([]trigger{
 			{Names: []string{"setenforce"}, When: hasArg("0", "permissive", "Permissive")},
 			{Names: []string{"aa-teardown"}, When: always},
-			{Names: []string{"aa-disable", "aa-complain"}, When: func(c *Command) bool { return len(c.Args) > 0 }},
+			{Names: []string{"aa-disable"}, When: func(c *Command) bool { return len(c.Args) > 0 }},
+			{Names: []string{"aa-complain"}, When: touchesPath(func(p string) bool { return p == "/etc/apparmor.d" || strings.Contains(p, "*") })}, // all, not one
 			{Names: []string{"apparmor_parser"}, When: hasFlag('R', "remove")},
 		}, onChanges(belowAny(protectionFiles...)), stops("apparmor", "selinux")),
 		Changed: patterns(protectionFiles...),
@@ -274,11 +275,11 @@ var linuxSystem = []Rule{
 		},
 		Near: []Example{
 			{Tool: bash, Text: "curl -fsSL https://example.org/install.sh -o install.sh"}, {Tool: bash, Text: "curl -s https://example.org/api | jq ."}, {Tool: bash, Text: "curl -s https://example.org/api | python3 -m json.tool"},
-			{Tool: bash, Text: `curl -s https://example.org/api | python3 -c "import sys, json; print(json.load(sys.stdin)['a'])"`}, {Tool: bash, Text: `eval "$(ssh-agent -s)"`}, {Tool: bash, Text: "cat a.sh | sh"},
+			{Tool: bash, Text: `curl -s https://example.org/api | python3 -c "import sys, json; print(json.load(sys.stdin)['a'])"`}, {Tool: bash, Text: `eval "$(ssh-agent -s)"`}, {Tool: bash, Text: "cat a.sh | sh"}, {Tool: bash, Text: "curl -s https://example.org/i.sh | bash -n"},
 		},
 		On: []trigger{
-			{Names: []string{"sh", "bash", "dash", "zsh", "ksh", "ash", "fish"}, When: allOf(posixOnly, func(c *Command) bool { return fetchedIn(c) || bare(c) && piped(c) })},
-			{Names: []string{"python", "python2", "python3", "perl", "ruby", "node", "php"}, When: allOf(posixOnly, func(c *Command) bool { return bare(c) && (piped(c) || fetchedIn(c)) })},
+			{Names: []string{"sh", "bash", "dash", "zsh", "ksh", "ash", "fish"}, When: allOf(posixOnly, isNot(onlyChecks), func(c *Command) bool { return fetchedIn(c) || bare(c) && piped(c) })},
+			{Names: []string{"python", "python2", "python3", "perl", "ruby", "node", "php"}, When: allOf(posixOnly, isNot(onlyChecks), func(c *Command) bool { return bare(c) && (piped(c) || fetchedIn(c)) })},
 			{Names: []string{"eval", "source", "."}, When: allOf(posixOnly, fetchedIn)},
 		},
 	},
@@ -302,15 +303,63 @@ func fetchedIn(c *Command) bool {
 	return own.Made(fetchers)
 }
 
+// onlyChecks says whether an interpreter reads a script and does not run it: its options say so, before its first operand.
+func onlyChecks(c *Command) bool {
+	checks := false
+	for i := 0; i < len(c.Args); i++ {
+		switch w := c.Args[i].Text; {
+		case w == "--help", w == "--version", w == "--no-execute", w == "--check", w == "--syntax-check", w == "--lint":
+			checks = true
+		case takesWord(w):
+			if i++; i < len(c.Args) && c.Args[i].Text == "noexec" {
+				checks = w[0] == '-'
+			}
+		case len(w) < 2 || w == "--" || w[0] != '-' && w[0] != '+' || c.Args[i].Of != nil:
+			return checks
+		case w[1] == '-':
+		case strings.HasSuffix(c.Name, "sh"):
+			if strings.Contains(w, "i") { // of interactive shells the option does not count
+				return false
+			}
+			if strings.Contains(w, "n") {
+				checks = w[0] == '-'
+			}
+		case c.Name == "php" && w == "-l", (c.Name == "ruby" || c.Name == "node") && w == "-c":
+			checks = true
+		}
+	}
+	return checks
+}
+
+// takesWord says whether an option of a shell has the next word for its value.
+func takesWord(w string) bool {
+	return w == "--rcfile" || w == "--init-file" || len(w) > 1 && (w[0] == '-' || w[0] == '+') && w[1] != '-' && strings.HasSuffix(strings.ToLower(w), "o")
+}
+
+// leftovers are the patterns of what lies below the boot loader's directories, and nothing starts.
+func leftovers(dirs ...string) (all []string) {
+	for _, d := range dirs {
+		for _, name := range []string{"old", "*[.-_]old", "backup", "*[.-_]backup", "*.bak", "*.orig", "*.save", "*~", "lost+found", "config-*", "system.map-*"} {
+			all = append(all, "!"+d+"/**/"+name, "!"+d+"/**/"+name+"/**", "!"+d+"/"+name, "!"+d+"/"+name+"/**")
+		}
+	}
+	return all
+}
+
 // bare says whether an interpreter has no script but its input: no operand that is a file, no -c or -m.
 func bare(c *Command) bool {
-	for i, v := range c.Args {
+	shell := strings.HasSuffix(c.Name, "sh")
+	for i := 0; i < len(c.Args); i++ {
+		v := c.Args[i]
 		switch w := v.Text; {
 		case w == "-s", w == "-", w == "/dev/stdin", v.Of != nil:
 			return true
+		case shell && takesWord(w):
+			i++
+		case shell && strings.HasPrefix(w, "+"):
 		case w == "--":
 			return i+1 == len(c.Args)
-		case len(w) > 1 && w[0] == '-' && w[1] != '-' && strings.ContainsAny(w[1:], "cmenprR") && !(strings.HasSuffix(c.Name, "sh") && !strings.Contains(w, "c")):
+		case len(w) > 1 && w[0] == '-' && w[1] != '-' && strings.ContainsAny(w[1:], "cmenprR") && !(shell && !strings.Contains(w, "c")):
 			return false
 		case w != "" && w[0] != '-':
 			return false
