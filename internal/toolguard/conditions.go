@@ -67,8 +67,19 @@ func operandsOf(c *Command) []string {
 // touchesPath is met when an operand, cleaned, meets the condition.
 func touchesPath(is func(path string) bool) condition {
 	return func(c *Command) bool {
-		return slices.ContainsFunc(operandsOf(c), func(w string) bool { return is(clean(w)) })
+		return slices.ContainsFunc(operandsOf(c), func(w string) bool { return is(c.in(w)) })
 	}
+}
+
+// in is a path of a command's as it is from its directory.
+func (c *Command) in(w string) string {
+	if c.Dir != "" && w != "" && w[0] != '/' && w[0] != '~' && w[0] != unknownText[0] {
+		if c.Dir[0] == '~' {
+			return strings.TrimSuffix(path.Join(c.Dir, w), "/")
+		}
+		w = strings.TrimSuffix(c.Dir, "/") + "/" + w
+	}
+	return clean(w)
 }
 
 // firstsAre is met when an operand does that is not the last of several of mv's.
@@ -78,7 +89,7 @@ func firstsAre(is func(path string) bool) condition {
 		if c.Name == "mv" && len(w) > 1 {
 			w = w[:len(w)-1]
 		}
-		return slices.ContainsFunc(w, func(w string) bool { return is(clean(w)) })
+		return slices.ContainsFunc(w, func(w string) bool { return is(c.in(w)) })
 	}
 }
 
@@ -86,19 +97,19 @@ func firstsAre(is func(path string) bool) condition {
 func lastIs(is func(path string) bool) condition {
 	return func(c *Command) bool {
 		for i, v := range c.Args {
-			if v.Text == "-t" && i+1 < len(c.Args) && is(clean(c.Args[i+1].Text)) {
+			if v.Text == "-t" && i+1 < len(c.Args) && is(c.in(c.Args[i+1].Text)) {
 				return true
 			}
 		}
 		w := operandsOf(c)
-		return len(w) > 1 && is(clean(w[len(w)-1]))
+		return len(w) > 1 && is(c.in(w[len(w)-1]))
 	}
 }
 
 // writesPath is met when output is redirected to such a file.
 func writesPath(is func(path string) bool) condition {
 	return func(c *Command) bool {
-		return slices.ContainsFunc(c.Writes, func(v Value) bool { return is(clean(v.Text)) })
+		return slices.ContainsFunc(c.Writes, func(v Value) bool { return is(c.in(v.Text)) })
 	}
 }
 
@@ -136,7 +147,7 @@ func onChanges(is func(path string) bool) []trigger {
 		{Names: []string{"dd"}, When: func(c *Command) bool {
 			return slices.ContainsFunc(c.Args, func(v Value) bool {
 				to, ok := strings.CutPrefix(v.Text, "of=")
-				return ok && is(clean(to))
+				return ok && is(c.in(to))
 			})
 		}},
 	}

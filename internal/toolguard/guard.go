@@ -2,10 +2,13 @@ package toolguard
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"sync"
+
+	"weir/internal/shell"
 )
 
 // Options are what a guard is made of. None of them takes a rule away.
@@ -249,8 +252,13 @@ func shells(calm *calm, text string, goOn func([]*Command) bool) {
 			return
 		}
 	}
-	_ = eachPOSIX(text, len(text), goOn) // behind an error there is nothing to find
+	if err := eachPOSIX(text, len(text), goOn); errors.Is(err, shell.ErrDeep) || err != nil && strings.Contains(text, "((") { // too deep to be read as it is, or subshells that look like arithmetic
+		_ = eachPOSIX(flat.Replace(text), len(text), goOn)
+	} // behind another error there is nothing to find
 }
+
+// flat takes brackets away: what stood in them stands on lines of its own.
+var flat = strings.NewReplacer("(", "\n", ")", "\n", "{", "\n", "}", "\n")
 
 // maxExcerpt is how much of a refused command is told, in bytes.
 const maxExcerpt = 200

@@ -10,6 +10,17 @@ import (
 // maxTexts bounds the texts that are found in one text, and in those.
 const maxTexts = 64
 
+// maxWrapped bounds the programs that run one another in one command.
+const maxWrapped = 512
+
+// Programs that run text of a shell, and of other languages.
+var (
+	shellNames   = []string{"sh", "bash", "dash", "zsh", "ksh", "ash", "fish", "rbash", "rksh", "rzsh", "mksh", "lksh", "pdksh", "oksh", "posh", "yash", "hush", "osh"}
+	interpreters = []string{"python", "perl", "ruby", "node", "nodejs", "php", "pypy", "lua", "luajit", "deno", "bun", "tclsh", "Rscript"}
+	isShell      = isNamed(shellNames...)
+	versioned    = words(strings.Join(slices.Concat(shellNames, interpreters), " "))
+)
+
 // text is a script in one language.
 type text struct {
 	dialect Dialect
@@ -22,7 +33,7 @@ type texts []text
 func unwrapped(commands []*Command) ([]*Command, texts) {
 	var all texts
 	for i := 0; i < len(commands); i++ {
-		for e, deep := commands[i], 0; e != nil && deep < maxTexts; e, deep = e.Runs, deep+1 {
+		for e, deep := commands[i], 0; e != nil && deep < maxWrapped; e, deep = e.Runs, deep+1 {
 			plainDashes(e)
 			next, read := unwrap(e)
 			if len(next) > 0 {
@@ -77,8 +88,17 @@ func unwrap(c *Command) ([]*Command, texts) {
 	var all texts
 	found, read := commands.Unwrap(c.Name, c.Args, func(v Value) string { return v.Text })
 	for _, args := range found {
-		if from := last(c.From); c.Name == "xargs" && from != nil && (from.Name == "echo" || from.Name == "printf") {
-			args = slices.Concat(args, from.Args)
+		if from := last(c.From); c.Name == "xargs" && from != nil {
+			switch from.Name {
+			case "echo", "printf":
+				args = slices.Concat(args, from.Args)
+			case "ls": // the names in it, or with -d its own
+				args = slices.Concat(args, from.Args)
+			case "find":
+				if overSystem(from) {
+					args = append(slices.Clone(args), Value{Text: "/"})
+				}
+			}
 		}
 		runs = append(runs, command(c, args))
 	}
@@ -169,9 +189,14 @@ func inner(c *Command) texts { return slices.Concat(ofShell(c), ofPowerShell(c),
 
 // ofShell are those for a POSIX shell.
 func ofShell(c *Command) texts {
-	switch c.Name {
-	case "sh", "bash", "dash", "zsh", "ksh", "ash":
+	if isShell(c) {
 		return shellTexts(c)
+	}
+	switch c.Name {
+	case "at", "batch":
+		if c.Dialect == POSIX {
+			return fed(c, POSIX)
+		}
 	case "eval":
 		if c.Dialect == POSIX {
 			return texts{{POSIX, joined(c.Args)}}
@@ -281,16 +306,66 @@ func fed(c *Command, d Dialect) texts {
 		all = append(all, text{d, v.Text})
 	}
 	if from := last(c.From); from != nil {
-		switch from.Name {
-		case "echo", "printf", "write-output", "":
-			all = append(all, text{d, strings.ReplaceAll(joined(from.Args), `\n`, "\n")})
-		case "cat":
-			for _, v := range from.Reads {
-				all = append(all, text{d, v.Text})
-			}
+		if s, ok := output(from); ok {
+			all = append(all, text{d, s})
 		}
 	}
 	return all
+}
+
+// output is what a command prints, where that is told by its words and what it is given.
+func output(c *Command) (string, bool) {
+	if c == nil || len(c.Writes) > 0 {
+		return "", false
+	}
+	switch c.Name {
+	case "echo", "printf", "write-output", "":
+		args := c.Args
+		if c.Name == "printf" && len(args) > 1 && args[0].Text != "--" && strings.Contains(args[0].Text, "%") {
+			return printed(args[0].Text, args[1:]), true
+		}
+		for c.Name != "" && len(args) > 0 && len(args[0].Text) > 1 && args[0].Text[0] == '-' && strings.Trim(args[0].Text[1:], "neE-") == "" {
+			args = args[1:]
+		}
+		if c.Name == "" && len(c.Reads) > 0 || c.Program == "" && c.Dialect == POSIX {
+			return "", false
+		}
+		return strings.ReplaceAll(joined(args), `\n`, "\n"), true
+	case "cat":
+		var b strings.Builder
+		for _, v := range c.Reads {
+			b.WriteString(v.Text)
+		}
+		return b.String(), len(c.Reads) > 0 && len(operandsOf(c)) == 0
+	}
+	return "", false
+}
+
+// printed is what printf makes of texts.
+func printed(format string, args []Value) string {
+	var b strings.Builder
+	for len(args) > 0 && b.Len() < MaxValue {
+		left := len(args)
+		for i := 0; i < len(format); i++ {
+			switch rest := format[i:]; {
+			case strings.HasPrefix(rest, "%s"), strings.HasPrefix(rest, "%b"), strings.HasPrefix(rest, "%d"), strings.HasPrefix(rest, "%q"):
+				if len(args) > 0 {
+					b.WriteString(args[0].Text)
+					args = args[1:]
+				}
+				i++
+			case strings.HasPrefix(rest, `\n`):
+				b.WriteByte('\n')
+				i++
+			default:
+				b.WriteByte(format[i])
+			}
+		}
+		if len(args) == left {
+			break
+		}
+	}
+	return b.String()
 }
 
 func shellTexts(c *Command) texts {

@@ -2,6 +2,7 @@ package toolguard
 
 import (
 	"cmp"
+	"path"
 	"slices"
 	"strings"
 )
@@ -36,6 +37,12 @@ var allIn = []string{"/{,.}*", "/.[!.]*", "/.*", "/*", "*"}
 
 // system says whether a path is one of them, the home, or all that is in one.
 func system(p string) bool {
+	if p == "" || p[0] != '/' && p[0] != '~' {
+		return false
+	}
+	if i := strings.IndexAny(p, "*?["); i > 0 && p[i-1] != '/' && slices.ContainsFunc(systemDirs[1:], func(dir string) bool { ok, err := path.Match(p, dir); return ok && err == nil }) {
+		return true
+	}
 	for _, all := range allIn {
 		if dir, ok := strings.CutSuffix(p, all); ok {
 			p = cmp.Or(dir, "/")
@@ -51,6 +58,7 @@ func uproots(c *Command) bool {
 		return false
 	}
 	for _, w := range operandsOf(c) {
+		w = c.in(w)
 		if !strings.HasPrefix(w, "/") && !strings.HasPrefix(w, "~") {
 			continue
 		}
@@ -81,20 +89,36 @@ func cleanWord(w string) string {
 
 // findsAll is met by find over such a directory which deletes without a condition that narrows.
 func findsAll(c *Command) bool {
+	return overSystem(c) && deletesFound(c)
+}
+
+// overSystem is met by find over such a directory without a condition that narrows.
+func overSystem(c *Command) bool {
 	roots := false
 	for i, v := range c.Args {
-		if strings.HasPrefix(v.Text, "-") {
-			for _, o := range c.Args[i:] {
+		if strings.HasPrefix(v.Text, "-") || v.Text == "!" || v.Text == "(" {
+			rest := c.Args[i:]
+			for i, o := range rest {
 				switch o.Text {
-				case "-name", "-iname", "-path", "-ipath", "-regex", "-user", "-group", "-size", "-mtime", "-mmin", "-newer", "-empty", "-perm", "-inum", "-atime", "-ctime", "-nouser", "-nogroup", "-links", "-lname", "-samefile", "-amin", "-cmin", "-newermt", "-type":
+				case "-type":
+					if i+1 < len(rest) && strings.Trim(rest[i+1].Text, "fd,") != "" {
+						return false
+					}
+					continue
+				}
+				if i > 0 && (rest[i-1].Text == "!" || rest[i-1].Text == "-not") {
+					continue // all but some
+				}
+				switch o.Text {
+				case "-name", "-iname", "-path", "-ipath", "-regex", "-user", "-group", "-size", "-mtime", "-mmin", "-newer", "-empty", "-perm", "-inum", "-atime", "-ctime", "-nouser", "-nogroup", "-links", "-lname", "-samefile", "-amin", "-cmin", "-newermt":
 					return false
 				}
 			}
 			break
 		}
-		roots = roots || system(v.Text)
+		roots = roots || system(c.in(v.Text))
 	}
-	return roots && deletesFound(c)
+	return roots
 }
 
 // deletesFound is met by find that deletes what it finds.
@@ -113,6 +137,9 @@ func deletesFound(c *Command) bool {
 	return false
 }
 
+// lists is met by a partition editor that only tells.
+var lists = anyOf(hasFlag('l', "list"), hasFlag('d', "dump"), hasFlag('J', "json"), hasFlag('V', "verify"), hasFlag('s', "show-size"), hasFlag('s', "getsz"), hasFlag('F', "list-free"), hasFlag('x', "list-details"), hasFlag('g', "show-geometry"), hasFlag('h', "help"), hasFlag('v', "version"))
+
 var linuxDisk = []Rule{
 	{
 		ID: "linux-disk", Group: OnCommands, Refuses: "makes a file system on, wipes or repartitions a disk, or writes to it below its file systems",
@@ -128,9 +155,9 @@ var linuxDisk = []Rule{
 		On: append([]trigger{
 			{Names: []string{"mkfs", "mkfs.ext2", "mkfs.ext3", "mkfs.ext4", "mkfs.xfs", "mkfs.btrfs", "mkfs.vfat", "mkfs.fat", "mkfs.ntfs", "mkfs.exfat", "mkfs.f2fs", "mke2fs", "mkswap", "mkdosfs", "mkntfs", "newfs", "blkdiscard", "shred", "pvcreate", "badblocks"}, When: touchesPath(device)},
 			{Names: []string{"wipefs"}, When: allOf(anyOf(hasFlag('a', "all"), hasFlag('o', "offset")), touchesPath(device))},
-			{Names: []string{"sgdisk"}, When: allOf(touchesPath(device), anyOf(hasFlag('Z', "zap-all"), hasFlag('o', "clear"), hasFlag('z', "zap"), hasFlag('d', "delete")))},
-			{Names: []string{"sfdisk"}, When: allOf(touchesPath(device), hasFlag(0, "delete"))},
-			{Names: []string{"parted"}, When: allOf(touchesPath(device), hasArg("rm", "mklabel", "mktable", "mkpart"))},
+			{Names: []string{"sgdisk"}, When: allOf(touchesPath(device), anyOf(hasFlag('Z', "zap-all"), hasFlag('o', "clear"), hasFlag('z', "zap"), hasFlag('d', "delete"), hasFlag('n', "new"), hasFlag('l', "load-backup")))},
+			{Names: []string{"sfdisk", "fdisk", "gdisk"}, When: allOf(touchesPath(device), isNot(allOf(lists, isNot(hasFlag(0, "delete")))))}, // what they do comes from their input
+			{Names: []string{"parted"}, When: allOf(touchesPath(device), anyOf(hasArg("rm", "mklabel", "mktable", "mkpart", "resizepart"), func(c *Command) bool { return c.From != nil || len(c.Reads) > 0 }))},
 			{Names: []string{"hdparm"}, When: anyOf(hasArg("--security-erase", "--security-erase-enhanced", "--trim-sector-ranges"))},
 			{Names: []string{"nvme"}, When: hasArg("format", "sanitize")},
 			{Names: []string{"cryptsetup"}, When: allOf(hasArg("luksFormat", "erase", "luksErase"), touchesPath(device))},
@@ -278,8 +305,8 @@ var linuxSystem = []Rule{
 			{Tool: bash, Text: `curl -s https://example.org/api | python3 -c "import sys, json; print(json.load(sys.stdin)['a'])"`}, {Tool: bash, Text: `eval "$(ssh-agent -s)"`}, {Tool: bash, Text: "cat a.sh | sh"}, {Tool: bash, Text: "curl -s https://example.org/i.sh | bash -n"},
 		},
 		On: []trigger{
-			{Names: []string{"sh", "bash", "dash", "zsh", "ksh", "ash", "fish"}, When: allOf(posixOnly, isNot(onlyChecks), func(c *Command) bool { return fetchedIn(c) || bare(c) && piped(c) })},
-			{Names: []string{"python", "python2", "python3", "perl", "ruby", "node", "php"}, When: allOf(posixOnly, isNot(onlyChecks), func(c *Command) bool { return bare(c) && (piped(c) || fetchedIn(c)) })},
+			{Names: shellNames, When: allOf(posixOnly, isNot(onlyChecks), func(c *Command) bool { return fetchedIn(c) || bare(c) && piped(c) })},
+			{Names: interpreters, When: allOf(posixOnly, isNot(onlyChecks), func(c *Command) bool { return bare(c) && (piped(c) || fetchedIn(c)) || codeFetched(c) })},
 			{Names: []string{"eval", "source", "."}, When: allOf(posixOnly, fetchedIn)},
 		},
 	},
@@ -344,6 +371,29 @@ func leftovers(dirs ...string) (all []string) {
 		}
 	}
 	return all
+}
+
+// codeFetched says whether the program behind an option as -e was fetched.
+func codeFetched(c *Command) bool {
+	code := false
+	for i, v := range c.Args {
+		w := v.Text
+		if len(w) < 2 || w[0] != '-' {
+			if code && fetchedIn(&Command{Args: c.Args[i : i+1]}) {
+				return true
+			}
+			if !code {
+				return false
+			}
+			code = false
+			continue
+		}
+		code = w == "--eval" || w == "--print" || w[1] != '-' && strings.ContainsAny(w[1:], "ceErp")
+		if v.Of != nil && (code || strings.HasPrefix(w, "--eval=")) && fetchedIn(&Command{Args: c.Args[i : i+1]}) {
+			return true
+		}
+	}
+	return false
 }
 
 // bare says whether an interpreter has no script but its input: no operand that is a file, no -c or -m.

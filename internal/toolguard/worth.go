@@ -1,6 +1,7 @@
 package toolguard
 
 import (
+	"slices"
 	"strings"
 )
 
@@ -24,6 +25,10 @@ func worth(calm *calm, text string) string {
 		}
 	}
 	keep := make([]bool, len(parts))
+	functions, moved := declared(text), false
+	if len(functions) > maxFunctions {
+		return text
+	}
 	for i, p := range parts {
 		uses := false
 		used(p, func(name string) {
@@ -31,7 +36,8 @@ func worth(calm *calm, text string) string {
 				set[name], uses = true, true
 			}
 		})
-		keep[i] = uses || !calm.text(POSIX, p)
+		moved = moved || strings.Contains(p, "cd ") || strings.Contains(p, "pushd ") // what stands behind it may mean other paths
+		keep[i] = uses || moved || !calm.text(POSIX, p) || slices.ContainsFunc(functions, func(name string) bool { return strings.Contains(p, name) })
 	}
 	var b strings.Builder
 	for i, p := range parts {
@@ -43,6 +49,22 @@ func worth(calm *calm, text string) string {
 		}
 	}
 	return b.String()
+}
+
+// declared are the names of a text's functions.
+func declared(text string) (names []string) {
+	for at := 0; len(names) <= maxFunctions; {
+		n := strings.IndexByte(text[at:], '(')
+		if n < 0 {
+			break
+		}
+		at += n + 1
+		if strings.HasPrefix(strings.TrimLeft(text[at:], " \t"), ")") {
+			before := strings.TrimRight(text[:at-1], " \t")
+			names = append(names, before[strings.LastIndexAny(before, " \t\n;&|(){}")+1:])
+		}
+	}
+	return names
 }
 
 // worthOfCmd does the same for cmd, which reads line by line: it leaves calm lines out that neither go on in another nor have variables.
