@@ -42,7 +42,7 @@ var weakMembers = words("add open copy load clear create delete gettype openread
 // marks are what the rules for weak names are about, besides paths.
 var marks = words(`curl wget wget2 fetch aria2c lynx http https lwp-request get-clipboard gettext frombase64string downloadstring invoke-webrequest invoke-restmethod iwr irm ntds repair system32 sysnative
  windows winevt evtx defender windefend amsi amsiutils amsiinitfailed win32_shadowcopy win32_process win32_volume scriptblock assembly administrators eventlog currentversion specialaccounts lsass
- sam security programdata users eventlogs home pidof pgrep systemroot windir systemdrive comspec programfiles allusersprofile pshome`)
+ sam security programdata program users eventlogs home pidof pgrep systemroot windir systemdrive comspec programfiles allusersprofile pshome`)
 
 // made are operators and methods with which PowerShell makes texts of others.
 var made = words("split join replace ireplace creplace char f substring insert tochararray reverse concat trim")

@@ -71,6 +71,14 @@ func unwrap(c *Command) ([]*Command, texts) {
 	switch c.Name {
 	case "start-process":
 		return []*Command{startProcess(c)}, nil
+	case ".start":
+		if onType("[diagnostics.process]")(c) && len(c.Args) > 0 {
+			return []*Command{startedAs(c, c.Args[0], Value{Items: c.Args[1:]})}, nil
+		}
+	case ".shellexecute":
+		if c.Made(textContains("shell.application")) && len(c.Args) > 0 {
+			return []*Command{startedAs(c, c.Args[0], Value{Items: c.Args[1:min(2, len(c.Args))]})}, nil
+		}
 	case "psexec", "psexec64":
 		args := c.Args
 		for len(args) > 0 && (strings.HasPrefix(args[0].Text, "-") || strings.HasPrefix(args[0].Text, "/") || strings.HasPrefix(args[0].Text, `\\`)) {
@@ -128,14 +136,35 @@ func command(c *Command, words []Value) *Command {
 
 // startProcess is the command that Start-Process starts.
 func startProcess(c *Command) *Command {
-	file, ok := paramOf(c, "filepath")
-	if !ok {
-		file = first(c.Args)
+	file, named := paramOf(c, "filepath")
+	list, listed := paramOf(c, "argumentlist")
+	if !listed {
+		list, listed = paramOf(c, "args")
 	}
-	list, _ := paramOf(c, "argumentlist")
-	if list.Text == "" && len(c.Args) > 1 && c.Args[0].Text == file.Text && !strings.HasPrefix(c.Args[1].Text, "-") {
-		list = c.Args[1]
+	var free []Value // what has no name
+	for i := 0; i < len(c.Args); i++ {
+		a := c.Args[i]
+		switch w := strings.ToLower(strings.TrimLeft(a.Text, "-")); {
+		case a.Quoted || len(a.Items) > 0 || !strings.HasPrefix(a.Text, "-"):
+			free = append(free, a)
+		case !slices.ContainsFunc(startSwitches, func(s string) bool { return w != "" && strings.HasPrefix(s, w) }):
+			i++ // its value
+		}
 	}
+	if !named && len(free) > 0 {
+		file, free = free[0], free[1:]
+	}
+	if !listed && len(free) > 0 {
+		list = free[0]
+	}
+	return startedAs(c, file, list)
+}
+
+// startSwitches are the parameters of Start-Process without a value.
+var startSwitches = []string{"nonewwindow", "nnw", "wait", "passthru", "loaduserprofile", "lup", "usenewenvironment", "whatif", "confirm"}
+
+// startedAs is a program of Windows with the words of a list.
+func startedAs(c *Command, file, list Value) *Command {
 	next := &Command{Dialect: Cmd, Name: baseName(file.Text), Program: file.Text, From: c.From}
 	for _, item := range list.All() {
 		for _, w := range splitPowerShell(item.Text) {
@@ -240,7 +269,11 @@ func ofCmd(c *Command) texts {
 	case "cmd":
 		return ofCmdItself(c)
 	case ".create":
-		if c.Made(textContains("win32_process")) || strings.Contains(c.On.Text, "win32_process") {
+		if c.Made(textContains("win32_process")) || strings.Contains(strings.ToLower(c.On.Text), "win32_process") {
+			return texts{{Cmd, first(c.Args).Text}}
+		}
+	case ".run", ".exec":
+		if c.Made(textContains("wscript.shell")) {
 			return texts{{Cmd, first(c.Args).Text}}
 		}
 	case "invoke-wmimethod", "invoke-cimmethod":
@@ -269,8 +302,14 @@ func ofCmd(c *Command) texts {
 	return nil
 }
 
-// ofCmdItself is the text behind cmd's /c, /k or /r, or its input.
+var behindC = pathPattern(`(?is)\s/[ckr]\s*(.*?)\s*$`)
+
+// ofCmdItself is the text behind cmd's /c, /k or /r, or its input. cmd takes a quote at both ends of it away, whatever stands between them.
 func ofCmdItself(c *Command) texts {
+	if m := behindC().FindStringSubmatch(c.Line); m != nil && len(m[1]) > 1 && m[1][0] == '"' && m[1][len(m[1])-1] == '"' {
+		c.Line = ""
+		return append(ofCmdItself(c), text{Cmd, m[1][1 : len(m[1])-1]})
+	}
 	for i, a := range c.Args {
 		l := strings.ToLower(a.Text)
 		if !strings.HasPrefix(l, "/c") && !strings.HasPrefix(l, "/k") && !strings.HasPrefix(l, "/r") {

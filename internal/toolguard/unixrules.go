@@ -179,7 +179,13 @@ var linuxDisk = []Rule{
 		Deleted: systemDirs,
 		On: []trigger{
 			{Names: []string{"rm"}, When: uproots},
-			{Names: []string{"remove-item"}, When: allOf(anyOf(enables("recurse"), hasArg("-rf", "-fr")), touchesPath(func(p string) bool { return p != "~" && system(p) }))},
+			{Names: []string{"remove-item"}, When: func(c *Command) bool {
+				c = &Command{Args: c.Args, Dir: c.Dir, From: c.From}
+				for _, w := range listedFor(c) {
+					c.Args = append(c.Args[:len(c.Args):len(c.Args)], Value{Text: w})
+				}
+				return anyOf(enables("recurse"), hasArg("-rf", "-fr"))(c) && !enables("whatif")(c) && touchesPath(func(p string) bool { return p != "~" && system(p) })(c)
+			}},
 			{Names: []string{"find"}, When: findsAll},
 			{Names: []string{"chmod", "chown", "setfacl"}, When: allOf(hasFlag('R', "recursive"), touchesPath(func(p string) bool {
 				return p == "/" || p == "/*" || p == "/usr" || p == "/etc" || p == "/bin" || p == "/lib"
