@@ -27,7 +27,7 @@ func TestF23Twins(t *testing.T) {
 			strings.Repeat("{ ", 600) + "rm -rf /; " + strings.Repeat("}; ", 600), strings.Repeat("$(", 700) + "rm -rf /" + strings.Repeat(")", 700),
 			"rbash -c 'rm -rf /'", "mksh -c 'rm -rf /'", "fish -c 'rm -rf /'", "ksh93 -c 'rm -rf /'", "bash-5.2 -c 'rm -rf /'", "zsh-5.9 -c 'rm -rf /'", "/usr/local/bin/bash5 -lc 'rm -rf /'", "setarch x86_64 rm -rf /", "setarch -R rm -rf /", "linux32 rm -rf /",
 			"/lib64/ld-linux-x86-64.so.2 /bin/rm -rf /", "/lib/ld-linux.so.2 --library-path /x /bin/rm -rf /", "echo 'rm -rf /' | at now", "at now <<E\nrm -rf /\nE", "echo 'rm -rf /' | batch", "printf '%s\\n' 'rm -rf /' | sh", "setpriv --reuid 0 rm -rf /", "fakeroot rm -rf /",
-			long + "f() {\n  rm -rf \"$1\"\n}\n" + long + "f /\n", long + "cd /\n" + long + "rm -rf *\n", long + "for d in /etc /usr\ndo\nrm -rf $d\ndone\n",
+			long + "f() {\n  rm -rf \"$1\"\n}\n" + long + "f /\n", long + "cd /\n" + long + "rm -rf *\n", long + "pushd /\n" + long + "cd x; cd ..\nrm -rf *\n", long + "for d in /etc /usr\ndo\nrm -rf $d\ndone\n",
 		},
 		"linux-accounts": {"cd /etc && echo 'a ALL=(ALL) ALL' >> sudoers", "cd /etc/sudoers.d; cp /tmp/x y"},
 		"linux-boot":     {"cd /boot/grub && sed -i s/a/b/ grub.cfg"},

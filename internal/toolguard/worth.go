@@ -36,7 +36,7 @@ func worth(calm *calm, text string) string {
 				set[name], uses = true, true
 			}
 		})
-		moved = moved || strings.Contains(p, "cd ") || strings.Contains(p, "pushd ") // what stands behind it may mean other paths
+		moved = moved || moves(p) // what stands behind it may mean other paths
 		keep[i] = uses || moved || !calm.text(POSIX, p) || slices.ContainsFunc(functions, func(name string) bool { return strings.Contains(p, name) })
 	}
 	var b strings.Builder
@@ -49,6 +49,23 @@ func worth(calm *calm, text string) string {
 		}
 	}
 	return b.String()
+}
+
+// moves says whether a part may go to a directory that is not below the one before.
+func moves(text string) bool {
+	for _, name := range []string{"cd", "pushd"} {
+		for rest := text; ; {
+			var ok bool
+			if _, rest, ok = strings.Cut(rest, name); !ok {
+				break
+			}
+			to := strings.TrimLeft(rest, " \t")
+			if to == "" || len(to) < len(rest) && strings.IndexByte("/~\"'$\\`-\n;&|)", to[0]) >= 0 || strings.IndexByte("\"'\\\n;&|)", rest[0]) >= 0 {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // declared are the names of a text's functions.
