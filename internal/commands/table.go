@@ -2,37 +2,52 @@ package commands
 
 // program says what stands before the command that a program runs. Options are written as for getopt.
 type program struct {
-	short    string // letters, of which only those with a value matter
-	long     string // those with a value, and those without one that are the beginning of another
-	operands int    // words before the command that are no options
-	number   bool   // the operand is a number, and may be left out
-	sets     bool   // NAME=VALUE may stand before the command
-	text     string // options whose value a shell runs
-	joined   bool   // a command that is one word is a text of a shell
+	short    string            // letters, of which only those with a value matter
+	long     string            // those with a value, and those without one that are the beginning of another
+	operands int               // words before the command that are no options
+	lead     func(string) bool // tells the operand, which may be left out, from the command
+	sets     bool              // NAME=VALUE may stand before the command
+	text     string            // options whose value a shell runs
+	joined   bool              // a command that is one word is a text of a shell
 }
 
 // all words but options and their values are operands.
 const all = 1 << 30
 
+// loader is the program that starts others, when it is started by itself.
+var loader = &program{long: "library-path= preload= audit= argv0= inhibit-rpath= glibc-hwcaps-prepend= glibc-hwcaps-mask="}
+
+// isArch says whether a word is a kind of machine, as setarch names them.
+func isArch(w string) bool {
+	return Listed("linux32 linux64 i386 i486 i586 i686 x86_64 amd64 athlon uname26 arm armh armv6l armv7l armv8l aarch64 arm64 ppc ppc32 ppc64 ppc64le s390 s390x mips mips64 riscv64 ia64 sparc sparc64 alpha parisc", w)
+}
+
 var programs = map[string]*program{
-	"busybox": {}, "builtin": {}, "command": {}, "eatmydata": {}, "gosu": {operands: 1}, "nohup": {}, "setsid": {}, "su-exec": {operands: 1},
+	"busybox": {}, "builtin": {}, "command": {}, "eatmydata": {}, "gosu": {operands: 1}, "nohup": {}, "setsid": {}, "su-exec": {operands: 1}, "linux32": {}, "linux64": {}, "i386": {}, "x86_64": {}, "uname26": {}, "catchsegv": {}, "fakeroot": {short: "l:s:i:b:"},
 	"taskset": {operands: 1}, "torify": {}, "torsocks": {}, "toybox": {}, "tsocks": {}, "unbuffer": {},
-	"caffeinate":       {short: "t:w:"},
-	"choom":            {short: "n:p:", long: "adjust= pid="},
-	"chroot":           {operands: 1, long: "userspec= groups="},
-	"chrt":             {short: "T:P:D:", long: "sched-runtime= sched-period= sched-deadline=", operands: 1, number: true},
-	"cpulimit":         {short: "l:p:e:P:", long: "limit= pid= exe= path="},
-	"dbus-run-session": {long: "config-file= dbus-daemon="},
-	"doas":             {short: "a:C:u:"},
-	"env":              {short: "a:u:C:S:", long: "argv0= unset= chdir= split-string=", sets: true, text: "S split-string"},
-	"exec":             {short: "a:"},
-	"faketime":         {operands: 1},
-	"flock":            {short: "w:E:c:", long: "wait= timeout= conflict-exit-code= command=", operands: 1, text: "c command"},
-	"ionice":           {short: "c:n:p:P:u:", long: "class= classdata= pid= pgid= uid="},
-	"logsave":          {operands: 1},
-	"ltrace":           {short: "a:A:D:e:F:l:n:o:p:s:u:w:x:", long: "align= config= library= indent= output= where="},
-	"nice":             {short: "n:", long: "adjustment="},
-	"nsenter":          {short: "t:S:G:N:W:m::u::i::n::p::C::U::T::r::w::", long: "target= setuid= setgid= net-socket= wdns="},
+	"ld-linux-x86-64.so.2":  loader,
+	"ld-linux-aarch64.so.1": loader,
+	"ld-linux.so.2":         loader,
+	"ld-linux-armhf.so.3":   loader,
+	"ld-musl-x86_64.so.1":   loader,
+	"ld-musl-aarch64.so.1":  loader,
+	"ld.so":                 loader,
+	"caffeinate":            {short: "t:w:"},
+	"choom":                 {short: "n:p:", long: "adjust= pid="},
+	"chroot":                {operands: 1, long: "userspec= groups="},
+	"chrt":                  {short: "T:P:D:", long: "sched-runtime= sched-period= sched-deadline=", operands: 1, lead: Digits},
+	"cpulimit":              {short: "l:p:e:P:", long: "limit= pid= exe= path="},
+	"dbus-run-session":      {long: "config-file= dbus-daemon="},
+	"doas":                  {short: "a:C:u:"},
+	"env":                   {short: "a:u:C:S:", long: "argv0= unset= chdir= split-string=", sets: true, text: "S split-string"},
+	"exec":                  {short: "a:"},
+	"faketime":              {operands: 1},
+	"flock":                 {short: "w:E:c:", long: "wait= timeout= conflict-exit-code= command=", operands: 1, text: "c command"},
+	"ionice":                {short: "c:n:p:P:u:", long: "class= classdata= pid= pgid= uid="},
+	"logsave":               {operands: 1},
+	"ltrace":                {short: "a:A:D:e:F:l:n:o:p:s:u:w:x:", long: "align= config= library= indent= output= where="},
+	"nice":                  {short: "n:", long: "adjustment="},
+	"nsenter":               {short: "t:S:G:N:W:m::u::i::n::p::C::U::T::r::w::", long: "target= setuid= setgid= net-socket= wdns="},
 	"parallel": {
 		short: "j:P:n:N:a:S:I:L:s:E:C:d:J:l::i::e::U:", long: "jobs= max-procs= max-args= max-replace-args= max-chars= arg-file= sshlogin= sshloginfile= colsep= delimiter= joblog= results= " +
 			"tmpdir= tempdir= timeout= delay= retries= halt= halt-on-error= load= memfree= memsuspend= nice= workdir= wd= tag tagstring= block= env= basefile= return= trc= rpl= " +
@@ -48,9 +63,12 @@ var programs = map[string]*program{
 	"script": {
 		short: "c:I:O:B:T:E:o:m:t::", long: "command= log-in= log-out= log-io= log-timing= echo= output-limit= logging-format=", operands: all, text: "c command",
 	},
-	"sg":      {short: "c:", operands: 1, text: "c", joined: true},
-	"sshpass": {short: "p:f:d:P:"},
-	"stdbuf":  {short: "i:o:e:", long: "input= output= error="},
+	"setarch":         {operands: 1, lead: isArch},
+	"setpriv":         {long: "reuid= regid= groups= inh-caps= ambient-caps= bounding-set= securebits= pdeathsig= selinux-label= apparmor-profile="},
+	"systemd-inhibit": {long: "what= who= why= mode="},
+	"sg":              {short: "c:", operands: 1, text: "c", joined: true},
+	"sshpass":         {short: "p:f:d:P:"},
+	"stdbuf":          {short: "i:o:e:", long: "input= output= error="},
 	"strace": {
 		short: "a:b:e:E:I:o:O:p:P:s:S:u:U:X:", long: "abbrev= argv0= attach= columns= const-print-style= detach-on= env= fault= inject= interruptible= kvm= output= raw= read= " +
 			"signal= status= string-limit= summary summary-columns= summary-sort-by= summary-syscall-overhead= trace= trace-fds= trace-path= user= verbose= write=",

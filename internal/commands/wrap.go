@@ -58,7 +58,7 @@ func (p *program) read(name string, words []string) ([]span, []string) {
 			continue
 		case p.sets && strings.Contains(w, "="):
 			continue
-		case operands > 0 && (!p.number || Digits(w)):
+		case operands > 0 && (p.lead == nil || p.lead(w)):
 			operands--
 			continue
 		}

@@ -18,6 +18,7 @@ func TestRead(t *testing.T) {
 		"su -c p": "{p}", "su -lc p dev": "{p}", "su - dev --command=p": "{p}", "su dev": "", "runuser -u dev p -c x": "[p -c x]", "runuser dev -c p": "{p}", "script -qc p f": "{p}", "script f": "", "sg g p": "{p}",
 		"find . -exec p {} ; -ok q {} + -print": "[p {}][q {}]", "find . -exec p {} + -exec": "[p {}]", "find . -exec p + -x": "[p + -x]", "find -exec ;": "", "fd x -x p": "[p]", "ls -exec p": "", "exec -a x p": "[p]",
 		"sudo": "", "sudo -u": "", "timeout 5": "", "systemd-run --user --unit x p": "[p]", "nsenter -t 1 -m -n p": "[p]", "unshare -rm --map-user 0 p": "[p]",
+		"setarch x86_64 -R p a": "[p a]", "setarch -R p": "[p]", "linux32 p": "[p]", "ld.so --preload x.so /bin/p a": "[/bin/p a]", "ld-linux-x86-64.so.2 /bin/p": "[/bin/p]", "fakeroot -- p": "[p]", "setpriv --reuid 5 p": "[p]",
 	} {
 		words := strings.Fields(line)
 		commands, texts := Unwrap(words[0], words[1:], func(s string) string { return s })

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf16"
+
+	"weir/internal/shell"
 )
 
 // call is what of a tool's arguments the guard looks at.
@@ -15,12 +17,15 @@ type call struct {
 	paths   []string
 	updates []string
 	changes bool // the tool changes what its path names
+	deletes bool // it deletes that
 }
 
 // kind says how a tool's arguments are read.
 type kind struct {
 	dialects []Dialect
 	changes  bool
+	deletes  bool
+	searches bool // it reads what stands in a folder
 	update   bool
 	data     bool // only its paths count: the rest is what it writes
 	patch    bool // its text says which files it changes
@@ -34,8 +39,8 @@ var tools = map[string]kind{
 	"bash": {dialects: []Dialect{POSIX}}, "shell": {dialects: []Dialect{POSIX}}, "local_shell": {dialects: []Dialect{POSIX}},
 	"exec_command": {dialects: []Dialect{POSIX}}, "shell_command": {dialects: []Dialect{POSIX}}, "unified_exec": {dialects: []Dialect{POSIX}},
 	"container.exec": {dialects: []Dialect{POSIX}},
-	"fs_read":        {data: true}, "fs_list": {data: true}, "read": {data: true}, "ls": {data: true}, "glob": {data: true}, "grep": {data: true}, "notebookread": {data: true},
-	"fs_write": {data: true, changes: true}, "fs_delete": {data: true, changes: true}, "write": {data: true, changes: true}, "edit": {data: true, changes: true},
+	"fs_read":        {data: true}, "fs_list": {data: true}, "read": {data: true}, "ls": {data: true}, "glob": {data: true}, "grep": {data: true, searches: true}, "notebookread": {data: true},
+	"fs_write": {data: true, changes: true}, "fs_delete": {data: true, changes: true, deletes: true}, "write": {data: true, changes: true}, "edit": {data: true, changes: true},
 	"multiedit": {data: true, changes: true}, "notebookedit": {data: true, changes: true},
 	"apply_patch":  {patch: true, changes: true},
 	"agent_update": {update: true, data: true},
@@ -86,6 +91,31 @@ func named(name string) bool {
 	return pathNames[name] || !strings.HasSuffix(strings.TrimSuffix(name, "s"), "profile") && slices.ContainsFunc(pathEnds, func(end string) bool { return strings.HasSuffix(name, end) })
 }
 
+// globNames are those of patterns that say which files of a folder are meant.
+var globNames = map[string]bool{"glob": true, "globs": true, "include": true, "includes": true, "includepattern": true, "filepattern": true, "fileglob": true}
+
+// Verbs in the names of tools that are not in the list.
+var (
+	readVerbs   = words("read get list ls show view stat cat head tail search find grep query describe info exists tree open fetch load")
+	changeVerbs = words("write edit create make mkdir put set save update append insert replace patch copy move rename chmod chown truncate upload apply store link touch run execute")
+	deleteVerbs = words("delete remove rm rmdir unlink erase trash purge wipe destroy")
+)
+
+// verbs are what the words of a tool's name say that it does; behind __ stands its name at the server that offers it.
+func verbs(tool string) (reads, changes, deletes bool) {
+	var b strings.Builder
+	for i, r := range tool[strings.LastIndex(tool, "__")+1:] {
+		if i > 0 && r >= 'A' && r <= 'Z' {
+			b.WriteByte(' ')
+		}
+		b.WriteRune(r)
+	}
+	for w := range strings.FieldsFuncSeq(strings.ToLower(b.String()), func(r rune) bool { return r < 'a' || r > 'z' }) {
+		reads, changes, deletes = reads || readVerbs[w], changes || changeVerbs[w], deletes || deleteVerbs[w]
+	}
+	return reads, changes, deletes
+}
+
 // read finds scripts, paths and addresses in a tool's arguments. Arguments of a wrong type are read as what they hold. whole is false where
 // there is more of them than is read.
 func read(tool string, args json.RawMessage) (c call, whole bool) {
@@ -93,10 +123,15 @@ func read(tool string, args json.RawMessage) (c call, whole bool) {
 	if !ok {
 		k = unknownTool
 	}
-	c.changes = k.changes && !reads[strings.ToLower(tool)]
+	c.changes, c.deletes = k.changes && !reads[strings.ToLower(tool)], k.deletes
+	if !ok {
+		reads, changes, deletes := verbs(tool)
+		c.changes, c.deletes = c.changes && (!reads || changes || deletes), deletes
+	}
 	all, whole := fields(args, func(name string) bool {
-		return k.patch || k.typed || name == "" || name == "url" || scriptNames[name] && !k.data || named(name)
+		return k.patch || k.typed || name == "" || name == "url" || scriptNames[name] && !k.data || named(name) || globNames[name]
 	})
+	var globs []string
 	for _, f := range all {
 		switch {
 		case f.text == "":
@@ -114,9 +149,54 @@ func read(tool string, args json.RawMessage) (c call, whole bool) {
 			}
 		case f.name == "url" && k.update:
 			c.updates = append(c.updates, f.text)
+		case globNames[f.name] && !f.all:
+			globs = append(globs, f.text)
 		}
 	}
+	if k.searches || len(globs) > 0 {
+		c.paths = append(c.paths, within(c.paths, globs)...)
+	}
 	return c, whole
+}
+
+// maxGlobs bounds what patterns are expanded to.
+const maxGlobs = 64
+
+// within are the files that patterns name in folders; without a pattern any.
+func within(folders, globs []string) (all []string) {
+	if len(folders) == 0 {
+		folders = []string{"."}
+	}
+	var names []string
+	for _, g := range globs {
+		for _, g := range strings.FieldsFunc(g, func(r rune) bool { return r == ' ' || r == ',' && !strings.ContainsRune(g, '{') }) {
+			list, ok := shell.Braces(g)
+			if !ok || len(list) == 0 {
+				list = []string{g}
+			}
+			for _, g := range list[:min(len(list), maxGlobs)] {
+				if !strings.HasPrefix(g, "!") {
+					names = append(names, g)
+				}
+			}
+		}
+	}
+	if len(globs) == 0 {
+		names = []string{anyFile}
+	}
+	for _, folder := range folders {
+		for _, name := range names[:min(len(names), maxGlobs)] {
+			if len(all) >= maxGlobs {
+				return all
+			}
+			folder := strings.TrimRight(folder, "/")
+			all = append(all, folder+"/"+name)
+			if name = strings.TrimPrefix(name, "**/"); name != anyFile {
+				all = append(all, folder+"/**/"+name)
+			}
+		}
+	}
+	return all
 }
 
 // patched are the files that a patch of Codex's changes. Codex allows blanks before a header, but not in an update, where they begin a line

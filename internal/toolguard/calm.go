@@ -33,7 +33,7 @@ const sieveLen = 1 << 13
 const tokenLen = 32
 
 // weak are names that count only beside a mark.
-var weak = words(`rm find tee unlink truncate mv rename cp install ln rsync sed perl ex dd chmod chown touch rmdir mount setfacl patch kill sh bash dash zsh ksh ash fish python python2 python3 ruby node
+var weak = words(`rm find tee unlink truncate mv rename cp install ln rsync sed perl ex dd chmod chown touch rmdir mount setfacl patch ruby node at batch
  php eval source copy type move del erase rd xcopy robocopy format cat copy-item get-content move-item set-content add-content out-file clear-content remove-item rename-item foreach-object make start`)
 
 // weakMembers are methods of everyday use.
@@ -42,7 +42,7 @@ var weakMembers = words("add open copy load clear create delete gettype openread
 // marks are what the rules for weak names are about, besides paths.
 var marks = words(`curl wget wget2 fetch aria2c lynx http https lwp-request get-clipboard gettext frombase64string downloadstring invoke-webrequest invoke-restmethod iwr irm ntds repair system32 sysnative
  windows winevt evtx defender windefend amsi amsiutils amsiinitfailed win32_shadowcopy win32_process win32_volume scriptblock assembly administrators eventlog currentversion specialaccounts lsass
- sam security programdata users eventlogs home pidof pgrep systemroot windir systemdrive comspec programfiles allusersprofile pshome`)
+ sam security programdata program users eventlogs home pidof pgrep systemroot windir systemdrive comspec programfiles allusersprofile pshome`)
 
 // made are operators and methods with which PowerShell makes texts of others.
 var made = words("split join replace ireplace creplace char f substring insert tochararray reverse concat trim")
@@ -80,7 +80,7 @@ func newCalm(names map[string][]asked) *calm {
 		}
 		first, _, _ := strings.Cut(strings.ToLower(name), ".")
 		first = first[:min(len(first), tokenLen)]
-		c.flags[first] |= pick(weak[first], weakName, strongName)
+		c.flags[first] |= pick(weak[first] || versioned[first], weakName, strongName)
 	}
 	for short, full := range psAliases() {
 		if f := c.flags[full]; f&(strongName|weakName) != 0 {
@@ -140,6 +140,9 @@ func (c *calm) text(d Dialect, s string) bool {
 				found |= c.judge(d, buf[part:n], prev, b)
 			}
 			part = n
+			if b == '`' && d == POSIX && firstWord(s[:i]) {
+				found |= weakName
+			}
 			if b == '^' {
 				i += newline(s, i+1)
 			}
@@ -171,7 +174,7 @@ func (c *calm) text(d Dialect, s string) bool {
 		}
 		ended := n > 0
 		if ended {
-			if c.sieve[h%sieveLen] || n == tokenLen || open[buf[0]] {
+			if c.sieve[h%sieveLen] || n == tokenLen || open[buf[0]] || buf[n-1] <= '9' {
 				found |= c.judge(d, buf[:n], prev, b)
 			}
 			if 0 < part && part < n {
@@ -192,6 +195,10 @@ func (c *calm) text(d Dialect, s string) bool {
 			}
 		case '~', '?':
 			found |= aMark
+		case '*', '[':
+			if ended && prev == '/' { // a directory by the beginning of its name
+				found |= aMark
+			}
 		case '{':
 			if d == POSIX && braced(s, i) {
 				return false
@@ -202,7 +209,13 @@ func (c *calm) text(d Dialect, s string) bool {
 			if i+1 < len(s) && s[i+1] == '.' {
 				found |= aMark
 			}
+			if d == POSIX && i+1 < len(s) && (s[i+1] == ' ' || s[i+1] == '\t') && (i == 0 || lower[s[i-1]] == 0) {
+				found |= weakName // source
+			}
 		case '$':
+			if d == POSIX && i+1 < len(s) && s[i+1] == '(' && firstWord(s[:i]) {
+				found |= weakName // whatever that prints
+			}
 			if i+1 < len(s) && s[i+1] == '\'' || d != Cmd && pieced(s, i, d == POSIX) {
 				return false // a name in parts
 			}
@@ -260,6 +273,9 @@ var open = func() (t [256]bool) {
 
 func (c *calm) judge(d Dialect, token []byte, before, after byte) uint16 {
 	f := c.flags[string(token)]
+	if f == 0 && d == POSIX && token[len(token)-1] <= '9' && versioned[strings.TrimRight(string(token), "0123456789-")] {
+		f = weakName
+	}
 	ps := d == PowerShell
 	switch {
 	case f&strongName != 0, d == POSIX && f&declares != 0, ps && f&strongAlias != 0, ps && f&strongMember != 0 && (before == '.' || before == ':'), f&thiefModule != 0 && after == ':' && d != POSIX:

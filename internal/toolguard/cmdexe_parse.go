@@ -41,7 +41,9 @@ func (p *parserCmd) line() {
 	var from *Command
 	for {
 		c := &Command{Dialect: Cmd, From: from}
+		start := p.i
 		words := p.words(c)
+		c.Line = p.s[start:min(p.i, len(p.s))]
 		before := len(p.out)
 		p.command(c, words)
 		if p.i >= len(p.s) || p.s[p.i] != '|' {
@@ -216,8 +218,10 @@ func (p *parserCmd) expand(b *strings.Builder, mark byte) {
 	if !ok {
 		value, ok = usual[name]
 	}
-	if p.budget -= len(value); !ok || p.budget < 0 {
+	if p.budget -= len(value); p.budget < 0 || !ok && mark == '%' {
 		value = unknownText
+	} else if !ok { // a cmd that is started with /v:on may know it
+		value = p.s[p.i : end+1]
 	}
 	b.WriteString(value)
 	p.i = end + 1

@@ -15,9 +15,12 @@ var files = []Rule{
 	},
 	{
 		ID: "ssh-keys", Group: OnPaths, Refuses: "opens a private key of SSH", Why: "It opens other machines.", Instead: "Use ssh itself, or ask the user.",
-		Refused: []Example{{Tool: readFile, Text: "/home/dave/.ssh/id_ed25519"}, {Tool: readFile, Text: `C:\Users\dave\.ssh\id_rsa.`}, {Tool: del, Text: "/etc/ssh/ssh_host_rsa_key"}},
+		Refused: []Example{{Tool: readFile, Text: "/home/dave/.ssh/id_ed25519"}, {Tool: readFile, Text: "/home/dave/.ssh/id_ed25519_github"}, {Tool: readFile, Text: `C:\Users\dave\.ssh\id_rsa.`}, {Tool: del, Text: "/etc/ssh/ssh_host_rsa_key"}},
 		Near:    []Example{{Tool: readFile, Text: "/home/dave/.ssh/id_ed25519.pub"}, {Tool: readFile, Text: "/home/dave/.ssh/config"}},
-		Files:   []string{"**/.ssh/id_rsa", "**/.ssh/id_dsa", "**/.ssh/id_ecdsa", "**/.ssh/id_ed25519", "**/.ssh/id_ecdsa_sk", "**/.ssh/id_ed25519_sk", "**/.ssh/identity", "**/etc/ssh/ssh_host_*_key"},
+		Files: []string{ // a key may have any name
+			"**/.ssh/**", "**/.ssh/id_*", "**/.ssh/identity", "**/etc/ssh/ssh_host_*_key*",
+			"!**/*.pub", "!**/.ssh/config*", "!**/.ssh/config*/**", "!**/.ssh/*.conf", "!**/.ssh/known_hosts*", "!**/.ssh/authorized_keys*", "!**/.ssh/allowed_signers", "!**/.ssh/environment", "!**/.ssh/rc", "!**/.ssh/*.md",
+		},
 	},
 	{
 		ID: "browser-stores", Group: OnPaths, Refuses: "opens a browser's store of passwords or sessions", Why: "It is every account of the person who uses it.", Instead: "Use the browser tool.",
@@ -34,7 +37,7 @@ var files = []Rule{
 	{
 		ID: "shadow-file", Group: OnPaths, Refuses: "opens the file of the system's passwords", Why: "It is every account of the machine.", Instead: "Read /etc/passwd for names and ids.",
 		Refused: []Example{{Tool: readFile, Text: "/etc/shadow"}, {Tool: readFile, Text: "/var/log/../../etc//shadow-"}, {Tool: readFile, Text: "/proc/1/root/etc/shadow"}}, Near: []Example{{Tool: readFile, Text: "/etc/passwd"}, {Tool: readFile, Text: "/work/css/shadow"}},
-		Files: []string{"/etc/shadow", "/etc/shadow-", "/etc/gshadow", "/etc/gshadow-", "/proc/*/root/etc/shadow", "/proc/*/root/etc/shadow-", "/proc/*/root/etc/gshadow", "/var/backups/shadow.bak"},
+		Files: []string{"/etc/shadow", "/etc/shadow-", "/etc/gshadow", "/etc/gshadow-", "/var/backups/shadow.bak", "/var/backups/gshadow.bak"},
 	},
 	{
 		ID: "cloud-credentials", Group: OnPaths, Refuses: "opens credentials of a cloud or a Kubernetes cluster", Why: "They reach far beyond this machine.", Instead: "Use the cloud's own program, or ask the user.",
@@ -44,7 +47,7 @@ var files = []Rule{
 			"**/.aws/credentials", "**/.aws/sso/cache/*", "**/.aws/cli/cache/*", "**/.azure/accesstokens.json", "**/.azure/msal_token_cache.*", "**/.azure/service_principal_entries.*",
 			"**/gcloud/credentials.db", "**/gcloud/access_tokens.db", "**/gcloud/application_default_credentials.json", "**/gcloud/legacy_credentials/**", "**/.kube/config",
 			"/etc/kubernetes/*.conf", "/etc/kubernetes/pki/**/*.key", "/etc/kubernetes/pki/*.key", "/var/run/secrets/kubernetes.io/**", "/run/secrets/kubernetes.io/**",
-			"/etc/rancher/k3s/k3s.yaml", "/var/lib/kubelet/pki/*", "/proc/*/root/var/run/secrets/kubernetes.io/**",
+			"/etc/rancher/k3s/k3s.yaml", "/var/lib/kubelet/pki/*",
 		},
 	},
 }

@@ -2,10 +2,13 @@ package toolguard
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"sync"
+
+	"weir/internal/shell"
 )
 
 // Options are what a guard is made of. None of them takes a rule away.
@@ -115,8 +118,11 @@ func (g *Guard) CheckIn(tool string, args json.RawMessage, resolve func(path str
 		}
 	}
 	for _, p := range c.paths {
+		if resolve == nil && strings.HasPrefix(p, "./**/") {
+			continue // whatever directory that is
+		}
 		if resolve == nil || !isRelative(p) { // what is relative is told by where it leads
-			if hit, ok := g.path(p, c.changes); ok {
+			if hit, ok := g.path(p, c); ok {
 				return hit, true
 			}
 		}
@@ -125,7 +131,7 @@ func (g *Guard) CheckIn(tool string, args json.RawMessage, resolve func(path str
 		}
 		places, whole := resolve(p)
 		for _, real := range places {
-			if hit, ok := g.path(real, c.changes); ok {
+			if hit, ok := g.path(real, c); ok {
 				hit.Detail = "it leads to " + real
 				return hit, true
 			}
@@ -142,11 +148,15 @@ func (g *Guard) CheckIn(tool string, args json.RawMessage, resolve func(path str
 	return Hit{}, false
 }
 
-func (g *Guard) path(p string, changes bool) (Hit, bool) {
+func (g *Guard) path(p string, c call) (Hit, bool) {
 	parts := pathParts(p)
+	whole := parts
+	if n := len(parts) - 1; strings.Trim(parts[n], "*?.") == "" { // all that is in it
+		whole = append([]string{""}, parts[:n]...)[min(n, 1):]
+	}
 	for i := range g.rules {
 		r := &g.rules[i]
-		if matchPath(r.Files, parts) || changes && matchPath(r.Changed, parts) {
+		if matchPath(r.Files, parts) || c.changes && matchPath(r.Changed, parts) || c.deletes && matchPath(r.Deleted, whole) {
 			return Hit{Rule: r, Excerpt: p}, true
 		}
 	}
@@ -242,8 +252,13 @@ func shells(calm *calm, text string, goOn func([]*Command) bool) {
 			return
 		}
 	}
-	_ = eachPOSIX(text, len(text), goOn) // behind an error there is nothing to find
+	if err := eachPOSIX(text, len(text), goOn); errors.Is(err, shell.ErrDeep) || err != nil && strings.Contains(text, "((") { // too deep to be read as it is, or subshells that look like arithmetic
+		_ = eachPOSIX(flat.Replace(text), len(text), goOn)
+	} // behind another error there is nothing to find
 }
+
+// flat takes brackets away: what stood in them stands on lines of its own.
+var flat = strings.NewReplacer("(", "\n", ")", "\n", "{", "\n", "}", "\n")
 
 // maxExcerpt is how much of a refused command is told, in bytes.
 const maxExcerpt = 200

@@ -90,6 +90,11 @@ func TestBadInput(t *testing.T) {
 		"growing":              {PowerShell, "$a='aaaaaaaa'\n" + strings.Repeat("$a=$a+$a\n", 1000), ""},
 		"growing, cmd":         {Cmd, "set a=aaaaaaaa\n" + strings.Repeat("set a=%a%%a%\n", 1000), ""},
 		"growing, shell":       {POSIX, "a=aaaaaaaa\n" + strings.Repeat("a=$a$a\n", 1000), ""},
+		"doubling words":       {POSIX, `f() { f "$@" "$@"; g "$*$*"; }; f ` + strings.Repeat("a ", 100), ""},
+		"loops in loops":       {POSIX, strings.Repeat("for a in b c d e f; do ", 50) + "ls" + strings.Repeat("; done", 50), ""},
+		"functions":            {POSIX, "f() { f; f; " + strings.Repeat("ls /; ", 10_000) + "}; f; f", ""},
+		"directories":          {POSIX, strings.Repeat("cd aaaaaaaa/bbbbbbbb; rm c\n", 1<<14), ""},
+		"substitutions":        {POSIX, "a=bbbbbbbb\n" + strings.Repeat("a=$(echo $a$a)\n", 1000), ""},
 		"nested texts":         {PowerShell, strings.Repeat("powershell -c ", 1000) + "dir", ""},
 	} {
 		if hit, ok := g.Script(tt.dialect, tt.text); hit.ID() != tt.rule || ok != (tt.rule != "") {

@@ -10,6 +10,17 @@ import (
 // maxTexts bounds the texts that are found in one text, and in those.
 const maxTexts = 64
 
+// maxWrapped bounds the programs that run one another in one command.
+const maxWrapped = 512
+
+// Programs that run text of a shell, and of other languages.
+var (
+	shellNames   = []string{"sh", "bash", "dash", "zsh", "ksh", "ash", "fish", "rbash", "rksh", "rzsh", "mksh", "lksh", "pdksh", "oksh", "posh", "yash", "hush", "osh"}
+	interpreters = []string{"python", "perl", "ruby", "node", "nodejs", "php", "pypy", "lua", "luajit", "deno", "bun", "tclsh", "Rscript"}
+	isShell      = isNamed(shellNames...)
+	versioned    = words(strings.Join(slices.Concat(shellNames, interpreters), " "))
+)
+
 // text is a script in one language.
 type text struct {
 	dialect Dialect
@@ -22,7 +33,8 @@ type texts []text
 func unwrapped(commands []*Command) ([]*Command, texts) {
 	var all texts
 	for i := 0; i < len(commands); i++ {
-		for e, deep := commands[i], 0; e != nil && deep < maxTexts; e, deep = e.Runs, deep+1 {
+		for e, deep := commands[i], 0; e != nil && deep < maxWrapped; e, deep = e.Runs, deep+1 {
+			plainDashes(e)
 			next, read := unwrap(e)
 			if len(next) > 0 {
 				e.Runs, commands = next[0], append(commands, next[1:]...)
@@ -33,11 +45,40 @@ func unwrapped(commands []*Command) ([]*Command, texts) {
 	return commands, all
 }
 
+// plainDashes turns the dashes that PowerShell and other programs of Windows take for their own into those, where a word begins with one (F21).
+func plainDashes(c *Command) {
+	if c.Dialect == POSIX && !strings.HasSuffix(strings.ToLower(c.Program), ".exe") && !runsPowerShell(c) {
+		return
+	}
+	for _, a := range c.Args {
+		if a.Text != "" && a.Text[0] >= 0x80 && psPlain(a.Text)[0] == '-' {
+			c.Args = slices.Clone(c.Args)
+			for i, a := range c.Args {
+				c.Args[i].Text = psPlain(a.Text)
+			}
+			return
+		}
+	}
+}
+
+// powerShells are PowerShell's own programs.
+var powerShells = []string{"powershell", "pwsh", "powershell_ise", "powershell-preview", "pwsh-preview"}
+
+var runsPowerShell = isNamed(powerShells...)
+
 // unwrap gives the commands that a command runs with the rest of its words, and texts for a shell.
 func unwrap(c *Command) ([]*Command, texts) {
 	switch c.Name {
 	case "start-process":
 		return []*Command{startProcess(c)}, nil
+	case ".start":
+		if onType("[diagnostics.process]")(c) && len(c.Args) > 0 {
+			return []*Command{startedAs(c, c.Args[0], Value{Items: c.Args[1:]})}, nil
+		}
+	case ".shellexecute":
+		if c.Made(textContains("shell.application")) && len(c.Args) > 0 {
+			return []*Command{startedAs(c, c.Args[0], Value{Items: c.Args[1:min(2, len(c.Args))]})}, nil
+		}
 	case "psexec", "psexec64":
 		args := c.Args
 		for len(args) > 0 && (strings.HasPrefix(args[0].Text, "-") || strings.HasPrefix(args[0].Text, "/") || strings.HasPrefix(args[0].Text, `\\`)) {
@@ -55,8 +96,17 @@ func unwrap(c *Command) ([]*Command, texts) {
 	var all texts
 	found, read := commands.Unwrap(c.Name, c.Args, func(v Value) string { return v.Text })
 	for _, args := range found {
-		if from := last(c.From); c.Name == "xargs" && from != nil && (from.Name == "echo" || from.Name == "printf") {
-			args = slices.Concat(args, from.Args)
+		if from := last(c.From); c.Name == "xargs" && from != nil {
+			switch from.Name {
+			case "echo", "printf":
+				args = slices.Concat(args, from.Args)
+			case "ls": // the names in it, or with -d its own
+				args = slices.Concat(args, from.Args)
+			case "find":
+				if overSystem(from) {
+					args = append(slices.Clone(args), Value{Text: "/"})
+				}
+			}
 		}
 		runs = append(runs, command(c, args))
 	}
@@ -78,7 +128,7 @@ func command(c *Command, words []Value) *Command {
 		case Cmd:
 			next.Name = strings.TrimLeft(baseName(next.Program), ".")
 		default:
-			next.Name = next.Program[strings.LastIndexByte(next.Program, '/')+1:]
+			next.Name = posixName(next.Program)
 		}
 	}
 	return &next
@@ -86,14 +136,35 @@ func command(c *Command, words []Value) *Command {
 
 // startProcess is the command that Start-Process starts.
 func startProcess(c *Command) *Command {
-	file, ok := paramOf(c, "filepath")
-	if !ok {
-		file = first(c.Args)
+	file, named := paramOf(c, "filepath")
+	list, listed := paramOf(c, "argumentlist")
+	if !listed {
+		list, listed = paramOf(c, "args")
 	}
-	list, _ := paramOf(c, "argumentlist")
-	if list.Text == "" && len(c.Args) > 1 && c.Args[0].Text == file.Text && !strings.HasPrefix(c.Args[1].Text, "-") {
-		list = c.Args[1]
+	var free []Value // what has no name
+	for i := 0; i < len(c.Args); i++ {
+		a := c.Args[i]
+		switch w := strings.ToLower(strings.TrimLeft(a.Text, "-")); {
+		case a.Quoted || len(a.Items) > 0 || !strings.HasPrefix(a.Text, "-"):
+			free = append(free, a)
+		case !slices.ContainsFunc(startSwitches, func(s string) bool { return w != "" && strings.HasPrefix(s, w) }):
+			i++ // its value
+		}
 	}
+	if !named && len(free) > 0 {
+		file, free = free[0], free[1:]
+	}
+	if !listed && len(free) > 0 {
+		list = free[0]
+	}
+	return startedAs(c, file, list)
+}
+
+// startSwitches are the parameters of Start-Process without a value.
+var startSwitches = []string{"nonewwindow", "nnw", "wait", "passthru", "loaduserprofile", "lup", "usenewenvironment", "whatif", "confirm"}
+
+// startedAs is a program of Windows with the words of a list.
+func startedAs(c *Command, file, list Value) *Command {
 	next := &Command{Dialect: Cmd, Name: baseName(file.Text), Program: file.Text, From: c.From}
 	for _, item := range list.All() {
 		for _, w := range splitPowerShell(item.Text) {
@@ -147,9 +218,14 @@ func inner(c *Command) texts { return slices.Concat(ofShell(c), ofPowerShell(c),
 
 // ofShell are those for a POSIX shell.
 func ofShell(c *Command) texts {
-	switch c.Name {
-	case "sh", "bash", "dash", "zsh", "ksh", "ash":
+	if isShell(c) {
 		return shellTexts(c)
+	}
+	switch c.Name {
+	case "at", "batch":
+		if c.Dialect == POSIX {
+			return fed(c, POSIX)
+		}
 	case "eval":
 		if c.Dialect == POSIX {
 			return texts{{POSIX, joined(c.Args)}}
@@ -160,9 +236,10 @@ func ofShell(c *Command) texts {
 
 // ofPowerShell are those for PowerShell.
 func ofPowerShell(c *Command) texts {
-	switch c.Name {
-	case "powershell", "pwsh", "powershell-preview", "pwsh-preview":
+	if runsPowerShell(c) {
 		return windows(c)
+	}
+	switch c.Name {
 	case "invoke-expression":
 		args := c.Args
 		if v, ok := paramOf(c, "command"); ok {
@@ -192,7 +269,11 @@ func ofCmd(c *Command) texts {
 	case "cmd":
 		return ofCmdItself(c)
 	case ".create":
-		if c.Made(textContains("win32_process")) || strings.Contains(c.On.Text, "win32_process") {
+		if c.Made(textContains("win32_process")) || strings.Contains(strings.ToLower(c.On.Text), "win32_process") {
+			return texts{{Cmd, first(c.Args).Text}}
+		}
+	case ".run", ".exec":
+		if c.Made(textContains("wscript.shell")) {
 			return texts{{Cmd, first(c.Args).Text}}
 		}
 	case "invoke-wmimethod", "invoke-cimmethod":
@@ -221,8 +302,14 @@ func ofCmd(c *Command) texts {
 	return nil
 }
 
-// ofCmdItself is the text behind cmd's /c, /k or /r, or its input.
+var behindC = pathPattern(`(?is)\s/[ckr]\s*(.*?)\s*$`)
+
+// ofCmdItself is the text behind cmd's /c, /k or /r, or its input. cmd takes a quote at both ends of it away, whatever stands between them.
 func ofCmdItself(c *Command) texts {
+	if m := behindC().FindStringSubmatch(c.Line); m != nil && len(m[1]) > 1 && m[1][0] == '"' && m[1][len(m[1])-1] == '"' {
+		c.Line = ""
+		return append(ofCmdItself(c), text{Cmd, m[1][1 : len(m[1])-1]})
+	}
 	for i, a := range c.Args {
 		l := strings.ToLower(a.Text)
 		if !strings.HasPrefix(l, "/c") && !strings.HasPrefix(l, "/k") && !strings.HasPrefix(l, "/r") {
@@ -258,16 +345,66 @@ func fed(c *Command, d Dialect) texts {
 		all = append(all, text{d, v.Text})
 	}
 	if from := last(c.From); from != nil {
-		switch from.Name {
-		case "echo", "printf", "write-output", "":
-			all = append(all, text{d, strings.ReplaceAll(joined(from.Args), `\n`, "\n")})
-		case "cat":
-			for _, v := range from.Reads {
-				all = append(all, text{d, v.Text})
-			}
+		if s, ok := output(from); ok {
+			all = append(all, text{d, s})
 		}
 	}
 	return all
+}
+
+// output is what a command prints, where that is told by its words and what it is given.
+func output(c *Command) (string, bool) {
+	if c == nil || len(c.Writes) > 0 {
+		return "", false
+	}
+	switch c.Name {
+	case "echo", "printf", "write-output", "":
+		args := c.Args
+		if c.Name == "printf" && len(args) > 1 && args[0].Text != "--" && strings.Contains(args[0].Text, "%") {
+			return printed(args[0].Text, args[1:]), true
+		}
+		for c.Name != "" && len(args) > 0 && len(args[0].Text) > 1 && args[0].Text[0] == '-' && strings.Trim(args[0].Text[1:], "neE-") == "" {
+			args = args[1:]
+		}
+		if c.Name == "" && len(c.Reads) > 0 || c.Program == "" && c.Dialect == POSIX {
+			return "", false
+		}
+		return strings.ReplaceAll(joined(args), `\n`, "\n"), true
+	case "cat":
+		var b strings.Builder
+		for _, v := range c.Reads {
+			b.WriteString(v.Text)
+		}
+		return b.String(), len(c.Reads) > 0 && len(operandsOf(c)) == 0
+	}
+	return "", false
+}
+
+// printed is what printf makes of texts.
+func printed(format string, args []Value) string {
+	var b strings.Builder
+	for len(args) > 0 && b.Len() < MaxValue {
+		left := len(args)
+		for i := 0; i < len(format); i++ {
+			switch rest := format[i:]; {
+			case strings.HasPrefix(rest, "%s"), strings.HasPrefix(rest, "%b"), strings.HasPrefix(rest, "%d"), strings.HasPrefix(rest, "%q"):
+				if len(args) > 0 {
+					b.WriteString(args[0].Text)
+					args = args[1:]
+				}
+				i++
+			case strings.HasPrefix(rest, `\n`):
+				b.WriteByte('\n')
+				i++
+			default:
+				b.WriteByte(format[i])
+			}
+		}
+		if len(args) == left {
+			break
+		}
+	}
+	return b.String()
 }
 
 func shellTexts(c *Command) texts {

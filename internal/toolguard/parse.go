@@ -23,7 +23,7 @@ func cleanPOSIX(text string) string {
 // eachPOSIX gives the commands of a clean text, in the order in which they stand there, a statement's at a time, for as long as goOn says so. Behind a
 // syntax error there are none: a shell stops there too, and so it is told. of is the length of the text that this one is a part of.
 func eachPOSIX(text string, of int, goOn func([]*Command) bool) error {
-	w := &walker{vars: map[string]string{"HOME": "~"}, budget: 4*of + MaxValue}
+	w := &walker{vars: map[string]Value{"HOME": {Text: "~"}}, budget: 4*of + MaxValue, again: maxAgain}
 	if !shell.Crowded(text) {
 		w.each(text, goOn)
 		return w.failed
@@ -58,10 +58,16 @@ func (w *walker) each(text string, goOn func([]*Command) bool) bool {
 	return !done
 }
 
+// maxAgain bounds how often bodies of loops and functions are walked once more, for other values of their variables.
+const maxAgain = 64
+
 type walker struct {
 	out    []*Command
-	vars   map[string]string
-	budget int // bytes that variables may still add
+	vars   map[string]Value
+	funcs  map[string]*syntax.Stmt
+	dir    string // where cd went, as far as that is known
+	budget int    // bytes that variables may still add
+	again  int
 	failed error
 }
 
@@ -89,7 +95,7 @@ func (w *walker) stmt(s *syntax.Stmt, from *Command) *Command {
 	case *syntax.Block:
 		c = w.stmts(x.Stmts, from)
 	case *syntax.Subshell:
-		c = w.stmts(x.Stmts, from)
+		c = w.apart(x.Stmts, from)
 	case *syntax.TimeClause:
 		c = w.stmt(x.Stmt, from)
 	case *syntax.IfClause:
@@ -105,6 +111,14 @@ func (w *walker) stmt(s *syntax.Stmt, from *Command) *Command {
 			w.out = append(w.out, &Command{Name: forkBomb, Program: x.Name.Value})
 		}
 		w.stmt(x.Body, nil)
+		if x.Name != nil && len(w.funcs) < maxAgain {
+			if w.funcs == nil {
+				w.funcs = map[string]*syntax.Stmt{}
+			}
+			w.funcs[x.Name.Value] = x.Body
+		}
+	case *syntax.ForClause:
+		c = w.loop(x, from)
 	case nil:
 	default:
 		w.inside(x)
@@ -120,6 +134,59 @@ func (w *walker) stmt(s *syntax.Stmt, from *Command) *Command {
 		w.redirect(r, c)
 	}
 	return c
+}
+
+// apart walks what runs in a shell of its own: where that goes, others are not.
+func (w *walker) apart(list []*syntax.Stmt, from *Command) *Command {
+	defer func(dir string) { w.dir = dir }(w.dir)
+	return w.stmts(list, from)
+}
+
+// loop walks the body for each of the words that are known.
+func (w *walker) loop(x *syntax.ForClause, from *Command) (c *Command) {
+	over, ok := x.Loop.(*syntax.WordIter)
+	if !ok || over.Name == nil {
+		w.inside(x.Loop)
+		return w.stmts(x.Do, from)
+	}
+	var values []Value
+	for _, item := range over.Items {
+		values = append(values, w.words(item)...)
+	}
+	for i, v := range values {
+		if i > 0 {
+			if w.again--; w.again < 0 {
+				break
+			}
+		}
+		w.vars[over.Name.Value] = v
+		c = w.stmts(x.Do, from)
+	}
+	if len(values) == 0 {
+		delete(w.vars, over.Name.Value)
+		c = w.stmts(x.Do, from)
+	}
+	return c
+}
+
+// called walks the body of a function with the words that it is called with.
+func (w *walker) called(name string, args []Value, from *Command) {
+	body := w.funcs[name]
+	if body == nil || w.again <= 0 {
+		return
+	}
+	w.again--
+	was := make(map[string]Value, 9)
+	set := func(name string, v Value) { was[name], w.vars[name] = w.vars[name], v }
+	for i, a := range args[:min(len(args), 9)] {
+		set(strconv.Itoa(i+1), a)
+	}
+	set("@", Value{Text: joined(args), Items: args})
+	set("*", Value{Text: joined(args), Items: args})
+	w.stmt(body, from)
+	for name, v := range was {
+		w.vars[name] = v
+	}
 }
 
 // inside walks the statements in any other node.
@@ -168,34 +235,72 @@ func (w *walker) call(x *syntax.CallExpr, from *Command) *Command {
 	}
 	c := &Command{From: from}
 	var words []Value
-	for i, a := range x.Args {
-		if i > MaxArgs {
+	for _, a := range x.Args {
+		if len(words) > MaxArgs {
 			break
 		}
 		words = append(words, w.words(a)...)
 	}
+	words = words[:min(len(words), MaxArgs+1)]
 	if len(words) == 0 {
 		return nil
 	}
 	c.Program, c.Args = words[0].Text, words[1:]
 	if words[0].Known() {
-		c.Name = c.Program[strings.LastIndexByte(c.Program, '/')+1:]
-		if strings.Contains(c.Name, `\`) || len(c.Name) > 4 && strings.EqualFold(c.Name[len(c.Name)-4:], ".exe") {
-			c.Name = baseName(c.Name)
-		}
-		if len(c.Name) > 1 {
-			c.Name = strings.TrimLeft(c.Name, ".") // .name is a method
-		}
+		c.Name = posixName(c.Program)
 	}
+	c.Dir = w.dir
 	w.out = append(w.out, c)
+	switch c.Name {
+	case "cd", "pushd":
+		w.dir = directory(w.dir, c.Args)
+	}
+	w.called(c.Name, c.Args, from)
 	return c
+}
+
+// maxDir bounds the directory that is remembered.
+const maxDir = 1 << 10
+
+// directory is where cd leads, or empty if that is not known.
+func directory(dir string, args []Value) string {
+	for len(args) > 0 && len(args[0].Text) > 1 && args[0].Text[0] == '-' {
+		args = args[1:]
+	}
+	switch to := first(args); {
+	case len(args) == 0:
+		return "~"
+	case !to.Known(), to.Text == "-", to.Text == "":
+		return ""
+	default:
+		dir = (&Command{Dir: dir}).in(to.Text)
+		if len(dir) > maxDir {
+			return ""
+		}
+		return dir
+	}
+}
+
+// posixName is a program's name as rules have it, where a shell starts it.
+func posixName(program string) string {
+	name := program[strings.LastIndexByte(program, '/')+1:]
+	if base := strings.TrimRight(name, "0123456789.-"); len(base) < len(name) && versioned[base] {
+		return base // bash-5.2, python3
+	}
+	if strings.Contains(name, `\`) || len(name) > 4 && strings.EqualFold(name[len(name)-4:], ".exe") {
+		name = baseName(name)
+	}
+	if len(name) > 1 {
+		name = strings.TrimLeft(name, ".") // .name is a method
+	}
+	return name
 }
 
 func (w *walker) assign(a *syntax.Assign) {
 	if a.Value != nil {
 		v := w.one(a.Value)
 		if a.Name != nil && !a.Append && len(v.Text) <= MaxValue {
-			w.vars[a.Name.Value] = v.Text
+			w.vars[a.Name.Value] = v
 		}
 	}
 	if a.Array != nil {
@@ -242,12 +347,23 @@ func (w *walker) words(x *syntax.Word) []Value {
 		return nil
 	}
 	v := w.one(x)
-	if p, ok := x.Parts[0].(*syntax.ParamExp); ok && len(x.Parts) == 1 && p != nil && strings.ContainsAny(v.Text, " \t\n") {
-		var out []Value
-		for _, f := range strings.Fields(v.Text) {
-			out = append(out, Value{Text: f, Of: v.Of})
+	if len(v.Items) > 0 && len(x.Parts) == 1 { // "$@"
+		return v.Items
+	}
+	v.Items = nil
+	switch x.Parts[0].(type) {
+	case *syntax.ParamExp, *syntax.CmdSubst:
+		between := " \t\n"
+		if ifs, ok := w.vars["IFS"]; ok && ifs.Known() {
+			between += ifs.Text
 		}
-		return out
+		if strings.ContainsAny(v.Text, between) {
+			var out []Value
+			for _, f := range strings.FieldsFunc(v.Text, func(r rune) bool { return strings.ContainsRune(between, r) }) {
+				out = append(out, Value{Text: f, Of: v.Of})
+			}
+			return out
+		}
 	}
 	return []Value{v}
 }
@@ -276,16 +392,17 @@ func (w *walker) parts(parts []syntax.WordPart, quoted bool, b *strings.Builder,
 			v.Quoted = true
 			w.parts(p.Parts, true, b, v)
 		case *syntax.ParamExp:
-			w.param(p, b)
+			w.param(p, b, v)
 		case *syntax.CmdSubst:
-			if c := w.stmts(p.Stmts, nil); v.Of == nil {
-				v.Of = c
+			c := w.apart(p.Stmts, nil)
+			v.Of = either(v.Of, c)
+			if text, ok := output(c); ok && len(p.Stmts) == 1 && w.spend(text) {
+				b.WriteString(strings.TrimRight(text, "\n"))
+				continue
 			}
 			b.WriteString(unknownText)
 		case *syntax.ProcSubst:
-			if c := w.stmts(p.Stmts, nil); v.Of == nil {
-				v.Of = c
-			}
+			v.Of = either(v.Of, w.apart(p.Stmts, nil))
 			b.WriteString(unknownText)
 		default:
 			w.inside(p)
@@ -294,18 +411,25 @@ func (w *walker) parts(parts []syntax.WordPart, quoted bool, b *strings.Builder,
 	}
 }
 
-func (w *walker) param(p *syntax.ParamExp, b *strings.Builder) {
+// spend takes a text from what may still be added.
+func (w *walker) spend(text string) bool {
+	w.budget -= len(text)
+	return w.budget >= 0
+}
+
+func (w *walker) param(p *syntax.ParamExp, b *strings.Builder, v *Value) {
 	if p.Exp != nil && p.Exp.Word != nil {
 		w.one(p.Exp.Word)
 	}
-	value, ok := "", false
+	value, ok := Value{}, false
 	if p.Param != nil && !p.Length && !p.Excl && p.Index == nil && p.Slice == nil && p.Repl == nil && p.Exp == nil {
 		value, ok = w.vars[p.Param.Value]
 	}
-	if w.budget -= len(value); !ok || w.budget < 0 {
-		value = unknownText
+	if !ok || !w.spend(value.Text) {
+		value.Text = unknownText
 	}
-	b.WriteString(value)
+	v.Of, v.Items = either(v.Of, value.Of), value.Items
+	b.WriteString(value.Text)
 }
 
 // dollar writes what $'…' stands for.

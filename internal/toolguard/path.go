@@ -91,8 +91,12 @@ func cleanPath(p string) string {
 		}
 		windows = true
 	} else if strings.HasPrefix(p, "//") || strings.HasPrefix(p, "/??/") {
-		p = devices().ReplaceAllString(p, "")
 		windows = true
+		if m := devices().FindString(p); m == p && strings.HasSuffix(p, ":") {
+			p = "/physicaldrive" // a volume below its file system
+		} else {
+			p = p[len(m):]
+		}
 	}
 	if isDrive(p) {
 		p = p[2:]
@@ -113,8 +117,22 @@ func cleanPath(p string) string {
 		parts[i] = part
 	}
 	p = path.Clean("/" + strings.Join(parts, "/"))
+	return throughProc(p)
+}
+
+// throughProc leaves out of a path that it begins at the root of a process, which it may be asked for in the same container.
+func throughProc(p string) string {
+	for strings.HasPrefix(p, "/proc/") {
+		m := procRoot().FindString(p)
+		if m == "" {
+			break
+		}
+		p = "/" + strings.TrimLeft(p[len(m):], "/")
+	}
 	return p
 }
+
+var procRoot = pathPattern(`^/proc/[^/]+(/task/[^/]+)?/root(/|$)`)
 
 // matchesAny says whether one of the patterns names a path. Patterns are lower case, with slashes; a part ** stands for any parts, and others are as
 // path.Match has them.
@@ -123,13 +141,70 @@ func matchesAny(patterns []string, p string) bool { return matchPath(patterns, p
 // pathParts are those of a path in the form that patterns have, for who asks about it more than once.
 func pathParts(p string) []string { return strings.Split(strings.Trim(cleanPath(p), "/"), "/") }
 
-// matchPath is Any for a path in parts.
-func matchPath(patterns, parts []string) bool {
-	return slices.ContainsFunc(patterns, func(pattern string) bool { return matches(pattern, parts) })
+// pathPatterns are patterns in parts, made ready for who asks more than once.
+type pathPatterns []struct {
+	not bool // what the others do not mean
+	all []string
 }
 
-func matches(pattern string, p []string) bool {
-	return parts(strings.Split(strings.Trim(pattern, "/"), "/"), p)
+func readPatterns(list []string) pathPatterns {
+	out := make(pathPatterns, len(list))
+	for i, p := range list {
+		p, out[i].not = strings.CutPrefix(p, "!")
+		out[i].all = strings.Split(strings.Trim(p, "/"), "/")
+	}
+	return out
+}
+
+// matchPath is matchesAny for a path in parts.
+func matchPath(patterns, parts []string) bool { return readPatterns(patterns).match(parts) }
+
+func (list pathPatterns) match(parts []string) bool {
+	found, file := false, parts
+	if n := len(parts) - 1; n >= 0 && parts[n] == anyFile {
+		file = parts[:n]
+	}
+	for _, p := range list {
+		if !p.not {
+			found = found || matches(p.all, parts)
+		} else if found && matches(p.all, file) {
+			return false
+		}
+	}
+	return found
+}
+
+// anyFile stands in a path for whatever a folder has.
+const anyFile = "\x01any"
+
+func matches(all, p []string) bool {
+	if len(p) == 0 {
+		return false
+	}
+	if n := len(all) - 1; p[len(p)-1] == anyFile { // a folder that is known for such files, not one that has much else
+		return parts(all, p[:len(p)-1]) || n > 0 && all[0] == "**" && all[n-1] != "**" && parts(all[:n], p[:len(p)-1])
+	}
+	if i := slices.Index(p, "**"); i >= 0 {
+		return below(all, p[:i], p[i+1:])
+	}
+	return parts(all, p)
+}
+
+// below says whether a pattern names what a file below a folder is called, as far as that is told, with its last directories.
+func below(pattern, folder, name []string) bool {
+	n := len(pattern) - len(name)
+	if n < 0 || len(name) == 0 {
+		return false
+	}
+	for i, part := range name {
+		if ok, err := path.Match(pattern[n+i], part); !ok || err != nil || strings.HasPrefix(pattern[n+i], "*") {
+			return false
+		}
+	}
+	if pattern[0] == "**" { // in a home, or above all
+		return len(folder) == 0 || folder[0] == "root" && len(folder) == 1 || (folder[0] == "home" || folder[0] == "users") && len(folder) <= 2
+	}
+	return len(folder) <= n && parts(pattern[:len(folder)], folder)
 }
 
 func parts(pattern, p []string) bool {
@@ -154,6 +229,9 @@ func parts(pattern, p []string) bool {
 }
 
 func part(pattern, p string) bool {
+	if pattern == p {
+		return true
+	}
 	if ok, err := path.Match(pattern, p); ok && err == nil {
 		return true
 	}

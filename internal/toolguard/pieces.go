@@ -13,6 +13,12 @@ func newline(s string, i int) int {
 	return 0
 }
 
+// firstWord says whether what follows a text is a command's first word.
+func firstWord(before string) bool {
+	before = strings.TrimRight(before, " \t\"")
+	return before == "" || strings.IndexByte("\n;&|(){", before[len(before)-1]) >= 0
+}
+
 // glue gives the place of the quote that goes on with a text that ends at i, as in 'a' + 'b', or 0.
 func glue(s string, i int) int {
 	j := i + 1

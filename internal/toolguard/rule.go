@@ -19,8 +19,9 @@ type Rule struct {
 	Refused []Example
 	Near    []Example // looks alike, and is not refused
 	On      []trigger
-	Files   []string // patterns of pathguard, for tools that take paths
+	Files   []string // patterns, for tools that take paths; with ! before it: these not
 	Changed []string // the same, for tools that change what stands there
+	Deleted []string // the same, for tools that delete it
 	Tools   []string // names of tools that are refused altogether
 }
 

@@ -51,6 +51,8 @@ type Command struct {
 	Args    []Value  // what follows the name, in order
 	On      Value    // the object of a method
 	From    *Command // whose output is piped into it
+	Line    string   // of cmd: all of it as it was written
+	Dir     string   // where it is run, where a shell's text says so
 	Runs    *Command // what it runs with the rest of its words, as sudo and env do
 	Writes  []Value  // files that redirections write to
 	Reads   []Value  // texts that are its standard input

@@ -2,6 +2,7 @@ package toolguard
 
 import (
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -11,6 +12,8 @@ import (
 // ProtectedNames are those of the sensor that the rules of group 2 protect.
 type ProtectedNames struct {
 	Service    string   // as systemd has it, without .service
+	Units      []string // others of its
+	Secrets    []string // directories in which its keys are handed to it
 	Programs   []string // paths
 	State      string   // directory: the vault, what is stored
 	Files      []string // other files and directories
@@ -20,13 +23,15 @@ type ProtectedNames struct {
 // InstalledNames are the names of this build.
 func InstalledNames() ProtectedNames {
 	return ProtectedNames{
-		Service: wire.Service, Programs: []string{wire.Program, wire.Hook}, State: wire.State, KillSwitch: wire.KillSwitch,
-		Files: []string{wire.Config, wire.Run, wire.Pins, wire.Cgroup, "/usr/bin/" + wire.Service, "/usr/sbin/" + wire.Service, "/etc/systemd/system/" + wire.Service + ".service", "/lib/systemd/system/" + wire.Service + ".service", "/usr/lib/systemd/system/" + wire.Service + ".service"},
+		Service: wire.Service, Units: []string{wire.Watch}, Programs: []string{wire.Program, wire.Hook}, State: wire.State, KillSwitch: wire.KillSwitch,
+		Secrets: []string{"/run/credentials/" + wire.Service + ".service", "/run/credstore", "/run/credstore.encrypted", "/etc/credstore", "/etc/credstore.encrypted", "/var/lib/systemd/credential.secret"},
+		Files:   []string{wire.Config, wire.Run, wire.Pins, wire.Cgroup, "/usr/bin/" + wire.Service, "/usr/sbin/" + wire.Service},
 	}
 }
 
 // Protect makes the rules of group 2, and the one of group 3 for the vault, from names.
 func (n ProtectedNames) Protect() []Rule {
+	units := append([]string{n.Service}, n.Units...)
 	programs := []string{n.Service}
 	for _, p := range n.Programs {
 		programs = append(programs, path.Base(p))
@@ -35,37 +40,48 @@ func (n ProtectedNames) Protect() []Rule {
 	programs = slices.Compact(programs)
 	all := append(slices.Clone(n.Files), n.State, n.KillSwitch)
 	all = append(all, n.Programs...)
-	mine := belowAny(all...)
+	all = append(all, unitFiles(units)...)
+	mine := namedBy(patterns(all...))
 	touched := func(p string) bool { // the directories that these are in, with a star, too
 		return mine(p) || strings.HasSuffix(p, "*") && slices.ContainsFunc(all, func(f string) bool {
 			return strings.HasPrefix(f, strings.TrimRight(p, "*")) && strings.Count(p, "/") > 2
 		})
 	}
-	kills := func(c *Command) bool {
+	dirs := namedBy(dirsOf(all))
+	holds := func(p string) bool { // what goes when this directory goes
+		return mine(p) || dirs(strings.TrimSuffix(p, "/*"))
+	}
+	unit := isUnit(units...)
+	kills := anyOf(hasWord(unit), func(c *Command) bool {
 		return slices.ContainsFunc(c.Words(), func(w string) bool {
+			w = strings.ToLower(w)
 			return slices.ContainsFunc(programs, func(p string) bool {
-				return w == p || w == "^"+p || w == p+"$" || w == "^"+p+"$" || strings.HasPrefix(w, p+" run") || strings.HasSuffix(w, "/"+p)
+				return w == p || w == p+".exe" || strings.HasPrefix(w, p+" run") || strings.HasSuffix(w, "/"+p)
 			})
 		})
-	}
-	orders := hasArg("detach", "kill-switch", "untaint", "mode", "approve", "deny")
+	})
 	service := Rule{
 		ID: "sensor-service", Group: OnSelf, Refuses: "stops, disables or removes the service of this guard, or kills its process",
 		Why: "Nothing would watch what happens next.", Instead: "Ask the user, who can do it on the host.",
 		Refused: []Example{
 			{Tool: bash, Text: "systemctl stop " + n.Service}, {Tool: bash, Text: "sudo systemctl mask --now " + n.Service + ".service"}, {Tool: bash, Text: "pkill -9 " + n.Service}, {Tool: bash, Text: "kill -9 $(pidof " + n.Service + ")"},
 			{Tool: bash, Text: "apt-get remove -y " + n.Service}, {Tool: bash, Text: n.Service + " kill-switch off"}, {Tool: bash, Text: "pgrep -f " + n.Service + " | xargs kill"},
+			{Tool: bash, Text: "systemctl freeze " + n.Service}, {Tool: bash, Text: "busctl call org.freedesktop.systemd1 /org/freedesktop/systemd1 org.freedesktop.systemd1.Manager StopUnit ss " + n.Service + ".service replace"},
+			{Tool: bash, Text: "fuser -k " + n.Programs[0]}, {Tool: bash, Text: n.Service + " --json kill-switch off"}, {Tool: ps, Text: "Stop-Process -Name " + n.Service},
 		},
 		Near: []Example{{Tool: bash, Text: "systemctl status " + n.Service}, {Tool: bash, Text: n.Service + " status"}, {Tool: bash, Text: n.Service + " kill-switch status"}, {Tool: bash, Text: "systemctl restart nginx"}, {Tool: bash, Text: "echo systemctl stop " + n.Service}, {Tool: bash, Text: "grep -rn 'systemctl stop " + n.Service + "' docs"}},
-		On: slices.Concat(stops(programs...), []trigger{
-			{Names: []string{"pkill", "killall", "skill"}, When: kills},
-			{Names: []string{"kill"}, When: isMade(allOf(isNamed("pidof", "pgrep", "ps", "systemctl"), kills))},
+		On: slices.Concat(stops(units...), services(units...), []trigger{
+			{Names: []string{"pkill", "killall", "skill"}, When: anyOf(kills, killsByPattern(n.Service, n.Programs[0]+" run"))},
+			{Names: []string{"taskkill", "stop-process"}, When: anyOf(kills, isMade(allOf(isNamed("get-process", "pidof", "pgrep"), kills)))},
+			{Names: []string{"kill", "stop-process"}, When: anyOf(
+				isMade(allOf(isNamed("pidof", "pgrep", "ps", "systemctl"), kills)), isMade(allOf(isNamed("cat", "head", "get-content"), touchesPath(mine))),
+				func(c *Command) bool { return len(c.Args) > 1 && c.Args[len(c.Args)-1].Text == "-1" }, // every process
+			)},
+			{Names: []string{"fuser"}, When: allOf(hasFlag('k', "kill"), touchesPath(mine))},
+			{Names: []string{"busctl", "dbus-send", "gdbus", "qdbus"}, When: overBus(units)},
 			{Names: []string{"apt", "apt-get", "dpkg", "yum", "dnf", "rpm", "zypper", "apk", "pacman", "snap"}, When: allOf(hasArg("remove", "purge", "-r", "-P", "-e", "erase", "del", "-R", "autoremove", "--remove", "--purge"), hasArg(programs...))},
-			{Names: programs, When: func(c *Command) bool {
-				asks := len(c.Args) > 1 && c.Args[0].Text == "kill-switch" && c.Args[1].Text == "status"
-				return len(c.Args) > 0 && orders(&Command{Args: c.Args[:1]}) && !asks
-			}},
-			{Names: []string{"systemctl"}, When: allOf(hasArg("set-property", "edit"), hasArg(n.Service, n.Service+".service"))},
+			{Names: programs, When: orders},
+			{Names: []string{"systemctl"}, When: allOf(hasArg("set-property", "edit"), hasWord(unit))},
 		}),
 	}
 	files := Rule{
@@ -75,14 +91,16 @@ func (n ProtectedNames) Protect() []Rule {
 			{Tool: bash, Text: "rm -f " + n.Programs[0]}, {Tool: bash, Text: "sudo mv x " + n.Programs[0]}, {Tool: bash, Text: "rm -rf " + n.State}, {Tool: "fs_write", Text: n.Programs[0]}, {Tool: bash, Text: "umount /sys/fs/bpf"},
 			{Tool: bash, Text: "echo on > " + n.KillSwitch}, {Tool: "fs_delete", Text: n.KillSwitch},
 		},
-		Near:    []Example{{Tool: bash, Text: "ls -l " + n.Programs[0]}, {Tool: bash, Text: "rm -f /work/bin/" + n.Service}, {Tool: "fs_read", Text: n.Programs[0]}, {Tool: "read_file", Text: n.Files[0]}},
-		On:      append(onChanges(touched), trigger{Names: []string{"umount"}, When: hasArg("/sys/fs/bpf", "/sys/fs/cgroup")}, trigger{Names: []string{"bpftool"}, When: hasArg("detach", "delete", "update")}, trigger{Names: []string{"remove-item", "move-item", "set-content", "out-file"}, When: touchesPath(mine)}, trigger{Names: []string{"rmdir", "mount", "chmod", "chown", "setfacl", "touch", "patch"}, When: touchesPath(mine)}),
+		Near: []Example{{Tool: bash, Text: "ls -l " + n.Programs[0]}, {Tool: bash, Text: "rm -f /work/bin/" + n.Service}, {Tool: "fs_read", Text: n.Programs[0]}, {Tool: "read_file", Text: n.Files[0]}},
+		On: append(onChanges(touched), trigger{Names: []string{"rm", "mv"}, When: allOf(anyOf(isNamed("mv"), hasFlag('r', "recursive"), hasFlag('R', "")), firstsAre(holds))},
+			trigger{Names: []string{"find"}, When: allOf(deletesFound, touchesPath(mine))}, trigger{Names: []string{"umount"}, When: hasArg("/sys/fs/bpf", "/sys/fs/cgroup")}, trigger{Names: []string{"bpftool"}, When: hasArg("detach", "delete", "update")}, trigger{Names: []string{"remove-item", "move-item", "set-content", "out-file"}, When: touchesPath(mine)}, trigger{Names: []string{"rmdir", "mount", "chmod", "chown", "setfacl", "touch", "patch"}, When: touchesPath(mine)}),
 		Changed: patterns(all...),
+		Deleted: dirsOf(all),
 	}
 	vault := Rule{
 		ID: "sensor-vault", Group: OnPaths, Refuses: "opens what this guard stores, secrets among it", Why: "It holds what agents must not see.", Instead: "Use the tools that hand out what is allowed.",
-		Refused: []Example{{Tool: readFile, Text: n.State + "/vault.json"}, {Tool: "fs_list", Text: n.State}}, Near: []Example{{Tool: readFile, Text: "/var/lib/dpkg/status"}},
-		Files: patterns(n.State),
+		Refused: []Example{{Tool: readFile, Text: n.State + "/vault.age"}, {Tool: "fs_list", Text: n.State}, {Tool: readFile, Text: "/run/credentials/" + n.Service + ".service/key"}}, Near: []Example{{Tool: readFile, Text: "/var/lib/dpkg/status"}},
+		Files: patterns(append(n.Secrets, n.State)...),
 	}
 	return []Rule{service, files, vault}
 }
@@ -94,4 +112,80 @@ func patterns(list ...string) []string {
 		out = append(out, strings.ToLower(p), strings.ToLower(p)+"/**")
 	}
 	return out
+}
+
+// unitFiles are the patterns of what systemd reads about units: files, drop-ins, and links by which targets want them.
+func unitFiles(units []string) (all []string) {
+	for _, dir := range []string{"/etc", "/run", "/lib", "/usr/lib", "/usr/local/lib"} {
+		dir += "/systemd/system"
+		for _, u := range units {
+			for _, in := range []string{dir, dir + "/*.wants", dir + "/*.requires"} {
+				all = append(all, in+"/"+u+".service")
+			}
+			all = append(all, dir+"/"+u+".service.d")
+			if i := strings.LastIndexByte(u, '-'); i > 0 {
+				all = append(all, dir+"/"+u[:i+1]+".service.d")
+			}
+		}
+	}
+	return all
+}
+
+// dirsOf are the directories that files are in, but for those that have much else.
+func dirsOf(files []string) (dirs []string) {
+	for _, f := range files {
+		for d := path.Dir(strings.ToLower(f)); len(d) > 1; d = path.Dir(d) {
+			dirs = append(dirs, d)
+		}
+	}
+	slices.Sort(dirs)
+	return slices.Compact(dirs)
+}
+
+// orders is met when the sensor is told what only people may tell it. Options may stand before that, with a value or without.
+func orders(c *Command) bool {
+	for i, v := range c.Args {
+		if strings.HasPrefix(v.Text, "-") {
+			continue
+		}
+		switch v.Text {
+		case "kill-switch":
+			return i+1 == len(c.Args) || c.Args[i+1].Text != "status"
+		case "detach", "untaint", "mode", "approve", "deny":
+			return true
+		}
+		if i == 0 || !strings.HasPrefix(c.Args[i-1].Text, "-") || strings.Contains(c.Args[i-1].Text, "=") {
+			return false
+		}
+	}
+	return false
+}
+
+// killsByPattern is met when a regular expression for names, or for command lines, finds one of these.
+func killsByPattern(name, line string) condition {
+	return func(c *Command) bool {
+		full := hasFlag('f', "full")(c)
+		if c.Name == "killall" && !hasFlag('r', "regexp")(c) || anyOf(hasFlag('P', "parent"), hasFlag('g', "pgroup"), hasFlag('s', "session"), hasFlag('t', "terminal"), hasFlag('u', "euid"), hasFlag('U', "uid"))(c) {
+			return false
+		}
+		for _, w := range operandsOf(c) {
+			if re, err := regexp.Compile(w); len(w) < 100 && err == nil && (re.MatchString(name) || full && re.MatchString(line)) {
+				return true
+			}
+		}
+		return false
+	}
+}
+
+// busMethods are those with which systemd is told to stop a unit, or to forget or change it.
+var busMethods = regexp.MustCompile(`(?i)(^|\.)((stop|kill|freeze|clean|disable|mask|revert)(unit|unitfiles|unitfileswithflags|unitprocesses|unitwithflags|unitsubgroup)?|queuesignalunit|setunitproperties|setproperties)$`)
+
+// overBus is met when systemd is asked over D-Bus to stop one of these units.
+func overBus(units []string) condition {
+	unit := isUnit(units...)
+	escape := strings.NewReplacer("-", "_2d", ".", "_2e")
+	ours := hasWord(func(w string) bool {
+		return unit(strings.TrimPrefix(strings.Trim(w, `'"[]`), "string:")) || slices.ContainsFunc(units, func(u string) bool { return strings.HasSuffix(w, "/unit/"+escape.Replace(u+".service")) })
+	})
+	return allOf(hasWord(busMethods.MatchString), ours)
 }

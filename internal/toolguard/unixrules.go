@@ -1,16 +1,56 @@
 package toolguard
 
 import (
+	"cmp"
+	"path"
 	"slices"
 	"strings"
 )
 
-var blockDevice = pathPattern(`^/dev/(sd[a-z]+|hd[a-z]|vd[a-z]+|xvd[a-z]+|nvme\d+n\d+|mmcblk\d+|md\d+|dm-\d+|mapper/.+|disk/.+|nbd\d+|sr\d+)(p?\d+)?$`)
+// disks are the names of block devices, and of memory.
+var disks = []string{
+	"/dev/sd[a-z]*", "/dev/hd[a-z]*", "/dev/vd[a-z]*", "/dev/xvd[a-z]*", "/dev/nvme[0-9]*n[0-9]*", "/dev/mmcblk[0-9]*", "/dev/md[0-9]*", "/dev/md/*", "/dev/dm-[0-9]*", "/dev/mapper/*", "/dev/disk/**", "/dev/block/*",
+	"/dev/nbd[0-9]*", "/dev/sr[0-9]*", "/dev/mtdblock[0-9]*", "/dev/disk[0-9]*", "/dev/rdisk[0-9]*", "/dev/mem", "/dev/kmem", "!/dev/mapper/control",
+}
 
-func device(p string) bool { return blockDevice().MatchString(p) }
+var isDisk = namedBy(disks)
 
-// system are the directories without which a machine does not work. A star for all that is in one counts as the directory.
-var system = pathPattern(`^(/|~|/(bin|boot|dev|etc|home|lib|lib32|lib64|libx32|opt|proc|root|run|sbin|srv|sys|usr|var|nix|System|Library|Users|Applications)|/usr/(bin|sbin|lib|lib64|libexec|share)|/var/(lib|log|db)|/etc/(systemd|pam\.d|ssh))(/?(\*|\.\*|\.\[!\.\]\*|\{,\.\}\*))?$`)
+func device(p string) bool { return strings.HasPrefix(p, "/dev/") && isDisk(p) }
+
+// Files of Linux by what they are for.
+var (
+	logFiles = []string{
+		"/var/log/audit", "/var/log/journal", "/run/log/journal", "/var/log/wtmp", "/var/log/btmp", "/var/log/lastlog", "/var/log/auth.log", "/var/log/secure", "/var/log/syslog", "/var/log/messages",
+		"/var/log/kern.log", "/var/log/faillog", "/var/run/utmp", "/var/log/utmp",
+	}
+	bootFiles       = append(patterns("/boot", "/etc/default/grub", "/etc/grub.d", "/efi", "/etc/lilo.conf"), leftovers("/boot", "/efi")...)
+	protectionFiles = []string{"/etc/selinux/config", "/etc/sysconfig/selinux", "/sys/fs/selinux", "/sys/kernel/security", "/etc/apparmor.d"}
+	accountFiles    = []string{"/etc/sudoers", "/etc/sudoers.d", "/etc/passwd", "/etc/shadow", "/etc/gshadow"}
+)
+
+// systemDirs are the directories without which a machine does not work.
+var systemDirs = strings.Fields(`/ /bin /boot /dev /etc /home /lib /lib32 /lib64 /libx32 /opt /proc /root /run /sbin /srv /sys /usr /var /nix /System /Library /Users /Applications /usr/bin /usr/sbin /usr/lib /usr/lib64 /usr/libexec
+ /usr/share /var/lib /var/log /var/db /etc/systemd /etc/pam.d /etc/ssh`)
+
+// allIn are the ways to say all that is in a directory.
+var allIn = []string{"/{,.}*", "/.[!.]*", "/.*", "/*", "*"}
+
+// system says whether a path is one of them, the home, or all that is in one.
+func system(p string) bool {
+	if p == "" || p[0] != '/' && p[0] != '~' {
+		return false
+	}
+	if i := strings.IndexAny(p, "*?["); i > 0 && p[i-1] != '/' && slices.ContainsFunc(systemDirs[1:], func(dir string) bool { ok, err := path.Match(p, dir); return ok && err == nil }) {
+		return true
+	}
+	for _, all := range allIn {
+		if dir, ok := strings.CutSuffix(p, all); ok {
+			p = cmp.Or(dir, "/")
+			break
+		}
+	}
+	return p == "~" || p == "~root" || slices.Contains(systemDirs, cmp.Or(strings.TrimRight(p, "/"), "/"))
+}
 
 // uproots is met when rm is to take such a directory with all that is in it.
 func uproots(c *Command) bool {
@@ -18,10 +58,11 @@ func uproots(c *Command) bool {
 		return false
 	}
 	for _, w := range operandsOf(c) {
+		w = c.in(w)
 		if !strings.HasPrefix(w, "/") && !strings.HasPrefix(w, "~") {
 			continue
 		}
-		if system().MatchString(w) || system().MatchString(strings.TrimRight(cleanWord(w), "/")) || strings.Trim(w, "/.") == "" {
+		if system(w) || system(cleanWord(w)) || strings.Trim(w, "/.") == "" {
 			return true
 		}
 	}
@@ -43,27 +84,45 @@ func cleanWord(w string) string {
 	if strings.HasPrefix(w, "~") {
 		return strings.Join(out, "/")
 	}
-	return "/" + strings.Join(out, "/")
+	return throughProc("/" + strings.Join(out, "/"))
 }
 
 // findsAll is met by find over such a directory which deletes without a condition that narrows.
 func findsAll(c *Command) bool {
+	return overSystem(c) && deletesFound(c)
+}
+
+// overSystem is met by find over such a directory without a condition that narrows.
+func overSystem(c *Command) bool {
 	roots := false
 	for i, v := range c.Args {
-		if strings.HasPrefix(v.Text, "-") {
-			for _, o := range c.Args[i:] {
+		if strings.HasPrefix(v.Text, "-") || v.Text == "!" || v.Text == "(" {
+			rest := c.Args[i:]
+			for i, o := range rest {
 				switch o.Text {
-				case "-name", "-iname", "-path", "-ipath", "-regex", "-user", "-group", "-size", "-mtime", "-mmin", "-newer", "-empty", "-perm", "-inum", "-atime", "-ctime", "-nouser", "-nogroup", "-links", "-lname", "-samefile", "-amin", "-cmin", "-newermt", "-type":
+				case "-type":
+					if i+1 < len(rest) && strings.Trim(rest[i+1].Text, "fd,") != "" {
+						return false
+					}
+					continue
+				}
+				if i > 0 && (rest[i-1].Text == "!" || rest[i-1].Text == "-not") {
+					continue // all but some
+				}
+				switch o.Text {
+				case "-name", "-iname", "-path", "-ipath", "-regex", "-user", "-group", "-size", "-mtime", "-mmin", "-newer", "-empty", "-perm", "-inum", "-atime", "-ctime", "-nouser", "-nogroup", "-links", "-lname", "-samefile", "-amin", "-cmin", "-newermt":
 					return false
 				}
 			}
 			break
 		}
-		roots = roots || system().MatchString(v.Text)
+		roots = roots || system(c.in(v.Text))
 	}
-	if !roots {
-		return false
-	}
+	return roots
+}
+
+// deletesFound is met by find that deletes what it finds.
+func deletesFound(c *Command) bool {
 	for i, v := range c.Args {
 		if v.Text == "-delete" {
 			return true
@@ -78,13 +137,16 @@ func findsAll(c *Command) bool {
 	return false
 }
 
+// lists is met by a partition editor that only tells.
+var lists = anyOf(hasFlag('l', "list"), hasFlag('d', "dump"), hasFlag('J', "json"), hasFlag('V', "verify"), hasFlag('s', "show-size"), hasFlag('s', "getsz"), hasFlag('F', "list-free"), hasFlag('x', "list-details"), hasFlag('g', "show-geometry"), hasFlag('h', "help"), hasFlag('v', "version"))
+
 var linuxDisk = []Rule{
 	{
 		ID: "linux-disk", Group: OnCommands, Refuses: "makes a file system on, wipes or repartitions a disk, or writes to it below its file systems",
 		Why: "What was on it is gone, and no one is asked.", Instead: "Work on an image file, or ask the user.",
 		Refused: []Example{
 			{Tool: bash, Text: "mkfs.ext4 -F /dev/sdb1"}, {Tool: bash, Text: "sudo dd if=/dev/zero of=/dev/nvme0n1 bs=1M"}, {Tool: bash, Text: "cat image.iso > /dev/sda"}, {Tool: bash, Text: "wipefs -a /dev/vdb"},
-			{Tool: bash, Text: "shred -n 3 /dev/sdc"}, {Tool: bash, Text: "sgdisk --zap-all /dev/sda"}, {Tool: bash, Text: "blkdiscard /dev/nvme0n1"}, {Tool: bash, Text: "xzcat disk.img.xz | tee /dev/mmcblk0"},
+			{Tool: bash, Text: "shred -n 3 /dev/sdc"}, {Tool: bash, Text: "sgdisk --zap-all /dev/sda"}, {Tool: bash, Text: "blkdiscard /dev/nvme0n1"}, {Tool: bash, Text: "xzcat disk.img.xz | tee /dev/mmcblk0"}, {Tool: "fs_write", Text: "/dev/sda"},
 		},
 		Near: []Example{
 			{Tool: bash, Text: "mkfs.ext4 -F disk.img"}, {Tool: bash, Text: "dd if=/dev/sda1 of=backup.img bs=1M"}, {Tool: bash, Text: "wipefs /dev/sdb"}, {Tool: bash, Text: "echo x > /dev/null"}, {Tool: bash, Text: "fdisk -l /dev/sda"},
@@ -93,34 +155,42 @@ var linuxDisk = []Rule{
 		On: append([]trigger{
 			{Names: []string{"mkfs", "mkfs.ext2", "mkfs.ext3", "mkfs.ext4", "mkfs.xfs", "mkfs.btrfs", "mkfs.vfat", "mkfs.fat", "mkfs.ntfs", "mkfs.exfat", "mkfs.f2fs", "mke2fs", "mkswap", "mkdosfs", "mkntfs", "newfs", "blkdiscard", "shred", "pvcreate", "badblocks"}, When: touchesPath(device)},
 			{Names: []string{"wipefs"}, When: allOf(anyOf(hasFlag('a', "all"), hasFlag('o', "offset")), touchesPath(device))},
-			{Names: []string{"sgdisk"}, When: allOf(touchesPath(device), anyOf(hasFlag('Z', "zap-all"), hasFlag('o', "clear"), hasFlag('z', "zap"), hasFlag('d', "delete")))},
-			{Names: []string{"sfdisk"}, When: allOf(touchesPath(device), hasFlag(0, "delete"))},
-			{Names: []string{"parted"}, When: allOf(touchesPath(device), hasArg("rm", "mklabel", "mktable", "mkpart"))},
+			{Names: []string{"sgdisk"}, When: allOf(touchesPath(device), anyOf(hasFlag('Z', "zap-all"), hasFlag('o', "clear"), hasFlag('z', "zap"), hasFlag('d', "delete"), hasFlag('n', "new"), hasFlag('l', "load-backup")))},
+			{Names: []string{"sfdisk", "fdisk", "gdisk"}, When: allOf(touchesPath(device), isNot(allOf(lists, isNot(hasFlag(0, "delete")))))}, // what they do comes from their input
+			{Names: []string{"parted"}, When: allOf(touchesPath(device), anyOf(hasArg("rm", "mklabel", "mktable", "mkpart", "resizepart"), func(c *Command) bool { return c.From != nil || len(c.Reads) > 0 }))},
 			{Names: []string{"hdparm"}, When: anyOf(hasArg("--security-erase", "--security-erase-enhanced", "--trim-sector-ranges"))},
 			{Names: []string{"nvme"}, When: hasArg("format", "sanitize")},
 			{Names: []string{"cryptsetup"}, When: allOf(hasArg("luksFormat", "erase", "luksErase"), touchesPath(device))},
 			{Names: []string{"diskutil"}, When: hasArg("eraseDisk", "eraseVolume", "zeroDisk", "secureErase", "partitionDisk")},
 		}, onChanges(device)...),
+		Changed: disks,
 	},
 	{
 		ID: "linux-delete", Group: OnCommands, Refuses: "deletes the root, a home or a top-level system directory with all that is in it",
 		Why: "The machine, or all of somebody's work, is gone.", Instead: "Name the directory of your own work.",
 		Refused: []Example{
 			{Tool: bash, Text: "rm -rf /"}, {Tool: bash, Text: "sudo rm -r -f --no-preserve-root /*"}, {Tool: bash, Text: `bash -c "cd /tmp && rm -fr /usr"`}, {Tool: bash, Text: "rm -rf ~/"}, {Tool: bash, Text: "rm --recursive /var/lib"},
-			{Tool: bash, Text: "find / -delete"}, {Tool: bash, Text: "echo /etc | xargs rm -rf"}, {Tool: bash, Text: "rm -rf /tmp/../etc"}, {Tool: bash, Text: "chmod -R 000 /"},
+			{Tool: bash, Text: "find / -delete"}, {Tool: bash, Text: "echo /etc | xargs rm -rf"}, {Tool: bash, Text: "rm -rf /tmp/../etc"}, {Tool: bash, Text: "chmod -R 000 /"}, {Tool: del, Text: "/usr"},
 		},
 		Near: []Example{
 			{Tool: bash, Text: "rm -rf /var/lib/apt/lists/*"}, {Tool: bash, Text: "rm -rf ./build /tmp/work"}, {Tool: bash, Text: `echo "rm -rf /"`}, {Tool: bash, Text: `git commit -m "never rm -rf / again"`}, {Tool: bash, Text: "grep -rn 'rm -rf /' ."},
 			{Tool: bash, Text: "rm -f /etc/motd"}, {Tool: bash, Text: "find / -name core -delete"}, {Tool: bash, Text: "ls -r /"},
 		},
+		Deleted: systemDirs,
 		On: []trigger{
 			{Names: []string{"rm"}, When: uproots},
-			{Names: []string{"remove-item"}, When: allOf(anyOf(enables("recurse"), hasArg("-rf", "-fr")), touchesPath(func(p string) bool { return p != "~" && system().MatchString(p) }))},
+			{Names: []string{"remove-item"}, When: func(c *Command) bool {
+				c = &Command{Args: c.Args, Dir: c.Dir, From: c.From}
+				for _, w := range listedFor(c) {
+					c.Args = append(c.Args[:len(c.Args):len(c.Args)], Value{Text: w})
+				}
+				return anyOf(enables("recurse"), hasArg("-rf", "-fr"))(c) && !enables("whatif")(c) && touchesPath(func(p string) bool { return p != "~" && system(p) })(c)
+			}},
 			{Names: []string{"find"}, When: findsAll},
 			{Names: []string{"chmod", "chown", "setfacl"}, When: allOf(hasFlag('R', "recursive"), touchesPath(func(p string) bool {
 				return p == "/" || p == "/*" || p == "/usr" || p == "/etc" || p == "/bin" || p == "/lib"
 			}))},
-			{Names: []string{"mv"}, When: allOf(hasArg("/dev/null"), touchesPath(func(p string) bool { return system().MatchString(p) }))},
+			{Names: []string{"mv"}, When: allOf(hasArg("/dev/null"), touchesPath(system))},
 		},
 	},
 	{
@@ -132,23 +202,19 @@ var linuxDisk = []Rule{
 	},
 }
 
-var logs = belowAny("/var/log/audit", "/var/log/journal", "/run/log/journal", "/var/log/wtmp", "/var/log/btmp", "/var/log/lastlog", "/var/log/auth.log", "/var/log/secure", "/var/log/syslog", "/var/log/messages",
-	"/var/log/kern.log", "/var/log/faillog", "/var/run/utmp", "/var/log/utmp", "/var/log/*", "/var/log/*.log")
+var logs = belowAny(append(logFiles, "/var/log/*", "/var/log/*.log")...)
 
 // stops is met when systemctl or service stops, disables or masks one of these units.
 func stops(units ...string) []trigger {
-	var all []string
-	for _, u := range units {
-		all = append(all, u, u+".service", u+".socket")
-	}
-	verbs := hasArg("stop", "disable", "mask", "kill", "revert", "clean")
+	unit := isUnit(units...)
+	verbs := hasArg("stop", "disable", "mask", "kill", "revert", "clean", "freeze")
 	return []trigger{
-		{Names: []string{"systemctl"}, When: allOf(verbs, hasArg(all...))},
+		{Names: []string{"systemctl"}, When: allOf(verbs, hasWord(unit))},
 		{Names: []string{"service", "rc-service"}, When: func(c *Command) bool {
 			w := operandsOf(c)
-			return len(w) > 1 && slices.Contains(all, w[0]) && w[1] == "stop"
+			return len(w) > 1 && unit(w[0]) && w[1] == "stop"
 		}},
-		{Names: []string{"update-rc.d", "chkconfig", "rc-update"}, When: allOf(hasArg(all...), hasArg("disable", "remove", "off", "del", "defaults-disabled"))},
+		{Names: []string{"update-rc.d", "chkconfig", "rc-update"}, When: allOf(hasWord(unit), hasArg("disable", "remove", "off", "del", "defaults-disabled"))},
 		{Names: []string{"pkill", "killall"}, When: hasArg(units...)},
 	}
 }
@@ -184,6 +250,7 @@ var linuxSystem = []Rule{
 			})},
 			{Names: []string{"*>"}, When: allOf(writesPath(logs), func(c *Command) bool { return c.Name != "logger" })},
 		}, onChanges(logs)[1:], stops("auditd", "rsyslog", "syslog-ng", "systemd-journald", "syslog")),
+		Changed: patterns(logFiles...),
 	},
 	{
 		ID: "linux-boot", Group: OnCommands, Refuses: "edits the boot loader or what it starts",
@@ -192,7 +259,7 @@ var linuxSystem = []Rule{
 			{Tool: bash, Text: "echo 'set timeout=0' >> /boot/grub/grub.cfg"}, {Tool: bash, Text: "sudo sed -i 's/quiet/quiet init=\\/bin\\/sh/' /etc/default/grub"}, {Tool: bash, Text: "rm /boot/vmlinuz-6.1"}, {Tool: bash, Text: "efibootmgr -b 0001 -B"},
 			{Tool: bash, Text: "grub-install /dev/sda"},
 		},
-		Near: []Example{{Tool: bash, Text: "cat /boot/grub/grub.cfg"}, {Tool: bash, Text: "efibootmgr -v"}, {Tool: bash, Text: "cp /etc/default/grub ."}, {Tool: bash, Text: "update-grub --help"}},
+		Near: []Example{{Tool: bash, Text: "cat /boot/grub/grub.cfg"}, {Tool: bash, Text: "efibootmgr -v"}, {Tool: bash, Text: "rm -rf /boot/efi/EFI/old"}, {Tool: bash, Text: "cp /etc/default/grub ."}, {Tool: bash, Text: "update-grub --help"}},
 		On: append([]trigger{
 			{Names: []string{"efibootmgr"}, When: anyOf(hasFlag('B', "delete-bootnum"), hasFlag('c', "create"), hasFlag('o', "bootorder"), hasFlag('O', "delete-bootorder"))},
 			{Names: []string{"grub-install", "grub2-install", "lilo", "extlinux"}, When: func(c *Command) bool {
@@ -200,33 +267,37 @@ var linuxSystem = []Rule{
 			}},
 			{Names: []string{"bootctl"}, When: hasArg("remove", "install", "set-default", "set-oneshot")},
 			{Names: []string{"grub-set-default", "grub2-set-default", "grub-reboot", "grubby"}, When: anyOf(hasFlag(0, "update-kernel"), hasFlag(0, "remove-kernel"), hasFlag(0, "set-default"), func(c *Command) bool { return c.Name != "grubby" && len(c.Args) > 0 })},
-		}, onChanges(belowAny("/boot", "/etc/default/grub", "/etc/grub.d", "/efi", "/etc/lilo.conf"))...),
+		}, onChanges(namedBy(bootFiles))...),
+		Changed: bootFiles,
 	},
 	{
 		ID: "linux-protection", Group: OnCommands, Refuses: "switches off AppArmor or SELinux",
 		Why: "Nothing would confine what runs next.", Instead: "Change one profile with the user's help, or ask for a permission.",
 		Refused: []Example{{Tool: bash, Text: "setenforce 0"}, {Tool: bash, Text: "systemctl disable --now apparmor"}, {Tool: bash, Text: "sed -i s/enforcing/disabled/ /etc/selinux/config"}, {Tool: bash, Text: "aa-teardown"}, {Tool: bash, Text: "echo 0 > /sys/fs/selinux/enforce"}},
-		Near:    []Example{{Tool: bash, Text: "getenforce"}, {Tool: bash, Text: "setenforce 1"}, {Tool: bash, Text: "aa-status"}, {Tool: bash, Text: "cat /etc/selinux/config"}},
+		Near:    []Example{{Tool: bash, Text: "getenforce"}, {Tool: bash, Text: "aa-complain /usr/bin/man"}, {Tool: bash, Text: "setenforce 1"}, {Tool: bash, Text: "aa-status"}, {Tool: bash, Text: "cat /etc/selinux/config"}},
 		On: slices.Concat([]trigger{
 			{Names: []string{"setenforce"}, When: hasArg("0", "permissive", "Permissive")},
 			{Names: []string{"aa-teardown"}, When: always},
-			{Names: []string{"aa-disable", "aa-complain"}, When: func(c *Command) bool { return len(c.Args) > 0 }},
+			{Names: []string{"aa-disable"}, When: func(c *Command) bool { return len(c.Args) > 0 }},
+			{Names: []string{"aa-complain"}, When: touchesPath(func(p string) bool { return p == "/etc/apparmor.d" || strings.Contains(p, "*") })}, // all, not one
 			{Names: []string{"apparmor_parser"}, When: hasFlag('R', "remove")},
-		}, onChanges(belowAny("/etc/selinux/config", "/etc/sysconfig/selinux", "/sys/fs/selinux", "/sys/kernel/security", "/etc/apparmor.d")), stops("apparmor", "selinux")),
+		}, onChanges(belowAny(protectionFiles...)), stops("apparmor", "selinux")),
+		Changed: patterns(protectionFiles...),
 	},
 	{
 		ID: "linux-accounts", Group: OnCommands, Refuses: "makes an account with the rights of root, or edits sudoers or the account files by hand",
 		Why: "It opens the machine to whoever knows that account.", Instead: "Ask the user to do this.",
 		Refused: []Example{
 			{Tool: bash, Text: "useradd -o -u 0 helper"}, {Tool: bash, Text: "echo 'dave ALL=(ALL) NOPASSWD: ALL' >> /etc/sudoers"}, {Tool: bash, Text: "echo 'dave ALL=(ALL) ALL' | sudo tee /etc/sudoers.d/dave"}, {Tool: bash, Text: "usermod -o -u 0 dave"},
-			{Tool: bash, Text: "echo 'x::0:0::/:/bin/sh' >> /etc/passwd"}, {Tool: bash, Text: "passwd -d root"},
+			{Tool: bash, Text: "echo 'x::0:0::/:/bin/sh' >> /etc/passwd"}, {Tool: bash, Text: "passwd -d root"}, {Tool: "fs_write", Text: "/etc/sudoers.d/dave"},
 		},
 		Near: []Example{{Tool: bash, Text: "useradd -m -u 1001 dave"}, {Tool: bash, Text: "cat /etc/sudoers"}, {Tool: bash, Text: "visudo -c"}, {Tool: bash, Text: "id -u"}, {Tool: bash, Text: "grep ':0:' /etc/passwd"}},
 		On: append([]trigger{
 			{Names: []string{"useradd", "usermod", "adduser"}, When: rootID},
 			{Names: []string{"visudo"}, When: isNot(anyOf(hasFlag('c', "check"), hasArg("--help", "-h", "-V", "--version")))},
 			{Names: []string{"passwd"}, When: allOf(hasArg("root"), anyOf(hasFlag('d', "delete"), hasFlag('u', "unlock")))},
-		}, onChanges(belowAny("/etc/sudoers", "/etc/sudoers.d", "/etc/passwd", "/etc/shadow", "/etc/gshadow"))...),
+		}, onChanges(belowAny(accountFiles...))...),
+		Changed: patterns(accountFiles[:3]...), // the others are shadow-file's
 	},
 	{
 		ID: "linux-download-run", Group: OnCommands, Refuses: "hands what it fetches from the network straight to a shell or an interpreter",
@@ -237,11 +308,11 @@ var linuxSystem = []Rule{
 		},
 		Near: []Example{
 			{Tool: bash, Text: "curl -fsSL https://example.org/install.sh -o install.sh"}, {Tool: bash, Text: "curl -s https://example.org/api | jq ."}, {Tool: bash, Text: "curl -s https://example.org/api | python3 -m json.tool"},
-			{Tool: bash, Text: `curl -s https://example.org/api | python3 -c "import sys, json; print(json.load(sys.stdin)['a'])"`}, {Tool: bash, Text: `eval "$(ssh-agent -s)"`}, {Tool: bash, Text: "cat a.sh | sh"},
+			{Tool: bash, Text: `curl -s https://example.org/api | python3 -c "import sys, json; print(json.load(sys.stdin)['a'])"`}, {Tool: bash, Text: `eval "$(ssh-agent -s)"`}, {Tool: bash, Text: "cat a.sh | sh"}, {Tool: bash, Text: "curl -s https://example.org/i.sh | bash -n"},
 		},
 		On: []trigger{
-			{Names: []string{"sh", "bash", "dash", "zsh", "ksh", "ash", "fish"}, When: allOf(posixOnly, func(c *Command) bool { return fetchedIn(c) || bare(c) && piped(c) })},
-			{Names: []string{"python", "python2", "python3", "perl", "ruby", "node", "php"}, When: allOf(posixOnly, func(c *Command) bool { return bare(c) && (piped(c) || fetchedIn(c)) })},
+			{Names: shellNames, When: allOf(posixOnly, isNot(onlyChecks), func(c *Command) bool { return fetchedIn(c) || bare(c) && piped(c) })},
+			{Names: interpreters, When: allOf(posixOnly, isNot(onlyChecks), func(c *Command) bool { return bare(c) && (piped(c) || fetchedIn(c)) || codeFetched(c) })},
 			{Names: []string{"eval", "source", "."}, When: allOf(posixOnly, fetchedIn)},
 		},
 	},
@@ -265,15 +336,86 @@ func fetchedIn(c *Command) bool {
 	return own.Made(fetchers)
 }
 
+// onlyChecks says whether an interpreter reads a script and does not run it: its options say so, before its first operand.
+func onlyChecks(c *Command) bool {
+	checks := false
+	for i := 0; i < len(c.Args); i++ {
+		switch w := c.Args[i].Text; {
+		case w == "--help", w == "--version", w == "--no-execute", w == "--check", w == "--syntax-check", w == "--lint":
+			checks = true
+		case takesWord(w):
+			if i++; i < len(c.Args) && c.Args[i].Text == "noexec" {
+				checks = w[0] == '-'
+			}
+		case len(w) < 2 || w == "--" || w[0] != '-' && w[0] != '+' || c.Args[i].Of != nil:
+			return checks
+		case w[1] == '-':
+		case strings.HasSuffix(c.Name, "sh"):
+			if strings.Contains(w, "i") { // of interactive shells the option does not count
+				return false
+			}
+			if strings.Contains(w, "n") {
+				checks = w[0] == '-'
+			}
+		case c.Name == "php" && w == "-l", (c.Name == "ruby" || c.Name == "node") && w == "-c":
+			checks = true
+		}
+	}
+	return checks
+}
+
+// takesWord says whether an option of a shell has the next word for its value.
+func takesWord(w string) bool {
+	return w == "--rcfile" || w == "--init-file" || len(w) > 1 && (w[0] == '-' || w[0] == '+') && w[1] != '-' && strings.HasSuffix(strings.ToLower(w), "o")
+}
+
+// leftovers are the patterns of what lies below the boot loader's directories, and nothing starts.
+func leftovers(dirs ...string) (all []string) {
+	for _, d := range dirs {
+		for _, name := range []string{"old", "*[.-_]old", "backup", "*[.-_]backup", "*.bak", "*.orig", "*.save", "*~", "lost+found", "config-*", "system.map-*"} {
+			all = append(all, "!"+d+"/**/"+name, "!"+d+"/**/"+name+"/**", "!"+d+"/"+name, "!"+d+"/"+name+"/**")
+		}
+	}
+	return all
+}
+
+// codeFetched says whether the program behind an option as -e was fetched.
+func codeFetched(c *Command) bool {
+	code := false
+	for i, v := range c.Args {
+		w := v.Text
+		if len(w) < 2 || w[0] != '-' {
+			if code && fetchedIn(&Command{Args: c.Args[i : i+1]}) {
+				return true
+			}
+			if !code {
+				return false
+			}
+			code = false
+			continue
+		}
+		code = w == "--eval" || w == "--print" || w[1] != '-' && strings.ContainsAny(w[1:], "ceErp")
+		if v.Of != nil && (code || strings.HasPrefix(w, "--eval=")) && fetchedIn(&Command{Args: c.Args[i : i+1]}) {
+			return true
+		}
+	}
+	return false
+}
+
 // bare says whether an interpreter has no script but its input: no operand that is a file, no -c or -m.
 func bare(c *Command) bool {
-	for i, v := range c.Args {
+	shell := strings.HasSuffix(c.Name, "sh")
+	for i := 0; i < len(c.Args); i++ {
+		v := c.Args[i]
 		switch w := v.Text; {
 		case w == "-s", w == "-", w == "/dev/stdin", v.Of != nil:
 			return true
+		case shell && takesWord(w):
+			i++
+		case shell && strings.HasPrefix(w, "+"):
 		case w == "--":
 			return i+1 == len(c.Args)
-		case len(w) > 1 && w[0] == '-' && w[1] != '-' && strings.ContainsAny(w[1:], "cmenprR") && !(strings.HasSuffix(c.Name, "sh") && !strings.Contains(w, "c")):
+		case len(w) > 1 && w[0] == '-' && w[1] != '-' && strings.ContainsAny(w[1:], "cmenprR") && !(shell && !strings.Contains(w, "c")):
 			return false
 		case w != "" && w[0] != '-':
 			return false

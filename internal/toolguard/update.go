@@ -11,6 +11,7 @@ var updateRule = Rule{
 	},
 	Near: []Example{
 		{Tool: "agent_update", Text: "https://github.com/acme/agent/releases/download/v1.2/agent"}, {Tool: "agent_update", Text: "https://github.com/acme/agent/releases/latest/download/agent"},
+		{Tool: "agent_update", Text: "https://github.com/acme/agent/releases/download/v1.2%2B3/agent"},
 		{Tool: "agent_update", Text: "https://objects.githubusercontent.com/github-production-release-asset/1/2?x=3"},
 	},
 }

@@ -60,11 +60,14 @@ func literal(host string) bool {
 	return last != "" && strings.Trim(strings.ToLower(last), "0123456789") == "" || strings.HasPrefix(strings.ToLower(last), "0x")
 }
 
+// hidden are escapes of what takes a path apart, of % itself, and of control characters.
+var hidden = pathPattern(`(?i)%(2[ef5]|5c|[01]|7f|[89a-f])`)
+
 // release is /OWNER/REPOSITORY/releases/download/TAG/FILE, or releases/latest/download/FILE.
 func release(u *url.URL) bool {
 	parts := strings.Split(strings.TrimPrefix(u.EscapedPath(), "/"), "/")
 	for _, p := range parts {
-		if p == "" || p == "." || p == ".." || strings.Contains(strings.ToLower(p), "%2") || strings.Contains(strings.ToLower(p), "%5c") {
+		if p == "" || p == "." || p == ".." || hidden().MatchString(p) {
 			return false
 		}
 	}

@@ -32,7 +32,7 @@ var encoded = Rule{
 		{Tool: cmd, Text: `powershell -ExecutionPolicy RemoteSigned -File C:\work\build.ps1`}, {Tool: ps, Text: "Get-Content a.txt -Encoding utf8"}, {Tool: cmd, Text: "powershell -ep Bypass -File build.ps1"},
 		{Tool: ps, Text: "powershell -Command \"Get-Content a.txt -Encoding utf8\""},
 	},
-	On: []trigger{{Names: []string{"powershell", "pwsh", "powershell_ise", "powershell-preview", "pwsh-preview"}, When: func(c *Command) bool {
+	On: []trigger{{Names: powerShells, When: func(c *Command) bool {
 		for i := 0; i < len(c.Args); i++ {
 			switch w := c.Args[i].Text; {
 			case encodes(w):

@@ -36,7 +36,7 @@ var fresh = anyOf(isMade(isNamed("new-partition", "new-volume", "initialize-disk
 // wipes is met when whole drives or the system's own directories are deleted with all that is in them.
 func wipes(c *Command) bool {
 	all, quiet := false, false
-	for _, w := range c.Words() {
+	for _, w := range append(c.Words(), listedFor(c)...) {
 		switch l := strings.ToLower(w); {
 		case l == "/s", l == "/s/q", l == "/q/s", strings.HasPrefix(l, "/") && strings.Contains(l, "/s"), len(l) > 1 && strings.HasPrefix("-recurse", l), l == "-rf", l == "-fr", l == "-r":
 			all = true
@@ -45,6 +45,15 @@ func wipes(c *Command) bool {
 	}
 	_, try := paramOf(c, "whatif")
 	return all && quiet && !(try && c.Dialect == PowerShell)
+}
+
+// listedFor are the words of what lists the files that a command is given, where it leaves none out.
+func listedFor(c *Command) []string {
+	from := c.From
+	if from == nil || from.Name != "get-childitem" && from.Name != "get-item" || anyOf(setsValue("include"), setsValue("exclude"), setsValue("filter"))(from) {
+		return nil
+	}
+	return from.Words()
 }
 
 func raw(c *Command) bool {
@@ -93,6 +102,7 @@ var windowsDisk = []Rule{
 			{Names: []string{".openwrite", ".writeallbytes", ".open", ".createfile", "set-content", "add-content", "out-file", "copy-item", "copy", "dd", "clear-content"}, When: raw},
 			{Names: []string{"*>"}, When: raw},
 		},
+		Changed: []string{"/physicaldrive*", "/harddisk[0-9]*"},
 	},
 	{
 		ID: "disk-wipe", Group: OnCommands, Refuses: "overwrites files or free space so that nothing can be brought back",
@@ -118,6 +128,7 @@ var windowsDisk = []Rule{
 		Refused: []Example{{Tool: cmd, Text: `rd /s /q C:\`}, {Tool: cmd, Text: `del /f /s /q C:\Windows\System32\*`}, {Tool: ps, Text: `Remove-Item -Recurse -Force C:\Windows`}},
 		Near:    []Example{{Tool: cmd, Text: `rd /s /q C:\work\build`}, {Tool: ps, Text: `Remove-Item -Recurse C:\Windows\Temp\mine`}, {Tool: ps, Text: `Get-ChildItem -Recurse C:\Windows`}},
 		On:      []trigger{{Names: []string{"rd", "rmdir", "del", "erase", "remove-item"}, When: wipes}},
+		Deleted: []string{"/windows", "/windows/system32", "/program files", "/program files (x86)", "/programdata"},
 	},
 	{
 		ID: "shadow-copies", Group: OnCommands, Refuses: "deletes backups or shadow copies, or makes one to copy locked files from",
@@ -152,7 +163,7 @@ func shadows(c *Command) bool {
 	case "foreach-object":
 		return hasWords("delete")(c) && c.Made(class)
 	case ".create", ".delete", ".delete_":
-		return c.Made(class) || c.On.Type && strings.Contains(c.On.Text, "win32_shadowcopy")
+		return c.Made(class) || strings.Contains(strings.ToLower(c.On.Text), "win32_shadowcopy")
 	}
 	return class(c) || c.Made(class)
 }

@@ -1,6 +1,7 @@
 package toolguard
 
 import (
+	"slices"
 	"strings"
 )
 
@@ -36,7 +37,9 @@ var eventLog = Rule{
 		{Names: []string{"auditpol"}, When: anyOf(hasWords("clear|remove"), allOf(hasWords("set"), textContains("success:disable", "failure:disable")))},
 		{Names: []string{"wmic"}, When: allOf(textContains("nteventlog"), hasWords("cleareventlog"))},
 		{Names: []string{"del", "erase", "remove-item"}, When: textContains(`\winevt\logs`, `.evtx`)},
+		{Names: []string{"reg", "set-itemproperty", "new-itemproperty"}, When: allOf(textContains(`\winevt\channels\`), hasWords("enabled", "0|0x0|$false"))},
 	}, services("eventlog", "wecsvc")...),
+	Changed: []string{"**/winevt/logs/**"},
 }
 
 var boot = Rule{
@@ -54,6 +57,7 @@ var boot = Rule{
 		{Names: []string{"bootsect"}, When: hasWords("nt60|nt52")},
 		{Names: []string{"set-bcdelement", "remove-bcdelement", "remove-bcdentry", "set-bcdbootdefault"}, When: always},
 	},
+	Changed: []string{"/bootmgr", "/boot/bcd", "**/efi/microsoft/boot/**"},
 }
 
 var defenderKeys = textContains(`\windows defender`, `\microsoft antimalware`, `\windows advanced threat protection`, `\services\windefend`, `\services\wdfilter`, `\services\sense`, `\amsi\providers`)
@@ -88,11 +92,38 @@ var broad = func(c *Command) bool {
 	return false
 }
 
+// disablers are the short names of parameters that begin with Disable.
+var disablers = words("drtm dbm dbaf dioavp dpm dips dscrptsc darchsc dae dcfsc dcqsc demsc drdsc drp dsmndfsc dsnf")
+
+// offOf is met when a parameter is set to nothing.
+func offOf(names ...string) condition {
+	return func(c *Command) bool {
+		return slices.ContainsFunc(names, func(name string) bool {
+			v, ok := paramOf(c, name)
+			w := strings.ToLower(v.Text)
+			return ok && (w == "0" || w == "disabled" || w == "false" || w == "$false")
+		})
+	}
+}
+
+// lets is met when a threat is let be.
+func lets(c *Command) bool {
+	for _, level := range []string{"low", "moderate", "high", "severe", "unknown"} {
+		if v, ok := paramOf(c, level+"threatdefaultaction"); ok {
+			switch strings.ToLower(v.Text) {
+			case "allow", "noaction", "6", "9":
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // weakens is met when one of Defender's protections is switched off.
 func weakens(c *Command) bool {
 	for i, a := range c.Args {
 		name := strings.ToLower(strings.TrimLeft(a.Text, "-/"))
-		if a.Quoted || len(a.Text) < 5 || a.Text[0] != '-' || !strings.HasPrefix(name, "disa") && !strings.HasPrefix(name, "dis") {
+		if a.Quoted || len(a.Text) < 4 || a.Text[0] != '-' || !strings.HasPrefix(name, "dis") && !disablers[name] {
 			continue
 		}
 		if i+1 >= len(c.Args) {
@@ -119,7 +150,11 @@ var defender = Rule{
 		{Tool: cmd, Text: "sc query WinDefend"}, {Tool: cmd, Text: `reg query "HKLM\SOFTWARE\Microsoft\Windows Defender"`}, {Tool: ps, Text: "Stop-Service -Name Spooler"},
 	},
 	On: append([]trigger{
-		{Names: []string{"set-mppreference"}, When: anyOf(weakens, broad)},
+		{Names: []string{"set-mppreference"}, When: anyOf(weakens, broad, lets, offOf("mapsreporting", "puaprotection", "enablenetworkprotection", "enablecontrolledfolderaccess"))},
+		{Names: []string{"set-netfirewallprofile"}, When: offOf("enabled")},
+		{Names: []string{"netsh"}, When: anyOf(
+			hasWords("advfirewall", "set", "allprofiles|currentprofile|domainprofile|privateprofile|publicprofile|allprofile", "state", "off"), hasWords("firewall", "set", "opmode", "disable|mode=disable"),
+		)},
 		{Names: []string{"add-mppreference"}, When: broad},
 		{Names: []string{"reg"}, When: allOf(hasWords("add|delete|import"), anyOf(defenderKeys, hasWords("disableantispyware|disablerealtimemonitoring")))},
 		{Names: []string{"set-itemproperty", "new-itemproperty", "remove-itemproperty", "remove-item", "clear-itemproperty", ".setvalue", "rename-item", "rd", "rmdir", "del", "erase"}, When: defenderKeys},
@@ -131,4 +166,5 @@ var defender = Rule{
 		{Names: []string{"advancedrun"}, When: textContains("windefend")},
 		{Names: []string{"taskkill", "stop-process"}, When: hasValue("msmpeng.exe", "msmpeng", "mssense", "mssense.exe")},
 	}, services("windefend", "wdnissvc", "wdnisdrv", "wdfilter", "wdboot", "sense", "mpssvc", "securityhealthservice")...),
+	Changed: []string{"/programdata/microsoft/windows defender/**", "/program files/windows defender/**"},
 }

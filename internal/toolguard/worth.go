@@ -1,6 +1,7 @@
 package toolguard
 
 import (
+	"slices"
 	"strings"
 )
 
@@ -24,6 +25,10 @@ func worth(calm *calm, text string) string {
 		}
 	}
 	keep := make([]bool, len(parts))
+	functions, moved := declared(text), false
+	if len(functions) > maxFunctions {
+		return text
+	}
 	for i, p := range parts {
 		uses := false
 		used(p, func(name string) {
@@ -31,7 +36,8 @@ func worth(calm *calm, text string) string {
 				set[name], uses = true, true
 			}
 		})
-		keep[i] = uses || !calm.text(POSIX, p)
+		moved = moved || moves(p) // what stands behind it may mean other paths
+		keep[i] = uses || moved || !calm.text(POSIX, p) || slices.ContainsFunc(functions, func(name string) bool { return strings.Contains(p, name) })
 	}
 	var b strings.Builder
 	for i, p := range parts {
@@ -43,6 +49,39 @@ func worth(calm *calm, text string) string {
 		}
 	}
 	return b.String()
+}
+
+// moves says whether a part may go to a directory that is not below the one before.
+func moves(text string) bool {
+	for _, name := range []string{"cd", "pushd"} {
+		for rest := text; ; {
+			var ok bool
+			if _, rest, ok = strings.Cut(rest, name); !ok {
+				break
+			}
+			to := strings.TrimLeft(rest, " \t")
+			if to == "" || len(to) < len(rest) && strings.IndexByte("/~\"'$\\`-\n;&|)", to[0]) >= 0 || strings.IndexByte("\"'\\\n;&|)", rest[0]) >= 0 {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// declared are the names of a text's functions.
+func declared(text string) (names []string) {
+	for at := 0; len(names) <= maxFunctions; {
+		n := strings.IndexByte(text[at:], '(')
+		if n < 0 {
+			break
+		}
+		at += n + 1
+		if strings.HasPrefix(strings.TrimLeft(text[at:], " \t"), ")") {
+			before := strings.TrimRight(text[:at-1], " \t")
+			names = append(names, before[strings.LastIndexAny(before, " \t\n;&|(){}")+1:])
+		}
+	}
+	return names
 }
 
 // worthOfCmd does the same for cmd, which reads line by line: it leaves calm lines out that neither go on in another nor have variables.

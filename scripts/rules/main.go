@@ -66,7 +66,7 @@ func one(w io.Writer, r toolguard.Rule) {
 	for _, list := range []struct {
 		title string
 		files []string
-	}{{"Files", r.Files}, {"Files that may be read but not changed", r.Changed}} {
+	}{{"Files", r.Files}, {"Files that may be read but not changed", r.Changed}, {"What may not be deleted", r.Deleted}} {
 		if len(list.files) > 0 {
 			fmt.Fprintf(w, "%s: `%s`\n\n", list.title, strings.Join(list.files, "`, `"))
 		}

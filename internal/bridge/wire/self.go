@@ -3,6 +3,7 @@ package wire
 // The names. What starts, stores or protects something of Weir's takes them from here.
 const (
 	Service    = "weir"
+	Watch      = Service + "-watch" // the unit that outlives it
 	Program    = "/usr/local/bin/weir"
 	Hook       = "/usr/local/bin/weir-hook"
 	Config     = "/etc/weir"

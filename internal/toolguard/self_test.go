@@ -1,0 +1,45 @@
+package toolguard
+
+import "testing"
+
+// F22 (K6): the sensor's units, processes and files by other ways, and what is beside them.
+func TestF22Self(t *testing.T) {
+	g := testGuard()
+	for _, tt := range []struct {
+		dialect Dialect
+		rule    string
+		texts   []string
+	}{
+		{POSIX, "sensor-service", []string{
+			"systemctl stop weir-watch", "sudo systemctl kill weir", "systemctl disable --now weir-watch.service", "systemctl freeze weir.service", "systemctl stop 'weir*'", "systemctl kill -s SIGSTOP weir-watch", "systemctl disable /etc/systemd/system/weir.service",
+			"systemctl --no-block stop nginx weir", "service weir-watch stop", "busctl call org.freedesktop.systemd1 /org/freedesktop/systemd1 org.freedesktop.systemd1.Manager StopUnit ss weir.service replace",
+			"busctl call org.freedesktop.systemd1 /org/freedesktop/systemd1/unit/weir_2dwatch_2eservice org.freedesktop.systemd1.Unit Stop s replace",
+			"dbus-send --system --dest=org.freedesktop.systemd1 /org/freedesktop/systemd1 org.freedesktop.systemd1.Manager.KillUnit string:weir.service string:all int32:9",
+			"gdbus call --system -d org.freedesktop.systemd1 -o /org/freedesktop/systemd1 -m org.freedesktop.systemd1.Manager.MaskUnitFiles \"['weir.service']\" true true",
+			"fuser -k /usr/local/bin/weir", "fuser -TERM -k /run/weir/control.sock", "fuser -mk /usr/local/bin/weir", "pkill -f 'weir (run|watch)'", "pkill '^we'", "killall -r 'wei.*'", "kill -9 $(cat /run/weir/pid)", "kill -9 -1", "kill $(systemctl show -p MainPID --value weir.service)",
+			"weir --json kill-switch off", "weir --run /run/weir approve 3", "weir --run=/x --json detach", "weir -json kill-switch on", "pkill weir", "systemctl edit weir-watch", "systemctl set-property weir.service CPUQuota=1%",
+			"apt-get purge weir", "pwsh -c 'Stop-Process -Name weir'",
+		}},
+		{POSIX, "sensor-files", []string{
+			"rm /etc/systemd/system/multi-user.target.wants/weir.service", "rm -f /lib/systemd/system/weir-watch.service", "mkdir -p /etc/systemd/system/weir.service.d && echo x > /etc/systemd/system/weir.service.d/a.conf",
+			"tee /run/systemd/system/weir-watch.service.d/x.conf < a", "cp a.conf /etc/systemd/system/weir-.service.d/", "rm -rf /etc/systemd/system/multi-user.target.wants", "rm -rf /usr/local/bin", "rm -r /etc/systemd/system/weir*",
+			"rm -rf /usr/local/bin/*", "mv /usr/local/bin /opt/old", "find /etc/weir -delete", "find /run/weir -type s -exec rm {} +", "ln -sf /dev/null /etc/systemd/system/weir.service", "rm -rf /proc/1/root/etc/weir", "umount /sys/fs/bpf",
+		}},
+		{PowerShell, "sensor-service", []string{"Stop-Process -Name weir", "Get-Process weir | Stop-Process -Force", "Stop-Service weir", "kill -Name weir", "Set-Service weir -StartupType Disabled", "spps -n weir", "Stop-Process -Id (pidof weir)", "Stop-Process -Name:weir"}},
+		{Cmd, "sensor-service", []string{"taskkill /im weir.exe /f", "sc stop weir", "net stop weir-watch", "sc config weir start= disabled"}},
+		{POSIX, "", []string{
+			"systemctl status weir-watch", "systemctl stop weird", "systemctl stop nginx", "systemctl stop 'nginx*'", "systemctl restart myapp", "systemctl kill nginx", "busctl call org.freedesktop.systemd1 /org/freedesktop/systemd1 org.freedesktop.systemd1.Manager StopUnit ss nginx.service replace",
+			"busctl tree org.freedesktop.systemd1", "busctl get-property org.freedesktop.systemd1 /org/freedesktop/systemd1/unit/weir_2eservice org.freedesktop.systemd1.Unit ActiveState", "fuser /usr/local/bin/weir", "fuser -k 8080/tcp", "pkill -f 'node server.js'",
+			"pkill nginx", "kill -1 1234", "kill -9 1234", "kill %1", "kill -HUP $(cat /run/nginx.pid)", "weir --json status", "weir --json kill-switch status", "weir --run /run/weir events", "weir explain 'approve'", "weir guard -- approve", "rm /etc/systemd/system/multi-user.target.wants/nginx.service",
+			"rm -rf /etc/systemd/system/nginx.service.d", "rm -rf /usr/local/bin/mytool", "mv mytool /usr/local/bin", "mv mytool /usr/local/bin/", "cp a /etc/systemd/system/myapp.service", "find /usr/local/bin -name '*.pyc' -delete", "rm -rf /var/lib/weirdo", "ls /etc/systemd/system/weir.service.d",
+			"killall node", "pkill -u dave -f vite", "journalctl -u weir", "rm -rf /run/myapp", "rm -f /usr/local/bin/node",
+		}},
+		{PowerShell, "", []string{"Get-Process weir", "Stop-Process -Name notepad", "Get-Service weir", "Get-Process node | Stop-Process"}},
+	} {
+		for _, text := range tt.texts {
+			if hit, _ := g.Script(tt.dialect, text); hit.ID() != tt.rule {
+				t.Errorf("%d %q: refused by %q, want %q", tt.dialect, text, hit.ID(), tt.rule)
+			}
+		}
+	}
+}
