@@ -82,8 +82,9 @@ func (a asker) check(ctx context.Context, c call) string {
 			return "Denied: the call has no command in its input, so there is nothing to check. Give the shell command as a text."
 		}
 		r = wire.Request{Type: wire.BashCheck, Command: text, Dir: c.dir, PermissionMode: c.mode}
-		_, guarded := gitguard.Check(text)
-		what, local = "This command", !guarded && classify.Shell(text).Class == classify.Local
+		dir := wire.Dir("self", c.dir)
+		_, guarded := gitguard.Check(text, dir)
+		what, local = "This command", !guarded && classify.Shell(text, dir).Class == classify.Local
 	}
 	ctx, enough := context.WithCancel(ctx)
 	defer enough()

@@ -135,7 +135,7 @@ func (c *called) changes(tool string) bool {
 }
 
 func (s *Server) hook(ctx context.Context, c *called) string {
-	if found, ok := gitguard.Check(c.command); ok {
+	if found, ok := gitguard.Check(c.command, c.dir); ok {
 		if reason, denied := s.builtIn(c.who, c.command, "git_guard", found.What, gitReason(found)); denied {
 			return reason
 		}
@@ -152,6 +152,7 @@ func (s *Server) gate(ctx context.Context, c *called) string {
 	if reason, ok := s.owned(c); ok {
 		return reason // who serves the tool asks, when the call is made
 	}
+	c.who.Process.Dir = c.dir
 	r := gate.Request{Container: c.who.Container, Process: c.who.Process, Command: c.command, Dir: c.dir, Ask: gate.Command, Mode: c.who.Mode, AskFlagged: c.who.AskFlagged, Policy: c.who.Policy}
 	if c.confirm && c.who.Mode != "observe" {
 		if reason := s.confirmed(ctx, c, r); reason != "" {

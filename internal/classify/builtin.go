@@ -68,10 +68,8 @@ func (j *judge) chdir(name string, args []commands.Word) {
 		args = args[1:]
 	}
 	switch {
-	case j.Shell.Handler:
-		j.Shell.Dir.Lost = true
-	case name == "popd" || len(args) != 1 || !args[0].Fixed:
-		j.Shell.Dir.Lost = true
+	case j.Shell.Handler || name == "popd" || len(args) != 1 || !args[0].Fixed:
+		j.Shell.Dir.Leave()
 	default:
 		j.Shell.Dir.Enter(args[0].Text)
 	}
@@ -334,7 +332,7 @@ func (j *judge) trap(args []commands.Word) {
 		return
 	}
 	shell := j.Shell.Clone()
-	j.Shell = shellState{Handler: true, Dir: commands.Place{Lost: true, Roots: shell.Dir.Roots}}
+	j.Shell = shellState{Handler: true, Dir: commands.Place{Roots: shell.Dir.Roots}}
 	j.inner(args[0], false, nil)
 	j.Shell = shell
 }

@@ -236,7 +236,9 @@ func (j *judge) settle(c *commands.Call, class commands.Class, at commands.Word)
 			continue
 		}
 		shell := j.Shell
-		j.Shell.Dir.Lost = shell.Dir.Lost || c.Elsewhere
+		if c.Elsewhere {
+			j.Shell.Dir.Leave()
+		}
 		j.Run(words, program)
 		j.Shell = shell
 	}
@@ -257,5 +259,7 @@ func (j *judge) wrapped(c *commands.Call) *commands.Command {
 // callFunction follows a call of a function that was declared before.
 func (j *judge) callFunction(moves bool) {
 	j.Shell.Forget()
-	j.Shell.Dir.Lost = j.Shell.Dir.Lost || moves
+	if moves {
+		j.Shell.Dir.Leave()
+	}
 }

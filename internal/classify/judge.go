@@ -50,7 +50,9 @@ type judge struct {
 }
 
 // newJudge begins the classification of a text, or of an argv when it is empty.
-func newJudge(text string) *judge { return &judge{Text: text, Class: commands.Local} }
+func newJudge(text, dir string) *judge {
+	return &judge{Text: text, Class: commands.Local, Shell: shellState{Dir: commands.In(dir)}}
+}
 
 // worse is the riskier of two classes (G10): network, then grey, then local.
 func worse(a, b commands.Class) commands.Class {

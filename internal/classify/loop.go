@@ -50,7 +50,7 @@ func (j *judge) forgetCall(c *syntax.CallExpr) {
 	_, function := j.Shell.Funcs[name]
 	switch name {
 	case "cd", "pushd", "popd":
-		j.Shell.Dir.Lost = true
+		j.Shell.Dir.Leave()
 	case "shift", "set":
 		j.Shell.Args, j.Shell.Known = nil, false
 	case "read", "mapfile", "readarray", "printf", "getopts", "unset", "wait":
@@ -65,7 +65,7 @@ func (j *judge) forgetCall(c *syntax.CallExpr) {
 	default:
 		if function || name == "" || name == "eval" || name == "command" || name == "builtin" {
 			j.Shell.Forget()
-			j.Shell.Dir.Lost = true
+			j.Shell.Dir.Leave()
 			j.Shell.Args, j.Shell.Known = nil, false
 		}
 	}

@@ -108,7 +108,7 @@ func (s *shellState) Join(other *shellState) {
 	if s.Known && !(other.Known && len(s.Args) == len(other.Args) && slices.Equal(s.Args, other.Args)) {
 		s.Args, s.Known = nil, false
 	}
-	s.Dir.Lost = s.Dir.Lost || other.Dir.Lost
+	s.Dir.Known, s.Dir.Entered = s.Dir.Known && other.Dir.Known, s.Dir.Entered && other.Dir.Entered
 	if len(other.Dir.Roots) > len(s.Dir.Roots) {
 		s.Dir.Roots = other.Dir.Roots
 	}

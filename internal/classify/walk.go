@@ -140,13 +140,25 @@ func (j *judge) binary(c *syntax.BinaryCmd) {
 	} else {
 		j.stmt(last.X)
 	}
+	entered := enters(last.X) && j.Shell.Dir.Entered // cd DIR && …: what follows runs there or not at all
 	for i := len(chain) - 1; i >= 0 && !j.Over; i-- {
 		if shell.Pipe(chain[i].Op) {
 			j.piped(chain[i].Y)
 			continue
 		}
-		j.maybe(func() { j.stmt(chain[i].Y) })
+		entered = entered && chain[i].Op == syntax.AndStmt
+		j.maybe(func() {
+			j.Shell.Dir.Known = j.Shell.Dir.Known || entered
+			j.stmt(chain[i].Y)
+			entered = j.Shell.Dir.Known && (entered || enters(chain[i].Y)) || enters(chain[i].Y) && j.Shell.Dir.Entered
+		})
 	}
+}
+
+// enters tells whether a statement is cd, and nothing else.
+func enters(s *syntax.Stmt) bool {
+	c, ok := s.Cmd.(*syntax.CallExpr)
+	return ok && !s.Negated && !s.Background && len(c.Args) > 0 && shell.Bare(c.Args[0]) == "cd"
 }
 
 // piped walks a part of a pipeline. It runs in a subshell, or the last one here: then

@@ -27,7 +27,7 @@ func TestDenied(t *testing.T) {
 		"rm .git/hooks/x", "mv x .git//hooks/x", "echo x >> sub/.git/hooks/x", "echo '[core]' >> .git/config", "sed -i s/a/b/ .git/config", "echo x > ~/.gitconfig", "cp x .git/modules/m/.git/hooks/y",
 		"git filter-branch --all", "git filter-repo --path x", "git branch -f main HEAD~3", "git branch -D main", "git branch -M topic main", "git checkout -B main x", "git switch -C master", "git update-ref refs/heads/main abc",
 	} {
-		if _, ok := Check(text); !ok {
+		if _, ok := Check(text, "/w"); !ok {
 			t.Errorf("%s: passes", text)
 		}
 	}
@@ -46,7 +46,7 @@ func TestPasses(t *testing.T) {
 		"GIT_EDITOR=true git rebase --continue", "GIT_PAGER=cat git log", "GIT_AUTHOR_NAME=x git commit", "GIT_SSH_COMMAND=ssh ./x", "make git", "echo gitx > digit/hooks", "vim .gitignore", "echo x > .github/hooks/x", "echo x > .gitignore",
 		"git merge release/1", "git submodule update --init", "git remote -v", "git archive HEAD", "unparsable ( git push -f", "", "git", "git $cmd", "$git push -f",
 	} {
-		if f, ok := Check(text); ok {
+		if f, ok := Check(text, "/w"); ok {
 			t.Errorf("%s: %s", text, f.What)
 		}
 	}
@@ -58,14 +58,14 @@ func TestPartlyKnown(t *testing.T) {
 		`bash -c "git push --force origin $b"`, `bash -c "cd $dir && git push --force origin main"`, `sh -c "cd $(pwd); git push -f"`, `eval "git push --force origin $b"`, `eval git push --force "$b"`,
 		`su -c "git -C $dir push --force"`, `env -S "git push --force $b"`, `bash -c "git config $key value"`, `echo x > "$d/.git/hooks/x"`, `cp x $d/.git/config`, `bash -c "echo x > $d/.git/hooks/x"`, `bash -c $x 'git push --force'`,
 	} {
-		if _, ok := Check(text); !ok {
+		if _, ok := Check(text, "/w"); !ok {
 			t.Errorf("%s: passes", text)
 		}
 	}
 	for _, text := range []string{
 		`bash -c "git log $b"`, `bash -c "git commit -m '$m git push --force'"`, `bash -c "git $x"`, `eval "$(git shell $x)"`, `bash -c "$x git push --force"`,
 	} {
-		if f, ok := Check(text); ok {
+		if f, ok := Check(text, "/w"); ok {
 			t.Errorf("%s: %s", text, f.What)
 		}
 	}
@@ -88,7 +88,7 @@ func TestUnreadParts(t *testing.T) {
 		"deep beside":     "echo " + deep + "\n" + push,
 		"deep within":     push + " " + deep,
 	} {
-		if _, ok := Check(text); !ok {
+		if _, ok := Check(text, "/w"); !ok {
 			t.Errorf("%s: passes", name)
 		}
 	}
@@ -101,7 +101,7 @@ func TestUnreadParts(t *testing.T) {
 		"deep":     "echo " + strings.Repeat("(", 2000) + "id",
 		"document": "cat <<'X'\n" + strings.Repeat("a b c d e\n", 10_000) + push + "\nX\n",
 	} {
-		if f, ok := Check(text); ok {
+		if f, ok := Check(text, "/w"); ok {
 			t.Errorf("%s: %s", name, f.What)
 		}
 	}
@@ -118,14 +118,14 @@ func TestWrapped(t *testing.T) {
 		"env GIT_SSH_COMMAND=./x git fetch", "env -i GIT_SSH=$x git fetch", "sudo -u dev GIT_CONFIG_COUNT=1 git status", "nice env GIT_EXEC_PATH=/tmp nice git log", "env -S 'GIT_SSH=./x git fetch'",
 		"chrt -b git push --force", "chrt -b 0 git push --force",
 	} {
-		if _, ok := Check(text); !ok {
+		if _, ok := Check(text, "/w"); !ok {
 			t.Errorf("%s: passes", text)
 		}
 	}
 	for _, text := range []string{
 		"env GIT_PAGER=cat git log", "env GIT_SSH_COMMAND=./x make", "env A=GIT_SSH=x git log", "strace -e git push --force", "sudo apt-get install git", `find . -name git -exec ls {} \;`, "watch -n 5 git status", "flock /tmp/git make", "su -c 'git status'", "timeout 5 echo git push --force",
 	} {
-		if f, ok := Check(text); ok {
+		if f, ok := Check(text, "/w"); ok {
 			t.Errorf("%s: %s", text, f.What)
 		}
 	}
@@ -137,9 +137,34 @@ func FuzzCheck(f *testing.F) {
 	f.Add("git config -f")
 	f.Add("find . -exec git push -f \\; -exec env -S 'git x' \\; | flock f -c 'git push -f'")
 	f.Fuzz(func(t *testing.T, text string) {
-		found, ok := Check(text)
+		found, ok := Check(text, "/w")
 		if ok != (found.What != "") || ok && (found.Instead == "" || !strings.Contains(strings.ToLower(text), "it")) {
 			t.Errorf("%q: %+v, %v", text, found, ok)
 		}
 	})
+}
+
+// TestF16Dir: G22, git's own files are known by where a relative path leads, also past cd.
+func TestF16Dir(t *testing.T) {
+	for _, c := range [][2]string{
+		{"/w/.git", "echo x > config"}, {"/w/.git/hooks", "echo x > pre-commit"}, {"/w/.git/hooks", "tee pre-push < x"}, {"/w/.git/hooks", "cp /tmp/x ."}, {"/w/.git", "echo x >> ./hooks/../config"},
+		{"/w/.git/modules/m", "echo x > config"}, {"/w/.git/hooks", "chmod +x pre-commit"}, {"/w/.git/hooks", "sed -i s/a/b/ pre-commit"}, {"/srv/r.git", "mv /tmp/x hooks"}, {"/w/.git/info", "echo x > ../hooks/post-merge"},
+		{"/w", "cd .git && echo x > config"}, {"/w", "cd .git/hooks; cat > pre-commit <<X\nx\nX"}, {"", "cd .git/hooks; echo x > pre-commit"}, {"/w", "cd $d/.git; echo x > config"}, {"/w", "bash -c 'cd .git && echo x > config'"},
+		{"/w", "(cd .git; (cd hooks; ls); echo x > config)"}, {"/w/.git", "bash -c 'echo x > config'"}, {"/w/.git", "dd if=x of=config"}, {"/w", "pushd .git; rm hooks/pre-commit"}, {"/w/.git", "cd .. && cd .git && echo x > config"},
+		{"/w/.git", "sudo tee config < x"}, {"/w", "cd .git; ls; eval 'cd hooks'; touch pre-commit"}, {"/w/.git", "echo x | tee -a config"},
+	} {
+		if _, ok := Check(c[1], c[0]); !ok {
+			t.Errorf("in %s: %s: passes", c[0], c[1])
+		}
+	}
+	for _, c := range [][2]string{
+		{"/w", "echo x > config"}, {"/w", "echo x > hooks/pre-commit"}, {"/w/.git", "cat config"}, {"/w/.git", "ls hooks > /tmp/x"}, {"/w/.git/hooks", "sleep 5; wc -l *"}, {"/w/.git/hooks", "cp pre-commit /tmp/x"},
+		{"/w", "(cd .git; cat config); echo x > config"}, {"/w", "x=$(cd .git && cat HEAD); echo $x > config"}, {"/w", "cd .git; cat HEAD; cd ..; echo x > config"}, {"/w/.git", "cd /w/src && echo x > config"},
+		{"/w/.git", "echo x > description"}, {"/w/.git", "echo x >> info/exclude"}, {"/w/.github", "echo x > config"}, {"", "echo x > config"}, {"/w/.git/hooks", "sed -n 1,5p pre-commit"}, {"/w/.git", "git log --oneline"},
+		{"/w/.git", "echo x > \"$out/config.txt\""}, {"/w/digit", "echo x > config"},
+	} {
+		if f, ok := Check(c[1], c[0]); ok {
+			t.Errorf("in %s: %s: %s", c[0], c[1], f.What)
+		}
+	}
 }
