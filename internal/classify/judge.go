@@ -38,6 +38,9 @@ type judge struct {
 	Over    bool // a limit is reached
 	Depth   int  // nesting of the syntax tree
 
+	names map[string]bool // variables that some part of the text sets; true: or removes. A path that is not seen may lead there (F15)
+	any   bool            // some part sets or removes a variable whose name is not seen
+
 	spans     shell.Spans // kept only for texts with line continuations
 	continued bool
 	scanned   int             // nodes looked at ahead of the walk

@@ -198,21 +198,24 @@ func (j *judge) ifClause(c *syntax.IfClause) {
 
 func (j *judge) caseClause(c *syntax.CaseClause) {
 	j.single(c.Word)
-	before := j.Shell.Clone()
-	after := before.Clone()
+	after := j.Shell.Clone()
 	for _, item := range c.Items {
 		if !j.Step() {
 			return
 		}
 		for _, p := range item.Patterns {
-			j.pattern(p)
+			j.maybe(func() { j.pattern(p) })
 		}
+		before := j.Shell.Clone()
 		j.stmts(item.Stmts)
 		after.Join(&j.Shell)
 		if item.Op == syntax.Break {
-			j.Shell = before.Clone()
+			j.Shell = before
+		} else {
+			j.Shell.Join(&before) // the next item is come to from here, or from the pattern
 		}
 	}
+	after.Join(&j.Shell)
 	j.Shell = after
 }
 
