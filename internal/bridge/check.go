@@ -94,7 +94,7 @@ func (s *Server) check(ctx context.Context, who Asker, r wire.Request) string {
 		return textNoTool
 	}
 	if shell {
-		c.dir = wire.Dir(strconv.Itoa(who.Process.PID), r.Dir)
+		c.dir = wire.Dir(strconv.Itoa(who.Process.PID), wire.ShellDir(c.tool, c.input, r.Dir))
 	}
 	return s.judge(ctx, c)
 }
