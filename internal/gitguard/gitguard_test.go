@@ -25,6 +25,10 @@ func TestDenied(t *testing.T) {
 		"GIT_SSH_COMMAND='sh x' git fetch", "GIT_CONFIG_COUNT=1 git status", "GIT_SSH=./x git fetch", "export GIT_SSH_COMMAND=./x", "GIT_EXTERNAL_DIFF=./x git diff", "GIT_EXEC_PATH=/tmp git log",
 		"echo x > .git/hooks/pre-commit", "cat <<X >.git/hooks/pre-push\nx\nX", "cp x .git/hooks/post-merge", "ln -s /tmp/x /w/.git/hooks/pre-commit", "tee .git/hooks/x < y", "chmod +x .git/hooks/x",
 		"rm .git/hooks/x", "mv x .git//hooks/x", "echo x >> sub/.git/hooks/x", "echo '[core]' >> .git/config", "sed -i s/a/b/ .git/config", "echo x > ~/.gitconfig", "cp x .git/modules/m/.git/hooks/y",
+		"git config --unset core.hooksPath", "git config --global --unset-all core.hookspath", "git config unset core.hooksPath", "git config unset --global core.hooksPath", "git config unset -f .git/x core.hooksPath", "git config -f x --unset core.hooksPath", "git config core.hooksPath --unset",
+		"git config --unset $key", "git config --remove-section core", "git config remove-section core", "git config --rename-section core x", "git config --rename-section x alias", "git config rename-section foo filter.x", "git config --rename-s x \"$y\"",
+		"{git,push,-f,origin,main}", "{git,push} -f origin main", "git {push,-f,origin,main}", "git push {-f,origin,main}", "{git,\"push\",-f,origin,main}", "{git,push,-f,origin,$b}", "git push origin {main,+main}", "{git,} push -f", "{,git} push {-f,}", "{sudo,git,push,--force}", "bash -c '{git,push,-f}'",
+		"{git,config} core.hooksPath x", "echo x > .git/{hooks/pre-commit,}", "{env,GIT_SSH=./x,git,fetch}",
 		"git filter-branch --all", "git filter-repo --path x", "git branch -f main HEAD~3", "git branch -D main", "git branch -M topic main", "git checkout -B main x", "git switch -C master", "git update-ref refs/heads/main abc",
 	} {
 		if _, ok := Check(text, "/w"); !ok {
@@ -38,7 +42,7 @@ func TestPasses(t *testing.T) {
 	for _, text := range []string{
 		"git status", "git push origin topic", "git push -u origin feature/x", "git push", "git push --force origin topic", "git push -f origin topic:topic", "git push --tags", "git push -o ci.skip origin topic",
 		"git push origin main", "git push --follow-tags", "git push --dry-run origin x", "git fetch --prune", "git fetch --unshallow", "git pull --rebase", "git clone https://a.example/x y", "git clone --depth 1 x",
-		"git config user.name 'A B'", "git config --get core.hooksPath", "git config core.hooksPath", "git config --list", "git config get core.sshCommand", "git config --unset core.hooksPath",
+		"git config user.name 'A B'", "git config --get core.hooksPath", "git config core.hooksPath", "git config --list", "git config get core.sshCommand", "git config --unset core.pager", "git config --unset-all remote.origin.fetch", "git config unset user.name", "git config --remove-section remote.x", "git config --rename-section branch.a branch.b", "git config rename-section remote.a remote.b", "echo {git,push,-f}", "git {status,-s}", "git log --format={a,b}", "git config --unset",
 		"git config alias.st status", "git config core.autocrlf false", "git config --global init.defaultBranch main", "git -c user.name=x commit -m y", "git -c color.ui=never log", "git -c core.pager=cat log",
 		"git --no-pager log", "git commit -m 'git push --force origin main'", "echo 'git push -f'", "echo \"git config core.hooksPath x\"", "grep -r core.hooksPath .", "git log --grep='push --force'",
 		"ls .git/hooks", "cat .git/hooks/pre-commit", "cat .git/config", "cp .git/hooks/pre-commit /tmp/x", "find .git/hooks -type f", "diff .git/config x", "echo .git/hooks/x", "cat < .git/hooks/x",
@@ -142,6 +146,19 @@ func FuzzCheck(f *testing.F) {
 			t.Errorf("%q: %+v, %v", text, found, ok)
 		}
 	})
+}
+
+// TestF18Pushes: G22, what sends a repository away is found wherever it stands.
+func TestF18Pushes(t *testing.T) {
+	for text, want := range map[string]bool{
+		"git push": true, "git push origin x": true, "cd x && git -C y push": true, "bash -c 'git push origin x'": true, "{git,push,origin,x}": true, "x=$(git push 2>&1)": true, "sudo -u me git push": true, "git subtree push -P a o b": true,
+		"git send-pack o x": true, "git push --dry-run": true, "git add . && git commit -m x && git push": true, "eval \"git push $r\"": true, "git push --force": true,
+		"git pull": false, "git log --grep push": false, "git commit -m 'git push'": false, "echo git push": false, "git stash push": false, "git subtree pull": false, "git config push.default simple": false, "git fetch": false, "npm push": false,
+	} {
+		if got := Pushes(text); got != want {
+			t.Errorf("%s: %v", text, got)
+		}
+	}
 }
 
 // TestF16Dir: G22, git's own files are known by where a relative path leads, also past cd.

@@ -24,11 +24,19 @@ const (
 
 // Check looks at a whole shell text, which runs in a directory; an empty one is not known. What no shell can parse has no finding: the gate judges
 // that.
-func Check(text, dir string) (Finding, bool) { return (&walk{dir}).check(text, 0) }
+func Check(text, dir string) (Finding, bool) { return (&walk{dir, new(bool)}).check(text, 0) }
+
+// Pushes says whether a text sends a repository to a remote one, which a person has to approve in a tainted container.
+func Pushes(text string) bool {
+	pushes := false
+	_, denied := (&walk{"", &pushes}).check(text, 0)
+	return pushes || denied
+}
 
 // walk goes through a text in the order in which it runs.
 type walk struct {
-	dir string // where it is, as far as that is known; $_ for what is not
+	dir    string // where it is, as far as that is known; $_ for what is not
+	pushes *bool  // whether it pushes
 }
 
 func (w *walk) check(text string, depth int) (found Finding, ok bool) {
@@ -120,6 +128,7 @@ type word struct {
 }
 
 func words(args []*syntax.Word) []word {
+	args = shell.ExpandBraces(args)
 	all := make([]word, len(args))
 	for i, a := range args {
 		b := builder{open: -1}
@@ -193,7 +202,7 @@ func (w *walk) argv(all []word, depth, wraps int) (Finding, bool) {
 	case wraps > maxWraps:
 		return deepFinding, true
 	case name == "git":
-		return git(args)
+		return w.git(args)
 	case name == "eval":
 		return w.eval(args, depth)
 	case shells[name]:
@@ -244,7 +253,7 @@ func (w *walk) at(p string) string {
 
 // inner looks at the text of another shell.
 func (w *walk) inner(text string, depth int) (Finding, bool) {
-	return (&walk{w.dir}).check(text, depth+1)
+	return (&walk{w.dir, w.pushes}).check(text, depth+1)
 }
 
 func (w *walk) eval(args []word, depth int) (Finding, bool) {
