@@ -184,12 +184,16 @@ func (j *judge) declared(a *syntax.Assign, local, export bool, kind valueKind) {
 		if a.Naked && old.Kind == Literal {
 			fixed, text = true, old.Text
 		}
-		if a.Array != nil || a.Append || !fixed || !commands.HarmlessEnv(name, text) {
+		if a.Array != nil || !commands.Assignable(name) && (a.Append || !fixed || !commands.HarmlessEnv(name, text)) {
 			j.grey(a, "env", "sets "+commands.Quote(name)+" for later commands, which is not known to be harmless")
 		}
 		if !a.Naked {
 			j.touch(name, false)
-			j.Shell.Set(name, value{Kind: Literal, Text: text})
+			v := value{}
+			if fixed && !a.Append {
+				v = value{Kind: Literal, Text: text}
+			}
+			j.Shell.Set(name, v)
 		}
 		return
 	}

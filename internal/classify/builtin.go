@@ -340,8 +340,10 @@ func (j *judge) trap(args []commands.Word) {
 	shell := j.Shell.Clone()
 	exit := func(w commands.Word) bool { return w.Is("EXIT") || w.Is("0") }
 	j.Shell = shellState{Handler: true, AtExit: !slices.ContainsFunc(args[1:], func(w commands.Word) bool { return !exit(w) }), Dir: commands.Place{Roots: shell.Dir.Roots}}
+	piped := j.Piped
+	j.Piped = false
 	j.inner(args[0], false, nil)
-	j.Shell = shell
+	j.Shell, j.Piped = shell, piped
 }
 
 func (j *judge) getopts(args []commands.Word, at commands.Word) {

@@ -109,6 +109,7 @@ func (j *judge) take() *commands.Call {
 	}
 	c := j.calls[n]
 	*c = commands.Call{
+		Piped:   j.Piped,
 		Options: c.Options[:0], Operands: c.Operands[:0], Globals: c.Globals[:0], Found: c.Found[:0], Runs: c.Runs[:0], Texts: c.Texts[:0],
 		Sets: c.Sets[:0], Reads: c.Reads[:0], Writes: c.Writes[:0], Hosts: c.Hosts[:0], Listens: c.Listens[:0],
 	}

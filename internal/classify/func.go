@@ -48,7 +48,10 @@ func (j *judge) funcDecl(c *syntax.FuncDecl) {
 	if again {
 		j.grey(c, "function", "declares a function twice")
 	}
+	piped := j.Piped
+	j.Piped = false
 	j.stmt(c.Body)
+	j.Piped = piped
 	funcs := j.Shell.Funcs
 	j.Shell = before
 	j.Shell.Funcs = funcs

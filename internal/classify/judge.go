@@ -37,6 +37,7 @@ type judge struct {
 	Shell   shellState
 	Over    bool // a limit is reached
 	Depth   int  // nesting of the syntax tree
+	Piped   bool // what is written to the standard output surely goes to no terminal
 
 	names map[string]bool // variables that some part of the text sets; true: or removes. A path that is not seen may lead there (F15)
 	any   bool            // some part sets or removes a variable whose name is not seen

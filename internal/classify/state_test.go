@@ -41,3 +41,18 @@ func TestF15Proved(t *testing.T) {
 		}
 	}
 }
+
+// TestF20Export: G5, a variable that no accepted program reads may be given to later commands; what it holds is followed.
+func TestF20Export(t *testing.T) {
+	for text, local := range map[string]bool{
+		"export FOO=bar": true, "export FOO=bar BAZ=1; ls": true, `export TOKEN="t$(cat f)"`: true, "FOO=1; export FOO": true, "export DEBUG=1 && grep -r x .": true, "declare -x FOO=bar": true, "export API_URL=http://a.example/x": true,
+		"export FOO=2; echo $((FOO + 1))": true,
+		"export PATH=.":                   false, "export LD_PRELOAD=./x": false, "export BASH_ENV=x": false, "export GIT_SSH=./x": false, "export http_proxy=x": false, "export OPENSSL_CONF=x": false, "export XZ_OPT=x": false, "export NODE_OPTIONS=x": false,
+		"export PYTHONPATH=x": false, "export LESSOPEN=x": false, "export ZDOTDIR=x": false, "export FOO=bar; make": false, "export FOO=curl; $FOO x": false, "export FOO=$(cat f)": false, "export FOO=$(curl x)": false, `export "$x=1"`: false,
+		"FOO=1; read FOO < f; export FOO; echo $((FOO))": false, "x=1; export x=y; echo $((x))": false, "x=1; export x+=y; echo $((x))": false, "export IFS=x": false, "export UNZIP=-o": false, "export GOFLAGS=x": false, "export PAGER=x": false,
+	} {
+		if r := classify.Shell(text, "/w"); (r.Class == classify.Local) != local {
+			t.Errorf("%s: %v, want local %v: %v", text, r.Class, local, r.Reasons)
+		}
+	}
+}

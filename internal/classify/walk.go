@@ -136,14 +136,14 @@ func (j *judge) binary(c *syntax.BinaryCmd) {
 	}
 	last := chain[len(chain)-1]
 	if shell.Pipe(last.Op) {
-		j.piped(last.X)
+		j.piped(last.X, true)
 	} else {
 		j.stmt(last.X)
 	}
 	entered := enters(last.X) && j.Shell.Dir.Entered // cd DIR && …: what follows runs there or not at all
 	for i := len(chain) - 1; i >= 0 && !j.Over; i-- {
 		if shell.Pipe(chain[i].Op) {
-			j.piped(chain[i].Y)
+			j.piped(chain[i].Y, i > 0 && shell.Pipe(chain[i-1].Op))
 			continue
 		}
 		entered = entered && chain[i].Op == syntax.AndStmt
@@ -163,7 +163,12 @@ func enters(s *syntax.Stmt) bool {
 
 // piped walks a part of a pipeline. It runs in a subshell, or the last one here: then
 // what it assigned is not known.
-func (j *judge) piped(s *syntax.Stmt) { j.maybe(func() { j.stmt(s) }) }
+func (j *judge) piped(s *syntax.Stmt, on bool) {
+	piped := j.Piped
+	j.Piped = piped || on
+	j.maybe(func() { j.stmt(s) })
+	j.Piped = piped
+}
 
 // maybe walks a part that may not run.
 func (j *judge) maybe(walk func()) {
