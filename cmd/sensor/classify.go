@@ -45,6 +45,7 @@ type judged struct {
 	Argv      []string        `json:"argv"`
 	Env       []string        `json:"env"`
 	File      string          `json:"file"`
+	Dir       string          `json:"cwd"`
 	Truncated bool            `json:"truncated"`
 }
 
@@ -145,9 +146,9 @@ func answerTo(line []byte, err error) answer {
 		case q.Command != nil && q.Argv != nil:
 			a.Error = "has both command and argv: give one"
 		case q.Command != nil:
-			r = classify.Shell(*q.Command)
+			r = classify.Shell(*q.Command, q.Dir)
 		case q.Argv != nil:
-			r = classify.Argv(classify.Observed{Argv: q.Argv, Env: q.Env, File: q.File, Truncated: q.Truncated})
+			r = classify.Argv(classify.Observed{Argv: q.Argv, Env: q.Env, File: q.File, Dir: q.Dir, Truncated: q.Truncated})
 		default:
 			a.Error = "has neither command nor argv"
 		}

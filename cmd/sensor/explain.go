@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -18,7 +19,7 @@ func (s *system) explainCommand() *cobra.Command {
 		Use:   "explain COMMAND | --table",
 		Short: "tell how a command is seen, part by part: local, network or grey",
 		Long: `COMMAND is a shell text, as one argument. With more arguments, they are the words of an observed command line.
-Nothing is run. --table prints the table that every verdict is made by, and what follows when something fails.`,
+It is judged as if it ran in the directory that this command runs in. Nothing is run. --table prints the table that every verdict is made by, and what follows when something fails.`,
 		Example: `  weir explain 'grep -r main . | head; curl example.com'
   weir explain -- find . -name '*.go' -delete
   weir explain --table`,
@@ -34,10 +35,11 @@ Nothing is run. --table prints the table that every verdict is made by, and what
 				return s.answer(t, func(w io.Writer) { printTable(w, t) })
 			}
 			text := list[0]
-			r := classify.Shell(text)
+			dir, _ := os.Getwd() // unknown is fine
+			r := classify.Shell(text, dir)
 			if len(list) > 1 {
 				text = strings.Join(list, " ")
-				r = classify.Argv(classify.Observed{Argv: list})
+				r = classify.Argv(classify.Observed{Argv: list, Dir: dir})
 			}
 			e := explain(text, r)
 			return s.answer(e, func(w io.Writer) { printExplained(w, e) })

@@ -81,9 +81,12 @@ func (a asker) check(ctx context.Context, c call) string {
 		if strings.TrimSpace(text) == "" {
 			return "Denied: the call has no command in its input, so there is nothing to check. Give the shell command as a text."
 		}
-		r = wire.Request{Type: wire.BashCheck, Command: text, Dir: c.dir, PermissionMode: c.mode}
-		_, guarded := gitguard.Check(text)
-		what, local = "This command", !guarded && classify.Shell(text).Class == classify.Local
+		dir := wire.Dir("self", wire.ShellDir(c.tool, c.input, c.dir))
+		if wire.IsShell(c.tool) {
+			r = wire.Request{Type: wire.BashCheck, Command: text, Dir: dir, PermissionMode: c.mode}
+		}
+		_, guarded := gitguard.Check(text, dir)
+		what, local = "This command", !guarded && !wire.IsServed(c.tool) && classify.Shell(text, dir).Class == classify.Local
 	}
 	ctx, enough := context.WithCancel(ctx)
 	defer enough()

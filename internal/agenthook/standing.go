@@ -13,7 +13,7 @@ import (
 // here, and the rules that are compiled in. The operator's own rules are the host's to read.
 func (a asker) standing(c call) string {
 	tool, input := c.tool, c.input
-	if text, ok := wire.ShellText(tool, input); ok { // as the host judges it
+	if text, ok := wire.ShellText(tool, input); ok && wire.IsShell(tool) { // as the host judges it
 		tool, input = "Bash", nil
 		if data, err := json.Marshal(map[string]string{"command": text}); err == nil {
 			input = data

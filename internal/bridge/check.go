@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"strconv"
 	"strings"
 
 	"weir/internal/bridge/wire"
@@ -91,6 +92,9 @@ func (s *Server) check(ctx context.Context, who Asker, r wire.Request) string {
 		return textEmpty
 	case c.tool == "":
 		return textNoTool
+	}
+	if shell {
+		c.dir = wire.Dir(strconv.Itoa(who.Process.PID), wire.ShellDir(c.tool, c.input, r.Dir))
 	}
 	return s.judge(ctx, c)
 }

@@ -126,22 +126,22 @@ func (s *Server) permission(_ context.Context, c *called) string {
 }
 
 // changes says whether a tool changes something and is none of those that the policy lets be called unasked. Commands of shells are judged by the
-// cascade, in which the gate asks; for what the host carries out a rule by name is needed.
+// cascade, in which the gate asks, and those that a server of tools runs also as its calls; for what the host carries out a rule by name is needed.
 func (c *called) changes(tool string) bool {
-	if c.command != "" || c.carried || !toolguard.Changes(tool) {
+	if c.command != "" && !wire.IsServed(c.tool) || c.carried || !toolguard.Changes(tool) {
 		return false
 	}
 	return !slices.ContainsFunc(c.who.Unasked, func(pattern string) bool { return permission.Matches(pattern, c.tool) })
 }
 
 func (s *Server) hook(ctx context.Context, c *called) string {
-	if found, ok := gitguard.Check(c.command); ok {
+	if found, ok := gitguard.Check(c.command, c.dir); ok {
 		if reason, denied := s.builtIn(c.who, c.command, "git_guard", found.What, gitReason(found)); denied {
 			return reason
 		}
 	}
-	if c.tool == wire.WebFetch {
-		if reason, denied := s.builtIn(c.who, wire.WebFetch, "web_fetch", "a direct web fetch", textWebFetch); denied {
+	if wire.IsFetch(c.tool, c.input) {
+		if reason, denied := s.builtIn(c.who, c.tool, "web_fetch", "a direct web fetch", textWebFetch); denied {
 			return reason
 		}
 	}
@@ -152,7 +152,8 @@ func (s *Server) gate(ctx context.Context, c *called) string {
 	if reason, ok := s.owned(c); ok {
 		return reason // who serves the tool asks, when the call is made
 	}
-	r := gate.Request{Container: c.who.Container, Process: c.who.Process, Command: c.command, Dir: c.dir, Ask: gate.Command, Mode: c.who.Mode, AskFlagged: c.who.AskFlagged, Policy: c.who.Policy}
+	c.who.Process.Dir = c.dir
+	r := gate.Request{Person: c.command != "" && gitguard.Pushes(c.command), Container: c.who.Container, Process: c.who.Process, Command: c.command, Dir: c.dir, Ask: gate.Command, Mode: c.who.Mode, AskFlagged: c.who.AskFlagged, Policy: c.who.Policy}
 	if c.confirm && c.who.Mode != "observe" {
 		if reason := s.confirmed(ctx, c, r); reason != "" {
 			return reason
@@ -163,7 +164,7 @@ func (s *Server) gate(ctx context.Context, c *called) string {
 			return explain(v)
 		}
 	}
-	if c.command != "" {
+	if c.command != "" && !wire.IsServed(c.tool) {
 		return ""
 	}
 	if err := s.host.Called(c.who, c.tool, c.public); err != nil {

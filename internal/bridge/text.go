@@ -22,7 +22,7 @@ const (
 	textEmpty      = "Denied: the request has no command, so there is nothing to check. Give the shell command as a text."
 	textNotTainted = "Denied: what this tool reads has to be noted on the host first, and that failed. Tell the user; try again in a minute."
 	textNoTool     = "Denied: the request names no tool, so there is nothing to check."
-	textWebFetch   = "Denied: WebFetch is not available in this guarded container, since it would fetch a page past the command gate. Use the browser tool (mcp__browser__…) to read a page; WebSearch works too."
+	textWebFetch   = "Denied: WebFetch and tools like it are not available in this guarded container, since they would fetch a page past the command gate. Use the browser tool (mcp__browser__…) to read a page; WebSearch works too."
 )
 
 const tainted = "this container has read untrusted or confidential data, so commands that could send data out are checked first"

@@ -11,6 +11,7 @@ type Observed struct {
 	Argv      []string
 	Env       []string // dangerous variables that are set: NAME or NAME=value
 	File      string   // path of the file that runs, when known
+	Dir       string   // its working directory, when known
 	Truncated bool     // argv or the environment is not whole: never local
 }
 

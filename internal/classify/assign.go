@@ -19,6 +19,7 @@ func (j *judge) assigned(n syntax.Node, name string, v value) {
 		j.grey(n, "assign", "sets "+commands.Quote(name)+", which can change what runs")
 		return
 	}
+	j.touch(name, false)
 	j.Shell.Set(name, v)
 }
 
@@ -64,7 +65,7 @@ func (j *judge) assign(a *syntax.Assign) {
 // array walks a=(…). Its subscripts are arithmetic, unless the array is associative.
 func (j *judge) array(a *syntax.Assign) {
 	v := value{Kind: Indexed}
-	if j.Shell.Get(a.Name.Value).Kind == Assoc {
+	if j.assoc(a.Name.Value) {
 		v.Kind = Assoc
 	}
 	mark := len(j.words)
@@ -109,7 +110,7 @@ func (j *judge) prefix(list []*syntax.Assign, c *commands.Command, name string) 
 // declClause walks declare, local, export, readonly, typeset.
 func (j *judge) declClause(c *syntax.DeclClause) {
 	export := c.Variant.Value == "export"
-	kind, prints := Unknown, false
+	kind, prints, global := Unknown, false, false
 	switch c.Variant.Value {
 	case "declare", "local", "typeset", "export":
 	default:
@@ -133,12 +134,19 @@ func (j *judge) declClause(c *syntax.DeclClause) {
 			}
 			prints = prints || strings.ContainsAny(w.Text, "pfF")
 			export = export || strings.Contains(w.Text, "x")
+			global = global || strings.Contains(w.Text, "g")
 			continue
 		}
-		if prints {
-			continue
+		local := c.Variant.Value == "local"
+		switch declare := func() { j.declared(a, local && j.Shell.Function, export, kind) }; {
+		case prints && a.Naked:
+		case prints:
+			j.grey(a, "assign", "some shells and options set what they print")
+		case local && !j.Shell.Function || global && j.Shell.Function:
+			j.maybe(declare) // it fails, or sets another variable than the one that is seen here
+		default:
+			declare()
 		}
-		j.declared(a, c.Variant.Value == "local" && j.Shell.Function, export, kind)
 	}
 	j.local(c, "changes variables of this shell only")
 }
@@ -176,13 +184,24 @@ func (j *judge) declared(a *syntax.Assign, local, export bool, kind valueKind) {
 		if a.Naked && old.Kind == Literal {
 			fixed, text = true, old.Text
 		}
-		if a.Array != nil || a.Append || !fixed || !commands.HarmlessEnv(name, text) {
+		if a.Array != nil || !commands.Assignable(name) && (a.Append || !fixed || !commands.HarmlessEnv(name, text)) {
 			j.grey(a, "env", "sets "+commands.Quote(name)+" for later commands, which is not known to be harmless")
+		}
+		if !a.Naked {
+			j.touch(name, false)
+			v := value{}
+			if fixed && !a.Append {
+				v = value{Kind: Literal, Text: text}
+			}
+			j.Shell.Set(name, v)
 		}
 		return
 	}
 	switch {
 	case kind != Unknown:
+		if _, set := j.names[name]; kind == Assoc && (set || j.any) && !j.assoc(name) {
+			kind = Indexed
+		}
 		j.assigned(a, name, value{Kind: kind})
 		if a.Array != nil {
 			j.array(a)

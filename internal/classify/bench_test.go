@@ -29,7 +29,7 @@ func BenchmarkShell(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				classify.Shell(text)
+				classify.Shell(text, "/workspace")
 			}
 		})
 	}
@@ -77,14 +77,14 @@ func BenchmarkAgents(b *testing.B) {
 			best := time.Hour // the least of three, so that what else runs on the machine is left out
 			for range 3 {
 				start := time.Now()
-				classify.Shell(c)
+				classify.Shell(c, "/workspace")
 				best = min(best, time.Since(start))
 			}
 			times = append(times, float64(best.Nanoseconds()))
 		}
 	}
 	for _, c := range commands {
-		allocs = append(allocs, testing.AllocsPerRun(1, func() { classify.Shell(c) }))
+		allocs = append(allocs, testing.AllocsPerRun(1, func() { classify.Shell(c, "/workspace") }))
 	}
 	slices.Sort(times)
 	slices.Sort(allocs)
@@ -102,7 +102,7 @@ func BenchmarkWorst(b *testing.B) {
 			var most uint64
 			for b.Loop() {
 				runtime.ReadMemStats(&before)
-				classify.Shell(text)
+				classify.Shell(text, "/workspace")
 				runtime.ReadMemStats(&after)
 				most = max(most, after.TotalAlloc-before.TotalAlloc)
 			}

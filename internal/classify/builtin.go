@@ -1,6 +1,7 @@
 package classify
 
 import (
+	"slices"
 	"strings"
 
 	"weir/internal/commands"
@@ -12,7 +13,7 @@ func (j *judge) special(name string, words []commands.Word, at commands.Word) bo
 	args := words[1:]
 	switch name {
 	case "cd", "pushd", "popd":
-		j.chdir(name, args)
+		j.chdir(name, args, at)
 	case "read":
 		j.readNames(args, at, "ersp:d:n:N:t:u:a:", "ei")
 		return true
@@ -63,15 +64,16 @@ func (j *judge) forward(args []commands.Word, at commands.Word, h how) {
 	}
 }
 
-func (j *judge) chdir(name string, args []commands.Word) {
+func (j *judge) chdir(name string, args []commands.Word, at commands.Word) {
+	if j.Shell.Handler && !j.Shell.AtExit {
+		j.FindWord(at, commands.Grey, "trap-moves", "a trap that changes the working directory is not followed")
+	}
 	for len(args) > 0 && args[0].Fixed && len(args[0].Text) > 1 && args[0].Text[0] == '-' {
 		args = args[1:]
 	}
 	switch {
-	case j.Shell.Handler:
-		j.Shell.Dir.Lost = true
-	case name == "popd" || len(args) != 1 || !args[0].Fixed:
-		j.Shell.Dir.Lost = true
+	case j.Shell.Handler || name == "popd" || len(args) != 1 || !args[0].Fixed:
+		j.Shell.Dir.Leave()
 	default:
 		j.Shell.Dir.Enter(args[0].Text)
 	}
@@ -87,6 +89,7 @@ func (j *judge) setName(w commands.Word) {
 	case !commands.Assignable(w.Text):
 		j.FindWord(w, commands.Grey, "assign", "sets "+commands.Quote(w.Text)+", which can run code or change what runs")
 	default:
+		j.touch(w.Text, false)
 		j.Shell.Set(w.Text, value{})
 	}
 }
@@ -243,6 +246,7 @@ func (j *judge) unset(args []commands.Word) {
 			continue
 		}
 		j.setName(w)
+		j.touch(w.Text, true)
 	}
 }
 
@@ -334,9 +338,12 @@ func (j *judge) trap(args []commands.Word) {
 		return
 	}
 	shell := j.Shell.Clone()
-	j.Shell = shellState{Handler: true, Dir: commands.Place{Lost: true, Roots: shell.Dir.Roots}}
+	exit := func(w commands.Word) bool { return w.Is("EXIT") || w.Is("0") }
+	j.Shell = shellState{Handler: true, AtExit: !slices.ContainsFunc(args[1:], func(w commands.Word) bool { return !exit(w) }), Dir: commands.Place{Roots: shell.Dir.Roots}}
+	piped := j.Piped
+	j.Piped = false
 	j.inner(args[0], false, nil)
-	j.Shell = shell
+	j.Shell, j.Piped = shell, piped
 }
 
 func (j *judge) getopts(args []commands.Word, at commands.Word) {

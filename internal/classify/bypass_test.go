@@ -111,7 +111,7 @@ func TestBypasses(t *testing.T) {
 					continue
 				}
 				texts++
-				if got := classify.Shell(c.Text); (c.Class == "local") != (got.Class == classify.Local) {
+				if got := classify.Shell(c.Text, "/workspace"); (c.Class == "local") != (got.Class == classify.Local) {
 					t.Errorf("%q is %s: %v", c.Text, got.Class, got.Reasons)
 				}
 			}

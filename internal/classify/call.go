@@ -109,6 +109,7 @@ func (j *judge) take() *commands.Call {
 	}
 	c := j.calls[n]
 	*c = commands.Call{
+		Piped:   j.Piped,
 		Options: c.Options[:0], Operands: c.Operands[:0], Globals: c.Globals[:0], Found: c.Found[:0], Runs: c.Runs[:0], Texts: c.Texts[:0],
 		Sets: c.Sets[:0], Reads: c.Reads[:0], Writes: c.Writes[:0], Hosts: c.Hosts[:0], Listens: c.Listens[:0],
 	}
@@ -236,7 +237,9 @@ func (j *judge) settle(c *commands.Call, class commands.Class, at commands.Word)
 			continue
 		}
 		shell := j.Shell
-		j.Shell.Dir.Lost = shell.Dir.Lost || c.Elsewhere
+		if c.Elsewhere {
+			j.Shell.Dir.Leave()
+		}
 		j.Run(words, program)
 		j.Shell = shell
 	}
@@ -257,5 +260,7 @@ func (j *judge) wrapped(c *commands.Call) *commands.Command {
 // callFunction follows a call of a function that was declared before.
 func (j *judge) callFunction(moves bool) {
 	j.Shell.Forget()
-	j.Shell.Dir.Lost = j.Shell.Dir.Lost || moves
+	if moves {
+		j.Shell.Dir.Leave()
+	}
 }

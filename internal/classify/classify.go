@@ -20,16 +20,17 @@ type Result struct {
 	Facts   Facts
 }
 
-// Shell judges a text as bash and POSIX shells would read it.
-func Shell(text string) Result {
-	j := newJudge(text)
+// Shell judges a text as bash and POSIX shells would read it. dir is the directory that it runs in; where that is not known (empty), nothing
+// relative to it is written.
+func Shell(text, dir string) Result {
+	j := newJudge(text, dir)
 	j.nested(text)
 	return Result{Class: j.Class, Reasons: j.Reasons, Facts: j.Facts}
 }
 
 // Argv judges a command that was seen to run.
 func Argv(o Observed) Result {
-	j := newJudge("")
+	j := newJudge("", o.Dir)
 	j.Observed(o)
 	return Result{Class: j.Class, Reasons: j.Reasons, Facts: j.Facts}
 }

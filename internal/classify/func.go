@@ -29,7 +29,7 @@ func (j *judge) funcDecl(c *syntax.FuncDecl) {
 		j.Shell.Funcs = make(map[string]bool)
 	}
 	j.Shell.Funcs[name] = true // recursion
-	j.Shell.Dir.Lost = true
+	j.Shell.Dir.Leave()
 	moves := false
 	syntax.Walk(c.Body, func(n syntax.Node) bool {
 		if !j.scan() {
@@ -48,7 +48,10 @@ func (j *judge) funcDecl(c *syntax.FuncDecl) {
 	if again {
 		j.grey(c, "function", "declares a function twice")
 	}
+	piped := j.Piped
+	j.Piped = false
 	j.stmt(c.Body)
+	j.Piped = piped
 	funcs := j.Shell.Funcs
 	j.Shell = before
 	j.Shell.Funcs = funcs

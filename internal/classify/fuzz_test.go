@@ -20,13 +20,13 @@ func FuzzShell(f *testing.F) {
 		f.Add(c.Text, uint64(1))
 	}
 	f.Fuzz(func(t *testing.T, text string, seed uint64) {
-		r := classify.Shell(text)
+		r := classify.Shell(text, "/workspace")
 		wellFormed(t, text, r)
 		if r.Class == classify.Local {
 			return
 		}
 		for _, same := range rewrite(text, rand.New(rand.NewPCG(seed, 1))) {
-			if got := classify.Shell(same); got.Class == classify.Local {
+			if got := classify.Shell(same, "/workspace"); got.Class == classify.Local {
 				t.Errorf("%q is %s, and local when it is written as %q", text, r.Class, same)
 			}
 		}
@@ -45,11 +45,11 @@ func TestRewritten(t *testing.T) {
 	}
 	rewritten := 0
 	for i, text := range texts {
-		r := classify.Shell(text)
+		r := classify.Shell(text, "/workspace")
 		wellFormed(t, text, r)
 		for _, same := range rewrite(text, rand.New(rand.NewPCG(uint64(i), 2))) {
 			rewritten++
-			if got := classify.Shell(same); got.Class == classify.Local && r.Class != classify.Local {
+			if got := classify.Shell(same, "/workspace"); got.Class == classify.Local && r.Class != classify.Local {
 				t.Errorf("%q is %s, and local when it is written as %q", text, r.Class, same)
 			}
 		}
@@ -128,7 +128,7 @@ func FuzzArgv(f *testing.F) {
 	f.Fuzz(func(t *testing.T, words, file, env string) {
 		argv := strings.Split(words, "\x00")
 		agree(t, argv)
-		o := classify.Observed{Argv: argv, File: file}
+		o := classify.Observed{Argv: argv, File: file, Dir: "/workspace"}
 		if env != "" {
 			o.Env = strings.Split(env, "\x00")
 		}
@@ -152,7 +152,7 @@ func agree(t *testing.T, argv []string) {
 		quoted = append(quoted, "'"+strings.ReplaceAll(w, "'", `'\''`)+"'")
 	}
 	text := strings.Join(quoted, " ")
-	asArgv, asText := classify.Argv(classify.Observed{Argv: argv}).Class, classify.Shell(text).Class
+	asArgv, asText := classify.Argv(classify.Observed{Argv: argv, Dir: "/workspace"}).Class, classify.Shell(text, "/workspace").Class
 	if asArgv == classify.Local && asText != classify.Local && !names[argv[0]] {
 		t.Errorf("%q is local as a command line, and %s as the text %q", argv, asText, text)
 	}

@@ -37,6 +37,10 @@ type judge struct {
 	Shell   shellState
 	Over    bool // a limit is reached
 	Depth   int  // nesting of the syntax tree
+	Piped   bool // what is written to the standard output surely goes to no terminal
+
+	names map[string]bool // variables that some part of the text sets; true: or removes. A path that is not seen may lead there (F15)
+	any   bool            // some part sets or removes a variable whose name is not seen
 
 	spans     shell.Spans // kept only for texts with line continuations
 	continued bool
@@ -50,7 +54,9 @@ type judge struct {
 }
 
 // newJudge begins the classification of a text, or of an argv when it is empty.
-func newJudge(text string) *judge { return &judge{Text: text, Class: commands.Local} }
+func newJudge(text, dir string) *judge {
+	return &judge{Text: text, Class: commands.Local, Shell: shellState{Dir: commands.In(dir)}}
+}
 
 // worse is the riskier of two classes (G10): network, then grey, then local.
 func worse(a, b commands.Class) commands.Class {

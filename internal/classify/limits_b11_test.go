@@ -114,7 +114,7 @@ func TestB11WorstIsBounded(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
-			r := classify.Shell(text)
+			r := classify.Shell(text, "/workspace")
 			runtime.ReadMemStats(&after)
 			if mib := (after.TotalAlloc - before.TotalAlloc) >> 20; mib > 64 {
 				t.Errorf("allocated %d MiB, want no more than 64", mib)
@@ -136,7 +136,7 @@ func TestB11Limits(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			r := classify.Shell(tt.text)
+			r := classify.Shell(tt.text, "/workspace")
 			if r.Class == classify.Local || !hasRule(r, tt.rule) {
 				t.Errorf("%s for %.3v, want %s", r.Class, r.Reasons, tt.rule)
 			}
@@ -180,11 +180,11 @@ func TestCut(t *testing.T) {
 		"files":   "cat" + many(func(i int) string { return fmt.Sprintf(" f%d", i) }),
 		"reasons": many(func(i int) string { return fmt.Sprintf("nc h%d 1;", i%10) }) + strings.Repeat("ls;", classify.MaxNodes),
 	} {
-		if !classify.Shell(text).Facts.Cut {
+		if !classify.Shell(text, "/workspace").Facts.Cut {
 			t.Errorf("%s are said to be all", name)
 		}
 	}
-	if text := "curl" + strings.Repeat(" http://a.example/", 100); classify.Shell(text).Facts.Cut {
+	if text := "curl" + strings.Repeat(" http://a.example/", 100); classify.Shell(text, "/workspace").Facts.Cut {
 		t.Error("one URL is said to be too many")
 	}
 }

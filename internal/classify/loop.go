@@ -1,6 +1,8 @@
 package classify
 
 import (
+	"strings"
+
 	"mvdan.cc/sh/v3/syntax"
 
 	"weir/internal/commands"
@@ -30,16 +32,48 @@ func (j *judge) forget(n syntax.Node) {
 				j.blur(n.Name.Value, n)
 			}
 		case *syntax.WordIter:
-			j.Shell.Set(n.Name.Value, value{})
+			j.drop(n.Name.Value, value{})
 		case *syntax.ParamExp:
 			if n.Param != nil && n.Exp != nil && (n.Exp.Op == syntax.AssignUnset || n.Exp.Op == syntax.AssignUnsetOrNull) {
-				j.Shell.Set(n.Param.Value, value{})
+				j.drop(n.Param.Value, value{})
+			}
+		case *syntax.BinaryArithm:
+			if n.Op >= syntax.Assgn {
+				j.dropNumber(n.X)
+			}
+		case *syntax.UnaryArithm:
+			if n.Op == syntax.Inc || n.Op == syntax.Dec {
+				j.dropNumber(n.X)
 			}
 		case *syntax.CallExpr:
 			j.forgetCall(n)
 		}
 		return true
 	})
+}
+
+// drop sets what is known of a variable that may get a value.
+func (j *judge) drop(name string, v value) {
+	j.touch(name, false)
+	j.Shell.Set(name, v)
+}
+
+// dropNumber does so for arithmetic, which leaves a number.
+func (j *judge) dropNumber(x syntax.ArithmExpr) {
+	w, ok := x.(*syntax.Word)
+	switch {
+	case !ok || w.Lit() == "":
+	case j.Shell.Get(w.Lit()).Number():
+		j.drop(w.Lit(), value{Kind: Integer})
+	default:
+		j.drop(w.Lit(), value{})
+	}
+}
+
+// unseen is that any variable may get a value, or be removed.
+func (j *judge) unseen() {
+	j.any = true
+	j.Shell.Forget()
 }
 
 func (j *judge) forgetCall(c *syntax.CallExpr) {
@@ -50,22 +84,26 @@ func (j *judge) forgetCall(c *syntax.CallExpr) {
 	_, function := j.Shell.Funcs[name]
 	switch name {
 	case "cd", "pushd", "popd":
-		j.Shell.Dir.Lost = true
+		j.Shell.Dir.Leave()
 	case "shift", "set":
 		j.Shell.Args, j.Shell.Known = nil, false
 	case "read", "mapfile", "readarray", "printf", "getopts", "unset", "wait":
 		for _, w := range c.Args[1:] {
 			switch lit := shell.Bare(w); {
+			case name == "read" && len(lit) > 1 && lit[0] == '-' && strings.Trim(lit[1:], "ers") == "", name == "unset" && lit == "-v":
 			case lit == "" || lit[0] == '-':
-				j.Shell.Forget() // it may name any variable (printf -vx)
-			case j.Shell.Get(lit) != (value{}):
-				j.Shell.Set(lit, value{})
+				j.unseen() // it may name any variable (printf -vx)
+			default:
+				j.touch(lit, name == "unset")
+				if j.Shell.Get(lit) != (value{}) {
+					j.Shell.Set(lit, value{})
+				}
 			}
 		}
 	default:
 		if function || name == "" || name == "eval" || name == "command" || name == "builtin" {
-			j.Shell.Forget()
-			j.Shell.Dir.Lost = true
+			j.unseen()
+			j.Shell.Dir.Leave()
 			j.Shell.Args, j.Shell.Known = nil, false
 		}
 	}
@@ -76,10 +114,11 @@ func (j *judge) blur(name string, a *syntax.Assign) {
 	v := j.Shell.Get(name)
 	switch {
 	case v.Array():
+		j.touch(name, false)
 	case v.Number() && a.Index == nil && a.Array == nil && !a.Append && a.Value != nil && shell.ArithmValue(a.Value):
-		j.Shell.Set(name, value{Kind: Integer})
+		j.drop(name, value{Kind: Integer})
 	default:
-		j.Shell.Set(name, value{})
+		j.drop(name, value{})
 	}
 }
 

@@ -177,7 +177,7 @@ func (j *judge) index(n syntax.Node, name string, x syntax.ArithmExpr) {
 		if lit := w.Lit(); lit == "@" || lit == "*" || commands.Digits(lit) {
 			return
 		}
-		if j.Shell.Get(name).Kind == Assoc {
+		if j.assoc(name) {
 			if strings.ContainsAny(j.slice(w), "\"'\\`") && w.Lit() == "" && !shell.QuotedKey(w) {
 				j.grey(n, "arithmetic", "quotes in a subscript are read in different ways")
 				return

@@ -19,6 +19,9 @@ func (j *judge) redirects(s *syntax.Stmt) {
 }
 
 func (j *judge) redirect(s *syntax.Stmt, r *syntax.Redirect) {
+	if r.Op != syntax.RdrIn && (r.N == nil || r.N.Value == "1") {
+		j.Piped = j.Piped && (r.Op == syntax.Hdoc || r.Op == syntax.DashHdoc || r.Op == syntax.WordHdoc) // also for what follows: it may be exec
+	}
 	if r.N != nil && !commands.Digits(r.N.Value) {
 		j.grey(r, "redirect-write", "a descriptor that is put into a variable is not followed")
 		return

@@ -40,6 +40,7 @@ type shellState struct {
 	Full     bool // there are more variables than are followed
 	Function bool // inside a function's body
 	Handler  bool // inside a trap, which may run at any time
+	AtExit   bool // and that runs when nothing follows
 }
 
 // Clone is a copy for a subshell, or for a part that may not run.
@@ -65,6 +66,19 @@ func (s *shellState) program(args []commands.Word) shellState {
 // Get is what is known of a variable.
 func (s *shellState) Get(name string) value {
 	return s.vars[name]
+}
+
+// touch notes that a part of the text sets a variable, or removes it.
+func (j *judge) touch(name string, removes bool) {
+	if j.names == nil {
+		j.names = make(map[string]bool)
+	}
+	j.names[name] = j.names[name] || removes
+}
+
+// assoc tells whether a variable is an associative array on every path: a declaration makes none of an array that is there.
+func (j *judge) assoc(name string) bool {
+	return j.Shell.Get(name).Kind == Assoc && !j.names[name] && !j.any
 }
 
 // Set notes what is known of a variable from now on.
@@ -108,7 +122,7 @@ func (s *shellState) Join(other *shellState) {
 	if s.Known && !(other.Known && len(s.Args) == len(other.Args) && slices.Equal(s.Args, other.Args)) {
 		s.Args, s.Known = nil, false
 	}
-	s.Dir.Lost = s.Dir.Lost || other.Dir.Lost
+	s.Dir.Known, s.Dir.Entered = s.Dir.Known && other.Dir.Known, s.Dir.Entered && other.Dir.Entered
 	if len(other.Dir.Roots) > len(s.Dir.Roots) {
 		s.Dir.Roots = other.Dir.Roots
 	}

@@ -136,22 +136,39 @@ func (j *judge) binary(c *syntax.BinaryCmd) {
 	}
 	last := chain[len(chain)-1]
 	if shell.Pipe(last.Op) {
-		j.piped(last.X)
+		j.piped(last.X, true)
 	} else {
 		j.stmt(last.X)
 	}
+	entered := enters(last.X) && j.Shell.Dir.Entered // cd DIR && …: what follows runs there or not at all
 	for i := len(chain) - 1; i >= 0 && !j.Over; i-- {
 		if shell.Pipe(chain[i].Op) {
-			j.piped(chain[i].Y)
+			j.piped(chain[i].Y, i > 0 && shell.Pipe(chain[i-1].Op))
 			continue
 		}
-		j.maybe(func() { j.stmt(chain[i].Y) })
+		entered = entered && chain[i].Op == syntax.AndStmt
+		j.maybe(func() {
+			j.Shell.Dir.Known = j.Shell.Dir.Known || entered
+			j.stmt(chain[i].Y)
+			entered = j.Shell.Dir.Known && (entered || enters(chain[i].Y)) || enters(chain[i].Y) && j.Shell.Dir.Entered
+		})
 	}
+}
+
+// enters tells whether a statement is cd, and nothing else.
+func enters(s *syntax.Stmt) bool {
+	c, ok := s.Cmd.(*syntax.CallExpr)
+	return ok && !s.Negated && !s.Background && len(c.Args) > 0 && shell.Bare(c.Args[0]) == "cd"
 }
 
 // piped walks a part of a pipeline. It runs in a subshell, or the last one here: then
 // what it assigned is not known.
-func (j *judge) piped(s *syntax.Stmt) { j.maybe(func() { j.stmt(s) }) }
+func (j *judge) piped(s *syntax.Stmt, on bool) {
+	piped := j.Piped
+	j.Piped = piped || on
+	j.maybe(func() { j.stmt(s) })
+	j.Piped = piped
+}
 
 // maybe walks a part that may not run.
 func (j *judge) maybe(walk func()) {
@@ -186,21 +203,24 @@ func (j *judge) ifClause(c *syntax.IfClause) {
 
 func (j *judge) caseClause(c *syntax.CaseClause) {
 	j.single(c.Word)
-	before := j.Shell.Clone()
-	after := before.Clone()
+	after := j.Shell.Clone()
 	for _, item := range c.Items {
 		if !j.Step() {
 			return
 		}
 		for _, p := range item.Patterns {
-			j.pattern(p)
+			j.maybe(func() { j.pattern(p) })
 		}
+		before := j.Shell.Clone()
 		j.stmts(item.Stmts)
 		after.Join(&j.Shell)
 		if item.Op == syntax.Break {
-			j.Shell = before.Clone()
+			j.Shell = before
+		} else {
+			j.Shell.Join(&before) // the next item is come to from here, or from the pattern
 		}
 	}
+	after.Join(&j.Shell)
 	j.Shell = after
 }
 

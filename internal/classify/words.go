@@ -173,7 +173,10 @@ func (j *judge) substitution(p *syntax.CmdSubst) {
 	case p.Backquotes && strings.ContainsAny(j.slice(p), `\`):
 		j.grey(p, "expansion", "a backslash inside backquotes is read in different ways by different shells")
 	}
+	piped := j.Piped
+	j.Piped = true
 	j.subshell(p, p.Stmts)
+	j.Piped = piped
 }
 
 // slice is the source of a node.

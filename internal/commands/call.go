@@ -15,6 +15,8 @@ type Call struct {
 	Found []Finding // what is not local, each with its word
 	Runs  [][]Word  // inner commands, judged as if they were written alone
 	Texts []Text    // shell texts, judged as a whole
+	// Piped: its output surely goes to no terminal.
+	Piped bool
 	// Elsewhere: what it runs, runs in another directory (env -C).
 	Elsewhere bool
 	Sets      []Set // variables set for the inner commands (env A=1 CMD)

@@ -128,6 +128,32 @@ var fileCases = []commandCases{
 		tree "$d"
 	`, ``},
 	{"files", `
+		touch pkg/__init__.py
+		touch -d yesterday a.txt b.txt
+		touch .gitkeep
+		touch -cr a.txt b.txt
+		cp -r src /tmp/src.orig
+		cp -r a b
+		cp -a ./testdata build/testdata
+		cp -R a b c/
+		tar tf x.tar
+		tar tzf x.tgz
+		tar -tzf x.tgz
+		tar -tvf x.tar src/a.go
+		tar --list --gzip --file=x.tgz
+		tar -C dist -tjf x.tbz
+		tar -t -f "./$f"
+		tar tf - < x.tar
+		tar tvf a/b:c.tar
+		bsdtar -tf x.tar
+		unzip -l lib.zip
+		unzip -lq lib.zip 'a/*'
+		unzip -t lib.zip
+		unzip -Z1 lib.zip
+		zipinfo -1 lib.zip
+		gofmt -l .
+		gofmt -s -l cmd internal
+		gofmt main.go
 		ls -la --color=auto *
 		dir
 		vdir -a
@@ -198,14 +224,26 @@ var fileCases = []commandCases{
 		rm "$f"
 		rm *
 		touch mark
-		touch pkg/__init__.py
+		touch src/ready
+		touch .envrc
+		touch .git/hooks/pre-commit.x
+		touch -r a $f
 		touch ~/.hushlogin
 		touch "$f.txt"
 		cp a.go ~/.bashrc
 		cp .bashrc ~
 		cp evil/.gitconfig .
-		cp -r a b
-		cp -a a b
+		cp -r a .
+		cp -r a/. b
+		cp -r .. b
+		cp -r evil/.git b
+		cp -r evil/hooks b
+		cp -r a ~
+		cp -r a /etc
+		cp -rT a b
+		cp -rs a b
+		cp -r *
+		cp -r $d b
 		cp x .git/config
 		cp *.sh dir
 		cp a "$d"
@@ -228,6 +266,34 @@ var fileCases = []commandCases{
 		sync -z
 		patch -p1 < f.diff
 		tar cf x.tar .
+		tar xzf x.tgz
+		tar tf $f
+		tar tf a.tar -I ./p
+		tar tf a.tar --use-compress-program=./p
+		tar tf a.tar --to-command=./p
+		tar tf a.tar --checkpoint-action=exec=./p
+		tar tf a.tar -F ./p
+		tar tf a.tar *
+		tar tf *.tar
+		tar t
+		tar tvz
+		tar tf a.tar -T list
+		tar tf a.tar --index-file=x
+		tar tfx a.tar
+		tar ft
+		tar -tIf ./p a.tar
+		unzip lib.zip
+		unzip -o lib.zip
+		unzip -l -d /etc lib.zip
+		unzip -p lib.zip x
+		UNZIP=-o unzip -l lib.zip
+		zipinfo -M lib.zip
+		gofmt -w .
+		gofmt -l -w .
+		gofmt -r 'a -> b' .
+		gofmt -cpuprofile=x .
+		gofmt -d .
+		gofmt *
 		tar --checkpoint-action=exec=./p -cf x f
 		TAR_OPTIONS=x tar cf a b
 		gzip -N x.gz
@@ -358,7 +424,6 @@ var fileCases = []commandCases{
 		tar xf x.tar --to-command=./p
 		tar cf x f --checkpoint=1 --checkpoint-action=exec=./p
 		tar --rsh-command=./p -cf x f
-		tar tf x.tar
 		git log --output=x
 	`, `
 		tar cf host:x f

@@ -5,6 +5,14 @@ var gitCases = []commandCases{
 	{"git", `
 		git --version
 		git version
+		git rev-parse HEAD
+		git rev-parse --abbrev-ref HEAD
+		git -C sub rev-parse --show-toplevel
+		git branch --show-current
+		git remote -v | head -2
+		git remote -v 2>&1 | grep origin | wc -l
+		echo "$(git remote -v)"
+		x=$(git config --get user.name)
 		git --no-pager rev-parse --show-toplevel
 		git -P rev-parse HEAD
 		git -C src --no-pager remote -v
@@ -14,13 +22,28 @@ var gitCases = []commandCases{
 		git --no-pager branch --show-current
 		git --no-pager check-ref-format refs/heads/x
 	`, `
+		git remote -v
+		git remote -v; ls
+		git remote -v > /dev/tty | cat
+		ls | git remote -v
+		(exec >/dev/tty; git remote -v) | cat
+		f() { git remote -v; }; f | cat
+		git config --get user.name
+		git branch
+		git branch --show-current -d x
+		git branch x
+		git rev-parse --git-path x
+		git -c core.pager=./p rev-parse HEAD
+		git -p rev-parse HEAD
+		git --git-dir=x rev-parse HEAD
+		git remote add x y | cat
+		git rev-parse $x
 		git status
 		git diff
 		git log -p
 		git log --oneline
 		git show HEAD
 		git blame f
-		git rev-parse HEAD
 		git --no-pager rev-parse 'HEAD^{tree}'
 		git --no-pager rev-parse HEAD:f
 		git --no-pager rev-parse --parseopt

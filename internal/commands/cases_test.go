@@ -33,7 +33,7 @@ func want(t *testing.T, texts string, class classify.Class) {
 		if text == "" {
 			continue
 		}
-		r := classify.Shell(text)
+		r := classify.Shell(text, "/workspace")
 		if r.Class != class {
 			t.Errorf("%q is %v, want %v: %v", text, r.Class, class, r.Reasons)
 		}

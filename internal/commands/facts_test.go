@@ -52,7 +52,7 @@ func TestFacts(t *testing.T) {
 		"head -n 5 f":                      {Programs: []string{"head"}, Reads: []string{"f"}},
 		"grep -e x f":                      {Programs: []string{"grep"}, Reads: []string{"f"}},
 	} {
-		if diff := cmp.Diff(want, classify.Shell(text).Facts); diff != "" {
+		if diff := cmp.Diff(want, classify.Shell(text, "/workspace").Facts); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", text, diff)
 		}
 	}

@@ -47,13 +47,12 @@ var fileCommands = []*Command{
 		Why:    "removes single files", Example: "rm -f out.txt",
 	},
 	{
-		Names: "cp", Class: Local, Short: "fHLPinpuvx", Long: "force interactive no-clobber no-dereference dereference preserve=? verbose update one-file-system help version", Rest: Data, Check: checkCopy,
+		Names: "cp", Class: Local, Short: "afHLPinprRuvx", Long: "archive recursive force interactive no-clobber no-dereference dereference preserve=? verbose update one-file-system help version", Rest: Data, Check: checkCopy,
 		Refuse: []Refusal{
-			{Options: "-r -R -a --recursive --archive", Why: "the names below a directory, which are written, are not seen here"},
 			{Options: "-l -s --link --symbolic-link", Why: "a link can lead a later write elsewhere"},
 			{Options: "-t --target-directory= -T --no-target-directory --parents -b --backup -S --suffix=", Why: "what is written has another name than the operands"},
 		},
-		Why: "copies single files to a place that may be written", Example: "cp main.go main.go.orig",
+		Why: "copies files to a place that may be written, and directories as a whole to a name of their own there", Example: "cp -r src /tmp/src.orig",
 	},
 	{
 		Names: "mv", Class: Local, Short: "finuv", Long: "force interactive no-clobber verbose update help version", Rest: Data, Check: checkMove,
@@ -75,12 +74,21 @@ var fileCommands = []*Command{
 	{
 		Names: "sync", Class: Local, Short: "df", Rest: Data, Why: "waits for the disk", Example: "sync",
 	},
-	{Names: "touch", Class: Grey, AnyArgs: true, Rest: Write, Why: "an empty file or a new time is mostly a mark that another program waits for"},
+	{
+		Names: "touch", Class: Local, Short: "acd:fhmr:t:", Long: "date= no-create no-dereference reference= time= help version", Rest: Write, Check: checkTouch,
+		Values: []Value{{Options: "-r --reference", Role: Read}},
+		Why:    "makes empty files that may be written, or sets their times; a name without a suffix is mostly a mark that another program waits for", Example: "touch pkg/__init__.py",
+	},
 	{Names: "patch", Class: Grey, AnyArgs: true, Rest: Read, Why: "the names of the files that are changed stand in the patch, and some patches are scripts of ed"},
 	{
-		Names: "tar bsdtar", Class: Grey, AnyArgs: true, Rest: Data, Check: remoteTar,
-		Why: "unpackers, checkpoints and remote shells can be named in options, TAR_OPTIONS or a file's name",
+		Names: "tar bsdtar", Class: Grey, AnyArgs: true, Rest: Data, Check: checkTar,
+		Why: "unpackers, checkpoints and remote shells can be named in options, TAR_OPTIONS or a file's name; a list of a file's contents alone (tar tzf FILE) is local",
 	},
+	{
+		Names: "unzip", Class: Local, Short: "lvqtZ1C", Rest: Data, Lead: []Role{Read}, Check: checkUnzip,
+		Why: "lists or tests what an archive holds, with -l, -v, -t or -Z; what it unpacks has names that are not seen here", Example: "unzip -l lib.zip",
+	},
+	{Names: "zipinfo", Class: Local, Short: "12smlvhtzC", Rest: Data, Lead: []Role{Read}, Why: "lists what an archive holds", Example: "zipinfo -1 lib.zip"},
 	{
 		Names: "gzip gunzip bzip2 bunzip2 xz unxz", Class: Local, Short: "cdfkltvq123456789", Facts: Encoder, Check: checkPacker,
 		Long: "stdout to-stdout decompress uncompress force keep list test verbose quiet fast best help version",
@@ -123,8 +131,23 @@ func target(c *Call) (sources []Word, ok bool) {
 	return c.Operands[:n], true
 }
 
+func checkTouch(c *Call) {
+	for _, w := range c.Operands {
+		if base := w.Text[strings.LastIndexByte(w.Text, '/')+1:]; w.Fixed && !strings.Contains(base, ".") {
+			c.Grey(w, "touch-mark", "a name without a suffix is mostly a mark that another program waits for")
+		}
+	}
+}
+
 func checkCopy(c *Call) {
 	from, _ := target(c)
+	if _, ok := c.Option("-r", "-R", "-a", "--recursive", "--archive"); ok {
+		for i, w := range c.Operands { // what is copied over a directory that is there has names that are not seen
+			if base := w.Text[strings.LastIndexByte(strings.TrimRight(w.Text, "/"), '/')+1:]; OneOf(strings.TrimRight(base, "/"), ". ..") || i == len(c.Operands)-1 && w.Text != "/tmp" && strings.Trim(w.Text, "./") == "" {
+				c.Grey(w, "copy-over", "the names below a directory, which are written, are not seen here")
+			}
+		}
+	}
 	for _, w := range from {
 		c.Read(w)
 	}
@@ -193,6 +216,96 @@ func checkPacker(c *Call) {
 		c.Write(w)
 		c.Write(other)
 	}
+}
+
+// checkUnzip wants an option with which nothing is unpacked.
+func checkUnzip(c *Call) {
+	if _, ok := c.Option("-l", "-v", "-t", "-Z"); !ok {
+		c.Become(Grey)
+	}
+}
+
+// tarLists are the options with which tar lists; each one with a value is followed by it.
+const tarLists = "tvzjJaf:C:"
+
+func checkTar(c *Call) {
+	remoteTar(c)
+	if c.Class() == Grey && listsTar(c.Words) {
+		c.Become(Local)
+	}
+}
+
+// listsTar tells whether tar only lists a file here that is named, by options that run nothing but the usual unpackers.
+func listsTar(words []Word) bool {
+	lists, file := false, false
+	named := func(w Word) {
+		slash, colon := strings.IndexByte(w.Text, '/'), strings.IndexByte(w.Text, ':') // host:file is remote
+		file = (w.Fixed || slash >= 0) && (colon < 0 || slash >= 0 && slash < colon) && w.Text != "" && !w.Split
+	}
+	values := 0 // of old options, which are the next words
+	for i := 0; i < len(words); i++ {
+		w := words[i]
+		text, old := w.Text, i == 0 && w.Fixed && w.Text != "" && w.Text[0] != '-'
+		switch {
+		case values > 0:
+			values--
+			named(w)
+			continue
+		case !w.Fixed && w.MayBeOption():
+			return false
+		case old:
+		case text == "--":
+			return lists && file
+		case strings.HasPrefix(text, "--"):
+			name, value, glued := strings.Cut(text[2:], "=")
+			switch {
+			case name == "file" && glued:
+				named(w.At(len(text) - len(value)))
+			case OneOf(name, "list verbose gzip gunzip bzip2 xz zstd auto-compress wildcards no-wildcards numeric-owner full-time") && !glued:
+				lists = lists || name == "list"
+			case OneOf(name, "exclude directory") && glued:
+			default:
+				return false
+			}
+			continue
+		case len(text) < 2 || text[0] != '-':
+			continue
+		default:
+			text = text[1:]
+		}
+		for k := 0; k < len(text); k++ {
+			switch ShortArity(tarLists, text[k]) {
+			case Refused:
+				return false
+			case Flag:
+				lists = lists || text[k] == 't'
+				continue
+			}
+			switch {
+			case old && text[k] == 'f':
+				values++
+				continue
+			case old:
+				return false
+			case k+1 == len(text):
+				if i++; i == len(words) {
+					return false
+				}
+				if text[k] == 'f' {
+					named(words[i])
+				} else if words[i].Many() {
+					return false
+				}
+			case text[k] == 'f':
+				named(w.At(len(w.Text) - len(text) + k + 1))
+			}
+			break
+		}
+		if values > 1 {
+			return false
+		}
+	}
+	return lists && file && values == 0
 }
 
 // remoteTar tells host:file, which tar reaches over the network.

@@ -9,7 +9,7 @@ const gitConfigured = "configuration, attributes and filters of the repository c
 // A repository's configuration can name programs for nearly everything git does: a
 // pager on a terminal, fsmonitor and filters where the working tree is looked at,
 // textconv and external tools where changes are shown, a transport where an object is
-// missing (partial clones). Local is what does none of it, and then only without a pager.
+// missing (partial clones). Local is what does none of it, and then only without a pager: one runs on a terminal alone.
 var gitCommands = []*Command{
 	{
 		Names: "git", Class: Local, Stop: true, Bare: true, Exact: true,
@@ -67,16 +67,17 @@ var gitSubcommands = []*Command{
 	{Names: "status diff log show blame grep ls-files ls-tree cat-file stash add commit checkout switch restore reset merge cherry-pick revert tag describe shortlog reflog rev-list show-ref for-each-ref merge-base name-rev whatchanged format-patch apply am rm mv clean init worktree notes gc fsck prune repack update-index diff-tree diff-index diff-files range-diff symbolic-ref update-ref help", Class: Grey, AnyArgs: true, Rest: Data, Why: gitConfigured},
 }
 
-// checkGit wants --no-pager or -P for every subcommand that could use one.
+// checkGit wants --no-pager or -P for every subcommand that could use one. Tried with git 2.39 on a terminal: rev-parse and branch --show-current
+// run none there, whatever pager.NAME says; remote does.
 func checkGit(c *Call) {
-	if len(c.Operands) == 0 || c.Operands[0].Is("version") {
+	if len(c.Operands) == 0 || c.Piped || c.Operands[0].Fixed && OneOf(c.Operands[0].Text, "version rev-parse branch") {
 		return
 	}
 	if _, ok := c.Option("--no-pager", "-P"); ok {
 		return
 	}
 	if len(c.Operands) > 0 && gitLocal(c.Operands[0].Text) {
-		c.Grey(c.Operands[0], "git-pager", "on a terminal git runs the pager that is configured; --no-pager prevents it")
+		c.Grey(c.Operands[0], "git-pager", "on a terminal git runs the pager that is configured; --no-pager or a pipe prevents it")
 	}
 }
 

@@ -26,10 +26,19 @@ var system = map[string]bool{
 	"run": true, "sbin": true, "snap": true, "sys": true, "usr": true, "var": true, "nix": true, "host": true,
 }
 
-// Place is the working directory. The zero value is the one that a command starts in.
+// Place is the working directory, as far as it is known. In the zero value nothing relative may be written.
 type Place struct {
-	Lost  bool     // it may be a directory that is not for writing
-	Roots []string // directories that were literally entered
+	Known   bool     // it surely is one to work in, whatever cd before it failed
+	Entered bool     // it is, if the last cd succeeded
+	Roots   []string // where it began, and directories that were literally entered
+}
+
+// In is the place of a command that starts in a directory; an empty one is not known (F16).
+func In(dir string) Place {
+	if dir == "" || dir[0] != '/' || !project(dir) {
+		return Place{}
+	}
+	return Place{Known: true, Roots: []string{strings.TrimRight(dir, "/")}}
 }
 
 // Writable tells whether writing to a literal path runs nothing later: it lies under
@@ -56,8 +65,8 @@ func (p *Place) Writable(path string) (why string, ok bool) {
 			return "is outside the working directory and /tmp", false
 		}
 		rest = path[len(root):]
-	} else if p.Lost {
-		return "may be outside the working directory", false
+	} else if !p.Known {
+		return "stands in a directory that is not known, or is none to work in", false
 	}
 	if path[0] == '~' {
 		return "is in a home directory, where start-up files are", false
@@ -83,18 +92,19 @@ func within(path, dir string) bool {
 	return strings.HasPrefix(path, dir) && (len(path) == len(dir) || path[len(dir)] == '/')
 }
 
-// Enter follows cd to a literal directory.
+// Leave notes that it may be any directory now.
+func (p *Place) Leave() { p.Known, p.Entered = false, false }
+
+// Enter follows cd to a literal directory. It may fail, and so makes none known.
 func (p *Place) Enter(dir string) {
 	for len(dir) > 1 && dir[len(dir)-1] == '/' {
 		dir = dir[:len(dir)-1]
 	}
-	if dir == "." {
-		return
-	}
 	if !project(dir) {
-		p.Lost = true
+		p.Leave()
 		return
 	}
+	p.Entered = p.Known || dir[0] == '/'
 	if dir[0] == '/' && len(p.Roots) < 8 {
 		p.Roots = append(p.Roots[:len(p.Roots):len(p.Roots)], dir)
 	}
@@ -115,14 +125,14 @@ func project(dir string) bool {
 		if part[0] == '.' || protected[part] {
 			return false
 		}
-		if n == 1 && dir[0] == '/' && system[part] {
+		if n == 1 && dir[0] == '/' && system[part] && !within(dir, "/usr/src") && !within(dir, "/var/www") {
 			return false
 		}
 	}
 	switch {
 	case dir[0] != '/':
 		return true
-	case within(dir, "/home"):
+	case within(dir, "/home") || within(dir, "/usr") || within(dir, "/var"):
 		return n >= 3
 	case within(dir, "/root"):
 		return n >= 2

@@ -11,7 +11,8 @@ func TestWritable(t *testing.T) {
 		"authorized_keys": false, "cron.d/x": false, "x.so": false, "x.so.1": false, "lib/x.pth": false, "a.service": false,
 		"/repo/a": false,
 	} {
-		if _, ok := new(Place).Writable(path); ok != want {
+		p := In("/w")
+		if _, ok := p.Writable(path); ok != want {
 			t.Errorf("Writable(%q) = %v, want %v", path, ok, want)
 		}
 	}
@@ -28,7 +29,7 @@ func TestEnter(t *testing.T) {
 		{"/", "a", false}, {"/home/me", "a", false}, {"/root", "a", false}, {"/root/x", "a", true}, {".git", "a", false}, {"-", "a", false},
 		{"/repo/.git", "/repo/.git/config", false}, {"", "a", false}, {"/etc", "/tmp/a", true},
 	} {
-		var p Place
+		p := In("/w")
 		p.Enter(tt.dir)
 		if _, ok := p.Writable(tt.path); ok != tt.want {
 			t.Errorf("after cd %q, Writable(%q) = %v, want %v", tt.dir, tt.path, ok, tt.want)

@@ -21,5 +21,5 @@ func build(t testing.TB, o Options) *Cop {
 
 // plain is a case about which the static facts are not sure.
 func plain(command string) Case {
-	return Case{Command: command, Taint: Taint{Corruption: true}, Dir: "/work", Judged: classify.Shell(command), Policy: "p1"}
+	return Case{Command: command, Taint: Taint{Corruption: true}, Dir: "/work", Judged: classify.Shell(command, "/workspace"), Policy: "p1"}
 }

@@ -68,6 +68,7 @@ func (d *daemon) ask(a netegress.Ask) {
 		Container: d.witness.Container(a.Container, a.Taint), Process: d.witness.Process(a.Process), Destination: d.destination(a),
 		Held: a.Held,
 	}
+	r.Process.Dir = linux.WorkingDir(r.Process.PID)
 	if a.Exec {
 		r.Ask = gate.Run
 	} else {

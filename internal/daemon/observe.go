@@ -33,6 +33,9 @@ func (d *daemon) executed(c exec.Command) {
 		Container: d.witness.Container(c.Container, taint.Bits(c.Taint)), Process: c.Process, Ask: gate.Run,
 	}
 	r.Mode = string(d.policies.ModeOf(r.Container.ID))
+	if len(r.Container.Taint) > 0 {
+		r.Process.Dir = linux.WorkingDir(r.Process.PID)
+	}
 	v := d.gate.Decide(d.ctx, r)
 	d.write(event.Event{Kind: event.Exec, Container: &r.Container, Process: &r.Process, Verdict: v.Event()})
 }

@@ -146,7 +146,7 @@ func (u unknown) Check(c permission.Call, mode string) permission.Result {
 // localCommand says whether a call is a shell's, of a command that reaches nobody.
 func localCommand(c permission.Call) bool {
 	_, shell := wire.ShellText(c.Tool, nil)
-	return shell && len(c.Contents) > 0 && !slices.ContainsFunc(c.Contents, func(text string) bool { return classify.Shell(text).Class != classify.Local })
+	return shell && len(c.Contents) > 0 && !slices.ContainsFunc(c.Contents, func(text string) bool { return classify.Shell(text, "").Class != classify.Local })
 }
 
 func (a *bridgeHost) ruleProblem(text string) {

@@ -99,6 +99,7 @@ type Process struct {
 	Interp    string     `json:"interpreter,omitempty"`      // what runs Script
 	Env       []string   `json:"env,omitempty"`              // names of dangerous variables that are set (B12)
 	EnvCut    bool       `json:"env_truncated,omitempty"`    // the environment was longer than what was read
+	Dir       string     `json:"cwd,omitempty"`              // its working directory when it was judged; of who asks over a bridge, the one that it tells
 	Cgroup    string     `json:"cgroup,omitempty"`           // the process's own cgroup
 	Ancestry  []Ancestor `json:"ancestry,omitempty"`         // parent first
 	NetNS     uint64     `json:"netns,omitempty"`            // inode of the network namespace

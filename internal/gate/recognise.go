@@ -139,7 +139,7 @@ func (g *Gate) take(p passed, by event.Process) bool {
 			g.logger.WithError(err).WithField("question", p.question).Error("use an approved command")
 			return false
 		}
-		p.facts = classify.Shell(p.text).Facts
+		p.facts = classify.Shell(p.text, "").Facts
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()

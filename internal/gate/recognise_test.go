@@ -272,11 +272,11 @@ func TestFactsThatDoNotFit(t *testing.T) {
 		r.ask(curl(secret, asking(fetch))).gives(Deny, Flagged)
 		r.ask(curl(secret, asking(many.String()))).gives(Deny, NoApprover)
 		r.wantCount(TextLimit, 1)
-		if o, _ := (cop.Static{}).Review(t.Context(), cop.Case{Command: many.String(), Judged: classify.Shell(many.String())}); !o.Flagged {
+		if o, _ := (cop.Static{}).Review(t.Context(), cop.Case{Command: many.String(), Judged: classify.Shell(many.String(), "/workspace")}); !o.Flagged {
 			t.Errorf("the static reviewer says that it %s", o.Reason)
 		}
 
-		facts := classify.Shell(many.String()).Facts
+		facts := classify.Shell(many.String(), "/workspace").Facts
 		for _, to := range targets(facts) {
 			if to.host == "203.0.113.9" {
 				t.Errorf("%+v is a destination", to)

@@ -193,7 +193,7 @@ var observed = []string{"socket_family", "outside_container", "unreadable_addres
 // decide is what the policy makes of the event's request, in the order of the
 // kernel and the gate.
 func (r *Replay) decide(ctx context.Context, e event.Event) (ReplayOutcome, string, string) {
-	req := Request{Container: *e.Container, Process: *e.Process, Command: e.Command, Mode: string(r.policy.Mode), AskFlagged: r.policy.Cop.AskFlagged()}
+	req := Request{Container: *e.Container, Process: *e.Process, Command: e.Command, Dir: e.Process.Dir, Mode: string(r.policy.Mode), AskFlagged: r.policy.Cop.AskFlagged()}
 	req.Held = e.Kind != event.Exec
 	switch {
 	case e.Command != "":

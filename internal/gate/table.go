@@ -94,6 +94,9 @@ func Table() []Row {
 // rowFor is the row that applies to a request, with what its policy says of flagged commands.
 func rowFor(table []Row, r Request, c classify.Class) Row {
 	row := rowOf(table, r.Mode, levelOf(r.Container.Taint), c, pointOf(r))
+	if r.Person && row.Step == Review {
+		row.Step, row.Flagged, row.Why = Person, "", "a person decides on what is pushed from a tainted container"
+	}
 	switch {
 	case row.Flagged != ByPolicy:
 	case r.AskFlagged:

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"weir/internal/classify"
 	"weir/internal/cop"
 	"weir/internal/event"
 )
@@ -306,4 +307,29 @@ func TestCase(t *testing.T) {
 			t.Errorf("shown %+v", got)
 		}
 	})
+}
+
+// TestF18Person: G22, what a person has to approve is no reviewer's to let go, also with one bit; the other rows stay.
+func TestF18Person(t *testing.T) {
+	for _, c := range []struct {
+		taint []string
+		ask   Ask
+		class classify.Class
+		step  Step
+	}{
+		{nil, Command, classify.Network, Pass}, {[]string{"secret"}, Command, classify.Network, Person}, {[]string{"corruption"}, Command, classify.Grey, Person}, {[]string{"corruption", "secret"}, Command, classify.Network, Person},
+	} {
+		r := Request{Ask: c.ask, Mode: modeEnforce, Person: true, Container: event.Container{ID: "x", Taint: c.taint}}
+		if got := rowFor(Table(), r, c.class); got.Step != c.step {
+			t.Errorf("%v, %v: %v", c.taint, c.class, got.Step)
+		}
+		r.Person = false
+		if got := rowFor(Table(), r, c.class); len(c.taint) == 1 && got.Step != Review {
+			t.Errorf("%v, %v without it: %v", c.taint, c.class, got.Step)
+		}
+	}
+	r := Request{Ask: Command, Mode: modeSeal, Person: true, Container: event.Container{ID: "x", Taint: []string{"secret"}}}
+	if got := rowFor(Table(), r, classify.Network); got.Step != Refuse {
+		t.Errorf("seal: %v", got.Step)
+	}
 }

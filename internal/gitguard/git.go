@@ -2,11 +2,14 @@ package gitguard
 
 import (
 	"path"
+	"slices"
 	"strings"
+
+	"weir/internal/commands"
 )
 
 // git judges the words after "git".
-func git(args []word) (Finding, bool) {
+func (w *walk) git(args []word) (Finding, bool) {
 	for len(args) > 0 && strings.HasPrefix(args[0].text, "-") {
 		a := args[0]
 		args = args[1:]
@@ -40,7 +43,10 @@ func git(args []word) (Finding, bool) {
 	}
 	switch sub {
 	case "push", "send-pack":
+		*w.pushes = true
 		return push(rest)
+	case "subtree":
+		*w.pushes = *w.pushes || len(rest) > 0 && slices.ContainsFunc(rest, func(a word) bool { return a.text == "push" })
 	case "config":
 		return config(rest)
 	case "clone", "init":
@@ -100,18 +106,22 @@ func programKey(key, value string, known bool) bool {
 	return false
 }
 
-// config judges git config: only what sets something.
+// config judges git config: only what changes something.
 func config(args []word) (Finding, bool) {
 	var names []word
+	action := ""
 	for i, a := range args {
 		switch name, _, _ := strings.Cut(a.text, "="); {
 		case !strings.HasPrefix(a.text, "-") || len(names) > 0:
 			names = append(names, a)
 			continue
-		case name == "--get" || name == "--get-all" || name == "--get-regexp" || name == "--get-urlmatch" || name == "--list" || name == "-l" || strings.HasPrefix(name, "--unset"),
-			name == "--remove-section":
+		case strings.HasPrefix(name, "--get") || name == "-l" || long(name, "--list", 4):
 			return Finding{}, false
-		case name == "-e" || name == "--edit":
+		case long(name, "--unset-all", 4):
+			action = "unset"
+		case long(name, "--remove-section", 5), long(name, "--rename-section", 5):
+			action = name[2:5]
+		case name == "-e" || long(name, "--edit", 4):
 			return configFinding, true
 		case a.text == "-f" || a.text == "--file" || a.text == "--type" || a.text == "--default":
 			if i+1 < len(args) {
@@ -122,18 +132,26 @@ func config(args []word) (Finding, bool) {
 	if len(names) == 0 {
 		return Finding{}, false
 	}
-	if names[0].known {
-		switch names[0].text {
-		case "get", "list", "unset", "remove-section", "rename-section":
+	if names[0].known && action == "" {
+		switch sub := names[0].text; sub {
+		case "get", "list":
 			return Finding{}, false
 		case "edit":
 			return configFinding, true
-		case "set":
-			names = names[1:]
-			for len(names) > 0 && strings.HasPrefix(names[0].text, "-") {
-				names = names[1:]
+		case "set", "unset", "remove-section", "rename-section":
+			action = sub[:min(len(sub), 5)]
+			for names = names[1:]; len(names) > 0 && strings.HasPrefix(names[0].text, "-"); names = names[1:] {
+				if name, _, glued := strings.Cut(names[0].text, "="); !glued && commands.OneOf(name, "-f --file --blob --comment --type --value") && len(names) > 1 {
+					names = names[1:]
+				}
 			}
 		}
+	}
+	switch action {
+	case "unset":
+		return unset(names)
+	case "rem", "remov", "ren", "renam":
+		return section(names, strings.HasPrefix(action, "ren"))
 	}
 	if len(names) < 2 {
 		return Finding{}, false
@@ -142,6 +160,30 @@ func config(args []word) (Finding, bool) {
 		return setting(names[0])
 	}
 	return setting(word{text: names[0].text + "=" + names[1].text, known: names[1].known})
+}
+
+// unset judges a setting that is taken away. Only one stands for what somebody else wanted to be run.
+func unset(names []word) (Finding, bool) {
+	if len(names) > 0 && (!names[0].known || strings.EqualFold(names[0].text, "core.hookspath")) {
+		return Finding{"it takes away " + names[0].whole + ", where hooks may be", "Leave core.hooksPath as it is."}, true
+	}
+	return Finding{}, false
+}
+
+// section judges a section that is removed, or gets another name.
+func section(names []word, renames bool) (Finding, bool) {
+	if len(names) == 0 {
+		return Finding{}, false
+	}
+	of := func(w word) string {
+		name, _, _ := strings.Cut(strings.ToLower(w.text), ".")
+		return name
+	}
+	found := Finding{"it renames or removes a section of git's settings, which can name programs to run", "Set what is needed with git config, one key at a time."}
+	if !names[0].known || of(names[0]) == "core" {
+		return found, true
+	}
+	return found, renames && len(names) > 1 && (!names[1].known || of(names[0]) != of(names[1]))
 }
 
 // fresh judges git clone and git init.

@@ -25,9 +25,13 @@ func TestDenied(t *testing.T) {
 		"GIT_SSH_COMMAND='sh x' git fetch", "GIT_CONFIG_COUNT=1 git status", "GIT_SSH=./x git fetch", "export GIT_SSH_COMMAND=./x", "GIT_EXTERNAL_DIFF=./x git diff", "GIT_EXEC_PATH=/tmp git log",
 		"echo x > .git/hooks/pre-commit", "cat <<X >.git/hooks/pre-push\nx\nX", "cp x .git/hooks/post-merge", "ln -s /tmp/x /w/.git/hooks/pre-commit", "tee .git/hooks/x < y", "chmod +x .git/hooks/x",
 		"rm .git/hooks/x", "mv x .git//hooks/x", "echo x >> sub/.git/hooks/x", "echo '[core]' >> .git/config", "sed -i s/a/b/ .git/config", "echo x > ~/.gitconfig", "cp x .git/modules/m/.git/hooks/y",
+		"git config --unset core.hooksPath", "git config --global --unset-all core.hookspath", "git config unset core.hooksPath", "git config unset --global core.hooksPath", "git config unset -f .git/x core.hooksPath", "git config -f x --unset core.hooksPath", "git config core.hooksPath --unset",
+		"git config --unset $key", "git config --remove-section core", "git config remove-section core", "git config --rename-section core x", "git config --rename-section x alias", "git config rename-section foo filter.x", "git config --rename-s x \"$y\"",
+		"{git,push,-f,origin,main}", "{git,push} -f origin main", "git {push,-f,origin,main}", "git push {-f,origin,main}", "{git,\"push\",-f,origin,main}", "{git,push,-f,origin,$b}", "git push origin {main,+main}", "{git,} push -f", "{,git} push {-f,}", "{sudo,git,push,--force}", "bash -c '{git,push,-f}'",
+		"{git,config} core.hooksPath x", "echo x > .git/{hooks/pre-commit,}", "{env,GIT_SSH=./x,git,fetch}",
 		"git filter-branch --all", "git filter-repo --path x", "git branch -f main HEAD~3", "git branch -D main", "git branch -M topic main", "git checkout -B main x", "git switch -C master", "git update-ref refs/heads/main abc",
 	} {
-		if _, ok := Check(text); !ok {
+		if _, ok := Check(text, "/w"); !ok {
 			t.Errorf("%s: passes", text)
 		}
 	}
@@ -38,7 +42,7 @@ func TestPasses(t *testing.T) {
 	for _, text := range []string{
 		"git status", "git push origin topic", "git push -u origin feature/x", "git push", "git push --force origin topic", "git push -f origin topic:topic", "git push --tags", "git push -o ci.skip origin topic",
 		"git push origin main", "git push --follow-tags", "git push --dry-run origin x", "git fetch --prune", "git fetch --unshallow", "git pull --rebase", "git clone https://a.example/x y", "git clone --depth 1 x",
-		"git config user.name 'A B'", "git config --get core.hooksPath", "git config core.hooksPath", "git config --list", "git config get core.sshCommand", "git config --unset core.hooksPath",
+		"git config user.name 'A B'", "git config --get core.hooksPath", "git config core.hooksPath", "git config --list", "git config get core.sshCommand", "git config --unset core.pager", "git config --unset-all remote.origin.fetch", "git config unset user.name", "git config --remove-section remote.x", "git config --rename-section branch.a branch.b", "git config rename-section remote.a remote.b", "echo {git,push,-f}", "git {status,-s}", "git log --format={a,b}", "git config --unset",
 		"git config alias.st status", "git config core.autocrlf false", "git config --global init.defaultBranch main", "git -c user.name=x commit -m y", "git -c color.ui=never log", "git -c core.pager=cat log",
 		"git --no-pager log", "git commit -m 'git push --force origin main'", "echo 'git push -f'", "echo \"git config core.hooksPath x\"", "grep -r core.hooksPath .", "git log --grep='push --force'",
 		"ls .git/hooks", "cat .git/hooks/pre-commit", "cat .git/config", "cp .git/hooks/pre-commit /tmp/x", "find .git/hooks -type f", "diff .git/config x", "echo .git/hooks/x", "cat < .git/hooks/x",
@@ -46,7 +50,7 @@ func TestPasses(t *testing.T) {
 		"GIT_EDITOR=true git rebase --continue", "GIT_PAGER=cat git log", "GIT_AUTHOR_NAME=x git commit", "GIT_SSH_COMMAND=ssh ./x", "make git", "echo gitx > digit/hooks", "vim .gitignore", "echo x > .github/hooks/x", "echo x > .gitignore",
 		"git merge release/1", "git submodule update --init", "git remote -v", "git archive HEAD", "unparsable ( git push -f", "", "git", "git $cmd", "$git push -f",
 	} {
-		if f, ok := Check(text); ok {
+		if f, ok := Check(text, "/w"); ok {
 			t.Errorf("%s: %s", text, f.What)
 		}
 	}
@@ -58,14 +62,14 @@ func TestPartlyKnown(t *testing.T) {
 		`bash -c "git push --force origin $b"`, `bash -c "cd $dir && git push --force origin main"`, `sh -c "cd $(pwd); git push -f"`, `eval "git push --force origin $b"`, `eval git push --force "$b"`,
 		`su -c "git -C $dir push --force"`, `env -S "git push --force $b"`, `bash -c "git config $key value"`, `echo x > "$d/.git/hooks/x"`, `cp x $d/.git/config`, `bash -c "echo x > $d/.git/hooks/x"`, `bash -c $x 'git push --force'`,
 	} {
-		if _, ok := Check(text); !ok {
+		if _, ok := Check(text, "/w"); !ok {
 			t.Errorf("%s: passes", text)
 		}
 	}
 	for _, text := range []string{
 		`bash -c "git log $b"`, `bash -c "git commit -m '$m git push --force'"`, `bash -c "git $x"`, `eval "$(git shell $x)"`, `bash -c "$x git push --force"`,
 	} {
-		if f, ok := Check(text); ok {
+		if f, ok := Check(text, "/w"); ok {
 			t.Errorf("%s: %s", text, f.What)
 		}
 	}
@@ -88,7 +92,7 @@ func TestUnreadParts(t *testing.T) {
 		"deep beside":     "echo " + deep + "\n" + push,
 		"deep within":     push + " " + deep,
 	} {
-		if _, ok := Check(text); !ok {
+		if _, ok := Check(text, "/w"); !ok {
 			t.Errorf("%s: passes", name)
 		}
 	}
@@ -101,7 +105,7 @@ func TestUnreadParts(t *testing.T) {
 		"deep":     "echo " + strings.Repeat("(", 2000) + "id",
 		"document": "cat <<'X'\n" + strings.Repeat("a b c d e\n", 10_000) + push + "\nX\n",
 	} {
-		if f, ok := Check(text); ok {
+		if f, ok := Check(text, "/w"); ok {
 			t.Errorf("%s: %s", name, f.What)
 		}
 	}
@@ -118,14 +122,14 @@ func TestWrapped(t *testing.T) {
 		"env GIT_SSH_COMMAND=./x git fetch", "env -i GIT_SSH=$x git fetch", "sudo -u dev GIT_CONFIG_COUNT=1 git status", "nice env GIT_EXEC_PATH=/tmp nice git log", "env -S 'GIT_SSH=./x git fetch'",
 		"chrt -b git push --force", "chrt -b 0 git push --force",
 	} {
-		if _, ok := Check(text); !ok {
+		if _, ok := Check(text, "/w"); !ok {
 			t.Errorf("%s: passes", text)
 		}
 	}
 	for _, text := range []string{
 		"env GIT_PAGER=cat git log", "env GIT_SSH_COMMAND=./x make", "env A=GIT_SSH=x git log", "strace -e git push --force", "sudo apt-get install git", `find . -name git -exec ls {} \;`, "watch -n 5 git status", "flock /tmp/git make", "su -c 'git status'", "timeout 5 echo git push --force",
 	} {
-		if f, ok := Check(text); ok {
+		if f, ok := Check(text, "/w"); ok {
 			t.Errorf("%s: %s", text, f.What)
 		}
 	}
@@ -137,9 +141,47 @@ func FuzzCheck(f *testing.F) {
 	f.Add("git config -f")
 	f.Add("find . -exec git push -f \\; -exec env -S 'git x' \\; | flock f -c 'git push -f'")
 	f.Fuzz(func(t *testing.T, text string) {
-		found, ok := Check(text)
+		found, ok := Check(text, "/w")
 		if ok != (found.What != "") || ok && (found.Instead == "" || !strings.Contains(strings.ToLower(text), "it")) {
 			t.Errorf("%q: %+v, %v", text, found, ok)
 		}
 	})
+}
+
+// TestF18Pushes: G22, what sends a repository away is found wherever it stands.
+func TestF18Pushes(t *testing.T) {
+	for text, want := range map[string]bool{
+		"git push": true, "git push origin x": true, "cd x && git -C y push": true, "bash -c 'git push origin x'": true, "{git,push,origin,x}": true, "x=$(git push 2>&1)": true, "sudo -u me git push": true, "git subtree push -P a o b": true,
+		"git send-pack o x": true, "git push --dry-run": true, "git add . && git commit -m x && git push": true, "eval \"git push $r\"": true, "git push --force": true,
+		"git pull": false, "git log --grep push": false, "git commit -m 'git push'": false, "echo git push": false, "git stash push": false, "git subtree pull": false, "git config push.default simple": false, "git fetch": false, "npm push": false,
+	} {
+		if got := Pushes(text); got != want {
+			t.Errorf("%s: %v", text, got)
+		}
+	}
+}
+
+// TestF16Dir: G22, git's own files are known by where a relative path leads, also past cd.
+func TestF16Dir(t *testing.T) {
+	for _, c := range [][2]string{
+		{"/w/.git", "echo x > config"}, {"/w/.git/hooks", "echo x > pre-commit"}, {"/w/.git/hooks", "tee pre-push < x"}, {"/w/.git/hooks", "cp /tmp/x ."}, {"/w/.git", "echo x >> ./hooks/../config"},
+		{"/w/.git/modules/m", "echo x > config"}, {"/w/.git/hooks", "chmod +x pre-commit"}, {"/w/.git/hooks", "sed -i s/a/b/ pre-commit"}, {"/srv/r.git", "mv /tmp/x hooks"}, {"/w/.git/info", "echo x > ../hooks/post-merge"},
+		{"/w", "cd .git && echo x > config"}, {"/w", "cd .git/hooks; cat > pre-commit <<X\nx\nX"}, {"", "cd .git/hooks; echo x > pre-commit"}, {"/w", "cd $d/.git; echo x > config"}, {"/w", "bash -c 'cd .git && echo x > config'"},
+		{"/w", "(cd .git; (cd hooks; ls); echo x > config)"}, {"/w/.git", "bash -c 'echo x > config'"}, {"/w/.git", "dd if=x of=config"}, {"/w", "pushd .git; rm hooks/pre-commit"}, {"/w/.git", "cd .. && cd .git && echo x > config"},
+		{"/w/.git", "sudo tee config < x"}, {"/w", "cd .git; ls; eval 'cd hooks'; touch pre-commit"}, {"/w/.git", "echo x | tee -a config"},
+	} {
+		if _, ok := Check(c[1], c[0]); !ok {
+			t.Errorf("in %s: %s: passes", c[0], c[1])
+		}
+	}
+	for _, c := range [][2]string{
+		{"/w", "echo x > config"}, {"/w", "echo x > hooks/pre-commit"}, {"/w/.git", "cat config"}, {"/w/.git", "ls hooks > /tmp/x"}, {"/w/.git/hooks", "sleep 5; wc -l *"}, {"/w/.git/hooks", "cp pre-commit /tmp/x"},
+		{"/w", "(cd .git; cat config); echo x > config"}, {"/w", "x=$(cd .git && cat HEAD); echo $x > config"}, {"/w", "cd .git; cat HEAD; cd ..; echo x > config"}, {"/w/.git", "cd /w/src && echo x > config"},
+		{"/w/.git", "echo x > description"}, {"/w/.git", "echo x >> info/exclude"}, {"/w/.github", "echo x > config"}, {"", "echo x > config"}, {"/w/.git/hooks", "sed -n 1,5p pre-commit"}, {"/w/.git", "git log --oneline"},
+		{"/w/.git", "echo x > \"$out/config.txt\""}, {"/w/digit", "echo x > config"},
+	} {
+		if f, ok := Check(c[1], c[0]); ok {
+			t.Errorf("in %s: %s: %s", c[0], c[1], f.What)
+		}
+	}
 }

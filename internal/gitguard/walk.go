@@ -2,6 +2,7 @@ package gitguard
 
 import (
 	"path"
+	"slices"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -21,18 +22,34 @@ const (
 	maxWraps  = 64 // commands in commands: sudo nice …
 )
 
-// Check looks at a whole shell text. What no shell can parse has no finding: the gate judges that.
-func Check(text string) (Finding, bool) { return check(text, 0) }
+// Check looks at a whole shell text, which runs in a directory; an empty one is not known. What no shell can parse has no finding: the gate judges
+// that.
+func Check(text, dir string) (Finding, bool) { return (&walk{dir, new(bool)}).check(text, 0) }
 
-func check(text string, depth int) (found Finding, ok bool) {
+// Pushes says whether a text sends a repository to a remote one, which a person has to approve in a tainted container.
+func Pushes(text string) bool {
+	pushes := false
+	_, denied := (&walk{"", &pushes}).check(text, 0)
+	return pushes || denied
+}
+
+// walk goes through a text in the order in which it runs.
+type walk struct {
+	dir    string // where it is, as far as that is known; $_ for what is not
+	pushes *bool  // whether it pushes
+}
+
+func (w *walk) check(text string, depth int) (found Finding, ok bool) {
 	// A word of git, or of its files, must stand there somehow: most commands are done here.
-	if depth > maxNested || !strings.Contains(strings.ToLower(strings.NewReplacer(`\`, "", `'`, "", `"`, "").Replace(text)), "git") {
+	if depth > maxNested || !strings.Contains(w.dir, ".git") && !strings.Contains(strings.ToLower(strings.NewReplacer(`\`, "", `'`, "", `"`, "", "{", "", ",", "").Replace(text)), "git") {
 		return Finding{}, false
 	}
+	dir := w.dir
 	for _, reading := range readings(text) {
+		w.dir = dir
 		deep := shell.Stmts(reading, func(s *syntax.Stmt) {
 			if !ok {
-				found, ok = stmt(s, depth)
+				found, ok = w.stmt(s, depth)
 			}
 		})
 		switch {
@@ -64,14 +81,28 @@ func readings(text string) []string {
 
 var deepFinding = Finding{"it names git, and is nested too deep to be read", "Write it with fewer brackets and substitutions."}
 
-func stmt(s *syntax.Stmt, depth int) (found Finding, ok bool) {
+func (w *walk) stmt(s *syntax.Stmt, depth int) (found Finding, ok bool) {
+	var left []string // the directories in which subshells began, and "" for other nodes
+	var open []bool
 	syntax.Walk(s, func(n syntax.Node) bool {
+		if n == nil {
+			if last := len(open) - 1; last >= 0 {
+				if open[last] {
+					w.dir, left = left[len(left)-1], left[:len(left)-1]
+				}
+				open = open[:last]
+			}
+			return false
+		}
 		if ok {
 			return false
 		}
+		own := false
 		switch n := n.(type) {
+		case *syntax.Subshell, *syntax.CmdSubst, *syntax.ProcSubst:
+			own, left = true, append(left, w.dir)
 		case *syntax.Redirect:
-			found, ok = redirect(n)
+			found, ok = w.redirect(n)
 		case *syntax.DeclClause:
 			for _, a := range n.Args {
 				if !ok {
@@ -79,7 +110,10 @@ func stmt(s *syntax.Stmt, depth int) (found Finding, ok bool) {
 				}
 			}
 		case *syntax.CallExpr:
-			found, ok = call(n, depth)
+			found, ok = w.call(n, depth)
+		}
+		if !ok {
+			open = append(open, own)
 		}
 		return !ok
 	})
@@ -94,6 +128,7 @@ type word struct {
 }
 
 func words(args []*syntax.Word) []word {
+	args = shell.ExpandBraces(args)
 	all := make([]word, len(args))
 	for i, a := range args {
 		b := builder{open: -1}
@@ -135,16 +170,16 @@ func (b *builder) add(parts []syntax.WordPart, quoted bool) {
 	}
 }
 
-func call(c *syntax.CallExpr, depth int) (Finding, bool) {
-	w := words(c.Args)
-	if len(w) == 0 || mayBeGit(w) {
+func (w *walk) call(c *syntax.CallExpr, depth int) (Finding, bool) {
+	all := words(c.Args)
+	if len(all) == 0 || mayBeGit(all) {
 		for _, a := range c.Assigns {
 			if f, ok := assignment(a); ok {
 				return f, true
 			}
 		}
 	}
-	return argv(w, depth, 0)
+	return w.argv(all, depth, 0)
 }
 
 // mayBeGit says whether git is among the words: variables before other programs are theirs.
@@ -158,56 +193,84 @@ func mayBeGit(w []word) bool {
 }
 
 // argv judges one command's words, and what it runs with them.
-func argv(w []word, depth, wraps int) (Finding, bool) {
-	if len(w) == 0 || !w[0].known {
+func (w *walk) argv(all []word, depth, wraps int) (Finding, bool) {
+	if len(all) == 0 || !all[0].known {
 		return Finding{}, false
 	}
-	name, args := path.Base(w[0].text), w[1:]
+	name, args := path.Base(all[0].text), all[1:]
 	switch {
 	case wraps > maxWraps:
 		return deepFinding, true
 	case name == "git":
-		return git(args)
+		return w.git(args)
 	case name == "eval":
-		return eval(args, depth)
+		return w.eval(args, depth)
 	case shells[name]:
-		return shellText(args, depth)
+		return w.shellText(args, depth)
+	case name == "cd" || name == "pushd" || name == "popd":
+		w.enter(args)
+		return Finding{}, false
 	}
 	run, nested := commands.Unwrap(name, args, func(w word) string { return w.whole })
 	for _, c := range run {
 		if f, ok := set(args[:len(args)-len(c)], c); ok {
 			return f, true
 		}
-		if f, ok := argv(c, depth, wraps+1); ok {
+		if f, ok := w.argv(c, depth, wraps+1); ok {
 			return f, true
 		}
 	}
 	for _, t := range nested {
-		if f, ok := check(t, depth+1); ok {
+		if f, ok := w.inner(t, depth); ok {
 			return f, true
 		}
 	}
 	if len(run)+len(nested) > 0 {
 		return Finding{}, false
 	}
-	return files(name, args)
+	return w.files(name, args)
 }
 
-func eval(args []word, depth int) (Finding, bool) {
+// enter follows cd.
+func (w *walk) enter(args []word) {
+	for len(args) > 0 && strings.HasPrefix(args[0].whole, "-") && args[0].whole != "-" {
+		args = args[1:]
+	}
+	if len(args) != 1 || args[0].whole == "-" {
+		w.dir = ""
+		return
+	}
+	w.dir = w.at(args[0].whole)
+}
+
+// at is a path from here; what begins with something unknown may lead anywhere.
+func (w *walk) at(p string) string {
+	if strings.HasPrefix(p, "/") || strings.HasPrefix(p, "~") || strings.HasPrefix(p, "$_") {
+		return path.Clean(p)
+	}
+	return path.Join(w.dir, p)
+}
+
+// inner looks at the text of another shell.
+func (w *walk) inner(text string, depth int) (Finding, bool) {
+	return (&walk{w.dir, w.pushes}).check(text, depth+1)
+}
+
+func (w *walk) eval(args []word, depth int) (Finding, bool) {
 	var all []string
 	for _, a := range args {
 		all = append(all, a.whole)
 	}
-	return check(strings.Join(all, " "), depth+1)
+	return w.check(strings.Join(all, " "), depth+1)
 }
 
 // shellText judges the text of sh -c TEXT.
-func shellText(args []word, depth int) (Finding, bool) {
+func (w *walk) shellText(args []word, depth int) (Finding, bool) {
 	command := false
 	for _, a := range args {
 		option := strings.HasPrefix(a.text, "-")
 		if command && !option {
-			if f, ok := check(a.whole, depth+1); ok || a.known { // what is unknown may be no word at all
+			if f, ok := w.inner(a.whole, depth); ok || a.known { // what is unknown may be no word at all
 				return f, ok
 			}
 		}
@@ -219,7 +282,7 @@ func shellText(args []word, depth int) (Finding, bool) {
 var shells = map[string]bool{"sh": true, "bash": true, "dash": true, "zsh": true, "ash": true, "ksh": true}
 
 // redirect finds output into git's own files.
-func redirect(r *syntax.Redirect) (Finding, bool) {
+func (w *walk) redirect(r *syntax.Redirect) (Finding, bool) {
 	switch r.Op {
 	case syntax.RdrIn, syntax.DplIn, syntax.Hdoc, syntax.DashHdoc, syntax.WordHdoc:
 		return Finding{}, false
@@ -227,12 +290,12 @@ func redirect(r *syntax.Redirect) (Finding, bool) {
 	if r.Word == nil {
 		return Finding{}, false
 	}
-	return protected(words([]*syntax.Word{r.Word})[0])
+	return protected(w.at(words([]*syntax.Word{r.Word})[0].whole))
 }
 
 // protected finds files of a repository that make git run programs.
-func protected(w word) (Finding, bool) {
-	for part := "/" + path.Clean(w.whole) + "/"; ; {
+func protected(p string) (Finding, bool) {
+	for part := "/" + path.Clean(p) + "/"; ; {
 		i := strings.Index(part, ".git/")
 		if i < 0 {
 			break
@@ -241,11 +304,13 @@ func protected(w word) (Finding, bool) {
 		switch first, _, _ := strings.Cut(part, "/"); {
 		case first == "hooks":
 			return hooksFinding, true
-		case first == "config" || first == "config.worktree":
+		case first == "config" || first == "config.worktree", first == "modules" && path.Base(p) == "config":
 			return configFinding, true
+		case first == "modules" && strings.Contains(part, "/hooks/"):
+			return hooksFinding, true
 		}
 	}
-	switch base := path.Base(w.whole); {
+	switch base := path.Base(p); {
 	case base == ".gitconfig":
 		return configFinding, true
 	}
@@ -253,10 +318,13 @@ func protected(w word) (Finding, bool) {
 }
 
 // files finds other programs that write git's own files.
-func files(name string, args []word) (Finding, bool) {
+func (w *walk) files(name string, args []word) (Finding, bool) {
 	if readers[name] {
 		return Finding{}, false
 	}
+	writes := writers[name] || name == "sed" && slices.ContainsFunc(args, func(a word) bool {
+		return strings.HasPrefix(a.text, "--in-place") || strings.HasPrefix(a.text, "-") && !strings.HasPrefix(a.text, "--") && strings.Contains(a.text, "i")
+	})
 	for i, a := range args {
 		switch name {
 		case "cp", "install", "rsync", "ln":
@@ -264,11 +332,20 @@ func files(name string, args []word) (Finding, bool) {
 				continue // it is only read
 			}
 		}
-		if f, ok := protected(a); ok {
+		p := strings.TrimPrefix(a.whole, "of=")
+		if writes && !strings.HasPrefix(p, "-") {
+			p = w.at(p)
+		}
+		if f, ok := protected(p); ok {
 			return f, true
 		}
 	}
 	return Finding{}, false
+}
+
+// writers change the files that they are given, so that also names in a repository's own directory are what it says.
+var writers = map[string]bool{
+	"cp": true, "mv": true, "ln": true, "install": true, "rsync": true, "tee": true, "touch": true, "rm": true, "unlink": true, "truncate": true, "chmod": true, "chown": true, "dd": true,
 }
 
 var readers = map[string]bool{

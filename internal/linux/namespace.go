@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"strings"
 
 	"golang.org/x/sys/unix"
 )
@@ -114,6 +115,26 @@ func OpenRoot(pid int) (*os.File, error) {
 		return nil, failed(pid, "root directory", err)
 	}
 	return root, nil
+}
+
+// WorkingDir is the directory that a process works in, as the process names it; empty where that cannot be told.
+func WorkingDir(pid int) string {
+	dir, err := os.Readlink(file(pid, "cwd"))
+	if err != nil || !strings.HasPrefix(dir, "/") { // (unreachable)
+		return ""
+	}
+	root, err := os.Readlink(file(pid, "root"))
+	if err != nil {
+		return ""
+	}
+	if root != "/" {
+		below, ok := strings.CutPrefix(dir, root)
+		if !ok || below != "" && below[0] != '/' {
+			return ""
+		}
+		dir = "/" + strings.TrimPrefix(below, "/")
+	}
+	return dir
 }
 
 // InNetwork runs f on a thread of its own in a network namespace. Sockets that it makes stay there.

@@ -390,3 +390,21 @@ func TestEachNamespace(t *testing.T) {
 		})
 	}
 }
+
+// TestF16WorkingDir: the directory of a process as it is called there; none of one that has ended.
+func TestF16WorkingDir(t *testing.T) {
+	dir := t.TempDir()
+	cmd := exec.Command("sleep", "60")
+	cmd.Dir = dir
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if got := WorkingDir(cmd.Process.Pid); got != dir {
+		t.Errorf("got %q, want %q", got, dir)
+	}
+	_ = cmd.Process.Kill()
+	_ = cmd.Wait()
+	if got := WorkingDir(cmd.Process.Pid); got != "" {
+		t.Errorf("of one that has ended: %q", got)
+	}
+}

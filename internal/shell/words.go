@@ -1,8 +1,10 @@
 package shell
 
 import (
+	"slices"
 	"strings"
 
+	"mvdan.cc/sh/v3/expand"
 	"mvdan.cc/sh/v3/syntax"
 
 	"weir/internal/commands"
@@ -148,6 +150,8 @@ func (b *Builder) Brace(w *syntax.Word) {
 const (
 	maxBraced = 512
 	maxBraces = 32
+
+	maxExpanded = 512
 )
 
 // Braces expands a literal word with commas in braces ({a,b}, f{,.bak}). It is not ok
@@ -192,6 +196,40 @@ func Braces(s string) ([]string, bool) {
 		}
 	}
 	return nil, false
+}
+
+// ExpandBraces gives words with those that have braces expanded, also around quotes and expansions. Those that make too many words stay as they
+// are.
+func ExpandBraces(words []*syntax.Word) []*syntax.Word {
+	if !slices.ContainsFunc(words, Braced) {
+		return words
+	}
+	var out []*syntax.Word
+	for _, w := range words {
+		one := &syntax.Word{Parts: slices.Clone(w.Parts)}
+		if !Braced(w) || !syntax.SplitBraces(one) {
+			out = append(out, w)
+			continue
+		}
+		from := len(out)
+		for made := range expand.BracesSeq(nil, one) {
+			if len(out)-from == maxExpanded {
+				out = append(out[:from], w)
+				break
+			}
+			if !empty(made) { // {a,} makes no empty word
+				out = append(out, made)
+			}
+		}
+	}
+	return out
+}
+
+func empty(w *syntax.Word) bool {
+	return !slices.ContainsFunc(w.Parts, func(p syntax.WordPart) bool {
+		l, ok := p.(*syntax.Lit)
+		return !ok || l.Value != ""
+	})
 }
 
 // Multiple tells whether a part in double quotes may become any number of words ("$@").

@@ -37,8 +37,9 @@ func NewTools(p policy.Taint) (Tools, error) {
 // Bits returns what a call of the tool sets. publicSource is what its description says of it: that anybody can write what it
 // reads. The first line of the table that matches the name decides, also one that sets nothing.
 func (t Tools) Bits(name string, publicSource bool) Bits {
+	name = strings.ToLower(name)
 	for _, line := range t.table {
-		if Matches(line.name, name) {
+		if Matches(strings.ToLower(line.name), name) {
 			return line.bits
 		}
 	}

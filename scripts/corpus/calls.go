@@ -12,6 +12,9 @@ import (
 // outside are the signs of a command that will try to get out when it runs.
 const outside = cop.Contact | cop.Send | cop.DNS | cop.Device | cop.NetCode | cop.Install
 
+// workspace is where the commands are said to run.
+const workspace = "/workspace"
+
 // calls prints how many of the agents' commands a reviewer would be asked about.
 func calls(out io.Writer, dir string) error {
 	sets, err := reviews(dir)
@@ -22,7 +25,7 @@ func calls(out io.Writer, dir string) error {
 	rows := sets[i].rows
 	var atExec, atOut int
 	for _, r := range rows {
-		if classify.Shell(r).Class == classify.Local {
+		if classify.Shell(r, workspace).Class == classify.Local {
 			continue
 		}
 		atExec++

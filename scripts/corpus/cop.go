@@ -64,7 +64,7 @@ func (s reviewed) wrong(taint cop.Taint) (rows, reasons []string, err error) {
 	}
 	defer c.Close()
 	for _, r := range s.rows {
-		o, err := c.Review(context.Background(), cop.Case{Command: r, Taint: taint, Judged: classify.Shell(r)})
+		o, err := c.Review(context.Background(), cop.Case{Command: r, Taint: taint, Judged: classify.Shell(r, workspace)})
 		if err != nil {
 			return nil, nil, fmt.Errorf("review %q: %w", r, err)
 		}

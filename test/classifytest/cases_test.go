@@ -21,7 +21,7 @@ func TestCases(t *testing.T) {
 			t.Errorf("%q is there twice", c.Text)
 		}
 		known[c.Text] = true
-		got := classify.Shell(c.Text)
+		got := classify.Shell(c.Text, "/workspace")
 		if c.Class == cases.NotLocal && got.Class != classify.Local || c.Class == got.Class.String() {
 			continue
 		}

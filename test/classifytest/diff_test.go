@@ -77,7 +77,7 @@ func generate(t *testing.T, n int, next func() string) []string {
 			t.Fatalf("%d of %d generated commands are local: that is too few to test", len(local), made)
 		}
 		text := next()
-		if !known[text] && classify.Shell(text).Class == classify.Local {
+		if !known[text] && classify.Shell(text, "/workspace").Class == classify.Local {
 			known[text] = true
 			local = append(local, text)
 		}
@@ -112,7 +112,7 @@ func differential(t *testing.T, commands []string) {
 				execs := 0
 				for k, s := range seen {
 					execs += len(s.Execs)
-					for _, what := range outside(classify.Shell(part[k]).Facts, s) {
+					for _, what := range outside(classify.Shell(part[k], "/workspace").Facts, s) {
 						t.Errorf("%s: %q is called local, but %s", shell, part[k], what)
 					}
 				}

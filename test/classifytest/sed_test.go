@@ -19,7 +19,7 @@ func TestSedSandbox(t *testing.T) {
 		if strings.ContainsAny(script, "\x00'") {
 			continue
 		}
-		r := classify.Shell("sed '" + script + "' /dev/null")
+		r := classify.Shell("sed '"+script+"' /dev/null", "/workspace")
 		if r.Class != classify.Local || len(r.Facts.Writes) > 0 || !slices.Equal(r.Facts.Reads, []string{"/dev/null"}) {
 			continue
 		}

@@ -15,7 +15,7 @@ func main() {
 		fmt.Fprintln(os.Stderr, "classifytool: give a command")
 		os.Exit(64)
 	}
-	r := classify.Shell(strings.Join(os.Args[1:], " "))
+	r := classify.Shell(strings.Join(os.Args[1:], " "), "/workspace")
 	fmt.Println(r.Class)
 	switch r.Class {
 	case classify.Local:

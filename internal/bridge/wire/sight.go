@@ -49,6 +49,18 @@ func SeenBy(process, dir string) func(string) (places []string, whole bool) {
 	}
 }
 
+// Dir is a directory as a process sees it, past symbolic links; where that cannot be told, it is what it is called.
+func Dir(process, dir string) string {
+	if !strings.HasPrefix(dir, "/") {
+		return ""
+	}
+	v := &view{process: process, left: maxOpens, gone: make(map[string]bool)}
+	if real, ok := v.follow(dir); ok {
+		return real
+	}
+	return path.Clean(dir)
+}
+
 // view is what a process sees, for one call.
 type view struct {
 	process string

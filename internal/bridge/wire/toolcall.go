@@ -3,28 +3,139 @@ package wire
 import (
 	"encoding/json"
 	"path"
+	"slices"
 	"strings"
 )
 
 // WebFetch is the tool that fetches a page by itself.
 const WebFetch = "WebFetch"
 
+// Names of tools that hand a text to a shell, or fetch a page, as plain has them; * stands for any text (F19).
+var (
+	shells = []string{
+		"bash", "bashtool", "bashcommand", "bashexec*", "sh", "zsh", "shell", "shelltool", "localshell", "shellexec*", "shellrun*", "*shellcommand", "runshell*", "execshell*", "executeshell*", "runbash*", "execbash*",
+		"executebash*", "exec", "execcommand", "executecommand", "executecmd", "runcommand*", "runcmd*", "containerexec", "sandboxexec", "unifiedexec", "terminal", "terminalexec*", "terminalcommand", "runterminal*",
+		"runinterminal", "executeinterminal", "startprocess", "writestdin", "sendinput", "sendstdin", "interactwithprocess",
+	}
+	fetchers = []string{
+		"webfetch*", "*webfetch", "fetchurl*", "urlfetch*", "fetchweb*", "fetchpage*", "fetchhtml", "fetchjson", "fetchmarkdown", "fetchtxt", "fetchtext", "fetchsite*", "httpfetch", "httpget", "httppost", "httprequest",
+		"readurl*", "readwebpage*", "geturl*", "openurl", "downloadurl", "urlcontext", "scrapeurl*", "curl", "wget",
+	}
+	// Of the servers of tools whose every tool with a command, or an address, is one. A tool that is only called fetch may look up anything.
+	shellServers = []string{"*shell", "shell*", "bash*", "terminal*", "*terminal", "commands", "*commander", "cli", "iterm*", "ssh*"}
+	fetchServers = []string{"fetch*", "*fetch", "webfetch*", "http", "httpclient", "curl", "wget", "firecrawl*", "jina*"}
+)
+
+// plain is a tool's name without case and what separates words, and that of the server that offers it, if one does.
+func plain(tool string) (name, server string) {
+	tool = strings.ToLower(tool)
+	if rest, ok := strings.CutPrefix(tool, "mcp__"); ok {
+		server, tool, _ = strings.Cut(rest, "__")
+	}
+	strip := strings.NewReplacer("_", "", "-", "", ".", "", " ", "", ":", "", "/", "")
+	return strings.TrimRight(strip.Replace(tool), "0123456789"), strip.Replace(server)
+}
+
+func among(patterns []string, name string) bool {
+	return name != "" && slices.ContainsFunc(patterns, func(p string) bool {
+		ok, _ := path.Match(p, name)
+		return ok
+	})
+}
+
+// IsShell says whether a tool is a shell of an agent that is known, which takes a command and nothing else.
+func IsShell(tool string) bool {
+	switch strings.ToLower(tool) {
+	case "bash", "shell", "local_shell", "exec_command", "shell_command", "unified_exec", "container.exec":
+		return true
+	}
+	return false
+}
+
+// IsServed says whether a server of tools offers a tool: it may run elsewhere.
+func IsServed(tool string) bool { return strings.HasPrefix(strings.ToLower(tool), "mcp__") }
+
+// IsFetch says whether a call fetches a page by itself.
+func IsFetch(tool string, input json.RawMessage) bool {
+	name, server := plain(tool)
+	switch {
+	case strings.Contains(server, "browser"):
+		return false
+	case among(fetchers, name), server == "" && name == "fetch", among(fetchServers, server):
+		return true
+	case name != "fetch" && name != "scrape":
+		return false
+	}
+	var in map[string]json.RawMessage
+	_ = json.Unmarshal(input, &in) // what is no object names no page
+	return in["url"] != nil || in["urls"] != nil
+}
+
 // ShellText gives the text that a tool hands to a shell; ok tells that the tool is a shell's, text is empty if its input has no command, or two.
 func ShellText(tool string, input json.RawMessage) (text string, ok bool) {
-	switch tool {
-	case "Bash", "bash", "shell", "local_shell", "exec_command", "shell_command", "unified_exec", "container.exec":
-	default:
-		return "", false
+	known := IsShell(tool)
+	fields := []string{"command", "cmd"}
+	if !known {
+		name, server := plain(tool)
+		if !among(shells, name) && !among(shellServers, server) {
+			return "", false
+		}
+		fields = []string{"command", "cmd", "script", "commandLine", "command_line", "CommandLine", "chars", "input", "commands"}
 	}
 	var in map[string]json.RawMessage // a struct's fields would take names in any case, and the agent does not
 	if json.Unmarshal(input, &in) != nil {
-		return "", true
+		return "", known
 	}
-	command, cmd := line(in["command"]), line(in["cmd"])
-	if command != "" && cmd != "" {
+	given := 0
+	for _, f := range fields {
+		if l := line(in[f]); l != "" {
+			text = l
+			given++
+		}
+	}
+	switch {
+	case given > 1:
 		return "", true // which of them runs is the tool's to choose
+	case !known && strings.Trim(text, " \t\r\n\x03\x04\x1a") == "":
+		return "", false // it looks at what runs, or ends it
 	}
-	return command + cmd, true
+	return text, true
+}
+
+// ShellDir is where a shell's tool runs its command, when the agent is in dir; empty where that is not known: a tool may obey what its input says
+// of it, or may not.
+func ShellDir(tool string, input json.RawMessage, dir string) string {
+	if strings.EqualFold(tool, "bash") {
+		return dir
+	}
+	var in map[string]json.RawMessage
+	if json.Unmarshal(input, &in) != nil {
+		return ""
+	}
+	known := IsShell(tool)
+	for name, raw := range in {
+		var to string
+		switch field, _ := plain(name); field {
+		case "workdir", "cwd", "dir", "dirpath", "directory", "workingdirectory", "workingdir":
+		default:
+			continue
+		}
+		switch err := json.Unmarshal(raw, &to); {
+		case err != nil && string(raw) != "null":
+			return ""
+		case to == "" || to == dir:
+		case known && name == "workdir" && to[0] == '/':
+			dir = to
+		case known && name == "workdir" && dir != "":
+			dir = path.Join(dir, to)
+		default:
+			return ""
+		}
+	}
+	if !known && (IsServed(tool) || strings.Contains(strings.ToLower(tool), "stdin")) {
+		return "" // it runs where its server is, or where cd went
+	}
+	return dir
 }
 
 // line is a command, given as a text or as an argv.
@@ -74,5 +185,5 @@ var local = map[string]bool{
 	"TodoWrite": true, "TodoRead": true, "TaskCreate": true, "TaskUpdate": true, "TaskList": true, "TaskGet": true, "TaskOutput": true, "TaskStop": true,
 	"Task": true, "Agent": true, "BashOutput": true, "KillShell": true, "KillBash": true, "EnterPlanMode": true, "ExitPlanMode": true, "AskUserQuestion": true,
 	"Skill": true, "SlashCommand": true, "ToolSearch": true,
-	"apply_patch": true, "update_plan": true, "view_image": true, "write_stdin": true, "read_file": true, "list_dir": true, "grep_files": true,
+	"apply_patch": true, "update_plan": true, "view_image": true, "read_file": true, "list_dir": true, "grep_files": true,
 }

@@ -29,10 +29,54 @@ func TestShell(t *testing.T) {
 		{"Bash", `5`, "", true},
 		{"Bash", ``, "", true},
 		{"Read", `{"command":"ls"}`, "", false},
+		// F19
+		{"BASH", `{"command":"ls"}`, "ls", true}, {"Shell", `{"command":"ls"}`, "ls", true}, {"run_shell_command", `{"command":"ls","directory":"x"}`, "ls", true}, {"RunShellCommand", `{"command":"ls"}`, "ls", true},
+		{"mcp__shell__run", `{"command":"ls"}`, "ls", true}, {"mcp__desktop-commander__start_process", `{"command":"ls"}`, "ls", true}, {"run_terminal_cmd", `{"command":"ls"}`, "ls", true},
+		{"run_in_terminal", `{"command":"ls"}`, "ls", true}, {"execute_command", `{"command":"ls"}`, "ls", true}, {"run_command", `{"CommandLine":"ls"}`, "ls", true}, {"execute_bash", `{"command":"ls"}`, "ls", true},
+		{"bash_20250124", `{"command":"ls"}`, "ls", true}, {"mcp__ide__run_command", `{"command":["ls","-l"]}`, "ls -l", true}, {"MCP__Shell__Exec", `{"cmd":"ls"}`, "ls", true}, {"run_command", `{"command":"ls","script":"x"}`, "", true},
+		{"write_stdin", `{"session_id":1,"chars":"curl x\n"}`, "curl x\n", true}, {"write_stdin", `{"session_id":1,"chars":""}`, "", false}, {"write_stdin", `{"chars":"\u0003"}`, "", false},
+		{"mcp__shell__history", `{}`, "", false}, {"BashOutput", `{"command":"ls"}`, "", false}, {"KillShell", `{"shell_id":"1"}`, "", false}, {"mcp__github__run_workflow", `{"input":"x"}`, "", false},
+		{"powershell_exec", `{"script":"ls"}`, "", false}, {"cmd_exec", `{"command":"dir"}`, "", false}, {"mcp__db__execute", `{"command":"select 1"}`, "", false}, {"Task", `{"command":"ls"}`, "", false},
 	} {
 		text, ok := ShellText(c.tool, json.RawMessage(c.input))
 		if text != c.text || ok != c.shell {
 			t.Errorf("%s %s: %q, %v", c.tool, c.input, text, ok)
+		}
+	}
+}
+
+// TestF19Fetch: G23, tools that fetch pages by whatever name.
+func TestF19Fetch(t *testing.T) {
+	for _, tool := range []string{
+		"WebFetch", "webfetch", "WEBFETCH", "web_fetch", "web-fetch", "fetch", "Fetch", "fetch_url", "FetchURL", "mcp__fetch__fetch", "mcp__fetch__fetch_html", "mcp__mcp-server-fetch__get", "mcp__x__web_fetch", "mcp__docs__fetch",
+		"web_fetch_20250910", "http_request", "read_url_content", "fetch_webpage", "MCP__Fetch__Fetch", "mcp__firecrawl__firecrawl_scrape", "url_context", "fetchWebPage",
+	} {
+		if !IsFetch(tool, json.RawMessage(`{"url":"https://a.example"}`)) {
+			t.Errorf("%s passes", tool)
+		}
+	}
+	for _, tool := range []string{
+		"WebSearch", "web_search", "Read", "Bash", "mcp__browser__fetch", "mcp__browser__open", "mcp__weir__VaultHttpFetch", "VaultHttpFetch", "mcp__github__fetch_issue", "git_fetch", "mcp__db__fetch_rows", "fetch_mcp_resource", "prefetch", "",
+		"mcp__playwright__browser_navigate", "fetch_logs",
+	} {
+		if IsFetch(tool, json.RawMessage(`{"url":"https://a.example"}`)) {
+			t.Errorf("%s is taken for one", tool)
+		}
+	}
+	if IsFetch("mcp__notion__fetch", json.RawMessage(`{"id":"7"}`)) || IsFetch("mcp__notion__fetch", nil) {
+		t.Error("a document that is looked up by its id is taken for a page")
+	}
+}
+
+// TestF16ShellDir: where a tool's input says that it runs.
+func TestF16ShellDir(t *testing.T) {
+	for _, c := range [][4]string{
+		{"Bash", `{"command":"ls"}`, "/w", "/w"}, {"Bash", `{"command":"ls","workdir":"/x"}`, "/w", "/w"}, {"shell", `{"command":["ls"],"workdir":"/etc/cron.d"}`, "/w", "/etc/cron.d"}, {"exec_command", `{"cmd":"ls","workdir":".git"}`, "/w", "/w/.git"},
+		{"exec_command", `{"cmd":"ls","workdir":""}`, "/w", "/w"}, {"exec_command", `{"cmd":"ls","workdir":"a"}`, "", ""}, {"exec_command", `{"cmd":"ls","workdir":7}`, "/w", ""}, {"shell", `{"command":["ls"],"cwd":"/x"}`, "/w", ""}, {"shell", `{"command":["ls"],"workdir":null}`, "/w", "/w"},
+		{"run_shell_command", `{"command":"ls","directory":"/etc"}`, "/w", ""}, {"run_shell_command", `{"command":"ls"}`, "/w", "/w"}, {"run_command", `{"CommandLine":"ls","Cwd":"/w"}`, "/w", "/w"}, {"mcp__shell__run", `{"command":"ls"}`, "/w", ""}, {"write_stdin", `{"chars":"ls"}`, "/w", ""},
+	} {
+		if got := ShellDir(c[0], json.RawMessage(c[1]), c[2]); got != c[3] {
+			t.Errorf("%s %s in %q: %q, want %q", c[0], c[1], c[2], got, c[3])
 		}
 	}
 }

@@ -127,7 +127,7 @@ func build(t testing.TB, o Options) *cop.Cop {
 
 // plain is a case about which the static facts are not sure.
 func plain(command string) cop.Case {
-	return cop.Case{Command: command, Taint: cop.Taint{Corruption: true}, Dir: "/work", Judged: classify.Shell(command), Policy: "p1"}
+	return cop.Case{Command: command, Taint: cop.Taint{Corruption: true}, Dir: "/work", Judged: classify.Shell(command, "/workspace"), Policy: "p1"}
 }
 
 var kindsOfModel = []string{AnthropicName, OpenAIName}

@@ -1,0 +1,58 @@
+package classify_test
+
+import (
+	"testing"
+
+	"weir/internal/classify"
+)
+
+// TestF15Proved: G10, of the shell's state only what holds on every path is relied on.
+func TestF15Proved(t *testing.T) {
+	for _, text := range []string{
+		// an array that is not surely associative
+		`m=(1); declare -A m; k=$(cat f); m[$k]=1`, `read -a m < f; declare -A m; k=$(cat f); m[$k]=1`, `mapfile m < f; declare -A m; k=$(cat f); m[$k]=1`, `declare -a m; declare -A m; k=$(cat f); echo ${m[$k]}`,
+		`m[0]=1; typeset -A m; k=$(cat f); m[$k]=1`, `f() { m=(1); }; f; declare -A m; k=$(cat f); m[$k]=1`, `for i in 1 2; do m=(1); done; declare -A m; k=$(cat f); m[$k]=1`, `eval 'm=(1)'; declare -A m; k=$(cat f); m[$k]=1`,
+		`declare -A m; unset m; k=$(cat f); m[$k]=1`, `declare -A m; f() { unset m; }; f; k=$(cat f); m[$k]=1`, `declare -A m; while read k; do m[$k]=1; unset m; done < f`, `declare -A m; (unset m; k=$(cat f); m[$k]=1)`,
+		`declare -A m; eval 'unset m'; k=$(cat f); m[$k]=1`, `declare -A m; ls && unset -v m; k=$(cat f); m[$k]=1`, `declare -A m; while read k; do m[$k]=1; eval "unset m"; done < f`, `declare -A m; for k in *; do m[$k]=1; command unset m; done`,
+		`local -A m; k=$(cat f); m[$k]=1`, `ls && declare -A m; k=$(cat f); m[$k]=1`, `for i in 1 2; do declare -A m; k=$(cat f); m[$k]=1; unset m; m=(1); done`, `f() { declare -gA m; k=$(cat f); m[$k]=1; }`,
+		`f() { local -a m; local -A m; k=$(cat f); m[$k]=1; }`, `if ls; then declare -A m; fi; k=$(cat f); m[$k]=1`, `f() { unset m; }; g() { local -A m; f; k=$(cat f); m[$k]=1; }`, `declare -A m; unset m n; read k < f; [[ -v m ]]; m[$k]=1`,
+		// a number that is not surely one
+		`read i < f; local i=1; echo $((i))`, `read i < f; ls || local i=1; echo $((i))`, `f() { local i; read i < f; declare -g i=1; echo $((i)); }`, `read x < f; CI=1; export CI=x; echo $((CI))`,
+		`read i < f; case $1 in a) i=1 ;& b) echo $((i)) ;; esac`, `read i < f; case $1 in a) i=1 ;;& b) echo $((i)) ;; esac`, `MAPFILE=1; mapfile < f; echo $((MAPFILE))`,
+		`read i < f; case x in $((i=5))) ;; esac; echo $((i)); case a in b|$((i=5))) ;; esac; read i < f; case a in a|$((i=5))) echo $((i)) ;; esac`,
+		`i=; case x in "${i:=curl x}") ;; *) eval "$i" ;; esac`, `set -- ls 'curl x'; i=1; while ls; do eval "\$$i"; ((i++)); done`, `set -- ls 'curl x'; i=1; for x in a b; do eval "\$$i"; : $((i+=1)); done`,
+		`declare -p x=$(curl x)`, `export -p x="$(curl x)"`, `set -- ls curl; i=1; until eval "\$$i"; do ((i += 1)); done`,
+		// a directory that a trap leaves
+		`trap 'cd /etc/cron.d' DEBUG; echo x > y`, `f() { trap 'pushd /etc' USR1; }; f; echo x > y`,
+		`export -p LD_PRELOAD=./x; ls`, `export -p PATH=.; ls`, `export -fp PATH=.; ls`,
+	} {
+		if r := classify.Shell(text, "/w"); r.Class == classify.Local {
+			t.Errorf("%s: is local", text)
+		}
+	}
+	for _, text := range []string{
+		`declare -A m; k=$(cat f); m[$k]=1; echo "${m[$k]}"`, `declare -A m; while read -r k; do m[$k]=1; done < f; echo "${!m[@]}"`, `declare -A m=([a]=1 [b]=2); m[c]=3; echo "${m[a]}"`, `f() { local -A m; local k; k=$(cat f); m[$k]=1; }; f`,
+		`declare -A a b; read -r k < f; a[$k]=1; b[$k]=2`, `declare -A m; declare -A m; read -r k < f; m[$k]=1`, `x=(1); declare -A m; unset x; read -r k < f; m[$k]=1`, `m=(1 2); echo "${m[0]}" "${m[@]}"`,
+		`f() { local i=1; echo $((i + 1)); }; f`, `i=1; case $1 in a) i=2 ;; b) i=3 ;; esac; echo $((i))`, `i=0; for f in *.go; do i=$((i + 1)); done; echo $((i))`, `i=0; while read -r l; do ((i++)); done < f; echo $((i))`,
+		`declare i=1; echo $((i))`, `trap 'rm -f /tmp/x' EXIT; echo x > y`, `trap 'cd /; rm -f /tmp/x' EXIT; echo x > y`, `case $1 in a) echo x > y ;;& b) ls ;; esac`, `f() { declare -g i=1; }; f; ls`, `export -p`, `declare -p x`,
+	} {
+		if r := classify.Shell(text, "/w"); r.Class != classify.Local {
+			t.Errorf("%s: %v: %v", text, r.Class, r.Reasons)
+		}
+	}
+}
+
+// TestF20Export: G5, a variable that no accepted program reads may be given to later commands; what it holds is followed.
+func TestF20Export(t *testing.T) {
+	for text, local := range map[string]bool{
+		"export FOO=bar": true, "export FOO=bar BAZ=1; ls": true, `export TOKEN="t$(cat f)"`: true, "FOO=1; export FOO": true, "export DEBUG=1 && grep -r x .": true, "declare -x FOO=bar": true, "export API_URL=http://a.example/x": true,
+		"export FOO=2; echo $((FOO + 1))": true,
+		"export PATH=.":                   false, "export LD_PRELOAD=./x": false, "export BASH_ENV=x": false, "export GIT_SSH=./x": false, "export http_proxy=x": false, "export OPENSSL_CONF=x": false, "export XZ_OPT=x": false, "export NODE_OPTIONS=x": false,
+		"export PYTHONPATH=x": false, "export LESSOPEN=x": false, "export ZDOTDIR=x": false, "export FOO=bar; make": false, "export FOO=curl; $FOO x": false, "export FOO=$(cat f)": false, "export FOO=$(curl x)": false, `export "$x=1"`: false,
+		"FOO=1; read FOO < f; export FOO; echo $((FOO))": false, "x=1; export x=y; echo $((x))": false, "x=1; export x+=y; echo $((x))": false, "export IFS=x": false, "export UNZIP=-o": false, "export GOFLAGS=x": false, "export PAGER=x": false,
+	} {
+		if r := classify.Shell(text, "/w"); (r.Class == classify.Local) != local {
+			t.Errorf("%s: %v, want local %v: %v", text, r.Class, local, r.Reasons)
+		}
+	}
+}
