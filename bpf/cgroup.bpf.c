@@ -371,7 +371,8 @@ int weir_state(struct state_change *c)
 	s->policy = fresh.policy;
 	s->agent = fresh.agent;
 	s->grant = fresh.grant;
-	s->flags = fresh.flags;
+	__sync_fetch_and_and((__u32 *)&s->flags, fresh.flags | STATE_DOUBT); /* programs set that */
+	__sync_fetch_and_or((__u32 *)&s->flags, fresh.flags);
 	__sync_fetch_and_or((__u32 *)&s->taint, fresh.taint);
 	if (c->clear)
 		__sync_fetch_and_and((__u32 *)&s->taint, ~c->clear);

@@ -475,7 +475,9 @@ int BPF_PROG(weir_connect, struct socket *sock, struct sockaddr *address, int ad
 	struct dest d = {.proto = proto};
 	__u16 type = sk->sk_type;
 	if (family != AF_INET && family != AF_INET6) {
-		if (is_free(&w) || allowed_type(family, type, proto))
+		/* what is sent without a name goes there, also where that changes once it was judged */
+		if (is_free(&w) ||
+		    (allowed_type(family, type, proto) && netlink_to_kernel(sk, address, addrlen)))
 			ANSWER(0);
 		d.addr[0] = family;
 		return finish(deny(&w, &d, cookie, COUNT_DENIED_CONNECT, REASON_FAMILY));

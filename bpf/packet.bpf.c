@@ -29,6 +29,7 @@ struct {
 #define ALLOW 1
 #define DENY 0
 #define LOOPBACK_DEVICE 1 /* of every network namespace */
+#define NO_DEVICE 0x7fffffff
 #define TCP_FIN_WAIT1 4
 #define TCP_FIN_WAIT2 5
 #define TCP_CLOSING 11
@@ -252,29 +253,16 @@ __noinline int comes_from_here(struct way *y, __u64 skb)
 	return a.found;
 }
 
-static __always_inline int foreign_peer(struct __sk_buff *skb, struct where *w, struct way *y)
+/* foreign: whoever hears what is sent from one address of loopback to another, if anybody, is outside. */
+static __always_inline int foreign(struct __sk_buff *skb, struct where *w, struct bpf_sock_tuple *tuple,
+                                   const struct way *y)
 {
-	struct bpf_sock_tuple tuple = {};
-	const __u32 *to = (const __u32 *)y->to.addr;
-	__u32 size;
-	if (y->ip4) {
-		tuple.ipv4.saddr = y->from[0];
-		tuple.ipv4.daddr = to[3];
-		tuple.ipv4.sport = y->from_port;
-		tuple.ipv4.dport = y->to_port;
-		size = sizeof(tuple.ipv4);
-	} else {
-		__builtin_memcpy(tuple.ipv6.saddr, y->from, sizeof(y->from));
-		__builtin_memcpy(tuple.ipv6.daddr, y->to.addr, sizeof(y->to.addr));
-		tuple.ipv6.sport = y->from_port;
-		tuple.ipv6.dport = y->to_port;
-		size = sizeof(tuple.ipv6);
-	}
+	__u32 size = y->ip4 ? sizeof(tuple->ipv4) : sizeof(tuple->ipv6);
 	struct bpf_sock *peer;
 	if (y->to.proto == IPPROTO_TCP)
-		peer = bpf_sk_lookup_tcp(skb, &tuple, size, BPF_F_CURRENT_NETNS, 0);
+		peer = bpf_sk_lookup_tcp(skb, tuple, size, BPF_F_CURRENT_NETNS, 0);
 	else if (y->to.proto == IPPROTO_UDP)
-		peer = bpf_sk_lookup_udp(skb, &tuple, size, BPF_F_CURRENT_NETNS, 0);
+		peer = bpf_sk_lookup_udp(skb, tuple, size, BPF_F_CURRENT_NETNS, 0);
 	else
 		return 1;
 	if (!peer)
@@ -284,6 +272,56 @@ static __always_inline int foreign_peer(struct __sk_buff *skb, struct where *w, 
 	                                     shared_outside(w, address_of(peer))));
 	bpf_sk_release(peer);
 	return foreign;
+}
+
+/* Global, verified once: a packet is looked at both ways. skb is its context. */
+__noinline int foreign_peer(struct __sk_buff *skb, struct where *w, struct way *y)
+{
+	struct bpf_sock_tuple tuple = {};
+	if (!w || !y)
+		return 1;
+	const __u32 *to = (const __u32 *)y->to.addr;
+	if (y->ip4) {
+		tuple.ipv4.saddr = y->from[0];
+		tuple.ipv4.daddr = to[3];
+		tuple.ipv4.sport = y->from_port;
+		tuple.ipv4.dport = y->to_port;
+	} else {
+		__builtin_memcpy(tuple.ipv6.saddr, y->from, sizeof(y->from));
+		__builtin_memcpy(tuple.ipv6.daddr, y->to.addr, sizeof(y->to.addr));
+		tuple.ipv6.sport = y->from_port;
+		tuple.ipv6.dport = y->to_port;
+	}
+	return foreign(skb, w, &tuple, y);
+}
+
+/* foreign_source: who hears what is answered is outside. A socket may send from any address of loopback; and
+ * what the kernel answers, or a service, has what was sent in it. */
+__noinline int foreign_source(struct __sk_buff *skb, struct where *w, struct way *y)
+{
+	struct bpf_sock_tuple tuple = {};
+	if (!w || !y)
+		return 1;
+	const __u32 *to = (const __u32 *)y->to.addr;
+	if (y->ip4) {
+		tuple.ipv4.saddr = to[3];
+		tuple.ipv4.daddr = y->from[0];
+		tuple.ipv4.sport = y->to_port;
+		tuple.ipv4.dport = y->from_port;
+	} else {
+		__builtin_memcpy(tuple.ipv6.saddr, y->to.addr, sizeof(y->to.addr));
+		__builtin_memcpy(tuple.ipv6.daddr, y->from, sizeof(y->from));
+		tuple.ipv6.sport = y->to_port;
+		tuple.ipv6.dport = y->from_port;
+	}
+	return foreign(skb, w, &tuple, y);
+}
+
+/* What is read of a packet stays in registers, whose bounds the verifier knows. */
+static __always_inline int from_outside(struct __sk_buff *skb, struct where *w, const struct way *y)
+{
+	struct way copy = *y;
+	return foreign_source(skb, w, &copy);
 }
 
 #define TCP_OFFSET 12
@@ -404,8 +442,10 @@ int weir_sock_release(struct bpf_sock *ctx)
 			__u32 a[4] = {ctx->dst_ip6[0], ctx->dst_ip6[1], ctx->dst_ip6[2], ctx->dst_ip6[3]};
 			set_ip6(&peer, a);
 		}
-		if (stands_against(&w, p) && !may_answer(&w, p, ctx, cookie, &peer))
-			ctx->bound_dev_if = LOOPBACK_DEVICE; /* where no packet of the peer's comes from */
+		/* who is at the other end on loopback cannot be asked here */
+		if (stands_against(&w, p) && (is_loopback(&peer) || !may_answer(&w, p, ctx, cookie, &peer)))
+			/* where no packet of the peer's comes from */
+			ctx->bound_dev_if = is_loopback(&peer) ? NO_DEVICE : LOOPBACK_DEVICE;
 	}
 	bpf_map_delete_elem(&socks, &cookie);
 	return ALLOW;
@@ -482,8 +522,10 @@ int weir_packet(struct __sk_buff *skb)
 	struct mark *m = mark_of(sk, cookie);
 	int reason = judge(&w, &y.to, m ? m->grant : 0, 0);
 	if (reason == REASON_LOOPBACK)
-		return stays(skb, &y) && !foreign_peer(skb, &w, &y) ? ALLOW
-		                                                    : drop(skb, sk, &w, &y, REASON_OUTSIDE);
+		return stays(skb, &y) && !foreign_peer(skb, &w, &y) &&
+		               (y.to.proto != IPPROTO_UDP || !foreign_source(skb, &w, &y))
+		           ? ALLOW
+		           : drop(skb, sk, &w, &y, REASON_OUTSIDE);
 	if (reason == REASON_GRANTED && stands(&w, &y.to))
 		reason = REASON_UNRESOLVED; /* a socket from before the grant: nobody is at that address */
 	if (!is_open(reason) && !(reason == REASON_TAINTED && was_named(sk, p, &y.to)))
@@ -529,7 +571,8 @@ int weir_arrival(struct __sk_buff *skb)
 	source(&y, &from);
 	if (closing && stands_against(&w, p)) {
 		sk = sk ? bpf_sk_fullsock(sk) : 0;
-		if (may_answer(&w, p, sk, bpf_get_socket_cookie(skb), &from))
+		if (is_loopback(&from) ? !from_outside(skb, &w, &y)
+		                       : may_answer(&w, p, sk, bpf_get_socket_cookie(skb), &from))
 			return ALLOW;
 		count(COUNT_DROPPED);
 		return DENY;
@@ -549,7 +592,8 @@ int weir_arrival(struct __sk_buff *skb)
 	}
 	if ((readable && !tcp) || (p && p->mode == MODE_OBSERVE))
 		return ALLOW;
-	if (readable && is_open(judge(&w, &from, 0, 0)))
+	/* no check sees the answer to some, on loopback either: 6.1's of IPv6, and cookies */
+	if (readable && is_open(judge(&w, &from, 0, 0)) && !(is_loopback(&from) && from_outside(skb, &w, &y)))
 		return ALLOW;
 	count(COUNT_DROPPED);
 	return DENY;

@@ -3,6 +3,7 @@
  * number or name, and what the kernel is asked to send. */
 #include "ends.h"
 #include "refuse.h"
+#include "stain.h"
 
 char LICENSE[] SEC("license") = "GPL";
 
@@ -24,7 +25,7 @@ struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 4096);
 	__type(key, struct unix_peer);
-	__type(value, __u32);
+	__type(value, enum unix_listed);
 	__uint(pinning, LIBBPF_PIN_BY_NAME);
 } unix_peers SEC(".maps");
 
@@ -43,6 +44,8 @@ static __always_inline void read_path(char *path, struct sock *sk)
 	bpf_probe_read_kernel(path, length, name);
 	if (!path[0])
 		path[0] = '@';
+	else if (path[0] == '@')
+		path[0] = '?'; /* a file of that name is not the abstract socket */
 }
 
 static __always_inline void tell_peer(struct where *w, __u32 reason, const char *path, __u32 target)
@@ -59,6 +62,30 @@ static __always_inline void tell_peer(struct where *w, __u32 reason, const char 
 	if (path)
 		__builtin_memcpy(r->path, path, sizeof(r->path));
 	bpf_ringbuf_submit(r, 0);
+}
+
+struct upid___listens {
+	int nr;
+} __attribute__((preserve_access_index));
+
+struct pid___listens {
+	struct upid___listens numbers[1];
+} __attribute__((preserve_access_index));
+
+struct sock___listens {
+	struct pid___listens *sk_peer_pid; /* of who called listen, as the first pid namespace has it */
+} __attribute__((preserve_access_index));
+
+/* A name is what its socket was bound to, below whatever root its binder had. */
+static __always_inline int is_listed(struct unix_peer *key, struct sock *sk)
+{
+	enum unix_listed *how = bpf_map_lookup_elem(&unix_peers, key);
+	struct settings *c = configuration();
+	if (!how)
+		return 0;
+	return *how == LISTED_PEER ||
+	       (c && c->daemon &&
+	        (__u32)BPF_CORE_READ((struct sock___listens *)sk, sk_peer_pid, numbers[0].nr) == c->daemon);
 }
 
 /* peer: may the current process, in w, talk to the owner of sk? */
@@ -78,7 +105,7 @@ static __always_inline int peer_open(struct where *w, struct sock *sk, int *outs
 		key.policy = w->policy;
 		key.generation = p->generation;
 		/* another container's socket may have taken a listed name */
-		if (!other.guarded && bpf_map_lookup_elem(&unix_peers, &key)) {
+		if (!other.guarded && is_listed(&key, sk)) {
 			*outside = 0;
 			return 1;
 		}
@@ -191,6 +218,22 @@ static __always_inline int may_leave(struct where *w, struct sock *sk, int famil
 	return refuse_receipt(&own);
 }
 
+/* There was no room to note an end that somebody outside has, which nobody can refuse any more: from now on
+ * only what is noted as the container's own is. */
+static __always_inline void doubt(__u64 container)
+{
+	struct state fresh = {};
+	struct state *s = bpf_map_lookup_elem(&cgroups, &container);
+	if (!s) {
+		bpf_map_update_elem(&cgroups, &container, &fresh, BPF_NOEXIST);
+		s = bpf_map_lookup_elem(&cgroups, &container);
+	}
+	if (!s)
+		return;
+	__sync_fetch_and_or((__u32 *)&s->flags, STATE_DOUBT);
+	forget();
+}
+
 /* A connection that waited in a container's listener, which somebody outside has (B64). */
 SEC("fexit/unix_accept")
 int BPF_PROG(weir_accepted, struct socket *sock, struct socket *newsock)
@@ -198,8 +241,9 @@ int BPF_PROG(weir_accepted, struct socket *sock, struct socket *newsock)
 	struct where w, own;
 	struct sock *sk = newsock->sk;
 	walk_current(&w);
-	if (sk && gets_foreign(&w, &own, BPF_CORE_READ(sock, sk)))
-		note_end(bpf_get_socket_cookie(sk), UNIX_OUTSIDE);
+	if (sk && gets_foreign(&w, &own, BPF_CORE_READ(sock, sk)) &&
+	    note_end(bpf_get_socket_cookie(sk), UNIX_OUTSIDE))
+		doubt(own.container);
 	return 0;
 }
 
@@ -523,4 +567,20 @@ int BPF_PROG(weir_key, struct key *key, void *cred, unsigned long flags)
 	if (name[0] != authorizes.word[0] || name[1] != authorizes.word[1] || may_ask_kernel(0))
 		return 0;
 	return -EPERM;
+}
+
+/* The kernel starts a program of the host's that is to load a module, with a name in which some of the words
+ * are the asker's: of a digest, a file system, a kind of device, or of what it executes (B68). */
+SEC("fmod_ret/security_kernel_module_request")
+int BPF_PROG(weir_module)
+{
+	return may_ask_kernel(0) ? 0 : -EPERM;
+}
+
+/* keyctl_session_to_parent alone asks for such credentials: they go to the parent (B71). */
+SEC("fmod_ret/security_cred_alloc_blank")
+int BPF_PROG(weir_parent)
+{
+	struct task_struct *t = bpf_get_current_task_btf();
+	return may_reach(BPF_CORE_READ(t, real_parent)) ? 0 : -EPERM;
 }

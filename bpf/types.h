@@ -4,7 +4,7 @@
 #define WEIR_TYPES_H
 
 /* Pins of another version are never adopted: raise it with every change of a pinned map. */
-enum abi { ABI_VERSION = 10 };
+enum abi { ABI_VERSION = 11 };
 
 /* Levels of the cgroup tree that a program walks, the root being level 0.
  * What lies deeper inside a guarded parent is denied (B53). */
@@ -20,6 +20,7 @@ enum state_flag {
 	STATE_GRANT = 2,  /* a command that is held or was let out lives here */
 	STATE_ALONE = 4,  /* itself a container, wherever it stands */
 	STATE_LATE = 8,   /* a container that may have run before it was guarded */
+	STATE_DOUBT = 16, /* somebody outside has an end of its Unix sockets that nobody noted: no room */
 };
 
 /* One cgroup. An absent entry is a cgroup that adds nothing. */
@@ -155,6 +156,12 @@ struct resolver {
 enum unix_end {
 	UNIX_OUTSIDE = 1, /* somebody outside has it, or its other end */
 	UNIX_OWN = 2,     /* made under guard, or found to be the container's alone */
+};
+
+/* Who may be heard under a listed name. */
+enum unix_listed {
+	LISTED_PEER = 1, /* whoever is not guarded and has bound it */
+	LISTED_OWN = 2,  /* the daemon: another process can bind the same name below a root of its own */
 };
 
 #define UNIX_PATH 108

@@ -111,7 +111,7 @@ struct where {
 };
 
 #define GUARDED 1
-#define GUARDED_LATE 2 /* its container is STATE_LATE */
+#define GUARDED_LATE 2 /* its container is STATE_LATE or STATE_DOUBT */
 
 /* What walks found, on each processor. An entry is odd while it is written and another afterwards:
  * who is interrupted, or comes in between, never takes half of one. */
@@ -219,7 +219,7 @@ __noinline int step(struct where *w, __u64 id, __u32 level)
 		w->container = id;
 		w->level = level;
 	}
-	if (s->flags & STATE_LATE && w->container == id)
+	if (s->flags & (STATE_LATE | STATE_DOUBT) && w->container == id)
 		w->guarded |= GUARDED_LATE;
 	if (s->flags & STATE_PARENT) {
 		w->guarded = GUARDED;

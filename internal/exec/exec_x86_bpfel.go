@@ -176,6 +176,7 @@ const (
 	execStateFlagSTATE_GRANT  execStateFlag = 2
 	execStateFlagSTATE_ALONE  execStateFlag = 4
 	execStateFlagSTATE_LATE   execStateFlag = 8
+	execStateFlagSTATE_DOUBT  execStateFlag = 16
 )
 
 type execTask struct {

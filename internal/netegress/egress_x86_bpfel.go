@@ -347,6 +347,7 @@ const (
 	egressStateFlagSTATE_GRANT  egressStateFlag = 2
 	egressStateFlagSTATE_ALONE  egressStateFlag = 4
 	egressStateFlagSTATE_LATE   egressStateFlag = 8
+	egressStateFlagSTATE_DOUBT  egressStateFlag = 16
 )
 
 type egressTask struct {

@@ -199,6 +199,13 @@ const (
 	peersUnixEndUNIX_OWN     peersUnixEnd = 2
 )
 
+type peersUnixListed uint32
+
+const (
+	peersUnixListedLISTED_PEER peersUnixListed = 1
+	peersUnixListedLISTED_OWN  peersUnixListed = 2
+)
+
 type peersUnixPeer struct {
 	_          structs.HostLayout
 	Policy     uint32
@@ -246,6 +253,8 @@ const (
 	peersProgWeirKill       = "weir_kill"
 	peersProgWeirLimit      = "weir_limit"
 	peersProgWeirListen     = "weir_listen"
+	peersProgWeirModule     = "weir_module"
+	peersProgWeirParent     = "weir_parent"
 	peersProgWeirReceive    = "weir_receive"
 	peersProgWeirRecvmsg    = "weir_recvmsg"
 	peersProgWeirShutdown   = "weir_shutdown"
@@ -312,6 +321,8 @@ type peersProgramSpecs struct {
 	WeirKill       *ebpf.ProgramSpec `ebpf:"weir_kill"`
 	WeirLimit      *ebpf.ProgramSpec `ebpf:"weir_limit"`
 	WeirListen     *ebpf.ProgramSpec `ebpf:"weir_listen"`
+	WeirModule     *ebpf.ProgramSpec `ebpf:"weir_module"`
+	WeirParent     *ebpf.ProgramSpec `ebpf:"weir_parent"`
 	WeirReceive    *ebpf.ProgramSpec `ebpf:"weir_receive"`
 	WeirRecvmsg    *ebpf.ProgramSpec `ebpf:"weir_recvmsg"`
 	WeirShutdown   *ebpf.ProgramSpec `ebpf:"weir_shutdown"`
@@ -448,6 +459,8 @@ type peersPrograms struct {
 	WeirKill       *ebpf.Program `ebpf:"weir_kill"`
 	WeirLimit      *ebpf.Program `ebpf:"weir_limit"`
 	WeirListen     *ebpf.Program `ebpf:"weir_listen"`
+	WeirModule     *ebpf.Program `ebpf:"weir_module"`
+	WeirParent     *ebpf.Program `ebpf:"weir_parent"`
 	WeirReceive    *ebpf.Program `ebpf:"weir_receive"`
 	WeirRecvmsg    *ebpf.Program `ebpf:"weir_recvmsg"`
 	WeirShutdown   *ebpf.Program `ebpf:"weir_shutdown"`
@@ -474,6 +487,8 @@ func (p *peersPrograms) Close() error {
 		p.WeirKill,
 		p.WeirLimit,
 		p.WeirListen,
+		p.WeirModule,
+		p.WeirParent,
 		p.WeirReceive,
 		p.WeirRecvmsg,
 		p.WeirShutdown,

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
-	"slices"
 
 	"github.com/cilium/ebpf"
 
@@ -123,9 +122,11 @@ func (e *Egress) write(slot uint32, l *loaded, p policy.Policy) error {
 			return fmt.Errorf("write allowed destination %s: %w", d.Prefix, err)
 		}
 	}
-	for _, path := range slices.Concat(p.UnixPeers, e.bridges[slot]) {
-		if err := e.putPeer(slot, l, path); err != nil {
-			return err
+	for listed, paths := range map[peersUnixListed][]string{peersUnixListedLISTED_PEER: p.UnixPeers, peersUnixListedLISTED_OWN: e.bridges[slot]} {
+		for _, path := range paths {
+			if err := e.putPeer(slot, l, path, listed); err != nil {
+				return err
+			}
 		}
 	}
 	return e.writeTrusted(slot, l, p)

@@ -16,7 +16,7 @@ import (
 type cgroupAbi uint32
 
 const (
-	cgroupAbiABI_VERSION cgroupAbi = 10
+	cgroupAbiABI_VERSION cgroupAbi = 11
 )
 
 type cgroupGrant struct {
@@ -147,6 +147,7 @@ const (
 	cgroupStateFlagSTATE_GRANT  cgroupStateFlag = 2
 	cgroupStateFlagSTATE_ALONE  cgroupStateFlag = 4
 	cgroupStateFlagSTATE_LATE   cgroupStateFlag = 8
+	cgroupStateFlagSTATE_DOUBT  cgroupStateFlag = 16
 )
 
 type cgroupTask struct {
