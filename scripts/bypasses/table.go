@@ -73,4 +73,11 @@ var table = []bypass{
 	{"B65", "A cgroup is named like a deleted one, so that its process is taken for another's.", "The whole path is compared, and nothing is cut off it."},
 	{"B66", "A sibling outside the grant sends on a granted socket, also after the command's end.", "The sockets of a grant are closed when it ends."},
 	{"B67", "Signals with a value, System V messages, limits, keys and core dumps reach processes of the same user outside.", "They are refused once tainted where the kernel asks; docs/limits.md has the rest."},
+	{"B68", "The kernel has a program of the host load a module, by a name that the container chose: of a digest, a file system, a kind of device, a binary format.", "Such a request is refused once tainted."},
+	{"B69", "Another process binds the sensor's socket name below a root of its own, or a file whose name looks like a listed abstract one.", "A bridge is known by the process that listens, and a file's name is never an abstract one."},
+	{"B70", "The notes of who has an end of a Unix socket are full when somebody outside accepts one.", "From then on only what is noted as the container's own counts as its own."},
+	{"B71", "A process in the container gives its session keyring to its parent outside.", "It is refused once tainted."},
+	{"B72", "On loopback, the kernel or a service answers a source address that somebody outside has.", "A datagram on loopback needs a source that nobody outside has."},
+	{"B73", "Somebody outside connects on loopback, and the answer to the first packet carries a segment size that the container chose.", "Such a first packet does not arrive."},
+	{"B74", "A netlink socket is connected to a process between the check of a send and the send.", "A tainted container connects netlink sockets to the kernel only."},
 }

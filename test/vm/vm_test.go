@@ -15,6 +15,7 @@ import (
 // groups has what is special about a group; those that are not named have the defaults.
 var groups = map[string]Group{
 	"agents":       {MemMiB: 4096, Takes: 600},
+	"answers":      {Takes: 120, Newest: "^TestAnswers$/^B70$"},
 	"bare":         {Once: true, Takes: 150},
 	"bridge":       {Once: true, Takes: 80},
 	"cascade":      {Once: true},

@@ -1,0 +1,215 @@
+//go:build vmguest
+
+// Package answers has the ways out on which the kernel, or somebody outside, says what a container chose: an answer on loopback, a
+// program that the kernel starts, a listed name that another socket took.
+package answers
+
+import (
+	_ "embed"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"weir/test/vm/guest/inside"
+	"weir/test/vm/guest/rig"
+)
+
+func TestMain(m *testing.M) { inside.Main(m) }
+
+//go:embed outside.py
+var outsidePy string
+
+//go:embed inside.py
+var insidePy string
+
+const secret = "/run/answers/secret"
+
+const policy = `
+hold: false
+approver: none
+unix_peers: ["@listed"]
+taint:
+  secret_files: [` + secret + `]
+`
+
+// way is one attempt: outside listens, inside chooses what it hears.
+type way struct {
+	name, inside, outside string // functions of inside.py and outside.py
+	text                  string // empty: one of its own
+	root                  bool   // inside is
+	opens                 bool   // inside opens something before the taint
+	secret                bool   // and taints itself by a secret file
+	first                 bool   // inside listens before outside begins
+	alone                 bool   // outside does all
+	told                  bool   // inside is told what outside says when it listens
+	tainted               bool   // works for tainted containers only
+	module                bool   // a program of the host's is replaced
+}
+
+var ways = []way{
+	{name: "B68/keyctl", inside: "keyctl", outside: "module", module: true},
+	{name: "B68/mount", inside: "mount", outside: "module", text: "chosenfs", module: true},
+	{name: "B68/link", inside: "link", outside: "module", text: "chosenlink", module: true},
+	{name: "B68/binfmt", inside: "binfmt", outside: "module", text: "binfmt-beef", module: true},
+	{name: "B69/imitated", inside: "imitate", outside: "imitate"},
+	{name: "B69/file-like-abstract", inside: "atname", outside: "atname"},
+	{name: "B70/full", inside: "full", outside: "full", root: true, opens: true},
+	{name: "B71/session-to-parent", outside: "parent", alone: true},
+	{name: "B72/unreachable", inside: "icmp", outside: "icmp"},
+	{name: "B72/unreachable-shared", inside: "icmp_shared", outside: "icmp_shared"},
+	{name: "B72/unreachable-shared6", inside: "icmp6_shared", outside: "icmp6_shared"},
+	{name: "B56_B72/resolver", inside: "dns", outside: "dns", tainted: true},
+	{name: "B73/syn-ack6", inside: "synack6", outside: "synack6", first: true},
+	{name: "B73/cookie", inside: "cookie", outside: "cookie", first: true},
+	{name: "B73/cookie6", inside: "cookie6", outside: "cookie6", first: true},
+	{name: "B61/loopback", inside: "timewait4", outside: "timewait4", opens: true, secret: true},
+	{name: "B61/loopback6", inside: "timewait6", outside: "timewait6", opens: true, secret: true},
+	{name: "B74/netlink", inside: "netlink", outside: "netlink", root: true, told: true},
+}
+
+func TestAnswers(t *testing.T) {
+	f := &fixture{world: rig.NewOutside(t)}
+	rig.Must(t, "mkdir -p /run/answers && chmod 1777 /run/answers && echo key >"+secret+" && chmod 644 "+secret)
+	f.sensor = rig.StartSensor(t, policy)
+	f.control = rig.Bare(t, "control")
+	f.tainted = f.sensor.Guard(t, "tainted", "--taint", "secret")
+	for _, w := range ways {
+		t.Run(w.name, func(t *testing.T) {
+			if !w.tainted && !f.try(t, w, f.control, false) {
+				t.Fatal("nobody hears it without a guard")
+			}
+			s := f.tainted
+			if w.opens {
+				s = f.sensor.Guard(t, filepath.Base(w.name))
+			}
+			if f.try(t, w, s, true) {
+				t.Error("somebody outside hears it")
+			}
+		})
+	}
+	for name, fn := range map[string]func(*testing.T, *fixture){"B72_B73_talks_to_itself": talks, "B61_ends_as_ever": ends} {
+		t.Run(name, func(t *testing.T) { fn(t, f) })
+	}
+}
+
+type fixture struct {
+	world            *rig.Outside
+	sensor           *rig.Sensor
+	control, tainted *rig.Session
+}
+
+// try says whether outside hears what s says.
+func (f *fixture) try(t *testing.T, w way, s *rig.Session, guarded bool) bool {
+	t.Helper()
+	port := f.world.Port()
+	f.world.Port() // the next one is used, too
+	text := w.text
+	if text == "" {
+		text = "text." + strconv.Itoa(port) + ".end"
+	}
+	if w.module {
+		defer rig.Must(t, "echo /sbin/modprobe >/proc/sys/kernel/modprobe")
+	}
+	bridge := "/run/weir/bridge/" + filepath.Base(f.tainted.Cgroup) + ".sock"
+	var in, out *rig.Proc
+	begin := func() {
+		out = f.world.Agent.Start(t, "python3", "-c", outsidePy, w.outside, strconv.Itoa(port), text, map[bool]string{false: bridge, true: s.Cgroup}[w.alone])
+	}
+	said := func(p *rig.Proc, prefix string) string {
+		t.Helper()
+		line := p.WaitLine(prefix, rig.Late)
+		if line == "" {
+			t.Fatalf("it never says %q: %s", prefix, p.Wait(t))
+		}
+		return strings.TrimSpace(strings.TrimPrefix(line, prefix))
+	}
+	if !w.first {
+		begin()
+	}
+	if !w.alone {
+		arg := bridge
+		if w.told || !w.opens && !w.first {
+			if at := said(out, "listens"); w.told {
+				arg = at
+			}
+		} else if !w.first {
+			said(out, "serves")
+		}
+		argv := []string{"setpriv", "--reuid=1000", "--regid=1000", "--clear-groups"}
+		if w.root {
+			argv = nil
+		}
+		argv = append(argv, "python3", "-c", insidePy, w.inside, strconv.Itoa(port), text)
+		switch {
+		case !w.secret:
+			argv = append(argv, arg)
+		case guarded:
+			argv = append(argv, secret)
+		}
+		in = s.Start(t, argv...)
+		if w.opens || w.first {
+			said(in, "opened")
+		}
+		if w.opens && guarded && !w.secret {
+			f.sensor.Taint(t, filepath.Base(w.name), "secret")
+		}
+		if w.first {
+			begin()
+		} else if w.opens {
+			in.Input(t, "\n")
+		}
+		if w.secret {
+			said(in, "closed")
+			out.Input(t, "\n")
+		}
+	}
+	said(out, "listens")
+	heard := false
+	if !guarded {
+		heard = out.WaitLine("heard", rig.Late) != ""
+	}
+	if in != nil && (w.first || w.secret) {
+		if w.first && guarded {
+			f.world.Flush(t) // its connections have been tried
+		}
+		in.Input(t, "\n")
+	}
+	if in != nil {
+		if r, ended := in.WaitFor(rig.Late); !ended {
+			t.Fatal("inside does not end")
+		} else if w.tainted && !strings.Contains(r.Stdout, "answers") {
+			t.Fatalf("inside: %s", r)
+		}
+	}
+	if guarded {
+		out.Input(t, "\n")
+		r := out.Wait(t)
+		heard = strings.Contains(r.Stdout, "\nheard")
+		if !heard && !strings.Contains(r.Stdout, "\nnothing") {
+			t.Fatalf("outside: %s", r)
+		}
+	}
+	return heard
+}
+
+// talks: a tainted container goes on talking to itself on loopback.
+func talks(t *testing.T, f *fixture) {
+	if r := f.tainted.Run(t, "python3", "-c", insidePy, "own", strconv.Itoa(f.world.Port()), "text"); !strings.Contains(r.Stdout, "talks to itself") {
+		t.Error(r)
+	}
+}
+
+// ends: connections within a container that were half closed before the taint go on.
+func ends(t *testing.T, f *fixture) {
+	s := f.sensor.Guard(t, "older")
+	p := s.Start(t, "python3", "-c", insidePy, "older", strconv.Itoa(f.world.Port()), "text")
+	if p.WaitLine("opened", rig.Late) == "" {
+		t.Fatal(p.Wait(t))
+	}
+	f.sensor.Taint(t, "older", "secret")
+	p.Input(t, "\n")
+	if r := p.Wait(t); !strings.Contains(r.Stdout, "ends as ever") {
+		t.Error(r)
+	}
+}

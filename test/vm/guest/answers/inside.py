@@ -1,0 +1,221 @@
+"""The container's part: each function has the kernel, or somebody outside, say what it chose."""
+import array, ctypes, errno, os, resource, socket, struct, sys, threading
+
+how, port, text = sys.argv[1], int(sys.argv[2]), sys.argv[3].encode()
+args = sys.argv[4:]
+libc = ctypes.CDLL(None, use_errno=True)
+
+
+def opened():
+    print("opened", flush=True)
+    sys.stdin.readline()
+
+
+def pktinfo(source):
+    return [(socket.IPPROTO_IP, 8, struct.pack("i4s4s", 0, socket.inet_aton(source), b"\0" * 4))]
+
+
+def shared(family, host):
+    s = socket.socket(family, socket.SOCK_DGRAM)
+    s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    s.bind((host, port))
+    return s
+
+
+def icmp(): shared(socket.AF_INET, "127.0.0.1").sendmsg([text], pktinfo("127.0.0.2"), 0, ("127.0.0.1", port + 1))
+def icmp_shared(): shared(socket.AF_INET, "127.0.0.1").sendto(text, ("127.0.0.1", port + 1))
+def icmp6_shared(): shared(socket.AF_INET6, "::1").sendto(text, ("::1", port + 1))
+
+
+def dns():
+    s = shared(socket.AF_INET, "127.0.0.1")
+    q = b"\0\1\1\0\0\1\0\0\0\0\0\0" + bytes([len(text)]) + text + b"\0\0\1\0\1"
+    s.sendto(q, ("10.77.0.2", 53))
+    s.settimeout(60)
+    s.recv(4096)
+    print("the resolver answers", flush=True)
+    s.sendmsg([q], pktinfo("127.0.0.2"), 0, ("10.77.0.2", 53))
+
+
+def synack(host, backlog):
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    s = socket.socket(family, socket.SOCK_STREAM)
+    s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    s.setsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG, 700)
+    s.bind((host, port))
+    s.listen(backlog)
+    opened()
+
+
+def synack6(): synack("::1", 16)
+def cookie(): synack("127.0.0.1", 1)
+def cookie6(): synack("::1", 1)
+
+
+def timewait(host):
+    c = socket.create_connection((host, port))
+    c.shutdown(socket.SHUT_WR)
+    opened()
+    if args:
+        open(args[0]).read()
+    c.setsockopt(*((socket.IPPROTO_IPV6, 67) if ":" in host else (socket.IPPROTO_IP, socket.IP_TOS)), 0x74)
+    c.close()
+    print("closed", flush=True)
+    sys.stdin.readline()
+
+
+def timewait4(): timewait("127.0.0.1")
+def timewait6(): timewait("::1")
+
+
+def own():
+    """A container goes on talking to itself, and ends connections either way."""
+    for family, host in ((socket.AF_INET, "127.0.0.1"), (socket.AF_INET6, "::1")):
+        l = socket.create_server((host, 0), family=family)
+        for half in (0, 1):
+            c = socket.create_connection(l.getsockname()[:2])
+            d, _ = l.accept()
+            c.sendall(text)
+            assert d.recv(100) == text
+            if half:
+                c.shutdown(socket.SHUT_WR)
+                assert d.recv(100) == b""
+            d.sendall(text)
+            assert c.recv(100) == text
+            d.close()
+            assert c.recv(10) == b""
+            c.close()
+        u, v = socket.socket(family, socket.SOCK_DGRAM), socket.socket(family, socket.SOCK_DGRAM)
+        u.bind((host, 0))
+        v.connect(u.getsockname()[:2])
+        v.send(text)
+        m, a = u.recvfrom(100)
+        u.sendto(m, a[:2])
+        assert v.recv(100) == text
+        u.close()
+        v.send(b"x")
+        try:
+            v.send(b"y")
+            assert False, "no error"
+        except ConnectionRefusedError:
+            pass
+    print("talks to itself", flush=True)
+
+
+def older():
+    """Connections within, half closed before the taint, end as they do."""
+    pairs = []
+    for family, host in ((socket.AF_INET, "127.0.0.1"), (socket.AF_INET6, "::1")):
+        l = socket.create_server((host, 0), family=family)
+        c = socket.create_connection(l.getsockname()[:2])
+        d, _ = l.accept()
+        c.shutdown(socket.SHUT_WR)
+        assert d.recv(10) == b""
+        pairs.append((c, d))
+    opened()
+    for c, d in pairs:
+        d.sendall(text)
+        assert c.recv(100) == text
+        d.close()
+        assert c.recv(10) == b""
+        c.close()
+    print("ends as ever", flush=True)
+
+
+def keyctl():
+    class Kdf(ctypes.Structure):
+        _fields_ = [("hashname", ctypes.c_char_p), ("otherinfo", ctypes.c_char_p), ("otherinfolen", ctypes.c_uint32), ("spare", ctypes.c_uint32 * 8)]
+    libc.syscall(250, 23, (ctypes.c_int * 3)(1, 1, 1), ctypes.create_string_buffer(64), 64, ctypes.byref(Kdf(text[:40], None, 0)))
+
+
+def binfmt():
+    path = "/tmp/answers-%d" % os.getpid()
+    with open(path, "wb") as f:
+        f.write(b"\x01\x02" + struct.pack("<H", int(text.split(b"-")[1], 16)) + b"\0" * 100)
+    os.chmod(path, 0o755)
+    try:
+        os.execv(path, [path])
+    except OSError:
+        os.unlink(path)
+
+
+def userns(flags):
+    uid, gid = os.getuid(), os.getgid()
+    if libc.unshare(0x10000000 | flags):
+        raise OSError(ctypes.get_errno(), "unshare")
+    for name, line in (("setgroups", "deny"), ("uid_map", "0 %d 1" % uid), ("gid_map", "0 %d 1" % gid)):
+        with open("/proc/self/" + name, "w") as f:
+            f.write(line)
+
+
+def mount():
+    userns(0x20000)
+    libc.mount(b"none", b"/tmp", text, 0, None)
+
+
+def link():
+    userns(0x40000000)
+    os.system("ip link add x0 type " + text.decode())
+
+
+def says(path):
+    s = socket.socket(socket.AF_UNIX)
+    s.connect(path)
+    s.send(text)
+
+
+def imitate(): says("/run/answers/fake" + args[0])
+def atname(): says("/run/answers/@listed")
+
+
+def full():
+    resource.setrlimit(resource.RLIMIT_NOFILE, (80000, 80000))
+    l = socket.socket(socket.AF_UNIX)
+    l.bind("")
+    l.listen(4)
+    c = socket.socket(socket.AF_UNIX)
+    c.connect(l.getsockname())
+    ear = socket.socket(socket.AF_UNIX)
+    ear.connect("\0answers-ear")
+    ear.sendmsg([b"."], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [l.fileno()]))])
+    held = []
+    while len(held) < 66000:
+        s = socket.socket(socket.AF_UNIX)
+        try:
+            s.connect("\0answers-many")
+        except OSError:
+            break
+        held.append(s)
+    print("made", len(held), flush=True)
+    ear.send(b".")
+    ear.recv(1)
+    opened()
+    c.send(text)
+
+
+def netlink():
+    """Changes where a message goes, between the check and the send."""
+    peer = int(args[0])
+    s = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 0)
+    s.bind((0, 0))
+    pid = os.fork()
+    if pid == 0:
+        for _ in range(40000):
+            for to in (peer, 0):
+                try:
+                    s.connect((to, 0))
+                except OSError:
+                    pass
+        os._exit(0)
+    m = struct.pack("=IHHII", 16 + len(text), 0x7777, 0, 1, 0) + text
+    while os.waitpid(pid, os.WNOHANG) == (0, 0):
+        try:
+            s.send(m, socket.MSG_DONTWAIT)
+        except OSError:
+            pass
+
+
+try:
+    globals()[how]()
+except OSError as e:
+    print("refused", errno.errorcode.get(e.errno), flush=True)
