@@ -171,7 +171,8 @@ func (f *fixture) try(t *testing.T, w way, s *rig.Session, guarded bool) bool {
 	}
 	if in != nil && (w.first || w.secret) {
 		if w.first && guarded {
-			f.world.Flush(t) // its connections have been tried
+			said(out, "tried") // also when the listener is full
+			f.world.Flush(t)
 		}
 		in.Input(t, "\n")
 	}

@@ -58,6 +58,8 @@ def synack(host):
             s.setblocking(False)
             s.connect_ex((host, port))
             socks.append(s)
+            if len(socks) == 8:
+                print("tried", flush=True)
         for s in socks:
             try:
                 s.getpeername()
