@@ -203,6 +203,9 @@ __noinline int question(struct where *w, struct dest *d, __u64 cookie)
 	if (old && old->start == hold.start) {
 		if (old->verdict == HOLD_DENIED || old->state == HOLD_FAILED)
 			return REFUSE;
+		/* a turn has an end of its own: where the machine stood still, the daemon comes yet */
+		if (old->state == HOLD_RESTARTS && is_alone())
+			return restart(old, &key);
 		if (!is_command(
 		        w, p)) /* nobody answers any more: the next daemon is to know that it does not wait */
 			old->state = HOLD_FAILED;

@@ -25,15 +25,19 @@ struct {
 	__uint(pinning, LIBBPF_PIN_BY_NAME);
 } asks SEC(".maps");
 
-/* Only commands are held: an agent would freeze with all its threads. Where the agent is not known, it is who
- * was started from outside. Without a daemon that beats, nobody would be there to answer. */
-static __always_inline int is_command(struct where *w, struct policy *p)
+/* Without a daemon that beats, nobody would be there to answer. */
+static __always_inline int is_alone(void)
 {
 	struct settings *c = configuration();
-	if (!c || !(p->flags & POLICY_HOLD) || !(p->flags & POLICY_ASK))
-		return 0;
 	__u64 now = bpf_ktime_get_boot_ns();
-	if (now > c->heartbeat && now - c->heartbeat > HEARTBEAT_NS)
+	return !c || (now > c->heartbeat && now - c->heartbeat > HEARTBEAT_NS);
+}
+
+/* Only commands are held: an agent would freeze with all its threads. Where the agent is not known, it is who
+ * was started from outside. */
+static __always_inline int is_command(struct where *w, struct policy *p)
+{
+	if (!(p->flags & POLICY_HOLD) || !(p->flags & POLICY_ASK) || is_alone())
 		return 0;
 	if (w->agent)
 		return bpf_get_current_pid_tgid() >> 32 != w->agent;

@@ -26,7 +26,7 @@ const (
 	giveUp     = 10 * time.Second
 )
 
-// Watch lets held processes go on whenever the daemon was killed, has not beaten for 3 s,
+// Watch lets held processes go on whenever the daemon was killed, has not beaten for 3 s at two looks,
 // or not begun to for 15 s: their call is tried again, finds nobody to hold it, and fails
 // with EPERM. Commands that were held before they began are killed. Once ctx has
 // ended, since the daemon has, it returns when nothing is held and nothing can be
@@ -81,6 +81,7 @@ type watcher struct {
 	holds      seenMap
 	cgroups    seenMap
 	beat, last uint64 // of the daemon; when it had ended
+	silent     uint64 // the beat that was stale at the last look
 	lastKnown  bool
 	replaced   bool // another daemon is at work
 }
@@ -98,7 +99,13 @@ func (w *watcher) dead() bool {
 	if w.beat == 0 {
 		return w.ended || time.Since(w.begun) > startTime
 	}
-	return stale(w.beat)
+	if !stale(w.beat) {
+		w.silent = 0
+		return false
+	}
+	again := w.silent == w.beat || w.ended // a machine that stood still lets the daemon beat between two looks
+	w.silent = w.beat
+	return again
 }
 
 // stale says whether the daemon that made this beat, if any, is taken for dead.
