@@ -15,7 +15,7 @@ char LICENSE[] SEC("license") = "GPL";
 #define NETLINK_ROUTE 0
 #define NETLINK_AUDIT 9
 #define TURN_NS 2500000000
-#define TURN_RESTARTS 200000 /* an emulated processor does 300000 in that time */
+#define TURN_RESTARTS 50000 /* an emulated processor does 300000 in that time */
 #define MAX_TURNS 16
 
 /* Until when, in ns since boot, each of the calls that are restarted may be: few at a time, or the daemon
@@ -203,8 +203,8 @@ __noinline int question(struct where *w, struct dest *d, __u64 cookie)
 	if (old && old->start == hold.start) {
 		if (old->verdict == HOLD_DENIED || old->state == HOLD_FAILED)
 			return REFUSE;
-		/* a turn has an end of its own: where the machine stood still, the daemon comes yet */
-		if (old->state == HOLD_RESTARTS && is_alone())
+		/* where the machine stood still, the daemon may come yet */
+		if (old->state == HOLD_RESTARTS && is_alone() && old->restarts < TURN_RESTARTS)
 			return restart(old, &key);
 		if (!is_command(
 		        w, p)) /* nobody answers any more: the next daemon is to know that it does not wait */
