@@ -16,7 +16,7 @@ import (
 var groups = map[string]Group{
 	"agents":       {MemMiB: 4096, Takes: 600},
 	"answers":      {Takes: 120, Newest: "^TestAnswers$/^B70$"},
-	"bare":         {Once: true, Takes: 150},
+	"bare":         {Once: true, Takes: 150, CPUs: 1},
 	"bridge":       {Once: true, Takes: 80},
 	"cascade":      {Once: true},
 	"cgroups":      {Once: true, Takes: 130},

@@ -1,0 +1,82 @@
+// Package docs keeps the documents whole: every link leads somewhere, and the index has every document.
+package docs
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+var (
+	link    = regexp.MustCompile(`\]\(([^)\s]+)\)`)
+	code    = regexp.MustCompile("(?s)```.*?```")
+	heading = regexp.MustCompile(`(?m)^#+ +(.*)$`)
+	dropped = regexp.MustCompile(`[^\p{L}\p{N} _-]`)
+)
+
+// anchors are the targets in a document, as GitHub names them.
+func anchors(text string) map[string]bool {
+	all := map[string]bool{}
+	for _, h := range heading.FindAllStringSubmatch(text, -1) {
+		all[strings.ReplaceAll(dropped.ReplaceAllString(strings.ToLower(h[1]), ""), " ", "-")] = true
+	}
+	return all
+}
+
+func read(t *testing.T, file string) string {
+	t.Helper()
+	b, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return code.ReplaceAllString(string(b), "")
+}
+
+func glob(t *testing.T, patterns ...string) []string {
+	t.Helper()
+	var all []string
+	for _, p := range patterns {
+		files, err := filepath.Glob(p)
+		if err != nil || len(files) == 0 {
+			t.Fatalf("%s: %v, %v", p, files, err)
+		}
+		all = append(all, files...)
+	}
+	return all
+}
+
+// TestLinks: no document links to a file or a section that is not there.
+func TestLinks(t *testing.T) {
+	for _, file := range glob(t, "../README.md", "*.md", "decisions/*.md") {
+		for _, m := range link.FindAllStringSubmatch(read(t, file), -1) {
+			if strings.Contains(m[1], "://") {
+				continue
+			}
+			path, anchor, _ := strings.Cut(m[1], "#")
+			target := file
+			if path != "" {
+				target = filepath.Join(filepath.Dir(file), path)
+			}
+			if _, err := os.Stat(target); err != nil {
+				t.Errorf("%s links to %s: there is no such file", file, m[1])
+			} else if anchor != "" && !anchors(read(t, target))[anchor] {
+				t.Errorf("%s links to %s: there is no such section", file, m[1])
+			}
+		}
+	}
+}
+
+// TestIndex: docs/README.md links to every document.
+func TestIndex(t *testing.T) {
+	linked := map[string]bool{}
+	for _, m := range link.FindAllStringSubmatch(read(t, "README.md"), -1) {
+		linked[m[1]] = true
+	}
+	for _, file := range glob(t, "*.md", "*.json", "decisions") {
+		if file != "README.md" && !linked[file] {
+			t.Errorf("docs/README.md does not link to %s", file)
+		}
+	}
+}
