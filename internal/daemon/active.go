@@ -5,7 +5,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"net/netip"
 	"os"
 	"strings"
@@ -17,28 +16,35 @@ import (
 // activePolicy are those in force. Their methods may be called at the same time.
 type activePolicy struct {
 	mu   sync.Mutex
-	base policy.Policy            // the daemon's own
-	said policy.Mode              // by weir mode; empty: the policy's
-	own  map[string]policy.Policy // of sessions that brought one
+	base versioned            // the daemon's own
+	said policy.Mode          // by weir mode; empty: the policy's
+	own  map[string]versioned // of sessions that brought one
+}
+
+// versioned is a policy with its version, which takes longer to compute than a question has.
+type versioned struct {
+	policy.Policy
+	version string
 }
 
 // newActivePolicy begins with the daemon's own policy.
 func newActivePolicy(base policy.Policy) *activePolicy {
-	return &activePolicy{base: base, own: map[string]policy.Policy{}}
+	return &activePolicy{base: versioned{base, policyVersion(base)}, own: map[string]versioned{}}
 }
 
 // Base is the daemon's own policy.
 func (p *activePolicy) Base() policy.Policy {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.base
+	return p.base.Policy
 }
 
 // SetBase replaces the daemon's own policy.
 func (p *activePolicy) SetBase(base policy.Policy) {
+	v := versioned{base, policyVersion(base)}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.base = base
+	p.base = v
 }
 
 // Mode is what is in force: what weir mode said, or the policy's.
@@ -53,15 +59,27 @@ func (p *activePolicy) Mode() policy.Mode {
 
 // ModeOf is the mode that is in force for a container.
 func (p *activePolicy) ModeOf(id string) policy.Mode {
+	now, _ := p.InForce(id)
+	return now.Mode
+}
+
+// InForce is the policy of a container in the mode that is in force for it, and its version, which changes with what the policy says and with the mode.
+func (p *activePolicy) InForce(id string) (policy.Policy, string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	v := p.of(id)
 	if p.said != "" {
-		return p.said
+		v.Mode = p.said
 	}
+	return v.Policy, string(v.Mode) + "-" + v.version
+}
+
+// of needs mu.
+func (p *activePolicy) of(id string) versioned {
 	if own, ok := p.own[id]; ok {
-		return own.Mode
+		return own
 	}
-	return p.base.Mode
+	return p.base
 }
 
 // Say puts a mode in force for all, empty: the policy's; and returns what was said before.
@@ -76,18 +94,16 @@ func (p *activePolicy) Say(m policy.Mode) (before policy.Mode) {
 func (p *activePolicy) For(id string) policy.Policy {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if own, ok := p.own[id]; ok {
-		return own
-	}
-	return p.base
+	return p.of(id).Policy
 }
 
-// InMode is a policy in the mode that is in force for all.
+// InMode is a policy as the kernel gets it: in the mode that is in force for all, and with the name servers.
 func (p *activePolicy) InMode(of policy.Policy) policy.Policy {
 	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.said != "" {
-		of.Mode = p.said
+	said := p.said
+	p.mu.Unlock()
+	if said != "" {
+		of.Mode = said
 	}
 	if of.Taint.Untrusted {
 		of.Resolvers = resolversOf(of.Resolvers) // they are trusted
@@ -97,9 +113,10 @@ func (p *activePolicy) InMode(of policy.Policy) policy.Policy {
 
 // SetOwn notes the policy that a session brought.
 func (p *activePolicy) SetOwn(id string, own policy.Policy) {
+	v := versioned{own, policyVersion(own)}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.own[id] = own
+	p.own[id] = v
 }
 
 // DropOwn forgets it, and says whether there was one.
@@ -115,7 +132,11 @@ func (p *activePolicy) DropOwn(id string) bool {
 func (p *activePolicy) Own() map[string]policy.Policy {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return maps.Clone(p.own)
+	own := make(map[string]policy.Policy, len(p.own))
+	for id, v := range p.own {
+		own[id] = v.Policy
+	}
+	return own
 }
 
 // policyVersion names a policy by what it says, so that no verdict outlives a change of it.

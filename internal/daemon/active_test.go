@@ -47,6 +47,45 @@ func TestModeIsForAll(t *testing.T) {
 	}
 }
 
+// No verdict outlives a change of the mode or of the policy that is in force: both change the version.
+func TestVersionFollowsWhatIsInForce(t *testing.T) {
+	base := policy.Default()
+	p := newActivePolicy(base)
+	seen := map[string]string{}
+	look := func(what string) {
+		_, v := p.InForce("g-one")
+		if before := seen[v]; before != "" {
+			t.Errorf("%s has the version of %s", what, before)
+		}
+		seen[v] = what
+	}
+	look("the base policy")
+	p.Say(policy.Seal)
+	look("mode seal")
+	p.Say("")
+	base.ClaimSeconds++
+	p.SetBase(base)
+	look("a new base policy")
+	own := base
+	own.ClaimSeconds++
+	p.SetOwn("g-one", own)
+	look("a policy of its own")
+	p.DropOwn("g-one")
+	if _, v := p.InForce("g-one"); seen[v] != "a new base policy" {
+		t.Errorf("without its own: the version of %q", seen[v])
+	}
+}
+
+// BenchmarkInForce is what each question and each call of a hook pays for its policy.
+func BenchmarkInForce(b *testing.B) {
+	base := policy.Default()
+	base.Taint.Untrusted = true
+	p := newActivePolicy(base)
+	for b.Loop() {
+		p.InForce("g-one")
+	}
+}
+
 func TestVersionIsOfWhatItSays(t *testing.T) {
 	a, b := policy.Default(), policy.Default()
 	if policyVersion(a) != policyVersion(b) {

@@ -74,8 +74,8 @@ func (d *daemon) ask(a netegress.Ask) {
 	} else {
 		r.Above = d.witness.Above(a.Container, r.Process)
 	}
-	p := d.policies.InMode(d.policies.For(r.Container.ID))
-	r.Mode, r.Policy = string(p.Mode), policyVersion(p)
+	p, version := d.policies.InForce(r.Container.ID)
+	r.Mode, r.Policy = string(p.Mode), version
 	r.AskFlagged, r.GrantSeconds = p.Cop.AskFlagged(), p.Grant.Seconds
 	d.summaries.Count(r.Container.ID, event.Hold)
 	v := d.gate.Decide(ctx, r)

@@ -36,13 +36,13 @@ func (a host) Who(pid int) (bridge.Asker, error) {
 	if err != nil {
 		return bridge.Asker{}, err
 	}
-	p := a.opts.Policies.InMode(a.opts.Policies.For(in.ID))
+	p, version := a.opts.Policies.InForce(in.ID)
 	process := a.opts.Witness.Process(netegress.Process{PID: pid, Start: stat.Start, ExecPID: pid, ExecStart: stat.Start, UID: uid, Comm: stat.Comm})
 	process.Cgroup = path
 	// It asks for another: what is missing of its own arguments makes that no worse.
 	process.Argv, process.Truncated, process.Claimed, process.EnvCut = shortArgv(process.Argv), false, false, false
 	return bridge.Asker{
-		Container: a.opts.Witness.Container(in.CgroupID, in.Taint), Process: process, Mode: string(p.Mode), AskFlagged: p.Cop.AskFlagged(), Policy: policyVersion(p), Hooks: p.Hooks, Unasked: p.Confirm.Except,
+		Container: a.opts.Witness.Container(in.CgroupID, in.Taint), Process: process, Mode: string(p.Mode), AskFlagged: p.Cop.AskFlagged(), Policy: version, Hooks: p.Hooks, Unasked: p.Confirm.Except,
 	}, nil
 }
 

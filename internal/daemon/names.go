@@ -122,7 +122,7 @@ func (d *daemon) askedForNames(a netegress.Ask, decided func()) bool {
 		return false
 	}
 	st, ok := d.state.ByCgroup(a.Container)
-	p := d.policies.InMode(d.policies.For(st.ID))
+	p, _ := d.policies.InForce(st.ID)
 	if !ok || p.Mode != policy.Enforce {
 		return false
 	}
