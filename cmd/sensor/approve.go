@@ -25,6 +25,7 @@ func (s *system) approveCommand() *cobra.Command {
 // answerCommand makes cmd the one that answers a question.
 func (s *system) answerCommand(allow bool, cmd *cobra.Command) *cobra.Command {
 	var why, lasts string
+	var narrow bool
 	scope := 1
 	const what = "the question's id; weir pending lists them"
 	cmd.Args = args(1, 1, what)
@@ -35,6 +36,9 @@ func (s *system) answerCommand(allow bool, cmd *cobra.Command) *cobra.Command {
 		if scope < 1 {
 			return usage(cmd, "--scope is %d: give a number from 1, as the question lists them", scope)
 		}
+		if narrow && lasts == "" {
+			return usage(cmd, "--narrow says what an approval for longer covers: give --for session or --for key, too")
+		}
 		if !cmd.Flags().Changed("scope") {
 			scope = 0 // a tool's call has none
 		}
@@ -42,7 +46,7 @@ func (s *system) answerCommand(allow bool, cmd *cobra.Command) *cobra.Command {
 		if q, ok := s.find(cmd.Context(), id); ok {
 			text = show.Question(q)
 		}
-		r := gate.Reply{Allow: allow, By: s.operator(), Why: why, Scope: scope, For: lasts, Shown: text}
+		r := gate.Reply{Allow: allow, By: s.operator(), Why: why, Scope: scope, For: lasts, Narrow: narrow, Shown: text}
 		q, err := s.client().Answer(cmd.Context(), id, r)
 		if err != nil {
 			return err
@@ -57,7 +61,7 @@ func (s *system) answerCommand(allow bool, cmd *cobra.Command) *cobra.Command {
 		if allow {
 			verb = "approved"
 		}
-		return s.answer(q, func(w io.Writer) { fmt.Fprintf(w, "%s: %s%s\n", verb, show.Subject(q), show.Again(q)) })
+		return s.answer(q, func(w io.Writer) { fmt.Fprintf(w, "%s: %s%s%s\n", verb, show.Subject(q), also(q), show.Again(q)) })
 	}
 	cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 		list, err := s.client().Pending(cmd.Context())
@@ -72,11 +76,21 @@ func (s *system) answerCommand(allow bool, cmd *cobra.Command) *cobra.Command {
 	}
 	if allow {
 		cmd.Flags().IntVar(&scope, "scope", scope, "who is let out, by the `number` that the question gives: 1 is the process that asked")
-		cmd.Flags().StringVar(&lasts, "for", "", "`session` or key: of a call that uses a key of the vault, let also others with this key go to this host")
+		cmd.Flags().StringVar(&lasts, "for", "", "`session` or key: of a call of VaultHttpFetch or LocalMemoryRecall, let also others be made, as the question lists them")
+		cmd.Flags().BoolVar(&narrow, "narrow", false, "with --for: only others with the same method and path")
 	}
 	cmd.Flags().StringVar(&why, "why", "", "`reason`, for the log")
 	cmd.Flags().StringVar(&why, "reason", "", "the same as --why")
 	return cmd
+}
+
+// also tells what else an approval of q lets be done.
+func also(q gate.Question) string {
+	i := slices.IndexFunc(q.Covers, func(c gate.Cover) bool { return q.For != "" && c.For == q.For && c.Rule == q.Rule })
+	if i < 0 {
+		return ""
+	}
+	return "; and " + event.Visible(q.Covers[i].Text)
 }
 
 // find gives the question that waits under id. What is wrong with id the sensor

@@ -46,15 +46,18 @@ func (c *session) fetch(ctx context.Context, in toolCall) (string, mcp.Meta, err
 	if r.Page > 1 {
 		return c.next(in, announced, seen, r, use)
 	}
-	rule := permission.Rule{Tool: permission.VaultHTTPFetch, Content: permission.ForHost(r.Key, r.Host())}.String()
 	info, err := fetcher.Check(r)
 	if err != nil {
 		return "", nil, s.denied(in.who, use, classed(err))
 	}
+	wider := []string{permission.ForHost(r.Key, r.Host()), permission.ForRequest(r.Key, r.Host(), r.Method, r.Path())}
 	free := len(info.Binding.Hosts) == 0
 	// Of a key that is bound nowhere, a person says where it may go (V7): a rule without a host does not.
-	ask := free && s.Rules.Check(permission.Call{Tool: seen.Tool, Contents: []string{permission.ForHost(r.Key, r.Host())}}, "").Decision != permission.Allowed
-	a, err := c.admit(ctx, in, announced, seen, rule, asked(r, free), ask)
+	ask := free && s.Rules.Check(permission.Call{Tool: seen.Tool, Contents: wider}, "").Decision != permission.Allowed
+	a, err := c.admit(ctx, in, announced, seen, covers(seen.Tool, wider, []string{
+		fmt.Sprintf("every call with the key %s to %s, with any method, path and body", r.Key, r.Host()),
+		fmt.Sprintf("calls with the key %s to %s that are %s %s, with any query and body", r.Key, r.Host(), r.Method, r.Path()),
+	}), asked(r, free), ask)
 	if err != nil {
 		return "", nil, s.denied(in.who, use, err)
 	}
@@ -141,7 +144,7 @@ func (c *session) make(ctx context.Context, in toolCall, seen permission.Call, f
 	if err != nil {
 		return "", nil, refuse("Failed: the answer could not be kept.", "failed")
 	}
-	return s.pages.keep(key, answer), mcp.Meta{"weir/status": got.Status, "weir/truncated": got.Truncated}, nil
+	return s.pages.keep(key, answer), mcp.Meta{"weir/status": got.Status, "weir/statusText": got.Text, "weir/truncated": got.Truncated}, nil
 }
 
 func classed(err error) error {
@@ -168,7 +171,7 @@ func asked(r vault.Request, free bool) string {
 // worded is an answer as a model reads it.
 func worded(r vault.Response) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s %d\n", r.Proto, r.Status)
+	b.WriteString(strings.TrimRight(fmt.Sprintf("%s %d %s", r.Proto, r.Status, r.Text), " ") + "\n")
 	for _, h := range r.Headers {
 		fmt.Fprintf(&b, "%s: %s\n", h.Name, h.Value)
 	}

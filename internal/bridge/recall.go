@@ -25,13 +25,13 @@ func (c *session) recall(ctx context.Context, in toolCall) (string, mcp.Meta, er
 		return "", nil, s.denied(in.who, use, refuse("Denied: "+err.Error()+".", reason))
 	}
 	use.Method, use.Store, use.Key = r.Action, r.Store, r.Key
-	rule := permission.Rule{Tool: permission.LocalMemoryRecall, Content: "fetch:" + r.Store + "/" + r.Key}.String()
+	wider := covers(permission.LocalMemoryRecall, []string{"fetch:" + r.Store + "/" + r.Key}, []string{fmt.Sprintf("the whole text of %s/%s, also as it will be changed", r.Store, r.Key)})
 	question := fmt.Sprintf("LocalMemoryRecall: hand the whole text of %s/%s to the agent", r.Store, r.Key)
 	seen := permission.Of(in.tool, in.input)
 	var a admission
 	announced, err := c.announcement(in)
 	if err == nil {
-		a, err = c.admit(ctx, in, announced, seen, rule, question, false)
+		a, err = c.admit(ctx, in, announced, seen, wider, question, false)
 	}
 	if err == nil {
 		err = c.still(in, seen, a)

@@ -203,9 +203,9 @@ func progress(ctx context.Context, r *mcp.CallToolRequest) func(string) {
 	}
 }
 
-// admit goes the steps before a call that was announced is made: rules, person. seen is the call as rules see it; rule is what an approval for more
-// than once covers; ask forces a question where rules would allow.
-func (c *session) admit(ctx context.Context, in toolCall, a announcement, seen permission.Call, rule, about string, ask bool) (admission, error) {
+// admit goes the steps before a call that was announced is made: rules, person. seen is the call as rules see it; covers are what an approval for more
+// than once can cover; ask forces a question where rules would allow.
+func (c *session) admit(ctx context.Context, in toolCall, a announcement, seen permission.Call, covers []gate.Cover, about string, ask bool) (admission, error) {
 	got := c.server.Rules.Check(seen, a.mode)
 	if got.Decision == permission.Allowed && ask {
 		got = permission.Result{Decision: permission.Asked, Reason: permission.Reason{Type: "other", Reason: "key_not_bound"}}
@@ -220,10 +220,10 @@ func (c *session) admit(ctx context.Context, in toolCall, a announcement, seen p
 	default:
 		return admission{}, &refusal{textRule(got.Reason), got.Reason}
 	}
-	if !ask && c.server.isGranted(in.who, rule) {
+	if !ask && c.server.isGranted(in.who, covers) {
 		return admission{decision: event.Decision{Decision: "allow", Reason: "approved", Text: "a person allowed it for this session"}, mode: a.mode}, nil
 	}
-	admitted, err := c.confirm(ctx, in, rule, about)
+	admitted, err := c.confirm(ctx, in, covers, about)
 	admitted.mode = a.mode
 	return admitted, err
 }
@@ -262,7 +262,7 @@ func allowed(r permission.Reason) event.Decision {
 }
 
 // confirm asks a person.
-func (c *session) confirm(ctx context.Context, in toolCall, rule, about string) (admission, error) {
+func (c *session) confirm(ctx context.Context, in toolCall, covers []gate.Cover, about string) (admission, error) {
 	s := c.server
 	done := make(chan struct{})
 	go func() {
@@ -279,7 +279,7 @@ func (c *session) confirm(ctx context.Context, in toolCall, rule, about string) 
 		}
 	}()
 	v := s.Gate.Confirm(ctx, gate.Request{
-		Container: in.who.Container, Process: in.who.Process, Command: about, Mode: in.who.Mode, Policy: in.who.Policy,
+		Container: in.who.Container, Process: in.who.Process, Command: about, Mode: in.who.Mode, Policy: in.who.Policy, Covers: covers,
 	})
 	close(done)
 	if v.Decision != gate.Allow {
@@ -290,10 +290,11 @@ func (c *session) confirm(ctx context.Context, in toolCall, rule, about string) 
 	}
 	switch v.For {
 	case gate.ForSession:
-		s.grant(in.who, rule)
+		s.grant(in.who, v.Rule)
 	case gate.ForKey:
-		if err := s.Rules.Allow(rule); err != nil {
-			v.For, v.Text = "", strings.TrimSpace(v.Text+" (for this call alone: the rule "+rule+" was not written)")
+		if err := s.Rules.Allow(v.Rule); err != nil {
+			rule := v.Rule
+			v.For, v.Rule, v.Text = "", "", strings.TrimSpace(v.Text+" (for this call alone: the rule "+rule+" was not written)")
 			s.Logger.WithError(err).Error("write a permission rule")
 			if err := s.Host.Log(event.Event{
 				Kind: event.Error, Container: &in.who.Container,
@@ -303,7 +304,7 @@ func (c *session) confirm(ctx context.Context, in toolCall, rule, about string) 
 			}
 		}
 	}
-	return admission{decision: event.Decision{Decision: "allow", Reason: "approved", Text: v.Text, By: v.By, For: v.For}, approved: true}, nil
+	return admission{decision: event.Decision{Decision: "allow", Reason: "approved", Text: v.Text, By: v.By, For: v.For, Rule: v.Rule}, approved: true}, nil
 }
 
 // grant keeps what a person allowed. The oldest makes room: nothing tells of containers that are gone, and who needs it still is asked again.
@@ -321,10 +322,24 @@ func (s *ToolServer) grant(who Asker, rule string) {
 	s.granted = append(s.granted, g)
 }
 
-func (s *ToolServer) isGranted(who Asker, rule string) bool {
+func (s *ToolServer) isGranted(who Asker, covers []gate.Cover) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return slices.Contains(s.granted, grant{place(who), rule})
+	return slices.ContainsFunc(covers, func(c gate.Cover) bool { return slices.Contains(s.granted, grant{place(who), c.Rule}) })
+}
+
+// covers are what an approval of a call can cover beyond it: those calls that one of the contents allows, the widest first (V2, F34).
+func covers(tool string, contents, texts []string) []gate.Cover {
+	var all []gate.Cover
+	for _, last := range []struct{ lasts, text string }{{gate.ForSession, "until this container ends"}, {gate.ForKey, "from now on, in every container"}} {
+		for i, content := range contents {
+			rule := permission.Rule{Tool: tool, Content: content}.String()
+			if _, err := permission.ParseRule(rule, permission.Allow); err == nil { // else it is too long to be one
+				all = append(all, gate.Cover{For: last.lasts, Narrow: i > 0, Rule: rule, Text: texts[i] + ", " + last.text})
+			}
+		}
+	}
+	return all
 }
 
 // log writes one use; an error means that nothing may be handed over.

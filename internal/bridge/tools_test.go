@@ -19,6 +19,7 @@ import (
 	"weir/internal/gate"
 	"weir/internal/memory"
 	"weir/internal/permission"
+	"weir/internal/show"
 )
 
 const (
@@ -412,6 +413,105 @@ func TestFor(t *testing.T) {
 	}
 }
 
+// F34, V2: the question says which calls an approval for longer covers, and it can be for the same method and path alone.
+func TestF34ForIsToldAndNarrow(t *testing.T) {
+	for _, lasts := range []string{gate.ForSession, gate.ForKey} {
+		r := newRig(t)
+		r.bind(r.host())
+		s := r.client()
+		var q gate.Question
+		asked := make(chan struct{})
+		go func() {
+			defer close(asked)
+			for len(r.gate.Pending()) == 0 && t.Context().Err() == nil {
+				time.Sleep(5 * time.Millisecond)
+			}
+			q = r.gate.Pending()[0]
+			<-r.person(gate.Reply{Allow: true, For: lasts, Narrow: true})
+		}()
+		if text, res := r.announced(s, "", fetchName, r.request("/a*(b)?q=1")); res.IsError {
+			t.Fatal(text)
+		}
+		<-asked
+		told := show.Question(q)
+		for _, part := range []string{
+			"this call, once", "--for session: every call with the key gh to " + r.host() + ", with any method, path and body, until this container ends",
+			"--for session --narrow: calls with the key gh to " + r.host() + " that are GET /a*(b), with any query and body",
+			"--for key: ", "--for key --narrow: ", "from now on, in every container",
+		} {
+			if !strings.Contains(told, part) {
+				t.Errorf("%s: the question lacks %q:\n%s", lasts, part, told)
+			}
+		}
+		narrow := "VaultHttpFetch(gh@" + r.host() + " GET /a%2A%28b%29)"
+		uses := r.uses()
+		if d := uses[len(uses)-1].Verdict; d.For != lasts || d.Rule != narrow {
+			t.Errorf("%s: logged as %+v", lasts, d)
+		}
+		if lasts == gate.ForKey {
+			if diff := cmp.Diff([]string{narrow}, r.written); diff != "" {
+				t.Error(diff)
+			}
+			r.allow("allow: ['"+narrow+"']", "")
+		}
+		// The same method and path pass, whatever the query; others are asked about.
+		if text, res := r.announced(s, "", fetchName, r.request("/a*(b)?q=2")); res.IsError {
+			t.Error(lasts, text)
+		}
+		for what, change := range map[string]func(map[string]any){
+			"another path": func(q map[string]any) { q["url"] = "https://" + r.host() + "/a" }, "below it": func(q map[string]any) { q["url"] = "https://" + r.host() + "/a*(b)/c" },
+			"another method": func(q map[string]any) { q["method"] = "POST" }, "another spelling": func(q map[string]any) { q["url"] = "https://" + r.host() + "/x/../a*(b)" },
+		} {
+			in := r.request("/a*(b)")
+			change(in)
+			refused := r.person(gate.Reply{})
+			if text, res := r.announced(s, "", fetchName, in); !res.IsError || <-refused == "nobody was asked" {
+				t.Error(lasts, what, text)
+			}
+		}
+	}
+}
+
+// F34: what an approval of a note covers is told, too, and it has nothing narrower.
+func TestF34ForOfANote(t *testing.T) {
+	r := newRig(t)
+	if err := r.memory.Import("notes", "today", "bread"); err != nil {
+		t.Fatal(err)
+	}
+	s, full := r.client(), map[string]any{"action": "fetch", "store": "notes", "key": "today", "preview_only": false}
+	asked := r.person(gate.Reply{Allow: true, For: gate.ForSession, Narrow: true})
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		if about := <-asked; !strings.Contains(about, gate.ErrFor.Error()) {
+			t.Error(about)
+		}
+		if told := show.Question(r.gate.Pending()[0]); !strings.Contains(told, "--for session: the whole text of notes/today, also as it will be changed, until this container ends") || strings.Contains(told, "--narrow") {
+			t.Error(told)
+		}
+		<-r.person(gate.Reply{Allow: true, For: gate.ForSession})
+	}()
+	for range 2 { // the second is asked about no more
+		if text, res := r.announced(s, "", recallName, full); res.IsError {
+			t.Error(text)
+		}
+	}
+	<-done
+}
+
+// F36: a call without auth_scheme sends the secret as a bearer token, and the answer has the text of the status.
+func TestF36DefaultSchemeAndStatusText(t *testing.T) {
+	r := newRig(t)
+	r.bind(r.host())
+	r.allow("allow: [VaultHttpFetch(gh)]", "")
+	in := r.request("/401")
+	delete(in, "auth_scheme")
+	text, res := r.announced(r.client(), "", fetchName, in)
+	if res.IsError || !strings.HasPrefix(text, "HTTP/2.0 401 Unauthorized\n") || res.Meta["weir/statusText"] != "Unauthorized" || r.sent[0] != "Bearer "+secret {
+		t.Errorf("%q %v %q", text, res.Meta, r.sent)
+	}
+}
+
 // A rule that could not be written is told of: the call is allowed, once.
 func TestRuleThatIsNotWritten(t *testing.T) {
 	r := newRig(t)
@@ -472,7 +572,8 @@ func TestSessionsEndWithTheirContainer(t *testing.T) {
 		server.grant(who, fmt.Sprint(i))
 		server.grant(who, fmt.Sprint(i))
 	}
-	if server.isGranted(who, "0") || !server.isGranted(who, "1") || !server.isGranted(who, fmt.Sprint(maxGrants)) || strings.Count(log.String(), "\n") != 1 {
+	granted := func(rule int) bool { return server.isGranted(who, []gate.Cover{{Rule: fmt.Sprint(rule)}}) }
+	if granted(0) || !granted(1) || !granted(maxGrants) || strings.Count(log.String(), "\n") != 1 {
 		t.Errorf("%d are kept: %s", len(server.granted), log.String())
 	}
 }

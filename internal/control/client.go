@@ -68,7 +68,7 @@ func (c *Client) Answer(ctx context.Context, id string, r gate.Reply) (q gate.Qu
 	if r.Allow {
 		op = "approve"
 	}
-	return q, c.call(ctx, answerRequest{head{op, r.By}, id, r.Why, r.Scope, r.For, r.Shown}, &q)
+	return q, c.call(ctx, answerRequest{head{op, r.By}, id, r.Why, r.Scope, r.For, r.Narrow, r.Shown}, &q)
 }
 
 // Guard calls Backend.Guard.

@@ -114,7 +114,7 @@ func reply(ctx context.Context, x exchange, allow bool) (any, error) {
 	if len(why) > maxWhy {
 		return nil, Errorf(Usage, "%s: why has more than %d bytes", r.Op, maxWhy)
 	}
-	return x.backend.Answer(ctx, r.ID, gate.Reply{Allow: allow, By: x.who(r.By), Why: why, Scope: r.Scope, For: r.For, From: x.from(), Shown: r.Shown})
+	return x.backend.Answer(ctx, r.ID, gate.Reply{Allow: allow, By: x.who(r.By), Why: why, Scope: r.Scope, For: r.For, Narrow: r.Narrow, From: x.from(), Shown: r.Shown})
 }
 
 // maxWhy bounds a reason, in bytes.

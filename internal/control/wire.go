@@ -37,11 +37,12 @@ type (
 	}
 	answerRequest struct {
 		head
-		ID    string `json:"id"`
-		Why   string `json:"why,omitempty"`
-		Scope int    `json:"scope,omitempty"` // of an approval: the place in the question's chain of who is let out; 0 is 1
-		For   string `json:"for,omitempty"`   // of an approval of a tool's call: session or key; empty: once
-		Shown string `json:"shown,omitempty"` // the text that the operator had before them
+		ID     string `json:"id"`
+		Why    string `json:"why,omitempty"`
+		Scope  int    `json:"scope,omitempty"`  // of an approval: the place in the question's chain of who is let out; 0 is 1
+		For    string `json:"for,omitempty"`    // of an approval of a tool's call: session or key; empty: once
+		Narrow bool   `json:"narrow,omitempty"` // with For: for the same request alone, where the question lists that
+		Shown  string `json:"shown,omitempty"`  // the text that the operator had before them
 	}
 	historyRequest struct {
 		head

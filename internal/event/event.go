@@ -163,12 +163,12 @@ type Decision struct {
 	Class    string `json:"class,omitempty"`  // of the command: local, network or grey
 	Judged   string `json:"judged,omitempty"` // why it is of that class
 	Tool     string `json:"tool,omitempty"`   // whose call was refused before the gate
-	Rule     string `json:"rule,omitempty"`   // the guard's rule that refused it
+	Rule     string `json:"rule,omitempty"`   // the guard's rule that refused it; with For, a permission rule
 
 	Scope   int     `json:"scope,omitempty"`   // of an approval: how far up the chain it reaches, from 1, which is who asked alone
 	Process *Member `json:"process,omitempty"` // with a scope above 1: who is let out with all that it starts
 
-	For   string  `json:"for,omitempty"`   // of an approval of a tool's call: session or key; empty: once
+	For   string  `json:"for,omitempty"`   // of an approval of a tool's call: session or key, and Rule says what it covers; empty: once
 	Why   string  `json:"why,omitempty"`   // as given with the answer
 	From  *Origin `json:"from,omitempty"`  // where the answer came from
 	Shown *Shown  `json:"shown,omitempty"` // what who answered had before them, as far as the answer says

@@ -3,7 +3,6 @@ package gate
 import (
 	"errors"
 	"fmt"
-	"slices"
 
 	"weir/internal/event"
 )
@@ -16,7 +15,7 @@ var (
 	ErrUsed     = errors.New("the approval was used already")
 	ErrNotGiven = errors.New("not approved")
 	ErrScope    = errors.New("nothing was answered") // as an end of what is wrong with the scope
-	ErrFor      = errors.New("an approval for a session or for a key is one of a tool's call that uses a key")
+	ErrFor      = errors.New("its answer cannot cover that; weir pending lists what an approval of it can cover")
 	errClosed   = errors.New("the sensor is stopping")
 )
 
@@ -42,7 +41,7 @@ func (d *Queue) Answer(id string, reply Reply) (Question, error) {
 		}
 		return r.Question, fmt.Errorf("answer question %q: %w", id, err)
 	}
-	if !slices.Contains(fors, reply.For) || reply.For != "" && (!q.Tool || !reply.Allow) {
+	if _, ok := q.cover(reply); !ok {
 		return q.Question, fmt.Errorf("answer question %s: %w", id, ErrFor)
 	}
 	if err := q.takes(reply); err != nil {
@@ -181,8 +180,8 @@ func (d *Queue) end(q *question, reason Reason, reply Reply) error {
 	r.Answered = now.UTC()
 	r.By, r.Why, r.From, r.Shown = reply.By, reply.Why, reply.From, shown(reply.Shown)
 	r.Gone = q.gone()
-	if q.Tool && reply.Allow {
-		r.For = reply.For
+	if c, ok := q.cover(reply); ok {
+		r.For, r.Rule = c.For, c.Rule
 	}
 	if len(q.Chain) > 0 && reply.Allow {
 		r.Scope = max(reply.Scope, 1)

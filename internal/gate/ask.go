@@ -91,11 +91,12 @@ func (d *Queue) open(a Asker) (*waiter, Verdict) {
 				Note:         a.Why,
 				Chain:        a.chain,
 				GrantSeconds: a.GrantSeconds,
-				Held:         a.Held,
-				Asked:        now.UTC(),
-				Deadline:     until.UTC(),
-				State:        StatePending,
-				Askers:       1,
+				Covers:       a.Covers,
+				Held:     a.Held,
+				Asked:    now.UTC(),
+				Deadline: until.UTC(),
+				State:    StatePending,
+				Askers:   1,
 			},
 			Command: a.command,
 			Bound:   a.bound,
@@ -234,7 +235,7 @@ func (q *question) verdict(r Reason) Verdict {
 	if q.Why != "" {
 		why = ": " + q.Why
 	}
-	v := Verdict{Reason: r, By: q.By, Question: q.ID, For: q.For}
+	v := Verdict{Reason: r, By: q.By, Question: q.ID, For: q.For, Rule: q.Rule}
 	switch r {
 	case Approved:
 		v.Scope, v.Root = q.Scope, q.Root()

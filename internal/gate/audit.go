@@ -14,21 +14,41 @@ import (
 // which text (G17).
 type Reply struct {
 	Allow bool
-	By    string        // names the operator; must not be empty
-	Why   string        // as the operator put it; may be empty
-	Scope int           // of an approval: the place in the question's chain of who is let out; 0 is 1, who asked
-	For   string        // of an approval of a tool's call: empty is once
-	From  *event.Origin // nil: not known
-	Shown string        // the exact text that the operator had before them; empty: not known
+	By    string // names the operator; must not be empty
+	Why   string // as the operator put it; may be empty
+	Scope int    // of an approval: the place in the question's chain of who is let out; 0 is 1, who asked
+	For   string // of an approval of a tool's call: empty is once
+	// With For: of the covers that the question lists, the one for this very request alone.
+	Narrow bool
+	From   *event.Origin // nil: not known
+	Shown  string        // the exact text that the operator had before them; empty: not known
 }
 
-// What an approval of a tool's call covers, beyond the call itself. Whoever asked carries it out.
+// For how long an approval of a tool's call can go on, beyond the call itself. Whoever asked carries it out.
 const (
-	ForSession = "session" // the same key and host, until the container ends or the sensor does
-	ForKey     = "key"     // the same key and host, from now on: a rule is written
+	ForSession = "session" // until the container ends or the sensor does
+	ForKey     = "key"     // from now on, in every container: a rule is written
 )
 
-var fors = []string{"", ForSession, ForKey}
+// Cover is what an approval of a tool's call can cover beyond that call (V2).
+type Cover struct {
+	For    string `json:"for"`              // ForSession or ForKey
+	Narrow bool   `json:"narrow,omitempty"` // there is a wider one with the same For
+	Rule   string `json:"rule"`             // the permission rule that allows as much
+	Text   string `json:"text"`             // which calls those are, for people
+}
+
+// cover finds what a reply wants to cover; false: q does not offer it.
+func (q *Question) cover(r Reply) (Cover, bool) {
+	if r.For == "" {
+		return Cover{}, !r.Narrow
+	}
+	i := slices.IndexFunc(q.Covers, func(c Cover) bool { return r.Allow && c.For == r.For && c.Narrow == r.Narrow })
+	if i < 0 {
+		return Cover{}, false
+	}
+	return q.Covers[i], true
+}
 
 // maxShown is how much of the text that was shown is kept, in bytes; its hash is of all.
 const maxShown = 48 << 10

@@ -22,6 +22,7 @@ func toolCall(text string) Request {
 	r := curl()
 	r.Container.Taint = nil
 	r.Command = text
+	r.Covers = []Cover{{For: ForSession, Rule: "T(a)"}, {For: ForSession, Narrow: true, Rule: "T(a b)"}, {For: ForKey, Rule: "T(a)"}}
 	return r
 }
 
@@ -89,7 +90,9 @@ func TestForThatIsRefused(t *testing.T) {
 		r.wantErr(err, ErrFor)
 		r.answer(r.one(), false)
 		c := r.confirm(toolCall("x"))
-		for _, reply := range []Reply{{Allow: true, By: "alice", For: "forever"}, {By: "alice", For: ForKey}} {
+		for _, reply := range []Reply{
+			{Allow: true, By: "alice", For: "forever"}, {By: "alice", For: ForKey}, {Allow: true, By: "alice", For: ForKey, Narrow: true}, {Allow: true, By: "alice", Narrow: true},
+		} {
 			_, err := r.Answer(r.one(), reply)
 			r.wantErr(err, ErrFor)
 		}
@@ -100,5 +103,11 @@ func TestForThatIsRefused(t *testing.T) {
 		if v := c.gives(Allow, Approved); v.For != ForKey || !strings.Contains(v.Text, "alice") {
 			t.Errorf("%+v", v)
 		}
+		// F34: what its question does not list, as of a tool that is not the sensor's own, is no silent yes for this once.
+		other := toolCall("Write")
+		other.Covers = nil
+		r.confirm(other).blocks()
+		_, err = r.Answer(r.one(), Reply{Allow: true, By: "alice", For: ForSession})
+		r.wantErr(err, ErrFor)
 	})
 }

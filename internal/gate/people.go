@@ -20,7 +20,7 @@ func (e events) Refuse(r Request, v Verdict) Verdict { return e.refuse(r, v) }
 // Ended implements question.Events.
 func (e events) Ended(q Question, v Verdict) error {
 	told := e.event(event.Verdict, q.Request(), v, "")
-	told.Verdict.Why, told.Verdict.From, told.Verdict.Shown, told.Verdict.For = q.Why, q.From, q.Shown, q.For
+	told.Verdict.Why, told.Verdict.From, told.Verdict.Shown, told.Verdict.For, told.Verdict.Rule = q.Why, q.From, q.Shown, q.For, q.Rule
 	return e.put(told)
 }
 

@@ -37,6 +37,7 @@ type Question struct {
 	// Who an approval can let out with what it starts: the first asker, then its parents. Empty: an answer lets no process out.
 	Chain        []event.Member `json:"chain,omitempty"`
 	GrantSeconds int            `json:"grant_seconds,omitempty"` // for how long, as the policy said; 0: not known
+	Covers       []Cover        `json:"covers,omitempty"`        // what an approval of a tool's call can cover beyond it
 
 	Asked    time.Time     `json:"asked"`    // UTC
 	Deadline time.Time     `json:"deadline"` // UTC; unanswered by then it is denied
@@ -45,6 +46,7 @@ type Question struct {
 	Why      string        `json:"why,omitempty"`     // as given with the answer
 	Scope    int           `json:"scope,omitempty"`   // of an approval: the place in Chain of who is let out, from 1
 	For      string        `json:"for,omitempty"`     // of an approval of a tool's call: session or key; empty: once
+	Rule     string        `json:"rule,omitempty"`    // with For: of the one of Covers that was given
 	From     *event.Origin `json:"from,omitempty"`    // where the answer came from
 	Shown    *event.Shown  `json:"shown,omitempty"`   // what who answered had before them
 	Answered time.Time     `json:"answered,omitzero"` // or expired; UTC

@@ -89,6 +89,7 @@ type Verdict struct {
 	Scope    int           // of an approval that lets a process out, from 1, which is who asked
 	Root     *event.Member // with a scope above 1: who is let out with all that it starts
 	For      string        // what an approval of a tool's call covers: empty, ForSession or ForKey
+	Rule     string        // with For: the permission rule that allows as much
 	Class    string        // of the command, as it was classified; empty when that did not matter
 	Judged   string        // why it is of that class
 }

@@ -32,7 +32,8 @@ type Request struct {
 	Person      bool           // a person decides where the reviewer would (G22)
 	Policy      string         // its version, for the reviewer's cache
 
-	GrantSeconds int // for how long an approval opens Destination; 0: not known
+	GrantSeconds int     // for how long an approval opens Destination; 0: not known
+	Covers       []Cover // with Ask Tool: what an approval can cover beyond the call
 
 	Judged *classify.Result // how it was classified; the gate's
 }

@@ -1,9 +1,11 @@
 package permission
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"net/url"
+	"strings"
 )
 
 // Call is one call of a tool, as rules see it.
@@ -50,9 +52,9 @@ func Of(tool string, input json.RawMessage) Call {
 
 func (c Call) vault(input json.RawMessage) Call {
 	c.Default, c.Interactive = Asked, true
-	var in struct{ Key, URL, Scheme, Reason string }
-	err := exact(input, map[string]any{"vault_auth_key": &in.Key, "url": &in.URL, "auth_scheme": &in.Scheme, "reason": &in.Reason})
-	if err != nil || in.Key == "" || in.URL == "" || in.Scheme == "" || in.Reason == "" {
+	var in struct{ Key, URL, Method, Reason string }
+	err := exact(input, map[string]any{"vault_auth_key": &in.Key, "url": &in.URL, "method": &in.Method, "reason": &in.Reason})
+	if err != nil || in.Key == "" || in.URL == "" || in.Reason == "" {
 		c.Wrong = MissingField
 	}
 	if in.Key == "" {
@@ -65,7 +67,7 @@ func (c Call) vault(input json.RawMessage) Call {
 	c.Contents = []string{in.Key}
 	if u, err := url.Parse(in.URL); err == nil {
 		if host := Host(u.Host); host != "" {
-			c.Contents = append(c.Contents, ForHost(in.Key, host))
+			c.Contents = append(c.Contents, ForHost(in.Key, host), ForRequest(in.Key, host, cmp.Or(in.Method, "GET"), u.EscapedPath()))
 		}
 	}
 	return c
@@ -85,6 +87,11 @@ func exact(input json.RawMessage, into map[string]any) error {
 
 // ForHost is the content that allows a key for one host.
 func ForHost(key, host string) string { return key + "@" + host }
+
+// ForRequest is the content that allows a key for one host, method and path, as an URL has it. What would end or widen a rule is escaped.
+func ForRequest(key, host, method, path string) string {
+	return ForHost(key, host) + " " + method + " " + strings.NewReplacer("*", "%2A", "(", "%28", ")", "%29").Replace(cmp.Or(path, "/"))
+}
 
 func (c Call) recall(input json.RawMessage) Call {
 	var in struct {

@@ -94,7 +94,7 @@ func (r Rule) check(list List) *fault {
 	case r.Tool == LocalMemoryRecall && r.Content == "" && list == Allow:
 		return &fault{"every entry would be allowed in full", "allow one entry: " + LocalMemoryRecall + "(fetch:store/key); lists and previews need no rule"}
 	case r.Tool == VaultHTTPFetch && r.Content != "":
-		return checkVault(r.Content)
+		return checkVault(r.Content, list)
 	case r.Tool == LocalMemoryRecall && r.Content != "":
 		return checkRecall(r.Content)
 	}
@@ -110,11 +110,19 @@ func key(s string) *fault {
 	return nil
 }
 
-// checkVault takes a key, or key@host: one key for one host.
-func checkVault(content string) *fault {
+// checkVault takes a key, key@host, which is one key for one host, or key@host METHOD /path.
+func checkVault(content string, list List) *fault {
 	name, host, ok := strings.Cut(content, "@")
 	if f := key(name); f != nil {
 		return f
+	}
+	host, request, narrow := strings.Cut(host, " ")
+	method, path, two := strings.Cut(request, " ")
+	switch {
+	case narrow && list == Deny:
+		return &fault{"a method and a path stand in deny, where another spelling of the path would pass", "deny the key or the host, or bind the key: weir vault bind " + name + " --method GET --path /user"}
+	case narrow && (!two || method == "" || strings.Trim(method, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") != "" || !strings.HasPrefix(path, "/") || strings.ContainsAny(path, " ?#")):
+		return &fault{"what stands behind the host is no method and path", "write them as the request has them: github-token@api.github.com GET /user"}
 	}
 	if ok && !strings.Contains(host, "*") && host != Host(host) {
 		return &fault{fmt.Sprintf("%s is no host as it is compared", strict.Quote(host)), "write it in lower case, without https:// and path: github-token@api.github.com"}

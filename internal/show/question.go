@@ -67,6 +67,10 @@ func About(q gate.Question) string {
 	switch {
 	case q.Tool:
 		row("destination", "the sensor makes the call; nothing is opened to the container")
+		row("covers", "this call, once")
+		for _, c := range q.Covers {
+			row("", "with %s: %s", Lasting(c), event.Visible(c.Text))
+		}
 	case q.Text != "":
 		row("destination", "not known yet: it is to run, and then to go where its words say")
 	case q.Destination == event.Destination{}:
@@ -81,6 +85,14 @@ func About(q gate.Question) string {
 		row("destination", "%s", q.Destination)
 	}
 	return b.String()
+}
+
+// Lasting is how weir approve is told that an approval is to cover c.
+func Lasting(c gate.Cover) string {
+	if c.Narrow {
+		return "--for " + c.For + " --narrow"
+	}
+	return "--for " + c.For
 }
 
 func word(s string) string { return event.Command([]string{s}, 0, 0) }
@@ -205,6 +217,9 @@ func Outcome(q gate.Question) string {
 	switch {
 	case q.Outcome == gate.Approved:
 		s = "approved"
+		if q.For != "" {
+			s += " for the " + q.For + ", as the rule " + event.Visible(q.Rule) + ","
+		}
 		if q.Scope > 1 {
 			s += fmt.Sprintf(" with scope %d", q.Scope)
 		}

@@ -120,6 +120,25 @@ func TestF09Subject(t *testing.T) {
 	}
 }
 
+// F34: the question of a tool's call says what an approval covers, the outcome what it did cover.
+func TestF34Covers(t *testing.T) {
+	q := gate.Question{Tool: true, Text: "x", Covers: []gate.Cover{
+		{For: gate.ForSession, Rule: "T(a)", Text: "all\nof it"}, {For: gate.ForKey, Narrow: true, Rule: "T(a b)", Text: "some"},
+	}}
+	want := "covers       this call, once\n             with --for session: all\\nof it\n             with --for key --narrow: some\n"
+	if got := Question(q); !strings.Contains(got, want) {
+		t.Errorf("got %s, want in it %s", got, want)
+	}
+	q.Outcome, q.By, q.For, q.Rule = gate.Approved, "alice", gate.ForKey, "T(a b)"
+	if got := Outcome(q); got != "approved for the key, as the rule T(a b), by alice" {
+		t.Error(got)
+	}
+	q.Covers = nil
+	if got := Question(q); !strings.Contains(got, "this call, once\n") || strings.Contains(got, "--for") {
+		t.Error(got)
+	}
+}
+
 // Who asks again is told so, and what becomes of the others.
 func TestAgainAndAskers(t *testing.T) {
 	q := hostile()

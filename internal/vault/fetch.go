@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"net/textproto"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -26,6 +27,7 @@ const (
 // Response is what came back, without the secret (V5).
 type Response struct {
 	Status    int
+	Text      string // of the status line; of HTTP/2, which has none, what the status means
 	Proto     string
 	Headers   []Header // in the order of their names
 	Body      string   // UTF-8; what is none is replaced
@@ -188,7 +190,7 @@ func (f *Fetcher) send(ctx context.Context, r Request, b Binding, name string, v
 	if enc := resp.Header.Get("Content-Encoding"); enc != "" && !strings.EqualFold(enc, "identity") {
 		return Response{}, refuse(Encoding, "the server compressed its answer in a way that was not asked for")
 	}
-	out := Response{Status: resp.StatusCode, Proto: resp.Proto, Headers: headers(resp.Header, name, scrub), Address: way.dialled()}
+	out := Response{Status: resp.StatusCode, Text: clean(scrub, strings.TrimSpace(strings.TrimPrefix(resp.Status, strconv.Itoa(resp.StatusCode)))), Proto: resp.Proto, Headers: headers(resp.Header, name, scrub), Address: way.dialled()}
 	err = out.read(resp.Body, scrub)
 	if ctx.Err() != nil {
 		err = ctx.Err() // a server that sees this end hang up may end its answer in order

@@ -321,6 +321,23 @@ func TestTransportFailuresV6V12(t *testing.T) {
 	}
 }
 
+// F36, V5: the status line's text comes back, without the secret in it.
+func TestF36StatusText(t *testing.T) {
+	r := newRig(t, false)
+	set(t, r.vault, "gh", "", secret, r.binding())
+	for line, want := range map[string]string{
+		"200 OK": "OK", "404 Not here": "Not here", "299": "", "299 ": "", "401 you sent " + secret + ", " + strings.ToUpper(secret): "you sent [removed], [removed]",
+		"500 " + base64.StdEncoding.EncodeToString([]byte(secret)): "[removed]==", "503 200 \x80": "200 \uFFFD",
+	} {
+		r.raw = "HTTP/1.1 " + line + "\r\nContent-Length: 0\r\n\r\n"
+		got, err := r.fetch.Fetch(t.Context(), r.request("/raw", Bearer))
+		if err != nil || got.Text != want {
+			t.Errorf("%q: got %q, want %q, %v", line, got.Text, want, err)
+		}
+		noSecret(t, secret, got)
+	}
+}
+
 // V12: http, file and ftp URLs are refused, and all else that V1 does not accept.
 func TestRequestsV1V12(t *testing.T) {
 	good := `"vault_auth_key":"gh","auth_scheme":"bearer","reason":"r"`

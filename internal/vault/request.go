@@ -2,6 +2,7 @@ package vault
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/base64"
 	"fmt"
 	"net/url"
@@ -42,7 +43,7 @@ type Request struct {
 	URL         string `json:"url"`
 	Method      string `json:"method,omitempty"`
 	Key         string `json:"vault_auth_key"`
-	Scheme      string `json:"auth_scheme"`
+	Scheme      string `json:"auth_scheme,omitempty"` // empty: Bearer
 	HeaderName  string `json:"auth_header_name,omitempty"`
 	Body        string `json:"body,omitempty"`
 	ContentType string `json:"body_content_type,omitempty"`
@@ -67,15 +68,13 @@ func ParseRequest(data []byte) (Request, error) {
 func (r *Request) check() error {
 	bad := func(format string, args ...any) error { return refuse(Invalid, fmt.Sprintf(format, args...)) }
 	for _, f := range []struct{ name, value string }{
-		{"url", r.URL}, {"vault_auth_key", r.Key}, {"auth_scheme", r.Scheme}, {"reason", r.Reason},
+		{"url", r.URL}, {"vault_auth_key", r.Key}, {"reason", r.Reason},
 	} {
 		if f.value == "" {
 			return bad("the field %s is missing", f.name)
 		}
 	}
-	if r.Method == "" {
-		r.Method = "GET"
-	}
+	r.Method, r.Scheme = cmp.Or(r.Method, "GET"), cmp.Or(r.Scheme, Bearer)
 	if err := permission.CheckKey(r.Key); err != nil {
 		return bad("vault_auth_key: %v", err)
 	}

@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"encoding/pem"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -36,6 +37,7 @@ type rig struct {
 
 	mu   sync.Mutex
 	seen []http.Header
+	raw  string // the answer of /raw, as it goes over the wire
 }
 
 // names resolves as it is told, in order; the last answer stays.
@@ -113,6 +115,14 @@ func (r *rig) serve(w http.ResponseWriter, req *http.Request) {
 		_, raw, _ = strings.Cut(string(data), ":")
 	}
 	switch req.URL.Path {
+	case "/raw":
+		conn, _, err := w.(http.Hijacker).Hijack()
+		if err != nil {
+			r.t.Error(err)
+			return
+		}
+		io.WriteString(conn, r.raw)
+		conn.Close()
 	case "/echo":
 		fmt.Fprintf(w, "you sent %s, that is %s", sent, raw)
 	case "/401":
