@@ -4,7 +4,7 @@ import "github.com/spf13/cobra"
 
 func (s *system) denyCommand() *cobra.Command {
 	return s.answerCommand(false, &cobra.Command{
-		Use:   "deny ID",
-		Short: "refuse a question: its command gets EPERM",
+		Use:   "deny ID... | --all",
+		Short: "refuse questions: their commands get EPERM",
 	})
 }
