@@ -69,6 +69,7 @@ func (m *model) take(u update) {
 			delete(m.seen, q.ID) // its last line is another
 		}
 	}
+	before, at := m.list, m.index()
 	m.list, m.wrapped.id = u.list, ""
 	for _, q := range u.ended {
 		m.note("%s: %s%s", q.ID, show.Outcome(q), show.Again(q))
@@ -79,11 +80,22 @@ func (m *model) take(u update) {
 		}
 	}
 	if m.index() < 0 {
-		m.selected, m.top = "", 0
-		if len(m.list) > 0 {
-			m.selected = m.list[0].ID
+		m.selected, m.top = m.nearest(before, at), 0
+	}
+}
+
+// nearest is the id of what stands now where before[at] stood, which has ended: the next that still waits, else the last one.
+func (m *model) nearest(before []gate.Question, at int) string {
+	if len(m.list) == 0 {
+		return ""
+	}
+	n := 0 // that stood before it and still wait: new ones come last
+	for _, q := range before[:max(at, 0)] {
+		if slices.ContainsFunc(m.list, func(o gate.Question) bool { return o.ID == q.ID }) {
+			n++
 		}
 	}
+	return m.list[min(n, len(m.list)-1)].ID
 }
 
 func (m *model) note(format string, args ...any) {

@@ -356,3 +356,29 @@ func TestSplit(t *testing.T) {
 		}
 	}
 }
+
+// F44: when a question has ended, the next one is selected, and the result is told once.
+func TestF44Next(t *testing.T) {
+	a, b, c, d, e := asked("aaaaaa"), asked("bbbbbb"), asked("cccccc"), asked("dddddd"), asked("eeeeee")
+	m := start(a, b, c, d)
+	m.press("j", "j") // c
+	ends := func(list []gate.Question, want string, ended ...gate.Question) {
+		t.Helper()
+		for i := range ended {
+			ended[i].State, ended[i].Outcome, ended[i].By = gate.StateDenied, gate.Denied, "root"
+		}
+		m.take(update{list: list, ended: ended})
+		if m.draw(); m.selected != want {
+			t.Errorf("selected is %q, want %q", m.selected, want)
+		}
+	}
+	ends([]gate.Question{b, d, e}, "dddddd", a, c)
+	ends([]gate.Question{b, d, e}, "dddddd")
+	if text := strings.Join(m.draw(), "\n"); strings.Count(text, "cccccc: denied by root") != 1 {
+		t.Error("the result is not told once:\n" + text)
+	}
+	ends([]gate.Question{b, d}, "dddddd", e)
+	ends([]gate.Question{b}, "bbbbbb", d)
+	ends(nil, "", b)
+	ends([]gate.Question{a}, "aaaaaa")
+}
