@@ -133,9 +133,9 @@ type GuardReply struct {
 
 // Summary is what happened in a session.
 type Summary struct {
-	Denied   uint64   `json:"denied"`   // connects and first sends
-	Asked    uint64   `json:"asked"`    // questions
-	Approved uint64   `json:"approved"` // of those
+	Denied   uint64   `json:"denied"`   // connects and first sends, commands and calls of tools
+	Asked    uint64   `json:"asked"`    // processes that a person was asked about
+	Approved uint64   `json:"approved"` // questions that a person approved
 	Granted  uint64   `json:"granted"`  // grants made
 	Taint    []string `json:"taint,omitempty"`
 	Left     int      `json:"left,omitempty"` // processes that go on, guarded

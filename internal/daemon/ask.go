@@ -77,7 +77,6 @@ func (d *daemon) ask(a netegress.Ask) {
 	p, version := d.policies.InForce(r.Container.ID)
 	r.Mode, r.Policy = string(p.Mode), version
 	r.AskFlagged, r.GrantSeconds = p.Cop.AskFlagged(), p.Grant.Seconds
-	d.summaries.Count(r.Container.ID, event.Hold)
 	v := d.gate.Decide(ctx, r)
 	if v.Decision != gate.Allow && ctx.Err() != nil {
 		return // the daemon ends, and its asker stays held for the next one or the watcher; or the asker has gone, or asks anew
@@ -117,7 +116,6 @@ func (d *daemon) carryOut(a netegress.Ask, r gate.Request, v gate.Verdict, decid
 		return d.egress.Wake(a)
 	}
 	if v.Decision != gate.Allow {
-		d.summaries.Count(r.Container.ID, event.Connect)
 		if a.Exec {
 			return d.egress.Kill(a)
 		}
@@ -146,7 +144,6 @@ func (d *daemon) carryOut(a netegress.Ask, r gate.Request, v gate.Verdict, decid
 		if err != nil {
 			return errors.Join(err, d.egress.Refuse(a))
 		}
-		d.summaries.Count(r.Container.ID, event.Verdict)
 	}
 	if v.Root != nil && !d.witness.Still(*v.Root) {
 		v.Scope, terms.Root = 1, netegress.Process{} // it has ended, or runs something else than what was shown: the asker alone
@@ -156,7 +153,6 @@ func (d *daemon) carryOut(a netegress.Ask, r gate.Request, v gate.Verdict, decid
 		return errors.Join(err, d.egress.Refuse(a))
 	}
 	err = goOn()
-	d.summaries.Count(r.Container.ID, event.Grant)
 	info := d.witness.Grant(g)
 	info.Scope = scopeOf(v, a.Process.PID, terms, g)
 	return errors.Join(err, d.log.Write(event.Event{

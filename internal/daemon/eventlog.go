@@ -11,6 +11,7 @@ type eventLog struct {
 	*event.Log
 	note string
 	*tally
+	summaries *taintSummaries // nil: not kept yet
 }
 
 // newEventLog writes to a sink.
@@ -21,10 +22,20 @@ func newEventLog(sink event.Sink) *eventLog {
 // Note has every event from now on say something; it must be called before others write.
 func (w *eventLog) Note(text string) { w.note = text }
 
+// Summarize keeps summaries of what is written from now on; it must be called before others write.
+func (w *eventLog) Summarize(s *taintSummaries) { w.summaries = s }
+
 // Write returns when the event is in its place; an error means that it is not.
 func (w *eventLog) Write(e event.Event) error {
-	w.add(e)
+	w.count(e)
 	return w.Log.Write(w.noted(e))
+}
+
+func (w *eventLog) count(e event.Event) {
+	w.add(e)
+	if w.summaries != nil {
+		w.summaries.count(e)
+	}
 }
 
 func (w *eventLog) noted(e event.Event) event.Event {
@@ -36,6 +47,6 @@ func (w *eventLog) noted(e event.Event) event.Event {
 
 // Post writes an event that nobody waits for: a slow log holds up nothing.
 func (w *eventLog) Post(e event.Event) {
-	w.add(e)
+	w.count(e)
 	w.Log.Post(w.noted(e))
 }

@@ -86,7 +86,6 @@ func (d *daemon) recorded(r netegress.Record) {
 	v := event.Decision{Decision: "allow", Reason: r.Reason}
 	if r.Denied {
 		v.Decision = "deny"
-		d.summaries.Count(c.ID, event.Connect)
 	}
 	switch {
 	case r.Reason == "kernel_traffic" && r.Target != 0:

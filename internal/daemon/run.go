@@ -309,6 +309,7 @@ func (d *daemon) attach(server *control.Server) error {
 	if err := d.recall(); err != nil {
 		return err
 	}
+	d.log.Summarize(d.summaries)
 	d.sessionTable = newSessions(sessionsOptions{
 		Books: d.state, Kernel: d.egress, Files: d.files, Agents: d.agents, Log: d.log,
 		Parents: d.parents, Policies: d.policies, Witness: d.witness, Summaries: d.summaries,

@@ -6,6 +6,7 @@ import (
 
 	"weir/internal/control"
 	"weir/internal/event"
+	"weir/internal/gate"
 )
 
 // taintSummaries are of what happened in containers. Their methods may be called at the same time.
@@ -22,16 +23,20 @@ func recallSummaries(m stateMemory) (*taintSummaries, error) {
 	return s, m.Get(keySummaries, &s.counts)
 }
 
-// Count adds one event. A verdict is a person's approval.
-func (s *taintSummaries) Count(id string, k event.Kind) {
+// count adds what the log is told, whoever decided it: the kernel, the gate, or a hook before it (F10).
+func (s *taintSummaries) count(e event.Event) {
+	what := counted(e)
+	if what == "" || e.Container == nil {
+		return
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	c := s.counts[id]
+	c := s.counts[e.Container.ID]
 	if c == nil {
 		c = &control.Summary{}
-		s.counts[id] = c
+		s.counts[e.Container.ID] = c
 	}
-	switch k {
+	switch what {
 	case event.Hold:
 		c.Asked++
 	case event.Grant:
@@ -41,6 +46,30 @@ func (s *taintSummaries) Count(id string, k event.Kind) {
 	case event.Connect:
 		c.Denied++
 	}
+}
+
+// counted is what an event counts as: a question, a grant that is made, a person's approval (verdict), a denial (connect), or nothing.
+func counted(e event.Event) event.Kind {
+	switch v := e.Verdict; {
+	case e.Kind == event.Hold, e.Kind == event.Grant && e.Process != nil: // what comes of a grant later names nobody
+		return e.Kind
+	case v != nil && v.Decision == "deny" && denies(e.Kind, gate.Reason(v.Reason)):
+		return event.Connect
+	case v != nil && e.Kind == event.Verdict && v.Reason == string(gate.Approved) && v.From != nil: // the answer itself, not who claims it
+		return event.Verdict
+	}
+	return ""
+}
+
+// denies says whether a denial in the log refuses something that a container wanted, and is not told a second time.
+func denies(k event.Kind, r gate.Reason) bool {
+	switch k {
+	case event.Connect, event.Verdict:
+		return r != gate.UsedOnce && r != gate.Cancelled && r != gate.Unclaimed // it asks for itself, or nobody wants it any more
+	case event.Tool:
+		return r.Tier() == "" // else the gate has told it
+	}
+	return false
 }
 
 // Keep stores them when they have changed.
