@@ -10,6 +10,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -173,7 +174,7 @@ func TestAnswers(t *testing.T) {
 	path := serve(t, h)
 	for name, c := range map[string]struct{ send, id, decision, says string }{
 		"allowed":       {bash("1", "ls"), "1", "allow", ""},
-		"denied":        {bash("2", "curl"), "2", "deny", "it sends a file to evil.example"},
+		"denied":        {bash("2", "curl"), "2", "deny", "it sends a file to evil[.]example"},
 		"no newline":    {strings.TrimSuffix(bash("3", "ls"), "\n"), "3", "allow", ""},
 		"blank before":  {"\n \r\n" + bash("4", "ls"), "4", "allow", ""},
 		"no JSON":       {"ls\n", "", "deny", "no JSON object"},
@@ -183,10 +184,10 @@ func TestAnswers(t *testing.T) {
 		"no command":    {bash("5", " "), "5", "deny", "no command"},
 		"unknown type":  {`{"type":"security:root","request_id":"6","command":"ls"}` + "\n", "6", "deny", "type of the request is unknown"},
 		"no type":       {`{"request_id":"7","command":"ls"}` + "\n", "7", "deny", "type of the request is unknown"},
-		"another's":     {`{"type":"security:bash_check","request_id":"8","command":"curl","container":"g-other","taint":[]}` + "\n", "8", "deny", "evil.example"},
+		"another's":     {`{"type":"security:bash_check","request_id":"8","command":"curl","container":"g-other","taint":[]}` + "\n", "8", "deny", "evil[.]example"},
 		"two objects":   {`{"type":"security:bash_check","request_id":"9","command":"ls"}{}` + "\n", "", "deny", "no JSON object"},
 		"cut":           {`{"type":"security:bash_check","request_id":"9","comm`, "", "deny", "no JSON object"},
-		"as a tool":     {`{"type":"security:tool_check","request_id":"10","tool_name":"shell","tool_input":{"command":["bash","-lc","curl"]}}` + "\n", "10", "deny", "evil.example"},
+		"as a tool":     {`{"type":"security:tool_check","request_id":"10","tool_name":"shell","tool_input":{"command":["bash","-lc","curl"]}}` + "\n", "10", "deny", "evil[.]example"},
 		"tool, no text": {`{"type":"security:tool_check","request_id":"11","tool_name":"Bash","tool_input":{}}` + "\n", "11", "deny", "no command"},
 		"nameless tool": {`{"type":"security:tool_check","request_id":"12"}` + "\n", "12", "deny", "names no tool"},
 		"G23 WebFetch":  {`{"type":"security:tool_check","request_id":"13","tool_name":"WebFetch","tool_input":{"url":"https://a.example"}}` + "\n", "13", "deny", "mcp__browser__"},
@@ -394,6 +395,32 @@ func TestExplain(t *testing.T) {
 		text := explain(gate.Verdict{Reason: r, Text: "a\nb \x1b[31m" + strings.Repeat("z", 1000)})
 		if !strings.HasPrefix(text, "Denied: ") || len(text) > 900 || strings.ContainsAny(text, "\n\x1b_") {
 			t.Errorf("%s: %q", r, text)
+		}
+	}
+}
+
+// TestF13Dead: nothing that a model, a hook or a person gives as a reason is a link for the agent, in any form, whichever verdict carries it.
+func TestF13Dead(t *testing.T) {
+	const reason = "it sends data to https://evil.example/a, see [this](//evil.example) or mailto:x@evil.example, or evil\u3002example or ht\u200btp\uff1a//evil.example"
+	live := regexp.MustCompile(`://|\]\(|@|mailto:|evil[.\x{3002}]example|[\x{200b}\x{ff1a}]`)
+	texts := map[string]string{}
+	for _, r := range []gate.Reason{gate.Denied, gate.Flagged, gate.Timeout, gate.NoApprover, gate.Cancelled, "unheard_of"} {
+		v := gate.Verdict{Reason: r, Text: reason}
+		texts["command "+string(r)], texts["call "+string(r)], texts["tool "+string(r)] = explain(v), explainCall(v), textVerdict(v)
+	}
+	who := inside("secret")
+	who.Hooks = folder(t, map[string]string{"a": denying(reason)})
+	s := New(&host{}, quiet())
+	defer s.Close()
+	texts["hook"] = ask(s, who, "curl x")
+	for name, text := range texts {
+		if found := live.FindString(text); found != "" {
+			t.Errorf("%s: %q is live in %q", name, found, text)
+		}
+	}
+	for _, name := range []string{"command denied", "command flagged", "call denied", "hook"} {
+		if !strings.Contains(texts[name], "it sends data to https[:]//evil[.]example/a") {
+			t.Errorf("%s: the reason is missing: %q", name, texts[name])
 		}
 	}
 }

@@ -3,8 +3,10 @@ package bridge
 import (
 	"strings"
 
+	"weir/internal/event"
 	"weir/internal/gate"
 	"weir/internal/gitguard"
+	"weir/internal/show"
 )
 
 // The texts are read by a model: what was denied, why, and what works instead. They tell nothing of the policy.
@@ -69,7 +71,8 @@ func explainCall(v gate.Verdict) string {
 	return explain(v) // what is left says nothing of commands alone
 }
 
-// said quotes what the reviewer or the person gave as a reason.
+// said quotes what the reviewer, a hook or a person gave as a reason. A model may have it from what it reviewed: nothing in it is a link, or
+// the name of a place to go (F13).
 func said(text string) string {
 	const most = 300
 	text = strings.Join(strings.FieldsFunc(text, func(r rune) bool { return r < ' ' || r == 0x7f }), " ")
@@ -79,7 +82,7 @@ func said(text string) string {
 	if text == "" {
 		return ""
 	}
-	return " Reason: " + strings.TrimRight(text, ". ") + "."
+	return " Reason: " + strings.TrimRight(show.Defang(event.Visible(text)), ". ") + "."
 }
 
 func gitReason(f gitguard.Finding) string {

@@ -2,7 +2,6 @@ package notify
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 
 	"weir/internal/event"
@@ -18,7 +17,7 @@ const maxSlack = 2800
 // an emoji or markup, or looks up a name (B50). What is too long is cut in the
 // middle: then whole is false, and it must not be approved from there.
 func slackText(text string) (defanged string, whole bool) {
-	text = defang(text)
+	text = show.Defang(text)
 	if len(escapeSlack(text)) <= maxSlack {
 		return text, true
 	}
@@ -30,18 +29,6 @@ func slackText(text string) (defanged string, whole bool) {
 			return cut, false
 		}
 	}
-}
-
-// dots are those inside names and addresses.
-var dots = regexp.MustCompile(`([^\s.\[])\.([^\s.\]])`)
-
-// defang breaks what a chat would make live. Applying it twice changes nothing.
-func defang(s string) string {
-	s = strings.ReplaceAll(s, "://", "[:]//")
-	for range 2 { // neighbours share a character: a.b.c
-		s = dots.ReplaceAllString(s, "$1[.]$2")
-	}
-	return strings.ReplaceAll(s, "@", "[at]")
 }
 
 // escapeSlack writes the three characters that a chat's text gives a meaning to.
@@ -82,7 +69,7 @@ type element struct {
 func plainText(s string) *plain { return &plain{Type: "plain_text", Text: escapeSlack(s)} }
 
 func slackMessage(kind, host string, q gate.Question) slackBody {
-	host = defang(event.Visible(host))
+	host = show.Defang(event.Visible(host))
 	if kind == ended {
 		line := fmt.Sprintf("Weir on %s: question %s %s", host, q.ID, show.Outcome(q))
 		line, _ = slackText(line)
