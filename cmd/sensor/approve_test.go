@@ -76,7 +76,9 @@ func TestF07All(t *testing.T) {
 				}
 				s.Types(tc.typed + "\n")
 			}
-			s.Until("ends", func([]string) bool { return strings.Contains(prompttest.Words(s.History()...), prompttest.Words(tc.says)) })
+			s.Until("ends", func([]string) bool {
+				return strings.Contains(prompttest.Words(s.History()...), prompttest.Words(tc.says))
+			})
 			for _, q := range asked {
 				if !(q.ID == "gone23" && strings.Contains(tc.command, "--yes")) && !strings.Contains(prompttest.Words(s.History()...), prompttest.Words(show.Question(q))) {
 					t.Errorf("%s was not shown in full", q.ID)

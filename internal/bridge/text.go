@@ -37,9 +37,9 @@ func explain(v gate.Verdict) string {
 	case gate.Flagged:
 		return "Denied: " + tainted + ", and this one was found suspicious." + said(v.Text) + instead
 	case gate.Timeout:
-		return "Denied: " + tainted + ", and nobody approved this one in time." + instead + " If it is needed, tell the user what it is for and run the very same command again later."
+		return "Denied: " + tainted + ", and nobody approved this one in time." + unjudged(v) + instead + " If it is needed, tell the user what it is for and run the very same command again later."
 	case gate.NoApprover:
-		return "Denied: " + tainted + ", and nobody is there who could approve this one." + instead
+		return "Denied: " + tainted + ", and nobody is there who could approve this one." + unjudged(v) + instead
 	case gate.Sealed:
 		return "Denied: the network is closed to this container until the operator opens it again. Commands that only read and write local files still work. Do not retry; tell the user."
 	case gate.QueueFull, gate.Flood:
@@ -69,6 +69,14 @@ func explainCall(v gate.Verdict) string {
 		return "Denied: this container is closed until the operator opens it again, and nobody is asked about this call meanwhile. Do not retry; tell the user."
 	}
 	return explain(v) // what is left says nothing of commands alone
+}
+
+// unjudged says why a person had to decide, where that is not always so.
+func unjudged(v gate.Verdict) string {
+	if what := v.Failed.Describe(); what != "" {
+		return " A person had to decide: " + what + "."
+	}
+	return ""
 }
 
 // said quotes what the reviewer, a hook or a person gave as a reason. A model may have it from what it reviewed: nothing in it is a link, or

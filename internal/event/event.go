@@ -162,6 +162,7 @@ type Decision struct {
 	By       string `json:"by,omitempty"`     // who answered
 	Class    string `json:"class,omitempty"`  // of the command: local, network or grey
 	Judged   string `json:"judged,omitempty"` // why it is of that class
+	Failed   string `json:"failed,omitempty"` // why a person had to decide, where something failed before: a stable code
 	Tool     string `json:"tool,omitempty"`   // whose call was refused before the gate
 	Rule     string `json:"rule,omitempty"`   // the guard's rule that refused it; with For, a permission rule
 

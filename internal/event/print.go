@@ -62,6 +62,9 @@ func line(e Event) string {
 	}
 	if v := e.Verdict; v != nil {
 		add("= %s (%s)", Visible(v.Decision), Visible(v.Reason))
+		if v.Failed != "" {
+			add("after %s", Visible(v.Failed))
+		}
 		if v.By != "" {
 			add("by %s", quote(v.By))
 		}

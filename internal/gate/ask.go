@@ -89,14 +89,15 @@ func (d *Queue) open(a Asker) (*waiter, Verdict) {
 				Text:         a.Request.Command,
 				Tool:         a.Ask == Tool,
 				Note:         a.Why,
+				Failed:       a.Failed,
 				Chain:        a.chain,
 				GrantSeconds: a.GrantSeconds,
 				Covers:       a.Covers,
-				Held:     a.Held,
-				Asked:    now.UTC(),
-				Deadline: until.UTC(),
-				State:    StatePending,
-				Askers:   1,
+				Held:         a.Held,
+				Asked:        now.UTC(),
+				Deadline:     until.UTC(),
+				State:        StatePending,
+				Askers:       1,
 			},
 			Command: a.command,
 			Bound:   a.bound,
@@ -235,7 +236,7 @@ func (q *question) verdict(r Reason) Verdict {
 	if q.Why != "" {
 		why = ": " + q.Why
 	}
-	v := Verdict{Reason: r, By: q.By, Question: q.ID, For: q.For, Rule: q.Rule}
+	v := Verdict{Reason: r, By: q.By, Question: q.ID, For: q.For, Rule: q.Rule, Failed: q.Failed}
 	switch r {
 	case Approved:
 		v.Scope, v.Root = q.Scope, q.Root()
@@ -247,8 +248,10 @@ func (q *question) verdict(r Reason) Verdict {
 		v.Text = q.By + " denied" + why
 	case Timeout:
 		v.Text = fmt.Sprintf("nobody answered within %v; run the command again to ask again", q.Deadline.Sub(q.Asked).Round(time.Second))
+		v = v.after(q.Failed)
 	case NoApprover:
 		v.Text = NobodyToAsk
+		v = v.after(q.Failed)
 	case Sealed:
 		v.Text = "the mode became seal: nothing leaves, and nobody is asked"
 	case Unclaimed:

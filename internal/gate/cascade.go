@@ -127,21 +127,22 @@ func (g *Gate) carry(ctx context.Context, r Request, row Row, judged classify.Re
 	step := row.Step
 	if failed != "" {
 		g.counters[failed].Add(1)
-		step, a.Why = Person, describe(failed)
+		step, a.Why = Person, failed.Describe()
 	}
 	if step == Review && !g.desk.Asked(a) { // a person's word comes before the reviewer's
 		all := whole(a, r)
-		v, why := g.opinion(ctx, all, row, judged)
+		v, broke, why := g.opinion(ctx, all, row, judged)
 		if v = g.reviewed(a.Request, v); v.Reason != "" {
 			if v.Decision == Allow && r.Ask != Connect {
 				g.remember(all, v)
 			}
 			return v
 		}
-		a.Why = cmp.Or(why, a.Why)
+		failed, a.Why = broke, cmp.Or(why, a.Why)
 	}
+	a.Failed = failed
 	if !g.desk.HasApprover() {
-		return g.refuse(a.Request, No(NoApprover, NobodyToAsk))
+		return g.refuse(a.Request, No(NoApprover, NobodyToAsk).after(failed))
 	}
 	return g.desk.Ask(ctx, a)
 }
@@ -153,10 +154,13 @@ func whole(a Asker, r Request) Request {
 	return all
 }
 
-// describe words a failure for people.
-func describe(r Reason) string {
+// Describe words a failure for people; empty for what is none.
+func (r Reason) Describe() string {
 	all := Failures()
-	return all[slices.IndexFunc(all, func(f Failure) bool { return f.Reason == r })].What
+	if i := slices.IndexFunc(all, func(f Failure) bool { return f.Reason == r }); i >= 0 {
+		return all[i].What
+	}
+	return ""
 }
 
 // refusal gives the denial that no answer can change, or none.

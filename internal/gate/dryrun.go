@@ -49,7 +49,7 @@ func Foresee(ctx context.Context, r Request, reviewer Reviewer, approver bool) F
 		return f
 	}
 	if failed := unreadable(a.Request, judged); failed != "" {
-		f.Step, f.Text = Person, describe(failed)
+		f.Step, f.Text = Person, failed.Describe()
 	}
 	if f.Step == Review {
 		f = foreseeReview(ctx, f, whole(a, r), row, reviewer)
@@ -62,7 +62,7 @@ func Foresee(ctx context.Context, r Request, reviewer Reviewer, approver bool) F
 
 func foreseeReview(ctx context.Context, f Foreseen, r Request, row Row, reviewer Reviewer) Foreseen {
 	if reviewer == nil {
-		f.Step, f.Text = Person, describe(CopNone)
+		f.Step, f.Text = Person, CopNone.Describe()
 		return f
 	}
 	o, err := reviewer.Review(ctx, caseOf(r, judge(r)))
@@ -70,7 +70,7 @@ func foreseeReview(ctx context.Context, f Foreseen, r Request, row Row, reviewer
 	case errors.Is(err, ErrUnasked):
 		f.Text = "the model would be asked"
 	case err != nil:
-		f.Step, f.Text = Person, describe(reviewFailed(cop.CodeOf(err)))
+		f.Step, f.Text = Person, reviewFailed(cop.CodeOf(err)).Describe()
 	case !o.Flagged:
 		f.Step, f.Reason, f.Text = Pass, Passed, o.Reason
 	case row.Flagged == Person:

@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -178,6 +179,7 @@ func (g *Gate) event(k event.Kind, r Request, v Verdict, message string) event.E
 		if r.Judged != nil {
 			v = v.Classed(*r.Judged)
 		}
+		v.Failed = cmp.Or(v.Failed, r.Failed)
 		e.Verdict = v.Event()
 	}
 	return e

@@ -28,11 +28,12 @@ type Question struct {
 	Container   event.Container   `json:"container"`
 	Process     event.Process     `json:"process"` // the first asker
 	Destination event.Destination `json:"destination,omitzero"`
-	Text        string            `json:"text,omitempty"` // the command that a bridge was asked about; Process is who asked
-	Tool        bool              `json:"tool,omitempty"` // Text is what a call of a tool would do
-	Note        string            `json:"note,omitempty"` // why a person is asked: what the reviewer said, or how the review failed
-	Held        bool              `json:"held"`           // the first asker was held in the kernel
-	Gone        bool              `json:"gone,omitempty"` // an asker waited, and nobody does any more; of what has ended: by then
+	Text        string            `json:"text,omitempty"`   // the command that a bridge was asked about; Process is who asked
+	Tool        bool              `json:"tool,omitempty"`   // Text is what a call of a tool would do
+	Note        string            `json:"note,omitempty"`   // why a person is asked: what the reviewer said, or how the review failed
+	Failed      Reason            `json:"failed,omitempty"` // why a person has to decide, where something failed before
+	Held        bool              `json:"held"`             // the first asker was held in the kernel
+	Gone        bool              `json:"gone,omitempty"`   // an asker waited, and nobody does any more; of what has ended: by then
 
 	// Who an approval can let out with what it starts: the first asker, then its parents. Empty: an answer lets no process out.
 	Chain        []event.Member `json:"chain,omitempty"`
@@ -69,7 +70,7 @@ func (q Question) Root() *event.Member {
 
 // Request is q as its first asker put it, for events.
 func (q Question) Request() Request {
-	r := Request{Container: q.Container, Process: q.Process, Destination: q.Destination, Command: q.Text, Held: q.Held}
+	r := Request{Container: q.Container, Process: q.Process, Destination: q.Destination, Command: q.Text, Held: q.Held, Failed: q.Failed}
 	switch {
 	case q.Tool:
 		r.Ask = Tool

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -257,6 +259,10 @@ func TestFailures(t *testing.T) {
 			if !ok {
 				t.Fatal("nothing provokes it")
 			}
+			failed, what := f.Reason, f.What
+			if failed == CopNone {
+				failed, what = "", "" // as the policy has it
+			}
 			bubble(t, func(r *rig) {
 				c := provoke(r)
 				c.blocks()
@@ -267,11 +273,32 @@ func TestFailures(t *testing.T) {
 				}
 				r.answer(q.ID, false)
 				c.gives(Deny, Denied)
+				r.wantFailed(failed, "verdict deny denied")
+			})
+			// F14: nobody answers, and what has failed is in the last event, in what the asker is told, and after a restart.
+			bubble(t, func(r *rig) {
+				c := provoke(r)
+				r.crash()
+				c.gives(Deny, Cancelled)
+				time.Sleep(301 * time.Second)
+				synctest.Wait()
+				r.wantFailed(failed, "verdict deny timeout")
+			})
+			bubble(t, func(r *rig) {
+				c := provoke(r)
+				time.Sleep(300 * time.Second)
+				if v := c.gives(Deny, Timeout); v.Failed != failed || !strings.Contains(v.Text, what) {
+					t.Errorf("the asker is not told: %+v", v)
+				}
 			})
 			bubble(t, func(r *rig) {
 				r.Configure(nil, false, 0, 0)
-				provoke(r).gives(Deny, NoApprover)
+				v := provoke(r).gives(Deny, NoApprover)
+				if v.Failed != failed || !strings.Contains(v.Text, what) {
+					t.Errorf("the asker is not told: %+v", v)
+				}
 				r.wantCount(f.Reason, 1)
+				r.wantFailed(failed, "deny no_approver")
 				r.none()
 			})
 		})
@@ -281,6 +308,30 @@ func TestFailures(t *testing.T) {
 			t.Errorf("%s has no row", code)
 		}
 	}
+}
+
+// wantFailed looks whether the last event of that end says what failed.
+func (r *rig) wantFailed(reason Reason, end string) {
+	r.t.Helper()
+	told := r.log.brief()
+	r.log.mu.Lock()
+	defer r.log.mu.Unlock()
+	if last := len(told) - 1; last < 0 || !strings.HasSuffix(told[last], end) || r.log.events[last].Verdict.Failed != string(reason) {
+		r.t.Errorf("events %q, and the last does not say %s: %+v", told, reason, r.log.events[max(last, 0)].Verdict)
+	}
+}
+
+// F14: what went well says of no failure.
+func TestF14Nothing(t *testing.T) {
+	bubble(t, func(r *rig) {
+		r.Configure(opinion(true), true, 0, 0)
+		c := r.ask(curl(func(r *Request) { r.AskFlagged = true }))
+		time.Sleep(300 * time.Second)
+		if v := c.gives(Deny, Timeout); v.Failed != "" {
+			t.Errorf("%+v", v)
+		}
+		r.wantFailed("", "verdict deny timeout")
+	})
 }
 
 // G11: what the Cop is shown comes from the kernel and the parser, and a case of

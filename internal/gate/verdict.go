@@ -92,11 +92,12 @@ type Verdict struct {
 	Rule     string        // with For: the permission rule that allows as much
 	Class    string        // of the command, as it was classified; empty when that did not matter
 	Judged   string        // why it is of that class
+	Failed   Reason        // what failed before, so that a person had to decide; empty: nothing
 }
 
 // Event gives the verdict as events tell it.
 func (v Verdict) Event() *event.Decision {
-	return &event.Decision{Decision: v.Decision.String(), Reason: string(v.Reason), Text: v.Text, By: v.By, Class: v.Class, Judged: v.Judged, Scope: v.Scope, Process: v.Root}
+	return &event.Decision{Decision: v.Decision.String(), Reason: string(v.Reason), Text: v.Text, By: v.By, Class: v.Class, Judged: v.Judged, Failed: string(v.Failed), Scope: v.Scope, Process: v.Root}
 }
 
 // No denies.
@@ -112,6 +113,15 @@ func NotLogged(err error) Verdict {
 
 // NobodyToAsk is the text of a denial with NoApprover.
 const NobodyToAsk = "the policy names no approver, so nobody can open this"
+
+// after adds to a denial why a person was needed at all: something failed before (F14).
+func (v Verdict) after(failed Reason) Verdict {
+	v.Failed = failed
+	if what := failed.Describe(); what != "" && v.Decision == Deny {
+		v.Text += "; a person had to decide: " + what
+	}
+	return v
+}
 
 // About ties a verdict to a question.
 func (v Verdict) About(id string) Verdict {

@@ -36,4 +36,5 @@ type Request struct {
 	Covers       []Cover // with Ask Tool: what an approval can cover beyond the call
 
 	Judged *classify.Result // how it was classified; the gate's
+	Failed Reason           // what failed, so that a person has to decide; the gate's
 }

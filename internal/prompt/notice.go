@@ -169,13 +169,21 @@ func ending(q gate.Question, last bool) (head, middle, tail string) {
 	head = "weir: " + event.Visible(q.ID)
 	switch {
 	case q.Outcome == gate.Timeout && q.Held && !q.Gone:
-		return head + ": nobody answered in time; ", caller(q), " was refused"
+		return head + ": nobody answered in time" + after(q) + "; ", caller(q), " was refused"
 	case q.Outcome == gate.Timeout:
-		return head + ": nobody answered in time", "", ""
+		return head + ": nobody answered in time" + after(q), "", ""
 	case !last:
 		return head + " ", show.Outcome(q), show.Again(q)
 	}
 	return head + " ", show.Outcome(q), ""
+}
+
+// after says what failed before a person was asked.
+func after(q gate.Question) string {
+	if q.Failed == "" {
+		return ""
+	}
+	return " (" + event.Visible(string(q.Failed)) + ")"
 }
 
 // caller is the program that asked, short and visible.

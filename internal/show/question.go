@@ -213,7 +213,10 @@ func Again(q gate.Question) string {
 
 // Outcome tells in words how a question ended, visible.
 func Outcome(q gate.Question) string {
-	var s string
+	var s, failed string
+	if q.Failed != "" {
+		failed = ", after " + event.Visible(string(q.Failed))
+	}
 	switch {
 	case q.Outcome == gate.Approved:
 		s = "approved"
@@ -224,9 +227,9 @@ func Outcome(q gate.Question) string {
 			s += fmt.Sprintf(" with scope %d", q.Scope)
 		}
 	case q.Outcome == gate.Timeout:
-		return "denied: nobody answered in time"
+		return "denied: nobody answered in time" + failed
 	case q.By == "":
-		return "denied by the sensor (" + event.Visible(cmp.Or(string(q.Outcome), q.State)) + ")"
+		return "denied by the sensor (" + event.Visible(cmp.Or(string(q.Outcome), q.State)) + ")" + failed
 	default:
 		s = "denied"
 	}
