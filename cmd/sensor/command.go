@@ -59,7 +59,7 @@ func run(ctx context.Context, args []string, s *system) int {
 	if as, ok := cmd.Annotations["as"]; ok {
 		name = as
 	}
-	for line := range strings.SplitSeq(err.Error(), "\n") {
+	for line := range strings.SplitSeq(withoutSecrets(cmd, args, err.Error()), "\n") {
 		s.note("%s: %s", name, line)
 	}
 	return control.Code(err)

@@ -175,7 +175,7 @@ func (s *system) vaultSet(f *vaultFlags) *cobra.Command {
 		Use:     "set KEY",
 		Short:   "add a secret, from standard input or from a prompt",
 		Example: "  weir vault set github-token --host api.github.com < token",
-		Args:    args(1, 1, "a key: a name for the secret, not the secret"),
+		Args:    keyAlone("a key: a name for the secret, not the secret"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			binding, err := b.read()
 			if err != nil {
@@ -189,6 +189,16 @@ func (s *system) vaultSet(f *vaultFlags) *cobra.Command {
 	b.add(cmd.Flags())
 	cmd.Flags().StringVar(&user, "user", "", "`name` for basic authorization, with the secret as its password")
 	return cmd
+}
+
+// keyAlone takes one argument, which what names, of commands that read a secret.
+func keyAlone(what string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, given []string) error {
+		if len(given) > 1 {
+			return usage(cmd, "unexpected argument: the secret is read from standard input or asked for, and never taken from the command line")
+		}
+		return args(1, 1, what)(cmd, given)
+	}
 }
 
 // changeVault opens the vault, making one if create is set, changes it, and says that what is done to key.
@@ -244,7 +254,7 @@ func (s *system) vaultRotate(f *vaultFlags) *cobra.Command {
 	return &cobra.Command{
 		Use:   "rotate KEY",
 		Short: "replace a secret, from standard input or from a prompt; its binding stays",
-		Args:  args(1, 1, "a key"),
+		Args:  keyAlone("a key"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			return s.changeVault(f, false, args[0], "rotated", func(v *vault.Vault) error {
 				return s.withSecret(func(secret []byte) error { return v.Rotate(args[0], secret) })

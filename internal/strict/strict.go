@@ -72,11 +72,13 @@ func names(into any) []string {
 	return all
 }
 
+// MostQuoted is how many bytes of a text Quote shows.
+const MostQuoted = 80
+
 // Quote shows a text of any origin in ASCII, cut to a length that fits a line.
 func Quote(s string) string {
-	const most = 80
-	if len(s) > most {
-		return strconv.QuoteToASCII(s[:most]) + "…"
+	if len(s) > MostQuoted {
+		return strconv.QuoteToASCII(s[:MostQuoted]) + "…"
 	}
 	return strconv.QuoteToASCII(s)
 }

@@ -17,7 +17,6 @@ import (
 
 	"weir/internal/permission"
 	"weir/internal/redact"
-	"weir/internal/strict"
 )
 
 const (
@@ -90,13 +89,13 @@ func (v *Vault) Set(key, user string, secret []byte, b Binding) error {
 		return fmt.Errorf("set secret: %w", err)
 	}
 	if err := checkSecret(secret, user); err != nil {
-		return fmt.Errorf("set secret %s: %w", key, err)
+		return fmt.Errorf("set secret: %w", err)
 	}
 	b, err := b.clean()
 	if err != nil {
-		return fmt.Errorf("set secret %s: %w", key, err)
+		return fmt.Errorf("set secret: %w", err)
 	}
-	return v.change("set secret "+key, func(c *content) error {
+	return v.change("set secret", func(c *content) error {
 		if _, there := c.Entries[key]; there {
 			return ErrExists
 		}
@@ -162,7 +161,7 @@ func (v *Vault) Remove(key string) error {
 	return v.change("remove secret", func(c *content) error {
 		e, there := c.Entries[key]
 		if !there {
-			return noKey(key)
+			return ErrNoKey
 		}
 		clear(e.Secret)
 		delete(c.Entries, key)
@@ -170,16 +169,14 @@ func (v *Vault) Remove(key string) error {
 	})
 }
 
-func noKey(key string) error { return fmt.Errorf("%s: %w", strict.Quote(key), ErrNoKey) }
-
 func (v *Vault) edit(doing, key string, f func(*entry) error) error {
 	return v.change(doing, func(c *content) error {
 		e, there := c.Entries[key]
 		if !there {
-			return noKey(key)
+			return ErrNoKey
 		}
 		if err := f(&e); err != nil {
-			return fmt.Errorf("%s: %w", key, err)
+			return err
 		}
 		c.Entries[key] = e
 		return nil
@@ -195,7 +192,7 @@ func (v *Vault) entry(key string) (entry, error) {
 	defer c.wipe()
 	e, there := c.Entries[key]
 	if !there {
-		return entry{}, noKey(key)
+		return entry{}, ErrNoKey
 	}
 	e.Secret = bytes.Clone(e.Secret)
 	return e, nil
