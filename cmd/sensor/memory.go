@@ -4,16 +4,21 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
 
 	"weir/internal/bridge/wire"
 	"weir/internal/event"
 	"weir/internal/memory"
+	"weir/internal/permission"
 )
 
 func (s *system) memoryCommand() *cobra.Command {
@@ -34,71 +39,165 @@ func (s *system) memoryCommand() *cobra.Command {
 
 func (s *system) memoryImport(open func() *memory.Memory) *cobra.Command {
 	var key string
+	var replace bool
 	var to memory.Marks
 	cmd := &cobra.Command{
 		Use:     "import STORE FILE…",
-		Short:   "copy files into a store, each as the entry of its name; - is standard input",
-		Example: "  weir memory import notes todo.md\n  weir memory import tickets --foreign export/*.md",
+		Short:   "copy files into a store, each as the entry of its name; with --key, - is standard input",
+		Example: "  weir memory import notes todo.md\n  weir memory import tickets --foreign export/*.md\n  weir memory import notes --key today --replace - < notes.txt",
 		Args:    args(2, -1, "a store and files"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			m, store, files := open(), args[0], args[1:]
-			if key != "" && len(files) != 1 {
+			if cmd.Flags().Changed("key") && len(files) != 1 {
 				return usage(cmd, "--key names one entry: give one file")
 			}
-			if cmd.Flags().Changed("secret") || cmd.Flags().Changed("foreign") { // before anybody can recall what is imported
-				if err := m.Mark(store, to); err != nil {
-					return err
-				}
+			if err := permission.CheckKey(store); err != nil {
+				return fmt.Errorf("the store: %w", err)
 			}
-			done := []string{}
-			for _, file := range files {
+			// All is looked at before anything is written.
+			names, texts := make([]string, len(files)), make([]string, len(files))
+			for i, file := range files {
 				name := key
-				if name == "" {
+				if !cmd.Flags().Changed("key") {
+					if file == "-" {
+						return usage(cmd, "standard input has no name: give --key NAME")
+					}
 					name = strings.TrimSuffix(strings.TrimSuffix(filepath.Base(file), ".md"), ".txt")
 				}
-				text, err := s.readNote(file)
+				if j := slices.Index(names, name); name != "" && j >= 0 {
+					return usage(cmd, "%s and %s would both be the entry %s: import them one by one, with --key NAME", files[j], file, name)
+				}
+				err := permission.CheckKey(name)
+				if err != nil && key == "" {
+					err = fmt.Errorf("%s: %w: name the entry with --key NAME", file, err)
+				}
 				if err == nil {
-					err = m.Import(store, name, text)
+					texts[i], err = s.readNote(file)
+				}
+				if err == nil && !replace {
+					_, err = m.Text(store, name)
+					switch {
+					case err == nil:
+						err = fmt.Errorf("%s: %w: give --replace to put the new text in its place", name, memory.ErrExists)
+					case errors.Is(err, memory.ErrNoStore), errors.Is(err, memory.ErrNoEntry):
+						err = nil
+					}
 				}
 				if err != nil {
-					return fmt.Errorf("%w (imported before it: %s)", err, orNone(done))
+					return fmt.Errorf("nothing was imported: %w", err)
 				}
-				done = append(done, name)
+				names[i] = name
 			}
-			return s.answer(map[string]any{"store": store, "imported": done}, func(w io.Writer) {
-				fmt.Fprintf(w, "imported into %s: %s\n", store, strings.Join(done, ", "))
+			// Before anybody can recall what is imported.
+			if err := mark(cmd, m, store, to); err != nil {
+				return err
+			}
+			put := m.Add
+			if replace {
+				put = m.Import
+			}
+			for i, name := range names {
+				if err := put(store, name, texts[i]); err != nil {
+					return fmt.Errorf("%w (imported before it: %s)", err, orNone(names[:i]))
+				}
+			}
+			return s.answer(map[string]any{"store": store, "imported": names}, func(w io.Writer) {
+				fmt.Fprintf(w, "imported into %s: %s\n", store, strings.Join(names, ", "))
 			})
 		},
 	}
 	cmd.Flags().StringVar(&key, "key", "", "`name` of the entry, where the file's will not do")
+	cmd.Flags().BoolVar(&replace, "replace", false, "put the new text in the place of an entry that is there")
 	cmd.Flags().BoolVar(&to.Secret, "secret", false, "the store holds what must not leave: who recalls it becomes tainted secret")
 	cmd.Flags().BoolVar(&to.Foreign, "foreign", false, "others write what the store holds: who recalls it becomes tainted corruption")
 	return cmd
 }
 
+// mark sets the marks of a store that flags name, and leaves the others as they are.
+func mark(cmd *cobra.Command, m *memory.Memory, store string, to memory.Marks) error {
+	secret, foreign := cmd.Flags().Changed("secret"), cmd.Flags().Changed("foreign")
+	if !secret && !foreign {
+		return nil
+	}
+	now, err := m.Marks(store)
+	if err != nil && !errors.Is(err, memory.ErrNoStore) {
+		return err
+	}
+	if secret {
+		now.Secret = to.Secret
+	}
+	if foreign {
+		now.Foreign = to.Foreign
+	}
+	return m.Mark(store, now)
+}
+
+// readNote reads what may become an entry. A link is not followed: who can write beside a file to import could have any other read.
 func (s *system) readNote(file string) (string, error) {
-	const most = 2 << 20 // more than an entry may have
-	if file == "-" {
-		data, err := io.ReadAll(io.LimitReader(s.stdin, most))
-		return string(data), err
+	from, what := s.stdin, "standard input"
+	if file != "-" {
+		f, err := openPlain(file)
+		if err != nil {
+			return "", err
+		}
+		defer f.Close()
+		from, what = f, file
 	}
-	f, err := os.Open(file)
-	if err != nil {
-		return "", fmt.Errorf("import: %w", err)
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err == nil && !info.Mode().IsRegular() {
-		err = errors.New(file + " is not a file")
-	}
-	if err != nil {
-		return "", fmt.Errorf("import: %w", err)
-	}
-	data, err := io.ReadAll(io.LimitReader(f, most))
-	if err != nil {
-		return "", fmt.Errorf("import: %w", err)
+	data, err := io.ReadAll(io.LimitReader(from, memory.MaxEntry+1))
+	switch {
+	case err != nil:
+		return "", fmt.Errorf("%s cannot be read: %w", what, cause(err))
+	case len(data) > memory.MaxEntry:
+		return "", fmt.Errorf("%s has more than %d bytes: import it in parts", what, memory.MaxEntry)
+	case !utf8.Valid(data):
+		return "", fmt.Errorf("%s is not UTF-8: convert it first, with iconv", what)
 	}
 	return string(data), nil
+}
+
+// openPlain opens a file that is neither a link nor anything that a reader could wait for.
+func openPlain(file string) (*os.File, error) {
+	plain := func(info fs.FileInfo, err error) error {
+		switch {
+		case err != nil:
+			return fmt.Errorf("%s: %w", file, cause(err))
+		case info.Mode()&fs.ModeSymlink != 0:
+			return fmt.Errorf("%s is a symbolic link: name the file that it leads to, or give - and --key NAME to import standard input", file)
+		case info.IsDir():
+			return fmt.Errorf("%s is a folder: name the files in it", file)
+		case !info.Mode().IsRegular():
+			return fmt.Errorf("%s is no plain file: give - and --key NAME to import standard input", file)
+		}
+		return nil
+	}
+	if err := plain(os.Lstat(file)); err != nil {
+		return nil, err
+	}
+	f, err := os.OpenFile(file, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", file, cause(err))
+	}
+	if err := plain(f.Stat()); err != nil { // it is another one by now
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
+// cause is an error without the path that its text begins with.
+func cause(err error) error {
+	var failed *fs.PathError
+	if errors.As(err, &failed) {
+		return failed.Err
+	}
+	return err
+}
+
+// hint says where an operator finds what is there.
+func hint(err error) error {
+	if errors.Is(err, memory.ErrNoStore) || errors.Is(err, memory.ErrNoEntry) {
+		return fmt.Errorf("%w: see weir memory list", err)
+	}
+	return err
 }
 
 func (s *system) memoryList(open func() *memory.Memory) *cobra.Command {
@@ -110,7 +209,7 @@ func (s *system) memoryList(open func() *memory.Memory) *cobra.Command {
 			if len(args) == 1 {
 				entries, err := open().Entries(args[0])
 				if err != nil {
-					return err
+					return hint(err)
 				}
 				return s.answer(entries, func(w io.Writer) {
 					rows := [][]string{}
@@ -150,7 +249,7 @@ func (s *system) memoryShow(open func() *memory.Memory) *cobra.Command {
 		RunE: func(_ *cobra.Command, args []string) error {
 			text, err := open().Text(args[0], args[1])
 			if err != nil {
-				return err
+				return hint(err)
 			}
 			return s.answer(map[string]any{"store": args[0], "key": args[1], "text": text}, func(w io.Writer) {
 				for line := range strings.Lines(text) {
@@ -176,7 +275,7 @@ func (s *system) memoryRemove(open func() *memory.Memory) *cobra.Command {
 				return usage(cmd, "give a key, or --all without one")
 			}
 			if err := open().Remove(args[0], key); err != nil {
-				return err
+				return hint(err)
 			}
 			what := strings.Join(args, "/")
 			return s.answer(map[string]any{"removed": what}, func(w io.Writer) { fmt.Fprintf(w, "removed %s\n", what) })

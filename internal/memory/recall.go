@@ -95,7 +95,14 @@ func (m *Memory) Recall(r Request, turns *Turns, caller string) (Result, error) 
 	default:
 		return Result{}, errors.New("recall: the request was not checked")
 	}
-	return m.marked(r.Store, func() (Result, error) { return m.within(r, turns, caller) })
+	res, err := m.marked(r.Store, func() (Result, error) { return m.within(r, turns, caller) })
+	switch {
+	case errors.Is(err, ErrNoStore):
+		err = fmt.Errorf("%w: see list_stores", err)
+	case errors.Is(err, ErrNoEntry):
+		err = fmt.Errorf("%w: see list_entries", err)
+	}
+	return res, err
 }
 
 // marked reads from a store, and tells the marks that it had before or after: somebody may mark it, or remove it, meanwhile (M6).

@@ -19,15 +19,18 @@ import (
 )
 
 const (
-	suffix   = ".md"
-	marks    = ".marks.json" // of a store; no key begins with a dot
-	maxEntry = 1 << 20       // bytes of a file
+	suffix = ".md"
+	marks  = ".marks.json" // of a store; no key begins with a dot
 )
 
-// Why nothing is recalled.
+// MaxEntry is how many bytes an entry may have.
+const MaxEntry = 1 << 20
+
+// Why nothing is recalled, or added.
 var (
-	ErrNoStore = errors.New("there is no such store: see list_stores")
-	ErrNoEntry = errors.New("the store has no such entry: see list_entries")
+	ErrNoStore = errors.New("there is no such store")
+	ErrNoEntry = errors.New("the store has no such entry")
+	ErrExists  = errors.New("the store has this entry already")
 )
 
 // Marks say what recalling a store does to a container (M6).
@@ -168,7 +171,7 @@ func (m *Memory) Marks(store string) (Marks, error) {
 
 // Text reads an entry as it is.
 func (m *Memory) Text(store, key string) (string, error) {
-	text, _, err := m.head(store, key, maxEntry)
+	text, _, err := m.head(store, key, MaxEntry)
 	return text, err
 }
 
@@ -205,20 +208,31 @@ func (m *Memory) head(store, key string, most int) (text string, more bool, err 
 	return text, more, nil
 }
 
+// Add writes an entry; one that is there already stays as it is: ErrExists.
+func (m *Memory) Add(store, key, text string) error { return m.put(store, key, text, (*os.Root).Link) }
+
 // Import writes an entry, in place of the one that was there.
 func (m *Memory) Import(store, key, text string) error {
+	return m.put(store, key, text, (*os.Root).Rename)
+}
+
+func (m *Memory) put(store, key, text string, place func(s *os.Root, from, to string) error) error {
 	for _, k := range []string{store, key} {
 		if err := permission.CheckKey(k); err != nil {
 			return fmt.Errorf("import: %w", err)
 		}
 	}
 	switch {
-	case len(text) > maxEntry:
-		return fmt.Errorf("import %s/%s: it has more than %d bytes: import it in parts", store, key, maxEntry)
+	case len(text) > MaxEntry:
+		return fmt.Errorf("import %s/%s: it has more than %d bytes: import it in parts", store, key, MaxEntry)
 	case !utf8.ValidString(text):
 		return fmt.Errorf("import %s/%s: it is not UTF-8", store, key)
 	}
-	if err := m.write(store, key+suffix, []byte(text)); err != nil {
+	err := m.write(store, key+suffix, []byte(text), place)
+	if errors.Is(err, fs.ErrExist) {
+		err = ErrExists
+	}
+	if err != nil {
 		return fmt.Errorf("import %s/%s: %w", store, key, err)
 	}
 	return nil
@@ -231,7 +245,7 @@ func (m *Memory) Mark(store string, to Marks) error {
 	}
 	data, err := json.Marshal(to)
 	if err == nil {
-		err = m.write(store, marks, data)
+		err = m.write(store, marks, data, (*os.Root).Rename)
 	}
 	if err != nil {
 		return fmt.Errorf("mark store %s: %w", store, err)
@@ -239,8 +253,8 @@ func (m *Memory) Mark(store string, to Marks) error {
 	return nil
 }
 
-// write puts a file in its place at once. It is there after a power cut.
-func (m *Memory) write(store, name string, data []byte) error {
+// write puts a file in its place at once, by renaming or linking it. It is there after a power cut.
+func (m *Memory) write(store, name string, data []byte, place func(s *os.Root, from, to string) error) error {
 	dir := filepath.Join(m.dir, store)
 	if err := linux.MkdirAll(dir, 0o700); err != nil {
 		return err
@@ -257,10 +271,13 @@ func (m *Memory) write(store, name string, data []byte) error {
 	}
 	_, err = f.Write(data)
 	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
-		err = s.Rename(tmp, name)
+		err = place(s, tmp, name)
+	}
+	if gone := s.Remove(tmp); !errors.Is(gone, fs.ErrNotExist) { // it was renamed
+		err = errors.Join(err, gone)
 	}
 	if err != nil {
-		return errors.Join(err, s.Remove(tmp))
+		return err
 	}
 	return linux.SyncDir(dir)
 }
