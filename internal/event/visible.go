@@ -85,7 +85,13 @@ func code(r rune) string {
 // deceptive says that r prints, but shows nothing, hides what it stands on, or
 // runs from right to left, which moves the text around it.
 func deceptive(r rune) bool {
-	return r >= 0x80 && unicode.In(r, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector, overlays, rightToLeft)
+	return r >= 0x80 && (Unseen(r) || unicode.In(r, overlays, rightToLeft))
+}
+
+// Unseen says that r shows nothing: what Unicode calls default ignorable, with all that only steers the text around it (format characters,
+// but for the few that print), variation selectors, fillers and tags, assigned or not (F38).
+func Unseen(r rune) bool {
+	return r >= 0x80 && unicode.In(r, unicode.Cf, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector) && !unicode.Is(unicode.Prepended_Concatenation_Mark, r)
 }
 
 // escapeWord handles a word without gaps.

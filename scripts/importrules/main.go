@@ -56,7 +56,7 @@ var rules = map[string][]string{
 	"internal/notify":  {"internal/control", "internal/event", "internal/gate", "internal/show"},
 	"internal/metrics": {"internal/control"},
 	"internal/vault":   {"internal/linux", "internal/permission", "internal/redact", "internal/strict"},
-	"internal/memory":  {"internal/linux", "internal/permission", "internal/strict"},
+	"internal/memory":  {"internal/event", "internal/linux", "internal/permission", "internal/strict"},
 	"internal/bridge":  {"internal/event", "internal/gate", "internal/gitguard", "internal/linux", "internal/memory", "internal/permission", "internal/strict", "internal/toolguard", "internal/vault"},
 
 	"internal/agentupdate": {"internal/linux", "internal/strict", "internal/toolguard"},
