@@ -44,7 +44,9 @@ func (c *session) recall(ctx context.Context, in toolCall) (string, mcp.Meta, er
 	c.mu.Unlock()
 	got, err := s.Memory.Recall(r, &s.turns, caller)
 	switch {
-	case errors.Is(err, memory.ErrNoStore), errors.Is(err, memory.ErrNoEntry), errors.Is(err, memory.ErrTurn):
+	case errors.Is(err, memory.ErrTurn):
+		return "", nil, s.denied(in.who, use, refuse("Denied: "+err.Error()+".", "budget_used"))
+	case errors.Is(err, memory.ErrNoStore), errors.Is(err, memory.ErrNoEntry):
 		return "", nil, s.denied(in.who, use, refuse("Failed: "+err.Error()+".", "not_there"))
 	case err != nil:
 		s.Logger.WithError(err).Error("recall")

@@ -499,6 +499,27 @@ func TestF34ForOfANote(t *testing.T) {
 	<-done
 }
 
+// F39, M5: a budget that is used up has a code of its own.
+func TestF39BudgetHasACode(t *testing.T) {
+	r := newRig(t)
+	if err := r.memory.Import("notes", "long", strings.Repeat("bread ", 9000)); err != nil {
+		t.Fatal(err)
+	}
+	r.allow("allow: ['LocalMemoryRecall(fetch:notes/long)']", "")
+	s := r.client()
+	for i := range 3 {
+		text, res := r.announced(s, "", recallName, map[string]any{"action": "fetch", "store": "notes", "key": "long", "preview_only": false})
+		reason, _ := res.Meta["weir/reason"].(map[string]any)
+		if res.IsError != (i == 2) || res.IsError && (reason["reason"] != "budget_used" || !strings.Contains(text, "are used up")) {
+			t.Errorf("%d: %.80q %v", i, text, reason)
+		}
+	}
+	uses := r.uses()
+	if d := uses[len(uses)-1].Verdict; d.Decision != "deny" || d.Reason != "budget_used" {
+		t.Errorf("%+v", d)
+	}
+}
+
 // F36: a call without auth_scheme sends the secret as a bearer token, and the answer has the text of the status.
 func TestF36DefaultSchemeAndStatusText(t *testing.T) {
 	r := newRig(t)
