@@ -157,6 +157,10 @@ func (d *daemon) taint(c taint.Change) (taint.Status, error) {
 	if err != nil {
 		return before, err
 	}
+	cause := d.witness.Cause(c)
+	if cause != nil && c.Source != "tool" { // else it is the agent's hook that asks
+		c.Argv = shortArgv(cause.Argv)
+	}
 	st, err := d.state.Set(c)
 	if errors.Is(err, taint.ErrKnown) {
 		return st, nil
@@ -179,7 +183,7 @@ func (d *daemon) taint(c taint.Change) (taint.Status, error) {
 		message = fmt.Sprintf("%d open sockets closed", closed)
 	}
 	errs = append(errs, d.log.Write(event.Event{
-		Kind: event.Taint, Container: &ec, Process: d.witness.Cause(c), Message: message,
+		Kind: event.Taint, Container: &ec, Process: cause, Message: message,
 		Change: &event.TaintChange{Set: c.Bits.Names(), Source: c.Source, By: c.By, Why: c.Why},
 	}))
 	for _, finding := range found {

@@ -252,7 +252,7 @@ func (d *daemon) load(db *bbolt.DB) error {
 	d.gate, err = gate.Open(gate.Options{
 		DB: db, Log: d.log, Logger: logger, Reviewer: d.reviewer, Resolve: d.lookUp, Approver: p.Approver == policy.Person,
 		AskFor: seconds(p.AskSeconds), ClaimFor: seconds(p.ClaimSeconds), Boot: boot,
-		Mode: func(container string) string { return string(d.policies.ModeOf(container)) },
+		Mode: func(container string) string { return string(d.policies.ModeOf(container)) }, Causes: d.state.Causes,
 	})
 	if err != nil {
 		d.close()

@@ -220,6 +220,16 @@ type TaintChange struct {
 	Why     string   `json:"why,omitempty"`
 }
 
+// Cause is why a container has a bit of taint: one change that set it.
+type Cause struct {
+	Bit    string    `json:"bit"`
+	At     time.Time `json:"at"`
+	Source string    `json:"source"` // one of Sources
+	By     string    `json:"by,omitempty"`
+	Why    string    `json:"why,omitempty"`
+	Argv   []string  `json:"argv,omitempty"` // of the process that it comes from, cut to what is told of one beside another
+}
+
 // Sources returns what sets taint, in the order of the schema: an order on the host, the start of a session or a cgroup that is guarded, the
 // policy's containers.match, another container of the same pod, a secret file, an untrusted destination, a tool's call, and the kernel, where its
 // record was lost.

@@ -105,6 +105,9 @@ func (d *Queue) open(a Asker) (*waiter, Verdict) {
 		},
 		until: until,
 	}
+	if d.opts.Causes != nil {
+		q.Causes = d.opts.Causes(a.Container.ID)
+	}
 	q.ends(d.opts.Boot, d.askFor)
 	if err := d.store.put(q.record); err != nil {
 		return nil, d.storeFailed(a, err)

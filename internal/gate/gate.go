@@ -44,6 +44,9 @@ type Options struct {
 	// was. nil: it stays what requests say.
 	Mode func(container string) string
 
+	// Causes tells why a container is tainted, by its id; nil: not known.
+	Causes func(container string) []event.Cause
+
 	// Boot names this boot and tells the time since it began: deadlines that are
 	// stored hold on that clock however the wall clock is set. nil: they hold on the
 	// wall clock.
@@ -107,7 +110,7 @@ func Open(o Options) (*Gate, error) {
 	var err error
 	g.desk, err = OpenQueue(QueueOptions{
 		DB: o.DB, Events: events{g}, Logger: g.logger, Count: g.count, Approver: o.Approver,
-		AskFor: o.AskFor, ClaimFor: o.ClaimFor, MaxPending: o.MaxPending, Now: g.now, Boot: boot,
+		AskFor: o.AskFor, ClaimFor: o.ClaimFor, MaxPending: o.MaxPending, Now: g.now, Boot: boot, Causes: o.Causes,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("open gate: %w", err)

@@ -35,6 +35,9 @@ type Question struct {
 	Held        bool              `json:"held"`             // the first asker was held in the kernel
 	Gone        bool              `json:"gone,omitempty"`   // an asker waited, and nobody does any more; of what has ended: by then
 
+	// Why the container was tainted when it was asked: of each bit what set it first, and what set it last.
+	Causes []event.Cause `json:"causes,omitempty"`
+
 	// Who an approval can let out with what it starts: the first asker, then its parents. Empty: an answer lets no process out.
 	Chain        []event.Member `json:"chain,omitempty"`
 	GrantSeconds int            `json:"grant_seconds,omitempty"` // for how long, as the policy said; 0: not known

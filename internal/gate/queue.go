@@ -33,6 +33,7 @@ type QueueOptions struct {
 	ClaimFor   time.Duration      // how long after the answer an approval can be used; 0 is 300 s
 	MaxPending int                // questions that wait at once; 0 is 256
 	Now        func() time.Time
+	Causes     func(container string) []event.Cause // why it is tainted; nil: not known
 
 	// Boot names this boot and tells the time since it began: deadlines that are
 	// stored hold on that clock however the wall clock is set. An empty id: they hold

@@ -80,8 +80,10 @@ type answer struct {
 // like a secret where q's own words alone say what it will do.
 func shownText(form string, q gate.Question) (text string, whole bool) {
 	q.Gone = false // what was announced stays what an approval returns
-	safe, hidden := show.Redact(q)
+	safe, _ := show.Redact(q)
 	text, whole = show.Question(safe), true
+	q.Causes = nil // what tainted it does not say what it will do
+	_, hidden := show.Redact(q)
 	if form == Slack {
 		text, whole = slackText(text)
 	}

@@ -38,6 +38,9 @@ func About(q gate.Question) string {
 	if c.Name != "" && c.Name != c.ID {
 		row("", "id %s", word(c.ID))
 	}
+	for _, t := range q.Causes {
+		row("tainted", "%s", cause(t))
+	}
 	p := q.Process
 	switch {
 	case q.Tool:
@@ -48,8 +51,12 @@ func About(q gate.Question) string {
 	if q.Note != "" {
 		row("why asked", "%s", word(q.Note))
 	}
-	row("program", "%s", program(p))
-	row("command", "%s", Command(p))
+	if q.Text == "" {
+		row("program", "%s", program(p))
+		row("command", "%s", Command(p))
+	} else { // an agent's hook, as a rule: the command is the one above
+		row("asked by", "%s, %s", Command(p), program(p))
+	}
 	if p.Script != "" {
 		row("script", "%s, run by %s", word(p.Script), word(p.Interp))
 	}
@@ -93,6 +100,22 @@ func Lasting(c gate.Cover) string {
 		return "--for " + c.For + " --narrow"
 	}
 	return "--for " + c.For
+}
+
+// cause tells why a container is tainted: which bit, when, what was read, and by which command (F11).
+func cause(c event.Cause) string {
+	const most, all = 100, 160 // bytes: the question itself must stay what is read
+	s := fmt.Sprintf("%s %s", event.Visible(c.Bit), c.At.UTC().Format("2006-01-02 15:04:05 UTC"))
+	if c.Why != "" {
+		s += ": " + event.Command([]string{c.Why}, most, 0)
+	}
+	if c.By != "" {
+		s += ", by " + event.Command([]string{c.By}, most, 0)
+	}
+	if len(c.Argv) > 0 {
+		s += ", command " + event.Command(c.Argv, most, all)
+	}
+	return s + " (" + event.Visible(c.Source) + ")"
 }
 
 func word(s string) string { return event.Command([]string{s}, 0, 0) }

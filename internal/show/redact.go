@@ -23,6 +23,11 @@ func Redact(q gate.Question) (gate.Question, bool) {
 		q.Chain[i].Argv, any = redactArgv(q.Chain[i].Argv, any)
 		q.Chain[i].Exe, any = redactInto(q.Chain[i].Exe, any)
 	}
+	q.Causes = slices.Clone(q.Causes)
+	for i := range q.Causes {
+		q.Causes[i].Why, any = redactInto(q.Causes[i].Why, any)
+		q.Causes[i].Argv, any = redactArgv(q.Causes[i].Argv, any)
+	}
 	q.Text, any = redactInto(q.Text, any)
 	q.Note, any = redactInto(q.Note, any)
 	q.Process.Script, any = redactInto(q.Process.Script, any)

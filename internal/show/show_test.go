@@ -3,6 +3,7 @@ package show
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"weir/internal/event"
 	"weir/internal/gate"
@@ -274,5 +275,52 @@ func TestF08CutPartsNoLetter(t *testing.T) {
 		if got := Cut(c.in, 4); got != c.want {
 			t.Errorf("%+q: %+q, want %+q", c.in, got, c.want)
 		}
+	}
+}
+
+// F09: of a hook's question the command is what it asks about, and who asks is no command.
+func TestF09Detail(t *testing.T) {
+	for _, tool := range []bool{false, true} {
+		q := hostile()
+		q.Text, q.Tool, q.Destination = "npm install", tool, event.Destination{}
+		q.Process.Argv, q.Process.Truncated, q.Process.Exe = []string{"weir-hook", "generic"}, false, &event.File{Path: "/usr/local/bin/weir-hook"}
+		got := Question(q)
+		if !strings.Contains(got, "\nasked by     weir-hook generic, /usr/local/bin/weir-hook (device 0, inode 0)\n") || !strings.Contains(got, "npm install") || strings.Contains(got, "\ncommand ") || strings.Contains(got, "\nprogram ") {
+			t.Errorf("tool %t:\n%s", tool, got)
+		}
+	}
+}
+
+// F11: why the container is tainted: what was read, when, and by which command; short, and nothing of it poses as another row.
+func TestF11Causes(t *testing.T) {
+	q := hostile()
+	at := time.Date(2026, 11, 22, 10, 3, 11, 0, time.UTC)
+	q.Causes = []event.Cause{
+		{Bit: "corruption", At: at, Source: "destination", Why: "192.0.2.7 port 443 (tcp) is not trusted"},
+		{Bit: "secret", At: at, Source: "file", By: "cat (process 7)", Why: "opened /srv/a\ndestination  192.0.2.9", Argv: []string{"cat", "/srv/a\u202e", strings.Repeat("x", 9000)}},
+		{Bit: "secret", At: at.Add(time.Hour), Source: "operator", By: "root (alice)"},
+	}
+	got := Question(q)
+	for _, want := range []string{
+		"\ntainted      corruption 2026-11-22 10:03:11 UTC: '192.0.2.7 port 443 (tcp) is not trusted' (destination)\n",
+		"\ntainted      secret 2026-11-22 10:03:11 UTC: $'opened /srv/a\\ndestination  192.0.2.9', by 'cat (process 7)', command cat $'/srv/a\\u202e' xxx",
+		"\ntainted      secret 2026-11-22 11:03:11 UTC, by 'root (alice)' (operator)\n",
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("no %q in:\n%s", want, got)
+		}
+	}
+	for line := range strings.Lines(got) {
+		if strings.HasPrefix(line, "tainted") && len(line) > 500 {
+			t.Errorf("%d bytes: %s", len(line), line)
+		}
+	}
+	q.Causes[1].Argv, q.Causes[1].Why = []string{"curl", "-u", "bob:hunter2", "https://a.example"}, "token=hunter3"
+	safe, hidden := Redact(q)
+	if text := Question(safe); strings.Contains(text, "hunter") || !hidden {
+		t.Errorf("hidden: %t\n%s", hidden, text)
+	}
+	if !strings.Contains(Question(q), "hunter3") {
+		t.Error("the question itself was changed")
 	}
 }

@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"slices"
 	"time"
 
 	"go.etcd.io/bbolt"
 
+	"weir/internal/event"
 	"weir/internal/linux"
 )
 
@@ -20,6 +22,8 @@ type record struct {
 	Since time.Time `json:"since,omitzero"`
 	By    string    `json:"by,omitempty"`
 	Why   string    `json:"why,omitempty"`
+
+	Causes []event.Cause `json:"causes,omitempty"` // of each bit the first and the newest
 
 	Tainted time.Time `json:"tainted,omitzero"` // when the first of Bits was set
 	Deleted time.Time `json:"deleted,omitzero"` // by its runtime
@@ -49,6 +53,7 @@ func (r *record) add(bits Bits, now time.Time) {
 // clear clears bits; the next one is a first one again when none is left.
 func (r *record) clear(bits Bits) {
 	r.Bits &^= bits
+	r.Causes = slices.DeleteFunc(slices.Clone(r.Causes), func(c event.Cause) bool { return slices.Contains(bits.Names(), c.Bit) })
 	r.add(0, r.Tainted)
 }
 

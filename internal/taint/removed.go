@@ -9,6 +9,7 @@ import (
 	"github.com/cilium/ebpf"
 	"golang.org/x/sys/unix"
 
+	"weir/internal/event"
 	"weir/internal/linux"
 )
 
@@ -63,6 +64,7 @@ func (s *State) inherit(r *record, cgroup uint64) error {
 		s.logger.Warnf("taint of %s: programs had set %v when its cgroup was removed", r.ID, more.Names())
 		r.Since, r.By, r.Why = time.Now().UTC(), "kernel", "found when its cgroup was removed"
 		r.add(more, r.Since)
+		r.because(more, event.Cause{At: r.Since, Source: "kernel", Why: r.Why})
 		r.unsaved = true
 	}
 	return nil

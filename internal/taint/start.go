@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"weir/internal/event"
 	"weir/internal/linux"
 )
 
@@ -90,6 +91,7 @@ func (s *State) Expect(c Container, bits Bits, by, why string) error {
 	}
 	if r.Bits|bits != r.Bits {
 		r.Since, r.By, r.Why = time.Now().UTC(), by, why
+		r.because(bits&^r.Bits, event.Cause{At: r.Since, Source: "start", By: by, Why: why})
 	}
 	r.add(bits, time.Now().UTC())
 	r.Name, r.Origin, r.Alone, r.Deleted, r.Gone = c.Name, c.Origin, r.Alone || c.Alone, time.Time{}, time.Time{}

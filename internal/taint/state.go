@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/cilium/ebpf"
+
+	"weir/internal/event"
 )
 
 // Container is a guarded cgroup as the host knows it.
@@ -126,7 +128,7 @@ func (s *State) Guard(c Container, start Bits, by string) (Status, error) {
 	r := &record{Container: c, Since: time.Now().UTC(), By: by, Why: "guarded"}
 	old := s.containers[c.ID]
 	if old != nil {
-		r.Bits, r.Tainted, r.Since, r.By, r.Why = old.Bits, old.Tainted, old.Since, old.By, old.Why
+		r.Bits, r.Tainted, r.Since, r.By, r.Why, r.Causes = old.Bits, old.Tainted, old.Since, old.By, old.Why, old.Causes
 		if c.Origin == (Origin{}) {
 			r.Name, r.Origin = old.Name, old.Origin
 		}
@@ -141,7 +143,9 @@ func (s *State) Guard(c Container, start Bits, by string) (Status, error) {
 	if err != nil {
 		return Status{}, err
 	}
-	r.add(start|Bits(e.Taint), time.Now().UTC())
+	now := time.Now().UTC()
+	r.add(start|Bits(e.Taint), now)
+	r.because(start, event.Cause{At: now, Source: "guard", By: by})
 	e.Taint, e.Policy, e.Agent = uint32(r.Bits), c.Policy, uint32(c.Agent)
 	if err := s.put(c.CgroupID, e); err != nil {
 		return Status{}, err
@@ -175,10 +179,11 @@ type Change struct {
 	Bits      Bits
 	Source    string // one of event.Sources
 	By, Why   string
-	PID       int    // of the process that caused it; 0: none did
-	Start     uint64 // its start, ns since boot
-	Grant     uint64 // of the socket that caused it, which may finish what it began; 0: none
-	InKernel  bool   // programs set Bits before; what was cleared since then stays so
+	Argv      []string // of the process that caused it, cut; nil: not known
+	PID       int      // of the process that caused it; 0: none did
+	Start     uint64   // its start, ns since boot
+	Grant     uint64   // of the socket that caused it, which may finish what it began; 0: none
+	InKernel  bool     // programs set Bits before; what was cleared since then stays so
 }
 
 // Set sets bits: first in the kernel, then on disk. When only the disk fails
@@ -203,6 +208,7 @@ func (s *State) Set(c Change) (Status, error) {
 	}
 	r.Since, r.By, r.Why = time.Now().UTC(), c.By, c.Why
 	r.add(c.Bits, r.Since)
+	r.because(c.Bits, c.cause(r.Since))
 	s.containers[r.ID] = r
 	if err := s.store(r); err != nil {
 		return s.status(r), fmt.Errorf("%w: %w", ErrNotStored, err)
