@@ -47,7 +47,7 @@ func (s *ToolServer) Announce(who Asker, r wire.Request) string {
 	if !ok {
 		return textNoInput
 	}
-	if res := s.Rules.Check(permission.Of(tool, r.ToolInput), r.PermissionMode); res.Decision == permission.Denied {
+	if res := s.Rules.Check(permission.Of(r.ToolName, r.ToolInput), r.PermissionMode); res.Decision == permission.Denied {
 		return textRule(res.Reason)
 	}
 	s.announced.add(place(who), announcement{tool, r.SessionID, r.PromptID, r.ToolUseID, r.PermissionMode, args, s.Now().Add(announceTime)})

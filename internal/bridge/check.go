@@ -35,7 +35,8 @@ type Asker struct {
 	AskFlagged bool     // a person is asked about what the reviewer flags (verdict.Request)
 	Policy     string   // its version
 	Hooks      string   // directory of the operator's hooks; empty: none
-	Unasked    []string // tools that change something and are called without asking a person (K11); * stands for any text
+	Confirm    []string // tools about whose calls a person is asked, whatever the taint (K11); * stands for any text
+	Unasked    []string // tools that are called without asking a person; * stands for any text
 }
 
 const maxID = 128 // bytes of a request's id

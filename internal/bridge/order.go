@@ -102,8 +102,9 @@ func (s *Server) tell(c *called, d event.Decision, excerpt string) {
 
 func (s *Server) permission(_ context.Context, c *called) string {
 	asked := permission.Of(c.tool, c.input)
-	if asked.Default == permission.Allowed && c.changes(asked.Tool) {
-		asked.Default, asked.Interactive = permission.Asked, true // only the operator's policy and rules take that away, no mode (K11)
+	if c.confirms(asked.Tool) {
+		asked.Interactive = true // only the operator's policy and rules take that away, no mode (K11)
+		asked.Default = min(asked.Default, permission.Asked)
 	}
 	result := s.rules.Load().Permissions.Check(asked, c.mode)
 	switch result.Decision {
@@ -125,13 +126,25 @@ func (s *Server) permission(_ context.Context, c *called) string {
 	return ""
 }
 
-// changes says whether a tool changes something and is none of those that the policy lets be called unasked. Commands of shells are judged by the
-// cascade, in which the gate asks, and those that a server of tools runs also as its calls; for what the host carries out a rule by name is needed.
-func (c *called) changes(tool string) bool {
-	if c.command != "" && !wire.IsServed(c.tool) || c.carried || !toolguard.Changes(tool) {
-		return false
+// confirms says whether a person is asked about a call where no rule counts (K11): about tools that the policy lists, and those that administer a
+// machine, always; once something tainted the container, about those that change something and are not known to stay inside. Commands of shells are
+// judged by the cascade, in which the gate asks, and those that a server of tools runs also as its calls; for what the host carries out a rule by
+// name is needed.
+func (c *called) confirms(tool string) bool {
+	listed := func(patterns []string) bool {
+		return slices.ContainsFunc(patterns, func(p string) bool { return permission.Matches(p, c.tool) || permission.Matches(p, tool) })
 	}
-	return !slices.ContainsFunc(c.who.Unasked, func(pattern string) bool { return permission.Matches(pattern, c.tool) })
+	switch {
+	case c.carried, listed(c.who.Unasked):
+		return false
+	case slices.Contains(c.who.Confirm, c.tool), slices.Contains(c.who.Confirm, tool):
+		return true
+	case c.command != "" && !wire.IsServed(c.tool), !toolguard.Changes(tool):
+		return false
+	case listed(c.who.Confirm), toolguard.Administers(tool):
+		return true
+	}
+	return (len(c.who.Container.Taint) > 0 || c.who.Mode == "seal") && !wire.IsLocal(tool)
 }
 
 func (s *Server) hook(ctx context.Context, c *called) string {

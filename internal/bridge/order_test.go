@@ -153,6 +153,30 @@ func TestKillSwitchK10(t *testing.T) {
 	}
 }
 
+// TestKillSwitchF27: the names that agents give the sensor's own tools are theirs: recalling only reads and goes on, the vault is off and on again.
+func TestKillSwitchF27(t *testing.T) {
+	on := false
+	s := New(&host{}, quiet())
+	s.Use(Rules{Killed: func() bool { return on }})
+	s.Offer(NewToolServer(ToolOptions{Rules: &rig{}, Logger: quiet()}))
+	const fetch = `{"url":"https://example.com/","vault_auth_key":"gh","auth_scheme":"bearer","reason":"x"}`
+	for _, on = range []bool{false, true, false} {
+		for _, before := range []string{"", "mcp__weir__", "mcp__notes__", "mcp__plugin_a_weir__", "weir__", "mcp_weir_", "weir.", "weir/", "MCP__Weir__"} {
+			if reason := call(s, inside(), before+"LocalMemoryRecall", `{"action":"list_stores"}`); reason != "" {
+				t.Errorf("on %v: %sLocalMemoryRecall: %q", on, before, reason)
+			}
+			if reason := call(s, inside(), before+"VaultHttpFetch", fetch); (reason == wire.Killed) != on || !on && reason != "" {
+				t.Errorf("on %v: %sVaultHttpFetch: %q", on, before, reason)
+			}
+		}
+		for _, other := range []string{"mcp__weir__LocalMemoryRecallAll", "mcp__weir__xLocalMemoryRecall", "mcp__x__MyLocalMemoryRecall", "evil.LocalMemoryRecall", "mcp__LocalMemoryRecall"} {
+			if reason := call(s, inside(), other, `{"action":"list_stores"}`); (reason == wire.Killed) != on {
+				t.Errorf("on %v: %s: %q", on, other, reason)
+			}
+		}
+	}
+}
+
 // TestPermissionsP4: a denial of the rules denies, an ask puts the call before a person, whatever the tool.
 func TestPermissionsP4(t *testing.T) {
 	set, warnings, err := permission.Parse(permission.File{Name: "permissions.yaml", Data: []byte("deny: [WebSearch]\nask: [Read]\n")})
@@ -177,8 +201,8 @@ func TestPermissionsP4(t *testing.T) {
 	}
 }
 
-// TestConfirmK11: a person is asked about every call of a tool that changes something, unless the policy or a rule says otherwise; the guard comes first, and no mode of the
-// agent takes it away.
+// TestConfirmK11: in a tainted container a person is asked about every call of a tool that changes something and is not known to stay inside, unless the policy or a rule says
+// otherwise; about a tool that administers a machine, or that the policy lists, in a clean one too. The guard comes first, and no mode of the agent takes it away.
 func TestConfirmK11(t *testing.T) {
 	set, warnings, err := permission.Parse(permission.File{Name: "permissions.yaml", Data: []byte("allow: [NotebookEdit, 'Write(/work/notes.md)']\ndeny: [MultiEdit]\n")})
 	if err != nil || len(warnings) > 0 {
@@ -187,34 +211,43 @@ func TestConfirmK11(t *testing.T) {
 	yes, no := gate.Verdict{Decision: gate.Allow, Reason: gate.Approved}, gate.Verdict{Reason: gate.Denied}
 	for _, c := range []struct {
 		name, tool, input, agent, mode string
-		unasked                        []string
+		confirm, unasked               []string
+		clean                          bool
 		says                           gate.Verdict
 		asked                          bool
 		reason                         string
 	}{
-		{name: "allowed", tool: "Write", input: `{"file_path":"/work/a","content":"x"}`, says: yes, asked: true},
-		{name: "denied", tool: "Write", input: `{"file_path":"/work/a","content":"x"}`, says: no, asked: true, reason: "refused"},
-		{name: "no approver", tool: "Edit", input: `{"file_path":"/work/a"}`, says: gate.Verdict{Reason: gate.NoApprover}, asked: true, reason: "nobody"},
-		{name: "PowerShell", tool: "powershell_exec", input: `{"script":"Get-Date"}`, says: yes, asked: true},
-		{name: "cmd", tool: "cmd_exec", input: `{"command":"dir"}`, says: yes, asked: true},
-		{name: "deleting", tool: "fs_delete", input: `{"path":"/work/a"}`, says: yes, asked: true},
-		{name: "a patch", tool: "apply_patch", input: `{"input":"x"}`, says: yes, asked: true},
-		{name: "an unknown tool", tool: "mcp__x__y", input: `{}`, says: no, asked: true, reason: "refused"},
-		{name: "another case", tool: "WRITE", input: `{"file_path":"/work/a"}`, says: yes, asked: true},
-		{name: "bypass mode", tool: "Write", input: `{"file_path":"/work/a"}`, agent: permission.ModeBypass, says: no, asked: true, reason: "refused"},
-		{name: "no-ask mode", tool: "Write", input: `{"file_path":"/work/a"}`, agent: permission.ModeNoAsk, says: yes, reason: "permission rules"},
+		{name: "allowed", tool: "mcp__x__y", input: `{}`, says: yes, asked: true},
+		{name: "denied", tool: "mcp__x__y", input: `{}`, says: no, asked: true, reason: "refused"},
+		{name: "no approver", tool: "mcp__x__y", input: `{}`, says: gate.Verdict{Reason: gate.NoApprover}, asked: true, reason: "nobody"},
+		{name: "PowerShell", tool: "powershell_exec", input: `{"script":"Get-Date"}`, clean: true, says: yes, asked: true},
+		{name: "cmd", tool: "cmd_exec", input: `{"command":"dir"}`, clean: true, says: yes, asked: true},
+		{name: "deleting", tool: "fs_delete", input: `{"path":"/work/a"}`, clean: true, says: yes, asked: true},
+		{name: "writing", tool: "FS_Write", input: `{"path":"/work/a"}`, says: yes, asked: true},
+		{name: "an update", tool: "agent_update", input: `{"url":"https://github.com/a/b/releases/download/v1/c"}`, clean: true, says: no, asked: true, reason: "refused"},
+		{name: "a patch", tool: "apply_patch", input: `{"input":"x"}`, says: no},
+		{name: "an edit", tool: "Edit", input: `{"file_path":"/work/a"}`, says: no},
+		{name: "a clean container", tool: "mcp__x__y", input: `{}`, clean: true, says: no},
+		{name: "a clean container, sealed", tool: "mcp__x__y", input: `{}`, clean: true, mode: "seal", says: no, asked: true, reason: "refused"},
+		{name: "what nobody knows", tool: "WRITE", input: `{"file_path":"/work/a"}`, says: yes, asked: true},
+		{name: "bypass mode", tool: "mcp__x__y", input: `{}`, agent: permission.ModeBypass, says: no, asked: true, reason: "refused"},
+		{name: "bypass mode, by a rule too", tool: "fs_write", input: `{"path":"/work/a"}`, clean: true, agent: permission.ModeBypass, says: no, asked: true, reason: "refused"},
+		{name: "no-ask mode", tool: "mcp__x__y", input: `{}`, agent: permission.ModeNoAsk, says: yes, reason: "permission rules"},
 		{name: "the guard first", tool: "Write", input: `{"file_path":"/usr/local/bin/weir"}`, says: yes, reason: "sensor-files"},
 		{name: "a rule denies", tool: "MultiEdit", input: `{"file_path":"/work/a"}`, says: yes, reason: "permission rules"},
-		{name: "a rule allows", tool: "NotebookEdit", input: `{"notebook_path":"/work/a"}`, says: no},
-		{name: "a rule allows this one", tool: "Write", input: `{"file_path":"/work/notes.md"}`, says: no},
-		{name: "reading", tool: "Read", input: `{"file_path":"/work/a"}`, says: no},
-		{name: "the agent's own", tool: "TodoWrite", input: `{}`, says: no},
+		{name: "a rule allows", tool: "NotebookEdit", input: `{"notebook_path":"/work/a"}`, confirm: []string{"*"}, says: no},
+		{name: "a rule allows this one", tool: "Write", input: `{"file_path":"/work/notes.md"}`, confirm: []string{"Write"}, says: no},
+		{name: "reading", tool: "Read", input: `{"file_path":"/work/a"}`, confirm: []string{"*"}, says: no},
+		{name: "the agent's own", tool: "TodoWrite", input: `{}`, confirm: []string{"*"}, says: no},
 		{name: "a sub-agent", tool: "Task", input: `{}`, says: no},
-		{name: "the cascade's", tool: "Bash", input: `{"command":"touch a"}`, says: no},
+		{name: "the cascade's", tool: "Bash", input: `{"command":"touch a"}`, confirm: []string{"*"}, says: no},
 		{name: "the policy", tool: "mcp__docs__add", input: `{}`, unasked: []string{"Edit", "mcp__docs__*"}, says: no},
 		{name: "the policy, of others", tool: "mcp__mail__send", input: `{}`, unasked: []string{"Edit", "mcp__docs__*"}, says: no, asked: true, reason: "refused"},
-		{name: "the policy, of all", tool: "Write", input: `{"file_path":"/work/a"}`, unasked: []string{"*"}, says: no},
-		{name: "observing", tool: "Write", input: `{"file_path":"/work/a"}`, mode: "observe", says: no},
+		{name: "the policy, of all", tool: "fs_write", input: `{"path":"/work/a"}`, confirm: []string{"*"}, unasked: []string{"*"}, says: no},
+		{name: "the policy lists edits", tool: "Edit", input: `{"file_path":"/work/a"}`, clean: true, confirm: []string{"Write", "E*"}, says: no, asked: true, reason: "refused"},
+		{name: "the policy lists what reads", tool: "Read", input: `{"file_path":"/work/a"}`, clean: true, confirm: []string{"Read"}, says: no, asked: true, reason: "refused"},
+		{name: "the policy lists edits, in bypass mode", tool: "Write", input: `{"file_path":"/work/a"}`, clean: true, confirm: []string{"Write"}, agent: permission.ModeBypass, says: no, asked: true, reason: "refused"},
+		{name: "observing", tool: "mcp__x__y", input: `{}`, mode: "observe", says: no},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			asked := 0
@@ -226,8 +259,11 @@ func TestConfirmK11(t *testing.T) {
 			}, decide: func(context.Context, gate.Request) gate.Verdict { return yes }}
 			s := New(h, quiet())
 			s.Use(Rules{Permissions: set, Killed: func() bool { return false }})
-			who := inside()
-			who.Unasked = c.unasked
+			who := inside("corruption")
+			if c.clean {
+				who = inside()
+			}
+			who.Confirm, who.Unasked = c.confirm, c.unasked
 			if c.mode != "" {
 				who.Mode = c.mode
 			}

@@ -3,7 +3,6 @@ package bridge
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -25,9 +24,18 @@ func (c *session) recall(ctx context.Context, in toolCall) (string, mcp.Meta, er
 		return "", nil, s.denied(in.who, use, refuse("Denied: "+err.Error()+".", reason))
 	}
 	use.Method, use.Store, use.Key = r.Action, r.Store, r.Key
-	wider := covers(permission.LocalMemoryRecall, []string{"fetch:" + r.Store + "/" + r.Key}, []string{fmt.Sprintf("the whole text of %s/%s, also as it will be changed", r.Store, r.Key)})
-	question := fmt.Sprintf("LocalMemoryRecall: hand the whole text of %s/%s to the agent", r.Store, r.Key)
 	seen := permission.Of(in.tool, in.input)
+	what := "the beginning of " + r.Store + "/" + r.Key
+	switch {
+	case r.Action == memory.ListStores:
+		what = "the names of all stores"
+	case r.Action == memory.ListEntries:
+		what = "the names of what is in " + r.Store
+	case r.Preview != nil && !*r.Preview:
+		what = "the whole text of " + r.Store + "/" + r.Key
+	}
+	wider := covers(permission.LocalMemoryRecall, seen.Contents, []string{what + ", also as it will be changed"})
+	question := "LocalMemoryRecall: hand " + what + " to the agent"
 	var a admission
 	announced, err := c.announcement(in)
 	if err == nil {

@@ -77,11 +77,10 @@ type grant struct{ place, rule string }
 func place(who Asker) string { return fmt.Sprint(who.Container.CgroupID, " ", who.Container.ID) }
 
 const (
-	maxCalls   = 64 // at once
-	maxOwn     = 16 // of one container
-	maxGrants  = 1000
-	tellEvery  = 5 * time.Second // that a person is being waited for
-	serverName = "weir"
+	maxCalls  = 64 // at once
+	maxOwn    = 16 // of one container
+	maxGrants = 1000
+	tellEvery = 5 * time.Second // that a person is being waited for
 )
 
 // NewToolServer makes a server.
@@ -107,7 +106,7 @@ type session struct {
 // Serve answers one client until it hangs up. who says at each call who it is.
 func (s *ToolServer) Serve(ctx context.Context, who func() (Asker, error), conn io.ReadWriteCloser) error {
 	c := &session{server: s, who: who}
-	m := mcp.NewServer(&mcp.Implementation{Name: serverName, Version: "1"}, &mcp.ServerOptions{
+	m := mcp.NewServer(&mcp.Implementation{Name: wire.Server, Version: "1"}, &mcp.ServerOptions{
 		Instructions: instructions, Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}},
 	})
 	m.AddTool(fetchTool(), c.handle(c.fetch))

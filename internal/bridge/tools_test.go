@@ -776,3 +776,48 @@ func TestClientsThatBehaveBadly(t *testing.T) {
 		t.Error("a tool that is none is called")
 	}
 }
+
+// F29: where a rule asks about a tool that needs a person, no mode of the agent's leaves the question out, whatever the tool is asked for. An
+// approval covers what was shown.
+func TestAskIsAskedF29(t *testing.T) {
+	calls := []struct {
+		in          map[string]any
+		shown, rule string
+	}{
+		{map[string]any{"action": "list_stores"}, "the names of all stores", "LocalMemoryRecall(list_stores)"},
+		{map[string]any{"action": "list_entries", "store": "notes"}, "the names of what is in notes", "LocalMemoryRecall(list_entries:notes)"},
+		{map[string]any{"action": "fetch", "store": "notes", "key": "today"}, "the beginning of notes/today", "LocalMemoryRecall(preview:notes/today)"},
+		{map[string]any{"action": "fetch", "store": "notes", "key": "today", "preview_only": false}, "the whole text of notes/today", "LocalMemoryRecall(fetch:notes/today)"},
+	}
+	for _, c := range calls {
+		r := newRig(t) // a container has not so many questions in a minute
+		if err := r.memory.Import("notes", "today", "bread"); err != nil {
+			t.Fatal(err)
+		}
+		s := r.client()
+		for _, rules := range [][2]string{{"ask: [LocalMemoryRecall]"}, {"ask: ['" + c.rule + "']"}, {"allow: ['" + c.rule + "']", "ask: [LocalMemoryRecall]"}} {
+			r.allow(rules[0], rules[1])
+			for _, mode := range []string{"", permission.ModeDefault, permission.ModeBypass, "acceptEdits", "plan", "auto"} {
+				asked := r.person(gate.Reply{Allow: true})
+				text, res := r.announced(s, mode, recallName, c.in)
+				if shown := <-asked; res.IsError || !strings.Contains(shown, c.shown) {
+					t.Errorf("%v in mode %q: %q, asked %q", c.in, mode, text, shown)
+				}
+			}
+			if text, res := r.announced(s, permission.ModeNoAsk, recallName, c.in); !res.IsError || !strings.Contains(text, "mode_does_not_ask") {
+				t.Errorf("%v: %q", c.in, text)
+			}
+		}
+		r.allow("ask: [LocalMemoryRecall]", "")
+		asked := r.person(gate.Reply{Allow: true, For: gate.ForKey})
+		if text, res := r.announced(s, permission.ModeBypass, recallName, c.in); res.IsError {
+			t.Error(text, <-asked)
+		}
+		if last := r.written[len(r.written)-1]; last != c.rule {
+			t.Errorf("written %q", last)
+		}
+		if _, err := permission.ParseRule(c.rule, permission.Allow); err != nil {
+			t.Error(err)
+		}
+	}
+}

@@ -94,6 +94,7 @@ func ForRequest(key, host, method, path string) string {
 }
 
 func (c Call) recall(input json.RawMessage) Call {
+	c.Interactive = true // its texts are somebody's own: where a rule asks about them, no mode leaves the question out (P5)
 	var in struct {
 		Action, Store, Key string
 		Preview            *bool
@@ -128,8 +129,7 @@ func (c Call) recall(input json.RawMessage) Call {
 			c.Contents, c.Within, c.Default = []string{"preview:" + what}, []string{"fetch:" + what}, Allowed
 			return c
 		}
-		// A full text may hold what a person has to look at first: no mode hands it out unasked.
-		c.Contents, c.Default, c.Interactive = []string{"fetch:" + what}, Asked, true
+		c.Contents, c.Default = []string{"fetch:" + what}, Asked
 	case c.Wrong == "":
 		c.Wrong = UnknownAction
 	}

@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"strings"
 
+	"weir/internal/bridge/wire"
 	"weir/internal/strict"
 )
 
@@ -20,8 +21,8 @@ const (
 
 // The tools that the bridge itself serves.
 const (
-	VaultHTTPFetch    = "VaultHttpFetch"
-	LocalMemoryRecall = "LocalMemoryRecall"
+	VaultHTTPFetch    = wire.VaultHTTPFetch
+	LocalMemoryRecall = wire.LocalMemoryRecall
 )
 
 // Rule is one entry of a list: Tool, or Tool(content).
@@ -161,17 +162,7 @@ func toolName(s string) bool {
 }
 
 // Canonical is the name by which rules know a tool: an agent calls what a server of tools offers mcp__SERVER__TOOL.
-func Canonical(tool string) string {
-	if !strings.HasPrefix(tool, "mcp__") {
-		return tool
-	}
-	for _, own := range []string{VaultHTTPFetch, LocalMemoryRecall} {
-		if strings.HasSuffix(tool, "__"+own) {
-			return own
-		}
-	}
-	return tool
-}
+func Canonical(tool string) string { return wire.Canonical(tool) }
 
 // Host is how a host is compared: in lower case, without a last dot, with its port where that is not 443. Empty: it is no host.
 func Host(host string) string {

@@ -6,9 +6,10 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Confirm says which calls of tools a person need not confirm (K11).
+// Confirm says which calls of tools a person confirms (K11). In its names * stands for any text.
 type Confirm struct {
-	Except []string // names of tools that change something and are called unasked; * stands for any text
+	Tools  []string // are confirmed in a clean container, too; one with a * counts for tools that change something
+	Except []string // are never confirmed
 }
 
 // Vault says how the vault's requests go out.
@@ -19,15 +20,18 @@ type Vault struct {
 const maxConfirm = 256
 
 func (p *parser) confirm(n *yaml.Node, out *Confirm) {
-	p.Mapping(n, "confirm", []yamlField{{Key: "except", Read: func(n *yaml.Node) {
-		out.Except = nil
-		p.Texts(n, "confirm.except", "names of tools, in which * stands for any text", maxConfirm, &out.Except, func(s string) (string, string) {
-			if s == "" || len(s) > maxToolName || strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r > '~' }) {
-				return s, "not the name of a tool such as Write or mcp__browser__*"
-			}
-			return s, ""
-		})
-	}}})
+	names := func(key string, into *[]string) yamlField {
+		return yamlField{Key: key, Read: func(n *yaml.Node) {
+			*into = nil
+			p.Texts(n, "confirm."+key, "names of tools, in which * stands for any text", maxConfirm, into, func(s string) (string, string) {
+				if s == "" || len(s) > maxToolName || strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r > '~' }) {
+					return s, "not the name of a tool such as Write or mcp__browser__*"
+				}
+				return s, ""
+			})
+		}}
+	}
+	p.Mapping(n, "confirm", []yamlField{names("tools", &out.Tools), names("except", &out.Except)})
 }
 
 func (p *parser) vault(n *yaml.Node, out *Vault) {

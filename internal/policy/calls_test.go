@@ -6,20 +6,22 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// K11: who is not asked about is a list of names; without it a person is asked, but for the browser that G23 points to.
+// K11: who is asked about always, and who never, are lists of names; without them nobody is asked about the browser that G23 points to.
 func TestConfirm(t *testing.T) {
 	for _, c := range []struct {
 		text string
-		want []string
+		want Confirm
 	}{
-		{"version: 1", []string{"mcp__browser__*"}},
-		{"confirm: {}", []string{"mcp__browser__*"}},
-		{"confirm: {except: []}", nil},
-		{"confirm: {except: ['*']}", []string{"*"}},
-		{"confirm: {except: [Write, Edit, mcp__docs__*]}", []string{"Write", "Edit", "mcp__docs__*"}},
+		{"version: 1", Confirm{Except: []string{"mcp__browser__*"}}},
+		{"confirm: {}", Confirm{Except: []string{"mcp__browser__*"}}},
+		{"confirm: {except: []}", Confirm{}},
+		{"confirm: {except: ['*']}", Confirm{Except: []string{"*"}}},
+		{"confirm: {except: [Write, Edit, mcp__docs__*]}", Confirm{Except: []string{"Write", "Edit", "mcp__docs__*"}}},
+		{"confirm: {tools: [Write, mcp__*], except: []}", Confirm{Tools: []string{"Write", "mcp__*"}}},
+		{"confirm: {tools: ['*']}", Confirm{Tools: []string{"*"}, Except: []string{"mcp__browser__*"}}},
 	} {
 		p, err := Parse("p", []byte(c.text))
-		if diff := cmp.Diff(c.want, p.Confirm.Except); err != nil || diff != "" {
+		if diff := cmp.Diff(c.want, p.Confirm); err != nil || diff != "" {
 			t.Errorf("%s: %v %s", c.text, err, diff)
 		}
 	}
@@ -39,8 +41,9 @@ func TestVaultProxy(t *testing.T) {
 
 func TestCallsMistakes(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
-		{"confirm: none", `p:1: confirm is "none": accepted is a mapping of except`},
-		{"confirm: {tools: []}", `p:1: unknown key "tools" in confirm: accepted are except`},
+		{"confirm: none", `p:1: confirm is "none": accepted is a mapping of tools, except`},
+		{"confirm: {ask: []}", `p:1: unknown key "ask" in confirm: accepted are tools, except`},
+		{"confirm: {tools: Write}", `p:1: confirm.tools is "Write": accepted is a list of names of tools, in which * stands for any text, [] for none`},
 		{"confirm: {except: Write}", `p:1: confirm.except is "Write": accepted is a list of names of tools, in which * stands for any text, [] for none`},
 		{"confirm: {except: [a b]}", `p:1: confirm.except has "a b": not the name of a tool such as Write or mcp__browser__*`},
 		{"confirm: {except: [Write, Write]}", `p:1: confirm.except has "Write" twice: it stands on line 1 already`},

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"unicode/utf16"
 
+	"weir/internal/bridge/wire"
 	"weir/internal/shell"
 )
 
@@ -57,11 +58,21 @@ func Known(tool string) bool {
 
 // Changes says whether a tool changes the state of the machine, as far as its name tells: only tools that are known to read do not (K10).
 func Changes(tool string) bool {
-	switch k, ok := tools[strings.ToLower(tool)]; {
+	tool = strings.ToLower(wire.Canonical(tool))
+	switch k, ok := tools[tool]; {
 	case ok:
 		return k.changes || k.update || len(k.dialects) > 0
 	}
-	return !reads[strings.ToLower(tool)]
+	return !reads[tool]
+}
+
+// Administers says whether a tool is one of the channel of tool calls (K9) that changes the machine, and no coding agent's (K11).
+func Administers(tool string) bool {
+	switch tool = strings.ToLower(tool); tool {
+	case "bash", "shell":
+		return false
+	}
+	return required[tool] != nil && Changes(tool)
 }
 
 // reads are other tools of agents that are known to change nothing on the machine.

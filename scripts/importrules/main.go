@@ -37,7 +37,7 @@ var rules = map[string][]string{
 	"internal/strict":     {},
 	"internal/bpfobj":     {},
 	"internal/redact":     {},
-	"internal/permission": {"internal/strict"},
+	"internal/permission": {"internal/bridge/wire", "internal/strict"},
 	"internal/policy":     {"internal/linux"},
 
 	"internal/taint":       {"internal/bpfobj", "internal/linux", "internal/policy"},

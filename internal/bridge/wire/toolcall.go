@@ -10,6 +10,32 @@ import (
 // WebFetch is the tool that fetches a page by itself.
 const WebFetch = "WebFetch"
 
+// The tools that the bridge itself serves, and what their server is called.
+const (
+	Server            = "weir"
+	VaultHTTPFetch    = "VaultHttpFetch"
+	LocalMemoryRecall = "LocalMemoryRecall"
+)
+
+// Canonical is the name by which a tool of the bridge's own is known, whichever an agent gives it: mcp__SERVER__TOOL, weir.TOOL, in any case (F27).
+// Every other tool's is what it is.
+func Canonical(tool string) string {
+	for _, own := range []string{VaultHTTPFetch, LocalMemoryRecall} {
+		at := len(tool) - len(own)
+		if at < 0 || !strings.EqualFold(tool[at:], own) {
+			continue
+		}
+		before := strings.ToLower(tool[:at])
+		if before == "" || strings.HasPrefix(before, "mcp__") && strings.HasSuffix(before, "__") && len(before) > len("mcp____") {
+			return own
+		}
+		if before = strings.TrimRight(before, "_-./:"); len(before) < at && (before == Server || before == "mcp_"+Server || before == "mcp__"+Server) {
+			return own
+		}
+	}
+	return tool
+}
+
 // Names of tools that hand a text to a shell, or fetch a page, as plain has them; * stands for any text (F19).
 var (
 	shells = []string{
