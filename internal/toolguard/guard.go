@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 
+	"weir/internal/bridge/wire"
 	"weir/internal/shell"
 )
 
@@ -75,7 +76,23 @@ func New(o Options) *Guard {
 			}
 		}
 	}
-	g.calm = sync.OnceValue(func() *calm { return newCalm(g.on) })
+	g.calm = sync.OnceValue(func() *calm {
+		c := newCalm(g.on)
+		for _, r := range o.Appended { // an operator's rule needs nothing beside its name
+			for _, on := range r.On {
+				for _, name := range on.Names {
+					first, _, _ := strings.Cut(name, ".")
+					c.flags[first[:min(len(first), tokenLen)]] |= strongName
+					for short, full := range aliases {
+						if full == name {
+							c.flags[short] |= strongAlias
+						}
+					}
+				}
+			}
+		}
+		return c
+	})
 	return g
 }
 
@@ -98,8 +115,9 @@ func (g *Guard) Check(tool string, args json.RawMessage) (Hit, bool) {
 // CheckIn is Check, where resolve tells the places that a path of the caller's may lead to, past symbolic links; it may be nil. A call that it
 // cannot wholly tell of is refused.
 func (g *Guard) CheckIn(tool string, args json.RawMessage, resolve func(path string) (places []string, whole bool)) (hit Hit, refused bool) {
+	named := func(name string) bool { return strings.EqualFold(name, wire.Canonical(tool)) }
 	for i := range g.rules {
-		if slices.Contains(g.rules[i].Tools, tool) {
+		if slices.ContainsFunc(g.rules[i].Tools, named) {
 			return Hit{Rule: &g.rules[i], Excerpt: tool}, true
 		}
 	}
@@ -210,6 +228,13 @@ func (g *Guard) command(c *Command) (Hit, bool) {
 	for _, a := range g.on[c.Name] {
 		if a.when(c) {
 			return Hit{Rule: a.rule, Excerpt: excerpt(c)}, true
+		}
+	}
+	if name := strings.ToLower(c.Name); name != c.Name { // an operator's rule is about a name in any case
+		for _, a := range g.on[name] {
+			if a.rule.Group == OnOperator && a.when(c) {
+				return Hit{Rule: a.rule, Excerpt: excerpt(c)}, true
+			}
 		}
 	}
 	if slices.ContainsFunc(c.Writes, kept) {

@@ -160,10 +160,10 @@ tool
 	}
 	want := []string{
 		"guard-rules:7: it gives no reason: end it with -- and why this is refused; this rule is skipped",
-		`guard-rules:8: "allow" is none of command, path and tool; this rule is skipped`,
-		"guard-rules:9: the pattern cannot be read, or stands for every path; this rule is skipped",
+		`guard-rules:8: it begins with "allow": a rule begins with command, path or tool, for example command terraform destroy -- ask the platform team; this rule is skipped`,
+		"guard-rules:9: the pattern cannot be read, or stands for every path: write for example path /srv/payroll/** -- personal data; this rule is skipped",
 		"guard-rules:10: the name of a command has no wildcards: write one rule for each name; this rule is skipped",
-		"guard-rules:11: it gives no reason: end it with -- and why this is refused; this rule is skipped",
+		"guard-rules:11: tool is not followed by what it refuses: write for example tool mcp__mail__send -- mail goes out through people; this rule is skipped",
 	}
 	if diff := cmp.Diff(want, bad); diff != "" {
 		t.Error(diff)
@@ -175,6 +175,75 @@ tool
 	} {
 		if hit, ok := g.Check(tt.tool, json.RawMessage(tt.args)); hit.ID() != tt.rule || ok != (tt.rule != "") {
 			t.Errorf("%s %s: refused by %q, want %q", tt.tool, tt.args, hit.ID(), tt.rule)
+		}
+	}
+}
+
+// TestAppendedF31: rules mean what the document says, in any case, by any name of a tool, on paths of Windows; what they cannot mean is told.
+func TestAppendedF31(t *testing.T) {
+	for _, tt := range []struct{ rule, tool, args, hit string }{
+		{"command terraform destroy -- x", "Bash", `{"command":"TERRAFORM DESTROY"}`, "operator-1"},
+		{"command terraform destroy -- x", "Bash", `{"command":"cd /work; sudo /usr/bin/Terraform -chdir=a destroy -auto-approve"}`, "operator-1"},
+		{"command TERRAFORM Destroy -- x", "Bash", `{"command":"terraform 'des''troy'"}`, "operator-1"},
+		{"command terraform destroy -- x", "Bash", `{"command":"bash -c 'TerraForm DESTROY'"}`, "operator-1"},
+		{"command terraform destroy -- x", "cmd_exec", `{"command":"TERRAFORM destroy"}`, "operator-1"},
+		{"command terraform destroy -- x", "powershell_exec", `{"script":"TERRAFORM destroy"}`, "operator-1"},
+		{"command terraform destroy -- x", "Bash", `{"command":"TERRAFORM PLAN; echo terraform destroy"}`, ""},
+		{"command rm -- x", "Bash", `{"command":"RM a"}`, "operator-1"},
+		{"command make deploy -- x", "Bash", `{"command":"cd app && make deploy"}`, "operator-1"},
+		{"command remove-item -- x", "powershell_exec", `{"script":"rm a"}`, "operator-1"},
+		{"command Remove-VM -- x", "powershell_exec", `{"script":"REMOVE-VM -Name a"}`, "operator-1"},
+		{`path C:\Work\** -- x`, "fs_read", `{"path":"C:\\Work\\a\\b.txt"}`, "operator-1"},
+		{`path C:\Work\** -- x`, "fs_read", `{"path":"c:/work/A"}`, "operator-1"},
+		{`path C:\Work\** -- x`, "fs_read", `{"path":"C:\\Works\\a"}`, ""},
+		{`path c:/Work/*.key -- x`, "Write", `{"file_path":"/work/a.KEY"}`, "operator-1"},
+		{`path \\server\share\** -- x`, "fs_read", `{"path":"\\\\server\\share\\a"}`, "operator-1"},
+		{`path %USERPROFILE%\Secrets\** -- x`, "fs_read", `{"path":"C:\\Users\\dave\\Secrets\\a"}`, "operator-1"},
+		{"path ~/secrets/** -- x", "Read", `{"file_path":"/home/dave/secrets/a"}`, "operator-1"},
+		{"path ~/secrets/** -- x", "Read", `{"file_path":"/root/secrets/a"}`, "operator-1"},
+		{"path ~/secrets/** -- x", "Read", `{"file_path":"~/secrets/a"}`, "operator-1"},
+		{"path $HOME/secrets/** -- x", "Read", `{"file_path":"/srv/secrets/a"}`, ""},
+		{"path /srv//x/./../secrets/ -- x", "Read", `{"file_path":"/srv/y/../secrets"}`, "operator-1"},
+		{"path **/payroll/** -- x", "Read", `{"file_path":"/srv/PAYROLL/a"}`, "operator-1"},
+		{"tool mcp__mail__send -- x", "MCP__Mail__Send", `{}`, "operator-1"},
+		{"tool LocalMemoryRecall -- x", "mcp__weir__LocalMemoryRecall", `{"action":"list_stores"}`, "operator-1"},
+		{"tool mcp__weir__VaultHttpFetch -- x", "VaultHttpFetch", `{}`, "operator-1"},
+		{"tool mcp__mail__send -- x", "mcp__mail__list", `{}`, ""},
+	} {
+		rules, problems := Appended("f", []byte(tt.rule))
+		if len(problems) > 0 {
+			t.Errorf("%s: %v", tt.rule, problems)
+			continue
+		}
+		if hit, ok := New(Options{Names: InstalledNames(), Appended: rules}).Check(tt.tool, json.RawMessage(tt.args)); hit.ID() != tt.hit || ok != (tt.hit != "") {
+			t.Errorf("%s: %s %s: refused by %q", tt.rule, tt.tool, tt.args, hit.ID())
+		}
+	}
+	for rule, want := range map[string]string{
+		"block terraform":               `begins with "block"`,
+		"deny tool x -- y":              `begins with "deny"`,
+		"Command terraform -- y":        `begins with "Command"`,
+		"-- y":                          `begins with "--"`,
+		"command -- y":                  "command is not followed",
+		"path":                          "path is not followed",
+		"command terraform":             "no reason",
+		"command terraform --":          "no reason",
+		`path C:\ -- x`:                 "every path",
+		"path C:/** -- x":               "every path",
+		"path /srv/[ -- x":              "cannot be read",
+		"tool mcp__mail__* -- x":        "no tool",
+		"tool Bash(rm:*) -- x":          "no tool",
+		"tool two names -- x":           "no tool",
+		"commandterraform destroy -- x": `begins with "commandterraform"`,
+	} {
+		rules, problems := Appended("f", []byte(rule))
+		if len(rules) > 0 || len(problems) != 1 || !strings.Contains(problems[0].What, want) {
+			t.Errorf("%s: %v %v, want %q", rule, rules, problems, want)
+		}
+	}
+	for kind, rule := range ruleExamples {
+		if rules, problems := Appended("f", []byte(rule)); len(rules) != 1 || len(problems) > 0 {
+			t.Errorf("the example of %s: %v", kind, problems)
 		}
 	}
 }
