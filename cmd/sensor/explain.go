@@ -11,6 +11,8 @@ import (
 	"weir/internal/classify"
 	"weir/internal/event"
 	"weir/internal/gate"
+	"weir/internal/gitguard"
+	"weir/internal/linux"
 )
 
 func (s *system) explainCommand() *cobra.Command {
@@ -19,7 +21,7 @@ func (s *system) explainCommand() *cobra.Command {
 		Use:   "explain COMMAND | --table",
 		Short: "tell how a command is seen, part by part: local, network or grey",
 		Long: `COMMAND is a shell text, as one argument. With more arguments, they are the words of an observed command line.
-It is judged as if it ran in the directory that this command runs in. Nothing is run. --table prints the table that every verdict is made by, and what follows when something fails.`,
+It is judged as if it ran in the directory that this command runs in, on this machine. Nothing is run. --table prints the table that every verdict is made by, and what follows when something fails.`,
 		Example: `  weir explain 'grep -r main . | head; curl example.com'
   weir explain -- find . -name '*.go' -delete
   weir explain --table`,
@@ -36,10 +38,12 @@ It is judged as if it ran in the directory that this command runs in. Nothing is
 			}
 			text := list[0]
 			dir, _ := os.Getwd() // unknown is fine
-			r := classify.Shell(text, dir)
+			self, _ := linux.ReadStat(os.Getpid())
+			look := gitguard.Repositories(self.PID, self.Start)
+			r := classify.ShellWith(text, dir, look)
 			if len(list) > 1 {
 				text = strings.Join(list, " ")
-				r = classify.Argv(classify.Observed{Argv: list, Dir: dir})
+				r = classify.Argv(classify.Observed{Argv: list, Dir: dir, Git: look})
 			}
 			e := explain(text, r)
 			return s.answer(e, func(w io.Writer) { printExplained(w, e) })

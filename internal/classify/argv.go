@@ -12,6 +12,7 @@ type Observed struct {
 	Env       []string // dangerous variables that are set: NAME or NAME=value
 	File      string   // path of the file that runs, when known
 	Dir       string   // its working directory, when known
+	Git       Git      // looks at its repository; nil: nobody can
 	Truncated bool     // argv or the environment is not whole: never local
 }
 

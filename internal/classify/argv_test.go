@@ -31,7 +31,7 @@ func TestObserved(t *testing.T) {
 		{"words are not expanded", Observed{Argv: []string{"sort", "*", "$(curl x)"}}, commands.Local},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			j := newJudge("", "")
+			j := newJudge("", "", nil)
 			j.Observed(tt.o)
 			if j.Class != tt.want {
 				t.Errorf("%v, want %v: %v", j.Class, tt.want, j.Reasons)

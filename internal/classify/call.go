@@ -1,6 +1,7 @@
 package classify
 
 import (
+	"cmp"
 	"strings"
 
 	"weir/internal/commands"
@@ -203,6 +204,11 @@ func (j *judge) settle(c *commands.Call, class commands.Class, at commands.Word)
 		}
 		j.FindWord(at, commands.Network, "network", why)
 	} else {
+		if c.Git != "" && class == commands.Local && len(c.Found) == 0 {
+			if why := j.configured(c); why != "" {
+				c.Grey(at, "git-config", why)
+			}
+		}
 		for _, f := range c.Found {
 			j.FindWord(f.Word, worse(commands.Local, f.Class), f.Rule, f.Text)
 		}
@@ -246,6 +252,28 @@ func (j *judge) settle(c *commands.Call, class commands.Class, at commands.Word)
 	for _, t := range c.Texts {
 		j.inner(t.Word, true, t.Args)
 	}
+}
+
+// configured says why a call of git may run a program, by the settings of every repository that it may be about.
+func (j *judge) configured(c *commands.Call) string {
+	dirs := j.Shell.Dir.At
+	for _, o := range c.Globals {
+		if o.Name == "-C" {
+			if !o.Value.Fixed {
+				return c.Git
+			}
+			dirs = commands.Below(dirs, o.Value.Text)
+		}
+	}
+	if j.git == nil || len(dirs) == 0 {
+		return c.Git
+	}
+	for _, dir := range dirs {
+		if why := j.git(cmp.Or(dir, "/")); why != "" {
+			return "git may run a program or fetch here: " + why
+		}
+	}
+	return ""
 }
 
 // wrapped is the one command that a call runs, when it is known.

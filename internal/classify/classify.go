@@ -20,17 +20,24 @@ type Result struct {
 	Facts   Facts
 }
 
+// Git looks at the repository that git finds from a directory, and says which of its settings can make git run a program or fetch
+// something where it only reads; empty if none can (F20). Whoever asks for a judgement may have one; package classify itself looks at nothing.
+type Git func(dir string) (why string)
+
 // Shell judges a text as bash and POSIX shells would read it. dir is the directory that it runs in; where that is not known (empty), nothing
 // relative to it is written.
-func Shell(text, dir string) Result {
-	j := newJudge(text, dir)
+func Shell(text, dir string) Result { return ShellWith(text, dir, nil) }
+
+// ShellWith is Shell for who can look at repositories.
+func ShellWith(text, dir string, git Git) Result {
+	j := newJudge(text, dir, git)
 	j.nested(text)
 	return Result{Class: j.Class, Reasons: j.Reasons, Facts: j.Facts}
 }
 
 // Argv judges a command that was seen to run.
 func Argv(o Observed) Result {
-	j := newJudge("", o.Dir)
+	j := newJudge("", o.Dir, o.Git)
 	j.Observed(o)
 	return Result{Class: j.Class, Reasons: j.Reasons, Facts: j.Facts}
 }

@@ -39,6 +39,8 @@ type judge struct {
 	Depth   int  // nesting of the syntax tree
 	Piped   bool // what is written to the standard output surely goes to no terminal
 
+	git Git
+
 	names map[string]bool // variables that some part of the text sets; true: or removes. A path that is not seen may lead there (F15)
 	any   bool            // some part sets or removes a variable whose name is not seen
 
@@ -54,8 +56,8 @@ type judge struct {
 }
 
 // newJudge begins the classification of a text, or of an argv when it is empty.
-func newJudge(text, dir string) *judge {
-	return &judge{Text: text, Class: commands.Local, Shell: shellState{Dir: commands.In(dir)}}
+func newJudge(text, dir string, git Git) *judge {
+	return &judge{Text: text, Class: commands.Local, Shell: shellState{Dir: commands.In(dir)}, git: git}
 }
 
 // worse is the riskier of two classes (G10): network, then grey, then local.

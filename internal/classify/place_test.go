@@ -23,6 +23,9 @@ func TestF16Dir(t *testing.T) {
 		{"", "cd a && echo x > y", false}, {"", "cd /w; echo x > y", false}, {"/etc", "cd /w || ls; echo x > y", false}, {"/etc", "cd /w && ls; echo x > y", false}, {"/etc", "cd /w || ls && echo x > y", false},
 		{"/etc", "! cd /w && echo x > y", false}, {"/etc", "cd /w & echo x > y", false}, {"/etc", "cd /w | ls && echo x > y", false}, {"/w", "cd /etc; cd a; echo x > y", false}, {"/w", "cd .git/hooks && echo x > y", false},
 		{"/etc", "cd . && echo x > y", false}, {"/w", "cd .. && echo x > y", false}, {"/w", "env -C /etc tee y", false}, {"/etc", "f() { echo x > y; }; f", false}, {"/w", "cd $d && echo x > y", false}, {"/etc", "(cd /w); echo x > y", false},
+		{"/w", "find /etc/cron.d -execdir tee y \\;", false}, {"/w", "find a -exec tee y \\;", true},
+		{"/etc", "ls || cd /w && echo x > y", false}, {"/etc", "ls || cd /w && ls && echo x > y", false}, {"/etc", "cd /w && ls || ls && echo x > y", false}, {"/etc", "cd /w && { cd /w/a; ls; } && echo x > y", true},
+		{"/w", "cd / && cd etc && echo x > y", false}, {"/", "cd etc && echo x > y", false}, {"/home", "cd me && echo x > y", false}, {"/etc", "cd /w && { cd /etc; ls; } && echo x > y", false},
 	} {
 		r := classify.Shell(c.text, c.dir)
 		if (r.Class == classify.Local) != c.local {

@@ -122,7 +122,7 @@ func (s *shellState) Join(other *shellState) {
 	if s.Known && !(other.Known && len(s.Args) == len(other.Args) && slices.Equal(s.Args, other.Args)) {
 		s.Args, s.Known = nil, false
 	}
-	s.Dir.Known, s.Dir.Entered = s.Dir.Known && other.Dir.Known, s.Dir.Entered && other.Dir.Entered
+	s.Dir.At = commands.Either(s.Dir.At, other.Dir.At)
 	if len(other.Dir.Roots) > len(s.Dir.Roots) {
 		s.Dir.Roots = other.Dir.Roots
 	}

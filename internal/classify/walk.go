@@ -140,19 +140,30 @@ func (j *judge) binary(c *syntax.BinaryCmd) {
 	} else {
 		j.stmt(last.X)
 	}
-	entered := enters(last.X) && j.Shell.Dir.Entered // cd DIR && …: what follows runs there or not at all
+	at, all := j.succeeded(last.X), true // all: what follows runs where all before it succeeded
 	for i := len(chain) - 1; i >= 0 && !j.Over; i-- {
 		if shell.Pipe(chain[i].Op) {
 			j.piped(chain[i].Y, i > 0 && shell.Pipe(chain[i-1].Op))
+			at = j.Shell.Dir.At
 			continue
 		}
-		entered = entered && chain[i].Op == syntax.AndStmt
+		all = all && chain[i].Op == syntax.AndStmt
 		j.maybe(func() {
-			j.Shell.Dir.Known = j.Shell.Dir.Known || entered
+			if all {
+				j.Shell.Dir.At = at
+			}
 			j.stmt(chain[i].Y)
-			entered = j.Shell.Dir.Known && (entered || enters(chain[i].Y)) || enters(chain[i].Y) && j.Shell.Dir.Entered
+			at = j.succeeded(chain[i].Y)
 		})
 	}
+}
+
+// succeeded is every directory that the shell may be in after a statement that has just been walked, and that did not fail.
+func (j *judge) succeeded(s *syntax.Stmt) []string {
+	if enters(s) {
+		return j.Shell.Dir.Next
+	}
+	return j.Shell.Dir.At
 }
 
 // enters tells whether a statement is cd, and nothing else.

@@ -25,6 +25,8 @@ type Call struct {
 	Hosts     []Word
 	Listens   []Word // addresses or ports
 	Flags     Flags
+	// Git is why git may run a program here, where its settings name one; empty if no setting can.
+	Git string
 	// Class raises the class of the call: Network wins over all, Grey over Local.
 	class Class
 	moved bool

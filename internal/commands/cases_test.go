@@ -18,35 +18,38 @@ func TestCommands(t *testing.T) {
 	for _, list := range [][]commandCases{textCases, fileCases, gitCases, networkCases} {
 		for _, c := range list {
 			t.Run(c.name, func(t *testing.T) {
-				want(t, c.local, classify.Local)
-				want(t, c.grey, classify.Grey)
-				want(t, c.network, classify.Network)
+				want(t, c.local, classify.Local, nil)
+				want(t, c.grey, classify.Grey, nil)
+				want(t, c.network, classify.Network, nil)
 			})
 		}
 	}
 }
 
-func want(t *testing.T, texts string, class classify.Class) {
+func want(t *testing.T, texts string, class classify.Class, git classify.Git) {
 	t.Helper()
 	for text := range strings.SplitSeq(texts, "\n") {
 		text = strings.ReplaceAll(strings.TrimSpace(text), "␤", "\n")
 		if text == "" {
 			continue
 		}
-		r := classify.Shell(text, "/workspace")
+		r := classify.ShellWith(text, "/workspace", git)
 		if r.Class != class {
 			t.Errorf("%q is %v, want %v: %v", text, r.Class, class, r.Reasons)
 		}
 	}
 }
 
+// quiet is a repository without a setting that runs anything.
+func quiet(string) string { return "" }
+
 // The examples of the tables are of the class that they stand for.
 func TestExamples(t *testing.T) {
 	for _, f := range commands.Families {
 		for _, c := range f.Commands {
-			want(t, c.Example, c.Class)
+			want(t, c.Example, c.Class, quiet)
 			for _, s := range c.Sub {
-				want(t, s.Example, s.Class)
+				want(t, s.Example, s.Class, quiet)
 			}
 		}
 	}

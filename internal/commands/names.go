@@ -12,6 +12,10 @@ func HarmlessEnv(name, value string) bool {
 	case "LANG", "LANGUAGE", "TZ":
 	case "NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "FORCE_COLOR", "COLUMNS", "LINES", "CI":
 		return plainValue(value)
+	case "PAGER", "GIT_PAGER", "GH_PAGER", "MANPAGER":
+		return value == "cat"
+	case "GIT_EDITOR":
+		return value == "true"
 	case "TERM":
 		return plainValue(value) && !strings.Contains(value, "/")
 	default:

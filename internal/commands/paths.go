@@ -1,6 +1,10 @@
 package commands
 
-import "strings"
+import (
+	"path"
+	"slices"
+	"strings"
+)
 
 // hiddenFiles are the only names with a dot in front that may be written: other dot
 // files start shells and tools.
@@ -28,17 +32,21 @@ var system = map[string]bool{
 
 // Place is the working directory, as far as it is known. In the zero value nothing relative may be written.
 type Place struct {
-	Known   bool     // it surely is one to work in, whatever cd before it failed
-	Entered bool     // it is, if the last cd succeeded
-	Roots   []string // where it began, and directories that were literally entered
+	At    []string // every directory that it may be; none: it is not known
+	Next  []string // the same, if the last cd succeeded
+	Roots []string // where it began, and directories that were literally entered
 }
 
 // In is the place of a command that starts in a directory; an empty one is not known (F16).
 func In(dir string) Place {
-	if dir == "" || dir[0] != '/' || !project(dir) {
+	if dir == "" || dir[0] != '/' {
 		return Place{}
 	}
-	return Place{Known: true, Roots: []string{strings.TrimRight(dir, "/")}}
+	p := Place{At: []string{strings.TrimRight(dir, "/")}}
+	if project(dir) {
+		p.Roots = p.At
+	}
+	return p
 }
 
 // Writable tells whether writing to a literal path runs nothing later: it lies under
@@ -65,7 +73,7 @@ func (p *Place) Writable(path string) (why string, ok bool) {
 			return "is outside the working directory and /tmp", false
 		}
 		rest = path[len(root):]
-	} else if !p.Known {
+	} else if len(p.At) == 0 || slices.ContainsFunc(p.At, func(dir string) bool { return !project(dir) }) {
 		return "stands in a directory that is not known, or is none to work in", false
 	}
 	if path[0] == '~' {
@@ -93,9 +101,9 @@ func within(path, dir string) bool {
 }
 
 // Leave notes that it may be any directory now.
-func (p *Place) Leave() { p.Known, p.Entered = false, false }
+func (p *Place) Leave() { p.At, p.Next = nil, nil }
 
-// Enter follows cd to a literal directory. It may fail, and so makes none known.
+// Enter follows cd to a literal directory. It may fail.
 func (p *Place) Enter(dir string) {
 	for len(dir) > 1 && dir[len(dir)-1] == '/' {
 		dir = dir[:len(dir)-1]
@@ -104,10 +112,43 @@ func (p *Place) Enter(dir string) {
 		p.Leave()
 		return
 	}
-	p.Entered = p.Known || dir[0] == '/'
-	if dir[0] == '/' && len(p.Roots) < 8 {
+	p.Next = []string{dir}
+	if dir[0] != '/' {
+		p.Next = Below(p.At, dir)
+	} else if len(p.Roots) < maxPlaces {
 		p.Roots = append(p.Roots[:len(p.Roots):len(p.Roots)], dir)
 	}
+	p.At = Either(p.At, p.Next)
+}
+
+// maxPlaces bounds the directories that are followed.
+const maxPlaces = 8
+
+// Below is where a path leads from each of some directories.
+func Below(dirs []string, to string) []string {
+	below := make([]string, len(dirs))
+	for i, dir := range dirs {
+		if below[i] = to; to == "" || to[0] != '/' {
+			below[i] = path.Join(dir, "/", to)
+		}
+	}
+	return below
+}
+
+// Either is where one is in one of two places: nowhere that is known, where one of them is not.
+func Either(a, b []string) []string {
+	if len(a) == 0 || len(b) == 0 {
+		return nil
+	}
+	for _, dir := range b {
+		if !slices.Contains(a, dir) {
+			a = append(a[:len(a):len(a)], dir)
+		}
+	}
+	if len(a) > maxPlaces {
+		return nil
+	}
+	return a
 }
 
 // project tells whether a literal directory may be one to work in: none of the

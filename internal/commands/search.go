@@ -172,7 +172,7 @@ func findExec(c *Call, action Word, words []Word, start Word) []Word {
 			return nil
 		}
 		if strings.HasSuffix(action.Text, "dir") {
-			start = Word{Text: "./", Glob: true}
+			start, c.Elsewhere = Word{Text: "./", Glob: true}, true
 		}
 		c.Run(findWords(inner, start, plus))
 		return words[i+1:]

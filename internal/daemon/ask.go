@@ -9,6 +9,7 @@ import (
 
 	"weir/internal/event"
 	"weir/internal/gate"
+	"weir/internal/gitguard"
 
 	"weir/internal/linux"
 	"weir/internal/netegress"
@@ -68,7 +69,7 @@ func (d *daemon) ask(a netegress.Ask) {
 		Container: d.witness.Container(a.Container, a.Taint), Process: d.witness.Process(a.Process), Destination: d.destination(a),
 		Held: a.Held,
 	}
-	r.Process.Dir = linux.WorkingDir(r.Process.PID)
+	r.Process.Dir, r.Git = linux.WorkingDir(r.Process.PID), gitguard.Repositories(r.Process.PID, r.Process.Start)
 	if a.Exec {
 		r.Ask = gate.Run
 	} else {

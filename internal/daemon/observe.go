@@ -9,6 +9,7 @@ import (
 	"weir/internal/event"
 	"weir/internal/exec"
 	"weir/internal/gate"
+	"weir/internal/gitguard"
 	"weir/internal/linux"
 	"weir/internal/netegress"
 	"weir/internal/taint"
@@ -34,7 +35,7 @@ func (d *daemon) executed(c exec.Command) {
 	}
 	r.Mode = string(d.policies.ModeOf(r.Container.ID))
 	if len(r.Container.Taint) > 0 {
-		r.Process.Dir = linux.WorkingDir(r.Process.PID)
+		r.Process.Dir, r.Git = linux.WorkingDir(r.Process.PID), gitguard.Repositories(r.Process.PID, r.Process.Start)
 	}
 	v := d.gate.Decide(d.ctx, r)
 	d.write(event.Event{Kind: event.Exec, Container: &r.Container, Process: &r.Process, Verdict: v.Event()})

@@ -101,8 +101,8 @@ func dangerous() []variable {
 		{"LESS", "options that can hold commands", nil},
 		{"LESSOPEN", whyCommand, nil},
 		{"LESSCLOSE", whyCommand, nil},
-		{"PAGER", whyCommand, nil},
-		{"MANPAGER", whyCommand, nil},
+		{"PAGER", whyCommand, notCat},
+		{"MANPAGER", whyCommand, notCat},
 		{"SYSTEMD_PAGER", whyCommand, nil},
 		{"EDITOR", whyCommand, nil},
 		{"VISUAL", whyCommand, nil},
@@ -119,7 +119,7 @@ func dangerous() []variable {
 		{"GIT_SSH_COMMAND", whyCommand, nil},
 		{"GIT_PROXY_COMMAND", whyCommand, nil},
 		{"GIT_EXTERNAL_DIFF", whyCommand, nil},
-		{"GIT_PAGER", whyCommand, nil},
+		{"GIT_PAGER", whyCommand, notCat},
 		{"GIT_EDITOR", whyCommand, nil},
 		{"GIT_SEQUENCE_EDITOR", whyCommand, nil},
 		{"GIT_ASKPASS", whyCommand, nil},
@@ -129,6 +129,9 @@ func dangerous() []variable {
 		{"GIT_DIR", "another repository's settings and hooks", nil},
 	}
 }
+
+// notCat: agents turn pagers off so.
+func notCat(value string) bool { return value != "cat" && value != "" }
 
 // relativePath: an empty element means the current directory.
 func relativePath(value string) bool {

@@ -19,10 +19,10 @@ type Reviewer interface {
 // judge classifies what is asked about: a command's text, or what a process runs.
 func judge(r Request) classify.Result {
 	if r.Ask == Command {
-		return classify.Shell(r.Command, r.Dir)
+		return classify.ShellWith(r.Command, r.Dir, r.Git)
 	}
 	p := r.Process
-	o := classify.Observed{Argv: p.Argv, Env: p.Env, Dir: p.Dir, Truncated: p.Truncated || p.EnvCut}
+	o := classify.Observed{Argv: p.Argv, Env: p.Env, Dir: p.Dir, Git: r.Git, Truncated: p.Truncated || p.EnvCut}
 	if p.Exe != nil {
 		o.File = p.Exe.Path
 		o.Truncated = o.Truncated || p.Exe.Memfd || p.Exe.Deleted // a name that stands for nothing any more

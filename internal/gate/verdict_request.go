@@ -35,6 +35,8 @@ type Request struct {
 	GrantSeconds int     // for how long an approval opens Destination; 0: not known
 	Covers       []Cover // with Ask Tool: what an approval can cover beyond the call
 
+	Git classify.Git `json:"-"` // looks at the repositories of a command; nil: nobody can any more
+
 	Judged *classify.Result // how it was classified; the gate's
 	Failed Reason           // what failed, so that a person has to decide; the gate's
 }

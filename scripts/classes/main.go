@@ -25,7 +25,8 @@ conftest.py, build.sh, CLAUDE.md) are written all day, and local: make, pytest a
 
 What a text cannot show is taken for granted: that names lead to the programs of the system, that the environment the shell was started with and
 files at home (LESSOPEN, RIPGREP_CONFIG_PATH, ~/.lesskey) name no program, that no link stands where a file is written, and that neither a directory
-service (names of users) nor an automounter (/net) asks the network. An observed command is judged with its environment. Local never grants
+service (names of users) nor an automounter (/net) asks the network. What git takes from a repository is looked at by the host, and not taken for
+granted. An observed command is judged with its environment. Local never grants
 egress (G24), so a mistake here leaks nothing.
 
 `

@@ -79,7 +79,7 @@ func table(out io.Writer, sets []set) error {
 	for _, s := range sets {
 		var n [3]int
 		for _, r := range s.rows {
-			n[classify.Shell(r, workspace).Class]++
+			n[s.judge(r).Class]++
 		}
 		share := 100 * float64(n[classify.Local]) / float64(max(1, len(s.rows)))
 		verdict := ""
@@ -110,7 +110,7 @@ func table(out io.Writer, sets []set) error {
 
 func printRows(out io.Writer, s set) {
 	for _, r := range s.rows {
-		got := classify.Shell(r, workspace)
+		got := s.judge(r)
 		if (got.Class == classify.Local) == s.wantLocal {
 			continue
 		}
@@ -129,7 +129,7 @@ func printRows(out io.Writer, s set) {
 func printReasons(out io.Writer, s set) {
 	count := map[string]int{}
 	for _, r := range s.rows {
-		got := classify.Shell(r, workspace)
+		got := s.judge(r)
 		if (got.Class == classify.Local) == s.wantLocal {
 			continue
 		}

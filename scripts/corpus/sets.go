@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
+
+	"weir/internal/classify"
 )
 
 // set is a number of commands that one figure is about.
@@ -20,7 +22,13 @@ type set struct {
 	// wantLocal says which rows -list shows: those that are not local, or those that are.
 	wantLocal bool
 	goal      goal
+	git       classify.Git // nil: the text alone is judged
 }
+
+func (s set) judge(text string) classify.Result { return classify.ShellWith(text, workspace, s.git) }
+
+// quiet is a repository without a setting that runs anything, as most are.
+func quiet(string) string { return "" }
 
 // goal is what is wanted of a set; must makes a miss a failure.
 type goal struct {
@@ -78,16 +86,17 @@ func load(dir string) ([]set, error) {
 		return func(r row) bool { return slices.Contains(runs, r.Function) == runsCode }
 	}
 	return []set{
-		{"not_local", "curated vectors that are not local", pick(curated, expect("not_local")), false, none},
-		{"local", "curated vectors that are local", pick(curated, expect("local")), true, atLeast(95, true)},
-		{"write", "curated vectors that write; some are harmless", pick(curated, expect("write")), true, anyShare},
-		{"gtfobins", "GTFOBins rows that run code or use the network", pick(bins, bin(true)), false, none},
-		{"gtfofiles", "GTFOBins rows that read or write files", pick(bins, bin(false)), false, anyShare},
-		{"attack", "attack techniques; some rows are harmless alone", pick(attack, func(row) bool { return true }), false, anyShare},
+		{"not_local", "curated vectors that are not local", pick(curated, expect("not_local")), false, none, nil},
+		{"local", "curated vectors that are local", pick(curated, expect("local")), true, atLeast(95, true), nil},
+		{"write", "curated vectors that write; some are harmless", pick(curated, expect("write")), true, anyShare, nil},
+		{"gtfobins", "GTFOBins rows that run code or use the network", pick(bins, bin(true)), false, none, nil},
+		{"gtfofiles", "GTFOBins rows that read or write files", pick(bins, bin(false)), false, anyShare, nil},
+		{"attack", "attack techniques; some rows are harmless alone", pick(attack, func(row) bool { return true }), false, anyShare, nil},
 		{"words", "agents' commands made only of listed words, without writing redirections",
-			pick(benign, func(r row) bool { return agent(r) && onlyListed(r.Command) }), true, atLeast(97, true)},
-		{"agent", "agents' commands", pick(benign, agent), true, atLeast(55, false)},
-		{"nl2bash", "people's commands", pick(benign, func(r row) bool { return r.Source == "nl2bash" }), true, anyShare},
+			pick(benign, func(r row) bool { return agent(r) && onlyListed(r.Command) }), true, atLeast(97, true), nil},
+		{"agent", "agents' commands", pick(benign, agent), true, atLeast(55, false), nil},
+		{"agentgit", "agents' commands in a repository that runs nothing", pick(benign, agent), true, atLeast(67, true), quiet},
+		{"nl2bash", "people's commands", pick(benign, func(r row) bool { return r.Source == "nl2bash" }), true, anyShare, nil},
 	}, nil
 }
 
