@@ -38,3 +38,39 @@ func TestF16Dir(t *testing.T) {
 		}
 	}
 }
+
+// TestF20Directories: git's reading commands are local where every repository that they may be about was looked at, by their own words as well.
+func TestF20Directories(t *testing.T) {
+	for _, c := range []struct {
+		dir, text, looked string
+		local             bool
+	}{
+		{"/w", "git status", "/w", true}, {"/w", "git --no-pager diff | head", "/w", true}, {"/w", "cd a && git diff", "/w/a", true}, {"/w", "cd a; git diff", "/w /w/a", true}, {"/etc", "cd /w/a && ls && git log -3", "/w/a", true},
+		{"/w", "git -C b log; git -C /c show", "/w/b /c", true}, {"", "cd /w && git log", "/w", true}, {"/", "git log", "/", true}, {"/w", "ls || cd a && git log", "/w /w/a", true}, {"/w", "if ls; then cd a; fi; git log", "/w /w/a", true},
+		{"/w", "(cd a && git log); git log", "/w/a /w", true}, {"/w", "bash -c 'cd a && git log'", "/w/a", true}, {"/w", "env A=1 git log", "/w", false}, {"/w", "timeout 5 git log", "/w", true}, {"/w", "GIT_PAGER=cat git log", "/w", true},
+		{"/w", "git log -n 5 --grep x -- a.go", "/w", true}, {"/w", "git diff > /tmp/x.patch", "/w", true}, {"/w", "git rev-parse HEAD^", "/w", true}, {"/w", "git rev-parse HEAD", "", true}, {"/w", "git remote -v", "/w", true}, {"/w", "git remote -v | cat", "", true},
+		{"/evil", "git status", "/evil", false}, {"/w", "cd /evil; git status", "/w /evil", false}, {"/w", "cd /evil && git status", "/evil", false}, {"/w", "git -C /evil status", "/evil", false}, {"/w", "git -C / -C evil log", "/evil", false},
+		{"", "git log", "", false}, {"/w", "cd $d && git log", "", false}, {"/w", "cd ..; git log", "", false}, {"/w", "f() { git log; }; f", "", false}, {"/w", "env -C a git log", "", false}, {"/w", "find . -execdir git log ';'", "", false},
+		{"/w", "git -C $d log", "", false}, {"/w", "git -C ~ log", "", false}, {"/w", "GIT_DIR=x git status", "/w", false}, {"/w", "GIT_PAGER=./p git log", "/w", false}, {"/w", "HOME=x git log", "/w", false}, {"/w", "git -c a.b=c log", "", false}, {"/w", "git --git-dir=x log", "", false},
+		{"/w", "git log --output=x", "", false}, {"/w", "git log -- --output=x", "", false}, {"/w", "git log --grep -- --output=x", "", false}, {"/w", "git log --outp=x", "", false}, {"/w", "git diff --ext-diff", "", false}, {"/w", "git shortlog -sn --output=x", "", false},
+		{"/w", "git log '--format=%G?'", "", false}, {"/w", "git log --pretty='%(describe)'", "", false}, {"/w", `git log --format="$x"`, "", false}, {"/w", "git log --show-signature", "", false}, {"/w", "git diff --no-index a b", "", false}, {"/w", "git log $x", "", false},
+		{"/w", "git branch x", "", false}, {"/w", "git branch -v x", "", false}, {"/w", "git branch --contains x", "", false}, {"/w", "git branch -D x", "", false}, {"/w", "git tag x", "", false}, {"/w", "git tag -l 'v*'", "/w", true}, {"/w", "git branch --list 'x*'", "/w", true},
+		{"/w", "git stash", "", false}, {"/w", "git stash pop", "", false}, {"/w", "git reflog expire --all", "", false}, {"/w", "git grep -O x", "", false}, {"/w", "git cat-file --filters HEAD:f", "", false}, {"/w", "git cat-file --textconv HEAD:f", "", false},
+		{"/w", "git describe --dirty", "", false}, {"/w", "git status -v", "", false}, {"/w", "git add x", "", false}, {"/w", "git ls-files --recurse-submodules", "", false}, {"/w", "git log --remerge-diff", "", false},
+	} {
+		var looked []string
+		r := classify.ShellWith(c.text, c.dir, func(dir string) string {
+			looked = append(looked, dir)
+			if dir == "/evil" {
+				return "the setting core.pager in /evil/.git/config"
+			}
+			return ""
+		})
+		if (r.Class == classify.Local) != c.local || strings.Join(looked, " ") != c.looked {
+			t.Errorf("in %q: %s: %v after looking at %q, want local %v after %q: %v", c.dir, c.text, r.Class, looked, c.local, c.looked, r.Reasons)
+		}
+		if r := classify.Shell(c.text, c.dir); r.Class == classify.Local && c.looked != "" {
+			t.Errorf("in %q: %s is local, and nobody looked", c.dir, c.text)
+		}
+	}
+}
