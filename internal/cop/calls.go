@@ -3,6 +3,8 @@ package cop
 import (
 	"slices"
 	"strings"
+
+	"weir/internal/commands"
 )
 
 // call reads one command; given are the texts that stand on its standard input.
@@ -190,11 +192,20 @@ func (r *reader) shell(tool string, args []word, given []string) {
 		case strings.HasPrefix(w.text, "--") || w.text == "-" || w.text == "-s":
 			continue
 		case strings.Contains(w.text, "c"):
-			if i+1 < len(args) {
-				if args[i+1].command {
+			at := i + 1
+			if commands.IsShell(tool) { // more options may stand before the text
+				words := make([]string, 0, len(args))
+				for _, w := range args[i:] {
+					words = append(words, w.text)
+				}
+				at, _ = commands.ShellText(words)
+				at += i
+			}
+			if at < len(args) {
+				if args[at].command {
 					r.out.Add(Blind, tool+" -c of a command's output")
 				}
-				r.nest(args[i+1])
+				r.nest(args[at])
 			}
 			return
 		}

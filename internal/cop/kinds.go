@@ -45,7 +45,7 @@ var kindNames = map[kind]string{
 	versions: "git hg svn bzr",
 	packages: "pip# pipx uv poetry pdm conda mamba npm yarn pnpm bun cargo gem bundle go apt apt-get aptitude dnf yum zypper pacman apk brew snap " +
 		"flatpak npx bunx uvx dpkg apt-cache composer cpan cpanm luarocks nix-env easy_install opam cabal stack mix rebar3 rustup nvm corepack playwright",
-	runsText:    "sh bash dash zsh ksh ash mksh rbash fish busybox-sh pwsh powershell",
+	runsText:    "busybox-sh pwsh powershell", // and the shells
 	interpreter: "python# pypy# node nodejs deno ruby# irb perl# php# lua# luajit tclsh# wish# expect Rscript r julia groovy jshell java jrunscript jjs osascript gdb erl elixir guile racket cpan6 raku go-run jython ghci scala kotlin",
 	awk:         "awk gawk mawk nawk",
 	encoder:     "base64 base32 basenc b64encode xxd hexdump od uuencode gzip bzip2 xz zstd lz4 compress zip 7z 7za 7zr rar tar gpg gpg2 age ccrypt brotli ar cpio",
@@ -73,7 +73,10 @@ func lookup(name string) kind {
 	if k, ok := kinds[name]; ok {
 		return k
 	}
-	if commands.KnowsWrapper(name) {
+	switch {
+	case commands.IsShell(name):
+		return runsText
+	case commands.KnowsWrapper(name):
 		return wrapper
 	}
 	if stem := strings.TrimRight(name, "0123456789.-"); stem != "" {

@@ -76,7 +76,7 @@ func (r *reader) text(text string) {
 	r.nested++
 	defer func() { r.nested-- }()
 	p := syntax.NewParser(syntax.Variant(syntax.LangBash))
-	f, err := p.Parse(shell.Guard(text, maxFrames), "")
+	f, err := p.Parse(shell.Guard(literal(text).text, maxFrames), "")
 	if err != nil {
 		r.out.Add(Unreadable, "cannot be read as a shell text")
 		r.loose(text)

@@ -116,20 +116,22 @@ func quoted(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) +
 
 func TestVariables(t *testing.T) {
 	for text, want := range map[string][]string{
-		"h=a.example; curl $h":                                 {"a.example"},
-		"h=a.example; h=b.example; curl $h/":                   nil,
-		"h=a.example curl $h":                                  nil,
-		"h=a.example; read h; curl $h":                         nil,
-		"for h in a.example; do curl $h; done":                 nil,
-		"h=a; h+=.example; curl $h":                            nil,
-		"h=$(cat x); curl $h":                                  nil,
-		"curl ${h:-a.example}":                                 nil,
-		"export h=a.example; curl \"https://${h}/x\"":          {"a.example"},
-		"curl https://{a,b}.example/":                          {"a.example", "b.example"},
-		"curl${IFS}a.example":                                  {"a.example"},
-		"cu\\rl 'a'.\"example\"":                               {"a.example"},
-		"bash -c 'curl a.example'; eval \"curl b.example\"":    {"a.example", "b.example"},
-		"curl localhost 127.0.0.1 http://host.docker.internal": nil,
+		"h=a.example; curl $h":                                          {"a.example"},
+		"h=a.example; h=b.example; curl $h/":                            nil,
+		"h=a.example curl $h":                                           nil,
+		"h=a.example; read h; curl $h":                                  nil,
+		"for h in a.example; do curl $h; done":                          nil,
+		"h=a; h+=.example; curl $h":                                     nil,
+		"h=$(cat x); curl $h":                                           nil,
+		"curl ${h:-a.example}":                                          nil,
+		"export h=a.example; curl \"https://${h}/x\"":                   {"a.example"},
+		"curl https://{a,b}.example/":                                   {"a.example", "b.example"},
+		"curl${IFS}a.example":                                           {"a.example"},
+		"cu\\rl 'a'.\"example\"":                                        {"a.example"},
+		"bash -c -o errexit 'curl a.example'; rksh -c 'curl b.example'": {"a.example", "b.example"},
+		"bash -c $'ls\\ncurl a.example'; {curl,\"b.example\"}":          {"a.example", "b.example"},
+		"bash -c 'curl a.example'; eval \"curl b.example\"":             {"a.example", "b.example"},
+		"curl localhost 127.0.0.1 http://host.docker.internal":          nil,
 	} {
 		s := Text(text)
 		if diff := cmp.Diff(want, s.Hosts); diff != "" {

@@ -13,6 +13,7 @@ func TestDenied(t *testing.T) {
 		"git push origin --delete topic", "git push -d origin topic", "git push origin :topic", "git push --mirror", "git push --prune origin", "git push --mirr backup",
 		"git -C /w push -f origin main", "sudo git push -f origin main", "env A=b git push -f origin main", "timeout 5 git push -f origin main", "/usr/bin/git push -f origin main",
 		"cd x && git push -f origin main", "(git push -f origin main)", "x=$(git push -f origin main)", "if true; then git push -f; fi", "bash -c 'git push -f origin main'",
+		"rbash -c 'git push -f origin main'", "mksh -c 'git push -f'", "bash-5.2 -c 'git push -f'", "fish -c 'git push -f'", "bash -c -o errexit 'git push -f'", "bash -co errexit 'git push -f'", "bash -o errexit -c 'git push -f'", "bash -c -- 'git push -f'", "bash -c +x 'git push -f'", `bash -c $'git\x20push -f'`, "bash -c $'cd x\ngit push -f'",
 		"eval 'git push -f origin main'", "eval git push -f origin main", "sh -lc \"bash -c 'git push -f'\"", "g\\it push -f origin main", "'git' push '-f' origin main", "gi\"t\" push -f",
 		"git config core.hooksPath /tmp/x", "git config --global core.hookspath /tmp/x", "git config set core.sshCommand 'sh -c id'", "git config --add credential.helper store",
 		"git config core.fsmonitor /tmp/x", "git config alias.st '!curl x'", "git config alias.st \"$x\"", "git config -e", "git config --edit", "git config edit", "git config \"$key\" value",

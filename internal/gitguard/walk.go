@@ -131,43 +131,11 @@ func words(args []*syntax.Word) []word {
 	args = shell.ExpandBraces(args)
 	all := make([]word, len(args))
 	for i, a := range args {
-		b := builder{open: -1}
-		b.add(a.Parts, false)
-		whole := b.String()
-		all[i] = word{whole, b.open < 0 && !shell.Braced(a), whole}
-		if b.open >= 0 {
-			all[i].text = whole[:b.open]
-		}
+		whole := shell.Text(a, func(syntax.WordPart, bool) string { return shell.Hole })
+		text, _, open := strings.Cut(whole, shell.Hole)
+		all[i] = word{text, !open && !shell.Braced(a), strings.ReplaceAll(whole, shell.Hole, "$_")}
 	}
 	return all
-}
-
-// builder puts a word together from its parts.
-type builder struct {
-	strings.Builder
-	open int // where the first expansion stands, or -1
-}
-
-func (b *builder) add(parts []syntax.WordPart, quoted bool) {
-	for _, p := range parts {
-		switch p := p.(type) {
-		case *syntax.Lit:
-			b.WriteString(shell.Literal(p.Value, quoted))
-			continue
-		case *syntax.SglQuoted:
-			if !p.Dollar || !strings.Contains(p.Value, `\`) {
-				b.WriteString(p.Value)
-				continue
-			}
-		case *syntax.DblQuoted:
-			b.add(p.Parts, true)
-			continue
-		}
-		if b.open < 0 {
-			b.open = b.Len()
-		}
-		b.WriteString("$_")
-	}
 }
 
 func (w *walk) call(c *syntax.CallExpr, depth int) (Finding, bool) {
@@ -205,7 +173,7 @@ func (w *walk) argv(all []word, depth, wraps int) (Finding, bool) {
 		return w.git(args)
 	case name == "eval":
 		return w.eval(args, depth)
-	case shells[name]:
+	case commands.IsShell(name):
 		return w.shellText(args, depth)
 	case name == "cd" || name == "pushd" || name == "popd":
 		w.enter(args)
@@ -264,22 +232,29 @@ func (w *walk) eval(args []word, depth int) (Finding, bool) {
 	return w.check(strings.Join(all, " "), depth+1)
 }
 
-// shellText judges the text of sh -c TEXT.
+// shellText judges the text of sh -c TEXT, and the words that are not known up to there: they may be the text.
 func (w *walk) shellText(args []word, depth int) (Finding, bool) {
-	command := false
-	for _, a := range args {
-		option := strings.HasPrefix(a.text, "-")
-		if command && !option {
-			if f, ok := w.inner(a.whole, depth); ok || a.known { // what is unknown may be no word at all
-				return f, ok
+	var known []string
+	var from []int
+	for i, a := range args {
+		if a.known {
+			known, from = append(known, a.text), append(from, i)
+		}
+	}
+	last := len(args) - 1
+	at, ok := commands.ShellText(known)
+	if ok {
+		last = from[at]
+	}
+	for i, a := range args[:last+1] {
+		if !a.known || ok && i == last {
+			if f, ok := w.inner(a.whole, depth); ok {
+				return f, true
 			}
 		}
-		command = command || option && a.known && !strings.HasPrefix(a.text, "--") && strings.Contains(a.text, "c")
 	}
 	return Finding{}, false
 }
-
-var shells = map[string]bool{"sh": true, "bash": true, "dash": true, "zsh": true, "ash": true, "ksh": true}
 
 // redirect finds output into git's own files.
 func (w *walk) redirect(r *syntax.Redirect) (Finding, bool) {

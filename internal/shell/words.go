@@ -118,6 +118,40 @@ func unescape(s string, goes func(byte) bool) string {
 	return string(out)
 }
 
+// Hole stands in a text for what is not known; the text of a shell never has it.
+const Hole = "\x00"
+
+// Text is what a word stands for without its quotes. expanded gives the text of each expansion.
+func Text(w *syntax.Word, expanded func(p syntax.WordPart, quoted bool) string) string {
+	var b strings.Builder
+	if w != nil {
+		addText(&b, w.Parts, false, expanded)
+	}
+	return b.String()
+}
+
+func addText(b *strings.Builder, parts []syntax.WordPart, quoted bool, expanded func(syntax.WordPart, bool) string) {
+	for _, part := range parts {
+		switch p := part.(type) {
+		case *syntax.Lit:
+			b.WriteString(strings.ReplaceAll(Literal(p.Value, quoted), Hole, ""))
+		case *syntax.SglQuoted:
+			text, err := p.Value, error(nil)
+			if p.Dollar {
+				text, _, err = expand.Format(nil, p.Value, nil)
+			}
+			if err != nil {
+				text = expanded(p, quoted)
+			}
+			b.WriteString(text)
+		case *syntax.DblQuoted:
+			addText(b, p.Parts, true, expanded)
+		default:
+			b.WriteString(expanded(p, quoted))
+		}
+	}
+}
+
 // Braced tells whether a word may have braces that are expanded.
 func Braced(w *syntax.Word) bool {
 	for _, p := range w.Parts {

@@ -76,6 +76,8 @@ func TestWrapped(t *testing.T) {
 	for _, text := range []string{
 		"sudo rm -rf /", "sudo --user root rm -rf /", "sudo -nu root A=b rm -rf /", "flock /tmp/x rm -rf /", "taskset 1 rm -rf /", "timeout -s 9 5 rm -rf /", "nsenter -t 1 -m rm -rf /", "setsid ionice -c 3 rm -rf /",
 		`find . -exec true {} + -exec rm -rf / \;`, `find . -okdir rm -rf / \;`, "su -c 'rm -rf /'", "watch 'rm -rf /'", "flock /tmp/x -c 'rm -rf /'", "env -S 'rm -rf' /", "parallel ::: true 'rm -rf /'",
+		"bash -c -o errexit 'rm -rf /'", "bash -co errexit 'rm -rf /'", "rksh -c 'rm -rf /'", "bash-5.2 -c +x 'rm -rf /'", `bash -c $'cd x\nrm -rf /'`, `{rm,"-rf",/}`, `{rm,-rf,"/"}`, `$'\U00000072m' -rf /`,
+		`for x in {a,"/"}; do rm -rf $x; done`,
 		"echo -rf / | xargs rm", "sudo flock /tmp/x su -c 'nice rm -rf /'",
 	} {
 		if hit, ok := g.Script(POSIX, text); !ok || hit.ID() != "linux-delete" {

@@ -15,7 +15,7 @@ const maxWrapped = 512
 
 // Programs that run text of a shell, and of other languages.
 var (
-	shellNames   = []string{"sh", "bash", "dash", "zsh", "ksh", "ash", "fish", "rbash", "rksh", "rzsh", "mksh", "lksh", "pdksh", "oksh", "posh", "yash", "hush", "osh"}
+	shellNames   = strings.Fields(commands.Shells)
 	interpreters = []string{"python", "perl", "ruby", "node", "nodejs", "php", "pypy", "lua", "luajit", "deno", "bun", "tclsh", "Rscript"}
 	isShell      = isNamed(shellNames...)
 	versioned    = words(strings.Join(slices.Concat(shellNames, interpreters), " "))
@@ -410,10 +410,12 @@ func printed(format string, args []Value) string {
 func shellTexts(c *Command) texts {
 	for i, a := range c.Args {
 		if len(a.Text) > 1 && a.Text[0] == '-' && a.Text[1] != '-' && strings.Contains(a.Text, "c") {
-			for _, v := range c.Args[i+1:] {
-				if !strings.HasPrefix(v.Text, "-") {
-					return texts{{POSIX, v.Text}}
-				}
+			words := make([]string, 0, len(c.Args))
+			for _, v := range c.Args[i:] {
+				words = append(words, v.Text)
+			}
+			if at, ok := commands.ShellText(words); ok {
+				return texts{{POSIX, words[at]}}
 			}
 			return nil
 		}

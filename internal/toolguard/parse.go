@@ -1,6 +1,7 @@
 package toolguard
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -150,7 +151,7 @@ func (w *walker) loop(x *syntax.ForClause, from *Command) (c *Command) {
 		return w.stmts(x.Do, from)
 	}
 	var values []Value
-	for _, item := range over.Items {
+	for _, item := range shell.ExpandBraces(over.Items) {
 		values = append(values, w.words(item)...)
 	}
 	for i, v := range values {
@@ -235,7 +236,7 @@ func (w *walker) call(x *syntax.CallExpr, from *Command) *Command {
 	}
 	c := &Command{From: from}
 	var words []Value
-	for _, a := range x.Args {
+	for _, a := range shell.ExpandBraces(x.Args) {
 		if len(words) > MaxArgs {
 			break
 		}
@@ -334,15 +335,6 @@ func (w *walker) redirect(r *syntax.Redirect, c *Command) {
 
 // words are what a word expands to.
 func (w *walker) words(x *syntax.Word) []Value {
-	if lit := x.Lit(); strings.ContainsRune(lit, '{') {
-		if list, ok := shell.Braces(lit); ok && len(list) > 0 {
-			var out []Value
-			for _, s := range list {
-				out = append(out, Value{Text: s})
-			}
-			return out
-		}
-	}
 	if len(x.Parts) == 0 {
 		return nil
 	}
@@ -368,47 +360,35 @@ func (w *walker) words(x *syntax.Word) []Value {
 	return []Value{v}
 }
 
-func (w *walker) one(x *syntax.Word) Value {
-	var b strings.Builder
-	v := Value{}
-	w.parts(x.Parts, false, &b, &v)
-	v.Text = b.String()
+func (w *walker) one(x *syntax.Word) (v Value) {
+	v.Quoted = slices.ContainsFunc(x.Parts, func(p syntax.WordPart) bool {
+		switch p.(type) {
+		case *syntax.SglQuoted, *syntax.DblQuoted:
+			return true
+		}
+		return false
+	})
+	v.Text = shell.Text(x, func(p syntax.WordPart, _ bool) string { return w.expanded(p, &v) })
 	return v
 }
 
-func (w *walker) parts(parts []syntax.WordPart, quoted bool, b *strings.Builder, v *Value) {
-	for _, p := range parts {
-		switch p := p.(type) {
-		case *syntax.Lit:
-			b.WriteString(shell.Literal(p.Value, quoted))
-		case *syntax.SglQuoted:
-			v.Quoted = true
-			if p.Dollar {
-				dollar(p.Value, b)
-				continue
-			}
-			b.WriteString(p.Value)
-		case *syntax.DblQuoted:
-			v.Quoted = true
-			w.parts(p.Parts, true, b, v)
-		case *syntax.ParamExp:
-			w.param(p, b, v)
-		case *syntax.CmdSubst:
-			c := w.apart(p.Stmts, nil)
-			v.Of = either(v.Of, c)
-			if text, ok := output(c); ok && len(p.Stmts) == 1 && w.spend(text) {
-				b.WriteString(strings.TrimRight(text, "\n"))
-				continue
-			}
-			b.WriteString(unknownText)
-		case *syntax.ProcSubst:
-			v.Of = either(v.Of, w.apart(p.Stmts, nil))
-			b.WriteString(unknownText)
-		default:
-			w.inside(p)
-			b.WriteString(unknownText)
+// expanded is what an expansion becomes, as far as that is known.
+func (w *walker) expanded(p syntax.WordPart, v *Value) string {
+	switch p := p.(type) {
+	case *syntax.ParamExp:
+		return w.param(p, v)
+	case *syntax.CmdSubst:
+		c := w.apart(p.Stmts, nil)
+		v.Of = either(v.Of, c)
+		if text, ok := output(c); ok && len(p.Stmts) == 1 && w.spend(text) {
+			return strings.TrimRight(text, "\n")
 		}
+	case *syntax.ProcSubst:
+		v.Of = either(v.Of, w.apart(p.Stmts, nil))
+	default:
+		w.inside(p)
 	}
+	return unknownText
 }
 
 // spend takes a text from what may still be added.
@@ -417,7 +397,7 @@ func (w *walker) spend(text string) bool {
 	return w.budget >= 0
 }
 
-func (w *walker) param(p *syntax.ParamExp, b *strings.Builder, v *Value) {
+func (w *walker) param(p *syntax.ParamExp, v *Value) string {
 	if p.Exp != nil && p.Exp.Word != nil {
 		w.one(p.Exp.Word)
 	}
@@ -429,43 +409,7 @@ func (w *walker) param(p *syntax.ParamExp, b *strings.Builder, v *Value) {
 		value.Text = unknownText
 	}
 	v.Of, v.Items = either(v.Of, value.Of), value.Items
-	b.WriteString(value.Text)
-}
-
-// dollar writes what $'…' stands for.
-func dollar(s string, b *strings.Builder) {
-	for i := 0; i < len(s); i++ {
-		if s[i] != '\\' || i+1 == len(s) {
-			b.WriteByte(s[i])
-			continue
-		}
-		i++
-		base, from, most := 16, i+1, 2
-		switch c := s[i]; {
-		case c == 'n' || c == 't' || c == 'r':
-			b.WriteByte(' ')
-			continue
-		case c == 'x':
-		case c == 'u':
-			most = 4
-		case c >= '0' && c <= '7':
-			base, from, most = 8, i, 3
-		default:
-			b.WriteByte(c)
-			continue
-		}
-		end := from
-		for end < len(s) && end-from < most {
-			if _, err := strconv.ParseUint(s[end:end+1], base, 8); err != nil {
-				break
-			}
-			end++
-		}
-		if n, err := strconv.ParseUint(s[from:end], base, 32); err == nil {
-			b.WriteRune(rune(n))
-		}
-		i = max(i, end-1)
-	}
+	return value.Text
 }
 
 // bomb says whether a function pipes itself into itself, or runs itself in the background.
