@@ -12,6 +12,7 @@ import (
 	"weir/internal/gitguard"
 	"weir/internal/linux"
 	"weir/internal/netegress"
+	"weir/internal/policy"
 	"weir/internal/taint"
 )
 
@@ -36,6 +37,7 @@ func (d *daemon) executed(c exec.Command) {
 	r.Mode = string(d.policies.ModeOf(r.Container.ID))
 	if len(r.Container.Taint) > 0 {
 		r.Process.Dir, r.Git = linux.WorkingDir(r.Process.PID), gitguard.Repositories(r.Process.PID, r.Process.Start)
+		r.ReviewExec = d.policies.For(r.Container.ID).Review == policy.AtExec
 	}
 	v := d.gate.Decide(d.ctx, r)
 	d.write(event.Event{Kind: event.Exec, Container: &r.Container, Process: &r.Process, Verdict: v.Event()})

@@ -194,7 +194,11 @@ func (g *Gate) refuse(r Request, v Verdict) Verdict {
 	if r.Ask == Run || r.Ask == Command || r.Ask == Tool {
 		kind = event.Verdict
 	}
-	if err := g.write(kind, r, v, ""); err != nil {
+	message := ""
+	if r.Ask == Run && r.Held {
+		message = "it is killed before it begins"
+	}
+	if err := g.write(kind, r, v, message); err != nil {
 		return NotLogged(err).About(v.Question)
 	}
 	return v

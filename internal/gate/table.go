@@ -97,6 +97,9 @@ func rowFor(table []Row, r Request, c classify.Class) Row {
 	if r.Person && row.Step == Review {
 		row.Step, row.Flagged, row.Why = Person, "", "a person decides on what is pushed from a tainted container"
 	}
+	if r.ReviewExec && row.Reason == SealedRun {
+		row.Reason, row.Why = ReviewExec, "review: exec stops it, and the verdict on it follows; where it cannot be stopped it runs sealed"
+	}
 	switch {
 	case row.Flagged != ByPolicy:
 	case r.AskFlagged:
@@ -159,7 +162,7 @@ func Failures() []Failure {
 }
 
 func reasons() []Reason {
-	all := []Reason{Untainted, Observe, LocalRun, SealedRun, Passed, Approved, Recognised, Denied, Flagged, Sealed, QUIC, Unclaimed}
+	all := []Reason{Untainted, Observe, LocalRun, SealedRun, ReviewExec, Passed, Approved, Recognised, Denied, Flagged, Sealed, QUIC, Unclaimed}
 	for _, f := range Failures() {
 		all = append(all, f.Reason)
 	}

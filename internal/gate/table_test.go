@@ -384,3 +384,25 @@ func TestF18Person(t *testing.T) {
 		t.Errorf("seal: %v", got.Step)
 	}
 }
+
+// F14: with review: exec the log says in their order that a command is stopped, what failed, and that it is killed.
+func TestF14ReviewExec(t *testing.T) {
+	bubble(t, func(r *rig) {
+		r.Configure(failing(cop.Server), false, 0, 0)
+		run := func(r *Request) { r.Ask, r.Destination = Run, event.Destination{} }
+		v := r.ask(curl(run, unheld, func(r *Request) { r.ReviewExec = true })).gives(Allow, ReviewExec)
+		if v.Event().Reason != "review_exec" || v.Text == "" {
+			t.Errorf("%+v", v)
+		}
+		r.ask(curl(run, unheld)).gives(Allow, SealedRun)
+		r.ask(curl(run, unheld, func(r *Request) {
+			r.ReviewExec, r.Process.Argv = true, []string{"cat", "/etc/passwd"}
+			r.Process.Exe.Path = "/usr/bin/cat"
+		})).gives(Allow, LocalRun)
+		r.ask(curl(run)).gives(Deny, NoApprover)
+		r.wantFailed(CopServer, "verdict deny no_approver")
+		if got := r.log.events[0].Message; got != "it is killed before it begins" {
+			t.Errorf("message %q", got)
+		}
+	})
+}

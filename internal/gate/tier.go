@@ -6,7 +6,7 @@ func (r Reason) Tier() string {
 	switch r {
 	case Untainted:
 		return "taint"
-	case LocalRun, SealedRun:
+	case LocalRun, SealedRun, ReviewExec:
 		return "class"
 	case Passed, Flagged:
 		return "reviewer"
@@ -25,7 +25,7 @@ func (r Reason) Tier() string {
 // Decision is that of a verdict with this reason.
 func (r Reason) Decision() Decision {
 	switch r {
-	case Untainted, Observe, LocalRun, SealedRun, Passed, Approved, Recognised:
+	case Untainted, Observe, LocalRun, SealedRun, ReviewExec, Passed, Approved, Recognised:
 		return Allow
 	}
 	return Deny

@@ -33,6 +33,7 @@ const (
 	Observe    Reason = "observe"     // the mode denies nothing
 	LocalRun   Reason = "local"       // tier 2: it provably stays inside, and opens nothing (G5)
 	SealedRun  Reason = "sealed_run"  // a tainted command may run, and opens nothing (G25)
+	ReviewExec Reason = "review_exec" // the same, but it is stopped, where it can be, and judged before it begins
 	Passed     Reason = "not_flagged" // the reviewer found nothing (G7, G8)
 	Approved   Reason = "approved"    // a person approved this very question
 	Recognised Reason = "recognised"  // it is a command that was approved before it ran (G26)

@@ -29,6 +29,7 @@ type Request struct {
 	Held        bool           // the asker waits in the kernel; false: it was refused and may retry, or waits for an answer over a bridge
 	Mode        string         // observe, enforce or seal
 	AskFlagged  bool           // a person is asked about what the reviewer flags, also with one taint bit (cop.flagged)
+	ReviewExec  bool           // with Ask Run, not held: the policy has commands stopped as they are executed, and judged (review: exec)
 	Person      bool           // a person decides where the reviewer would (G22)
 	Policy      string         // its version, for the reviewer's cache
 

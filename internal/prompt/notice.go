@@ -31,10 +31,13 @@ const (
 	writeTime = time.Second      // for a line on a terminal that is stopped
 )
 
-// Notify writes one line to tty, which a container's command uses too, for each question of the container, and one when it has ended,
-// until ctx ends. A question that ends before it was seen gets no line. Failures are not told: the next look tries again.
+// Notify writes one line to tty, which a container's command uses too, for each question of the container, one when it has ended, and
+// one for what was refused without a question, until ctx ends. A question that ends before it was seen gets no line. Failures are not told: the next look tries again.
 func Notify(ctx context.Context, s Sensor, container string, tty *os.File) {
 	n := &notifier{sensor: s, container: container, tty: tty, limit: rate.NewLimiter(rate.Every(refill), mostNotices)}
+	events, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop() // after the last look: what the command did at its end is told too
+	go n.follow(events)
 	for ctx.Err() == nil {
 		pause := n.look(ctx, false)
 		select {
@@ -56,6 +59,7 @@ type notifier struct {
 	group     int             // in the terminal's foreground; 0: not known
 	told      []gate.Question // that have a line and wait; Gone when that was told
 	known     map[string]bool // ids that wait and need no line any more
+	refused   refusals
 }
 
 // look writes what has changed, and returns when to look again. last: the container's command has ended.
@@ -86,6 +90,7 @@ func (n *notifier) look(ctx context.Context, last bool) time.Duration {
 	}
 	n.known = known
 	n.tell(fresh, last)
+	n.refuse()
 	return pause
 }
 
@@ -130,7 +135,7 @@ func (n *notifier) interrupts(p event.Process) bool {
 
 // gone is the line of a question for whose answer nobody waits any more, in three parts.
 func gone(q gate.Question) (head, middle, tail string) {
-	what := caller(q)
+	what := caller(q.Process)
 	switch {
 	case q.Tool:
 		what = event.Visible(q.Text)
@@ -144,7 +149,7 @@ func gone(q gate.Question) (head, middle, tail string) {
 func asking(q gate.Question, interrupts, last bool) (head, middle, tail string) {
 	id := event.Visible(q.ID)
 	waiting := "weir: waiting for an answer to " + id + " ("
-	goal := caller(q) + " → " + strings.TrimSuffix(q.Destination.String(), "/tcp")
+	goal := caller(q.Process) + " → " + strings.TrimSuffix(q.Destination.String(), "/tcp")
 	switch {
 	case q.Gone:
 		return gone(q)
@@ -153,7 +158,7 @@ func asking(q gate.Question, interrupts, last bool) (head, middle, tail string) 
 	case q.Text != "":
 		return waiting, "to run " + event.Command([]string{q.Text}, 0, 0), ")"
 	case q.Destination == event.Destination{}:
-		return waiting, "to run " + caller(q), ")"
+		return waiting, "to run " + caller(q.Process), ")"
 	case q.Held && interrupts:
 		return waiting, goal, "); Ctrl-C gives up"
 	case q.Held:
@@ -169,7 +174,7 @@ func ending(q gate.Question, last bool) (head, middle, tail string) {
 	head = "weir: " + event.Visible(q.ID)
 	switch {
 	case q.Outcome == gate.Timeout && q.Held && !q.Gone:
-		return head + ": nobody answered in time" + after(q) + "; ", caller(q), " was refused"
+		return head + ": nobody answered in time" + after(q) + "; ", caller(q.Process), " was refused"
 	case q.Outcome == gate.Timeout:
 		return head + ": nobody answered in time" + after(q), "", ""
 	case !last:
@@ -187,10 +192,10 @@ func after(q gate.Question) string {
 }
 
 // caller is the program that asked, short and visible.
-func caller(q gate.Question) string {
-	name := q.Process.Comm
-	if q.Process.Exe != nil {
-		name = filepath.Base(q.Process.Exe.Path)
+func caller(p event.Process) string {
+	name := p.Comm
+	if p.Exe != nil {
+		name = filepath.Base(p.Exe.Path)
 	}
 	return event.Command([]string{name}, 32, 0)
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 
+	"weir/internal/event"
 	"weir/internal/gate"
 
 	"weir/internal/show"
@@ -27,6 +28,23 @@ type sensor struct {
 	past    []gate.Question
 	replies []order
 	err     error
+	events  chan event.Event // nil: none comes
+}
+
+func (s *sensor) Events(ctx context.Context, f event.Filter, follow bool, fn func(event.Event) error) error {
+	if !follow || f.Container != "g-1" {
+		return errors.New("other events are asked for")
+	}
+	for {
+		select {
+		case e := <-s.events:
+			if err := fn(e); err != nil {
+				return err
+			}
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
 }
 
 func (s *sensor) Pending(context.Context) ([]gate.Question, error) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"weir/internal/event"
 	"weir/internal/gate"
 )
 
@@ -12,6 +13,8 @@ type Sensor interface {
 	Pending(ctx context.Context) ([]gate.Question, error)
 	History(ctx context.Context, most int) ([]gate.Question, error)
 	Answer(ctx context.Context, id string, r gate.Reply) (gate.Question, error)
+	// Events calls fn for each event that f matches, with follow for those to come until ctx ends.
+	Events(ctx context.Context, f event.Filter, follow bool, fn func(event.Event) error) error
 }
 
 // every is how often the sensor is asked what waits.
