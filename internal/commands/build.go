@@ -17,7 +17,7 @@ var buildTools = []*Command{
 
 // checkCompiler accepts questions for the version.
 func checkCompiler(c *Call) {
-	if len(c.Words) == 1 && c.Words[0].Fixed && OneOf(c.Name, "gcc g++ cc c++ clang clang++") && OneOf(c.Words[0].Text, "--version -dumpversion -dumpmachine") {
+	if len(c.Words) == 1 && c.Words[0].Fixed && Listed("gcc g++ cc c++ clang clang++", c.Name) && Listed("--version -dumpversion -dumpmachine", c.Words[0].Text) {
 		c.Become(Local)
 	}
 }

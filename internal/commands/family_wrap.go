@@ -94,30 +94,26 @@ func checkTimeout(c *Call) {
 
 // checkShell finds the text of sh -c. Without one, a shell runs a script or its input.
 func checkShell(c *Call) {
-	words := c.Words
-	for i := 0; i < len(words); i++ {
-		w := words[i]
-		if !w.Fixed {
+	words := make([]string, len(c.Words))
+	for i, w := range c.Words {
+		words[i] = w.Text
+	}
+	at, ok := ShellText(words)
+	for i := 0; i < min(at, len(words)); i++ {
+		w := c.Words[i]
+		switch {
+		case !w.Fixed:
 			c.Network(w, "code-unknown", "runs commands that are not known")
 			return
-		}
-		switch {
 		case w.Text == "--version" || w.Text == "--help":
 			return
-		case w.Text == "--norc" || w.Text == "--noprofile" || w.Text == "--posix" || w.Text == "--login" || w.Text == "--noediting":
-		case len(w.Text) > 1 && (w.Text[0] == '-' || w.Text[0] == '+') && strings.Trim(w.Text[1:], "ceuxlofnv") == "":
-			if w.Text == "-n" {
+		case Listed("- -- --norc --noprofile --posix --login --noediting", w.Text):
+		case len(w.Text) > 1 && w.Text[1] != '-' && strings.Trim(w.Text[1:], "ceuxlofnv") == "":
+			if !strings.Contains(w.Text, "o") {
 				continue
 			}
-			if strings.Contains(w.Text, "o") {
-				i++
-				if i >= len(words) || !words[i].Fixed || !quietOption(words[i].Text) {
-					c.Grey(w, "option-unknown", "this option of the shell is not known to be harmless")
-					return
-				}
-			}
-			if strings.Contains(w.Text, "c") && w.Text[0] == '-' {
-				shellText(c, words[i+1:])
+			if i++; i >= len(words) || !c.Words[i].Fixed || !quietOption(words[i]) {
+				c.Grey(w, "option-unknown", "this option of the shell is not known to be harmless")
 				return
 			}
 		default:
@@ -125,7 +121,14 @@ func checkShell(c *Call) {
 			return
 		}
 	}
-	c.Network(Word{}, "code-runs", "runs the commands of its input")
+	switch {
+	case ok:
+		c.Sh(c.Words[at], c.Words[at+1:]...)
+	case at < len(words):
+		c.Network(c.Words[at], "code-runs", "runs a script, or the commands of its input")
+	default:
+		c.Network(Word{}, "code-runs", "runs the commands of its input")
+	}
 }
 
 func quietOption(name string) bool {
@@ -134,26 +137,6 @@ func quietOption(name string) bool {
 		return true
 	}
 	return false
-}
-
-// shellText judges the words behind -c: more options, the text, $0 and the parameters.
-func shellText(c *Call, words []Word) {
-	for len(words) > 0 && words[0].Fixed && len(words[0].Text) > 0 && (words[0].Text[0] == '-' || words[0].Text[0] == '+') {
-		w := words[0]
-		words = words[1:]
-		if w.Text == "--" || w.Text == "-" {
-			break
-		}
-		if strings.Trim(w.Text[1:], "euxlfv") != "" {
-			c.Grey(w, "option-unknown", "this option of the shell is not known to be harmless")
-			return
-		}
-	}
-	if len(words) == 0 {
-		c.Network(Word{}, "code-unknown", "the text that it runs is missing")
-		return
-	}
-	c.Sh(words[0], words[1:]...)
 }
 
 // checkEnv reads env [OPTION] [NAME=VALUE] [COMMAND].

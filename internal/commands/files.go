@@ -143,7 +143,7 @@ func checkCopy(c *Call) {
 	from, _ := target(c)
 	if _, ok := c.Option("-r", "-R", "-a", "--recursive", "--archive"); ok {
 		for i, w := range c.Operands { // what is copied over a directory that is there has names that are not seen
-			if base := w.Text[strings.LastIndexByte(strings.TrimRight(w.Text, "/"), '/')+1:]; OneOf(strings.TrimRight(base, "/"), ". ..") || i == len(c.Operands)-1 && w.Text != "/tmp" && strings.Trim(w.Text, "./") == "" {
+			if base := w.Text[strings.LastIndexByte(strings.TrimRight(w.Text, "/"), '/')+1:]; Listed(". ..", strings.TrimRight(base, "/")) || i == len(c.Operands)-1 && w.Text != "/tmp" && strings.Trim(w.Text, "./") == "" {
 				c.Grey(w, "copy-over", "the names below a directory, which are written, are not seen here")
 			}
 		}
@@ -165,7 +165,7 @@ func checkMove(c *Call) {
 // the target of a symbolic link counts from where the link is.
 func checkLink(c *Call) {
 	for _, w := range c.Operands {
-		if !w.Fixed || strings.Contains(strings.TrimPrefix(w.Text, "/tmp/"), "/") || OneOf(w.Text, ". .. /tmp/") {
+		if !w.Fixed || strings.Contains(strings.TrimPrefix(w.Text, "/tmp/"), "/") || Listed(". .. /tmp/", w.Text) {
 			c.Grey(w, "link-elsewhere", "a link to or from another directory can lead later writes anywhere")
 			return
 		}
@@ -261,9 +261,9 @@ func listsTar(words []Word) bool {
 			switch {
 			case name == "file" && glued:
 				named(w.At(len(text) - len(value)))
-			case OneOf(name, "list verbose gzip gunzip bzip2 xz zstd auto-compress wildcards no-wildcards numeric-owner full-time") && !glued:
+			case Listed("list verbose gzip gunzip bzip2 xz zstd auto-compress wildcards no-wildcards numeric-owner full-time", name) && !glued:
 				lists = lists || name == "list"
-			case OneOf(name, "exclude directory") && glued:
+			case Listed("exclude directory", name) && glued:
 			default:
 				return false
 			}

@@ -148,7 +148,7 @@ func gitFormat(text string) Script {
 // checkGit finds where a pager may run, as it is configured. Tried with git 2.39 on a terminal: rev-parse and branch --show-current
 // run none there, whatever pager.NAME says; remote does.
 func checkGit(c *Call) {
-	if len(c.Operands) == 0 || c.Piped || c.Operands[0].Fixed && OneOf(c.Operands[0].Text, "version rev-parse branch") {
+	if len(c.Operands) == 0 || c.Piped || c.Operands[0].Fixed && Listed("version rev-parse branch", c.Operands[0].Text) {
 		return
 	}
 	if _, ok := c.Option("--no-pager", "-P"); !ok {

@@ -33,12 +33,12 @@ var packageTools = []*Command{
 // checkInstall notes that something is installed, by the subcommand or its option.
 func checkInstall(c *Call) {
 	for _, w := range c.Words {
-		if OneOf(w.Text, "install i add get ci update upgrade dist-upgrade full-upgrade sync require reinstall download tool run exec create in -S -Sy -Syu -i -U --add") {
+		if Listed("install i add get ci update upgrade dist-upgrade full-upgrade sync require reinstall download tool run exec create in -S -Sy -Syu -i -U --add", w.Text) {
 			c.Flags |= Install
 			return
 		}
 	}
-	if OneOf(c.Name, "npx uvx pnpx bunx easy_install debootstrap") || len(c.Words) == 0 {
+	if Listed("npx uvx pnpx bunx easy_install debootstrap", c.Name) || len(c.Words) == 0 {
 		c.Flags |= Install
 	}
 }

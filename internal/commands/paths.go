@@ -213,7 +213,7 @@ func Listed(list, name string) bool {
 	for len(list) > 0 {
 		var one string
 		one, list, _ = strings.Cut(list, " ")
-		if one == name {
+		if one == name && name != "" {
 			return true
 		}
 	}

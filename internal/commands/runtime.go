@@ -31,7 +31,7 @@ var runtimeTools = []*Command{
 
 // checkVersion accepts what only prints the version: the interpreter is not started.
 func checkVersion(c *Call) {
-	if len(c.Words) == 1 && c.Words[0].Fixed && OneOf(c.Words[0].Text, "--version") ||
+	if len(c.Words) == 1 && c.Words[0].Fixed && Listed("--version", c.Words[0].Text) ||
 		len(c.Words) == 1 && c.Words[0].Is("-V") && c.Name[0] == 'p' || len(c.Words) == 1 && c.Words[0].Is("-v") && c.Name[0] == 'n' {
 		c.Become(Local)
 	}

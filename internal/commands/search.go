@@ -83,7 +83,7 @@ const (
 // checkFind reads the expression of find.
 func checkFind(c *Call) {
 	words := c.Words
-	for len(words) > 0 && words[0].Fixed && OneOf(words[0].Text, "-H -L -P -O0 -O1 -O2 -O3") {
+	for len(words) > 0 && words[0].Fixed && Listed("-H -L -P -O0 -O1 -O2 -O3", words[0].Text) {
 		words = words[1:]
 	}
 	start := Word{Text: "./", Glob: true} // what {} becomes
@@ -124,14 +124,14 @@ func checkFind(c *Call) {
 				return
 			}
 			words = words[1:]
-		case OneOf(w.Text, "-exec -execdir -ok -okdir"):
+		case Listed("-exec -execdir -ok -okdir", w.Text):
 			if words = findExec(c, w, words, start); words == nil {
 				return
 			}
 		case w.Text == "-delete":
 			c.Grey(w, "find-delete", "find removes what it finds")
 			return
-		case OneOf(w.Text, "-fprint -fprint0 -fprintf -fls"):
+		case Listed("-fprint -fprint0 -fprintf -fls", w.Text):
 			c.Grey(w, "find-writes", "find writes a file, even when it finds nothing")
 			return
 		case w.Text == "-files0-from":
@@ -146,7 +146,7 @@ func checkFind(c *Call) {
 
 // findExpression tells whether find begins its expression at this word.
 func findExpression(w Word) bool {
-	return w.Fixed && (strings.HasPrefix(w.Text, "-") && w.Text != "-" || OneOf(w.Text, "( ) ! ,"))
+	return w.Fixed && (strings.HasPrefix(w.Text, "-") && w.Text != "-" || Listed("( ) ! ,", w.Text))
 }
 
 // plainGlob tells whether no word of an unquoted pattern can be a primary of find.
@@ -230,9 +230,9 @@ func checkTree(c *Call) {
 		value := false
 		if strings.HasPrefix(w.Text, "--") {
 			name, _, glued := strings.Cut(w.Text, "=")
-			value = OneOf(name, "--filelimit --charset --timefmt --sort --gitfile --infofile") && !glued
-			if !value && !OneOf(name, "--filelimit --charset --timefmt --sort --gitfile --infofile --dirsfirst --filesfirst --noreport --inodes --device --du --si "+
-				"--prune --gitignore --matchdirs --ignore-case --metafirst --nolinks --fromfile --help --version") {
+			value = Listed("--filelimit --charset --timefmt --sort --gitfile --infofile", name) && !glued
+			if !value && !Listed("--filelimit --charset --timefmt --sort --gitfile --infofile --dirsfirst --filesfirst --noreport --inodes --device --du --si "+
+				"--prune --gitignore --matchdirs --ignore-case --metafirst --nolinks --fromfile --help --version", name) {
 				c.Grey(w, "option-unknown", "this option of tree is not known to be harmless")
 				return
 			}

@@ -83,8 +83,8 @@ func checkXxd(c *Call) {
 			return
 		case w.Text == "-r":
 			back = true
-		case OneOf(w.Text, "-a -b -e -E -i -p -ps -u -d -C -v -h"):
-		case OneOf(w.Text, "-c -g -l -s -o -n -R -cols -len -seek"):
+		case Listed("-a -b -e -E -i -p -ps -u -d -C -v -h", w.Text):
+		case Listed("-c -g -l -s -o -n -R -cols -len -seek", w.Text):
 			if len(words) == 0 || words[0].Many() {
 				c.Grey(w, "word-unknown", "the value of this option is not one word")
 				return
@@ -130,7 +130,7 @@ func checkLess(c *Call) {
 			}
 		case len(w.Text) > 1 && w.Text[0] == '-' && options:
 			flags := strings.Trim(w.Text[1:], "aABcCdeEfFgGiIJKLmMnNqQrRsSuUwWX~")
-			if w.Fixed && (flags == "" || OneOf(w.Text, "--help --version --raw-control-chars --RAW-CONTROL-CHARS --chop-long-lines --line-numbers --LINE-NUMBERS --quit-if-one-screen --no-init --ignore-case")) {
+			if w.Fixed && (flags == "" || Listed("--help --version --raw-control-chars --RAW-CONTROL-CHARS --chop-long-lines --line-numbers --LINE-NUMBERS --quit-if-one-screen --no-init --ignore-case", w.Text)) {
 				continue
 			}
 			c.Grey(w, "option-unknown", "this option of less is not known to be harmless")

@@ -155,7 +155,7 @@ func checkOpenssl(c *Call) {
 		c.Flags |= Listen
 	}
 	for i, w := range c.Words {
-		if i+1 < len(c.Words) && OneOf(w.Text, "-connect -host -proxy -url") {
+		if i+1 < len(c.Words) && Listed("-connect -host -proxy -url", w.Text) {
 			c.Host(c.Words[i+1])
 		}
 	}

@@ -1,7 +1,5 @@
 package commands
 
-import "strings"
-
 // Word is one word of a command, as far as it can be known. There are three kinds:
 //
 //   - Fixed: exactly one word, and Text is all of it.
@@ -46,14 +44,4 @@ func (w Word) Is(s string) bool { return w.Fixed && w.Text == s }
 func (w Word) At(i int) Word {
 	w.Text = w.Text[i:]
 	return w
-}
-
-// OneOf tells whether s is one of the words of list.
-func OneOf(s, list string) bool {
-	for word := range strings.FieldsSeq(list) {
-		if word == s {
-			return true
-		}
-	}
-	return false
 }

@@ -35,8 +35,8 @@ func failing(code cop.Code) reviewer {
 // reviewers are those that a case is tried with; nil is none.
 var reviewers = map[string]Reviewer{"passes": opinion(false), "flags": opinion(true), "fails": failing(cop.Timeout), "none": nil}
 
-// commands are one of each class.
-var commands = map[string][]string{"local": {"ls", "-l"}, "network": {"curl", "https://example.org"}, "grey": {"./tool"}}
+// ofClass are commands, one of each class.
+var ofClass = map[string][]string{"local": {"ls", "-l"}, "network": {"curl", "https://example.org"}, "grey": {"./tool"}}
 
 // situation is everything that a verdict depends on.
 type situation struct {
@@ -72,7 +72,7 @@ func (s situation) request(n int) Request {
 	r.Container.ID = fmt.Sprint("c", n)
 	r.Mode, r.Held, r.AskFlagged = s.mode, s.asked != "seen", s.policy == "person"
 	r.Container.Taint = []string{"corruption", "secret"}[:s.bits]
-	argv := commands[s.class]
+	argv := ofClass[s.class]
 	r.Process.Argv, r.Process.Exe = argv, &event.File{Path: "/usr/bin/" + argv[0], Device: 8, Inode: 42}
 	switch s.asked {
 	case "seen", "held":

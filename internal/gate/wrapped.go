@@ -2,10 +2,12 @@ package gate
 
 import (
 	"path"
+	"slices"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
 
+	"weir/internal/commands"
 	"weir/internal/shell"
 )
 
@@ -64,28 +66,13 @@ func shellText(argv []string) (string, bool) {
 	if len(argv) < 2 || !shells[path.Base(argv[0])] {
 		return "", false
 	}
-	command := false
-	for i := 1; i < len(argv); i++ {
-		a := argv[i]
-		switch {
-		case a == "--" || a == "-":
-			i++
-		case strings.HasPrefix(a, "--"):
-			if a == "--rcfile" || a == "--init-file" {
-				return "", false // it says what runs first
-			}
-			continue
-		case len(a) > 1 && (a[0] == '-' || a[0] == '+'):
-			command = command || a[0] == '-' && strings.Contains(a, "c")
-			if strings.ContainsAny(a, "oO") {
-				i++
-			}
-			continue
-		}
-		// One more word would be $0, which says nothing; further ones the text could use.
-		return strings.Join(argv[min(i, len(argv)):min(i+1, len(argv))], ""), command && i < len(argv) && len(argv) <= i+2
+	at, ok := commands.ShellText(argv[1:])
+	at++
+	// One more word would be $0, which says nothing; further ones the text could use. A file says what runs first.
+	if !ok || len(argv) > at+2 || slices.Contains(argv[:at], "--rcfile") || slices.Contains(argv[:at], "--init-file") {
+		return "", false
 	}
-	return "", false
+	return argv[at], true
 }
 
 var shells = map[string]bool{"sh": true, "bash": true, "dash": true, "zsh": true, "ash": true, "ksh": true}

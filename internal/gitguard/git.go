@@ -141,7 +141,7 @@ func config(args []word) (Finding, bool) {
 		case "set", "unset", "remove-section", "rename-section":
 			action = sub[:min(len(sub), 5)]
 			for names = names[1:]; len(names) > 0 && strings.HasPrefix(names[0].text, "-"); names = names[1:] {
-				if name, _, glued := strings.Cut(names[0].text, "="); !glued && commands.OneOf(name, "-f --file --blob --comment --type --value") && len(names) > 1 {
+				if name, _, glued := strings.Cut(names[0].text, "="); !glued && commands.Listed("-f --file --blob --comment --type --value", name) && len(names) > 1 {
 					names = names[1:]
 				}
 			}
