@@ -186,6 +186,7 @@ func subcommand(cmd *commands.Command, w commands.Word) *commands.Command {
 func (j *judge) settle(c *commands.Call, class commands.Class, at commands.Word) {
 	why := c.Command.Why
 	j.Facts.Flags("", c.Flags)
+	j.brings = j.brings || c.Brings
 	for _, w := range c.Reads {
 		j.Facts.Read(w)
 	}
@@ -205,7 +206,7 @@ func (j *judge) settle(c *commands.Call, class commands.Class, at commands.Word)
 		j.FindWord(at, commands.Network, "network", why)
 	} else {
 		if c.Git != "" && class == commands.Local && len(c.Found) == 0 {
-			if why := j.configured(c); why != "" {
+			if why := j.configured(c, at); why != "" {
 				c.Grey(at, "git-config", why)
 			}
 		}
@@ -255,7 +256,7 @@ func (j *judge) settle(c *commands.Call, class commands.Class, at commands.Word)
 }
 
 // configured says why a call of git may run a program, by the settings of every repository that it may be about.
-func (j *judge) configured(c *commands.Call) string {
+func (j *judge) configured(c *commands.Call, at commands.Word) string {
 	dirs := j.Shell.Dir.At
 	for _, o := range c.Globals {
 		if o.Name == "-C" {
@@ -268,13 +269,28 @@ func (j *judge) configured(c *commands.Call) string {
 	if j.git == nil || len(dirs) == 0 {
 		return c.Git
 	}
+	j.looked = at
 	for _, dir := range dirs {
-		if why := j.git(cmp.Or(dir, "/")); why != "" {
+		why, ok := j.found[dir]
+		if !ok {
+			if j.found == nil {
+				j.found = make(map[string]string)
+			}
+			if len(j.found) >= maxLooks {
+				return "too many directories to look for a repository"
+			}
+			why = j.git(cmp.Or(dir, "/"))
+			j.found[dir] = why
+		}
+		if why != "" {
 			return "git may run a program or fetch here: " + why
 		}
 	}
 	return ""
 }
+
+// maxLooks bounds the directories that are looked at.
+const maxLooks = 16
 
 // wrapped is the one command that a call runs, when it is known.
 func (j *judge) wrapped(c *commands.Call) *commands.Command {

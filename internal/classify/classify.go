@@ -32,12 +32,20 @@ func Shell(text, dir string) Result { return ShellWith(text, dir, nil) }
 func ShellWith(text, dir string, git Git) Result {
 	j := newJudge(text, dir, git)
 	j.nested(text)
-	return Result{Class: j.Class, Reasons: j.Reasons, Facts: j.Facts}
+	return j.result()
 }
 
 // Argv judges a command that was seen to run.
 func Argv(o Observed) Result {
 	j := newJudge("", o.Dir, o.Git)
 	j.Observed(o)
+	return j.result()
+}
+
+// result is the judgement of the whole. What a part brings there may be another repository than the one that was looked at.
+func (j *judge) result() Result {
+	if j.brings && j.looked.Length > 0 {
+		j.FindWord(j.looked, Grey, "git-config", "other parts copy, move or link directories, in which there may be a repository that was not looked at")
+	}
 	return Result{Class: j.Class, Reasons: j.Reasons, Facts: j.Facts}
 }

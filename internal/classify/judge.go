@@ -39,7 +39,10 @@ type judge struct {
 	Depth   int  // nesting of the syntax tree
 	Piped   bool // what is written to the standard output surely goes to no terminal
 
-	git Git
+	git    Git
+	found  map[string]string // what git said, by directory
+	looked commands.Word     // a command of git whose repositories were looked at
+	brings bool              // some part puts directories somewhere
 
 	names map[string]bool // variables that some part of the text sets; true: or removes. A path that is not seen may lead there (F15)
 	any   bool            // some part sets or removes a variable whose name is not seen

@@ -1,6 +1,7 @@
 package classify_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -39,6 +40,17 @@ func TestF16Dir(t *testing.T) {
 	}
 }
 
+// manyLogs has git look in more directories than are looked at.
+var manyLogs, manyDirs = func() (logs, dirs string) {
+	for i := range 17 {
+		logs += fmt.Sprintf("git -C %d log; ", i)
+		if i < 16 {
+			dirs += fmt.Sprintf(" /w/%d", i)
+		}
+	}
+	return logs, dirs[1:]
+}()
+
 // TestF20Directories: git's reading commands are local where every repository that they may be about was looked at, by their own words as well.
 func TestF20Directories(t *testing.T) {
 	for _, c := range []struct {
@@ -47,7 +59,7 @@ func TestF20Directories(t *testing.T) {
 	}{
 		{"/w", "git status", "/w", true}, {"/w", "git --no-pager diff | head", "/w", true}, {"/w", "cd a && git diff", "/w/a", true}, {"/w", "cd a; git diff", "/w /w/a", true}, {"/etc", "cd /w/a && ls && git log -3", "/w/a", true},
 		{"/w", "git -C b log; git -C /c show", "/w/b /c", true}, {"", "cd /w && git log", "/w", true}, {"/", "git log", "/", true}, {"/w", "ls || cd a && git log", "/w /w/a", true}, {"/w", "if ls; then cd a; fi; git log", "/w /w/a", true},
-		{"/w", "(cd a && git log); git log", "/w/a /w", true}, {"/w", "bash -c 'cd a && git log'", "/w/a", true}, {"/w", "env A=1 git log", "/w", false}, {"/w", "timeout 5 git log", "/w", true}, {"/w", "GIT_PAGER=cat git log", "/w", true},
+		{"/w", "(cd a && git log); git log; git status; git -C a diff", "/w/a /w", true}, {"/w", manyLogs, manyDirs, false}, {"/w", "bash -c 'cd a && git log'", "/w/a", true}, {"/w", "env A=1 git log", "/w", false}, {"/w", "timeout 5 git log", "/w", true}, {"/w", "GIT_PAGER=cat git log", "/w", true},
 		{"/w", "git log -n 5 --grep x -- a.go", "/w", true}, {"/w", "git diff > /tmp/x.patch", "/w", true}, {"/w", "git rev-parse HEAD^", "/w", true}, {"/w", "git rev-parse HEAD", "", true}, {"/w", "git remote -v", "/w", true}, {"/w", "git remote -v | cat", "", true},
 		{"/evil", "git status", "/evil", false}, {"/w", "cd /evil; git status", "/w /evil", false}, {"/w", "cd /evil && git status", "/evil", false}, {"/w", "git -C /evil status", "/evil", false}, {"/w", "git -C / -C evil log", "/evil", false},
 		{"", "git log", "", false}, {"/w", "cd $d && git log", "", false}, {"/w", "cd ..; git log", "", false}, {"/w", "f() { git log; }; f", "", false}, {"/w", "env -C a git log", "", false}, {"/w", "find . -execdir git log ';'", "", false},
@@ -55,6 +67,8 @@ func TestF20Directories(t *testing.T) {
 		{"/w", "git log --output=x", "", false}, {"/w", "git log -- --output=x", "", false}, {"/w", "git log --grep -- --output=x", "", false}, {"/w", "git log --outp=x", "", false}, {"/w", "git diff --ext-diff", "", false}, {"/w", "git shortlog -sn --output=x", "", false},
 		{"/w", "git log '--format=%G?'", "", false}, {"/w", "git log --pretty='%(describe)'", "", false}, {"/w", `git log --format="$x"`, "", false}, {"/w", "git log --show-signature", "", false}, {"/w", "git diff --no-index a b", "", false}, {"/w", "git log $x", "", false},
 		{"/w", "git branch x", "", false}, {"/w", "git branch -v x", "", false}, {"/w", "git branch --contains x", "", false}, {"/w", "git branch -D x", "", false}, {"/w", "git tag x", "", false}, {"/w", "git tag -l 'v*'", "/w", true}, {"/w", "git branch --list 'x*'", "/w", true},
+		{"/w", "cp -r evil b && cd b/evil && git status", "/w/b/evil", false}, {"/w", "for i in 1 2; do git status; mv evil b; done", "/w", false}, {"/w", "mv b c; mv evil b; cd b && git log", "/w/b", false}, {"/w", "cp a b; git diff", "/w", true}, {"/w", "rmdir b; ln -s evil b; cd b && git log", "/w/b", false},
+		{"/w", "echo x > b/HEAD; cd b && git log", "/w/b", false}, {"/w", "cp x/HEAD b; git -C b log", "/w/b", false}, {"/w", "gunzip b/HEAD.gz; git -C b log", "/w/b", false},
 		{"/w", "git stash", "", false}, {"/w", "git stash pop", "", false}, {"/w", "git reflog expire --all", "", false}, {"/w", "git grep -O x", "", false}, {"/w", "git cat-file --filters HEAD:f", "", false}, {"/w", "git cat-file --textconv HEAD:f", "", false},
 		{"/w", "git describe --dirty", "", false}, {"/w", "git status -v", "", false}, {"/w", "git add x", "", false}, {"/w", "git ls-files --recurse-submodules", "", false}, {"/w", "git log --remerge-diff", "", false},
 	} {

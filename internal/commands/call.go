@@ -27,6 +27,8 @@ type Call struct {
 	Flags     Flags
 	// Git is why git may run a program here, where its settings name one; empty if no setting can.
 	Git string
+	// Brings: it puts directories or links somewhere, in which repositories may be.
+	Brings bool
 	// Class raises the class of the call: Network wins over all, Grey over Local.
 	class Class
 	moved bool

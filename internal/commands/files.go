@@ -142,6 +142,7 @@ func checkTouch(c *Call) {
 func checkCopy(c *Call) {
 	from, _ := target(c)
 	if _, ok := c.Option("-r", "-R", "-a", "--recursive", "--archive"); ok {
+		c.Brings = true
 		for i, w := range c.Operands { // what is copied over a directory that is there has names that are not seen
 			if base := w.Text[strings.LastIndexByte(strings.TrimRight(w.Text, "/"), '/')+1:]; Listed(". ..", strings.TrimRight(base, "/")) || i == len(c.Operands)-1 && w.Text != "/tmp" && strings.Trim(w.Text, "./") == "" {
 				c.Grey(w, "copy-over", "the names below a directory, which are written, are not seen here")
@@ -155,6 +156,7 @@ func checkCopy(c *Call) {
 
 // checkMove writes at both ends.
 func checkMove(c *Call) {
+	c.Brings = true
 	from, _ := target(c)
 	for _, w := range from {
 		c.Write(w)
@@ -164,6 +166,7 @@ func checkMove(c *Call) {
 // checkLink takes what a link leads to for written, and wants it in the same directory:
 // the target of a symbolic link counts from where the link is.
 func checkLink(c *Call) {
+	c.Brings = true
 	for _, w := range c.Operands {
 		if !w.Fixed || strings.Contains(strings.TrimPrefix(w.Text, "/tmp/"), "/") || Listed(". .. /tmp/", w.Text) {
 			c.Grey(w, "link-elsewhere", "a link to or from another directory can lead later writes anywhere")

@@ -13,13 +13,13 @@ var hiddenFiles = map[string]bool{".gitignore": true, ".dockerignore": true, ".e
 // devices may be written to.
 var devices = map[string]bool{"/dev/null": true, "/dev/stdout": true, "/dev/stderr": true, "/dev/stdin": true, "/dev/tty": true}
 
-// protected are names that something runs, or is run by, wherever they stand.
+// protected are names that something runs, or is run by, wherever they stand. With a HEAD a directory can be a repository, and have settings.
 var protected = map[string]bool{
 	"bin": true, "sbin": true, "etc": true, "cron": true, "crontab": true, "crontabs": true, "crontab.txt": true, "cron.d": true, "cron.daily": true,
 	"cron.hourly": true, "cron.weekly": true, "cron.monthly": true, "systemd": true, "authorized_keys": true, "ld.so.preload": true,
 	"ld.so.conf": true, "ld.so.conf.d": true, "profile": true, "profile.d": true, "bash.bashrc": true, "bashrc": true, "zshrc": true, "zshenv": true,
 	"environment": true, "sudoers": true, "sudoers.d": true, "passwd": true, "shadow": true, "group": true, "hosts": true, "resolv.conf": true,
-	"nsswitch.conf": true, "rc.local": true, "init.d": true, "inputrc": true, "gitconfig": true, "site-packages": true, "dist-packages": true,
+	"HEAD": true, "nsswitch.conf": true, "rc.local": true, "init.d": true, "inputrc": true, "gitconfig": true, "site-packages": true, "dist-packages": true,
 	"sitecustomize.py": true, "usercustomize.py": true, "hooks": true, "lesskey": true, "magic": true, "magic.mgc": true, "autostart": true,
 	"udev": true, "modprobe.d": true, "pam.d": true, "logrotate.d": true, "update-motd.d": true, "apt.conf.d": true, "proc": true, "sys": true, "dev": true,
 }
