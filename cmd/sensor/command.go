@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -15,6 +17,7 @@ import (
 	"weir/internal/daemon"
 	"weir/internal/doctor"
 	"weir/internal/event"
+	"weir/internal/policy"
 	"weir/internal/runner"
 	"weir/internal/taint"
 )
@@ -42,6 +45,9 @@ var errRoot = errors.New("needs root: run it with sudo")
 // run executes one command line and returns its exit code: 0 done, 1 failed, 2
 // usage, 3 denied; that of its command for guard.
 func run(ctx context.Context, args []string, s *system) int {
+	if cmd, err := s.unknown(args); err != nil {
+		return s.failed(cmd, args, err)
+	}
 	root := s.root()
 	root.SetArgs(args)
 	root.SetIn(s.stdin)
@@ -55,18 +61,89 @@ func run(ctx context.Context, args []string, s *system) int {
 	if errors.As(err, &quiet) {
 		return int(quiet)
 	}
+	return s.failed(cmd, args, err)
+}
+
+// failed tells why a command failed, and returns its exit code. In JSON that is one object on standard output, or on standard error where
+// standard output is another program's or has the log.
+func (s *system) failed(cmd *cobra.Command, args []string, err error) int {
 	name := cmd.CommandPath()
 	if as, ok := cmd.Annotations["as"]; ok {
 		name = as
 	}
-	for line := range strings.SplitSeq(withoutSecrets(cmd, args, err.Error()), "\n") {
-		s.note("%s: %s", name, line)
+	code, text := control.Code(err), withoutSecrets(cmd, args, event.Plain(err))
+	if !asksJSON(args) || cmd.DisableFlagParsing {
+		for line := range strings.SplitSeq(text, "\n") {
+			s.note("%s: %s", name, line)
+		}
+		return code
 	}
-	return control.Code(err)
+	told := map[string]any{"error": text, "command": name, "code": code}
+	if mistakes := policy.Mistakes(err); len(mistakes) > 0 {
+		told["mistakes"] = mistakes
+	}
+	var more detailed
+	if errors.As(err, &more) {
+		maps.Copy(told, more.detail)
+	}
+	out := s.stdout
+	if slices.Contains([]string{"weir guard", "weir run", "weir watch", "weir mcp"}, name) {
+		out = s.stderr
+	}
+	if err := writeJSON(out, told); err != nil {
+		s.note("%s: %s", name, event.Plain(err))
+	}
+	return code
+}
+
+// detailed is an error with what --json tells besides.
+type detailed struct {
+	error
+	detail map[string]any
+}
+
+// Unwrap returns the error alone.
+func (d detailed) Unwrap() error { return d.error }
+
+// asksJSON says whether weir's own arguments ask for JSON, also where they cannot be read.
+func asksJSON(args []string) bool {
+	asks := false
+	for _, a := range args {
+		switch a {
+		case "--":
+			return asks
+		case "--json", "--json=true":
+			asks = true
+		}
+	}
+	return asks
+}
+
+// unknown refuses what is no command of the one that it names, also with --help behind it: the library would take that for the help of the command before it.
+func (s *system) unknown(args []string) (cmd *cobra.Command, err error) {
+	if len(args) > 0 && strings.HasPrefix(args[0], cobra.ShellCompRequestCmd) {
+		return nil, nil
+	}
+	probe := *s // its flags are read for nothing
+	root := probe.root()
+	cmd, rest, err := root.Find(args)
+	if err != nil || !cmd.HasSubCommands() {
+		return nil, nil
+	}
+	cmd.InitDefaultHelpFlag()
+	if cmd.ParseFlags(rest) != nil {
+		return nil, nil
+	}
+	return cmd, s.subcommand(cmd, cmd.Flags().Args())
 }
 
 // note writes a line to standard error, harmless for a terminal (B51).
 func (s *system) note(format string, args ...any) {
+	for i, a := range args {
+		if err, ok := a.(error); ok {
+			args[i] = strings.ReplaceAll(event.Plain(err), "\n", "; ")
+		}
+	}
 	put(s.stderr, event.Visible(fmt.Sprintf(format, args...))+"\n")
 }
 
@@ -80,6 +157,7 @@ func (s *system) world() runner.World {
 }
 
 func (s *system) root() *cobra.Command {
+	tellVersion := false
 	root := &cobra.Command{
 		Use:   "weir",
 		Short: "deny the egress of agents that have read what must not leave",
@@ -87,21 +165,29 @@ func (s *system) root() *cobra.Command {
 when its container is tainted, the kernel denies its egress until a person approves it, command by command.
 
 To try it: sudo weir guard -- bash`,
-		Args:              s.subcommand,
-		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		Args: s.subcommand,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if tellVersion {
+				return s.tellVersion()
+			}
+			return cmd.Help()
+		},
 		SilenceErrors:     true,
 		SilenceUsage:      true,
 		DisableAutoGenTag: true,
 	}
 	root.PersistentFlags().BoolVar(&s.json, "json", false, "write JSON")
 	root.PersistentFlags().StringVar(&s.runDir, "run", control.DefaultDir, "`directory` of the control socket")
+	root.Flags().BoolVar(&tellVersion, "version", false, "show the version")
 	root.SetFlagErrorFunc(flagError)
+	root.SetHelpCommand(s.helpCommand())
 	root.AddCommand(
 		s.runCommand(), s.watchCommand(), s.daemonCommand(), s.guardCommand(), s.initCommand(), s.statusCommand(), s.healthCommand(), s.containersCommand(), s.eventsCommand(),
 		s.taintCommand(), s.untaintCommand(), s.pendingCommand(), s.approveCommand(), s.denyCommand(), s.modeCommand(), s.policyCommand(), s.permissionsCommand(), s.vaultCommand(), s.memoryCommand(),
 		s.explainCommand(), s.classifyCommand(), s.toolcheckCommand(), s.killSwitchCommand(), s.hookCommand(), s.shellCommand(), s.mcpCommand(),
 		s.doctorCommand(), s.tryCommand(), s.nodeReadyCommand(), s.detachCommand(), s.versionCommand(),
 	)
+	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
 	for _, cmd := range root.Commands() {
 		if cmd.Name() == "completion" {
@@ -109,6 +195,24 @@ To try it: sudo weir guard -- bash`,
 		}
 	}
 	return root
+}
+
+// helpCommand is the library's, but for names of no command.
+func (s *system) helpCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "help [COMMAND]",
+		Short: "help for any command",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			of, rest, err := cmd.Root().Find(args)
+			if err == nil && (of.HasSubCommands() || len(rest) == 0) {
+				err = s.subcommand(of, rest)
+			}
+			if err != nil {
+				return err
+			}
+			return of.Help()
+		},
+	}
 }
 
 // subcommand refuses what is no command of cmd's.
@@ -137,7 +241,7 @@ func flagError(cmd *cobra.Command, err error) error {
 	}
 	var unknown *pflag.NotExistError
 	if !errors.As(err, &unknown) {
-		return usage(cmd, "%v", err)
+		return usage(cmd, "%w", err)
 	}
 	name := unknown.GetSpecifiedName()
 	if unknown.GetSpecifiedShortnames() != "" {
@@ -155,7 +259,7 @@ func flagError(cmd *cobra.Command, err error) error {
 
 // usage is an error with code 2 that says where help is.
 func usage(cmd *cobra.Command, format string, args ...any) error {
-	return control.Errorf(control.Usage, "%s: see %s --help", fmt.Sprintf(format, args...), cmd.CommandPath())
+	return control.Errorf(control.Usage, format+": see %s --help", append(args, cmd.CommandPath())...)
 }
 
 // args takes from least to most arguments, which what names; most < 0 sets no bound.

@@ -69,7 +69,7 @@ func (s *system) detached(done bool, pins string) error {
 // refuseTainted returns an error that names the tainted containers with live processes.
 func refuseTainted(stateDir, pins string) error {
 	unsure := func(err error) error {
-		return control.Errorf(control.Denied, "cannot tell whether a tainted container is live: %v: --force opens its egress all the same", err)
+		return control.Errorf(control.Denied, "cannot tell whether a tainted container is live: %w: --force opens its egress all the same", err)
 	}
 	if err := os.MkdirAll(stateDir, 0o700); err != nil {
 		return unsure(err)

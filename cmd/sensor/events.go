@@ -36,7 +36,7 @@ func (s *system) eventsCommand() *cobra.Command {
 			}
 			var err error
 			if filter.Since, err = parseSince(since, time.Now()); err != nil {
-				return usage(cmd, "%v", err)
+				return usage(cmd, "%w", err)
 			}
 			if file != "" && follow {
 				return usage(cmd, "-f follows a running sensor, --file reads a file: give one of them")

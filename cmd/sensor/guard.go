@@ -76,7 +76,7 @@ Under sudo, CMD runs as the user who called sudo. The exit status is CMD's; 127:
 			}
 			if len(o.taint) > 0 {
 				if _, err := taint.ParseBits(o.taint); err != nil {
-					return usage(cmd, "--taint: %v", err)
+					return usage(cmd, "--taint: %w", err)
 				}
 			}
 			if o.cgroup != "" {

@@ -14,7 +14,9 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
 
+	"weir/internal/control"
 	"weir/internal/daemon"
 	"weir/internal/event"
 	"weir/internal/metrics"
@@ -41,7 +43,7 @@ The exit code is 0 or 1.`,
 				return err
 			}
 			if !ok {
-				return fmt.Errorf("the sensor does not enforce: %s", strings.Join(h.Faults, "; "))
+				return detailed{fmt.Errorf("the sensor does not enforce: %s", strings.Join(h.Faults, "; ")), map[string]any{"health": h}}
 			}
 			return s.answer(h, func(w io.Writer) {
 				fmt.Fprintf(w, "weir %s %s, mode %s\n", event.Visible(h.Version), want, event.Visible(h.Mode))
@@ -72,12 +74,18 @@ func askHealth(ctx context.Context, socket, path string) (h metrics.Health, ok b
 	switch {
 	case errors.Is(err, os.ErrNotExist):
 		return h, false, fmt.Errorf("no socket %s: the sensor does not run, or its policy has another metrics.listen than unix", socket)
+	case errors.Is(err, os.ErrPermission):
+		return h, false, errRoot
+	case errors.Is(err, unix.ECONNREFUSED):
+		return h, false, control.ErrNotRunning
+	case errors.Is(err, context.DeadlineExceeded):
+		return h, false, fmt.Errorf("the sensor does not answer for %v: look at its log, or restart it", healthTime)
 	case err != nil:
-		return h, false, fmt.Errorf("ask %s: %w", socket, err)
+		return h, false, fmt.Errorf("the sensor closed %s without an answer: it gives a guarded process none; else look at its log", socket)
 	}
 	defer answer.Body.Close()
 	if err := json.NewDecoder(io.LimitReader(answer.Body, 1<<20)).Decode(&h); err != nil {
-		return h, false, fmt.Errorf("ask %s: status %s: %w", socket, answer.Status, err)
+		return h, false, fmt.Errorf("what answers at %s is no sensor of this version (status %d): look at what listens there", socket, answer.StatusCode)
 	}
 	return h, answer.StatusCode == http.StatusOK, nil
 }

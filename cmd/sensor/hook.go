@@ -1,10 +1,10 @@
 package main
 
 import (
-	"os/signal"
-	"syscall"
-
 	"os"
+	"os/signal"
+	"strings"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -26,10 +26,7 @@ The exit codes are what agents expect of a hook:
   echo '{"tool_name":"Bash","tool_input":{"command":"ls"}}' | weir hook generic`,
 		DisableFlagParsing: true,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 1 && (args[0] == "--help" || args[0] == "-h") {
-				return cmd.Help()
-			}
-			return s.hook(cmd, append([]string{"weir"}, args...))
+			return s.hookOrHelp(cmd, []string{"weir"}, args)
 		},
 	}
 	return cmd
@@ -58,12 +55,23 @@ command's output would be and ends with 126.`,
 		Example:            `  weir shell -c 'ls | wc -l'`,
 		DisableFlagParsing: true,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 1 && (args[0] == "--help" || args[0] == "-h") {
-				return cmd.Help()
-			}
-			return s.hook(cmd, append([]string{"weir", "shell"}, args...))
+			return s.hookOrHelp(cmd, []string{"weir", "shell"}, args)
 		},
 	}
+}
+
+// hookOrHelp runs a command that reads its own flags, after those of weir's before its name.
+func (s *system) hookOrHelp(cmd *cobra.Command, as, args []string) error {
+	for len(args) > 0 && (args[0] == "--json" || strings.HasPrefix(args[0], "--run")) {
+		if args[0] == "--run" && len(args) > 1 {
+			args = args[1:]
+		}
+		args = args[1:]
+	}
+	if len(args) == 1 && (args[0] == "--help" || args[0] == "-h") {
+		return cmd.Help()
+	}
+	return s.hook(cmd, append(as, args...))
 }
 
 func (s *system) hook(cmd *cobra.Command, args []string) error {

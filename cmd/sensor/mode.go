@@ -19,7 +19,7 @@ func (s *system) modeCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			m, err := policy.ParseMode(args[0])
 			if err != nil {
-				return usage(cmd, "%v", err)
+				return usage(cmd, "%w", err)
 			}
 			if strings.TrimSpace(why) == "" {
 				return usage(cmd, "say why with --why REASON: it is logged")

@@ -53,9 +53,18 @@ func (s *system) answer(v any, text func(w io.Writer)) error {
 	if s.json {
 		return writeJSON(s.stdout, v)
 	}
-	var b bytes.Buffer
-	text(&b)
-	return put(s.stdout, b.String())
+	var p page
+	if width, _, err := term.GetSize(int(s.stdout.Fd())); err == nil {
+		p.width = width
+	}
+	text(&p)
+	return put(s.stdout, p.String())
+}
+
+// page is text for a terminal of a width; 0: for none.
+type page struct {
+	bytes.Buffer
+	width int
 }
 
 // put writes lines. On a terminal none is wider than that: what goes on in the next line begins with blanks, so that it cannot pose as
@@ -85,17 +94,46 @@ func above(f *os.File, lines string) bool {
 	return err == nil && width > 0 && strings.Count(fold(lines, width), "\n") >= height
 }
 
-// table aligns rows of cells, each of them visible, under a head.
+// table aligns rows of cells, each of them visible, under a head. Where a page is too narrow for that, each cell has a line of its own.
 func table(w io.Writer, head []string, rows [][]string) {
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, strings.Join(head, "\t"))
 	for _, row := range rows {
 		for i := range row {
 			row[i] = event.Visible(row[i])
 		}
+	}
+	text := aligned(append([][]string{head}, rows...))
+	if p, ok := w.(*page); ok && p.width > 0 && widest(text) > p.width {
+		text = ""
+		for i, row := range rows {
+			if i > 0 {
+				text += "\n"
+			}
+			var lines [][]string
+			for j, cell := range row {
+				lines = append(lines, []string{head[j], cell})
+			}
+			text += aligned(lines)
+		}
+	}
+	io.WriteString(w, text)
+}
+
+func aligned(rows [][]string) string {
+	var b strings.Builder
+	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	for _, row := range rows {
 		fmt.Fprintln(t, strings.Join(row, "\t"))
 	}
 	t.Flush()
+	return b.String()
+}
+
+func widest(text string) int {
+	most := 0
+	for line := range strings.Lines(text) {
+		most = max(most, show.Columns(strings.TrimRight(line, " \n")))
+	}
+	return most
 }
 
 // span writes a duration as people say it: 4m48s, 2h5m, 3d4h.

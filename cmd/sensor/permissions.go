@@ -43,24 +43,13 @@ func (s *system) lintPermissions(path string) error {
 	if err != nil {
 		return err
 	}
-	if s.json {
-		if warnings == nil {
-			warnings = []permission.Warning{}
-		}
-		if err := writeJSON(s.stdout, map[string]any{"file": path, "valid": len(warnings) == 0, "rules": set.Len(), "warnings": warnings}); err != nil {
-			return err
-		}
-		if len(warnings) > 0 {
-			return fmt.Errorf("%s: %d entries are dropped", path, len(warnings))
-		}
-		return nil
-	}
+	told := map[string]any{"file": path, "valid": len(warnings) == 0, "rules": set.Len(), "warnings": append([]permission.Warning{}, warnings...)}
 	if len(warnings) > 0 {
 		var errs []error
 		for _, w := range warnings {
 			errs = append(errs, errors.New(w.String()))
 		}
-		return errors.Join(append(errs, fmt.Errorf("%s: %d entries are dropped, %d rules are in force", path, len(warnings), set.Len()))...)
+		return detailed{errors.Join(append(errs, fmt.Errorf("%s: %d entries are dropped, %d rules are in force", path, len(warnings), set.Len()))...), told}
 	}
-	return s.answer(nil, func(w io.Writer) { fmt.Fprintf(w, "%s is valid: %d rules\n", path, set.Len()) })
+	return s.answer(told, func(w io.Writer) { fmt.Fprintf(w, "%s is valid: %d rules\n", path, set.Len()) })
 }

@@ -3,9 +3,11 @@ package main
 import (
 	"fmt"
 	"io"
+	"os"
 
 	"github.com/spf13/cobra"
 
+	"weir/internal/linux"
 	"weir/internal/policy"
 )
 
@@ -18,20 +20,43 @@ func (s *system) policyCommand() *cobra.Command {
 	}
 	cmd.AddCommand(s.replayCommand(), &cobra.Command{
 		Use:   "validate FILE",
-		Short: "check a policy file; every mistake is told with its line",
-		Args:  args(1, 1, "a policy file"),
-		RunE: func(_ *cobra.Command, args []string) error {
-			p, err := policy.Load(args[0])
-			if err == nil {
-				_, err = p.Destinations()
-			}
-			if err != nil {
-				return err
-			}
-			return s.answer(map[string]any{"file": args[0], "valid": true, "mode": p.Mode}, func(w io.Writer) {
-				fmt.Fprintf(w, "%s is valid: mode %s, %d guarded parents, %d allowed destinations\n", args[0], p.Mode, len(p.Guard.Parents), len(p.Allow))
-			})
-		},
+		Short: "check a policy file; every mistake is told with its line and column",
+		Long: `FILE is a policy, or - for standard input. A file with a mistake is refused whole. What is accepted and probably not meant is a warning on
+standard error: networks that others cover, cgroups that are not on this machine, and a policy that guards nothing by itself.`,
+		Args: args(1, 1, "a policy file, or - for standard input"),
+		RunE: func(_ *cobra.Command, args []string) error { return s.validate(args[0]) },
 	})
 	return cmd
+}
+
+func (s *system) validate(file string) error {
+	name, in := "standard input", s.stdin
+	if file != "-" {
+		f, err := os.Open(file)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		name, in = file, f
+	}
+	data, err := policy.Read(in)
+	if err != nil {
+		return err
+	}
+	p, warnings, err := policy.Check(name, data, func(cgroup string) bool {
+		_, err := linux.CgroupNamed(cgroup)
+		return err == nil
+	})
+	if err != nil {
+		return detailed{err, map[string]any{"file": name, "valid": false}}
+	}
+	if warnings == nil {
+		warnings = []*policy.Error{}
+	}
+	return s.answer(map[string]any{"file": name, "valid": true, "mode": p.Mode, "warnings": warnings}, func(w io.Writer) {
+		for _, warning := range warnings {
+			s.note("weir policy validate: warning: %s", warning)
+		}
+		fmt.Fprintf(w, "%s is valid: mode %s, %d guarded parents, %d guarded cgroups, %d allowed destinations\n", name, p.Mode, len(p.Guard.Parents), len(p.Guard.Cgroups), len(p.Allow))
+	})
 }

@@ -14,6 +14,7 @@ import (
 	"weir/internal/event"
 	"weir/internal/gate"
 	"weir/internal/policy"
+	"weir/internal/runner"
 )
 
 func (s *system) replayCommand() *cobra.Command {
@@ -22,7 +23,7 @@ func (s *system) replayCommand() *cobra.Command {
 		Use:   "replay EVENTS --policy NEW",
 		Short: "decide recorded events again under another policy, and tell what would change",
 		Long: `EVENTS is an event log, with the files that rotation put aside beside it. Nobody is asked and nothing is changed: a model that the
-policy names is not contacted, and what it would be asked comes out as "model".`,
+policy names is not contacted, and what it would be asked comes out as "model". A line that is no event is told, and the exit code is 1 then.`,
 		Args: args(1, 1, "an event log"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if file == "" {
@@ -74,15 +75,20 @@ func (s *system) replay(ctx context.Context, log string, p policy.Policy) error 
 		return ctx.Err()
 	})
 	var bad *event.BadLines
-	if errors.As(err, &bad) {
-		for line := range strings.SplitSeq(bad.Error(), "\n") {
-			s.note("weir policy replay: %s: passed over", line)
-		}
-	} else if err != nil {
+	if err != nil && !errors.As(err, &bad) {
 		return err
 	}
+	if r.Totals.Events == 0 {
+		return cmp.Or(err, fmt.Errorf("%s: there is no event in it: name an event log, usually %s", log, runner.Events))
+	}
 	result := map[string]any{"totals": r.Totals, "changes": changes, "changes_left_out": left}
-	return s.answer(result, func(w io.Writer) { printReplay(w, r.Totals, changes, left) })
+	if err := s.answer(result, func(w io.Writer) { printReplay(w, r.Totals, changes, left) }); err != nil {
+		return err
+	}
+	if bad != nil {
+		return fmt.Errorf("%w\nthese lines are passed over: the report is about the others", bad)
+	}
+	return nil
 }
 
 // changeKey is what makes two changes the same for who reads them.

@@ -27,7 +27,7 @@ func (s *system) taintCommand() *cobra.Command {
 				return err
 			}
 			if _, err := taint.ParseBits(args[1:]); err != nil {
-				return usage(cmd, "%v", err)
+				return usage(cmd, "%w", err)
 			}
 			c, err := s.client().Taint(cmd.Context(), args[0], args[1:], s.operator(), why)
 			if err != nil {
@@ -72,7 +72,7 @@ func withCgroup(cmd *cobra.Command, at string, argv []string) ([]string, error) 
 	default:
 		var err error
 		if at, err = linux.CgroupNamed(at); err != nil {
-			return nil, usage(cmd, "--cgroup: %v", err)
+			return nil, usage(cmd, "--cgroup: %w", err)
 		}
 	}
 	return append([]string{at}, argv...), nil

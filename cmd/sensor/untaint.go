@@ -26,7 +26,7 @@ func (s *system) untaintCommand() *cobra.Command {
 				return usage(cmd, "say why with --why REASON: it is logged")
 			}
 			if _, err := taint.ParseBits(args[1:]); err != nil {
-				return usage(cmd, "%v", err)
+				return usage(cmd, "%w", err)
 			}
 			c, err := s.client().Untaint(cmd.Context(), args[0], args[1:], s.operator(), why)
 			if err != nil {

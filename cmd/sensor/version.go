@@ -14,13 +14,15 @@ func (s *system) versionCommand() *cobra.Command {
 		Use:   "version",
 		Short: "show the version",
 		Args:  args(0, 0, ""),
-		RunE: func(*cobra.Command, []string) error {
-			v := version()
-			return s.answer(map[string]string{"version": v, "go": runtime.Version()}, func(w io.Writer) {
-				fmt.Fprintf(w, "weir %s (%s)\n", v, runtime.Version())
-			})
-		},
+		RunE:  func(*cobra.Command, []string) error { return s.tellVersion() },
 	}
+}
+
+func (s *system) tellVersion() error {
+	v := version()
+	return s.answer(map[string]string{"version": v, "go": runtime.Version()}, func(w io.Writer) {
+		fmt.Fprintf(w, "weir %s (%s)\n", v, runtime.Version())
+	})
 }
 
 // version is what the build says of itself: a tag, or a time and a revision.

@@ -2,7 +2,9 @@ package agenthook
 
 import (
 	"context"
+	"fmt"
 	"path/filepath"
+	"slices"
 	"syscall"
 )
 
@@ -24,6 +26,11 @@ func (w World) Main(ctx context.Context, args []string) int {
 		w.say("%s", Usage)
 		return block
 	}
+	asks := func(a string) bool { return a == "--help" || a == "-h" }
+	if args[1] == "help" || args[1] != "shell" && slices.ContainsFunc(args[1:], asks) {
+		fmt.Fprintln(w.Stdout, Usage)
+		return ok
+	}
 	switch args[1] {
 	case "claude", "codex":
 		return w.PreToolUse(ctx)
@@ -35,9 +42,6 @@ func (w World) Main(ctx context.Context, args []string) int {
 		return w.Shell(ctx, args[2:], syscall.Exec)
 	case "install", "uninstall":
 		return w.settings(args[1], args[2:])
-	case "help", "-h", "--help":
-		w.say("%s", Usage)
-		return ok
 	}
 	w.say("weir-hook: unknown command %q\n%s", args[1], Usage)
 	return block

@@ -3,6 +3,8 @@ package control
 import (
 	"errors"
 	"fmt"
+
+	"weir/internal/event"
 )
 
 // Exit codes of the command line, as the wire carries them.
@@ -25,9 +27,9 @@ type Error struct {
 	Text string
 }
 
-// Errorf makes an Error of code; %w does not wrap.
+// Errorf makes an Error of code, with the plain words of what it wraps.
 func Errorf(code int, format string, args ...any) *Error {
-	return &Error{Code: code, Text: fmt.Errorf(format, args...).Error()}
+	return &Error{Code: code, Text: event.Plain(fmt.Errorf(format, args...))}
 }
 
 // Error returns the text alone.

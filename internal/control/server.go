@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"weir/internal/bridge/wire"
+	"weir/internal/event"
 	"weir/internal/linux"
 )
 
@@ -259,7 +260,7 @@ func (c *connection) finish(result any, err error) {
 		a.Result, err = json.Marshal(result)
 	}
 	if err != nil {
-		a = answer{Error: err.Error(), Code: Code(err)}
+		a = answer{Error: event.Plain(err), Code: Code(err)}
 	}
 	c.write(a, requestTime)
 	// Closing with unread input would reset the connection, and the answer with it.

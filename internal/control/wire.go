@@ -5,9 +5,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
-	"strings"
 	"time"
 
 	"weir/internal/event"
@@ -121,7 +119,7 @@ func decode(line []byte, request any) error {
 	d := json.NewDecoder(bytes.NewReader(line))
 	d.DisallowUnknownFields()
 	if err := d.Decode(request); err != nil {
-		return Errorf(Usage, "read request: %s", explain(err))
+		return Errorf(Usage, "read request: %w", err)
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
 		return Errorf(Usage, "read request: more than one JSON object on the line: open a connection for each")
@@ -135,27 +133,10 @@ func operation(line []byte) (string, error) {
 		Op *string `json:"op"`
 	}
 	if err := json.Unmarshal(line, &h); err != nil {
-		return "", Errorf(Usage, "read request: %s", explain(err))
+		return "", Errorf(Usage, "read request: %w", err)
 	}
 	if h.Op == nil || *h.Op == "" {
 		return "", Errorf(Usage, `read request: no operation: give "op"`)
 	}
 	return *h.Op, nil
-}
-
-// explain turns a decoder's error into words about the request.
-func explain(err error) string {
-	var wrong *json.UnmarshalTypeError
-	if errors.As(err, &wrong) {
-		if wrong.Field == "" {
-			return fmt.Sprintf("the request: %s given, an object is needed", wrong.Value)
-		}
-		where := wrong.Field[strings.LastIndexByte(wrong.Field, '.')+1:]
-		return fmt.Sprintf("%s: %s given, %s is needed", where, wrong.Value, wrong.Type)
-	}
-	text := strings.TrimPrefix(err.Error(), "json: ")
-	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		text = "it ends in the middle"
-	}
-	return text
 }

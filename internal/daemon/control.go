@@ -125,7 +125,7 @@ func (d *daemon) Events(ctx context.Context, f event.Filter, follow bool, fn fun
 func (d *daemon) Taint(ctx context.Context, name string, bits []string, by, why string) (control.Container, error) {
 	b, err := taint.ParseBits(bits)
 	if err != nil {
-		return control.Container{}, control.Errorf(control.Usage, "%v", err)
+		return control.Container{}, control.Errorf(control.Usage, "%w", err)
 	}
 	st, err := d.operator.Set(ctx, taint.Change{Container: name, Bits: b, Source: "operator", By: by, Why: why})
 	if err != nil {
@@ -138,7 +138,7 @@ func (d *daemon) Taint(ctx context.Context, name string, bits []string, by, why 
 func (d *daemon) GuardCgroup(ctx context.Context, r control.CgroupRequest) (control.Container, error) {
 	bits, err := taint.StartBits(r.Taint)
 	if err != nil {
-		return control.Container{}, control.Errorf(control.Usage, "%v", err)
+		return control.Container{}, control.Errorf(control.Usage, "%w", err)
 	}
 	st, err := d.parents.Take(r.Cgroup, r.Name, r.By)
 	if bits |= st.Own; err == nil && bits != 0 { // with what it has from the start: its sockets are older
@@ -210,7 +210,7 @@ func (d *daemon) spread(c taint.Change, st taint.Status) error {
 func (d *daemon) Untaint(_ context.Context, name string, bits []string, by, why string) (control.Container, error) {
 	b, err := taint.ParseBits(bits)
 	if err != nil {
-		return control.Container{}, control.Errorf(control.Usage, "%v", err)
+		return control.Container{}, control.Errorf(control.Usage, "%w", err)
 	}
 	before, err := d.state.Find(name)
 	if err != nil {

@@ -23,7 +23,7 @@ import (
 func (d *daemon) Mode(_ context.Context, mode, by, why string) error {
 	m, err := policy.ParseMode(mode)
 	if err != nil {
-		return control.Errorf(control.Usage, "%v", err)
+		return control.Errorf(control.Usage, "%w", err)
 	}
 	d.changing.Lock()
 	defer d.changing.Unlock()

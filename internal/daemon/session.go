@@ -48,12 +48,12 @@ func (s *sessionTable) Guard(_ context.Context, r control.GuardRequest) (control
 	if r.Policy != "" {
 		var err error
 		if p, err = policy.Parse(r.PolicyName, []byte(r.Policy)); err != nil {
-			return control.GuardReply{}, control.Errorf(control.Usage, "%v", err)
+			return control.GuardReply{}, control.Errorf(control.Usage, "%w", err)
 		}
 	}
 	bits, err := taint.StartBits(append(p.Taint.AtStart, r.Taint...))
 	if err != nil {
-		return control.GuardReply{}, control.Errorf(control.Usage, "%v", err)
+		return control.GuardReply{}, control.Errorf(control.Usage, "%w", err)
 	}
 	if r.Name != "" {
 		if st, err := s.opts.Books.Find(r.Name); err == nil && linux.CgroupPopulated(st.Cgroup) {

@@ -192,7 +192,7 @@ func read(file *os.File, f Filter, fn func(Event) error, bad *BadLines) error {
 		case len(line) == 0:
 		default:
 			if err := json.Unmarshal(line, &e); err != nil {
-				bad.add(file.Name(), number, "not an event: "+err.Error())
+				bad.add(file.Name(), number, "not an event: "+Plain(err))
 			} else if e.Kind == "" || e.Time.IsZero() {
 				bad.add(file.Name(), number, "not an event: it has no time or no kind")
 			} else if f.Match(e) {

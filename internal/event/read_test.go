@@ -76,9 +76,9 @@ func TestReadFile(t *testing.T) {
 	if diff := cmp.Diff([]string{"1", "2", "3", "4", "5", "6"}, got); diff != "" {
 		t.Errorf("messages, want - got +\n%s", diff)
 	}
-	want := `DIR/events-2026-02-01T00-00-00.000.log:3: not an event: invalid character '\x1b' looking for beginning of value
-DIR/events.log:3: not an event: unexpected end of JSON input
-DIR/events.log:5: not an event: json: cannot unmarshal array into Go value of type event.Event
+	want := `DIR/events-2026-02-01T00-00-00.000.log:3: not an event: not JSON from byte 1 on
+DIR/events.log:3: not an event: not JSON from byte 6 on
+DIR/events.log:5: not an event: it is a JSON array: wanted is an object
 DIR/events.log:6: not an event: it has no time or no kind
 DIR/events.log:7: longer than any event`
 	if diff := cmp.Diff(want, strings.ReplaceAll(fmt.Sprint(err), dir, "DIR")); diff != "" {

@@ -45,7 +45,7 @@ const maxUsers = 256
 
 func (p *parser) announce(n *yaml.Node, out *Announce) {
 	before := p.Mistakes()
-	var inner map[string]int
+	var inner map[string]place
 	lines := p.Mapping(n, "announce", []yamlField{
 		{Key: "form", Read: p.One("announce.form", []string{formJSON, formSlack}, func(s string) { out.Form = s })},
 		{Key: "url", Read: p.Word("announce.url", "an https URL", &out.URL)},
@@ -82,7 +82,7 @@ func (p *parser) announce(n *yaml.Node, out *Announce) {
 		p.Fail(lines["url"], "announce.url %s", announceURL(out.URL)) // it is not repeated: it may hold a key
 	case out.URLFile != "" && cleanPath(out.URLFile, 4095) != "":
 		p.Fail(lines["url_file"], "announce.url_file is %s: %s", yamlQuote(out.URLFile), cleanPath(out.URLFile, 4095))
-	case !out.On() && len(lines) > 0 && (len(lines) > 1 || lines["callback"] == 0):
+	case !out.On() && len(lines) > 0 && (len(lines) > 1 || lines["callback"] == place{}):
 		for _, key := range []string{"form", "key_file", "key_env", "proxy"} {
 			if line, ok := lines[key]; ok {
 				p.Fail(line, "announce.%s is not used without announce.url or announce.url_file: set one of them, or leave it out", key)
@@ -90,7 +90,7 @@ func (p *parser) announce(n *yaml.Node, out *Announce) {
 			}
 		}
 	case out.On() && out.Form == formJSON && out.KeyFile == "" && out.KeyEnv == "":
-		p.Fail(n.Line, "announce needs a key that signs: set announce.key_file or announce.key_env")
+		p.Fail(at(n), "announce needs a key that signs: set announce.key_file or announce.key_env")
 	case out.Form == formSlack && out.KeyFile+out.KeyEnv != "":
 		p.Fail(lines["form"], "announce.form slack signs nothing: leave announce.key_file and announce.key_env out")
 	}
@@ -101,7 +101,7 @@ func (p *parser) announce(n *yaml.Node, out *Announce) {
 }
 
 // keys checks the two ways to name a key.
-func (p *parser) keys(where string, lines map[string]int, file, env, name string) {
+func (p *parser) keys(where string, lines map[string]place, file, env, name string) {
 	switch {
 	case file != "" && env != "":
 		p.Fail(lines[name+"_env"], "%s.%s_env and %s.%s_file are both set: keep one", where, name, where, name)
@@ -112,7 +112,7 @@ func (p *parser) keys(where string, lines map[string]int, file, env, name string
 	}
 }
 
-func (p *parser) callback(c Callback, lines map[string]int) {
+func (p *parser) callback(c Callback, lines map[string]place) {
 	if c.Listen == "" {
 		for _, key := range []string{"exposed", "key_file", "key_env", "slack_key_file", "slack_key_env", "users", "window_seconds"} {
 			if line, ok := lines[key]; ok {

@@ -43,7 +43,7 @@ func (p *parser) vault(n *yaml.Node, out *Vault) {
 		before := p.Mistakes()
 		p.Word("vault.proxy", `the URL of a proxy, or "" for none`, &out.Proxy)(n)
 		if wrong := baseURL(out.Proxy, false); p.Mistakes() == before && wrong != "" {
-			p.Fail(n.Line, "vault.proxy %s", wrong)
+			p.Fail(at(n), "vault.proxy %s", wrong)
 		}
 	}}})
 }

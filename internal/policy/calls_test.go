@@ -41,16 +41,16 @@ func TestVaultProxy(t *testing.T) {
 
 func TestCallsMistakes(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
-		{"confirm: none", `p:1: confirm is "none": accepted is a mapping of tools, except`},
-		{"confirm: {ask: []}", `p:1: unknown key "ask" in confirm: accepted are tools, except`},
-		{"confirm: {tools: Write}", `p:1: confirm.tools is "Write": accepted is a list of names of tools, in which * stands for any text, [] for none`},
-		{"confirm: {except: Write}", `p:1: confirm.except is "Write": accepted is a list of names of tools, in which * stands for any text, [] for none`},
-		{"confirm: {except: [a b]}", `p:1: confirm.except has "a b": not the name of a tool such as Write or mcp__browser__*`},
-		{"confirm: {except: [Write, Write]}", `p:1: confirm.except has "Write" twice: it stands on line 1 already`},
-		{"vault: {proxy: 1}", `p:1: vault.proxy: accepted is the URL of a proxy, or "" for none, without blanks`},
-		{"vault: {proxy: 'socks5://a.example.com'}", `p:1: vault.proxy is not an http or https URL such as https://models.example.com/v1`},
-		{"vault: {proxy: 'http://u:p@a.example.com'}", `p:1: vault.proxy holds a user: leave it out; a key belongs into a key_file`},
-		{"vault: {prox: x}", `p:1: unknown key "prox" in vault: did you mean "proxy"?`},
+		{"confirm: none", `p:1:10: confirm is "none": accepted is a mapping of tools, except`},
+		{"confirm: {ask: []}", `p:1:11: unknown key "ask" in confirm: accepted are tools, except`},
+		{"confirm: {tools: Write}", `p:1:18: confirm.tools is "Write": accepted is a list of names of tools, in which * stands for any text, [] for none`},
+		{"confirm: {except: Write}", `p:1:19: confirm.except is "Write": accepted is a list of names of tools, in which * stands for any text, [] for none`},
+		{"confirm: {except: [a b]}", `p:1:20: confirm.except has "a b": not the name of a tool such as Write or mcp__browser__*`},
+		{"confirm: {except: [Write, Write]}", `p:1:27: confirm.except has "Write" twice: it stands on line 1 already`},
+		{"vault: {proxy: 1}", `p:1:16: vault.proxy: accepted is the URL of a proxy, or "" for none, without blanks`},
+		{"vault: {proxy: 'socks5://a.example.com'}", `p:1:16: vault.proxy is not an http or https URL such as https://models.example.com/v1`},
+		{"vault: {proxy: 'http://u:p@a.example.com'}", `p:1:16: vault.proxy holds a user: leave it out; a key belongs into a key_file`},
+		{"vault: {prox: x}", `p:1:9: unknown key "prox" in vault: did you mean "proxy"?`},
 	} {
 		_, err := Parse("p", []byte(c.text))
 		if err == nil || err.Error() != c.want {

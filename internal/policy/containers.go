@@ -64,7 +64,7 @@ func (p *parser) containers(n *yaml.Node, out *Containers) {
 					{Key: "refuse", Read: func(n *yaml.Node) { p.findings(n, "containers.match.refuse", &m.Refuse) }},
 				})
 				if !m.Guard && len(m.Taint)+len(m.Refuse) > 0 {
-					p.Fail(item.Line, "containers.match has an item with guard: false and taint or refuse: only what is guarded can be tainted or refused")
+					p.Fail(at(item), "containers.match has an item with guard: false and taint or refuse: only what is guarded can be tainted or refused")
 				}
 				out.Match = append(out.Match, m)
 			})
@@ -82,7 +82,7 @@ func (p *parser) containers(n *yaml.Node, out *Containers) {
 func (p *parser) socket(n *yaml.Node, where, usual string, into *string) {
 	s, ok := yamlText(n)
 	if wrong := cleanPath(s, maxUnixPath); !ok || s != "" && wrong != "" {
-		p.Fail(n.Line, `%s is %s: accepted is the absolute path of a socket such as %s, or "" for none`, where, yamlKind(n), usual)
+		p.Fail(at(n), `%s is %s: accepted is the absolute path of a socket such as %s, or "" for none`, where, yamlKind(n), usual)
 		return
 	}
 	*into = s
@@ -101,7 +101,7 @@ func (p *parser) pattern(where string, into *string) func(*yaml.Node) {
 	return func(n *yaml.Node) {
 		s, ok := yamlText(n)
 		if !ok || s == "" || len(s) > maxPattern || strings.ContainsFunc(s, func(r rune) bool { return r < ' ' }) {
-			p.Fail(n.Line, "%s is %s: accepted is a text in which * stands for any text; leave the key out for all", where, yamlKind(n))
+			p.Fail(at(n), "%s is %s: accepted is a text in which * stands for any text; leave the key out for all", where, yamlKind(n))
 			return
 		}
 		*into = s
@@ -111,7 +111,7 @@ func (p *parser) pattern(where string, into *string) func(*yaml.Node) {
 // labels reads a mapping of keys to patterns.
 func (p *parser) labels(n *yaml.Node, where string, into *[]Label) {
 	if n.Kind != yaml.MappingNode || len(n.Content) == 0 || len(n.Content)/2 > maxLabels {
-		p.Fail(n.Line, `%s is %s: accepted is a mapping of up to %d keys to texts, such as {weir.taint: secret}`, where, yamlKind(n), maxLabels)
+		p.Fail(at(n), `%s is %s: accepted is a mapping of up to %d keys to texts, such as {weir.taint: secret}`, where, yamlKind(n), maxLabels)
 		return
 	}
 	for i := 0; i+1 < len(n.Content); i += 2 {
@@ -120,11 +120,11 @@ func (p *parser) labels(n *yaml.Node, where string, into *[]Label) {
 		v, isValue := yamlText(value)
 		switch {
 		case !isKey || k == "" || len(k) > maxPattern:
-			p.Fail(key.Line, "%s has the key %s: accepted are texts", where, yamlKind(key))
+			p.Fail(at(key), "%s has the key %s: accepted are texts", where, yamlKind(key))
 		case !isValue || len(v) > maxPattern:
-			p.Fail(value.Line, "%s has %s: %s: accepted is a text, in quotes if it looks like a number or true", where, yamlQuote(k), yamlKind(value))
+			p.Fail(at(value), "%s has %s: %s: accepted is a text, in quotes if it looks like a number or true", where, yamlQuote(k), yamlKind(value))
 		case slices.ContainsFunc(*into, func(l Label) bool { return l.Key == k }):
-			p.Fail(key.Line, "%s has %s twice", where, yamlQuote(k))
+			p.Fail(at(key), "%s has %s twice", where, yamlQuote(k))
 		default:
 			*into = append(*into, Label{k, v})
 		}

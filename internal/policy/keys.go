@@ -26,15 +26,18 @@ const maxUnixPath = 107
 
 // policy reads the whole file into out.
 func (p *parser) policy(root *yaml.Node, out *Policy) {
-	var allowLines []int
+	var allowLines []place
+	var parents, cgroups map[string]place
+	guard := at(root)
 	p.Mapping(root, "", []yamlField{
 		{Key: "version", Read: p.version},
 		{Key: "mode", Read: p.One("mode", modes(), func(s string) { out.Mode = Mode(s) })},
 		{Key: "guard", Read: func(n *yaml.Node) {
+			guard = at(n)
 			p.Mapping(n, "guard", []yamlField{{Key: "parents", Read: func(n *yaml.Node) {
-				p.Texts(n, "guard.parents", "cgroup paths such as /system.slice or names of slices", maxParents, &out.Guard.Parents, parent)
+				parents = p.Texts(n, "guard.parents", "cgroup paths such as /system.slice or names of slices", maxParents, &out.Guard.Parents, parent)
 			}}, {Key: "cgroups", Read: func(n *yaml.Node) {
-				p.Texts(n, "guard.cgroups", "cgroup paths such as /agents/one or names of slices, scopes and services", maxParents, &out.Guard.Cgroups, alone)
+				cgroups = p.Texts(n, "guard.cgroups", "cgroup paths such as /agents/one or names of slices, scopes and services", maxParents, &out.Guard.Cgroups, alone)
 			}}})
 		}},
 		{Key: "hold", Read: p.Truth("hold", &out.Hold)},
@@ -86,11 +89,13 @@ func (p *parser) policy(root *yaml.Node, out *Policy) {
 	if _, i, err := fold(out.Allow); err != nil {
 		p.Fail(allowLines[i], "%s", err)
 	}
+	p.noteOverlaps(out.Allow, allowLines)
+	p.noteGuarded(guard, parents, cgroups)
 }
 
 func (p *parser) version(n *yaml.Node) {
 	if v, ok := yamlInteger(n); !ok || v != 1 {
-		p.Fail(n.Line, "version is %s: accepted is 1", yamlKind(n))
+		p.Fail(at(n), "version is %s: accepted is 1", yamlKind(n))
 	}
 }
 
@@ -186,7 +191,7 @@ func (p *parser) eventFile(into *string) func(*yaml.Node) {
 	return func(n *yaml.Node) {
 		s, ok := yamlText(n)
 		if !ok {
-			p.Fail(n.Line, `events.file is %s: accepted is an absolute path, or "" for standard output`, yamlKind(n))
+			p.Fail(at(n), `events.file is %s: accepted is an absolute path, or "" for standard output`, yamlKind(n))
 			return
 		}
 		if s != "" {
@@ -195,7 +200,7 @@ func (p *parser) eventFile(into *string) func(*yaml.Node) {
 				wrong = "not a file"
 			}
 			if wrong != "" {
-				p.Fail(n.Line, "events.file is %s: %s", yamlQuote(s), wrong)
+				p.Fail(at(n), "events.file is %s: %s", yamlQuote(s), wrong)
 				return
 			}
 		}
@@ -208,11 +213,11 @@ func (p *parser) directory(where string, into *string) func(*yaml.Node) {
 	return func(n *yaml.Node) {
 		s, ok := yamlText(n)
 		if !ok {
-			p.Fail(n.Line, `%s is %s: accepted is the absolute path of a directory, or "" for none`, where, yamlKind(n))
+			p.Fail(at(n), `%s is %s: accepted is the absolute path of a directory, or "" for none`, where, yamlKind(n))
 			return
 		}
 		if wrong := cleanPath(s, 4095); s != "" && wrong != "" {
-			p.Fail(n.Line, "%s is %s: %s", where, yamlQuote(s), wrong)
+			p.Fail(at(n), "%s is %s: %s", where, yamlQuote(s), wrong)
 			return
 		}
 		*into = s
@@ -236,7 +241,7 @@ func (p *parser) resolvers(n *yaml.Node, into *[]netip.Addr) {
 }
 
 // allows reads the list of destinations; it returns the line of each.
-func (p *parser) allows(n *yaml.Node, into *[]Allow) (lines []int) {
+func (p *parser) allows(n *yaml.Node, into *[]Allow) (lines []place) {
 	p.List(n, "allow", "mappings with prefix or name, protocol and ports", maxAllow, func(item *yaml.Node) {
 		a := Allow{Protocol: Any}
 		before := p.Mistakes()
@@ -248,17 +253,17 @@ func (p *parser) allows(n *yaml.Node, into *[]Allow) (lines []int) {
 		})
 		_, prefix := found["prefix"]
 		if _, name := found["name"]; !prefix && !name && p.Mistakes() == before {
-			p.Fail(item.Line, "allow has an item without prefix and name: write for example prefix: 192.0.2.0/24, or name: example.org")
+			p.Fail(at(item), "allow has an item without prefix and name: write for example prefix: 192.0.2.0/24, or name: example.org")
 		}
 		if p.Mistakes() > before {
 			return
 		}
-		line := item.Line
+		line := at(item)
 		same := func(b Allow) bool {
 			return a.Name == b.Name && a.Prefix == b.Prefix && a.Protocol == b.Protocol && slices.Equal(a.Ports, b.Ports)
 		}
 		if i := slices.IndexFunc(*into, same); i >= 0 {
-			p.Fail(line, "allow has %s twice with the same protocol and ports: it stands on line %d already", a, lines[i])
+			p.Fail(line, "allow has %s twice with the same protocol and ports: it stands on line %d already", a, lines[i].Line)
 			return
 		}
 		*into = append(*into, a)
@@ -276,7 +281,7 @@ func (p *parser) allows(n *yaml.Node, into *[]Allow) (lines []int) {
 func (p *parser) prefix(n *yaml.Node, into *netip.Prefix) {
 	s, ok := yamlText(n)
 	if !ok {
-		p.Fail(n.Line, "allow.prefix is %s: accepted is a network such as 192.0.2.0/24 or 2001:db8::/32", yamlKind(n))
+		p.Fail(at(n), "allow.prefix is %s: accepted is a network such as 192.0.2.0/24 or 2001:db8::/32", yamlKind(n))
 		return
 	}
 	prefix, err := netip.ParsePrefix(s)
@@ -284,14 +289,14 @@ func (p *parser) prefix(n *yaml.Node, into *netip.Prefix) {
 		prefix, err = netip.PrefixFrom(a, a.BitLen()), nil
 	}
 	if err != nil {
-		p.Fail(n.Line, "allow.prefix is %s: not a network such as 192.0.2.0/24 or 2001:db8::/32", yamlQuote(s))
+		p.Fail(at(n), "allow.prefix is %s: not a network such as 192.0.2.0/24 or 2001:db8::/32", yamlQuote(s))
 		return
 	}
 	if a := prefix.Addr(); a.Is4In6() && prefix.Bits() >= 96 {
 		prefix = netip.PrefixFrom(a.Unmap(), prefix.Bits()-96)
 	}
 	if m := prefix.Masked(); m != prefix {
-		p.Fail(n.Line, "allow.prefix %s has bits set after its first %d: did you mean %s?", s, prefix.Bits(), m)
+		p.Fail(at(n), "allow.prefix %s has bits set after its first %d: did you mean %s?", s, prefix.Bits(), m)
 		return
 	}
 	*into = prefix
@@ -303,18 +308,18 @@ func (p *parser) ports(n *yaml.Node, into *[]PortRange) {
 	if n.Kind == yaml.SequenceNode {
 		items = n.Content
 		if len(items) == 0 || len(items) > maxPorts {
-			p.Fail(n.Line, "allow.ports has %d items: accepted are 1 to %d; leave the key out for every port", len(items), maxPorts)
+			p.Fail(at(n), "allow.ports has %d items: accepted are 1 to %d; leave the key out for every port", len(items), maxPorts)
 			return
 		}
 	}
 	for _, item := range items {
 		r, ok := portRange(item)
 		if !ok {
-			p.Fail(item.Line, "allow.ports has %s: accepted are ports from 1 to 65535 such as 443, and ranges such as 8000-8100", yamlKind(item))
+			p.Fail(at(item), "allow.ports has %s: accepted are ports from 1 to 65535 such as 443, and ranges such as 8000-8100", yamlKind(item))
 			return
 		}
 		if slices.Contains(*into, r) {
-			p.Fail(item.Line, "allow.ports has %s twice", r)
+			p.Fail(at(item), "allow.ports has %s twice", r)
 			return
 		}
 		*into = append(*into, r)

@@ -22,21 +22,21 @@ func (p *parser) metricsListen(into *string) func(*yaml.Node) {
 	return func(n *yaml.Node) {
 		s, ok := yamlText(n)
 		if !ok {
-			p.Fail(n.Line, "metrics.listen is %s: %s", yamlKind(n), accepted)
+			p.Fail(at(n), "metrics.listen is %s: %s", yamlKind(n), accepted)
 			return
 		}
 		if s == MetricsUnix || s == MetricsOff {
 			*into = s
 			return
 		}
-		at, err := netip.ParseAddrPort(s)
+		addr, err := netip.ParseAddrPort(s)
 		switch {
-		case err != nil || at.Addr().Zone() != "":
-			p.Fail(n.Line, "metrics.listen is %s: %s", yamlQuote(s), accepted)
-		case !at.Addr().Unmap().IsLoopback():
-			p.Fail(n.Line, "metrics.listen is %s: containers can reach an address that is not loopback: name 127.0.0.1 or [::1], or unix", yamlQuote(s))
-		case at.Port() == 0:
-			p.Fail(n.Line, "metrics.listen is %s: name a port", yamlQuote(s))
+		case err != nil || addr.Addr().Zone() != "":
+			p.Fail(at(n), "metrics.listen is %s: %s", yamlQuote(s), accepted)
+		case !addr.Addr().Unmap().IsLoopback():
+			p.Fail(at(n), "metrics.listen is %s: containers can reach an address that is not loopback: name 127.0.0.1 or [::1], or unix", yamlQuote(s))
+		case addr.Port() == 0:
+			p.Fail(at(n), "metrics.listen is %s: name a port", yamlQuote(s))
 		default:
 			*into = s
 		}

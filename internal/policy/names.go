@@ -71,12 +71,12 @@ func (a Allow) covers(name string) bool {
 func (p *parser) allowName(n *yaml.Node, into *string) {
 	s, ok := yamlText(n)
 	if !ok {
-		p.Fail(n.Line, "allow.name is %s: accepted is a name such as example.org or *.example.org", yamlKind(n))
+		p.Fail(at(n), "allow.name is %s: accepted is a name such as example.org or *.example.org", yamlKind(n))
 		return
 	}
 	name := strings.ToLower(strings.TrimSuffix(s, "."))
 	if wrong := badName(name); wrong != "" {
-		p.Fail(n.Line, "allow.name is %s: %s", yamlQuote(s), wrong)
+		p.Fail(at(n), "allow.name is %s: %s", yamlQuote(s), wrong)
 		return
 	}
 	*into = name

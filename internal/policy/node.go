@@ -17,10 +17,10 @@ type yamlField struct {
 
 // Mapping reads a mapping; where names it in messages, empty for the whole file.
 // It returns the lines on which keys stand.
-func (p *yamlReader) Mapping(n *yaml.Node, where string, fields []yamlField) map[string]int {
-	lines := make(map[string]int)
+func (p *yamlReader) Mapping(n *yaml.Node, where string, fields []yamlField) map[string]place {
+	lines := make(map[string]place)
 	if n.Kind != yaml.MappingNode {
-		p.Fail(n.Line, "%s is %s: accepted is a mapping of %s", orFile(where), yamlKind(n), strings.Join(keys(fields), ", "))
+		p.Fail(at(n), "%s is %s: accepted is a mapping of %s", orFile(where), yamlKind(n), strings.Join(keys(fields), ", "))
 		return lines
 	}
 	in := ""
@@ -29,19 +29,19 @@ func (p *yamlReader) Mapping(n *yaml.Node, where string, fields []yamlField) map
 	}
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key, value := n.Content[i], n.Content[i+1]
-		at := slices.IndexFunc(fields, func(f yamlField) bool {
+		field := slices.IndexFunc(fields, func(f yamlField) bool {
 			return key.Kind == yaml.ScalarNode && key.ShortTag() == "!!str" && f.Key == key.Value
 		})
-		if at < 0 {
-			p.Fail(key.Line, "unknown key %s%s%s", yamlQuote(key.Value), in, suggest(key.Value, keys(fields)))
+		if field < 0 {
+			p.Fail(at(key), "unknown key %s%s%s", yamlQuote(key.Value), in, suggest(key.Value, keys(fields)))
 			continue
 		}
-		if line, twice := lines[key.Value]; twice {
-			p.Fail(key.Line, "key %q%s is set twice: it stands on line %d already", key.Value, in, line)
+		if first, twice := lines[key.Value]; twice {
+			p.Fail(at(key), "key %q%s is set twice: it stands on line %d already", key.Value, in, first.Line)
 			continue
 		}
-		lines[key.Value] = key.Line
-		fields[at].Read(value)
+		lines[key.Value] = at(key)
+		fields[field].Read(value)
 	}
 	return lines
 }
@@ -78,11 +78,11 @@ func yamlKind(n *yaml.Node) string {
 // List calls read for each item of a list with at most most items.
 func (p *yamlReader) List(n *yaml.Node, where, of string, most int, read func(item *yaml.Node)) {
 	if n.Kind != yaml.SequenceNode {
-		p.Fail(n.Line, "%s is %s: accepted is a list of %s, [] for none", where, yamlKind(n), of)
+		p.Fail(at(n), "%s is %s: accepted is a list of %s, [] for none", where, yamlKind(n), of)
 		return
 	}
 	if len(n.Content) > most {
-		p.Fail(n.Line, "%s has %d items: at most %d are accepted", where, len(n.Content), most)
+		p.Fail(at(n), "%s has %d items: at most %d are accepted", where, len(n.Content), most)
 		return
 	}
 	for _, item := range n.Content {
@@ -91,27 +91,28 @@ func (p *yamlReader) List(n *yaml.Node, where, of string, most int, read func(it
 }
 
 // Texts reads a list of strings without duplicates; check returns what is wrong
-// with one, or the empty string, and may rewrite it.
-func (p *yamlReader) Texts(n *yaml.Node, where, of string, most int, into *[]string, check func(s string) (clean, wrong string)) {
-	seen := make(map[string]int)
+// with one, or the empty string, and may rewrite it. It returns where each stands.
+func (p *yamlReader) Texts(n *yaml.Node, where, of string, most int, into *[]string, check func(s string) (clean, wrong string)) map[string]place {
+	seen := make(map[string]place)
 	p.List(n, where, of, most, func(item *yaml.Node) {
 		s, ok := yamlText(item)
 		if !ok {
-			p.Fail(item.Line, "%s has %s: accepted are %s", where, yamlKind(item), of)
+			p.Fail(at(item), "%s has %s: accepted are %s", where, yamlKind(item), of)
 			return
 		}
 		s, wrong := check(s)
 		if wrong != "" {
-			p.Fail(item.Line, "%s has %s: %s", where, yamlQuote(s), wrong)
+			p.Fail(at(item), "%s has %s: %s", where, yamlQuote(s), wrong)
 			return
 		}
 		if line, twice := seen[s]; twice {
-			p.Fail(item.Line, "%s has %s twice: it stands on line %d already", where, yamlQuote(s), line)
+			p.Fail(at(item), "%s has %s twice: it stands on line %d already", where, yamlQuote(s), line.Line)
 			return
 		}
-		seen[s] = item.Line
+		seen[s] = at(item)
 		*into = append(*into, s)
 	})
+	return seen
 }
 
 // yamlText returns a string scalar.
@@ -130,7 +131,7 @@ func (p *yamlReader) One(where string, accepted []string, into func(string)) fun
 		if n.Kind == yaml.ScalarNode {
 			word = n.Value
 		}
-		p.Fail(n.Line, "%s is %s%s", where, yamlKind(n), suggest(word, accepted))
+		p.Fail(at(n), "%s is %s%s", where, yamlKind(n), suggest(word, accepted))
 	}
 }
 
@@ -138,7 +139,7 @@ func (p *yamlReader) One(where string, accepted []string, into func(string)) fun
 func (p *yamlReader) Truth(where string, into *bool) func(*yaml.Node) {
 	return func(n *yaml.Node) {
 		if n.Kind != yaml.ScalarNode || n.ShortTag() != "!!bool" {
-			p.Fail(n.Line, "%s is %s: accepted are true and false", where, yamlKind(n))
+			p.Fail(at(n), "%s is %s: accepted are true and false", where, yamlKind(n))
 			return
 		}
 		*into = strings.EqualFold(n.Value, "true")
@@ -150,7 +151,7 @@ func (p *yamlReader) Number(where, unit string, low, high int, into *int) func(*
 	return func(n *yaml.Node) {
 		v, ok := yamlInteger(n)
 		if !ok || v < int64(low) || v > int64(high) {
-			p.Fail(n.Line, "%s is %s: accepted are %s from %d to %d", where, yamlKind(n), unit, low, high)
+			p.Fail(at(n), "%s is %s: accepted are %s from %d to %d", where, yamlKind(n), unit, low, high)
 			return
 		}
 		*into = int(v)
@@ -180,7 +181,7 @@ func (p *yamlReader) Size(where string, high int64, into *int64) func(*yaml.Node
 			v, ok = bytesOf(s)
 		}
 		if !ok || v < 1 || v > high {
-			p.Fail(n.Line, "%s is %s: accepted are bytes from 1 to %d, also as 64KiB, 64MiB or 1GiB", where, yamlKind(n), high)
+			p.Fail(at(n), "%s is %s: accepted are bytes from 1 to %d, also as 64KiB, 64MiB or 1GiB", where, yamlKind(n), high)
 			return
 		}
 		*into = v
@@ -205,7 +206,7 @@ func (p *yamlReader) Word(where, accepted string, into *string) func(*yaml.Node)
 	return func(n *yaml.Node) {
 		s, ok := yamlText(n)
 		if !ok || s == "" || len(s) > 1024 || strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r > '~' }) {
-			p.Fail(n.Line, "%s: accepted is %s, without blanks", where, accepted)
+			p.Fail(at(n), "%s: accepted is %s, without blanks", where, accepted)
 			return
 		}
 		*into = s

@@ -1,8 +1,6 @@
 package policy
 
 import (
-	"errors"
-	"fmt"
 	"io"
 	"os"
 )
@@ -15,30 +13,47 @@ type Error = yamlError
 func Load(path string) (Policy, error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return Policy{}, fmt.Errorf("open policy %s: %w", path, errors.Unwrap(err)) // os.Open's error says open, too
+		return Policy{}, err
 	}
 	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, MaxFile+1))
+	data, err := Read(f)
 	if err != nil {
-		return Policy{}, fmt.Errorf("read policy: %w", err)
+		return Policy{}, err
 	}
 	return Parse(path, data)
 }
+
+// Read reads a policy's text, as far as Parse needs it to refuse a file that is too large.
+func Read(r io.Reader) ([]byte, error) { return io.ReadAll(io.LimitReader(r, MaxFile+1)) }
 
 // Parse reads a policy; what the data leaves out is as in Default. name is the
 // file's name for errors. On any mistake it returns the zero Policy and all
 // mistakes joined, in the order of their lines, each an *Error of one line.
 func Parse(name string, data []byte) (Policy, error) {
-	p := parser{yamlReader{Name: name}}
+	policy, _, err := parse(parser{yamlReader: yamlReader{Name: name}}, data)
+	return policy, err
+}
+
+// Check is Parse, and also tells what is accepted and probably not meant, in the order of lines. there says whether this machine has a
+// cgroup, by its path or its unit's name.
+func Check(name string, data []byte, there func(cgroup string) bool) (Policy, []*Error, error) {
+	return parse(parser{yamlReader{Name: name}, there}, data)
+}
+
+func parse(p parser, data []byte) (Policy, []*Error, error) {
 	policy := Default()
 	if root := p.Document(data); root != nil {
 		p.policy(root, &policy)
 	}
 	if err := p.Err(); err != nil {
-		return Policy{}, err
+		return Policy{}, nil, err
 	}
-	return policy, nil
+	sortByPlace(p.notes)
+	return policy, p.notes, nil
 }
 
 // parser knows the keys.
-type parser struct{ yamlReader }
+type parser struct {
+	yamlReader
+	there func(cgroup string) bool // nil: not asked
+}

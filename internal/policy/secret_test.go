@@ -39,7 +39,7 @@ func TestSecretFiles(t *testing.T) { // G2
 	} {
 		p, err := Parse("p.yaml", []byte("taint:\n  secret_files:\n    - \""+c.line+"\"\n"))
 		if c.wrong != "" {
-			if err == nil || !strings.Contains(err.Error(), c.wrong) || !strings.HasPrefix(err.Error(), "p.yaml:3: taint.secret_files has ") {
+			if err == nil || !strings.Contains(err.Error(), c.wrong) || !strings.HasPrefix(err.Error(), "p.yaml:3:7: taint.secret_files has ") {
 				t.Errorf("%s: %v, want %q", c.line, err, c.wrong)
 			}
 			continue

@@ -31,12 +31,12 @@ func (p *parser) tools(n *yaml.Node, into *[]Tool) {
 		})
 		for _, key := range []string{"name", "taint"} {
 			if _, ok := found[key]; !ok && p.Mistakes() == before {
-				p.Fail(item.Line, `taint.tools has an item without %s: write for example {name: "mcp__browser__*", taint: [corruption]}`, key)
+				p.Fail(at(item), `taint.tools has an item without %s: write for example {name: "mcp__browser__*", taint: [corruption]}`, key)
 			}
 		}
 		for _, other := range *into {
 			if other.Name == t.Name && p.Mistakes() == before {
-				p.Fail(item.Line, "taint.tools has %s twice: only the first counts", yamlQuote(t.Name))
+				p.Fail(at(item), "taint.tools has %s twice: only the first counts", yamlQuote(t.Name))
 			}
 		}
 		*into = append(*into, t)
@@ -46,7 +46,7 @@ func (p *parser) tools(n *yaml.Node, into *[]Tool) {
 func (p *parser) toolName(n *yaml.Node, into *string) {
 	s, ok := yamlText(n)
 	if !ok || s == "" || len(s) > maxToolName || strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r > '~' }) {
-		p.Fail(n.Line, "taint.tools.name is %s: accepted is the name of a tool, in which * stands for any text", yamlKind(n))
+		p.Fail(at(n), "taint.tools.name is %s: accepted is the name of a tool, in which * stands for any text", yamlKind(n))
 		return
 	}
 	*into = s

@@ -2,6 +2,7 @@ package runner
 
 import (
 	"errors"
+	"fmt"
 	"net"
 	"os"
 	"os/exec"
@@ -208,8 +209,12 @@ func TestRelay(t *testing.T) {
 		pulse.Alive()
 		w.Close()
 		syscall.Close(fd)
-		world := World{Environ: append(tc.environ, "NOTIFY_SOCKET="+path), Say: t.Errorf}
+		said := ""
+		world := World{Environ: append(tc.environ, "NOTIFY_SOCKET="+path), Say: func(format string, args ...any) { said += fmt.Sprintf(format, args...) }}
 		world.relay(r, -1)
+		if !strings.HasPrefix(said, "weir run: ready: ") { // F44
+			t.Errorf("%v: said %q", tc.environ, said)
+		}
 		world.notify("END")
 		var got []string
 		for b := make([]byte, 64); ; {

@@ -36,6 +36,7 @@ func (w World) relay(sensor io.Reader, readyFD int) {
 			return
 		}
 		if b == readyByte {
+			w.Say("weir run: ready: what the policy guards is guarded from now on")
 			if readyFD > 2 {
 				f := os.NewFile(uintptr(readyFD), "ready")
 				f.Write([]byte{readyByte}) // nobody may wait for it any more

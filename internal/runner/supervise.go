@@ -57,6 +57,7 @@ func (w World) Supervise(ctx context.Context, args []string, watch func(context.
 			w.Say("weir run: go on when memory is short: %v", err)
 		}
 	}
+	w.Say("weir run: getting ready: it loads its programs into the kernel, which can take half a minute")
 	go w.relay(ready, readyFD)
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
