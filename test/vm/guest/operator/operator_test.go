@@ -85,7 +85,7 @@ func TestBadInput(t *testing.T) {
 		refused(t, 1, "no cgroup /init.scope.not", "taint", "/init.scope.not", "secret")
 		refused(t, 2, "unknown flag", "run", "--polcy", "x")
 		refused(t, 2, "nonsense", "mode", "nonsense", "--why", "test")
-		refused(t, 1, "no such file", "run", "--policy", "/nonexistent.yaml")
+		refused(t, 1, "it does not exist: check the path", "run", "--policy", "/nonexistent.yaml")
 		denied(t, world, session, "after-words")
 	})
 
@@ -103,7 +103,7 @@ func TestBadInput(t *testing.T) {
 			t.Fatal(err)
 		}
 		err = control.NewClient("/run/weir").Reload(context.Background())
-		if err == nil || !strings.Contains(err.Error(), `rig-policy.yaml:2: unknown key "alow"`) {
+		if err == nil || !strings.Contains(err.Error(), `rig-policy.yaml:2:1: unknown key "alow"`) {
 			t.Errorf("a bad policy was answered with %v", err)
 		}
 		if err := os.WriteFile("/run/rig-policy.yaml", good, 0o600); err != nil {
