@@ -96,9 +96,9 @@ func TestF44JSONErrors(t *testing.T) {
 		if streams[c[0]] {
 			continue
 		}
-		args := append(append([]string{}, c...), "--no-such-flag")
+		args := append(append([]string{}, c...), "--zz")
 		_, text, want := weirSays(t, 0, args...)
-		if want != 2 || strings.Count(text, "\n") != 1 || !strings.Contains(text, "unknown flag --no-such-flag") {
+		if want != 2 || strings.Count(text, "\n") != 1 || !strings.Contains(text, "unknown flag --zz") {
 			t.Errorf("%q: exit %d, %s", args, want, text)
 		}
 		out, err, code := weirSays(t, 0, append(args, "--json")...)
