@@ -143,8 +143,9 @@ func pathParts(p string) []string { return strings.Split(strings.Trim(cleanPath(
 
 // pathPatterns are patterns in parts, made ready for who asks more than once.
 type pathPatterns []struct {
-	not bool // what the others do not mean
-	all []string
+	not  bool // what the others do not mean
+	all  []string
+	head int // so many parts of it, at its beginning, are no patterns
 }
 
 func readPatterns(list []string) pathPatterns {
@@ -152,6 +153,9 @@ func readPatterns(list []string) pathPatterns {
 	for i, p := range list {
 		p, out[i].not = strings.CutPrefix(p, "!")
 		out[i].all = strings.Split(strings.Trim(p, "/"), "/")
+		for out[i].head < len(out[i].all) && !strings.ContainsAny(out[i].all[out[i].head], "*?[\\") {
+			out[i].head++
+		}
 	}
 	return out
 }
@@ -164,7 +168,11 @@ func (list pathPatterns) match(parts []string) bool {
 	if n := len(parts) - 1; n >= 0 && parts[n] == anyFile {
 		file = parts[:n]
 	}
+	plain := !slices.ContainsFunc(parts, func(p string) bool { return strings.ContainsAny(p, "*?~\x01") })
 	for _, p := range list {
+		if plain && (len(parts) < p.head || !slices.Equal(parts[:p.head], p.all[:p.head])) {
+			continue // most are told by that
+		}
 		if !p.not {
 			found = found || matches(p.all, parts)
 		} else if found && matches(p.all, file) {
