@@ -1,11 +1,11 @@
 /* Who opens a secret file is tainted before the open returns (G2). Files are
  * known by inode, so that no other name, mount or namespace hides one; a
  * directory's entry covers what is made in it later. */
+#include "policy.h"
 #include "stain.h"
 
 char LICENSE[] SEC("license") = "GPL";
 
-#define MAX_POLICIES 64
 #define MAX_NAMES 32
 #define MAX_STEPS 64
 #define FILTER_WORDS 512
@@ -15,6 +15,9 @@ char LICENSE[] SEC("license") = "GPL";
 #define FMODE_READ 1
 #define S_IFMT 0170000
 #define S_IFDIR 0040000
+#define S_IFCHR 0020000
+#define DEVICE_VHOST_NET (10 << 20 | 238)
+#define DEVICE_VHOST_VSOCK (10 << 20 | 241)
 #define SB_INTERNAL ((1UL << 22) | (1UL << 31)) /* SB_KERNMOUNT, SB_NOUSER: memfd and the like */
 #define RENAME_EXCHANGE 2
 
@@ -456,15 +459,31 @@ static __always_inline int look_below(struct inode *inode, struct dentry *above)
 	return taint(&w, above, SECRET_DEEP);
 }
 
+/* A thread of the kernel sends for who has one of these, without any socket of his (B48). */
+__noinline int may_open_device(__u32 device)
+{
+	struct where w;
+	if (device != DEVICE_VHOST_NET && device != DEVICE_VHOST_VSOCK)
+		return 1;
+	walk_current(&w);
+	if (is_let(&w))
+		return 1;
+	count(COUNT_DENIED_SOCKET);
+	return 0;
+}
+
 /* do_dentry_open calls it for every way to open: also exec, io_uring, handles and /proc/PID/fd. Not for
  * O_PATH, which reads nothing. */
 SEC("fmod_ret/security_file_open")
 int BPF_PROG(weir_open, struct file *file)
 {
+	__u32 kind = file->f_inode->i_mode & S_IFMT;
+	if (kind == S_IFCHR && !may_open_device(file->f_inode->i_rdev))
+		ANSWER(-EPERM);
 	struct secret_filter *f = filter();
 	if (!f || may_open_all())
 		ANSWER(0);
-	if ((file->f_inode->i_mode & S_IFMT) == S_IFDIR || !(file->f_mode & FMODE_READ))
+	if (kind == S_IFDIR || !(file->f_mode & FMODE_READ))
 		ANSWER(0);
 	struct dentry *dentry = file->f_path.dentry;
 	if (dentry->d_inode != file->f_inode) {

@@ -162,6 +162,53 @@ int weir_name_send6(struct bpf_sock_addr *ctx)
 	return steer(ctx, 0, 1);
 }
 
+/* reply keeps what the resolver answers to a container in it: whoever asked may have left its port meanwhile,
+ * to somebody who shares it (B72). For the sensor's own cgroup. */
+static __always_inline int reply(struct bpf_sock_addr *ctx, struct bpf_sock_tuple *tuple, __u32 size)
+{
+	__u64 *container = ctx->sk ? bpf_sk_storage_get(&answerers, ctx->sk, 0, 0) : 0;
+	if (!container)
+		return ALLOW;
+	struct bpf_sock *peer = bpf_sk_lookup_udp(ctx, tuple, size, BPF_F_CURRENT_NETNS, 0);
+	if (!peer)
+		return DENY;
+	struct where w;
+	walk_cgroup(&w, cgroup_of_socket(peer));
+	int own = w.container == *container && !shared_outside(&w, address_of(peer));
+	bpf_sk_release(peer);
+	return own ? ALLOW : DENY;
+}
+
+SEC("cgroup/sendmsg4")
+int weir_reply4(struct bpf_sock_addr *ctx)
+{
+	struct bpf_sock_tuple tuple = {};
+	struct bpf_sock *sk = ctx->sk;
+	if (!sk)
+		return ALLOW;
+	tuple.ipv4.saddr = sk->src_ip4;
+	tuple.ipv4.daddr = ctx->user_ip4;
+	tuple.ipv4.sport = bpf_htons(sk->src_port);
+	tuple.ipv4.dport = ctx->user_port;
+	return reply(ctx, &tuple, sizeof(tuple.ipv4));
+}
+
+SEC("cgroup/sendmsg6")
+int weir_reply6(struct bpf_sock_addr *ctx)
+{
+	struct bpf_sock_tuple tuple = {};
+	struct bpf_sock *sk = ctx->sk;
+	if (!sk)
+		return ALLOW;
+	__u32 from[4] = {sk->src_ip6[0], sk->src_ip6[1], sk->src_ip6[2], sk->src_ip6[3]};
+	__u32 to[4] = {ctx->user_ip6[0], ctx->user_ip6[1], ctx->user_ip6[2], ctx->user_ip6[3]};
+	__builtin_memcpy(tuple.ipv6.saddr, from, sizeof(from));
+	__builtin_memcpy(tuple.ipv6.daddr, to, sizeof(to));
+	tuple.ipv6.sport = bpf_htons(sk->src_port);
+	tuple.ipv6.dport = ctx->user_port;
+	return reply(ctx, &tuple, sizeof(tuple.ipv6));
+}
+
 /* show puts back what was asked for. */
 static __always_inline int show(struct bpf_sock_addr *ctx, int ip4)
 {

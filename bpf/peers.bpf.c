@@ -25,7 +25,7 @@ struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 4096);
 	__type(key, struct unix_peer);
-	__type(value, enum unix_listed);
+	__type(value, struct unix_listed);
 	__uint(pinning, LIBBPF_PIN_BY_NAME);
 } unix_peers SEC(".maps");
 
@@ -76,16 +76,23 @@ struct sock___listens {
 	struct pid___listens *sk_peer_pid; /* of who called listen, as the first pid namespace has it */
 } __attribute__((preserve_access_index));
 
-/* A name is what its socket was bound to, below whatever root its binder had. */
+/* A name is what its socket was bound to, below whatever root its binder had. Its last part is the name of
+ * the file, so the directory tells where that is; nobody has an abstract name twice. */
 static __always_inline int is_listed(struct unix_peer *key, struct sock *sk)
 {
-	enum unix_listed *how = bpf_map_lookup_elem(&unix_peers, key);
+	struct unix_listed *l = bpf_map_lookup_elem(&unix_peers, key);
 	struct settings *c = configuration();
-	if (!how)
+	if (!l)
 		return 0;
-	return *how == LISTED_PEER ||
-	       (c && c->daemon &&
-	        (__u32)BPF_CORE_READ((struct sock___listens *)sk, sk_peer_pid, numbers[0].nr) == c->daemon);
+	if (l->how == LISTED_OWN)
+		return c && c->daemon &&
+		       (__u32)BPF_CORE_READ((struct sock___listens *)sk, sk_peer_pid, numbers[0].nr) ==
+		           c->daemon;
+	if (key->path[0] == '@')
+		return 1;
+	struct inode *directory = BPF_CORE_READ((struct unix_sock *)sk, path.dentry, d_parent, d_inode);
+	return l->directory && BPF_CORE_READ(directory, i_ino) == l->directory &&
+	       BPF_CORE_READ(directory, i_sb, s_dev) == l->device;
 }
 
 /* peer: may the current process, in w, talk to the owner of sk? */

@@ -4,7 +4,7 @@
 #define WEIR_TYPES_H
 
 /* Pins of another version are never adopted: raise it with every change of a pinned map. */
-enum abi { ABI_VERSION = 11 };
+enum abi { ABI_VERSION = 12 };
 
 /* Levels of the cgroup tree that a program walks, the root being level 0.
  * What lies deeper inside a guarded parent is denied (B53). */
@@ -158,10 +158,16 @@ enum unix_end {
 	UNIX_OWN = 2,     /* made under guard, or found to be the container's alone */
 };
 
-/* Who may be heard under a listed name. */
-enum unix_listed {
-	LISTED_PEER = 1, /* whoever is not guarded and has bound it */
-	LISTED_OWN = 2,  /* the daemon: another process can bind the same name below a root of its own */
+/* Who may be heard under a listed name: another process can bind the same one below a root of its own. */
+enum unix_how {
+	LISTED_PEER = 1, /* whoever is not guarded and has bound it, a path in that directory of the host's */
+	LISTED_OWN = 2,  /* the daemon */
+};
+
+struct unix_listed {
+	enum unix_how how;
+	__u32 device;    /* of the directory that the path leads to; 0: it leads nowhere */
+	__u64 directory; /* its inode */
 };
 
 #define UNIX_PATH 108

@@ -285,6 +285,7 @@ struct inode {
 	struct super_block *i_sb;
 	long unsigned int i_ino;
 	unsigned int i_nlink;
+	dev_t i_rdev;
 };
 
 struct dentry {
@@ -402,6 +403,7 @@ struct udp_sock {
 struct unix_sock {
 	struct sock sk;
 	struct unix_address *addr;
+	struct path path;
 	struct sock *peer;
 };
 

@@ -145,6 +145,9 @@ func mount(m specs.Mount, s *specs.Spec, f facts, add func(id, severity, format 
 	if linux.CgroupBelow(source, "/dev/infiniband") || source == "/dev" {
 		add("rdma_device", high, "%s is mounted: RDMA sends with no socket (B48)", m.Source)
 	}
+	if source == "/dev/vhost-net" || source == "/dev/vhost-vsock" || source == "/dev" {
+		add("vhost_device", high, "%s is mounted: through /dev/vhost-net and /dev/vhost-vsock the kernel sends with no socket (B48)", m.Source)
+	}
 }
 
 func isBind(m specs.Mount) bool {
@@ -170,6 +173,9 @@ const (
 	ibMajor   = 231
 )
 
+// vhostMinors are those of vhost-net and vhost-vsock.
+var vhostMinors = []int64{238, 241}
+
 func devices(s *specs.Spec, add func(id, severity, format string, args ...any)) {
 	if s.Linux == nil {
 		return
@@ -180,6 +186,9 @@ func devices(s *specs.Spec, add func(id, severity, format string, args ...any)) 
 		}
 		if d.Type == "c" && d.Major == ibMajor || strings.HasPrefix(d.Path, "/dev/infiniband/") {
 			add("rdma_device", high, "it has %s: RDMA sends with no socket (B48)", d.Path)
+		}
+		if d.Type == "c" && d.Major == miscMajor && slices.Contains(vhostMinors, d.Minor) {
+			add("vhost_device", high, "it has %s: the kernel sends with no socket (B48)", d.Path)
 		}
 	}
 	if s.Linux.Resources == nil {
@@ -192,6 +201,9 @@ func devices(s *specs.Spec, add func(id, severity, format string, args ...any)) 
 		if *d.Major == miscMajor && d.Minor != nil && *d.Minor == tunMinor && capabilities(s)["CAP_NET_ADMIN"] {
 			// runtimes let every container have it: of no use without that capability
 			add("tun_device", high, "it may make the device 10:200: a tunnel carries what it likes (B48)")
+		}
+		if *d.Major == miscMajor && d.Minor != nil && slices.Contains(vhostMinors, *d.Minor) {
+			add("vhost_device", high, "it may make the device 10:%d: the kernel sends with no socket (B48)", *d.Minor)
 		}
 		if *d.Major == ibMajor {
 			add("rdma_device", high, "it may make devices 231:*: RDMA sends with no socket (B48)")

@@ -54,7 +54,7 @@ func capable(names ...string) func(*specs.Spec) {
 }
 
 func TestFindings(t *testing.T) {
-	ib := int64(231)
+	ib, misc, vhostNet := int64(231), int64(10), int64(238)
 	for _, c := range []struct {
 		id, name string
 		change   func(*specs.Spec)
@@ -112,6 +112,13 @@ func TestFindings(t *testing.T) {
 		{"B48", "RDMA", func(s *specs.Spec) {
 			s.Linux.Resources.Devices = append(s.Linux.Resources.Devices, specs.LinuxDeviceCgroup{Allow: true, Type: "c", Major: &ib, Access: "rw"})
 		}, facts{}, []string{"rdma_device:high"}},
+		{"B48", "a guest's device", func(s *specs.Spec) {
+			s.Linux.Devices = []specs.LinuxDevice{{Path: "/dev/vhost-vsock", Type: "c", Major: 10, Minor: 241}}
+		}, facts{}, []string{"vhost_device:high"}},
+		{"B48", "a guest's device by bind", bind("/dev/vhost-net", "/dev/vhost-net"), facts{}, []string{"vhost_device:high"}},
+		{"B48", "a guest's device that it may make", func(s *specs.Spec) {
+			s.Linux.Resources.Devices = append(s.Linux.Resources.Devices, specs.LinuxDeviceCgroup{Allow: true, Type: "c", Major: &misc, Minor: &vhostNet, Access: "rwm"})
+		}, facts{}, []string{"vhost_device:high"}},
 		{"B48", "NFS", func(s *specs.Spec) {
 			s.Mounts = append(s.Mounts, specs.Mount{Destination: "/n", Type: "nfs4", Source: "server:/x"})
 		}, facts{}, []string{"network_volume:high"}},

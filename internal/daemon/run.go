@@ -222,7 +222,10 @@ func (d *daemon) load(db *bbolt.DB) error {
 		}
 		return err
 	}
-	if d.egress, err = netegress.Load(netegress.Options{Types: d.opts.Types, PinDir: d.opts.PinDir, State: d.state, Logger: logger, Handle: d}); err != nil {
+	if d.egress, err = netegress.Load(netegress.Options{
+		Types: d.opts.Types, PinDir: d.opts.PinDir, State: d.state, Logger: logger, Handle: d,
+		Inode: func(fd int) (uint32, uint64, error) { return d.files.Inode(fd) },
+	}); err != nil {
 		return errors.Join(err, d.state.Close())
 	}
 	if d.execs, err = exec.Load(exec.Options{Types: d.opts.Types, PinDir: d.opts.PinDir, Logger: logger}); err != nil {

@@ -148,6 +148,10 @@ func (s *Redirect) begin(b *box, ns *os.File, pid int) (*resolver, uint64, error
 	if err != nil {
 		return nil, 0, err
 	}
+	if err := s.watchReplies(); err != nil {
+		r.sockets.close()
+		return nil, 0, err
+	}
 	err = r.sockets.each(func(fd uintptr) error {
 		return s.objects.Answerers.Put(uint32(fd), b.container)
 	})

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/netip"
+	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -51,10 +53,11 @@ type Redirect struct {
 	running sync.WaitGroup
 	failed  atomic.Uint64 // resolvers that could not be started
 
-	mu    sync.Mutex
-	boxes map[uint64]*box
-	reals map[uint64][]namesRealKey // by grant
-	past  RedirectCounts            // of resolvers that have ended
+	mu      sync.Mutex
+	replies []io.Closer // what looks whom the sensor answers
+	boxes   map[uint64]*box
+	reals   map[uint64][]namesRealKey // by grant
+	past    RedirectCounts            // of resolvers that have ended
 }
 
 // Load makes or adopts the pinned maps and loads the programs. It attaches them only
@@ -90,6 +93,35 @@ func (s *Redirect) attach(container uint64) error {
 		}
 	}
 	return nil
+}
+
+// watchReplies has the kernel look whom an answer goes to. The link ends with this process, as what answers does.
+func (s *Redirect) watchReplies() error {
+	if s.replies != nil {
+		return nil
+	}
+	path, err := linux.CgroupOf(os.Getpid())
+	if err != nil {
+		return err
+	}
+	var links []io.Closer
+	for _, p := range []program{{s.objects.WeirReply4, ebpf.AttachCGroupUDP4Sendmsg}, {s.objects.WeirReply6, ebpf.AttachCGroupUDP6Sendmsg}} {
+		l, err := link.AttachCgroup(link.CgroupOptions{Path: linux.CgroupDir(path), Attach: p.as, Program: p.prog})
+		if err != nil {
+			return errors.Join(fmt.Errorf("look at the resolver's answers: %w", err), closeAll(links))
+		}
+		links = append(links, l)
+	}
+	s.replies = links
+	return nil
+}
+
+func closeAll(links []io.Closer) error {
+	var errs []error
+	for _, l := range links {
+		errs = append(errs, l.Close())
+	}
+	return errors.Join(errs...)
 }
 
 // detach lets go of them. Others have programs on the same cgroup, which may have to stay for longer.
@@ -166,7 +198,7 @@ func (s *Redirect) Close() error {
 	}
 	s.mu.Unlock()
 	s.running.Wait()
-	return s.objects.Close()
+	return errors.Join(closeAll(s.replies), s.objects.Close())
 }
 
 // adopt takes up what an earlier daemon has handed out. Its leases are void: it is

@@ -256,6 +256,8 @@ const (
 	namesProgWeirNameRecv6 = "weir_name_recv6"
 	namesProgWeirNameSend4 = "weir_name_send4"
 	namesProgWeirNameSend6 = "weir_name_send6"
+	namesProgWeirReply4    = "weir_reply4"
+	namesProgWeirReply6    = "weir_reply6"
 )
 
 // loadNames returns the embedded CollectionSpec for names.
@@ -308,6 +310,8 @@ type namesProgramSpecs struct {
 	WeirNameRecv6 *ebpf.ProgramSpec `ebpf:"weir_name_recv6"`
 	WeirNameSend4 *ebpf.ProgramSpec `ebpf:"weir_name_send4"`
 	WeirNameSend6 *ebpf.ProgramSpec `ebpf:"weir_name_send6"`
+	WeirReply4    *ebpf.ProgramSpec `ebpf:"weir_reply4"`
+	WeirReply6    *ebpf.ProgramSpec `ebpf:"weir_reply6"`
 }
 
 // namesMapSpecs contains maps before they are loaded into the kernel.
@@ -430,6 +434,8 @@ type namesPrograms struct {
 	WeirNameRecv6 *ebpf.Program `ebpf:"weir_name_recv6"`
 	WeirNameSend4 *ebpf.Program `ebpf:"weir_name_send4"`
 	WeirNameSend6 *ebpf.Program `ebpf:"weir_name_send6"`
+	WeirReply4    *ebpf.Program `ebpf:"weir_reply4"`
+	WeirReply6    *ebpf.Program `ebpf:"weir_reply6"`
 }
 
 func (p *namesPrograms) Close() error {
@@ -442,6 +448,8 @@ func (p *namesPrograms) Close() error {
 		p.WeirNameRecv6,
 		p.WeirNameSend4,
 		p.WeirNameSend6,
+		p.WeirReply4,
+		p.WeirReply6,
 	)
 }
 

@@ -17,7 +17,7 @@ func (e *Egress) OpenPeer(slot uint32, path string) error {
 	if !known {
 		return fmt.Errorf("open Unix peer %s: policy %d is not in force", path, slot)
 	}
-	if err := e.putPeer(slot, &l, path, peersUnixListedLISTED_OWN); err != nil {
+	if err := e.putPeer(slot, &l, path, own); err != nil {
 		return err
 	}
 	e.slots[slot] = l
@@ -40,13 +40,16 @@ func (e *Egress) ClosePeer(slot uint32, path string) error {
 	return deleted(e.peers.UnixPeers.Delete(&key))
 }
 
+// own is a Unix socket of the sensor itself.
+var own = peersUnixListed{How: peersUnixHowLISTED_OWN}
+
 func (e *Egress) putPeer(slot uint32, l *loaded, path string, listed peersUnixListed) error {
 	key := peerKey(slot, l.generation, path)
 	if len(path) >= len(key.Path) {
 		return fmt.Errorf("write allowed Unix peer %s: the path is longer than %d bytes", path, len(key.Path)-1)
 	}
 	l.peers = append(l.peers, key)
-	if err := e.peers.UnixPeers.Put(&key, listed); err != nil {
+	if err := e.peers.UnixPeers.Put(&key, &listed); err != nil {
 		return fmt.Errorf("write allowed Unix peer %s: %w", path, err)
 	}
 	return nil

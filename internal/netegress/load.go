@@ -34,7 +34,8 @@ type Options struct {
 	State  *taint.State // stays the caller's; loaded before
 	Logger logrus.FieldLogger
 	Handle Handler
-	Ring   uint32 // bytes of each ring, see bpfobj.Options
+	Inode  func(fd int) (device uint32, inode uint64, err error) // what the kernel calls what a descriptor of this process has open
+	Ring   uint32                                                // bytes of each ring, see bpfobj.Options
 }
 
 // Handler is told what the kernel saw. Its methods are called from one
@@ -61,6 +62,7 @@ type Egress struct {
 	commands map[command][]opened // what a command was granted lately
 	slots    map[uint32]loaded
 	bridges  map[uint32][]string // Unix peers of the sensor itself, by slot
+	places   map[string]place    // directories of listed Unix peers
 	closing  map[uint64]closing  // by grant
 	saw      saw
 	queues   sync.Map // by container, a *sync.Mutex
@@ -70,7 +72,7 @@ type Egress struct {
 
 // Load makes or adopts the pinned maps and loads the programs. It attaches nothing.
 func Load(o Options) (*Egress, error) {
-	e := &Egress{opts: o, grants: map[uint64]*live{}, commands: map[command][]opened{}, slots: map[uint32]loaded{}, bridges: map[uint32][]string{}, closing: map[uint64]closing{}, saw: saw{}}
+	e := &Egress{opts: o, grants: map[uint64]*live{}, commands: map[command][]opened{}, slots: map[uint32]loaded{}, bridges: map[uint32][]string{}, places: map[string]place{}, closing: map[uint64]closing{}, saw: saw{}}
 	e.opts.Types = nil
 	e.pins = bpfobj.Maps{}
 	for _, load := range []struct {
@@ -209,6 +211,7 @@ func (e *Egress) Run(ctx context.Context) error {
 		return errors.Join(drain(ctx, e.recs, pace, e.record), pace.End())
 	})
 	group.Go(func() error { e.sweep(ctx); return nil })
+	group.Go(func() error { e.watchPlaces(ctx); return nil })
 	return group.Wait()
 }
 

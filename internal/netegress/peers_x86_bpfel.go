@@ -199,12 +199,19 @@ const (
 	peersUnixEndUNIX_OWN     peersUnixEnd = 2
 )
 
-type peersUnixListed uint32
+type peersUnixHow uint32
 
 const (
-	peersUnixListedLISTED_PEER peersUnixListed = 1
-	peersUnixListedLISTED_OWN  peersUnixListed = 2
+	peersUnixHowLISTED_PEER peersUnixHow = 1
+	peersUnixHowLISTED_OWN  peersUnixHow = 2
 )
+
+type peersUnixListed struct {
+	_         structs.HostLayout
+	How       peersUnixHow
+	Device    uint32
+	Directory uint64
+}
 
 type peersUnixPeer struct {
 	_          structs.HostLayout

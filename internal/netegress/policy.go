@@ -21,6 +21,7 @@ type loaded struct {
 	generation uint32
 	prefixes   []egressPrefix
 	peers      []peersUnixPeer
+	listed     []string // Unix peers of the policy itself
 	trusted    []packetPrefix
 }
 
@@ -28,6 +29,7 @@ type loaded struct {
 // beside the old ones under a new generation; one update of the slot then
 // switches over, and the old ones are deleted.
 func (e *Egress) SetPolicy(slot uint32, p policy.Policy) error {
+	e.find(p.UnixPeers)
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.setPolicy(slot, p)
@@ -69,6 +71,7 @@ func (e *Egress) setPolicy(slot uint32, p policy.Policy) error {
 
 // AddPolicy puts a policy in force in a free slot and returns it.
 func (e *Egress) AddPolicy(p policy.Policy) (uint32, error) {
+	e.find(p.UnixPeers)
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for slot := uint32(BaseSlot + 1); slot < maxSlots; slot++ {
@@ -122,11 +125,15 @@ func (e *Egress) write(slot uint32, l *loaded, p policy.Policy) error {
 			return fmt.Errorf("write allowed destination %s: %w", d.Prefix, err)
 		}
 	}
-	for listed, paths := range map[peersUnixListed][]string{peersUnixListedLISTED_PEER: p.UnixPeers, peersUnixListedLISTED_OWN: e.bridges[slot]} {
-		for _, path := range paths {
-			if err := e.putPeer(slot, l, path, listed); err != nil {
-				return err
-			}
+	l.listed = p.UnixPeers
+	for _, path := range p.UnixPeers {
+		if err := e.putPeer(slot, l, path, e.listed(path)); err != nil {
+			return err
+		}
+	}
+	for _, path := range e.bridges[slot] {
+		if err := e.putPeer(slot, l, path, own); err != nil {
+			return err
 		}
 	}
 	return e.writeTrusted(slot, l, p)
@@ -190,7 +197,7 @@ func (e *Egress) eraseOthers(slot, generation uint32) error {
 	var old loaded
 	var errs [3]error
 	old.prefixes, errs[0] = keys[egressRules](e.egress.Destinations, func(k egressPrefix) bool { return is(k.Policy, k.Generation) })
-	old.peers, errs[1] = keys[uint32](e.peers.UnixPeers, func(k peersUnixPeer) bool { return is(k.Policy, k.Generation) })
+	old.peers, errs[1] = keys[peersUnixListed](e.peers.UnixPeers, func(k peersUnixPeer) bool { return is(k.Policy, k.Generation) })
 	old.trusted, errs[2] = keys[packetTrust](e.packet.Trusted, func(k packetPrefix) bool { return is(k.Policy, k.Generation) })
 	if err := errors.Join(errs[:]...); err != nil {
 		return fmt.Errorf("list old policy: %w", err)

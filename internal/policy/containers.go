@@ -17,7 +17,7 @@ const (
 // Findings are what is looked for in a container that is guarded, and what Refuse may name.
 var Findings = []string{
 	"privileged", "host_pid", "host_network", "runtime_socket", "host_files", "cap_bpf", "cap_sys_admin", "cap_net_admin", "cap_net_raw",
-	"cgroup_writable", "bpf_fs", "tun_device", "rdma_device", "network_volume", "packet_socket", "shared_volume",
+	"cgroup_writable", "bpf_fs", "tun_device", "rdma_device", "vhost_device", "network_volume", "packet_socket", "shared_volume",
 }
 
 // Containers says which containers of a runtime are guarded, and with which taint they start.

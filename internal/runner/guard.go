@@ -35,6 +35,9 @@ func (w World) Guard(ctx context.Context, s Session) error {
 	forward := newForwarder(ctx)
 	defer forward.stop()
 	lasting := context.WithoutCancel(ctx)
+	if err := w.refuseSockets(); err != nil {
+		return err
+	}
 	own, err := w.ensureSensor(forward.ctx, s.Policy)
 	if err != nil {
 		return forward.explain(err)
@@ -57,6 +60,21 @@ func (w World) Guard(ctx context.Context, s Session) error {
 		s.Ended(reply.ID, sum)
 	}
 	return runErr
+}
+
+// refuseSockets gives the command no socket of a network or of the kernel's: it was made outside, where nobody looks at what it sends
+// (B22).
+func (w World) refuseSockets() error {
+	for name, f := range map[string]*os.File{"input": w.Stdin, "output": w.Stdout, "error": w.Stderr} {
+		if f == nil {
+			continue
+		}
+		family, err := unix.GetsockoptInt(int(f.Fd()), unix.SOL_SOCKET, unix.SO_DOMAIN)
+		if err == nil && family != unix.AF_UNIX {
+			return fmt.Errorf("standard %s is a socket of a network, which the guard does not see: give it a pipe, a file or a terminal", name)
+		}
+	}
+	return nil
 }
 
 // beside starts what runs beside the command. stop ends it, and waits for that.

@@ -263,3 +263,44 @@ func TestShippedPolicyLogsWhereEventsLooks(t *testing.T) {
 		t.Errorf("its log is %s, and weir events reads %s", p.Events.File, Events)
 	}
 }
+
+func TestB22StandardSockets(t *testing.T) {
+	open := func(domain, kind int) *os.File {
+		fd, err := syscall.Socket(domain, kind|syscall.SOCK_CLOEXEC, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f := os.NewFile(uintptr(fd), "socket")
+		t.Cleanup(func() { f.Close() })
+		return f
+	}
+	reader, writer, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer reader.Close()
+	defer writer.Close()
+	null, err := os.Open(os.DevNull)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer null.Close()
+	for _, w := range []World{
+		{}, {Stdin: null, Stdout: writer, Stderr: writer}, {Stdin: reader, Stdout: open(syscall.AF_UNIX, syscall.SOCK_STREAM)},
+	} {
+		if err := w.refuseSockets(); err != nil {
+			t.Error(err)
+		}
+	}
+	for name, socket := range map[string]*os.File{
+		"netlink": open(syscall.AF_NETLINK, syscall.SOCK_RAW), "TCP": open(syscall.AF_INET, syscall.SOCK_STREAM),
+		"UDP": open(syscall.AF_INET6, syscall.SOCK_DGRAM),
+	} {
+		for at, w := range map[string]World{"input": {Stdin: socket}, "output": {Stdout: socket}, "error": {Stderr: socket}} {
+			err := w.Guard(t.Context(), Session{})
+			if err == nil || !strings.HasPrefix(err.Error(), "standard "+at+" is a socket") {
+				t.Errorf("%s as standard %s: %v", name, at, err)
+			}
+		}
+	}
+}

@@ -54,6 +54,15 @@ type filesPlace struct {
 	}
 }
 
+type filesPolicy struct {
+	_          structs.HostLayout
+	Mode       uint32
+	Flags      uint32
+	Generation uint32
+	Used       uint32
+	Answer     int64
+}
+
 type filesSecretFilter struct {
 	_          structs.HostLayout
 	On         uint32
@@ -176,6 +185,7 @@ const (
 	filesMapGrants           = "grants"
 	filesMapInodeIds         = "inode_ids"
 	filesMapPlaces           = "places"
+	filesMapPolicies         = "policies"
 	filesMapSecretFilters    = "secret_filters"
 	filesMapSecretLists      = "secret_lists"
 	filesMapSecretNames      = "secret_names"
@@ -251,6 +261,7 @@ type filesMapSpecs struct {
 	Grants        *ebpf.MapSpec `ebpf:"grants"`
 	InodeIds      *ebpf.MapSpec `ebpf:"inode_ids"`
 	Places        *ebpf.MapSpec `ebpf:"places"`
+	Policies      *ebpf.MapSpec `ebpf:"policies"`
 	SecretFilters *ebpf.MapSpec `ebpf:"secret_filters"`
 	SecretLists   *ebpf.MapSpec `ebpf:"secret_lists"`
 	SecretNames   *ebpf.MapSpec `ebpf:"secret_names"`
@@ -294,6 +305,7 @@ type filesMaps struct {
 	Grants        *ebpf.Map `ebpf:"grants"`
 	InodeIds      *ebpf.Map `ebpf:"inode_ids"`
 	Places        *ebpf.Map `ebpf:"places"`
+	Policies      *ebpf.Map `ebpf:"policies"`
 	SecretFilters *ebpf.Map `ebpf:"secret_filters"`
 	SecretLists   *ebpf.Map `ebpf:"secret_lists"`
 	SecretNames   *ebpf.Map `ebpf:"secret_names"`
@@ -312,6 +324,7 @@ func (m *filesMaps) Close() error {
 		m.Grants,
 		m.InodeIds,
 		m.Places,
+		m.Policies,
 		m.SecretFilters,
 		m.SecretLists,
 		m.SecretNames,

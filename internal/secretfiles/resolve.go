@@ -207,6 +207,12 @@ func mountsBelow(mountinfo, dir string) []string {
 	return found
 }
 
+// Inode is what the kernel calls the file that a descriptor of this process has open.
+func (f *Files) Inode(fd int) (device uint32, number uint64, err error) {
+	id, err := f.number(fd)
+	return id.device, id.number, err
+}
+
 // number asks the kernel which inode a descriptor of this process is.
 func (f *Files) number(fd int) (inode, error) {
 	f.asking.Lock()

@@ -16,7 +16,7 @@ import (
 type cgroupAbi uint32
 
 const (
-	cgroupAbiABI_VERSION cgroupAbi = 11
+	cgroupAbiABI_VERSION cgroupAbi = 12
 )
 
 type cgroupGrant struct {

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"weir/test/vm/guest/inside"
 	"weir/test/vm/guest/rig"
@@ -25,10 +26,16 @@ var insidePy string
 
 const secret = "/run/answers/secret"
 
+// Unix sockets that tainted containers may talk to; the directory of linked is a link to peer's.
+const (
+	peer   = "/run/answers-peers/peer"
+	linked = "/run/answers-linked/linked"
+)
+
 const policy = `
 hold: false
 approver: none
-unix_peers: ["@listed"]
+unix_peers: ["@listed", ` + peer + `, ` + linked + `]
 taint:
   secret_files: [` + secret + `]
 `
@@ -42,6 +49,7 @@ type way struct {
 	secret                bool   // and taints itself by a secret file
 	first                 bool   // inside listens before outside begins
 	alone                 bool   // outside does all
+	path                  string // that is imitated; empty: the sensor's own socket
 	told                  bool   // inside is told what outside says when it listens
 	tainted               bool   // works for tainted containers only
 	module                bool   // a program of the host's is replaced
@@ -53,6 +61,9 @@ var ways = []way{
 	{name: "B68/link", inside: "link", outside: "module", text: "chosenlink", module: true},
 	{name: "B68/binfmt", inside: "binfmt", outside: "module", text: "binfmt-beef", module: true},
 	{name: "B69/imitated", inside: "imitate", outside: "imitate"},
+	{name: "B69/listed-imitated", inside: "imitate", outside: "imitate", path: peer},
+	{name: "B69/listed-imitated-datagram", inside: "imitate_datagram", outside: "imitate_datagram", path: peer},
+	{name: "B69/linked-imitated", inside: "imitate", outside: "imitate", path: linked},
 	{name: "B69/file-like-abstract", inside: "atname", outside: "atname"},
 	{name: "B70/full", inside: "full", outside: "full", root: true, opens: true},
 	{name: "B71/session-to-parent", outside: "parent", alone: true},
@@ -60,6 +71,8 @@ var ways = []way{
 	{name: "B72/unreachable-shared", inside: "icmp_shared", outside: "icmp_shared"},
 	{name: "B72/unreachable-shared6", inside: "icmp6_shared", outside: "icmp6_shared"},
 	{name: "B56_B72/resolver", inside: "dns", outside: "dns", tainted: true},
+	{name: "B72/resolver-late", inside: "dns_late", outside: "dns_late", tainted: true},
+	{name: "B48/vhost-vsock", inside: "vhost", outside: "vhost", root: true},
 	{name: "B73/syn-ack6", inside: "synack6", outside: "synack6", first: true},
 	{name: "B73/cookie", inside: "cookie", outside: "cookie", first: true},
 	{name: "B73/cookie6", inside: "cookie6", outside: "cookie6", first: true},
@@ -70,7 +83,7 @@ var ways = []way{
 
 func TestAnswers(t *testing.T) {
 	f := &fixture{world: rig.NewOutside(t)}
-	rig.Must(t, "mkdir -p /run/answers && chmod 1777 /run/answers && echo key >"+secret+" && chmod 644 "+secret)
+	rig.Must(t, "modprobe vhost_vsock && mkdir -p /run/answers "+filepath.Dir(peer)+" && ln -s answers-peers "+filepath.Dir(linked)+" && chmod 1777 /run/answers && echo key >"+secret+" && chmod 644 "+secret)
 	f.sensor = rig.StartSensor(t, policy)
 	f.control = rig.Bare(t, "control")
 	f.tainted = f.sensor.Guard(t, "tainted", "--taint", "secret")
@@ -88,7 +101,7 @@ func TestAnswers(t *testing.T) {
 			}
 		})
 	}
-	for name, fn := range map[string]func(*testing.T, *fixture){"B72_B73_talks_to_itself": talks, "B61_ends_as_ever": ends} {
+	for name, fn := range map[string]func(*testing.T, *fixture){"B72_B73_talks_to_itself": talks, "B61_ends_as_ever": ends, "B69_listed": listed} {
 		t.Run(name, func(t *testing.T) { fn(t, f) })
 	}
 }
@@ -111,10 +124,12 @@ func (f *fixture) try(t *testing.T, w way, s *rig.Session, guarded bool) bool {
 	if w.module {
 		defer rig.Must(t, "echo /sbin/modprobe >/proc/sys/kernel/modprobe")
 	}
-	bridge := "/run/weir/bridge/" + filepath.Base(f.tainted.Cgroup) + ".sock"
+	if w.path == "" {
+		w.path = "/run/weir/bridge/" + filepath.Base(f.tainted.Cgroup) + ".sock"
+	}
 	var in, out *rig.Proc
 	begin := func() {
-		out = f.world.Agent.Start(t, "python3", "-c", outsidePy, w.outside, strconv.Itoa(port), text, map[bool]string{false: bridge, true: s.Cgroup}[w.alone])
+		out = f.world.Agent.Start(t, "python3", "-c", outsidePy, w.outside, strconv.Itoa(port), text, map[bool]string{false: w.path, true: s.Cgroup}[w.alone])
 	}
 	said := func(p *rig.Proc, prefix string) string {
 		t.Helper()
@@ -128,7 +143,7 @@ func (f *fixture) try(t *testing.T, w way, s *rig.Session, guarded bool) bool {
 		begin()
 	}
 	if !w.alone {
-		arg := bridge
+		arg := w.path
 		if w.told || !w.opens && !w.first {
 			if at := said(out, "listens"); w.told {
 				arg = at
@@ -212,5 +227,23 @@ func ends(t *testing.T, f *fixture) {
 	p.Input(t, "\n")
 	if r := p.Wait(t); !strings.Contains(r.Stdout, "ends as ever") {
 		t.Error(r)
+	}
+}
+
+// listed: a tainted container talks to the peers that its policy lists, also when a service makes its directory anew.
+func listed(t *testing.T, f *fixture) {
+	for _, path := range []string{peer, peer, linked} {
+		port := strconv.Itoa(f.world.Port())
+		out := f.world.Agent.Start(t, "python3", "-c", outsidePy, "listed", port, "text", path)
+		if out.WaitLine("listens", rig.Late) == "" {
+			t.Fatal(out.Wait(t))
+		}
+		until := time.Now().Add(rig.Late)
+		for strings.Contains(f.tainted.Run(t, "python3", "-c", insidePy, "listed", port, "text", path).Stdout, "refused EPERM") && time.Now().Before(until) {
+		}
+		out.Input(t, "\n")
+		if r := out.Wait(t); !strings.Contains(r.Stdout, "\nheard") {
+			t.Errorf("%s: %s", path, r)
+		}
 	}
 }

@@ -1,5 +1,5 @@
 """The container's part: each function has the kernel, or somebody outside, say what it chose."""
-import array, ctypes, errno, os, resource, socket, struct, sys, threading
+import array, ctypes, errno, fcntl, mmap, os, resource, socket, struct, sys, threading, time
 
 how, port, text = sys.argv[1], int(sys.argv[2]), sys.argv[3].encode()
 args = sys.argv[4:]
@@ -35,6 +35,23 @@ def dns():
     s.recv(4096)
     print("the resolver answers", flush=True)
     s.sendmsg([q], pktinfo("127.0.0.2"), 0, ("10.77.0.2", 53))
+
+
+def dns_late():
+    """Leaves its port, which somebody outside shares, before it is answered."""
+    four, six = (socket.AF_INET, "127.0.0.1", "10.77.0.2"), (socket.AF_INET6, "::1", "::1")
+    for family, host, server in (four, six):
+        q = b"\0\1\1\0\0\1\0\0\0\0\0\0" + bytes([len(text)]) + text + b"\0\0\1\0\1"
+        s = socket.socket(family, socket.SOCK_DGRAM)
+        s.sendto(q, (server, 53))
+        s.settimeout(60)
+        s.recv(4096)
+        for _ in range(50):
+            s = shared(family, host)
+            s.sendto(q, (server, 53))
+            s.close()
+            time.sleep(0.01)
+    print("the resolver answers", flush=True)
 
 
 def synack(host, backlog):
@@ -165,6 +182,8 @@ def says(path):
 
 
 def imitate(): says("/run/answers/fake" + args[0])
+def imitate_datagram(): socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM).sendto(text, "/run/answers/fake" + args[0])
+def listed(): says(args[0])
 def atname(): says("/run/answers/@listed")
 
 
@@ -213,6 +232,36 @@ def netlink():
             s.send(m, socket.MSG_DONTWAIT)
         except OSError:
             pass
+
+
+def vhost():
+    """Speaks as a guest would: the port that it connects from is its choice."""
+    fd = os.open("/dev/vhost-vsock", os.O_RDWR)
+    memory = mmap.mmap(-1, 1 << 16)
+    at = ctypes.addressof(ctypes.c_char.from_buffer(memory))
+
+    def call(kind, nr, data):
+        fcntl.ioctl(fd, kind << 30 | len(data) << 16 | 0xaf << 8 | nr, data)
+    fcntl.ioctl(fd, 0xaf01)  # VHOST_SET_OWNER
+    call(1, 0x00, struct.pack("<Q", 1 << 32))  # features: VIRTIO_F_VERSION_1
+    call(1, 0x60, struct.pack("<Q", 77))  # the guest's number
+    fcntl.ioctl(fd, 1 << 30 | 8 << 16 | 0xaf03, struct.pack("<IIQQQQ", 1, 0, at, len(memory), at, 0))  # memory
+    kicks = []
+    for queue in (0, 1):  # to the guest, and from it
+        ring = at + queue * 0x4000
+        call(1, 0x10, struct.pack("<II", queue, 8))
+        call(1, 0x12, struct.pack("<II", queue, 0))
+        call(1, 0x11, struct.pack("<IIQQQQ", queue, 0, ring, ring + 0x2000, ring + 0x1000, 0))
+        kicks.append(os.eventfd(0))
+        call(1, 0x20, struct.pack("<Ii", queue, kicks[queue]))
+        buffer, size = at + 0x8000 + queue * 0x1000, 0x1000 if queue == 0 else 44
+        struct.pack_into("<QIHH", memory, queue * 0x4000, buffer, size, 2 if queue == 0 else 0, 0)
+        struct.pack_into("<HHH", memory, queue * 0x4000 + 0x1000, 0, 1, 0)
+    struct.pack_into("<QQIIIHHIII", memory, 0x9000, 77, 2, port, port, 0, 1, 1, 0, 1 << 16, 0)  # asks for a stream
+    call(1, 0x61, struct.pack("<i", 1))
+    for kick in kicks:
+        os.eventfd_write(kick, 1)
+    time.sleep(2)
 
 
 try:

@@ -1,5 +1,5 @@
 """Somebody outside who helps the container: he listens where the kernel, or a service, may tell him what the container chose."""
-import array, ctypes, os, select, socket, struct, subprocess, sys
+import array, ctypes, os, select, shutil, socket, struct, subprocess, sys
 
 how, port, text = sys.argv[1], int(sys.argv[2]), sys.argv[3]
 libc = ctypes.CDLL(None, use_errno=True)
@@ -45,6 +45,11 @@ def icmp(): until(received(datagrams(socket.AF_INET, "127.0.0.2", None, socket.I
 def icmp_shared(): until(received(datagrams(socket.AF_INET, "127.0.0.1", "127.0.0.1", socket.IPPROTO_IP, 11), socket.MSG_ERRQUEUE))
 def icmp6_shared(): until(received(datagrams(socket.AF_INET6, "::1", "::1", socket.IPPROTO_IPV6, 25), socket.MSG_ERRQUEUE))
 def dns(): until(received(datagrams(socket.AF_INET, "127.0.0.2")))
+
+
+def dns_late():
+    socks = [received(datagrams(f, h)) for f, h in ((socket.AF_INET, "127.0.0.1"), (socket.AF_INET6, "::1"))]
+    until(lambda: socks[0]() or socks[1]())
 
 
 def synack(host):
@@ -140,8 +145,8 @@ def userns(flags):
             f.write(line)
 
 
-def imitate():
-    """Binds the name of the sensor's own socket, below another root."""
+def imitated(kind):
+    """Binds the name of a socket that containers may talk to, below another root."""
     path = sys.argv[4]
     root = "/run/answers" + "/fake"
     os.makedirs(root + os.path.dirname(path), exist_ok=True)
@@ -153,10 +158,40 @@ def imitate():
     userns(0x20000)
     os.chroot(root)
     os.chdir("/")
+    s = socket.socket(socket.AF_UNIX, kind)
+    s.bind(path)
+    os.chmod(path, 0o777)
+    return s
+
+
+def imitate(): accepts(imitated(socket.SOCK_STREAM))
+def imitate_datagram(): until(received(imitated(socket.SOCK_DGRAM)))
+
+
+def listed():
+    """Listens where the policy says that somebody may; the directory is a new one."""
+    path = sys.argv[4]
+    directory = os.path.realpath(os.path.dirname(path))
+    shutil.rmtree(directory)
+    os.mkdir(directory)
     s = socket.socket(socket.AF_UNIX)
     s.bind(path)
     os.chmod(path, 0o777)
     accepts(s)
+
+
+def vhost():
+    s = socket.socket(socket.AF_VSOCK)
+    s.bind((socket.VMADDR_CID_ANY, port))
+    s.listen()
+    s.setblocking(False)
+
+    def poll():
+        try:
+            return s.accept()[1]
+        except OSError:
+            return None
+    until(poll)
 
 
 def atname():
