@@ -40,6 +40,9 @@ func (d *Queue) enter(a Asker) (*waiter, Verdict) {
 	if d.closed {
 		return nil, d.opts.Events.Refuse(a.Request, No(Cancelled, textClosed))
 	}
+	if !d.approver {
+		return nil, d.opts.Events.Refuse(a.Request, nobody(a))
+	}
 	d.sweep()
 	defer d.schedule()
 	// A denial comes before all else: who was told no does not ask again in other words.

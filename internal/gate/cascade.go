@@ -1,12 +1,10 @@
 package gate
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
 
-	"weir/internal/classify"
 	"weir/internal/event"
 )
 
@@ -26,32 +24,12 @@ func (g *Gate) Decide(ctx context.Context, r Request) Verdict {
 }
 
 func (g *Gate) decide(ctx context.Context, r Request) Verdict {
-	if r.Mode == "" {
-		r.Mode = modeEnforce
+	if v := early(r); v.Reason == Untainted {
+		return v
 	}
-	level := levelOf(r.Container.Taint)
-	switch {
-	case r.Container.ID == "":
-		return g.refuse(r, No(Malformed, "the request names no container"))
-	case level == Clean && r.Mode != modeSeal:
-		return Yes(Untainted, textUntainted)
-	case !slices.Contains(modes, r.Mode):
-		return g.refuse(r, No(Malformed, fmt.Sprintf("the request has the unknown mode %q", r.Mode)))
-	case !slices.Contains(asks, r.Ask):
-		return g.refuse(r, No(Malformed, fmt.Sprintf("the request asks for the unknown %d", r.Ask)))
-	}
-	judged := judge(r)
-	r.Judged = &judged
-	row := rowFor(g.table, r, judged.Class)
-	if r.Ask == Run && r.Mode == modeEnforce {
-		if v, ok := g.recognise(r); ok {
-			return v.Classed(judged)
-		}
-	}
-	return g.carry(ctx, r, row, judged).Classed(judged)
+	p := planOf(g.table, r)
+	return p.walk(ctx, g).Classed(p.request.Judged)
 }
-
-const textUntainted = "the container is not tainted"
 
 // still gives a verdict that was made, unless the mode became seal meanwhile: then what would let something out is a denial, and an
 // approval can be claimed when that is over.
@@ -92,66 +70,59 @@ func (g *Gate) confirm(ctx context.Context, r Request) Verdict {
 		return g.refuse(r, No(Malformed, err.Error()))
 	case r.Mode == modeSeal:
 		return g.refuse(r, No(Sealed, "the mode is seal"))
-	case !g.desk.HasApprover():
-		return g.refuse(r, No(NoApprover, NobodyToAsk))
 	}
 	return g.desk.Ask(ctx, a)
 }
 
-// carry goes the steps of a row.
-func (g *Gate) carry(ctx context.Context, r Request, row Row, judged classify.Result) Verdict {
-	switch {
-	case row.Step == Refuse:
-		return g.refuse(r, No(row.Reason, row.Why))
-	case row.Step == Pass && row.Reason == Observe && r.Ask == Connect:
-		return g.observe(r)
-	case row.Step == Pass:
-		return Yes(row.Reason, row.Why)
+// recall finds what was let run before, and whether a person was asked the same. It takes the permission of a command that begins, which counts once.
+func (g *Gate) recall(ctx context.Context, p *plan) Verdict {
+	if p.request.Ask == Run {
+		if v, ok := g.recognise(p.request); ok {
+			return v
+		}
 	}
-	a, err := CheckAsker(r)
-	if v := refusal(a, err); v.Reason != "" {
-		return g.refuse(r, v)
+	if p.row.Step == Pass || p.row.Step == Refuse {
+		return Verdict{}
 	}
-	failed := unreadable(a.Request, judged)
-	if known, ok := g.runs(a.Request); ok && r.Ask == Connect {
+	a := p.asker
+	if known, ok := g.runs(a.Request); ok && a.Ask == Connect {
 		left := maxSteps
 		switch {
 		case !known.covers(a.Process, &left):
-			failed = Differs
+			p.failed = Differs
 		case g.says(ctx, known.facts, a.Destination):
-			return g.reviewed(a.Request, known.verdict())
+			return g.give(p, known.verdict())
 		default:
-			a.Why = "the command was let run before, but did not say that it goes there"
+			p.asker.Why = "the command was let run before, but did not say that it goes there"
 		}
 	}
-	step := row.Step
-	if failed != "" {
-		g.counters[failed].Add(1)
-		step, a.Why = Person, failed.Describe()
-	}
-	if step == Review && !g.desk.Asked(a) { // a person's word comes before the reviewer's
-		all := whole(a, r)
-		v, broke, why := g.opinion(ctx, all, row, judged)
-		if v = g.reviewed(a.Request, v); v.Reason != "" {
-			if v.Decision == Allow && r.Ask != Connect {
-				g.remember(all, v)
-			}
-			return v
-		}
-		failed, a.Why = broke, cmp.Or(why, a.Why)
-	}
-	a.Failed = failed
-	if !g.desk.HasApprover() {
-		return g.refuse(a.Request, No(NoApprover, NobodyToAsk).after(failed))
-	}
-	return g.desk.Ask(ctx, a)
+	p.asked = g.desk.Asked(a)
+	return Verdict{}
 }
 
-// whole is a checked request with all of r's text, of which a question and the log keep a part only.
-func whole(a Asker, r Request) Request {
-	all := a.Request
-	all.Command = r.Command
-	return all
+func (g *Gate) ask(ctx context.Context, a Asker) Verdict { return g.desk.Ask(ctx, a) }
+
+// give writes a verdict that is about to be given. What only runs, and gets nowhere by it, is the caller's to write.
+func (g *Gate) give(p *plan, v Verdict) Verdict {
+	r := p.request
+	if p.asker.self.PID != 0 { // it was checked
+		r = p.asker.Request
+	}
+	switch {
+	case v.Decision != Allow:
+		return g.refuse(r, v)
+	case v.Reason == Observe && r.Ask == Connect:
+		return g.observe(r)
+	case v.By == "":
+		return v
+	}
+	if err := g.write(event.Verdict, r, v, ""); err != nil {
+		return NotLogged(err)
+	}
+	if r.Ask != Connect {
+		g.remember(p.whole(), v)
+	}
+	return v
 }
 
 // Describe words a failure for people; empty for what is none.
@@ -174,20 +145,6 @@ func refusal(a Asker, malformed error) Verdict {
 	return Verdict{}
 }
 
-// reviewed writes a verdict that is about to be given, if there is one.
-func (g *Gate) reviewed(r Request, v Verdict) Verdict {
-	switch {
-	case v.Reason == "":
-		return v
-	case v.Decision != Allow:
-		return g.refuse(r, v)
-	}
-	if err := g.write(event.Verdict, r, v, ""); err != nil {
-		return NotLogged(err)
-	}
-	return v
-}
-
 // refuse writes a denial that is about to be given.
 func (g *Gate) refuse(r Request, v Verdict) Verdict {
 	kind := event.Connect
@@ -207,14 +164,11 @@ func (g *Gate) refuse(r Request, v Verdict) Verdict {
 // observe allows, and writes what enforce would have done. Without the log there
 // is nothing to observe with, and a failure is no allow (G9).
 func (g *Gate) observe(r Request) Verdict {
-	a, err := CheckAsker(r)
-	would := refusal(a, err)
-	if would.Reason == "" && !g.desk.HasApprover() && g.theReviewer() == nil {
-		would = No(NoApprover, NobodyToAsk)
-	}
+	would := r
+	would.Mode = modeEnforce
 	text := "would have been denied unless the reviewer or a person had let it out"
-	if would.Reason != "" {
-		text = fmt.Sprintf("would have been denied (%s): %s", would.Reason, would.Text)
+	if f := Foresee(context.Background(), would, nil, g.desk.HasApprover() || g.theReviewer() != nil); f.Step == Refuse {
+		text = fmt.Sprintf("would have been denied (%s): %s", f.Reason, f.Text)
 	}
 	v := Yes(Observe, text)
 	if err := g.write(event.Connect, r, v, ""); err != nil {

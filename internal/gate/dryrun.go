@@ -1,11 +1,9 @@
 package gate
 
 import (
+	"cmp"
 	"context"
 	"errors"
-	"slices"
-
-	"weir/internal/cop"
 )
 
 // ErrUnasked is the error of a Reviewer that would have to ask a model, and does
@@ -22,61 +20,37 @@ type Foreseen struct {
 	Text   string // one sentence for people
 }
 
-// Foresee goes the steps of Decide without a store, a log or a question. What was
+// Foresee walks the plan of Decide without a store, a log or a question. What was
 // let run before over a bridge is not known to it.
 func Foresee(ctx context.Context, r Request, reviewer Reviewer, approver bool) Foreseen {
-	if r.Mode == "" {
-		r.Mode = modeEnforce
-	}
-	level := levelOf(r.Container.Taint)
+	d := &dryRun{reviewer: reviewer, approver: approver}
+	p := planOf(Table(), r)
+	v := p.walk(ctx, d).Classed(p.request.Judged)
 	switch {
-	case r.Container.ID == "":
-		return Foreseen{Step: Refuse, Reason: Malformed, Text: "the request names no container"}
-	case level == Clean && r.Mode != modeSeal:
-		return Foreseen{Step: Pass, Reason: Untainted, Text: textUntainted}
-	case !slices.Contains(modes, r.Mode) || !slices.Contains(asks, r.Ask):
-		return Foreseen{Step: Refuse, Reason: Malformed, Text: "the request has an unknown mode, or asks for something unknown"}
+	case p.unasked:
+		return Foreseen{Step: Review, Class: v.Class, Text: "the model would be asked"}
+	case d.asked != nil:
+		return Foreseen{Step: Person, Class: v.Class, Text: cmp.Or(d.asked.Why, p.row.Why)}
 	}
-	judged := judge(r)
-	row := rowFor(Table(), r, judged.Class)
-	f := Foreseen{Step: row.Step, Reason: row.Reason, Class: judged.Class.String(), Text: row.Why}
-	if row.Step == Pass || row.Step == Refuse {
-		return f
-	}
-	a, err := CheckAsker(r)
-	if v := refusal(a, err); v.Reason != "" {
-		f.Step, f.Reason, f.Text = Refuse, v.Reason, v.Text
-		return f
-	}
-	if failed := unreadable(a.Request, judged); failed != "" {
-		f.Step, f.Text = Person, failed.Describe()
-	}
-	if f.Step == Review {
-		f = foreseeReview(ctx, f, whole(a, r), row, reviewer)
-	}
-	if f.Step == Person && !approver {
-		f.Step, f.Reason, f.Text = Refuse, NoApprover, NobodyToAsk
-	}
-	return f
+	return Foreseen{v.step(), v.Reason, v.Class, v.Text}
 }
 
-func foreseeReview(ctx context.Context, f Foreseen, r Request, row Row, reviewer Reviewer) Foreseen {
-	if reviewer == nil {
-		f.Step, f.Text = Person, CopNone.Describe()
-		return f
+// dryRun are hands that do nothing.
+type dryRun struct {
+	reviewer Reviewer
+	approver bool
+	asked    *Asker // who a person would be asked about
+}
+
+func (d *dryRun) recall(context.Context, *plan) Verdict { return Verdict{} }
+func (d *dryRun) theReviewer() Reviewer                 { return d.reviewer }
+func (d *dryRun) give(_ *plan, v Verdict) Verdict       { return v }
+func (d *dryRun) count(Reason)                          {}
+
+func (d *dryRun) ask(_ context.Context, a Asker) Verdict {
+	if !d.approver {
+		return nobody(a)
 	}
-	o, err := reviewer.Review(ctx, caseOf(r, judge(r)))
-	switch {
-	case errors.Is(err, ErrUnasked):
-		f.Text = "the model would be asked"
-	case err != nil:
-		f.Step, f.Text = Person, reviewFailed(cop.CodeOf(err)).Describe()
-	case !o.Flagged:
-		f.Step, f.Reason, f.Text = Pass, Passed, o.Reason
-	case row.Flagged == Person:
-		f.Step, f.Text = Person, "the reviewer flags it: "+o.Reason
-	default:
-		f.Step, f.Reason, f.Text = Refuse, Flagged, o.Reason
-	}
-	return f
+	d.asked = &a
+	return Verdict{Reason: Denied} // or approved
 }

@@ -179,9 +179,7 @@ func (g *Gate) event(k event.Kind, r Request, v Verdict, message string) event.E
 		e.Mode = r.Mode
 	}
 	if k != event.Hold {
-		if r.Judged != nil {
-			v = v.Classed(*r.Judged)
-		}
+		v = v.Classed(r.Judged)
 		v.Failed = cmp.Or(v.Failed, r.Failed)
 		e.Verdict = v.Event()
 	}

@@ -49,30 +49,6 @@ func unreadable(r Request, judged classify.Result) Reason {
 	return ""
 }
 
-// opinion asks the Cop, and gives its verdict, or why a person has to be asked: what failed, and what to say of it.
-func (g *Gate) opinion(ctx context.Context, r Request, row Row, judged classify.Result) (v Verdict, failed Reason, why string) {
-	reviewer := g.theReviewer()
-	if reviewer == nil {
-		g.counters[CopNone].Add(1)
-		return Verdict{}, "", "" // as the policy has it
-	}
-	o, err := reviewer.Review(ctx, caseOf(r, judged))
-	switch {
-	case err != nil:
-		failed = reviewFailed(cop.CodeOf(err))
-		g.counters[failed].Add(1)
-		if failed == CopNone {
-			return Verdict{}, "", ""
-		}
-		return Verdict{}, failed, "the reviewer failed (" + string(failed) + "): " + failed.Describe()
-	case !o.Flagged:
-		return Yes(Passed, o.Reason).From(ByCop), "", ""
-	case row.Flagged == Person:
-		return Verdict{}, "", "the reviewer flagged it: " + o.Reason
-	}
-	return No(Flagged, o.Reason).From(ByCop), "", ""
-}
-
 func (g *Gate) theReviewer() Reviewer {
 	g.mu.Lock()
 	defer g.mu.Unlock()

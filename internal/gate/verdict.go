@@ -115,6 +115,8 @@ func NotLogged(err error) Verdict {
 // NobodyToAsk is the text of a denial with NoApprover.
 const NobodyToAsk = "the policy names no approver, so nobody can open this"
 
+func nobody(a Asker) Verdict { return No(NoApprover, NobodyToAsk).after(a.Failed) }
+
 // after adds to a denial why a person was needed at all: something failed before (F14).
 func (v Verdict) after(failed Reason) Verdict {
 	v.Failed = failed
@@ -136,8 +138,19 @@ func (v Verdict) From(who string) Verdict {
 	return v
 }
 
-// Classed says how the command was classified.
-func (v Verdict) Classed(judged classify.Result) Verdict {
+// step is the one that ends with v.
+func (v Verdict) step() Step {
+	if v.Decision == Allow {
+		return Pass
+	}
+	return Refuse
+}
+
+// Classed says how the command was classified; nil: it was not.
+func (v Verdict) Classed(judged *classify.Result) Verdict {
+	if judged == nil {
+		return v
+	}
 	v.Class = judged.Class.String()
 	if len(judged.Reasons) > 0 {
 		v.Judged = judged.Reasons[0].Text
