@@ -24,7 +24,7 @@ func (g *Gate) Decide(ctx context.Context, r Request) Verdict {
 }
 
 func (g *Gate) decide(ctx context.Context, r Request) Verdict {
-	if v := early(r); v.Reason == Untainted {
+	if v := early(&r); v.Reason == Untainted {
 		return v
 	}
 	p := planOf(g.table, r)

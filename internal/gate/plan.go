@@ -38,7 +38,7 @@ type hands interface {
 const textUntainted = "the container is not tainted"
 
 // early is the verdict that needs no judgement of what is asked; the zero Verdict is none.
-func early(r Request) Verdict {
+func early(r *Request) Verdict {
 	switch {
 	case r.Container.ID == "":
 		return No(Malformed, "the request names no container")
@@ -56,7 +56,7 @@ func early(r Request) Verdict {
 func planOf(table []Row, r Request) *plan {
 	r.Mode = cmp.Or(r.Mode, modeEnforce)
 	p := &plan{request: r}
-	if v := early(r); v.Reason != "" {
+	if v := early(&p.request); v.Reason != "" {
 		return p.gives(v)
 	}
 	judged := judge(r)

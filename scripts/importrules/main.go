@@ -40,7 +40,7 @@ var rules = map[string][]string{
 	"internal/permission": {"internal/bridge/wire", "internal/strict"},
 	"internal/policy":     {"internal/linux"},
 
-	"internal/taint":       {"internal/bpfobj", "internal/linux", "internal/policy"},
+	"internal/taint":       {"internal/bpfobj", "internal/event", "internal/linux", "internal/policy"},
 	"internal/exec":        {"internal/bpfobj", "internal/event", "internal/linux", "internal/taint"},
 	"internal/netegress":   {"internal/bpfobj", "internal/event", "internal/linux", "internal/policy", "internal/taint"},
 	"internal/secretfiles": {"internal/bpfobj", "internal/linux", "internal/policy", "internal/taint"},
@@ -57,7 +57,7 @@ var rules = map[string][]string{
 	"internal/metrics": {"internal/control"},
 	"internal/vault":   {"internal/linux", "internal/permission", "internal/redact", "internal/strict"},
 	"internal/memory":  {"internal/event", "internal/linux", "internal/permission", "internal/strict"},
-	"internal/bridge":  {"internal/event", "internal/gate", "internal/gitguard", "internal/linux", "internal/memory", "internal/permission", "internal/strict", "internal/toolguard", "internal/vault"},
+	"internal/bridge":  {"internal/event", "internal/gate", "internal/gitguard", "internal/linux", "internal/memory", "internal/permission", "internal/show", "internal/strict", "internal/toolguard", "internal/vault"},
 
 	"internal/agentupdate": {"internal/linux", "internal/strict", "internal/toolguard"},
 	"internal/runner":      {"internal/bridge/wire", "internal/control", "internal/policy"},
