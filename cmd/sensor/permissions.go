@@ -43,13 +43,19 @@ func (s *system) lintPermissions(path string) error {
 	if err != nil {
 		return err
 	}
-	told := map[string]any{"file": path, "valid": len(warnings) == 0, "rules": set.Len(), "warnings": append([]permission.Warning{}, warnings...)}
-	if len(warnings) > 0 {
+	dropped := permission.Dropped(warnings)
+	told := map[string]any{"file": path, "valid": dropped == 0, "rules": set.Len(), "warnings": append([]permission.Warning{}, warnings...)}
+	if dropped > 0 {
 		var errs []error
 		for _, w := range warnings {
 			errs = append(errs, errors.New(w.String()))
 		}
-		return detailed{errors.Join(append(errs, fmt.Errorf("%s: %d entries are dropped, %d rules are in force", path, len(warnings), set.Len()))...), told}
+		return detailed{errors.Join(append(errs, fmt.Errorf("%s: %d entries are dropped, %d rules are in force", path, dropped, set.Len()))...), told}
 	}
-	return s.answer(told, func(w io.Writer) { fmt.Fprintf(w, "%s is valid: %d rules\n", path, set.Len()) })
+	return s.answer(told, func(w io.Writer) {
+		for _, warning := range warnings {
+			fmt.Fprintln(w, warning)
+		}
+		fmt.Fprintf(w, "%s is valid: %d rules\n", path, set.Len())
+	})
 }

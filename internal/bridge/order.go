@@ -101,7 +101,7 @@ func (s *Server) tell(c *called, d event.Decision, excerpt string) {
 }
 
 func (s *Server) permission(_ context.Context, c *called) string {
-	asked := permission.Of(c.tool, c.input)
+	asked := permission.Place{Dir: c.dir, Resolve: wire.SeenBy(strconv.Itoa(c.who.Process.PID), c.dir)}.Call(c.tool, c.input)
 	if c.confirms(asked.Tool) {
 		asked.Interactive = true // only the operator's policy and rules take that away, no mode (K11)
 		asked.Default = min(asked.Default, permission.Asked)

@@ -350,3 +350,32 @@ type guardOf func(tool string, args json.RawMessage) bool
 func (g guardOf) CheckIn(tool string, args json.RawMessage, _ func(string) ([]string, bool)) (toolguard.Hit, bool) {
 	return toolguard.Hit{Rule: &toolguard.Rule{ID: "test", Refuses: "does it", Why: "Why.", Instead: "Do not."}}, g(tool, args)
 }
+
+// TestRulesF30: a rule about a file is held against where the call is made, and where the file leads.
+func TestRulesF30(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.Symlink(".env", filepath.Join(dir, "notes")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, ".env"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	set, warnings, err := permission.Parse(permission.File{Name: "permissions.yaml", Data: []byte("deny: ['Read(./.env)', 'Write(/etc/*)', 'Bash(rm:*)', 'mcp__mail__*']")})
+	if err != nil || len(warnings) > 0 {
+		t.Fatal(err, warnings)
+	}
+	s := New(&host{}, quiet())
+	s.Use(Rules{Permissions: set, Killed: func() bool { return false }})
+	for _, c := range []struct {
+		tool, input string
+		denied      bool
+	}{
+		{"Read", `{"file_path":".env"}`, true}, {"Read", `{"file_path":"` + dir + `/x/../.env"}`, true}, {"Read", `{"file_path":"notes"}`, true}, {"Grep", `{"pattern":"x","path":"notes"}`, true}, {"Read", `{"file_path":"a"}`, false},
+		{"Edit", `{"file_path":"/etc/hosts"}`, true}, {"Edit", `{"file_path":"` + dir + `/a"}`, false}, {"mcp__mail__send", `{}`, true}, {"Bash", `{"command":"ls && rm -rf x"}`, true}, {"Bash", `{"command":"cat notes"}`, true}, {"Bash", `{"command":"ls"}`, false},
+	} {
+		reason := s.check(t.Context(), inside(), wire.Request{Type: wire.ToolCheck, ToolName: c.tool, ToolInput: json.RawMessage(c.input), Dir: dir})
+		if strings.Contains(reason, "permission rules") != c.denied || !c.denied && reason != "" {
+			t.Errorf("%s %s: %q", c.tool, c.input, reason)
+		}
+	}
+}

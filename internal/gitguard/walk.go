@@ -45,7 +45,7 @@ func (w *walk) check(text string, depth int) (found Finding, ok bool) {
 		return Finding{}, false
 	}
 	dir := w.dir
-	for _, reading := range readings(text) {
+	for _, reading := range shell.Readings(text) {
 		w.dir = dir
 		deep := shell.Stmts(reading, func(s *syntax.Stmt) {
 			if !ok {
@@ -60,23 +60,6 @@ func (w *walk) check(text string, depth int) (found Finding, ok bool) {
 		}
 	}
 	return Finding{}, false
-}
-
-// readings are the ways in which shells may read a text: a control character is part of a word, or a blank.
-func readings(text string) []string {
-	if !strings.ContainsFunc(text, shell.Control) {
-		return []string{text}
-	}
-	var all []string
-	for _, as := range []rune{'_', ' '} {
-		all = append(all, strings.Map(func(r rune) rune {
-			if shell.Control(r) {
-				return as
-			}
-			return r
-		}, text))
-	}
-	return all
 }
 
 var deepFinding = Finding{"it names git, and is nested too deep to be read", "Write it with fewer brackets and substitutions."}

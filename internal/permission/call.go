@@ -6,6 +6,9 @@ import (
 	"errors"
 	"net/url"
 	"strings"
+
+	"weir/internal/bridge/wire"
+	"weir/internal/toolguard"
 )
 
 // Call is one call of a tool, as rules see it.
@@ -16,6 +19,15 @@ type Call struct {
 	Default     Decision // where no rule counts
 	Interactive bool     // the tool needs a person: no mode takes that away (P5)
 	Wrong       string   // a reason of type other to deny it, whatever is allowed
+
+	name    string // by which the agent calls it
+	kind    kind
+	command string // of a shell, of PowerShell or cmd
+	read    *script
+	hosts   []string // of its addresses
+	paths   []string
+	changes bool // it changes what the paths name
+	place   *here
 }
 
 func (c Call) denials() Call {
@@ -23,10 +35,38 @@ func (c Call) denials() Call {
 	return c
 }
 
-// Of reads a call. Tools that the bridge does not serve are allowed where no rule counts: the gate and the kernel judge what they do.
-func Of(tool string, input json.RawMessage) Call {
-	c := Call{Tool: Canonical(tool)}
-	switch c.Tool {
+// script is what the call's command runs.
+func (c *Call) script() *script {
+	if c.read.text == "" && c.command != "" {
+		if c.kind == scripts {
+			*c.read = *readLines(c.command)
+		} else {
+			*c.read = *readScript(c.command)
+		}
+	}
+	return c.read
+}
+
+// names are those by which rules of whole tools mean the call: Edit is all tools that edit files, and Read all that read them.
+func (c *Call) names() []string {
+	all := []string{named(c.Tool)}
+	switch lower := strings.ToLower(c.Tool); {
+	case editors[lower] && c.Tool != "Edit":
+		all = append(all, "Edit")
+	case readers[lower] && c.Tool != "Read":
+		all = append(all, "Read")
+	}
+	return all
+}
+
+// Of reads a call whose paths lead where they say. Tools that the bridge does not serve are allowed where no rule counts: the gate and the kernel judge
+// what they do.
+func Of(tool string, input json.RawMessage) Call { return Place{}.Call(tool, input) }
+
+// Call reads a call that is made there.
+func (p Place) Call(tool string, input json.RawMessage) Call {
+	c := Call{Tool: Canonical(tool), name: tool, place: &here{p, map[string][]string{}}, read: new(script)}
+	switch c.kind = kindOf(c.Tool); c.Tool {
 	case VaultHTTPFetch:
 		return c.vault(input)
 	case LocalMemoryRecall:
@@ -37,17 +77,62 @@ func Of(tool string, input json.RawMessage) Call {
 	if json.Unmarshal(input, &in) != nil {
 		return c
 	}
-	for _, field := range []string{"command", "cmd", "script", "file_path", "path", "notebook_path", "url"} {
+	if c.kind != served && c.kind != shells {
+		c.paths, c.changes = toolguard.Paths(tool, input)
+	}
+	fields := []string{"command", "cmd", "script", "file_path", "path", "notebook_path", "url"}
+	switch c.kind {
+	case shells:
+		c.command, _ = wire.ShellText(tool, input)
+		c.Contents = []string{c.command}
+		return c
+	case searches:
+		fields = []string{"query"}
+	case agents:
+		fields = []string{"subagent_type", "agent_type"}
+	case skills:
+		fields = []string{"skill", "command", "name"}
+	}
+	for _, field := range fields {
 		var text string
 		if json.Unmarshal(in[field], &text) != nil || text == "" {
 			continue
 		}
 		c.Contents = append(c.Contents, text)
-		if u, err := url.Parse(text); field == "url" && err == nil && Host(u.Host) != "" {
-			c.Contents = append(c.Contents, "domain:"+Host(u.Host))
+		switch u, err := url.Parse(text); {
+		case field == "url" && err == nil && u.Hostname() != "":
+			c.hosts = append(c.hosts, strings.ToLower(strings.TrimRight(u.Hostname(), ".")))
+			if Host(u.Host) != "" {
+				c.Contents = append(c.Contents, "domain:"+Host(u.Host))
+			}
+		case c.kind == scripts && c.command == "" && (field == "command" || field == "cmd" || field == "script"):
+			c.command = text
 		}
 	}
+	if c.kind == agents && len(c.Contents) == 0 {
+		c.Contents = []string{"general-purpose"} // which it is then
+	}
+	if strings.EqualFold(tool, "Glob") && len(c.paths) <= 1 {
+		c.paths = append(c.paths, globbed(c.paths, in["pattern"])...)
+	}
 	return c
+}
+
+// globbed is where a pattern looks for files: the folders before its first wildcard, below the path that is given beside it.
+func globbed(paths []string, raw json.RawMessage) []string {
+	var pattern string
+	if json.Unmarshal(raw, &pattern) != nil || pattern == "" {
+		return nil
+	}
+	if i := strings.IndexAny(pattern, "*?[{"); i >= 0 {
+		if pattern = pattern[:strings.LastIndexByte(pattern[:i], '/')+1]; pattern == "" {
+			return nil
+		}
+	}
+	if len(paths) == 1 && !strings.HasPrefix(pattern, "/") && !strings.HasPrefix(pattern, "~") {
+		pattern = strings.TrimSuffix(paths[0], "/") + "/" + pattern
+	}
+	return []string{pattern}
 }
 
 func (c Call) vault(input json.RawMessage) Call {

@@ -1,6 +1,9 @@
 package permission
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // Decision is what the rules say. Its zero value denies.
 type Decision uint8
@@ -39,6 +42,7 @@ const (
 	Bypass        = "mode_bypasses"     // it would have been asked about
 	NoRule        = "no_rule"           // the tool's own default
 	Unknown       = "rules_not_known"   // a file of rules could not be read yet, and may deny it
+	Unreadable    = "cannot_be_read"    // a command has too many parts to be held against the rules that deny some
 )
 
 // Result is what the rules say about one call. Its zero value denies.
@@ -86,6 +90,9 @@ func (s *Set) Check(c Call, mode string) Result {
 	if c.Wrong != "" {
 		return Result{Denied, other(c.Wrong)}
 	}
+	if s.denies(&c) && c.script().many {
+		return Result{Denied, other(Unreadable)}
+	}
 	if r, ok := first(c, Allow, s.managed); ok {
 		return Result{Allowed, ruled(r)}
 	}
@@ -102,6 +109,11 @@ func (s *Set) Check(c Call, mode string) Result {
 		return c.inMode(mode, false, other(NoRule))
 	}
 	return Result{c.Default, other(NoRule)}
+}
+
+// denies says whether some commands of a call's kind are denied.
+func (s *Set) denies(c *Call) bool {
+	return c.command != "" && len(s.own.lists[Deny].commands[c.kind])+len(s.managed.lists[Deny].commands[c.kind]) > 0
 }
 
 // inMode is what becomes of ask (P5).
@@ -122,65 +134,246 @@ func other(reason string) Reason { return Reason{Type: "other", Reason: reason} 
 // layer is the rules of one rank.
 type layer struct {
 	count int
-	lists map[List]map[string]*entries // by tool
-}
-
-type entries struct {
-	whole    bool
-	exact    map[string]bool
-	patterns []string // of deny
+	lists map[List]*table
 }
 
 func newLayer() *layer {
-	return &layer{lists: map[List]map[string]*entries{Deny: {}, Allow: {}, Ask: {}}}
+	return &layer{lists: map[List]*table{Deny: newTable(), Allow: newTable(), Ask: newTable()}}
 }
 
 func (l *layer) add(r Rule, list List) {
 	l.count++
-	e := l.lists[list][r.Tool]
-	if e == nil {
-		e = &entries{exact: map[string]bool{}}
-		l.lists[list][r.Tool] = e
-	}
+	l.lists[list].add(r)
+}
+
+// table is the rules of one list.
+type table struct {
+	whole    map[string]Rule // by the tool's name
+	patterns []Rule          // whole tools by a pattern, or all of a server
+	exact    map[Rule]Rule   // contents
+	globs    map[string][]Rule
+	commands map[kind][]commandRule
+	edits    []pathRule
+	reads    []pathRule
+	sites    []Rule
+}
+
+func newTable() *table {
+	return &table{whole: map[string]Rule{}, exact: map[Rule]Rule{}, globs: map[string][]Rule{}, commands: map[kind][]commandRule{}}
+}
+
+func (t *table) add(r Rule) {
+	name := named(r.Tool)
+	k := kindOf(r.Tool)
+	server, tool, isServer := strings.Cut(strings.TrimPrefix(r.Tool, "mcp__"), "__")
 	switch {
+	case r.Content == "" && k == served && server != "" && (!isServer || tool == ""):
+		t.patterns = append(t.patterns, r)
+	case r.Content == "" && strings.Contains(r.Tool, "*"):
+		t.patterns = append(t.patterns, r)
 	case r.Content == "":
-		e.whole = true
+		t.whole[name] = r
+	case k == shells || k == scripts:
+		t.commands[k] = append(t.commands[k], newCommandRule(r, k == scripts))
+	case k == files:
+		p, _ := readPath(r.Content)
+		p.rule = r
+		if readers[strings.ToLower(r.Tool)] {
+			t.reads = append(t.reads, p)
+		} else {
+			t.edits = append(t.edits, p)
+		}
+	case k == sites && strings.HasPrefix(r.Content, "domain:"):
+		t.sites = append(t.sites, r)
+	case k == skills && (strings.HasSuffix(r.Content, ":*") || strings.HasSuffix(r.Content, " *")):
+		t.globs[name] = append(t.globs[name], r)
 	case strings.Contains(r.Content, "*"):
-		e.patterns = append(e.patterns, r.Content)
+		t.globs[name] = append(t.globs[name], r)
 	default:
-		e.exact[r.Content] = true
+		t.exact[Rule{name, plain(k, r.Content)}] = r
 	}
+}
+
+// plain is a content as it is compared: a skill may be called as its command.
+func plain(k kind, content string) string {
+	switch k {
+	case own:
+		return content
+	case skills:
+		content = strings.TrimPrefix(content, "/")
+	}
+	return unescape(content)
+}
+
+// means says whether a pattern of whole tools means a call's: mcp__server is all of a server's.
+func (r Rule) means(c *Call) bool {
+	for _, name := range []string{c.name, c.Tool} {
+		if Matches(r.Tool, name) || !strings.Contains(r.Tool, "*") && strings.HasPrefix(name, strings.TrimRight(r.Tool, "_")+"__") {
+			return true
+		}
+	}
+	return false
 }
 
 // first is the first rule of a list that a call meets.
 func first(c Call, list List, layers ...*layer) (Rule, bool) {
 	for _, l := range layers {
-		e := l.lists[list][c.Tool]
-		if e == nil {
-			continue
-		}
-		if e.whole {
-			return Rule{Tool: c.Tool}, true
-		}
-		for _, text := range c.Contents {
-			if e.exact[text] {
-				return Rule{c.Tool, text}, true
-			}
-			for _, p := range e.patterns {
-				if Matches(p, text) {
-					return Rule{c.Tool, p}, true
-				}
-			}
+		if r, ok := l.lists[list].first(&c, list); ok {
+			return r, true
 		}
 	}
 	return Rule{}, false
 }
 
+func (t *table) first(c *Call, list List) (Rule, bool) {
+	for _, name := range c.names() {
+		if r, ok := t.whole[name]; ok {
+			return r, true
+		}
+	}
+	if list != Allow || !isOwn(c.Tool) { // no pattern allows all that a tool of the sensor's hands out
+		for _, r := range t.patterns {
+			if r.means(c) {
+				return r, true
+			}
+		}
+	}
+	name := named(c.Tool)
+	for _, text := range c.Contents {
+		if r, ok := t.exact[Rule{name, plain(c.kind, text)}]; ok {
+			return r, true
+		}
+		for _, r := range t.globs[name] {
+			pattern := plain(c.kind, r.Content)
+			if c.kind == skills {
+				pattern = strings.TrimRight(pattern, ":* ") + "*"
+			}
+			if Matches(pattern, plain(c.kind, text)) {
+				return r, true
+			}
+		}
+	}
+	if r, ok := t.command(c, list); ok {
+		return r, true
+	}
+	if r, ok := t.site(c, list); ok {
+		return r, true
+	}
+	return t.path(c, list)
+}
+
+// command is the first rule about commands that a call meets: one of its commands where the list denies or asks, each of them where it allows.
+func (t *table) command(c *Call, list List) (Rule, bool) {
+	rules := t.commands[c.kind]
+	if len(rules) == 0 || c.command == "" {
+		return Rule{}, false
+	}
+	s := c.script()
+	if list == Allow {
+		return covered(rules, s)
+	}
+	for i := range rules {
+		if rules[i].meets(s) {
+			return rules[i].rule, true
+		}
+	}
+	return Rule{}, false
+}
+
+// site is the first rule about the host of an address.
+func (t *table) site(c *Call, list List) (Rule, bool) {
+	var found Rule
+	if c.kind != sites {
+		return found, false
+	}
+	for _, host := range c.hosts {
+		ok := false
+		for _, r := range t.sites {
+			if hostIs(strings.TrimPrefix(r.Content, "domain:"), host) {
+				found, ok = r, true
+				break
+			}
+		}
+		if ok != (list == Allow) {
+			return found, ok
+		}
+	}
+	return found, list == Allow && len(c.hosts) > 0
+}
+
+// hostIs compares a host: * alone is any, *. before a name any below it, and another * stands for any part of one label.
+func hostIs(pattern, host string) bool {
+	pattern = strings.ToLower(strings.TrimRight(pattern, "."))
+	if pattern == "*" {
+		return true
+	}
+	want, have := strings.Split(pattern, "."), strings.Split(host, ".")
+	if want[0] == "*" && len(have) > len(want) {
+		have = have[len(have)-len(want):]
+	}
+	if len(want) != len(have) {
+		return false
+	}
+	for i := range want {
+		if have[i] == "" || !Matches(want[i], have[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+// path is the first rule about a file: about one of the places that one of the paths leads to where the list denies or asks, about each of them where
+// it allows. Where it denies or asks, it is about the files that known commands are given, too.
+func (t *table) path(c *Call, list List) (Rule, bool) {
+	if c.kind == shells {
+		if len(t.reads)+len(t.edits) == 0 || list == Allow || c.command == "" {
+			return Rule{}, false
+		}
+		s := c.script()
+		if r, ok := c.about(t.reads, s.reads, list); ok {
+			return r, true
+		}
+		return c.about(t.edits, s.writes, list)
+	}
+	if c.changes {
+		return c.about(t.edits, c.paths, list)
+	}
+	return c.about(t.reads, c.paths, list)
+}
+
+// about is the rule that paths meet.
+func (c *Call) about(rules []pathRule, paths []string, list List) (found Rule, ok bool) {
+	if len(rules) == 0 || len(paths) == 0 {
+		return Rule{}, false
+	}
+	for _, p := range paths {
+		for _, place := range c.place.places(p) {
+			i := slices.IndexFunc(rules, func(r pathRule) bool {
+				return slices.ContainsFunc(c.place.roots(&r, list), func(root string) bool {
+					parts, in := below(root, place)
+					return in && r.names(parts)
+				})
+			})
+			switch {
+			case i >= 0 && list != Allow:
+				return rules[i].rule, true
+			case i < 0 && list == Allow:
+				return Rule{}, false
+			case i >= 0:
+				found = rules[i].rule
+			}
+		}
+	}
+	return found, list == Allow
+}
+
 // Matches says whether a text is of a pattern, in which * stands for any characters.
-func Matches(pattern, text string) bool {
-	parts := strings.Split(pattern, "*")
+func Matches(pattern, text string) bool { return between(strings.Split(pattern, "*"), text) }
+
+// between says whether a text is these parts, with any characters between them.
+func between(parts []string, text string) bool {
 	if len(parts) == 1 {
-		return pattern == text
+		return parts[0] == text
 	}
 	head, tail := parts[0], parts[len(parts)-1]
 	if len(text) < len(head)+len(tail) || !strings.HasPrefix(text, head) || !strings.HasSuffix(text, tail) {

@@ -26,7 +26,7 @@ type File struct {
 	Managed bool
 }
 
-// Warning is one rule, or one setting, that was dropped: all else of the file is in force (P3).
+// Warning is one rule, or one setting, that was dropped, or that is in force and may mean nothing: all else of the file is in force (P3).
 type Warning struct {
 	Rule       string `json:"rule"`
 	List       List   `json:"list,omitempty"`
@@ -34,7 +34,8 @@ type Warning struct {
 	Line       int    `json:"line,omitempty"` // from 1
 	Reason     string `json:"reason"`
 	Suggestion string `json:"suggestion"`
-	Example    string `json:"example"` // of what is accepted there
+	Example    string `json:"example"`            // of what is accepted there
+	InForce    bool   `json:"in_force,omitempty"` // it was not dropped
 }
 
 // String is the warning in one line.
@@ -47,18 +48,21 @@ func (w Warning) String() string {
 	if w.List != "" {
 		what = fmt.Sprintf("the rule %s in %s", what, w.List)
 	}
-	return fmt.Sprintf("%s: %s is dropped: %s: %s, for example %s", at, what, w.Reason, w.Suggestion, w.Example)
+	is := "is dropped"
+	if w.InForce {
+		is = "is in force"
+	}
+	return fmt.Sprintf("%s: %s %s: %s: %s, for example %s", at, what, is, w.Reason, w.Suggestion, w.Example)
 }
 
-// example shows what is accepted in a list.
-func (l List) example() string {
-	switch l {
-	case Deny:
-		return LocalMemoryRecall + "(fetch:*/*)"
-	case Ask:
-		return VaultHTTPFetch
+// Dropped is how many of the warnings are about what is not in force.
+func Dropped(warnings []Warning) (n int) {
+	for _, w := range warnings {
+		if !w.InForce {
+			n++
+		}
 	}
-	return VaultHTTPFetch + "(github-token)"
+	return n
 }
 
 // Parse makes one Set of files in YAML or JSON; the administrator's is read last, wherever it stands in the arguments. A bad rule
@@ -111,7 +115,11 @@ func (r *reader) read() error {
 				r.warn(value, "version", "", "it is "+strict.Quote(value.Value), "write version: 1, or nothing")
 			}
 		default:
-			r.warn(name, name.Value, "", "it is no setting of this file", "write rules in deny, allow and ask")
+			suggestion := "write rules in deny, allow and ask"
+			if name.Value == "permissions" {
+				suggestion = "take its lists deny, allow and ask out of it, to the beginning of their lines"
+			}
+			r.warn(name, name.Value, "", "it is no setting of this file", suggestion)
 		}
 		if r.count > maxRules {
 			return fmt.Errorf("it has more than %d rules: write whole tools, or wildcards in deny", maxRules)
@@ -128,7 +136,7 @@ func (r *reader) list(l List, n *yaml.Node) {
 		r.rule(l, n) // dropping a lone deny would widen
 		return
 	case n.Kind != yaml.SequenceNode:
-		r.warn(n, n.Value, l, "the list is none", "write it as a list of rules")
+		r.warn(n, inLine(n), l, "the list is none", "write it as a list of rules")
 		return
 	}
 	for _, item := range n.Content {
@@ -141,7 +149,17 @@ func (r *reader) list(l List, n *yaml.Node) {
 
 func (r *reader) rule(l List, n *yaml.Node) {
 	if n.Kind != yaml.ScalarNode || n.ShortTag() != "!!str" {
-		r.warn(n, n.Value, l, "it is no text", "write Tool or Tool(content), in quotes if YAML reads it as something else")
+		suggestion := "write Tool or Tool(content), in quotes if YAML reads it as something else"
+		if n.Kind == yaml.MappingNode && len(n.Content) == 2 && n.Content[0].Kind == yaml.ScalarNode && n.Content[1].Kind == yaml.ScalarNode {
+			meant := n.Content[0].Value + "(" + n.Content[1].Value + ")"
+			if strings.Contains(n.Content[0].Value, "(") {
+				meant = n.Content[0].Value + ": " + n.Content[1].Value
+			}
+			if _, f := parseRule(meant, l); f == nil {
+				suggestion = "write it as one text: " + strict.Quote(meant)
+			}
+		}
+		r.warn(n, inLine(n), l, "it is no text", suggestion)
 		return
 	}
 	rule, f := parseRule(n.Value, l)
@@ -150,12 +168,67 @@ func (r *reader) rule(l List, n *yaml.Node) {
 		return
 	}
 	r.rules.add(rule, l)
+	if !known(rule.Tool) {
+		suggestion := "see that it is spelled as the agent calls it"
+		if name := near(rule.Tool); name != "" {
+			suggestion = "did you mean " + name + "?"
+		}
+		r.warn(n, n.Value, l, "no tool is known by that name", suggestion)
+		r.warnings[len(r.warnings)-1].InForce = true
+	}
 }
 
 func (r *reader) warn(n *yaml.Node, rule string, l List, reason, suggestion string) {
 	r.warnings = append(r.warnings, Warning{
-		Rule: rule, List: l, File: r.file.Name, Line: n.Line, Reason: reason, Suggestion: suggestion, Example: l.example(),
+		Rule: rule, List: l, File: r.file.Name, Line: n.Line, Reason: reason, Suggestion: suggestion, Example: example(rule, l),
 	})
+}
+
+// maxShown is how much of what is no text is shown, in bytes.
+const maxShown = 120
+
+// inLine is a node as one line, as a person would write it.
+func inLine(n *yaml.Node) string {
+	var b strings.Builder
+	var write func(n *yaml.Node)
+	write = func(n *yaml.Node) {
+		switch n.Kind {
+		case yaml.MappingNode, yaml.SequenceNode:
+			open, end := "[", "]"
+			if n.Kind == yaml.MappingNode {
+				open, end = "{", "}"
+			}
+			b.WriteString(open)
+			for i, item := range n.Content {
+				if b.Len() > maxShown {
+					break
+				}
+				switch {
+				case i == 0:
+				case n.Kind == yaml.MappingNode && i%2 == 1:
+					b.WriteString(": ")
+				default:
+					b.WriteString(", ")
+				}
+				write(item)
+			}
+			b.WriteString(end)
+		case yaml.AliasNode:
+			b.WriteString("*" + n.Value)
+		case yaml.ScalarNode:
+			if n.ShortTag() == "!!null" {
+				b.WriteString("null")
+				return
+			}
+			b.WriteString(n.Value)
+		}
+	}
+	write(n)
+	text := strings.Join(strings.Fields(b.String()), " ")
+	if len(text) > maxShown {
+		text = strings.ToValidUTF8(text[:maxShown], "") + "…"
+	}
+	return text
 }
 
 // document is the root of a file; nil: the file says nothing.

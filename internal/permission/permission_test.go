@@ -71,7 +71,7 @@ func TestRulesP2P7(t *testing.T) {
 		{Deny, "LocalMemoryRecall(fetch:no/tes/x)", "no key"},
 		{Deny, "LocalMemoryRecall(read:notes)", "no content"},
 		{Allow, "Bash(npm test)", ""},
-		{Allow, "Bash(npm run:*)", "wildcard"},
+		{Allow, "Bash(npm run:*)", ""}, // F30: agents' own tools have their own syntax
 		{Deny, "Bash(git push *)", ""},
 		{Deny, "Bash(echo (a))", ""},
 		{Deny, "Bash(", "not closed"},
@@ -112,9 +112,9 @@ allow: [VaultHttpFetch, "VaultHttpFetch(github-token)"]
 `, "")
 	want := []Warning{
 		{"Vault HttpFetch", Deny, "permissions.yaml", 5, `"Vault HttpFetch" is no tool's name`,
-			"begin with the tool's name: letters, digits, _, - and .", "LocalMemoryRecall(fetch:*/*)"},
+			"begin with the tool's name: letters, digits, _, - and .", "VaultHttpFetch", false},
 		{"VaultHttpFetch", Allow, "permissions.yaml", 6, "the whole vault would be allowed",
-			"allow one key: VaultHttpFetch(github-token)", "VaultHttpFetch(github-token)"},
+			"allow one key: VaultHttpFetch(github-token)", "VaultHttpFetch(github-token)", false},
 	}
 	if diff := cmp.Diff(want, warnings); diff != "" {
 		t.Error(diff)
@@ -202,7 +202,7 @@ func TestEvaluationP4(t *testing.T) {
 		{"P3: the administrator's ask is not widened", "allow: [VaultHttpFetch(gh)]", "ask: [VaultHttpFetch]", "VaultHttpFetch", vaultInput, Asked, Reason{"rule", "VaultHttpFetch", ""}},
 		{"P3: but narrowed", "deny: [VaultHttpFetch(gh)]", "allow: [VaultHttpFetch(gh)]", "VaultHttpFetch", vaultInput, Denied, Reason{"rule", "VaultHttpFetch(gh)", ""}},
 		{"P3: the administrator cannot allow all either", "", "allow: [VaultHttpFetch]", "VaultHttpFetch", vaultInput, Asked, Reason{"other", "", NoRule}},
-		{"P7: exact means exact", "deny: [Bash(ls)]", "", "Bash", `{"command":"ls "}`, Allowed, Reason{"other", "", NoRule}},
+		{"P7: exact means exact", "deny: [Bash(ls)]", "", "Bash", `{"command":"ls -l"}`, Allowed, Reason{"other", "", NoRule}},
 		{"a path", "deny: [Read(/etc/shadow)]", "", "Read", `{"file_path":"/etc/shadow"}`, Denied, Reason{"rule", "Read(/etc/shadow)", ""}},
 		{"a domain", "deny: ['WebFetch(domain:example.com)']", "", "WebFetch", `{"url":"https://Example.com./x"}`, Denied, Reason{"rule", "WebFetch(domain:example.com)", ""}},
 	} {
@@ -322,7 +322,7 @@ func FuzzParse(f *testing.F) {
 			return
 		}
 		for _, tool := range []string{VaultHTTPFetch, LocalMemoryRecall} {
-			if e := s.own.lists[Allow][tool]; e != nil && (e.whole || len(e.patterns) > 0) {
+			if _, ok := s.own.lists[Allow].first(&Call{Tool: tool, name: "mcp__weir__" + tool, Contents: []string{"no-such-content"}}, Allow); ok {
 				t.Errorf("%q allows all of %s", data, tool)
 			}
 		}

@@ -74,6 +74,8 @@ func parseRule(text string, list List) (Rule, *fault) {
 		return Rule{}, &fault{"the brackets are empty", fmt.Sprintf("write %s alone for the whole tool", strict.Quote(tool))}
 	case strings.ContainsFunc(inner, func(r rune) bool { return r < ' ' && r != '\n' && r != '\t' || r == 0x7f || r == '\uFFFD' }):
 		return Rule{}, &fault{"its content has control characters, or is not UTF-8", "contents are plain text"}
+	case content && strings.Contains(tool, "*"):
+		return Rule{}, &fault{"a name with a wildcard has no brackets", fmt.Sprintf("write %s alone", strict.Quote(tool))}
 	}
 	for _, own := range []string{VaultHTTPFetch, LocalMemoryRecall} {
 		if tool != own && strings.EqualFold(strings.ReplaceAll(tool, "_", ""), own) {
@@ -81,10 +83,35 @@ func parseRule(text string, list List) (Rule, *fault) {
 		}
 	}
 	r := Rule{Tool: Canonical(tool), Content: inner}
-	if strings.Contains(inner, "*") && list != Deny {
-		return Rule{}, &fault{fmt.Sprintf("a wildcard stands in %s", list), "write the exact content, one rule for each; * counts in deny only"}
+	if inner == "*" && !isOwn(r.Tool) && kindOf(r.Tool) != served {
+		r.Content = "" // as Claude Code has it
+	}
+	if list == Allow {
+		if f := checkScope(tool); f != nil {
+			return Rule{}, f
+		}
+	}
+	if isOwn(r.Tool) && strings.Contains(inner, "*") && list != Deny {
+		return Rule{}, wildcard(list)
+	}
+	if r.Content != "" {
+		if f := r.checkContent(list); f != nil {
+			return Rule{}, f
+		}
 	}
 	return r, r.check(list)
+}
+
+// checkScope refuses to allow tools whose server is not named, and all of a server's where that is the sensor.
+func checkScope(tool string) *fault {
+	server, name, _ := strings.Cut(strings.TrimPrefix(tool, "mcp__"), "__")
+	switch served := strings.HasPrefix(tool, "mcp__"); {
+	case served && server == wire.Server && (name == "" || strings.Contains(name, "*")):
+		return &fault{"the whole vault would be allowed", "allow one key: " + VaultHTTPFetch + "(github-token)"}
+	case strings.Contains(tool, "*") && (!served || strings.Contains(server, "*")), tool == "mcp__":
+		return &fault{"it allows tools of servers that it does not name", "name the server: mcp__github__*"}
+	}
+	return nil
 }
 
 // check knows the tools of the bridge.
@@ -158,7 +185,7 @@ func toolName(s string) bool {
 	if s == "" || len(s) > maxTool {
 		return false
 	}
-	return !strings.ContainsFunc(s, func(r rune) bool { return !keyRune(r) })
+	return !strings.ContainsFunc(s, func(r rune) bool { return !keyRune(r) && r != '*' })
 }
 
 // Canonical is the name by which rules know a tool: an agent calls what a server of tools offers mcp__SERVER__TOOL.

@@ -85,6 +85,23 @@ const maxFrames = 1200
 // Control tells whether a character is one that shells read in different ways.
 func Control(r rune) bool { return r < ' ' && r != '\n' && r != '\t' || r == 0x7f }
 
+// Readings are the ways in which shells may read a text: a control character is part of a word, or a blank.
+func Readings(text string) []string {
+	if !strings.ContainsFunc(text, Control) {
+		return []string{text}
+	}
+	var all []string
+	for _, as := range []rune{'_', ' '} {
+		all = append(all, strings.Map(func(r rune) rune {
+			if Control(r) {
+				return as
+			}
+			return r
+		}, text))
+	}
+	return all
+}
+
 // PlainEnd tells whether a here-document's end has letters and digits only.
 func PlainEnd(s string) bool {
 	for i := range len(s) {

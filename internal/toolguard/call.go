@@ -344,3 +344,13 @@ func decode(s string) string {
 	}
 	return string(utf16.Decode(units))
 }
+
+// Paths are those that a call names, as it names them, those of folders that it searches among them; changes says that the tool changes what stands
+// there.
+func Paths(tool string, args json.RawMessage) (paths []string, changes bool) {
+	c, _ := read(tool, args)
+	for _, p := range c.paths {
+		paths = append(paths, strings.TrimSuffix(strings.TrimSuffix(p, anyFile), "/**/"))
+	}
+	return paths, c.changes
+}

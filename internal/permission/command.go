@@ -1,0 +1,363 @@
+package permission
+
+import (
+	"path"
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+
+	"weir/internal/commands"
+	"weir/internal/shell"
+)
+
+const (
+	maxParts = 1000 // commands of one text
+	maxTexts = 4    // texts in texts: bash -c "bash -c …"
+	maxWraps = 16   // commands in commands: sudo nice …
+)
+
+// part is one of the commands that a text runs.
+type part struct {
+	texts []string // how it may be written
+	exact string   // how it stands there, without its redirections; empty: it only runs another
+}
+
+// script is what a text runs.
+type script struct {
+	text  string
+	parts []part
+	whole bool // nothing of it is left out
+	many  bool // so much is left out that nothing can be said of it
+
+	reads, writes []string // files that commands are given which are known to read, or to change, all that they are given
+}
+
+// Commands that read, or change, the files that they are given; of some the first word is none.
+var (
+	showing  = names("cat head tail less more nl tac sort uniq wc cut od xxd hexdump strings base64 diff cmp source . cp bat sed grep egrep fgrep rg awk")
+	changing = names("tee touch truncate rm unlink shred mv cp ln install chmod chown chgrp rmdir mkdir")
+	scripted = names("sed grep egrep fgrep rg awk chmod chown chgrp")
+)
+
+// files notes the files that a command is given, as far as that is known of it.
+func (s *script) files(name string, args []word) {
+	reads, writes := showing[name] || name == "mv", changing[name]
+	if !reads && !writes {
+		return
+	}
+	first := scripted[name]
+	for _, a := range args {
+		if strings.HasPrefix(a.text, "-") && a.text != "-" {
+			writes = writes || name == "sed" && (strings.HasPrefix(a.text, "-i") || strings.HasPrefix(a.text, "--in-place"))
+			continue
+		}
+		if first {
+			first = false
+			continue
+		}
+		s.file(a, reads, writes)
+	}
+}
+
+func (s *script) file(a word, reads, writes bool) {
+	if !a.known || a.text == "" || len(s.reads)+len(s.writes) > maxFiles {
+		return
+	}
+	if reads {
+		s.reads = append(s.reads, a.text)
+	}
+	if writes {
+		s.writes = append(s.writes, a.text)
+	}
+}
+
+const maxFiles = 200 // of one text
+
+// readScript finds every command that a shell's text runs, also within others.
+func readScript(text string) *script {
+	s := &script{text: strings.TrimSpace(text), whole: true}
+	s.read(text, 0)
+	return s
+}
+
+func (s *script) read(text string, depth int) {
+	if depth > maxTexts {
+		s.whole, s.many = false, true
+		return
+	}
+	if _, refused := shell.Parse(text); refused != nil {
+		s.whole = false // no shell runs it, or no other parser reads it so
+		for piece := range strings.FieldsFuncSeq(text, func(r rune) bool { return strings.ContainsRune("\n;&|(){}`", r) }) {
+			s.add(part{texts: []string{strings.TrimSpace(piece)}})
+		}
+	}
+	for _, reading := range shell.Readings(text) {
+		deep := shell.Stmts(reading, func(st *syntax.Stmt) {
+			syntax.Walk(st, func(n syntax.Node) bool {
+				switch n := n.(type) {
+				case *syntax.Stmt:
+					if n.Cmd == nil {
+						s.whole = false // redirections alone
+					}
+				case *syntax.Redirect:
+					switch n.Op {
+					case syntax.Hdoc, syntax.DashHdoc, syntax.WordHdoc, syntax.DplIn, syntax.DplOut:
+					default:
+						in := n.Op == syntax.RdrIn || n.Op == syntax.RdrInOut
+						s.file(words(n.Word)[0], in, !in || n.Op == syntax.RdrInOut)
+					}
+				case *syntax.CallExpr:
+					s.call(n, depth)
+				case *syntax.DeclClause:
+					s.add(part{texts: []string{printed(n)}, exact: printed(n)})
+				}
+				return !s.many
+			})
+		})
+		s.many = s.many || deep
+	}
+}
+
+func (s *script) add(p part) {
+	if s.many = s.many || len(s.parts) >= maxParts; !s.many {
+		s.parts = append(s.parts, p)
+	}
+}
+
+func printed(n syntax.Node) string {
+	var b strings.Builder
+	if syntax.NewPrinter(syntax.SingleLine(true)).Print(&b, n) != nil {
+		return ""
+	}
+	return b.String()
+}
+
+func (s *script) call(c *syntax.CallExpr, depth int) {
+	bare := &syntax.CallExpr{Args: c.Args}
+	p := part{texts: []string{printed(c), printed(bare)}, exact: printed(bare)}
+	for _, a := range c.Assigns {
+		value := ""
+		if a.Value != nil {
+			value = words(a.Value)[0].text
+		}
+		if a.Name == nil || a.Naked || a.Array != nil || a.Index != nil || !commands.HarmlessEnv(a.Name.Value, value) {
+			p.exact = p.texts[0]
+		}
+	}
+	if len(c.Args) == 0 {
+		if p.exact != "" {
+			s.add(p)
+		}
+		return
+	}
+	plain := make([]string, len(c.Args))
+	for i, a := range c.Args {
+		plain[i] = printed(a)
+	}
+	s.argv(p, p.exact == p.texts[1], words(c.Args...), plain, depth, 0)
+}
+
+// clear are commands that only run another: who allows that allows them.
+var clear = map[string]bool{"timeout": true, "time": true, "nice": true, "nohup": true, "stdbuf": true}
+
+// word is a word of a command without its quotes, with $_ for each expansion; it is known where it has none.
+type word struct {
+	text  string
+	known bool
+}
+
+func words(args ...*syntax.Word) []word {
+	args = shell.ExpandBraces(args)
+	all := make([]word, len(args))
+	for i, a := range args {
+		known := !shell.Braced(a)
+		text := shell.Text(a, func(syntax.WordPart, bool) string {
+			known = false
+			return "$_"
+		})
+		all[i] = word{text, known}
+	}
+	return all
+}
+
+// argv adds one command, by its words, and what it runs with them. bare: no variable is set for it that counts. plain are the words as they stand
+// there, where each of them is one word.
+func (s *script) argv(p part, bare bool, words []word, plain []string, depth, wraps int) {
+	if len(words) == 0 || wraps > maxWraps {
+		s.whole, s.many = false, s.many || wraps > maxWraps
+		return
+	}
+	joined := join(words)
+	name := path.Base(words[0].text)
+	p.texts = append(p.texts, joined, strings.TrimSpace(name+" "+join(words[1:])))
+	args := words[1:]
+	run, nested := commands.Unwrap(name, args, func(w word) string { return w.text })
+	switch {
+	case name == "eval":
+		nested = append(nested, join(args))
+	case commands.IsShell(name):
+		texts := make([]string, len(args))
+		for i, a := range args {
+			texts[i] = a.text
+		}
+		if at, ok := commands.ShellText(texts); ok {
+			nested = append(nested, texts[at])
+		}
+	}
+	if clear[name] && bare && len(run) == 1 {
+		p.exact = ""
+	}
+	s.add(p)
+	s.files(name, args)
+	for _, c := range run {
+		inner, rest := part{exact: join(c)}, []string(nil)
+		if len(plain) == len(words) && len(run) == 1 {
+			rest = plain[len(words)-len(c):]
+			inner.exact = strings.Join(rest, " ")
+		}
+		s.argv(inner, true, c, rest, depth, wraps+1)
+	}
+	for _, t := range nested {
+		s.read(t, depth+1)
+	}
+}
+
+func join(words []word) string {
+	all := make([]string, len(words))
+	for i, w := range words {
+		all[i] = w.text
+	}
+	return strings.Join(all, " ")
+}
+
+// readLines takes apart what PowerShell or cmd runs, as far as that can be done without reading it.
+func readLines(text string) *script {
+	s := &script{text: strings.TrimSpace(text), whole: true}
+	for line := range strings.FieldsFuncSeq(text, func(r rune) bool { return strings.ContainsRune("\n\r;&|", r) }) {
+		if line = strings.TrimSpace(line); line != "" {
+			s.add(part{texts: []string{line}, exact: line})
+		}
+	}
+	if strings.ContainsAny(text, "(){}\"'`^$") {
+		s.whole = false
+	}
+	return s
+}
+
+// commandRule is the content of a rule about commands.
+type commandRule struct {
+	rule   Rule
+	exact  string     // unless it has wildcards
+	prefix string     // with :* behind it, or nothing else but " *"
+	globs  [][]string // its text between wildcards, each way in which it can be read
+	fold   bool       // case makes no difference
+}
+
+// unescape takes away the backslashes before brackets.
+var unescape = strings.NewReplacer(`\(`, "(", `\)`, ")").Replace
+
+func newCommandRule(r Rule, fold bool) commandRule {
+	c := commandRule{rule: r, fold: fold}
+	text := strings.TrimSpace(unescape(r.Content))
+	if fold {
+		text = strings.ToLower(text)
+	}
+	masked := strings.NewReplacer(`\\`, "\x01", `\*`, "\x02").Replace(text)
+	plain := strings.NewReplacer("\x01", `\`, "\x02", "*").Replace
+	if prefix, ok := strings.CutSuffix(text, ":*"); ok {
+		c.prefix = strings.TrimSpace(prefix)
+		return c
+	}
+	if prefix, ok := strings.CutSuffix(masked, " *"); ok && !strings.Contains(prefix, "*") {
+		c.prefix = strings.TrimSpace(plain(prefix))
+		return c
+	}
+	if !strings.Contains(masked, "*") {
+		c.exact = plain(masked)
+		return c
+	}
+	for _, way := range []string{"/", "/*/"} {
+		parts := strings.Split(strings.ReplaceAll(masked, "/**/", way), "*")
+		for i := range parts {
+			parts[i] = plain(parts[i])
+		}
+		c.globs = append(c.globs, parts)
+		if !strings.Contains(masked, "/**/") {
+			break
+		}
+	}
+	return c
+}
+
+func (c *commandRule) matches(text string) bool {
+	if c.fold {
+		text = strings.ToLower(text)
+	}
+	switch {
+	case c.exact != "":
+		return text == c.exact
+	case c.prefix != "":
+		rest, ok := strings.CutPrefix(text, c.prefix)
+		return ok && (rest == "" || rest[0] == ' ' || rest[0] == '\t' || rest[0] == '\n')
+	}
+	for _, parts := range c.globs {
+		if between(parts, text) {
+			return true
+		}
+	}
+	return false
+}
+
+// meets says whether one of the commands of a text is a rule's.
+func (c *commandRule) meets(s *script) bool {
+	if c.matches(s.text) {
+		return true
+	}
+	for _, p := range s.parts {
+		for _, text := range p.texts {
+			if c.matches(text) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// covered says whether a text is a rule's, or each of its commands is one's. It gives the last such rule.
+func covered(rules []commandRule, s *script) (found Rule, ok bool) {
+	for i := range rules {
+		if rules[i].exact != "" && rules[i].matches(s.text) {
+			return rules[i].rule, true
+		}
+	}
+	if !s.whole || s.many || len(s.parts) == 0 {
+		return Rule{}, false
+	}
+next:
+	for _, p := range s.parts {
+		if p.exact == "" {
+			continue
+		}
+		for i := range rules {
+			if rules[i].matches(p.exact) {
+				found, ok = rules[i].rule, true
+				continue next
+			}
+		}
+		return Rule{}, false
+	}
+	return found, ok
+}
+
+func checkCommand(content string) *fault {
+	prefix, ok := strings.CutSuffix(content, ":*")
+	switch {
+	case ok && strings.TrimSpace(prefix) == "":
+		return &fault{"nothing stands before :*", "write the beginning of a command: Bash(npm run:*), or Bash alone"}
+	case strings.Contains(prefix, ":*"):
+		return &fault{":* stands in the middle", "write :* at the end, or * for any text: Bash(git * main)"}
+	case strings.TrimSpace(content) == "":
+		return &fault{"it names no command", "write a command: Bash(npm run test:*)"}
+	}
+	return nil
+}

@@ -1,0 +1,231 @@
+package permission
+
+import (
+	"strings"
+
+	"weir/internal/bridge/wire"
+	"weir/internal/strict"
+	"weir/internal/toolguard"
+)
+
+// kind says what the contents of a tool's rules are compared with.
+type kind uint8
+
+const (
+	texts    kind = iota // one of its arguments, as it is
+	own                  // a tool of the sensor's
+	served               // of a server of tools: nothing
+	shells               // commands of a shell
+	scripts              // commands of PowerShell and cmd, in any case
+	files                // paths
+	sites                // domain:host
+	searches             // what is looked for
+	agents               // the type of a sub-agent
+	skills               // a skill's name, or the beginning of one
+)
+
+// older are names that tools had, and have now.
+var older = map[string]string{"Task": "Agent", "AgentOutput": "TaskOutput", "BashOutput": "TaskOutput", "KillShell": "TaskStop", "KillBash": "TaskStop"}
+
+// named is the name by which rules and calls of a tool meet: all shells of agents that are known are Bash.
+func named(tool string) string {
+	tool = Canonical(tool)
+	switch {
+	case older[tool] != "":
+		return older[tool]
+	case wire.IsShell(tool):
+		return "Bash"
+	}
+	return tool
+}
+
+func isOwn(tool string) bool { return tool == VaultHTTPFetch || tool == LocalMemoryRecall }
+
+// Tools whose files the rules of Edit and of Read are about, in lower case; what others do with files is told by their names (toolguard.Paths).
+var (
+	editors = names("Edit Write MultiEdit NotebookEdit apply_patch write_file edit_file replace str_replace_based_edit_tool fs_write fs_delete")
+	readers = names("Read NotebookRead Grep Glob LS view_image read_file read_many_files list_dir list_directory grep_files fs_read fs_list")
+)
+
+func names(list string) map[string]bool {
+	set := map[string]bool{}
+	for _, name := range strings.Fields(list) {
+		set[strings.ToLower(name)] = true
+	}
+	return set
+}
+
+// kindOf is what rules of a tool are about, by its canonical name.
+func kindOf(tool string) kind {
+	switch lower := strings.ToLower(tool); {
+	case isOwn(tool):
+		return own
+	case wire.IsServed(tool):
+		return served
+	case named(tool) == "Bash":
+		return shells
+	case lower == "powershell" || lower == "pwsh" || lower == "powershell_exec" || lower == "cmd" || lower == "cmd_exec":
+		return scripts
+	case editors[lower] || readers[lower]:
+		return files
+	case lower == "websearch":
+		return searches
+	case named(tool) == "Agent":
+		return agents
+	case tool == "Skill" || tool == "SlashCommand":
+		return skills
+	case wire.IsFetch(tool, nil):
+		return sites
+	}
+	return texts
+}
+
+// others are tools of agents that have no rules but whole ones, as far as they are known.
+var others = names(`TodoWrite TodoRead TaskCreate TaskUpdate TaskList TaskGet TaskOutput TaskStop EnterPlanMode ExitPlanMode AskUserQuestion ToolSearch EnterWorktree ExitWorktree LSP
+ ListMcpResourcesTool ReadMcpResourceTool WaitForMcpServers SendMessage TeamCreate TeamDelete CronCreate CronDelete CronList Monitor ScheduleWakeup RemoteTrigger PushNotification SendUserFile Workflow REPL Config
+ StructuredOutput update_plan write_stdin spawn_agent send_input wait close_agent resume_agent request_user_input tool_search web_search list_mcp_resources list_mcp_resource_templates read_mcp_resource js_repl
+ agent_update google_web_search save_memory glob search_file_content`)
+
+// known says whether a tool's name is one that agents are known to have.
+func known(tool string) bool {
+	return kindOf(tool) != texts || strings.Contains(tool, "*") || others[strings.ToLower(tool)] || toolguard.Known(tool) || wire.IsLocal(tool)
+}
+
+// near is the known name that is most like one; empty: there is none.
+func near(tool string) string {
+	for _, name := range strings.Fields("Bash Read Edit Write MultiEdit NotebookEdit NotebookRead Grep Glob LS WebFetch WebSearch Agent Task Skill PowerShell TodoWrite " + VaultHTTPFetch + " " + LocalMemoryRecall) {
+		if a, b := strings.ToLower(name), strings.ToLower(tool); sorted(a) == sorted(b) || len(b) > 2 && (strings.HasPrefix(a, b) || strings.HasPrefix(b, a)) || oneOff(a, b) {
+			return name
+		}
+	}
+	return ""
+}
+
+func sorted(s string) string {
+	var n [256]byte
+	for i := range len(s) {
+		n[s[i]]++
+	}
+	return string(n[:])
+}
+
+// oneOff says whether one character more, less or other makes one text the other.
+func oneOff(a, b string) bool {
+	if len(a) < len(b) {
+		a, b = b, a
+	}
+	i := 0
+	for i < len(b) && a[i] == b[i] {
+		i++
+	}
+	return len(a) == len(b) && i < len(a) && a[i+1:] == b[i+1:] || len(a) == len(b)+1 && a[i+1:] == b[i:]
+}
+
+// example shows a rule that a list accepts: about the tool that a text begins with, as far as that can be told.
+func example(text string, l List) string {
+	tool, _, _ := strings.Cut(strings.TrimSpace(text), "(")
+	tool = strings.TrimSpace(tool)
+	lower := strings.ToLower(strings.ReplaceAll(tool, "_", ""))
+	vault := map[List]string{Deny: VaultHTTPFetch, Ask: VaultHTTPFetch, Allow: VaultHTTPFetch + "(github-token)"}[l]
+	switch {
+	case strings.Contains(lower, "vault"):
+		return vault
+	case strings.Contains(lower, "memory") || strings.Contains(lower, "recall"):
+		return map[List]string{Deny: LocalMemoryRecall + "(fetch:*/*)", Ask: LocalMemoryRecall, Allow: LocalMemoryRecall + "(fetch:notes/todo)"}[l]
+	case strings.HasPrefix(lower, "mcp"):
+		return "mcp__github__get_issue"
+	}
+	if kindOf(tool) == texts && near(tool) != "" {
+		tool = near(tool)
+	}
+	switch kindOf(tool) {
+	case files:
+		if readers[strings.ToLower(tool)] {
+			return "Read(./.env)"
+		}
+		return "Edit(/src/**)"
+	case sites:
+		return "WebFetch(domain:example.com)"
+	case searches:
+		return "WebSearch"
+	case agents:
+		return "Agent(Explore)"
+	case skills:
+		return tool + "(deploy)"
+	case scripts:
+		return tool + "(Get-ChildItem *)"
+	case texts:
+		if toolName(tool) && known(tool) && !strings.Contains(tool, "*") {
+			return tool
+		}
+	}
+	return map[List]string{Deny: "Bash(git push:*)", Ask: "Bash(git push:*)", Allow: "Bash(npm run test:*)"}[l]
+}
+
+// params are names of arguments that a content can begin with in Claude Code, to be compared with that argument.
+var params = names("command file_path path notebook_path url query prompt description subagent_type model isolation run_in_background skill args pattern timeout")
+
+// checkContent knows what is written in brackets behind a tool's name.
+func (r Rule) checkContent(list List) *fault {
+	k := kindOf(r.Tool)
+	if name, value, ok := strings.Cut(r.Content, ":"); ok && k != own && k != sites && params[strings.ToLower(name)] && value != "*" {
+		write := r.Tool + "(" + value + ")"
+		if k == agents {
+			write = r.Tool + "(Explore)"
+		}
+		return &fault{"it compares the argument " + name + ", which is not done here", "write the content alone: " + write}
+	}
+	switch k {
+	case own:
+		return nil
+	case served:
+		return &fault{"tools of MCP servers have no brackets", "write " + r.Tool + " alone, or mcp__server__* for all tools of a server"}
+	case shells, scripts:
+		return checkCommand(r.Content)
+	case files:
+		_, f := readPath(r.Content)
+		return f
+	case sites:
+		return checkSite(r.Content)
+	case searches:
+		if strings.ContainsAny(r.Content, "*?") {
+			return &fault{"searches are compared as they are, without wildcards", "write the words that are looked for, or WebSearch alone"}
+		}
+		return nil
+	case agents, skills:
+		return nil
+	}
+	switch {
+	case r.Tool == "Cd":
+		return &fault{"nobody tells of changes of the directory", "write what may not be done there: Edit(//srv/data/**)"}
+	case strings.Contains(r.Content, "*") && list != Deny:
+		return wildcard(list)
+	}
+	return nil
+}
+
+func wildcard(list List) *fault {
+	return &fault{"a wildcard stands in " + string(list), "write the exact content, one rule for each; * counts in deny only"}
+}
+
+// checkSite takes domain:host, in which * stands for any part of one label, *. before it for any below, and * alone for all.
+func checkSite(content string) *fault {
+	host, ok := strings.CutPrefix(content, "domain:")
+	switch {
+	case strings.Contains(content, "://"):
+		host = Host(strings.SplitN(content[strings.Index(content, "://")+3:], "/", 2)[0])
+		if host == "" {
+			host = "example.com"
+		}
+		return &fault{"addresses are compared by their host", "write WebFetch(domain:" + host + ")"}
+	case !ok:
+		return &fault{strict.Quote(content) + " is no content of this tool", "write WebFetch(domain:example.com)"}
+	case strings.ContainsAny(host, "/?#"):
+		return &fault{"a path is not compared", "write the host alone: WebFetch(domain:example.com)"}
+	case strings.Contains(host, ":"):
+		return &fault{"a port is not compared", "write the host alone: WebFetch(domain:example.com)"}
+	case host == "" || strings.ContainsFunc(strings.TrimRight(host, "."), func(r rune) bool { return !keyRune(r) && r != '*' }) || strings.Trim(host, ".") == "":
+		return &fault{strict.Quote(host) + " is no host", "write WebFetch(domain:example.com), or domain:*.example.com for all below it"}
+	}
+	return nil
+}
