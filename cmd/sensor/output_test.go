@@ -165,3 +165,19 @@ func TestSuggest(t *testing.T) {
 		}
 	}
 }
+
+// TestF40Status: a policy that is refused is in the status, each mistake on a line.
+func TestF40Status(t *testing.T) {
+	var b bytes.Buffer
+	printStatus(&b, control.Status{Policy: "/etc/weir/policy.yaml", Refused: &control.PolicyRefusal{
+		Since: time.Date(2026, 1, 2, 3, 4, 5, 0, time.Local), Why: []string{"p:1:7: one\x1b", "p:2:1: two"},
+	}})
+	want := "policy refused   since 2026-01-02 03:04:05, and the one before stays in force: correct the file\n                 p:1:7: one\\x1b\n                 p:2:1: two\n"
+	if !strings.Contains(b.String(), want) {
+		t.Errorf("no %q in\n%s", want, b.String())
+	}
+	b.Reset()
+	if printStatus(&b, control.Status{}); strings.Contains(b.String(), "refused") {
+		t.Error(b.String())
+	}
+}

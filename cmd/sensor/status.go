@@ -39,6 +39,12 @@ func printStatus(w io.Writer, st control.Status) {
 	row("mode", "%s", st.Mode)
 	row("kernel", "%s", st.Kernel)
 	row("policy", "%s", cmp.Or(st.Policy, "the default"))
+	if r := st.Refused; r != nil {
+		row("policy refused", "since %s, and the one before stays in force: correct the file", r.Since.Local().Format("2006-01-02 15:04:05"))
+		for _, why := range r.Why {
+			row("", "%s", why)
+		}
+	}
 	row("events", "%s", cmp.Or(st.Events, "standard output of the sensor"))
 	row("state", "%s", st.State)
 	row("guarded parents", "%s", orNone(st.Parents))

@@ -78,6 +78,13 @@ type Status struct {
 	Goroutines int               `json:"goroutines"`        // of the daemon: they must not grow
 	Counters   map[string]uint64 `json:"counters,omitempty"`
 	Degraded   []string          `json:"degraded,omitempty"` // what does not work here, and what is lost with it
+	Refused    *PolicyRefusal    `json:"policy_refused,omitempty"`
+}
+
+// PolicyRefusal says why the policy file is not in force, but the policy that was before.
+type PolicyRefusal struct {
+	Since time.Time `json:"since"` // the last time that it was refused
+	Why   []string  `json:"why"`   // a line for each mistake
 }
 
 // Container is a guarded cgroup and its state.

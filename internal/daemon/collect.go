@@ -41,6 +41,7 @@ type collectorOptions struct {
 	Logger logrus.FieldLogger
 
 	Begun    func() (degraded []string, ok bool) // ok: all is in force
+	Refused  func() bool                         // the policy file is, and an older one in force
 	Pinned   func() error                        // that the pins of all maps are there
 	Mode     func() policy.Mode                  // in force
 	Reviews  func() cop.Stats                    // of the reviewer
@@ -57,16 +58,24 @@ func newCollector(o collectorOptions) collector { return collector{o} }
 // Health implements metrics.Source.
 func (f collector) Health() metrics.Health {
 	mode := f.opts.Mode()
-	degraded, begun := f.opts.Begun()
-	h := metrics.Health{Version: f.opts.Version, Mode: string(mode), Uptime: int64(time.Since(f.opts.Started).Seconds()), Degraded: degraded}
-	if !begun {
-		h.Degraded = nil // it is still being found out
+	h := metrics.Health{Version: f.opts.Version, Mode: string(mode), Uptime: int64(time.Since(f.opts.Started).Seconds())}
+	if _, begun := f.opts.Begun(); !begun {
 		h.Faults = []string{"the sensor is starting"}
 		return h
 	}
+	h.Degraded = f.degraded()
 	h.Faults = faults(mode, f.opts.State.SinceBeat, []func() error{f.opts.State.Links.Check, f.opts.Execs.Check, f.opts.Pinned})
 	h.Ready = len(h.Faults) == 0
 	return h
+}
+
+// degraded is what does not work as it should, though the sensor enforces. Who may read it may not know the policy (F40).
+func (f collector) degraded() []string {
+	all, _ := f.opts.Begun()
+	if f.opts.Refused() {
+		all = append(slices.Clone(all), "the policy file is refused, and the policy before it stays in force: weir status says why")
+	}
+	return all
 }
 
 // faults are why a sensor that has started does not enforce.
@@ -93,7 +102,7 @@ func faults(mode policy.Mode, beat func() (time.Duration, bool, error), checks [
 
 // Snapshot implements metrics.Source.
 func (f collector) Snapshot() metrics.Snapshot {
-	s := metrics.Snapshot{Version: f.opts.Version, Started: f.opts.Started, Goroutines: runtime.NumGoroutine()}
+	s := metrics.Snapshot{Version: f.opts.Version, Started: f.opts.Started, Goroutines: runtime.NumGoroutine(), Refused: f.opts.Refused()}
 	s.Events, s.Taints, s.Grants = f.opts.Log.Counts()
 	s.Containers = map[string]uint64{"none": 0, "corruption": 0, "secret": 0, "both": 0}
 	for _, c := range f.opts.State.List() {

@@ -51,7 +51,7 @@ func TestFaults(t *testing.T) {
 // Before all is in force the daemon is alive, and not ready.
 func TestHealthWhileStarting(t *testing.T) {
 	h := newCollector(collectorOptions{
-		Started: time.Now(), Mode: func() policy.Mode { return policy.Enforce }, Begun: func() ([]string, bool) { return []string{"not yet found out"}, false },
+		Started: time.Now(), Mode: func() policy.Mode { return policy.Enforce }, Begun: func() ([]string, bool) { return []string{"not yet found out"}, false }, Refused: func() bool { return true },
 	}).Health()
 	if h.Ready || h.Degraded != nil || !slices.Equal(h.Faults, []string{"the sensor is starting"}) || h.Mode != "enforce" {
 		t.Errorf("%+v", h)

@@ -34,6 +34,7 @@ func (d *daemon) openMetrics() error {
 		Version: d.opts.Version, Started: d.started,
 		State: d.state, Egress: d.egress, Execs: d.execs, Files: d.files, Names: d.names, Gate: d.gate, Log: d.log, Logger: d.opts.Logger,
 		Begun:    func() ([]string, bool) { return d.degraded, d.begun.Load() },
+		Refused:  func() bool { return d.refusal.Load() != nil },
 		Pinned:   d.pins.Check,
 		Mode:     d.policies.Mode,
 		Reviews:  func() cop.Stats { return d.reviewing.Load().Stats() },

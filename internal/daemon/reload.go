@@ -9,6 +9,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -78,11 +79,15 @@ func (d *daemon) Reload(context.Context) error {
 		d.refused(err)
 		return err
 	}
+	d.refusal.Store(nil)
 	return d.log.Write(event.Event{Kind: event.Mode, Mode: string(d.policies.Mode()), Message: "policy loaded: " + d.opts.PolicyPath})
 }
 
+// refused tells that the policy file is not loaded, in an event and until it is in status, health and figures (F40).
 func (d *daemon) refused(err error) {
-	d.write(event.Event{Kind: event.Error, Message: "policy refused, the old one stays: " + strings.ReplaceAll(err.Error(), "\n", "; ")})
+	why := event.Plain(err)
+	d.refusal.Store(&control.PolicyRefusal{Since: time.Now().UTC(), Why: strings.Split(why, "\n")})
+	d.write(event.Event{Kind: event.Error, Message: "policy refused, the old one stays: " + strings.ReplaceAll(why, "\n", "; ")})
 }
 
 func (d *daemon) replacePolicy(p policy.Policy) error {

@@ -1,12 +1,18 @@
 package daemon
 
 import (
+	"bytes"
+	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"go.etcd.io/bbolt"
 
+	"weir/internal/event"
 	"weir/internal/policy"
 )
 
@@ -65,5 +71,33 @@ func TestReloadRefusesWhatNeedsAStart(t *testing.T) {
 		if err := d.replacePolicy(p); err == nil || err.Error() != want {
 			t.Errorf("%s: got %v, want %q", text, err, want)
 		}
+	}
+}
+
+// TestF40Refused: a policy file that is refused is told to people, to probes and in figures; that it ends is tried with a sensor.
+func TestF40Refused(t *testing.T) {
+	var log bytes.Buffer
+	d := &daemon{log: newEventLog(event.NewJSONSink(&log))}
+	degraded := []string{"no udp_diag"}
+	c := newCollector(collectorOptions{
+		Started: time.Now(), Mode: func() policy.Mode { return policy.Observe }, Begun: func() ([]string, bool) { return degraded, true },
+		Refused: func() bool { return d.refusal.Load() != nil },
+	})
+	if got := c.degraded(); !slices.Equal(got, degraded) {
+		t.Errorf("before: %q", got)
+	}
+	_, err := policy.Parse("p", []byte("mode: sael\nhold: x\n"))
+	d.refused(err)
+	r := d.refusal.Load()
+	if r == nil || time.Since(r.Since) > time.Minute || len(r.Why) != 2 || !strings.HasPrefix(r.Why[0], "p:1:7: mode ") || !strings.HasPrefix(r.Why[1], "p:2:7: hold ") {
+		t.Errorf("refusal: %+v", r)
+	}
+	if got := c.degraded(); len(got) != 2 || !strings.HasPrefix(got[1], "the policy file is refused") || len(degraded) != 1 {
+		t.Errorf("after: %q", got)
+	}
+	_, err = os.ReadFile("/no/such/policy")
+	d.refused(err)
+	if r := d.refusal.Load(); !slices.Equal(r.Why, []string{"/no/such/policy: it does not exist: check the path"}) {
+		t.Errorf("refusal: %+v", r)
 	}
 }

@@ -100,8 +100,9 @@ type daemon struct {
 	lost     map[string]uint64 // by stage
 	degraded []string
 
-	changing sync.Mutex  // of mode and policy
-	loaded   fileVersion // of the policy file, also if it was refused
+	changing sync.Mutex                            // of mode and policy
+	loaded   fileVersion                           // of the policy file, also if it was refused
+	refusal  atomic.Pointer[control.PolicyRefusal] // of the policy file that would be in force; nil: it is
 }
 
 // daemonGC lets the heap, of which about 3 MiB live, grow by half until garbage is collected.

@@ -21,14 +21,11 @@ func (c *collector) Describe(out chan<- *prometheus.Desc) {
 func (c *collector) Collect(out chan<- prometheus.Metric) {
 	s, snap := c.series, c.source.Snapshot()
 	w := writer{out}
-	ready := 0.0
-	if c.source.Health().Ready {
-		ready = 1
-	}
 	w.gauge(s.build, 1, snap.Version)
 	w.gauge(s.start, float64(snap.Started.UnixNano())/1e9)
 	w.gauge(s.goroutines, float64(snap.Goroutines))
-	w.gauge(s.ready, ready)
+	w.gauge(s.ready, truth(c.source.Health().Ready))
+	w.gauge(s.refused, truth(snap.Refused))
 	for taint, n := range snap.Containers {
 		w.gauge(s.containers, float64(n), taint)
 	}
@@ -66,6 +63,13 @@ func (c *collector) Collect(out chan<- prometheus.Metric) {
 	if snap.Cop != nil {
 		w.cop(s, *snap.Cop)
 	}
+}
+
+func truth(is bool) float64 {
+	if is {
+		return 1
+	}
+	return 0
 }
 
 // writer writes constant metrics.

@@ -47,7 +47,7 @@ func full() *fixed {
 				Reviews: map[string]uint64{"flagged": 1, "passed": 2, "failed": 1}, Cached: 1, Failures: one("timeout"), Waiting: 4,
 				Bounds: []time.Duration{10 * time.Millisecond, time.Second}, Latency: []uint64{2, 3, 1}, Took: 4500 * time.Millisecond,
 			},
-			Missing: []string{"tasks"},
+			Refused: true, Missing: []string{"tasks"},
 		},
 		Health{Version: "1.2", Mode: "enforce", Uptime: 60, Ready: true},
 	}
@@ -135,6 +135,7 @@ func TestSeries(t *testing.T) {
 		`weir_lost_total{stage="ring",what="exec"} 9`,
 		`weir_map_entries{map="cgroups"} 4`,
 		`weir_map_entries_limit{map="cgroups"} 16384`,
+		`weir_policy_refused 1`,
 		`weir_program_run_seconds_total{program="weir_connect"} 1.5`,
 		`weir_program_runs_total{program="weir_connect"} 11`,
 		`weir_ring_size_bytes{ring="execs"} 1.048576e+06`,
@@ -157,7 +158,7 @@ func TestLeftOut(t *testing.T) {
 		names = append(names, name)
 	}
 	slices.Sort(names)
-	if diff := cmp.Diff([]string{"weir_build_info", "weir_enforcing", "weir_goroutines", "weir_start_time_seconds"}, names); diff != "" {
+	if diff := cmp.Diff([]string{"weir_build_info", "weir_enforcing", "weir_goroutines", "weir_policy_refused", "weir_start_time_seconds"}, names); diff != "" {
 		t.Errorf("want - got +\n%s", diff)
 	}
 	if !strings.Contains(got, "\nweir_enforcing 0\n") {

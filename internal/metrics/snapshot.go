@@ -32,6 +32,7 @@ type Snapshot struct {
 	Rings    []Use             // bytes that are not read yet
 	Programs []Program         // nil: the kernel does not measure them
 	Cop      *Cop
+	Refused  bool     // the policy file is, and an older policy in force
 	Missing  []string // parts that could not be read: their series are left out
 }
 

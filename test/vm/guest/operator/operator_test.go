@@ -106,8 +106,17 @@ func TestBadInput(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), `rig-policy.yaml:2:1: unknown key "alow"`) {
 			t.Errorf("a bad policy was answered with %v", err)
 		}
+		if st, err := control.NewClient("/run/weir").Status(context.Background()); err != nil || st.Refused == nil || !strings.Contains(strings.Join(st.Refused.Why, ""), "alow") { // F40
+			t.Errorf("the refusal is not in the status: %+v, %v", st.Refused, err)
+		}
 		if err := os.WriteFile("/run/rig-policy.yaml", good, 0o600); err != nil {
 			t.Fatal(err)
+		}
+		if err := control.NewClient("/run/weir").Reload(context.Background()); err != nil {
+			t.Error(err)
+		}
+		if st, err := control.NewClient("/run/weir").Status(context.Background()); err != nil || st.Refused != nil {
+			t.Errorf("the refusal is still in the status: %+v, %v", st.Refused, err)
 		}
 		denied(t, world, session, "after-policy")
 	})
