@@ -73,10 +73,9 @@ func (d *daemon) recorded(r netegress.Record) {
 	d.nameUsed(r)
 	switch r.Kind {
 	case netegress.Dropped:
-		d.write(event.Event{
-			Kind: event.Error, Container: &c, Destination: &to,
-			Message: fmt.Sprintf("packets dropped: %s: the socket is older than the taint, or answers a peer outside", r.Reason),
-		})
+		d.write(event.Event{Kind: event.Drop, Container: &c, Destination: &to, Verdict: &event.Decision{
+			Decision: "deny", Reason: r.Reason, Text: "packets: the socket is older than the taint, or answers a peer outside",
+		}})
 		return
 	case netegress.Tainted:
 		d.fromOutside(r)
@@ -90,26 +89,32 @@ func (d *daemon) recorded(r netegress.Record) {
 	if r.Denied {
 		v.Decision = "deny"
 	}
-	switch {
-	case r.Reason == "kernel_traffic" && r.Target != 0:
-		to = event.Destination{Protocol: "multicast"}
-		v.Text = fmt.Sprintf("socket option %d, which makes the kernel tell the link of groups", r.Target)
-	case r.Reason == "kernel_traffic":
-		to = event.Destination{Protocol: "key"}
-		v.Text = "a key that a program of the host would look up (request_key)"
-	case r.Reason == "attach" && r.Target == 0:
-		to = event.Destination{Protocol: "ipc"}
-		v.Text = "a key or an object of System V that is not its own"
-	case r.Path != "" || r.Family == unix.AF_UNIX:
+	e := event.Event{Kind: event.Connect, Container: &c, Process: &p, Destination: &to, Verdict: &v}
+	if hook, text := hookOf(r); hook != "" {
+		v.Text = text
+		e.Kind, e.Hook, e.Destination = event.Deny, hook, nil
+	} else if r.Path != "" || r.Family == unix.AF_UNIX {
 		to = event.Destination{Address: r.Path, Protocol: "unix"}
-		if r.Target != 0 {
-			to.Address = fmt.Sprintf("process %d", r.Target)
-		}
-	case r.Reason == "socket_family":
-		to = event.Destination{Protocol: to.Protocol}
-		v.Text = fmt.Sprintf("socket family %d, type %d", r.Family, r.Type)
 	}
-	d.write(event.Event{Kind: event.Connect, Container: &c, Process: &p, Destination: &to, Verdict: &v})
+	d.write(e)
+}
+
+// hookOf names what a record is of that refuses a call which opens no destination, and says what it was; empty: it is of another.
+func hookOf(r netegress.Record) (hook, text string) {
+	switch {
+	case !r.Denied:
+	case r.Reason == "kernel_traffic" && r.Target != 0:
+		return "setsockopt", fmt.Sprintf("socket option %d, which makes the kernel tell the link of groups", r.Target)
+	case r.Reason == "kernel_traffic":
+		return "request_key", "a key that a program of the host would look up"
+	case r.Reason == "attach" && r.Target == 0:
+		return "ipc", "a key or an object of System V that is not its own"
+	case r.Reason == "attach":
+		return "ptrace", fmt.Sprintf("process %d, which is outside its container", r.Target)
+	case r.Reason == "socket_family":
+		return "socket", fmt.Sprintf("socket family %d, type %d", r.Family, r.Type)
+	}
+	return "", ""
 }
 
 // Ended implements netegress.Handler.
@@ -133,6 +138,7 @@ func (d *daemon) moved(m taint.Move) {
 		}
 		e.Message = fmt.Sprintf("process %d was moved here by process %d (%s)", m.PID, m.By, m.ByComm)
 	case taint.Escaped:
+		e.Kind = event.Escape
 		e.Message = fmt.Sprintf("process %d left its container by process %d (%s): killed", m.PID, m.By, m.ByComm)
 		if err := kill(m.PID, m.Start); err != nil {
 			e.Message += ": " + err.Error()

@@ -23,11 +23,14 @@ const (
 	Stop    Kind = "stop"    // the sensor stopped: Message
 	Tool    Kind = "tool"    // a tool of the sensor's own was called: Process, Use, Verdict
 	Found   Kind = "finding" // a container has what undoes its guard, or was refused for it: Finding
+	Deny    Kind = "deny"    // another call was refused: Process, Hook, Verdict
+	Drop    Kind = "drop"    // packets were dropped: Container, Destination, Verdict
+	Escape  Kind = "escape"  // a process left its container, and was killed: Container, Process, Message
 )
 
 // Kinds returns all kinds, in the order of the schema.
 func Kinds() []Kind {
-	return []Kind{Exec, Connect, Hold, Verdict, Grant, Taint, Lost, Mode, Error, Start, Stop, Tool, Found}
+	return []Kind{Exec, Connect, Hold, Verdict, Grant, Taint, Lost, Mode, Error, Start, Stop, Tool, Found, Deny, Drop, Escape}
 }
 
 // KindNames lists all kinds for people.
@@ -46,6 +49,7 @@ type Event struct {
 	Container   *Container   `json:"container,omitempty"`
 	Process     *Process     `json:"process,omitempty"`
 	Destination *Destination `json:"destination,omitempty"`
+	Hook        string       `json:"hook,omitempty"`     // of the kernel: ptrace, ipc, request_key, setsockopt, socket
 	Question    string       `json:"question,omitempty"` // the id that approve and deny take
 	Verdict     *Decision    `json:"verdict,omitempty"`
 	Grant       *GrantInfo   `json:"grant,omitempty"`

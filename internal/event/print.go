@@ -57,6 +57,9 @@ func line(e Event) string {
 	if e.Destination != nil {
 		add("-> %s", e.Destination)
 	}
+	if e.Hook != "" {
+		add("%s", Visible(e.Hook))
+	}
 	if e.Question != "" && e.Verdict != nil {
 		add("question %s", quote(e.Question))
 	}

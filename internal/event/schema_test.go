@@ -38,6 +38,9 @@ func TestMissingPart(t *testing.T) {
 	needs := map[event.Kind][]string{
 		event.Exec:    {"process"},
 		event.Connect: {"destination", "process", "verdict"},
+		event.Deny:    {"hook", "process", "verdict"},
+		event.Drop:    {"container", "destination", "verdict"},
+		event.Escape:  {"container", "message", "process"},
 		event.Hold:    {"process", "question"},
 		event.Verdict: {"process", "verdict"},
 		event.Grant:   {"grant"},
@@ -52,7 +55,7 @@ func TestMissingPart(t *testing.T) {
 	}
 	for _, e := range sample() {
 		got := []string{}
-		for _, part := range []string{"container", "destination", "finding", "grant", "lost", "message", "mode", "process", "question", "taint", "use", "verdict"} {
+		for _, part := range []string{"container", "destination", "finding", "grant", "hook", "lost", "message", "mode", "process", "question", "taint", "use", "verdict"} {
 			line, err := event.Marshal(e)
 			if err != nil {
 				t.Fatal(err)

@@ -161,7 +161,7 @@ func recorded(e event.Event) (ReplayOutcome, string, kind) {
 		return ReplayPerson, "asked", decided
 	case e.Kind == event.Verdict && e.Question != "":
 		return "", "", noDecision // the answer to a hold, or its use
-	case e.Verdict == nil, e.Kind != event.Verdict && e.Kind != event.Connect && e.Kind != event.Exec:
+	case e.Verdict == nil, !slices.Contains([]event.Kind{event.Verdict, event.Connect, event.Deny, event.Exec}, e.Kind):
 		return "", "", noDecision
 	}
 	was := ReplayDeny

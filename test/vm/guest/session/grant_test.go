@@ -218,7 +218,7 @@ func (f *fixture) movesOut(t *testing.T) {
 			t.Errorf("taint %v: want it killed, got %s", bits, r)
 		}
 		f.sensor.Event(t, func(e event.Event) bool {
-			return e.Kind == event.Error && e.Container != nil && e.Container.Name == s.Name && strings.Contains(e.Message, "left its container")
+			return e.Kind == event.Escape && e.Container != nil && e.Container.Name == s.Name && strings.Contains(e.Message, "left its container")
 		})
 		to.Nothing(t)
 	}
