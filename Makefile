@@ -5,21 +5,29 @@ GO ?= go
 # As the programs are built: what tests and VMs share is compiled once.
 export CGO_ENABLED = 0
 
-.PHONY: all build test unit units screens vm images agents clients bypasses failures load lint generate corpus shells long demo bench release clean distclean
+.PHONY: all go build test unit units screens vm images agents clients bypasses failures load lint generate corpus shells long demo bench release clean distclean
 
 all: build
 
 # gRPC's tracing would link templates, and with them every method of every type: 8 MiB of program file.
 TAGS = grpcnotrace,no_gogo
 
-build: ## bin/weir, and bin/weir-hook for containers
+GO_VERSION = $(shell $(GO) env GOVERSION 2>/dev/null || $(GO) version 2>/dev/null | cut -d' ' -f3)
+
+go: # Go 1.19, Debian 12's own, would say nothing but "invalid go version" about go.mod
+	@case "$(GO_VERSION)" in \
+	'') echo "weir: there is no Go in PATH: install Go 1.26 from https://go.dev/dl/" >&2; exit 1 ;; \
+	go1.[0-9]|go1.[0-9].*|go1.1[0-9]|go1.1[0-9].*|go1.20|go1.20.*) echo "weir: $(GO_VERSION) is too old: install Go 1.26 from https://go.dev/dl/ and put it first in PATH" >&2; exit 1 ;; \
+	esac
+
+build: go ## bin/weir, and bin/weir-hook for containers
 	$(GO) build -tags $(TAGS) -o bin/weir ./cmd/sensor
 	$(GO) build -trimpath -ldflags='-s -w' -o bin/weir-hook ./cmd/hook
 
-test: images shells agents units screens ## every test, unit and VM, on all kernels; but for what make clients, make failures and make load run
+test: go images shells agents units screens ## every test, unit and VM, on all kernels; but for what make clients, make failures and make load run
 	$(GO) test -timeout 90m ./...
 
-unit: shells agents units screens ## the tests that boot nothing
+unit: go shells agents units screens ## the tests that boot nothing
 	$(GO) test -timeout 30m $$($(GO) list ./... | grep -v /test/vm)
 
 units: ## systemd-analyze, which judges the units
@@ -85,7 +93,7 @@ generate: ## the BPF objects and their Go types
 corpus: ## the command classifier and the guard on labelled commands: make corpus CORPORA=DIR
 	@$(GO) run ./scripts/corpus "$(CORPORA)"
 
-demo: vm ## the main job, shown in a VM
+demo: go vm ## the main job, shown in a VM
 	$(GO) run ./test/vm/cmd/demo
 
 bench: images ## what Weir costs: a table, and bench/results.json

@@ -120,7 +120,7 @@ func reasonOf(denial wire.Answer) string {
 
 func unreachable(what string, err error) string {
 	return fmt.Sprintf("Denied: the command gate cannot be asked (%v). %s is not plainly local, and what cannot be checked is not run. "+
-		"Commands that only read and write local files still work. Tell the user that the command gate does not answer.", err, what)
+		"Commands that only read and write local files still work. Tell the user that the command gate does not answer: the agent has to be started with weir guard, or its hook taken out with weir-hook uninstall.", err, what)
 }
 
 // ask puts one question to the host.

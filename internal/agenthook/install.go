@@ -62,6 +62,9 @@ func (w World) settings(verb string, args []string) int {
 		return 1
 	}
 	w.say("weir-hook: the hook is %s %s", what, path)
+	if verb == "install" {
+		w.say("weir-hook: outside a guarded container it denies what is not plainly local, such as curl: start the agent with weir guard; weir-hook uninstall %s takes it out again", args[0])
+	}
 	if verb == "install" && a.note != "" {
 		w.say("weir-hook: %s", a.note)
 	}
