@@ -137,21 +137,21 @@ func (a asker) ask(ctx context.Context, r wire.Request) (wire.Answer, error) {
 		r.ToolInput = brief(r.ToolInput) // a long file that is written
 		return a.ask(ctx, r)
 	}
-	dialer := net.Dialer{Timeout: dialTime}
-	conn, err := dialer.DialContext(ctx, "unix", a.socket)
-	if err != nil {
+	conn, err := a.dial(ctx)
+	var none noSocket
+	if errors.As(err, &none) {
 		if data, other := a.folder.ask(ctx, r.RequestID, line); !errors.Is(other, errNoFolder) {
 			if other != nil {
 				return wire.Answer{}, other
 			}
 			return answerTo(r.RequestID, data)
 		}
-		return wire.Answer{}, plain(err)
-	}
-	defer conn.Close()
-	if err := a.trust(conn.(*net.UnixConn)); err != nil {
 		return wire.Answer{}, err
 	}
+	if err != nil {
+		return wire.Answer{}, err
+	}
+	defer conn.Close()
 	if err := conn.SetDeadline(time.Now().Add(askTime)); err != nil {
 		return wire.Answer{}, plain(err)
 	}
@@ -164,6 +164,23 @@ func (a asker) ask(ctx context.Context, r wire.Request) (wire.Answer, error) {
 		return wire.Answer{}, plain(err)
 	}
 	return answerTo(r.RequestID, data)
+}
+
+// noSocket is that nobody listens.
+type noSocket struct{ error }
+
+// dial connects to the sensor, and to nobody else.
+func (a asker) dial(ctx context.Context) (net.Conn, error) {
+	dialer := net.Dialer{Timeout: dialTime}
+	conn, err := dialer.DialContext(ctx, "unix", a.socket)
+	if err != nil {
+		return nil, noSocket{plain(err)}
+	}
+	if err := a.trust(conn.(*net.UnixConn)); err != nil {
+		conn.Close()
+		return nil, err
+	}
+	return conn, nil
 }
 
 // brief keeps the short texts of a tool's input, its path among them.

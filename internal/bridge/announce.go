@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/json"
+	"slices"
 	"sync"
 	"time"
 
@@ -26,6 +27,7 @@ type announcements struct {
 
 type announcement struct {
 	tool, session, prompt, toolUse, mode string
+	denied                               string // what the hook was answered; empty: the call may be made
 	args                                 [sha256.Size]byte
 	until                                time.Time
 }
@@ -50,8 +52,19 @@ func (s *ToolServer) Announce(who Asker, r wire.Request) string {
 	if res := s.Rules.Check(permission.Of(r.ToolName, r.ToolInput), r.PermissionMode); res.Decision == permission.Denied {
 		return textRule(res.Reason)
 	}
-	s.announced.add(place(who), announcement{tool, r.SessionID, r.PromptID, r.ToolUseID, r.PermissionMode, args, s.Now().Add(announceTime)})
+	s.announced.add(place(who), announcement{
+		tool: tool, session: r.SessionID, prompt: r.PromptID, toolUse: r.ToolUseID, mode: r.PermissionMode, args: args, until: s.Now().Add(announceTime),
+	})
 	return ""
+}
+
+// Denied notes that a hook was told no, so that the call, made all the same, is answered with the reason (F39).
+func (s *ToolServer) Denied(who Asker, r wire.Request, reason string) {
+	if args, ok := digest(r.ToolInput); ok {
+		s.announced.add(place(who), announcement{
+			tool: permission.Canonical(r.ToolName), session: r.SessionID, toolUse: r.ToolUseID, denied: reason, args: args, until: s.Now().Add(announceTime),
+		})
+	}
 }
 
 // digest is the same for inputs that say the same.
@@ -84,30 +97,36 @@ func (a *announcements) add(container string, one announcement) {
 			delete(a.open, id)
 		}
 	}
-	list := append(a.open[container], one)
+	list := slices.DeleteFunc(a.open[container], func(old announcement) bool { // the last answer counts
+		return old.denied != "" && old.tool == one.tool && old.args == one.args && old.session == one.session
+	})
+	list = append(list, one)
 	if len(list) > maxAnnounced {
 		list = list[1:]
 	}
 	a.open[container] = list
 }
 
-// take finds the announcement of a call and removes it: it counts once. session is the agent's that the connection serves, empty: not
-// known yet.
+// take finds the announcement of a call and removes it: it counts once. Where there is none, it finds the last denial of it, which stays. session
+// is the agent's whose calls the client made before, empty: not known yet.
 func (a *announcements) take(container, session string, in toolCall, args [sha256.Size]byte) (announcement, bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	list := a.open[container]
+	denied := announcement{}
 	for i, one := range list {
 		switch {
 		case one.tool != in.tool || one.args != args || !a.now().Before(one.until):
 		case session != "" && one.session != session:
 		case in.toolUse != "" && one.toolUse != "" && in.toolUse != one.toolUse:
+		case one.denied != "":
+			denied = one
 		default:
 			a.open[container] = append(list[:i:i], list[i+1:]...)
 			return one, true
 		}
 	}
-	return announcement{}, false
+	return denied, denied.denied != ""
 }
 
 // announcement is what a hook told of a call. It comes before all that costs something: any process of the container can make calls.
@@ -117,15 +136,13 @@ func (c *session) announcement(in toolCall) (announcement, error) {
 	if !ok {
 		return announcement{}, missing
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	a, ok := c.server.announced.take(place(in.who), c.name, in, args)
 	if !ok {
 		return announcement{}, missing
 	}
-	if c.name == "" {
-		c.name = a.session
+	if a.denied != "" {
+		return announcement{}, refuse("Denied: this call was not announced as one that may be made: the agent's hook asked before, and the answer was: "+a.denied, "hook_denied")
 	}
-	c.prompt = a.prompt
+	c.name, c.prompt = a.session, a.prompt
 	return a, nil
 }

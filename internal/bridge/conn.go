@@ -89,18 +89,29 @@ func (c *client) read(ctx context.Context, cancel context.CancelFunc) {
 			free()
 			continue
 		}
-		if c.server.tools != nil && speaksMCP(line) {
-			c.serveTools(ctx, line, long, in)
+		if !c.wait(ctx, flight) {
+			free()
+			cancel()
 			break
 		}
-		flight <- struct{}{}
-		c.usage.flight <- struct{}{}
+		if !c.wait(ctx, c.usage.flight) {
+			<-flight
+			free()
+			cancel()
+			break
+		}
 		running.Go(func() {
 			defer func() {
 				<-c.usage.flight
 				<-flight
 			}()
 			defer free()
+			if r, ok := c.server.asksOwn(line); ok {
+				c.write(c.server.tools.Call(ctx, c.who, r, func(waits string) {
+					c.write(wire.CallAnswer{Answer: wire.Answer{RequestID: r.RequestID}, Progress: waits})
+				}))
+				return
+			}
 			if asksCall(line) {
 				c.write(c.server.call(ctx, line, c.who))
 				return
@@ -122,6 +133,29 @@ func (c *client) read(ctx context.Context, cancel context.CancelFunc) {
 		case <-tick.C:
 			if linux.HungUp(c.conn) {
 				cancel() // nobody waits any more
+			}
+		}
+	}
+}
+
+// wait takes a place; false: nobody waits for it any more.
+func (c *client) wait(ctx context.Context, places chan struct{}) bool {
+	select {
+	case places <- struct{}{}:
+		return true
+	default:
+	}
+	tick := time.NewTicker(200 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		select {
+		case places <- struct{}{}:
+			return true
+		case <-ctx.Done():
+			return false
+		case <-tick.C:
+			if linux.HungUp(c.conn) {
+				return false
 			}
 		}
 	}

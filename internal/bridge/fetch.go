@@ -8,15 +8,13 @@ import (
 	"strings"
 	"time"
 
-	"github.com/modelcontextprotocol/go-sdk/mcp"
-
 	"weir/internal/event"
 	"weir/internal/permission"
 	"weir/internal/vault"
 )
 
 // fetch is VaultHttpFetch.
-func (c *session) fetch(ctx context.Context, in toolCall) (string, mcp.Meta, error) {
+func (c *session) fetch(ctx context.Context, in toolCall) (string, map[string]any, error) {
 	s := c.server
 	use := event.ToolUse{Tool: permission.VaultHTTPFetch}
 	seen := permission.Of(in.tool, in.input)
@@ -74,7 +72,7 @@ func (c *session) fetch(ctx context.Context, in toolCall) (string, mcp.Meta, err
 }
 
 // next hands over a later page: of what was handed over already, so that nobody is asked again; but it is announced, and no rule denies it.
-func (c *session) next(in toolCall, a announcement, seen permission.Call, r vault.Request, use event.ToolUse) (string, mcp.Meta, error) {
+func (c *session) next(in toolCall, a announcement, seen permission.Call, r vault.Request, use event.ToolUse) (string, map[string]any, error) {
 	s := c.server
 	if res := s.Rules.Check(seen, a.mode); res.Decision == permission.Denied {
 		return "", nil, s.denied(in.who, use, &refusal{textRule(res.Reason), res.Reason})
@@ -107,7 +105,7 @@ func (s *ToolServer) taint(who Asker, of kept) error {
 }
 
 // make makes the request, logs it, taints, and words the answer.
-func (c *session) make(ctx context.Context, in toolCall, seen permission.Call, fetcher *vault.Fetcher, r vault.Request, use event.ToolUse, a admission) (string, mcp.Meta, error) {
+func (c *session) make(ctx context.Context, in toolCall, seen permission.Call, fetcher *vault.Fetcher, r vault.Request, use event.ToolUse, a admission) (string, map[string]any, error) {
 	s := c.server
 	if err := c.still(in, seen, a); err != nil { // binding a key takes its time too
 		return "", nil, s.denied(in.who, use, err)
@@ -144,7 +142,7 @@ func (c *session) make(ctx context.Context, in toolCall, seen permission.Call, f
 	if err != nil {
 		return "", nil, refuse("Failed: the answer could not be kept.", "failed")
 	}
-	return s.pages.keep(key, answer), mcp.Meta{"weir/status": got.Status, "weir/statusText": got.Text, "weir/truncated": got.Truncated}, nil
+	return s.pages.keep(key, answer), map[string]any{"weir/status": got.Status, "weir/statusText": got.Text, "weir/truncated": got.Truncated}, nil
 }
 
 func classed(err error) error {

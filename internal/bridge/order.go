@@ -60,6 +60,9 @@ func (s *Server) judge(ctx context.Context, c *called) string {
 			if c.code == "" {
 				c.code = stage.code
 			}
+			if s.own(c) {
+				s.tools.Denied(c.who, c.asOwn(), reason)
+			}
 			return reason
 		}
 	}

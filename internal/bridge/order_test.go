@@ -3,7 +3,6 @@ package bridge
 import (
 	"context"
 	"encoding/json"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -304,8 +303,10 @@ func (o *ownTools) Announce(_ Asker, r wire.Request) string {
 	return ""
 }
 
-func (o *ownTools) Serve(context.Context, func() (Asker, error), io.ReadWriteCloser) error {
-	return nil
+func (*ownTools) Denied(Asker, wire.Request, string) {}
+
+func (*ownTools) Call(context.Context, func() (Asker, error), wire.Request, func(string)) wire.CallAnswer {
+	return wire.CallAnswer{}
 }
 
 // TestAnnouncedWasSeenG18P6: what is announced is the call that guard and hooks saw: a shell command that names a tool beside it announces nothing.

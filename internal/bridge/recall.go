@@ -4,15 +4,13 @@ import (
 	"context"
 	"errors"
 
-	"github.com/modelcontextprotocol/go-sdk/mcp"
-
 	"weir/internal/event"
 	"weir/internal/memory"
 	"weir/internal/permission"
 )
 
 // recall is LocalMemoryRecall.
-func (c *session) recall(ctx context.Context, in toolCall) (string, mcp.Meta, error) {
+func (c *session) recall(ctx context.Context, in toolCall) (string, map[string]any, error) {
 	s := c.server
 	use := event.ToolUse{Tool: permission.LocalMemoryRecall}
 	r, err := memory.ParseRequest(in.input)
@@ -47,10 +45,7 @@ func (c *session) recall(ctx context.Context, in toolCall) (string, mcp.Meta, er
 	if err != nil {
 		return "", nil, s.denied(in.who, use, err)
 	}
-	c.mu.Lock()
-	caller := place(in.who) + " " + c.name + " " + c.prompt
-	c.mu.Unlock()
-	got, err := s.Memory.Recall(r, &s.turns, caller)
+	got, err := s.Memory.Recall(r, &s.turns, place(in.who)+" "+c.name+" "+c.prompt)
 	switch {
 	case errors.Is(err, memory.ErrTurn):
 		return "", nil, s.denied(in.who, use, refuse("Denied: "+err.Error()+".", "budget_used"))
@@ -70,5 +65,5 @@ func (c *session) recall(ctx context.Context, in toolCall) (string, mcp.Meta, er
 			return "", nil, refuse(textToolNotTainted, "not_tainted")
 		}
 	}
-	return got.Text, mcp.Meta{"truncated": got.Truncated}, nil
+	return got.Text, map[string]any{"truncated": got.Truncated}, nil
 }

@@ -20,7 +20,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/sirupsen/logrus"
 	"go.etcd.io/bbolt"
 
@@ -276,26 +275,64 @@ func (r *rig) check() {
 	}
 }
 
-// client is one MCP client of the SDK, over the socket.
-func (r *rig) client() *mcp.ClientSession {
-	r.t.Helper()
-	conn, err := net.Dial("unix", r.socket)
+// caller calls tools as weir-hook mcp does: each over a connection of its own, with the agent's session once it is known.
+type caller struct {
+	r       *rig
+	session string
+}
+
+type callParams struct {
+	Name      string
+	Arguments any
+	ToolUse   string
+}
+
+type callResult struct {
+	IsError bool
+	Meta    map[string]any
+	Text    string
+}
+
+func (r *rig) client() *caller { return &caller{r: r} }
+
+// CallTool makes a call; the error is that there is no answer.
+func (c *caller) CallTool(ctx context.Context, p *callParams) (*callResult, error) {
+	input, err := json.Marshal(p.Arguments)
 	if err != nil {
-		r.t.Fatal(err)
+		return nil, err
 	}
-	c := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, &mcp.ClientOptions{
-		ProgressNotificationHandler: func(_ context.Context, n *mcp.ProgressNotificationClientRequest) {
-			r.mu.Lock()
-			defer r.mu.Unlock()
-			r.told = append(r.told, n.Params.Message)
-		},
-	})
-	s, err := c.Connect(r.t.Context(), &mcp.IOTransport{Reader: conn, Writer: conn}, nil)
+	line, err := json.Marshal(wire.Request{Type: wire.ToolCall, RequestID: "c1", ToolName: p.Name, ToolInput: input, ToolUseID: p.ToolUse, SessionID: c.session})
 	if err != nil {
-		r.t.Fatal(err)
+		return nil, err
 	}
-	r.t.Cleanup(func() { s.Close() })
-	return s
+	conn, err := net.Dial("unix", c.r.socket)
+	if err != nil {
+		return nil, err
+	}
+	defer conn.Close()
+	defer context.AfterFunc(ctx, func() { conn.Close() })()
+	if _, err := conn.Write(append(line, '\n')); err != nil {
+		return nil, err
+	}
+	for dec := json.NewDecoder(conn); ; {
+		var a wire.CallAnswer
+		if err := dec.Decode(&a); err != nil {
+			return nil, err
+		}
+		if a.RequestID != "c1" {
+			return nil, fmt.Errorf("the answer is to %q", a.RequestID)
+		}
+		if a.Progress != "" {
+			c.r.mu.Lock()
+			c.r.told = append(c.r.told, a.Progress)
+			c.r.mu.Unlock()
+			continue
+		}
+		if c.session == "" {
+			c.session = a.SessionID
+		}
+		return &callResult{a.Decision != wire.Allow, a.Meta, a.Text + a.Reason}, nil
+	}
 }
 
 // hook tells of a call as an agent's hook does, and gives the answer.
@@ -329,11 +366,9 @@ func (r *rig) hook(q wire.Request, tool string, input any) wire.Answer {
 }
 
 // call makes a call; text is what the model reads.
-func (r *rig) call(s *mcp.ClientSession, tool string, input any) (text string, res *mcp.CallToolResult) {
+func (r *rig) call(s *caller, tool string, input any) (text string, res *callResult) {
 	r.t.Helper()
-	p := &mcp.CallToolParams{Name: tool, Arguments: input}
-	p.SetProgressToken("p1")
-	res, err := s.CallTool(r.t.Context(), p)
+	res, err := s.CallTool(r.t.Context(), &callParams{Name: tool, Arguments: input})
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -344,14 +379,14 @@ func (r *rig) call(s *mcp.ClientSession, tool string, input any) (text string, r
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.shown = append(r.shown, string(data))
-	return res.Content[0].(*mcp.TextContent).Text, res
+	return res.Text, res
 }
 
 // announced tells of a call as the main agent's, and makes it.
-func (r *rig) announced(s *mcp.ClientSession, mode, tool string, input any) (string, *mcp.CallToolResult) {
+func (r *rig) announced(s *caller, mode, tool string, input any) (string, *callResult) {
 	r.t.Helper()
 	if a := r.hook(wire.Request{SessionID: "s1", PermissionMode: mode}, tool, input); a.Decision != wire.Allow {
-		return a.Reason, &mcp.CallToolResult{IsError: true}
+		return a.Reason, &callResult{IsError: true}
 	}
 	return r.call(s, tool, input)
 }

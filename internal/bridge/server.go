@@ -48,9 +48,8 @@ type Server struct {
 
 // usage is what one container takes.
 type usage struct {
-	conns, long, tools int
-	flight             chan struct{}
-	open               chan struct{} // taken by each request over MCP that has no answer yet
+	conns, long int
+	flight      chan struct{}
 }
 
 // New makes a server without a socket. The caller closes it.
@@ -160,7 +159,7 @@ func (s *Server) enter(container string) *usage {
 	defer s.mu.Unlock()
 	u := s.use[container]
 	if u == nil {
-		u = &usage{flight: make(chan struct{}, maxOwnFlight), open: make(chan struct{}, maxOwnFlight)}
+		u = &usage{flight: make(chan struct{}, maxOwnFlight)}
 		s.use[container] = u
 	}
 	if u.conns >= most {

@@ -5,14 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/netip"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
-	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/sirupsen/logrus"
 
 	"weir/internal/bridge/wire"
@@ -57,7 +55,7 @@ type ToolOptions struct {
 	Now    func() time.Time
 }
 
-// ToolServer serves any number of connections. Its methods may be called at the same time.
+// ToolServer makes calls of the sensor's own tools. Its methods may be called at the same time.
 type ToolServer struct {
 	ToolOptions
 	turns     memory.Turns
@@ -93,25 +91,46 @@ func NewToolServer(o ToolOptions) *ToolServer {
 	return s
 }
 
-// session is one connection.
+// session is one call, of an agent's session.
 type session struct {
 	server *ToolServer
 	who    func() (Asker, error)
-
-	mu     sync.Mutex
-	name   string // the agent's session, once a call of it was made here
+	name   string // the agent's session, once it is known
 	prompt string // of its turn, where the agent tells it
 }
 
-// Serve answers one client until it hangs up. who says at each call who it is.
-func (s *ToolServer) Serve(ctx context.Context, who func() (Asker, error), conn io.ReadWriteCloser) error {
-	c := &session{server: s, who: who}
-	m := mcp.NewServer(&mcp.Implementation{Name: wire.Server, Version: "1"}, &mcp.ServerOptions{
-		Instructions: instructions, Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}},
-	})
-	m.AddTool(fetchTool(), c.handle(c.fetch))
-	m.AddTool(recallTool(), c.handle(c.recall))
-	return m.Run(ctx, &mcp.IOTransport{Reader: conn, Writer: conn, MaxLineLength: wire.MaxLine})
+// Call makes one call, and gives its end; tell is given what it waits for. who says at each step who asks.
+func (s *ToolServer) Call(ctx context.Context, who func() (Asker, error), r wire.Request, tell func(waits string)) wire.CallAnswer {
+	c := &session{server: s, who: who, name: r.SessionID}
+	text, meta, err := c.call(ctx, r, tell)
+	end := wire.CallAnswer{Answer: wire.Answer{RequestID: r.RequestID, Decision: wire.Allow}, Text: text, Meta: meta, SessionID: c.name}
+	if err != nil {
+		end.Text, end.Answer = "", deny(r.RequestID, err.Error())
+		var no *refusal
+		if errors.As(err, &no) {
+			end.Meta = map[string]any{"weir/reason": no.reason}
+		}
+	}
+	return end
+}
+
+func (c *session) call(ctx context.Context, r wire.Request, tell func(string)) (string, map[string]any, error) {
+	who, err := c.who()
+	if err != nil {
+		return "", nil, refuse(textToolStranger, "stranger")
+	}
+	if !c.server.enter(place(who)) {
+		return "", nil, refuse(textToolsBusy, "busy")
+	}
+	defer c.server.leave(place(who))
+	in := toolCall{who, tell, r.ToolName, r.ToolInput, r.ToolUseID}
+	switch r.ToolName {
+	case permission.VaultHTTPFetch:
+		return c.fetch(ctx, in)
+	case permission.LocalMemoryRecall:
+		return c.recall(ctx, in)
+	}
+	return "", nil, refuse(textNoSuchTool, "unknown_tool")
 }
 
 // refusal is a call that is not made: a text for the model, a reason for machines.
@@ -136,28 +155,6 @@ type toolCall struct {
 	toolUse  string // the agent's id of the call; empty: not told
 }
 
-// handle makes a tool of a function; its errors are answers to the model.
-func (c *session) handle(f func(context.Context, toolCall) (string, mcp.Meta, error)) mcp.ToolHandler {
-	return func(ctx context.Context, r *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		who, err := c.who()
-		if err != nil {
-			return failed(refuse(textToolStranger, "stranger")), nil
-		}
-		if !c.server.enter(place(who)) {
-			return failed(refuse(textToolsBusy, "busy")), nil
-		}
-		defer c.server.leave(place(who))
-		id, _ := r.Params.Meta["claudecode/toolUseId"].(string)
-		ctx, stop := context.WithCancel(ctx)
-		defer stop()
-		text, meta, err := f(ctx, toolCall{who, progress(ctx, r), r.Params.Name, r.Params.Arguments, id})
-		if err != nil {
-			return failed(err), nil
-		}
-		return &mcp.CallToolResult{Meta: meta, Content: []mcp.Content{&mcp.TextContent{Text: text}}}, nil
-	}
-}
-
 // enter counts a call; false: there are too many, of this container or of all.
 func (s *ToolServer) enter(of string) bool {
 	s.mu.Lock()
@@ -176,29 +173,6 @@ func (s *ToolServer) leave(of string) {
 	s.calls--
 	if s.own[of]--; s.own[of] == 0 {
 		delete(s.own, of)
-	}
-}
-
-func failed(err error) *mcp.CallToolResult {
-	res := &mcp.CallToolResult{IsError: true, Content: []mcp.Content{&mcp.TextContent{Text: err.Error()}}}
-	var r *refusal
-	if errors.As(err, &r) {
-		res.Meta = mcp.Meta{"weir/reason": r.reason}
-	}
-	return res
-}
-
-// progress tells a client that asked for it what a call waits for.
-func progress(ctx context.Context, r *mcp.CallToolRequest) func(string) {
-	token := r.Params.GetProgressToken()
-	if token == nil {
-		return func(string) {}
-	}
-	n := 0.0
-	return func(message string) {
-		n++
-		// a client that does not take it loses nothing
-		_ = r.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{ProgressToken: token, Progress: n, Message: message})
 	}
 }
 

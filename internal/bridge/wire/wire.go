@@ -45,6 +45,7 @@ func FolderID(name, suffix string) string {
 const (
 	BashCheck = "security:bash_check" // may Command run?
 	ToolCheck = "security:tool_check" // may ToolName be called with ToolInput?
+	ToolCall  = "security:tool_call"  // call ToolName, which is the host's own, with ToolInput
 )
 
 // The decisions.
@@ -80,4 +81,13 @@ type Answer struct {
 	RequestID string `json:"request_id"`
 	Decision  string `json:"decision"`
 	Reason    string `json:"reason"` // for the model that acts in the container; empty when it is allowed
+}
+
+// CallAnswer is one line of the answer to a ToolCall: what it waits for, any number of times, and then its end.
+type CallAnswer struct {
+	Answer
+	Progress  string         `json:"progress,omitempty"`   // what the call waits for: this line is not the end
+	Text      string         `json:"text,omitempty"`       // what the model reads, of a call that was made
+	Meta      map[string]any `json:"meta,omitempty"`       // more, for machines
+	SessionID string         `json:"session_id,omitempty"` // the agent's, whose hook announced the call: later calls of the same client are to name it
 }

@@ -1,6 +1,7 @@
 package agenthook_test
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -34,7 +35,7 @@ import (
 	"weir/internal/vault"
 )
 
-// TestMain is also the relay, as the agent starts it: a process of its own.
+// TestMain is also weir-hook mcp, as the agent starts it: a process of its own.
 func TestMain(m *testing.M) {
 	if os.Getenv("WEIR_TEST_RELAY") != "" {
 		w := agenthook.World{Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Environ: os.Environ(), Self: "weir-hook"}
@@ -232,6 +233,157 @@ func TestRelayErrors(t *testing.T) {
 	}
 }
 
+// connect starts weir-hook mcp, and a client of the SDK that speaks with it.
+func connect(t *testing.T, socket string) *mcp.ClientSession {
+	t.Helper()
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), "WEIR_TEST_RELAY=believe", wire.Variable+"="+socket)
+	s, err := mcp.NewClient(&mcp.Implementation{Name: "agent", Version: "1"}, nil).Connect(t.Context(), &mcp.CommandTransport{Command: cmd}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	return s
+}
+
+// V1, M1: the list that is shown to agents says what the host accepts.
+func TestToolsAreListed(t *testing.T) {
+	socket, _, _ := sensor(t)
+	list, err := connect(t, socket).ListTools(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	enums := map[string][]any{}
+	var names []string
+	for _, tool := range list.Tools {
+		names = append(names, tool.Name)
+		schema, _ := tool.InputSchema.(map[string]any)
+		if schema["additionalProperties"] != false || len(tool.Description) < 200 || tool.Meta["anthropic/alwaysLoad"] != true {
+			t.Errorf("%+v", tool)
+		}
+		for name, field := range schema["properties"].(map[string]any) {
+			enums[name], _ = field.(map[string]any)["enum"].([]any)
+		}
+	}
+	if diff := cmp.Diff([]string{permission.LocalMemoryRecall, permission.VaultHTTPFetch}, names); diff != "" {
+		t.Error(diff)
+	}
+	for name, want := range map[string][]string{"method": vault.Methods(), "auth_scheme": vault.Schemes(), "action": {memory.ListStores, memory.ListEntries, memory.Fetch}} {
+		if fmt.Sprint(enums[name]) != fmt.Sprint(want) {
+			t.Errorf("%s: %v, want %v", name, enums[name], want)
+		}
+	}
+}
+
+// F39: what is no message of MCP is answered with an error of JSON-RPC, or with nothing where nothing was asked, and the next line is read.
+func TestF39BadMessages(t *testing.T) {
+	socket, _, _ := sensor(t)
+	ping := `{"jsonrpc":"2.0","id":"p","method":"ping"}` + "\n"
+	call := func(id string, more string) string {
+		return `{"jsonrpc":"2.0","id":` + id + `,"method":"tools/call","params":{"name":"LocalMemoryRecall","arguments":{}` + more + `}}`
+	}
+	for line, want := range map[string]string{
+		"{": "-32700 null", "no JSON": "-32700 null", `{"jsonrpc":"2.0","id":1,"method":"ping"`: "-32700 null", "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"\xff\"}": "-32700 null",
+		ping[:len(ping)-1] + "\r" + ping[:len(ping)-1]: "-32700 null", strings.Repeat("[", 20_000): "-32700 null",
+		`{"jsonrpc":"2.0"}`: "-32600 null", `{}`: "-32600 null", `[]`: "-32600 null", `null`: "-32600 null", `"ping"`: "-32600 null", `7`: "-32600 null",
+		`[{"jsonrpc":"2.0","id":1,"method":"ping"},{"jsonrpc":"2.0","id":2,"method":"ping"}]`: "-32600 null",
+		`{"jsonrpc":"2.0","id":1,"method":"ping","x":"` + strings.Repeat("x", 3<<20) + `"}`:   "-32600 null",
+		`{"jsonrpc":"2.0","id":1}`: "-32600 1", `{"jsonrpc":"2.0","id":1,"method":7}`: "-32600 1", `{"jsonrpc":"1.0","id":1,"method":"ping"}`: "-32600 1", `{"id":"a","method":"ping"}`: `-32600 "a"`,
+		`{"jsonrpc":"2.0","id":null,"method":"ping"}`: "-32600 null", `{"jsonrpc":"2.0","id":{},"method":"ping"}`: "-32600 null", `{"jsonrpc":"2.0","id":true,"method":"ping"}`: "-32600 null",
+		`{"jsonrpc":"2.0","id":1,"Method":"ping"}`: "-32600 1", `{"jsonrpc":"2.0","id":2,"method":"resources/list"}`: "-32601 2", `{"jsonrpc":"2.0","id":2,"method":"PING"}`: "-32601 2",
+		`{"jsonrpc":"2.0","id":3,"method":"ping","params":[]}`: "-32602 3", `{"jsonrpc":"2.0","id":3,"method":"tools/call"}`: "-32602 3",
+		`{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"VaultRead"}}`: "-32602 3", `{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"LocalMemoryRecall","arguments":[]}}`: "-32602 3",
+		`{"jsonrpc":"2.0","method":"nothing/known","params":5}`: "", `{"jsonrpc":"2.0","method":"notifications/cancelled","params":[1]}`: "", `{"jsonrpc":"2.0","method":"notifications/cancelled"}`: "",
+		`{"jsonrpc":"2.0","method":"tools/call","params":{}}`: "", `{"jsonrpc":"2.0","id":9,"result":{}}`: "", `{"jsonrpc":"2.0","id":9,"error":{"code":1,"message":"x"}}`: "",
+		"": "", " \t": "", call("4", `,"_meta":7`): "0 4", call("4", `,"_meta":{"progressToken":{}}`): "0 4",
+	} {
+		var out, errs bytes.Buffer
+		w := agenthook.World{Stdin: strings.NewReader(line + "\n" + ping), Stdout: &out, Stderr: &errs, Environ: []string{wire.Variable + "=" + socket}}.Believe()
+		if code := w.Main(t.Context(), []string{"weir-hook", "mcp"}); code != 0 || errs.Len() > 0 {
+			t.Errorf("%.60q: exit %d, %s", line, code, errs.String())
+		}
+		var got []string
+		for answer := range strings.Lines(out.String()) {
+			var a struct {
+				Version string          `json:"jsonrpc"`
+				ID      json.RawMessage `json:"id"`
+				Error   struct {
+					Code    int
+					Message string
+				}
+			}
+			if err := json.Unmarshal([]byte(answer), &a); err != nil || a.Version != "2.0" || a.Error.Code != 0 && a.Error.Message == "" {
+				t.Errorf("%.60q: %s", line, answer)
+			}
+			if string(a.ID) != `"p"` {
+				got = append(got, fmt.Sprint(a.Error.Code, " ", string(a.ID)))
+			}
+		}
+		if strings.Join(got, ",") != want || strings.Count(out.String(), `"id":"p"`) != 1 {
+			t.Errorf("%.60q: got %q, want %q: %.300s", line, got, want, out.String())
+		}
+	}
+}
+
+// F39: an id that is in use is refused, whatever it is; and free again when its request is answered.
+func TestF39IDTwice(t *testing.T) {
+	socket, _, _ := sensor(t)
+	in, feed := io.Pipe()
+	got, out := io.Pipe()
+	done := make(chan int)
+	go func() {
+		w := agenthook.World{Stdin: in, Stdout: out, Stderr: io.Discard, Environ: []string{wire.Variable + "=" + socket}}.Believe()
+		done <- w.Main(t.Context(), []string{"weir-hook", "mcp"})
+	}()
+	answers := bufio.NewScanner(got)
+	call := []byte(`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"LocalMemoryRecall","arguments":{}}}` + "\n")
+	for range 3 {
+		feed.Write(append(append([]byte{}, call...), bytes.Replace(call, []byte("7"), []byte(" 7 "), 1)...))
+		codes := ""
+		for range 2 {
+			if !answers.Scan() {
+				t.Fatal(answers.Err())
+			}
+			codes += fmt.Sprintf("%d%d", strings.Count(answers.Text(), "-32600"), strings.Count(answers.Text(), `"isError":true`))
+		}
+		if codes != "1001" && codes != "0110" && codes != "0101" { // the first may be answered before the second is read
+			t.Errorf("%s %s", codes, answers.Text())
+		}
+	}
+	feed.Close()
+	if code := <-done; code != 0 {
+		t.Error(code)
+	}
+}
+
+// F39, P6: a call that is made though the hook was told no is answered with what the hook was told.
+func TestF39AfterADenial(t *testing.T) {
+	socket, port, _ := sensor(t)
+	input := json.RawMessage(`{"url":"https://example.com:` + port + `/","vault_auth_key":"key-0","reason":"look"}`)
+	event := `{"hook_event_name":"PreToolUse","session_id":"s","agent_id":"a1","tool_name":"mcp__weir__VaultHttpFetch","tool_input":` + string(input) + `}`
+	w := agenthook.World{Stdin: strings.NewReader(event), Stdout: io.Discard, Stderr: io.Discard, Environ: []string{wire.Variable + "=" + socket}, Self: "weir-hook"}.Believe()
+	w.PreToolUse(t.Context())
+	s := connect(t, socket)
+	for range 2 {
+		res, err := s.CallTool(t.Context(), &mcp.CallToolParams{Name: "VaultHttpFetch", Arguments: input})
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := res.Content[0].(*mcp.TextContent).Text
+		reason, _ := res.Meta["weir/reason"].(map[string]any)
+		if !res.IsError || reason["reason"] != "hook_denied" || !strings.Contains(text, "sub-agents cannot use this tool") || strings.Contains(text, "not be installed") {
+			t.Errorf("%s %v", text, reason)
+		}
+	}
+	announce(t, socket, input)
+	for i := range 2 { // what was allowed since is made, once
+		res, err := s.CallTool(t.Context(), &mcp.CallToolParams{Name: "VaultHttpFetch", Arguments: input})
+		if err != nil || res.IsError != (i == 1) {
+			t.Error(i, res, err)
+		}
+	}
+}
+
 // P6: PreToolUse events that Claude Code 2.1.197 sent, of its main agent, a sub-agent, a fork with the parent's tools, and that fork resumed by a message
 // (testdata; the port is this test's). Each then makes the very call over the one MCP connection that they share: the main agent's alone is made.
 func TestEventsOfClaudeP6(t *testing.T) {
@@ -240,15 +392,7 @@ func TestEventsOfClaudeP6(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	conn, err := net.Dial("unix", socket)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := mcp.NewClient(&mcp.Implementation{Name: "agent", Version: "1"}, nil).Connect(t.Context(), &mcp.IOTransport{Reader: conn, Writer: conn}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close()
+	s := connect(t, socket)
 	var kinds []string
 	for line := range strings.Lines(strings.ReplaceAll(string(data), "PORT", port)) {
 		var e struct {
