@@ -94,7 +94,7 @@ func (m *model) answer(w http.ResponseWriter, r *http.Request) {
 		events = m.claude(body.Model, len(body.Tools) > 0)
 	case strings.HasSuffix(r.URL.Path, "/responses"):
 		for _, item := range body.Input {
-			if item["type"] == "function_call_output" {
+			if item["type"] == "function_call_output" || item["type"] == "custom_tool_call_output" {
 				m.note(fmt.Sprint(item["call_id"]), item)
 			}
 		}
@@ -166,6 +166,9 @@ func (m *model) codex() []Obj {
 	item := Obj{"type": "message", "id": "m", "role": "assistant", "content": []any{Obj{"type": "output_text", "text": "done"}}}
 	if c, id, ok := m.turn(); ok {
 		item = Obj{"type": "function_call", "id": "f" + id, "call_id": id, "name": c.Tool, "arguments": string(c.Input)}
+		if text := ""; json.Unmarshal(c.Input, &text) == nil { // a tool that takes a text as it is
+			item = Obj{"type": "custom_tool_call", "id": "f" + id, "call_id": id, "name": c.Tool, "input": text}
+		}
 	}
 	return []Obj{
 		{"type": "response.created", "response": Obj{"id": fmt.Sprint("r", m.next)}},
