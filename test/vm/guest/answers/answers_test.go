@@ -32,6 +32,9 @@ const (
 	linked = "/run/answers-linked/linked"
 )
 
+// slow is how long it may take to make or to close 66,000 connections on a busy machine (B70).
+const slow = 3 * rig.Late
+
 const policy = `
 hold: false
 approver: none
@@ -133,7 +136,7 @@ func (f *fixture) try(t *testing.T, w way, s *rig.Session, guarded bool) bool {
 	}
 	said := func(p *rig.Proc, prefix string) string {
 		t.Helper()
-		line := p.WaitLine(prefix, rig.Late)
+		line := p.WaitLine(prefix, slow)
 		if line == "" {
 			t.Fatalf("it never says %q: %s", prefix, p.Wait(t))
 		}
@@ -192,7 +195,7 @@ func (f *fixture) try(t *testing.T, w way, s *rig.Session, guarded bool) bool {
 		in.Input(t, "\n")
 	}
 	if in != nil {
-		if r, ended := in.WaitFor(rig.Late); !ended {
+		if r, ended := in.WaitFor(slow); !ended {
 			t.Fatal("inside does not end")
 		} else if w.tainted && !strings.Contains(r.Stdout, "answers") {
 			t.Fatalf("inside: %s", r)
