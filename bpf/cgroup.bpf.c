@@ -3,8 +3,6 @@
 
 char LICENSE[] SEC("license") = "GPL";
 
-#define SIGKILL 9
-
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 1 << 18);

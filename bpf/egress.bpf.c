@@ -47,21 +47,6 @@ const enum counter *unused_counter __attribute__((unused));
 		return answer;                                                                               \
 	} while (0)
 
-/* Whether the current task has left its container, or is just being moved out of it. It is killed here,
- * before it goes on, where the daemon did not come first. container: where it is now, or 0. */
-static __always_inline int escaped(__u64 container)
-{
-	__u32 zero = 0;
-	__u64 *any = bpf_map_lookup_elem(&escapes, &zero);
-	if (any && !*any)
-		return 0;
-	struct task_struct *t = bpf_get_current_task_btf();
-	struct task *id = bpf_task_storage_get(&tasks, t->group_leader, 0, 0);
-	if (id && id->escaped)
-		bpf_send_signal(SIGKILL);
-	return id && (id->escaped || (id->from && id->from != container));
-}
-
 /* An address as the kernel copied it; family is what the kernel will take
  * AF_UNSPEC for. 1: read, 0: no destination in it, -1: unreadable. */
 static __always_inline int read_address(struct dest *d, const void *address, int length, __u16 unspec)

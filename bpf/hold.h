@@ -4,7 +4,6 @@
 
 #include "policy.h"
 
-#define SIGKILL 9
 #define SIGCONT 18
 #define SIGSTOP 19
 #define HEARTBEAT_NS 3000000000ULL

@@ -21,6 +21,21 @@ char LICENSE[] SEC("license") = "GPL";
 #define MCAST_JOIN_GROUP 42
 #define MCAST_MSFILTER 48 /* the last, of both levels */
 
+/* Where the current task stands. One that has left its container lives on, outside, until somebody kills it:
+ * nothing is open to it (B77). */
+__noinline int stand(struct where *w)
+{
+	if (!w)
+		return 0;
+	walk_current(w);
+	if (!escaped(w->container))
+		return 0;
+	__builtin_memset(w, 0, sizeof(*w));
+	w->guarded = GUARDED;
+	w->deep = 1;
+	return 0;
+}
+
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 4096);
@@ -134,7 +149,7 @@ int BPF_PROG(weir_unix, struct sock *sock, struct sock *other, struct sock *news
 {
 	struct where w;
 	int outside;
-	walk_current(&w);
+	stand(&w);
 	if (!w.guarded)
 		return 0;
 	struct settings *c = configuration();
@@ -154,7 +169,7 @@ int BPF_PROG(weir_unix_send, struct socket *sock, struct socket *other)
 {
 	struct where w;
 	int outside;
-	walk_current(&w);
+	stand(&w);
 	if (!w.guarded)
 		return 0;
 	struct sock *sk = BPF_CORE_READ(other, sk);
@@ -186,7 +201,7 @@ int BPF_PROG(weir_born, struct socket *sock, int family)
 	struct where w;
 	if (family != AF_UNIX)
 		return 0;
-	walk_current(&w);
+	stand(&w);
 	if (w.guarded & GUARDED_LATE && sock->sk)
 		note_end(bpf_get_socket_cookie(sock->sk), UNIX_OWN);
 	return 0;
@@ -247,7 +262,7 @@ int BPF_PROG(weir_accepted, struct socket *sock, struct socket *newsock)
 {
 	struct where w, own;
 	struct sock *sk = newsock->sk;
-	walk_current(&w);
+	stand(&w);
 	if (sk && gets_foreign(&w, &own, BPF_CORE_READ(sock, sk)) &&
 	    note_end(bpf_get_socket_cookie(sk), UNIX_OUTSIDE))
 		doubt(own.container);
@@ -260,7 +275,7 @@ static __always_inline int may_accept(struct socket *sock)
 	struct sock *sk = BPF_CORE_READ(sock, sk);
 	if (!sk || BPF_CORE_READ(sk, __sk_common.skc_family) != AF_UNIX)
 		return 1;
-	walk_current(&w);
+	stand(&w);
 	return !gets_foreign(&w, &own, sk) || is_let(&own) || refuse_receipt(&own);
 }
 
@@ -277,7 +292,7 @@ int BPF_PROG(weir_receive, struct file *file)
 	if (!sk)
 		return 0;
 	int family = BPF_CORE_READ(sk, __sk_common.skc_family);
-	walk_current(&w);
+	stand(&w);
 	if (!may_leave(&w, sk, family))
 		return -EPERM;
 	struct policy *p = policy_of(&w);
@@ -323,7 +338,7 @@ int BPF_PROG(weir_attach, struct task_struct *child, unsigned int mode)
 	struct where w;
 	if (BPF_CORE_READ(child, tgid) == bpf_get_current_pid_tgid() >> 32)
 		return 0;
-	walk_current(&w);
+	stand(&w);
 	if (!(mode & PTRACE_MODE_ATTACH))
 		return may_read(&w, child, mode) ? 0 : -EPERM;
 	return may_attach(&w, child) ? 0 : -EPERM;
@@ -333,7 +348,7 @@ SEC("fmod_ret/security_ptrace_traceme")
 int BPF_PROG(weir_traceme, struct task_struct *parent)
 {
 	struct where w;
-	walk_current(&w);
+	stand(&w);
 	return may_attach(&w, parent) ? 0 : -EPERM;
 }
 
@@ -342,7 +357,7 @@ int BPF_PROG(weir_traceme, struct task_struct *parent)
 __noinline int may_ask_kernel(__u32 option)
 {
 	struct where w;
-	walk_current(&w);
+	stand(&w);
 	if (is_let(&w))
 		return 1;
 	count(COUNT_DENIED_SOCKET);
@@ -373,7 +388,7 @@ static __always_inline int may_use(struct socket *sock)
 		return 1;
 	if ((family == AF_INET || family == AF_INET6) && is_plain(type, proto))
 		return 1;
-	walk_current(&w);
+	stand(&w);
 	if (is_let(&w))
 		return 1;
 	struct dest d = {.addr = {family, type}, .proto = proto};
@@ -382,11 +397,35 @@ static __always_inline int may_use(struct socket *sock)
 	return 0;
 }
 
+struct request_sock_queue___begun {
+	struct {
+		int counter;
+	} qlen;
+} __attribute__((preserve_access_index));
+
+struct inet_connection_sock___begun {
+	struct request_sock_queue___begun icsk_accept_queue;
+} __attribute__((preserve_access_index));
+
+#define TCP_LISTEN 10
+
+/* What begins a connection is answered again, with what the listener has set by then, until the daemon has
+ * closed it; and of IPv6 no check of 6.1 sees the answer (B76). */
+static __always_inline int answers_again(struct socket *sock)
+{
+	struct sock *sk = BPF_CORE_READ(sock, sk);
+	return BPF_CORE_READ(sk, __sk_common.skc_state) == TCP_LISTEN &&
+	       BPF_CORE_READ(sk, __sk_common.skc_family) == AF_INET6 &&
+	       BPF_CORE_READ(sk, sk_protocol) == IPPROTO_TCP &&
+	       BPF_CORE_READ((struct inet_connection_sock___begun *)sk, icsk_accept_queue.qlen.counter);
+}
+
 /* igmpv3_newpack and mld_newpack say to the link which groups, and whose packets, somebody wants. */
 SEC("fmod_ret/security_socket_setsockopt")
 int BPF_PROG(weir_group, struct socket *sock, int level, int option)
 {
-	return may_use(sock) && (!is_membership(level, option) || may_ask_kernel(option)) ? 0 : -EPERM;
+	int asks = is_membership(level, option) || answers_again(sock);
+	return may_use(sock) && (!asks || may_ask_kernel(option)) ? 0 : -EPERM;
 }
 
 SEC("fmod_ret/security_socket_getsockopt")
@@ -450,7 +489,7 @@ static __always_inline int made(__u64 object, int shared)
 {
 	struct where w;
 	struct task_struct *t = bpf_get_current_task_btf();
-	walk_current(&w);
+	stand(&w);
 	if (w.container && !shared && BPF_CORE_READ(t, cred) == BPF_CORE_READ(t, real_cred))
 		return !bpf_map_update_elem(&owners, &object, &w.container, BPF_ANY) || is_let(&w);
 	bpf_map_delete_elem(&owners, &object);
@@ -470,7 +509,7 @@ __noinline int may_share(__u64 object, int reads)
 {
 	struct where w;
 	__u64 *owner = bpf_map_lookup_elem(&owners, &object);
-	walk_current(&w);
+	stand(&w);
 	if (owner && *owner == w.container)
 		return 1;
 	if (!is_let(&w) && !reads)
@@ -497,7 +536,7 @@ static __always_inline int may_reach(struct task_struct *target)
 	__u32 tgid = BPF_CORE_READ(target, tgid);
 	if (tgid == bpf_get_current_pid_tgid() >> 32)
 		return 1;
-	walk_current(&w);
+	stand(&w);
 	return is_let(&w) || inside(&w, cgroup_of(target)) ? 1 : refuse_reach(&w, tgid);
 }
 
@@ -553,7 +592,7 @@ int BPF_PROG(weir_core)
 	struct where w;
 	if (!(bpf_get_current_task_btf()->flags & PF_SIGNALED))
 		return 0;
-	walk_current(&w);
+	stand(&w);
 	return is_let(&w) ? 0 : -EPERM;
 }
 
@@ -590,4 +629,41 @@ int BPF_PROG(weir_parent)
 {
 	struct task_struct *t = bpf_get_current_task_btf();
 	return may_reach(BPF_CORE_READ(t, real_parent)) ? 0 : -EPERM;
+}
+
+struct xfrm_selector___asks {
+	struct in6_addr daddr;
+	__be16 dport;
+	__u16 family;
+	__u8 proto;
+} __attribute__((preserve_access_index));
+
+struct xfrm_state___asks {
+	struct xfrm_selector___asks sel;
+} __attribute__((preserve_access_index));
+
+/* Where the host's IPsec has a policy and no association yet, the first look at a route has the host's key
+ * daemon ask its peer for one, for this very address and port: also that of a connect that sends nothing
+ * (B75). The kernel asks in its own time for others, too: one that meets a tainted task is asked again. */
+SEC("fmod_ret/security_xfrm_state_alloc_acquire")
+int BPF_PROG(weir_acquire, struct xfrm_state___asks *x)
+{
+	struct where w;
+	struct dest d = {};
+	__u32 to[4] = {};
+	stand(&w);
+	if (is_let(&w))
+		return 0;
+	BPF_CORE_READ_INTO(&to, x, sel.daddr);
+	if (BPF_CORE_READ(x, sel.family) == AF_INET)
+		set_ip4(&d, to[0]);
+	else
+		set_ip6(&d, to);
+	d.port = bpf_ntohs(BPF_CORE_READ(x, sel.dport));
+	d.proto = BPF_CORE_READ(x, sel.proto);
+	if (is_open(judge(&w, &d, 0, bpf_get_current_pid_tgid() >> 32)))
+		return 0;
+	count(COUNT_DENIED_CONNECT);
+	tell_peer(&w, REASON_KERNEL, 0, 0);
+	return -EPERM;
 }

@@ -10,6 +10,7 @@
 #include "types.h"
 
 #define EPERM 1
+#define SIGKILL 9
 #define AF_UNIX 1
 #define AF_INET 2
 #define AF_INET6 10
@@ -341,6 +342,21 @@ __noinline int walk_current(struct where *w)
 static __always_inline __u64 started(void)
 {
 	return BPF_CORE_READ(bpf_get_current_task_btf(), group_leader, start_boottime);
+}
+
+/* Whether the current task has left its container, or is just being moved out of it. It is killed here,
+ * before it goes on, where the daemon did not come first. container: where it is now, or 0. */
+static __always_inline int escaped(__u64 container)
+{
+	__u32 zero = 0;
+	__u64 *any = bpf_map_lookup_elem(&escapes, &zero);
+	if (any && !*any)
+		return 0;
+	struct task_struct *t = bpf_get_current_task_btf();
+	struct task *id = bpf_task_storage_get(&tasks, t->group_leader, 0, 0);
+	if (id && id->escaped)
+		bpf_send_signal(SIGKILL);
+	return id && (id->escaped || (id->from && id->from != container));
 }
 
 /* arriving: what a runtime runs in a new container, before it becomes the container's own program. */

@@ -260,6 +260,7 @@ func hooks() []hook {
 		fn("security_ipc_permission", told),
 		fn("security_key_permission", told),
 		fn("security_prepare_creds", "a program outside gets core dumps"),
+		fn("security_xfrm_state_alloc_acquire", "the host's IPsec asks for what a container chose"),
 		fn("unix_release", "what is known of closed sockets stays"),
 		fn("cgroup_attach_task", moved),
 		tp("sched_process_exec", "commands are not seen"),

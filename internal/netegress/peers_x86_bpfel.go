@@ -247,6 +247,7 @@ const (
 	peersMapUnixPeers       = "unix_peers"
 	peersProgWeirAccept     = "weir_accept"
 	peersProgWeirAccepted   = "weir_accepted"
+	peersProgWeirAcquire    = "weir_acquire"
 	peersProgWeirAttach     = "weir_attach"
 	peersProgWeirBind       = "weir_bind"
 	peersProgWeirBorn       = "weir_born"
@@ -315,6 +316,7 @@ type peersSpecs struct {
 type peersProgramSpecs struct {
 	WeirAccept     *ebpf.ProgramSpec `ebpf:"weir_accept"`
 	WeirAccepted   *ebpf.ProgramSpec `ebpf:"weir_accepted"`
+	WeirAcquire    *ebpf.ProgramSpec `ebpf:"weir_acquire"`
 	WeirAttach     *ebpf.ProgramSpec `ebpf:"weir_attach"`
 	WeirBind       *ebpf.ProgramSpec `ebpf:"weir_bind"`
 	WeirBorn       *ebpf.ProgramSpec `ebpf:"weir_born"`
@@ -453,6 +455,7 @@ type peersVariables struct {
 type peersPrograms struct {
 	WeirAccept     *ebpf.Program `ebpf:"weir_accept"`
 	WeirAccepted   *ebpf.Program `ebpf:"weir_accepted"`
+	WeirAcquire    *ebpf.Program `ebpf:"weir_acquire"`
 	WeirAttach     *ebpf.Program `ebpf:"weir_attach"`
 	WeirBind       *ebpf.Program `ebpf:"weir_bind"`
 	WeirBorn       *ebpf.Program `ebpf:"weir_born"`
@@ -481,6 +484,7 @@ func (p *peersPrograms) Close() error {
 	return _PeersClose(
 		p.WeirAccept,
 		p.WeirAccepted,
+		p.WeirAcquire,
 		p.WeirAttach,
 		p.WeirBind,
 		p.WeirBorn,

@@ -80,4 +80,7 @@ var table = []bypass{
 	{"B72", "On loopback, the kernel or a service answers a source address that somebody outside has, or the sensor's resolver a port that it has got meanwhile.", "A datagram on loopback needs a source that nobody outside has, and the resolver's answer a port that is the container's alone."},
 	{"B73", "Somebody outside connects on loopback, and the answer to the first packet carries a segment size that the container chose.", "Such a first packet does not arrive."},
 	{"B74", "A netlink socket is connected to a process between the check of a send and the send.", "A tainted container connects netlink sockets to the kernel only."},
+	{"B75", "A connect that sends nothing has the host's IPsec ask its peer for an association, with the address and port that the container chose.", "Such a question is refused once tainted unless the destination is open."},
+	{"B76", "A listener changes its settings after the taint: on 6.1 the answers to half-open IPv6 connections, which no check sees, carry them until those are closed.", "A tainted container sets nothing on a listener that has half-open connections."},
+	{"B77", "A process that was moved out of its container attaches to others, signals them or sends them messages before it is killed.", "To who has left nothing is open; it is killed where it tries."},
 }

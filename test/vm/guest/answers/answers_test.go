@@ -82,6 +82,12 @@ var ways = []way{
 	{name: "B61/loopback", inside: "timewait4", outside: "timewait4", opens: true, secret: true},
 	{name: "B61/loopback6", inside: "timewait6", outside: "timewait6", opens: true, secret: true},
 	{name: "B74/netlink", inside: "netlink", outside: "netlink", root: true, told: true},
+	{name: "B75/acquire", inside: "acquire4", outside: "acquire4"},
+	{name: "B75/acquire6", inside: "acquire6", outside: "acquire6"},
+	{name: "B76/again6", inside: "again6", outside: "again6", first: true, opens: true, secret: true},
+	{name: "B77/memory", inside: "left_memory", outside: "memory", root: true, told: true},
+	{name: "B77/signal", inside: "left_signal", outside: "signalled", root: true, told: true},
+	{name: "B77/message", inside: "left_message", outside: "message", root: true, told: true},
 }
 
 func TestAnswers(t *testing.T) {

@@ -85,6 +85,39 @@ def timewait4(): timewait("127.0.0.1")
 def timewait6(): timewait("::1")
 
 
+def chosen(host):
+    return host + (":%x" % port if ":" in host else ".%d.%d" % (port >> 8, port & 255))
+
+
+def acquire(host): socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_DGRAM).connect((chosen(host), port))
+def acquire4(): acquire("10.99")
+def acquire6(): acquire("fd99:")
+
+
+def again6():
+    """A listener whose connections stay half open, as nobody sends anything on them, and which answers them once more."""
+    s = socket.socket(socket.AF_INET6, socket.SOCK_STREAM)
+    s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    s.setsockopt(socket.IPPROTO_TCP, socket.TCP_DEFER_ACCEPT, 3)
+    s.bind(("::1", port))
+    s.listen(4096)
+    print("opened", flush=True)
+    begun = ":%04X " % port
+    while not any(begun in l and l.split()[3] == "03" for l in open("/proc/net/tcp6")):
+        time.sleep(0.02)
+    time.sleep(3.6)
+    if args:
+        open(args[0]).read()
+    for option in ((socket.IPPROTO_TCP, socket.TCP_MAXSEG, 700), (socket.IPPROTO_IPV6, 67, 0x74)):
+        try:
+            s.setsockopt(*option)
+        except OSError as e:
+            print("refused", errno.errorcode.get(e.errno), flush=True)
+    print("closed", flush=True)
+    time.sleep(4)
+    sys.stdin.readline()
+
+
 def own():
     """A container goes on talking to itself, and ends connections either way."""
     for family, host in ((socket.AF_INET, "127.0.0.1"), (socket.AF_INET6, "::1")):
@@ -264,6 +297,33 @@ def vhost():
     time.sleep(2)
 
 
+def left(reach):
+    """A child is moved out of the container, and reaches somebody outside before it is killed."""
+    aside = "/sys/fs/cgroup/answers-aside"
+    os.makedirs(aside, exist_ok=True)
+    child = os.fork()
+    if child == 0:
+        while time.monotonic() < over:
+            if "answers-aside" in open("/proc/self/cgroup").read():
+                reach()
+        os._exit(0)
+    with open(aside + "/cgroup.procs", "w") as f:
+        f.write(str(child))
+    os.waitpid(child, 0)
+
+
+def left_memory():
+    pid, at = map(int, args[0].split())
+    data = ctypes.create_string_buffer(text)
+    own, far = (ctypes.c_size_t * 2)(ctypes.addressof(data), len(text)), (ctypes.c_size_t * 2)(at, len(text))
+    left(lambda: libc.process_vm_writev(pid, own, 1, far, 1, 0))
+
+
+def left_signal(): left(lambda: libc.kill(int(args[0]), 12))
+def left_message(): left(lambda: libc.msgsnd(int(args[0]), struct.pack("l", 1) + text, len(text), 0o4000))
+
+
+over = time.monotonic() + 4
 try:
     globals()[how]()
 except OSError as e:

@@ -1,5 +1,5 @@
 """Somebody outside who helps the container: he listens where the kernel, or a service, may tell him what the container chose."""
-import array, ctypes, os, select, shutil, socket, struct, subprocess, sys
+import array, ctypes, os, select, shutil, signal, socket, struct, subprocess, sys, time
 
 how, port, text = sys.argv[1], int(sys.argv[2]), sys.argv[3]
 libc = ctypes.CDLL(None, use_errno=True)
@@ -107,6 +107,54 @@ def timewait(host):
 
 def timewait4(): timewait("127.0.0.1")
 def timewait6(): timewait("::1")
+
+
+def acquire(source, host, peer, route):
+    """Stands in for the host's key daemon, which hears whom it is to ask for."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    at = host + (":%x" % port if ":" in host else ".%d.%d" % (port >> 8, port & 255))
+    subprocess.run("modprobe xfrm_user; ip route replace %s && ip xfrm policy update dir out dst %s tmpl src %s dst %s proto esp mode tunnel"
+                   % (route, route.split()[0], source, peer), shell=True, check=True)
+    s = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 6)
+    s.bind((0, 1))
+    wanted = socket.inet_pton(family, at)
+    until(lambda: wanted in (received(s)() or b"") and at)
+
+
+# the kernel asks one peer for one association at a time
+def acquire4(): acquire("10.77.0.1", "10.99", "10.98.%d.%d" % (port >> 8, port & 255), "10.99.0.0/16 via 10.77.0.2")
+def acquire6(): acquire("fd77::1", "fd99:", "fd98::%x" % port, "fd99::/64 via fd77::2")
+
+
+def again6():
+    """Begins many connections, and reads what the listener answers them with, time and again."""
+    lo = socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM, socket.htons(0x86dd))
+    lo.bind(("lo", 0))
+    lo.setblocking(False)
+    heard, begun = [], []
+
+    def listen():
+        while not heard:
+            try:
+                p = lo.recv(4096)
+            except OSError:
+                return None
+            mss = struct.unpack_from(">H", p, 62)[0] if p[6] == 6 and p[53] & 0x12 == 0x12 else 0
+            if struct.unpack_from(">H", p, 40)[0] == port and ((p[0] << 4 | p[1] >> 4) & 255 == 0x74 or mss == 700):
+                heard.append("segment size %d" % mss)
+        return heard[0]
+    for i in range(400):
+        s = socket.socket(socket.AF_INET6, socket.SOCK_STREAM)
+        s.setblocking(False)
+        s.connect_ex(("::1", port))
+        begun.append(s)
+        listen()
+        time.sleep(0.006)
+    print("tried", flush=True)
+    while not select.select([sys.stdin], [], [], 0.02)[0]:
+        listen()
+    sys.stdin.readline()
+    until(listen)
 
 
 def module():
@@ -248,6 +296,21 @@ def netlink():
     s = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 0)
     s.bind((0, 0))
     until(received(s), s.getsockname()[0])
+
+
+def memory():
+    b = ctypes.create_string_buffer(100)
+    until(lambda: b.value, "%d %d" % (os.getpid(), ctypes.addressof(b)))
+
+
+def signalled():
+    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR2])
+    until(lambda: signal.sigtimedwait([signal.SIGUSR2], 0), os.getpid())
+
+
+def message():
+    queue, b = libc.msgget(0, 0o1666), ctypes.create_string_buffer(100)
+    until(lambda: libc.msgrcv(queue, b, 90, 0, 0o4000) > 0 and b.raw[8:].rstrip(b"\0"), queue)
 
 
 globals()[how]()
