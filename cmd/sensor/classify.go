@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"weir/internal/classify"
+	"weir/internal/event"
 )
 
 // maxLine bounds a line of weir classify: a text at its limit, with every byte escaped.
@@ -137,7 +138,7 @@ func answerTo(line []byte, err error) answer {
 		case errors.As(err, &kind) && kind.Field != "":
 			a.Error = fmt.Sprintf("has a %s as %s", kind.Value, kind.Field)
 		case err != nil:
-			a.Error = fmt.Sprintf(`is not an object like {"id":1,"command":"ls"}: %v`, err)
+			a.Error = fmt.Sprintf(`is not an object like {"id":1,"command":"ls"}: %s`, event.Plain(err))
 		}
 		if err != nil {
 			break

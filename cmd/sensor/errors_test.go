@@ -12,36 +12,54 @@ import (
 	"github.com/spf13/cobra"
 )
 
+// caller is who runs weir without a sensor, and what for.
+type caller struct {
+	euid   int
+	stdin  string // its text
+	stdout string // a file in place of what is returned
+}
+
 // weirSays runs one command line without a sensor, as root or not, and gives its output and exit code.
 func weirSays(t *testing.T, euid int, args ...string) (stdout, stderr string, code int) {
 	t.Helper()
+	return caller{euid: euid}.says(t, args...)
+}
+
+func (c caller) says(t *testing.T, args ...string) (stdout, stderr string, code int) {
+	t.Helper()
 	dir := t.TempDir()
-	var files [2]*os.File
-	for i, name := range []string{"stdout", "stderr"} {
-		f, err := os.Create(filepath.Join(dir, name))
+	open := func(name string, flag int) *os.File {
+		f, err := os.OpenFile(name, flag, 0o600)
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer f.Close()
-		files[i] = f
+		t.Cleanup(func() { f.Close() })
+		return f
 	}
-	stdin, err := os.Open(os.DevNull)
-	if err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "stdin"), []byte(c.stdin), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	defer stdin.Close()
+	to := filepath.Join(dir, "stdout")
+	if c.stdout != "" {
+		to = c.stdout
+	}
+	out, errs := open(to, os.O_CREATE|os.O_WRONLY), open(filepath.Join(dir, "stderr"), os.O_CREATE|os.O_WRONLY)
 	s := &system{
-		stdin: stdin, stdout: files[0], stderr: files[1], environ: []string{"HOME=" + dir}, euid: euid, log: filepath.Join(dir, "none"),
-		kernel: fakeKernel, daemon: fakeDaemon, watch: fakeWatch, detach: os.RemoveAll,
+		stdin: open(filepath.Join(dir, "stdin"), os.O_RDONLY), stdout: out, stderr: errs, euid: c.euid, log: filepath.Join(dir, "none"),
+		environ: []string{"HOME=" + dir, "WEIR_BRIDGE=" + filepath.Join(dir, "none")},
+		kernel:  fakeKernel, daemon: fakeDaemon, watch: fakeWatch, detach: os.RemoveAll,
 	}
 	code = run(t.Context(), args, s)
 	var said [2]string
-	for i, f := range files {
+	for i, f := range []*os.File{out, errs} {
+		if f.Name() == c.stdout {
+			continue // a device may have no end
+		}
 		data, err := os.ReadFile(f.Name())
 		if err != nil {
 			t.Fatal(err)
 		}
-		said[i] = string(data)
+		said[i] = strings.ReplaceAll(string(data), dir, "$HOME")
 	}
 	return said[0], said[1], code
 }

@@ -201,7 +201,7 @@ func brief(input json.RawMessage) json.RawMessage {
 	return data
 }
 
-// plain is an error without the path of the socket.
+// plain is an error in plain words, without the path of the socket.
 func plain(err error) error {
 	var number unix.Errno
 	switch {
@@ -209,6 +209,12 @@ func plain(err error) error {
 		return errors.New("it closed the connection")
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return errors.New("it did not answer in time")
+	case errors.Is(err, unix.ENOENT):
+		return errors.New("it is not there")
+	case errors.Is(err, unix.ECONNREFUSED):
+		return errors.New("nobody listens there")
+	case errors.Is(err, os.ErrPermission):
+		return errors.New("it is not permitted")
 	case errors.As(err, &number):
 		return number
 	}

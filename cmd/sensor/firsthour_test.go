@@ -1,0 +1,149 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// transcript is what a new user's first hour looks like: read it as one before you change it (UPDATE_TRANSCRIPT=1 writes it anew).
+const transcript = "../../test/firsthour/transcript.txt"
+
+// brokenPolicies are those of the first hour: one mistake each, of the kinds that people make.
+var brokenPolicies = []string{
+	"", "# nothing yet\n", "mode\n", "- mode: seal\n", "guard:\n\tparents: [/a]\n", "guard:\n  parents: [/a]\n cgroups: []\n", "guard:\n  parents: [/a\n", "guard: {parents: [/a}\n",
+	"mode: \"seal\nhold: true\n", "mode: seal: now\n", "mode seal\n", "hold: true\nmode seal\n", "allow: [{prefix: ::1}]\n", "allow:\n- name: *.example.org\n", "unix_peers: [@bus]\n", "mode: seal\n---\nmode: observe\n",
+	"mode: &m seal\n", "mdoe: seal\n", "Mode: seal\n", "mode: seal\nmode: seal\n", "mode: enforced\n", "mode: off\n", "mode:\n", "hold: yes\n", "version: 2\n", "guard:\n  parnets: [/a]\n",
+	"guard:\n  parents: /a\n", "guard:\n  parents: [a]\n", "guard:\n  parents: [/]\n", "guard:\n  parents: [/sys/fs/cgroup/a]\n", "guard:\n  parents: [session-3.scope]\n", "allow: [10.0.0.0/8]\n",
+	"allow:\n- prefix: 10.1.2.3/8\n", "allow:\n- prefix: example.org\n", "allow:\n- {prefix: 10.0.0.0/8, ports: https}\n", "grant: {seconds: 5m}\n", "grant: {bytes: 64MB}\n",
+	"taint:\n  secret_files: [.env]\n", "taint:\n  at_start: [secrets]\n", "events: {file: events.jsonl}\n", "cop: {reviewer: claude}\n", "cop: {reviewer: anthropic}\n",
+	"metrics: {listen: 9464}\n", "metrics: {listen: [::1]:9464}\n", "metrics: {listen: '0.0.0.0:9464'}\n", "mode: seal\n# \xff\n",
+}
+
+// TestFirstHour compares what a new user sees who follows the README without a sensor, mistypes each command, writes broken policies, is not
+// root and has no disk.
+func TestFirstHour(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"garbage": "this is no event\n", "empty": "", "good.yaml": "guard: {parents: [/no-such-agents]}\nallow:\n- prefix: 10.0.0.0/8\n- prefix: 10.1.0.0/16\n", "note.md": "milk\n",
+		"rules.yaml": "permissions:\n  allow: [VaultHttpFetch]\n", "token": "aaaa",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var b strings.Builder
+	quoted := regexp.MustCompile(`"[^"]*"|\S+`)
+	versions := regexp.MustCompile(`weir \S+ \(go[^)]*\)|"go":"[^"]*","version":"[^"]*"`)
+	say := func(c caller, shown string, args ...string) {
+		out, errs, code := c.says(t, args...)
+		who := "$"
+		if c.euid == 0 {
+			who = "#"
+		}
+		fmt.Fprintf(&b, "%s %s\n", who, strings.ReplaceAll(shown, dir, "$DIR"))
+		text := out
+		for line := range strings.Lines(errs) {
+			text += "! " + line
+		}
+		b.WriteString(versions.ReplaceAllString(strings.ReplaceAll(text, dir, "$DIR"), "VERSION"))
+		fmt.Fprintf(&b, "exit %d\n\n", code)
+	}
+	part := func(text string) { fmt.Fprintf(&b, "== %s\n\n", text) }
+	lines := func(euid int, lines ...string) {
+		for _, line := range lines {
+			line = strings.ReplaceAll(line, "DIR", dir)
+			say(caller{euid: euid}, "weir "+line, append([]string{"--run", dir + "/run"}, strings.Fields(line)...)...)
+		}
+	}
+
+	b.WriteString("# A new user's first hour, without a sensor. $ is a plain user, # is root; ! begins what is on standard error. The test TestFirstHour writes and compares it.\n\n")
+	part("the README's commands, without root and without a sensor")
+	readme, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, block := range strings.Split(string(readme), "\n```")[1:] {
+		for line := range strings.Lines(block) {
+			line, _, _ = strings.Cut(strings.TrimPrefix(strings.TrimSpace(line), "sudo "), "  ")
+			words := quoted.FindAllString(line, -1)
+			for i := range words {
+				words[i] = strings.Trim(words[i], `"`)
+			}
+			if len(words) < 2 || words[0] != "weir" || words[1] == "doctor" { // which says what this machine has
+				continue
+			}
+			say(caller{euid: 1000}, line, append([]string{"--run", dir + "/run"}, words[1:]...)...)
+		}
+	}
+
+	part("looking around")
+	lines(1000, "--version", "version --json", "nonsense", "stauts", "grants --help", "help grants", "policy nonsense --help", "--nonsense", "status --help")
+
+	part("each command with a flag that there is none of")
+	for _, c := range everyCommand(new(system).root()) {
+		lines(0, strings.Join(c, " ")+" --zz")
+	}
+
+	part("wrong arguments, and nothing there")
+	lines(0,
+		"status x", "status --json", "health", "health --live x", "containers x", "containers", "events x", "events --kind execs", "events --since yesterday", "events -f --file x", "events --file DIR/none",
+		"events --file DIR/garbage", "events --file DIR", "taint", "taint web", "taint web secrt", "taint web secret", "taint --cgroup agents/one secret", "untaint web secret", "untaint web secret --why x",
+		"pending x", "pending --most 3", "pending --ended --most 0", "pending", "approve", "approve ID --scope x", "approve ID --scope 0", "approve ID", "deny", "deny ID", "mode", "mode seall --why x", "mode seal", "mode seal --why x",
+		"guard", "guard --taint secrets -- true", "guard --policy DIR/none -- true", "guard --policy DIR/garbage -- true", "guard --preset vim -- true", "guard --user no-such-user -- true", "guard -- no-such-program",
+		"guard --cgroup no-such.scope", "guard --cgroup no-such.scope -- true", "guard --explain", "run now", "watch now", "detach now",
+		"policy", "policy validate", "policy validate DIR/none", "policy validate DIR", "policy validate DIR/good.yaml", "policy validate DIR/good.yaml --json", "policy validate DIR/garbage --json", "policy validate a b",
+		"policy replay", "policy replay DIR/garbage", "policy replay DIR/garbage --policy DIR/good.yaml", "policy replay DIR/empty --policy DIR/good.yaml", "policy replay DIR/none --policy DIR/good.yaml", "policy replay DIR --policy DIR/good.yaml",
+		"permissions lint", "permissions lint DIR/none", "permissions lint DIR", "permissions lint DIR/garbage",
+		"vault list --vault DIR/none", "vault set", "vault set k --vault DIR/v --key-file DIR/token", "vault set k --vault DIR/v --ca DIR/none --key-file DIR/token", "vault bind k --vault DIR/none", "vault rm --vault DIR/none", "vault test k --vault DIR/none", "vault test k nonsense --vault DIR/none",
+		"memory import", "memory import s", "memory import s DIR/none --dir DIR/m", "memory import a/b DIR/note.md --dir DIR/m", "memory import s DIR --dir DIR/m", "memory list none --dir DIR/m", "memory show s --dir DIR/m", "memory show s k --dir DIR/m", "memory rm s --dir DIR/m",
+		"explain", "explain ls", "explain --table x", "classify", "classify --jsonl x", "toolcheck", "toolcheck --jsonl --rules DIR/none", "kill-switch maybe", "kill-switch on x", "kill-switch status --file DIR/none",
+		"hook", "hook nonsense", "hook install", "hook install vim", "shell", "shell --zz", "mcp", "node-ready", "completion tcsh",
+	)
+	say(caller{stdin: "nonsense\n{\"id\":1}\n{\"id\":2,\"command\":7}\n"}, "weir classify --jsonl < lines", "classify", "--jsonl")
+	say(caller{stdin: "mode: sael\n"}, "weir policy validate - < policy", "policy", "validate", "-")
+	say(caller{stdin: "mode: sael\n"}, "weir policy validate - --json < policy", "policy", "validate", "-", "--json")
+
+	part("no rights")
+	lines(1000, "run", "run --json", "watch", "guard -- true", "guard --cgroup web.scope", "detach", "kill-switch on", "kill-switch on --json")
+
+	part("no disk")
+	for _, line := range []string{"version", "version --json", "policy validate DIR/good.yaml"} {
+		line = strings.ReplaceAll(line, "DIR", dir)
+		say(caller{stdout: "/dev/full"}, "weir "+line+" > /dev/full", strings.Fields(line)...)
+	}
+	lines(0, "memory import s DIR/note.md --dir DIR/token/m", "vault set k --vault DIR/token/v --key-file DIR/token/k", "kill-switch on --file DIR/token/k")
+
+	part("broken policies")
+	for _, text := range brokenPolicies {
+		for line := range strings.Lines(strings.ReplaceAll(text, "\xff", `\xff`)) {
+			b.WriteString("| " + strings.ReplaceAll(line, "\t", `\t`))
+		}
+		say(caller{stdin: text}, "weir policy validate -", "policy", "validate", "-")
+	}
+
+	got := b.String()
+	for _, raw := range []string{"no such file or directory", "permission denied", "is a directory\n", "invalid character", "unexpected end of JSON", "yaml: ", "strconv", "dial unix", "json:", "%!", "panic", "<nil>", "goroutine"} {
+		if strings.Contains(got, raw) {
+			i := strings.Index(got, raw)
+			t.Errorf("the user sees %q: …%s…", raw, got[max(0, i-200):min(len(got), i+100)])
+		}
+	}
+	if os.Getenv("UPDATE_TRANSCRIPT") != "" {
+		if err := os.WriteFile(transcript, []byte(got), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(transcript)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(strings.Split(string(want), "\n"), strings.Split(got, "\n")); diff != "" {
+		t.Errorf("want - got +; UPDATE_TRANSCRIPT=1 writes it anew:\n%s", diff)
+	}
+}
