@@ -58,7 +58,7 @@ func presetPolicies(t *testing.T) map[string]policy.Policy {
 	return all
 }
 
-// TestEverydayF28: in a clean container nobody is asked and nothing is denied, with the default policy and with every preset, in every mode of the
+// TestEverydayF28 (F28): in a clean container nobody is asked and nothing is denied, with the default policy and with every preset, in every mode of the
 // agent. Once it is tainted, edits and what else stays inside are asked about as little.
 func TestEverydayF28(t *testing.T) {
 	for name, p := range presetPolicies(t) {

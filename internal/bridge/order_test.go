@@ -152,7 +152,7 @@ func TestKillSwitchK10(t *testing.T) {
 	}
 }
 
-// TestKillSwitchF27: the names that agents give the sensor's own tools are theirs: recalling only reads and goes on, the vault is off and on again.
+// TestKillSwitchF27 (F27): the names that agents give the sensor's own tools are theirs: recalling only reads and goes on, the vault is off and on again.
 func TestKillSwitchF27(t *testing.T) {
 	on := false
 	s := New(&host{}, quiet())

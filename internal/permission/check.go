@@ -277,7 +277,7 @@ func (t *table) command(c *Call, list List) (Rule, bool) {
 			return rules[i].rule, true
 		}
 	}
-	return Rule{}, false
+	return rules[0].rule, s.many // which of them cannot be told
 }
 
 // site is the first rule about the host of an address.

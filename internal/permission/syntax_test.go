@@ -59,6 +59,8 @@ func TestCommandsF30(t *testing.T) {
 		// what only runs another, and where it writes
 		{"Bash(npm test:*)", "timeout 30 npm test", true, true}, {"Bash(npm test:*)", "nice -n 5 nohup npm test -- a", true, true}, {"Bash(npm test:*)", "time npm test", true, true}, {"Bash(timeout:*)", "timeout 30 npm test", true, false},
 		{"Bash(npm test:*)", "npm test > out.txt 2>&1", true, true}, {"Bash(npm test:*)", "npm test &", true, true}, {"Bash(npm test:*)", "> x", false, false},
+		// variables alone
+		{"Bash(rm:*)", "A=", false, false}, {"Bash(rm:*)", "A=b; rm x", true, false}, {"Bash(rm:*)", "LC_ALL=C; rm x", true, true}, {"Bash(rm:*)", "A=$(rm x)", true, false}, {"Bash(rm:*)", "A=(a b); rm x", true, false},
 		// what no shell reads
 		{"Bash(rm:*)", "rm x; echo 'a", true, false}, {"Bash(rm:*)", "ls; )rm x", true, false},
 	} {
@@ -103,6 +105,9 @@ func TestCommandsF30(t *testing.T) {
 	}
 	if s, _ := parse(t, "deny: ['Bash(rm:*)']", ""); s.Check(bash(long), "").Decision != Denied {
 		t.Error("a long text passes")
+	}
+	if s, _ := parse(t, "ask: ['Bash(rm:*)']", ""); s.Check(bash(long), "").Decision != Asked {
+		t.Error("a long text is not asked about")
 	}
 }
 
@@ -326,7 +331,8 @@ func FuzzCommand(f *testing.F) {
 	}
 	rules := []commandRule{newCommandRule(Rule{"Bash", "rm:*"}, false), newCommandRule(Rule{"Bash", "a * b"}, false)}
 	f.Fuzz(func(t *testing.T, text string) {
-		s := readScript(text)
+		s := &script{text: strings.TrimSpace(text), whole: true}
+		s.read(text, 0) // past the recovering
 		if r, ok := covered(rules, s); ok && !rules[0].meets(s) && !rules[1].meets(s) {
 			t.Errorf("%q is allowed by %v, which it does not meet", text, r)
 		}
