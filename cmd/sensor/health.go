@@ -30,7 +30,7 @@ func (s *system) healthCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "health",
 		Short: "ask the sensor whether it enforces; for probes",
-		Long: `Asks the socket of metrics (metrics.listen: unix) whether the sensor enforces, and says why it does not. With --live, whether it is alive.
+		Long: `Asks the socket of metrics (all but metrics.listen: off) whether the sensor enforces, and says why it does not. With --live, whether it is alive.
 The exit code is 0 or 1.`,
 		Args: args(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -73,7 +73,7 @@ func askHealth(ctx context.Context, socket, path string) (h metrics.Health, ok b
 	answer, err := client.Do(req)
 	switch {
 	case errors.Is(err, os.ErrNotExist):
-		return h, false, fmt.Errorf("no socket %s: the sensor does not run, or its policy has another metrics.listen than unix", socket)
+		return h, false, fmt.Errorf("no socket %s: the sensor does not run, or its policy has metrics.listen: off", socket)
 	case errors.Is(err, os.ErrPermission):
 		return h, false, errRoot
 	case errors.Is(err, unix.ECONNREFUSED):

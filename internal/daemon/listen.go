@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -23,12 +24,9 @@ const MetricsSocket = "metrics.sock"
 
 // openMetrics listens, so that a port that is taken ends the start.
 func (d *daemon) openMetrics() error {
-	at := d.policies.Base().Metrics.Listen
-	switch at {
-	case policy.MetricsOff:
+	m := d.policies.Base().Metrics
+	if m.Listen == policy.MetricsOff {
 		return nil
-	case policy.MetricsUnix:
-		at = filepath.Join(d.opts.RunDir, MetricsSocket)
 	}
 	source := newCollector(collectorOptions{
 		Version: d.opts.Version, Started: d.started,
@@ -40,22 +38,38 @@ func (d *daemon) openMetrics() error {
 		Reviews:  func() cop.Stats { return d.reviewing.Load().Stats() },
 		Refusals: d.agents.Refusals, Counters: d.counters,
 	})
-	var err error
-	d.figures, err = metrics.Listen(metrics.Options{Listen: at, Source: source, Refuse: d.refusePeer, RefuseSocket: d.refuseSocket})
+	o := metrics.Options{Listen: filepath.Join(d.opts.RunDir, MetricsSocket), Source: source, Refuse: d.refusePeer, RefuseSocket: d.refuseSocket}
+	if err := d.addMetrics(o); err != nil || m.Listen == policy.MetricsUnix {
+		return err
+	}
+	o.Listen = m.Listen
+	if m.TokenFile != "" {
+		o.Token = func() (string, error) { return linux.ReadKey(m.TokenFile, "", nil) }
+	}
+	if m.CertFile != "" {
+		o.Cert = func() (tls.Certificate, error) { return tls.LoadX509KeyPair(m.CertFile, m.KeyFile) }
+	}
+	return d.addMetrics(o)
+}
+
+func (d *daemon) addMetrics(o metrics.Options) error {
+	s, err := metrics.Listen(o)
+	if err == nil {
+		d.figures = append(d.figures, s)
+	}
 	return err
 }
 
 // serveMetrics answers from the start on: what is not in force yet is not ready. When it breaks, what denies goes on.
 func (d *daemon) serveMetrics(ctx context.Context, group *errgroup.Group) {
-	if d.figures == nil {
-		return
+	for _, s := range d.figures {
+		group.Go(func() error {
+			if err := s.Serve(ctx); err != nil {
+				d.fail("show metrics", nil, err)
+			}
+			return nil
+		})
 	}
-	group.Go(func() error {
-		if err := d.figures.Serve(ctx); err != nil {
-			d.fail("show metrics", nil, err)
-		}
-		return nil
-	})
 }
 
 // openApprovals reads keys and listens, so that a mistake ends the start.

@@ -76,8 +76,8 @@ type daemon struct {
 	reviewer  *cop.Cop                // the gate's; guarded by changing after the start
 	reviewing atomic.Pointer[cop.Cop] // the same, for who only reads its figures
 	approvals *notifier
-	figures   *metrics.Server // nil: nobody reads any
-	begun     atomic.Bool     // all is in force
+	figures   []*metrics.Server
+	begun     atomic.Bool // all is in force
 	agents    *bridgeHost
 	policies  *activePolicy
 	parents   *guardParents
@@ -184,11 +184,13 @@ func Run(ctx context.Context, o Options, ready func()) error {
 	if err := d.openApprovals(); err != nil {
 		return err
 	}
+	defer func() {
+		for _, s := range d.figures {
+			s.Close()
+		}
+	}()
 	if err := d.openMetrics(); err != nil {
 		return err
-	}
-	if d.figures != nil {
-		defer d.figures.Close()
 	}
 	if err := d.attach(server); err != nil {
 		return err

@@ -2,6 +2,9 @@ package metrics
 
 import (
 	"context"
+	"crypto/sha256"
+	"crypto/subtle"
+	"crypto/tls"
 	"encoding/json"
 	"fmt"
 	"net"
@@ -19,12 +22,15 @@ const (
 	maxConns   = 16
 	maxScrapes = 2               // at once; more get 503
 	collecting = 5 * time.Second // for one
+	minToken   = 16              // bytes
 )
 
 // Options are what a Server needs.
 type Options struct {
-	Listen string // address and port on loopback, or the absolute path of a Unix socket
+	Listen string // address and port, or the absolute path of a Unix socket
 	Source Source
+	Token  func() (string, error)          // what each request has to bear, read for each anew; nil: nothing
+	Cert   func() (tls.Certificate, error) // for HTTPS, read for each connection anew; nil: HTTP
 
 	Refuse       func(pid int) error                      // objects to a peer on a Unix socket; nil objects to none
 	RefuseSocket func(local, remote netip.AddrPort) error // objects to a peer on a port by its socket, as the peer sees it; nil objects to none
@@ -51,6 +57,9 @@ func Listen(o Options) (*Server, error) {
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { s.tell(w, false) })
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) { s.tell(w, true) })
 	s.handler = mux
+	if err := s.protect(); err != nil {
+		return nil, err
+	}
 	var err error
 	if s.listener, err = control.ListenUnix(o.Listen, 0o600); err != nil {
 		return nil, fmt.Errorf("listen for metrics: %w", err)
@@ -58,12 +67,51 @@ func Listen(o Options) (*Server, error) {
 	return s, nil
 }
 
+// protect asks each request for the token. What cannot be read is told at once, and later refuses all.
+func (s *Server) protect() error {
+	if s.o.Cert != nil {
+		if _, err := s.o.Cert(); err != nil {
+			return fmt.Errorf("read the certificate for metrics: %w", err)
+		}
+	}
+	if s.o.Token == nil {
+		return nil
+	}
+	token, err := s.o.Token()
+	if err != nil {
+		return fmt.Errorf("read the token for metrics: %w", err)
+	}
+	if len(token) < minToken {
+		return fmt.Errorf("the token for metrics has %d bytes: write at least %d, such as openssl rand -hex 32 prints", len(token), minToken)
+	}
+	next := s.handler
+	s.handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		token, err := s.o.Token()
+		given := sha256.Sum256([]byte(r.Header.Get("Authorization")))
+		wanted := sha256.Sum256([]byte("Bearer " + token))
+		if err != nil || len(token) < minToken || subtle.ConstantTimeCompare(given[:], wanted[:]) != 1 {
+			w.Header().Set("WWW-Authenticate", "Bearer")
+			http.Error(w, "this needs the token of metrics.token_file: Authorization: Bearer TOKEN", http.StatusUnauthorized)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+	return nil
+}
+
 // Addr is where it listens.
 func (s *Server) Addr() net.Addr { return s.listener.Addr() }
 
 // Serve answers until ctx ends.
 func (s *Server) Serve(ctx context.Context) error {
-	err := control.ServeHTTP(ctx, control.LimitListener(s.listener, maxConns, control.PeerRules{Process: s.o.Refuse, Socket: s.o.RefuseSocket}), s.handler, 2*time.Minute)
+	l := control.LimitListener(s.listener, maxConns, control.PeerRules{Process: s.o.Refuse, Socket: s.o.RefuseSocket})
+	if s.o.Cert != nil {
+		l = tls.NewListener(l, &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+			c, err := s.o.Cert()
+			return &c, err
+		}})
+	}
+	err := control.ServeHTTP(ctx, l, s.handler, 2*time.Minute)
 	if err != nil {
 		return fmt.Errorf("serve metrics: %w", err)
 	}

@@ -77,9 +77,7 @@ func (p *parser) policy(root *yaml.Node, out *Policy) {
 		}},
 		{Key: "cop", Read: func(n *yaml.Node) { p.cop(n, &out.Cop) }},
 		{Key: "announce", Read: func(n *yaml.Node) { p.announce(n, &out.Announce) }},
-		{Key: "metrics", Read: func(n *yaml.Node) {
-			p.Mapping(n, "metrics", []yamlField{{Key: "listen", Read: p.metricsListen(&out.Metrics.Listen)}})
-		}},
+		{Key: "metrics", Read: func(n *yaml.Node) { p.metrics(n, &out.Metrics) }},
 		{Key: "vault", Read: func(n *yaml.Node) { p.vault(n, &out.Vault) }},
 		{Key: "confirm", Read: func(n *yaml.Node) { p.confirm(n, &out.Confirm) }},
 		{Key: "containers", Read: func(n *yaml.Node) { p.containers(n, &out.Containers) }},

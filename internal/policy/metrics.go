@@ -12,13 +12,51 @@ const (
 	MetricsOff  = "off"
 )
 
-// Metrics says where figures are read.
+// Metrics says where figures are read. A port is beside the socket.
 type Metrics struct {
-	Listen string // MetricsUnix, MetricsOff, or an address and port on loopback
+	Listen    string // MetricsUnix, MetricsOff, or an address and port; one that is not loopback needs TokenFile
+	TokenFile string // absolute path of the file with the bearer token that each request over the port needs; empty: none
+	CertFile  string // absolute path of the certificate for HTTPS, and
+	KeyFile   string // of its key; empty: HTTP
 }
 
-func (p *parser) metricsListen(into *string) func(*yaml.Node) {
-	const accepted = "accepted are unix, off, and an address and port on loopback such as 127.0.0.1:9464"
+func (p *parser) metrics(n *yaml.Node, out *Metrics) {
+	var addr netip.AddrPort
+	before := p.Mistakes()
+	lines := p.Mapping(n, "metrics", []yamlField{
+		{Key: "listen", Read: p.metricsListen(&out.Listen, &addr)},
+		{Key: "token_file", Read: p.Word("metrics.token_file", "the absolute path of a file", &out.TokenFile)},
+		{Key: "cert_file", Read: p.Word("metrics.cert_file", "the absolute path of a file", &out.CertFile)},
+		{Key: "key_file", Read: p.Word("metrics.key_file", "the absolute path of a file", &out.KeyFile)},
+	})
+	if p.Mistakes() > before {
+		return
+	}
+	for key, file := range map[string]string{"token_file": out.TokenFile, "cert_file": out.CertFile, "key_file": out.KeyFile} {
+		switch line, ok := lines[key]; {
+		case !ok:
+		case !addr.IsValid():
+			p.Fail(line, "metrics.%s is not used without a port: write one in metrics.listen, such as 0.0.0.0:9464, or leave this out", key)
+		case cleanPath(file, 4095) != "":
+			p.Fail(line, "metrics.%s is %s: %s", key, yamlQuote(file), cleanPath(file, 4095))
+		}
+	}
+	switch {
+	case p.Mistakes() > before || !addr.IsValid():
+	case out.CertFile != "" && out.KeyFile == "":
+		p.Fail(lines["cert_file"], "metrics.cert_file needs metrics.key_file, the file of its key")
+	case out.KeyFile != "" && out.CertFile == "":
+		p.Fail(lines["key_file"], "metrics.key_file needs metrics.cert_file, the file of its certificate")
+	case addr.Addr().Unmap().IsLoopback():
+	case out.TokenFile == "":
+		p.Fail(lines["listen"], "metrics.listen is %s: others can reach an address that is not loopback: add metrics.token_file: /etc/weir/metrics.token, the file of a token that each request needs, or listen on 127.0.0.1", yamlQuote(out.Listen))
+	case out.CertFile == "":
+		p.Note(lines["listen"], "metrics.listen is %s without HTTPS: the token and the figures go over the network in the clear: add metrics.cert_file and metrics.key_file", yamlQuote(out.Listen))
+	}
+}
+
+func (p *parser) metricsListen(into *string, addr *netip.AddrPort) func(*yaml.Node) {
+	const accepted = "accepted are unix, off, and an IP address and port such as 127.0.0.1:9464 or, in quotes, [::1]:9464"
 	return func(n *yaml.Node) {
 		s, ok := yamlText(n)
 		if !ok {
@@ -29,16 +67,14 @@ func (p *parser) metricsListen(into *string) func(*yaml.Node) {
 			*into = s
 			return
 		}
-		addr, err := netip.ParseAddrPort(s)
+		a, err := netip.ParseAddrPort(s)
 		switch {
-		case err != nil || addr.Addr().Zone() != "":
+		case err != nil || a.Addr().Zone() != "":
 			p.Fail(at(n), "metrics.listen is %s: %s", yamlQuote(s), accepted)
-		case !addr.Addr().Unmap().IsLoopback():
-			p.Fail(at(n), "metrics.listen is %s: containers can reach an address that is not loopback: name 127.0.0.1 or [::1], or unix", yamlQuote(s))
-		case addr.Port() == 0:
+		case a.Port() == 0:
 			p.Fail(at(n), "metrics.listen is %s: name a port", yamlQuote(s))
 		default:
-			*into = s
+			*into, *addr = s, a
 		}
 	}
 }
