@@ -7,6 +7,16 @@ import (
 // KnowsWrapper says whether a program, by its name without a directory, is one that runs another command.
 func KnowsWrapper(name string) bool { return programs[name] != nil || starters[name] != "" }
 
+// RunTexts are the names of programs that may run a text of a shell, which an option or an operand gives.
+func RunTexts() (names []string) {
+	for name, p := range programs {
+		if p.text != "" || p.joined {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
 // Unwrap finds what a program runs with the words that follow its name: commands, each a program with its words, and texts of a shell. No word is in
 // two of them. text gives a word's text as far as it is known.
 func Unwrap[W any](name string, args []W, text func(W) string) (commands [][]W, texts []string) {

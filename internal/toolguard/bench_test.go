@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// ordinary scripts of each language, which nothing refuses. Those that are read have a word in them that a rule is about.
+// ordinary scripts of each language, which nothing refuses. Of those that are read some name a command that a rule is about, some make texts of others;
+// the suspect one has all words of a rule on different lines.
 func ordinary(name string, n int) string {
 	part := map[string]string{
 		"powershell":       "$items = Get-ChildItem -Path \"C:\\work\\$name\" -Recurse | Where-Object { $_.Length -gt 1MB -and $_.Name -like '*.log' }\nforeach ($item in $items) {\n  # keep the newest\n  Copy-Item -Path $item.FullName -Destination (Join-Path 'D:\\keep' $item.Name) -Force\n  Write-Host \"copied $($item.Name) of $($items.Count)\"\n}\n",
@@ -14,6 +15,8 @@ func ordinary(name string, n int) string {
 		"shell":            "for f in src/*.c; do gcc -O2 -c \"$f\" -o \"obj/$(basename \"$f\" .c).o\" || exit 1; done\nif [ -f obj/main.o ]; then rm -rf build/old && mkdir -p build && cp obj/*.o build/; fi\ngrep -rn 'TODO' src | sort -u > notes.txt\n",
 		"cmd, read":        "if exist build\\out.txt (copy /y build\\out.txt dist\\out.txt > nul)\r\nfor %%f in (src\\*.c) do cl /c /Fo:obj\\ %%f\r\nset target=release & echo building %target% 2>&1\r\nreg query HKCU\\Software\\Mine\r\n",
 		"shell, read":      "for f in src/*.c; do gcc -O2 -c \"$f\" -o \"obj/$(basename \"$f\" .c).o\" || exit 1; done\nif [ -f obj/main.o ]; then rm -rf build/old && mkdir -p build && cp obj/*.o build/; fi\nsystemctl status nginx\n",
+		"shell, paths":     "cp src/file.txt /usr/local/share/doc/file.txt\nrm -rf /var/tmp/build\nchmod 644 /opt/app/conf.d/x\n",
+		"shell, suspect":   "cp src/file.txt /usr/local/share/doc/file.txt\nrm -rf /var/tmp/build\nls /etc\nchmod 644 /opt/app/conf.d/x\n",
 	}[name]
 	return strings.Repeat(part, n/len(part)+1)[:n]
 }
@@ -28,7 +31,7 @@ func BenchmarkGuard(b *testing.B) {
 	for _, d := range []struct {
 		name    string
 		dialect Dialect
-	}{{"powershell", PowerShell}, {"powershell, read", PowerShell}, {"cmd", Cmd}, {"cmd, read", Cmd}, {"shell", POSIX}, {"shell, read", POSIX}} {
+	}{{"powershell", PowerShell}, {"powershell, read", PowerShell}, {"cmd", Cmd}, {"cmd, read", Cmd}, {"shell", POSIX}, {"shell, read", POSIX}, {"shell, paths", POSIX}, {"shell, suspect", POSIX}} {
 		for _, size := range sizes {
 			text := ordinary(d.name, size.bytes)
 			b.Run(d.name+"/"+size.name, func(b *testing.B) {

@@ -7,11 +7,10 @@ import (
 // cleanCmd takes out of a text what cmd does not see.
 func cleanCmd(text string) string { return strings.ReplaceAll(text, "\x00", "") }
 
-// eachCmd gives the commands of a clean text, in the order in which they stand there, a line's at a time, for as long as goOn says so. of is the
-// length of the text that this one is a part of.
-func eachCmd(text string, of int, goOn func([]*Command) bool) {
+// eachCmd gives the commands of a clean text, in the order in which they stand there, a line's at a time, for as long as goOn says so.
+func eachCmd(text string, goOn func([]*Command) bool) {
 	p := &parserCmd{s: text, vars: map[string]string{}}
-	p.budget = 4*of + MaxValue
+	p.budget = 4*len(text) + MaxValue
 	for p.i < len(p.s) {
 		p.line()
 		if len(p.out) > 0 && !goOn(p.out) {

@@ -9,7 +9,7 @@ import (
 
 // ParseCmd is Each at once.
 func ParseCmd(text string) (all []*Command) {
-	eachCmd(text, len(text), func(c []*Command) bool {
+	eachCmd(text, func(c []*Command) bool {
 		all = append(all, c...)
 		return true
 	})

@@ -6,16 +6,26 @@ import (
 	"strings"
 )
 
-// hasArg is met when one of the words is one of these.
-func hasArg(list ...string) condition {
-	return func(c *Command) bool {
-		return slices.ContainsFunc(c.Args, func(v Value) bool { return slices.Contains(list, v.Text) })
+// words is a set of those in a list.
+func words(list string) map[string]bool {
+	fields := strings.Fields(list)
+	set := make(map[string]bool, len(fields))
+	for _, w := range fields {
+		set[w] = true
 	}
+	return set
 }
 
-// hasWord is met when one of the words is such.
-func hasWord(is func(string) bool) condition {
-	return func(c *Command) bool { return slices.ContainsFunc(c.Words(), is) }
+// hasArg is met when one of the words is one of these.
+func hasArg(list ...string) condition {
+	return when(func(c *Command) bool {
+		return slices.ContainsFunc(c.Args, func(v Value) bool { return slices.Contains(list, v.Text) })
+	}, wordsIn(list...)...)
+}
+
+// hasWord is met when one of the words is such, which takes one of these.
+func hasWord(is func(string) bool, words ...string) condition {
+	return when(func(c *Command) bool { return slices.ContainsFunc(c.Words(), is) }, words...)
 }
 
 // isUnit says whether a word names one of these units of systemd: alone, with what units end in, as a pattern, or by its file.
@@ -33,9 +43,14 @@ func isUnit(units ...string) func(string) bool {
 	}
 }
 
+// hasUnit is met when one of the words names one of these units.
+func hasUnit(units ...string) condition {
+	return hasWord(isUnit(units...), append(wordsIn(units...), pattern)...)
+}
+
 // hasFlag is met when a short option is given, alone or among others as in -xvf, or a long one, whole or abbreviated.
 func hasFlag(short byte, long string) condition {
-	return func(c *Command) bool {
+	return when(func(c *Command) bool {
 		for _, v := range c.Args {
 			switch w := v.Text; {
 			case w == "--":
@@ -50,7 +65,7 @@ func hasFlag(short byte, long string) condition {
 			}
 		}
 		return false
-	}
+	})
 }
 
 // operandsOf are a command's words that are no options, each as a clean path.
@@ -64,11 +79,17 @@ func operandsOf(c *Command) []string {
 	return out
 }
 
+// paths is a condition on paths, with the words of those that meet it.
+type paths struct {
+	is    func(path string) bool
+	words [][]string
+}
+
 // touchesPath is met when an operand, cleaned, meets the condition.
-func touchesPath(is func(path string) bool) condition {
-	return func(c *Command) bool {
-		return slices.ContainsFunc(operandsOf(c), func(w string) bool { return is(c.in(w)) })
-	}
+func touchesPath(p paths) condition {
+	return condition{func(c *Command) bool {
+		return slices.ContainsFunc(operandsOf(c), func(w string) bool { return p.is(c.in(w)) })
+	}, p.words}
 }
 
 // in is a path of a command's as it is from its directory.
@@ -83,34 +104,34 @@ func (c *Command) in(w string) string {
 }
 
 // firstsAre is met when an operand does that is not the last of several of mv's.
-func firstsAre(is func(path string) bool) condition {
-	return func(c *Command) bool {
+func firstsAre(p paths) condition {
+	return condition{func(c *Command) bool {
 		w := operandsOf(c)
 		if c.Name == "mv" && len(w) > 1 {
 			w = w[:len(w)-1]
 		}
-		return slices.ContainsFunc(w, func(w string) bool { return is(c.in(w)) })
-	}
+		return slices.ContainsFunc(w, func(w string) bool { return p.is(c.in(w)) })
+	}, p.words}
 }
 
 // lastIs is met when the last operand does: where cp, mv and ln write; an option -t names it as well.
-func lastIs(is func(path string) bool) condition {
-	return func(c *Command) bool {
+func lastIs(p paths) condition {
+	return condition{func(c *Command) bool {
 		for i, v := range c.Args {
-			if v.Text == "-t" && i+1 < len(c.Args) && is(c.in(c.Args[i+1].Text)) {
+			if v.Text == "-t" && i+1 < len(c.Args) && p.is(c.in(c.Args[i+1].Text)) {
 				return true
 			}
 		}
 		w := operandsOf(c)
-		return len(w) > 1 && is(c.in(w[len(w)-1]))
-	}
+		return len(w) > 1 && p.is(c.in(w[len(w)-1]))
+	}, p.words}
 }
 
 // writesPath is met when output is redirected to such a file.
-func writesPath(is func(path string) bool) condition {
-	return func(c *Command) bool {
-		return slices.ContainsFunc(c.Writes, func(v Value) bool { return is(c.in(v.Text)) })
-	}
+func writesPath(p paths) condition {
+	return condition{func(c *Command) bool {
+		return slices.ContainsFunc(c.Writes, func(v Value) bool { return p.is(c.in(v.Text)) })
+	}, p.words}
 }
 
 // clean is path.Clean but for a star at the end, which stays, and for words that are no paths.
@@ -122,33 +143,37 @@ func clean(w string) string {
 }
 
 // belowAny is a condition on paths: one of these, or below one.
-func belowAny(list ...string) func(string) bool {
-	return func(p string) bool {
+func belowAny(list ...string) paths {
+	return paths{func(p string) bool {
 		return slices.ContainsFunc(list, func(l string) bool { return p == l || strings.HasPrefix(p, l+"/") })
-	}
+	}, wordsOfPaths(list, false)}
 }
 
 // namedBy is a condition on paths by patterns.
-func namedBy(patterns []string) func(string) bool {
+func namedBy(patterns []string) paths {
 	list := readPatterns(patterns)
-	return func(p string) bool {
-		return strings.HasPrefix(p, "/") && list.match(strings.Split(strings.Trim(strings.ToLower(p), "/"), "/"))
+	words := wordsOfPaths(patterns, true)
+	if words != nil {
+		words = [][]string{append(words[0], root, partOfName), append(words[1], root, pattern)}
 	}
+	return paths{func(p string) bool {
+		return strings.HasPrefix(p, "/") && list.match(strings.Split(strings.Trim(strings.ToLower(p), "/"), "/"))
+	}, words}
 }
 
 // onChanges are the ways in which Linux programs change files that meet the condition.
-func onChanges(is func(path string) bool) []trigger {
+func onChanges(p paths) []trigger {
 	return []trigger{
-		{Names: []string{"*>"}, When: writesPath(is)},
-		{Names: []string{"tee", "rm", "unlink", "shred", "truncate", "chattr", "umount"}, When: touchesPath(is)},
-		{Names: []string{"mv", "rename"}, When: touchesPath(is)},
-		{Names: []string{"cp", "install", "ln", "rsync"}, When: lastIs(is)},
-		{Names: []string{"sed", "perl", "ex"}, When: allOf(anyOf(hasFlag('i', "in-place")), touchesPath(is))},
-		{Names: []string{"dd"}, When: func(c *Command) bool {
+		{Names: []string{"*>"}, When: writesPath(p)},
+		{Names: []string{"tee", "rm", "unlink", "shred", "truncate", "chattr", "umount"}, When: touchesPath(p)},
+		{Names: []string{"mv", "rename"}, When: touchesPath(p)},
+		{Names: []string{"cp", "install", "ln", "rsync"}, When: lastIs(p)},
+		{Names: []string{"sed", "perl", "ex"}, When: allOf(anyOf(hasFlag('i', "in-place")), touchesPath(p))},
+		{Names: []string{"dd"}, When: condition{func(c *Command) bool {
 			return slices.ContainsFunc(c.Args, func(v Value) bool {
 				to, ok := strings.CutPrefix(v.Text, "of=")
-				return ok && is(c.in(to))
+				return ok && p.is(c.in(to))
 			})
-		}},
+		}, p.words}},
 	}
 }

@@ -25,7 +25,9 @@ type Guard struct {
 	on     map[string][]asked
 	every  []asked // for whatever name
 	server string
-	calm   func() *calm
+	// prefilter is made when the first text comes that is long enough for it.
+	prefilter func() *prefilter
+	least     int // bytes
 }
 
 // asked is a condition with its rule.
@@ -63,7 +65,7 @@ func New(o Options) *Guard {
 	if o.Names.Service == "" {
 		o.Names = InstalledNames()
 	}
-	g := &Guard{rules: slices.Concat(BuiltinRules(), o.Names.Protect(), []Rule{updateRule}, o.Appended), on: make(map[string][]asked, manyNames), server: o.Server}
+	g := &Guard{rules: slices.Concat(BuiltinRules(), o.Names.Protect(), []Rule{updateRule}, o.Appended), on: make(map[string][]asked, manyNames), server: o.Server, least: leastFiltered}
 	for i := range g.rules {
 		r := &g.rules[i]
 		for _, on := range r.On {
@@ -76,23 +78,7 @@ func New(o Options) *Guard {
 			}
 		}
 	}
-	g.calm = sync.OnceValue(func() *calm {
-		c := newCalm(g.on)
-		for _, r := range o.Appended { // an operator's rule needs nothing beside its name
-			for _, on := range r.On {
-				for _, name := range on.Names {
-					first, _, _ := strings.Cut(name, ".")
-					c.flags[first[:min(len(first), tokenLen)]] |= strongName
-					for short, full := range aliases {
-						if full == name {
-							c.flags[short] |= strongAlias
-						}
-					}
-				}
-			}
-		}
-		return c
-	})
+	g.prefilter = sync.OnceValue(func() *prefilter { return newPrefilter(g.rules) })
 	return g
 }
 
@@ -181,17 +167,22 @@ func (g *Guard) path(p string, c call) (Hit, bool) {
 	return Hit{}, false
 }
 
-// Script judges a text in one language, and the texts that it runs.
+// Script judges a text in one language, and the texts that it runs. A long one is not read if the prefilter tells that no rule can refuse it.
 func (g *Guard) Script(d Dialect, source string) (Hit, bool) {
 	source = decode(source)
-	if g.calm().text(d, source) {
+	if len(source) >= g.least && !g.prefilter().some(d, source) {
 		return Hit{}, false
 	}
-	return g.read(g.calm(), d, source)
+	return g.read(d, source)
 }
 
-// read judges what is in a text; what calm says may be left out.
-func (g *Guard) read(calm *calm, d Dialect, source string) (Hit, bool) {
+// leastFiltered is the length from which on the prefilter costs less than reading a text, in bytes.
+const leastFiltered = 512
+
+// Whole judges a text as Script does, without the prefilter: both must judge alike.
+func (g *Guard) Whole(d Dialect, source string) (Hit, bool) { return g.read(d, decode(source)) }
+
+func (g *Guard) read(d Dialect, source string) (Hit, bool) {
 	work := texts{{d, source}}
 	budget := 2*len(source) + MaxValue
 	for n := 0; n < len(work) && n < maxTexts; n++ {
@@ -199,7 +190,7 @@ func (g *Guard) read(calm *calm, d Dialect, source string) (Hit, bool) {
 			break
 		}
 		var hit Hit
-		each(calm, work[n], func(commands []*Command) bool {
+		each(work[n], func(commands []*Command) bool {
 			commands, run := unwrapped(commands)
 			for _, c := range commands {
 				for e := c; e != nil; e = e.Runs {
@@ -226,26 +217,26 @@ func (g *Guard) read(calm *calm, d Dialect, source string) (Hit, bool) {
 
 func (g *Guard) command(c *Command) (Hit, bool) {
 	for _, a := range g.on[c.Name] {
-		if a.when(c) {
+		if a.when.is(c) {
 			return Hit{Rule: a.rule, Excerpt: excerpt(c)}, true
 		}
 	}
 	if name := strings.ToLower(c.Name); name != c.Name { // an operator's rule is about a name in any case
 		for _, a := range g.on[name] {
-			if a.rule.Group == OnOperator && a.when(c) {
+			if a.rule.Group == OnOperator && a.when.is(c) {
 				return Hit{Rule: a.rule, Excerpt: excerpt(c)}, true
 			}
 		}
 	}
 	if slices.ContainsFunc(c.Writes, kept) {
 		for _, a := range g.on["*>"] {
-			if a.when(c) {
+			if a.when.is(c) {
 				return Hit{Rule: a.rule, Excerpt: excerpt(c)}, true
 			}
 		}
 	}
 	for _, a := range g.every {
-		if a.when(c) {
+		if a.when.is(c) {
 			return Hit{Rule: a.rule, Excerpt: excerpt(c)}, true
 		}
 	}
@@ -257,28 +248,21 @@ func kept(v Value) bool {
 	return v.Text != "/dev/null" && v.Text != "" && v.Text != "nul" && v.Text != "NUL" && v.Text != "$null"
 }
 
-func each(calm *calm, t text, goOn func([]*Command) bool) {
+func each(t text, goOn func([]*Command) bool) {
 	switch t.dialect {
 	case PowerShell:
 		eachPowerShell(t.text, goOn)
 	case Cmd:
-		text := cleanCmd(t.text)
-		eachCmd(worthOfCmd(calm, text), len(text), goOn)
+		eachCmd(cleanCmd(t.text), goOn)
 	default:
-		shells(calm, t.text, goOn)
+		shells(t.text, goOn)
 	}
 }
 
-// shells reads of a shell's text what rules may find something in. What cannot be read when parts are left out is read whole.
-func shells(calm *calm, text string, goOn func([]*Command) bool) {
+func shells(text string, goOn func([]*Command) bool) {
 	text = cleanPOSIX(text)
-	if part := worth(calm, text); len(part) < len(text) {
-		if eachPOSIX(part, len(text), goOn) == nil {
-			return
-		}
-	}
-	if err := eachPOSIX(text, len(text), goOn); errors.Is(err, shell.ErrDeep) || err != nil && strings.Contains(text, "((") { // too deep to be read as it is, or subshells that look like arithmetic
-		_ = eachPOSIX(flat.Replace(text), len(text), goOn)
+	if err := eachPOSIX(text, goOn); errors.Is(err, shell.ErrDeep) || err != nil && strings.Contains(text, "((") { // too deep to be read as it is, or subshells that look like arithmetic
+		_ = eachPOSIX(flat.Replace(text), goOn)
 	} // behind another error there is nothing to find
 }
 

@@ -305,49 +305,6 @@ func TestNotCalm(t *testing.T) {
 	}
 }
 
-// FuzzCalm (K2): a text that is not read has nothing in it that reading would find.
-func FuzzCalm(f *testing.F) {
-	g := testGuard()
-	for _, r := range g.Rules() {
-		for _, e := range append(r.Refused[:len(r.Refused):len(r.Refused)], r.Near...) {
-			f.Add(uint8(language(e.Tool)), e.Text)
-		}
-	}
-	f.Fuzz(func(t *testing.T, d uint8, text string) {
-		text, dialect := decode(text), Dialect(d%3)
-		if !g.calm().text(dialect, text) {
-			return
-		}
-		if hit, ok := g.read(nil, dialect, text); ok {
-			t.Errorf("%d %q: not read, but %s refuses it: %s", dialect, text, hit.ID(), hit.Excerpt)
-		}
-	})
-}
-
-// FuzzWorth (K2): what is left out of a text of which the rest is read has nothing in it that reading all would find.
-func FuzzWorth(f *testing.F) {
-	g := testGuard()
-	for _, r := range g.Rules() {
-		for _, e := range append(r.Refused[:len(r.Refused):len(r.Refused)], r.Near...) {
-			f.Add(uint8(language(e.Tool)), e.Text)
-			f.Add(uint8(language(e.Tool)), "if true; then\n"+e.Text+"\nfi\nx=$y\nfor a in b; do c; done | d\n"+e.Text)
-		}
-	}
-	for _, text := range []string{"x=rm\n$x -rf /", "f() {\nmkfs /dev/sda\n}", "case $a in\nb) rm -rf /;;\nesac", "cat <<E\nx\nE\nrm -rf /", "a=(b\nc)\n${a[0]} x", "x=$(\ncurl y\n)\neval \"$x\"", "{\ncurl x\n} | sh",
-		"[[ a == b ]] && {\nrm -rf /\n}", "set a=vssadmin\n%a% delete shadows", "vss^\nadmin delete shadows", "b()\n{ b|b& }\nb"} {
-		f.Add(uint8(POSIX), text)
-		f.Add(uint8(Cmd), text)
-	}
-	f.Fuzz(func(t *testing.T, d uint8, text string) {
-		dialect := []Dialect{POSIX, Cmd}[d%2]
-		text = strings.Repeat("cd work\n", leastWorth/8) + decode(text) + "\nls"
-		all, refused := g.read(nil, dialect, text)
-		if part, ok := g.read(g.calm(), dialect, text); refused && !ok {
-			t.Errorf("%d %q: %s refuses it when all is read: %s (%v)", dialect, text[leastWorth:], all.ID(), all.Excerpt, part)
-		}
-	})
-}
-
 func FuzzAppended(f *testing.F) {
 	f.Add("command a b -- c\npath x -- y\ntool z -- w")
 	f.Fuzz(func(t *testing.T, data string) {

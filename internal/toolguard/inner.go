@@ -21,6 +21,18 @@ var (
 	versioned    = words(strings.Join(slices.Concat(shellNames, interpreters), " "))
 )
 
+// opens are the names of commands that run texts of a language.
+var opens = [...][]string{
+	POSIX:      slices.Concat(shellNames, []string{"at", "batch", "eval"}, commands.RunTexts()),
+	PowerShell: slices.Concat(powerShells, []string{"invoke-expression", "start-job", "invoke-command", "start-threadjob"}),
+	Cmd:        {"cmd", "invoke-wmimethod", "invoke-cimmethod", "set-itemproperty", "new-itemproperty", "reg", "wmic", "forfiles", "schtasks", "at", "runas"},
+}
+
+// methods are those of PowerShell that do.
+var methods = [...][]string{POSIX: nil, PowerShell: {".create", ".invokescript", ".addscript", ".newscriptblock"}, Cmd: {".create", ".run", ".exec"}}
+
+var opensAny = words(strings.Join(slices.Concat(slices.Concat(opens[:]...), slices.Concat(methods[:]...)), " "))
+
 // text is a script in one language.
 type text struct {
 	dialect Dialect
@@ -47,7 +59,7 @@ func unwrapped(commands []*Command) ([]*Command, texts) {
 
 // plainDashes turns the dashes that PowerShell and other programs of Windows take for their own into those, where a word begins with one (F21).
 func plainDashes(c *Command) {
-	if c.Dialect == POSIX && !strings.HasSuffix(strings.ToLower(c.Program), ".exe") && !runsPowerShell(c) {
+	if c.Dialect == POSIX && !strings.HasSuffix(strings.ToLower(c.Program), ".exe") && !runsPowerShell.is(c) {
 		return
 	}
 	for _, a := range c.Args {
@@ -72,11 +84,11 @@ func unwrap(c *Command) ([]*Command, texts) {
 	case "start-process":
 		return []*Command{startProcess(c)}, nil
 	case ".start":
-		if onType("[diagnostics.process]")(c) && len(c.Args) > 0 {
+		if ofProcess.is(c) && len(c.Args) > 0 {
 			return []*Command{startedAs(c, c.Args[0], Value{Items: c.Args[1:]})}, nil
 		}
 	case ".shellexecute":
-		if c.Made(textContains("shell.application")) && len(c.Args) > 0 {
+		if c.Made(ofDesktop.is) && len(c.Args) > 0 {
 			return []*Command{startedAs(c, c.Args[0], Value{Items: c.Args[1:min(2, len(c.Args))]})}, nil
 		}
 	case "psexec", "psexec64":
@@ -214,11 +226,31 @@ func line(args []Value) string {
 }
 
 // inner gives the texts that a command runs as scripts.
-func inner(c *Command) texts { return slices.Concat(ofShell(c), ofPowerShell(c), ofCmd(c)) }
+func inner(c *Command) (all texts) {
+	if !opensAny[c.Name] {
+		return nil
+	}
+	for d, of := range [...]func(*Command) texts{POSIX: ofShell, PowerShell: ofPowerShell, Cmd: ofCmd} {
+		if slices.Contains(opens[d], c.Name) || slices.Contains(methods[d], c.Name) {
+			all = append(all, of(c)...)
+		}
+	}
+	return all
+}
+
+// Conditions on what is run.
+var (
+	ofProcess = onType("[diagnostics.process]")
+	ofDesktop = textContains("shell.application")
+	ofWMI     = textContains("win32_process")
+	ofHost    = textContains("wscript.shell")
+	atLogon   = textContains(`\currentversion\run`)
+	byWMIC    = hasWords("process", "call", "create")
+)
 
 // ofShell are those for a POSIX shell.
 func ofShell(c *Command) texts {
-	if isShell(c) {
+	if isShell.is(c) {
 		return shellTexts(c)
 	}
 	switch c.Name {
@@ -236,7 +268,7 @@ func ofShell(c *Command) texts {
 
 // ofPowerShell are those for PowerShell.
 func ofPowerShell(c *Command) texts {
-	if runsPowerShell(c) {
+	if runsPowerShell.is(c) {
 		return windows(c)
 	}
 	switch c.Name {
@@ -269,24 +301,24 @@ func ofCmd(c *Command) texts {
 	case "cmd":
 		return ofCmdItself(c)
 	case ".create":
-		if c.Made(textContains("win32_process")) || strings.Contains(strings.ToLower(c.On.Text), "win32_process") {
+		if c.Made(ofWMI.is) || strings.Contains(strings.ToLower(c.On.Text), "win32_process") {
 			return texts{{Cmd, first(c.Args).Text}}
 		}
 	case ".run", ".exec":
-		if c.Made(textContains("wscript.shell")) {
+		if c.Made(ofHost.is) {
 			return texts{{Cmd, first(c.Args).Text}}
 		}
 	case "invoke-wmimethod", "invoke-cimmethod":
-		if textContains("win32_process")(c) {
+		if ofWMI.is(c) {
 			return lines(c)
 		}
 	case "set-itemproperty", "new-itemproperty", "reg":
-		if textContains(`\currentversion\run`)(c) {
+		if atLogon.is(c) {
 			return lines(c)
 		}
 	case "wmic":
 		w := c.Words()
-		if i := slices.IndexFunc(w, func(s string) bool { return strings.EqualFold(s, "create") }); i >= 0 && hasWords("process", "call", "create")(c) {
+		if i := slices.IndexFunc(w, func(s string) bool { return strings.EqualFold(s, "create") }); i >= 0 && byWMIC.is(c) {
 			return texts{{Cmd, strings.Join(w[i+1:], " ")}}
 		}
 	case "forfiles", "schtasks", "at", "runas":

@@ -1,9 +1,6 @@
 package toolguard
 
-import (
-	"maps"
-	"strings"
-)
+import "strings"
 
 // psCanonical is a command's name as rules have it.
 func psCanonical(name string) string {
@@ -36,9 +33,6 @@ func psParameter(word, name string) bool {
 	word = strings.ToLower(strings.TrimLeft(word, "-/"))
 	return word != "" && strings.HasPrefix(name, word)
 }
-
-// psAliases gives the canonical name for each alias.
-func psAliases() map[string]string { return maps.Clone(aliases) }
 
 // What keywords are.
 const (

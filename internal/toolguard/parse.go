@@ -22,9 +22,9 @@ func cleanPOSIX(text string) string {
 }
 
 // eachPOSIX gives the commands of a clean text, in the order in which they stand there, a statement's at a time, for as long as goOn says so. Behind a
-// syntax error there are none: a shell stops there too, and so it is told. of is the length of the text that this one is a part of.
-func eachPOSIX(text string, of int, goOn func([]*Command) bool) error {
-	w := &walker{vars: map[string]Value{"HOME": {Text: "~"}}, budget: 4*of + MaxValue, again: maxAgain}
+// syntax error there are none: a shell stops there too, and so it is told.
+func eachPOSIX(text string, goOn func([]*Command) bool) error {
+	w := &walker{vars: map[string]Value{"HOME": {Text: "~"}}, budget: 4*len(text) + MaxValue, again: maxAgain}
 	if !shell.Crowded(text) {
 		w.each(text, goOn)
 		return w.failed

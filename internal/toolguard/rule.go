@@ -1,5 +1,7 @@
 package toolguard
 
+import "slices"
+
 // Groups of rules, as they are counted in the documentation.
 const (
 	OnCommands = 1 // what commands may not do
@@ -37,35 +39,77 @@ type trigger struct {
 	When  condition
 }
 
-// condition says whether a command is the refused thing.
-type condition func(*Command) bool
+// condition says whether a command is the refused thing, and by what words such a command is known.
+type condition struct {
+	is func(*Command) bool
+	// words are what must be in a text for the condition to be met by one of its commands: a word of each list. The prefilter goes by them alone,
+	// so a list that lacks a word makes a hole. They are written as prefilter.go has them.
+	words [][]string
+}
+
+// when is a condition of which these words are known, one of which it takes.
+func when(is func(*Command) bool, words ...string) condition {
+	if len(words) == 0 {
+		return condition{is: is}
+	}
+	return condition{is, [][]string{words}}
+}
 
 // always is met by every command.
-func always(*Command) bool { return true }
+var always = when(func(*Command) bool { return true })
 
 // allOf is met when each of its conditions is.
 func allOf(conds ...condition) condition {
-	return func(c *Command) bool {
+	out := condition{is: func(c *Command) bool {
 		for _, cond := range conds {
-			if !cond(c) {
+			if !cond.is(c) {
 				return false
 			}
 		}
 		return true
+	}}
+	for _, cond := range conds {
+		out.words = append(out.words, cond.words...)
 	}
+	return out
 }
 
 // anyOf is met when one of its conditions is.
 func anyOf(conds ...condition) condition {
-	return func(c *Command) bool {
+	return condition{func(c *Command) bool {
 		for _, cond := range conds {
-			if cond(c) {
+			if cond.is(c) {
 				return true
 			}
 		}
 		return false
+	}, eitherWords(conds)}
+}
+
+// maxLists bounds the lists of words of one condition.
+const maxLists = 4
+
+// eitherWords are the lists for one condition or another: a word of each pair of lists.
+func eitherWords(conds []condition) [][]string {
+	out, n := conds[0].words, 1
+	for _, cond := range conds {
+		n *= len(cond.words)
 	}
+	for _, cond := range conds[1:] {
+		var pairs [][]string
+		for _, a := range out {
+			for _, b := range cond.words {
+				pairs = append(pairs, slices.Concat(a, b))
+			}
+		}
+		if out = pairs; n > maxLists && len(out) > 0 {
+			out = [][]string{slices.MinFunc(out, func(a, b []string) int { return len(a) - len(b) })}
+		}
+	}
+	return out
 }
 
 // isNot turns a condition around.
-func isNot(cond condition) condition { return func(c *Command) bool { return !cond(c) } }
+func isNot(cond condition) condition {
+	return when(func(c *Command) bool { return !cond.is(c) })
+}

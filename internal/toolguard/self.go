@@ -42,24 +42,21 @@ func (n ProtectedNames) Protect() []Rule {
 	all = append(all, n.Programs...)
 	all = append(all, unitFiles(units)...)
 	mine := namedBy(patterns(all...))
-	touched := func(p string) bool { // the directories that these are in, with a star, too
-		return mine(p) || strings.HasSuffix(p, "*") && slices.ContainsFunc(all, func(f string) bool {
+	touched := paths{func(p string) bool { // the directories that these are in, with a star, too
+		return mine.is(p) || strings.HasSuffix(p, "*") && slices.ContainsFunc(all, func(f string) bool {
 			return strings.HasPrefix(f, strings.TrimRight(p, "*")) && strings.Count(p, "/") > 2
 		})
-	}
+	}, eitherWords([]condition{{words: mine.words}, {words: [][]string{nthNames(all, 1), {pattern}}}})}
 	dirs := namedBy(dirsOf(all))
-	holds := func(p string) bool { // what goes when this directory goes
-		return mine(p) || dirs(strings.TrimSuffix(p, "/*"))
-	}
-	unit := isUnit(units...)
-	kills := anyOf(hasWord(unit), func(c *Command) bool {
-		return slices.ContainsFunc(c.Words(), func(w string) bool {
-			w = strings.ToLower(w)
-			return slices.ContainsFunc(programs, func(p string) bool {
-				return w == p || w == p+".exe" || strings.HasPrefix(w, p+" run") || strings.HasSuffix(w, "/"+p)
-			})
+	holds := paths{func(p string) bool { // what goes when this directory goes
+		return mine.is(p) || dirs.is(strings.TrimSuffix(p, "/*"))
+	}, eitherWords([]condition{{words: mine.words}, {words: dirs.words}})}
+	kills := anyOf(hasUnit(units...), hasWord(func(w string) bool {
+		w = strings.ToLower(w)
+		return slices.ContainsFunc(programs, func(p string) bool {
+			return w == p || w == p+".exe" || strings.HasPrefix(w, p+" run") || strings.HasSuffix(w, "/"+p)
 		})
-	})
+	}, wordsIn(programs...)...))
 	service := Rule{
 		ID: "sensor-service", Group: OnSelf, Refuses: "stops, disables or removes the service of this guard, or kills its process",
 		Why: "Nothing would watch what happens next.", Instead: "Ask the user, who can do it on the host.",
@@ -75,13 +72,13 @@ func (n ProtectedNames) Protect() []Rule {
 			{Names: []string{"taskkill", "stop-process"}, When: anyOf(kills, isMade(allOf(isNamed("get-process", "pidof", "pgrep"), kills)))},
 			{Names: []string{"kill", "stop-process"}, When: anyOf(
 				isMade(allOf(isNamed("pidof", "pgrep", "ps", "systemctl"), kills)), isMade(allOf(isNamed("cat", "head", "get-content"), touchesPath(mine))),
-				func(c *Command) bool { return len(c.Args) > 1 && c.Args[len(c.Args)-1].Text == "-1" }, // every process
+				when(func(c *Command) bool { return len(c.Args) > 1 && c.Args[len(c.Args)-1].Text == "-1" }, "-1"), // every process
 			)},
 			{Names: []string{"fuser"}, When: allOf(hasFlag('k', "kill"), touchesPath(mine))},
 			{Names: []string{"busctl", "dbus-send", "gdbus", "qdbus"}, When: overBus(units)},
 			{Names: []string{"apt", "apt-get", "dpkg", "yum", "dnf", "rpm", "zypper", "apk", "pacman", "snap"}, When: allOf(hasArg("remove", "purge", "-r", "-P", "-e", "erase", "del", "-R", "autoremove", "--remove", "--purge"), hasArg(programs...))},
-			{Names: programs, When: orders},
-			{Names: []string{"systemctl"}, When: allOf(hasArg("set-property", "edit"), hasWord(unit))},
+			{Names: programs, When: when(orders, "kill-switch", "detach", "untaint", "mode", "approve", "deny")},
+			{Names: []string{"systemctl"}, When: allOf(hasArg("set-property", "edit"), hasUnit(units...))},
 		}),
 	}
 	files := Rule{
@@ -163,9 +160,9 @@ func orders(c *Command) bool {
 
 // killsByPattern is met when a regular expression for names, or for command lines, finds one of these.
 func killsByPattern(name, line string) condition {
-	return func(c *Command) bool {
-		full := hasFlag('f', "full")(c)
-		if c.Name == "killall" && !hasFlag('r', "regexp")(c) || anyOf(hasFlag('P', "parent"), hasFlag('g', "pgroup"), hasFlag('s', "session"), hasFlag('t', "terminal"), hasFlag('u', "euid"), hasFlag('U', "uid"))(c) {
+	return when(func(c *Command) bool {
+		full := hasFlag('f', "full").is(c)
+		if c.Name == "killall" && !hasFlag('r', "regexp").is(c) || anyOf(hasFlag('P', "parent"), hasFlag('g', "pgroup"), hasFlag('s', "session"), hasFlag('t', "terminal"), hasFlag('u', "euid"), hasFlag('U', "uid")).is(c) {
 			return false
 		}
 		for _, w := range operandsOf(c) {
@@ -174,7 +171,7 @@ func killsByPattern(name, line string) condition {
 			}
 		}
 		return false
-	}
+	})
 }
 
 // busMethods are those with which systemd is told to stop a unit, or to forget or change it.
@@ -186,6 +183,6 @@ func overBus(units []string) condition {
 	escape := strings.NewReplacer("-", "_2d", ".", "_2e")
 	ours := hasWord(func(w string) bool {
 		return unit(strings.TrimPrefix(strings.Trim(w, `'"[]`), "string:")) || slices.ContainsFunc(units, func(u string) bool { return strings.HasSuffix(w, "/unit/"+escape.Replace(u+".service")) })
-	})
-	return allOf(hasWord(busMethods.MatchString), ours)
+	}, append(anywhere(units...), pattern)...)
+	return allOf(hasWord(busMethods.MatchString, anywhere("stop", "kill", "freeze", "clean", "disable", "mask", "revert", "queuesignal", "properties")...), ours)
 }

@@ -13,9 +13,7 @@ var disks = []string{
 	"/dev/nbd[0-9]*", "/dev/sr[0-9]*", "/dev/mtdblock[0-9]*", "/dev/disk[0-9]*", "/dev/rdisk[0-9]*", "/dev/mem", "/dev/kmem", "!/dev/mapper/control",
 }
 
-var isDisk = namedBy(disks)
-
-func device(p string) bool { return strings.HasPrefix(p, "/dev/") && isDisk(p) }
+var device = namedBy(disks)
 
 // Files of Linux by what they are for.
 var (
@@ -35,8 +33,10 @@ var systemDirs = strings.Fields(`/ /bin /boot /dev /etc /home /lib /lib32 /lib64
 // allIn are the ways to say all that is in a directory.
 var allIn = []string{"/{,.}*", "/.[!.]*", "/.*", "/*", "*"}
 
-// system says whether a path is one of them, the home, or all that is in one.
-func system(p string) bool {
+// system are those, the home, and all that is in one.
+var system = paths{isSystem, [][]string{append(lastNames(systemDirs), root, home, partOfName)}}
+
+func isSystem(p string) bool {
 	if p == "" || p[0] != '/' && p[0] != '~' {
 		return false
 	}
@@ -53,16 +53,15 @@ func system(p string) bool {
 }
 
 // uproots is met when rm is to take such a directory with all that is in it.
-func uproots(c *Command) bool {
-	if !hasFlag('r', "recursive")(c) && !hasFlag('R', "")(c) {
-		return false
-	}
+var uproots = allOf(anyOf(hasFlag('r', "recursive"), hasFlag('R', "")), condition{takesSystem, system.words})
+
+func takesSystem(c *Command) bool {
 	for _, w := range operandsOf(c) {
 		w = c.in(w)
 		if !strings.HasPrefix(w, "/") && !strings.HasPrefix(w, "~") {
 			continue
 		}
-		if system(w) || system(cleanWord(w)) || strings.Trim(w, "/.") == "" {
+		if isSystem(w) || isSystem(cleanWord(w)) || strings.Trim(w, "/.") == "" {
 			return true
 		}
 	}
@@ -88,9 +87,7 @@ func cleanWord(w string) string {
 }
 
 // findsAll is met by find over such a directory which deletes without a condition that narrows.
-func findsAll(c *Command) bool {
-	return overSystem(c) && deletesFound(c)
-}
+var findsAll = allOf(condition{overSystem, system.words}, deletesFound)
 
 // overSystem is met by find over such a directory without a condition that narrows.
 func overSystem(c *Command) bool {
@@ -116,13 +113,13 @@ func overSystem(c *Command) bool {
 			}
 			break
 		}
-		roots = roots || system(c.in(v.Text))
+		roots = roots || isSystem(c.in(v.Text))
 	}
 	return roots
 }
 
 // deletesFound is met by find that deletes what it finds.
-func deletesFound(c *Command) bool {
+var deletesFound = when(func(c *Command) bool {
 	for i, v := range c.Args {
 		if v.Text == "-delete" {
 			return true
@@ -135,7 +132,7 @@ func deletesFound(c *Command) bool {
 		}
 	}
 	return false
-}
+}, "delete", "rm", "shred")
 
 // lists is met by a partition editor that only tells.
 var lists = anyOf(hasFlag('l', "list"), hasFlag('d', "dump"), hasFlag('J', "json"), hasFlag('V', "verify"), hasFlag('s', "show-size"), hasFlag('s', "getsz"), hasFlag('F', "list-free"), hasFlag('x', "list-details"), hasFlag('g', "show-geometry"), hasFlag('h', "help"), hasFlag('v', "version"))
@@ -157,7 +154,7 @@ var linuxDisk = []Rule{
 			{Names: []string{"wipefs"}, When: allOf(anyOf(hasFlag('a', "all"), hasFlag('o', "offset")), touchesPath(device))},
 			{Names: []string{"sgdisk"}, When: allOf(touchesPath(device), anyOf(hasFlag('Z', "zap-all"), hasFlag('o', "clear"), hasFlag('z', "zap"), hasFlag('d', "delete"), hasFlag('n', "new"), hasFlag('l', "load-backup")))},
 			{Names: []string{"sfdisk", "fdisk", "gdisk"}, When: allOf(touchesPath(device), isNot(allOf(lists, isNot(hasFlag(0, "delete")))))}, // what they do comes from their input
-			{Names: []string{"parted"}, When: allOf(touchesPath(device), anyOf(hasArg("rm", "mklabel", "mktable", "mkpart", "resizepart"), func(c *Command) bool { return c.From != nil || len(c.Reads) > 0 }))},
+			{Names: []string{"parted"}, When: allOf(touchesPath(device), anyOf(hasArg("rm", "mklabel", "mktable", "mkpart", "resizepart"), when(func(c *Command) bool { return c.From != nil || len(c.Reads) > 0 })))},
 			{Names: []string{"hdparm"}, When: anyOf(hasArg("--security-erase", "--security-erase-enhanced", "--trim-sector-ranges"))},
 			{Names: []string{"nvme"}, When: hasArg("format", "sanitize")},
 			{Names: []string{"cryptsetup"}, When: allOf(hasArg("luksFormat", "erase", "luksErase"), touchesPath(device))},
@@ -179,17 +176,11 @@ var linuxDisk = []Rule{
 		Deleted: systemDirs,
 		On: []trigger{
 			{Names: []string{"rm"}, When: uproots},
-			{Names: []string{"remove-item"}, When: func(c *Command) bool {
-				c = &Command{Args: c.Args, Dir: c.Dir, From: c.From}
-				for _, w := range listedFor(c) {
-					c.Args = append(c.Args[:len(c.Args):len(c.Args)], Value{Text: w})
-				}
-				return anyOf(enables("recurse"), hasArg("-rf", "-fr"))(c) && !enables("whatif")(c) && touchesPath(func(p string) bool { return p != "~" && system(p) })(c)
-			}},
+			{Names: []string{"remove-item"}, When: removesSystem},
 			{Names: []string{"find"}, When: findsAll},
-			{Names: []string{"chmod", "chown", "setfacl"}, When: allOf(hasFlag('R', "recursive"), touchesPath(func(p string) bool {
+			{Names: []string{"chmod", "chown", "setfacl"}, When: allOf(hasFlag('R', "recursive"), touchesPath(paths{func(p string) bool {
 				return p == "/" || p == "/*" || p == "/usr" || p == "/etc" || p == "/bin" || p == "/lib"
-			}))},
+			}, [][]string{{root, "usr/", "etc/", "bin/", "lib/"}}}))},
 			{Names: []string{"mv"}, When: allOf(hasArg("/dev/null"), touchesPath(system))},
 		},
 	},
@@ -198,9 +189,18 @@ var linuxDisk = []Rule{
 		Why: "The machine stops answering.", Instead: "Start what is needed, once.",
 		Refused: []Example{{Tool: bash, Text: ":(){ :|:& };:"}, {Tool: bash, Text: "b() { b | b & }; b"}},
 		Near:    []Example{{Tool: bash, Text: "f() { echo a | tee b & }; f"}, {Tool: bash, Text: "fact() { [ $1 -le 1 ] || fact $(($1-1)); }"}},
-		On:      []trigger{{Names: []string{forkBomb}, When: always}},
+		On:      []trigger{{Names: []string{forkBomb}, When: when(always.is, function, "function")}},
 	},
 }
+
+// removesSystem is met by Remove-Item of such a directory, but of the home.
+var removesSystem = condition{func(c *Command) bool {
+	c = &Command{Args: c.Args, Dir: c.Dir, From: c.From}
+	for _, w := range listedFor(c) {
+		c.Args = append(c.Args[:len(c.Args):len(c.Args)], Value{Text: w})
+	}
+	return anyOf(enables("recurse"), hasArg("-rf", "-fr")).is(c) && !enables("whatif").is(c) && touchesPath(paths{is: func(p string) bool { return p != "~" && isSystem(p) }}).is(c)
+}, system.words}
 
 var logs = belowAny(append(logFiles, "/var/log/*", "/var/log/*.log")...)
 
@@ -209,12 +209,12 @@ func stops(units ...string) []trigger {
 	unit := isUnit(units...)
 	verbs := hasArg("stop", "disable", "mask", "kill", "revert", "clean", "freeze")
 	return []trigger{
-		{Names: []string{"systemctl"}, When: allOf(verbs, hasWord(unit))},
-		{Names: []string{"service", "rc-service"}, When: func(c *Command) bool {
+		{Names: []string{"systemctl"}, When: allOf(verbs, hasUnit(units...))},
+		{Names: []string{"service", "rc-service"}, When: allOf(hasArg("stop"), hasUnit(units...), when(func(c *Command) bool {
 			w := operandsOf(c)
 			return len(w) > 1 && unit(w[0]) && w[1] == "stop"
-		}},
-		{Names: []string{"update-rc.d", "chkconfig", "rc-update"}, When: allOf(hasWord(unit), hasArg("disable", "remove", "off", "del", "defaults-disabled"))},
+		}))},
+		{Names: []string{"update-rc.d", "chkconfig", "rc-update"}, When: allOf(hasUnit(units...), hasArg("disable", "remove", "off", "del", "defaults-disabled"))},
 		{Names: []string{"pkill", "killall"}, When: hasArg(units...)},
 	}
 }
@@ -232,7 +232,7 @@ var linuxSystem = []Rule{
 			{Tool: bash, Text: "systemctl status auditd"},
 		},
 		On: slices.Concat([]trigger{
-			{Names: []string{"journalctl"}, When: func(c *Command) bool {
+			{Names: []string{"journalctl"}, When: when(func(c *Command) bool {
 				for i, v := range c.Args {
 					option, value, ok := strings.Cut(v.Text, "=")
 					if !ok && i+1 < len(c.Args) {
@@ -243,12 +243,12 @@ var linuxSystem = []Rule{
 					}
 				}
 				return false
-			}},
-			{Names: []string{"auditctl"}, When: anyOf(hasFlag('D', "delete-all"), func(c *Command) bool {
+			}, "--vacuum-*")},
+			{Names: []string{"auditctl"}, When: anyOf(hasFlag('D', "delete-all"), when(func(c *Command) bool {
 				i := slices.IndexFunc(c.Args, func(v Value) bool { return v.Text == "-e" })
-				return i >= 0 && i+1 < len(c.Args) && c.Args[i+1].Text == "0" || hasArg("-e0")(c)
-			})},
-			{Names: []string{"*>"}, When: allOf(writesPath(logs), func(c *Command) bool { return c.Name != "logger" })},
+				return i >= 0 && i+1 < len(c.Args) && c.Args[i+1].Text == "0" || hasArg("-e0").is(c)
+			}))},
+			{Names: []string{"*>"}, When: allOf(writesPath(logs), isNot(isNamed("logger")))},
 		}, onChanges(logs)[1:], stops("auditd", "rsyslog", "syslog-ng", "systemd-journald", "syslog")),
 		Changed: patterns(logFiles...),
 	},
@@ -262,11 +262,11 @@ var linuxSystem = []Rule{
 		Near: []Example{{Tool: bash, Text: "cat /boot/grub/grub.cfg"}, {Tool: bash, Text: "efibootmgr -v"}, {Tool: bash, Text: "rm -rf /boot/efi/EFI/old"}, {Tool: bash, Text: "cp /etc/default/grub ."}, {Tool: bash, Text: "update-grub --help"}},
 		On: append([]trigger{
 			{Names: []string{"efibootmgr"}, When: anyOf(hasFlag('B', "delete-bootnum"), hasFlag('c', "create"), hasFlag('o', "bootorder"), hasFlag('O', "delete-bootorder"))},
-			{Names: []string{"grub-install", "grub2-install", "lilo", "extlinux"}, When: func(c *Command) bool {
-				return len(operandsOf(c)) > 0 && !hasArg("--help", "--version", "-h", "-V")(c)
-			}},
+			{Names: []string{"grub-install", "grub2-install", "lilo", "extlinux"}, When: when(func(c *Command) bool {
+				return len(operandsOf(c)) > 0 && !hasArg("--help", "--version", "-h", "-V").is(c)
+			})},
 			{Names: []string{"bootctl"}, When: hasArg("remove", "install", "set-default", "set-oneshot")},
-			{Names: []string{"grub-set-default", "grub2-set-default", "grub-reboot", "grubby"}, When: anyOf(hasFlag(0, "update-kernel"), hasFlag(0, "remove-kernel"), hasFlag(0, "set-default"), func(c *Command) bool { return c.Name != "grubby" && len(c.Args) > 0 })},
+			{Names: []string{"grub-set-default", "grub2-set-default", "grub-reboot", "grubby"}, When: anyOf(hasFlag(0, "update-kernel"), hasFlag(0, "remove-kernel"), hasFlag(0, "set-default"), when(func(c *Command) bool { return c.Name != "grubby" && len(c.Args) > 0 }))},
 		}, onChanges(namedBy(bootFiles))...),
 		Changed: bootFiles,
 	},
@@ -278,8 +278,8 @@ var linuxSystem = []Rule{
 		On: slices.Concat([]trigger{
 			{Names: []string{"setenforce"}, When: hasArg("0", "permissive", "Permissive")},
 			{Names: []string{"aa-teardown"}, When: always},
-			{Names: []string{"aa-disable"}, When: func(c *Command) bool { return len(c.Args) > 0 }},
-			{Names: []string{"aa-complain"}, When: touchesPath(func(p string) bool { return p == "/etc/apparmor.d" || strings.Contains(p, "*") })}, // all, not one
+			{Names: []string{"aa-disable"}, When: when(func(c *Command) bool { return len(c.Args) > 0 })},
+			{Names: []string{"aa-complain"}, When: touchesPath(paths{func(p string) bool { return p == "/etc/apparmor.d" || strings.Contains(p, "*") }, [][]string{{"apparmor", pattern}}})}, // all, not one
 			{Names: []string{"apparmor_parser"}, When: hasFlag('R', "remove")},
 		}, onChanges(belowAny(protectionFiles...)), stops("apparmor", "selinux")),
 		Changed: patterns(protectionFiles...),
@@ -293,7 +293,7 @@ var linuxSystem = []Rule{
 		},
 		Near: []Example{{Tool: bash, Text: "useradd -m -u 1001 dave"}, {Tool: bash, Text: "cat /etc/sudoers"}, {Tool: bash, Text: "visudo -c"}, {Tool: bash, Text: "id -u"}, {Tool: bash, Text: "grep ':0:' /etc/passwd"}},
 		On: append([]trigger{
-			{Names: []string{"useradd", "usermod", "adduser"}, When: rootID},
+			{Names: []string{"useradd", "usermod", "adduser"}, When: when(rootID, "0", "-u0", "-ou0")},
 			{Names: []string{"visudo"}, When: isNot(anyOf(hasFlag('c', "check"), hasArg("--help", "-h", "-V", "--version")))},
 			{Names: []string{"passwd"}, When: allOf(hasArg("root"), anyOf(hasFlag('d', "delete"), hasFlag('u', "unlock")))},
 		}, onChanges(belowAny(accountFiles...))...),
@@ -311,29 +311,31 @@ var linuxSystem = []Rule{
 			{Tool: bash, Text: `curl -s https://example.org/api | python3 -c "import sys, json; print(json.load(sys.stdin)['a'])"`}, {Tool: bash, Text: `eval "$(ssh-agent -s)"`}, {Tool: bash, Text: "cat a.sh | sh"}, {Tool: bash, Text: "curl -s https://example.org/i.sh | bash -n"},
 		},
 		On: []trigger{
-			{Names: shellNames, When: allOf(posixOnly, isNot(onlyChecks), func(c *Command) bool { return fetchedIn(c) || bare(c) && piped(c) })},
-			{Names: interpreters, When: allOf(posixOnly, isNot(onlyChecks), func(c *Command) bool { return bare(c) && (piped(c) || fetchedIn(c)) || codeFetched(c) })},
-			{Names: []string{"eval", "source", "."}, When: allOf(posixOnly, fetchedIn)},
+			{Names: shellNames, When: allOf(posixOnly, when(func(c *Command) bool { return !onlyChecks(c) && (fetchedIn(c) || bare(c) && piped(c)) }, fetchers.words[0]...))},
+			{Names: interpreters, When: allOf(posixOnly, when(func(c *Command) bool {
+				return !onlyChecks(c) && (bare(c) && (piped(c) || fetchedIn(c)) || codeFetched(c))
+			}, fetchers.words[0]...))},
+			{Names: []string{"eval", "source", "."}, When: allOf(posixOnly, when(fetchedIn, fetchers.words[0]...))},
 		},
 	},
 }
 
 var nothing = pathPattern(`^(0|1|\d{1,2}s|0[a-zA-Z]+|1[a-zA-Z]?|1(sec|second|seconds|B|K)|\d{1,3}K)$`)
 
-func posixOnly(c *Command) bool { return c.Dialect == POSIX }
+var posixOnly = when(func(c *Command) bool { return c.Dialect == POSIX })
 
 // fetchers print what they fetch.
 var fetchers = isNamed("curl", "wget", "wget2", "fetch", "aria2c", "lynx", "http", "https", "lwp-request", "GET")
 
 // piped says whether what a command reads was fetched.
 func piped(c *Command) bool {
-	return (&Command{From: c.From}).Made(fetchers)
+	return (&Command{From: c.From}).Made(fetchers.is)
 }
 
 // fetchedIn says whether a word of a command is what was fetched.
 func fetchedIn(c *Command) bool {
 	own := &Command{Args: c.Args, Reads: c.Reads}
-	return own.Made(fetchers)
+	return own.Made(fetchers.is)
 }
 
 // onlyChecks says whether an interpreter reads a script and does not run it: its options say so, before its first operand.

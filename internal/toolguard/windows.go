@@ -14,7 +14,7 @@ func hasWords(list ...string) condition {
 	for i, w := range list {
 		ways[i] = strings.Split(w, "|")
 	}
-	return func(c *Command) bool {
+	out := when(func(c *Command) bool {
 		next := 0
 		for _, w := range c.Words() {
 			for _, f := range ruleFields(w) {
@@ -24,7 +24,11 @@ func hasWords(list ...string) condition {
 			}
 		}
 		return next == len(ways)
+	})
+	for _, w := range ways {
+		out.words = append(out.words, wordsIn(w...))
 	}
+	return out
 }
 
 // ruleFields takes a word apart that has several in it, as in sc.exe "stop WinDefend".
@@ -42,15 +46,15 @@ func textOf(c *Command) string {
 
 // textContains is met when one of the texts stands somewhere in the command's words; slashes are written as backslashes.
 func textContains(texts ...string) condition {
-	return func(c *Command) bool {
+	return when(func(c *Command) bool {
 		all := textOf(c)
 		return slices.ContainsFunc(texts, func(t string) bool { return strings.Contains(all, t) })
-	}
+	}, anywhere(texts...)...)
 }
 
 // startsWith is met when a word begins like one of the texts; slashes are written as backslashes.
 func startsWith(texts ...string) condition {
-	return func(c *Command) bool {
+	return when(func(c *Command) bool {
 		for _, w := range c.Words() {
 			w = strings.ReplaceAll(strings.ToLower(w), "/", `\`)
 			if slices.ContainsFunc(texts, func(t string) bool { return strings.HasPrefix(w, t) }) {
@@ -58,11 +62,11 @@ func startsWith(texts ...string) condition {
 			}
 		}
 		return false
-	}
+	})
 }
 
 // isURL is met when a word has an address of the web in it.
-func isURL(c *Command) bool {
+var isURL = when(func(c *Command) bool {
 	for _, w := range c.Words() {
 		w = strings.ToLower(w)
 		if strings.Contains(w, "http:/") || strings.Contains(w, "https:/") || strings.Contains(w, "ftp://") {
@@ -70,7 +74,7 @@ func isURL(c *Command) bool {
 		}
 	}
 	return false
-}
+}, anywhere("http", "ftp")...)
 
 // paramOf gives what a parameter of a cmdlet is set to, abbreviated or not; a switch alone is $true.
 func paramOf(c *Command, name string) (Value, bool) {
@@ -90,20 +94,20 @@ func paramOf(c *Command, name string) (Value, bool) {
 
 // setsValue is met when a parameter is given, whatever it is set to.
 func setsValue(name string) condition {
-	return func(c *Command) bool { _, ok := paramOf(c, name); return ok }
+	return when(func(c *Command) bool { _, ok := paramOf(c, name); return ok })
 }
 
 // enables is met when a switch, or a parameter with a truth value, is on, or set to what only running would tell.
 func enables(name string) condition {
-	return func(c *Command) bool {
+	return when(func(c *Command) bool {
 		v, ok := paramOf(c, name)
 		return ok && v.Text != "$false" && v.Text != "0" && !strings.EqualFold(v.Text, "false")
-	}
+	})
 }
 
 // hasValue is met when one of the words of a cmdlet is the value, whether by position or by name.
 func hasValue(values ...string) condition {
-	return func(c *Command) bool {
+	return when(func(c *Command) bool {
 		for _, w := range c.Words() {
 			if i := strings.LastIndexByte(w, '\\'); i >= 0 {
 				w = w[i+1:]
@@ -113,20 +117,22 @@ func hasValue(values ...string) condition {
 			}
 		}
 		return false
-	}
+	}, wordsIn(values...)...)
 }
 
 // isMade is met when what the command works on comes from such a command.
-func isMade(cond condition) condition { return func(c *Command) bool { return c.Made(cond) } }
+func isMade(cond condition) condition {
+	return condition{func(c *Command) bool { return c.Made(cond.is) }, cond.words}
+}
 
 // isNamed is met by commands of these names.
 func isNamed(names ...string) condition {
-	return func(c *Command) bool { return slices.Contains(names, c.Name) }
+	return when(func(c *Command) bool { return slices.Contains(names, c.Name) }, wordsOfNames(names)...)
 }
 
 // onType is met by methods of a type, whose name is given in lower case with its brackets, as far as it goes.
 func onType(types ...string) condition {
-	return func(c *Command) bool {
+	return when(func(c *Command) bool {
 		return c.On.Type && slices.ContainsFunc(types, func(t string) bool { return strings.HasPrefix(c.On.Text, t) })
-	}
+	}, anywhere(types...)...)
 }

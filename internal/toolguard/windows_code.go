@@ -9,9 +9,9 @@ var web = isNamed("invoke-webrequest", "invoke-restmethod", "start-bitstransfer"
 	".downloadstring", ".downloaddata", ".downloadstringtaskasync", ".openread", ".getstringasync", ".getbytearrayasync", ".getstreamasync", ".getresponse", ".getresponsestream")
 
 // foreign is met by what brings text from outside of a script: the network, the clipboard, base64.
-var foreign = anyOf(web, isNamed("get-clipboard", ".gettext", ".frombase64string", "resolve-dnsname"), func(c *Command) bool {
+var foreign = anyOf(web, isNamed("get-clipboard", ".gettext", ".frombase64string", "resolve-dnsname"), allOf(isNamed(".open", "new-object"), when(func(c *Command) bool {
 	return c.Name == ".open" && strings.Contains(textOf(c), "http") || c.Name == "new-object" && strings.Contains(textOf(c), "xmlhttp")
-})
+}, anywhere("http")...)))
 
 // encodes says whether PowerShell would read a word as -EncodedCommand: any abbreviation, with a dash or a slash.
 func encodes(w string) bool {
@@ -32,7 +32,7 @@ var encoded = Rule{
 		{Tool: cmd, Text: `powershell -ExecutionPolicy RemoteSigned -File C:\work\build.ps1`}, {Tool: ps, Text: "Get-Content a.txt -Encoding utf8"}, {Tool: cmd, Text: "powershell -ep Bypass -File build.ps1"},
 		{Tool: ps, Text: "powershell -Command \"Get-Content a.txt -Encoding utf8\""},
 	},
-	On: []trigger{{Names: powerShells, When: func(c *Command) bool {
+	On: []trigger{{Names: powerShells, When: when(func(c *Command) bool {
 		for i := 0; i < len(c.Args); i++ {
 			switch w := c.Args[i].Text; {
 			case encodes(w):
@@ -44,7 +44,7 @@ var encoded = Rule{
 			}
 		}
 		return false
-	}}},
+	})}},
 }
 
 // IsCommandText says whether PowerShell would read a word as -Command or -File: the rest is a script then.
@@ -56,7 +56,7 @@ func IsCommandText(w string) bool {
 	return w != "" && (strings.HasPrefix("command", w) || strings.HasPrefix("file", w) || w == "cwa" || w == "commandwithargs")
 }
 
-var runsForeign = anyOf(isMade(foreign))
+var runsForeign = isMade(foreign)
 
 var download = Rule{
 	ID: "download-run", Group: OnCommands, Refuses: "runs what it has just fetched from the network, from the clipboard or out of base64, without a look at it",
@@ -76,7 +76,7 @@ var download = Rule{
 	On: []trigger{
 		{Names: []string{"invoke-expression", ".invokescript", ".addscript", ".newscriptblock", ".executecommand"}, When: runsForeign},
 		{Names: []string{".create"}, When: allOf(onType("[scriptblock]", "[management.automation.scriptblock]"), runsForeign)},
-		{Names: []string{"powershell", "pwsh", "cmd"}, When: func(c *Command) bool { return (&Command{From: c.From}).Made(foreign) }},
+		{Names: []string{"powershell", "pwsh", "cmd"}, When: condition{func(c *Command) bool { return (&Command{From: c.From}).Made(foreign.is) }, foreign.words}},
 		{Names: []string{".load"}, When: allOf(onType("[reflection.assembly]"), isMade(web))},
 		{Names: []string{"certutil"}, When: allOf(hasWords("urlcache|verifyctl"), isURL)},
 		{Names: []string{"bitsadmin"}, When: allOf(hasWords("transfer|addfile"), isURL)},
@@ -92,6 +92,8 @@ var download = Rule{
 var admins = []string{"administrators", "domain admins", "enterprise admins", "schema admins", "s-1-5-32-544", "administratoren", "administrateurs", "administradores"}
 
 var builtinNames = []string{"administrator", "guest", "anonymous logon", "system", "local system", "defaultaccount"}
+
+var builtinAccount = hasValue("administrator", "guest", "defaultaccount", "s-1-5-21-500")
 
 // alike is met when an account is made whose name can be taken for one of the built-in ones, or is hidden from lists.
 func alike(c *Command) bool {
@@ -126,18 +128,17 @@ var accounts = Rule{
 		{Names: []string{"net", "net1"}, When: anyOf(
 			allOf(hasWords("localgroup|group"), hasValue(admins...), hasWords("add")),
 			allOf(hasWords("user", "administrator|guest|defaultaccount"), hasWords("active:yes")),
-			allOf(hasWords("user"), hasWords("add"), alike),
+			allOf(hasWords("user"), hasWords("add"), when(alike)),
 		)},
 		{Names: []string{"add-localgroupmember", "add-adgroupmember", "add-adprincipalgroupmembership"}, When: hasValue(admins...)},
-		{Names: []string{"enable-localuser", "enable-adaccount"}, When: func(c *Command) bool {
-			known := hasValue("administrator", "guest", "defaultaccount", "s-1-5-21-500")
-			return known(c) || c.From != nil && c.From.Name == "get-localuser" && known(c.From)
-		}},
-		{Names: []string{"new-localuser", "new-aduser"}, When: anyOf(alike, allOf(isNamed("new-localuser"), setsValue("nopassword")))},
+		{Names: []string{"enable-localuser", "enable-adaccount"}, When: anyOf(builtinAccount, condition{func(c *Command) bool {
+			return c.From != nil && c.From.Name == "get-localuser" && builtinAccount.is(c.From)
+		}, builtinAccount.words})},
+		{Names: []string{"new-localuser", "new-aduser"}, When: anyOf(when(alike), allOf(isNamed("new-localuser"), setsValue("nopassword")))},
 		{Names: []string{"reg", "new-itemproperty", "set-itemproperty"}, When: allOf(textContains(`\specialaccounts\userlist`), isNot(hasWords("query")))},
-		{Names: []string{".add"}, When: func(c *Command) bool {
+		{Names: []string{".add"}, When: when(func(c *Command) bool {
 			return strings.Contains(strings.ToLower(c.On.Text), "/administrators,group")
-		}},
+		}, "administrators")},
 		{Names: []string{"wmic"}, When: allOf(textContains("useraccount"), textContains("administrator", "guest"), textContains("disabled=false"))},
 	},
 }

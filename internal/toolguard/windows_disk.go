@@ -50,13 +50,13 @@ func wipes(c *Command) bool {
 // listedFor are the words of what lists the files that a command is given, where it leaves none out.
 func listedFor(c *Command) []string {
 	from := c.From
-	if from == nil || from.Name != "get-childitem" && from.Name != "get-item" || anyOf(setsValue("include"), setsValue("exclude"), setsValue("filter"))(from) {
+	if from == nil || from.Name != "get-childitem" && from.Name != "get-item" || anyOf(setsValue("include"), setsValue("exclude"), setsValue("filter")).is(from) {
 		return nil
 	}
 	return from.Words()
 }
 
-func raw(c *Command) bool {
+var raw = when(func(c *Command) bool {
 	for _, v := range c.Writes {
 		if rawDevice().MatchString(v.Text) {
 			return true
@@ -68,7 +68,7 @@ func raw(c *Command) bool {
 		}
 	}
 	return false
-}
+}, append(anywhere("physicaldrive", "harddisk"), driveRoot)...)
 
 var windowsDisk = []Rule{
 	{
@@ -86,8 +86,8 @@ var windowsDisk = []Rule{
 		On: []trigger{
 			{Names: []string{"clear-disk", "remove-partition"}, When: isNot(fresh)},
 			{Names: []string{"format-volume"}, When: isNot(fresh)},
-			{Names: []string{"format"}, When: func(c *Command) bool { return len(c.Args) > 0 && drive().MatchString(c.Args[0].Text) }},
-			{Names: []string{"diskpart"}, When: anyOf(diskparts, hasWords("s"))},
+			{Names: []string{"format"}, When: when(func(c *Command) bool { return len(c.Args) > 0 && drive().MatchString(c.Args[0].Text) }, driveRoot)},
+			{Names: []string{"diskpart"}, When: anyOf(when(diskparts, "clean", "format", "delete"), hasWords("s"))},
 			{Names: []string{".format"}, When: isMade(textContains("win32_volume"))},
 		},
 	},
@@ -111,14 +111,14 @@ var windowsDisk = []Rule{
 		Near:    []Example{{Tool: cmd, Text: `cipher /e /s:C:\work`}, {Tool: ps, Text: "$item.isDeleted -eq $true"}, {Tool: cmd, Text: "fsutil file queryvaliddata C:\\work\\a.db"}},
 		On: []trigger{
 			{Names: []string{"cipher"}, When: startsWith(`\w:`, `-w:`, `\w`)},
-			{Names: []string{"sdelete", "sdelete64"}, When: func(c *Command) bool {
+			{Names: []string{"sdelete", "sdelete64"}, When: when(func(c *Command) bool {
 				for _, w := range c.Words() {
 					if w != "" && w[0] != '-' && w[0] != '/' && strings.ContainsAny(w, `:\`) {
 						return true
 					}
 				}
 				return false
-			}},
+			})},
 			{Names: []string{"fsutil"}, When: hasWords("file", "setzerodata")},
 		},
 	},
@@ -127,7 +127,7 @@ var windowsDisk = []Rule{
 		Why: "The machine does not start again.", Instead: "Name the directory of your own work.",
 		Refused: []Example{{Tool: cmd, Text: `rd /s /q C:\`}, {Tool: cmd, Text: `del /f /s /q C:\Windows\System32\*`}, {Tool: ps, Text: `Remove-Item -Recurse -Force C:\Windows`}},
 		Near:    []Example{{Tool: cmd, Text: `rd /s /q C:\work\build`}, {Tool: ps, Text: `Remove-Item -Recurse C:\Windows\Temp\mine`}, {Tool: ps, Text: `Get-ChildItem -Recurse C:\Windows`}},
-		On:      []trigger{{Names: []string{"rd", "rmdir", "del", "erase", "remove-item"}, When: wipes}},
+		On:      []trigger{{Names: []string{"rd", "rmdir", "del", "erase", "remove-item"}, When: when(wipes, "windows", "program", "programdata", "users", driveRoot)}},
 		Deleted: []string{"/windows", "/windows/system32", "/program files", "/program files (x86)", "/programdata"},
 	},
 	{
@@ -146,12 +146,12 @@ var windowsDisk = []Rule{
 		On: []trigger{
 			{Names: []string{"vssadmin"}, When: anyOf(hasWords("delete", "shadows|shadowstorage"), allOf(hasWords("resize", "shadowstorage"), textContains("maxsize")))},
 			{Names: []string{"wmic"}, When: allOf(textContains("shadowcopy"), hasWords("delete"))},
-			{Names: []string{"diskshadow"}, When: anyOf(hasWords("s"), hasWords("delete", "shadows"), func(c *Command) bool {
+			{Names: []string{"diskshadow"}, When: anyOf(hasWords("s"), hasWords("delete", "shadows"), when(func(c *Command) bool {
 				return c.From != nil && strings.Contains(textOf(c.From), "delete shadows")
-			})},
+			}, anywhere("shadows")...))},
 			{Names: []string{"wbadmin"}, When: hasWords("delete")},
 			{Names: []string{"remove-wbbackupset", "remove-wbcatalog"}, When: always},
-			{Names: []string{"remove-wmiobject", "remove-ciminstance", ".delete", ".delete_", ".create", "invoke-cimmethod", "invoke-wmimethod", "foreach-object"}, When: shadows},
+			{Names: []string{"remove-wmiobject", "remove-ciminstance", ".delete", ".delete_", ".create", "invoke-cimmethod", "invoke-wmimethod", "foreach-object"}, When: when(shadows, anywhere("win32_shadowcopy")...)},
 		},
 	},
 }
@@ -161,9 +161,9 @@ func shadows(c *Command) bool {
 	class := textContains("win32_shadowcopy")
 	switch c.Name {
 	case "foreach-object":
-		return hasWords("delete")(c) && c.Made(class)
+		return hasWords("delete").is(c) && c.Made(class.is)
 	case ".create", ".delete", ".delete_":
-		return c.Made(class) || strings.Contains(strings.ToLower(c.On.Text), "win32_shadowcopy")
+		return c.Made(class.is) || strings.Contains(strings.ToLower(c.On.Text), "win32_shadowcopy")
 	}
-	return class(c) || c.Made(class)
+	return class.is(c) || c.Made(class.is)
 }

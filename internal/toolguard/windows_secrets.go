@@ -1,6 +1,7 @@
 package toolguard
 
 import (
+	"slices"
 	"strings"
 )
 
@@ -31,7 +32,7 @@ var secrets = Rule{
 		{Tool: ps, Text: "Get-Process lsass | Select-Object Id, WorkingSet"}, {Tool: cmd, Text: `copy C:\work\system C:\work\copy`},
 	},
 	On: []trigger{
-		{Names: []string{"reg"}, When: allOf(hasWords("save|export"), func(c *Command) bool {
+		{Names: []string{"reg"}, When: allOf(hasWords("save|export"), when(func(c *Command) bool {
 			for _, w := range c.Words() {
 				switch strings.TrimRight(strings.ToLower(w), `\`) {
 				case `hklm\sam`, `hklm\security`, `hklm\system`, `hkey_local_machine\sam`, `hkey_local_machine\security`, `hkey_local_machine\system`, `hklm\security\policy\secrets`:
@@ -39,14 +40,14 @@ var secrets = Rule{
 				}
 			}
 			return false
-		})},
+		}, "sam", "security", "system", "secrets"))},
 		{Names: []string{"ntdsutil"}, When: anyOf(textContains("create full", "create sysvol full", "set dsrm password"), allOf(textContains("ifm"), textContains("create")))},
 		{Names: []string{"rundll32"}, When: allOf(textContains("comsvcs"), textContains("minidump", "#24", "#+24"))},
 		{Names: []string{"procdump", "procdump64", "sqldumper", "createdump", "dumpert", "out-minidump", "tttracer"}, When: anyOf(textContains("lsass"), isMade(lsass))},
 		{Names: []string{"invoke-mimikatz", "xordump", "nanodump"}, When: always},
-		{Names: []string{"copy", "copy-item", "xcopy", "robocopy", "esentutl", "move", "move-item", "type", "get-content", "cp", "certutil", "makecab", ".copy", ".readallbytes", ".openread", ".open", "underlay-copy", "ninjacopy", "invoke-ninjacopy"}, When: stores},
-		{Names: []string{"copy", "copy-item", "xcopy", "cp"}, When: masquerade},
-		{Names: []string{"*"}, When: func(c *Command) bool {
+		{Names: []string{"copy", "copy-item", "xcopy", "robocopy", "esentutl", "move", "move-item", "type", "get-content", "cp", "certutil", "makecab", ".copy", ".readallbytes", ".openread", ".open", "underlay-copy", "ninjacopy", "invoke-ninjacopy"}, When: when(stores, append(anywhere("config", "repair", "ntds"), "dit", partOfName)...)},
+		{Names: []string{"copy", "copy-item", "xcopy", "cp"}, When: when(masquerade, masks...)},
+		{Names: []string{"*"}, When: when(func(c *Command) bool {
 			if c.Dialect == POSIX {
 				return false
 			}
@@ -56,16 +57,16 @@ var secrets = Rule{
 				}
 			}
 			return false
-		}},
+		}, "sekurlsa:", "lsadump:", "dpapi:", "kerberos:", "sid:", "misc:", "token:", "event:", "vault:")},
 		{Names: []string{".createprocessfromparent", ".minidumpwritedump", ".openprocess"}, When: isMade(lsass)},
-		{Names: []string{""}, When: func(c *Command) bool { // a program that only running would tell, given lsass's number
+		{Names: []string{""}, When: when(func(c *Command) bool { // a program that only running would tell, given lsass's number
 			for _, a := range c.Args {
-				if a.Of != nil && lsass(a.Of) {
+				if a.Of != nil && lsass.is(a.Of) {
 					return true
 				}
 			}
 			return false
-		}},
+		}, "lsass")},
 	},
 }
 
@@ -78,12 +79,15 @@ func masquerade(c *Command) bool {
 	if len(w) < 2 {
 		return false
 	}
-	switch baseName(w[len(w)-1]) {
-	case "lsass", "svchost", "csrss", "winlogon", "services", "smss", "wininit", "taskhostw":
-		switch baseName(w[0]) {
-		case "cmd", "powershell", "pwsh", "wscript", "cscript", "mshta", "rundll32":
-			return true
-		}
+	if !slices.Contains(masks, baseName(w[len(w)-1])) {
+		return false
+	}
+	switch baseName(w[0]) {
+	case "cmd", "powershell", "pwsh", "wscript", "cscript", "mshta", "rundll32":
+		return true
 	}
 	return false
 }
+
+// masks are the names of processes of Windows itself.
+var masks = []string{"lsass", "svchost", "csrss", "winlogon", "services", "smss", "wininit", "taskhostw"}

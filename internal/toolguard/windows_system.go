@@ -62,7 +62,7 @@ var boot = Rule{
 
 var defenderKeys = textContains(`\windows defender`, `\microsoft antimalware`, `\windows advanced threat protection`, `\services\windefend`, `\services\wdfilter`, `\services\sense`, `\amsi\providers`)
 
-var broad = func(c *Command) bool {
+var broad = when(func(c *Command) bool {
 	if v, ok := paramOf(c, "exclusionpath"); ok {
 		for _, item := range v.All() {
 			path := strings.TrimRight(strings.ToLower(strings.ReplaceAll(item.Text, "/", `\`)), `\*`)
@@ -90,20 +90,20 @@ var broad = func(c *Command) bool {
 		}
 	}
 	return false
-}
+})
 
 // disablers are the short names of parameters that begin with Disable.
 var disablers = words("drtm dbm dbaf dioavp dpm dips dscrptsc darchsc dae dcfsc dcqsc demsc drdsc drp dsmndfsc dsnf")
 
 // offOf is met when a parameter is set to nothing.
 func offOf(names ...string) condition {
-	return func(c *Command) bool {
+	return when(func(c *Command) bool {
 		return slices.ContainsFunc(names, func(name string) bool {
 			v, ok := paramOf(c, name)
 			w := strings.ToLower(v.Text)
 			return ok && (w == "0" || w == "disabled" || w == "false" || w == "$false")
 		})
-	}
+	})
 }
 
 // lets is met when a threat is let be.
@@ -150,7 +150,7 @@ var defender = Rule{
 		{Tool: cmd, Text: "sc query WinDefend"}, {Tool: cmd, Text: `reg query "HKLM\SOFTWARE\Microsoft\Windows Defender"`}, {Tool: ps, Text: "Stop-Service -Name Spooler"},
 	},
 	On: append([]trigger{
-		{Names: []string{"set-mppreference"}, When: anyOf(weakens, broad, lets, offOf("mapsreporting", "puaprotection", "enablenetworkprotection", "enablecontrolledfolderaccess"))},
+		{Names: []string{"set-mppreference"}, When: anyOf(when(weakens), broad, when(lets), offOf("mapsreporting", "puaprotection", "enablenetworkprotection", "enablecontrolledfolderaccess"))},
 		{Names: []string{"set-netfirewallprofile"}, When: offOf("enabled")},
 		{Names: []string{"netsh"}, When: anyOf(
 			hasWords("advfirewall", "set", "allprofiles|currentprofile|domainprofile|privateprofile|publicprofile|allprofile", "state", "off"), hasWords("firewall", "set", "opmode", "disable|mode=disable"),
