@@ -11,6 +11,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -211,7 +212,7 @@ func TestRelay(t *testing.T) {
 		syscall.Close(fd)
 		said := ""
 		world := World{Environ: append(tc.environ, "NOTIFY_SOCKET="+path), Say: func(format string, args ...any) { said += fmt.Sprintf(format, args...) }}
-		world.relay(r, -1)
+		world.relay(r, -1, time.NewTimer(time.Hour))
 		if !strings.HasPrefix(said, "weir run: ready: ") { // F44
 			t.Errorf("%v: said %q", tc.environ, said)
 		}

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -26,8 +27,8 @@ const (
 	stillAlive  = "WATCHDOG=1"
 )
 
-// relay tells who started weir run what the sensor says, until that ends.
-func (w World) relay(sensor io.Reader, readyFD int) {
+// relay tells who started weir run what the sensor says, until that ends. It stops slow when the sensor is ready.
+func (w World) relay(sensor io.Reader, readyFD int, slow *time.Timer) {
 	watched := w.getenv("WATCHDOG_USEC") != ""
 	r := bufio.NewReader(sensor)
 	for {
@@ -36,6 +37,7 @@ func (w World) relay(sensor io.Reader, readyFD int) {
 			return
 		}
 		if b == readyByte {
+			slow.Stop()
 			w.Say("weir run: ready: what the policy guards is guarded from now on")
 			if readyFD > 2 {
 				f := os.NewFile(uintptr(readyFD), "ready")

@@ -15,6 +15,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// patience is how long weir run says nothing before it is ready: what is refused at once is refused in one line.
+const patience = 2 * time.Second
+
 // Supervise runs `weir daemon` with args as a child, and watch beside it until
 // the child has ended and watch returns. Signals to stop and to reload go to the
 // child, and SIGABRT, the watchdog's, by which it writes its stacks; it ends as the
@@ -57,8 +60,11 @@ func (w World) Supervise(ctx context.Context, args []string, watch func(context.
 			w.Say("weir run: go on when memory is short: %v", err)
 		}
 	}
-	w.Say("weir run: getting ready: it loads its programs into the kernel, which can take half a minute")
-	go w.relay(ready, readyFD)
+	slow := time.AfterFunc(patience, func() {
+		w.Say("weir run: getting ready: it loads its programs into the kernel, which can take half a minute")
+	})
+	defer slow.Stop()
+	go w.relay(ready, readyFD, slow)
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
 	ctx, stop := context.WithCancel(ctx)
