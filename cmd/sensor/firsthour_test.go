@@ -31,7 +31,7 @@ func TestFirstHour(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{
 		"garbage": "this is no event\n", "empty": "", "good.yaml": "guard: {parents: [/no-such-agents]}\nallow:\n- prefix: 10.0.0.0/8\n- prefix: 10.1.0.0/16\n", "note.md": "milk\n",
-		"rules.yaml": "permissions:\n  allow: [VaultHttpFetch]\n", "token": "aaaa",
+		"rules.yaml": "permissions:\n  allow: [VaultHttpFetch]\n", "token": "aaaa", "tab.yaml": "deny:\n\t- Bash\n",
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
@@ -99,7 +99,7 @@ func TestFirstHour(t *testing.T) {
 		"guard --cgroup no-such.scope", "guard --cgroup no-such.scope -- true", "guard --explain", "run now", "watch now", "detach now",
 		"policy", "policy validate", "policy validate DIR/none", "policy validate DIR", "policy validate DIR/good.yaml", "policy validate DIR/good.yaml --json", "policy validate DIR/garbage --json", "policy validate a b",
 		"policy replay", "policy replay DIR/garbage", "policy replay DIR/garbage --policy DIR/good.yaml", "policy replay DIR/empty --policy DIR/good.yaml", "policy replay DIR/none --policy DIR/good.yaml", "policy replay DIR --policy DIR/good.yaml",
-		"permissions lint", "permissions lint DIR/none", "permissions lint DIR", "permissions lint DIR/garbage",
+		"permissions lint", "permissions lint DIR/none", "permissions lint DIR", "permissions lint DIR/garbage", "permissions lint DIR/tab.yaml", "permissions lint DIR/tab.yaml --json",
 		"vault list --vault DIR/none", "vault set", "vault set k --vault DIR/v --key-file DIR/token", "vault set k --vault DIR/v --ca DIR/none --key-file DIR/token", "vault bind k --vault DIR/none", "vault rm --vault DIR/none", "vault test k --vault DIR/none", "vault test k nonsense --vault DIR/none",
 		"memory import", "memory import s", "memory import s DIR/none --dir DIR/m", "memory import a/b DIR/note.md --dir DIR/m", "memory import s DIR --dir DIR/m", "memory list none --dir DIR/m", "memory show s --dir DIR/m", "memory show s k --dir DIR/m", "memory rm s --dir DIR/m",
 		"explain", "explain ls", "explain --table x", "classify", "classify --jsonl x", "toolcheck", "toolcheck --jsonl --rules DIR/none", "kill-switch maybe", "kill-switch on x", "kill-switch status --file DIR/none",

@@ -11,6 +11,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"weir/internal/policy"
 	"weir/internal/strict"
 )
 
@@ -77,6 +78,10 @@ func Parse(files ...File) (*Set, []Warning, error) {
 			}
 			r := reader{file: f, rules: s.layer(managed)}
 			if err := r.read(); err != nil {
+				var mistake *policy.Error
+				if errors.As(err, &mistake) { // it says where
+					return nil, warnings, fmt.Errorf("read permissions: %w", mistake)
+				}
 				return nil, warnings, fmt.Errorf("read permissions: %s: %w", f.Name, err)
 			}
 			warnings = append(warnings, r.warnings...)
@@ -93,7 +98,7 @@ type reader struct {
 }
 
 func (r *reader) read() error {
-	root, err := document(r.file.Data)
+	root, err := document(r.file.Name, r.file.Data)
 	if err != nil || root == nil {
 		return err
 	}
@@ -232,14 +237,14 @@ func inLine(n *yaml.Node) string {
 }
 
 // document is the root of a file; nil: the file says nothing.
-func document(data []byte) (*yaml.Node, error) {
+func document(name string, data []byte) (*yaml.Node, error) {
 	switch {
 	case len(data) > maxFile:
 		return nil, fmt.Errorf("it has more than %d bytes", maxFile)
 	case !utf8.Valid(data):
 		return nil, errors.New("it is not UTF-8")
 	}
-	root, err := parseYAML(data)
+	root, err := parseYAML(name, data)
 	if err == nil || !json.Valid(data) {
 		return root, err
 	}
@@ -252,16 +257,16 @@ func document(data []byte) (*yaml.Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	return parseYAML(plain)
+	return parseYAML(name, plain)
 }
 
-func parseYAML(data []byte) (*yaml.Node, error) {
+func parseYAML(name string, data []byte) (*yaml.Node, error) {
 	decoder := yaml.NewDecoder(bytes.NewReader(data))
 	var doc, next yaml.Node
 	if err := decoder.Decode(&doc); errors.Is(err, io.EOF) {
 		return nil, nil
 	} else if err != nil {
-		return nil, fmt.Errorf("%s", strings.ReplaceAll(strings.TrimPrefix(err.Error(), "yaml: "), "\n", " "))
+		return nil, policy.NotYAML(name, data, err)
 	}
 	if err := decoder.Decode(&next); !errors.Is(err, io.EOF) {
 		return nil, errors.New("it has more than one document")
@@ -278,7 +283,7 @@ func Add(data []byte, l List, rule string) ([]byte, error) {
 	if _, err := ParseRule(rule, l); err != nil {
 		return nil, err
 	}
-	root, err := document(data)
+	root, err := document("the file", data)
 	if err != nil {
 		return nil, fmt.Errorf("add rule: %w", err)
 	}

@@ -11,6 +11,13 @@ import (
 // maxSearch bounds the bytes that are read to find where a mistake is: about a second's work.
 const maxSearch = 64 << 20
 
+// NotYAML is the mistake in a file of data that is no YAML; why is what the library says of it.
+func NotYAML(file string, data []byte, why error) *Error {
+	p := yamlReader{Name: file}
+	p.syntax(why.Error(), data)
+	return p.errs[0]
+}
+
 // syntax notes why data is no YAML: where the mistake is, in plain words, and what to write. The library names the line on which the part
 // begins that it was reading, no column, and says what its parser expected; why is that text.
 func (p *yamlReader) syntax(why string, data []byte) {

@@ -37,7 +37,7 @@ var rules = map[string][]string{
 	"internal/strict":     {},
 	"internal/bpfobj":     {},
 	"internal/redact":     {},
-	"internal/permission": {"internal/bridge/wire", "internal/commands", "internal/shell", "internal/strict", "internal/toolguard"},
+	"internal/permission": {"internal/bridge/wire", "internal/commands", "internal/policy", "internal/shell", "internal/strict", "internal/toolguard"},
 	"internal/policy":     {"internal/linux"},
 
 	"internal/taint":       {"internal/bpfobj", "internal/event", "internal/linux", "internal/policy"},
