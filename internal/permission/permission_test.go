@@ -160,7 +160,7 @@ func TestFilesThatAreOddP3(t *testing.T) {
 	}
 	for _, bad := range []string{"[", "deny: [Bash", "- Bash", "a\xff", "deny: []\n---\ndeny: [Bash]\n", strings.Repeat("#", 2<<20),
 		"deny: [" + strings.Repeat("Bash,", 10001) + "]"} {
-		if s, _, err := Parse(File{Name: "f", Data: []byte(bad)}); err == nil || s != nil || !strings.Contains(err.Error(), "f: ") {
+		if s, _, err := Parse(File{Name: "f", Data: []byte(bad)}); err == nil || s != nil || !strings.Contains(err.Error(), "permissions: f:") {
 			t.Errorf("%.20q: %v", bad, err)
 		}
 	}
