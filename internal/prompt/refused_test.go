@@ -50,6 +50,7 @@ func TestF12Refused(t *testing.T) {
 		t.Errorf("more: %q", got)
 	}
 	fake.events <- denied(event.Connect, "sealed", "", to)
+	fake.events <- allowed // is taken when the one before has been dealt with
 	stop() // what is refused as the command ends is told, too
 	s.shows("was refused (sealed)")
 }

@@ -679,7 +679,7 @@ func (f *fixture) moved(t *testing.T) {
 		t.Errorf("the parent of what has ended: %s", r)
 	}
 	told := func() (n int) {
-		for _, e := range f.sensor.Events(t, event.Error) {
+		for _, e := range f.sensor.Events(t, event.Escape) {
 			if strings.Contains(e.Message, "left its container") && strings.Contains(e.Message, "killed") {
 				n++
 			}
