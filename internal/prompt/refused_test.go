@@ -51,7 +51,7 @@ func TestF12Refused(t *testing.T) {
 	}
 	fake.events <- denied(event.Connect, "sealed", "", to)
 	fake.events <- allowed // is taken when the one before has been dealt with
-	stop() // what is refused as the command ends is told, too
+	stop()                 // what is refused as the command ends is told, too
 	s.shows("was refused (sealed)")
 }
 
