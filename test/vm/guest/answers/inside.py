@@ -37,23 +37,6 @@ def dns():
     s.sendmsg([q], pktinfo("127.0.0.2"), 0, ("10.77.0.2", 53))
 
 
-def dns_late():
-    """Leaves its port, which somebody outside shares, before it is answered."""
-    four, six = (socket.AF_INET, "127.0.0.1", "10.77.0.2"), (socket.AF_INET6, "::1", "::1")
-    for family, host, server in (four, six):
-        q = b"\0\1\1\0\0\1\0\0\0\0\0\0" + bytes([len(text)]) + text + b"\0\0\1\0\1"
-        s = socket.socket(family, socket.SOCK_DGRAM)
-        s.sendto(q, (server, 53))
-        s.settimeout(60)
-        s.recv(4096)
-        for _ in range(50):
-            s = shared(family, host)
-            s.sendto(q, (server, 53))
-            s.close()
-            time.sleep(0.01)
-    print("the resolver answers", flush=True)
-
-
 def synack(host, backlog):
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     s = socket.socket(family, socket.SOCK_STREAM)
