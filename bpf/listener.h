@@ -67,7 +67,81 @@ __noinline int shared_outside(struct where *w, __u64 peer)
 	return g.foreign;
 }
 
-enum listener { LISTENS_NOBODY, LISTENS_OWN, LISTENS_FOREIGN };
+/* As the kernel keeps UDP's table since 6.2. */
+struct netns_ipv4___table {
+	struct udp_table *udp_table;
+} __attribute__((preserve_access_index));
+
+struct net___table {
+	struct netns_ipv4___table ipv4;
+} __attribute__((preserve_access_index));
+
+#define MAX_BOUND 8192
+
+/* A look at the UDP sockets of one slot of the kernel's table, which is by port and network namespace. */
+struct bound {
+	struct dest to;
+	__u64 node;
+	__u64 net;
+	__u64 container;
+	__u32 level;
+};
+
+/* A socket of IPv6 that is bound to no address hears IPv4, too. */
+static __always_inline int hears(struct sock *sk, const struct dest *to)
+{
+	const __u32 *d = (const __u32 *)to->addr;
+	if (BPF_CORE_READ(sk, __sk_common.skc_family) == AF_INET) {
+		__u32 at = BPF_CORE_READ(sk, __sk_common.skc_rcv_saddr);
+		return is_mapped(to) && (!at || at == d[3]);
+	}
+	__u32 a[4];
+	BPF_CORE_READ_INTO(&a, sk, __sk_common.skc_v6_rcv_saddr);
+	return !(a[0] | a[1] | a[2] | a[3]) ||
+	       !((a[0] ^ d[0]) | (a[1] ^ d[1]) | (a[2] ^ d[2]) | (a[3] ^ d[3]));
+}
+
+static long next_bound(__u32 i, struct bound *b)
+{
+	if (!b->node)
+		return 1;
+	struct hlist_node *node = (void *)b->node;
+	struct sock *sk = (void *)node - bpf_core_field_offset(struct sock, __sk_common.skc_node);
+	if (BPF_CORE_READ(sk, __sk_common.skc_num) == b->to.port &&
+	    (__u64)BPF_CORE_READ(sk, __sk_common.skc_net.net) == b->net && hears(sk, &b->to) &&
+	    ancestor(BPF_CORE_READ(sk, sk_cgrp_data.cgroup), b->level) != b->container)
+		return 1;
+	b->node = (__u64)BPF_CORE_READ(node, next);
+	return 0;
+}
+
+/* heard_outside: somebody outside has the port of to as well, and hears what is sent there as soon as nobody
+ * in the container does: who of them hears a datagram is found out when it arrives (B72). at is a UDP
+ * socket's address, of the same network namespace. */
+__noinline int heard_outside(struct where *w, __u64 at, struct dest *to)
+{
+	if (!w || !to)
+		return 1;
+	struct sock *sk = (struct sock *)at;
+	struct net *net = BPF_CORE_READ(sk, __sk_common.skc_net.net);
+	struct udp_table *table = BPF_CORE_READ(sk, __sk_common.skc_prot, h.udp_table);
+	if (!table && bpf_core_field_exists(struct net___table, ipv4.udp_table))
+		table = BPF_CORE_READ((struct net___table *)net, ipv4.udp_table);
+	__u32 slot = (to->port + BPF_CORE_READ(net, hash_mix)) & BPF_CORE_READ(table, mask);
+	struct udp_hslot *first =
+	    (void *)BPF_CORE_READ(table, hash) + slot * bpf_core_type_size(struct udp_hslot);
+	struct bound b = {
+	    .to = *to,
+	    .node = (__u64)BPF_CORE_READ(first, head.first),
+	    .net = (__u64)net,
+	    .container = w->container,
+	    .level = w->level,
+	};
+	bpf_loop(MAX_BOUND, next_bound, &b, 0);
+	return b.node != 0;
+}
+
+enum listener { LISTENS_NOBODY, LISTENS_OWN, LISTENS_SENSOR, LISTENS_FOREIGN };
 
 /* Nobody listening is no way out; somebody else's listener is (B26), but for the sensor's resolver. */
 static __always_inline enum listener listener(struct bpf_sock_addr *ctx, struct where *w,

@@ -174,7 +174,9 @@ static __always_inline int reply(struct bpf_sock_addr *ctx, struct bpf_sock_tupl
 		return DENY;
 	struct where w;
 	walk_cgroup(&w, cgroup_of_socket(peer));
-	int own = w.container == *container && !shared_outside(&w, address_of(peer));
+	struct dest to = {};
+	read_dest(ctx, &to, size == sizeof(tuple->ipv4));
+	int own = w.container == *container && !heard_outside(&w, address_of(ctx->sk), &to);
 	bpf_sk_release(peer);
 	return own ? ALLOW : DENY;
 }

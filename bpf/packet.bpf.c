@@ -253,9 +253,9 @@ __noinline int comes_from_here(struct way *y, __u64 skb)
 	return a.found;
 }
 
-/* foreign: whoever hears what is sent from one address of loopback to another, if anybody, is outside. */
-static __always_inline int foreign(struct __sk_buff *skb, struct where *w, struct bpf_sock_tuple *tuple,
-                                   const struct way *y)
+/* Who hears what is sent from one address of loopback to another. */
+static __always_inline enum listener listens(struct __sk_buff *skb, struct where *w,
+                                             struct bpf_sock_tuple *tuple, const struct way *y)
 {
 	__u32 size = y->ip4 ? sizeof(tuple->ipv4) : sizeof(tuple->ipv6);
 	struct bpf_sock *peer;
@@ -264,22 +264,25 @@ static __always_inline int foreign(struct __sk_buff *skb, struct where *w, struc
 	else if (y->to.proto == IPPROTO_UDP)
 		peer = bpf_sk_lookup_udp(skb, tuple, size, BPF_F_CURRENT_NETNS, 0);
 	else
-		return 1;
+		return LISTENS_FOREIGN;
 	if (!peer)
-		return 0;
-	int foreign = !w->container ||
-	              (!answers(w, peer) && (bpf_sk_ancestor_cgroup_id(peer, w->level) != w->container ||
-	                                     shared_outside(w, address_of(peer))));
+		return LISTENS_NOBODY;
+	enum listener who = LISTENS_FOREIGN;
+	if (w->container && answers(w, peer))
+		who = LISTENS_SENSOR;
+	else if (w->container && bpf_sk_ancestor_cgroup_id(peer, w->level) == w->container &&
+	         !shared_outside(w, address_of(peer)))
+		who = LISTENS_OWN;
 	bpf_sk_release(peer);
-	return foreign;
+	return who;
 }
 
 /* Global, verified once: a packet is looked at both ways. skb is its context. */
-__noinline int foreign_peer(struct __sk_buff *skb, struct where *w, struct way *y)
+__noinline int who_hears(struct __sk_buff *skb, struct where *w, struct way *y)
 {
 	struct bpf_sock_tuple tuple = {};
 	if (!w || !y)
-		return 1;
+		return LISTENS_FOREIGN;
 	const __u32 *to = (const __u32 *)y->to.addr;
 	if (y->ip4) {
 		tuple.ipv4.saddr = y->from[0];
@@ -292,16 +295,16 @@ __noinline int foreign_peer(struct __sk_buff *skb, struct where *w, struct way *
 		tuple.ipv6.sport = y->from_port;
 		tuple.ipv6.dport = y->to_port;
 	}
-	return foreign(skb, w, &tuple, y);
+	return listens(skb, w, &tuple, y);
 }
 
-/* foreign_source: who hears what is answered is outside. A socket may send from any address of loopback; and
+/* who_is_answered: who hears what is answered. A socket may send from any address of loopback; and
  * what the kernel answers, or a service, has what was sent in it. */
-__noinline int foreign_source(struct __sk_buff *skb, struct where *w, struct way *y)
+__noinline int who_is_answered(struct __sk_buff *skb, struct where *w, struct way *y)
 {
 	struct bpf_sock_tuple tuple = {};
 	if (!w || !y)
-		return 1;
+		return LISTENS_FOREIGN;
 	const __u32 *to = (const __u32 *)y->to.addr;
 	if (y->ip4) {
 		tuple.ipv4.saddr = to[3];
@@ -314,14 +317,28 @@ __noinline int foreign_source(struct __sk_buff *skb, struct where *w, struct way
 		tuple.ipv6.sport = y->to_port;
 		tuple.ipv6.dport = y->from_port;
 	}
-	return foreign(skb, w, &tuple, y);
+	return listens(skb, w, &tuple, y);
 }
 
 /* What is read of a packet stays in registers, whose bounds the verifier knows. */
 static __always_inline int from_outside(struct __sk_buff *skb, struct where *w, const struct way *y)
 {
 	struct way copy = *y;
-	return foreign_source(skb, w, &copy);
+	return who_is_answered(skb, w, &copy) == LISTENS_FOREIGN;
+}
+
+/* within: nobody outside hears a packet to loopback, or what is answered. */
+static __always_inline int within(struct __sk_buff *skb, struct bpf_sock *sk, struct where *w, struct way *y)
+{
+	enum listener to = who_hears(skb, w, y);
+	if (y->to.proto != IPPROTO_UDP || to == LISTENS_FOREIGN)
+		return to != LISTENS_FOREIGN;
+	enum listener from = who_is_answered(skb, w, y);
+	if (!sk || from == LISTENS_FOREIGN || (to == LISTENS_OWN && heard_outside(w, address_of(sk), &y->to)))
+		return 0;
+	struct dest source_of = {};
+	source(y, &source_of);
+	return from != LISTENS_OWN || !heard_outside(w, address_of(sk), &source_of);
 }
 
 #define TCP_OFFSET 12
@@ -522,10 +539,8 @@ int weir_packet(struct __sk_buff *skb)
 	struct mark *m = mark_of(sk, cookie);
 	int reason = judge(&w, &y.to, m ? m->grant : 0, 0);
 	if (reason == REASON_LOOPBACK)
-		return stays(skb, &y) && !foreign_peer(skb, &w, &y) &&
-		               (y.to.proto != IPPROTO_UDP || !foreign_source(skb, &w, &y))
-		           ? ALLOW
-		           : drop(skb, sk, &w, &y, REASON_OUTSIDE);
+		return stays(skb, &y) && within(skb, sk, &w, &y) ? ALLOW
+		                                                 : drop(skb, sk, &w, &y, REASON_OUTSIDE);
 	if (reason == REASON_GRANTED && stands(&w, &y.to))
 		reason = REASON_UNRESOLVED; /* a socket from before the grant: nobody is at that address */
 	if (!is_open(reason) && !(reason == REASON_TAINTED && was_named(sk, p, &y.to)))

@@ -210,6 +210,7 @@ struct pid_namespace {
 struct net {
 	struct ns_common ns;
 	struct list_head dev_base_head;
+	u32 hash_mix;
 	u64 net_cookie;
 };
 
@@ -336,9 +337,12 @@ struct sock_common {
 	__u16 skc_num;
 	short unsigned int skc_family;
 	unsigned char skc_state;
+	struct proto *skc_prot;
 	possible_net_t skc_net;
 	struct in6_addr skc_v6_daddr;
+	struct in6_addr skc_v6_rcv_saddr;
 	atomic64_t skc_cookie;
+	struct hlist_node skc_node;
 };
 
 struct sock_reuseport {
@@ -398,6 +402,23 @@ struct unix_address {
 
 struct udp_sock {
 	int pending;
+};
+
+struct proto {
+	union { struct inet_hashinfo *hashinfo; struct udp_table *udp_table; struct raw_hashinfo *raw_hash; struct smc_hashinfo *smc_hash; } h;
+};
+
+struct hlist_head {
+	struct hlist_node *first;
+};
+
+struct udp_hslot {
+	struct hlist_head head;
+};
+
+struct udp_table {
+	struct udp_hslot *hash;
+	unsigned int mask;
 };
 
 struct unix_sock {

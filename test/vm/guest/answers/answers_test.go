@@ -74,6 +74,8 @@ var ways = []way{
 	{name: "B72/unreachable-shared", inside: "icmp_shared", outside: "icmp_shared"},
 	{name: "B72/unreachable-shared6", inside: "icmp6_shared", outside: "icmp6_shared"},
 	{name: "B56_B72/resolver", inside: "dns", outside: "dns", tainted: true},
+	{name: "B72/resolver-late", inside: "dns_late", outside: "ears", tainted: true},
+	{name: "B72/datagram-late", inside: "late", outside: "ears"},
 	{name: "B48/vhost-vsock", inside: "vhost", outside: "vhost", root: true},
 	{name: "B73/syn-ack6", inside: "synack6", outside: "synack6", first: true},
 	{name: "B73/cookie", inside: "cookie", outside: "cookie", first: true},

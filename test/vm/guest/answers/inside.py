@@ -22,6 +22,13 @@ def shared(family, host):
     return s
 
 
+def offer(s, data, to):
+    try:
+        s.sendto(data, to)
+    except PermissionError:
+        pass
+
+
 def icmp(): shared(socket.AF_INET, "127.0.0.1").sendmsg([text], pktinfo("127.0.0.2"), 0, ("127.0.0.1", port + 1))
 def icmp_shared(): shared(socket.AF_INET, "127.0.0.1").sendto(text, ("127.0.0.1", port + 1))
 def icmp6_shared(): shared(socket.AF_INET6, "::1").sendto(text, ("::1", port + 1))
@@ -35,6 +42,35 @@ def dns():
     s.recv(4096)
     print("the resolver answers", flush=True)
     s.sendmsg([q], pktinfo("127.0.0.2"), 0, ("10.77.0.2", 53))
+
+
+def dns_late():
+    """Leaves its port, which somebody outside shares, before it is answered."""
+    four, six = (socket.AF_INET, "127.0.0.1", "10.77.0.2"), (socket.AF_INET6, "::1", "::1")
+    for family, host, server in (four, six):
+        q = b"\0\1\1\0\0\1\0\0\0\0\0\0" + bytes([len(text)]) + text + b"\0\0\1\0\1"
+        s = socket.socket(family, socket.SOCK_DGRAM)
+        s.sendto(q, (server, 53))
+        s.settimeout(60)
+        s.recv(4096)
+        for _ in range(50):
+            s = shared(family, host)
+            offer(s, q, (server, 53))
+            s.close()
+            time.sleep(0.01)
+    print("the resolver answers", flush=True)
+
+
+def late():
+    """Sends to itself on a port that somebody outside shares, and leaves it before the datagram arrives."""
+    for family, host in ((socket.AF_INET, "127.0.0.1"), (socket.AF_INET6, "::1")):
+        for _ in range(300):
+            s, sender = shared(family, host), socket.socket(family, socket.SOCK_DGRAM)
+            close = threading.Thread(target=s.close)
+            close.start()
+            offer(sender, text, (host, port))
+            close.join()
+            sender.close()
 
 
 def synack(host, backlog):

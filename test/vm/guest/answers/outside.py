@@ -47,6 +47,11 @@ def icmp6_shared(): until(received(datagrams(socket.AF_INET6, "::1", "::1", sock
 def dns(): until(received(datagrams(socket.AF_INET, "127.0.0.2")))
 
 
+def ears():
+    socks = [received(datagrams(f, h)) for f, h in ((socket.AF_INET, "127.0.0.1"), (socket.AF_INET6, "::"))]
+    until(lambda: socks[0]() or socks[1]())
+
+
 def synack(host):
     """Reads what the listener's segment size says."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
