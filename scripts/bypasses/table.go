@@ -77,7 +77,7 @@ var table = []bypass{
 	{"B69", "Another process binds the sensor's socket name, or a listed one, below a root of its own, or a file whose name looks like a listed abstract one.", "A bridge is known by the process that listens, a listed peer by its directory, and a file's name is never an abstract one."},
 	{"B70", "The notes of who has an end of a Unix socket are full when somebody outside accepts one.", "From then on only what is noted as the container's own counts as its own."},
 	{"B71", "A process in the container gives its session keyring to its parent outside.", "It is refused once tainted."},
-	{"B72", "On loopback, the kernel or a service answers a source address that somebody outside has, or the sensor's resolver a port that it has got meanwhile.", "A datagram on loopback needs a source that nobody outside has, and the resolver's answer a port that is the container's alone."},
+	{"B72", "On loopback, the kernel or a service answers a source address that somebody outside has, or the sensor's resolver a port that it has got meanwhile.", "A datagram on loopback needs a source and a destination, and the resolver's answer a port, that nobody outside has or shares."},
 	{"B73", "Somebody outside connects on loopback, and the answer to the first packet carries a segment size that the container chose.", "Such a first packet does not arrive."},
 	{"B74", "A netlink socket is connected to a process between the check of a send and the send.", "A tainted container connects netlink sockets to the kernel only."},
 	{"B75", "A connect that sends nothing has the host's IPsec ask its peer for an association, with the address and port that the container chose.", "Such a question is refused once tainted unless the destination is open."},
