@@ -1,4 +1,4 @@
-// Package docs keeps the documents whole: every link leads somewhere, and the index has every document.
+// Package docs keeps the documents whole: every link leads somewhere, the index has every document, and a limit can be read at a glance.
 package docs
 
 import (
@@ -78,5 +78,33 @@ func TestIndex(t *testing.T) {
 		if file != "README.md" && !linked[file] {
 			t.Errorf("docs/README.md does not link to %s", file)
 		}
+	}
+}
+
+var second = regexp.MustCompile(`[.!?…] +\p{Lu}`)
+
+// TestLimits: each cell of the tables in docs/limits.md is one sentence of at most 30 words.
+func TestLimits(t *testing.T) {
+	rows := 0
+	for i, line := range strings.Split(read(t, "limits.md"), "\n") {
+		if !strings.HasPrefix(line, "| ") || strings.HasPrefix(line, "| what ") {
+			continue
+		}
+		rows++
+		cells := strings.Split(strings.TrimSuffix(strings.TrimPrefix(line, "| "), " |"), " | ")
+		if len(cells) != 3 {
+			t.Errorf("line %d has %d cells, want 3", i+1, len(cells))
+		}
+		for _, cell := range cells {
+			if n := len(strings.Fields(cell)); n > 30 {
+				t.Errorf("line %d: %d words, want at most 30: %s", i+1, n, cell)
+			}
+			if !strings.HasSuffix(cell, ".") || second.MatchString(cell) {
+				t.Errorf("line %d is not one sentence: %s", i+1, cell)
+			}
+		}
+	}
+	if rows < 100 {
+		t.Errorf("docs/limits.md has %d rows: want the whole list", rows)
 	}
 }
