@@ -21,7 +21,7 @@ go: # Go 1.19, Debian 12's own, would say nothing but "invalid go version" about
 	esac
 
 build: go ## bin/weir, and bin/weir-hook for containers
-	$(GO) build -tags $(TAGS) -o bin/weir ./cmd/sensor
+	$(GO) build -tags $(TAGS) -trimpath -ldflags='-s -w' -o bin/weir ./cmd/sensor
 	$(GO) build -trimpath -ldflags='-s -w' -o bin/weir-hook ./cmd/hook
 
 test: go images shells agents units screens ## every test, unit and VM, on all kernels; but for what make clients, make failures and make load run

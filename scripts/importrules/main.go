@@ -87,10 +87,6 @@ var only = map[string][]string{
 	"github.com/landlock-lsm":          {"internal/runner"},
 	"github.com/miekg/dns":             {"internal/dns", "test/vm/bench/guest"},
 	"github.com/prometheus":            {"internal/metrics"},
-
-	// Their SDKs are large: who needs a reviewer's opinion only does not link them.
-	"github.com/anthropics/anthropic-sdk-go": {"internal/cop/model"},
-	"github.com/openai/openai-go":            {"internal/cop/model"},
 }
 
 type pkg struct {

@@ -17,7 +17,7 @@ import (
 
 const testKey = "test-key-0123456789-not-real"
 
-// fake is a model's server: real HTTP on loopback, spoken to by the real SDKs.
+// fake is a model's server: real HTTP on loopback, spoken to as the policy says.
 type fake struct {
 	*httptest.Server
 	kind  string // AnthropicName or OpenAIName

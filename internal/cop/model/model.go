@@ -34,7 +34,7 @@ func newClient(over http.RoundTripper, concurrency int) *http.Client {
 		}
 	}
 	return &http.Client{
-		Transport:     limited{over},
+		Transport:     over,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return errRedirect },
 	}
 }
@@ -44,38 +44,6 @@ var (
 	errBroken   = errors.New("the connection was closed in the middle")
 	errBody     = fmt.Errorf("the answer has more than %d bytes", maxBody)
 )
-
-// limited bounds what is read of an answer.
-type limited struct{ over http.RoundTripper }
-
-func (l limited) RoundTrip(r *http.Request) (*http.Response, error) {
-	resp, err := l.over.RoundTrip(r)
-	if err == nil {
-		resp.Body = &body{resp.Body, maxBody}
-	}
-	return resp, err
-}
-
-type body struct {
-	io.ReadCloser
-	left int
-}
-
-func (b *body) Read(p []byte) (int, error) {
-	if b.left <= 0 {
-		var one [1]byte
-		if n, err := b.ReadCloser.Read(one[:]); n == 0 {
-			return 0, err
-		}
-		return 0, errBody
-	}
-	n, err := b.ReadCloser.Read(p[:min(len(p), b.left)])
-	b.left -= n
-	if err != nil && !errors.Is(err, io.EOF) { // a JSON reader has an unexpected EOF of its own
-		err = errBroken
-	}
-	return n, err
-}
 
 // failure gives the error of a call that failed. status is that of the answer, 0 for none. Nothing of an
 // answer's body is repeated: it may hold the key or the command.
