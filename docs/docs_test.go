@@ -108,3 +108,87 @@ func TestLimits(t *testing.T) {
 		t.Errorf("docs/limits.md has %d rows: want the whole list", rows)
 	}
 }
+
+var (
+	place     = regexp.MustCompile("`([\\w./]+\\.(?:go|c|h)):(\\w+)`")
+	quoted    = regexp.MustCompile("`([^`]+)`")
+	mapped    = regexp.MustCompile(`\} (\w+) SEC\("\.maps"\)`)
+	program = regexp.MustCompile(`(?:BPF_PROG\(|\nint )(weir_\w+)`)
+)
+
+// section gives the text below a heading of architecture.md.
+func section(t *testing.T, title string) string {
+	t.Helper()
+	_, text, found := strings.Cut(read(t, "architecture.md"), "\n## "+title+"\n")
+	if !found {
+		t.Fatalf("architecture.md has no section %q", title)
+	}
+	text, _, _ = strings.Cut(text, "\n## ")
+	return text
+}
+
+// firsts are the quoted words of the first cells of a section's table.
+func firsts(text string) map[string]bool {
+	all := map[string]bool{}
+	for line := range strings.SplitSeq(text, "\n") {
+		if cells := strings.Split(line, " | "); strings.HasPrefix(line, "| `") {
+			for _, m := range quoted.FindAllStringSubmatch(cells[0], -1) {
+				all[m[1]] = true
+			}
+		}
+	}
+	return all
+}
+
+// same compares what a table names with what there is.
+func same(t *testing.T, what string, named, there map[string]bool) {
+	t.Helper()
+	for name := range there {
+		if !named[name] {
+			t.Errorf("architecture.md does not name the %s %s", what, name)
+		}
+	}
+	for name := range named {
+		if !there[name] {
+			t.Errorf("architecture.md names the %s %s, which is not there", what, name)
+		}
+	}
+}
+
+// TestFunctions: each function that architecture.md names is in the file that it names.
+func TestFunctions(t *testing.T) {
+	named := place.FindAllStringSubmatch(read(t, "architecture.md"), -1)
+	for _, m := range named {
+		declared := `(?m)^(?:func (?:\([^)]*\) )?` + m[2] + `[\[(]|.*\bint ` + m[2] + `\(|int BPF_PROG\(` + m[2] + `\b)`
+		data, err := os.ReadFile(filepath.Join("..", m[1]))
+		if err != nil || !regexp.MustCompile(declared).Match(data) {
+			t.Errorf("architecture.md names %s in %s: it is not there (%v)", m[2], m[1], err)
+		}
+	}
+	if len(named) < 50 {
+		t.Errorf("architecture.md names %d functions, want both walks", len(named))
+	}
+}
+
+// TestTables: architecture.md names every map, program and package, and no other.
+func TestTables(t *testing.T) {
+	maps, programs, packages := map[string]bool{}, map[string]bool{}, map[string]bool{"cmd/sensor": true, "cmd/hook": true}
+	for _, file := range glob(t, "../bpf/*.c", "../bpf/*.h") {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range mapped.FindAllSubmatch(data, -1) {
+			maps[string(m[1])] = true
+		}
+		for _, m := range program.FindAllSubmatch(data, -1) {
+			programs[string(m[1])] = true
+		}
+	}
+	for _, file := range glob(t, "../internal/*/*.go", "../internal/*/*/*.go") {
+		packages[strings.TrimPrefix(filepath.Dir(file), "../")] = true
+	}
+	same(t, "map", firsts(section(t, "State in the kernel")), maps)
+	same(t, "program", firsts(section(t, "Programs")), programs)
+	same(t, "package", firsts(section(t, "Packages")), packages)
+}
