@@ -110,9 +110,9 @@ func TestLimits(t *testing.T) {
 }
 
 var (
-	place     = regexp.MustCompile("`([\\w./]+\\.(?:go|c|h)):(\\w+)`")
-	quoted    = regexp.MustCompile("`([^`]+)`")
-	mapped    = regexp.MustCompile(`\} (\w+) SEC\("\.maps"\)`)
+	place   = regexp.MustCompile("`([\\w./]+\\.(?:go|c|h)):(\\w+)`")
+	quoted  = regexp.MustCompile("`([^`]+)`")
+	mapped  = regexp.MustCompile(`\} (\w+) SEC\("\.maps"\)`)
 	program = regexp.MustCompile(`(?:BPF_PROG\(|\nint )(weir_\w+)`)
 )
 
