@@ -170,6 +170,19 @@ func TestFunctions(t *testing.T) {
 	}
 }
 
+var path = regexp.MustCompile("`((?:bpf|cmd|deploy|docs|internal|scripts|test)/[\\w./-]+)(?::\\w+)?`")
+
+// TestPaths: each file and folder of the repository that a document names is there.
+func TestPaths(t *testing.T) {
+	for _, file := range glob(t, "../README.md", "*.md", "decisions/*.md") {
+		for _, m := range path.FindAllStringSubmatch(read(t, file), -1) {
+			if _, err := os.Stat(filepath.Join("..", m[1])); err != nil {
+				t.Errorf("%s names %s: there is no such file", file, m[1])
+			}
+		}
+	}
+}
+
 // TestTables: architecture.md names every map, program and package, and no other.
 func TestTables(t *testing.T) {
 	maps, programs, packages := map[string]bool{}, map[string]bool{}, map[string]bool{"cmd/sensor": true, "cmd/hook": true}
