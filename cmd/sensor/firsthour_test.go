@@ -25,7 +25,7 @@ var brokenPolicies = []string{
 	"metrics: {listen: 9464}\n", "metrics: {listen: [::1]:9464}\n", "metrics: {listen: '0.0.0.0:9464'}\n", "mode: seal\n# \xff\n",
 }
 
-// TestFirstHour compares what a new user sees who follows the README without a sensor, mistypes each command, writes broken policies, is not
+// TestFirstHour compares what a new user sees who follows README and start.md without a sensor, mistypes each command, writes broken policies, is not
 // root and has no disk.
 func TestFirstHour(t *testing.T) {
 	dir := t.TempDir()
@@ -63,12 +63,16 @@ func TestFirstHour(t *testing.T) {
 	}
 
 	b.WriteString("# A new user's first hour, without a sensor. $ is a plain user, # is root; ! begins what is on standard error. The test TestFirstHour writes and compares it.\n\n")
-	part("the README's commands, without root and without a sensor")
-	readme, err := os.ReadFile("../../README.md")
-	if err != nil {
-		t.Fatal(err)
+	part("the commands of the README and of docs/start.md, without root and without a sensor")
+	var documents []byte
+	for _, file := range []string{"../../README.md", "../../docs/start.md"} {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		documents = append(documents, text...)
 	}
-	for _, block := range strings.Split(string(readme), "\n```")[1:] {
+	for _, block := range strings.Split(string(documents), "\n```")[1:] {
 		for line := range strings.Lines(block) {
 			line, _, _ = strings.Cut(strings.TrimPrefix(strings.TrimSpace(line), "sudo "), "  ")
 			words := quoted.FindAllString(line, -1)
