@@ -16,6 +16,7 @@ import (
 type call struct {
 	scripts texts
 	paths   []string
+	likely  []string // what only looks like a path, under a name that says nothing
 	updates []string
 	changes bool // the tool changes what its path names
 	deletes bool // it deletes that
@@ -94,13 +95,28 @@ var (
 	contentNames = map[string]bool{
 		"content": true, "contents": true, "text": true, "newtext": true, "oldtext": true, "data": true, "body": true, "code": true, "lines": true, "oldstring": true, "newstring": true, "newsource": true,
 		"pattern": true, "regex": true, "query": true, "prompt": true, "message": true, "description": true, "comment": true, "diff": true, "patch": true, "edits": true,
+		"title": true, "subject": true, "summary": true, "reason": true, "label": true, "caption": true,
 	}
 )
 
 // named says whether what stands under a name is a path.
 func named(name string) bool {
-	return pathNames[name] || !strings.HasSuffix(strings.TrimSuffix(name, "s"), "profile") && slices.ContainsFunc(pathEnds, func(end string) bool { return strings.HasSuffix(name, end) })
+	return pathNames[name] || !isProfile(name) && slices.ContainsFunc(pathEnds, func(end string) bool { return strings.HasSuffix(name, end) })
 }
+
+func isProfile(name string) bool { return strings.HasSuffix(strings.TrimSuffix(name, "s"), "profile") }
+
+// likely says whether a text is a path by itself, whatever it stands under, unless that says that it is none.
+func likely(name, text string) bool {
+	if contentNames[name] || scriptNames[name] || isProfile(name) || len(text) > 4096 || strings.Contains(text, "\n") {
+		return false
+	}
+	text = strings.TrimLeft(text, aroundPath)
+	return isDrive(strings.ToLower(text)) || slices.ContainsFunc(placed, func(begin string) bool { return len(text) >= len(begin) && strings.EqualFold(text[:len(begin)], begin) })
+}
+
+// placed are beginnings of paths that lead somewhere whatever the directory is, or out of it.
+var placed = []string{"/", "~", "../", "./", `\\`, "$HOME", "${HOME}", "%", scheme}
 
 // globNames are those of patterns that say which files of a folder are meant.
 var globNames = map[string]bool{"glob": true, "globs": true, "include": true, "includes": true, "includepattern": true, "filepattern": true, "fileglob": true}
@@ -140,24 +156,23 @@ func read(tool string, args json.RawMessage) (c call, whole bool) {
 		c.changes, c.deletes = c.changes && (!reads || changes || deletes), deletes
 	}
 	all, whole := fields(args, func(name string) bool {
-		return k.patch || k.typed || name == "" || name == "url" || scriptNames[name] && !k.data || named(name) || globNames[name]
-	})
+		return k.patch || k.typed || name == "" || name == "url" && k.update || scriptNames[name] && !k.data || named(name) || globNames[name]
+	}, func(name, text string) bool { return (k.data || !ok) && likely(name, text) })
 	var globs []string
 	for _, f := range all {
 		switch {
 		case f.text == "":
 		case k.patch:
 			c.paths = append(c.paths, patched(f.text)...)
-		case f.part && !named(f.name) && f.name != "url" && !k.typed:
+		case f.likely:
+			c.likely = append(c.likely, spellings(f.text)...)
+		case f.part && !named(f.name) && !k.update && !k.typed:
 		case k.typed, scriptNames[f.name] && !k.data, f.name == "" && len(k.dialects) == 1:
 			for _, d := range k.dialects {
 				c.scripts = append(c.scripts, text{d, f.text})
 			}
 		case named(f.name) && (k.data || !ok) && !f.all:
-			c.paths = append(c.paths, f.text)
-			if p, ok := pathFromURI(f.text); ok {
-				c.paths = append(c.paths, p)
-			}
+			c.paths = append(c.paths, spellings(f.text)...)
 		case f.name == "url" && k.update:
 			c.updates = append(c.updates, f.text)
 		case globNames[f.name] && !f.all:
@@ -242,6 +257,7 @@ type field struct {
 	name, text string
 	part       bool // of a list, which is given as a whole too
 	all        bool // such a whole
+	likely     bool // its name does not count, and it looks as if it did
 }
 
 // Bounds of what is read.
@@ -252,9 +268,9 @@ const (
 
 var separators = strings.NewReplacer("_", "", "-", "", ".", "", " ", "")
 
-// fields walks JSON and gives every text in it under a name that counts, also where the name stands twice; a list of texts is given as one
+// fields walks JSON and gives every text in it under a name that counts, also where the name stands twice, or that is likely to count; a list of texts is given as one
 // command line as well. What stands in an object that is named as a path has its name, where its own says nothing else. whole is false where that is too much.
-func fields(args json.RawMessage, counts func(name string) bool) (out []field, whole bool) {
+func fields(args json.RawMessage, counts func(name string) bool, likely func(name, text string) bool) (out []field, whole bool) {
 	dec := json.NewDecoder(bytes.NewReader(args))
 	type level struct {
 		list  bool
@@ -308,6 +324,8 @@ func fields(args json.RawMessage, counts func(name string) bool) (out []field, w
 				if part {
 					top.words = append(top.words, t)
 				}
+			} else if likely(top.name, t) {
+				out = append(out, field{name: top.name, text: t, likely: true})
 			}
 		}
 		key = !top.list

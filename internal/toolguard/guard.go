@@ -121,7 +121,7 @@ func (g *Guard) CheckIn(tool string, args json.RawMessage, resolve func(path str
 			return hit, true
 		}
 	}
-	for _, p := range c.paths {
+	for i, p := range append(c.paths, c.likely...) {
 		if resolve == nil && strings.HasPrefix(p, "./**/") {
 			continue // whatever directory that is
 		}
@@ -140,7 +140,7 @@ func (g *Guard) CheckIn(tool string, args json.RawMessage, resolve func(path str
 				return hit, true
 			}
 		}
-		if !whole {
+		if !whole && i < len(c.paths) {
 			return Hit{Rule: &unreadable, Excerpt: tool}, true
 		}
 	}

@@ -345,6 +345,23 @@ func TestF32Names(t *testing.T) {
 			}
 		}
 	}
+	// Under a name that says nothing, and as somebody may write them.
+	for _, tool := range []string{"Read", "read_file", "Write", "mcp__fs__get", "open"} {
+		for _, name := range []string{"input", "name", "location", "value", "args", "resource", "document", "image", "root", "x", "url", "media"} {
+			for _, value := range []string{`"/etc/shadow"`, `"file:///etc/shadow"`, `["-n","/etc/shadow"]`, `{"y":["/etc/shadow"]}`, `"../../../../etc/shadow"`, `"@/etc/shadow"`, `"/etc/%73hadow"`} {
+				args, _ := json.Marshal(map[string]json.RawMessage{name: json.RawMessage(value)})
+				if hit, _ := g.Check(tool, args); hit.ID() != "shadow-file" {
+					t.Errorf("%s %s: refused by %q", tool, args, hit.ID())
+				}
+			}
+		}
+		for _, value := range []string{"/etc/%73hadow", "/etc/shadow#L1", "/etc/shadow?raw=1", "@/etc/shadow", "`/etc/shadow`", "</etc/shadow>", "%2Fetc%2Fshadow"} {
+			args, _ := json.Marshal(map[string]string{"path": value})
+			if hit, _ := g.Check(tool, args); hit.ID() != "shadow-file" {
+				t.Errorf("%s %s: refused by %q", tool, args, hit.ID())
+			}
+		}
+	}
 	for _, args := range []string{`{"chars":"rm -rf /"}`, `{"text":"rm -rf /"}`, `{"input":"rm -rf /\n"}`, `{"data":["rm -rf /"]}`, `{"a":{"keys":["rm","-rf","/"]}}`, `"rm -rf /"`} {
 		if hit, _ := g.Check("write_stdin", json.RawMessage(args)); hit.ID() != "linux-delete" {
 			t.Errorf("write_stdin %s: refused by %q", args, hit.ID())

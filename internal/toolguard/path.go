@@ -14,34 +14,41 @@ func pathPattern(expr string) func() *regexp.Regexp {
 	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expr) })
 }
 
-// pathFromURI is the path that a file's URI names, without its host, query and escapes; ok is false where p is none.
-func pathFromURI(p string) (string, bool) {
-	p = strings.TrimLeft(p, "\"' \t\r\n")
-	if len(p) < len(scheme) || !strings.EqualFold(p[:len(scheme)], scheme) {
-		return "", false
-	}
-	p = p[len(scheme):]
-	if host, ok := strings.CutPrefix(p, "//"); ok {
-		if i := strings.IndexByte(host, '/'); i >= 0 {
-			p = host[i:]
+// spellings are the paths that a text may be one way to write: as it stands, and what it is without quotes and signs around it, as the URI of a file
+// without its host, and without the query, the place in the file and the escapes that follow only where somebody reads it so.
+func spellings(p string) []string {
+	all := []string{p}
+	bare := strings.Trim(p, aroundPath)
+	if len(bare) >= len(scheme) && strings.EqualFold(bare[:len(scheme)], scheme) {
+		bare = bare[len(scheme):]
+		if host, ok := strings.CutPrefix(bare, "//"); ok {
+			if i := strings.IndexByte(host, '/'); i >= 0 {
+				bare = host[i:]
+			}
 		}
 	}
-	if i := strings.IndexAny(p, "?#"); i >= 0 {
-		p = p[:i]
+	if i := strings.IndexAny(bare, "?#"); i >= 0 {
+		bare = bare[:i]
 	}
 	var out strings.Builder
-	for i := 0; i < len(p); i++ {
-		if p[i] == '%' && i+2 < len(p) {
-			if n, err := strconv.ParseUint(p[i+1:i+3], 16, 8); err == nil {
+	for i := 0; i < len(bare); i++ {
+		if bare[i] == '%' && i+2 < len(bare) {
+			if n, err := strconv.ParseUint(bare[i+1:i+3], 16, 8); err == nil {
 				out.WriteByte(byte(n))
 				i += 2
 				continue
 			}
 		}
-		out.WriteByte(p[i])
+		out.WriteByte(bare[i])
 	}
-	return out.String(), true
+	if out.String() != p && out.Len() > 0 {
+		all = append(all, out.String())
+	}
+	return all
 }
+
+// aroundPath is what may stand around a path in a text.
+const aroundPath = "\"'`@<> \t\r\n"
 
 const scheme = "file:"
 
