@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
+	"net/netip"
 	"net/url"
 	"strings"
 
@@ -24,7 +25,8 @@ type Call struct {
 	kind    kind
 	command string // of a shell, of PowerShell or cmd
 	read    *script
-	hosts   []string // of its addresses
+	hosts   []string // of its addresses; empty where that cannot be told
+	args    map[string]json.RawMessage
 	paths   []string
 	changes bool // it changes what the paths name
 	place   *here
@@ -77,6 +79,7 @@ func (p Place) Call(tool string, input json.RawMessage) Call {
 	if json.Unmarshal(input, &in) != nil {
 		return c
 	}
+	c.args = in
 	if c.kind != served && c.kind != shells {
 		c.paths, c.changes = toolguard.Paths(tool, input)
 	}
@@ -99,10 +102,10 @@ func (p Place) Call(tool string, input json.RawMessage) Call {
 			continue
 		}
 		c.Contents = append(c.Contents, text)
-		switch u, err := url.Parse(text); {
-		case field == "url" && err == nil && u.Hostname() != "":
-			c.hosts = append(c.hosts, strings.ToLower(strings.TrimRight(u.Hostname(), ".")))
-			if Host(u.Host) != "" {
+		switch {
+		case field == "url":
+			c.hosts = append(c.hosts, hostOf(text))
+			if u, err := url.Parse(text); err == nil && Host(u.Host) != "" {
 				c.Contents = append(c.Contents, "domain:"+Host(u.Host))
 			}
 		case c.kind == scripts && c.command == "" && (field == "command" || field == "cmd" || field == "script"):
@@ -116,6 +119,36 @@ func (p Place) Call(tool string, input json.RawMessage) Call {
 		c.paths = append(c.paths, globbed(c.paths, in["pattern"])...)
 	}
 	return c
+}
+
+// hostOf is the host that a browser takes out of an address, in lower case; empty where that takes more than is done here: other letters than those of
+// ASCII, numbers for addresses, escapes.
+func hostOf(address string) string {
+	address = strings.Map(func(r rune) rune {
+		if r == '\t' || r == '\n' || r == '\r' {
+			return -1
+		}
+		return r
+	}, strings.TrimFunc(address, func(r rune) bool { return r <= ' ' }))
+	scheme, rest, _ := strings.Cut(address, ":")
+	if !strings.EqualFold(scheme, "http") && !strings.EqualFold(scheme, "https") {
+		return ""
+	}
+	rest = strings.TrimLeft(rest, `/\`)
+	if i := strings.IndexAny(rest, `/\?#`); i >= 0 {
+		rest = rest[:i]
+	}
+	host := strings.ToLower(rest[strings.LastIndexByte(rest, '@')+1:])
+	if i := strings.LastIndexByte(host, ':'); i >= 0 && strings.Trim(host[i+1:], "0123456789") == "" {
+		host = host[:i]
+	}
+	host = strings.TrimRight(host, ".")
+	_, notAddress := netip.ParseAddr(strings.Trim(host, "[]"))
+	last := host[strings.LastIndexByte(host, '.')+1:]
+	if notAddress != nil && (last == "" || last[0] >= '0' && last[0] <= '9' || strings.ContainsFunc(host, func(r rune) bool { return !keyRune(r) })) {
+		return ""
+	}
+	return host
 }
 
 // globbed is where a pattern looks for files: the folders before its first wildcard, below the path that is given beside it.

@@ -1,6 +1,8 @@
 package permission
 
 import (
+	"bytes"
+	"encoding/json"
 	"slices"
 	"strings"
 )
@@ -143,7 +145,7 @@ func newLayer() *layer {
 
 func (l *layer) add(r Rule, list List) {
 	l.count++
-	l.lists[list].add(r)
+	l.lists[list].add(r, list)
 }
 
 // table is the rules of one list.
@@ -156,13 +158,14 @@ type table struct {
 	edits    []pathRule
 	reads    []pathRule
 	sites    []Rule
+	params   []Rule // about an argument
 }
 
 func newTable() *table {
 	return &table{whole: map[string]Rule{}, exact: map[Rule]Rule{}, globs: map[string][]Rule{}, commands: map[kind][]commandRule{}}
 }
 
-func (t *table) add(r Rule) {
+func (t *table) add(r Rule, list List) {
 	name := named(r.Tool)
 	k := kindOf(r.Tool)
 	server, tool, isServer := strings.Cut(strings.TrimPrefix(r.Tool, "mcp__"), "__")
@@ -173,6 +176,8 @@ func (t *table) add(r Rule) {
 		t.patterns = append(t.patterns, r)
 	case r.Content == "":
 		t.whole[name] = r
+	case list != Allow && r.isParam():
+		t.params = append(t.params, r)
 	case k == shells || k == scripts:
 		t.commands[k] = append(t.commands[k], newCommandRule(r, k == scripts))
 	case k == files:
@@ -253,6 +258,11 @@ func (t *table) first(c *Call, list List) (Rule, bool) {
 			}
 		}
 	}
+	for _, r := range t.params {
+		if named(r.Tool) == name && c.has(r) {
+			return r, true
+		}
+	}
 	if r, ok := t.command(c, list); ok {
 		return r, true
 	}
@@ -260,6 +270,20 @@ func (t *table) first(c *Call, list List) (Rule, bool) {
 		return r, true
 	}
 	return t.path(c, list)
+}
+
+// has says whether one of a call's arguments is what a rule says of it: a text, a number or a truth, as the agent writes it.
+func (c *Call) has(r Rule) bool {
+	name, value, _ := r.param()
+	raw := bytes.TrimSpace(c.args[name])
+	var text string
+	switch {
+	case len(raw) == 0 || raw[0] == '{' || raw[0] == '[' || string(raw) == "null":
+		return false
+	case json.Unmarshal(raw, &text) != nil:
+		text = string(raw)
+	}
+	return Matches(value, text)
 }
 
 // command is the first rule about commands that a call meets: one of its commands where the list denies or asks, each of them where it allows.
@@ -289,7 +313,7 @@ func (t *table) site(c *Call, list List) (Rule, bool) {
 	for _, host := range c.hosts {
 		ok := false
 		for _, r := range t.sites {
-			if hostIs(strings.TrimPrefix(r.Content, "domain:"), host) {
+			if host == "" && list != Allow || hostIs(strings.TrimPrefix(r.Content, "domain:"), host) {
 				found, ok = r, true
 				break
 			}
@@ -304,8 +328,8 @@ func (t *table) site(c *Call, list List) (Rule, bool) {
 // hostIs compares a host: * alone is any, *. before a name any below it, and another * stands for any part of one label.
 func hostIs(pattern, host string) bool {
 	pattern = strings.ToLower(strings.TrimRight(pattern, "."))
-	if pattern == "*" {
-		return true
+	if pattern == "*" || host == "" {
+		return pattern == "*"
 	}
 	want, have := strings.Split(pattern, "."), strings.Split(host, ".")
 	if want[0] == "*" && len(have) > len(want) {
@@ -336,7 +360,10 @@ func (t *table) path(c *Call, list List) (Rule, bool) {
 		return c.about(t.edits, s.writes, list)
 	}
 	if c.changes {
-		return c.about(t.edits, c.paths, list)
+		r, ok := c.about(t.edits, c.paths, list)
+		if ok || list != Deny || !rereads[strings.ToLower(c.Tool)] {
+			return r, ok
+		}
 	}
 	return c.about(t.reads, c.paths, list)
 }

@@ -2,6 +2,7 @@ package permission
 
 import (
 	"path"
+	"slices"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -20,6 +21,7 @@ const (
 type part struct {
 	texts []string // how it may be written
 	exact string   // how it stands there, without its redirections; empty: it only runs another
+	whole bool     // only a rule that names all of it allows it
 }
 
 // script is what a text runs.
@@ -104,6 +106,7 @@ func (s *script) read(text string, depth int) {
 					if n.Cmd == nil {
 						s.whole = false // redirections alone
 					}
+					s.input(n, depth)
 				case *syntax.Redirect:
 					switch n.Op {
 					case syntax.Hdoc, syntax.DashHdoc, syntax.WordHdoc, syntax.DplIn, syntax.DplOut:
@@ -120,6 +123,22 @@ func (s *script) read(text string, depth int) {
 			})
 		})
 		s.many = s.many || deep
+	}
+}
+
+// input reads what a shell is given to run on its standard input.
+func (s *script) input(st *syntax.Stmt, depth int) {
+	c, ok := st.Cmd.(*syntax.CallExpr)
+	if !ok || len(c.Args) == 0 || !commands.IsShell(path.Base(words(c.Args[0])[0].text)) {
+		return
+	}
+	for _, r := range st.Redirs {
+		switch r.Op {
+		case syntax.Hdoc, syntax.DashHdoc:
+			s.read(words(r.Hdoc)[0].text, depth+1)
+		case syntax.WordHdoc:
+			s.read(words(r.Word)[0].text, depth+1)
+		}
 	}
 }
 
@@ -168,6 +187,12 @@ func (s *script) call(c *syntax.CallExpr, depth int) {
 // clear are commands that only run another: who allows that allows them.
 var clear = map[string]bool{"timeout": true, "time": true, "nice": true, "nohup": true, "stdbuf": true}
 
+// Commands that Claude Code allows by no beginning of them, and what makes find one.
+var (
+	runners = names("watch setsid ionice flock chrt taskset strace ltrace script unshare nsenter")
+	acting  = names("-exec -execdir -ok -okdir -delete -fprint -fprint0 -fprintf -fls")
+)
+
 // word is a word of a command without its quotes, with $_ for each expansion; it is known where it has none.
 type word struct {
 	text  string
@@ -203,6 +228,13 @@ func (s *script) argv(p part, bare bool, words []word, plain []string, depth, wr
 	switch {
 	case name == "eval":
 		nested = append(nested, join(args))
+	case name == "trap" && len(args) > 0:
+		nested = append(nested, args[0].text)
+	case name == "alias":
+		for _, a := range args {
+			_, text, _ := strings.Cut(a.text, "=")
+			nested = append(nested, text)
+		}
 	case commands.IsShell(name):
 		texts := make([]string, len(args))
 		for i, a := range args {
@@ -212,9 +244,10 @@ func (s *script) argv(p part, bare bool, words []word, plain []string, depth, wr
 			nested = append(nested, texts[at])
 		}
 	}
-	if clear[name] && bare && len(run) == 1 {
+	if bare && len(run) == 1 && (clear[name] || name == "xargs" && !strings.HasPrefix(args[0].text, "-")) {
 		p.exact = ""
 	}
+	p.whole = runners[name] || name == "find" && slices.ContainsFunc(args, func(w word) bool { return acting[w.text] })
 	s.add(p)
 	s.files(name, args)
 	for _, c := range run {
@@ -347,7 +380,7 @@ next:
 			continue
 		}
 		for i := range rules {
-			if rules[i].matches(p.exact) {
+			if rules[i].matches(p.exact) && (!p.whole || rules[i].exact != "") {
 				found, ok = rules[i].rule, true
 				continue next
 			}

@@ -95,6 +95,12 @@ type reader struct {
 	rules    *layer
 	count    int
 	warnings []Warning
+	asks     []asking
+}
+
+type asking struct {
+	rule Rule
+	at   *yaml.Node
 }
 
 func (r *reader) read() error {
@@ -130,7 +136,23 @@ func (r *reader) read() error {
 			return fmt.Errorf("it has more than %d rules: write whole tools, or wildcards in deny", maxRules)
 		}
 	}
+	for _, a := range r.asks { // Claude Code asks before it allows
+		if by, ok := r.rules.lists[Allow].before(a.rule); ok {
+			r.warn(a.at, a.at.Value, Ask, by.String()+" in allow comes before it, so that nothing is asked", "take that out of allow, or write this in deny")
+			r.warnings[len(r.warnings)-1].InForce = true
+		}
+	}
 	return nil
+}
+
+// before is the rule that allows all that another one asks about, as far as its tool and the beginning of its command tell.
+func (t *table) before(asks Rule) (Rule, bool) {
+	var input json.RawMessage
+	if k := kindOf(asks.Tool); k == shells && asks.Content != "" && !asks.isParam() {
+		text := strings.TrimSuffix(strings.TrimSuffix(unescape(asks.Content), ":*"), " *")
+		input, _ = json.Marshal(map[string]string{"command": strings.ReplaceAll(text, "*", "x")})
+	}
+	return t.first(new(Of(asks.Tool, input)), Allow)
 }
 
 func (r *reader) list(l List, n *yaml.Node) {
@@ -173,6 +195,9 @@ func (r *reader) rule(l List, n *yaml.Node) {
 		return
 	}
 	r.rules.add(rule, l)
+	if l == Ask && !isOwn(rule.Tool) && !strings.Contains(rule.Tool, "*") {
+		r.asks = append(r.asks, asking{rule, n})
+	}
 	if !known(rule.Tool) {
 		suggestion := "see that it is spelled as the agent calls it"
 		if name := near(rule.Tool); name != "" {

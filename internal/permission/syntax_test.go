@@ -59,6 +59,12 @@ func TestCommandsF30(t *testing.T) {
 		// what only runs another, and where it writes
 		{"Bash(npm test:*)", "timeout 30 npm test", true, true}, {"Bash(npm test:*)", "nice -n 5 nohup npm test -- a", true, true}, {"Bash(npm test:*)", "time npm test", true, true}, {"Bash(timeout:*)", "timeout 30 npm test", true, false},
 		{"Bash(npm test:*)", "npm test > out.txt 2>&1", true, true}, {"Bash(npm test:*)", "npm test &", true, true}, {"Bash(npm test:*)", "> x", false, false},
+		{"Bash(grep:*)", "ls | xargs grep x", true, false}, {"Bash(grep:*)", "xargs grep x", true, true}, {"Bash(grep:*)", "xargs -n1 grep x", true, false}, {"Bash(rm:*)", "xargs sh -c 'rm x'", true, false},
+		// what runs or removes things is allowed as a whole or not at all
+		{"Bash(find *)", "find . -name x", true, true}, {"Bash(find *)", "find . -delete", true, false}, {"Bash(find *)", "find . -exec find {} +", true, false}, {"Bash(find . -delete)", "find . -delete", true, true},
+		{"Bash(watch *)", "watch watch", true, false}, {"Bash(flock:*)", "flock l", true, false}, {"Bash(setsid:*)", "setsid setsid", true, false}, {"Bash(ionice -p 1)", "ionice -p 1", true, true},
+		// what a shell is given on its input, and runs later
+		{"Bash(rm:*)", "sh <<< 'rm x'", true, false}, {"Bash(rm:*)", "bash <<'E'\nls\nrm x\nE", true, false}, {"Bash(rm:*)", "/bin/sh -s <<E\nrm x\nE", true, false}, {"Bash(rm:*)", "trap 'rm x' EXIT", true, false}, {"Bash(rm:*)", "alias a='rm x'", true, false},
 		// variables alone
 		{"Bash(rm:*)", "A=", false, false}, {"Bash(rm:*)", "A=b; rm x", true, false}, {"Bash(rm:*)", "LC_ALL=C; rm x", true, true}, {"Bash(rm:*)", "A=$(rm x)", true, false}, {"Bash(rm:*)", "A=(a b); rm x", true, false},
 		// what no shell reads
@@ -82,8 +88,8 @@ func TestCommandsF30(t *testing.T) {
 		}
 	}
 	// The shells of other agents are Bash.
-	for tool, input := range map[string]string{"exec_command": `{"cmd":"ls; rm -rf x"}`, "shell": `{"command":["bash","-lc","rm x"]}`, "local_shell": `{"command":["rm","x"]}`, "run_shell_command": `{"command":"rm x"}`} {
-		if tool != "run_shell_command" && !meets(t, Deny, "Bash(rm:*)", Of(tool, json.RawMessage(input))) {
+	for tool, input := range map[string]string{"exec_command": `{"cmd":"ls; rm -rf x"}`, "shell": `{"command":["bash","-lc","rm x"]}`, "local_shell": `{"command":["rm","x"]}`, "run_shell_command": `{"command":"rm x"}`, "Monitor": `{"command":"ls; rm x","description":"a"}`, "run_terminal_cmd": `{"command":"rm x","is_background":false}`, "write_stdin": `{"session_id":1,"chars":"rm x\n"}`} {
+		if !meets(t, Deny, "Bash(rm:*)", Of(tool, json.RawMessage(input))) {
 			t.Errorf("%s %s passes", tool, input)
 		}
 	}
@@ -157,7 +163,7 @@ func TestPathsF30(t *testing.T) {
 		rule, tool, input string
 		want              bool
 	}{
-		{"Read(//etc/**)", "Edit", `{"file_path":"/etc/a"}`, false}, {"Edit(//etc/**)", "Read", `{"file_path":"/etc/a"}`, false}, {"Write(/etc/*)", "Edit", `{"file_path":"/etc/a"}`, true},
+		{"Read(//etc/**)", "Edit", `{"file_path":"/etc/a"}`, true}, {"Read(//etc/**)", "MultiEdit", `{"file_path":"/etc/a"}`, true}, {"Read(//etc/**)", "Write", `{"file_path":"/etc/a"}`, false}, {"Edit(//etc/**)", "Read", `{"file_path":"/etc/a"}`, false}, {"Write(/etc/*)", "Edit", `{"file_path":"/etc/a"}`, true},
 		{"Read(./.env)", "Grep", `{"pattern":"x","glob":".env"}`, true}, {"Read(./.env)", "Grep", `{"pattern":"x"}`, false}, {"Read(secrets/**)", "Glob", `{"pattern":"secrets/*.txt"}`, true}, {"Read(//etc/**)", "Glob", `{"pattern":"/etc/**"}`, true},
 		{"Read(//etc/**)", "Glob", `{"pattern":"../../etc/*"}`, true}, {"Read(secrets/**)", "Glob", `{"pattern":"*.txt","path":"secrets"}`, true}, {"Read(//etc/**)", "mcp__fs__read", `{"path":"/etc/a"}`, false}, {"Read(//etc/**)", "Read", `{"path":"/etc/a"}`, true},
 		{"Edit", "Write", `{"file_path":"a"}`, true}, {"Edit", "apply_patch", `{"input":"x"}`, true}, {"Read", "Grep", `{"pattern":"x"}`, true}, {"Write", "Edit", `{"file_path":"a"}`, false}, {"Edit(*)", "NotebookEdit", `{"notebook_path":"a"}`, true}, {"Read", "Edit", `{"file_path":"a"}`, false},
@@ -240,6 +246,9 @@ func TestOthersF30(t *testing.T) {
 		{"WebFetch(domain:example.com)", "WebFetch", `{"url":"https://www.example.com/"}`, false}, {"WebFetch(domain:example.com)", "WebFetch", `{"url":"https://example.com.evil.org/"}`, false}, {"WebFetch(domain:example.com)", "WebFetch", `{"url":"https://notexample.com/"}`, false},
 		{"WebFetch(domain:*.example.com)", "WebFetch", `{"url":"https://a.b.example.com/"}`, true}, {"WebFetch(domain:*.example.com)", "WebFetch", `{"url":"https://example.com/"}`, false}, {"WebFetch(domain:*.example.com)", "WebFetch", `{"url":"https://example.com@evil.org/"}`, false},
 		{"WebFetch(domain:api-*.example.com)", "WebFetch", `{"url":"https://api-1.example.com/"}`, true}, {"WebFetch(domain:api-*.example.com)", "WebFetch", `{"url":"https://api-1.x.example.com/"}`, false}, {"WebFetch(domain:example.*)", "WebFetch", `{"url":"https://example.co.uk/"}`, false},
+		{"WebFetch(domain:example.com)", "WebFetch", `{"url":"https://user:pw@example.com:8443/"}`, true}, {"WebFetch(domain:example.com)", "WebFetch", `{"url":" \thttps:\\\\exa\nmple.com\\a"}`, true}, {"WebFetch(domain:example.com)", "WebFetch", `{"url":"HTTPS:example.com"}`, true},
+		{"WebFetch(domain:example.com)", "WebFetch", `{"url":"https://example.com\\@evil.org/"}`, true}, {"WebFetch(domain:example.com)", "WebFetch", `{"url":"https://evil.org\\@example.com/"}`, false}, {"WebFetch(domain:example.com)", "WebFetch", `{"url":"https://evil.org#@example.com/"}`, false},
+		{"WebFetch(domain:example.com)", "WebFetch", `{"url":"https://example.com/%zz"}`, true}, {"WebFetch(domain:127.0.0.1)", "WebFetch", `{"url":"http://127.0.0.1:80/"}`, true},
 		{"WebFetch(domain:example.com)", "web_fetch", `{"url":"https://example.com/"}`, true}, {"WebSearch(claude ai)", "WebSearch", `{"query":"claude ai"}`, true}, {"WebSearch(claude ai)", "WebSearch", `{"query":"claude"}`, false},
 		{"mcp__github", "mcp__github__get_issue", `{}`, true}, {"mcp__github__*", "mcp__github__get_issue", `{}`, true}, {"mcp__github__get_*", "mcp__github__get_issue", `{}`, true}, {"mcp__github__get_*", "mcp__github__set_issue", `{}`, false},
 		{"mcp__github__get_issue", "mcp__github__get_issue", `{}`, true}, {"mcp__github__get_issue", "mcp__github__get_issues", `{}`, false}, {"mcp__git", "mcp__github__get_issue", `{}`, false}, {"mcp__weir", "mcp__weir__VaultHttpFetch", vaultInput, true},
@@ -247,15 +256,25 @@ func TestOthersF30(t *testing.T) {
 		{"Agent(Explore)", "Agent", `{"subagent_type":"Explore"}`, true}, {"Agent(Explore)", "Task", `{"subagent_type":"Explore"}`, true}, {"Task(Explore)", "Agent", `{"subagent_type":"Explore"}`, true}, {"Task(Explore)", "Task", `{"subagent_type":"Plan"}`, false},
 		{"Agent(general-purpose)", "Task", `{"prompt":"x"}`, true}, {"Agent", "Task", `{"subagent_type":"Plan"}`, true}, {"Agent(my-plugin:reviewer)", "Agent", `{"subagent_type":"my-plugin:reviewer"}`, true},
 		{"Skill(deploy)", "Skill", `{"skill":"deploy"}`, true}, {"Skill(deploy)", "Skill", `{"skill":"deploy-all"}`, false}, {"Skill(deploy:*)", "Skill", `{"skill":"deploy-all"}`, true}, {"Skill(deploy *)", "Skill", `{"skill":"deploy"}`, true}, {"SlashCommand(/deploy:*)", "SlashCommand", `{"command":"/deploy now"}`, true},
+		{"WebFetch(prompt:*secret*)", "WebFetch", `{"url":"https://a.example/","prompt":"the secret of it"}`, true}, {"Agent(model:opus)", "Task", `{"subagent_type":"Plan","model":"opus"}`, true}, {"Agent(model:opus)", "Agent", `{"model":"haiku"}`, false},
+		{"Agent( model : * )", "Agent", `{"model":"haiku"}`, true}, {"Agent(model:*)", "Agent", `{"prompt":"x"}`, false}, {"Agent(isolation:worktree)", "Agent", `{"isolation":{"a":"worktree"}}`, false}, {"Bash(run_in_background:true)", "Bash", `{"command":"ls","run_in_background":true}`, true},
+		{"Bash(run_in_background:true)", "Bash", `{"command":"ls"}`, false}, {"Read(limit:5)", "Read", `{"file_path":"a","limit":5}`, true}, {"mcp__a__b(x:y*)", "mcp__a__b", `{"x":"yz"}`, true}, {"TaskStop(task_id:b1)", "KillShell", `{"task_id":"b1"}`, true},
 		{"KillShell", "TaskStop", `{}`, true}, {"BashOutput", "BashOutput", `{}`, true}, {"TodoWrite", "TodoWrite", `{}`, true},
 	} {
 		for _, list := range []List{Deny, Ask, Allow} {
-			if list == Allow && (strings.Contains(tt.rule, "Vault") || tt.rule == "mcp__weir") {
+			if r, _ := ParseRule(tt.rule, Deny); list == Allow && (strings.Contains(tt.rule, "Vault") || tt.rule == "mcp__weir" || r.isParam()) {
 				continue
 			}
 			if got := meets(t, list, tt.rule, Of(tt.tool, json.RawMessage(tt.input))); got != tt.want {
 				t.Errorf("%s: %s: %s %s: %v", list, tt.rule, tt.tool, tt.input, got)
 			}
+		}
+	}
+	// Whose host cannot be told may be any.
+	for _, address := range []string{"https://%65xample.com/", "https://ｅxample.com/", "https://example。com/", "https://ex\u00adample.com/", "http://2130706433/", "http://0x7f.1/", "example.com", "https://", "view-source:https://example.com/", "https://a b.example/"} {
+		input, _ := json.Marshal(map[string]string{"url": address})
+		if c := Of("WebFetch", input); !meets(t, Deny, "WebFetch(domain:example.com)", c) || !meets(t, Ask, "WebFetch(domain:*.example.com)", c) || meets(t, Allow, "WebFetch(domain:*.com)", c) {
+			t.Errorf("%s: its host is told", address)
 		}
 	}
 	for _, rule := range []string{"*", "mcp__*", "mcp__*__get_issue", "mcp__git*"} {
@@ -278,7 +297,8 @@ func TestRefusedF30F31(t *testing.T) {
 		example    string
 	}{
 		{Deny, "Bash(", "not closed", "Bash("}, {Deny, "Bash(:*)", "before :*", "Bash("}, {Deny, "Bash(a:*b)", ":* stands in the middle", "Bash("}, {Deny, "Bash(a:* b:*)", "in the middle", "Bash("}, {Allow, "Bash(", "not closed", "Bash(npm"},
-		{Deny, "Bash(command:rm *)", "write the content alone: Bash(rm *)", "Bash("}, {Deny, "Read(file_path:/etc/x)", "Read(/etc/x)", "Read("}, {Deny, "Agent(model:opus)", "Agent(Explore)", "Agent("}, {Ask, "exec_command(", "not closed", "Bash("},
+		{Deny, "Bash(command:rm *)", "write the content alone: Bash(rm *)", "Bash("}, {Deny, "Read(file_path:/etc/x)", "Read(/etc/x)", "Read("}, {Allow, "Agent(model:opus)", "in deny or ask", "Agent("}, {Allow, "mcp__a__b(x:y)", "in deny or ask", "mcp__"}, {Deny, "Bash(command : rm *)", "write the content alone", "Bash("}, {Deny, "NotebookEdit(notebook_path:*)", "write the content alone", "Edit("},
+		{Deny, "Agent(Explore, Plan)", "Agent(Explore)", "Agent("}, {Deny, "Skill(a,b)", "one rule for each", "Skill("}, {Deny, "TodoWrite(x)", "write TodoWrite alone", "TodoWrite"}, {Ask, "ExitPlanMode(plan *)", "alone", "ExitPlanMode"}, {Ask, "exec_command(", "not closed", "Bash("},
 		{Deny, "Read(./a:*)", "** for all below", "Read("}, {Deny, "Read(!.env)", "means no file", "Read("}, {Deny, "Read(#a)", "means no file", "Read("}, {Deny, `Read(C:\Work\**)`, "Read(//srv/work/**)", "Read("}, {Deny, "Edit(src/*.{ts,tsx})", "one rule for each", "Edit("},
 		{Deny, "Read(~dave/x)", "~/", "Read("}, {Deny, "Write(a[)", "not closed", "Edit("}, {Deny, "Glob(.)", "the folder itself", "Read("}, {Deny, "Read(https://a.example/b)", "an address", "Read("}, {Deny, "NotebookEdit()", "empty", "Edit("},
 		{Deny, "WebFetch(https://example.com/a)", "WebFetch(domain:example.com)", "WebFetch("}, {Allow, "WebFetch(example.com)", "domain:example.com", "WebFetch("}, {Deny, "WebFetch(domain:example.com/a)", "path", "WebFetch("}, {Deny, "WebFetch(domain:example.com:8443)", "port", "WebFetch("},
@@ -312,6 +332,17 @@ func TestRefusedF30F31(t *testing.T) {
 		}
 		if line := warnings[len(warnings)-1].String(); !strings.Contains(line, `"`+tt.shows+`"`) || !strings.Contains(line, tt.says) {
 			t.Errorf("%s: %s", tt.data, line)
+		}
+	}
+	// What Claude Code would ask about, and is allowed here.
+	for _, tt := range []struct{ allow, ask, by string }{
+		{"Bash", "Bash(git push:*)", "Bash"}, {"Bash(git *)", "Bash(git push *)", "Bash(git *)"}, {"Bash(git:*)", "Bash(git push)", "Bash(git:*)"}, {"Read", "Read(./.env)", "Read"}, {"mcp__a", "mcp__a__b", "mcp__a"}, {"WebSearch", "WebSearch", "WebSearch"}, {"Edit", "Write", "Edit"},
+		{"Bash(git status)", "Bash(git push:*)", ""}, {"Bash(git:*)", "Bash", ""}, {"Read(./src/**)", "Read(./.env)", ""}, {"mcp__a__b", "mcp__a", ""}, {"Bash(npm:*)", "Bash(git * main)", ""},
+	} {
+		data, _ := json.Marshal(map[string][]string{"ask": {tt.ask}, "allow": {tt.allow}})
+		_, warnings, err := Parse(File{Name: "f", Data: data})
+		if err != nil || (len(warnings) > 0) != (tt.by != "") || tt.by != "" && (!warnings[0].InForce || !strings.Contains(warnings[0].String(), tt.by+" in allow comes before it")) {
+			t.Errorf("allow %s, ask %s: %v %v", tt.allow, tt.ask, warnings, err)
 		}
 	}
 	for _, name := range []string{"Bash", "Edit", "Task", "TodoWrite", "ExitPlanMode", "apply_patch", "exec_command", "mcp__a__b", "mcp__a", "VaultHttpFetch", "agent_update", "powershell_exec", "WebSearch", "Skill", "*", "update_plan"} {

@@ -33,10 +33,15 @@ func named(tool string) string {
 	switch {
 	case older[tool] != "":
 		return older[tool]
-	case wire.IsShell(tool):
+	case isShell(tool):
 		return "Bash"
 	}
 	return tool
+}
+
+// isShell says whether a tool is a shell of an agent's own, by its name.
+func isShell(tool string) bool {
+	return wire.IsShell(tool) || !wire.IsServed(tool) && wire.NamesShell(tool)
 }
 
 func isOwn(tool string) bool { return tool == VaultHTTPFetch || tool == LocalMemoryRecall }
@@ -44,6 +49,7 @@ func isOwn(tool string) bool { return tool == VaultHTTPFetch || tool == LocalMem
 // Tools whose files the rules of Edit and of Read are about, in lower case; what others do with files is told by their names (toolguard.Paths).
 var (
 	editors = names("Edit Write MultiEdit NotebookEdit apply_patch write_file edit_file replace str_replace_based_edit_tool fs_write fs_delete")
+	rereads = names("Edit MultiEdit edit_file replace str_replace_based_edit_tool str_replace_editor") // who may not read a file may not edit it either
 	readers = names("Read NotebookRead Grep Glob LS view_image read_file read_many_files list_dir list_directory grep_files fs_read fs_list")
 )
 
@@ -162,18 +168,49 @@ func example(text string, l List) string {
 	return map[List]string{Deny: "Bash(git push:*)", Ask: "Bash(git push:*)", Allow: "Bash(npm run test:*)"}[l]
 }
 
-// params are names of arguments that a content can begin with in Claude Code, to be compared with that argument.
-var params = names("command file_path path notebook_path url query prompt description subagent_type model isolation run_in_background skill args pattern timeout")
+// params are names of arguments of tools whose contents mean something else.
+var params = names(`command file_path path notebook_path url query prompt description subagent_type model isolation run_in_background skill args pattern timeout name team_name mode cwd resume max_turns effort
+ limit offset pages content old_string new_string replace_all new_source cell_id cell_type edit_mode glob type output_mode head_limit multiline allowed_domains blocked_domains dangerouslyDisableSandbox timeout_ms persistent`)
+
+// canonical are arguments that Claude Code compares by the contents alone.
+var canonical = names("command file_path path notebook_path url")
+
+// param is the argument that a rule compares, and with what: Agent(model:opus), and * stands for any text in it.
+func (r Rule) param() (name, value string, ok bool) {
+	name, value, ok = strings.Cut(r.Content, ":")
+	name, value = strings.TrimSpace(name), strings.TrimSpace(value)
+	k := kindOf(r.Tool)
+	switch {
+	case !ok || k == own || name == "" || name == "domain" || strings.ContainsFunc(name, func(c rune) bool { return !keyRune(c) || c == '.' || c == '-' }):
+		return "", "", false
+	case params[strings.ToLower(name)]:
+		ok = k != shells && k != scripts || value != "*" // which is the beginning of a command
+	default:
+		ok = (k == texts || k == served) && !strings.HasPrefix(value, "//")
+	}
+	return name, value, ok
+}
+
+func (r Rule) isParam() bool {
+	_, _, ok := r.param()
+	return ok
+}
 
 // checkContent knows what is written in brackets behind a tool's name.
 func (r Rule) checkContent(list List) *fault {
 	k := kindOf(r.Tool)
-	if name, value, ok := strings.Cut(r.Content, ":"); ok && k != own && k != sites && params[strings.ToLower(name)] && value != "*" {
+	if name, value, ok := r.param(); ok {
 		write := r.Tool + "(" + value + ")"
-		if k == agents {
-			write = r.Tool + "(Explore)"
+		if k == agents || k == texts || k == served {
+			write = r.Tool
 		}
-		return &fault{"it compares the argument " + name + ", which is not done here", "write the content alone: " + write}
+		switch {
+		case canonical[strings.ToLower(name)] && k != texts && k != served && k != agents || strings.EqualFold(name, "query") && k == searches || strings.EqualFold(name, "skill") && k == skills:
+			return &fault{"it compares the argument " + name + ", which the content does by itself", "write the content alone: " + write}
+		case list == Allow:
+			return &fault{"it allows by the argument " + name + " alone, whatever else the call does", "write it in deny or ask, or allow " + write}
+		}
+		return nil
 	}
 	switch k {
 	case own:
@@ -193,9 +230,14 @@ func (r Rule) checkContent(list List) *fault {
 		}
 		return nil
 	case agents, skills:
+		if strings.Contains(r.Content, ",") {
+			return &fault{"a comma makes no list", "write one rule for each: " + r.Tool + "(" + strings.TrimSpace(strings.SplitN(r.Content, ",", 2)[0]) + ")"}
+		}
 		return nil
 	}
 	switch {
+	case others[strings.ToLower(r.Tool)] && r.Tool != "agent_update":
+		return &fault{"nothing in its calls is compared", "write " + r.Tool + " alone"}
 	case r.Tool == "Cd":
 		return &fault{"nobody tells of changes of the directory", "write what may not be done there: Edit(//srv/data/**)"}
 	case strings.Contains(r.Content, "*") && list != Deny:

@@ -41,7 +41,7 @@ var (
 	shells = []string{
 		"bash", "bashtool", "bashcommand", "bashexec*", "sh", "zsh", "shell", "shelltool", "localshell", "shellexec*", "shellrun*", "*shellcommand", "runshell*", "execshell*", "executeshell*", "runbash*", "execbash*",
 		"executebash*", "exec", "execcommand", "executecommand", "executecmd", "runcommand*", "runcmd*", "containerexec", "sandboxexec", "unifiedexec", "terminal", "terminalexec*", "terminalcommand", "runterminal*",
-		"runinterminal", "executeinterminal", "startprocess", "writestdin", "sendinput", "sendstdin", "interactwithprocess",
+		"runinterminal", "executeinterminal", "startprocess", "writestdin", "sendinput", "sendstdin", "interactwithprocess", "monitor",
 	}
 	fetchers = []string{
 		"webfetch*", "*webfetch", "fetchurl*", "urlfetch*", "fetchweb*", "fetchpage*", "fetchhtml", "fetchjson", "fetchmarkdown", "fetchtxt", "fetchtext", "fetchsite*", "httpfetch", "httpget", "httppost", "httprequest",
@@ -76,6 +76,12 @@ func IsShell(tool string) bool {
 		return true
 	}
 	return false
+}
+
+// NamesShell says whether a tool's name is one of a shell.
+func NamesShell(tool string) bool {
+	name, _ := plain(tool)
+	return among(shells, name)
 }
 
 // IsServed says whether a server of tools offers a tool: it may run elsewhere.
