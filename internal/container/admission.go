@@ -27,7 +27,7 @@ func (k *Keeper) look(e *entry) []event.Finding {
 			k.Fail("look for open packet sockets", err)
 		}
 		for _, text := range sockets {
-			found = append(found, event.Finding{ID: "packet_socket", Severity: high, Text: text + " (B18)"})
+			found = append(found, event.Finding{ID: "packet_socket", Severity: high, Text: text})
 		}
 	}
 	if !e.matched {

@@ -42,13 +42,13 @@ func findings(s *specs.Spec, f facts) []event.Finding {
 	}
 	caps := capabilities(s)
 	if caps["CAP_SYS_ADMIN"] && caps["CAP_SYS_MODULE"] && allDevices(s) {
-		add("privileged", critical, "it has every device and the capabilities of the host's root: it can load modules, mount, and undo the guard (B42)")
+		add("privileged", critical, "it has every device and the capabilities of the host's root: it can load modules, mount, and undo the guard")
 	}
 	for _, c := range []struct{ name, id, severity, text string }{
-		{"CAP_SYS_ADMIN", "cap_sys_admin", critical, "it may mount, enter namespaces and use bpf() (B42)"},
-		{"CAP_BPF", "cap_bpf", critical, "it may load programs and change maps (B42)"},
-		{"CAP_NET_ADMIN", "cap_net_admin", high, "it may redirect traffic with tc, tunnels and routes, and tell the link by addresses and neighbours that it sets (B47, B48)"},
-		{"CAP_NET_RAW", "cap_net_raw", medium, "it may open raw and packet sockets before it is tainted, and what a mapped ring sends is seen by no hook (B18, B47)"},
+		{"CAP_SYS_ADMIN", "cap_sys_admin", critical, "it may mount, enter namespaces and use bpf()"},
+		{"CAP_BPF", "cap_bpf", critical, "it may load programs and change maps"},
+		{"CAP_NET_ADMIN", "cap_net_admin", high, "it may redirect traffic with tc, tunnels and routes, and tell the link by addresses and neighbours that it sets"},
+		{"CAP_NET_RAW", "cap_net_raw", medium, "it may open raw and packet sockets before it is tainted, and what a mapped ring sends is seen by no hook"},
 	} {
 		if caps[c.name] {
 			add(c.id, c.severity, "it has %s: %s", c.name, c.text)
@@ -58,7 +58,7 @@ func findings(s *specs.Spec, f facts) []event.Finding {
 		add("host_pid", critical, "it sees the host's processes: it can read their memory and files, and enter their namespaces")
 	}
 	if f.shared["net"] || hasNo(s, specs.NetworkNamespace) {
-		add("host_network", high, "it shares the host's network: services of the host's loopback, abstract sockets and the link are its neighbours; its own loopback is refused but for the bridge once it is tainted (B26, B47)")
+		add("host_network", high, "it shares the host's network: services of the host's loopback, abstract sockets and the link are its neighbours; its own loopback is refused but for the bridge once it is tainted")
 	}
 	for _, m := range s.Mounts {
 		mount(m, s, f, add)
@@ -111,18 +111,18 @@ func mount(m specs.Mount, s *specs.Spec, f facts, add func(id, severity, format 
 	bind, writable := isBind(m), !readOnly(m)
 	aboveSys := bind && deep(m) && (source == "/" || source == "/sys" || source == "/sys/fs")
 	if m.Type == "bpf" || aboveSys || bind && linux.CgroupBelow(source, "/sys/fs/bpf") {
-		add("bpf_fs", critical, "a bpf file system is mounted at or below %s: pinned maps and programs are files there (B42)", m.Destination)
+		add("bpf_fs", critical, "a bpf file system is mounted at or below %s: pinned maps and programs are files there", m.Destination)
 	}
 	own := m.Type == "cgroup" || m.Type == "cgroup2"
 	switch {
 	case (own || bind && linux.CgroupBelow(source, "/sys/fs/cgroup")) && writable, aboveSys && !slices.Contains(m.Options, "rro"):
 		if hasNo(s, specs.CgroupNamespace) || bind || f.shared["cgroup"] {
-			add("cgroup_writable", critical, "the host's cgroup tree is mounted writable at or below %s: processes can be moved out of the guard (B28)", m.Destination)
+			add("cgroup_writable", critical, "the host's cgroup tree is mounted writable at or below %s: processes can be moved out of the guard", m.Destination)
 		} else {
-			add("cgroup_writable", medium, "its own cgroup is mounted writable at %s (B28)", m.Destination)
+			add("cgroup_writable", medium, "its own cgroup is mounted writable at %s", m.Destination)
 		}
 	case slices.Contains(networkFS, m.Type):
-		add("network_volume", high, "%s is on %s: what is written there leaves without a socket of the container (B48)", m.Destination, m.Type)
+		add("network_volume", high, "%s is on %s: what is written there leaves without a socket of the container", m.Destination, m.Type)
 	}
 	if !bind {
 		return
@@ -136,17 +136,17 @@ func mount(m specs.Mount, s *specs.Spec, f facts, add func(id, severity, format 
 	}
 	if f.fsType != nil {
 		if kind := f.fsType(m.Source); kind != "" {
-			add("network_volume", high, "%s is on %s: what is written there leaves without a socket of the container (B48)", m.Destination, kind)
+			add("network_volume", high, "%s is on %s: what is written there leaves without a socket of the container", m.Destination, kind)
 		}
 	}
 	if linux.CgroupBelow(source, "/dev/net") || source == "/dev" {
-		add("tun_device", high, "%s is mounted: with /dev/net/tun a tunnel carries what it likes (B48)", m.Source)
+		add("tun_device", high, "%s is mounted: with /dev/net/tun a tunnel carries what it likes", m.Source)
 	}
 	if linux.CgroupBelow(source, "/dev/infiniband") || source == "/dev" {
-		add("rdma_device", high, "%s is mounted: RDMA sends with no socket (B48)", m.Source)
+		add("rdma_device", high, "%s is mounted: RDMA sends with no socket", m.Source)
 	}
 	if source == "/dev/vhost-net" || source == "/dev/vhost-vsock" || source == "/dev" {
-		add("vhost_device", high, "%s is mounted: through /dev/vhost-net and /dev/vhost-vsock the kernel sends with no socket (B48)", m.Source)
+		add("vhost_device", high, "%s is mounted: through /dev/vhost-net and /dev/vhost-vsock the kernel sends with no socket", m.Source)
 	}
 }
 
@@ -182,13 +182,13 @@ func devices(s *specs.Spec, add func(id, severity, format string, args ...any)) 
 	}
 	for _, d := range s.Linux.Devices {
 		if d.Type == "c" && d.Major == miscMajor && d.Minor == tunMinor {
-			add("tun_device", high, "it has %s: a tunnel carries what it likes (B48)", d.Path)
+			add("tun_device", high, "it has %s: a tunnel carries what it likes", d.Path)
 		}
 		if d.Type == "c" && d.Major == ibMajor || strings.HasPrefix(d.Path, "/dev/infiniband/") {
-			add("rdma_device", high, "it has %s: RDMA sends with no socket (B48)", d.Path)
+			add("rdma_device", high, "it has %s: RDMA sends with no socket", d.Path)
 		}
 		if d.Type == "c" && d.Major == miscMajor && slices.Contains(vhostMinors, d.Minor) {
-			add("vhost_device", high, "it has %s: the kernel sends with no socket (B48)", d.Path)
+			add("vhost_device", high, "it has %s: the kernel sends with no socket", d.Path)
 		}
 	}
 	if s.Linux.Resources == nil {
@@ -200,13 +200,13 @@ func devices(s *specs.Spec, add func(id, severity, format string, args ...any)) 
 		}
 		if *d.Major == miscMajor && d.Minor != nil && *d.Minor == tunMinor && capabilities(s)["CAP_NET_ADMIN"] {
 			// runtimes let every container have it: of no use without that capability
-			add("tun_device", high, "it may make the device 10:200: a tunnel carries what it likes (B48)")
+			add("tun_device", high, "it may make the device 10:200: a tunnel carries what it likes")
 		}
 		if *d.Major == miscMajor && d.Minor != nil && slices.Contains(vhostMinors, *d.Minor) {
-			add("vhost_device", high, "it may make the device 10:%d: the kernel sends with no socket (B48)", *d.Minor)
+			add("vhost_device", high, "it may make the device 10:%d: the kernel sends with no socket", *d.Minor)
 		}
 		if *d.Major == ibMajor {
-			add("rdma_device", high, "it may make devices 231:*: RDMA sends with no socket (B48)")
+			add("rdma_device", high, "it may make devices 231:*: RDMA sends with no socket")
 		}
 	}
 }
@@ -232,7 +232,7 @@ func sharing(tainted, clean []volume, who string) []event.Finding {
 		for _, b := range clean {
 			if linux.CgroupBelow(a.source, b.source) || linux.CgroupBelow(b.source, a.source) {
 				found = append(found, event.Finding{ID: "shared_volume", Severity: high, Text: fmt.Sprintf(
-					"%s is shared with %s, which is not tainted: what this one writes there can leave through that one (B34)", a.source, who)})
+					"%s is shared with %s, which is not tainted: what this one writes there can leave through that one", a.source, who)})
 			}
 		}
 	}
