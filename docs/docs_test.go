@@ -2,6 +2,9 @@
 package docs
 
 import (
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -204,4 +207,26 @@ func TestTables(t *testing.T) {
 	same(t, "map", firsts(section(t, "State in the kernel")), maps)
 	same(t, "program", firsts(section(t, "Programs")), programs)
 	same(t, "package", firsts(section(t, "Packages")), packages)
+}
+
+var id = regexp.MustCompile(`\b[BFGKMPV]\d{1,2}\b`)
+
+// TestNoIDs: the ids of ways out and requirements are for the code; no text that a user reads on the command line has one.
+func TestNoIDs(t *testing.T) {
+	for _, file := range glob(t, "../cmd/*/*.go", "../internal/*/*.go", "../internal/*/*/*.go") {
+		if strings.HasSuffix(file, "_test.go") || strings.HasSuffix(file, "_bpfel.go") {
+			continue
+		}
+		set := token.NewFileSet()
+		tree, err := parser.ParseFile(set, file, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ast.Inspect(tree, func(n ast.Node) bool {
+			if text, is := n.(*ast.BasicLit); is && text.Kind == token.STRING && id.MatchString(text.Value) {
+				t.Errorf("%s has an id: %s", set.Position(text.Pos()), text.Value)
+			}
+			return true
+		})
+	}
 }

@@ -37,8 +37,8 @@ var presets = map[string]preset{
 			".claude/plans", ".claude/cache", ".claude/paste-cache", ".claude/backups", ".claude/statsig", ".claude/telemetry"},
 		env: []string{"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "DISABLE_AUTOUPDATER=1", "DISABLE_TELEMETRY=1", "DISABLE_ERROR_REPORTING=1"},
 		limits: []string{
-			"What the agent sends to its own model endpoint, api.anthropic.com, is not looked at, also with another user's key (B43).",
-			"~/.claude.json cannot be written: settings that the agent would keep there last for the run only.",
+			"The agent can send anything to its own model endpoint, api.anthropic.com, also with another user's key.",
+			"~/.claude.json cannot be written: settings that the agent keeps there last for this run only.",
 		},
 	},
 	"codex": {
@@ -48,12 +48,12 @@ var presets = map[string]preset{
 		own:       []string{".codex/sqlite", ".codex/sessions", ".codex/archived_sessions", ".codex/thread-writer-locks", ".codex/log", ".codex/shell_snapshots", ".codex/.tmp", ".codex/tmp", ".codex/cache"},
 		files:     []string{".codex/installation_id"},
 		limits: []string{
-			"What the agent sends to the addresses of api.openai.com and chatgpt.com is not looked at, also with another user's key, and others' hosts have these addresses too (B43, B49).",
-			"They are looked up once, at the start: when they change during a long run, connections to the new ones are asked about.",
-			"codex leaves the hook out until it is trusted: it asks at its first start. weir-hook shell as its shell works without.",
+			"The agent can send anything to the addresses of api.openai.com and chatgpt.com, also with another user's key. Other hosts share these addresses.",
+			"Weir looks them up once, at the start. If they change during a long run, it asks about connections to the new ones.",
+			"codex asks at its first start whether to trust the hook, and does not run it before. With weir-hook shell as its shell, no hook is needed.",
 		},
 	},
-	"strict": {limits: []string{"No agent's hook is installed: commands that are not asked about before are asked about when they connect."}},
+	"strict": {limits: []string{"No agent's hook is installed: Weir asks about commands when they connect."}},
 }
 
 const presetNames = "claude, codex, strict"
@@ -61,17 +61,17 @@ const presetNames = "claude, codex, strict"
 // protected says what a preset keeps from being written, and remains what it cannot do.
 var (
 	protected = []string{
-		"Refused while tainted: all egress but the policy's allow and what the reviewer or you let out, and all Unix sockets outside: D-Bus, tmux, ssh-agent, docker, X11.",
-		"A command about which you are asked waits until you answer, in another terminal: sudo weir pending -f.",
-		"Not writable, whatever the taint: all but the working directory, /tmp, /var/tmp, /dev, /proc and the directories named above. So start-up files, cron, ~/.ssh, user units of systemd, git's own settings, and the agent's settings and hooks stay as they are.",
+		"Refused while tainted: all egress except the policy's allow and what the reviewer or you let out, and all Unix sockets outside (D-Bus, tmux, ssh-agent, docker, X11).",
+		"A command that you are asked about waits until you answer in another terminal: sudo weir pending -f.",
+		"Not writable, whatever the taint: everything except the working directory, /tmp, /var/tmp, /dev, /proc and the directories named above. So start-up files, cron, ~/.ssh, user units of systemd, git's own settings, and the agent's settings and hooks stay as they are.",
 		"Without effect: setuid and setgid programs (sudo, su, crontab, at, ping of some systems).",
 	}
 	remains = []string{
-		"Files of the project itself can be changed: what you run from there later (make, .git/hooks, an agent's .claude or .codex in it) runs outside. Look at the diff first.",
-		"So can caches of build tools: a later build takes what lies there.",
-		"Before anything taints, the network is open, and so are D-Bus and tmux: systemd-run --user can start something outside then. With --preset strict nothing is ever untainted.",
-		"Once tainted, names are looked up only after approval; a line for the model's endpoint in /etc/hosts avoids that.",
-		"What is typed into or shown on the terminal that it shares with you is not looked at; on Linux before 6.2 truncate(2) can empty a file that cannot be written.",
+		"The command can change the project's own files, and what you run from there later (make, .git/hooks, an agent's .claude or .codex) runs outside. Look at the diff first.",
+		"It can change caches of build tools too, and a later build uses them.",
+		"Before the taint the network is open, and so are D-Bus and tmux: systemd-run --user can start something outside. --preset strict is tainted from the start.",
+		"Once tainted, names are looked up only after an approval; a line for the model's endpoint in /etc/hosts avoids that.",
+		"The terminal is shared: the command reads what you type while it runs, and your terminal interprets what it prints. Before Linux 6.2, truncate(2) can empty a file that cannot be written.",
 	}
 )
 
