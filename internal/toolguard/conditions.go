@@ -95,9 +95,6 @@ func touchesPath(p paths) condition {
 // in is a path of a command's as it is from its directory.
 func (c *Command) in(w string) string {
 	if c.Dir != "" && w != "" && w[0] != '/' && w[0] != '~' && w[0] != unknownText[0] {
-		if c.Dir[0] == '~' {
-			return strings.TrimSuffix(path.Join(c.Dir, w), "/")
-		}
 		w = strings.TrimSuffix(c.Dir, "/") + "/" + w
 	}
 	return clean(w)
@@ -114,16 +111,40 @@ func firstsAre(p paths) condition {
 	}, p.words}
 }
 
-// lastIs is met when the last operand does: where cp, mv and ln write; an option -t names it as well.
+// lastIs is met when the last operand does, or what has the name of another one in it: where cp, mv and ln write; an option -t names it as well.
 func lastIs(p paths) condition {
 	return condition{func(c *Command) bool {
+		w := operandsOf(c)
 		for i, v := range c.Args {
-			if v.Text == "-t" && i+1 < len(c.Args) && p.is(c.in(c.Args[i+1].Text)) {
-				return true
+			if v.Text == "-t" && i+1 < len(c.Args) {
+				w = append(w, c.Args[i+1].Text)
 			}
 		}
-		w := operandsOf(c)
-		return len(w) > 1 && p.is(c.in(w[len(w)-1]))
+		if len(w) < 2 {
+			return false
+		}
+		to := c.in(w[len(w)-1])
+		return p.is(to) || slices.ContainsFunc(w[:len(w)-1], func(from string) bool {
+			return strings.HasPrefix(to, "/") && !strings.ContainsAny(from, "*?[") && p.is(path.Join(to, path.Base(from)))
+		})
+	}, p.words}
+}
+
+// fetchesTo is met when curl or wget writes to such a file.
+func fetchesTo(p paths) condition {
+	return condition{func(c *Command) bool {
+		for i, v := range c.Args {
+			for _, o := range [...]string{"-o", "-O", "--output", "--output-document", "-P", "--output-dir", "--directory-prefix"} {
+				to, glued := strings.CutPrefix(v.Text, o)
+				if v.Text == o && i+1 < len(c.Args) {
+					to = c.Args[i+1].Text
+				}
+				if (v.Text == o || glued) && p.is(c.in(strings.TrimPrefix(to, "="))) {
+					return true
+				}
+			}
+		}
+		return false
 	}, p.words}
 }
 
@@ -136,10 +157,14 @@ func writesPath(p paths) condition {
 
 // clean is path.Clean but for a star at the end, which stays, and for words that are no paths.
 func clean(w string) string {
-	if !strings.HasPrefix(w, "/") {
-		return w
+	switch {
+	case strings.HasPrefix(w, "~"): // homes lie in /home
+		w = path.Clean("/home/" + w)
+		return strings.Replace(w, "/home/~", "~", 1)
+	case strings.HasPrefix(w, "/"):
+		return throughProc(path.Clean(w))
 	}
-	return throughProc(path.Clean(w))
+	return w
 }
 
 // belowAny is a condition on paths: one of these, or below one.
@@ -165,11 +190,12 @@ func namedBy(patterns []string) paths {
 func onChanges(p paths) []trigger {
 	return []trigger{
 		{Names: []string{"*>"}, When: writesPath(p)},
-		{Names: []string{"tee", "rm", "unlink", "shred", "truncate", "chattr", "umount"}, When: touchesPath(p)},
-		{Names: []string{"mv", "rename"}, When: touchesPath(p)},
-		{Names: []string{"cp", "install", "ln", "rsync"}, When: lastIs(p)},
+		{Names: []string{"tee", "rm", "unlink", "shred", "truncate", "chattr", "sponge"}, When: touchesPath(p)},
+		{Names: []string{"mv", "rename"}, When: anyOf(touchesPath(p), lastIs(p))},
+		{Names: []string{"cp", "install", "ln", "rsync", "qemu-img", "ddrescue"}, When: lastIs(p)},
+		{Names: []string{"curl", "wget", "aria2c"}, When: fetchesTo(p)},
 		{Names: []string{"sed", "perl", "ex"}, When: allOf(anyOf(hasFlag('i', "in-place")), touchesPath(p))},
-		{Names: []string{"dd"}, When: condition{func(c *Command) bool {
+		{Names: []string{"dd", "dcfldd", "dc3dd"}, When: condition{func(c *Command) bool {
 			return slices.ContainsFunc(c.Args, func(v Value) bool {
 				to, ok := strings.CutPrefix(v.Text, "of=")
 				return ok && p.is(c.in(to))

@@ -1,6 +1,7 @@
 package toolguard
 
 import (
+	"encoding/base64"
 	"slices"
 	"strings"
 
@@ -23,7 +24,7 @@ var (
 
 // opens are the names of commands that run texts of a language.
 var opens = [...][]string{
-	POSIX:      slices.Concat(shellNames, []string{"at", "batch", "eval"}, commands.RunTexts()),
+	POSIX:      slices.Concat(shellNames, interpreters, []string{"at", "batch", "eval", "source", "trap", "alias", "crontab", "ssh", "screen", "tmux", "awk", "gawk", "mawk", "tar", "vim", "vi", "nvim", "ex"}, commands.RunTexts()),
 	PowerShell: slices.Concat(powerShells, []string{"invoke-expression", "start-job", "invoke-command", "start-threadjob"}),
 	Cmd:        {"cmd", "invoke-wmimethod", "invoke-cimmethod", "set-itemproperty", "new-itemproperty", "reg", "wmic", "forfiles", "schtasks", "at", "runas"},
 }
@@ -108,24 +109,85 @@ func unwrap(c *Command) ([]*Command, texts) {
 	var all texts
 	found, read := commands.Unwrap(c.Name, c.Args, func(v Value) string { return v.Text })
 	for _, args := range found {
-		if from := last(c.From); c.Name == "xargs" && from != nil {
-			switch from.Name {
-			case "echo", "printf":
-				args = slices.Concat(args, from.Args)
-			case "ls": // the names in it, or with -d its own
-				args = slices.Concat(args, from.Args)
-			case "find":
-				if overSystem(from) {
-					args = append(slices.Clone(args), Value{Text: "/"})
-				}
-			}
+		next := command(c, supplied(c, args))
+		if c.Name == "env" || c.Name == "sudo" {
+			next.Dir = chdir(c, len(c.Args)-len(args))
 		}
-		runs = append(runs, command(c, args))
+		runs = append(runs, next)
 	}
 	for _, t := range read {
+		if c.Name == "parallel" && !slices.ContainsFunc(c.Args, func(a Value) bool { return strings.HasPrefix(a.Text, ":::") }) {
+			t = strings.TrimSpace(t + " " + quotedWords(supplied(c, []Value{{Text: t}})[1:]))
+		}
 		all = append(all, text{POSIX, t})
 	}
 	return runs, all
+}
+
+// supplied are the words of a command that xargs or parallel runs, with those that they add.
+func supplied(c *Command, args []Value) []Value {
+	if c.Name != "xargs" && c.Name != "parallel" {
+		return args
+	}
+	var more []Value
+	place := "{}"
+	for i, a := range c.Args {
+		switch {
+		case strings.HasPrefix(a.Text, ":::"):
+			more = append(more, c.Args[i+1:]...)
+		case a.Text == "-I" && i+1 < len(c.Args):
+			place = c.Args[i+1].Text
+		case strings.HasPrefix(a.Text, "-I"):
+			place = a.Text[2:]
+		case (a.Text == "-a" || a.Text == "--arg-file") && i+1 < len(c.Args):
+			if text, ok := output(c.Args[i+1].Of); ok {
+				more = append(more, texted(strings.Fields(text))...)
+			}
+		}
+	}
+	from := last(c.From)
+	switch text, ok := inputOf(c); {
+	case from != nil && from.Name == "ls": // the names in it, or with -d its own
+		more = append(more, from.Args...)
+	case from != nil && from.Name == "find":
+		if overSystem(from) {
+			more = append(more, Value{Text: "-r"}, Value{Text: "/"}) // each by itself
+		}
+	case ok:
+		more = append(more, texted(strings.Fields(text))...)
+	case from != nil && fetchers.is(from) && args[len(args)-1].Text == place && isShell.is(command(c, args)), from != nil && fetchers.is(from) && args[len(args)-1].Text == "-c":
+		more = []Value{{Text: unknownText, Of: from}}
+	}
+	var out []Value
+	placed := false
+	for _, a := range args {
+		if place == "" || !strings.Contains(a.Text, place) || len(more) == 0 {
+			out = append(out, a)
+			continue
+		}
+		placed = true
+		for _, m := range more[:min(len(more), MaxSteps)] {
+			m.Text = strings.ReplaceAll(a.Text, place, m.Text)
+			out = append(out, m)
+		}
+	}
+	if !placed {
+		out = append(out, more...)
+	}
+	return out
+}
+
+// chdir is the directory that env or sudo runs a command in, by one of its first n words.
+func chdir(c *Command, n int) string {
+	for i, a := range c.Args[:n] {
+		switch dir, glued := strings.CutPrefix(a.Text, "--chdir="); {
+		case glued:
+			return directory(c.Dir, []Value{{Text: dir}})
+		case (a.Text == "--chdir" || a.Text == "-C" && c.Name == "env" || a.Text == "-D" && c.Name == "sudo") && i+1 < n:
+			return directory(c.Dir, c.Args[i+1:n])
+		}
+	}
+	return c.Dir
 }
 
 // command is c with other words.
@@ -249,22 +311,160 @@ var (
 )
 
 // ofShell are those for a POSIX shell.
-func ofShell(c *Command) texts {
+func ofShell(c *Command) (all texts) {
 	if isShell.is(c) {
 		return shellTexts(c)
 	}
+	if c.Dialect != POSIX {
+		return nil
+	}
 	switch c.Name {
 	case "at", "batch":
-		if c.Dialect == POSIX {
-			return fed(c, POSIX)
-		}
+		return fed(c, POSIX)
 	case "eval":
-		if c.Dialect == POSIX {
-			return texts{{POSIX, joined(c.Args)}}
+		return texts{{POSIX, joined(c.Args)}}
+	case "source":
+		return scriptOf(c, first(c.Args))
+	case "trap":
+		if len(c.Args) > 1 {
+			return texts{{POSIX, c.Args[0].Text}}
 		}
+	case "alias":
+		for _, a := range c.Args {
+			if _, value, ok := strings.Cut(a.Text, "="); ok {
+				all = append(all, text{POSIX, value})
+			}
+		}
+	case "crontab":
+		for _, t := range fed(c, POSIX) {
+			all = append(all, text{POSIX, cronTimes().ReplaceAllString(t.text, "")})
+		}
+	case "ssh":
+		if words := behindOptions(c.Args, "BbcDEeFIiJLlmOopQRSWw"); len(words) > 1 {
+			return texts{{POSIX, joined(words[1:])}}
+		}
+	case "screen":
+		if words := behindOptions(c.Args, "cehpSstT"); len(words) > 0 {
+			return texts{{POSIX, asText(words)}}
+		}
+	case "tmux":
+		if words := behindOptions(c.Args, "cfLST"); len(words) > 1 {
+			if words = behindOptions(words[1:], "ceFnstxylp"); len(words) > 0 {
+				return texts{{POSIX, first(words).Text}, {POSIX, asText(words)}}
+			}
+		}
+	case "tar":
+		for _, a := range c.Args {
+			for _, option := range [...]string{"--checkpoint-action=exec=", "--to-command="} {
+				if t, ok := strings.CutPrefix(a.Text, option); ok {
+					all = append(all, text{POSIX, t})
+				}
+			}
+		}
+	case "vim", "vi", "nvim", "ex":
+		for _, a := range c.Args {
+			if t, ok := strings.CutPrefix(strings.TrimLeft(a.Text, "+:"), "!"); ok {
+				all = append(all, text{POSIX, t})
+			}
+		}
+	default:
+		return calledIn(c)
+	}
+	return all
+}
+
+var cronTimes = pathPattern(`(?m)^[ \t]*(@\w+|([-\d*/,A-Za-z]+[ \t]+){5})`)
+
+// behindOptions are the words behind options, of which those named by a letter have a value.
+func behindOptions(args []Value, values string) []Value {
+	for len(args) > 0 && len(args[0].Text) > 1 && args[0].Text[0] == '-' {
+		n := 1
+		if o := args[0].Text; strings.IndexByte(values, o[len(o)-1]) >= 0 {
+			n = 2
+		}
+		args = args[min(n, len(args)):]
+	}
+	return args
+}
+
+// asText is words as one text of a shell; a single one is the text itself. What is not known stays so.
+func asText(words []Value) string {
+	if len(words) == 1 {
+		return words[0].Text
+	}
+	return quotedWords(words)
+}
+
+func quotedWords(words []Value) string {
+	list := make([]string, len(words))
+	for i, v := range words {
+		list[i] = "'" + strings.NewReplacer("'", `'\''`, unknownText, `'"$?"'`).Replace(v.Text) + "'"
+	}
+	return strings.Join(list, " ")
+}
+
+// scriptOf is the script that a shell reads from a file which is the output of a command, or its standard input.
+func scriptOf(c *Command, file Value) texts {
+	if s, ok := output(file.Of); ok {
+		return texts{{POSIX, s}}
+	}
+	switch file.Text {
+	case "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0":
+		return fed(c, POSIX)
 	}
 	return nil
 }
+
+// Texts of a shell in the code of other languages, where it runs them.
+var (
+	runsText = pathPattern("(?is)\\b(?:system|popen\\d?|exec(?:sync|filesync|file|lp?e?|vp?e?)?|spawn(?:sync|lp?|vp?)?|shell_exec|passthru|proc_open|run|call|check_call|check_output|getoutput|getstatusoutput|execute|qx)\\b[\\s(\\[{]*" +
+		`((?:"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|` + "`[^`]*`" + `)(?:\s*,\s*\[?\s*(?:"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'))*)`)
+	quotedText = pathPattern(`(?s)"((?:[^"\\]|\\.)*)"|'((?:[^'\\]|\\.)*)'|` + "`([^`]*)`")
+	backticks  = pathPattern("(?s)`([^`]+)`|%x[({\\[/|]([^)}\\]/|]+(?:/[^)}\\]|]*)?)|qx\\s*[({\\[/|]([^)}\\]|]+)")
+)
+
+// codes are the texts in other languages that an interpreter is given: behind an option as -e, or on its input.
+func codes(c *Command) (all []string) {
+	for i, v := range c.Args {
+		w := v.Text
+		switch {
+		case strings.HasSuffix(c.Name, "awk"):
+			all = append(all, w)
+		case strings.HasPrefix(w, "--eval="):
+			all = append(all, w[len("--eval="):])
+		case (w == "--eval" || w == "--print" || len(w) > 1 && w[0] == '-' && w[1] != '-' && strings.ContainsAny(w[len(w)-1:], "ceErp")) && i+1 < len(c.Args):
+			all = append(all, c.Args[i+1].Text)
+		}
+	}
+	for _, v := range c.Reads {
+		all = append(all, v.Text)
+	}
+	return all
+}
+
+// calledIn are the shell's texts in the code that an interpreter is given.
+func calledIn(c *Command) (all texts) {
+	if !runsCode[c.Name] {
+		return nil
+	}
+	for _, code := range codes(c) {
+		for _, m := range runsText().FindAllStringSubmatch(code, MaxSteps) {
+			var words []Value
+			for _, l := range quotedText().FindAllStringSubmatch(m[1], MaxSteps) {
+				words = append(words, Value{Text: strings.ReplaceAll(strings.ReplaceAll(l[1]+l[2]+l[3], `\"`, `"`), `\'`, "'")})
+			}
+			all = append(all, text{POSIX, asText(words)})
+		}
+		if c.Name == "perl" || c.Name == "ruby" || c.Name == "php" {
+			for _, m := range backticks().FindAllStringSubmatch(code, MaxSteps) {
+				all = append(all, text{POSIX, m[1] + m[2] + m[3]})
+			}
+		}
+	}
+	return all
+}
+
+var runsCode = words(strings.Join(interpreters, " ") + " awk gawk mawk")
 
 // ofPowerShell are those for PowerShell.
 func ofPowerShell(c *Command) texts {
@@ -372,21 +572,37 @@ func lines(c *Command) texts {
 
 // fed is the text that a program reads from its standard input.
 func fed(c *Command, d Dialect) texts {
-	var all texts
+	if s, ok := inputOf(c); ok {
+		return texts{{d, s}}
+	}
+	return nil
+}
+
+// inputOf is the text on a command's standard input, where that is told.
+func inputOf(c *Command) (string, bool) { return inputFrom(c, maxPassed) }
+
+// maxPassed bounds the commands that a text goes through.
+const maxPassed = 16
+
+func inputFrom(c *Command, deep int) (string, bool) {
+	if len(c.Reads) == 0 {
+		return outputOf(last(c.From), deep-1)
+	}
+	var b strings.Builder
 	for _, v := range c.Reads {
-		all = append(all, text{d, v.Text})
-	}
-	if from := last(c.From); from != nil {
-		if s, ok := output(from); ok {
-			all = append(all, text{d, s})
+		if s, ok := outputOf(v.Of, deep-1); ok && !v.Known() && v.Text == unknownText {
+			v.Text = s
 		}
+		b.WriteString(v.Text)
 	}
-	return all
+	return b.String(), true
 }
 
 // output is what a command prints, where that is told by its words and what it is given.
-func output(c *Command) (string, bool) {
-	if c == nil || len(c.Writes) > 0 {
+func output(c *Command) (string, bool) { return outputOf(c, maxPassed) }
+
+func outputOf(c *Command, deep int) (string, bool) {
+	if c == nil || len(c.Writes) > 0 || deep < 0 {
 		return "", false
 	}
 	switch c.Name {
@@ -401,13 +617,19 @@ func output(c *Command) (string, bool) {
 		if c.Name == "" && len(c.Reads) > 0 || c.Program == "" && c.Dialect == POSIX {
 			return "", false
 		}
-		return strings.ReplaceAll(joined(args), `\n`, "\n"), true
+		return strings.NewReplacer(`\n`, "\n", `\0`, "\n").Replace(joined(args)), true
 	case "cat":
-		var b strings.Builder
-		for _, v := range c.Reads {
-			b.WriteString(v.Text)
+		if len(operandsOf(c)) == 0 {
+			return inputFrom(c, deep)
 		}
-		return b.String(), len(c.Reads) > 0 && len(operandsOf(c)) == 0
+	case "tee":
+		return inputFrom(c, deep)
+	case "base64":
+		if anyOf(hasFlag('d', "decode"), hasArg("-D")).is(c) {
+			s, ok := inputFrom(c, deep)
+			raw, err := base64.StdEncoding.DecodeString(strings.Join(strings.Fields(s), ""))
+			return string(raw), ok && err == nil
+		}
 	}
 	return "", false
 }
@@ -425,7 +647,7 @@ func printed(format string, args []Value) string {
 					args = args[1:]
 				}
 				i++
-			case strings.HasPrefix(rest, `\n`):
+			case strings.HasPrefix(rest, `\n`), strings.HasPrefix(rest, `\0`):
 				b.WriteByte('\n')
 				i++
 			default:
@@ -447,17 +669,25 @@ func shellTexts(c *Command) texts {
 				words = append(words, v.Text)
 			}
 			if at, ok := commands.ShellText(words); ok {
-				return texts{{POSIX, words[at]}}
+				return texts{{POSIX, called(c.Args[i+at+1:]) + words[at]}}
 			}
 			return nil
 		}
 	}
 	for _, a := range c.Args {
 		if !strings.HasPrefix(a.Text, "-") {
-			return nil // a file
+			return scriptOf(c, a)
 		}
 	}
 	return fed(c, POSIX)
+}
+
+// called sets $0 and the words behind it, which a shell is given for its text.
+func called(args []Value) string {
+	if len(args) == 0 {
+		return ""
+	}
+	return "BASH_ARGV0=" + quotedWords(args[:1]) + "\nset -- " + quotedWords(args[1:]) + "\n"
 }
 
 // windows is the script that PowerShell is given: behind -Command, or as its first word.

@@ -7,6 +7,7 @@ import (
 
 	"mvdan.cc/sh/v3/syntax"
 
+	"weir/internal/commands"
 	"weir/internal/shell"
 )
 
@@ -88,6 +89,16 @@ func (w *walker) stmt(s *syntax.Stmt, from *Command) *Command {
 		return nil
 	}
 	var c *Command
+	in := &Command{From: from} // what redirections give
+	_, plain := s.Cmd.(*syntax.CallExpr)
+	if !plain {
+		for _, r := range s.Redirs {
+			w.redirect(r, in)
+		}
+		if len(in.Reads) > 0 {
+			from = &Command{Name: "cat", Program: "cat", Reads: in.Reads}
+		}
+	}
 	switch x := s.Cmd.(type) {
 	case *syntax.CallExpr:
 		c = w.call(x, from)
@@ -124,18 +135,103 @@ func (w *walker) stmt(s *syntax.Stmt, from *Command) *Command {
 	default:
 		w.inside(x)
 	}
-	if len(s.Redirs) == 0 {
-		return c
-	}
-	if c == nil {
-		c = &Command{From: from}
+	if len(s.Redirs) > 0 && c == nil {
+		c = &Command{From: in.From}
 		w.out = append(w.out, c)
 	}
-	for _, r := range s.Redirs {
-		w.redirect(r, c)
+	if plain {
+		for _, r := range s.Redirs {
+			w.redirect(r, c)
+		}
+		if c != nil {
+			w.reads(c)
+		}
+	} else if len(s.Redirs) > 0 {
+		c.Reads, c.Writes = append(c.Reads, in.Reads...), append(c.Writes, in.Writes...)
 	}
 	return c
 }
+
+// reads gives variables the values that read, mapfile and readarray give them.
+func (w *walker) reads(c *Command) {
+	if c.Name != "read" && c.Name != "mapfile" && c.Name != "readarray" {
+		return
+	}
+	text, known := inputOf(c)
+	of := c.From
+	for _, v := range c.Reads {
+		of = either(of, v.Of)
+	}
+	var names []string
+	array := c.Name != "read"
+	for _, a := range c.Args {
+		array = array || a.Text == "-a"
+		if commands.PlainName(a.Text) {
+			names = append(names, a.Text)
+		}
+	}
+	if len(names) == 0 {
+		names = []string{"REPLY"}
+	}
+	for i, name := range names {
+		v := Value{Text: unknownText, Of: of}
+		if known && w.spend(text) {
+			switch lines := strings.FieldsFunc(text, func(r rune) bool { return r == '\n' }); {
+			case array || len(names) == 1 && len(lines) > 1: // all that a loop's turns read
+				if c.Name == "read" && array {
+					lines = strings.Fields(text)
+				}
+				v.Text, v.Items = strings.Join(lines, " "), texted(lines)
+				for i := range v.Items {
+					v.Items[i].Of = of
+				}
+			case len(names) == 1:
+				v.Text = strings.TrimSpace(text)
+			default:
+				fields := strings.Fields(text)
+				v.Text = strings.Join(fields[min(i, len(fields)):], " ")
+				if i+1 < len(names) && i < len(fields) {
+					v.Text = fields[i]
+				}
+			}
+		}
+		w.set(name, v)
+		if array {
+			w.set(name+"[]", v)
+		}
+	}
+}
+
+// texted are texts as values.
+func texted(list []string) (all []Value) {
+	for _, s := range list {
+		all = append(all, Value{Text: s})
+	}
+	return all
+}
+
+// set gives a variable a value; arrays stand under NAME[].
+func (w *walker) set(name string, v Value) {
+	if len(v.Text) <= MaxValue {
+		w.vars[name] = v
+	}
+}
+
+// setArgs gives $1 and so on their values.
+func (w *walker) setArgs(args []Value) {
+	for i := range maxPositional {
+		delete(w.vars, strconv.Itoa(i+1))
+		if i < len(args) {
+			w.set(strconv.Itoa(i+1), args[i])
+		}
+	}
+	all := Value{Text: joined(args), Items: args}
+	w.set("@", all)
+	w.set("*", all)
+}
+
+// maxPositional is how many of $1, $2 … are followed.
+const maxPositional = 9
 
 // apart walks what runs in a shell of its own: where that goes, others are not.
 func (w *walker) apart(list []*syntax.Stmt, from *Command) *Command {
@@ -177,14 +273,15 @@ func (w *walker) called(name string, args []Value, from *Command) {
 		return
 	}
 	w.again--
-	was := make(map[string]Value, 9)
-	set := func(name string, v Value) { was[name], w.vars[name] = w.vars[name], v }
-	for i, a := range args[:min(len(args), 9)] {
-		set(strconv.Itoa(i+1), a)
+	was := make(map[string]Value)
+	for _, name := range []string{"@", "*", "1", "2", "3", "4", "5", "6", "7", "8", "9"} {
+		if v, ok := w.vars[name]; ok {
+			was[name] = v
+		}
 	}
-	set("@", Value{Text: joined(args), Items: args})
-	set("*", Value{Text: joined(args), Items: args})
+	w.setArgs(args)
 	w.stmt(body, from)
+	w.setArgs(nil)
 	for name, v := range was {
 		w.vars[name] = v
 	}
@@ -255,6 +352,20 @@ func (w *walker) call(x *syntax.CallExpr, from *Command) *Command {
 	switch c.Name {
 	case "cd", "pushd":
 		w.dir = directory(w.dir, c.Args)
+	case "set":
+		for i, a := range c.Args {
+			if a.Text == "--" || a.Text != "" && a.Text[0] != '-' && a.Text[0] != '+' && (i == 0 || c.Args[i-1].Text == "" || !strings.HasSuffix(c.Args[i-1].Text, "o")) {
+				if a.Text == "--" {
+					i++
+				}
+				w.setArgs(c.Args[i:])
+				break
+			}
+		}
+	case "shift":
+		if all := w.vars["@"].Items; len(c.Args) == 0 && len(all) > 0 {
+			w.setArgs(all[1:])
+		}
 	}
 	w.called(c.Name, c.Args, from)
 	return c
@@ -284,6 +395,9 @@ func directory(dir string, args []Value) string {
 
 // posixName is a program's name as rules have it, where a shell starts it.
 func posixName(program string) string {
+	if program == "." {
+		return "source"
+	}
 	name := program[strings.LastIndexByte(program, '/')+1:]
 	if base := strings.TrimRight(name, "0123456789.-"); len(base) < len(name) && versioned[base] {
 		return base // bash-5.2, python3
@@ -300,16 +414,35 @@ func posixName(program string) string {
 func (w *walker) assign(a *syntax.Assign) {
 	if a.Value != nil {
 		v := w.one(a.Value)
-		if a.Name != nil && !a.Append && len(v.Text) <= MaxValue {
-			w.vars[a.Name.Value] = v
+		if a.Name == nil {
+			return
 		}
-	}
-	if a.Array != nil {
-		for _, e := range a.Array.Elems {
-			if e.Value != nil {
-				w.one(e.Value)
+		name := a.Name.Value
+		if name == "BASH_ARGV0" {
+			name = "0"
+		}
+		if old := w.vars[name]; a.Append {
+			if v.Text, v.Of = old.Text+v.Text, either(old.Of, v.Of); !w.spend(old.Text) {
+				return
 			}
 		}
+		w.set(name, v)
+	}
+	if a.Array == nil {
+		return
+	}
+	var items []Value
+	if a.Append && a.Name != nil {
+		items = slices.Clip(w.vars[a.Name.Value+"[]"].Items)
+	}
+	for _, e := range a.Array.Elems {
+		if e.Value != nil {
+			items = append(items, w.words(e.Value)...)
+		}
+	}
+	if a.Name != nil && len(items) <= MaxArgs {
+		w.set(a.Name.Value, first(items))
+		w.set(a.Name.Value+"[]", Value{Text: joined(items), Items: items})
 	}
 }
 
@@ -322,10 +455,19 @@ func (w *walker) redirect(r *syntax.Redirect, c *Command) {
 	case syntax.WordHdoc:
 		c.Reads = append(c.Reads, w.one(r.Word))
 	case syntax.RdrIn, syntax.DplIn:
-		if v := w.one(r.Word); v.Of != nil {
+		if v := w.one(r.Word); v.Of != nil || connects(&v) {
 			c.Reads = append(c.Reads, v)
 		}
-	case syntax.DplOut:
+	case syntax.DplOut, syntax.RdrInOut, syntax.RdrAll:
+		if r.Word == nil {
+			break
+		}
+		v := w.one(r.Word)
+		if connects(&v) {
+			c.Reads = append(c.Reads, v)
+		} else if r.Op != syntax.DplOut {
+			c.Writes = append(c.Writes, v)
+		}
 	default:
 		if r.Word != nil {
 			c.Writes = append(c.Writes, w.one(r.Word))
@@ -333,13 +475,25 @@ func (w *walker) redirect(r *syntax.Redirect, c *Command) {
 	}
 }
 
+// connects says whether a redirection opens a connection; what is read from it is fetched then.
+func connects(v *Value) bool {
+	if !strings.HasPrefix(v.Text, "/dev/tcp/") && !strings.HasPrefix(v.Text, "/dev/udp/") {
+		return false
+	}
+	v.Text, v.Of = unknownText, &Command{Name: connection, Program: connection}
+	return true
+}
+
+// connection is the name of the command that stands for one that the shell opens by itself.
+const connection = "/dev/tcp"
+
 // words are what a word expands to.
 func (w *walker) words(x *syntax.Word) []Value {
 	if len(x.Parts) == 0 {
 		return nil
 	}
 	v := w.one(x)
-	if len(v.Items) > 0 && len(x.Parts) == 1 { // "$@"
+	if q, ok := x.Parts[0].(*syntax.DblQuoted); len(v.Items) > 0 && len(x.Parts) == 1 && (!ok || len(q.Parts) == 1) { // "$@"
 		return v.Items
 	}
 	v.Items = nil
@@ -398,18 +552,62 @@ func (w *walker) spend(text string) bool {
 }
 
 func (w *walker) param(p *syntax.ParamExp, v *Value) string {
+	word := Value{}
 	if p.Exp != nil && p.Exp.Word != nil {
-		w.one(p.Exp.Word)
+		word = w.one(p.Exp.Word)
 	}
 	value, ok := Value{}, false
-	if p.Param != nil && !p.Length && !p.Excl && p.Index == nil && p.Slice == nil && p.Repl == nil && p.Exp == nil {
-		value, ok = w.vars[p.Param.Value]
+	if p.Param != nil && !p.Length && p.Slice == nil && p.Repl == nil && p.Names == 0 {
+		value, ok = w.value(p)
+	}
+	if p.Exp != nil {
+		switch p.Exp.Op {
+		case syntax.DefaultUnset, syntax.DefaultUnsetOrNull, syntax.AssignUnset, syntax.AssignUnsetOrNull:
+			if !ok || value.Text == "" {
+				if value, ok = word, true; p.Param != nil && p.Index == nil && (p.Exp.Op == syntax.AssignUnset || p.Exp.Op == syntax.AssignUnsetOrNull) {
+					w.set(p.Param.Value, word)
+				}
+			}
+		case syntax.AlternateUnset, syntax.AlternateUnsetOrNull:
+			value, ok = word, true
+		case syntax.ErrorUnset, syntax.ErrorUnsetOrNull:
+		default:
+			ok = false
+		}
 	}
 	if !ok || !w.spend(value.Text) {
-		value.Text = unknownText
+		value.Text, value.Items = unknownText, nil
 	}
 	v.Of, v.Items = either(v.Of, value.Of), value.Items
 	return value.Text
+}
+
+// value is that of a variable, of all of an array, or of one of its elements.
+func (w *walker) value(p *syntax.ParamExp) (v Value, ok bool) {
+	name := p.Param.Value
+	if p.Excl { // ${!name}
+		v, ok = w.vars[name]
+		if name = v.Text; p.Index != nil || !ok {
+			return Value{}, false
+		}
+	}
+	if p.Index == nil {
+		v, ok = w.vars[name]
+		return v, ok
+	}
+	index, _ := p.Index.(*syntax.Word)
+	if index == nil {
+		return Value{}, false
+	}
+	v, ok = w.vars[name+"[]"]
+	if lit := index.Lit(); lit != "@" && lit != "*" {
+		n, err := strconv.Atoi(lit)
+		if err != nil || n < 0 || n >= len(v.Items) {
+			return Value{}, false
+		}
+		return v.Items[n], true
+	}
+	return v, ok
 }
 
 // bomb says whether a function pipes itself into itself, or runs itself in the background.

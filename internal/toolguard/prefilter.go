@@ -54,6 +54,7 @@ const (
 	startsCmd                      // methods that do
 	makesText                      // what PowerShell makes texts of others with
 	printsFormat                   // puts texts together
+	decodes                        // makes texts of others
 	goesElsewhere                  // to another directory, or home
 	namesHome
 	ownLists
@@ -87,7 +88,7 @@ func newPrefilter(rules []Rule) *prefilter {
 	for list, words := range [ownLists][]string{
 		opensPOSIX: wordsOfNames(opens[POSIX]), opensPowerShell: wordsOfNames(opens[PowerShell]), opensCmd: wordsOfNames(opens[Cmd]), startsCmd: wordsOfNames(methods[Cmd]),
 		makesText:    strings.Fields("-f -join -split -isplit -csplit -replace -ireplace -creplace replace( insert( substring( split( join( concat( format( char"),
-		printsFormat: {"printf"}, goesElsewhere: {"cd", "pushd"}, namesHome: {"home"},
+		printsFormat: {"printf"}, decodes: {"base64"}, goesElsewhere: {"cd", "pushd"}, namesHome: {"home"},
 	} {
 		put(uint16(list), words)
 	}

@@ -22,7 +22,7 @@ const maxFunctions = 32
 
 // built says whether a text in which whole was found may have words that do not stand there.
 func (f *found) built(d Dialect, whole *found) bool {
-	return f.glued || f.divided || f.prints && whole.has(printsFormat) ||
+	return f.glued || f.divided || f.prints && whole.has(printsFormat) || whole.has(decodes) && d == POSIX && whole.has(opensPOSIX) ||
 		f.posix && whole.mayBe(POSIX, d) || f.cmd && whole.mayBe(Cmd, d) ||
 		(f.windows || f.has(makesText)) && whole.mayBe(PowerShell, d)
 }
@@ -365,7 +365,12 @@ func (p *prefilter) special(f *found, s string, i, closed int, begun uint64, set
 		next, _ := behind(s, i)
 		f.windows = f.windows || like(next)
 	case '/':
-		if prev := before(s, i); !wordByte(prev) && strings.IndexByte(".)}]*?~/", prev) < 0 && !goesBelow(s, i) {
+		prev := before(s, i)
+		if n := i - 2; prev == '-' && n >= 0 && (s[n] == ':' || wordByte(s[n])) { // ${name:-/}
+			prev = ':'
+		}
+		ends := strings.HasPrefix(s[i+1:], `\n`) || strings.HasPrefix(s[i+1:], `\0`) // as printf prints it
+		if !wordByte(prev) && strings.IndexByte(".)}]*?~/", prev) < 0 && (ends || !goesBelow(s, i)) {
 			f.sign(root)
 		}
 	case '.':

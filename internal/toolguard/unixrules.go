@@ -5,6 +5,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"weir/internal/commands"
 )
 
 // disks are the names of block devices, and of memory.
@@ -61,29 +63,11 @@ func takesSystem(c *Command) bool {
 		if !strings.HasPrefix(w, "/") && !strings.HasPrefix(w, "~") {
 			continue
 		}
-		if isSystem(w) || isSystem(cleanWord(w)) || strings.Trim(w, "/.") == "" {
+		if isSystem(w) || strings.Trim(w, "/.") == "" {
 			return true
 		}
 	}
 	return false
-}
-
-// cleanWord resolves what stands in a path without a look at it.
-func cleanWord(w string) string {
-	var out []string
-	for _, part := range strings.Split(w, "/") {
-		switch part {
-		case "", ".":
-		case "..":
-			out = out[:max(0, len(out)-1)]
-		default:
-			out = append(out, part)
-		}
-	}
-	if strings.HasPrefix(w, "~") {
-		return strings.Join(out, "/")
-	}
-	return throughProc("/" + strings.Join(out, "/"))
 }
 
 // findsAll is met by find over such a directory which deletes without a condition that narrows.
@@ -91,31 +75,42 @@ var findsAll = allOf(condition{overSystem, system.words}, deletesFound)
 
 // overSystem is met by find over such a directory without a condition that narrows.
 func overSystem(c *Command) bool {
-	roots := false
-	for i, v := range c.Args {
+	args := c.Args
+	for len(args) > 0 && (slices.Contains([]string{"-H", "-L", "-P"}, args[0].Text) || strings.HasPrefix(args[0].Text, "-O")) {
+		args = args[1:]
+	}
+	roots, named := false, false
+	for i, v := range args {
 		if strings.HasPrefix(v.Text, "-") || v.Text == "!" || v.Text == "(" {
-			rest := c.Args[i:]
-			for i, o := range rest {
-				switch o.Text {
-				case "-type":
-					if i+1 < len(rest) && strings.Trim(rest[i+1].Text, "fd,") != "" {
-						return false
-					}
-					continue
-				}
-				if i > 0 && (rest[i-1].Text == "!" || rest[i-1].Text == "-not") {
-					continue // all but some
-				}
-				switch o.Text {
-				case "-name", "-iname", "-path", "-ipath", "-regex", "-user", "-group", "-size", "-mtime", "-mmin", "-newer", "-empty", "-perm", "-inum", "-atime", "-ctime", "-nouser", "-nogroup", "-links", "-lname", "-samefile", "-amin", "-cmin", "-newermt":
-					return false
-				}
+			if narrows(args[i:]) {
+				return false
 			}
 			break
 		}
-		roots = roots || isSystem(c.in(v.Text))
+		roots, named = roots || isSystem(c.in(v.Text)), true
 	}
-	return roots
+	return roots || !named && isSystem(c.in("."))
+}
+
+// narrows says whether an expression of find's is met by some files only, by its kind of test.
+func narrows(expr []Value) bool {
+	for i := 0; i < len(expr); i++ {
+		value := first(expr[min(i+1, len(expr)):]).Text
+		switch o := expr[i].Text; {
+		case o == "!" || o == "-not": // all but some
+			i += 2
+		case o == "-exec" || o == "-execdir" || o == "-ok" || o == "-okdir":
+			for i < len(expr) && expr[i].Text != ";" && expr[i].Text != "+" {
+				i++
+			}
+		case o == "-type" && strings.Trim(value, "fd,") == "", strings.HasSuffix(o, "name") && value == "*", o == "-maxdepth", o == "-mindepth", o == "-fprint", o == "-printf":
+			i++
+		case !strings.HasPrefix(o, "-"), commands.Listed("-xdev -mount -x -depth -d -noleaf -follow -daystart -warn -nowarn -ignore_readdir_race -noignore_readdir_race -true -print -print0 -ls -delete -prune -o -or -a -and -quit", o):
+		default:
+			return true
+		}
+	}
+	return false
 }
 
 // deletesFound is met by find that deletes what it finds.
@@ -124,15 +119,46 @@ var deletesFound = when(func(c *Command) bool {
 		if v.Text == "-delete" {
 			return true
 		}
-		if (v.Text == "-exec" || v.Text == "-execdir") && i+1 < len(c.Args) {
-			switch c.Args[i+1].Text {
-			case "rm", "shred", "/bin/rm":
+		switch v.Text {
+		case "-exec", "-execdir", "-ok", "-okdir":
+			if i+1 < len(c.Args) && slices.Contains([]string{"rm", "shred", "unlink"}, path.Base(c.Args[i+1].Text)) {
 				return true
 			}
 		}
 	}
 	return false
-}, "delete", "rm", "shred")
+}, "delete", "rm", "shred", "unlink")
+
+// empties is met by rm, without -r, of all files of a directory of programs or settings.
+var empties = condition{func(c *Command) bool {
+	return slices.ContainsFunc(operandsOf(c), func(w string) bool {
+		dir, all := strings.CutSuffix(c.in(w), "/*")
+		return all && slices.Contains(programDirs, dir)
+	})
+}, system.words}
+
+// programDirs are directories without whose files nothing works.
+var programDirs = strings.Fields("/bin /sbin /lib /lib32 /lib64 /libx32 /etc /usr /usr/bin /usr/sbin /usr/lib /usr/lib64 /boot /var")
+
+// underAll is a condition on paths: the root or such a directory, or all that is in it.
+var underAll = paths{func(p string) bool {
+	p = cmp.Or(strings.TrimSuffix(p, "/*"), "/")
+	return p == "/" || slices.Contains(programDirs, p)
+}, [][]string{append(lastNames(programDirs), root)}}
+
+// removesTree is met by the code of an interpreter that removes such a directory with all that is in it.
+var removesTree = allOf(when(func(c *Command) bool {
+	for _, code := range codes(c) {
+		for _, m := range removals().FindAllStringSubmatch(code, MaxSteps) {
+			if isSystem(clean(m[1])) {
+				return true
+			}
+		}
+	}
+	return false
+}, "rmtree", "rm_rf", "rm_r", "rmsync", "rmdirsync", "remove_tree", "remove_entry_secure", "remove_dir", "rm"), condition{always.is, system.words})
+
+var removals = pathPattern(`(?i)\b(?:rmtree|rm_rf|rm_r|rm|rmSync|rmdirSync|remove_tree|remove_entry_secure|remove_dir)\s*\(?\s*["']([/~][^"']*)["']`)
 
 // lists is met by a partition editor that only tells.
 var lists = anyOf(hasFlag('l', "list"), hasFlag('d', "dump"), hasFlag('J', "json"), hasFlag('V', "verify"), hasFlag('s', "show-size"), hasFlag('s', "getsz"), hasFlag('F', "list-free"), hasFlag('x', "list-details"), hasFlag('g', "show-geometry"), hasFlag('h', "help"), hasFlag('v', "version"))
@@ -150,7 +176,11 @@ var linuxDisk = []Rule{
 			{Tool: bash, Text: "grep -rn 'mkfs.ext4 /dev/sdb' docs"},
 		},
 		On: append([]trigger{
-			{Names: []string{"mkfs", "mkfs.ext2", "mkfs.ext3", "mkfs.ext4", "mkfs.xfs", "mkfs.btrfs", "mkfs.vfat", "mkfs.fat", "mkfs.ntfs", "mkfs.exfat", "mkfs.f2fs", "mke2fs", "mkswap", "mkdosfs", "mkntfs", "newfs", "blkdiscard", "shred", "pvcreate", "badblocks"}, When: touchesPath(device)},
+			{Names: []string{"mkfs", "mkfs.ext2", "mkfs.ext3", "mkfs.ext4", "mkfs.xfs", "mkfs.btrfs", "mkfs.vfat", "mkfs.fat", "mkfs.ntfs", "mkfs.exfat", "mkfs.f2fs", "mke2fs", "mkswap", "mkdosfs", "mkntfs", "newfs", "blkdiscard", "shred", "pvcreate", "pvremove", "sg_format"}, When: touchesPath(device)},
+			{Names: []string{"badblocks"}, When: allOf(anyOf(hasFlag('w', ""), hasFlag('n', "")), touchesPath(device))},
+			{Names: []string{"mdadm"}, When: allOf(hasArg("--zero-superblock"), touchesPath(device))},
+			{Names: []string{"zpool"}, When: hasArg("destroy", "labelclear")},
+			{Names: []string{"vgremove"}, When: when(func(c *Command) bool { return len(operandsOf(c)) > 0 })},
 			{Names: []string{"wipefs"}, When: allOf(anyOf(hasFlag('a', "all"), hasFlag('o', "offset")), touchesPath(device))},
 			{Names: []string{"sgdisk"}, When: allOf(touchesPath(device), anyOf(hasFlag('Z', "zap-all"), hasFlag('o', "clear"), hasFlag('z', "zap"), hasFlag('d', "delete"), hasFlag('n', "new"), hasFlag('l', "load-backup")))},
 			{Names: []string{"sfdisk", "fdisk", "gdisk"}, When: allOf(touchesPath(device), isNot(allOf(lists, isNot(hasFlag(0, "delete")))))}, // what they do comes from their input
@@ -178,9 +208,10 @@ var linuxDisk = []Rule{
 			{Names: []string{"rm"}, When: uproots},
 			{Names: []string{"remove-item"}, When: removesSystem},
 			{Names: []string{"find"}, When: findsAll},
-			{Names: []string{"chmod", "chown", "setfacl"}, When: allOf(hasFlag('R', "recursive"), touchesPath(paths{func(p string) bool {
-				return p == "/" || p == "/*" || p == "/usr" || p == "/etc" || p == "/bin" || p == "/lib"
-			}, [][]string{{root, "usr/", "etc/", "bin/", "lib/"}}}))},
+			{Names: []string{"rm"}, When: empties},
+			{Names: interpreters, When: removesTree},
+			{Names: []string{"chmod", "chown", "chgrp", "setfacl"}, When: allOf(hasFlag('R', "recursive"), touchesPath(underAll))},
+			{Names: []string{"rsync"}, When: allOf(deletesOthers, lastIs(underAll))},
 			{Names: []string{"mv"}, When: allOf(hasArg("/dev/null"), touchesPath(system))},
 		},
 	},
@@ -192,6 +223,11 @@ var linuxDisk = []Rule{
 		On:      []trigger{{Names: []string{forkBomb}, When: when(always.is, function, "function")}},
 	},
 }
+
+// deletesOthers is met by rsync that deletes what its source has not.
+var deletesOthers = allOf(when(func(c *Command) bool {
+	return slices.ContainsFunc(c.Args, func(v Value) bool { return strings.HasPrefix(v.Text, "--del") })
+}, "--del*"), isNot(hasFlag('n', "dry-run")))
 
 // removesSystem is met by Remove-Item of such a directory, but of the home.
 var removesSystem = condition{func(c *Command) bool {
@@ -311,11 +347,23 @@ var linuxSystem = []Rule{
 			{Tool: bash, Text: `curl -s https://example.org/api | python3 -c "import sys, json; print(json.load(sys.stdin)['a'])"`}, {Tool: bash, Text: `eval "$(ssh-agent -s)"`}, {Tool: bash, Text: "cat a.sh | sh"}, {Tool: bash, Text: "curl -s https://example.org/i.sh | bash -n"},
 		},
 		On: []trigger{
-			{Names: shellNames, When: allOf(posixOnly, when(func(c *Command) bool { return !onlyChecks(c) && (fetchedIn(c) || bare(c) && piped(c)) }, fetchers.words[0]...))},
+			{Names: shellNames, When: allOf(posixOnly, when(func(c *Command) bool { return !onlyChecks(c) && (scriptFetched(c) || bare(c) && piped(c)) }, fetchers.words[0]...))},
 			{Names: interpreters, When: allOf(posixOnly, when(func(c *Command) bool {
 				return !onlyChecks(c) && (bare(c) && (piped(c) || fetchedIn(c)) || codeFetched(c))
 			}, fetchers.words[0]...))},
-			{Names: []string{"eval", "source", "."}, When: allOf(posixOnly, when(fetchedIn, fetchers.words[0]...))},
+			{Names: []string{"eval", "source", "."}, When: allOf(posixOnly, when(func(c *Command) bool {
+				return fetchedIn(c) || c.Name == "source" && strings.HasSuffix(first(c.Args).Text, "/stdin") && piped(c)
+			}, fetchers.words[0]...))},
+			{Names: interpreters, When: fetchesCode},
+			{Names: []string{"nc", "netcat", "ncat"}, When: allOf(anyOf(hasFlag('e', "exec"), hasFlag('c', "sh-exec")), when(func(c *Command) bool {
+				return slices.ContainsFunc(c.Words(), opensShell().MatchString)
+			}, anywhere("sh")...))},
+			{Names: []string{"socat"}, When: allOf(hasWord(func(w string) bool {
+				l := strings.ToLower(w)
+				return strings.HasPrefix(l, "exec:") || strings.HasPrefix(l, "system:")
+			}, "exec:", "system:"), when(func(c *Command) bool {
+				return slices.ContainsFunc(c.Words(), opensShell().MatchString)
+			}, anywhere("sh")...))},
 		},
 	},
 }
@@ -325,7 +373,11 @@ var nothing = pathPattern(`^(0|1|\d{1,2}s|0[a-zA-Z]+|1[a-zA-Z]?|1(sec|second|sec
 var posixOnly = when(func(c *Command) bool { return c.Dialect == POSIX })
 
 // fetchers print what they fetch.
-var fetchers = isNamed("curl", "wget", "wget2", "fetch", "aria2c", "lynx", "http", "https", "lwp-request", "GET")
+var fetchers = func() condition {
+	names := strings.Fields("curl wget wget2 fetch aria2c lynx links elinks w3m http https xh curlie lwp-request GET nc netcat ncat socat dig")
+	named := isNamed(append(names, connection)...)
+	return condition{named.is, [][]string{append(wordsIn(names...), "tcp", "udp")}}
+}()
 
 // piped says whether what a command reads was fetched.
 func piped(c *Command) bool {
@@ -337,6 +389,28 @@ func fetchedIn(c *Command) bool {
 	own := &Command{Args: c.Args, Reads: c.Reads}
 	return own.Made(fetchers.is)
 }
+
+// opensShell is met by a word that names a shell.
+var opensShell = pathPattern(`(^|[/:'" ])(ba|da|z|k|a|c|tc|fi)?sh\b`)
+
+// scriptFetched says whether the text or the file that a shell runs is what was fetched, or the text that it reads.
+func scriptFetched(c *Command) bool {
+	own := &Command{Args: c.Args, Reads: c.Reads}
+	if at, ok := commands.ShellText(c.Words()); at < len(c.Args) && len(c.Words()) == len(c.Args) {
+		own.Args = c.Args[at : at+1]
+		if !ok && at > 0 {
+			own.Args = c.Args[:at+1]
+		}
+	}
+	return own.Made(fetchers.is)
+}
+
+// fetchesCode is met by the code of an interpreter that fetches code and runs it.
+var fetchesCode = when(func(c *Command) bool {
+	return slices.ContainsFunc(codes(c), fetchedCode().MatchString)
+}, "urlopen", "requests", "get", "open", "openuri", "fetch", "file_get_contents", "lwp", "httpx", "http", "uri", "urllib")
+
+var fetchedCode = pathPattern(`(?is)\b(exec|eval|loadstring|instance_eval|runInThisContext|compile)\b[\s(]*[^;\n]*(urlopen\s*\(|requests\.get\s*\(|httpx\.get\s*\(|URI\.open|\bopen-uri|file_get_contents\s*\(\s*['"]https?:|\bget\s*\(?\s*['"]https?:)|\bfetch\s*\(\s*['"\x60]https?:.*\.then\s*\(\s*eval`)
 
 // onlyChecks says whether an interpreter reads a script and does not run it: its options say so, before its first operand.
 func onlyChecks(c *Command) bool {
