@@ -7,7 +7,7 @@ struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 1 << 18);
 	__uint(pinning, LIBBPF_PIN_BY_NAME);
-} moves SEC(".maps");
+} cgroup_events SEC(".maps");
 
 /* Taint that a container has from its first instruction on, also while no daemon runs: what the policy says
  * of all, and what is stored of one that is started again (B33, B45). */
@@ -15,10 +15,10 @@ struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__uint(max_entries, 16384);
-	__type(key, struct start_key);
+	__type(key, struct initial_taint_key);
 	__type(value, __u32); /* bits of taint */
 	__uint(pinning, LIBBPF_PIN_BY_NAME);
-} starts SEC(".maps");
+} initial_taint SEC(".maps");
 
 /* Processes that have left their container. What is known of one hangs on its first thread, in whose place
  * another one comes that executes something; these two stay. */
@@ -38,10 +38,10 @@ struct {
 /* Rings have no value type: this names theirs for bpf2go. */
 const struct record *unused_record __attribute__((unused));
 
-static __always_inline void tell(struct where *w, __u32 kind, struct cgroup *cg, struct task_struct *target,
-                                 __u64 from)
+static __always_inline void emit_cgroup(struct cgroup_ctx *cx, __u32 kind, struct cgroup *cg,
+                                        struct task_struct *target, __u64 from)
 {
-	struct record *r = bpf_ringbuf_reserve(&moves, sizeof(*r), 0);
+	struct record *r = bpf_ringbuf_reserve(&cgroup_events, sizeof(*r), 0);
 	if (!r) {
 		count(COUNT_LOST_CGROUP);
 		return;
@@ -49,9 +49,9 @@ static __always_inline void tell(struct where *w, __u32 kind, struct cgroup *cg,
 	__builtin_memset(r, 0, sizeof(*r));
 	r->time = bpf_ktime_get_boot_ns();
 	r->kind = kind;
-	r->container = w->container;
-	r->taint = w->taint;
-	r->grant = w->grant;
+	r->container = cx->container;
+	r->taint = cx->taint;
+	r->grant = cx->grant;
 	r->cgroup = BPF_CORE_READ(cg, kn, id);
 	r->parent = from;
 	r->tgid = bpf_get_current_pid_tgid() >> 32;
@@ -65,20 +65,20 @@ static __always_inline void tell(struct where *w, __u32 kind, struct cgroup *cg,
 }
 
 /* at is the address of a cgroup that nobody can see yet: cgroup_mkdir activates its directory afterwards. */
-__noinline int begin(__u64 at)
+__noinline int set_initial_taint(__u64 at)
 {
 	struct cgroup *cg = (struct cgroup *)at;
-	struct start_key key = {.parent = ancestor(cg, BPF_CORE_READ(cg, level) - 1)};
+	struct initial_taint_key key = {.parent = ancestor(cg, BPF_CORE_READ(cg, level) - 1)};
 	struct state fresh = {};
 	__u64 id = cgroup_id(cg);
 	struct state *parent = bpf_map_lookup_elem(&cgroups, &key.parent);
 	if (!parent || !(parent->flags & STATE_PARENT))
 		return 0;
-	__u32 *all = bpf_map_lookup_elem(&starts, &key);
+	__u32 *all = bpf_map_lookup_elem(&initial_taint, &key);
 	if (all)
 		fresh.taint = *all;
 	bpf_probe_read_kernel_str(key.name, sizeof(key.name), BPF_CORE_READ(cg, kn, name));
-	__u32 *own = bpf_map_lookup_elem(&starts, &key);
+	__u32 *own = bpf_map_lookup_elem(&initial_taint, &key);
 	if (own)
 		fresh.taint |= *own;
 	if (fresh.taint && bpf_map_update_elem(&cgroups, &id, &fresh, BPF_NOEXIST))
@@ -89,19 +89,19 @@ __noinline int begin(__u64 at)
 SEC("tp_btf/cgroup_mkdir")
 int BPF_PROG(weir_mkdir, struct cgroup *cg, const char *path)
 {
-	struct where w;
+	struct cgroup_ctx cx;
 	__u64 at = 0;
 	bpf_probe_read_kernel(&at, sizeof(at), &cg);
-	begin(at); /* before anybody walks it, and remembers */
-	walk_cgroup(&w, cg);
-	if (w.guarded)
-		tell(&w, RECORD_MKDIR, cg, 0, ancestor(cg, BPF_CORE_READ(cg, level) - 1));
+	set_initial_taint(at); /* before anybody walks it, and remembers */
+	walk_cgroup(&cx, cg);
+	if (cx.guarded)
+		emit_cgroup(&cx, RECORD_MKDIR, cg, 0, ancestor(cg, BPF_CORE_READ(cg, level) - 1));
 	return 0;
 }
 
 /* A grant that somebody else moves a task into is over before the task arrives. One that is not given yet
  * cannot be given any more: what stands in its place opens nothing, and the daemon does not replace it. */
-static __always_inline void intrude(struct where *from, struct where *to, struct cgroup *cg,
+static __always_inline void intrude(struct cgroup_ctx *from, struct cgroup_ctx *to, struct cgroup *cg,
                                     struct task_struct *target)
 {
 	struct grant over = {};
@@ -110,7 +110,7 @@ static __always_inline void intrude(struct where *from, struct where *to, struct
 		bpf_map_update_elem(&grants, &outer, &over, BPF_ANY);
 	bpf_map_update_elem(&grants, &to->grant, &over, BPF_ANY);
 	count(COUNT_INTRUDED);
-	tell(to, RECORD_INTRUDE, cg, target, 0);
+	emit_cgroup(to, RECORD_INTRUDE, cg, target, 0);
 }
 
 /* From now on tasks are asked whether they have left their container. */
@@ -124,9 +124,9 @@ static __always_inline void note_escape(void)
 
 /* escape marks the process of a task that left its container; the daemon kills it, and until
  * then it can neither make, connect nor use a socket. */
-static __always_inline void escape(struct where *from, struct cgroup *cg, struct task_struct *target)
+static __always_inline void escape(struct cgroup_ctx *from, struct cgroup *cg, struct task_struct *target)
 {
-	struct where self;
+	struct cgroup_ctx self;
 	struct left key = {.start = BPF_CORE_READ(target, group_leader, start_boottime),
 	                   .tgid = BPF_CORE_READ(target, tgid)};
 	__u32 one = 1;
@@ -138,7 +138,7 @@ static __always_inline void escape(struct where *from, struct cgroup *cg, struct
 		t->escaped = 1;
 		t->from = from->container;
 	}
-	tell(from, RECORD_ESCAPE, cg, target, from->container);
+	emit_cgroup(from, RECORD_ESCAPE, cg, target, from->container);
 	walk_current(&self);
 	if (self.guarded || target->tgid == bpf_get_current_pid_tgid() >> 32)
 		bpf_send_signal(SIGKILL);
@@ -177,19 +177,19 @@ struct moved {
 	__u64 thread;
 	__u64 last;      /* the list ends there */
 	__u64 container; /* that it is moved to, or 0 */
-	__u64 stands;    /* cgroup */
+	__u64 source;    /* cgroup */
 };
 
-static long look_at(__u32 i, struct moved *m)
+static long next_thread(__u32 i, struct moved *m)
 {
-	struct where w;
+	struct cgroup_ctx cx;
 	struct task_struct *t = (void *)m->thread;
 	__u64 cg = (__u64)cgroup_of(t);
-	if (!(BPF_CORE_READ(t, flags) & PF_EXITING) && cg != m->stands) {
-		walk_at(&w, cg);
-		if (!m->stands || (w.container && w.container != m->container))
-			m->stands = cg;
-		if (w.container && w.container != m->container)
+	if (!(BPF_CORE_READ(t, flags) & PF_EXITING) && cg != m->source) {
+		walk_at(&cx, cg);
+		if (!m->source || (cx.container && cx.container != m->container))
+			m->source = cg;
+		if (cx.container && cx.container != m->container)
 			return 1;
 	}
 	__u64 next = (__u64)BPF_CORE_READ(t, thread_node.next);
@@ -202,7 +202,7 @@ static long look_at(__u32 i, struct moved *m)
 /* The cgroup that a process leaves which is moved as a whole: of all its threads (B58), one that leaves a
  * container counts. Its first thread may have ended, which stays where it was then, and is not moved (B57);
  * if all have, nobody is: 0. */
-static __always_inline __u64 stands(struct task_struct *leader, bool threadgroup, __u64 container)
+static __always_inline __u64 source_cgroup(struct task_struct *leader, bool threadgroup, __u64 container)
 {
 	struct moved m = {.container = container,
 	                  .last = (__u64)BPF_CORE_READ(leader, signal) +
@@ -210,18 +210,18 @@ static __always_inline __u64 stands(struct task_struct *leader, bool threadgroup
 	if (!threadgroup)
 		return (__u64)cgroup_of(leader);
 	m.thread = address_of(leader);
-	bpf_loop(MAX_THREADS, look_at, &m, 0);
-	return m.stands;
+	bpf_loop(MAX_THREADS, next_thread, &m, 0);
+	return m.source;
 }
 
 SEC("fentry/cgroup_attach_task")
 int BPF_PROG(weir_attach_enter, struct cgroup *to_cg, struct task_struct *leader, bool threadgroup)
 {
-	struct where from, to;
+	struct cgroup_ctx from, to;
 	struct settings *c = configuration();
 	__u32 caller = bpf_get_current_pid_tgid() >> 32;
 	walk_cgroup(&to, to_cg);
-	__u64 at = stands(leader, threadgroup, to.container);
+	__u64 at = source_cgroup(leader, threadgroup, to.container);
 	if (!at)
 		return 0;
 	walk_at(&from, at);
@@ -243,12 +243,12 @@ SEC("tp_btf/cgroup_attach_task")
 int BPF_PROG(weir_attach_done, struct cgroup *to_cg, const char *path, struct task_struct *task,
              bool threadgroup)
 {
-	struct where to;
+	struct cgroup_ctx to;
 	struct task *t = bpf_task_storage_get(&tasks, task->group_leader, 0, 0);
 	__u64 from = t ? t->from : 0;
 	walk_cgroup(&to, to_cg); /* where a first thread that has ended is not */
 	if (from && (!to.guarded || to.container != from)) {
-		struct where left = {.container = from};
+		struct cgroup_ctx left = {.container = from};
 		__u64 id = from;
 		struct state *s = bpf_map_lookup_elem(&cgroups, &id);
 		if (s)
@@ -257,7 +257,7 @@ int BPF_PROG(weir_attach_done, struct cgroup *to_cg, const char *path, struct ta
 		return 0;
 	}
 	if (to.guarded)
-		tell(&to, RECORD_MOVE, to_cg, task, from);
+		emit_cgroup(&to, RECORD_MOVE, to_cg, task, from);
 	if (t)
 		t->from = 0;
 	return 0;
@@ -288,9 +288,9 @@ static __always_inline __u64 inherit(struct task_struct *parent, struct task_str
 
 /* A child of somebody who has left, or is just leaving, a container is killed like its parent, unless it is
  * in there. */
-static __always_inline void follow(__u64 container, struct cgroup *cg, struct task_struct *child)
+static __always_inline void escape_child(__u64 container, struct cgroup *cg, struct task_struct *child)
 {
-	struct where to, left = {.container = container};
+	struct cgroup_ctx to, left = {.container = container};
 	struct task *its = bpf_task_storage_get(&tasks, child, 0, 0);
 	walk_cgroup(&to, cg);
 	if (to.container != container)
@@ -303,7 +303,7 @@ static __always_inline void follow(__u64 container, struct cgroup *cg, struct ta
 SEC("tp_btf/sched_process_fork")
 int BPF_PROG(weir_fork, struct task_struct *parent, struct task_struct *child)
 {
-	struct where from, to;
+	struct cgroup_ctx from, to;
 	int arrives = 0;
 	__u64 left = 0;
 	struct cgroup *from_cg = cgroup_of(parent), *to_cg = cgroup_of(child);
@@ -322,7 +322,7 @@ int BPF_PROG(weir_fork, struct task_struct *parent, struct task_struct *child)
 	if (arrives)
 		arrive(child);
 	if (left)
-		follow(left, to_cg, child);
+		escape_child(left, to_cg, child);
 	return 0;
 }
 

@@ -8,7 +8,7 @@
 #define SOCK_DGRAM 2
 #define IPPROTO_TCP 6
 #define IPPROTO_UDP 17
-#define RECORDS_SIZE (1 << 20)
+#define EGRESS_EVENTS_SIZE (1 << 20)
 #define PORT_DNS 53
 #define PORT_HTTPS 443
 
@@ -45,9 +45,9 @@ struct {
 
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
-	__uint(max_entries, RECORDS_SIZE);
+	__uint(max_entries, EGRESS_EVENTS_SIZE);
 	__uint(pinning, LIBBPF_PIN_BY_NAME);
-} records SEC(".maps");
+} egress_events SEC(".maps");
 
 /* Addresses that allowed names were resolved to. */
 struct {
@@ -57,10 +57,10 @@ struct {
 	__type(key, struct lease_key);
 	__type(value, struct lease);
 	__uint(pinning, LIBBPF_PIN_BY_NAME);
-} leases SEC(".maps");
+} dns_leases SEC(".maps");
 
 /* Destinations that were listed when something was last sent there, on each processor. */
-struct listing {
+struct allow_key {
 	__u64 seq;
 	__u64 epoch;
 	__u64 sender; /* cgroup of who sends; for a packet, network namespace of its socket */
@@ -69,33 +69,33 @@ struct listing {
 	__u32 pad;
 };
 
-struct noted {
-	struct listing listing;
+struct allow_entry {
+	struct allow_key key;
 	__u32 from[4]; /* of a packet: an address of that network namespace's */
 };
 
-#define MAX_LISTINGS 64
+#define ALLOW_CACHE_SIZE 64
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, MAX_LISTINGS);
+	__uint(max_entries, ALLOW_CACHE_SIZE);
 	__type(key, __u32);
-	__type(value, struct noted);
-} listings SEC(".maps");
+	__type(value, struct allow_entry);
+} allow_cache SEC(".maps");
 
-static __always_inline struct noted *find_listing(const struct listing *now)
+static __always_inline struct allow_entry *find_allowed(const struct allow_key *now)
 {
 	const __u32 *a = (const __u32 *)now->dest.addr;
 	__u32 slot = slot_of((__u64)(a[0] ^ a[1] ^ a[2] ^ a[3]) << 16 ^ now->dest.port ^ now->socket);
-	return bpf_map_lookup_elem(&listings, &slot);
+	return bpf_map_lookup_elem(&allow_cache, &slot);
 }
 
 /* from: of a packet, or 0. */
-static __always_inline int was_listed(struct noted *n, const struct listing *now, const __u32 *from)
+static __always_inline int was_allowed(struct allow_entry *n, const struct allow_key *now, const __u32 *from)
 {
 	if (!n || !now->epoch)
 		return 0;
-	struct listing *l = &n->listing;
+	struct allow_key *l = &n->key;
 	const __u64 *x = (const __u64 *)now, *y = (const __u64 *)l;
 	__u64 seq = read_seq(&l->seq);
 	if ((x[1] ^ y[1]) | (x[2] ^ y[2]) | (x[3] ^ y[3]) | (x[4] ^ y[4]) | (x[5] ^ y[5]) | (x[6] ^ y[6]))
@@ -106,9 +106,10 @@ static __always_inline int was_listed(struct noted *n, const struct listing *now
 	return same_seq(&l->seq, seq);
 }
 
-static __always_inline void note_listed(struct noted *n, const struct listing *now, const __u32 *from)
+static __always_inline void cache_allowed(struct allow_entry *n, const struct allow_key *now,
+                                          const __u32 *from)
 {
-	struct listing *l = &n->listing;
+	struct allow_key *l = &n->key;
 	if (!n || !now->epoch || !begin_write(&l->seq))
 		return;
 	l->epoch = now->epoch;
@@ -168,7 +169,7 @@ static __always_inline int opens(struct rules *rules, __u32 port, __u32 proto)
 	return 0;
 }
 
-__noinline int listed(struct prefix *at, __u32 port, __u32 proto)
+__noinline int policy_allows(struct prefix *at, __u32 port, __u32 proto)
 {
 	if (!at)
 		return 0;
@@ -177,14 +178,14 @@ __noinline int listed(struct prefix *at, __u32 port, __u32 proto)
 	return rules ? opens(rules, port, proto) : 0;
 }
 
-/* named says whether an allowed name leads there now. */
-__noinline int named(struct where *w, struct dest *d)
+/* name_allows says whether an allowed name leads there now. */
+__noinline int name_allows(struct cgroup_ctx *cx, struct dest *d)
 {
-	if (!w || !d)
+	if (!cx || !d)
 		return 0;
-	struct lease_key key = {.container = w->container};
+	struct lease_key key = {.container = cx->container};
 	__builtin_memcpy(key.addr, d->addr, sizeof(key.addr));
-	struct lease *l = bpf_map_lookup_elem(&leases, &key);
+	struct lease *l = bpf_map_lookup_elem(&dns_leases, &key);
 	if (!l || l->expires <= bpf_ktime_get_boot_ns())
 		return 0;
 	return opens(&l->rules, d->port, d->proto);
@@ -207,34 +208,34 @@ static __always_inline struct grant *open_grant(__u64 id, const struct dest *d, 
 /* judge says why d is open (below REASON_TAINTED) or shut (from there on).
  * marked is the grant of the socket; it counts for whoever is in that grant or
  * owns it (B44). A packet has no such person: tgid is 0 there. */
-__noinline int judge(struct where *w, struct dest *d, __u64 marked, __u32 tgid)
+__noinline int judge(struct cgroup_ctx *cx, struct dest *d, __u64 marked, __u32 tgid)
 {
-	if (!w || !d)
+	if (!cx || !d)
 		return REASON_SEALED;
-	struct policy *p = policy_of(w);
+	struct policy *p = policy_of(cx);
 	if (!p)
 		return REASON_SEALED;
-	if (w->deep)
+	if (cx->deep)
 		return p->mode == MODE_OBSERVE ? REASON_OBSERVED : REASON_DEPTH;
-	if (!w->taint && p->mode != MODE_SEAL)
+	if (!cx->taint && p->mode != MODE_SEAL)
 		return REASON_UNTAINTED;
 	if (is_loopback(d))
 		return REASON_LOOPBACK;
 	if (p->mode == MODE_SEAL)
 		return REASON_SEALED;
-	struct prefix key = {.bits = 64 + 128, .policy = w->policy, .generation = p->generation};
+	struct prefix key = {.bits = 64 + 128, .policy = cx->policy, .generation = p->generation};
 	__builtin_memcpy(key.addr, d->addr, sizeof(key.addr));
-	if (listed(&key, d->port, d->proto))
+	if (policy_allows(&key, d->port, d->proto))
 		return REASON_LISTED;
-	if (named(w, d))
+	if (name_allows(cx, d))
 		return REASON_NAMED;
-	if (open_grant(w->grant, d, tgid != 0, w->taint))
+	if (open_grant(cx->grant, d, tgid != 0, cx->taint))
 		return REASON_GRANTED;
-	if (open_grant(w->outer, d, tgid != 0, w->taint)) {
-		w->grant = w->outer; /* the one that it is charged to */
+	if (open_grant(cx->outer, d, tgid != 0, cx->taint)) {
+		cx->grant = cx->outer; /* the one that it is charged to */
 		return REASON_GRANTED;
 	}
-	struct grant *g = open_grant(marked, d, tgid != 0, w->taint);
+	struct grant *g = open_grant(marked, d, tgid != 0, cx->taint);
 	if (g && (!tgid || g->owner == tgid || g->owner == OWNER_ANYBODY))
 		return REASON_GRANTED;
 	return p->mode == MODE_OBSERVE ? REASON_OBSERVED : REASON_TAINTED;
@@ -245,33 +246,33 @@ static __always_inline int is_open(int reason)
 	return reason < REASON_TAINTED;
 }
 
-/* Not 0: the reader of records waits to be woken. Else it looks by itself every few milliseconds. */
+/* Not 0: the reader of egress_events waits to be woken. Else it looks by itself every few milliseconds. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);
 	__type(key, __u32);
 	__type(value, __u32);
 	__uint(pinning, LIBBPF_PIN_BY_NAME);
-} dozing SEC(".maps");
+} reader_idle SEC(".maps");
 
 static __always_inline __u64 wakeup(void *ring, __u64 size)
 {
 	__u32 zero = 0;
-	volatile __u32 *waits = bpf_map_lookup_elem(&dozing, &zero);
+	volatile __u32 *waits = bpf_map_lookup_elem(&reader_idle, &zero);
 	return (waits && *waits) || bpf_ringbuf_query(ring, BPF_RB_AVAIL_DATA) > size / 2
 	           ? BPF_RB_FORCE_WAKEUP
 	           : BPF_RB_NO_WAKEUP;
 }
 
-static __always_inline void describe(struct record *r, struct where *w, __u32 kind, __u32 reason)
+static __always_inline void describe(struct record *r, struct cgroup_ctx *cx, __u32 kind, __u32 reason)
 {
 	__builtin_memset(r, 0, sizeof(*r));
 	r->time = bpf_ktime_get_boot_ns();
 	r->kind = kind;
 	r->reason = reason;
-	r->container = w->container;
-	r->grant = w->grant;
-	r->taint = w->taint;
+	r->container = cx->container;
+	r->grant = cx->grant;
+	r->taint = cx->taint;
 }
 
 /* Who asks; only for programs that run in the asker's own context. */
@@ -285,20 +286,20 @@ static __always_inline void describe_current(struct record *r)
 }
 
 /* Tells the daemon; losing it is counted and changes no verdict (B31). */
-__noinline int tell(struct where *w, struct dest *d, __u32 kind, __u32 reason, __u64 cookie)
+__noinline int emit(struct cgroup_ctx *cx, struct dest *d, __u32 kind, __u32 reason, __u64 cookie)
 {
-	if (!w || !d)
+	if (!cx || !d)
 		return 0;
-	struct record *r = bpf_ringbuf_reserve(&records, sizeof(*r), 0);
+	struct record *r = bpf_ringbuf_reserve(&egress_events, sizeof(*r), 0);
 	if (!r) {
 		count(COUNT_LOST_RECORD);
 		return 0;
 	}
-	describe(r, w, kind, reason);
+	describe(r, cx, kind, reason);
 	describe_current(r);
 	r->cookie = cookie;
 	r->dest = *d;
-	bpf_ringbuf_submit(r, wakeup(&records, RECORDS_SIZE));
+	bpf_ringbuf_submit(r, wakeup(&egress_events, EGRESS_EVENTS_SIZE));
 	return 0;
 }
 

@@ -91,10 +91,10 @@ static __always_inline int holdable_call(struct task_struct *t)
 }
 
 /* A tracer would see each signal, and could let its tracee go on. */
-static __always_inline int holdable(struct where *w, struct policy *p)
+static __always_inline int holdable(struct cgroup_ctx *cx, struct policy *p)
 {
 	struct task_struct *t = bpf_get_current_task_btf();
-	return is_command(w, p) && holdable_call(t) && !BPF_CORE_READ(t, ptrace);
+	return is_command(cx, p) && holdable_call(t) && !BPF_CORE_READ(t, ptrace);
 }
 
 /* What it runs: for finding its exec event, and for claims. */
@@ -168,23 +168,23 @@ static __always_inline int restart(struct hold *h, struct hold_key *key)
 		            ? HOLD_STOPPED
 		            : HOLD_FROZEN;
 	/* who was frozen or answered meanwhile is not continued by anybody else */
-	if (state != HOLD_STOPPED || bpf_map_lookup_elem(&holds, key) != h)
+	if (state != HOLD_STOPPED || bpf_map_lookup_elem(&held, key) != h)
 		bpf_send_signal_thread(SIGCONT);
 	return RESTART;
 }
 
 /* Puts the question, once per process and destination; and once more when a process that was frozen for it
  * goes on with its call: it was thawed for another thread's verdict, or by somebody who may. */
-__noinline int question(struct where *w, struct dest *d, __u64 cookie)
+__noinline int question(struct cgroup_ctx *cx, struct dest *d, __u64 cookie)
 {
-	if (!w || !d)
+	if (!cx || !d)
 		return REFUSE;
-	struct policy *p = policy_of(w);
+	struct policy *p = policy_of(cx);
 	if (!p)
 		return REFUSE;
 	struct hold_key key = {.tgid = bpf_get_current_pid_tgid() >> 32, .dest = *d};
 	struct hold hold = {.start = started(), .since = bpf_ktime_get_boot_ns()};
-	struct hold *old = bpf_map_lookup_elem(&holds, &key);
+	struct hold *old = bpf_map_lookup_elem(&held, &key);
 	if (old && old->start == hold.start) {
 		if (old->verdict == HOLD_DENIED || old->state == HOLD_FAILED)
 			return REFUSE;
@@ -192,9 +192,10 @@ __noinline int question(struct where *w, struct dest *d, __u64 cookie)
 		if (old->state == HOLD_RESTARTS && is_alone() && old->restarts < TURN_RESTARTS)
 			return restart(old, &key);
 		if (!is_command(
-		        w, p)) /* nobody answers any more: the next daemon is to know that it does not wait */
+		        cx,
+		        p)) /* nobody answers any more: the next daemon is to know that it does not wait */
 			old->state = HOLD_FAILED;
-		if (old->state == HOLD_FAILED || !holdable(w, p))
+		if (old->state == HOLD_FAILED || !holdable(cx, p))
 			return REFUSE;
 		if (old->state != HOLD_FROZEN)
 			return restart(old, &key);
@@ -203,11 +204,11 @@ __noinline int question(struct where *w, struct dest *d, __u64 cookie)
 			return restart(old, &key);
 	} else {
 		if (old)
-			bpf_map_delete_elem(&holds, &key);
-		if (holdable(w, p))
+			bpf_map_delete_elem(&held, &key);
+		if (holdable(cx, p))
 			hold.state = begin_wait(&hold);
-		int failed = bpf_map_update_elem(&holds, &key, &hold, BPF_NOEXIST);
-		old = bpf_map_lookup_elem(&holds, &key);
+		int failed = bpf_map_update_elem(&held, &key, &hold, BPF_NOEXIST);
+		old = bpf_map_lookup_elem(&held, &key);
 		if (!old) {
 			count(COUNT_LOST_ASK);
 			return REFUSE;
@@ -221,14 +222,14 @@ __noinline int question(struct where *w, struct dest *d, __u64 cookie)
 			                                                              : restart(old, &key);
 		}
 	}
-	struct record *r = bpf_ringbuf_reserve(&asks, sizeof(*r), 0);
+	struct record *r = bpf_ringbuf_reserve(&hold_reqs, sizeof(*r), 0);
 	if (!r) {
 		count(COUNT_LOST_ASK);
-		bpf_map_delete_elem(&holds, &key);
+		bpf_map_delete_elem(&held, &key);
 		return REFUSE;
 	}
 	int held = old->state != HOLD_FAILED;
-	describe(r, w, held ? RECORD_HOLD : RECORD_ASK, REASON_TAINTED);
+	describe(r, cx, held ? RECORD_HOLD : RECORD_ASK, REASON_TAINTED);
 	describe_current(r);
 	identify(r);
 	r->dest = *d;
@@ -241,9 +242,9 @@ __noinline int question(struct where *w, struct dest *d, __u64 cookie)
 	return held ? RESTART : REFUSE;
 }
 
-__noinline int take(struct where *w, struct claim_key *at, __u64 cookie)
+__noinline int take(struct cgroup_ctx *cx, struct claim_key *at, __u64 cookie)
 {
-	if (!w || !at)
+	if (!cx || !at)
 		return 0;
 	struct claim_key key = *at; /* 6.1 takes map keys from the stack only */
 	struct claim *found = bpf_map_lookup_elem(&claims, &key);
@@ -255,7 +256,7 @@ __noinline int take(struct where *w, struct claim_key *at, __u64 cookie)
 	    .expires = now + found->ttl, .bytes = found->bytes, .owner = bpf_get_current_pid_tgid() >> 32};
 	g.taint = found->taint;
 	/* of two that try at once, only one deletes: used once (G16) */
-	if (bpf_map_delete_elem(&claims, &key) || until <= now || (w->taint & ~g.taint))
+	if (bpf_map_delete_elem(&claims, &key) || until <= now || (cx->taint & ~g.taint))
 		return 0;
 	struct grant *other = bpf_map_lookup_elem(&grants, &id);
 	if (other && other->owner != g.owner)
@@ -272,18 +273,18 @@ __noinline int take(struct where *w, struct claim_key *at, __u64 cookie)
 	if (bpf_map_update_elem(&grant_dests, &open, &use, BPF_ANY) ||
 	    bpf_map_update_elem(&socks, &cookie, &m, BPF_ANY))
 		return 0;
-	w->grant = id;
-	tell(w, &key.dest, RECORD_CLAIM, REASON_GRANTED, cookie);
+	cx->grant = id;
+	emit(cx, &key.dest, RECORD_CLAIM, REASON_GRANTED, cookie);
 	return 1;
 }
 
 /* An approval that came after the call had failed, claimed by the next try, as long as that runs what was
  * asked about for the same user, and nobody else decides what it does (B30). */
-__noinline int claimed(struct where *w, struct dest *d, __u64 cookie)
+__noinline int claimed(struct cgroup_ctx *cx, struct dest *d, __u64 cookie)
 {
-	if (!w || !d)
+	if (!cx || !d)
 		return 0;
-	struct claim_key key = {.container = w->container, .dest = *d, .kind = CLAIM_PROCESS};
+	struct claim_key key = {.container = cx->container, .dest = *d, .kind = CLAIM_PROCESS};
 	struct task_struct *t = bpf_get_current_task_btf();
 	if (t->ptrace)
 		return 0;
@@ -296,37 +297,37 @@ __noinline int claimed(struct where *w, struct dest *d, __u64 cookie)
 		key.device = id->device;
 		key.tag |= (id->inode ^ id->argv_hash) << 32;
 	}
-	if (take(w, &key, cookie))
+	if (take(cx, &key, cookie))
 		return 1;
 	if (!id || !id->argv_hash)
 		return 0;
 	key.kind = CLAIM_COMMAND;
 	key.id = id->inode;
 	key.tag = id->argv_hash;
-	return take(w, &key, cookie);
+	return take(cx, &key, cookie);
 }
 
 /* What a grant lets through is marked, for the packets of a socket older than it. */
-static __always_inline void mark(struct where *w, const struct dest *d, __u64 cookie)
+static __always_inline void mark(struct cgroup_ctx *cx, const struct dest *d, __u64 cookie)
 {
-	if (!w->grant || !cookie)
+	if (!cx->grant || !cookie)
 		return;
-	struct mark m = {.grant = w->grant, .dest = *d};
+	struct mark m = {.grant = cx->grant, .dest = *d};
 	bpf_map_update_elem(&socks, &cookie, &m, BPF_ANY);
 }
 
-__noinline int decide(struct where *w, struct dest *d, __u64 cookie, __u32 counter, __u32 ask)
+__noinline int decide(struct cgroup_ctx *cx, struct dest *d, __u64 cookie, __u32 counter, __u32 ask)
 {
-	if (!w || !d)
+	if (!cx || !d)
 		return REFUSE;
 	struct mark *m = bpf_map_lookup_elem(&socks, &cookie);
 	__u64 marked = m ? m->grant : 0;
-	int reason = judge(w, d, marked, bpf_get_current_pid_tgid() >> 32);
-	if (reason == REASON_GRANTED && w->grant != marked)
-		mark(w, d, cookie);
+	int reason = judge(cx, d, marked, bpf_get_current_pid_tgid() >> 32);
+	if (reason == REASON_GRANTED && cx->grant != marked)
+		mark(cx, d, cookie);
 	if (is_open(reason)) {
 		if (counter == COUNT_DENIED_CONNECT || reason == REASON_OBSERVED)
-			tell(w, d, RECORD_CONNECT, reason, cookie);
+			emit(cx, d, RECORD_CONNECT, reason, cookie);
 		return reason == REASON_LISTED ? PASS_LISTED : PASS;
 	}
 	if (reason == REASON_TAINTED && d->proto == IPPROTO_UDP && d->port == PORT_HTTPS)
@@ -334,18 +335,19 @@ __noinline int decide(struct where *w, struct dest *d, __u64 cookie, __u32 count
 	if (reason == REASON_TAINTED && ask)
 		return UNSETTLED;
 	count(counter);
-	return refuse(w, d, cookie, reason);
+	return refuse(cx, d, cookie, reason);
 }
 
 /* Apart from decide, or the calls would need more stack than a program has. */
-static __always_inline int settle(struct where *w, struct dest *d, __u64 cookie, __u32 counter, __u32 ask)
+static __always_inline int settle(struct cgroup_ctx *cx, struct dest *d, __u64 cookie, __u32 counter,
+                                  __u32 ask)
 {
-	int outcome = decide(w, d, cookie, counter, ask);
+	int outcome = decide(cx, d, cookie, counter, ask);
 	if (outcome != UNSETTLED)
 		return outcome;
-	if (claimed(w, d, cookie))
+	if (claimed(cx, d, cookie))
 		return PASS;
-	outcome = question(w, d, cookie);
+	outcome = question(cx, d, cookie);
 	if (outcome == REFUSE)
 		count(counter);
 	return outcome;
@@ -360,33 +362,34 @@ static __always_inline int finish(int outcome)
 	ANSWER(-EPERM);
 }
 
-static __always_inline int is_sealed(struct where *w)
+static __always_inline int is_sealed(struct cgroup_ctx *cx)
 {
-	struct policy *p = policy_of(w);
+	struct policy *p = policy_of(cx);
 	return !p || p->mode == MODE_SEAL;
 }
 
-static __always_inline int is_observed(struct where *w)
+static __always_inline int is_observed(struct cgroup_ctx *cx)
 {
-	struct policy *p = policy_of(w);
+	struct policy *p = policy_of(cx);
 	return p && p->mode == MODE_OBSERVE;
 }
 
-/* free: nothing stands against w, by taint, mode or depth. */
-static __always_inline int is_free(struct where *w)
+/* free: nothing stands against cx, by taint, mode or depth. */
+static __always_inline int is_free(struct cgroup_ctx *cx)
 {
-	return !w->guarded || (!w->taint && !w->deep && !is_sealed(w));
+	return !cx->guarded || (!cx->taint && !cx->deep && !is_sealed(cx));
 }
 
 /* deny, or only say so. */
-static __always_inline int deny(struct where *w, struct dest *d, __u64 cookie, __u32 counter, __u32 reason)
+static __always_inline int deny(struct cgroup_ctx *cx, struct dest *d, __u64 cookie, __u32 counter,
+                                __u32 reason)
 {
-	if (is_observed(w)) {
-		tell(w, d, RECORD_CONNECT, REASON_OBSERVED, cookie);
+	if (is_observed(cx)) {
+		emit(cx, d, RECORD_CONNECT, REASON_OBSERVED, cookie);
 		return PASS;
 	}
 	count(counter);
-	return refuse(w, d, cookie, reason);
+	return refuse(cx, d, cookie, reason);
 }
 
 static __always_inline int allowed_type(__u16 family, int type, int proto)
@@ -418,19 +421,19 @@ static __always_inline int netlink_to_kernel(struct sock *sk, const void *name, 
 SEC("fmod_ret/security_socket_create")
 int BPF_PROG(weir_create, int family, int type, int protocol, int kern)
 {
-	struct where w;
-	walk_current(&w);
+	struct cgroup_ctx cx;
+	walk_current(&cx);
 	if (kern)
 		ANSWER(0);
-	if (escaped(w.container))
+	if (escaped(cx.container))
 		return finish(REFUSE);
-	if (!w.guarded)
+	if (!cx.guarded)
 		return finish(PASS);
-	if (is_free(&w) || allowed_type(family, type, protocol))
+	if (is_free(&cx) || allowed_type(family, type, protocol))
 		ANSWER(0);
 	/* family and type stand in the record: a socket has no destination yet */
 	struct dest d = {.addr = {family, type}, .proto = protocol};
-	if (deny(&w, &d, 0, COUNT_DENIED_SOCKET, REASON_FAMILY) == PASS)
+	if (deny(&cx, &d, 0, COUNT_DENIED_SOCKET, REASON_FAMILY) == PASS)
 		ANSWER(0);
 	/* PAM lets sudo and su go on when the kernel has no audit, not when it forbids it */
 	if (family == AF_NETLINK && protocol == NETLINK_AUDIT)
@@ -446,11 +449,11 @@ static __always_inline __u64 netns_of(struct sock *sk)
 SEC("fmod_ret/security_socket_connect")
 int BPF_PROG(weir_connect, struct socket *sock, struct sockaddr *address, int addrlen)
 {
-	struct where w;
-	walk_current(&w);
-	if (escaped(w.container))
+	struct cgroup_ctx cx;
+	walk_current(&cx);
+	if (escaped(cx.container))
 		return finish(REFUSE);
-	if (!w.guarded)
+	if (!cx.guarded)
 		return finish(PASS);
 	struct sock *sk = sock->sk;
 	if (!sk)
@@ -464,28 +467,28 @@ int BPF_PROG(weir_connect, struct socket *sock, struct sockaddr *address, int ad
 	__u16 type = sk->sk_type;
 	if (family != AF_INET && family != AF_INET6) {
 		/* what is sent without a name goes there, also where that changes once it was judged */
-		if (is_free(&w) ||
+		if (is_free(&cx) ||
 		    (allowed_type(family, type, proto) && netlink_to_kernel(sk, address, addrlen)))
 			ANSWER(0);
 		d.addr[0] = family;
-		return finish(deny(&w, &d, cookie, COUNT_DENIED_CONNECT, REASON_FAMILY));
+		return finish(deny(&cx, &d, cookie, COUNT_DENIED_CONNECT, REASON_FAMILY));
 	}
-	if (!is_free(&w) && !inside(&w, BPF_CORE_READ(sk, sk_cgrp_data.cgroup)))
-		return finish(deny(&w, &d, cookie, COUNT_DENIED_CONNECT, REASON_OUTSIDE));
+	if (!is_free(&cx) && !inside(&cx, BPF_CORE_READ(sk, sk_cgrp_data.cgroup)))
+		return finish(deny(&cx, &d, cookie, COUNT_DENIED_CONNECT, REASON_OUTSIDE));
 	int read = read_address(&d, address, addrlen, 0);
 	/* sends nothing: the first send is judged; but where a name leads is written into the connect */
 	if (read == 0 || (type == SOCK_DGRAM && proto == IPPROTO_UDP &&
-	                  (is_free(&w) || read < 0 || !d.port || !stands(&w, &d))))
+	                  (is_free(&cx) || read < 0 || !d.port || !is_synthetic(&cx, &d))))
 		ANSWER(0);
-	if (!is_free(&w) && (read < 0 || !allowed_type(family, type, proto)))
-		return finish(deny(&w, &d, cookie, COUNT_DENIED_CONNECT, REASON_UNREADABLE));
-	if (is_free(&w)) {
-		tell(&w, &d, RECORD_CONNECT, REASON_UNTAINTED, cookie);
+	if (!is_free(&cx) && (read < 0 || !allowed_type(family, type, proto)))
+		return finish(deny(&cx, &d, cookie, COUNT_DENIED_CONNECT, REASON_UNREADABLE));
+	if (is_free(&cx)) {
+		emit(&cx, &d, RECORD_CONNECT, REASON_UNTAINTED, cookie);
 		ANSWER(0);
 	}
-	if (resolver_for(&w, &d, netns_of(sk)))
+	if (resolver_for(&cx, &d, netns_of(sk)))
 		ANSWER(0); /* the connect is rewritten; else weir_packet drops it */
-	return finish(settle(&w, &d, cookie, COUNT_DENIED_CONNECT, 1));
+	return finish(settle(&cx, &d, cookie, COUNT_DENIED_CONNECT, 1));
 }
 
 /* It has a name of its own, which may be rewritten. TCP ignores one but in fast open. */
@@ -520,17 +523,17 @@ static __always_inline int read_target(struct dest *d, struct sock *sk, struct m
 SEC("fmod_ret/security_socket_sendmsg")
 int BPF_PROG(weir_sendmsg, struct socket *sock, struct msghdr *msg, int size)
 {
-	struct where w;
-	struct listing now = {.epoch = current_epoch()};
-	struct noted *last = 0;
+	struct cgroup_ctx cx;
+	struct allow_key now = {.epoch = current_epoch()};
+	struct allow_entry *last = 0;
 	struct dest *d = &now.dest;
-	walk_current(&w);
-	if (escaped(w.container))
+	walk_current(&cx);
+	if (escaped(cx.container))
 		return finish(REFUSE);
-	if (!w.guarded)
+	if (!cx.guarded)
 		return finish(PASS);
 	struct sock *sk = sock->sk;
-	if (is_free(&w) || !sk)
+	if (is_free(&cx) || !sk)
 		ANSWER(0);
 	__u16 family = sk->__sk_common.skc_family, type = sk->sk_type, proto = sk->sk_protocol;
 	int read = 0;
@@ -539,48 +542,48 @@ int BPF_PROG(weir_sendmsg, struct socket *sock, struct msghdr *msg, int size)
 		read = read_target(d, sk, msg);
 		if (joins(sk, msg)) {
 			__u64 own = bpf_get_socket_cookie(sk);
-			if (deny(&w, d, own, COUNT_DENIED_SEND, REASON_UNREADABLE) == PASS)
+			if (deny(&cx, d, own, COUNT_DENIED_SEND, REASON_UNREADABLE) == PASS)
 				ANSWER(0);
 			ANSWER(-EOPNOTSUPP); /* clients do without, then */
 		}
-		now.sender = w.cgroup;
+		now.sender = cx.cgroup;
 		now.socket = sk->sk_cgrp_data.cgroup->kn->id;
-		last = find_listing(&now);
-		if (read > 0 && was_listed(last, &now, 0))
+		last = find_allowed(&now);
+		if (read > 0 && was_allowed(last, &now, 0))
 			ANSWER(0);
 	}
 	__u64 cookie = bpf_get_socket_cookie(sk);
-	if (!inside(&w, BPF_CORE_READ(sk, sk_cgrp_data.cgroup))) {
+	if (!inside(&cx, BPF_CORE_READ(sk, sk_cgrp_data.cgroup))) {
 		if (family == AF_UNIX && arriving())
 			ANSWER(0);
-		return finish(deny(&w, d, cookie, COUNT_DENIED_SEND, REASON_OUTSIDE));
+		return finish(deny(&cx, d, cookie, COUNT_DENIED_SEND, REASON_OUTSIDE));
 	}
 	if (!allowed_type(family, type, proto)) {
 		d->addr[0] = family;
-		return finish(deny(&w, d, cookie, COUNT_DENIED_SEND, REASON_FAMILY));
+		return finish(deny(&cx, d, cookie, COUNT_DENIED_SEND, REASON_FAMILY));
 	}
 	if (family == AF_UNIX) {
-		if (type == SOCK_DGRAM || flows_inside(&w, sk)) /* weir_unix_send judges each datagram */
+		if (type == SOCK_DGRAM || flows_inside(&cx, sk)) /* weir_unix_send judges each datagram */
 			ANSWER(0);
 		d->addr[0] = family;
-		return finish(deny(&w, d, cookie, COUNT_DENIED_UNIX, REASON_OUTSIDE));
+		return finish(deny(&cx, d, cookie, COUNT_DENIED_UNIX, REASON_OUTSIDE));
 	}
 	if (family == AF_NETLINK) {
 		if (netlink_to_kernel(sk, msg->msg_name, msg->msg_namelen))
 			ANSWER(0);
 		d->addr[0] = family;
-		return finish(deny(&w, d, cookie, COUNT_DENIED_SEND, REASON_FAMILY));
+		return finish(deny(&cx, d, cookie, COUNT_DENIED_SEND, REASON_FAMILY));
 	}
 	if (!last)
 		read = read_target(d, sk, msg);
 	if (read < 0)
-		return finish(deny(&w, d, cookie, COUNT_DENIED_SEND, REASON_UNREADABLE));
+		return finish(deny(&cx, d, cookie, COUNT_DENIED_SEND, REASON_UNREADABLE));
 	if (!read)
 		ANSWER(0); /* not connected: the kernel refuses */
-	if (is_addressed(sk, msg) && resolver_for(&w, d, netns_of(sk)))
+	if (is_addressed(sk, msg) && resolver_for(&cx, d, netns_of(sk)))
 		ANSWER(0);
-	int outcome = settle(&w, d, cookie, COUNT_DENIED_SEND, type == SOCK_DGRAM);
+	int outcome = settle(&cx, d, cookie, COUNT_DENIED_SEND, type == SOCK_DGRAM);
 	if (last && outcome == PASS_LISTED)
-		note_listed(last, &now, 0);
+		cache_allowed(last, &now, 0);
 	return finish(outcome);
 }

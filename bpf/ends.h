@@ -21,23 +21,23 @@ static __always_inline enum unix_end end_of(struct sock *sk)
 	return end ? *end : 0;
 }
 
-/* heard_inside: who hears sk, which w's container made: what connects to it, or is sent to it, stays there.
+/* heard_inside: who hears sk, which cx's container made: what connects to it, or is sent to it, stays there.
  */
-static __always_inline int heard_inside(struct where *w, struct sock *sk)
+static __always_inline int heard_inside(struct cgroup_ctx *cx, struct sock *sk)
 {
 	enum unix_end end = end_of(sk);
-	return end != UNIX_OUTSIDE && (end == UNIX_OWN || !(w->guarded & GUARDED_LATE));
+	return end != UNIX_OUTSIDE && (end == UNIX_OWN || !(cx->guarded & GUARDED_LATE));
 }
 
 /* flows_inside: the same of what is sent on a connected socket. Of a connection that is accepted only the
  * other end was seen to be made. */
-static __always_inline int flows_inside(struct where *w, struct sock *sk)
+static __always_inline int flows_inside(struct cgroup_ctx *cx, struct sock *sk)
 {
 	struct sock *peer = BPF_CORE_READ((struct unix_sock *)sk, peer);
 	enum unix_end near = end_of(sk), far = peer ? end_of(peer) : 0;
 	if (near == UNIX_OUTSIDE || far == UNIX_OUTSIDE)
 		return 0;
-	if (!(w->guarded & GUARDED_LATE) || near == UNIX_OWN || far == UNIX_OWN)
+	if (!(cx->guarded & GUARDED_LATE) || near == UNIX_OWN || far == UNIX_OWN)
 		return 1;
 	/* nobody hears it; the kernel says so */
 	return peer && BPF_CORE_READ(peer, __sk_common.skc_state) == TCP_CLOSE;

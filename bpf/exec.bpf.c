@@ -270,28 +270,28 @@ static __always_inline void read_exe(struct exec *e, struct file *f)
 
 /* review: exec. What must not be stopped runs sealed; what would be and has no room for the question is
  * killed, or a flood of questions would have commands run that nobody judged. */
-__noinline int review(struct where *w)
+__noinline int review(struct cgroup_ctx *cx)
 {
 	__u32 zero = 0;
 	struct scratch *s = bpf_map_lookup_elem(&scratches, &zero);
-	if (!w || !s || !w->taint)
+	if (!cx || !s || !cx->taint)
 		return 0;
 	struct exec *e = &s->exec;
-	struct policy *p = policy_of(w);
+	struct policy *p = policy_of(cx);
 	struct task_struct *t = bpf_get_current_task_btf();
 	/* it is seen to stop: a shell would take the job from the terminal */
-	if (!p || !(p->flags & POLICY_REVIEW) || p->mode == MODE_OBSERVE || !is_command(w, p) ||
+	if (!p || !(p->flags & POLICY_REVIEW) || p->mode == MODE_OBSERVE || !is_command(cx, p) ||
 	    BPF_CORE_READ(t, signal, tty))
 		return 0;
 	struct hold_key key = {.tgid = e->tgid};
 	struct hold hold = {.start = e->start, .since = bpf_ktime_get_boot_ns(), .state = HOLD_STOPPED};
-	struct record *r = bpf_ringbuf_reserve(&asks, sizeof(*r), 0);
+	struct record *r = bpf_ringbuf_reserve(&hold_reqs, sizeof(*r), 0);
 	if (!r) {
 		count(COUNT_LOST_ASK);
 		bpf_send_signal(SIGKILL);
 		return 0;
 	}
-	if (bpf_map_update_elem(&holds, &key, &hold, BPF_ANY)) {
+	if (bpf_map_update_elem(&held, &key, &hold, BPF_ANY)) {
 		count(COUNT_LOST_ASK);
 		bpf_ringbuf_discard(r, 0);
 		bpf_send_signal(SIGKILL);
@@ -336,9 +336,9 @@ static __always_inline int is_again(struct task *came, struct exec *e, struct li
 SEC("tp_btf/sched_process_exec")
 int BPF_PROG(weir_exec, struct task_struct *t, int old_pid, struct linux_binprm *bprm)
 {
-	struct where w;
-	walk_current(&w);
-	if (!w.guarded)
+	struct cgroup_ctx cx;
+	walk_current(&cx);
+	if (!cx.guarded)
 		return 0;
 	__u32 zero = 0;
 	struct scratch *s = bpf_map_lookup_elem(&scratches, &zero);
@@ -348,8 +348,8 @@ int BPF_PROG(weir_exec, struct task_struct *t, int old_pid, struct linux_binprm 
 	struct file *file = BPF_CORE_READ(t, mm, exe_file);
 	__builtin_memset(e, 0, sizeof(*e));
 	e->time = bpf_ktime_get_boot_ns();
-	e->container = w.container;
-	e->taint = w.taint;
+	e->container = cx.container;
+	e->taint = cx.taint;
 	e->cgroup = bpf_get_current_cgroup_id();
 	e->tgid = bpf_get_current_pid_tgid() >> 32;
 	e->start = BPF_CORE_READ(t, group_leader, start_boottime);
@@ -403,6 +403,6 @@ int BPF_PROG(weir_exec, struct task_struct *t, int old_pid, struct linux_binprm 
 	                  : BPF_RB_NO_WAKEUP;
 	if (bpf_ringbuf_output(&execs, s, sizeof(*e) + at, flags))
 		count(COUNT_LOST_EXEC);
-	review(&w);
+	review(&cx);
 	return 0;
 }

@@ -2,7 +2,7 @@
  * known by inode, so that no other name, mount or namespace hides one; a
  * directory's entry covers what is made in it later. */
 #include "policy.h"
-#include "stain.h"
+#include "taint.h"
 
 char LICENSE[] SEC("license") = "GPL";
 
@@ -235,7 +235,7 @@ struct ends {
 	__u32 pad;
 };
 
-__noinline int has_name(const struct ends *e, __u32 index)
+__noinline int pattern_matches(const struct ends *e, __u32 index)
 {
 	if (!e)
 		return 0;
@@ -250,8 +250,8 @@ __noinline int has_name(const struct ends *e, __u32 index)
 	return !off;
 }
 
-/* named says whether a dentry has one of the names. */
-__noinline int named(__u64 at, __u32 names, __u32 policy, __u32 generation)
+/* name_matches says whether a dentry has one of the names. */
+__noinline int name_matches(__u64 at, __u32 names, __u32 policy, __u32 generation)
 {
 	struct dentry *dentry = (struct dentry *)at;
 	struct ends e = {.policy = policy, .generation = generation};
@@ -261,19 +261,19 @@ __noinline int named(__u64 at, __u32 names, __u32 policy, __u32 generation)
 	/* what comes before a short name is masked out */
 	bpf_probe_read_kernel(e.tail, sizeof(e.tail), name + e.length - PART);
 	for (int i = 0; i < MAX_NAMES; i++)
-		if ((names >> i & 1) && has_name(&e, i))
+		if ((names >> i & 1) && pattern_matches(&e, i))
 			return 1;
 	return 0;
 }
 
-/* listed walks up to the root, by the file system alone or by mounts too. */
-__noinline int listed(const struct match *from)
+/* path_is_secret walks up to the root, by the file system alone or by mounts too. */
+__noinline int path_is_secret(const struct match *from)
 {
 	if (!from)
 		return SECRET_NONE;
 	struct match m = *from; /* bpf_loop wants it on this stack */
 	bpf_loop(MAX_STEPS, match_step, &m, 0);
-	if (m.found || (m.names && named(m.leaf, m.names, m.policy, m.generation)))
+	if (m.found || (m.names && name_matches(m.leaf, m.names, m.policy, m.generation)))
 		return SECRET_OPENED;
 	return m.ended ? SECRET_NONE : SECRET_DEEP;
 }
@@ -294,10 +294,11 @@ static __always_inline __u64 number(const void *pointer)
 	return value;
 }
 
-/* secret looks a file up in the lists of w's policy. */
-static __always_inline int secret(struct where *w, struct dentry *dentry, struct mount *mount, int moves)
+/* secret looks a file up in the lists of cx's policy. */
+static __always_inline int secret(struct cgroup_ctx *cx, struct dentry *dentry, struct mount *mount,
+                                  int moves)
 {
-	__u32 slot = w->policy;
+	__u32 slot = cx->policy;
 	struct secret_list *l = bpf_map_lookup_elem(&secret_lists, &slot);
 	if (!l || !l->generation)
 		return SECRET_NONE;
@@ -305,14 +306,14 @@ static __always_inline int secret(struct where *w, struct dentry *dentry, struct
 		return SECRET_HANDLE;
 	struct match m = {.policy = slot, .generation = l->generation, .names = l->anywhere, .moves = moves};
 	m.dentry = m.leaf = number(dentry);
-	int how = listed(&m);
+	int how = path_is_secret(&m);
 	if (how || !mount)
 		return how;
 	m.mount = number(mount);
-	return listed(&m);
+	return path_is_secret(&m);
 }
 
-static __always_inline void tell(struct where *w, struct dentry *dentry, __u32 how)
+static __always_inline void emit_secret(struct cgroup_ctx *cx, struct dentry *dentry, __u32 how)
 {
 	struct secret_open *r = bpf_ringbuf_reserve(&secret_opens, sizeof(*r), 0);
 	if (!r) {
@@ -322,7 +323,7 @@ static __always_inline void tell(struct where *w, struct dentry *dentry, __u32 h
 	__builtin_memset(r, 0, sizeof(*r));
 	struct task_struct *t = bpf_get_current_task_btf();
 	r->time = bpf_ktime_get_boot_ns();
-	r->container = w->container ? w->container : bpf_get_current_cgroup_id();
+	r->container = cx->container ? cx->container : bpf_get_current_cgroup_id();
 	r->start = BPF_CORE_READ(t, group_leader, start_boottime);
 	r->inode = BPF_CORE_READ(dentry, d_inode, i_ino);
 	r->device = BPF_CORE_READ(dentry, d_inode, i_sb, s_dev);
@@ -345,11 +346,11 @@ static __always_inline void tell(struct where *w, struct dentry *dentry, __u32 h
 }
 
 /* The bit is in force before the file can be read; without room for it, it cannot be. */
-static __always_inline int taint(struct where *w, struct dentry *dentry, __u32 how)
+static __always_inline int taint_for_secret(struct cgroup_ctx *cx, struct dentry *dentry, __u32 how)
 {
-	int fresh = stain(w->container ? w->container : bpf_get_current_cgroup_id(), TAINT_SECRET);
+	int fresh = set_taint(cx->container ? cx->container : bpf_get_current_cgroup_id(), TAINT_SECRET);
 	if (fresh > 0)
-		tell(w, dentry, how);
+		emit_secret(cx, dentry, how);
 	return fresh >= 0;
 }
 
@@ -385,14 +386,13 @@ static __always_inline int is_mounted(struct file *file, struct dentry *dentry)
 static __always_inline int may_open_all(void)
 {
 	__u64 id = bpf_get_current_cgroup_id(), epoch = current_epoch();
-	struct place *p = find_place(id);
-	if (!p || !epoch)
+	struct walk_entry *e = find_walk(id);
+	if (!e || !epoch)
 		return 0;
-	__u64 seq = read_seq(&p->seq);
-	if (p->epoch != epoch || p->where.cgroup != id ||
-	    (p->where.guarded && !(p->where.taint & TAINT_SECRET)))
+	__u64 seq = read_seq(&e->seq);
+	if (e->epoch != epoch || e->ctx.cgroup != id || (e->ctx.guarded && !(e->ctx.taint & TAINT_SECRET)))
 		return 0;
-	return same_seq(&p->seq, seq);
+	return same_seq(&e->seq, seq);
 }
 
 static __always_inline struct mount *mount_of(struct file *file)
@@ -414,23 +414,23 @@ struct dentry___alias {
 } __attribute__((preserve_access_index));
 
 /* 1: goes on, tainted if it is secret. Addresses: a global function takes no pointers to these. */
-__noinline int look_at(__u64 dentry_at, __u64 mount_at, __u32 how)
+__noinline int check_secret_at(__u64 dentry_at, __u64 mount_at, __u32 how)
 {
 	struct dentry *dentry = (struct dentry *)dentry_at;
 	struct mount *mount = (struct mount *)mount_at;
-	struct where w;
-	walk_current(&w);
-	if (!w.guarded || (w.taint & TAINT_SECRET))
+	struct cgroup_ctx cx;
+	walk_current(&cx);
+	if (!cx.guarded || (cx.taint & TAINT_SECRET))
 		return 1;
-	int found = secret(&w, dentry, mount, how == SECRET_LINKED);
+	int found = secret(&cx, dentry, mount, how == SECRET_LINKED);
 	if (!found)
 		return 1;
-	return taint(&w, dentry, found == SECRET_OPENED ? how : found);
+	return taint_for_secret(&cx, dentry, found == SECRET_OPENED ? how : found);
 }
 
-static __always_inline int look(struct dentry *dentry, struct mount *mount, __u32 how)
+static __always_inline int check_secret(struct dentry *dentry, struct mount *mount, __u32 how)
 {
-	return look_at(number(dentry), number(mount), how);
+	return check_secret_at(number(dentry), number(mount), how);
 }
 
 static __always_inline struct secret_filter *filter(void)
@@ -442,31 +442,31 @@ static __always_inline struct secret_filter *filter(void)
 
 /* Until 6.8, overlayfs opens the file below under its own path: only the inode tells which one it is. It can
  * have several names. */
-static __always_inline int look_below(struct inode *inode, struct dentry *above)
+static __always_inline int check_secret_below(struct inode *inode, struct dentry *above)
 {
 	struct inode___alias *i = (void *)inode;
 	struct hlist_node *at = BPF_CORE_READ(i, i_dentry.first);
 	for (int n = 0; n < MAX_ALIASES && at; n++) {
 		struct dentry *below = (void *)at - bpf_core_field_offset(struct dentry___alias, d_u.d_alias);
-		if (!look(below, 0, SECRET_OPENED))
+		if (!check_secret(below, 0, SECRET_OPENED))
 			return 0;
 		at = BPF_CORE_READ(at, next);
 	}
-	struct where w;
-	walk_current(&w);
-	if (!at || !w.guarded || (w.taint & TAINT_SECRET))
+	struct cgroup_ctx cx;
+	walk_current(&cx);
+	if (!at || !cx.guarded || (cx.taint & TAINT_SECRET))
 		return 1;
-	return taint(&w, above, SECRET_DEEP);
+	return taint_for_secret(&cx, above, SECRET_DEEP);
 }
 
 /* A thread of the kernel sends for who has one of these, without any socket of his (B48). */
 __noinline int may_open_device(__u32 device)
 {
-	struct where w;
+	struct cgroup_ctx cx;
 	if (device != DEVICE_VHOST_NET && device != DEVICE_VHOST_VSOCK)
 		return 1;
-	walk_current(&w);
-	if (is_let(&w))
+	walk_current(&cx);
+	if (is_unrestricted(&cx))
 		return 1;
 	count(COUNT_DENIED_SOCKET);
 	return 0;
@@ -487,11 +487,12 @@ int BPF_PROG(weir_open, struct file *file)
 		ANSWER(0);
 	struct dentry *dentry = file->f_path.dentry;
 	if (dentry->d_inode != file->f_inode) {
-		if (look_below(file->f_inode, dentry))
+		if (check_secret_below(file->f_inode, dentry))
 			ANSWER(0);
 		ANSWER(-EPERM);
 	}
-	if ((!suspect(f, dentry) && !is_mounted(file, dentry)) || look(dentry, mount_of(file), SECRET_OPENED))
+	if ((!suspect(f, dentry) && !is_mounted(file, dentry)) ||
+	    check_secret(dentry, mount_of(file), SECRET_OPENED))
 		ANSWER(0);
 	ANSWER(-EPERM);
 }
@@ -501,7 +502,7 @@ int BPF_PROG(weir_receive_file, struct file *file)
 {
 	if (!filter() || (file->f_inode->i_mode & S_IFMT) == S_IFDIR || !(file->f_mode & FMODE_READ))
 		ANSWER(0);
-	if (look(file->f_path.dentry, mount_of(file), SECRET_RECEIVED))
+	if (check_secret(file->f_path.dentry, mount_of(file), SECRET_RECEIVED))
 		ANSWER(0);
 	ANSWER(-EPERM);
 }
@@ -509,7 +510,7 @@ int BPF_PROG(weir_receive_file, struct file *file)
 SEC("fmod_ret/security_inode_link")
 int BPF_PROG(weir_link, struct dentry *dentry)
 {
-	if (!filter() || look(dentry, 0, SECRET_LINKED))
+	if (!filter() || check_secret(dentry, 0, SECRET_LINKED))
 		ANSWER(0);
 	ANSWER(-EPERM);
 }
@@ -520,9 +521,9 @@ int BPF_PROG(weir_rename, struct inode *dir, struct dentry *dentry, struct inode
 {
 	if (!filter())
 		ANSWER(0);
-	if (!look(dentry, 0, SECRET_LINKED))
+	if (!check_secret(dentry, 0, SECRET_LINKED))
 		ANSWER(-EPERM);
-	if ((flags & RENAME_EXCHANGE) && !look(to, 0, SECRET_LINKED))
+	if ((flags & RENAME_EXCHANGE) && !check_secret(to, 0, SECRET_LINKED))
 		ANSWER(-EPERM);
 	ANSWER(0);
 }

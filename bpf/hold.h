@@ -15,14 +15,14 @@ struct {
 	__type(key, struct hold_key);
 	__type(value, struct hold);
 	__uint(pinning, LIBBPF_PIN_BY_NAME);
-} holds SEC(".maps");
+} held SEC(".maps");
 
-/* Questions have a ring of their own: no flood of other records delays them (B31). */
+/* Questions have a ring of their own: no flood of other events delays them (B31). */
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 1 << 19);
 	__uint(pinning, LIBBPF_PIN_BY_NAME);
-} asks SEC(".maps");
+} hold_reqs SEC(".maps");
 
 /* Without a daemon that beats, nobody would be there to answer. */
 static __always_inline int is_alone(void)
@@ -34,15 +34,15 @@ static __always_inline int is_alone(void)
 
 /* Only commands are held: an agent would freeze with all its threads. Where the agent is not known, it is who
  * was started from outside. */
-static __always_inline int is_command(struct where *w, struct policy *p)
+static __always_inline int is_command(struct cgroup_ctx *cx, struct policy *p)
 {
 	if (!(p->flags & POLICY_HOLD) || !(p->flags & POLICY_ASK) || is_alone())
 		return 0;
-	if (w->agent)
-		return bpf_get_current_pid_tgid() >> 32 != w->agent;
+	if (cx->agent)
+		return bpf_get_current_pid_tgid() >> 32 != cx->agent;
 	struct task_struct *t = bpf_get_current_task_btf();
 	struct task_struct *parent = BPF_CORE_READ(t, real_parent);
-	return inside(w, cgroup_of(parent));
+	return inside(cx, cgroup_of(parent));
 }
 
 #endif

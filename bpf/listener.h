@@ -39,7 +39,7 @@ struct group {
 	__u32 foreign;
 };
 
-static long look_at(__u32 i, struct group *g)
+static long check_member(__u32 i, struct group *g)
 {
 	struct sock *sk = 0;
 	bpf_probe_read_kernel(&sk, sizeof(sk), (struct sock **)g->sockets + i);
@@ -51,19 +51,19 @@ static long look_at(__u32 i, struct group *g)
 
 /* Who of a group hears a packet is chosen when that arrives, by a program that any of them may have set: so
  * one that is foreign makes the group foreign (B63). peer is a struct sock's address, as in walk_at. */
-__noinline int shared_outside(struct where *w, __u64 peer)
+__noinline int shared_outside(struct cgroup_ctx *cx, __u64 peer)
 {
-	if (!w)
+	if (!cx)
 		return 1;
 	struct sock_reuseport *all = BPF_CORE_READ((struct sock *)peer, sk_reuseport_cb);
 	if (!all)
 		return 0;
-	struct group g = {.container = w->container, .level = w->level};
+	struct group g = {.container = cx->container, .level = cx->level};
 	g.sockets = (__u64)all + bpf_core_field_offset(all->socks);
 	__u32 count = BPF_CORE_READ(all, num_socks);
 	if (count > MAX_GROUP)
 		return 1;
-	bpf_loop(count, look_at, &g, 0);
+	bpf_loop(count, check_member, &g, 0);
 	return g.foreign;
 }
 
@@ -118,9 +118,9 @@ static long next_bound(__u32 i, struct bound *b)
 /* heard_outside: somebody outside has the port of to as well, and hears what is sent there as soon as nobody
  * in the container does: who of them hears a datagram is found out when it arrives (B72). at is a UDP
  * socket's address, of the same network namespace. */
-__noinline int heard_outside(struct where *w, __u64 at, struct dest *to)
+__noinline int heard_outside(struct cgroup_ctx *cx, __u64 at, struct dest *to)
 {
-	if (!w || !to)
+	if (!cx || !to)
 		return 1;
 	struct sock *sk = (struct sock *)at;
 	struct net *net = BPF_CORE_READ(sk, __sk_common.skc_net.net);
@@ -134,8 +134,8 @@ __noinline int heard_outside(struct where *w, __u64 at, struct dest *to)
 	    .to = *to,
 	    .node = (__u64)BPF_CORE_READ(first, head.first),
 	    .net = (__u64)net,
-	    .container = w->container,
-	    .level = w->level,
+	    .container = cx->container,
+	    .level = cx->level,
 	};
 	bpf_loop(MAX_BOUND, next_bound, &b, 0);
 	return b.node != 0;
@@ -144,7 +144,7 @@ __noinline int heard_outside(struct where *w, __u64 at, struct dest *to)
 enum listener { LISTENS_NOBODY, LISTENS_OWN, LISTENS_SENSOR, LISTENS_FOREIGN };
 
 /* Nobody listening is no way out; somebody else's listener is (B26), but for the sensor's resolver. */
-static __always_inline enum listener listener(struct bpf_sock_addr *ctx, struct where *w,
+static __always_inline enum listener listener(struct bpf_sock_addr *ctx, struct cgroup_ctx *cx,
                                               const struct dest *d)
 {
 	struct bpf_sock_tuple tuple = {};
@@ -165,8 +165,8 @@ static __always_inline enum listener listener(struct bpf_sock_addr *ctx, struct 
 		peer = bpf_sk_lookup_udp(ctx, &tuple, size, BPF_F_CURRENT_NETNS, 0);
 	if (!peer)
 		return LISTENS_NOBODY;
-	int own =
-	    answers(w, peer) || (inside(w, cgroup_of_socket(peer)) && !shared_outside(w, address_of(peer)));
+	int own = is_resolver_sk(cx, peer) ||
+	          (inside(cx, cgroup_of_socket(peer)) && !shared_outside(cx, address_of(peer)));
 	bpf_sk_release(peer);
 	return own ? LISTENS_OWN : LISTENS_FOREIGN;
 }

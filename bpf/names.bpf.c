@@ -9,7 +9,7 @@ char LICENSE[] SEC("license") = "GPL";
 #define DENY 0
 
 /* What a socket asked for, and what it got: it goes on seeing what it asked for. */
-struct origin {
+struct orig_dst {
 	struct dest asked;
 	struct dest got;
 };
@@ -18,18 +18,18 @@ struct {
 	__uint(type, BPF_MAP_TYPE_SK_STORAGE);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__type(key, int);
-	__type(value, struct origin);
+	__type(value, struct orig_dst);
 	__uint(pinning, LIBBPF_PIN_BY_NAME);
-} origins SEC(".maps");
+} orig_dsts SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 16384);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, struct real_key);
-	__type(value, struct real);
+	__type(key, struct fake_target_key);
+	__type(value, struct fake_target);
 	__uint(pinning, LIBBPF_PIN_BY_NAME);
-} reals SEC(".maps");
+} fake_targets SEC(".maps");
 
 static __always_inline void write_dest(struct bpf_sock_addr *ctx, const struct dest *d, int ip4)
 {
@@ -45,11 +45,11 @@ static __always_inline void write_dest(struct bpf_sock_addr *ctx, const struct d
 	ctx->user_port = bpf_htons(d->port);
 }
 
-static __always_inline int rewrite(struct bpf_sock_addr *ctx, const struct dest *asked,
-                                   const struct dest *got, int ip4)
+static __always_inline int write_target(struct bpf_sock_addr *ctx, const struct dest *asked,
+                                        const struct dest *got, int ip4)
 {
-	struct origin *o =
-	    ctx->sk ? bpf_sk_storage_get(&origins, ctx->sk, 0, BPF_SK_STORAGE_GET_F_CREATE) : 0;
+	struct orig_dst *o =
+	    ctx->sk ? bpf_sk_storage_get(&orig_dsts, ctx->sk, 0, BPF_SK_STORAGE_GET_F_CREATE) : 0;
 	if (o) {
 		o->asked = *asked;
 		o->got = *got;
@@ -58,18 +58,18 @@ static __always_inline int rewrite(struct bpf_sock_addr *ctx, const struct dest 
 	return ALLOW;
 }
 
-/* find_real says where a name leads under a grant, and lets the grant's sockets go there. */
-__noinline int find_real(struct where *w, struct dest *asked, struct dest *got, __u64 grant)
+/* find_target says where a name leads under a grant, and lets the grant's sockets go there. */
+__noinline int find_target(struct cgroup_ctx *cx, struct dest *asked, struct dest *got, __u64 grant)
 {
-	if (!w || !asked || !got)
+	if (!cx || !asked || !got)
 		return 0;
-	struct real_key key = {.grant = grant, .container = w->container};
+	struct fake_target_key key = {.grant = grant, .container = cx->container};
 	__builtin_memcpy(key.addr, asked->addr, sizeof(key.addr));
-	struct real *real = bpf_map_lookup_elem(&reals, &key);
-	if (!real)
+	struct fake_target *target = bpf_map_lookup_elem(&fake_targets, &key);
+	if (!target)
 		return 0;
 	*got = *asked;
-	__builtin_memcpy(got->addr, real->addr, sizeof(got->addr));
+	__builtin_memcpy(got->addr, target->addr, sizeof(got->addr));
 	if (is_mapped(asked) != is_mapped(got))
 		return 0; /* a socket has one family */
 	if (!grant)
@@ -80,38 +80,40 @@ __noinline int find_real(struct where *w, struct dest *asked, struct dest *got, 
 	return bpf_map_lookup_elem(&grant_dests, &open) != 0;
 }
 
-/* follow writes where a name leads. sends: nothing goes out but by this. */
-static __always_inline int follow(struct bpf_sock_addr *ctx, struct where *w, struct dest *d, int ip4,
-                                  int sends)
+/* redirect_to_target writes where a name leads. sends: nothing goes out but by this. */
+static __always_inline int redirect_to_target(struct bpf_sock_addr *ctx, struct cgroup_ctx *cx,
+                                              struct dest *d, int ip4, int sends)
 {
 	struct dest got = {};
 	__u64 cookie = bpf_get_socket_cookie(ctx);
 	struct mark *m = bpf_map_lookup_elem(&socks, &cookie);
 	__u64 marked = m ? m->grant : 0, grant = 0;
-	int reason = judge(w, d, marked, bpf_get_current_pid_tgid() >> 32);
+	int reason = judge(cx, d, marked, bpf_get_current_pid_tgid() >> 32);
 	if (reason == REASON_GRANTED)
-		grant = open_grant(w->grant, d, 1, w->taint) ? w->grant : marked;
+		grant = open_grant(cx->grant, d, 1, cx->taint) ? cx->grant : marked;
 	else if (reason != REASON_UNTAINTED && reason != REASON_OBSERVED)
 		return sends ? DENY : ALLOW;
-	if (find_real(w, d, &got, grant))
-		return rewrite(ctx, d, &got, ip4);
+	if (find_target(cx, d, &got, grant))
+		return write_target(ctx, d, &got, ip4);
 	if (!sends)
 		return ALLOW;
 	count(COUNT_DENIED_CONNECT);
-	tell(w, d, RECORD_DENY, REASON_UNRESOLVED, cookie); /* the next try finds it */
+	emit(cx, d, RECORD_DENY, REASON_UNRESOLVED, cookie); /* the next try finds it */
 	return DENY;
 }
 
-/* ask writes the resolver's address in place of a name server's, unless that may be asked itself. */
-static __always_inline int ask(struct bpf_sock_addr *ctx, struct where *w, struct dest *d, int ip4)
+/* redirect_to_resolver writes the resolver's address in place of a name server's, unless that may be asked
+ * itself. */
+static __always_inline int redirect_to_resolver(struct bpf_sock_addr *ctx, struct cgroup_ctx *cx,
+                                                struct dest *d, int ip4)
 {
-	int port = resolver_for(w, d, bpf_get_netns_cookie(ctx));
+	int port = resolver_for(cx, d, bpf_get_netns_cookie(ctx));
 	if (!port)
 		return ALLOW;
 	__u64 cookie = bpf_get_socket_cookie(ctx);
 	struct mark *m = bpf_map_lookup_elem(&socks, &cookie);
-	int reason = judge(w, d, m ? m->grant : 0, bpf_get_current_pid_tgid() >> 32);
-	if (reason == REASON_LOOPBACK && listener(ctx, w, d) == LISTENS_OWN)
+	int reason = judge(cx, d, m ? m->grant : 0, bpf_get_current_pid_tgid() >> 32);
+	if (reason == REASON_LOOPBACK && listener(ctx, cx, d) == LISTENS_OWN)
 		return ALLOW;
 	if (reason != REASON_TAINTED && reason != REASON_LOOPBACK)
 		return ALLOW;
@@ -120,63 +122,63 @@ static __always_inline int ask(struct bpf_sock_addr *ctx, struct where *w, struc
 		set_ip4(&got, bpf_htonl(0x7f000001));
 	else
 		got.addr[15] = 1;
-	return rewrite(ctx, d, &got, ip4);
+	return write_target(ctx, d, &got, ip4);
 }
 
-static __always_inline int steer(struct bpf_sock_addr *ctx, int ip4, int sends)
+static __always_inline int redirect(struct bpf_sock_addr *ctx, int ip4, int sends)
 {
-	struct where w;
+	struct cgroup_ctx cx;
 	struct dest d = {};
-	walk_current(&w);
-	if (!w.guarded)
+	walk_current(&cx);
+	if (!cx.guarded)
 		return ALLOW;
 	read_dest(ctx, &d, ip4);
-	if (d.port == PORT_DNS && w.taint)
-		return ask(ctx, &w, &d, ip4);
-	if (!stands(&w, &d))
+	if (d.port == PORT_DNS && cx.taint)
+		return redirect_to_resolver(ctx, &cx, &d, ip4);
+	if (!is_synthetic(&cx, &d))
 		return ALLOW;
-	return follow(ctx, &w, &d, ip4, sends || ctx->type == SOCK_STREAM);
+	return redirect_to_target(ctx, &cx, &d, ip4, sends || ctx->type == SOCK_STREAM);
 }
 
 SEC("cgroup/connect4")
 int weir_name4(struct bpf_sock_addr *ctx)
 {
-	return steer(ctx, 1, 0);
+	return redirect(ctx, 1, 0);
 }
 
 SEC("cgroup/connect6")
 int weir_name6(struct bpf_sock_addr *ctx)
 {
-	return steer(ctx, 0, 0);
+	return redirect(ctx, 0, 0);
 }
 
 SEC("cgroup/sendmsg4")
 int weir_name_send4(struct bpf_sock_addr *ctx)
 {
-	return steer(ctx, 1, 1);
+	return redirect(ctx, 1, 1);
 }
 
 SEC("cgroup/sendmsg6")
 int weir_name_send6(struct bpf_sock_addr *ctx)
 {
-	return steer(ctx, 0, 1);
+	return redirect(ctx, 0, 1);
 }
 
-/* reply keeps what the resolver answers to a container in it: whoever asked may have left its port meanwhile,
- * to somebody who shares it (B72). For the sensor's own cgroup. */
-static __always_inline int reply(struct bpf_sock_addr *ctx, struct bpf_sock_tuple *tuple, __u32 size)
+/* check_reply keeps what the resolver answers to a container in it: whoever asked may have left its port
+ * meanwhile, to somebody who shares it (B72). For the sensor's own cgroup. */
+static __always_inline int check_reply(struct bpf_sock_addr *ctx, struct bpf_sock_tuple *tuple, __u32 size)
 {
-	__u64 *container = ctx->sk ? bpf_sk_storage_get(&answerers, ctx->sk, 0, 0) : 0;
+	__u64 *container = ctx->sk ? bpf_sk_storage_get(&resolver_sks, ctx->sk, 0, 0) : 0;
 	if (!container)
 		return ALLOW;
 	struct bpf_sock *peer = bpf_sk_lookup_udp(ctx, tuple, size, BPF_F_CURRENT_NETNS, 0);
 	if (!peer)
 		return DENY;
-	struct where w;
-	walk_cgroup(&w, cgroup_of_socket(peer));
+	struct cgroup_ctx cx;
+	walk_cgroup(&cx, cgroup_of_socket(peer));
 	struct dest to = {};
 	read_dest(ctx, &to, size == sizeof(tuple->ipv4));
-	int own = w.container == *container && !heard_outside(&w, address_of(ctx->sk), &to);
+	int own = cx.container == *container && !heard_outside(&cx, address_of(ctx->sk), &to);
 	bpf_sk_release(peer);
 	return own ? ALLOW : DENY;
 }
@@ -192,7 +194,7 @@ int weir_reply4(struct bpf_sock_addr *ctx)
 	tuple.ipv4.daddr = ctx->user_ip4;
 	tuple.ipv4.sport = bpf_htons(sk->src_port);
 	tuple.ipv4.dport = ctx->user_port;
-	return reply(ctx, &tuple, sizeof(tuple.ipv4));
+	return check_reply(ctx, &tuple, sizeof(tuple.ipv4));
 }
 
 SEC("cgroup/sendmsg6")
@@ -208,13 +210,13 @@ int weir_reply6(struct bpf_sock_addr *ctx)
 	__builtin_memcpy(tuple.ipv6.daddr, to, sizeof(to));
 	tuple.ipv6.sport = bpf_htons(sk->src_port);
 	tuple.ipv6.dport = ctx->user_port;
-	return reply(ctx, &tuple, sizeof(tuple.ipv6));
+	return check_reply(ctx, &tuple, sizeof(tuple.ipv6));
 }
 
-/* show puts back what was asked for. */
-static __always_inline int show(struct bpf_sock_addr *ctx, int ip4)
+/* restore_address puts back what was asked for. */
+static __always_inline int restore_address(struct bpf_sock_addr *ctx, int ip4)
 {
-	struct origin *o = ctx->sk ? bpf_sk_storage_get(&origins, ctx->sk, 0, 0) : 0;
+	struct orig_dst *o = ctx->sk ? bpf_sk_storage_get(&orig_dsts, ctx->sk, 0, 0) : 0;
 	struct dest from = {};
 	if (!o)
 		return ALLOW;
@@ -228,23 +230,23 @@ static __always_inline int show(struct bpf_sock_addr *ctx, int ip4)
 SEC("cgroup/recvmsg4")
 int weir_name_recv4(struct bpf_sock_addr *ctx)
 {
-	return show(ctx, 1);
+	return restore_address(ctx, 1);
 }
 
 SEC("cgroup/recvmsg6")
 int weir_name_recv6(struct bpf_sock_addr *ctx)
 {
-	return show(ctx, 0);
+	return restore_address(ctx, 0);
 }
 
 SEC("cgroup/getpeername4")
 int weir_name_peer4(struct bpf_sock_addr *ctx)
 {
-	return show(ctx, 1);
+	return restore_address(ctx, 1);
 }
 
 SEC("cgroup/getpeername6")
 int weir_name_peer6(struct bpf_sock_addr *ctx)
 {
-	return show(ctx, 0);
+	return restore_address(ctx, 0);
 }

@@ -14,10 +14,10 @@ struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 65536);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, struct alias_key);
-	__type(value, struct alias);
+	__type(key, struct fake_ip_key);
+	__type(value, struct fake_ip);
 	__uint(pinning, LIBBPF_PIN_BY_NAME);
-} aliases SEC(".maps");
+} fake_ips SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -36,9 +36,9 @@ struct {
 	__type(key, int);
 	__type(value, __u64);
 	__uint(pinning, LIBBPF_PIN_BY_NAME);
-} answerers SEC(".maps");
+} resolver_sks SEC(".maps");
 
-static __always_inline int is_synthetic(const struct dest *d)
+static __always_inline int in_synthetic_range(const struct dest *d)
 {
 	const __u32 *a = (const __u32 *)d->addr;
 	if (is_mapped(d))
@@ -46,35 +46,35 @@ static __always_inline int is_synthetic(const struct dest *d)
 	return a[0] == bpf_htonl(SYNTHETIC6_0) && (a[1] & bpf_htonl(0xffff0000)) == bpf_htonl(SYNTHETIC6_1);
 }
 
-/* stands: d stands for a name in the container. */
-__noinline int stands(struct where *w, struct dest *d)
+/* is_synthetic: d stands for a name in the container. */
+__noinline int is_synthetic(struct cgroup_ctx *cx, struct dest *d)
 {
-	if (!w || !d || !is_synthetic(d))
+	if (!cx || !d || !in_synthetic_range(d))
 		return 0;
-	struct alias_key key = {.container = w->container};
+	struct fake_ip_key key = {.container = cx->container};
 	__builtin_memcpy(key.addr, d->addr, sizeof(key.addr));
-	return bpf_map_lookup_elem(&aliases, &key) != 0;
+	return bpf_map_lookup_elem(&fake_ips, &key) != 0;
 }
 
 /* The port of the resolver that a question to d goes to while the container is tainted; 0: there is none, and
  * d is judged as every destination. */
-__noinline int resolver_for(struct where *w, struct dest *d, __u64 netns)
+__noinline int resolver_for(struct cgroup_ctx *cx, struct dest *d, __u64 netns)
 {
-	if (!w || !d || d->port != PORT_DNS || !w->taint || w->deep)
+	if (!cx || !d || d->port != PORT_DNS || !cx->taint || cx->deep)
 		return 0;
-	struct policy *p = policy_of(w);
+	struct policy *p = policy_of(cx);
 	if (!p || p->mode != MODE_ENFORCE)
 		return 0;
-	struct resolver_key key = {.container = w->container, .netns = netns};
+	struct resolver_key key = {.container = cx->container, .netns = netns};
 	struct resolver *r = bpf_map_lookup_elem(&resolvers, &key);
 	return r && (is_mapped(d) || r->six) ? r->port : 0;
 }
 
-/* answers: peer is a socket of the sensor's, on which it answers this container. */
-static __always_inline int answers(struct where *w, struct bpf_sock *peer)
+/* is_resolver_sk: peer is a socket of the sensor's, on which it answers this container. */
+static __always_inline int is_resolver_sk(struct cgroup_ctx *cx, struct bpf_sock *peer)
 {
-	__u64 *container = bpf_sk_storage_get(&answerers, peer, 0, 0);
-	return container && *container == w->container;
+	__u64 *container = bpf_sk_storage_get(&resolver_sks, peer, 0, 0);
+	return container && *container == cx->container;
 }
 
 #endif

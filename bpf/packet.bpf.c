@@ -37,9 +37,9 @@ struct {
 SEC("cgroup/sock_create")
 int weir_sock_create(struct bpf_sock *ctx)
 {
-	struct where w;
-	walk_current(&w);
-	return is_let(&w) || is_plain(ctx->type, ctx->protocol) ? ALLOW : DENY;
+	struct cgroup_ctx cx;
+	walk_current(&cx);
+	return is_unrestricted(&cx) || is_plain(ctx->type, ctx->protocol) ? ALLOW : DENY;
 }
 
 static __always_inline struct mark *mark_of(struct bpf_sock *sk, __u64 cookie)
@@ -50,16 +50,16 @@ static __always_inline struct mark *mark_of(struct bpf_sock *sk, __u64 cookie)
 
 static __always_inline int reach(struct bpf_sock_addr *ctx, int ip4)
 {
-	struct where w;
-	walk_current(&w);
-	struct policy *p = policy_of(&w);
-	if (!w.guarded || (!w.taint && !w.deep && p && p->mode != MODE_SEAL))
+	struct cgroup_ctx cx;
+	walk_current(&cx);
+	struct policy *p = policy_of(&cx);
+	if (!cx.guarded || (!cx.taint && !cx.deep && p && p->mode != MODE_SEAL))
 		return ALLOW;
 	struct dest d = {};
 	read_dest(ctx, &d, ip4);
 	__u64 cookie = bpf_get_socket_cookie(ctx);
 	struct mark *m = bpf_map_lookup_elem(&socks, &cookie);
-	int reason = judge(&w, &d, m ? m->grant : 0, bpf_get_current_pid_tgid() >> 32);
+	int reason = judge(&cx, &d, m ? m->grant : 0, bpf_get_current_pid_tgid() >> 32);
 	if (reason == REASON_GRANTED && m && ctx->sk) {
 		struct mark *kept = bpf_sk_storage_get(&marks, ctx->sk, 0, BPF_SK_STORAGE_GET_F_CREATE);
 		if (kept)
@@ -67,13 +67,13 @@ static __always_inline int reach(struct bpf_sock_addr *ctx, int ip4)
 	}
 	/* names.bpf.c writes the resolver's address in its place, before this or after it */
 	if ((reason == REASON_TAINTED || reason == REASON_LOOPBACK) &&
-	    resolver_for(&w, &d, bpf_get_netns_cookie(ctx)))
+	    resolver_for(&cx, &d, bpf_get_netns_cookie(ctx)))
 		return ALLOW;
-	if (reason == REASON_LOOPBACK && listener(ctx, &w, &d) == LISTENS_FOREIGN) {
+	if (reason == REASON_LOOPBACK && listener(ctx, &cx, &d) == LISTENS_FOREIGN) {
 		if (p && p->mode == MODE_OBSERVE)
 			return ALLOW;
 		count(COUNT_DENIED_CONNECT);
-		tell(&w, &d, RECORD_DENY, REASON_OUTSIDE, cookie);
+		emit(&cx, &d, RECORD_DENY, REASON_OUTSIDE, cookie);
 		return DENY;
 	}
 	/* a datagram socket's connect sends nothing */
@@ -93,7 +93,7 @@ int weir_connect6(struct bpf_sock_addr *ctx)
 }
 
 /* Where a packet goes and where it comes from. */
-struct way {
+struct packet {
 	struct dest to;
 	__u32 from[4];
 	__u16 from_port; /* network order, as to_port */
@@ -113,49 +113,49 @@ static __always_inline int load(struct __sk_buff *skb, __u32 offset, __u32 *to, 
 	return 0;
 }
 
-static __always_inline int read_ports(struct __sk_buff *skb, struct way *y, __u32 offset)
+static __always_inline int read_ports(struct __sk_buff *skb, struct packet *pkt, __u32 offset)
 {
 	__u32 ports;
-	y->transport = offset;
-	if (y->to.proto != IPPROTO_TCP && y->to.proto != IPPROTO_UDP)
+	pkt->transport = offset;
+	if (pkt->to.proto != IPPROTO_TCP && pkt->to.proto != IPPROTO_UDP)
 		return 1;
 	if (load(skb, offset, &ports, 1))
 		return 0;
-	y->from_port = ports;
-	y->to_port = ports >> 16;
-	y->to.port = bpf_ntohs(y->to_port);
+	pkt->from_port = ports;
+	pkt->to_port = ports >> 16;
+	pkt->to.port = bpf_ntohs(pkt->to_port);
 	return 1;
 }
 
 /* Options can name a second destination (source routes), so they are not for tainted packets. */
-static __always_inline int read_ip4(struct __sk_buff *skb, struct way *y)
+static __always_inline int read_ip4(struct __sk_buff *skb, struct packet *pkt)
 {
 	__u32 head[5];
 	if (load(skb, 0, head, 5) || (head[0] & 15) != 5)
 		return 0;
 	if (head[1] & bpf_ntohl(0x1fff))
 		return 0; /* a later fragment has no ports */
-	y->ip4 = 1;
-	y->from[0] = head[3];
-	set_ip4(&y->to, head[4]);
-	y->to.proto = head[2] >> 8;
-	return read_ports(skb, y, sizeof(head));
+	pkt->ip4 = 1;
+	pkt->from[0] = head[3];
+	set_ip4(&pkt->to, head[4]);
+	pkt->to.proto = head[2] >> 8;
+	return read_ports(skb, pkt, sizeof(head));
 }
 
-static __always_inline int read_ip6(struct __sk_buff *skb, struct way *y)
+static __always_inline int read_ip6(struct __sk_buff *skb, struct packet *pkt)
 {
 	__u32 address[8];
 	__u8 next[2];
 	__u32 offset = 40;
 	if (bpf_skb_load_bytes(skb, 8, address, sizeof(address)) || bpf_skb_load_bytes(skb, 6, next, 1))
 		return 0;
-	__builtin_memcpy(y->from, address, sizeof(y->from));
-	set_ip6(&y->to, address + 4);
+	__builtin_memcpy(pkt->from, address, sizeof(pkt->from));
+	set_ip6(&pkt->to, address + 4);
 	for (int i = 0; i < MAX_NEXT; i++) {
-		y->to.proto = next[0];
+		pkt->to.proto = next[0];
 		if (next[0] != NEXT_HOP && next[0] != NEXT_OPTIONS)
 			return next[0] != NEXT_ROUTING && next[0] != NEXT_FRAGMENT && next[0] != NEXT_AUTH &&
-			       read_ports(skb, y, offset);
+			       read_ports(skb, pkt, offset);
 		if (bpf_skb_load_bytes(skb, offset, next, sizeof(next)))
 			return 0;
 		offset += (next[1] + 1) * 8;
@@ -163,22 +163,22 @@ static __always_inline int read_ip6(struct __sk_buff *skb, struct way *y)
 	return 0;
 }
 
-static __always_inline void source(const struct way *y, struct dest *from)
+static __always_inline void source(const struct packet *pkt, struct dest *from)
 {
-	from->port = bpf_ntohs(y->from_port);
-	from->proto = y->to.proto;
-	if (y->ip4)
-		set_ip4(from, y->from[0]);
+	from->port = bpf_ntohs(pkt->from_port);
+	from->proto = pkt->to.proto;
+	if (pkt->ip4)
+		set_ip4(from, pkt->from[0]);
 	else
-		set_ip6(from, y->from);
+		set_ip6(from, pkt->from);
 }
 
 /* A packet for loopback leaves by its device, or it leaves the machine (B54). It comes from there, too: what
  * is answered to another source, by the kernel or a service, carries what it says elsewhere (B55, B56). */
-static __always_inline int stays(struct __sk_buff *skb, const struct way *y)
+static __always_inline int stays(struct __sk_buff *skb, const struct packet *pkt)
 {
 	struct dest from = {};
-	source(y, &from);
+	source(pkt, &from);
 	return skb->ifindex == LOOPBACK_DEVICE && is_loopback(&from);
 }
 
@@ -186,7 +186,7 @@ static __always_inline int stays(struct __sk_buff *skb, const struct way *y)
 
 /* A look at the addresses of a network namespace, one after the other: first at those of one device. */
 struct addresses {
-	__u32 wanted[4]; /* IPv4's as the first, like from of struct way */
+	__u32 wanted[4]; /* IPv4's as the first, like from of struct packet */
 	__u64 at;        /* entry of the list of IPv6 addresses, or an IPv4 address */
 	__u64 end;       /* of that list */
 	__u64 device;    /* entry of the list of devices */
@@ -238,14 +238,14 @@ static long next_address(__u32 i, struct addresses *a)
 /* comes_from_here: the source is an address of the socket's network namespace. Any other, which a socket may
  * choose (IPV6_FREEBIND, IP_TRANSPARENT), is told what the destination answers (B55). skb is its address: a
  * global function takes no pointer to what the kernel has there. */
-__noinline int comes_from_here(struct way *y, __u64 skb)
+__noinline int comes_from_here(struct packet *pkt, __u64 skb)
 {
-	if (!y)
+	if (!pkt)
 		return 0;
-	struct addresses a = {.ip4 = y->ip4};
+	struct addresses a = {.ip4 = pkt->ip4};
 	struct net_device *dev = BPF_CORE_READ((struct sk_buff *)skb, dev);
 	struct net *net = BPF_CORE_READ(dev, nd_net.net);
-	__builtin_memcpy(a.wanted, y->from, sizeof(a.wanted));
+	__builtin_memcpy(a.wanted, pkt->from, sizeof(a.wanted));
 	a.devices = (__u64)net + bpf_core_field_offset(net->dev_base_head);
 	a.device = a.devices;
 	first_address(&a, dev);
@@ -254,152 +254,155 @@ __noinline int comes_from_here(struct way *y, __u64 skb)
 }
 
 /* Who hears what is sent from one address of loopback to another. */
-static __always_inline enum listener listens(struct __sk_buff *skb, struct where *w,
-                                             struct bpf_sock_tuple *tuple, const struct way *y)
+static __always_inline enum listener listens(struct __sk_buff *skb, struct cgroup_ctx *cx,
+                                             struct bpf_sock_tuple *tuple, const struct packet *pkt)
 {
-	__u32 size = y->ip4 ? sizeof(tuple->ipv4) : sizeof(tuple->ipv6);
+	__u32 size = pkt->ip4 ? sizeof(tuple->ipv4) : sizeof(tuple->ipv6);
 	struct bpf_sock *peer;
-	if (y->to.proto == IPPROTO_TCP)
+	if (pkt->to.proto == IPPROTO_TCP)
 		peer = bpf_sk_lookup_tcp(skb, tuple, size, BPF_F_CURRENT_NETNS, 0);
-	else if (y->to.proto == IPPROTO_UDP)
+	else if (pkt->to.proto == IPPROTO_UDP)
 		peer = bpf_sk_lookup_udp(skb, tuple, size, BPF_F_CURRENT_NETNS, 0);
 	else
 		return LISTENS_FOREIGN;
 	if (!peer)
 		return LISTENS_NOBODY;
 	enum listener who = LISTENS_FOREIGN;
-	if (w->container && answers(w, peer))
+	if (cx->container && is_resolver_sk(cx, peer))
 		who = LISTENS_SENSOR;
-	else if (w->container && bpf_sk_ancestor_cgroup_id(peer, w->level) == w->container &&
-	         !shared_outside(w, address_of(peer)))
+	else if (cx->container && bpf_sk_ancestor_cgroup_id(peer, cx->level) == cx->container &&
+	         !shared_outside(cx, address_of(peer)))
 		who = LISTENS_OWN;
 	bpf_sk_release(peer);
 	return who;
 }
 
 /* Global, verified once: a packet is looked at both ways. skb is its context. */
-__noinline int who_hears(struct __sk_buff *skb, struct where *w, struct way *y)
+__noinline int who_hears(struct __sk_buff *skb, struct cgroup_ctx *cx, struct packet *pkt)
 {
 	struct bpf_sock_tuple tuple = {};
-	if (!w || !y)
+	if (!cx || !pkt)
 		return LISTENS_FOREIGN;
-	const __u32 *to = (const __u32 *)y->to.addr;
-	if (y->ip4) {
-		tuple.ipv4.saddr = y->from[0];
+	const __u32 *to = (const __u32 *)pkt->to.addr;
+	if (pkt->ip4) {
+		tuple.ipv4.saddr = pkt->from[0];
 		tuple.ipv4.daddr = to[3];
-		tuple.ipv4.sport = y->from_port;
-		tuple.ipv4.dport = y->to_port;
+		tuple.ipv4.sport = pkt->from_port;
+		tuple.ipv4.dport = pkt->to_port;
 	} else {
-		__builtin_memcpy(tuple.ipv6.saddr, y->from, sizeof(y->from));
-		__builtin_memcpy(tuple.ipv6.daddr, y->to.addr, sizeof(y->to.addr));
-		tuple.ipv6.sport = y->from_port;
-		tuple.ipv6.dport = y->to_port;
+		__builtin_memcpy(tuple.ipv6.saddr, pkt->from, sizeof(pkt->from));
+		__builtin_memcpy(tuple.ipv6.daddr, pkt->to.addr, sizeof(pkt->to.addr));
+		tuple.ipv6.sport = pkt->from_port;
+		tuple.ipv6.dport = pkt->to_port;
 	}
-	return listens(skb, w, &tuple, y);
+	return listens(skb, cx, &tuple, pkt);
 }
 
 /* who_is_answered: who hears what is answered. A socket may send from any address of loopback; and
  * what the kernel answers, or a service, has what was sent in it. */
-__noinline int who_is_answered(struct __sk_buff *skb, struct where *w, struct way *y)
+__noinline int who_is_answered(struct __sk_buff *skb, struct cgroup_ctx *cx, struct packet *pkt)
 {
 	struct bpf_sock_tuple tuple = {};
-	if (!w || !y)
+	if (!cx || !pkt)
 		return LISTENS_FOREIGN;
-	const __u32 *to = (const __u32 *)y->to.addr;
-	if (y->ip4) {
+	const __u32 *to = (const __u32 *)pkt->to.addr;
+	if (pkt->ip4) {
 		tuple.ipv4.saddr = to[3];
-		tuple.ipv4.daddr = y->from[0];
-		tuple.ipv4.sport = y->to_port;
-		tuple.ipv4.dport = y->from_port;
+		tuple.ipv4.daddr = pkt->from[0];
+		tuple.ipv4.sport = pkt->to_port;
+		tuple.ipv4.dport = pkt->from_port;
 	} else {
-		__builtin_memcpy(tuple.ipv6.saddr, y->to.addr, sizeof(y->to.addr));
-		__builtin_memcpy(tuple.ipv6.daddr, y->from, sizeof(y->from));
-		tuple.ipv6.sport = y->to_port;
-		tuple.ipv6.dport = y->from_port;
+		__builtin_memcpy(tuple.ipv6.saddr, pkt->to.addr, sizeof(pkt->to.addr));
+		__builtin_memcpy(tuple.ipv6.daddr, pkt->from, sizeof(pkt->from));
+		tuple.ipv6.sport = pkt->to_port;
+		tuple.ipv6.dport = pkt->from_port;
 	}
-	return listens(skb, w, &tuple, y);
+	return listens(skb, cx, &tuple, pkt);
 }
 
 /* What is read of a packet stays in registers, whose bounds the verifier knows. */
-static __always_inline int from_outside(struct __sk_buff *skb, struct where *w, const struct way *y)
+static __always_inline int from_outside(struct __sk_buff *skb, struct cgroup_ctx *cx,
+                                        const struct packet *pkt)
 {
-	struct way copy = *y;
-	return who_is_answered(skb, w, &copy) == LISTENS_FOREIGN;
+	struct packet copy = *pkt;
+	return who_is_answered(skb, cx, &copy) == LISTENS_FOREIGN;
 }
 
 /* within: nobody outside hears a packet to loopback, or what is answered. */
-static __always_inline int within(struct __sk_buff *skb, struct bpf_sock *sk, struct where *w, struct way *y)
+static __always_inline int within(struct __sk_buff *skb, struct bpf_sock *sk, struct cgroup_ctx *cx,
+                                  struct packet *pkt)
 {
-	enum listener to = who_hears(skb, w, y);
-	if (y->to.proto != IPPROTO_UDP || to == LISTENS_FOREIGN)
+	enum listener to = who_hears(skb, cx, pkt);
+	if (pkt->to.proto != IPPROTO_UDP || to == LISTENS_FOREIGN)
 		return to != LISTENS_FOREIGN;
-	enum listener from = who_is_answered(skb, w, y);
-	if (!sk || from == LISTENS_FOREIGN || (to == LISTENS_OWN && heard_outside(w, address_of(sk), &y->to)))
+	enum listener from = who_is_answered(skb, cx, pkt);
+	if (!sk || from == LISTENS_FOREIGN ||
+	    (to == LISTENS_OWN && heard_outside(cx, address_of(sk), &pkt->to)))
 		return 0;
 	struct dest source_of = {};
-	source(y, &source_of);
-	return from != LISTENS_OWN || !heard_outside(w, address_of(sk), &source_of);
+	source(pkt, &source_of);
+	return from != LISTENS_OWN || !heard_outside(cx, address_of(sk), &source_of);
 }
 
 #define TCP_OFFSET 12
 
 /* carries says whether a packet has more than headers. */
-static __always_inline int carries(struct __sk_buff *skb, struct way *y)
+static __always_inline int carries(struct __sk_buff *skb, struct packet *pkt)
 {
 	__u8 words;
-	if (y->to.proto != IPPROTO_TCP || bpf_skb_load_bytes(skb, y->transport + TCP_OFFSET, &words, 1))
+	if (pkt->to.proto != IPPROTO_TCP || bpf_skb_load_bytes(skb, pkt->transport + TCP_OFFSET, &words, 1))
 		return 1;
-	return skb->len > y->transport + (words >> 4) * 4;
+	return skb->len > pkt->transport + (words >> 4) * 4;
 }
 
 /* charge takes a packet off a grant's budget. */
-static __always_inline int charge(struct __sk_buff *skb, struct where *w, struct way *y, __u64 id)
+static __always_inline int charge(struct __sk_buff *skb, struct cgroup_ctx *cx, struct packet *pkt, __u64 id)
 {
 	__u32 bytes = skb->len;
 	struct grant *g = bpf_map_lookup_elem(&grants, &id);
 	if (!g)
 		return DENY;
-	struct grant_dest key = {.grant = id, .dest = y->to};
+	struct grant_dest key = {.grant = id, .dest = pkt->to};
 	enum dest_use *use = bpf_map_lookup_elem(&grant_dests, &key);
-	if (use && *use == DEST_OPEN && carries(skb, y))
+	if (use && *use == DEST_OPEN && carries(skb, pkt))
 		*use = DEST_USED;
-	if ((id & ANSWER_ID) && !carries(skb, y))
+	if ((id & REPLY_ID) && !carries(skb, pkt))
 		return ALLOW; /* it may receive without limit */
 	__s64 before = __sync_fetch_and_add(&g->bytes, -(__s64)bytes);
 	if (before > (__s64)bytes)
 		return ALLOW;
 	if (before <= 0)
 		return DENY;
-	struct record *r = bpf_ringbuf_reserve(&records, sizeof(*r), 0);
+	struct record *r = bpf_ringbuf_reserve(&egress_events, sizeof(*r), 0);
 	if (!r) {
 		count(COUNT_LOST_RECORD);
 		return DENY;
 	}
-	describe(r, w, RECORD_SPENT, REASON_GRANTED);
+	describe(r, cx, RECORD_SPENT, REASON_GRANTED);
 	r->grant = id;
-	r->dest = y->to;
+	r->dest = pkt->to;
 	bpf_ringbuf_submit(r, 0);
 	return DENY;
 }
 
 /* Said once for each socket: its packets keep coming. */
-static __always_inline int drop(struct __sk_buff *skb, struct bpf_sock *sk, struct where *w, struct way *y,
-                                int reason)
+static __always_inline int drop(struct __sk_buff *skb, struct bpf_sock *sk, struct cgroup_ctx *cx,
+                                struct packet *pkt, int reason)
 {
 	count(COUNT_DROPPED);
 	struct mark *m = sk ? bpf_sk_storage_get(&marks, sk, 0, BPF_SK_STORAGE_GET_F_CREATE) : 0;
 	if (!m || m->told & MARK_TOLD)
 		return DENY;
 	m->told |= MARK_TOLD;
-	struct record *r = bpf_ringbuf_reserve(&records, sizeof(*r), 0);
+	struct record *r = bpf_ringbuf_reserve(&egress_events, sizeof(*r), 0);
 	if (!r) {
 		count(COUNT_LOST_RECORD);
 		return DENY;
 	}
-	describe(r, w, RECORD_DROP, reason);
+	describe(r, cx, RECORD_DROP, reason);
 	r->cgroup = bpf_skb_cgroup_id(skb);
 	r->cookie = bpf_get_socket_cookie(skb);
-	r->dest = y->to;
+	r->dest = pkt->to;
 	bpf_ringbuf_submit(r, 0);
 	return DENY;
 }
@@ -407,14 +410,14 @@ static __always_inline int drop(struct __sk_buff *skb, struct bpf_sock *sk, stru
 /* A connection to an allowed name outlives the time that the name's address is good for, until the policy
  * changes.
  */
-static __always_inline int keep_named(struct bpf_sock *sk, struct policy *p, struct way *y)
+static __always_inline int keep_named(struct bpf_sock *sk, struct policy *p, struct packet *pkt)
 {
-	struct mark *m = sk && p && y->to.proto == IPPROTO_TCP
+	struct mark *m = sk && p && pkt->to.proto == IPPROTO_TCP
 	                     ? bpf_sk_storage_get(&marks, sk, 0, BPF_SK_STORAGE_GET_F_CREATE)
 	                     : 0;
 	if (m && !m->grant) {
 		m->told = p->generation << 1 | (m->told & MARK_TOLD);
-		m->dest = y->to;
+		m->dest = pkt->to;
 	}
 	return ALLOW;
 }
@@ -437,11 +440,11 @@ static __always_inline int is_closing(__u32 state)
 /* A connection that is being closed is answered by the kernel for a time after the socket is forgotten: past
  * every check, and with what was set until then (tcp_time_wait). So while nothing may go to its peer, it
  * hears nothing that would bring it there, and who closes it leaves nobody who hears anything (B61). */
-static __always_inline int may_answer(struct where *w, struct policy *p, struct bpf_sock *sk, __u64 cookie,
-                                      struct dest *peer)
+static __always_inline int may_answer(struct cgroup_ctx *cx, struct policy *p, struct bpf_sock *sk,
+                                      __u64 cookie, struct dest *peer)
 {
 	struct mark *m = mark_of(sk, cookie);
-	return is_open(judge(w, peer, m ? m->grant : 0, 0)) || was_named(sk, p, peer);
+	return is_open(judge(cx, peer, m ? m->grant : 0, 0)) || was_named(sk, p, peer);
 }
 
 SEC("cgroup/sock_release")
@@ -449,10 +452,10 @@ int weir_sock_release(struct bpf_sock *ctx)
 {
 	__u64 cookie = bpf_get_socket_cookie(ctx);
 	if (ctx->type == SOCK_STREAM && is_closing(ctx->state)) {
-		struct where w;
+		struct cgroup_ctx cx;
 		struct dest peer = {.proto = ctx->protocol, .port = bpf_ntohs(ctx->dst_port)};
-		walk_cgroup(&w, cgroup_of_socket(ctx));
-		struct policy *p = policy_of(&w);
+		walk_cgroup(&cx, cgroup_of_socket(ctx));
+		struct policy *p = policy_of(&cx);
 		if (ctx->family == AF_INET) {
 			set_ip4(&peer, ctx->dst_ip4);
 		} else {
@@ -460,7 +463,7 @@ int weir_sock_release(struct bpf_sock *ctx)
 			set_ip6(&peer, a);
 		}
 		/* who is at the other end on loopback cannot be asked here */
-		if (stands_against(&w, p) && (is_loopback(&peer) || !may_answer(&w, p, ctx, cookie, &peer)))
+		if (is_restricted(&cx, p) && (is_loopback(&peer) || !may_answer(&cx, p, ctx, cookie, &peer)))
 			/* where no packet of the peer's comes from */
 			ctx->bound_dev_if = is_loopback(&peer) ? NO_DEVICE : LOOPBACK_DEVICE;
 	}
@@ -470,91 +473,92 @@ int weir_sock_release(struct bpf_sock *ctx)
 
 /* A global function, verified once: after the branches that take a packet apart, the loop over
  * levels would be gone through for each of them. */
-__noinline int walk_packet(struct where *w, struct __sk_buff *skb, __u64 epoch, __u64 cgroup)
+__noinline int walk_packet(struct cgroup_ctx *cx, struct __sk_buff *skb, __u64 epoch, __u64 cgroup)
 {
-	if (!w)
+	if (!cx)
 		return 0;
-	walk_skb(w, skb, epoch, cgroup);
+	walk_skb(cx, skb, epoch, cgroup);
 	return 0;
 }
 
-/* watch taints who sends to an untrusted destination, and lets it go on with that; the packet is judged
+/* check_trust taints who sends to an untrusted destination, and lets it go on with that; the packet is judged
  * afterwards. What is denied anyhow taints nothing. 0: there was no room for the taint. */
-static __always_inline int watch(struct __sk_buff *skb, struct where *w, struct policy *p)
+static __always_inline int check_trust(struct __sk_buff *skb, struct cgroup_ctx *cx, struct policy *p)
 {
-	struct way y = {};
+	struct packet pkt = {};
 	struct bpf_sock *sk = skb->sk;
 	if (sk)
 		sk = bpf_sk_fullsock(sk);
 	__u64 cookie = bpf_get_socket_cookie(skb), id = 0;
-	int readable = skb->protocol == bpf_htons(ETH_P_IP) ? read_ip4(skb, &y) : read_ip6(skb, &y);
-	if (readable && is_trusted(w, p, &y.to))
+	int readable = skb->protocol == bpf_htons(ETH_P_IP) ? read_ip4(skb, &pkt) : read_ip6(skb, &pkt);
+	if (readable && is_trusted(cx, p, &pkt.to))
 		return 1;
 	if (!readable)
-		return corrupt(w, bpf_skb_cgroup_id(skb), &y.to, 0);
-	if (!w->taint && !w->deep) {
-		id = answer(p, sk, cookie, &y.to);
-		return corrupt(w, bpf_skb_cgroup_id(skb), &y.to, id);
+		return taint_for_peer(cx, bpf_skb_cgroup_id(skb), &pkt.to, 0);
+	if (!cx->taint && !cx->deep) {
+		id = allow_reply(p, sk, cookie, &pkt.to);
+		return taint_for_peer(cx, bpf_skb_cgroup_id(skb), &pkt.to, id);
 	}
 	struct mark *m = mark_of(sk, cookie);
 	__u64 marked = m ? m->grant : 0;
-	int reason = judge(w, &y.to, marked, 0);
+	int reason = judge(cx, &pkt.to, marked, 0);
 	if (!is_open(reason))
 		return 1;
 	if (reason == REASON_GRANTED) { /* it was given for this */
-		id = open_grant(w->grant, &y.to, 0, w->taint) ? w->grant : marked;
+		id = open_grant(cx->grant, &pkt.to, 0, cx->taint) ? cx->grant : marked;
 		struct grant *g = bpf_map_lookup_elem(&grants, &id);
 		if (g)
 			__sync_fetch_and_or(&g->taint, TAINT_CORRUPTION);
 	}
-	return corrupt(w, bpf_skb_cgroup_id(skb), &y.to, id);
+	return taint_for_peer(cx, bpf_skb_cgroup_id(skb), &pkt.to, id);
 }
 
 SEC("cgroup_skb/egress")
 int weir_packet(struct __sk_buff *skb)
 {
-	struct where w;
-	struct listing now = {.epoch = current_epoch(), .socket = bpf_skb_cgroup_id(skb)};
-	walk_packet(&w, skb, now.epoch, now.socket);
-	struct policy *p = policy_of(&w);
-	if (watches(&w, p) && !watch(skb, &w, p))
+	struct cgroup_ctx cx;
+	struct allow_key now = {.epoch = current_epoch(), .socket = bpf_skb_cgroup_id(skb)};
+	walk_packet(&cx, skb, now.epoch, now.socket);
+	struct policy *p = policy_of(&cx);
+	if (checks_trust(&cx, p) && !check_trust(skb, &cx, p))
 		return DENY;
-	if (!stands_against(&w, p))
+	if (!is_restricted(&cx, p))
 		return ALLOW;
 
-	struct way y = {};
-	int readable = skb->protocol == bpf_htons(ETH_P_IP) ? read_ip4(skb, &y) : read_ip6(skb, &y);
+	struct packet pkt = {};
+	int readable = skb->protocol == bpf_htons(ETH_P_IP) ? read_ip4(skb, &pkt) : read_ip6(skb, &pkt);
 	struct bpf_sock *sk = skb->sk;
 	if (sk)
 		sk = bpf_sk_fullsock(sk);
 	if (!readable)
-		return drop(skb, sk, &w, &y, REASON_UNREADABLE);
+		return drop(skb, sk, &cx, &pkt, REASON_UNREADABLE);
 	now.sender = sk ? (__u64)BPF_CORE_READ(kernel_socket(sk), __sk_common.skc_net.net) : 0;
-	now.dest = y.to;
-	struct noted *last = find_listing(&now);
-	if (now.socket && now.sender && was_listed(last, &now, y.from))
+	now.dest = pkt.to;
+	struct allow_entry *last = find_allowed(&now);
+	if (now.socket && now.sender && was_allowed(last, &now, pkt.from))
 		return ALLOW;
 
 	__u64 cookie = bpf_get_socket_cookie(skb);
 	struct mark *m = mark_of(sk, cookie);
-	int reason = judge(&w, &y.to, m ? m->grant : 0, 0);
+	int reason = judge(&cx, &pkt.to, m ? m->grant : 0, 0);
 	if (reason == REASON_LOOPBACK)
-		return stays(skb, &y) && within(skb, sk, &w, &y) ? ALLOW
-		                                                 : drop(skb, sk, &w, &y, REASON_OUTSIDE);
-	if (reason == REASON_GRANTED && stands(&w, &y.to))
+		return stays(skb, &pkt) && within(skb, sk, &cx, &pkt)
+		           ? ALLOW
+		           : drop(skb, sk, &cx, &pkt, REASON_OUTSIDE);
+	if (reason == REASON_GRANTED && is_synthetic(&cx, &pkt.to))
 		reason = REASON_UNRESOLVED; /* a socket from before the grant: nobody is at that address */
-	if (!is_open(reason) && !(reason == REASON_TAINTED && was_named(sk, p, &y.to)))
-		return drop(skb, sk, &w, &y, reason);
-	if (!comes_from_here(&y, address_of(skb)))
-		return drop(skb, sk, &w, &y, REASON_OUTSIDE);
+	if (!is_open(reason) && !(reason == REASON_TAINTED && was_named(sk, p, &pkt.to)))
+		return drop(skb, sk, &cx, &pkt, reason);
+	if (!comes_from_here(&pkt, address_of(skb)))
+		return drop(skb, sk, &cx, &pkt, REASON_OUTSIDE);
 	if (reason == REASON_GRANTED) {
-		__u64 id = open_grant(w.grant, &y.to, 0, w.taint) ? w.grant : m ? m->grant : 0;
-		return charge(skb, &w, &y, id);
+		__u64 id = open_grant(cx.grant, &pkt.to, 0, cx.taint) ? cx.grant : m ? m->grant : 0;
+		return charge(skb, &cx, &pkt, id);
 	}
 	if (reason == REASON_NAMED)
-		return keep_named(sk, p, &y);
+		return keep_named(sk, p, &pkt);
 	if (reason == REASON_LISTED && now.socket && now.sender)
-		note_listed(last, &now, y.from);
+		cache_allowed(last, &now, pkt.from);
 	return ALLOW;
 }
 
@@ -569,46 +573,47 @@ int weir_packet(struct __sk_buff *skb)
 SEC("cgroup_skb/ingress")
 int weir_arrival(struct __sk_buff *skb)
 {
-	struct where w;
-	struct way y = {};
+	struct cgroup_ctx cx;
+	struct packet pkt = {};
 	__u32 flags = 0;
 	/* first what most packets are done with */
-	int readable = skb->protocol == bpf_htons(ETH_P_IP) ? read_ip4(skb, &y) : read_ip6(skb, &y);
-	int tcp = readable && y.to.proto == IPPROTO_TCP;
+	int readable = skb->protocol == bpf_htons(ETH_P_IP) ? read_ip4(skb, &pkt) : read_ip6(skb, &pkt);
+	int tcp = readable && pkt.to.proto == IPPROTO_TCP;
 	struct bpf_sock *sk = skb->sk;
 	int closing = tcp && sk && is_closing(sk->state);
 	if (tcp && !closing &&
-	    (load(skb, y.transport + TCP_FLAGS, &flags, 1) || (flags & (TCP_SYN | TCP_ACK)) != TCP_SYN))
+	    (load(skb, pkt.transport + TCP_FLAGS, &flags, 1) || (flags & (TCP_SYN | TCP_ACK)) != TCP_SYN))
 		return ALLOW; /* begins and ends nothing */
-	walk_packet(&w, skb, current_epoch(), bpf_skb_cgroup_id(skb));
-	struct policy *p = policy_of(&w);
+	walk_packet(&cx, skb, current_epoch(), bpf_skb_cgroup_id(skb));
+	struct policy *p = policy_of(&cx);
 	struct dest from = {};
-	source(&y, &from);
-	if (closing && stands_against(&w, p)) {
+	source(&pkt, &from);
+	if (closing && is_restricted(&cx, p)) {
 		sk = sk ? bpf_sk_fullsock(sk) : 0;
-		if (is_loopback(&from) ? !from_outside(skb, &w, &y)
-		                       : may_answer(&w, p, sk, bpf_get_socket_cookie(skb), &from))
+		if (is_loopback(&from) ? !from_outside(skb, &cx, &pkt)
+		                       : may_answer(&cx, p, sk, bpf_get_socket_cookie(skb), &from))
 			return ALLOW;
 		count(COUNT_DROPPED);
 		return DENY;
 	}
 	if (closing)
 		return ALLOW;
-	int asks = watches(&w, p);
-	if (!asks && !stands_against(&w, p))
+	int asks = checks_trust(&cx, p);
+	if (!asks && !is_restricted(&cx, p))
 		return ALLOW;
 	if (readable && !tcp && !asks)
 		return ALLOW;
-	if (asks && p && (!readable || !is_trusted(&w, p, &from))) {
+	if (asks && p && (!readable || !is_trusted(&cx, p, &from))) {
 		if (p->mode == MODE_OBSERVE)
-			return corrupt(&w, bpf_skb_cgroup_id(skb), &from, 0);
+			return taint_for_peer(&cx, bpf_skb_cgroup_id(skb), &from, 0);
 		count(COUNT_DROPPED);
 		return DENY;
 	}
 	if ((readable && !tcp) || (p && p->mode == MODE_OBSERVE))
 		return ALLOW;
 	/* no check sees the answer to some, on loopback either: 6.1's of IPv6, and cookies */
-	if (readable && is_open(judge(&w, &from, 0, 0)) && !(is_loopback(&from) && from_outside(skb, &w, &y)))
+	if (readable && is_open(judge(&cx, &from, 0, 0)) &&
+	    !(is_loopback(&from) && from_outside(skb, &cx, &pkt)))
 		return ALLOW;
 	count(COUNT_DROPPED);
 	return DENY;

@@ -3,7 +3,7 @@
  * number or name, and what the kernel is asked to send. */
 #include "ends.h"
 #include "refuse.h"
-#include "stain.h"
+#include "taint.h"
 
 char LICENSE[] SEC("license") = "GPL";
 
@@ -23,16 +23,16 @@ char LICENSE[] SEC("license") = "GPL";
 
 /* Where the current task stands. One that has left its container lives on, outside, until somebody kills it:
  * nothing is open to it (B77). */
-__noinline int stand(struct where *w)
+__noinline int judged_ctx(struct cgroup_ctx *cx)
 {
-	if (!w)
+	if (!cx)
 		return 0;
-	walk_current(w);
-	if (!escaped(w->container))
+	walk_current(cx);
+	if (!escaped(cx->container))
 		return 0;
-	__builtin_memset(w, 0, sizeof(*w));
-	w->guarded = GUARDED;
-	w->deep = 1;
+	__builtin_memset(cx, 0, sizeof(*cx));
+	cx->guarded = GUARDED;
+	cx->deep = 1;
 	return 0;
 }
 
@@ -63,14 +63,14 @@ static __always_inline void read_path(char *path, struct sock *sk)
 		path[0] = '?'; /* a file of that name is not the abstract socket */
 }
 
-static __always_inline void tell_peer(struct where *w, __u32 reason, const char *path, __u32 target)
+static __always_inline void emit_peer(struct cgroup_ctx *cx, __u32 reason, const char *path, __u32 target)
 {
-	struct record *r = bpf_ringbuf_reserve(&records, sizeof(*r), 0);
+	struct record *r = bpf_ringbuf_reserve(&egress_events, sizeof(*r), 0);
 	if (!r) {
 		count(COUNT_LOST_RECORD);
 		return;
 	}
-	describe(r, w, RECORD_DENY, reason);
+	describe(r, cx, RECORD_DENY, reason);
 	describe_current(r);
 	r->family = AF_UNIX;
 	r->target = target;
@@ -110,32 +110,32 @@ static __always_inline int is_listed(struct unix_peer *key, struct sock *sk)
 	       BPF_CORE_READ(directory, i_sb, s_dev) == l->device;
 }
 
-/* peer: may the current process, in w, talk to the owner of sk? */
-static __always_inline int peer_open(struct where *w, struct sock *sk, int *outside)
+/* peer: may the current process, in cx, talk to the owner of sk? */
+static __always_inline int peer_open(struct cgroup_ctx *cx, struct sock *sk, int *outside)
 {
 	struct unix_peer key = {};
 	struct cgroup *cg = BPF_CORE_READ(sk, sk_cgrp_data.cgroup);
-	struct policy *p = policy_of(w);
+	struct policy *p = policy_of(cx);
 	*outside = 0;
-	if (inside(w, cg) && heard_inside(w, sk))
+	if (inside(cx, cg) && heard_inside(cx, sk))
 		return 1;
 	*outside = 1;
 	read_path(key.path, sk);
 	if (p) {
-		struct where other;
+		struct cgroup_ctx other;
 		walk_cgroup(&other, cg);
-		key.policy = w->policy;
+		key.policy = cx->policy;
 		key.generation = p->generation;
 		/* another container's socket may have taken a listed name */
 		if (!other.guarded && is_listed(&key, sk)) {
 			*outside = 0;
 			return 1;
 		}
-		if (!stands_against(w, p))
+		if (!is_restricted(cx, p))
 			return 1;
 	}
 	count(COUNT_DENIED_UNIX);
-	tell_peer(w, REASON_OUTSIDE, key.path, 0);
+	emit_peer(cx, REASON_OUTSIDE, key.path, 0);
 	return 0;
 }
 
@@ -147,18 +147,18 @@ static __always_inline long note_end(__u64 cookie, enum unix_end end)
 SEC("fmod_ret/security_unix_stream_connect")
 int BPF_PROG(weir_unix, struct sock *sock, struct sock *other, struct sock *newsk)
 {
-	struct where w;
+	struct cgroup_ctx cx;
 	int outside;
-	stand(&w);
-	if (!w.guarded)
+	judged_ctx(&cx);
+	if (!cx.guarded)
 		return 0;
 	struct settings *c = configuration();
 	if (!c || bpf_get_socket_cookie(other) == c->control) {
 		count(COUNT_DENIED_UNIX);
-		tell_peer(&w, REASON_CONTROL, 0, 0);
+		emit_peer(&cx, REASON_CONTROL, 0, 0);
 		return -EPERM;
 	}
-	if (!peer_open(&w, other, &outside))
+	if (!peer_open(&cx, other, &outside))
 		return -EPERM;
 	/* what it sends once tainted is refused */
 	return outside && note_end(bpf_get_socket_cookie(sock), UNIX_OUTSIDE) ? -EPERM : 0;
@@ -167,13 +167,13 @@ int BPF_PROG(weir_unix, struct sock *sock, struct sock *other, struct sock *news
 SEC("fmod_ret/security_unix_may_send")
 int BPF_PROG(weir_unix_send, struct socket *sock, struct socket *other)
 {
-	struct where w;
+	struct cgroup_ctx cx;
 	int outside;
-	stand(&w);
-	if (!w.guarded)
+	judged_ctx(&cx);
+	if (!cx.guarded)
 		return 0;
 	struct sock *sk = BPF_CORE_READ(other, sk);
-	if (!sk || peer_open(&w, sk, &outside))
+	if (!sk || peer_open(&cx, sk, &outside))
 		return 0;
 	return -EPERM;
 }
@@ -198,44 +198,44 @@ int BPF_PROG(weir_unix_close, struct socket *sock)
 SEC("fmod_ret/security_socket_post_create")
 int BPF_PROG(weir_born, struct socket *sock, int family)
 {
-	struct where w;
+	struct cgroup_ctx cx;
 	if (family != AF_UNIX)
 		return 0;
-	stand(&w);
-	if (w.guarded & GUARDED_LATE && sock->sk)
+	judged_ctx(&cx);
+	if (cx.guarded & GUARDED_LATE && sock->sk)
 		note_end(bpf_get_socket_cookie(sock->sk), UNIX_OWN);
 	return 0;
 }
 
-/* gets_foreign: the current task is in w, and not in the container that made sk, which own is. */
-static __always_inline int gets_foreign(struct where *w, struct where *own, struct sock *sk)
+/* gets_foreign: the current task is in cx, and not in the container that made sk, which own is. */
+static __always_inline int gets_foreign(struct cgroup_ctx *cx, struct cgroup_ctx *own, struct sock *sk)
 {
 	walk_cgroup(own, BPF_CORE_READ(sk, sk_cgrp_data.cgroup));
-	return own->guarded && own->container != w->container;
+	return own->guarded && own->container != cx->container;
 }
 
-static __always_inline int refuse_receipt(struct where *w)
+static __always_inline int refuse_receipt(struct cgroup_ctx *cx)
 {
 	count(COUNT_DENIED_RECEIVE);
-	tell_peer(w, REASON_OUTSIDE, 0, 0);
+	emit_peer(cx, REASON_OUTSIDE, 0, 0);
 	return 0;
 }
 
 /* What a container sends to a socket of its own is heard by whoever has that. So nobody else gets a network
  * socket, and nobody gets a Unix socket once the container is tainted; one that somebody got before is noted
  * (B64). */
-static __always_inline int may_leave(struct where *w, struct sock *sk, int family)
+static __always_inline int may_leave(struct cgroup_ctx *cx, struct sock *sk, int family)
 {
-	struct where own;
-	if (!gets_foreign(w, &own, sk))
+	struct cgroup_ctx own;
+	if (!gets_foreign(cx, &own, sk))
 		return 1;
-	if (family == AF_UNIX && is_let(&own)) {
+	if (family == AF_UNIX && is_unrestricted(&own)) {
 		if (note_end(bpf_get_socket_cookie(sk), UNIX_OUTSIDE))
 			return 0;
-		gets_foreign(w, &own, sk); /* a taint that came meanwhile may not have seen what is noted */
+		gets_foreign(cx, &own, sk); /* a taint that came meanwhile may not have seen what is noted */
 	}
 	struct policy *p = policy_of(&own);
-	if ((p && p->mode == MODE_OBSERVE) || (family == AF_UNIX && is_let(&own)))
+	if ((p && p->mode == MODE_OBSERVE) || (family == AF_UNIX && is_unrestricted(&own)))
 		return 1;
 	return refuse_receipt(&own);
 }
@@ -260,10 +260,10 @@ static __always_inline void doubt(__u64 container)
 SEC("fexit/unix_accept")
 int BPF_PROG(weir_accepted, struct socket *sock, struct socket *newsock)
 {
-	struct where w, own;
+	struct cgroup_ctx cx, own;
 	struct sock *sk = newsock->sk;
-	stand(&w);
-	if (sk && gets_foreign(&w, &own, BPF_CORE_READ(sock, sk)) &&
+	judged_ctx(&cx);
+	if (sk && gets_foreign(&cx, &own, BPF_CORE_READ(sock, sk)) &&
 	    note_end(bpf_get_socket_cookie(sk), UNIX_OUTSIDE))
 		doubt(own.container);
 	return 0;
@@ -271,12 +271,12 @@ int BPF_PROG(weir_accepted, struct socket *sock, struct socket *newsock)
 
 static __always_inline int may_accept(struct socket *sock)
 {
-	struct where w, own;
+	struct cgroup_ctx cx, own;
 	struct sock *sk = BPF_CORE_READ(sock, sk);
 	if (!sk || BPF_CORE_READ(sk, __sk_common.skc_family) != AF_UNIX)
 		return 1;
-	stand(&w);
-	return !gets_foreign(&w, &own, sk) || is_let(&own) || refuse_receipt(&own);
+	judged_ctx(&cx);
+	return !gets_foreign(&cx, &own, sk) || is_unrestricted(&own) || refuse_receipt(&own);
 }
 
 /* A network socket from outside has packets that this container's check never
@@ -284,7 +284,7 @@ static __always_inline int may_accept(struct socket *sock)
 SEC("fmod_ret/security_file_receive")
 int BPF_PROG(weir_receive, struct file *file)
 {
-	struct where w;
+	struct cgroup_ctx cx;
 	if ((BPF_CORE_READ(file, f_inode, i_mode) & S_IFMT) != S_IFSOCK)
 		return 0;
 	struct socket *sock = bpf_sock_from_file(file);
@@ -292,39 +292,39 @@ int BPF_PROG(weir_receive, struct file *file)
 	if (!sk)
 		return 0;
 	int family = BPF_CORE_READ(sk, __sk_common.skc_family);
-	stand(&w);
-	if (!may_leave(&w, sk, family))
+	judged_ctx(&cx);
+	if (!may_leave(&cx, sk, family))
 		return -EPERM;
-	struct policy *p = policy_of(&w);
-	if (!w.guarded || inside(&w, BPF_CORE_READ(sk, sk_cgrp_data.cgroup)) ||
+	struct policy *p = policy_of(&cx);
+	if (!cx.guarded || inside(&cx, BPF_CORE_READ(sk, sk_cgrp_data.cgroup)) ||
 	    (p && p->mode == MODE_OBSERVE))
 		return 0;
-	if (family == AF_UNIX && is_let(&w))
+	if (family == AF_UNIX && is_unrestricted(&cx))
 		return 0;
-	refuse_receipt(&w);
+	refuse_receipt(&cx);
 	return -EPERM;
 }
 
-static __always_inline int may_attach(struct where *w, struct task_struct *target)
+static __always_inline int may_attach(struct cgroup_ctx *cx, struct task_struct *target)
 {
-	struct policy *p = policy_of(w);
-	if (!w->guarded || (p && p->mode == MODE_OBSERVE))
+	struct policy *p = policy_of(cx);
+	if (!cx->guarded || (p && p->mode == MODE_OBSERVE))
 		return 1;
-	if (p && !w->taint && !w->deep && inside(w, cgroup_of(target)))
+	if (p && !cx->taint && !cx->deep && inside(cx, cgroup_of(target)))
 		return 1;
 	count(COUNT_DENIED_ATTACH);
-	tell_peer(w, REASON_ATTACH, 0, BPF_CORE_READ(target, tgid));
+	emit_peer(cx, REASON_ATTACH, 0, BPF_CORE_READ(target, tgid));
 	return 0;
 }
 
 /* What can be read of a process can be opened for writing below /proc/PID/fd, root and cwd. ps asks for every
  * process, so nothing is told. */
-static __always_inline int may_read(struct where *w, struct task_struct *target, unsigned int mode)
+static __always_inline int may_read(struct cgroup_ctx *cx, struct task_struct *target, unsigned int mode)
 {
-	if (is_let(w))
+	if (is_unrestricted(cx))
 		return 1;
 	/* a runtime opens the namespaces of other containers before it is the program */
-	if (inside(w, cgroup_of(target)) || arriving())
+	if (inside(cx, cgroup_of(target)) || arriving())
 		return 1;
 	if (!(mode & PTRACE_MODE_NOAUDIT))
 		count(COUNT_DENIED_ATTACH);
@@ -335,33 +335,33 @@ static __always_inline int may_read(struct where *w, struct task_struct *target,
 SEC("fmod_ret/security_ptrace_access_check")
 int BPF_PROG(weir_attach, struct task_struct *child, unsigned int mode)
 {
-	struct where w;
+	struct cgroup_ctx cx;
 	if (BPF_CORE_READ(child, tgid) == bpf_get_current_pid_tgid() >> 32)
 		return 0;
-	stand(&w);
+	judged_ctx(&cx);
 	if (!(mode & PTRACE_MODE_ATTACH))
-		return may_read(&w, child, mode) ? 0 : -EPERM;
-	return may_attach(&w, child) ? 0 : -EPERM;
+		return may_read(&cx, child, mode) ? 0 : -EPERM;
+	return may_attach(&cx, child) ? 0 : -EPERM;
 }
 
 SEC("fmod_ret/security_ptrace_traceme")
 int BPF_PROG(weir_traceme, struct task_struct *parent)
 {
-	struct where w;
-	stand(&w);
-	return may_attach(&w, parent) ? 0 : -EPERM;
+	struct cgroup_ctx cx;
+	judged_ctx(&cx);
+	return may_attach(&cx, parent) ? 0 : -EPERM;
 }
 
 /* What the kernel sends for nobody's socket, no packet check sees: it is refused where it
  * is asked for (B47). option: of the socket; 0: it is a key. */
 __noinline int may_ask_kernel(__u32 option)
 {
-	struct where w;
-	stand(&w);
-	if (is_let(&w))
+	struct cgroup_ctx cx;
+	judged_ctx(&cx);
+	if (is_unrestricted(&cx))
 		return 1;
 	count(COUNT_DENIED_SOCKET);
-	tell_peer(&w, REASON_KERNEL, 0, option);
+	emit_peer(&cx, REASON_KERNEL, 0, option);
 	return 0;
 }
 
@@ -380,7 +380,7 @@ static __always_inline int is_membership(int level, int option)
  * but its other calls have the kernel say something, too (B62). */
 static __always_inline int may_use(struct socket *sock)
 {
-	struct where w;
+	struct cgroup_ctx cx;
 	struct sock *sk = BPF_CORE_READ(sock, sk);
 	__u16 family = BPF_CORE_READ(sk, __sk_common.skc_family), type = BPF_CORE_READ(sk, sk_type),
 	      proto = BPF_CORE_READ(sk, sk_protocol);
@@ -388,12 +388,12 @@ static __always_inline int may_use(struct socket *sock)
 		return 1;
 	if ((family == AF_INET || family == AF_INET6) && is_plain(type, proto))
 		return 1;
-	stand(&w);
-	if (is_let(&w))
+	judged_ctx(&cx);
+	if (is_unrestricted(&cx))
 		return 1;
 	struct dest d = {.addr = {family, type}, .proto = proto};
 	count(COUNT_DENIED_SOCKET);
-	refuse(&w, &d, 0, REASON_FAMILY);
+	refuse(&cx, &d, 0, REASON_FAMILY);
 	return 0;
 }
 
@@ -483,23 +483,23 @@ struct {
 	__uint(pinning, LIBBPF_PIN_BY_NAME);
 } owners SEC(".maps");
 
-/* made notes whose an object is that is just being made; 0: it could not. What the kernel makes for itself,
- * with credentials of its own, while it serves the container is nobody's. */
-static __always_inline int made(__u64 object, int shared)
+/* note_owner notes whose an object is that is just being made; 0: it could not. What the kernel makes for
+ * itself, with credentials of its own, while it serves the container is nobody's. */
+static __always_inline int note_owner(__u64 object, int shared)
 {
-	struct where w;
+	struct cgroup_ctx cx;
 	struct task_struct *t = bpf_get_current_task_btf();
-	stand(&w);
-	if (w.container && !shared && BPF_CORE_READ(t, cred) == BPF_CORE_READ(t, real_cred))
-		return !bpf_map_update_elem(&owners, &object, &w.container, BPF_ANY) || is_let(&w);
+	judged_ctx(&cx);
+	if (cx.container && !shared && BPF_CORE_READ(t, cred) == BPF_CORE_READ(t, real_cred))
+		return !bpf_map_update_elem(&owners, &object, &cx.container, BPF_ANY) || is_unrestricted(&cx);
 	bpf_map_delete_elem(&owners, &object);
 	return 1;
 }
 
-static __always_inline int refuse_reach(struct where *w, __u32 target)
+static __always_inline int refuse_reach(struct cgroup_ctx *cx, __u32 target)
 {
 	count(COUNT_DENIED_ATTACH);
-	tell_peer(w, REASON_ATTACH, 0, target);
+	emit_peer(cx, REASON_ATTACH, 0, target);
 	return 0;
 }
 
@@ -507,23 +507,23 @@ static __always_inline int refuse_reach(struct where *w, __u32 target)
  * reads: who is in it may look at what others have made. */
 __noinline int may_share(__u64 object, int reads)
 {
-	struct where w;
+	struct cgroup_ctx cx;
 	__u64 *owner = bpf_map_lookup_elem(&owners, &object);
-	stand(&w);
-	if (owner && *owner == w.container)
+	judged_ctx(&cx);
+	if (owner && *owner == cx.container)
 		return 1;
-	if (!is_let(&w) && !reads)
-		return refuse_reach(&w, 0);
+	if (!is_unrestricted(&cx) && !reads)
+		return refuse_reach(&cx, 0);
 	if (!owner)
 		return 1;
-	struct where other = {.guarded = GUARDED};
+	struct cgroup_ctx other = {.guarded = GUARDED};
 	__u64 id = *owner;
 	struct state *s = bpf_map_lookup_elem(&cgroups, &id);
 	if (s) {
 		other.taint = s->taint;
 		other.policy = s->policy;
 	}
-	if (is_let(&other))
+	if (is_unrestricted(&other))
 		return 1;
 	count(COUNT_DENIED_ATTACH);
 	return 0;
@@ -532,12 +532,12 @@ __noinline int may_share(__u64 object, int reads)
 /* What is done to another process says something to it (B67). */
 static __always_inline int may_reach(struct task_struct *target)
 {
-	struct where w;
+	struct cgroup_ctx cx;
 	__u32 tgid = BPF_CORE_READ(target, tgid);
 	if (tgid == bpf_get_current_pid_tgid() >> 32)
 		return 1;
-	stand(&w);
-	return is_let(&w) || inside(&w, cgroup_of(target)) ? 1 : refuse_reach(&w, tgid);
+	judged_ctx(&cx);
+	return is_unrestricted(&cx) || inside(&cx, cgroup_of(target)) ? 1 : refuse_reach(&cx, tgid);
 }
 
 /* check_kill_permission asks for all that a process sends, not for what the kernel does. Signal 0 sends
@@ -560,7 +560,7 @@ int BPF_PROG(weir_ipc_made)
 {
 	__u64 object = 0;
 	bpf_get_func_arg(ctx, 1, &object);
-	made(object, 0);
+	note_owner(object, 0);
 	return 0;
 }
 
@@ -589,11 +589,11 @@ int BPF_PROG(weir_key_use)
 SEC("fmod_ret/security_prepare_creds")
 int BPF_PROG(weir_core)
 {
-	struct where w;
+	struct cgroup_ctx cx;
 	if (!(bpf_get_current_task_btf()->flags & PF_SIGNALED))
 		return 0;
-	stand(&w);
-	return is_let(&w) ? 0 : -EPERM;
+	judged_ctx(&cx);
+	return is_unrestricted(&cx) ? 0 : -EPERM;
 }
 
 /* construct_key has a program of the host look a key up, in the host's network: key.dns_resolver asks for
@@ -607,7 +607,7 @@ int BPF_PROG(weir_key, struct key *key, void *cred, unsigned long flags)
 	} authorizes = {".request_key_aut"}; /* the start of it is no other's */
 	__u64 name[2] = {};
 	/* a user's keyrings are everybody's who runs as that user, whoever came first */
-	if (!made((__u64)key, flags & (KEY_ALLOC_UID_KEYRING | KEY_ALLOC_NOT_IN_QUOTA)))
+	if (!note_owner((__u64)key, flags & (KEY_ALLOC_UID_KEYRING | KEY_ALLOC_NOT_IN_QUOTA)))
 		return -EPERM;
 	bpf_probe_read_kernel(name, sizeof(name), BPF_CORE_READ(key, index_key.type, name));
 	if (name[0] != authorizes.word[0] || name[1] != authorizes.word[1] || may_ask_kernel(0))
@@ -648,11 +648,11 @@ struct xfrm_state___asks {
 SEC("fmod_ret/security_xfrm_state_alloc_acquire")
 int BPF_PROG(weir_acquire, struct xfrm_state___asks *x)
 {
-	struct where w;
+	struct cgroup_ctx cx;
 	struct dest d = {};
 	__u32 to[4] = {};
-	stand(&w);
-	if (is_let(&w))
+	judged_ctx(&cx);
+	if (is_unrestricted(&cx))
 		return 0;
 	BPF_CORE_READ_INTO(&to, x, sel.daddr);
 	if (BPF_CORE_READ(x, sel.family) == AF_INET)
@@ -661,9 +661,9 @@ int BPF_PROG(weir_acquire, struct xfrm_state___asks *x)
 		set_ip6(&d, to);
 	d.port = bpf_ntohs(BPF_CORE_READ(x, sel.dport));
 	d.proto = BPF_CORE_READ(x, sel.proto);
-	if (is_open(judge(&w, &d, 0, bpf_get_current_pid_tgid() >> 32)))
+	if (is_open(judge(&cx, &d, 0, bpf_get_current_pid_tgid() >> 32)))
 		return 0;
 	count(COUNT_DENIED_CONNECT);
-	tell_peer(&w, REASON_KERNEL, 0, 0);
+	emit_peer(&cx, REASON_KERNEL, 0, 0);
 	return -EPERM;
 }

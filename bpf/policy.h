@@ -14,24 +14,24 @@ struct {
 	__uint(pinning, LIBBPF_PIN_BY_NAME);
 } policies SEC(".maps");
 
-static __always_inline struct policy *policy_of(struct where *w)
+static __always_inline struct policy *policy_of(struct cgroup_ctx *cx)
 {
-	__u32 slot = w->policy;
+	__u32 slot = cx->policy;
 	return bpf_map_lookup_elem(&policies, &slot);
 }
 
-/* Something stands against what w does, whose policy is p. */
-static __always_inline int stands_against(const struct where *w, const struct policy *p)
+/* Something stands against what cx does, whose policy is p. */
+static __always_inline int is_restricted(const struct cgroup_ctx *cx, const struct policy *p)
 {
 	if (p && p->mode == MODE_OBSERVE)
 		return 0;
-	return w->taint || w->deep || !p || p->mode == MODE_SEAL;
+	return cx->taint || cx->deep || !p || p->mode == MODE_SEAL;
 }
 
-/* Nothing stands against w: it is not guarded, only watched, or clean. */
-static __always_inline int is_let(struct where *w)
+/* Nothing stands against cx: it is not guarded, only watched, or clean. */
+static __always_inline int is_unrestricted(struct cgroup_ctx *cx)
 {
-	return !w->guarded || !stands_against(w, policy_of(w));
+	return !cx->guarded || !is_restricted(cx, policy_of(cx));
 }
 
 #endif

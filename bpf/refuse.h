@@ -8,18 +8,18 @@
 enum outcome { PASS, REFUSE, RESTART, UNSETTLED, PASS_LISTED };
 
 /* Says once per process and destination that something was refused without a question. */
-__noinline int refuse(struct where *w, struct dest *d, __u64 cookie, __u32 reason)
+__noinline int refuse(struct cgroup_ctx *cx, struct dest *d, __u64 cookie, __u32 reason)
 {
-	if (!w || !d)
+	if (!cx || !d)
 		return REFUSE;
 	struct hold_key key = {.tgid = bpf_get_current_pid_tgid() >> 32, .dest = *d};
-	struct hold *old = bpf_map_lookup_elem(&holds, &key);
+	struct hold *old = bpf_map_lookup_elem(&held, &key);
 	__u64 start = started();
 	if (old && old->start == start)
 		return REFUSE;
 	struct hold hold = {.start = start, .since = bpf_ktime_get_boot_ns(), .verdict = HOLD_DENIED};
-	bpf_map_update_elem(&holds, &key, &hold, BPF_ANY);
-	tell(w, d, RECORD_DENY, reason, cookie);
+	bpf_map_update_elem(&held, &key, &hold, BPF_ANY);
+	emit(cx, d, RECORD_DENY, reason, cookie);
 	return REFUSE;
 }
 

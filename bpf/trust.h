@@ -3,10 +3,10 @@
 #define WEIR_TRUST_H
 
 #include "decide.h"
-#include "stain.h"
+#include "taint.h"
 
-#define ANSWER_ID (1ULL << 63) /* of grants that programs make; the rest is the socket's cookie */
-#define ANSWER_NS (3600 * 1000000000ULL)
+#define REPLY_ID (1ULL << 63) /* of grants that programs make; the rest is the socket's cookie */
+#define REPLY_NS (3600 * 1000000000ULL)
 
 enum trust {
 	TRUST_NONE = 0,
@@ -23,30 +23,31 @@ struct {
 	__uint(pinning, LIBBPF_PIN_BY_NAME);
 } trusted SEC(".maps");
 
-/* watches says whether a first packet from or to outside would still taint. */
-static __always_inline int watches(struct where *w, struct policy *p)
+/* checks_trust says whether a first packet from or to outside would still taint. */
+static __always_inline int checks_trust(struct cgroup_ctx *cx, struct policy *p)
 {
-	return p && (p->flags & POLICY_TRUST) && !(w->taint & TAINT_CORRUPTION) && p->mode != MODE_SEAL;
+	return p && (p->flags & POLICY_TRUST) && !(cx->taint & TAINT_CORRUPTION) && p->mode != MODE_SEAL;
 }
 
-static __always_inline int is_trusted(struct where *w, struct policy *p, const struct dest *peer)
+static __always_inline int is_trusted(struct cgroup_ctx *cx, struct policy *p, const struct dest *peer)
 {
 	if (is_loopback(peer))
 		return 1;
-	struct prefix key = {.bits = 64 + 128, .policy = w->policy, .generation = p->generation};
+	struct prefix key = {.bits = 64 + 128, .policy = cx->policy, .generation = p->generation};
 	__builtin_memcpy(key.addr, peer->addr, sizeof(key.addr));
 	enum trust *t = bpf_map_lookup_elem(&trusted, &key);
 	return t && (*t == TRUST_ALL || (*t == TRUST_DNS && peer->port == PORT_DNS));
 }
 
-/* answer lets the socket that taints a container finish what it began: it may send a little to that one peer.
+/* allow_reply lets the socket that taints a container finish what it began: it may send a little to that one
+ * peer.
  */
-static __always_inline __u64 answer(struct policy *p, struct bpf_sock *sk, __u64 cookie,
-                                    const struct dest *peer)
+static __always_inline __u64 allow_reply(struct policy *p, struct bpf_sock *sk, __u64 cookie,
+                                         const struct dest *peer)
 {
-	__u64 id = ANSWER_ID | cookie;
+	__u64 id = REPLY_ID | cookie;
 	struct grant g = {
-	    .expires = bpf_ktime_get_boot_ns() + ANSWER_NS, .bytes = p->answer, .owner = OWNER_ANYBODY};
+	    .expires = bpf_ktime_get_boot_ns() + REPLY_NS, .bytes = p->reply_budget, .owner = OWNER_ANYBODY};
 	struct grant_dest key = {.grant = id, .dest = *peer};
 	struct mark m = {.grant = id, .dest = *peer};
 	enum dest_use use = DEST_USED;
@@ -61,21 +62,22 @@ static __always_inline __u64 answer(struct policy *p, struct bpf_sock *sk, __u64
 	return id;
 }
 
-/* corrupt taints before the packet goes on; grant is what may go on after it. Without room for the taint, it
- * does not. */
-static __always_inline int corrupt(struct where *w, __u64 cgroup, const struct dest *peer, __u64 grant)
+/* taint_for_peer taints before the packet goes on; grant is what may go on after it. Without room for the
+ * taint, it does not. */
+static __always_inline int taint_for_peer(struct cgroup_ctx *cx, __u64 cgroup, const struct dest *peer,
+                                          __u64 grant)
 {
-	__u64 id = w->container ? w->container : cgroup;
-	int fresh = stain(id, TAINT_CORRUPTION);
+	__u64 id = cx->container ? cx->container : cgroup;
+	int fresh = set_taint(id, TAINT_CORRUPTION);
 	if (fresh <= 0)
 		return fresh == 0;
-	w->taint |= TAINT_CORRUPTION;
-	struct record *r = bpf_ringbuf_reserve(&records, sizeof(*r), 0);
+	cx->taint |= TAINT_CORRUPTION;
+	struct record *r = bpf_ringbuf_reserve(&egress_events, sizeof(*r), 0);
 	if (!r) {
 		count(COUNT_LOST_RECORD); /* the daemon finds the taint itself */
 		return 1;
 	}
-	describe(r, w, RECORD_TAINT, REASON_UNTRUSTED);
+	describe(r, cx, RECORD_TAINT, REASON_UNTRUSTED);
 	r->container = id;
 	r->grant = grant;
 	r->dest = *peer;

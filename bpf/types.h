@@ -4,7 +4,7 @@
 #define WEIR_TYPES_H
 
 /* Pins of another version are never adopted: raise it with every change of a pinned map. */
-enum abi { ABI_VERSION = 12 };
+enum abi { ABI_VERSION = 13 };
 
 /* Levels of the cgroup tree that a program walks, the root being level 0.
  * What lies deeper inside a guarded parent is denied (B53). */
@@ -35,7 +35,7 @@ struct state {
 #define CGROUP_NAME 120
 
 /* A cgroup that is to be made below a guarded parent; without a name: each of its children. */
-struct start_key {
+struct initial_taint_key {
 	__u64 parent;
 	char name[CGROUP_NAME]; /* the start of it, if it is longer */
 };
@@ -58,7 +58,7 @@ struct policy {
 	enum policy_flag flags;
 	__u32 generation; /* of its entries in destinations, unix_peers and trusted */
 	__u32 used;
-	__s64 answer; /* bytes that a socket may send once it has tainted */
+	__s64 reply_budget; /* bytes that a socket may send once it has tainted */
 };
 
 /* The last heartbeat of a daemon that closed its control socket without having ended in
@@ -118,25 +118,25 @@ struct lease {
 };
 
 /* An address that stands for a name in one container, for as long as that lives. */
-struct alias_key {
+struct fake_ip_key {
 	__u64 container;
 	__u8 addr[16];
 };
 
 #define NAME_SIZE 256
 
-struct alias {
+struct fake_ip {
 	char name[NAME_SIZE]; /* without the last dot */
 };
 
 /* Where such an address leads under a grant; with grant 0, while nothing stands against the container. */
-struct real_key {
+struct fake_target_key {
 	__u64 grant;
 	__u64 container;
 	__u8 addr[16];
 };
 
-struct real {
+struct fake_target {
 	__u8 addr[16];
 };
 

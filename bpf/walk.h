@@ -98,7 +98,7 @@ static __always_inline struct settings *configuration(void)
 }
 
 /* Where in the guarded world something stands. */
-struct where {
+struct cgroup_ctx {
 	__u64 cgroup;
 	__u64 container; /* first cgroup below the innermost guarded parent */
 	__u64 grant;
@@ -116,20 +116,20 @@ struct where {
 
 /* What walks found, on each processor. An entry is odd while it is written and another afterwards:
  * who is interrupted, or comes in between, never takes half of one. */
-struct place {
+struct walk_entry {
 	__u64 seq;
 	__u64 epoch;
-	struct where where;
+	struct cgroup_ctx ctx;
 };
 
-#define MAX_PLACES 64
+#define WALK_CACHE_SIZE 64
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, MAX_PLACES);
+	__uint(max_entries, WALK_CACHE_SIZE);
 	__type(key, __u32);
-	__type(value, struct place);
-} places SEC(".maps");
+	__type(value, struct walk_entry);
+} walk_cache SEC(".maps");
 
 #define barrier() asm volatile("" ::: "memory")
 
@@ -164,67 +164,67 @@ static __always_inline void end_write(__u64 *seq)
 	*(volatile __u64 *)seq += 1;
 }
 
-static __always_inline struct place *find_place(__u64 cgroup)
+static __always_inline struct walk_entry *find_walk(__u64 cgroup)
 {
 	__u32 slot = slot_of(cgroup);
-	return bpf_map_lookup_elem(&places, &slot);
+	return bpf_map_lookup_elem(&walk_cache, &slot);
 }
 
-static __always_inline int recall(struct where *w, struct place *p, __u64 epoch, __u64 cgroup)
+static __always_inline int cached_walk(struct cgroup_ctx *cx, struct walk_entry *e, __u64 epoch, __u64 cgroup)
 {
-	if (!p || !epoch || !cgroup)
+	if (!e || !epoch || !cgroup)
 		return 0;
-	__u64 seq = read_seq(&p->seq);
-	if (p->epoch != epoch || p->where.cgroup != cgroup)
+	__u64 seq = read_seq(&e->seq);
+	if (e->epoch != epoch || e->ctx.cgroup != cgroup)
 		return 0;
-	*w = p->where;
-	return same_seq(&p->seq, seq);
+	*cx = e->ctx;
+	return same_seq(&e->seq, seq);
 }
 
-static __always_inline void remember(const struct where *w, struct place *p, __u64 epoch)
+static __always_inline void cache_walk(const struct cgroup_ctx *cx, struct walk_entry *e, __u64 epoch)
 {
-	if (!p || !epoch || !w->cgroup || !begin_write(&p->seq))
+	if (!e || !epoch || !cx->cgroup || !begin_write(&e->seq))
 		return;
-	p->epoch = epoch;
-	p->where = *w;
-	end_write(&p->seq);
+	e->epoch = epoch;
+	e->ctx = *cx;
+	end_write(&e->seq);
 }
 
 /* Taint only ever adds up; a grant opens only what is above it. A global function is verified once,
  * not in each turn of a loop. */
-__noinline int step(struct where *w, __u64 id, __u32 level)
+__noinline int step(struct cgroup_ctx *cx, __u64 id, __u32 level)
 {
-	if (!w)
+	if (!cx)
 		return 0;
 	struct state *s = bpf_map_lookup_elem(&cgroups, &id);
-	if (w->guarded && !w->container) {
-		w->container = id;
-		w->level = level;
+	if (cx->guarded && !cx->container) {
+		cx->container = id;
+		cx->level = level;
 	}
 	if (!s)
 		return 0;
 	if (s->taint) {
-		w->taint |= s->taint;
-		w->grant = w->outer = 0;
+		cx->taint |= s->taint;
+		cx->grant = cx->outer = 0;
 	}
 	if (s->policy)
-		w->policy = s->policy;
+		cx->policy = s->policy;
 	if (s->agent)
-		w->agent = s->agent;
+		cx->agent = s->agent;
 	if (s->flags & STATE_GRANT) {
-		w->outer = w->grant;
-		w->grant = s->grant;
+		cx->outer = cx->grant;
+		cx->grant = s->grant;
 	}
-	if (s->flags & STATE_ALONE && !w->container) {
-		w->guarded = GUARDED;
-		w->container = id;
-		w->level = level;
+	if (s->flags & STATE_ALONE && !cx->container) {
+		cx->guarded = GUARDED;
+		cx->container = id;
+		cx->level = level;
 	}
-	if (s->flags & (STATE_LATE | STATE_DOUBT) && w->container == id)
-		w->guarded |= GUARDED_LATE;
+	if (s->flags & (STATE_LATE | STATE_DOUBT) && cx->container == id)
+		cx->guarded |= GUARDED_LATE;
 	if (s->flags & STATE_PARENT) {
-		w->guarded = GUARDED;
-		w->container = 0;
+		cx->guarded = GUARDED;
+		cx->container = 0;
 	}
 	return 0;
 }
@@ -273,44 +273,44 @@ static __always_inline __u64 ancestor(struct cgroup *cg, __u32 level)
 }
 
 /* A level without a guarded parent, before the first one. */
-static __always_inline int passed_over(const struct where *w, const struct parents *p, __u32 level)
+static __always_inline int passed_over(const struct cgroup_ctx *cx, const struct parents *p, __u32 level)
 {
-	return !w->guarded && !(p->levels >> level & 1);
+	return !cx->guarded && !(p->levels >> level & 1);
 }
 
 /* climb looks at one level of the cgroup at an address; not 0: there are no more. */
-__noinline int climb(struct where *w, const struct parents *p, __u64 at, __u32 level)
+__noinline int climb(struct cgroup_ctx *cx, const struct parents *p, __u64 at, __u32 level)
 {
-	if (!w || !p || passed_over(w, p, level))
+	if (!cx || !p || passed_over(cx, p, level))
 		return 0;
 	__u64 id = ancestor((struct cgroup *)at, level);
 	if (!id)
 		return 1;
-	if (w->guarded || may_be_parent(p, id))
-		step(w, id, level);
+	if (cx->guarded || may_be_parent(p, id))
+		step(cx, id, level);
 	return 0;
 }
 
 /* at is a struct cgroup's address: a global function takes no pointer to one. It is read once, so
  * what is remembered is of that cgroup also if its task is moved meanwhile. Global functions are
  * verified once, not at each of their calls. */
-__noinline int walk_at(struct where *w, __u64 at)
+__noinline int walk_at(struct cgroup_ctx *cx, __u64 at)
 {
-	if (!w)
+	if (!cx)
 		return 0;
 	struct cgroup *cg = (struct cgroup *)at;
 	__u64 epoch = current_epoch(), id = cgroup_id(cg);
-	struct place *place = find_place(id);
-	if (recall(w, place, epoch, id))
+	struct walk_entry *entry = find_walk(id);
+	if (cached_walk(cx, entry, epoch, id))
 		return 0;
 	struct parents p = guarded_parents();
-	__builtin_memset(w, 0, sizeof(*w));
-	w->cgroup = id;
+	__builtin_memset(cx, 0, sizeof(*cx));
+	cx->cgroup = id;
 	for (int level = 0; level < MAX_LEVEL; level++)
-		if (climb(w, &p, at, level))
+		if (climb(cx, &p, at, level))
 			break;
-	w->deep = (__u32)BPF_CORE_READ(cg, level) >= MAX_LEVEL;
-	remember(w, place, epoch);
+	cx->deep = (__u32)BPF_CORE_READ(cg, level) >= MAX_LEVEL;
+	cache_walk(cx, entry, epoch);
 	return 0;
 }
 
@@ -322,18 +322,18 @@ static __always_inline __u64 address_of(const void *pointer)
 	return at;
 }
 
-static __always_inline void walk_cgroup(struct where *w, struct cgroup *cg)
+static __always_inline void walk_cgroup(struct cgroup_ctx *cx, struct cgroup *cg)
 {
-	walk_at(w, address_of(cg));
+	walk_at(cx, address_of(cg));
 }
 
-__noinline int walk_current(struct where *w)
+__noinline int walk_current(struct cgroup_ctx *cx)
 {
-	if (!w)
+	if (!cx)
 		return 0;
 	__u64 id = bpf_get_current_cgroup_id();
-	if (!recall(w, find_place(id), current_epoch(), id))
-		walk_cgroup(w, cgroup_of(bpf_get_current_task_btf()));
+	if (!cached_walk(cx, find_walk(id), current_epoch(), id))
+		walk_cgroup(cx, cgroup_of(bpf_get_current_task_btf()));
 	return 0;
 }
 
@@ -367,38 +367,38 @@ static __always_inline int arriving(void)
 	return id && id->arriving > bpf_ktime_get_boot_ns() / 1000000000;
 }
 
-__noinline int climb_skb(struct __sk_buff *skb, struct where *w, const struct parents *p, __u32 level)
+__noinline int climb_skb(struct __sk_buff *skb, struct cgroup_ctx *cx, const struct parents *p, __u32 level)
 {
-	if (!w || !p || passed_over(w, p, level))
+	if (!cx || !p || passed_over(cx, p, level))
 		return 0;
 	__u64 id = bpf_skb_ancestor_cgroup_id(skb, level);
 	if (!id)
 		return 1;
-	if (w->guarded || may_be_parent(p, id))
-		step(w, id, level);
+	if (cx->guarded || may_be_parent(p, id))
+		step(cx, id, level);
 	return 0;
 }
 
 /* A packet belongs to its socket's cgroup, which never changes. */
-static __always_inline void walk_skb(struct where *w, struct __sk_buff *skb, __u64 epoch, __u64 cgroup)
+static __always_inline void walk_skb(struct cgroup_ctx *cx, struct __sk_buff *skb, __u64 epoch, __u64 cgroup)
 {
-	struct place *place = find_place(cgroup);
-	if (recall(w, place, epoch, cgroup))
+	struct walk_entry *entry = find_walk(cgroup);
+	if (cached_walk(cx, entry, epoch, cgroup))
 		return;
 	struct parents p = guarded_parents();
-	__builtin_memset(w, 0, sizeof(*w));
-	w->cgroup = cgroup;
+	__builtin_memset(cx, 0, sizeof(*cx));
+	cx->cgroup = cgroup;
 	for (int level = 0; level < MAX_LEVEL; level++)
-		if (climb_skb(skb, w, &p, level))
+		if (climb_skb(skb, cx, &p, level))
 			break;
-	w->deep = bpf_skb_ancestor_cgroup_id(skb, MAX_LEVEL) != 0;
-	remember(w, place, epoch);
+	cx->deep = bpf_skb_ancestor_cgroup_id(skb, MAX_LEVEL) != 0;
+	cache_walk(cx, entry, epoch);
 }
 
-/* inside: cg belongs to the same container as w. */
-static __always_inline int inside(struct where *w, struct cgroup *cg)
+/* inside: cg belongs to the same container as cx. */
+static __always_inline int inside(struct cgroup_ctx *cx, struct cgroup *cg)
 {
-	return w->container && ancestor(cg, w->level) == w->container;
+	return cx->container && ancestor(cg, cx->level) == cx->container;
 }
 
 #endif

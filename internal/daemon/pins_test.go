@@ -28,7 +28,7 @@ func (p *part) Restore() error {
 
 // Each pin that is gone is seen, and pinned again; it is told until all are back.
 func TestEachPin(t *testing.T) {
-	names := []string{"claims", "grants", "records"}
+	names := []string{"claims", "grants", "egress_events"}
 	all := &part{t.TempDir(), names, names}
 	if err := all.Restore(); err != nil {
 		t.Fatal(err)

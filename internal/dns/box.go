@@ -153,7 +153,7 @@ func (s *Redirect) begin(b *box, ns *os.File, pid int) (*resolver, uint64, error
 		return nil, 0, err
 	}
 	err = r.sockets.each(func(fd uintptr) error {
-		return s.objects.Answerers.Put(uint32(fd), b.container)
+		return s.objects.ResolverSks.Put(uint32(fd), b.container)
 	})
 	if err != nil {
 		r.sockets.close()
@@ -235,9 +235,9 @@ func (s *Redirect) forget(b *box) error {
 	}
 	errs := []error{s.detach(b.container), s.dropLeases(func(k namesLeaseKey) bool { return k.Container == b.container })}
 	for _, addr := range b.pool.All() {
-		key := namesAliasKey{Container: b.container, Addr: addr.As16()}
-		errs = append(errs, deleted(s.objects.Aliases.Delete(&key)),
-			deleted(s.objects.Reals.Delete(&namesRealKey{Container: b.container, Addr: addr.As16()})))
+		key := namesFakeIpKey{Container: b.container, Addr: addr.As16()}
+		errs = append(errs, deleted(s.objects.FakeIps.Delete(&key)),
+			deleted(s.objects.FakeTargets.Delete(&namesFakeTargetKey{Container: b.container, Addr: addr.As16()})))
 	}
 	delete(s.boxes, b.container)
 	return errors.Join(errs...)

@@ -56,14 +56,14 @@ type Redirect struct {
 	mu      sync.Mutex
 	replies []io.Closer // what looks whom the sensor answers
 	boxes   map[uint64]*box
-	reals   map[uint64][]namesRealKey // by grant
+	reals   map[uint64][]namesFakeTargetKey // by grant
 	past    RedirectCounts            // of resolvers that have ended
 }
 
 // Load makes or adopts the pinned maps and loads the programs. It attaches them only
 // where an earlier daemon had.
 func Load(o RedirectOptions) (*Redirect, error) {
-	s := &Redirect{opts: o, boxes: map[uint64]*box{}, reals: map[uint64][]namesRealKey{}}
+	s := &Redirect{opts: o, boxes: map[uint64]*box{}, reals: map[uint64][]namesFakeTargetKey{}}
 	var err error
 	if s.pins, err = bpfobj.Load("names", &s.objects, loadNames, bpfobj.Options{PinDir: o.PinDir, Types: o.Types}); err != nil {
 		return nil, err
@@ -181,7 +181,7 @@ func (s *Redirect) Restore() error { return s.pins.Restore(s.opts.PinDir) }
 
 // Uses tells how full the maps of names are.
 func (s *Redirect) Uses() ([]bpfobj.Use, error) {
-	return bpfobj.Uses(s.objects.Aliases, s.objects.Leases, s.objects.Reals, s.objects.Resolvers)
+	return bpfobj.Uses(s.objects.FakeIps, s.objects.DnsLeases, s.objects.FakeTargets, s.objects.Resolvers)
 }
 
 // Close ends the resolvers and lets go of maps and programs; what is pinned stays
@@ -205,9 +205,9 @@ func (s *Redirect) Close() error {
 // not known for which names they were.
 func (s *Redirect) adopt() error {
 	found := map[uint64]map[netip.Addr]string{}
-	var key namesAliasKey
-	var alias namesAlias
-	it := s.objects.Aliases.Iterate()
+	var key namesFakeIpKey
+	var alias namesFakeIp
+	it := s.objects.FakeIps.Iterate()
 	for it.Next(&key, &alias) {
 		if found[key.Container] == nil {
 			found[key.Container] = map[netip.Addr]string{}
@@ -235,9 +235,9 @@ func (s *Redirect) adopt() error {
 			return err
 		}
 	}
-	var real namesRealKey
-	var to namesReal
-	reals := s.objects.Reals.Iterate()
+	var real namesFakeTargetKey
+	var to namesFakeTarget
+	reals := s.objects.FakeTargets.Iterate()
 	for reals.Next(&real, &to) {
 		s.reals[real.Grant] = append(s.reals[real.Grant], real)
 	}
@@ -254,14 +254,14 @@ type store struct {
 }
 
 func (o store) Put(addr netip.Addr, name string) error {
-	key, value := namesAliasKey{Container: o.container, Addr: addr.As16()}, namesAlias{}
+	key, value := namesFakeIpKey{Container: o.container, Addr: addr.As16()}, namesFakeIp{}
 	if len(name) >= len(value.Name) {
 		return fmt.Errorf("a name of %d bytes", len(name))
 	}
 	for i := range len(name) {
 		value.Name[i] = int8(name[i])
 	}
-	return o.steer.objects.Aliases.Update(&key, &value, ebpf.UpdateNoExist)
+	return o.steer.objects.FakeIps.Update(&key, &value, ebpf.UpdateNoExist)
 }
 
 var _ Store = store{}

@@ -13,15 +13,24 @@ import (
 	"github.com/cilium/ebpf"
 )
 
-type namesAlias struct {
-	_    structs.HostLayout
-	Name [256]int8
-}
-
-type namesAliasKey struct {
-	_         structs.HostLayout
-	Container uint64
-	Addr      [16]uint8
+type namesAllowEntry struct {
+	_   structs.HostLayout
+	Key struct {
+		_      structs.HostLayout
+		Seq    uint64
+		Epoch  uint64
+		Sender uint64
+		Socket uint64
+		Dest   struct {
+			_     structs.HostLayout
+			Addr  [16]uint8
+			Port  uint16
+			Proto uint8
+			Pad   uint8
+		}
+		Pad uint32
+	}
+	From [4]uint32
 }
 
 type namesDestUse uint32
@@ -30,6 +39,29 @@ const (
 	namesDestUseDEST_OPEN namesDestUse = 1
 	namesDestUseDEST_USED namesDestUse = 2
 )
+
+type namesFakeIp struct {
+	_    structs.HostLayout
+	Name [256]int8
+}
+
+type namesFakeIpKey struct {
+	_         structs.HostLayout
+	Container uint64
+	Addr      [16]uint8
+}
+
+type namesFakeTarget struct {
+	_    structs.HostLayout
+	Addr [16]uint8
+}
+
+type namesFakeTargetKey struct {
+	_         structs.HostLayout
+	Grant     uint64
+	Container uint64
+	Addr      [16]uint8
+}
 
 type namesGrant struct {
 	_       structs.HostLayout
@@ -80,27 +112,7 @@ type namesMark struct {
 	Told uint32
 }
 
-type namesNoted struct {
-	_       structs.HostLayout
-	Listing struct {
-		_      structs.HostLayout
-		Seq    uint64
-		Epoch  uint64
-		Sender uint64
-		Socket uint64
-		Dest   struct {
-			_     structs.HostLayout
-			Addr  [16]uint8
-			Port  uint16
-			Proto uint8
-			Pad   uint8
-		}
-		Pad uint32
-	}
-	From [4]uint32
-}
-
-type namesOrigin struct {
+type namesOrigDst struct {
 	_     structs.HostLayout
 	Asked struct {
 		_     structs.HostLayout
@@ -118,32 +130,13 @@ type namesOrigin struct {
 	}
 }
 
-type namesPlace struct {
-	_     structs.HostLayout
-	Seq   uint64
-	Epoch uint64
-	Where struct {
-		_         structs.HostLayout
-		Cgroup    uint64
-		Container uint64
-		Grant     uint64
-		Outer     uint64
-		Level     uint32
-		Taint     uint32
-		Policy    uint32
-		Agent     uint32
-		Guarded   uint32
-		Deep      uint32
-	}
-}
-
 type namesPolicy struct {
-	_          structs.HostLayout
-	Mode       uint32
-	Flags      uint32
-	Generation uint32
-	Used       uint32
-	Answer     int64
+	_           structs.HostLayout
+	Mode        uint32
+	Flags       uint32
+	Generation  uint32
+	Used        uint32
+	ReplyBudget int64
 }
 
 type namesPrefix struct {
@@ -152,18 +145,6 @@ type namesPrefix struct {
 	Policy     uint32
 	Generation uint32
 	Addr       [16]uint8
-}
-
-type namesReal struct {
-	_    structs.HostLayout
-	Addr [16]uint8
-}
-
-type namesRealKey struct {
-	_         structs.HostLayout
-	Grant     uint64
-	Container uint64
-	Addr      [16]uint8
 }
 
 type namesResolver struct {
@@ -223,31 +204,50 @@ type namesTask struct {
 	Arriving  uint32
 }
 
+type namesWalkEntry struct {
+	_     structs.HostLayout
+	Seq   uint64
+	Epoch uint64
+	Ctx   struct {
+		_         structs.HostLayout
+		Cgroup    uint64
+		Container uint64
+		Grant     uint64
+		Outer     uint64
+		Level     uint32
+		Taint     uint32
+		Policy    uint32
+		Agent     uint32
+		Guarded   uint32
+		Deep      uint32
+	}
+}
+
 // Names of all BPF objects in the ELF.
 //
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
-	namesMapAliases        = "aliases"
-	namesMapAnswerers      = "answerers"
+	namesMapAllowCache     = "allow_cache"
 	namesMapCgroups        = "cgroups"
 	namesMapConfig         = "config"
 	namesMapCounters       = "counters"
 	namesMapDestinations   = "destinations"
-	namesMapDozing         = "dozing"
+	namesMapDnsLeases      = "dns_leases"
+	namesMapEgressEvents   = "egress_events"
 	namesMapEpochs         = "epochs"
 	namesMapEscapes        = "escapes"
+	namesMapFakeIps        = "fake_ips"
+	namesMapFakeTargets    = "fake_targets"
 	namesMapGrantDests     = "grant_dests"
 	namesMapGrants         = "grants"
-	namesMapLeases         = "leases"
-	namesMapListings       = "listings"
-	namesMapOrigins        = "origins"
-	namesMapPlaces         = "places"
+	namesMapOrigDsts       = "orig_dsts"
 	namesMapPolicies       = "policies"
-	namesMapReals          = "reals"
-	namesMapRecords        = "records"
+	namesMapReaderIdle     = "reader_idle"
+	namesMapResolverSks    = "resolver_sks"
 	namesMapResolvers      = "resolvers"
 	namesMapSocks          = "socks"
 	namesMapTasks          = "tasks"
+	namesMapWalkCache      = "walk_cache"
 	namesProgWeirName4     = "weir_name4"
 	namesProgWeirName6     = "weir_name6"
 	namesProgWeirNamePeer4 = "weir_name_peer4"
@@ -318,27 +318,27 @@ type namesProgramSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type namesMapSpecs struct {
-	Aliases      *ebpf.MapSpec `ebpf:"aliases"`
-	Answerers    *ebpf.MapSpec `ebpf:"answerers"`
+	AllowCache   *ebpf.MapSpec `ebpf:"allow_cache"`
 	Cgroups      *ebpf.MapSpec `ebpf:"cgroups"`
 	Config       *ebpf.MapSpec `ebpf:"config"`
 	Counters     *ebpf.MapSpec `ebpf:"counters"`
 	Destinations *ebpf.MapSpec `ebpf:"destinations"`
-	Dozing       *ebpf.MapSpec `ebpf:"dozing"`
+	DnsLeases    *ebpf.MapSpec `ebpf:"dns_leases"`
+	EgressEvents *ebpf.MapSpec `ebpf:"egress_events"`
 	Epochs       *ebpf.MapSpec `ebpf:"epochs"`
 	Escapes      *ebpf.MapSpec `ebpf:"escapes"`
+	FakeIps      *ebpf.MapSpec `ebpf:"fake_ips"`
+	FakeTargets  *ebpf.MapSpec `ebpf:"fake_targets"`
 	GrantDests   *ebpf.MapSpec `ebpf:"grant_dests"`
 	Grants       *ebpf.MapSpec `ebpf:"grants"`
-	Leases       *ebpf.MapSpec `ebpf:"leases"`
-	Listings     *ebpf.MapSpec `ebpf:"listings"`
-	Origins      *ebpf.MapSpec `ebpf:"origins"`
-	Places       *ebpf.MapSpec `ebpf:"places"`
+	OrigDsts     *ebpf.MapSpec `ebpf:"orig_dsts"`
 	Policies     *ebpf.MapSpec `ebpf:"policies"`
-	Reals        *ebpf.MapSpec `ebpf:"reals"`
-	Records      *ebpf.MapSpec `ebpf:"records"`
+	ReaderIdle   *ebpf.MapSpec `ebpf:"reader_idle"`
+	ResolverSks  *ebpf.MapSpec `ebpf:"resolver_sks"`
 	Resolvers    *ebpf.MapSpec `ebpf:"resolvers"`
 	Socks        *ebpf.MapSpec `ebpf:"socks"`
 	Tasks        *ebpf.MapSpec `ebpf:"tasks"`
+	WalkCache    *ebpf.MapSpec `ebpf:"walk_cache"`
 }
 
 // namesVariableSpecs contains global variables before they are loaded into the kernel.
@@ -367,52 +367,52 @@ func (o *namesObjects) Close() error {
 //
 // It can be passed to loadNamesObjects or ebpf.CollectionSpec.LoadAndAssign.
 type namesMaps struct {
-	Aliases      *ebpf.Map `ebpf:"aliases"`
-	Answerers    *ebpf.Map `ebpf:"answerers"`
+	AllowCache   *ebpf.Map `ebpf:"allow_cache"`
 	Cgroups      *ebpf.Map `ebpf:"cgroups"`
 	Config       *ebpf.Map `ebpf:"config"`
 	Counters     *ebpf.Map `ebpf:"counters"`
 	Destinations *ebpf.Map `ebpf:"destinations"`
-	Dozing       *ebpf.Map `ebpf:"dozing"`
+	DnsLeases    *ebpf.Map `ebpf:"dns_leases"`
+	EgressEvents *ebpf.Map `ebpf:"egress_events"`
 	Epochs       *ebpf.Map `ebpf:"epochs"`
 	Escapes      *ebpf.Map `ebpf:"escapes"`
+	FakeIps      *ebpf.Map `ebpf:"fake_ips"`
+	FakeTargets  *ebpf.Map `ebpf:"fake_targets"`
 	GrantDests   *ebpf.Map `ebpf:"grant_dests"`
 	Grants       *ebpf.Map `ebpf:"grants"`
-	Leases       *ebpf.Map `ebpf:"leases"`
-	Listings     *ebpf.Map `ebpf:"listings"`
-	Origins      *ebpf.Map `ebpf:"origins"`
-	Places       *ebpf.Map `ebpf:"places"`
+	OrigDsts     *ebpf.Map `ebpf:"orig_dsts"`
 	Policies     *ebpf.Map `ebpf:"policies"`
-	Reals        *ebpf.Map `ebpf:"reals"`
-	Records      *ebpf.Map `ebpf:"records"`
+	ReaderIdle   *ebpf.Map `ebpf:"reader_idle"`
+	ResolverSks  *ebpf.Map `ebpf:"resolver_sks"`
 	Resolvers    *ebpf.Map `ebpf:"resolvers"`
 	Socks        *ebpf.Map `ebpf:"socks"`
 	Tasks        *ebpf.Map `ebpf:"tasks"`
+	WalkCache    *ebpf.Map `ebpf:"walk_cache"`
 }
 
 func (m *namesMaps) Close() error {
 	return _NamesClose(
-		m.Aliases,
-		m.Answerers,
+		m.AllowCache,
 		m.Cgroups,
 		m.Config,
 		m.Counters,
 		m.Destinations,
-		m.Dozing,
+		m.DnsLeases,
+		m.EgressEvents,
 		m.Epochs,
 		m.Escapes,
+		m.FakeIps,
+		m.FakeTargets,
 		m.GrantDests,
 		m.Grants,
-		m.Leases,
-		m.Listings,
-		m.Origins,
-		m.Places,
+		m.OrigDsts,
 		m.Policies,
-		m.Reals,
-		m.Records,
+		m.ReaderIdle,
+		m.ResolverSks,
 		m.Resolvers,
 		m.Socks,
 		m.Tasks,
+		m.WalkCache,
 	)
 }
 

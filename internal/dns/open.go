@@ -22,10 +22,10 @@ func deleted(err error) error {
 // Lead has an address of the pool lead to a real one under a grant that is about to be
 // made.
 func (s *Redirect) Lead(grant, container uint64, from, to netip.Addr) error {
-	key, value := namesRealKey{Grant: grant, Container: container, Addr: from.As16()}, namesReal{Addr: to.As16()}
+	key, value := namesFakeTargetKey{Grant: grant, Container: container, Addr: from.As16()}, namesFakeTarget{Addr: to.As16()}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err := s.objects.Reals.Put(&key, &value); err != nil {
+	if err := s.objects.FakeTargets.Put(&key, &value); err != nil {
 		return fmt.Errorf("write the address of a name: %w", err)
 	}
 	if grant != 0 && !slices.Contains(s.reals[grant], key) {
@@ -41,7 +41,7 @@ func (s *Redirect) Ended(grant uint64) error {
 	var errs []error
 	for _, key := range s.reals[grant] {
 		if grant != 0 {
-			errs = append(errs, deleted(s.objects.Reals.Delete(&key)))
+			errs = append(errs, deleted(s.objects.FakeTargets.Delete(&key)))
 		}
 	}
 	delete(s.reals, grant)
@@ -91,10 +91,10 @@ func (s *Redirect) writeLease(b *box, a netip.Addr) error {
 	}
 	if len(b.leases[a]) == 0 {
 		delete(b.leases, a)
-		return deleted(s.objects.Leases.Delete(&key))
+		return deleted(s.objects.DnsLeases.Delete(&key))
 	}
 	value.Expires = taint.Now() + uint64(time.Until(until))
-	if err := s.objects.Leases.Put(&key, &value); err != nil {
+	if err := s.objects.DnsLeases.Put(&key, &value); err != nil {
 		return fmt.Errorf("open the addresses of a name: %w", err)
 	}
 	return nil
@@ -149,7 +149,7 @@ func (s *Redirect) dropLeases(which func(namesLeaseKey) bool) error {
 	var keys []namesLeaseKey
 	var key namesLeaseKey
 	var value namesLease
-	it := s.objects.Leases.Iterate()
+	it := s.objects.DnsLeases.Iterate()
 	for it.Next(&key, &value) {
 		if which(key) {
 			keys = append(keys, key)
@@ -160,7 +160,7 @@ func (s *Redirect) dropLeases(which func(namesLeaseKey) bool) error {
 	}
 	var errs []error
 	for _, key := range keys {
-		errs = append(errs, deleted(s.objects.Leases.Delete(&key)))
+		errs = append(errs, deleted(s.objects.DnsLeases.Delete(&key)))
 	}
 	return errors.Join(errs...)
 }

@@ -107,32 +107,13 @@ type execHoldKey struct {
 	}
 }
 
-type execPlace struct {
-	_     structs.HostLayout
-	Seq   uint64
-	Epoch uint64
-	Where struct {
-		_         structs.HostLayout
-		Cgroup    uint64
-		Container uint64
-		Grant     uint64
-		Outer     uint64
-		Level     uint32
-		Taint     uint32
-		Policy    uint32
-		Agent     uint32
-		Guarded   uint32
-		Deep      uint32
-	}
-}
-
 type execPolicy struct {
-	_          structs.HostLayout
-	Mode       uint32
-	Flags      uint32
-	Generation uint32
-	Used       uint32
-	Answer     int64
+	_           structs.HostLayout
+	Mode        uint32
+	Flags       uint32
+	Generation  uint32
+	Used        uint32
+	ReplyBudget int64
 }
 
 type execScratch struct {
@@ -191,11 +172,29 @@ type execTask struct {
 	Arriving  uint32
 }
 
+type execWalkEntry struct {
+	_     structs.HostLayout
+	Seq   uint64
+	Epoch uint64
+	Ctx   struct {
+		_         structs.HostLayout
+		Cgroup    uint64
+		Container uint64
+		Grant     uint64
+		Outer     uint64
+		Level     uint32
+		Taint     uint32
+		Policy    uint32
+		Agent     uint32
+		Guarded   uint32
+		Deep      uint32
+	}
+}
+
 // Names of all BPF objects in the ELF.
 //
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
-	execMapAsks          = "asks"
 	execMapCgroups       = "cgroups"
 	execMapConfig        = "config"
 	execMapCounters      = "counters"
@@ -203,11 +202,12 @@ const (
 	execMapEscapes       = "escapes"
 	execMapExecs         = "execs"
 	execMapGrants        = "grants"
-	execMapHolds         = "holds"
-	execMapPlaces        = "places"
+	execMapHeld          = "held"
+	execMapHoldReqs      = "hold_reqs"
 	execMapPolicies      = "policies"
 	execMapScratches     = "scratches"
 	execMapTasks         = "tasks"
+	execMapWalkCache     = "walk_cache"
 	execProgWeirExec     = "weir_exec"
 	execVarAsleep        = "asleep"
 	execVarUnusedCounter = "unused_counter"
@@ -262,7 +262,6 @@ type execProgramSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type execMapSpecs struct {
-	Asks      *ebpf.MapSpec `ebpf:"asks"`
 	Cgroups   *ebpf.MapSpec `ebpf:"cgroups"`
 	Config    *ebpf.MapSpec `ebpf:"config"`
 	Counters  *ebpf.MapSpec `ebpf:"counters"`
@@ -270,11 +269,12 @@ type execMapSpecs struct {
 	Escapes   *ebpf.MapSpec `ebpf:"escapes"`
 	Execs     *ebpf.MapSpec `ebpf:"execs"`
 	Grants    *ebpf.MapSpec `ebpf:"grants"`
-	Holds     *ebpf.MapSpec `ebpf:"holds"`
-	Places    *ebpf.MapSpec `ebpf:"places"`
+	Held      *ebpf.MapSpec `ebpf:"held"`
+	HoldReqs  *ebpf.MapSpec `ebpf:"hold_reqs"`
 	Policies  *ebpf.MapSpec `ebpf:"policies"`
 	Scratches *ebpf.MapSpec `ebpf:"scratches"`
 	Tasks     *ebpf.MapSpec `ebpf:"tasks"`
+	WalkCache *ebpf.MapSpec `ebpf:"walk_cache"`
 }
 
 // execVariableSpecs contains global variables before they are loaded into the kernel.
@@ -305,7 +305,6 @@ func (o *execObjects) Close() error {
 //
 // It can be passed to loadExecObjects or ebpf.CollectionSpec.LoadAndAssign.
 type execMaps struct {
-	Asks      *ebpf.Map `ebpf:"asks"`
 	Cgroups   *ebpf.Map `ebpf:"cgroups"`
 	Config    *ebpf.Map `ebpf:"config"`
 	Counters  *ebpf.Map `ebpf:"counters"`
@@ -313,16 +312,16 @@ type execMaps struct {
 	Escapes   *ebpf.Map `ebpf:"escapes"`
 	Execs     *ebpf.Map `ebpf:"execs"`
 	Grants    *ebpf.Map `ebpf:"grants"`
-	Holds     *ebpf.Map `ebpf:"holds"`
-	Places    *ebpf.Map `ebpf:"places"`
+	Held      *ebpf.Map `ebpf:"held"`
+	HoldReqs  *ebpf.Map `ebpf:"hold_reqs"`
 	Policies  *ebpf.Map `ebpf:"policies"`
 	Scratches *ebpf.Map `ebpf:"scratches"`
 	Tasks     *ebpf.Map `ebpf:"tasks"`
+	WalkCache *ebpf.Map `ebpf:"walk_cache"`
 }
 
 func (m *execMaps) Close() error {
 	return _ExecClose(
-		m.Asks,
 		m.Cgroups,
 		m.Config,
 		m.Counters,
@@ -330,11 +329,12 @@ func (m *execMaps) Close() error {
 		m.Escapes,
 		m.Execs,
 		m.Grants,
-		m.Holds,
-		m.Places,
+		m.Held,
+		m.HoldReqs,
 		m.Policies,
 		m.Scratches,
 		m.Tasks,
+		m.WalkCache,
 	)
 }
 

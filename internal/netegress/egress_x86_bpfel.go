@@ -13,15 +13,18 @@ import (
 	"github.com/cilium/ebpf"
 )
 
-type egressAlias struct {
-	_    structs.HostLayout
-	Name [256]int8
-}
-
-type egressAliasKey struct {
-	_         structs.HostLayout
-	Container uint64
-	Addr      [16]uint8
+type egressAllowEntry struct {
+	_   structs.HostLayout
+	Key struct {
+		_      structs.HostLayout
+		Seq    uint64
+		Epoch  uint64
+		Sender uint64
+		Socket uint64
+		Dest   egressDest
+		Pad    uint32
+	}
+	From [4]uint32
 }
 
 type egressClaim struct {
@@ -86,6 +89,17 @@ const (
 	egressDestUseDEST_OPEN egressDestUse = 1
 	egressDestUseDEST_USED egressDestUse = 2
 )
+
+type egressFakeIp struct {
+	_    structs.HostLayout
+	Name [256]int8
+}
+
+type egressFakeIpKey struct {
+	_         structs.HostLayout
+	Container uint64
+	Addr      [16]uint8
+}
 
 type egressGrant struct {
 	_       structs.HostLayout
@@ -164,46 +178,13 @@ const (
 	egressModeMODE_SEAL    egressMode = 2
 )
 
-type egressNoted struct {
-	_       structs.HostLayout
-	Listing struct {
-		_      structs.HostLayout
-		Seq    uint64
-		Epoch  uint64
-		Sender uint64
-		Socket uint64
-		Dest   egressDest
-		Pad    uint32
-	}
-	From [4]uint32
-}
-
-type egressPlace struct {
-	_     structs.HostLayout
-	Seq   uint64
-	Epoch uint64
-	Where struct {
-		_         structs.HostLayout
-		Cgroup    uint64
-		Container uint64
-		Grant     uint64
-		Outer     uint64
-		Level     uint32
-		Taint     uint32
-		Policy    uint32
-		Agent     uint32
-		Guarded   uint32
-		Deep      uint32
-	}
-}
-
 type egressPolicy struct {
-	_          structs.HostLayout
-	Mode       egressMode
-	Flags      egressPolicyFlag
-	Generation uint32
-	Used       uint32
-	Answer     int64
+	_           structs.HostLayout
+	Mode        egressMode
+	Flags       egressPolicyFlag
+	Generation  uint32
+	Used        uint32
+	ReplyBudget int64
 }
 
 type egressPolicyFlag uint32
@@ -369,34 +350,53 @@ const (
 	egressUnixEndUNIX_OWN     egressUnixEnd = 2
 )
 
+type egressWalkEntry struct {
+	_     structs.HostLayout
+	Seq   uint64
+	Epoch uint64
+	Ctx   struct {
+		_         structs.HostLayout
+		Cgroup    uint64
+		Container uint64
+		Grant     uint64
+		Outer     uint64
+		Level     uint32
+		Taint     uint32
+		Policy    uint32
+		Agent     uint32
+		Guarded   uint32
+		Deep      uint32
+	}
+}
+
 // Names of all BPF objects in the ELF.
 //
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
-	egressMapAliases       = "aliases"
-	egressMapAnswerers     = "answerers"
-	egressMapAsks          = "asks"
+	egressMapAllowCache    = "allow_cache"
 	egressMapCgroups       = "cgroups"
 	egressMapClaims        = "claims"
 	egressMapConfig        = "config"
 	egressMapCounters      = "counters"
 	egressMapDestinations  = "destinations"
-	egressMapDozing        = "dozing"
+	egressMapDnsLeases     = "dns_leases"
+	egressMapEgressEvents  = "egress_events"
 	egressMapEpochs        = "epochs"
 	egressMapEscapes       = "escapes"
+	egressMapFakeIps       = "fake_ips"
 	egressMapGrantDests    = "grant_dests"
 	egressMapGrants        = "grants"
-	egressMapHolds         = "holds"
-	egressMapLeases        = "leases"
-	egressMapListings      = "listings"
+	egressMapHeld          = "held"
+	egressMapHoldReqs      = "hold_reqs"
 	egressMapOutsideUnix   = "outside_unix"
-	egressMapPlaces        = "places"
 	egressMapPolicies      = "policies"
-	egressMapRecords       = "records"
+	egressMapReaderIdle    = "reader_idle"
+	egressMapResolverSks   = "resolver_sks"
 	egressMapResolvers     = "resolvers"
 	egressMapSocks         = "socks"
 	egressMapTasks         = "tasks"
 	egressMapTurns         = "turns"
+	egressMapWalkCache     = "walk_cache"
 	egressProgWeirConnect  = "weir_connect"
 	egressProgWeirCreate   = "weir_create"
 	egressProgWeirSendmsg  = "weir_sendmsg"
@@ -455,30 +455,30 @@ type egressProgramSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type egressMapSpecs struct {
-	Aliases      *ebpf.MapSpec `ebpf:"aliases"`
-	Answerers    *ebpf.MapSpec `ebpf:"answerers"`
-	Asks         *ebpf.MapSpec `ebpf:"asks"`
+	AllowCache   *ebpf.MapSpec `ebpf:"allow_cache"`
 	Cgroups      *ebpf.MapSpec `ebpf:"cgroups"`
 	Claims       *ebpf.MapSpec `ebpf:"claims"`
 	Config       *ebpf.MapSpec `ebpf:"config"`
 	Counters     *ebpf.MapSpec `ebpf:"counters"`
 	Destinations *ebpf.MapSpec `ebpf:"destinations"`
-	Dozing       *ebpf.MapSpec `ebpf:"dozing"`
+	DnsLeases    *ebpf.MapSpec `ebpf:"dns_leases"`
+	EgressEvents *ebpf.MapSpec `ebpf:"egress_events"`
 	Epochs       *ebpf.MapSpec `ebpf:"epochs"`
 	Escapes      *ebpf.MapSpec `ebpf:"escapes"`
+	FakeIps      *ebpf.MapSpec `ebpf:"fake_ips"`
 	GrantDests   *ebpf.MapSpec `ebpf:"grant_dests"`
 	Grants       *ebpf.MapSpec `ebpf:"grants"`
-	Holds        *ebpf.MapSpec `ebpf:"holds"`
-	Leases       *ebpf.MapSpec `ebpf:"leases"`
-	Listings     *ebpf.MapSpec `ebpf:"listings"`
+	Held         *ebpf.MapSpec `ebpf:"held"`
+	HoldReqs     *ebpf.MapSpec `ebpf:"hold_reqs"`
 	OutsideUnix  *ebpf.MapSpec `ebpf:"outside_unix"`
-	Places       *ebpf.MapSpec `ebpf:"places"`
 	Policies     *ebpf.MapSpec `ebpf:"policies"`
-	Records      *ebpf.MapSpec `ebpf:"records"`
+	ReaderIdle   *ebpf.MapSpec `ebpf:"reader_idle"`
+	ResolverSks  *ebpf.MapSpec `ebpf:"resolver_sks"`
 	Resolvers    *ebpf.MapSpec `ebpf:"resolvers"`
 	Socks        *ebpf.MapSpec `ebpf:"socks"`
 	Tasks        *ebpf.MapSpec `ebpf:"tasks"`
 	Turns        *ebpf.MapSpec `ebpf:"turns"`
+	WalkCache    *ebpf.MapSpec `ebpf:"walk_cache"`
 }
 
 // egressVariableSpecs contains global variables before they are loaded into the kernel.
@@ -509,58 +509,58 @@ func (o *egressObjects) Close() error {
 //
 // It can be passed to loadEgressObjects or ebpf.CollectionSpec.LoadAndAssign.
 type egressMaps struct {
-	Aliases      *ebpf.Map `ebpf:"aliases"`
-	Answerers    *ebpf.Map `ebpf:"answerers"`
-	Asks         *ebpf.Map `ebpf:"asks"`
+	AllowCache   *ebpf.Map `ebpf:"allow_cache"`
 	Cgroups      *ebpf.Map `ebpf:"cgroups"`
 	Claims       *ebpf.Map `ebpf:"claims"`
 	Config       *ebpf.Map `ebpf:"config"`
 	Counters     *ebpf.Map `ebpf:"counters"`
 	Destinations *ebpf.Map `ebpf:"destinations"`
-	Dozing       *ebpf.Map `ebpf:"dozing"`
+	DnsLeases    *ebpf.Map `ebpf:"dns_leases"`
+	EgressEvents *ebpf.Map `ebpf:"egress_events"`
 	Epochs       *ebpf.Map `ebpf:"epochs"`
 	Escapes      *ebpf.Map `ebpf:"escapes"`
+	FakeIps      *ebpf.Map `ebpf:"fake_ips"`
 	GrantDests   *ebpf.Map `ebpf:"grant_dests"`
 	Grants       *ebpf.Map `ebpf:"grants"`
-	Holds        *ebpf.Map `ebpf:"holds"`
-	Leases       *ebpf.Map `ebpf:"leases"`
-	Listings     *ebpf.Map `ebpf:"listings"`
+	Held         *ebpf.Map `ebpf:"held"`
+	HoldReqs     *ebpf.Map `ebpf:"hold_reqs"`
 	OutsideUnix  *ebpf.Map `ebpf:"outside_unix"`
-	Places       *ebpf.Map `ebpf:"places"`
 	Policies     *ebpf.Map `ebpf:"policies"`
-	Records      *ebpf.Map `ebpf:"records"`
+	ReaderIdle   *ebpf.Map `ebpf:"reader_idle"`
+	ResolverSks  *ebpf.Map `ebpf:"resolver_sks"`
 	Resolvers    *ebpf.Map `ebpf:"resolvers"`
 	Socks        *ebpf.Map `ebpf:"socks"`
 	Tasks        *ebpf.Map `ebpf:"tasks"`
 	Turns        *ebpf.Map `ebpf:"turns"`
+	WalkCache    *ebpf.Map `ebpf:"walk_cache"`
 }
 
 func (m *egressMaps) Close() error {
 	return _EgressClose(
-		m.Aliases,
-		m.Answerers,
-		m.Asks,
+		m.AllowCache,
 		m.Cgroups,
 		m.Claims,
 		m.Config,
 		m.Counters,
 		m.Destinations,
-		m.Dozing,
+		m.DnsLeases,
+		m.EgressEvents,
 		m.Epochs,
 		m.Escapes,
+		m.FakeIps,
 		m.GrantDests,
 		m.Grants,
-		m.Holds,
-		m.Leases,
-		m.Listings,
+		m.Held,
+		m.HoldReqs,
 		m.OutsideUnix,
-		m.Places,
 		m.Policies,
-		m.Records,
+		m.ReaderIdle,
+		m.ResolverSks,
 		m.Resolvers,
 		m.Socks,
 		m.Tasks,
 		m.Turns,
+		m.WalkCache,
 	)
 }
 

@@ -87,7 +87,7 @@ func (e *Egress) freeze(a Ask) (*live, error) {
 	defer e.mu.Unlock()
 	var h egressHold
 	key := a.key()
-	if err := e.egress.Holds.Lookup(&key, &h); err != nil || h.Start != a.Process.Start || h.Verdict != egressHoldVerdictHOLD_PENDING {
+	if err := e.egress.Held.Lookup(&key, &h); err != nil || h.Start != a.Process.Start || h.Verdict != egressHoldVerdictHOLD_PENDING {
 		return nil, ErrOver
 	}
 	if !waits(h) {
@@ -211,7 +211,7 @@ func (e *Egress) fail(p Process, calls ...egressHoldKey) error {
 // begins says whether a process waits to begin what it has executed, and when it started.
 func (e *Egress) begins(pid int) (start uint64, waiting bool) {
 	var h egressHold
-	waiting = e.egress.Holds.Lookup(&egressHoldKey{Tgid: uint32(pid)}, &h) == nil && waits(h) && linux.Alive(pid, h.Start)
+	waiting = e.egress.Held.Lookup(&egressHoldKey{Tgid: uint32(pid)}, &h) == nil && waits(h) && linux.Alive(pid, h.Start)
 	return h.Start, waiting
 }
 
@@ -249,9 +249,9 @@ func (e *Egress) Refuse(a Ask) error {
 // one at a time, or a verdict could be overwritten.
 func (e *Egress) change(key egressHoldKey, fn func(*egressHold) bool) error {
 	var h egressHold
-	err := e.egress.Holds.Lookup(&key, &h)
+	err := e.egress.Held.Lookup(&key, &h)
 	if err == nil && fn(&h) {
-		err = e.egress.Holds.Update(&key, &h, ebpf.UpdateExist)
+		err = e.egress.Held.Update(&key, &h, ebpf.UpdateExist)
 	}
 	if err != nil && !errors.Is(err, ebpf.ErrKeyNotExist) {
 		return fmt.Errorf("change question: %w", err)
@@ -280,7 +280,7 @@ func (e *Egress) dropHolds(over func(egressHoldKey, egressHold) bool) error {
 		return err
 	}
 	for _, key := range gone {
-		if err := deleted(e.egress.Holds.Delete(&key)); err != nil {
+		if err := deleted(e.egress.Held.Delete(&key)); err != nil {
 			return fmt.Errorf("delete question: %w", err)
 		}
 	}
@@ -297,13 +297,13 @@ func (e *Egress) Wake(a Ask) error {
 // Kill carries out a denial of a command that has not begun.
 func (e *Egress) Kill(a Ask) error {
 	key := a.key()
-	return errors.Join(killProcess(a.Process.PID, a.Process.Start), deleted(e.egress.Holds.Delete(&key)))
+	return errors.Join(killProcess(a.Process.PID, a.Process.Start), deleted(e.egress.Held.Delete(&key)))
 }
 
 func (e *Egress) release(a Ask) error {
 	key := a.key()
 	var was egressHold
-	if err := deleted(e.egress.Holds.LookupAndDelete(&key, &was)); err != nil {
+	if err := deleted(e.egress.Held.LookupAndDelete(&key, &was)); err != nil {
 		return fmt.Errorf("delete question: %w", err)
 	}
 	return e.resume(a, was)
@@ -320,7 +320,7 @@ func (e *Egress) resume(a Ask, was egressHold) error {
 func (e *Egress) eachHold(fn func(egressHoldKey, egressHold)) error {
 	var key egressHoldKey
 	var h egressHold
-	it := e.egress.Holds.Iterate()
+	it := e.egress.Held.Iterate()
 	for it.Next(&key, &h) {
 		fn(key, h)
 	}

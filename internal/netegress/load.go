@@ -89,10 +89,10 @@ func Load(o Options) (*Egress, error) {
 		maps.Copy(e.pins, pins)
 	}
 	var err error
-	if e.asks, err = ringbuf.NewReader(e.egress.Asks); err != nil {
+	if e.asks, err = ringbuf.NewReader(e.egress.HoldReqs); err != nil {
 		return nil, errors.Join(fmt.Errorf("open ring of questions: %w", err), e.Close())
 	}
-	if e.recs, err = ringbuf.NewReader(e.egress.Records); err != nil {
+	if e.recs, err = ringbuf.NewReader(e.egress.EgressEvents); err != nil {
 		return nil, errors.Join(fmt.Errorf("open ring of records: %w", err), e.Close())
 	}
 	return e, nil
@@ -207,7 +207,7 @@ func (e *Egress) Run(ctx context.Context) error {
 		return drain(ctx, e.asks, nil, func(r *egressRecord) { e.opts.Handle.Asked(askOf(r)) })
 	})
 	group.Go(func() error {
-		pace := bpfobj.NewPace(pollEvery, e.setDozing)
+		pace := bpfobj.NewPace(pollEvery, e.setIdle)
 		return errors.Join(drain(ctx, e.recs, pace, e.record), pace.End())
 	})
 	group.Go(func() error { e.sweep(ctx); return nil })
@@ -215,13 +215,13 @@ func (e *Egress) Run(ctx context.Context) error {
 	return group.Wait()
 }
 
-// setDozing says to the programs whether a record has to wake the reader.
-func (e *Egress) setDozing(dozing bool) error {
+// setIdle says to the programs whether a record has to wake the reader.
+func (e *Egress) setIdle(idle bool) error {
 	var value uint32
-	if dozing {
+	if idle {
 		value = 1
 	}
-	if err := e.egress.Dozing.Put(uint32(0), value); err != nil {
+	if err := e.egress.ReaderIdle.Put(uint32(0), value); err != nil {
 		return fmt.Errorf("tell programs who waits: %w", err)
 	}
 	return nil

@@ -13,15 +13,24 @@ import (
 	"github.com/cilium/ebpf"
 )
 
-type packetAlias struct {
-	_    structs.HostLayout
-	Name [256]int8
-}
-
-type packetAliasKey struct {
-	_         structs.HostLayout
-	Container uint64
-	Addr      [16]uint8
+type packetAllowEntry struct {
+	_   structs.HostLayout
+	Key struct {
+		_      structs.HostLayout
+		Seq    uint64
+		Epoch  uint64
+		Sender uint64
+		Socket uint64
+		Dest   struct {
+			_     structs.HostLayout
+			Addr  [16]uint8
+			Port  uint16
+			Proto uint8
+			Pad   uint8
+		}
+		Pad uint32
+	}
+	From [4]uint32
 }
 
 type packetDestUse uint32
@@ -30,6 +39,17 @@ const (
 	packetDestUseDEST_OPEN packetDestUse = 1
 	packetDestUseDEST_USED packetDestUse = 2
 )
+
+type packetFakeIp struct {
+	_    structs.HostLayout
+	Name [256]int8
+}
+
+type packetFakeIpKey struct {
+	_         structs.HostLayout
+	Container uint64
+	Addr      [16]uint8
+}
 
 type packetGrant struct {
 	_       structs.HostLayout
@@ -80,52 +100,13 @@ type packetMark struct {
 	Told uint32
 }
 
-type packetNoted struct {
-	_       structs.HostLayout
-	Listing struct {
-		_      structs.HostLayout
-		Seq    uint64
-		Epoch  uint64
-		Sender uint64
-		Socket uint64
-		Dest   struct {
-			_     structs.HostLayout
-			Addr  [16]uint8
-			Port  uint16
-			Proto uint8
-			Pad   uint8
-		}
-		Pad uint32
-	}
-	From [4]uint32
-}
-
-type packetPlace struct {
-	_     structs.HostLayout
-	Seq   uint64
-	Epoch uint64
-	Where struct {
-		_         structs.HostLayout
-		Cgroup    uint64
-		Container uint64
-		Grant     uint64
-		Outer     uint64
-		Level     uint32
-		Taint     uint32
-		Policy    uint32
-		Agent     uint32
-		Guarded   uint32
-		Deep      uint32
-	}
-}
-
 type packetPolicy struct {
-	_          structs.HostLayout
-	Mode       uint32
-	Flags      uint32
-	Generation uint32
-	Used       uint32
-	Answer     int64
+	_           structs.HostLayout
+	Mode        uint32
+	Flags       uint32
+	Generation  uint32
+	Used        uint32
+	ReplyBudget int64
 }
 
 type packetPrefix struct {
@@ -201,31 +182,50 @@ const (
 	packetTrustTRUST_DNS  packetTrust = 2
 )
 
+type packetWalkEntry struct {
+	_     structs.HostLayout
+	Seq   uint64
+	Epoch uint64
+	Ctx   struct {
+		_         structs.HostLayout
+		Cgroup    uint64
+		Container uint64
+		Grant     uint64
+		Outer     uint64
+		Level     uint32
+		Taint     uint32
+		Policy    uint32
+		Agent     uint32
+		Guarded   uint32
+		Deep      uint32
+	}
+}
+
 // Names of all BPF objects in the ELF.
 //
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
-	packetMapAliases          = "aliases"
-	packetMapAnswerers        = "answerers"
+	packetMapAllowCache       = "allow_cache"
 	packetMapCgroups          = "cgroups"
 	packetMapConfig           = "config"
 	packetMapCounters         = "counters"
 	packetMapDestinations     = "destinations"
-	packetMapDozing           = "dozing"
+	packetMapDnsLeases        = "dns_leases"
+	packetMapEgressEvents     = "egress_events"
 	packetMapEpochs           = "epochs"
 	packetMapEscapes          = "escapes"
+	packetMapFakeIps          = "fake_ips"
 	packetMapGrantDests       = "grant_dests"
 	packetMapGrants           = "grants"
-	packetMapLeases           = "leases"
-	packetMapListings         = "listings"
 	packetMapMarks            = "marks"
-	packetMapPlaces           = "places"
 	packetMapPolicies         = "policies"
-	packetMapRecords          = "records"
+	packetMapReaderIdle       = "reader_idle"
+	packetMapResolverSks      = "resolver_sks"
 	packetMapResolvers        = "resolvers"
 	packetMapSocks            = "socks"
 	packetMapTasks            = "tasks"
 	packetMapTrusted          = "trusted"
+	packetMapWalkCache        = "walk_cache"
 	packetProgWeirArrival     = "weir_arrival"
 	packetProgWeirConnect4    = "weir_connect4"
 	packetProgWeirConnect6    = "weir_connect6"
@@ -288,27 +288,27 @@ type packetProgramSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type packetMapSpecs struct {
-	Aliases      *ebpf.MapSpec `ebpf:"aliases"`
-	Answerers    *ebpf.MapSpec `ebpf:"answerers"`
+	AllowCache   *ebpf.MapSpec `ebpf:"allow_cache"`
 	Cgroups      *ebpf.MapSpec `ebpf:"cgroups"`
 	Config       *ebpf.MapSpec `ebpf:"config"`
 	Counters     *ebpf.MapSpec `ebpf:"counters"`
 	Destinations *ebpf.MapSpec `ebpf:"destinations"`
-	Dozing       *ebpf.MapSpec `ebpf:"dozing"`
+	DnsLeases    *ebpf.MapSpec `ebpf:"dns_leases"`
+	EgressEvents *ebpf.MapSpec `ebpf:"egress_events"`
 	Epochs       *ebpf.MapSpec `ebpf:"epochs"`
 	Escapes      *ebpf.MapSpec `ebpf:"escapes"`
+	FakeIps      *ebpf.MapSpec `ebpf:"fake_ips"`
 	GrantDests   *ebpf.MapSpec `ebpf:"grant_dests"`
 	Grants       *ebpf.MapSpec `ebpf:"grants"`
-	Leases       *ebpf.MapSpec `ebpf:"leases"`
-	Listings     *ebpf.MapSpec `ebpf:"listings"`
 	Marks        *ebpf.MapSpec `ebpf:"marks"`
-	Places       *ebpf.MapSpec `ebpf:"places"`
 	Policies     *ebpf.MapSpec `ebpf:"policies"`
-	Records      *ebpf.MapSpec `ebpf:"records"`
+	ReaderIdle   *ebpf.MapSpec `ebpf:"reader_idle"`
+	ResolverSks  *ebpf.MapSpec `ebpf:"resolver_sks"`
 	Resolvers    *ebpf.MapSpec `ebpf:"resolvers"`
 	Socks        *ebpf.MapSpec `ebpf:"socks"`
 	Tasks        *ebpf.MapSpec `ebpf:"tasks"`
 	Trusted      *ebpf.MapSpec `ebpf:"trusted"`
+	WalkCache    *ebpf.MapSpec `ebpf:"walk_cache"`
 }
 
 // packetVariableSpecs contains global variables before they are loaded into the kernel.
@@ -337,52 +337,52 @@ func (o *packetObjects) Close() error {
 //
 // It can be passed to loadPacketObjects or ebpf.CollectionSpec.LoadAndAssign.
 type packetMaps struct {
-	Aliases      *ebpf.Map `ebpf:"aliases"`
-	Answerers    *ebpf.Map `ebpf:"answerers"`
+	AllowCache   *ebpf.Map `ebpf:"allow_cache"`
 	Cgroups      *ebpf.Map `ebpf:"cgroups"`
 	Config       *ebpf.Map `ebpf:"config"`
 	Counters     *ebpf.Map `ebpf:"counters"`
 	Destinations *ebpf.Map `ebpf:"destinations"`
-	Dozing       *ebpf.Map `ebpf:"dozing"`
+	DnsLeases    *ebpf.Map `ebpf:"dns_leases"`
+	EgressEvents *ebpf.Map `ebpf:"egress_events"`
 	Epochs       *ebpf.Map `ebpf:"epochs"`
 	Escapes      *ebpf.Map `ebpf:"escapes"`
+	FakeIps      *ebpf.Map `ebpf:"fake_ips"`
 	GrantDests   *ebpf.Map `ebpf:"grant_dests"`
 	Grants       *ebpf.Map `ebpf:"grants"`
-	Leases       *ebpf.Map `ebpf:"leases"`
-	Listings     *ebpf.Map `ebpf:"listings"`
 	Marks        *ebpf.Map `ebpf:"marks"`
-	Places       *ebpf.Map `ebpf:"places"`
 	Policies     *ebpf.Map `ebpf:"policies"`
-	Records      *ebpf.Map `ebpf:"records"`
+	ReaderIdle   *ebpf.Map `ebpf:"reader_idle"`
+	ResolverSks  *ebpf.Map `ebpf:"resolver_sks"`
 	Resolvers    *ebpf.Map `ebpf:"resolvers"`
 	Socks        *ebpf.Map `ebpf:"socks"`
 	Tasks        *ebpf.Map `ebpf:"tasks"`
 	Trusted      *ebpf.Map `ebpf:"trusted"`
+	WalkCache    *ebpf.Map `ebpf:"walk_cache"`
 }
 
 func (m *packetMaps) Close() error {
 	return _PacketClose(
-		m.Aliases,
-		m.Answerers,
+		m.AllowCache,
 		m.Cgroups,
 		m.Config,
 		m.Counters,
 		m.Destinations,
-		m.Dozing,
+		m.DnsLeases,
+		m.EgressEvents,
 		m.Epochs,
 		m.Escapes,
+		m.FakeIps,
 		m.GrantDests,
 		m.Grants,
-		m.Leases,
-		m.Listings,
 		m.Marks,
-		m.Places,
 		m.Policies,
-		m.Records,
+		m.ReaderIdle,
+		m.ResolverSks,
 		m.Resolvers,
 		m.Socks,
 		m.Tasks,
 		m.Trusted,
+		m.WalkCache,
 	)
 }
 

@@ -13,6 +13,26 @@ import (
 	"github.com/cilium/ebpf"
 )
 
+type peersAllowEntry struct {
+	_   structs.HostLayout
+	Key struct {
+		_      structs.HostLayout
+		Seq    uint64
+		Epoch  uint64
+		Sender uint64
+		Socket uint64
+		Dest   struct {
+			_     structs.HostLayout
+			Addr  [16]uint8
+			Port  uint16
+			Proto uint8
+			Pad   uint8
+		}
+		Pad uint32
+	}
+	From [4]uint32
+}
+
 type peersDestUse uint32
 
 const (
@@ -91,52 +111,13 @@ type peersMark struct {
 	Told uint32
 }
 
-type peersNoted struct {
-	_       structs.HostLayout
-	Listing struct {
-		_      structs.HostLayout
-		Seq    uint64
-		Epoch  uint64
-		Sender uint64
-		Socket uint64
-		Dest   struct {
-			_     structs.HostLayout
-			Addr  [16]uint8
-			Port  uint16
-			Proto uint8
-			Pad   uint8
-		}
-		Pad uint32
-	}
-	From [4]uint32
-}
-
-type peersPlace struct {
-	_     structs.HostLayout
-	Seq   uint64
-	Epoch uint64
-	Where struct {
-		_         structs.HostLayout
-		Cgroup    uint64
-		Container uint64
-		Grant     uint64
-		Outer     uint64
-		Level     uint32
-		Taint     uint32
-		Policy    uint32
-		Agent     uint32
-		Guarded   uint32
-		Deep      uint32
-	}
-}
-
 type peersPolicy struct {
-	_          structs.HostLayout
-	Mode       uint32
-	Flags      uint32
-	Generation uint32
-	Used       uint32
-	Answer     int64
+	_           structs.HostLayout
+	Mode        uint32
+	Flags       uint32
+	Generation  uint32
+	Used        uint32
+	ReplyBudget int64
 }
 
 type peersPrefix struct {
@@ -220,31 +201,50 @@ type peersUnixPeer struct {
 	Path       [108]int8
 }
 
+type peersWalkEntry struct {
+	_     structs.HostLayout
+	Seq   uint64
+	Epoch uint64
+	Ctx   struct {
+		_         structs.HostLayout
+		Cgroup    uint64
+		Container uint64
+		Grant     uint64
+		Outer     uint64
+		Level     uint32
+		Taint     uint32
+		Policy    uint32
+		Agent     uint32
+		Guarded   uint32
+		Deep      uint32
+	}
+}
+
 // Names of all BPF objects in the ELF.
 //
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
-	peersMapAsks            = "asks"
+	peersMapAllowCache      = "allow_cache"
 	peersMapCgroups         = "cgroups"
 	peersMapConfig          = "config"
 	peersMapCounters        = "counters"
 	peersMapDestinations    = "destinations"
-	peersMapDozing          = "dozing"
+	peersMapDnsLeases       = "dns_leases"
+	peersMapEgressEvents    = "egress_events"
 	peersMapEpochs          = "epochs"
 	peersMapEscapes         = "escapes"
 	peersMapGrantDests      = "grant_dests"
 	peersMapGrants          = "grants"
-	peersMapHolds           = "holds"
-	peersMapLeases          = "leases"
-	peersMapListings        = "listings"
+	peersMapHeld            = "held"
+	peersMapHoldReqs        = "hold_reqs"
 	peersMapOutsideUnix     = "outside_unix"
 	peersMapOwners          = "owners"
-	peersMapPlaces          = "places"
 	peersMapPolicies        = "policies"
-	peersMapRecords         = "records"
+	peersMapReaderIdle      = "reader_idle"
 	peersMapSocks           = "socks"
 	peersMapTasks           = "tasks"
 	peersMapUnixPeers       = "unix_peers"
+	peersMapWalkCache       = "walk_cache"
 	peersProgWeirAccept     = "weir_accept"
 	peersProgWeirAccepted   = "weir_accepted"
 	peersProgWeirAcquire    = "weir_acquire"
@@ -345,27 +345,27 @@ type peersProgramSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type peersMapSpecs struct {
-	Asks         *ebpf.MapSpec `ebpf:"asks"`
+	AllowCache   *ebpf.MapSpec `ebpf:"allow_cache"`
 	Cgroups      *ebpf.MapSpec `ebpf:"cgroups"`
 	Config       *ebpf.MapSpec `ebpf:"config"`
 	Counters     *ebpf.MapSpec `ebpf:"counters"`
 	Destinations *ebpf.MapSpec `ebpf:"destinations"`
-	Dozing       *ebpf.MapSpec `ebpf:"dozing"`
+	DnsLeases    *ebpf.MapSpec `ebpf:"dns_leases"`
+	EgressEvents *ebpf.MapSpec `ebpf:"egress_events"`
 	Epochs       *ebpf.MapSpec `ebpf:"epochs"`
 	Escapes      *ebpf.MapSpec `ebpf:"escapes"`
 	GrantDests   *ebpf.MapSpec `ebpf:"grant_dests"`
 	Grants       *ebpf.MapSpec `ebpf:"grants"`
-	Holds        *ebpf.MapSpec `ebpf:"holds"`
-	Leases       *ebpf.MapSpec `ebpf:"leases"`
-	Listings     *ebpf.MapSpec `ebpf:"listings"`
+	Held         *ebpf.MapSpec `ebpf:"held"`
+	HoldReqs     *ebpf.MapSpec `ebpf:"hold_reqs"`
 	OutsideUnix  *ebpf.MapSpec `ebpf:"outside_unix"`
 	Owners       *ebpf.MapSpec `ebpf:"owners"`
-	Places       *ebpf.MapSpec `ebpf:"places"`
 	Policies     *ebpf.MapSpec `ebpf:"policies"`
-	Records      *ebpf.MapSpec `ebpf:"records"`
+	ReaderIdle   *ebpf.MapSpec `ebpf:"reader_idle"`
 	Socks        *ebpf.MapSpec `ebpf:"socks"`
 	Tasks        *ebpf.MapSpec `ebpf:"tasks"`
 	UnixPeers    *ebpf.MapSpec `ebpf:"unix_peers"`
+	WalkCache    *ebpf.MapSpec `ebpf:"walk_cache"`
 }
 
 // peersVariableSpecs contains global variables before they are loaded into the kernel.
@@ -394,52 +394,52 @@ func (o *peersObjects) Close() error {
 //
 // It can be passed to loadPeersObjects or ebpf.CollectionSpec.LoadAndAssign.
 type peersMaps struct {
-	Asks         *ebpf.Map `ebpf:"asks"`
+	AllowCache   *ebpf.Map `ebpf:"allow_cache"`
 	Cgroups      *ebpf.Map `ebpf:"cgroups"`
 	Config       *ebpf.Map `ebpf:"config"`
 	Counters     *ebpf.Map `ebpf:"counters"`
 	Destinations *ebpf.Map `ebpf:"destinations"`
-	Dozing       *ebpf.Map `ebpf:"dozing"`
+	DnsLeases    *ebpf.Map `ebpf:"dns_leases"`
+	EgressEvents *ebpf.Map `ebpf:"egress_events"`
 	Epochs       *ebpf.Map `ebpf:"epochs"`
 	Escapes      *ebpf.Map `ebpf:"escapes"`
 	GrantDests   *ebpf.Map `ebpf:"grant_dests"`
 	Grants       *ebpf.Map `ebpf:"grants"`
-	Holds        *ebpf.Map `ebpf:"holds"`
-	Leases       *ebpf.Map `ebpf:"leases"`
-	Listings     *ebpf.Map `ebpf:"listings"`
+	Held         *ebpf.Map `ebpf:"held"`
+	HoldReqs     *ebpf.Map `ebpf:"hold_reqs"`
 	OutsideUnix  *ebpf.Map `ebpf:"outside_unix"`
 	Owners       *ebpf.Map `ebpf:"owners"`
-	Places       *ebpf.Map `ebpf:"places"`
 	Policies     *ebpf.Map `ebpf:"policies"`
-	Records      *ebpf.Map `ebpf:"records"`
+	ReaderIdle   *ebpf.Map `ebpf:"reader_idle"`
 	Socks        *ebpf.Map `ebpf:"socks"`
 	Tasks        *ebpf.Map `ebpf:"tasks"`
 	UnixPeers    *ebpf.Map `ebpf:"unix_peers"`
+	WalkCache    *ebpf.Map `ebpf:"walk_cache"`
 }
 
 func (m *peersMaps) Close() error {
 	return _PeersClose(
-		m.Asks,
+		m.AllowCache,
 		m.Cgroups,
 		m.Config,
 		m.Counters,
 		m.Destinations,
-		m.Dozing,
+		m.DnsLeases,
+		m.EgressEvents,
 		m.Epochs,
 		m.Escapes,
 		m.GrantDests,
 		m.Grants,
-		m.Holds,
-		m.Leases,
-		m.Listings,
+		m.Held,
+		m.HoldReqs,
 		m.OutsideUnix,
 		m.Owners,
-		m.Places,
 		m.Policies,
-		m.Records,
+		m.ReaderIdle,
 		m.Socks,
 		m.Tasks,
 		m.UnixPeers,
+		m.WalkCache,
 	)
 }
 

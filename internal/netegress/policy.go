@@ -56,7 +56,7 @@ func (e *Egress) setPolicy(slot uint32, p policy.Policy) error {
 	}
 	if p.Taint.Untrusted {
 		kernel.Flags |= egressPolicyFlagPOLICY_TRUST
-		kernel.Answer = p.Taint.AnswerBytes
+		kernel.ReplyBudget = p.Taint.AnswerBytes
 	}
 	if err := e.put(slot, kernel); err != nil {
 		return errors.Join(err, e.erase(next))

@@ -5,6 +5,6 @@ import "weir/internal/bpfobj"
 // Uses tells how full the maps and rings of egress are.
 func (e *Egress) Uses() ([]bpfobj.Use, error) {
 	return bpfobj.Uses(
-		e.egress.Asks, e.egress.Claims, e.egress.Destinations, e.egress.GrantDests, e.egress.Grants, e.egress.Holds, e.egress.OutsideUnix,
-		e.egress.Records, e.egress.Socks, e.packet.Trusted, e.peers.UnixPeers)
+		e.egress.HoldReqs, e.egress.Claims, e.egress.Destinations, e.egress.GrantDests, e.egress.Grants, e.egress.Held, e.egress.OutsideUnix,
+		e.egress.EgressEvents, e.egress.Socks, e.packet.Trusted, e.peers.UnixPeers)
 }

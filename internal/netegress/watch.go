@@ -78,7 +78,7 @@ type watcher struct {
 	begun      time.Time
 	ended      bool // the daemon has
 	config     seenMap
-	holds      seenMap
+	held       seenMap
 	cgroups    seenMap
 	beat, last uint64 // of the daemon; when it had ended
 	silent     uint64 // the beat that was stale at the last look
@@ -87,7 +87,7 @@ type watcher struct {
 }
 
 func (w *watcher) close() {
-	for _, m := range []*ebpf.Map{w.config.Map, w.holds.Map, w.cgroups.Map} {
+	for _, m := range []*ebpf.Map{w.config.Map, w.held.Map, w.cgroups.Map} {
 		if m != nil {
 			m.Close()
 		}
@@ -122,7 +122,7 @@ type seenMap struct {
 
 // find opens the maps that are pinned now, unless they are open; those that are not pinned stay as they were.
 func (w *watcher) find() error {
-	for name, m := range map[string]*seenMap{"config": &w.config, "holds": &w.holds, "cgroups": &w.cgroups} {
+	for name, m := range map[string]*seenMap{"config": &w.config, "held": &w.held, "cgroups": &w.cgroups} {
 		pin, err := os.Stat(filepath.Join(w.dir, name))
 		if errors.Is(err, os.ErrNotExist) || err == nil && m.pin != nil && os.SameFile(pin, m.pin) {
 			continue
@@ -150,7 +150,7 @@ func (w *watcher) release() (held int, err error) {
 	if err := w.find(); err != nil {
 		return 0, err
 	}
-	if w.config.Map == nil || w.holds.Map == nil || w.cgroups.Map == nil {
+	if w.config.Map == nil || w.held.Map == nil || w.cgroups.Map == nil {
 		return 0, nil // no daemon has come so far
 	}
 	var c egressSettings
@@ -180,7 +180,7 @@ func (w *watcher) eachStopped(end bool) (stopped int, err error) {
 	var key egressHoldKey
 	var h egressHold
 	var errs []error
-	it := w.holds.Iterate()
+	it := w.held.Iterate()
 	for it.Next(&key, &h) {
 		began := key.Dest != (egressDest{})
 		st, err := linux.ReadStat(int(key.Tgid))

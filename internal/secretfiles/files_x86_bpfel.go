@@ -35,32 +35,13 @@ type filesInodeQuery struct {
 	Fd uint32
 }
 
-type filesPlace struct {
-	_     structs.HostLayout
-	Seq   uint64
-	Epoch uint64
-	Where struct {
-		_         structs.HostLayout
-		Cgroup    uint64
-		Container uint64
-		Grant     uint64
-		Outer     uint64
-		Level     uint32
-		Taint     uint32
-		Policy    uint32
-		Agent     uint32
-		Guarded   uint32
-		Deep      uint32
-	}
-}
-
 type filesPolicy struct {
-	_          structs.HostLayout
-	Mode       uint32
-	Flags      uint32
-	Generation uint32
-	Used       uint32
-	Answer     int64
+	_           structs.HostLayout
+	Mode        uint32
+	Flags       uint32
+	Generation  uint32
+	Used        uint32
+	ReplyBudget int64
 }
 
 type filesSecretFilter struct {
@@ -173,6 +154,25 @@ type filesTask struct {
 	Arriving  uint32
 }
 
+type filesWalkEntry struct {
+	_     structs.HostLayout
+	Seq   uint64
+	Epoch uint64
+	Ctx   struct {
+		_         structs.HostLayout
+		Cgroup    uint64
+		Container uint64
+		Grant     uint64
+		Outer     uint64
+		Level     uint32
+		Taint     uint32
+		Policy    uint32
+		Agent     uint32
+		Guarded   uint32
+		Deep      uint32
+	}
+}
+
 // Names of all BPF objects in the ELF.
 //
 // Used for safe lookups in a Collection or CollectionSpec.
@@ -184,7 +184,6 @@ const (
 	filesMapEscapes          = "escapes"
 	filesMapGrants           = "grants"
 	filesMapInodeIds         = "inode_ids"
-	filesMapPlaces           = "places"
 	filesMapPolicies         = "policies"
 	filesMapSecretFilters    = "secret_filters"
 	filesMapSecretLists      = "secret_lists"
@@ -192,6 +191,7 @@ const (
 	filesMapSecretNodes      = "secret_nodes"
 	filesMapSecretOpens      = "secret_opens"
 	filesMapTasks            = "tasks"
+	filesMapWalkCache        = "walk_cache"
 	filesProgWeirInode       = "weir_inode"
 	filesProgWeirLink        = "weir_link"
 	filesProgWeirOpen        = "weir_open"
@@ -260,7 +260,6 @@ type filesMapSpecs struct {
 	Escapes       *ebpf.MapSpec `ebpf:"escapes"`
 	Grants        *ebpf.MapSpec `ebpf:"grants"`
 	InodeIds      *ebpf.MapSpec `ebpf:"inode_ids"`
-	Places        *ebpf.MapSpec `ebpf:"places"`
 	Policies      *ebpf.MapSpec `ebpf:"policies"`
 	SecretFilters *ebpf.MapSpec `ebpf:"secret_filters"`
 	SecretLists   *ebpf.MapSpec `ebpf:"secret_lists"`
@@ -268,6 +267,7 @@ type filesMapSpecs struct {
 	SecretNodes   *ebpf.MapSpec `ebpf:"secret_nodes"`
 	SecretOpens   *ebpf.MapSpec `ebpf:"secret_opens"`
 	Tasks         *ebpf.MapSpec `ebpf:"tasks"`
+	WalkCache     *ebpf.MapSpec `ebpf:"walk_cache"`
 }
 
 // filesVariableSpecs contains global variables before they are loaded into the kernel.
@@ -304,7 +304,6 @@ type filesMaps struct {
 	Escapes       *ebpf.Map `ebpf:"escapes"`
 	Grants        *ebpf.Map `ebpf:"grants"`
 	InodeIds      *ebpf.Map `ebpf:"inode_ids"`
-	Places        *ebpf.Map `ebpf:"places"`
 	Policies      *ebpf.Map `ebpf:"policies"`
 	SecretFilters *ebpf.Map `ebpf:"secret_filters"`
 	SecretLists   *ebpf.Map `ebpf:"secret_lists"`
@@ -312,6 +311,7 @@ type filesMaps struct {
 	SecretNodes   *ebpf.Map `ebpf:"secret_nodes"`
 	SecretOpens   *ebpf.Map `ebpf:"secret_opens"`
 	Tasks         *ebpf.Map `ebpf:"tasks"`
+	WalkCache     *ebpf.Map `ebpf:"walk_cache"`
 }
 
 func (m *filesMaps) Close() error {
@@ -323,7 +323,6 @@ func (m *filesMaps) Close() error {
 		m.Escapes,
 		m.Grants,
 		m.InodeIds,
-		m.Places,
 		m.Policies,
 		m.SecretFilters,
 		m.SecretLists,
@@ -331,6 +330,7 @@ func (m *filesMaps) Close() error {
 		m.SecretNodes,
 		m.SecretOpens,
 		m.Tasks,
+		m.WalkCache,
 	)
 }
 

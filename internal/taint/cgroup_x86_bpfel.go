@@ -16,7 +16,7 @@ import (
 type cgroupAbi uint32
 
 const (
-	cgroupAbiABI_VERSION cgroupAbi = 12
+	cgroupAbiABI_VERSION cgroupAbi = 13
 )
 
 type cgroupGrant struct {
@@ -29,29 +29,16 @@ type cgroupGrant struct {
 	Top     uint32
 }
 
+type cgroupInitialTaintKey struct {
+	_      structs.HostLayout
+	Parent uint64
+	Name   [120]int8
+}
+
 type cgroupLeft struct {
 	_     structs.HostLayout
 	Start uint64
 	Tgid  uint64
-}
-
-type cgroupPlace struct {
-	_     structs.HostLayout
-	Seq   uint64
-	Epoch uint64
-	Where struct {
-		_         structs.HostLayout
-		Cgroup    uint64
-		Container uint64
-		Grant     uint64
-		Outer     uint64
-		Level     uint32
-		Taint     uint32
-		Policy    uint32
-		Agent     uint32
-		Guarded   uint32
-		Deep      uint32
-	}
 }
 
 type cgroupRecord struct {
@@ -117,12 +104,6 @@ type cgroupSettings struct {
 	Parents   uint64
 }
 
-type cgroupStartKey struct {
-	_      structs.HostLayout
-	Parent uint64
-	Name   [120]int8
-}
-
 type cgroupState struct {
 	_      structs.HostLayout
 	Taint  uint32
@@ -162,21 +143,40 @@ type cgroupTask struct {
 	Arriving  uint32
 }
 
+type cgroupWalkEntry struct {
+	_     structs.HostLayout
+	Seq   uint64
+	Epoch uint64
+	Ctx   struct {
+		_         structs.HostLayout
+		Cgroup    uint64
+		Container uint64
+		Grant     uint64
+		Outer     uint64
+		Level     uint32
+		Taint     uint32
+		Policy    uint32
+		Agent     uint32
+		Guarded   uint32
+		Deep      uint32
+	}
+}
+
 // Names of all BPF objects in the ELF.
 //
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
 	cgroupMapAllLeft          = "all_left"
+	cgroupMapCgroupEvents     = "cgroup_events"
 	cgroupMapCgroups          = "cgroups"
 	cgroupMapConfig           = "config"
 	cgroupMapCounters         = "counters"
 	cgroupMapEpochs           = "epochs"
 	cgroupMapEscapes          = "escapes"
 	cgroupMapGrants           = "grants"
-	cgroupMapMoves            = "moves"
-	cgroupMapPlaces           = "places"
-	cgroupMapStarts           = "starts"
+	cgroupMapInitialTaint     = "initial_taint"
 	cgroupMapTasks            = "tasks"
+	cgroupMapWalkCache        = "walk_cache"
 	cgroupProgWeirAttachDone  = "weir_attach_done"
 	cgroupProgWeirAttachEnter = "weir_attach_enter"
 	cgroupProgWeirExecLeft    = "weir_exec_left"
@@ -241,17 +241,17 @@ type cgroupProgramSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type cgroupMapSpecs struct {
-	AllLeft  *ebpf.MapSpec `ebpf:"all_left"`
-	Cgroups  *ebpf.MapSpec `ebpf:"cgroups"`
-	Config   *ebpf.MapSpec `ebpf:"config"`
-	Counters *ebpf.MapSpec `ebpf:"counters"`
-	Epochs   *ebpf.MapSpec `ebpf:"epochs"`
-	Escapes  *ebpf.MapSpec `ebpf:"escapes"`
-	Grants   *ebpf.MapSpec `ebpf:"grants"`
-	Moves    *ebpf.MapSpec `ebpf:"moves"`
-	Places   *ebpf.MapSpec `ebpf:"places"`
-	Starts   *ebpf.MapSpec `ebpf:"starts"`
-	Tasks    *ebpf.MapSpec `ebpf:"tasks"`
+	AllLeft      *ebpf.MapSpec `ebpf:"all_left"`
+	CgroupEvents *ebpf.MapSpec `ebpf:"cgroup_events"`
+	Cgroups      *ebpf.MapSpec `ebpf:"cgroups"`
+	Config       *ebpf.MapSpec `ebpf:"config"`
+	Counters     *ebpf.MapSpec `ebpf:"counters"`
+	Epochs       *ebpf.MapSpec `ebpf:"epochs"`
+	Escapes      *ebpf.MapSpec `ebpf:"escapes"`
+	Grants       *ebpf.MapSpec `ebpf:"grants"`
+	InitialTaint *ebpf.MapSpec `ebpf:"initial_taint"`
+	Tasks        *ebpf.MapSpec `ebpf:"tasks"`
+	WalkCache    *ebpf.MapSpec `ebpf:"walk_cache"`
 }
 
 // cgroupVariableSpecs contains global variables before they are loaded into the kernel.
@@ -282,32 +282,32 @@ func (o *cgroupObjects) Close() error {
 //
 // It can be passed to loadCgroupObjects or ebpf.CollectionSpec.LoadAndAssign.
 type cgroupMaps struct {
-	AllLeft  *ebpf.Map `ebpf:"all_left"`
-	Cgroups  *ebpf.Map `ebpf:"cgroups"`
-	Config   *ebpf.Map `ebpf:"config"`
-	Counters *ebpf.Map `ebpf:"counters"`
-	Epochs   *ebpf.Map `ebpf:"epochs"`
-	Escapes  *ebpf.Map `ebpf:"escapes"`
-	Grants   *ebpf.Map `ebpf:"grants"`
-	Moves    *ebpf.Map `ebpf:"moves"`
-	Places   *ebpf.Map `ebpf:"places"`
-	Starts   *ebpf.Map `ebpf:"starts"`
-	Tasks    *ebpf.Map `ebpf:"tasks"`
+	AllLeft      *ebpf.Map `ebpf:"all_left"`
+	CgroupEvents *ebpf.Map `ebpf:"cgroup_events"`
+	Cgroups      *ebpf.Map `ebpf:"cgroups"`
+	Config       *ebpf.Map `ebpf:"config"`
+	Counters     *ebpf.Map `ebpf:"counters"`
+	Epochs       *ebpf.Map `ebpf:"epochs"`
+	Escapes      *ebpf.Map `ebpf:"escapes"`
+	Grants       *ebpf.Map `ebpf:"grants"`
+	InitialTaint *ebpf.Map `ebpf:"initial_taint"`
+	Tasks        *ebpf.Map `ebpf:"tasks"`
+	WalkCache    *ebpf.Map `ebpf:"walk_cache"`
 }
 
 func (m *cgroupMaps) Close() error {
 	return _CgroupClose(
 		m.AllLeft,
+		m.CgroupEvents,
 		m.Cgroups,
 		m.Config,
 		m.Counters,
 		m.Epochs,
 		m.Escapes,
 		m.Grants,
-		m.Moves,
-		m.Places,
-		m.Starts,
+		m.InitialTaint,
 		m.Tasks,
+		m.WalkCache,
 	)
 }
 

@@ -76,11 +76,11 @@ func Load(o Options) (*State, error) {
 	if s.pins, err = bpfobj.Load("cgroup", &s.objects, loadCgroup, bpfobj.Options{PinDir: o.PinDir, Ring: o.Ring, Types: o.Types}); err != nil {
 		return nil, err
 	}
-	s.starts, s.states = s.objects.Starts, s.objects.Cgroups
+	s.starts, s.states = s.objects.InitialTaint, s.objects.Cgroups
 	if err := errors.Join(s.settle(), s.Change(func() error { return nil })); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
-	if s.reader, err = ringbuf.NewReader(s.objects.Moves); err != nil {
+	if s.reader, err = ringbuf.NewReader(s.objects.CgroupEvents); err != nil {
 		return nil, errors.Join(fmt.Errorf("open ring of moves: %w", err), s.Close())
 	}
 	if err := errors.Join(s.read(), s.findRemoved(), s.sweepStarts()); err != nil {

@@ -184,9 +184,9 @@ func (s *State) sweepStarts() error {
 	for _, id := range s.ids {
 		known[id] = true
 	}
-	var stale []cgroupStartKey
+	var stale []cgroupInitialTaintKey
 	named := 0
-	errs = append(errs, s.eachStart(func(key cgroupStartKey, _ Bits) {
+	errs = append(errs, s.eachStart(func(key cgroupInitialTaintKey, _ Bits) {
 		if key.Name[0] != 0 {
 			named++
 		}
@@ -205,8 +205,8 @@ func (s *State) sweepStarts() error {
 }
 
 // eachStart gives f all that the kernel has. f changes nothing of it.
-func (s *State) eachStart(f func(key cgroupStartKey, bits Bits)) error {
-	var key, next cgroupStartKey
+func (s *State) eachStart(f func(key cgroupInitialTaintKey, bits Bits)) error {
+	var key, next cgroupInitialTaintKey
 	err := s.starts.NextKey(nil, &next)
 	for ; err == nil; err = s.starts.NextKey(&key, &next) {
 		key = next
@@ -270,7 +270,7 @@ func (s *State) putOwn(parent uint64, name string, bits Bits) error {
 
 // own is what one child begins with.
 type own struct {
-	key  cgroupStartKey
+	key  cgroupInitialTaintKey
 	bits Bits
 }
 
@@ -281,7 +281,7 @@ func (s *State) widen(parent uint64, name string, bits Bits) error {
 	b.more |= bits
 	all := b.all | b.more // and what SetStart has not taken back yet
 	var covered []own
-	err := s.eachStart(func(key cgroupStartKey, has Bits) {
+	err := s.eachStart(func(key cgroupInitialTaintKey, has Bits) {
 		switch {
 		case key.Parent != parent:
 		case key.Name[0] == 0:
@@ -366,8 +366,8 @@ func (s *State) putStart(parent uint64, name string, bits Bits) error {
 }
 
 // startKey cuts a name as the kernel's program does, with a zero byte at the end.
-func startKey(parent uint64, name string) cgroupStartKey {
-	key := cgroupStartKey{Parent: parent}
+func startKey(parent uint64, name string) cgroupInitialTaintKey {
+	key := cgroupInitialTaintKey{Parent: parent}
 	for i := 0; i < len(name) && i < len(key.Name)-1; i++ {
 		key.Name[i] = int8(name[i])
 	}

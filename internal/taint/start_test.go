@@ -27,7 +27,7 @@ type kernel struct {
 
 const agents = 11 // cgroup of /agents, a guarded parent
 
-func nameOf(key any) string { return Text(key.(*cgroupStartKey).Name[:]) }
+func nameOf(key any) string { return Text(key.(*cgroupInitialTaintKey).Name[:]) }
 
 func (k *kernel) Lookup(key, value any) error {
 	bits, ok := k.rows[nameOf(key)]
@@ -79,7 +79,7 @@ func (k *kernel) NextKey(key, next any) error {
 	if at == len(names) {
 		return ebpf.ErrKeyNotExist
 	}
-	*next.(*cgroupStartKey) = startKey(agents, names[at])
+	*next.(*cgroupInitialTaintKey) = startKey(agents, names[at])
 	return nil
 }
 

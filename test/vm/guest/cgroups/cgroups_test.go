@@ -257,7 +257,7 @@ func (f *fixture) ofPolicy(t *testing.T) {
 
 // noRoom: where the kernel has no room for the taint of one more container, all that begin beside it are tainted so.
 func (f *fixture) noRoom(t *testing.T) {
-	starts, err := ebpf.LoadPinnedMap("/sys/fs/bpf/weir/starts", nil)
+	starts, err := ebpf.LoadPinnedMap("/sys/fs/bpf/weir/initial_taint", nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -287,7 +287,7 @@ func TestNoLeak(t *testing.T) {
 	gone()
 	type left struct{ Cgroups, Links, States, Starts, FDs int }
 	look := func() left {
-		return left{entries(t, "cgroups"), entries(t, "links"), count(t, "cgroups"), count(t, "starts"), fds(t, s.Pid())}
+		return left{entries(t, "cgroups"), entries(t, "links"), count(t, "cgroups"), count(t, "initial_taint"), fds(t, s.Pid())}
 	}
 	same := func(a, b left) bool { a.FDs = b.FDs; return a == b } // connections of who asked come and go
 	before, since := look(), time.Now()

@@ -361,7 +361,7 @@ func (h held) stands(t *testing.T, state byte) {
 func holds(t *testing.T, pid int) bool {
 	t.Helper()
 	found := false
-	entries(t, "holds", func(key []byte) { found = found || int(binary.NativeEndian.Uint32(key)) == pid })
+	entries(t, "held", func(key []byte) { found = found || int(binary.NativeEndian.Uint32(key)) == pid })
 	return found
 }
 

@@ -31,7 +31,7 @@ const (
 )
 
 // maps are those that are empty when nothing is under way.
-var maps = []string{"holds", "grants", "grant_dests", "claims", "socks"}
+var maps = []string{"held", "grants", "grant_dests", "claims", "socks"}
 
 // amount is how much is done.
 type amount struct{ cgroups, grants, holds int }
@@ -64,7 +64,7 @@ func TestNothingIsLeft(t *testing.T) {
 	}{
 		{"cgroups", l.cgroups, much.cgroups},
 		{"grants", l.grants, much.grants},
-		{"holds", l.holds, much.holds},
+		{"held", l.holds, much.holds},
 	} {
 		part.do(t, 2) // whatever is made once and kept
 		before := sensor.Settle(t, nil, maps...)

@@ -90,7 +90,7 @@ func (f *fixture) forged(t *testing.T) {
 func (f *fixture) leased(t *testing.T, address string) int {
 	t.Helper()
 	n, at := 0, netip.MustParseAddr(address).As16()
-	each(t, "leases", func(_ *ebpf.Map, key, _ []byte) {
+	each(t, "dns_leases", func(_ *ebpf.Map, key, _ []byte) {
 		if strings.Contains(string(key), string(at[:])) {
 			n++
 		}

@@ -29,7 +29,7 @@ func loops() int {
 }
 
 // nameMaps are those that packages of names fill.
-var nameMaps = []string{"aliases", "leases", "reals", "resolvers"}
+var nameMaps = []string{"fake_ips", "dns_leases", "fake_targets", "resolvers"}
 
 // asksOnce asks for a name when it is told to, in a network namespace of its own that is named on its standard output.
 const asksOnce = `ip link set lo up && readlink /proc/self/ns/net && read -r go && busybox nslookup $0 203.0.113.53 >/dev/null; echo asked $?; read -r end`

@@ -137,7 +137,7 @@ func deadline(t *testing.T) (until uint64) {
 func shorten(t *testing.T, until uint64) {
 	t.Helper()
 	n := 0
-	each(t, "leases", func(m *ebpf.Map, key, value []byte) {
+	each(t, "dns_leases", func(m *ebpf.Map, key, value []byte) {
 		n++
 		binary.NativeEndian.PutUint64(value, until)
 		if err := m.Put(key, value); err != nil {

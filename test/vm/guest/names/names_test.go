@@ -396,7 +396,7 @@ func (f *fixture) clean(t *testing.T) {
 func leads(t *testing.T, address string) (found bool) {
 	t.Helper()
 	at := netip.MustParseAddr(address).As16()
-	each(t, "reals", func(_ *ebpf.Map, key, _ []byte) { // by grant, which is 0, container and address
+	each(t, "fake_targets", func(_ *ebpf.Map, key, _ []byte) { // by grant, which is 0, container and address
 		found = found || binary.NativeEndian.Uint64(key) == 0 && bytes.Equal(key[16:], at[:])
 	})
 	return found

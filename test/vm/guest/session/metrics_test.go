@@ -68,7 +68,7 @@ func TestMetrics(t *testing.T) {
 		`weir_enforcing 1`, `weir_containers{taint="secret"} 1`, `weir_containers{taint="none"} 1`,
 		`weir_denials_total{hook="(connect|unix)"} [1-9]\d*`, `weir_taints_total{source="guard"} 1`,
 		`weir_map_entries{map="cgroups"} [3-9]`, `weir_map_entries_limit{map="cgroups"} 16384`,
-		`weir_ring_size_bytes{ring="execs"} 2\.097152e\+06`, `weir_ring_used_bytes{ring="asks"} 0`, `weir_ring_used_bytes{ring="moves"} 0`,
+		`weir_ring_size_bytes{ring="execs"} 2\.097152e\+06`, `weir_ring_used_bytes{ring="hold_reqs"} 0`, `weir_ring_used_bytes{ring="cgroup_events"} 0`,
 		`weir_lost_total{stage="ring",what="exec"} 0`, `weir_verdicts_total{reason="untainted",result="allow",tier="taint"} [1-9]\d*`,
 	}
 	var text string

@@ -1,6 +1,6 @@
 /* Taint that programs set: it is in force on all processors when they go on. */
-#ifndef WEIR_STAIN_H
-#define WEIR_STAIN_H
+#ifndef WEIR_TAINT_H
+#define WEIR_TAINT_H
 
 #include "walk.h"
 
@@ -19,7 +19,7 @@ static __always_inline void forget(void)
 }
 
 /* 1: set, 0: it was, -1: there is no room for it. */
-static __always_inline int stain(__u64 cgroup, __u32 bit)
+static __always_inline int set_taint(__u64 cgroup, __u32 bit)
 {
 	struct state *s = bpf_map_lookup_elem(&cgroups, &cgroup);
 	if (!s) {
