@@ -57,7 +57,7 @@ type Redirect struct {
 	replies []io.Closer // what looks whom the sensor answers
 	boxes   map[uint64]*box
 	reals   map[uint64][]namesFakeTargetKey // by grant
-	past    RedirectCounts            // of resolvers that have ended
+	past    RedirectCounts                  // of resolvers that have ended
 }
 
 // Load makes or adopts the pinned maps and loads the programs. It attaches them only

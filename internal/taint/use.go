@@ -8,7 +8,9 @@ import (
 )
 
 // Uses tells how full State's own maps are.
-func (s *State) Uses() ([]bpfobj.Use, error) { return bpfobj.Uses(s.objects.Cgroups, s.objects.CgroupEvents) }
+func (s *State) Uses() ([]bpfobj.Use, error) {
+	return bpfobj.Uses(s.objects.Cgroups, s.objects.CgroupEvents)
+}
 
 // SinceBeat is how long ago the last beat was; false: there was none, or the daemon has ended.
 func (s *State) SinceBeat() (time.Duration, bool, error) {
