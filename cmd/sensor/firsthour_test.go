@@ -17,11 +17,11 @@ const transcript = "../../test/firsthour/transcript.txt"
 // brokenPolicies are those of the first hour: one mistake each, of the kinds that people make.
 var brokenPolicies = []string{
 	"", "# nothing yet\n", "mode\n", "- mode: seal\n", "guard:\n\tparents: [/a]\n", "guard:\n  parents: [/a]\n cgroups: []\n", "guard:\n  parents: [/a\n", "guard: {parents: [/a}\n",
-	"mode: \"seal\nhold: true\n", "mode: seal: now\n", "mode seal\n", "hold: true\nmode seal\n", "allow: [{prefix: ::1}]\n", "allow:\n- name: *.example.org\n", "unix_peers: [@bus]\n", "mode: seal\n---\nmode: observe\n",
+	"mode: \"seal\nhold: true\n", "mode: seal: now\n", "mode seal\n", "hold: true\nmode seal\n", "allow: [{prefix: ::1}]\n", "allow:\n- name: *.example.org\n", "allow_unix_sockets: [@bus]\n", "mode: seal\n---\nmode: observe\n",
 	"mode: &m seal\n", "mdoe: seal\n", "Mode: seal\n", "mode: seal\nmode: seal\n", "mode: enforced\n", "mode: off\n", "mode:\n", "hold: yes\n", "version: 2\n", "guard:\n  parnets: [/a]\n",
 	"guard:\n  parents: /a\n", "guard:\n  parents: [a]\n", "guard:\n  parents: [/]\n", "guard:\n  parents: [/sys/fs/cgroup/a]\n", "guard:\n  parents: [session-3.scope]\n", "allow: [10.0.0.0/8]\n",
 	"allow:\n- prefix: 10.1.2.3/8\n", "allow:\n- prefix: example.org\n", "allow:\n- {prefix: 10.0.0.0/8, ports: https}\n", "grant: {seconds: 5m}\n", "grant: {bytes: 64MB}\n",
-	"taint:\n  secret_files: [.env]\n", "taint:\n  at_start: [secrets]\n", "events: {file: events.jsonl}\n", "cop: {reviewer: claude}\n", "cop: {reviewer: anthropic}\n",
+	"taint:\n  secret_files: [.env]\n", "taint:\n  initial: [secrets]\n", "events: {file: events.jsonl}\n", "cop: {reviewer: claude}\n", "cop: {reviewer: anthropic}\n",
 	"metrics: {listen: 9464}\n", "metrics: {listen: [::1]:9464}\n", "metrics: {listen: '0.0.0.0:9464'}\n", "mode: seal\n# \xff\n",
 }
 

@@ -132,7 +132,7 @@ func (p preset) policy(ctx context.Context, name string, lookup func(context.Con
 	}
 	if len(allow) > 0 {
 		text = strings.Replace(text, "\nallow: []", "\nallow: ["+strings.Join(allow, ", ")+"]", 1)
-		text = strings.Replace(text, "\n  trusted: []", "\n  trusted: ["+strings.Join(trusted, ", ")+"]", 1)
+		text = strings.Replace(text, "\n  trusted_networks: []", "\n  trusted_networks: ["+strings.Join(trusted, ", ")+"]", 1)
 	}
 	return text, missing, nil
 }

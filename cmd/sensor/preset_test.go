@@ -35,7 +35,7 @@ func TestPresets(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%s: %v", name, err)
 			}
-			if len(got.Taint.SecretFiles) < 20 || !got.Taint.Untrusted || len(got.UnixPeers) != 0 || got.Mode != policy.Enforce {
+			if len(got.Taint.SecretFiles) < 20 || !got.Taint.Untrusted || len(got.AllowUnixSockets) != 0 || got.Mode != policy.Enforce {
 				t.Errorf("%s: %+v", name, got)
 			}
 			// F06: what the reviewer flags can be approved; and every preset holds.
@@ -46,8 +46,8 @@ func TestPresets(t *testing.T) {
 				t.Errorf("%s: %v", name, err)
 			}
 			want := map[string]int{"claude": 2, "codex": 2 * (len(p.endpoints) - len(missing)) / max(1, len(p.endpoints)), "strict": 0}[name]
-			if len(got.Allow) != want || len(got.Taint.Trusted) != want {
-				t.Errorf("%s opens %v and trusts %v, want %d of each (missing: %v)", name, got.Allow, got.Taint.Trusted, want, missing)
+			if len(got.Allow) != want || len(got.Taint.TrustedNetworks) != want {
+				t.Errorf("%s opens %v and trusts %v, want %d of each (missing: %v)", name, got.Allow, got.Taint.TrustedNetworks, want, missing)
 			}
 			for line := range strings.Lines(text) {
 				if path, ok := strings.CutPrefix(strings.TrimSpace(line), "- "); ok && strings.ContainsAny(path[:1], "~/\"") && !strings.Contains(string(doc), "`"+strings.Trim(path, "\"")+"`") {

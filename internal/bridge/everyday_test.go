@@ -72,7 +72,7 @@ func TestEverydayF28(t *testing.T) {
 		s.Use(Rules{Killed: func() bool { return false }})
 		pass := func(who Asker, r wire.Request) {
 			t.Helper()
-			who.Mode, who.Confirm, who.Unasked = string(p.Mode), p.Confirm.Tools, p.Confirm.Except
+			who.Mode, who.Confirm, who.Unasked = string(p.Mode), p.Confirm.Tools, p.Confirm.ApprovalExemptTools
 			r.Dir = "/work/app"
 			if reason := s.check(t.Context(), who, r); reason != "" {
 				t.Errorf("%s: %s %s%s: %s", name, r.ToolName, r.ToolInput, r.Command, reason)

@@ -226,7 +226,7 @@ func (k *Keeper) take(c Container) (*entry, error) {
 		return nil, err
 	}
 	if e.alone {
-		more, err := taint.StartBits(p.Taint.AtStart)
+		more, err := taint.StartBits(p.Taint.Initial)
 		if err != nil {
 			return nil, err
 		}

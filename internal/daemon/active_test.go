@@ -63,11 +63,11 @@ func TestVersionFollowsWhatIsInForce(t *testing.T) {
 	p.Say(policy.Seal)
 	look("mode seal")
 	p.Say("")
-	base.ClaimSeconds++
+	base.ApprovalTTL++
 	p.SetBase(base)
 	look("a new base policy")
 	own := base
-	own.ClaimSeconds++
+	own.ApprovalTTL++
 	p.SetOwn("g-one", own)
 	look("a policy of its own")
 	p.DropOwn("g-one")
@@ -91,7 +91,7 @@ func TestVersionIsOfWhatItSays(t *testing.T) {
 	if policyVersion(a) != policyVersion(b) {
 		t.Error("the same policy has two versions")
 	}
-	b.ClaimSeconds++
+	b.ApprovalTTL++
 	if policyVersion(a) == policyVersion(b) {
 		t.Error("a change has the same version")
 	}

@@ -108,7 +108,7 @@ func (p *guardParents) guardAlone(at string, of policy.Policy, by string) error 
 
 // take writes a container into the books, with the runtime's id that its path tells where nobody else told one.
 func (p *guardParents) take(c taint.Container, of policy.Policy, by string) error {
-	start, err := taint.StartBits(of.Taint.AtStart)
+	start, err := taint.StartBits(of.Taint.Initial)
 	if err != nil {
 		return err
 	}

@@ -32,24 +32,24 @@ type notifierOptions struct {
 // notifier are the webhook and the callback, as far as the policy wants them.
 type notifier struct {
 	opts     notifierOptions
-	teller   *notify.Announcer // nil: nothing is announced
-	callback *notify.Callback  // nil: no answers come in over HTTP
+	teller   *notify.Notifier // nil: nothing is posted
+	callback *notify.Callback // nil: no answers come in over HTTP
 }
 
 // openNotifier reads the keys and listens, so that a mistake ends the start.
-func openNotifier(p policy.Announce, o notifierOptions) (*notifier, error) {
+func openNotifier(p policy.Notify, o notifierOptions) (*notifier, error) {
 	a := &notifier{opts: o}
 	if p.On() {
 		url, err := linux.ReadKey(p.URLFile, "", os.Getenv)
 		if err != nil {
-			return nil, fmt.Errorf("announce.url_file: %w", err)
+			return nil, fmt.Errorf("notify.url_file: %w", err)
 		}
 		if url == "" {
 			url = p.URL
 		}
 		key, err := linux.ReadKey(p.KeyFile, p.KeyEnv, os.Getenv)
 		if err != nil {
-			return nil, fmt.Errorf("announce.key_file: %w", err)
+			return nil, fmt.Errorf("notify.key_file: %w", err)
 		}
 		host, err := os.Hostname()
 		if err != nil {
@@ -68,11 +68,11 @@ func openNotifier(p policy.Announce, o notifierOptions) (*notifier, error) {
 	}
 	key, err := linux.ReadKey(c.KeyFile, c.KeyEnv, os.Getenv)
 	if err != nil {
-		return nil, fmt.Errorf("announce.callback.key_file: %w", err)
+		return nil, fmt.Errorf("notify.callback.key_file: %w", err)
 	}
 	slack, err := linux.ReadKey(c.SlackKeyFile, c.SlackKeyEnv, os.Getenv)
 	if err != nil {
-		return nil, fmt.Errorf("announce.callback.slack_key_file: %w", err)
+		return nil, fmt.Errorf("notify.callback.slack_key_file: %w", err)
 	}
 	a.callback, err = notify.Listen(notify.CallbackOptions{
 		Listen: c.Listen, Key: key, SlackKey: slack, Users: c.Users, Window: time.Duration(c.Window) * time.Second, Gate: o.Gate, Refuse: o.Refuse, RefuseSocket: o.RefuseSocket, Tell: o.Tell,
@@ -83,7 +83,7 @@ func openNotifier(p policy.Announce, o notifierOptions) (*notifier, error) {
 	return a, nil
 }
 
-// Run starts announcing and taking answers. When either breaks, people are told
+// Run starts posting and taking answers. When either breaks, people are told
 // and answer on the host: it is no reason to end what denies.
 func (a *notifier) Run(ctx context.Context, group *errgroup.Group) {
 	if a.teller != nil {
@@ -91,7 +91,7 @@ func (a *notifier) Run(ctx context.Context, group *errgroup.Group) {
 		group.Go(func() error {
 			defer done()
 			if err := a.teller.Run(ctx, events); err != nil {
-				a.opts.Fail("announce questions", err)
+				a.opts.Fail("post questions", err)
 			}
 			return nil
 		})

@@ -26,30 +26,30 @@ func TestAnnounceMistakesEndTheStart(t *testing.T) {
 	good := file("good", "not-a-real-key-0123456789", 0o600)
 	url := "url: 'https://alerts.example.com/'"
 	for _, tt := range []struct{ text, want string }{
-		{"{" + url + ", key_file: " + dir + "/none}", "announce.key_file: read key: open "},
+		{"{" + url + ", key_file: " + dir + "/none}", "notify.key_file: read key: open "},
 		{"{" + url + ", key_file: " + file("open", "not-a-real-key-0123456789", 0o644) + "}", "chmod 600"},
 		{"{" + url + ", key_file: " + file("short", "secret", 0o600) + "}", "the key has 6 bytes: make one of at least 16"},
 		{"{" + url + ", key_env: WEIR_TEST_UNSET}", "environment variable WEIR_TEST_UNSET is empty"},
 		{"{form: slack, url_file: " + file("url", "T000/not-a-url", 0o600) + "}", "the URL is not an http or https URL"},
-		{"{callback: {listen: '127.0.0.1:1', key_file: " + dir + "/none, users: [a]}}", "announce.callback.key_file: read key: open "},
-		{"{callback: {listen: '127.0.0.1:1', slack_key_env: WEIR_TEST_UNSET, users: [a]}}", "announce.callback.slack_key_file: read key: environment"},
+		{"{callback: {listen: '127.0.0.1:1', key_file: " + dir + "/none, users: [a]}}", "notify.callback.key_file: read key: open "},
+		{"{callback: {listen: '127.0.0.1:1', slack_key_env: WEIR_TEST_UNSET, users: [a]}}", "notify.callback.slack_key_file: read key: environment"},
 		{"{callback: {listen: " + good + ", key_file: " + good + ", users: [a]}}", "is there and is no socket: remove it"},
 	} {
-		p, err := policy.Parse("p", []byte("announce: "+tt.text))
+		p, err := policy.Parse("p", []byte("notify: "+tt.text))
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = openNotifier(p.Announce, notifierOptions{})
+		_, err = openNotifier(p.Notify, notifierOptions{})
 		if err == nil || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), "\n") ||
 			strings.Contains(err.Error(), "not-a-real") || strings.Contains(err.Error(), "T000") {
 			t.Errorf("%s: got %v, want %q", tt.text, err, tt.want)
 		}
 	}
-	p, err := policy.Parse("p", []byte("announce: {"+url+", key_file: "+good+"}"))
+	p, err := policy.Parse("p", []byte("notify: {"+url+", key_file: "+good+"}"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if a, err := openNotifier(p.Announce, notifierOptions{}); err != nil || a.teller == nil || a.callback != nil {
+	if a, err := openNotifier(p.Notify, notifierOptions{}); err != nil || a.teller == nil || a.callback != nil {
 		t.Errorf("%v, %+v", err, a)
 	}
 }

@@ -42,7 +42,7 @@ func (a host) Who(pid int) (bridge.Asker, error) {
 	// It asks for another: what is missing of its own arguments makes that no worse.
 	process.Argv, process.Truncated, process.Claimed, process.EnvCut = shortArgv(process.Argv), false, false, false
 	return bridge.Asker{
-		Container: a.opts.Witness.Container(in.CgroupID, in.Taint), Process: process, Mode: string(p.Mode), AskFlagged: p.Cop.AskFlagged(), Policy: version, Hooks: p.Hooks, Confirm: p.Confirm.Tools, Unasked: p.Confirm.Except,
+		Container: a.opts.Witness.Container(in.CgroupID, in.Taint), Process: process, Mode: string(p.Mode), AskFlagged: p.Cop.AskFlagged(), Policy: version, Hooks: p.Hooks, Confirm: p.Confirm.Tools, Unasked: p.Confirm.ApprovalExemptTools,
 	}, nil
 }
 

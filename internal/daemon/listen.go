@@ -75,7 +75,7 @@ func (d *daemon) serveMetrics(ctx context.Context, group *errgroup.Group) {
 // openApprovals reads keys and listens, so that a mistake ends the start.
 func (d *daemon) openApprovals() error {
 	var err error
-	d.approvals, err = openNotifier(d.policies.Base().Announce, notifierOptions{
+	d.approvals, err = openNotifier(d.policies.Base().Notify, notifierOptions{
 		Version: d.opts.Version, Gate: d.gate, Events: d.log, Refuse: d.refusePeer, RefuseSocket: d.refuseSocket, Logger: d.opts.Logger,
 		Tell: func(text string) { d.write(event.Event{Kind: event.Error, Message: text}) },
 		Fail: func(what string, err error) { d.fail(what, nil, err) },

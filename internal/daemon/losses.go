@@ -22,7 +22,7 @@ var losses = []loss{
 	{"lost_secret", "ring", "taint", true},
 	{"lost_unreadable", "ring", "exec", false},
 	{"lost_record_queue", "queue", "connect", false},
-	{"lost_announcement", "sink", "announcement", false},
+	{"lost_notification", "sink", "notification", false},
 }
 
 // counterMemory outlives a restart.

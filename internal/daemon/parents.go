@@ -201,7 +201,7 @@ func makeable(path string) bool {
 
 // setStart has the kernel taint what is made below a parent from now on (B33).
 func (p *guardParents) setStart(parent string, of policy.Policy) error {
-	bits, err := taint.StartBits(of.Taint.AtStart)
+	bits, err := taint.StartBits(of.Taint.Initial)
 	if err != nil {
 		return err
 	}

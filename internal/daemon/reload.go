@@ -94,8 +94,8 @@ func (d *daemon) replacePolicy(p policy.Policy) error {
 	if old := d.policies.Base(); p.Events != old.Events {
 		return errors.New("events: changed: restart the sensor for that")
 	}
-	if old := d.policies.Base(); !reflect.DeepEqual(p.Announce, old.Announce) {
-		return errors.New("announce: changed: restart the sensor for that")
+	if old := d.policies.Base(); !reflect.DeepEqual(p.Notify, old.Notify) {
+		return errors.New("notify: changed: restart the sensor for that")
 	}
 	if p.Metrics != d.policies.Base().Metrics {
 		return errors.New("metrics: changed: restart the sensor for that")
@@ -119,7 +119,7 @@ func (d *daemon) replacePolicy(p policy.Policy) error {
 	defer d.reviewer.Close()
 	d.reviewer = reviewer
 	d.reviewing.Store(reviewer)
-	d.gate.Configure(reviewer, p.Approver == policy.Person, seconds(p.AskSeconds), seconds(p.ClaimSeconds))
+	d.gate.Configure(reviewer, p.Approver == policy.Person, seconds(p.ApprovalTimeout), seconds(p.ApprovalTTL))
 	return nil
 }
 

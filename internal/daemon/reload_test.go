@@ -59,7 +59,7 @@ func TestStrict(t *testing.T) {
 // A change of what is opened at the start needs a new one.
 func TestReloadRefusesWhatNeedsAStart(t *testing.T) {
 	for text, want := range map[string]string{
-		"announce: {url: 'https://alerts.example.com/', key_env: WEIR_TEST_UNSET}": "announce: changed: restart the sensor for that",
+		"notify: {url: 'https://alerts.example.com/', key_env: WEIR_TEST_UNSET}": "notify: changed: restart the sensor for that",
 		"metrics: {listen: off}":    "metrics: changed: restart the sensor for that",
 		"events: {file: /tmp/none}": "events: changed: restart the sensor for that",
 	} {

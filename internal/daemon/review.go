@@ -32,7 +32,7 @@ func termsOf(p policy.Policy, v gate.Verdict) netegress.Terms {
 		grant.Seconds, grant.Bytes = min(grant.Seconds, p.Cop.Grant.Seconds), min(grant.Bytes, p.Cop.Grant.Bytes)
 	}
 	t := netegress.Terms{
-		For: seconds(grant.Seconds), Bytes: grant.Bytes, ClaimFor: seconds(p.ClaimSeconds), Resolvers: resolversOf(p.Resolvers),
+		For: seconds(grant.Seconds), Bytes: grant.Bytes, ClaimFor: seconds(p.ApprovalTTL), Resolvers: resolversOf(p.Resolvers),
 	}
 	if root := v.Root; root != nil {
 		t.Root = netegress.Process{PID: root.PID, Start: root.Start, Comm: root.Comm}

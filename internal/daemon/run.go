@@ -257,7 +257,7 @@ func (d *daemon) load(db *bbolt.DB) error {
 	p := d.policies.Base()
 	d.gate, err = gate.Open(gate.Options{
 		DB: db, Log: d.log, Logger: logger, Reviewer: d.reviewer, Resolve: d.lookUp, Approver: p.Approver == policy.Person,
-		AskFor: seconds(p.AskSeconds), ClaimFor: seconds(p.ClaimSeconds), Boot: boot,
+		AskFor: seconds(p.ApprovalTimeout), ClaimFor: seconds(p.ApprovalTTL), Boot: boot,
 		Mode: func(container string) string { return string(d.policies.ModeOf(container)) }, Causes: d.state.Causes,
 	})
 	if err != nil {

@@ -51,7 +51,7 @@ func (s *sessionTable) Guard(_ context.Context, r control.GuardRequest) (control
 			return control.GuardReply{}, control.Errorf(control.Usage, "%w", err)
 		}
 	}
-	bits, err := taint.StartBits(append(p.Taint.AtStart, r.Taint...))
+	bits, err := taint.StartBits(append(p.Taint.Initial, r.Taint...))
 	if err != nil {
 		return control.GuardReply{}, control.Errorf(control.Usage, "%w", err)
 	}

@@ -225,8 +225,8 @@ func (r *Replay) decide(ctx context.Context, e event.Event) (ReplayOutcome, stri
 func (r *Replay) open(d event.Destination) (ReplayOutcome, string, string) {
 	if d.Protocol == "unix" {
 		switch {
-		case slices.Contains(r.policy.UnixPeers, d.Address):
-			return ReplayAllow, "listed", "unix_peers has it"
+		case slices.Contains(r.policy.AllowUnixSockets, d.Address):
+			return ReplayAllow, "listed", "allow_unix_sockets has it"
 		case r.policy.Mode == policy.Observe:
 			return ReplayAllow, string(Observe), "the mode is observe: nothing is denied"
 		}

@@ -85,7 +85,7 @@ func TestReplay(t *testing.T) {
 		{"observed no more", "", connect("allow", "observe", "corruption", "secret"), ReplayAllow, ReplayPerson, "asked"},
 		{"refused, and asked beside", "", connect("deny", "tainted", "corruption", "secret"), ReplayDeny, ReplayDeny, ""},
 		{"refused, now open", "allow: [{prefix: 192.0.2.1}]", connect("deny", "tainted", "secret"), ReplayDeny, ReplayAllow, "listed"},
-		{"a socket of a peer", "unix_peers: [/run/x.sock]", with(connect("deny", "outside_container", "secret"), unix), ReplayDeny, ReplayAllow, "listed"},
+		{"a socket of a peer", "allow_unix_sockets: [/run/x.sock]", with(connect("deny", "outside_container", "secret"), unix), ReplayDeny, ReplayAllow, "listed"},
 		{"a socket of a peer, still outside", "", with(connect("deny", "outside_container", "secret"), unix), ReplayDeny, ReplayDeny, ""},
 		{"loopback of the outside", "", connect("deny", "outside_container", "secret"), ReplayDeny, ReplayDeny, ""},
 		{"what no policy changes", "", connect("deny", "control_socket"), ReplayDeny, ReplayDeny, ""},

@@ -29,7 +29,7 @@ type loaded struct {
 // beside the old ones under a new generation; one update of the slot then
 // switches over, and the old ones are deleted.
 func (e *Egress) SetPolicy(slot uint32, p policy.Policy) error {
-	e.find(p.UnixPeers)
+	e.find(p.AllowUnixSockets)
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.setPolicy(slot, p)
@@ -56,7 +56,7 @@ func (e *Egress) setPolicy(slot uint32, p policy.Policy) error {
 	}
 	if p.Taint.Untrusted {
 		kernel.Flags |= egressPolicyFlagPOLICY_TRUST
-		kernel.ReplyBudget = p.Taint.AnswerBytes
+		kernel.ReplyBudget = p.Taint.ReplyBudget
 	}
 	if err := e.put(slot, kernel); err != nil {
 		return errors.Join(err, e.erase(next))
@@ -71,7 +71,7 @@ func (e *Egress) setPolicy(slot uint32, p policy.Policy) error {
 
 // AddPolicy puts a policy in force in a free slot and returns it.
 func (e *Egress) AddPolicy(p policy.Policy) (uint32, error) {
-	e.find(p.UnixPeers)
+	e.find(p.AllowUnixSockets)
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for slot := uint32(BaseSlot + 1); slot < maxSlots; slot++ {
@@ -125,8 +125,8 @@ func (e *Egress) write(slot uint32, l *loaded, p policy.Policy) error {
 			return fmt.Errorf("write allowed destination %s: %w", d.Prefix, err)
 		}
 	}
-	l.listed = p.UnixPeers
-	for _, path := range p.UnixPeers {
+	l.listed = p.AllowUnixSockets
+	for _, path := range p.AllowUnixSockets {
 		if err := e.putPeer(slot, l, path, e.listed(path)); err != nil {
 			return err
 		}

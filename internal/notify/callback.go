@@ -226,7 +226,7 @@ func (c *Callback) fresh(at int64, sign string) (int, string) {
 // carryOut answers the question for a user who may.
 func (c *Callback) carryOut(a order) (int, string) {
 	if !slices.Contains(c.o.Users, a.user) {
-		return http.StatusForbidden, "refused: this user may not answer: announce.callback.users names who may"
+		return http.StatusForbidden, "refused: this user may not answer: notify.callback.users names who may"
 	}
 	q, err := c.o.Gate.Question(a.id)
 	if err != nil {

@@ -225,7 +225,7 @@ func TestB50WrongSignature(t *testing.T) {
 	for _, body := range []string{jsonAnswer("abc234", "approve", "alice", digest(text)), jsonAnswer("nosuch", "deny", "bob", ""), "", "{"} {
 		for name, sign := range map[string]string{
 			"none": "", "empty": "v1=", "other key": right("v1:answer", "another-key-0123456789", body), "other body": right("v1:answer", testKey, body+" "),
-			"an announcement's": right("v1:announce", testKey, body), "Slack's": "v0=" + signature([]byte(testKey), "v0", at, []byte(body)),
+			"a notification's": right("v1:notify", testKey, body), "Slack's": "v0=" + signature([]byte(testKey), "v0", at, []byte(body)),
 			"upper case": strings.ToUpper(right("v1:answer", testKey, body)), "cut": right("v1:answer", testKey, body)[:30],
 			"long": right("v1:answer", testKey, body) + "00", "other time": "v1=" + signature([]byte(testKey), "v1:answer", "1", []byte(body)),
 		} {

@@ -58,7 +58,7 @@ func TestDocumentedNames(t *testing.T) {
 		t.Fatal(err)
 	}
 	names := []string{headerTime, headerSign, pathAnswer, pathSlack, unsignedText}
-	for name := range (&Announcer{}).Counters() {
+	for name := range (&Notifier{}).Counters() {
 		names = append(names, "`"+name+"`")
 	}
 	for name := range (&Callback{}).Counters() {

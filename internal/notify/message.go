@@ -12,24 +12,24 @@ import (
 	"weir/internal/show"
 )
 
-// The forms of announcements.
+// The forms of notifications.
 const (
 	JSON  = "json"
 	Slack = "slack"
 )
 
-// What an announcement says of a question.
+// What a notification says of a question.
 const (
 	asked = "question.asked"
 	ended = "question.ended"
 )
 
-// message is an announcement in JSON. Nothing in it is markup; all text is visible
+// message is a notification in JSON. Nothing in it is markup; all text is visible
 // (B51), and without what looks like a secret (B50).
 type message struct {
 	Version  int       `json:"version"` // 1
 	Type     string    `json:"type"`    // question.asked or question.ended
-	Time     time.Time `json:"time"`    // of the announcement, UTC
+	Time     time.Time `json:"time"`    // of the notification, UTC
 	Host     string    `json:"host"`
 	Question body      `json:"question"`
 	Shown    shown     `json:"shown"`
@@ -79,7 +79,7 @@ type answer struct {
 // approval depends on: nothing was left out for its length, and nothing that looked
 // like a secret where q's own words alone say what it will do.
 func shownText(form string, q gate.Question) (text string, whole bool) {
-	q.Gone = false // what was announced stays what an approval returns
+	q.Gone = false // what was posted stays what an approval returns
 	safe, _ := show.Redact(q)
 	text, whole = show.Question(safe), true
 	q.Causes = nil // what tainted it does not say what it will do
@@ -95,7 +95,7 @@ func digest(text string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// encode words an announcement of q.
+// encode words a notification of q.
 func encode(form, kind, host string, q gate.Question, now time.Time) ([]byte, error) {
 	var v any
 	if form == Slack {
@@ -105,7 +105,7 @@ func encode(form, kind, host string, q gate.Question, now time.Time) ([]byte, er
 	}
 	data, err := json.Marshal(v)
 	if err != nil {
-		return nil, fmt.Errorf("encode announcement: %w", err)
+		return nil, fmt.Errorf("encode notification: %w", err)
 	}
 	return data, nil
 }

@@ -83,7 +83,7 @@ func readSlack(body []byte) (order, error) {
 		return order{}, errors.New("the form has no payload in JSON")
 	}
 	if v.Type != "block_actions" || len(v.Actions) != 1 || v.Actions[0].Block != "weir" {
-		return order{}, errors.New("the payload is not that of a button of an announcement")
+		return order{}, errors.New("the payload is not that of a button of a notification")
 	}
 	id, shown, _ := strings.Cut(v.Actions[0].Value, " ")
 	a := order{id: id, user: v.User.ID, shown: shown, form: Slack, from: &event.Origin{Via: "slack", User: v.User.ID}}

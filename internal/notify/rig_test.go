@@ -149,8 +149,8 @@ func quiet() logrus.FieldLogger {
 	return l
 }
 
-// run announces until t ends.
-func run(t *testing.T, o Options) (*Announcer, chan event.Event) {
+// run posts until t ends.
+func run(t *testing.T, o Options) (*Notifier, chan event.Event) {
 	t.Helper()
 	o.Logger, o.Host, o.Version = quiet(), "host1", "v0"
 	if o.Key == "" {

@@ -13,12 +13,12 @@ const (
 	headerSign = "Weir-Signature" // v1= and the signature in hex
 )
 
-// What is signed: a purpose, so that no announcement can serve as an answer, then
+// What is signed: a purpose, so that no notification can serve as an answer, then
 // the time, then the body, with colons between.
 const (
-	purposeAnnounce = "v1:announce"
-	purposeAnswer   = "v1:answer"
-	purposeSlack    = "v0" // Slack's own
+	purposeNotify = "v1:notify"
+	purposeAnswer = "v1:answer"
+	purposeSlack  = "v0" // Slack's own
 )
 
 // signature is the HMAC-SHA256 of purpose, time and body, in hex.

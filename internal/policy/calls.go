@@ -8,8 +8,8 @@ import (
 
 // Confirm says which calls of tools a person confirms (K11). In its names * stands for any text.
 type Confirm struct {
-	Tools  []string // are confirmed in a clean container, too; one with a * counts for tools that change something
-	Except []string // are never confirmed
+	Tools               []string // are confirmed in a clean container, too; one with a * counts for tools that change something
+	ApprovalExemptTools []string // are never confirmed
 }
 
 // Vault says how the vault's requests go out.
@@ -31,7 +31,9 @@ func (p *parser) confirm(n *yaml.Node, out *Confirm) {
 			})
 		}}
 	}
-	p.Mapping(n, "confirm", []yamlField{names("tools", &out.Tools), names("except", &out.Except)})
+	exempt := names("approval_exempt_tools", &out.ApprovalExemptTools)
+	exempt.Was = "except"
+	p.Mapping(n, "confirm", []yamlField{names("tools", &out.Tools), exempt})
 }
 
 func (p *parser) vault(n *yaml.Node, out *Vault) {

@@ -12,13 +12,13 @@ func TestConfirm(t *testing.T) {
 		text string
 		want Confirm
 	}{
-		{"version: 1", Confirm{Except: []string{"mcp__browser__*"}}},
-		{"confirm: {}", Confirm{Except: []string{"mcp__browser__*"}}},
-		{"confirm: {except: []}", Confirm{}},
-		{"confirm: {except: ['*']}", Confirm{Except: []string{"*"}}},
-		{"confirm: {except: [Write, Edit, mcp__docs__*]}", Confirm{Except: []string{"Write", "Edit", "mcp__docs__*"}}},
-		{"confirm: {tools: [Write, mcp__*], except: []}", Confirm{Tools: []string{"Write", "mcp__*"}}},
-		{"confirm: {tools: ['*']}", Confirm{Tools: []string{"*"}, Except: []string{"mcp__browser__*"}}},
+		{"version: 1", Confirm{ApprovalExemptTools: []string{"mcp__browser__*"}}},
+		{"confirm: {}", Confirm{ApprovalExemptTools: []string{"mcp__browser__*"}}},
+		{"confirm: {approval_exempt_tools: []}", Confirm{}},
+		{"confirm: {approval_exempt_tools: ['*']}", Confirm{ApprovalExemptTools: []string{"*"}}},
+		{"confirm: {approval_exempt_tools: [Write, Edit, mcp__docs__*]}", Confirm{ApprovalExemptTools: []string{"Write", "Edit", "mcp__docs__*"}}},
+		{"confirm: {tools: [Write, mcp__*], approval_exempt_tools: []}", Confirm{Tools: []string{"Write", "mcp__*"}}},
+		{"confirm: {tools: ['*']}", Confirm{Tools: []string{"*"}, ApprovalExemptTools: []string{"mcp__browser__*"}}},
 	} {
 		p, err := Parse("p", []byte(c.text))
 		if diff := cmp.Diff(c.want, p.Confirm); err != nil || diff != "" {
@@ -41,12 +41,12 @@ func TestVaultProxy(t *testing.T) {
 
 func TestCallsMistakes(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
-		{"confirm: none", `p:1:10: confirm is "none": accepted is a mapping of tools, except`},
-		{"confirm: {ask: []}", `p:1:11: unknown key "ask" in confirm: accepted are tools, except`},
+		{"confirm: none", `p:1:10: confirm is "none": accepted is a mapping of tools, approval_exempt_tools`},
+		{"confirm: {ask: []}", `p:1:11: unknown key "ask" in confirm: accepted are tools, approval_exempt_tools`},
 		{"confirm: {tools: Write}", `p:1:18: confirm.tools is "Write": accepted is a list of names of tools, in which * stands for any text, [] for none`},
-		{"confirm: {except: Write}", `p:1:19: confirm.except is "Write": accepted is a list of names of tools, in which * stands for any text, [] for none`},
-		{"confirm: {except: [a b]}", `p:1:20: confirm.except has "a b": not the name of a tool such as Write or mcp__browser__*`},
-		{"confirm: {except: [Write, Write]}", `p:1:27: confirm.except has "Write" twice: it stands on line 1 already`},
+		{"confirm: {approval_exempt_tools: Write}", `p:1:34: confirm.approval_exempt_tools is "Write": accepted is a list of names of tools, in which * stands for any text, [] for none`},
+		{"confirm: {approval_exempt_tools: [a b]}", `p:1:35: confirm.approval_exempt_tools has "a b": not the name of a tool such as Write or mcp__browser__*`},
+		{"confirm: {approval_exempt_tools: [Write, Write]}", `p:1:42: confirm.approval_exempt_tools has "Write" twice: it stands on line 1 already`},
 		{"vault: {proxy: 1}", `p:1:16: vault.proxy: accepted is the URL of a proxy, or "" for none, without blanks`},
 		{"vault: {proxy: 'socks5://a.example.com'}", `p:1:16: vault.proxy is not an http or https URL such as https://models.example.com/v1`},
 		{"vault: {proxy: 'http://u:p@a.example.com'}", `p:1:16: vault.proxy holds a user: leave it out; a key belongs into a key_file`},

@@ -43,8 +43,8 @@ func (p *parser) policy(root *yaml.Node, out *Policy) {
 		{Key: "hold", Read: p.Truth("hold", &out.Hold)},
 		{Key: "approver", Read: p.One("approver", []string{Person, None}, func(s string) { out.Approver = s })},
 		{Key: "review", Read: p.One("review", []string{AtEgress, AtExec}, func(s string) { out.Review = s })},
-		{Key: "ask_seconds", Read: p.Number("ask_seconds", "seconds", 1, 3600, &out.AskSeconds)},
-		{Key: "claim_seconds", Read: p.Number("claim_seconds", "seconds", 1, 3600, &out.ClaimSeconds)},
+		{Key: "approval_timeout", Was: "ask_seconds", Read: p.Number("approval_timeout", "seconds", 1, 3600, &out.ApprovalTimeout)},
+		{Key: "approval_ttl", Was: "claim_seconds", Read: p.Number("approval_ttl", "seconds", 1, 3600, &out.ApprovalTTL)},
 		{Key: "grant", Read: func(n *yaml.Node) {
 			p.Mapping(n, "grant", []yamlField{
 				{Key: "seconds", Read: p.Number("grant.seconds", "seconds", 1, 86400, &out.Grant.Seconds)},
@@ -53,19 +53,19 @@ func (p *parser) policy(root *yaml.Node, out *Policy) {
 		}},
 		{Key: "allow", Read: func(n *yaml.Node) { allowLines = p.allows(n, &out.Allow) }},
 		{Key: "resolvers", Read: func(n *yaml.Node) { p.resolvers(n, &out.Resolvers) }},
-		{Key: "unix_peers", Read: func(n *yaml.Node) {
-			p.Texts(n, "unix_peers", "absolute paths or @abstract names", maxUnixPeers, &out.UnixPeers, unixPeer)
+		{Key: "allow_unix_sockets", Was: "unix_peers", Read: func(n *yaml.Node) {
+			p.Texts(n, "allow_unix_sockets", "absolute paths or @abstract names", maxUnixPeers, &out.AllowUnixSockets, unixPeer)
 		}},
 		{Key: "taint", Read: func(n *yaml.Node) {
 			p.Mapping(n, "taint", []yamlField{
-				{Key: "at_start", Read: func(n *yaml.Node) {
-					p.Texts(n, "taint.at_start", "corruption, secret", 2, &out.Taint.AtStart, taintBit)
+				{Key: "initial", Was: "at_start", Read: func(n *yaml.Node) {
+					p.Texts(n, "taint.initial", "corruption, secret", 2, &out.Taint.Initial, taintBit)
 				}},
 				{Key: "secret_files", Read: func(n *yaml.Node) { p.secretFiles(n, &out.Taint.SecretFiles) }},
 				{Key: "tools", Read: func(n *yaml.Node) { p.tools(n, &out.Taint.Tools) }},
-				{Key: "public_tools", Read: p.Truth("taint.public_tools", &out.Taint.PublicTools)},
-				{Key: "trusted", Read: func(n *yaml.Node) { p.trusted(n, &out.Taint) }},
-				{Key: "answer_bytes", Read: p.Size("taint.answer_bytes", 1<<30, &out.Taint.AnswerBytes)},
+				{Key: "untrusted_tools", Was: "public_tools", Read: p.Truth("taint.untrusted_tools", &out.Taint.UntrustedTools)},
+				{Key: "trusted_networks", Was: "trusted", Read: func(n *yaml.Node) { p.trusted(n, &out.Taint) }},
+				{Key: "reply_budget", Was: "answer_bytes", Read: p.Size("taint.reply_budget", 1<<30, &out.Taint.ReplyBudget)},
 			})
 		}},
 		{Key: "events", Read: func(n *yaml.Node) {
@@ -76,7 +76,7 @@ func (p *parser) policy(root *yaml.Node, out *Policy) {
 			})
 		}},
 		{Key: "cop", Read: func(n *yaml.Node) { p.cop(n, &out.Cop) }},
-		{Key: "announce", Read: func(n *yaml.Node) { p.announce(n, &out.Announce) }},
+		{Key: "notify", Was: "announce", Read: func(n *yaml.Node) { p.notify(n, &out.Notify) }},
 		{Key: "metrics", Read: func(n *yaml.Node) { p.metrics(n, &out.Metrics) }},
 		{Key: "vault", Read: func(n *yaml.Node) { p.vault(n, &out.Vault) }},
 		{Key: "confirm", Read: func(n *yaml.Node) { p.confirm(n, &out.Confirm) }},

@@ -12,6 +12,7 @@ import (
 // yamlField reads the value of one key.
 type yamlField struct {
 	Key  string
+	Was  string // what older policies call it
 	Read func(value *yaml.Node)
 }
 
@@ -33,7 +34,11 @@ func (p *yamlReader) Mapping(n *yaml.Node, where string, fields []yamlField) map
 			return key.Kind == yaml.ScalarNode && key.ShortTag() == "!!str" && f.Key == key.Value
 		})
 		if field < 0 {
-			p.Fail(at(key), "unknown key %s%s%s", yamlQuote(key.Value), in, suggest(key.Value, keys(fields)))
+			hint := suggest(key.Value, keys(fields))
+			if is := slices.IndexFunc(fields, func(f yamlField) bool { return f.Was != "" && f.Was == key.Value }); is >= 0 {
+				hint = fmt.Sprintf(": did you mean %q?", fields[is].Key)
+			}
+			p.Fail(at(key), "unknown key %s%s%s", yamlQuote(key.Value), in, hint)
 			continue
 		}
 		if first, twice := lines[key.Value]; twice {

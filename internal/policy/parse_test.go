@@ -17,15 +17,15 @@ var netips = cmpopts.EquateComparable(netip.Prefix{}, netip.Addr{})
 
 func TestDefault(t *testing.T) {
 	want := Policy{
-		Mode: "enforce", Hold: true, Approver: "person", Review: "egress", AskSeconds: 300, ClaimSeconds: 300,
+		Mode: "enforce", Hold: true, Approver: "person", Review: "egress", ApprovalTimeout: 300, ApprovalTTL: 300,
 		Grant:  Grant{Seconds: 60, Bytes: 67108864},
-		Taint:  Taint{Tools: []Tool{{Name: "mcp__browser__*", Taint: []string{"corruption"}}}, PublicTools: true, AnswerBytes: 65536},
+		Taint:  Taint{Tools: []Tool{{Name: "mcp__browser__*", Taint: []string{"corruption"}}}, UntrustedTools: true, ReplyBudget: 65536},
 		Events: Events{MaxMiB: 100, Backups: 5},
 		Cop:    Cop{Reviewer: "static", Flagged: "deny", Seconds: 5, Concurrency: 8, CacheSeconds: 300, Grant: Grant{Seconds: 30, Bytes: 4 << 20}},
 
-		Announce: Announce{Form: "json", Callback: Callback{Window: 300}},
-		Metrics:  Metrics{Listen: "unix"},
-		Confirm:  Confirm{Except: []string{"mcp__browser__*"}},
+		Notify:  Notify{Form: "json", Callback: Callback{Window: 300}},
+		Metrics: Metrics{Listen: "unix"},
+		Confirm: Confirm{ApprovalExemptTools: []string{"mcp__browser__*"}},
 	}
 	if diff := cmp.Diff(want, Default(), netips); diff != "" {
 		t.Errorf("Default, want - got +\n%s", diff)
@@ -50,8 +50,8 @@ guard:
 hold: false
 approver: none
 review: exec
-ask_seconds: 1
-claim_seconds: 3600
+approval_timeout: 1
+approval_ttl: 3600
 grant:
   seconds: 86400
   bytes: 1 MiB
@@ -65,15 +65,15 @@ allow:
   - {prefix: "::ffff:0:0/96", ports: 1}
   - {prefix: "2001:db8::1"}
 resolvers: [192.0.2.53, "2001:db8::53", "::ffff:192.0.2.54"]
-unix_peers: [/run/x.sock, "@bus"]
+allow_unix_sockets: [/run/x.sock, "@bus"]
 taint:
-  at_start: [secret, corruption]
+  initial: [secret, corruption]
   secret_files: [/etc/shadow, ~/.ssh/, "**/.env"]
   tools:
     - {name: "mcp__*", taint: [secret]}
-  public_tools: false
-  trusted: [10.0.0.0/8, "2001:db8::/32", "::ffff:192.0.2.1"]
-  answer_bytes: 1MiB
+  untrusted_tools: false
+  trusted_networks: [10.0.0.0/8, "2001:db8::/32", "::ffff:192.0.2.1"]
+  reply_budget: 1MiB
 events:
   file: /var/log/weir/events.log
   max_mib: 10240
@@ -89,7 +89,7 @@ cop:
   cache_seconds: 60
   grant_seconds: 7
   grant_bytes: 1KiB
-announce:
+notify:
   form: json
   url: https://alerts.example.com/weir
   key_env: ANNOUNCE_KEY
@@ -106,14 +106,14 @@ metrics:
 vault:
   proxy: http://proxy.example.com:3128
 confirm:
-  except: [Write]
+  approval_exempt_tools: [Write]
 `))
 	if err != nil {
 		t.Fatal(err)
 	}
 	prefix, addr := netip.MustParsePrefix, netip.MustParseAddr
 	want := Policy{
-		Mode: Seal, Approver: None, Review: AtExec, AskSeconds: 1, ClaimSeconds: 3600,
+		Mode: Seal, Approver: None, Review: AtExec, ApprovalTimeout: 1, ApprovalTTL: 3600,
 		Guard: Guard{Parents: []string{"/guard.slice", "/kubepods.slice/kubepods-burstable.slice"}},
 		Grant: Grant{Seconds: 86400, Bytes: 1 << 20},
 		Allow: []Allow{
@@ -124,30 +124,30 @@ confirm:
 			{Prefix: prefix("0.0.0.0/0"), Protocol: Any, Ports: []PortRange{{1, 1}}},
 			{Prefix: prefix("2001:db8::1/128"), Protocol: Any},
 		},
-		Resolvers: []netip.Addr{addr("192.0.2.53"), addr("2001:db8::53"), addr("192.0.2.54")},
-		UnixPeers: []string{"/run/x.sock", "@bus"},
+		Resolvers:        []netip.Addr{addr("192.0.2.53"), addr("2001:db8::53"), addr("192.0.2.54")},
+		AllowUnixSockets: []string{"/run/x.sock", "@bus"},
 		Taint: Taint{
-			AtStart:     []string{"secret", "corruption"},
+			Initial:     []string{"secret", "corruption"},
 			SecretFiles: []SecretFile{{"/etc/shadow", "/etc", "shadow"}, {"~/.ssh/", "~/.ssh", ""}, {"**/.env", "", ".env"}},
 			Tools:       []Tool{{"mcp__*", []string{"secret"}}},
-			Untrusted:   true, Trusted: []netip.Prefix{prefix("10.0.0.0/8"), prefix("2001:db8::/32"), prefix("192.0.2.1/32")}, AnswerBytes: 1 << 20,
+			Untrusted:   true, TrustedNetworks: []netip.Prefix{prefix("10.0.0.0/8"), prefix("2001:db8::/32"), prefix("192.0.2.1/32")}, ReplyBudget: 1 << 20,
 		},
 		Events: Events{File: "/var/log/weir/events.log", MaxMiB: 10240, Backups: 1},
 		Cop:    Cop{OpenAI, "some/model", "http://localhost:8000/v1", "", "COP_KEY", "person", 10, 2, 60, Grant{7, 1024}},
-		Announce: Announce{
+		Notify: Notify{
 			Form: formJSON, URL: "https://alerts.example.com/weir", KeyEnv: "ANNOUNCE_KEY", Proxy: "http://proxy.example.com:3128",
 			Callback: Callback{Listen: "127.0.0.1:8787", Exposed: true, KeyFile: "/k", SlackKeyEnv: "SLACK_KEY", Users: []string{"alice"}, Window: 60},
 		},
 		Metrics: Metrics{Listen: "127.0.0.1:9464"},
 		Vault:   Vault{Proxy: "http://proxy.example.com:3128"},
-		Confirm: Confirm{Except: []string{"Write"}},
+		Confirm: Confirm{ApprovalExemptTools: []string{"Write"}},
 	}
 	if diff := cmp.Diff(want, got, netips); diff != "" {
 		t.Errorf("want - got +\n%s", diff)
 	}
 }
 
-const allKeys = "version, mode, guard, hold, approver, review, ask_seconds, claim_seconds, grant, allow, resolvers, unix_peers, taint, events, cop, announce, metrics, vault, confirm, containers, hooks, ipc"
+const allKeys = "version, mode, guard, hold, approver, review, approval_timeout, approval_ttl, grant, allow, resolvers, allow_unix_sockets, taint, events, cop, notify, metrics, vault, confirm, containers, hooks, ipc"
 
 // TestBadInput: the issue's "Bad input": one clear line says where, what, and what is accepted.
 func TestBadInput(t *testing.T) {
@@ -176,6 +176,15 @@ func TestBadInput(t *testing.T) {
 		{"unknown key", "version: 1\nguard:\n  parnets: [/a]", `p:3:3: unknown key "parnets" in guard: did you mean "parents"?`},
 		{"unknown key at the top", "mdoe: seal", `p:1:1: unknown key "mdoe": did you mean "mode"?`},
 		{"key in capitals", "Mode: seal", `p:1:1: unknown key "Mode": did you mean "mode"?`},
+		{"old key announce", "announce: {}", `p:1:1: unknown key "announce": did you mean "notify"?`},
+		{"old key claim_seconds", "claim_seconds: 9", `p:1:1: unknown key "claim_seconds": did you mean "approval_ttl"?`},
+		{"old key ask_seconds", "ask_seconds: 9", `p:1:1: unknown key "ask_seconds": did you mean "approval_timeout"?`},
+		{"old key unix_peers", "unix_peers: []", `p:1:1: unknown key "unix_peers": did you mean "allow_unix_sockets"?`},
+		{"old key at_start", "taint: {at_start: []}", `p:1:9: unknown key "at_start" in taint: did you mean "initial"?`},
+		{"old key trusted", "taint: {trusted: []}", `p:1:9: unknown key "trusted" in taint: did you mean "trusted_networks"?`},
+		{"old key public_tools", "taint: {public_tools: true}", `p:1:9: unknown key "public_tools" in taint: did you mean "untrusted_tools"?`},
+		{"old key answer_bytes", "taint: {answer_bytes: 0}", `p:1:9: unknown key "answer_bytes" in taint: did you mean "reply_budget"?`},
+		{"old key except", "confirm: {except: []}", `p:1:11: unknown key "except" in confirm: did you mean "approval_exempt_tools"?`},
 		{"unlike any key", "colour: red", `p:1:1: unknown key "colour": accepted are ` + allKeys},
 		{"key that hides", "mode\u200b: seal", `p:1:1: unknown key "mode\u200b": did you mean "mode"?`},
 		{"key that is no text", "1: seal", `p:1:1: unknown key "1": accepted are ` + allKeys},
@@ -215,14 +224,14 @@ func TestBadInput(t *testing.T) {
 		{"parent unclean", "guard: {parents: [/a/../b/]}", `p:1:19: guard.parents has "/a/../b/": write it as "/b"`},
 		{"parent twice", "guard:\n  parents:\n  - /a\n  - /a", `p:4:5: guard.parents has "/a" twice: it stands on line 3 already`},
 		{"parents many", "guard: {parents: [" + strings.Repeat("/a,", 65) + "]}", `p:1:18: guard.parents has 65 items: at most 64 are accepted`},
-		{"ask zero", "ask_seconds: 0", `p:1:14: ask_seconds is "0": accepted are seconds from 1 to 3600`},
-		{"ask high", "ask_seconds: 3601", `p:1:14: ask_seconds is "3601": accepted are seconds from 1 to 3600`},
-		{"ask unit", "ask_seconds: 5m", `p:1:14: ask_seconds is "5m": accepted are seconds from 1 to 3600`},
-		{"ask octal", "ask_seconds: 010", `p:1:14: ask_seconds is "010": accepted are seconds from 1 to 3600`},
-		{"ask hexadecimal", "ask_seconds: 0x10", `p:1:14: ask_seconds is "0x10": accepted are seconds from 1 to 3600`},
-		{"ask underscore", "ask_seconds: 1_0", `p:1:14: ask_seconds is "1_0": accepted are seconds from 1 to 3600`},
-		{"ask huge", "ask_seconds: 99999999999999999999", `p:1:14: ask_seconds is "99999999999999999999": accepted are seconds from 1 to 3600`},
-		{"claim negative", "claim_seconds: -1", `p:1:16: claim_seconds is "-1": accepted are seconds from 1 to 3600`},
+		{"ask zero", "approval_timeout: 0", `p:1:19: approval_timeout is "0": accepted are seconds from 1 to 3600`},
+		{"ask high", "approval_timeout: 3601", `p:1:19: approval_timeout is "3601": accepted are seconds from 1 to 3600`},
+		{"ask unit", "approval_timeout: 5m", `p:1:19: approval_timeout is "5m": accepted are seconds from 1 to 3600`},
+		{"ask octal", "approval_timeout: 010", `p:1:19: approval_timeout is "010": accepted are seconds from 1 to 3600`},
+		{"ask hexadecimal", "approval_timeout: 0x10", `p:1:19: approval_timeout is "0x10": accepted are seconds from 1 to 3600`},
+		{"ask underscore", "approval_timeout: 1_0", `p:1:19: approval_timeout is "1_0": accepted are seconds from 1 to 3600`},
+		{"ask huge", "approval_timeout: 99999999999999999999", `p:1:19: approval_timeout is "99999999999999999999": accepted are seconds from 1 to 3600`},
+		{"claim negative", "approval_ttl: -1", `p:1:15: approval_ttl is "-1": accepted are seconds from 1 to 3600`},
 		{"grant seconds", "grant: {seconds: 86401}", `p:1:18: grant.seconds is "86401": accepted are seconds from 1 to 86400`},
 		{"grant bytes zero", "grant: {bytes: 0}", `p:1:16: grant.bytes is "0": accepted are bytes from 1 to 1099511627776, also as 64KiB, 64MiB or 1GiB`},
 		{"grant bytes unit", "grant: {bytes: 64MB}", `p:1:16: grant.bytes is "64MB": accepted are bytes from 1 to 1099511627776, also as 64KiB, 64MiB or 1GiB`},
@@ -258,16 +267,16 @@ func TestBadInput(t *testing.T) {
 		{"resolver zone", "resolvers: ['fe80::1%eth0']", `p:1:13: resolvers has "fe80::1%eth0": a name server is one host's address, without a zone`},
 		{"resolver any", "resolvers: [0.0.0.0]", `p:1:13: resolvers has "0.0.0.0": a name server is one host's address, without a zone`},
 		{"resolver twice", "resolvers: [192.0.2.53, '::ffff:192.0.2.53']", `p:1:25: resolvers has "192.0.2.53" twice: it stands on line 1 already`},
-		{"peer relative", "unix_peers: [x.sock]", `p:1:14: unix_peers has "x.sock": not an absolute path`},
-		{"peer root", "unix_peers: [/]", `p:1:14: unix_peers has "/": not a socket`},
-		{"peer unclean", "unix_peers: [//run/x]", `p:1:14: unix_peers has "//run/x": write it as "/run/x"`},
-		{"peer empty", "unix_peers: ['@']", `p:1:14: unix_peers has "@": an abstract name has at least one byte after the @`},
-		{"peer long", "unix_peers: [" + long + "]", `p:1:14: unix_peers has "` + long[:64] + `"…: longer than 107 bytes`},
-		{"abstract long", "unix_peers: ['@" + long[1:] + "']", `p:1:14: unix_peers has "@` + long[1:64] + `"…: longer than 107 bytes`},
-		{"peer zero byte", `unix_peers: ["/a\0b"]`, `p:1:14: unix_peers has "/a\x00b": a path has no zero bytes`},
-		{"abstract zero byte", `unix_peers: ["@a\0b"]`, `p:1:14: unix_peers has "@a\x00b": a name with zero bytes is not accepted`},
-		{"taint bit", "taint: {at_start: [secrets]}", `p:1:20: taint.at_start has "secrets": unknown taint bit: did you mean "secret"?`},
-		{"taint bit twice", "taint: {at_start: [secret, secret]}", `p:1:28: taint.at_start has "secret" twice: it stands on line 1 already`},
+		{"peer relative", "allow_unix_sockets: [x.sock]", `p:1:22: allow_unix_sockets has "x.sock": not an absolute path`},
+		{"peer root", "allow_unix_sockets: [/]", `p:1:22: allow_unix_sockets has "/": not a socket`},
+		{"peer unclean", "allow_unix_sockets: [//run/x]", `p:1:22: allow_unix_sockets has "//run/x": write it as "/run/x"`},
+		{"peer empty", "allow_unix_sockets: ['@']", `p:1:22: allow_unix_sockets has "@": an abstract name has at least one byte after the @`},
+		{"peer long", "allow_unix_sockets: [" + long + "]", `p:1:22: allow_unix_sockets has "` + long[:64] + `"…: longer than 107 bytes`},
+		{"abstract long", "allow_unix_sockets: ['@" + long[1:] + "']", `p:1:22: allow_unix_sockets has "@` + long[1:64] + `"…: longer than 107 bytes`},
+		{"peer zero byte", `allow_unix_sockets: ["/a\0b"]`, `p:1:22: allow_unix_sockets has "/a\x00b": a path has no zero bytes`},
+		{"abstract zero byte", `allow_unix_sockets: ["@a\0b"]`, `p:1:22: allow_unix_sockets has "@a\x00b": a name with zero bytes is not accepted`},
+		{"taint bit", "taint: {initial: [secrets]}", `p:1:19: taint.initial has "secrets": unknown taint bit: did you mean "secret"?`},
+		{"taint bit twice", "taint: {initial: [secret, secret]}", `p:1:27: taint.initial has "secret" twice: it stands on line 1 already`},
 		{"events file relative", "events: {file: x.log}", `p:1:16: events.file is "x.log": not an absolute path`},
 		{"events file root", "events: {file: /}", `p:1:16: events.file is "/": not a file`},
 		{"events file empty", "events: {file: }", `p:1:16: events.file is empty: accepted is an absolute path, or "" for standard output`},
@@ -366,7 +375,7 @@ func FuzzParse(f *testing.F) {
 			}
 			return
 		}
-		if _, err := ParseMode(string(p.Mode)); err != nil || p.AskSeconds < 1 || p.ClaimSeconds < 1 || p.Grant.Bytes < 1 || p.Grant.Seconds < 1 || p.Events.MaxMiB < 1 || p.Events.Backups < 1 ||
+		if _, err := ParseMode(string(p.Mode)); err != nil || p.ApprovalTimeout < 1 || p.ApprovalTTL < 1 || p.Grant.Bytes < 1 || p.Grant.Seconds < 1 || p.Events.MaxMiB < 1 || p.Events.Backups < 1 ||
 			p.Cop.Reviewer == "" || p.Cop.Flagged != Deny && p.Cop.Flagged != Person || p.Cop.Seconds < 1 || p.Cop.Concurrency < 1 || p.Cop.CacheSeconds < 0 {
 			t.Errorf("accepted %+v", p)
 		}

@@ -58,27 +58,27 @@ const (
 // Policy is one policy file. Build one with Default, Parse or Load: the zero
 // Policy is not valid.
 type Policy struct {
-	Mode         Mode
-	Guard        Guard
-	Hold         bool         // stop a command in its connect while the question is open; else it gets EPERM at once
-	Approver     string       // Person or None
-	Review       string       // AtEgress or AtExec; AtExec holds, so it needs Hold
-	AskSeconds   int          // how long a question stays open, 1 to 3600
-	ClaimSeconds int          // how long a late approval can be claimed by a retry, 1 to 3600
-	Grant        Grant        // what one approval opens
-	Allow        []Allow      // destinations that stay open while tainted
-	Resolvers    []netip.Addr // name servers that a granted DNS question opens; empty: those of /etc/resolv.conf
-	UnixPeers    []string     // Unix sockets outside the container that stay reachable while tainted: absolute path or @abstract, at most 107 bytes
-	Taint        Taint
-	Events       Events
-	Cop          Cop
-	Announce     Announce
-	Metrics      Metrics
-	Vault        Vault
-	Confirm      Confirm
-	Containers   Containers
-	Hooks        string // directory of executables that are asked before each tool call: absolute path; empty: none
-	IPC          string // folder for requests in containers, as they see it: absolute path; empty: none
+	Mode             Mode
+	Guard            Guard
+	Hold             bool         // stop a command in its connect while the question is open; else it gets EPERM at once
+	Approver         string       // Person or None
+	Review           string       // AtEgress or AtExec; AtExec holds, so it needs Hold
+	ApprovalTimeout  int          // how long a question stays open, 1 to 3600
+	ApprovalTTL      int          // how long a late approval can be claimed by a retry, 1 to 3600
+	Grant            Grant        // what one approval opens
+	Allow            []Allow      // destinations that stay open while tainted
+	Resolvers        []netip.Addr // name servers that a granted DNS question opens; empty: those of /etc/resolv.conf
+	AllowUnixSockets []string     // Unix sockets outside the container that stay reachable while tainted: absolute path or @abstract, at most 107 bytes
+	Taint            Taint
+	Events           Events
+	Cop              Cop
+	Notify           Notify
+	Metrics          Metrics
+	Vault            Vault
+	Confirm          Confirm
+	Containers       Containers
+	Hooks            string // directory of executables that are asked before each tool call: absolute path; empty: none
+	IPC              string // folder for requests in containers, as they see it: absolute path; empty: none
 }
 
 // Guard says which containers are guarded.
@@ -95,13 +95,13 @@ type Grant struct {
 
 // Taint says what taints.
 type Taint struct {
-	AtStart     []string     // bits that every new container starts with: corruption, secret
-	SecretFiles []SecretFile // opening one sets secret
-	Tools       []Tool       // what calls of tools set; the first whose name matches decides
-	PublicTools bool         // a call of a tool that is marked as a public source sets corruption, if no line of Tools matches
-	Untrusted   bool         // packets to or from a network outside Trusted set corruption; set by the key trusted, also when empty
-	Trusted     []netip.Prefix
-	AnswerBytes int64 // that the socket which caused that may still send, 1 to 1 GiB
+	Initial         []string     // bits that every new container starts with: corruption, secret
+	SecretFiles     []SecretFile // opening one sets secret
+	Tools           []Tool       // what calls of tools set; the first whose name matches decides
+	UntrustedTools  bool         // a call of a tool that is marked as a public source sets corruption, if no line of Tools matches
+	Untrusted       bool         // packets to or from a network outside TrustedNetworks set corruption; set by the key trusted_networks, also when empty
+	TrustedNetworks []netip.Prefix
+	ReplyBudget     int64 // that the socket which caused that may still send, 1 to 1 GiB
 }
 
 // Events says where events go.
@@ -151,19 +151,19 @@ func (r PortRange) String() string {
 // nothing and guards no parent.
 func Default() Policy {
 	return Policy{
-		Mode:         Enforce,
-		Hold:         true,
-		Approver:     Person,
-		Review:       AtEgress,
-		AskSeconds:   300,
-		ClaimSeconds: 300,
-		Grant:        Grant{Seconds: 60, Bytes: 64 << 20},
-		Taint:        Taint{Tools: []Tool{{Name: "mcp__browser__*", Taint: []string{"corruption"}}}, PublicTools: true, AnswerBytes: 64 << 10},
-		Events:       Events{MaxMiB: 100, Backups: 5},
-		Cop:          Cop{Reviewer: Static, Flagged: Deny, Seconds: 5, Concurrency: 8, CacheSeconds: 300, Grant: Grant{Seconds: 30, Bytes: 4 << 20}},
-		Announce:     Announce{Form: formJSON, Callback: Callback{Window: 300}},
-		Metrics:      Metrics{Listen: MetricsUnix},
-		Confirm:      Confirm{Except: []string{"mcp__browser__*"}},
+		Mode:            Enforce,
+		Hold:            true,
+		Approver:        Person,
+		Review:          AtEgress,
+		ApprovalTimeout: 300,
+		ApprovalTTL:     300,
+		Grant:           Grant{Seconds: 60, Bytes: 64 << 20},
+		Taint:           Taint{Tools: []Tool{{Name: "mcp__browser__*", Taint: []string{"corruption"}}}, UntrustedTools: true, ReplyBudget: 64 << 10},
+		Events:          Events{MaxMiB: 100, Backups: 5},
+		Cop:             Cop{Reviewer: Static, Flagged: Deny, Seconds: 5, Concurrency: 8, CacheSeconds: 300, Grant: Grant{Seconds: 30, Bytes: 4 << 20}},
+		Notify:          Notify{Form: formJSON, Callback: Callback{Window: 300}},
+		Metrics:         Metrics{Listen: MetricsUnix},
+		Confirm:         Confirm{ApprovalExemptTools: []string{"mcp__browser__*"}},
 	}
 }
 

@@ -43,7 +43,7 @@ func TestF43BrokenYAML(t *testing.T) {
 		{"mode seal\nhold: true\n", `2:5: there is a second ": " on this line`},
 		{"hold: true\nmode seal\n", `2:1: "mode seal" has no colon: write key: value`},
 		{"allow:\n  - name: *.example.org\n", `2:11: a text cannot begin with "*": put it in quotes, such as "*.example.org"`},
-		{"unix_peers: [@bus]\n", `1:14: a text cannot begin with "@": put it in quotes, such as "@bus"`},
+		{"allow_unix_sockets: [@bus]\n", `1:22: a text cannot begin with "@": put it in quotes, such as "@bus"`},
 		{"mode: `seal`\n", "1:7: a text cannot begin with \"`\": put it in quotes, such as \"`seal`\""},
 		{"mode: %seal\n", `1:7: a text cannot begin with "%": put it in quotes, such as "%seal"`},
 		{"guard:\n  parents: - /a\n", "2:12: a list item cannot follow on the line of its key: begin a new line, or write [item, item]"},

@@ -8,11 +8,11 @@ import (
 )
 
 func TestTools(t *testing.T) { // G2
-	p, err := Parse("p", []byte("taint:\n  tools:\n    - {name: \"a*\", taint: [secret]}\n    - {name: b, taint: []}\n  public_tools: false\n"))
+	p, err := Parse("p", []byte("taint:\n  tools:\n    - {name: \"a*\", taint: [secret]}\n    - {name: b, taint: []}\n  untrusted_tools: false\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := Taint{AnswerBytes: 64 << 10, Tools: []Tool{{Name: "a*", Taint: []string{"secret"}}, {Name: "b"}}}
+	want := Taint{ReplyBudget: 64 << 10, Tools: []Tool{{Name: "a*", Taint: []string{"secret"}}, {Name: "b"}}}
 	if diff := cmp.Diff(want, p.Taint); diff != "" {
 		t.Errorf("want - got +\n%s", diff)
 	}

@@ -13,10 +13,10 @@ const maxTrusted = 1024
 func (p *parser) trusted(n *yaml.Node, out *Taint) {
 	out.Untrusted = true
 	var texts []string
-	p.Texts(n, "taint.trusted", "networks such as 10.0.0.0/8, and addresses", maxTrusted, &texts, func(s string) (string, string) {
+	p.Texts(n, "taint.trusted_networks", "networks such as 10.0.0.0/8, and addresses", maxTrusted, &texts, func(s string) (string, string) {
 		network, wrong := network(s)
 		if wrong == "" {
-			out.Trusted = append(out.Trusted, network)
+			out.TrustedNetworks = append(out.TrustedNetworks, network)
 		}
 		return network.String(), wrong
 	})
@@ -42,7 +42,7 @@ func network(s string) (netip.Prefix, string) {
 
 // Trusts says whether an address is in Trusted.
 func (t Taint) Trusts(a netip.Addr) bool {
-	for _, p := range t.Trusted {
+	for _, p := range t.TrustedNetworks {
 		if p.Contains(a.Unmap()) {
 			return true
 		}
@@ -55,7 +55,7 @@ func (t Taint) Trusts(a netip.Addr) bool {
 func (t Taint) TrustedPrefixes() map[netip.Prefix]bool {
 	all := map[netip.Prefix]bool{}
 	covered := false
-	for _, p := range t.Trusted {
+	for _, p := range t.TrustedNetworks {
 		if p.Addr().Is4() {
 			all[netip.PrefixFrom(netip.AddrFrom16(p.Addr().As16()), p.Bits()+96)] = true
 			continue

@@ -9,8 +9,8 @@ import (
 )
 
 func TestTrusted(t *testing.T) { // G2
-	p, err := Parse("p", []byte("taint:\n  trusted: []\n"))
-	if err != nil || !p.Taint.Untrusted || len(p.Taint.Trusted) != 0 {
+	p, err := Parse("p", []byte("taint:\n  trusted_networks: []\n"))
+	if err != nil || !p.Taint.Untrusted || len(p.Taint.TrustedNetworks) != 0 {
 		t.Errorf("an empty list: %+v, %v", p.Taint, err)
 	}
 	if Default().Taint.Untrusted {
@@ -29,9 +29,9 @@ func TestTrusted(t *testing.T) { // G2
 		{text: "[10.1.2.3/8]", wrong: "did you mean 10.0.0.0/8?"},
 		{text: "[example.com]", wrong: "not a network"},
 		{text: `["10.0.0.0/8", "::ffff:10.0.0.0/104"]`, wrong: "twice"},
-		{text: "10.0.0.0/8", wrong: "taint.trusted"},
+		{text: "10.0.0.0/8", wrong: "taint.trusted_networks"},
 	} {
-		p, err := Parse("p", []byte("taint:\n  trusted: "+c.text+"\n"))
+		p, err := Parse("p", []byte("taint:\n  trusted_networks: "+c.text+"\n"))
 		if c.wrong != "" {
 			if err == nil || !strings.Contains(err.Error(), c.wrong) || strings.Contains(err.Error(), "\n") {
 				t.Errorf("%s: %v, want one line with %q", c.text, err, c.wrong)

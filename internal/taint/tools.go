@@ -20,7 +20,7 @@ type toolBits struct {
 
 // NewTools takes the table of a policy.
 func NewTools(p policy.Taint) (Tools, error) {
-	t := Tools{public: p.PublicTools}
+	t := Tools{public: p.UntrustedTools}
 	for _, line := range p.Tools {
 		var bits Bits
 		if len(line.Taint) > 0 {

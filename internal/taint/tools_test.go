@@ -7,7 +7,7 @@ import (
 )
 
 func TestTools(t *testing.T) { // G2
-	custom := policy.Taint{PublicTools: true, Tools: []policy.Tool{
+	custom := policy.Taint{UntrustedTools: true, Tools: []policy.Tool{
 		{Name: "mcp__docs__search", Taint: nil},
 		{Name: "mcp__docs__*", Taint: []string{"secret"}},
 		{Name: "*__read_*_page", Taint: []string{"corruption", "secret"}},

@@ -46,7 +46,7 @@ type host struct {
 }
 
 func (h *host) Who(pid int) (bridge.Asker, error) {
-	return bridge.Asker{Container: event.Container{ID: "g-agent", Taint: []string{"secret"}}, Process: event.Process{PID: pid, Start: 1}, Mode: "enforce", Unasked: policy.Default().Confirm.Except}, nil
+	return bridge.Asker{Container: event.Container{ID: "g-agent", Taint: []string{"secret"}}, Process: event.Process{PID: pid, Start: 1}, Mode: "enforce", Unasked: policy.Default().Confirm.ApprovalExemptTools}, nil
 }
 
 func (h *host) Decide(ctx context.Context, r gate.Request) gate.Verdict {

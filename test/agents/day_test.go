@@ -44,7 +44,7 @@ func (c *clean) Who(pid int) (bridge.Asker, error) {
 	c.checked++
 	return bridge.Asker{
 		Container: event.Container{ID: "g-clean"}, Process: event.Process{PID: pid, Start: 1}, Mode: string(c.policy.Mode), AskFlagged: c.policy.Cop.AskFlagged(),
-		Confirm: c.policy.Confirm.Tools, Unasked: c.policy.Confirm.Except,
+		Confirm: c.policy.Confirm.Tools, Unasked: c.policy.Confirm.ApprovalExemptTools,
 	}, nil
 }
 

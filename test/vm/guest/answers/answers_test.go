@@ -38,7 +38,7 @@ const slow = 3 * rig.Late
 const policy = `
 hold: false
 approver: none
-unix_peers: ["@listed", ` + peer + `, ` + linked + `]
+allow_unix_sockets: ["@listed", ` + peer + `, ` + linked + `]
 taint:
   secret_files: [` + secret + `]
 `

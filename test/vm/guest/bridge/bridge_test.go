@@ -17,7 +17,7 @@ import (
 const policy = `
 cop:
   reviewer: static
-ask_seconds: 120
+approval_timeout: 120
 hooks: /run/weir-hooks
 `
 

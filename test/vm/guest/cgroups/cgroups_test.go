@@ -245,7 +245,7 @@ func (f *fixture) restarted(t *testing.T) {
 
 // ofPolicy: cgroups that the policy names are guarded when they are made, with the taint that every container starts with (B33).
 func (f *fixture) ofPolicy(t *testing.T) {
-	f.sensor.Policy(t, policy+"guard:\n  cgroups: [/bare-three, agent-3.service]\ntaint:\n  at_start: [corruption]\n")
+	f.sensor.Policy(t, policy+"guard:\n  cgroups: [/bare-three, agent-3.service]\ntaint:\n  initial: [corruption]\n")
 	three := rig.Bare(t, "three")
 	known(t, f.sensor, "/bare-three", func(c control.Container) bool { return slices.Equal(c.Taint, []string{"corruption"}) })
 	denied(t, f.world, three)

@@ -33,7 +33,7 @@ const late = 8 * time.Minute
 const askSeconds = 30
 
 // policy opens one destination, for what has no other way out.
-const policy = `ask_seconds: 30
+const policy = `approval_timeout: 30
 grant: {seconds: 900}
 allow:
   - {prefix: 10.77.0.2, protocol: udp, ports: 7443}

@@ -110,7 +110,7 @@ func TestNoSensor(t *testing.T) {
 		t.Error("a container without stored taint gets nothing out: the attempt proves nothing")
 	}
 
-	s.Configure(t, parents+"taint:\n  at_start: [corruption]\n"+follow)
+	s.Configure(t, parents+"taint:\n  initial: [corruption]\n"+follow)
 	s.Restart(t)
 	h.known(s, "again", func(c control.Container) bool { return c.Live && slices.Contains(c.Taint, "secret") })
 	s.KillBoth(t)

@@ -178,7 +178,7 @@ func (f *fixture) restarts(t *testing.T) {
 // grantEnds: a grant and a claim of some seconds end when they were to, whichever daemon runs then.
 func (f *fixture) grantEnds(t *testing.T) {
 	short := int(f.sensor.Took/time.Second)*5 + 40 // another daemon is to come before
-	few := strings.NewReplacer("claim_seconds: 900", "claim_seconds: "+itoa(short), "grant:\n  seconds: 900", "grant:\n  seconds: "+itoa(short))
+	few := strings.NewReplacer("approval_ttl: 900", "approval_ttl: "+itoa(short), "grant:\n  seconds: 900", "grant:\n  seconds: "+itoa(short))
 	f.loaded(t, func() { write(t, whole(few.Replace(policy))) })
 	defer f.loaded(t, func() { write(t, whole(policy)) })
 	unheld := func(to target) rig.Result {

@@ -22,8 +22,8 @@ approver: none
 allow:
   - {prefix: ` + rig.World4 + `, ports: 6500}
 taint:
-  trusted: [` + trustedHost + `, "fd00::/16"]
-  answer_bytes: 8KiB
+  trusted_networks: [` + trustedHost + `, "fd00::/16"]
+  reply_budget: 8KiB
 `
 
 // TestDestinations has clean sessions reach what is trusted and what is not.
@@ -193,7 +193,7 @@ func (f *fixture) arrivals(t *testing.T, s *rig.Session) {
 
 // reload: the list is the policy's from one moment to the next.
 func (f *fixture) reload(t *testing.T, s *rig.Session) {
-	f.sensor.Policy(t, "hold: false\napprover: none\ntaint:\n  trusted: ["+rig.World4+"]\n  secret_files: [/srv/late/]\n")
+	f.sensor.Policy(t, "hold: false\napprover: none\ntaint:\n  trusted_networks: ["+rig.World4+"]\n  secret_files: [/srv/late/]\n")
 	to, _ := f.at(t, "tcp", rig.World4)
 	r := s.Run(t, bin+"egress", "tcp", "-to", to, "-say", "trusted.now.end")
 	f.arrives(t, "trusted.now.end", r.String())

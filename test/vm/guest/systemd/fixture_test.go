@@ -28,7 +28,7 @@ const (
 const policy = `version: 1
 guard:
   parents: [agents.slice]
-ask_seconds: 900
+approval_timeout: 900
 events:
   file: /var/log/weir/rig-events.jsonl
 cop:

@@ -8,25 +8,25 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Forms of announcements.
+// Forms of notifications.
 const (
 	formJSON  = "json"  // signed, for programs
 	formSlack = "slack" // for the incoming webhook of a Slack-compatible chat
 )
 
-// Announce says where questions are announced, and how answers come back (G15, B50). Keys never stand in a policy.
-type Announce struct {
+// Notify says where questions are posted, and how answers come back (G15, B50). Keys never stand in a policy.
+type Notify struct {
 	Form     string // "json" or "slack"
 	URL      string // https, or http on loopback; or
-	URLFile  string // absolute path of the file that holds it: a chat's URL is a secret. Both empty: nothing is announced
-	KeyFile  string // absolute path of the file that holds the key that signs announcements; or
+	URLFile  string // absolute path of the file that holds it: a chat's URL is a secret. Both empty: nothing is posted
+	KeyFile  string // absolute path of the file that holds the key that signs notifications; or
 	KeyEnv   string // name of the environment variable that holds it
 	Proxy    string // http or https URL of the proxy to use; empty: none
 	Callback Callback
 }
 
-// On says whether anything is announced.
-func (a Announce) On() bool { return a.URL != "" || a.URLFile != "" }
+// On says whether anything is posted.
+func (a Notify) On() bool { return a.URL != "" || a.URLFile != "" }
 
 // Callback says how signed answers come in over HTTP.
 type Callback struct {
@@ -43,59 +43,59 @@ type Callback struct {
 // maxUsers bounds who may answer.
 const maxUsers = 256
 
-func (p *parser) announce(n *yaml.Node, out *Announce) {
+func (p *parser) notify(n *yaml.Node, out *Notify) {
 	before := p.Mistakes()
 	var inner map[string]place
-	lines := p.Mapping(n, "announce", []yamlField{
-		{Key: "form", Read: p.One("announce.form", []string{formJSON, formSlack}, func(s string) { out.Form = s })},
-		{Key: "url", Read: p.Word("announce.url", "an https URL", &out.URL)},
-		{Key: "url_file", Read: p.Word("announce.url_file", "an absolute path", &out.URLFile)},
-		{Key: "key_file", Read: p.Word("announce.key_file", "an absolute path", &out.KeyFile)},
-		{Key: "key_env", Read: p.Word("announce.key_env", "the name of an environment variable", &out.KeyEnv)},
-		{Key: "proxy", Read: p.Word("announce.proxy", "the URL of a proxy", &out.Proxy)},
+	lines := p.Mapping(n, "notify", []yamlField{
+		{Key: "form", Read: p.One("notify.form", []string{formJSON, formSlack}, func(s string) { out.Form = s })},
+		{Key: "url", Read: p.Word("notify.url", "an https URL", &out.URL)},
+		{Key: "url_file", Read: p.Word("notify.url_file", "an absolute path", &out.URLFile)},
+		{Key: "key_file", Read: p.Word("notify.key_file", "an absolute path", &out.KeyFile)},
+		{Key: "key_env", Read: p.Word("notify.key_env", "the name of an environment variable", &out.KeyEnv)},
+		{Key: "proxy", Read: p.Word("notify.proxy", "the URL of a proxy", &out.Proxy)},
 		{Key: "callback", Read: func(n *yaml.Node) {
 			c := &out.Callback
-			inner = p.Mapping(n, "announce.callback", []yamlField{
-				{Key: "listen", Read: p.Word("announce.callback.listen", "an address and port such as 127.0.0.1:8787, or a socket's path", &c.Listen)},
-				{Key: "exposed", Read: p.Truth("announce.callback.exposed", &c.Exposed)},
-				{Key: "key_file", Read: p.Word("announce.callback.key_file", "an absolute path", &c.KeyFile)},
-				{Key: "key_env", Read: p.Word("announce.callback.key_env", "the name of an environment variable", &c.KeyEnv)},
-				{Key: "slack_key_file", Read: p.Word("announce.callback.slack_key_file", "an absolute path", &c.SlackKeyFile)},
-				{Key: "slack_key_env", Read: p.Word("announce.callback.slack_key_env", "the name of an environment variable", &c.SlackKeyEnv)},
+			inner = p.Mapping(n, "notify.callback", []yamlField{
+				{Key: "listen", Read: p.Word("notify.callback.listen", "an address and port such as 127.0.0.1:8787, or a socket's path", &c.Listen)},
+				{Key: "exposed", Read: p.Truth("notify.callback.exposed", &c.Exposed)},
+				{Key: "key_file", Read: p.Word("notify.callback.key_file", "an absolute path", &c.KeyFile)},
+				{Key: "key_env", Read: p.Word("notify.callback.key_env", "the name of an environment variable", &c.KeyEnv)},
+				{Key: "slack_key_file", Read: p.Word("notify.callback.slack_key_file", "an absolute path", &c.SlackKeyFile)},
+				{Key: "slack_key_env", Read: p.Word("notify.callback.slack_key_env", "the name of an environment variable", &c.SlackKeyEnv)},
 				{Key: "users", Read: func(n *yaml.Node) {
-					p.Texts(n, "announce.callback.users", "names of people, as the callback sends them", maxUsers, &c.Users, userName)
+					p.Texts(n, "notify.callback.users", "names of people, as the callback sends them", maxUsers, &c.Users, userName)
 				}},
-				{Key: "window_seconds", Read: p.Number("announce.callback.window_seconds", "seconds", 10, 900, &c.Window)},
+				{Key: "window_seconds", Read: p.Number("notify.callback.window_seconds", "seconds", 10, 900, &c.Window)},
 			})
 		}},
 	})
 	if p.Mistakes() > before {
 		return
 	}
-	p.keys("announce", lines, out.KeyFile, out.KeyEnv, "key")
-	p.keys("announce.callback", inner, out.Callback.KeyFile, out.Callback.KeyEnv, "key")
-	p.keys("announce.callback", inner, out.Callback.SlackKeyFile, out.Callback.SlackKeyEnv, "slack_key")
+	p.keys("notify", lines, out.KeyFile, out.KeyEnv, "key")
+	p.keys("notify.callback", inner, out.Callback.KeyFile, out.Callback.KeyEnv, "key")
+	p.keys("notify.callback", inner, out.Callback.SlackKeyFile, out.Callback.SlackKeyEnv, "slack_key")
 	switch {
 	case out.URL != "" && out.URLFile != "":
-		p.Fail(lines["url_file"], "announce.url_file and announce.url are both set: keep one")
-	case out.URL != "" && announceURL(out.URL) != "":
-		p.Fail(lines["url"], "announce.url %s", announceURL(out.URL)) // it is not repeated: it may hold a key
+		p.Fail(lines["url_file"], "notify.url_file and notify.url are both set: keep one")
+	case out.URL != "" && notifyURL(out.URL) != "":
+		p.Fail(lines["url"], "notify.url %s", notifyURL(out.URL)) // it is not repeated: it may hold a key
 	case out.URLFile != "" && cleanPath(out.URLFile, 4095) != "":
-		p.Fail(lines["url_file"], "announce.url_file is %s: %s", yamlQuote(out.URLFile), cleanPath(out.URLFile, 4095))
+		p.Fail(lines["url_file"], "notify.url_file is %s: %s", yamlQuote(out.URLFile), cleanPath(out.URLFile, 4095))
 	case !out.On() && len(lines) > 0 && (len(lines) > 1 || lines["callback"] == place{}):
 		for _, key := range []string{"form", "key_file", "key_env", "proxy"} {
 			if line, ok := lines[key]; ok {
-				p.Fail(line, "announce.%s is not used without announce.url or announce.url_file: set one of them, or leave it out", key)
+				p.Fail(line, "notify.%s is not used without notify.url or notify.url_file: set one of them, or leave it out", key)
 				break
 			}
 		}
 	case out.On() && out.Form == formJSON && out.KeyFile == "" && out.KeyEnv == "":
-		p.Fail(at(n), "announce needs a key that signs: set announce.key_file or announce.key_env")
+		p.Fail(at(n), "notify needs a key that signs: set notify.key_file or notify.key_env")
 	case out.Form == formSlack && out.KeyFile+out.KeyEnv != "":
-		p.Fail(lines["form"], "announce.form slack signs nothing: leave announce.key_file and announce.key_env out")
+		p.Fail(lines["form"], "notify.form slack signs nothing: leave notify.key_file and notify.key_env out")
 	}
 	if wrong := baseURL(out.Proxy, false); out.Proxy != "" && wrong != "" {
-		p.Fail(lines["proxy"], "announce.proxy %s", wrong)
+		p.Fail(lines["proxy"], "notify.proxy %s", wrong)
 	}
 	p.callback(out.Callback, inner)
 }
@@ -116,7 +116,7 @@ func (p *parser) callback(c Callback, lines map[string]place) {
 	if c.Listen == "" {
 		for _, key := range []string{"exposed", "key_file", "key_env", "slack_key_file", "slack_key_env", "users", "window_seconds"} {
 			if line, ok := lines[key]; ok {
-				p.Fail(line, "announce.callback.%s is not used without announce.callback.listen: set it, or leave this out", key)
+				p.Fail(line, "notify.callback.%s is not used without notify.callback.listen: set it, or leave this out", key)
 				return
 			}
 		}
@@ -125,11 +125,11 @@ func (p *parser) callback(c Callback, lines map[string]place) {
 	line := lines["listen"]
 	switch wrong := listen(c.Listen, c.Exposed); {
 	case wrong != "":
-		p.Fail(line, "announce.callback.listen is %s: %s", yamlQuote(c.Listen), wrong)
+		p.Fail(line, "notify.callback.listen is %s: %s", yamlQuote(c.Listen), wrong)
 	case c.KeyFile+c.KeyEnv+c.SlackKeyFile+c.SlackKeyEnv == "":
-		p.Fail(line, "announce.callback.listen needs a key that answers are signed with: set announce.callback.key_file or slack_key_file")
+		p.Fail(line, "notify.callback.listen needs a key that answers are signed with: set notify.callback.key_file or slack_key_file")
 	case len(c.Users) == 0:
-		p.Fail(line, "announce.callback.listen needs announce.callback.users: name who may answer")
+		p.Fail(line, "notify.callback.listen needs notify.callback.users: name who may answer")
 	}
 }
 
@@ -146,19 +146,19 @@ func listen(s string, exposed bool) string {
 	case at.Port() == 0:
 		return "name a port"
 	case !at.Addr().Unmap().IsLoopback() && !exposed:
-		return "containers can reach an address that is not loopback: listen on 127.0.0.1 or a Unix socket behind a proxy of yours, or set announce.callback.exposed: true"
+		return "containers can reach an address that is not loopback: listen on 127.0.0.1 or a Unix socket behind a proxy of yours, or set notify.callback.exposed: true"
 	}
 	return ""
 }
 
-// announceURL says what is wrong with the URL that announcements go to.
-func announceURL(s string) string {
+// notifyURL says what is wrong with the URL that notifications go to.
+func notifyURL(s string) string {
 	u, err := url.Parse(s)
 	switch {
 	case err != nil || u.Hostname() == "" || u.Scheme != "http" && u.Scheme != "https":
 		return "is not an https URL such as https://alerts.example.com/weir"
 	case u.User != nil:
-		return "holds a user: leave it out, announcements are signed"
+		return "holds a user: leave it out, notifications are signed"
 	case u.Fragment != "":
 		return "has a fragment: leave it out"
 	}

@@ -17,7 +17,7 @@ import (
 	"weir/internal/gate"
 )
 
-// G15: a question is announced, signed, and so is its end; the secrets of a command
+// G15: a question is posted, signed, and so is its end; the secrets of a command
 // line stay (B50), and nothing in it is live (B51).
 func TestAnnounced(t *testing.T) {
 	r, g := newReceiver(t), &questions{}
@@ -28,7 +28,7 @@ func TestAnnounced(t *testing.T) {
 	events <- hold("abc234") // one that joins
 	<-r.news
 	got := r.all()[0]
-	if want := "v1=" + signature([]byte(testKey), "v1:announce", got.header.Get("Weir-Timestamp"), got.body); got.header.Get("Weir-Signature") != want {
+	if want := "v1=" + signature([]byte(testKey), "v1:notify", got.header.Get("Weir-Timestamp"), got.body); got.header.Get("Weir-Signature") != want {
 		t.Errorf("signature %q, want %q", got.header.Get("Weir-Signature"), want)
 	}
 	if h := got.header; h.Get("Content-Type") != "application/json" || h.Get("User-Agent") != "weir/v0" {
@@ -65,7 +65,7 @@ func TestAnnounced(t *testing.T) {
 	if diff := cmp.Diff(&answer{State: "approved", Outcome: "approved", By: "root (alice)", Why: "known"}, m.Answer); diff != "" || m.Type != "question.ended" {
 		t.Error(m.Type + " (-want +got):\n" + diff)
 	}
-	eventually(t, "counted", func() bool { return a.Counters()["announced"] == 2 })
+	eventually(t, "counted", func() bool { return a.Counters()["notified"] == 2 })
 }
 
 // What a bridge asks to run has no destination yet, and may hold a secret.
@@ -79,7 +79,7 @@ func TestAnnouncedCommand(t *testing.T) {
 	}
 }
 
-// F02, F01: who can be let out is announced, without secrets (B50, B51), and what was chosen with the end.
+// F02, F01: who can be let out is posted, without secrets (B50, B51), and what was chosen with the end.
 func TestF02AnnouncedChain(t *testing.T) {
 	q := inScript("abc234")
 	m := jsonMessage(asked, "host1", q, time.Now())
@@ -99,7 +99,7 @@ func TestF02AnnouncedChain(t *testing.T) {
 	}
 }
 
-// Questions that waited before the start are announced, and those that an event was
+// Questions that waited before the start are posted, and those that an event was
 // lost for.
 func TestCatchUp(t *testing.T) {
 	r, g := newReceiver(t), &questions{}
@@ -150,7 +150,7 @@ func TestAskerLeaves(t *testing.T) {
 }
 
 // What the event tells of but the gate does not know, or knows as ended, is not
-// announced.
+// posted.
 func TestNothingToTell(t *testing.T) {
 	r, g := newReceiver(t), &questions{}
 	_, events := run(t, Options{Form: JSON, URL: r.URL, Gate: g})
@@ -164,7 +164,7 @@ func TestNothingToTell(t *testing.T) {
 	events <- hold("abc234")
 	<-r.news
 	if got := r.all(); len(got) != 1 || !strings.Contains(string(got[0].body), "abc234") {
-		t.Errorf("%d announcements: %s", len(got), got[0].body)
+		t.Errorf("%d notifications: %s", len(got), got[0].body)
 	}
 }
 
@@ -193,8 +193,8 @@ func code(n int) *http.Response {
 	return &http.Response{StatusCode: n, Body: http.NoBody, Header: http.Header{}}
 }
 
-// bubble runs f with an announcer whose receiver is say.
-func bubble(t *testing.T, say func(n int, r *http.Request) (*http.Response, error), f func(t *testing.T, tr *transport, a *Announcer, g *questions, events chan event.Event, told *telling)) {
+// bubble runs f with an notifier whose receiver is say.
+func bubble(t *testing.T, say func(n int, r *http.Request) (*http.Response, error), f func(t *testing.T, tr *transport, a *Notifier, g *questions, events chan event.Event, told *telling)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		tr, g, told := &transport{say: say}, &questions{}, &telling{}
@@ -236,7 +236,7 @@ func TestRetry(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			bubble(t, say, func(t *testing.T, tr *transport, a *Announcer, g *questions, events chan event.Event, told *telling) {
+			bubble(t, say, func(t *testing.T, tr *transport, a *Notifier, g *questions, events chan event.Event, told *telling) {
 				begun := time.Now()
 				g.put(ask("abc234"))
 				events <- hold("abc234")
@@ -248,7 +248,7 @@ func TestRetry(t *testing.T) {
 				if last := at[len(at)-1].Sub(begun); last > 5*time.Minute {
 					t.Errorf("the last attempt was after %v", last)
 				}
-				if c := a.Counters(); c["lost_announcement"] != 1 || c["announce_failed"] != uint64(len(at)) || c["announced"] != 0 {
+				if c := a.Counters(); c["lost_notification"] != 1 || c["notify_failed"] != uint64(len(at)) || c["notified"] != 0 {
 					t.Errorf("counters: %v of %d attempts", c, len(at))
 				}
 				if told := told.texts(); len(told) != 1 || strings.Contains(told[0], "secret-path") || !strings.Contains(told[0], "fails") {
@@ -266,11 +266,11 @@ func TestWorksAgain(t *testing.T) {
 		}
 		return code(204), nil
 	}
-	bubble(t, say, func(t *testing.T, tr *transport, a *Announcer, g *questions, events chan event.Event, told *telling) {
+	bubble(t, say, func(t *testing.T, tr *transport, a *Notifier, g *questions, events chan event.Event, told *telling) {
 		g.put(ask("abc234"))
 		events <- hold("abc234")
 		time.Sleep(time.Minute)
-		if c := a.Counters(); c["announced"] != 1 || c["lost_announcement"] != 0 || len(told.texts()) != 2 || told.texts()[1] != "announcing works again" {
+		if c := a.Counters(); c["notified"] != 1 || c["lost_notification"] != 0 || len(told.texts()) != 2 || told.texts()[1] != "posting works again" {
 			t.Errorf("counters %v, told %q", c, told.texts())
 		}
 	})
@@ -285,11 +285,11 @@ func TestGivenUp(t *testing.T) {
 			r.Header.Set("Location", "https://evil.example/")
 			return r, nil
 		}
-		bubble(t, say, func(t *testing.T, tr *transport, a *Announcer, g *questions, events chan event.Event, _ *telling) {
+		bubble(t, say, func(t *testing.T, tr *transport, a *Notifier, g *questions, events chan event.Event, _ *telling) {
 			g.put(ask("abc234"))
 			events <- hold("abc234")
 			time.Sleep(time.Hour)
-			if len(tr.times()) != 1 || a.Counters()["lost_announcement"] != 1 {
+			if len(tr.times()) != 1 || a.Counters()["lost_notification"] != 1 {
 				t.Errorf("%d: %d attempts, %v", n, len(tr.times()), a.Counters())
 			}
 		})
@@ -306,7 +306,7 @@ func TestRetryAfter(t *testing.T) {
 		}
 		return r, nil
 	}
-	bubble(t, say, func(t *testing.T, tr *transport, a *Announcer, g *questions, events chan event.Event, _ *telling) {
+	bubble(t, say, func(t *testing.T, tr *transport, a *Notifier, g *questions, events chan event.Event, _ *telling) {
 		g.put(ask("abc234"))
 		events <- hold("abc234")
 		time.Sleep(time.Hour)
@@ -323,7 +323,7 @@ func TestQueueIsBounded(t *testing.T) {
 		<-r.Context().Done()
 		return nil, r.Context().Err()
 	}
-	bubble(t, hang, func(t *testing.T, tr *transport, a *Announcer, g *questions, events chan event.Event, _ *telling) {
+	bubble(t, hang, func(t *testing.T, tr *transport, a *Notifier, g *questions, events chan event.Event, _ *telling) {
 		for n := range 2 * maxQueue {
 			id := fmt.Sprintf("q%05d", n)
 			g.put(ask(id))
@@ -336,7 +336,7 @@ func TestQueueIsBounded(t *testing.T) {
 		if n := len(tr.times()); n != maxFlying {
 			t.Errorf("%d requests at once", n)
 		}
-		if n := a.Counters()["lost_announcement"]; n != maxQueue-maxFlying {
+		if n := a.Counters()["lost_notification"]; n != maxQueue-maxFlying {
 			t.Errorf("%d are counted as lost", n)
 		}
 	})
@@ -351,7 +351,7 @@ func TestEndedBeforeAnnounced(t *testing.T) {
 		}
 		return code(200), nil
 	}
-	bubble(t, hang, func(t *testing.T, tr *transport, a *Announcer, g *questions, events chan event.Event, _ *telling) {
+	bubble(t, hang, func(t *testing.T, tr *transport, a *Notifier, g *questions, events chan event.Event, _ *telling) {
 		for n := range maxFlying {
 			g.put(ask(fmt.Sprint("busy", n)))
 			events <- hold(fmt.Sprint("busy", n))
@@ -409,11 +409,11 @@ func TestRealReceiver(t *testing.T) {
 		events <- hold(id)
 		<-r.news
 	}
-	eventually(t, "announced", func() bool { return a.Counters()["announced"] == 1 })
+	eventually(t, "notified", func() bool { return a.Counters()["notified"] == 1 })
 	if n := len(other.all()); n != 0 {
 		t.Errorf("%d requests followed the redirect", n)
 	}
-	if c := a.Counters(); c["lost_announcement"] != 1 || c["announce_failed"] != 2 {
+	if c := a.Counters(); c["lost_notification"] != 1 || c["notify_failed"] != 2 {
 		t.Errorf("counters: %v", c)
 	}
 }

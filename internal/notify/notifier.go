@@ -18,9 +18,9 @@ import (
 	"weir/internal/gate"
 )
 
-// Bounds of announcing.
+// Bounds of posting.
 const (
-	maxQueue     = 512 // announcements that wait
+	maxQueue     = 512 // notifications that wait
 	maxFlying    = 4   // and that are on their way
 	attemptTime  = 10 * time.Second
 	firstBackoff = time.Second
@@ -29,13 +29,13 @@ const (
 	remembered   = 4096            // questions whose end was told
 )
 
-// Questions is where the announcer reads what it announces; the gate is one.
+// Questions is where the notifier reads what it posts; the gate is one.
 type Questions interface {
 	Question(id string) (gate.Question, error)
 	Pending() []gate.Question
 }
 
-// Options are what an Announcer needs.
+// Options are what an Notifier needs.
 type Options struct {
 	Form    string // JSON or Slack
 	URL     string // http or https; never logged
@@ -45,44 +45,44 @@ type Options struct {
 	Version string
 	Gate    Questions
 	Logger  logrus.FieldLogger
-	Tell    func(text string) // called when announcing begins to fail, and when it works again; it must not block for long
+	Tell    func(text string) // called when posting begins to fail, and when it works again; it must not block for long
 }
 
-// Announcer announces questions and their ends. It holds up nobody: what it cannot
+// Notifier posts questions and their ends. It holds up nobody: what it cannot
 // deliver it drops and counts.
-type Announcer struct {
+type Notifier struct {
 	o      Options
 	url    *url.URL
 	client *http.Client
 	sent   atomic.Uint64
 	failed atomic.Uint64 // attempts
-	lost   atomic.Uint64 // announcements that were given up
+	lost   atomic.Uint64 // notifications that were given up
 }
 
 // New checks o.
-func New(o Options) (*Announcer, error) {
+func New(o Options) (*Notifier, error) {
 	u, err := url.Parse(o.URL)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return nil, errors.New("announce: the URL is not an http or https URL") // it is not repeated: it may be a secret
+		return nil, errors.New("notify: the URL is not an http or https URL") // it is not repeated: it may be a secret
 	}
 	if o.Form != JSON && o.Form != Slack {
-		return nil, fmt.Errorf("announce: unknown form %q", o.Form)
+		return nil, fmt.Errorf("notify: unknown form %q", o.Form)
 	}
 	if o.Form == JSON && len(o.Key) < minKey {
-		return nil, fmt.Errorf("announce: the key has %d bytes: make one of at least %d", len(o.Key), minKey)
+		return nil, fmt.Errorf("notify: the key has %d bytes: make one of at least %d", len(o.Key), minKey)
 	}
 	t := &http.Transport{MaxIdleConnsPerHost: maxFlying, IdleConnTimeout: 30 * time.Second, ResponseHeaderTimeout: attemptTime, MaxResponseHeaderBytes: 16 << 10}
 	if o.Proxy != "" {
 		proxy, err := url.Parse(o.Proxy)
 		if err != nil {
-			return nil, errors.New("announce: the proxy is not a URL")
+			return nil, errors.New("notify: the proxy is not a URL")
 		}
 		t.Proxy = http.ProxyURL(proxy)
 	}
 	if o.Tell == nil {
 		o.Tell = func(string) {}
 	}
-	return &Announcer{o: o, url: u, client: &http.Client{
+	return &Notifier{o: o, url: u, client: &http.Client{
 		Transport:     t,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }, // a question goes nowhere else
 	}}, nil
@@ -91,12 +91,12 @@ func New(o Options) (*Announcer, error) {
 // minKey is the least length of a key, in bytes.
 const minKey = 16
 
-// Counters gives what was announced and what was not.
-func (a *Announcer) Counters() map[string]uint64 {
-	return map[string]uint64{"announced": a.sent.Load(), "announce_failed": a.failed.Load(), "lost_announcement": a.lost.Load()}
+// Counters gives what was posted and what was not.
+func (a *Notifier) Counters() map[string]uint64 {
+	return map[string]uint64{"notified": a.sent.Load(), "notify_failed": a.failed.Load(), "lost_notification": a.lost.Load()}
 }
 
-// job is one announcement on its way.
+// job is one notification on its way.
 type job struct {
 	id, kind string
 	at       time.Time // next attempt
@@ -122,14 +122,14 @@ type result struct {
 	fatal bool // trying again is of no use
 }
 
-// Run announces what events tell of until ctx ends or events is closed. Questions
-// that wait already are announced first.
-func (a *Announcer) Run(ctx context.Context, events <-chan event.Event) error {
+// Run posts what events tell of until ctx ends or events is closed. Questions
+// that wait already are posted first.
+func (a *Notifier) Run(ctx context.Context, events <-chan event.Event) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	over, err := lru.New[string, bool](remembered)
 	if err != nil {
-		return fmt.Errorf("announce: %w", err)
+		return fmt.Errorf("notify: %w", err)
 	}
 	s := &state{flying: map[string]bool{}, open: map[string]bool{}, over: over, done: make(chan result, maxFlying)}
 	timer := time.NewTimer(0)
@@ -154,8 +154,8 @@ func (a *Announcer) Run(ctx context.Context, events <-chan event.Event) error {
 }
 
 // see takes up what an event tells. Events carry ids only as far as this is
-// concerned: what is announced is read from the gate when it is sent.
-func (a *Announcer) see(s *state, e event.Event) {
+// concerned: what is posted is read from the gate when it is sent.
+func (a *Notifier) see(s *state, e event.Event) {
 	switch {
 	case e.Kind == event.Lost && e.Loss != nil && e.Loss.Stage == "queue":
 		a.catchUp(s)
@@ -168,13 +168,13 @@ func (a *Announcer) see(s *state, e event.Event) {
 }
 
 // waits says whether a question still takes an answer: a verdict may be that of one asker, who left (G15).
-func (a *Announcer) waits(id string) bool {
+func (a *Notifier) waits(id string) bool {
 	q, err := a.o.Gate.Question(id)
 	return err == nil && q.State == gate.StatePending
 }
 
 // catchUp compares what was seen with what is, after a start or a loss.
-func (a *Announcer) catchUp(s *state) {
+func (a *Notifier) catchUp(s *state) {
 	pending := map[string]bool{}
 	for _, q := range a.o.Gate.Pending() {
 		pending[q.ID] = true
@@ -187,7 +187,7 @@ func (a *Announcer) catchUp(s *state) {
 	}
 }
 
-func (a *Announcer) ask(s *state, id string) {
+func (a *Notifier) ask(s *state, id string) {
 	if s.open[id] || s.over.Contains(id) {
 		return
 	}
@@ -196,9 +196,9 @@ func (a *Announcer) ask(s *state, id string) {
 	}
 }
 
-// end announces the end of a question whose asking was announced. One that was
+// end posts the end of a question whose asking was posted. One that was
 // not yet told of is not told at all.
-func (a *Announcer) end(s *state, id string) {
+func (a *Notifier) end(s *state, id string) {
 	if s.over.Contains(id) {
 		return
 	}
@@ -217,7 +217,7 @@ func (a *Announcer) end(s *state, id string) {
 	a.push(s, job{id: id, kind: ended, at: now, until: now.Add(endedFor)})
 }
 
-func (a *Announcer) push(s *state, j job) bool {
+func (a *Notifier) push(s *state, j job) bool {
 	if len(s.queue) >= maxQueue {
 		a.lost.Add(1)
 		return false
@@ -237,8 +237,8 @@ func (s *state) next() time.Duration {
 	return max(wait, 0)
 }
 
-// start sends what is due, one announcement of a question at a time.
-func (a *Announcer) start(ctx context.Context, s *state) {
+// start sends what is due, one notification of a question at a time.
+func (a *Notifier) start(ctx context.Context, s *state) {
 	now := time.Now()
 	for i := 0; i < len(s.queue) && len(s.flying) < maxFlying; i++ {
 		j := s.queue[i]
@@ -252,7 +252,7 @@ func (a *Announcer) start(ctx context.Context, s *state) {
 	}
 }
 
-func (a *Announcer) finish(s *state, r result) {
+func (a *Notifier) finish(s *state, r result) {
 	delete(s.flying, r.job.id)
 	switch {
 	case r.gone:
@@ -261,14 +261,14 @@ func (a *Announcer) finish(s *state, r result) {
 		a.sent.Add(1)
 		if s.down {
 			s.down = false
-			a.o.Tell("announcing works again")
+			a.o.Tell("posting works again")
 		}
 		return
 	}
 	a.failed.Add(1)
 	if !s.down {
 		s.down = true
-		a.o.Tell(fmt.Sprintf("announcing a question fails, weir pending shows it: %v", r.err))
+		a.o.Tell(fmt.Sprintf("posting a question fails, weir pending shows it: %v", r.err))
 	}
 	j := r.job
 	wait := max(min(firstBackoff<<min(j.tries, 10), mostBackoff), r.after)
@@ -277,14 +277,14 @@ func (a *Announcer) finish(s *state, r result) {
 	j.at = time.Now().Add(wait)
 	if r.fatal || j.at.After(j.until) {
 		a.lost.Add(1)
-		a.o.Logger.WithError(r.err).WithField("question", j.id).Error("give up an announcement")
+		a.o.Logger.WithError(r.err).WithField("question", j.id).Error("give up a notification")
 		return
 	}
 	a.push(s, j)
 }
 
 // try makes one attempt.
-func (a *Announcer) try(ctx context.Context, j job) result {
+func (a *Notifier) try(ctx context.Context, j job) result {
 	q, err := a.o.Gate.Question(j.id)
 	if err != nil || j.kind == asked && q.State != gate.StatePending {
 		return result{job: j, gone: true}
@@ -304,7 +304,7 @@ func (a *Announcer) try(ctx context.Context, j job) result {
 }
 
 // post sends one body. Errors never hold the URL.
-func (a *Announcer) post(ctx context.Context, body []byte) result {
+func (a *Notifier) post(ctx context.Context, body []byte) result {
 	req := (&http.Request{Method: http.MethodPost, URL: a.url, Header: http.Header{}, Host: a.url.Host}).WithContext(ctx)
 	setBody(req, body)
 	req.Header.Set("Content-Type", "application/json")
@@ -312,7 +312,7 @@ func (a *Announcer) post(ctx context.Context, body []byte) result {
 	if a.o.Form == JSON {
 		now := fmt.Sprint(time.Now().Unix())
 		req.Header.Set(headerTime, now)
-		req.Header.Set(headerSign, "v1="+signature([]byte(a.o.Key), purposeAnnounce, now, body))
+		req.Header.Set(headerSign, "v1="+signature([]byte(a.o.Key), purposeNotify, now, body))
 	}
 	resp, err := a.client.Do(req)
 	if err != nil {

@@ -22,14 +22,14 @@ import (
 )
 
 const (
-	announceKey = "not-a-real-announce-key"
+	notifyKey   = "not-a-real-notify-key"
 	callbackKey = "not-a-real-callback-key"
 	callbackAt  = "127.0.0.1:8787"
 	callbackFor = "/run/weir-callback.sock"
 )
 
-// announced is what the receiver in the VM was posted.
-type announced struct {
+// posted is what the receiver in the VM was posted.
+type posted struct {
 	Type     string
 	Question struct{ ID, Command string }
 	Shown    struct{ Text, SHA256 string }
@@ -44,25 +44,25 @@ func hmacHex(key, text string) string {
 	return hex.EncodeToString(m.Sum(nil))
 }
 
-// listener takes announcements, and checks their signatures.
-func listener(t *testing.T) (url string, news chan announced) {
+// listener takes notifications, and checks their signatures.
+func listener(t *testing.T) (url string, news chan posted) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	news = make(chan announced, 100)
+	news = make(chan posted, 100)
 	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
 		if err != nil {
 			t.Error(err)
 		}
-		var a announced
+		var a posted
 		if err := json.Unmarshal(body, &a); err != nil {
 			t.Error(err)
 		}
 		at := r.Header.Get("Weir-Timestamp")
-		a.right = r.Header.Get("Weir-Signature") == "v1="+hmacHex(announceKey, "v1:announce:"+at+":"+string(body))
+		a.right = r.Header.Get("Weir-Signature") == "v1="+hmacHex(notifyKey, "v1:notify:"+at+":"+string(body))
 		news <- a
 	})}
 	done := make(chan struct{})
@@ -99,19 +99,19 @@ func call(t *testing.T, key, body string) (int, string) {
 	return resp.StatusCode, string(text)
 }
 
-func next(t *testing.T, news chan announced, kind, id string) announced {
+func next(t *testing.T, news chan posted, kind, id string) posted {
 	t.Helper()
 	for end := time.After(2 * rig.Late); ; {
 		select {
 		case a := <-news:
 			if !a.right {
-				t.Errorf("announced with a wrong signature: %+v", a)
+				t.Errorf("posted with a wrong signature: %+v", a)
 			}
 			if a.Type == kind && a.Question.ID == id {
 				return a
 			}
 		case <-end:
-			t.Fatalf("%s of %s was not announced", kind, id)
+			t.Fatalf("%s of %s was not posted", kind, id)
 		}
 	}
 }
@@ -120,16 +120,16 @@ func next(t *testing.T, news chan announced, kind, id string) announced {
 // held curl connects (G15, G17, B50).
 func TestAnnounced(t *testing.T) {
 	url, news := listener(t)
-	for name, key := range map[string]string{"/run/announce.key": announceKey, "/run/callback.key": callbackKey} {
+	for name, key := range map[string]string{"/run/notify.key": notifyKey, "/run/callback.key": callbackKey} {
 		if err := os.WriteFile(name, []byte(key+"\n"), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
 	f := &fixture{world: rig.NewOutside(t)}
 	f.sensor = rig.StartSensor(t, fmt.Sprintf(`
-announce:
+notify:
   url: %s
-  key_file: /run/announce.key
+  key_file: /run/notify.key
   callback:
     listen: %s
     key_file: /run/callback.key
@@ -146,7 +146,7 @@ announce:
 	q := to.asked(t)
 	a := next(t, news, "question.asked", q.ID)
 	if !strings.Contains(a.Question.Command, to.Text) || strings.Contains(a.Question.Command+a.Shown.Text, "s3cr3tvalue") {
-		t.Errorf("announced: %+v", a)
+		t.Errorf("posted: %+v", a)
 	}
 	approve := fmt.Sprintf(`{"id":%q,"answer":"approve","user":"alice","shown":%q,"why":"known"}`, q.ID, a.Shown.SHA256)
 
@@ -163,7 +163,7 @@ announce:
 	if r := s.Run(t, forged...); r.Exit != 7 {
 		t.Errorf("a tainted process reached the callback: %s", r)
 	}
-	if code, text := call(t, announceKey, approve); code != 401 {
+	if code, text := call(t, notifyKey, approve); code != 401 {
 		t.Errorf("another key: %d %s", code, text)
 	}
 	if code, text := call(t, callbackKey, strings.Replace(approve, "alice", "bob", 1)); code != 403 {
@@ -178,7 +178,7 @@ announce:
 	succeeded(t, p, "answer")
 	to.Arrived(t)
 	if a := next(t, news, "question.ended", q.ID); a.Answer == nil || a.Answer.Outcome != "approved" || a.Answer.By != "callback user alice" {
-		t.Errorf("announced: %+v", a)
+		t.Errorf("posted: %+v", a)
 	}
 	if code, text := call(t, callbackKey, strings.Replace(approve, "known", "again", 1)); code != 409 || !strings.Contains(text, "already answered") {
 		t.Errorf("a second answer: %d %s", code, text)
@@ -219,9 +219,9 @@ func (f *fixture) webhookDown(t *testing.T, s *rig.Session) {
 	f.sensor.Stop(t)
 	for _, url := range []string{"http://127.0.0.1:9/", "http://" + silent.Addr().String() + "/"} {
 		f.sensor.Configure(t, fmt.Sprintf(`
-announce:
+notify:
   url: %s
-  key_file: /run/announce.key
+  key_file: /run/notify.key
   callback:
     listen: %s
     key_file: /run/callback.key
