@@ -16,7 +16,7 @@ import (
 // withoutSecrets takes out of the text of an error each argument that may be a secret (F35): of weir vault all that is long enough to be one and is
 // neither a word of weir's own nor a path that leads somewhere, of other commands what looks like one.
 func withoutSecrets(cmd *cobra.Command, args []string, text string) string {
-	vault := false
+	vault := cmd.Name() == "help" && slices.Contains(args, "vault")
 	own := []string{}
 	for c := cmd; c != nil; c = c.Parent() {
 		vault = vault || c.Name() == "vault"
@@ -30,10 +30,13 @@ func withoutSecrets(cmd *cobra.Command, args []string, text string) string {
 	var secrets [][]byte
 	for _, arg := range args {
 		name, value, _ := strings.Cut(strings.TrimLeft(arg, "-"), "=")
+		parts := []string{arg}
 		if strings.HasPrefix(arg, "-") && cmd.Flags().Lookup(name) != nil {
-			arg = value
+			parts[0] = value
+		} else if strings.HasPrefix(arg, "-") {
+			parts = append(parts, name, value)
 		}
-		for _, part := range append(strings.Split(arg, ","), arg) {
+		for _, part := range append(strings.Split(parts[0], ","), parts...) {
 			if !vault && show.Text(part) == part || slices.Contains(own, part) {
 				continue
 			}
