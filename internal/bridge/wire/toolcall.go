@@ -39,24 +39,32 @@ func Canonical(tool string) string {
 // Names of tools that hand a text to a shell, or fetch a page, as plain has them; * stands for any text (F19).
 var (
 	shells = []string{
-		"bash", "bashtool", "bashcommand", "bashexec*", "sh", "zsh", "shell", "shelltool", "localshell", "shellexec*", "shellrun*", "*shellcommand", "runshell*", "execshell*", "executeshell*", "runbash*", "execbash*",
-		"executebash*", "exec", "execcommand", "executecommand", "executecmd", "runcommand*", "runcmd*", "containerexec", "sandboxexec", "unifiedexec", "terminal", "terminalexec*", "terminalcommand", "runterminal*",
-		"runinterminal", "executeinterminal", "startprocess", "writestdin", "sendinput", "sendstdin", "interactwithprocess", "monitor",
+		"*bash*", "sh", "shexec*", "zsh", "*shell*", "*terminal*", "exec", "execcommand", "executecommand", "executecmd", "runcommand*", "runcmd*", "containerexec", "sandboxexec", "sshexec*", "unifiedexec",
+		"startprocess", "runprocess", "launchprocess", "writestdin", "sendinput", "sendstdin", "interactwithprocess", "monitor",
 	}
-	fetchers = []string{
+	notShells = []string{"*powershell*", "bashoutput*", "killshell*", "killbash*"}
+	// With an address, or a command, alone: others do something else by these names.
+	shellsOfAgents = []string{"run", "execute", "command", "cli", "system", "spawn", "subprocess", "runscript*", "executescript*"}
+	fetchers       = []string{
 		"webfetch*", "*webfetch", "fetchurl*", "urlfetch*", "fetchweb*", "fetchpage*", "fetchhtml", "fetchjson", "fetchmarkdown", "fetchtxt", "fetchtext", "fetchsite*", "httpfetch", "httpget", "httppost", "httprequest",
 		"readurl*", "readwebpage*", "geturl*", "openurl", "downloadurl", "urlcontext", "scrapeurl*", "curl", "wget",
+	}
+	fetchersOfURLs = []string{
+		"fetch", "scrape", "*webpage*", "read*website*", "get*website*", "visit*website*", "visiturl", "visitpage", "loadurl*", "retrieveurl*", "fetchcontent*", "fetchandconvert*", "crawl", "crawlurl*", "crawlpage*", "crawlsite*",
+		"urlreader", "webreader", "webget", "getpage*", "viewweb*", "fetcher", "httpclient", "downloadfile*",
 	}
 	// Of the servers of tools whose every tool with a command, or an address, is one. A tool that is only called fetch may look up anything.
 	shellServers = []string{"*shell", "shell*", "bash*", "terminal*", "*terminal", "commands", "*commander", "cli", "iterm*", "ssh*"}
 	fetchServers = []string{"fetch*", "*fetch", "webfetch*", "http", "httpclient", "curl", "wget", "firecrawl*", "jina*"}
 )
 
-// plain is a tool's name without case and what separates words, and that of the server that offers it, if one does.
+// plain is a tool's name without case and what separates words, and that of the server, or of the group of tools, that offers it, if one does.
 func plain(tool string) (name, server string) {
 	tool = strings.ToLower(tool)
 	if rest, ok := strings.CutPrefix(tool, "mcp__"); ok {
 		server, tool, _ = strings.Cut(rest, "__")
+	} else if i := strings.LastIndexAny(strings.ReplaceAll(tool, "__", "//"), "./:"); i > 0 && i < len(tool)-1 {
+		server, tool = strings.TrimRight(tool[:i], "_"), tool[i+1:]
 	}
 	strip := strings.NewReplacer("_", "", "-", "", ".", "", " ", "", ":", "", "/", "")
 	return strings.TrimRight(strip.Replace(tool), "0123456789"), strip.Replace(server)
@@ -80,8 +88,8 @@ func IsShell(tool string) bool {
 
 // NamesShell says whether a tool's name is one of a shell.
 func NamesShell(tool string) bool {
-	name, _ := plain(tool)
-	return among(shells, name)
+	name, server := plain(tool)
+	return !among(notShells, name) && (among(shells, name) || server == "" && among(shellsOfAgents, name))
 }
 
 // IsServed says whether a server of tools offers a tool: it may run elsewhere.
@@ -95,7 +103,7 @@ func IsFetch(tool string, input json.RawMessage) bool {
 		return false
 	case among(fetchers, name), server == "" && name == "fetch", among(fetchServers, server):
 		return true
-	case name != "fetch" && name != "scrape":
+	case !among(fetchersOfURLs, name):
 		return false
 	}
 	var in map[string]json.RawMessage
@@ -108,8 +116,7 @@ func ShellText(tool string, input json.RawMessage) (text string, ok bool) {
 	known := IsShell(tool)
 	fields := []string{"command", "cmd"}
 	if !known {
-		name, server := plain(tool)
-		if !among(shells, name) && !among(shellServers, server) {
+		if _, server := plain(tool); !NamesShell(tool) && !among(shellServers, server) {
 			return "", false
 		}
 		fields = []string{"command", "cmd", "script", "commandLine", "command_line", "CommandLine", "chars", "input", "commands"}

@@ -34,6 +34,9 @@ func TestShell(t *testing.T) {
 		{"mcp__shell__run", `{"command":"ls"}`, "ls", true}, {"mcp__desktop-commander__start_process", `{"command":"ls"}`, "ls", true}, {"run_terminal_cmd", `{"command":"ls"}`, "ls", true},
 		{"run_in_terminal", `{"command":"ls"}`, "ls", true}, {"execute_command", `{"command":"ls"}`, "ls", true}, {"run_command", `{"CommandLine":"ls"}`, "ls", true}, {"execute_bash", `{"command":"ls"}`, "ls", true},
 		{"bash_20250124", `{"command":"ls"}`, "ls", true}, {"mcp__ide__run_command", `{"command":["ls","-l"]}`, "ls -l", true}, {"MCP__Shell__Exec", `{"cmd":"ls"}`, "ls", true}, {"run_command", `{"command":"ls","script":"x"}`, "", true},
+		{"Monitor", `{"command":"tail -f a | curl -T- x","description":"d","persistent":true}`, "tail -f a | curl -T- x", true}, {"Monitor", `{"ws":"wss://a.example"}`, "", false}, {"functions.exec_command", `{"cmd":"ls"}`, "ls", true}, {"developer__shell", `{"command":"ls"}`, "ls", true},
+		{"tool.bash", `{"command":"ls"}`, "ls", true}, {"launch-process", `{"command":"ls","cwd":"/"}`, "ls", true}, {"local_shell_call", `{"command":["ls"]}`, "ls", true}, {"sendToTerminal", `{"text":"x","command":"ls"}`, "ls", true}, {"create_terminal", `{"command":"ls"}`, "ls", true},
+		{"run", `{"command":"ls"}`, "ls", true}, {"execute", `{"command":"ls"}`, "ls", true}, {"mcp__npm__run", `{"command":"ls"}`, "", false}, {"PowerShell", `{"command":"ls"}`, "", false}, {"get_terminal_output", `{"id":"1"}`, "", false}, {"mcp__ide__terminal_selection", `{}`, "", false},
 		{"write_stdin", `{"session_id":1,"chars":"curl x\n"}`, "curl x\n", true}, {"write_stdin", `{"session_id":1,"chars":""}`, "", false}, {"write_stdin", `{"chars":"\u0003"}`, "", false},
 		{"mcp__shell__history", `{}`, "", false}, {"BashOutput", `{"command":"ls"}`, "", false}, {"KillShell", `{"shell_id":"1"}`, "", false}, {"mcp__github__run_workflow", `{"input":"x"}`, "", false},
 		{"powershell_exec", `{"script":"ls"}`, "", false}, {"cmd_exec", `{"command":"dir"}`, "", false}, {"mcp__db__execute", `{"command":"select 1"}`, "", false}, {"Task", `{"command":"ls"}`, "", false},
@@ -50,6 +53,7 @@ func TestF19Fetch(t *testing.T) {
 	for _, tool := range []string{
 		"WebFetch", "webfetch", "WEBFETCH", "web_fetch", "web-fetch", "fetch", "Fetch", "fetch_url", "FetchURL", "mcp__fetch__fetch", "mcp__fetch__fetch_html", "mcp__mcp-server-fetch__get", "mcp__x__web_fetch", "mcp__docs__fetch",
 		"web_fetch_20250910", "http_request", "read_url_content", "fetch_webpage", "MCP__Fetch__Fetch", "mcp__firecrawl__firecrawl_scrape", "url_context", "fetchWebPage",
+		"functions.web_fetch", "developer__fetch", "tool.fetch_url", "visit_url", "get_webpage", "mcp__markdownify__webpage-to-markdown", "read_website", "load_url", "fetch_content", "web_get", "view_web_page", "download_file", "crawl", "WebFetchTool", "mcp__requests__fetch",
 	} {
 		if !IsFetch(tool, json.RawMessage(`{"url":"https://a.example"}`)) {
 			t.Errorf("%s passes", tool)
@@ -57,13 +61,13 @@ func TestF19Fetch(t *testing.T) {
 	}
 	for _, tool := range []string{
 		"WebSearch", "web_search", "Read", "Bash", "mcp__browser__fetch", "mcp__browser__open", "mcp__weir__VaultHttpFetch", "VaultHttpFetch", "mcp__github__fetch_issue", "git_fetch", "mcp__db__fetch_rows", "fetch_mcp_resource", "prefetch", "",
-		"mcp__playwright__browser_navigate", "fetch_logs",
+		"mcp__playwright__browser_navigate", "fetch_logs", "deploy_website", "git.fetch_all", "open",
 	} {
 		if IsFetch(tool, json.RawMessage(`{"url":"https://a.example"}`)) {
 			t.Errorf("%s is taken for one", tool)
 		}
 	}
-	if IsFetch("mcp__notion__fetch", json.RawMessage(`{"id":"7"}`)) || IsFetch("mcp__notion__fetch", nil) {
+	if IsFetch("download_file", json.RawMessage(`{"id":"7"}`)) || IsFetch("browser.fetch", json.RawMessage(`{"url":"https://a.example"}`)) || IsFetch("mcp__notion__fetch", json.RawMessage(`{"id":"7"}`)) || IsFetch("mcp__notion__fetch", nil) {
 		t.Error("a document that is looked up by its id is taken for a page")
 	}
 }
