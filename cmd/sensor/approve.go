@@ -22,7 +22,7 @@ import (
 func (s *system) approveCommand() *cobra.Command {
 	return s.answerCommand(true, &cobra.Command{
 		Use:   "approve ID... | --all",
-		Short: "let commands reach what they ask for, each once; or calls of tools be made",
+		Short: "let a command reach its destination once, or a tool call be made",
 		Example: `  sudo weir approve abc234
   sudo weir approve abc234 def567 --reason "the build's mirror"
   sudo weir approve --all`,
@@ -45,8 +45,8 @@ func (s *system) answerCommand(allow bool, cmd *cobra.Command) *cobra.Command {
 	if allow {
 		a.verb = "approve"
 		cmd.Flags().IntVar(&a.scope, "scope", 1, "who is let out, by the `number` that the question gives: 1 is the process that asked")
-		cmd.Flags().StringVar(&a.lasts, "for", "", "`session` or key: of a call of VaultHttpFetch or LocalMemoryRecall, let also others be made, as the question lists them")
-		cmd.Flags().BoolVar(&a.narrow, "narrow", false, "with --for: only others with the same method and path")
+		cmd.Flags().StringVar(&a.lasts, "for", "", "`session` or key: also approve later calls of VaultHttpFetch or LocalMemoryRecall, as the question lists them")
+		cmd.Flags().BoolVar(&a.narrow, "narrow", false, "with --for: only calls with the same method and path")
 	}
 	cmd.Flags().StringVar(&a.why, "why", "", "`reason`, for the log")
 	cmd.Flags().StringVar(&a.why, "reason", "", "the same as --why")

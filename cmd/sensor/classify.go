@@ -22,7 +22,7 @@ func (s *system) classifyCommand() *cobra.Command {
 	var jsonl bool
 	cmd := &cobra.Command{
 		Use:   "classify --jsonl",
-		Short: "tell of each command on standard input whether it is local, network or grey",
+		Short: "judge each command on standard input: local, network or grey",
 		Long: `Each line of standard input is {"id":any,"command":"…"} for a shell text, or
 {"id":any,"argv":["…"],"env":["NAME=…"]} for an observed command line, with "file" and "truncated" when they are known.
 For each, in order, a line {"id":…,"class":"local"|"network"|"grey","reasons":[{"rule","offset","length","text"}]} is written.

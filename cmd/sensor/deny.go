@@ -5,6 +5,6 @@ import "github.com/spf13/cobra"
 func (s *system) denyCommand() *cobra.Command {
 	return s.answerCommand(false, &cobra.Command{
 		Use:   "deny ID... | --all",
-		Short: "refuse questions: their commands get EPERM",
+		Short: "deny a command what it asks for: it gets EPERM",
 	})
 }

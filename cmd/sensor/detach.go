@@ -22,8 +22,8 @@ func (s *system) detachCommand() *cobra.Command {
 	var force bool
 	cmd := &cobra.Command{
 		Use:   "detach",
-		Short: "take everything out of the kernel: nothing is denied any more",
-		Long: `Removes what a stopped sensor left in force. It refuses while a tainted container has live processes, since their egress
+		Short: "remove everything from the kernel: nothing is denied any more",
+		Long: `Removes what a stopped sensor left in force. It refuses while a tainted container has live processes, because their egress
 would be open from then on; --force does it all the same. Taint is kept on disk, and comes back with the next weir run.`,
 		Args: args(0, 0, ""),
 		RunE: func(*cobra.Command, []string) error {
@@ -50,7 +50,7 @@ would be open from then on; --force does it all the same. Taint is kept on disk,
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&state, "state", wire.State, "`directory` of what outlives a reboot")
+	f.StringVar(&state, "state", wire.State, "`directory` for what outlives a reboot")
 	f.StringVar(&pins, "pins", wire.Pins, "`directory` on a bpf file system")
 	f.BoolVar(&force, "force", false, "also when a tainted container is live: its egress is open then")
 	return cmd

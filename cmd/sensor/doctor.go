@@ -49,7 +49,7 @@ func (s *system) doctorCommand() *cobra.Command {
 			return nil
 		},
 	}
-	cmd.Flags().BoolVar(&load, "load", false, "load and attach everything for a moment, and try it on a process of its own")
+	cmd.Flags().BoolVar(&load, "load", false, "load and attach everything for some seconds, and try it on a test process")
 	cmd.Flags().StringVar(&pins, "pins", wire.Pins, "`directory` on a bpf file system")
 	return cmd
 }

@@ -22,7 +22,7 @@ func (s *system) eventsCommand() *cobra.Command {
 	var follow bool
 	cmd := &cobra.Command{
 		Use:   "events",
-		Short: "show what happened, or with -f what happens",
+		Short: "show the event log, or with -f events as they happen",
 		Args:  args(0, 0, ""),
 		Example: `  weir events -f
   weir events --kind hold,verdict --since 10m
@@ -46,11 +46,11 @@ func (s *system) eventsCommand() *cobra.Command {
 	}
 	f := cmd.Flags()
 	f.BoolVarP(&follow, "follow", "f", false, "show events as they come")
-	f.StringSliceVar(&kinds, "kind", nil, "only these `kinds`, with commas between")
+	f.StringSliceVar(&kinds, "kind", nil, "only these `kinds`, separated by commas")
 	f.StringVar(&filter.Container, "container", "", "only this `container`: id, name or cgroup")
-	f.StringVar(&since, "since", "", "only from this `time` on: 10m, or 2026-01-31T12:00:00Z")
+	f.StringVar(&since, "since", "", "only since this `time`: 10m (ago), or 2026-01-31T12:00:00Z")
 	f.StringVar(&filter.Text, "text", "", "only events that contain this `text`")
-	f.StringVar(&file, "file", "", "read this log `file`, and ask no sensor")
+	f.StringVar(&file, "file", "", "read this log `file` instead of asking the sensor")
 	completeFlag(cmd, "kind", event.Kinds())
 	return cmd
 }

@@ -19,9 +19,10 @@ func (s *system) explainCommand() *cobra.Command {
 	var table bool
 	cmd := &cobra.Command{
 		Use:   "explain COMMAND | --table",
-		Short: "tell how a command is seen, part by part: local, network or grey",
+		Short: "show how a command is judged, part by part: local, network or grey",
 		Long: `COMMAND is a shell text, as one argument. With more arguments, they are the words of an observed command line.
-It is judged as if it ran in the directory that this command runs in, on this machine. Nothing is run. --table prints the table that every verdict is made by, and what follows when something fails.`,
+It is judged as if it ran in the directory that this command runs in, on this machine. Nothing is run. --table prints the table
+by which every verdict is made, and what happens when something fails.`,
 		Example: `  weir explain 'grep -r main . | head; curl example.com'
   weir explain -- find . -name '*.go' -delete
   weir explain --table`,

@@ -36,9 +36,9 @@ func (s *system) guardCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "guard [flags] -- CMD [ARG…]",
 		Short: "run one command in a guarded cgroup of its own",
-		Long: `Runs CMD in a guarded cgroup of its own: all that it starts stays in it, and once it is tainted the kernel denies its egress.
-With --cgroup no command is run: a cgroup that is there already is one container from now on, with all below it, until it is removed.
-If no sensor runs, one is started for as long as CMD does; its events go to ` + runner.Events + `.
+		Long: `Runs CMD in a guarded cgroup of its own. Everything that it starts stays in it, and once it is tainted the kernel denies its egress.
+With --cgroup it runs no command: an existing cgroup, with everything below it, becomes one container until it is removed.
+If no sensor runs, weir guard starts one for as long as CMD runs; its events go to ` + runner.Events + `.
 Under sudo, CMD runs as the user who called sudo. The exit status is CMD's; 127: CMD was not found, 126: it cannot be run.`,
 		Example: `  sudo weir guard -- bash
   sudo weir guard --taint secret --name review -- claude
@@ -87,14 +87,14 @@ Under sudo, CMD runs as the user who called sudo. The exit status is CMD's; 127:
 	}
 	f := cmd.Flags()
 	f.SetInterspersed(false) // CMD's flags are CMD's
-	f.StringSliceVar(&o.taint, "taint", nil, "`bits` that it starts with: corruption,secret")
+	f.StringSliceVar(&o.taint, "taint", nil, "`bits` that the session starts with: corruption,secret")
 	f.StringVar(&o.policy, "policy", "", "policy `file` of this session")
-	f.StringVar(&o.name, "name", "", "`name` for people")
+	f.StringVar(&o.name, "name", "", "`name` to show people")
 	f.StringVar(&o.user, "user", "", "run CMD as this `user` (default: who called sudo)")
 	f.StringVar(&o.preset, "preset", "", "policy, protected files and hook for an `agent`: "+presetNames)
-	f.StringVar(&o.cgroup, "cgroup", "", "guard a `cgroup` that is there: its path, or the name of a systemd slice, scope or service")
+	f.StringVar(&o.cgroup, "cgroup", "", "guard an existing `cgroup`: its path, or the name of a systemd slice, scope or service")
 	f.BoolVar(&o.tell, "explain", false, "say what --preset denies and what remains possible, and run nothing")
-	f.BoolVarP(&o.quiet, "quiet", "q", false, "say nothing but errors")
+	f.BoolVarP(&o.quiet, "quiet", "q", false, "print errors only")
 	f.BoolVar(&o.silent, "no-notices", false, "write no line to the terminal when CMD waits for an answer")
 	completeFlag(cmd, "taint", taintBits())
 	completeFlag(cmd, "preset", strings.Split(presetNames, ", "))

@@ -30,8 +30,8 @@ func (s *system) healthCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "health",
 		Short: "ask the sensor whether it enforces; for probes",
-		Long: `Asks the socket of metrics (all but metrics.listen: off) whether the sensor enforces, and says why it does not. With --live, whether it is alive.
-The exit code is 0 or 1.`,
+		Long: `Asks the metrics' socket whether the sensor enforces, and prints why it does not; with --live, whether it is alive. The exit code is 0 or 1.
+It needs metrics.listen in the policy to be anything but off.`,
 		Args: args(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			path, want := "/readyz", "enforces"

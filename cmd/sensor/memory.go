@@ -106,10 +106,10 @@ func (s *system) memoryImport(open func() *memory.Memory) *cobra.Command {
 			})
 		},
 	}
-	cmd.Flags().StringVar(&key, "key", "", "`name` of the entry, where the file's will not do")
-	cmd.Flags().BoolVar(&replace, "replace", false, "put the new text in the place of an entry that is there")
-	cmd.Flags().BoolVar(&to.Secret, "secret", false, "the store holds what must not leave: who recalls it becomes tainted secret")
-	cmd.Flags().BoolVar(&to.Foreign, "foreign", false, "others write what the store holds: who recalls it becomes tainted corruption")
+	cmd.Flags().StringVar(&key, "key", "", "`name` of the entry, instead of the file's")
+	cmd.Flags().BoolVar(&replace, "replace", false, "replace an existing entry")
+	cmd.Flags().BoolVar(&to.Secret, "secret", false, "the store holds secrets: recalling one taints a container secret")
+	cmd.Flags().BoolVar(&to.Foreign, "foreign", false, "others wrote what the store holds: recalling it taints a container corruption")
 	return cmd
 }
 
@@ -244,7 +244,7 @@ func (s *system) memoryList(open func() *memory.Memory) *cobra.Command {
 func (s *system) memoryShow(open func() *memory.Memory) *cobra.Command {
 	return &cobra.Command{
 		Use:   "show STORE KEY",
-		Short: "print an entry, with what does not print made visible",
+		Short: "print an entry, with invisible characters made visible",
 		Args:  args(2, 2, "a store and a key"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			text, err := open().Text(args[0], args[1])

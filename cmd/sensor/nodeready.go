@@ -17,10 +17,10 @@ func (s *system) nodeReadyCommand() *cobra.Command {
 	var o runner.NodeOptions
 	cmd := &cobra.Command{
 		Use:   "node-ready",
-		Short: "keep a Kubernetes node's taint true to its sensor",
-		Long: `Takes a taint away from the Kubernetes node while the sensor's container in this pod is ready, which means that it enforces,
-and puts it there while it is not. It needs a service account that may get and patch nodes, and get pods; and no other right.
-NODE_NAME, POD_NAME and POD_NAMESPACE say where it is.`,
+		Short: "remove a Kubernetes node's taint while its sensor is ready",
+		Long: `Removes a taint from the Kubernetes node while the sensor's container in this pod is ready, that is, enforces, and sets it while
+it is not. It needs a service account that may get and patch nodes and get pods, and no other right. NODE_NAME, POD_NAME and
+POD_NAMESPACE must name them.`,
 		Args: args(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			getenv := func(name string) string { return runner.Getenv(s.environ, name) }

@@ -59,8 +59,8 @@ func (s *system) pendingCommand() *cobra.Command {
 			})
 		},
 	}
-	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on: in a terminal with keys that answer, else as lines")
-	cmd.Flags().BoolVar(&ended, "ended", false, "those that ended, newest first: who answered, from where, when, why, upon which text")
+	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "follow the questions: in a terminal with keys that answer, otherwise as lines")
+	cmd.Flags().BoolVar(&ended, "ended", false, "questions that ended, newest first: who answered, from where, when, why, and which text was shown")
 	cmd.Flags().IntVar(&most, "most", 20, "with --ended, at most this `number`")
 	return cmd
 }

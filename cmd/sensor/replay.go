@@ -21,9 +21,9 @@ func (s *system) replayCommand() *cobra.Command {
 	var file string
 	cmd := &cobra.Command{
 		Use:   "replay EVENTS --policy NEW",
-		Short: "decide recorded events again under another policy, and tell what would change",
-		Long: `EVENTS is an event log, with the files that rotation put aside beside it. Nobody is asked and nothing is changed: a model that the
-policy names is not contacted, and what it would be asked comes out as "model". A line that is no event is told, and the exit code is 1 then.`,
+		Short: "decide recorded events again under another policy, and show what would change",
+		Long: `EVENTS is an event log, with its rotated files beside it. Nobody is asked and nothing changes: a model that the policy names is not
+contacted, and "model" stands for its answer. A line that is no event is reported, and the exit code is 1.`,
 		Args: args(1, 1, "an event log"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if file == "" {

@@ -26,7 +26,7 @@ type daemonFlags struct {
 
 func (d *daemonFlags) add(f *pflag.FlagSet) {
 	f.StringVar(&d.policy, "policy", "", "policy `file`; none: enforce, ask a person, open nothing")
-	f.StringVar(&d.state, "state", wire.State, "`directory` of what outlives a reboot")
+	f.StringVar(&d.state, "state", wire.State, "`directory` for what outlives a reboot")
 	f.StringVar(&d.pins, "pins", wire.Pins, "`directory` on a bpf file system")
 	f.StringVar(&d.rules, "guard-rules", wire.Rules, "`file` of the operator's own rules for the guard of tool calls; it need not be there")
 	f.StringVar(&d.server, "server", "", "`host` that updates of agents may come from besides GitHub")
@@ -69,9 +69,9 @@ func (s *system) runCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "run",
 		Short: "run the sensor",
-		Long: `Runs the sensor until SIGTERM or SIGINT; the policy is loaded again when its file changes, or on SIGHUP. It is two
-processes: the sensor, and its parent that wakes held commands when the sensor dies. What is in force in the kernel stays in
-force afterwards.`,
+		Long: `Runs the sensor until SIGTERM or SIGINT. It loads the policy again when the file changes, or on SIGHUP. It is two
+processes: the sensor, and its parent, which wakes held commands when the sensor dies. Afterwards the kernel goes on
+enforcing.`,
 		Example: "  sudo weir run --policy /etc/weir/policy.yaml",
 		Args:    args(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -107,8 +107,8 @@ func (s *system) watchCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "watch",
 		Short: "wake held commands when the sensor is dead",
-		Long: `Does alone what the parent process of the sensor does: when the sensor has not been heard for 3 seconds, wakes the commands that
-it holds, which are refused then. For a service manager that ends both processes of weir run together: its own unit outlives them.
+		Long: `Does what the sensor's parent process does: when the sensor has been silent for 3 seconds, it wakes the commands that the sensor
+held, and they are refused. A service manager may end both processes of weir run together; this one, in a unit of its own, outlives them.
 SIGTERM ends it.`,
 		Example: "  systemctl status weir-watch",
 		Args:    args(0, 0, ""),

@@ -13,8 +13,8 @@ func (s *system) untaintCommand() *cobra.Command {
 	var why, at string
 	cmd := &cobra.Command{
 		Use:     "untaint CONTAINER|--cgroup CGROUP BIT… --why REASON",
-		Short:   "clear taint bits; who and why is logged",
-		Long:    "Clears taint bits. Do it when the container was rebuilt clean: what it has read is otherwise still in it.\n" + containerHelp,
+		Short:   "clear taint bits; the log keeps who did it and why",
+		Long:    "Clears taint bits. Do it after the container was rebuilt clean; otherwise it still holds what it has read.\n" + containerHelp,
 		Example: `  weir untaint web-1 corruption --why "rebuilt for a new session"`,
 		Args:    containerArgs(&at),
 		RunE: func(cmd *cobra.Command, args []string) error {
