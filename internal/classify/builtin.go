@@ -14,12 +14,6 @@ func (j *judge) special(name string, words []commands.Word, at commands.Word) bo
 	switch name {
 	case "cd", "pushd", "popd":
 		j.chdir(name, args, at)
-	case "read":
-		j.readNames(args, at, "ersp:d:n:N:t:u:a:", "ei")
-		return true
-	case "mapfile", "readarray":
-		j.readNames(args, at, "td:n:O:s:u:", "Cc")
-		return true
 	case "printf":
 		j.printf(args, at)
 		return true
@@ -34,8 +28,6 @@ func (j *judge) special(name string, words []commands.Word, at commands.Word) bo
 	case "eval":
 		j.eval(args, at)
 		return true
-	case "exec":
-		return j.exec(args, at)
 	case "command":
 		return j.commandBuiltin(args, at)
 	case "builtin":
@@ -43,8 +35,6 @@ func (j *judge) special(name string, words []commands.Word, at commands.Word) bo
 		return true
 	case "trap":
 		j.trap(args)
-	case "getopts":
-		j.getopts(args, at)
 	default:
 		return false
 	}
@@ -92,59 +82,6 @@ func (j *judge) setName(w commands.Word) {
 		j.touch(w.Text, false)
 		j.Shell.Set(w.Text, value{})
 	}
-}
-
-// readNames judges read and mapfile: all operands are names.
-func (j *judge) readNames(args []commands.Word, at commands.Word, accepted, refusedSet string) {
-	for i := 0; i < len(args); i++ {
-		w := args[i]
-		if w.Is("--") {
-			args = args[i+1:]
-			i = -1
-			accepted = ""
-			continue
-		}
-		if !w.MayBeOption() || w.Is("-") {
-			j.setName(w)
-			continue
-		}
-		if len(w.Text) < 2 || accepted == "" {
-			j.FindWord(w, commands.Grey, "word-unknown", "may become an option that is not known")
-			continue
-		}
-		for k := 1; k < len(w.Text); k++ {
-			ch := w.Text[k]
-			a := commands.ShortArity(accepted, ch)
-			if a == commands.Refused || strings.IndexByte(refusedSet, ch) >= 0 {
-				j.FindWord(w, commands.Grey, "option-unknown", "this option is not known to be harmless")
-				break
-			}
-			if a == commands.Flag {
-				if k == len(w.Text)-1 && !w.Fixed {
-					j.FindWord(w, commands.Grey, "word-unknown", "may become an option that is not known")
-				}
-				continue
-			}
-			v := w.At(k + 1)
-			if v.Text == "" {
-				if !w.Fixed || i+1 >= len(args) {
-					j.FindWord(w, commands.Grey, "word-unknown", "the value of an option is not known")
-					break
-				}
-				i++
-				v = args[i]
-			}
-			if v.Many() {
-				j.FindWord(v, commands.Grey, "word-unknown", "may become more words than one")
-			}
-			if ch == 'a' {
-				j.setName(v)
-				j.Shell.Set(v.Text, value{Kind: Indexed})
-			}
-			break
-		}
-	}
-	j.FindWord(at, commands.Local, "local", "a builtin of the shell")
 }
 
 // printf is harmless but for -v, which evaluates a subscript in a name.
@@ -276,30 +213,6 @@ func (j *judge) eval(args []commands.Word, at commands.Word) {
 	j.inner(w, false, nil)
 }
 
-func (j *judge) exec(args []commands.Word, at commands.Word) bool {
-	for len(args) > 0 && args[0].Fixed && strings.HasPrefix(args[0].Text, "-") {
-		switch args[0].Text {
-		case "-c", "-l", "-cl":
-			args = args[1:]
-			continue
-		case "--":
-			args = args[1:]
-		case "-a":
-			if len(args) > 1 && !args[1].Many() {
-				args = args[2:]
-				continue
-			}
-			fallthrough
-		default:
-			j.FindWord(args[0], commands.Grey, "option-unknown", "this option is not known to be harmless")
-			return true
-		}
-		break
-	}
-	j.forward(args, at, program)
-	return true
-}
-
 func (j *judge) commandBuiltin(args []commands.Word, at commands.Word) bool {
 	for len(args) > 0 && args[0].Fixed && strings.HasPrefix(args[0].Text, "-") {
 		o := args[0].Text
@@ -344,12 +257,4 @@ func (j *judge) trap(args []commands.Word) {
 	j.Piped = false
 	j.inner(args[0], false, nil)
 	j.Shell, j.Piped = shell, piped
-}
-
-func (j *judge) getopts(args []commands.Word, at commands.Word) {
-	if len(args) < 2 || args[0].Many() {
-		j.FindWord(at, commands.Grey, "word-unknown", "the name of a variable is not literal")
-		return
-	}
-	j.setName(args[1])
 }

@@ -112,7 +112,7 @@ func (j *judge) take() *commands.Call {
 	*c = commands.Call{
 		Piped:   j.Piped,
 		Options: c.Options[:0], Operands: c.Operands[:0], Globals: c.Globals[:0], Found: c.Found[:0], Runs: c.Runs[:0], Texts: c.Texts[:0],
-		Sets: c.Sets[:0], Reads: c.Reads[:0], Writes: c.Writes[:0], Hosts: c.Hosts[:0], Listens: c.Listens[:0],
+		Sets: c.Sets[:0], Reads: c.Reads[:0], Writes: c.Writes[:0], Hosts: c.Hosts[:0], Listens: c.Listens[:0], Names: c.Names[:0],
 	}
 	return c
 }
@@ -221,6 +221,12 @@ func (j *judge) settle(c *commands.Call, class commands.Class, at commands.Word)
 		} else if len(c.Found) == 0 {
 			j.FindWord(at, commands.Local, "local", why)
 		}
+	}
+	for _, w := range c.Names {
+		j.setName(w)
+	}
+	if array, ok := c.Option("-a"); ok && len(c.Names) > 0 { // read -a
+		j.Shell.Set(array.Value.Text, value{Kind: Indexed})
 	}
 	for _, s := range c.Sets {
 		if class == commands.Network {

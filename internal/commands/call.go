@@ -24,6 +24,7 @@ type Call struct {
 	Writes    []Word
 	Hosts     []Word
 	Listens   []Word // addresses or ports
+	Names     []Word // of variables that are set
 	Flags     Flags
 	// Git is why git may run a program here, where its settings name one; empty if no setting can.
 	Git string

@@ -9,7 +9,7 @@ const (
 	Write              // a file or directory that is made, changed or removed; the engine judges the path
 	Code               // a text in a language that Command.Language checks; grey unless it is fixed and accepted
 	Host               // a host name, address or URL
-	Name               // the name of a shell variable: grey unless it is a plain, harmless name (builtins only)
+	Name               // the name of a variable that is set (builtins only); the engine judges it
 	Ignore             // as Data, and not worth a fact
 )
 

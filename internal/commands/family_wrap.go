@@ -16,8 +16,9 @@ var wrapCommands = []*Command{
 		Why: "runs any command, in a language that is not read here", Example: "zsh -c ls",
 	},
 	{
-		Names: "env", Class: Local, Raw: true, Check: checkEnv,
-		Why: "prints the environment, or runs a command with variables", Example: "env LC_ALL=C sort go.mod",
+		Names: "env", Class: Local, Stop: true, Exact: true, Check: checkEnv, Short: "i0vu:C:", Long: "ignore-environment null debug unset= chdir= help version",
+		Refuse: []Refusal{{Options: "-S --split-string=", Why: "splits a text into a command"}},
+		Why:    "prints the environment, or runs a command with variables", Example: "env LC_ALL=C sort go.mod",
 	},
 	{
 		Names: "nice", Class: Local, Wraps: true, Bare: true, Short: "n:", Long: "adjustment= help version", Number: true,
@@ -59,7 +60,7 @@ var wrapCommands = []*Command{
 		Why: "runs a command on some processors", Example: "taskset -c 0 ls",
 	},
 	{
-		Names: "sudo doas", Raw: true, Check: checkSudo,
+		Names: "sudo doas", Stop: true, Check: checkSudo, Short: "a:AbBC:c:D:eEg:h:HiklnNp:PR:r:sST:t:U:u:vVK", Long: "user= group= non-interactive version preserve-env=?",
 		Why: "runs a command as another user, which is judged as well; asks for the host's own name, runs plugins and may send mail", Example: "sudo -n ls /root",
 	},
 	{
@@ -139,56 +140,21 @@ func quietOption(name string) bool {
 	return false
 }
 
-// checkEnv reads env [OPTION] [NAME=VALUE] [COMMAND].
+// checkEnv finds the command of env [NAME=VALUE] COMMAND.
 func checkEnv(c *Call) {
-	words := c.Words
-	lost := false // PATH: what a name then means depends on who looks for it
-	for len(words) > 0 {
-		w := words[0]
-		switch {
-		case !w.Fixed:
-			if name, _, ok := strings.Cut(w.Text, "="); ok && name != "" && name[0] != '-' && !w.Many() {
-				c.Grey(w, "env", "sets a variable to a value that is not known")
-			} else {
-				c.Grey(w, "word-unknown", "the command that it runs is not known")
-			}
-			return
-		case w.Text == "-" || w.Text == "-i" || w.Text == "--ignore-environment" || w.Text == "-0" || w.Text == "--null" ||
-			w.Text == "-v" || w.Text == "--debug" || w.Text == "-iv" || w.Text == "-i0":
-			lost = lost || w.Text == "-" || w.Text == "--ignore-environment" || strings.HasPrefix(w.Text, "-i")
-			words = words[1:]
-			continue
-		case w.Text == "--help" || w.Text == "--version":
-			return
-		case w.Text == "-u" || w.Text == "--unset":
-			if len(words) < 2 || words[1].Many() {
-				c.Grey(w, "word-unknown", "the name of a variable is not known")
-				return
-			}
-			lost = lost || !words[1].Fixed || words[1].Text == "PATH"
-			words = words[2:]
-			continue
-		case w.Text == "-C" || w.Text == "--chdir":
-			if len(words) < 2 || words[1].Many() {
-				c.Grey(w, "word-unknown", "the directory is not known")
-				return
-			}
-			c.Elsewhere, words = true, words[2:]
-			continue
-		case strings.HasPrefix(w.Text, "--chdir="):
-			c.Elsewhere, words = true, words[1:]
-			continue
-		case strings.HasPrefix(w.Text, "--unset=") || strings.HasPrefix(w.Text, "-u"):
-			lost = lost || strings.HasSuffix(w.Text, "PATH")
-			words = words[1:]
-			continue
-		case w.Text == "--":
-			words = words[1:]
-		case w.Text[0:min(1, len(w.Text))] == "-":
-			c.Grey(w, "option-unknown", "this option is not known to be harmless: -S splits a text into a command")
-			return
+	words := c.Operands
+	// Without PATH it depends on who looks for a name what it means.
+	_, lost := c.Option("-i", "--ignore-environment")
+	if len(words) > 0 && words[0].Is("-") {
+		words, lost = words[1:], true
+	}
+	for _, o := range c.Options {
+		switch o.Name {
+		case "-u", "--unset":
+			lost = lost || !o.Value.Fixed || o.Value.Text == "PATH"
+		case "-C", "--chdir":
+			c.Elsewhere = true
 		}
-		break
 	}
 	words = variables(c, words)
 	if len(words) == 0 {
@@ -217,41 +183,10 @@ func variables(c *Call, words []Word) []Word {
 	return words
 }
 
-// checkSudo reads sudo [OPTION] [NAME=VALUE] COMMAND.
+// checkSudo finds the command of sudo [NAME=VALUE] COMMAND.
 func checkSudo(c *Call) {
-	words := c.Words
-	for len(words) > 0 && words[0].MayBeOption() {
-		w := words[0]
-		words = words[1:]
-		if w.Is("--") {
-			break
-		}
-		switch {
-		case !w.Fixed:
-			c.Grey(w, "word-unknown", "may become an option that is not known")
-			return
-		case w.Text == "-u" || w.Text == "-g":
-			if len(words) == 0 || words[0].Many() {
-				c.Grey(w, "word-unknown", "the user is not known")
-				return
-			}
-			words = words[1:]
-		case strings.HasPrefix(w.Text, "--user=") || strings.HasPrefix(w.Text, "-u") && len(w.Text) > 2:
-		case w.Text == "-n" || w.Text == "-H" || w.Text == "-S" || w.Text == "-b" || w.Text == "-nH" || w.Text == "--non-interactive":
-		case w.Text == "-V" || w.Text == "--version" || w.Text == "-v" || w.Text == "-k" || w.Text == "-K":
-			if len(words) == 0 {
-				return
-			}
-		default:
-			c.Grey(w, "option-unknown", "this option is not known to be harmless: it may open a shell or keep variables")
-			return
-		}
-	}
-	words = variables(c, words)
-	if len(words) > 0 {
+	if words := variables(c, c.Operands); len(words) > 0 {
 		c.Run(words)
-	} else {
-		c.Grey(Word{}, "word-unknown", "the command that it runs is missing")
 	}
 }
 

@@ -130,8 +130,6 @@ func role(c *Call, w Word, r Role) {
 		}
 		c.Script(w, c.Command.Language)
 	case Name:
-		if !w.Fixed || !Assignable(w.Text) {
-			c.Grey(w, "assign", "is not the plain name of a harmless variable")
-		}
+		c.Names = append(c.Names, w)
 	}
 }
