@@ -42,7 +42,7 @@ func (j *judge) Observed(o Observed) {
 	name := j.identity(o, &words[0])
 	var cmd *commands.Command
 	if name != "" {
-		cmd = Lookup(name)
+		cmd = commands.Lookup(name)
 	}
 	j.environment(o.Env, cmd)
 	j.Run(words, program)
@@ -72,9 +72,9 @@ func (j *judge) identity(o Observed, first *commands.Word) string {
 	case base == shown:
 	case base == "busybox" || base == "toybox" || base == "coreutils":
 		// One file with many names: it goes by argv[0].
-	case Lookup(base) == nil || Lookup(shown) != nil && Lookup(shown) != Lookup(base):
+	case commands.Lookup(base) == nil || commands.Lookup(shown) != nil && commands.Lookup(shown) != commands.Lookup(base):
 		// A file that is not known, or behaves by another name (sh, gawk): both count.
-		if Lookup(base) == nil {
+		if commands.Lookup(base) == nil {
 			first.Text = base
 			return base
 		}

@@ -36,7 +36,7 @@ func (j *judge) Named(w commands.Word, h how) (cmd *commands.Command, name strin
 	if i := strings.LastIndexByte(name, '/'); i >= 0 {
 		dir := name[:i]
 		name = name[i+1:]
-		cmd = Lookup(name)
+		cmd = commands.Lookup(name)
 		switch dir {
 		case "/bin", "/usr/bin":
 			if cmd == nil || cmd.Builtin {
@@ -54,7 +54,7 @@ func (j *judge) Named(w commands.Word, h how) (cmd *commands.Command, name strin
 		}
 		return nil, ""
 	}
-	cmd = Lookup(name)
+	cmd = commands.Lookup(name)
 	if cmd != nil && cmd.Builtin && h == program {
 		return nil, name
 	}

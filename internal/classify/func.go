@@ -3,13 +3,14 @@ package classify
 import (
 	"mvdan.cc/sh/v3/syntax"
 
+	"weir/internal/commands"
 	"weir/internal/shell"
 )
 
 // funcDecl judges a function's body for every state it may be called in, so that a
 // call of it is no new question.
 func (j *judge) funcDecl(c *syntax.FuncDecl) {
-	if c.Name == nil || !shell.FunctionName(c.Name.Value) || Known(c.Name.Value) {
+	if c.Name == nil || !shell.FunctionName(c.Name.Value) || commands.Lookup(c.Name.Value) != nil {
 		j.grey(c, "function", "takes the name of a command, a builtin, or of something the shell calls by itself")
 		return
 	}

@@ -104,7 +104,7 @@ func (j *judge) timed(c *syntax.TimeClause) {
 	name := shell.Bare(call.Args[0])
 	if _, ok := j.Shell.Funcs[name]; ok {
 		j.grey(c, "function", "time is a program in some shells, which runs the program and not the function of this name")
-	} else if cmd := Lookup(name); cmd != nil && cmd.Builtin {
+	} else if cmd := commands.Lookup(name); cmd != nil && cmd.Builtin {
 		j.grey(c, "syntax", "time is a program in some shells, which has no builtins")
 	}
 }

@@ -1,5 +1,10 @@
 package commands
 
+import (
+	"strings"
+	"sync"
+)
+
 // Family is a group of commands that belong together.
 type Family struct {
 	Name     string // "text", "git"
@@ -21,4 +26,36 @@ var Families = []Family{
 	{"runtime", "Languages, and programs that run others", runtimeTools},
 	{"build", "Building and testing", buildTools},
 	{"container", "Containers, clusters and machines", containerTools},
+}
+
+// index makes two maps: every command by name, and those whose names may end in a version (python3.11).
+var index = sync.OnceValues(func() (plain, versioned map[string]*Command) {
+	plain, versioned = make(map[string]*Command, 1024), make(map[string]*Command, 64)
+	for _, f := range Families {
+		for _, c := range f.Commands {
+			for name := range strings.FieldsSeq(c.Names) {
+				if base, ok := strings.CutSuffix(name, "#"); ok {
+					versioned[base], name = c, base
+				}
+				plain[name] = c
+			}
+		}
+	}
+	return plain, versioned
+})
+
+// Lookup finds a command by its name without a path, nil when it is not known.
+func Lookup(name string) *Command {
+	plain, versioned := index()
+	if c := plain[name]; c != nil {
+		return c
+	}
+	base := strings.TrimRight(name, "0123456789.")
+	if base == name {
+		return nil
+	}
+	if c := versioned[base]; c != nil {
+		return c
+	}
+	return versioned[strings.TrimSuffix(base, "-")]
 }

@@ -1,6 +1,6 @@
 package commands
 
-// program says what stands before the command that a program runs. Options are written as for getopt.
+// program says what stands before the command that a program runs, where its entry in Families does not. Options are written as for getopt.
 type program struct {
 	short    string            // letters, of which only those with a value matter
 	long     string            // those with a value, and those without one that are the beginning of another
@@ -23,8 +23,8 @@ func isArch(w string) bool {
 }
 
 var programs = map[string]*program{
-	"busybox": {}, "builtin": {}, "command": {}, "eatmydata": {}, "gosu": {operands: 1}, "nohup": {}, "setsid": {}, "su-exec": {operands: 1}, "linux32": {}, "linux64": {}, "i386": {}, "x86_64": {}, "uname26": {}, "catchsegv": {}, "fakeroot": {short: "l:s:i:b:"},
-	"taskset": {operands: 1}, "torify": {}, "torsocks": {}, "toybox": {}, "tsocks": {}, "unbuffer": {},
+	"busybox": {}, "builtin": {}, "command": {}, "eatmydata": {}, "gosu": {operands: 1}, "su-exec": {operands: 1}, "linux32": {}, "linux64": {}, "i386": {}, "x86_64": {}, "uname26": {}, "catchsegv": {}, "fakeroot": {short: "l:s:i:b:"},
+	"torify": {}, "torsocks": {}, "toybox": {}, "tsocks": {}, "unbuffer": {},
 	"ld-linux-x86-64.so.2":  loader,
 	"ld-linux-aarch64.so.1": loader,
 	"ld-linux.so.2":         loader,
@@ -40,13 +40,10 @@ var programs = map[string]*program{
 	"dbus-run-session":      {long: "config-file= dbus-daemon="},
 	"doas":                  {short: "a:C:u:"},
 	"env":                   {short: "a:u:C:S:", long: "argv0= unset= chdir= split-string=", sets: true, text: "S split-string"},
-	"exec":                  {short: "a:"},
 	"faketime":              {operands: 1},
 	"flock":                 {short: "w:E:c:", long: "wait= timeout= conflict-exit-code= command=", operands: 1, text: "c command"},
-	"ionice":                {short: "c:n:p:P:u:", long: "class= classdata= pid= pgid= uid="},
 	"logsave":               {operands: 1},
 	"ltrace":                {short: "a:A:D:e:F:l:n:o:p:s:u:w:x:", long: "align= config= library= indent= output= where="},
-	"nice":                  {short: "n:", long: "adjustment="},
 	"nsenter":               {short: "t:S:G:N:W:m::u::i::n::p::C::U::T::r::w::", long: "target= setuid= setgid= net-socket= wdns="},
 	"parallel": {
 		short: "j:P:n:N:a:S:I:L:s:E:C:d:J:l::i::e::U:", long: "jobs= max-procs= max-args= max-replace-args= max-chars= arg-file= sshlogin= sshloginfile= colsep= delimiter= joblog= results= " +
@@ -68,7 +65,6 @@ var programs = map[string]*program{
 	"systemd-inhibit": {long: "what= who= why= mode="},
 	"sg":              {short: "c:", operands: 1, text: "c", joined: true},
 	"sshpass":         {short: "p:f:d:P:"},
-	"stdbuf":          {short: "i:o:e:", long: "input= output= error="},
 	"strace": {
 		short: "a:b:e:E:I:o:O:p:P:s:S:u:U:X:", long: "abbrev= argv0= attach= columns= const-print-style= detach-on= env= fault= inject= interruptible= kvm= output= raw= read= " +
 			"signal= status= string-limit= summary summary-columns= summary-sort-by= summary-syscall-overhead= trace= trace-fds= trace-path= user= verbose= write=",
@@ -84,8 +80,6 @@ var programs = map[string]*program{
 		short: "H:M:u:p:E:", long: "host= machine= unit= property= description= slice= nice= working-directory= uid= gid= setenv= service-type= on-active= on-boot= on-startup= " +
 			"on-unit-active= on-unit-inactive= on-calendar= path-property= socket-property= timer-property= background= expand-environment= job-mode=",
 	},
-	"time":    {short: "f:o:", long: "format= output="},
-	"timeout": {short: "k:s:", long: "kill-after= signal=", operands: 1},
 	"unshare": {
 		short: "R:w:S:G:l:", long: "root= wd= setuid= setgid= map-user= map-group= map-users= map-groups= propagation= setgroups= monotonic= boottime= load-interp= owner=",
 	},

@@ -5,7 +5,17 @@ import (
 )
 
 // KnowsWrapper says whether a program, by its name without a directory, is one that runs another command.
-func KnowsWrapper(name string) bool { return programs[name] != nil || starters[name] != "" }
+func KnowsWrapper(name string) bool { return starters[name] != "" || wrapper(name) != nil }
+
+func wrapper(name string) *program {
+	if p := programs[name]; p != nil {
+		return p
+	}
+	if c := Lookup(name); c != nil && c.Wraps {
+		return &program{short: c.Short, long: c.Long, operands: len(c.Lead)}
+	}
+	return nil
+}
 
 // RunTexts are the names of programs that may run a text of a shell, which an option or an operand gives.
 func RunTexts() (names []string) {
@@ -20,7 +30,8 @@ func RunTexts() (names []string) {
 // Unwrap finds what a program runs with the words that follow its name: commands, each a program with its words, and texts of a shell. No word is in
 // two of them. text gives a word's text as far as it is known.
 func Unwrap[W any](name string, args []W, text func(W) string) (commands [][]W, texts []string) {
-	if !KnowsWrapper(name) {
+	p, options := wrapper(name), starters[name]
+	if p == nil && options == "" {
 		return nil, nil
 	}
 	words := make([]string, len(args))
@@ -28,10 +39,10 @@ func Unwrap[W any](name string, args []W, text func(W) string) (commands [][]W, 
 		words[i] = text(a)
 	}
 	var at []span
-	if options := starters[name]; options != "" {
+	if p == nil {
 		at = started(options, words)
 	} else {
-		at, texts = programs[name].read(name, words)
+		at, texts = p.read(name, words)
 	}
 	for _, s := range at {
 		commands = append(commands, args[s.from:s.to])
