@@ -2,9 +2,7 @@ package cop
 
 import (
 	"crypto/sha256"
-	"encoding/binary"
-	"hash"
-	"io"
+	"fmt"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -15,67 +13,14 @@ import (
 type cacheKey [sha256.Size]byte
 
 func keyOf(c Case) cacheKey {
-	w := keyWriter{h: sha256.New()}
-	w.text(c.Policy)
-	w.text(c.Command)
-	w.list(c.Argv)
-	w.flags(c.Truncated, c.Taint.Corruption, c.Taint.Secret)
-	w.text(c.Dir)
-	w.text(c.Container)
-	w.text(c.Image)
-	w.text(c.Destination.Address.String())
-	w.number(int(c.Destination.Port))
-	w.text(c.Destination.Protocol)
-	w.text(c.Destination.Name)
-	w.number(len(c.Ancestry))
-	for _, p := range c.Ancestry {
-		w.text(p.Comm)
-		w.list(p.Argv)
-	}
-	f := c.Judged.Facts
-	w.number(int(c.Judged.Class))
-	for _, list := range [][]string{f.Programs, f.URLs, f.Hosts, f.Reads, f.Writes, f.Listens, f.Encoders} {
-		w.list(list)
-	}
-	w.flags(f.Install, f.Runtime, f.Upload, f.Download)
-	w.number(len(c.Judged.Reasons))
+	var rules []string
 	for _, r := range c.Judged.Reasons {
-		w.text(r.Rule)
+		rules = append(rules, r.Rule)
 	}
-	var key cacheKey
-	w.h.Sum(key[:0])
-	return key
-}
-
-// keyWriter writes lengths before texts, so that no two cases write the same.
-type keyWriter struct{ h hash.Hash }
-
-func (w keyWriter) number(n int) {
-	var b [8]byte
-	binary.LittleEndian.PutUint64(b[:], uint64(n))
-	w.h.Write(b[:])
-}
-
-func (w keyWriter) text(s string) {
-	w.number(len(s))
-	io.WriteString(w.h, s)
-}
-
-func (w keyWriter) list(texts []string) {
-	w.number(len(texts))
-	for _, t := range texts {
-		w.text(t)
-	}
-}
-
-func (w keyWriter) flags(flags ...bool) {
-	n := 0
-	for i, f := range flags {
-		if f {
-			n |= 1 << i
-		}
-	}
-	w.number(n)
+	d := c.Destination
+	// Go syntax quotes each text, so that no two cases are written alike.
+	return sha256.Sum256(fmt.Appendf(nil, "%#v", []any{c.Policy, c.Command, c.Argv, c.Truncated, c.Taint, c.Dir, c.Container, c.Image,
+		d.Address.String(), d.Port, d.Protocol, d.Name, c.Ancestry, c.Judged.Class, c.Judged.Facts, rules}))
 }
 
 // maxNormal bounds the text that is brought into a common layout.

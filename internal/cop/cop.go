@@ -36,7 +36,9 @@ type Cop struct {
 	waiting atomic.Int64
 	flights singleflight.Group
 	cache   *lru.Cache[cacheKey, verdict]
-	stats   stats
+
+	counting sync.Mutex
+	stats    Stats
 
 	life    context.Context // until Close
 	end     context.CancelCauseFunc
@@ -70,6 +72,7 @@ func New(o Options) (*Cop, error) {
 	if c.cache, err = lru.New[cacheKey, verdict](orDefault(o.CacheSize, 4096)); err != nil {
 		return nil, fmt.Errorf("make reviewer: %w", err)
 	}
+	c.stats.Failures = map[Code]uint64{}
 	c.slots = make(chan struct{}, concurrency)
 	c.life, c.end = context.WithCancelCause(context.Background())
 	return c, nil
@@ -86,18 +89,19 @@ func orDefault[T comparable](v, otherwise T) T {
 // Review gives an opinion within the time limit, or an *Error. Equal cases that are asked at the same time are one
 // review. What the static facts are sure of is flagged without asking a model.
 func (c *Cop) Review(ctx context.Context, k Case) (Opinion, error) {
-	c.stats.calls.Add(1)
+	c.count(func(s *Stats) { s.Calls++ })
 	o, err := c.review(ctx, k)
-	if err != nil {
-		c.stats.fail(CodeOf(err))
-		return Opinion{}, err
-	}
-	if o.Flagged {
-		c.stats.flagged.Add(1)
-	} else {
-		c.stats.passed.Add(1)
-	}
-	return o, nil
+	c.count(func(s *Stats) {
+		switch {
+		case err != nil:
+			s.Failures[CodeOf(err)]++
+		case o.Flagged:
+			s.Flagged++
+		default:
+			s.Passed++
+		}
+	})
+	return o, err
 }
 
 func (c *Cop) review(ctx context.Context, k Case) (Opinion, error) {
@@ -115,7 +119,7 @@ func (c *Cop) review(ctx context.Context, k Case) (Opinion, error) {
 	exact := keyOf(k)
 	v, ok := c.cached(exact)
 	if ok {
-		c.stats.hits.Add(1)
+		c.count(func(s *Stats) { s.Hits++ })
 		return v.opinion, nil
 	}
 	id := exact
@@ -125,14 +129,14 @@ func (c *Cop) review(ctx context.Context, k Case) (Opinion, error) {
 		id = keyOf(other)
 		if v, ok = c.cached(id); ok {
 			c.cache.Add(exact, v) // the next time it is found without a parser
-			c.stats.hits.Add(1)
+			c.count(func(s *Stats) { s.Hits++ })
 			return v.opinion, nil
 		}
 	}
 	o, certain := static(k)
 	if c.model == nil || certain {
 		if c.model != nil {
-			c.stats.overruled.Add(1)
+			c.count(func(s *Stats) { s.Overruled++ })
 		}
 		c.keep(id, o)
 		return o, nil
@@ -140,7 +144,7 @@ func (c *Cop) review(ctx context.Context, k Case) (Opinion, error) {
 	select {
 	case r := <-c.flights.DoChan(string(id[:]), func() (any, error) { return c.fly(id, k) }):
 		if r.Shared {
-			c.stats.shared.Add(1)
+			c.count(func(s *Stats) { s.Shared++ })
 		}
 		if r.Err != nil {
 			return Opinion{}, r.Err
@@ -237,14 +241,14 @@ func (c *Cop) ask(ctx context.Context, k Case) (Opinion, error) {
 	for again := false; ; again = true {
 		start := time.Now()
 		o, err := c.model.Review(ctx, k)
-		c.stats.asked(time.Since(start))
+		c.asked(time.Since(start))
 		if err == nil && (strings.TrimSpace(o.Reason) == "" || len(o.Reason) > MaxReason) {
 			err = Fail(Malformed, "an opinion without a short reason")
 		}
 		if err == nil || again || CodeOf(err) != Transport || ctx.Err() != nil {
 			return o, err
 		}
-		c.stats.retries.Add(1)
+		c.count(func(s *Stats) { s.Retries++ })
 	}
 }
 

@@ -24,7 +24,7 @@ const (
 	Failed      Code = "cop-failed"       // a reviewer failed in a way of its own
 )
 
-// Codes are all codes, in the order of Stats.
+// Codes are all codes.
 var Codes = []Code{Timeout, Transport, RateLimited, Server, Refused, Malformed, TooLarge, QueueFull, Closed, Cancelled, None, Failed}
 
 // Error is a failed review. Its text names no key and nothing of the answer.

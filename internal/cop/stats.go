@@ -1,7 +1,7 @@
 package cop
 
 import (
-	"sync/atomic"
+	"maps"
 	"time"
 )
 
@@ -27,47 +27,31 @@ type Stats struct {
 	Took      time.Duration // by all requests to the model together
 }
 
-type stats struct {
-	calls, hits, shared, askedCount, retries, overruled, flagged, passed atomic.Uint64
-	failures                                                             [12]atomic.Uint64 // by index of Codes
-	latency                                                              [len(Bounds) + 1]atomic.Uint64
-	took                                                                 atomic.Int64
+// count changes the counts.
+func (c *Cop) count(change func(s *Stats)) {
+	c.counting.Lock()
+	defer c.counting.Unlock()
+	change(&c.stats)
 }
 
-func (s *stats) fail(code Code) {
-	for i, c := range Codes {
-		if c == code {
-			s.failures[i].Add(1)
-			return
+// asked counts a request to the model.
+func (c *Cop) asked(took time.Duration) {
+	c.count(func(s *Stats) {
+		s.Asked++
+		s.Took += took
+		i := 0
+		for i < len(Bounds) && took > Bounds[i] {
+			i++
 		}
-	}
+		s.Latency[i]++
+	})
 }
 
-func (s *stats) asked(took time.Duration) {
-	s.askedCount.Add(1)
-	s.took.Add(int64(took))
-	i := 0
-	for i < len(Bounds) && took > Bounds[i] {
-		i++
-	}
-	s.latency[i].Add(1)
-}
-
-// Stats gives the counts. They are read one by one, so sums may be off by what happens meanwhile.
+// Stats gives the counts.
 func (c *Cop) Stats() Stats {
-	s := &c.stats
-	out := Stats{
-		Calls: s.calls.Load(), Hits: s.hits.Load(), Shared: s.shared.Load(), Asked: s.askedCount.Load(), Retries: s.retries.Load(),
-		Overruled: s.overruled.Load(), Flagged: s.flagged.Load(), Passed: s.passed.Load(), Waiting: c.waiting.Load(),
-		Failures: map[Code]uint64{}, Took: time.Duration(s.took.Load()),
-	}
-	for i, code := range Codes {
-		if n := s.failures[i].Load(); n > 0 {
-			out.Failures[code] = n
-		}
-	}
-	for i := range s.latency {
-		out.Latency[i] = s.latency[i].Load()
-	}
-	return out
+	c.counting.Lock()
+	defer c.counting.Unlock()
+	s := c.stats
+	s.Waiting, s.Failures = c.waiting.Load(), maps.Clone(s.Failures)
+	return s
 }
