@@ -22,87 +22,45 @@ func callOf(args []*syntax.Word) formCall {
 	return c
 }
 
-func wordOf(w *syntax.Word) word {
-	b := wordBuilder{}
+func wordOf(w *syntax.Word) (out word) {
 	if shell.Braced(w) { // a{b,c}
 		return word{parts: []string{"", ""}, many: true}
 	}
+	var text strings.Builder
 	for i, p := range w.Parts {
-		b.part(p, i == 0, false)
+		if l, ok := p.(*syntax.Lit); ok {
+			out.pattern(&text, l.Value, i == 0)
+			continue
+		}
+		text.WriteString(shell.Text(&syntax.Word{Parts: w.Parts[i : i+1]}, func(p syntax.WordPart, quoted bool) string {
+			out.many = out.many || !quoted || shell.Multiple(p)
+			return shell.Hole
+		}))
 	}
-	return b.done()
+	out.parts = strings.Split(text.String(), shell.Hole)
+	return out
 }
 
-type wordBuilder struct {
-	word
-	last strings.Builder
-}
-
-func (b *wordBuilder) part(p syntax.WordPart, first, quoted bool) {
-	switch p := p.(type) {
-	case *syntax.Lit:
-		b.lit(p.Value, first, quoted)
-	case *syntax.SglQuoted:
-		if p.Dollar && strings.Contains(p.Value, `\`) {
-			b.expands(false) // $'\n'
-			return
-		}
-		b.last.WriteString(p.Value)
-	case *syntax.DblQuoted:
-		for _, q := range p.Parts {
-			b.part(q, false, true)
-		}
-	default:
-		b.expands(!quoted || strings.HasPrefix(paramName(p), "@"))
-	}
-}
-
-func paramName(p syntax.WordPart) string {
-	if e, ok := p.(*syntax.ParamExp); ok {
-		if e.Param != nil && e.Index != nil {
-			return "@" // "${list[@]}"
-		}
-		if e.Param != nil {
-			return e.Param.Value
-		}
-	}
-	return ""
-}
-
-// lit takes a text of the parser, whose backslashes still stand.
-func (b *wordBuilder) lit(s string, first, quoted bool) {
-	if !quoted && first && strings.HasPrefix(s, "~") {
-		b.expands(false)
-		if _, rest, found := strings.Cut(s, "/"); found {
-			b.lit("/"+rest, false, quoted)
-		}
-		return
+// pattern adds an unquoted literal with holes for a home directory and for wildcards.
+func (w *word) pattern(text *strings.Builder, s string, first bool) {
+	if first && strings.HasPrefix(s, "~") {
+		text.WriteString(shell.Hole)
+		s = s[strings.IndexByte(s+"/", '/'):]
 	}
 	for i := 0; i < len(s); i++ {
-		c := s[i]
-		switch {
-		case c == '\\' && i+1 < len(s) && (!quoted || strings.IndexByte("$`\"\\\n", s[i+1]) >= 0):
+		switch c := s[i]; {
+		case c == '\\' && i+1 < len(s):
 			i++
 			if s[i] != '\n' {
-				b.last.WriteByte(s[i])
+				text.WriteByte(s[i])
 			}
-		case !quoted && (c == '*' || c == '?' || c == '['):
-			b.expands(true)
+		case c == '*' || c == '?' || c == '[':
+			text.WriteString(shell.Hole)
+			w.many = true
 		default:
-			b.last.WriteByte(c)
+			text.WriteByte(c)
 		}
 	}
-}
-
-func (b *wordBuilder) expands(many bool) {
-	b.parts = append(b.parts, b.last.String())
-	b.last.Reset()
-	b.many = b.many || many
-}
-
-func (b *wordBuilder) done() word {
-	b.parts = append(b.parts, b.last.String())
-	return b.word
 }
 
 // literal is the word's one text, if it has no expansion.
