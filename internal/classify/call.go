@@ -155,8 +155,8 @@ func (j *judge) read(c *commands.Call, at commands.Word) commands.Class {
 			return commands.Local
 		}
 		w := c.Operands[0]
-		sub := subcommand(cmd, w)
-		if sub == nil {
+		sub := cmd.Subcommand(w.Text)
+		if sub == nil || !w.Fixed {
 			if cmd.Class == commands.Network {
 				return commands.Network
 			}
@@ -168,18 +168,6 @@ func (j *judge) read(c *commands.Call, at commands.Word) commands.Class {
 		c.Words = c.Operands[1:]
 		c.Command, c.Options, c.Operands = sub, c.Options[:0], nil
 	}
-}
-
-func subcommand(cmd *commands.Command, w commands.Word) *commands.Command {
-	if !w.Fixed {
-		return nil
-	}
-	for _, s := range cmd.Sub {
-		if commands.Listed(s.Names, w.Text) {
-			return s
-		}
-	}
-	return nil
 }
 
 // settle turns what a call found into reasons, and judges what it runs.

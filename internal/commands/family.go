@@ -59,3 +59,15 @@ func Lookup(name string) *Command {
 	}
 	return versioned[strings.TrimSuffix(base, "-")]
 }
+
+// Subcommand finds one by its name, nil when it is not known, or c is not.
+func (c *Command) Subcommand(name string) *Command {
+	if c != nil {
+		for _, s := range c.Sub {
+			if Listed(s.Names, name) {
+				return s
+			}
+		}
+	}
+	return nil
+}

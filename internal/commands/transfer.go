@@ -6,6 +6,9 @@ import (
 
 const transfers = "transfers data over the network"
 
+// connects are the options with a value of programs that connect.
+const connects = "p:i:w:c:b:e:D:E:F:I:J:L:l:m:o:O:Q:R:S:W:B:"
+
 // transferTools are commands that transfer data over the network, or ask it for names.
 var transferTools = []*Command{
 	{
@@ -15,7 +18,8 @@ var transferTools = []*Command{
 			"data-raw= data-urlencode= dns-servers= doh-url= dump-header= form= form-string= header= interface= json= key= limit-rate= max-time= noproxy= " +
 			"output= output-dir= pass= preproxy= proto= proxy= proxy-user= range= referer= request= resolve= retry= retry-delay= retry-max-time= " +
 			"socks4= socks4a= socks5= socks5-hostname= stderr= trace= trace-ascii= unix-socket= upload-file= url= user= user-agent= write-out= " +
-			"compressed fail get head include insecure location remote-header-name remote-name show-error silent verbose",
+			"url-query= mail-from= mail-rcpt= quote= " +
+			"compressed fail get head help include insecure location manual remote-header-name remote-name show-error silent verbose version",
 		Values: []Value{
 			{Options: "-o --output -D --dump-header -c --cookie-jar --trace --trace-ascii --stderr", Role: Write},
 			{Options: "-T --upload-file -K --config -E --cert --key", Role: Read},
@@ -27,7 +31,7 @@ var transferTools = []*Command{
 		Names: "wget wget2", Class: Network,
 		Short: "a:A:B:D:e:i:I:l:o:O:P:Q:R:t:T:U:w:X:bcdEFhHkKLmnNpqrSvVx46",
 		Long: "append-output= base= body-data= body-file= config= directory-prefix= execute= header= http-password= http-user= input-file= level= method= " +
-			"output-document= output-file= password= post-data= post-file= referer= timeout= tries= user= user-agent= use-askpass= wait=",
+			"output-document= output-file= password= post-data= post-file= referer= timeout= tries= user= user-agent= use-askpass= wait= ca-certificate= certificate= private-key= connect-timeout= limit-rate= proxy-user= help version",
 		Values: []Value{
 			{Options: "-O --output-document -o --output-file -a --append-output", Role: Write},
 			{Options: "-i --input-file --post-file --body-file --config", Role: Read},
@@ -60,26 +64,27 @@ var transferTools = []*Command{
 		Long: "rsh= exclude= include= exclude-from= include-from= files-from= rsync-path= password-file= bwlimit= port= filter= backup-dir= suffix= chmod= log-file= timeout=",
 		Why:  "copies files to or from another machine", Example: "rsync -a src/ host:dst",
 	},
-	{Names: "ftp lftp tftp ncftp ncftpget ncftpput smbclient davfs cadaver", Class: Network, Rest: Host, Facts: Upload | Download, Why: transfers},
+	{Names: "ftp lftp tftp ncftp ncftpget ncftpput smbclient davfs cadaver", Class: Network, Short: connects, Rest: Host, Facts: Upload | Download, Why: transfers},
 	{
 		Names: "aria2c axel lwp-request lwp-download GET POST HEAD http https xh httpie curlie hey ab wrk siege youtube-dl yt-dlp gdown urlget lynx links links2 elinks w3m surfraw",
-		Class: Network, Rest: Host, Facts: Download, Why: transfers,
+		Class: Network, Short: "a:A:B:D:e:i:I:l:o:O:P:Q:R:t:T:U:w:X:hV", Long: "input-file= config= output= header= user= proxy= data= method= form json url= help version manual", Rest: Host, Facts: Download, Why: transfers,
 	},
-	{Names: "ssh-keyscan ssh-copy-id sshpass sshfs sshuttle sftp-server ssh-agent ssh-add", Class: Network, Rest: Host, Why: "connects to another machine, or runs a program that does"},
+	{Names: "ssh-keyscan ssh-copy-id sshpass sshfs sshuttle sftp-server ssh-agent ssh-add", Class: Network, Short: connects, Rest: Host, Why: "connects to another machine, or runs a program that does"},
 	{
 		Names: "openssl", Class: Network, Rest: Data, Facts: Encoder, Check: checkOpenssl,
 		Why: "connects (s_client), listens (s_server), loads code (engines) and encrypts",
 	},
-	{Names: "gnutls-cli gnutls-serv stunnel stunnel4 websocat wscat grpcurl ghz mosquitto_pub mosquitto_sub kcat kafkacat nats amqp-publish", Class: Network, Rest: Host, Why: transfers},
-	{Names: "nslookup dig host drill kdig delv resolvectl systemd-resolve dog getent whois finger", Class: Network, Rest: Host, Why: "asks for names or people over the network, which carries data out", Example: "dig example.com"},
-	{Names: "ping ping6 ping4 traceroute traceroute6 tracepath mtr arping fping hping3 nping tcptraceroute", Class: Network, Rest: Host, Why: "sends packets to another machine", Example: "ping -c1 example.com"},
-	{Names: "nmap masscan zmap rustscan nikto sqlmap hydra tcpdump tshark dumpcap ngrep ettercap", Class: Network, Rest: Host, Why: "scans or listens to the network"},
+	{Names: "socket rcat pwncat gnutls-cli gnutls-serv stunnel stunnel4 websocat wscat grpcurl ghz mosquitto_pub mosquitto_sub kcat kafkacat nats amqp-publish", Class: Network, Short: connects, Rest: Host, Why: transfers},
+	{Names: "nslookup dig host drill kdig delv resolvectl systemd-resolve dog getent whois finger", Class: Network, Short: "b:c:f:k:p:q:t:x:y:W:R:m:N:", Values: []Value{{Options: "-x", Role: Host}}, Rest: Host, Why: "asks for names or people over the network, which carries data out", Example: "dig example.com"},
+	{Names: "ping ping6 ping4 arping fping hping3 nping", Class: Network, Short: "c:i:s:t:w:W:I:p:M:m:Q:S:T:l:", Rest: Host, Why: "sends packets to another machine", Example: "ping -c1 example.com"},
+	{Names: "traceroute traceroute6 tracepath mtr tcptraceroute", Class: Network, Short: "c:i:s:t:w:I:p:m:q:Q:S:T:l:", Rest: Host, Why: "sends packets to another machine", Example: "traceroute example.com"},
+	{Names: "nmap masscan zmap rustscan nikto sqlmap hydra tcpdump tshark dumpcap ngrep ettercap", Class: Network, Short: "c:i:s:t:w:W:I:p:M:m:Q:S:T:l:", Rest: Host, Why: "scans or listens to the network"},
 	{Names: "rclone s3cmd s4cmd aws aws2 az gcloud gsutil bq doctl linode-cli oci ibmcloud hcloud flyctl fly heroku vercel netlify wrangler firebase supabase mc azcopy b2", Class: Network, Rest: Data, Facts: Upload | Download, Why: "speaks with a service on the network"},
 	{Names: "mail mailx mutt neomutt sendmail msmtp swaks ssmtp exim exim4 postfix mpack", Class: Network, Rest: Host, Facts: Upload, Why: "sends mail"},
 	{Names: "psql pg_dump pg_restore pg_dumpall createdb dropdb mysql mysqldump mysqladmin mariadb redis-cli mongo mongosh mongodump mongoexport sqlcmd cqlsh influx clickhouse clickhouse-client etcdctl consul vault ldapsearch snmpwalk snmpget", Class: Network, Rest: Host, Why: "speaks with a server, and some run programs"},
 	{Names: "sqlite3 duckdb", Class: Network, Rest: Read, Facts: Runtime, Why: "a script of it can run programs (.shell) and load code"},
 	{Names: "tor torsocks torify proxychains proxychains4 tsocks ngrok cloudflared tailscale wg wg-quick openvpn croc wormhole chisel frpc frps bore lt localtunnel", Class: Network, Rest: Host, Why: "makes a way to the network"},
-	{Names: "rlogin rsh rexec dhclient dhcpcd ntpdate chronyd chronyc ntpq nmcli mount.nfs showmount rpcinfo xfreerdp vncviewer dbus-send busctl gdbus", Class: Network, Rest: Host, Why: "speaks with another machine or service"},
+	{Names: "rlogin rsh rexec dhclient dhcpcd ntpdate chronyd chronyc ntpq nmcli mount.nfs showmount rpcinfo xfreerdp vncviewer dbus-send busctl gdbus", Class: Network, Short: connects, Rest: Host, Why: "speaks with another machine or service"},
 	{Names: "gh glab hub tea svn hg bzr cvs fossil darcs repo git-lfs", Class: Network, Rest: Data, Why: "speaks with a server of source code, and runs programs that are configured"},
 	{Names: "gpg gpg2 gpg-agent age-plugin", Class: Grey, AnyArgs: true, Rest: Data, Why: "may fetch keys, and starts an agent"},
 }

@@ -57,7 +57,7 @@ func (r *reader) tool(kind kind, tool string, args []word, given []string) (skip
 	case asker:
 		r.ask(tool, args)
 	case prober:
-		for _, w := range operands(args, "cistwWIpmMqQSTl") {
+		for _, w := range operands(tool, args) {
 			r.host(w)
 		}
 		if w, ok := option(args, "--file", "--data", "--data-string", "-E", "-e"); ok {

@@ -3,6 +3,8 @@ package cop
 import (
 	"slices"
 	"strings"
+
+	"weir/internal/commands"
 )
 
 // keyOptions take a file that is used to prove who one is, and is not sent.
@@ -14,49 +16,31 @@ type given struct {
 	value word
 }
 
-// split tells options from operands as getopt does; values are the short options that take a value, longs the long ones,
-// each between blanks. A long option that is not among them takes none: then its value counts as an operand.
-func split(args []word, values, longs string) (options []given, operands []word) {
-	for i := 0; i < len(args); i++ {
-		t := args[i].text
-		next := func() word {
-			if i++; i < len(args) {
-				return args[i]
-			}
-			return word{}
+// split tells options from operands by a program's entry in the catalogue; nil: it has none.
+func split(entry *commands.Command, args []word) (options []given, operands []word) {
+	if entry == nil {
+		entry = &commands.Command{AnyArgs: true, Short: "b:c:i:j:l:o:p:r:s:u:S:X:"}
+	}
+	c := &commands.Call{Command: entry, Words: make([]commands.Word, len(args))}
+	for i, w := range args {
+		c.Words[i] = commands.Word{Text: w.text, Fixed: w.known(), Offset: i}
+	}
+	commands.ParseSplit(c, commands.Word{})
+	for _, o := range c.Options {
+		g := given{name: o.Name}
+		if o.Has {
+			g.value = word{o.Value.Text, args[o.Value.Offset].command}
 		}
-		switch {
-		case t == "--":
-			return options, append(operands, args[i+1:]...)
-		case len(t) < 2 || t[0] != '-':
-			operands = append(operands, args[i])
-		case t[1] == '-':
-			name, value, has := strings.Cut(t, "=")
-			o := given{name, word{value, args[i].command}}
-			if !has && strings.Contains(longs, " "+name+" ") {
-				o.value = next()
-			}
-			options = append(options, o)
-		default:
-			for j := 1; j < len(t); j++ {
-				o := given{name: "-" + t[j:j+1]}
-				if strings.IndexByte(values, t[j]) < 0 {
-					options = append(options, o)
-					continue
-				}
-				if o.value = (word{t[j+1:], args[i].command}); j+1 == len(t) {
-					o.value = next()
-				}
-				options = append(options, o)
-				break
-			}
-		}
+		options = append(options, g)
+	}
+	for _, w := range c.Operands {
+		operands = append(operands, args[w.Offset])
 	}
 	return options, operands
 }
 
-func operands(args []word, values string) []word {
-	_, ops := split(args, values, "")
+func operands(tool string, args []word) []word {
+	_, ops := split(commands.Lookup(tool), args)
 	return ops
 }
 
@@ -91,14 +75,6 @@ func (r *reader) computed(args []word, always bool) {
 }
 
 const (
-	curlValues = "AbcCdDeEFHhKmoPQrtTuUwxXyYz"
-	wgetValues = "aABDeiIloOPQRtTUwX"
-	longValues = " --request --header --user-agent --referer --user --output --data --data-ascii --data-binary --data-raw --data-urlencode --form --form-string " +
-		"--upload-file --json --url-query --max-time --connect-timeout --retry --retry-delay --retry-max-time --cookie --cookie-jar --dump-header --write-out " +
-		"--range --limit-rate --cert --key --cacert --capath --proxy --proxy-user --resolve --connect-to --doh-url --config --url --interface --output-dir " +
-		"--stderr --trace --trace-ascii --output-document --output-file --timeout --tries --wait --post-data --post-file --body-data --body-file --method " +
-		"--http-user --http-password --password --directory-prefix --execute --input-file --base --level --quote --mail-from --mail-rcpt --preproxy --socks4 " +
-		"--socks4a --socks5 --socks5-hostname --unix-socket --ca-certificate --certificate --private-key "
 	sendsData = " --data --data-ascii --data-binary --data-raw --data-urlencode --form --form-string --upload-file --json --url-query --post-data --post-file " +
 		"--body-data --body-file --mail-from --mail-rcpt --quote "
 	namesHost = " --proxy --preproxy --socks4 --socks4a --socks5 --socks5-hostname --doh-url --url --resolve --connect-to --dns-servers "
@@ -113,11 +89,11 @@ var (
 
 // fetch reads curl, wget and what is like them.
 func (r *reader) fetch(tool string, args []word) {
-	values, short := wgetValues, wgetShort
+	short := wgetShort
 	if tool == "curl" {
-		values, short = curlValues, curlShort
+		short = curlShort
 	}
-	options, urls := split(args, values, longValues)
+	options, urls := split(commands.Lookup(tool), args)
 	before := r.out.Has & Contact
 	r.out.Has &^= Contact
 	sends, asks := "", len(urls) > 0
@@ -172,14 +148,10 @@ func body(w word) bool {
 
 func (r *reader) send(tool string, args []word) {
 	netcat := strings.HasPrefix(tool, "nc") || tool == "netcat"
-	values := "piwcbeDEFIJLlmoOQRSWB"
-	if netcat {
-		values = "psiwxXqecgGIOTVmo"
-	}
 	listens := slices.ContainsFunc(args, func(w word) bool {
 		return w.text == "--listen" || len(w.text) > 1 && w.text[0] == '-' && w.text[1] != '-' && strings.Contains(w.text, "l")
 	})
-	hosts := operands(args, values)
+	hosts := operands(tool, args)
 	if tool == "finger" && !slices.ContainsFunc(hosts, func(w word) bool { return !w.known() || strings.Contains(w.text, "@") }) {
 		return // of this machine's users
 	}
@@ -208,7 +180,7 @@ func (r *reader) send(tool string, args []word) {
 }
 
 func (r *reader) copies(tool string, args []word) {
-	ops := operands(args, "PciFlJoSeTfB")
+	ops := operands(tool, args)
 	for i, w := range ops {
 		host, _, remote := strings.Cut(w.text, ":")
 		if !remote || strings.Contains(host, "/") && !strings.HasPrefix(w.text, "rsync://") && !strings.HasPrefix(w.text, "scp://") {
@@ -232,7 +204,7 @@ func (r *reader) copies(tool string, args []word) {
 }
 
 func (r *reader) ask(tool string, args []word) {
-	for _, w := range operands(args, "bcfkpqtxyWRmN") {
+	for _, w := range operands(tool, args) {
 		if strings.HasPrefix(w.text, "@") || w.known() && strings.Contains(" a aaaa any txt mx ns soa cname ptr in status query flush-caches statistics dns ", " "+strings.ToLower(w.text)+" ") {
 			continue
 		}

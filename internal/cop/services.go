@@ -3,6 +3,8 @@ package cop
 import (
 	"slices"
 	"strings"
+
+	"weir/internal/commands"
 )
 
 // has tells whether one of the words is one of the verbs.
@@ -71,7 +73,7 @@ func (r *reader) versions(tool string, args []word) {
 		return
 	}
 	sub, rest := args[i].text, args[i+1:]
-	ops := operands(rest, "obcjursSX")
+	_, ops := split(commands.Lookup(tool).Subcommand(sub), rest)
 	switch sub {
 	case "push", "send-email", "svn-dcommit", "commit-tree-remote":
 		if len(ops) > 0 && localRepository(ops[0]) {

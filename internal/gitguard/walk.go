@@ -110,19 +110,17 @@ type word struct {
 	whole string // all of it, with $_ for each expansion
 }
 
-func words(args []*syntax.Word) []word {
-	args = shell.ExpandBraces(args)
-	all := make([]word, len(args))
-	for i, a := range args {
-		whole := shell.Text(a, func(syntax.WordPart, bool) string { return shell.Hole })
+func words(args ...*syntax.Word) []word {
+	var all []word
+	for _, whole := range shell.Words(args...) {
 		text, _, open := strings.Cut(whole, shell.Hole)
-		all[i] = word{text, !open && !shell.Braced(a), strings.ReplaceAll(whole, shell.Hole, "$_")}
+		all = append(all, word{text, !open, strings.ReplaceAll(whole, shell.Hole, "$_")})
 	}
 	return all
 }
 
 func (w *walk) call(c *syntax.CallExpr, depth int) (Finding, bool) {
-	all := words(c.Args)
+	all := words(c.Args...)
 	if len(all) == 0 || mayBeGit(all) {
 		for _, a := range c.Assigns {
 			if f, ok := assignment(a); ok {
@@ -248,7 +246,7 @@ func (w *walk) redirect(r *syntax.Redirect) (Finding, bool) {
 	if r.Word == nil {
 		return Finding{}, false
 	}
-	return protected(w.at(words([]*syntax.Word{r.Word})[0].whole))
+	return protected(w.at(words(r.Word)[0].whole))
 }
 
 // protected finds files of a repository that make git run programs.
@@ -328,7 +326,7 @@ func assignment(a *syntax.Assign) (Finding, bool) {
 	}
 	var value word
 	if a.Value != nil {
-		value = words([]*syntax.Word{a.Value})[0]
+		value = words(a.Value)[0]
 	}
 	return variable(a.Name.Value, value)
 }

@@ -200,15 +200,9 @@ type word struct {
 }
 
 func words(args ...*syntax.Word) []word {
-	args = shell.ExpandBraces(args)
-	all := make([]word, len(args))
-	for i, a := range args {
-		known := !shell.Braced(a)
-		text := shell.Text(a, func(syntax.WordPart, bool) string {
-			known = false
-			return "$_"
-		})
-		all[i] = word{text, known}
+	var all []word
+	for _, w := range shell.Words(args...) {
+		all = append(all, word{strings.ReplaceAll(w, shell.Hole, "$_"), !strings.Contains(w, shell.Hole)})
 	}
 	return all
 }

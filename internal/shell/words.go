@@ -130,6 +130,19 @@ func Text(w *syntax.Word, expanded func(p syntax.WordPart, quoted bool) string) 
 	return b.String()
 }
 
+// Words are those of a command, as far as they are known.
+func Words(args ...*syntax.Word) []string {
+	args = ExpandBraces(args)
+	all := make([]string, len(args))
+	for i, a := range args {
+		all[i] = Text(a, func(syntax.WordPart, bool) string { return Hole })
+		if Braced(a) {
+			all[i] += Hole
+		}
+	}
+	return all
+}
+
 func addText(b *strings.Builder, parts []syntax.WordPart, quoted bool, expanded func(syntax.WordPart, bool) string) {
 	for _, part := range parts {
 		switch p := part.(type) {
