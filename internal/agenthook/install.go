@@ -332,7 +332,7 @@ func replace(path string, data []byte) error {
 	if target, err := filepath.EvalSymlinks(path); err == nil {
 		path = target // often elsewhere
 	}
-	if err := linux.RewriteFile(path, data); err != nil {
+	if err := linux.WriteFileAtomic(path, data); err != nil {
 		return fmt.Errorf("write settings: %w", err)
 	}
 	return nil

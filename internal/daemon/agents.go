@@ -19,7 +19,7 @@ import (
 // bridgeLog is the event log.
 type bridgeLog interface {
 	Write(event.Event) error // an error means that it is not written
-	Post(event.Event)        // waits for nothing
+	WriteAsync(event.Event)  // waits for nothing
 }
 
 // bridgeHostOptions are what Agents need. Paths must be absolute.
@@ -32,14 +32,14 @@ type bridgeHostOptions struct {
 	KillSwitch  string // file that turns tools off while it is there
 	AgentPath   string // file that agent_update replaces; empty: the tool is off
 
-	Books    *taint.State
-	Peers    *netegress.Egress
-	Gate     *gate.Gate
-	Log      bridgeLog
-	Policies *activePolicy
-	Witness  *processCache
-	Taint    func(taint.Change) (taint.Status, error) // puts a change in force for good
-	Logger   logrus.FieldLogger
+	Books     *taint.State
+	Peers     *netegress.Egress
+	Gate      *gate.Gate
+	Log       bridgeLog
+	Policies  *activePolicy
+	Processes *processCache
+	Taint     func(taint.Change) (taint.Status, error) // puts a change in force for good
+	Logger    logrus.FieldLogger
 }
 
 // bridgeHost are those that the sensor serves. Their methods may be called at the same time.

@@ -66,14 +66,14 @@ func (d *daemon) ask(a netegress.Ask) {
 		go untilGone(ctx, cancel, a.Process)
 	}
 	r := gate.Request{
-		Container: d.witness.Container(a.Container, a.Taint), Process: d.witness.Process(a.Process), Destination: d.destination(a),
+		Container: d.processes.Container(a.Container, a.Taint), Process: d.processes.Process(a.Process), Destination: d.destination(a),
 		Held: a.Held,
 	}
 	r.Process.Dir, r.Git = linux.WorkingDir(r.Process.PID), gitguard.Repositories(r.Process.PID, r.Process.Start)
 	if a.Exec {
 		r.Ask = gate.Run
 	} else {
-		r.Above = d.witness.Above(a.Container, r.Process)
+		r.Above = d.processes.Above(a.Container, r.Process)
 	}
 	p, version := d.policies.InForce(r.Container.ID)
 	r.Mode, r.Policy = string(p.Mode), version
@@ -146,7 +146,7 @@ func (d *daemon) carryOut(a netegress.Ask, r gate.Request, v gate.Verdict, decid
 			return errors.Join(err, d.egress.Refuse(a))
 		}
 	}
-	if v.Root != nil && !d.witness.Still(*v.Root) {
+	if v.Root != nil && !d.processes.Still(*v.Root) {
 		v.Scope, terms.Root = 1, netegress.Process{} // it has ended, or runs something else than what was shown: the asker alone
 	}
 	g, err := d.egress.Grant(a, terms)
@@ -154,7 +154,7 @@ func (d *daemon) carryOut(a netegress.Ask, r gate.Request, v gate.Verdict, decid
 		return errors.Join(err, d.egress.Refuse(a))
 	}
 	err = goOn()
-	info := d.witness.Grant(g)
+	info := d.processes.Grant(g)
 	info.Scope = scopeOf(v, a.Process.PID, terms, g)
 	return errors.Join(err, d.log.Write(event.Event{
 		Kind: event.Grant, Container: &r.Container, Process: &r.Process, Question: v.Question, Grant: info,

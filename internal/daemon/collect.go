@@ -182,9 +182,9 @@ func (f collector) counts(s *metrics.Snapshot) error {
 }
 
 func (f collector) uses(s *metrics.Snapshot) error {
-	var all []bpfobj.Use
+	var all []bpfobj.MapStat
 	var errs []error
-	for _, read := range []func() ([]bpfobj.Use, error){f.opts.State.Uses, f.opts.Egress.Uses, f.opts.Execs.Uses, f.opts.Files.Uses, f.opts.Names.Uses} {
+	for _, read := range []func() ([]bpfobj.MapStat, error){f.opts.State.MapStats, f.opts.Egress.MapStats, f.opts.Execs.MapStats, f.opts.Files.MapStats, f.opts.Names.MapStats} {
 		some, err := read()
 		all, errs = append(all, some...), append(errs, err)
 	}
@@ -217,7 +217,7 @@ func (f collector) runs(s *metrics.Snapshot) error {
 }
 
 // programs adds up those of the same name.
-func programs(runs []bpfobj.Run) []metrics.Program {
+func programs(runs []bpfobj.ProgramStat) []metrics.Program {
 	byName := map[string]metrics.Program{}
 	for _, r := range runs {
 		p := byName[r.Name]

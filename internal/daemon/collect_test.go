@@ -83,7 +83,7 @@ func TestReviews(t *testing.T) {
 }
 
 func TestProgramsOfOneName(t *testing.T) {
-	got := programs([]bpfobj.Run{{Name: "weir_packet", Count: 2, Time: 3}, {Name: "weir_exec", Count: 1, Time: 1}, {Name: "weir_packet", Count: 5, Time: 7}})
+	got := programs([]bpfobj.ProgramStat{{Name: "weir_packet", Count: 2, Time: 3}, {Name: "weir_exec", Count: 1, Time: 1}, {Name: "weir_packet", Count: 5, Time: 7}})
 	want := []metrics.Program{{Name: "weir_exec", Runs: 1, Time: 1}, {Name: "weir_packet", Runs: 7, Time: 10}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("want - got +\n%s", diff)

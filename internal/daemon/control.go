@@ -73,7 +73,7 @@ func (d *daemon) told(st taint.Status) control.Container {
 	}
 	for _, g := range d.egress.Grants() {
 		if g.Container == st.CgroupID {
-			c.Grants = append(c.Grants, *d.witness.Grant(g))
+			c.Grants = append(c.Grants, *d.processes.Grant(g))
 		}
 	}
 	return c
@@ -158,7 +158,7 @@ func (d *daemon) taint(c taint.Change) (taint.Status, error) {
 	if err != nil {
 		return before, err
 	}
-	cause := d.witness.Cause(c)
+	cause := d.processes.Cause(c)
 	if cause != nil && c.Source != "tool" { // else it is the agent's hook that asks
 		c.Argv = shortArgv(cause.Argv)
 	}
@@ -178,7 +178,7 @@ func (d *daemon) taint(c taint.Change) (taint.Status, error) {
 	errs = append(errs, err)
 	found, err := netegress.SocketFindings(st.Cgroup)
 	errs = append(errs, err)
-	ec := d.witness.Container(st.CgroupID, st.Taint)
+	ec := d.processes.Container(st.CgroupID, st.Taint)
 	message := ""
 	if closed > 0 {
 		message = fmt.Sprintf("%d open sockets closed", closed)
@@ -217,7 +217,7 @@ func (d *daemon) Untaint(_ context.Context, name string, bits []string, by, why 
 	if err != nil {
 		return control.Container{}, err
 	}
-	ec := d.witness.Container(before.CgroupID, before.Taint)
+	ec := d.processes.Container(before.CgroupID, before.Taint)
 	err = d.log.Write(event.Event{
 		Kind: event.Taint, Container: &ec, Change: &event.TaintChange{Cleared: b.Names(), Source: "operator", By: by, Why: why},
 	})

@@ -10,13 +10,13 @@ import (
 type eventLog struct {
 	*event.Log
 	note string
-	*tally
+	*eventCounters
 	summaries *taintSummaries // nil: not kept yet
 }
 
 // newEventLog writes to a sink.
 func newEventLog(sink event.Sink) *eventLog {
-	return &eventLog{Log: event.NewLog(sink), tally: newTally()}
+	return &eventLog{Log: event.NewLog(sink), eventCounters: newEventCounters()}
 }
 
 // Note has every event from now on say something; it must be called before others write.
@@ -45,8 +45,8 @@ func (w *eventLog) noted(e event.Event) event.Event {
 	return e
 }
 
-// Post writes an event that nobody waits for: a slow log holds up nothing.
-func (w *eventLog) Post(e event.Event) {
+// WriteAsync writes an event that nobody waits for: a slow log holds up nothing.
+func (w *eventLog) WriteAsync(e event.Event) {
 	w.count(e)
-	w.Log.Post(w.noted(e))
+	w.Log.WriteAsync(w.noted(e))
 }

@@ -27,8 +27,8 @@ func TestLogIsTallied(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	l.Post(event.Event{Kind: event.Exec})
-	l.Post(event.Event{Kind: event.Grant, Grant: &event.GrantInfo{State: "spent"}})
+	l.WriteAsync(event.Event{Kind: event.Exec})
+	l.WriteAsync(event.Event{Kind: event.Grant, Grant: &event.GrantInfo{State: "spent"}})
 	kinds, taints, grants := l.Counts()
 	if len(kinds) != len(event.Kinds()) {
 		t.Errorf("%d kinds: those that did not happen are shown as 0", len(kinds))

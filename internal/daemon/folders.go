@@ -90,7 +90,7 @@ func (a *bridgeHost) belongs(id string, pid int) error {
 	if err != nil {
 		return err
 	}
-	if st, ok := a.opts.Witness.Innermost(path); !ok || st.ID != id {
+	if st, ok := a.opts.Processes.Innermost(path); !ok || st.ID != id {
 		return fs.ErrNotExist
 	}
 	return nil

@@ -28,7 +28,7 @@ func (a host) Who(pid int) (bridge.Asker, error) {
 	if err != nil {
 		return bridge.Asker{}, err
 	}
-	in, ok := a.opts.Witness.Innermost(path)
+	in, ok := a.opts.Processes.Innermost(path)
 	if !ok {
 		return bridge.Asker{}, fmt.Errorf("process %d is in no container", pid)
 	}
@@ -37,12 +37,12 @@ func (a host) Who(pid int) (bridge.Asker, error) {
 		return bridge.Asker{}, err
 	}
 	p, version := a.opts.Policies.InForce(in.ID)
-	process := a.opts.Witness.Process(netegress.Process{PID: pid, Start: stat.Start, ExecPID: pid, ExecStart: stat.Start, UID: uid, Comm: stat.Comm})
+	process := a.opts.Processes.Process(netegress.Process{PID: pid, Start: stat.Start, ExecPID: pid, ExecStart: stat.Start, UID: uid, Comm: stat.Comm})
 	process.Cgroup = path
 	// It asks for another: what is missing of its own arguments makes that no worse.
 	process.Argv, process.Truncated, process.Claimed, process.EnvCut = shortArgv(process.Argv), false, false, false
 	return bridge.Asker{
-		Container: a.opts.Witness.Container(in.CgroupID, in.Taint), Process: process, Mode: string(p.Mode), AskFlagged: p.Cop.AskFlagged(), Policy: version, Hooks: p.Hooks, Confirm: p.Confirm.Tools, Unasked: p.Confirm.ApprovalExemptTools,
+		Container: a.opts.Processes.Container(in.CgroupID, in.Taint), Process: process, Mode: string(p.Mode), AskFlagged: p.Cop.AskFlagged(), Policy: version, Hooks: p.Hooks, Confirm: p.Confirm.Tools, Unasked: p.Confirm.ApprovalExemptTools,
 	}, nil
 }
 

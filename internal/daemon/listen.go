@@ -55,14 +55,14 @@ func (d *daemon) openMetrics() error {
 func (d *daemon) addMetrics(o metrics.Options) error {
 	s, err := metrics.Listen(o)
 	if err == nil {
-		d.figures = append(d.figures, s)
+		d.metrics = append(d.metrics, s)
 	}
 	return err
 }
 
 // serveMetrics answers from the start on: what is not in force yet is not ready. When it breaks, what denies goes on.
 func (d *daemon) serveMetrics(ctx context.Context, group *errgroup.Group) {
-	for _, s := range d.figures {
+	for _, s := range d.metrics {
 		group.Go(func() error {
 			if err := s.Serve(ctx); err != nil {
 				d.fail("show metrics", nil, err)
@@ -94,7 +94,7 @@ func (d *daemon) refusePeer(pid int) error {
 }
 
 func (d *daemon) refuseCgroup(path, who string) error {
-	if _, alone := d.witness.Innermost(path); alone || linux.CgroupWithin(path, d.parents.List()) {
+	if _, alone := d.processes.Innermost(path); alone || linux.CgroupWithin(path, d.parents.List()) {
 		return fmt.Errorf("%s is guarded: only people on the host give orders", who)
 	}
 	return nil

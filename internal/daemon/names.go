@@ -20,18 +20,18 @@ import (
 // resolveFor is how long the look-up of an approved name may take.
 const resolveFor = 10 * time.Second
 
-// steering is what package steer asks of the daemon.
-type steering struct{ *daemon }
+// dnsHost is what package dns asks of the daemon.
+type dnsHost struct{ *daemon }
 
-var _ dns.RedirectHost = steering{}
+var _ dns.RedirectHost = dnsHost{}
 
-// NamePolicy implements steer.Host.
-func (d steering) NamePolicy(container uint64) policy.Policy {
-	return d.policies.For(d.witness.Container(container, 0).ID)
+// NamePolicy implements dns.RedirectHost.
+func (d dnsHost) NamePolicy(container uint64) policy.Policy {
+	return d.policies.For(d.processes.Container(container, 0).ID)
 }
 
-// Clean implements steer.Host.
-func (d steering) Clean(container uint64) bool {
+// Clean implements dns.RedirectHost.
+func (d dnsHost) Clean(container uint64) bool {
 	switch d.policies.Mode() {
 	case policy.Seal:
 		return false
@@ -42,9 +42,9 @@ func (d steering) Clean(container uint64) bool {
 	return d.state.Clean(container)
 }
 
-// NameRefused implements steer.Host.
-func (d steering) NameRefused(container uint64, name string, to netip.Addr) {
-	c := d.witness.Container(container, 0)
+// NameRefused implements dns.RedirectHost.
+func (d dnsHost) NameRefused(container uint64, name string, to netip.Addr) {
+	c := d.processes.Container(container, 0)
 	d.write(event.Event{
 		Kind: event.Error, Container: &c, Message: fmt.Sprintf("%s leads to %s, which is not public and not listed: refused", name, to),
 	})
@@ -87,7 +87,7 @@ func (d *daemon) openResolver(pid int, since time.Time) (fresh bool, err error) 
 	}
 	fresh, err = d.names.Open(id, pid, since)
 	if err != nil && !errors.Is(err, linux.ErrGone) {
-		c := d.witness.Container(id, 0)
+		c := d.processes.Container(id, 0)
 		d.write(event.Event{Kind: event.Error, Container: &c, Message: "no resolver: questions for names are judged by their server: " + err.Error()})
 	}
 	return fresh, err
@@ -99,7 +99,7 @@ func (d *daemon) outermost(path string) (uint64, error) {
 	if found, ok := linux.CgroupChild(path, d.parents.List()); ok {
 		return linux.CgroupID(found)
 	}
-	if st, ok := d.witness.Innermost(path); ok {
+	if st, ok := d.processes.Innermost(path); ok {
 		return st.CgroupID, nil // a container by itself
 	}
 	return 0, fmt.Errorf("%s is in no container", path)
@@ -163,7 +163,7 @@ func (d *daemon) lead(a netegress.Ask, to event.Destination, t netegress.Terms) 
 		return t, err
 	}
 	t.Real = real
-	t.Prepare = func(grant uint64) error { return d.names.Lead(grant, a.Container, a.To.Addr, real) }
+	t.ResolveTarget = func(grant uint64) error { return d.names.Lead(grant, a.Container, a.To.Addr, real) }
 	return t, nil
 }
 

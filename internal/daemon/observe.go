@@ -26,13 +26,13 @@ func (d *daemon) fail(what string, r *gate.Request, err error) {
 }
 
 // write logs what has happened already.
-func (d *daemon) write(e event.Event) { d.log.Post(e) }
+func (d *daemon) write(e event.Event) { d.log.WriteAsync(e) }
 
 // executed logs an observed command with the verdict on running it (G25).
 func (d *daemon) executed(c exec.Command) {
 	d.spaces.Saw(c.Container, c.Process.PID)
 	r := gate.Request{
-		Container: d.witness.Container(c.Container, taint.Bits(c.Taint)), Process: c.Process, Ask: gate.Run,
+		Container: d.processes.Container(c.Container, taint.Bits(c.Taint)), Process: c.Process, Ask: gate.Run,
 	}
 	r.Mode = string(d.policies.ModeOf(r.Container.ID))
 	if len(r.Container.Taint) > 0 {
@@ -67,7 +67,7 @@ func (d *daemon) pass(ctx context.Context) error {
 }
 
 func (d *daemon) recorded(r netegress.Record) {
-	c := d.witness.Container(r.Container, r.Taint)
+	c := d.processes.Container(r.Container, r.Taint)
 	to := r.To.Event()
 	to.Name, _ = d.names.Name(r.Container, r.To.Addr)
 	d.nameUsed(r)
@@ -117,16 +117,16 @@ func hookOf(r netegress.Record) (hook, text string) {
 	return "", ""
 }
 
-// Ended implements netegress.Handler.
-func (d *daemon) Ended(g netegress.Grant) {
+// GrantChanged implements netegress.Handler.
+func (d *daemon) GrantChanged(g netegress.Grant) {
 	d.nameEnded(g)
-	c := d.witness.Container(g.Container, 0)
-	d.write(event.Event{Kind: event.Grant, Container: &c, Grant: d.witness.Grant(g)})
+	c := d.processes.Container(g.Container, 0)
+	d.write(event.Event{Kind: event.Grant, Container: &c, Grant: d.processes.Grant(g)})
 }
 
 // moved reacts to tasks and cgroups that come and go (B28, B37).
 func (d *daemon) moved(m taint.Move) {
-	c := d.witness.Container(m.Container, 0)
+	c := d.processes.Container(m.Container, 0)
 	e := event.Event{Kind: event.Error, Container: &c, Process: &event.Process{PID: m.PID, Start: m.Start}}
 	switch m.Kind {
 	case taint.Made:

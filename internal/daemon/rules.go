@@ -151,7 +151,7 @@ func localCommand(c permission.Call) bool {
 
 func (a *bridgeHost) ruleProblem(text string) {
 	a.opts.Logger.Warn(text)
-	a.opts.Log.Post(event.Event{Kind: event.Error, Message: text})
+	a.opts.Log.WriteAsync(event.Event{Kind: event.Error, Message: text})
 }
 
 // readRules is a file's content, or nothing if it is not there.

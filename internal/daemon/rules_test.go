@@ -20,8 +20,8 @@ import (
 // told keeps the texts of events.
 type told []string
 
-func (l *told) Write(e event.Event) error { l.Post(e); return nil }
-func (l *told) Post(e event.Event)        { *l = append(*l, e.Message) }
+func (l *told) Write(e event.Event) error { l.WriteAsync(e); return nil }
+func (l *told) WriteAsync(e event.Event)  { *l = append(*l, e.Message) }
 
 // TestRulesThatCannotBeReadP3: each file of permission rules counts by itself. A broken one counts as it last could be read; if that never was, what it
 // may deny is denied.

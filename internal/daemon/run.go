@@ -76,12 +76,12 @@ type daemon struct {
 	reviewer  *cop.Cop                // the gate's; guarded by changing after the start
 	reviewing atomic.Pointer[cop.Cop] // the same, for who only reads its figures
 	approvals *notifier
-	figures   []*metrics.Server
+	metrics   []*metrics.Server
 	begun     atomic.Bool // all is in force
 	agents    *bridgeHost
 	policies  *activePolicy
 	parents   *guardParents
-	witness   *processCache
+	processes *processCache
 	runtime   *container.Keeper
 	replaced  chan struct{} // the policy was
 	spaces    *mountSpaces
@@ -185,7 +185,7 @@ func Run(ctx context.Context, o Options, ready func()) error {
 		return err
 	}
 	defer func() {
-		for _, s := range d.figures {
+		for _, s := range d.metrics {
 			s.Close()
 		}
 	}()
@@ -237,11 +237,11 @@ func (d *daemon) load(db *bbolt.DB) error {
 	if d.files, err = secretfiles.Load(secretfiles.Options{Types: d.opts.Types, PinDir: d.opts.PinDir, Links: d.state.Links, Logger: logger}); err != nil {
 		return errors.Join(err, d.execs.Close(), d.egress.Close(), d.state.Close())
 	}
-	if d.names, err = dns.Load(dns.RedirectOptions{Types: d.opts.Types, PinDir: d.opts.PinDir, Links: d.state.Links, Logger: logger, Host: steering{d}}); err != nil {
+	if d.names, err = dns.Load(dns.RedirectOptions{Types: d.opts.Types, PinDir: d.opts.PinDir, Links: d.state.Links, Logger: logger, Host: dnsHost{d}}); err != nil {
 		return errors.Join(err, d.files.Close(), d.execs.Close(), d.egress.Close(), d.state.Close())
 	}
 	d.opts.Types = nil // they are large
-	d.witness = &processCache{Books: d.state, Ran: d.execs, Parents: func() []string { return allParents(d.policies.Base()) }}
+	d.processes = &processCache{Books: d.state, Ran: d.execs, Parents: func() []string { return allParents(d.policies.Base()) }}
 	d.parents = newParents(parentsOptions{
 		Books: d.state, Attach: d.egress, Policy: d.policies.Base, Memory: d.memory, Tell: d.write, Logger: logger,
 		Fail: func(what string, err error) { d.fail(what, nil, err) },
@@ -249,7 +249,7 @@ func (d *daemon) load(db *bbolt.DB) error {
 	d.runtime = container.New(container.Options{
 		Policy: d.policies.Base, Parents: d.parents.List, State: d.state, Taint: d.taint, Sockets: netegress.SocketFindings, Log: d.write,
 		Guard: func(path string) error { return d.egress.GuardAlone(path, netegress.BaseSlot) },
-		Fail:  func(what string, err error) { d.fail(what, nil, err) }, Show: d.witness.Container,
+		Fail:  func(what string, err error) { d.fail(what, nil, err) }, Show: d.processes.Container,
 		Bridge: bridgeSockets(d.opts.RunDir),
 	})
 	d.pins = newPins(d.opts.PinDir, func(text string) { d.write(event.Event{Kind: event.Error, Message: text}) }, d.state, d.egress, d.execs, d.files, d.names)
@@ -291,7 +291,7 @@ func (d *daemon) openAgents() error {
 	d.agents, err = newBridgeHost(bridgeHostOptions{
 		RunDir: d.opts.RunDir, StateDir: d.opts.StateDir, Permissions: permissions, RulesPath: d.opts.RulesPath,
 		Server: d.opts.Server, KillSwitch: d.opts.KillSwitch, AgentPath: d.opts.AgentPath,
-		Books: d.state, Peers: d.egress, Gate: d.gate, Log: d.log, Policies: d.policies, Witness: d.witness, Taint: d.taint, Logger: d.opts.Logger,
+		Books: d.state, Peers: d.egress, Gate: d.gate, Log: d.log, Policies: d.policies, Processes: d.processes, Taint: d.taint, Logger: d.opts.Logger,
 	})
 	return err
 }
@@ -318,7 +318,7 @@ func (d *daemon) attach(server *control.Server) error {
 	d.log.Summarize(d.summaries)
 	d.sessionTable = newSessions(sessionsOptions{
 		Books: d.state, Kernel: d.egress, Files: d.files, Agents: d.agents, Log: d.log,
-		Parents: d.parents, Policies: d.policies, Witness: d.witness, Summaries: d.summaries,
+		Parents: d.parents, Policies: d.policies, Processes: d.processes, Summaries: d.summaries,
 	})
 	if err := d.applyPolicy(d.policies.Base()); err != nil {
 		return err

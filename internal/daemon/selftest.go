@@ -34,7 +34,7 @@ var target = netip.MustParseAddrPort("192.0.2.1:9")
 // SelfTest puts every mechanism to use for a moment, in a sensor of its own beside one that may run: its pins are in pinDir, which must
 // not exist. probe starts a program that calls Egress. Nothing of it stays.
 func SelfTest(ctx context.Context, pinDir string, probe *exec.Cmd) doctor.Report {
-	t := &trial{pinDir: pinDir, events: &events{}}
+	t := &selfTest{pinDir: pinDir, events: &events{}}
 	err := t.run(ctx, probe)
 	if err != nil {
 		return append(t.report, doctor.Check{
@@ -44,18 +44,18 @@ func SelfTest(ctx context.Context, pinDir string, probe *exec.Cmd) doctor.Report
 	return t.report
 }
 
-type trial struct {
+type selfTest struct {
 	pinDir string
 	events *events
 	report doctor.Report
 	step   string
 }
 
-func (t *trial) ok(found string) {
+func (t *selfTest) ok(found string) {
 	t.report = append(t.report, doctor.Check{Name: t.step, Result: doctor.OK, Found: found})
 }
 
-func (t *trial) run(ctx context.Context, probe *exec.Cmd) (err error) {
+func (t *selfTest) run(ctx context.Context, probe *exec.Cmd) (err error) {
 	t.step = "load"
 	dir, err := os.MkdirTemp("", "weir-doctor-")
 	if err != nil {
@@ -90,7 +90,7 @@ func (t *trial) run(ctx context.Context, probe *exec.Cmd) (err error) {
 }
 
 // use lets the probe connect while it is clean, and when it is tainted.
-func (t *trial) use(ctx context.Context, client *control.Client, probe *exec.Cmd) error {
+func (t *selfTest) use(ctx context.Context, client *control.Client, probe *exec.Cmd) error {
 	session, err := client.Guard(ctx, control.GuardRequest{Name: "doctor"})
 	if err != nil {
 		return err
@@ -140,7 +140,7 @@ func (t *trial) use(ctx context.Context, client *control.Client, probe *exec.Cmd
 	return nil
 }
 
-func (t *trial) until(done func() bool) bool {
+func (t *selfTest) until(done func() bool) bool {
 	for end := time.Now().Add(step); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
 		if done() {
 			return true

@@ -29,7 +29,7 @@ type sessionsOptions struct {
 	Log       *eventLog
 	Parents   *guardParents
 	Policies  *activePolicy
-	Witness   *processCache
+	Processes *processCache
 	Summaries *taintSummaries
 }
 
@@ -78,7 +78,7 @@ func (s *sessionTable) Guard(_ context.Context, r control.GuardRequest) (control
 	}
 	st, err := s.opts.Books.Guard(c, bits, r.By)
 	if err == nil && bits != 0 {
-		ec := s.opts.Witness.Container(st.CgroupID, st.Taint)
+		ec := s.opts.Processes.Container(st.CgroupID, st.Taint)
 		err = s.opts.Log.Write(event.Event{
 			Kind: event.Taint, Container: &ec, Change: &event.TaintChange{Set: bits.Names(), Source: "guard", By: r.By},
 		})

@@ -55,7 +55,7 @@ func TestF10Summary(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", tc.what, diff)
 		}
 	}
-	log.Post(verdict(event.Verdict, "deny", "guard", nil))
+	log.WriteAsync(verdict(event.Verdict, "deny", "guard", nil))
 	if got := s.of("c1").Denied; got != 8 {
 		t.Errorf("%d denied in all, want 8", got)
 	}

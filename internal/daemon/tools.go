@@ -89,7 +89,7 @@ func (t *tools) Allow(rule string) error {
 	if err := linux.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return fmt.Errorf("write rules: %w", err)
 	}
-	if err := linux.RewriteFile(path, after); err != nil {
+	if err := linux.WriteFileAtomic(path, after); err != nil {
 		return fmt.Errorf("write rules: %w", err)
 	}
 	t.LoadRules()

@@ -17,7 +17,7 @@ func (s *Redirect) Counters() map[string]uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	all := s.past
-	for _, b := range s.boxes {
+	for _, b := range s.containers {
 		for _, r := range b.open {
 			all.add(r.Counts())
 		}

@@ -1,6 +1,4 @@
-// Package names owns what a name is to a tainted container: the answers to its
-// DNS questions, the addresses that stand for names nobody has judged, the
-// look-ups of those that a policy or a verdict lets through, and which addresses
-// may come of one. It makes no verdict, and knows neither the kernel's maps nor
-// network namespaces: the kernel side does.
+// Package dns owns what a name is to a tainted container: the resolver that answers its DNS questions, the synthetic addresses that
+// stand for names nobody has judged, the look-ups of names that a policy or a verdict lets through, and the programs and maps
+// (bpf/names.bpf.c) that write one address in place of another. It makes no verdict.
 package dns

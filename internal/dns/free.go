@@ -16,7 +16,7 @@ const maxFreeing = 8
 // addresses that stand for names, so all are looked up.
 func (s *Redirect) Freed(container uint64) {
 	s.mu.Lock()
-	b := s.boxes[container]
+	b := s.containers[container]
 	s.mu.Unlock()
 	if b == nil {
 		return
@@ -44,7 +44,7 @@ func (s *Redirect) Used(container uint64, a netip.Addr) {
 		return
 	}
 	s.mu.Lock()
-	b := s.boxes[container]
+	b := s.containers[container]
 	s.mu.Unlock()
 	if b == nil {
 		return
@@ -54,7 +54,7 @@ func (s *Redirect) Used(container uint64, a netip.Addr) {
 	}
 }
 
-func (s *Redirect) free(b *box, a netip.Addr) {
+func (s *Redirect) free(b *containerDNS, a netip.Addr) {
 	b.leasing.Lock()
 	late := time.Since(b.freed[a]) > freshFor
 	if late {

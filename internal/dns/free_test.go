@@ -24,9 +24,9 @@ func TestUsed(t *testing.T) {
 	logger := logrus.New()
 	logger.SetOutput(&log)
 	given := netip.MustParseAddr("fd77:6569:7200::1")
-	s := &Redirect{opts: RedirectOptions{Logger: logger, Host: clean{}}, ctx: context.Background(), boxes: map[uint64]*box{}}
-	b := s.newBox(7, map[netip.Addr]string{given: "given.example"})
-	s.boxes[7] = b
+	s := &Redirect{opts: RedirectOptions{Logger: logger, Host: clean{}}, ctx: context.Background(), containers: map[uint64]*containerDNS{}}
+	b := s.newContainer(7, map[netip.Addr]string{given: "given.example"})
+	s.containers[7] = b
 	for _, a := range []string{"fd77:6569:7200::2", "fd77:6569:7200:1::1", "198.18.0.1"} {
 		s.Used(7, netip.MustParseAddr(a))
 	}

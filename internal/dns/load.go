@@ -53,17 +53,17 @@ type Redirect struct {
 	running sync.WaitGroup
 	failed  atomic.Uint64 // resolvers that could not be started
 
-	mu      sync.Mutex
-	replies []io.Closer // what looks whom the sensor answers
-	boxes   map[uint64]*box
-	reals   map[uint64][]namesFakeTargetKey // by grant
-	past    RedirectCounts                  // of resolvers that have ended
+	mu         sync.Mutex
+	replies    []io.Closer // what looks whom the sensor answers
+	containers map[uint64]*containerDNS
+	reals      map[uint64][]namesFakeTargetKey // by grant
+	past       RedirectCounts                  // of resolvers that have ended
 }
 
 // Load makes or adopts the pinned maps and loads the programs. It attaches them only
 // where an earlier daemon had.
 func Load(o RedirectOptions) (*Redirect, error) {
-	s := &Redirect{opts: o, boxes: map[uint64]*box{}, reals: map[uint64][]namesFakeTargetKey{}}
+	s := &Redirect{opts: o, containers: map[uint64]*containerDNS{}, reals: map[uint64][]namesFakeTargetKey{}}
 	var err error
 	if s.pins, err = bpfobj.Load("names", &s.objects, loadNames, bpfobj.Options{PinDir: o.PinDir, Types: o.Types}); err != nil {
 		return nil, err
@@ -89,7 +89,7 @@ func (s *Redirect) attach(container uint64) error {
 			return link.AttachCgroup(link.CgroupOptions{Path: linux.CgroupDir(path), Attach: a.as, Program: a.prog})
 		})
 		if err != nil {
-			return fmt.Errorf("steer the names of %s: %w", path, err)
+			return fmt.Errorf("redirect the names of %s: %w", path, err)
 		}
 	}
 	return nil
@@ -179,9 +179,9 @@ func (s *Redirect) Pins() []string { return s.pins.Names() }
 // Restore pins again those maps that are not pinned any more.
 func (s *Redirect) Restore() error { return s.pins.Restore(s.opts.PinDir) }
 
-// Uses tells how full the maps of names are.
-func (s *Redirect) Uses() ([]bpfobj.Use, error) {
-	return bpfobj.Uses(s.objects.FakeIps, s.objects.DnsLeases, s.objects.FakeTargets, s.objects.Resolvers)
+// MapStats tells how full the maps of names are.
+func (s *Redirect) MapStats() ([]bpfobj.MapStat, error) {
+	return bpfobj.MapStats(s.objects.FakeIps, s.objects.DnsLeases, s.objects.FakeTargets, s.objects.Resolvers)
 }
 
 // Close ends the resolvers and lets go of maps and programs; what is pinned stays
@@ -191,7 +191,7 @@ func (s *Redirect) Close() error {
 		s.cancel()
 	}
 	s.mu.Lock()
-	for _, b := range s.boxes {
+	for _, b := range s.containers {
 		for cookie := range b.open {
 			s.end(b, cookie)
 		}
@@ -227,7 +227,7 @@ func (s *Redirect) adopt() error {
 		}
 	}
 	for container, before := range found {
-		s.boxes[container] = s.newBox(container, before)
+		s.containers[container] = s.newContainer(container, before)
 		if _, err := linux.CgroupPath(container); err != nil {
 			continue // Tend forgets it
 		}
@@ -249,7 +249,7 @@ func (s *Redirect) adopt() error {
 
 // store puts what a pool hands out where the kernel finds it.
 type store struct {
-	steer     *Redirect
+	redirect  *Redirect
 	container uint64
 }
 
@@ -261,7 +261,7 @@ func (o store) Put(addr netip.Addr, name string) error {
 	for i := range len(name) {
 		value.Name[i] = int8(name[i])
 	}
-	return o.steer.objects.FakeIps.Update(&key, &value, ebpf.UpdateNoExist)
+	return o.redirect.objects.FakeIps.Update(&key, &value, ebpf.UpdateNoExist)
 }
 
 var _ Store = store{}

@@ -50,14 +50,14 @@ func (s *Redirect) Ended(grant uint64) error {
 
 // Lease implements names.Host.
 func (h host) Lease(name string, addrs []netip.Addr, until time.Time) error {
-	h.box.leasing.Lock()
-	defer h.box.leasing.Unlock()
+	h.of.leasing.Lock()
+	defer h.of.leasing.Unlock()
 	for _, a := range addrs {
-		if h.box.leases[a] == nil {
-			h.box.leases[a] = map[string]time.Time{}
+		if h.of.leases[a] == nil {
+			h.of.leases[a] = map[string]time.Time{}
 		}
-		h.box.leases[a][name] = until
-		if err := h.writeLease(h.box, a); err != nil {
+		h.of.leases[a][name] = until
+		if err := h.writeLease(h.of, a); err != nil {
 			return err
 		}
 	}
@@ -66,7 +66,7 @@ func (h host) Lease(name string, addrs []netip.Addr, until time.Time) error {
 
 // writeLease tells the kernel what is open of an address: what the policy opens to the
 // names that lead there.
-func (s *Redirect) writeLease(b *box, a netip.Addr) error {
+func (s *Redirect) writeLease(b *containerDNS, a netip.Addr) error {
 	key := namesLeaseKey{Container: b.container, Addr: a.As16()}
 	p := b.policy.Load()
 	var value namesLease
@@ -101,7 +101,7 @@ func (s *Redirect) writeLease(b *box, a netip.Addr) error {
 }
 
 // expire closes what was open for an answer that is over.
-func (s *Redirect) expire(b *box) {
+func (s *Redirect) expire(b *containerDNS) {
 	b.leasing.Lock()
 	defer b.leasing.Unlock()
 	now := time.Now()
@@ -126,7 +126,7 @@ func (s *Redirect) PolicyChanged() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var errs []error
-	for _, b := range s.boxes {
+	for _, b := range s.containers {
 		s.refresh(b)
 		for _, r := range b.open {
 			r.Forget()

@@ -16,7 +16,7 @@ type Sink interface {
 // methods are safe for concurrent use.
 type Log struct {
 	mu        sync.Mutex // orders events; never held while a sink writes
-	lanes     []*lane    // one for each sink
+	writers   []*writer  // one for each sink
 	followers map[*follower]bool
 	now       func() time.Time
 }
@@ -28,42 +28,42 @@ type counts map[Kind]uint64
 func NewLog(sinks ...Sink) *Log {
 	l := &Log{followers: make(map[*follower]bool), now: time.Now}
 	for _, s := range sinks {
-		l.lanes = append(l.lanes, newLane(s))
+		l.writers = append(l.writers, newWriter(s))
 	}
 	return l
 }
 
-// Write writes e to every sink, ahead of what Post has queued, and returns the
+// Write writes e to every sink, ahead of what WriteAsync has queued, and returns the
 // first error after all were tried: a sink that does not take it within two
 // seconds has failed. It fills a zero Time; Time is UTC afterwards. What e points
 // to must not change any more. A sink that takes events again is first told how
-// many it has missed, by a Lost event of the stage sink, or queue after a Post.
+// many it has missed, by a Lost event of the stage sink, or queue after a WriteAsync.
 func (l *Log) Write(e Event) error {
 	var waiting []*entry
-	l.each(&e, func(ln *lane) { waiting = append(waiting, ln.urgent(e)) })
+	l.each(&e, func(ln *writer) { waiting = append(waiting, ln.writeSync(e)) })
 	var first error
 	for i, w := range waiting {
-		if err := l.lanes[i].await(w); err != nil && first == nil {
+		if err := l.writers[i].await(w); err != nil && first == nil {
 			first = fmt.Errorf("write event: %w", err)
 		}
 	}
 	return first
 }
 
-// Post writes e when the sinks have the time for it, and never waits.
-func (l *Log) Post(e Event) {
-	l.each(&e, func(ln *lane) { ln.post(e) })
+// WriteAsync writes e when the sinks have the time for it, and never waits.
+func (l *Log) WriteAsync(e Event) {
+	l.each(&e, func(ln *writer) { ln.writeAsync(e) })
 }
 
-// each gives e its time, and gives it to every lane and follower.
-func (l *Log) each(e *Event, give func(*lane)) {
+// each gives e its time, and gives it to every writer and follower.
+func (l *Log) each(e *Event, give func(*writer)) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if e.Time.IsZero() {
 		e.Time = l.now()
 	}
 	e.Time = e.Time.UTC()
-	for _, ln := range l.lanes {
+	for _, ln := range l.writers {
 		give(ln)
 	}
 	for f := range l.followers {
@@ -73,7 +73,7 @@ func (l *Log) each(e *Event, give func(*lane)) {
 
 // Flush waits until all that was posted is written, for some seconds at most.
 func (l *Log) Flush() {
-	for _, ln := range l.lanes {
+	for _, ln := range l.writers {
 		ln.flush()
 	}
 }
@@ -81,7 +81,7 @@ func (l *Log) Flush() {
 // Missed is how many events sinks have failed to take so far, and how many found
 // no room to wait for one.
 func (l *Log) Missed() (sink, queue uint64) {
-	for _, ln := range l.lanes {
+	for _, ln := range l.writers {
 		ln.mu.Lock()
 		sink += ln.failed
 		queue += ln.dropped

@@ -128,7 +128,7 @@ func (p *Probe) read(ctx context.Context, reader *ringbuf.Reader, handle func(Co
 	defer context.AfterFunc(p.ctx, wake)()
 	var record ringbuf.Record
 	var handled uint64 // bytes
-	pace := bpfobj.NewPace(pollEvery, p.setAsleep)
+	pace := bpfobj.NewAdaptivePoll(pollEvery, p.setAsleep)
 	defer func() { _ = pace.End() }() // to wake nobody is only slower
 	for ctx.Err() == nil && p.ctx.Err() == nil {
 		waiting := p.serve(handled, reader.AvailableBytes)

@@ -1,4 +1,3 @@
-// Package poll looks at descriptors without waiting. Go's own signals interrupt such a look, too: that is no answer here.
 package linux
 
 import (

@@ -20,21 +20,21 @@ import (
 
 // Terms are what a verdict opens.
 type Terms struct {
-	For       time.Duration            // how long it is open
-	Bytes     int64                    // upstream
-	Root      Process                  // who is let out with all that it starts; PID 0: the asker itself
-	ClaimFor  time.Duration            // how long it can be claimed, when the call has failed already
-	Resolvers []netip.Addr             // what a DNS question opens besides the server that was asked
-	Real      netip.Addr               // where the asker's destination, which stands for a name, leads; else invalid
-	Prepare   func(grant uint64) error // nil, or called before a grant, or more of it, is opened
+	For           time.Duration            // how long it is open
+	Bytes         int64                    // upstream
+	Root          Process                  // who is let out with all that it starts; PID 0: the asker itself
+	ClaimFor      time.Duration            // how long it can be claimed, when the call has failed already
+	Resolvers     []netip.Addr             // what a DNS question opens besides the server that was asked
+	Real          netip.Addr               // where the asker's destination, which stands for a name, leads; else invalid
+	ResolveTarget func(grant uint64) error // nil, or called before a grant, or more of it, is opened
 }
 
-// prepare is Prepare's.
-func (t Terms) prepare(grant uint64) error {
-	if t.Prepare == nil {
+// resolveTarget is ResolveTarget's.
+func (t Terms) resolveTarget(grant uint64) error {
+	if t.ResolveTarget == nil {
 		return nil
 	}
-	return t.Prepare(grant)
+	return t.ResolveTarget(grant)
 }
 
 // Grant is egress that is open, or can be claimed.
@@ -74,7 +74,7 @@ type live struct {
 	until    map[Destination]uint64 // when a cgroup's destinations close, each with its own approval: ns since boot
 	bits     taint.Bits             // that it was given under: under more it opens nothing
 	claims   []egressClaimKey
-	owed     []owed
+	unused   []unusedGrant
 	over     bool // nothing is open any more; the cgroup waits to be empty
 }
 
@@ -110,9 +110,9 @@ type command struct {
 
 // opened is what a command was granted, and until when that may be claimed again.
 type opened struct {
-	to      []Destination
-	until   uint64
-	prepare func(grant uint64) error
+	to            []Destination
+	until         uint64
+	resolveTarget func(grant uint64) error
 }
 
 // Grant carries out a verdict that allows: the asker is let out, with what it starts itself; or, where a person chose so, the
@@ -167,8 +167,8 @@ func destinations(d Destination, resolvers []netip.Addr) []Destination {
 	return to
 }
 
-// box is the path of a container's cgroup, and its agent.
-func (e *Egress) box(id uint64) (path string, agent int, err error) {
+// containerDir is the path of a container's cgroup, and its agent.
+func (e *Egress) containerDir(id uint64) (path string, agent int, err error) {
 	if st, ok := e.opts.State.ByCgroup(id); ok {
 		return st.Cgroup, st.Agent, nil
 	}
@@ -281,13 +281,13 @@ func (e *Egress) sit(g *live) error {
 
 // let opens a grant, or widens it. family: all that the process has started comes in, too.
 func (e *Egress) let(g *live, a Ask, to []Destination, t Terms, wide bool) error {
-	box, agent, err := e.box(a.Container)
+	container, agent, err := e.containerDir(a.Container)
 	if err != nil {
 		return err
 	}
 	held, inside := g.frozen, map[int]bool{g.root.PID: true}
 	if wide {
-		inside, err = e.gather(g, box)
+		inside, err = e.gather(g, container)
 	} else {
 		err = e.sit(g)
 	}
@@ -297,13 +297,13 @@ func (e *Egress) let(g *live, a Ask, to []Destination, t Terms, wide bool) error
 	if inside[agent] || a.Held && !inside[a.Process.PID] {
 		return fmt.Errorf("let process %d out: its parents changed", a.Process.PID)
 	}
-	if err := tracedByOutsider(box, inside); err != nil {
+	if err := tracedByOutsider(container, inside); err != nil {
 		return err
 	}
-	if err := t.prepare(g.ID); err != nil {
+	if err := t.resolveTarget(g.ID); err != nil {
 		return err
 	}
-	g.owed = append(g.owed, owed{a, to, t, taint.Now() + uint64(t.ClaimFor)})
+	g.unused = append(g.unused, unusedGrant{a, to, t, taint.Now() + uint64(t.ClaimFor)})
 	g.bits = a.Taint
 	if err := e.open(g, to, taint.Now()+uint64(t.For), t.Bytes); err != nil || held {
 		return err
@@ -312,11 +312,11 @@ func (e *Egress) let(g *live, a Ask, to []Destination, t Terms, wide bool) error
 }
 
 // gather brings a process and all that it has started into its cgroup, frozen. What waits to begin goes on waiting there, frozen by itself.
-func (e *Egress) gather(g *live, box string) (map[int]bool, error) {
+func (e *Egress) gather(g *live, container string) (map[int]bool, error) {
 	if err := e.still(g); err != nil {
 		return nil, err
 	}
-	inside, err := moveBelow(g.Cgroup, g.root.PID, box)
+	inside, err := moveBelow(g.Cgroup, g.root.PID, container)
 	for pid := range inside {
 		start, waiting := e.begins(pid)
 		if pid == g.root.PID || !waiting {
@@ -426,10 +426,10 @@ func (e *Egress) claim(a Ask, to []Destination, t Terms) (Grant, error) {
 		keys = append(keys, egressClaimKey{
 			Container: a.Container, Kind: egressClaimKindCLAIM_COMMAND, Id: p.Inode, Device: p.Device, Uid: p.UID, Tag: p.ArgvHash,
 		})
-		g.To = e.remember(command{a.Container, p.Inode, p.ArgvHash, p.Device}, opened{to, g.expires, t.prepare})
+		g.To = e.remember(command{a.Container, p.Inode, p.ArgvHash, p.Device}, opened{to, g.expires, t.resolveTarget})
 	}
-	for _, earlier := range append(e.commands[command{a.Container, a.Process.Inode, a.Process.ArgvHash, a.Process.Device}], opened{prepare: t.prepare}) {
-		if err := earlier.prepare(g.ID); err != nil {
+	for _, earlier := range append(e.commands[command{a.Container, a.Process.Inode, a.Process.ArgvHash, a.Process.Device}], opened{resolveTarget: t.resolveTarget}) {
+		if err := earlier.resolveTarget(g.ID); err != nil {
 			return Grant{}, err
 		}
 	}

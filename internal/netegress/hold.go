@@ -165,17 +165,17 @@ const sawTime = 2 * time.Second
 
 // see notes the parents of an asker that was stopped.
 func (e *Egress) see(a Ask) {
-	box, agent, err := e.box(a.Container)
+	container, agent, err := e.containerDir(a.Container)
 	if err != nil {
 		return // it has been removed
 	}
-	for _, p := range parentsOf(a.Process.PID, box, agent) {
+	for _, p := range parentsOf(a.Process.PID, container, agent) {
 		e.saw[p.PID] = sight{p.Start, taint.Now() + uint64(sawTime)}
 	}
 }
 
-// rouse wakes parents that have stopped themselves.
-func (e *Egress) rouse(now uint64) error {
+// wakeParents wakes parents that have stopped themselves.
+func (e *Egress) wakeParents(now uint64) error {
 	var errs []error
 	for pid, s := range e.saw {
 		if st, err := linux.ReadStat(pid); err == nil && st.Start == s.start && st.State == 'T' {

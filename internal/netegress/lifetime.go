@@ -77,7 +77,7 @@ func (e *Egress) answers(r *egressRecord) {
 		Expires: wall(kernel.Expires),
 	}, expires: kernel.Expires, bits: taint.Bits(kernel.Taint)}
 	e.grants[g.ID] = g
-	e.opts.Handle.Ended(g.Grant)
+	e.opts.Handle.GrantChanged(g.Grant)
 }
 
 // claimed turns a claim that was taken up into a grant of marked sockets.
@@ -104,7 +104,7 @@ func (e *Egress) claimed(r *egressRecord) {
 		g.expires = kernel.Expires
 		g.Expires = wall(g.expires)
 	}
-	e.opts.Handle.Ended(g.Grant)
+	e.opts.Handle.GrantChanged(g.Grant)
 }
 
 // sweep ends what is over: grants whose time or command has ended, claims that
@@ -172,7 +172,7 @@ func (e *Egress) lapse() (empty map[uint64]string, err error) {
 	defer e.mu.Unlock()
 	now := taint.Now()
 	empty = map[uint64]string{}
-	errs := []error{e.rouse(now)}
+	errs := []error{e.wakeParents(now)}
 	looks := 0
 	for id, g := range e.grants { // in another order each time
 		switch {
@@ -294,7 +294,7 @@ func (e *Egress) finish(g *live, now uint64) error {
 	if g.State == "" {
 		return e.end(g, "")
 	}
-	if err := e.repay(g, now); err != nil {
+	if err := e.claimUnused(g, now); err != nil {
 		return errors.Join(err, e.end(g, "ended"))
 	}
 	if g.Kind == "cgroup" && linux.CgroupPopulated(g.Cgroup) {
@@ -350,7 +350,7 @@ func (e *Egress) closeSockets() error {
 		errs = append(errs, fmt.Errorf("list sockets of grants: %w", err))
 	}
 	for c, marked := range cookies {
-		path, _, err := e.box(c.container)
+		path, _, err := e.containerDir(c.container)
 		if err != nil {
 			continue // it has been removed
 		}
@@ -396,7 +396,7 @@ func (e *Egress) end(g *live, state string) error {
 	}
 	if opened {
 		e.closing[g.ID] = closing{g.Container, false}
-		e.opts.Handle.Ended(g.Grant)
+		e.opts.Handle.GrantChanged(g.Grant)
 	}
 	return errors.Join(errs...)
 }

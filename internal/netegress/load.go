@@ -41,9 +41,9 @@ type Options struct {
 // Handler is told what the kernel saw. Its methods are called from one
 // goroutine each and must not block.
 type Handler interface {
-	Asked(Ask)       // a verdict is wanted; answer with Grant, Refuse or Wake
-	Recorded(Record) // let through, refused, claimed, dropped or spent
-	Ended(Grant)     // a grant is over or can be claimed again, see its State
+	Asked(Ask)          // a verdict is wanted; answer with Grant, Refuse or Wake
+	Recorded(Record)    // let through, refused, claimed, dropped or spent
+	GrantChanged(Grant) // a grant is over or can be claimed again, see its State
 }
 
 // Egress is the kernel side of egress. Its methods may be called at the same time.
@@ -207,7 +207,7 @@ func (e *Egress) Run(ctx context.Context) error {
 		return drain(ctx, e.asks, nil, func(r *egressRecord) { e.opts.Handle.Asked(askOf(r)) })
 	})
 	group.Go(func() error {
-		pace := bpfobj.NewPace(pollEvery, e.setIdle)
+		pace := bpfobj.NewAdaptivePoll(pollEvery, e.setIdle)
 		return errors.Join(drain(ctx, e.recs, pace, e.record), pace.End())
 	})
 	group.Go(func() error { e.sweep(ctx); return nil })
@@ -228,7 +228,7 @@ func (e *Egress) setIdle(idle bool) error {
 }
 
 // drain handles what comes. pace is of a ring whose writers do not wake its reader for each record; nil: they do.
-func drain(ctx context.Context, records *ringbuf.Reader, pace *bpfobj.Pace, handle func(*egressRecord)) error {
+func drain(ctx context.Context, records *ringbuf.Reader, pace *bpfobj.AdaptivePoll, handle func(*egressRecord)) error {
 	var rec ringbuf.Record
 	for {
 		if pace != nil {

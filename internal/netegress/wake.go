@@ -13,11 +13,11 @@ import (
 const maxParents = 16
 
 // parentsOf are the parents of a process inside its container and below its agent, nearest first.
-func parentsOf(pid int, box string, agent int) []linux.Stat {
+func parentsOf(pid int, container string, agent int) []linux.Stat {
 	var parents []linux.Stat
 	st, err := linux.ReadStat(pid)
 	for err == nil && len(parents) < maxParents && st.PPID > 1 && st.PPID != agent {
-		if path, err := linux.CgroupOf(st.PPID); err != nil || !linux.CgroupBelow(path, box) {
+		if path, err := linux.CgroupOf(st.PPID); err != nil || !linux.CgroupBelow(path, container) {
 			return parents
 		}
 		if st, err = linux.ReadStat(st.PPID); err == nil {

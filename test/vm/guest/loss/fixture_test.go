@@ -162,8 +162,8 @@ func (s *sensor) Asked(a netegress.Ask) {
 // Recorded implements netegress.Handler.
 func (s *sensor) Recorded(netegress.Record) { s.note(func() { s.recs++ }) }
 
-// Ended implements netegress.Handler.
-func (s *sensor) Ended(netegress.Grant) {}
+// GrantChanged implements netegress.Handler.
+func (s *sensor) GrantChanged(netegress.Grant) {}
 
 // unread does something while all readers stand.
 func (s *sensor) unread(what func()) {
@@ -199,7 +199,7 @@ func (s *sensor) container(t *testing.T, name string, bits taint.Bits) *rig.Sess
 }
 
 // empty says whether everything in a ring has been read.
-func empty(t *testing.T, ring string, uses func() ([]bpfobj.Use, error)) bool {
+func empty(t *testing.T, ring string, uses func() ([]bpfobj.MapStat, error)) bool {
 	t.Helper()
 	all, err := uses()
 	check(t, err)
@@ -214,7 +214,7 @@ func empty(t *testing.T, ring string, uses func() ([]bpfobj.Use, error)) bool {
 
 // floods floods a ring twice, count times each: while its reader is stuck, and while it reads. Afterwards what arrived and what the
 // kernel counted as lost are all there was.
-func (s *sensor) floods(t *testing.T, counter, ring string, uses func() ([]bpfobj.Use, error), flood func(from int), arrived func() int) {
+func (s *sensor) floods(t *testing.T, counter, ring string, uses func() ([]bpfobj.MapStat, error), flood func(from int), arrived func() int) {
 	t.Helper()
 	before, told := s.counter(t, counter), s.seen(arrived)
 	s.unread(func() { flood(0) })

@@ -37,7 +37,7 @@ func TestLoss(t *testing.T) {
 // records: a clean container's connects are told one by one; they all go on, told or not.
 func (s *sensor) records(t *testing.T) {
 	c, at := s.container(t, "clean", 0), s.world.Mark(t)
-	s.floods(t, "lost_record", "egress_events", s.egress.Uses, func(from int) { c.Run(t, connects(low+from, "x")...) }, func() int { return s.recs })
+	s.floods(t, "lost_record", "egress_events", s.egress.MapStats, func(from int) { c.Run(t, connects(low+from, "x")...) }, func() int { return s.recs })
 	if n := s.world.Packets(t, at, low, low+2*count); n < 2*count {
 		t.Errorf("%d packets of %d connects arrived", n, 2*count)
 	}
@@ -47,7 +47,7 @@ func (s *sensor) records(t *testing.T) {
 func (s *sensor) questions(t *testing.T) {
 	s.policy(t, asking)
 	c, at, denied := s.container(t, "tainted", taint.Secret), s.world.Mark(t), s.counter(t, "denied_connect")
-	s.floods(t, "lost_question", "hold_reqs", s.egress.Uses, func(from int) { c.Run(t, connects(low+from, "question.text")...) }, func() int { return len(s.asks) })
+	s.floods(t, "lost_question", "hold_reqs", s.egress.MapStats, func(from int) { c.Run(t, connects(low+from, "question.text")...) }, func() int { return len(s.asks) })
 	if n := s.counter(t, "denied_connect") - denied; n != 2*count {
 		t.Errorf("%d of %d connects were denied", n, 2*count)
 	}
@@ -99,7 +99,7 @@ func (s *sensor) review(t *testing.T) {
 		t.Error("it began")
 	}
 	to.Nothing(t)
-	rig.Eventually(t, "there is room again", func() bool { return empty(t, "hold_reqs", s.egress.Uses) })
+	rig.Eventually(t, "there is room again", func() bool { return empty(t, "hold_reqs", s.egress.MapStats) })
 	p := c.Start(t, "touch", mark)
 	var a netegress.Ask
 	rig.Eventually(t, "it is asked about", func() bool {
@@ -128,7 +128,7 @@ func (s *sensor) movesTold(t *testing.T) {
 	dir, before := root+parent+"/made", s.seen(func() int { return s.moves })
 	check(t, os.Mkdir(dir, 0o755))
 	rig.Eventually(t, "the container is told", func() bool { return s.seen(func() int { return s.moves }) == before+1 })
-	s.floods(t, "lost_move", "cgroup_events", s.state.Uses, func(from int) {
+	s.floods(t, "lost_move", "cgroup_events", s.state.MapStats, func(from int) {
 		for i := range count {
 			check(t, os.Mkdir(filepath.Join(dir, fmt.Sprint(from+i)), 0o755))
 		}
@@ -137,7 +137,7 @@ func (s *sensor) movesTold(t *testing.T) {
 
 // secretFiles: each container's first secret file is told; all of them are tainted, told or not (G2).
 func (s *sensor) secretFiles(t *testing.T) {
-	s.floods(t, "lost_secret", "secret_opens", s.files.Uses, func(from int) {
+	s.floods(t, "lost_secret", "secret_opens", s.files.MapStats, func(from int) {
 		rig.Must(t, fmt.Sprintf("for i in {%d..%d}; do mkdir %[3]s/$i; (echo 0 >%[3]s/$i/cgroup.procs; read x <%[4]s); done; true", from, from+count-1, root+parent, secret))
 	}, func() int { return len(s.taken) })
 	tainted, err := s.state.Unknown()

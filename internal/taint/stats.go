@@ -7,9 +7,9 @@ import (
 	"weir/internal/bpfobj"
 )
 
-// Uses tells how full State's own maps are.
-func (s *State) Uses() ([]bpfobj.Use, error) {
-	return bpfobj.Uses(s.objects.Cgroups, s.objects.CgroupEvents)
+// MapStats tells how full State's own maps are.
+func (s *State) MapStats() ([]bpfobj.MapStat, error) {
+	return bpfobj.MapStats(s.objects.Cgroups, s.objects.CgroupEvents)
 }
 
 // SinceBeat is how long ago the last beat was; false: there was none, or the daemon has ended.

@@ -9,23 +9,23 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Use is how full a map is: entries, or of a ring bytes that were not read yet.
-type Use struct {
+// MapStat is how full a map is: entries, or of a ring bytes that were not read yet.
+type MapStat struct {
 	Name        string
 	Ring        bool
 	Used, Limit uint64
 }
 
-// Uses counts what is in hash maps, tries and rings. It walks through the keys, since the kernel counts none; entries that
+// MapStats counts what is in hash maps, tries and rings. It walks through the keys, since the kernel counts none; entries that
 // come and go meanwhile may or may not be counted.
-func Uses(maps ...*ebpf.Map) ([]Use, error) {
-	var all []Use
+func MapStats(maps ...*ebpf.Map) ([]MapStat, error) {
+	var all []MapStat
 	for _, m := range maps {
 		info, err := m.Info()
 		if err != nil {
 			return nil, fmt.Errorf("read name of map: %w", err)
 		}
-		u := Use{Name: info.Name, Ring: m.Type() == ebpf.RingBuf, Limit: uint64(m.MaxEntries())}
+		u := MapStat{Name: info.Name, Ring: m.Type() == ebpf.RingBuf, Limit: uint64(m.MaxEntries())}
 		if u.Ring {
 			u.Used, err = unread(m)
 		} else {

@@ -16,17 +16,17 @@ var ErrShared = errors.New("another process can steer the command")
 
 // moveBelow brings a command into a cgroup: its topmost process, then its children, until
 // a pass finds none that is not there. It returns the processes that it moved.
-func moveBelow(dir string, top int, box string) (map[int]bool, error) {
+func moveBelow(dir string, root int, container string) (map[int]bool, error) {
 	var err error
 	inside := map[int]bool{}
-	for next := []int{top}; len(next) > 0; {
+	for next := []int{root}; len(next) > 0; {
 		for _, pid := range next {
 			if err := linux.MoveToCgroup(dir, pid); err != nil && !errors.Is(err, unix.ESRCH) {
 				return nil, err
 			}
 			inside[pid] = true
 		}
-		if next, err = children(box, inside); err != nil {
+		if next, err = children(container, inside); err != nil {
 			return nil, err
 		}
 	}
@@ -34,8 +34,8 @@ func moveBelow(dir string, top int, box string) (map[int]bool, error) {
 }
 
 // children are the processes of a container whose parent is inside, but not they.
-func children(box string, inside map[int]bool) ([]int, error) {
-	pids, err := linux.CgroupTree(box)
+func children(container string, inside map[int]bool) ([]int, error) {
+	pids, err := linux.CgroupTree(container)
 	if err != nil {
 		return nil, err
 	}
@@ -51,13 +51,13 @@ func children(box string, inside map[int]bool) ([]int, error) {
 // tracedByOutsider looks for processes of the container that could make the command do
 // what they may not: none of its own, but tracers, holders of its memory, and
 // twins that share it (B30).
-func tracedByOutsider(box string, inside map[int]bool) error {
+func tracedByOutsider(container string, inside map[int]bool) error {
 	for pid := range inside {
 		if tracer, err := linux.Tracer(pid); err == nil && tracer != 0 && !inside[tracer] {
 			return fmt.Errorf("%w: process %d traces process %d", ErrShared, tracer, pid)
 		}
 	}
-	pids, err := linux.CgroupTree(box)
+	pids, err := linux.CgroupTree(container)
 	if err != nil {
 		return err
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/cilium/ebpf"
 )
 
-// Run is what the kernel measured of a program.
-type Run struct {
+// ProgramStat is what the kernel measured of a program.
+type ProgramStat struct {
 	Name  string
 	Count uint64
 	Time  time.Duration
@@ -28,10 +28,10 @@ func Measured() (bool, error) {
 }
 
 // Runs tells of each program that is attached by these links, once.
-func (k *Links) Runs() ([]Run, error) {
+func (k *Links) Runs() ([]ProgramStat, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	var all []Run
+	var all []ProgramStat
 	seen := map[ebpf.ProgramID]bool{}
 	for name, l := range k.held {
 		info, err := l.Info()
@@ -51,21 +51,21 @@ func (k *Links) Runs() ([]Run, error) {
 	return all, nil
 }
 
-func ran(id ebpf.ProgramID) (Run, error) {
+func ran(id ebpf.ProgramID) (ProgramStat, error) {
 	p, err := ebpf.NewProgramFromID(id)
 	if err != nil {
-		return Run{}, err
+		return ProgramStat{}, err
 	}
 	defer p.Close()
 	info, err := p.Info()
 	if err != nil {
-		return Run{}, err
+		return ProgramStat{}, err
 	}
 	stats, err := p.Stats()
 	if err != nil {
-		return Run{}, err
+		return ProgramStat{}, err
 	}
-	return Run{info.Name, stats.RunCount, stats.Runtime}, nil
+	return ProgramStat{info.Name, stats.RunCount, stats.Runtime}, nil
 }
 
 // Check says what is wrong with the links: nothing is attached, the kernel does not have one any more, or one is not pinned.

@@ -10,7 +10,7 @@ func TestPace(t *testing.T) {
 	var told []bool
 	failed := errors.New("failed")
 	var fails error
-	p := NewPace(5*time.Millisecond, func(asleep bool) error {
+	p := NewAdaptivePoll(5*time.Millisecond, func(asleep bool) error {
 		if fails == nil {
 			told = append(told, asleep)
 		}

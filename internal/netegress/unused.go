@@ -8,20 +8,20 @@ import (
 	"github.com/cilium/ebpf"
 )
 
-// owed is an approval that a held command was moved out for, until its use is seen.
-type owed struct {
+// unusedGrant is an approval that a held command was moved out for, until its use is seen.
+type unusedGrant struct {
 	ask   Ask
 	to    []Destination
 	terms Terms
 	until uint64 // ns since boot
 }
 
-// repay is for a command that ended before it used what it was let to: it had
+// claimUnused is for a command that ended before it used what it was let to: it had
 // given up while it was held, with its own limit for connecting. The next try of
 // the same command claims the approval, in the time that claims have (G15).
-func (e *Egress) repay(g *live, now uint64) error {
+func (e *Egress) claimUnused(g *live, now uint64) error {
 	var errs []error
-	for _, o := range g.owed {
+	for _, o := range g.unused {
 		if o.until <= now {
 			continue
 		}
@@ -36,9 +36,9 @@ func (e *Egress) repay(g *live, now uint64) error {
 			errs = append(errs, err)
 			continue
 		}
-		e.opts.Handle.Ended(c)
+		e.opts.Handle.GrantChanged(c)
 	}
-	g.owed = nil
+	g.unused = nil
 	return errors.Join(errs...)
 }
 

@@ -23,8 +23,8 @@ func (l *listing) NamePolicy(uint64) policy.Policy { return policy.Policy{Resolv
 // A resolver that runs asks those that the policy lists now (B24).
 func TestServersOfReload(t *testing.T) {
 	listed := &listing{}
-	s := &Redirect{opts: RedirectOptions{Host: listed}, boxes: map[uint64]*box{}}
-	b := s.newBox(7, nil)
+	s := &Redirect{opts: RedirectOptions{Host: listed}, containers: map[uint64]*containerDNS{}}
+	b := s.newContainer(7, nil)
 	var asked []string
 	up := &Upstream{Servers: b.servers([]netip.Addr{netip.MustParseAddr("192.0.2.1")}), Dial: func(_ context.Context, network string, to netip.AddrPort) (net.Conn, error) {
 		if network == "udp" {
@@ -32,7 +32,7 @@ func TestServersOfReload(t *testing.T) {
 		}
 		return nil, errors.New("nobody is asked")
 	}}
-	s.boxes[7], b.open[1] = b, &resolver{up: up, Resolver: New(Options{Up: up, Host: host{s, b}})}
+	s.containers[7], b.open[1] = b, &resolver{up: up, Resolver: New(Options{Up: up, Host: host{s, b}})}
 	for _, c := range []struct{ listed, want []string }{
 		{nil, []string{"192.0.2.1"}},
 		{[]string{"192.0.2.2"}, []string{"192.0.2.2"}},

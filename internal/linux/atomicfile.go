@@ -8,9 +8,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// RewriteFile writes beside path and renames. The mode is that of the plain file that was there, or 0600. What fails leaves that one as it was, but for
+// WriteFileAtomic writes beside path and renames. The mode is that of the plain file that was there, or 0600. What fails leaves that one as it was, but for
 // the directory: if that cannot be synced, the new one is there and may not last.
-func RewriteFile(path string, data []byte) error {
+func WriteFileAtomic(path string, data []byte) error {
 	mode := os.FileMode(0o600)
 	if info, err := os.Lstat(path); err == nil && info.Mode().IsRegular() {
 		mode = info.Mode().Perm()

@@ -7,23 +7,23 @@ import (
 	"weir/internal/event"
 )
 
-// tally counts the events that were handed to the log.
-type tally struct {
+// eventCounters counts the events that were handed to the log.
+type eventCounters struct {
 	mu     sync.Mutex
 	kinds  map[string]uint64
 	taints map[string]uint64 // set, by source
 	grants map[string]uint64 // by state
 }
 
-func newTally() *tally {
-	t := &tally{kinds: map[string]uint64{}, taints: map[string]uint64{}, grants: map[string]uint64{}}
+func newEventCounters() *eventCounters {
+	t := &eventCounters{kinds: map[string]uint64{}, taints: map[string]uint64{}, grants: map[string]uint64{}}
 	for _, k := range event.Kinds() {
 		t.kinds[string(k)] = 0
 	}
 	return t
 }
 
-func (t *tally) add(e event.Event) {
+func (t *eventCounters) add(e event.Event) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.kinds[string(e.Kind)]++
@@ -36,7 +36,7 @@ func (t *tally) add(e event.Event) {
 }
 
 // Counts are events by kind, taints that were set by source, and grants by state.
-func (t *tally) Counts() (kinds, taints, grants map[string]uint64) {
+func (t *eventCounters) Counts() (kinds, taints, grants map[string]uint64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return maps.Clone(t.kinds), maps.Clone(t.taints), maps.Clone(t.grants)

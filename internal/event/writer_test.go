@@ -41,10 +41,10 @@ func TestSlowSink(t *testing.T) {
 		l := event.NewLog(s)
 		begin := time.Now()
 		for n := range 50 {
-			l.Post(exec(n))
+			l.WriteAsync(exec(n))
 		}
 		if took := time.Since(begin); took != 0 {
-			t.Errorf("Post waited %v", took)
+			t.Errorf("WriteAsync waited %v", took)
 		}
 		synctest.Wait()
 		if err := l.Write(event.Event{Kind: event.Verdict}); err != nil {
@@ -71,7 +71,7 @@ func TestG9StuckSink(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &slow{stuck: make(chan struct{})}
 		l := event.NewLog(s)
-		l.Post(exec(0))
+		l.WriteAsync(exec(0))
 		synctest.Wait()
 		for i, want := range []time.Duration{2 * time.Second, 0, 0} {
 			begin := time.Now()
@@ -84,7 +84,7 @@ func TestG9StuckSink(t *testing.T) {
 		}
 		const posted = 20000
 		for n := range posted {
-			l.Post(exec(n))
+			l.WriteAsync(exec(n))
 		}
 		sink, queue := l.Missed()
 		if sink != 3 || queue == 0 {
@@ -131,7 +131,7 @@ func TestPostFailed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := &memory{fail: errors.New("no space")}
 		l := event.NewLog(m)
-		l.Post(exec(1))
+		l.WriteAsync(exec(1))
 		l.Flush()
 		if sink, _ := l.Missed(); sink != 1 {
 			t.Errorf("missed %d, want 1", sink)

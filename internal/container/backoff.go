@@ -1,4 +1,3 @@
-// Package again keeps a connection to a runtime up: it connects anew, ever later while that fails. It knows no runtime.
 package container
 
 import (

@@ -21,8 +21,8 @@ import (
 // maxOpen is how many network namespaces of a container get a resolver at the same time.
 const maxOpen = 8
 
-// box is what is kept of one container.
-type box struct {
+// containerDNS is what is kept of one container.
+type containerDNS struct {
 	container uint64
 	pool      *Pool
 	open      map[uint64]*resolver // by cookie of the network namespace
@@ -46,8 +46,8 @@ type resolver struct {
 	six     bool
 }
 
-func (s *Redirect) newBox(container uint64, before map[netip.Addr]string) *box {
-	b := &box{
+func (s *Redirect) newContainer(container uint64, before map[netip.Addr]string) *containerDNS {
+	b := &containerDNS{
 		container: container, pool: NewPool(store{s, container}, before), open: map[uint64]*resolver{},
 		leases: map[netip.Addr]map[string]time.Time{}, freed: map[netip.Addr]time.Time{},
 	}
@@ -56,13 +56,13 @@ func (s *Redirect) newBox(container uint64, before map[netip.Addr]string) *box {
 }
 
 // refresh takes the policy that is in force for a container.
-func (s *Redirect) refresh(b *box) {
+func (s *Redirect) refresh(b *containerDNS) {
 	p := s.opts.Host.NamePolicy(b.container)
 	b.policy.Store(&p)
 }
 
 // servers are those that the policy in force lists, else those of a resolv.conf.
-func (b *box) servers(conf []netip.Addr) func() []netip.Addr {
+func (b *containerDNS) servers(conf []netip.Addr) func() []netip.Addr {
 	return func() []netip.Addr {
 		if listed := b.policy.Load().Resolvers; len(listed) > 0 {
 			return listed
@@ -86,10 +86,10 @@ func (s *Redirect) Open(container uint64, pid int, since time.Time) (bool, error
 func (s *Redirect) start(container uint64, pid int, since time.Time) (fresh bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	b := s.boxes[container]
+	b := s.containers[container]
 	if b == nil {
-		b = s.newBox(container, nil)
-		s.boxes[container] = b
+		b = s.newContainer(container, nil)
+		s.containers[container] = b
 	}
 	b.clean.Store(false)
 	if b.since.IsZero() || since.Before(b.since) {
@@ -124,7 +124,7 @@ func (s *Redirect) start(container uint64, pid int, since time.Time) (fresh bool
 }
 
 // begin opens the sockets, answers on them, and has questions go there.
-func (s *Redirect) begin(b *box, ns *os.File, pid int) (*resolver, uint64, error) {
+func (s *Redirect) begin(b *containerDNS, ns *os.File, pid int) (*resolver, uint64, error) {
 	var at place
 	trusted := hosts(ns)
 	r := &resolver{ns: ns, up: &Upstream{Servers: b.servers(nil), Dial: dialer(ns)}}
@@ -180,7 +180,7 @@ func (s *Redirect) begin(b *box, ns *os.File, pid int) (*resolver, uint64, error
 }
 
 // end takes a resolver away: questions are judged as other connects again.
-func (s *Redirect) end(b *box, cookie uint64) {
+func (s *Redirect) end(b *containerDNS, cookie uint64) {
 	r := b.open[cookie]
 	delete(b.open, cookie)
 	if s.ctx.Err() == nil { // else the next daemon's takes its place
@@ -200,7 +200,7 @@ func (s *Redirect) Tend() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var errs []error
-	for container, b := range s.boxes {
+	for container, b := range s.containers {
 		path, err := linux.CgroupPath(container)
 		if errors.Is(err, unix.ESTALE) || errors.Is(err, unix.ENOENT) {
 			errs = append(errs, s.forget(b))
@@ -229,7 +229,7 @@ func (s *Redirect) Tend() error {
 }
 
 // forget drops all that is kept of a container that is gone.
-func (s *Redirect) forget(b *box) error {
+func (s *Redirect) forget(b *containerDNS) error {
 	for cookie := range b.open {
 		s.end(b, cookie)
 	}
@@ -239,28 +239,28 @@ func (s *Redirect) forget(b *box) error {
 		errs = append(errs, deleted(s.objects.FakeIps.Delete(&key)),
 			deleted(s.objects.FakeTargets.Delete(&namesFakeTargetKey{Container: b.container, Addr: addr.As16()})))
 	}
-	delete(s.boxes, b.container)
+	delete(s.containers, b.container)
 	return errors.Join(errs...)
 }
 
 // host is what one container's resolvers ask.
 type host struct {
 	*Redirect
-	box *box
+	of *containerDNS
 }
 
 func (h host) Rules(name string) ([]policy.Rule, bool) {
-	rules := h.box.policy.Load().NameRules(name)
+	rules := h.of.policy.Load().NameRules(name)
 	return rules, len(rules) > 0
 }
 
 // Clean asks again where it may be so: taint comes from many sides.
-func (h host) Clean() bool { return h.box.clean.Load() && h.opts.Host.Clean(h.box.container) }
+func (h host) Clean() bool { return h.of.clean.Load() && h.opts.Host.Clean(h.of.container) }
 
-func (h host) Listed(name string, a netip.Addr) bool { return h.box.policy.Load().Leads(name, a) }
+func (h host) Listed(name string, a netip.Addr) bool { return h.of.policy.Load().Leads(name, a) }
 
 func (h host) Refused(name string, a netip.Addr) {
-	h.opts.Host.NameRefused(h.box.container, name, a)
+	h.opts.Host.NameRefused(h.of.container, name, a)
 }
 
 // Name is what an address stands for in a container.
@@ -269,7 +269,7 @@ func (s *Redirect) Name(container uint64, a netip.Addr) (string, bool) {
 		return "", false
 	}
 	s.mu.Lock()
-	b := s.boxes[container]
+	b := s.containers[container]
 	s.mu.Unlock()
 	if b == nil {
 		return "", false
@@ -281,7 +281,7 @@ func (s *Redirect) Name(container uint64, a netip.Addr) (string, bool) {
 // container stands, and checks it.
 func (s *Redirect) Resolve(ctx context.Context, container uint64, pid int, a netip.Addr) (netip.Addr, error) {
 	s.mu.Lock()
-	b := s.boxes[container]
+	b := s.containers[container]
 	var r *resolver
 	if b != nil {
 		r = b.near(pid)
@@ -302,7 +302,7 @@ func (s *Redirect) Resolve(ctx context.Context, container uint64, pid int, a net
 }
 
 // near is the resolver in the network namespace of a process, or any, one that has name servers first.
-func (b *box) near(pid int) *resolver {
+func (b *containerDNS) near(pid int) *resolver {
 	inode, _ := linux.Namespace(pid, "net") // 0 if it is gone
 	var any *resolver
 	for _, r := range b.open {

@@ -18,8 +18,8 @@ const (
 
 var errStuck = errors.New("the event log does not take anything: what reads it, or its disk, is stuck")
 
-// lane is a sink with the events that wait for it.
-type lane struct {
+// writer is a sink with the events that wait for it.
+type writer struct {
 	sink Sink
 
 	mu      sync.Mutex
@@ -42,10 +42,10 @@ type entry struct {
 	done  chan error // holds one; nil: nobody waits
 }
 
-func newLane(s Sink) *lane { return &lane{sink: s, missed: counts{}, over: counts{}} }
+func newWriter(s Sink) *writer { return &writer{sink: s, missed: counts{}, over: counts{}} }
 
-// urgent queues e ahead of the others, for await.
-func (l *lane) urgent(e Event) *entry {
+// writeSync queues e ahead of the others, for await.
+func (l *writer) writeSync(e Event) *entry {
 	w := &entry{event: e, done: make(chan error, 1)}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -61,7 +61,7 @@ func (l *lane) urgent(e Event) *entry {
 }
 
 // await returns what became of an entry.
-func (l *lane) await(w *entry) error {
+func (l *writer) await(w *entry) error {
 	late := time.NewTimer(patience)
 	defer late.Stop()
 	select {
@@ -83,7 +83,7 @@ func (l *lane) await(w *entry) error {
 	}
 }
 
-func (l *lane) post(e Event) {
+func (l *writer) writeAsync(e Event) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	n := size(e)
@@ -98,22 +98,22 @@ func (l *lane) post(e Event) {
 }
 
 // stuck says whether an event has been on its way into the sink for too long.
-func (l *lane) stuck() bool { return !l.since.IsZero() && time.Since(l.since) >= patience }
+func (l *writer) stuck() bool { return !l.since.IsZero() && time.Since(l.since) >= patience }
 
-func (l *lane) miss(k Kind) {
+func (l *writer) miss(k Kind) {
 	l.missed[k]++
 	l.failed++
 }
 
 // run lets somebody empty the queues, unless somebody does.
-func (l *lane) run() {
+func (l *writer) run() {
 	if !l.running {
 		l.running = true
 		go l.empty()
 	}
 }
 
-func (l *lane) empty() {
+func (l *writer) empty() {
 	for {
 		l.mu.Lock()
 		w := l.next()
@@ -139,7 +139,7 @@ func (l *lane) empty() {
 	}
 }
 
-func (l *lane) next() *entry {
+func (l *writer) next() *entry {
 	if len(l.first) > 0 {
 		w := l.first[0]
 		l.first = l.first[1:]
@@ -156,7 +156,7 @@ func (l *lane) next() *entry {
 }
 
 // write writes e after the losses that the sink has not seen yet.
-func (l *lane) write(losses []Event, e Event) error {
+func (l *writer) write(losses []Event, e Event) error {
 	for _, lost := range losses {
 		if err := l.sink.Write(lost); err != nil {
 			return err
@@ -175,7 +175,7 @@ func (l *lane) write(losses []Event, e Event) error {
 }
 
 // flush waits until nothing is queued, the sink is stuck, or it takes too long.
-func (l *lane) flush() {
+func (l *writer) flush() {
 	for end := time.Now().Add(flushTime); time.Now().Before(end); {
 		l.mu.Lock()
 		over := !l.running || l.stuck()

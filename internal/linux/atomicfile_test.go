@@ -24,14 +24,14 @@ func TestFile(t *testing.T) {
 			t.Errorf("left behind: %v, %v", left, err)
 		}
 	}
-	if err := RewriteFile(path, []byte("one")); err != nil {
+	if err := WriteFileAtomic(path, []byte("one")); err != nil {
 		t.Fatal(err)
 	}
 	look("one", 0o600)
 	if err := os.Chmod(path, 0o640); err != nil {
 		t.Fatal(err)
 	}
-	if err := RewriteFile(path, []byte("two")); err != nil {
+	if err := WriteFileAtomic(path, []byte("two")); err != nil {
 		t.Fatal(err)
 	}
 	look("two", 0o640)
@@ -44,13 +44,13 @@ func TestFileFails(t *testing.T) {
 	if err := os.MkdirAll(filepath.Join(path, "kept"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := RewriteFile(path, []byte("one")); err == nil {
+	if err := WriteFileAtomic(path, []byte("one")); err == nil {
 		t.Error("a directory was replaced")
 	}
 	if left, err := os.ReadDir(dir); err != nil || len(left) != 1 {
 		t.Errorf("left behind: %v, %v", left, err)
 	}
-	if err := RewriteFile(filepath.Join(dir, "none", "settings"), nil); err == nil {
+	if err := WriteFileAtomic(filepath.Join(dir, "none", "settings"), nil); err == nil {
 		t.Error("a directory was made")
 	}
 }
@@ -59,7 +59,7 @@ func TestFileFails(t *testing.T) {
 func TestLasts(t *testing.T) {
 	dir := t.TempDir()
 	if !rewritetest.Synced(t, dir, func() {
-		if err := RewriteFile(filepath.Join(dir, "settings"), []byte("one")); err != nil {
+		if err := WriteFileAtomic(filepath.Join(dir, "settings"), []byte("one")); err != nil {
 			t.Error(err)
 		}
 	}) {
@@ -87,7 +87,7 @@ func TestFileLink(t *testing.T) {
 	if err := os.Symlink(target, path); err != nil {
 		t.Fatal(err)
 	}
-	if err := RewriteFile(path, []byte("one")); err != nil {
+	if err := WriteFileAtomic(path, []byte("one")); err != nil {
 		t.Fatal(err)
 	}
 	if info, err := os.Lstat(path); err != nil || info.Mode() != 0o600 {

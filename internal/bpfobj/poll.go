@@ -1,6 +1,3 @@
-// Package ring says how long a reader of a ring buffer waits whose writers do not wake it for each record, which costs them more
-// than all else: it looks by itself while records come, and has itself woken once none has come for a while. It owns that pace
-// and reads nothing.
 package bpfobj
 
 import "time"
@@ -10,25 +7,25 @@ const (
 	dozeMost = time.Second            // a look all the same: a writer may have come in between while the reader fell asleep
 )
 
-// Pace is one reader's. It is for one goroutine.
-type Pace struct {
+// AdaptivePoll is one reader's. It is for one goroutine.
+type AdaptivePoll struct {
 	every  time.Duration
 	sleep  func(asleep bool) error
 	busy   time.Time
 	asleep bool
 }
 
-// NewPace begins awake. every is how often the reader looks while records come; sleep tells the writers whether the next record
+// NewAdaptivePoll begins awake. every is how often the reader looks while records come; sleep tells the writers whether the next record
 // is to wake it.
-func NewPace(every time.Duration, sleep func(asleep bool) error) *Pace {
-	return &Pace{every: every, sleep: sleep, busy: time.Now()}
+func NewAdaptivePoll(every time.Duration, sleep func(asleep bool) error) *AdaptivePoll {
+	return &AdaptivePoll{every: every, sleep: sleep, busy: time.Now()}
 }
 
 // Busy says that something has come.
-func (p *Pace) Busy() { p.busy = time.Now() }
+func (p *AdaptivePoll) Busy() { p.busy = time.Now() }
 
 // Until is how long the reader waits for a record now. An error is sleep's.
-func (p *Pace) Until() (time.Time, error) {
+func (p *AdaptivePoll) Until() (time.Time, error) {
 	now := time.Now()
 	idle := now.Sub(p.busy) > quiet
 	if idle && p.asleep {
@@ -44,7 +41,7 @@ func (p *Pace) Until() (time.Time, error) {
 }
 
 // End has the writers wake nobody any more.
-func (p *Pace) End() error {
+func (p *AdaptivePoll) End() error {
 	if !p.asleep {
 		return nil
 	}
