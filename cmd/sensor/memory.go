@@ -177,7 +177,11 @@ func openPlain(file string) (*os.File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", file, cause(err))
 	}
-	if err := plain(f.Stat()); err != nil { // it is another one by now
+	err = plain(f.Stat()) // it may be another one by now
+	if err == nil && f.SetReadDeadline(time.Time{}) == nil {
+		err = fmt.Errorf("%s is no plain file, since a reader may have to wait for it: give - and --key NAME to import standard input", file) // such as /proc/kmsg
+	}
+	if err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
 	return f, nil
