@@ -9,7 +9,8 @@ import (
 )
 
 // git judges the words after "git".
-func (w *walk) git(args []word) (Finding, bool) {
+func (w *walk) git(args []word, depth int) (Finding, bool) {
+	aliases := map[string][]word{}
 	for len(args) > 0 && strings.HasPrefix(args[0].text, "-") {
 		a := args[0]
 		args = args[1:]
@@ -24,7 +25,7 @@ func (w *walk) git(args []word) (Finding, bool) {
 			value = word{text: strings.TrimPrefix(a.text, "--config-env="), known: false}
 		case strings.HasPrefix(a.text, "--exec-path="):
 			return Finding{"it lets git take its own programs from another directory", "Run git without --exec-path."}, true
-		case a.text == "-C" || a.text == "--git-dir" || a.text == "--work-tree" || a.text == "--namespace":
+		case commands.Listed("-C --git-dir --work-tree --namespace --super-prefix --attr-source --shallow-file", a.text):
 			args = args[min(1, len(args)):]
 			continue
 		default:
@@ -33,11 +34,21 @@ func (w *walk) git(args []word) (Finding, bool) {
 		if f, ok := setting(value); ok {
 			return f, true
 		}
+		if name, means, ok := alias(value); ok {
+			aliases[name] = means
+		}
 	}
 	if len(args) == 0 || !args[0].known {
 		return Finding{}, false
 	}
 	sub, rest := args[0].text, args[1:]
+	for n := 0; n < maxNested && len(aliases[sub]) > 0; n++ {
+		args = append(slices.Clone(aliases[sub]), rest...)
+		if strings.HasPrefix(args[0].text, "-") && depth <= maxNested {
+			return w.git(args, depth+1)
+		}
+		sub, rest = args[0].text, args[1:]
+	}
 	if f, ok := packs(sub, rest); ok {
 		return f, true
 	}
@@ -48,7 +59,18 @@ func (w *walk) git(args []word) (Finding, bool) {
 	case "subtree":
 		*w.pushes = *w.pushes || len(rest) > 0 && slices.ContainsFunc(rest, func(a word) bool { return a.text == "push" })
 	case "config":
+		if i := len(rest) - 2; i >= 0 { // for as long as it is there
+			if _, means, ok := alias(word{text: rest[i].text + "=" + rest[i+1].text, known: rest[i+1].known}); ok && depth <= maxNested {
+				if f, ok := w.git(means, depth+1); ok {
+					return f, true
+				}
+			}
+		}
 		return config(rest)
+	case "submodule", "bisect", "rebase", "stash":
+		return w.runs(sub, rest, depth)
+	case "fetch", "pull":
+		return fetches(rest)
 	case "clone", "init":
 		return fresh(rest)
 	case "filter-branch", "filter-repo":
@@ -61,6 +83,52 @@ func (w *walk) git(args []word) (Finding, bool) {
 		return moves(rest, "C", "--force-create")
 	case "update-ref":
 		return moves(rest, "*")
+	}
+	return Finding{}, false
+}
+
+// alias is what a setting makes a command of git mean.
+func alias(setting word) (name string, means []word, ok bool) {
+	key, value, _ := strings.Cut(setting.text, "=")
+	if len(key) <= len("alias.") || !strings.EqualFold(key[:len("alias.")], "alias.") {
+		return "", nil, false
+	}
+	for _, text := range strings.Fields(value) {
+		means = append(means, word{text, true, text})
+	}
+	return key[len("alias."):], means, true
+}
+
+// runs judges the commands that git is told to run for each commit or submodule.
+func (w *walk) runs(sub string, args []word, depth int) (Finding, bool) {
+	for i, a := range args {
+		var text []word
+		switch value, glued := strings.CutPrefix(a.whole, "--exec="); {
+		case sub == "rebase" && glued:
+			text = []word{{whole: value}}
+		case sub == "rebase" && (a.text == "-x" || a.text == "--exec"):
+			text = args[i+1 : min(i+2, len(args))]
+		case sub == "submodule" && a.text == "foreach", sub == "bisect" && a.text == "run":
+			text = args[i+1:]
+		}
+		for len(text) > 0 && strings.HasPrefix(text[0].whole, "-") {
+			text = text[1:]
+		}
+		if len(text) > 0 {
+			return w.eval(text, depth)
+		}
+	}
+	return Finding{}, false
+}
+
+// fetches judges git fetch and git pull by the branches that they overwrite here.
+func fetches(args []word) (Finding, bool) {
+	force := slices.ContainsFunc(args, func(a word) bool { return a.text == "-f" || long(a.text, "--force", 5) })
+	for _, a := range args {
+		source, to, both := strings.Cut(a.text, ":")
+		if both && (force || strings.HasPrefix(source, "+")) && !strings.HasPrefix(to, "refs/remotes/") && shared(to) {
+			return Finding{"it moves or deletes a protected branch", "Fetch into refs/remotes, and merge that."}, true
+		}
 	}
 	return Finding{}, false
 }
@@ -84,7 +152,10 @@ func programKey(key, value string, known bool) bool {
 	if strings.HasPrefix(key, "alias.") {
 		return !known || strings.HasPrefix(strings.TrimSpace(value), "!")
 	}
-	if known && harmless[value] && key != "core.hookspath" {
+	switch {
+	case strings.HasPrefix(value, "ext::"):
+		return true
+	case known && harmless[value] && key != "core.hookspath":
 		return false
 	}
 	switch key {
@@ -99,7 +170,9 @@ func programKey(key, value string, known bool) bool {
 	}
 	section, _, _ = strings.Cut(section, ".")
 	switch section + "." + name {
-	case "credential.helper", "includeif.path", "filter.clean", "filter.smudge", "filter.process", "diff.command", "diff.textconv", "merge.driver", "mergetool.cmd", "difftool.cmd",
+	case "credential.helper", "includeif.path", "filter.clean", "filter.smudge", "filter.process", "diff.command", "diff.textconv", "merge.driver", "mergetool.cmd", "difftool.cmd", "guitool.cmd",
+		"mergetool.path", "difftool.path", "man.path", "browser.path", "trailer.cmd", "trailer.command", "tar.command", "gpg.defaultkeycommand", "imap.tunnel", "instaweb.httpd", "sendemail.sendmailcmd",
+		"sendemail.tocmd", "sendemail.cccmd", "sendemail.headercmd",
 		"remote.uploadpack", "remote.receivepack", "remote.vcs", "gpg.program", "browser.cmd", "man.cmd", "pager." + name, "url.insteadof", "url.pushinsteadof", "submodule.update", "hook.command":
 		return section != "submodule" || !known || strings.HasPrefix(value, "!")
 	}
@@ -218,7 +291,7 @@ func packs(sub string, args []word) (Finding, bool) {
 		if long || name == "--exec" || sub == "clone" && (a.text == "-u" || strings.HasPrefix(a.text, "-u") && len(a.text) > 2 && i == 0) {
 			return Finding{"it names the program that git runs at the other end (" + name + ")", "Run git without that option."}, true
 		}
-		if strings.HasPrefix(a.text, "ext::") || strings.HasPrefix(a.text, "--upload-pack") {
+		if _, value, _ := strings.Cut(a.text, "="); strings.HasPrefix(a.text, "ext::") || strings.HasPrefix(value, "ext::") {
 			return Finding{"it uses the transport ext::, which runs a program", "Use the https or ssh address of the repository."}, true
 		}
 	}
@@ -311,8 +384,11 @@ func moves(args []word, letters string, longs ...string) (Finding, bool) {
 	for _, a := range args {
 		switch {
 		case strings.HasPrefix(a.text, "--"):
+			name, value, _ := strings.Cut(a.text, "=")
 			for _, l := range longs {
-				does = does || a.text == l
+				if long(name, l, 5) {
+					does, names = true, names || shared(value)
+				}
 			}
 		case strings.HasPrefix(a.text, "-"):
 			does = does || strings.ContainsAny(a.text[1:], letters)

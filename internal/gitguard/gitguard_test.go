@@ -30,6 +30,13 @@ func TestDenied(t *testing.T) {
 		"git config --unset $key", "git config --remove-section core", "git config remove-section core", "git config --rename-section core x", "git config --rename-section x alias", "git config rename-section foo filter.x", "git config --rename-s x \"$y\"",
 		"{git,push,-f,origin,main}", "{git,push} -f origin main", "git {push,-f,origin,main}", "git push {-f,origin,main}", "{git,\"push\",-f,origin,main}", "{git,push,-f,origin,$b}", "git push origin {main,+main}", "{git,} push -f", "{,git} push {-f,}", "{sudo,git,push,--force}", "bash -c '{git,push,-f}'",
 		"{git,config} core.hooksPath x", "echo x > .git/{hooks/pre-commit,}", "{env,GIT_SSH=./x,git,fetch}",
+		// F18, and what is like it
+		"git -c alias.p='push --force' p origin main", "git -c 'alias.p=push -f origin main' p", "git config alias.p 'push -f'", "git config --global alias.p 'push origin +main'", "git -c alias.a=b -c alias.b='push -f' a", "git-push -f origin main",
+		"/usr/lib/git-core/git-push -f", "bash <<E\ngit push -f origin main\nE", "sh <<< 'git push -f origin main'", "trap 'git push -f origin main' EXIT", "git --super-prefix x push -f origin main", "git --attr-source x push -f",
+		"git switch --force-create=main x", "git switch --force-c main x", "git branch --del main", "git fetch origin +x:main", "git fetch -f origin x:refs/heads/main", "git pull origin +x:main", "git archive --remote=ext::x HEAD",
+		"git submodule foreach 'git push -f origin main'", "git submodule foreach --recursive git push -f origin main", "git rebase -x 'git push -f origin main' x", "git rebase --exec='git push -f' x", "git bisect run git push -f origin main",
+		"echo x >> ~/.config/git/config", "echo x > \"$XDG_CONFIG_HOME/git/config\"", "echo '*.c filter=x' >> .git/info/attributes", "echo x > .git/worktrees/a/config.worktree", "git config remote.o.url 'ext::sh -c x'", "git config trailer.x.command ./x",
+		"git config gpg.ssh.defaultKeyCommand ./x", "git config tar.x.command ./x", "git config mergetool.x.path ./x",
 		"git filter-branch --all", "git filter-repo --path x", "git branch -f main HEAD~3", "git branch -D main", "git branch -M topic main", "git checkout -B main x", "git switch -C master", "git update-ref refs/heads/main abc",
 	} {
 		if _, ok := Check(text, "/w"); !ok {
@@ -41,6 +48,8 @@ func TestDenied(t *testing.T) {
 // TestPasses: ordinary work, and what only looks like it.
 func TestPasses(t *testing.T) {
 	for _, text := range []string{
+		"git -c alias.l=log l", "git config alias.p push", "git config alias.co checkout", "git-lfs pull", "git submodule foreach 'git pull'", "git rebase -x 'make test' main", "git bisect run make test", "git fetch origin x:topic", "git fetch -f origin",
+		"git fetch origin '+refs/heads/*:refs/remotes/origin/*'", "bash <<E\ngit status\nE", "trap 'rm -f /tmp/x' EXIT", "cat <<E\ngit push -f origin main\nE", "echo x > docs/git/configure.md", "git config remote.o.url https://a.example/x", "git stash",
 		"git status", "git push origin topic", "git push -u origin feature/x", "git push", "git push --force origin topic", "git push -f origin topic:topic", "git push --tags", "git push -o ci.skip origin topic",
 		"git push origin main", "git push --follow-tags", "git push --dry-run origin x", "git fetch --prune", "git fetch --unshallow", "git pull --rebase", "git clone https://a.example/x y", "git clone --depth 1 x",
 		"git config user.name 'A B'", "git config --get core.hooksPath", "git config core.hooksPath", "git config --list", "git config get core.sshCommand", "git config --unset core.pager", "git config --unset-all remote.origin.fetch", "git config unset user.name", "git config --remove-section remote.x", "git config --rename-section branch.a branch.b", "git config rename-section remote.a remote.b", "echo {git,push,-f}", "git {status,-s}", "git log --format={a,b}", "git config --unset",
@@ -153,7 +162,7 @@ func FuzzCheck(f *testing.F) {
 func TestF18Pushes(t *testing.T) {
 	for text, want := range map[string]bool{
 		"git push": true, "git push origin x": true, "cd x && git -C y push": true, "bash -c 'git push origin x'": true, "{git,push,origin,x}": true, "x=$(git push 2>&1)": true, "sudo -u me git push": true, "git subtree push -P a o b": true,
-		"git send-pack o x": true, "git push --dry-run": true, "git add . && git commit -m x && git push": true, "eval \"git push $r\"": true, "git push --force": true,
+		"git send-pack o x": true, "git push --dry-run": true, "git -c alias.p=push p origin x": true, "git config alias.p push": true, "git-push origin x": true, "bash <<< 'git push origin x'": true, "git add . && git commit -m x && git push": true, "eval \"git push $r\"": true, "git push --force": true,
 		"git pull": false, "git log --grep push": false, "git commit -m 'git push'": false, "echo git push": false, "git stash push": false, "git subtree pull": false, "git config push.default simple": false, "git fetch": false, "npm push": false,
 	} {
 		if got := Pushes(text); got != want {

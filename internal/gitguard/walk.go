@@ -84,6 +84,8 @@ func (w *walk) stmt(s *syntax.Stmt, depth int) (found Finding, ok bool) {
 		switch n := n.(type) {
 		case *syntax.Subshell, *syntax.CmdSubst, *syntax.ProcSubst:
 			own, left = true, append(left, w.dir)
+		case *syntax.Stmt:
+			found, ok = w.input(n, depth)
 		case *syntax.Redirect:
 			found, ok = w.redirect(n)
 		case *syntax.DeclClause:
@@ -151,9 +153,13 @@ func (w *walk) argv(all []word, depth, wraps int) (Finding, bool) {
 	case wraps > maxWraps:
 		return deepFinding, true
 	case name == "git":
-		return w.git(args)
+		return w.git(args, depth)
+	case strings.HasPrefix(name, "git-"):
+		return w.git(append([]word{{text: name[len("git-"):], known: true}}, args...), depth)
 	case name == "eval":
 		return w.eval(args, depth)
+	case name == "trap" && len(args) > 0:
+		return w.inner(args[0].whole, depth)
 	case commands.IsShell(name):
 		return w.shellText(args, depth)
 	case name == "cd" || name == "pushd" || name == "popd":
@@ -237,6 +243,20 @@ func (w *walk) shellText(args []word, depth int) (Finding, bool) {
 	return Finding{}, false
 }
 
+// input judges what a shell is given to run on its standard input.
+func (w *walk) input(s *syntax.Stmt, depth int) (found Finding, ok bool) {
+	c, is := s.Cmd.(*syntax.CallExpr)
+	if !is || len(c.Args) == 0 || !commands.IsShell(path.Base(words(c.Args[:1])[0].whole)) {
+		return found, false
+	}
+	for _, text := range words(shell.Input(s)) {
+		if found, ok = w.inner(text.whole, depth); ok {
+			break
+		}
+	}
+	return found, ok
+}
+
 // redirect finds output into git's own files.
 func (w *walk) redirect(r *syntax.Redirect) (Finding, bool) {
 	switch r.Op {
@@ -260,14 +280,14 @@ func protected(p string) (Finding, bool) {
 		switch first, _, _ := strings.Cut(part, "/"); {
 		case first == "hooks":
 			return hooksFinding, true
-		case first == "config" || first == "config.worktree", first == "modules" && path.Base(p) == "config":
+		case first == "config" || first == "config.worktree", (first == "modules" || first == "worktrees") && strings.HasPrefix(path.Base(p), "config"), strings.TrimSuffix(part, "/") == "info/attributes":
 			return configFinding, true
 		case first == "modules" && strings.Contains(part, "/hooks/"):
 			return hooksFinding, true
 		}
 	}
 	switch base := path.Base(p); {
-	case base == ".gitconfig":
+	case base == ".gitconfig", strings.HasSuffix("/"+p, "/git/config") || strings.HasSuffix("/"+p, "/git/attributes"), p == "/etc/gitconfig":
 		return configFinding, true
 	}
 	return Finding{}, false

@@ -132,13 +132,8 @@ func (s *script) input(st *syntax.Stmt, depth int) {
 	if !ok || len(c.Args) == 0 || !commands.IsShell(path.Base(words(c.Args[0])[0].text)) {
 		return
 	}
-	for _, r := range st.Redirs {
-		switch r.Op {
-		case syntax.Hdoc, syntax.DashHdoc:
-			s.read(words(r.Hdoc)[0].text, depth+1)
-		case syntax.WordHdoc:
-			s.read(words(r.Word)[0].text, depth+1)
-		}
+	for _, w := range words(shell.Input(st)...) {
+		s.read(w.text, depth+1)
 	}
 }
 

@@ -294,3 +294,16 @@ func Multiple(part syntax.WordPart) bool {
 	w, ok := p.Index.(*syntax.Word)
 	return ok && w.Lit() == "@"
 }
+
+// Input gives what a command has on its standard input, where that is written beside it.
+func Input(s *syntax.Stmt) (texts []*syntax.Word) {
+	for _, r := range s.Redirs {
+		switch {
+		case (r.Op == syntax.Hdoc || r.Op == syntax.DashHdoc) && r.Hdoc != nil:
+			texts = append(texts, r.Hdoc)
+		case r.Op == syntax.WordHdoc && r.Word != nil:
+			texts = append(texts, r.Word)
+		}
+	}
+	return texts
+}
