@@ -1,9 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"os"
 	"os/exec"
@@ -51,9 +53,13 @@ func run(ctx context.Context, args []string, s *system) int {
 	root := s.root()
 	root.SetArgs(args)
 	root.SetIn(s.stdin)
-	root.SetOut(s.stdout)
+	help := &sink{to: s.stdout}
+	root.SetOut(help)
 	root.SetErr(s.stderr)
 	cmd, err := root.ExecuteContextC(ctx)
+	if err == nil {
+		err = written(0, help.err)
+	}
 	if err == nil {
 		return 0
 	}
@@ -62,6 +68,18 @@ func run(ctx context.Context, args []string, s *system) int {
 		return int(quiet)
 	}
 	return s.failed(cmd, args, err)
+}
+
+// sink notes that something could not be written: who writes help does not look.
+type sink struct {
+	to  io.Writer
+	err error
+}
+
+func (s *sink) Write(b []byte) (int, error) {
+	n, err := s.to.Write(b)
+	s.err = cmp.Or(s.err, err)
+	return n, err
 }
 
 // failed tells why a command failed, and returns its exit code. In JSON that is one object on standard output, or on standard error where

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"os"
 	"os/signal"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"weir/internal/agenthook"
+	"weir/internal/control"
 	"weir/internal/runner"
 )
 
@@ -19,7 +21,8 @@ func (s *system) hookCommand() *cobra.Command {
 		Short: "ask before a tool call is made: the hook that an agent runs",
 		Long: `The same as the program weir-hook: it runs beside an agent in a guarded container, and asks the sensor before a tool call is made.
 The exit codes are what agents expect of a hook:
-0 also for a denial, which is in what it prints; 2 where the call could not be read or the answer not be written, which denies too.
+0 also for a denial, which is in what it prints; 2 where the call could not be read (generic denies that with 0, too) or the answer not be
+written, which denies too.
 
 ` + agenthook.Usage,
 		Example: `  weir hook install claude
@@ -79,7 +82,15 @@ func (s *system) hook(cmd *cobra.Command, args []string) error {
 	w := agenthook.World{
 		Stdin: s.stdin, Stdout: s.stdout, Stderr: s.stderr, Environ: s.environ, Self: "weir hook", Home: runner.Getenv(s.environ, "HOME"),
 	}
-	if code := w.Main(cmd.Context(), args); code != 0 {
+	var told bytes.Buffer
+	if s.json && !cmd.DisableFlagParsing {
+		w.Stderr = &told
+	}
+	code := w.Main(cmd.Context(), args)
+	if _, text, ok := strings.Cut(strings.TrimSpace(told.String()), ": "); ok {
+		return control.Errorf(code, "%s", text)
+	}
+	if code != 0 {
 		return runner.Status(code)
 	}
 	return nil

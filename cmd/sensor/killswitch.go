@@ -1,8 +1,11 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"os"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
@@ -50,6 +53,9 @@ The switch is a file in the state directory of the sensor that runs (weir run --
 }
 
 func (s *system) tellSwitch(file string) error {
+	if _, err := os.Lstat(file); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("whether it is on cannot be seen: %w", err)
+	}
 	on := toolguard.KillSwitchOn(file)
 	return s.answer(map[string]any{"kill_switch": on, "file": file}, func(w io.Writer) {
 		if on {

@@ -4,10 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 
 	"github.com/spf13/cobra"
 
+	"weir/internal/linux"
 	"weir/internal/permission"
 )
 
@@ -30,12 +30,7 @@ func (s *system) permissionsCommand() *cobra.Command {
 // lintPermissions fails when a rule of the file would be dropped.
 func (s *system) lintPermissions(path string) error {
 	const most = 2 << 20 // more than what is accepted
-	f, err := os.Open(path)
-	if err != nil {
-		return fmt.Errorf("read permissions: %w", err)
-	}
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, most))
+	data, err := linux.ReadInput(path, most)
 	if err != nil {
 		return fmt.Errorf("read permissions: %w", err)
 	}

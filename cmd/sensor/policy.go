@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"io"
-	"os"
 
 	"github.com/spf13/cobra"
 
@@ -32,7 +31,7 @@ standard error: networks that others cover, cgroups that are not on this machine
 func (s *system) validate(file string) error {
 	name, in := "standard input", s.stdin
 	if file != "-" {
-		f, err := os.Open(file)
+		f, err := linux.OpenInput(file)
 		if err != nil {
 			return err
 		}

@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"weir/internal/redact"
-	"weir/internal/show"
 	"weir/internal/strict"
 )
 
@@ -37,7 +36,7 @@ func withoutSecrets(cmd *cobra.Command, args []string, text string) string {
 			parts = append(parts, name, value)
 		}
 		for _, part := range append(strings.Split(parts[0], ","), parts...) {
-			if !vault && show.Text(part) == part || slices.Contains(own, part) {
+			if !vault && redact.Likely(part) == part || slices.Contains(own, part) {
 				continue
 			}
 			for _, s := range []string{part, part[:min(len(part), strict.MostQuoted)]} {

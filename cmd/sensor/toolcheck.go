@@ -6,11 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
 
+	"weir/internal/linux"
 	"weir/internal/toolguard"
 
 	"weir/internal/bridge/wire"
@@ -35,7 +35,7 @@ or {"id":"…","ok":false,"error":{"code":"…","message":"…"}} is written. No
 			}
 			o := toolguard.Options{Server: server}
 			if rules != "" {
-				data, err := os.ReadFile(rules)
+				data, err := linux.ReadInput(rules, 1<<20)
 				if err != nil {
 					return fmt.Errorf("read rules: %w", err)
 				}

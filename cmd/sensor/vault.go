@@ -17,6 +17,7 @@ import (
 	"golang.org/x/term"
 
 	"weir/internal/bridge/wire"
+	"weir/internal/linux"
 	"weir/internal/redact"
 	"weir/internal/runner"
 	"weir/internal/vault"
@@ -160,7 +161,7 @@ func (b *bindingFlags) read() (vault.Binding, error) {
 	if b.ca == "" {
 		return b.binding, nil
 	}
-	data, err := os.ReadFile(b.ca)
+	data, err := linux.ReadInput(b.ca, 1<<20)
 	if err != nil {
 		return vault.Binding{}, fmt.Errorf("read CA: %w", err)
 	}

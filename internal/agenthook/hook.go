@@ -114,7 +114,7 @@ func (w World) read(into *input) error {
 	data, err := io.ReadAll(io.LimitReader(w.Stdin, maxInput+1))
 	switch {
 	case err != nil:
-		return fmt.Errorf("standard input: %w", err)
+		return errors.New("standard input cannot be read: it is to be a file or a pipe with the call")
 	case len(data) > maxInput:
 		return errors.New("standard input is longer than 64 MiB")
 	}

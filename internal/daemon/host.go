@@ -11,7 +11,7 @@ import (
 	"weir/internal/linux"
 	"weir/internal/netegress"
 
-	"weir/internal/show"
+	"weir/internal/redact"
 	"weir/internal/taint"
 )
 
@@ -65,7 +65,7 @@ func (a host) Confirm(ctx context.Context, r gate.Request) gate.Verdict {
 // Deny implements bridge.Host.
 func (a host) Deny(who bridge.Asker, command string, v event.Decision) error {
 	if v.Rule != "" {
-		command = show.Text(command)
+		command = redact.Likely(command)
 		a.mu.Lock()
 		a.refusals[v.Rule]++
 		a.mu.Unlock()

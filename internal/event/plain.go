@@ -46,6 +46,17 @@ var errnos = map[unix.Errno]string{
 	unix.ETXTBSY:      "the program runs: stop it first",
 	unix.EINVAL:       "the system does not accept it",
 	unix.EBUSY:        "it is in use: try again",
+	unix.ENXIO:        "it is a socket, or a device that is not there: name a file",
+	unix.ENODEV:       "there is no such device: check the path",
+	unix.ENOEXEC:      "it is no program that this machine can run: check the file",
+	unix.E2BIG:        "the arguments are too long: give fewer",
+	unix.EAGAIN:       "the system has no room for it now: try again",
+	unix.ENOTEMPTY:    "the directory is not empty: empty it, or name another",
+	unix.EXDEV:        "it is on another file system: choose a place on the same one",
+	unix.ENOTSUP:      "its file system does not support that: choose another place",
+	unix.ENOTCONN:     "nobody is connected to it: try again",
+	unix.ESTALE:       "its file system has forgotten it: mount it anew",
+	unix.EPROTO:       "the other side does not speak this protocol: check the address",
 }
 
 // Plain is the text of err as people are told it: what the system, a parser or Go's library says in words of its own is said in plain ones.
@@ -56,9 +67,9 @@ func Plain(err error) string {
 	switch e := err.(type) {
 	case *fs.PathError:
 		if e.Path == "" {
-			return Plain(e.Err)
+			return `"": ` + Plain(e.Err)
 		}
-		return e.Path + ": " + Plain(e.Err)
+		return Visible(e.Path) + ": " + Plain(e.Err)
 	case *os.LinkError:
 		return e.New + ": " + Plain(e.Err)
 	case *os.SyscallError:

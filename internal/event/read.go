@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"weir/internal/linux"
 )
 
 // Filter selects events. The zero Filter matches all.
@@ -128,7 +130,7 @@ func Has(path, container string) (bool, error) {
 // openLog opens the log and its backups, oldest first. The log is opened first:
 // if it is rotated meanwhile, it is among the backups too, and read once.
 func openLog(path string) ([]*os.File, error) {
-	log, err := os.Open(path)
+	log, err := linux.OpenInput(path)
 	if err != nil {
 		return nil, fmt.Errorf("open event log: %w", err)
 	}
@@ -136,10 +138,6 @@ func openLog(path string) ([]*os.File, error) {
 	if err != nil {
 		log.Close()
 		return nil, fmt.Errorf("open event log: %w", err)
-	}
-	if info.IsDir() {
-		log.Close()
-		return nil, fmt.Errorf("open event log %s: a directory: name the file", path)
 	}
 	var files []*os.File
 	for _, name := range backups(path) {

@@ -117,7 +117,7 @@ func TestReadFileErrors(t *testing.T) {
 	}
 	for path, want := range map[string]string{
 		filepath.Join(dir, "none"): "open event log: open DIR/none: no such file or directory",
-		dir:                        "open event log DIR: a directory: name the file",
+		dir:                        "open event log: open DIR: is a directory",
 		many:                       "5 more lines are no events",
 	} {
 		err := event.ReadFile(path, event.Filter{}, func(event.Event) error { return nil })

@@ -38,8 +38,8 @@ func (p *parser) cop(n *yaml.Node, out *Cop) {
 		// The URL is not repeated: it may hold a key.
 		p.Fail(lines["base_url"], "cop.base_url %s", wrong)
 	}
-	if wrong := cleanPath(out.KeyFile, 4095); out.KeyFile != "" && wrong != "" {
-		p.Fail(lines["key_file"], "cop.key_file is %s: %s", yamlQuote(out.KeyFile), wrong)
+	if out.KeyFile != "" {
+		p.secretFile(lines["key_file"], "cop.key_file", out.KeyFile)
 	}
 	if out.KeyEnv != "" && !variable(out.KeyEnv) {
 		// Somebody wrote the key where its variable's name belongs.

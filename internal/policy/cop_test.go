@@ -53,7 +53,7 @@ func TestCopMistakes(t *testing.T) {
 		{"{reviewer: openai, key_env: K}", `p:1:7: cop.reviewer openai needs cop.model: it has no default`},
 		{"{reviewer: anthropic, key_env: K, key_file: /k}", `p:1:28: cop.key_env and cop.key_file are both set: keep one`},
 		{"{reviewer: anthropic, key_env: " + key + "}", `p:1:28: cop.key_env is not the name of an environment variable such as ANTHROPIC_API_KEY: the key itself never stands in a policy`},
-		{"{reviewer: anthropic, key_file: key}", `p:1:28: cop.key_file is "key": not an absolute path`},
+		{"{reviewer: anthropic, key_file: key}", `p:1:28: cop.key_file is not an absolute path: write one, such as /etc/weir/key; what the file holds never stands in a policy`},
 		{"{reviewer: anthropic, key_file: /a/../k}", `p:1:28: cop.key_file is "/a/../k": write it as "/k"`},
 		{"{reviewer: anthropic, key_env: K, base_url: 'https://u:" + key + "@x.example.com'}", `p:1:40: cop.base_url holds a user: leave it out; a key belongs into a key_file`},
 		{"{reviewer: anthropic, key_env: K, base_url: 'https://x.example.com/?k=" + key + "'}", `p:1:40: cop.base_url has a query or a fragment: leave it out`},

@@ -91,7 +91,7 @@ func fold(allow []Allow) ([]Destination, int, error) {
 		rules = merge(rules)
 		if len(rules) > MaxRules {
 			i := first[prefix]
-			return nil, i, fmt.Errorf("fold prefix %s: %d port ranges are open in it, at most %d are accepted: use wider ranges", allow[i].Prefix, len(rules), MaxRules)
+			return nil, i, fmt.Errorf("allow.ports: %d port ranges are open in %s, at most %d are accepted: use wider ranges", len(rules), allow[i].Prefix, MaxRules)
 		}
 		ds = append(ds, Destination{prefix, rules})
 	}

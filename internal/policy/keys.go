@@ -87,13 +87,38 @@ func (p *parser) policy(root *yaml.Node, out *Policy) {
 	if _, i, err := fold(out.Allow); err != nil {
 		p.Fail(allowLines[i], "%s", err)
 	}
+	p.apart(out.Guard, parents, cgroups)
 	p.noteOverlaps(out.Allow, allowLines)
 	p.noteGuarded(guard, parents, cgroups)
 }
 
+// apart refuses a cgroup by itself that is within a guarded parent or another such cgroup, or has a parent in it: each is one container, and
+// what is in two would have the taint of both.
+func (p *parser) apart(g Guard, parents, cgroups map[string]place) {
+	for _, name := range g.Cgroups {
+		at := name
+		if dir, err := linux.CgroupSlice(name); err == nil {
+			at = dir
+		}
+		for _, parent := range g.Parents {
+			switch {
+			case linux.CgroupBelow(at, parent):
+				p.Fail(cgroups[name], "guard.cgroups has %s, which the guarded parent %s of line %d covers: leave it out", yamlQuote(name), parent, parents[parent].Line)
+			case linux.CgroupBelow(parent, at):
+				p.Fail(cgroups[name], "guard.cgroups has %s, in which the guarded parent %s of line %d is: leave one out", yamlQuote(name), parent, parents[parent].Line)
+			}
+		}
+		for _, other := range g.Cgroups {
+			if other != name && linux.CgroupBelow(at, other) {
+				p.Fail(cgroups[name], "guard.cgroups has %s, which %s of line %d covers: leave one out", yamlQuote(name), other, cgroups[other].Line)
+			}
+		}
+	}
+}
+
 func (p *parser) version(n *yaml.Node) {
 	if v, ok := yamlInteger(n); !ok || v != 1 {
-		p.Fail(at(n), "version is %s: accepted is 1", yamlKind(n))
+		p.Fail(at(n), "version is %s: accepted is 1%s", yamlKind(n), unquoted(n))
 	}
 }
 
@@ -148,9 +173,9 @@ func slice(name string) (string, string) {
 func cleanPath(s string, most int) string {
 	switch {
 	case !strings.HasPrefix(s, "/"):
-		return "not an absolute path"
+		return "not an absolute path: begin it with a slash"
 	case len(s) > most:
-		return fmt.Sprintf("longer than %d bytes", most)
+		return fmt.Sprintf("longer than %d bytes: choose a shorter one", most)
 	case strings.ContainsRune(s, 0):
 		return "a path has no zero bytes"
 	case path.Clean(s) != s:
@@ -170,7 +195,7 @@ func unixPeer(s string) (string, string) {
 	case len(s) == 1:
 		return s, "an abstract name has at least one byte after the @"
 	case len(s) > maxUnixPath:
-		return s, fmt.Sprintf("longer than %d bytes", maxUnixPath)
+		return s, fmt.Sprintf("longer than %d bytes: choose a shorter one", maxUnixPath)
 	case strings.ContainsRune(s, 0):
 		return s, "a name with zero bytes is not accepted"
 	}
@@ -282,19 +307,9 @@ func (p *parser) prefix(n *yaml.Node, into *netip.Prefix) {
 		p.Fail(at(n), "allow.prefix is %s: accepted is a network such as 192.0.2.0/24 or 2001:db8::/32", yamlKind(n))
 		return
 	}
-	prefix, err := netip.ParsePrefix(s)
-	if a, aerr := netip.ParseAddr(s); aerr == nil && a.Zone() == "" {
-		prefix, err = netip.PrefixFrom(a, a.BitLen()), nil
-	}
-	if err != nil {
-		p.Fail(at(n), "allow.prefix is %s: not a network such as 192.0.2.0/24 or 2001:db8::/32", yamlQuote(s))
-		return
-	}
-	if a := prefix.Addr(); a.Is4In6() && prefix.Bits() >= 96 {
-		prefix = netip.PrefixFrom(a.Unmap(), prefix.Bits()-96)
-	}
-	if m := prefix.Masked(); m != prefix {
-		p.Fail(at(n), "allow.prefix %s has bits set after its first %d: did you mean %s?", s, prefix.Bits(), m)
+	prefix, wrong := network(s)
+	if wrong != "" {
+		p.Fail(at(n), "allow.prefix is %s: %s", yamlQuote(s), wrong)
 		return
 	}
 	*into = prefix

@@ -37,8 +37,8 @@ func (p *parser) metrics(n *yaml.Node, out *Metrics) {
 		case !ok:
 		case !addr.IsValid():
 			p.Fail(line, "metrics.%s is not used without a port: write one in metrics.listen, such as 0.0.0.0:9464, or leave this out", key)
-		case cleanPath(file, 4095) != "":
-			p.Fail(line, "metrics.%s is %s: %s", key, yamlQuote(file), cleanPath(file, 4095))
+		default:
+			p.secretFile(line, "metrics."+key, file)
 		}
 	}
 	switch {

@@ -36,7 +36,7 @@ func TestMetricsMistakes(t *testing.T) {
 
 		"{token_file: /t}":                                        "p:1:11: metrics.token_file is not used without a port: write one in metrics.listen, such as 0.0.0.0:9464, or leave this out",
 		"{listen: off, cert_file: /c}":                            "p:1:24: metrics.cert_file is not used without a port: write one in metrics.listen, such as 0.0.0.0:9464, or leave this out",
-		"{listen: '0.0.0.0:9464', token_file: t}":                 `p:1:35: metrics.token_file is "t": not an absolute path`,
+		"{listen: '0.0.0.0:9464', token_file: t}":                 `p:1:35: metrics.token_file is not an absolute path: write one, such as /etc/weir/key; what the file holds never stands in a policy`,
 		"{listen: '0.0.0.0:9464', token_file: ''}":                "p:1:47: metrics.token_file: accepted is the absolute path of a file, without blanks",
 		"{listen: '0.0.0.0:9464', token_file: /t, cert_file: /c}": "p:1:51: metrics.cert_file needs metrics.key_file, the file of its key",
 		"{listen: '127.0.0.1:9464', key_file: /k}":                "p:1:37: metrics.key_file needs metrics.cert_file, the file of its certificate",

@@ -88,7 +88,7 @@ func badName(name string) string {
 		return "an address is no name: write it as prefix"
 	}
 	if len(name) > maxName {
-		return fmt.Sprintf("longer than %d bytes", maxName)
+		return fmt.Sprintf("longer than %d bytes: choose a shorter one", maxName)
 	}
 	labels := strings.Split(strings.TrimPrefix(name, "*."), ".")
 	for _, label := range labels {

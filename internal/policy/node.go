@@ -34,6 +34,10 @@ func (p *yamlReader) Mapping(n *yaml.Node, where string, fields []yamlField) map
 			return key.Kind == yaml.ScalarNode && key.ShortTag() == "!!str" && f.Key == key.Value
 		})
 		if field < 0 {
+			if key.Kind != yaml.ScalarNode {
+				p.Fail(at(key), "a key%s is %s: write one word", in, yamlKind(key))
+				continue
+			}
 			hint := suggest(key.Value, keys(fields))
 			if is := slices.IndexFunc(fields, func(f yamlField) bool { return f.Was != "" && f.Was == key.Value }); is >= 0 {
 				hint = fmt.Sprintf(": did you mean %q?", fields[is].Key)
@@ -78,6 +82,14 @@ func yamlKind(n *yaml.Node) string {
 		return "empty"
 	}
 	return yamlQuote(n.Value)
+}
+
+// unquoted asks for a value without the quotes that make a text of it.
+func unquoted(n *yaml.Node) string {
+	if n.Kind == yaml.ScalarNode && n.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle) != 0 {
+		return ", without quotes"
+	}
+	return ""
 }
 
 // List calls read for each item of a list with at most most items.
@@ -144,7 +156,7 @@ func (p *yamlReader) One(where string, accepted []string, into func(string)) fun
 func (p *yamlReader) Truth(where string, into *bool) func(*yaml.Node) {
 	return func(n *yaml.Node) {
 		if n.Kind != yaml.ScalarNode || n.ShortTag() != "!!bool" {
-			p.Fail(at(n), "%s is %s: accepted are true and false", where, yamlKind(n))
+			p.Fail(at(n), "%s is %s: accepted are true and false%s", where, yamlKind(n), unquoted(n))
 			return
 		}
 		*into = strings.EqualFold(n.Value, "true")
@@ -156,7 +168,7 @@ func (p *yamlReader) Number(where, unit string, low, high int, into *int) func(*
 	return func(n *yaml.Node) {
 		v, ok := yamlInteger(n)
 		if !ok || v < int64(low) || v > int64(high) {
-			p.Fail(at(n), "%s is %s: accepted are %s from %d to %d", where, yamlKind(n), unit, low, high)
+			p.Fail(at(n), "%s is %s: accepted are %s from %d to %d%s", where, yamlKind(n), unit, low, high, unquoted(n))
 			return
 		}
 		*into = int(v)

@@ -17,7 +17,7 @@ func TestF43Check(t *testing.T) {
 	}{
 		{"version: 1\n", []string{"p:1:1: " + none}},
 		{"mode: seal\nguard:\n  parents: []\n", []string{"p:3:3: " + none}},
-		{"guard: {parents: [/there], cgroups: [/there/a]}\n", nil},
+		{"guard: {parents: [/there], cgroups: [/there-too]}\n", nil},
 		{"guard:\n  parents: [/there, /gone]\n  cgroups: [gone.scope]\n", []string{
 			`p:2:21: guard.parents has "/gone": this machine has no such cgroup now; it is guarded as soon as it is made: check the name`,
 			`p:3:13: guard.cgroups has "gone.scope": this machine has no such cgroup now; it is guarded as soon as it is made: check the name`,

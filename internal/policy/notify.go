@@ -80,8 +80,7 @@ func (p *parser) notify(n *yaml.Node, out *Notify) {
 		p.Fail(lines["url_file"], "notify.url_file and notify.url are both set: keep one")
 	case out.URL != "" && notifyURL(out.URL) != "":
 		p.Fail(lines["url"], "notify.url %s", notifyURL(out.URL)) // it is not repeated: it may hold a key
-	case out.URLFile != "" && cleanPath(out.URLFile, 4095) != "":
-		p.Fail(lines["url_file"], "notify.url_file is %s: %s", yamlQuote(out.URLFile), cleanPath(out.URLFile, 4095))
+	case out.URLFile != "" && !p.secretFile(lines["url_file"], "notify.url_file", out.URLFile):
 	case !out.On() && len(lines) > 0 && (len(lines) > 1 || lines["callback"] == place{}):
 		for _, key := range []string{"form", "key_file", "key_env", "proxy"} {
 			if line, ok := lines[key]; ok {
@@ -100,13 +99,26 @@ func (p *parser) notify(n *yaml.Node, out *Notify) {
 	p.callback(out.Callback, inner)
 }
 
+// secretFile checks the path of a file that holds a secret. Another text than a path may be the secret itself, and is not repeated.
+func (p *parser) secretFile(where place, key, file string) bool {
+	switch wrong := cleanPath(file, 4095); {
+	case wrong == "":
+		return true
+	case strings.HasPrefix(file, "/"):
+		p.Fail(where, "%s is %s: %s", key, yamlQuote(file), wrong)
+	default:
+		p.Fail(where, "%s is not an absolute path: write one, such as /etc/weir/key; what the file holds never stands in a policy", key)
+	}
+	return false
+}
+
 // keys checks the two ways to name a key.
 func (p *parser) keys(where string, lines map[string]place, file, env, name string) {
 	switch {
 	case file != "" && env != "":
 		p.Fail(lines[name+"_env"], "%s.%s_env and %s.%s_file are both set: keep one", where, name, where, name)
-	case file != "" && cleanPath(file, 4095) != "":
-		p.Fail(lines[name+"_file"], "%s.%s_file is %s: %s", where, name, yamlQuote(file), cleanPath(file, 4095))
+	case file != "":
+		p.secretFile(lines[name+"_file"], where+"."+name+"_file", file)
 	case env != "" && !variable(env):
 		p.Fail(lines[name+"_env"], "%s.%s_env is not the name of an environment variable such as WEIR_KEY: the key itself never stands in a policy", where, name)
 	}

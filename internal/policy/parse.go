@@ -2,7 +2,8 @@ package policy
 
 import (
 	"io"
-	"os"
+
+	"weir/internal/linux"
 )
 
 // Error is one mistake in a policy file.
@@ -11,12 +12,7 @@ type Error = yamlError
 // Load reads and parses the policy file at path. Errors of the file's contents
 // are those of Parse.
 func Load(path string) (Policy, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return Policy{}, err
-	}
-	defer f.Close()
-	data, err := Read(f)
+	data, err := linux.ReadInput(path, MaxFile)
 	if err != nil {
 		return Policy{}, err
 	}

@@ -39,13 +39,14 @@ func at(n *yaml.Node) place { return place{n.Line, n.Column} }
 
 // Error tells the mistake in one line: file:line:column: what, and what is accepted.
 func (e *yamlError) Error() string {
+	file := oneLine(e.File)
 	switch {
 	case e.Line == 0:
-		return fmt.Sprintf("%s: %s", e.File, e.Text)
+		return fmt.Sprintf("%s: %s", file, e.Text)
 	case e.Column == 0:
-		return fmt.Sprintf("%s:%d: %s", e.File, e.Line, e.Text)
+		return fmt.Sprintf("%s:%d: %s", file, e.Line, e.Text)
 	}
-	return fmt.Sprintf("%s:%d:%d: %s", e.File, e.Line, e.Column, e.Text)
+	return fmt.Sprintf("%s:%d:%d: %s", file, e.Line, e.Column, e.Text)
 }
 
 // yamlReader collects mistakes while its caller walks the YAML tree.
@@ -154,7 +155,7 @@ func (p *yamlReader) readable(data []byte) bool {
 			p.Fail(where, "not UTF-8 text: save the file as UTF-8")
 			return false
 		case unicode.IsControl(r) && !strings.ContainsRune("\t\r\n\u0085", r):
-			p.Fail(where, "the control character %U is not accepted", r)
+			p.Fail(where, "the control character %U is not accepted: remove it, or name a file of text", r)
 			return false
 		case r == '\n':
 			where = place{where.Line + 1, 0}
@@ -172,7 +173,7 @@ func (p *yamlReader) plain(n *yaml.Node, depth int) bool {
 		return false
 	}
 	if depth > maxDepth {
-		p.Fail(at(n), "values are nested deeper than %d levels", maxDepth)
+		p.Fail(at(n), "values are nested deeper than %d levels: no key needs that", maxDepth)
 		return false
 	}
 	for _, c := range n.Content {

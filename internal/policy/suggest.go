@@ -3,6 +3,8 @@ package policy
 import (
 	"fmt"
 	"strings"
+
+	"weir/internal/redact"
 )
 
 // suggest ends a message about an unknown word: the nearest accepted one, or all.
@@ -48,9 +50,10 @@ func distance(from, to string) int {
 	return rows[len(a)][len(b)]
 }
 
-// yamlQuote quotes what a file has, for messages: its start, if it is long.
+// yamlQuote quotes what a file has, for messages: its start, if it is long. What looks like a secret is hidden.
 func yamlQuote(s string) string {
 	const most = 64
+	s = redact.Likely(s[:min(len(s), 1<<10)])
 	if len(s) > most {
 		return fmt.Sprintf("%q…", strings.ToValidUTF8(s[:most], ""))
 	}

@@ -2,6 +2,7 @@ package policy
 
 import (
 	"bytes"
+	"io"
 	"strings"
 	"unicode/utf8"
 
@@ -43,11 +44,15 @@ func (p *yamlReader) syntax(why string, data []byte) {
 	case strings.HasPrefix(string(rest), "- ") && state.inline:
 		p.Fail(where, "a list item cannot follow on the line of its key: begin a new line, or write [item, item]")
 	case next == '*' || next == '&' || next == '!' || next == '@' || next == '`' || next == '%' || next == '|' || next == '>':
-		p.Fail(where, `a text cannot begin with "%c": put it in quotes, such as "%s"`, next, yamlWord(rest))
+		p.Fail(where, `a text cannot begin with "%c": put it in quotes, such as %s`, next, yamlQuote(yamlWord(rest)))
+	case next == ':' && !state.inline:
+		p.Fail(where, "there is no key before the colon: write key: value")
 	case next == ':' && (size == len(rest) || bytes.ContainsRune([]byte(" \t\r\n"), rune(rest[size]))):
 		p.Fail(where, `there is a second ": " on this line: begin a new line for another key, or put the value in quotes`)
 	case len(state.open) > 0:
 		p.Fail(where, "this is not understood inside %c … %c: put a text that has one of : , [ ] { } # in quotes, and a comma between items", state.open[len(state.open)-1].is, closer(state.open[len(state.open)-1].is))
+	case !state.inline && ended(data[:len(data)-len(rest)]):
+		p.Fail(where, "the document ends in the line before this: a policy is one document, without ...")
 	case !state.inline && !strings.Contains(firstLine(rest), ":") && !strings.HasPrefix(string(rest), "-"):
 		p.Fail(where, "%s has no colon: write key: value", yamlQuote(yamlWord(rest)))
 	case !state.inline:
@@ -57,6 +62,12 @@ func (p *yamlReader) syntax(why string, data []byte) {
 	}
 }
 
+// ended says whether a text ends with the line that ends a document.
+func ended(before []byte) bool {
+	lines := strings.Split(strings.TrimRight(string(before), " \r\n"), "\n")
+	return strings.HasPrefix(lines[len(lines)-1], "...")
+}
+
 // broken finds the mistake in data that is no YAML: the first character after the longest beginning that is YAML, when what it has open is
 // closed; and the text from there.
 func broken(data []byte) (place, []byte) {
@@ -64,9 +75,14 @@ func broken(data []byte) (place, []byte) {
 		return place{Line: 1, Column: 1}, data
 	}
 	good := func(n int) bool {
-		var doc yaml.Node
 		text := bytes.TrimRight(data[:n], " ")
-		return yaml.NewDecoder(bytes.NewReader(append(bytes.Clone(text), scanYAML(text).end()...))).Decode(&doc) == nil || len(bytes.TrimSpace(text)) == 0
+		documents := yaml.NewDecoder(bytes.NewReader(append(bytes.Clone(text), scanYAML(text).end()...)))
+		for {
+			var doc yaml.Node
+			if err := documents.Decode(&doc); err != nil {
+				return err == io.EOF
+			}
+		}
 	}
 	end := len(data)
 	for end > 0 && !good(end) {
@@ -156,7 +172,7 @@ func scanYAML(data []byte) yamlState {
 			case r == s.quote.is:
 				s.quote = bracket{}
 			}
-		case r == '\t' && !s.inline && s.tab.Line == 0 && len(s.open) == 0:
+		case r == '\t' && (!s.inline || fresh && last == '-') && s.tab.Line == 0 && len(s.open) == 0:
 			s.tab = at
 		case blank:
 			fresh = fresh || last == ':' || last == '-' || last == '?'

@@ -15,10 +15,11 @@ func (p *parser) trusted(n *yaml.Node, out *Taint) {
 	var texts []string
 	p.Texts(n, "taint.trusted_networks", "networks such as 10.0.0.0/8, and addresses", maxTrusted, &texts, func(s string) (string, string) {
 		network, wrong := network(s)
-		if wrong == "" {
-			out.TrustedNetworks = append(out.TrustedNetworks, network)
+		if wrong != "" {
+			return s, wrong
 		}
-		return network.String(), wrong
+		out.TrustedNetworks = append(out.TrustedNetworks, network)
+		return network.String(), ""
 	})
 }
 

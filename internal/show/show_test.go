@@ -7,6 +7,7 @@ import (
 
 	"weir/internal/event"
 	"weir/internal/gate"
+	"weir/internal/redact"
 )
 
 func hostile() gate.Question {
@@ -255,7 +256,7 @@ func TestB50Redact(t *testing.T) {
 		"-----BEGIN RSA PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\nDEK-Info: AES-128-CBC,0A1B\n\nMIIa\n-----END RSA PRIVATE KEY-----; id": "[hidden]; id",
 		"-----BEGIN RSA PRIVATE KEY-----\nProc-Type: 4;curl https://evil.example/":                                                       "[hidden];curl https://evil.example/",
 	} {
-		if got := Text(text); got != want {
+		if got := redact.Likely(text); got != want {
 			t.Errorf("%q became %q, want %q", text, got, want)
 		}
 	}

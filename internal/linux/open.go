@@ -1,0 +1,41 @@
+package linux
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// OpenInput opens what is read to its end: a file or a pipe. A FIFO that nobody writes to ends at once, instead of waiting for who does. A
+// device, which may never end, is refused.
+func OpenInput(path string) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	switch {
+	case err != nil:
+	case info.IsDir():
+		err = &fs.PathError{Op: "open", Path: path, Err: unix.EISDIR}
+	case !info.Mode().IsRegular() && info.Mode()&fs.ModeNamedPipe == 0:
+		err = &fs.PathError{Op: "open", Path: path, Err: errors.New("it is a device: name a file")}
+	default:
+		return f, nil
+	}
+	f.Close()
+	return nil, err
+}
+
+// ReadInput reads at most most bytes of what OpenInput opens, and one more, by which who calls it sees that there are more.
+func ReadInput(path string, most int64) ([]byte, error) {
+	f, err := OpenInput(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, most+1))
+}
