@@ -31,6 +31,8 @@ const (
 type model struct {
 	list     []gate.Question
 	selected string          // id; that, not a place in the list, is what is answered
+	moved    bool            // by itself, since what was selected has ended: the next key that answers may be meant for that
+	answered string          // id that was answered here last
 	top      int             // first line of its text that is shown
 	seen     map[string]bool // ids whose whole text was on the screen
 	step     step
@@ -80,6 +82,7 @@ func (m *model) take(u update) {
 		}
 	}
 	if m.index() < 0 {
+		m.moved = at >= 0 && m.selected != m.answered
 		m.selected, m.top = m.nearest(before, at), 0
 	}
 }
@@ -140,6 +143,7 @@ func (m *model) key(k string) (answer *order, quit bool) {
 }
 
 func (m *model) move(by int) {
+	m.moved = false
 	if i := m.index(); i >= 0 {
 		m.selected = m.list[min(max(i+by, 0), len(m.list)-1)].ID
 		m.top = 0
@@ -153,6 +157,9 @@ func (m *model) begin(allow bool) {
 		m.note("no question is selected")
 	case allow && !m.seen[m.selected]:
 		m.note("there is more of %s: see all of it first (space)", m.selected)
+	case allow && m.moved:
+		m.moved = false
+		m.note("%s is selected now, since the one before has ended: look, and press a again", m.selected)
 	default:
 		m.step, m.allow, m.about, m.scope, m.typed = confirm, allow, m.selected, 0, ""
 	}
@@ -211,6 +218,7 @@ func (m *model) order() *order {
 		m.note("%s has ended meanwhile: nothing was answered", m.about)
 		return nil
 	}
+	m.answered = m.about
 	return &order{m.about, gate.Reply{Allow: m.allow, Scope: m.scope, Why: strings.TrimSpace(m.typed), Shown: show.Question(m.list[i])}}
 }
 
@@ -270,7 +278,7 @@ func (m *model) tooSmall() bool { return m.width < leastWidth || m.height < leas
 func (m *model) view() []string {
 	if m.tooSmall() {
 		lines := make([]string, max(m.height, 0))
-		copy(lines, show.Wrap("too small", m.width, 0))
+		copy(lines, show.Wrap(fmt.Sprintf("too small: %d columns and %d lines are needed", leastWidth, leastHeight), m.width, 0))
 		return lines
 	}
 	m.clamp()

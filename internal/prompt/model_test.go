@@ -382,3 +382,25 @@ func TestF44Next(t *testing.T) {
 	ends(nil, "", b)
 	ends([]gate.Question{a}, "aaaaaa")
 }
+
+// F08: who looks at one question does not approve another that took its place by itself just before the keys.
+func TestF08TakesItsPlace(t *testing.T) {
+	q1, q2, q3 := asked("aaaaaa"), asked("bbbbbb"), asked("cccccc")
+	m := start(q1, q2, q3)
+	q1.Outcome, q1.State = gate.Timeout, "denied"
+	m.take(update{list: []gate.Question{q2, q3}, ended: []gate.Question{q1}})
+	m.draw()
+	if o := m.press("a", "y"); o != nil {
+		t.Errorf("the key that was meant for aaaaaa answers %s", o.id)
+	}
+	m.shows(t, "bbbbbb is selected now, since the one before has ended: look, and press a again")
+	if o := m.press("a", "y"); o == nil || o.id != "bbbbbb" {
+		t.Errorf("looked at and pressed again: %+v", o)
+	}
+	q2.Outcome, q2.State, q2.By = gate.Approved, "approved", "root"
+	m.take(update{list: []gate.Question{q3}, ended: []gate.Question{q2}})
+	m.draw()
+	if o := m.press("a", "y"); o == nil || o.id != "cccccc" {
+		t.Errorf("the next after an answer from here: %+v", o)
+	}
+}
