@@ -1,13 +1,13 @@
 package control
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -192,74 +192,80 @@ func TestErrorsKeepTheirCode(t *testing.T) {
 	}
 }
 
-// talk sends raw text and returns the one line of the answer.
-func talk(t *testing.T, dir, text string) answer {
+// talk posts a raw body and returns the status and the failure of the answer.
+func talk(t *testing.T, dir, op, body string) (int, Error) {
 	t.Helper()
-	conn, err := net.Dial("unix", filepath.Join(dir, socketName))
+	answer, err := NewClient(dir).http.Post("http://weir/"+op, "application/json", strings.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer conn.Close()
-	conn.SetDeadline(time.Now().Add(time.Minute))
-	io.WriteString(conn, text) // a refused peer's text may find nobody
-	conn.(*net.UnixConn).CloseWrite()
-	line, err := bufio.NewReader(conn).ReadBytes('\n')
-	if err != nil {
-		t.Fatal("answer:", err)
-	}
-	var a answer
-	if err := json.Unmarshal(line, &a); err != nil {
+	defer answer.Body.Close()
+	var failed Error
+	if err := json.NewDecoder(answer.Body).Decode(&failed); err != nil {
 		t.Fatal(err)
 	}
-	return a
+	return answer.StatusCode, failed
 }
 
 func TestBadRequests(t *testing.T) {
 	b := new(fake)
 	dir, _ := start(t, b, nil)
-	for _, tc := range []struct{ text, want string }{
-		{`{"op":"fly"}`, `unknown operation "fly": the operations are approve, containers, deny, events, guard,`},
-		{`{"op":"status","nmae":"x"}`, `unknown field "nmae"`},
-		{`{"op":"taint","name":"x","bits":"secret"}`, `bits is a JSON string: wanted is a list`},
-		{`{"op":"taint","name":"x"}`, "taint: no bits given"},
-		{`{"op":"taint","bits":["secret"]}`, "taint: no name given"},
-		{`{"op":"untaint","name":"x","bits":["secret"],"why":" "}`, "untaint: no why given"},
-		{`{"op":"mode","mode":"seal"}`, "mode: no why given"},
-		{`{"op":"approve"}`, "approve: no id given"},
-		{`{"op":"approve","id":"abc","scope":"session"}`, "scope is a JSON string: wanted is a whole number"},
-		{`{"op":"approve","id":"abc","scope":1.5}`, "scope is a JSON number 1.5: wanted is a whole number"},
-		{`{"op":"deny","id":"abc","why":"` + strings.Repeat("x", maxWhy+1) + `"}`, "deny: why has more than 4096 bytes"},
-		{`{"op":"history","most":-1}`, "history: most is -1"},
-		{`{"op":"guard-agent","id":"s","pid":-1}`, "the pid -1 is none"},
-		{`{"op":"guard-agent","id":"s","pid":1e99}`, "pid is a JSON number 1e99: wanted is a whole number"},
-		{`{"op":"guard-end"}`, "guard-end: no id given"},
-		{`{"op":"events","kinds":["nonsense"]}`, `unknown kind "nonsense"`},
-		{`{"op":"status"} {"op":"status"}`, "read request: not JSON from byte 17 on"},
-		{`{}`, "no operation"},
-		{`{"op":7}`, "op is a JSON number: wanted is a text"},
-		{`[]`, "it is a JSON array: wanted is an object"},
-		{`nonsense`, "not JSON from byte 2 on"},
-		{`{"op":"sta`, "read request: not JSON from byte 10 on"},
-		{"\n", "not JSON from byte 1 on"},
-		{"", "read request: EOF"},
-		{strings.Repeat("[", 200_000), "not JSON from byte 10001 on"},
-		{`{"op":"` + strings.Repeat("x", maxRequest) + `"}`, "longer than 1048576 bytes"},
-		{strings.Repeat("x", 3*maxRequest), "longer than 1048576 bytes"},
+	for _, tc := range []struct{ op, text, want string }{
+		{"fly", `{}`, `unknown operation "/fly": the operations are approve, containers, deny, events, guard,`},
+		{"", `{}`, `unknown operation "/"`},
+		{"status/", `{}`, `unknown operation "/status/"`},
+		{"status", `{"nmae":"x"}`, `unknown field "nmae"`},
+		{"taint", `{"name":"x","bits":"secret"}`, `bits is a JSON string: wanted is a list`},
+		{"taint", `{"name":"x"}`, "taint: no bits given"},
+		{"taint", `{"bits":["secret"]}`, "taint: no name given"},
+		{"untaint", `{"name":"x","bits":["secret"],"why":" "}`, "untaint: no why given"},
+		{"mode", `{"mode":"seal"}`, "mode: no why given"},
+		{"approve", `{}`, "approve: no id given"},
+		{"approve", `{"id":"abc","scope":"session"}`, "scope is a JSON string: wanted is a whole number"},
+		{"approve", `{"id":"abc","scope":1.5}`, "scope is a JSON number 1.5: wanted is a whole number"},
+		{"deny", `{"id":"abc","why":"` + strings.Repeat("x", maxWhy+1) + `"}`, "deny: why has more than 4096 bytes"},
+		{"history", `{"most":-1}`, "history: most is -1"},
+		{"guard-agent", `{"id":"s","pid":-1}`, "the pid -1 is none"},
+		{"guard-agent", `{"id":"s","pid":1e99}`, "pid is a JSON number 1e99: wanted is a whole number"},
+		{"guard-end", `{}`, "guard-end: no id given"},
+		{"guard-cgroup", `{}`, "guard-cgroup: no cgroup given"},
+		{"events", `{"kinds":["nonsense"]}`, `unknown kind "nonsense"`},
+		{"status", `{} {}`, "read request: more than one JSON object"},
+		{"status", `{} x`, "read request: not JSON from byte 3 on"},
+		{"taint", `{"name":7}`, "name is a JSON number: wanted is a text"},
+		{"status", `[]`, "it is a JSON array: wanted is an object"},
+		{"status", `nonsense`, "not JSON from byte 2 on"},
+		{"status", `{"nam`, "read request: "},
+		{"status", "", "read request: "},
+		{"status", strings.Repeat("[", 200_000), "not JSON from byte 10001 on"},
+		{"taint", `{"name":"` + strings.Repeat("x", maxRequest) + `"}`, "longer than 1048576 bytes"},
 	} {
-		text := tc.text
-		if text != "" && text != "\n" {
-			text += "\n"
+		status, failed := talk(t, dir, tc.op, tc.text)
+		if status != http.StatusBadRequest || failed.Code != Usage || !strings.Contains(failed.Text, tc.want) || strings.Contains(failed.Text, "\n") {
+			t.Errorf("%s %.60q: got %d %+v, want %q", tc.op, tc.text, status, failed, tc.want)
 		}
-		a := talk(t, dir, text)
-		if a.OK || a.Code == 0 || !strings.Contains(a.Error, tc.want) || strings.Contains(a.Error, "\n") {
-			t.Errorf("%.60q: got %+v, want %q", tc.text, a, tc.want)
-		}
+	}
+	answer, err := NewClient(dir).http.Get("http://weir/status")
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer.Body.Close()
+	if answer.StatusCode != http.StatusBadRequest {
+		t.Error("a GET gave", answer.Status)
 	}
 	if calls := b.taken(); len(calls) > 0 {
 		t.Error("the backend was called:", calls)
 	}
-	if a := talk(t, dir, `{"op":"status"}`); !a.OK {
-		t.Errorf("a request without a newline: %+v", a)
+}
+
+// TestBrokenOff: a failure after the first events reaches the client, and so does the end of a sensor.
+func TestBrokenOff(t *testing.T) {
+	b := &fake{log: []event.Event{{Kind: event.Start}}, broken: Errorf(Usage, "the log ends in the middle")}
+	dir, _ := start(t, b, nil)
+	n := 0
+	err := NewClient(dir).Events(t.Context(), event.Filter{}, false, func(event.Event) error { n++; return nil })
+	if n != 1 || Code(err) != Usage || err.Error() != "the log ends in the middle" {
+		t.Errorf("%d events, then %v", n, err)
 	}
 }
 
@@ -380,34 +386,24 @@ func TestPeerName(t *testing.T) {
 }
 
 func FuzzDecode(f *testing.F) {
-	for _, seed := range []string{
-		`{"op":"status"}`, `{"op":"taint","name":"x","bits":["secret"],"by":"a"}`, `{"op":"untaint","name":"x","bits":["secret"],"why":"y"}`,
-		`{"op":"approve","id":"abc"}`, `{"op":"events","kinds":["exec"],"since":"2024-01-01T00:00:00Z","follow":false}`,
-		`{"op":"guard","policy":"mode: seal"}`, `{"op":"guard-agent","id":"s","pid":1}`, `{"op":"guard-end","id":"s"}`, `{"op":"mode","mode":"seal","why":"w"}`,
-		`{"op":null}`, `[1]`, `{"op":"status"}{}`,
+	for _, seed := range [][2]string{
+		{"status", `{}`}, {"taint", `{"name":"x","bits":["secret"],"by":"a"}`}, {"untaint", `{"name":"x","bits":["secret"],"why":"y"}`},
+		{"approve", `{"id":"abc"}`}, {"events", `{"kinds":["exec"],"since":"2024-01-01T00:00:00Z","follow":false}`},
+		{"guard", `{"policy":"mode: seal"}`}, {"guard-agent", `{"id":"s","pid":1}`}, {"guard-end", `{"id":"s"}`}, {"mode", `{"mode":"seal","why":"w"}`},
+		{"status", `null`}, {"status", `[1]`}, {"status", `{}{}`}, {"fly", `{}`},
 	} {
-		f.Add([]byte(seed))
+		f.Add(seed[0], seed[1])
 	}
-	all := handlers()
-	f.Fuzz(func(t *testing.T, line []byte) {
-		op, err := operation(line)
-		if err != nil {
-			if Code(err) != Usage {
-				t.Error("code of", err)
-			}
-			return
-		}
-		h, ok := all[op]
-		if !ok {
-			return
-		}
+	f.Fuzz(func(t *testing.T, op, body string) {
 		b := new(fake)
-		ctx, cancel := context.WithCancel(context.Background())
+		ctx, cancel := context.WithCancel(context.WithValue(t.Context(), peerKey{}, peer{}))
 		cancel()
-		x := exchange{backend: b, line: line, who: func(s string) string { return plain(s) }, from: func() *event.Origin { return nil }, send: func(any) error { return nil }}
-		_, err = h(ctx, x)
-		if calls := b.taken(); (err == nil) != (len(calls) > 0) {
-			t.Errorf("calls %v with error %v", calls, err)
+		r := httptest.NewRequestWithContext(ctx, http.MethodPost, "/", strings.NewReader(body))
+		r.URL.Path = "/" + op
+		w := httptest.NewRecorder()
+		operationsOf(b).ServeHTTP(w, r)
+		if calls := b.taken(); (w.Code == http.StatusOK) != (len(calls) > 0) {
+			t.Errorf("calls %v with status %d", calls, w.Code)
 		}
 	})
 }

@@ -1,12 +1,11 @@
-// Package control is how operators reach a running sensor: a Unix socket for
-// root, with one JSON object a line each way. A connection carries one request:
+// Package control is how operators reach a running sensor: HTTP over a Unix socket for root. An operation is a path, its request and its
+// answer are one JSON object each; a failure has a status from 400 on:
 //
-//	{"op":"taint","name":"web-1","bits":["secret"],"why":"read the vault"}
-//	{"ok":true,"result":{…}}
-//	{"ok":false,"error":"…","code":1}
+//	POST /taint  {"name":"web-1","bits":["secret"],"why":"read the vault"}
+//	200 {"id":"web-1","taint":["secret"],…}
+//	400 {"error":"…","code":2}
 //
-// The answers to events are many lines with "more":true, then one without.
+// The answer to events is many lines, {"event":{…}} each; a last {"failure":{…}} says why they end too early.
 //
-// The package owns the protocol, who may speak it, and that one sensor runs. It
-// decides nothing about containers: that is its Backend's.
+// The package owns the protocol, who may speak it, and that one sensor runs. It decides nothing about containers: that is its Backend's.
 package control

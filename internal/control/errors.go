@@ -23,8 +23,8 @@ var (
 
 // Error is a failure with its exit code.
 type Error struct {
-	Code int
-	Text string
+	Code int    `json:"code"`
+	Text string `json:"error"`
 }
 
 // Errorf makes an Error of code, with the plain words of what it wraps.

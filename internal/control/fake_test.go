@@ -17,6 +17,8 @@ type fake struct {
 	err   error
 	log   []event.Event
 	live  chan event.Event
+
+	broken error // what Events ends with
 }
 
 func (f *fake) note(format string, args ...any) error {
@@ -62,7 +64,7 @@ func (f *fake) Events(ctx context.Context, filter event.Filter, follow bool, fn 
 			return ctx.Err()
 		}
 	}
-	return nil
+	return f.broken
 }
 
 func (f *fake) Taint(_ context.Context, name string, bits []string, by, why string) (Container, error) {

@@ -3,71 +3,172 @@ package control
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
+	"io"
 	"maps"
+	"net/http"
 	"slices"
 	"strings"
+	"time"
 
 	"weir/internal/event"
 	"weir/internal/gate"
 )
 
-// exchange is one request on its way to a backend.
-type exchange struct {
-	backend Backend
-	line    []byte
-	who     func(said string) string // names the asker
-	from    func() *event.Origin     // tells where the asker is
-	send    func(result any) error   // writes one line of many
+const (
+	maxRequest = 1 << 20          // bytes
+	maxWhy     = 4096             // bytes of a reason
+	answerTime = 10 * time.Second // for an answer to be taken
+)
+
+// Requests of more than a few operations. By is who the client says asks.
+type (
+	taintRequest struct {
+		Name string   `json:"name"`
+		Bits []string `json:"bits"`
+		Why  string   `json:"why,omitempty"`
+		By   string   `json:"by,omitempty"`
+	}
+	answerRequest struct {
+		ID     string `json:"id"`
+		Why    string `json:"why,omitempty"`
+		Scope  int    `json:"scope,omitempty"`  // of an approval: the place in the question's chain of who is let out; 0 is 1
+		For    string `json:"for,omitempty"`    // of an approval of a tool's call: session or key; empty: once
+		Narrow bool   `json:"narrow,omitempty"` // with For: for the same request alone, where the question lists that
+		Shown  string `json:"shown,omitempty"`  // the text that the operator had before them
+		By     string `json:"by,omitempty"`
+	}
+	historyRequest struct {
+		Most int `json:"most,omitempty"` // 0: 100
+	}
+	eventsRequest struct {
+		Kinds     []event.Kind `json:"kinds,omitempty"`
+		Container string       `json:"container,omitempty"`
+		Since     time.Time    `json:"since,omitzero"`
+		Text      string       `json:"text,omitempty"`
+		Follow    bool         `json:"follow,omitempty"`
+	}
+	sessionRequest struct {
+		ID  string `json:"id"`
+		PID int    `json:"pid,omitempty"` // of its agent
+	}
+	modeRequest struct {
+		Mode string `json:"mode"`
+		Why  string `json:"why"`
+		By   string `json:"by,omitempty"`
+	}
+)
+
+// eventsLine is one line of the answer to events.
+type eventsLine struct {
+	Event   *event.Event `json:"event,omitempty"`
+	Failure *Error       `json:"failure,omitempty"`
 }
 
-// handler carries out one operation; its result is the answer's.
-type handler func(context.Context, exchange) (any, error)
+// operations has each by the name that is its path.
+type operations map[string]http.HandlerFunc
 
-// handlers has every operation by its name.
-func handlers() map[string]handler {
-	return map[string]handler{
-		"status": func(ctx context.Context, x exchange) (any, error) {
-			if err := decode(x.line, new(plainRequest)); err != nil {
-				return nil, err
-			}
-			return x.backend.Status(ctx)
-		},
-		"containers": func(ctx context.Context, x exchange) (any, error) {
-			if err := decode(x.line, new(plainRequest)); err != nil {
-				return nil, err
-			}
-			return x.backend.Containers(ctx)
-		},
-		"pending": func(ctx context.Context, x exchange) (any, error) {
-			if err := decode(x.line, new(plainRequest)); err != nil {
-				return nil, err
-			}
-			return x.backend.Pending(ctx)
-		},
-		"history": history,
-		"reload": func(ctx context.Context, x exchange) (any, error) {
-			if err := decode(x.line, new(plainRequest)); err != nil {
-				return nil, err
-			}
-			return nil, x.backend.Reload(ctx)
-		},
-		"taint":        taint,
-		"untaint":      untaint,
-		"approve":      func(ctx context.Context, x exchange) (any, error) { return reply(ctx, x, true) },
-		"deny":         func(ctx context.Context, x exchange) (any, error) { return reply(ctx, x, false) },
-		"events":       events,
-		"guard":        guard,
-		"guard-cgroup": guardCgroup,
-		"guard-agent":  guardAgent,
-		"guard-end":    guardEnd,
-		"mode":         mode,
+// operation adds one that has a request and an answer.
+func operation[Q, A any](all operations, name string, do func(context.Context, peer, Q) (A, error)) {
+	all[name] = func(w http.ResponseWriter, r *http.Request) {
+		var q Q
+		var a A
+		err := decode(w, r, &q)
+		if err == nil {
+			a, err = do(r.Context(), peerOf(r), q)
+		}
+		reply(w, a, err)
 	}
 }
 
-func unknown(op string, known map[string]handler) error {
-	names := slices.Sorted(maps.Keys(known))
-	return Errorf(Usage, "unknown operation %q: the operations are %s", op, strings.Join(names, ", "))
+type nothing struct{}
+
+func operationsOf(b Backend) operations {
+	all := operations{"events": func(w http.ResponseWriter, r *http.Request) { events(w, r, b) }}
+	operation(all, "status", func(ctx context.Context, _ peer, _ nothing) (Status, error) { return b.Status(ctx) })
+	operation(all, "containers", func(ctx context.Context, _ peer, _ nothing) ([]Container, error) { return b.Containers(ctx) })
+	operation(all, "pending", func(ctx context.Context, _ peer, _ nothing) ([]gate.Question, error) { return b.Pending(ctx) })
+	operation(all, "history", func(ctx context.Context, _ peer, q historyRequest) ([]gate.Question, error) {
+		if q.Most < 0 {
+			return nil, Errorf(Usage, "history: most is %d: give how many, from 1", q.Most)
+		}
+		return b.History(ctx, cmp.Or(q.Most, 100))
+	})
+	operation(all, "reload", func(ctx context.Context, _ peer, _ nothing) (nothing, error) { return nothing{}, b.Reload(ctx) })
+	operation(all, "taint", func(ctx context.Context, p peer, q taintRequest) (Container, error) {
+		if err := need("taint", "name", q.Name, "bits", strings.Join(q.Bits, "")); err != nil {
+			return Container{}, err
+		}
+		return b.Taint(ctx, q.Name, q.Bits, p.name(q.By), q.Why)
+	})
+	operation(all, "untaint", func(ctx context.Context, p peer, q taintRequest) (Container, error) {
+		if err := need("untaint", "name", q.Name, "bits", strings.Join(q.Bits, ""), "why", strings.TrimSpace(q.Why)); err != nil {
+			return Container{}, err
+		}
+		return b.Untaint(ctx, q.Name, q.Bits, p.name(q.By), q.Why)
+	})
+	for name, allow := range map[string]bool{"approve": true, "deny": false} {
+		operation(all, name, func(ctx context.Context, p peer, q answerRequest) (gate.Question, error) {
+			if err := need(name, "id", q.ID); err != nil {
+				return gate.Question{}, err
+			}
+			why := strings.ToValidUTF8(q.Why, "?")
+			if len(why) > maxWhy {
+				return gate.Question{}, Errorf(Usage, "%s: why has more than %d bytes", name, maxWhy)
+			}
+			return b.Answer(ctx, q.ID, gate.Reply{
+				Allow: allow, By: p.name(q.By), Why: why, Scope: q.Scope, For: q.For, Narrow: q.Narrow, From: p.origin(), Shown: q.Shown,
+			})
+		})
+	}
+	operation(all, "guard", func(ctx context.Context, p peer, q GuardRequest) (GuardReply, error) {
+		q.By = p.name(q.By)
+		return b.Guard(ctx, q)
+	})
+	operation(all, "guard-cgroup", func(ctx context.Context, p peer, q CgroupRequest) (Container, error) {
+		if err := need("guard-cgroup", "cgroup", q.Cgroup); err != nil {
+			return Container{}, err
+		}
+		q.By = p.name(q.By)
+		return b.GuardCgroup(ctx, q)
+	})
+	operation(all, "guard-agent", func(ctx context.Context, _ peer, q sessionRequest) (nothing, error) {
+		if err := need("guard-agent", "id", q.ID); err != nil {
+			return nothing{}, err
+		}
+		if q.PID <= 0 {
+			return nothing{}, Errorf(Usage, "guard-agent: the pid %d is none", q.PID)
+		}
+		return nothing{}, b.GuardAgent(ctx, q.ID, q.PID)
+	})
+	operation(all, "guard-end", func(ctx context.Context, _ peer, q sessionRequest) (Summary, error) {
+		if err := need("guard-end", "id", q.ID); err != nil {
+			return Summary{}, err
+		}
+		return b.GuardEnd(ctx, q.ID)
+	})
+	operation(all, "mode", func(ctx context.Context, p peer, q modeRequest) (nothing, error) {
+		if err := need("mode", "mode", q.Mode, "why", strings.TrimSpace(q.Why)); err != nil {
+			return nothing{}, err
+		}
+		return nothing{}, b.Mode(ctx, q.Mode, p.name(q.By), q.Why)
+	})
+	return all
+}
+
+// ServeHTTP implements http.Handler.
+func (all operations) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	do, ok := all[strings.TrimPrefix(r.URL.Path, "/")]
+	switch {
+	case !ok:
+		reply(w, nil, Errorf(Usage, "unknown operation %q: the operations are %s", r.URL.Path, strings.Join(slices.Sorted(maps.Keys(all)), ", ")))
+	case r.Method != http.MethodPost:
+		reply(w, nil, Errorf(Usage, "the method %q is not taken: use POST", r.Method))
+	default:
+		do(w, r)
+	}
 }
 
 // need refuses a request with an empty field.
@@ -80,128 +181,67 @@ func need(op string, fields ...string) error {
 	return nil
 }
 
-func taint(ctx context.Context, x exchange) (any, error) {
-	var r taintRequest
-	if err := decode(x.line, &r); err != nil {
-		return nil, err
+// decode reads one JSON object. Keys that it does not know, and what follows it, are refused.
+func decode(w http.ResponseWriter, r *http.Request, request any) error {
+	d := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxRequest))
+	d.DisallowUnknownFields()
+	err := d.Decode(request)
+	if err == nil {
+		if _, err = d.Token(); errors.Is(err, io.EOF) {
+			return nil
+		}
+		err = cmp.Or(err, errors.New("more than one JSON object"))
 	}
-	if err := need(r.Op, "name", r.Name, "bits", strings.Join(r.Bits, "")); err != nil {
-		return nil, err
+	if long := new(http.MaxBytesError); errors.As(err, &long) {
+		return Errorf(Usage, "read request: longer than %d bytes", maxRequest)
 	}
-	return x.backend.Taint(ctx, r.Name, r.Bits, x.who(r.By), r.Why)
+	return Errorf(Usage, "read request: %w", err)
 }
 
-func untaint(ctx context.Context, x exchange) (any, error) {
-	var r taintRequest
-	if err := decode(x.line, &r); err != nil {
-		return nil, err
+// reply writes the one answer.
+func reply(w http.ResponseWriter, result any, err error) {
+	http.NewResponseController(w).SetWriteDeadline(time.Now().Add(answerTime)) // of a connection that is there: it cannot fail
+	w.Header().Set("Content-Type", "application/json")
+	if err != nil {
+		result = failure(err)
+		status := map[int]int{Usage: http.StatusBadRequest, Denied: http.StatusForbidden}
+		w.WriteHeader(cmp.Or(status[Code(err)], http.StatusInternalServerError))
 	}
-	if err := need(r.Op, "name", r.Name, "bits", strings.Join(r.Bits, ""), "why", strings.TrimSpace(r.Why)); err != nil {
-		return nil, err
-	}
-	return x.backend.Untaint(ctx, r.Name, r.Bits, x.who(r.By), r.Why)
+	json.NewEncoder(w).Encode(result) // a client that has gone needs none
 }
 
-func reply(ctx context.Context, x exchange, allow bool) (any, error) {
-	var r answerRequest
-	if err := decode(x.line, &r); err != nil {
-		return nil, err
-	}
-	if err := need(r.Op, "id", r.ID); err != nil {
-		return nil, err
-	}
-	why := strings.ToValidUTF8(r.Why, "?")
-	if len(why) > maxWhy {
-		return nil, Errorf(Usage, "%s: why has more than %d bytes", r.Op, maxWhy)
-	}
-	return x.backend.Answer(ctx, r.ID, gate.Reply{Allow: allow, By: x.who(r.By), Why: why, Scope: r.Scope, For: r.For, Narrow: r.Narrow, From: x.from(), Shown: r.Shown})
-}
+func failure(err error) *Error { return &Error{Code(err), event.Plain(err)} }
 
-// maxWhy bounds a reason, in bytes.
-const maxWhy = 4096
-
-func history(ctx context.Context, x exchange) (any, error) {
-	var r historyRequest
-	if err := decode(x.line, &r); err != nil {
-		return nil, err
+func events(w http.ResponseWriter, r *http.Request, b Backend) {
+	var q eventsRequest
+	if err := decode(w, r, &q); err != nil {
+		reply(w, nil, err)
+		return
 	}
-	if r.Most < 0 {
-		return nil, Errorf(Usage, "%s: most is %d: give how many, from 1", r.Op, r.Most)
-	}
-	return x.backend.History(ctx, cmp.Or(r.Most, 100))
-}
-
-func events(ctx context.Context, x exchange) (any, error) {
-	var r eventsRequest
-	if err := decode(x.line, &r); err != nil {
-		return nil, err
-	}
-	for _, k := range r.Kinds {
+	for _, k := range q.Kinds {
 		if !slices.Contains(event.Kinds(), k) {
-			return nil, Errorf(Usage, "events: unknown kind %q: the kinds are %s", k, event.KindNames())
+			reply(w, nil, Errorf(Usage, "events: unknown kind %q: the kinds are %s", k, event.KindNames()))
+			return
 		}
 	}
-	f := event.Filter{Kinds: r.Kinds, Container: r.Container, Since: r.Since, Text: r.Text}
-	err := x.backend.Events(ctx, f, r.Follow, func(e event.Event) error { return x.send(e) })
-	if r.Follow && errors.Is(err, context.Canceled) {
-		err = nil // how following ends
-	}
-	return nil, err
-}
-
-func guard(ctx context.Context, x exchange) (any, error) {
-	var r guardRequest
-	if err := decode(x.line, &r); err != nil {
-		return nil, err
-	}
-	return x.backend.Guard(ctx, GuardRequest{
-		Name: r.Name, Taint: r.Taint, Policy: r.Policy, PolicyName: r.PolicyName, By: x.who(r.By),
+	lines, out := json.NewEncoder(w), http.NewResponseController(w)
+	begun := false
+	f := event.Filter{Kinds: q.Kinds, Container: q.Container, Since: q.Since, Text: q.Text}
+	err := b.Events(r.Context(), f, q.Follow, func(e event.Event) error {
+		begun = true
+		if err := lines.Encode(eventsLine{Event: &e}); err != nil {
+			return fmt.Errorf("write answer: %w", err)
+		}
+		if q.Follow {
+			return out.Flush()
+		}
+		return nil
 	})
-}
-
-func guardCgroup(ctx context.Context, x exchange) (any, error) {
-	var r cgroupRequest
-	if err := decode(x.line, &r); err != nil {
-		return nil, err
+	switch {
+	case err == nil, q.Follow && errors.Is(err, context.Canceled): // how following ends
+	case begun:
+		lines.Encode(eventsLine{Failure: failure(err)})
+	default:
+		reply(w, nil, err)
 	}
-	if err := need(r.Op, "cgroup", r.Cgroup); err != nil {
-		return nil, err
-	}
-	return x.backend.GuardCgroup(ctx, CgroupRequest{Cgroup: r.Cgroup, Name: r.Name, Taint: r.Taint, By: x.who(r.By)})
-}
-
-func guardAgent(ctx context.Context, x exchange) (any, error) {
-	var r agentRequest
-	if err := decode(x.line, &r); err != nil {
-		return nil, err
-	}
-	if err := need(r.Op, "id", r.ID); err != nil {
-		return nil, err
-	}
-	if r.PID <= 0 {
-		return nil, Errorf(Usage, "%s: the pid %d is none", r.Op, r.PID)
-	}
-	return nil, x.backend.GuardAgent(ctx, r.ID, r.PID)
-}
-
-func guardEnd(ctx context.Context, x exchange) (any, error) {
-	var r sessionRequest
-	if err := decode(x.line, &r); err != nil {
-		return nil, err
-	}
-	if err := need(r.Op, "id", r.ID); err != nil {
-		return nil, err
-	}
-	return x.backend.GuardEnd(ctx, r.ID)
-}
-
-func mode(ctx context.Context, x exchange) (any, error) {
-	var r modeRequest
-	if err := decode(x.line, &r); err != nil {
-		return nil, err
-	}
-	if err := need(r.Op, "mode", r.Mode, "why", strings.TrimSpace(r.Why)); err != nil {
-		return nil, err
-	}
-	return nil, x.backend.Mode(ctx, r.Mode, x.who(r.By), r.Why)
 }

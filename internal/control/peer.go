@@ -1,8 +1,10 @@
 package control
 
 import (
+	"errors"
 	"fmt"
 	"net"
+	"net/http"
 	"os"
 	"os/user"
 	"slices"
@@ -17,24 +19,32 @@ import (
 type peer struct {
 	pid int
 	uid uint32
+	err error // why it is unknown
 }
 
-func peerOf(conn *net.UnixConn) (peer, error) {
-	raw, err := conn.SyscallConn()
-	if err != nil {
-		return peer{}, fmt.Errorf("identify peer: %w", err)
+type peerKey struct{}
+
+// peerOf is who sent a request; one that is unknown has an error.
+func peerOf(r *http.Request) peer {
+	p, ok := r.Context().Value(peerKey{}).(peer)
+	if !ok {
+		return peer{err: errors.New("identify peer: not a Unix socket")}
 	}
+	return p
+}
+
+func identify(conn *net.UnixConn) peer {
 	var cred *unix.Ucred
-	var sockErr error
-	if err := raw.Control(func(fd uintptr) {
-		cred, sockErr = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED)
-	}); err != nil {
-		return peer{}, fmt.Errorf("identify peer: %w", err)
+	raw, err := conn.SyscallConn()
+	if err == nil {
+		err = errors.Join(raw.Control(func(fd uintptr) {
+			cred, err = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED)
+		}), err)
 	}
-	if sockErr != nil {
-		return peer{}, fmt.Errorf("identify peer: %w", sockErr)
+	if err != nil {
+		return peer{err: fmt.Errorf("identify peer: %w", err)}
 	}
-	return peer{pid: int(cred.Pid), uid: cred.Uid}, nil
+	return peer{pid: int(cred.Pid), uid: cred.Uid}
 }
 
 // name is the peer for the log: "root (alice)". The person is who logged in, as

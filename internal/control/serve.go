@@ -14,6 +14,10 @@ import (
 // take and how large its head is. idle is how long a connection may wait for its next request; 0: it has only one. The listener
 // is closed in any case; the error is nil when ctx has ended.
 func ServeHTTP(ctx context.Context, l net.Listener, h http.Handler, idle time.Duration) error {
+	return serveHTTP(ctx, newHTTPServer(h, idle), l)
+}
+
+func newHTTPServer(h http.Handler, idle time.Duration) *http.Server {
 	server := &http.Server{
 		Handler:           h,
 		ReadHeaderTimeout: 5 * time.Second,
@@ -24,6 +28,10 @@ func ServeHTTP(ctx context.Context, l net.Listener, h http.Handler, idle time.Du
 		ErrorLog:          log.New(io.Discard, "", 0), // strangers must not write the sensor's log
 	}
 	server.SetKeepAlivesEnabled(idle > 0)
+	return server
+}
+
+func serveHTTP(ctx context.Context, server *http.Server, l net.Listener) error {
 	ended := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
 		defer close(ended)

@@ -1,25 +1,21 @@
 package control
 
 import (
-	"bufio"
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
-	"time"
 
 	"golang.org/x/sys/unix"
 
 	"weir/internal/bridge/wire"
-	"weir/internal/event"
-	"weir/internal/linux"
 )
 
 // Where a sensor is reached.
@@ -29,10 +25,7 @@ const (
 	lockName   = "control.lock"
 )
 
-const (
-	maxConns    = 128
-	requestTime = 10 * time.Second // for a request to arrive, and an answer to be taken
-)
+const maxConns = 128 // requests at once
 
 // Server listens for operators. It is the mark that this sensor is the only one.
 type Server struct {
@@ -67,7 +60,11 @@ func Listen(dir string) (*Server, error) {
 	}
 	s := &Server{listener: listener, lock: lock, path: path}
 	s.close = sync.OnceValue(func() error {
-		return errors.Join(listener.Close(), lock.Close())
+		err := listener.Close()
+		if errors.Is(err, net.ErrClosed) { // by the HTTP server
+			err = nil
+		}
+		return errors.Join(err, lock.Close())
 	})
 	if err := os.Chmod(path, 0o600); err != nil {
 		s.Close()
@@ -145,141 +142,52 @@ func (s *Server) Close() error { return s.close() }
 // those under way. Peers that are not root are refused, and those that refuse, if
 // it is not nil, returns an error for: its text is what they are told.
 func (s *Server) Serve(ctx context.Context, b Backend, refuse func(pid int) error) error {
+	defer s.Close()
+	all := operationsOf(b)
+	slots := make(chan struct{}, maxConns)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	defer s.Close()
-	stop := context.AfterFunc(ctx, func() { s.Close() })
-	defer stop()
-
-	var running sync.WaitGroup
-	defer running.Wait()
-	slots := make(chan struct{}, maxConns)
-	all := handlers()
-	for {
-		conn, err := s.listener.AcceptUnix()
-		if ctx.Err() != nil {
-			if err == nil {
-				conn.Close()
-			}
-			return nil
+	server := newHTTPServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if err := s.admit(peerOf(r), refuse); err != nil {
+			reply(w, nil, err)
+			return
 		}
-		if err != nil {
-			cancel()
-			return fmt.Errorf("accept on control socket: %w", err)
-		}
-		c := &connection{conn: conn}
 		select {
 		case slots <- struct{}{}:
-		default:
-			c.write(answer{Error: "too many requests at once: try again", Code: Failed}, requestTime)
-			conn.Close()
-			continue
-		}
-		running.Go(func() {
 			defer func() { <-slots }()
-			defer conn.Close()
-			result, err := s.serve(ctx, c, b, refuse, all)
-			c.finish(result, err)
-		})
+			all.ServeHTTP(w, r)
+		default:
+			reply(w, nil, errors.New("too many requests at once: try again"))
+		}
+	}), 0)
+	server.WriteTimeout = 0 // following has no end; an answer has a limit of its own
+	server.BaseContext = func(net.Listener) context.Context { return ctx }
+	server.ConnContext = func(ctx context.Context, conn net.Conn) context.Context {
+		return context.WithValue(ctx, peerKey{}, identify(conn.(*net.UnixConn)))
 	}
+	err := serveHTTP(ctx, server, s.listener)
+	cancel()
+	for range maxConns { // none is under way, and none begins
+		slots <- struct{}{}
+	}
+	if err != nil {
+		return fmt.Errorf("accept on control socket: %w", err)
+	}
+	return nil
 }
 
-func (s *Server) serve(ctx context.Context, c *connection, b Backend, refuse func(int) error, all map[string]handler) (any, error) {
-	p, err := peerOf(c.conn)
-	if err != nil {
-		return nil, err
+// admit refuses who may not ask.
+func (s *Server) admit(p peer, refuse func(pid int) error) error {
+	if p.err != nil {
+		return p.err
 	}
 	if p.uid != s.uid {
-		return nil, Errorf(Denied, "refused: only root may use the control socket")
+		return Errorf(Denied, "refused: only root may use the control socket")
 	}
 	if refuse != nil {
 		if err := refuse(p.pid); err != nil {
-			return nil, Errorf(Denied, "refused: %w", err)
+			return Errorf(Denied, "refused: %w", err)
 		}
-	}
-	if err := c.conn.SetReadDeadline(time.Now().Add(requestTime)); err != nil {
-		return nil, fmt.Errorf("read request: %w", err)
-	}
-	line, err := readLine(bufio.NewReader(c.conn), maxRequest)
-	if err != nil {
-		if Code(err) == Usage {
-			return nil, Errorf(Usage, "read request: %w", err)
-		}
-		return nil, fmt.Errorf("read request: %w", err)
-	}
-	op, err := operation(line)
-	if err != nil {
-		return nil, err
-	}
-	h, ok := all[op]
-	if !ok {
-		return nil, unknown(op, all)
-	}
-	if op == "events" {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithCancel(ctx)
-		defer cancel()
-		stop := c.watch(ctx, cancel)
-		defer stop()
-	}
-	return h(ctx, exchange{backend: b, line: line, who: p.name, from: p.origin, send: c.send})
-}
-
-// connection is one peer's.
-type connection struct {
-	conn *net.UnixConn
-}
-
-// watch ends a stream when the client goes, also while nothing is to be written,
-// and unblocks a write to one that does not read when ctx ends.
-func (c *connection) watch(ctx context.Context, gone context.CancelFunc) (stop func() bool) {
-	c.conn.SetReadDeadline(time.Time{})
-	go func() {
-		defer gone()
-		io.Copy(io.Discard, c.conn)
-		// The client has said all, and may still listen: socat ends its side so.
-		for ctx.Err() == nil && !linux.HungUp(c.conn) {
-			time.Sleep(200 * time.Millisecond)
-		}
-	}()
-	return context.AfterFunc(ctx, func() { c.conn.SetDeadline(time.Now()) })
-}
-
-func (c *connection) send(result any) error {
-	data, err := json.Marshal(result)
-	if err != nil {
-		return fmt.Errorf("encode answer: %w", err)
-	}
-	return c.write(answer{OK: true, More: true, Result: data}, 0)
-}
-
-// finish writes the last line. A peer that has gone needs none.
-func (c *connection) finish(result any, err error) {
-	a := answer{OK: err == nil}
-	if err == nil && result != nil {
-		a.Result, err = json.Marshal(result)
-	}
-	if err != nil {
-		a = answer{Error: event.Plain(err), Code: Code(err)}
-	}
-	c.write(a, requestTime)
-	// Closing with unread input would reset the connection, and the answer with it.
-	c.conn.CloseWrite()
-	c.conn.SetReadDeadline(time.Now().Add(time.Second))
-	io.Copy(io.Discard, io.LimitReader(c.conn, 4*maxRequest))
-}
-
-// write writes one line; a limit of 0 waits as long as the peer does not read.
-func (c *connection) write(a answer, limit time.Duration) error {
-	line, err := json.Marshal(a)
-	if err != nil {
-		return fmt.Errorf("encode answer: %w", err)
-	}
-	if limit > 0 {
-		c.conn.SetWriteDeadline(time.Now().Add(limit))
-	}
-	if _, err := c.conn.Write(append(line, '\n')); err != nil {
-		return fmt.Errorf("write answer: %w", err)
 	}
 	return nil
 }

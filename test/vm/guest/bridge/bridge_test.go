@@ -68,7 +68,7 @@ func (f *fixture) reachable(t *testing.T) {
 // control: the bridge's door opens no other (B23, B27).
 func (f *fixture) control(t *testing.T) {
 	s := f.sensor.Guard(t, "root-asks", "--user", "root", "--taint", "secret") // modes do not keep root out
-	if r := s.Run(t, "sh", "-c", `echo '{"op":"status"}' | socat -t 60 - UNIX:/run/weir/control.sock`); r.Exit == 0 || strings.Contains(r.Stdout, "version") {
+	if r := s.Run(t, "sh", "-c", `printf 'POST /status HTTP/1.0\r\nContent-Length: 2\r\n\r\n{}' | socat -t 60 - UNIX:/run/weir/control.sock`); r.Exit == 0 || strings.Contains(r.Stdout, "version") {
 		t.Errorf("the control socket answers: %s", r)
 	}
 	rig.Must(t, "rm -f /run/other.sock")
