@@ -246,10 +246,10 @@ func (w *walk) shellText(args []word, depth int) (Finding, bool) {
 // input judges what a shell is given to run on its standard input.
 func (w *walk) input(s *syntax.Stmt, depth int) (found Finding, ok bool) {
 	c, is := s.Cmd.(*syntax.CallExpr)
-	if !is || len(c.Args) == 0 || !commands.IsShell(path.Base(words(c.Args[:1])[0].whole)) {
+	if !is || len(c.Args) == 0 || !commands.IsShell(path.Base(words(c.Args[0])[0].whole)) {
 		return found, false
 	}
-	for _, text := range words(shell.Input(s)) {
+	for _, text := range words(shell.Input(s)...) {
 		if found, ok = w.inner(text.whole, depth); ok {
 			break
 		}
