@@ -1,6 +1,7 @@
 package gitguard
 
 import (
+	"errors"
 	"path"
 	"slices"
 	"strings"
@@ -47,16 +48,16 @@ func (w *walk) check(text string, depth int) (found Finding, ok bool) {
 	dir := w.dir
 	for _, reading := range shell.Readings(text) {
 		w.dir = dir
-		deep := shell.Stmts(reading, func(s *syntax.Stmt) {
-			if !ok {
+		for s, err := range shell.Stmts(reading) {
+			switch {
+			case errors.Is(err, shell.ErrDeep):
+				found, ok = deepFinding, true
+			case err == nil:
 				found, ok = w.stmt(s, depth)
 			}
-		})
-		switch {
-		case ok:
-			return found, true
-		case deep:
-			return deepFinding, true
+			if ok {
+				return found, true
+			}
 		}
 	}
 	return Finding{}, false

@@ -1,6 +1,7 @@
 package permission
 
 import (
+	"errors"
 	"path"
 	"slices"
 	"strings"
@@ -99,7 +100,11 @@ func (s *script) read(text string, depth int) {
 		}
 	}
 	for _, reading := range shell.Readings(text) {
-		deep := shell.Stmts(reading, func(st *syntax.Stmt) {
+		for st, err := range shell.Stmts(reading) {
+			if err != nil {
+				s.many = s.many || errors.Is(err, shell.ErrDeep)
+				continue
+			}
 			syntax.Walk(st, func(n syntax.Node) bool {
 				switch n := n.(type) {
 				case *syntax.Stmt:
@@ -121,8 +126,7 @@ func (s *script) read(text string, depth int) {
 				}
 				return !s.many
 			})
-		})
-		s.many = s.many || deep
+		}
 	}
 }
 

@@ -2,6 +2,7 @@ package shell
 
 import (
 	"errors"
+	"iter"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -42,28 +43,25 @@ func Parse(text string) (*syntax.File, *Refused) {
 // pieceLen is how long the pieces are that Stmts reads a crowded text in, in bytes.
 const pieceLen = 32 << 10
 
-// Stmts gives the statements of a text, as a shell runs them: up to what cannot be parsed. A crowded text is read in pieces of whole lines, in
-// which the lines of a here-document may come as statements. deep tells that something was nested too deep to be read.
-func Stmts(text string, each func(*syntax.Stmt)) (deep bool) {
-	crowded := Crowded(text)
-	for text != "" {
-		n := len(text)
-		if crowded && n > pieceLen {
-			n = pieceLen
-			if end := strings.LastIndexByte(text[:n], '\n'); end >= 0 {
-				n = end + 1
+// Stmts gives the statements of a text, as a shell runs them, up to what cannot be parsed, which comes as an error: ErrDeep where it is nested too
+// deep. A crowded text is read in pieces of whole lines, in which the lines of a here-document may come as statements.
+func Stmts(text string) iter.Seq2[*syntax.Stmt, error] {
+	return func(yield func(*syntax.Stmt, error) bool) {
+		crowded, more := Crowded(text), true
+		for more && text != "" {
+			n := len(text)
+			if crowded && n > pieceLen {
+				n = pieceLen
+				if end := strings.LastIndexByte(text[:n], '\n'); end >= 0 {
+					n = end + 1
+				}
 			}
-		}
-		for s, err := range syntax.NewParser(syntax.Variant(syntax.LangBash)).StmtsSeq(Guard(text[:n], maxFrames)) {
-			if err != nil {
-				deep = deep || errors.Is(err, ErrDeep)
-				continue // it ends by itself: the parser may go on after a break
+			for s, err := range syntax.NewParser(syntax.Variant(syntax.LangBash)).StmtsSeq(Guard(text[:n], maxFrames)) {
+				more = more && yield(s, err) // the parser may go on after a break
 			}
-			each(s)
+			text = text[n:]
 		}
-		text = text[n:]
 	}
-	return deep
 }
 
 // Comments gives the places of all comments.

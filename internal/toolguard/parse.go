@@ -11,9 +11,6 @@ import (
 	"weir/internal/shell"
 )
 
-// maxFrames bounds the parser's recursion, in function calls; what is deeper is not read.
-const maxFrames = 1200
-
 // forkBomb is the name of the command that stands for a function which runs itself twice at once.
 const forkBomb = "\x01bomb"
 
@@ -24,40 +21,20 @@ func cleanPOSIX(text string) string {
 
 // eachPOSIX gives the commands of a clean text, in the order in which they stand there, a statement's at a time, for as long as goOn says so. Behind a
 // syntax error there are none: a shell stops there too, and so it is told.
-func eachPOSIX(text string, goOn func([]*Command) bool) error {
+func eachPOSIX(text string, goOn func([]*Command) bool) (failed error) {
 	w := &walker{vars: map[string]Value{"HOME": {Text: "~"}}, budget: 4*len(text) + MaxValue, again: maxAgain}
-	if !shell.Crowded(text) {
-		w.each(text, goOn)
-		return w.failed
-	}
-	for more := true; more && text != ""; { // too much for the parser at once
-		n := min(len(text), pieceLen)
-		if end := strings.LastIndexByte(text[:n], '\n'); end >= 0 && n < len(text) {
-			n = end + 1
-		}
-		more = w.each(text[:n], goOn)
-		text = text[n:]
-	}
-	return w.failed
-}
-
-// pieceLen is how long the pieces are that a text with very many parts is read in, in bytes.
-const pieceLen = 32 << 10
-
-func (w *walker) each(text string, goOn func([]*Command) bool) bool {
-	done := false
-	for s, err := range syntax.NewParser(syntax.Variant(syntax.LangBash)).StmtsSeq(shell.Guard(text, maxFrames)) {
+	for s, err := range shell.Stmts(text) {
 		if err != nil {
-			w.failed = err
-		}
-		if done || err != nil { // the parser may go on after a break, so there is none
+			failed = err
 			continue
 		}
 		w.stmt(s, nil)
-		done = len(w.out) > 0 && !goOn(w.out)
+		if len(w.out) > 0 && !goOn(w.out) {
+			break
+		}
 		w.out = w.out[:0]
 	}
-	return !done
+	return failed
 }
 
 // maxAgain bounds how often bodies of loops and functions are walked once more, for other values of their variables.
@@ -70,7 +47,6 @@ type walker struct {
 	dir    string // where cd went, as far as that is known
 	budget int    // bytes that variables may still add
 	again  int
-	failed error
 }
 
 func (w *walker) stmts(list []*syntax.Stmt, from *Command) *Command {
