@@ -219,3 +219,12 @@ func Listed(list, name string) bool {
 	}
 	return false
 }
+
+// Names is the set of the names in a list, which blanks separate.
+func Names(list string) map[string]bool {
+	set := map[string]bool{}
+	for name := range strings.FieldsSeq(list) {
+		set[name] = true
+	}
+	return set
+}

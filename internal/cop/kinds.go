@@ -67,7 +67,7 @@ var kinds = func() map[string]kind {
 }()
 
 // plainTools are what a wrapper may run that has no kind.
-var plainTools = map[string]bool{"eval": true, "printenv": true, "mkfifo": true, "mknod": true, "chmod": true, "source": true, "ztcp": true}
+var plainTools = commands.Names("eval printenv mkfifo mknod chmod source ztcp")
 
 func lookup(name string) kind {
 	if k, ok := kinds[name]; ok {

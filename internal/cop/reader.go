@@ -6,6 +6,7 @@ import (
 
 	"mvdan.cc/sh/v3/syntax"
 
+	"weir/internal/commands"
 	"weir/internal/shell"
 )
 
@@ -151,7 +152,7 @@ func (r *reader) settle(f *syntax.File) {
 }
 
 // setters are commands that set the variables that they name.
-var setters = map[string]bool{"read": true, "printf": true, "mapfile": true, "readarray": true, "getopts": true, "unset": true, "let": true}
+var setters = commands.Names("read printf mapfile readarray getopts unset let")
 
 // assigns looks at what variables are set to.
 func (r *reader) assigns(as []*syntax.Assign) {

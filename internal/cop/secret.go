@@ -4,11 +4,13 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"weir/internal/commands"
 )
 
 // What names of files that hold secrets are, begin with, end with, or have in them before an ending; in lower case.
 var (
-	secretNames = set(".env .netrc _netrc .pgpass .my.cnf .npmrc .pypirc .git-credentials .htpasswd .dockercfg .vault-token shadow gshadow shadow- " +
+	secretNames = commands.Names(".env .netrc _netrc .pgpass .my.cnf .npmrc .pypirc .git-credentials .htpasswd .dockercfg .vault-token shadow gshadow shadow- " +
 		"credentials secrets kubeconfig .history cookies.sqlite key4.db logins.json wallet.dat terraform.rc authorized_keys")
 	secretStarts = []string{"id_rsa", "id_dsa", "id_ecdsa", "id_ed25519", ".env.", "credentials.", "secrets."}
 	secretEnds   = []string{".pem", ".key", ".p12", ".pfx", ".jks", ".keystore", ".kdbx", ".ppk", ".env", ".token", ".tfstate", ".tfvars", "_history", "login data"}
@@ -17,14 +19,6 @@ var (
 		{"token", ".txt"}, {"service-account", ".json"}, {"service_account", ".json"}, {"serviceaccount", ".json"},
 	}
 )
-
-func set(names string) map[string]bool {
-	m := map[string]bool{}
-	for _, name := range strings.Fields(names) {
-		m[name] = true
-	}
-	return m
-}
 
 // secretDirs are parts of paths below which secrets are kept.
 var secretDirs = []string{

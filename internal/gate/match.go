@@ -6,6 +6,7 @@ import (
 
 	"mvdan.cc/sh/v3/syntax"
 
+	"weir/internal/commands"
 	"weir/internal/shell"
 )
 
@@ -124,9 +125,7 @@ func named(w word, r ranCommand) bool {
 }
 
 // systemDirs are where a distribution's packages put programs.
-var systemDirs = map[string]bool{
-	"/bin": true, "/sbin": true, "/usr/bin": true, "/usr/sbin": true, "/usr/local/bin": true, "/usr/local/sbin": true,
-}
+var systemDirs = commands.Names("/bin /sbin /usr/bin /usr/sbin /usr/local/bin /usr/local/sbin")
 
 // other are names whose programs are called otherwise.
 var other = map[string]string{"sh": "dash", "awk": "mawk", "nc": "nc.openbsd", "vi": "vim.basic", "node": "nodejs", "pip": "pip3"}

@@ -75,7 +75,7 @@ func shellText(argv []string) (string, bool) {
 	return argv[at], true
 }
 
-var shells = map[string]bool{"sh": true, "bash": true, "dash": true, "zsh": true, "ash": true, "ksh": true}
+var shells = commands.Names("sh bash dash zsh ash ksh")
 
 // core is what a text does beside what agents add: they read a snapshot of the
 // user's shell first, and write down the working directory last.

@@ -321,15 +321,10 @@ func (w *walk) files(name string, args []word) (Finding, bool) {
 }
 
 // writers change the files that they are given, so that also names in a repository's own directory are what it says.
-var writers = map[string]bool{
-	"cp": true, "mv": true, "ln": true, "install": true, "rsync": true, "tee": true, "touch": true, "rm": true, "unlink": true, "truncate": true, "chmod": true, "chown": true, "dd": true,
-}
+var writers = commands.Names("cp mv ln install rsync tee touch rm unlink truncate chmod chown dd")
 
-var readers = map[string]bool{
-	"ls": true, "cat": true, "head": true, "tail": true, "grep": true, "egrep": true, "fgrep": true, "rg": true, "find": true, "fd": true, "stat": true, "file": true, "wc": true,
-	"less": true, "more": true, "diff": true, "cmp": true, "sha256sum": true, "md5sum": true, "test": true, "[": true, "echo": true, "printf": true, "cd": true,
-	"pushd": true, "tree": true, "du": true, "realpath": true, "readlink": true, "dirname": true, "basename": true, "strings": true, "nl": true, "tac": true,
-}
+var readers = commands.Names("ls cat head tail grep egrep fgrep rg find fd stat file wc less more diff cmp sha256sum md5sum test [ echo printf cd pushd tree du realpath readlink " +
+	"dirname basename strings nl tac")
 
 var (
 	hooksFinding = Finding{
@@ -377,9 +372,6 @@ func variable(name string, value word) (Finding, bool) {
 	return Finding{"it sets " + name + ", with which git runs other programs or takes other settings", "Run git without that variable."}, true
 }
 
-var variables = map[string]bool{
-	"GIT_SSH": true, "GIT_SSH_COMMAND": true, "GIT_PROXY_COMMAND": true, "GIT_EXTERNAL_DIFF": true, "GIT_EXEC_PATH": true, "GIT_TEMPLATE_DIR": true,
-	"GIT_ASKPASS": true, "GIT_EDITOR": true, "GIT_SEQUENCE_EDITOR": true, "GIT_PAGER": true,
-}
+var variables = commands.Names("GIT_SSH GIT_SSH_COMMAND GIT_PROXY_COMMAND GIT_EXTERNAL_DIFF GIT_EXEC_PATH GIT_TEMPLATE_DIR GIT_ASKPASS GIT_EDITOR GIT_SEQUENCE_EDITOR GIT_PAGER")
 
 var harmless = map[string]bool{"": true, "true": true, ":": true, "cat": true, "/dev/null": true, "1": true, "0": true}

@@ -37,9 +37,9 @@ type script struct {
 
 // Commands that read, or change, the files that they are given; of some the first word is none.
 var (
-	showing  = names("cat head tail less more nl tac sort uniq wc cut od xxd hexdump strings base64 diff cmp source . cp bat sed grep egrep fgrep rg awk")
-	changing = names("tee touch truncate rm unlink shred mv cp ln install chmod chown chgrp rmdir mkdir")
-	scripted = names("sed grep egrep fgrep rg awk chmod chown chgrp")
+	showing  = commands.Names("cat head tail less more nl tac sort uniq wc cut od xxd hexdump strings base64 diff cmp source . cp bat sed grep egrep fgrep rg awk")
+	changing = commands.Names("tee touch truncate rm unlink shred mv cp ln install chmod chown chgrp rmdir mkdir")
+	scripted = commands.Names("sed grep egrep fgrep rg awk chmod chown chgrp")
 )
 
 // files notes the files that a command is given, as far as that is known of it.
@@ -184,12 +184,12 @@ func (s *script) call(c *syntax.CallExpr, depth int) {
 }
 
 // clear are commands that only run another: who allows that allows them.
-var clear = map[string]bool{"timeout": true, "time": true, "nice": true, "nohup": true, "stdbuf": true}
+var clear = commands.Names("timeout time nice nohup stdbuf")
 
 // Commands that Claude Code allows by no beginning of them, and what makes find one.
 var (
-	runners = names("watch setsid ionice flock chrt taskset strace ltrace script unshare nsenter")
-	acting  = names("-exec -execdir -ok -okdir -delete -fprint -fprint0 -fprintf -fls")
+	runners = commands.Names("watch setsid ionice flock chrt taskset strace ltrace script unshare nsenter")
+	acting  = commands.Names("-exec -execdir -ok -okdir -delete -fprint -fprint0 -fprintf -fls")
 )
 
 // word is a word of a command without its quotes, with $_ for each expansion; it is known where it has none.

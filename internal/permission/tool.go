@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"weir/internal/bridge/wire"
+	"weir/internal/commands"
 	"weir/internal/strict"
 	"weir/internal/toolguard"
 )
@@ -48,18 +49,10 @@ func isOwn(tool string) bool { return tool == VaultHTTPFetch || tool == LocalMem
 
 // Tools whose files the rules of Edit and of Read are about, in lower case; what others do with files is told by their names (toolguard.Paths).
 var (
-	editors = names("Edit Write MultiEdit NotebookEdit apply_patch write_file edit_file replace str_replace_based_edit_tool fs_write fs_delete")
-	rereads = names("Edit MultiEdit edit_file replace str_replace_based_edit_tool str_replace_editor") // who may not read a file may not edit it either
-	readers = names("Read NotebookRead Grep Glob LS view_image read_file read_many_files list_dir list_directory grep_files fs_read fs_list")
+	editors = commands.Names(strings.ToLower("Edit Write MultiEdit NotebookEdit apply_patch write_file edit_file replace str_replace_based_edit_tool fs_write fs_delete"))
+	rereads = commands.Names(strings.ToLower("Edit MultiEdit edit_file replace str_replace_based_edit_tool str_replace_editor")) // who may not read a file may not edit it either
+	readers = commands.Names(strings.ToLower("Read NotebookRead Grep Glob LS view_image read_file read_many_files list_dir list_directory grep_files fs_read fs_list"))
 )
-
-func names(list string) map[string]bool {
-	set := map[string]bool{}
-	for _, name := range strings.Fields(list) {
-		set[strings.ToLower(name)] = true
-	}
-	return set
-}
 
 // kindOf is what rules of a tool are about, by its canonical name.
 func kindOf(tool string) kind {
@@ -87,10 +80,10 @@ func kindOf(tool string) kind {
 }
 
 // others are tools of agents that have no rules but whole ones, as far as they are known.
-var others = names(`TodoWrite TodoRead TaskCreate TaskUpdate TaskList TaskGet TaskOutput TaskStop EnterPlanMode ExitPlanMode AskUserQuestion ToolSearch EnterWorktree ExitWorktree LSP
+var others = commands.Names(strings.ToLower(`TodoWrite TodoRead TaskCreate TaskUpdate TaskList TaskGet TaskOutput TaskStop EnterPlanMode ExitPlanMode AskUserQuestion ToolSearch EnterWorktree ExitWorktree LSP
  ListMcpResourcesTool ReadMcpResourceTool WaitForMcpServers SendMessage TeamCreate TeamDelete CronCreate CronDelete CronList Monitor ScheduleWakeup RemoteTrigger PushNotification SendUserFile Workflow REPL Config
  StructuredOutput update_plan write_stdin spawn_agent send_input wait close_agent resume_agent request_user_input tool_search web_search list_mcp_resources list_mcp_resource_templates read_mcp_resource js_repl
- agent_update google_web_search save_memory glob search_file_content`)
+ agent_update google_web_search save_memory glob search_file_content`))
 
 // known says whether a tool's name is one that agents are known to have.
 func known(tool string) bool {
@@ -169,11 +162,11 @@ func example(text string, l List) string {
 }
 
 // params are names of arguments of tools whose contents mean something else.
-var params = names(`command file_path path notebook_path url query prompt description subagent_type model isolation run_in_background skill args pattern timeout name team_name mode cwd resume max_turns effort
- limit offset pages content old_string new_string replace_all new_source cell_id cell_type edit_mode glob type output_mode head_limit multiline allowed_domains blocked_domains dangerouslyDisableSandbox timeout_ms persistent`)
+var params = commands.Names(strings.ToLower(`command file_path path notebook_path url query prompt description subagent_type model isolation run_in_background skill args pattern timeout name team_name mode cwd resume max_turns effort
+ limit offset pages content old_string new_string replace_all new_source cell_id cell_type edit_mode glob type output_mode head_limit multiline allowed_domains blocked_domains dangerouslyDisableSandbox timeout_ms persistent`))
 
 // canonical are arguments that Claude Code compares by the contents alone.
-var canonical = names("command file_path path notebook_path url")
+var canonical = commands.Names("command file_path path notebook_path url")
 
 // param is the argument that a rule compares, and with what: Agent(model:opus), and * stands for any text in it.
 func (r Rule) param() (name, value string, ok bool) {

@@ -9,6 +9,7 @@ import (
 	"unicode/utf16"
 
 	"weir/internal/bridge/wire"
+	"weir/internal/commands"
 	"weir/internal/shell"
 )
 
@@ -123,9 +124,9 @@ var globNames = map[string]bool{"glob": true, "globs": true, "include": true, "i
 
 // Verbs in the names of tools that are not in the list.
 var (
-	readVerbs   = words("read get list ls show view stat cat head tail search find grep query describe info exists tree open fetch load")
-	changeVerbs = words("write edit create make mkdir put set save update append insert replace patch copy move rename chmod chown truncate upload apply store link touch run execute")
-	deleteVerbs = words("delete remove rm rmdir unlink erase trash purge wipe destroy")
+	readVerbs   = commands.Names("read get list ls show view stat cat head tail search find grep query describe info exists tree open fetch load")
+	changeVerbs = commands.Names("write edit create make mkdir put set save update append insert replace patch copy move rename chmod chown truncate upload apply store link touch run execute")
+	deleteVerbs = commands.Names("delete remove rm rmdir unlink erase trash purge wipe destroy")
 )
 
 // verbs are what the words of a tool's name say that it does; behind __ stands its name at the server that offers it.

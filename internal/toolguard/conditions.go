@@ -6,16 +6,6 @@ import (
 	"strings"
 )
 
-// words is a set of those in a list.
-func words(list string) map[string]bool {
-	fields := strings.Fields(list)
-	set := make(map[string]bool, len(fields))
-	for _, w := range fields {
-		set[w] = true
-	}
-	return set
-}
-
 // hasArg is met when one of the words is one of these.
 func hasArg(list ...string) condition {
 	return when(func(c *Command) bool {

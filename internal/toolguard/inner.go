@@ -19,7 +19,7 @@ var (
 	shellNames   = strings.Fields(commands.Shells)
 	interpreters = []string{"python", "perl", "ruby", "node", "nodejs", "php", "pypy", "lua", "luajit", "deno", "bun", "tclsh", "Rscript"}
 	isShell      = isNamed(shellNames...)
-	versioned    = words(strings.Join(slices.Concat(shellNames, interpreters), " "))
+	versioned    = commands.Names(strings.Join(slices.Concat(shellNames, interpreters), " "))
 )
 
 // opens are the names of commands that run texts of a language.
@@ -32,7 +32,7 @@ var opens = [...][]string{
 // methods are those of PowerShell that do.
 var methods = [...][]string{POSIX: nil, PowerShell: {".create", ".invokescript", ".addscript", ".newscriptblock"}, Cmd: {".create", ".run", ".exec"}}
 
-var opensAny = words(strings.Join(slices.Concat(slices.Concat(opens[:]...), slices.Concat(methods[:]...)), " "))
+var opensAny = commands.Names(strings.Join(slices.Concat(slices.Concat(opens[:]...), slices.Concat(methods[:]...)), " "))
 
 // text is a script in one language.
 type text struct {
@@ -464,7 +464,7 @@ func calledIn(c *Command) (all texts) {
 	return all
 }
 
-var runsCode = words(strings.Join(interpreters, " ") + " awk gawk mawk")
+var runsCode = commands.Names(strings.Join(interpreters, " ") + " awk gawk mawk")
 
 // ofPowerShell are those for PowerShell.
 func ofPowerShell(c *Command) texts {

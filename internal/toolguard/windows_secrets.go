@@ -3,6 +3,8 @@ package toolguard
 import (
 	"slices"
 	"strings"
+
+	"weir/internal/commands"
 )
 
 var thief = pathPattern(`(?i)^(sekurlsa::|lsadump::|dpapi::|kerberos::(ptt|ptc|golden|list .*export)|sid::(add|patch)|misc::(skeleton|memssp)|token::elevate|event::(clear|drop)|vault::cred)`)
@@ -71,7 +73,7 @@ var secrets = Rule{
 }
 
 // prints are commands that do nothing with their words but show or compare them.
-var prints = map[string]bool{"echo": true, "write-output": true, "write-host": true, "select-string": true, "findstr": true, "find": true, "rem": true, "git": true, "write-verbose": true, "where-object": true}
+var prints = commands.Names("echo write-output write-host select-string findstr find rem git write-verbose where-object")
 
 // masquerade is met when an interpreter is copied to the name of a process of Windows itself.
 func masquerade(c *Command) bool {

@@ -3,6 +3,8 @@ package toolguard
 import (
 	"slices"
 	"strings"
+
+	"weir/internal/commands"
 )
 
 // services is met when a service of these names is stopped, disabled or removed, by any of Windows' ways.
@@ -93,7 +95,7 @@ var broad = when(func(c *Command) bool {
 })
 
 // disablers are the short names of parameters that begin with Disable.
-var disablers = words("drtm dbm dbaf dioavp dpm dips dscrptsc darchsc dae dcfsc dcqsc demsc drdsc drp dsmndfsc dsnf")
+var disablers = commands.Names("drtm dbm dbaf dioavp dpm dips dscrptsc darchsc dae dcfsc dcqsc demsc drdsc drp dsmndfsc dsnf")
 
 // offOf is met when a parameter is set to nothing.
 func offOf(names ...string) condition {
