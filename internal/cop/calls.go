@@ -15,7 +15,7 @@ func (r *reader) call(words []word, given []string) {
 	name, args := words[0], words[1:]
 	// Names such as $(which python) and c?rl may stand for anything.
 	if !name.known() || strings.ContainsAny(name.text, "*?[") {
-		r.out.Add(Blind, "a command that is not named")
+		r.out.Add(OpaqueCode, "a command that is not named")
 		r.interpreter(args, given)
 		r.readable(words, nil)
 		return
@@ -104,7 +104,7 @@ func (r *reader) plain(tool string, args []word, given []string) {
 		r.eval(args)
 	case "source", ".":
 		if len(args) > 0 && args[0].command || len(given) > 0 {
-			r.out.Add(Blind, tool+" of a command's output")
+			r.out.Add(OpaqueCode, tool+" of a command's output")
 		}
 	case "mkfifo":
 		r.out.Add(Pipe, tool)
@@ -145,7 +145,7 @@ func (r *reader) eval(args []word) {
 	var b strings.Builder
 	for _, w := range args {
 		if w.command || !w.known() {
-			r.out.Add(Blind, "eval of "+w.text)
+			r.out.Add(OpaqueCode, "eval of "+w.text)
 		}
 		b.WriteString(strings.ReplaceAll(w.text, hole, "_"))
 		b.WriteByte(' ')
@@ -175,7 +175,7 @@ func (r *reader) wrapped(args []word, given []string) {
 
 func (r *reader) nest(w word) {
 	if !w.known() {
-		r.out.Add(Blind, "a text that is not all there")
+		r.out.Add(OpaqueCode, "a text that is not all there")
 	}
 	r.text(strings.ReplaceAll(w.text, hole, "_"))
 }
@@ -186,7 +186,7 @@ func (r *reader) shell(tool string, args []word, given []string) {
 		switch {
 		case !strings.HasPrefix(w.text, "-") && !strings.HasPrefix(w.text, "+"):
 			if w.command {
-				r.out.Add(Blind, tool+" runs what a command writes")
+				r.out.Add(OpaqueCode, tool+" runs what a command writes")
 			}
 			return // a script
 		case strings.HasPrefix(w.text, "--") || w.text == "-" || w.text == "-s":
@@ -203,7 +203,7 @@ func (r *reader) shell(tool string, args []word, given []string) {
 			}
 			if at < len(args) {
 				if args[at].command {
-					r.out.Add(Blind, tool+" -c of a command's output")
+					r.out.Add(OpaqueCode, tool+" -c of a command's output")
 				}
 				r.nest(args[at])
 			}
@@ -214,7 +214,7 @@ func (r *reader) shell(tool string, args []word, given []string) {
 		r.nest(word{text: text})
 	}
 	if len(given) == 0 {
-		r.out.Add(Blind, tool+" runs its input")
+		r.out.Add(OpaqueCode, tool+" runs its input")
 	}
 }
 
@@ -224,7 +224,7 @@ func (r *reader) interpreter(args []word, given []string) {
 	script := false
 	for i, w := range args {
 		if i > 0 && strings.HasPrefix(args[i-1].text, "-") && w.command {
-			r.out.Add(Blind, "code that is the output of a command")
+			r.out.Add(OpaqueCode, "code that is the output of a command")
 		}
 		script = script || !strings.HasPrefix(w.text, "-") || len(w.text) > 1
 		r.code(w.text)
@@ -232,11 +232,11 @@ func (r *reader) interpreter(args []word, given []string) {
 	for _, text := range given {
 		r.code(text)
 		if strings.Contains(text, hole) {
-			r.out.Add(Blind, "code that is not all there")
+			r.out.Add(OpaqueCode, "code that is not all there")
 		}
 	}
 	if !script && len(given) == 0 {
-		r.out.Add(Blind, "runs the code of its input")
+		r.out.Add(OpaqueCode, "runs the code of its input")
 	}
 }
 

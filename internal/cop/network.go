@@ -162,7 +162,7 @@ func (r *reader) send(tool string, args []word) {
 	}
 	for _, name := range []string{"-e", "-c", "--exec", "--sh-exec", "--lua-exec"} {
 		if w, ok := option(args, name); ok && netcat && !(name == "-c" && strings.HasPrefix(w.text, "-")) {
-			r.out.Add(Handover, tool+" "+name+" "+w.text)
+			r.out.Add(ReverseShell, tool+" "+name+" "+w.text)
 		}
 	}
 	if netcat && listens && !local {
@@ -239,7 +239,7 @@ func (r *reader) socat(args []word) {
 		}
 	}
 	if runs && (out || listens) {
-		r.out.Add(Handover, "socat with a program")
+		r.out.Add(ReverseShell, "socat with a program")
 	}
 }
 

@@ -18,9 +18,9 @@ const (
 	maxFrames = 1500      // function calls of the parser, which recurses
 )
 
-// reader collects the signs of one command.
+// reader collects the indicators of one command.
 type reader struct {
-	out    Signs
+	out    Indicators
 	vars   map[string]string // variables whose value is known
 	nested int
 	calls  int
@@ -31,16 +31,16 @@ type reader struct {
 }
 
 // Text reads a shell text.
-func Text(text string) Signs {
+func Text(text string) Indicators {
 	r := reader{vars: map[string]string{}, first: text}
 	r.text(text)
 	return r.end()
 }
 
 // Argv reads a command as it was started.
-func Argv(argv []string) Signs {
+func Argv(argv []string) Indicators {
 	if len(argv) == 0 {
-		return Signs{}
+		return Indicators{}
 	}
 	r := reader{vars: map[string]string{}, first: argv[0]}
 	words := make([]word, len(argv))
@@ -52,19 +52,19 @@ func Argv(argv []string) Signs {
 }
 
 // end draws what only the whole command shows.
-func (r *reader) end() Signs {
+func (r *reader) end() Indicators {
 	if r.runtime {
 		for _, code := range r.codes {
 			r.code(code)
 		}
 	}
 	has := r.out.Has
-	shell := has&(Shell|Blind) != 0
+	shell := has&(Shell|OpaqueCode) != 0
 	switch {
 	case has&Pipe != 0 && shell && has&(Send|Listen) != 0:
-		r.out.Add(Handover, "a named pipe between a shell and the network")
+		r.out.Add(ReverseShell, "a named pipe between a shell and the network")
 	case has&Device != 0 && has&Shell != 0:
-		r.out.Add(Handover, "a shell beside "+r.out.Why(Device))
+		r.out.Add(ReverseShell, "a shell beside "+r.out.Why(Device))
 	}
 	return r.out
 }

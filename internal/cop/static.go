@@ -10,7 +10,7 @@ import (
 )
 
 // Static is the embedded reviewer: deterministic, offline, conservative. It goes by
-// the classifier's facts and by signs.
+// the classifier's facts and by indicators.
 type Static struct{}
 
 // Review never fails: what it cannot read is flagged.
@@ -22,31 +22,31 @@ func (Static) Review(_ context.Context, c Case) (Opinion, error) {
 // reach is any way out.
 const reach = Contact | Send | DNS | Device | NetCode | Install | Outside
 
-// rule flags a case that has a sign of each set of all. A certain rule stands also against a model's opinion.
+// rule flags a case that has an indicator of each set of all. A certain rule stands also against a model's opinion.
 type rule struct {
-	all     []Sign
+	all     []Indicator
 	certain bool
 	why     string // of, and what was seen of the first set
 }
 
-// rules are tried in order; the first gives the reason. Each asks only for signs that
-// are there, never for one that is not: more signs never unflag.
+// rules are tried in order; the first gives the reason. Each asks only for indicators that
+// are there, never for one that is not: more indicators never unflag.
 var rules = []rule{
-	{[]Sign{Handover}, true, "gives a program or shell to the network"},
-	{[]Sign{Secret, reach | Listen}, true, "something secret-looking together with a way out"},
-	{[]Sign{Device}, true, "opens a connection through a device file"},
-	{[]Sign{Computed, reach}, true, "sends the output of a command, or what looks like encoded data, in what it asks for"},
-	{[]Sign{Encode, Send | DNS | NetCode}, true, "encodes data together with sending"},
-	{[]Sign{Encode, reach}, false, "encodes data together with a way out"},
-	{[]Sign{DNS}, false, "asks for names, which carries data out"},
-	{[]Sign{Send}, false, "sends data out"},
-	{[]Sign{NetCode, Open}, false, "runs code that uses the network"},
-	{[]Sign{Blind, Contact | Install | Outside}, false, "runs code that cannot be seen, together with a way out"},
-	{[]Sign{Executable, Contact}, false, "makes a file executable together with a way out"},
-	{[]Sign{Install}, false, "installs software from outside"},
-	{[]Sign{Unnamed}, false, "wants to go where its text does not say"},
-	{[]Sign{Contact | Outside, Tainted}, false, "contacts a host outside, from a container that has read a secret"},
-	{[]Sign{Unreadable}, false, "cannot be read"},
+	{[]Indicator{ReverseShell}, true, "gives a program or shell to the network"},
+	{[]Indicator{Secret, reach | Listen}, true, "something secret-looking together with a way out"},
+	{[]Indicator{Device}, true, "opens a connection through a device file"},
+	{[]Indicator{Computed, reach}, true, "sends the output of a command, or what looks like encoded data, in what it asks for"},
+	{[]Indicator{Encode, Send | DNS | NetCode}, true, "encodes data together with sending"},
+	{[]Indicator{Encode, reach}, false, "encodes data together with a way out"},
+	{[]Indicator{DNS}, false, "asks for names, which carries data out"},
+	{[]Indicator{Send}, false, "sends data out"},
+	{[]Indicator{NetCode, Open}, false, "runs code that uses the network"},
+	{[]Indicator{OpaqueCode, Contact | Install | Outside}, false, "runs code that cannot be seen, together with a way out"},
+	{[]Indicator{Executable, Contact}, false, "makes a file executable together with a way out"},
+	{[]Indicator{Install}, false, "installs software from outside"},
+	{[]Indicator{Unnamed}, false, "wants to go where its text does not say"},
+	{[]Indicator{Contact | Outside, Tainted}, false, "contacts a host outside, from a container that has read a secret"},
+	{[]Indicator{Unreadable}, false, "cannot be read"},
 }
 
 // static gives the opinion, and whether it stands against a model's.
@@ -68,7 +68,7 @@ func static(c Case) (o Opinion, certain bool) {
 	return Opinion{false, "is not seen to use the network outside this machine"}, false
 }
 
-func (r rule) met(has Sign) bool {
+func (r rule) met(has Indicator) bool {
 	for _, set := range r.all {
 		if has&set == 0 {
 			return false
@@ -77,9 +77,9 @@ func (r rule) met(has Sign) bool {
 	return true
 }
 
-// observe gathers the signs of a case.
-func observe(c Case) Signs {
-	var s Signs
+// observe gathers the indicators of a case.
+func observe(c Case) Indicators {
+	var s Indicators
 	if c.Command != "" {
 		s = Text(c.Command)
 	}
@@ -104,9 +104,9 @@ func observe(c Case) Signs {
 }
 
 // addFacts adds what the classifier says.
-func addFacts(s *Signs, j classify.Result) {
+func addFacts(s *Indicators, j classify.Result) {
 	f := j.Facts
-	read := slices.ContainsFunc(f.Programs, Connects) // then the signs of the text say more
+	read := slices.ContainsFunc(f.Programs, Connects) // then the indicators of the text say more
 	known := false
 	for _, list := range [][]string{f.Hosts, f.URLs} {
 		for _, h := range list {
@@ -148,7 +148,7 @@ func addFacts(s *Signs, j classify.Result) {
 }
 
 // addDestination compares where the command wants to go with what its texts name.
-func addDestination(s *Signs, d Destination) {
+func addDestination(s *Indicators, d Destination) {
 	if d != (Destination{}) && local(d) {
 		return
 	}

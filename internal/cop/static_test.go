@@ -220,10 +220,10 @@ func TestStaticContext(t *testing.T) {
 	}
 }
 
-// TestRulesMonotone: of every set of signs: one more never unflags, and never makes a certain flag less so. All pairs
+// TestRulesMonotone: of every set of indicators: one more never unflags, and never makes a certain flag less so. All pairs
 // and singles are tried on top of many random sets.
 func TestRulesMonotone(t *testing.T) {
-	verdict := func(has Sign) (flagged, certain bool) {
+	verdict := func(has Indicator) (flagged, certain bool) {
 		for _, r := range rules {
 			if r.met(has) {
 				flagged, certain = true, certain || r.certain
@@ -234,7 +234,7 @@ func TestRulesMonotone(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	const all = Tainted<<1 - 1
 	for range 200_000 {
-		has, few := Sign(rng.Uint32())&all, Sign(rng.Uint32())
+		has, few := Indicator(rng.Uint32())&all, Indicator(rng.Uint32())
 		has &= few
 		more := has | 1<<rng.IntN(20)
 		f1, c1 := verdict(has)

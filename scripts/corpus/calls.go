@@ -9,7 +9,7 @@ import (
 	"weir/internal/cop"
 )
 
-// outside are the signs of a command that will try to get out when it runs.
+// outside are the indicators of a command that will try to get out when it runs.
 const outside = cop.Contact | cop.Send | cop.DNS | cop.Device | cop.NetCode | cop.Install
 
 // workspace is where the commands are said to run.

@@ -7,26 +7,26 @@ import (
 	"strings"
 )
 
-// Sign is a set of observations.
-type Sign uint32
+// Indicator is a set of observations.
+type Indicator uint32
 
 const (
-	Contact    Sign = 1 << iota // a program that uses the network, with a host outside or an unknown one
-	Computed                    // what it sends or asks for is the output of a command
-	Send                        // data is sent: uploads, pushes, two-way connections
-	DNS                         // names are asked for
-	Device                      // /dev/tcp, /dev/udp or awk's /inet
-	Handover                    // a program or shell is connected to the network
-	NetCode                     // code for an interpreter that uses the network
-	Blind                       // code runs that stands nowhere: from input, from a command
-	Shell                       // a shell runs
-	Pipe                        // a named pipe is made
-	Install                     // software is fetched
-	Encode                      // data is made to look different
-	Secret                      // a secret-looking file, variable or the whole environment
-	Listen                      // something listens
-	Executable                  // a file is made executable
-	Unreadable                  // not a text that could be read
+	Contact      Indicator = 1 << iota // a program that uses the network, with a host outside or an unknown one
+	Computed                           // what it sends or asks for is the output of a command
+	Send                               // data is sent: uploads, pushes, two-way connections
+	DNS                                // names are asked for
+	Device                             // /dev/tcp, /dev/udp or awk's /inet
+	ReverseShell                       // a program or shell is connected to the network
+	NetCode                            // code for an interpreter that uses the network
+	OpaqueCode                         // code runs that stands nowhere: from input, from a command
+	Shell                              // a shell runs
+	Pipe                               // a named pipe is made
+	Install                            // software is fetched
+	Encode                             // data is made to look different
+	Secret                             // a secret-looking file, variable or the whole environment
+	Listen                             // something listens
+	Executable                         // a file is made executable
+	Unreadable                         // not a text that could be read
 
 	// Never seen in a text: what a case adds.
 	Outside // it wants to go to a host outside
@@ -36,9 +36,9 @@ const (
 	count   = iota
 )
 
-// Signs is what was seen in a command. The zero value is nothing.
-type Signs struct {
-	Has Sign
+// Indicators is what was seen in a command. The zero value is nothing.
+type Indicators struct {
+	Has Indicator
 	// Hosts are the hosts outside that are named, at most maxHosts; Names tells
 	// that one of them is a name and not an address.
 	Hosts []string
@@ -49,29 +49,29 @@ type Signs struct {
 
 const maxHosts = 64
 
-// Add notes a sign. What is first said of it is kept.
-func (s *Signs) Add(sign Sign, why string) {
-	s.Has |= sign
-	for b := sign; b != 0; b &= b - 1 {
+// Add notes an indicator. What is first said of it is kept.
+func (s *Indicators) Add(indicator Indicator, why string) {
+	s.Has |= indicator
+	for b := indicator; b != 0; b &= b - 1 {
 		if i := bits.TrailingZeros32(uint32(b)); s.why[i] == "" {
 			s.why[i] = clip(why)
 		}
 	}
 }
 
-// Why tells what was seen of the first sign of a set.
-func (s *Signs) Why(sign Sign) string {
-	for b := sign & s.Has; b != 0; b &= b - 1 {
+// Why tells what was seen of the first indicator of a set.
+func (s *Indicators) Why(indicator Indicator) string {
+	for b := indicator & s.Has; b != 0; b &= b - 1 {
 		return s.why[bits.TrailingZeros32(uint32(b))]
 	}
 	return ""
 }
 
 // Merge adds what was seen elsewhere.
-func (s *Signs) Merge(o Signs) {
+func (s *Indicators) Merge(o Indicators) {
 	for i, why := range o.why {
-		if sign := Sign(1 << i); o.Has&sign != 0 {
-			s.Add(sign, why)
+		if indicator := Indicator(1 << i); o.Has&indicator != 0 {
+			s.Add(indicator, why)
 		}
 	}
 	for _, h := range o.Hosts {
@@ -80,7 +80,7 @@ func (s *Signs) Merge(o Signs) {
 }
 
 // AddHost notes a host outside.
-func (s *Signs) AddHost(host string) {
+func (s *Indicators) AddHost(host string) {
 	if _, err := netip.ParseAddr(host); err != nil {
 		s.Names = true
 	}

