@@ -2,11 +2,13 @@ package gate
 
 import (
 	"path"
+	"slices"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
 
 	"weir/internal/commands"
+	"weir/internal/event"
 	"weir/internal/shell"
 )
 
@@ -129,3 +131,18 @@ var systemDirs = commands.Names("/bin /sbin /usr/bin /usr/sbin /usr/local/bin /u
 
 // other are names whose programs are called otherwise.
 var other = map[string]string{"sh": "dash", "awk": "mawk", "nc": "nc.openbsd", "vi": "vim.basic", "node": "nodejs", "pip": "pip3"}
+
+// ranOf tells what program a process runs: for a script, the script.
+func ranOf(p event.Process) ranCommand {
+	r := ranCommand{Argv: p.Argv}
+	if p.Exe != nil && !p.Exe.Memfd && !p.Exe.Deleted {
+		r.File = p.Exe.Path
+	}
+	if i := slices.Index(p.Argv, p.Script); p.Script != "" && i >= 0 {
+		r = ranCommand{p.Script, p.Argv[i:]}
+	}
+	return r
+}
+
+// Shell says whether the program is a shell.
+func (r ranCommand) Shell() bool { return len(r.Argv) > 0 && shells[path.Base(r.Argv[0])] }

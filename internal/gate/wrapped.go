@@ -132,19 +132,10 @@ func added(s *syntax.Stmt) bool {
 		case "shopt", "setopt", "unsetopt", "true":
 			return formQuiet(s)
 		case "pwd":
-			return isCall(s, "pwd", 2) && toFile(s)
+			return len(c.Args) == 2 && toFile(s)
 		}
 	}
 	return false
-}
-
-func isCall(s *syntax.Stmt, name string, words int) bool {
-	c, ok := s.Cmd.(*syntax.CallExpr)
-	if !ok || len(c.Args) != words || len(c.Assigns) > 0 {
-		return false
-	}
-	got, fixed := literal(c.Args[0])
-	return fixed && got == name
 }
 
 // quiet says whether a statement's redirections go nowhere.

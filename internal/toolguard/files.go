@@ -11,7 +11,7 @@ var files = []Rule{
 		Why: "With them every account can be taken over.", Instead: "Ask the user; no task of an agent needs them.",
 		Refused: []Example{{Tool: readFile, Text: `C:\Windows\System32\config\SAM`}, {Tool: readFile, Text: `\\?\C:\Windows\NTDS\ntds.dit`}, {Tool: readFile, Text: `C:/Windows/Temp/../System32/./config/security::$DATA`}},
 		Near:    []Example{{Tool: readFile, Text: `C:\Windows\System32\drivers\etc\hosts`}, {Tool: readFile, Text: `D:\backup\sam`}},
-		Files:   registryHives(),
+		Files:   hives,
 	},
 	{
 		ID: "ssh-keys", Group: OnPaths, Refuses: "opens a private key of SSH", Why: "It opens other machines.", Instead: "Use ssh itself, or ask the user.",

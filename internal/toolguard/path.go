@@ -298,9 +298,6 @@ func hiveLike(word string) bool {
 	return false
 }
 
-// registryHives are the patterns of the files in which Windows keeps credentials.
-func registryHives() []string { return append([]string(nil), hives...) }
-
 // isHive says whether a word names one of them.
 func isHive(word string) bool {
 	if len(word) < 8 || !hiveLike(word) {

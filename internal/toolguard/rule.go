@@ -1,6 +1,8 @@
 package toolguard
 
-import "slices"
+import (
+	"slices"
+)
 
 // Groups of rules, as they are counted in the documentation.
 const (
@@ -112,4 +114,13 @@ func eitherWords(conds []condition) [][]string {
 // isNot turns a condition around.
 func isNot(cond condition) condition {
 	return when(func(c *Command) bool { return !cond.is(c) })
+}
+
+// BuiltinRules are all that do not depend on the names of this installation, in the order in which they are asked.
+func BuiltinRules() []Rule {
+	var all []Rule
+	all = append(all, windowsDisk...)
+	all = append(all, eventLog, boot, encoded, download, defender, accounts, secrets)
+	all = append(all, slices.Concat(linuxDisk, linuxSystem)...)
+	return append(all, files...)
 }

@@ -1,3 +1,0 @@
-package toolguard
-
-//go:generate go run weir/scripts/rules ../../docs/rules.md
