@@ -58,7 +58,7 @@ func (host) Who(int) (bridge.Asker, error) {
 }
 func (host) Decide(context.Context, gate.Request) gate.Verdict  { return gate.Verdict{} }
 func (host) Confirm(context.Context, gate.Request) gate.Verdict { return gate.Verdict{} }
-func (host) Used(string) error                                  { return nil }
+func (host) Consume(string) error                               { return nil }
 func (host) Deny(bridge.Asker, string, event.Decision) error    { return nil }
 func (host) Withdraw(gate.Request, gate.Verdict)                {}
 func (host) Called(bridge.Asker, string, bool) error            { return nil }

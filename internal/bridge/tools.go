@@ -25,7 +25,7 @@ import (
 // ToolApprover is the gate: it asks a person about a call.
 type ToolApprover interface {
 	Confirm(context.Context, gate.Request) gate.Verdict
-	Used(question string) error
+	Consume(question string) error
 }
 
 // ToolRules are the permission rules in force.
@@ -258,7 +258,7 @@ func (c *session) confirm(ctx context.Context, in toolCall, covers []gate.Cover,
 	if v.Decision != gate.Allow {
 		return admission{}, refuse(textVerdict(v), string(v.Reason))
 	}
-	if err := s.Gate.Used(v.Question); err != nil {
+	if err := s.Gate.Consume(v.Question); err != nil {
 		return admission{}, refuse(textUnused, "used_once")
 	}
 	switch v.For {

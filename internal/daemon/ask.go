@@ -138,7 +138,7 @@ func (d *daemon) carryOut(a netegress.Ask, r gate.Request, v gate.Verdict, decid
 		return errors.Join(err, d.egress.Refuse(a)) // an approval stays, for the next try
 	}
 	if v.Reason == gate.Approved {
-		err := d.gate.Used(v.Question)
+		err := d.gate.Consume(v.Question)
 		if errors.Is(err, gate.ErrUsed) {
 			return goOn() // another thread of the same process was first
 		}
@@ -165,7 +165,7 @@ func (d *daemon) carryOut(a netegress.Ask, r gate.Request, v gate.Verdict, decid
 // by that.
 func (d *daemon) begins(a netegress.Ask, v gate.Verdict, goOn func() error) error {
 	if v.Reason == gate.Approved {
-		if err := d.gate.Used(v.Question); err != nil {
+		if err := d.gate.Consume(v.Question); err != nil {
 			return errors.Join(err, d.egress.Kill(a))
 		}
 	}

@@ -55,7 +55,7 @@ func (a host) Decide(ctx context.Context, r gate.Request) gate.Verdict {
 func (a host) Confirm(ctx context.Context, r gate.Request) gate.Verdict {
 	v := a.opts.Gate.Confirm(ctx, r)
 	if v.Decision == gate.Allow && v.Question != "" {
-		if err := a.opts.Gate.Used(v.Question); err != nil {
+		if err := a.opts.Gate.Consume(v.Question); err != nil {
 			return gate.Verdict{Reason: gate.UsedOnce, Text: err.Error()}
 		}
 	}

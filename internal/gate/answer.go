@@ -102,9 +102,9 @@ func (d *Queue) past(id string) (record, error) {
 	return r, nil // one still pending is over too: its end could not be stored
 }
 
-// Use takes an approval, durably, and gives its question: only the first call gets
+// Consume takes an approval, durably, and gives its question: only the first call gets
 // no error. ErrExpired comes when the approval's time is over.
-func (d *Queue) Use(id string) (Question, error) {
+func (d *Queue) Consume(id string) (Question, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	defer d.schedule()
@@ -129,7 +129,7 @@ func (d *Queue) Release(id string) error {
 
 func (d *Queue) release(id string) error {
 	defer d.schedule()
-	_, err := d.change(id, func(r *record) { r.Taker = queueProcess{} })
+	_, err := d.change(id, func(r *record) { r.ClaimedBy = queueProcess{} })
 	return err
 }
 
@@ -198,7 +198,7 @@ func (d *Queue) end(q *question, reason Reason, reply Reply) error {
 	case v.Reason == Approved:
 		r.State = StateApproved
 		if taker != nil {
-			r.Taker = taker.self
+			r.ClaimedBy = taker.self
 		}
 	case reason == Timeout:
 		r.State = StateExpired
@@ -214,7 +214,7 @@ func (d *Queue) end(q *question, reason Reason, reply Reply) error {
 		d.opts.Logger.WithError(storeErr).Error("store an answer")
 		if v.Decision == Allow {
 			v = No(StoreFailed, fmt.Sprintf("the approval cannot be stored: %v", storeErr)).About(q.ID)
-			r.State, r.Outcome, r.Taker = StateDenied, v.Reason, queueProcess{}
+			r.State, r.Outcome, r.ClaimedBy = StateDenied, v.Reason, queueProcess{}
 			_ = d.opts.Events.Write(event.Verdict, q.Request(), v, "the approval is taken back") // it is a denial either way
 		}
 	}
@@ -256,7 +256,7 @@ func (d *Queue) tell(q *question, v Verdict, taker *waiter) {
 		switch {
 		case v.Decision != Allow:
 		case w.self == taker.self:
-			own = q.approval(w.Asker)
+			own = q.approval(w.CheckedRequest)
 		default:
 			own = d.opts.Events.Refuse(w.Request, q.verdict(UsedOnce))
 		}

@@ -14,7 +14,7 @@ func TestApproveAndDeny(t *testing.T) {
 		c.blocks()
 		r.answer(r.one(), true)
 		v := c.gives(Allow, Approved)
-		if err := r.Used(v.Question); err != nil {
+		if err := r.Consume(v.Question); err != nil {
 			t.Fatal(err)
 		}
 		c = r.ask(curl(retry))
@@ -24,7 +24,7 @@ func TestApproveAndDeny(t *testing.T) {
 		if v.By != "alice" || v.Text != "alice denied: because" {
 			t.Errorf("verdict: %+v", v)
 		}
-		r.wantErr(r.Used(v.Question), ErrNotGiven)
+		r.wantErr(r.Consume(v.Question), ErrNotGiven)
 		r.wantEvents("hold", "verdict allow approved", "hold", "verdict deny denied")
 		r.wantCount(Approved, 1)
 		r.wantCount(Denied, 1)
@@ -45,7 +45,7 @@ func TestTimeout(t *testing.T) {
 		r.none()
 		_, err := r.Answer(id, Reply{Allow: true, By: "alice"})
 		r.wantErr(err, ErrExpired)
-		r.wantErr(r.Used(id), ErrNotGiven)
+		r.wantErr(r.Consume(id), ErrNotGiven)
 		// It can be asked again, as another question.
 		r.ask(curl()).blocks()
 		if r.one() == id {
@@ -79,8 +79,8 @@ func TestAnswerErrors(t *testing.T) {
 			}
 		}
 		c.gives(Allow, Approved)
-		r.wantErr(r.Used("nosuch"), ErrUnknown)
-		if err := r.Used(id); err != nil {
+		r.wantErr(r.Consume("nosuch"), ErrUnknown)
+		if err := r.Consume(id); err != nil {
 			t.Fatal(err)
 		}
 		_, err = r.Answer(id, Reply{Allow: true, By: "bob"})
@@ -93,13 +93,13 @@ func TestUsedOnce(t *testing.T) {
 	bubble(t, func(r *rig) {
 		c := r.ask(curl())
 		id := r.one()
-		r.wantErr(r.Used(id), ErrNotGiven)
+		r.wantErr(r.Consume(id), ErrNotGiven)
 		r.answer(id, true)
 		c.gives(Allow, Approved)
-		if err := r.Used(id); err != nil {
+		if err := r.Consume(id); err != nil {
 			t.Fatal(err)
 		}
-		r.wantErr(r.Used(id), ErrUsed)
+		r.wantErr(r.Consume(id), ErrUsed)
 		r.wantErr(r.Release(id), ErrUsed)
 		again := r.ask(curl())
 		again.blocks() // the same process, the same destination: a new question
@@ -190,7 +190,7 @@ func TestLateApproval(t *testing.T) {
 				claim := r.ask(curl(retry))
 				if !tt.ok {
 					claim.blocks()
-					r.wantErr(r.Used(id), ErrExpired)
+					r.wantErr(r.Consume(id), ErrExpired)
 					r.wantCount(Unclaimed, 1)
 					_, err := r.Answer(id, Reply{Allow: true, By: "bob"})
 					r.wantErr(err, ErrAnswered)
@@ -200,7 +200,7 @@ func TestLateApproval(t *testing.T) {
 					t.Errorf("verdict: %+v", v)
 				}
 				r.ask(curl(retry, retry)).blocks() // claimed once
-				if err := r.Used(id); err != nil {
+				if err := r.Consume(id); err != nil {
 					t.Fatal(err)
 				}
 				r.ask(curl(retry)).blocks()
@@ -217,7 +217,7 @@ func TestApprovalExpiresUnused(t *testing.T) {
 		r.answer(id, true)
 		c.gives(Allow, Approved)
 		time.Sleep(300 * time.Second)
-		r.wantErr(r.Used(id), ErrExpired)
+		r.wantErr(r.Consume(id), ErrExpired)
 		r.wantCount(Unclaimed, 0)
 	})
 }
@@ -263,7 +263,7 @@ func TestConfigure(t *testing.T) {
 		r.answer(id, true)
 		c.gives(Allow, Approved)
 		time.Sleep(20 * time.Second)
-		r.wantErr(r.Used(id), ErrExpired)
+		r.wantErr(r.Consume(id), ErrExpired)
 	})
 }
 
@@ -278,7 +278,7 @@ func TestClose(t *testing.T) {
 		if _, err := r.Answer(id, Reply{Allow: true, By: "alice"}); err == nil {
 			t.Error("a closed gate took an answer")
 		}
-		if r.Used(id) == nil || r.Release(id) == nil {
+		if r.Consume(id) == nil || r.Release(id) == nil {
 			t.Error("a closed gate gave an approval")
 		}
 	})

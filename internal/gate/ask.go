@@ -10,7 +10,7 @@ import (
 )
 
 // Ask blocks until the question about a is answered, is over, or ctx ends.
-func (d *Queue) Ask(ctx context.Context, a Asker) Verdict {
+func (d *Queue) Ask(ctx context.Context, a CheckedRequest) Verdict {
 	if ctx.Err() != nil {
 		return d.opts.Events.Refuse(a.Request, No(Cancelled, "the asker went away before it could be asked"))
 	}
@@ -34,7 +34,7 @@ func (d *Queue) await(ctx context.Context, w *waiter) Verdict {
 }
 
 // enter returns a waiter on a's question, or the verdict when there is one already.
-func (d *Queue) enter(a Asker) (*waiter, Verdict) {
+func (d *Queue) enter(a CheckedRequest) (*waiter, Verdict) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.closed {
@@ -60,7 +60,7 @@ func (d *Queue) enter(a Asker) (*waiter, Verdict) {
 	return d.open(a)
 }
 
-func (d *Queue) match(a Asker, state func(*question) bool) *question {
+func (d *Queue) match(a CheckedRequest, state func(*question) bool) *question {
 	if i := slices.IndexFunc(d.live, func(q *question) bool { return state(q) && q.matches(a) }); i >= 0 {
 		return d.live[i]
 	}
@@ -69,11 +69,13 @@ func (d *Queue) match(a Asker, state func(*question) bool) *question {
 
 // openTo says whether p may have the approval: nobody has it, or p itself, whose
 // call the kernel restarted before it was used.
-func (q *question) openTo(p queueProcess) bool { return q.Taker == queueProcess{} || q.Taker == p }
+func (q *question) openTo(p queueProcess) bool {
+	return q.ClaimedBy == queueProcess{} || q.ClaimedBy == p
+}
 
 // open asks a new question: stored first, then written, then pending.
-func (d *Queue) open(a Asker) (*waiter, Verdict) {
-	if v, crowded := d.crowded(a); crowded {
+func (d *Queue) open(a CheckedRequest) (*waiter, Verdict) {
+	if v, limited := d.rateLimited(a); limited {
 		return nil, d.opts.Events.Refuse(a.Request, v)
 	}
 	id, err := d.freeID()
@@ -115,7 +117,7 @@ func (d *Queue) open(a Asker) (*waiter, Verdict) {
 	if err := d.store.put(q.record); err != nil {
 		return nil, d.storeFailed(a, err)
 	}
-	if err := d.opts.Events.Write(event.Hold, a.Request, Verdict{Question: id}, q.announcement(a)); err != nil {
+	if err := d.opts.Events.Write(event.Hold, a.Request, Verdict{Question: id}, q.holdText(a)); err != nil {
 		if err := d.store.remove(id); err != nil {
 			d.opts.Logger.WithError(err).Error("take back a question that could not be logged")
 		}
@@ -125,7 +127,7 @@ func (d *Queue) open(a Asker) (*waiter, Verdict) {
 	return q.wait(a), Verdict{}
 }
 
-func (q *question) announcement(a Asker) string {
+func (q *question) holdText(a CheckedRequest) string {
 	until := q.Deadline.Format(time.RFC3339)
 	s := "waits for an answer until " + until
 	if a.Ask == Connect && !a.Held {
@@ -143,7 +145,7 @@ func (q *question) announcement(a Asker) string {
 	return s
 }
 
-func (d *Queue) storeFailed(a Asker, err error) Verdict {
+func (d *Queue) storeFailed(a CheckedRequest, err error) Verdict {
 	d.opts.Logger.WithError(err).Error("store a question")
 	return d.opts.Events.Refuse(a.Request, No(StoreFailed, fmt.Sprintf("the question cannot be stored (%v); nothing is allowed until it can", err)))
 }
@@ -161,14 +163,14 @@ func (d *Queue) freeID() (string, error) {
 }
 
 // join makes a one more asker of a pending question.
-func (d *Queue) join(q *question, a Asker) (*waiter, Verdict) {
+func (d *Queue) join(q *question, a CheckedRequest) (*waiter, Verdict) {
 	known := q.asked(a.self)
 	if len(q.waiters) >= maxAskers || !known && len(q.Asking) >= maxAskers {
 		text := fmt.Sprintf("%d processes wait for the same answer already", len(q.Asking))
 		return nil, d.opts.Events.Refuse(a.Request, No(QueueFull, text).About(q.ID))
 	}
 	if !known {
-		if err := d.opts.Events.Write(event.Hold, a.Request, Verdict{Question: q.ID}, q.announcement(a)+"; joins the others who ask this"); err != nil {
+		if err := d.opts.Events.Write(event.Hold, a.Request, Verdict{Question: q.ID}, q.holdText(a)+"; joins the others who ask this"); err != nil {
 			return nil, NotLogged(err).About(q.ID)
 		}
 		q.Asking = append(q.Asking, a.self)
@@ -177,14 +179,14 @@ func (d *Queue) join(q *question, a Asker) (*waiter, Verdict) {
 	return q.wait(a), Verdict{}
 }
 
-func (q *question) wait(a Asker) *waiter {
-	w := &waiter{Asker: a, question: q, answer: make(chan Verdict, 1)}
+func (q *question) wait(a CheckedRequest) *waiter {
+	w := &waiter{CheckedRequest: a, question: q, answer: make(chan Verdict, 1)}
 	q.waiters = append(q.waiters, w)
 	return w
 }
 
 // claim gives an approval that came late, or again to the process that has it.
-func (d *Queue) claim(q *question, a Asker) Verdict {
+func (d *Queue) claim(q *question, a CheckedRequest) Verdict {
 	v, message := q.approval(a), "claims the approval"
 	if v.Scope < q.Scope {
 		message += ", alone: it does not descend from the process that was chosen"
@@ -192,11 +194,11 @@ func (d *Queue) claim(q *question, a Asker) Verdict {
 	if err := d.opts.Events.Write(event.Verdict, a.Request, v, message); err != nil {
 		return NotLogged(err).About(q.ID)
 	}
-	if q.Taker == a.self {
+	if q.ClaimedBy == a.self {
 		return v
 	}
 	r := q.record
-	r.Taker = a.self
+	r.ClaimedBy = a.self
 	if err := d.store.put(r); err != nil {
 		return d.storeFailed(a, err).About(q.ID)
 	}
@@ -228,7 +230,7 @@ func (d *Queue) leave(w *waiter, v Verdict) Verdict {
 
 // approval is q's approval as a has it. A wider scope counts for who descends from the process that was chosen: another one, which
 // runs the same command, is let out alone (F01, G16).
-func (q *question) approval(a Asker) Verdict {
+func (q *question) approval(a CheckedRequest) Verdict {
 	v := q.verdict(Approved)
 	if v.Root != nil && !slices.ContainsFunc(a.chain, func(m event.Member) bool { return m.PID == v.Root.PID && m.Start == v.Root.Start }) {
 		v.Scope, v.Root = 1, nil

@@ -35,7 +35,7 @@ func TestAudit(t *testing.T) {
 		if d := cmp.Diff(want, e.Verdict); d != "" || !e.Time.Equal(at) {
 			t.Errorf("event of %v (-want +got):\n%s", e.Time, d)
 		}
-		r.wantErr(r.Used(id), nil)
+		r.wantErr(r.Consume(id), nil)
 		time.Sleep(time.Second)
 		other := r.ask(curl(retry))
 		r.answer(r.one(), false)

@@ -15,7 +15,7 @@ import (
 // ctx ends a person's question stays, and a later approval is claimed by the same
 // command. So does a command that a bridge was asked about.
 //
-// On Allow with Reason Approved, call Used with the verdict's Question and open
+// On Allow with Reason Approved, call Consume with the verdict's Question and open
 // the destination only when that returns nil; with Reason Passed, open it.
 func (g *Gate) Decide(ctx context.Context, r Request) Verdict {
 	v := g.still(r, g.decide(ctx, r))
@@ -43,7 +43,7 @@ func (g *Gate) still(r Request, v Verdict) Verdict {
 		return v
 	}
 	if v.Reason == Approved {
-		if err := g.desk.Release(v.Question); err != nil {
+		if err := g.queue.Release(v.Question); err != nil {
 			g.logger.WithError(err).WithField("question", v.Question).Error("give back an approval")
 		}
 	}
@@ -53,7 +53,7 @@ func (g *Gate) still(r Request, v Verdict) Verdict {
 const textSealed = "the mode became seal before it was let out"
 
 // Confirm asks a person about a call of a tool, whatever taint the container has: no rule and no reviewer answers in their place, and
-// only seal refuses without asking. On Allow call Used with the verdict's Question, and go on only when that returns nil.
+// only seal refuses without asking. On Allow call Consume with the verdict's Question, and go on only when that returns nil.
 func (g *Gate) Confirm(ctx context.Context, r Request) Verdict {
 	r.Ask = Tool
 	v := g.still(r, g.confirm(ctx, r))
@@ -62,7 +62,7 @@ func (g *Gate) Confirm(ctx context.Context, r Request) Verdict {
 }
 
 func (g *Gate) confirm(ctx context.Context, r Request) Verdict {
-	a, err := CheckAsker(r)
+	a, err := CheckRequest(r)
 	switch {
 	case r.Container.ID == "":
 		return g.refuse(r, No(Malformed, "the request names no container"))
@@ -71,7 +71,7 @@ func (g *Gate) confirm(ctx context.Context, r Request) Verdict {
 	case r.Mode == modeSeal:
 		return g.refuse(r, No(Sealed, "the mode is seal"))
 	}
-	return g.desk.Ask(ctx, a)
+	return g.queue.Ask(ctx, a)
 }
 
 // recall finds what was let run before, and whether a person was asked the same. It takes the permission of a command that begins, which counts once.
@@ -96,11 +96,11 @@ func (g *Gate) recall(ctx context.Context, p *plan) Verdict {
 			p.asker.Why = "the command was let run before, but did not say that it goes there"
 		}
 	}
-	p.asked = g.desk.Asked(a)
+	p.asked = g.queue.Asked(a)
 	return Verdict{}
 }
 
-func (g *Gate) ask(ctx context.Context, a Asker) Verdict { return g.desk.Ask(ctx, a) }
+func (g *Gate) ask(ctx context.Context, a CheckedRequest) Verdict { return g.queue.Ask(ctx, a) }
 
 // give writes a verdict that is about to be given. What only runs, and gets nowhere by it, is the caller's to write.
 func (g *Gate) give(p *plan, v Verdict) Verdict {
@@ -135,7 +135,7 @@ func (r Reason) Describe() string {
 }
 
 // refusal gives the denial that no answer can change, or none.
-func refusal(a Asker, malformed error) Verdict {
+func refusal(a CheckedRequest, malformed error) Verdict {
 	switch {
 	case malformed != nil:
 		return No(Malformed, malformed.Error())
@@ -167,7 +167,7 @@ func (g *Gate) observe(r Request) Verdict {
 	would := r
 	would.Mode = modeEnforce
 	text := "would have been denied unless the reviewer or a person had let it out"
-	if f := Foresee(context.Background(), would, nil, g.desk.HasApprover() || g.theReviewer() != nil); f.Step == Refuse {
+	if f := DryRun(context.Background(), would, nil, g.queue.HasApprover() || g.theReviewer() != nil); f.Step == Refuse {
 		text = fmt.Sprintf("would have been denied (%s): %s", f.Reason, f.Text)
 	}
 	v := Yes(Observe, text)

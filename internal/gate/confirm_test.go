@@ -45,7 +45,7 @@ func TestConfirmP5(t *testing.T) {
 			if v.For != ForSession {
 				t.Errorf("%+v", v)
 			}
-			if err := r.Used(v.Question); err != nil {
+			if err := r.Consume(v.Question); err != nil {
 				t.Error(err)
 			}
 			// Once means once: the next is asked again.

@@ -7,39 +7,39 @@ import (
 )
 
 // ErrUnasked is the error of a Reviewer that would have to ask a model, and does
-// not: Foresee tells it as Step Review.
+// not: DryRun tells it as Step Review.
 var ErrUnasked = errors.New("the model is not asked")
 
-// Foreseen is what the cascade would do with a request, as far as that can be told
+// DryRunResult is what the cascade would do with a request, as far as that can be told
 // without asking a person: allow, deny, ask a person, or, where the reviewer gives
 // ErrUnasked, ask the model.
-type Foreseen struct {
+type DryRunResult struct {
 	Step   Step
 	Reason Reason // with Pass and Refuse
 	Class  string // of the command
 	Text   string // one sentence for people
 }
 
-// Foresee walks the plan of Decide without a store, a log or a question. What was
+// DryRun walks the plan of Decide without a store, a log or a question. What was
 // let run before over a bridge is not known to it.
-func Foresee(ctx context.Context, r Request, reviewer Reviewer, approver bool) Foreseen {
+func DryRun(ctx context.Context, r Request, reviewer Reviewer, approver bool) DryRunResult {
 	d := &dryRun{reviewer: reviewer, approver: approver}
 	p := planOf(Table(), r)
 	v := p.walk(ctx, d).Classed(p.request.Judged)
 	switch {
 	case p.unasked:
-		return Foreseen{Step: Review, Class: v.Class, Text: "the model would be asked"}
+		return DryRunResult{Step: Review, Class: v.Class, Text: "the model would be asked"}
 	case d.asked != nil:
-		return Foreseen{Step: Person, Class: v.Class, Text: cmp.Or(d.asked.Why, p.row.Why)}
+		return DryRunResult{Step: Person, Class: v.Class, Text: cmp.Or(d.asked.Why, p.row.Why)}
 	}
-	return Foreseen{v.step(), v.Reason, v.Class, v.Text}
+	return DryRunResult{v.step(), v.Reason, v.Class, v.Text}
 }
 
 // dryRun are hands that do nothing.
 type dryRun struct {
 	reviewer Reviewer
 	approver bool
-	asked    *Asker // who a person would be asked about
+	asked    *CheckedRequest // who a person would be asked about
 }
 
 func (d *dryRun) recall(context.Context, *plan) Verdict { return Verdict{} }
@@ -47,7 +47,7 @@ func (d *dryRun) theReviewer() Reviewer                 { return d.reviewer }
 func (d *dryRun) give(_ *plan, v Verdict) Verdict       { return v }
 func (d *dryRun) count(Reason)                          {}
 
-func (d *dryRun) ask(_ context.Context, a Asker) Verdict {
+func (d *dryRun) ask(_ context.Context, a CheckedRequest) Verdict {
 	if !d.approver {
 		return nobody(a)
 	}

@@ -7,25 +7,25 @@ import (
 	"weir/internal/cop"
 )
 
-// Foresee says of every situation what Decide does in it.
-func TestForesee(t *testing.T) {
+// DryRun says of every situation what Decide does in it.
+func TestDryRun(t *testing.T) {
 	for n, s := range situations() {
 		decision, reason := s.want()
-		want := Foreseen{Step: Refuse, Reason: reason}
+		want := DryRunResult{Step: Refuse, Reason: reason}
 		switch {
 		case reason == Approved || reason == Denied:
-			want = Foreseen{Step: Person}
+			want = DryRunResult{Step: Person}
 		case decision == Allow:
 			want.Step = Pass
 		}
-		got := Foresee(t.Context(), s.request(n), reviewers[s.reviewer], s.person != "nobody")
+		got := DryRun(t.Context(), s.request(n), reviewers[s.reviewer], s.person != "nobody")
 		if got.Step != want.Step || want.Step != Person && got.Reason != want.Reason || got.Text == "" {
 			t.Errorf("%+v: %+v, want %v %s", s, got, want.Step, want.Reason)
 		}
 	}
 }
 
-func TestForeseeFailures(t *testing.T) {
+func TestDryRunFailures(t *testing.T) {
 	none := reviewers["none"]
 	unasked := reviewer(func(cop.Case) (cop.Opinion, error) { return cop.Opinion{}, ErrUnasked })
 	for _, tt := range []struct {
@@ -44,7 +44,7 @@ func TestForeseeFailures(t *testing.T) {
 		{"arguments are missing, nobody", curl(func(r *Request) { r.Process.Truncated = true }), reviewers["passes"], false, Refuse, NoApprover},
 		{"a model", curl(), unasked, true, Review, ""},
 	} {
-		got := Foresee(t.Context(), tt.r, tt.reviewer, tt.approver)
+		got := DryRun(t.Context(), tt.r, tt.reviewer, tt.approver)
 		if got.Step != tt.step || tt.step == Refuse && got.Reason != tt.reason || strings.Contains(got.Text, "\n") {
 			t.Errorf("%s: %+v, want %v %s", tt.name, got, tt.step, tt.reason)
 		}

@@ -31,9 +31,9 @@ func TestPendingSurvives(t *testing.T) {
 		if v := c.gives(Allow, Approved); v.Question != before.ID {
 			t.Errorf("verdict: %+v", v)
 		}
-		r.wantErr(r.Used(before.ID), nil)
+		r.wantErr(r.Consume(before.ID), nil)
 		r.crash()
-		r.wantErr(r.Used(before.ID), ErrUsed)
+		r.wantErr(r.Consume(before.ID), ErrUsed)
 		r.ask(curl()).blocks()
 	})
 }
@@ -124,10 +124,10 @@ func TestApprovalAfterReopening(t *testing.T) {
 		r.crash()
 		r.ask(curl(retry, retry)).blocks() // it has been handed out
 		r.ask(curl(retry)).gives(Allow, Approved)
-		r.wantErr(r.Used(id), nil)
+		r.wantErr(r.Consume(id), nil)
 		r.crash()
 		r.ask(curl(retry)).blocks()
-		r.wantErr(r.Used(id), ErrUsed)
+		r.wantErr(r.Consume(id), ErrUsed)
 	})
 }
 
@@ -140,9 +140,9 @@ func TestClaimTimeSurvives(t *testing.T) {
 		r.crash()
 		time.Sleep(100 * time.Second)
 		r.ask(curl()).blocks()
-		r.wantErr(r.Used(id), ErrExpired)
+		r.wantErr(r.Consume(id), ErrExpired)
 		r.crash()
-		r.wantErr(r.Used(id), ErrExpired)
+		r.wantErr(r.Consume(id), ErrExpired)
 	})
 }
 
@@ -195,7 +195,7 @@ func TestClockSetBack(t *testing.T) {
 		r.none()
 		_, err := r.Answer(pending, Reply{Allow: true, By: "alice"})
 		r.wantErr(err, ErrExpired)
-		r.wantErr(r.Used(approved), ErrExpired)
+		r.wantErr(r.Consume(approved), ErrExpired)
 	})
 }
 
@@ -223,7 +223,7 @@ func TestClockSetInOneBoot(t *testing.T) {
 			if got := r.one(); got != pending {
 				t.Errorf("after %v: question %s waits, want %s", shift, got, pending)
 			}
-			if err := r.Used(approved); err != nil {
+			if err := r.Consume(approved); err != nil {
 				t.Errorf("after %v: %v", shift, err)
 			}
 			time.Sleep(time.Second)
@@ -268,7 +268,7 @@ func TestAnswerIsStoredFirst(t *testing.T) {
 		})
 		r.answer(id, true)
 		c.gives(Allow, Approved)
-		if got := r.record(id); got.State != StateApproved || got.Taker.PID != 100 || got.Taker.Start != 5000 {
+		if got := r.record(id); got.State != StateApproved || got.ClaimedBy.PID != 100 || got.ClaimedBy.Start != 5000 {
 			t.Errorf("stored: %+v", got)
 		}
 	})
@@ -401,6 +401,6 @@ func TestUnknownStateIsOver(t *testing.T) {
 		r.crash()
 		r.none()
 		r.ask(curl()).blocks()
-		r.wantErr(r.Used(id), ErrUnknown)
+		r.wantErr(r.Consume(id), ErrUnknown)
 	})
 }

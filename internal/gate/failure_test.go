@@ -97,7 +97,7 @@ func TestStoreFailsWhenClaimed(t *testing.T) {
 		stored := r.raw(id)
 		r.breakStore()
 		r.ask(curl()).gives(Deny, StoreFailed)
-		if err := r.Used(id); err == nil {
+		if err := r.Consume(id); err == nil {
 			t.Error("Used gave an approval that it could not store")
 		}
 		if err := r.Release(id); err == nil {
@@ -105,7 +105,7 @@ func TestStoreFailsWhenClaimed(t *testing.T) {
 		}
 		r.put(id, stored)
 		r.ask(curl()).gives(Allow, Approved)
-		r.wantErr(r.Used(id), nil)
+		r.wantErr(r.Consume(id), nil)
 	})
 }
 
@@ -176,7 +176,7 @@ func TestLogFailsWhenApproved(t *testing.T) {
 		c.gives(Deny, LogFailed)
 		r.log.setFail(nil)
 		r.crash()
-		r.wantErr(r.Used(id), ErrNotGiven)
+		r.wantErr(r.Consume(id), ErrNotGiven)
 		_, err = r.Answer(id, Reply{Allow: true, By: "alice"})
 		r.wantErr(err, ErrAnswered)
 		if !strings.Contains(err.Error(), "log_failed") {

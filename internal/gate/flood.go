@@ -15,9 +15,9 @@ const (
 // pace is a container's room for new questions: when the last of its burst is back.
 type pace struct{ full time.Time }
 
-// crowded gives the denial of a new question that finds no room, if it finds none.
+// rateLimited gives the denial of a new question that finds no room, if it finds none.
 // Joining a question that waits needs no room.
-func (d *Queue) crowded(a Asker) (Verdict, bool) {
+func (d *Queue) rateLimited(a CheckedRequest) (Verdict, bool) {
 	waiting, own := 0, 0
 	for _, q := range d.live {
 		if q.State == StatePending {

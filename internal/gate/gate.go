@@ -55,7 +55,7 @@ type Options struct {
 
 // Gate decides. All its methods may be called at the same time.
 type Gate struct {
-	desk     *Queue
+	queue    *Queue
 	log      Logger
 	logger   logrus.FieldLogger
 	table    []Row
@@ -64,7 +64,7 @@ type Gate struct {
 	mode     func(container string) string
 	counters map[Reason]*atomic.Uint64 // the map itself never changes
 
-	mu       sync.Mutex // taken before the desk's, never the other way round
+	mu       sync.Mutex // taken before the queue's, never the other way round
 	reviewer Reviewer
 	passed   []passed  // oldest first
 	running  []running // oldest first
@@ -108,7 +108,7 @@ func Open(o Options) (*Gate, error) {
 		g.counters[r] = new(atomic.Uint64)
 	}
 	var err error
-	g.desk, err = OpenQueue(QueueOptions{
+	g.queue, err = OpenQueue(QueueOptions{
 		DB: o.DB, Events: events{g}, Logger: g.logger, Count: g.count, Approver: o.Approver,
 		AskFor: o.AskFor, ClaimFor: o.ClaimFor, MaxPending: o.MaxPending, Now: g.now, Boot: boot, Causes: o.Causes,
 	})
@@ -124,19 +124,19 @@ func (g *Gate) Configure(reviewer Reviewer, approver bool, askFor, claimFor time
 	g.mu.Lock()
 	g.reviewer = reviewer
 	g.mu.Unlock()
-	g.desk.Configure(approver, askFor, claimFor)
+	g.queue.Configure(approver, askFor, claimFor)
 	g.ModeChanged()
 }
 
 // ModeChanged ends the questions about containers that are sealed now: seal asks nobody.
-func (g *Gate) ModeChanged() { g.desk.Seal(g.sealed) }
+func (g *Gate) ModeChanged() { g.queue.Seal(g.sealed) }
 
 // sealed says whether a container is sealed now, which may have come after a request was made.
 func (g *Gate) sealed(container string) bool { return g.mode != nil && g.mode(container) == modeSeal }
 
 // Close denies everybody who waits. The questions stay stored, so that the next
 // gate takes them up. A closed gate denies every connect of a tainted container.
-func (g *Gate) Close() { g.desk.Close() }
+func (g *Gate) Close() { g.queue.Close() }
 
 func (g *Gate) count(r Reason) { g.counters[r].Add(1) }
 

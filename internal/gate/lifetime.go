@@ -62,7 +62,7 @@ func (d *Queue) giveUp(q *question, r Reason) {
 
 // lapse ends an approval that was not used.
 func (d *Queue) lapse(q *question) {
-	if q.Taker == (queueProcess{}) {
+	if q.ClaimedBy == (queueProcess{}) {
 		v := q.verdict(Unclaimed)
 		if err := d.opts.Events.Write(event.Verdict, q.Request(), v, ""); err == nil {
 			d.opts.Count(Unclaimed)

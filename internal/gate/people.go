@@ -6,7 +6,7 @@ import (
 	"weir/internal/event"
 )
 
-// events writes what the desk tells.
+// events writes what the queue tells.
 type events struct{ *Gate }
 
 // Write implements question.Events.
@@ -25,28 +25,28 @@ func (e events) Ended(q Question, v Verdict) error {
 }
 
 // Pending gives the questions that wait for an answer, oldest first.
-func (g *Gate) Pending() []Question { return g.desk.Pending() }
+func (g *Gate) Pending() []Question { return g.queue.Pending() }
 
 // Ended gives the questions that take no answer any more, newest end first: at
 // most most of them, and no more than some megabytes. Those that a person answered
 // are kept for 30 days, others for one.
-func (g *Gate) Ended(most int) ([]Question, error) { return g.desk.Ended(most) }
+func (g *Gate) Ended(most int) ([]Question, error) { return g.queue.Ended(most) }
 
 // Question gives the question with this id, also when it has ended.
-func (g *Gate) Question(id string) (Question, error) { return g.desk.Question(id) }
+func (g *Gate) Question(id string) (Question, error) { return g.queue.Question(id) }
 
 // Answer ends a pending question. When the answer cannot be written or stored,
 // everybody who waits is denied and the error says so. The Question is as it is
 // after the call.
 func (g *Gate) Answer(id string, reply Reply) (Question, error) {
-	return g.desk.Answer(id, reply)
+	return g.queue.Answer(id, reply)
 }
 
-// Used takes the approval, durably: only the first call gets nil, and only that
+// Consume takes the approval, durably: only the first call gets nil, and only that
 // caller may open the destination, so call it before opening. question.ErrExpired comes
 // when the approval's time is over.
-func (g *Gate) Used(id string) error {
-	q, err := g.desk.Use(id)
+func (g *Gate) Consume(id string) error {
+	q, err := g.queue.Consume(id)
 	if err != nil {
 		return fmt.Errorf("use question %q: %w", id, err)
 	}
@@ -58,11 +58,11 @@ func (g *Gate) Used(id string) error {
 
 // Release gives back an approval whose asker was gone before anything was opened
 // for it, so that the same command can claim it while its time lasts.
-func (g *Gate) Release(id string) error { return g.desk.Release(id) }
+func (g *Gate) Release(id string) error { return g.queue.Release(id) }
 
 // Alive returns when the gate can make verdicts: not while a disk keeps it waiting.
-func (g *Gate) Alive() { g.desk.Alive() }
+func (g *Gate) Alive() { g.queue.Alive() }
 
 // Progress counts what was stored. While it grows, a gate that does not answer
 // at once is busy, not stuck.
-func (g *Gate) Progress() uint64 { return g.desk.Progress() }
+func (g *Gate) Progress() uint64 { return g.queue.Progress() }

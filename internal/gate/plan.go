@@ -18,20 +18,20 @@ const recall Step = "recall"
 type plan struct {
 	request Request
 	stages  []Step
-	row     Row     // the table's
-	given   Verdict // by the stages Pass and Refuse
-	asker   Asker   // the request, checked; zero where no stage asks
-	failed  Reason  // why a person has to decide
-	asked   bool    // a person was asked this: their word comes before the reviewer's
-	unasked bool    // the reviewer would have to ask a model (ErrUnasked)
+	row     Row            // the table's
+	given   Verdict        // by the stages Pass and Refuse
+	asker   CheckedRequest // the request, checked; zero where no stage asks
+	failed  Reason         // why a person has to decide
+	asked   bool           // a person was asked this: their word comes before the reviewer's
+	unasked bool           // the reviewer would have to ask a model (ErrUnasked)
 }
 
 // hands carry out the stages of a plan.
 type hands interface {
 	recall(ctx context.Context, p *plan) Verdict // may note in the plan what it found
 	theReviewer() Reviewer
-	ask(ctx context.Context, a Asker) Verdict // a person, if there is one
-	give(p *plan, v Verdict) Verdict          // that no person gave: it is written, and returned
+	ask(ctx context.Context, a CheckedRequest) Verdict // a person, if there is one
+	give(p *plan, v Verdict) Verdict                   // that no person gave: it is written, and returned
 	count(failed Reason)
 }
 
@@ -71,7 +71,7 @@ func planOf(table []Row, r Request) *plan {
 	case Refuse:
 		return p.gives(No(p.row.Reason, p.row.Why))
 	}
-	a, err := CheckAsker(p.request)
+	a, err := CheckRequest(p.request)
 	if v := refusal(a, err); v.Reason != "" {
 		return p.gives(v)
 	}

@@ -54,9 +54,9 @@ func TestDryRunIsWhatHappens(t *testing.T) {
 				rnd := rand.New(rand.NewPCG(uint64(len(name)), 19))
 				for n := range each {
 					req := anything(rnd, n)
-					want := Foresee(t.Context(), req, reviewer, approver)
+					want := DryRun(t.Context(), req, reviewer, approver)
 					c := r.ask(req)
-					got := Foreseen{Step: Person}
+					got := DryRunResult{Step: Person}
 					if p := r.Pending(); len(p) > 0 {
 						if p[0].Note != "" && p[0].Note != want.Text {
 							t.Errorf("the person is told %q, the dry run %q", p[0].Note, want.Text)
@@ -68,7 +68,7 @@ func TestDryRunIsWhatHappens(t *testing.T) {
 						}
 					} else {
 						v := <-c.done
-						got = Foreseen{Step: v.step(), Reason: v.Reason, Text: v.Text}
+						got = DryRunResult{Step: v.step(), Reason: v.Reason, Text: v.Text}
 						if v.Reason == Observe {
 							got.Text = want.Text // Decide adds what enforce would have done
 						}

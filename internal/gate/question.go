@@ -94,11 +94,11 @@ type queueProcess struct {
 // record is a question as it is stored.
 type record struct {
 	Question
-	Command string         `json:"command,omitempty"`    // digest of argv and environment names, before JSON replaces bytes
-	Bound   bool           `json:"bound,omitempty"`      // to the first asker: another process never matches
-	Claim   time.Time      `json:"claim_until,omitzero"` // end of the approval, or of the denial for its askers
-	Asking  []queueProcess `json:"asking"`
-	Taker   queueProcess   `json:"taker,omitzero"` // who was given the approval
+	Command   string         `json:"command,omitempty"`    // digest of argv and environment names, before JSON replaces bytes
+	Bound     bool           `json:"bound,omitempty"`      // to the first asker: another process never matches
+	Claim     time.Time      `json:"claim_until,omitzero"` // end of the approval, or of the denial for its askers
+	Asking    []queueProcess `json:"asking"`
+	ClaimedBy queueProcess   `json:"claimed_by,omitzero"` // who was given the approval
 
 	Boot string        `json:"boot,omitempty"` // in which Ends counts; empty: the wall clock does
 	Ends time.Duration `json:"ends,omitempty"` // of the present state, since then
@@ -113,13 +113,13 @@ type question struct {
 
 // waiter is one blocked Decide.
 type waiter struct {
-	Asker
+	CheckedRequest
 	question *question
 	answer   chan Verdict // holds one
 }
 
-// Asker is a request that was checked, with what it is matched by.
-type Asker struct {
+// CheckedRequest is a request that was checked, with what it is matched by.
+type CheckedRequest struct {
 	Request
 	self    queueProcess
 	command string
@@ -131,7 +131,7 @@ type Asker struct {
 // matches says whether a's request is the one that q asks about (G16). The
 // kernel's hash of argv can be collided on purpose, so argv itself counts too;
 // only the very process that asked may come without it.
-func (q *question) matches(a Asker) bool {
+func (q *question) matches(a CheckedRequest) bool {
 	if q.Container.ID != a.Container.ID || q.Destination != a.Destination || (q.Text != "") != (a.Request.Command != "") {
 		return false
 	}

@@ -11,8 +11,8 @@ import (
 	"weir/internal/event"
 )
 
-// QueueEvents are written about questions. They are called with the desk's lock held and
-// must not call the desk.
+// QueueEvents are written about questions. They are called with the queue's lock held and
+// must not call the queue.
 type QueueEvents interface {
 	// Write logs an event about a request; a hold has no verdict yet.
 	Write(k event.Kind, r Request, v Verdict, message string) error
@@ -22,9 +22,9 @@ type QueueEvents interface {
 	Ended(q Question, v Verdict) error
 }
 
-// QueueOptions are what a desk needs; all must be set, but zero limits have defaults.
+// QueueOptions are what a queue needs; all must be set, but zero limits have defaults.
 type QueueOptions struct {
-	DB         *bbolt.DB // stays the caller's; bucket "questions" is the desk's
+	DB         *bbolt.DB // stays the caller's; bucket "questions" is the queue's
 	Events     QueueEvents
 	Logger     logrus.FieldLogger // failures that change no verdict
 	Count      func(Reason)       // counts what stands beside a verdict
@@ -67,7 +67,7 @@ type Queue struct {
 	closed bool
 }
 
-// OpenQueue takes up the questions that an earlier desk left: pending ones keep their id
+// OpenQueue takes up the questions that an earlier queue left: pending ones keep their id
 // and deadline, approvals that were not used can be claimed until their time is over.
 func OpenQueue(o QueueOptions) (*Queue, error) {
 	s, err := openStore(o.DB)
@@ -127,7 +127,7 @@ func (d *Queue) ClaimFor() time.Duration {
 }
 
 // Close denies everybody who waits. The questions stay stored, so that the next
-// desk takes them up. A closed desk denies all that is asked.
+// queue takes them up. A closed queue denies all that is asked.
 func (d *Queue) Close() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -185,7 +185,7 @@ func (d *Queue) Approvals() []Approval {
 }
 
 // Asked says whether a person was asked this already.
-func (d *Queue) Asked(a Asker) bool {
+func (d *Queue) Asked(a CheckedRequest) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.sweep()
@@ -193,13 +193,13 @@ func (d *Queue) Asked(a Asker) bool {
 	return d.match(a, func(*question) bool { return true }) != nil
 }
 
-// Alive returns when questions can be stored: not while a disk keeps the desk waiting.
+// Alive returns when questions can be stored: not while a disk keeps the queue waiting.
 func (d *Queue) Alive() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 }
 
-// Progress counts what was stored. While it grows, a desk that does not answer
+// Progress counts what was stored. While it grows, a queue that does not answer
 // at once is busy, not stuck.
 func (d *Queue) Progress() uint64 { return d.store.updates.Load() }
 

@@ -28,7 +28,7 @@ func (silent) Refuse(_ Request, v Verdict) Verdict { return v }
 
 func (silent) Ended(Question, Verdict) error { return nil }
 
-// queueBubble runs f with a desk on a real database, inside a bubble whose time stands
+// queueBubble runs f with a queue on a real database, inside a bubble whose time stands
 // still while anything runs.
 func queueBubble(t *testing.T, f func(t *testing.T, d *Queue)) {
 	t.Helper()
@@ -71,9 +71,9 @@ func queueCurl(change ...func(*Request)) Request {
 	return r
 }
 
-func checked(t *testing.T, r Request) Asker {
+func checked(t *testing.T, r Request) CheckedRequest {
 	t.Helper()
-	a, err := CheckAsker(r)
+	a, err := CheckRequest(r)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,10 +104,10 @@ func TestAnswerAndCancelTogether(t *testing.T) {
 // F05: the event of a call that is not held does not say that it waits.
 func TestAnnouncementSaysWhetherItWaits(t *testing.T) {
 	q := &question{}
-	if text := q.announcement(checked(t, queueCurl())); !strings.HasPrefix(text, "waits for an answer") {
+	if text := q.holdText(checked(t, queueCurl())); !strings.HasPrefix(text, "waits for an answer") {
 		t.Errorf("held: %s", text)
 	}
-	if text := q.announcement(checked(t, queueCurl(func(r *Request) { r.Held = false }))); !strings.HasPrefix(text, "was refused") {
+	if text := q.holdText(checked(t, queueCurl(func(r *Request) { r.Held = false }))); !strings.HasPrefix(text, "was refused") {
 		t.Errorf("not held: %s", text)
 	}
 }
@@ -172,8 +172,8 @@ func FuzzMatch(f *testing.F) {
 	f.Add("curl", "x", "curlx", "", uint64(7), uint64(7), 1, 1, "203.0.113.9", "::ffff:203.0.113.9")
 	f.Add("", "", "", "", uint64(0), uint64(0), 1, 1, "fe80::1%eth0", "fe80::1")
 	f.Fuzz(func(t *testing.T, a0, a1, b0, b1 string, ha, hb uint64, pa, pb int, da, db string) {
-		make := func(x, y string, h uint64, pid int, addr string) (Asker, error) {
-			return CheckAsker(queueCurl(func(r *Request) {
+		make := func(x, y string, h uint64, pid int, addr string) (CheckedRequest, error) {
+			return CheckRequest(queueCurl(func(r *Request) {
 				r.Process.Argv, r.Process.ArgvHash, r.Process.PID, r.Destination.Address = []string{x, y}, h, pid, addr
 			}))
 		}

@@ -69,7 +69,7 @@ func TestManyAtOnce(t *testing.T) {
 					_ = g.Release(v.Question)
 					continue
 				}
-				if g.Used(v.Question) == nil {
+				if g.Consume(v.Question) == nil {
 					if _, twice := used.LoadOrStore(v.Question, true); twice {
 						t.Errorf("approval %s was used twice", v.Question)
 					}

@@ -155,7 +155,7 @@ func (m *model) allowed(got Request, v Verdict) {
 	if len(m.taken)%2 == 0 {
 		return // not used at once
 	}
-	if err := m.r.Used(v.Question); err == nil {
+	if err := m.r.Consume(v.Question); err == nil {
 		if m.used[v.Question] {
 			t.Fatalf("approval %s was used twice", v.Question)
 		}

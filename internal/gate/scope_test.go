@@ -107,7 +107,7 @@ func TestF01WiderScope(t *testing.T) {
 		if v.Scope != 2 || r.last().Verdict.Scope != 2 || v.Text != "alice approved with scope 2: because" {
 			t.Errorf("%+v", v)
 		}
-		r.wantErr(r.Used(v.Question), nil)
+		r.wantErr(r.Consume(v.Question), nil)
 		r.crash()
 		stored, err := r.Question(v.Question)
 		if err != nil || stored.Scope != 2 || !cmp.Equal(bash, stored.Root()) {

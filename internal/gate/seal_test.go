@@ -29,8 +29,8 @@ func TestSealAsksNobodyF04(t *testing.T) {
 			if v := r.Decide(context.Background(), req); v.Decision != Deny || v.Reason != Sealed {
 				t.Errorf("%s: %+v", name, v)
 			}
-			if f := Foresee(context.Background(), req, nobody, true); f.Step != Refuse || f.Reason != Sealed {
-				t.Errorf("%s: foreseen %+v", name, f)
+			if f := DryRun(context.Background(), req, nobody, true); f.Step != Refuse || f.Reason != Sealed {
+				t.Errorf("%s: dry run %+v", name, f)
 			}
 		}
 		r.ask(curl(both, asking("ls -l"), mode(modeSeal))).gives(Allow, LocalRun)
@@ -81,7 +81,7 @@ func TestSealEndsQuestionsF04(t *testing.T) {
 			}
 			_, err := r.Answer(q.ID, Reply{Allow: true, By: "alice"})
 			r.wantErr(err, ErrAnswered)
-			r.wantErr(r.Used(q.ID), ErrNotGiven)
+			r.wantErr(r.Consume(q.ID), ErrNotGiven)
 		}
 		r.answer(r.one(), true)
 		other.gives(Allow, Approved)
@@ -114,7 +114,7 @@ func TestSealMeanwhileF04(t *testing.T) {
 			c.gives(Deny, Sealed)
 			now["c1"] = modeEnforce
 			again := ask().gives(Allow, Approved)
-			r.wantErr(r.Used(again.Question), nil)
+			r.wantErr(r.Consume(again.Question), nil)
 		}
 		r.Configure(reviewer(func(cop.Case) (cop.Opinion, error) {
 			time.Sleep(time.Second)

@@ -115,7 +115,7 @@ func NotLogged(err error) Verdict {
 // NobodyToAsk is the text of a denial with NoApprover.
 const NobodyToAsk = "the policy names no approver, so nobody can open this"
 
-func nobody(a Asker) Verdict { return No(NoApprover, NobodyToAsk).after(a.Failed) }
+func nobody(a CheckedRequest) Verdict { return No(NoApprover, NobodyToAsk).after(a.Failed) }
 
 // after adds to a denial why a person was needed at all: something failed before (F14).
 func (v Verdict) after(failed Reason) Verdict {

@@ -48,7 +48,7 @@ func (s *sensor) Confirm(_ context.Context, r gate.Request) gate.Verdict {
 	return gate.Verdict{Reason: gate.Denied, By: "alice"}
 }
 
-func (s *sensor) Used(string) error { return nil }
+func (s *sensor) Consume(string) error { return nil }
 func (s *sensor) Log(e event.Event) error {
 	s.tmu.Lock()
 	defer s.tmu.Unlock()

@@ -18,24 +18,24 @@ const (
 	maxChain   = 64       // ancestors
 )
 
-// CheckAsker makes a tainted connect ready to be asked and matched: its destination
+// CheckRequest makes a tainted connect ready to be asked and matched: its destination
 // in one spelling, its process within limits and no longer shared with the caller.
-func CheckAsker(r Request) (Asker, error) {
+func CheckRequest(r Request) (CheckedRequest, error) {
 	// Without a start time, a reused pid would be the same process.
 	if r.Process.PID <= 0 || r.Process.Start == 0 {
-		return Asker{}, errors.New("the request names no process: pid and start time are needed")
+		return CheckedRequest{}, errors.New("the request names no process: pid and start time are needed")
 	}
-	a := Asker{self: queueProcess{r.Process.PID, r.Process.Start}, command: command(r.Process)}
+	a := CheckedRequest{self: queueProcess{r.Process.PID, r.Process.Start}, command: command(r.Process)}
 	switch r.Ask {
 	case Connect:
 		d, err := normal(r.Destination)
 		if err != nil {
-			return Asker{}, err
+			return CheckedRequest{}, err
 		}
 		r.Destination = d
 	case Command, Tool:
 		if strings.TrimSpace(r.Command) == "" {
-			return Asker{}, errors.New("the request names no command")
+			return CheckedRequest{}, errors.New("the request names no command")
 		}
 		r.Destination, a.command = event.Destination{}, textKey(r.Command)
 		if r.Ask == Tool {
