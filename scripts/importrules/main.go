@@ -64,6 +64,7 @@ var rules = map[string][]string{
 	"internal/daemon":      {anything},
 
 	"scripts/classes":   {"internal/commands"},
+	"scripts/policy":    {"internal/policy"},
 	"scripts/rules":     {"internal/toolguard"},
 	"scripts/corpus":    {"internal/classify", "internal/cop", "internal/toolguard", "test/evasion"},
 	"test/agents":       {},

@@ -1,0 +1,3 @@
+package policy
+
+//go:generate go run weir/scripts/policy ../../docs/policy.md
