@@ -149,7 +149,7 @@ func TestGeneric(t *testing.T) {
 		`{"tool_name":"Bash","tool_input":{"command":"ls"}}`:     `{"allowed":false,"reason":"Denied: no."}`,
 		`{"tool_name":"Bash","tool_input":{"command":"curl x"}}`: `{"allowed":false,"reason":"Denied: no."}`,
 		`{"tool_input":{}}`: `{"allowed":false,"reason":"Denied: the call names no tool."}`,
-		`{`:                 `{"allowed":false,"reason":"Denied: the call cannot be read: standard input is no JSON object with \"tool_name\" and \"tool_input\"."}`,
+		`{`:                 `{"allowed":false,"reason":"Denied: the call cannot be read: standard input is not a JSON object with \"tool_name\" and \"tool_input\"."}`,
 	} {
 		environ, _ := sensor(t, answer(wire.Deny, "Denied: no."))
 		if code, stdout, _ := run(t, environ, in, "generic"); code != 0 || strings.TrimSpace(stdout) != want {

@@ -231,22 +231,22 @@ func outside(conn *net.UnixConn) error {
 	var cred *unix.Ucred
 	var credErr error
 	if err := raw.Control(func(fd uintptr) { cred, credErr = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED) }); err != nil || credErr != nil {
-		return errors.New("it cannot be told who listens there")
+		return errors.New("the hook cannot tell who listens there")
 	}
 	const nobody = 65534 // a user that this user namespace has no name for
 	if cred.Uid != 0 && !(cred.Uid == nobody && cred.Pid == 0) {
-		return errors.New("who listens there is not the sensor")
+		return errors.New("the listener there is not the sensor")
 	}
 	if cred.Pid == 0 {
 		return nil
 	}
 	theirs, err := cgroupOf(strconv.Itoa(int(cred.Pid)))
 	if err != nil {
-		return errors.New("it cannot be told who listens there")
+		return errors.New("the hook cannot tell who listens there")
 	}
 	own, err := cgroupOf("self")
 	if err != nil || within(theirs, container(own)) {
-		return errors.New("who listens there is not the sensor")
+		return errors.New("the listener there is not the sensor")
 	}
 	return nil
 }

@@ -26,10 +26,10 @@ const (
 
 var (
 	errNoFolder = errors.New("no sensor answers in the folder")
-	errOwner    = errors.New("it cannot be told who answers in the folder: the agent must not run as the sensor's user")
+	errOwner    = errors.New("the hook cannot tell who answers in the folder: the agent must not run as the sensor's user")
 	errReplaced = errors.New("there is another file in its place now")
-	errStamp    = errors.New("it cannot be told who answers in the folder: there is no stamp of a sensor on it, which an agent that is root needs")
-	errForger   = errors.New("it cannot be told who answers in the folder: an agent that is root must not have CAP_SYS_ADMIN, with which it could answer itself")
+	errStamp    = errors.New("the hook cannot tell who answers in the folder: an agent that is root needs a sensor's stamp on each answer, and this one has none")
+	errForger   = errors.New("the hook cannot tell who answers in the folder: an agent that is root must not have CAP_SYS_ADMIN, with which it could answer itself")
 )
 
 // folder is where to ask when there is no socket.

@@ -119,7 +119,7 @@ func (w World) read(into *input) error {
 		return errors.New("standard input is longer than 64 MiB")
 	}
 	if err := json.Unmarshal(data, into); err != nil {
-		return errors.New(`standard input is no JSON object with "tool_name" and "tool_input"`)
+		return errors.New(`standard input is not a JSON object with "tool_name" and "tool_input"`)
 	}
 	if into.Dir == "" {
 		into.Dir, _ = os.Getwd() // unknown is fine

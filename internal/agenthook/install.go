@@ -155,7 +155,7 @@ func parse(path string, data []byte) (map[string]any, error) {
 	dec := json.NewDecoder(bytes.NewReader(data))
 	dec.UseNumber()
 	if err := dec.Decode(&root); err != nil {
-		return nil, fmt.Errorf("%s is no JSON object (%w): nothing was changed: correct it, and try again", path, err)
+		return nil, fmt.Errorf("%s is not a JSON object (%w): nothing was changed: correct it, and try again", path, err)
 	}
 	return root, nil
 }
@@ -286,7 +286,7 @@ func object(in map[string]any, key, path string) (map[string]any, error) {
 	}
 	m, isObject := in[key].(map[string]any)
 	if !isObject {
-		return nil, fmt.Errorf("%s: %q is no object: nothing was changed: correct it, and try again", path, key)
+		return nil, fmt.Errorf("%s: %q is not an object: nothing was changed: correct it, and try again", path, key)
 	}
 	return m, nil
 }
@@ -297,7 +297,7 @@ func array(in map[string]any, key, path string) ([]any, error) {
 	}
 	list, isArray := in[key].([]any)
 	if !isArray {
-		return nil, fmt.Errorf("%s: %q is no list: nothing was changed: correct it, and try again", path, key)
+		return nil, fmt.Errorf("%s: %q is not a list: nothing was changed: correct it, and try again", path, key)
 	}
 	return list, nil
 }

@@ -141,7 +141,7 @@ func (s *mcpServer) take(line []byte) {
 		s.fail(nil, notJSON, "the message is not JSON")
 		return
 	case json.Unmarshal(line, &m) != nil || m == nil:
-		s.fail(nil, noRequest, "the message is no JSON object; batches are not taken")
+		s.fail(nil, noRequest, "the message is not a JSON object; batches are not taken")
 		return
 	}
 	id, called := m["id"], m["id"] != nil
@@ -163,7 +163,7 @@ func (s *mcpServer) take(line []byte) {
 			s.cancel(m.object("params")["requestId"])
 		}
 	case m["params"] != nil && m.object("params") == nil:
-		s.fail(id, badParams, "params is no JSON object")
+		s.fail(id, badParams, "params is not a JSON object")
 	default:
 		s.request(id, method, m.object("params"))
 	}
@@ -203,7 +203,7 @@ func (s *mcpServer) call(id json.RawMessage, params fields) {
 		input = json.RawMessage("{}")
 	}
 	if params.object("arguments") == nil && params["arguments"] != nil {
-		s.fail(id, badParams, "arguments is no JSON object")
+		s.fail(id, badParams, "arguments is not a JSON object")
 		return
 	}
 	meta := params.object("_meta")

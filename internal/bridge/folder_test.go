@@ -397,7 +397,7 @@ func TestHook(t *testing.T) {
 		t.Errorf("without a sensor: %s", got)
 	}
 	leave(t, dir, wire.Alive, "") // the agent's own sensor
-	if got := ask("curl x"); !strings.Contains(got, "cannot be told who answers") {
+	if got := ask("curl x"); !strings.Contains(got, "cannot tell who answers") {
 		t.Errorf("with a sensor of the agent's: %s", got)
 	}
 	s := serveFolder(t, map[string]string{"a": dir}, func(_ context.Context, _ string, data []byte) wire.Answer {
@@ -440,7 +440,7 @@ func TestHook(t *testing.T) {
 			}
 		}
 	})
-	if got := ask("curl z"); !strings.Contains(got, `"allowed":false`) || !strings.Contains(got, "cannot be told who answers") {
+	if got := ask("curl z"); !strings.Contains(got, `"allowed":false`) || !strings.Contains(got, "cannot tell who answers") {
 		t.Errorf("forged: %s", got)
 	}
 	close(stop)
@@ -471,7 +471,7 @@ func TestRoot(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, wire.Alive), nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if got := ask("without", "curl x"); !strings.Contains(got, `"allowed":false`) || !strings.Contains(got, "no stamp of a sensor") {
+	if got := ask("without", "curl x"); !strings.Contains(got, `"allowed":false`) || !strings.Contains(got, "needs a sensor's stamp") {
 		t.Errorf("with a sensor of the agent's: %s", got)
 	}
 	serveFolder(t, map[string]string{"root": dir}, func(ctx context.Context, _ string, data []byte) wire.Answer {
@@ -557,7 +557,7 @@ func TestRoot(t *testing.T) {
 			}
 			t.Errorf("%s: there was no request", name)
 		})
-		if got := ask("without", "curl held"); !strings.Contains(got, `"allowed":false`) || !strings.Contains(got, "no stamp of a sensor") {
+		if got := ask("without", "curl held"); !strings.Contains(got, `"allowed":false`) || !strings.Contains(got, "needs a sensor's stamp") {
 			t.Errorf("%s: %s", name, got)
 		}
 		forging.Wait()

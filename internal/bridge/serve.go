@@ -30,7 +30,7 @@ const (
 )
 
 const (
-	textForm       = "Denied: the request is no plain file of the folder's owner, or it has a second name. Write it as a new file, then rename it to ID.request."
+	textForm       = "Denied: the request is not a plain file of the folder's owner, or it has a second name. Write it as a new file, then rename it to ID.request."
 	folderTextLong = "Denied: the request is longer than 2 MiB. Write long content to a file in smaller steps, and run a short command."
 	textRead       = "Denied: the request could not be read. Write it as a new file, then rename it to ID.request."
 	folderTextID   = "Denied: request_id is not the name of the request's file, so the command could not be checked."

@@ -15,7 +15,7 @@ const (
 	textNoSuchTool     = "Denied: the sensor has no such tool."
 	textSubAgent       = "Denied: sub-agents cannot use this tool. Say in your answer what is needed, and let the main agent make the call."
 	textKilled         = "Denied: the operator has turned off every tool that changes something. Only reading goes on. Tell the user, and do not try other ways."
-	textNoInput        = "Denied: the input is no JSON object."
+	textNoInput        = "Denied: the input is not a JSON object."
 	textUnused         = "Denied: this approval was used already. Make the very same call again to ask anew."
 	textLog            = "Denied: the call could not be recorded on the host, and what is not recorded is not handed over. Tell the user."
 	textNoVault        = "Denied: this machine has no vault that can be opened. Tell the user: weir vault set makes one."
