@@ -36,15 +36,15 @@ func (j *judge) assign(a *syntax.Assign) {
 	if a.Index != nil {
 		j.index(a, name, a.Index)
 	}
-	// POSIX shells take a+=b/c and a[0]=b/c for the path of a program.
-	if (a.Append || a.Index != nil) && a.Value != nil && strings.Contains(j.slice(a.Value), "/") {
-		j.grey(a, "assign", "some shells take this for the path of a program")
-	}
 	if a.Array != nil {
 		j.array(a)
 		return
 	}
 	w := j.single(a.Value)
+	// POSIX shells take a+=b/c, a[0]=b/c and a[b/c]=d for the path of a program.
+	if index, ok := a.Index.(*syntax.Word); !j.arrays && j.Shell.Get(name).Text != bashOnly && (a.Append || a.Index != nil) && (j.mayBePath(a.Value, w) || ok && j.mayBePath(index, j.single(index))) {
+		j.grey(a, "assign", "some shells take this for the path of a program")
+	}
 	v := value{Text: w.Text}
 	old := j.Shell.Get(name)
 	switch {
@@ -62,8 +62,30 @@ func (j *judge) assign(a *syntax.Assign) {
 	j.assigned(a, name, v)
 }
 
+// bashOnly is the text of an array that local -A declares: POSIX shells end there.
+const bashOnly = "local -A"
+
+// mayBePath tells whether a word, with its value, may have a slash.
+func (j *judge) mayBePath(w *syntax.Word, v commands.Word) bool {
+	if w == nil || v.Fixed || strings.Contains(j.slice(w), "/") {
+		return w != nil && strings.Contains(j.slice(w)+v.Text, "/")
+	}
+	if len(w.Parts) != 1 {
+		return true
+	}
+	switch p := w.Parts[0].(type) {
+	case *syntax.ArithmExp:
+		return false
+	case *syntax.ParamExp:
+		number := p.Length || p.Short && (len(p.Param.Value) == 1 && strings.Contains("?#$", p.Param.Value) || j.Shell.Get(p.Param.Value).Number())
+		return !number
+	}
+	return true
+}
+
 // array walks a=(…). Its subscripts are arithmetic, unless the array is associative.
 func (j *judge) array(a *syntax.Assign) {
+	j.arrays = true
 	v := value{Kind: Indexed}
 	if j.assoc(a.Name.Value) {
 		v.Kind = Assoc
@@ -202,7 +224,11 @@ func (j *judge) declared(a *syntax.Assign, local, export bool, kind valueKind) {
 		if _, set := j.names[name]; kind == Assoc && (set || j.any) && !j.assoc(name) {
 			kind = Indexed
 		}
-		j.assigned(a, name, value{Kind: kind})
+		v := value{Kind: kind}
+		if kind == Assoc && local {
+			v.Text = bashOnly
+		}
+		j.assigned(a, name, v)
 		if a.Array != nil {
 			j.array(a)
 		}

@@ -37,6 +37,7 @@ type judge struct {
 	Shell   shellState
 	Over    bool // a limit is reached
 	Depth   int  // nesting of the syntax tree
+	arrays  bool // a list of an array stands before this in the text: POSIX shells end at it, and run nothing of this
 	Piped   bool // what is written to the standard output surely goes to no terminal
 
 	git    Git
@@ -168,16 +169,16 @@ func (j *judge) inner(w commands.Word, fresh bool, args []commands.Word) {
 	if j.tooWrapped(w) || !j.Spend(len(w.Text)) {
 		return
 	}
-	text, at, depth, shell := j.Text, j.At, j.Depth, j.Shell
+	text, at, depth, shell, arrays := j.Text, j.At, j.Depth, j.Shell, j.arrays
 	j.Text, j.At, j.Depth = w.Text, &w, 0
 	if fresh {
-		j.Shell = shell.program(args)
+		j.Shell, j.arrays = shell.program(args), false
 	}
 	j.nested(w.Text)
 	if fresh {
 		j.Shell = shell
 	}
-	j.Text, j.At, j.Depth = text, at, depth
+	j.Text, j.At, j.Depth, j.arrays = text, at, depth, arrays
 }
 
 func (j *judge) tooWrapped(w commands.Word) bool {

@@ -16,6 +16,9 @@ func TestF15Proved(t *testing.T) {
 		`declare -A m; eval 'unset m'; k=$(cat f); m[$k]=1`, `declare -A m; ls && unset -v m; k=$(cat f); m[$k]=1`, `declare -A m; while read k; do m[$k]=1; eval "unset m"; done < f`, `declare -A m; for k in *; do m[$k]=1; command unset m; done`,
 		`local -A m; k=$(cat f); m[$k]=1`, `ls && declare -A m; k=$(cat f); m[$k]=1`, `for i in 1 2; do declare -A m; k=$(cat f); m[$k]=1; unset m; m=(1); done`, `f() { declare -gA m; k=$(cat f); m[$k]=1; }`,
 		`f() { local -a m; local -A m; k=$(cat f); m[$k]=1; }`, `if ls; then declare -A m; fi; k=$(cat f); m[$k]=1`, `f() { unset m; }; g() { local -A m; f; k=$(cat f); m[$k]=1; }`, `declare -A m; unset m n; read k < f; [[ -v m ]]; m[$k]=1`,
+		// what POSIX shells take for the path of a program: with a directory "m[x" or "x[0]=", dash and busybox ran the program that the data named
+		`declare -A m; k=$(cat f); m[$k]=1`, `declare -A m; k=$(cat f); m["$k"]=1`, `declare -A m; while read -r k; do m[$k]=1; done < f`, `declare -A a b; read -r k < f; a[$k]=1; b[$k]=2`, `declare -A m; m[x/../p]=1`, `declare -A m; m["x/../p"]=1`, `x[0]=$(cat f)`, `x[0]="$(cat f)"`, `x+=$(cat f)`, `read -r y < f; x+=" $y"`,
+		`y=a/b; x+=$y`, `y=/../p; x[0]=$y`, `eval 'm=(1)'; x[0]=$(cat f)`, `ls && eval 'm=(1)'; x+=$(cat f)`, `trap 'm=(1)' EXIT; x+=$(cat f)`, `bash -c 'm=(1)'; x+=$(cat f)`, `m=(1); sh -c 'x[0]=$(cat f)'`,
 		// a number that is not surely one
 		`read i < f; local i=1; echo $((i))`, `read i < f; ls || local i=1; echo $((i))`, `f() { local i; read i < f; declare -g i=1; echo $((i)); }`, `read x < f; CI=1; export CI=x; echo $((CI))`,
 		`read i < f; case $1 in a) i=1 ;& b) echo $((i)) ;; esac`, `read i < f; case $1 in a) i=1 ;;& b) echo $((i)) ;; esac`, `MAPFILE=1; mapfile < f; echo $((MAPFILE))`,
@@ -31,8 +34,8 @@ func TestF15Proved(t *testing.T) {
 		}
 	}
 	for _, text := range []string{
-		`declare -A m; k=$(cat f); m[$k]=1; echo "${m[$k]}"`, `declare -A m; while read -r k; do m[$k]=1; done < f; echo "${!m[@]}"`, `declare -A m=([a]=1 [b]=2); m[c]=3; echo "${m[a]}"`, `f() { local -A m; local k; k=$(cat f); m[$k]=1; }; f`,
-		`declare -A a b; read -r k < f; a[$k]=1; b[$k]=2`, `declare -A m; declare -A m; read -r k < f; m[$k]=1`, `x=(1); declare -A m; unset x; read -r k < f; m[$k]=1`, `m=(1 2); echo "${m[0]}" "${m[@]}"`,
+		`declare -A m=(); k=$(cat f); m[$k]=1; echo "${m[$k]}"`, `declare -A m=(); while read -r k; do m[$k]=1; done < f; echo "${!m[@]}"`, `declare -A m; m[a]=1; echo "${m[a]}"`, `declare -A m; m[$((1 + 1))]=1`, `declare -A m=([a]=1 [b]=2); m[c]=3; echo "${m[a]}"`, `f() { local -A m; local k; k=$(cat f); m[$k]=1; }; f`,
+		`declare -A a=() b=(); read -r k < f; a[$k]=1; b[$k]=2`, `declare -A m=(); declare -A m; read -r k < f; m[$k]=1`, `x=(1); declare -A m; unset x; read -r k < f; m[$k]=1`, `m=(1 2); echo "${m[0]}" "${m[@]}"`, `x=; for f in *.go; do x+=" a"; done; echo "$x"`, `n=1; x+=$n; echo "$x"`, `a=(); while read -r l; do a+=("$l"); done < f; a[0]=$(cat f)`,
 		`f() { local i=1; echo $((i + 1)); }; f`, `i=1; case $1 in a) i=2 ;; b) i=3 ;; esac; echo $((i))`, `i=0; for f in *.go; do i=$((i + 1)); done; echo $((i))`, `i=0; while read -r l; do ((i++)); done < f; echo $((i))`,
 		`declare i=1; echo $((i))`, `trap 'rm -f /tmp/x' EXIT; echo x > y`, `trap 'cd /; rm -f /tmp/x' EXIT; echo x > y`, `case $1 in a) echo x > y ;;& b) ls ;; esac`, `f() { declare -g i=1; }; f; ls`, `export -p`, `declare -p x`,
 	} {
