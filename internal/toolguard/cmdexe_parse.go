@@ -247,7 +247,11 @@ func (p *parserCmd) command(c *Command, w []wordCmd) {
 			for i < len(w) && !strings.EqualFold(w[i].text, "do") {
 				i++
 			}
-			w = w[i:]
+			turns := forTurns(w[:i], w[i:])
+			for _, turn := range turns[1:] {
+				p.command(&Command{Dialect: Cmd, From: c.From, Line: c.Line}, turn)
+			}
+			w = turns[0]
 			continue
 		case "start":
 			w = started(w[1:])
@@ -280,6 +284,37 @@ func (p *parserCmd) command(c *Command, w []wordCmd) {
 		c.Args = append(c.Args, Value{Text: a.text, Quoted: a.quoted})
 	}
 	p.out = append(p.out, c)
+}
+
+// maxTurns bounds the values of for that are followed.
+const maxTurns = 8
+
+// forTurns are the words of a loop's body for each of the values that stand in its head; there is one at least.
+func forTurns(head, body []wordCmd) (turns [][]wordCmd) {
+	in := 0
+	for in < len(head) && !strings.EqualFold(head[in].text, "in") {
+		in++
+	}
+	if in < 2 || in == len(head) {
+		return [][]wordCmd{body}
+	}
+	name := head[in-1].text
+	for _, v := range head[in+1:] {
+		value := strings.Trim(v.text, "'()`")
+		if value == "" || strings.ContainsAny(value, "*?") || strings.HasPrefix(v.text, "'") && value == "echo" || len(turns) == maxTurns {
+			continue
+		}
+		turn := make([]wordCmd, len(body))
+		for i, b := range body {
+			b.text = strings.ReplaceAll(b.text, name, value)
+			turn[i] = b
+		}
+		turns = append(turns, turn)
+	}
+	if len(turns) == 0 || len(name) < 2 {
+		return [][]wordCmd{body}
+	}
+	return turns
 }
 
 // glued takes del/f apart.

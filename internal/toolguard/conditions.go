@@ -176,6 +176,12 @@ func namedBy(patterns []string) paths {
 	}, words}
 }
 
+// extracts is met by tar that unpacks.
+var extracts = anyOf(hasFlag('x', "extract"), when(func(c *Command) bool {
+	w := first(c.Args).Text
+	return w != "" && w[0] != '-' && strings.Contains(w, "x") && strings.Trim(w, "xvfzjJpkmC") == ""
+}))
+
 // onChanges are the ways in which Linux programs change files that meet the condition.
 func onChanges(p paths) []trigger {
 	return []trigger{
@@ -184,6 +190,10 @@ func onChanges(p paths) []trigger {
 		{Names: []string{"mv", "rename"}, When: anyOf(touchesPath(p), lastIs(p))},
 		{Names: []string{"cp", "install", "ln", "rsync", "qemu-img", "ddrescue"}, When: lastIs(p)},
 		{Names: []string{"curl", "wget", "aria2c"}, When: fetchesTo(p)},
+		{Names: []string{"tar", "bsdtar"}, When: allOf(extracts, touchesPath(p))},
+		{Names: []string{"unzip"}, When: allOf(hasFlag('d', ""), touchesPath(p))},
+		{Names: []string{"awk", "gawk"}, When: allOf(hasArg("inplace"), touchesPath(p))},
+		{Names: []string{"ed"}, When: touchesPath(p)},
 		{Names: []string{"sed", "perl", "ex"}, When: allOf(anyOf(hasFlag('i', "in-place")), touchesPath(p))},
 		{Names: []string{"dd", "dcfldd", "dc3dd"}, When: condition{func(c *Command) bool {
 			return slices.ContainsFunc(c.Args, func(v Value) bool {

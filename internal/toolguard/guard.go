@@ -190,7 +190,11 @@ func (g *Guard) read(d Dialect, source string) (Hit, bool) {
 			break
 		}
 		var hit Hit
+		dir := ""
 		each(work[n], func(commands []*Command) bool {
+			if work[n].dialect != POSIX {
+				dir = walks(dir, commands)
+			}
 			commands, run := unwrapped(commands)
 			for _, c := range commands {
 				for e := c; e != nil; e = e.Runs {

@@ -24,9 +24,9 @@ var (
 
 // opens are the names of commands that run texts of a language.
 var opens = [...][]string{
-	POSIX:      slices.Concat(shellNames, interpreters, []string{"at", "batch", "eval", "source", "trap", "alias", "crontab", "ssh", "screen", "tmux", "awk", "gawk", "mawk", "tar", "vim", "vi", "nvim", "ex"}, commands.RunTexts()),
+	POSIX:      slices.Concat(shellNames, interpreters, []string{"at", "batch", "eval", "source", "trap", "alias", "crontab", "ssh", "screen", "tmux", "awk", "gawk", "mawk", "tar", "vim", "vi", "nvim", "ex", "wsl"}, commands.RunTexts()),
 	PowerShell: slices.Concat(powerShells, []string{"invoke-expression", "start-job", "invoke-command", "start-threadjob"}),
-	Cmd:        {"cmd", "invoke-wmimethod", "invoke-cimmethod", "set-itemproperty", "new-itemproperty", "reg", "wmic", "forfiles", "schtasks", "at", "runas"},
+	Cmd:        {"cmd", "invoke-wmimethod", "invoke-cimmethod", "set-itemproperty", "new-itemproperty", "reg", "wmic", "forfiles", "schtasks", "at", "runas", "sc", "new-service", "new-scheduledtaskaction", "pcalua", "conhost"},
 }
 
 // methods are those of PowerShell that do.
@@ -91,6 +91,14 @@ func unwrap(c *Command) ([]*Command, texts) {
 	case ".shellexecute":
 		if c.Made(ofDesktop.is) && len(c.Args) > 0 {
 			return []*Command{startedAs(c, c.Args[0], Value{Items: c.Args[1:min(2, len(c.Args))]})}, nil
+		}
+	case "new-object":
+		if args := c.Args; ofStartInfo.is(c) && len(args) > 1 {
+			list := args[1:]
+			if len(list) == 1 {
+				list = list[0].All()
+			}
+			return []*Command{startedAs(c, list[0], Value{Items: list[1:]})}, nil
 		}
 	case "psexec", "psexec64":
 		args := c.Args
@@ -302,18 +310,22 @@ func inner(c *Command) (all texts) {
 
 // Conditions on what is run.
 var (
-	ofProcess = onType("[diagnostics.process]")
-	ofDesktop = textContains("shell.application")
-	ofWMI     = textContains("win32_process")
-	ofHost    = textContains("wscript.shell")
-	atLogon   = textContains(`\currentversion\run`)
-	byWMIC    = hasWords("process", "call", "create")
+	ofProcess   = onType("[diagnostics.process]")
+	ofStartInfo = textContains("diagnostics.processstartinfo")
+	ofDesktop   = textContains("shell.application")
+	ofWMI       = textContains("win32_process")
+	ofHost      = textContains("wscript.shell")
+	atLogon     = textContains(`\currentversion\run`)
+	byWMIC      = hasWords("process", "call", "create")
 )
 
 // ofShell are those for a POSIX shell.
 func ofShell(c *Command) (all texts) {
 	if isShell.is(c) {
 		return shellTexts(c)
+	}
+	if c.Name == "wsl" { // Linux, beside Windows
+		return texts{{POSIX, joined(behindOptions(c.Args, "dun"))}}
 	}
 	if c.Dialect != POSIX {
 		return nil
@@ -379,7 +391,7 @@ var cronTimes = pathPattern(`(?m)^[ \t]*(@\w+|([-\d*/,A-Za-z]+[ \t]+){5})`)
 func behindOptions(args []Value, values string) []Value {
 	for len(args) > 0 && len(args[0].Text) > 1 && args[0].Text[0] == '-' {
 		n := 1
-		if o := args[0].Text; strings.IndexByte(values, o[len(o)-1]) >= 0 {
+		if o := args[0].Text; o[1] == '-' && !strings.Contains(o, "=") && strings.Contains("--distribution --user --cd", o) && len(o) > 2 || strings.IndexByte(values, o[len(o)-1]) >= 0 {
 			n = 2
 		}
 		args = args[min(n, len(args)):]
@@ -521,6 +533,30 @@ func ofCmd(c *Command) texts {
 		if i := slices.IndexFunc(w, func(s string) bool { return strings.EqualFold(s, "create") }); i >= 0 && byWMIC.is(c) {
 			return texts{{Cmd, strings.Join(w[i+1:], " ")}}
 		}
+	case "new-scheduledtaskaction":
+		run, _ := paramOf(c, "execute")
+		args, _ := paramOf(c, "argument")
+		return texts{{Cmd, run.Text + " " + args.Text}}
+	case "new-service":
+		if v, ok := paramOf(c, "binarypathname"); ok {
+			return texts{{Cmd, v.Text}}
+		}
+	case "sc":
+		for i, a := range c.Args {
+			if w := strings.ToLower(a.Text); strings.HasPrefix(w, "binpath=") {
+				return texts{{Cmd, strings.TrimSpace(a.Text[len("binpath="):] + " " + joined(c.Args[i+1:min(i+2, len(c.Args))]))}}
+			}
+		}
+	case "pcalua":
+		var line []string
+		for i, a := range c.Args[:max(0, len(c.Args)-1)] {
+			if a.Text == "-a" || a.Text == "-c" {
+				line = append(line, c.Args[i+1].Text)
+			}
+		}
+		return texts{{Cmd, strings.Join(line, " ")}}
+	case "conhost":
+		return texts{{Cmd, line(behindOptions(c.Args, ""))}}
 	case "forfiles", "schtasks", "at", "runas":
 		for i, a := range c.Args {
 			if l := strings.ToLower(a.Text); i+1 < len(c.Args) && (l == "/c" || l == "/tr") {

@@ -18,9 +18,12 @@ func TestF25Paths(t *testing.T) {
 			{"Read", "/home/dave/.ssh/id_rsa.old"},
 		},
 		"linux-delete": {
-			{"fs_delete", "/"}, {"fs_delete", "/etc/"}, {"fs_delete", "/usr/lib"}, {"fs_delete", "/etc/../home"}, {"fs_delete", "/proc/1/root/etc"}, {"mcp__fs__delete_directory", "/var/lib"}, {"removeTree", "/"}, {"fs_delete", "/home/*"}, {"fs_delete", `D:\`},
+			{"fs_delete", "/"}, {"fs_delete", "/etc/"}, {"fs_delete", "/usr/lib"}, {"fs_delete", "/etc/../home"}, {"fs_delete", "/proc/1/root/etc"}, {"mcp__fs__delete_directory", "/var/lib"}, {"removeTree", "/"}, {"fs_delete", "/home/*"}, {"fs_delete", `D:\`}, {"fs_delete", "~"}, {"fs_delete", "$HOME"}, {"fs_delete", "~/."},
 		},
-		"delete-system": {{"fs_delete", `C:\Windows`}, {"fs_delete", `C:\Program Files\`}, {"mcp__fs__rm", `\\?\C:\Windows\System32`}},
+		"shadow-file":       {{"fs_read", "/etc/shadow.bak"}, {"Read", "/etc/shadow~"}, {"fs_read", "/etc/gshadow.old"}},
+		"browser-stores":    {{"fs_read", "/home/a/.config/google-chrome/Profile 1/Network/Cookies"}, {"fs_read", "/home/a/snap/chromium/common/chromium/Default/Login Data"}, {"fs_read", "/home/a/.config/google-chrome-beta/Default/Login Data"}, {"fs_read", "/home/a/.config/BraveSoftware/Brave-Browser/Default/Network/Cookies"}},
+		"cloud-credentials": {{"fs_read", "/home/a/.oci/oci_api_key.pem"}, {"fs_read", "/home/a/.config/doctl/config.yaml"}},
+		"delete-system":     {{"fs_delete", `C:\Windows`}, {"fs_delete", `C:\Program Files\`}, {"mcp__fs__rm", `\\?\C:\Windows\System32`}},
 		"linux-disk": {
 			{"fs_write", "/dev/sda"}, {"Write", "/dev/nvme0n1p2"}, {"Edit", "/dev/disk/by-id/ata-x"}, {"mcp__fs__write_file", "/dev/mapper/vg-root"}, {"fs_write", "/proc/1/root/dev/vda1"},
 		},

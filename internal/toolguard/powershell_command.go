@@ -1,6 +1,7 @@
 package toolguard
 
 import (
+	"path"
 	"strings"
 )
 
@@ -20,8 +21,9 @@ func (p *parserPowerShell) command(upstream *Command) Value {
 	c.Program = name.Text
 	if !name.Known() {
 		c.On = name // what is run
+		name.Text = lookedUp(name.Of)
 	}
-	if name.Known() {
+	if name.Text != "" && name.Known() {
 		c.Name = strings.TrimLeft(p.canonical(name.Text), ".") // .name is a method
 	}
 	p.arguments(c)
@@ -29,6 +31,25 @@ func (p *parserPowerShell) command(upstream *Command) Value {
 		p.named(c.Words())
 	}
 	return Value{Text: unknownText, Of: c}
+}
+
+// lookedUp is the name of the command that Get-Command or Get-Alias finds, if that is told.
+func lookedUp(c *Command) string {
+	if c == nil || c.Name != "get-command" && c.Name != "get-alias" {
+		return unknownText
+	}
+	w := strings.ToLower(first(c.Args).Text)
+	if v, ok := paramOf(c, "name"); ok {
+		w = strings.ToLower(v.Text)
+	}
+	if strings.ContainsAny(w, "*?[") {
+		for _, name := range [...]string{"iex", "invoke-expression"} {
+			if ok, err := path.Match(w, name); ok && err == nil {
+				return name
+			}
+		}
+	}
+	return w
 }
 
 // arguments reads words up to the end of a command.

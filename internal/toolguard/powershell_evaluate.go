@@ -36,6 +36,9 @@ func (p *parserPowerShell) postfix(v Value) Value {
 		}
 		p.spread()
 		name := p.member()
+		if rest := p.s[p.i:]; len(rest) > len(invoked) && strings.EqualFold(rest[:len(invoked)], invoked) { // .Method.Invoke(…)
+			p.i += len(invoked) - 1
+		}
 		if p.peek() != '(' {
 			v = p.property(v, name)
 			continue
@@ -46,6 +49,8 @@ func (p *parserPowerShell) postfix(v Value) Value {
 	}
 	return v
 }
+
+const invoked = ".invoke("
 
 // member reads a member's name.
 func (p *parserPowerShell) member() string {

@@ -99,7 +99,7 @@ var aliases = map[string]string{
 	"scim": "set-ciminstance", "ncim": "new-ciminstance", "gps": "get-process", "ps": "get-process", "gsv": "get-service", "foreach": "foreach-object", "%": "foreach-object",
 	"?": "where-object", "where": "where-object", "echo": "write-output", "write": "write-output", "sajb": "start-job", "sal": "set-alias", "nal": "new-alias",
 	"sv": "set-variable", "set": "set-variable", "si": "set-item", "cli": "clear-item", "clp": "clear-itemproperty", "rni": "rename-item", "ren": "rename-item",
-	"rnp": "rename-itemproperty", "gi": "get-item", "gci": "get-childitem", "ls": "get-childitem", "dir": "get-childitem", "select": "select-object", "ipmo": "import-module",
+	"rnp": "rename-itemproperty", "gcm": "get-command", "sl": "set-location", "gal": "get-alias", "gi": "get-item", "gci": "get-childitem", "ls": "get-childitem", "dir": "get-childitem", "select": "select-object", "ipmo": "import-module",
 	"algm": "add-localgroupmember", "elu": "enable-localuser", "nlu": "new-localuser", "rlu": "remove-localuser", "slu": "set-localuser",
 }
 

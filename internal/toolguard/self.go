@@ -41,6 +41,9 @@ func (n ProtectedNames) Protect() []Rule {
 	all := append(slices.Clone(n.Files), n.State, n.KillSwitch)
 	all = append(all, n.Programs...)
 	all = append(all, unitFiles(units)...)
+	for _, u := range units {
+		all = append(all, "/sys/fs/cgroup/system.slice/"+u+".service")
+	}
 	mine := namedBy(patterns(all...))
 	touched := paths{func(p string) bool { // the directories that these are in, with a star, too
 		return mine.is(p) || strings.HasSuffix(p, "*") && slices.ContainsFunc(all, func(f string) bool {
@@ -70,15 +73,18 @@ func (n ProtectedNames) Protect() []Rule {
 		On: slices.Concat(stops(units...), services(units...), []trigger{
 			{Names: []string{"pkill", "killall", "skill"}, When: anyOf(kills, killsByPattern(n.Service, n.Programs[0]+" run"))},
 			{Names: []string{"taskkill", "stop-process"}, When: anyOf(kills, isMade(allOf(isNamed("get-process", "pidof", "pgrep"), kills)))},
-			{Names: []string{"kill", "stop-process"}, When: anyOf(
-				isMade(allOf(isNamed("pidof", "pgrep", "ps", "systemctl"), kills)), isMade(allOf(isNamed("cat", "head", "get-content"), touchesPath(mine))),
+			{Names: []string{"kill", "stop-process", "gdb", "prlimit"}, When: anyOf(
+				isMade(allOf(isNamed("pidof", "pgrep", "ps", "systemctl"), kills)), isMade(allOf(isNamed("cat", "head", "get-content"), anyOf(touchesPath(mine), hasWord(func(w string) bool { return path.Base(w) == n.Service+".pid" }, wordsIn(n.Service)...)))),
+				isMade(allOf(isNamed("lsof", "fuser"), touchesPath(mine))), isMade(when(finds(n.Service), "grep", "egrep", "awk", "gawk")),
 				when(func(c *Command) bool { return len(c.Args) > 1 && c.Args[len(c.Args)-1].Text == "-1" }, "-1"), // every process
 			)},
 			{Names: []string{"fuser"}, When: allOf(hasFlag('k', "kill"), touchesPath(mine))},
 			{Names: []string{"busctl", "dbus-send", "gdbus", "qdbus"}, When: overBus(units)},
 			{Names: []string{"apt", "apt-get", "dpkg", "yum", "dnf", "rpm", "zypper", "apk", "pacman", "snap"}, When: allOf(hasArg("remove", "purge", "-r", "-P", "-e", "erase", "del", "-R", "autoremove", "--remove", "--purge"), hasArg(programs...))},
-			{Names: programs, When: when(orders, "kill-switch", "detach", "untaint", "mode", "approve", "deny")},
-			{Names: []string{"systemctl"}, When: allOf(hasArg("set-property", "edit"), hasUnit(units...))},
+			{Names: programs, When: when(orders, "kill-switch", "detach", "untaint", "mode", "approve", "deny", "uninstall")},
+			{Names: []string{"systemctl"}, When: anyOf(allOf(hasArg("set-property", "edit"), hasUnit(units...)), allOf(hasArg("stop", "disable", "mask", "kill", "freeze"), isMade(anyOf(kills, when(finds(n.Service), "grep", "egrep", "awk", "gawk")))))},
+			{Names: units, When: allOf(when(func(c *Command) bool { return strings.Contains(c.Program, "/init.d/") }, "init"), hasArg("stop", "force-stop"))},
+			{Names: []string{"curl", "nc", "netcat", "ncat", "socat"}, When: hasWord(func(w string) bool { return strings.Contains(w, "/"+n.Service+"/control.sock") }, "control")},
 		}),
 	}
 	files := Rule{
@@ -90,7 +96,10 @@ func (n ProtectedNames) Protect() []Rule {
 		},
 		Near: []Example{{Tool: bash, Text: "ls -l " + n.Programs[0]}, {Tool: bash, Text: "rm -f /work/bin/" + n.Service}, {Tool: "fs_read", Text: n.Programs[0]}, {Tool: "read_file", Text: n.Files[0]}},
 		On: append(onChanges(touched), trigger{Names: []string{"rm", "mv"}, When: allOf(anyOf(isNamed("mv"), hasFlag('r', "recursive"), hasFlag('R', "")), firstsAre(holds))},
-			trigger{Names: []string{"find"}, When: allOf(deletesFound, touchesPath(mine))}, trigger{Names: []string{"umount"}, When: hasArg("/sys/fs/bpf", "/sys/fs/cgroup")}, trigger{Names: []string{"bpftool"}, When: hasArg("detach", "delete", "update")}, trigger{Names: []string{"remove-item", "move-item", "set-content", "out-file"}, When: touchesPath(mine)}, trigger{Names: []string{"rmdir", "mount", "chmod", "chown", "setfacl", "touch", "patch"}, When: touchesPath(mine)}),
+			trigger{Names: []string{"find"}, When: allOf(deletesFound, anyOf(touchesPath(mine), allOf(touchesPath(holds), when(findsEach)), findsNamed(programs)))}, trigger{Names: []string{"umount"}, When: anyOf(hasArg("/sys/fs/bpf", "/sys/fs/cgroup", "/sys/fs", "/sys"), touchesPath(touched))},
+			trigger{Names: []string{"mount"}, When: allOf(hasArg("/sys/fs/bpf", "/sys/fs/cgroup", "/sys/fs", "/sys"), isNot(hasArg("bpf", "cgroup2", "sysfs")), when(func(c *Command) bool { // over it, or it elsewhere
+				return strings.HasPrefix(c.Args[len(c.Args)-1].Text, "/sys") || hasArg("--move", "-M").is(c)
+			}))}, trigger{Names: []string{"bpftool"}, When: hasArg("detach", "delete", "update")}, trigger{Names: []string{"remove-item", "move-item", "set-content", "out-file"}, When: touchesPath(mine)}, trigger{Names: []string{"rmdir", "mount", "chmod", "chown", "setfacl", "touch", "patch", "sqlite3"}, When: touchesPath(mine)}),
 		Changed: patterns(all...),
 		Deleted: dirsOf(all),
 	}
@@ -100,6 +109,46 @@ func (n ProtectedNames) Protect() []Rule {
 		Files: patterns(append(n.Secrets, n.State)...),
 	}
 	return []Rule{service, files, vault}
+}
+
+// finds is met by what looks for a name among lines, as grep and awk do.
+func finds(name string) func(*Command) bool {
+	return func(c *Command) bool {
+		if !strings.HasSuffix(c.Name, "grep") && !strings.HasSuffix(c.Name, "awk") || strings.HasSuffix(c.Name, "grep") && hasFlag('v', "invert-match").is(c) {
+			return false
+		}
+		return slices.ContainsFunc(operandsOf(c), func(w string) bool {
+			if strings.HasSuffix(c.Name, "awk") {
+				_, w, _ = strings.Cut(w, "/")
+				w, _, _ = strings.Cut(w, "/")
+			}
+			re, err := regexp.Compile(w)
+			return err == nil && len(w) > 2 && len(w) < 100 && re.MatchString(name)
+		})
+	}
+}
+
+// findsEach is met by find that leaves no file out.
+func findsEach(c *Command) bool {
+	i := slices.IndexFunc(c.Args, func(v Value) bool { return strings.HasPrefix(v.Text, "-") || v.Text == "!" || v.Text == "(" })
+	return i >= 0 && !narrows(c.Args[i:])
+}
+
+// findsNamed is met by find over the system for files of such a name.
+func findsNamed(names []string) condition {
+	return allOf(condition{func(c *Command) bool {
+		return slices.ContainsFunc(operandsOf(c), func(w string) bool { return isSystem(c.in(w)) })
+	}, system.words}, when(func(c *Command) bool {
+		for i, v := range c.Args {
+			if strings.HasSuffix(v.Text, "name") && i+1 < len(c.Args) && slices.ContainsFunc(names, func(n string) bool {
+				ok, err := path.Match(c.Args[i+1].Text, n)
+				return ok && err == nil && strings.Trim(c.Args[i+1].Text, "*?") != ""
+			}) {
+				return true
+			}
+		}
+		return false
+	}, append(wordsIn(names...), pattern)...))
 }
 
 // patterns are of files and directories, and all that is in them.
@@ -113,8 +162,7 @@ func patterns(list ...string) []string {
 
 // unitFiles are the patterns of what systemd reads about units: files, drop-ins, and links by which targets want them.
 func unitFiles(units []string) (all []string) {
-	for _, dir := range []string{"/etc", "/run", "/lib", "/usr/lib", "/usr/local/lib"} {
-		dir += "/systemd/system"
+	for _, dir := range strings.Fields("/etc/systemd/system /run/systemd/system /lib/systemd/system /usr/lib/systemd/system /usr/local/lib/systemd/system /etc/systemd/system.control /run/systemd/system.control /run/systemd/transient") {
 		for _, u := range units {
 			for _, in := range []string{dir, dir + "/*.wants", dir + "/*.requires"} {
 				all = append(all, in+"/"+u+".service")
@@ -148,7 +196,7 @@ func orders(c *Command) bool {
 		switch v.Text {
 		case "kill-switch":
 			return i+1 == len(c.Args) || c.Args[i+1].Text != "status"
-		case "detach", "untaint", "mode", "approve", "deny":
+		case "detach", "untaint", "mode", "approve", "deny", "uninstall":
 			return true
 		}
 		if i == 0 || !strings.HasPrefix(c.Args[i-1].Text, "-") || strings.Contains(c.Args[i-1].Text, "=") {

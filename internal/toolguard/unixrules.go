@@ -203,7 +203,7 @@ var linuxDisk = []Rule{
 			{Tool: bash, Text: "rm -rf /var/lib/apt/lists/*"}, {Tool: bash, Text: "rm -rf ./build /tmp/work"}, {Tool: bash, Text: `echo "rm -rf /"`}, {Tool: bash, Text: `git commit -m "never rm -rf / again"`}, {Tool: bash, Text: "grep -rn 'rm -rf /' ."},
 			{Tool: bash, Text: "rm -f /etc/motd"}, {Tool: bash, Text: "find / -name core -delete"}, {Tool: bash, Text: "ls -r /"},
 		},
-		Deleted: systemDirs,
+		Deleted: append(systemDirs, "/home/user", "/users/user"), // what paths call the home
 		On: []trigger{
 			{Names: []string{"rm"}, When: uproots},
 			{Names: []string{"remove-item"}, When: removesSystem},
@@ -246,13 +246,25 @@ func stops(units ...string) []trigger {
 	verbs := hasArg("stop", "disable", "mask", "kill", "revert", "clean", "freeze")
 	return []trigger{
 		{Names: []string{"systemctl"}, When: allOf(verbs, hasUnit(units...))},
-		{Names: []string{"service", "rc-service"}, When: allOf(hasArg("stop"), hasUnit(units...), when(func(c *Command) bool {
+		{Names: []string{"service", "rc-service", "invoke-rc.d"}, When: allOf(hasArg("stop"), hasUnit(units...), when(func(c *Command) bool {
 			w := operandsOf(c)
 			return len(w) > 1 && unit(w[0]) && w[1] == "stop"
 		}))},
 		{Names: []string{"update-rc.d", "chkconfig", "rc-update"}, When: allOf(hasUnit(units...), hasArg("disable", "remove", "off", "del", "defaults-disabled"))},
-		{Names: []string{"pkill", "killall"}, When: hasArg(units...)},
+		{Names: []string{"pkill", "killall"}, When: hasArg(daemons(units)...)},
+		{Names: []string{"sv", "initctl"}, When: allOf(hasArg("stop", "down", "force-stop", "exit"), hasUnit(units...))},
 	}
+}
+
+// daemons are the programs of units.
+func daemons(units []string) []string {
+	all := slices.Clone(units)
+	for _, u := range units {
+		if u == "rsyslog" {
+			all = append(all, "rsyslogd")
+		}
+	}
+	return all
 }
 
 var linuxSystem = []Rule{

