@@ -70,6 +70,8 @@ func (s *system) answerCommand(allow bool, cmd *cobra.Command) *cobra.Command {
 			return usage(cmd, "--yes is for --all")
 		case (a.all || len(ids) > 1) && (flags.Changed("scope") || a.lasts != ""):
 			return usage(cmd, "--scope and --for are for one question: give one id")
+		case a.lasts != "" && a.lasts != "session" && a.lasts != "key":
+			return usage(cmd, "--for %s: accepted are session and key, as the question lists them", a.lasts)
 		case a.narrow && a.lasts == "":
 			return usage(cmd, "--narrow says what an approval for longer covers: give --for session or --for key, too")
 		case flags.Changed("scope") && a.scope < 1:

@@ -210,9 +210,35 @@ To try it: sudo weir guard -- bash`,
 	for _, cmd := range root.Commands() {
 		if cmd.Name() == "completion" {
 			cmd.Args, cmd.RunE = s.subcommand, func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+			for _, shell := range cmd.Commands() {
+				shell.Args = args(0, 0, "")
+			}
 		}
 	}
+	refuseEmpty(root)
 	return root
+}
+
+// refuseEmpty has every command refuse a flag with an empty value, which is what a variable leaves that a script forgot to set: --policy ""
+// would guard with no policy.
+func refuseEmpty(cmd *cobra.Command) {
+	for _, c := range cmd.Commands() {
+		if !c.Hidden { // weir itself gives those all of their flags
+			refuseEmpty(c)
+		}
+	}
+	check := cmd.Args
+	cmd.Args = func(cmd *cobra.Command, args []string) (err error) {
+		cmd.Flags().Visit(func(f *pflag.Flag) {
+			if v := f.Value.String(); err == nil && (v == "" || v == "[]") && f.Name != "reason" && f.Name != "why" {
+				err = usage(cmd, "--%s is empty: give a value, or leave it out", f.Name)
+			}
+		})
+		if err != nil || check == nil {
+			return err
+		}
+		return check(cmd, args)
+	}
 }
 
 // helpCommand is the library's, but for names of no command.
@@ -244,6 +270,9 @@ func (s *system) subcommand(cmd *cobra.Command, args []string) error {
 			names = append(names, c.Name())
 		}
 	}
+	if slices.Contains(names, args[0]) { // behind --help
+		return nil
+	}
 	return usage(cmd, "unknown command %q%s", args[0], suggest(args[0], names))
 }
 
@@ -256,6 +285,9 @@ func flagError(cmd *cobra.Command, err error) error {
 			hint = ", as the question lists them"
 		}
 		return usage(cmd, "--%s %s is not a number: give one from 1%s", bad.GetFlag().Name, bad.GetValue(), hint)
+	}
+	if bad != nil && bad.GetFlag().Value.Type() == "bool" {
+		return usage(cmd, "--%s=%s: accepted are true and false", bad.GetFlag().Name, bad.GetValue())
 	}
 	var unknown *pflag.NotExistError
 	if !errors.As(err, &unknown) {

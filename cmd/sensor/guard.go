@@ -59,8 +59,6 @@ Under sudo, CMD runs as the user who called sudo. The exit status is CMD's; 127:
 			switch {
 			case o.cgroup != "" && (o.policy != "" || o.user != "" || o.preset != "" || o.tell):
 				return usage(cmd, "--cgroup guards what runs already: leave --policy, --user, --preset and --explain out")
-			case cmd.Flags().Changed("cgroup") && o.cgroup == "":
-				return usage(cmd, "--cgroup is empty: give a cgroup's path, or the name of a slice, scope or service")
 			case o.preset != "" && !known:
 				return usage(cmd, "--preset %s: accepted are %s", o.preset, presetNames)
 			case o.preset != "" && o.policy != "":

@@ -55,9 +55,6 @@ func containerArgs(at *string) cobra.PositionalArgs {
 		if !cmd.Flags().Changed("cgroup") {
 			return args(2, -1, "a container and bits: corruption, secret")(cmd, argv)
 		}
-		if *at == "" {
-			return usage(cmd, "--cgroup is empty: give a cgroup's path, or the name of a slice, scope or service")
-		}
 		return args(1, -1, "bits, without a container beside --cgroup: corruption, secret")(cmd, argv)
 	}
 }

@@ -92,6 +92,8 @@ func FindProgram(name string) error {
 // cannotRun is why name was not executed, with the exit codes of shells.
 func cannotRun(name string, err error) error {
 	switch {
+	case name == "":
+		return control.Errorf(127, `"": no such program: give its name`)
 	case errors.Is(err, exec.ErrNotFound):
 		return control.Errorf(127, "%s: no such program: check the name and PATH", name)
 	case errors.Is(err, fs.ErrNotExist):

@@ -83,7 +83,10 @@ func (w World) startSensor(ctx context.Context, policyPath string) (*ownSensor, 
 		return nil, fmt.Errorf("start a sensor: %w", err)
 	}
 	defer ready.Close()
-	cmd := exec.Command(self, "run", "--ready-fd=3", "--policy="+policyPath, "--run="+w.RunDir)
+	cmd := exec.Command(self, "run", "--ready-fd=3", "--run="+w.RunDir)
+	if policyPath != "" {
+		cmd.Args = append(cmd.Args, "--policy="+policyPath)
+	}
 	cmd.Args[0] = "weir"
 	cmd.Dir = "/"
 	cmd.Env = without(w.Environ, "NOTIFY_SOCKET")
