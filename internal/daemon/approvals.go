@@ -4,13 +4,13 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"net/netip"
 	"os"
 	"time"
 
 	"github.com/sirupsen/logrus"
 	"golang.org/x/sync/errgroup"
 
+	"weir/internal/control"
 	"weir/internal/gate"
 	"weir/internal/linux"
 	"weir/internal/notify"
@@ -19,14 +19,13 @@ import (
 
 // notifierOptions are what Approvals need; all must be set.
 type notifierOptions struct {
-	Version      string
-	Gate         *gate.Gate
-	Events       *eventLog
-	Refuse       func(pid int) error                      // who may not answer
-	RefuseSocket func(local, remote netip.AddrPort) error // the same, over TCP
-	Tell         func(text string)                        // of what people have to know
-	Fail         func(what string, err error)             // tells what could not be done
-	Logger       logrus.FieldLogger
+	Version string
+	Gate    *gate.Gate
+	Events  *eventLog
+	Peers   control.PeerRules            // who may not answer
+	Tell    func(text string)            // of what people have to know
+	Fail    func(what string, err error) // tells what could not be done
+	Logger  logrus.FieldLogger
 }
 
 // notifier are the webhook and the callback, as far as the policy wants them.
@@ -75,7 +74,7 @@ func openNotifier(p policy.Notify, o notifierOptions) (*notifier, error) {
 		return nil, fmt.Errorf("notify.callback.slack_key_file: %w", err)
 	}
 	a.callback, err = notify.Listen(notify.CallbackOptions{
-		Listen: c.Listen, Key: key, SlackKey: slack, Users: c.Users, Window: time.Duration(c.Window) * time.Second, Gate: o.Gate, Refuse: o.Refuse, RefuseSocket: o.RefuseSocket, Tell: o.Tell,
+		Listen: c.Listen, Key: key, SlackKey: slack, Users: c.Users, Window: time.Duration(c.Window) * time.Second, Gate: o.Gate, Peers: o.Peers, Tell: o.Tell,
 	})
 	if err != nil {
 		return nil, err

@@ -9,16 +9,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/sirupsen/logrus"
-
 	"weir/internal/cop"
-	"weir/internal/exec"
 	"weir/internal/gate"
 	"weir/internal/linux"
-	"weir/internal/secretfiles"
 
 	"weir/internal/bpfobj"
-	"weir/internal/dns"
 	"weir/internal/metrics"
 	"weir/internal/netegress"
 	"weir/internal/policy"
@@ -26,53 +21,27 @@ import (
 	"weir/internal/taint"
 )
 
-// collectorOptions are where figures come from; all must be set.
-type collectorOptions struct {
-	Version string
-	Started time.Time
-
-	State  *taint.State
-	Egress *netegress.Egress
-	Execs  *exec.Probe
-	Files  *secretfiles.Files
-	Names  *dns.Redirect
-	Gate   *gate.Gate
-	Log    *eventLog
-	Logger logrus.FieldLogger
-
-	Begun    func() (degraded []string, ok bool) // ok: all is in force
-	Refused  func() bool                         // the policy file is, and an older one in force
-	Pinned   func() error                        // that the pins of all maps are there
-	Mode     func() policy.Mode                  // in force
-	Reviews  func() cop.Stats                    // of the reviewer
-	Refusals func() map[string]uint64            // of the guard, by rule
-	Counters func() (map[string]uint64, error)   // that weir status shows, too
-}
-
-// collector collects them when it is asked. It is a metrics.Source.
-type collector struct{ opts collectorOptions }
-
-// newCollector collects nothing yet.
-func newCollector(o collectorOptions) collector { return collector{o} }
+// collector collects the daemon's figures when it is asked. It is a metrics.Source.
+type collector struct{ d *daemon }
 
 // Health implements metrics.Source.
 func (f collector) Health() metrics.Health {
-	mode := f.opts.Mode()
-	h := metrics.Health{Version: f.opts.Version, Mode: string(mode), Uptime: int64(time.Since(f.opts.Started).Seconds())}
-	if _, begun := f.opts.Begun(); !begun {
+	mode := f.d.policies.Mode()
+	h := metrics.Health{Version: f.d.opts.Version, Mode: string(mode), Uptime: int64(time.Since(f.d.started).Seconds())}
+	if !f.d.begun.Load() {
 		h.Faults = []string{"the sensor is starting"}
 		return h
 	}
 	h.Degraded = f.degraded()
-	h.Faults = faults(mode, f.opts.State.SinceBeat, []func() error{f.opts.State.Links.Check, f.opts.Execs.Check, f.opts.Pinned})
+	h.Faults = faults(mode, f.d.state.SinceBeat, []func() error{f.d.state.Links.Check, f.d.execs.Check, f.d.pins.Check})
 	h.Ready = len(h.Faults) == 0
 	return h
 }
 
 // degraded is what does not work as it should, though the sensor enforces. Who may read it may not know the policy (F40).
 func (f collector) degraded() []string {
-	all, _ := f.opts.Begun()
-	if f.opts.Refused() {
+	all := f.d.degraded
+	if f.d.refusal.Load() != nil {
 		all = append(slices.Clone(all), "the policy file is refused, and the policy before it stays in force: weir status says why")
 	}
 	return all
@@ -102,25 +71,25 @@ func faults(mode policy.Mode, beat func() (time.Duration, bool, error), checks [
 
 // Snapshot implements metrics.Source.
 func (f collector) Snapshot() metrics.Snapshot {
-	s := metrics.Snapshot{Version: f.opts.Version, Started: f.opts.Started, Goroutines: runtime.NumGoroutine(), Refused: f.opts.Refused()}
-	s.Events, s.Taints, s.Grants = f.opts.Log.Counts()
+	s := metrics.Snapshot{Version: f.d.opts.Version, Started: f.d.started, Goroutines: runtime.NumGoroutine(), Refused: f.d.refusal.Load() != nil}
+	s.Events, s.Taints, s.Grants = f.d.log.Counts()
 	s.Containers = map[string]uint64{"none": 0, "corruption": 0, "secret": 0, "both": 0}
-	for _, c := range f.opts.State.List() {
+	for _, c := range f.d.state.List() {
 		if linux.CgroupPopulated(c.Cgroup) {
 			s.Containers[taintLabel(c.Taint)]++
 		}
 	}
-	s.Verdicts, s.Failures = verdicts(f.opts.Gate.Counters())
-	s.Refusals = f.opts.Refusals()
-	waiting, open := uint64(len(f.opts.Gate.Pending())), uint64(len(f.opts.Egress.Grants()))
+	s.Verdicts, s.Failures = verdicts(f.d.gate.Counters())
+	s.Refusals = f.d.agents.Refusals()
+	waiting, open := uint64(len(f.d.gate.Pending())), uint64(len(f.d.egress.Grants()))
 	s.Waiting, s.Open = &waiting, &open
-	s.Cop = reviews(f.opts.Reviews())
+	s.Cop = reviews(f.d.reviewing.Load().Stats())
 	for _, part := range []struct {
 		name string
 		read func(*metrics.Snapshot) error
 	}{{"counters", f.counts}, {"maps", f.uses}, {"programs", f.runs}} {
 		if err := part.read(&s); err != nil {
-			f.opts.Logger.WithError(err).WithField("part", part.name).Warn("collect metrics")
+			f.d.opts.Logger.WithError(err).WithField("part", part.name).Warn("collect metrics")
 			s.Missing = append(s.Missing, part.name)
 		}
 	}
@@ -163,7 +132,7 @@ func reviews(st cop.Stats) *metrics.Cop {
 }
 
 func (f collector) counts(s *metrics.Snapshot) error {
-	counts, err := f.opts.Counters()
+	counts, err := f.d.counters()
 	if err != nil {
 		return err
 	}
@@ -184,7 +153,7 @@ func (f collector) counts(s *metrics.Snapshot) error {
 func (f collector) uses(s *metrics.Snapshot) error {
 	var all []bpfobj.MapStat
 	var errs []error
-	for _, read := range []func() ([]bpfobj.MapStat, error){f.opts.State.MapStats, f.opts.Egress.MapStats, f.opts.Execs.MapStats, f.opts.Files.MapStats, f.opts.Names.MapStats} {
+	for _, read := range []func() ([]bpfobj.MapStat, error){f.d.state.MapStats, f.d.egress.MapStats, f.d.execs.MapStats, f.d.files.MapStats, f.d.names.MapStats} {
 		some, err := read()
 		all, errs = append(all, some...), append(errs, err)
 	}
@@ -207,8 +176,8 @@ func (f collector) runs(s *metrics.Snapshot) error {
 	if err != nil || !on {
 		return err
 	}
-	own, err1 := f.opts.State.Links.Runs()
-	execs, err2 := f.opts.Execs.Runs()
+	own, err1 := f.d.state.Links.Runs()
+	execs, err2 := f.d.execs.Runs()
 	if err := errors.Join(err1, err2); err != nil {
 		return err
 	}

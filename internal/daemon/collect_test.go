@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"weir/internal/bpfobj"
+	"weir/internal/control"
 	"weir/internal/cop"
 	"weir/internal/gate"
 	"weir/internal/metrics"
@@ -50,9 +51,9 @@ func TestFaults(t *testing.T) {
 
 // Before all is in force the daemon is alive, and not ready.
 func TestHealthWhileStarting(t *testing.T) {
-	h := newCollector(collectorOptions{
-		Started: time.Now(), Mode: func() policy.Mode { return policy.Enforce }, Begun: func() ([]string, bool) { return []string{"not yet found out"}, false }, Refused: func() bool { return true },
-	}).Health()
+	d := &daemon{started: time.Now(), degraded: []string{"not yet found out"}, policies: newActivePolicy(policy.Policy{Mode: policy.Enforce})}
+	d.refusal.Store(&control.PolicyRefusal{})
+	h := collector{d}.Health()
 	if h.Ready || h.Degraded != nil || !slices.Equal(h.Faults, []string{"the sensor is starting"}) || h.Mode != "enforce" {
 		t.Errorf("%+v", h)
 	}

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/sys/unix"
 
-	"weir/internal/cop"
+	"weir/internal/control"
 	"weir/internal/event"
 	"weir/internal/linux"
 	"weir/internal/metrics"
@@ -28,17 +28,7 @@ func (d *daemon) openMetrics() error {
 	if m.Listen == policy.MetricsOff {
 		return nil
 	}
-	source := newCollector(collectorOptions{
-		Version: d.opts.Version, Started: d.started,
-		State: d.state, Egress: d.egress, Execs: d.execs, Files: d.files, Names: d.names, Gate: d.gate, Log: d.log, Logger: d.opts.Logger,
-		Begun:    func() ([]string, bool) { return d.degraded, d.begun.Load() },
-		Refused:  func() bool { return d.refusal.Load() != nil },
-		Pinned:   d.pins.Check,
-		Mode:     d.policies.Mode,
-		Reviews:  func() cop.Stats { return d.reviewing.Load().Stats() },
-		Refusals: d.agents.Refusals, Counters: d.counters,
-	})
-	o := metrics.Options{Listen: filepath.Join(d.opts.RunDir, MetricsSocket), Source: source, Refuse: d.refusePeer, RefuseSocket: d.refuseSocket}
+	o := metrics.Options{Listen: filepath.Join(d.opts.RunDir, MetricsSocket), Source: collector{d}, Peers: d.peerRules()}
 	if err := d.addMetrics(o); err != nil || m.Listen == policy.MetricsUnix {
 		return err
 	}
@@ -76,11 +66,16 @@ func (d *daemon) serveMetrics(ctx context.Context, group *errgroup.Group) {
 func (d *daemon) openApprovals() error {
 	var err error
 	d.approvals, err = openNotifier(d.policies.Base().Notify, notifierOptions{
-		Version: d.opts.Version, Gate: d.gate, Events: d.log, Refuse: d.refusePeer, RefuseSocket: d.refuseSocket, Logger: d.opts.Logger,
+		Version: d.opts.Version, Gate: d.gate, Events: d.log, Peers: d.peerRules(), Logger: d.opts.Logger,
 		Tell: func(text string) { d.write(event.Event{Kind: event.Error, Message: text}) },
-		Fail: func(what string, err error) { d.fail(what, nil, err) },
+		Fail: d.failed,
 	})
 	return err
+}
+
+// peerRules refuse guarded processes wherever people and programs of the host are listened to.
+func (d *daemon) peerRules() control.PeerRules {
+	return control.PeerRules{Process: d.refusePeer, Socket: d.refuseSocket}
 }
 
 // refusePeer keeps guarded processes away from the control socket, which the

@@ -25,6 +25,9 @@ func (d *daemon) fail(what string, r *gate.Request, err error) {
 	d.write(e)
 }
 
+// failed logs what could not be done for nobody in particular.
+func (d *daemon) failed(what string, err error) { d.fail(what, nil, err) }
+
 // write logs what has happened already.
 func (d *daemon) write(e event.Event) { d.log.WriteAsync(e) }
 

@@ -140,21 +140,6 @@ func (d *daemon) hangups(ctx context.Context) error {
 	}
 }
 
-// watch reloads the policy when its file changes, and guards parents as soon as
-// they are made again.
-func (d *daemon) watch(ctx context.Context) error {
-	return fileWatch{
-		File: d.opts.PolicyPath, Changed: d.changed, Refused: d.refused,
-		Above: d.parents.Watched, Made: d.parents.MadeAgain,
-		Fail: func(what string, err error) { d.fail(what, nil, err) },
-		Reload: func() {
-			if err := d.Reload(ctx); err != nil {
-				d.opts.Logger.WithError(err).Error("reload policy")
-			}
-		},
-	}.Run(ctx)
-}
-
 // changed says whether the policy file is not what was loaded last.
 func (d *daemon) changed() bool {
 	d.changing.Lock()

@@ -77,12 +77,9 @@ func TestReloadRefusesWhatNeedsAStart(t *testing.T) {
 // TestF40Refused: a policy file that is refused is told to people, to probes and in figures; that it ends is tried with a sensor.
 func TestF40Refused(t *testing.T) {
 	var log bytes.Buffer
-	d := &daemon{log: newEventLog(event.NewJSONSink(&log))}
 	degraded := []string{"no udp_diag"}
-	c := newCollector(collectorOptions{
-		Started: time.Now(), Mode: func() policy.Mode { return policy.Observe }, Begun: func() ([]string, bool) { return degraded, true },
-		Refused: func() bool { return d.refusal.Load() != nil },
-	})
+	d := &daemon{log: newEventLog(event.NewJSONSink(&log)), degraded: degraded}
+	c := collector{d}
 	if got := c.degraded(); !slices.Equal(got, degraded) {
 		t.Errorf("before: %q", got)
 	}

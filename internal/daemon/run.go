@@ -244,16 +244,16 @@ func (d *daemon) load(db *bbolt.DB) error {
 	d.processes = &processCache{Books: d.state, Ran: d.execs, Parents: func() []string { return allParents(d.policies.Base()) }}
 	d.parents = newParents(parentsOptions{
 		Books: d.state, Attach: d.egress, Policy: d.policies.Base, Memory: d.memory, Tell: d.write, Logger: logger,
-		Fail: func(what string, err error) { d.fail(what, nil, err) },
+		Fail: d.failed,
 	})
 	d.runtime = container.New(container.Options{
 		Policy: d.policies.Base, Parents: d.parents.List, State: d.state, Taint: d.taint, Sockets: netegress.SocketFindings, Log: d.write,
 		Guard: func(path string) error { return d.egress.GuardAlone(path, netegress.BaseSlot) },
-		Fail:  func(what string, err error) { d.fail(what, nil, err) }, Show: d.processes.Container,
+		Fail:  d.failed, Show: d.processes.Container,
 		Bridge: bridgeSockets(d.opts.RunDir),
 	})
 	d.pins = newPins(d.opts.PinDir, func(text string) { d.write(event.Event{Kind: event.Error, Message: text}) }, d.state, d.egress, d.execs, d.files, d.names)
-	d.spaces = newMountSpaces(d.files, d.state.Each, func(what string, err error) { d.fail(what, nil, err) })
+	d.spaces = newMountSpaces(d.files, d.state.Each, d.failed)
 	p := d.policies.Base()
 	d.gate, err = gate.Open(gate.Options{
 		DB: db, Log: d.log, Logger: logger, Reviewer: d.reviewer, Resolve: d.lookUp, Approver: p.Approver == policy.Person,

@@ -22,62 +22,53 @@ const (
 	tellWriting = 20                     // times that it was
 )
 
-// fileWatch is one file, and the cgroups of some paths; all but File must be set.
-type fileWatch struct {
-	File    string                       // empty: none
-	Changed func() bool                  // the file is not what was loaded last
-	Reload  func()                       // loads it
-	Refused func(error)                  // the file is not loaded
-	Above   func() []string              // cgroups whose making is to be told
-	Made    func(path string)            // of a cgroup: it is one of those, or above one
-	Fail    func(what string, err error) // tells what could not be done
-}
-
-// Run calls until ctx ends. It watches directories: editors put a new file in the place
-// of the old one.
-func (o fileWatch) Run(ctx context.Context) error {
+// watch loads the policy again when its file changes, and guards parents as soon as they are made again. It watches directories: editors
+// put a new file in the place of the old one.
+func (d *daemon) watch(ctx context.Context) error {
 	w, err := fsnotify.NewWatcher()
 	if err != nil {
 		return fmt.Errorf("watch the policy: %w", err)
 	}
 	defer w.Close()
-	file := o.File
+	file := d.opts.PolicyPath
 	if file != "" {
 		if err := w.Add(filepath.Dir(file)); err != nil {
-			o.Fail("watch the policy: it is loaded again on SIGHUP only", err)
+			d.failed("watch the policy: it is loaded again on SIGHUP only", err)
 		}
 	}
 	var reload <-chan time.Time
 	writing := 0 // how often it was found so
 	for {
-		o.watchAbove(w)
+		d.watchAbove(w)
 		select {
 		case <-ctx.Done():
 			return nil
 		case err := <-w.Errors:
-			o.Fail("watch files", err) // what was missed is found by housekeeping
+			d.failed("watch files", err) // what was missed is found by housekeeping
 			reload = time.After(settled)
 		case e := <-w.Events:
 			if linux.CgroupBelow(e.Name, linux.CgroupRoot) {
 				if e.Has(fsnotify.Create) || e.Has(fsnotify.Remove) {
-					o.watchAbove(w)
-					o.Made(strings.TrimPrefix(e.Name, linux.CgroupRoot))
+					d.watchAbove(w)
+					d.parents.MadeAgain(strings.TrimPrefix(e.Name, linux.CgroupRoot))
 				}
-			} else if reload == nil && o.Changed() {
+			} else if reload == nil && d.changed() {
 				reload = time.After(settled)
 			}
 		case <-reload:
 			reload = nil
 			switch {
-			case !o.Changed():
+			case !d.changed():
 			case beingWritten(file):
 				reload = time.After(lookAgain)
 				if writing++; writing == tellWriting {
-					o.Refused(fmt.Errorf("%s: somebody has it open for writing: close it", file))
+					d.refused(fmt.Errorf("%s: somebody has it open for writing: close it", file))
 				}
 				continue
 			default:
-				o.Reload()
+				if err := d.Reload(ctx); err != nil {
+					d.opts.Logger.WithError(err).Error("reload policy")
+				}
 			}
 			writing = 0
 		}
@@ -117,9 +108,9 @@ func beingWritten(file string) bool {
 
 // watchAbove watches the cgroups above guarded parents, as many as there are: it
 // is in them that a parent is made again.
-func (o fileWatch) watchAbove(w *fsnotify.Watcher) {
+func (d *daemon) watchAbove(w *fsnotify.Watcher) {
 	watched := w.WatchList()
-	for _, parent := range o.Above() {
+	for _, parent := range d.parents.Watched() {
 		for path := filepath.Dir(parent); ; path = filepath.Dir(path) {
 			if dir := filepath.Clean(linux.CgroupDir(path)); !slices.Contains(watched, dir) {
 				_ = w.Add(dir) // what is not there is watched when it is made

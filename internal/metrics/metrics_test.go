@@ -21,6 +21,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
+
+	"weir/internal/control"
 )
 
 // fixed is a source that says always the same.
@@ -267,8 +269,8 @@ func TestB27GuardedAreRefused(t *testing.T) {
 	var pid atomic.Int64
 	var socket atomic.Value // of pair
 	for name, o := range map[string]Options{
-		"unix": {Refuse: func(p int) error { pid.Store(int64(p)); return guarded }},
-		"port": {Listen: "127.0.0.1:0", RefuseSocket: func(local, remote netip.AddrPort) error { socket.Store(pair{local, remote}); return guarded }},
+		"unix": {Peers: control.PeerRules{Process: func(p int) error { pid.Store(int64(p)); return guarded }}},
+		"port": {Listen: "127.0.0.1:0", Peers: control.PeerRules{Socket: func(local, remote netip.AddrPort) error { socket.Store(pair{local, remote}); return guarded }}},
 	} {
 		o.Source = full()
 		if r, err := served(t, o).Get("http://weir/metrics"); err == nil {
@@ -283,8 +285,8 @@ func TestB27GuardedAreRefused(t *testing.T) {
 		t.Errorf("the peer was taken for %v", got)
 	}
 	for name, o := range map[string]Options{
-		"unix": {Refuse: func(int) error { return nil }},
-		"port": {Listen: "127.0.0.1:0", RefuseSocket: func(netip.AddrPort, netip.AddrPort) error { return nil }},
+		"unix": {Peers: control.PeerRules{Process: func(int) error { return nil }}},
+		"port": {Listen: "127.0.0.1:0", Peers: control.PeerRules{Socket: func(netip.AddrPort, netip.AddrPort) error { return nil }}},
 	} {
 		o.Source = full()
 		if code, _ := get(t, served(t, o), "/metrics"); code != http.StatusOK {

@@ -14,6 +14,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"weir/internal/control"
 )
 
 const token = "0123456789abcdef-token"
@@ -99,12 +101,12 @@ func TestF41TLS(t *testing.T) {
 		Cert: func() (tls.Certificate, error) {
 			return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, nil
 		},
-		RefuseSocket: func(_, _ netip.AddrPort) error {
+		Peers: control.PeerRules{Socket: func(_, _ netip.AddrPort) error {
 			if guarded {
 				return errors.New("guarded")
 			}
 			return nil
-		},
+		}},
 	})
 	transport := c.Transport.(*http.Transport)
 	transport.DisableKeepAlives = true

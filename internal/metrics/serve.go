@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"net/netip"
 	"time"
 
 	"weir/internal/control"
@@ -32,8 +31,7 @@ type Options struct {
 	Token  func() (string, error)          // what each request has to bear, read for each anew; nil: nothing
 	Cert   func() (tls.Certificate, error) // for HTTPS, read for each connection anew; nil: HTTP
 
-	Refuse       func(pid int) error                      // objects to a peer on a Unix socket; nil objects to none
-	RefuseSocket func(local, remote netip.AddrPort) error // objects to a peer on a port by its socket, as the peer sees it; nil objects to none
+	Peers control.PeerRules // who is refused
 }
 
 // Server answers GET of /metrics, /healthz and /readyz.
@@ -104,7 +102,7 @@ func (s *Server) Addr() net.Addr { return s.listener.Addr() }
 
 // Serve answers until ctx ends.
 func (s *Server) Serve(ctx context.Context) error {
-	l := control.LimitListener(s.listener, maxConns, control.PeerRules{Process: s.o.Refuse, Socket: s.o.RefuseSocket})
+	l := control.LimitListener(s.listener, maxConns, s.o.Peers)
 	if s.o.Cert != nil {
 		l = tls.NewListener(l, &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 			c, err := s.o.Cert()

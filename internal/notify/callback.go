@@ -8,7 +8,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/netip"
 	"slices"
 	"strings"
 	"sync"
@@ -39,17 +38,13 @@ type Answerer interface {
 
 // CallbackOptions are what a Callback needs.
 type CallbackOptions struct {
-	Listen   string              // address and port, or the absolute path of a Unix socket
-	Key      string              // signs answers in JSON; empty: they are not taken
-	SlackKey string              // Slack's signing secret; empty: it is not heard
-	Users    []string            // who may answer
-	Window   time.Duration       // that a signature's time may differ from now
-	Gate     Answerer            // whom answers go to
-	Refuse   func(pid int) error // objects to a peer on a Unix socket; nil objects to none
-
-	// RefuseSocket objects to a peer on a port by its socket, as the peer sees it; nil
-	// objects to none.
-	RefuseSocket func(local, remote netip.AddrPort) error
+	Listen   string            // address and port, or the absolute path of a Unix socket
+	Key      string            // signs answers in JSON; empty: they are not taken
+	SlackKey string            // Slack's signing secret; empty: it is not heard
+	Users    []string          // who may answer
+	Window   time.Duration     // that a signature's time may differ from now
+	Gate     Answerer          // whom answers go to
+	Peers    control.PeerRules // who is refused; Told is the callback's own
 
 	Tell func(text string) // called when somebody without the key calls, once a minute at most
 	Now  func() time.Time  // nil is time.Now
@@ -107,9 +102,9 @@ func (c *Callback) Counters() map[string]uint64 {
 
 // Serve takes answers until ctx ends.
 func (c *Callback) Serve(ctx context.Context) error {
-	l := control.LimitListener(c.listener, maxConns, control.PeerRules{
-		Process: c.o.Refuse, Socket: c.o.RefuseSocket, Told: func() { c.stranger("a guarded process") },
-	})
+	rules := c.o.Peers
+	rules.Told = func() { c.stranger("a guarded process") }
+	l := control.LimitListener(c.listener, maxConns, rules)
 	// A stranger holds a connection for seconds, not for ever.
 	if err := control.ServeHTTP(ctx, l, c, 0); err != nil {
 		return fmt.Errorf("serve answers: %w", err)

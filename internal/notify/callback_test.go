@@ -404,7 +404,7 @@ func TestUnixPeers(t *testing.T) {
 	guarded := true
 	c := serve(t, func(o *CallbackOptions) {
 		o.Listen = path
-		o.Refuse = func(pid int) error {
+		o.Peers.Process = func(pid int) error {
 			if pid != os.Getpid() {
 				t.Errorf("peer %d", pid)
 			}
@@ -442,7 +442,7 @@ func TestPortPeers(t *testing.T) {
 	var guarded atomic.Bool
 	guarded.Store(true)
 	c := serve(t, func(o *CallbackOptions) {
-		o.RefuseSocket = func(local, remote netip.AddrPort) error {
+		o.Peers.Socket = func(local, remote netip.AddrPort) error {
 			if !local.Addr().IsLoopback() || !remote.Addr().IsLoopback() || local.Port() == remote.Port() {
 				t.Errorf("from %v to %v", local, remote)
 			}
