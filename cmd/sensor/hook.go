@@ -19,7 +19,7 @@ func (s *system) hookCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "hook claude|codex|generic|install|uninstall",
 		Short: "ask before a tool call is made: the hook that an agent runs",
-		Long: `The same as the program weir-hook: it runs beside an agent in a guarded container, and asks the sensor before a tool call is made.
+		Long: `The same as the program weir-hook. It runs beside an agent in a guarded container, and asks the sensor before a tool call is made.
 The exit codes are what agents expect of a hook:
 0 also for a denial, which is in what it prints; 2 where the call could not be read (generic denies that with 0, too) or the answer not be
 written, which denies too.
@@ -40,8 +40,8 @@ func (s *system) mcpCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "mcp",
 		Short: "serve VaultHttpFetch and LocalMemoryRecall to an agent, on standard input and output",
-		Long: `Runs in a guarded container, where an agent starts it as an MCP server. It copies bytes between the agent and the sensor's
-socket; the sensor makes the calls, and no secret comes here. The same as weir-hook mcp.`,
+		Long: `Runs in a guarded container, where an agent starts it as an MCP server. It sends each call to the sensor, which makes it;
+no secret comes here. The same as weir-hook mcp.`,
 		Example: "  claude mcp add weir -- weir mcp",
 		Args:    args(0, 0, ""),
 		RunE:    func(cmd *cobra.Command, _ []string) error { return s.hook(cmd, []string{"weir", "mcp"}) },
@@ -53,8 +53,8 @@ func (s *system) shellCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "shell [-l] -c 'COMMAND'",
 		Short: "ask, then run a command with bash: for agents that run a shell",
-		Long: `Stands in for bash -c 'COMMAND' inside a guarded container: it asks the sensor, then becomes bash; or it prints the denial where the
-command's output would be and ends with 126.`,
+		Long: `Replaces bash -c 'COMMAND' inside a guarded container: it asks the sensor, then becomes bash. A denial is printed where the
+command's output would be, with exit code 126.`,
 		Example:            `  weir shell -c 'ls | wc -l'`,
 		DisableFlagParsing: true,
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -18,7 +18,7 @@ func (s *system) killSwitchCommand() *cobra.Command {
 	var file string
 	cmd := &cobra.Command{
 		Use:   "kill-switch",
-		Short: "turn every tool off that changes something, or on again",
+		Short: "turn off every tool that changes something, or turn them on again",
 		Long: `While the switch is on, the bridge denies agents every tool that changes something, shells among them; reading goes on. It takes effect with the
 next call. What runs already goes on, and the kernel denies egress as before. The guard is never off.
 

@@ -20,7 +20,7 @@ func (s *system) permissionsCommand() *cobra.Command {
 	}
 	cmd.AddCommand(&cobra.Command{
 		Use:   "lint FILE",
-		Short: "check a permissions.yaml or managed-permissions.yaml; every rule that would be dropped is told with its line",
+		Short: "check a permissions.yaml or managed-permissions.yaml, and print every rule that would be dropped, with its line",
 		Args:  args(1, 1, "a file of permission rules"),
 		RunE:  func(_ *cobra.Command, args []string) error { return s.lintPermissions(args[0]) },
 	})

@@ -19,7 +19,7 @@ func (s *system) policyCommand() *cobra.Command {
 	}
 	cmd.AddCommand(s.replayCommand(), &cobra.Command{
 		Use:   "validate FILE",
-		Short: "check a policy file; every mistake is told with its line and column",
+		Short: "check a policy file, and print every mistake with its line and column",
 		Long: `FILE is a policy, or - for standard input. A file with a mistake is refused whole. What is accepted and probably not meant is a warning on
 standard error: networks that others cover, cgroups that are not on this machine, and a policy that guards nothing by itself.`,
 		Args: args(1, 1, "a policy file, or - for standard input"),

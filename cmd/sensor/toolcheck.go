@@ -21,7 +21,7 @@ func (s *system) toolcheckCommand() *cobra.Command {
 	var server, rules, killed string
 	cmd := &cobra.Command{
 		Use:   "toolcheck --jsonl",
-		Short: "tell of each call of a tool on standard input whether the guard refuses it",
+		Short: "check each tool call on standard input against the guard",
 		Long: `Each line of standard input is {"v":"0.5","id":"…","tool":"…","args":{…}}. For each, in order, a line {"id":"…","ok":true,"result":{"decision":"allow"}}
 or {"id":"…","ok":false,"error":{"code":"…","message":"…"}} is written. Nothing is carried out.`,
 		Example: `  echo '{"v":"0.5","id":"1","tool":"bash","args":{"command":"rm -rf /"}}' | weir toolcheck --jsonl`,

@@ -243,7 +243,7 @@ func (s *system) vaultList(f *vaultFlags) *cobra.Command {
 func (s *system) vaultRemove(f *vaultFlags) *cobra.Command {
 	return &cobra.Command{
 		Use:   "rm KEY",
-		Short: "remove a secret; the file of the generation before still has it",
+		Short: "remove a secret; the backup vault.age.bak still has it",
 		Args:  args(1, 1, "a key"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			return s.changeVault(f, false, args[0], "removed", func(v *vault.Vault) error { return v.Remove(args[0]) })
@@ -269,7 +269,7 @@ func (s *system) vaultBind(f *vaultFlags) *cobra.Command {
 	var free bool
 	cmd := &cobra.Command{
 		Use:     "bind KEY --host HOST…",
-		Short:   "say where a secret may go, in place of what was said before",
+		Short:   "say where a secret may go, and replace what was said before",
 		Example: "  weir vault bind github-token --host api.github.com --method GET --path /repos",
 		Args:    args(1, 1, "a key"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -292,7 +292,7 @@ func (s *system) vaultTest(f *vaultFlags) *cobra.Command {
 	var scheme, header, proxy string
 	cmd := &cobra.Command{
 		Use:     "test KEY URL",
-		Short:   "make one GET request with a secret, as an agent's would be made, and tell its status",
+		Short:   "make one GET request with a secret, as for an agent, and print its status",
 		Example: "  weir vault test github-token https://api.github.com/user",
 		Args:    args(2, 2, "a key and a URL"),
 		RunE: func(cmd *cobra.Command, args []string) error {
