@@ -21,6 +21,7 @@ func (w *walk) git(args []word, depth int) (Finding, bool) {
 				return Finding{}, false
 			}
 			value, args = args[0], args[1:]
+			value.known = value.known && a.text == "-c"
 		case strings.HasPrefix(a.text, "--config-env="):
 			value = word{text: strings.TrimPrefix(a.text, "--config-env="), known: false}
 		case strings.HasPrefix(a.text, "--exec-path="):
@@ -53,11 +54,13 @@ func (w *walk) git(args []word, depth int) (Finding, bool) {
 		return f, true
 	}
 	switch sub {
-	case "push", "send-pack":
+	case "push", "send-pack", "http-push":
 		*w.pushes = true
 		return push(rest)
-	case "subtree":
-		*w.pushes = *w.pushes || len(rest) > 0 && slices.ContainsFunc(rest, func(a word) bool { return a.text == "push" })
+	case "subtree", "lfs", "svn", "p4":
+		*w.pushes = *w.pushes || slices.ContainsFunc(rest, func(a word) bool { return commands.Listed("push dcommit submit", a.text) })
+	case "remote":
+		return deletes, slices.ContainsFunc(rest, func(a word) bool { return a.text == "--mirror" || a.text == "--mirror=push" })
 	case "config":
 		if i := len(rest) - 2; i >= 0 { // for as long as it is there
 			if _, means, ok := alias(word{text: rest[i].text + "=" + rest[i+1].text, known: rest[i+1].known}); ok && depth <= maxNested {
@@ -67,7 +70,7 @@ func (w *walk) git(args []word, depth int) (Finding, bool) {
 			}
 		}
 		return config(rest)
-	case "submodule", "bisect", "rebase", "stash":
+	case "submodule", "bisect", "rebase", "stash", "difftool":
 		return w.runs(sub, rest, depth)
 	case "fetch", "pull":
 		return fetches(rest)
@@ -106,8 +109,10 @@ func (w *walk) runs(sub string, args []word, depth int) (Finding, bool) {
 		switch value, glued := strings.CutPrefix(a.whole, "--exec="); {
 		case sub == "rebase" && glued:
 			text = []word{{whole: value}}
-		case sub == "rebase" && (a.text == "-x" || a.text == "--exec"):
+		case sub == "rebase" && (a.text == "-x" || a.text == "--exec"), sub == "difftool" && (a.text == "-x" || a.text == "--extcmd"):
 			text = args[i+1 : min(i+2, len(args))]
+		case sub == "rebase" && strings.HasPrefix(a.text, "-x"):
+			text = []word{{whole: a.whole[2:]}}
 		case sub == "submodule" && a.text == "foreach", sub == "bisect" && a.text == "run":
 			text = args[i+1:]
 		}
@@ -155,7 +160,7 @@ func programKey(key, value string, known bool) bool {
 	switch {
 	case strings.HasPrefix(value, "ext::"):
 		return true
-	case known && harmless[value] && key != "core.hookspath":
+	case known && harmless[value] && key != "core.hookspath" && !strings.HasSuffix(key, ".mirror"):
 		return false
 	}
 	switch key {
@@ -170,6 +175,10 @@ func programKey(key, value string, known bool) bool {
 	}
 	section, _, _ = strings.Cut(section, ".")
 	switch section + "." + name {
+	case "remote.mirror":
+		return !known || value != "false"
+	case "remote.push":
+		return !known || strings.HasPrefix(value, "+") || strings.HasPrefix(value, ":")
 	case "credential.helper", "includeif.path", "filter.clean", "filter.smudge", "filter.process", "diff.command", "diff.textconv", "merge.driver", "mergetool.cmd", "difftool.cmd", "guitool.cmd",
 		"mergetool.path", "difftool.path", "man.path", "browser.path", "trailer.cmd", "trailer.command", "tar.command", "gpg.defaultkeycommand", "imap.tunnel", "instaweb.httpd", "sendemail.sendmailcmd",
 		"sendemail.tocmd", "sendemail.cccmd", "sendemail.headercmd",

@@ -8,6 +8,11 @@ import (
 // TestDenied: G22, each way with its neighbours.
 func TestDenied(t *testing.T) {
 	for _, text := range []string{
+		// F18
+		"git --config-env alias.x=A x", "git --config-env core.sshCommand=A fetch", "git config remote.origin.mirror true", "git config remote.origin.push '+refs/*:refs/*'", "git -c remote.origin.push=+main push", "git -c remote.origin.mirror=1 push", "git remote add --mirror=push x y",
+		"git difftool -x 'git push -f'", "git rebase -x'git push -f' main", "sudo bash <<E\ngit push -f\nE", "echo 'git push -f origin main' | sh", "printf 'git push -f\\n' | sudo bash",
+		"x=push; git $x -f origin main", "x='push -f origin main'; git $x", "git ${x:-push} -f origin main", "b=main; git push -f origin $b", "b=x; for b in main; do git push -f origin $b; done", "G=git; $G push -f", "d=.git/hooks; echo x > $d/pre-commit", "export F=--force; git push $F", "d=.git; cp x \"$d/hooks/a\"",
+		"echo x > .g*/config", "echo x > .gi[t]/hooks/a", "echo x > .git/h*/a", "echo x > .git/c?nfig", "cp x .g?t/hooks/pre-commit",
 		"git push --force origin main", "git push -f", "git push --force", "git push -uf origin master", "git push origin +main", "git push origin +HEAD:refs/heads/main",
 		"git push --force-with-lease origin release/1.2", "git push --force-with-lease=main:abc origin main", "git push --forc origin main", "git push -f origin \"$branch\"",
 		"git push origin --delete topic", "git push -d origin topic", "git push origin :topic", "git push --mirror", "git push --prune origin", "git push --mirr backup",
@@ -48,6 +53,8 @@ func TestDenied(t *testing.T) {
 // TestPasses: ordinary work, and what only looks like it.
 func TestPasses(t *testing.T) {
 	for _, text := range []string{
+		// F18
+		"git config remote.origin.push HEAD", "git config remote.origin.mirror false", "git remote add --mirror=fetch x y", "echo 'git push -f origin main' | cat", "x=status; git $x", "git ${x:-status}", "m='push -f'; git commit -m \"$m\"", "rm -rf *.o", "rm -rf .git/*", "ls .g*/config", "git --config-env=user.name=X commit", "git --config-env user.name=X commit",
 		"git -c alias.l=log l", "git config alias.p push", "git config alias.co checkout", "git-lfs pull", "git submodule foreach 'git pull'", "git rebase -x 'make test' main", "git bisect run make test", "git fetch origin x:topic", "git fetch -f origin",
 		"git fetch origin '+refs/heads/*:refs/remotes/origin/*'", "bash <<E\ngit status\nE", "trap 'rm -f /tmp/x' EXIT", "cat <<E\ngit push -f origin main\nE", "echo x > docs/git/configure.md", "git config remote.o.url https://a.example/x", "git stash",
 		"git status", "git push origin topic", "git push -u origin feature/x", "git push", "git push --force origin topic", "git push -f origin topic:topic", "git push --tags", "git push -o ci.skip origin topic",

@@ -25,24 +25,34 @@ const (
 
 // Check looks at a whole shell text, which runs in a directory; an empty one is not known. What no shell can parse has no finding: the gate judges
 // that.
-func Check(text, dir string) (Finding, bool) { return (&walk{dir, new(bool)}).check(text, 0) }
+func Check(text, dir string) (Finding, bool) { return checkTwice(text, dir, new(bool)) }
+
+// checkTwice takes variables for unknown, and then for what the text gives them: another path through it may do either.
+func checkTwice(text, dir string, pushes *bool) (Finding, bool) {
+	f, ok := (&walk{dir: dir, pushes: pushes}).check(text, 0)
+	if !ok && strings.Contains(text, "$") {
+		f, ok = (&walk{dir: dir, pushes: pushes, vars: map[string]string{}}).check(text, 0)
+	}
+	return f, ok
+}
 
 // Pushes says whether a text sends a repository to a remote one, which a person has to approve in a tainted container.
 func Pushes(text string) bool {
 	pushes := false
-	_, denied := (&walk{"", &pushes}).check(text, 0)
+	_, denied := checkTwice(text, "", &pushes)
 	return pushes || denied
 }
 
 // walk goes through a text in the order in which it runs.
 type walk struct {
-	dir    string // where it is, as far as that is known; $_ for what is not
-	pushes *bool  // whether it pushes
+	dir    string            // where it is, as far as that is known; $_ for what is not
+	pushes *bool             // whether it pushes
+	vars   map[string]string // what the text gives variables; nil: they are not followed
 }
 
 func (w *walk) check(text string, depth int) (found Finding, ok bool) {
 	// A word of git, or of its files, must stand there somehow: most commands are done here.
-	if depth > maxNested || !strings.Contains(w.dir, ".git") && !strings.Contains(strings.ToLower(strings.NewReplacer(`\`, "", `'`, "", `"`, "", "{", "", ",", "").Replace(text)), "git") {
+	if depth > maxNested || !strings.Contains(w.dir, ".git") && !strings.Contains(strings.ToLower(strings.NewReplacer(`\`, "", `'`, "", `"`, "", "{", "", ",", "").Replace(text)), "git") && !(strings.Contains(text, ".") && strings.ContainsAny(text, "*?[")) {
 		return Finding{}, false
 	}
 	dir := w.dir
@@ -87,12 +97,16 @@ func (w *walk) stmt(s *syntax.Stmt, depth int) (found Finding, ok bool) {
 			own, left = true, append(left, w.dir)
 		case *syntax.Stmt:
 			found, ok = w.input(n, depth)
+		case *syntax.BinaryCmd:
+			if shell.Pipe(n.Op) && w.opensShell(n.Y) {
+				found, ok = w.inner(w.printed(n.X), depth)
+			}
 		case *syntax.Redirect:
 			found, ok = w.redirect(n)
 		case *syntax.DeclClause:
 			for _, a := range n.Args {
-				if !ok {
-					found, ok = assignment(a)
+				if w.set(a); !ok {
+					found, ok = w.assignment(a)
 				}
 			}
 		case *syntax.CallExpr:
@@ -113,22 +127,99 @@ type word struct {
 	whole string // all of it, with $_ for each expansion
 }
 
-func words(args ...*syntax.Word) []word {
+func (w *walk) words(args ...*syntax.Word) []word {
 	var all []word
-	for _, whole := range shell.Words(args...) {
-		text, _, open := strings.Cut(whole, shell.Hole)
-		all = append(all, word{text, !open, strings.ReplaceAll(whole, shell.Hole, "$_")})
+	for _, a := range args {
+		if value, ok := w.value(a); ok {
+			for _, f := range strings.Fields(value) {
+				all = append(all, word{f, true, f})
+			}
+			continue
+		}
+		for _, whole := range shell.Words(w.known(a)) {
+			text, _, open := strings.Cut(whole, shell.Hole)
+			all = append(all, word{text, !open, strings.ReplaceAll(whole, shell.Hole, "$_")})
+		}
 	}
 	return all
 }
 
+// value is that of a word which is nothing but a variable, where it is known.
+func (w *walk) value(a *syntax.Word) (string, bool) {
+	if w.vars == nil || len(a.Parts) != 1 {
+		return "", false
+	}
+	return w.param(a.Parts[0])
+}
+
+// known is a word with the values of variables that are known in their places.
+func (w *walk) known(a *syntax.Word) *syntax.Word {
+	if w.vars == nil {
+		return a
+	}
+	return &syntax.Word{Parts: w.parts(a.Parts)}
+}
+
+func (w *walk) parts(parts []syntax.WordPart) []syntax.WordPart {
+	all := slices.Clone(parts)
+	for i, part := range parts {
+		if q, ok := part.(*syntax.DblQuoted); ok {
+			all[i] = &syntax.DblQuoted{Parts: w.parts(q.Parts)}
+		} else if text, ok := w.param(part); ok {
+			all[i] = &syntax.SglQuoted{Value: text}
+		}
+	}
+	return all
+}
+
+// param is the value of a variable.
+func (w *walk) param(part syntax.WordPart) (text string, known bool) {
+	p, ok := part.(*syntax.ParamExp)
+	if !ok || p.Param == nil || p.Excl || p.Length || p.Index != nil || p.Slice != nil || p.Repl != nil {
+		return "", false
+	}
+	text, known = w.vars[p.Param.Value]
+	if p.Exp != nil {
+		if p.Exp.Op != syntax.DefaultUnset && p.Exp.Op != syntax.DefaultUnsetOrNull || p.Exp.Word == nil {
+			return "", false
+		}
+		if !known {
+			text, known = p.Exp.Word.Lit(), p.Exp.Word.Lit() != ""
+		}
+	}
+	return text, known
+}
+
+// Bounds on variables that are followed: how many, and the bytes of one.
+const (
+	maxVars  = 64
+	maxValue = 1 << 10
+)
+
+// set notes the value of a variable.
+func (w *walk) set(a *syntax.Assign) {
+	if w.vars == nil || a.Name == nil || a.Value == nil || a.Append {
+		return
+	}
+	text := shell.Text(w.known(a.Value), func(syntax.WordPart, bool) string { return shell.Hole })
+	delete(w.vars, a.Name.Value)
+	if !strings.Contains(text, shell.Hole) && len(text) <= maxValue && len(w.vars) < maxVars {
+		w.vars[a.Name.Value] = text
+	}
+}
+
 func (w *walk) call(c *syntax.CallExpr, depth int) (Finding, bool) {
-	all := words(c.Args...)
+	all := w.words(c.Args...)
 	if len(all) == 0 || mayBeGit(all) {
 		for _, a := range c.Assigns {
-			if f, ok := assignment(a); ok {
+			if f, ok := w.assignment(a); ok {
 				return f, true
 			}
+		}
+	}
+	if len(c.Args) == 0 {
+		for _, a := range c.Assigns {
+			w.set(a)
 		}
 	}
 	return w.argv(all, depth, 0)
@@ -209,7 +300,7 @@ func (w *walk) at(p string) string {
 
 // inner looks at the text of another shell.
 func (w *walk) inner(text string, depth int) (Finding, bool) {
-	return (&walk{w.dir, w.pushes}).check(text, depth+1)
+	return (&walk{dir: w.dir, pushes: w.pushes, vars: w.vars}).check(text, depth+1)
 }
 
 func (w *walk) eval(args []word, depth int) (Finding, bool) {
@@ -244,13 +335,48 @@ func (w *walk) shellText(args []word, depth int) (Finding, bool) {
 	return Finding{}, false
 }
 
+// opensShell tells whether a statement is a shell that may read its commands from its input, or runs one.
+func (w *walk) opensShell(s *syntax.Stmt) bool {
+	c, ok := s.Cmd.(*syntax.CallExpr)
+	if !ok {
+		return false
+	}
+	for all := w.words(c.Args...); len(all) > 0; {
+		name := path.Base(all[0].whole)
+		if commands.IsShell(name) {
+			return true
+		}
+		run, _ := commands.Unwrap(name, all[1:], func(w word) string { return w.whole })
+		if len(run) != 1 {
+			break
+		}
+		all = run[0]
+	}
+	return false
+}
+
+// printed is what echo or printf prints.
+func (w *walk) printed(s *syntax.Stmt) string {
+	c, ok := s.Cmd.(*syntax.CallExpr)
+	if !ok || len(c.Args) < 2 {
+		return ""
+	}
+	var text []string
+	for _, a := range w.words(c.Args...) {
+		text = append(text, strings.ReplaceAll(a.whole, `\n`, "\n"))
+	}
+	if len(text) == 0 || text[0] != "echo" && text[0] != "printf" {
+		return ""
+	}
+	return strings.Join(text[1:], " ")
+}
+
 // input judges what a shell is given to run on its standard input.
 func (w *walk) input(s *syntax.Stmt, depth int) (found Finding, ok bool) {
-	c, is := s.Cmd.(*syntax.CallExpr)
-	if !is || len(c.Args) == 0 || !commands.IsShell(path.Base(words(c.Args[0])[0].whole)) {
+	if !w.opensShell(s) {
 		return found, false
 	}
-	for _, text := range words(shell.Input(s)...) {
+	for _, text := range w.words(shell.Input(s)...) {
 		if found, ok = w.inner(text.whole, depth); ok {
 			break
 		}
@@ -267,11 +393,28 @@ func (w *walk) redirect(r *syntax.Redirect) (Finding, bool) {
 	if r.Word == nil {
 		return Finding{}, false
 	}
-	return protected(w.at(words(r.Word)[0].whole))
+	return protected(w.at(w.words(r.Word)[0].whole))
+}
+
+// named is a path in which patterns that find git's own files are their names. A star alone is none.
+func named(p string) string {
+	if !strings.ContainsAny(p, "*?[") {
+		return p
+	}
+	parts := strings.Split(p, "/")
+	for i, part := range parts {
+		for _, name := range []string{".git", "hooks", "config"} {
+			if ok, err := path.Match(part, name); ok && err == nil && strings.Trim(part, "*?.") != "" && (name == ".git" || i > 0 && strings.HasSuffix(parts[i-1], ".git")) {
+				parts[i] = name
+			}
+		}
+	}
+	return strings.Join(parts, "/")
 }
 
 // protected finds files of a repository that make git run programs.
 func protected(p string) (Finding, bool) {
+	p = named(p)
 	for part := "/" + path.Clean(p) + "/"; ; {
 		i := strings.Index(part, ".git/")
 		if i < 0 {
@@ -336,13 +479,13 @@ var (
 )
 
 // assignment finds variables that give git programs to run.
-func assignment(a *syntax.Assign) (Finding, bool) {
+func (w *walk) assignment(a *syntax.Assign) (Finding, bool) {
 	if a.Name == nil {
 		return Finding{}, false
 	}
 	var value word
 	if a.Value != nil {
-		value = words(a.Value)[0]
+		value = w.words(a.Value)[0]
 	}
 	return variable(a.Name.Value, value)
 }
