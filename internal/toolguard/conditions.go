@@ -126,6 +126,9 @@ func fetchesTo(p paths) condition {
 		for i, v := range c.Args {
 			for _, o := range [...]string{"-o", "-O", "--output", "--output-document", "-P", "--output-dir", "--directory-prefix"} {
 				to, glued := strings.CutPrefix(v.Text, o)
+				if len(o) == 2 && len(v.Text) > 2 && v.Text[0] == '-' && v.Text[1] != '-' && strings.HasSuffix(v.Text, o[1:]) && i+1 < len(c.Args) && p.is(c.in(c.Args[i+1].Text)) { // -qO
+					return true
+				}
 				if v.Text == o && i+1 < len(c.Args) {
 					to = c.Args[i+1].Text
 				}

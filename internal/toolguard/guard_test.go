@@ -422,3 +422,20 @@ func TestF32Harmless(t *testing.T) {
 		}
 	}
 }
+
+// F23 (K2): arrays, arguments and words for xargs cost no more than the length of the text says.
+func TestF23Bounded(t *testing.T) {
+	g := testGuard()
+	for what, text := range map[string]string{
+		"append":   "a=(x)\n" + strings.Repeat("a+=(x)\n", 9000) + "rm \"${a[@]}\"",
+		"double":   "a=(x)\n" + strings.Repeat("a=(\"${a[@]}\" \"${a[@]}\")\n", 2000) + "rm \"${a[@]}\"",
+		"shift":    "set -- " + strings.Repeat("x ", 8000) + "\n" + strings.Repeat("shift\n", 7000) + "rm \"$@\"",
+		"parallel": "parallel rm " + strings.Repeat("{} ", 9000) + " ::: " + strings.Repeat("x ", 5000),
+		"files":    strings.Repeat("echo x > x; sh x\n", 3000),
+		"nested":   strings.Repeat("cat < <(", 400) + "echo x" + strings.Repeat(")", 400) + " | sh",
+	} {
+		if hit, ok := g.Whole(POSIX, text); ok {
+			t.Errorf("%s: refused by %s", what, hit.ID())
+		}
+	}
+}

@@ -24,7 +24,7 @@ var (
 
 // opens are the names of commands that run texts of a language.
 var opens = [...][]string{
-	POSIX:      slices.Concat(shellNames, interpreters, []string{"at", "batch", "eval", "source", "trap", "alias", "crontab", "ssh", "screen", "tmux", "awk", "gawk", "mawk", "tar", "vim", "vi", "nvim", "ex", "wsl"}, commands.RunTexts()),
+	POSIX:      slices.Concat(shellNames, interpreters, []string{"at", "batch", "eval", "source", "trap", "alias", "crontab", "ssh", "screen", "tmux", "awk", "gawk", "mawk", "tar", "vim", "vi", "nvim", "ex", "wsl", "sudo"}, commands.RunTexts()),
 	PowerShell: slices.Concat(powerShells, []string{"invoke-expression", "start-job", "invoke-command", "start-threadjob"}),
 	Cmd:        {"cmd", "invoke-wmimethod", "invoke-cimmethod", "set-itemproperty", "new-itemproperty", "reg", "wmic", "forfiles", "schtasks", "at", "runas", "sc", "new-service", "new-scheduledtaskaction", "pcalua", "conhost"},
 }
@@ -156,7 +156,9 @@ func supplied(c *Command, args []Value) []Value {
 	from := last(c.From)
 	switch text, ok := inputOf(c); {
 	case from != nil && from.Name == "ls": // the names in it, or with -d its own
-		more = append(more, from.Args...)
+		if more = append(more, from.Args...); len(operandsOf(from)) == 0 {
+			more = append(more, Value{Text: "*"})
+		}
 	case from != nil && from.Name == "find":
 		if overSystem(from) {
 			more = append(more, Value{Text: "-r"}, Value{Text: "/"}) // each by itself
@@ -169,6 +171,9 @@ func supplied(c *Command, args []Value) []Value {
 	var out []Value
 	placed := false
 	for _, a := range args {
+		if len(out) > MaxArgs {
+			break
+		}
 		if place == "" || !strings.Contains(a.Text, place) || len(more) == 0 {
 			out = append(out, a)
 			continue
@@ -337,6 +342,10 @@ func ofShell(c *Command) (all texts) {
 		return texts{{POSIX, joined(c.Args)}}
 	case "source":
 		return scriptOf(c, first(c.Args))
+	case "su", "sudo":
+		if c.Name == "su" || hasFlag('s', "shell").is(c) || hasFlag('i', "login").is(c) {
+			return fed(c, POSIX)
+		}
 	case "trap":
 		if len(c.Args) > 1 {
 			return texts{{POSIX, c.Args[0].Text}}
@@ -448,8 +457,8 @@ func codes(c *Command) (all []string) {
 			all = append(all, c.Args[i+1].Text)
 		}
 	}
-	for _, v := range c.Reads {
-		all = append(all, v.Text)
+	if s, ok := inputOf(c); ok {
+		all = append(all, s)
 	}
 	return all
 }
@@ -660,6 +669,15 @@ func outputOf(c *Command, deep int) (string, bool) {
 		}
 	case "tee":
 		return inputFrom(c, deep)
+	case "ls":
+		if w := operandsOf(c); hasFlag('d', "directory").is(c) || strings.ContainsAny(strings.Join(w, ""), "*?[") {
+			return strings.Join(w, "\n"), true
+		}
+		return "*", true
+	case "find":
+		if overSystem(c) {
+			return "/etc/*\n/*", true
+		}
 	case "base64":
 		if anyOf(hasFlag('d', "decode"), hasArg("-D")).is(c) {
 			s, ok := inputFrom(c, deep)
@@ -705,7 +723,7 @@ func shellTexts(c *Command) texts {
 				words = append(words, v.Text)
 			}
 			if at, ok := commands.ShellText(words); ok {
-				return texts{{POSIX, called(c.Args[i+at+1:]) + words[at]}}
+				return texts{{POSIX, goTo(c.Dir) + called(c.Args[i+at+1:]) + words[at]}}
 			}
 			return nil
 		}
@@ -715,7 +733,18 @@ func shellTexts(c *Command) texts {
 			return scriptOf(c, a)
 		}
 	}
-	return fed(c, POSIX)
+	if s, ok := inputOf(c); ok {
+		return texts{{POSIX, goTo(c.Dir) + s}}
+	}
+	return nil
+}
+
+// goTo goes to a directory.
+func goTo(dir string) string {
+	if dir == "" {
+		return ""
+	}
+	return "cd " + quotedWords([]Value{{Text: dir}}) + "\n"
 }
 
 // called sets $0 and the words behind it, which a shell is given for its text.

@@ -1,6 +1,7 @@
 package toolguard
 
 import (
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -44,8 +45,9 @@ type walker struct {
 	out    []*Command
 	vars   map[string]Value
 	funcs  map[string]*syntax.Stmt
-	dir    string // where cd went, as far as that is known
-	budget int    // bytes that variables may still add
+	files  map[string]*Command // texts that were written to files
+	dir    string              // where cd went, as far as that is known
+	budget int                 // bytes that variables may still add
 	again  int
 }
 
@@ -121,6 +123,7 @@ func (w *walker) stmt(s *syntax.Stmt, from *Command) *Command {
 		}
 		if c != nil {
 			w.reads(c)
+			w.stores(c)
 		}
 	} else if len(s.Redirs) > 0 {
 		c.Reads, c.Writes = append(c.Reads, in.Reads...), append(c.Writes, in.Writes...)
@@ -178,6 +181,41 @@ func (w *walker) reads(c *Command) {
 	}
 }
 
+// stores notes the texts that are written to files, which a later command may run.
+func (w *walker) stores(c *Command) {
+	writes := c.Writes
+	if c.Name == "tee" {
+		writes = append(writes[:len(writes):len(writes)], c.Args...)
+	}
+	if len(writes) == 0 || len(w.files) >= maxAgain {
+		return
+	}
+	own := *c
+	own.Writes = nil
+	text, ok := output(&own)
+	for _, v := range writes {
+		if ok && v.Known() && w.spend(text) {
+			if w.files == nil {
+				w.files = map[string]*Command{}
+			}
+			w.files[path.Clean(c.in(v.Text))] = &Command{Name: "cat", Program: "cat", Reads: []Value{{Text: text}}}
+		}
+	}
+}
+
+// stored gives a shell the text of a file that was written before it.
+func (w *walker) stored(c *Command) {
+	if script := w.files[path.Clean(c.in(c.Program))]; script != nil && strings.Contains(c.Program, "/") {
+		w.out = append(w.out, &Command{Name: "sh", Program: "sh", Dir: c.Dir, Args: append([]Value{{Text: unknownText, Of: script}}, c.Args...)})
+	}
+	for i, a := range c.Args {
+		if script := w.files[path.Clean(c.in(a.Text))]; script != nil && a.Of == nil && (isShell.is(c) || c.Name == "source" || commands.KnowsWrapper(c.Name)) {
+			c.Args = slices.Clone(c.Args)
+			c.Args[i].Of = script
+		}
+	}
+}
+
 // texted are texts as values.
 func texted(list []string) (all []Value) {
 	for _, s := range list {
@@ -202,6 +240,9 @@ func (w *walker) setArgs(args []Value) {
 		}
 	}
 	all := Value{Text: joined(args), Items: args}
+	if !w.spend(all.Text) {
+		all = Value{Text: unknownText}
+	}
 	w.set("@", all)
 	w.set("*", all)
 }
@@ -223,6 +264,9 @@ func (w *walker) loop(x *syntax.ForClause, from *Command) (c *Command) {
 		return w.stmts(x.Do, from)
 	}
 	var values []Value
+	if !over.InPos.IsValid() { // for x; do
+		values = w.vars["@"].Items
+	}
 	for _, item := range shell.ExpandBraces(over.Items) {
 		values = append(values, w.words(item)...)
 	}
@@ -325,6 +369,9 @@ func (w *walker) call(x *syntax.CallExpr, from *Command) *Command {
 	}
 	c.Dir = w.dir
 	w.out = append(w.out, c)
+	if len(w.files) > 0 {
+		w.stored(c)
+	}
 	switch c.Name {
 	case "cd", "pushd":
 		w.dir = directory(w.dir, c.Args)
@@ -337,6 +384,14 @@ func (w *walker) call(x *syntax.CallExpr, from *Command) *Command {
 				w.setArgs(c.Args[i:])
 				break
 			}
+		}
+	case "printf":
+		if len(c.Args) > 2 && c.Args[0].Text == "-v" {
+			text := c.Args[2].Text
+			if len(c.Args) > 3 {
+				text = printed(text, c.Args[3:])
+			}
+			w.set(c.Args[1].Text, Value{Text: text})
 		}
 	case "shift":
 		if all := w.vars["@"].Items; len(c.Args) == 0 && len(all) > 0 {
@@ -416,9 +471,9 @@ func (w *walker) assign(a *syntax.Assign) {
 			items = append(items, w.words(e.Value)...)
 		}
 	}
-	if a.Name != nil && len(items) <= MaxArgs {
+	if text := joined(items); a.Name != nil && len(items) <= MaxArgs && w.spend(text) {
 		w.set(a.Name.Value, first(items))
-		w.set(a.Name.Value+"[]", Value{Text: joined(items), Items: items})
+		w.set(a.Name.Value+"[]", Value{Text: text, Items: items})
 	}
 }
 
@@ -473,7 +528,13 @@ func (w *walker) words(x *syntax.Word) []Value {
 		return v.Items
 	}
 	v.Items = nil
-	switch x.Parts[0].(type) {
+	part := x.Parts[0]
+	for _, p := range x.Parts {
+		if v, ok := p.(*syntax.ParamExp); ok && v.Param != nil && v.Param.Value == "IFS" {
+			part = p
+		}
+	}
+	switch part.(type) {
 	case *syntax.ParamExp, *syntax.CmdSubst:
 		between := " \t\n"
 		if ifs, ok := w.vars["IFS"]; ok && ifs.Known() {
@@ -550,6 +611,9 @@ func (w *walker) param(p *syntax.ParamExp, v *Value) string {
 		default:
 			ok = false
 		}
+	}
+	if p.Param != nil && p.Param.Value == "IFS" && !ok && p.Exp == nil {
+		value, ok = Value{Text: " "}, true
 	}
 	if !ok || !w.spend(value.Text) {
 		value.Text, value.Items = unknownText, nil

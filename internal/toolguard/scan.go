@@ -433,6 +433,10 @@ func (p *prefilter) dollar(f *found, s string, i int, set func(name string) bool
 		return
 	}
 	name, end := variable(s, i)
+	if name == "IFS" {
+		f.glued = true
+		return
+	}
 	if name == "" || !set(name) {
 		return
 	}

@@ -15,7 +15,20 @@ var disks = []string{
 	"/dev/nbd[0-9]*", "/dev/sr[0-9]*", "/dev/mtdblock[0-9]*", "/dev/disk[0-9]*", "/dev/rdisk[0-9]*", "/dev/mem", "/dev/kmem", "!/dev/mapper/control",
 }
 
-var device = namedBy(disks)
+// device is one of those; in patterns of them any letter stands for one of theirs.
+var device = func() paths {
+	p := namedBy(disks)
+	is := p.is
+	p.is = func(w string) bool {
+		if strings.HasPrefix(w, "/dev/") && strings.ContainsAny(w, "?[") {
+			w = anyOne().ReplaceAllString(w, "a")
+		}
+		return is(w)
+	}
+	return p
+}()
+
+var anyOne = pathPattern(`\?|\[[^\]]*\]`)
 
 // Files of Linux by what they are for.
 var (
