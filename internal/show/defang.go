@@ -6,8 +6,8 @@ import (
 )
 
 var (
-	// dots are those inside names and addresses; browsers take the ideographic full stop for one.
-	dots = regexp.MustCompile(`([^\s.。\[])[.。]([^\s.。\]])`)
+	// dots are those inside names and addresses; browsers take the full stops of Chinese and Japanese for one.
+	dots = regexp.MustCompile(`([^\s.。．｡․\[])[.。．｡․]([^\s.。．｡․\]])`)
 	// schemes are what makes a link of any text: mailto:, javascript:, http://.
 	schemes = regexp.MustCompile(`([A-Za-z][A-Za-z0-9+.-]*):([^\s:])`)
 	// entities are what a renderer of Markdown reads as a character: &#58; is a colon.

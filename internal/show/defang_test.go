@@ -17,6 +17,8 @@ func TestF13Defang(t *testing.T) {
 		"[click](http://a.b) ![](//a.b/i)":       "[click] (http[:]//a[.]b) ![] (//a[.]b/i)",
 		"http&#58;//a&period;b":                  "http[&]#58;//a[&]period;b",
 		"evil。example":                           "evil[.]example",
+		"evil．example｡org":                       "evil[.]example[.]org",
+		"www․evil․example":                       "www[.]evil[.]example",
 		"пример.рф":                              "пример[.]рф",
 		"10.0.0.1:443, example.org:443":          "10[.]0[.]0[.]1:443, example[.]org[:]443",
 		"It sends a file. Really: no.":           "It sends a file. Really: no.",
