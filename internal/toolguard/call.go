@@ -86,7 +86,7 @@ var reads = map[string]bool{
 
 // Names of arguments, in lower case and without what separates words.
 var (
-	scriptNames = map[string]bool{"command": true, "cmd": true, "script": true, "chars": true, "commandline": true, "shellcommand": true, "powershell": true, "bash": true, "shell": true}
+	scriptNames = map[string]bool{"command": true, "cmd": true, "script": true, "chars": true, "commandline": true, "shellcommand": true, "argv": true, "program": true, "executable": true, "powershell": true, "bash": true, "shell": true}
 	pathNames   = map[string]bool{
 		"path": true, "file": true, "filepath": true, "filename": true, "notebookpath": true, "paths": true, "files": true, "source": true, "src": true, "destination": true, "dest": true, "dst": true,
 		"target": true, "directory": true, "dir": true, "dirpath": true, "oldpath": true, "newpath": true, "from": true, "to": true,
@@ -99,6 +99,9 @@ var (
 		"title": true, "subject": true, "summary": true, "reason": true, "label": true, "caption": true,
 	}
 )
+
+// wordNames are those of what a program is given.
+var wordNames = map[string]bool{"args": true, "arguments": true, "argument": true, "parameters": true}
 
 // named says whether what stands under a name is a path.
 func named(name string) bool {
@@ -157,7 +160,7 @@ func read(tool string, args json.RawMessage) (c call, whole bool) {
 		c.changes, c.deletes = c.changes && (!reads || changes || deletes), deletes
 	}
 	all, whole := fields(args, func(name string) bool {
-		return k.patch || k.typed || name == "" || name == "url" && k.update || scriptNames[name] && !k.data || named(name) || globNames[name]
+		return k.patch || k.typed || name == "" || !ok && wordNames[name] || name == "url" && k.update || scriptNames[name] && !k.data || named(name) || globNames[name]
 	}, func(name, text string) bool { return (k.data || !ok) && likely(name, text) })
 	var globs []string
 	for _, f := range all {
@@ -167,6 +170,10 @@ func read(tool string, args json.RawMessage) (c call, whole bool) {
 			c.paths = append(c.paths, patched(f.text)...)
 		case f.likely:
 			c.likely = append(c.likely, spellings(f.text)...)
+		case !ok && wordNames[f.name] && !f.all:
+			if likely(f.name, f.text) {
+				c.likely = append(c.likely, spellings(f.text)...)
+			}
 		case f.part && !named(f.name) && !k.update && !k.typed:
 		case k.typed, scriptNames[f.name] && !k.data, f.name == "" && len(k.dialects) == 1:
 			for _, d := range k.dialects {
@@ -180,13 +187,22 @@ func read(tool string, args json.RawMessage) (c call, whole bool) {
 			globs = append(globs, f.text)
 		}
 	}
+	if !ok {
+		for _, s := range c.scripts { // a program, with its words beside it
+			for _, f := range all {
+				if len(c.scripts) < maxGlobs && (f.all || !f.part) && wordNames[f.name] && !strings.ContainsAny(s.text, " \n") {
+					c.scripts = append(c.scripts, text{s.dialect, s.text + " " + f.text})
+				}
+			}
+		}
+	}
 	if k.searches || len(globs) > 0 {
 		c.paths = append(c.paths, within(c.paths, globs)...)
 	}
 	return c, whole
 }
 
-// maxGlobs bounds what patterns are expanded to.
+// maxGlobs bounds what patterns are expanded to, and how often a program and its words are put together.
 const maxGlobs = 64
 
 // within are the files that patterns name in folders; without a pattern any.

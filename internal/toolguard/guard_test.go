@@ -362,6 +362,23 @@ func TestF32Names(t *testing.T) {
 			}
 		}
 	}
+	for _, args := range []string{`{"argv":["rm","-rf","/"]}`, `{"program":"rm","args":["-rf","/"]}`, `{"args":["-rf","/"],"cmd":"rm"}`, `{"command":"rm","arguments":"-rf /"}`, `{"executable":"/bin/rm","args":["-r","-f","/"]}`} {
+		if hit, _ := g.Check("mcp__x__start", json.RawMessage(args)); hit.ID() != "linux-delete" {
+			t.Errorf("%s: refused by %q", args, hit.ID())
+		}
+	}
+	// Codex's shells take a patch as a command.
+	for _, long := range []string{"", strings.Repeat("+ line\n", 200)} {
+		patch := "*** Begin Patch\n*** Add File: a\n" + long + "*** Add File: /var/lib/weir/kill-switch\n+x\n*** End Patch\n"
+		for tool, args := range map[string]any{
+			"shell": map[string]any{"command": []string{"apply_patch", patch}}, "Bash": map[string]any{"command": "cd /w && apply_patch <<'EOF'\n" + patch + "EOF\n"}, "exec_command": map[string]any{"cmd": "applypatch '" + patch + "'"},
+		} {
+			data, _ := json.Marshal(args)
+			if hit, _ := g.Check(tool, data); hit.Rule == nil || hit.Rule.Group != OnSelf {
+				t.Errorf("%s, a patch of %d bytes: refused by %q", tool, len(patch), hit.ID())
+			}
+		}
+	}
 	for _, args := range []string{`{"chars":"rm -rf /"}`, `{"text":"rm -rf /"}`, `{"input":"rm -rf /\n"}`, `{"data":["rm -rf /"]}`, `{"a":{"keys":["rm","-rf","/"]}}`, `"rm -rf /"`} {
 		if hit, _ := g.Check("write_stdin", json.RawMessage(args)); hit.ID() != "linux-delete" {
 			t.Errorf("write_stdin %s: refused by %q", args, hit.ID())

@@ -124,11 +124,24 @@ func (w *walker) stmt(s *syntax.Stmt, from *Command) *Command {
 		if c != nil {
 			w.reads(c)
 			w.stores(c)
+			patches(c)
 		}
 	} else if len(s.Redirs) > 0 {
 		c.Reads, c.Writes = append(c.Reads, in.Reads...), append(c.Writes, in.Writes...)
 	}
 	return c
+}
+
+// patches notes what Codex's patches change, which its shells take as a command.
+func patches(c *Command) {
+	if c.Name != "apply_patch" && c.Name != "applypatch" {
+		return
+	}
+	for _, v := range slices.Concat(c.Args, c.Reads) {
+		for _, p := range patched(v.Text) {
+			c.Writes = append(c.Writes, Value{Text: p})
+		}
+	}
 }
 
 // reads gives variables the values that read, mapfile and readarray give them.
