@@ -29,6 +29,7 @@ var everyday = []struct{ tool, input string }{
 	{"update_plan", `{"plan":[]}`}, {"view_image", `{"path":"/work/app/a.png"}`}, {"read_file", `{"file_path":"/work/app/a"}`}, {"list_dir", `{"dir_path":"/work/app"}`}, {"grep_files", `{"pattern":"x"}`}, {"write_file", `{"file_path":"/work/app/a","content":"x"}`},
 	{"replace", `{"file_path":"/work/app/a","old_string":"x","new_string":"y"}`}, {"str_replace_based_edit_tool", `{"command":"view","path":"/work/app/a"}`}, {"save_memory", `{"fact":"x"}`}, {"edit_file", `{"path":"/work/app/a"}`},
 	{"mcp__github__get_issue", `{"number":1}`}, {"mcp__db__query", `{"sql":"select 1"}`}, {"mcp__browser__navigate", `{"url":"https://example.org/"}`}, {"mcp__ide__getDiagnostics", `{}`},
+	{"Monitor", `{"command":"tail -f build.log","description":"the build"}`}, {"run_shell_command", `{"command":"npm test"}`}, {"glob", `{"pattern":"**/*.go"}`}, {"search_file_content", `{"pattern":"x"}`}, {"google_web_search", `{"query":"go"}`},
 	{"shell", `{"command":["bash","-lc","go test ./..."]}`}, {"exec_command", `{"cmd":"go build ./..."}`}, {"shell_command", `{"command":"ls"}`}, {"write_stdin", `{"session_id":1,"chars":"y\n"}`},
 }
 
