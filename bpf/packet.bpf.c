@@ -494,10 +494,10 @@ static __always_inline int check_trust(struct __sk_buff *skb, struct cgroup_ctx 
 	if (readable && is_trusted(cx, p, &pkt.to))
 		return 1;
 	if (!readable)
-		return taint_for_peer(cx, bpf_skb_cgroup_id(skb), &pkt.to, 0);
+		return taint_for_peer(cx, bpf_skb_cgroup_id(skb), &pkt.to, 0, sk);
 	if (!cx->taint && !cx->deep) {
 		id = allow_reply(p, sk, cookie, &pkt.to);
-		return taint_for_peer(cx, bpf_skb_cgroup_id(skb), &pkt.to, id);
+		return taint_for_peer(cx, bpf_skb_cgroup_id(skb), &pkt.to, id, sk);
 	}
 	struct mark *m = mark_of(sk, cookie);
 	__u64 marked = m ? m->grant : 0;
@@ -510,7 +510,7 @@ static __always_inline int check_trust(struct __sk_buff *skb, struct cgroup_ctx 
 		if (g)
 			__sync_fetch_and_or(&g->taint, TAINT_CORRUPTION);
 	}
-	return taint_for_peer(cx, bpf_skb_cgroup_id(skb), &pkt.to, id);
+	return taint_for_peer(cx, bpf_skb_cgroup_id(skb), &pkt.to, id, sk);
 }
 
 SEC("cgroup_skb/egress")
@@ -605,7 +605,7 @@ int weir_arrival(struct __sk_buff *skb)
 		return ALLOW;
 	if (asks && p && (!readable || !is_trusted(&cx, p, &from))) {
 		if (p->mode == MODE_OBSERVE)
-			return taint_for_peer(&cx, bpf_skb_cgroup_id(skb), &from, 0);
+			return taint_for_peer(&cx, bpf_skb_cgroup_id(skb), &from, 0, 0);
 		count(COUNT_DROPPED);
 		return DENY;
 	}

@@ -62,10 +62,33 @@ static __always_inline __u64 allow_reply(struct policy *p, struct bpf_sock *sk, 
 	return id;
 }
 
-/* taint_for_peer taints before the packet goes on; grant is what may go on after it. Without room for the
- * taint, it does not. */
+/* bpf/vmlinux.h would need all that a lock is made of. */
+struct sock___lock {
+	struct {
+		int owned;
+	} sk_lock;
+} __attribute__((preserve_access_index));
+
+/* Who sends from sk, if that is sure: a datagram leaves in its sender's own call, and what a stream sends in
+ * the call of who has locked it. All else may be sent by an interrupt, whosoever runs then. */
+static __always_inline void describe_sender(struct record *r, struct cgroup_ctx *cx, struct bpf_sock *sk)
+{
+	struct task_struct *t = bpf_get_current_task_btf();
+	if (!sk ||
+	    (r->dest.proto != IPPROTO_UDP &&
+	     !BPF_CORE_READ((struct sock___lock *)kernel_socket(sk), sk_lock.owned)) ||
+	    !inside(cx, cgroup_of(t)))
+		return;
+	r->tgid = BPF_CORE_READ(t, tgid);
+	r->start = started();
+	r->uid = BPF_CORE_READ(t, cred, uid.val);
+	BPF_CORE_READ_STR_INTO(&r->comm, t, comm);
+}
+
+/* taint_for_peer taints before the packet goes on; grant is what may go on after it, sk what sends it: none
+ * of what arrives. Without room for the taint, it does not. */
 static __always_inline int taint_for_peer(struct cgroup_ctx *cx, __u64 cgroup, const struct dest *peer,
-                                          __u64 grant)
+                                          __u64 grant, struct bpf_sock *sk)
 {
 	__u64 id = cx->container ? cx->container : cgroup;
 	int fresh = set_taint(id, TAINT_CORRUPTION);
@@ -81,6 +104,7 @@ static __always_inline int taint_for_peer(struct cgroup_ctx *cx, __u64 cgroup, c
 	r->container = id;
 	r->grant = grant;
 	r->dest = *peer;
+	describe_sender(r, cx, sk);
 	bpf_ringbuf_submit(r, BPF_RB_FORCE_WAKEUP);
 	return 1;
 }

@@ -41,7 +41,7 @@ func (d *daemon) fromOutside(r netegress.Record) {
 	}
 	to := r.To.Event()
 	c := taint.Change{
-		Container: path, Bits: taint.Corruption, Source: "destination", Grant: r.Grant,
+		Container: path, Bits: taint.Corruption, Source: "destination", Grant: r.Grant, PID: r.Process.PID, Start: r.Process.Start,
 		Why: fmt.Sprintf("%s port %d (%s) is not trusted", to.Address, to.Port, to.Protocol),
 	}
 	if _, err := d.taint(c); err != nil {

@@ -7,6 +7,7 @@ import (
 	"net"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -70,11 +71,15 @@ func (f *fixture) corrupt(t *testing.T, s *rig.Session) bool {
 	return false
 }
 
-func (f *fixture) toldOf(t *testing.T, s *rig.Session) {
+// toldOf checks that the taint is told of, with the command that sent (F11).
+func (f *fixture) toldOf(t *testing.T, s *rig.Session, command string) {
 	t.Helper()
-	f.sensor.Event(t, func(e event.Event) bool {
+	e := f.sensor.Event(t, func(e event.Event) bool {
 		return e.Change != nil && e.Change.Source == "destination" && e.Container.Name == s.Name && slices.Contains(e.Change.Set, "corruption") && e.Change.Why != ""
 	})
+	if e.Process == nil || len(e.Process.Argv) == 0 || !strings.HasSuffix(e.Process.Argv[0], command) {
+		t.Errorf("F11: %s sent, and the taint names %+v", command, e.Process)
+	}
 }
 
 // stopped checks that nothing new gets out of a session.
@@ -113,7 +118,7 @@ func (f *fixture) untrusted(t *testing.T, s *rig.Session, host string) {
 		t.Fatalf("not connected: %s", p.Wait(t))
 	}
 	f.stopped(t, s)
-	f.toldOf(t, s)
+	f.toldOf(t, s, "egress")
 	if !f.corrupt(t, s) {
 		t.Error("an untrusted destination does not taint")
 	}
@@ -128,7 +133,7 @@ func (f *fixture) untrustedUDP(t *testing.T, s *rig.Session) {
 	r := s.Run(t, bin+"egress", "udp-sendto", "-to", to, "-say", text)
 	f.arrives(t, text, r.String())
 	f.stopped(t, s)
-	f.toldOf(t, s)
+	f.toldOf(t, s, "egress")
 }
 
 // budget: what the socket may still send is little.
@@ -149,7 +154,7 @@ func (f *fixture) secretEnds(t *testing.T, s *rig.Session) {
 	if p.WaitLine("opened", rig.Late) == "" {
 		t.Fatalf("not connected: %s", p.Wait(t))
 	}
-	f.toldOf(t, s)
+	f.toldOf(t, s, "egress")
 	f.sensor.Taint(t, s.Name, "secret")
 	mark := f.world.Mark(t)
 	p.Input(t, "\n")
@@ -163,7 +168,7 @@ func (f *fixture) allowedUnderSecret(t *testing.T, s *rig.Session) {
 	f.world.World.Listen(t, "tcp", "[::]:6500")
 	r := s.Run(t, bin+"egress", "tcp", "-to", rig.World4+":6500", "-say", "allowed.end")
 	f.arrives(t, "allowed.end", r.String())
-	f.toldOf(t, s)
+	f.toldOf(t, s, "egress")
 	f.stopped(t, s)
 }
 
