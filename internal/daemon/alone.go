@@ -28,24 +28,24 @@ func (p *guardParents) Take(called, name, by string) (taint.Status, error) {
 	if err != nil {
 		return taint.Status{}, err
 	}
-	_, known := p.opts.Books.ByCgroup(id)
+	_, known := p.d.state.ByCgroup(id)
 	if !known {
 		if err := p.refuse(at); err != nil {
 			return taint.Status{}, err
 		}
-		if err := p.guardAlone(at, p.opts.Policy(), by); err != nil {
+		if err := p.guardAlone(at, p.d.policies.Base(), by); err != nil {
 			return taint.Status{}, err
 		}
-		p.opts.Tell(event.Event{Kind: event.Error, Message: "cgroup " + at + " is guarded from now on, by " + by})
+		p.d.write(event.Event{Kind: event.Error, Message: "cgroup " + at + " is guarded from now on, by " + by})
 	}
-	st, err := p.opts.Books.Find(at)
+	st, err := p.d.state.Find(at)
 	if err != nil || name == "" || name == st.Name {
 		return st, err
 	}
-	if err := p.opts.Books.Describe(st.ID, name, st.Origin); err != nil {
+	if err := p.d.state.Describe(st.ID, name, st.Origin); err != nil {
 		return st, err
 	}
-	return p.opts.Books.Find(at)
+	return p.d.state.Find(at)
 }
 
 // refuse says why a cgroup cannot be a container by itself.
@@ -64,7 +64,7 @@ func (p *guardParents) refuse(at string) error {
 			return fmt.Errorf("the guarded parent %s is in %s: name another cgroup", parent, at)
 		}
 	}
-	for _, c := range p.opts.Books.List() {
+	for _, c := range p.d.state.List() {
 		switch {
 		case c.Cgroup == at || c.CgroupID == 0:
 		case linux.CgroupBelow(at, c.Cgroup):
@@ -93,7 +93,7 @@ func (p *guardParents) guardAlone(at string, of policy.Policy, by string) error 
 	if old == id {
 		return nil
 	}
-	if err := p.opts.Attach.GuardAlone(at, netegress.BaseSlot); err != nil {
+	if err := p.d.egress.GuardAlone(at, netegress.BaseSlot); err != nil {
 		return err
 	}
 	if err := p.take(taint.Container{ID: at, Cgroup: at, CgroupID: id, Alone: true}, of, by); err != nil {
@@ -101,7 +101,7 @@ func (p *guardParents) guardAlone(at string, of policy.Policy, by string) error 
 	}
 	p.alone[at] = id
 	if old != 0 {
-		p.opts.Tell(event.Event{Kind: event.Error, Message: "cgroup " + at + " was made again: it is guarded again"})
+		p.d.write(event.Event{Kind: event.Error, Message: "cgroup " + at + " was made again: it is guarded again"})
 	}
 	return nil
 }
@@ -112,13 +112,13 @@ func (p *guardParents) take(c taint.Container, of policy.Policy, by string) erro
 	if err != nil {
 		return err
 	}
-	if st, err := p.opts.Books.Find(c.ID); err != nil || st.Origin == (taint.Origin{}) {
+	if st, err := p.d.state.Find(c.ID); err != nil || st.Origin == (taint.Origin{}) {
 		c.Origin.Runtime, c.Origin.ID = runtimeOf(c.Cgroup)
 	}
-	if _, known := p.opts.Books.ByCgroup(c.CgroupID); known {
+	if _, known := p.d.state.ByCgroup(c.CgroupID); known {
 		start = 0 // what a person has cleared stays so
 	}
-	_, err = p.opts.Books.Guard(c, start, by)
+	_, err = p.d.state.Guard(c, start, by)
 	return err
 }
 
@@ -154,7 +154,7 @@ func (p *guardParents) lone(of policy.Policy) []string {
 
 // remember has those guarded that an earlier sensor guarded.
 func (p *guardParents) remember() {
-	all := p.opts.Books.List()
+	all := p.d.state.List()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, c := range all {
@@ -166,7 +166,7 @@ func (p *guardParents) remember() {
 
 // forget drops one that is gone, and that neither the policy nor the books know.
 func (p *guardParents) forget(at string, of policy.Policy) {
-	if _, err := p.opts.Books.Find(at); err == nil || slices.Contains(named(of), at) {
+	if _, err := p.d.state.Find(at); err == nil || slices.Contains(named(of), at) {
 		return
 	}
 	p.mu.Lock()
@@ -175,7 +175,7 @@ func (p *guardParents) forget(at string, of policy.Policy) {
 }
 
 // Watched are the cgroups whose making is to be told at once.
-func (p *guardParents) Watched() []string { return append(p.List(), p.lone(p.opts.Policy())...) }
+func (p *guardParents) Watched() []string { return append(p.List(), p.lone(p.d.policies.Base())...) }
 
 // checkAlone refuses cgroups of a policy that cannot be containers by themselves.
 func (p *guardParents) checkAlone(of policy.Policy) error {
@@ -195,7 +195,7 @@ func (p *guardParents) checkAlone(of policy.Policy) error {
 			}
 		}
 		if _, err := linux.CgroupID(at); err != nil {
-			p.opts.Logger.Warnf("guard.cgroups: %s is not there yet: it is guarded just after it is made", at)
+			p.d.opts.Logger.Warnf("guard.cgroups: %s is not there yet: it is guarded just after it is made", at)
 		} else if err := p.refuse(at); err != nil {
 			return fmt.Errorf("guard.cgroups: %w", err)
 		}

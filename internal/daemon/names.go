@@ -50,17 +50,6 @@ func (d dnsHost) NameRefused(container uint64, name string, to netip.Addr) {
 	})
 }
 
-// GuardAgent implements control.Guardian: a session that begins tainted has its resolver before its agent runs.
-func (d *daemon) GuardAgent(ctx context.Context, id string, pid int) error {
-	if err := d.sessionTable.GuardAgent(ctx, id, pid); err != nil {
-		return err
-	}
-	if st, err := d.state.Find(id); err == nil && st.Taint != 0 {
-		_, _ = d.openResolver(pid, st.First) // told
-	}
-	return nil
-}
-
 // openResolvers starts resolvers for a tainted container, wherever its processes stand. Where one fails, a
 // question to a name server is judged as every destination.
 func (d *daemon) openResolvers(path string, since time.Time) {

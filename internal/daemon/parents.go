@@ -9,8 +9,6 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/sirupsen/logrus"
-
 	"weir/internal/event"
 	"weir/internal/linux"
 	"weir/internal/netegress"
@@ -22,20 +20,9 @@ import (
 // guardSlice is the guarded parent of all sessions of weir guard.
 const guardSlice = "/weir"
 
-// parentsOptions are what Parents need; all must be set.
-type parentsOptions struct {
-	Books  *taint.State
-	Attach *netegress.Egress
-	Policy func() policy.Policy // the daemon's own, in force
-	Memory stateMemory
-	Tell   func(event.Event)
-	Fail   func(what string, err error) // tells what could not be done
-	Logger logrus.FieldLogger
-}
-
 // guardParents are the guarded ones. Their methods may be called at the same time.
 type guardParents struct {
-	opts    parentsOptions
+	d       *daemon
 	mu      sync.Mutex
 	guarded map[string]uint64 // cgroup ids, by path
 	alone   map[string]uint64 // the same of containers by themselves
@@ -49,12 +36,12 @@ type start struct {
 }
 
 // newParents guards nothing yet.
-func newParents(o parentsOptions) *guardParents {
-	return &guardParents{opts: o, guarded: map[string]uint64{}, alone: map[string]uint64{}, starts: map[string]start{}}
+func newParents(d *daemon) *guardParents {
+	return &guardParents{d: d, guarded: map[string]uint64{}, alone: map[string]uint64{}, starts: map[string]start{}}
 }
 
 // List are the paths of the policy in force, and Slice.
-func (p *guardParents) List() []string { return allParents(p.opts.Policy()) }
+func (p *guardParents) List() []string { return allParents(p.d.policies.Base()) }
 
 // allParents are the paths that a policy has guarded.
 func allParents(of policy.Policy) []string {
@@ -74,7 +61,7 @@ func (p *guardParents) Apply(of policy.Policy) error {
 			return err
 		}
 	}
-	p.opts.Attach.KnowOwn()
+	p.d.egress.KnowOwn()
 	p.remember()
 	return p.tendAlone(of, "")
 }
@@ -83,7 +70,7 @@ func (p *guardParents) Apply(of policy.Policy) error {
 // systemd, which come and go.
 func (p *guardParents) check(parents []string) error {
 	var known []string
-	if err := p.opts.Memory.Get(keyParents, &known); err != nil {
+	if err := p.d.memory.Get(keyParents, &known); err != nil {
 		return err
 	}
 	for _, parent := range parents {
@@ -91,7 +78,7 @@ func (p *guardParents) check(parents []string) error {
 		switch {
 		case err == nil || slices.Contains(known, parent):
 		case isSlice(parent):
-			p.opts.Logger.Warnf("guard.parents: %s is not there yet: it is made now, and guarded from its first child on", parent)
+			p.d.opts.Logger.Warnf("guard.parents: %s is not there yet: it is made now, and guarded from its first child on", parent)
 		default:
 			return fmt.Errorf("guard.parents: %w", err)
 		}
@@ -99,8 +86,8 @@ func (p *guardParents) check(parents []string) error {
 	if slices.Equal(known, parents) {
 		return nil
 	}
-	if err := p.opts.Memory.Put(keyParents, parents); err != nil {
-		p.opts.Logger.WithError(err).Error("store parents") // they must be there at the next start
+	if err := p.d.memory.Put(keyParents, parents); err != nil {
+		p.d.opts.Logger.WithError(err).Error("store parents") // they must be there at the next start
 	}
 	return nil
 }
@@ -116,7 +103,7 @@ func (p *guardParents) GuardSlice() error {
 // Tend guards parents that were made again, takes in containers whose making was
 // not told, and forgets those that are gone.
 func (p *guardParents) Tend() error {
-	of := p.opts.Policy()
+	of := p.d.policies.Base()
 	var errs []error
 	if err := p.guardParent(guardSlice); !errors.Is(err, fs.ErrNotExist) {
 		errs = append(errs, err)
@@ -125,11 +112,11 @@ func (p *guardParents) Tend() error {
 	for _, parent := range of.Guard.Parents {
 		errs = append(errs, p.guard(parent, of, there))
 	}
-	p.opts.Attach.KnowOwn()
+	p.d.egress.KnowOwn()
 	errs = append(errs, p.tendAlone(of, ""))
 	for _, c := range p.elsewhere(there) {
 		if _, err := linux.CgroupID(c.Cgroup); errors.Is(err, fs.ErrNotExist) {
-			errs = append(errs, p.opts.Books.Gone(c.ID))
+			errs = append(errs, p.d.state.Gone(c.ID))
 		}
 	}
 	return errors.Join(errs...)
@@ -138,7 +125,7 @@ func (p *guardParents) Tend() error {
 // elsewhere are the containers that are no sessions, but for those in some cgroups.
 func (p *guardParents) elsewhere(known map[string]uint64) []taint.Container {
 	var all []taint.Container
-	p.opts.Books.Each(func(c taint.Container) {
+	p.d.state.Each(func(c taint.Container) {
 		if known[c.Cgroup] == 0 && !c.Session && c.CgroupID != 0 {
 			all = append(all, c)
 		}
@@ -172,7 +159,7 @@ func (p *guardParents) guard(parent string, of policy.Policy, there map[string]u
 		return err
 	}
 	maps.Copy(there, children)
-	p.opts.Books.Each(func(c taint.Container) {
+	p.d.state.Each(func(c taint.Container) {
 		if children[c.Cgroup] == c.CgroupID {
 			delete(children, c.Cgroup) // known
 		}
@@ -211,7 +198,7 @@ func (p *guardParents) setStart(parent string, of policy.Policy) error {
 	if p.starts[parent] == now {
 		return nil
 	}
-	if err := p.opts.Books.SetStart(parent, bits); err != nil {
+	if err := p.d.state.SetStart(parent, bits); err != nil {
 		return err
 	}
 	p.starts[parent] = now
@@ -231,15 +218,15 @@ func (p *guardParents) guardParent(path string) error {
 	if old == id {
 		return nil
 	}
-	if err := p.opts.Attach.GuardParent(path, netegress.BaseSlot); err != nil {
+	if err := p.d.egress.GuardParent(path, netegress.BaseSlot); err != nil {
 		return err
 	}
 	p.guarded[path] = id
 	if old == 0 {
 		return nil
 	}
-	p.opts.Tell(event.Event{Kind: event.Error, Message: "guarded parent " + path + " was made again: it is guarded again"})
-	return p.opts.Books.DropParent(old)
+	p.d.write(event.Event{Kind: event.Error, Message: "guarded parent " + path + " was made again: it is guarded again"})
+	return p.d.state.DropParent(old)
 }
 
 // Made takes a new child of a guarded parent in as a container.
@@ -249,12 +236,12 @@ func (p *guardParents) Made(m taint.Move) {
 		return // gone already, or a session's own
 	}
 	parent := path[:strings.LastIndex(path, "/")]
-	of := p.opts.Policy()
+	of := p.d.policies.Base()
 	if !slices.Contains(of.Guard.Parents, parent) {
 		return
 	}
 	if err := p.admit(path, of); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		p.opts.Fail("admit "+path, err)
+		p.d.failed("admit "+path, err)
 	}
 }
 
@@ -265,7 +252,7 @@ func (p *guardParents) admit(path string, of policy.Policy) error {
 	if err != nil {
 		return err
 	}
-	if _, known := p.opts.Books.ByCgroup(id); known {
+	if _, known := p.d.state.ByCgroup(id); known {
 		return nil
 	}
 	return p.take(taint.Container{ID: path, Cgroup: path, CgroupID: id}, of, "policy")
@@ -273,10 +260,10 @@ func (p *guardParents) admit(path string, of policy.Policy) error {
 
 // MadeAgain guards those parents, and cgroups by themselves, that are at or below a cgroup that was made or removed.
 func (p *guardParents) MadeAgain(path string) {
-	of := p.opts.Policy()
+	of := p.d.policies.Base()
 	if linux.CgroupBelow(guardSlice, path) {
 		if err := p.guardParent(guardSlice); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			p.opts.Fail("guard "+guardSlice, err)
+			p.d.failed("guard "+guardSlice, err)
 		}
 	}
 	for _, parent := range of.Guard.Parents {
@@ -284,11 +271,11 @@ func (p *guardParents) MadeAgain(path string) {
 			continue
 		}
 		if err := p.guard(parent, of, map[string]uint64{}); err != nil {
-			p.opts.Fail("guard "+parent, err)
+			p.d.failed("guard "+parent, err)
 		}
 	}
-	p.opts.Attach.KnowOwn()
+	p.d.egress.KnowOwn()
 	if err := p.tendAlone(of, path); err != nil {
-		p.opts.Fail("guard cgroups below "+path, err)
+		p.d.failed("guard cgroups below "+path, err)
 	}
 }

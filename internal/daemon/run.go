@@ -64,7 +64,6 @@ type Options struct {
 
 // daemon is what Run puts together.
 type daemon struct {
-	*sessionTable
 	opts      Options
 	started   time.Time
 	state     *taint.State
@@ -242,10 +241,7 @@ func (d *daemon) load(db *bbolt.DB) error {
 	}
 	d.opts.Types = nil // they are large
 	d.processes = &processCache{Books: d.state, Ran: d.execs, Parents: func() []string { return allParents(d.policies.Base()) }}
-	d.parents = newParents(parentsOptions{
-		Books: d.state, Attach: d.egress, Policy: d.policies.Base, Memory: d.memory, Tell: d.write, Logger: logger,
-		Fail: d.failed,
-	})
+	d.parents = newParents(d)
 	d.runtime = container.New(container.Options{
 		Policy: d.policies.Base, Parents: d.parents.List, State: d.state, Taint: d.taint, Sockets: netegress.SocketFindings, Log: d.write,
 		Guard: func(path string) error { return d.egress.GuardAlone(path, netegress.BaseSlot) },
@@ -316,10 +312,6 @@ func (d *daemon) attach(server *control.Server) error {
 		return err
 	}
 	d.log.Summarize(d.summaries)
-	d.sessionTable = newSessions(sessionsOptions{
-		Books: d.state, Kernel: d.egress, Files: d.files, Agents: d.agents, Log: d.log,
-		Parents: d.parents, Policies: d.policies, Processes: d.processes, Summaries: d.summaries,
-	})
 	if err := d.applyPolicy(d.policies.Base()); err != nil {
 		return err
 	}

@@ -15,36 +15,16 @@ import (
 	"weir/internal/linux"
 	"weir/internal/netegress"
 	"weir/internal/policy"
-	"weir/internal/secretfiles"
 
 	"weir/internal/taint"
 )
 
-// sessionsOptions are what Sessions need; all must be set.
-type sessionsOptions struct {
-	Books     *taint.State
-	Kernel    *netegress.Egress
-	Files     *secretfiles.Files
-	Agents    *bridgeHost
-	Log       *eventLog
-	Parents   *guardParents
-	Policies  *activePolicy
-	Processes *processCache
-	Summaries *taintSummaries
-}
-
-// sessionTable are those of weir guard. It is a control.Guardian.
-type sessionTable struct{ opts sessionsOptions }
-
-// newSessions knows those that are in the books.
-func newSessions(o sessionsOptions) *sessionTable { return &sessionTable{o} }
-
 var errBusy = errors.New("processes are left")
 
 // Guard implements control.Guardian.
-func (s *sessionTable) Guard(_ context.Context, r control.GuardRequest) (control.GuardReply, error) {
+func (d *daemon) Guard(_ context.Context, r control.GuardRequest) (control.GuardReply, error) {
 	c := taint.Container{ID: "g-" + strings.ToLower(rand.Text()[:6]), Name: r.Name, Session: true, Text: r.Policy}
-	p := s.opts.Policies.Base()
+	p := d.policies.Base()
 	if r.Policy != "" {
 		var err error
 		if p, err = policy.Parse(r.PolicyName, []byte(r.Policy)); err != nil {
@@ -56,11 +36,11 @@ func (s *sessionTable) Guard(_ context.Context, r control.GuardRequest) (control
 		return control.GuardReply{}, control.Errorf(control.Usage, "%w", err)
 	}
 	if r.Name != "" {
-		if st, err := s.opts.Books.Find(r.Name); err == nil && linux.CgroupPopulated(st.Cgroup) {
+		if st, err := d.state.Find(r.Name); err == nil && linux.CgroupPopulated(st.Cgroup) {
 			return control.GuardReply{}, control.Errorf(control.Usage, "the name %q is taken by %s: choose another", r.Name, st.ID)
 		}
 	}
-	if err := s.opts.Parents.GuardSlice(); err != nil {
+	if err := d.parents.GuardSlice(); err != nil {
 		return control.GuardReply{}, err
 	}
 	c.Cgroup = guardSlice + "/" + c.ID
@@ -68,43 +48,43 @@ func (s *sessionTable) Guard(_ context.Context, r control.GuardRequest) (control
 		return control.GuardReply{}, err
 	}
 	if r.Policy != "" {
-		if c.Policy, err = s.opts.Kernel.AddPolicy(s.opts.Policies.InMode(p)); err != nil {
+		if c.Policy, err = d.egress.AddPolicy(d.policies.InMode(p)); err != nil {
 			return control.GuardReply{}, errors.Join(err, linux.RemoveCgroup(c.Cgroup))
 		}
-		if err := s.opts.Files.Set(c.Policy, p.Taint.SecretFiles); err != nil {
-			return control.GuardReply{}, errors.Join(err, s.opts.Kernel.DropPolicy(c.Policy), linux.RemoveCgroup(c.Cgroup))
+		if err := d.files.Set(c.Policy, p.Taint.SecretFiles); err != nil {
+			return control.GuardReply{}, errors.Join(err, d.egress.DropPolicy(c.Policy), linux.RemoveCgroup(c.Cgroup))
 		}
-		s.opts.Policies.SetOwn(c.ID, p)
+		d.policies.SetOwn(c.ID, p)
 	}
-	st, err := s.opts.Books.Guard(c, bits, r.By)
+	st, err := d.state.Guard(c, bits, r.By)
 	if err == nil && bits != 0 {
-		ec := s.opts.Processes.Container(st.CgroupID, st.Taint)
-		err = s.opts.Log.Write(event.Event{
+		ec := d.processes.Container(st.CgroupID, st.Taint)
+		err = d.log.Write(event.Event{
 			Kind: event.Taint, Container: &ec, Change: &event.TaintChange{Set: bits.Names(), Source: "guard", By: r.By},
 		})
 	}
 	if err != nil {
-		return control.GuardReply{}, errors.Join(err, s.undo(c))
+		return control.GuardReply{}, errors.Join(err, d.undoSession(c))
 	}
-	bridge, err := s.opts.Agents.Admit(st.ID, st.Policy)
+	bridge, err := d.agents.Admit(st.ID, st.Policy)
 	if err != nil {
-		return control.GuardReply{}, errors.Join(err, s.undo(c))
+		return control.GuardReply{}, errors.Join(err, d.undoSession(c))
 	}
-	mode := s.opts.Policies.InMode(p).Mode
+	mode := d.policies.InMode(p).Mode
 	return control.GuardReply{ID: c.ID, Cgroup: linux.CgroupDir(c.Cgroup), Bridge: bridge, Mode: string(mode), Taint: st.Taint.Names()}, nil
 }
 
-// undo removes a session that could not be made.
-func (s *sessionTable) undo(c taint.Container) error {
-	if st, err := s.opts.Books.Find(c.ID); err == nil {
-		return s.remove(st)
+// undoSession removes a session that could not be made.
+func (d *daemon) undoSession(c taint.Container) error {
+	if st, err := d.state.Find(c.ID); err == nil {
+		return d.removeSession(st)
 	}
 	return removeTree(c.Cgroup)
 }
 
-// GuardAgent implements control.Guardian.
-func (s *sessionTable) GuardAgent(_ context.Context, id string, pid int) error {
-	st, err := s.opts.Books.Find(id)
+// GuardAgent implements control.Guardian. A session that begins tainted has its resolver before its agent runs.
+func (d *daemon) GuardAgent(_ context.Context, id string, pid int) error {
+	st, err := d.state.Find(id)
 	if err != nil {
 		return err
 	}
@@ -112,16 +92,22 @@ func (s *sessionTable) GuardAgent(_ context.Context, id string, pid int) error {
 	if err != nil || path != st.Cgroup {
 		return fmt.Errorf("process %d is not in the cgroup of %s", pid, st.ID)
 	}
-	return s.opts.Books.SetAgent(st.ID, pid)
+	if err := d.state.SetAgent(st.ID, pid); err != nil {
+		return err
+	}
+	if st.Taint != 0 {
+		_, _ = d.openResolver(pid, st.First) // told
+	}
+	return nil
 }
 
 // GuardEnd implements control.Guardian. What is left goes on, guarded.
-func (s *sessionTable) GuardEnd(_ context.Context, id string) (control.Summary, error) {
-	st, err := s.opts.Books.Find(id)
+func (d *daemon) GuardEnd(_ context.Context, id string) (control.Summary, error) {
+	st, err := d.state.Find(id)
 	if err != nil {
 		return control.Summary{}, err
 	}
-	sum := s.opts.Summaries.of(st.ID)
+	sum := d.summaries.of(st.ID)
 	sum.Taint = st.Taint.Names()
 	pids, err := linux.CgroupTree(st.Cgroup)
 	if err != nil {
@@ -130,28 +116,28 @@ func (s *sessionTable) GuardEnd(_ context.Context, id string) (control.Summary, 
 	if sum.Left = len(pids); sum.Left > 0 {
 		return sum, nil
 	}
-	err = s.remove(st)
+	err = d.removeSession(st)
 	if errors.Is(err, errBusy) {
 		err = nil // Reap tries again
 	}
 	return sum, err
 }
 
-// remove ends a session: its cgroup goes first, so that nothing can be in it
+// removeSession ends a session: its cgroup goes first, so that nothing can be in it
 // when its state is forgotten.
-func (s *sessionTable) remove(st taint.Status) error {
-	if err := s.opts.Kernel.Revoke(st.CgroupID, 0); err != nil {
+func (d *daemon) removeSession(st taint.Status) error {
+	if err := d.egress.Revoke(st.CgroupID, 0); err != nil {
 		return err
 	}
 	if err := removeTree(st.Cgroup); err != nil {
 		return err
 	}
-	if err := errors.Join(s.opts.Books.Forget(st.ID), s.opts.Agents.Dismiss(st.ID, st.Policy)); err != nil {
+	if err := errors.Join(d.state.Forget(st.ID), d.agents.Dismiss(st.ID, st.Policy)); err != nil {
 		return err
 	}
-	s.opts.Summaries.drop(st.ID)
-	if s.opts.Policies.DropOwn(st.ID) && st.Policy != netegress.BaseSlot {
-		return errors.Join(s.opts.Files.Drop(st.Policy), s.opts.Kernel.DropPolicy(st.Policy))
+	d.summaries.drop(st.ID)
+	if d.policies.DropOwn(st.ID) && st.Policy != netegress.BaseSlot {
+		return errors.Join(d.files.Drop(st.Policy), d.egress.DropPolicy(st.Policy))
 	}
 	return nil
 }
@@ -172,9 +158,9 @@ const abandoned = time.Minute
 // Reap removes sessions that nothing is in any more, the second time it finds
 // them so: whoever started one asks for its summary first. idle is what it found
 // the time before.
-func (s *sessionTable) Reap(idle map[string]bool) error {
+func (d *daemon) Reap(idle map[string]bool) error {
 	var errs []error
-	for _, st := range s.opts.Books.Sessions() {
+	for _, st := range d.state.Sessions() {
 		if linux.CgroupPopulated(st.Cgroup) || st.Agent == 0 && time.Since(st.Since) < abandoned {
 			delete(idle, st.ID)
 			continue
@@ -184,7 +170,7 @@ func (s *sessionTable) Reap(idle map[string]bool) error {
 			continue
 		}
 		delete(idle, st.ID)
-		if err := s.remove(st); err != nil && !errors.Is(err, errBusy) {
+		if err := d.removeSession(st); err != nil && !errors.Is(err, errBusy) {
 			errs = append(errs, err)
 		}
 	}
