@@ -72,7 +72,7 @@ func (d *daemon) pass(ctx context.Context) error {
 func (d *daemon) recorded(r netegress.Record) {
 	c := d.processes.Container(r.Container, r.Taint)
 	to := r.To.Event()
-	to.Name, _ = d.names.Name(r.Container, r.To.Addr)
+	to.Name, _ = d.dns.Name(r.Container, r.To.Addr)
 	d.nameUsed(r)
 	switch r.Kind {
 	case netegress.Dropped:

@@ -61,5 +61,5 @@ func (d *daemon) applyPolicies() error {
 			errs = append(errs, d.egress.SetPolicy(st.Policy, d.policies.InMode(p)))
 		}
 	}
-	return errors.Join(append(errs, d.names.PolicyChanged())...)
+	return errors.Join(append(errs, d.dns.PolicyChanged())...)
 }

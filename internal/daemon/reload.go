@@ -109,7 +109,7 @@ func (d *daemon) replacePolicy(p policy.Policy) error {
 		return errors.Join(err, d.files.Set(netegress.BaseSlot, d.policies.Base().Taint.SecretFiles), d.applyPolicies())
 	}
 	d.policies.SetBase(p)
-	if err := d.names.PolicyChanged(); err != nil {
+	if err := d.dns.PolicyChanged(); err != nil {
 		d.opts.Logger.WithError(err).Error("open allowed names anew")
 	}
 	select {

@@ -70,7 +70,7 @@ type daemon struct {
 	egress    *netegress.Egress
 	execs     *exec.Probe
 	files     *secretfiles.Files
-	names     *dns.Redirect
+	dns       *dns.Redirect
 	gate      *gate.Gate
 	reviewer  *cop.Cop                // the gate's; guarded by changing after the start
 	reviewing atomic.Pointer[cop.Cop] // the same, for who only reads its figures
@@ -236,7 +236,7 @@ func (d *daemon) load(db *bbolt.DB) error {
 	if d.files, err = secretfiles.Load(secretfiles.Options{Types: d.opts.Types, PinDir: d.opts.PinDir, Links: d.state.Links, Logger: logger}); err != nil {
 		return errors.Join(err, d.execs.Close(), d.egress.Close(), d.state.Close())
 	}
-	if d.names, err = dns.Load(dns.RedirectOptions{Types: d.opts.Types, PinDir: d.opts.PinDir, Links: d.state.Links, Logger: logger, Host: dnsHost{d}}); err != nil {
+	if d.dns, err = dns.Load(dns.RedirectOptions{Types: d.opts.Types, PinDir: d.opts.PinDir, Links: d.state.Links, Logger: logger, Host: dnsHost{d}}); err != nil {
 		return errors.Join(err, d.files.Close(), d.execs.Close(), d.egress.Close(), d.state.Close())
 	}
 	d.opts.Types = nil // they are large
@@ -248,7 +248,7 @@ func (d *daemon) load(db *bbolt.DB) error {
 		Fail:  d.failed, Show: d.processes.Container,
 		Bridge: bridgeSockets(d.opts.RunDir),
 	})
-	d.pins = newPins(d.opts.PinDir, func(text string) { d.write(event.Event{Kind: event.Error, Message: text}) }, d.state, d.egress, d.execs, d.files, d.names)
+	d.pins = newPins(d.opts.PinDir, func(text string) { d.write(event.Event{Kind: event.Error, Message: text}) }, d.state, d.egress, d.execs, d.files, d.dns)
 	d.spaces = newMountSpaces(d.files, d.state.Each, d.failed)
 	p := d.policies.Base()
 	d.gate, err = gate.Open(gate.Options{
@@ -265,7 +265,7 @@ func (d *daemon) load(db *bbolt.DB) error {
 func seconds(n int) time.Duration { return time.Duration(n) * time.Second }
 
 func (d *daemon) close() {
-	for _, part := range []io.Closer{d.names, d.files, d.execs, d.egress, d.state} {
+	for _, part := range []io.Closer{d.dns, d.files, d.execs, d.egress, d.state} {
 		if err := part.Close(); err != nil {
 			d.opts.Logger.WithError(err).Error("close")
 		}

@@ -44,7 +44,7 @@ func (d *daemon) housekeep(ctx context.Context) error {
 			{"forget removed cgroups", d.state.Sweep},
 			{"serve folders", d.agents.ServeFolders},
 			{"read permission rules again", d.agents.RereadRules},
-			{"keep resolvers", d.names.Tend},
+			{"keep resolvers", d.dns.Tend},
 			{"remove session", func() error { return d.Reap(idle) }},
 		} {
 			err := chore.do()
@@ -65,7 +65,7 @@ func (d *daemon) counters() (map[string]uint64, error) {
 	counts["lost_unreadable"] = d.execs.Malformed()
 	counts["lost_sink"], counts["lost_queue"] = d.log.Missed()
 	d.approvals.Count(counts)
-	maps.Copy(counts, d.names.Counters())
+	maps.Copy(counts, d.dns.Counters())
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	counts["lost_record_queue"] = d.lost["queue"]

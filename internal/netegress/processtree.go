@@ -10,9 +10,9 @@ import (
 	"weir/internal/linux"
 )
 
-// ErrShared says that a process outside the command could steer it: it traces
+// ErrShared says that a process outside the command could control it: it traces
 // it, has its memory open or shares it (B30). Such a command gets no grant.
-var ErrShared = errors.New("another process can steer the command")
+var ErrShared = errors.New("another process can control the command")
 
 // moveBelow brings a command into a cgroup: its topmost process, then its children, until
 // a pass finds none that is not there. It returns the processes that it moved.

@@ -74,7 +74,7 @@ func (d *daemon) openResolver(pid int, since time.Time) (fresh bool, err error) 
 	if err != nil {
 		return false, err
 	}
-	fresh, err = d.names.Open(id, pid, since)
+	fresh, err = d.dns.Open(id, pid, since)
 	if err != nil && !errors.Is(err, linux.ErrGone) {
 		c := d.processes.Container(id, 0)
 		d.write(event.Event{Kind: event.Error, Container: &c, Message: "no resolver: questions for names are judged by their server: " + err.Error()})
@@ -134,7 +134,7 @@ func (d *daemon) askedForNames(a netegress.Ask, decided func()) bool {
 // destination is where an asker wants to go, by name where the address stands for one.
 func (d *daemon) destination(a netegress.Ask) event.Destination {
 	to := a.To.Event()
-	if name, ok := d.names.Name(a.Container, a.To.Addr); ok {
+	if name, ok := d.dns.Name(a.Container, a.To.Addr); ok {
 		to.Name = name
 	}
 	return to
@@ -147,12 +147,12 @@ func (d *daemon) lead(a netegress.Ask, to event.Destination, t netegress.Terms) 
 	}
 	ctx, cancel := context.WithTimeout(d.ctx, resolveFor)
 	defer cancel()
-	real, err := d.names.Resolve(ctx, a.Container, a.Process.PID, a.To.Addr)
+	real, err := d.dns.Resolve(ctx, a.Container, a.Process.PID, a.To.Addr)
 	if err != nil {
 		return t, err
 	}
 	t.Real = real
-	t.ResolveTarget = func(grant uint64) error { return d.names.Lead(grant, a.Container, a.To.Addr, real) }
+	t.ResolveTarget = func(grant uint64) error { return d.dns.Lead(grant, a.Container, a.To.Addr, real) }
 	return t, nil
 }
 
@@ -163,7 +163,7 @@ func (d *daemon) nameEnded(g netegress.Grant) {
 	if !slices.Contains(over, g.State) {
 		return
 	}
-	if err := d.names.Ended(g.ID); err != nil {
+	if err := d.dns.Ended(g.ID); err != nil {
 		d.opts.Logger.WithError(err).Error("forget the names of a grant")
 	}
 }
@@ -172,13 +172,13 @@ func (d *daemon) nameEnded(g netegress.Grant) {
 func (d *daemon) nameUsed(r netegress.Record) {
 	switch r.Reason {
 	case "untainted", "observe", "unresolved_name":
-		d.names.Used(r.Container, r.To.Addr)
+		d.dns.Used(r.Container, r.To.Addr)
 	}
 }
 
 // nameFreed is told that a container may be clean.
 func (d *daemon) nameFreed(st taint.Status) {
 	if st.Taint == 0 {
-		d.names.Freed(st.CgroupID)
+		d.dns.Freed(st.CgroupID)
 	}
 }
