@@ -8,8 +8,6 @@ import (
 	"os"
 	"strings"
 	"sync"
-
-	"golang.org/x/sys/unix"
 )
 
 // PeerRules say who is refused.
@@ -111,19 +109,8 @@ func (r PeerRules) refuseUnix(conn *net.UnixConn) bool {
 	if r.Process == nil {
 		return false
 	}
-	raw, err := conn.SyscallConn()
-	if err != nil {
-		return true
-	}
-	refused := true
-	if err := raw.Control(func(fd uintptr) {
-		if cred, err := unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED); err == nil {
-			refused = r.Process(int(cred.Pid)) != nil
-		}
-	}); err != nil {
-		return true
-	}
-	return refused
+	p := identify(conn)
+	return p.err != nil || r.Process(p.pid) != nil
 }
 
 func (r PeerRules) refusePort(conn *net.TCPConn) bool {

@@ -35,13 +35,14 @@ func peerOf(r *http.Request) peer {
 
 func identify(conn *net.UnixConn) peer {
 	var cred *unix.Ucred
+	var sockErr error
 	raw, err := conn.SyscallConn()
 	if err == nil {
-		err = errors.Join(raw.Control(func(fd uintptr) {
-			cred, err = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED)
-		}), err)
+		err = raw.Control(func(fd uintptr) {
+			cred, sockErr = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED)
+		})
 	}
-	if err != nil {
+	if err := errors.Join(err, sockErr); err != nil {
 		return peer{err: fmt.Errorf("identify peer: %w", err)}
 	}
 	return peer{pid: int(cred.Pid), uid: cred.Uid}
