@@ -213,6 +213,63 @@ int weir_reply6(struct bpf_sock_addr *ctx)
 	return check_reply(ctx, &tuple, sizeof(tuple.ipv6));
 }
 
+#define ETH_P_IP 0x0800
+#define IP4_WORDS 5 /* of a header without options */
+#define IP6_WORDS 10
+#define TCP_FLAGS 3 /* word of the header */
+#define TCP_SYN 0x200
+#define TCP_ACK 0x1000
+
+/* begins: the packet, whose transport header is at an offset, begins a connection or is a datagram. */
+static __always_inline int begins(struct __sk_buff *skb, __u32 offset, __u32 proto)
+{
+	__u32 flags;
+	return proto != IPPROTO_TCP || (!bpf_skb_load_bytes(skb, offset + TCP_FLAGS * 4, &flags, 4) &&
+	                                (flags & (TCP_SYN | TCP_ACK)) == TCP_SYN);
+}
+
+/* The resolver hears the container's own questions only: whoever else asks learns what the container has
+ * asked for, as each name has its address in the order of questions (B80). For the sensor's own cgroup. */
+SEC("cgroup_skb/ingress")
+int weir_question(struct __sk_buff *skb)
+{
+	struct bpf_sock *sk = skb->sk;
+	if (sk)
+		sk = bpf_sk_fullsock(sk);
+	__u64 *container = sk ? bpf_sk_storage_get(&resolver_sks, sk, 0, 0) : 0;
+	if (!container)
+		return ALLOW;
+	struct bpf_sock_tuple tuple = {};
+	__u32 head[IP6_WORDS + 1]; /* and the ports */
+	int ip4 = skb->protocol == bpf_htons(ETH_P_IP);
+	__u32 words = ip4 ? IP4_WORDS : IP6_WORDS, size = ip4 ? sizeof(tuple.ipv4) : sizeof(tuple.ipv6);
+	__u32 proto = sk->protocol;
+	if (bpf_skb_load_bytes(skb, 0, head, ip4 ? (IP4_WORDS + 1) * 4 : sizeof(head)))
+		return DENY;
+	if (!begins(skb, words * 4, proto))
+		return ALLOW;
+	if (ip4) {
+		tuple.ipv4.saddr = head[4];
+		tuple.ipv4.daddr = head[3];
+		tuple.ipv4.sport = head[5] >> 16;
+		tuple.ipv4.dport = head[5];
+	} else {
+		__builtin_memcpy(tuple.ipv6.saddr, head + 6, sizeof(tuple.ipv6.saddr));
+		__builtin_memcpy(tuple.ipv6.daddr, head + 2, sizeof(tuple.ipv6.daddr));
+		tuple.ipv6.sport = head[10] >> 16;
+		tuple.ipv6.dport = head[10];
+	}
+	struct bpf_sock *asker = proto == IPPROTO_TCP
+	                             ? bpf_sk_lookup_tcp(skb, &tuple, size, BPF_F_CURRENT_NETNS, 0)
+	                             : bpf_sk_lookup_udp(skb, &tuple, size, BPF_F_CURRENT_NETNS, 0);
+	if (!asker)
+		return DENY;
+	struct cgroup_ctx cx;
+	walk_cgroup(&cx, cgroup_of_socket(asker));
+	bpf_sk_release(asker);
+	return cx.container == *container ? ALLOW : DENY;
+}
+
 /* restore_address puts back what was asked for. */
 static __always_inline int restore_address(struct bpf_sock_addr *ctx, int ip4)
 {

@@ -110,33 +110,70 @@ static __always_inline int is_listed(struct unix_peer *key, struct sock *sk)
 	       BPF_CORE_READ(directory, i_sb, s_dev) == l->device;
 }
 
-/* peer: may the current process, in cx, talk to the owner of sk? */
-static __always_inline int peer_open(struct cgroup_ctx *cx, struct sock *sk, int *outside)
+/* gets_foreign: the current task is in cx, and not in the container that made sk, which own is. */
+static __always_inline int gets_foreign(struct cgroup_ctx *cx, struct cgroup_ctx *own, struct sock *sk)
+{
+	walk_cgroup(own, BPF_CORE_READ(sk, sk_cgrp_data.cgroup));
+	return own->guarded && own->container != cx->container;
+}
+
+static __always_inline int refuse_receipt(struct cgroup_ctx *cx)
+{
+	count(COUNT_DENIED_RECEIVE);
+	emit_peer(cx, REASON_OUTSIDE, 0, 0);
+	return 0;
+}
+
+/* knows: cx's policy lists what sk is bound to, and nobody guarded has bound it: another container's socket
+ * may have taken a listed name. */
+static __always_inline int knows(struct cgroup_ctx *cx, struct cgroup_ctx *other, struct sock *sk,
+                                 struct unix_peer *key)
+{
+	struct policy *p = policy_of(cx);
+	if (!p || other->guarded)
+		return 0;
+	key->policy = cx->policy;
+	key->generation = p->generation;
+	return is_listed(key, sk);
+}
+
+enum peer { PEER_SHUT, PEER_OUTSIDE, PEER_OPEN };
+
+/* peer_open: may the current process, in cx, talk to the owner of a socket? at: its address, as in walk_at.
+ */
+__noinline int peer_open(struct cgroup_ctx *cx, __u64 at)
 {
 	struct unix_peer key = {};
+	struct cgroup_ctx other;
+	struct sock *sk = (struct sock *)at;
 	struct cgroup *cg = BPF_CORE_READ(sk, sk_cgrp_data.cgroup);
-	struct policy *p = policy_of(cx);
-	*outside = 0;
+	if (!cx)
+		return PEER_SHUT;
 	if (inside(cx, cg) && heard_inside(cx, sk))
-		return 1;
-	*outside = 1;
+		return PEER_OPEN;
 	read_path(key.path, sk);
-	if (p) {
-		struct cgroup_ctx other;
-		walk_cgroup(&other, cg);
-		key.policy = cx->policy;
-		key.generation = p->generation;
-		/* another container's socket may have taken a listed name */
-		if (!other.guarded && is_listed(&key, sk)) {
-			*outside = 0;
-			return 1;
-		}
-		if (!is_restricted(cx, p))
-			return 1;
-	}
+	walk_cgroup(&other, cg);
+	if (knows(cx, &other, sk, &key))
+		return PEER_OPEN;
+	if (!is_restricted(cx, policy_of(cx)))
+		return PEER_OUTSIDE;
 	count(COUNT_DENIED_UNIX);
 	emit_peer(cx, REASON_OUTSIDE, key.path, 0);
-	return 0;
+	return PEER_SHUT;
+}
+
+/* may_come: the current process, in cx, may come to a socket with its own. Nobody outside comes to those of a
+ * tainted container: he would bring a pipe that it speaks into, and the kernel tells him who listens, and how
+ * many it takes. What a listed peer sends is an answer (B78). from and to are addresses, as in walk_at. */
+__noinline int may_come(struct cgroup_ctx *cx, __u64 from, __u64 to)
+{
+	struct unix_peer key = {};
+	struct cgroup_ctx own;
+	struct sock *sk = (struct sock *)from;
+	if (!cx || !gets_foreign(cx, &own, (struct sock *)to) || is_unrestricted(&own))
+		return 1;
+	read_path(key.path, sk);
+	return knows(&own, cx, sk, &key) || refuse_receipt(&own);
 }
 
 static __always_inline long note_end(__u64 cookie, enum unix_end end)
@@ -148,8 +185,9 @@ SEC("fmod_ret/security_unix_stream_connect")
 int BPF_PROG(weir_unix, struct sock *sock, struct sock *other, struct sock *newsk)
 {
 	struct cgroup_ctx cx;
-	int outside;
 	judged_ctx(&cx);
+	if (!may_come(&cx, address_of(sock), address_of(other)))
+		return -EPERM;
 	if (!cx.guarded)
 		return 0;
 	struct settings *c = configuration();
@@ -158,24 +196,24 @@ int BPF_PROG(weir_unix, struct sock *sock, struct sock *other, struct sock *news
 		emit_peer(&cx, REASON_CONTROL, 0, 0);
 		return -EPERM;
 	}
-	if (!peer_open(&cx, other, &outside))
-		return -EPERM;
+	int open = peer_open(&cx, address_of(other));
 	/* what it sends once tainted is refused */
-	return outside && note_end(bpf_get_socket_cookie(sock), UNIX_OUTSIDE) ? -EPERM : 0;
+	if (open == PEER_OUTSIDE && note_end(bpf_get_socket_cookie(sock), UNIX_OUTSIDE))
+		return -EPERM;
+	return open == PEER_SHUT ? -EPERM : 0;
 }
 
 SEC("fmod_ret/security_unix_may_send")
 int BPF_PROG(weir_unix_send, struct socket *sock, struct socket *other)
 {
 	struct cgroup_ctx cx;
-	int outside;
 	judged_ctx(&cx);
-	if (!cx.guarded)
+	__u64 to = (__u64)BPF_CORE_READ(other, sk);
+	if (!to)
 		return 0;
-	struct sock *sk = BPF_CORE_READ(other, sk);
-	if (!sk || peer_open(&cx, sk, &outside))
-		return 0;
-	return -EPERM;
+	if (!may_come(&cx, (__u64)BPF_CORE_READ(sock, sk), to))
+		return -EPERM;
+	return !cx.guarded || peer_open(&cx, to) != PEER_SHUT ? 0 : -EPERM;
 }
 
 /* Once closed it sends nothing. The daemon's own is closed by the kernel, too, when that is killed. */
@@ -204,20 +242,6 @@ int BPF_PROG(weir_born, struct socket *sock, int family)
 	judged_ctx(&cx);
 	if (cx.guarded & GUARDED_LATE && sock->sk)
 		note_end(bpf_get_socket_cookie(sock->sk), UNIX_OWN);
-	return 0;
-}
-
-/* gets_foreign: the current task is in cx, and not in the container that made sk, which own is. */
-static __always_inline int gets_foreign(struct cgroup_ctx *cx, struct cgroup_ctx *own, struct sock *sk)
-{
-	walk_cgroup(own, BPF_CORE_READ(sk, sk_cgrp_data.cgroup));
-	return own->guarded && own->container != cx->container;
-}
-
-static __always_inline int refuse_receipt(struct cgroup_ctx *cx)
-{
-	count(COUNT_DENIED_RECEIVE);
-	emit_peer(cx, REASON_OUTSIDE, 0, 0);
 	return 0;
 }
 
@@ -452,10 +476,25 @@ int BPF_PROG(weir_accept, struct socket *sock)
 	return may_use(sock) && may_accept(sock) ? 0 : -EPERM;
 }
 
-SEC("fmod_ret/security_socket_recvmsg")
-int BPF_PROG(weir_recvmsg, struct socket *sock)
+/* Room for a message's descriptors, on a connection to somebody outside that is older than the taint: he
+ * would hand in a pipe that the container speaks into (B78). Datagrams of his do not come. */
+static __always_inline int may_take(struct socket *sock, struct msghdr *msg)
 {
-	return may_use(sock) ? 0 : -EPERM;
+	struct cgroup_ctx cx;
+	struct sock *sk = BPF_CORE_READ(sock, sk);
+	if (!msg->msg_controllen || BPF_CORE_READ(sk, __sk_common.skc_family) != AF_UNIX ||
+	    BPF_CORE_READ(sk, sk_type) == SOCK_DGRAM)
+		return 1;
+	judged_ctx(&cx);
+	return is_unrestricted(&cx) ||
+	       (inside(&cx, BPF_CORE_READ(sk, sk_cgrp_data.cgroup)) && flows_inside(&cx, sk)) ||
+	       refuse_receipt(&cx);
+}
+
+SEC("fmod_ret/security_socket_recvmsg")
+int BPF_PROG(weir_recvmsg, struct socket *sock, struct msghdr *msg)
+{
+	return may_use(sock) && may_take(sock, msg) ? 0 : -EPERM;
 }
 
 SEC("fmod_ret/security_socket_shutdown")

@@ -81,6 +81,8 @@ typedef struct { s64 counter; } atomic64_t;
 typedef __u16 u16;
 typedef short unsigned int __kernel_sa_family_t;
 typedef __kernel_sa_family_t sa_family_t;
+typedef long unsigned int __kernel_ulong_t;
+typedef __kernel_ulong_t __kernel_size_t;
 
 struct bpf_sock {
 	__u32 bound_dev_if;
@@ -388,6 +390,7 @@ struct msghdr {
 	void *msg_name;
 	int msg_namelen;
 	unsigned int msg_flags;
+	__kernel_size_t msg_controllen;
 };
 
 struct sockaddr_un {

@@ -54,7 +54,7 @@ type Redirect struct {
 	failed  atomic.Uint64 // resolvers that could not be started
 
 	mu         sync.Mutex
-	replies    []io.Closer // what looks whom the sensor answers
+	replies    []io.Closer // what looks who asks, and whom the sensor answers
 	containers map[uint64]*containerDNS
 	reals      map[uint64][]namesFakeTargetKey // by grant
 	past       RedirectCounts                  // of resolvers that have ended
@@ -95,7 +95,7 @@ func (s *Redirect) attach(container uint64) error {
 	return nil
 }
 
-// watchReplies has the kernel look whom an answer goes to. The link ends with this process, as what answers does.
+// watchReplies has the kernel look who asks, and whom an answer goes to. The link ends with this process, as what answers does.
 func (s *Redirect) watchReplies() error {
 	if s.replies != nil {
 		return nil
@@ -105,10 +105,14 @@ func (s *Redirect) watchReplies() error {
 		return err
 	}
 	var links []io.Closer
-	for _, p := range []program{{s.objects.WeirReply4, ebpf.AttachCGroupUDP4Sendmsg}, {s.objects.WeirReply6, ebpf.AttachCGroupUDP6Sendmsg}} {
+	for _, p := range []program{
+		{s.objects.WeirReply4, ebpf.AttachCGroupUDP4Sendmsg},
+		{s.objects.WeirReply6, ebpf.AttachCGroupUDP6Sendmsg},
+		{s.objects.WeirQuestion, ebpf.AttachCGroupInetIngress},
+	} {
 		l, err := link.AttachCgroup(link.CgroupOptions{Path: linux.CgroupDir(path), Attach: p.as, Program: p.prog})
 		if err != nil {
-			return errors.Join(fmt.Errorf("look at the resolver's answers: %w", err), closeAll(links))
+			return errors.Join(fmt.Errorf("look at the resolver's questions and answers: %w", err), closeAll(links))
 		}
 		links = append(links, l)
 	}

@@ -256,6 +256,7 @@ const (
 	namesProgWeirNameRecv6 = "weir_name_recv6"
 	namesProgWeirNameSend4 = "weir_name_send4"
 	namesProgWeirNameSend6 = "weir_name_send6"
+	namesProgWeirQuestion  = "weir_question"
 	namesProgWeirReply4    = "weir_reply4"
 	namesProgWeirReply6    = "weir_reply6"
 )
@@ -310,6 +311,7 @@ type namesProgramSpecs struct {
 	WeirNameRecv6 *ebpf.ProgramSpec `ebpf:"weir_name_recv6"`
 	WeirNameSend4 *ebpf.ProgramSpec `ebpf:"weir_name_send4"`
 	WeirNameSend6 *ebpf.ProgramSpec `ebpf:"weir_name_send6"`
+	WeirQuestion  *ebpf.ProgramSpec `ebpf:"weir_question"`
 	WeirReply4    *ebpf.ProgramSpec `ebpf:"weir_reply4"`
 	WeirReply6    *ebpf.ProgramSpec `ebpf:"weir_reply6"`
 }
@@ -434,6 +436,7 @@ type namesPrograms struct {
 	WeirNameRecv6 *ebpf.Program `ebpf:"weir_name_recv6"`
 	WeirNameSend4 *ebpf.Program `ebpf:"weir_name_send4"`
 	WeirNameSend6 *ebpf.Program `ebpf:"weir_name_send6"`
+	WeirQuestion  *ebpf.Program `ebpf:"weir_question"`
 	WeirReply4    *ebpf.Program `ebpf:"weir_reply4"`
 	WeirReply6    *ebpf.Program `ebpf:"weir_reply6"`
 }
@@ -448,6 +451,7 @@ func (p *namesPrograms) Close() error {
 		p.WeirNameRecv6,
 		p.WeirNameSend4,
 		p.WeirNameSend6,
+		p.WeirQuestion,
 		p.WeirReply4,
 		p.WeirReply6,
 	)

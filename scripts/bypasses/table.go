@@ -83,4 +83,6 @@ var table = []bypass{
 	{"B75", "A connect that sends nothing has the host's IPsec ask its peer for an association, with the address and port that the container chose.", "Such a question is refused once tainted unless the destination is open."},
 	{"B76", "A listener changes its settings after the taint: on 6.1 the answers to half-open IPv6 connections, which no check sees, carry them until those are closed.", "A tainted container sets nothing on a listener that has half-open connections."},
 	{"B77", "A process that was moved out of its container attaches to others, signals them or sends them messages before it is killed.", "To who has left nothing is open; it is killed where it tries."},
+	{"B78", "Somebody outside connects or sends to a Unix socket of the container, hands in a pipe that it writes into, or reads there who listens and how many it takes.", "Nobody outside comes to a Unix socket of a tainted container but a listed peer that answers, and older connections bring no descriptors."},
+	{"B80", "Somebody outside asks the container's resolver over TCP: the addresses of names tell which of them the container has asked for.", "A resolver hears its own container only."},
 }

@@ -79,7 +79,7 @@ func unixPass(c *call) error {
 	return step("sendmsg", unix.Sendmsg(fd, []byte("."), unix.UnixRights(file), nil, 0))
 }
 
-// meet gives a Unix stream to the other side at -path, whoever listens.
+// meet gives a Unix stream to the other side at -path, whoever listens. Who listens waits until its input ends.
 func meet(c *call) (int, error) {
 	fd, err := c.open(unix.AF_UNIX, unix.SOCK_STREAM, 0)
 	if err != nil {
@@ -98,6 +98,15 @@ func meet(c *call) (int, error) {
 		return -1, step("listen", err)
 	}
 	fmt.Fprintln(c.out, "listening")
+	ready := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}, {Fd: 0, Events: unix.POLLIN}}
+	for ready[0].Revents == 0 {
+		if ready[1].Revents != 0 {
+			return -1, errors.New("accept: nobody comes")
+		}
+		if _, err := unix.Poll(ready, -1); err != nil && !errors.Is(err, unix.EINTR) {
+			return -1, step("poll", err)
+		}
+	}
 	peer, _, err := unix.Accept(fd)
 	return peer, step("accept", err)
 }
@@ -152,6 +161,7 @@ func pass(c *call) error {
 	if err != nil {
 		return err
 	}
+	fmt.Fprintln(c.out, "connected")
 	if err := c.done("open"); err != nil {
 		return err
 	}

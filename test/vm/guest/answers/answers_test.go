@@ -89,11 +89,21 @@ var ways = []way{
 	{name: "B77/memory", inside: "left_memory", outside: "memory", root: true, told: true},
 	{name: "B77/signal", inside: "left_signal", outside: "signalled", root: true, told: true},
 	{name: "B77/message", inside: "left_message", outside: "message", root: true, told: true},
+	{name: "B78/stream", inside: "takes_stream", outside: "takes_stream", first: true},
+	{name: "B78/packets", inside: "takes_packets", outside: "takes_packets", first: true},
+	{name: "B78/datagram", inside: "takes_datagram", outside: "takes_datagram", first: true},
+	{name: "B78/older", inside: "takes_older", outside: "takes_older", opens: true},
+	{name: "B78/older-accepted", inside: "takes_accepted", outside: "takes_accepted", opens: true},
+	{name: "B78/credentials", inside: "credentials", outside: "credentials", first: true, root: true},
+	{name: "B78/backlog", inside: "backlog", outside: "backlog", first: true},
+	{name: "B80/asked-before", inside: "asked_before", outside: "asked_before", tainted: true},
+	{name: "B23/urgent", inside: "urgent", outside: "urgent", opens: true},
+	{name: "B21/tls", inside: "tls", outside: "tls", opens: true},
 }
 
 func TestAnswers(t *testing.T) {
 	f := &fixture{world: rig.NewOutside(t)}
-	rig.Must(t, "modprobe vhost_vsock && mkdir -p /run/answers "+filepath.Dir(peer)+" && ln -s answers-peers "+filepath.Dir(linked)+" && chmod 1777 /run/answers && echo key >"+secret+" && chmod 644 "+secret)
+	rig.Must(t, "modprobe -a vhost_vsock tls && mkdir -p /run/answers "+filepath.Dir(peer)+" && ln -s answers-peers "+filepath.Dir(linked)+" && chmod 1777 /run/answers && echo key >"+secret+" && chmod 644 "+secret)
 	f.sensor = rig.StartSensor(t, policy)
 	f.control = rig.Bare(t, "control")
 	f.tainted = f.sensor.Guard(t, "tainted", "--taint", "secret")
@@ -240,20 +250,24 @@ func ends(t *testing.T, f *fixture) {
 	}
 }
 
-// listed: a tainted container talks to the peers that its policy lists, also when a service makes its directory anew.
+// listed: a tainted container talks to the peers that its policy lists, also when a service makes its directory anew; and they answer.
 func listed(t *testing.T, f *fixture) {
-	for _, path := range []string{peer, peer, linked} {
+	for _, at := range []struct{ how, path string }{{"listed", peer}, {"listed", peer}, {"listed", linked}, {"listed_datagram", peer}} {
 		port := strconv.Itoa(f.world.Port())
-		out := f.world.Agent.Start(t, "python3", "-c", outsidePy, "listed", port, "text", path)
+		out := f.world.Agent.Start(t, "python3", "-c", outsidePy, at.how, port, "text", at.path)
 		if out.WaitLine("listens", rig.Late) == "" {
 			t.Fatal(out.Wait(t))
 		}
-		until := time.Now().Add(rig.Late)
-		for strings.Contains(f.tainted.Run(t, "python3", "-c", insidePy, "listed", port, "text", path).Stdout, "refused EPERM") && time.Now().Before(until) {
+		var in rig.Result
+		for until := time.Now().Add(rig.Late); time.Now().Before(until); {
+			if in = f.tainted.Run(t, "python3", "-c", insidePy, at.how, port, "text", at.path); !strings.Contains(in.Stdout, "refused EPERM") {
+				break
+			}
 		}
 		out.Input(t, "\n")
-		if r := out.Wait(t); !strings.Contains(r.Stdout, "\nheard") {
-			t.Errorf("%s: %s", path, r)
+		r := out.Wait(t)
+		if !strings.Contains(r.Stdout, "\nheard") || (at.how == "listed_datagram" && !strings.Contains(in.Stdout, "answered")) {
+			t.Errorf("%s %s: %s: %s", at.how, at.path, r, in)
 		}
 	}
 }

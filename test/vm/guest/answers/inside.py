@@ -1,5 +1,5 @@
 """The container's part: each function has the kernel, or somebody outside, say what it chose."""
-import array, ctypes, errno, fcntl, mmap, os, resource, socket, struct, sys, threading, time
+import array, ctypes, errno, fcntl, mmap, os, resource, select, socket, struct, sys, threading, time
 
 how, port, text = sys.argv[1], int(sys.argv[2]), sys.argv[3].encode()
 args = sys.argv[4:]
@@ -239,6 +239,14 @@ def listed(): says(args[0])
 def atname(): says("/run/answers/@listed")
 
 
+def listed_datagram():
+    s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+    s.bind("\0answers-asks-%d" % port)
+    s.sendto(text, args[0])
+    s.settimeout(60)
+    print("answered", s.recv(100), flush=True)
+
+
 def full():
     resource.setrlimit(resource.RLIMIT_NOFILE, (80000, 80000))
     l = socket.socket(socket.AF_UNIX)
@@ -340,6 +348,102 @@ def left_memory():
 
 def left_signal(): left(lambda: libc.kill(int(args[0]), 12))
 def left_message(): left(lambda: libc.msgsnd(int(args[0]), struct.pack("l", 1) + text, len(text), 0o4000))
+
+
+def takes(kind):
+    """Somebody outside connects in, or sends, and hands in a pipe."""
+    s = socket.socket(socket.AF_UNIX, kind)
+    s.bind("\0answers-takes-%d" % port)
+    if kind != socket.SOCK_DGRAM:
+        s.listen(1)
+    s.setblocking(False)
+    print("opened", flush=True)
+    over = False
+    while not over:
+        over = select.select([sys.stdin], [], [], 0.02)[0]
+        try:
+            c = s if kind == socket.SOCK_DGRAM else s.accept()[0]
+            write_into(c)
+            sys.stdin.readline()
+            return
+        except BlockingIOError:
+            pass
+
+
+def write_into(s):
+    """Speaks into the pipe that comes."""
+    _, anc, _, _ = s.recvmsg(1, 64)
+    os.write(array.array("i", anc[0][2])[0], text)
+
+
+def takes_older():
+    """Somebody outside, who was connected to before, hands in a pipe."""
+    s = socket.socket(socket.AF_UNIX)
+    s.connect("\0answers-%d" % port)
+    opened()
+    write_into(s)
+
+
+def takes_accepted():
+    l = socket.socket(socket.AF_UNIX)
+    l.bind("\0answers-takes-%d" % port)
+    l.listen(1)
+    s = l.accept()[0]
+    opened()
+    write_into(s)
+
+
+def takes_stream(): takes(socket.SOCK_STREAM)
+def takes_packets(): takes(socket.SOCK_SEQPACKET)
+def takes_datagram(): takes(socket.SOCK_DGRAM)
+
+
+def credentials():
+    """Who listens, says the kernel to who connects in."""
+    s = socket.socket(socket.AF_UNIX)
+    s.bind("\0answers-takes-%d" % port)
+    os.setgroups([port + 70000])
+    s.listen(1)
+    opened()
+
+
+def backlog():
+    s = socket.socket(socket.AF_UNIX)
+    s.bind("\0answers-takes-%d" % port)
+    s.listen(port % 50)
+    opened()
+
+
+def asked_before():
+    """A name that was asked for has a smaller address than one that is asked for later."""
+    s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    s.settimeout(60)
+    name = text.replace(b".", b"-")
+    s.sendto(b"\0\1\1\0\0\1\0\0\0\0\0\0" + bytes([len(name)]) + name + b"\7example\3com\0\0\1\0\1", ("10.77.0.2", 53))
+    s.recv(4096)
+    print("the resolver answers", flush=True)
+
+
+def urgent():
+    s = socket.socket(socket.AF_UNIX)
+    s.connect("\0answers-%d" % port)
+    opened()
+    s.send(text, socket.MSG_OOB)
+
+
+def tls():
+    """A connection that the kernel encrypts."""
+    s = socket.create_connection(("10.77.0.2", port))
+    s.setsockopt(socket.IPPROTO_TCP, 31, b"tls")
+    s.setsockopt(282, 1, struct.pack("<HH", 0x0303, 51) + bytes(36))
+    opened()
+    fd = os.memfd_create("text")
+    os.write(fd, text)
+    for f in (lambda: s.send(text), lambda: os.sendfile(s.fileno(), fd, 0, len(text)), lambda: s.sendmsg([text], [(282, 1, b"\x16")])):
+        try:
+            f()
+        except OSError as e:
+            print("refused", errno.errorcode.get(e.errno), flush=True)
 
 
 over = time.monotonic() + 4

@@ -113,7 +113,8 @@ func handedAttempts() []Attempt {
 		if p.WaitLine("listening", Late) == "" {
 			return
 		}
-		e.Helper(t, "egress", "pass", "-to", e.Words["to"], "-path", e.Words["socket"])
+		// nobody comes in to a tainted container
+		e.Helper(t, "egress", "pass", "-to", e.Words["to"], "-path", e.Words["socket"]).WaitLine("connected", Late)
 	}
 	holder := func(t testing.TB, e *Env) {
 		e.words(t, e.Helper(t, "egress", "hold", "-to", e.Words["to"]), "holding", "pid", "fd")
@@ -136,7 +137,7 @@ func handedAttempts() []Attempt {
 		{Name: "scm-rights", Argv: egress("take -listen -path {socket}"), Started: passer},
 		{Name: "scm-rights-abstract", Argv: egress("take -listen -path @{say}"), Started: func(t testing.TB, e *Env, p *Proc) {
 			if p.WaitLine("listening", Late) != "" {
-				e.Helper(t, "egress", "pass", "-to", e.Words["to"], "-path", "@"+e.Text)
+				e.Helper(t, "egress", "pass", "-to", e.Words["to"], "-path", "@"+e.Text).WaitLine("connected", Late)
 			}
 		}},
 		{Name: "pidfd-getfd", Argv: egress("pidfd-getfd -pid {pid} -fd {fd}"), Prepare: holder},
