@@ -47,6 +47,7 @@ func TestSession(t *testing.T) {
 		{"F01_G24_children_ask", (*fixture).children},
 		{"F01_B15_B30_G16_an_approval_is_for_one", (*fixture).forOne},
 		{"F01_F05_G24_threads", (*fixture).threads},
+		{"F45_twins", (*fixture).twins},
 		{"F05_G24_B37_waits_to_begin", (*fixture).waitsToBegin},
 		{"G25_exec_events", (*fixture).execEvents},
 		{"B36_daemon_outlives_its_command", (*fixture).outlives},
