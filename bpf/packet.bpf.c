@@ -277,45 +277,28 @@ static __always_inline enum listener listens(struct __sk_buff *skb, struct cgrou
 	return who;
 }
 
-/* Global, verified once: a packet is looked at both ways. skb is its context. */
-__noinline int who_hears(struct __sk_buff *skb, struct cgroup_ctx *cx, struct packet *pkt)
+/* Who hears a packet, or what answers it: a socket may send from any address of loopback, and what the kernel
+ * or a service answers has what was sent in it. Global, verified once. skb is its context. */
+__noinline int who_hears(struct __sk_buff *skb, struct cgroup_ctx *cx, struct packet *pkt, int answer)
 {
 	struct bpf_sock_tuple tuple = {};
 	if (!cx || !pkt)
 		return LISTENS_FOREIGN;
-	const __u32 *to = (const __u32 *)pkt->to.addr;
+	__u32 *a = (__u32 *)pkt->to.addr, *b = pkt->from;
+	__u16 from_port = answer ? pkt->to_port : pkt->from_port;
+	__u16 to_port = answer ? pkt->from_port : pkt->to_port;
 	if (pkt->ip4) {
-		tuple.ipv4.saddr = pkt->from[0];
-		tuple.ipv4.daddr = to[3];
-		tuple.ipv4.sport = pkt->from_port;
-		tuple.ipv4.dport = pkt->to_port;
+		tuple.ipv4.saddr = answer ? a[3] : b[0];
+		tuple.ipv4.daddr = answer ? b[0] : a[3];
+		tuple.ipv4.sport = from_port;
+		tuple.ipv4.dport = to_port;
 	} else {
-		__builtin_memcpy(tuple.ipv6.saddr, pkt->from, sizeof(pkt->from));
-		__builtin_memcpy(tuple.ipv6.daddr, pkt->to.addr, sizeof(pkt->to.addr));
-		tuple.ipv6.sport = pkt->from_port;
-		tuple.ipv6.dport = pkt->to_port;
-	}
-	return listens(skb, cx, &tuple, pkt);
-}
-
-/* who_is_answered: who hears what is answered. A socket may send from any address of loopback; and
- * what the kernel answers, or a service, has what was sent in it. */
-__noinline int who_is_answered(struct __sk_buff *skb, struct cgroup_ctx *cx, struct packet *pkt)
-{
-	struct bpf_sock_tuple tuple = {};
-	if (!cx || !pkt)
-		return LISTENS_FOREIGN;
-	const __u32 *to = (const __u32 *)pkt->to.addr;
-	if (pkt->ip4) {
-		tuple.ipv4.saddr = to[3];
-		tuple.ipv4.daddr = pkt->from[0];
-		tuple.ipv4.sport = pkt->to_port;
-		tuple.ipv4.dport = pkt->from_port;
-	} else {
-		__builtin_memcpy(tuple.ipv6.saddr, pkt->to.addr, sizeof(pkt->to.addr));
-		__builtin_memcpy(tuple.ipv6.daddr, pkt->from, sizeof(pkt->from));
-		tuple.ipv6.sport = pkt->to_port;
-		tuple.ipv6.dport = pkt->from_port;
+		for (int i = 0; i < 4; i++) {
+			tuple.ipv6.saddr[i] = answer ? a[i] : b[i];
+			tuple.ipv6.daddr[i] = answer ? b[i] : a[i];
+		}
+		tuple.ipv6.sport = from_port;
+		tuple.ipv6.dport = to_port;
 	}
 	return listens(skb, cx, &tuple, pkt);
 }
@@ -325,17 +308,17 @@ static __always_inline int from_outside(struct __sk_buff *skb, struct cgroup_ctx
                                         const struct packet *pkt)
 {
 	struct packet copy = *pkt;
-	return who_is_answered(skb, cx, &copy) == LISTENS_FOREIGN;
+	return who_hears(skb, cx, &copy, 1) == LISTENS_FOREIGN;
 }
 
 /* within: nobody outside hears a packet to loopback, or what is answered. */
 static __always_inline int within(struct __sk_buff *skb, struct bpf_sock *sk, struct cgroup_ctx *cx,
                                   struct packet *pkt)
 {
-	enum listener to = who_hears(skb, cx, pkt);
+	enum listener to = who_hears(skb, cx, pkt, 0);
 	if (pkt->to.proto != IPPROTO_UDP || to == LISTENS_FOREIGN)
 		return to != LISTENS_FOREIGN;
-	enum listener from = who_is_answered(skb, cx, pkt);
+	enum listener from = who_hears(skb, cx, pkt, 1);
 	if (!sk || from == LISTENS_FOREIGN ||
 	    (to == LISTENS_OWN && heard_outside(cx, address_of(sk), &pkt->to)))
 		return 0;
