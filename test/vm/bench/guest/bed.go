@@ -28,8 +28,9 @@ const (
 	runDir     = "/run/weir"
 	policyFile = "/run/bench-policy.yaml"
 	eventFile  = "/var/log/weir/bench.jsonl"
-	outside    = "/sys/fs/cgroup/bench/plain" // as deep as what weir guard makes
-	crowd      = "/bench-crowd"               // a guarded parent for many
+	outside    = "/sys/fs/cgroup/bench/plain"  // as deep as what weir guard makes
+	service    = "/sys/fs/cgroup/weir.service" // the sensor's own, as its unit has one: a program is on it that judges its resolvers' answers
+	crowd      = "/bench-crowd"                // a guarded parent for many
 	patience   = 60 * time.Second
 )
 
@@ -60,8 +61,10 @@ func newBed() (*bed, error) {
 			return nil, fmt.Errorf("copy %s: %w: %s", from, err, out)
 		}
 	}
-	if err := os.MkdirAll(outside, 0o755); err != nil {
-		return nil, fmt.Errorf("make cgroup: %w", err)
+	for _, dir := range []string{outside, service} {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			return nil, fmt.Errorf("make cgroup: %w", err)
+		}
 	}
 	if err := makeNetwork(); err != nil {
 		return nil, err
@@ -124,7 +127,7 @@ func (b *bed) start(more string) (time.Duration, error) {
 	cmd := exec.Command(weir, "run", "--policy", policyFile, "--ready-fd", "3")
 	cmd.Stdout, cmd.Stderr, cmd.ExtraFiles = os.Stderr, os.Stderr, []*os.File{far}
 	begun := monotonic()
-	err = cmd.Start()
+	err = startIn(service, cmd)
 	far.Close()
 	if err != nil {
 		return 0, fmt.Errorf("start the sensor: %w", err)
@@ -212,23 +215,30 @@ type worker struct {
 
 // plain starts a worker that nobody guards.
 func (b *bed) plain() (*worker, error) {
-	dir, err := os.Open(outside)
+	return newWorker(outside, exec.Command(self, "work"))
+}
+
+// startIn starts a command in a cgroup; empty: in this process's.
+func startIn(cgroup string, cmd *exec.Cmd) error {
+	if cgroup == "" {
+		return cmd.Start()
+	}
+	dir, err := os.Open(cgroup)
 	if err != nil {
-		return nil, fmt.Errorf("open cgroup: %w", err)
+		return fmt.Errorf("open cgroup: %w", err)
 	}
 	defer dir.Close()
-	cmd := exec.Command(self, "work")
 	cmd.SysProcAttr = &syscall.SysProcAttr{UseCgroupFD: true, CgroupFD: int(dir.Fd())}
-	return newWorker(cmd)
+	return cmd.Start()
 }
 
 // guarded starts one under weir guard, with flags.
 func (b *bed) guarded(name string, flags ...string) (*worker, error) {
 	args := append([]string{"guard", "-q", "--name", name}, flags...)
-	return newWorker(exec.Command(weir, append(args, "--", self, "work")...))
+	return newWorker("", exec.Command(weir, append(args, "--", self, "work")...))
 }
 
-func newWorker(cmd *exec.Cmd) (*worker, error) {
+func newWorker(cgroup string, cmd *exec.Cmd) (*worker, error) {
 	cmd.Env = append(os.Environ(), "GODEBUG=asyncpreemptoff=1", "GOGC=off")
 	cmd.Stderr = os.Stderr
 	in, err := cmd.StdinPipe()
@@ -239,7 +249,7 @@ func newWorker(cmd *exec.Cmd) (*worker, error) {
 	if err != nil {
 		return nil, fmt.Errorf("start worker: %w", err)
 	}
-	if err := cmd.Start(); err != nil {
+	if err := startIn(cgroup, cmd); err != nil {
 		return nil, fmt.Errorf("start worker: %w", err)
 	}
 	w := &worker{cmd, in, bufio.NewReader(out)}
