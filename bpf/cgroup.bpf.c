@@ -217,9 +217,10 @@ static __always_inline __u64 source_cgroup(struct task_struct *leader, bool thre
 SEC("fentry/cgroup_attach_task")
 int BPF_PROG(weir_attach_enter, struct cgroup *to_cg, struct task_struct *leader, bool threadgroup)
 {
-	struct cgroup_ctx from, to;
+	struct cgroup_ctx from, to, mover;
 	struct settings *c = configuration();
 	__u32 caller = bpf_get_current_pid_tgid() >> 32;
+	walk_current(&mover);
 	walk_cgroup(&to, to_cg);
 	__u64 at = source_cgroup(leader, threadgroup, to.container);
 	if (!at)
@@ -227,8 +228,9 @@ int BPF_PROG(weir_attach_enter, struct cgroup *to_cg, struct task_struct *leader
 	walk_at(&from, at);
 	if (to.grant && to.grant != from.grant && (!c || c->daemon != caller))
 		intrude(&from, &to, to_cg, leader);
-	if (to.guarded && !from.container)
-		arrive(leader); /* it may send as soon as it is there, long before this call ends */
+	/* it may send as soon as it is there, long before this call ends; but not for who fetched it (B79) */
+	if (to.guarded && !from.container && !mover.container)
+		arrive(leader);
 	/* it runs where it is put long before this call ends: until it is marked, it is judged by from */
 	if (from.container && to.container != from.container)
 		note_escape();

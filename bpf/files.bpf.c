@@ -13,9 +13,12 @@ char LICENSE[] SEC("license") = "GPL";
 #define PART 32
 #define MAX_ALIASES 8
 #define FMODE_READ 1
+#define FMODE_WRITE 2
 #define S_IFMT 0170000
 #define S_IFDIR 0040000
 #define S_IFCHR 0020000
+#define S_IFREG 0100000
+#define PROC_SUPER_MAGIC 0x9fa0
 #define DEVICE_VHOST_NET (10 << 20 | 238)
 #define DEVICE_VHOST_VSOCK (10 << 20 | 241)
 #define SB_INTERNAL ((1UL << 22) | (1UL << 31)) /* SB_KERNMOUNT, SB_NOUSER: memfd and the like */
@@ -472,6 +475,36 @@ __noinline int may_open_device(__u32 device)
 	return 0;
 }
 
+struct pid___of {
+	struct hlist_head tasks[1]; /* the first thread with that id */
+} __attribute__((preserve_access_index));
+
+struct proc_inode___of {
+	struct pid___of *pid; /* none outside of /proc/PID */
+	struct inode vfs_inode;
+} __attribute__((preserve_access_index));
+
+struct task_struct___of {
+	struct hlist_node pid_links[1];
+} __attribute__((preserve_access_index));
+
+/* What is written below /proc/PID says something to that process: its user id map takes 32 bits, its time
+ * offsets more (B83). inode is an inode's address. */
+__noinline int may_write_process(__u64 inode)
+{
+	struct cgroup_ctx cx;
+	struct proc_inode___of *file = (void *)inode - bpf_core_field_offset(struct proc_inode___of, vfs_inode);
+	struct hlist_node *node = BPF_CORE_READ(file, pid, tasks[0].first);
+	walk_current(&cx);
+	if (!node || is_unrestricted(&cx))
+		return 1;
+	struct task_struct *t = (void *)node - bpf_core_field_offset(struct task_struct___of, pid_links);
+	if (inside(&cx, cgroup_of(t)))
+		return 1;
+	count(COUNT_DENIED_ATTACH);
+	return 0;
+}
+
 /* do_dentry_open calls it for every way to open: also exec, io_uring, handles and /proc/PID/fd. Not for
  * O_PATH, which reads nothing. */
 SEC("fmod_ret/security_file_open")
@@ -479,6 +512,9 @@ int BPF_PROG(weir_open, struct file *file)
 {
 	__u32 kind = file->f_inode->i_mode & S_IFMT;
 	if (kind == S_IFCHR && !may_open_device(file->f_inode->i_rdev))
+		ANSWER(-EPERM);
+	if (kind == S_IFREG && file->f_mode & FMODE_WRITE &&
+	    file->f_inode->i_sb->s_magic == PROC_SUPER_MAGIC && !may_write_process(number(file->f_inode)))
 		ANSWER(-EPERM);
 	struct secret_filter *f = filter();
 	if (!f || may_open_all())

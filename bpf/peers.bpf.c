@@ -593,6 +593,25 @@ int BPF_PROG(weir_limit, struct task_struct *p)
 	return may_reach(p) ? 0 : -EPERM;
 }
 
+/* Also which processors it may run on. */
+SEC("fmod_ret/security_task_setscheduler")
+int BPF_PROG(weir_scheduler, struct task_struct *p)
+{
+	return may_reach(p) ? 0 : -EPERM;
+}
+
+SEC("fmod_ret/security_task_setnice")
+int BPF_PROG(weir_nice, struct task_struct *p)
+{
+	return may_reach(p) ? 0 : -EPERM;
+}
+
+SEC("fmod_ret/security_task_setioprio")
+int BPF_PROG(weir_ioprio, struct task_struct *p)
+{
+	return may_reach(p) ? 0 : -EPERM;
+}
+
 /* Nobody sees the new object before this has returned. */
 SEC("fentry/ipc_addid")
 int BPF_PROG(weir_ipc_made)
@@ -610,6 +629,42 @@ int BPF_PROG(weir_ipc)
 	__u64 object = 0;
 	bpf_get_func_arg(ctx, 0, &object); /* a number, not a pointer: a global function takes none */
 	return may_share(object, 0) ? 0 : -EPERM;
+}
+
+/* may_change: ipcperms is not asked about removing an object, nor about giving it another user, group or
+ * mode, which are numbers of 73 bits that everybody can see (B83). */
+__noinline int may_change(__u64 object)
+{
+	struct cgroup_ctx cx;
+	__u64 *owner = bpf_map_lookup_elem(&owners, &object);
+	judged_ctx(&cx);
+	if (!object || is_unrestricted(&cx) || (owner && *owner == cx.container))
+		return 1;
+	return refuse_reach(&cx, 0);
+}
+
+SEC("fmod_ret/security_msg_queue_msgctl")
+int BPF_PROG(weir_msgctl)
+{
+	__u64 object = 0;
+	bpf_get_func_arg(ctx, 0, &object);
+	return may_change(object) ? 0 : -EPERM;
+}
+
+SEC("fmod_ret/security_sem_semctl")
+int BPF_PROG(weir_semctl)
+{
+	__u64 object = 0;
+	bpf_get_func_arg(ctx, 0, &object);
+	return may_change(object) ? 0 : -EPERM;
+}
+
+SEC("fmod_ret/security_shm_shmctl")
+int BPF_PROG(weir_shmctl)
+{
+	__u64 object = 0;
+	bpf_get_func_arg(ctx, 0, &object);
+	return may_change(object) ? 0 : -EPERM;
 }
 
 /* key_task_permission asks. The lowest bit of a reference is no part of the address. */
@@ -662,12 +717,20 @@ int BPF_PROG(weir_module)
 	return may_ask_kernel(0) ? 0 : -EPERM;
 }
 
-/* keyctl_session_to_parent alone asks for such credentials: they go to the parent (B71). */
+/* keyctl_session_to_parent alone asks for such credentials: they go to the parent (B71). Who that is is found
+ * out afterwards: where one in the container ends just then, it is somebody outside (B85). */
 SEC("fmod_ret/security_cred_alloc_blank")
 int BPF_PROG(weir_parent)
 {
-	struct task_struct *t = bpf_get_current_task_btf();
-	return may_reach(BPF_CORE_READ(t, real_parent)) ? 0 : -EPERM;
+	return may_ask_kernel(0) ? 0 : -EPERM;
+}
+
+/* A device of the host's that carries what is written to it into a network, owned by a user (B81). One that a
+ * process makes itself, where it administers the network, is another call. */
+SEC("fmod_ret/security_tun_dev_open")
+int BPF_PROG(weir_tun)
+{
+	return may_ask_kernel(0) ? 0 : -EPERM;
 }
 
 struct xfrm_selector___asks {

@@ -126,7 +126,9 @@ func (e *Egress) Attach() error {
 		"weir_recvmsg": e.peers.WeirRecvmsg, "weir_shutdown": e.peers.WeirShutdown,
 		"weir_kill": e.peers.WeirKill, "weir_limit": e.peers.WeirLimit, "weir_ipc_made": e.peers.WeirIpcMade,
 		"weir_ipc": e.peers.WeirIpc, "weir_key_use": e.peers.WeirKeyUse, "weir_core": e.peers.WeirCore, "weir_module": e.peers.WeirModule,
-		"weir_parent": e.peers.WeirParent, "weir_acquire": e.peers.WeirAcquire,
+		"weir_parent": e.peers.WeirParent, "weir_acquire": e.peers.WeirAcquire, "weir_tun": e.peers.WeirTun,
+		"weir_scheduler": e.peers.WeirScheduler, "weir_nice": e.peers.WeirNice, "weir_ioprio": e.peers.WeirIoprio,
+		"weir_msgctl": e.peers.WeirMsgctl, "weir_semctl": e.peers.WeirSemctl, "weir_shmctl": e.peers.WeirShmctl,
 	} {
 		err := e.opts.State.Links.Pin(name, func() (link.Link, error) {
 			return link.AttachTracing(link.TracingOptions{Program: prog})

@@ -254,6 +254,7 @@ const (
 	peersProgWeirCore       = "weir_core"
 	peersProgWeirGetsockopt = "weir_getsockopt"
 	peersProgWeirGroup      = "weir_group"
+	peersProgWeirIoprio     = "weir_ioprio"
 	peersProgWeirIpc        = "weir_ipc"
 	peersProgWeirIpcMade    = "weir_ipc_made"
 	peersProgWeirKey        = "weir_key"
@@ -262,11 +263,17 @@ const (
 	peersProgWeirLimit      = "weir_limit"
 	peersProgWeirListen     = "weir_listen"
 	peersProgWeirModule     = "weir_module"
+	peersProgWeirMsgctl     = "weir_msgctl"
+	peersProgWeirNice       = "weir_nice"
 	peersProgWeirParent     = "weir_parent"
 	peersProgWeirReceive    = "weir_receive"
 	peersProgWeirRecvmsg    = "weir_recvmsg"
+	peersProgWeirScheduler  = "weir_scheduler"
+	peersProgWeirSemctl     = "weir_semctl"
+	peersProgWeirShmctl     = "weir_shmctl"
 	peersProgWeirShutdown   = "weir_shutdown"
 	peersProgWeirTraceme    = "weir_traceme"
+	peersProgWeirTun        = "weir_tun"
 	peersProgWeirUnix       = "weir_unix"
 	peersProgWeirUnixClose  = "weir_unix_close"
 	peersProgWeirUnixSend   = "weir_unix_send"
@@ -323,6 +330,7 @@ type peersProgramSpecs struct {
 	WeirCore       *ebpf.ProgramSpec `ebpf:"weir_core"`
 	WeirGetsockopt *ebpf.ProgramSpec `ebpf:"weir_getsockopt"`
 	WeirGroup      *ebpf.ProgramSpec `ebpf:"weir_group"`
+	WeirIoprio     *ebpf.ProgramSpec `ebpf:"weir_ioprio"`
 	WeirIpc        *ebpf.ProgramSpec `ebpf:"weir_ipc"`
 	WeirIpcMade    *ebpf.ProgramSpec `ebpf:"weir_ipc_made"`
 	WeirKey        *ebpf.ProgramSpec `ebpf:"weir_key"`
@@ -331,11 +339,17 @@ type peersProgramSpecs struct {
 	WeirLimit      *ebpf.ProgramSpec `ebpf:"weir_limit"`
 	WeirListen     *ebpf.ProgramSpec `ebpf:"weir_listen"`
 	WeirModule     *ebpf.ProgramSpec `ebpf:"weir_module"`
+	WeirMsgctl     *ebpf.ProgramSpec `ebpf:"weir_msgctl"`
+	WeirNice       *ebpf.ProgramSpec `ebpf:"weir_nice"`
 	WeirParent     *ebpf.ProgramSpec `ebpf:"weir_parent"`
 	WeirReceive    *ebpf.ProgramSpec `ebpf:"weir_receive"`
 	WeirRecvmsg    *ebpf.ProgramSpec `ebpf:"weir_recvmsg"`
+	WeirScheduler  *ebpf.ProgramSpec `ebpf:"weir_scheduler"`
+	WeirSemctl     *ebpf.ProgramSpec `ebpf:"weir_semctl"`
+	WeirShmctl     *ebpf.ProgramSpec `ebpf:"weir_shmctl"`
 	WeirShutdown   *ebpf.ProgramSpec `ebpf:"weir_shutdown"`
 	WeirTraceme    *ebpf.ProgramSpec `ebpf:"weir_traceme"`
+	WeirTun        *ebpf.ProgramSpec `ebpf:"weir_tun"`
 	WeirUnix       *ebpf.ProgramSpec `ebpf:"weir_unix"`
 	WeirUnixClose  *ebpf.ProgramSpec `ebpf:"weir_unix_close"`
 	WeirUnixSend   *ebpf.ProgramSpec `ebpf:"weir_unix_send"`
@@ -462,6 +476,7 @@ type peersPrograms struct {
 	WeirCore       *ebpf.Program `ebpf:"weir_core"`
 	WeirGetsockopt *ebpf.Program `ebpf:"weir_getsockopt"`
 	WeirGroup      *ebpf.Program `ebpf:"weir_group"`
+	WeirIoprio     *ebpf.Program `ebpf:"weir_ioprio"`
 	WeirIpc        *ebpf.Program `ebpf:"weir_ipc"`
 	WeirIpcMade    *ebpf.Program `ebpf:"weir_ipc_made"`
 	WeirKey        *ebpf.Program `ebpf:"weir_key"`
@@ -470,11 +485,17 @@ type peersPrograms struct {
 	WeirLimit      *ebpf.Program `ebpf:"weir_limit"`
 	WeirListen     *ebpf.Program `ebpf:"weir_listen"`
 	WeirModule     *ebpf.Program `ebpf:"weir_module"`
+	WeirMsgctl     *ebpf.Program `ebpf:"weir_msgctl"`
+	WeirNice       *ebpf.Program `ebpf:"weir_nice"`
 	WeirParent     *ebpf.Program `ebpf:"weir_parent"`
 	WeirReceive    *ebpf.Program `ebpf:"weir_receive"`
 	WeirRecvmsg    *ebpf.Program `ebpf:"weir_recvmsg"`
+	WeirScheduler  *ebpf.Program `ebpf:"weir_scheduler"`
+	WeirSemctl     *ebpf.Program `ebpf:"weir_semctl"`
+	WeirShmctl     *ebpf.Program `ebpf:"weir_shmctl"`
 	WeirShutdown   *ebpf.Program `ebpf:"weir_shutdown"`
 	WeirTraceme    *ebpf.Program `ebpf:"weir_traceme"`
+	WeirTun        *ebpf.Program `ebpf:"weir_tun"`
 	WeirUnix       *ebpf.Program `ebpf:"weir_unix"`
 	WeirUnixClose  *ebpf.Program `ebpf:"weir_unix_close"`
 	WeirUnixSend   *ebpf.Program `ebpf:"weir_unix_send"`
@@ -491,6 +512,7 @@ func (p *peersPrograms) Close() error {
 		p.WeirCore,
 		p.WeirGetsockopt,
 		p.WeirGroup,
+		p.WeirIoprio,
 		p.WeirIpc,
 		p.WeirIpcMade,
 		p.WeirKey,
@@ -499,11 +521,17 @@ func (p *peersPrograms) Close() error {
 		p.WeirLimit,
 		p.WeirListen,
 		p.WeirModule,
+		p.WeirMsgctl,
+		p.WeirNice,
 		p.WeirParent,
 		p.WeirReceive,
 		p.WeirRecvmsg,
+		p.WeirScheduler,
+		p.WeirSemctl,
+		p.WeirShmctl,
 		p.WeirShutdown,
 		p.WeirTraceme,
+		p.WeirTun,
 		p.WeirUnix,
 		p.WeirUnixClose,
 		p.WeirUnixSend,

@@ -84,5 +84,9 @@ var table = []bypass{
 	{"B76", "A listener changes its settings after the taint: on 6.1 the answers to half-open IPv6 connections, which no check sees, carry them until those are closed.", "A tainted container sets nothing on a listener that has half-open connections."},
 	{"B77", "A process that was moved out of its container attaches to others, signals them or sends them messages before it is killed.", "To who has left nothing is open; it is killed where it tries."},
 	{"B78", "Somebody outside connects or sends to a Unix socket of the container, hands in a pipe that it writes into, or reads there who listens and how many it takes.", "Nobody outside comes to a Unix socket of a tainted container but a listed peer that answers, and older connections bring no descriptors."},
+	{"B79", "A container moves a process of its user in from another cgroup of that user's, tells it something, and has it tell that on over a socket that it brought along.", "Only what somebody outside moves in may report over such a socket."},
 	{"B80", "Somebody outside asks the container's resolver over TCP: the addresses of names tell which of them the container has asked for.", "A resolver hears its own container only."},
+	{"B81", "A packet is written to a TUN device of the host's that belongs to the container's user.", "A tainted container opens no device that is there."},
+	{"B83", "A container writes below `/proc/PID` of a process outside, changes its priority, processors or scheduler, or the owner of a System V object.", "It is refused once tainted."},
+	{"B85", "A process gives its session keyring to a parent in the container that ends just then, so that somebody outside gets it.", "A tainted container gives a keyring to no parent."},
 }

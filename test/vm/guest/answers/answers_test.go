@@ -88,6 +88,16 @@ var ways = []way{
 	{name: "B76/again6", inside: "again6", outside: "again6", first: true, opens: true, secret: true},
 	{name: "B77/memory", inside: "left_memory", outside: "memory", root: true, told: true},
 	{name: "B77/signal", inside: "left_signal", outside: "signalled", root: true, told: true},
+	{name: "B81/tun", inside: "tun", outside: "tun", told: true},
+	{name: "B83/user-map", inside: "uid_map", outside: "uid_map", told: true},
+	{name: "B83/time-offset", inside: "time_offset", outside: "time_offset", told: true},
+	{name: "B83/core-filter", inside: "dump_filter", outside: "dump_filter", told: true},
+	{name: "B83/nice", inside: "nice", outside: "nice", told: true},
+	{name: "B83/io-priority", inside: "io_priority", outside: "io_priority", told: true},
+	{name: "B83/processors", inside: "processors", outside: "processors", told: true},
+	{name: "B83/messages", inside: "messages", outside: "messages", told: true},
+	{name: "B83/semaphores", inside: "semaphores", outside: "semaphores", told: true},
+	{name: "B83/shared-memory", inside: "shared_memory", outside: "shared_memory", told: true},
 	{name: "B77/message", inside: "left_message", outside: "message", root: true, told: true},
 	{name: "B78/stream", inside: "takes_stream", outside: "takes_stream", first: true},
 	{name: "B78/packets", inside: "takes_packets", outside: "takes_packets", first: true},
@@ -103,7 +113,7 @@ var ways = []way{
 
 func TestAnswers(t *testing.T) {
 	f := &fixture{world: rig.NewOutside(t)}
-	rig.Must(t, "modprobe -a vhost_vsock tls && mkdir -p /run/answers "+filepath.Dir(peer)+" && ln -s answers-peers "+filepath.Dir(linked)+" && chmod 1777 /run/answers && echo key >"+secret+" && chmod 644 "+secret)
+	rig.Must(t, "modprobe -a vhost_vsock tls tun && chmod 666 /dev/net/tun && sysctl -qw net.ipv4.ip_forward=1 && mkdir -p /run/answers "+filepath.Dir(peer)+" && ln -s answers-peers "+filepath.Dir(linked)+" && chmod 1777 /run/answers && echo key >"+secret+" && chmod 644 "+secret)
 	f.sensor = rig.StartSensor(t, policy)
 	f.control = rig.Bare(t, "control")
 	f.tainted = f.sensor.Guard(t, "tainted", "--taint", "secret")
@@ -121,7 +131,7 @@ func TestAnswers(t *testing.T) {
 			}
 		})
 	}
-	for name, fn := range map[string]func(*testing.T, *fixture){"B72_B73_talks_to_itself": talks, "B61_ends_as_ever": ends, "B69_listed": listed} {
+	for name, fn := range map[string]func(*testing.T, *fixture){"B72_B73_talks_to_itself": talks, "B61_ends_as_ever": ends, "B69_listed": listed, "B85_keyring": keyring} {
 		t.Run(name, func(t *testing.T) { fn(t, f) })
 	}
 }
@@ -268,6 +278,16 @@ func listed(t *testing.T, f *fixture) {
 		r := out.Wait(t)
 		if !strings.Contains(r.Stdout, "\nheard") || (at.how == "listed_datagram" && !strings.Contains(in.Stdout, "answered")) {
 			t.Errorf("%s %s: %s: %s", at.how, at.path, r, in)
+		}
+	}
+}
+
+// keyring: a tainted process gives its keyring to no parent: one in the container may end just then, and leave its place to somebody
+// outside.
+func keyring(t *testing.T, f *fixture) {
+	for s, want := range map[*rig.Session]string{f.control: "gives 0 None\nanother keyring True\n", f.tainted: "gives -1 EPERM\nanother keyring False\n"} {
+		if r := s.Run(t, "setpriv", "--reuid=1000", "--regid=1000", "--clear-groups", "python3", "-c", insidePy, "keyring", "0", "text"); r.Stdout != want {
+			t.Errorf("%s: %s", s.Name, r)
 		}
 	}
 }

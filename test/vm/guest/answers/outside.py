@@ -309,6 +309,67 @@ def full():
     until(received(end))
 
 
+def tun():
+    """Listens at the far side of the link, behind a device that belongs to the container's user."""
+    dev = "tun%d" % port
+    for words in ("tuntap add dev %s mode tun user 1000", "addr add 10.78.0.1/24 dev %s", "link set %s up"):
+        subprocess.run(["ip"] + (words % dev).split(), check=True)
+    with open("/run/netns/world") as f:
+        libc.setns(f.fileno(), 0x40000000)
+    try:
+        until(received(datagrams(socket.AF_INET, "10.77.0.2")), dev)
+    finally:
+        with open("/proc/%d/ns/net" % os.getppid()) as f:
+            libc.setns(f.fileno(), 0x40000000)
+        subprocess.run(["ip", "link", "del", dev], check=True)
+
+
+def as_user():
+    os.setgroups([]), os.setresgid(1000, 1000, 1000), os.setresuid(1000, 1000, 1000)
+    libc.prctl(4, 1, 0, 0, 0)
+
+
+def told(flags, poll):
+    """A process of the container's user, with namespaces of its own, that somebody may tell something."""
+    as_user()
+    ours, its = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        libc.prctl(1, 9, 0, 0, 0)
+        libc.unshare(flags)
+        os.write(its, b".")
+        while True:
+            signal.pause()
+    os.read(ours, 1)
+    until(lambda: poll(pid), pid)
+
+
+def uid_map(): told(0x10000000, lambda pid: open("/proc/%d/uid_map" % pid).read().split())
+def time_offset(): told(0x10000080, lambda pid: str(port) in open("/proc/%d/timens_offsets" % pid).read())
+def dump_filter(): told(0, lambda pid: int(open("/proc/%d/coredump_filter" % pid).read(), 16) == port & 0x1ff)
+def nice(): told(0, lambda pid: os.getpriority(os.PRIO_PROCESS, pid) == 7)
+def io_priority(): told(0, lambda pid: libc.syscall(252, 1, pid) == 2 << 13 | 7)
+def processors(): told(0, lambda pid: len(os.sched_getaffinity(pid)) == 1)
+
+
+def numbered(kind, make):
+    """An object of System V, whose user anybody may look up."""
+    as_user()
+    made = make(0, *(() if kind == "msg" else (1,)), 0o1600)
+
+    def poll():
+        for line in list(open("/proc/sysvipc/" + kind))[1:]:
+            words = line.split()
+            if int(words[1]) == made:
+                return str(port) in words[3:]
+    until(poll, made)
+
+
+def messages(): numbered("msg", libc.msgget)
+def semaphores(): numbered("sem", libc.semget)
+def shared_memory(): numbered("shm", libc.shmget)
+
+
 def netlink():
     s = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 0)
     s.bind((0, 0))

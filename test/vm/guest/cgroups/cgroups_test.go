@@ -101,7 +101,7 @@ func TestCgroups(t *testing.T) {
 		name string
 		run  func(*testing.T)
 	}{
-		{"by_path", f.byPath}, {"B60_older", f.older}, {"B60_below_a_parent", f.olderBelow}, {"mistakes", f.mistakes}, {"B28_B57_moved", f.moved}, {"B58_threaded", f.threaded}, {"B57_unseen", f.unseen}, {"runtimes", f.runtimes},
+		{"by_path", f.byPath}, {"B60_older", f.older}, {"B60_below_a_parent", f.olderBelow}, {"mistakes", f.mistakes}, {"B28_B57_moved", f.moved}, {"B58_threaded", f.threaded}, {"B57_unseen", f.unseen}, {"B79_fetched", f.fetched}, {"runtimes", f.runtimes},
 		{"B28_moved_while_it_sends", f.movedSending}, {"B33_reports", f.reports}, {"B45_sensor_restarted", f.restarted}, {"B45_made_again", f.again}, {"B45_tainted_last", f.last}, {"B33_B45_no_room", f.noRoom}, {"B33_of_the_policy", f.ofPolicy},
 	} {
 		t.Run(test.name, test.run)
@@ -441,6 +441,65 @@ func (f *fixture) reports(t *testing.T) {
 	out = rig.Must(t, "python3 -c '"+strings.ReplaceAll(again, "'", `'"'"'`)+"' "+root+"/agents/reports 2>/dev/null")
 	if out != "True\nFalse\nFalse\n" {
 		t.Errorf("after another execution: %s", out)
+	}
+}
+
+// listens is a process in a cgroup of a user's, which tells somebody elsewhere, over a socket that it has, whether it gets a signal.
+const listens = `
+import os, signal, socket, sys
+ours, its = socket.socketpair()
+pid = os.fork()
+if pid == 0:
+    open(sys.argv[1], "w").write(str(os.getpid()))
+    os.setgroups([]), os.setresgid(1000, 1000, 1000), os.setresuid(1000, 1000, 1000)
+    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR2])
+    its.send(b"r")
+    signal.sigwait([signal.SIGUSR2])
+    its.send(b"signalled")
+    os._exit(0)
+its.close()
+ours.recv(1)
+print("listens", pid, flush=True)
+sys.stdin.readline()
+os.kill(pid, signal.SIGKILL)
+print(ours.recv(100), flush=True)
+`
+
+// fetches has such a process come into the container, and signals it.
+const fetches = `
+import os, signal, sys, time
+cgroup, pid = sys.argv[1], int(sys.argv[2])
+open(cgroup, "w").write(str(pid))
+os.kill(pid, signal.SIGUSR2)
+time.sleep(1)
+`
+
+// fetched: whom a container of a user moves in from another of the user's cgroups, and tells something there, does not tell it on over what
+// it has brought along, as what a runtime moves in may.
+func (f *fixture) fetched(t *testing.T) {
+	for _, at := range []string{"/user", "/user/container", "/user/aside"} {
+		mkdir(t, at)
+	}
+	rig.Must(t, "chown -R 1000 "+root+"/user")
+	s := rig.BareIn(t, "user", root+"/user/container")
+	fetch := func() string {
+		t.Helper()
+		out := f.world.Agent.Start(t, "python3", "-c", listens, root+"/user/aside/cgroup.procs")
+		pid := strings.Fields(out.WaitLine("listens ", rig.Late) + " - -")[1]
+		if r := s.Run(t, "setpriv", "--reuid=1000", "--regid=1000", "--clear-groups", "python3", "-c", fetches, root+"/user/container/cgroup.procs", pid); r.Exit != 0 {
+			t.Errorf("it moves nobody in: %s", r)
+		}
+		out.Input(t, "\n")
+		r := out.Wait(t)
+		return strings.TrimSpace(r.Stdout[strings.Index(r.Stdout, "\n")+1:])
+	}
+	if got := fetch(); got != "b'signalled'" {
+		t.Fatalf("without a guard it tells %q", got)
+	}
+	f.sensor.Must(t, "guard", "--cgroup", "/user/container")
+	f.sensor.Taint(t, "/user/container", "secret")
+	if got := fetch(); got != "b''" {
+		t.Errorf("it tells on what it was told: %q", got)
 	}
 }
 
