@@ -468,7 +468,7 @@ __noinline int may_open_device(__u32 device)
 	struct cgroup_ctx cx;
 	if (device != DEVICE_VHOST_NET && device != DEVICE_VHOST_VSOCK)
 		return 1;
-	walk_current(&cx);
+	judged_ctx(&cx);
 	if (is_unrestricted(&cx))
 		return 1;
 	count(COUNT_DENIED_SOCKET);
@@ -495,7 +495,7 @@ __noinline int may_write_process(__u64 inode)
 	struct cgroup_ctx cx;
 	struct proc_inode___of *file = (void *)inode - bpf_core_field_offset(struct proc_inode___of, vfs_inode);
 	struct hlist_node *node = BPF_CORE_READ(file, pid, tasks[0].first);
-	walk_current(&cx);
+	judged_ctx(&cx);
 	if (!node || is_unrestricted(&cx))
 		return 1;
 	struct task_struct *t = (void *)node - bpf_core_field_offset(struct task_struct___of, pid_links);

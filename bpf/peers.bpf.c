@@ -21,21 +21,6 @@ char LICENSE[] SEC("license") = "GPL";
 #define MCAST_JOIN_GROUP 42
 #define MCAST_MSFILTER 48 /* the last, of both levels */
 
-/* Where the current task stands. One that has left its container lives on, outside, until somebody kills it:
- * nothing is open to it (B77). */
-__noinline int judged_ctx(struct cgroup_ctx *cx)
-{
-	if (!cx)
-		return 0;
-	walk_current(cx);
-	if (!escaped(cx->container))
-		return 0;
-	__builtin_memset(cx, 0, sizeof(*cx));
-	cx->guarded = GUARDED;
-	cx->deep = 1;
-	return 0;
-}
-
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 4096);

@@ -359,6 +359,21 @@ static __always_inline int escaped(__u64 container)
 	return id && (id->escaped || (id->from && id->from != container));
 }
 
+/* Where the current task stands. One that has left its container lives on, outside, until somebody kills it:
+ * nothing is open to it (B77). */
+__noinline int judged_ctx(struct cgroup_ctx *cx)
+{
+	if (!cx)
+		return 0;
+	walk_current(cx);
+	if (!escaped(cx->container))
+		return 0;
+	__builtin_memset(cx, 0, sizeof(*cx));
+	cx->guarded = GUARDED;
+	cx->deep = 1;
+	return 0;
+}
+
 /* arriving: what a runtime runs in a new container, before it becomes the container's own program. */
 static __always_inline int arriving(void)
 {

@@ -98,6 +98,7 @@ var ways = []way{
 	{name: "B83/messages", inside: "messages", outside: "messages", told: true},
 	{name: "B83/semaphores", inside: "semaphores", outside: "semaphores", told: true},
 	{name: "B83/shared-memory", inside: "shared_memory", outside: "shared_memory", told: true},
+	{name: "B77/user-map", inside: "left_user_map", outside: "uid_map", root: true, told: true},
 	{name: "B77/message", inside: "left_message", outside: "message", root: true, told: true},
 	{name: "B78/stream", inside: "takes_stream", outside: "takes_stream", first: true},
 	{name: "B78/packets", inside: "takes_packets", outside: "takes_packets", first: true},
@@ -131,7 +132,7 @@ func TestAnswers(t *testing.T) {
 			}
 		})
 	}
-	for name, fn := range map[string]func(*testing.T, *fixture){"B72_B73_talks_to_itself": talks, "B61_ends_as_ever": ends, "B69_listed": listed, "B85_keyring": keyring} {
+	for name, fn := range map[string]func(*testing.T, *fixture){"B72_B73_talks_to_itself": talks, "B61_ends_as_ever": ends, "B69_listed": listed, "B83_own": own, "B85_keyring": keyring} {
 		t.Run(name, func(t *testing.T) { fn(t, f) })
 	}
 }
@@ -289,5 +290,12 @@ func keyring(t *testing.T, f *fixture) {
 		if r := s.Run(t, "setpriv", "--reuid=1000", "--regid=1000", "--clear-groups", "python3", "-c", insidePy, "keyring", "0", "text"); r.Stdout != want {
 			t.Errorf("%s: %s", s.Name, r)
 		}
+	}
+}
+
+// own: a tainted container goes on doing to its own processes and objects what it may not do to others'.
+func own(t *testing.T, f *fixture) {
+	if r := f.tainted.Run(t, "setpriv", "--reuid=1000", "--regid=1000", "--clear-groups", "python3", "-c", insidePy, "tells_its_own", "77", "text"); r.Stdout != "tells its own\n" {
+		t.Error(r)
 	}
 }

@@ -366,6 +366,24 @@ def numbers():
     return ctypes.create_string_buffer(struct.pack("5I", 0, port, port, 0, 0) + struct.pack("H", 0o600), 200)
 
 
+def tells_its_own():
+    ours, its = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        libc.unshare(0x10000080)
+        os.write(its, b".")
+        time.sleep(600)
+    os.read(ours, 1)
+    args[:] = [str(pid)]
+    for tell in (time_offset, dump_filter, nice, io_priority, processors, uid_map):
+        tell()
+    os.kill(pid, 9)
+    for made, tell in ((libc.msgget(0, 0o1600), messages), (libc.semget(0, 1, 0o1600), semaphores), (libc.shmget(0, 1, 0o1600), shared_memory)):
+        args[:] = [str(made)]
+        tell()
+    print("tells its own", flush=True)
+
+
 def keyring():
     """Gives a keyring to its parent, which is in the container, too."""
     libc.syscall(250, 1, 0)
@@ -402,6 +420,7 @@ def left_memory():
     left(lambda: libc.process_vm_writev(pid, own, 1, far, 1, 0))
 
 
+def left_user_map(): left(lambda: tells("uid_map", "%d 0 1" % port))
 def left_signal(): left(lambda: libc.kill(int(args[0]), 12))
 def left_message(): left(lambda: libc.msgsnd(int(args[0]), struct.pack("l", 1) + text, len(text), 0o4000))
 
