@@ -235,7 +235,7 @@ notify:
 		succeeded(t, p, "answer")
 		to.Arrived(t)
 		f.sensor.Event(t, func(e event.Event) bool {
-			return e.Kind == event.Error && strings.HasPrefix(e.Message, "announcing a question fails")
+			return e.Kind == event.Error && strings.HasPrefix(e.Message, "posting a question fails")
 		})
 		if strings.HasSuffix(url, ":9/") {
 			// B50: on a Unix socket the sensor knows its peers, and a guarded one is a stranger even with the key.
