@@ -493,7 +493,8 @@ struct task_struct___of {
 __noinline int may_write_process(__u64 inode)
 {
 	struct cgroup_ctx cx;
-	struct proc_inode___of *file = (void *)inode - bpf_core_field_offset(struct proc_inode___of, vfs_inode);
+	struct proc_inode___of *file =
+	    (void *)inode - bpf_core_field_offset(struct proc_inode___of, vfs_inode);
 	struct hlist_node *node = BPF_CORE_READ(file, pid, tasks[0].first);
 	judged_ctx(&cx);
 	if (!node || is_unrestricted(&cx))
