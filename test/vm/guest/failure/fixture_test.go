@@ -30,7 +30,7 @@ const (
 )
 
 // limits that no slow machine reaches
-const policy = "guard:\n  parents: [" + parent + "]\nask_seconds: 900\nclaim_seconds: 900\ngrant:\n  seconds: 900\n"
+const policy = "guard:\n  parents: [" + parent + "]\napproval_timeout: 900\napproval_ttl: 900\ngrant:\n  seconds: 900\n"
 
 type fixture struct {
 	world   *rig.Outside

@@ -53,7 +53,7 @@ func TestNothingIsLeft(t *testing.T) {
 	world := rig.NewOutside(t)
 	rig.Must(t, "mkdir -p "+root+parent)
 	t.Cleanup(func() { rig.RemoveCgroup(t, root+parent) })
-	sensor := rig.StartSensor(t, "guard:\n  parents: ["+parent+"]\nask_seconds: 900\nclaim_seconds: 5\n")
+	sensor := rig.StartSensor(t, "guard:\n  parents: ["+parent+"]\napproval_timeout: 900\napproval_ttl: 5\n")
 	l := &load{world: world, sensor: sensor}
 	l.port = world.Port()
 	world.World.Listen(t, "tcp", fmt.Sprintf("[::]:%d", l.port))
