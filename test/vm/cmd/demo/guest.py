@@ -244,7 +244,7 @@ class Demo:
             self.refuse(mark)
             self.check(self.status(mark) != 0, "it failed")
             self.nothing(heard)
-            self.events(f"verdict .*{pattern}.*deny" if step != "raw" else f"connect .*deny.*{pattern}")
+            self.events(f"verdict .*{pattern}.*deny" if step != "raw" else f"deny .*{pattern}")
 
         self.title("The daemon is killed: who is tainted stays denied")
         pid = json.loads(self.weir("status", "--json"))["pid"]
