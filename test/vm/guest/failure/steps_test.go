@@ -38,14 +38,14 @@ var steps = []struct {
 	{"freezes", "write:cgroup.freeze:1", "", false},
 	{"moves", "writing:cgroup.procs:", "", false},
 	{"moved", "write:cgroup.procs:", "", false},
-	{"settled", "map:holds:update", "", false},
+	{"settled", "map:held:update", "", false},
 	{"held", "", "", false},
 	{"approved", "map:grant_dests:update", "approve", false},
 	{"opened", "map:grants:update", "approve", true},
-	{"answered", "map:holds:take", "approve", true},
+	{"answered", "map:held:take", "approve", true},
 	{"thaws", "writing:cgroup.freeze:0", "approve", true},
 	{"thawed", "write:cgroup.freeze:0", "approve", true},
-	{"denied", "map:holds:update", "deny", false},
+	{"denied", "map:held:update", "deny", false},
 	{"thaws_denied", "writing:cgroup.freeze:0", "deny", false},
 	{"withdrawn", "map:cgroups:delete", "taint", false},
 }
@@ -380,7 +380,7 @@ func (f *fixture) notBegun(t *testing.T) {
 	f.session = f.sensor.Guard(t, "not-begun", "--taint", "secret")
 	f.loaded(t, func() { write(t, whole(policy+"review: exec\n")) })
 	defer f.loaded(t, func() { write(t, whole(policy)) })
-	for i, place := range []string{"stopped", "mkdir:" + seat, "write:cgroup.freeze:1", "writing:cgroup.procs:", "write:cgroup.procs:", "map:holds:update", ""} {
+	for i, place := range []string{"stopped", "mkdir:" + seat, "write:cgroup.freeze:1", "writing:cgroup.procs:", "write:cgroup.procs:", "map:held:update", ""} {
 		for _, both := range []bool{false, true} {
 			name := fmt.Sprintf("begun-%d-%v", i, both)
 			if place == "stopped" {
