@@ -597,13 +597,20 @@ int BPF_PROG(weir_ioprio, struct task_struct *p)
 	return may_reach(p) ? 0 : -EPERM;
 }
 
+/* An argument of the hooked function as a number: a global function takes no pointer to what the kernel has.
+ */
+static __always_inline __u64 argument(void *ctx, __u32 n)
+{
+	__u64 value = 0;
+	bpf_get_func_arg(ctx, n, &value);
+	return value;
+}
+
 /* Nobody sees the new object before this has returned. */
 SEC("fentry/ipc_addid")
 int BPF_PROG(weir_ipc_made)
 {
-	__u64 object = 0;
-	bpf_get_func_arg(ctx, 1, &object);
-	note_owner(object, 0);
+	note_owner(argument(ctx, 1), 0);
 	return 0;
 }
 
@@ -611,9 +618,7 @@ int BPF_PROG(weir_ipc_made)
 SEC("fmod_ret/security_ipc_permission")
 int BPF_PROG(weir_ipc)
 {
-	__u64 object = 0;
-	bpf_get_func_arg(ctx, 0, &object); /* a number, not a pointer: a global function takes none */
-	return may_share(object, 0) ? 0 : -EPERM;
+	return may_share(argument(ctx, 0), 0) ? 0 : -EPERM;
 }
 
 /* may_change: ipcperms is not asked about removing an object, nor about giving it another user, group or
@@ -631,36 +636,29 @@ __noinline int may_change(__u64 object)
 SEC("fmod_ret/security_msg_queue_msgctl")
 int BPF_PROG(weir_msgctl)
 {
-	__u64 object = 0;
-	bpf_get_func_arg(ctx, 0, &object);
-	return may_change(object) ? 0 : -EPERM;
+	return may_change(argument(ctx, 0)) ? 0 : -EPERM;
 }
 
 SEC("fmod_ret/security_sem_semctl")
 int BPF_PROG(weir_semctl)
 {
-	__u64 object = 0;
-	bpf_get_func_arg(ctx, 0, &object);
-	return may_change(object) ? 0 : -EPERM;
+	return may_change(argument(ctx, 0)) ? 0 : -EPERM;
 }
 
 SEC("fmod_ret/security_shm_shmctl")
 int BPF_PROG(weir_shmctl)
 {
-	__u64 object = 0;
-	bpf_get_func_arg(ctx, 0, &object);
-	return may_change(object) ? 0 : -EPERM;
+	return may_change(argument(ctx, 0)) ? 0 : -EPERM;
 }
 
 /* key_task_permission asks. The lowest bit of a reference is no part of the address. */
 SEC("fmod_ret/security_key_permission")
 int BPF_PROG(weir_key_use)
 {
-	__u64 ref = 0, need = 0;
-	bpf_get_func_arg(ctx, 0, &ref);
-	bpf_get_func_arg(ctx, 2, &need);
-	__u32 what = need;
-	return may_share(ref & ~1ULL, what != KEY_NEED_WRITE && what != KEY_NEED_SETATTR) ? 0 : -EPERM;
+	__u32 what = argument(ctx, 2);
+	return may_share(argument(ctx, 0) & ~1ULL, what != KEY_NEED_WRITE && what != KEY_NEED_SETATTR)
+	           ? 0
+	           : -EPERM;
 }
 
 /* do_coredump takes credentials first, and what dies is marked before. The kernel's core_pattern may name a
