@@ -173,7 +173,6 @@ func (d *daemon) taint(c taint.Change) (taint.Status, error) {
 	if c.Bits&^before.Own != 0 {
 		errs = append(errs, d.egress.RevokeLesser(st.CgroupID, c.Grant, st.Taint))
 	}
-	d.openResolvers(st.Cgroup, st.First)
 	closed, err := d.egress.CloseSockets(st.Cgroup, d.policies.For(st.ID))
 	errs = append(errs, err)
 	found, err := netegress.SocketFindings(st.Cgroup)
@@ -190,7 +189,9 @@ func (d *daemon) taint(c taint.Change) (taint.Status, error) {
 	for _, finding := range found {
 		d.write(event.Event{Kind: event.Error, Container: &ec, Message: "finding: " + finding})
 	}
-	return st, errors.Join(append(errs, d.spread(c, st))...)
+	errs = append(errs, d.spread(c, st))
+	d.openResolvers(st.Cgroup, st.First) // last: it asks the container's file systems (B86)
+	return st, errors.Join(errs...)
 }
 
 // spread taints the other containers of the same pod (G3), and tells of volumes that are shared with clean ones (B34).

@@ -13,11 +13,11 @@ import (
 func TestOwnUserNamespace(t *testing.T) {
 	believed := func(pid int) bool {
 		t.Helper()
-		_, ok, err := configOf(pid, time.Time{})
-		if err != nil {
-			t.Fatal(err)
+		its := configOf(pid, time.Time{})
+		if its.err != nil {
+			t.Fatal(its.err)
 		}
-		return ok
+		return its.believed
 	}
 	start := func(attr *syscall.SysProcAttr) int {
 		t.Helper()

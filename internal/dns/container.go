@@ -26,6 +26,7 @@ type containerDNS struct {
 	container uint64
 	pool      *Pool
 	open      map[uint64]*resolver // by cookie of the network namespace
+	reading   chan struct{}        // a slot for each resolv.conf that is being read
 	policy    atomic.Pointer[policy.Policy]
 	since     time.Time   // of its first taint, as far as is known; zero: none
 	clean     atomic.Bool // it was made clean, and not tainted since as far as is known
@@ -48,7 +49,7 @@ type resolver struct {
 
 func (s *Redirect) newContainer(container uint64, before map[netip.Addr]string) *containerDNS {
 	b := &containerDNS{
-		container: container, pool: NewPool(store{s, container}, before), open: map[uint64]*resolver{},
+		container: container, pool: NewPool(store{s, container}, before), open: map[uint64]*resolver{}, reading: make(chan struct{}, maxOpen),
 		leases: map[netip.Addr]map[string]time.Time{}, freed: map[netip.Addr]time.Time{},
 	}
 	b.policy.Store(&policy.Policy{}) // allows no name, until a resolver starts
@@ -84,8 +85,8 @@ func (s *Redirect) Open(container uint64, pid int, since time.Time) (bool, error
 }
 
 func (s *Redirect) start(container uint64, pid int, since time.Time) (fresh bool, err error) {
+	inode, err := linux.Namespace(pid, "net")
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	b := s.containers[container]
 	if b == nil {
 		b = s.newContainer(container, nil)
@@ -95,14 +96,23 @@ func (s *Redirect) start(container uint64, pid int, since time.Time) (fresh bool
 	if b.since.IsZero() || since.Before(b.since) {
 		b.since = since
 	}
-	inode, err := linux.Namespace(pid, "net")
-	if err != nil {
+	since = b.since
+	open := b.answersIn(inode)
+	s.mu.Unlock()
+	if err != nil || open {
 		return false, err
 	}
-	for _, r := range b.open {
-		if r.inode == inode {
-			return false, nil
-		}
+	its, _ := linux.Soon(b.reading, confTime, func() seen { return configOf(pid, since) })
+	if its.err != nil {
+		return false, its.err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.containers[container] != b {
+		return false, linux.ErrGone
+	}
+	if b.answersIn(inode) {
+		return false, nil
 	}
 	if len(b.open) >= maxOpen {
 		return false, fmt.Errorf("start a resolver for process %d: its container has %d already", pid, maxOpen)
@@ -114,7 +124,7 @@ func (s *Redirect) start(container uint64, pid int, since time.Time) (fresh bool
 	if err != nil {
 		return false, err
 	}
-	r, cookie, err := s.begin(b, ns, pid)
+	r, cookie, err := s.begin(b, ns, its)
 	if err != nil {
 		return false, errors.Join(err, ns.Close())
 	}
@@ -123,23 +133,29 @@ func (s *Redirect) start(container uint64, pid int, since time.Time) (fresh bool
 	return true, nil
 }
 
+// answersIn says whether there is a resolver in a network namespace.
+func (b *containerDNS) answersIn(inode uint64) bool {
+	for _, r := range b.open {
+		if r.inode == inode {
+			return true
+		}
+	}
+	return false
+}
+
 // begin opens the sockets, answers on them, and has questions go there.
-func (s *Redirect) begin(b *containerDNS, ns *os.File, pid int) (*resolver, uint64, error) {
+func (s *Redirect) begin(b *containerDNS, ns *os.File, its seen) (*resolver, uint64, error) {
 	var at place
 	trusted := hosts(ns)
 	r := &resolver{ns: ns, up: &Upstream{Servers: b.servers(nil), Dial: dialer(ns)}}
 	if !trusted { // only those that the policy lists, asked from the sensor's own
 		r.up.Dial = dial
 	}
-	conf, believed, err := configOf(pid, b.since)
-	if err != nil {
-		return nil, 0, err
-	}
-	if believed && trusted {
-		r.up.Servers, r.up.Search = b.servers(conf.Servers), conf.Search
+	if its.believed && trusted {
+		r.up.Servers, r.up.Search = b.servers(its.conf.Servers), its.conf.Search
 	}
 	s.refresh(b)
-	err = linux.InNetwork(ns, func() (err error) {
+	err := linux.InNetwork(ns, func() (err error) {
 		if at, err = lookAt(); err == nil {
 			r.sockets, err = listenOn()
 		}
@@ -160,7 +176,7 @@ func (s *Redirect) begin(b *containerDNS, ns *os.File, pid int) (*resolver, uint
 		return nil, 0, fmt.Errorf("mark the resolver's sockets: %w", err)
 	}
 	r.six = at.six
-	r.Resolver = New(Options{Pool: b.pool, Up: r.up, Six: at.six, Host: host{s, b}, Search: conf.Search})
+	r.Resolver = New(Options{Pool: b.pool, Up: r.up, Six: at.six, Host: host{s, b}, Search: its.conf.Search})
 	for _, c := range r.sockets.udp {
 		s.running.Go(func() { r.ServeUDP(s.ctx, c) })
 	}

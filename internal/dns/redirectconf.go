@@ -11,19 +11,28 @@ import (
 
 const confPath = "etc/resolv.conf"
 
-// configOf reads the resolv.conf that a process sees. believed: it was not changed
+// confTime is how long a resolv.conf may take to be read: a container may have mounted what never answers (B86).
+const confTime = time.Second
+
+// seen is the resolv.conf that a process sees. believed: it was not changed
 // since then, so that nobody tainted chose who answers, or which names are meant.
-// The error wraps procfs.ErrGone if the process has ended.
-func configOf(pid int, since time.Time) (conf Config, believed bool, err error) {
+type seen struct {
+	conf     Config
+	believed bool
+	err      error // wraps linux.ErrGone if the process has ended
+}
+
+func configOf(pid int, since time.Time) (s seen) {
 	root, err := linux.OpenRoot(pid)
 	if err != nil {
-		return conf, false, err
+		return seen{err: err}
 	}
 	defer root.Close()
-	return confIn(root, since, func() (bool, error) {
+	s.conf, s.believed, s.err = confIn(root, since, func() (bool, error) {
 		its, err := linux.Namespace(pid, "user")
 		return err == nil && ownUsers(its), err
 	})
+	return s
 }
 
 // confIn reads the one below a root directory. ours says whether who sees that root is in the sensor's user namespace: it is

@@ -21,22 +21,11 @@ import (
 // when it is asked about, and what cannot be told in time is a reason.
 func Repositories(pid int, start uint64) func(dir string) (why string) {
 	return func(dir string) string {
-		select {
-		case looking <- struct{}{}:
-		default:
-			return "too many repositories are looked at"
-		}
-		done := make(chan string, 1)
-		go func() { // a file system that a container serves may never answer
-			defer func() { <-looking }()
-			done <- harmlessFor(pid, start, dir)
-		}()
-		select {
-		case why := <-done:
-			return why
-		case <-time.After(lookTime):
+		why, ok := linux.Soon(looking, lookTime, func() string { return harmlessFor(pid, start, dir) })
+		if !ok {
 			return "its settings cannot be read in time"
 		}
+		return why
 	}
 }
 

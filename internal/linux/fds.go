@@ -49,17 +49,17 @@ func MemFDs(pid int) ([]int, error) {
 			return nil
 		}
 		var fs unix.Statfs_t
-		var st unix.Stat_t
-		if err := errors.Join(unix.Statfs(path, &fs), unix.Stat(path, &st)); err != nil {
-			return gone(err)
+		if err := unix.Statfs(path, &fs); err != nil || fs.Type != unix.PROC_SUPER_MAGIC {
+			return err // another file system is asked nothing: it may be the process's own, and refuse or never answer (B88)
 		}
-		switch {
-		case fs.Type != unix.PROC_SUPER_MAGIC:
-		case st.Dev == host.Dev:
-			found[n] = true
-		default:
+		var st unix.Stat_t
+		if err := unix.Stat(path, &st); err != nil {
+			return err
+		}
+		if st.Dev != host.Dev {
 			return outer(n, found)
 		}
+		found[n] = true
 		return nil
 	})
 	delete(found, pid)

@@ -5,6 +5,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -38,4 +39,25 @@ func ReadInput(path string, most int64) ([]byte, error) {
 	}
 	defer f.Close()
 	return io.ReadAll(io.LimitReader(f, most+1))
+}
+
+// Soon is what f finds where a container may have mounted a file system that never answers. It waits no longer than most, and ok is false
+// then, as it is where all slots are taken: what hangs keeps its slot.
+func Soon[T any](slots chan struct{}, most time.Duration, f func() T) (found T, ok bool) {
+	select {
+	case slots <- struct{}{}:
+	default:
+		return found, false
+	}
+	done := make(chan T, 1)
+	go func() {
+		defer func() { <-slots }()
+		done <- f()
+	}()
+	select {
+	case found = <-done:
+		return found, true
+	case <-time.After(most):
+		return found, false
+	}
 }

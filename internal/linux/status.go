@@ -135,15 +135,16 @@ func ExecutableOf(pid int) (Executable, error) {
 		return Executable{}, failed(pid, "executable", err)
 	}
 	defer unix.Close(fd)
-	var st unix.Stat_t
-	if err := unix.Fstat(fd, &st); err != nil {
+	// what is known of it: its file system may be the process's own, and never answer (B86)
+	var st unix.Statx_t
+	if err := unix.Statx(fd, "", unix.AT_EMPTY_PATH|unix.AT_STATX_DONT_SYNC, unix.STATX_INO|unix.STATX_NLINK, &st); err != nil {
 		return Executable{}, failed(pid, "executable", err)
 	}
 	path, err := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", fd))
 	if err != nil {
 		return Executable{}, failed(pid, "executable", err)
 	}
-	f := Executable{Path: path, Device: st.Dev, Inode: st.Ino, Deleted: st.Nlink == 0}
+	f := Executable{Path: path, Device: unix.Mkdev(st.Dev_major, st.Dev_minor), Inode: st.Ino, Deleted: st.Nlink == 0}
 	if f.Deleted {
 		f.Path = strings.TrimSuffix(path, " (deleted)")
 	}

@@ -66,14 +66,17 @@ func tracedByOutsider(container string, inside map[int]bool) error {
 			continue
 		}
 		held, err := linux.MemFDs(pid)
+		if errors.Is(err, linux.ErrGone) {
+			continue
+		}
 		if err != nil {
-			continue // it is gone
+			return fmt.Errorf("%w: what process %d has open is not known: %w", ErrShared, pid, err)
 		}
 		for in := range inside {
 			if slices.Contains(held, in) {
 				return fmt.Errorf("%w: process %d has the memory of process %d open", ErrShared, pid, in)
 			}
-			if same, err := linux.SameMemory(pid, in); err == nil && same {
+			if same, err := linux.SameMemory(pid, in); same || err != nil && !errors.Is(err, linux.ErrGone) {
 				return fmt.Errorf("%w: process %d shares its memory with process %d", ErrShared, pid, in)
 			}
 		}

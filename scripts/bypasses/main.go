@@ -116,7 +116,7 @@ func sources(repo string) (map[string][]string, error) {
 	named := map[string][]string{}
 	for _, top := range []string{"cmd", "internal", guests} {
 		err := filepath.WalkDir(filepath.Join(repo, top), func(path string, d fs.DirEntry, err error) error {
-			if err != nil || d.IsDir() || !strings.HasSuffix(path, "_test.go") && !strings.Contains(filepath.ToSlash(path), guests+"rig/") {
+			if err != nil || d.IsDir() || filepath.Ext(path) != ".go" || !strings.HasSuffix(path, "_test.go") && !strings.Contains(filepath.ToSlash(path), guests+"rig/") {
 				return err
 			}
 			file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)

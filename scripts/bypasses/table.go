@@ -89,4 +89,6 @@ var table = []bypass{
 	{"B81", "A packet is written to a TUN device of the host's that belongs to the container's user.", "A tainted container opens no device that is there."},
 	{"B83", "A container writes below `/proc/PID` of a process outside, changes its priority, processors or scheduler, or the owner of a System V object.", "It is refused once tainted."},
 	{"B85", "A process gives its session keyring to a parent in the container that ends just then, so that somebody outside gets it.", "A tainted container gives a keyring to no parent."},
+	{"B86", "A container mounts a file system that never answers where the sensor looks for its name servers: its taint stops half-way, and so do everybody's names.", "The sensor waits a second at most, holding nothing, and looks there last."},
+	{"B88", "Who has a command's memory open hides that by another descriptor, of a file system of its own that refuses to be looked at.", "Such a file system is asked nothing, and who cannot be looked at keeps a command from its grant."},
 }

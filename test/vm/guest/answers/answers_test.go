@@ -114,7 +114,7 @@ var ways = []way{
 
 func TestAnswers(t *testing.T) {
 	f := &fixture{world: rig.NewOutside(t)}
-	rig.Must(t, "modprobe -a vhost_vsock tls tun && chmod 666 /dev/net/tun && sysctl -qw net.ipv4.ip_forward=1 && mkdir -p /run/answers "+filepath.Dir(peer)+" && ln -s answers-peers "+filepath.Dir(linked)+" && chmod 1777 /run/answers && echo key >"+secret+" && chmod 644 "+secret)
+	rig.Must(t, "modprobe -a vhost_vsock tls tun fuse overlay && chmod 666 /dev/net/tun /dev/fuse && sysctl -qw net.ipv4.ip_forward=1 && mkdir -p /run/answers "+filepath.Dir(peer)+" && ln -s answers-peers "+filepath.Dir(linked)+" && chmod 1777 /run/answers && echo key >"+secret+" && chmod 644 "+secret)
 	f.sensor = rig.StartSensor(t, policy)
 	f.control = rig.Bare(t, "control")
 	f.tainted = f.sensor.Guard(t, "tainted", "--taint", "secret")
@@ -132,7 +132,7 @@ func TestAnswers(t *testing.T) {
 			}
 		})
 	}
-	for name, fn := range map[string]func(*testing.T, *fixture){"B72_B73_talks_to_itself": talks, "B61_ends_as_ever": ends, "B69_listed": listed, "B83_own": own, "B85_keyring": keyring} {
+	for name, fn := range map[string]func(*testing.T, *fixture){"B72_B73_talks_to_itself": talks, "B61_ends_as_ever": ends, "B69_listed": listed, "B83_own": own, "B85_keyring": keyring, "B86_never_answers": never} {
 		t.Run(name, func(t *testing.T) { fn(t, f) })
 	}
 }

@@ -3,6 +3,7 @@
 package session
 
 import (
+	"strings"
 	"syscall"
 	"testing"
 
@@ -18,6 +19,7 @@ func (f *fixture) forOne(t *testing.T) {
 		f.claims(t, "setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups")
 	})
 	t.Run("claimed_by_another_program", f.claimsAsAnother)
+	t.Run("B88_memory_beside_a_file_that_refuses", f.hidesMemory)
 	t.Run("claimed_while_traced", func(t *testing.T) { f.claims(t, "strace", "-o", "/dev/null", "-e", "none") })
 }
 
@@ -150,4 +152,27 @@ func (f *fixture) claimsAsAnother(t *testing.T) {
 		succeeded(t, s.Start(t, argv...), "sent")
 		to.Arrived(t)
 	}
+}
+
+// hidesMemory: who has a command's memory open cannot hide that by another descriptor, of a file system of its own that lets nobody look
+// (B88).
+func (f *fixture) hidesMemory(t *testing.T) {
+	rig.Must(t, "modprobe -a fuse overlay && chmod 666 /dev/fuse")
+	to, s := f.raw(t), f.guard(t)
+	victim := s.Start(t, append(rig.User(), "egress", "victim", "-say", "untouched", "-to", to.To)...)
+	at := strings.Fields(victim.WaitLine("victim ", rig.Late))
+	if len(at) != 3 {
+		t.Fatal(victim.Wait(t))
+	}
+	p := begins(t, s, "opened", append(rig.User(), "python3", "-c", rig.Never, "/mnt", "nothing", at[1], at[2], to.Text)...)
+	f.sensor.Taint(t, s.Name, "secret")
+	victim.Input(t, "\n")
+	q := to.asked(t)
+	p.Input(t, "\n")
+	if p.WaitLine("written", rig.Late) == "" {
+		t.Fatal(p.Wait(t))
+	}
+	f.sensor.Approve(t, q.ID)
+	refused(t, victim)
+	to.Nothing(t)
 }
