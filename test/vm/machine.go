@@ -136,7 +136,7 @@ func (h *Host) Run(ctx context.Context, m Machine) (int, error) {
 func (h *Host) qemuCommand(ctx context.Context, m Machine, initrd string) string {
 	const qemu = "setpriv --pdeathsig KILL " + qemuProgram + " "
 	if m.Counted {
-		return qemu + software + counted
+		return qemu + counted
 	}
 	if cmd := os.Getenv("VMTEST_QEMU"); cmd != "" {
 		return cmd

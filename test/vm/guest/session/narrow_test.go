@@ -9,6 +9,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"weir/internal/event"
 	"weir/internal/gate"
@@ -282,7 +283,7 @@ func (f *fixture) ownTime(t *testing.T) {
 		to.Arrived(t)
 	}
 	let(first)
-	for i := range 60 {
+	for i, since := 0, time.Now(); time.Since(since) < rig.Late; i++ {
 		let(f.raw(t)) // each of which makes the grant last longer
 		if _, asked := visit(first, fmt.Sprintf("again.%d.%d.end", first.Port, i)); asked {
 			p.Signal(t, syscall.SIGKILL)
