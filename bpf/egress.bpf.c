@@ -15,7 +15,7 @@ char LICENSE[] SEC("license") = "GPL";
 #define NETLINK_ROUTE 0
 #define NETLINK_AUDIT 9
 #define TURN_NS 2500000000
-#define TURN_RESTARTS 50000 /* an emulated processor does 300000 in that time */
+#define TURN_RESTARTS 100000 /* an emulated processor does 450000 in that time */
 #define MAX_TURNS 16
 
 /* Until when, in ns since boot, each of the calls that are restarted may be: few at a time, or the daemon
