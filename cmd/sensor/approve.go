@@ -16,15 +16,20 @@ import (
 
 	"weir/internal/event"
 	"weir/internal/gate"
+	"weir/internal/policy"
 	"weir/internal/show"
 )
 
 func (s *system) approveCommand() *cobra.Command {
 	return s.answerCommand(true, &cobra.Command{
 		Use:   "approve ID... | --all",
-		Short: "let a command reach its destination once, or a tool call be made",
+		Short: "let a command reach its destination, once or for a time, or a tool call be made",
+		Long: `With --for, the answer goes on: what it adds is shown, and given after you type yes. weir approvals lists such answers; they end by
+themselves, by weir revoke, and with any new taint.`,
 		Example: `  sudo weir approve abc234
   sudo weir approve abc234 def567 --reason "the build's mirror"
+  sudo weir approve abc234 --for 30m --who program
+  sudo weir approve --to 'pypi.org*'
   sudo weir approve --all`,
 	})
 }
@@ -36,7 +41,40 @@ type answers struct {
 	lasts    string
 	narrow   bool
 	scope    int
+	who      string
+	size     string
+	bytes    int64 // of size
+	keeps    bool
 	all, yes bool
+
+	container, to, matching string // of all questions, those of this container, to this destination, of this command
+}
+
+// some says whether a flag selects among the questions that wait.
+func (a answers) some() bool { return a.container != "" || a.to != "" || a.matching != "" }
+
+// selects says whether a question is one of those that are meant.
+func (a answers) selects(q gate.Question) bool {
+	c, d := q.Container, q.Destination
+	return (a.container == "" || c.ID == a.container || c.Name == a.container) &&
+		(a.to == "" || glob(a.to, d.String()) || d.Name != "" && glob(a.to, d.Name) || d.Address != "" && glob(a.to, d.Address)) &&
+		(a.matching == "" || glob(a.matching, cmp.Or(q.Text, event.Command(q.Process.Argv, 0, 0))))
+}
+
+// glob says whether s is what a pattern says, in which * stands for anything.
+func glob(pattern, s string) bool {
+	parts := strings.Split(pattern, "*")
+	rest, ok := strings.CutPrefix(s, parts[0])
+	if !ok || len(parts) == 1 {
+		return ok && rest == ""
+	}
+	last := len(parts) - 1
+	for _, part := range parts[1:last] {
+		if _, rest, ok = strings.Cut(rest, part); !ok {
+			return false
+		}
+	}
+	return strings.HasSuffix(rest, parts[last])
 }
 
 // answerCommand makes cmd the one that answers questions.
@@ -45,16 +83,27 @@ func (s *system) answerCommand(allow bool, cmd *cobra.Command) *cobra.Command {
 	if allow {
 		a.verb = "approve"
 		cmd.Flags().IntVar(&a.scope, "scope", 1, "who is let out, by the `number` that the question gives: 1 is the process that asked")
-		cmd.Flags().StringVar(&a.lasts, "for", "", "`session` or key: also approve later calls of VaultHttpFetch or LocalMemoryRecall, as the question lists them")
+		cmd.Flags().StringVar(&a.lasts, "for", "", "a `time` such as 30m, or session: the answer goes on for so long, or until the container ends; session or key for later calls of VaultHttpFetch or LocalMemoryRecall, as the question lists them")
+		cmd.Flags().StringVar(&a.who, "who", "", "with --for, of a connection: `process` (the default) of --scope with all it starts, program, or container")
+		cmd.Flags().StringVar(&a.size, "bytes", "", "with --for, of a connection: at most this `size` in all, such as 64MiB")
+		cmd.Flags().BoolVar(&a.keeps, "despite-taint", false, "with --for, of a connection: new taint does not end it")
 		cmd.Flags().BoolVar(&a.narrow, "narrow", false, "with --for: only calls with the same method and path")
 	}
 	cmd.Flags().StringVar(&a.why, "why", "", "`reason`, for the log")
 	cmd.Flags().StringVar(&a.why, "reason", "", "the same as --why")
 	cmd.Flags().BoolVar(&a.all, "all", false, "every question that waits now: shows them, then asks")
-	cmd.Flags().BoolVarP(&a.yes, "yes", "y", false, "with --all, do not ask")
+	cmd.Flags().StringVar(&a.container, "container", "", "every question of the container of this `name` or id: shows them, then asks")
+	cmd.Flags().StringVar(&a.to, "to", "", "every question about this `destination`, with * for anything")
+	cmd.Flags().StringVar(&a.matching, "matching", "", "every question of a command like this `pattern`, with * for anything")
+	cmd.Flags().BoolVarP(&a.yes, "yes", "y", false, "where questions are shown first, do not ask")
 	cmd.Args = func(cmd *cobra.Command, ids []string) error {
 		const what = "the question's id; weir pending lists them"
 		switch {
+		case a.some() && len(ids) > 0:
+			return usage(cmd, "--container, --to and --matching choose questions: leave %q out", ids[0])
+		case a.some():
+			a.all = true
+			return nil
 		case a.all && len(ids) > 0:
 			return usage(cmd, "--all is every question: leave %q out", ids[0])
 		case a.all:
@@ -66,12 +115,14 @@ func (s *system) answerCommand(allow bool, cmd *cobra.Command) *cobra.Command {
 	}
 	cmd.RunE = func(cmd *cobra.Command, ids []string) error {
 		switch flags := cmd.Flags(); {
-		case a.yes && !a.all:
-			return usage(cmd, "--yes is for --all")
+		case a.yes && !a.all && a.lasts == "":
+			return usage(cmd, "--yes is for what asks: --all, --for, --container, --to and --matching")
 		case (a.all || len(ids) > 1) && (flags.Changed("scope") || a.lasts != ""):
 			return usage(cmd, "--scope and --for are for one question: give one id")
-		case a.lasts != "" && a.lasts != "session" && a.lasts != "key":
-			return usage(cmd, "--for %s: accepted are session and key, as the question lists them", a.lasts)
+		case a.lasts != "" && a.lasts != "session" && a.lasts != "key" && !lastsTime(a.lasts):
+			return usage(cmd, "--for %s: accepted are a time such as 30m, session, and key for a tool's call", a.lasts)
+		case a.lasts == "" && (a.who != "" || a.size != "" || a.keeps):
+			return usage(cmd, "--who, --bytes and --despite-taint say what an approval for longer covers: give --for, too")
 		case a.narrow && a.lasts == "":
 			return usage(cmd, "--narrow says what an approval for longer covers: give --for session or --for key, too")
 		case flags.Changed("scope") && a.scope < 1:
@@ -79,9 +130,20 @@ func (s *system) answerCommand(allow bool, cmd *cobra.Command) *cobra.Command {
 		case !flags.Changed("scope"):
 			a.scope = 0 // a tool's call has none
 		}
+		if a.size != "" {
+			n, ok := policy.ParseBytes(a.size)
+			if !ok || n < 1 {
+				return usage(cmd, "--bytes %s: give a number of bytes, also as 64KiB, 64MiB or 1GiB", a.size)
+			}
+			a.bytes = n
+		}
 		list, err := s.client().Pending(cmd.Context())
 		if err != nil {
 			return err
+		}
+		list = slices.DeleteFunc(list, func(q gate.Question) bool { return !a.selects(q) })
+		if a.lasts != "" && !slices.ContainsFunc(list, func(q gate.Question) bool { return q.ID == ids[0] && q.Tool }) {
+			return s.answerLasting(cmd, a, ids[0], list)
 		}
 		if a.all {
 			if ids, err = s.confirmAll(cmd, a, list); err != nil {
@@ -133,6 +195,58 @@ func (s *system) answerOne(ctx context.Context, a answers, id string, list []gat
 	return s.answer(q, func(w io.Writer) { fmt.Fprintf(w, "%s: %s%s%s\n", verb, show.Subject(q), also(q), show.Again(q)) })
 }
 
+func lastsTime(s string) bool {
+	d, err := time.ParseDuration(s)
+	return err == nil && d > 0
+}
+
+// answerLasting gives an approval that goes on, after it was shown what it adds.
+func (s *system) answerLasting(cmd *cobra.Command, a answers, id string, list []gate.Question) error {
+	r := gate.Reply{
+		Allow: true, By: s.operator(), Why: a.why, Scope: a.scope, For: a.lasts, Narrow: a.narrow, Who: a.who, Bytes: a.bytes, Keeps: a.keeps,
+	}
+	i := slices.IndexFunc(list, func(q gate.Question) bool { return q.ID == id })
+	if i < 0 {
+		_, err := s.client().Answer(cmd.Context(), id, r) // what is wrong with it the sensor says
+		return cmp.Or(err, gate.ErrUnknown)
+	}
+	given, err := list[i].StandingBy(r)
+	if err != nil {
+		return err
+	}
+	before, err := s.client().Approvals(cmd.Context())
+	if err != nil {
+		return err
+	}
+	r.Adds, r.Shown = given.Adds, show.Question(list[i])+show.Adds(given, before)
+	if err := put(s.stderr, event.Visible(id)+"\n"+indent(r.Shown)); err != nil {
+		return err
+	}
+	if !a.yes {
+		if !term.IsTerminal(int(s.stdin.Fd())) {
+			return usage(cmd, "--for asks, and standard input is no terminal: add --yes")
+		}
+		if err := s.confirm("\napprove this? Type yes: "); err != nil {
+			return err
+		}
+	}
+	q, err := s.client().Answer(cmd.Context(), id, r)
+	if err != nil {
+		return err
+	}
+	return s.answer(q, func(w io.Writer) { fmt.Fprintf(w, "approved: %s%s\n", given.Adds, show.Again(q)) })
+}
+
+// confirm asks for a yes.
+func (s *system) confirm(question string) error {
+	fmt.Fprint(s.stderr, question)
+	line, err := bufio.NewReader(s.stdin).ReadString('\n')
+	if word := strings.TrimSpace(line); word != "yes" && word != "y" || err != nil {
+		return errors.New("nothing was answered")
+	}
+	return nil
+}
+
 // also tells what else an approval of q lets be done.
 func also(q gate.Question) string {
 	i := slices.IndexFunc(q.Covers, func(c gate.Cover) bool { return q.For != "" && c.For == q.For && c.Rule == q.Rule })
@@ -167,10 +281,5 @@ func (s *system) confirmAll(cmd *cobra.Command, a answers, list []gate.Question)
 	if above(s.stderr, b.String()) {
 		beyond = ", also what is above the screen"
 	}
-	fmt.Fprintf(s.stderr, "\n%s all of these %d%s? Type yes: ", a.verb, len(list), beyond)
-	line, err := bufio.NewReader(s.stdin).ReadString('\n')
-	if word := strings.TrimSpace(line); word != "yes" && word != "y" || err != nil {
-		return nil, errors.New("nothing was answered")
-	}
-	return ids, nil
+	return ids, s.confirm(fmt.Sprintf("\n%s all of these %d%s? Type yes: ", a.verb, len(list), beyond))
 }

@@ -174,6 +174,12 @@ func (b *fakeBackend) Answer(_ context.Context, id string, r gate.Reply) (gate.Q
 	return q, nil
 }
 
+func (b *fakeBackend) Approvals(context.Context) ([]gate.StandingApproval, error) { return nil, nil }
+
+func (b *fakeBackend) Revoke(_ context.Context, id, _, _ string) (gate.StandingApproval, error) {
+	return gate.StandingApproval{}, gate.ErrNoneSuch
+}
+
 func (b *fakeBackend) Guard(context.Context, control.GuardRequest) (control.GuardReply, error) {
 	return control.GuardReply{}, control.Errorf(control.Failed, "make cgroup: no space left")
 }

@@ -23,7 +23,7 @@ import (
 )
 
 func (s *system) pendingCommand() *cobra.Command {
-	var ended, follow bool
+	var ended, follow, each bool
 	var most int
 	cmd := &cobra.Command{
 		Use:   "pending",
@@ -51,7 +51,11 @@ func (s *system) pendingCommand() *cobra.Command {
 			}
 			return s.answer(list, func(w io.Writer) {
 				var b strings.Builder
-				printPending(&b, list, time.Now())
+				if each {
+					printPending(&b, list, time.Now())
+				} else {
+					printGroups(&b, list, time.Now())
+				}
 				if above(s.stdout, b.String()) {
 					fmt.Fprint(&b, "\nthis is more than the screen has: read what is above, or use weir pending -f\n")
 				}
@@ -60,6 +64,7 @@ func (s *system) pendingCommand() *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "follow the questions: in a terminal with keys that answer, otherwise as lines")
+	cmd.Flags().BoolVar(&each, "each", false, "every question in full, also those of one program to one destination")
 	cmd.Flags().BoolVar(&ended, "ended", false, "questions that ended, newest first: who answered, from where, when, why, and which text was shown")
 	cmd.Flags().IntVar(&most, "most", 20, "with --ended, at most this `number`")
 	return cmd
@@ -111,6 +116,40 @@ func (s *system) history(cmd *cobra.Command, most int) error {
 			printEnded(w, q)
 		}
 	})
+}
+
+// printGroups shows the questions as printPending, but of those that one program asks about one destination the first in full, and of each other
+// its command.
+func printGroups(w io.Writer, list []gate.Question, now time.Time) {
+	if len(list) == 0 {
+		fmt.Fprintln(w, "no questions")
+	}
+	shown := map[string]bool{}
+	for i, q := range list {
+		if shown[q.ID] {
+			continue
+		}
+		if i > 0 {
+			fmt.Fprintln(w)
+		}
+		printQuestion(w, q, now)
+		var others []gate.Question
+		for _, o := range list[i+1:] {
+			if q.Alike(o) {
+				others, shown[o.ID] = append(others, o), true
+			}
+		}
+		for n, o := range others {
+			name := ""
+			if n == 0 {
+				name = fmt.Sprintf("%d more", len(others))
+			}
+			fmt.Fprintf(w, "  %-12s %s  %s (pid %d), %s left\n", name, event.Visible(o.ID), show.Command(o.Process), o.Process.PID, span(o.Deadline.Sub(now)))
+		}
+		if len(others) > 0 {
+			fmt.Fprintf(w, "  %-12s of the same program to the same destination; all of them: weir approve %s --for TIME --who program\n", "", event.Visible(q.ID))
+		}
+	}
 }
 
 func printPending(w io.Writer, list []gate.Question, now time.Time) {

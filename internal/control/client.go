@@ -76,7 +76,17 @@ func (c *Client) Answer(ctx context.Context, id string, r gate.Reply) (q gate.Qu
 	if r.Allow {
 		op = "approve"
 	}
-	return q, c.call(ctx, op, answerRequest{id, r.Why, r.Scope, r.For, r.Narrow, r.Shown, r.By}, &q)
+	return q, c.call(ctx, op, answerRequest{id, r.Why, r.Scope, r.For, r.Narrow, r.Shown, r.By, r.Who, r.Bytes, r.Keeps, r.Adds}, &q)
+}
+
+// Approvals calls Backend.Approvals.
+func (c *Client) Approvals(ctx context.Context) (list []gate.StandingApproval, err error) {
+	return list, c.call(ctx, "approvals", nothing{}, &list)
+}
+
+// Revoke calls Backend.Revoke.
+func (c *Client) Revoke(ctx context.Context, id, by, why string) (s gate.StandingApproval, err error) {
+	return s, c.call(ctx, "revoke", revokeRequest{id, why, by}, &s)
 }
 
 // Guard calls Backend.Guard.

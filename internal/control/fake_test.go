@@ -117,3 +117,11 @@ func (f *fake) Mode(_ context.Context, mode, by, why string) error {
 }
 
 func (f *fake) Reload(context.Context) error { return f.note("reload") }
+
+func (f *fake) Approvals(context.Context) ([]gate.StandingApproval, error) {
+	return []gate.StandingApproval{{ID: "abc234", Who: gate.WhoContainer, Adds: "all"}}, f.note("approvals")
+}
+
+func (f *fake) Revoke(_ context.Context, id, by, why string) (gate.StandingApproval, error) {
+	return gate.StandingApproval{ID: id}, f.note("revoke %s %q %q", id, by, why)
+}

@@ -35,10 +35,21 @@ type (
 		ID     string `json:"id"`
 		Why    string `json:"why,omitempty"`
 		Scope  int    `json:"scope,omitempty"`  // of an approval: the place in the question's chain of who is let out; 0 is 1
-		For    string `json:"for,omitempty"`    // of an approval of a tool's call: session or key; empty: once
+		For    string `json:"for,omitempty"`    // of an approval: session, key (of a tool's call) or a time (of a connection); empty: once
 		Narrow bool   `json:"narrow,omitempty"` // with For: for the same request alone, where the question lists that
 		Shown  string `json:"shown,omitempty"`  // the text that the operator had before them
 		By     string `json:"by,omitempty"`
+
+		// With For, of a connection: see gate.Reply.
+		Who   string `json:"who,omitempty"`
+		Bytes int64  `json:"bytes,omitempty"`
+		Keeps bool   `json:"keeps,omitempty"`
+		Adds  string `json:"adds,omitempty"`
+	}
+	revokeRequest struct {
+		ID  string `json:"id"`
+		Why string `json:"why,omitempty"`
+		By  string `json:"by,omitempty"`
 	}
 	historyRequest struct {
 		Most int `json:"most,omitempty"` // 0: 100
@@ -114,15 +125,24 @@ func operationsOf(b Backend) operations {
 			if err := need(name, "id", q.ID); err != nil {
 				return gate.Question{}, err
 			}
-			why := strings.ToValidUTF8(q.Why, "?")
-			if len(why) > maxWhy {
-				return gate.Question{}, Errorf(Usage, "%s: why has more than %d bytes", name, maxWhy)
+			why, err := reason(name, q.Why)
+			if err != nil {
+				return gate.Question{}, err
 			}
 			return b.Answer(ctx, q.ID, gate.Reply{
 				Allow: allow, By: p.name(q.By), Why: why, Scope: q.Scope, For: q.For, Narrow: q.Narrow, From: p.origin(), Shown: q.Shown,
+				Who: q.Who, Bytes: q.Bytes, Keeps: q.Keeps, Adds: q.Adds,
 			})
 		})
 	}
+	operation(all, "approvals", func(ctx context.Context, _ peer, _ nothing) ([]gate.StandingApproval, error) { return b.Approvals(ctx) })
+	operation(all, "revoke", func(ctx context.Context, p peer, q revokeRequest) (gate.StandingApproval, error) {
+		why, err := reason("revoke", q.Why)
+		if err = cmp.Or(need("revoke", "id", q.ID), err); err != nil {
+			return gate.StandingApproval{}, err
+		}
+		return b.Revoke(ctx, q.ID, p.name(q.By), why)
+	})
 	operation(all, "guard", func(ctx context.Context, p peer, q GuardRequest) (GuardReply, error) {
 		q.By = p.name(q.By)
 		return b.Guard(ctx, q)
@@ -169,6 +189,14 @@ func (all operations) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	default:
 		do(w, r)
 	}
+}
+
+// reason is a person's reason, within its bound.
+func reason(op, why string) (string, error) {
+	if why = strings.ToValidUTF8(why, "?"); len(why) > maxWhy {
+		return "", Errorf(Usage, "%s: why has more than %d bytes", op, maxWhy)
+	}
+	return why, nil
 }
 
 // need refuses a request with an empty field.

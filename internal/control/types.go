@@ -42,6 +42,8 @@ type Approver interface {
 	History(ctx context.Context, most int) ([]gate.Question, error) // those that ended, newest first
 	// Answer ends a question. The server fills By and From of the reply.
 	Answer(ctx context.Context, id string, r gate.Reply) (gate.Question, error)
+	Approvals(ctx context.Context) ([]gate.StandingApproval, error) // that go on, oldest first
+	Revoke(ctx context.Context, id, by, why string) (gate.StandingApproval, error)
 }
 
 // Guardian keeps the sessions of weir guard, and cgroups that people name.

@@ -77,7 +77,7 @@ func (d *daemon) ask(a netegress.Ask) {
 	}
 	p, version := d.policies.InForce(r.Container.ID)
 	r.Mode, r.Policy = string(p.Mode), version
-	r.AskFlagged, r.GrantSeconds = p.Cop.AskFlagged(), p.Grant.Seconds
+	r.AskFlagged, r.GrantSeconds, r.GrantBytes = p.Cop.AskFlagged(), p.Grant.Seconds, p.Grant.Bytes
 	v := d.gate.Decide(ctx, r)
 	if v.Decision != gate.Allow && ctx.Err() != nil {
 		return // the daemon ends, and its asker stays held for the next one or the watcher; or the asker has gone, or asks anew
@@ -129,6 +129,8 @@ func (d *daemon) carryOut(a netegress.Ask, r gate.Request, v gate.Verdict, decid
 		return d.begins(a, v, goOn)
 	}
 	switch v.Reason {
+	case gate.Standing:
+		return d.carryOutStanding(a, r, v, goOn)
 	case gate.Approved, gate.Passed, gate.Recognised:
 	default:
 		return goOn() // untainted or observed meanwhile: the kernel lets it through
@@ -153,12 +155,16 @@ func (d *daemon) carryOut(a netegress.Ask, r gate.Request, v gate.Verdict, decid
 	if err != nil {
 		return errors.Join(err, d.egress.Refuse(a))
 	}
-	err = goOn()
+	return errors.Join(goOn(), d.granted(a, r, v, terms, g))
+}
+
+// granted logs a grant that was made.
+func (d *daemon) granted(a netegress.Ask, r gate.Request, v gate.Verdict, terms netegress.Terms, g netegress.Grant) error {
 	info := d.processes.Grant(g)
 	info.Scope = scopeOf(v, a.Process.PID, terms, g)
-	return errors.Join(err, d.log.Write(event.Event{
+	return d.log.Write(event.Event{
 		Kind: event.Grant, Container: &r.Container, Process: &r.Process, Question: v.Question, Grant: info,
-	}))
+	})
 }
 
 // begins lets a command go on that was stopped before it began. Nothing is opened

@@ -171,6 +171,7 @@ func (d *daemon) taint(c taint.Change) (taint.Status, error) {
 	}
 	errs := []error{err}
 	if c.Bits&^before.Own != 0 {
+		errs = append(errs, d.endTainted(st.Cgroup))
 		errs = append(errs, d.egress.RevokeLesser(st.CgroupID, c.Grant, st.Taint))
 	}
 	closed, err := d.egress.CloseSockets(st.Cgroup, d.policies.For(st.ID))

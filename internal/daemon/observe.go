@@ -123,6 +123,7 @@ func hookOf(r netegress.Record) (hook, text string) {
 // GrantChanged implements netegress.Handler.
 func (d *daemon) GrantChanged(g netegress.Grant) {
 	d.nameEnded(g)
+	d.giveBack(g)
 	c := d.processes.Container(g.Container, 0)
 	d.write(event.Event{Kind: event.Grant, Container: &c, Grant: d.processes.Grant(g)})
 }

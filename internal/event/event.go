@@ -10,27 +10,28 @@ type Kind string
 
 // The kinds of events. Each fills the fields of Event that its comment names.
 const (
-	Exec    Kind = "exec"    // a program was executed: Process
-	Connect Kind = "connect" // a connect or first send was let through or refused: Process, Destination, Verdict
-	Hold    Kind = "hold"    // a connect was held, or refused with a question: Process, Destination, Question
-	Verdict Kind = "verdict" // a question was answered: Process, Destination, Question, Verdict
-	Grant   Kind = "grant"   // egress was opened, used up or revoked: Grant
-	Taint   Kind = "taint"   // taint was set or cleared: Change, and Process if one caused it
-	Lost    Kind = "lost"    // something was lost on its way here: Loss
-	Mode    Kind = "mode"    // the mode or the policy changed: Mode, Message
-	Error   Kind = "error"   // a failure or a finding that a person should know: Message
-	Start   Kind = "start"   // the sensor started: Message
-	Stop    Kind = "stop"    // the sensor stopped: Message
-	Tool    Kind = "tool"    // a tool of the sensor's own was called: Process, Use, Verdict
-	Found   Kind = "finding" // a container has what undoes its guard, or was refused for it: Finding
-	Deny    Kind = "deny"    // another call was refused: Process, Hook, Verdict
-	Drop    Kind = "drop"    // packets were dropped: Container, Destination, Verdict
-	Escape  Kind = "escape"  // a process left its container, and was killed: Container, Process, Message
+	Exec     Kind = "exec"     // a program was executed: Process
+	Connect  Kind = "connect"  // a connect or first send was let through or refused: Process, Destination, Verdict
+	Hold     Kind = "hold"     // a connect was held, or refused with a question: Process, Destination, Question
+	Verdict  Kind = "verdict"  // a question was answered: Process, Destination, Question, Verdict
+	Grant    Kind = "grant"    // egress was opened, used up or revoked: Grant
+	Taint    Kind = "taint"    // taint was set or cleared: Change, and Process if one caused it
+	Lost     Kind = "lost"     // something was lost on its way here: Loss
+	Mode     Kind = "mode"     // the mode or the policy changed: Mode, Message
+	Error    Kind = "error"    // a failure or a finding that a person should know: Message
+	Start    Kind = "start"    // the sensor started: Message
+	Stop     Kind = "stop"     // the sensor stopped: Message
+	Tool     Kind = "tool"     // a tool of the sensor's own was called: Process, Use, Verdict
+	Found    Kind = "finding"  // a container has what undoes its guard, or was refused for it: Finding
+	Deny     Kind = "deny"     // another call was refused: Process, Hook, Verdict
+	Drop     Kind = "drop"     // packets were dropped: Container, Destination, Verdict
+	Escape   Kind = "escape"   // a process left its container, and was killed: Container, Process, Message
+	Approval Kind = "approval" // an approval was given that goes on, or is over: Container, Approval
 )
 
 // Kinds returns all kinds, in the order of the schema.
 func Kinds() []Kind {
-	return []Kind{Exec, Connect, Hold, Verdict, Grant, Taint, Lost, Mode, Error, Start, Stop, Tool, Found, Deny, Drop, Escape}
+	return []Kind{Exec, Connect, Hold, Verdict, Grant, Taint, Lost, Mode, Error, Start, Stop, Tool, Found, Deny, Drop, Escape, Approval}
 }
 
 // KindNames lists all kinds for people.
@@ -44,22 +45,23 @@ func KindNames() string {
 
 // Event is one line of the log. Unused parts are nil or empty.
 type Event struct {
-	Time        time.Time    `json:"time"` // UTC
-	Kind        Kind         `json:"kind"`
-	Container   *Container   `json:"container,omitempty"`
-	Process     *Process     `json:"process,omitempty"`
-	Destination *Destination `json:"destination,omitempty"`
-	Hook        string       `json:"hook,omitempty"`     // of the kernel: ptrace, ipc, request_key, setsockopt, socket
-	Question    string       `json:"question,omitempty"` // the id that approve and deny take
-	Verdict     *Decision    `json:"verdict,omitempty"`
-	Grant       *GrantInfo   `json:"grant,omitempty"`
-	Change      *TaintChange `json:"taint,omitempty"`
-	Loss        *Loss        `json:"lost,omitempty"`
-	Use         *ToolUse     `json:"use,omitempty"`
-	Finding     *Finding     `json:"finding,omitempty"`
-	Mode        string       `json:"mode,omitempty"`    // observe, enforce or seal
-	Command     string       `json:"command,omitempty"` // the text that a bridge was asked about; process is who asked
-	Message     string       `json:"message,omitempty"`
+	Time        time.Time     `json:"time"` // UTC
+	Kind        Kind          `json:"kind"`
+	Container   *Container    `json:"container,omitempty"`
+	Process     *Process      `json:"process,omitempty"`
+	Destination *Destination  `json:"destination,omitempty"`
+	Hook        string        `json:"hook,omitempty"`     // of the kernel: ptrace, ipc, request_key, setsockopt, socket
+	Question    string        `json:"question,omitempty"` // the id that approve and deny take
+	Verdict     *Decision     `json:"verdict,omitempty"`
+	Grant       *GrantInfo    `json:"grant,omitempty"`
+	Change      *TaintChange  `json:"taint,omitempty"`
+	Loss        *Loss         `json:"lost,omitempty"`
+	Approval    *ApprovalInfo `json:"approval,omitempty"`
+	Use         *ToolUse      `json:"use,omitempty"`
+	Finding     *Finding      `json:"finding,omitempty"`
+	Mode        string        `json:"mode,omitempty"`    // observe, enforce or seal
+	Command     string        `json:"command,omitempty"` // the text that a bridge was asked about; process is who asked
+	Message     string        `json:"message,omitempty"`
 }
 
 // Container is a guarded cgroup: a guard session, or a child of a guarded parent.
@@ -213,6 +215,40 @@ type GrantInfo struct {
 
 	Scope   int     `json:"scope,omitempty"`   // of the verdict, where the grant is made: see Decision
 	Process *Member `json:"process,omitempty"` // who is let out with what it starts; nil: a claim, or not known
+}
+
+// ApprovalEnd says why an approval that went on is over; empty: it was given.
+type ApprovalEnd string
+
+// The ends of approvals.
+const (
+	Revoked   ApprovalEnd = "revoked"    // by a person
+	Expired   ApprovalEnd = "expired"    // its time is over
+	NewTaint  ApprovalEnd = "new_taint"  // the container was tainted more
+	Ended     ApprovalEnd = "ended"      // its process or its container has ended
+	NotStored ApprovalEnd = "not_stored" // it could not be stored, and was never in force
+)
+
+// ApprovalEnds returns all ends, in the order of the schema.
+func ApprovalEnds() []ApprovalEnd {
+	return []ApprovalEnd{Revoked, Expired, NewTaint, Ended, NotStored}
+}
+
+// ApprovalInfo is a person's approval that goes on, or did.
+type ApprovalInfo struct {
+	ID      string      `json:"id"`                // of the question that it answered
+	End     ApprovalEnd `json:"end,omitempty"`     // why it is over; empty: it was given
+	Who     string      `json:"who"`               // process, program or container
+	Process *Member     `json:"process,omitempty"` // of who: it and all that it starts
+	Adds    string      `json:"adds"`              // what it covers, for people
+	Until   time.Time   `json:"until,omitzero"`    // zero: until the container ends
+	Bytes   int64       `json:"bytes"`             // upstream, in all
+	Left    int64       `json:"left,omitempty"`    // that no grant has
+	Uses    uint64      `json:"uses,omitempty"`    // how many were let out by it
+	By      string      `json:"by,omitempty"`      // who gave it, or revoked it
+	Why     string      `json:"why,omitempty"`     // as given with that
+	From    *Origin     `json:"from,omitempty"`    // where the answer came from
+	Shown   *Shown      `json:"shown,omitempty"`   // what who gave it had before them
 }
 
 // TaintChange is taint set or cleared.

@@ -95,6 +95,9 @@ func line(e Event) string {
 	if e.Grant != nil {
 		add("%s", grant(e.Grant))
 	}
+	if a := e.Approval; a != nil {
+		add("%s", approval(a))
+	}
 	if e.Change != nil {
 		add("%s", change(e.Change))
 	}
@@ -110,6 +113,23 @@ func line(e Event) string {
 		add("- %s", Visible(e.Message))
 	}
 	return strings.Join(parts, " ")
+}
+
+// approval shows one that goes on, or why it is over. What it adds is visible already, and of bounded length here.
+func approval(a *ApprovalInfo) string {
+	s := "given"
+	if a.End != "" {
+		s = "over (" + Visible(string(a.End)) + ")"
+	}
+	s = quote(a.ID) + " " + s
+	if a.By != "" {
+		s += " by " + quote(a.By)
+	}
+	s += ": " + cut(a.Adds, printedArgv)
+	if a.Why != "" {
+		s += " - " + cut(a.Why, printedArg)
+	}
+	return s
 }
 
 func containerName(c *Container) string {

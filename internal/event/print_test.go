@@ -36,6 +36,7 @@ func TestPrint(t *testing.T) {
 		"deny    " + curl + " ptrace = deny (attach) - process 7 outside",
 		"drop    web[corruption,secret] -> 203.0.113.5:443/tcp = deny (tainted)",
 		"escape  " + curl + " - left",
+		"approval web[corruption,secret] abc234 over (revoked) by 'root (alice)': $'bash\\x1b -> x' - enough",
 	}
 	for i, e := range sample() {
 		var b strings.Builder

@@ -22,7 +22,7 @@ func TestFilter(t *testing.T) {
 		f    event.Filter
 		want string
 	}{
-		{"all", event.Filter{}, "exec connect hold verdict grant taint lost mode error start stop tool finding deny drop escape"},
+		{"all", event.Filter{}, "exec connect hold verdict grant taint lost mode error start stop tool finding deny drop escape approval"},
 		{"kinds", event.Filter{Kinds: []event.Kind{event.Stop, event.Hold}}, "hold stop"},
 		{"container by name", event.Filter{Container: "web", Kinds: []event.Kind{event.Hold, event.Start}}, "hold"},
 		{"container by cgroup", event.Filter{Container: "/guard/web", Kinds: []event.Kind{event.Hold}}, "hold"},

@@ -50,6 +50,10 @@ func sample() []event.Event {
 		{Kind: event.Deny, Process: process, Hook: "ptrace", Verdict: &event.Decision{Decision: "deny", Reason: "attach", Text: "process 7 outside"}},
 		{Kind: event.Drop, Destination: destination, Verdict: &event.Decision{Decision: "deny", Reason: "tainted"}},
 		{Kind: event.Escape, Process: process, Message: "left"},
+		{Kind: event.Approval, Approval: &event.ApprovalInfo{
+			ID: "abc234", End: event.Revoked, Who: "process", Process: &event.Member{PID: 69, Comm: "ma\x1bke"}, Adds: "bash\x1b -> x", Until: at, Bytes: 4096, Left: 12, Uses: 3, By: "root (alice)", Why: "enough",
+			From: answered.From, Shown: answered.Shown,
+		}},
 	}
 	for i := range all {
 		all[i].Time = at

@@ -36,26 +36,27 @@ func TestEveryKindIsValid(t *testing.T) {
 // TestMissingPart drops each part of each sample: what the kind needs is missed.
 func TestMissingPart(t *testing.T) {
 	needs := map[event.Kind][]string{
-		event.Exec:    {"process"},
-		event.Connect: {"destination", "process", "verdict"},
-		event.Deny:    {"hook", "process", "verdict"},
-		event.Drop:    {"container", "destination", "verdict"},
-		event.Escape:  {"container", "message", "process"},
-		event.Hold:    {"process", "question"},
-		event.Verdict: {"process", "verdict"},
-		event.Grant:   {"grant"},
-		event.Taint:   {"container", "taint"},
-		event.Lost:    {"lost"},
-		event.Mode:    {"mode"},
-		event.Error:   {"message"},
-		event.Start:   {"message"},
-		event.Stop:    {"message"},
-		event.Tool:    {"container", "process", "use", "verdict"},
-		event.Found:   {"container", "finding"},
+		event.Exec:     {"process"},
+		event.Connect:  {"destination", "process", "verdict"},
+		event.Deny:     {"hook", "process", "verdict"},
+		event.Drop:     {"container", "destination", "verdict"},
+		event.Escape:   {"container", "message", "process"},
+		event.Hold:     {"process", "question"},
+		event.Verdict:  {"process", "verdict"},
+		event.Grant:    {"grant"},
+		event.Taint:    {"container", "taint"},
+		event.Lost:     {"lost"},
+		event.Mode:     {"mode"},
+		event.Error:    {"message"},
+		event.Start:    {"message"},
+		event.Stop:     {"message"},
+		event.Tool:     {"container", "process", "use", "verdict"},
+		event.Found:    {"container", "finding"},
+		event.Approval: {"approval", "container"},
 	}
 	for _, e := range sample() {
 		got := []string{}
-		for _, part := range []string{"container", "destination", "finding", "grant", "hook", "lost", "message", "mode", "process", "question", "taint", "use", "verdict"} {
+		for _, part := range []string{"approval", "container", "destination", "finding", "grant", "hook", "lost", "message", "mode", "process", "question", "taint", "use", "verdict"} {
 			line, err := event.Marshal(e)
 			if err != nil {
 				t.Fatal(err)

@@ -44,6 +44,12 @@ func (d *Queue) Answer(id string, reply Reply) (Question, error) {
 	if _, ok := q.cover(reply); !ok {
 		return q.Question, fmt.Errorf("answer question %s: %w", id, ErrFor)
 	}
+	if reply.For != "" && !q.Tool {
+		if err := d.stand(q, reply); err != nil {
+			return q.Question, fmt.Errorf("answer question %s: %w", id, err)
+		}
+		return q.Question, nil
+	}
 	if err := q.takes(reply); err != nil {
 		return q.Question, fmt.Errorf("answer question %s: %w", id, err)
 	}

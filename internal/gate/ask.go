@@ -97,6 +97,7 @@ func (d *Queue) open(a CheckedRequest) (*waiter, Verdict) {
 				Failed:       a.Failed,
 				Chain:        a.chain,
 				GrantSeconds: a.GrantSeconds,
+				GrantBytes:   a.GrantBytes,
 				Covers:       a.Covers,
 				Held:         a.Held,
 				Asked:        now.UTC(),

@@ -20,8 +20,16 @@ type Reply struct {
 	For   string // of an approval of a tool's call: empty is once
 	// With For: of the covers that the question lists, the one for this very request alone.
 	Narrow bool
-	From   *event.Origin // nil: not known
-	Shown  string        // the exact text that the operator had before them; empty: not known
+
+	// With For, of an approval of a connection: for whom, for how many bytes in all (0: as the policy's grants suggest), whether it goes on
+	// when the container is tainted more, and what it adds, as the person was shown it.
+	Who   string
+	Bytes int64
+	Keeps bool
+	Adds  string
+
+	From  *event.Origin // nil: not known
+	Shown string        // the exact text that the operator had before them; empty: not known
 }
 
 // For how long an approval of a tool's call can go on, beyond the call itself. Whoever asked carries it out.
@@ -40,7 +48,7 @@ type Cover struct {
 
 // cover finds what a reply wants to cover; false: q does not offer it.
 func (q *Question) cover(r Reply) (Cover, bool) {
-	if r.For == "" {
+	if r.For == "" || !q.Tool && r.For != ForKey { // what goes on is not of a call
 		return Cover{}, !r.Narrow
 	}
 	i := slices.IndexFunc(q.Covers, func(c Cover) bool { return r.Allow && c.For == r.For && c.Narrow == r.Narrow })

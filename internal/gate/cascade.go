@@ -35,12 +35,15 @@ func (g *Gate) decide(ctx context.Context, r Request) Verdict {
 // approval can be claimed when that is over.
 func (g *Gate) still(r Request, v Verdict) Verdict {
 	switch v.Reason {
-	case Passed, Approved, Recognised:
+	case Passed, Approved, Recognised, Standing:
 	default:
 		return v
 	}
 	if !g.sealed(r.Container.ID) {
 		return v
+	}
+	if v.Open != nil {
+		g.queue.Return(v.Question, v.Open.Bytes)
 	}
 	if v.Reason == Approved {
 		if err := g.queue.Release(v.Question); err != nil {
@@ -95,6 +98,9 @@ func (g *Gate) recall(ctx context.Context, p *plan) Verdict {
 		default:
 			p.asker.Why = "the command was let run before, but did not say that it goes there"
 		}
+	}
+	if v := g.queue.Stands(a); v.Reason != "" {
+		return v
 	}
 	p.asked = g.queue.Asked(a)
 	return Verdict{}

@@ -50,6 +50,7 @@ func (d *Queue) sweep() {
 			d.drop(q)
 		}
 	}
+	d.sweepStanding(now)
 	d.prune(now, pruneAtLeast)
 }
 
@@ -131,11 +132,20 @@ func (d *Queue) schedule() {
 	if d.timer != nil {
 		d.timer.Stop()
 	}
-	if d.closed || len(d.live) == 0 {
+	var ends []time.Time
+	for _, q := range d.live {
+		ends = append(ends, q.until)
+	}
+	for _, s := range d.standing {
+		if !s.until.IsZero() {
+			ends = append(ends, s.until)
+		}
+	}
+	if d.closed || len(ends) == 0 {
 		return
 	}
-	next := slices.MinFunc(d.live, func(a, b *question) int { return a.until.Compare(b.until) })
-	d.timer = time.AfterFunc(next.until.Sub(d.opts.Now()), func() {
+	next := slices.MinFunc(ends, time.Time.Compare)
+	d.timer = time.AfterFunc(next.Sub(d.opts.Now()), func() {
 		d.mu.Lock()
 		defer d.mu.Unlock()
 		if !d.closed {
@@ -177,6 +187,9 @@ func (d *Queue) restore() error {
 		d.live = append(d.live, q)
 	}
 	slices.SortStableFunc(d.ended, func(a, b ended) int { return a.at.Compare(b.at) })
+	if err := d.restoreStanding(now); err != nil {
+		return fmt.Errorf("take up approvals: %w", err)
+	}
 	d.sweep()
 	d.dropUnanswerable()
 	d.prune(now, 1)

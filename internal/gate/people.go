@@ -24,6 +24,27 @@ func (e events) Ended(q Question, v Verdict) error {
 	return e.put(told)
 }
 
+// Stood implements question.Events.
+func (e events) Stood(c event.Container, a *event.ApprovalInfo) error {
+	return e.put(event.Event{Time: e.now().UTC(), Kind: event.Approval, Container: &c, Approval: a})
+}
+
+// Standing lists the approvals that go on, oldest first.
+func (g *Gate) Standing() []StandingApproval { return g.queue.Standing() }
+
+// Revoke ends a standing approval, durably: it opens nothing from now on, also when the error is not nil, unless that is ErrNoneSuch.
+func (g *Gate) Revoke(id, by, why string) (StandingApproval, error) {
+	return g.queue.Revoke(id, by, why)
+}
+
+// EndStanding ends the approvals that which names, with the reason that it gives; an empty one goes on. It gives those that ended.
+func (g *Gate) EndStanding(which func(StandingApproval) event.ApprovalEnd) ([]StandingApproval, error) {
+	return g.queue.EndStanding(which)
+}
+
+// Return gives back what a grant by a standing approval did not use, in bytes.
+func (g *Gate) Return(id string, n int64) { g.queue.Return(id, n) }
+
 // Pending gives the questions that wait for an answer, oldest first.
 func (g *Gate) Pending() []Question { return g.queue.Pending() }
 

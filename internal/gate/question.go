@@ -41,26 +41,36 @@ type Question struct {
 	// Who an approval can let out with what it starts: the first asker, then its parents. Empty: an answer lets no process out.
 	Chain        []event.Member `json:"chain,omitempty"`
 	GrantSeconds int            `json:"grant_seconds,omitempty"` // for how long, as the policy said; 0: not known
+	GrantBytes   int64          `json:"grant_bytes,omitempty"`   // and how many bytes, upstream; 0: not known
 	Covers       []Cover        `json:"covers,omitempty"`        // what an approval of a tool's call can cover beyond it
 
 	Asked    time.Time     `json:"asked"`    // UTC
 	Deadline time.Time     `json:"deadline"` // UTC; unanswered by then it is denied
 	State    string        `json:"state"`
-	By       string        `json:"by,omitempty"`      // who answered
-	Why      string        `json:"why,omitempty"`     // as given with the answer
-	Scope    int           `json:"scope,omitempty"`   // of an approval: the place in Chain of who is let out, from 1
-	For      string        `json:"for,omitempty"`     // of an approval of a tool's call: session or key; empty: once
-	Rule     string        `json:"rule,omitempty"`    // with For: of the one of Covers that was given
-	From     *event.Origin `json:"from,omitempty"`    // where the answer came from
-	Shown    *event.Shown  `json:"shown,omitempty"`   // what who answered had before them
-	Answered time.Time     `json:"answered,omitzero"` // or expired; UTC
-	Outcome  Reason        `json:"outcome,omitempty"` // what those who waited were told
-	Askers   int           `json:"askers"`            // processes that asked it
+	By       string        `json:"by,omitempty"`       // who answered
+	Why      string        `json:"why,omitempty"`      // as given with the answer
+	Scope    int           `json:"scope,omitempty"`    // of an approval: the place in Chain of who is let out, from 1
+	For      string        `json:"for,omitempty"`      // of an approval: of a tool's call session or key, of a connection session or a time; empty: once
+	Rule     string        `json:"rule,omitempty"`     // with For: of the one of Covers that was given
+	Standing string        `json:"standing,omitempty"` // of an approval of a connection, with For: the id of the approval that goes on
+	From     *event.Origin `json:"from,omitempty"`     // where the answer came from
+	Shown    *event.Shown  `json:"shown,omitempty"`    // what who answered had before them
+	Answered time.Time     `json:"answered,omitzero"`  // or expired; UTC
+	Outcome  Reason        `json:"outcome,omitempty"`  // what those who waited were told
+	Askers   int           `json:"askers"`             // processes that asked it
 }
 
 // Again says whether a command has to be run again to use q's approval.
 func (q Question) Again() bool {
 	return q.Outcome == Approved && (q.Gone || !q.Held && q.Text == "")
+}
+
+// Alike says whether q and o are of the same program of one container, and about the same destination.
+func (q Question) Alike(o Question) bool {
+	if q.Text != "" || o.Text != "" || q.Container.ID != o.Container.ID || q.Destination != o.Destination || q.Process.Exe == nil || o.Process.Exe == nil {
+		return false
+	}
+	return *q.Process.Exe == *o.Process.Exe && q.Process.UID == o.Process.UID
 }
 
 // Root is whom an approval with a scope above 1 lets out; nil: the asker.

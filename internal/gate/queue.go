@@ -18,6 +18,8 @@ type QueueEvents interface {
 	Write(k event.Kind, r Request, v Verdict, message string) error
 	// Refuse logs a denial that is about to be given, and gives what to say in its place.
 	Refuse(r Request, v Verdict) Verdict
+	// Stood logs that a standing approval was given or, with an end, that it is over.
+	Stood(c event.Container, a *event.ApprovalInfo) error
 	// Ended logs the verdict that ends a question, with all that is known of who gave it.
 	Ended(q Question, v Verdict) error
 }
@@ -58,6 +60,7 @@ type Queue struct {
 	claimFor time.Duration
 	live     []*question // pending, or answered and not over; in the order of asking
 	ended    []ended     // oldest first
+	standing []*standing // approvals that go on, oldest first
 	pruned   struct {
 		at   time.Time
 		size int

@@ -28,6 +28,8 @@ func (silent) Refuse(_ Request, v Verdict) Verdict { return v }
 
 func (silent) Ended(Question, Verdict) error { return nil }
 
+func (silent) Stood(event.Container, *event.ApprovalInfo) error { return nil }
+
 // queueBubble runs f with a queue on a real database, inside a bubble whose time stands
 // still while anything runs.
 func queueBubble(t *testing.T, f func(t *testing.T, d *Queue)) {

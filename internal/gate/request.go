@@ -34,6 +34,7 @@ type Request struct {
 	Policy      string         // its version, for the reviewer's cache
 
 	GrantSeconds int     // for how long an approval opens Destination; 0: not known
+	GrantBytes   int64   // and for how many bytes, upstream; 0: not known
 	Covers       []Cover // with Ask Tool: what an approval can cover beyond the call
 
 	Git classify.Git `json:"-"` // looks at the repositories of a command; nil: nobody can any more

@@ -20,8 +20,12 @@ type store struct {
 
 func openStore(db *bbolt.DB) (store, error) {
 	err := db.Update(func(tx *bbolt.Tx) error {
-		_, err := tx.CreateBucketIfNotExists([]byte(bucketName))
-		return err
+		for _, name := range []string{bucketName, standingBucket} {
+			if _, err := tx.CreateBucketIfNotExists([]byte(name)); err != nil {
+				return err
+			}
+		}
+		return nil
 	})
 	if err != nil {
 		return store{}, fmt.Errorf("open the store of questions: %w", err)
@@ -34,7 +38,7 @@ func (s store) put(r record) error {
 	if err != nil {
 		return fmt.Errorf("encode question %s: %w", r.ID, err)
 	}
-	err = s.update(func(b *bbolt.Bucket) error { return b.Put([]byte(r.ID), data) })
+	err = s.update(bucketName, func(b *bbolt.Bucket) error { return b.Put([]byte(r.ID), data) })
 	if err != nil {
 		return fmt.Errorf("store question %s: %w", r.ID, err)
 	}
@@ -42,7 +46,7 @@ func (s store) put(r record) error {
 }
 
 func (s store) remove(ids ...string) error {
-	err := s.update(func(b *bbolt.Bucket) error {
+	err := s.update(bucketName, func(b *bbolt.Bucket) error {
 		for _, id := range ids {
 			if err := b.Delete([]byte(id)); err != nil {
 				return err
@@ -63,7 +67,7 @@ func (s store) get(id string) (record, bool, error) {
 	err := s.db.View(func(tx *bbolt.Tx) error {
 		b := tx.Bucket([]byte(bucketName))
 		if b == nil {
-			return errNoBucket
+			return fmt.Errorf("bucket %s %w", bucketName, errNoBucket)
 		}
 		data := b.Get([]byte(id))
 		if data == nil {
@@ -85,7 +89,7 @@ func (s store) load() ([]record, []string, error) {
 	err := s.db.View(func(tx *bbolt.Tx) error {
 		b := tx.Bucket([]byte(bucketName))
 		if b == nil {
-			return errNoBucket
+			return fmt.Errorf("bucket %s %w", bucketName, errNoBucket)
 		}
 		return b.ForEach(func(k, v []byte) error {
 			var r record
@@ -103,13 +107,13 @@ func (s store) load() ([]record, []string, error) {
 	return all, bad, nil
 }
 
-var errNoBucket = errors.New("bucket " + bucketName + " is missing")
+var errNoBucket = errors.New("is missing")
 
-func (s store) update(f func(*bbolt.Bucket) error) error {
+func (s store) update(bucket string, f func(*bbolt.Bucket) error) error {
 	err := s.db.Update(func(tx *bbolt.Tx) error {
-		b := tx.Bucket([]byte(bucketName))
+		b := tx.Bucket([]byte(bucket))
 		if b == nil {
-			return errNoBucket
+			return fmt.Errorf("bucket %s %w", bucket, errNoBucket)
 		}
 		return f(b)
 	})

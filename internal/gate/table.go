@@ -162,7 +162,7 @@ func Failures() []Failure {
 }
 
 func reasons() []Reason {
-	all := []Reason{Untainted, Observe, LocalRun, SealedRun, ReviewExec, Passed, Approved, Recognised, Denied, Flagged, Sealed, QUIC, Unclaimed}
+	all := []Reason{Untainted, Observe, LocalRun, SealedRun, ReviewExec, Passed, Approved, Recognised, Standing, Denied, Flagged, Sealed, QUIC, Unclaimed}
 	for _, f := range Failures() {
 		all = append(all, f.Reason)
 	}

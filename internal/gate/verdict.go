@@ -37,6 +37,7 @@ const (
 	Passed     Reason = "not_flagged" // the reviewer found nothing (G7, G8)
 	Approved   Reason = "approved"    // a person approved this very question
 	Recognised Reason = "recognised"  // it is a command that was approved before it ran (G26)
+	Standing   Reason = "standing"    // a person approved it for a time or a session
 )
 
 // Reasons to deny.
@@ -91,6 +92,7 @@ type Verdict struct {
 	Root     *event.Member // with a scope above 1: who is let out with all that it starts
 	For      string        // what an approval of a tool's call covers: empty, ForSession or ForKey
 	Rule     string        // with For: the permission rule that allows as much
+	Open     *Opening      // with Standing: what it opens
 	Class    string        // of the command, as it was classified; empty when that did not matter
 	Judged   string        // why it is of that class
 	Failed   Reason        // what failed before, so that a person had to decide; empty: nothing
@@ -170,7 +172,7 @@ func (r Reason) Tier() string {
 		return "reviewer"
 	case Approved, Denied, Timeout, NoApprover, UsedOnce:
 		return "person"
-	case Recognised:
+	case Recognised, Standing:
 		return "earlier"
 	case Observe, Sealed:
 		return "mode"
@@ -183,7 +185,7 @@ func (r Reason) Tier() string {
 // Decision is that of a verdict with this reason.
 func (r Reason) Decision() Decision {
 	switch r {
-	case Untainted, Observe, LocalRun, SealedRun, ReviewExec, Passed, Approved, Recognised:
+	case Untainted, Observe, LocalRun, SealedRun, ReviewExec, Passed, Approved, Recognised, Standing:
 		return Allow
 	}
 	return Deny

@@ -195,7 +195,7 @@ func (p *yamlReader) Size(where string, high int64, into *int64) func(*yaml.Node
 	return func(n *yaml.Node) {
 		v, ok := yamlInteger(n)
 		if s, is := yamlText(n); is {
-			v, ok = bytesOf(s)
+			v, ok = ParseBytes(s)
 		}
 		if !ok || v < 1 || v > high {
 			p.Fail(at(n), "%s is %s: accepted are bytes from 1 to %d, also as 64KiB, 64MiB or 1GiB", where, yamlKind(n), high)
@@ -205,7 +205,8 @@ func (p *yamlReader) Size(where string, high int64, into *int64) func(*yaml.Node
 	}
 }
 
-func bytesOf(s string) (int64, bool) {
+// ParseBytes reads a number of bytes, also as 64KiB, 64MiB or 1GiB.
+func ParseBytes(s string) (int64, bool) {
 	for _, unit := range []struct {
 		suffix string
 		shift  uint

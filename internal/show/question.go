@@ -243,7 +243,12 @@ func Outcome(q gate.Question) string {
 	switch {
 	case q.Outcome == gate.Approved:
 		s = "approved"
-		if q.For != "" {
+		switch {
+		case q.Standing != "" && q.For == gate.ForSession:
+			s += " until the container ends"
+		case q.Standing != "":
+			s += " for " + event.Visible(q.For)
+		case q.For != "":
 			s += " for the " + q.For + ", as the rule " + event.Visible(q.Rule) + ","
 		}
 		if q.Scope > 1 {

@@ -41,6 +41,7 @@ func TestSession(t *testing.T) {
 		{"F05_orphans_wait", (*fixture).orphaned},
 		{"F01_F02_scope", (*fixture).scope},
 		{"F01_F02_scope_of_many", (*fixture).scopeOfMany},
+		{"F07_approvals_that_go_on", (*fixture).standing},
 		{"F05_nobody_sees_it", (*fixture).unseen},
 		{"F05_B38_signals", (*fixture).signals},
 		{"B30_B37_B38_siblings", (*fixture).siblings},
