@@ -85,6 +85,12 @@ func TestCalls(t *testing.T) {
 	check(t, err, 0, 0)
 	q, err = c.Answer(ctx, "abc234", gate.Reply{Allow: true, By: "alice", Scope: 2})
 	check(t, err, q.Scope, 2)
+	_, err = c.Answer(ctx, "abc234", gate.Reply{Allow: true, By: "alice", For: "30m", Who: gate.WhoProgram, Bytes: 7, Keeps: true, Adds: "all"})
+	check(t, err, 0, 0)
+	standing, err := c.Approvals(ctx)
+	check(t, err, standing, []gate.StandingApproval{{ID: "abc234", Who: gate.WhoContainer, Adds: "all"}})
+	ended, err := c.Revoke(ctx, "abc234", "alice", "enough")
+	check(t, err, ended, gate.StandingApproval{ID: "abc234"})
 	reply, err := c.Guard(ctx, GuardRequest{Name: "n", Taint: []string{"secret"}, Policy: "mode: seal\n", PolicyName: "p.yaml", By: "alice"})
 	check(t, err, reply, GuardReply{ID: "s1", Cgroup: "/sys/fs/cgroup/weir/s1"})
 	k, err = c.GuardCgroup(ctx, CgroupRequest{Cgroup: "agent-1.scope", Name: "n", Taint: []string{"secret"}, By: "alice"})
@@ -99,6 +105,7 @@ func TestCalls(t *testing.T) {
 		"status", "containers",
 		"taint web [secret] " + me + " ", "untaint web [secret] " + me + " rebuilt",
 		"pending", "answer abc234 true " + me + " ok", "history 7", "answer abc234 false " + me + " ", "answer abc234 true " + me + " scope 2",
+		"answer abc234 true " + me + " for 30m program 7 true all", "approvals", `revoke abc234 "` + me + `" "enough"`,
 		`guard {"name":"n","taint":["secret"],"policy":"mode: seal\n","policy_name":"p.yaml","by":"` + me + `"}`,
 		"guard-cgroup agent-1.scope n [secret] " + me, "agent s1 42", "end s1", "mode seal " + me + " panic", "reload",
 	}
@@ -211,7 +218,7 @@ func TestBadRequests(t *testing.T) {
 	b := new(fake)
 	dir, _ := start(t, b, nil)
 	for _, tc := range []struct{ op, text, want string }{
-		{"fly", `{}`, `unknown operation "/fly": the operations are approve, containers, deny, events, guard,`},
+		{"fly", `{}`, `unknown operation "/fly": the operations are approvals, approve, containers, deny, events, guard,`},
 		{"", `{}`, `unknown operation "/"`},
 		{"status/", `{}`, `unknown operation "/status/"`},
 		{"status", `{"nmae":"x"}`, `unknown field "nmae"`},

@@ -89,6 +89,9 @@ func (f *fake) Answer(_ context.Context, id string, r gate.Reply) (gate.Question
 		q.Scope = r.Scope
 		return q, f.note("answer %s %v %s scope %d", id, r.Allow, r.By, r.Scope)
 	}
+	if r.Who != "" {
+		return q, f.note("answer %s %v %s for %s %s %d %v %s", id, r.Allow, r.By, r.For, r.Who, r.Bytes, r.Keeps, r.Adds)
+	}
 	return q, f.note("answer %s %v %s %s", id, r.Allow, r.By, r.Why)
 }
 

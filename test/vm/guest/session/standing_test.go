@@ -137,6 +137,7 @@ func (f *fixture) standing(t *testing.T) {
 		if err := os.WriteFile(file, append(bytes.Repeat([]byte("x"), 1<<20), text...), 0o644); err != nil {
 			t.Fatal(err)
 		}
+		rig.Eventually(t, "what the first did not use comes back", func() bool { return !strings.Contains(f.sensor.Must(t, "approvals"), "; 0 of 65536") })
 		l.shell.Input(t, l.target.upload("@"+file)+"\n")
 		f.sensor.Event(t, func(e event.Event) bool {
 			return e.Grant != nil && e.Grant.State == "spent" && e.Container != nil && e.Container.Name == l.session.Name
