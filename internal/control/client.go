@@ -50,6 +50,11 @@ func (c *Client) Containers(ctx context.Context) (list []Container, err error) {
 	return list, c.call(ctx, "containers", nothing{}, &list)
 }
 
+// Why calls Backend.Why.
+func (c *Client) Why(ctx context.Context, name string) (y Why, err error) {
+	return y, c.call(ctx, "why", whyRequest{name}, &y)
+}
+
 // Taint calls Backend.Taint.
 func (c *Client) Taint(ctx context.Context, name string, bits []string, by, why string) (k Container, err error) {
 	return k, c.call(ctx, "taint", taintRequest{name, bits, why, by}, &k)

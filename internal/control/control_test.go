@@ -87,6 +87,8 @@ func TestCalls(t *testing.T) {
 	check(t, err, q.Scope, 2)
 	_, err = c.Answer(ctx, "abc234", gate.Reply{Allow: true, By: "alice", For: "30m", Who: gate.WhoProgram, Bytes: 7, Keeps: true, Adds: "all"})
 	check(t, err, 0, 0)
+	why, err := c.Why(ctx, "web")
+	check(t, err, why, Why{Container: Container{ID: "web"}, Older: true})
 	standing, err := c.Approvals(ctx)
 	check(t, err, standing, []gate.StandingApproval{{ID: "abc234", Who: gate.WhoContainer, Adds: "all"}})
 	ended, err := c.Revoke(ctx, "abc234", "alice", "enough")
@@ -105,7 +107,7 @@ func TestCalls(t *testing.T) {
 		"status", "containers",
 		"taint web [secret] " + me + " ", "untaint web [secret] " + me + " rebuilt",
 		"pending", "answer abc234 true " + me + " ok", "history 7", "answer abc234 false " + me + " ", "answer abc234 true " + me + " scope 2",
-		"answer abc234 true " + me + " for 30m program 7 true all", "approvals", `revoke abc234 "` + me + `" "enough"`,
+		"answer abc234 true " + me + " for 30m program 7 true all", "why web", "approvals", `revoke abc234 "` + me + `" "enough"`,
 		`guard {"name":"n","taint":["secret"],"policy":"mode: seal\n","policy_name":"p.yaml","by":"` + me + `"}`,
 		"guard-cgroup agent-1.scope n [secret] " + me, "agent s1 42", "end s1", "mode seal " + me + " panic", "reload",
 	}

@@ -44,6 +44,10 @@ func (f *fake) Containers(context.Context) ([]Container, error) {
 	return []Container{{ID: "c1", Cgroup: "/a", Taint: []string{"secret"}}}, f.note("containers")
 }
 
+func (f *fake) Why(_ context.Context, name string) (Why, error) {
+	return Why{Container: Container{ID: name}, Older: true}, f.note("why %s", name)
+}
+
 func (f *fake) Events(ctx context.Context, filter event.Filter, follow bool, fn func(event.Event) error) error {
 	if err := f.note("events %v %q follow=%v", filter.Kinds, filter.Container, follow); err != nil {
 		return err

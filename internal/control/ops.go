@@ -51,6 +51,9 @@ type (
 		Why string `json:"why,omitempty"`
 		By  string `json:"by,omitempty"`
 	}
+	whyRequest struct {
+		Name string `json:"name"`
+	}
 	historyRequest struct {
 		Most int `json:"most,omitempty"` // 0: 100
 	}
@@ -100,6 +103,12 @@ func operationsOf(b Backend) operations {
 	all := operations{"events": func(w http.ResponseWriter, r *http.Request) { events(w, r, b) }}
 	operation(all, "status", func(ctx context.Context, _ peer, _ nothing) (Status, error) { return b.Status(ctx) })
 	operation(all, "containers", func(ctx context.Context, _ peer, _ nothing) ([]Container, error) { return b.Containers(ctx) })
+	operation(all, "why", func(ctx context.Context, _ peer, q whyRequest) (Why, error) {
+		if err := need("why", "name", q.Name); err != nil {
+			return Why{}, err
+		}
+		return b.Why(ctx, q.Name)
+	})
 	operation(all, "pending", func(ctx context.Context, _ peer, _ nothing) ([]gate.Question, error) { return b.Pending(ctx) })
 	operation(all, "history", func(ctx context.Context, _ peer, q historyRequest) ([]gate.Question, error) {
 		if q.Most < 0 {

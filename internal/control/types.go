@@ -23,6 +23,8 @@ type Backend interface {
 type Reader interface {
 	Status(ctx context.Context) (Status, error)
 	Containers(ctx context.Context) ([]Container, error)
+	// Why tells what tainted a container.
+	Why(ctx context.Context, name string) (Why, error)
 	// Events calls fn for each event of the log that f matches, oldest first,
 	// and with follow for those to come until ctx ends. It returns fn's error as
 	// it is.
@@ -111,6 +113,15 @@ type Container struct {
 	Pod          string `json:"pod,omitempty"`
 	PodNamespace string `json:"pod_namespace,omitempty"`
 	PodUID       string `json:"pod_uid,omitempty"`
+}
+
+// Why is the history of a container's taint.
+type Why struct {
+	Container Container     `json:"container"`
+	Causes    []event.Cause `json:"causes,omitempty"`  // of each bit that is set what set it first, and what set it last
+	History   []event.Event `json:"history,omitempty"` // the changes that the event log has, oldest first
+	Older     bool          `json:"older,omitempty"`   // the log has more, which are older
+	NoLog     bool          `json:"no_log,omitempty"`  // events go to no file that could be read
 }
 
 // GuardRequest asks for a session.

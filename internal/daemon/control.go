@@ -162,6 +162,9 @@ func (d *daemon) taint(c taint.Change) (taint.Status, error) {
 	if cause != nil && c.Source != "tool" { // else it is the agent's hook that asks
 		c.Argv = shortArgv(cause.Argv)
 	}
+	if cause != nil {
+		c.Above = parentsOf(*cause)
+	}
 	st, err := d.state.Set(c)
 	if errors.Is(err, taint.ErrKnown) {
 		return st, nil

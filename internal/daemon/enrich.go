@@ -181,7 +181,24 @@ func (w *processCache) Cause(c taint.Change) *event.Process {
 	w.Ran.Drain()
 	p, _ := w.Ran.Find(c.PID, c.Start) // unknown: what the record has
 	p.PID, p.Start = c.PID, c.Start
+	if chain := w.ancestry(c.PID); chain != nil && linux.Alive(c.PID, c.Start) {
+		p.Ancestry = chain
+	}
 	return &p
+}
+
+// parentsOf are the command lines of a process's parents in its container, as a cause of taint has them.
+func parentsOf(p event.Process) []string {
+	const most, argument, line = 8, 80, 160 // of parents; bytes
+	var all []string
+	for _, a := range p.Ancestry {
+		if !a.Inside || len(all) == most {
+			break
+		}
+		m := event.Member{Comm: a.Comm, Argv: a.Argv}
+		all = append(all, m.Command(argument, line))
+	}
+	return all
 }
 
 // ancestry is the parent chain of a live process, up to the host's first one.

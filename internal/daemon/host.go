@@ -87,7 +87,7 @@ func (a host) Called(who bridge.Asker, tool string, public bool) error {
 		return nil
 	}
 	_, err = a.opts.Taint(taint.Change{
-		Container: who.Container.ID, Bits: bits, Source: "tool", Why: "the call of " + tool, PID: who.Process.PID, Start: who.Process.Start,
+		Container: who.Container.ID, Bits: bits, Source: "tool", Tool: tool, Why: "the call of " + tool, PID: who.Process.PID, Start: who.Process.Start,
 	})
 	if errors.Is(err, taint.ErrNotStored) {
 		return nil // it is in force

@@ -268,6 +268,11 @@ type Cause struct {
 	By     string    `json:"by,omitempty"`
 	Why    string    `json:"why,omitempty"`
 	Argv   []string  `json:"argv,omitempty"` // of the process that it comes from, cut to what is told of one beside another
+	PID    int       `json:"pid,omitempty"`  // of that process; 0: none, or not known
+	Tool   string    `json:"tool,omitempty"` // whose call it was
+
+	// The command lines of that process's parents in the container, nearest first, cut; of a tool's call, of who asked for it.
+	Above []string `json:"above,omitempty"`
 }
 
 // Sources returns what sets taint, in the order of the schema: an order on the host, the start of a session or a cgroup that is guarded, the

@@ -42,6 +42,7 @@ type body struct {
 	Container   string             `json:"container"`
 	Name        string             `json:"name,omitempty"`
 	Taint       []string           `json:"taint"`
+	Causes      []string           `json:"causes,omitempty"` // why it is tainted
 	Program     string             `json:"program,omitempty"`
 	Command     string             `json:"command"`
 	Asks        string             `json:"asks,omitempty"` // the text that a bridge asks to run; program and command are of who asks
@@ -129,6 +130,9 @@ func jsonMessage(kind, host string, q gate.Question, now time.Time) message {
 	}
 	if safe.Process.Exe != nil {
 		m.Question.Program = event.Visible(safe.Process.Exe.Path)
+	}
+	for _, c := range safe.Causes {
+		m.Question.Causes = append(m.Question.Causes, show.Cause(c))
 	}
 	for _, c := range safe.Chain {
 		m.Question.Chain = append(m.Question.Chain, link{c.PID, event.Visible(c.Exe), c.Command(0, 0)})

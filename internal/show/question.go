@@ -39,7 +39,7 @@ func About(q gate.Question) string {
 		row("", "id %s", word(c.ID))
 	}
 	for _, t := range q.Causes {
-		row("tainted", "%s", cause(t))
+		row("tainted", "%s", Cause(t))
 	}
 	p := q.Process
 	switch {
@@ -102,8 +102,8 @@ func Lasting(c gate.Cover) string {
 	return "--for " + c.For
 }
 
-// cause tells why a container is tainted: which bit, when, what was read, and by which command (F11).
-func cause(c event.Cause) string {
+// Cause tells why a container is tainted: which bit, when, what was read, and by which command (F11).
+func Cause(c event.Cause) string {
 	const most, all = 100, 160 // bytes: the question itself must stay what is read
 	s := fmt.Sprintf("%s %s", event.Visible(c.Bit), c.At.UTC().Format("2006-01-02 15:04:05 UTC"))
 	if c.Why != "" {
@@ -114,6 +114,9 @@ func cause(c event.Cause) string {
 	}
 	if len(c.Argv) > 0 {
 		s += ", command " + event.Command(c.Argv, most, all)
+	}
+	if len(c.Above) > 0 {
+		s += ", below " + event.Visible(strings.Join(c.Above, " < "))
 	}
 	return s + " (" + event.Visible(c.Source) + ")"
 }

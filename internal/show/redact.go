@@ -28,6 +28,7 @@ func Redact(q gate.Question) (gate.Question, bool) {
 	for i := range q.Causes {
 		q.Causes[i].Why, any = redactInto(q.Causes[i].Why, any)
 		q.Causes[i].Argv, any = redactArgv(q.Causes[i].Argv, any)
+		q.Causes[i].Above, any = redactEach(q.Causes[i].Above, any)
 	}
 	q.Text, any = redactInto(q.Text, any)
 	q.Note, any = redactInto(q.Note, any)
@@ -39,6 +40,14 @@ func Redact(q gate.Question) (gate.Question, bool) {
 func redactInto(s string, any bool) (string, bool) {
 	r := redact.Likely(s)
 	return r, any || r != s
+}
+
+func redactEach(list []string, any bool) ([]string, bool) {
+	list = slices.Clone(list)
+	for i := range list {
+		list[i], any = redactInto(list[i], any)
+	}
+	return list, any
 }
 
 func redactFile(f *event.File, any bool) (*event.File, bool) {

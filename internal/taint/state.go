@@ -180,6 +180,8 @@ type Change struct {
 	Source    string // one of event.Sources
 	By, Why   string
 	Argv      []string // of the process that caused it, cut; nil: not known
+	Above     []string // command lines of its parents in the container, nearest first, cut
+	Tool      string   // whose call it is
 	PID       int      // of the process that caused it; 0: none did
 	Start     uint64   // its start, ns since boot
 	Grant     uint64   // of the socket that caused it, which may finish what it began; 0: none

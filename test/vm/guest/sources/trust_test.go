@@ -80,6 +80,12 @@ func (f *fixture) toldOf(t *testing.T, s *rig.Session, command string) {
 	if e.Process == nil || len(e.Process.Argv) == 0 || !strings.HasSuffix(e.Process.Argv[0], command) {
 		t.Errorf("F11: %s sent, and the taint names %+v", command, e.Process)
 	}
+	told := f.sensor.Must(t, "why", s.Name)
+	for _, want := range []string{"\n  corruption ", "\n  +corruption ", "is not trusted", ", command "} {
+		if !strings.Contains(told, want) {
+			t.Errorf("F11: no %q in what weir why tells: %s", want, told)
+		}
+	}
 }
 
 // stopped checks that nothing new gets out of a session.
