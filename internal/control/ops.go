@@ -121,13 +121,13 @@ func operationsOf(b Backend) operations {
 		if err := need("taint", "name", q.Name, "bits", strings.Join(q.Bits, "")); err != nil {
 			return Container{}, err
 		}
-		return b.Taint(ctx, q.Name, q.Bits, p.name(q.By), q.Why)
+		return b.Taint(ctx, q.Name, q.Bits, p.by(q.By), q.Why)
 	})
 	operation(all, "untaint", func(ctx context.Context, p peer, q taintRequest) (Container, error) {
 		if err := need("untaint", "name", q.Name, "bits", strings.Join(q.Bits, ""), "why", strings.TrimSpace(q.Why)); err != nil {
 			return Container{}, err
 		}
-		return b.Untaint(ctx, q.Name, q.Bits, p.name(q.By), q.Why)
+		return b.Untaint(ctx, q.Name, q.Bits, p.by(q.By), q.Why)
 	})
 	for name, allow := range map[string]bool{"approve": true, "deny": false} {
 		operation(all, name, func(ctx context.Context, p peer, q answerRequest) (gate.Question, error) {
@@ -138,8 +138,11 @@ func operationsOf(b Backend) operations {
 			if err != nil {
 				return gate.Question{}, err
 			}
+			if q.For == gate.ForKey && p.uid != 0 {
+				return gate.Question{}, Errorf(Denied, "refused: an answer with --for key writes a permission rule for every container, which is root's")
+			}
 			return b.Answer(ctx, q.ID, gate.Reply{
-				Allow: allow, By: p.name(q.By), Why: why, Scope: q.Scope, For: q.For, Narrow: q.Narrow, From: p.origin(), Shown: q.Shown,
+				Allow: allow, By: p.by(q.By), Why: why, Scope: q.Scope, For: q.For, Narrow: q.Narrow, From: p.origin(), Shown: q.Shown,
 				Who: q.Who, Bytes: q.Bytes, Keeps: q.Keeps, Adds: q.Adds,
 			})
 		})
@@ -150,17 +153,17 @@ func operationsOf(b Backend) operations {
 		if err = cmp.Or(need("revoke", "id", q.ID), err); err != nil {
 			return gate.StandingApproval{}, err
 		}
-		return b.Revoke(ctx, q.ID, p.name(q.By), why)
+		return b.Revoke(ctx, q.ID, p.by(q.By), why)
 	})
 	operation(all, "guard", func(ctx context.Context, p peer, q GuardRequest) (GuardReply, error) {
-		q.By = p.name(q.By)
+		q.By = p.by(q.By)
 		return b.Guard(ctx, q)
 	})
 	operation(all, "guard-cgroup", func(ctx context.Context, p peer, q CgroupRequest) (Container, error) {
 		if err := need("guard-cgroup", "cgroup", q.Cgroup); err != nil {
 			return Container{}, err
 		}
-		q.By = p.name(q.By)
+		q.By = p.by(q.By)
 		return b.GuardCgroup(ctx, q)
 	})
 	operation(all, "guard-agent", func(ctx context.Context, _ peer, q sessionRequest) (nothing, error) {
@@ -182,7 +185,7 @@ func operationsOf(b Backend) operations {
 		if err := need("mode", "mode", q.Mode, "why", strings.TrimSpace(q.Why)); err != nil {
 			return nothing{}, err
 		}
-		return nothing{}, b.Mode(ctx, q.Mode, p.name(q.By), q.Why)
+		return nothing{}, b.Mode(ctx, q.Mode, p.by(q.By), q.Why)
 	})
 	return all
 }

@@ -17,9 +17,10 @@ import (
 
 // peer is who is at the other end, as the kernel says.
 type peer struct {
-	pid int
-	uid uint32
-	err error // why it is unknown
+	pid    int
+	uid    uint32
+	groups []uint32
+	err    error // why it is unknown
 }
 
 type peerKey struct{}
@@ -35,17 +36,28 @@ func peerOf(r *http.Request) peer {
 
 func identify(conn *net.UnixConn) peer {
 	var cred *unix.Ucred
+	var groups []uint32
 	var sockErr error
 	raw, err := conn.SyscallConn()
 	if err == nil {
 		err = raw.Control(func(fd uintptr) {
-			cred, sockErr = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED)
+			if cred, sockErr = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED); sockErr == nil {
+				groups, sockErr = groupsOf(int(fd))
+			}
 		})
 	}
 	if err := errors.Join(err, sockErr); err != nil {
 		return peer{err: fmt.Errorf("identify peer: %w", err)}
 	}
-	return peer{pid: int(cred.Pid), uid: cred.Uid}
+	return peer{pid: int(cred.Pid), uid: cred.Uid, groups: append(groups, cred.Gid)}
+}
+
+// by is who asks, for the log. Only root's word counts for another.
+func (p peer) by(said string) string {
+	if p.uid != 0 {
+		said = ""
+	}
+	return p.name(said)
 }
 
 // name is the peer for the log: "root (alice)". The person is who logged in, as

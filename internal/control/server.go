@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"golang.org/x/sys/unix"
 
@@ -32,7 +33,8 @@ type Server struct {
 	listener *net.UnixListener
 	lock     *os.File
 	path     string
-	uid      uint32 // whose requests are taken
+	uid      uint32                // whose requests are taken
+	roles    atomic.Pointer[Roles] // and of whom else
 	close    func() error
 }
 
@@ -59,6 +61,7 @@ func Listen(dir string) (*Server, error) {
 		return nil, fmt.Errorf("listen on control socket: %w", err)
 	}
 	s := &Server{listener: listener, lock: lock, path: path}
+	s.roles.Store(&Roles{})
 	s.close = sync.OnceValue(func() error {
 		err := listener.Close()
 		if errors.Is(err, net.ErrClosed) { // by the HTTP server
@@ -66,7 +69,7 @@ func Listen(dir string) (*Server, error) {
 		}
 		return errors.Join(err, lock.Close())
 	})
-	if err := os.Chmod(path, 0o600); err != nil {
+	if err := permit(path, nil); err != nil {
 		s.Close()
 		return nil, fmt.Errorf("protect control socket: %w", err)
 	}
@@ -139,7 +142,7 @@ func (s *Server) Cookie() (uint64, error) {
 func (s *Server) Close() error { return s.close() }
 
 // Serve answers requests until ctx ends, then closes the Server and waits for
-// those under way. Peers that are not root are refused, and those that refuse, if
+// those under way. Peers that are not root and have no role are refused, and those that refuse, if
 // it is not nil, returns an error for: its text is what they are told.
 func (s *Server) Serve(ctx context.Context, b Backend, refuse func(pid int) error) error {
 	defer s.Close()
@@ -148,7 +151,7 @@ func (s *Server) Serve(ctx context.Context, b Backend, refuse func(pid int) erro
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	server := newHTTPServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if err := s.admit(peerOf(r), refuse); err != nil {
+		if err := s.admit(r, refuse); err != nil {
 			reply(w, nil, err)
 			return
 		}
@@ -172,22 +175,6 @@ func (s *Server) Serve(ctx context.Context, b Backend, refuse func(pid int) erro
 	}
 	if err != nil {
 		return fmt.Errorf("accept on control socket: %w", err)
-	}
-	return nil
-}
-
-// admit refuses who may not ask.
-func (s *Server) admit(p peer, refuse func(pid int) error) error {
-	if p.err != nil {
-		return p.err
-	}
-	if p.uid != s.uid {
-		return Errorf(Denied, "refused: only root may use the control socket")
-	}
-	if refuse != nil {
-		if err := refuse(p.pid); err != nil {
-			return Errorf(Denied, "refused: %w", err)
-		}
 	}
 	return nil
 }

@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"os/user"
 	"path/filepath"
+	"strconv"
 
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/sys/unix"
@@ -71,6 +73,32 @@ func (d *daemon) openApprovals() error {
 		Fail: d.failed,
 	})
 	return err
+}
+
+// rolesOf finds the groups of the policy on this host.
+func rolesOf(c policy.Control) (control.Roles, error) {
+	var r control.Roles
+	for _, role := range []struct {
+		key   string
+		names []string
+		into  *[]uint32
+	}{{"look", c.Look, &r.Look}, {"answer", c.Answer, &r.Answer}, {"taint", c.Taint, &r.Taint}} {
+		for _, name := range role.names {
+			g, err := user.LookupGroup(name)
+			if err != nil {
+				g, err = user.LookupGroupId(name)
+			}
+			if err != nil {
+				return control.Roles{}, fmt.Errorf("control.%s: there is no group %q on this host: make it, or leave it out", role.key, name)
+			}
+			gid, err := strconv.ParseUint(g.Gid, 10, 32)
+			if err != nil {
+				return control.Roles{}, fmt.Errorf("control.%s: group %q has no number", role.key, name)
+			}
+			*role.into = append(*role.into, uint32(gid))
+		}
+	}
+	return r, nil
 }
 
 // peerRules refuse guarded processes wherever people and programs of the host are listened to.

@@ -100,6 +100,10 @@ func (d *daemon) replacePolicy(p policy.Policy) error {
 	if p.Metrics != d.policies.Base().Metrics {
 		return errors.New("metrics: changed: restart the sensor for that")
 	}
+	roles, err := rolesOf(p.Control)
+	if err != nil {
+		return err
+	}
 	reviewer, err := newReviewer(p.Cop)
 	if err != nil {
 		return err
@@ -109,6 +113,9 @@ func (d *daemon) replacePolicy(p policy.Policy) error {
 		return errors.Join(err, d.files.Set(netegress.BaseSlot, d.policies.Base().Taint.SecretFiles), d.applyPolicies())
 	}
 	d.policies.SetBase(p)
+	if err := d.server.SetRoles(roles); err != nil {
+		d.fail("set who may use the control socket: root alone may", nil, err)
+	}
 	if err := d.dns.PolicyChanged(); err != nil {
 		d.opts.Logger.WithError(err).Error("open allowed names anew")
 	}

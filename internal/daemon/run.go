@@ -86,6 +86,7 @@ type daemon struct {
 	spaces    *mountSpaces
 	pins      *pinSet
 	summaries *taintSummaries
+	server    *control.Server
 	log       *eventLog
 	operator  *taint.Operator
 	records   chan netegress.Record
@@ -155,11 +156,16 @@ func Run(ctx context.Context, o Options, ready func()) error {
 	if err := os.MkdirAll(o.StateDir, 0o700); err != nil {
 		return fmt.Errorf("make state directory: %w", err)
 	}
+	roles, err := rolesOf(d.policies.Base().Control)
+	if err != nil {
+		return err
+	}
 	server, err := control.Listen(o.RunDir)
 	if err != nil {
 		return err
 	}
 	defer server.Close()
+	d.server = server
 	db, err := OpenStore(o.StateDir)
 	if err != nil {
 		return err
@@ -193,6 +199,9 @@ func Run(ctx context.Context, o Options, ready func()) error {
 		return err
 	}
 	if err := d.attach(server); err != nil {
+		return err
+	}
+	if err := server.SetRoles(roles); err != nil { // now the kernel keeps guarded members of these groups away
 		return err
 	}
 	return d.run(ctx, server, ready)

@@ -78,6 +78,7 @@ func (p *parser) policy(root *yaml.Node, out *Policy) {
 		{Key: "cop", Read: func(n *yaml.Node) { p.cop(n, &out.Cop) }},
 		{Key: "notify", Was: "announce", Read: func(n *yaml.Node) { p.notify(n, &out.Notify) }},
 		{Key: "metrics", Read: func(n *yaml.Node) { p.metrics(n, &out.Metrics) }},
+		{Key: "control", Read: func(n *yaml.Node) { p.control(n, &out.Control) }},
 		{Key: "vault", Read: func(n *yaml.Node) { p.vault(n, &out.Vault) }},
 		{Key: "confirm", Read: func(n *yaml.Node) { p.confirm(n, &out.Confirm) }},
 		{Key: "containers", Read: func(n *yaml.Node) { p.containers(n, &out.Containers) }},

@@ -147,7 +147,7 @@ confirm:
 	}
 }
 
-const allKeys = "version, mode, guard, hold, approver, review, approval_timeout, approval_ttl, grant, allow, resolvers, allow_unix_sockets, taint, events, cop, notify, metrics, vault, confirm, containers, hooks, ipc"
+const allKeys = "version, mode, guard, hold, approver, review, approval_timeout, approval_ttl, grant, allow, resolvers, allow_unix_sockets, taint, events, cop, notify, metrics, control, vault, confirm, containers, hooks, ipc"
 
 // TestBadInput: the "Bad input": one clear line says where, what, and what is accepted.
 func TestBadInput(t *testing.T) {

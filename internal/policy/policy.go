@@ -74,6 +74,7 @@ type Policy struct {
 	Cop              Cop
 	Notify           Notify
 	Metrics          Metrics
+	Control          Control
 	Vault            Vault
 	Confirm          Confirm
 	Containers       Containers

@@ -68,6 +68,9 @@ var table = map[string]row{
 	"metrics.token_file":             {Means: "the file of the token that each request over the port needs; an address that is not loopback needs it"},
 	"metrics.cert_file":              {Means: "the certificate of the port, for HTTPS", Default: "none: HTTP"},
 	"metrics.key_file":               {Means: "its key"},
+	"control.look":                   {Means: "groups of the host whose members may see what is: status, containers, questions, approvals, and the event log with its command lines; up to 16. Everybody else but root cannot connect to the control socket"},
+	"control.answer":                 {Means: "groups whose members may also answer questions (but `--for key`) and end approvals, see [approvals.md](approvals.md#who-may-answer)"},
+	"control.taint":                  {Means: "groups whose members may also taint containers; clearing taint, the mode and the policy are root's"},
 	"vault.proxy":                    {Means: "a proxy for the requests of `VaultHttpFetch`, see [vault.md](vault.md#a-proxy). Proxies that the environment names are not used"},
 	"confirm.tools": {Means: "tools of which a person confirms each call, also in a clean container; up to 256. A name with `*` counts for tools that are not known to only read. Without this key a person confirms tools that administer a machine (`powershell_exec`, `cmd_exec`, " +
 		"`fs_write`, `fs_delete`, `agent_update`), and, in a tainted or sealed container, tools that change something and are not known to stay inside, such as those of MCP servers; edits (`Write`, `Edit`, `apply_patch`, …) are not asked about. A permission rule that allows the call avoids " +

@@ -1,0 +1,177 @@
+package control
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"testing"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"weir/internal/event"
+	"weir/internal/gate"
+)
+
+// connectAs connects as a user in groups, whom the kernel knows by the thread that does it.
+func connectAs(t *testing.T, path string, uid uint32, groups ...uint32) (net.Conn, error) {
+	t.Helper()
+	type result struct {
+		conn net.Conn
+		err  error
+	}
+	done := make(chan result)
+	go func() {
+		runtime.LockOSThread() // for good: the thread ends with this
+		fail := func(err error) { done <- result{nil, err} }
+		fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+		if err != nil {
+			fail(err)
+			return
+		}
+		f := os.NewFile(uintptr(fd), "socket")
+		defer f.Close()
+		for _, set := range [][4]uintptr{
+			{unix.SYS_SETGROUPS, uintptr(len(groups)), uintptr(unsafe.Pointer(unsafe.SliceData(groups))), 0},
+			{unix.SYS_SETRESGID, uintptr(uid), uintptr(uid), uintptr(uid)},
+			{unix.SYS_SETRESUID, uintptr(uid), uintptr(uid), uintptr(uid)},
+		} {
+			if _, _, errno := unix.RawSyscall(set[0], set[1], set[2], set[3]); errno != 0 {
+				fail(errno)
+				return
+			}
+		}
+		if err := unix.Connect(fd, &unix.SockaddrUnix{Name: path}); err != nil {
+			fail(err)
+			return
+		}
+		conn, err := net.FileConn(f)
+		done <- result{conn, err}
+	}()
+	r := <-done
+	return r.conn, r.err
+}
+
+// clientAs is a client of a user in groups.
+func clientAs(t *testing.T, dir string, uid uint32, groups ...uint32) *Client {
+	c := NewClient(dir)
+	c.http.Transport = &http.Transport{DisableKeepAlives: true, DialContext: func(context.Context, string, string) (net.Conn, error) {
+		return connectAs(t, filepath.Join(dir, socketName), uid, groups...)
+	}}
+	return c
+}
+
+// Who is in a group of the policy does what its role says, as itself; everybody else cannot connect.
+func TestRoles(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Fatal("run the tests as root: they connect as others")
+	}
+	const look, answer, taint, none, user = 70001, 70002, 70003, 70004, 70100
+	b := &fake{}
+	dir, s := start(t, b, nil)
+	ctx := t.Context()
+	calls := map[string]func(*Client) error{
+		"status":     func(c *Client) error { _, err := c.Status(ctx); return err },
+		"containers": func(c *Client) error { _, err := c.Containers(ctx); return err },
+		"pending":    func(c *Client) error { _, err := c.Pending(ctx); return err },
+		"history":    func(c *Client) error { _, err := c.History(ctx, 1); return err },
+		"approvals":  func(c *Client) error { _, err := c.Approvals(ctx); return err },
+		"why":        func(c *Client) error { _, err := c.Why(ctx, "web"); return err },
+		"events": func(c *Client) error {
+			return c.Events(ctx, event.Filter{}, false, func(event.Event) error { return nil })
+		},
+		"approve": func(c *Client) error {
+			_, err := c.Answer(ctx, "abc234", gate.Reply{Allow: true, By: "root"})
+			return err
+		},
+		"approve for key": func(c *Client) error {
+			_, err := c.Answer(ctx, "abc234", gate.Reply{Allow: true, For: gate.ForKey})
+			return err
+		},
+		"deny":         func(c *Client) error { _, err := c.Answer(ctx, "abc234", gate.Reply{}); return err },
+		"revoke":       func(c *Client) error { _, err := c.Revoke(ctx, "abc234", "root", ""); return err },
+		"taint":        func(c *Client) error { _, err := c.Taint(ctx, "web", []string{"secret"}, "root", ""); return err },
+		"untaint":      func(c *Client) error { _, err := c.Untaint(ctx, "web", []string{"secret"}, "root", "x"); return err },
+		"mode":         func(c *Client) error { return c.Mode(ctx, "observe", "root", "x") },
+		"reload":       func(c *Client) error { return c.Reload(ctx) },
+		"guard":        func(c *Client) error { _, err := c.Guard(ctx, GuardRequest{}); return err },
+		"guard-cgroup": func(c *Client) error { _, err := c.GuardCgroup(ctx, CgroupRequest{Cgroup: "/a"}); return err },
+		"guard-agent":  func(c *Client) error { return c.GuardAgent(ctx, "s1", 42) },
+		"guard-end":    func(c *Client) error { _, err := c.GuardEnd(ctx, "s1"); return err },
+	}
+	for op := range operationsOf(b) {
+		if calls[op] == nil {
+			t.Errorf("no test asks for %s", op)
+		}
+	}
+	looks := []string{"status", "containers", "pending", "history", "approvals", "why", "events"}
+	if err := s.SetRoles(Roles{[]uint32{look}, []uint32{answer}, []uint32{taint}}); err != nil {
+		t.Fatal(err)
+	}
+	for name, who := range map[string]struct {
+		groups []uint32
+		may    []string
+	}{
+		"look":   {[]uint32{none, look}, looks},
+		"answer": {[]uint32{answer}, append(slices.Clone(looks), "approve", "deny", "revoke")},
+		"taint":  {[]uint32{taint}, append(slices.Clone(looks), "taint")},
+		"both":   {[]uint32{taint, answer}, append(slices.Clone(looks), "approve", "deny", "revoke", "taint")},
+	} {
+		for op, call := range calls {
+			b.taken()
+			err := call(clientAs(t, dir, user, who.groups...))
+			took := len(b.taken()) > 0
+			if may := slices.Contains(who.may, op); may != (err == nil) || may != took || !may && Code(err) != Denied {
+				t.Errorf("%s: %s: error %v, reached the sensor %t", name, op, err, took)
+			}
+		}
+	}
+	for name, groups := range map[string][]uint32{"another group": {none}, "no group": nil} {
+		if _, err := connectAs(t, filepath.Join(dir, socketName), user, groups...); !errors.Is(err, unix.EACCES) {
+			t.Errorf("%s connects: %v", name, err)
+		}
+	}
+	b.taken()
+	if _, err := clientAs(t, dir, user, answer).Revoke(ctx, "abc234", "root", ""); err != nil {
+		t.Error(err)
+	}
+	if got := b.taken(); len(got) != 1 || got[0] != `revoke abc234 "uid 70100" ""` {
+		t.Errorf("who asked: %q", got)
+	}
+	if err := s.SetRoles(Roles{Look: []uint32{look}}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := connectAs(t, filepath.Join(dir, socketName), user, answer); !errors.Is(err, unix.EACCES) {
+		t.Errorf("a group that was taken out connects: %v", err)
+	}
+	if err := s.SetRoles(Roles{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := connectAs(t, filepath.Join(dir, socketName), user, look); !errors.Is(err, unix.EACCES) {
+		t.Errorf("without a role they connect: %v", err)
+	}
+	if info, err := os.Stat(filepath.Join(dir, socketName)); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("%v, %v", info.Mode(), err)
+	}
+}
+
+// A guarded process of such a group is refused all the same (B27, G17), and one of more groups than fit at once is known.
+func TestRolesRefuseTheGuarded(t *testing.T) {
+	b := &fake{}
+	dir, s := start(t, b, func(int) error { return errors.New("guarded") })
+	if err := s.SetRoles(Roles{Look: []uint32{70001}}); err != nil {
+		t.Fatal(err)
+	}
+	var many []uint32
+	for g := uint32(69900); g < 70002; g++ {
+		many = append(many, g)
+	}
+	if _, err := clientAs(t, dir, 70100, many...).Status(t.Context()); Code(err) != Denied || len(b.taken()) > 0 || err.Error() != "refused: guarded" {
+		t.Error(err)
+	}
+}
