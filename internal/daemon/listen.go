@@ -84,16 +84,13 @@ func rolesOf(c policy.Control) (control.Roles, error) {
 		into  *[]uint32
 	}{{"look", c.Look, &r.Look}, {"answer", c.Answer, &r.Answer}, {"taint", c.Taint, &r.Taint}} {
 		for _, name := range role.names {
-			g, err := user.LookupGroup(name)
-			if err != nil {
-				g, err = user.LookupGroupId(name)
+			number := name
+			if g, err := user.LookupGroup(name); err == nil {
+				number = g.Gid
 			}
-			if err != nil {
+			gid, err := strconv.ParseUint(number, 10, 32)
+			if err != nil || uint32(gid) == ^uint32(0) {
 				return control.Roles{}, fmt.Errorf("control.%s: there is no group %q on this host: make it, or leave it out", role.key, name)
-			}
-			gid, err := strconv.ParseUint(g.Gid, 10, 32)
-			if err != nil {
-				return control.Roles{}, fmt.Errorf("control.%s: group %q has no number", role.key, name)
 			}
 			*role.into = append(*role.into, uint32(gid))
 		}
