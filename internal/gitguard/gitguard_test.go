@@ -35,6 +35,7 @@ func TestDenied(t *testing.T) {
 		"git config --unset $key", "git config --remove-section core", "git config remove-section core", "git config --rename-section core x", "git config --rename-section x alias", "git config rename-section foo filter.x", "git config --rename-s x \"$y\"",
 		"{git,push,-f,origin,main}", "{git,push} -f origin main", "git {push,-f,origin,main}", "git push {-f,origin,main}", "{git,\"push\",-f,origin,main}", "{git,push,-f,origin,$b}", "git push origin {main,+main}", "{git,} push -f", "{,git} push {-f,}", "{sudo,git,push,--force}", "bash -c '{git,push,-f}'",
 		"{git,config} core.hooksPath x", "echo x > .git/{hooks/pre-commit,}", "{env,GIT_SSH=./x,git,fetch}",
+		"cat <<E | sh\ngit push -f\nE", "a=(git push -f); ${a[@]}", "sudo echo 'git push -f' | bash", "echo x >& .git/hooks/a", "bash $x <<< 'git push -f'", "python3 -c \"import os; os.system('git push -f')\"", "x=${y:$(git push -f)}",
 		// F18, and what is like it
 		"git -c alias.p='push --force' p origin main", "git -c 'alias.p=push -f origin main' p", "git config alias.p 'push -f'", "git config --global alias.p 'push origin +main'", "git -c alias.a=b -c alias.b='push -f' a", "git-push -f origin main",
 		"/usr/lib/git-core/git-push -f", "bash <<E\ngit push -f origin main\nE", "sh <<< 'git push -f origin main'", "trap 'git push -f origin main' EXIT", "git --super-prefix x push -f origin main", "git --attr-source x push -f",

@@ -1,15 +1,13 @@
 package gitguard
 
 import (
-	"errors"
 	"path"
 	"slices"
 	"strings"
 
-	"mvdan.cc/sh/v3/syntax"
-
 	"weir/internal/commands"
 	"weir/internal/shell"
+	"weir/internal/toolguard"
 )
 
 // Finding is what a command may not do.
@@ -18,10 +16,8 @@ type Finding struct {
 	Instead string // one sentence: what works
 }
 
-const (
-	maxNested = 4  // texts in texts: bash -c "bash -c …"
-	maxWraps  = 64 // commands in commands: sudo nice …
-)
+// maxNested bounds the aliases of aliases, and the texts that git itself runs.
+const maxNested = 4
 
 // Check looks at a whole shell text, which runs in a directory; an empty one is not known. What no shell can parse has no finding: the gate judges
 // that.
@@ -29,9 +25,11 @@ func Check(text, dir string) (Finding, bool) { return checkTwice(text, dir, new(
 
 // checkTwice takes variables for unknown, and then for what the text gives them: another path through it may do either.
 func checkTwice(text, dir string, pushes *bool) (Finding, bool) {
-	f, ok := (&walk{dir: dir, pushes: pushes}).check(text, 0)
+	w := &walk{reader: toolguard.Reader{Dir: dir, Unknown: unknown, Assigns: true, Blind: true}, pushes: pushes}
+	f, ok := w.check(text, 0)
 	if !ok && strings.Contains(text, "$") {
-		f, ok = (&walk{dir: dir, pushes: pushes, vars: map[string]string{}}).check(text, 0)
+		w.reader.Dir, w.reader.Blind = dir, false
+		f, ok = w.check(text, 0)
 	}
 	return f, ok
 }
@@ -43,31 +41,30 @@ func Pushes(text string) bool {
 	return pushes || denied
 }
 
-// walk goes through a text in the order in which it runs.
+// walk judges the commands of a text.
 type walk struct {
-	dir    string            // where it is, as far as that is known; $_ for what is not
-	pushes *bool             // whether it pushes
-	vars   map[string]string // what the text gives variables; nil: they are not followed
+	reader toolguard.Reader // its Dir is where the present command runs
+	pushes *bool            // whether one pushes
 }
 
 func (w *walk) check(text string, depth int) (found Finding, ok bool) {
 	// A word of git, or of its files, must stand there somehow: most commands are done here.
-	if depth > maxNested || !strings.Contains(w.dir, ".git") && !strings.Contains(strings.ToLower(strings.NewReplacer(`\`, "", `'`, "", `"`, "", "{", "", ",", "").Replace(text)), "git") && !(strings.Contains(text, ".") && strings.ContainsAny(text, "*?[")) {
+	dir := w.reader.Dir
+	if depth > maxNested || !strings.Contains(dir, ".git") && !strings.Contains(strings.ToLower(strings.NewReplacer(`\`, "", `'`, "", `"`, "", "{", "", ",", "").Replace(text)), "git") && !(strings.Contains(text, ".") && strings.ContainsAny(text, "*?[")) {
 		return Finding{}, false
 	}
-	dir := w.dir
 	for _, reading := range shell.Readings(text) {
-		w.dir = dir
-		for s, err := range shell.Stmts(reading) {
-			switch {
-			case errors.Is(err, shell.ErrDeep):
-				found, ok = deepFinding, true
-			case err == nil:
-				found, ok = w.stmt(s, depth)
-			}
-			if ok {
-				return found, true
-			}
+		w.reader.Dir = dir
+		deep := w.reader.Commands(toolguard.POSIX, reading, func(c *toolguard.Command) bool {
+			w.reader.Dir = c.Dir
+			found, ok = w.command(c, depth)
+			return !ok
+		})
+		if ok {
+			return found, true
+		}
+		if deep {
+			return deepFinding, true
 		}
 	}
 	return Finding{}, false
@@ -75,154 +72,19 @@ func (w *walk) check(text string, depth int) (found Finding, ok bool) {
 
 var deepFinding = Finding{"it names git, and is nested too deep to be read", "Write it with fewer brackets and substitutions."}
 
-func (w *walk) stmt(s *syntax.Stmt, depth int) (found Finding, ok bool) {
-	var left []string // the directories in which subshells began, and "" for other nodes
-	var open []bool
-	syntax.Walk(s, func(n syntax.Node) bool {
-		if n == nil {
-			if last := len(open) - 1; last >= 0 {
-				if open[last] {
-					w.dir, left = left[len(left)-1], left[:len(left)-1]
-				}
-				open = open[:last]
-			}
-			return false
-		}
-		if ok {
-			return false
-		}
-		own := false
-		switch n := n.(type) {
-		case *syntax.Subshell, *syntax.CmdSubst, *syntax.ProcSubst:
-			own, left = true, append(left, w.dir)
-		case *syntax.Stmt:
-			found, ok = w.input(n, depth)
-		case *syntax.BinaryCmd:
-			if shell.Pipe(n.Op) && w.opensShell(n.Y) {
-				found, ok = w.inner(w.printed(n.X), depth)
-			}
-		case *syntax.Redirect:
-			found, ok = w.redirect(n)
-		case *syntax.DeclClause:
-			for _, a := range n.Args {
-				if w.set(a); !ok {
-					found, ok = w.assignment(a)
-				}
-			}
-		case *syntax.CallExpr:
-			found, ok = w.call(n, depth)
-		}
-		if !ok {
-			open = append(open, own)
-		}
-		return !ok
-	})
-	return found, ok
-}
+// unknown stands in a shell's text for what is not known: the last word of the command before, which nothing follows.
+const unknown = "$_"
 
 // word is a word of a command; an unknown one has expansions.
 type word struct {
 	text  string // what stands before the first expansion
 	known bool
-	whole string // all of it, with $_ for each expansion
+	whole string // all of it, with unknown for each expansion
 }
 
-func (w *walk) words(args ...*syntax.Word) []word {
-	var all []word
-	for _, a := range args {
-		if value, ok := w.value(a); ok {
-			for _, f := range strings.Fields(value) {
-				all = append(all, word{f, true, f})
-			}
-			continue
-		}
-		for _, whole := range shell.Words(w.known(a)) {
-			text, _, open := strings.Cut(whole, shell.Hole)
-			all = append(all, word{text, !open, strings.ReplaceAll(whole, shell.Hole, "$_")})
-		}
-	}
-	return all
-}
-
-// value is that of a word which is nothing but a variable, where it is known.
-func (w *walk) value(a *syntax.Word) (string, bool) {
-	if w.vars == nil || len(a.Parts) != 1 {
-		return "", false
-	}
-	return w.param(a.Parts[0])
-}
-
-// known is a word with the values of variables that are known in their places.
-func (w *walk) known(a *syntax.Word) *syntax.Word {
-	if w.vars == nil {
-		return a
-	}
-	return &syntax.Word{Parts: w.parts(a.Parts)}
-}
-
-func (w *walk) parts(parts []syntax.WordPart) []syntax.WordPart {
-	all := slices.Clone(parts)
-	for i, part := range parts {
-		if q, ok := part.(*syntax.DblQuoted); ok {
-			all[i] = &syntax.DblQuoted{Parts: w.parts(q.Parts)}
-		} else if text, ok := w.param(part); ok {
-			all[i] = &syntax.SglQuoted{Value: text}
-		}
-	}
-	return all
-}
-
-// param is the value of a variable.
-func (w *walk) param(part syntax.WordPart) (text string, known bool) {
-	p, ok := part.(*syntax.ParamExp)
-	if !ok || p.Param == nil || p.Excl || p.Length || p.Index != nil || p.Slice != nil || p.Repl != nil {
-		return "", false
-	}
-	text, known = w.vars[p.Param.Value]
-	if p.Exp != nil {
-		if p.Exp.Op != syntax.DefaultUnset && p.Exp.Op != syntax.DefaultUnsetOrNull || p.Exp.Word == nil {
-			return "", false
-		}
-		if !known {
-			text, known = p.Exp.Word.Lit(), p.Exp.Word.Lit() != ""
-		}
-	}
-	return text, known
-}
-
-// Bounds on variables that are followed: how many, and the bytes of one.
-const (
-	maxVars  = 64
-	maxValue = 1 << 10
-)
-
-// set notes the value of a variable.
-func (w *walk) set(a *syntax.Assign) {
-	if w.vars == nil || a.Name == nil || a.Value == nil || a.Append {
-		return
-	}
-	text := shell.Text(w.known(a.Value), func(syntax.WordPart, bool) string { return shell.Hole })
-	delete(w.vars, a.Name.Value)
-	if !strings.Contains(text, shell.Hole) && len(text) <= maxValue && len(w.vars) < maxVars {
-		w.vars[a.Name.Value] = text
-	}
-}
-
-func (w *walk) call(c *syntax.CallExpr, depth int) (Finding, bool) {
-	all := w.words(c.Args...)
-	if len(all) == 0 || mayBeGit(all) {
-		for _, a := range c.Assigns {
-			if f, ok := w.assignment(a); ok {
-				return f, true
-			}
-		}
-	}
-	if len(c.Args) == 0 {
-		for _, a := range c.Assigns {
-			w.set(a)
-		}
-	}
-	return w.argv(all, depth, 0)
+func wordOf(whole string) word {
+	text, _, open := strings.Cut(whole, shell.Hole)
+	return word{text, !open, strings.ReplaceAll(whole, shell.Hole, unknown)}
 }
 
 // mayBeGit says whether git is among the words: variables before other programs are theirs.
@@ -235,165 +97,63 @@ func mayBeGit(w []word) bool {
 	return false
 }
 
-// argv judges one command's words, and what it runs with them.
-func (w *walk) argv(all []word, depth, wraps int) (Finding, bool) {
-	if len(all) == 0 || !all[0].known {
-		return Finding{}, false
+// command judges one, but not what it runs.
+func (w *walk) command(c *toolguard.Command, depth int) (Finding, bool) {
+	for _, v := range c.Writes {
+		if f, ok := protected(w.at(wordOf(v.Text).whole)); ok {
+			return f, true
+		}
 	}
-	name, args := path.Base(all[0].text), all[1:]
+	all := []word{wordOf(c.Program)}
+	for _, text := range c.Words() {
+		all = append(all, wordOf(text))
+	}
+	name, args := path.Base(c.Program), all[1:]
+	before := args // what stands before another command, as env and sudo take variables
+	if c.Runs == nil {
+		before = nil
+	} else if i := slices.IndexFunc(args, func(a word) bool { return a.whole == wordOf(c.Runs.Program).whole }); i >= 0 {
+		before = args[:i]
+	}
+	for _, v := range c.Sets {
+		before = append(before[:len(before):len(before)], wordOf(v.Text))
+	}
+	for _, a := range before {
+		if f, ok := variable(a); ok && (c.Program == "" || mayBeGit(all)) {
+			return f, true
+		}
+	}
 	switch {
-	case wraps > maxWraps:
-		return deepFinding, true
+	case !all[0].known || c.Program == "":
+		return Finding{}, false
 	case name == "git":
 		return w.git(args, depth)
 	case strings.HasPrefix(name, "git-"):
 		return w.git(append([]word{{text: name[len("git-"):], known: true}}, args...), depth)
-	case name == "eval":
-		return w.eval(args, depth)
-	case name == "trap" && len(args) > 0:
-		return w.inner(args[0].whole, depth)
-	case commands.IsShell(name):
-		return w.shellText(args, depth)
-	case name == "cd" || name == "pushd" || name == "popd":
-		w.enter(args)
+	case c.Runs != nil, commands.IsShell(name), commands.Listed("eval trap cd pushd popd", name):
 		return Finding{}, false
 	}
-	run, nested := commands.Unwrap(name, args, func(w word) string { return w.whole })
-	for _, c := range run {
-		if f, ok := set(args[:len(args)-len(c)], c); ok {
-			return f, true
-		}
-		if f, ok := w.argv(c, depth, wraps+1); ok {
-			return f, true
-		}
-	}
-	for _, t := range nested {
-		if f, ok := w.inner(t, depth); ok {
-			return f, true
-		}
-	}
-	if len(run)+len(nested) > 0 {
+	if _, nested := commands.Unwrap(name, args, func(w word) string { return w.whole }); len(nested) > 0 {
 		return Finding{}, false
 	}
 	return w.files(name, args)
 }
 
-// enter follows cd.
-func (w *walk) enter(args []word) {
-	for len(args) > 0 && strings.HasPrefix(args[0].whole, "-") && args[0].whole != "-" {
-		args = args[1:]
-	}
-	if len(args) != 1 || args[0].whole == "-" {
-		w.dir = ""
-		return
-	}
-	w.dir = w.at(args[0].whole)
-}
-
 // at is a path from here; what begins with something unknown may lead anywhere.
 func (w *walk) at(p string) string {
-	if strings.HasPrefix(p, "/") || strings.HasPrefix(p, "~") || strings.HasPrefix(p, "$_") {
+	if strings.HasPrefix(p, "/") || strings.HasPrefix(p, "~") || strings.HasPrefix(p, unknown) {
 		return path.Clean(p)
 	}
-	return path.Join(w.dir, p)
+	return path.Join(wordOf(w.reader.Dir).whole, p)
 }
 
-// inner looks at the text of another shell.
-func (w *walk) inner(text string, depth int) (Finding, bool) {
-	return (&walk{dir: w.dir, pushes: w.pushes, vars: w.vars}).check(text, depth+1)
-}
-
+// eval judges a text that git has a shell run.
 func (w *walk) eval(args []word, depth int) (Finding, bool) {
 	var all []string
 	for _, a := range args {
 		all = append(all, a.whole)
 	}
 	return w.check(strings.Join(all, " "), depth+1)
-}
-
-// shellText judges the text of sh -c TEXT, and the words that are not known up to there: they may be the text.
-func (w *walk) shellText(args []word, depth int) (Finding, bool) {
-	var known []string
-	var from []int
-	for i, a := range args {
-		if a.known {
-			known, from = append(known, a.text), append(from, i)
-		}
-	}
-	last := len(args) - 1
-	at, ok := commands.ShellText(known)
-	if ok {
-		last = from[at]
-	}
-	for i, a := range args[:last+1] {
-		if !a.known || ok && i == last {
-			if f, ok := w.inner(a.whole, depth); ok {
-				return f, true
-			}
-		}
-	}
-	return Finding{}, false
-}
-
-// opensShell tells whether a statement is a shell that may read its commands from its input, or runs one.
-func (w *walk) opensShell(s *syntax.Stmt) bool {
-	c, ok := s.Cmd.(*syntax.CallExpr)
-	if !ok {
-		return false
-	}
-	for all := w.words(c.Args...); len(all) > 0; {
-		name := path.Base(all[0].whole)
-		if commands.IsShell(name) {
-			return true
-		}
-		run, _ := commands.Unwrap(name, all[1:], func(w word) string { return w.whole })
-		if len(run) != 1 {
-			break
-		}
-		all = run[0]
-	}
-	return false
-}
-
-// printed is what echo or printf prints.
-func (w *walk) printed(s *syntax.Stmt) string {
-	c, ok := s.Cmd.(*syntax.CallExpr)
-	if !ok || len(c.Args) < 2 {
-		return ""
-	}
-	var text []string
-	for _, a := range w.words(c.Args...) {
-		text = append(text, strings.ReplaceAll(a.whole, `\n`, "\n"))
-	}
-	if len(text) == 0 || text[0] != "echo" && text[0] != "printf" {
-		return ""
-	}
-	return strings.Join(text[1:], " ")
-}
-
-// input judges what a shell is given to run on its standard input.
-func (w *walk) input(s *syntax.Stmt, depth int) (found Finding, ok bool) {
-	if !w.opensShell(s) {
-		return found, false
-	}
-	for _, text := range w.words(shell.Input(s)...) {
-		if found, ok = w.inner(text.whole, depth); ok {
-			break
-		}
-	}
-	return found, ok
-}
-
-// redirect finds output into git's own files.
-func (w *walk) redirect(r *syntax.Redirect) (Finding, bool) {
-	switch r.Op {
-	case syntax.RdrIn, syntax.DplIn, syntax.Hdoc, syntax.DashHdoc, syntax.WordHdoc:
-		return Finding{}, false
-	}
-	if r.Word == nil {
-		return Finding{}, false
-	}
-	return protected(w.at(w.words(r.Word)[0].whole))
 }
 
 // named is a path in which patterns that find git's own files are their names. A star alone is none.
@@ -478,38 +238,10 @@ var (
 	}
 )
 
-// assignment finds variables that give git programs to run.
-func (w *walk) assignment(a *syntax.Assign) (Finding, bool) {
-	if a.Name == nil {
-		return Finding{}, false
-	}
-	var value word
-	if a.Value != nil {
-		value = w.words(a.Value)[0]
-	}
-	return variable(a.Name.Value, value)
-}
-
-// set finds such variables among the words before a command, as env and sudo take them.
-func set(before, command []word) (Finding, bool) {
-	for _, w := range before {
-		name, value, ok := strings.Cut(w.text, "=")
-		if !ok {
-			continue
-		}
-		if f, ok := variable(name, word{text: value, known: w.known}); ok {
-			return f, mayBeGit(command)
-		}
-	}
-	return Finding{}, false
-}
-
-// variable judges one with its value.
-func variable(name string, value word) (Finding, bool) {
-	if !strings.HasPrefix(name, "GIT_CONFIG") && !variables[name] {
-		return Finding{}, false
-	}
-	if value.known && harmless[value.text] && name != "GIT_CONFIG_COUNT" && name != "GIT_CONFIG_PARAMETERS" {
+// variable judges NAME=VALUE.
+func variable(set word) (Finding, bool) {
+	name, value, ok := strings.Cut(set.text, "=")
+	if !ok || !strings.HasPrefix(name, "GIT_CONFIG") && !variables[name] || set.known && harmless[value] && name != "GIT_CONFIG_COUNT" && name != "GIT_CONFIG_PARAMETERS" {
 		return Finding{}, false
 	}
 	return Finding{"it sets " + name + ", with which git runs other programs or takes other settings", "Run git without that variable."}, true

@@ -2,14 +2,12 @@ package toolguard
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"sync"
 
 	"weir/internal/bridge/wire"
-	"weir/internal/shell"
 )
 
 // Options are what a guard is made of. None of them takes a rule away.
@@ -182,41 +180,12 @@ const leastFiltered = 512
 // Whole judges a text as Script does, without the prefilter: both must judge alike.
 func (g *Guard) Whole(d Dialect, source string) (Hit, bool) { return g.read(d, decode(source)) }
 
-func (g *Guard) read(d Dialect, source string) (Hit, bool) {
-	work := texts{{d, source}}
-	budget := 2*len(source) + MaxValue
-	for n := 0; n < len(work) && n < maxTexts; n++ {
-		if budget -= len(work[n].text); budget < 0 && n > 0 {
-			break
-		}
-		var hit Hit
-		dir := ""
-		each(work[n], func(commands []*Command) bool {
-			if work[n].dialect != POSIX {
-				dir = walks(dir, commands)
-			}
-			commands, run := unwrapped(commands)
-			for _, c := range commands {
-				for e := c; e != nil; e = e.Runs {
-					if found, ok := g.command(e); ok {
-						hit = found
-						return false
-					}
-					if len(work) < maxTexts {
-						work = append(work, inner(e)...)
-					}
-				}
-			}
-			if len(work) < maxTexts {
-				work = append(work, run...)
-			}
-			return true
-		})
-		if hit.Rule != nil {
-			return hit, true
-		}
-	}
-	return Hit{}, false
+func (g *Guard) read(d Dialect, source string) (hit Hit, refused bool) {
+	Reader{}.Commands(d, source, func(c *Command) bool {
+		hit, refused = g.command(c)
+		return !refused
+	})
+	return hit, refused
 }
 
 func (g *Guard) command(c *Command) (Hit, bool) {
@@ -251,27 +220,6 @@ func (g *Guard) command(c *Command) (Hit, bool) {
 func kept(v Value) bool {
 	return v.Text != "/dev/null" && v.Text != "" && v.Text != "nul" && v.Text != "NUL" && v.Text != "$null"
 }
-
-func each(t text, goOn func([]*Command) bool) {
-	switch t.dialect {
-	case PowerShell:
-		eachPowerShell(t.text, goOn)
-	case Cmd:
-		eachCmd(cleanCmd(t.text), goOn)
-	default:
-		shells(t.text, goOn)
-	}
-}
-
-func shells(text string, goOn func([]*Command) bool) {
-	text = cleanPOSIX(text)
-	if err := eachPOSIX(text, goOn); errors.Is(err, shell.ErrDeep) || err != nil && strings.Contains(text, "((") { // too deep to be read as it is, or subshells that look like arithmetic
-		_ = eachPOSIX(flat.Replace(text), goOn)
-	} // behind another error there is nothing to find
-}
-
-// flat takes brackets away: what stood in them stands on lines of its own.
-var flat = strings.NewReplacer("(", "\n", ")", "\n", "{", "\n", "}", "\n")
 
 // maxExcerpt is how much of a refused command is told, in bytes.
 const maxExcerpt = 200

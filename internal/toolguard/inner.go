@@ -715,21 +715,23 @@ func printed(format string, args []Value) string {
 	return b.String()
 }
 
-func shellTexts(c *Command) texts {
+func shellTexts(c *Command) (all texts) {
 	for i, a := range c.Args {
 		if len(a.Text) > 1 && a.Text[0] == '-' && a.Text[1] != '-' && strings.Contains(a.Text, "c") {
 			words := make([]string, 0, len(c.Args))
 			for _, v := range c.Args[i:] {
 				words = append(words, v.Text)
 			}
-			if at, ok := commands.ShellText(words); ok {
-				return texts{{POSIX, goTo(c.Dir) + called(c.Args[i+at+1:]) + words[at]}}
+			at, ok := commands.ShellText(words)
+			for ; ok; at++ {
+				all = append(all, text{POSIX, goTo(c.Dir) + called(c.Args[i+at+1:]) + words[at]})
+				ok = words[at] == unknownText && !c.Args[i+at].Quoted && at+1 < len(words) // it may be no word
 			}
-			return nil
+			return all
 		}
 	}
 	for _, a := range c.Args {
-		if !strings.HasPrefix(a.Text, "-") {
+		if !strings.HasPrefix(a.Text, "-") && (a.Text != unknownText || a.Quoted || a.Of != nil) { // else it may be no word
 			return scriptOf(c, a)
 		}
 	}

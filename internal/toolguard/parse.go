@@ -22,8 +22,8 @@ func cleanPOSIX(text string) string {
 
 // eachPOSIX gives the commands of a clean text, in the order in which they stand there, a statement's at a time, for as long as goOn says so. Behind a
 // syntax error there are none: a shell stops there too, and so it is told.
-func eachPOSIX(text string, goOn func([]*Command) bool) (failed error) {
-	w := &walker{vars: map[string]Value{"HOME": {Text: "~"}}, budget: 4*len(text) + MaxValue, again: maxAgain}
+func (r Reader) eachPOSIX(text string, goOn func([]*Command) bool) (failed error) {
+	w := &walker{Reader: r, vars: map[string]Value{"HOME": {Text: "~"}}, budget: 4*len(text) + MaxValue, again: maxAgain}
 	for s, err := range shell.Stmts(text) {
 		if err != nil {
 			failed = err
@@ -42,11 +42,11 @@ func eachPOSIX(text string, goOn func([]*Command) bool) (failed error) {
 const maxAgain = 64
 
 type walker struct {
+	Reader // its Dir is where cd went, as far as that is known
 	out    []*Command
 	vars   map[string]Value
 	funcs  map[string]*syntax.Stmt
 	files  map[string]*Command // texts that were written to files
-	dir    string              // where cd went, as far as that is known
 	budget int                 // bytes that variables may still add
 	again  int
 }
@@ -263,9 +263,21 @@ func (w *walker) setArgs(args []Value) {
 // maxPositional is how many of $1, $2 … are followed.
 const maxPositional = 9
 
+// eval walks a text that the shell itself runs.
+func (w *walker) eval(text string) {
+	if w.again--; w.again < 0 || !w.spend(text) {
+		return
+	}
+	for s, err := range shell.Stmts(cleanPOSIX(text)) {
+		if err == nil {
+			w.stmt(s, nil)
+		}
+	}
+}
+
 // apart walks what runs in a shell of its own: where that goes, others are not.
 func (w *walker) apart(list []*syntax.Stmt, from *Command) *Command {
-	defer func(dir string) { w.dir = dir }(w.dir)
+	defer func(dir string) { w.Dir = dir }(w.Dir)
 	return w.stmts(list, from)
 }
 
@@ -328,7 +340,7 @@ func (w *walker) inside(n syntax.Node) {
 			w.stmt(n, nil)
 			return false
 		case *syntax.Assign:
-			w.assign(n)
+			w.sets(w.assign(nil, n))
 			return false
 		}
 		return true
@@ -358,13 +370,14 @@ func (w *walker) binary(b *syntax.BinaryCmd, from *Command) *Command {
 }
 
 func (w *walker) call(x *syntax.CallExpr, from *Command) *Command {
+	c := &Command{From: from, Dir: w.Dir}
 	for _, a := range x.Assigns {
-		w.assign(a)
+		c.Sets = w.assign(c.Sets, a)
 	}
 	if len(x.Args) == 0 {
+		w.sets(c.Sets)
 		return nil
 	}
-	c := &Command{From: from}
 	var words []Value
 	for _, a := range shell.ExpandBraces(x.Args) {
 		if len(words) > MaxArgs {
@@ -380,14 +393,17 @@ func (w *walker) call(x *syntax.CallExpr, from *Command) *Command {
 	if words[0].Known() {
 		c.Name = posixName(c.Program)
 	}
-	c.Dir = w.dir
 	w.out = append(w.out, c)
 	if len(w.files) > 0 {
 		w.stored(c)
 	}
 	switch c.Name {
 	case "cd", "pushd":
-		w.dir = directory(w.dir, c.Args)
+		w.Dir = directory(w.Dir, c.Args)
+	case "popd":
+		w.Dir = ""
+	case "eval":
+		w.eval(joined(c.Args))
 	case "set":
 		for i, a := range c.Args {
 			if a.Text == "--" || a.Text != "" && a.Text[0] != '-' && a.Text[0] != '+' && (i == 0 || c.Args[i-1].Text == "" || !strings.HasSuffix(c.Args[i-1].Text, "o")) {
@@ -426,7 +442,7 @@ func directory(dir string, args []Value) string {
 	switch to := first(args); {
 	case len(args) == 0:
 		return "~"
-	case !to.Known(), to.Text == "-", to.Text == "":
+	case to.Text == "-", to.Text == "":
 		return ""
 	default:
 		dir = (&Command{Dir: dir}).in(to.Text)
@@ -455,25 +471,34 @@ func posixName(program string) string {
 	return name
 }
 
-func (w *walker) assign(a *syntax.Assign) {
+// sets gives the variables that are set without a command.
+func (w *walker) sets(sets []Value) {
+	if w.Assigns && len(sets) > 0 {
+		w.out = append(w.out, &Command{Sets: sets, Dir: w.Dir})
+	}
+}
+
+// assign sets a variable, and adds it with its value to sets.
+func (w *walker) assign(sets []Value, a *syntax.Assign) []Value {
 	if a.Value != nil {
 		v := w.one(a.Value)
 		if a.Name == nil {
-			return
+			return sets
 		}
 		name := a.Name.Value
+		sets = append(sets, Value{Text: name + "=" + v.Text})
 		if name == "BASH_ARGV0" {
 			name = "0"
 		}
 		if old := w.vars[name]; a.Append {
 			if v.Text, v.Of = old.Text+v.Text, either(old.Of, v.Of); !w.spend(old.Text) {
-				return
+				return sets
 			}
 		}
 		w.set(name, v)
 	}
 	if a.Array == nil {
-		return
+		return sets
 	}
 	var items []Value
 	if a.Append && a.Name != nil {
@@ -488,6 +513,7 @@ func (w *walker) assign(a *syntax.Assign) {
 		w.set(a.Name.Value, first(items))
 		w.set(a.Name.Value+"[]", Value{Text: text, Items: items})
 	}
+	return sets
 }
 
 func (w *walker) redirect(r *syntax.Redirect, c *Command) {
@@ -509,12 +535,15 @@ func (w *walker) redirect(r *syntax.Redirect, c *Command) {
 		v := w.one(r.Word)
 		if connects(&v) {
 			c.Reads = append(c.Reads, v)
-		} else if r.Op != syntax.DplOut {
+		} else if r.Op != syntax.DplOut || strings.Trim(v.Text, "0123456789-") != "" { // >& FILE
 			c.Writes = append(c.Writes, v)
 		}
 	default:
-		if r.Word != nil {
-			c.Writes = append(c.Writes, w.one(r.Word))
+		if r.Word == nil {
+			break
+		}
+		for _, x := range shell.ExpandBraces([]*syntax.Word{r.Word}) {
+			c.Writes = append(c.Writes, w.one(x))
 		}
 	}
 }
@@ -606,6 +635,9 @@ func (w *walker) param(p *syntax.ParamExp, v *Value) string {
 	if p.Exp != nil && p.Exp.Word != nil {
 		word = w.one(p.Exp.Word)
 	}
+	if p.Index != nil || p.Slice != nil || p.Repl != nil {
+		w.inside(p)
+	}
 	value, ok := Value{}, false
 	if p.Param != nil && !p.Length && p.Slice == nil && p.Repl == nil && p.Names == 0 {
 		value, ok = w.value(p)
@@ -638,6 +670,9 @@ func (w *walker) param(p *syntax.ParamExp, v *Value) string {
 // value is that of a variable, of all of an array, or of one of its elements.
 func (w *walker) value(p *syntax.ParamExp) (v Value, ok bool) {
 	name := p.Param.Value
+	if w.Blind {
+		return Value{}, false
+	}
 	if p.Excl { // ${!name}
 		v, ok = w.vars[name]
 		if name = v.Text; p.Index != nil || !ok {

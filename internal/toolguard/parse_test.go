@@ -8,7 +8,7 @@ import (
 )
 
 func linesPOSIX(text string) (out []string) {
-	eachPOSIX(text, func(all []*Command) bool {
+	Reader{}.eachPOSIX(text, func(all []*Command) bool {
 		for _, c := range all {
 			line := strings.Join(append([]string{c.Name}, c.Words()...), "|")
 			for _, w := range c.Writes {
@@ -69,6 +69,6 @@ func FuzzEach(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		_ = eachPOSIX(s, func(all []*Command) bool { return len(all) > 0 })
+		_ = Reader{}.eachPOSIX(s, func(all []*Command) bool { return len(all) > 0 })
 	})
 }

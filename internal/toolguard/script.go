@@ -56,6 +56,7 @@ type Command struct {
 	Runs    *Command // what it runs with the rest of its words, as sudo and env do
 	Writes  []Value  // files that redirections write to
 	Reads   []Value  // texts that are its standard input
+	Sets    []Value  // NAME=VALUE before it, or by themselves
 }
 
 // baseName is a program's name as rules have it: lower case, without directory and extension.
