@@ -37,8 +37,8 @@ type system struct {
 	detach                func(pinDir string) error
 	try                   func(ctx context.Context, pinDir string, probe *exec.Cmd) doctor.Report
 
-	json   bool
-	runDir string
+	json             bool
+	runDir, usualDir string // as --run names it, and without
 }
 
 // errRoot is told by commands that touch the kernel.
@@ -88,6 +88,9 @@ func (s *system) failed(cmd *cobra.Command, args []string, err error) int {
 	name := cmd.CommandPath()
 	if as, ok := cmd.Annotations["as"]; ok {
 		name = as
+	}
+	if errors.Is(err, control.ErrNotRunning) && s.runDir != s.usualDir {
+		err = fmt.Errorf("%s has no socket of a running sensor: name its folder with --run, or start one there with `sudo weir --run %[1]s run`", event.Command([]string{s.runDir}, 0, 0))
 	}
 	code, text := control.Code(err), withoutSecrets(cmd, args, event.Plain(err))
 	if !asksJSON(args) || cmd.DisableFlagParsing {
@@ -195,7 +198,9 @@ To try it: sudo weir guard -- bash`,
 		DisableAutoGenTag: true,
 	}
 	root.PersistentFlags().BoolVar(&s.json, "json", false, "write JSON")
-	root.PersistentFlags().StringVar(&s.runDir, "run", control.DefaultDir, "`directory` of the control socket")
+	s.usualDir = cmp.Or(s.runDir, control.DefaultDir)
+	root.PersistentFlags().StringVar(&s.runDir, "run", s.usualDir, "`directory` of the control socket")
+	root.PersistentFlags().Lookup("run").DefValue = control.DefaultDir
 	root.Flags().BoolVar(&tellVersion, "version", false, "show the version")
 	root.SetFlagErrorFunc(flagError)
 	root.SetHelpCommand(s.helpCommand())

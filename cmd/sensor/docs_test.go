@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestF46Commands: docs/commands.md has every command, and its synopses name no flag that there is none of.
+// TestF46Commands: docs/commands.md has every command, and its synopses name no flag that there is none of (F46).
 func TestF46Commands(t *testing.T) {
 	data, err := os.ReadFile("../../docs/commands.md")
 	if err != nil {

@@ -17,6 +17,7 @@ type caller struct {
 	euid   int
 	stdin  string // its text
 	stdout string // a file in place of what is returned
+	runDir string // where its sensor usually is
 }
 
 // weirSays runs one command line without a sensor, as root or not, and gives its output and exit code.
@@ -45,7 +46,7 @@ func (c caller) says(t *testing.T, args ...string) (stdout, stderr string, code 
 	}
 	out, errs := open(to, os.O_CREATE|os.O_WRONLY), open(filepath.Join(dir, "stderr"), os.O_CREATE|os.O_WRONLY)
 	s := &system{
-		stdin: open(filepath.Join(dir, "stdin"), os.O_RDONLY), stdout: out, stderr: errs, euid: c.euid, log: filepath.Join(dir, "none"),
+		stdin: open(filepath.Join(dir, "stdin"), os.O_RDONLY), stdout: out, stderr: errs, euid: c.euid, log: filepath.Join(dir, "none"), runDir: c.runDir,
 		environ: []string{"HOME=" + dir, "WEIR_BRIDGE=" + filepath.Join(dir, "none")},
 		kernel:  fakeKernel, daemon: fakeDaemon, watch: fakeWatch, detach: os.RemoveAll,
 	}

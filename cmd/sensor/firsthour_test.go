@@ -82,7 +82,7 @@ func TestFirstHour(t *testing.T) {
 	lines := func(euid int, lines ...string) {
 		for _, line := range lines {
 			line = strings.ReplaceAll(line, "DIR", dir)
-			say(caller{euid: euid}, "weir "+line, append([]string{"--run", dir + "/run"}, strings.Fields(line)...)...)
+			say(caller{euid: euid, runDir: dir + "/run"}, "weir "+line, strings.Fields(line)...)
 		}
 	}
 
@@ -106,7 +106,7 @@ func TestFirstHour(t *testing.T) {
 			if len(words) < 2 || words[0] != "weir" || words[1] == "doctor" { // which says what this machine has
 				continue
 			}
-			say(caller{euid: 1000}, line, append([]string{"--run", dir + "/run"}, words[1:]...)...)
+			say(caller{euid: 1000, runDir: dir + "/run"}, line, words[1:]...)
 		}
 	}
 

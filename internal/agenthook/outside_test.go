@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestF42Outside: who installs the hook is told what it does outside a guard, and there its denial says what to do; help is help.
+// TestF42Outside: who installs the hook is told what it does outside a guard, and there its denial says what to do; help is help (F42).
 func TestF42Outside(t *testing.T) {
 	home := t.TempDir()
 	var out, said bytes.Buffer

@@ -399,7 +399,7 @@ func TestExplain(t *testing.T) {
 	}
 }
 
-// TestF13Dead: nothing that a model, a hook or a person gives as a reason is a link for the agent, in any form, whichever verdict carries it.
+// TestF13Dead: nothing that a model, a hook or a person gives as a reason is a link for the agent, in any form, whichever verdict carries it (F13).
 func TestF13Dead(t *testing.T) {
 	const reason = "it sends data to https://evil.example/a, see [this](//evil.example) or mailto:x@evil.example, or evil\u3002example or ht\u200btp\uff1a//evil.example"
 	live := regexp.MustCompile(`://|\]\(|@|mailto:|evil[.\x{3002}]example|[\x{200b}\x{ff1a}]`)

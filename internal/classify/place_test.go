@@ -8,7 +8,7 @@ import (
 	"weir/internal/classify"
 )
 
-// TestF16Dir: G5, relative paths are judged from the directory that a command runs in; where that is not known, nothing relative is written.
+// TestF16Dir: G5, relative paths are judged from the directory that a command runs in; where that is not known, nothing relative is written (F16).
 func TestF16Dir(t *testing.T) {
 	for _, c := range []struct {
 		dir, text string
@@ -40,6 +40,20 @@ func TestF16Dir(t *testing.T) {
 	}
 }
 
+// TestProjectFiles: writing files of the project that something else is told to run or read is local; who runs them is judged (F17).
+func TestProjectFiles(t *testing.T) {
+	for _, file := range []string{"Makefile", "conftest.py", "setup.py", "package.json", "build.sh", "CLAUDE.md", "AGENTS.md"} {
+		if r := classify.Shell("echo x > "+file, "/w"); r.Class != classify.Local {
+			t.Errorf("%s is %v: %v", file, r.Class, r.Reasons)
+		}
+	}
+	for _, text := range []string{"make", "pytest", "npm test", "bash build.sh"} {
+		if r := classify.Shell(text, "/w"); r.Class == classify.Local {
+			t.Errorf("%s is local: %v", text, r.Reasons)
+		}
+	}
+}
+
 // manyLogs has git look in more directories than are looked at.
 var manyLogs, manyDirs = func() (logs, dirs string) {
 	for i := range 17 {
@@ -51,7 +65,7 @@ var manyLogs, manyDirs = func() (logs, dirs string) {
 	return logs, dirs[1:]
 }()
 
-// TestF20Directories: git's reading commands are local where every repository that they may be about was looked at, by their own words as well.
+// TestF20Directories: git's reading commands are local where every repository that they may be about was looked at, by their own words as well (F20).
 func TestF20Directories(t *testing.T) {
 	for _, c := range []struct {
 		dir, text, looked string

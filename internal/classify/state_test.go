@@ -6,7 +6,7 @@ import (
 	"weir/internal/classify"
 )
 
-// TestF15Proved: G10, of the shell's state only what holds on every path is relied on.
+// TestF15Proved: G10, of the shell's state only what holds on every path is relied on (F15).
 func TestF15Proved(t *testing.T) {
 	for _, text := range []string{
 		// an array that is not surely associative
@@ -45,7 +45,7 @@ func TestF15Proved(t *testing.T) {
 	}
 }
 
-// TestF20Export: G5, a variable that no accepted program reads may be given to later commands; what it holds is followed.
+// TestF20Export: G5, a variable that no accepted program reads may be given to later commands; what it holds is followed (F20).
 func TestF20Export(t *testing.T) {
 	for text, local := range map[string]bool{
 		"export FOO=bar": true, "export FOO=bar BAZ=1; ls": true, `export TOKEN="t$(cat f)"`: true, "FOO=1; export FOO": true, "export DEBUG=1 && grep -r x .": true, "declare -x FOO=bar": true, "export API_URL=http://a.example/x": true,

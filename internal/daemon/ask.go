@@ -80,6 +80,9 @@ func (d *daemon) ask(a netegress.Ask) {
 	r.AskFlagged, r.GrantSeconds, r.GrantBytes = p.Cop.AskFlagged(), p.Grant.Seconds, p.Grant.Bytes
 	v := d.gate.Decide(ctx, r)
 	if v.Decision != gate.Allow && ctx.Err() != nil {
+		if d.state.Clean(a.Container) {
+			d.gate.EndNeedless(func(id string) bool { return id == r.Container.ID }) // it was asked while the taint was cleared
+		}
 		return // the daemon ends, and its asker stays held for the next one or the watcher; or the asker has gone, or asks anew
 	}
 	if err := d.carryOut(a, r, v, decided); err != nil {

@@ -237,6 +237,7 @@ func (d *daemon) Untaint(_ context.Context, name string, bits []string, by, why 
 	for _, c := range append(d.state.List(), st) {
 		if c.Taint == 0 && linux.CgroupBelow(c.Cgroup, st.Cgroup) {
 			errs = append(errs, d.withdraw(c.CgroupID))
+			d.gate.EndNeedless(func(id string) bool { return id == c.ID })
 			d.nameFreed(c)
 		}
 	}

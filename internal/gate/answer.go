@@ -19,6 +19,9 @@ var (
 	errClosed   = errors.New("the sensor is stopping")
 )
 
+// textNeedless is why a question ended whose command needs no answer.
+const textNeedless = "the container was untainted, or its mode became observe: the command goes on without an answer"
+
 // Answer ends a pending question. When the answer cannot be written or stored,
 // everybody who waits is denied and the error says so. The Question is as it is
 // after the call.
@@ -88,6 +91,8 @@ func answered(r record) error {
 	switch r.Outcome {
 	case Approved, Denied:
 		return fmt.Errorf("%w: %s by %s at %s", ErrAnswered, r.Outcome, r.By, at)
+	case Cancelled:
+		return fmt.Errorf("%w: at %s %s", ErrAnswered, at, textNeedless)
 	default:
 		return fmt.Errorf("%w: denied by the sensor at %s (%s)", ErrAnswered, at, r.Outcome)
 	}

@@ -263,6 +263,8 @@ func (q *question) verdict(r Reason) Verdict {
 		v = v.after(q.Failed)
 	case Sealed:
 		v.Text = "the mode became seal: nothing leaves, and nobody is asked"
+	case Cancelled:
+		v.Text = textNeedless
 	case Unclaimed:
 		v.Text = "nobody used the approval in time"
 	case UsedOnce:

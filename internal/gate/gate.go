@@ -128,8 +128,14 @@ func (g *Gate) Configure(reviewer Reviewer, approver bool, askFor, claimFor time
 	g.ModeChanged()
 }
 
-// ModeChanged ends the questions about containers that are sealed now: seal asks nobody.
-func (g *Gate) ModeChanged() { g.queue.Seal(g.sealed) }
+// ModeChanged ends the questions about containers that are sealed now: seal asks nobody; and those that observe answers.
+func (g *Gate) ModeChanged() {
+	g.queue.Seal(g.sealed)
+	g.EndNeedless(func(container string) bool { return g.mode != nil && g.mode(container) == modeObserve })
+}
+
+// EndNeedless ends what the kernel asked about containers that nothing is denied to any more. The kernel lets their commands go on.
+func (g *Gate) EndNeedless(free func(container string) bool) { g.queue.EndNeedless(free) }
 
 // sealed says whether a container is sealed now, which may have come after a request was made.
 func (g *Gate) sealed(container string) bool { return g.mode != nil && g.mode(container) == modeSeal }

@@ -115,6 +115,14 @@ func (d *Queue) Seal(sealed func(container string) bool) {
 	d.schedule()
 }
 
+// EndNeedless ends the questions of the kernel about containers that are free: their commands need no answer. A hook waits for its own.
+func (d *Queue) EndNeedless(free func(container string) bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.giveUpAll(Cancelled, func(q *question) bool { return q.Text == "" && free(q.Container.ID) })
+	d.schedule()
+}
+
 // HasApprover says whether a person answers.
 func (d *Queue) HasApprover() bool {
 	d.mu.Lock()

@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"weir/internal/cop"
 )
 
@@ -96,6 +98,29 @@ func TestSealEndsQuestionsF04(t *testing.T) {
 		now["c1"] = modeSeal
 		r.Configure(nil, true, 0, 0)
 		c.gives(Deny, Sealed)
+	})
+}
+
+// A command that is let go on needs no answer: its question ends, also when nobody waits for it. That of a hook, which waits itself, stays.
+func TestNeedlessEnds(t *testing.T) {
+	bubble(t, func(r *rig) {
+		now := r.switchable()
+		r.ask(curl(both, func(q *Request) { q.Container.ID = "c2" })).blocks()
+		r.ask(curl(both, asking(wanted))).blocks()
+		for _, free := range []func(){
+			func() { r.EndNeedless(func(id string) bool { return id == "c1" }) },
+			func() { now["c1"] = modeObserve; r.ModeChanged(); now["c1"] = modeEnforce },
+		} {
+			before := r.Pending()
+			r.ask(curl(both)).leaves()
+			all := r.Pending()
+			free()
+			if d := cmp.Diff(before, r.Pending()); len(all) != len(before)+1 || d != "" {
+				t.Fatalf("%+v were pending; others stay (-want +got):\n%s", all, d)
+			}
+			_, err := r.Answer(all[len(all)-1].ID, Reply{Allow: true, By: "alice"})
+			r.wantErr(err, ErrAnswered)
+		}
 	})
 }
 

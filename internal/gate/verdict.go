@@ -53,7 +53,7 @@ const (
 	StoreFailed Reason = "store_failed" // the question or its answer could not be made durable
 	LogFailed   Reason = "log_failed"   // the event could not be written
 	Malformed   Reason = "malformed"    // the request does not say who wants what
-	Cancelled   Reason = "cancelled"    // the asker went away, or the gate closed
+	Cancelled   Reason = "cancelled"    // the asker went away or needs no answer any more, or the gate closed
 	UsedOnce    Reason = "used_once"    // another asker of the same question has the approval
 )
 

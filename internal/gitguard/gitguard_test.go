@@ -179,7 +179,7 @@ func TestF18Pushes(t *testing.T) {
 	}
 }
 
-// TestF16Dir: G22, git's own files are known by where a relative path leads, also past cd.
+// TestF16Dir: G22, git's own files are known by where a relative path leads, also past cd (F16).
 func TestF16Dir(t *testing.T) {
 	for _, c := range [][2]string{
 		{"/w/.git", "echo x > config"}, {"/w/.git/hooks", "echo x > pre-commit"}, {"/w/.git/hooks", "tee pre-push < x"}, {"/w/.git/hooks", "cp /tmp/x ."}, {"/w/.git", "echo x >> ./hooks/../config"},

@@ -72,7 +72,7 @@ func (w world) why(dir string, env ...string) string {
 	return Harmless(root, dir, append([]string{"HOME=/home", "PATH=/usr/local/bin:/usr/bin:/bin", "TERM=xterm"}, env...))
 }
 
-// TestF20Refused: what can make git run a program or fetch, wherever it is written, is found.
+// TestF20Refused: what can make git run a program or fetch, wherever it is written, is found (F20).
 func TestF20Refused(t *testing.T) {
 	config := func(text string) func(world) {
 		return func(w world) { w.write("w/.git/config", "[core]\n\tbare = false\n"+text) }
@@ -198,7 +198,7 @@ var reads = []string{
 	"git describe --always", "git shortlog -sn HEAD", "git cat-file -p HEAD:a", "git ls-tree -r HEAD", "git rev-parse --short HEAD~1", "git remote -v", "git config --get user.name", "git for-each-ref", "git log --format='%h %s'", "git stash show -p",
 }
 
-// TestF20Accepted: with any setting that is accepted naming a program, whatever the command, git runs none.
+// TestF20Accepted: with any setting that is accepted naming a program, whatever the command, git runs none (F20).
 func TestF20Accepted(t *testing.T) {
 	w := newWorld(t)
 	w.write("w/.gitattributes", "* diff=x filter=x merge=x\n")
@@ -260,7 +260,7 @@ func TestF20Accepted(t *testing.T) {
 	}
 }
 
-// TestF20Process: the root and the environment are those of the process.
+// TestF20Process: the root and the environment are those of the process (F20).
 func TestF20Process(t *testing.T) {
 	if os.Getenv("WAIT") != "" {
 		time.Sleep(time.Minute)

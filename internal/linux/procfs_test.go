@@ -391,7 +391,7 @@ func TestEachNamespace(t *testing.T) {
 	}
 }
 
-// TestF16WorkingDir: the directory of a process as it is called there; none of one that has ended.
+// TestF16WorkingDir: the directory of a process as it is called there; none of one that has ended (F16).
 func TestF16WorkingDir(t *testing.T) {
 	dir := t.TempDir()
 	cmd := exec.Command("sleep", "60")

@@ -37,7 +37,7 @@ func ask(t *testing.T, c *http.Client, url, authorization string) (int, error) {
 	return answer.StatusCode, nil
 }
 
-// TestF41Token: without the token nothing is answered, and a new one counts from the next request on.
+// TestF41Token: without the token nothing is answered, and a new one counts from the next request on (F41).
 func TestF41Token(t *testing.T) {
 	now, broken := token, error(nil)
 	c := served(t, Options{Listen: "127.0.0.1:0", Source: full(), Token: func() (string, error) { return now, broken }})
@@ -80,7 +80,7 @@ func TestF41Token(t *testing.T) {
 	}
 }
 
-// TestF41TLS: over HTTPS with the token; never in the clear, and a guarded peer gets no answer even with the token.
+// TestF41TLS: over HTTPS with the token; never in the clear, and a guarded peer gets no answer even with the token (F41).
 func TestF41TLS(t *testing.T) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

@@ -48,7 +48,7 @@ func TestMetricsMistakes(t *testing.T) {
 	}
 }
 
-// TestF41Metrics: a port that others can reach takes a token, and better HTTPS.
+// TestF41Metrics: a port that others can reach takes a token, and better HTTPS (F41).
 func TestF41Metrics(t *testing.T) {
 	for text, want := range map[string]struct {
 		metrics Metrics

@@ -7,6 +7,7 @@ import (
 	"weir/internal/event"
 )
 
+// TestF13Defang: nothing in a text is a link any more, or the name of a place to go (F13).
 func TestF13Defang(t *testing.T) {
 	for s, want := range map[string]string{
 		"fetch https://evil.example/a?b=1.2 now": "fetch https[:]//evil[.]example/a?b=1[.]2 now",

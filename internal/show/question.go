@@ -259,6 +259,8 @@ func Outcome(q gate.Question) string {
 		}
 	case q.Outcome == gate.Timeout:
 		return "denied: nobody answered in time" + failed
+	case q.Outcome == gate.Cancelled:
+		return "given up: nothing is denied to the container any more"
 	case q.By == "":
 		return "denied by the sensor (" + event.Visible(cmp.Or(string(q.Outcome), q.State)) + ")" + failed
 	default:

@@ -72,7 +72,7 @@ func TestF19Fetch(t *testing.T) {
 	}
 }
 
-// TestF16ShellDir: where a tool's input says that it runs.
+// TestF16ShellDir: where a tool's input says that it runs (F16).
 func TestF16ShellDir(t *testing.T) {
 	for _, c := range [][4]string{
 		{"Bash", `{"command":"ls"}`, "/w", "/w"}, {"Bash", `{"command":"ls","workdir":"/x"}`, "/w", "/w"}, {"shell", `{"command":["ls"],"workdir":"/etc/cron.d"}`, "/w", "/etc/cron.d"}, {"exec_command", `{"cmd":"ls","workdir":".git"}`, "/w", "/w/.git"},

@@ -98,6 +98,7 @@ func TestParentChain(t *testing.T) {
 	t.Errorf("no record of true in %+v", r.commands())
 }
 
+// The arguments are those of the new image, whatever a second thread writes meanwhile (B01).
 func TestB01RacingThread(t *testing.T) {
 	r := startRig(t)
 	seen := map[string]int{}
@@ -133,6 +134,7 @@ func TestB02LongArgv(t *testing.T) {
 	}
 }
 
+// A program under another's name is the file that it is (B03).
 func TestB03RenamedProgram(t *testing.T) {
 	r := startRig(t)
 	ls := workDir(t) + "/ls"
@@ -144,6 +146,7 @@ func TestB03RenamedProgram(t *testing.T) {
 	}
 }
 
+// A link, a bind mount and /proc/self/root lead to the file that the kernel opened (B04).
 func TestB04OtherWaysToAFile(t *testing.T) {
 	r := startRig(t)
 	dir := workDir(t)
@@ -163,7 +166,8 @@ func TestB04OtherWaysToAFile(t *testing.T) {
 	}
 }
 
-func TestB04Overlay(t *testing.T) { // where containers' files are
+// B04: where containers' files are
+func TestB04Overlay(t *testing.T) {
 	r := startRig(t)
 	dir := workDir(t)
 	copyFile(t, "/bin/busybox", dir+"/busybox", 0o755)
@@ -176,7 +180,8 @@ func TestB04Overlay(t *testing.T) { // where containers' files are
 	}
 }
 
-func TestB04OwnRoot(t *testing.T) { // paths are as the process sees them
+// B04: paths are as the process sees them
+func TestB04OwnRoot(t *testing.T) {
 	r := startRig(t)
 	dir := workDir(t)
 	c, _ := r.last(r.inside("unshare", "-m", "bash", "-euc", fmt.Sprintf(

@@ -342,8 +342,8 @@ func (f *fixture) twins(t *testing.T) {
 					to.Nothing(t)
 				}
 				to.once(t)
-				rig.Eventually(t, "nobody waits for an answer", func() bool {
-					return !slices.ContainsFunc(f.sensor.Pending(t), func(q gate.Question) bool { return to.About(q) && !q.Gone })
+				rig.Eventually(t, "its question has ended", func() bool {
+					return !slices.ContainsFunc(f.sensor.Pending(t), func(q gate.Question) bool { return to.About(q) })
 				})
 			}
 		})
