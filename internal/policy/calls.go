@@ -8,44 +8,55 @@ import (
 
 // Confirm says which calls of tools a person confirms (K11). In its names * stands for any text.
 type Confirm struct {
-	Tools               []string // are confirmed in a clean container, too; one with a * counts for tools that change something
-	ApprovalExemptTools []string // are never confirmed
+	// Are confirmed in a clean container, too; one with a * counts for tools that change something.
+	Tools []string `key:"tools" list:"names of tools, in which * stands for any text" most:"256" each:"tools"`
+	// Are never confirmed.
+	ApprovalExemptTools []string `key:"approval_exempt_tools" was:"except" list:"names of tools, in which * stands for any text" most:"256" each:"tools"`
 }
 
 // Vault says how the vault's requests go out.
 type Vault struct {
-	Proxy string // http or https URL of the proxy to use; empty: none
+	Proxy string `key:"proxy" word:"the URL of a proxy, or \"\" for none"` // http or https URL of the proxy to use; empty: none
 }
 
-const maxConfirm = 256
-
-func (p *parser) confirm(n *yaml.Node, out *Confirm) {
-	names := func(key string, into *[]string) yamlField {
-		return yamlField{Key: key, Read: func(n *yaml.Node) {
-			*into = nil
-			p.Texts(n, "confirm."+key, "names of tools, in which * stands for any text", maxConfirm, into, func(s string) (string, string) {
-				if s == "" || len(s) > maxToolName || strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r > '~' }) {
-					return s, "not the name of a tool such as Write or mcp__browser__*"
-				}
-				return s, ""
-			})
-		}}
+func (v *Vault) check(p *parser, n *yaml.Node, _ map[string]place) {
+	if wrong := baseURL(v.Proxy, false); v.Proxy != "" && wrong != "" {
+		p.Fail(at(n.Content[1]), "vault.proxy %s", wrong)
 	}
-	exempt := names("approval_exempt_tools", &out.ApprovalExemptTools)
-	exempt.Was = "except"
-	p.Mapping(n, "confirm", []yamlField{names("tools", &out.Tools), exempt})
 }
 
-func (p *parser) vault(n *yaml.Node, out *Vault) {
-	p.Mapping(n, "vault", []yamlField{{Key: "proxy", Read: func(n *yaml.Node) {
-		if s, ok := yamlText(n); ok && s == "" {
-			out.Proxy = ""
-			return
-		}
+const (
+	maxTools    = 256
+	maxToolName = 256
+)
+
+func toolName(s string) bool {
+	return s != "" && len(s) <= maxToolName && !strings.ContainsFunc(s, unprintable)
+}
+
+// Tool says what a call of some tools sets (G2).
+type Tool struct {
+	Name  string   `key:"name" text:"accepted is the name of a tool, in which * stands for any text" check:"tool"`
+	Taint []string `key:"taint" list:"corruption, secret" most:"2" each:"bit"` // empty: nothing, whatever else would
+}
+
+// tools reads the table; the first line that matches a name decides.
+func (p *parser) tools(n *yaml.Node, into *[]Tool) {
+	*into = nil
+	p.List(n, "taint.tools", "mappings with name and taint", maxTools, func(item *yaml.Node) {
+		var t Tool
 		before := p.Mistakes()
-		p.Word("vault.proxy", `the URL of a proxy, or "" for none`, &out.Proxy)(n)
-		if wrong := baseURL(out.Proxy, false); p.Mistakes() == before && wrong != "" {
-			p.Fail(at(n), "vault.proxy %s", wrong)
+		found := p.group(item, "taint.tools", &t)
+		for _, key := range []string{"name", "taint"} {
+			if _, ok := found[key]; !ok && p.Mistakes() == before {
+				p.Fail(at(item), `taint.tools has an item without %s: write for example {name: "mcp__browser__*", taint: [corruption]}`, key)
+			}
 		}
-	}}})
+		for _, other := range *into {
+			if other.Name == t.Name && p.Mistakes() == before {
+				p.Fail(at(item), "taint.tools has %s twice: only the first counts", yamlQuote(t.Name))
+			}
+		}
+		*into = append(*into, t)
+	})
 }

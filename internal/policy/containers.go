@@ -22,54 +22,29 @@ var Findings = []string{
 
 // Containers says which containers of a runtime are guarded, and with which taint they start.
 type Containers struct {
-	Containerd string   // absolute path of its socket; empty: nobody looks
-	NRI        string   // absolute path of the runtime's socket for plugins; empty: it is not asked to wait
-	Refuse     []string // Findings with which no matched container runs
-	Match      []Match  // the first that fits decides
+	// Absolute path of its socket; empty: nobody looks.
+	Containerd string `key:"containerd" text:"accepted is the absolute path of a socket such as /run/containerd/containerd.sock, or \"\" for none" check:"runtime"`
+	// Absolute path of the runtime's socket for plugins; empty: it is not asked to wait.
+	NRI    string   `key:"nri" text:"accepted is the absolute path of a socket such as /run/nri/nri.sock, or \"\" for none" check:"runtime"`
+	Refuse []string `key:"refuse" list:"findings such as privileged or host_pid" each:"finding"` // with which no matched container runs
+	Match  []Match  `key:"match"`                                                                // the first that fits decides
 }
 
 // Match is one kind of container. In patterns, * stands for any text; what is empty fits everything.
 type Match struct {
-	Namespace   string // pattern of the runtime's own namespace
-	Image       string // pattern of the image's name
-	Labels      []Label
-	Annotations []Label
-	Guard       bool     // false: it is left alone, unless it is below a guarded parent
-	Taint       []string // that it starts with: corruption, secret
-	Refuse      []string // Findings, beside those of Containers
+	Namespace   string   `key:"namespace" text:"accepted is a text in which * stands for any text; leave the key out for all" check:"pattern"` // of the runtime's own
+	Image       string   `key:"image" text:"accepted is a text in which * stands for any text; leave the key out for all" check:"pattern"`     // its name
+	Labels      []Label  `key:"labels"`
+	Annotations []Label  `key:"annotations"`
+	Guard       bool     `key:"guard"`                                                                // false: it is left alone, unless it is below a guarded parent
+	Taint       []string `key:"taint" list:"corruption, secret" most:"2" each:"bit"`                  // that it starts with
+	Refuse      []string `key:"refuse" list:"findings such as privileged or host_pid" each:"finding"` // beside those of Containers
 }
 
 // Label is a label or an annotation that must be there; Value is a pattern.
 type Label struct{ Key, Value string }
 
-func (p *parser) containers(n *yaml.Node, out *Containers) {
-	lines := p.Mapping(n, "containers", []yamlField{
-		{Key: "containerd", Read: func(n *yaml.Node) {
-			p.socket(n, "containers.containerd", "/run/containerd/containerd.sock", &out.Containerd)
-		}},
-		{Key: "nri", Read: func(n *yaml.Node) { p.socket(n, "containers.nri", "/run/nri/nri.sock", &out.NRI) }},
-		{Key: "refuse", Read: func(n *yaml.Node) { p.findings(n, "containers.refuse", &out.Refuse) }},
-		{Key: "match", Read: func(n *yaml.Node) {
-			p.List(n, "containers.match", "mappings of namespace, image, labels, annotations, guard, taint, refuse", maxMatches, func(item *yaml.Node) {
-				m := Match{Guard: true}
-				p.Mapping(item, "containers.match", []yamlField{
-					{Key: "namespace", Read: p.pattern("containers.match.namespace", &m.Namespace)},
-					{Key: "image", Read: p.pattern("containers.match.image", &m.Image)},
-					{Key: "labels", Read: func(n *yaml.Node) { p.labels(n, "containers.match.labels", &m.Labels) }},
-					{Key: "annotations", Read: func(n *yaml.Node) { p.labels(n, "containers.match.annotations", &m.Annotations) }},
-					{Key: "guard", Read: p.Truth("containers.match.guard", &m.Guard)},
-					{Key: "taint", Read: func(n *yaml.Node) {
-						p.Texts(n, "containers.match.taint", "corruption, secret", 2, &m.Taint, taintBit)
-					}},
-					{Key: "refuse", Read: func(n *yaml.Node) { p.findings(n, "containers.match.refuse", &m.Refuse) }},
-				})
-				if !m.Guard && len(m.Taint)+len(m.Refuse) > 0 {
-					p.Fail(at(item), "containers.match has an item with guard: false and taint or refuse: only what is guarded can be tainted or refused")
-				}
-				out.Match = append(out.Match, m)
-			})
-		}},
-	})
+func (out *Containers) check(p *parser, _ *yaml.Node, lines map[string]place) {
 	if line, ok := lines["nri"]; ok && out.Containerd == "" && out.NRI != "" {
 		p.Fail(line, "containers.nri is not used without containers.containerd: name its socket, usually /run/containerd/containerd.sock")
 	}
@@ -78,34 +53,22 @@ func (p *parser) containers(n *yaml.Node, out *Containers) {
 	}
 }
 
-// socket reads an absolute path, or an empty one.
-func (p *parser) socket(n *yaml.Node, where, usual string, into *string) {
-	s, ok := yamlText(n)
-	if wrong := cleanPath(s, maxUnixPath); !ok || s != "" && wrong != "" {
-		p.Fail(at(n), `%s is %s: accepted is the absolute path of a socket such as %s, or "" for none`, where, yamlKind(n), usual)
-		return
-	}
-	*into = s
-}
-
-func (p *parser) findings(n *yaml.Node, where string, into *[]string) {
-	p.Texts(n, where, "findings such as privileged or host_pid", len(Findings), into, func(s string) (string, string) {
-		if slices.Contains(Findings, s) {
-			return s, ""
+func (p *parser) matches(n *yaml.Node, into *[]Match) {
+	p.List(n, "containers.match", "mappings of namespace, image, labels, annotations, guard, taint, refuse", maxMatches, func(item *yaml.Node) {
+		m := Match{Guard: true}
+		p.group(item, "containers.match", &m)
+		if !m.Guard && len(m.Taint)+len(m.Refuse) > 0 {
+			p.Fail(at(item), "containers.match has an item with guard: false and taint or refuse: only what is guarded can be tainted or refused")
 		}
-		return s, "unknown finding" + suggest(s, Findings)
+		*into = append(*into, m)
 	})
 }
 
-func (p *parser) pattern(where string, into *string) func(*yaml.Node) {
-	return func(n *yaml.Node) {
-		s, ok := yamlText(n)
-		if !ok || s == "" || len(s) > maxPattern || strings.ContainsFunc(s, func(r rune) bool { return r < ' ' }) {
-			p.Fail(at(n), "%s is %s: accepted is a text in which * stands for any text; leave the key out for all", where, yamlKind(n))
-			return
-		}
-		*into = s
+func finding(s string) (string, string) {
+	if slices.Contains(Findings, s) {
+		return s, ""
 	}
+	return s, "unknown finding" + suggest(s, Findings)
 }
 
 // labels reads a mapping of keys to patterns.

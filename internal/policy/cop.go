@@ -7,26 +7,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// cop reads who reviews commands. What a reviewer needs, and what it would never use, is told here, not at the
-// first review.
-func (p *parser) cop(n *yaml.Node, out *Cop) {
-	before := p.Mistakes()
-	lines := p.Mapping(n, "cop", []yamlField{
-		{Key: "reviewer", Read: p.One("cop.reviewer", []string{Static, Anthropic, OpenAI, None}, func(s string) { out.Reviewer = s })},
-		{Key: "model", Read: p.Word("cop.model", "the name of a model", &out.Model)},
-		{Key: "base_url", Read: p.Word("cop.base_url", "an http or https URL", &out.BaseURL)},
-		{Key: "key_file", Read: p.Word("cop.key_file", "an absolute path", &out.KeyFile)},
-		{Key: "key_env", Read: p.Word("cop.key_env", "the name of an environment variable", &out.KeyEnv)},
-		{Key: "flagged", Read: p.One("cop.flagged", []string{Deny, Person}, func(s string) { out.Flagged = s })},
-		{Key: "seconds", Read: p.Number("cop.seconds", "seconds", 1, 60, &out.Seconds)},
-		{Key: "concurrency", Read: p.Number("cop.concurrency", "reviews", 1, 256, &out.Concurrency)},
-		{Key: "cache_seconds", Read: p.Number("cop.cache_seconds", "seconds", 0, 86400, &out.CacheSeconds)},
-		{Key: "grant_seconds", Read: p.Number("cop.grant_seconds", "seconds", 1, 86400, &out.Grant.Seconds)},
-		{Key: "grant_bytes", Read: p.Size("cop.grant_bytes", 1<<40, &out.Grant.Bytes)},
-	})
-	if p.Mistakes() > before {
-		return
-	}
+// check: what a reviewer needs, and what it would never use, is told here, not at the first review.
+func (out *Cop) check(p *parser, _ *yaml.Node, lines map[string]place) {
 	asks := out.Reviewer == Anthropic || out.Reviewer == OpenAI
 	for _, key := range []string{"model", "base_url", "key_file", "key_env"} {
 		if line, ok := lines[key]; ok && !asks {

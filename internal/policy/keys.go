@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"net/netip"
 	"path"
+	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -14,11 +16,9 @@ import (
 
 // Bounds of lists: far above what people write, low enough for the kernel's maps.
 const (
-	maxParents   = 64
 	maxAllow     = 1024
 	maxPorts     = 256
 	maxResolvers = 8
-	maxUnixPeers = 64
 )
 
 // maxUnixPath is what a socket address holds, without the final zero byte.
@@ -26,71 +26,160 @@ const maxUnixPath = 107
 
 // policy reads the whole file into out.
 func (p *parser) policy(root *yaml.Node, out *Policy) {
-	var allowLines []place
-	var parents, cgroups map[string]place
-	guard := at(root)
-	p.Mapping(root, "", []yamlField{
-		{Key: "version", Read: p.version},
-		{Key: "mode", Read: p.One("mode", modes(), func(s string) { out.Mode = Mode(s) })},
-		{Key: "guard", Read: func(n *yaml.Node) {
-			guard = at(n)
-			p.Mapping(n, "guard", []yamlField{{Key: "parents", Read: func(n *yaml.Node) {
-				parents = p.Texts(n, "guard.parents", "cgroup paths such as /system.slice or names of slices", maxParents, &out.Guard.Parents, parent)
-			}}, {Key: "cgroups", Read: func(n *yaml.Node) {
-				cgroups = p.Texts(n, "guard.cgroups", "cgroup paths such as /agents/one or names of slices, scopes and services", maxParents, &out.Guard.Cgroups, alone)
-			}}})
-		}},
-		{Key: "hold", Read: p.Truth("hold", &out.Hold)},
-		{Key: "approver", Read: p.One("approver", []string{Person, None}, func(s string) { out.Approver = s })},
-		{Key: "review", Read: p.One("review", []string{AtEgress, AtExec}, func(s string) { out.Review = s })},
-		{Key: "approval_timeout", Was: "ask_seconds", Read: p.Number("approval_timeout", "seconds", 1, 3600, &out.ApprovalTimeout)},
-		{Key: "approval_ttl", Was: "claim_seconds", Read: p.Number("approval_ttl", "seconds", 1, 3600, &out.ApprovalTTL)},
-		{Key: "grant", Read: func(n *yaml.Node) {
-			p.Mapping(n, "grant", []yamlField{
-				{Key: "seconds", Read: p.Number("grant.seconds", "seconds", 1, 86400, &out.Grant.Seconds)},
-				{Key: "bytes", Read: p.Size("grant.bytes", 1<<40, &out.Grant.Bytes)},
-			})
-		}},
-		{Key: "allow", Read: func(n *yaml.Node) { allowLines = p.allows(n, &out.Allow) }},
-		{Key: "resolvers", Read: func(n *yaml.Node) { p.resolvers(n, &out.Resolvers) }},
-		{Key: "allow_unix_sockets", Was: "unix_peers", Read: func(n *yaml.Node) {
-			p.Texts(n, "allow_unix_sockets", "absolute paths or @abstract names", maxUnixPeers, &out.AllowUnixSockets, unixPeer)
-		}},
-		{Key: "taint", Read: func(n *yaml.Node) {
-			p.Mapping(n, "taint", []yamlField{
-				{Key: "initial", Was: "at_start", Read: func(n *yaml.Node) {
-					p.Texts(n, "taint.initial", "corruption, secret", 2, &out.Taint.Initial, taintBit)
-				}},
-				{Key: "secret_files", Read: func(n *yaml.Node) { p.secretFiles(n, &out.Taint.SecretFiles) }},
-				{Key: "tools", Read: func(n *yaml.Node) { p.tools(n, &out.Taint.Tools) }},
-				{Key: "untrusted_tools", Was: "public_tools", Read: p.Truth("taint.untrusted_tools", &out.Taint.UntrustedTools)},
-				{Key: "trusted_networks", Was: "trusted", Read: func(n *yaml.Node) { p.trusted(n, &out.Taint) }},
-				{Key: "reply_budget", Was: "answer_bytes", Read: p.Size("taint.reply_budget", 1<<30, &out.Taint.ReplyBudget)},
-			})
-		}},
-		{Key: "events", Read: func(n *yaml.Node) {
-			p.Mapping(n, "events", []yamlField{
-				{Key: "file", Read: p.eventFile(&out.Events.File)},
-				{Key: "max_mib", Read: p.Number("events.max_mib", "MiB", 1, 10240, &out.Events.MaxMiB)},
-				{Key: "backups", Read: p.Number("events.backups", "files", 1, 1000, &out.Events.Backups)},
-			})
-		}},
-		{Key: "cop", Read: func(n *yaml.Node) { p.cop(n, &out.Cop) }},
-		{Key: "notify", Was: "announce", Read: func(n *yaml.Node) { p.notify(n, &out.Notify) }},
-		{Key: "metrics", Read: func(n *yaml.Node) { p.metrics(n, &out.Metrics) }},
-		{Key: "control", Read: func(n *yaml.Node) { p.control(n, &out.Control) }},
-		{Key: "vault", Read: func(n *yaml.Node) { p.vault(n, &out.Vault) }},
-		{Key: "confirm", Read: func(n *yaml.Node) { p.confirm(n, &out.Confirm) }},
-		{Key: "containers", Read: func(n *yaml.Node) { p.containers(n, &out.Containers) }},
-		{Key: "hooks", Read: p.directory("hooks", &out.Hooks)},
-		{Key: "ipc", Read: p.directory("ipc", &out.IPC)},
-	})
+	p.places, p.guard = map[string]map[string]place{}, at(root)
+	p.Mapping(root, "", append([]yamlField{{Key: "version", Read: p.version}}, p.fields("", "", reflect.ValueOf(out).Elem())...))
 	if _, i, err := fold(out.Allow); err != nil {
-		p.Fail(allowLines[i], "%s", err)
+		p.Fail(p.allowed[i], "%s", err)
 	}
+	parents, cgroups := p.places["guard.parents"], p.places["guard.cgroups"]
 	p.apart(out.Guard, parents, cgroups)
-	p.noteOverlaps(out.Allow, allowLines)
-	p.noteGuarded(guard, parents, cgroups)
+	p.noteOverlaps(out.Allow, p.allowed)
+	p.noteGuarded(p.guard, parents, cgroups)
+}
+
+// fields are the keys of a mapping, one for each field of a struct that has the tag key; the other tags say what is accepted. A key that ends with
+// _ stands before those of the struct in that field. Tags: was is what older policies call it; one lists the accepted words, word and text say which
+// text is accepted, list which texts, and most how many; check and each name what looks at a text; number and size bound a number.
+func (p *parser) fields(where, prefix string, of reflect.Value) []yamlField {
+	var all []yamlField
+	for f, v := range of.Fields() {
+		key := f.Tag.Get("key")
+		switch {
+		case key == "":
+		case strings.HasSuffix(key, "_"):
+			all = append(all, p.fields(where, key, v)...)
+		default:
+			key = prefix + key
+			all = append(all, yamlField{Key: key, Was: f.Tag.Get("was"), Read: func(n *yaml.Node) {
+				p.value(n, strings.TrimPrefix(where+"."+key, "."), f.Tag, v.Addr().Interface())
+			}})
+		}
+	}
+	return all
+}
+
+// value reads one value as its tags say.
+func (p *parser) value(n *yaml.Node, where string, tag reflect.StructTag, into any) {
+	switch into := into.(type) {
+	case *bool:
+		p.Truth(n, where, into)
+	case *int:
+		p.Number(n, where, tag.Get("number"), into)
+	case *int64:
+		p.Size(n, where, tag.Get("size"), into)
+	case *Mode:
+		p.One(n, where, modes(), (*string)(into))
+	case *string:
+		p.text(n, where, tag, into)
+	case *[]string:
+		most, err := strconv.Atoi(tag.Get("most"))
+		if err != nil {
+			most = len(Findings) // each of them once
+		}
+		*into = nil
+		p.places[where] = p.Texts(n, where, tag.Get("list"), most, into, checks[tag.Get("each")])
+	case *netip.Prefix:
+		p.prefix(n, into)
+	case *[]PortRange:
+		p.ports(n, into)
+	case *[]Label:
+		p.labels(n, where, into)
+	case *[]netip.Addr:
+		p.resolvers(n, into)
+	case *[]netip.Prefix:
+		p.trusted(n, into)
+	case *[]SecretFile:
+		p.secretFiles(n, into)
+	case *[]Allow:
+		p.allows(n, into)
+	case *[]Tool:
+		p.tools(n, into)
+	case *[]Match:
+		p.matches(n, into)
+	default:
+		p.group(n, where, into)
+	}
+}
+
+func (p *parser) text(n *yaml.Node, where string, tag reflect.StructTag, into *string) {
+	word, isWord := tag.Lookup("word")
+	one, isOne := tag.Lookup("one")
+	switch {
+	case isWord && strings.HasSuffix(word, "for none") && n.Tag == "!!str" && n.Value == "":
+		*into = ""
+	case isWord:
+		p.Word(n, where, word, into)
+	case isOne:
+		p.One(n, where, strings.Fields(one), into)
+	default:
+		p.Text(n, where, tag.Get("text"), checks[tag.Get("check")], into)
+	}
+}
+
+// checked is a group of keys that do not go together in every way. It is asked when each key is right by itself; lines is where they are.
+type checked interface {
+	check(p *parser, n *yaml.Node, lines map[string]place)
+}
+
+// group reads a mapping into a struct, and gives where its keys are.
+func (p *parser) group(n *yaml.Node, where string, into any) map[string]place {
+	before := p.Mistakes()
+	lines := p.Mapping(n, where, p.fields(where, "", reflect.ValueOf(into).Elem()))
+	p.places[where] = lines
+	if group, ok := into.(checked); ok && p.Mistakes() == before {
+		group.check(p, n, lines)
+	}
+	return lines
+}
+
+func (g *Guard) check(p *parser, n *yaml.Node, _ map[string]place) { p.guard = at(n) }
+
+func (t *Taint) check(_ *parser, _ *yaml.Node, lines map[string]place) {
+	_, t.Untrusted = lines["trusted_networks"]
+}
+
+// checks say what is wrong with a text, or the empty string, and may rewrite it; by what tags call them.
+var checks = map[string]func(s string) (clean, wrong string){
+	"parent": parent, "cgroup": alone, "socket": unixPeer, "bit": taintBit, "name": allowName, "user": userName, "finding": finding, "metrics": metricsListen, "group": groupName,
+	"path": func(s string) (string, string) {
+		if s == "" {
+			return s, ""
+		}
+		return s, cleanPath(s, 4095)
+	},
+	"file": func(s string) (string, string) {
+		switch s {
+		case "":
+			return s, ""
+		case "/":
+			return s, "not a file"
+		}
+		return s, cleanPath(s, 4095)
+	},
+	"runtime": func(s string) (string, string) {
+		if s != "" && cleanPath(s, maxUnixPath) != "" {
+			return s, unaccepted
+		}
+		return s, ""
+	},
+	"pattern": func(s string) (string, string) {
+		if s == "" || len(s) > maxPattern || strings.ContainsFunc(s, func(r rune) bool { return r < ' ' }) {
+			return s, unaccepted
+		}
+		return s, ""
+	},
+	"tool": func(s string) (string, string) {
+		if toolName(s) {
+			return s, ""
+		}
+		return s, unaccepted
+	},
+	"tools": func(s string) (string, string) {
+		if toolName(s) {
+			return s, ""
+		}
+		return s, "not the name of a tool such as Write or mcp__browser__*"
+	},
 }
 
 // apart refuses a cgroup by itself that is within a guarded parent or another such cgroup, or has a parent in it: each is one container, and
@@ -211,43 +300,6 @@ func taintBit(s string) (string, string) {
 	return s, "unknown taint bit" + suggest(s, bits)
 }
 
-func (p *parser) eventFile(into *string) func(*yaml.Node) {
-	return func(n *yaml.Node) {
-		s, ok := yamlText(n)
-		if !ok {
-			p.Fail(at(n), `events.file is %s: accepted is an absolute path, or "" for standard output`, yamlKind(n))
-			return
-		}
-		if s != "" {
-			wrong := cleanPath(s, 4095)
-			if wrong == "" && s == "/" {
-				wrong = "not a file"
-			}
-			if wrong != "" {
-				p.Fail(at(n), "events.file is %s: %s", yamlQuote(s), wrong)
-				return
-			}
-		}
-		*into = s
-	}
-}
-
-// directory reads an absolute path, or "" for none.
-func (p *parser) directory(where string, into *string) func(*yaml.Node) {
-	return func(n *yaml.Node) {
-		s, ok := yamlText(n)
-		if !ok {
-			p.Fail(at(n), `%s is %s: accepted is the absolute path of a directory, or "" for none`, where, yamlKind(n))
-			return
-		}
-		if wrong := cleanPath(s, 4095); s != "" && wrong != "" {
-			p.Fail(at(n), "%s is %s: %s", where, yamlQuote(s), wrong)
-			return
-		}
-		*into = s
-	}
-}
-
 func (p *parser) resolvers(n *yaml.Node, into *[]netip.Addr) {
 	var names []string // to find duplicates
 	p.Texts(n, "resolvers", "IP addresses", maxResolvers, &names, func(s string) (string, string) {
@@ -264,17 +316,12 @@ func (p *parser) resolvers(n *yaml.Node, into *[]netip.Addr) {
 	})
 }
 
-// allows reads the list of destinations; it returns the line of each.
-func (p *parser) allows(n *yaml.Node, into *[]Allow) (lines []place) {
+// allows reads the list of destinations.
+func (p *parser) allows(n *yaml.Node, into *[]Allow) {
 	p.List(n, "allow", "mappings with prefix or name, protocol and ports", maxAllow, func(item *yaml.Node) {
 		a := Allow{Protocol: Any}
 		before := p.Mistakes()
-		found := p.Mapping(item, "allow", []yamlField{
-			{Key: "name", Read: func(n *yaml.Node) { p.allowName(n, &a.Name) }},
-			{Key: "prefix", Read: func(n *yaml.Node) { p.prefix(n, &a.Prefix) }},
-			{Key: "protocol", Read: p.One("allow.protocol", []string{TCP, UDP, Any}, func(s string) { a.Protocol = s })},
-			{Key: "ports", Read: func(n *yaml.Node) { p.ports(n, &a.Ports) }},
-		})
+		found := p.group(item, "allow", &a)
 		_, prefix := found["prefix"]
 		if _, name := found["name"]; !prefix && !name && p.Mistakes() == before {
 			p.Fail(at(item), "allow has an item without prefix and name: write for example prefix: 192.0.2.0/24, or name: example.org")
@@ -282,24 +329,21 @@ func (p *parser) allows(n *yaml.Node, into *[]Allow) (lines []place) {
 		if p.Mistakes() > before {
 			return
 		}
-		line := at(item)
 		same := func(b Allow) bool {
 			return a.Name == b.Name && a.Prefix == b.Prefix && a.Protocol == b.Protocol && slices.Equal(a.Ports, b.Ports)
 		}
 		if i := slices.IndexFunc(*into, same); i >= 0 {
-			p.Fail(line, "allow has %s twice with the same protocol and ports: it stands on line %d already", a, lines[i].Line)
+			p.Fail(at(item), "allow has %s twice with the same protocol and ports: it stands on line %d already", a, p.allowed[i].Line)
 			return
 		}
-		*into = append(*into, a)
-		lines = append(lines, line)
+		*into, p.allowed = append(*into, a), append(p.allowed, at(item))
 	})
 	for i, a := range *into {
 		if _, err := (Policy{Allow: *into}).nameRules(a.Name); err != nil {
-			p.Fail(lines[i], "%s", err)
+			p.Fail(p.allowed[i], "%s", err)
 			break
 		}
 	}
-	return lines
 }
 
 func (p *parser) prefix(n *yaml.Node, into *netip.Prefix) {

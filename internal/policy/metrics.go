@@ -14,24 +14,16 @@ const (
 
 // Metrics says where figures are read. A port is beside the socket.
 type Metrics struct {
-	Listen    string // MetricsUnix, MetricsOff, or an address and port; one that is not loopback needs TokenFile
-	TokenFile string // absolute path of the file with the bearer token that each request over the port needs; empty: none
-	CertFile  string // absolute path of the certificate for HTTPS, and
-	KeyFile   string // of its key; empty: HTTP
+	// MetricsUnix, MetricsOff, or an address and port; one that is not loopback needs TokenFile.
+	Listen    string `key:"listen" text:"accepted are unix, off, and an IP address and port such as 127.0.0.1:9464 or, in quotes, [::1]:9464" check:"metrics"`
+	TokenFile string `key:"token_file" word:"the absolute path of a file"` // with the bearer token that each request over the port needs; empty: none
+	CertFile  string `key:"cert_file" word:"the absolute path of a file"`  // of the certificate for HTTPS, and
+	KeyFile   string `key:"key_file" word:"the absolute path of a file"`   // of its key; empty: HTTP
 }
 
-func (p *parser) metrics(n *yaml.Node, out *Metrics) {
-	var addr netip.AddrPort
+func (out *Metrics) check(p *parser, _ *yaml.Node, lines map[string]place) {
 	before := p.Mistakes()
-	lines := p.Mapping(n, "metrics", []yamlField{
-		{Key: "listen", Read: p.metricsListen(&out.Listen, &addr)},
-		{Key: "token_file", Read: p.Word("metrics.token_file", "the absolute path of a file", &out.TokenFile)},
-		{Key: "cert_file", Read: p.Word("metrics.cert_file", "the absolute path of a file", &out.CertFile)},
-		{Key: "key_file", Read: p.Word("metrics.key_file", "the absolute path of a file", &out.KeyFile)},
-	})
-	if p.Mistakes() > before {
-		return
-	}
+	addr, _ := netip.ParseAddrPort(out.Listen) // not valid: no port
 	for key, file := range map[string]string{"token_file": out.TokenFile, "cert_file": out.CertFile, "key_file": out.KeyFile} {
 		switch line, ok := lines[key]; {
 		case !ok:
@@ -55,26 +47,14 @@ func (p *parser) metrics(n *yaml.Node, out *Metrics) {
 	}
 }
 
-func (p *parser) metricsListen(into *string, addr *netip.AddrPort) func(*yaml.Node) {
-	const accepted = "accepted are unix, off, and an IP address and port such as 127.0.0.1:9464 or, in quotes, [::1]:9464"
-	return func(n *yaml.Node) {
-		s, ok := yamlText(n)
-		if !ok {
-			p.Fail(at(n), "metrics.listen is %s: %s", yamlKind(n), accepted)
-			return
-		}
-		if s == MetricsUnix || s == MetricsOff {
-			*into = s
-			return
-		}
-		a, err := netip.ParseAddrPort(s)
-		switch {
-		case err != nil || a.Addr().Zone() != "":
-			p.Fail(at(n), "metrics.listen is %s: %s", yamlQuote(s), accepted)
-		case a.Port() == 0:
-			p.Fail(at(n), "metrics.listen is %s: name a port", yamlQuote(s))
-		default:
-			*into, *addr = s, a
-		}
+func metricsListen(s string) (string, string) {
+	a, err := netip.ParseAddrPort(s)
+	switch {
+	case s == MetricsUnix, s == MetricsOff:
+	case err != nil || a.Addr().Zone() != "":
+		return s, unaccepted
+	case a.Port() == 0:
+		return s, "name a port"
 	}
+	return s, ""
 }

@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"net/netip"
 	"strings"
-
-	"go.yaml.in/yaml/v3"
 )
 
 // maxName is what DNS takes, in bytes, without the last dot.
@@ -68,18 +66,9 @@ func (a Allow) covers(name string) bool {
 	return a.Name != "" && (a.Name == name || is && strings.HasSuffix(name, below))
 }
 
-func (p *parser) allowName(n *yaml.Node, into *string) {
-	s, ok := yamlText(n)
-	if !ok {
-		p.Fail(at(n), "allow.name is %s: accepted is a name such as example.org or *.example.org", yamlKind(n))
-		return
-	}
+func allowName(s string) (string, string) {
 	name := strings.ToLower(strings.TrimSuffix(s, "."))
-	if wrong := badName(name); wrong != "" {
-		p.Fail(at(n), "allow.name is %s: %s", yamlQuote(s), wrong)
-		return
-	}
-	*into = name
+	return name, badName(name)
 }
 
 // badName says what is wrong with a name in lower case.

@@ -138,41 +138,37 @@ func yamlText(n *yaml.Node) (string, bool) {
 }
 
 // One reads one of a few words.
-func (p *yamlReader) One(where string, accepted []string, into func(string)) func(*yaml.Node) {
-	return func(n *yaml.Node) {
-		if n.Kind == yaml.ScalarNode && slices.Contains(accepted, n.Value) {
-			into(n.Value)
-			return
-		}
-		word := ""
-		if n.Kind == yaml.ScalarNode {
-			word = n.Value
-		}
-		p.Fail(at(n), "%s is %s%s", where, yamlKind(n), suggest(word, accepted))
+func (p *yamlReader) One(n *yaml.Node, where string, accepted []string, into *string) {
+	word := ""
+	if n.Kind == yaml.ScalarNode {
+		word = n.Value
 	}
+	if !slices.Contains(accepted, word) {
+		p.Fail(at(n), "%s is %s%s", where, yamlKind(n), suggest(word, accepted))
+		return
+	}
+	*into = word
 }
 
 // Truth reads true or false.
-func (p *yamlReader) Truth(where string, into *bool) func(*yaml.Node) {
-	return func(n *yaml.Node) {
-		if n.Kind != yaml.ScalarNode || n.ShortTag() != "!!bool" {
-			p.Fail(at(n), "%s is %s: accepted are true and false%s", where, yamlKind(n), unquoted(n))
-			return
-		}
-		*into = strings.EqualFold(n.Value, "true")
+func (p *yamlReader) Truth(n *yaml.Node, where string, into *bool) {
+	if n.Kind != yaml.ScalarNode || n.ShortTag() != "!!bool" {
+		p.Fail(at(n), "%s is %s: accepted are true and false%s", where, yamlKind(n), unquoted(n))
+		return
 	}
+	*into = strings.EqualFold(n.Value, "true")
 }
 
-// Number reads a whole number of a unit, from low to high.
-func (p *yamlReader) Number(where, unit string, low, high int, into *int) func(*yaml.Node) {
-	return func(n *yaml.Node) {
-		v, ok := yamlInteger(n)
-		if !ok || v < int64(low) || v > int64(high) {
-			p.Fail(at(n), "%s is %s: accepted are %s from %d to %d%s", where, yamlKind(n), unit, low, high, unquoted(n))
-			return
-		}
-		*into = int(v)
+// Number reads a whole number; of says of what, from which to which: "seconds 1 3600".
+func (p *yamlReader) Number(n *yaml.Node, where, of string, into *int) {
+	unit, low, high := "", int64(0), int64(0)
+	fmt.Sscan(of, &unit, &low, &high)
+	v, ok := yamlInteger(n)
+	if !ok || v < low || v > high {
+		p.Fail(at(n), "%s is %s: accepted are %s from %d to %d%s", where, yamlKind(n), unit, low, high, unquoted(n))
+		return
 	}
+	*into = int(v)
 }
 
 // yamlInteger reads plain decimal digits. Other forms of YAML (0x10, 010, 1_000) are
@@ -190,19 +186,18 @@ func yamlDigits(s string) (int64, bool) {
 	return v, err == nil && fmt.Sprint(v) == s
 }
 
-// Size reads a number of bytes: 1048576, 1024KiB or 1MiB.
-func (p *yamlReader) Size(where string, high int64, into *int64) func(*yaml.Node) {
-	return func(n *yaml.Node) {
-		v, ok := yamlInteger(n)
-		if s, is := yamlText(n); is {
-			v, ok = ParseBytes(s)
-		}
-		if !ok || v < 1 || v > high {
-			p.Fail(at(n), "%s is %s: accepted are bytes from 1 to %d, also as 64KiB, 64MiB or 1GiB", where, yamlKind(n), high)
-			return
-		}
-		*into = v
+// Size reads a number of bytes, from 1 to the most: 1048576, 1024KiB or 1MiB.
+func (p *yamlReader) Size(n *yaml.Node, where, most string, into *int64) {
+	high, _ := ParseBytes(most)
+	v, ok := yamlInteger(n)
+	if s, is := yamlText(n); is {
+		v, ok = ParseBytes(s)
 	}
+	if !ok || v < 1 || v > high {
+		p.Fail(at(n), "%s is %s: accepted are bytes from 1 to %d, also as 64KiB, 64MiB or 1GiB", where, yamlKind(n), high)
+		return
+	}
+	*into = v
 }
 
 // ParseBytes reads a number of bytes, also as 64KiB, 64MiB or 1GiB.
@@ -220,13 +215,31 @@ func ParseBytes(s string) (int64, bool) {
 }
 
 // Word reads a text without blanks, up to 1,024 bytes.
-func (p *yamlReader) Word(where, accepted string, into *string) func(*yaml.Node) {
-	return func(n *yaml.Node) {
-		s, ok := yamlText(n)
-		if !ok || s == "" || len(s) > 1024 || strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r > '~' }) {
-			p.Fail(at(n), "%s: accepted is %s, without blanks", where, accepted)
-			return
-		}
-		*into = s
+func (p *yamlReader) Word(n *yaml.Node, where, accepted string, into *string) {
+	s, ok := yamlText(n)
+	if !ok || s == "" || len(s) > 1024 || strings.ContainsFunc(s, unprintable) {
+		p.Fail(at(n), "%s: accepted is %s, without blanks", where, accepted)
+		return
+	}
+	*into = s
+}
+
+// unprintable says that a character is a blank, or none of ASCII's that print.
+func unprintable(r rune) bool { return r <= ' ' || r > '~' }
+
+// unaccepted is what check of Text says of a text that is wrong in any way: then the message is accepted.
+const unaccepted = "-"
+
+// Text reads a text; check returns what is wrong with it, or the empty string, and may rewrite it.
+func (p *yamlReader) Text(n *yaml.Node, where, accepted string, check func(s string) (clean, wrong string), into *string) {
+	s, ok := yamlText(n)
+	clean, wrong := check(s)
+	switch {
+	case !ok, wrong == unaccepted:
+		p.Fail(at(n), "%s is %s: %s", where, yamlKind(n), accepted)
+	case wrong != "":
+		p.Fail(at(n), "%s is %s: %s", where, yamlQuote(s), wrong)
+	default:
+		*into = clean
 	}
 }

@@ -16,13 +16,13 @@ const (
 
 // Notify says where questions are posted, and how answers come back (G15, B50). Keys never stand in a policy.
 type Notify struct {
-	Form     string // "json" or "slack"
-	URL      string // https, or http on loopback; or
-	URLFile  string // absolute path of the file that holds it: a chat's URL is a secret. Both empty: nothing is posted
-	KeyFile  string // absolute path of the file that holds the key that signs notifications; or
-	KeyEnv   string // name of the environment variable that holds it
-	Proxy    string // http or https URL of the proxy to use; empty: none
-	Callback Callback
+	Form     string   `key:"form" one:"json slack"`
+	URL      string   `key:"url" word:"an https URL"`                            // or http on loopback; or
+	URLFile  string   `key:"url_file" word:"an absolute path"`                   // of the file that holds it: a chat's URL is a secret. Both empty: nothing is posted
+	KeyFile  string   `key:"key_file" word:"an absolute path"`                   // of the file that holds the key that signs notifications; or
+	KeyEnv   string   `key:"key_env" word:"the name of an environment variable"` // that holds it
+	Proxy    string   `key:"proxy" word:"the URL of a proxy"`                    // http or https; empty: none
+	Callback Callback `key:"callback"`
 }
 
 // On says whether anything is posted.
@@ -30,48 +30,18 @@ func (a Notify) On() bool { return a.URL != "" || a.URLFile != "" }
 
 // Callback says how signed answers come in over HTTP.
 type Callback struct {
-	Listen       string // address and port, or the absolute path of a Unix socket; empty: no callback
-	Exposed      bool   // Listen may be an address that is not loopback
-	KeyFile      string // the key that signs answers in JSON; or
-	KeyEnv       string // its environment variable
-	SlackKeyFile string // the signing secret of a Slack app; or
-	SlackKeyEnv  string // its environment variable
-	Users        []string
-	Window       int // seconds that a signature's time may differ from now, 10 to 900
+	Listen       string   `key:"listen" word:"an address and port such as 127.0.0.1:8787, or a socket's path"` // empty: no callback
+	Exposed      bool     `key:"exposed"`                                                                      // Listen may be an address that is not loopback
+	KeyFile      string   `key:"key_file" word:"an absolute path"`                                             // of the key that signs answers in JSON; or
+	KeyEnv       string   `key:"key_env" word:"the name of an environment variable"`
+	SlackKeyFile string   `key:"slack_key_file" word:"an absolute path"` // of the signing secret of a Slack app; or
+	SlackKeyEnv  string   `key:"slack_key_env" word:"the name of an environment variable"`
+	Users        []string `key:"users" list:"names of people, as the callback sends them" most:"256" each:"user"`
+	Window       int      `key:"window_seconds" number:"seconds 10 900"` // that a signature's time may differ from now
 }
 
-// maxUsers bounds who may answer.
-const maxUsers = 256
-
-func (p *parser) notify(n *yaml.Node, out *Notify) {
-	before := p.Mistakes()
-	var inner map[string]place
-	lines := p.Mapping(n, "notify", []yamlField{
-		{Key: "form", Read: p.One("notify.form", []string{formJSON, formSlack}, func(s string) { out.Form = s })},
-		{Key: "url", Read: p.Word("notify.url", "an https URL", &out.URL)},
-		{Key: "url_file", Read: p.Word("notify.url_file", "an absolute path", &out.URLFile)},
-		{Key: "key_file", Read: p.Word("notify.key_file", "an absolute path", &out.KeyFile)},
-		{Key: "key_env", Read: p.Word("notify.key_env", "the name of an environment variable", &out.KeyEnv)},
-		{Key: "proxy", Read: p.Word("notify.proxy", "the URL of a proxy", &out.Proxy)},
-		{Key: "callback", Read: func(n *yaml.Node) {
-			c := &out.Callback
-			inner = p.Mapping(n, "notify.callback", []yamlField{
-				{Key: "listen", Read: p.Word("notify.callback.listen", "an address and port such as 127.0.0.1:8787, or a socket's path", &c.Listen)},
-				{Key: "exposed", Read: p.Truth("notify.callback.exposed", &c.Exposed)},
-				{Key: "key_file", Read: p.Word("notify.callback.key_file", "an absolute path", &c.KeyFile)},
-				{Key: "key_env", Read: p.Word("notify.callback.key_env", "the name of an environment variable", &c.KeyEnv)},
-				{Key: "slack_key_file", Read: p.Word("notify.callback.slack_key_file", "an absolute path", &c.SlackKeyFile)},
-				{Key: "slack_key_env", Read: p.Word("notify.callback.slack_key_env", "the name of an environment variable", &c.SlackKeyEnv)},
-				{Key: "users", Read: func(n *yaml.Node) {
-					p.Texts(n, "notify.callback.users", "names of people, as the callback sends them", maxUsers, &c.Users, userName)
-				}},
-				{Key: "window_seconds", Read: p.Number("notify.callback.window_seconds", "seconds", 10, 900, &c.Window)},
-			})
-		}},
-	})
-	if p.Mistakes() > before {
-		return
-	}
+func (out *Notify) check(p *parser, n *yaml.Node, lines map[string]place) {
+	inner := p.places["notify.callback"]
 	p.keys("notify", lines, out.KeyFile, out.KeyEnv, "key")
 	p.keys("notify.callback", inner, out.Callback.KeyFile, out.Callback.KeyEnv, "key")
 	p.keys("notify.callback", inner, out.Callback.SlackKeyFile, out.Callback.SlackKeyEnv, "slack_key")
@@ -182,7 +152,7 @@ func notifyURL(s string) string {
 }
 
 func userName(s string) (string, string) {
-	if s == "" || len(s) > 64 || strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r > '~' }) {
+	if s == "" || len(s) > 64 || strings.ContainsFunc(s, unprintable) {
 		return s, "a name is 1 to 64 letters, digits and signs, without blanks"
 	}
 	return s, ""

@@ -33,7 +33,7 @@ func Parse(name string, data []byte) (Policy, error) {
 // Check is Parse, and also tells what is accepted and probably not meant, in the order of lines. there says whether this machine has a
 // cgroup, by its path or its unit's name.
 func Check(name string, data []byte, there func(cgroup string) bool) (Policy, []*Error, error) {
-	return parse(parser{yamlReader{Name: name}, there}, data)
+	return parse(parser{yamlReader: yamlReader{Name: name}, there: there}, data)
 }
 
 func parse(p parser, data []byte) (Policy, []*Error, error) {
@@ -52,4 +52,8 @@ func parse(p parser, data []byte) (Policy, []*Error, error) {
 type parser struct {
 	yamlReader
 	there func(cgroup string) bool // nil: not asked
+
+	places  map[string]map[string]place // of the keys of groups and the texts of lists, by where they are
+	guard   place
+	allowed []place // of Allow
 }

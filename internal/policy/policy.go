@@ -56,74 +56,76 @@ const (
 )
 
 // Policy is one policy file. Build one with Default, Parse or Load: the zero
-// Policy is not valid.
+// Policy is not valid. The tags say how the file has a field: see fields.
 type Policy struct {
-	Mode             Mode
-	Guard            Guard
-	Hold             bool         // stop a command in its connect while the question is open; else it gets EPERM at once
-	Approver         string       // Person or None
-	Review           string       // AtEgress or AtExec; AtExec holds, so it needs Hold
-	ApprovalTimeout  int          // how long a question stays open, 1 to 3600
-	ApprovalTTL      int          // how long a late approval can be claimed by a retry, 1 to 3600
-	Grant            Grant        // what one approval opens
-	Allow            []Allow      // destinations that stay open while tainted
-	Resolvers        []netip.Addr // name servers that a granted DNS question opens; empty: those of /etc/resolv.conf
-	AllowUnixSockets []string     // Unix sockets outside the container that stay reachable while tainted: absolute path or @abstract, at most 107 bytes
-	Taint            Taint
-	Events           Events
-	Cop              Cop
-	Notify           Notify
-	Metrics          Metrics
-	Control          Control
-	Vault            Vault
-	Confirm          Confirm
-	Containers       Containers
-	Hooks            string // directory of executables that are asked before each tool call: absolute path; empty: none
-	IPC              string // folder for requests in containers, as they see it: absolute path; empty: none
+	Mode             Mode         `key:"mode" one:"observe enforce seal"`
+	Guard            Guard        `key:"guard"`
+	Hold             bool         `key:"hold"`                                                                                                 // stop a command in its connect while the question is open; else it gets EPERM at once
+	Approver         string       `key:"approver" one:"person none"`                                                                           // Person or None
+	Review           string       `key:"review" one:"egress exec"`                                                                             // AtEgress or AtExec; AtExec holds, so it needs Hold
+	ApprovalTimeout  int          `key:"approval_timeout" was:"ask_seconds" number:"seconds 1 3600"`                                           // how long a question stays open
+	ApprovalTTL      int          `key:"approval_ttl" was:"claim_seconds" number:"seconds 1 3600"`                                             // how long a late approval can be claimed by a retry
+	Grant            Grant        `key:"grant"`                                                                                                // what one approval opens
+	Allow            []Allow      `key:"allow"`                                                                                                // destinations that stay open while tainted
+	Resolvers        []netip.Addr `key:"resolvers"`                                                                                            // name servers that a granted DNS question opens; empty: those of /etc/resolv.conf
+	AllowUnixSockets []string     `key:"allow_unix_sockets" was:"unix_peers" list:"absolute paths or @abstract names" most:"64" each:"socket"` // outside the container, that stay reachable while tainted
+	Taint            Taint        `key:"taint"`
+	Events           Events       `key:"events"`
+	Cop              Cop          `key:"cop"`
+	Notify           Notify       `key:"notify" was:"announce"`
+	Metrics          Metrics      `key:"metrics"`
+	Control          Control      `key:"control"`
+	Vault            Vault        `key:"vault"`
+	Confirm          Confirm      `key:"confirm"`
+	Containers       Containers   `key:"containers"`
+	Hooks            string       `key:"hooks" text:"accepted is the absolute path of a directory, or \"\" for none" check:"path"` // executables in it are asked before each tool call
+	IPC              string       `key:"ipc" text:"accepted is the absolute path of a directory, or \"\" for none" check:"path"`   // folder for requests in containers, as they see it
 }
 
 // Guard says which containers are guarded.
 type Guard struct {
-	Parents []string // cgroup paths below the cgroup root, with a leading slash; each child of one is a container
-	Cgroups []string // each is a container by itself: such a path, or the name of a systemd slice, scope or service
+	// Cgroup paths below the cgroup root, with a leading slash; each child of one is a container.
+	Parents []string `key:"parents" list:"cgroup paths such as /system.slice or names of slices" most:"64" each:"parent"`
+	// Each is a container by itself: such a path, or the name of a systemd slice, scope or service.
+	Cgroups []string `key:"cgroups" list:"cgroup paths such as /agents/one or names of slices, scopes and services" most:"64" each:"cgroup"`
 }
 
 // Grant bounds what one approval opens.
 type Grant struct {
-	Seconds int   // 1 to 86400
-	Bytes   int64 // upstream, 1 to 1 TiB
+	Seconds int   `key:"seconds" number:"seconds 1 86400"`
+	Bytes   int64 `key:"bytes" size:"1024GiB"` // upstream
 }
 
 // Taint says what taints.
 type Taint struct {
-	Initial         []string     // bits that every new container starts with: corruption, secret
-	SecretFiles     []SecretFile // opening one sets secret
-	Tools           []Tool       // what calls of tools set; the first whose name matches decides
-	UntrustedTools  bool         // a call of a tool that is marked as a public source sets corruption, if no line of Tools matches
-	Untrusted       bool         // packets to or from a network outside TrustedNetworks set corruption; set by the key trusted_networks, also when empty
-	TrustedNetworks []netip.Prefix
-	ReplyBudget     int64 // that the socket which caused that may still send, 1 to 1 GiB
+	Initial         []string       `key:"initial" was:"at_start" list:"corruption, secret" most:"2" each:"bit"` // bits that every new container starts with
+	SecretFiles     []SecretFile   `key:"secret_files"`                                                         // opening one sets secret
+	Tools           []Tool         `key:"tools"`                                                                // what calls of tools set; the first whose name matches decides
+	UntrustedTools  bool           `key:"untrusted_tools" was:"public_tools"`                                   // a call of a tool that is marked as a public source sets corruption, if no line of Tools matches
+	Untrusted       bool           // packets to or from a network outside TrustedNetworks set corruption; set by the key trusted_networks, also when empty
+	TrustedNetworks []netip.Prefix `key:"trusted_networks" was:"trusted"`
+	ReplyBudget     int64          `key:"reply_budget" was:"answer_bytes" size:"1GiB"` // that the socket which caused that may still send
 }
 
 // Events says where events go.
 type Events struct {
-	File    string // absolute path; empty: standard output
-	MaxMiB  int    // size at which File is rotated, 1 to 10240
-	Backups int    // rotated files that are kept, 1 to 1000
+	File    string `key:"file" text:"accepted is an absolute path, or \"\" for standard output" check:"file"`
+	MaxMiB  int    `key:"max_mib" number:"MiB 1 10240"`  // size at which File is rotated
+	Backups int    `key:"backups" number:"files 1 1000"` // rotated files that are kept
 }
 
 // Cop says who reviews commands, and within which limits (G13, G14). The key itself never stands in a policy.
 type Cop struct {
-	Reviewer     string // Static, Anthropic, OpenAI or None
-	Model        string // empty: the reviewer's default; OpenAI has none
-	BaseURL      string // http or https, without user, query and fragment; empty: the service's own
-	KeyFile      string // absolute path of the file that holds the key; or
-	KeyEnv       string // name of the environment variable that holds it
-	Flagged      string // Deny or Person: what follows with one taint bit; with both a person is asked always
-	Seconds      int    // time limit of one review, 1 to 60
-	Concurrency  int    // reviews at the same time, 1 to 256
-	CacheSeconds int    // how long a verdict is kept, 0 (not at all) to 86400
-	Grant        Grant  // what a verdict that lets out opens, as far as the policy's own Grant goes
+	Reviewer     string `key:"reviewer" one:"static anthropic openai none"`
+	Model        string `key:"model" word:"the name of a model"`                   // empty: the reviewer's default; OpenAI has none
+	BaseURL      string `key:"base_url" word:"an http or https URL"`               // without user, query and fragment; empty: the service's own
+	KeyFile      string `key:"key_file" word:"an absolute path"`                   // of the file that holds the key; or
+	KeyEnv       string `key:"key_env" word:"the name of an environment variable"` // that holds it
+	Flagged      string `key:"flagged" one:"deny person"`                          // Deny or Person: what follows with one taint bit; with both a person is asked always
+	Seconds      int    `key:"seconds" number:"seconds 1 60"`                      // time limit of one review
+	Concurrency  int    `key:"concurrency" number:"reviews 1 256"`                 // reviews at the same time
+	CacheSeconds int    `key:"cache_seconds" number:"seconds 0 86400"`             // how long a verdict is kept; 0: not at all
+	Grant        Grant  `key:"grant_"`                                             // what a verdict that lets out opens, as far as the policy's own Grant goes
 }
 
 // AskFlagged says whether a person is asked about what the reviewer flags, also with one taint bit.
@@ -131,10 +133,12 @@ func (c Cop) AskFlagged() bool { return c.Flagged == Person }
 
 // Allow is a set of destinations: a network, or with Name what that name leads to.
 type Allow struct {
-	Prefix   netip.Prefix // without host bits; IPv4 is never written as IPv4-mapped IPv6; with Name: where it may lead besides public addresses, or invalid
-	Protocol string       // TCP, UDP or Any
-	Ports    []PortRange  // empty: every port
-	Name     string       // in lower case, without a last dot; *.NAME is all below NAME; empty: Prefix alone counts
+	// In lower case, without a last dot; *.NAME is all below NAME; empty: Prefix alone counts.
+	Name string `key:"name" text:"accepted is a name such as example.org or *.example.org" check:"name"`
+	// Without host bits; IPv4 is never written as IPv4-mapped IPv6; with Name: where it may lead besides public addresses, or invalid.
+	Prefix   netip.Prefix `key:"prefix"`
+	Protocol string       `key:"protocol" one:"tcp udp any"`
+	Ports    []PortRange  `key:"ports"` // empty: every port
 }
 
 // PortRange is the ports from Low to High, both included.
@@ -167,5 +171,3 @@ func Default() Policy {
 		Confirm:         Confirm{ApprovalExemptTools: []string{"mcp__browser__*"}},
 	}
 }
-
-// quote shows a value of the file: on one line, nothing hidden, not too long.

@@ -10,15 +10,14 @@ import (
 const maxTrusted = 1024
 
 // trusted reads the networks whose answers are not input that somebody else controls.
-func (p *parser) trusted(n *yaml.Node, out *Taint) {
-	out.Untrusted = true
+func (p *parser) trusted(n *yaml.Node, into *[]netip.Prefix) {
 	var texts []string
 	p.Texts(n, "taint.trusted_networks", "networks such as 10.0.0.0/8, and addresses", maxTrusted, &texts, func(s string) (string, string) {
 		network, wrong := network(s)
 		if wrong != "" {
 			return s, wrong
 		}
-		out.TrustedNetworks = append(out.TrustedNetworks, network)
+		*into = append(*into, network)
 		return network.String(), ""
 	})
 }
