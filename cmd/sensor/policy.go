@@ -17,7 +17,7 @@ func (s *system) policyCommand() *cobra.Command {
 		Args:  s.subcommand,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(s.replayCommand(), &cobra.Command{
+	cmd.AddCommand(s.replayCommand(), s.suggestCommand(), &cobra.Command{
 		Use:   "validate FILE",
 		Short: "check a policy file, and print every mistake with its line and column",
 		Long: `FILE is a policy, or - for standard input. A file with a mistake is refused whole. What is accepted and probably not meant is a warning on

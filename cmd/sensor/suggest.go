@@ -1,0 +1,181 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"weir/internal/event"
+	"weir/internal/gate"
+	"weir/internal/linux"
+	"weir/internal/policy"
+	"weir/internal/redact"
+	"weir/internal/runner"
+)
+
+func (s *system) suggestCommand() *cobra.Command {
+	var file string
+	var least int
+	cmd := &cobra.Command{
+		Use:   "suggest EVENTS [--policy FILE]",
+		Short: "tell which lines of a policy would have let through what people approved, as a diff",
+		Long: `EVENTS is an event log, with its rotated files beside it. Suggested are the destinations that a person approved or that the mode
+observe let through, the networks and the secret files whose taint a person cleared, each as narrow as it was seen, with how often, by whom and for which
+commands, and what the line newly opens. What a person denied as well is left out. Nothing is changed: read the diff, apply what you mean (patch -p0), and see
+weir policy replay.`,
+		Args: args(1, 1, "an event log"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if least < 1 {
+				return usage(cmd, "--least is %d: give a number from 1", least)
+			}
+			name, data := "policy.yaml", []byte("version: 1\n")
+			if file != "" {
+				read, err := linux.ReadInput(file, policy.MaxFile)
+				if err != nil {
+					return err
+				}
+				name, data = file, read
+			}
+			return s.suggest(cmd.Context(), args[0], name, data, uint64(least))
+		},
+	}
+	cmd.Flags().StringVar(&file, "policy", "", "the policy `file` to add to; without it, the defaults")
+	cmd.Flags().IntVar(&least, "least", 1, "only what was let through at least this `number` of times")
+	return cmd
+}
+
+// suggested is what weir policy suggest answers.
+type suggested struct {
+	Lessons []gate.Lesson     `json:"lessons"`
+	ByHand  []gate.Lesson     `json:"by_hand,omitempty"`  // the file is written in a way that cannot be edited
+	LeftOut int               `json:"left_out,omitempty"` // lines that a person denied as well, or whose taint is not cleared
+	Diff    string            `json:"diff,omitempty"`
+	Before  gate.ReplayTotals `json:"before"`
+	After   gate.ReplayTotals `json:"after"`
+}
+
+func (s *system) suggest(ctx context.Context, log, name string, data []byte, least uint64) error {
+	p, err := policy.Parse(name, data)
+	if err != nil {
+		return err
+	}
+	learning, err := gate.NewLearning(p)
+	if err != nil {
+		return err
+	}
+	result := suggested{Lessons: []gate.Lesson{}}
+	var bad *event.BadLines
+	if result.Before, err = decideAll(ctx, log, p, learning.Event); err != nil && !errors.As(err, &bad) {
+		return err
+	}
+	if result.Before.Events == 0 {
+		return cmp.Or(err, fmt.Errorf("%s: there is no event in it: name an event log, usually %s", log, runner.Events))
+	}
+	text := data
+	all, left := learning.Lessons(least)
+	result.LeftOut = left
+	for _, lesson := range all {
+		lesson.Edit.Comment = evidence(lesson)
+		next, err := policy.Apply(name, text, []policy.Edit{lesson.Edit})
+		if err != nil {
+			result.ByHand = append(result.ByHand, lesson)
+			continue
+		}
+		text, result.Lessons = next, append(result.Lessons, lesson)
+	}
+	result.Diff = policy.Diff(name, data, text)
+	if p, err = policy.Parse(name, text); err != nil {
+		return err
+	}
+	if result.After, err = decideAll(ctx, log, p, func(event.Event) {}); err != nil && !errors.As(err, &bad) {
+		return err
+	}
+	if err := s.answer(result, func(w io.Writer) { printSuggested(w, result) }); err != nil {
+		return err
+	}
+	if bad != nil {
+		return fmt.Errorf("%w\nthese lines are passed over: the suggestion is from the others", bad)
+	}
+	return nil
+}
+
+// decideAll decides a log under a policy, and hands on its events.
+func decideAll(ctx context.Context, log string, p policy.Policy, also func(event.Event)) (gate.ReplayTotals, error) {
+	r, err := gate.NewReplay(p)
+	if err != nil {
+		return gate.ReplayTotals{}, err
+	}
+	err = event.ReadFile(log, event.Filter{}, func(e event.Event) error {
+		r.Event(ctx, e)
+		also(e)
+		return ctx.Err()
+	})
+	return r.Totals, err
+}
+
+// evidence is what speaks for a line, on one line.
+func evidence(l gate.Lesson) string {
+	var parts []string
+	if l.Approved > 0 {
+		word := "approved"
+		if l.Edit.Key != "allow" {
+			word = "taint cleared"
+		}
+		parts = append(parts, fmt.Sprintf("%s %d %s by %s", word, l.Approved, plural(int(min(l.Approved, 2)), "time", "times"), event.Command(l.By, 60, 200)))
+	}
+	if l.Observed > 0 {
+		parts = append(parts, fmt.Sprintf("seen %d %s in mode observe, approved by nobody there", l.Observed, plural(int(min(l.Observed, 2)), "time", "times")))
+	}
+	parts = append(parts, l.First.UTC().Format("2006-01-02")+" to "+l.Last.UTC().Format("2006-01-02"))
+	if len(l.Commands) > 0 {
+		parts = append(parts, "such as: "+event.Visible(redact.Likely(strings.Join(l.Commands, " | "))))
+	}
+	return strings.Join(parts, "; ")
+}
+
+func printSuggested(w io.Writer, r suggested) {
+	if len(r.Lessons)+len(r.ByHand) == 0 {
+		fmt.Fprintln(w, "nothing is suggested: no line of a policy would have let through what people approved")
+	}
+	line := func(l gate.Lesson) string {
+		if l.Edit.Remove != "" {
+			return "without " + l.Edit.Remove
+		}
+		return strings.Join(l.Edit.Add, ", ")
+	}
+	for _, part := range []struct {
+		title string
+		list  []gate.Lesson
+	}{{"suggested; nothing is changed:", r.Lessons}, {"to be written by hand, since the file cannot be edited there:", r.ByHand}} {
+		if len(part.list) == 0 {
+			continue
+		}
+		fmt.Fprintln(w, part.title)
+		for _, l := range part.list {
+			fmt.Fprintf(w, "  %s: %s\n", l.Edit.Key, event.Visible(line(l)))
+			fmt.Fprintf(w, "    opens     %s\n    evidence  %s\n", l.Opens, evidence(l))
+		}
+		fmt.Fprintln(w)
+	}
+	io.WriteString(w, visibleLines(r.Diff))
+	if r.LeftOut > 0 {
+		fmt.Fprintf(w, "\n%d more are left out: a person denied them as well, or never cleared their taint\n", r.LeftOut)
+	}
+	if len(r.Lessons) > 0 {
+		fmt.Fprintf(w, "\nreplayed: %d questions to people before, %d with it (what a name opens a replay cannot tell)\n", r.Before.Now[gate.ReplayPerson], r.After.Now[gate.ReplayPerson])
+	}
+}
+
+// visibleLines is a text of lines in which nothing else moves a terminal's cursor.
+func visibleLines(text string) string {
+	var b strings.Builder
+	for l := range strings.Lines(text) {
+		b.WriteString(event.Visible(strings.TrimSuffix(l, "\n")) + "\n")
+	}
+	return b.String()
+}
