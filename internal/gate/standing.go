@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/netip"
 	"slices"
+	"strings"
 	"time"
 
 	"go.etcd.io/bbolt"
@@ -183,7 +185,7 @@ func span(d time.Duration) string {
 
 // covers says whether a is what the person said yes to.
 func (s *standing) covers(a CheckedRequest) bool {
-	if a.Ask != Connect || a.Container.ID != s.Container.ID || a.Container.CgroupID != s.Container.CgroupID || s.Left <= 0 || !s.Keeps && !Within(a.Container.Taint, s.Container.Taint) {
+	if a.Ask != Connect || !s.serves(a.Container) {
 		return false
 	}
 	to, want := a.Destination, s.Destination
@@ -233,6 +235,45 @@ func (d *Queue) Stands(a CheckedRequest) Verdict {
 		}
 	}
 	return Verdict{}
+}
+
+// Awaits gives a standing approval for every place where a command says that it goes; empty: it names none, or one that there is none for.
+// It takes nothing: that the command may run opens nothing.
+func (d *Queue) Awaits(a CheckedRequest, to []target) (id string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.closed || !d.approver {
+		return ""
+	}
+	d.sweep()
+	defer d.schedule()
+	if d.match(a, func(q *question) bool { return q.State == StateDenied }) != nil {
+		return ""
+	}
+	for _, t := range to {
+		i := slices.IndexFunc(d.standing, func(s *standing) bool {
+			return s.Who != WhoProcess && s.serves(a.Container) && (t.port == 0 || t.port == s.Destination.Port) && s.at(t.host)
+		})
+		if i < 0 {
+			return ""
+		}
+		id = d.standing[i].ID
+	}
+	return id
+}
+
+// at says whether a host that a command names is s's destination.
+func (s *standing) at(host string) bool {
+	if s.Destination.Name != "" {
+		return strings.EqualFold(strings.TrimSuffix(host, "."), s.Destination.Name)
+	}
+	literal, err := netip.ParseAddr(host)
+	return err == nil && literal.Unmap().String() == s.Destination.Address
+}
+
+// serves says whether s lets anything out of a container, with all the taint that it has now.
+func (s *standing) serves(c event.Container) bool {
+	return c.ID == s.Container.ID && c.CgroupID == s.Container.CgroupID && s.Left > 0 && (s.Keeps || Within(c.Taint, s.Container.Taint))
 }
 
 // draw lets a out under s, if s covers it.

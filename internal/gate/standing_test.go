@@ -377,3 +377,54 @@ func TestStandingBroken(t *testing.T) {
 		}
 	})
 }
+
+// An agent's hook is not asked about a command that only goes where an approval for longer is for: the command runs sealed, and its connection
+// is judged. A command that says more, or that an approval for a process is no word on, is asked about.
+func TestStandingAtTheHook(t *testing.T) {
+	const url = "curl -sS https://pypi.org/x"
+	for _, c := range []struct {
+		name, who, text string
+		change          func(*Request)
+		runs            bool
+	}{
+		{"the place", WhoProgram, url, nil, true},
+		{"for everybody", WhoContainer, url, nil, true},
+		{"twice", WhoContainer, url + "; curl https://pypi.org/y", nil, true},
+		{"for a process", WhoProcess, url, nil, false},
+		{"another port", WhoContainer, "curl http://pypi.org/x", nil, false},
+		{"another place", WhoContainer, "curl https://evil.example/x", nil, false},
+		{"another place, too", WhoContainer, url + "; curl https://evil.example/x", nil, false},
+		{"no place", WhoContainer, "make deps", nil, false},
+		{"a push", WhoContainer, url, func(r *Request) { r.Person = true }, false},
+		{"more taint", WhoContainer, url, func(r *Request) { r.Container.Taint = []string{"corruption", "secret"} }, false},
+		{"another container", WhoContainer, url, func(r *Request) { r.Container.ID = "c2" }, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			bubble(t, func(r *rig) {
+				first := r.ask(curl(known, func(r *Request) { r.Destination.Name, r.Destination.Address = "pypi.org", "198.18.0.1" }))
+				s := r.lasts(who(c.who))
+				r.Return(s.ID, first.gives(Allow, Standing).Open.Bytes)
+				ask := r.ask(curl(retry, func(r *Request) {
+					r.Ask, r.Command = Command, c.text
+					if c.change != nil {
+						c.change(r)
+					}
+				}))
+				if !c.runs {
+					ask.blocks()
+					return
+				}
+				if v := ask.gives(Allow, SealedRun); v.Question != s.ID || v.By != "" || v.Open != nil {
+					t.Errorf("%+v", v)
+				}
+				if got := r.Standing()[0]; got.Uses != 1 || got.Left != got.Bytes {
+					t.Errorf("it took something: %+v", got)
+				}
+				wget := curl(known, retry, retry, func(r *Request) { r.Process.Argv, r.Process.Exe.Inode = []string{"wget", "https://pypi.org/x"}, 43 })
+				if c.who == WhoProgram { // nor is the command remembered as let out
+					r.ask(wget).blocks()
+				}
+			})
+		})
+	}
+}
