@@ -113,7 +113,7 @@ func (q Question) StandingBy(r Reply) (StandingApproval, error) {
 		if r.Scope != 0 {
 			return bad("a scope is for one process, not for a whole %s", s.Who)
 		}
-		if s.Who == WhoProgram && bound(q.Process) && !programKnown(q.Process) {
+		if s.Who == WhoProgram && !programKnown(q.Process) {
 			return bad("the program cannot be told from others")
 		}
 		s.Bytes = cmp.Or(r.Bytes, shares*q.GrantBytes)

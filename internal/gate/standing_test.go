@@ -79,6 +79,17 @@ func TestStandingAdds(t *testing.T) {
 				t.Errorf("%s: %v", name, err)
 			}
 		}
+		for name, change := range map[string]func(*event.Process){
+			"in memory": func(p *event.Process) { p.Exe.Memfd = true }, "deleted": func(p *event.Process) { p.Exe.Deleted = true },
+			"no file": func(p *event.Process) { p.Exe = nil }, "an environment that was not read": func(p *event.Process) { p.EnvCut = true },
+		} {
+			odd, exe := q, *q.Process.Exe
+			odd.Process.Exe = &exe
+			change(&odd.Process)
+			if s, err := odd.StandingBy(Reply{Allow: true, For: "30m", Who: WhoProgram}); !errors.Is(err, ErrStanding) {
+				t.Errorf("for a program with %s: %+v, %v", name, s, err)
+			}
+		}
 		if _, err := r.Answer(q.ID, Reply{Allow: true, By: "alice", For: "30m", Adds: "less"}); !errors.Is(err, ErrStanding) {
 			t.Error("given, though something else was shown:", err)
 		}
