@@ -73,6 +73,17 @@ asked about again.`,
 			return s.answer(a, func(w io.Writer) { fmt.Fprintf(w, "revoked: %s\n", show.Covered(a)) })
 		},
 	}
+	cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+		list, err := s.client().Approvals(cmd.Context())
+		if err != nil || len(args) > 0 {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		var ids []string
+		for _, a := range list {
+			ids = append(ids, a.ID+"\t"+event.Visible(a.Adds))
+		}
+		return ids, cobra.ShellCompDirectiveNoFileComp
+	}
 	cmd.Flags().StringVar(&why, "why", "", "`reason`, for the log")
 	cmd.Flags().StringVar(&why, "reason", "", "the same as --why")
 	return cmd
