@@ -72,7 +72,7 @@ func (c Check) String() string {
 func Examine(o Options) Report {
 	m := at(o.Root, o.PinDir)
 	r := append(Report{rootUser(o.EUID)}, m.kernel()...)
-	return append(r, m.diag(), m.inForce(), running(o.Sensor))
+	return append(r, m.diag(), m.gateways(), m.inForce(), running(o.Sensor))
 }
 
 // Kernel looks at what enforcing needs of the kernel, for a sensor that pins at

@@ -15,6 +15,10 @@ import (
 
 const goodMounts = "cgroup2 /sys/fs/cgroup cgroup2 rw 0 0\nbpf /sys/fs/bpf bpf rw 0 0\n"
 
+// gatewayRoute is a line without a gateway, and the default route with one.
+const gatewayRoute = "fe800000000000000000000000000000 40 00000000000000000000000000000000 00 00000000000000000000000000000000 00000100 00000001 00000000 00000001   eth0.7\n" +
+	"00000000000000000000000000000000 00 00000000000000000000000000000000 00 fe800000000000000000000000000001 00000400 00000001 00000000 00000003   eth0.7\n"
+
 // good is the tree of a machine that has all.
 func good(t *testing.T) map[string]string {
 	t.Helper()
@@ -23,14 +27,16 @@ func good(t *testing.T) map[string]string {
 		config += o.name + "=y\n"
 	}
 	return map[string]string{
-		"proc/sys/kernel/osrelease":              "6.1.0-28-amd64\n",
-		"proc/self/mounts":                       goodMounts,
-		"proc/sys/net/core/bpf_jit_enable":       "1\n",
-		"sys/kernel/security/lockdown":           "[none] integrity confidentiality\n",
-		"boot/config-6.1.0-28-amd64":             config,
-		"sys/kernel/btf/vmlinux":                 types(t, ""),
-		"sys/module/tcp_diag/refcnt":             "0\n",
-		"lib/modules/6.1.0-28-amd64/modules.dep": "kernel/net/ipv4/udp_diag.ko: kernel/net/ipv4/inet_diag.ko\n",
+		"proc/sys/kernel/osrelease":                           "6.1.0-28-amd64\n",
+		"proc/self/mounts":                                    goodMounts,
+		"proc/sys/net/core/bpf_jit_enable":                    "1\n",
+		"sys/kernel/security/lockdown":                        "[none] integrity confidentiality\n",
+		"boot/config-6.1.0-28-amd64":                          config,
+		"sys/kernel/btf/vmlinux":                              types(t, ""),
+		"sys/module/tcp_diag/refcnt":                          "0\n",
+		"proc/sys/net/ipv6/conf/eth0.7/router_probe_interval": "60\n",
+		"proc/sys/net/ipv6/conf/all/forwarding":               "0\n",
+		"lib/modules/6.1.0-28-amd64/modules.dep":              "kernel/net/ipv4/udp_diag.ko: kernel/net/ipv4/inet_diag.ko\n",
 	}
 }
 
@@ -170,6 +176,16 @@ func TestExamine(t *testing.T) {
 		{"an old sendfile (B44, B64)", func(f map[string]string, _ *Options) {
 			f["sys/kernel/btf/vmlinux"] = types(t, "", pageSend)
 		}, "sendfile", Warn, "goes past"},
+		// B82
+		{"an IPv6 gateway", func(f map[string]string, _ *Options) { f["proc/net/ipv6_route"] = gatewayRoute }, "IPv6 gateways", Warn, "those of eth0.7 by itself"},
+		{"an IPv6 gateway that is asked for seldom", func(f map[string]string, _ *Options) {
+			f["proc/net/ipv6_route"] = gatewayRoute
+			f["proc/sys/net/ipv6/conf/eth0.7/router_probe_interval"] = "100000\n"
+		}, "", OK, ""},
+		{"an IPv6 router", func(f map[string]string, _ *Options) {
+			f["proc/net/ipv6_route"] = gatewayRoute
+			f["proc/sys/net/ipv6/conf/all/forwarding"] = "1\n"
+		}, "", OK, ""},
 		{"no modules", func(f map[string]string, _ *Options) {
 			delete(f, "lib/modules/6.1.0-28-amd64/modules.dep")
 		}, "socket diagnosis", Fail, "missing: udp_diag"},

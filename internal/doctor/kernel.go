@@ -156,6 +156,36 @@ func (m machine) preempts() string {
 	return ""
 }
 
+// probed is how often, in s, the kernel may ask for a gateway without saying much.
+const probed = 100000
+
+// gateways: of an IPv6 gateway that does not answer the kernel asks by itself when somebody looks for a way through it (rt6_probe of
+// net/ipv6/route.c), unless it forwards IPv6 itself (B82).
+func (m machine) gateways() Check {
+	var asked, set []string
+	routes, _ := os.ReadFile(m.path("proc/net/ipv6_route")) // none: no IPv6
+	for line := range strings.Lines(string(routes)) {
+		const flags, device, gateway = 8, 9, 2 // fields, and RTF_GATEWAY of linux/route.h
+		f := strings.Fields(line)
+		if len(f) <= device {
+			continue
+		}
+		bits, _ := strconv.ParseUint(f[flags], 16, 32)
+		name := "net.ipv6.conf." + strings.ReplaceAll(f[device], ".", "/") + ".router_probe_interval"
+		every, err := strconv.Atoi(m.line("proc/sys/net/ipv6/conf/" + f[device] + "/router_probe_interval"))
+		if bits&gateway != 0 && err == nil && every < probed && !slices.Contains(asked, f[device]) {
+			asked, set = append(asked, f[device]), append(set, fmt.Sprintf("%s=%d", name, probed))
+		}
+	}
+	if len(asked) == 0 || m.line("proc/sys/net/ipv6/conf/all/forwarding") == "1" {
+		return Check{Name: "IPv6 gateways", Result: OK, Found: "the kernel asks for none by itself"}
+	}
+	return Check{
+		Name: "IPv6 gateways", Result: Warn, Found: "the kernel asks for those of " + strings.Join(asked, ", ") + " by itself while they do not answer",
+		Lost: "a tainted container chooses when, which tells the link a bit each time", Do: "sysctl " + strings.Join(set, " "),
+	}
+}
+
 // options of the kernel's configuration, with what is lost without each.
 func options() []struct{ name, lost string } {
 	return []struct{ name, lost string }{

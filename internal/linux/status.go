@@ -2,12 +2,14 @@ package linux
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -163,18 +165,31 @@ func Environ(pid, most int) ([]byte, bool, error) {
 	return readSome(pid, "environ", most)
 }
 
+// reading are those that wait for a process's memory, which it can hold locked for ever (B86).
+var reading = make(chan struct{}, 64)
+
 func readSome(pid int, what string, most int) ([]byte, bool, error) {
-	f, err := os.Open(file(pid, what))
-	if err != nil {
-		return nil, false, failed(pid, what, err)
+	type some struct {
+		data []byte
+		err  error
 	}
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, int64(most)+1))
-	if err != nil {
-		return nil, false, failed(pid, what, err)
+	read, ok := Soon(reading, time.Second, func() (s some) {
+		f, err := os.Open(file(pid, what))
+		if err != nil {
+			return some{err: err}
+		}
+		defer f.Close()
+		s.data, s.err = io.ReadAll(io.LimitReader(f, int64(most)+1))
+		return s
+	})
+	if !ok {
+		read.err = errors.New("its memory is locked, or too many are waited for")
 	}
-	if len(data) > most {
-		return bytes.Clone(data[:most]), true, nil
+	if read.err != nil {
+		return nil, false, failed(pid, what, read.err)
 	}
-	return data, false, nil
+	if len(read.data) > most {
+		return bytes.Clone(read.data[:most]), true, nil
+	}
+	return read.data, false, nil
 }

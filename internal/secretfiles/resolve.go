@@ -27,6 +27,7 @@ type view struct {
 	bits   map[string]uint32 // of names
 	most   int
 	found  nodes
+	failed bool // something could not be looked at, though it may be there
 }
 
 // viewOf opens the root of a process; 0 is this one's own. The root is held no longer than it takes to look: it would keep
@@ -160,12 +161,26 @@ func (v *view) inode(at string) (inode, string, error) {
 	return id, real, err
 }
 
-func (v *view) open(at string, flags uint64) (int, error) {
+// tries are how often what leads through ".." is looked at while somebody renames or mounts things: the kernel begins no new look by itself.
+const tries = 128
+
+func (v *view) open(at string, flags uint64) (fd int, err error) {
 	at = strings.TrimPrefix(at, "/")
 	if at == "" {
 		at = "."
 	}
-	return unix.Openat2(v.fd, at, &unix.OpenHow{Flags: flags | unix.O_CLOEXEC, Resolve: unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_MAGICLINKS})
+	how := unix.OpenHow{Flags: flags | unix.O_CLOEXEC, Resolve: unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_MAGICLINKS}
+	for range tries {
+		if fd, err = unix.Openat2(v.fd, at, &how); err != unix.EAGAIN {
+			break
+		}
+	}
+	switch err {
+	case nil, unix.ENOENT, unix.ENOTDIR, unix.ELOOP, unix.ENAMETOOLONG:
+	default:
+		v.failed = true // what was found there before counts (B92)
+	}
+	return fd, err
 }
 
 func (v *view) list(dir string) []string {

@@ -224,15 +224,15 @@ func (f *Files) settle() error {
 
 // lookIn keeps what it finds, also when nobody waits any more.
 func (f *Files) lookIn(r *root, pid int, lists map[uint32]*list) error {
-	found, top, err := f.inView(pid, lists)
+	found, top, whole, err := f.inView(pid, lists)
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	r.busy = false
-	return f.keep(r, pid, lists, found, top, err)
+	return f.keep(r, pid, lists, found, top, whole, err)
 }
 
-// keep takes in what a look found in a root, from its top on.
-func (f *Files) keep(r *root, pid int, lists map[uint32]*list, found map[uint32]nodes, top inode, err error) error {
+// keep takes in what a look found in a root, from its top on. whole: all could be looked at.
+func (f *Files) keep(r *root, pid int, lists map[uint32]*list, found map[uint32]nodes, top inode, whole bool, err error) error {
 	if err != nil && pid != 0 { // what was found before stays
 		if !errors.Is(err, unix.ENOENT) && !errors.Is(err, unix.ESRCH) && !r.ill { // else its process has ended
 			r.ill, f.untold = true, errors.Join(f.untold, fmt.Errorf("in the mount namespace of process %d: %w", pid, err))
@@ -248,23 +248,26 @@ func (f *Files) keep(r *root, pid int, lists map[uint32]*list, found map[uint32]
 	r.top = top
 	for slot, nodes := range found {
 		if f.lists[slot] == lists[slot] {
-			now := sticky(nodes, r.found[slot], r.turned)
-			f.stale = f.stale || !maps.Equal(now, r.found[slot]) || len(r.outdated[slot].nodes) > 0
+			now := sticky(nodes, r.found[slot], r.turned || !whole)
+			f.stale = f.stale || !maps.Equal(now, r.found[slot])
 			r.found[slot] = now
-			delete(r.outdated, slot)
+			if whole {
+				f.stale = f.stale || len(r.outdated[slot].nodes) > 0
+				delete(r.outdated, slot)
+			}
 		}
 	}
 	return nil
 }
 
 // sticky adds the directories that were found before: who moves one, or mounts something over it, does not make it less secret. Files are
-// looked for anew, unless it is from another root.
-func sticky(now, before nodes, turned bool) nodes {
+// looked for anew, unless it is from another root, or some could not be looked at.
+func sticky(now, before nodes, files bool) nodes {
 	for id, node := range before {
 		if len(now) >= maxFound {
 			break
 		}
-		if !turned {
+		if !files {
 			node.Self = 0
 		}
 		if node != (filesSecretNode{}) {
@@ -274,21 +277,20 @@ func sticky(now, before nodes, turned bool) nodes {
 	return now
 }
 
-func (f *Files) inView(pid int, lists map[uint32]*list) (map[uint32]nodes, inode, error) {
+func (f *Files) inView(pid int, lists map[uint32]*list) (all map[uint32]nodes, top inode, whole bool, err error) {
 	v, err := viewOf(pid, f.number)
 	if err != nil {
-		return nil, inode{}, err
+		return nil, inode{}, false, err
 	}
 	defer v.close()
-	top, err := v.ask(v.fd)
-	if err != nil {
-		return nil, top, err
+	if top, err = v.ask(v.fd); err != nil {
+		return nil, top, false, err
 	}
-	all := map[uint32]nodes{}
+	all = map[uint32]nodes{}
 	for slot, l := range lists {
 		if all[slot], err = v.resolve(l.files); err != nil {
-			return nil, top, err
+			return nil, top, false, err
 		}
 	}
-	return all, top, nil
+	return all, top, !v.failed, nil
 }

@@ -2,11 +2,17 @@ package secretfiles
 
 import (
 	"errors"
+	"fmt"
 	"maps"
+	"os"
+	"path/filepath"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
+
+	"weir/internal/policy"
 )
 
 // G2: that a mount namespace has too many secret files is told once, and again when another list finds it so.
@@ -32,7 +38,7 @@ func TestUntold(t *testing.T) {
 		if step.do != nil {
 			step.do()
 		}
-		if err := f.keep(r, 100, nil, nil, inode{}, step.err); err != nil {
+		if err := f.keep(r, 100, nil, nil, inode{}, true, step.err); err != nil {
 			t.Errorf("step %d: %v", i, err)
 		}
 		if err := f.Untold(); errors.Is(err, tooMany) != step.told {
@@ -69,10 +75,72 @@ func TestOutdated(t *testing.T) {
 		t.Errorf("after two lists: names %b", got)
 	}
 	lists := maps.Clone(f.lists)
-	if err := f.keep(slow, 100, lists, map[uint32]nodes{1: {own: {Self: 1}}}, inode{}, nil); err != nil {
+	before := f.wanted(1)
+	if err := f.keep(slow, 100, lists, map[uint32]nodes{1: {}}, inode{}, false, nil); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(before, f.wanted(1), cmp.AllowUnexported(inode{})); diff != "" {
+		t.Errorf("after it has answered in part: %s", diff)
+	}
+	if err := f.keep(slow, 100, lists, map[uint32]nodes{1: {own: {Self: 1}}}, inode{}, true, nil); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(nodes{own: {Self: 1}}, f.wanted(1), cmp.AllowUnexported(inode{})); diff != "" || !f.stale {
 		t.Errorf("after it has answered: stale %v, %s", f.stale, diff)
+	}
+}
+
+// Who renames files all the time does not hide a listed one that a link leads to by ".." (B92).
+func TestB92Renames(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"x", "y", "z"} {
+		if err := os.Mkdir(filepath.Join(dir, name), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	key := filepath.Join(dir, "y", "key")
+	if err := errors.Join(os.WriteFile(key, nil, 0o600), os.Symlink("../y/key", filepath.Join(dir, "x", "link"))); err != nil {
+		t.Fatal(err)
+	}
+	fd, err := unix.Open(dir, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := &view{fd: fd, mounts: "/proc/self/mountinfo", most: maxFound, ask: func(fd int) (inode, error) {
+		var st unix.Stat_t
+		err := unix.Fstat(fd, &st)
+		return inode{number: st.Ino, directory: st.Mode&unix.S_IFMT == unix.S_IFDIR}, err
+	}}
+	defer v.close()
+	var ended sync.WaitGroup
+	over := make(chan struct{})
+	defer ended.Wait()
+	defer close(over)
+	for i := range 4 {
+		a, b := filepath.Join(dir, "z", fmt.Sprint("a", i)), filepath.Join(dir, "z", fmt.Sprint("b", i))
+		if err := os.WriteFile(a, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		ended.Go(func() {
+			for {
+				select {
+				case <-over:
+					return
+				default:
+					_, _ = unix.Rename(a, b), unix.Rename(b, a)
+				}
+			}
+		})
+	}
+	var st unix.Stat_t
+	if err := unix.Stat(key, &st); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 8000 {
+		v.failed = false
+		found, err := v.resolve([]policy.SecretFile{{Dir: "/x", Name: "link", Text: "/x/link"}})
+		if err != nil || found[inode{number: st.Ino}].Self != 1 && !v.failed {
+			t.Fatalf("look %d: found %v, %v", i, found, err)
+		}
 	}
 }
