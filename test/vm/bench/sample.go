@@ -10,6 +10,7 @@ const (
 	Outside  = "outside"  // the sensor runs; outside every guarded parent
 	Guarded  = "guarded"  // guarded and untainted
 	Tainted  = "tainted"  // guarded and tainted; the destination is allowed
+	Terminal = "terminal" // guarded, in a session on a terminal: its system calls are filtered
 	Observed = "observed" // guarded; the daemon's own work is counted beside it
 )
 

@@ -211,6 +211,8 @@ type worker struct {
 	cmd *exec.Cmd
 	in  io.WriteCloser
 	out *bufio.Reader
+
+	terminal *os.File // it is on; nil: none
 }
 
 // plain starts a worker that nobody guards.
@@ -238,9 +240,39 @@ func (b *bed) guarded(name string, flags ...string) (*worker, error) {
 	return newWorker("", exec.Command(weir, append(args, "--", self, "work")...))
 }
 
+// onTerminal starts a guarded one whose standard error is a terminal, which it lives as long as.
+func (b *bed) onTerminal(name string) (*worker, error) {
+	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
+	if err != nil {
+		return nil, fmt.Errorf("make a terminal: %w", err)
+	}
+	n, err := unix.IoctlGetInt(int(master.Fd()), unix.TIOCGPTN)
+	if err == nil {
+		err = unix.IoctlSetPointerInt(int(master.Fd()), unix.TIOCSPTLCK, 0)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("make a terminal: %w", err)
+	}
+	slave, err := os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|unix.O_NOCTTY, 0)
+	if err != nil {
+		return nil, fmt.Errorf("open a terminal: %w", err)
+	}
+	defer slave.Close()
+	cmd := exec.Command(weir, "guard", "-q", "--name", name, "--", self, "work")
+	cmd.Stderr = slave
+	w, err := newWorker("", cmd)
+	if err != nil {
+		return nil, errors.Join(err, master.Close())
+	}
+	w.terminal = master
+	return w, nil
+}
+
 func newWorker(cgroup string, cmd *exec.Cmd) (*worker, error) {
 	cmd.Env = append(os.Environ(), "GODEBUG=asyncpreemptoff=1", "GOGC=off")
-	cmd.Stderr = os.Stderr
+	if cmd.Stderr == nil {
+		cmd.Stderr = os.Stderr
+	}
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		return nil, fmt.Errorf("start worker: %w", err)
@@ -252,7 +284,7 @@ func newWorker(cgroup string, cmd *exec.Cmd) (*worker, error) {
 	if err := startIn(cgroup, cmd); err != nil {
 		return nil, fmt.Errorf("start worker: %w", err)
 	}
-	w := &worker{cmd, in, bufio.NewReader(out)}
+	w := &worker{cmd: cmd, in: in, out: bufio.NewReader(out)}
 	for _, name := range bench.Cases() { // what only the first time costs
 		if _, err := w.do(name, 3); err != nil {
 			return nil, err
@@ -297,5 +329,9 @@ func (w *worker) end() error {
 		return nil
 	}
 	w.in.Close()
-	return w.cmd.Wait()
+	err := w.cmd.Wait()
+	if w.terminal != nil {
+		err = errors.Join(err, w.terminal.Close())
+	}
+	return err
 }

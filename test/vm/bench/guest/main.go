@@ -5,6 +5,8 @@
 //	guest count        what the kernel's side costs, where the clock counts instructions
 //	guest feel         what a user feels
 //	guest containers   the start of containers; the clock counts instructions
+//	guest memory       the memory of daemon and watcher with 200 guarded cgroups
+//	guest daemon       what the daemon does for each event, and while nothing is guarded; the clock counts instructions
 //	guest idle         500 guarded cgroups; the clock counts instructions
 //	guest crowd        500 containers
 //	guest names        the resolver; the clock counts instructions
@@ -31,7 +33,7 @@ func main() {
 	}
 }
 
-const knownOrders = "count, feel, containers, idle, crowd or names"
+const knownOrders = "count, feel, memory, daemon, containers, idle, crowd or names"
 
 func run(args []string) error {
 	if err := inside.Check(); err != nil {
@@ -45,6 +47,10 @@ func run(args []string) error {
 		return measure(counting)
 	case "feel":
 		return measure(feeling)
+	case "memory":
+		return measure(remembering)
+	case "daemon":
+		return measure(serving)
 	case "containers":
 		return measure(containing)
 	case "idle":

@@ -41,6 +41,8 @@ func parts() []part {
 	return []part{
 		{"count", vm.Machine{Counted: true}},
 		{"feel", vm.Machine{}},
+		{"memory", vm.Machine{}},
+		{"daemon", vm.Machine{Counted: true}},
 		{"containers", vm.Machine{Counted: true, Root: "containers"}},
 		{"idle", vm.Machine{Counted: true}},
 		{"crowd", vm.Machine{Root: "containers", MemMiB: 4096}},
@@ -58,7 +60,7 @@ func chosen(args []string) ([]part, error) {
 	for _, arg := range args {
 		at := slices.IndexFunc(all, func(p part) bool { return p.name == arg })
 		if at < 0 {
-			return nil, fmt.Errorf("unknown part %q: count, feel, containers, idle, crowd or names; VMTEST_KERNELS chooses the kernel", arg)
+			return nil, fmt.Errorf("unknown part %q: count, feel, memory, daemon, containers, idle, crowd or names, or picture alone; VMTEST_KERNELS chooses the kernel", arg)
 		}
 		some = append(some, all[at])
 	}
@@ -66,6 +68,9 @@ func chosen(args []string) ([]part, error) {
 }
 
 func run(ctx context.Context, args []string, stdout io.Writer) error {
+	if slices.Equal(args, []string{"picture"}) {
+		return write(".", nil, true)
+	}
 	some, err := chosen(args)
 	if err != nil {
 		return err
@@ -112,10 +117,10 @@ func run(ctx context.Context, args []string, stdout io.Writer) error {
 	if err := table(stdout, results); err != nil {
 		return err
 	}
-	if err := write(filepath.Join(host.Repo, "bench/results.json"), results, len(args) > 0); err != nil {
+	if err := write(host.Repo, results, len(args) > 0); err != nil {
 		return err
 	}
-	fmt.Fprintf(stdout, "\nKernel %s, bench/results.json is written. It took %.0f s.\n", version, time.Since(start).Seconds())
+	fmt.Fprintf(stdout, "\nKernel %s, bench/results.json and docs/performance.svg are written. It took %.0f s.\n", version, time.Since(start).Seconds())
 	return nil
 }
 
@@ -146,8 +151,9 @@ func measure(ctx context.Context, host *vm.Host, k vm.Kernel, bin string, p part
 	return s, nil
 }
 
-// write leaves all results; with keep, those of an earlier run that were not measured now stay.
-func write(file string, results []result, keep bool) error {
+// write leaves all results and their picture; with keep, those of an earlier run that were not measured now stay.
+func write(repo string, results []result, keep bool) error {
+	file := filepath.Join(repo, "bench/results.json")
 	byName := map[string]result{}
 	if keep {
 		data, err := os.ReadFile(file)
@@ -165,5 +171,6 @@ func write(file string, results []result, keep bool) error {
 	if err != nil {
 		return fmt.Errorf("encode results: %w", err)
 	}
-	return errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, append(data, '\n'), 0o644))
+	return errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, append(data, '\n'), 0o644),
+		os.WriteFile(filepath.Join(repo, "docs/performance.svg"), picture(byName), 0o644))
 }

@@ -77,7 +77,11 @@ var times = []single{
 var sizes = []single{
 	{"burst_lost", 1, "executions", 0},
 	{"burst_rate", 0.5, "executions/s", -1},
-	{"rss_200_mib", 1, "MiB", 48},
+}
+
+// memories are of 200 guarded cgroups.
+var memories = []single{
+	{"rss_200_mib", 1, "MiB", 26},
 	{"rss_200_busy_mib", 1, "MiB", -1},
 	{"rss_200_daemon_mib", 1, "MiB", -1},
 	{"pss_200_mib", 1, "MiB", -1},
@@ -93,8 +97,18 @@ var startTimes = []single{
 
 // idles are what is done while nothing happens: counted and, with _felt at the end of the name, felt.
 var idles = []single{
-	{"idle_cpu_500_percent", 1, "percent", 0.5},
+	{"idle_cpu_500_percent", 1, "percent", 0.1},
 	{"idle_cpu_500_daemon_percent", 1, "percent", -1},
+}
+
+// services are the daemon's processor time for each event, on 10⁹ instructions a second, and while nothing is guarded.
+var services = []single{
+	{"exec_daemon_us", 0.5, "µs", 90},
+	{"exec_tainted_daemon_us", 0.5, "µs", 130},
+	{"connect_daemon_us", 0.5, "µs", 60},
+	{"connect_tainted_daemon_us", 0.5, "µs", -1},
+	{"idle_cpu_percent", 1, "percent", 0.02},
+	{"idle_cpu_daemon_percent", 1, "percent", -1},
 }
 
 // crowdSizes are the memory of 500 containers.
@@ -123,6 +137,10 @@ func evaluate(part string, s bench.Samples) []result {
 	switch part {
 	case "feel":
 		return slices.Concat(ratiosOf(ratios, s, "_felt"), singles(times, s, "_felt"), singles(sizes, s, ""))
+	case "memory":
+		return singles(memories, s, "")
+	case "daemon":
+		return singles(services, s, "")
 	case "containers":
 		return slices.Concat(ratiosOf(starts, s, ""), singles(startTimes, s, ""))
 	case "idle":
@@ -138,7 +156,24 @@ func evaluate(part string, s bench.Samples) []result {
 	for _, c := range s.Cycles {
 		parts = append(parts, c["exec"][bench.Observed]/math.Sqrt(c["exec"][bench.Before]*c["exec"][bench.After]))
 	}
+	for _, name := range bench.Cases() { // what the filter of a session on a terminal adds to a guarded one
+		e := bench.Ratio(onTerminal(s.Cycles), name, bench.Terminal)
+		all = append(all, newResult(name+"_terminal_ratio", e, "ratio", nil, s.Kernel))
+	}
 	return append(all, newResult("exec_daemon_part", bench.Quantile(parts, 0.5), "ratio", nil, s.Kernel))
+}
+
+// onTerminal are the cycles with the guarded session in place of the machine without the sensor.
+func onTerminal(cycles []bench.Cycle) []bench.Cycle {
+	var all []bench.Cycle
+	for _, c := range cycles {
+		of := bench.Cycle{}
+		for name, states := range c {
+			of[name] = map[string]float64{bench.Before: states[bench.Guarded], bench.After: states[bench.Guarded], bench.Terminal: states[bench.Terminal]}
+		}
+		all = append(all, of)
+	}
+	return all
 }
 
 func ratiosOf(list []row, from bench.Samples, suffix string) []result {
