@@ -1,8 +1,6 @@
 package event
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -14,7 +12,6 @@ import (
 	"unicode/utf16"
 	"unicode/utf8"
 
-	"github.com/sirupsen/logrus"
 	"gopkg.in/natefinch/lumberjack.v2"
 )
 
@@ -22,15 +19,7 @@ import (
 // holds: HTML characters stay as they are, and whatever does not print is an
 // \u escape, so that the line is harmless on a terminal too (B51). Bytes that
 // are not UTF-8 become U+FFFD.
-func Marshal(e Event) ([]byte, error) {
-	var b bytes.Buffer
-	encoder := json.NewEncoder(&b)
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(e); err != nil {
-		return nil, fmt.Errorf("encode event: %w", err)
-	}
-	return escapeJSON(bytes.TrimSuffix(b.Bytes(), []byte("\n"))), nil
-}
+func Marshal(e Event) ([]byte, error) { return appendEvent(nil, &e) }
 
 // escapeJSON escapes what does not print: in JSON it stands in strings only.
 func escapeJSON(line []byte) []byte {
@@ -68,74 +57,51 @@ func plain(line []byte) int {
 	return len(line)
 }
 
-// formatter makes logrus write an event's own JSON and nothing else.
-type formatter struct{}
-
-// eventKey is the logrus field that holds the event.
-const eventKey = "event"
-
-func (formatter) Format(entry *logrus.Entry) ([]byte, error) {
-	e, ok := entry.Data[eventKey].(Event)
-	if !ok {
-		return nil, errors.New("format event: the log entry has none")
-	}
-	line, err := Marshal(e)
-	if err != nil {
-		return nil, err
-	}
-	return append(line, '\n'), nil
-}
-
-// JSONSink writes one line of JSON for each event, through logrus.
+// JSONSink writes one line of JSON for each event.
 type JSONSink struct {
-	mu     sync.Mutex
-	logger *logrus.Logger
-	out    *lineWriter
+	mu   sync.Mutex
+	out  lines
+	line []byte // room for the next one
 }
+
+// maxKept is how much room, in bytes, a sink keeps for its next line.
+const maxKept = 64 << 10
 
 // NewJSONSink returns a sink that writes lines to w, such as os.Stdout. Each
 // line is one call of w.Write.
-func NewJSONSink(w io.Writer) *JSONSink {
-	out := &lineWriter{to: w}
-	logger := logrus.New()
-	logger.SetFormatter(formatter{})
-	logger.SetOutput(out)
-	return &JSONSink{logger: logger, out: out}
-}
+func NewJSONSink(w io.Writer) *JSONSink { return &JSONSink{out: lines{to: w}} }
 
 // Write writes one line and returns the error of the write: a full disk, for one.
 func (s *JSONSink) Write(e Event) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.out.done, s.out.err = false, nil
-	s.logger.WithField(eventKey, e).Info()
-	if s.out.err == nil && !s.out.done {
-		return errors.New("format event: logrus wrote nothing")
+	line, err := appendEvent(s.line[:0], &e)
+	if err != nil {
+		return err
 	}
-	return s.out.err
+	line = append(line, '\n')
+	if s.line = line[:0]; cap(line) > maxKept {
+		s.line = nil
+	}
+	return s.out.write(line)
 }
 
-// lineWriter keeps the error that logrus would only print.
-type lineWriter struct {
+// lines are written whole, or told to be torn.
+type lines struct {
 	to   io.Writer
 	torn bool // the last line may stand there in part
-	done bool
-	err  error
 }
 
-func (w *lineWriter) Write(line []byte) (int, error) {
-	w.done = true
-	out := line
+func (w *lines) write(line []byte) error {
 	if w.torn {
-		out = append([]byte("\n"), line...) // else this line is lost with the torn one
+		line = append([]byte("\n"), line...) // else this line is lost with the torn one
 	}
-	n, err := w.to.Write(out)
-	if err == nil && n < len(out) {
+	n, err := w.to.Write(line)
+	if err == nil && n < len(line) {
 		err = io.ErrShortWrite
 	}
-	w.err = err
 	w.torn = err != nil && (w.torn || n > 0)
-	return len(line), nil
+	return err
 }
 
 // FileSink writes JSON lines to a file that it rotates.
