@@ -49,7 +49,7 @@ struct exec {
 	__u32 interp_length;
 	__u32 argv_length;
 	__u32 env_length;
-	__u32 pad;
+	__u32 mntns;
 	char comm[16];
 	struct parent parent[MAX_PARENTS];
 };
@@ -355,6 +355,7 @@ int BPF_PROG(weir_exec, struct task_struct *t, int old_pid, struct linux_binprm 
 	e->start = BPF_CORE_READ(t, group_leader, start_boottime);
 	e->uid = bpf_get_current_uid_gid();
 	e->netns = BPF_CORE_READ(t, nsproxy, net_ns, ns.inum);
+	e->mntns = BPF_CORE_READ(t, nsproxy, mnt_ns, ns.inum);
 	e->pidns = BPF_CORE_READ(t, nsproxy, pid_ns_for_children, ns.inum);
 	bpf_get_current_comm(e->comm, sizeof(e->comm));
 	read_exe(e, file);

@@ -209,6 +209,10 @@ struct pid_namespace {
 	struct ns_common ns;
 };
 
+struct mnt_namespace {
+	struct ns_common ns;
+};
+
 struct net {
 	struct ns_common ns;
 	struct list_head dev_base_head;
@@ -217,6 +221,7 @@ struct net {
 };
 
 struct nsproxy {
+	struct mnt_namespace *mnt_ns;
 	struct pid_namespace *pid_ns_for_children;
 	struct net *net_ns;
 };

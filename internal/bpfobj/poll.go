@@ -4,7 +4,7 @@ import "time"
 
 const (
 	quiet    = 100 * time.Millisecond // without a record, until the reader sleeps: to look takes more than to be woken by the first
-	dozeMost = time.Second            // a look all the same: a writer may have come in between while the reader fell asleep
+	dozeMost = 10 * time.Second       // a look all the same. A writer that came in between while the reader fell asleep has been seen by the look before
 )
 
 // AdaptivePoll is one reader's. It is for one goroutine.

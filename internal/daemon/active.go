@@ -59,8 +59,15 @@ func (p *activePolicy) Mode() policy.Mode {
 
 // ModeOf is the mode that is in force for a container.
 func (p *activePolicy) ModeOf(id string) policy.Mode {
-	now, _ := p.InForce(id)
-	return now.Mode
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.said != "" {
+		return p.said
+	}
+	if own, ok := p.own[id]; ok {
+		return own.Mode
+	}
+	return p.base.Mode
 }
 
 // InForce is the policy of a container in the mode that is in force for it, and its version, which changes with what the policy says and with the mode.
@@ -95,6 +102,16 @@ func (p *activePolicy) For(id string) policy.Policy {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.of(id).Policy
+}
+
+// Folder is where a container's folder of questions is, by its policy; empty: it has none.
+func (p *activePolicy) Folder(id string) string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if own, ok := p.own[id]; ok {
+		return own.IPC
+	}
+	return p.base.IPC
 }
 
 // InMode is a policy as the kernel gets it: in the mode that is in force for all, and with the name servers.

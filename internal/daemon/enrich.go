@@ -23,6 +23,7 @@ type execSource interface {
 // processBooks tell which cgroups are containers.
 type processBooks interface {
 	ByCgroup(id uint64) (taint.Status, bool)
+	Recorded(id uint64) (c taint.Container, own taint.Bits, ok bool)
 }
 
 // processCache tells the log and the gate of containers and processes.
@@ -41,17 +42,28 @@ func cgroupPath(id uint64) string {
 	return path
 }
 
-// Container is what the log tells of a container.
+// Container is what the log tells of a container now. bits are more that it has.
 func (w *processCache) Container(id uint64, bits taint.Bits) event.Container {
-	if st, ok := w.Books.ByCgroup(id); ok {
-		o := st.Origin
-		return event.Container{
-			ID: st.ID, Name: st.Name, Cgroup: st.Cgroup, CgroupID: id, Taint: (st.Taint | bits).Names(),
-			Runtime: o.Runtime, Namespace: o.Namespace, RuntimeID: o.ID, Image: o.Image, Pod: o.Pod, PodNamespace: o.PodNamespace, PodUID: o.PodUID,
-		}
+	st, ok := w.Books.ByCgroup(id)
+	return containerOf(st.Container, ok, id, st.Taint|bits)
+}
+
+// Then is what it tells of a container whose taint, that of what is above it too, is in a record of the kernel's.
+func (w *processCache) Then(id uint64, bits taint.Bits) event.Container {
+	c, own, ok := w.Books.Recorded(id)
+	return containerOf(c, ok, id, own|bits)
+}
+
+func containerOf(c taint.Container, known bool, id uint64, bits taint.Bits) event.Container {
+	if !known {
+		path := cgroupPath(id)
+		return event.Container{ID: path, Cgroup: path, CgroupID: id, Taint: bits.Names()}
 	}
-	path := cgroupPath(id)
-	return event.Container{ID: path, Cgroup: path, CgroupID: id, Taint: bits.Names()}
+	o := c.Origin
+	return event.Container{
+		ID: c.ID, Name: c.Name, Cgroup: c.Cgroup, CgroupID: id, Taint: bits.Names(),
+		Runtime: o.Runtime, Namespace: o.Namespace, RuntimeID: o.ID, Image: o.Image, Pod: o.Pod, PodNamespace: o.PodNamespace, PodUID: o.PodUID,
+	}
 }
 
 // Innermost is the innermost container that a cgroup is in.

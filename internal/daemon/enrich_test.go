@@ -19,6 +19,10 @@ import (
 // books have one container, and seen has one execution.
 type books struct{ taint.Status }
 
+func (b books) Recorded(id uint64) (taint.Container, taint.Bits, bool) {
+	return b.Container, b.Own, id == b.CgroupID
+}
+
 func (b books) ByCgroup(id uint64) (taint.Status, bool) { return b.Status, id == b.CgroupID }
 
 type seen struct{ event.Process }

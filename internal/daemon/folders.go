@@ -23,7 +23,7 @@ const lookedAt = 16
 func (a *bridgeHost) ServeFolders() error {
 	var with []taint.Container
 	a.opts.Books.Each(func(c taint.Container) {
-		if a.opts.Policies.For(c.ID).IPC != "" {
+		if a.opts.Policies.Folder(c.ID) != "" {
 			with = append(with, c)
 		}
 	})

@@ -156,16 +156,16 @@ func (s *mountSpaces) all() map[uint64]int {
 	return all
 }
 
-// Saw has a container looked at the next time, since a process of it has executed something, and soon if that process's mount
-// namespace is new.
-func (s *mountSpaces) Saw(container uint64, pid int) {
+// Saw has a container looked at the next time, since a process of it has executed something, and soon if the mount namespace of that
+// process, 0: not known, is new.
+func (s *mountSpaces) Saw(container, space uint64) {
 	if !s.files.Listed() {
 		return
 	}
 	s.mu.Lock()
 	s.ran[container] = true
 	s.mu.Unlock()
-	if ns, err := linux.Namespace(pid, "mnt"); err != nil || ns == s.own || s.files.Knows(ns) {
+	if space == s.own || s.files.Knows(space) {
 		return
 	}
 	select {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"strconv"
 	"testing"
 	"testing/synctest"
@@ -98,8 +97,8 @@ func TestTurns(t *testing.T) {
 	}{
 		{"all are new", func() {}, some(span(1, 20)...)},
 		{"the second turn", func() {}, some(span(5, 8)...)},
-		{"one has executed something", func() { s.Saw(2, os.Getpid()) }, some(append(span(9, 12), 2)...)},
-		{"another has, out of turn", func() { s.Saw(20, os.Getpid()) }, some(append(span(13, 16), 20)...)},
+		{"one has executed something", func() { s.Saw(2, s.own) }, some(append(span(9, 12), 2)...)},
+		{"another has, out of turn", func() { s.Saw(20, s.own) }, some(append(span(13, 16), 20)...)},
 		{"one is new", func() { add(1) }, some(append(span(17, 20), 21)...)},
 		{"most are gone", func() { list = list[:3] }, some(1, 2, 3)},
 	} {

@@ -33,17 +33,16 @@ func (d *daemon) write(e event.Event) { d.log.WriteAsync(e) }
 
 // executed logs an observed command with the verdict on running it (G25).
 func (d *daemon) executed(c exec.Command) {
-	d.spaces.Saw(c.Container, c.Process.PID)
-	r := gate.Request{
-		Container: d.processes.Container(c.Container, taint.Bits(c.Taint)), Process: c.Process, Ask: gate.Run,
-	}
-	r.Mode = string(d.policies.ModeOf(r.Container.ID))
-	if len(r.Container.Taint) > 0 {
-		r.Process.Dir, r.Git = linux.WorkingDir(r.Process.PID), gitguard.Repositories(r.Process.PID, r.Process.Start)
-		r.ReviewExec = d.policies.For(r.Container.ID).Review == policy.AtExec
+	d.spaces.Saw(c.Container, c.MountNS)
+	container, process := d.processes.Then(c.Container, taint.Bits(c.Taint)), c.Process // the event keeps these two alone
+	r := gate.Request{Container: container, Process: process, Ask: gate.Run, Mode: string(d.policies.ModeOf(container.ID))}
+	if len(container.Taint) > 0 {
+		process.Dir = linux.WorkingDir(process.PID)
+		r.Process.Dir, r.Git = process.Dir, gitguard.Repositories(process.PID, process.Start)
+		r.ReviewExec = d.policies.For(container.ID).Review == policy.AtExec
 	}
 	v := d.gate.Decide(d.ctx, r)
-	d.write(event.Event{Kind: event.Exec, Container: &r.Container, Process: &r.Process, Verdict: v.Event()})
+	d.write(event.Event{Kind: event.Exec, Container: &container, Process: &process, Verdict: v.Event()})
 }
 
 // Recorded implements netegress.Handler: it never waits for the log.
@@ -70,7 +69,7 @@ func (d *daemon) pass(ctx context.Context) error {
 }
 
 func (d *daemon) recorded(r netegress.Record) {
-	c := d.processes.Container(r.Container, r.Taint)
+	c := d.processes.Then(r.Container, r.Taint)
 	to := r.To.Event()
 	to.Name, _ = d.dns.Name(r.Container, r.To.Addr)
 	d.nameUsed(r)
@@ -86,7 +85,7 @@ func (d *daemon) recorded(r netegress.Record) {
 	case netegress.Claimed, netegress.Spent:
 		return // told as grants
 	}
-	p, _ := d.execs.Find(r.Process.PID, r.Process.Start) // unknown: what the record has
+	p, _ := d.processes.Ran.Find(r.Process.PID, r.Process.Start) // unknown: what the record has
 	p.PID, p.Start, p.UID, p.Comm = r.Process.PID, r.Process.Start, r.Process.UID, r.Process.Comm
 	v := event.Decision{Decision: "allow", Reason: r.Reason}
 	if r.Denied {

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync"
 
+	"golang.org/x/sys/unix"
+
 	"weir/internal/event"
 	"weir/internal/linux"
 	"weir/internal/netegress"
@@ -27,7 +29,16 @@ type guardParents struct {
 	guarded map[string]uint64 // cgroup ids, by path
 	alone   map[string]uint64 // the same of containers by themselves
 	starts  map[string]start
+	listed  map[string]children // of parents, when all of them were listed last; Tend's alone
+	rounds  int                 // of Tend
 }
+
+// children says how many a parent has, and which cgroup it is.
+type children struct{ id, links uint64 }
+
+// listEvery is how many rounds pass until children are listed though there are as many as before: their making is told, and here only
+// what was lost is found.
+const listEvery = 5
 
 // start is what the kernel taints new children of a parent with.
 type start struct {
@@ -37,7 +48,7 @@ type start struct {
 
 // newParents guards nothing yet.
 func newParents(d *daemon) *guardParents {
-	return &guardParents{d: d, guarded: map[string]uint64{}, alone: map[string]uint64{}, starts: map[string]start{}}
+	return &guardParents{d: d, guarded: map[string]uint64{}, alone: map[string]uint64{}, starts: map[string]start{}, listed: map[string]children{}}
 }
 
 // List are the paths of the policy in force, and Slice.
@@ -108,6 +119,10 @@ func (p *guardParents) Tend() error {
 	if err := p.guardParent(guardSlice); !errors.Is(err, fs.ErrNotExist) {
 		errs = append(errs, err)
 	}
+	if p.rounds++; p.rounds%listEvery != 0 && p.asBefore(of) {
+		p.d.egress.KnowOwn()
+		return errors.Join(errs...)
+	}
 	there := map[string]uint64{} // children of guarded parents
 	for _, parent := range of.Guard.Parents {
 		errs = append(errs, p.guard(parent, of, there))
@@ -120,6 +135,21 @@ func (p *guardParents) Tend() error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// asBefore says whether each guarded parent is the same cgroup as at the last call, with as many children, and no cgroup is guarded by itself.
+func (p *guardParents) asBefore(of policy.Policy) bool {
+	same := len(p.lone(of)) == 0
+	for _, parent := range of.Guard.Parents {
+		var now children
+		var st unix.Stat_t
+		if unix.Stat(linux.CgroupDir(parent), &st) == nil {
+			now = children{st.Ino, st.Nlink}
+		}
+		same = same && now.id != 0 && now == p.listed[parent]
+		p.listed[parent] = now
+	}
+	return same
 }
 
 // elsewhere are the containers that are no sessions, but for those in some cgroups.

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -25,6 +26,7 @@ type pinSet struct {
 	names []string
 	tell  func(text string)
 	gone  bool
+	whole version // of the directory, when all were there
 }
 
 // newPins takes what the parts pinned in dir; tell is called when pins are gone, and when they are back.
@@ -67,12 +69,38 @@ func (p *pinSet) told(gone []string) string {
 	return "the pins are gone (" + strings.Join(gone, ", ") + ")"
 }
 
+// version is a state of a directory: what is removed from it changes its time, and another file system has another device.
+type version struct {
+	device, inode uint64
+	changed       unix.Timespec
+}
+
+// unclear is how long after a change another may get the same time.
+const unclear = 100 * time.Millisecond
+
+// now is the version of the directory; zero where it may change without another one.
+func (p *pinSet) now() version {
+	var st unix.Stat_t
+	if unix.Stat(p.dir, &st) != nil || time.Since(time.Unix(st.Mtim.Unix())) < unclear {
+		return version{}
+	}
+	return version{st.Dev, st.Ino, st.Mtim}
+}
+
 // Keep pins again what is not pinned any more: what is in force hangs on this
 // process then. A bpf file system that was unmounted is mounted again.
 func (p *pinSet) Keep() error {
+	now := p.now()
+	if now != (version{}) && now == p.whole {
+		return nil // as nearly always
+	}
 	gone, err := p.missing()
-	if err != nil || len(gone) == 0 {
+	if err != nil {
 		return err
+	}
+	if len(gone) == 0 {
+		p.whole = now
+		return nil
 	}
 	if !p.gone {
 		p.tell(p.told(gone) + ": what is tainted stays denied while the sensor runs; they are made again")

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 // part has maps, and pins again what it is told to.
@@ -62,5 +63,30 @@ func TestEachPin(t *testing.T) {
 	}
 	if err := newPins(filepath.Join(all.dir, "none"), nil, all).Check(); err == nil || err.Error() != "the pins are gone" {
 		t.Errorf("all are gone: %v", err)
+	}
+}
+
+// Pins are looked at again when their directory has changed, and while it may change without that it shows.
+func TestPinsAreLookedAtAfterAChange(t *testing.T) {
+	all := &part{dir: t.TempDir(), maps: []string{"a"}, names: []string{"a"}}
+	if err := all.Restore(); err != nil {
+		t.Fatal(err)
+	}
+	long := time.Now().Add(-time.Hour)
+	if err := os.Chtimes(all.dir, long, long); err != nil {
+		t.Fatal(err)
+	}
+	p := newPins(all.dir, func(string) {}, all)
+	if err := p.Keep(); err != nil || p.whole == (version{}) {
+		t.Fatalf("all are there, and the directory is old: %v, %v", err, p.whole)
+	}
+	if err := os.Remove(filepath.Join(all.dir, "a")); err != nil {
+		t.Fatal(err)
+	}
+	if p.now() != (version{}) {
+		t.Error("a directory that has just changed may change again at the same time")
+	}
+	if err := errors.Join(p.Keep(), p.Check()); err != nil {
+		t.Errorf("what is gone is not pinned again: %v", err)
 	}
 }

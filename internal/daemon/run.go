@@ -106,8 +106,9 @@ type daemon struct {
 	refusal  atomic.Pointer[control.PolicyRefusal] // of the policy file that would be in force; nil: it is
 }
 
-// daemonGC lets the heap, of which about 3 MiB live, grow by half until garbage is collected.
-const daemonGC = 50
+// daemonGC lets the heap, of which about 3 MiB live, double until garbage is collected: with half of that a third of what the daemon does
+// for an event is collecting garbage.
+const daemonGC = 100
 
 // ahead puts the daemon before the calls that go round until it has frozen them, if it may: else it is one of many.
 func ahead() {

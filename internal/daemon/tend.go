@@ -8,7 +8,11 @@ import (
 	"weir/internal/taint"
 )
 
-const housekeepEvery = 2 * time.Second
+const (
+	housekeepEvery = 2 * time.Second
+	looks          = 3  // for taint that nobody told of, after records were lost: the second knows it from one that is on its way
+	seldom         = 15 // rounds of housekeeping until the same is done though none was
+)
 
 // housekeep tells losses, mends what was broken from outside, and removes what is
 // over.
@@ -16,7 +20,8 @@ func (d *daemon) housekeep(ctx context.Context) error {
 	tick := time.NewTicker(housekeepEvery)
 	defer tick.Stop()
 	idle, failing := map[string]bool{}, map[string]bool{}
-	unknown := map[taint.Unknown]bool{}
+	rounds := 0
+	unknown, lost, look := map[taint.Unknown]bool{}, uint64(0), looks
 	told, err := recallCounters(d.log, d.memory)
 	if err != nil {
 		return err
@@ -31,17 +36,33 @@ func (d *daemon) housekeep(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		if now := counts["lost_secret"] + counts["lost_record"] + counts["lost_record_queue"]; now != lost {
+			lost, look = now, looks
+		}
 		for _, chore := range []struct {
 			what string
 			do   func() error
 		}{
 			{"store losses", func() error { return told.Tell(counts) }},
 			{"store taint", d.state.Save},
-			{"take up what the kernel tainted", func() error { return d.takeUp(unknown) }},
+			{"take up what the kernel tainted", func() error {
+				if look--; look < -seldom {
+					look = looks
+				}
+				if look < 0 {
+					return nil
+				}
+				return d.takeUp(unknown)
+			}},
 			{"store summaries", d.summaries.Keep},
 			{"keep what is pinned", d.pins.Keep},
 			{"guard parents", d.parents.Tend},
-			{"forget removed cgroups", d.state.Sweep},
+			{"forget removed cgroups", func() error {
+				if rounds++; rounds%seldom != 0 { // those of an hour ago
+					return nil
+				}
+				return d.state.Sweep()
+			}},
 			{"serve folders", d.agents.ServeFolders},
 			{"read permission rules again", d.agents.RereadRules},
 			{"keep resolvers", d.dns.Tend},

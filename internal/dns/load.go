@@ -216,7 +216,7 @@ func (s *Redirect) adopt() error {
 		if found[key.Container] == nil {
 			found[key.Container] = map[netip.Addr]string{}
 		}
-		found[key.Container][netip.AddrFrom16(key.Addr).Unmap()] = taint.Text(alias.Name[:])
+		found[key.Container][netip.AddrFrom16(key.Addr).Unmap()] = bpfobj.Text(alias.Name[:])
 	}
 	if err := it.Err(); err != nil {
 		return fmt.Errorf("list names: %w", err)

@@ -1,15 +1,14 @@
 package exec
 
 import (
-	"bytes"
-	"encoding/binary"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 
+	"weir/internal/bpfobj"
 	"weir/internal/event"
 )
 
@@ -22,6 +21,7 @@ type Command struct {
 	Cgroup    uint64 // id of the process's own cgroup
 	Taint     uint32 // bits of package taint at that moment
 	Time      uint64 // ns since boot
+	MountNS   uint64 // inode of the mount namespace; 0: not known
 	Process   event.Process
 }
 
@@ -31,17 +31,16 @@ var errRecord = errors.New("malformed exec record")
 // decode makes a command of a record: the header, then texts of the lengths that it gives.
 func (n *names) decode(record []byte) (Command, error) {
 	var h execExec
-	size, err := binary.Decode(record, binary.NativeEndian, &h)
-	if err != nil {
+	if err := bpfobj.Record(&h, record); err != nil {
 		return Command{}, fmt.Errorf("%w: %d bytes", errRecord, len(record))
 	}
-	var texts [5]string
-	rest := record[size:]
+	var texts [5][]byte
+	rest := record[unsafe.Sizeof(h):]
 	for i, length := range []uint32{h.PathLength, h.FilenameLength, h.InterpLength, h.ArgvLength, h.EnvLength} {
 		if uint64(length) > uint64(len(rest)) {
 			return Command{}, fmt.Errorf("%w: part %d of %d bytes, %d are left", errRecord, i, length, len(rest))
 		}
-		texts[i], rest = string(rest[:length]), rest[length:]
+		texts[i], rest = rest[:length], rest[length:]
 	}
 	if h.Parents > uint32(len(h.Parent)) {
 		return Command{}, fmt.Errorf("%w: %d parents", errRecord, h.Parents)
@@ -50,8 +49,8 @@ func (n *names) decode(record []byte) (Command, error) {
 		PID:      int(h.Tgid),
 		Start:    h.Start,
 		UID:      h.Uid,
-		Comm:     comm(h.Comm),
-		Exe:      exeFile(&h, texts[0]),
+		Comm:     bpfobj.Text(h.Comm[:]),
+		Exe:      exeFile(&h, string(texts[0])),
 		ArgvHash: h.ArgvHash,
 		Env:      n.find(texts[4]),
 		EnvCut:   h.Flags&execExecFlagEXEC_ENV_CUT != 0,
@@ -59,17 +58,20 @@ func (n *names) decode(record []byte) (Command, error) {
 		PidNS:    uint64(h.Pidns),
 	}
 	whole := false
-	p.Argv, whole = arguments(texts[3])
+	p.Argv, whole = arguments(string(texts[3]))
 	p.Truncated = !whole || h.Flags&execExecFlagEXEC_ARGV_CUT != 0
 	if h.Flags&execExecFlagEXEC_SCRIPT != 0 {
-		p.Script, p.Interp = text(texts[1]), text(texts[2])
+		p.Script, p.Interp = text(string(texts[1])), text(string(texts[2]))
+	}
+	if h.Parents > 0 {
+		p.Ancestry = make([]event.Ancestor, 0, h.Parents)
 	}
 	for _, parent := range h.Parent[:h.Parents] {
 		if parent.Tgid != 0 { // the idle task is nobody's parent but the kernel's
-			p.Ancestry = append(p.Ancestry, event.Ancestor{PID: int(parent.Tgid), Start: parent.Start, Comm: comm(parent.Comm)})
+			p.Ancestry = append(p.Ancestry, event.Ancestor{PID: int(parent.Tgid), Start: parent.Start, Comm: bpfobj.Text(parent.Comm[:])})
 		}
 	}
-	return Command{Container: h.Container, Cgroup: h.Cgroup, Taint: h.Taint, Time: h.Time, Process: p}, nil
+	return Command{Container: h.Container, Cgroup: h.Cgroup, Taint: h.Taint, Time: h.Time, MountNS: uint64(h.Mntns), Process: p}, nil
 }
 
 // exeFile is nil if the kernel knew no file.
@@ -96,13 +98,19 @@ func isMemfd(path string) bool {
 
 // joinPath turns "curl/bin/usr/" into "/usr/bin/curl"; what is missing on the left is shown as "…".
 func joinPath(components string, cut bool) string {
-	parts := strings.Split(strings.TrimSuffix(components, "/"), "/")
-	slices.Reverse(parts)
-	path := "/" + strings.Join(parts, "/")
+	path := make([]byte, 0, len(components)+len("…/"))
 	if cut {
-		path = "…" + path
+		path = append(path, "…"...)
 	}
-	return path
+	rest := strings.TrimSuffix(components, "/")
+	for more := true; more; {
+		at := strings.LastIndexByte(rest, '/')
+		path = append(append(path, '/'), rest[at+1:]...)
+		if more = at >= 0; more {
+			rest = rest[:at]
+		}
+	}
+	return string(path)
 }
 
 // StatDevice converts the kernel's own dev_t, 12 bits major and 20 bits minor, to what stat(2) gives.
@@ -126,13 +134,4 @@ func text(s string) string {
 		whole += "…"
 	}
 	return whole
-}
-
-func comm(raw [16]int8) string {
-	b := make([]byte, len(raw))
-	for i, c := range raw {
-		b[i] = byte(c)
-	}
-	name, _, _ := bytes.Cut(b, []byte{0})
-	return string(name)
 }

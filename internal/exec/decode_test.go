@@ -165,7 +165,7 @@ func TestDangerousEnv(t *testing.T) { // B12
 		"PATH=/usr/bin:/bin": false, "PATH=/usr/bin:": true, "PATH=:/bin": true, "PATH=bin": true, "PATH=": true, "PATH=/a::/b": true,
 		"IFS=x": true, "EDITOR=vi": true, "HOME=/root": false, "=": false, "": false, "LD_PRELOAD": false,
 	} {
-		if got := len(newNames().find(entry+"\x00")) == 1; got != want {
+		if got := len(newNames().find([]byte(entry+"\x00"))) == 1; got != want {
 			t.Errorf("%q dangerous: %v, want %v", entry, got, want)
 		}
 	}

@@ -1,6 +1,10 @@
 package exec
 
-import "strings"
+import (
+	"bytes"
+	"slices"
+	"strings"
+)
 
 // variable is one dangerous environment variable, or all whose names begin so if name ends in a star.
 type variable struct {
@@ -146,14 +150,14 @@ func relativePath(value string) bool {
 // names is the table of dangerous, made for looking up.
 type names struct {
 	exact  map[string]variable
-	prefix []variable
+	prefix [256][]variable // by their first character
 }
 
 func newNames() *names {
 	n := &names{exact: map[string]variable{}}
 	for _, v := range dangerous() {
 		if prefix, ok := strings.CutSuffix(v.name, "*"); ok {
-			n.prefix = append(n.prefix, variable{prefix, v.why, v.when})
+			n.prefix[prefix[0]] = append(n.prefix[prefix[0]], variable{prefix, v.why, v.when})
 		} else {
 			n.exact[v.name] = v
 		}
@@ -162,25 +166,32 @@ func newNames() *names {
 }
 
 // find returns the names of the dangerous variables in an environment of NUL-ended NAME=VALUE, each once; values stay out.
-func (n *names) find(environ string) []string {
+func (n *names) find(environ []byte) []string {
 	var found []string
-	seen := map[string]bool{}
-	for entry := range strings.SplitSeq(environ, "\x00") {
-		name, value, ok := strings.Cut(entry, "=")
-		if ok && !seen[name] && n.dangerous(name, value) {
-			seen[name] = true
-			found = append(found, name)
+	for len(environ) > 0 {
+		entry := environ
+		if end := bytes.IndexByte(environ, 0); end >= 0 {
+			entry, environ = environ[:end], environ[end+1:]
+		} else {
+			environ = nil
+		}
+		name, value, ok := bytes.Cut(entry, []byte{'='})
+		if ok && n.dangerous(name, value) && !slices.Contains(found, string(name)) {
+			found = append(found, string(name))
 		}
 	}
 	return found
 }
 
-func (n *names) dangerous(name, value string) bool {
-	if v, ok := n.exact[name]; ok {
-		return v.when == nil || v.when(value)
+func (n *names) dangerous(name, value []byte) bool {
+	if v, ok := n.exact[string(name)]; ok {
+		return v.when == nil || v.when(string(value))
 	}
-	for _, v := range n.prefix {
-		if strings.HasPrefix(name, v.name) {
+	if len(name) == 0 {
+		return false
+	}
+	for _, v := range n.prefix[name[0]] {
+		if len(name) >= len(v.name) && string(name[:len(v.name)]) == v.name {
 			return true
 		}
 	}

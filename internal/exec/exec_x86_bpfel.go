@@ -54,7 +54,7 @@ type execExec struct {
 	InterpLength   uint32
 	ArgvLength     uint32
 	EnvLength      uint32
-	Pad            uint32
+	Mntns          uint32
 	Comm           [16]int8
 	Parent         [8]struct {
 		_     structs.HostLayout

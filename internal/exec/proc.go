@@ -43,7 +43,7 @@ func FromProc(pid int, start uint64) (event.Process, error) {
 	if err != nil {
 		return event.Process{}, err
 	}
-	p.Env, p.EnvCut = newNames().find(string(environ)), cut
+	p.Env, p.EnvCut = newNames().find(environ), cut
 	if p.NetNS, err = linux.Namespace(pid, "net"); err != nil {
 		return event.Process{}, err
 	}

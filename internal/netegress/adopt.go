@@ -145,7 +145,7 @@ func (e *Egress) adoptGrants() error {
 		}
 		e.place(g)
 		delete(places, g.cgroupID)
-		e.grants[id] = g
+		e.keep(id, g)
 	}
 	if err := grants.Err(); err != nil {
 		return fmt.Errorf("list grants: %w", err)
@@ -153,7 +153,7 @@ func (e *Egress) adoptGrants() error {
 	for cg := range places { // of a command that is held; or revoked in the kernel, and only the place is left
 		g := &live{Grant: Grant{ID: places[cg], Kind: "cgroup", To: to[places[cg]]}, cgroupID: cg}
 		e.place(g)
-		e.grants[g.ID] = g
+		e.keep(g.ID, g)
 	}
 	known, now := map[string]bool{}, e.newID()
 	for _, g := range e.grants {
@@ -181,7 +181,7 @@ func (e *Egress) adoptOthers(path string, container uint64, known map[string]boo
 		_, number, of := strings.Cut(child[len(path):], "/"+seatName)
 		id, err := strconv.ParseUint(number, 10, 64)
 		if of && err == nil && id < now && !known[child] && e.grants[id] == nil {
-			e.grants[id] = &live{Grant: Grant{ID: id, Kind: "cgroup", Container: container, Cgroup: child}, frozen: linux.CgroupToFreeze(child), over: true}
+			e.keep(id, &live{Grant: Grant{ID: id, Kind: "cgroup", Container: container, Cgroup: child}, frozen: linux.CgroupToFreeze(child), over: true})
 		}
 		if err := e.adoptOthers(child, container, known, now); err != nil {
 			return err
@@ -232,7 +232,7 @@ func (e *Egress) adoptClaims() error {
 		g := e.grants[c.Grant]
 		if g == nil {
 			g = &live{Grant: Grant{ID: c.Grant, State: "made", Kind: "claim", Container: key.Container, Bytes: c.Bytes, Expires: wall(c.Expires)}, expires: c.Expires, bits: taint.Bits(c.Taint)}
-			e.grants[c.Grant] = g
+			e.keep(c.Grant, g)
 		}
 		g.claims = append(g.claims, key)
 		if to := destOf(key.Dest); !slices.Contains(g.To, to) {

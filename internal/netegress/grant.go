@@ -249,7 +249,7 @@ func (e *Egress) seat(container uint64, p Process) (*live, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("make cgroup: %w", err), g.pidfd.Close())
 	}
-	e.grants[g.ID] = g
+	e.keep(g.ID, g)
 	if err = e.opts.State.PutGrant(g.cgroupID, g.ID); err == nil {
 		err = unentered(g.Cgroup)
 	}
@@ -443,7 +443,7 @@ func (e *Egress) claim(a Ask, to []Destination, t Terms) (Grant, error) {
 			g.claims = append(g.claims, key)
 		}
 	}
-	e.grants[g.ID] = g
+	e.keep(g.ID, g)
 	return g.Grant, nil
 }
 

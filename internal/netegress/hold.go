@@ -171,6 +171,7 @@ func (e *Egress) see(a Ask) {
 	}
 	for _, p := range parentsOf(a.Process.PID, container, agent) {
 		e.saw[p.PID] = sight{p.Start, taint.Now() + uint64(sawTime)}
+		e.stir()
 	}
 }
 

@@ -20,7 +20,7 @@ import (
 
 const (
 	sweepEvery = 100 * time.Millisecond
-	sweepIdle  = 500 * time.Millisecond // without anything to end
+	sweepOver  = 500 * time.Millisecond // while all are over
 	// maxLooks is how many of the frozen are looked after in one sweep: reading their signals is what costs most.
 	maxLooks  = 64
 	tidyEvery = 5 * time.Second
@@ -76,7 +76,7 @@ func (e *Egress) answers(r *egressRecord) {
 		ID: r.Grant, State: "made", Kind: "mark", Container: r.Container, To: []Destination{destOf(r.Dest)}, Bytes: kernel.Bytes,
 		Expires: wall(kernel.Expires),
 	}, expires: kernel.Expires, bits: taint.Bits(kernel.Taint)}
-	e.grants[g.ID] = g
+	e.keep(g.ID, g)
 	e.opts.Handle.GrantChanged(g.Grant)
 }
 
@@ -126,13 +126,11 @@ func (e *Egress) sweep(ctx context.Context) {
 		failing[what] = err != nil
 	}
 	for {
-		every := sweepEvery
-		if e.atRest() {
-			every = sweepIdle
-		}
+		every, stirred := e.rest()
 		select {
 		case <-ctx.Done():
 			return
+		case <-stirred:
 		case <-time.After(every):
 		}
 		try("end grants", func() error {
@@ -147,23 +145,43 @@ func (e *Egress) sweep(ctx context.Context) {
 			return err
 		})
 		try("close sockets of grants that have ended", e.closeSockets)
-		if time.Since(tidied) > tidyEvery {
+		if time.Since(tidied) >= tidyEvery {
 			tidied = time.Now()
 			try("drop what is over", e.tidy)
 		}
 	}
 }
 
-// atRest: nothing is open or held.
-func (e *Egress) atRest() bool {
+// keep takes a grant into the books, and has it swept. It needs mu.
+func (e *Egress) keep(id uint64, g *live) {
+	e.grants[id] = g
+	e.stir()
+}
+
+// stir has the sweep begin again, if it rests.
+func (e *Egress) stir() {
+	select {
+	case e.stirred <- struct{}{}:
+	default:
+	}
+}
+
+// rest is how long nothing needs to be swept, and what says before that something does; nil: nothing does.
+func (e *Egress) rest() (time.Duration, <-chan struct{}) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	if len(e.closing) > 0 || len(e.saw) > 0 {
+		return sweepEvery, nil
+	}
 	for _, g := range e.grants {
 		if !g.over {
-			return false
+			return sweepEvery, nil
 		}
 	}
-	return len(e.closing) == 0 && len(e.saw) == 0
+	if len(e.grants) > 0 {
+		return sweepOver, nil
+	}
+	return tidyEvery, e.stirred
 }
 
 // lapse ends what is over. It gives the cgroups of grants that have ended and are empty, by grant.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"slices"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -46,4 +47,29 @@ func TestRemoveGrants(t *testing.T) {
 			t.Errorf("step %d: tried %v, %v; %d are left", i, tried, err, len(e.grants))
 		}
 	}
+}
+
+// The sweep rests while there is nothing to end, and begins as soon as there is.
+func TestSweepRests(t *testing.T) {
+	e := &Egress{grants: map[uint64]*live{}, closing: map[uint64]closing{}, saw: saw{}, stirred: make(chan struct{}, 1)}
+	looks := func(what string, want time.Duration, rests bool) {
+		t.Helper()
+		if every, stirred := e.rest(); every != want || (stirred != nil) != rests {
+			t.Errorf("%s: looks after %v, rests %v; want %v, %v", what, every, stirred != nil, want, rests)
+		}
+	}
+	looks("nothing", tidyEvery, true)
+	e.keep(1, &live{})
+	_, stirred := e.rest()
+	if stirred != nil || len(e.stirred) != 1 {
+		t.Error("a grant does not stir the sweep")
+	}
+	looks("a grant", sweepEvery, false)
+	e.grants[1].over = true
+	looks("one that is over", sweepOver, false)
+	delete(e.grants, 1)
+	e.closing[1] = closing{}
+	looks("sockets to be closed", sweepEvery, false)
+	clear(e.closing)
+	looks("nothing again", tidyEvery, true)
 }

@@ -2,7 +2,6 @@ package netegress
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"maps"
@@ -58,21 +57,22 @@ type Egress struct {
 	close  sync.Once
 
 	mu       sync.Mutex
-	grants   map[uint64]*live
+	grants   map[uint64]*live     // see keep
 	commands map[command][]opened // what a command was granted lately
 	slots    map[uint32]loaded
 	bridges  map[uint32][]string // Unix peers of the sensor itself, by slot
 	places   map[string]place    // directories of listed Unix peers
 	closing  map[uint64]closing  // by grant
 	saw      saw
-	queues   sync.Map // by container, a *sync.Mutex
+	stirred  chan struct{} // there is something to sweep
+	queues   sync.Map      // by container, a *sync.Mutex
 	late     late
 	lastID   uint64
 }
 
 // Load makes or adopts the pinned maps and loads the programs. It attaches nothing.
 func Load(o Options) (*Egress, error) {
-	e := &Egress{opts: o, grants: map[uint64]*live{}, commands: map[command][]opened{}, slots: map[uint32]loaded{}, bridges: map[uint32][]string{}, places: map[string]place{}, closing: map[uint64]closing{}, saw: saw{}}
+	e := &Egress{opts: o, grants: map[uint64]*live{}, commands: map[command][]opened{}, slots: map[uint32]loaded{}, bridges: map[uint32][]string{}, places: map[string]place{}, closing: map[uint64]closing{}, saw: saw{}, stirred: make(chan struct{}, 1)}
 	e.opts.Types = nil
 	e.pins = bpfobj.Maps{}
 	for _, load := range []struct {
@@ -254,7 +254,7 @@ func drain(ctx context.Context, records *ringbuf.Reader, pace *bpfobj.AdaptivePo
 			pace.Busy()
 		}
 		raw := &egressRecord{}
-		if _, err := binary.Decode(rec.RawSample, binary.NativeEndian, raw); err != nil {
+		if err := bpfobj.Record(raw, rec.RawSample); err != nil {
 			return fmt.Errorf("decode record: %w", err)
 		}
 		handle(raw)

@@ -4,6 +4,7 @@ import (
 	"net/netip"
 	"strconv"
 
+	"weir/internal/bpfobj"
 	"weir/internal/event"
 	"weir/internal/taint"
 )
@@ -116,7 +117,7 @@ func recordOf(r *egressRecord) Record {
 	rec := Record{
 		Kind: RecordKind(r.Kind), Reason: reasons[r.Reason], Denied: r.Reason >= egressReasonREASON_TAINTED,
 		Container: r.Container, Taint: taint.Bits(r.Taint), Process: processOf(r), To: destOf(r.Dest),
-		Path: taint.Text(r.Path[:]), Family: int(r.Family), Grant: r.Grant, Target: int(r.Target),
+		Path: bpfobj.Text(r.Path[:]), Family: int(r.Family), Grant: r.Grant, Target: int(r.Target),
 	}
 	if r.Reason == egressReasonREASON_FAMILY {
 		rec.Family, rec.Type = int(r.Dest.Addr[0]), int(r.Dest.Addr[1])
@@ -126,7 +127,7 @@ func recordOf(r *egressRecord) Record {
 
 func processOf(r *egressRecord) Process {
 	return Process{
-		PID: int(r.Tgid), Start: r.Start, UID: r.Uid, Comm: taint.Text(r.Comm[:]), Cgroup: r.Cgroup,
+		PID: int(r.Tgid), Start: r.Start, UID: r.Uid, Comm: bpfobj.Text(r.Comm[:]), Cgroup: r.Cgroup,
 		ExecPID: int(r.ExecTgid), ExecStart: r.ExecStart, Device: r.Device, Inode: r.Inode, ArgvHash: r.ArgvHash,
 	}
 }

@@ -2,7 +2,6 @@ package secretfiles
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"slices"
@@ -96,7 +95,7 @@ func (f *Files) Watch(ctx context.Context, set func(taint.Change) (taint.Status,
 		if err != nil {
 			return fmt.Errorf("read ring of secret files: %w", err)
 		}
-		if _, err := binary.Decode(rec.RawSample, binary.NativeEndian, &raw); err != nil {
+		if err := bpfobj.Record(&raw, rec.RawSample); err != nil {
 			return fmt.Errorf("decode secret file: %w", err)
 		}
 		c, err := changeOf(&raw)
@@ -123,7 +122,7 @@ func changeOf(raw *filesSecretOpen) (taint.Change, error) {
 	}
 	var parts []string
 	for _, name := range raw.Name[:min(int(raw.Shown), len(raw.Name))] {
-		parts = append(parts, taint.Text(name[:]))
+		parts = append(parts, bpfobj.Text(name[:]))
 	}
 	slices.Reverse(parts)
 	path := "/" + strings.Join(parts, "/")
@@ -131,7 +130,7 @@ func changeOf(raw *filesSecretOpen) (taint.Change, error) {
 		path = "…" + path
 	}
 	return taint.Change{
-		Container: box, Bits: taint.Secret, Source: "file", By: fmt.Sprintf("%s (process %d)", taint.Text(raw.Comm[:]), raw.Tgid),
+		Container: box, Bits: taint.Secret, Source: "file", By: fmt.Sprintf("%s (process %d)", bpfobj.Text(raw.Comm[:]), raw.Tgid),
 		Why: verbs[raw.How] + " " + path, PID: int(raw.Tgid), Start: raw.Start,
 	}, nil
 }

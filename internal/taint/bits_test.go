@@ -3,8 +3,6 @@ package taint
 import (
 	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 func TestBits(t *testing.T) { // G1
@@ -31,12 +29,5 @@ func TestBits(t *testing.T) { // G1
 		if again, err := ParseBits(got.Names()); err != nil || again != got {
 			t.Errorf("%v: its names %q read as %v, %v", got, got.Names(), again, err)
 		}
-	}
-}
-
-func TestText(t *testing.T) {
-	got := []string{Text([]int8{'c', 'u', 'r', 'l', 0, 'x'}), Text([]int8{'a', 'b'}), Text([]int8{-61, -92}), Text(nil)}
-	if diff := cmp.Diff([]string{"curl", "ab", "ä", ""}, got); diff != "" {
-		t.Error(diff)
 	}
 }

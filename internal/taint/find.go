@@ -108,12 +108,40 @@ func (s *State) findPath(path string) (*record, error) {
 func (s *State) ByCgroup(id uint64) (Status, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, r := range s.containers {
-		if r.CgroupID == id && id != 0 {
-			return s.status(r), true
-		}
+	if r := s.byCgroup(id); r != nil {
+		return s.status(r), true
 	}
 	return Status{}, false
+}
+
+// Recorded is the same without a look at the kernel's entries, for each event: the container, with the bits that are known to be set on
+// itself. What is above it is in the record that tells of it.
+func (s *State) Recorded(id uint64) (c Container, own Bits, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r := s.byCgroup(id)
+	if r == nil {
+		return Container{}, 0, false
+	}
+	return r.Container, r.Bits, true
+}
+
+// byCgroup is the container with a cgroup id, or nil. It remembers where it found one, and looks whether that still holds.
+func (s *State) byCgroup(id uint64) *record {
+	if r := s.lately[id]; r != nil && r.CgroupID == id && s.containers[r.ID] == r {
+		return r
+	}
+	delete(s.lately, id)
+	for _, r := range s.containers {
+		if r.CgroupID == id && id != 0 {
+			if len(s.lately) > len(s.containers) {
+				clear(s.lately) // most are gone
+			}
+			s.lately[id] = r
+			return r
+		}
+	}
+	return nil
 }
 
 // Clean says that the kernel has no taint of the container with a cgroup id, of what is above it, nor of what is known
@@ -121,15 +149,11 @@ func (s *State) ByCgroup(id uint64) (Status, bool) {
 func (s *State) Clean(id uint64) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	at := ""
-	for _, r := range s.containers {
-		if r.CgroupID == id && id != 0 {
-			at = r.Cgroup
-		}
-	}
-	if at == "" {
+	r := s.byCgroup(id)
+	if r == nil {
 		return false
 	}
+	at := r.Cgroup
 	for _, r := range s.containers {
 		if r.CgroupID != 0 && linux.CgroupBelow(r.Cgroup, at) && (r.Bits != 0 || !s.untainted(r.CgroupID)) {
 			return false

@@ -55,8 +55,9 @@ type State struct {
 	changing   sync.Mutex // epochs
 	mu         sync.Mutex
 	containers map[string]*record
-	parents    map[string]uint32 // path → policy slot
-	ids        map[string]uint64 // path of a parent → its cgroup's id
+	lately     map[uint64]*record // by cgroup: see byCgroup
+	parents    map[string]uint32  // path → policy slot
+	ids        map[string]uint64  // path of a parent → its cgroup's id
 	removed    map[uint64]gone
 	begins     map[uint64]begin // by a parent's cgroup
 	named      int              // entries of single children that the kernel has, as far as is known
@@ -68,7 +69,7 @@ func Load(o Options) (*State, error) {
 	if err := os.MkdirAll(filepath.Join(o.PinDir, "links"), 0o700); err != nil {
 		return nil, fmt.Errorf("make pin directory: %w", err)
 	}
-	s := &State{Links: bpfobj.New(o.PinDir), dir: o.PinDir, db: o.DB, logger: o.Logger, containers: map[string]*record{}, parents: map[string]uint32{}, ids: map[string]uint64{}, removed: map[uint64]gone{}, begins: map[uint64]begin{}}
+	s := &State{Links: bpfobj.New(o.PinDir), dir: o.PinDir, db: o.DB, logger: o.Logger, containers: map[string]*record{}, lately: map[uint64]*record{}, parents: map[string]uint32{}, ids: map[string]uint64{}, removed: map[uint64]gone{}, begins: map[uint64]begin{}}
 	if err := CheckPins(o.PinDir); err != nil {
 		return nil, err
 	}
@@ -229,26 +230,14 @@ func (s *State) Run(ctx context.Context, ready func(), handle func(Move)) error 
 		if err != nil {
 			return fmt.Errorf("read moves: %w", err)
 		}
-		if _, err := binary.Decode(rec.RawSample, binary.NativeEndian, &raw); err != nil {
+		if err := bpfobj.Record(&raw, rec.RawSample); err != nil {
 			return fmt.Errorf("decode move: %w", err)
 		}
 		handle(Move{
 			Kind: MoveKind(raw.Kind), Container: raw.Container, Cgroup: raw.Cgroup, From: raw.Parent, Grant: raw.Grant,
-			PID: int(raw.Target), Start: raw.Start, By: int(raw.Tgid), ByComm: Text(raw.Comm[:]),
+			PID: int(raw.Target), Start: raw.Start, By: int(raw.Tgid), ByComm: bpfobj.Text(raw.Comm[:]),
 		})
 	}
-}
-
-// Text is a C string of a record.
-func Text(chars []int8) string {
-	var text []byte
-	for _, c := range chars {
-		if c == 0 {
-			break
-		}
-		text = append(text, byte(c))
-	}
-	return string(text)
 }
 
 // Close ends the reader and lets go of maps and programs; what is pinned stays

@@ -14,6 +14,8 @@ import (
 	"github.com/sirupsen/logrus"
 	"go.etcd.io/bbolt"
 	"golang.org/x/sys/unix"
+
+	"weir/internal/bpfobj"
 )
 
 // kernel is its map of what children begin with, by their names.
@@ -27,7 +29,7 @@ type kernel struct {
 
 const agents = 11 // cgroup of /agents, a guarded parent
 
-func nameOf(key any) string { return Text(key.(*cgroupInitialTaintKey).Name[:]) }
+func nameOf(key any) string { return bpfobj.Text(key.(*cgroupInitialTaintKey).Name[:]) }
 
 func (k *kernel) Lookup(key, value any) error {
 	bits, ok := k.rows[nameOf(key)]
