@@ -8,7 +8,7 @@ type program struct {
 	lead     func(string) bool // tells the operand, which may be left out, from the command
 	sets     bool              // NAME=VALUE may stand before the command
 	text     string            // options whose value a shell runs
-	joined   bool              // a command that is one word is a text of a shell
+	joined   bool              // a command that is one word, or whose first word has a blank, is a text of a shell
 }
 
 // all words but options and their values are operands.

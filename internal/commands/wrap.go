@@ -93,10 +93,10 @@ func (p *program) read(name string, words []string) ([]span, []string) {
 		}
 	}
 	switch {
-	case i < end && (!p.joined || i+1 < end):
+	case i < end && (!p.joined || i+1 < end && !strings.ContainsAny(words[i], " \t\n")):
 		return []span{{i, end}}, texts
 	case i < end:
-		texts = append(texts, words[i])
+		texts = append(texts, strings.Join(words[i:end], " "))
 	case end < len(words): // parallel ::: TEXT …
 		texts = append(texts, words[end+1:]...)
 	}

@@ -28,7 +28,7 @@ func (r *reader) call(words []word, given []string) {
 	}
 	r.readable(words, skip)
 	if kind == wrapper {
-		r.wrapped(args, given)
+		r.wrapped(tool, args, given)
 	}
 }
 
@@ -153,23 +153,14 @@ func (r *reader) eval(args []word) {
 	r.text(b.String())
 }
 
-// wrapped finds the command that another one runs, by its name.
-func (r *reader) wrapped(args []word, given []string) {
-	for i, w := range args {
-		if !w.known() {
-			continue
-		}
-		if (w.text == "-c" || w.text == "-S" || w.text == "--command") && i+1 < len(args) {
-			r.nest(args[i+1])
-			return
-		}
-		if k := lookup(base(w.text)); k != nothing || plainTools[base(w.text)] {
-			r.call(args[i:], given)
-			return
-		}
-		if strings.ContainsAny(w.text, " \t\n") { // watch 'TEXT', parallel 'TEXT'
-			r.nest(w)
-		}
+// wrapped reads what a program runs with the words behind its name.
+func (r *reader) wrapped(tool string, args []word, given []string) {
+	run, texts := commands.Unwrap(tool, args, func(w word) string { return w.text })
+	for _, words := range run {
+		r.call(words, given)
+	}
+	for _, t := range texts {
+		r.nest(word{text: t})
 	}
 }
 

@@ -52,7 +52,6 @@ var kindNames = map[kind]string{
 	decoder:     "gunzip bunzip2 unxz unzstd unzip zcat bzcat xzcat zstdcat unrar uudecode unlz4",
 	socat:       "socat filan",
 	openssl:     "openssl",
-	wrapper:     "then do if while until coproc at batch ld.so setarch", // and what wrap knows
 }
 
 // kinds is kindNames turned round.
@@ -65,9 +64,6 @@ var kinds = func() map[string]kind {
 	}
 	return m
 }()
-
-// plainTools are what a wrapper may run that has no kind.
-var plainTools = commands.Names("eval printenv mkfifo mknod chmod source ztcp")
 
 func lookup(name string) kind {
 	if k, ok := kinds[name]; ok {

@@ -29,7 +29,7 @@ func TestF23Twins(t *testing.T) {
 		"linux-delete": {
 			"find / -type f -delete", "find /usr -type f,d -delete", "find / ! -name keep -delete", "find / -xdev -type d -exec rm -rf {} +", "ls / | xargs rm -rf", "ls -d /* | xargs rm -rf", "find / -print0 | xargs -0 rm -rf", "find / -type f | sudo xargs rm -rf",
 			"for d in /etc /usr; do rm -rf $d; done", "for d in etc usr; do rm -rf \"/$d\"; done", "for d in bin lib; do for e in / ; do rm -rf $e$d; done; done", "cd / && rm -rf *", "cd /; rm -rf ./*", "cd /etc && rm -rf .", "pushd / && rm -rf usr", "cd /usr && cd .. && rm -rf etc", "cd / && sudo rm -rf *",
-			"bash -c $x 'rm -rf /'", "eval 'cd /'; rm -rf *", "eval 'x=/'; rm -rf $x", "y=${x:$(rm -rf /)}", "y=${x//a/$(rm -rf /)}",
+			"bash -c $x 'rm -rf /'", "watch 'rm -rf /' a", "eval 'cd /'; rm -rf *", "eval 'x=/'; rm -rf $x", "y=${x:$(rm -rf /)}", "y=${x//a/$(rm -rf /)}",
 			"rm -rf ~root", "rm -rf /et*", "rm -rf /u[s]r", "rm -rf ~root/", "f(){ rm -rf \"$1\"; }; f /", "f() { rm -rf \"$@\"; }\nf -v /etc", "function f { g $1; }; g() { rm -rf $1; }; f /", "`echo rm` -rf /", "$(echo rm) -rf /", "$(printf %s rm) -rf /", "$(printf '%s%s' r m) -rf /", "IFS=,;CMD=rm,-rf;$CMD /",
 			"bash -c \"$(printf 'rm -rf /')\"", "bash -c \"$(echo rm -rf /)\"", "eval \"$(echo rm -rf /)\"", "eval \"$(cat <<< 'rm -rf /')\"", strings.Repeat("env ", 100) + "rm -rf /", strings.Repeat("nice ", 300) + "rm -rf /", strings.Repeat("(", 500) + "rm -rf /" + strings.Repeat(")", 500),
 			strings.Repeat("{ ", 600) + "rm -rf /; " + strings.Repeat("}; ", 600), strings.Repeat("$(", 700) + "rm -rf /" + strings.Repeat(")", 700),
