@@ -18,6 +18,22 @@ func hasWord(is func(string) bool, words ...string) condition {
 	return when(func(c *Command) bool { return slices.ContainsFunc(c.Words(), is) }, words...)
 }
 
+// hasOption is met when a word and its value, behind = or as the next word, are such.
+func hasOption(is func(option, value string) bool, words ...string) condition {
+	return when(func(c *Command) bool {
+		for i, v := range c.Args {
+			option, value, glued := strings.Cut(v.Text, "=")
+			if !glued && i+1 < len(c.Args) {
+				value = c.Args[i+1].Text
+			}
+			if is(option, value) {
+				return true
+			}
+		}
+		return false
+	}, words...)
+}
+
 // isUnit says whether a word names one of these units of systemd: alone, with what units end in, as a pattern, or by its file.
 func isUnit(units ...string) func(string) bool {
 	return func(w string) bool {

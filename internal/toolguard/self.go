@@ -138,16 +138,11 @@ func findsEach(c *Command) bool {
 func findsNamed(names []string) condition {
 	return allOf(condition{func(c *Command) bool {
 		return slices.ContainsFunc(operandsOf(c), func(w string) bool { return isSystem(c.in(w)) })
-	}, system.words}, when(func(c *Command) bool {
-		for i, v := range c.Args {
-			if strings.HasSuffix(v.Text, "name") && i+1 < len(c.Args) && slices.ContainsFunc(names, func(n string) bool {
-				ok, err := path.Match(c.Args[i+1].Text, n)
-				return ok && err == nil && strings.Trim(c.Args[i+1].Text, "*?") != ""
-			}) {
-				return true
-			}
-		}
-		return false
+	}, system.words}, hasOption(func(option, value string) bool {
+		return strings.HasSuffix(option, "name") && strings.Trim(value, "*?") != "" && slices.ContainsFunc(names, func(n string) bool {
+			ok, err := path.Match(value, n)
+			return ok && err == nil
+		})
 	}, append(wordsIn(names...), pattern)...))
 }
 
@@ -213,12 +208,10 @@ func killsByPattern(name, line string) condition {
 		if c.Name == "killall" && !hasFlag('r', "regexp").is(c) || anyOf(hasFlag('P', "parent"), hasFlag('g', "pgroup"), hasFlag('s', "session"), hasFlag('t', "terminal"), hasFlag('u', "euid"), hasFlag('U', "uid")).is(c) {
 			return false
 		}
-		for _, w := range operandsOf(c) {
-			if re, err := regexp.Compile(w); len(w) < 100 && err == nil && (re.MatchString(name) || full && re.MatchString(line)) {
-				return true
-			}
-		}
-		return false
+		return slices.ContainsFunc(operandsOf(c), func(w string) bool {
+			re, err := regexp.Compile(w)
+			return len(w) < 100 && err == nil && (re.MatchString(name) || full && re.MatchString(line))
+		})
 	})
 }
 

@@ -71,16 +71,10 @@ func isSystem(p string) bool {
 var uproots = allOf(anyOf(hasFlag('r', "recursive"), hasFlag('R', "")), condition{takesSystem, system.words})
 
 func takesSystem(c *Command) bool {
-	for _, w := range operandsOf(c) {
+	return slices.ContainsFunc(operandsOf(c), func(w string) bool {
 		w = c.in(w)
-		if !strings.HasPrefix(w, "/") && !strings.HasPrefix(w, "~") {
-			continue
-		}
-		if isSystem(w) || strings.Trim(w, "/.") == "" {
-			return true
-		}
-	}
-	return false
+		return isSystem(w) || strings.HasPrefix(w, "/") && strings.Trim(w, "/.") == ""
+	})
 }
 
 // findsAll is met by find over such a directory which deletes without a condition that narrows.
@@ -127,19 +121,8 @@ func narrows(expr []Value) bool {
 }
 
 // deletesFound is met by find that deletes what it finds.
-var deletesFound = when(func(c *Command) bool {
-	for i, v := range c.Args {
-		if v.Text == "-delete" {
-			return true
-		}
-		switch v.Text {
-		case "-exec", "-execdir", "-ok", "-okdir":
-			if i+1 < len(c.Args) && slices.Contains([]string{"rm", "shred", "unlink"}, path.Base(c.Args[i+1].Text)) {
-				return true
-			}
-		}
-	}
-	return false
+var deletesFound = hasOption(func(option, value string) bool {
+	return option == "-delete" || commands.Listed("-exec -execdir -ok -okdir", option) && commands.Listed("rm shred unlink", path.Base(value))
 }, "delete", "rm", "shred", "unlink")
 
 // empties is met by rm, without -r, of all files of a directory of programs or settings.
@@ -293,22 +276,10 @@ var linuxSystem = []Rule{
 			{Tool: bash, Text: "systemctl status auditd"},
 		},
 		On: slices.Concat([]trigger{
-			{Names: []string{"journalctl"}, When: when(func(c *Command) bool {
-				for i, v := range c.Args {
-					option, value, ok := strings.Cut(v.Text, "=")
-					if !ok && i+1 < len(c.Args) {
-						value = c.Args[i+1].Text
-					}
-					if strings.HasPrefix(option, "--vacuum-") && nothing().MatchString(value) {
-						return true
-					}
-				}
-				return false
+			{Names: []string{"journalctl"}, When: hasOption(func(option, value string) bool {
+				return strings.HasPrefix(option, "--vacuum-") && nothing().MatchString(value)
 			}, "--vacuum-*")},
-			{Names: []string{"auditctl"}, When: anyOf(hasFlag('D', "delete-all"), when(func(c *Command) bool {
-				i := slices.IndexFunc(c.Args, func(v Value) bool { return v.Text == "-e" })
-				return i >= 0 && i+1 < len(c.Args) && c.Args[i+1].Text == "0" || hasArg("-e0").is(c)
-			}))},
+			{Names: []string{"auditctl"}, When: anyOf(hasFlag('D', "delete-all"), hasOption(func(option, value string) bool { return option == "-e" && value == "0" || option == "-e0" }))},
 			{Names: []string{"*>"}, When: allOf(writesPath(logs), isNot(isNamed("logger")))},
 		}, onChanges(logs)[1:], stops("auditd", "rsyslog", "syslog-ng", "systemd-journald", "syslog")),
 		Changed: patterns(logFiles...),
@@ -354,7 +325,7 @@ var linuxSystem = []Rule{
 		},
 		Near: []Example{{Tool: bash, Text: "useradd -m -u 1001 dave"}, {Tool: bash, Text: "cat /etc/sudoers"}, {Tool: bash, Text: "visudo -c"}, {Tool: bash, Text: "id -u"}, {Tool: bash, Text: "grep ':0:' /etc/passwd"}},
 		On: append([]trigger{
-			{Names: []string{"useradd", "usermod", "adduser"}, When: when(rootID, "0", "-u0", "-ou0")},
+			{Names: []string{"useradd", "usermod", "adduser"}, When: rootID},
 			{Names: []string{"visudo"}, When: isNot(anyOf(hasFlag('c', "check"), hasArg("--help", "-h", "-V", "--version")))},
 			{Names: []string{"passwd"}, When: allOf(hasArg("root"), anyOf(hasFlag('d', "delete"), hasFlag('u', "unlock")))},
 		}, onChanges(belowAny(accountFiles...))...),
@@ -526,15 +497,6 @@ func bare(c *Command) bool {
 }
 
 // rootID is met by an account with the number 0.
-func rootID(c *Command) bool {
-	for i, v := range c.Args {
-		w := v.Text
-		if (w == "-u" || w == "--uid" || len(w) > 2 && w[0] == '-' && w[1] != '-' && w[len(w)-1] == 'u') && i+1 < len(c.Args) && c.Args[i+1].Text == "0" {
-			return true
-		}
-		if w == "--uid=0" || w == "-u0" || w == "-ou0" {
-			return true
-		}
-	}
-	return false
-}
+var rootID = hasOption(func(option, value string) bool {
+	return value == "0" && (option == "--uid" || len(option) > 1 && option[0] == '-' && option[1] != '-' && option[len(option)-1] == 'u') || option == "-u0" || option == "-ou0"
+}, "0", "-u0", "-ou0")

@@ -54,26 +54,16 @@ func textContains(texts ...string) condition {
 
 // startsWith is met when a word begins like one of the texts; slashes are written as backslashes.
 func startsWith(texts ...string) condition {
-	return when(func(c *Command) bool {
-		for _, w := range c.Words() {
-			w = strings.ReplaceAll(strings.ToLower(w), "/", `\`)
-			if slices.ContainsFunc(texts, func(t string) bool { return strings.HasPrefix(w, t) }) {
-				return true
-			}
-		}
-		return false
+	return hasWord(func(w string) bool {
+		w = strings.ReplaceAll(strings.ToLower(w), "/", `\`)
+		return slices.ContainsFunc(texts, func(t string) bool { return strings.HasPrefix(w, t) })
 	})
 }
 
 // isURL is met when a word has an address of the web in it.
-var isURL = when(func(c *Command) bool {
-	for _, w := range c.Words() {
-		w = strings.ToLower(w)
-		if strings.Contains(w, "http:/") || strings.Contains(w, "https:/") || strings.Contains(w, "ftp://") {
-			return true
-		}
-	}
-	return false
+var isURL = hasWord(func(w string) bool {
+	w = strings.ToLower(w)
+	return strings.Contains(w, "http:/") || strings.Contains(w, "https:/") || strings.Contains(w, "ftp://")
 }, anywhere("http", "ftp")...)
 
 // paramOf gives what a parameter of a cmdlet is set to, abbreviated or not; a switch alone is $true.
@@ -107,16 +97,8 @@ func enables(name string) condition {
 
 // hasValue is met when one of the words of a cmdlet is the value, whether by position or by name.
 func hasValue(values ...string) condition {
-	return when(func(c *Command) bool {
-		for _, w := range c.Words() {
-			if i := strings.LastIndexByte(w, '\\'); i >= 0 {
-				w = w[i+1:]
-			}
-			if slices.Contains(values, strings.ToLower(w)) {
-				return true
-			}
-		}
-		return false
+	return hasWord(func(w string) bool {
+		return slices.Contains(values, strings.ToLower(w[strings.LastIndexByte(w, '\\')+1:]))
 	}, wordsIn(values...)...)
 }
 

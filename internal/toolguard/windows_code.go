@@ -1,6 +1,7 @@
 package toolguard
 
 import (
+	"slices"
 	"strings"
 )
 
@@ -98,20 +99,10 @@ var builtinNames = []string{"administrator", "guest", "anonymous logon", "system
 var builtinAccount = hasValue("administrator", "guest", "defaultaccount", "s-1-5-21-500")
 
 // alike is met when an account is made whose name can be taken for one of the built-in ones, or is hidden from lists.
-func alike(c *Command) bool {
-	for _, w := range c.Words() {
-		name := strings.ToLower(strings.Join(strings.Fields(w), " "))
-		for _, b := range builtinNames {
-			if name == b && !strings.EqualFold(w, b) {
-				return true
-			}
-		}
-		if strings.HasSuffix(w, "$") && len(w) > 0 && !strings.ContainsAny(w, `\ `) {
-			return true
-		}
-	}
-	return false
-}
+var alike = hasWord(func(w string) bool {
+	name := strings.ToLower(strings.Join(strings.Fields(w), " "))
+	return slices.Contains(builtinNames, name) && !strings.EqualFold(w, name) || strings.HasSuffix(w, "$") && !strings.ContainsAny(w, `\ `)
+})
 
 var accounts = Rule{
 	ID: "accounts", Group: OnCommands, Refuses: "makes an administrator, wakes a built-in account, or makes an account that is hidden or has no password",
@@ -130,13 +121,13 @@ var accounts = Rule{
 		{Names: []string{"net", "net1"}, When: anyOf(
 			allOf(hasWords("localgroup|group"), hasValue(admins...), hasWords("add")),
 			allOf(hasWords("user", "administrator|guest|defaultaccount"), hasWords("active:yes")),
-			allOf(hasWords("user"), hasWords("add"), when(alike)),
+			allOf(hasWords("user"), hasWords("add"), alike),
 		)},
 		{Names: []string{"add-localgroupmember", "add-adgroupmember", "add-adprincipalgroupmembership"}, When: hasValue(admins...)},
 		{Names: []string{"enable-localuser", "enable-adaccount"}, When: anyOf(builtinAccount, condition{func(c *Command) bool {
 			return c.From != nil && c.From.Name == "get-localuser" && builtinAccount.is(c.From)
 		}, builtinAccount.words})},
-		{Names: []string{"new-localuser", "new-aduser"}, When: anyOf(when(alike), allOf(isNamed("new-localuser"), setsValue("nopassword")))},
+		{Names: []string{"new-localuser", "new-aduser"}, When: anyOf(alike, allOf(isNamed("new-localuser"), setsValue("nopassword")))},
 		{Names: []string{"reg", "new-itemproperty", "set-itemproperty"}, When: allOf(textContains(`\specialaccounts\userlist`), isNot(hasWords("query")))},
 		{Names: []string{".add"}, When: when(func(c *Command) bool {
 			return strings.Contains(strings.ToLower(c.On.Text), "/administrators,group")

@@ -119,17 +119,8 @@ func listedFor(c *Command) []string {
 }
 
 var raw = when(func(c *Command) bool {
-	for _, v := range c.Writes {
-		if rawDevice().MatchString(v.Text) {
-			return true
-		}
-	}
-	for _, w := range c.Words() {
-		if rawDevice().MatchString(strings.TrimPrefix(w, "of=")) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(c.Writes, func(v Value) bool { return rawDevice().MatchString(v.Text) }) ||
+		slices.ContainsFunc(c.Words(), func(w string) bool { return rawDevice().MatchString(strings.TrimPrefix(w, "of=")) })
 }, append(anywhere("physicaldrive", "harddisk"), driveRoot)...)
 
 var windowsDisk = []Rule{
@@ -175,14 +166,7 @@ var windowsDisk = []Rule{
 		Near:    []Example{{Tool: cmd, Text: `cipher /e /s:C:\work`}, {Tool: ps, Text: "$item.isDeleted -eq $true"}, {Tool: cmd, Text: "fsutil file queryvaliddata C:\\work\\a.db"}},
 		On: []trigger{
 			{Names: []string{"cipher"}, When: startsWith(`\w:`, `-w:`, `\w`)},
-			{Names: []string{"sdelete", "sdelete64"}, When: when(func(c *Command) bool {
-				for _, w := range c.Words() {
-					if w != "" && w[0] != '-' && w[0] != '/' && strings.ContainsAny(w, `:\`) {
-						return true
-					}
-				}
-				return false
-			})},
+			{Names: []string{"sdelete", "sdelete64"}, When: hasWord(func(w string) bool { return w != "" && w[0] != '-' && w[0] != '/' && strings.ContainsAny(w, `:\`) })},
 			{Names: []string{"fsutil"}, When: hasWords("file", "setzerodata")},
 		},
 	},

@@ -12,14 +12,7 @@ var thief = pathPattern(`(?i)^(sekurlsa::|lsadump::|dpapi::|kerberos::(ptt|ptc|g
 // lsass is met by Get-Process lsass.
 var lsass = allOf(isNamed("get-process"), hasValue("lsass", "lsass.exe"))
 
-func stores(c *Command) bool {
-	for _, w := range c.Words() {
-		if isHive(w) {
-			return true
-		}
-	}
-	return false
-}
+var credentialKeys = []string{`hklm\sam`, `hklm\security`, `hklm\system`, `hkey_local_machine\sam`, `hkey_local_machine\security`, `hkey_local_machine\system`, `hklm\security\policy\secrets`}
 
 var secrets = Rule{
 	ID: "credential-dump", Group: OnCommands, Refuses: "copies the stores in which Windows keeps credentials, or the memory of the process that holds them",
@@ -34,20 +27,14 @@ var secrets = Rule{
 		{Tool: ps, Text: "Get-Process lsass | Select-Object Id, WorkingSet"}, {Tool: cmd, Text: `copy C:\work\system C:\work\copy`},
 	},
 	On: []trigger{
-		{Names: []string{"reg"}, When: allOf(hasWords("save|export"), when(func(c *Command) bool {
-			for _, w := range c.Words() {
-				switch strings.TrimRight(strings.ToLower(w), `\`) {
-				case `hklm\sam`, `hklm\security`, `hklm\system`, `hkey_local_machine\sam`, `hkey_local_machine\security`, `hkey_local_machine\system`, `hklm\security\policy\secrets`:
-					return true
-				}
-			}
-			return false
+		{Names: []string{"reg"}, When: allOf(hasWords("save|export"), hasWord(func(w string) bool {
+			return slices.Contains(credentialKeys, strings.TrimRight(strings.ToLower(w), `\`))
 		}, "sam", "security", "system", "secrets"))},
 		{Names: []string{"ntdsutil"}, When: anyOf(textContains("create full", "create sysvol full", "set dsrm password"), allOf(textContains("ifm"), textContains("create")))},
 		{Names: []string{"rundll32"}, When: allOf(textContains("comsvcs"), textContains("minidump", "#24", "#+24"))},
 		{Names: []string{"procdump", "procdump64", "sqldumper", "createdump", "dumpert", "out-minidump", "tttracer"}, When: anyOf(textContains("lsass"), isMade(lsass))},
 		{Names: []string{"invoke-mimikatz", "xordump", "nanodump"}, When: always},
-		{Names: []string{"copy", "copy-item", "xcopy", "robocopy", "esentutl", "move", "move-item", "type", "get-content", "cp", "certutil", "makecab", ".copy", ".readallbytes", ".openread", ".open", "underlay-copy", "ninjacopy", "invoke-ninjacopy"}, When: when(stores, append(anywhere("config", "repair", "ntds"), "dit", partOfName)...)},
+		{Names: []string{"copy", "copy-item", "xcopy", "robocopy", "esentutl", "move", "move-item", "type", "get-content", "cp", "certutil", "makecab", ".copy", ".readallbytes", ".openread", ".open", "underlay-copy", "ninjacopy", "invoke-ninjacopy"}, When: hasWord(isHive, append(anywhere("config", "repair", "ntds"), "dit", partOfName)...)},
 		{Names: []string{"copy", "copy-item", "xcopy", "cp"}, When: when(masquerade, masks...)},
 		{Names: []string{"*"}, When: when(func(c *Command) bool {
 			if c.Dialect == POSIX {

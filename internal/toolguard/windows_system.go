@@ -67,33 +67,18 @@ var boot = Rule{
 var defenderKeys = textContains(`\windows defender`, `\microsoft antimalware`, `\windows advanced threat protection`, `\services\windefend`, `\services\wdfilter`, `\services\sense`, `\amsi\providers`)
 
 var broad = when(func(c *Command) bool {
-	if v, ok := paramOf(c, "exclusionpath"); ok {
-		for _, item := range v.All() {
-			path := strings.TrimRight(strings.ToLower(strings.ReplaceAll(item.Text, "/", `\`)), `\*`)
-			last := path[strings.LastIndexByte(path, '\\')+1:]
-			switch {
-			case drive().MatchString(path + `\`), winSystem().MatchString(path), last == "temp" || last == "tmp" || last == "public" || last == "downloads" || last == "users" || last == "appdata" || last == "syswow64":
-				return true
-			}
-		}
+	excludes := func(name string, is func(string) bool) bool {
+		v, ok := paramOf(c, name)
+		return ok && slices.ContainsFunc(v.All(), func(item Value) bool { return is(item.Text) })
 	}
-	if v, ok := paramOf(c, "exclusionextension"); ok {
-		for _, item := range v.All() {
-			switch strings.ToLower(strings.TrimLeft(item.Text, "*.")) {
-			case "exe", "dll", "ps1", "bat", "cmd", "vbs", "js", "sys", "com", "scr", "hta", "msi":
-				return true
-			}
-		}
-	}
-	if v, ok := paramOf(c, "exclusionprocess"); ok {
-		for _, item := range v.All() {
-			switch strings.TrimSuffix(baseName(item.Text), ".*") {
-			case "powershell", "pwsh", "cmd", "wscript", "cscript", "mshta", "rundll32", "regsvr32", "svchost", "explorer", "outlook", "winword", "excel", "powerpnt", "msedge", "chrome", "firefox", "iexplore", "*":
-				return true
-			}
-		}
-	}
-	return false
+	return excludes("exclusionpath", func(p string) bool {
+		p = strings.TrimRight(strings.ToLower(strings.ReplaceAll(p, "/", `\`)), `\*`)
+		return drive().MatchString(p+`\`) || winSystem().MatchString(p) || commands.Listed("temp tmp public downloads users appdata syswow64", p[strings.LastIndexByte(p, '\\')+1:])
+	}) || excludes("exclusionextension", func(e string) bool {
+		return commands.Listed("exe dll ps1 bat cmd vbs js sys com scr hta msi", strings.ToLower(strings.TrimLeft(e, "*.")))
+	}) || excludes("exclusionprocess", func(p string) bool {
+		return commands.Listed("powershell pwsh cmd wscript cscript mshta rundll32 regsvr32 svchost explorer outlook winword excel powerpnt msedge chrome firefox iexplore *", strings.TrimSuffix(baseName(p), ".*"))
+	})
 })
 
 // disablers are the short names of parameters that begin with Disable.
@@ -112,15 +97,10 @@ func offOf(names ...string) condition {
 
 // lets is met when a threat is let be.
 func lets(c *Command) bool {
-	for _, level := range []string{"low", "moderate", "high", "severe", "unknown"} {
-		if v, ok := paramOf(c, level+"threatdefaultaction"); ok {
-			switch strings.ToLower(v.Text) {
-			case "allow", "noaction", "6", "9":
-				return true
-			}
-		}
-	}
-	return false
+	return slices.ContainsFunc(strings.Fields("low moderate high severe unknown"), func(level string) bool {
+		v, ok := paramOf(c, level+"threatdefaultaction")
+		return ok && commands.Listed("allow noaction 6 9", strings.ToLower(v.Text))
+	})
 }
 
 // weakens is met when one of Defender's protections is switched off.
