@@ -387,9 +387,9 @@ func checkCommand(content string) *fault {
 	prefix, ok := strings.CutSuffix(content, ":*")
 	switch {
 	case ok && strings.TrimSpace(prefix) == "":
-		return &fault{"nothing stands before :*", "write the beginning of a command: Bash(npm run:*), or Bash alone"}
+		return &fault{"there is nothing before :*", "write the beginning of a command: Bash(npm run:*), or Bash alone"}
 	case strings.Contains(prefix, ":*"):
-		return &fault{":* stands in the middle", "write :* at the end, or * for any text: Bash(git * main)"}
+		return &fault{":* is only understood at the end", "write :* at the end, or * for any text: Bash(git * main)"}
 	case strings.TrimSpace(content) == "":
 		return &fault{"it names no command", "write a command: Bash(npm run test:*)"}
 	}

@@ -27,7 +27,7 @@ func CheckKey(key string) error {
 	case len(key) > maxKey:
 		return bad(fmt.Sprintf("it has more than %d characters", maxKey))
 	case strings.ContainsFunc(key, func(r rune) bool { return !keyRune(r) }):
-		return bad("accepted are A-Z, a-z, 0-9, dot, hyphen and underscore")
+		return bad("it may have only A-Z, a-z, 0-9, dots, hyphens and underscores")
 	case key[0] == '.':
 		return bad("it begins with a dot")
 	}

@@ -109,7 +109,7 @@ func (r *reader) read() error {
 		return err
 	}
 	if root.Kind != yaml.MappingNode {
-		return errors.New("it holds no lists: write deny:, allow: and ask:, each with a list of rules")
+		return errors.New("it has no lists: write deny:, allow: and ask:, each with a list of rules")
 	}
 	seen := map[string]bool{}
 	for i := 0; i+1 < len(root.Content); i += 2 {
@@ -128,9 +128,9 @@ func (r *reader) read() error {
 		default:
 			suggestion := "write rules in deny, allow and ask"
 			if name.Value == "permissions" {
-				suggestion = "take its lists deny, allow and ask out of it, to the beginning of their lines"
+				suggestion = "move its lists deny, allow and ask to the beginning of their lines"
 			}
-			r.warn(name, name.Value, "", "it is no setting of this file", suggestion)
+			r.warn(name, name.Value, "", "this file has no such setting", suggestion)
 		}
 		if r.count > maxRules {
 			return fmt.Errorf("it has more than %d rules: write whole tools, or wildcards in deny", maxRules)
@@ -138,7 +138,7 @@ func (r *reader) read() error {
 	}
 	for _, a := range r.asks { // Claude Code asks before it allows
 		if by, ok := r.rules.lists[Allow].before(a.rule); ok {
-			r.warn(a.at, a.at.Value, Ask, by.String()+" in allow comes before it, so that nothing is asked", "take that out of allow, or write this in deny")
+			r.warn(a.at, a.at.Value, Ask, by.String()+" in allow is checked first, so nothing is asked", "take that out of allow, or write this in deny")
 			r.warnings[len(r.warnings)-1].InForce = true
 		}
 	}
@@ -163,7 +163,7 @@ func (r *reader) list(l List, n *yaml.Node) {
 		r.rule(l, n) // dropping a lone deny would widen
 		return
 	case n.Kind != yaml.SequenceNode:
-		r.warn(n, inLine(n), l, "the list is none", "write it as a list of rules")
+		r.warn(n, inLine(n), l, "it is not a list", "write it as a list of rules")
 		return
 	}
 	for _, item := range n.Content {
@@ -186,7 +186,7 @@ func (r *reader) rule(l List, n *yaml.Node) {
 				suggestion = "write it as one text: " + strict.Quote(meant)
 			}
 		}
-		r.warn(n, inLine(n), l, "it is no text", suggestion)
+		r.warn(n, inLine(n), l, "it is not a text", suggestion)
 		return
 	}
 	rule, f := parseRule(n.Value, l)
@@ -199,7 +199,7 @@ func (r *reader) rule(l List, n *yaml.Node) {
 		r.asks = append(r.asks, asking{rule, n})
 	}
 	if !known(rule.Tool) {
-		suggestion := "see that it is spelled as the agent calls it"
+		suggestion := "check that it is spelled as the agent calls it"
 		if name := near(rule.Tool); name != "" {
 			suggestion = "did you mean " + name + "?"
 		}
@@ -316,7 +316,7 @@ func Add(data []byte, l List, rule string) ([]byte, error) {
 		root = &yaml.Node{Kind: yaml.MappingNode}
 	}
 	if root.Kind != yaml.MappingNode {
-		return nil, errors.New("add rule: the file holds no lists")
+		return nil, errors.New("add rule: the file has no lists")
 	}
 	var list *yaml.Node
 	for i := 0; i+1 < len(root.Content); i += 2 {

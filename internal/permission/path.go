@@ -26,13 +26,13 @@ func readPath(content string) (r pathRule, f *fault) {
 	case strings.HasSuffix(p, ":*"):
 		return r, &fault{":* is for commands", "write ** for all below a folder: Read(./secrets/**)"}
 	case len(p) > 2 && p[1] == ':' && (p[2] == '\\' || p[2] == '/') || strings.HasPrefix(p, `\\`):
-		return r, &fault{"it is a path of Windows", "write it with slashes, from the root: Read(//srv/work/**)"}
+		return r, &fault{"it is a Windows path", "write it with slashes, from the root: Read(//srv/work/**)"}
 	case strings.HasPrefix(p, "~") && p != "~" && !strings.HasPrefix(p, "~/"):
-		return r, &fault{"nobody's home but the agent's is known", "write ~/ for that, or the whole path: Read(//home/dave/x)"}
+		return r, &fault{"only the agent's own home is known", "write ~/ for that, or the whole path: Read(//home/dave/x)"}
 	case strings.Contains(p, "://"):
 		return r, &fault{"it is an address", "write a path: Read(./.env)"}
 	case braced(p):
-		return r, &fault{"brackets { } are no wildcard", "write one rule for each: Edit(/src/**/*.ts)"}
+		return r, &fault{"braces { } are not a wildcard", "write one rule for each: Edit(/src/**/*.ts)"}
 	}
 	switch {
 	case strings.HasPrefix(p, "//"):
@@ -58,11 +58,11 @@ func readPath(content string) (r pathRule, f *fault) {
 	}
 	for _, part := range r.parts {
 		if _, err := path.Match(part, ""); err != nil {
-			return r, &fault{"a bracket [ is not closed, or a backslash stands at the end", `write \[ for the character`}
+			return r, &fault{"a bracket [ is not closed, or it ends in a backslash", `write \[ for the character`}
 		}
 	}
 	if len(r.parts) == 0 && !below && r.up == 0 && p != "/" {
-		return r, &fault{"it means the folder itself", "write ** for all below it: Read(./**)"}
+		return r, &fault{"it names the folder itself, not what is in it", "write ** for all below it: Read(./**)"}
 	}
 	for len(r.parts) > 0 && r.parts[len(r.parts)-1] == "**" {
 		r.parts = r.parts[:len(r.parts)-1]

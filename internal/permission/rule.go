@@ -67,15 +67,15 @@ func parseRule(text string, list List) (Rule, *fault) {
 	case strings.TrimSpace(tool) != tool && strings.TrimSpace(tool) != "":
 		return Rule{}, &fault{"there is space around the tool's name", "write " + strict.Quote(strings.TrimSpace(tool))}
 	case !toolName(tool):
-		return Rule{}, &fault{fmt.Sprintf("%s is no tool's name", strict.Quote(tool)), "begin with the tool's name: letters, digits, _, - and ."}
+		return Rule{}, &fault{fmt.Sprintf("%s is not a tool's name", strict.Quote(tool)), "begin with the tool's name: letters, digits, _, - and ."}
 	case content && !closed:
 		return Rule{}, &fault{"the bracket is not closed", "end it with )"}
 	case content && inner == "":
 		return Rule{}, &fault{"the brackets are empty", fmt.Sprintf("write %s alone for the whole tool", strict.Quote(tool))}
 	case strings.ContainsFunc(inner, func(r rune) bool { return r < ' ' && r != '\n' && r != '\t' || r == 0x7f || r == '\uFFFD' }):
-		return Rule{}, &fault{"its content has control characters, or is not UTF-8", "contents are plain text"}
+		return Rule{}, &fault{"its content has control characters, or is not UTF-8", "write plain text"}
 	case content && strings.Contains(tool, "*"):
-		return Rule{}, &fault{"a name with a wildcard has no brackets", fmt.Sprintf("write %s alone", strict.Quote(tool))}
+		return Rule{}, &fault{"a name with a wildcard cannot have brackets", fmt.Sprintf("write %s alone", strict.Quote(tool))}
 	}
 	for _, own := range []string{VaultHTTPFetch, LocalMemoryRecall} {
 		if tool != own && strings.EqualFold(strings.ReplaceAll(tool, "_", ""), own) {
@@ -148,12 +148,12 @@ func checkVault(content string, list List) *fault {
 	method, path, two := strings.Cut(request, " ")
 	switch {
 	case narrow && list == Deny:
-		return &fault{"a method and a path stand in deny, where another spelling of the path would pass", "deny the key or the host, or bind the key: weir vault bind " + name + " --method GET --path /user"}
+		return &fault{"deny cannot take a method and a path, since another spelling of the path would pass", "deny the key or the host, or bind the key: weir vault bind " + name + " --method GET --path /user"}
 	case narrow && (!two || method == "" || strings.Trim(method, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") != "" || !strings.HasPrefix(path, "/") || strings.ContainsAny(path, " ?#")):
-		return &fault{"what stands behind the host is no method and path", "write them as the request has them: github-token@api.github.com GET /user"}
+		return &fault{"the host is not followed by a method and a path", "write them as the request has them: github-token@api.github.com GET /user"}
 	}
 	if ok && !strings.Contains(host, "*") && host != Host(host) {
-		return &fault{fmt.Sprintf("%s is no host as it is compared", strict.Quote(host)), "write it in lower case, without https:// and path: github-token@api.github.com"}
+		return &fault{fmt.Sprintf("%s is not written as hosts are compared", strict.Quote(host)), "write it in lower case, without https:// and path: github-token@api.github.com"}
 	}
 	return nil
 }
@@ -171,14 +171,14 @@ func checkRecall(content string) *fault {
 			if strings.Contains(rest, "*") {
 				return key(rest)
 			}
-			return &fault{"it names no entry", "write fetch:store/key"}
+			return &fault{"it does not name an entry", "write fetch:store/key"}
 		}
 		if f := key(store); f != nil {
 			return f
 		}
 		return key(entry)
 	}
-	return &fault{fmt.Sprintf("%s is no content of this tool", strict.Quote(content)), "write list_stores, list_entries:store, preview:store/key or fetch:store/key"}
+	return &fault{fmt.Sprintf("%s is not a content of this tool", strict.Quote(content)), "write list_stores, list_entries:store, preview:store/key or fetch:store/key"}
 }
 
 func toolName(s string) bool {

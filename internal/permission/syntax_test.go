@@ -296,7 +296,7 @@ func TestRefusedF30F31(t *testing.T) {
 		rule, says string
 		example    string
 	}{
-		{Deny, "Bash(", "not closed", "Bash("}, {Deny, "Bash(:*)", "before :*", "Bash("}, {Deny, "Bash(a:*b)", ":* stands in the middle", "Bash("}, {Deny, "Bash(a:* b:*)", "in the middle", "Bash("}, {Allow, "Bash(", "not closed", "Bash(npm"},
+		{Deny, "Bash(", "not closed", "Bash("}, {Deny, "Bash(:*)", "before :*", "Bash("}, {Deny, "Bash(a:*b)", ":* is only understood at the end", "Bash("}, {Deny, "Bash(a:* b:*)", "only understood at the end", "Bash("}, {Allow, "Bash(", "not closed", "Bash(npm"},
 		{Deny, "Bash(command:rm *)", "write the content alone: Bash(rm *)", "Bash("}, {Deny, "Read(file_path:/etc/x)", "Read(/etc/x)", "Read("}, {Allow, "Agent(model:opus)", "in deny or ask", "Agent("}, {Allow, "mcp__a__b(x:y)", "in deny or ask", "mcp__"}, {Deny, "Bash(command : rm *)", "write the content alone", "Bash("}, {Deny, "NotebookEdit(notebook_path:*)", "write the content alone", "Edit("},
 		{Deny, "Agent(Explore, Plan)", "Agent(Explore)", "Agent("}, {Deny, "Skill(a,b)", "one rule for each", "Skill("}, {Deny, "TodoWrite(x)", "write TodoWrite alone", "TodoWrite"}, {Ask, "ExitPlanMode(plan *)", "alone", "ExitPlanMode"}, {Ask, "exec_command(", "not closed", "Bash("},
 		{Deny, "Read(./a:*)", "** for all below", "Read("}, {Deny, "Read(!.env)", "means no file", "Read("}, {Deny, "Read(#a)", "means no file", "Read("}, {Deny, `Read(C:\Work\**)`, "Read(//srv/work/**)", "Read("}, {Deny, "Edit(src/*.{ts,tsx})", "one rule for each", "Edit("},
@@ -304,8 +304,8 @@ func TestRefusedF30F31(t *testing.T) {
 		{Deny, "WebFetch(https://example.com/a)", "WebFetch(domain:example.com)", "WebFetch("}, {Allow, "WebFetch(example.com)", "domain:example.com", "WebFetch("}, {Deny, "WebFetch(domain:example.com/a)", "path", "WebFetch("}, {Deny, "WebFetch(domain:example.com:8443)", "port", "WebFetch("},
 		{Deny, "WebFetch(domain:)", "no host", "WebFetch("}, {Deny, "WebSearch(a*)", "without wildcards", "WebSearch"}, {Deny, "mcp__github__get(x)", "no brackets", "mcp__"}, {Allow, "mcp__github(x)", "no brackets", "mcp__"}, {Allow, "mcp__*", "name the server", "mcp__"},
 		{Allow, "mcp__git*", "name the server", "mcp__"}, {Allow, "*", "does not name", "Bash("}, {Allow, "Ba*", "does not name", "Bash("}, {Allow, "mcp__weir", "whole vault", "mcp__"}, {Allow, "mcp__weir__*", "whole vault", "mcp__"}, {Allow, "mcp__weir__Vault*", "whole vault", "VaultHttpFetch("},
-		{Deny, "Ba*(x)", "no brackets", "Bash("}, {Deny, "Cd(/x)", "changes of the directory", ""}, {Allow, "VaultHttpFetch", "whole vault", "VaultHttpFetch(github-token)"}, {Deny, "VaultHttpFetch(a b)", "no key", "VaultHttpFetch"}, {Allow, "LocalMemoryRecall", "in full", "LocalMemoryRecall(fetch:"},
-		{Ask, "LocalMemoryRecall(x)", "no content", "LocalMemoryRecall"}, {Deny, "Vault_Http_Fetch", "write VaultHttpFetch", "VaultHttpFetch"}, {Ask, "PowerShell(", "not closed", "PowerShell("}, {Deny, "Skill(", "not closed", "Skill("}, {Deny, "Raed(x", "not closed", "Read("}, {Deny, " Read", "space", "Read("},
+		{Deny, "Ba*(x)", "cannot have brackets", "Bash("}, {Deny, "Cd(/x)", "change of directory", ""}, {Allow, "VaultHttpFetch", "whole vault", "VaultHttpFetch(github-token)"}, {Deny, "VaultHttpFetch(a b)", "no key", "VaultHttpFetch"}, {Allow, "LocalMemoryRecall", "in full", "LocalMemoryRecall(fetch:"},
+		{Ask, "LocalMemoryRecall(x)", "not a content", "LocalMemoryRecall"}, {Deny, "Vault_Http_Fetch", "write VaultHttpFetch", "VaultHttpFetch"}, {Ask, "PowerShell(", "not closed", "PowerShell("}, {Deny, "Skill(", "not closed", "Skill("}, {Deny, "Raed(x", "not closed", "Read("}, {Deny, " Read", "space", "Read("},
 	} {
 		data, _ := json.Marshal(map[string][]string{string(tt.list): {tt.rule}})
 		_, warnings, err := Parse(File{Name: "f", Data: data})
@@ -322,8 +322,8 @@ func TestRefusedF30F31(t *testing.T) {
 		}
 	}
 	for _, tt := range []struct{ data, shows, says string }{
-		{"deny: [{a: b}]", "{a: b}", "is no text"}, {"deny:\n- Read: ./.env\n", "{Read: ./.env}", `write it as one text: "Read(./.env)"`}, {"deny: [[Bash, Read]]", "[Bash, Read]", "is no text"}, {"ask: [null]", "null", "is no text"}, {"ask:\n-\n", "null", "is no text"}, {"ask: [7]", "7", "is no text"},
-		{"deny: {Bash: true}", "{Bash: true}", "list"}, {"deny: [&a [x], *a]", "*a", "is no text"}, {"deny: ['Raed(x)']", "Raed(x)", "did you mean Read?"}, {"deny: [Frobnicate]", "Frobnicate", "no tool is known"}, {"allow: [Bahs]", "Bahs", "did you mean Bash?"}, {"permissions: {deny: [Bash]}", "permissions", "take its lists"},
+		{"deny: [{a: b}]", "{a: b}", "is not a text"}, {"deny:\n- Read: ./.env\n", "{Read: ./.env}", `write it as one text: "Read(./.env)"`}, {"deny: [[Bash, Read]]", "[Bash, Read]", "is not a text"}, {"ask: [null]", "null", "is not a text"}, {"ask:\n-\n", "null", "is not a text"}, {"ask: [7]", "7", "is not a text"},
+		{"deny: {Bash: true}", "{Bash: true}", "list"}, {"deny: [&a [x], *a]", "*a", "is not a text"}, {"deny: ['Raed(x)']", "Raed(x)", "did you mean Read?"}, {"deny: [Frobnicate]", "Frobnicate", "no tool is known"}, {"allow: [Bahs]", "Bahs", "did you mean Bash?"}, {"permissions: {deny: [Bash]}", "permissions", "move its lists"},
 	} {
 		_, warnings, err := Parse(File{Name: "f", Data: []byte(tt.data)})
 		if err != nil || len(warnings) == 0 {
@@ -341,7 +341,7 @@ func TestRefusedF30F31(t *testing.T) {
 	} {
 		data, _ := json.Marshal(map[string][]string{"ask": {tt.ask}, "allow": {tt.allow}})
 		_, warnings, err := Parse(File{Name: "f", Data: data})
-		if err != nil || (len(warnings) > 0) != (tt.by != "") || tt.by != "" && (!warnings[0].InForce || !strings.Contains(warnings[0].String(), tt.by+" in allow comes before it")) {
+		if err != nil || (len(warnings) > 0) != (tt.by != "") || tt.by != "" && (!warnings[0].InForce || !strings.Contains(warnings[0].String(), tt.by+" in allow is checked first")) {
 			t.Errorf("allow %s, ask %s: %v %v", tt.allow, tt.ask, warnings, err)
 		}
 	}

@@ -209,7 +209,7 @@ func (r Rule) checkContent(list List) *fault {
 	case own:
 		return nil
 	case served:
-		return &fault{"tools of MCP servers have no brackets", "write " + r.Tool + " alone, or mcp__server__* for all tools of a server"}
+		return &fault{"a tool of an MCP server takes no brackets", "write " + r.Tool + " alone, or mcp__server__* for all tools of a server"}
 	case shells, scripts:
 		return checkCommand(r.Content)
 	case files:
@@ -219,12 +219,12 @@ func (r Rule) checkContent(list List) *fault {
 		return checkSite(r.Content)
 	case searches:
 		if strings.ContainsAny(r.Content, "*?") {
-			return &fault{"searches are compared as they are, without wildcards", "write the words that are looked for, or WebSearch alone"}
+			return &fault{"searches are compared exactly, without wildcards", "write the words that are looked for, or WebSearch alone"}
 		}
 		return nil
 	case agents, skills:
 		if strings.Contains(r.Content, ",") {
-			return &fault{"a comma makes no list", "write one rule for each: " + r.Tool + "(" + strings.TrimSpace(strings.SplitN(r.Content, ",", 2)[0]) + ")"}
+			return &fault{"a comma does not make a list", "write one rule for each: " + r.Tool + "(" + strings.TrimSpace(strings.SplitN(r.Content, ",", 2)[0]) + ")"}
 		}
 		return nil
 	}
@@ -232,7 +232,7 @@ func (r Rule) checkContent(list List) *fault {
 	case others[strings.ToLower(r.Tool)] && r.Tool != "agent_update":
 		return &fault{"nothing in its calls is compared", "write " + r.Tool + " alone"}
 	case r.Tool == "Cd":
-		return &fault{"nobody tells of changes of the directory", "write what may not be done there: Edit(//srv/data/**)"}
+		return &fault{"a change of directory is not reported", "write what may not be done there: Edit(//srv/data/**)"}
 	case strings.Contains(r.Content, "*") && list != Deny:
 		return wildcard(list)
 	}
@@ -254,7 +254,7 @@ func checkSite(content string) *fault {
 		}
 		return &fault{"addresses are compared by their host", "write WebFetch(domain:" + host + ")"}
 	case !ok:
-		return &fault{strict.Quote(content) + " is no content of this tool", "write WebFetch(domain:example.com)"}
+		return &fault{strict.Quote(content) + " is not a content of this tool", "write WebFetch(domain:example.com)"}
 	case strings.ContainsAny(host, "/?#"):
 		return &fault{"a path is not compared", "write the host alone: WebFetch(domain:example.com)"}
 	case strings.Contains(host, ":"):

@@ -14,7 +14,7 @@ var files = []Rule{
 		Files:   hives,
 	},
 	{
-		ID: "ssh-keys", Group: OnPaths, Refuses: "opens a private key of SSH", Why: "It opens other machines.", Instead: "Use ssh itself, or ask the user.",
+		ID: "ssh-keys", Group: OnPaths, Refuses: "opens an SSH private key", Why: "It gives access to other machines.", Instead: "Use ssh itself, or ask the user.",
 		Refused: []Example{{Tool: readFile, Text: "/home/dave/.ssh/id_ed25519"}, {Tool: readFile, Text: "/home/dave/.ssh/id_ed25519_github"}, {Tool: readFile, Text: `C:\Users\dave\.ssh\id_rsa.`}, {Tool: del, Text: "/etc/ssh/ssh_host_rsa_key"}},
 		Near:    []Example{{Tool: readFile, Text: "/home/dave/.ssh/id_ed25519.pub"}, {Tool: readFile, Text: "/home/dave/.ssh/config"}},
 		Files: []string{ // a key may have any name
@@ -23,7 +23,7 @@ var files = []Rule{
 		},
 	},
 	{
-		ID: "browser-stores", Group: OnPaths, Refuses: "opens a browser's store of passwords or sessions", Why: "It is every account of the person who uses it.", Instead: "Use the browser tool.",
+		ID: "browser-stores", Group: OnPaths, Refuses: "opens a browser's store of passwords or sessions", Why: "It gives access to every account of the person who uses it.", Instead: "Use the browser tool.",
 		Refused: []Example{{Tool: readFile, Text: `C:\Users\dave\AppData\Local\Google\Chrome\User Data\Default\Login Data`}, {Tool: readFile, Text: "/home/dave/.mozilla/firefox/ab12.default/logins.json"}},
 		Near:    []Example{{Tool: readFile, Text: "/home/dave/.mozilla/firefox/profiles.ini"}, {Tool: readFile, Text: "/work/app/cookies"}},
 		Files: []string{
@@ -35,7 +35,7 @@ var files = []Rule{
 		},
 	},
 	{
-		ID: "shadow-file", Group: OnPaths, Refuses: "opens the file of the system's passwords", Why: "It is every account of the machine.", Instead: "Read /etc/passwd for names and ids.",
+		ID: "shadow-file", Group: OnPaths, Refuses: "opens the system's password file", Why: "It holds the passwords of every account of the machine.", Instead: "Read /etc/passwd for names and ids.",
 		Refused: []Example{{Tool: readFile, Text: "/etc/shadow"}, {Tool: readFile, Text: "/var/log/../../etc//shadow-"}, {Tool: readFile, Text: "/proc/1/root/etc/shadow"}}, Near: []Example{{Tool: readFile, Text: "/etc/passwd"}, {Tool: readFile, Text: "/work/css/shadow"}},
 		Files: []string{"/etc/shadow", "/etc/shadow-*", "/etc/shadow.*", "/etc/shadow~", "/etc/gshadow", "/etc/gshadow-*", "/etc/gshadow.*", "/etc/gshadow~", "/var/backups/shadow.bak", "/var/backups/gshadow.bak"},
 	},

@@ -88,7 +88,7 @@ func (g *Guard) Rules() []Rule { return g.rules }
 
 // unreadable refuses what the guard fails on.
 var unreadable = Rule{
-	ID: "unreadable", Group: OnCommands, Refuses: "cannot be checked: the guard fails on it", Why: "What it does cannot be told.", Instead: "Write it in a simpler way.",
+	ID: "unreadable", Group: OnCommands, Refuses: "cannot be checked: the guard failed on it", Why: "The guard cannot tell what it does.", Instead: "Write it in a simpler way.",
 }
 
 // Check judges the call of a tool (K1). It is the whole of the guard: what it refuses must not reach any handler.

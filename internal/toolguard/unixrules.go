@@ -266,7 +266,7 @@ func daemons(units []string) []string {
 var linuxSystem = []Rule{
 	{
 		ID: "linux-logs", Group: OnCommands, Refuses: "clears audit logs or journals, or switches off what writes them",
-		Why: "What happened on this machine could not be told any more.", Instead: "Read them with journalctl or ausearch; let them rotate by themselves.",
+		Why: "Nobody could tell any more what happened on this machine.", Instead: "Read them with journalctl or ausearch; let them rotate by themselves.",
 		Refused: []Example{
 			{Tool: bash, Text: "rm -f /var/log/auth.log"}, {Tool: bash, Text: "echo > /var/log/wtmp"}, {Tool: bash, Text: "journalctl --rotate && journalctl --vacuum-time=1s"}, {Tool: bash, Text: "auditctl -D"}, {Tool: bash, Text: "systemctl stop auditd"},
 			{Tool: bash, Text: "truncate -s 0 /var/log/syslog"}, {Tool: bash, Text: "rm -rf /var/log/journal/*"},
@@ -286,7 +286,7 @@ var linuxSystem = []Rule{
 	},
 	{
 		ID: "linux-boot", Group: OnCommands, Refuses: "edits the boot loader or what it starts",
-		Why: "The machine may not start again, or start something else.", Instead: "Ask the user.",
+		Why: "The machine may not start again, or may start something else.", Instead: "Ask the user.",
 		Refused: []Example{
 			{Tool: bash, Text: "echo 'set timeout=0' >> /boot/grub/grub.cfg"}, {Tool: bash, Text: "sudo sed -i 's/quiet/quiet init=\\/bin\\/sh/' /etc/default/grub"}, {Tool: bash, Text: "rm /boot/vmlinuz-6.1"}, {Tool: bash, Text: "efibootmgr -b 0001 -B"},
 			{Tool: bash, Text: "grub-install /dev/sda"},
@@ -317,7 +317,7 @@ var linuxSystem = []Rule{
 		Changed: patterns(protectionFiles...),
 	},
 	{
-		ID: "linux-accounts", Group: OnCommands, Refuses: "makes an account with the rights of root, or edits sudoers or the account files by hand",
+		ID: "linux-accounts", Group: OnCommands, Refuses: "creates an account with the rights of root, or edits sudoers or the account files by hand",
 		Why: "It opens the machine to whoever knows that account.", Instead: "Ask the user to do this.",
 		Refused: []Example{
 			{Tool: bash, Text: "useradd -o -u 0 helper"}, {Tool: bash, Text: "echo 'dave ALL=(ALL) NOPASSWD: ALL' >> /etc/sudoers"}, {Tool: bash, Text: "echo 'dave ALL=(ALL) ALL' | sudo tee /etc/sudoers.d/dave"}, {Tool: bash, Text: "usermod -o -u 0 dave"},

@@ -10,8 +10,8 @@ import (
 
 // updateRule is the rule of group 4; package agentupdate carries updates out.
 var updateRule = Rule{
-	ID: "update-source", Group: OnUpdate, Refuses: "updates the agent from a place that updates do not come from",
-	Why: "Who controls that place would control the agent; the checksum is given by the same call.", Instead: "Name a file of a release on github.com, or the configured server, with https.",
+	ID: "update-source", Group: OnUpdate, Refuses: "updates the agent from a place that is not allowed",
+	Why: "Whoever controls that place would control the agent; the checksum comes with the same call.", Instead: "Name a file of a release on github.com, or the configured server, with https.",
 	Refused: []Example{
 		{Tool: "agent_update", Text: "http://github.com/acme/agent/releases/download/v1/agent"}, {Tool: "agent_update", Text: "https://github.com.example.org/acme/agent/releases/download/v1/agent"}, {Tool: "agent_update", Text: "https://192.0.2.1/agent"},
 		{Tool: "agent_update", Text: "https://github.com@example.org/a/b/releases/download/v1/x"}, {Tool: "agent_update", Text: "https://github.com./acme/agent/releases/download/v1/agent"}, {Tool: "agent_update", Text: "https://github.com/acme/agent/raw/main/agent"},
@@ -30,7 +30,7 @@ const MaxHops = 5
 // CheckUpdate says why an update may not be fetched from a place; server is the host that was configured at the start, or empty.
 func CheckUpdate(raw, server string) error {
 	if len(raw) > 4096 || strings.ContainsFunc(raw, func(r rune) bool { return r <= ' ' || r >= 0x7f }) || strings.Contains(raw, `\`) {
-		return errors.New("the address has characters that it must not have")
+		return errors.New("the address has characters that are not allowed")
 	}
 	u, err := url.Parse(raw)
 	if err != nil {
@@ -49,7 +49,7 @@ func CheckUpdate(raw, server string) error {
 	case strings.HasSuffix(u.Host, ":"):
 		return errors.New("the address has an empty port")
 	case literal(host):
-		return errors.New("the host is an address and no name")
+		return errors.New("the host is an IP address, not a name")
 	case host != strings.ToLower(host) || strings.HasSuffix(host, ".") || strings.Contains(host, "xn--") || strings.Contains(host, "%"):
 		return fmt.Errorf("the host %q is not written as the allowed ones are", host)
 	}
@@ -62,7 +62,7 @@ func CheckUpdate(raw, server string) error {
 		if release(u) {
 			return nil
 		}
-		return errors.New("on github.com only a file of a release is allowed")
+		return errors.New("on github.com only a release file is allowed")
 	}
 	return fmt.Errorf("the host %q is none that updates come from", host)
 }

@@ -105,7 +105,7 @@ var alike = hasWord(func(w string) bool {
 })
 
 var accounts = Rule{
-	ID: "accounts", Group: OnCommands, Refuses: "makes an administrator, wakes a built-in account, or makes an account that is hidden or has no password",
+	ID: "accounts", Group: OnCommands, Refuses: "creates an administrator, enables a built-in account, or creates an account that is hidden or has no password",
 	Why: "It opens the machine to whoever knows that account.", Instead: "Ask the user to make the account.",
 	Refused: []Example{
 		{Tool: cmd, Text: "net localgroup administrators dave /add"}, {Tool: ps, Text: "Add-LocalGroupMember -Group Administrators -Member dave"}, {Tool: cmd, Text: "net user guest /active:yes"},

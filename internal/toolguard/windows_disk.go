@@ -172,7 +172,7 @@ var windowsDisk = []Rule{
 	},
 	{
 		ID: "delete-system", Group: OnCommands, Refuses: "deletes a whole drive or a directory of Windows itself",
-		Why: "The machine does not start again.", Instead: "Name the directory of your own work.",
+		Why: "The machine will not start again.", Instead: "Name the directory of your own work.",
 		Refused: []Example{{Tool: cmd, Text: `rd /s /q C:\`}, {Tool: cmd, Text: `del /f /s /q C:\Windows\System32\*`}, {Tool: ps, Text: `Remove-Item -Recurse -Force C:\Windows`}},
 		Near:    []Example{{Tool: cmd, Text: `rd /s /q C:\work\build`}, {Tool: ps, Text: `Remove-Item -Recurse C:\Windows\Temp\mine`}, {Tool: ps, Text: `Get-ChildItem -Recurse C:\Windows`}},
 		On: []trigger{

@@ -21,7 +21,7 @@ func services(names ...string) []trigger {
 
 var eventLog = Rule{
 	ID: "event-log", Group: OnCommands, Refuses: "clears, removes or switches off an event log or auditing",
-	Why: "What happened on this machine could not be told any more.", Instead: "Read logs with Get-WinEvent; let them rotate by themselves.",
+	Why: "Nobody could tell any more what happened on this machine.", Instead: "Read logs with Get-WinEvent; let them rotate by themselves.",
 	Refused: []Example{
 		{Tool: cmd, Text: "wevtutil cl Application"}, {Tool: ps, Text: "Clear-EventLog -LogName Security"}, {Tool: ps, Text: "[System.Diagnostics.Eventing.Reader.EventLogSession]::GlobalSession.ClearLog('System')"},
 		{Tool: cmd, Text: "auditpol /clear /y"}, {Tool: cmd, Text: "sc stop eventlog"}, {Tool: ps, Text: "Remove-EventLog -LogName Billing"}, {Tool: cmd, Text: "wevtutil set-log Security /enabled:false"},
@@ -48,7 +48,7 @@ var eventLog = Rule{
 
 var boot = Rule{
 	ID: "boot", Group: OnCommands, Refuses: "edits how Windows starts or recovers",
-	Why: "The machine may not start again, or start without its protection.", Instead: "Show the settings with bcdedit /enum, and ask the user.",
+	Why: "The machine may not start again, or may start without its protection.", Instead: "Show the settings with bcdedit /enum, and ask the user.",
 	Refused: []Example{
 		{Tool: cmd, Text: "bcdedit /set {current} recoveryenabled off"}, {Tool: cmd, Text: "bcdedit.exe /deletevalue safeboot"}, {Tool: cmd, Text: "reagentc /disable"}, {Tool: cmd, Text: "bootrec /fixmbr"},
 		{Tool: ps, Text: "bcdedit /set '{current}' testsigning on"},
