@@ -204,15 +204,10 @@ func (p *prefilter) scan(d Dialect, s string, set func(name string) bool) *found
 		}
 		if kinds[b] == joins {
 			begins = true
-			switch b {
-			case '\'', '"':
-				if j := plus(s, i); j > 0 {
-					i = j
-				}
+			if b == '\'' || b == '"' {
 				continue
-			case '`':
-				f.posix = f.posix || nameNear(s, i)
 			}
+			f.posix = f.posix || b == '`' && nameNear(s, i)
 			late = true // n may be a new line
 			i += newline(s, i+1)
 			continue
@@ -516,16 +511,6 @@ func newline(s string, i int) int {
 		return 2
 	}
 	return 0
-}
-
-// plus gives the place of the quote that goes on with a text that ends at i, as in 'a' + 'b', or 0.
-func plus(s string, i int) int {
-	to := min(len(s), i+100)
-	rest, ok := strings.CutPrefix(strings.TrimLeft(s[i+1:to], " "), "+")
-	if rest = strings.TrimLeft(rest, " "); !ok || rest == "" || rest[0] != '\'' && rest[0] != '"' {
-		return 0
-	}
-	return to - len(rest)
 }
 
 // gluedCmd gives the end of the variable of cmd's that begins at i, and says whether it stands beside something else without a blank, but for quotes
