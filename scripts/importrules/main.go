@@ -28,7 +28,7 @@ var rules = map[string][]string{
 	"internal/commands":    {},
 	"internal/shell":       {"internal/commands"},
 	"internal/classify":    {"internal/commands", "internal/shell"},
-	"internal/gitguard":    {"internal/commands", "internal/linux", "internal/shell"},
+	"internal/gitguard":    {"internal/commands", "internal/linux", "internal/shell", "internal/toolguard"}, // it reads commands as the guard does
 	"internal/toolguard":   {"internal/bridge/wire", "internal/commands", "internal/linux", "internal/shell"},
 	"internal/agenthook":   {"internal/bridge/wire", "internal/classify", "internal/gitguard", "internal/linux", "internal/toolguard"},
 
