@@ -7,12 +7,16 @@ const SampleFile = "samples.json"
 const (
 	Before   = "before"   // without the sensor, before it started
 	After    = "after"    // without the sensor, after it was taken out of the kernel
-	Outside  = "outside"  // the sensor runs; outside every guarded parent
+	Idle     = "idle"     // the sensor runs, and guards nothing
+	Outside  = "outside"  // the sensor guards others
 	Guarded  = "guarded"  // guarded and untainted
 	Tainted  = "tainted"  // guarded and tainted; the destination is allowed
 	Terminal = "terminal" // guarded, in a session on a terminal: its system calls are filtered
 	Observed = "observed" // guarded; the daemon's own work is counted beside it
 )
+
+// NoList are the same states, without a list of secret files: only opens are measured in them.
+const NoList = "nolist "
 
 // Cases are what is measured, in the order of measuring.
 func Cases() []string { return []string{"exec", "connect", "udp", "bulk", "open"} }

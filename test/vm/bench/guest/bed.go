@@ -113,11 +113,19 @@ func (b *bed) close() error {
 // secrets is a list as people have it. What opens files here opens one beside a listed one.
 const secrets = "taint:\n  secret_files: [/etc/shadow, /run/secrets/, ~/.ssh/id_*, ~/.aws/, \"**/.env\"]\n"
 
+// write writes the policy, for the next start or the next order to load it. more is added to it.
+func (b *bed) write(more string) error {
+	policy := "version: 1\ncop:\n  reviewer: none\nevents:\n  file: " + eventFile + "\nallow:\n  - prefix: " + allowed + "/32\n" + b.allow + more
+	if err := os.WriteFile(policyFile, []byte(policy), 0o600); err != nil {
+		return fmt.Errorf("write policy: %w", err)
+	}
+	return nil
+}
+
 // start runs the sensor until it is ready, and gives the time from its execution on. more is added to the policy.
 func (b *bed) start(more string) (time.Duration, error) {
-	policy := "version: 1\ncop:\n  reviewer: none\nevents:\n  file: " + eventFile + "\nallow:\n  - prefix: " + allowed + "/32\n" + b.allow + secrets + more
-	if err := os.WriteFile(policyFile, []byte(policy), 0o600); err != nil {
-		return 0, fmt.Errorf("write policy: %w", err)
+	if err := b.write(secrets + more); err != nil {
+		return 0, err
 	}
 	ready, far, err := os.Pipe()
 	if err != nil {

@@ -3,11 +3,14 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -46,7 +49,7 @@ func (b *bed) cycle(p plan) (bench.Cycle, time.Duration, error) {
 		return nil, 0, err
 	}
 	defer plain.end()
-	if err := p.measure(windows, workers{bench.Before: plain}, []string{bench.Before}); err != nil {
+	if err := p.measure(windows, workers{bench.Before: plain}, bench.Cases()); err != nil {
 		return nil, 0, err
 	}
 	ready, err := b.start("")
@@ -59,7 +62,7 @@ func (b *bed) cycle(p plan) (bench.Cycle, time.Duration, error) {
 	if err := b.stop(); err != nil {
 		return nil, 0, err
 	}
-	if err := p.measure(windows, workers{bench.After: plain}, []string{bench.After}); err != nil {
+	if err := p.measure(windows, workers{bench.After: plain}, bench.Cases()); err != nil {
 		return nil, 0, err
 	}
 	cycle := bench.Cycle{}
@@ -74,6 +77,9 @@ func (b *bed) cycle(p plan) (bench.Cycle, time.Duration, error) {
 
 // with measures all states that have a sensor.
 func (b *bed) with(p plan, windows map[string]map[string][]float64, plain *worker) error {
+	if err := b.still(p, windows, workers{bench.Idle: plain}, bench.Cases()); err != nil {
+		return err
+	}
 	all := workers{}
 	defer all.end()
 	var err error
@@ -90,24 +96,40 @@ func (b *bed) with(p plan, windows map[string]map[string][]float64, plain *worke
 		if err := b.counted(p, windows, all[bench.Guarded]); err != nil {
 			return err
 		}
-		if err := b.freeze(); err != nil {
-			return err
-		}
 	}
 	states := workers{bench.Outside: plain, bench.Guarded: all[bench.Guarded], bench.Tainted: all[bench.Tainted], bench.Terminal: all[bench.Terminal]}
-	if err := p.measure(windows, states, []string{bench.Outside, bench.Guarded, bench.Tainted, bench.Terminal}); err != nil {
+	if err := b.still(p, windows, states, bench.Cases()); err != nil {
 		return err
 	}
-	if p.frozen {
-		return b.thaw()
+	if err := b.write(""); err != nil {
+		return err
 	}
-	return nil
+	if err := b.client.Reload(context.Background()); err != nil {
+		return fmt.Errorf("load a policy without secret files: %w", err)
+	}
+	unlisted := workers{}
+	for state, w := range states {
+		unlisted[bench.NoList+state] = w
+	}
+	return b.still(p, windows, unlisted, []string{"open"})
+}
+
+// still measures while the daemon stands still, if it is to.
+func (b *bed) still(p plan, windows map[string]map[string][]float64, who workers, cases []string) error {
+	if !p.frozen {
+		return p.measure(windows, who, cases)
+	}
+	if err := b.freeze(); err != nil {
+		return err
+	}
+	return errors.Join(p.measure(windows, who, cases), b.thaw())
 }
 
 // measure makes all windows; the states take turns, and each is first as often as the others.
-func (p plan) measure(windows map[string]map[string][]float64, who workers, states []string) error {
+func (p plan) measure(windows map[string]map[string][]float64, who workers, cases []string) error {
+	states := slices.Sorted(maps.Keys(who))
 	for round := range p.windows {
-		for _, name := range bench.Cases() {
+		for _, name := range cases {
 			for i := range states {
 				state := states[(i+round)%len(states)]
 				if name == "connect" {
