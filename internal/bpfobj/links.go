@@ -135,16 +135,22 @@ func (k *Links) Close() error {
 	return errors.Join(errs...)
 }
 
+// Pinned says whether this sensor or an earlier one has pinned a link under that name.
+func (k *Links) Pinned(name string) bool {
+	_, err := os.Stat(filepath.Join(k.dir, name))
+	return err == nil
+}
+
 // Maps are the pinned maps of a collection, by name.
 type Maps map[string]*ebpf.Map
 
-// add takes the pinned maps of a struct that bpf2go generated, by the ebpf tags of its fields.
-func (m Maps) add(v reflect.Value) {
+// add takes those maps of a struct that bpf2go generated which are wanted, by the ebpf tags of its fields.
+func (m Maps) add(v reflect.Value, wanted func(*ebpf.Map) bool) {
 	for i := range v.NumField() {
 		field := v.Type().Field(i)
 		if field.Anonymous {
-			m.add(v.Field(i))
-		} else if one, ok := v.Field(i).Interface().(*ebpf.Map); ok && one.IsPinned() {
+			m.add(v.Field(i), wanted)
+		} else if one, ok := v.Field(i).Interface().(*ebpf.Map); ok && wanted(one) {
 			m[field.Tag.Get("ebpf")] = one
 		}
 	}

@@ -17,10 +17,11 @@ type Options struct {
 	PinDir string     // where maps are pinned, or adopted
 	Ring   uint32     // size of the ring buffers in bytes, a power of two and of whole pages; 0: as they were built
 	Types  *btf.Cache // kernel types that were read before; nil: they are read again
+	With   any        // pointer to a struct with maps of the collection that are there already; nil: none are
 }
 
-// Load loads a collection into the struct that bpf2go generated for its objects, and gives its pinned maps. what names the
-// collection in errors. ErrPins: a map is pinned that is not like the collection's.
+// Load loads a collection, or what the struct has fields for, into one that bpf2go generated for its objects, and gives its pinned
+// maps. what names the collection in errors. ErrPins: a map is pinned that is not like the collection's.
 func Load(what string, into any, from func() (*ebpf.CollectionSpec, error), o Options) (Maps, error) {
 	spec, err := from()
 	if err != nil {
@@ -31,7 +32,11 @@ func Load(what string, into any, from func() (*ebpf.CollectionSpec, error), o Op
 			m.MaxEntries = o.Ring
 		}
 	}
-	err = spec.LoadAndAssign(into, &ebpf.CollectionOptions{Maps: ebpf.MapOptions{PinPath: o.PinDir}, Cache: o.Types})
+	have := Maps{}
+	if o.With != nil {
+		have.add(reflect.ValueOf(o.With).Elem(), func(*ebpf.Map) bool { return true })
+	}
+	err = spec.LoadAndAssign(into, &ebpf.CollectionOptions{Maps: ebpf.MapOptions{PinPath: o.PinDir}, MapReplacements: have, Cache: o.Types})
 	if errors.Is(err, ebpf.ErrMapIncompatible) {
 		err = fmt.Errorf("%w in %s: %w", ErrPins, o.PinDir, err)
 	}
@@ -39,6 +44,6 @@ func Load(what string, into any, from func() (*ebpf.CollectionSpec, error), o Op
 		return nil, fmt.Errorf("load %s programs: %w", what, err)
 	}
 	maps := Maps{}
-	maps.add(reflect.ValueOf(into).Elem())
+	maps.add(reflect.ValueOf(into).Elem(), (*ebpf.Map).IsPinned)
 	return maps, nil
 }

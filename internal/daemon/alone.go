@@ -33,6 +33,9 @@ func (p *guardParents) Take(called, name, by string) (taint.Status, error) {
 		if err := p.refuse(at); err != nil {
 			return taint.Status{}, err
 		}
+		if err := p.d.attachHooks(); err != nil {
+			return taint.Status{}, err
+		}
 		if err := p.guardAlone(at, p.d.policies.Base(), by); err != nil {
 			return taint.Status{}, err
 		}

@@ -262,8 +262,14 @@ func (p *guardParents) guardParent(path string) error {
 // Made takes a new child of a guarded parent in as a container.
 func (p *guardParents) Made(m taint.Move) {
 	path := cgroupPath(m.Cgroup)
-	if path == "" || linux.CgroupBelow(path, guardSlice) {
-		return // gone already, or a session's own
+	if path == "" {
+		return // gone already
+	}
+	if linux.CgroupBelow(path, guardSlice) {
+		if err := p.d.attachHooks(); err != nil { // somebody made it by hand, or they are
+			p.d.failed("attach what "+path+" needs", err)
+		}
+		return
 	}
 	parent := path[:strings.LastIndex(path, "/")]
 	of := p.d.policies.Base()

@@ -108,7 +108,13 @@ func (d *daemon) replacePolicy(p policy.Policy) error {
 	if err != nil {
 		return err
 	}
-	if err := d.applyPolicy(p); err != nil {
+	if guardsByItself(p) {
+		err = d.attachHooks()
+	}
+	if err == nil {
+		err = d.applyPolicy(p)
+	}
+	if err != nil {
 		reviewer.Close()
 		return errors.Join(err, d.files.Set(netegress.BaseSlot, d.policies.Base().Taint.SecretFiles), d.applyPolicies())
 	}

@@ -255,8 +255,13 @@ func (d *daemon) load(db *bbolt.DB) error {
 	d.parents = newParents(d)
 	d.runtime = container.New(container.Options{
 		Policy: d.policies.Base, Parents: d.parents.List, State: d.state, Taint: d.taint, Sockets: netegress.SocketFindings, Log: d.write,
-		Guard: func(path string) error { return d.egress.GuardAlone(path, netegress.BaseSlot) },
-		Fail:  d.failed, Show: d.processes.Container,
+		Guard: func(path string) error {
+			if err := d.attachHooks(); err != nil {
+				return err
+			}
+			return d.egress.GuardAlone(path, netegress.BaseSlot)
+		},
+		Fail: d.failed, Show: d.processes.Container,
 		Bridge: bridgeSockets(d.opts.RunDir),
 	})
 	d.pins = newPins(d.opts.PinDir, func(text string) { d.write(event.Event{Kind: event.Error, Message: text}) }, d.state, d.egress, d.execs, d.files, d.dns)
@@ -327,7 +332,7 @@ func (d *daemon) attach(server *control.Server) error {
 		return err
 	}
 	d.gate.ModeChanged() // questions of an earlier daemon may be about containers that are sealed now
-	return errors.Join(d.egress.Attach(), d.files.Attach())
+	return errors.Join(d.files.Settled(), d.attachOrRelease())
 }
 
 func (d *daemon) run(ctx context.Context, server *control.Server, ready func()) error {
@@ -401,6 +406,7 @@ func (d *daemon) begin(ctx context.Context, server *control.Server, group *errgr
 	}
 	d.begun.Store(true)
 	ready()
+	group.Go(d.prepareHooks)
 	return nil
 }
 

@@ -43,6 +43,9 @@ func (d *daemon) Guard(_ context.Context, r control.GuardRequest) (control.Guard
 	if err := d.parents.GuardSlice(); err != nil {
 		return control.GuardReply{}, err
 	}
+	if err := d.attachHooks(); err != nil {
+		return control.GuardReply{}, err
+	}
 	c.Cgroup = guardSlice + "/" + c.ID
 	if c.CgroupID, err = linux.MakeCgroup(c.Cgroup); err != nil {
 		return control.GuardReply{}, err

@@ -26,7 +26,7 @@ import (
 
 // RedirectOptions are what Load needs. All but Types must be set.
 type RedirectOptions struct {
-	Types  *taint.Types // only for Load
+	Types  *taint.Types // for Load and Prepare
 	PinDir string       // the same as the Links'
 	Links  *bpfobj.Links
 	Logger logrus.FieldLogger
@@ -60,20 +60,38 @@ type Redirect struct {
 	past       RedirectCounts                  // of resolvers that have ended
 }
 
-// Load makes or adopts the pinned maps and loads the programs. It attaches them only
-// where an earlier daemon had.
+// Load makes or adopts the pinned maps. It attaches programs only where an earlier
+// daemon had.
 func Load(o RedirectOptions) (*Redirect, error) {
 	s := &Redirect{opts: o, containers: map[uint64]*containerDNS{}, reals: map[uint64][]namesFakeTargetKey{}}
 	var err error
-	if s.pins, err = bpfobj.Load("names", &s.objects, loadNames, bpfobj.Options{PinDir: o.PinDir, Types: o.Types}); err != nil {
+	if s.pins, err = bpfobj.Load("names", &s.objects.namesMaps, loadNames, bpfobj.Options{PinDir: o.PinDir, Types: o.Types}); err != nil {
 		return nil, err
 	}
-	s.opts.Types = nil
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	if err := s.adopt(); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil
+}
+
+// Prepare loads the programs, which the first tainted container would wait for.
+func (s *Redirect) Prepare() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.prepare()
+}
+
+func (s *Redirect) prepare() error {
+	if s.objects.WeirName4 != nil {
+		return nil
+	}
+	o := bpfobj.Options{Types: s.opts.Types, With: &s.objects.namesMaps}
+	if _, err := bpfobj.Load("names", &s.objects.namesPrograms, loadNames, o); err != nil {
+		return err
+	}
+	s.opts.Types = nil
+	return nil
 }
 
 // attach puts the programs on a container's cgroup, and so on all below it, for as
@@ -82,6 +100,9 @@ func Load(o RedirectOptions) (*Redirect, error) {
 func (s *Redirect) attach(container uint64) error {
 	path, err := linux.CgroupPath(container)
 	if err != nil {
+		return err
+	}
+	if err := s.prepare(); err != nil {
 		return err
 	}
 	for name, a := range s.programs() {

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -28,7 +29,7 @@ const pollEvery = 20 * time.Millisecond
 
 // Options are what Egress needs. All but Types and Ring must be set.
 type Options struct {
-	Types  *taint.Types // only for Load
+	Types  *taint.Types // for Load and Prepare
 	PinDir string       // the same as State's
 	State  *taint.State // stays the caller's; loaded before
 	Logger logrus.FieldLogger
@@ -56,6 +57,9 @@ type Egress struct {
 	opts   Options
 	close  sync.Once
 
+	hooking  sync.Mutex // taken before all others
+	attached bool
+
 	mu       sync.Mutex
 	grants   map[uint64]*live     // see keep
 	commands map[command][]opened // what a command was granted lately
@@ -70,17 +74,16 @@ type Egress struct {
 	lastID   uint64
 }
 
-// Load makes or adopts the pinned maps and loads the programs. It attaches nothing.
+// Load makes or adopts the pinned maps and loads the programs of guarded parents. It attaches nothing.
 func Load(o Options) (*Egress, error) {
 	e := &Egress{opts: o, grants: map[uint64]*live{}, commands: map[command][]opened{}, slots: map[uint32]loaded{}, bridges: map[uint32][]string{}, places: map[string]place{}, closing: map[uint64]closing{}, saw: saw{}, stirred: make(chan struct{}, 1)}
-	e.opts.Types = nil
 	e.pins = bpfobj.Maps{}
 	for _, load := range []struct {
 		what string
 		into any
 		from func() (*ebpf.CollectionSpec, error)
 	}{
-		{"egress", &e.egress, loadEgress}, {"packet", &e.packet, loadPacket}, {"peers", &e.peers, loadPeers},
+		{"egress", &e.egress.egressMaps, loadEgress}, {"packet", &e.packet, loadPacket}, {"peers", &e.peers.peersMaps, loadPeers},
 	} {
 		pins, err := bpfobj.Load(load.what, load.into, load.from, bpfobj.Options{PinDir: o.PinDir, Ring: o.Ring, Types: o.Types})
 		if err != nil {
@@ -113,10 +116,71 @@ func (e *Egress) Close() error {
 	return errors.Join(errs...)
 }
 
-// Attach puts the programs that watch the whole host in force. They look at
-// guarded processes only.
+// Prepare loads the programs of Attach, which the kernel verifies for a second or more.
+func (e *Egress) Prepare() error {
+	e.hooking.Lock()
+	defer e.hooking.Unlock()
+	return e.prepare()
+}
+
+func (e *Egress) prepare() error {
+	if e.peers.WeirUnix != nil {
+		return nil
+	}
+	if e.egress.WeirConnect == nil {
+		o := bpfobj.Options{Ring: e.opts.Ring, Types: e.opts.Types, With: &e.egress.egressMaps}
+		if _, err := bpfobj.Load("egress", &e.egress.egressPrograms, loadEgress, o); err != nil {
+			return err
+		}
+	}
+	o := bpfobj.Options{Ring: e.opts.Ring, Types: e.opts.Types, With: &e.peers.peersMaps}
+	if _, err := bpfobj.Load("peers", &e.peers.peersPrograms, loadPeers, o); err != nil {
+		return err
+	}
+	e.opts.Types = nil // they are large
+	return nil
+}
+
+// Attach puts the programs in force that the whole host passes. They are to be there before the first container is: who was below a
+// guarded parent before counts as one that ran before it was guarded. It may be called again.
 func (e *Egress) Attach() error {
-	for name, prog := range map[string]*ebpf.Program{
+	e.hooking.Lock()
+	defer e.hooking.Unlock()
+	if e.attached {
+		return nil
+	}
+	if err := e.prepare(); err != nil {
+		return err
+	}
+	if !e.opts.State.Links.Pinned("weir_born") {
+		late, err := e.opts.State.Unwatched()
+		e.late.add(late...)
+		if err != nil {
+			return err
+		}
+	}
+	for name, prog := range e.hooks() {
+		err := e.opts.State.Links.Pin(name, func() (link.Link, error) {
+			return link.AttachTracing(link.TracingOptions{Program: prog})
+		})
+		if err != nil {
+			return err
+		}
+	}
+	e.attached = true
+	e.late.attached()
+	e.KnowOwn()
+	return nil
+}
+
+// Release lets go of what an earlier sensor has attached so. Nothing may be guarded.
+func (e *Egress) Release() error {
+	return e.opts.State.Links.Release(slices.Collect(maps.Keys(e.hooks()))...)
+}
+
+// hooks are the programs of Attach, by the names of their links.
+func (e *Egress) hooks() map[string]*ebpf.Program {
+	return map[string]*ebpf.Program{
 		"weir_connect": e.egress.WeirConnect, "weir_sendmsg": e.egress.WeirSendmsg, "weir_create": e.egress.WeirCreate,
 		"weir_unix": e.peers.WeirUnix, "weir_unix_send": e.peers.WeirUnixSend, "weir_receive": e.peers.WeirReceive,
 		"weir_attach": e.peers.WeirAttach, "weir_traceme": e.peers.WeirTraceme, "weir_unix_close": e.peers.WeirUnixClose,
@@ -129,17 +193,7 @@ func (e *Egress) Attach() error {
 		"weir_parent": e.peers.WeirParent, "weir_acquire": e.peers.WeirAcquire, "weir_tun": e.peers.WeirTun,
 		"weir_scheduler": e.peers.WeirScheduler, "weir_nice": e.peers.WeirNice, "weir_ioprio": e.peers.WeirIoprio,
 		"weir_msgctl": e.peers.WeirMsgctl, "weir_semctl": e.peers.WeirSemctl, "weir_shmctl": e.peers.WeirShmctl,
-	} {
-		err := e.opts.State.Links.Pin(name, func() (link.Link, error) {
-			return link.AttachTracing(link.TracingOptions{Program: prog})
-		})
-		if err != nil {
-			return err
-		}
 	}
-	e.late.attached()
-	e.KnowOwn()
-	return nil
 }
 
 // GuardParent attaches the packet and socket-address programs to a cgroup and so

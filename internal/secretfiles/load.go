@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -20,7 +21,7 @@ import (
 
 // Options are what Load needs. All but Types and Ring must be set.
 type Options struct {
-	Types  *taint.Types // only for Load
+	Types  *taint.Types // for Load and Prepare
 	PinDir string       // the same as State's
 	Links  *bpfobj.Links
 	Logger logrus.FieldLogger
@@ -29,11 +30,13 @@ type Options struct {
 
 // Files is the kernel side of secret files. Its methods may be called at the same time.
 type Files struct {
-	objects filesObjects
+	objects filesObjects // without its hooks
+	hooks   hooks
 	pins    bpfobj.Maps
 	reader  *ringbuf.Reader
 	opts    Options
 	close   sync.Once
+	hooking sync.Mutex // taken before all others
 	asking  sync.Mutex // of the kernel's number for a descriptor
 	setting sync.Mutex // taken before mu: one change at a time, though some wait
 
@@ -45,14 +48,18 @@ type Files struct {
 	adopted filesSecretFilter // of an earlier sensor, until all its lists are set anew
 }
 
-// Load makes or adopts the pinned maps and loads the programs. It attaches nothing.
+// Load makes or adopts the pinned maps and loads what tells which inode a descriptor is. It attaches nothing.
 func Load(o Options) (*Files, error) {
 	f := &Files{opts: o, lists: map[uint32]*list{}, roots: map[uint64]*root{}}
+	var first struct {
+		filesMaps
+		WeirInode *ebpf.Program `ebpf:"weir_inode"`
+	}
 	var err error
-	if f.pins, err = bpfobj.Load("secret files", &f.objects, loadFiles, bpfobj.Options{PinDir: o.PinDir, Ring: o.Ring, Types: o.Types}); err != nil {
+	if f.pins, err = bpfobj.Load("secret files", &first, loadFiles, bpfobj.Options{PinDir: o.PinDir, Ring: o.Ring, Types: o.Types}); err != nil {
 		return nil, err
 	}
-	f.opts.Types = nil
+	f.objects.filesMaps, f.objects.WeirInode = first.filesMaps, first.WeirInode
 	if f.reader, err = ringbuf.NewReader(f.objects.SecretOpens); err != nil {
 		return nil, errors.Join(fmt.Errorf("open ring of secret files: %w", err), f.Close())
 	}
@@ -62,18 +69,62 @@ func Load(o Options) (*Files, error) {
 	return f, nil
 }
 
-// Attach puts the programs in force. All lists have been set by then.
+// hooks are the programs that see files opened and handed over.
+type hooks struct {
+	WeirOpen        *ebpf.Program `ebpf:"weir_open"`
+	WeirReceiveFile *ebpf.Program `ebpf:"weir_receive_file"`
+	WeirLink        *ebpf.Program `ebpf:"weir_link"`
+	WeirRename      *ebpf.Program `ebpf:"weir_rename"`
+}
+
+// names are those of their links.
+func (h hooks) names() map[string]*ebpf.Program {
+	return map[string]*ebpf.Program{"weir_open": h.WeirOpen, "weir_receive_file": h.WeirReceiveFile, "weir_link": h.WeirLink, "weir_rename": h.WeirRename}
+}
+
+// Prepare loads the programs of Attach.
+func (f *Files) Prepare() error {
+	f.hooking.Lock()
+	defer f.hooking.Unlock()
+	return f.prepare()
+}
+
+func (f *Files) prepare() error {
+	if f.hooks.WeirOpen != nil {
+		return nil
+	}
+	o := bpfobj.Options{Ring: f.opts.Ring, Types: f.opts.Types, With: &f.objects.filesMaps}
+	if _, err := bpfobj.Load("secret files", &f.hooks, loadFiles, o); err != nil {
+		return err
+	}
+	f.opts.Types = nil
+	return nil
+}
+
+// Attach puts the programs in force, as netegress.Egress.Attach does. It may be called again.
 func (f *Files) Attach() error {
-	for name, prog := range map[string]*ebpf.Program{
-		"weir_open": f.objects.WeirOpen, "weir_receive_file": f.objects.WeirReceiveFile,
-		"weir_link": f.objects.WeirLink, "weir_rename": f.objects.WeirRename,
-	} {
+	f.hooking.Lock()
+	defer f.hooking.Unlock()
+	if err := f.prepare(); err != nil {
+		return err
+	}
+	for name, prog := range f.hooks.names() {
 		if err := f.opts.Links.Pin(name, func() (link.Link, error) {
 			return link.AttachTracing(link.TracingOptions{Program: prog})
 		}); err != nil {
 			return err
 		}
 	}
+	return nil
+}
+
+// Release lets go of what an earlier sensor has attached so. Nothing may be guarded.
+func (f *Files) Release() error {
+	return f.opts.Links.Release(slices.Collect(maps.Keys(hooks{}.names()))...)
+}
+
+// Settled is to be called once all lists have been set: what an earlier sensor has listed is over.
+func (f *Files) Settled() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.adopted, f.stale = filesSecretFilter{}, true
@@ -147,6 +198,9 @@ func (f *Files) Close() error {
 	f.close.Do(func() {
 		if f.reader != nil {
 			errs = append(errs, f.reader.Close())
+		}
+		for _, prog := range f.hooks.names() {
+			errs = append(errs, prog.Close())
 		}
 		errs = append(errs, f.objects.Close())
 	})

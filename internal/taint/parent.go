@@ -2,6 +2,9 @@ package taint
 
 import (
 	"errors"
+	"io/fs"
+	"maps"
+	"slices"
 	"strings"
 
 	"weir/internal/linux"
@@ -21,7 +24,27 @@ func (s *State) AddParent(path string, slot uint32) (late []string, err error) {
 	if err != nil {
 		return nil, err
 	}
-	children, err := linux.CgroupChildren(path)
+	return s.lateBelow(path, fresh)
+}
+
+// Unwatched notes of all containers that are there that they may have run before they were guarded, and returns them.
+func (s *State) Unwatched() (late []string, err error) {
+	s.mu.Lock()
+	parents := slices.Collect(maps.Keys(s.parents))
+	s.mu.Unlock()
+	for _, parent := range parents {
+		more, err := s.lateBelow(parent, true)
+		late = append(late, more...)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return late, err
+		}
+	}
+	return late, nil
+}
+
+// lateBelow returns the containers below a parent that may have run before they were guarded; fresh: all that are there.
+func (s *State) lateBelow(parent string, fresh bool) (late []string, err error) {
+	children, err := linux.CgroupChildren(parent)
 	if err != nil {
 		return nil, err
 	}

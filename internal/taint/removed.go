@@ -54,6 +54,15 @@ func (s *State) Gone(id string) error {
 	return s.erase(id)
 }
 
+// Escapes says whether a task has left its container since the machine started, or may have.
+func (s *State) Escapes() (bool, error) {
+	var n uint64
+	if err := s.objects.Escapes.Lookup(uint32(0), &n); err != nil {
+		return false, fmt.Errorf("ask whether tasks left their containers: %w", err)
+	}
+	return n != 0, nil
+}
+
 // inherit takes up what a program has tainted a container's cgroup with before that was removed, and nobody could be told of.
 func (s *State) inherit(r *record, cgroup uint64) error {
 	e, err := s.entry(cgroup)

@@ -77,6 +77,7 @@ func (b *bed) cycle(p plan) (bench.Cycle, time.Duration, error) {
 
 // with measures all states that have a sensor.
 func (b *bed) with(p plan, windows map[string]map[string][]float64, plain *worker) error {
+	b.settle()
 	if err := b.still(p, windows, workers{bench.Idle: plain}, bench.Cases()); err != nil {
 		return err
 	}
@@ -112,6 +113,17 @@ func (b *bed) with(p plan, windows map[string]map[string][]float64, plain *worke
 		unlisted[bench.NoList+state] = w
 	}
 	return b.still(p, windows, unlisted, []string{"open"})
+}
+
+// settle waits until the daemon has done what it does after it is ready.
+func (b *bed) settle() {
+	for before, end := int64(-1), time.Now().Add(patience); time.Now().Before(end); time.Sleep(500 * time.Millisecond) {
+		now := processorTime(b.daemon)
+		if before >= 0 && now-before < int64(5*time.Millisecond) {
+			return
+		}
+		before = now
+	}
 }
 
 // still measures while the daemon stands still, if it is to.

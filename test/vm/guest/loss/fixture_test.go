@@ -80,6 +80,7 @@ func start(t *testing.T) *sensor {
 	check(t, s.egress.GuardParent(parent, netegress.BaseSlot))
 	check(t, s.egress.Attach())
 	check(t, s.files.Attach())
+	check(t, s.files.Settled())
 	t.Cleanup(func() {
 		for _, part := range []interface{ Close() error }{s.probe, s.files, s.egress, s.state, db} {
 			check(t, part.Close())
