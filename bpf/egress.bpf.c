@@ -488,7 +488,7 @@ int BPF_PROG(weir_connect, struct socket *sock, struct sockaddr *address, int ad
 		emit(&cx, &d, RECORD_CONNECT, REASON_UNTAINTED, cookie);
 		ANSWER(0);
 	}
-	if (resolver_for(&cx, &d, netns_of(sk)))
+	if (resolver_for(&cx, &d, netns_of(sk), 0))
 		ANSWER(0); /* the connect is rewritten; else weir_packet drops it */
 	return finish(settle(&cx, &d, cookie, COUNT_DENIED_CONNECT, 1));
 }
@@ -584,7 +584,7 @@ int BPF_PROG(weir_sendmsg, struct socket *sock, struct msghdr *msg, int size)
 		return finish(deny(&cx, d, cookie, COUNT_DENIED_SEND, REASON_UNREADABLE));
 	if (!read)
 		ANSWER(0); /* not connected: the kernel refuses */
-	if (is_addressed(sk, msg) && resolver_for(&cx, d, netns_of(sk)))
+	if (is_addressed(sk, msg) && resolver_for(&cx, d, netns_of(sk), 1))
 		ANSWER(0);
 	int outcome = settle(&cx, d, cookie, COUNT_DENIED_SEND, type == SOCK_DGRAM);
 	if (last && outcome == PASS_LISTED)

@@ -107,7 +107,7 @@ static __always_inline int redirect_to_target(struct bpf_sock_addr *ctx, struct 
 static __always_inline int redirect_to_resolver(struct bpf_sock_addr *ctx, struct cgroup_ctx *cx,
                                                 struct dest *d, int ip4)
 {
-	int port = resolver_for(cx, d, bpf_get_netns_cookie(ctx));
+	int port = resolver_for(cx, d, bpf_get_netns_cookie(ctx), 0);
 	if (!port)
 		return ALLOW;
 	__u64 cookie = bpf_get_socket_cookie(ctx);
@@ -164,55 +164,6 @@ int weir_name_send6(struct bpf_sock_addr *ctx)
 	return redirect(ctx, 0, 1);
 }
 
-/* check_reply keeps what the resolver answers to a container in it: whoever asked may have left its port
- * meanwhile, to somebody who shares it (B72). For the sensor's own cgroup. */
-static __always_inline int check_reply(struct bpf_sock_addr *ctx, struct bpf_sock_tuple *tuple, __u32 size)
-{
-	__u64 *container = ctx->sk ? bpf_sk_storage_get(&resolver_sks, ctx->sk, 0, 0) : 0;
-	if (!container)
-		return ALLOW;
-	struct bpf_sock *peer = bpf_sk_lookup_udp(ctx, tuple, size, BPF_F_CURRENT_NETNS, 0);
-	if (!peer)
-		return DENY;
-	struct cgroup_ctx cx;
-	walk_cgroup(&cx, cgroup_of_socket(peer));
-	struct dest to = {};
-	read_dest(ctx, &to, size == sizeof(tuple->ipv4));
-	int own = cx.container == *container && !heard_outside(&cx, address_of(ctx->sk), &to);
-	bpf_sk_release(peer);
-	return own ? ALLOW : DENY;
-}
-
-SEC("cgroup/sendmsg4")
-int weir_reply4(struct bpf_sock_addr *ctx)
-{
-	struct bpf_sock_tuple tuple = {};
-	struct bpf_sock *sk = ctx->sk;
-	if (!sk)
-		return ALLOW;
-	tuple.ipv4.saddr = sk->src_ip4;
-	tuple.ipv4.daddr = ctx->user_ip4;
-	tuple.ipv4.sport = bpf_htons(sk->src_port);
-	tuple.ipv4.dport = ctx->user_port;
-	return check_reply(ctx, &tuple, sizeof(tuple.ipv4));
-}
-
-SEC("cgroup/sendmsg6")
-int weir_reply6(struct bpf_sock_addr *ctx)
-{
-	struct bpf_sock_tuple tuple = {};
-	struct bpf_sock *sk = ctx->sk;
-	if (!sk)
-		return ALLOW;
-	__u32 from[4] = {sk->src_ip6[0], sk->src_ip6[1], sk->src_ip6[2], sk->src_ip6[3]};
-	__u32 to[4] = {ctx->user_ip6[0], ctx->user_ip6[1], ctx->user_ip6[2], ctx->user_ip6[3]};
-	__builtin_memcpy(tuple.ipv6.saddr, from, sizeof(from));
-	__builtin_memcpy(tuple.ipv6.daddr, to, sizeof(to));
-	tuple.ipv6.sport = bpf_htons(sk->src_port);
-	tuple.ipv6.dport = ctx->user_port;
-	return check_reply(ctx, &tuple, sizeof(tuple.ipv6));
-}
-
 #define ETH_P_IP 0x0800
 #define IP4_WORDS 5 /* of a header without options */
 #define IP6_WORDS 10
@@ -228,46 +179,97 @@ static __always_inline int begins(struct __sk_buff *skb, __u32 offset, __u32 pro
 	                                (flags & (TCP_SYN | TCP_ACK)) == TCP_SYN);
 }
 
+/* What a packet of the resolver's says of its two ends. */
+struct heads {
+	__u32 words[IP6_WORDS + 1]; /* the header without options, and the ports */
+	__u32 ip4;
+};
+
+static __always_inline int read_heads(struct heads *h, struct __sk_buff *skb)
+{
+	h->ip4 = skb->protocol == bpf_htons(ETH_P_IP);
+	return bpf_skb_load_bytes(skb, 0, h->words, h->ip4 ? (IP4_WORDS + 1) * 4 : sizeof(h->words));
+}
+
+/* peer_of is the socket in this network namespace that a packet comes from, or goes to. */
+static __always_inline struct bpf_sock *peer_of(struct __sk_buff *skb, const struct heads *h, __u32 proto,
+                                                int comes)
+{
+	struct bpf_sock_tuple tuple = {};
+	__u32 size = h->ip4 ? sizeof(tuple.ipv4) : sizeof(tuple.ipv6);
+	__u32 ports = h->words[h->ip4 ? IP4_WORDS : IP6_WORDS];
+	__u16 from = ports, to = ports >> 16;
+	if (h->ip4) {
+		tuple.ipv4.saddr = h->words[comes ? 4 : 3];
+		tuple.ipv4.daddr = h->words[comes ? 3 : 4];
+		tuple.ipv4.sport = comes ? to : from;
+		tuple.ipv4.dport = comes ? from : to;
+	} else {
+		__builtin_memcpy(tuple.ipv6.saddr, h->words + (comes ? 6 : 2), sizeof(tuple.ipv6.saddr));
+		__builtin_memcpy(tuple.ipv6.daddr, h->words + (comes ? 2 : 6), sizeof(tuple.ipv6.daddr));
+		tuple.ipv6.sport = comes ? to : from;
+		tuple.ipv6.dport = comes ? from : to;
+	}
+	return proto == IPPROTO_TCP ? bpf_sk_lookup_tcp(skb, &tuple, size, BPF_F_CURRENT_NETNS, 0)
+	                            : bpf_sk_lookup_udp(skb, &tuple, size, BPF_F_CURRENT_NETNS, 0);
+}
+
+static __always_inline struct bpf_sock *full_socket(struct __sk_buff *skb)
+{
+	struct bpf_sock *sk = skb->sk;
+	return sk ? bpf_sk_fullsock(sk) : 0;
+}
+
 /* The resolver hears the container's own questions only: whoever else asks learns what the container has
  * asked for, as each name has its address in the order of questions (B80). For the sensor's own cgroup. */
 SEC("cgroup_skb/ingress")
 int weir_question(struct __sk_buff *skb)
 {
-	struct bpf_sock *sk = skb->sk;
-	if (sk)
-		sk = bpf_sk_fullsock(sk);
+	struct heads h;
+	struct cgroup_ctx cx;
+	struct bpf_sock *sk = full_socket(skb);
 	__u64 *container = sk ? bpf_sk_storage_get(&resolver_sks, sk, 0, 0) : 0;
 	if (!container)
 		return ALLOW;
-	struct bpf_sock_tuple tuple = {};
-	__u32 head[IP6_WORDS + 1]; /* and the ports */
-	int ip4 = skb->protocol == bpf_htons(ETH_P_IP);
-	__u32 words = ip4 ? IP4_WORDS : IP6_WORDS, size = ip4 ? sizeof(tuple.ipv4) : sizeof(tuple.ipv6);
 	__u32 proto = sk->protocol;
-	if (bpf_skb_load_bytes(skb, 0, head, ip4 ? (IP4_WORDS + 1) * 4 : sizeof(head)))
+	if (read_heads(&h, skb))
 		return DENY;
-	if (!begins(skb, words * 4, proto))
+	if (!begins(skb, (h.ip4 ? IP4_WORDS : IP6_WORDS) * 4, proto))
 		return ALLOW;
-	if (ip4) {
-		tuple.ipv4.saddr = head[4];
-		tuple.ipv4.daddr = head[3];
-		tuple.ipv4.sport = head[5] >> 16;
-		tuple.ipv4.dport = head[5];
-	} else {
-		__builtin_memcpy(tuple.ipv6.saddr, head + 6, sizeof(tuple.ipv6.saddr));
-		__builtin_memcpy(tuple.ipv6.daddr, head + 2, sizeof(tuple.ipv6.daddr));
-		tuple.ipv6.sport = head[10] >> 16;
-		tuple.ipv6.dport = head[10];
-	}
-	struct bpf_sock *asker = proto == IPPROTO_TCP
-	                             ? bpf_sk_lookup_tcp(skb, &tuple, size, BPF_F_CURRENT_NETNS, 0)
-	                             : bpf_sk_lookup_udp(skb, &tuple, size, BPF_F_CURRENT_NETNS, 0);
+	struct bpf_sock *asker = peer_of(skb, &h, proto, 1);
 	if (!asker)
 		return DENY;
-	struct cgroup_ctx cx;
 	walk_cgroup(&cx, cgroup_of_socket(asker));
 	bpf_sk_release(asker);
 	return cx.container == *container ? ALLOW : DENY;
+}
+
+/* What the resolver answers to a container stays in it: whoever asked may have left its port meanwhile, to
+ * somebody who shares it (B72). For the sensor's own cgroup. By packets, and not by cgroup/sendmsg, for which
+ * every datagram of the host would pay. */
+SEC("cgroup_skb/egress")
+int weir_reply(struct __sk_buff *skb)
+{
+	struct heads h;
+	struct cgroup_ctx cx;
+	struct dest to = {.proto = IPPROTO_UDP};
+	struct bpf_sock *sk = full_socket(skb);
+	__u64 *container = sk ? bpf_sk_storage_get(&resolver_sks, sk, 0, 0) : 0;
+	if (!container || sk->protocol != IPPROTO_UDP)
+		return ALLOW;
+	if (read_heads(&h, skb))
+		return DENY;
+	if (h.ip4)
+		set_ip4(&to, h.words[4]);
+	else
+		set_ip6(&to, h.words + 6);
+	to.port = bpf_ntohs(h.words[h.ip4 ? IP4_WORDS : IP6_WORDS] >> 16);
+	struct bpf_sock *peer = peer_of(skb, &h, IPPROTO_UDP, 0);
+	if (!peer)
+		return DENY;
+	walk_cgroup(&cx, cgroup_of_socket(peer));
+	bpf_sk_release(peer);
+	return cx.container == *container && !heard_outside(&cx, address_of(sk), &to) ? ALLOW : DENY;
 }
 
 /* restore_address puts back what was asked for. */

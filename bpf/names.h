@@ -57,8 +57,10 @@ __noinline int is_synthetic(struct cgroup_ctx *cx, struct dest *d)
 }
 
 /* The port of the resolver that a question to d goes to while the container is tainted; 0: there is none, and
- * d is judged as every destination. */
-__noinline int resolver_for(struct cgroup_ctx *cx, struct dest *d, __u64 netns)
+ * d is judged as every destination. sends: it goes in a datagram that bears its own address. Every datagram
+ * of the host pays for the programs that lead those, so they are attached to a container that has sent one.
+ */
+__noinline int resolver_for(struct cgroup_ctx *cx, struct dest *d, __u64 netns, __u32 sends)
 {
 	if (!cx || !d || d->port != PORT_DNS || !cx->taint || cx->deep)
 		return 0;
@@ -67,7 +69,13 @@ __noinline int resolver_for(struct cgroup_ctx *cx, struct dest *d, __u64 netns)
 		return 0;
 	struct resolver_key key = {.container = cx->container, .netns = netns};
 	struct resolver *r = bpf_map_lookup_elem(&resolvers, &key);
-	return r && (is_mapped(d) || r->six) ? r->port : 0;
+	if (!r || !(is_mapped(d) || r->flags & RESOLVER_SIX))
+		return 0;
+	if (sends && !(r->flags & RESOLVER_SENDS)) {
+		__sync_fetch_and_or((__u32 *)&r->flags, RESOLVER_WANTED);
+		return 0;
+	}
+	return r->port;
 }
 
 /* is_resolver_sk: peer is a socket of the sensor's, on which it answers this container. */

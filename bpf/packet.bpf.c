@@ -67,7 +67,7 @@ static __always_inline int reach(struct bpf_sock_addr *ctx, int ip4)
 	}
 	/* names.bpf.c writes the resolver's address in its place, before this or after it */
 	if ((reason == REASON_TAINTED || reason == REASON_LOOPBACK) &&
-	    resolver_for(&cx, &d, bpf_get_netns_cookie(ctx)))
+	    resolver_for(&cx, &d, bpf_get_netns_cookie(ctx), 0))
 		return ALLOW;
 	if (reason == REASON_LOOPBACK && listener(ctx, &cx, &d) == LISTENS_FOREIGN) {
 		if (p && p->mode == MODE_OBSERVE)

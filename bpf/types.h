@@ -146,9 +146,15 @@ struct resolver_key {
 	__u64 netns; /* cookie */
 };
 
+enum resolver_flag {
+	RESOLVER_SIX = 1,    /* it is on ::1, too */
+	RESOLVER_SENDS = 2,  /* datagrams that bear an address of their own are led to it */
+	RESOLVER_WANTED = 4, /* one was not */
+};
+
 struct resolver {
 	__u32 port;
-	__u32 six; /* on ::1, too */
+	enum resolver_flag flags;
 };
 
 /* What is known of a Unix socket. Absent: it belongs to its cgroup's container, unless that was guarded late.

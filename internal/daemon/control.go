@@ -229,6 +229,13 @@ func (d *daemon) Untaint(_ context.Context, name string, bits []string, by, why 
 	if err != nil {
 		return control.Container{}, fmt.Errorf("still tainted: %w", err)
 	}
+	for _, c := range d.state.List() {
+		if linux.CgroupBelow(c.Cgroup, before.Cgroup) {
+			if err := d.dns.LeadDatagrams(c.CgroupID); err != nil {
+				return control.Container{}, fmt.Errorf("still tainted: %w", err)
+			}
+		}
+	}
 	st, err := d.state.Clear(name, b, by, why)
 	if err != nil {
 		return control.Container{}, fmt.Errorf("still tainted: %w", err)

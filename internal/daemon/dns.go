@@ -8,6 +8,8 @@ import (
 	"slices"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"weir/internal/dns"
 	"weir/internal/event"
 	"weir/internal/linux"
@@ -119,8 +121,12 @@ func (d *daemon) askedForNames(a netegress.Ask, decided func()) bool {
 	if err != nil {
 		return false
 	}
+	led, err := d.dns.Asked(a.Container)
+	if err != nil {
+		d.failed("lead questions for names", err) // they stay refused
+	}
 	answer := d.egress.Refuse
-	if fresh {
+	if fresh || led {
 		answer = d.egress.Wake
 	}
 	decided()
@@ -150,6 +156,11 @@ func (d *daemon) lead(a netegress.Ask, to event.Destination, t netegress.Terms) 
 	real, err := d.dns.Resolve(ctx, a.Container, a.Process.PID, a.To.Addr)
 	if err != nil {
 		return t, err
+	}
+	if a.To.Proto == unix.IPPROTO_UDP {
+		if err := d.dns.LeadDatagrams(a.Container); err != nil {
+			return t, err
+		}
 	}
 	t.Real = real
 	t.ResolveTarget = func(grant uint64) error { return d.dns.Lead(grant, a.Container, a.To.Addr, real) }

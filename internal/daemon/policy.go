@@ -31,7 +31,18 @@ func (d *daemon) setPolicy(slot uint32, p policy.Policy) error {
 	if err := d.files.Set(slot, p.Taint.SecretFiles); err != nil {
 		return err
 	}
-	return d.egress.SetPolicy(slot, d.policies.InMode(p))
+	return d.tellPolicy(slot, p)
+}
+
+// tellPolicy gives one to the kernel.
+func (d *daemon) tellPolicy(slot uint32, p policy.Policy) error {
+	p = d.policies.InMode(p)
+	if p.Mode == policy.Observe { // nothing is asked about any more
+		if err := d.dns.LeadDatagrams(); err != nil {
+			return err
+		}
+	}
+	return d.egress.SetPolicy(slot, p)
 }
 
 // restorePolicies takes up the policies of sessions that an earlier daemon served.
@@ -54,11 +65,11 @@ func (d *daemon) restorePolicies() error {
 
 // applyPolicies writes all policies anew.
 func (d *daemon) applyPolicies() error {
-	errs := []error{d.egress.SetPolicy(netegress.BaseSlot, d.policies.InMode(d.policies.Base()))}
+	errs := []error{d.tellPolicy(netegress.BaseSlot, d.policies.Base())}
 	own := d.policies.Own()
 	for _, st := range d.state.List() {
 		if p, ok := own[st.ID]; ok {
-			errs = append(errs, d.egress.SetPolicy(st.Policy, d.policies.InMode(p)))
+			errs = append(errs, d.tellPolicy(st.Policy, p))
 		}
 	}
 	return errors.Join(append(errs, d.dns.PolicyChanged())...)

@@ -26,6 +26,7 @@ type containerDNS struct {
 	container uint64
 	pool      *Pool
 	open      map[uint64]*resolver // by cookie of the network namespace
+	sends     bool                 // datagrams that bear an address of their own are led, too
 	reading   chan struct{}        // a slot for each resolv.conf that is being read
 	policy    atomic.Pointer[policy.Policy]
 	since     time.Time   // of its first taint, as far as is known; zero: none
@@ -120,6 +121,11 @@ func (s *Redirect) start(container uint64, pid int, since time.Time) (fresh bool
 	if err := s.attach(container); err != nil {
 		return false, err
 	}
+	if s.opts.Host.Clean(container) { // it is only watched: what it sends is not judged, and so not asked about
+		if err := s.leadDatagrams(b); err != nil {
+			return false, err
+		}
+	}
 	ns, err := linux.OpenNetwork(pid)
 	if err != nil {
 		return false, err
@@ -183,16 +189,26 @@ func (s *Redirect) begin(b *containerDNS, ns *os.File, its seen) (*resolver, uin
 	for _, l := range r.sockets.tcp {
 		s.running.Go(func() { r.ServeTCP(s.ctx, l) })
 	}
-	value := namesResolver{Port: uint32(r.sockets.port)}
-	if r.sockets.six {
-		value.Six = 1
-	}
-	key := namesResolverKey{Container: b.container, Netns: at.cookie}
-	if err := s.objects.Resolvers.Put(&key, &value); err != nil {
+	if err := s.tell(b, at.cookie, r); err != nil {
 		r.sockets.close()
-		return nil, 0, fmt.Errorf("write resolver: %w", err)
+		return nil, 0, err
 	}
 	return r, at.cookie, nil
+}
+
+// tell has the kernel lead questions to a resolver.
+func (s *Redirect) tell(b *containerDNS, cookie uint64, r *resolver) error {
+	key, value := namesResolverKey{Container: b.container, Netns: cookie}, namesResolver{Port: uint32(r.sockets.port)}
+	if r.sockets.six {
+		value.Flags |= namesResolverFlagRESOLVER_SIX
+	}
+	if b.sends {
+		value.Flags |= namesResolverFlagRESOLVER_SENDS
+	}
+	if err := s.objects.Resolvers.Put(&key, &value); err != nil {
+		return fmt.Errorf("write resolver: %w", err)
+	}
+	return nil
 }
 
 // end takes a resolver away: questions are judged as other connects again.

@@ -24,6 +24,9 @@ func (s *Redirect) Freed(container uint64) {
 	s.mu.Lock()
 	b.since = time.Time{}
 	s.mu.Unlock()
+	if err := s.LeadDatagrams(container); err != nil { // it may have got an address meanwhile
+		s.opts.Logger.WithError(err).Error("lead the datagrams of a clean container")
+	}
 	b.clean.Store(true)
 	room := make(chan struct{}, maxFreeing)
 	s.running.Go(func() {

@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -16,6 +17,7 @@ import (
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/link"
 	"github.com/sirupsen/logrus"
+	"golang.org/x/sys/unix"
 
 	"weir/internal/linux"
 
@@ -105,7 +107,11 @@ func (s *Redirect) attach(container uint64) error {
 	if err := s.prepare(); err != nil {
 		return err
 	}
-	for name, a := range s.programs() {
+	return s.put(container, path, s.programs())
+}
+
+func (s *Redirect) put(container uint64, path string, programs map[string]program) error {
+	for name, a := range programs {
 		err := s.opts.Links.Pin(name+suffix(container), func() (link.Link, error) {
 			return link.AttachCgroup(link.CgroupOptions{Path: linux.CgroupDir(path), Attach: a.as, Program: a.prog})
 		})
@@ -114,6 +120,63 @@ func (s *Redirect) attach(container uint64) error {
 		}
 	}
 	return nil
+}
+
+// leadDatagrams has datagrams of a container led that bear an address of their own. While there is a program for that anywhere,
+// each datagram of the host on a socket that is not connected pays for it.
+func (s *Redirect) leadDatagrams(b *containerDNS) error {
+	if b.sends {
+		return nil
+	}
+	path, err := linux.CgroupPath(b.container)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(s.prepare(), s.put(b.container, path, s.senders())); err != nil {
+		return err
+	}
+	b.sends = true
+	var errs []error
+	for cookie, r := range b.open { // afterwards: who reads it sends at once
+		errs = append(errs, s.tell(b, cookie, r))
+	}
+	return errors.Join(errs...)
+}
+
+// Asked is told that a container has asked for a name by a question that no resolver got. It says whether the next one will be led to
+// one: then the last was a datagram with an address of its own, the first of this container.
+func (s *Redirect) Asked(container uint64) (bool, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	b := s.containers[container]
+	if b == nil || b.sends {
+		return false, nil
+	}
+	for cookie := range b.open {
+		var value namesResolver
+		err := s.objects.Resolvers.Lookup(&namesResolverKey{Container: container, Netns: cookie}, &value)
+		if err == nil && value.Flags&namesResolverFlagRESOLVER_WANTED != 0 {
+			return true, s.leadDatagrams(b)
+		}
+	}
+	return false, nil
+}
+
+// LeadDatagrams is to be called before a container that may know addresses of the pool is let send there, since the datagrams that it
+// addresses to those are to be led, too. containers: none: all.
+func (s *Redirect) LeadDatagrams(containers ...uint64) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var errs []error
+	for container, b := range s.containers {
+		if (len(containers) > 0 && !slices.Contains(containers, container)) || len(b.pool.All()) == 0 {
+			continue
+		}
+		if err := s.leadDatagrams(b); err != nil && !errors.Is(err, unix.ESTALE) && !errors.Is(err, unix.ENOENT) { // else it is gone
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // watchReplies has the kernel look who asks, and whom an answer goes to. The link ends with this process, as what answers does.
@@ -127,8 +190,7 @@ func (s *Redirect) watchReplies() error {
 	}
 	var links []io.Closer
 	for _, p := range []program{
-		{s.objects.WeirReply4, ebpf.AttachCGroupUDP4Sendmsg},
-		{s.objects.WeirReply6, ebpf.AttachCGroupUDP6Sendmsg},
+		{s.objects.WeirReply, ebpf.AttachCGroupInetEgress},
 		{s.objects.WeirQuestion, ebpf.AttachCGroupInetIngress},
 	} {
 		l, err := link.AttachCgroup(link.CgroupOptions{Path: linux.CgroupDir(path), Attach: p.as, Program: p.prog})
@@ -152,6 +214,9 @@ func closeAll(links []io.Closer) error {
 // detach lets go of them. Others have programs on the same cgroup, which may have to stay for longer.
 func (s *Redirect) detach(container uint64) error {
 	var pins []string
+	for name := range s.senders() {
+		pins = append(pins, name+suffix(container))
+	}
 	for name := range s.programs() {
 		pins = append(pins, name+suffix(container))
 	}
@@ -168,14 +233,23 @@ func (s *Redirect) programs() map[string]program {
 	return map[string]program{
 		first:             {s.objects.WeirName4, ebpf.AttachCGroupInet4Connect},
 		"weir_name6":      {s.objects.WeirName6, ebpf.AttachCGroupInet6Connect},
-		"weir_name_send4": {s.objects.WeirNameSend4, ebpf.AttachCGroupUDP4Sendmsg},
-		"weir_name_send6": {s.objects.WeirNameSend6, ebpf.AttachCGroupUDP6Sendmsg},
 		"weir_name_recv4": {s.objects.WeirNameRecv4, ebpf.AttachCGroupUDP4Recvmsg},
 		"weir_name_recv6": {s.objects.WeirNameRecv6, ebpf.AttachCGroupUDP6Recvmsg},
 		"weir_name_peer4": {s.objects.WeirNamePeer4, ebpf.AttachCgroupInet4GetPeername},
 		"weir_name_peer6": {s.objects.WeirNamePeer6, ebpf.AttachCgroupInet6GetPeername},
 	}
 }
+
+// senders are those of one that sends datagrams which bear an address of their own.
+func (s *Redirect) senders() map[string]program {
+	return map[string]program{
+		firstSender:       {s.objects.WeirNameSend4, ebpf.AttachCGroupUDP4Sendmsg},
+		"weir_name_send6": {s.objects.WeirNameSend6, ebpf.AttachCGroupUDP6Sendmsg},
+	}
+}
+
+// firstSender tells a later daemon the same of senders.
+const firstSender = "weir_name_send4"
 
 // first is the program by whose links a later daemon finds the containers of an earlier one.
 const first = "weir_name4"
@@ -252,12 +326,19 @@ func (s *Redirect) adopt() error {
 		}
 	}
 	for container, before := range found {
-		s.containers[container] = s.newContainer(container, before)
+		b := s.newContainer(container, before)
+		s.containers[container] = b
 		if _, err := linux.CgroupPath(container); err != nil {
 			continue // Tend forgets it
 		}
+		led := s.opts.Links.Pinned(firstSender+suffix(container)) || !s.opts.Links.Pinned(first+suffix(container))
 		if err := s.attach(container); err != nil {
 			return err
+		}
+		if led {
+			if err := s.leadDatagrams(b); err != nil {
+				return err
+			}
 		}
 	}
 	var real namesFakeTargetKey

@@ -148,10 +148,18 @@ type namesPrefix struct {
 }
 
 type namesResolver struct {
-	_    structs.HostLayout
-	Port uint32
-	Six  uint32
+	_     structs.HostLayout
+	Port  uint32
+	Flags namesResolverFlag
 }
+
+type namesResolverFlag uint32
+
+const (
+	namesResolverFlagRESOLVER_SIX    namesResolverFlag = 1
+	namesResolverFlagRESOLVER_SENDS  namesResolverFlag = 2
+	namesResolverFlagRESOLVER_WANTED namesResolverFlag = 4
+)
 
 type namesResolverKey struct {
 	_         structs.HostLayout
@@ -257,8 +265,7 @@ const (
 	namesProgWeirNameSend4 = "weir_name_send4"
 	namesProgWeirNameSend6 = "weir_name_send6"
 	namesProgWeirQuestion  = "weir_question"
-	namesProgWeirReply4    = "weir_reply4"
-	namesProgWeirReply6    = "weir_reply6"
+	namesProgWeirReply     = "weir_reply"
 )
 
 // loadNames returns the embedded CollectionSpec for names.
@@ -312,8 +319,7 @@ type namesProgramSpecs struct {
 	WeirNameSend4 *ebpf.ProgramSpec `ebpf:"weir_name_send4"`
 	WeirNameSend6 *ebpf.ProgramSpec `ebpf:"weir_name_send6"`
 	WeirQuestion  *ebpf.ProgramSpec `ebpf:"weir_question"`
-	WeirReply4    *ebpf.ProgramSpec `ebpf:"weir_reply4"`
-	WeirReply6    *ebpf.ProgramSpec `ebpf:"weir_reply6"`
+	WeirReply     *ebpf.ProgramSpec `ebpf:"weir_reply"`
 }
 
 // namesMapSpecs contains maps before they are loaded into the kernel.
@@ -437,8 +443,7 @@ type namesPrograms struct {
 	WeirNameSend4 *ebpf.Program `ebpf:"weir_name_send4"`
 	WeirNameSend6 *ebpf.Program `ebpf:"weir_name_send6"`
 	WeirQuestion  *ebpf.Program `ebpf:"weir_question"`
-	WeirReply4    *ebpf.Program `ebpf:"weir_reply4"`
-	WeirReply6    *ebpf.Program `ebpf:"weir_reply6"`
+	WeirReply     *ebpf.Program `ebpf:"weir_reply"`
 }
 
 func (p *namesPrograms) Close() error {
@@ -452,8 +457,7 @@ func (p *namesPrograms) Close() error {
 		p.WeirNameSend4,
 		p.WeirNameSend6,
 		p.WeirQuestion,
-		p.WeirReply4,
-		p.WeirReply6,
+		p.WeirReply,
 	)
 }
 

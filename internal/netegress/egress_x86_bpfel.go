@@ -277,9 +277,9 @@ const (
 )
 
 type egressResolver struct {
-	_    structs.HostLayout
-	Port uint32
-	Six  uint32
+	_     structs.HostLayout
+	Port  uint32
+	Flags uint32
 }
 
 type egressResolverKey struct {

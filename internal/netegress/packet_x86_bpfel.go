@@ -118,9 +118,9 @@ type packetPrefix struct {
 }
 
 type packetResolver struct {
-	_    structs.HostLayout
-	Port uint32
-	Six  uint32
+	_     structs.HostLayout
+	Port  uint32
+	Flags uint32
 }
 
 type packetResolverKey struct {

@@ -43,6 +43,7 @@ func TestNames(t *testing.T) {
 		{"another_network_namespace", (*fixture).elsewhere},
 		{"B24_B25_forged_in_its_own_network", (*fixture).forged},
 		{"clean_again", (*fixture).clean},
+		{"B24_datagrams", (*fixture).datagrams},
 		{"B24_secret_read_while_clean", (*fixture).secret},
 		{"B21_packets_of_a_removed_container", (*fixture).removed},
 		{"leak", (*fixture).leak},
