@@ -361,19 +361,19 @@ static __always_inline int escaped(__u64 container)
 
 struct bpf_prog_array_item___first {
 	struct bpf_prog *prog; /* 0: there are no more */
-};
+} __attribute__((preserve_access_index));
 
 struct bpf_prog_array___first {
 	struct bpf_prog_array_item___first items[1];
-};
+} __attribute__((preserve_access_index));
 
 struct cgroup_bpf___first {
 	struct bpf_prog_array___first *effective[2];
-};
+} __attribute__((preserve_access_index));
 
 struct cgroup___first {
 	struct cgroup_bpf___first bpf;
-};
+} __attribute__((preserve_access_index));
 
 #define CGROUP_INET_EGRESS 1 /* enum cgroup_bpf_attach_type */
 

@@ -85,7 +85,6 @@ func (t *selfTest) run(ctx context.Context, probe *exec.Cmd) (err error) {
 		ended <- nil
 		return failed
 	}
-	t.ok("all programs pass the verifier and are attached")
 	return t.use(ctx, control.NewClient(filepath.Join(dir, "run")), probe)
 }
 
@@ -95,6 +94,7 @@ func (t *selfTest) use(ctx context.Context, client *control.Client, probe *exec.
 	if err != nil {
 		return err
 	}
+	t.ok("all programs pass the verifier and are attached")
 	p, err := startProbe(probe, session.Cgroup)
 	if err != nil {
 		return err
