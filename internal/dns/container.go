@@ -121,7 +121,8 @@ func (s *Redirect) start(container uint64, pid int, since time.Time) (fresh bool
 	if err := s.attach(container); err != nil {
 		return false, err
 	}
-	if s.opts.Host.Clean(container) { // it is only watched: what it sends is not judged, and so not asked about
+	// who is not held would have its first question refused; who is only watched is not asked about what it sends
+	if !s.opts.Host.NamePolicy(container).Hold || s.opts.Host.Clean(container) {
 		if err := s.leadDatagrams(b); err != nil {
 			return false, err
 		}
