@@ -385,11 +385,12 @@ static __always_inline int outside(void)
 {
 	__u32 zero = 0;
 	__u64 *any = bpf_map_lookup_elem(&escapes, &zero);
-	if (!any || *any)
-		return 0;
 	struct cgroup___first *cg = (struct cgroup___first *)bpf_get_current_task_btf()->cgroups->dfl_cgrp;
 	struct bpf_prog_array___first *all = cg->bpf.effective[CGROUP_INET_EGRESS];
-	return all && !all->items[0].prog;
+	if (!all || all->items[0].prog)
+		return 0;
+	barrier(); /* who is moved out is counted before he is there */
+	return any && !*(volatile __u64 *)any;
 }
 
 /* Where the current task stands. One that has left its container lives on, outside, until somebody kills it:
