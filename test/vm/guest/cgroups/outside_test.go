@@ -17,8 +17,7 @@ import (
 	"weir/test/vm/guest/rig"
 )
 
-// Whoever has no program that checks packets above it counts as outside, and the hooks ask nothing else about it. These are the
-// ways in which somebody could count so and be guarded.
+// Nobody is guarded late by what others attach, by a move, or by being made while a parent gets its programs.
 
 // rawSockets tells how many of eight sockets that a tainted container may not have it got: of packets, by the kernel's hook alone.
 // It does so for each line of its input: itself, or, where that names a directory, by children of which each makes a cgroup there and
