@@ -160,6 +160,9 @@ func (r *reader) wrapped(tool string, args []word, given []string) {
 		r.call(words, given)
 	}
 	for _, t := range texts {
+		if tool != "env" { // which splits it by itself
+			r.out.Add(Shell, tool)
+		}
 		r.nest(word{text: t})
 	}
 }
