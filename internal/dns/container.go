@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"weir/internal/bpfobj"
 	"weir/internal/linux"
 
 	"weir/internal/policy"
@@ -218,7 +219,7 @@ func (s *Redirect) end(b *containerDNS, cookie uint64) {
 	delete(b.open, cookie)
 	if s.ctx.Err() == nil { // else the next daemon's takes its place
 		key := namesResolverKey{Container: b.container, Netns: cookie}
-		if err := deleted(s.objects.Resolvers.Delete(&key)); err != nil {
+		if err := bpfobj.Delete(s.objects.Resolvers, key); err != nil {
 			s.opts.Logger.WithError(err).Error("delete resolver")
 		}
 	}
@@ -269,8 +270,8 @@ func (s *Redirect) forget(b *containerDNS) error {
 	errs := []error{s.detach(b.container), s.dropLeases(func(k namesLeaseKey) bool { return k.Container == b.container })}
 	for _, addr := range b.pool.All() {
 		key := namesFakeIpKey{Container: b.container, Addr: addr.As16()}
-		errs = append(errs, deleted(s.objects.FakeIps.Delete(&key)),
-			deleted(s.objects.FakeTargets.Delete(&namesFakeTargetKey{Container: b.container, Addr: addr.As16()})))
+		errs = append(errs, bpfobj.Delete(s.objects.FakeIps, key),
+			bpfobj.Delete(s.objects.FakeTargets, namesFakeTargetKey{Container: b.container, Addr: addr.As16()}))
 	}
 	delete(s.containers, b.container)
 	return errors.Join(errs...)

@@ -304,16 +304,13 @@ func (s *Redirect) Close() error {
 // not known for which names they were.
 func (s *Redirect) adopt() error {
 	found := map[uint64]map[netip.Addr]string{}
-	var key namesFakeIpKey
-	var alias namesFakeIp
-	it := s.objects.FakeIps.Iterate()
-	for it.Next(&key, &alias) {
+	err := bpfobj.Each(s.objects.FakeIps, func(key namesFakeIpKey, alias namesFakeIp) {
 		if found[key.Container] == nil {
 			found[key.Container] = map[netip.Addr]string{}
 		}
 		found[key.Container][netip.AddrFrom16(key.Addr).Unmap()] = bpfobj.Text(alias.Name[:])
-	}
-	if err := it.Err(); err != nil {
+	})
+	if err != nil {
 		return fmt.Errorf("list names: %w", err)
 	}
 	attached, err := s.attached()
@@ -341,13 +338,10 @@ func (s *Redirect) adopt() error {
 			}
 		}
 	}
-	var real namesFakeTargetKey
-	var to namesFakeTarget
-	reals := s.objects.FakeTargets.Iterate()
-	for reals.Next(&real, &to) {
+	err = bpfobj.Each(s.objects.FakeTargets, func(real namesFakeTargetKey, _ namesFakeTarget) {
 		s.reals[real.Grant] = append(s.reals[real.Grant], real)
-	}
-	if err := reals.Err(); err != nil {
+	})
+	if err != nil {
 		return fmt.Errorf("list addresses of names: %w", err)
 	}
 	return s.dropLeases(func(namesLeaseKey) bool { return true })

@@ -7,17 +7,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/cilium/ebpf"
-
+	"weir/internal/bpfobj"
 	"weir/internal/taint"
 )
-
-func deleted(err error) error {
-	if errors.Is(err, ebpf.ErrKeyNotExist) {
-		return nil
-	}
-	return err
-}
 
 // Lead has an address of the pool lead to a real one under a grant that is about to be
 // made.
@@ -38,14 +30,12 @@ func (s *Redirect) Lead(grant, container uint64, from, to netip.Addr) error {
 func (s *Redirect) Ended(grant uint64) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var errs []error
-	for _, key := range s.reals[grant] {
-		if grant != 0 {
-			errs = append(errs, deleted(s.objects.FakeTargets.Delete(&key)))
-		}
-	}
+	keys := s.reals[grant]
 	delete(s.reals, grant)
-	return errors.Join(errs...)
+	if grant == 0 {
+		return nil
+	}
+	return bpfobj.Delete(s.objects.FakeTargets, keys...)
 }
 
 // Lease implements names.Host.
@@ -91,7 +81,7 @@ func (s *Redirect) writeLease(b *containerDNS, a netip.Addr) error {
 	}
 	if len(b.leases[a]) == 0 {
 		delete(b.leases, a)
-		return deleted(s.objects.DnsLeases.Delete(&key))
+		return bpfobj.Delete(s.objects.DnsLeases, key)
 	}
 	value.Expires = taint.Now() + uint64(time.Until(until))
 	if err := s.objects.DnsLeases.Put(&key, &value); err != nil {
@@ -146,21 +136,9 @@ func (s *Redirect) PolicyChanged() error {
 }
 
 func (s *Redirect) dropLeases(which func(namesLeaseKey) bool) error {
-	var keys []namesLeaseKey
-	var key namesLeaseKey
-	var value namesLease
-	it := s.objects.DnsLeases.Iterate()
-	for it.Next(&key, &value) {
-		if which(key) {
-			keys = append(keys, key)
-		}
-	}
-	if err := it.Err(); err != nil {
+	keys, err := bpfobj.Keys(s.objects.DnsLeases, func(key namesLeaseKey, _ namesLease) bool { return which(key) })
+	if err != nil {
 		return fmt.Errorf("list addresses of allowed names: %w", err)
 	}
-	var errs []error
-	for _, key := range keys {
-		errs = append(errs, deleted(s.objects.DnsLeases.Delete(&key)))
-	}
-	return errors.Join(errs...)
+	return bpfobj.Delete(s.objects.DnsLeases, keys...)
 }

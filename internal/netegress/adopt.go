@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"weir/internal/bpfobj"
 	"weir/internal/linux"
 
 	"weir/internal/taint"
@@ -119,19 +120,13 @@ func (e *Egress) adoptGrants() error {
 		at[id] = cg
 	}
 	to := map[uint64][]Destination{}
-	var d egressGrantDest
-	var use egressDestUse
-	dests := e.egress.GrantDests.Iterate()
-	for dests.Next(&d, &use) {
+	err = bpfobj.Each(e.egress.GrantDests, func(d egressGrantDest, _ egressDestUse) {
 		to[d.Grant] = append(to[d.Grant], destOf(d.Dest))
-	}
-	if err := dests.Err(); err != nil {
+	})
+	if err != nil {
 		return fmt.Errorf("list destinations of grants: %w", err)
 	}
-	var id uint64
-	var k egressGrant
-	grants := e.egress.Grants.Iterate()
-	for grants.Next(&id, &k) {
+	err = bpfobj.Each(e.egress.Grants, func(id uint64, k egressGrant) {
 		g := &live{Grant: Grant{ID: id, State: "made", Kind: "mark", To: to[id], Bytes: k.Bytes, Expires: wall(k.Expires)}, expires: k.Expires, bits: taint.Bits(k.Taint), until: map[Destination]uint64{}}
 		g.over = k.Expires == intruded
 		for _, d := range g.To {
@@ -146,8 +141,8 @@ func (e *Egress) adoptGrants() error {
 		e.place(g)
 		delete(places, g.cgroupID)
 		e.keep(id, g)
-	}
-	if err := grants.Err(); err != nil {
+	})
+	if err != nil {
 		return fmt.Errorf("list grants: %w", err)
 	}
 	for cg := range places { // of a command that is held; or revoked in the kernel, and only the place is left
@@ -225,10 +220,7 @@ func (e *Egress) containerAt(path string) uint64 {
 }
 
 func (e *Egress) adoptClaims() error {
-	var key egressClaimKey
-	var c egressClaim
-	it := e.egress.Claims.Iterate()
-	for it.Next(&key, &c) {
+	err := bpfobj.Each(e.egress.Claims, func(key egressClaimKey, c egressClaim) {
 		g := e.grants[c.Grant]
 		if g == nil {
 			g = &live{Grant: Grant{ID: c.Grant, State: "made", Kind: "claim", Container: key.Container, Bytes: c.Bytes, Expires: wall(c.Expires)}, expires: c.Expires, bits: taint.Bits(c.Taint)}
@@ -241,8 +233,8 @@ func (e *Egress) adoptClaims() error {
 		if key.Kind == egressClaimKindCLAIM_PROCESS && !slices.Contains(g.PIDs, int(uint32(key.Tag))) {
 			g.PIDs = append(g.PIDs, int(uint32(key.Tag)))
 		}
-	}
-	if err := it.Err(); err != nil {
+	})
+	if err != nil {
 		return fmt.Errorf("list claims: %w", err)
 	}
 	e.lastID = taint.Now()

@@ -3,6 +3,8 @@ package netegress
 import (
 	"fmt"
 	"slices"
+
+	"weir/internal/bpfobj"
 )
 
 // OpenPeer lets the containers of a policy's slot connect to the Unix socket at path, whatever their taint: it is the sensor's own, so it
@@ -37,7 +39,7 @@ func (e *Egress) ClosePeer(slot uint32, path string) error {
 	key := peerKey(slot, l.generation, path)
 	l.peers = slices.DeleteFunc(l.peers, func(k peersUnixPeer) bool { return k == key })
 	e.slots[slot] = l
-	return deleted(e.peers.UnixPeers.Delete(&key))
+	return bpfobj.Delete(e.peers.UnixPeers, key)
 }
 
 // own is a Unix socket of the sensor itself.

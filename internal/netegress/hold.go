@@ -10,6 +10,7 @@ import (
 	"github.com/cilium/ebpf"
 	"golang.org/x/sys/unix"
 
+	"weir/internal/bpfobj"
 	"weir/internal/linux"
 
 	"weir/internal/taint"
@@ -271,19 +272,12 @@ func refused(_ egressHoldKey, h egressHold) bool { return h.Verdict == egressHol
 
 // dropHolds deletes the questions that over picks.
 func (e *Egress) dropHolds(over func(egressHoldKey, egressHold) bool) error {
-	var gone []egressHoldKey
-	err := e.eachHold(func(key egressHoldKey, h egressHold) {
-		if over(key, h) {
-			gone = append(gone, key)
-		}
-	})
-	if err != nil {
-		return err
+	gone, err := bpfobj.Keys(e.egress.Held, over)
+	if err != nil && !errors.Is(err, ebpf.ErrIterationAborted) {
+		return fmt.Errorf("list questions: %w", err)
 	}
-	for _, key := range gone {
-		if err := deleted(e.egress.Held.Delete(&key)); err != nil {
-			return fmt.Errorf("delete question: %w", err)
-		}
+	if err := bpfobj.Delete(e.egress.Held, gone...); err != nil {
+		return fmt.Errorf("delete question: %w", err)
 	}
 	return nil
 }
@@ -298,13 +292,13 @@ func (e *Egress) Wake(a Ask) error {
 // Kill carries out a denial of a command that has not begun.
 func (e *Egress) Kill(a Ask) error {
 	key := a.key()
-	return errors.Join(killProcess(a.Process.PID, a.Process.Start), deleted(e.egress.Held.Delete(&key)))
+	return errors.Join(killProcess(a.Process.PID, a.Process.Start), bpfobj.Delete(e.egress.Held, key))
 }
 
 func (e *Egress) release(a Ask) error {
 	key := a.key()
 	var was egressHold
-	if err := deleted(e.egress.Held.LookupAndDelete(&key, &was)); err != nil {
+	if err := e.egress.Held.LookupAndDelete(&key, &was); err != nil && !errors.Is(err, ebpf.ErrKeyNotExist) {
 		return fmt.Errorf("delete question: %w", err)
 	}
 	return e.resume(a, was)
@@ -319,13 +313,8 @@ func (e *Egress) resume(a Ask, was egressHold) error {
 }
 
 func (e *Egress) eachHold(fn func(egressHoldKey, egressHold)) error {
-	var key egressHoldKey
-	var h egressHold
-	it := e.egress.Held.Iterate()
-	for it.Next(&key, &h) {
-		fn(key, h)
-	}
-	if err := it.Err(); err != nil && !errors.Is(err, ebpf.ErrIterationAborted) {
+	err := bpfobj.Each(e.egress.Held, fn)
+	if err != nil && !errors.Is(err, ebpf.ErrIterationAborted) {
 		return fmt.Errorf("list questions: %w", err)
 	}
 	return nil

@@ -11,6 +11,7 @@ import (
 	"github.com/cilium/ebpf"
 	"golang.org/x/sys/unix"
 
+	"weir/internal/bpfobj"
 	"weir/internal/linux"
 
 	"weir/internal/policy"
@@ -205,7 +206,7 @@ func (e *Egress) lapse() (empty map[uint64]string, err error) {
 			if g.Cgroup == "" {
 				delete(e.grants, id)
 				if g.cgroupID != 0 {
-					errs = append(errs, e.opts.State.DropGrant(g.cgroupID), deleted(e.egress.Grants.Delete(id)))
+					errs = append(errs, e.opts.State.DropGrant(g.cgroupID), bpfobj.Delete(e.egress.Grants, id))
 				}
 			} else if !linux.CgroupPopulated(g.Cgroup) {
 				empty[id] = g.Cgroup
@@ -228,7 +229,7 @@ func (e *Egress) shut(g *live, now uint64) error {
 		if until > now {
 			continue
 		}
-		if err := deleted(e.egress.GrantDests.Delete(&egressGrantDest{Grant: g.ID, Dest: d.raw()})); err != nil {
+		if err := bpfobj.Delete(e.egress.GrantDests, egressGrantDest{Grant: g.ID, Dest: d.raw()}); err != nil {
 			errs = append(errs, err)
 			continue
 		}
@@ -289,7 +290,7 @@ func (e *Egress) remove(empty map[uint64]string, tree func(path string) error) e
 		}
 		e.mu.Lock()
 		if g := e.grants[id]; g != nil && g.cgroupID != 0 {
-			errs = append(errs, e.opts.State.DropGrant(g.cgroupID), deleted(e.egress.Grants.Delete(id)))
+			errs = append(errs, e.opts.State.DropGrant(g.cgroupID), bpfobj.Delete(e.egress.Grants, id))
 		}
 		delete(e.grants, id)
 		e.mu.Unlock()
@@ -350,21 +351,18 @@ func (e *Egress) closeSockets() error {
 		return nil
 	}
 	cookies := map[closing]map[uint64]bool{}
-	var cookie uint64
-	var m egressMark
-	it := e.egress.Socks.Iterate()
-	for it.Next(&cookie, &m) {
+	err := bpfobj.Each(e.egress.Socks, func(cookie uint64, m egressMark) {
 		c, ok := ended[m.Grant]
 		if !ok {
-			continue
+			return
 		}
 		if cookies[c] == nil {
 			cookies[c] = map[uint64]bool{}
 		}
 		cookies[c][cookie] = true
-	}
+	})
 	var errs []error
-	if err := it.Err(); err != nil && !errors.Is(err, ebpf.ErrIterationAborted) {
+	if err != nil && !errors.Is(err, ebpf.ErrIterationAborted) {
 		errs = append(errs, fmt.Errorf("list sockets of grants: %w", err))
 	}
 	for c, marked := range cookies {
@@ -374,7 +372,7 @@ func (e *Egress) closeSockets() error {
 		}
 		errs = append(errs, closeMarked(path, marked, c.held))
 	}
-	err := errors.Join(errs...)
+	err = errors.Join(errs...)
 	if err != nil { // the next sweep tries again
 		e.mu.Lock()
 		defer e.mu.Unlock()
@@ -396,9 +394,9 @@ func (e *Egress) end(g *live, state string) error {
 			state = "ended"
 		}
 	}
-	errs = append(errs, deleted(e.egress.Grants.Delete(g.ID)), e.dropClaims(g))
+	errs = append(errs, bpfobj.Delete(e.egress.Grants, g.ID), e.dropClaims(g))
 	for _, d := range g.To {
-		errs = append(errs, deleted(e.egress.GrantDests.Delete(&egressGrantDest{Grant: g.ID, Dest: d.raw()})))
+		errs = append(errs, bpfobj.Delete(e.egress.GrantDests, egressGrantDest{Grant: g.ID, Dest: d.raw()}))
 	}
 	if g.pidfd != nil {
 		errs = append(errs, g.pidfd.Close())
@@ -417,13 +415,6 @@ func (e *Egress) end(g *live, state string) error {
 		e.opts.Handle.GrantChanged(g.Grant)
 	}
 	return errors.Join(errs...)
-}
-
-func deleted(err error) error {
-	if errors.Is(err, ebpf.ErrKeyNotExist) {
-		return nil
-	}
-	return err
 }
 
 // Revoke ends the grants of a container at once, also for open sockets; with an

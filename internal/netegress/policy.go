@@ -178,17 +178,7 @@ func (e *Egress) erase(l loaded) error {
 	if len(l.prefixes)+len(l.peers)+len(l.trusted) > 0 {
 		bpfobj.WaitRCU()
 	}
-	var errs []error
-	for _, key := range l.prefixes {
-		errs = append(errs, deleted(e.egress.Destinations.Delete(&key)))
-	}
-	for _, key := range l.peers {
-		errs = append(errs, deleted(e.peers.UnixPeers.Delete(&key)))
-	}
-	for _, key := range l.trusted {
-		errs = append(errs, deleted(e.packet.Trusted.Delete(&key)))
-	}
-	return errors.Join(errs...)
+	return errors.Join(bpfobj.Delete(e.egress.Destinations, l.prefixes...), bpfobj.Delete(e.peers.UnixPeers, l.peers...), bpfobj.Delete(e.packet.Trusted, l.trusted...))
 }
 
 // eraseOthers deletes what an earlier daemon had in a slot.
@@ -196,27 +186,13 @@ func (e *Egress) eraseOthers(slot, generation uint32) error {
 	is := func(s, g uint32) bool { return s == slot && g != generation }
 	var old loaded
 	var errs [3]error
-	old.prefixes, errs[0] = keys[egressRules](e.egress.Destinations, func(k egressPrefix) bool { return is(k.Policy, k.Generation) })
-	old.peers, errs[1] = keys[peersUnixListed](e.peers.UnixPeers, func(k peersUnixPeer) bool { return is(k.Policy, k.Generation) })
-	old.trusted, errs[2] = keys[packetTrust](e.packet.Trusted, func(k packetPrefix) bool { return is(k.Policy, k.Generation) })
+	old.prefixes, errs[0] = bpfobj.Keys(e.egress.Destinations, func(k egressPrefix, _ egressRules) bool { return is(k.Policy, k.Generation) })
+	old.peers, errs[1] = bpfobj.Keys(e.peers.UnixPeers, func(k peersUnixPeer, _ peersUnixListed) bool { return is(k.Policy, k.Generation) })
+	old.trusted, errs[2] = bpfobj.Keys(e.packet.Trusted, func(k packetPrefix, _ packetTrust) bool { return is(k.Policy, k.Generation) })
 	if err := errors.Join(errs[:]...); err != nil {
 		return fmt.Errorf("list old policy: %w", err)
 	}
 	return e.erase(old)
-}
-
-// keys lists those of a map's keys that the condition is true of; V is what its values are.
-func keys[V, K any](m *ebpf.Map, is func(K) bool) ([]K, error) {
-	var all []K
-	var key K
-	var value V
-	it := m.Iterate()
-	for it.Next(&key, &value) {
-		if is(key) {
-			all = append(all, key)
-		}
-	}
-	return all, it.Err()
 }
 
 func modeOf(m policy.Mode) egressMode {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/cilium/ebpf"
 
+	"weir/internal/bpfobj"
 	"weir/internal/linux"
 
 	"weir/internal/taint"
@@ -177,15 +178,12 @@ func (w *watcher) release() (held int, err error) {
 // eachStopped counts commands that were stopped for a verdict. end: those that had not begun are killed, though they may be
 // frozen by now, others go on.
 func (w *watcher) eachStopped(end bool) (stopped int, err error) {
-	var key egressHoldKey
-	var h egressHold
 	var errs []error
-	it := w.held.Iterate()
-	for it.Next(&key, &h) {
+	err = bpfobj.Each(w.held.Map, func(key egressHoldKey, h egressHold) {
 		began := key.Dest != (egressDest{})
 		st, err := linux.ReadStat(int(key.Tgid))
 		if h.Verdict != egressHoldVerdictHOLD_PENDING || err != nil || !linux.SameStart(st.Start, h.Start) || began && st.State != 'T' {
-			continue
+			return
 		}
 		stopped++
 		switch {
@@ -195,8 +193,8 @@ func (w *watcher) eachStopped(end bool) (stopped int, err error) {
 		default:
 			errs = append(errs, killProcess(int(key.Tgid), h.Start)) // it was to be judged before it begins
 		}
-	}
-	if err := it.Err(); err != nil && !errors.Is(err, ebpf.ErrIterationAborted) {
+	})
+	if err != nil && !errors.Is(err, ebpf.ErrIterationAborted) {
 		errs = append(errs, fmt.Errorf("list questions: %w", err))
 	}
 	return stopped, errors.Join(errs...)
@@ -204,24 +202,21 @@ func (w *watcher) eachStopped(end bool) (stopped int, err error) {
 
 // eachFrozen counts the cgroups of commands that are frozen. end: they go on.
 func (w *watcher) eachFrozen(end bool) (frozen int, err error) {
-	var id uint64
-	var st egressState
 	var errs []error
-	it := w.cgroups.Iterate()
-	for it.Next(&id, &st) {
+	err = bpfobj.Each(w.cgroups.Map, func(id uint64, st egressState) {
 		if st.Flags&egressStateFlagSTATE_GRANT == 0 {
-			continue
+			return
 		}
 		path, err := linux.CgroupPath(id)
 		if err != nil || !linux.CgroupToFreeze(path) || !linux.CgroupPopulated(path) {
-			continue
+			return
 		}
 		frozen++
 		if end {
 			errs = append(errs, linux.FreezeCgroup(path, false))
 		}
-	}
-	if err := it.Err(); err != nil && !errors.Is(err, ebpf.ErrIterationAborted) {
+	})
+	if err != nil && !errors.Is(err, ebpf.ErrIterationAborted) {
 		errs = append(errs, fmt.Errorf("list cgroups: %w", err))
 	}
 	return frozen, errors.Join(errs...)

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"maps"
 
-	"github.com/cilium/ebpf"
-
 	"weir/internal/bpfobj"
 	"weir/internal/policy"
 )
@@ -116,7 +114,7 @@ func (f *Files) apply(slot uint32, l *list, wanted nodes) error {
 	var errs []error
 	for id := range old {
 		if _, ok := wanted[id]; !ok {
-			errs = append(errs, deleted(f.objects.SecretNodes.Delete(keyOf(slot, l.generation, id))))
+			errs = append(errs, bpfobj.Delete(f.objects.SecretNodes, *keyOf(slot, l.generation, id)))
 			delete(l.nodes, id)
 		}
 	}
@@ -167,42 +165,12 @@ func (f *Files) drop(slot uint32) error {
 
 // eraseOthers deletes what other generations have in a slot.
 func (f *Files) eraseOthers(slot, generation uint32) error {
-	var errs []error
-	var key filesSecretKey
-	var node filesSecretNode
-	var stale []filesSecretKey
-	it := f.objects.SecretNodes.Iterate()
-	for it.Next(&key, &node) {
-		if key.Policy == slot && key.Generation != generation {
-			stale = append(stale, key)
-		}
-	}
-	errs = append(errs, it.Err())
-	var nameKey filesSecretNameKey
-	var name filesSecretName
-	var staleNames []filesSecretNameKey
-	it = f.objects.SecretNames.Iterate()
-	for it.Next(&nameKey, &name) {
-		if nameKey.Policy == slot && nameKey.Generation != generation {
-			staleNames = append(staleNames, nameKey)
-		}
-	}
-	errs = append(errs, it.Err())
-	if len(stale)+len(staleNames) > 0 {
+	stale, err := bpfobj.Keys(f.objects.SecretNodes, func(k filesSecretKey, _ filesSecretNode) bool { return k.Policy == slot && k.Generation != generation })
+	names, err2 := bpfobj.Keys(f.objects.SecretNames, func(k filesSecretNameKey, _ filesSecretName) bool {
+		return k.Policy == slot && k.Generation != generation
+	})
+	if len(stale)+len(names) > 0 {
 		bpfobj.WaitRCU()
 	}
-	for _, k := range stale {
-		errs = append(errs, deleted(f.objects.SecretNodes.Delete(&k)))
-	}
-	for _, k := range staleNames {
-		errs = append(errs, deleted(f.objects.SecretNames.Delete(&k)))
-	}
-	return errors.Join(errs...)
-}
-
-func deleted(err error) error {
-	if errors.Is(err, ebpf.ErrKeyNotExist) {
-		return nil
-	}
-	return err
+	return errors.Join(err, err2, bpfobj.Delete(f.objects.SecretNodes, stale...), bpfobj.Delete(f.objects.SecretNames, names...))
 }

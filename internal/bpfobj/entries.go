@@ -1,0 +1,40 @@
+package bpfobj
+
+import (
+	"errors"
+
+	"github.com/cilium/ebpf"
+)
+
+// Each gives every entry of a map to fn, which deletes none. The error wraps ebpf.ErrIterationAborted if others deleted too many meanwhile.
+func Each[K, V any](m *ebpf.Map, fn func(K, V)) error {
+	var key K
+	var value V
+	it := m.Iterate()
+	for it.Next(&key, &value) {
+		fn(key, value)
+	}
+	return it.Err()
+}
+
+// Keys are those of the entries that which picks.
+func Keys[K, V any](m *ebpf.Map, which func(K, V) bool) ([]K, error) {
+	var all []K
+	err := Each(m, func(key K, value V) {
+		if which(key, value) {
+			all = append(all, key)
+		}
+	})
+	return all, err
+}
+
+// Delete deletes entries; that one is gone already is no error.
+func Delete[K any](m *ebpf.Map, keys ...K) error {
+	var errs []error
+	for _, key := range keys {
+		if err := m.Delete(&key); !errors.Is(err, ebpf.ErrKeyNotExist) {
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
+}
