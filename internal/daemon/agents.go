@@ -2,68 +2,40 @@ package daemon
 
 import (
 	"maps"
+	"path/filepath"
 	"sync"
 	"time"
 
-	"github.com/sirupsen/logrus"
-
 	"weir/internal/bridge"
-	"weir/internal/netegress"
-
-	"weir/internal/event"
-	"weir/internal/gate"
-
-	"weir/internal/taint"
+	"weir/internal/bridge/wire"
 )
-
-// bridgeLog is the event log.
-type bridgeLog interface {
-	Write(event.Event) error // an error means that it is not written
-	WriteAsync(event.Event)  // waits for nothing
-}
-
-// bridgeHostOptions are what Agents need. Paths must be absolute.
-type bridgeHostOptions struct {
-	RunDir      string // the sockets are below
-	StateDir    string // vault and notes are in it
-	Permissions string // directory of the permission rules
-	RulesPath   string // the operator's rules for the guard; need not be there
-	Server      string // host that updates of agents may come from besides GitHub; empty: none
-	KillSwitch  string // file that turns tools off while it is there
-	AgentPath   string // file that agent_update replaces; empty: the tool is off
-
-	Books     *taint.State
-	Peers     *netegress.Egress
-	Gate      *gate.Gate
-	Log       bridgeLog
-	Policies  *activePolicy
-	Processes *processCache
-	Taint     func(taint.Change) (taint.Status, error) // puts a change in force for good
-	Logger    logrus.FieldLogger
-}
 
 // bridgeHost are those that the sensor serves. Their methods may be called at the same time.
 type bridgeHost struct {
-	opts    bridgeHostOptions
-	bridge  *bridge.Server
-	folders *bridge.Folders
-	loading sync.Mutex        // of rules
-	read    map[string][]byte // files of permission rules, as they last could be read
-	unread  map[string]unread // those that never could be
+	d           *daemon
+	permissions string // directory of the permission rules
+	bridge      *bridge.Server
+	folders     *bridge.Folders
+	loading     sync.Mutex        // of rules
+	read        map[string][]byte // files of permission rules, as they last could be read
+	unread      map[string]unread // those that never could be
 
 	mu       sync.Mutex
 	refusals map[string]uint64 // by rule of the guard
 }
 
 // newBridgeHost reads the rules and listens nowhere yet. The caller closes it.
-func newBridgeHost(o bridgeHostOptions) (*bridgeHost, error) {
-	a := &bridgeHost{opts: o, refusals: map[string]uint64{}, read: map[string][]byte{}, unread: map[string]unread{}}
-	a.bridge = bridge.New(host{a}, o.Logger)
+func newBridgeHost(d *daemon) (*bridgeHost, error) {
+	a := &bridgeHost{d: d, permissions: wire.Config, refusals: map[string]uint64{}, read: map[string][]byte{}, unread: map[string]unread{}}
+	if d.opts.PolicyPath != "" {
+		a.permissions = filepath.Dir(d.opts.PolicyPath)
+	}
+	a.bridge = bridge.New(host{a}, d.opts.Logger)
 	a.offerTools()
 	a.offerUpdates()
 	a.LoadRules()
 	var err error
-	if a.folders, err = bridge.NewFolders(a.folderOf, a.answerIn, o.Logger); err != nil {
+	if a.folders, err = bridge.NewFolders(a.folderOf, a.answerIn, d.opts.Logger); err != nil {
 		a.bridge.Close()
 		return nil, err
 	}

@@ -7,37 +7,25 @@ import (
 	"os"
 	"time"
 
-	"github.com/sirupsen/logrus"
 	"golang.org/x/sync/errgroup"
 
-	"weir/internal/control"
-	"weir/internal/gate"
+	"weir/internal/event"
 	"weir/internal/linux"
 	"weir/internal/notify"
 	"weir/internal/policy"
 )
 
-// notifierOptions are what Approvals need; all must be set.
-type notifierOptions struct {
-	Version string
-	Gate    *gate.Gate
-	Events  *eventLog
-	Peers   control.PeerRules            // who may not answer
-	Tell    func(text string)            // of what people have to know
-	Fail    func(what string, err error) // tells what could not be done
-	Logger  logrus.FieldLogger
-}
-
 // notifier are the webhook and the callback, as far as the policy wants them.
 type notifier struct {
-	opts     notifierOptions
+	d        *daemon
 	teller   *notify.Notifier // nil: nothing is posted
 	callback *notify.Callback // nil: no answers come in over HTTP
 }
 
 // openNotifier reads the keys and listens, so that a mistake ends the start.
-func openNotifier(p policy.Notify, o notifierOptions) (*notifier, error) {
-	a := &notifier{opts: o}
+func openNotifier(p policy.Notify, d *daemon) (*notifier, error) {
+	a := &notifier{d: d}
+	tell := func(text string) { d.write(event.Event{Kind: event.Error, Message: text}) }
 	if p.On() {
 		url, err := linux.ReadKey(p.URLFile, "", os.Getenv)
 		if err != nil {
@@ -55,7 +43,7 @@ func openNotifier(p policy.Notify, o notifierOptions) (*notifier, error) {
 			return nil, fmt.Errorf("find the host's name: %w", err)
 		}
 		a.teller, err = notify.New(notify.Options{
-			Form: p.Form, URL: url, Key: key, Proxy: p.Proxy, Host: host, Version: o.Version, Gate: o.Gate, Logger: o.Logger, Tell: o.Tell,
+			Form: p.Form, URL: url, Key: key, Proxy: p.Proxy, Host: host, Version: d.opts.Version, Gate: d.gate, Logger: d.opts.Logger, Tell: tell,
 		})
 		if err != nil {
 			return nil, err
@@ -74,7 +62,7 @@ func openNotifier(p policy.Notify, o notifierOptions) (*notifier, error) {
 		return nil, fmt.Errorf("notify.callback.slack_key_file: %w", err)
 	}
 	a.callback, err = notify.Listen(notify.CallbackOptions{
-		Listen: c.Listen, Key: key, SlackKey: slack, Users: c.Users, Window: time.Duration(c.Window) * time.Second, Gate: o.Gate, Peers: o.Peers, Tell: o.Tell,
+		Listen: c.Listen, Key: key, SlackKey: slack, Users: c.Users, Window: time.Duration(c.Window) * time.Second, Gate: d.gate, Peers: d.peerRules(), Tell: tell,
 	})
 	if err != nil {
 		return nil, err
@@ -86,11 +74,11 @@ func openNotifier(p policy.Notify, o notifierOptions) (*notifier, error) {
 // and answer on the host: it is no reason to end what denies.
 func (a *notifier) Run(ctx context.Context, group *errgroup.Group) {
 	if a.teller != nil {
-		events, done := a.opts.Events.Subscribe(4096)
+		events, done := a.d.log.Subscribe(4096)
 		group.Go(func() error {
 			defer done()
 			if err := a.teller.Run(ctx, events); err != nil {
-				a.opts.Fail("post questions", err)
+				a.d.failed("post questions", err)
 			}
 			return nil
 		})
@@ -98,7 +86,7 @@ func (a *notifier) Run(ctx context.Context, group *errgroup.Group) {
 	if a.callback != nil {
 		group.Go(func() error {
 			if err := a.callback.Serve(ctx); err != nil {
-				a.opts.Fail("take signed answers", err)
+				a.d.failed("take signed answers", err)
 			}
 			return nil
 		})

@@ -39,7 +39,7 @@ func TestAnnounceMistakesEndTheStart(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = openNotifier(p.Notify, notifierOptions{})
+		_, err = openNotifier(p.Notify, &daemon{})
 		if err == nil || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), "\n") ||
 			strings.Contains(err.Error(), "not-a-real") || strings.Contains(err.Error(), "T000") {
 			t.Errorf("%s: got %v, want %q", tt.text, err, tt.want)
@@ -49,7 +49,7 @@ func TestAnnounceMistakesEndTheStart(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if a, err := openNotifier(p.Notify, notifierOptions{}); err != nil || a.teller == nil || a.callback != nil {
+	if a, err := openNotifier(p.Notify, &daemon{}); err != nil || a.teller == nil || a.callback != nil {
 		t.Errorf("%v, %+v", err, a)
 	}
 }

@@ -22,8 +22,8 @@ const lookedAt = 16
 // ServeFolders tells the bridge's folders which containers there are.
 func (a *bridgeHost) ServeFolders() error {
 	var with []taint.Container
-	a.opts.Books.Each(func(c taint.Container) {
-		if a.opts.Policies.Folder(c.ID) != "" {
+	a.d.state.Each(func(c taint.Container) {
+		if a.d.policies.Folder(c.ID) != "" {
 			with = append(with, c)
 		}
 	})
@@ -39,7 +39,7 @@ func (a *bridgeHost) ServeFolders() error {
 
 // folderOf is an ipc.Find: the folder as one of the container's processes sees it.
 func (a *bridgeHost) folderOf(id string) (*bridge.Folder, error) {
-	path, missing := a.opts.Policies.For(id).IPC, error(fs.ErrNotExist)
+	path, missing := a.d.policies.For(id).IPC, error(fs.ErrNotExist)
 	if path == "" {
 		return nil, missing
 	}
@@ -90,7 +90,7 @@ func (a *bridgeHost) belongs(id string, pid int) error {
 	if err != nil {
 		return err
 	}
-	if st, ok := a.opts.Processes.Innermost(path); !ok || st.ID != id {
+	if st, ok := a.d.processes.Innermost(path); !ok || st.ID != id {
 		return fs.ErrNotExist
 	}
 	return nil
@@ -98,7 +98,7 @@ func (a *bridgeHost) belongs(id string, pid int) error {
 
 // some are a few processes of a container.
 func (a *bridgeHost) some(id string) []int {
-	st, err := a.opts.Books.Find(id)
+	st, err := a.d.state.Find(id)
 	if err != nil {
 		return nil
 	}

@@ -28,7 +28,7 @@ func (a host) Who(pid int) (bridge.Asker, error) {
 	if err != nil {
 		return bridge.Asker{}, err
 	}
-	in, ok := a.opts.Processes.Innermost(path)
+	in, ok := a.d.processes.Innermost(path)
 	if !ok {
 		return bridge.Asker{}, fmt.Errorf("process %d is in no container", pid)
 	}
@@ -36,26 +36,26 @@ func (a host) Who(pid int) (bridge.Asker, error) {
 	if err != nil {
 		return bridge.Asker{}, err
 	}
-	p, version := a.opts.Policies.InForce(in.ID)
-	process := a.opts.Processes.Process(netegress.Process{PID: pid, Start: stat.Start, ExecPID: pid, ExecStart: stat.Start, UID: uid, Comm: stat.Comm})
+	p, version := a.d.policies.InForce(in.ID)
+	process := a.d.processes.Process(netegress.Process{PID: pid, Start: stat.Start, ExecPID: pid, ExecStart: stat.Start, UID: uid, Comm: stat.Comm})
 	process.Cgroup = path
 	// It asks for another: what is missing of its own arguments makes that no worse.
 	process.Argv, process.Truncated, process.Claimed, process.EnvCut = shortArgv(process.Argv), false, false, false
 	return bridge.Asker{
-		Container: a.opts.Processes.Container(in.CgroupID, in.Taint), Process: process, Mode: string(p.Mode), AskFlagged: p.Cop.AskFlagged(), Policy: version, Hooks: p.Hooks, Confirm: p.Confirm.Tools, Unasked: p.Confirm.ApprovalExemptTools,
+		Container: a.d.processes.Container(in.CgroupID, in.Taint), Process: process, Mode: string(p.Mode), AskFlagged: p.Cop.AskFlagged(), Policy: version, Hooks: p.Hooks, Confirm: p.Confirm.Tools, Unasked: p.Confirm.ApprovalExemptTools,
 	}, nil
 }
 
 // Decide implements bridge.Host.
 func (a host) Decide(ctx context.Context, r gate.Request) gate.Verdict {
-	return a.opts.Gate.Decide(ctx, r)
+	return a.d.gate.Decide(ctx, r)
 }
 
 // Confirm implements bridge.Host.
 func (a host) Confirm(ctx context.Context, r gate.Request) gate.Verdict {
-	v := a.opts.Gate.Confirm(ctx, r)
+	v := a.d.gate.Confirm(ctx, r)
 	if v.Decision == gate.Allow && v.Question != "" {
-		if err := a.opts.Gate.Consume(v.Question); err != nil {
+		if err := a.d.gate.Consume(v.Question); err != nil {
 			return gate.Verdict{Reason: gate.UsedOnce, Text: err.Error()}
 		}
 	}
@@ -70,23 +70,23 @@ func (a host) Deny(who bridge.Asker, command string, v event.Decision) error {
 		a.refusals[v.Rule]++
 		a.mu.Unlock()
 	}
-	return a.opts.Log.Write(event.Event{
+	return a.d.log.Write(event.Event{
 		Kind: event.Verdict, Container: &who.Container, Process: &who.Process, Mode: who.Mode, Command: command, Verdict: &v,
 	})
 }
 
 // Called implements bridge.Host: what a tool reads taints before it is called.
 func (a host) Called(who bridge.Asker, tool string, public bool) error {
-	tools, err := taint.NewTools(a.opts.Policies.For(who.Container.ID).Taint)
+	tools, err := taint.NewTools(a.d.policies.For(who.Container.ID).Taint)
 	if err != nil {
 		return err
 	}
 	bits := tools.Bits(tool, public)
-	st, ok := a.opts.Books.ByCgroup(who.Container.CgroupID)
+	st, ok := a.d.state.ByCgroup(who.Container.CgroupID)
 	if bits == 0 || ok && bits&^st.Taint == 0 {
 		return nil
 	}
-	_, err = a.opts.Taint(taint.Change{
+	_, err = a.d.taint(taint.Change{
 		Container: who.Container.ID, Bits: bits, Source: "tool", Tool: tool, Why: "the call of " + tool, PID: who.Process.PID, Start: who.Process.Start,
 	})
 	if errors.Is(err, taint.ErrNotStored) {

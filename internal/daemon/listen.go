@@ -14,7 +14,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"weir/internal/control"
-	"weir/internal/event"
 	"weir/internal/linux"
 	"weir/internal/metrics"
 	"weir/internal/netegress"
@@ -62,17 +61,6 @@ func (d *daemon) serveMetrics(ctx context.Context, group *errgroup.Group) {
 			return nil
 		})
 	}
-}
-
-// openApprovals reads keys and listens, so that a mistake ends the start.
-func (d *daemon) openApprovals() error {
-	var err error
-	d.approvals, err = openNotifier(d.policies.Base().Notify, notifierOptions{
-		Version: d.opts.Version, Gate: d.gate, Events: d.log, Peers: d.peerRules(), Logger: d.opts.Logger,
-		Tell: func(text string) { d.write(event.Event{Kind: event.Error, Message: text}) },
-		Fail: d.failed,
-	})
-	return err
 }
 
 // rolesOf finds the groups of the policy on this host.

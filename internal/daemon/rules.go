@@ -27,20 +27,20 @@ const maxRules = 1 << 20
 func (a *bridgeHost) LoadRules() {
 	a.loading.Lock()
 	defer a.loading.Unlock()
-	a.bridge.Use(bridge.Rules{Guard: a.guardRules(), Permissions: a.permissionRules(readRules), Killed: func() bool { return toolguard.KillSwitchOn(a.opts.KillSwitch) }})
+	a.bridge.Use(bridge.Rules{Guard: a.guardRules(), Permissions: a.permissionRules(readRules), Killed: func() bool { return toolguard.KillSwitchOn(a.d.opts.KillSwitch) }})
 }
 
 func (a *bridgeHost) guardRules() bridge.Guard {
-	data, err := readRules(a.opts.RulesPath)
+	data, err := readRules(a.d.opts.RulesPath)
 	if err != nil {
 		a.ruleProblem("the guard's appended rules stay as they were: " + err.Error())
 		return nil
 	}
-	rules, problems := toolguard.Appended(a.opts.RulesPath, data)
+	rules, problems := toolguard.Appended(a.d.opts.RulesPath, data)
 	for _, p := range problems {
 		a.ruleProblem(p.String())
 	}
-	return toolguard.New(toolguard.Options{Server: a.opts.Server, Appended: rules})
+	return toolguard.New(toolguard.Options{Server: a.d.opts.Server, Appended: rules})
 }
 
 // unread is what a file of permission rules gave that never could be read.
@@ -90,7 +90,7 @@ func (a *bridgeHost) RereadRules() error {
 func (a *bridgeHost) permissionRules(read func(path string) ([]byte, error)) bridge.Permissions {
 	var files []permission.File
 	for _, f := range []permission.File{{Name: "permissions.yaml"}, {Name: "managed-permissions.yaml", Managed: true}} {
-		f.Name = filepath.Join(a.opts.Permissions, f.Name)
+		f.Name = filepath.Join(a.permissions, f.Name)
 		data, err := read(f.Name)
 		got := content{data, err}
 		if f.Data = data; err == nil {
@@ -150,8 +150,8 @@ func localCommand(c permission.Call) bool {
 }
 
 func (a *bridgeHost) ruleProblem(text string) {
-	a.opts.Logger.Warn(text)
-	a.opts.Log.WriteAsync(event.Event{Kind: event.Error, Message: text})
+	a.d.opts.Logger.Warn(text)
+	a.d.log.WriteAsync(event.Event{Kind: event.Error, Message: text})
 }
 
 // readRules is a file's content, or nothing if it is not there.

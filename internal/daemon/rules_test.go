@@ -20,8 +20,7 @@ import (
 // told keeps the texts of events.
 type told []string
 
-func (l *told) Write(e event.Event) error { l.WriteAsync(e); return nil }
-func (l *told) WriteAsync(e event.Event)  { *l = append(*l, e.Message) }
+func (l *told) Write(e event.Event) error { *l = append(*l, e.Message); return nil }
 
 // TestRulesThatCannotBeReadP3: each file of permission rules counts by itself. A broken one counts as it last could be read; if that never was, what it
 // may deny is denied.
@@ -51,9 +50,10 @@ func TestRulesThatCannotBeReadP3(t *testing.T) {
 			var log told
 			a := withRules(t, &log)
 			for _, step := range c.steps {
+				a.d.log.Flush()
 				log = nil
 				for file, data := range map[string]string{"permissions.yaml": step.own, "managed-permissions.yaml": step.managed} {
-					path := filepath.Join(a.opts.Permissions, file)
+					path := filepath.Join(a.permissions, file)
 					if data == gone {
 						os.Remove(path) // it may not have been there
 					} else if err := os.WriteFile(path, []byte(data), 0o644); err != nil {
@@ -72,9 +72,10 @@ func TestRulesThatCannotBeReadP3(t *testing.T) {
 					t.Errorf("%v: %v", one, got)
 				}
 			}
+			a.d.log.Flush()
 			var says []string
 			for _, line := range log {
-				at, _, _ := strings.Cut(strings.TrimPrefix(line, "the permission rules of "+a.opts.Permissions+"/"), ":")
+				at, _, _ := strings.Cut(strings.TrimPrefix(line, "the permission rules of "+a.permissions+"/"), ":")
 				says = append(says, at)
 			}
 			if diff := cmp.Diff(c.says, says); diff != "" {
@@ -89,7 +90,7 @@ func withRules(t *testing.T, log *told) *bridgeHost {
 	t.Helper()
 	logger := logrus.New()
 	logger.SetOutput(io.Discard)
-	a := &bridgeHost{opts: bridgeHostOptions{Permissions: t.TempDir(), Log: log, Logger: logger}, read: map[string][]byte{}, unread: map[string]unread{}}
+	a := &bridgeHost{d: &daemon{opts: Options{Logger: logger}, log: newEventLog(log)}, permissions: t.TempDir(), read: map[string][]byte{}, unread: map[string]unread{}}
 	a.bridge = bridge.New(&asksPerson{}, logger)
 	t.Cleanup(func() { a.bridge.Close() })
 	return a
@@ -100,7 +101,7 @@ func withRules(t *testing.T, log *told) *bridgeHost {
 func TestRulesMendedP3(t *testing.T) {
 	var log told
 	a := withRules(t, &log)
-	ours, theirs := filepath.Join(a.opts.Permissions, "permissions.yaml"), filepath.Join(a.opts.Permissions, "managed-permissions.yaml")
+	ours, theirs := filepath.Join(a.permissions, "permissions.yaml"), filepath.Join(a.permissions, "managed-permissions.yaml")
 	write := func(path, data string) func() {
 		return func() {
 			if err := os.WriteFile(path, []byte(data), 0o644); err != nil {
@@ -142,6 +143,7 @@ func TestRulesMendedP3(t *testing.T) {
 		{write(ours, "deny: []"), []permission.Call{mail, web}, []permission.Call{curl}, ""},
 		{nothing, []permission.Call{mail, web}, []permission.Call{curl}, ""},
 	} {
+		a.d.log.Flush()
 		log = nil
 		step.do()
 		if err := a.RereadRules(); err != nil {
@@ -157,6 +159,7 @@ func TestRulesMendedP3(t *testing.T) {
 				t.Errorf("step %d: %v: %v", i, one, got)
 			}
 		}
+		a.d.log.Flush()
 		if told := step.says != ""; told != (len(log) == 1) || told && !strings.Contains(log[0], ours+" "+step.says) {
 			t.Errorf("step %d: told %q, want %q", i, log, step.says)
 		}

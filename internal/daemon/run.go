@@ -19,7 +19,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"weir/internal/bpfobj"
-	"weir/internal/bridge/wire"
 	"weir/internal/container"
 	"weir/internal/control"
 	"weir/internal/cop"
@@ -184,11 +183,11 @@ func Run(ctx context.Context, o Options, ready func()) error {
 		return err
 	}
 	defer d.unload()
-	if err := d.openAgents(); err != nil {
+	if d.agents, err = newBridgeHost(d); err != nil { // nobody is listened to yet
 		return err
 	}
 	defer d.agents.Close(closeTime)
-	if err := d.openApprovals(); err != nil {
+	if d.approvals, err = openNotifier(d.policies.Base().Notify, d); err != nil {
 		return err
 	}
 	defer func() {
@@ -291,21 +290,6 @@ func (d *daemon) close() {
 func (d *daemon) unload() {
 	d.gate.Close()
 	d.close()
-}
-
-// openAgents makes ready what serves agents; nobody is listened to yet.
-func (d *daemon) openAgents() error {
-	permissions := wire.Config
-	if d.opts.PolicyPath != "" {
-		permissions = filepath.Dir(d.opts.PolicyPath)
-	}
-	var err error
-	d.agents, err = newBridgeHost(bridgeHostOptions{
-		RunDir: d.opts.RunDir, StateDir: d.opts.StateDir, Permissions: permissions, RulesPath: d.opts.RulesPath,
-		Server: d.opts.Server, KillSwitch: d.opts.KillSwitch, AgentPath: d.opts.AgentPath,
-		Books: d.state, Peers: d.egress, Gate: d.gate, Log: d.log, Policies: d.policies, Processes: d.processes, Taint: d.taint, Logger: d.opts.Logger,
-	})
-	return err
 }
 
 // attach puts everything in force, policy first.

@@ -14,9 +14,9 @@ import (
 // pathFor is where a session asks; without an id, where containers of guarded parents do.
 func (a *bridgeHost) pathFor(id string) string {
 	if id == "" {
-		return filepath.Join(bridgeSockets(a.opts.RunDir), filepath.Base(wire.Default))
+		return filepath.Join(bridgeSockets(a.d.opts.RunDir), filepath.Base(wire.Default))
 	}
-	return filepath.Join(bridgeSockets(a.opts.RunDir), id+".sock")
+	return filepath.Join(bridgeSockets(a.d.opts.RunDir), id+".sock")
 }
 
 // bridgeSockets is the directory that has them.
@@ -43,7 +43,7 @@ func (a *bridgeHost) Open() error {
 	if _, err := a.Admit("", netegress.BaseSlot); err != nil {
 		return err
 	}
-	for _, st := range a.opts.Books.List() {
+	for _, st := range a.d.state.List() {
 		if st.Session {
 			if _, err := a.Admit(st.ID, st.Policy); err != nil {
 				return err
@@ -59,7 +59,7 @@ func (a *bridgeHost) Admit(id string, slot uint32) (string, error) {
 	if err := a.bridge.Listen(path); err != nil {
 		return "", err
 	}
-	if err := a.opts.Peers.OpenPeer(slot, path); err != nil {
+	if err := a.d.egress.OpenPeer(slot, path); err != nil {
 		return "", errors.Join(err, a.bridge.Remove(path))
 	}
 	return path, nil
@@ -67,5 +67,5 @@ func (a *bridgeHost) Admit(id string, slot uint32) (string, error) {
 
 // Dismiss closes it.
 func (a *bridgeHost) Dismiss(id string, slot uint32) error {
-	return errors.Join(a.opts.Peers.ClosePeer(slot, a.pathFor(id)), a.bridge.Remove(a.pathFor(id)))
+	return errors.Join(a.d.egress.ClosePeer(slot, a.pathFor(id)), a.bridge.Remove(a.pathFor(id)))
 }

@@ -33,7 +33,7 @@ type tools struct {
 func (a *bridgeHost) offerTools() {
 	t := &tools{bridgeHost: a}
 	a.bridge.Offer(bridge.NewToolServer(bridge.ToolOptions{
-		Gate: a.opts.Gate, Rules: t, Host: t, Vault: t.vault, Memory: notes.New(filepath.Join(a.opts.StateDir, "memory")), Logger: a.opts.Logger,
+		Gate: a.d.gate, Rules: t, Host: t, Vault: t.vault, Memory: notes.New(filepath.Join(a.d.opts.StateDir, "memory")), Logger: a.d.opts.Logger,
 	}))
 }
 
@@ -46,7 +46,7 @@ func (t *tools) vault() *vault.Fetcher {
 	}
 	k, found, err := vault.FromCredentials(os.Getenv("CREDENTIALS_DIRECTORY"))
 	if !found && err == nil {
-		k, err = vault.FromFile(filepath.Join(t.opts.StateDir, "vault.key"))
+		k, err = vault.FromFile(filepath.Join(t.d.opts.StateDir, "vault.key"))
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil
 		}
@@ -55,15 +55,15 @@ func (t *tools) vault() *vault.Fetcher {
 		err = vault.NoDumps()
 	}
 	if err != nil {
-		t.opts.Logger.WithError(err).Error("open the vault")
+		t.d.opts.Logger.WithError(err).Error("open the vault")
 		return nil
 	}
-	t.fetcher = &vault.Fetcher{Vault: vault.New(filepath.Join(t.opts.StateDir, "vault.age"), k), Proxy: t.proxy}
+	t.fetcher = &vault.Fetcher{Vault: vault.New(filepath.Join(t.d.opts.StateDir, "vault.age"), k), Proxy: t.proxy}
 	return t.fetcher
 }
 
 // proxy is the one of the sensor's policy as it is now.
-func (t *tools) proxy() string { return t.opts.Policies.Base().Vault.Proxy }
+func (t *tools) proxy() string { return t.d.policies.Base().Vault.Proxy }
 
 // Check implements served.Rules.
 func (t *tools) Check(c permission.Call, mode string) permission.Result {
@@ -77,7 +77,7 @@ func (t *tools) Killed(tool string) bool { return t.bridge.Killed(tool) }
 func (t *tools) Allow(rule string) error {
 	t.writing.Lock()
 	defer t.writing.Unlock()
-	path := filepath.Join(t.opts.Permissions, "permissions.yaml")
+	path := filepath.Join(t.permissions, "permissions.yaml")
 	before, err := readRules(path)
 	if err != nil {
 		return err
@@ -101,17 +101,17 @@ func (a *bridgeHost) Answerable(r gate.Reply) error {
 	if !r.Allow || r.For != gate.ForKey {
 		return nil
 	}
-	path := filepath.Join(a.opts.Permissions, "permissions.yaml")
+	path := filepath.Join(a.permissions, "permissions.yaml")
 	before, err := readRules(path)
 	if err == nil {
 		_, err = permission.Add(before, permission.Allow, permission.Rule{Tool: permission.VaultHTTPFetch, Content: "any"}.String())
 	}
 	if err == nil {
-		err = os.MkdirAll(a.opts.Permissions, 0o755)
+		err = os.MkdirAll(a.permissions, 0o755)
 	}
 	var f *os.File
 	if err == nil {
-		f, err = os.CreateTemp(a.opts.Permissions, ".weir-*")
+		f, err = os.CreateTemp(a.permissions, ".weir-*")
 	}
 	if err == nil {
 		err = errors.Join(f.Close(), os.Remove(f.Name()))
@@ -123,11 +123,11 @@ func (a *bridgeHost) Answerable(r gate.Reply) error {
 }
 
 // Log implements served.Host.
-func (t *tools) Log(e event.Event) error { return t.opts.Log.Write(e) }
+func (t *tools) Log(e event.Event) error { return t.d.log.Write(e) }
 
 // Trusts implements served.Host.
 func (t *tools) Trusts(who bridge.Asker, addr netip.Addr) bool {
-	return t.opts.Policies.For(who.Container.ID).Taint.Trusts(addr)
+	return t.d.policies.For(who.Container.ID).Taint.Trusts(addr)
 }
 
 // Taint implements served.Host.
@@ -139,10 +139,10 @@ func (t *tools) Taint(who bridge.Asker, secret, corruption bool, why string) err
 	if corruption {
 		bits |= taint.Corruption
 	}
-	if st, ok := t.opts.Books.ByCgroup(who.Container.CgroupID); ok && bits&^st.Taint == 0 {
+	if st, ok := t.d.state.ByCgroup(who.Container.CgroupID); ok && bits&^st.Taint == 0 {
 		return nil
 	}
-	_, err := t.opts.Taint(taint.Change{
+	_, err := t.d.taint(taint.Change{
 		Container: who.Container.ID, Bits: bits, Source: "tool", Why: why, PID: who.Process.PID, Start: who.Process.Start,
 	})
 	if errors.Is(err, taint.ErrNotStored) {

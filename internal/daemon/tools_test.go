@@ -23,7 +23,7 @@ func TestVaultIsOpened(t *testing.T) {
 	policies := newActivePolicy(policy.Default())
 	open := func(state, credentials string) *vault.Fetcher {
 		t.Setenv("CREDENTIALS_DIRECTORY", credentials)
-		return (&tools{bridgeHost: &bridgeHost{opts: bridgeHostOptions{StateDir: state, Policies: policies, Logger: logger}}}).vault()
+		return (&tools{bridgeHost: &bridgeHost{d: &daemon{opts: Options{StateDir: state, Logger: logger}, policies: policies}}}).vault()
 	}
 	state, credentials := t.TempDir(), t.TempDir()
 	if f := open(state, credentials); f != nil {
@@ -93,7 +93,7 @@ func TestAnswerable(t *testing.T) {
 		{"/proc/self/fdinfo", gate.Reply{Allow: true, For: gate.ForSession}, false},
 		{"/proc/self/fdinfo", gate.Reply{For: gate.ForKey}, false},
 	} {
-		err := (&bridgeHost{opts: bridgeHostOptions{Permissions: c.dir}}).Answerable(c.reply)
+		err := (&bridgeHost{permissions: c.dir}).Answerable(c.reply)
 		if (err != nil) != c.denied || c.denied && !strings.Contains(err.Error(), filepath.Join(c.dir, "permissions.yaml")) {
 			t.Errorf("%+v: %v", c, err)
 		}

@@ -25,13 +25,13 @@ type updates struct {
 // offerUpdates has calls of agent_update carried out on the program that was named at the start. Where none was, or it cannot be replaced,
 // they are refused: that is no reason for the sensor not to start.
 func (a *bridgeHost) offerUpdates() {
-	u := &updates{log: func(e event.Event) error { return a.opts.Log.Write(e) }, failed: func(err error) {
-		a.opts.Logger.WithError(err).Error("write the event of an update")
+	u := &updates{log: func(e event.Event) error { return a.d.log.Write(e) }, failed: func(err error) {
+		a.d.opts.Logger.WithError(err).Error("write the event of an update")
 	}}
-	if a.opts.AgentPath != "" {
+	if a.d.opts.AgentPath != "" {
 		var err error
 		u.updater, err = agentupdate.New(agentupdate.Options{
-			Target: a.opts.AgentPath, Server: a.opts.Server, Killed: func() bool { return toolguard.KillSwitchOn(a.opts.KillSwitch) },
+			Target: a.d.opts.AgentPath, Server: a.d.opts.Server, Killed: func() bool { return toolguard.KillSwitchOn(a.d.opts.KillSwitch) },
 		})
 		if err != nil {
 			a.ruleProblem("agent_update is off: --agent-binary: " + err.Error())
