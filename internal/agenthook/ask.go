@@ -19,6 +19,7 @@ import (
 
 	"weir/internal/bridge/wire"
 	"weir/internal/gitguard"
+	"weir/internal/linux"
 
 	"weir/internal/classify"
 )
@@ -224,13 +225,12 @@ func plain(err error) error {
 // outside checks that who listens is root, and not of this very container: WEIR_BRIDGE can be set by who starts the agent's tools, and a
 // socket of its own would say yes to everything. A process of another pid namespace has the id 0 here, and its root may have no name.
 func outside(conn *net.UnixConn) error {
-	raw, err := conn.SyscallConn()
-	if err != nil {
-		return plain(err)
-	}
 	var cred *unix.Ucred
-	var credErr error
-	if err := raw.Control(func(fd uintptr) { cred, credErr = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED) }); err != nil || credErr != nil {
+	err := linux.OnFD(conn, func(fd int) (err error) {
+		cred, err = unix.GetsockoptUcred(fd, unix.SOL_SOCKET, unix.SO_PEERCRED)
+		return err
+	})
+	if err != nil {
 		return errors.New("the hook cannot tell who listens there")
 	}
 	const nobody = 65534 // a user that this user namespace has no name for

@@ -18,6 +18,7 @@ import (
 	"unicode/utf8"
 
 	"weir/internal/bridge/wire"
+	"weir/internal/linux"
 )
 
 // lastWords is how long answers are waited for after the agent has closed its end.
@@ -85,7 +86,7 @@ func (w World) MCP(ctx context.Context) int {
 	conn.Close()
 	in := bufio.NewReaderSize(w.Stdin, 64<<10)
 	for {
-		line, long, err := readLine(in)
+		line, long, err := linux.ReadLine(in, wire.MaxLine)
 		switch {
 		case long:
 			s.fail(nil, noRequest, "the message is longer than 2 MiB")
@@ -112,21 +113,6 @@ func (w World) MCP(ctx context.Context) int {
 			return 1
 		}
 		return ok
-	}
-}
-
-// readLine reads a line; of one that is too long the rest is read and dropped.
-func readLine(in *bufio.Reader) (line []byte, long bool, err error) {
-	for {
-		part, err := in.ReadSlice('\n')
-		if long = long || len(line)+len(part) > wire.MaxLine; long {
-			line = nil
-		} else {
-			line = append(line, part...)
-		}
-		if !errors.Is(err, bufio.ErrBufferFull) {
-			return line, long, err
-		}
 	}
 }
 
@@ -299,7 +285,7 @@ func (s *mcpServer) ask(ctx context.Context, r wire.Request, tell func(string)) 
 	}
 	in := bufio.NewReader(conn)
 	for {
-		line, long, err := readLine(in)
+		line, long, err := linux.ReadLine(in, wire.MaxLine)
 		var a wire.CallAnswer
 		switch {
 		case err != nil:

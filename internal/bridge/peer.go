@@ -19,29 +19,22 @@ type peer struct {
 
 // peerOf identifies who connected. Kernels before 6.5 give no pidfd of the peer: there one is opened by its id, at once.
 func peerOf(conn *net.UnixConn) (peer, error) {
-	raw, err := conn.SyscallConn()
-	if err != nil {
-		return peer{}, fmt.Errorf("identify peer: %w", err)
-	}
 	var p peer
-	var sockErr error
-	err = raw.Control(func(fd uintptr) {
-		cred, err := unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED)
+	err := linux.OnFD(conn, func(fd int) error {
+		cred, err := unix.GetsockoptUcred(fd, unix.SOL_SOCKET, unix.SO_PEERCRED)
 		if err != nil {
-			sockErr = err
-			return
+			return err
 		}
-		pidfd, err := unix.GetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_PEERPIDFD)
+		pidfd, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_PEERPIDFD)
 		if errors.Is(err, unix.ENOPROTOOPT) {
 			pidfd, err = unix.PidfdOpen(int(cred.Pid), 0)
 		}
-		if err != nil {
-			sockErr = err
-			return
+		if err == nil {
+			p = peer{int(cred.Pid), os.NewFile(uintptr(pidfd), "pidfd")}
 		}
-		p = peer{int(cred.Pid), os.NewFile(uintptr(pidfd), "pidfd")}
+		return err
 	})
-	if err := errors.Join(err, sockErr); err != nil {
+	if err != nil {
 		return peer{}, fmt.Errorf("identify peer: %w", err)
 	}
 	return p, nil

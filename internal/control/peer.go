@@ -12,6 +12,8 @@ import (
 	"strings"
 	"unicode"
 
+	"weir/internal/linux"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -37,16 +39,13 @@ func peerOf(r *http.Request) peer {
 func identify(conn *net.UnixConn) peer {
 	var cred *unix.Ucred
 	var groups []uint32
-	var sockErr error
-	raw, err := conn.SyscallConn()
-	if err == nil {
-		err = raw.Control(func(fd uintptr) {
-			if cred, sockErr = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED); sockErr == nil {
-				groups, sockErr = groupsOf(int(fd))
-			}
-		})
-	}
-	if err := errors.Join(err, sockErr); err != nil {
+	err := linux.OnFD(conn, func(fd int) (err error) {
+		if cred, err = unix.GetsockoptUcred(fd, unix.SOL_SOCKET, unix.SO_PEERCRED); err == nil {
+			groups, err = groupsOf(fd)
+		}
+		return err
+	})
+	if err != nil {
 		return peer{err: fmt.Errorf("identify peer: %w", err)}
 	}
 	return peer{pid: int(cred.Pid), uid: cred.Uid, groups: append(groups, cred.Gid)}

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"weir/internal/bridge/wire"
+	"weir/internal/linux"
 )
 
 // Where a sensor is reached.
@@ -120,19 +121,13 @@ func takeLock(path string) (*os.File, error) {
 
 // Cookie returns the listening socket's cookie, by which the kernel knows it.
 func (s *Server) Cookie() (uint64, error) {
-	raw, err := s.listener.SyscallConn()
+	var cookie uint64
+	err := linux.OnFD(s.listener, func(fd int) (err error) {
+		cookie, err = unix.GetsockoptUint64(fd, unix.SOL_SOCKET, unix.SO_COOKIE)
+		return err
+	})
 	if err != nil {
 		return 0, fmt.Errorf("read control socket's cookie: %w", err)
-	}
-	var cookie uint64
-	var sockErr error
-	if err := raw.Control(func(fd uintptr) {
-		cookie, sockErr = unix.GetsockoptUint64(int(fd), unix.SOL_SOCKET, unix.SO_COOKIE)
-	}); err != nil {
-		return 0, fmt.Errorf("read control socket's cookie: %w", err)
-	}
-	if sockErr != nil {
-		return 0, fmt.Errorf("read control socket's cookie: %w", sockErr)
 	}
 	return cookie, nil
 }

@@ -7,9 +7,9 @@ import (
 	"fmt"
 	"net/netip"
 	"os"
-	"strings"
 	"sync"
 
+	"weir/internal/dns"
 	"weir/internal/policy"
 )
 
@@ -171,19 +171,14 @@ func resolversOf(configured []netip.Addr) []netip.Addr {
 	if len(configured) > 0 {
 		return configured
 	}
-	data, err := os.ReadFile("/etc/resolv.conf")
+	f, err := os.Open("/etc/resolv.conf")
 	if err != nil {
 		return nil
 	}
-	var found []netip.Addr
-	for line := range strings.Lines(string(data)) {
-		fields := strings.Fields(line)
-		if len(fields) < 2 || fields[0] != "nameserver" {
-			continue
-		}
-		if addr, err := netip.ParseAddr(fields[1]); err == nil {
-			found = append(found, addr.WithZone(""))
-		}
+	defer f.Close()
+	found := dns.ReadConfig(f).Servers
+	for i := range found {
+		found[i] = found[i].WithZone("")
 	}
 	return found
 }

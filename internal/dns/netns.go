@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 
@@ -138,22 +139,15 @@ func (s *sockets) close() {
 
 // each calls f with every descriptor.
 func (s *sockets) each(f func(fd uintptr) error) error {
-	var failed error
-	control := func(c interface {
-		Control(func(uintptr)) error
-	}, err error) {
-		if err == nil {
-			err = errors.Join(c.Control(func(fd uintptr) { failed = errors.Join(failed, f(fd)) }))
-		}
-		failed = errors.Join(failed, err)
+	var errs []error
+	control := func(c syscall.Conn) {
+		errs = append(errs, linux.OnFD(c, func(fd int) error { return f(uintptr(fd)) }))
 	}
 	for _, c := range s.udp {
-		raw, err := c.SyscallConn()
-		control(raw, err)
+		control(c)
 	}
 	for _, l := range s.tcp {
-		raw, err := l.SyscallConn()
-		control(raw, err)
+		control(l)
 	}
-	return failed
+	return errors.Join(errs...)
 }

@@ -2,6 +2,7 @@ package event
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -178,7 +179,8 @@ func backups(path string) []string {
 func read(file *os.File, f Filter, fn func(Event) error, bad *BadLines) error {
 	r := bufio.NewReaderSize(file, 64<<10)
 	for number := 1; ; number++ {
-		line, tooLong, err := readLine(r)
+		line, tooLong, err := linux.ReadLine(r, maxLine)
+		line = bytes.TrimRight(line, "\r\n")
 		if err != nil && !errors.Is(err, io.EOF) {
 			return fmt.Errorf("read event log: %w", err)
 		}
@@ -209,23 +211,5 @@ func (b *BadLines) add(file string, line int, why string) {
 	b.Count++
 	if len(b.Lines) < maxBadLines {
 		b.Lines = append(b.Lines, fmt.Sprintf("%s:%d: %s", file, line, Visible(why)))
-	}
-}
-
-// readLine returns a line without its end. A line over maxLine is skipped.
-func readLine(r *bufio.Reader) (line []byte, tooLong bool, err error) {
-	for {
-		part, err := r.ReadSlice('\n')
-		if tooLong = tooLong || len(line)+len(part) > maxLine; tooLong {
-			line = nil
-		} else {
-			line = append(line, part...)
-		}
-		if !errors.Is(err, bufio.ErrBufferFull) {
-			for len(line) > 0 && (line[len(line)-1] == '\n' || line[len(line)-1] == '\r') {
-				line = line[:len(line)-1]
-			}
-			return line, tooLong, err
-		}
 	}
 }

@@ -1,6 +1,7 @@
 package linux
 
 import (
+	"bufio"
 	"errors"
 	"io"
 	"io/fs"
@@ -59,5 +60,20 @@ func Soon[T any](slots chan struct{}, most time.Duration, f func() T) (found T, 
 		return found, true
 	case <-time.After(most):
 		return found, false
+	}
+}
+
+// ReadLine reads a line with its end; of one that is longer than most bytes the rest is read and dropped.
+func ReadLine(in *bufio.Reader, most int) (line []byte, long bool, err error) {
+	for {
+		part, err := in.ReadSlice('\n')
+		if long = long || len(line)+len(part) > most; long {
+			line = nil
+		} else {
+			line = append(line, part...)
+		}
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			return line, long, err
+		}
 	}
 }

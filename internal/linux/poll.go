@@ -3,6 +3,7 @@ package linux
 import (
 	"errors"
 	"net"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 )
@@ -19,14 +20,22 @@ func Poll(fd uintptr, events int16) (int16, error) {
 
 // HungUp says whether the peer has closed both directions, or the connection is closed here.
 func HungUp(conn *net.UnixConn) bool {
-	raw, err := conn.SyscallConn()
-	if err != nil {
-		return true
-	}
 	hup := true
-	err = raw.Control(func(fd uintptr) {
-		has, err := Poll(fd, 0)
+	err := OnFD(conn, func(fd int) error {
+		has, err := Poll(uintptr(fd), 0)
 		hup = err == nil && has&(unix.POLLHUP|unix.POLLERR) != 0
+		return nil
 	})
 	return hup || err != nil
+}
+
+// OnFD runs f with the descriptor of a connection or file, which stays open meanwhile.
+func OnFD(c syscall.Conn, f func(fd int) error) error {
+	raw, err := c.SyscallConn()
+	if err != nil {
+		return err
+	}
+	var failed error
+	err = raw.Control(func(fd uintptr) { failed = f(int(fd)) })
+	return errors.Join(err, failed)
 }

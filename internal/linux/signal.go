@@ -36,13 +36,7 @@ func OpenProcess(pid int, start uint64) (*os.File, error) {
 
 // SendSignal sends a signal through a pidfd. The error wraps ErrGone if the process has ended.
 func SendSignal(pidfd *os.File, sig unix.Signal) error {
-	conn, err := pidfd.SyscallConn()
-	if err != nil {
-		return fmt.Errorf("signal %s: %w", pidfd.Name(), err)
-	}
-	var sent error
-	err = conn.Control(func(fd uintptr) { sent = unix.PidfdSendSignal(int(fd), sig, nil, 0) })
-	if err = errors.Join(err, gone(sent)); err != nil {
+	if err := OnFD(pidfd, func(fd int) error { return gone(unix.PidfdSendSignal(fd, sig, nil, 0)) }); err != nil {
 		return fmt.Errorf("send %s to %s: %w", unix.SignalName(sig), pidfd.Name(), err)
 	}
 	return nil
