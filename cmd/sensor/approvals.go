@@ -84,7 +84,7 @@ asked about again.`,
 		}
 		return ids, cobra.ShellCompDirectiveNoFileComp
 	}
-	cmd.Flags().StringVar(&why, "why", "", "`reason`, for the log")
+	whyFlag(cmd, &why, false)
 	cmd.Flags().StringVar(&why, "reason", "", "the same as --why")
 	return cmd
 }

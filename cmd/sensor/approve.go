@@ -89,7 +89,7 @@ func (s *system) answerCommand(allow bool, cmd *cobra.Command) *cobra.Command {
 		cmd.Flags().BoolVar(&a.keeps, "despite-taint", false, "with --for, of a connection: new taint does not end it")
 		cmd.Flags().BoolVar(&a.narrow, "narrow", false, "with --for: only calls with the same method and path")
 	}
-	cmd.Flags().StringVar(&a.why, "why", "", "`reason`, for the log")
+	whyFlag(cmd, &a.why, false)
 	cmd.Flags().StringVar(&a.why, "reason", "", "the same as --why")
 	cmd.Flags().BoolVar(&a.all, "all", false, "every question that waits now: shows them, then asks")
 	cmd.Flags().StringVar(&a.container, "container", "", "every question of the container of this `name` or id: shows them, then asks")

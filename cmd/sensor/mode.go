@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"io"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -21,8 +20,8 @@ func (s *system) modeCommand() *cobra.Command {
 			if err != nil {
 				return usage(cmd, "%w", err)
 			}
-			if strings.TrimSpace(why) == "" {
-				return usage(cmd, "say why with --why REASON: it is logged")
+			if err := needWhy(cmd, why); err != nil {
+				return err
 			}
 			if err := s.client().Mode(cmd.Context(), string(m), s.operator(), why); err != nil {
 				return err
@@ -31,6 +30,6 @@ func (s *system) modeCommand() *cobra.Command {
 		},
 		ValidArgs: []string{string(policy.Observe), string(policy.Enforce), string(policy.Seal)},
 	}
-	cmd.Flags().StringVar(&why, "why", "", "`reason`, for the log (needed)")
+	whyFlag(cmd, &why, true)
 	return cmd
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"strings"
@@ -14,32 +15,64 @@ import (
 )
 
 func (s *system) taintCommand() *cobra.Command {
-	var why, at string
-	cmd := &cobra.Command{
+	return s.bitsCommand(&cobra.Command{
 		Use:     "taint CONTAINER|--cgroup CGROUP BIT…",
 		Short:   "mark a container: corruption (read untrusted input), secret (read a secret)",
 		Long:    "Sets taint bits. From then on the kernel denies the container's egress, and its open connections are closed.\n" + containerHelp,
 		Example: "  weir taint web-1 corruption secret\n  weir taint --cgroup agent-1.scope secret",
-		Args:    containerArgs(&at),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			args, err := withCgroup(cmd, at, args)
-			if err != nil {
+	}, false, (*control.Client).Taint)
+}
+
+func (s *system) untaintCommand() *cobra.Command {
+	return s.bitsCommand(&cobra.Command{
+		Use:     "untaint CONTAINER|--cgroup CGROUP BIT… --why REASON",
+		Short:   "clear taint bits; the log keeps who did it and why",
+		Long:    "Clears taint bits. Do it after the container was rebuilt clean; otherwise it still holds what it has read.\n" + containerHelp,
+		Example: `  weir untaint web-1 corruption --why "rebuilt for a new session"`,
+	}, true, (*control.Client).Untaint)
+}
+
+// bitsCommand sets or clears bits; explained: a reason is needed.
+func (s *system) bitsCommand(cmd *cobra.Command, explained bool, do func(c *control.Client, ctx context.Context, name string, bits []string, by, why string) (control.Container, error)) *cobra.Command {
+	var why, at string
+	cmd.Args, cmd.ValidArgsFunction = containerArgs(&at), s.completeContainer
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		args, err := withCgroup(cmd, at, args)
+		if err != nil {
+			return err
+		}
+		if explained {
+			if err := needWhy(cmd, why); err != nil {
 				return err
 			}
-			if _, err := taint.ParseBits(args[1:]); err != nil {
-				return usage(cmd, "%w", err)
-			}
-			c, err := s.client().Taint(cmd.Context(), args[0], args[1:], s.operator(), why)
-			if err != nil {
-				return err
-			}
-			return s.answer(c, func(w io.Writer) { printTaint(w, c) })
-		},
-		ValidArgsFunction: s.completeContainer,
+		}
+		if _, err := taint.ParseBits(args[1:]); err != nil {
+			return usage(cmd, "%w", err)
+		}
+		c, err := do(s.client(), cmd.Context(), args[0], args[1:], s.operator(), why)
+		if err != nil {
+			return err
+		}
+		return s.answer(c, func(w io.Writer) { printTaint(w, c) })
 	}
-	cmd.Flags().StringVar(&why, "why", "", "`reason`, for the log")
+	whyFlag(cmd, &why, explained)
 	cgroupFlag(cmd, &at)
 	return cmd
+}
+
+func whyFlag(cmd *cobra.Command, why *string, needed bool) {
+	help := "`reason`, for the log"
+	if needed {
+		help += " (needed)"
+	}
+	cmd.Flags().StringVar(why, "why", "", help)
+}
+
+func needWhy(cmd *cobra.Command, why string) error {
+	if strings.TrimSpace(why) == "" {
+		return usage(cmd, "say why with --why REASON: it is logged")
+	}
+	return nil
 }
 
 const containerHelp = "CONTAINER is an id, a name, the unique start of an id, a cgroup's path, or the name of a systemd slice, scope or service.\n" +

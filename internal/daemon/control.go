@@ -123,12 +123,12 @@ func (d *daemon) Events(ctx context.Context, f event.Filter, follow bool, fn fun
 }
 
 // Taint implements control.Tainter.
-func (d *daemon) Taint(ctx context.Context, name string, bits []string, by, why string) (control.Container, error) {
+func (d *daemon) Taint(_ context.Context, name string, bits []string, by, why string) (control.Container, error) {
 	b, err := taint.ParseBits(bits)
 	if err != nil {
 		return control.Container{}, control.Errorf(control.Usage, "%w", err)
 	}
-	st, err := d.operator.Set(ctx, taint.Change{Container: name, Bits: b, Source: "operator", By: by, Why: why})
+	st, err := d.taint(taint.Change{Container: name, Bits: b, Source: "operator", By: by, Why: why})
 	if err != nil {
 		return control.Container{}, err
 	}
@@ -136,14 +136,14 @@ func (d *daemon) Taint(ctx context.Context, name string, bits []string, by, why 
 }
 
 // GuardCgroup implements control.Guardian.
-func (d *daemon) GuardCgroup(ctx context.Context, r control.CgroupRequest) (control.Container, error) {
+func (d *daemon) GuardCgroup(_ context.Context, r control.CgroupRequest) (control.Container, error) {
 	bits, err := taint.StartBits(r.Taint)
 	if err != nil {
 		return control.Container{}, control.Errorf(control.Usage, "%w", err)
 	}
 	st, err := d.parents.Take(r.Cgroup, r.Name, r.By)
 	if bits |= st.Own; err == nil && bits != 0 { // with what it has from the start: its sockets are older
-		st, err = d.operator.Set(ctx, taint.Change{Container: st.ID, Bits: bits, Source: "guard", By: r.By})
+		st, err = d.taint(taint.Change{Container: st.ID, Bits: bits, Source: "guard", By: r.By})
 	}
 	if err != nil {
 		return control.Container{}, err

@@ -87,7 +87,6 @@ type daemon struct {
 	summaries *taintSummaries
 	server    *control.Server
 	log       *eventLog
-	operator  *taint.Operator
 	records   chan netegress.Record
 	memory    stateMemory
 	probing   chan struct{}   // closed when the gate has answered
@@ -141,7 +140,7 @@ func Run(ctx context.Context, o Options, ready func()) error {
 		return err
 	}
 	d := &daemon{
-		opts: o, started: time.Now(), policies: newActivePolicy(p), operator: taint.NewOperator(), records: make(chan netegress.Record, 8192),
+		opts: o, started: time.Now(), policies: newActivePolicy(p), records: make(chan netegress.Record, 8192),
 		asking: map[asking]*context.CancelFunc{}, drawn: map[uint64]drawn{}, lost: map[string]uint64{},
 		loaded: loaded, replaced: make(chan struct{}, 1),
 	}
@@ -328,9 +327,7 @@ func (d *daemon) run(ctx context.Context, server *control.Server, ready func()) 
 	group.Go(func() error { return d.state.Run(ctx, attached, d.moved) })
 	group.Go(func() error { return d.execs.Run(ctx, attached, d.executed) })
 	group.Go(func() error { return d.egress.Run(ctx) })
-	for _, source := range []taint.Source{d.operator, d.files} {
-		group.Go(func() error { return source.Watch(ctx, d.taint) })
-	}
+	group.Go(func() error { return d.files.Watch(ctx, d.taint) })
 	group.Go(func() error { return d.spaces.Run(ctx) })
 	group.Go(func() error { return d.pass(ctx) })
 	group.Go(func() error { return d.housekeep(ctx) })

@@ -131,7 +131,7 @@ func (f *Files) Settled() error {
 	return f.filter()
 }
 
-// Watch implements taint.Source: it tells of every secret file that taints. The kernel's bit is in force already. A reader that
+// Watch tells of every secret file that taints. The kernel's bit is in force already. A reader that
 // fails ends it with an error.
 func (f *Files) Watch(ctx context.Context, set func(taint.Change) (taint.Status, error)) error {
 	stop := context.AfterFunc(ctx, func() { f.reader.Close() })

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/cilium/ebpf"
 	"golang.org/x/sys/unix"
 
 	"weir/internal/event"
@@ -373,6 +374,8 @@ func startKey(parent uint64, name string) cgroupInitialTaintKey {
 	}
 	return key
 }
+
+func isNoKey(err error) bool { return errors.Is(err, ebpf.ErrKeyNotExist) }
 
 func ignoreNoKey(err error) error {
 	if isNoKey(err) {
