@@ -28,7 +28,7 @@ type guardParents struct {
 	mu      sync.Mutex
 	guarded map[string]uint64 // cgroup ids, by path
 	alone   map[string]uint64 // the same of containers by themselves
-	starts  map[string]start
+	initial map[string]start
 	listed  map[string]children // of parents, when all of them were listed last; Tend's alone
 	rounds  int                 // of Tend
 }
@@ -48,7 +48,7 @@ type start struct {
 
 // newParents guards nothing yet.
 func newParents(d *daemon) *guardParents {
-	return &guardParents{d: d, guarded: map[string]uint64{}, alone: map[string]uint64{}, starts: map[string]start{}, listed: map[string]children{}}
+	return &guardParents{d: d, guarded: map[string]uint64{}, alone: map[string]uint64{}, initial: map[string]start{}, listed: map[string]children{}}
 }
 
 // List are the paths of the policy in force, and Slice.
@@ -225,13 +225,13 @@ func (p *guardParents) setStart(parent string, of policy.Policy) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now := start{p.guarded[parent], bits}
-	if p.starts[parent] == now {
+	if p.initial[parent] == now {
 		return nil
 	}
 	if err := p.d.state.SetStart(parent, bits); err != nil {
 		return err
 	}
-	p.starts[parent] = now
+	p.initial[parent] = now
 	return nil
 }
 

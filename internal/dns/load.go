@@ -58,14 +58,14 @@ type Redirect struct {
 	mu         sync.Mutex
 	replies    []io.Closer // what looks who asks, and whom the sensor answers
 	containers map[uint64]*containerDNS
-	reals      map[uint64][]namesFakeTargetKey // by grant
+	targets      map[uint64][]namesFakeTargetKey // by grant
 	past       RedirectCounts                  // of resolvers that have ended
 }
 
 // Load makes or adopts the pinned maps. It attaches programs only where an earlier
 // daemon had.
 func Load(o RedirectOptions) (*Redirect, error) {
-	s := &Redirect{opts: o, containers: map[uint64]*containerDNS{}, reals: map[uint64][]namesFakeTargetKey{}}
+	s := &Redirect{opts: o, containers: map[uint64]*containerDNS{}, targets: map[uint64][]namesFakeTargetKey{}}
 	var err error
 	if s.pins, err = bpfobj.Load("names", &s.objects.namesMaps, loadNames, bpfobj.Options{PinDir: o.PinDir, Types: o.Types}); err != nil {
 		return nil, err
@@ -339,7 +339,7 @@ func (s *Redirect) adopt() error {
 		}
 	}
 	err = bpfobj.Each(s.objects.FakeTargets, func(real namesFakeTargetKey, _ namesFakeTarget) {
-		s.reals[real.Grant] = append(s.reals[real.Grant], real)
+		s.targets[real.Grant] = append(s.targets[real.Grant], real)
 	})
 	if err != nil {
 		return fmt.Errorf("list addresses of names: %w", err)

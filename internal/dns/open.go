@@ -20,8 +20,8 @@ func (s *Redirect) Lead(grant, container uint64, from, to netip.Addr) error {
 	if err := s.objects.FakeTargets.Put(&key, &value); err != nil {
 		return fmt.Errorf("write the address of a name: %w", err)
 	}
-	if grant != 0 && !slices.Contains(s.reals[grant], key) {
-		s.reals[grant] = append(s.reals[grant], key)
+	if grant != 0 && !slices.Contains(s.targets[grant], key) {
+		s.targets[grant] = append(s.targets[grant], key)
 	}
 	return nil
 }
@@ -30,8 +30,8 @@ func (s *Redirect) Lead(grant, container uint64, from, to netip.Addr) error {
 func (s *Redirect) Ended(grant uint64) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	keys := s.reals[grant]
-	delete(s.reals, grant)
+	keys := s.targets[grant]
+	delete(s.targets, grant)
 	if grant == 0 {
 		return nil
 	}

@@ -43,7 +43,7 @@ type Options struct {
 type State struct {
 	objects cgroupObjects
 	pins    bpfobj.Maps
-	starts  table // of objects, as is states
+	initial table // of objects, as is states
 	states  table
 	reader  *ringbuf.Reader
 	Links   *bpfobj.Links
@@ -77,7 +77,7 @@ func Load(o Options) (*State, error) {
 	if s.pins, err = bpfobj.Load("cgroup", &s.objects, loadCgroup, bpfobj.Options{PinDir: o.PinDir, Ring: o.Ring, Types: o.Types}); err != nil {
 		return nil, err
 	}
-	s.starts, s.states = s.objects.InitialTaint, s.objects.Cgroups
+	s.initial, s.states = s.objects.InitialTaint, s.objects.Cgroups
 	if err := errors.Join(s.settle(), s.Change(func() error { return nil })); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}

@@ -41,7 +41,7 @@ func (s *State) SetStart(parent string, bits Bits) error {
 	}
 	key := startKey(id, "")
 	var old uint32
-	if err := ignoreNoKey(s.starts.Lookup(&key, &old)); err != nil {
+	if err := ignoreNoKey(s.initial.Lookup(&key, &old)); err != nil {
 		return fmt.Errorf("read the taint at start below %s: %w", parent, err)
 	}
 	b := s.begins[id]
@@ -200,7 +200,7 @@ func (s *State) sweepStarts() error {
 	}))
 	s.named = named // stale ones are not counted the next time
 	for _, key := range stale {
-		errs = append(errs, ignoreNoKey(s.starts.Delete(&key)))
+		errs = append(errs, ignoreNoKey(s.initial.Delete(&key)))
 	}
 	return errors.Join(errs...)
 }
@@ -208,11 +208,11 @@ func (s *State) sweepStarts() error {
 // eachStart gives f all that the kernel has. f changes nothing of it.
 func (s *State) eachStart(f func(key cgroupInitialTaintKey, bits Bits)) error {
 	var key, next cgroupInitialTaintKey
-	err := s.starts.NextKey(nil, &next)
-	for ; err == nil; err = s.starts.NextKey(&key, &next) {
+	err := s.initial.NextKey(nil, &next)
+	for ; err == nil; err = s.initial.NextKey(&key, &next) {
 		key = next
 		var bits uint32
-		if err := s.starts.Lookup(&key, &bits); err != nil {
+		if err := s.initial.Lookup(&key, &bits); err != nil {
 			return fmt.Errorf("read a taint at start: %w", err)
 		}
 		f(key, Bits(bits))
@@ -234,7 +234,7 @@ func (s *State) keepStart(r *record, more bool) error {
 	if more {
 		key := startKey(id, path.Base(r.Cgroup))
 		var old uint32
-		if s.starts.Lookup(&key, &old) == nil {
+		if s.initial.Lookup(&key, &old) == nil {
 			bits |= Bits(old)
 		}
 	}
@@ -252,7 +252,7 @@ func (s *State) putOwn(parent uint64, name string, bits Bits) error {
 	}
 	key := startKey(parent, name)
 	var old uint32
-	had := s.starts.Lookup(&key, &old) == nil
+	had := s.initial.Lookup(&key, &old) == nil
 	if bits != 0 && !had && s.named >= namedMost {
 		return s.widen(parent, name, bits)
 	}
@@ -305,7 +305,7 @@ func (s *State) widen(parent uint64, name string, bits Bits) error {
 	s.logger.Errorf("taint at start: there is no room to remember %q beside %d others: all that begins where it was is tainted %v from now on", name, s.named, b.more.Names())
 	var errs []error
 	for _, c := range covered {
-		errs = append(errs, ignoreNoKey(s.starts.Delete(&c.key)))
+		errs = append(errs, ignoreNoKey(s.initial.Delete(&c.key)))
 		s.named--
 	}
 	return errors.Join(errs...)
@@ -313,12 +313,12 @@ func (s *State) widen(parent uint64, name string, bits Bits) error {
 
 // putInstead notes what all children begin with in the place of what one of them does.
 func (s *State) putInstead(c own, all Bits) error {
-	if err := s.starts.Delete(&c.key); err != nil {
+	if err := s.initial.Delete(&c.key); err != nil {
 		return fmt.Errorf("make room for the taint at start of all: %w", err)
 	}
 	err := s.putStart(c.key.Parent, "", all)
 	if err != nil {
-		err = errors.Join(err, s.starts.Put(&c.key, uint32(c.bits)))
+		err = errors.Join(err, s.initial.Put(&c.key, uint32(c.bits)))
 	}
 	return err
 }
@@ -355,12 +355,12 @@ func (s *State) Arrive(pids []int) error {
 func (s *State) putStart(parent uint64, name string, bits Bits) error {
 	key := startKey(parent, name)
 	if bits == 0 {
-		if err := ignoreNoKey(s.starts.Delete(&key)); err != nil {
+		if err := ignoreNoKey(s.initial.Delete(&key)); err != nil {
 			return fmt.Errorf("forget the taint at start of %q: %w", name, err)
 		}
 		return nil
 	}
-	if err := s.starts.Put(&key, uint32(bits)); err != nil {
+	if err := s.initial.Put(&key, uint32(bits)); err != nil {
 		return fmt.Errorf("note the taint at start of %q: %w", name, err)
 	}
 	return nil

@@ -123,7 +123,7 @@ func books(t *testing.T) (*State, *kernel) {
 	logger.SetOutput(io.Discard)
 	k := &kernel{rows: map[string]Bits{}, room: 16 << 10}
 	return &State{
-		starts: k, states: tainted{}, db: db, logger: logger,
+		initial: k, states: tainted{}, db: db, logger: logger,
 		containers: map[string]*record{}, ids: map[string]uint64{"/agents": agents}, begins: map[uint64]begin{},
 	}, k
 }
