@@ -58,7 +58,7 @@ type Redirect struct {
 	mu         sync.Mutex
 	replies    []io.Closer // what looks who asks, and whom the sensor answers
 	containers map[uint64]*containerDNS
-	targets      map[uint64][]namesFakeTargetKey // by grant
+	targets    map[uint64][]namesFakeTargetKey // by grant
 	past       RedirectCounts                  // of resolvers that have ended
 }
 
