@@ -6,7 +6,7 @@ import (
 	"github.com/cilium/ebpf"
 )
 
-// Each gives every entry of a map to fn, which deletes none. The error wraps ebpf.ErrIterationAborted if others deleted too many meanwhile.
+// Each gives every entry of a map to fn. The error wraps ebpf.ErrIterationAborted if too many were deleted meanwhile.
 func Each[K, V any](m *ebpf.Map, fn func(K, V)) error {
 	var key K
 	var value V
