@@ -12,7 +12,7 @@ import (
 
 // roles: who is in a group of the policy does what that may, and nobody does from inside, whatever its groups are (B27, G17).
 func (f *fixture) roles(t *testing.T) {
-	f.sensor.Policy(t, "control:\n  look: [70001]\n  answer: [70002]\n")
+	f.sensor.Policy(t, "control:\n  look: ['70001']\n  answer: ['70002']\n")
 	defer f.sensor.Policy(t, "")
 	as := func(groups string) []string {
 		user := []string{"setpriv", "--reuid=1000", "--regid=1000", "--clear-groups"}
