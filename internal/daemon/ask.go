@@ -158,6 +158,7 @@ func (d *daemon) carryOut(a netegress.Ask, r gate.Request, v gate.Verdict, decid
 	if err != nil {
 		return errors.Join(err, d.egress.Refuse(a))
 	}
+	d.draws(g.ID, v)
 	return errors.Join(goOn(), d.granted(a, r, v, terms, g))
 }
 

@@ -174,7 +174,7 @@ func (d *daemon) taint(c taint.Change) (taint.Status, error) {
 	}
 	errs := []error{err}
 	if c.Bits&^before.Own != 0 {
-		errs = append(errs, d.endTainted(st.Cgroup))
+		errs = append(errs, d.endTainted(st.Cgroup, c.Grant))
 		errs = append(errs, d.egress.RevokeLesser(st.CgroupID, c.Grant, st.Taint))
 	}
 	closed, err := d.egress.CloseSockets(st.Cgroup, d.policies.For(st.ID))
@@ -235,6 +235,9 @@ func (d *daemon) Untaint(_ context.Context, name string, bits []string, by, why 
 				return control.Container{}, fmt.Errorf("still tainted: %w", err)
 			}
 		}
+	}
+	if err := d.gate.Cleared(b.Names(), func(s gate.StandingApproval) bool { return linux.CgroupBelow(s.Container.Cgroup, before.Cgroup) }); err != nil {
+		return control.Container{}, fmt.Errorf("still tainted: %w", err)
 	}
 	st, err := d.state.Clear(name, b, by, why)
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 
+	"weir/internal/dns"
 	"weir/internal/event"
 	"weir/internal/gate"
 	"weir/internal/linux"
@@ -27,24 +28,54 @@ func (d *daemon) carryOutStanding(a netegress.Ask, r gate.Request, v gate.Verdic
 	if err != nil {
 		return refuse(err)
 	}
-	terms.For, terms.Bytes, terms.ClaimFor = v.Open.For, v.Open.Bytes, min(terms.ClaimFor, v.Open.For)
-	if a.Held {
-		terms.ClaimFor = 0 // its next try asks again, and the approval covers it
-	}
-	if v.Root != nil && !d.processes.Still(*v.Root) {
-		return refuse(errors.New("the process that was let out has ended, or runs something else than what was shown"))
+	terms = standingTerms(terms, v, a.Held)
+	changed := func() bool { return v.Root != nil && !d.processes.Still(*v.Root) }
+	errChanged := errors.New("the process that was let out has ended, or runs something else than what was shown")
+	if changed() {
+		return refuse(errChanged)
 	}
 	g, err := d.egress.Grant(a, terms)
 	if err != nil {
 		return refuse(err)
 	}
-	d.mu.Lock()
-	d.drawn[g.ID] = drawn{v.Question, v.Open.Bytes}
-	d.mu.Unlock()
+	if changed() { // meanwhile: then the grant is the asker's own
+		return refuse(errors.Join(errChanged, d.egress.Revoke(a.Container, g.ID)))
+	}
+	d.draws(g.ID, v)
 	if !slices.ContainsFunc(d.gate.Standing(), func(s gate.StandingApproval) bool { return s.ID == v.Question }) { // ended meanwhile
 		return refuse(d.egress.Revoke(a.Container, g.ID))
 	}
 	return errors.Join(goOn(), d.granted(a, r, v, terms, g))
+}
+
+// standingTerms are terms within what a standing approval has left.
+func standingTerms(t netegress.Terms, v gate.Verdict, held bool) netegress.Terms {
+	t.For, t.Bytes, t.ClaimFor = v.Open.For, v.Open.Bytes, min(t.ClaimFor, v.Open.For)
+	if held || v.Root != nil {
+		t.ClaimFor = 0 // its next try asks again, and the approval covers it
+	}
+	if left := v.Open.Left; left > 0 { // what is claimed late is over no later
+		t.ClaimFor = min(t.ClaimFor, left/2)
+		t.For = min(t.For, left-t.ClaimFor)
+	}
+	return t
+}
+
+// draws notes what a grant took from an approval. What another verdict has opened since is no approval's to take back.
+func (d *daemon) draws(grant uint64, v gate.Verdict) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	delete(d.drawn, grant)
+	if v.Open != nil {
+		d.drawn[grant] = drawn{v.Question, v.Open.Bytes}
+	}
+}
+
+// drewFrom says whether a grant took from an approval last.
+func (d *daemon) drewFrom(grant uint64, approval string) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.drawn[grant].approval == approval
 }
 
 // giveBack returns to an approval what a grant under it has not used. What an earlier daemon granted stays taken.
@@ -61,15 +92,30 @@ func (d *daemon) giveBack(g netegress.Grant) {
 	}
 }
 
-// endTainted ends the approvals of containers at or below a cgroup that has been tainted more, unless they were given for that, too.
-func (d *daemon) endTainted(cgroup string) error {
-	_, err := d.gate.EndStanding(func(s gate.StandingApproval) event.ApprovalEnd {
+// endTainted ends the approvals of containers at or below a cgroup that has been tainted more, unless they were given for that, too, with
+// what they have opened, but for one grant.
+func (d *daemon) endTainted(cgroup string, but uint64) error {
+	ended, err := d.gate.EndStanding(func(s gate.StandingApproval) event.ApprovalEnd {
 		if !s.Keeps && linux.CgroupBelow(s.Container.Cgroup, cgroup) {
 			return event.NewTaint
 		}
 		return ""
 	})
+	for _, s := range ended {
+		err = errors.Join(err, d.shut(s, func(g netegress.Grant) bool { return g.ID != but && d.drewFrom(g.ID, s.ID) }))
+	}
 	return err
+}
+
+// shut closes the grants of an approval's container that which names.
+func (d *daemon) shut(s gate.StandingApproval, which func(netegress.Grant) bool) error {
+	var errs []error
+	for _, g := range d.egress.Grants() {
+		if g.Container == s.Container.CgroupID && which(g) {
+			errs = append(errs, d.egress.Revoke(g.Container, g.ID))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // endOrphans ends the approvals whose process or container has ended.
@@ -94,23 +140,17 @@ func (d *daemon) Revoke(_ context.Context, id, by, why string) (gate.StandingApp
 	if errors.Is(err, gate.ErrNoneSuch) {
 		return s, err
 	}
-	errs := []error{err}
-	st, err := d.state.Find(s.Container.ID)
-	if err != nil {
-		return s, errors.Join(append(errs, err)...)
-	}
-	for _, g := range d.egress.Grants() {
-		if g.Container == st.CgroupID && slices.ContainsFunc(g.To, func(to netegress.Destination) bool { return d.leads(g.Container, to, s.Destination) }) {
-			errs = append(errs, d.egress.Revoke(g.Container, g.ID))
-		}
-	}
-	return s, errors.Join(errs...)
+	return s, errors.Join(err, d.shut(s, func(g netegress.Grant) bool {
+		return d.drewFrom(g.ID, s.ID) || slices.ContainsFunc(g.To, func(to netegress.Destination) bool { return d.leads(g.Container, to, s.Destination) })
+	}))
 }
 
-// leads says whether an open destination is, or stands for, another.
+// leads says whether an open destination is, or stands for, another: one that stands for a name which is not known any more may be any.
 func (d *daemon) leads(container uint64, open netegress.Destination, to event.Destination) bool {
-	is := open.Event()
-	is.Name, _ = d.dns.Name(container, open.Addr)
+	is, known := open.Event(), false
+	if is.Name, known = d.dns.Name(container, open.Addr); !known && dns.Synthetic(open.Addr) {
+		is.Name = to.Name
+	}
 	if to.Name != "" {
 		is.Address, to.Address = "", ""
 	}

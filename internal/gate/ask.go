@@ -218,6 +218,8 @@ func (d *Queue) leave(w *waiter, v Verdict) Verdict {
 	}
 	q := w.question
 	switch {
+	case v.Open != nil:
+		d.giveBack(v.Question, v.Open.Bytes)
 	case v.Decision == Allow:
 		if err := d.release(q.ID); err != nil {
 			d.opts.Logger.WithError(err).WithField("question", q.ID).Error("give back an approval")

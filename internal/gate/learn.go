@@ -80,6 +80,9 @@ func (l *Learning) decided(e event.Event) {
 	if !approved && !observed && !denied {
 		return
 	}
+	if strings.HasPrefix(d.Name, "*") {
+		return // in a policy that is every name below
+	}
 	to, item := d.Name, []string{"name: " + quoted(d.Name)}
 	if to == "" {
 		addr, err := netip.ParseAddr(d.Address)

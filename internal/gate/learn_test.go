@@ -64,6 +64,7 @@ taint:
 		said("allow", "approved", "root", to("", "10.1.2.3", 443)),                 // open
 		said("allow", "approved", "root", to("", "10.1.2.3", 22)),
 		said("allow", "approved", "root", dns),
+		said("allow", "approved", "root", to("*.pages.example", "198.18.0.3", 443)), // looked up with its star: in a policy it is every name below
 		said("allow", "approved", "root", to("evil.example", "198.18.0.2", 443)),
 		said("deny", "denied", "root", to("evil.example", "198.18.0.2", 443)),
 		said("allow", "not_flagged", "cop", to("", "192.0.2.99", 443)),

@@ -43,6 +43,11 @@ func (g *Gate) EndStanding(which func(StandingApproval) event.ApprovalEnd) ([]St
 }
 
 // Return gives back what a grant by a standing approval did not use, in bytes.
+// Cleared is told of taint that is about to be cleared: when it comes again, it is new to the standing approvals that of names.
+func (g *Gate) Cleared(bits []string, of func(StandingApproval) bool) error {
+	return g.queue.Cleared(bits, of)
+}
+
 func (g *Gate) Return(id string, n int64) { g.queue.Return(id, n) }
 
 // Pending gives the questions that wait for an answer, oldest first.

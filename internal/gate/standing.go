@@ -63,7 +63,7 @@ type StandingApproval struct {
 // standing is an approval as it is stored.
 type standing struct {
 	StandingApproval
-	Boot string        `json:"boot,omitempty"` // in which Ends counts; empty: the wall clock does
+	Boot string        `json:"boot,omitempty"` // in which it was given, and Ends counts; no container outlives it
 	Ends time.Duration `json:"ends,omitempty"`
 
 	until time.Time // on the monotonic clock; zero: it ends with the container
@@ -124,10 +124,10 @@ func (q Question) StandingBy(r Reply) (StandingApproval, error) {
 	return s, nil
 }
 
-// programKnown says whether p's file can be told from others.
+// programKnown says whether p's file can be told from others, and the kernel saw its variables: /proc tells what the process wrote there.
 func programKnown(p event.Process) bool {
 	_, inode := exeID(p)
-	return inode != 0 && !p.Exe.Memfd && !p.Exe.Deleted && !p.EnvCut
+	return inode != 0 && !p.Exe.Memfd && !p.Exe.Deleted && !p.EnvCut && !p.Truncated
 }
 
 // adds words what s covers.
@@ -213,6 +213,7 @@ func (s *standing) covers(a CheckedRequest) bool {
 // Opening is what a verdict by a standing approval opens, where that differs from the policy's.
 type Opening struct {
 	For   time.Duration
+	Left  time.Duration // of the approval's own time; 0: it has no end by itself
 	Bytes int64
 }
 
@@ -281,12 +282,13 @@ func (d *Queue) draw(s *standing, a CheckedRequest) Verdict {
 	if !s.covers(a) {
 		return Verdict{}
 	}
-	open := Opening{time.Duration(s.Seconds) * time.Second, min(s.Each, s.Left)}
+	open := Opening{For: time.Duration(s.Seconds) * time.Second, Bytes: min(s.Each, s.Left)}
 	if s.Who == WhoProcess {
 		open.For = maxStanding
 	}
 	if !s.until.IsZero() {
-		open.For = min(open.For, s.until.Sub(d.opts.Now()))
+		open.Left = d.timeLeft(s, d.opts.Now())
+		open.For = min(open.For, open.Left)
 	}
 	if open.For <= 0 {
 		return Verdict{}
@@ -321,6 +323,10 @@ func (d *Queue) keep(s *standing, how func(*standing)) error {
 func (d *Queue) Return(id string, n int64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	d.giveBack(id, n)
+}
+
+func (d *Queue) giveBack(id string, n int64) {
 	if s := d.stands(id); s != nil && n > 0 && !d.closed {
 		if err := d.keep(s, func(s *standing) { s.Left = min(s.Left+n, s.Bytes) }); err != nil {
 			d.opts.Logger.WithError(err).WithField("approval", id).Error("store what an approval has left") // less is left, which is safe
@@ -374,6 +380,22 @@ func (d *Queue) EndStanding(which func(StandingApproval) event.ApprovalEnd) (end
 	return ended, err
 }
 
+// Cleared takes taint that is about to be cleared from the approvals that of names: they were given for it, and are not for what sets it anew.
+func (d *Queue) Cleared(bits []string, of func(StandingApproval) bool) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	var errs []error
+	for _, s := range d.standing {
+		if !of(s.StandingApproval) || !slices.ContainsFunc(bits, func(b string) bool { return slices.Contains(s.Container.Taint, b) }) {
+			continue
+		}
+		errs = append(errs, d.keep(s, func(s *standing) {
+			s.Container.Taint = slices.DeleteFunc(slices.Clone(s.Container.Taint), func(b string) bool { return slices.Contains(bits, b) })
+		}))
+	}
+	return errors.Join(errs...)
+}
+
 // over ends s: it opens nothing from now on, whatever fails.
 func (d *Queue) over(s *standing, end event.ApprovalEnd, by, why string) error {
 	d.standing = slices.DeleteFunc(d.standing, func(o *standing) bool { return o == s })
@@ -406,12 +428,11 @@ func (d *Queue) stand(q *question, reply Reply) error {
 	}
 	now := d.opts.Now()
 	s := &standing{StandingApproval: given}
-	s.Given = now.UTC()
+	boot, since := d.opts.Boot()
+	s.Given, s.Boot = now.UTC(), boot
 	if life, err := time.ParseDuration(reply.For); err == nil {
 		s.until = now.Add(life)
-		s.Until = s.until.UTC()
-		id, since := d.opts.Boot()
-		s.Boot, s.Ends = id, since+life
+		s.Until, s.Ends = s.until.UTC(), since+life
 	}
 	info := s.info()
 	info.Shown = shown(reply.Shown)
@@ -463,10 +484,19 @@ func (d *Queue) serve(q *question, s *standing, reply Reply) {
 	d.drop(q)
 }
 
-// sweepStanding ends the approvals whose time is over, or whose bytes are used up.
+// timeLeft is what s has of its time, which goes on while the host sleeps.
+func (d *Queue) timeLeft(s *standing, now time.Time) time.Duration {
+	left := s.until.Sub(now)
+	if id, since := d.opts.Boot(); id != "" && id == s.Boot {
+		left = min(left, s.Ends-since)
+	}
+	return left
+}
+
+// sweepStanding ends the approvals whose time is over.
 func (d *Queue) sweepStanding(now time.Time) {
 	for _, s := range slices.Clone(d.standing) {
-		if s.until.IsZero() || now.Before(s.until) {
+		if s.until.IsZero() || d.timeLeft(s, now) > 0 {
 			continue
 		}
 		if err := d.over(s, event.Expired, "", ""); err != nil {
@@ -487,7 +517,14 @@ func (d *Queue) restoreStanding(now time.Time) error {
 			return err
 		}
 	}
+	boot, _ := d.opts.Boot()
 	for _, s := range all {
+		if s.Boot != boot {
+			if err := d.over(&s, event.Ended, "", ""); err != nil {
+				d.opts.Logger.WithError(err).WithField("approval", s.ID).Error("end an approval of an earlier boot")
+			}
+			continue
+		}
 		if s.For != ForSession {
 			s.until = d.resume(now, record{Boot: s.Boot, Ends: s.Ends}, s.Given, s.Until)
 			s.Until = s.until.UTC()

@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"testing"
@@ -82,6 +83,7 @@ func TestStandingAdds(t *testing.T) {
 		for name, change := range map[string]func(*event.Process){
 			"in memory": func(p *event.Process) { p.Exe.Memfd = true }, "deleted": func(p *event.Process) { p.Exe.Deleted = true },
 			"no file": func(p *event.Process) { p.Exe = nil }, "an environment that was not read": func(p *event.Process) { p.EnvCut = true },
+			"an environment by its own account": func(p *event.Process) { p.Truncated, p.Claimed = true, true },
 		} {
 			odd, exe := q, *q.Process.Exe
 			odd.Process.Exe = &exe
@@ -120,6 +122,7 @@ func TestStandingCoversWhatItSays(t *testing.T) {
 		{"the program at another path", WhoProgram, 0, func(r *Request) { retry(r); r.Process.Exe.Path = "/tmp/curl" }, false},
 		{"the program without a name", WhoProgram, 0, func(r *Request) { retry(r); r.Process.Exe.Deleted = true }, false},
 		{"no program", WhoProgram, 0, func(r *Request) { retry(r); r.Process.Exe = nil }, false},
+		{"the program by its own account", WhoProgram, 0, func(r *Request) { retry(r); r.Process.Truncated, r.Process.Claimed = true, true }, false},
 		{"the program as root", WhoProgram, 0, func(r *Request) { retry(r); r.Process.UID = 0 }, false},
 		{"the program with a library", WhoProgram, 0, func(r *Request) { retry(r); r.Process.Env = []string{"LD_PRELOAD"} }, false},
 		{"another port", WhoProgram, 0, func(r *Request) { retry(r); r.Destination.Port = 80 }, false},
@@ -259,6 +262,83 @@ func TestStandingIsDurable(t *testing.T) {
 		time.Sleep(time.Minute)
 		r.crash()
 		r.ask(curl(known, retry, retry, retry)).blocks()
+	})
+}
+
+// Its time goes on while the host sleeps, and no approval outlives the host's boot.
+func TestStandingOverSleepAndBoot(t *testing.T) {
+	for _, c := range []struct {
+		name, lasts string
+		after       func(*rig, *string, *time.Duration)
+		covers      bool
+	}{
+		{"a short sleep", "30m", func(_ *rig, _ *string, slept *time.Duration) { *slept = 10 * time.Minute }, true},
+		{"a long sleep", "30m", func(_ *rig, _ *string, slept *time.Duration) { *slept = 30 * time.Minute }, false},
+		{"a restart of the sensor", ForSession, func(r *rig, _ *string, _ *time.Duration) { r.crash() }, true},
+		{"a restart of the host", ForSession, func(r *rig, boot *string, _ *time.Duration) { *boot = "second"; r.crash() }, false},
+		{"the same, with time left", "30m", func(r *rig, boot *string, _ *time.Duration) { *boot = "second"; r.crash() }, false},
+		{"a boot that is not known", "30m", func(r *rig, boot *string, _ *time.Duration) { *boot = ""; r.crash() }, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			bubble(t, func(r *rig) {
+				boot, slept, began := "first", time.Duration(0), time.Now()
+				r.o.Boot = func() (string, time.Duration) { return boot, time.Since(began) + slept }
+				r.crash()
+				first := r.ask(curl(known))
+				r.lasts(lasting(c.lasts))
+				first.gives(Allow, Standing)
+				c.after(r, &boot, &slept)
+				again := r.ask(curl(known, retry))
+				if c.covers {
+					again.gives(Allow, Standing)
+					return
+				}
+				again.blocks()
+				if list := r.Standing(); len(list) != 0 {
+					t.Errorf("still listed: %+v", list)
+				}
+			})
+		})
+	}
+}
+
+// Taint that was cleared is new when it comes again, before anybody has ended the approval for it.
+func TestStandingAfterTaintWasCleared(t *testing.T) {
+	both := func(r *Request) { r.Container.Taint = []string{"corruption", "secret"} }
+	bubble(t, func(r *rig) {
+		first := r.ask(curl(known, both))
+		s := r.lasts(who(WhoContainer))
+		first.gives(Allow, Standing)
+		r.wantErr(r.Cleared([]string{"secret"}, func(StandingApproval) bool { return false }), nil)
+		r.ask(curl(known, both, retry)).gives(Allow, Standing)
+		r.wantErr(r.Cleared([]string{"secret"}, func(o StandingApproval) bool { return o.ID == s.ID }), nil)
+		r.ask(curl(known, retry, retry)).gives(Allow, Standing)
+		r.ask(curl(known, both, retry, retry, retry)).blocks()
+		r.crash()
+		r.ask(curl(known, both, retry, retry, retry)).blocks()
+	})
+}
+
+// What is drawn for an asker who has gone goes back.
+func TestStandingForWhoHasGone(t *testing.T) {
+	bubble(t, func(r *rig) {
+		ctx, cancel := context.WithCancel(context.Background())
+		first := r.ask(curl(known))
+		a, err := CheckRequest(curl(known))
+		r.wantErr(err, nil)
+		w, _ := r.queue.enter(a)
+		if w == nil {
+			t.Fatal("nobody waits")
+		}
+		s := r.lasts(who(WhoContainer))
+		first.gives(Allow, Standing)
+		cancel()
+		if v := r.queue.await(ctx, w); v.Decision != Deny {
+			t.Errorf("%+v", v)
+		}
+		if got := r.Standing()[0]; got.ID != s.ID || got.Left != got.Bytes-64<<20 {
+			t.Errorf("%d of %d are left", got.Left, got.Bytes)
+		}
 	})
 }
 

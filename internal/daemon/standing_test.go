@@ -1,0 +1,72 @@
+package daemon
+
+import (
+	"net/netip"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"weir/internal/dns"
+	"weir/internal/event"
+	"weir/internal/gate"
+	"weir/internal/netegress"
+)
+
+// A grant by an approval that goes on, and what can be claimed of it later, are over when the approval is.
+func TestStandingTerms(t *testing.T) {
+	root := &event.Member{PID: 90, Start: 1}
+	for name, c := range map[string]struct {
+		open          gate.Opening
+		root          *event.Member
+		held          bool
+		opens, claims time.Duration
+	}{
+		"who waits":                     {gate.Opening{For: time.Minute, Left: time.Hour}, nil, true, time.Minute, 0},
+		"who does not wait":             {gate.Opening{For: time.Minute, Left: time.Hour}, nil, false, time.Minute, time.Minute},
+		"who does not wait, at its end": {gate.Opening{For: 40 * time.Second, Left: 40 * time.Second}, nil, false, 20 * time.Second, 20 * time.Second},
+		"without a time":                {gate.Opening{For: time.Minute}, nil, false, time.Minute, time.Minute},
+		"below a process":               {gate.Opening{For: time.Hour, Left: time.Hour}, root, false, time.Hour, 0},
+	} {
+		c.open.Bytes = 7
+		got := standingTerms(netegress.Terms{For: time.Minute, Bytes: 1 << 20, ClaimFor: 5 * time.Minute}, gate.Verdict{Open: &c.open, Root: c.root}, c.held)
+		if got.For != c.opens || got.ClaimFor != c.claims || got.Bytes != 7 {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+}
+
+// What another verdict has opened since is not given back to an approval.
+func TestDrawn(t *testing.T) {
+	d := &daemon{drawn: map[uint64]drawn{}}
+	d.draws(7, gate.Verdict{Reason: gate.Standing, Question: "abc234", Open: &gate.Opening{Bytes: 10}})
+	if got := d.drawn[7]; got != (drawn{"abc234", 10}) {
+		t.Errorf("%+v", got)
+	}
+	d.draws(7, gate.Verdict{Reason: gate.Passed})
+	if len(d.drawn) != 0 {
+		t.Errorf("%+v", d.drawn)
+	}
+}
+
+// An open address that stands for a name which nobody knows any more may be that of a revoked approval.
+func TestLeads(t *testing.T) {
+	d := &daemon{dns: &dns.Redirect{}}
+	for name, c := range map[string]struct {
+		open string
+		to   event.Destination
+		want bool
+	}{
+		"the address":        {"192.0.2.1", event.Destination{Address: "192.0.2.1", Port: 443, Protocol: "tcp"}, true},
+		"another":            {"192.0.2.2", event.Destination{Address: "192.0.2.1", Port: 443, Protocol: "tcp"}, false},
+		"a forgotten name":   {"198.18.0.1", event.Destination{Name: "pypi.org", Address: "198.18.0.9", Port: 443, Protocol: "tcp"}, true},
+		"one, another port":  {"198.18.0.1", event.Destination{Name: "pypi.org", Address: "198.18.0.9", Port: 80, Protocol: "tcp"}, false},
+		"no name's address":  {"192.0.2.1", event.Destination{Name: "pypi.org", Address: "198.18.0.9", Port: 443, Protocol: "tcp"}, false},
+		"for an address now": {"198.18.0.1", event.Destination{Address: "192.0.2.1", Port: 443, Protocol: "tcp"}, false},
+	} {
+		open := netegress.Destination{Addr: netip.MustParseAddr(c.open), Port: 443, Proto: unix.IPPROTO_TCP}
+		if got := d.leads(7, open, c.to); got != c.want {
+			t.Errorf("%s: %t", name, got)
+		}
+	}
+}
