@@ -175,3 +175,42 @@ func TestRolesRefuseTheGuarded(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// However many requests members of groups keep open, root is answered.
+func TestRolesKeepNobodyElseOut(t *testing.T) {
+	b := &fake{live: make(chan event.Event)}
+	dir, s := start(t, b, nil)
+	if err := s.SetRoles(Roles{Look: []uint32{70001}}); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, maxConns)
+	for range maxConns {
+		go func() {
+			ended <- clientAs(t, dir, 70100, 70001).Events(ctx, event.Filter{}, true, func(event.Event) error { return nil })
+		}()
+	}
+	refused := 0
+	for open := 0; open+refused < maxConns; { // each of them is refused, or goes on
+		select {
+		case err := <-ended:
+			if err == nil {
+				t.Error("following ended")
+			}
+			refused++
+		default:
+			open += len(b.taken())
+			runtime.Gosched()
+		}
+	}
+	if _, err := NewClient(dir).Status(ctx); err != nil {
+		t.Error("root:", err)
+	}
+	if refused == 0 {
+		t.Error("none was refused")
+	}
+	cancel()
+	for range maxConns - refused {
+		<-ended
+	}
+}

@@ -27,7 +27,11 @@ const (
 	lockName   = "control.lock"
 )
 
-const maxConns = 128 // requests at once
+// How many requests there may be at once. Members of groups have theirs apart: they keep root from nothing.
+const (
+	maxConns   = 128
+	maxMembers = 64
+)
 
 // Server listens for operators. It is the mark that this sensor is the only one.
 type Server struct {
@@ -142,13 +146,17 @@ func (s *Server) Close() error { return s.close() }
 func (s *Server) Serve(ctx context.Context, b Backend, refuse func(pid int) error) error {
 	defer s.Close()
 	all := operationsOf(b)
-	slots := make(chan struct{}, maxConns)
+	roots, members := make(chan struct{}, maxConns), make(chan struct{}, maxMembers)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	server := newHTTPServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if err := s.admit(r, refuse); err != nil {
 			reply(w, nil, err)
 			return
+		}
+		slots := roots
+		if peerOf(r).uid != s.uid {
+			slots = members
 		}
 		select {
 		case slots <- struct{}{}:
@@ -165,8 +173,10 @@ func (s *Server) Serve(ctx context.Context, b Backend, refuse func(pid int) erro
 	}
 	err := serveHTTP(ctx, server, s.listener)
 	cancel()
-	for range maxConns { // none is under way, and none begins
-		slots <- struct{}{}
+	for _, slots := range []chan struct{}{roots, members} {
+		for range cap(slots) { // none is under way, and none begins
+			slots <- struct{}{}
+		}
 	}
 	if err != nil {
 		return fmt.Errorf("accept on control socket: %w", err)
