@@ -62,8 +62,8 @@ func (s *system) revokeCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "revoke ID",
 		Short: "end an approval that goes on, and close what it has opened",
-		Long: `What is open to the approval's destination in its container closes at once, also where another approval opened it: that command is
-asked about again.`,
+		Long: `Ends an approval that goes on; weir approvals lists them. What is open to its destination in its container closes at once, also where another
+approval opened it: that command is asked about again.`,
 		Args: args(1, 1, "the approval's id; weir approvals lists them"),
 		RunE: func(cmd *cobra.Command, ids []string) error {
 			a, err := s.client().Revoke(cmd.Context(), strings.TrimSpace(ids[0]), s.operator(), why)

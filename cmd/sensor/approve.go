@@ -24,8 +24,10 @@ func (s *system) approveCommand() *cobra.Command {
 	return s.answerCommand(true, &cobra.Command{
 		Use:   "approve ID... | --all",
 		Short: "let a command reach its destination, once or for a time, or a tool call be made",
-		Long: `With --for, the answer goes on: what it adds is shown, and given after you type yes. weir approvals lists such answers; they end by
-themselves, by weir revoke, and with any new taint.`,
+		Long: `Lets the process that asked, and what it starts, reach that destination, once. Of a tool's call: lets this call be made.
+
+With --for, the approval goes on: you see what it adds, and it counts after you type yes. It ends with its time, by weir revoke, and when
+the container gets new taint. weir approvals lists such approvals.`,
 		Example: `  sudo weir approve abc234
   sudo weir approve abc234 def567 --reason "the build's mirror"
   sudo weir approve abc234 --for 30m --who program
@@ -83,11 +85,11 @@ func (s *system) answerCommand(allow bool, cmd *cobra.Command) *cobra.Command {
 	if allow {
 		a.verb = "approve"
 		cmd.Flags().IntVar(&a.scope, "scope", 1, "who is let out, by the `number` that the question gives: 1 is the process that asked")
-		cmd.Flags().StringVar(&a.lasts, "for", "", "a `time` such as 30m, or session: the answer goes on for so long, or until the container ends; session or key for later calls of VaultHttpFetch or LocalMemoryRecall, as the question lists them")
+		cmd.Flags().StringVar(&a.lasts, "for", "", "of a connection: a `time` from 1s to 24h such as 30m, or session, until the container ends; of a call of VaultHttpFetch or LocalMemoryRecall: session, or key for every container")
 		cmd.Flags().StringVar(&a.who, "who", "", "with --for, of a connection: `process` (the default) of --scope with all it starts, program, or container")
 		cmd.Flags().StringVar(&a.size, "bytes", "", "with --for, of a connection: at most this `size` in all, such as 64MiB")
 		cmd.Flags().BoolVar(&a.keeps, "despite-taint", false, "with --for, of a connection: new taint does not end it")
-		cmd.Flags().BoolVar(&a.narrow, "narrow", false, "with --for: only calls with the same method and path")
+		cmd.Flags().BoolVar(&a.narrow, "narrow", false, "with --for, of a tool's call: only calls with the same method and path")
 	}
 	whyFlag(cmd, &a.why, false)
 	cmd.Flags().StringVar(&a.why, "reason", "", "the same as --why")

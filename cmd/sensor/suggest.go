@@ -24,11 +24,14 @@ func (s *system) suggestCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "suggest EVENTS [--policy FILE]",
 		Short: "tell which lines of a policy would have let through what people approved, as a diff",
-		Long: `EVENTS is an event log, with its rotated files beside it. Suggested are the destinations that a person approved or that the mode
-observe let through, the networks and the secret files whose taint a person cleared, each as narrow as it was seen, with how often, by whom and for which
-commands, and what the line newly opens. What a person denied as well is left out. Nothing is changed: read the diff, apply what you mean (patch -p0), and see
-weir policy replay.`,
-		Args: args(1, 1, "an event log"),
+		Long: `Prints the smallest lines of a policy with which people would not have been asked, and a diff. EVENTS is an event log, with its
+rotated files beside it. The lines are destinations that a person approved or that the mode observe let through, and the networks
+and secret files whose taint a person cleared. Each line says how often, by whom and for which commands, and what it newly opens.
+What a person denied as well is left out.
+
+No file is changed. Make a new policy with the diff, and take out what you do not mean before you use it.`,
+		Example: "  sudo weir policy suggest /var/log/weir/events.jsonl --policy /etc/weir/policy.yaml > suggested\n  sudo patch -o new.yaml /etc/weir/policy.yaml suggested",
+		Args:    args(1, 1, "an event log"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if least < 1 {
 				return usage(cmd, "--least is %d: give a number from 1", least)

@@ -18,7 +18,7 @@ func (s *system) taintCommand() *cobra.Command {
 	return s.bitsCommand(&cobra.Command{
 		Use:     "taint CONTAINER|--cgroup CGROUP BIT…",
 		Short:   "mark a container: corruption (read untrusted input), secret (read a secret)",
-		Long:    "Sets taint bits. From then on the kernel denies the container's egress, and its open connections are closed.\n" + containerHelp,
+		Long:    "Sets taint bits. From then on the kernel denies the container's egress, and its open connections are closed.\n" + containerHelp + cgroupHelp,
 		Example: "  weir taint web-1 corruption secret\n  weir taint --cgroup agent-1.scope secret",
 	}, false, (*control.Client).Taint)
 }
@@ -27,7 +27,7 @@ func (s *system) untaintCommand() *cobra.Command {
 	return s.bitsCommand(&cobra.Command{
 		Use:     "untaint CONTAINER|--cgroup CGROUP BIT… --why REASON",
 		Short:   "clear taint bits; the log keeps who did it and why",
-		Long:    "Clears taint bits. Do it after the container was rebuilt clean; otherwise it still holds what it has read.\n" + containerHelp,
+		Long:    "Clears taint bits. Do it after the container was rebuilt clean; otherwise it still holds what it has read.\n" + containerHelp + cgroupHelp,
 		Example: `  weir untaint web-1 corruption --why "rebuilt for a new session"`,
 	}, true, (*control.Client).Untaint)
 }
@@ -75,8 +75,10 @@ func needWhy(cmd *cobra.Command, why string) error {
 	return nil
 }
 
-const containerHelp = "CONTAINER is an id, a name, the unique start of an id, a cgroup's path, or the name of a systemd slice, scope or service.\n" +
-	"With --cgroup only a cgroup is meant, whatever containers are called."
+const (
+	containerHelp = "CONTAINER is an id, a name, the unique start of an id, a cgroup's path, or the name of a systemd slice, scope or service."
+	cgroupHelp    = "\nWith --cgroup only a cgroup is meant, whatever containers are called."
+)
 
 func cgroupFlag(cmd *cobra.Command, at *string) {
 	cmd.Flags().StringVar(at, "cgroup", "", "the container is this `cgroup`: its path, or the name of a systemd slice, scope or service")

@@ -17,8 +17,8 @@ func (s *system) whyCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "why CONTAINER",
 		Short: "tell why a container is tainted: what was read, when, by which command, below which parents",
-		Long: `Of each bit that is set, what set it first and what set it last, and the changes that the event log has. The parents of a command are
-those in the container, nearest first.
+		Long: `Tells why a container is tainted: what set each of its bits first and last, when, and by which command, then the changes that the event log
+has. A command's parents in the container follow it, nearest first.
 ` + containerHelp,
 		Args: args(1, 1, "a container"),
 		RunE: func(cmd *cobra.Command, args []string) error {
