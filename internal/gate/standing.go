@@ -111,14 +111,14 @@ func (q Question) StandingBy(r Reply) (StandingApproval, error) {
 		s.Root, s.Bytes = &root, cmp.Or(r.Bytes, q.GrantBytes)
 	case WhoProgram, WhoContainer:
 		if r.Scope != 0 {
-			return bad("a scope is for one process, not for a whole %s", s.Who)
+			return bad("--scope chooses one process, and --who is %s: leave one of them out", s.Who)
 		}
 		if s.Who == WhoProgram && !programKnown(q.Process) {
-			return bad("the program cannot be told from others")
+			return bad("the program cannot be told from others, since its file is gone or only in memory, or its environment is too long: give --who process or container")
 		}
 		s.Bytes = cmp.Or(r.Bytes, shares*q.GrantBytes)
 	default:
-		return bad("%q is nobody: give %s, %s or %s", s.Who, WhoProcess, WhoProgram, WhoContainer)
+		return bad("--who %q: give %s, %s or %s", s.Who, WhoProcess, WhoProgram, WhoContainer)
 	}
 	s.Left, s.Adds = s.Bytes, s.adds()
 	return s, nil
@@ -422,7 +422,7 @@ func (d *Queue) stand(q *question, reply Reply) error {
 	case err != nil:
 		return err
 	case reply.Adds != given.Adds:
-		return fmt.Errorf("it would add %q, which is not what was shown: %w", given.Adds, ErrStanding)
+		return fmt.Errorf("it would add %q now, which is not what was shown: run weir approve again: %w", given.Adds, ErrStanding)
 	case len(d.standing) >= maxStandingAll:
 		return fmt.Errorf("there are %d such approvals: end one with weir revoke: %w", len(d.standing), ErrStanding)
 	}
