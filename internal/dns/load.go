@@ -156,7 +156,8 @@ func (s *Redirect) Asked(container uint64) (bool, error) {
 		var value namesResolver
 		err := s.objects.Resolvers.Lookup(&namesResolverKey{Container: container, Netns: cookie}, &value)
 		if err == nil && value.Flags&namesResolverFlagRESOLVER_WANTED != 0 {
-			return true, s.leadDatagrams(b)
+			err = s.leadDatagrams(b)
+			return err == nil, err
 		}
 	}
 	return false, nil

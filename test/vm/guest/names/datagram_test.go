@@ -9,6 +9,10 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/asm"
+	"github.com/cilium/ebpf/link"
+
 	"weir/test/vm/guest/rig"
 )
 
@@ -52,6 +56,28 @@ func led(t *testing.T, s *rig.Session) bool {
 	return true
 }
 
+// alone attaches a program to a cgroup, as it was done before links, that lets no other be attached.
+func alone(t *testing.T, cgroup string) {
+	t.Helper()
+	p, err := ebpf.NewProgram(&ebpf.ProgramSpec{
+		Type: ebpf.CGroupSockAddr, AttachType: ebpf.AttachCGroupUDP4Sendmsg, License: "GPL",
+		Instructions: asm.Instructions{asm.Mov.Imm(asm.R0, 1), asm.Return()},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	dir, err := os.Open(cgroup)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer dir.Close()
+	at := link.RawAttachProgramOptions{Target: int(dir.Fd()), Program: p, Attach: ebpf.AttachCGroupUDP4Sendmsg}
+	if err := link.RawAttachProgram(at); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // datagrams: they are attached with the first question that needs them, and then before the container is let send to addresses that
 // stand for names without being asked about it: when its taint is lifted, and when it is only watched.
 func (f *fixture) datagrams(t *testing.T) {
@@ -84,6 +110,14 @@ func (f *fixture) datagrams(t *testing.T) {
 			t.Error("a question that was led needs the programs")
 		}
 		f.silent(t, mark, "evil.example")
+	})
+	t.Run("not_attached", func(t *testing.T) { // what cannot be led is refused, and not asked about for ever
+		s, p := begin(t)
+		alone(t, s.Cgroup)
+		do(p, "ask", "three.datagram.evil.example", "Operation not permitted")
+		if led(t, s) {
+			t.Error("somebody else's program lets no other be attached, and it is")
+		}
 	})
 	for name, open := range map[string]func(t *testing.T, s *rig.Session){
 		"untainted": func(t *testing.T, s *rig.Session) { f.sensor.Untaint(t, s.Name, "corruption") },
