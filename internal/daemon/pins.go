@@ -69,7 +69,8 @@ func (p *pinSet) told(gone []string) string {
 	return "the pins are gone (" + strings.Join(gone, ", ") + ")"
 }
 
-// version is a state of a directory: what is removed from it changes its time, and another file system has another device.
+// version is a state of a directory: what is removed from it changes its time, which nobody can set, and another file system has
+// another device.
 type version struct {
 	device, inode uint64
 	changed       unix.Timespec
@@ -81,10 +82,10 @@ const unclear = 100 * time.Millisecond
 // now is the version of the directory; zero where it may change without another one.
 func (p *pinSet) now() version {
 	var st unix.Stat_t
-	if unix.Stat(p.dir, &st) != nil || time.Since(time.Unix(st.Mtim.Unix())) < unclear {
+	if unix.Stat(p.dir, &st) != nil || time.Since(time.Unix(st.Ctim.Unix())) < unclear {
 		return version{}
 	}
-	return version{st.Dev, st.Ino, st.Mtim}
+	return version{st.Dev, st.Ino, st.Ctim}
 }
 
 // Keep pins again what is not pinned any more: what is in force hangs on this

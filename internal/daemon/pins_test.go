@@ -72,15 +72,21 @@ func TestPinsAreLookedAtAfterAChange(t *testing.T) {
 	if err := all.Restore(); err != nil {
 		t.Fatal(err)
 	}
-	long := time.Now().Add(-time.Hour)
-	if err := os.Chtimes(all.dir, long, long); err != nil {
-		t.Fatal(err)
-	}
 	p := newPins(all.dir, func(string) {}, all)
+	for p.now() == (version{}) { // until the directory is old enough
+		time.Sleep(unclear / 10)
+	}
 	if err := p.Keep(); err != nil || p.whole == (version{}) {
 		t.Fatalf("all are there, and the directory is old: %v, %v", err, p.whole)
 	}
+	info, err := os.Stat(all.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
 	if err := os.Remove(filepath.Join(all.dir, "a")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chtimes(all.dir, info.ModTime(), info.ModTime()); err != nil { // as touch -r
 		t.Fatal(err)
 	}
 	if p.now() != (version{}) {
