@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"errors"
+	"io/fs"
 
 	"weir/internal/linux"
 	"weir/internal/policy"
@@ -29,11 +30,28 @@ func (d *daemon) guards() (bool, error) {
 	if guardsByItself(d.policies.Base()) || len(d.state.List()) > 0 {
 		return true, nil
 	}
-	children, err := linux.CgroupChildren(guardSlice)
-	if err != nil || len(children) > 0 {
+	if some, err := d.guardsByHand(); err != nil || some {
+		return true, err
+	}
+	if some, err := d.state.InForce(); err != nil || some {
 		return true, err
 	}
 	return d.state.Escapes()
+}
+
+// guardsByHand says whether somebody made a cgroup where the sensor makes its own.
+func (d *daemon) guardsByHand() (bool, error) {
+	children, err := linux.CgroupChildren(guardSlice)
+	return len(children) > 0, err
+}
+
+// attachByHand attaches them if so. That such a cgroup is made is told; this finds what was lost, or failed.
+func (d *daemon) attachByHand() error {
+	some, err := d.guardsByHand()
+	if errors.Is(err, fs.ErrNotExist) || err == nil && !some {
+		return nil
+	}
+	return errors.Join(err, d.attachHooks())
 }
 
 // guardsByItself says whether a policy guards what nobody asks this daemon for first, or asks when there is no time to attach much.

@@ -123,6 +123,7 @@ func (p *guardParents) Tend() error {
 		p.d.egress.KnowOwn()
 		return errors.Join(errs...)
 	}
+	errs = append(errs, p.d.attachByHand())
 	there := map[string]uint64{} // children of guarded parents
 	for _, parent := range of.Guard.Parents {
 		errs = append(errs, p.guard(parent, of, there))

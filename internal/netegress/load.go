@@ -152,19 +152,22 @@ func (e *Egress) Attach() error {
 	if err := e.prepare(); err != nil {
 		return err
 	}
-	if !e.opts.State.Links.Pinned("weir_born") {
-		late, err := e.opts.State.Unwatched()
-		e.late.add(late...)
-		if err != nil {
-			return err
+	hooks, watched := e.hooks(), e.opts.State.Links.Pinned(lastHook)
+	for _, names := range [][]string{e.otherHooks(), {lastHook}} {
+		if !watched { // also of who was made while the others were attached, which takes seconds
+			late, err := e.opts.State.Unwatched()
+			e.late.add(late...)
+			if err != nil {
+				return err
+			}
 		}
-	}
-	for name, prog := range e.hooks() {
-		err := e.opts.State.Links.Pin(name, func() (link.Link, error) {
-			return link.AttachTracing(link.TracingOptions{Program: prog})
-		})
-		if err != nil {
-			return err
+		for _, name := range names {
+			err := e.opts.State.Links.Pin(name, func() (link.Link, error) {
+				return link.AttachTracing(link.TracingOptions{Program: hooks[name]})
+			})
+			if err != nil {
+				return err
+			}
 		}
 	}
 	e.attached = true
@@ -175,7 +178,14 @@ func (e *Egress) Attach() error {
 
 // Release lets go of what an earlier sensor has attached so. Nothing may be guarded.
 func (e *Egress) Release() error {
-	return e.opts.State.Links.Release(slices.Collect(maps.Keys(e.hooks()))...)
+	return e.opts.State.Links.Release(append([]string{lastHook}, e.otherHooks()...)...)
+}
+
+// lastHook is attached after all others, and released before them: where it is pinned, they are, though the sensor was killed meanwhile.
+const lastHook = "weir_born"
+
+func (e *Egress) otherHooks() []string {
+	return slices.DeleteFunc(slices.Collect(maps.Keys(e.hooks())), func(name string) bool { return name == lastHook })
 }
 
 // hooks are the programs of Attach, by the names of their links.

@@ -63,6 +63,17 @@ func (s *State) Escapes() (bool, error) {
 	return n != 0, nil
 }
 
+// InForce says whether the kernel has taint, or a container by itself, though nothing on disk may know it.
+func (s *State) InForce() (some bool, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	err = s.eachState(func(id uint64, e cgroupState) {
+		_, gone := s.removed[id]
+		some = some || !gone && (e.Taint != 0 || e.Flags&cgroupStateFlagSTATE_ALONE != 0)
+	})
+	return some, err
+}
+
 // inherit takes up what a program has tainted a container's cgroup with before that was removed, and nobody could be told of.
 func (s *State) inherit(r *record, cgroup uint64) error {
 	e, err := s.entry(cgroup)

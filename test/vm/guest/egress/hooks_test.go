@@ -3,11 +3,16 @@
 package egress
 
 import (
+	"encoding/binary"
+	"fmt"
 	"os"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/cilium/ebpf"
+	"golang.org/x/sys/unix"
 
 	"weir/test/vm/guest/rig"
 )
@@ -29,6 +34,22 @@ func attached(t *testing.T) []string {
 		}
 	}
 	return found
+}
+
+// late says whether a cgroup may have run before it was guarded.
+func late(t *testing.T, dir string) bool {
+	t.Helper()
+	var st unix.Stat_t
+	if err := unix.Stat(dir, &st); err != nil {
+		t.Fatal(err)
+	}
+	m, err := ebpf.LoadPinnedMap("/sys/fs/bpf/weir/cgroups", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	state, err := m.LookupBytes(st.Ino)
+	return err == nil && len(state) > 8 && binary.NativeEndian.Uint32(state[4:])&8 != 0 // STATE_LATE
 }
 
 const rawSocket = "import socket; socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)"
@@ -94,14 +115,46 @@ func TestHooks(t *testing.T) {
 		const dir = "/sys/fs/cgroup/weir/hand"
 		rig.Must(t, "mkdir "+dir)
 		hand := rig.BareIn(t, "hand", dir)
-		rig.Eventually(t, "all are attached", func() bool { return len(attached(t)) == len(hooks) })
+		// whoever is made meanwhile may have had Unix sockets that no program saw
+		early, made := []string{dir}, 0
+		rig.Eventually(t, "all are attached", func() bool {
+			next := fmt.Sprintf("%s-%d", dir, made)
+			made++
+			rig.Must(t, "mkdir "+next)
+			t.Cleanup(func() { rig.RemoveCgroup(t, next) })
+			found := attached(t)
+			if !slices.Contains(found, "weir_connect") || !slices.Contains(found, "weir_unix") {
+				early = append(early, next)
+			}
+			return len(found) == len(hooks)
+		})
+		for _, dir := range early {
+			if !late(t, dir) {
+				t.Errorf("%s, of %d that were made before all was attached, counts as guarded from the start", dir, len(early))
+			}
+		}
 		if r := hand.Run(t, "cat", secretFile); !strings.Contains(r.Stdout, "key") {
 			t.Error(r)
 		}
 		refusedAll(t, world, hand)
 	})
+	t.Run("lost", func(t *testing.T) { // what only the kernel knows is guarded, too
+		const dir = "/sys/fs/cgroup/lost"
+		rig.Must(t, "mkdir "+dir)
+		lost := rig.BareIn(t, "lost", dir)
+		if out, exit := sensor.Weir(t, "guard", "--cgroup", "/lost"); exit != 0 {
+			t.Fatal(out)
+		}
+		sensor.Taint(t, "/lost", "corruption")
+		sensor.Stop(t)
+		rig.Must(t, "rm -r /var/lib/weir")
+		sensor.Restart(t)
+		if found := attached(t); len(found) < len(hooks) {
+			t.Errorf("the kernel has a tainted container, and only %v are attached", found)
+		}
+		refusedAll(t, world, lost)
+	})
 	t.Run("policy", func(t *testing.T) { // a parent of the policy needs no daemon
-		rig.Eventually(t, "the kernel forgets the cgroup", func() bool { _, err := os.Stat("/sys/fs/cgroup/weir/hand"); return err != nil })
 		rig.Must(t, "mkdir -p /sys/fs/cgroup/hooks")
 		t.Cleanup(func() { rig.RemoveCgroup(t, "/sys/fs/cgroup/hooks") })
 		sensor.Stop(t)
