@@ -152,7 +152,7 @@ func (l *Learning) source(e event.Event, bit string) *Lesson {
 		}
 		text := addr.Unmap().String()
 		return l.lesson("trust "+text, policy.Edit{Key: "taint.trusted_networks", Add: []string{quoted(text)}},
-			"what "+text+" answers, on every port, counts as input that nobody else controls")
+			"what "+event.Visible(text)+" answers, on every port, counts as input that nobody else controls")
 	case "file":
 		i := slices.IndexFunc(l.policy.Taint.SecretFiles, func(f policy.SecretFile) bool { return reads(f, e.Change.Why) })
 		if i < 0 || bit != "secret" {

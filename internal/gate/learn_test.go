@@ -129,3 +129,29 @@ func TestLearningIsBounded(t *testing.T) {
 		t.Error(len(all))
 	}
 }
+
+// What an event says moves no cursor, and is no more than one text in a policy.
+func TestLearningIsVisible(t *testing.T) {
+	l, err := NewLearning(parse(t, "taint: {trusted_networks: [10.0.0.0/8]}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const evil = "fe80::1%\x1b[2J\nmode:\tobserve\u202e"
+	l.Event(changed(event.TaintChange{Set: []string{"corruption"}, Source: "destination", Why: evil + " port 443"}, "curl"))
+	l.Event(changed(event.TaintChange{Cleared: []string{"corruption"}, Source: "operator", By: "root"}))
+	l.Event(said("allow", "approved", "root", to("", evil, 443)))
+	l.Event(said("allow", "approved", "root", to("a\"\n- {prefix: 0.0.0.0/0}\n#\u2028", "198.18.0.1", 443)))
+	all, _ := l.Lessons(1)
+	for _, s := range all {
+		if s.Opens != event.Visible(s.Opens) {
+			t.Errorf("it opens %q", s.Opens)
+		}
+		const before = "version: 1\ntaint:\n  trusted_networks: []\n"
+		if text, err := policy.Apply("p", []byte(before), []policy.Edit{s.Edit}); err == nil {
+			t.Errorf("%s", text)
+		}
+	}
+	if len(all) != 3 {
+		t.Errorf("%+v", all)
+	}
+}
