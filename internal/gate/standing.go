@@ -114,7 +114,7 @@ func (q Question) StandingBy(r Reply) (StandingApproval, error) {
 			return bad("--scope chooses one process, and --who is %s: leave one of them out", s.Who)
 		}
 		if s.Who == WhoProgram && !programKnown(q.Process) {
-			return bad("the program cannot be told from others, since its file is gone or only in memory, or its environment is too long: give --who process or container")
+			return bad("the program cannot be told from others, since its file is gone or only in memory, or its arguments or environment are too long: give --who process or container")
 		}
 		s.Bytes = cmp.Or(r.Bytes, shares*q.GrantBytes)
 	default:

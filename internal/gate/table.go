@@ -77,15 +77,15 @@ var (
 func Table() []Row {
 	return []Row{
 		{seal, levels, classes, []Point{Out}, Refuse, "", Sealed, "the mode is seal: nothing leaves, whatever the verdict"},
-		{modes, []Level{Clean}, classes, points, Pass, "", Untainted, "tier 1: nothing was read that matters"},
+		{modes, []Level{Clean}, classes, points, Pass, "", Untainted, "nothing was read that matters"},
 		{[]string{modeObserve}, tainted, classes, points, Pass, "", Observe, "the mode is observe: nothing is denied"},
-		{enforced, tainted, []classify.Class{classify.Local}, []Point{Seen, Asked}, Pass, "", LocalRun, "tier 2: it provably stays here; nothing is opened for it"},
+		{enforced, tainted, []classify.Class{classify.Local}, []Point{Seen, Asked}, Pass, "", LocalRun, "it provably stays here; nothing is opened for it"},
 		{enforced, tainted, []classify.Class{classify.Network, classify.Grey}, []Point{Seen}, Pass, "", SealedRun, "it may run; what it sends is judged when it tries"},
 		{seal, tainted, []classify.Class{classify.Network, classify.Grey}, []Point{Asked}, Refuse, "", Sealed, "the mode is seal: nobody is asked, since no answer opens anything"},
-		{enforce, []Level{One}, []classify.Class{classify.Network}, []Point{Asked, Out}, Review, ByPolicy, "", "tier 3, one bit: the reviewer decides"},
-		{enforce, []Level{Both}, []classify.Class{classify.Network}, []Point{Asked, Out}, Person, "", "", "tier 3, both bits: untrusted input and a secret are in one place"},
-		{enforce, []Level{One}, []classify.Class{classify.Grey}, []Point{Asked, Out}, Review, ByPolicy, "", "tier 4, one bit: the reviewer decides"},
-		{enforce, []Level{Both}, []classify.Class{classify.Grey}, []Point{Asked, Out}, Review, Person, "", "tier 4, both bits: a person decides what the reviewer flags"},
+		{enforce, []Level{One}, []classify.Class{classify.Network}, []Point{Asked, Out}, Review, ByPolicy, "", "one bit: the reviewer decides"},
+		{enforce, []Level{Both}, []classify.Class{classify.Network}, []Point{Asked, Out}, Person, "", "", "both bits: untrusted input and a secret are in one place"},
+		{enforce, []Level{One}, []classify.Class{classify.Grey}, []Point{Asked, Out}, Review, ByPolicy, "", "one bit: the reviewer decides"},
+		{enforce, []Level{Both}, []classify.Class{classify.Grey}, []Point{Asked, Out}, Review, Person, "", "both bits: a person decides what the reviewer flags"},
 		{enforce, []Level{One}, []classify.Class{classify.Local}, []Point{Out}, Review, ByPolicy, "", "local opens nothing: it is not what it seemed, so it is judged as grey"},
 		{enforce, []Level{Both}, []classify.Class{classify.Local}, []Point{Out}, Review, Person, "", "the same"},
 	}
