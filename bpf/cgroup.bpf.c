@@ -1,5 +1,5 @@
 /* Cgroups come, tasks move: taint and grants must not be left or entered that way (B28, B37). */
-#include "walk.h"
+#include "taint.h"
 
 char LICENSE[] SEC("license") = "GPL";
 
@@ -81,8 +81,11 @@ __noinline int set_initial_taint(__u64 at)
 	__u32 *own = bpf_map_lookup_elem(&initial_taint, &key);
 	if (own)
 		fresh.taint |= *own;
-	if (fresh.taint && bpf_map_update_elem(&cgroups, &id, &fresh, BPF_NOEXIST))
+	if (fresh.taint && bpf_map_update_elem(&cgroups, &id, &fresh, BPF_NOEXIST)) {
+		/* no room: then all that is below its parent is tainted so; the daemon finds it (B90) */
 		count(COUNT_LOST_CGROUP);
+		set_taint(key.parent, fresh.taint);
+	}
 	return 0;
 }
 

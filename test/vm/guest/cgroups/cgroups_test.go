@@ -102,7 +102,7 @@ func TestCgroups(t *testing.T) {
 		run  func(*testing.T)
 	}{
 		{"by_path", f.byPath}, {"programs_of_others", f.foreign}, {"moved_in", f.movedIn}, {"B60_older", f.older}, {"B60_below_a_parent", f.olderBelow}, {"mistakes", f.mistakes}, {"B28_B57_moved", f.moved}, {"B58_threaded", f.threaded}, {"B57_unseen", f.unseen}, {"B79_fetched", f.fetched}, {"runtimes", f.runtimes},
-		{"B28_moved_while_it_sends", f.movedSending}, {"B33_reports", f.reports}, {"B45_sensor_restarted", f.restarted}, {"B45_made_again", f.again}, {"B45_tainted_last", f.last}, {"B33_B45_no_room", f.noRoom}, {"made_meanwhile", f.madeMeanwhile}, {"B33_of_the_policy", f.ofPolicy},
+		{"B28_moved_while_it_sends", f.movedSending}, {"B33_reports", f.reports}, {"B45_sensor_restarted", f.restarted}, {"B45_made_again", f.again}, {"B45_tainted_last", f.last}, {"B33_B45_no_room", f.noRoom}, {"made_meanwhile", f.madeMeanwhile}, {"B33_of_the_policy", f.ofPolicy}, {"B90_full", f.full},
 	} {
 		t.Run(test.name, test.run)
 	}
@@ -284,6 +284,33 @@ func (f *fixture) noRoom(t *testing.T) {
 	f.sensor.KillBoth(t)
 	f.sensor.Restart(t)
 	known(t, f.sensor, "/agents/last", func(c control.Container) bool { return slices.Equal(c.Taint, []string{"corruption"}) })
+}
+
+// full: where the kernel has no room for a state of one more container, it begins tainted all the same (B90).
+func (f *fixture) full(t *testing.T) {
+	const parent = "/full"
+	mkdir(t, parent)
+	f.sensor.Policy(t, policy+"guard:\n  parents: ["+parent+"]\ntaint:\n  initial: [corruption]\n")
+	states, err := ebpf.LoadPinnedMap("/sys/fs/bpf/weir/cgroups", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer states.Close()
+	const nobodys = uint64(1) << 62 // ids that no cgroup has
+	last := nobodys
+	for empty := make([]byte, states.ValueSize()); err == nil; last++ {
+		err = states.Put(last, empty)
+	}
+	if !errors.Is(err, syscall.E2BIG) {
+		t.Fatal(err)
+	}
+	mkdir(t, parent+"/one")
+	denied(t, f.world, rig.BareIn(t, "full", root+parent+"/one"))
+	for id := nobodys; id < last; id++ {
+		_ = states.Delete(id) // the last one is not there
+	}
+	known(t, f.sensor, parent, func(c control.Container) bool { return slices.Equal(c.Taint, []string{"corruption"}) })
+	f.sensor.Untaint(t, parent, "corruption")
 }
 
 // sender tries all the time to send, each time over a new socket, and so do children that it forks all the time.
