@@ -422,9 +422,9 @@ SEC("fmod_ret/security_socket_create")
 int BPF_PROG(weir_create, int family, int type, int protocol, int kern)
 {
 	struct cgroup_ctx cx;
-	walk_current(&cx);
-	if (kern)
+	if (kern || outside())
 		ANSWER(0);
+	walk_current(&cx);
 	if (escaped(cx.container))
 		return finish(REFUSE);
 	if (!cx.guarded)
@@ -450,6 +450,8 @@ SEC("fmod_ret/security_socket_connect")
 int BPF_PROG(weir_connect, struct socket *sock, struct sockaddr *address, int addrlen)
 {
 	struct cgroup_ctx cx;
+	if (outside())
+		ANSWER(0);
 	walk_current(&cx);
 	if (escaped(cx.container))
 		return finish(REFUSE);
@@ -524,6 +526,8 @@ SEC("fmod_ret/security_socket_sendmsg")
 int BPF_PROG(weir_sendmsg, struct socket *sock, struct msghdr *msg, int size)
 {
 	struct cgroup_ctx cx;
+	if (outside())
+		ANSWER(0);
 	struct allow_key now = {.epoch = current_epoch()};
 	struct allow_entry *last = 0;
 	struct dest *d = &now.dest;

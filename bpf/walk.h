@@ -359,6 +359,40 @@ static __always_inline int escaped(__u64 container)
 	return id && (id->escaped || (id->from && id->from != container));
 }
 
+struct bpf_prog_array_item___first {
+	struct bpf_prog *prog; /* 0: there are no more */
+} __attribute__((preserve_access_index));
+
+struct bpf_prog_array___first {
+	struct bpf_prog_array_item___first items[1];
+} __attribute__((preserve_access_index));
+
+struct cgroup_bpf___first {
+	struct bpf_prog_array___first *effective[2];
+} __attribute__((preserve_access_index));
+
+struct cgroup___first {
+	struct cgroup_bpf___first bpf;
+} __attribute__((preserve_access_index));
+
+#define CGROUP_INET_EGRESS 1 /* enum cgroup_bpf_attach_type */
+
+/* outside: nobody guards the current task, and it has left no container. weir_packet hangs on a guarded
+ * parent before that is one, and for as long as it is there; a cgroup has from its first moment on what hangs
+ * above it. So where no packet is checked, nobody is guarded. Where something hangs, whoever put it there,
+ * the walk has the answer. */
+static __always_inline int outside(void)
+{
+	__u32 zero = 0;
+	__u64 *any = bpf_map_lookup_elem(&escapes, &zero);
+	struct cgroup___first *cg = (struct cgroup___first *)bpf_get_current_task_btf()->cgroups->dfl_cgrp;
+	struct bpf_prog_array___first *all = cg->bpf.effective[CGROUP_INET_EGRESS];
+	if (!all || all->items[0].prog)
+		return 0;
+	barrier(); /* who is moved out is counted before he is there */
+	return any && !*(volatile __u64 *)any;
+}
+
 /* Where the current task stands. One that has left its container lives on, outside, until somebody kills it:
  * nothing is open to it (B77). */
 __noinline int judged_ctx(struct cgroup_ctx *cx)

@@ -17,7 +17,8 @@ import (
 	"weir/test/vm/guest/rig"
 )
 
-// Nobody is guarded late by what others attach, by a move, or by being made while a parent gets its programs.
+// Whoever has no program that checks packets above it counts as outside, and the hooks ask nothing else about it. These are the
+// ways in which somebody could count so and be guarded.
 
 // rawSockets tells how many of eight sockets that a tainted container may not have it got: of packets, by the kernel's hook alone.
 // It does so for each line of its input: itself, or, where that names a directory, by children of which each makes a cgroup there and
