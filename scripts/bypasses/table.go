@@ -91,5 +91,6 @@ var table = []bypass{
 	{"B85", "A process gives its session keyring to a parent in the container that ends just then, so that somebody outside gets it.", "A tainted container gives a keyring to no parent."},
 	{"B86", "A container mounts a file system that never answers where the sensor looks for its name servers: its taint stops half-way, and so do everybody's names.", "The sensor waits a second at most, holding nothing, and looks there last."},
 	{"B88", "Who has a command's memory open hides that by another descriptor, of a file system of its own that refuses to be looked at.", "Such a file system is asked nothing, and who cannot be looked at keeps a command from its grant."},
+	{"B90", "The sensor knows as many cgroups as it can, so that a child of a guarded parent that should begin tainted begins clean.", "Where there is no room for the child, its parent is tainted so, and with it all that is below."},
 	{"B92", "A container renames files all the time, so that a listed secret file is not found through a link with `..`.", "The sensor looks again, and what it found before counts where it cannot look."},
 }
