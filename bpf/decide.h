@@ -66,7 +66,7 @@ struct allow_key {
 	__u64 sender; /* cgroup of who sends; for a packet, network namespace of its socket */
 	__u64 socket; /* cgroup, which never changes */
 	struct dest dest;
-	__u32 pad;
+	__u32 device; /* by which a packet leaves */
 };
 
 struct allow_entry {
@@ -116,6 +116,7 @@ static __always_inline void cache_allowed(struct allow_entry *n, const struct al
 	l->sender = now->sender;
 	l->socket = now->socket;
 	l->dest = now->dest;
+	l->device = now->device;
 	if (from)
 		__builtin_memcpy(n->from, from, sizeof(n->from));
 	end_write(&l->seq);
@@ -138,6 +139,11 @@ static __always_inline int is_loopback(const struct dest *d)
 		        a[3] != bpf_htonl(0x7f000000)) ||
 		       a[3] == 0;
 	return a[0] == 0 && a[1] == 0 && a[2] == 0 && (a[3] == bpf_htonl(1) || a[3] == 0);
+}
+
+static __always_inline int is_link_local(const struct dest *d)
+{
+	return d->addr[0] == 0xfe && (d->addr[1] & 0xc0) == 0x80;
 }
 
 static __always_inline void set_ip4(struct dest *d, __u32 addr)

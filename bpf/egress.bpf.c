@@ -446,6 +446,23 @@ static __always_inline __u64 netns_of(struct sock *sk)
 	return BPF_CORE_READ(sk, __sk_common.skc_net.net, net_cookie);
 }
 
+struct sock_common___way {
+	int skc_bound_dev_if;
+} __attribute__((preserve_access_index));
+
+struct sock___way {
+	struct sock_common___way __sk_common;
+	__u32 sk_mark;
+} __attribute__((preserve_access_index));
+
+/* As of packets: they would be dropped (B89). */
+static __always_inline int chose_way(struct sock *sk, const struct dest *d)
+{
+	struct sock___way *way = (void *)sk;
+	return !is_loopback(d) && !is_link_local(d) &&
+	       (BPF_CORE_READ(way, __sk_common.skc_bound_dev_if) || BPF_CORE_READ(way, sk_mark));
+}
+
 SEC("fmod_ret/security_socket_connect")
 int BPF_PROG(weir_connect, struct socket *sock, struct sockaddr *address, int addrlen)
 {
@@ -488,6 +505,8 @@ int BPF_PROG(weir_connect, struct socket *sock, struct sockaddr *address, int ad
 		emit(&cx, &d, RECORD_CONNECT, REASON_UNTAINTED, cookie);
 		ANSWER(0);
 	}
+	if (chose_way(sk, &d))
+		return finish(deny(&cx, &d, cookie, COUNT_DENIED_CONNECT, REASON_OUTSIDE));
 	if (resolver_for(&cx, &d, netns_of(sk), 0))
 		ANSWER(0); /* the connect is rewritten; else weir_packet drops it */
 	return finish(settle(&cx, &d, cookie, COUNT_DENIED_CONNECT, 1));

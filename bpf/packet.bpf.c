@@ -32,6 +32,7 @@ struct {
 #define NO_DEVICE 0x7fffffff
 #define TCP_FIN_WAIT1 4
 #define TCP_FIN_WAIT2 5
+#define TCP_LISTEN 10
 #define TCP_CLOSING 11
 
 SEC("cgroup/sock_create")
@@ -253,6 +254,85 @@ __noinline int comes_from_here(struct packet *pkt, __u64 skb)
 	return a.found;
 }
 
+struct ipv6_pinfo___way {
+	int ucast_oif;
+	struct {
+		int ipi6_ifindex;
+	} sticky_pktinfo;
+} __attribute__((preserve_access_index));
+
+struct inet_sock___way {
+	int uc_index;
+	struct ipv6_pinfo___way *pinet6;
+} __attribute__((preserve_access_index));
+
+/* chose_way: the socket says itself by which device it sends, or by which of the host's routes, as it was set
+ * before the taint, or a message on it does: somebody else may have the destination's address there (B89). A
+ * link's own addresses need a device. */
+static __always_inline int chose_way(struct bpf_sock *sk, const struct dest *to)
+{
+	if (!sk || is_link_local(to))
+		return 0;
+	if (sk->bound_dev_if || sk->mark)
+		return 1;
+	if (sk->protocol != IPPROTO_UDP)
+		return 0;
+	struct mark *m = bpf_sk_storage_get(&marks, sk, 0, 0);
+	struct inet_sock___way *inet = (void *)address_of(sk);
+	if ((m && m->told & MARK_ASTRAY) || BPF_CORE_READ(inet, uc_index))
+		return 1;
+	return sk->family == AF_INET6 && (BPF_CORE_READ(inet, pinet6, ucast_oif) ||
+	                                  BPF_CORE_READ(inet, pinet6, sticky_pktinfo.ipi6_ifindex));
+}
+
+/* What a datagram's notes say of its way: of several to one address the kernel asks weir_sendmsg about the
+ * first only. mark_astray notes it before the packet is made. */
+static __always_inline int mark_astray(struct sock *sk, int chosen)
+{
+	struct cgroup_ctx cx;
+	if (!chosen)
+		return 0;
+	walk_current(&cx);
+	struct mark *m =
+	    is_unrestricted(&cx) ? 0 : bpf_sk_storage_get(&marks, sk, 0, BPF_SK_STORAGE_GET_F_CREATE);
+	if (m)
+		__sync_fetch_and_or(&m->told, MARK_ASTRAY);
+	return 0;
+}
+
+struct ipcm_cookie___way {
+	struct {
+		__u32 mark;
+	} sockc;
+	int oif;
+} __attribute__((preserve_access_index));
+
+struct ipcm6_cookie___way {
+	struct {
+		__u32 mark;
+	} sockc;
+} __attribute__((preserve_access_index));
+
+struct flowi6___way {
+	struct {
+		int flowic_oif;
+	} __fl_common;
+} __attribute__((preserve_access_index));
+
+SEC("fexit/ip_cmsg_send")
+int BPF_PROG(weir_notes4, struct sock *sk, void *msg, struct ipcm_cookie___way *notes)
+{
+	return mark_astray(sk, BPF_CORE_READ(notes, oif) || BPF_CORE_READ(notes, sockc.mark));
+}
+
+SEC("fexit/ip6_datagram_send_ctl")
+int BPF_PROG(weir_notes6, void *net, struct sock *sk, void *msg, struct flowi6___way *flow,
+             struct ipcm6_cookie___way *notes)
+{
+	return mark_astray(sk,
+	                   BPF_CORE_READ(flow, __fl_common.flowic_oif) || BPF_CORE_READ(notes, sockc.mark));
+}
+
 /* Who hears what is sent from one address of loopback to another. */
 static __always_inline enum listener listens(struct __sk_buff *skb, struct cgroup_ctx *cx,
                                              struct bpf_sock_tuple *tuple, const struct packet *pkt)
@@ -376,7 +456,7 @@ static __always_inline int drop(struct __sk_buff *skb, struct bpf_sock *sk, stru
 	struct mark *m = sk ? bpf_sk_storage_get(&marks, sk, 0, BPF_SK_STORAGE_GET_F_CREATE) : 0;
 	if (!m || m->told & MARK_TOLD)
 		return DENY;
-	m->told |= MARK_TOLD;
+	__sync_fetch_and_or(&m->told, MARK_TOLD);
 	struct record *r = bpf_ringbuf_reserve(&egress_events, sizeof(*r), 0);
 	if (!r) {
 		count(COUNT_LOST_RECORD);
@@ -399,7 +479,7 @@ static __always_inline int keep_named(struct bpf_sock *sk, struct policy *p, str
 	                     ? bpf_sk_storage_get(&marks, sk, 0, BPF_SK_STORAGE_GET_F_CREATE)
 	                     : 0;
 	if (m && !m->grant) {
-		m->told = p->generation << 1 | (m->told & MARK_TOLD);
+		m->told = p->generation << MARK_FLAGS | (m->told & MARK_TOLD);
 		m->dest = pkt->to;
 	}
 	return ALLOW;
@@ -408,7 +488,8 @@ static __always_inline int keep_named(struct bpf_sock *sk, struct policy *p, str
 static __always_inline int was_named(struct bpf_sock *sk, struct policy *p, const struct dest *d)
 {
 	struct mark *m = sk ? bpf_sk_storage_get(&marks, sk, 0, 0) : 0;
-	if (!m || !p || !(m->told >> 1) || m->told >> 1 != p->generation << 1 >> 1)
+	if (!m || !p || !(m->told >> MARK_FLAGS) ||
+	    m->told >> MARK_FLAGS != p->generation << MARK_FLAGS >> MARK_FLAGS)
 		return 0;
 	const __u32 *a = (const __u32 *)&m->dest, *b = (const __u32 *)d;
 	return !((a[0] ^ b[0]) | (a[1] ^ b[1]) | (a[2] ^ b[2]) | (a[3] ^ b[3]) | (a[4] ^ b[4]));
@@ -500,7 +581,8 @@ SEC("cgroup_skb/egress")
 int weir_packet(struct __sk_buff *skb)
 {
 	struct cgroup_ctx cx;
-	struct allow_key now = {.epoch = current_epoch(), .socket = bpf_skb_cgroup_id(skb)};
+	struct allow_key now = {
+	    .epoch = current_epoch(), .socket = bpf_skb_cgroup_id(skb), .device = skb->ifindex};
 	walk_packet(&cx, skb, now.epoch, now.socket);
 	struct policy *p = policy_of(&cx);
 	if (checks_trust(&cx, p) && !check_trust(skb, &cx, p))
@@ -532,7 +614,7 @@ int weir_packet(struct __sk_buff *skb)
 		reason = REASON_UNRESOLVED; /* a socket from before the grant: nobody is at that address */
 	if (!is_open(reason) && !(reason == REASON_TAINTED && was_named(sk, p, &pkt.to)))
 		return drop(skb, sk, &cx, &pkt, reason);
-	if (!comes_from_here(&pkt, address_of(skb)))
+	if (chose_way(sk, &pkt.to) || !comes_from_here(&pkt, address_of(skb)))
 		return drop(skb, sk, &cx, &pkt, REASON_OUTSIDE);
 	if (reason == REASON_GRANTED) {
 		__u64 id = open_grant(cx.grant, &pkt.to, 0, cx.taint) ? cx.grant : m ? m->grant : 0;
@@ -564,7 +646,9 @@ int weir_arrival(struct __sk_buff *skb)
 	int tcp = readable && pkt.to.proto == IPPROTO_TCP;
 	struct bpf_sock *sk = skb->sk;
 	int closing = tcp && sk && is_closing(sk->state);
-	if (tcp && !closing &&
+	/* what begins nothing is answered by a listener, too, or not, as the container has set it (B91) */
+	int listens = tcp && sk && sk->state == TCP_LISTEN;
+	if (tcp && !closing && !listens &&
 	    (load(skb, pkt.transport + TCP_FLAGS, &flags, 1) || (flags & (TCP_SYN | TCP_ACK)) != TCP_SYN))
 		return ALLOW; /* begins and ends nothing */
 	walk_packet(&cx, skb, current_epoch(), bpf_skb_cgroup_id(skb));

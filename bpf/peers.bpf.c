@@ -20,6 +20,18 @@ char LICENSE[] SEC("license") = "GPL";
 #define IPV6_LEAVE_ANYCAST 28
 #define MCAST_JOIN_GROUP 42
 #define MCAST_MSFILTER 48 /* the last, of both levels */
+#define SOL_SOCKET 1
+#define SO_BINDTODEVICE 25
+#define SO_MARK 36
+#define SO_BINDTOIFINDEX 62
+#define IP_UNICAST_IF 50
+#define IPV6_PKTINFO 50
+#define IPV6_UNICAST_IF 76
+#define SOL_TCP 6
+#define TCP_MD5SIG 14
+#define TCP_MD5SIG_EXT 32
+#define TCP_AO_ADD_KEY 38
+#define TCP_AO_REPAIR 42 /* the last of that kind */
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -406,6 +418,23 @@ static __always_inline int may_use(struct socket *sock)
 	return 0;
 }
 
+/* With a listener's keys the kernel signs the reset that it answers somebody outside, and without the one
+ * that he signs with it answers nothing (tcp_v4_send_reset): so he could try keys (B87). */
+static __always_inline int is_key(int level, int option)
+{
+	return level == SOL_TCP && (option == TCP_MD5SIG || option == TCP_MD5SIG_EXT ||
+	                            (option >= TCP_AO_ADD_KEY && option <= TCP_AO_REPAIR));
+}
+
+/* By which device a socket sends, and by which of the host's routes, is not the container's to say (B89). */
+static __always_inline int is_way(int level, int option)
+{
+	if (level == SOL_SOCKET)
+		return option == SO_BINDTODEVICE || option == SO_BINDTOIFINDEX || option == SO_MARK;
+	return (level == SOL_IP && option == IP_UNICAST_IF) ||
+	       (level == SOL_IPV6 && (option == IPV6_PKTINFO || option == IPV6_UNICAST_IF));
+}
+
 struct request_sock_queue___begun {
 	struct {
 		int counter;
@@ -433,7 +462,8 @@ static __always_inline int answers_again(struct socket *sock)
 SEC("fmod_ret/security_socket_setsockopt")
 int BPF_PROG(weir_group, struct socket *sock, int level, int option)
 {
-	int asks = is_membership(level, option) || answers_again(sock);
+	int asks = is_membership(level, option) || is_key(level, option) || is_way(level, option) ||
+	           answers_again(sock);
 	return may_use(sock) && (!asks || may_ask_kernel(option)) ? 0 : -EPERM;
 }
 

@@ -209,7 +209,9 @@ enum dest_use {
 	DEST_USED = 2,
 };
 
-#define MARK_TOLD 1 /* a dropped packet of this socket was reported */
+#define MARK_TOLD 1   /* a dropped packet of this socket was reported */
+#define MARK_ASTRAY 2 /* a message on it chose its device or mark (B89) */
+#define MARK_FLAGS 2  /* bits */
 
 /* A socket that was granted, by cookie and in its own storage. */
 struct mark {

@@ -106,7 +106,7 @@ func hookOf(r netegress.Record) (hook, text string) {
 	switch {
 	case !r.Denied:
 	case r.Reason == "kernel_traffic" && r.Target != 0:
-		return "setsockopt", fmt.Sprintf("socket option %d, which makes the kernel tell the link of groups", r.Target)
+		return "setsockopt", fmt.Sprintf("socket option %d, with which the kernel would say or route something", r.Target)
 	case r.Reason == "kernel_traffic":
 		return "request_key", "a key that a program of the host would look up"
 	case r.Reason == "attach" && r.Target == 0:

@@ -28,7 +28,7 @@ type namesAllowEntry struct {
 			Proto uint8
 			Pad   uint8
 		}
-		Pad uint32
+		Device uint32
 	}
 	From [4]uint32
 }

@@ -22,7 +22,7 @@ type egressAllowEntry struct {
 		Sender uint64
 		Socket uint64
 		Dest   egressDest
-		Pad    uint32
+		Device uint32
 	}
 	From [4]uint32
 }

@@ -28,7 +28,7 @@ type packetAllowEntry struct {
 			Proto uint8
 			Pad   uint8
 		}
-		Pad uint32
+		Device uint32
 	}
 	From [4]uint32
 }
@@ -229,6 +229,8 @@ const (
 	packetProgWeirArrival     = "weir_arrival"
 	packetProgWeirConnect4    = "weir_connect4"
 	packetProgWeirConnect6    = "weir_connect6"
+	packetProgWeirNotes4      = "weir_notes4"
+	packetProgWeirNotes6      = "weir_notes6"
 	packetProgWeirPacket      = "weir_packet"
 	packetProgWeirSockCreate  = "weir_sock_create"
 	packetProgWeirSockRelease = "weir_sock_release"
@@ -279,6 +281,8 @@ type packetProgramSpecs struct {
 	WeirArrival     *ebpf.ProgramSpec `ebpf:"weir_arrival"`
 	WeirConnect4    *ebpf.ProgramSpec `ebpf:"weir_connect4"`
 	WeirConnect6    *ebpf.ProgramSpec `ebpf:"weir_connect6"`
+	WeirNotes4      *ebpf.ProgramSpec `ebpf:"weir_notes4"`
+	WeirNotes6      *ebpf.ProgramSpec `ebpf:"weir_notes6"`
 	WeirPacket      *ebpf.ProgramSpec `ebpf:"weir_packet"`
 	WeirSockCreate  *ebpf.ProgramSpec `ebpf:"weir_sock_create"`
 	WeirSockRelease *ebpf.ProgramSpec `ebpf:"weir_sock_release"`
@@ -399,6 +403,8 @@ type packetPrograms struct {
 	WeirArrival     *ebpf.Program `ebpf:"weir_arrival"`
 	WeirConnect4    *ebpf.Program `ebpf:"weir_connect4"`
 	WeirConnect6    *ebpf.Program `ebpf:"weir_connect6"`
+	WeirNotes4      *ebpf.Program `ebpf:"weir_notes4"`
+	WeirNotes6      *ebpf.Program `ebpf:"weir_notes6"`
 	WeirPacket      *ebpf.Program `ebpf:"weir_packet"`
 	WeirSockCreate  *ebpf.Program `ebpf:"weir_sock_create"`
 	WeirSockRelease *ebpf.Program `ebpf:"weir_sock_release"`
@@ -409,6 +415,8 @@ func (p *packetPrograms) Close() error {
 		p.WeirArrival,
 		p.WeirConnect4,
 		p.WeirConnect6,
+		p.WeirNotes4,
+		p.WeirNotes6,
 		p.WeirPacket,
 		p.WeirSockCreate,
 		p.WeirSockRelease,

@@ -90,7 +90,10 @@ var table = []bypass{
 	{"B83", "A container writes below `/proc/PID` of a process outside, changes its priority, processors or scheduler, or the owner of a System V object.", "It is refused once tainted."},
 	{"B85", "A process gives its session keyring to a parent in the container that ends just then, so that somebody outside gets it.", "A tainted container gives a keyring to no parent."},
 	{"B86", "A container mounts a file system that never answers where the sensor looks for its name servers: its taint stops half-way, and so do everybody's names.", "The sensor waits a second at most, holding nothing, and looks there last."},
+	{"B87", "Somebody outside signs a packet with one key after another (TCP MD5): the kernel resets it only if a listener of the container has that key.", "A tainted container sets no such keys."},
 	{"B88", "Who has a command's memory open hides that by another descriptor, of a file system of its own that refuses to be looked at.", "Such a file system is asked nothing, and who cannot be looked at keeps a command from its grant."},
+	{"B89", "A socket, or a message, chooses its device or mark: what goes to an allowed address leaves by another link, where somebody else has that address.", "A tainted container chooses neither, and a socket that has chosen before sends nothing."},
 	{"B90", "The sensor knows as many cgroups as it can, so that a child of a guarded parent that should begin tainted begins clean.", "Where there is no room for the child, its parent is tainted so, and with it all that is below."},
+	{"B91", "Somebody outside sends a listener what begins no connection: whether the kernel resets it depends on what the container has set.", "Nothing from outside arrives at a listener of a tainted container."},
 	{"B92", "A container renames files all the time, so that a listed secret file is not found through a link with `..`.", "The sensor looks again, and what it found before counts where it cannot look."},
 }

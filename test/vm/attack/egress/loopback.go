@@ -15,6 +15,8 @@ func loopbackAttempts() map[string]attempt {
 	return map[string]attempt{
 		"udp-tied":   func(c *call) error { return tied(c, unix.SOCK_DGRAM, unix.IPPROTO_UDP, 0) },
 		"tcp-tied":   func(c *call) error { return tied(c, unix.SOCK_STREAM, unix.IPPROTO_TCP, unix.MSG_FASTOPEN) },
+		"udp-away":   func(c *call) error { return tied(c, unix.SOCK_DGRAM, unix.IPPROTO_UDP, connects) },
+		"tcp-away":   func(c *call) error { return tied(c, unix.SOCK_STREAM, unix.IPPROTO_TCP, connects) },
 		"udp-source": func(c *call) error { return sourced(c, unix.SOCK_DGRAM, unix.IPPROTO_UDP) },
 		"tcp-source": func(c *call) error { return sourced(c, unix.SOCK_STREAM, unix.IPPROTO_TCP) },
 		"dns-source": func(c *call) error {
@@ -25,7 +27,10 @@ func loopbackAttempts() map[string]attempt {
 	}
 }
 
-// tied sends with a socket that leaves by a device, whatever the address (B54). -by says what ties it.
+// connects, as flags of tied: it connects before it sends.
+const connects = -1
+
+// tied sends with a socket that leaves by a device, whatever the address (B54, B89). -by says what ties it.
 func tied(c *call, kind, proto, flags int) error {
 	to, family, err := c.ip()
 	if err != nil {
@@ -56,17 +61,32 @@ func tied(c *call, kind, proto, flags int) error {
 			level, option = unix.IPPROTO_IPV6, unix.IPV6_UNICAST_IF
 		}
 		err = unix.SetsockoptInt(fd, level, option, int(index))
-	case "pktinfo":
+	case "pktinfo", "later":
 		if family == unix.AF_INET6 {
 			control = unix.PktInfo6(&unix.Inet6Pktinfo{Ifindex: uint32(dev.Index)})
 		} else {
 			control = unix.PktInfo4(&unix.Inet4Pktinfo{Ifindex: int32(dev.Index)})
 		}
+	case "sticky":
+		info := append(make([]byte, 16), binary.NativeEndian.AppendUint32(nil, uint32(dev.Index))...)
+		err = unix.SetsockoptString(fd, unix.IPPROTO_IPV6, unix.IPV6_PKTINFO, string(info))
 	default:
-		err = fmt.Errorf("-by %s: want device, index, unicast or pktinfo", c.by)
+		err = fmt.Errorf("-by %s: want device, index, unicast, pktinfo, later or sticky", c.by)
 	}
 	if err != nil {
 		return step("setsockopt", err)
+	}
+	if err := c.done("tie"); err != nil {
+		return err
+	}
+	if c.by == "later" {
+		return sendmmsg(fd, c.say, to, control)
+	}
+	if flags == connects {
+		if err := unix.Connect(fd, sa); err != nil {
+			return step("connect", err)
+		}
+		sa, flags = nil, 0
 	}
 	return step("sendmsg", unix.Sendmsg(fd, c.say, control, sa, flags))
 }

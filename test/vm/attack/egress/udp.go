@@ -83,6 +83,11 @@ func sendmsgAddr(fd int, text []byte, to netip.AddrPort) error {
 
 // sendmmsgAddr sends two datagrams in one call.
 func sendmmsgAddr(fd int, text []byte, to netip.AddrPort) error {
+	return sendmmsg(fd, text, to, nil)
+}
+
+// sendmmsg sends two datagrams in one call, the second with control messages.
+func sendmmsg(fd int, text []byte, to netip.AddrPort, control []byte) error {
 	address := rawAddr(to)
 	iov := unix.Iovec{Base: &text[0]}
 	iov.SetLen(len(text))
@@ -96,7 +101,14 @@ func sendmmsgAddr(fd int, text []byte, to netip.AddrPort) error {
 		m[i].Iov = &iov
 		m[i].SetIovlen(1)
 	}
-	_, _, errno := unix.Syscall6(unix.SYS_SENDMMSG, uintptr(fd), uintptr(unsafe.Pointer(&m)), uintptr(len(m)), 0, 0, 0)
+	if len(control) > 0 {
+		m[1].Control = &control[0]
+		m[1].SetControllen(len(control))
+	}
+	sent, _, errno := unix.Syscall6(unix.SYS_SENDMMSG, uintptr(fd), uintptr(unsafe.Pointer(&m)), uintptr(len(m)), 0, 0, 0)
+	if errno == 0 && int(sent) < len(m) {
+		errno = unix.EPERM // of the second
+	}
 	return failure("sendmmsg", errno)
 }
 

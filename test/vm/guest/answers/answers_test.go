@@ -108,6 +108,9 @@ var ways = []way{
 	{name: "B78/credentials", inside: "credentials", outside: "credentials", first: true, root: true},
 	{name: "B78/backlog", inside: "backlog", outside: "backlog", first: true},
 	{name: "B80/asked-before", inside: "asked_before", outside: "asked_before", tainted: true},
+	{name: "B87/key", inside: "md5", outside: "md5", first: true},
+	{name: "B87/key-prefix", inside: "md5_prefix", outside: "md5_prefix", first: true},
+	{name: "B91/least-ttl", inside: "min_ttl", outside: "min_ttl", first: true},
 	{name: "B23/urgent", inside: "urgent", outside: "urgent", opens: true},
 	{name: "B21/tls", inside: "tls", outside: "tls", opens: true},
 }

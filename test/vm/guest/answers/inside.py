@@ -199,6 +199,33 @@ def older():
     print("ends as ever", flush=True)
 
 
+def signed(option, flags):
+    """A listener whose connections are signed with a key."""
+    s = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    s.bind(("0.0.0.0", port))
+    s.listen(4)
+    try:
+        s.setsockopt(socket.IPPROTO_TCP, option, struct.pack("=HH4s120sBBHi80s", socket.AF_INET, 0, socket.inet_aton("10.77.0.2"), b"", flags, 32 * flags, len(text), 0, text))
+    except OSError as e:
+        print("refused", errno.errorcode.get(e.errno), flush=True)
+    opened()
+
+
+def md5(): signed(14, 0)
+def md5_prefix(): signed(32, 1)
+
+
+def min_ttl():
+    """A listener that takes nothing from far away."""
+    s = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    s.bind(("0.0.0.0", port))
+    s.listen(4)
+    s.setsockopt(socket.IPPROTO_IP, 21, 100 + port % 100)
+    opened()
+
+
 def keyctl():
     class Kdf(ctypes.Structure):
         _fields_ = [("hashname", ctypes.c_char_p), ("otherinfo", ctypes.c_char_p), ("otherinfolen", ctypes.c_uint32), ("spare", ctypes.c_uint32 * 8)]

@@ -25,6 +25,8 @@ taint:
 allow:
   - prefix: ` + rig.Open4 + `/32
   - prefix: ` + rig.Open6 + `/128
+  - prefix: ` + rig.Away4 + `/32
+  - prefix: ` + rig.Away6 + `/128
 `
 
 const secretFile = "/run/egress-secret"

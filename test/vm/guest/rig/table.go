@@ -10,7 +10,7 @@ import (
 // Attempts is the table of all ways out that one program can try. Each works where there is no sensor.
 func Attempts() []Attempt {
 	return slices.Concat(toolAttempts(), ipAttempts(), rawAttempts(), familyAttempts(), uringAttempts(), olderAttempts(),
-		handedAttempts(), unixAttempts(), loopbackAttempts(), strayAttempts(), cgroupAttempts(), processAttempts(), kernelAttempts(), reachAttempts())
+		handedAttempts(), unixAttempts(), loopbackAttempts(), strayAttempts(), awayAttempts(), cgroupAttempts(), processAttempts(), kernelAttempts(), reachAttempts())
 }
 
 // egress is the attack program's command line for an attempt that says the text.

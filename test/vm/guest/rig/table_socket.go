@@ -300,6 +300,39 @@ func loopbackAttempts() []Attempt {
 	})
 }
 
+// awayAttempts send to an allowed destination by another device than the way there, where somebody else has its address (B89).
+func awayAttempts() []Attempt {
+	ready := func(t testing.TB, _ *Env) {
+		t.Cleanup(func() {
+			Must(t, "ip link del away0; ip -n "+netns+" addr del "+Away4+"/32 dev "+devFar+"; ip -n "+netns+" addr del "+Away6+"/128 dev "+devFar+"; ip -6 route del fd79::/64 dev "+Dev)
+		})
+		Must(t, "ip link add away0 type dummy && ip addr add 10.79.0.1/24 dev away0 && ip addr add fd79::1/64 dev away0 nodad && ip link set away0 up")
+		Must(t, "ip -n "+netns+" addr add "+Away4+"/32 dev "+devFar+" && ip -n "+netns+" addr add "+Away6+"/128 dev "+devFar+" nodad && ip -6 route add fd79::/64 via "+World6+" dev "+Dev+" metric 2000")
+	}
+	var all []Attempt
+	add := func(name, words string) {
+		words += ":{port}"
+		older := late("B89", name+"-older", words, "tie")
+		older.Prepare = ready
+		all = append(all, Attempt{ID: "B89", Name: name, Argv: egress(words), Prepare: ready}, older)
+	}
+	for _, to := range []struct {
+		name, address string
+		by            []string
+	}{
+		{"4", Away4, []string{"device", "index", "unicast", "pktinfo", "later"}},
+		{"mapped", "[::ffff:" + Away4 + "]", []string{"device"}},
+		{"6", "[" + Away6 + "]", []string{"device", "unicast", "pktinfo", "later", "sticky"}},
+	} {
+		for _, by := range to.by {
+			add("udp-"+to.name+"-"+by, "udp-tied -dev {dev} -by "+by+" -to "+to.address)
+		}
+		add("udp-"+to.name+"-connected", "udp-away -dev {dev} -by device -to "+to.address)
+		add("tcp-"+to.name, "tcp-away -dev {dev} -by device -to "+to.address)
+	}
+	return all
+}
+
 // strayAttempts send to loopback what leaves the machine all the same: by a device (B54), or in the kernel's
 // answer to a source that is not there (B55).
 func strayAttempts() []Attempt {

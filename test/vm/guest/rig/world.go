@@ -23,6 +23,8 @@ const (
 	World6       = "fd77::2"
 	Open4        = "10.77.1.2" // the world's too, for policies that allow it
 	Open6        = "fd77::3"
+	Away4        = "10.79.0.2" // allowed as well; the way there is another link, but the world has them, too
+	Away6        = "fd79::2"
 	Dev          = "wv0"
 	devFar       = "wv1"
 	netns        = "world"
