@@ -207,7 +207,7 @@ func TestRefusedK8(t *testing.T) {
 		"foreign":             {"https://evil.example/agent", sum(after), Options{}, Source, "evil.example", nil},
 		"to a foreign host":   {"https://" + server + "/foreign", sum(after), Options{}, Source, "redirect 1", []string{server + ":443"}},
 		"to plain http":       {"https://" + server + "/plain", sum(after), Options{}, Source, "only https", []string{server + ":443"}},
-		"to an address":       {"https://" + server + "/address", sum(after), Options{}, Source, "an address and no name", []string{server + ":443"}},
+		"to an address":       {"https://" + server + "/address", sum(after), Options{}, Source, "an IP address, not a name", []string{server + ":443"}},
 		"no end of redirects": {"https://" + server + "/loop", sum(after), Options{}, Source, "more than 5 times", nil},
 		"not there":           {"https://" + server + "/none", sum(after), Options{}, Status, "404", nil},
 		"too large, told":     {"https://" + server + "/agent", sum(after), Options{MaxBytes: int64(len(after)) - 1}, TooLarge, "more than 59999", nil},
