@@ -111,9 +111,9 @@ func (s *Server) admit(r *http.Request, refuse func(pid int) error) error {
 		switch {
 		case roles.may(p.groups, operation):
 		case roles.may(p.groups, "status"):
-			return Errorf(Denied, "refused: %.40q is for root, or for another group of the policy's control", operation)
+			return Errorf(Denied, "refused: %.40q is for root, or for another group of the policy's control: run it with sudo", operation)
 		default:
-			return Errorf(Denied, "refused: only root may use the control socket")
+			return Errorf(Denied, "refused: the control socket is for root and for groups of the policy's control: run it with sudo")
 		}
 	}
 	if refuse != nil {
