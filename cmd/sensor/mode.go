@@ -14,7 +14,7 @@ func (s *system) modeCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "mode MODE --why REASON",
 		Short: "observe (deny nothing), enforce, or seal (deny all egress of what is guarded)",
-		Long: `Sets the mode of all sessions, until the next weir mode, also after a restart. observe denies nothing, and logs what would be denied.
+		Long: `Sets the mode of everything guarded, until the next weir mode, also after a restart. observe denies nothing, and logs what would be denied.
 enforce denies what no verdict opens. seal denies all egress of everything guarded, tainted or not, and asks nobody.`,
 		Example: `  sudo weir mode seal --why "the agent sends something that nobody knows"`,
 		Args:    args(1, 1, "a mode: observe, enforce or seal"),
