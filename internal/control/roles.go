@@ -113,7 +113,7 @@ func (s *Server) admit(r *http.Request, refuse func(pid int) error) error {
 		case roles.may(p.groups, "status"):
 			return Errorf(Denied, "refused: %.40q is for root, or for another group of the policy's control: run it with sudo", operation)
 		default:
-			return Errorf(Denied, "refused: the control socket is for root and for groups of the policy's control: run it with sudo")
+			return Errorf(Denied, "refused: only root, and groups of the policy's control, may use the control socket: run it with sudo")
 		}
 	}
 	if refuse != nil {
