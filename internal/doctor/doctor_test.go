@@ -4,8 +4,11 @@ import (
 	"bytes"
 	"compress/gzip"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -240,5 +243,32 @@ func TestFoundInForce(t *testing.T) {
 func TestNothingThere(t *testing.T) {
 	if r := Examine(Options{Root: t.TempDir(), PinDir: "/sys/fs/bpf/weir"}); r.Worst() != Fail {
 		t.Error(r)
+	}
+}
+
+// TestEveryHook: the doctor looks for each function and trace point that a program is attached to, and for no other.
+func TestEveryHook(t *testing.T) {
+	files, err := filepath.Glob("../../bpf/*.bpf.c")
+	if err != nil || files == nil {
+		t.Fatal(files, err)
+	}
+	section := regexp.MustCompile(`(?m)^SEC\("(fentry|fexit|fmod_ret|tp_btf)/(\w+)"\)`)
+	var want, got []string
+	for _, file := range files {
+		b, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range section.FindAllStringSubmatch(string(b), -1) {
+			want = append(want, fmt.Sprint(m[2], m[1] == "tp_btf"))
+		}
+	}
+	for _, h := range hooks() {
+		got = append(got, fmt.Sprint(h.name, h.tracepoint))
+	}
+	slices.Sort(want)
+	slices.Sort(got)
+	if diff := cmp.Diff(slices.Compact(want), got); diff != "" {
+		t.Error(diff)
 	}
 }

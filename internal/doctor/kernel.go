@@ -273,6 +273,8 @@ func hooks() []hook {
 	tp := func(name, lost string) hook { return hook{name, true, lost} }
 	const passed, moved = "sockets passed in from outside are not refused", "processes that leave their container are not seen"
 	const told = "processes outside can be told something without a socket"
+	const secret = "listed secret files taint nobody"
+	const chosen = "a message chooses the device that it leaves by"
 	return []hook{
 		fn("security_socket_connect", "connects are not held"),
 		fn("security_socket_create", "socket families are not limited"),
@@ -280,6 +282,20 @@ func hooks() []hook {
 		fn("security_unix_stream_connect", "Unix sockets outside the container stay open"),
 		fn("security_unix_may_send", "Unix datagram sockets outside the container stay open"),
 		fn("security_file_receive", passed),
+		fn("security_socket_accept", passed),
+		fn("security_socket_bind", passed),
+		fn("security_socket_getsockopt", passed),
+		fn("security_socket_listen", passed),
+		fn("security_socket_recvmsg", passed),
+		fn("security_socket_shutdown", passed),
+		fn("security_socket_post_create", passed),
+		fn("unix_accept", passed),
+		fn("ip_cmsg_send", chosen),
+		fn("ip6_datagram_send_ctl", chosen),
+		fn("security_file_open", secret),
+		fn("security_inode_link", secret),
+		fn("security_inode_rename", secret),
+		fn("security_kernel_module_request", "the kernel looks names up for who asks it to"),
 		fn("security_ptrace_access_check", "processes outside can be steered"),
 		fn("security_ptrace_traceme", "processes outside can be steered"),
 		fn("security_socket_setsockopt", "joining a multicast group tells the link something"),
