@@ -39,9 +39,7 @@ func printApprovals(w io.Writer, list []gate.StandingApproval, now time.Time) {
 		if i > 0 {
 			fmt.Fprintln(w)
 		}
-		row := func(name, format string, args ...any) {
-			fmt.Fprintf(w, "  %-12s %s\n", name, fmt.Sprintf(format, args...))
-		}
+		row := rows(w)
 		end := "until the container ends"
 		if !a.Until.IsZero() {
 			end = span(a.Until.Sub(now)) + " left"

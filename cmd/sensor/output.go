@@ -136,6 +136,13 @@ func widest(text string) int {
 	return most
 }
 
+// rows writes lines of a name and what belongs to it, below what they are of.
+func rows(w io.Writer) func(name, format string, args ...any) {
+	return func(name, format string, args ...any) {
+		fmt.Fprintf(w, "  %-12s %s\n", name, fmt.Sprintf(format, args...))
+	}
+}
+
 // span writes a duration as people say it: 4m48s, 2h5m, 3d4h.
 func span(d time.Duration) string {
 	d = max(d, 0).Round(time.Second)

@@ -179,9 +179,7 @@ func printQuestion(w io.Writer, q gate.Question, now time.Time) {
 
 // printEnded shows a question that has ended, and its answer.
 func printEnded(w io.Writer, q gate.Question) {
-	row := func(name, format string, args ...any) {
-		fmt.Fprintf(w, "  %-12s %s\n", name, fmt.Sprintf(format, args...))
-	}
+	row := rows(w)
 	at := func(t time.Time) string {
 		if t.IsZero() {
 			return "at an unknown time"

@@ -50,6 +50,11 @@ func (k *Links) Pin(name string, attach func() (link.Link, error)) error {
 	return nil
 }
 
+// Trace pins a program that is attached to a function or a trace point of the kernel.
+func (k *Links) Trace(name string, program *ebpf.Program) error {
+	return k.Pin(name, func() (link.Link, error) { return link.AttachTracing(link.TracingOptions{Program: program}) })
+}
+
 func (k *Links) pin(name string, l link.Link) error {
 	path := filepath.Join(k.dir, name)
 	if err := os.Remove(path + "-new"); err != nil && !errors.Is(err, os.ErrNotExist) {

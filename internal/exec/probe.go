@@ -10,7 +10,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/cilium/ebpf/link"
 	"github.com/cilium/ebpf/ringbuf"
 	"github.com/sirupsen/logrus"
 
@@ -107,9 +106,7 @@ func (p *Probe) begin() (chan struct{}, error) {
 // attach puts the new link in place of an earlier sensor's in one step. For that moment both are attached, and an exec can be
 // told twice: better than not at all.
 func (p *Probe) attach() error {
-	return p.links.Pin(linkName, func() (link.Link, error) {
-		return link.AttachTracing(link.TracingOptions{Program: p.objects.WeirExec})
-	})
+	return p.links.Trace(linkName, p.objects.WeirExec)
 }
 
 // Pins gives the names of its pinned maps.

@@ -553,25 +553,8 @@ func (s store) dropStanding(id string) error {
 }
 
 // loadStanding returns every stored approval, and the ids of those that cannot be read.
-func (s store) loadStanding() (all []standing, bad []string, err error) {
-	err = s.db.View(func(tx *bbolt.Tx) error {
-		b := tx.Bucket([]byte(standingBucket))
-		if b == nil {
-			return fmt.Errorf("bucket %s %w", standingBucket, errNoBucket)
-		}
-		return b.ForEach(func(k, v []byte) error {
-			var a standing
-			if json.Unmarshal(v, &a) != nil || a.ID != string(k) || a.Who == WhoProcess && a.Root == nil || a.Who == WhoProgram && a.Process.Exe == nil ||
-				a.For != ForSession && a.Until.IsZero() {
-				bad = append(bad, string(k))
-				return nil
-			}
-			all = append(all, a)
-			return nil
-		})
+func (s store) loadStanding() ([]standing, []string, error) {
+	return loadAll(s, standingBucket, "approvals", func(id string, a standing) bool {
+		return a.ID == id && (a.Who != WhoProcess || a.Root != nil) && (a.Who != WhoProgram || a.Process.Exe != nil) && (a.For == ForSession || !a.Until.IsZero())
 	})
-	if err != nil {
-		return nil, nil, fmt.Errorf("read the stored approvals: %w", err)
-	}
-	return all, bad, nil
 }

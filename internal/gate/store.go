@@ -84,25 +84,28 @@ func (s store) get(id string) (record, bool, error) {
 
 // load returns every record, and the ids of those that cannot be read.
 func (s store) load() ([]record, []string, error) {
-	var all []record
-	var bad []string
-	err := s.db.View(func(tx *bbolt.Tx) error {
-		b := tx.Bucket([]byte(bucketName))
+	return loadAll(s, bucketName, "questions", func(id string, r record) bool { return r.ID == id && len(r.Asking) > 0 })
+}
+
+// loadAll returns all of a bucket, and the ids of what cannot be read or is not sound. what names them for people.
+func loadAll[T any](s store, bucket, what string, sound func(id string, v T) bool) (all []T, bad []string, err error) {
+	err = s.db.View(func(tx *bbolt.Tx) error {
+		b := tx.Bucket([]byte(bucket))
 		if b == nil {
-			return fmt.Errorf("bucket %s %w", bucketName, errNoBucket)
+			return fmt.Errorf("bucket %s %w", bucket, errNoBucket)
 		}
-		return b.ForEach(func(k, v []byte) error {
-			var r record
-			if json.Unmarshal(v, &r) != nil || r.ID != string(k) || len(r.Asking) == 0 {
+		return b.ForEach(func(k, data []byte) error {
+			var v T
+			if json.Unmarshal(data, &v) != nil || !sound(string(k), v) {
 				bad = append(bad, string(k))
 				return nil
 			}
-			all = append(all, r)
+			all = append(all, v)
 			return nil
 		})
 	})
 	if err != nil {
-		return nil, nil, fmt.Errorf("read the stored questions: %w", err)
+		return nil, nil, fmt.Errorf("read the stored %s: %w", what, err)
 	}
 	return all, bad, nil
 }

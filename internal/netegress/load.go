@@ -162,10 +162,7 @@ func (e *Egress) Attach() error {
 			}
 		}
 		for _, name := range names {
-			err := e.opts.State.Links.Pin(name, func() (link.Link, error) {
-				return link.AttachTracing(link.TracingOptions{Program: hooks[name]})
-			})
-			if err != nil {
+			if err := e.opts.State.Links.Trace(name, hooks[name]); err != nil {
 				return err
 			}
 		}

@@ -10,7 +10,6 @@ import (
 	"sync"
 
 	"github.com/cilium/ebpf"
-	"github.com/cilium/ebpf/link"
 	"github.com/cilium/ebpf/ringbuf"
 	"github.com/sirupsen/logrus"
 
@@ -109,9 +108,7 @@ func (f *Files) Attach() error {
 		return err
 	}
 	for name, prog := range f.hooks.names() {
-		if err := f.opts.Links.Pin(name, func() (link.Link, error) {
-			return link.AttachTracing(link.TracingOptions{Program: prog})
-		}); err != nil {
+		if err := f.opts.Links.Trace(name, prog); err != nil {
 			return err
 		}
 	}

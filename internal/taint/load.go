@@ -13,7 +13,6 @@ import (
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/btf"
-	"github.com/cilium/ebpf/link"
 	"github.com/cilium/ebpf/ringbuf"
 	"github.com/sirupsen/logrus"
 	"go.etcd.io/bbolt"
@@ -211,9 +210,7 @@ func (s *State) Run(ctx context.Context, ready func(), handle func(Move)) error 
 		"weir_mkdir": s.objects.WeirMkdir, "weir_attach_enter": s.objects.WeirAttachEnter,
 		"weir_attach_done": s.objects.WeirAttachDone, "weir_exec_left": s.objects.WeirExecLeft, "weir_fork": s.objects.WeirFork,
 	} {
-		if err := s.Links.Pin(name, func() (link.Link, error) {
-			return link.AttachTracing(link.TracingOptions{Program: prog})
-		}); err != nil {
+		if err := s.Links.Trace(name, prog); err != nil {
 			return err
 		}
 	}
