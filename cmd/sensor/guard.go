@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"sync"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
@@ -93,7 +94,7 @@ Under sudo, CMD runs as the user who called sudo. The exit status is CMD's; 127:
 	f.StringVar(&o.cgroup, "cgroup", "", "guard an existing `cgroup`: its path, or the name of a systemd slice, scope or service")
 	f.BoolVar(&o.tell, "explain", false, "say what --preset denies and what remains possible, and run nothing")
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "print errors only")
-	f.BoolVar(&o.silent, "no-notices", false, "write no line to the terminal when CMD waits for an answer")
+	f.BoolVar(&o.silent, "no-notices", false, "write no line to the terminal, and nothing on the desktop, when CMD waits for an answer")
 	completeFlag(cmd, "taint", taintBits())
 	completeFlag(cmd, "preset", strings.Split(presetNames, ", "))
 	return cmd
@@ -180,8 +181,22 @@ func (s *system) tellBegin(r control.GuardReply, who runner.Identity) {
 	}
 }
 
-// notices writes to the terminal what the session waits for. Standard output and error may be files: they are the command's.
+// notices tells the person at the terminal, and at the desktop where there is one, that the session waits for an answer.
 func (s *system) notices(ctx context.Context, id string) {
+	var both sync.WaitGroup
+	defer both.Wait()
+	if desktop, ok := s.world().Desktop(); ok {
+		both.Go(func() {
+			prompt.Desktop(ctx, s.client(), id, func(ctx context.Context) error {
+				return desktop.Show(ctx, "weir", "A command in "+event.Visible(id)+" waits for your answer.")
+			})
+		})
+	}
+	s.terminalNotices(ctx, id)
+}
+
+// terminalNotices writes to the terminal what the session waits for. Standard output and error may be files: they are the command's.
+func (s *system) terminalNotices(ctx context.Context, id string) {
 	tty, err := os.OpenFile("/dev/tty", os.O_WRONLY|unix.O_NOCTTY|unix.O_NONBLOCK, 0)
 	if err != nil {
 		return // there is none

@@ -409,6 +409,9 @@ func (f *fixture) notBegun(t *testing.T) {
 			} else {
 				f.sensor.Kill(t)
 			}
+			if both {
+				f.refusedUnlessKilled(t, h, name)
+			}
 			r, ended := h.p.WaitFor(rig.Late)
 			if took := r.At.Sub(began); !ended || took > soon && !both || r.Exit != 128+9 || r.Stdout != "" {
 				t.Errorf("%s, both %v: after %v ended %v: %s", place, both, took, ended, r)
@@ -419,6 +422,25 @@ func (f *fixture) notBegun(t *testing.T) {
 			f.nothingLeft(t)
 		}
 	}
+}
+
+// refusedUnlessKilled waits until a command that has not begun is killed, or the next daemon asks of it, which may be ready before its watcher
+// finds the old heartbeat stale; then refuses it.
+func (f *fixture) refusedUnlessKilled(t *testing.T, h held, text string) {
+	t.Helper()
+	rig.Eventually(t, "it is killed, or asked of again", func() bool {
+		if _, ended := h.p.WaitFor(0); ended {
+			return true
+		}
+		for _, q := range f.sensor.Pending(t) {
+			if about(text)(q) && q.Held {
+				t.Log("held by the next daemon")
+				f.sensor.Deny(t, q.ID)
+				return true
+			}
+		}
+		return false
+	})
 }
 
 // notMoved: one that has no cgroup to be frozen in, since no more may be made, stands still all the same, and begins when it may.
