@@ -334,8 +334,9 @@ func (f *fixture) beforeTheMove(t *testing.T) {
 			if both {
 				f.sensor.KillBoth(t)
 				h.to.Nothing(t)
-				began = time.Now()
 				f.sensor.Restart(t)
+				f.refusedUnlessEnded(t, h, h.to.About)
+				began = time.Now()
 			} else {
 				f.sensor.Kill(t)
 			}
@@ -410,7 +411,7 @@ func (f *fixture) notBegun(t *testing.T) {
 				f.sensor.Kill(t)
 			}
 			if both {
-				f.refusedUnlessKilled(t, h, name)
+				f.refusedUnlessEnded(t, h, about(name))
 			}
 			r, ended := h.p.WaitFor(rig.Late)
 			if took := r.At.Sub(began); !ended || took > soon && !both || r.Exit != 128+9 || r.Stdout != "" {
@@ -424,16 +425,16 @@ func (f *fixture) notBegun(t *testing.T) {
 	}
 }
 
-// refusedUnlessKilled waits until a command that has not begun is killed, or the next daemon asks of it, which may be ready before its watcher
-// finds the old heartbeat stale; then refuses it.
-func (f *fixture) refusedUnlessKilled(t *testing.T, h held, text string) {
+// refusedUnlessEnded waits until a command has ended, or the next daemon asks of it, which may be ready before its watcher finds the old
+// heartbeat stale; then refuses it.
+func (f *fixture) refusedUnlessEnded(t *testing.T, h held, about func(gate.Question) bool) {
 	t.Helper()
-	rig.Eventually(t, "it is killed, or asked of again", func() bool {
+	rig.Eventually(t, "it has ended, or is asked again", func() bool {
 		if _, ended := h.p.WaitFor(0); ended {
 			return true
 		}
 		for _, q := range f.sensor.Pending(t) {
-			if about(text)(q) && q.Held {
+			if about(q) && q.Held {
 				t.Log("held by the next daemon")
 				f.sensor.Deny(t, q.ID)
 				return true
