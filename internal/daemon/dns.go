@@ -60,28 +60,27 @@ func (d *daemon) openResolvers(path string, since time.Time) {
 		return // it has been removed
 	}
 	_ = linux.EachNamespace(pids, "net", func(pid int) error {
-		_, err := d.openResolver(pid, since)
-		return err // told
+		return d.openResolver(pid, since) // told
 	})
 }
 
-// openResolver starts one for the container that a process is in, where it stands, and says whether there was none. It tells
-// of a failure, unless the process is gone.
-func (d *daemon) openResolver(pid int, since time.Time) (fresh bool, err error) {
+// openResolver starts one for the container that a process is in, where it stands, if there is none. It tells of a failure, unless the
+// process is gone.
+func (d *daemon) openResolver(pid int, since time.Time) error {
 	path, err := linux.CgroupOf(pid)
 	if err != nil {
-		return false, linux.ErrGone
+		return linux.ErrGone
 	}
 	id, err := d.outermost(path)
 	if err != nil {
-		return false, err
+		return err
 	}
-	fresh, err = d.dns.Open(id, pid, since)
+	err = d.dns.Open(id, pid, since)
 	if err != nil && !errors.Is(err, linux.ErrGone) {
 		c := d.processes.Container(id, 0)
 		d.write(event.Event{Kind: event.Error, Container: &c, Message: "no resolver: questions for names are judged by their server: " + err.Error()})
 	}
-	return fresh, err
+	return err
 }
 
 // outermost is the id of the container that a cgroup belongs to, as the kernel counts: the first below the innermost
@@ -117,16 +116,15 @@ func (d *daemon) askedForNames(a netegress.Ask, decided func()) bool {
 	if !ok || p.Mode != policy.Enforce {
 		return false
 	}
-	fresh, err := d.openResolver(a.Process.PID, st.First)
-	if err != nil {
+	if d.openResolver(a.Process.PID, st.First) != nil {
 		return false
 	}
-	led, err := d.dns.Asked(a.Container)
+	led, err := d.dns.Asked(a.Container, a.Time)
 	if err != nil {
 		d.failed("lead questions for names", err) // they stay refused
 	}
 	answer := d.egress.Refuse
-	if fresh || led {
+	if led {
 		answer = d.egress.Wake
 	}
 	decided()

@@ -99,7 +99,7 @@ func (d *daemon) GuardAgent(_ context.Context, id string, pid int) error {
 		return err
 	}
 	if st.Taint != 0 {
-		_, _ = d.openResolver(pid, st.First) // told
+		_ = d.openResolver(pid, st.First) // told
 	}
 	return nil
 }

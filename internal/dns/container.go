@@ -15,8 +15,8 @@ import (
 
 	"weir/internal/bpfobj"
 	"weir/internal/linux"
-
 	"weir/internal/policy"
+	"weir/internal/taint"
 )
 
 // maxOpen is how many network namespaces of a container get a resolver at the same time.
@@ -28,6 +28,7 @@ type containerDNS struct {
 	pool      *Pool
 	open      map[uint64]*resolver // by cookie of the network namespace
 	sends     bool                 // datagrams that bear an address of their own are led, too
+	led       uint64               // when what leads questions last changed, ns since boot
 	reading   chan struct{}        // a slot for each resolv.conf that is being read
 	policy    atomic.Pointer[policy.Policy]
 	since     time.Time   // of its first taint, as far as is known; zero: none
@@ -74,19 +75,17 @@ func (b *containerDNS) servers(conf []netip.Addr) func() []netip.Addr {
 	}
 }
 
-// Open starts a resolver for a tainted container in the network namespace of one of
-// its processes, and says whether there was none before. Since is the time of the
-// taint: a resolv.conf that was changed afterwards is not believed. The error wraps
-// procfs.ErrGone if the process has ended.
-func (s *Redirect) Open(container uint64, pid int, since time.Time) (bool, error) {
-	fresh, err := s.start(container, pid, since)
+// Open starts a resolver for a tainted container in the network namespace of one of its processes, if there is none. Since is the time of the
+// taint: a resolv.conf that was changed afterwards is not believed. The error wraps linux.ErrGone if the process has ended.
+func (s *Redirect) Open(container uint64, pid int, since time.Time) error {
+	err := s.start(container, pid, since)
 	if err != nil && !errors.Is(err, linux.ErrGone) && !errors.Is(err, fs.ErrNotExist) {
 		s.failed.Add(1)
 	}
-	return fresh, err
+	return err
 }
 
-func (s *Redirect) start(container uint64, pid int, since time.Time) (fresh bool, err error) {
+func (s *Redirect) start(container uint64, pid int, since time.Time) error {
 	inode, err := linux.Namespace(pid, "net")
 	s.mu.Lock()
 	b := s.containers[container]
@@ -102,43 +101,44 @@ func (s *Redirect) start(container uint64, pid int, since time.Time) (fresh bool
 	open := b.answersIn(inode)
 	s.mu.Unlock()
 	if err != nil || open {
-		return false, err
+		return err
 	}
 	its, _ := linux.Soon(b.reading, confTime, func() seen { return configOf(pid, since) })
 	if its.err != nil {
-		return false, its.err
+		return its.err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.containers[container] != b {
-		return false, linux.ErrGone
+		return linux.ErrGone
 	}
 	if b.answersIn(inode) {
-		return false, nil
+		return nil
 	}
 	if len(b.open) >= maxOpen {
-		return false, fmt.Errorf("start a resolver for process %d: its container has %d already", pid, maxOpen)
+		return fmt.Errorf("start a resolver for process %d: its container has %d already", pid, maxOpen)
 	}
 	if err := s.attach(container); err != nil {
-		return false, err
+		return err
 	}
 	// who is not held would have its first question refused; who is only watched is not asked about what it sends
 	if !s.opts.Host.NamePolicy(container).Hold || s.opts.Host.Clean(container) {
 		if err := s.leadDatagrams(b); err != nil {
-			return false, err
+			return err
 		}
 	}
 	ns, err := linux.OpenNetwork(pid)
 	if err != nil {
-		return false, err
+		return err
 	}
 	r, cookie, err := s.begin(b, ns, its)
 	if err != nil {
-		return false, errors.Join(err, ns.Close())
+		return errors.Join(err, ns.Close())
 	}
 	r.inode = inode
 	b.open[cookie] = r
-	return true, nil
+	b.led = taint.Now()
+	return nil
 }
 
 // answersIn says whether there is a resolver in a network namespace.

@@ -140,27 +140,29 @@ func (s *Redirect) leadDatagrams(b *containerDNS) error {
 	for cookie, r := range b.open { // afterwards: who reads it sends at once
 		errs = append(errs, s.tell(b, cookie, r))
 	}
+	b.led = taint.Now()
 	return errors.Join(errs...)
 }
 
-// Asked is told that a container has asked for a name by a question that no resolver got. It says whether the next one will be led to
-// one: then the last was a datagram with an address of its own, the first of this container.
-func (s *Redirect) Asked(container uint64) (bool, error) {
+// Asked is told that a container asked for a name by a question that no resolver got, at a time since boot in ns. It says whether the same
+// question may be led to one if it is put again, since what leads has changed after it.
+func (s *Redirect) Asked(container, at uint64) (bool, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	b := s.containers[container]
-	if b == nil || b.sends {
+	if b == nil {
 		return false, nil
 	}
 	for cookie := range b.open {
 		var value namesResolver
 		err := s.objects.Resolvers.Lookup(&namesResolverKey{Container: container, Netns: cookie}, &value)
 		if err == nil && value.Flags&namesResolverFlagRESOLVER_WANTED != 0 {
-			err = s.leadDatagrams(b)
-			return err == nil, err
+			if err := s.leadDatagrams(b); err != nil {
+				return false, err
+			}
 		}
 	}
-	return false, nil
+	return at < b.led, nil
 }
 
 // LeadDatagrams is to be called before a container that may know addresses of the pool is let send there, since the datagrams that it

@@ -48,6 +48,7 @@ func (d Destination) dns() bool {
 // Ask is a connect or first send that wants a verdict, or with Exec a command that
 // has not begun.
 type Ask struct {
+	Time      uint64 // ns since boot; 0: an earlier daemon's
 	Container uint64 // cgroup id
 	Taint     taint.Bits
 	Process   Process
@@ -107,7 +108,7 @@ func protoName(p uint8) string {
 
 func askOf(r *egressRecord) Ask {
 	return Ask{
-		Container: r.Container, Taint: taint.Bits(r.Taint), Process: processOf(r), To: destOf(r.Dest),
+		Time: r.Time, Container: r.Container, Taint: taint.Bits(r.Taint), Process: processOf(r), To: destOf(r.Dest),
 		Held: r.Kind == egressRecordKindRECORD_HOLD || r.Kind == egressRecordKindRECORD_EXEC,
 		Exec: r.Kind == egressRecordKindRECORD_EXEC,
 	}
