@@ -8,7 +8,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/asm"
@@ -111,33 +110,6 @@ func (f *fixture) datagrams(t *testing.T) {
 			t.Error("a question that was led needs the programs")
 		}
 		f.silent(t, mark, "evil.example")
-	})
-	t.Run("two_at_once", func(t *testing.T) { // who asked before they were attached goes on as well, not only who had them attached
-		for try := 1; ; try++ {
-			s, one := begin(t)
-			two := s.Start(t, "python3", "-c", datagrams, server)
-			if two.WaitLine("ready", rig.Late) == "" {
-				t.Fatal(two.Wait(t))
-			}
-			f.sensor.Signal(t, syscall.SIGSTOP)
-			one.Input(t, "1 ask four.datagram.evil.example\n")
-			two.Input(t, "1 ask five.datagram.evil.example\n")
-			both := false
-			for end := time.Now().Add(2 * time.Second); !both && time.Now().Before(end); { // it is taken for dead after three
-				both = rig.Entries(t, "held") == 2
-			}
-			f.sensor.Signal(t, syscall.SIGCONT)
-			first, second := one.WaitLine("said 1 ", rig.Late), two.WaitLine("said 1 ", rig.Late)
-			if both {
-				if !strings.Contains(first, " 198.18.") || !strings.Contains(second, " 198.18.") {
-					t.Errorf("%q, %q", first, second)
-				}
-				return
-			}
-			if try == 5 {
-				t.Fatal("never did both ask while the sensor stood still")
-			}
-		}
 	})
 	t.Run("not_attached", func(t *testing.T) { // what cannot be led is refused, and not asked about for ever
 		s, p := begin(t)
