@@ -14,6 +14,7 @@ import (
 
 	"go.etcd.io/bbolt"
 	berrors "go.etcd.io/bbolt/errors"
+	"golang.org/x/sys/unix"
 
 	"weir/internal/linux"
 )
@@ -40,14 +41,17 @@ func OpenStore(dir string) (*bbolt.DB, error) {
 		return nil, fmt.Errorf("open %s: it is not a file: remove it", path)
 	}
 	db, err := openWhole(path)
+	var of unix.Errno // the disk's or the system's: what it holds may be whole
 	switch {
 	case err == nil:
 		return db, nil
+	case errors.As(err, &of):
+		return nil, fmt.Errorf("open %s: %w", path, of)
 	case errors.Is(err, berrors.ErrTimeout):
 		return nil, fmt.Errorf("open %s: it is locked: is another sensor using it?", path)
 	case errors.Is(err, errVersion):
 		return nil, fmt.Errorf("open %s: %w", path, err)
-	case errors.Is(err, fs.ErrPermission), errors.Is(err, os.ErrDeadlineExceeded):
+	case errors.Is(err, os.ErrDeadlineExceeded):
 		return nil, fmt.Errorf("open %s: %w", path, err)
 	}
 	return nil, fmt.Errorf("open %s: %w: put a copy back, or remove it and so forget all taint, questions and the mode", path, err)
@@ -119,7 +123,7 @@ func readWhole(path string) error {
 	}
 	db, err := bbolt.Open(path, 0o600, &bbolt.Options{Timeout: time.Second, ReadOnly: true})
 	if err != nil {
-		if errors.Is(err, berrors.ErrTimeout) || errors.Is(err, fs.ErrPermission) {
+		if errors.Is(err, berrors.ErrTimeout) || errors.As(err, new(unix.Errno)) {
 			return err
 		}
 		return fmt.Errorf("it is damaged, or no database of weir (%w)", err)

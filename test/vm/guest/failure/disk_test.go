@@ -55,7 +55,7 @@ func (f *fixture) fullDisk(t *testing.T) {
 	// answers and questions are refused, and say why
 	began := time.Now()
 	out, exit := weir(t, "approve", waits.q.ID)
-	if exit != 1 || !strings.Contains(out, "no space left") {
+	if exit != 1 || !strings.Contains(out, "no space is left") {
 		t.Errorf("weir approve: exit %d: %s", exit, out)
 	}
 	waits.fails(t, began, "approved, which could not be written")
@@ -66,7 +66,7 @@ func (f *fixture) fullDisk(t *testing.T) {
 	to.Nothing(t)
 
 	// taint is in force at once
-	if out, exit = weir(t, "taint", "clean", "secret"); exit != 1 || !strings.Contains(out, "no space left") {
+	if out, exit = weir(t, "taint", "clean", "secret"); exit != 1 || !strings.Contains(out, "no space is left") {
 		t.Errorf("weir taint: exit %d: %s", exit, out)
 	}
 	to = f.target(t)
@@ -180,7 +180,7 @@ func (f *fixture) tidyLog(t *testing.T) {
 
 // broken says whether a message tells that the disk takes nothing: which it is depends on the kernel.
 func broken(out string) bool {
-	return strings.Contains(out, "read-only file system") || strings.Contains(out, "input/output error")
+	return strings.Contains(out, "its file system is read-only") || strings.Contains(out, "the disk cannot be read or written")
 }
 
 // readOnlyDisk: a disk that the kernel takes for broken. The sensor goes on and denies; another one does not start, and says why;
@@ -210,7 +210,7 @@ func (f *fixture) readOnlyDisk(t *testing.T) {
 	began = time.Now()
 	f.sensor.Kill(t)
 	l.waits.fails(t, began, "when the daemon was killed over a broken disk")
-	if out, exit := weir(t, "run", "--policy", file); exit != 1 || strings.Count(out, "\n") != 1 || !broken(out) {
+	if out, exit := weir(t, "run", "--policy", file); exit != 1 || strings.Count(out, "\n") != 1 || !broken(out) || strings.Contains(out, "remove it") {
 		t.Errorf("weir run on a read-only disk: exit %d: %s", exit, out)
 	}
 	f.probe.Steady(t)
