@@ -300,12 +300,33 @@ static __always_inline int may_accept(struct socket *sock)
 	return !gets_foreign(&cx, &own, sk) || is_unrestricted(&own) || refuse_receipt(&own);
 }
 
+/* What a thread last received from, with room for descriptors, leads to somebody outside: they may come after
+ * the taint, to a call that began before it (B93). */
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, __u32);
+	__uint(pinning, LIBBPF_PIN_BY_NAME);
+} strange_receipts SEC(".maps");
+
+static __always_inline int has_strange_receipt(void)
+{
+	__u32 *strange = bpf_task_storage_get(&strange_receipts, bpf_get_current_task_btf(), 0, 0);
+	return strange && *strange;
+}
+
 /* A network socket from outside has packets that this container's check never
  * sees, so it is refused to clean containers too; others only under taint (B22). */
 SEC("fmod_ret/security_file_receive")
 int BPF_PROG(weir_receive, struct file *file)
 {
 	struct cgroup_ctx cx;
+	if (has_strange_receipt()) {
+		judged_ctx(&cx);
+		if (!is_unrestricted(&cx) && !refuse_receipt(&cx))
+			return -EPERM;
+	}
 	if ((BPF_CORE_READ(file, f_inode, i_mode) & S_IFMT) != S_IFSOCK)
 		return 0;
 	struct socket *sock = bpf_sock_from_file(file);
@@ -491,19 +512,55 @@ int BPF_PROG(weir_accept, struct socket *sock)
 	return may_use(sock) && may_accept(sock) ? 0 : -EPERM;
 }
 
+struct pt_regs___call {
+	long unsigned int orig_ax, bx;
+} __attribute__((preserve_access_index));
+
+#define TS_COMPAT 2
+#define SYS_RECVMMSG 19 /* of socketcall */
+
+/* takes_many: of the messages of recvmmsg the kernel asks about the first only (B93). */
+static __always_inline int takes_many(void)
+{
+	struct task_struct *t = bpf_get_current_task_btf();
+	struct pt_regs___call *regs = (void *)bpf_task_pt_regs(t);
+	__u32 nr = BPF_CORE_READ(regs, orig_ax);
+	if (BPF_CORE_READ(t, thread_info.status) & TS_COMPAT)
+		return nr == 337 || nr == 417 ||
+		       (nr == 102 && (__u32)BPF_CORE_READ(regs, bx) == SYS_RECVMMSG);
+	return nr == 299 || nr == (0x40000000 | 537);
+}
+
+/* note_receipt: 0: it could not. */
+static __always_inline int note_receipt(int strange)
+{
+	struct task_struct *t = bpf_get_current_task_btf();
+	__u32 *was =
+	    bpf_task_storage_get(&strange_receipts, t, 0, strange ? BPF_LOCAL_STORAGE_GET_F_CREATE : 0);
+	if (was)
+		*was = strange;
+	return was || !strange;
+}
+
 /* Room for a message's descriptors, on a connection to somebody outside that is older than the taint: he
  * would hand in a pipe that the container speaks into (B78). Datagrams of his do not come. */
 static __always_inline int may_take(struct socket *sock, struct msghdr *msg)
 {
 	struct cgroup_ctx cx;
 	struct sock *sk = BPF_CORE_READ(sock, sk);
-	if (!msg->msg_controllen || BPF_CORE_READ(sk, __sk_common.skc_family) != AF_UNIX ||
-	    BPF_CORE_READ(sk, sk_type) == SOCK_DGRAM)
+	if (BPF_CORE_READ(sk, __sk_common.skc_family) != AF_UNIX || (!msg->msg_controllen && !takes_many()))
 		return 1;
 	judged_ctx(&cx);
-	return is_unrestricted(&cx) ||
-	       (inside(&cx, BPF_CORE_READ(sk, sk_cgrp_data.cgroup)) && flows_inside(&cx, sk)) ||
-	       refuse_receipt(&cx);
+	if (!cx.guarded)
+		return 1;
+	int strange = BPF_CORE_READ(sk, sk_type) != SOCK_DGRAM &&
+	              !(inside(&cx, BPF_CORE_READ(sk, sk_cgrp_data.cgroup)) && flows_inside(&cx, sk));
+	if (!note_receipt(strange))
+		return 0;
+	if (!strange)
+		return 1;
+	judged_ctx(&cx); /* a taint that came meanwhile may not have seen what is noted */
+	return is_unrestricted(&cx) || refuse_receipt(&cx);
 }
 
 SEC("fmod_ret/security_socket_recvmsg")

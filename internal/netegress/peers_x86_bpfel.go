@@ -242,6 +242,7 @@ const (
 	peersMapPolicies        = "policies"
 	peersMapReaderIdle      = "reader_idle"
 	peersMapSocks           = "socks"
+	peersMapStrangeReceipts = "strange_receipts"
 	peersMapTasks           = "tasks"
 	peersMapUnixPeers       = "unix_peers"
 	peersMapWalkCache       = "walk_cache"
@@ -359,27 +360,28 @@ type peersProgramSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type peersMapSpecs struct {
-	AllowCache   *ebpf.MapSpec `ebpf:"allow_cache"`
-	Cgroups      *ebpf.MapSpec `ebpf:"cgroups"`
-	Config       *ebpf.MapSpec `ebpf:"config"`
-	Counters     *ebpf.MapSpec `ebpf:"counters"`
-	Destinations *ebpf.MapSpec `ebpf:"destinations"`
-	DnsLeases    *ebpf.MapSpec `ebpf:"dns_leases"`
-	EgressEvents *ebpf.MapSpec `ebpf:"egress_events"`
-	Epochs       *ebpf.MapSpec `ebpf:"epochs"`
-	Escapes      *ebpf.MapSpec `ebpf:"escapes"`
-	GrantDests   *ebpf.MapSpec `ebpf:"grant_dests"`
-	Grants       *ebpf.MapSpec `ebpf:"grants"`
-	Held         *ebpf.MapSpec `ebpf:"held"`
-	HoldReqs     *ebpf.MapSpec `ebpf:"hold_reqs"`
-	OutsideUnix  *ebpf.MapSpec `ebpf:"outside_unix"`
-	Owners       *ebpf.MapSpec `ebpf:"owners"`
-	Policies     *ebpf.MapSpec `ebpf:"policies"`
-	ReaderIdle   *ebpf.MapSpec `ebpf:"reader_idle"`
-	Socks        *ebpf.MapSpec `ebpf:"socks"`
-	Tasks        *ebpf.MapSpec `ebpf:"tasks"`
-	UnixPeers    *ebpf.MapSpec `ebpf:"unix_peers"`
-	WalkCache    *ebpf.MapSpec `ebpf:"walk_cache"`
+	AllowCache      *ebpf.MapSpec `ebpf:"allow_cache"`
+	Cgroups         *ebpf.MapSpec `ebpf:"cgroups"`
+	Config          *ebpf.MapSpec `ebpf:"config"`
+	Counters        *ebpf.MapSpec `ebpf:"counters"`
+	Destinations    *ebpf.MapSpec `ebpf:"destinations"`
+	DnsLeases       *ebpf.MapSpec `ebpf:"dns_leases"`
+	EgressEvents    *ebpf.MapSpec `ebpf:"egress_events"`
+	Epochs          *ebpf.MapSpec `ebpf:"epochs"`
+	Escapes         *ebpf.MapSpec `ebpf:"escapes"`
+	GrantDests      *ebpf.MapSpec `ebpf:"grant_dests"`
+	Grants          *ebpf.MapSpec `ebpf:"grants"`
+	Held            *ebpf.MapSpec `ebpf:"held"`
+	HoldReqs        *ebpf.MapSpec `ebpf:"hold_reqs"`
+	OutsideUnix     *ebpf.MapSpec `ebpf:"outside_unix"`
+	Owners          *ebpf.MapSpec `ebpf:"owners"`
+	Policies        *ebpf.MapSpec `ebpf:"policies"`
+	ReaderIdle      *ebpf.MapSpec `ebpf:"reader_idle"`
+	Socks           *ebpf.MapSpec `ebpf:"socks"`
+	StrangeReceipts *ebpf.MapSpec `ebpf:"strange_receipts"`
+	Tasks           *ebpf.MapSpec `ebpf:"tasks"`
+	UnixPeers       *ebpf.MapSpec `ebpf:"unix_peers"`
+	WalkCache       *ebpf.MapSpec `ebpf:"walk_cache"`
 }
 
 // peersVariableSpecs contains global variables before they are loaded into the kernel.
@@ -408,27 +410,28 @@ func (o *peersObjects) Close() error {
 //
 // It can be passed to loadPeersObjects or ebpf.CollectionSpec.LoadAndAssign.
 type peersMaps struct {
-	AllowCache   *ebpf.Map `ebpf:"allow_cache"`
-	Cgroups      *ebpf.Map `ebpf:"cgroups"`
-	Config       *ebpf.Map `ebpf:"config"`
-	Counters     *ebpf.Map `ebpf:"counters"`
-	Destinations *ebpf.Map `ebpf:"destinations"`
-	DnsLeases    *ebpf.Map `ebpf:"dns_leases"`
-	EgressEvents *ebpf.Map `ebpf:"egress_events"`
-	Epochs       *ebpf.Map `ebpf:"epochs"`
-	Escapes      *ebpf.Map `ebpf:"escapes"`
-	GrantDests   *ebpf.Map `ebpf:"grant_dests"`
-	Grants       *ebpf.Map `ebpf:"grants"`
-	Held         *ebpf.Map `ebpf:"held"`
-	HoldReqs     *ebpf.Map `ebpf:"hold_reqs"`
-	OutsideUnix  *ebpf.Map `ebpf:"outside_unix"`
-	Owners       *ebpf.Map `ebpf:"owners"`
-	Policies     *ebpf.Map `ebpf:"policies"`
-	ReaderIdle   *ebpf.Map `ebpf:"reader_idle"`
-	Socks        *ebpf.Map `ebpf:"socks"`
-	Tasks        *ebpf.Map `ebpf:"tasks"`
-	UnixPeers    *ebpf.Map `ebpf:"unix_peers"`
-	WalkCache    *ebpf.Map `ebpf:"walk_cache"`
+	AllowCache      *ebpf.Map `ebpf:"allow_cache"`
+	Cgroups         *ebpf.Map `ebpf:"cgroups"`
+	Config          *ebpf.Map `ebpf:"config"`
+	Counters        *ebpf.Map `ebpf:"counters"`
+	Destinations    *ebpf.Map `ebpf:"destinations"`
+	DnsLeases       *ebpf.Map `ebpf:"dns_leases"`
+	EgressEvents    *ebpf.Map `ebpf:"egress_events"`
+	Epochs          *ebpf.Map `ebpf:"epochs"`
+	Escapes         *ebpf.Map `ebpf:"escapes"`
+	GrantDests      *ebpf.Map `ebpf:"grant_dests"`
+	Grants          *ebpf.Map `ebpf:"grants"`
+	Held            *ebpf.Map `ebpf:"held"`
+	HoldReqs        *ebpf.Map `ebpf:"hold_reqs"`
+	OutsideUnix     *ebpf.Map `ebpf:"outside_unix"`
+	Owners          *ebpf.Map `ebpf:"owners"`
+	Policies        *ebpf.Map `ebpf:"policies"`
+	ReaderIdle      *ebpf.Map `ebpf:"reader_idle"`
+	Socks           *ebpf.Map `ebpf:"socks"`
+	StrangeReceipts *ebpf.Map `ebpf:"strange_receipts"`
+	Tasks           *ebpf.Map `ebpf:"tasks"`
+	UnixPeers       *ebpf.Map `ebpf:"unix_peers"`
+	WalkCache       *ebpf.Map `ebpf:"walk_cache"`
 }
 
 func (m *peersMaps) Close() error {
@@ -451,6 +454,7 @@ func (m *peersMaps) Close() error {
 		m.Policies,
 		m.ReaderIdle,
 		m.Socks,
+		m.StrangeReceipts,
 		m.Tasks,
 		m.UnixPeers,
 		m.WalkCache,

@@ -96,4 +96,5 @@ var table = []bypass{
 	{"B90", "The sensor knows as many cgroups as it can, so that a child of a guarded parent that should begin tainted begins clean.", "Where there is no room for the child, its parent is tainted so, and with it all that is below."},
 	{"B91", "Somebody outside sends a listener what begins no connection: whether the kernel resets it depends on what the container has set.", "Nothing from outside arrives at a listener of a tainted container."},
 	{"B92", "A container renames files all the time, so that a listed secret file is not found through a link with `..`.", "The sensor looks again, and what it found before counts where it cannot look."},
+	{"B93", "A pipe from outside comes over an older Unix connection to a call that began before the taint, or with a later message of one `recvmmsg`.", "A thread that receives over such a connection gets no descriptor once tainted, and `recvmmsg` is refused there."},
 }

@@ -105,6 +105,8 @@ var ways = []way{
 	{name: "B78/datagram", inside: "takes_datagram", outside: "takes_datagram", first: true},
 	{name: "B78/older", inside: "takes_older", outside: "takes_older", opens: true},
 	{name: "B78/older-accepted", inside: "takes_accepted", outside: "takes_accepted", opens: true},
+	{name: "B93/second-message", inside: "takes_second", outside: "takes_second", opens: true},
+	{name: "B93/waiting", inside: "takes_waiting", outside: "takes_waiting", opens: true, secret: true},
 	{name: "B78/credentials", inside: "credentials", outside: "credentials", first: true, root: true},
 	{name: "B78/backlog", inside: "backlog", outside: "backlog", first: true},
 	{name: "B80/asked-before", inside: "asked_before", outside: "asked_before", tainted: true},

@@ -494,6 +494,41 @@ def takes_older():
     write_into(s)
 
 
+class Message(ctypes.Structure):
+    _fields_ = [("name", ctypes.c_void_p), ("name_size", ctypes.c_uint), ("parts", ctypes.c_void_p), ("count", ctypes.c_size_t),
+                ("control", ctypes.c_void_p), ("control_size", ctypes.c_size_t), ("flags", ctypes.c_size_t), ("size", ctypes.c_uint)]
+
+
+def takes_second():
+    """Of several messages only the second has room for a pipe, and the kernel asks about the first."""
+    s = socket.socket(socket.AF_UNIX)
+    s.connect("\0answers-%d" % port)
+    opened()
+    data, control = ctypes.create_string_buffer(1), ctypes.create_string_buffer(64)
+    part = (ctypes.c_void_p * 2)(ctypes.addressof(data), 1)
+    both = (Message * 2)()
+    for m in both:
+        m.parts, m.count = ctypes.addressof(part), 1
+    both[1].control, both[1].control_size = ctypes.addressof(control), 64
+    refusable(libc.recvmmsg(s.fileno(), both, 2, 0, None))
+    os.write(struct.unpack_from("i", control.raw, 16)[0], text)
+
+
+def takes_waiting():
+    """A thread waits with room for a pipe since before the taint."""
+    s = socket.socket(socket.AF_UNIX)
+    s.connect("\0answers-%d" % port)
+    t = threading.Thread(target=write_into, args=(s,))
+    t.start()
+    while not open("/proc/self/task/%d/syscall" % t.native_id).read().startswith("47 "):
+        time.sleep(0.02)
+    opened()
+    for name in args:
+        open(name).read()
+    print("closed", flush=True)
+    t.join()
+
+
 def takes_accepted():
     l = socket.socket(socket.AF_UNIX)
     l.bind("\0answers-takes-%d" % port)

@@ -492,6 +492,26 @@ def takes_older():
     hands_over(s.accept()[0])
 
 
+def takes_second():
+    s = socket.socket(socket.AF_UNIX)
+    s.bind("\0answers-%d" % port)
+    s.listen(1)
+    print("serves", flush=True)
+    c = s.accept()[0]
+    c.send(b".")
+    hands_over(c)
+
+
+def takes_waiting():
+    s = socket.socket(socket.AF_UNIX)
+    s.bind("\0answers-%d" % port)
+    s.listen(1)
+    print("serves", flush=True)
+    c = s.accept()[0]
+    sys.stdin.readline()
+    hands_over(c)
+
+
 def takes_accepted():
     print("serves", flush=True)
     s = socket.socket(socket.AF_UNIX)
