@@ -210,7 +210,7 @@ func (f *fixture) readOnlyDisk(t *testing.T) {
 	began = time.Now()
 	f.sensor.Kill(t)
 	l.waits.fails(t, began, "when the daemon was killed over a broken disk")
-	if out, exit := weir(t, "run", "--policy", file); exit != 1 || strings.Count(out, "\n") != 1 || !broken(out) || strings.Contains(out, "remove it") {
+	if out, exit := weir(t, "run", "--policy", file); exit != 1 || strings.Count(out, "weir run: open ") != 1 || !broken(out) || strings.Contains(out, "remove it") {
 		t.Errorf("weir run on a read-only disk: exit %d: %s", exit, out)
 	}
 	f.probe.Steady(t)
