@@ -121,13 +121,21 @@ func operationsOf(b Backend) operations {
 		if err := need("taint", "name", q.Name, "bits", strings.Join(q.Bits, "")); err != nil {
 			return Container{}, err
 		}
-		return b.Taint(ctx, q.Name, q.Bits, p.by(q.By), q.Why)
+		why, err := reason("taint", q.Why)
+		if err != nil {
+			return Container{}, err
+		}
+		return b.Taint(ctx, q.Name, q.Bits, p.by(q.By), why)
 	})
 	operation(all, "untaint", func(ctx context.Context, p peer, q taintRequest) (Container, error) {
 		if err := need("untaint", "name", q.Name, "bits", strings.Join(q.Bits, ""), "why", strings.TrimSpace(q.Why)); err != nil {
 			return Container{}, err
 		}
-		return b.Untaint(ctx, q.Name, q.Bits, p.by(q.By), q.Why)
+		why, err := reason("untaint", q.Why)
+		if err != nil {
+			return Container{}, err
+		}
+		return b.Untaint(ctx, q.Name, q.Bits, p.by(q.By), why)
 	})
 	for name, allow := range map[string]bool{"approve": true, "deny": false} {
 		operation(all, name, func(ctx context.Context, p peer, q answerRequest) (gate.Question, error) {
@@ -185,7 +193,11 @@ func operationsOf(b Backend) operations {
 		if err := need("mode", "mode", q.Mode, "why", strings.TrimSpace(q.Why)); err != nil {
 			return nothing{}, err
 		}
-		return nothing{}, b.Mode(ctx, q.Mode, p.by(q.By), q.Why)
+		why, err := reason("mode", q.Why)
+		if err != nil {
+			return nothing{}, err
+		}
+		return nothing{}, b.Mode(ctx, q.Mode, p.by(q.By), why)
 	})
 	return all
 }

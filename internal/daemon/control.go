@@ -236,7 +236,7 @@ func (d *daemon) Untaint(_ context.Context, name string, bits []string, by, why 
 			}
 		}
 	}
-	if err := d.gate.Cleared(b.Names(), func(s gate.StandingApproval) bool { return linux.CgroupBelow(s.Container.Cgroup, before.Cgroup) }); err != nil {
+	if err := d.gate.Cleared(b.Names(), func(c event.Container) bool { return linux.CgroupBelow(c.Cgroup, before.Cgroup) }); err != nil {
 		return control.Container{}, fmt.Errorf("still tainted: %w", err)
 	}
 	st, err := d.state.Clear(name, b, by, why)

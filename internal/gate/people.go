@@ -42,12 +42,21 @@ func (g *Gate) EndStanding(which func(StandingApproval) event.ApprovalEnd) ([]St
 	return g.queue.EndStanding(which)
 }
 
-// Return gives back what a grant by a standing approval did not use, in bytes.
-// Cleared is told of taint that is about to be cleared: when it comes again, it is new to the standing approvals that of names.
-func (g *Gate) Cleared(bits []string, of func(StandingApproval) bool) error {
+// Cleared is told of taint that is about to be cleared in the containers that of names: when it comes again, it is new to what was allowed
+// there before, to standing approvals, questions and commands that were let run.
+func (g *Gate) Cleared(bits []string, of func(event.Container) bool) error {
+	g.mu.Lock()
+	for i := range g.passed {
+		g.passed[i].cleared(bits, of)
+	}
+	for i := range g.running {
+		g.running[i].cleared(bits, of)
+	}
+	g.mu.Unlock()
 	return g.queue.Cleared(bits, of)
 }
 
+// Return gives back what a grant by a standing approval did not use, in bytes.
 func (g *Gate) Return(id string, n int64) { g.queue.Return(id, n) }
 
 // Pending gives the questions that wait for an answer, oldest first.

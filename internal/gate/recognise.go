@@ -22,8 +22,7 @@ const maxKept = 1024
 // passed is a command that may run once: a reviewer or a person said so before it
 // ran (G26).
 type passed struct {
-	container string
-	taint     []string // of the container: with more, it counts for nothing
+	container event.Container // with more taint, it counts for nothing
 	text      string
 	facts     classify.Facts // as they were judged: only where these name may it go
 	form      commandForm
@@ -54,7 +53,7 @@ func (g *Gate) remember(r Request, v Verdict) {
 	if !ok {
 		return
 	}
-	p := passed{r.Container.ID, r.Container.Taint, r.Command, judge(r).Facts, f, v.By, v.Question, g.now().Add(g.queue.ClaimFor())}
+	p := passed{r.Container, r.Command, judge(r).Facts, f, v.By, v.Question, g.now().Add(g.queue.ClaimFor())}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.passed = keep(g.passed, p)
@@ -72,7 +71,7 @@ func (g *Gate) begin(c event.Container, p event.Process, by, question string) {
 		return
 	}
 	facts := judge(Request{Ask: Run, Process: p}).Facts // the text alone would trust argv[0]
-	k := running{passed{c.ID, c.Taint, text, facts, f, by, question, g.now().Add(g.queue.ClaimFor())}, process{p.PID, p.Start}}
+	k := running{passed{c, text, facts, f, by, question, g.now().Add(g.queue.ClaimFor())}, process{p.PID, p.Start}}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.running = keep(g.running, k)
@@ -120,7 +119,7 @@ func (g *Gate) allowed(c event.Container) []passed {
 	}
 	g.mu.Unlock()
 	for _, q := range g.queue.Approvals() {
-		p := passed{container: q.Container.ID, taint: q.Container.Taint, text: q.Text, by: q.By, question: q.ID, until: q.Until}
+		p := passed{container: q.Container, text: q.Text, by: q.By, question: q.ID, until: q.Until}
 		if !p.serves(c) {
 			continue
 		}
@@ -144,7 +143,9 @@ func (g *Gate) take(p passed, by event.Process) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if p.question == "" {
-		i := slices.IndexFunc(g.passed, func(o passed) bool { return o.container == p.container && o.text == p.text && o.until.Equal(p.until) })
+		i := slices.IndexFunc(g.passed, func(o passed) bool {
+			return o.container.ID == p.container.ID && o.text == p.text && o.until.Equal(p.until)
+		})
 		if i < 0 {
 			return false
 		}
@@ -162,7 +163,14 @@ func (p passed) begins(ran ranCommand, wrapped []commandForm, left *matchSteps) 
 
 // serves says whether it was said of this container, with all the taint that it has now.
 func (p passed) serves(c event.Container) bool {
-	return p.container == c.ID && Within(c.Taint, p.taint)
+	return p.container.ID == c.ID && Within(c.Taint, p.container.Taint)
+}
+
+// cleared takes bits that are about to be cleared, if of names its container.
+func (p *passed) cleared(bits []string, of func(event.Container) bool) {
+	if left, some := cleared(p.container, bits, of); some {
+		p.container.Taint = left
+	}
 }
 
 // verdict lets out what belongs to a command that was let run.

@@ -380,20 +380,33 @@ func (d *Queue) EndStanding(which func(StandingApproval) event.ApprovalEnd) (end
 	return ended, err
 }
 
-// Cleared takes taint that is about to be cleared from the approvals that of names: they were given for it, and are not for what sets it anew.
-func (d *Queue) Cleared(bits []string, of func(StandingApproval) bool) error {
+// Cleared takes taint that is about to be cleared from the approvals and questions of the containers that of names: they were given and asked
+// for it, and are not for what sets it anew.
+func (d *Queue) Cleared(bits []string, of func(event.Container) bool) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	var errs []error
 	for _, s := range d.standing {
-		if !of(s.StandingApproval) || !slices.ContainsFunc(bits, func(b string) bool { return slices.Contains(s.Container.Taint, b) }) {
-			continue
+		if left, some := cleared(s.Container, bits, of); some {
+			errs = append(errs, d.keep(s, func(s *standing) { s.Container.Taint = left }))
 		}
-		errs = append(errs, d.keep(s, func(s *standing) {
-			s.Container.Taint = slices.DeleteFunc(slices.Clone(s.Container.Taint), func(b string) bool { return slices.Contains(bits, b) })
-		}))
+	}
+	for _, q := range d.live {
+		if left, some := cleared(q.Container, bits, of); some {
+			q.Container.Taint = left
+			for _, w := range q.waiters {
+				w.Container.Taint, _ = cleared(w.Container, bits, of)
+			}
+			errs = append(errs, d.store.put(q.record))
+		}
 	}
 	return errors.Join(errs...)
+}
+
+// cleared is the taint of a container without bits, and whether it had some of them, if of names it.
+func cleared(c event.Container, bits []string, of func(event.Container) bool) (left []string, some bool) {
+	left = slices.DeleteFunc(slices.Clone(c.Taint), func(b string) bool { return slices.Contains(bits, b) })
+	return left, len(left) < len(c.Taint) && of(c)
 }
 
 // over ends s: it opens nothing from now on, whatever fails.

@@ -309,13 +309,58 @@ func TestStandingAfterTaintWasCleared(t *testing.T) {
 		first := r.ask(curl(known, both))
 		s := r.lasts(who(WhoContainer))
 		first.gives(Allow, Standing)
-		r.wantErr(r.Cleared([]string{"secret"}, func(StandingApproval) bool { return false }), nil)
+		r.wantErr(r.Cleared([]string{"secret"}, func(event.Container) bool { return false }), nil)
 		r.ask(curl(known, both, retry)).gives(Allow, Standing)
-		r.wantErr(r.Cleared([]string{"secret"}, func(o StandingApproval) bool { return o.ID == s.ID }), nil)
+		r.wantErr(r.Cleared([]string{"secret"}, func(c event.Container) bool { return c.ID == s.Container.ID }), nil)
 		r.ask(curl(known, retry, retry)).gives(Allow, Standing)
 		r.ask(curl(known, both, retry, retry, retry)).blocks()
 		r.crash()
 		r.ask(curl(known, both, retry, retry, retry)).blocks()
+	})
+}
+
+// The same for a question that waits, for an approval that was not used yet, and for a command that was let run.
+func TestTaintWasCleared(t *testing.T) {
+	both := func(r *Request) { r.Container.Taint = []string{"corruption", "secret"} }
+	everywhere := func(event.Container) bool { return true }
+	t.Run("asked", func(t *testing.T) {
+		bubble(t, func(r *rig) {
+			first := r.ask(curl(known, both))
+			r.wantErr(r.Cleared([]string{"secret"}, everywhere), nil)
+			s := r.lasts(who(WhoContainer))
+			first.gives(Allow, Standing)
+			if len(s.Container.Taint) != 1 {
+				t.Errorf("given for %v", s.Container.Taint)
+			}
+			r.ask(curl(known, retry)).gives(Allow, Standing)
+			r.ask(curl(known, both, retry, retry)).blocks()
+		})
+	})
+	for name, bits := range map[string][]string{"some": {"secret"}, "all": {"corruption", "secret"}} {
+		t.Run("approved/"+name, func(t *testing.T) {
+			bubble(t, func(r *rig) {
+				r.ask(curl(known, both)).leaves()
+				r.answer(r.one(), true)
+				r.wantErr(r.Cleared(bits, everywhere), nil)
+				again := r.ask(curl(known, both, retry))
+				again.blocks()
+				again.cancel()
+				synctest.Wait()
+				r.crash()
+				r.ask(curl(known, both, retry)).blocks()
+			})
+		})
+	}
+	t.Run("let_run", func(t *testing.T) {
+		p := passed{container: event.Container{ID: "c", Taint: []string{"corruption", "secret"}}}
+		p.cleared([]string{"secret"}, func(c event.Container) bool { return c.ID == "d" })
+		if !p.serves(event.Container{ID: "c", Taint: []string{"corruption", "secret"}}) {
+			t.Error("another container's taint was cleared")
+		}
+		p.cleared([]string{"secret"}, everywhere)
+		if p.serves(event.Container{ID: "c", Taint: []string{"secret"}}) || !p.serves(event.Container{ID: "c", Taint: []string{"corruption"}}) {
+			t.Error("it serves what came anew, or not what is left")
+		}
 	})
 }
 
