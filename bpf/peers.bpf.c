@@ -90,7 +90,7 @@ struct sock___listens {
 
 /* A name is what its socket was bound to, below whatever root its binder had. Its last part is the name of
  * the file, so the directory tells where that is; nobody has an abstract name twice. */
-static __always_inline int is_listed(struct unix_peer *key, struct sock *sk)
+static __always_inline int is_listed(struct unix_peer *key, struct sock *sk, int own_only)
 {
 	struct unix_listed *l = bpf_map_lookup_elem(&unix_peers, key);
 	struct settings *c = configuration();
@@ -100,6 +100,8 @@ static __always_inline int is_listed(struct unix_peer *key, struct sock *sk)
 		return c && c->daemon &&
 		       (__u32)BPF_CORE_READ((struct sock___listens *)sk, sk_peer_pid, numbers[0].nr) ==
 		           c->daemon;
+	if (own_only)
+		return 0;
 	if (key->path[0] == '@')
 		return 1;
 	struct inode *directory = BPF_CORE_READ((struct unix_sock *)sk, path.dentry, d_parent, d_inode);
@@ -122,7 +124,7 @@ static __always_inline int refuse_receipt(struct cgroup_ctx *cx)
 }
 
 /* knows: cx's policy lists what sk is bound to, and nobody guarded has bound it: another container's socket
- * may have taken a listed name. */
+ * may have taken a listed name. Sealed, only the sensor's own are known. */
 static __always_inline int knows(struct cgroup_ctx *cx, struct cgroup_ctx *other, struct sock *sk,
                                  struct unix_peer *key)
 {
@@ -131,7 +133,7 @@ static __always_inline int knows(struct cgroup_ctx *cx, struct cgroup_ctx *other
 		return 0;
 	key->policy = cx->policy;
 	key->generation = p->generation;
-	return is_listed(key, sk);
+	return is_listed(key, sk, p->mode == MODE_SEAL);
 }
 
 enum peer { PEER_SHUT, PEER_OUTSIDE, PEER_OPEN };

@@ -266,7 +266,7 @@ func ends(t *testing.T, f *fixture) {
 	}
 }
 
-// listed: a tainted container talks to the peers that its policy lists, also when a service makes its directory anew; and they answer.
+// listed: a tainted container talks to the peers that its policy lists, also when a service makes its directory anew; and they answer. Sealed, it talks to none.
 func listed(t *testing.T, f *fixture) {
 	for _, at := range []struct{ how, path string }{{"listed", peer}, {"listed", peer}, {"listed", linked}, {"listed_datagram", peer}} {
 		port := strconv.Itoa(f.world.Port())
@@ -284,6 +284,20 @@ func listed(t *testing.T, f *fixture) {
 		r := out.Wait(t)
 		if !strings.Contains(r.Stdout, "\nheard") || (at.how == "listed_datagram" && !strings.Contains(in.Stdout, "answered")) {
 			t.Errorf("%s %s: %s: %s", at.how, at.path, r, in)
+		}
+	}
+	f.sensor.Must(t, "mode", "seal", "--why", "test")
+	defer f.sensor.Must(t, "mode", "enforce", "--why", "test")
+	for _, how := range []string{"listed", "listed_datagram"} {
+		port := strconv.Itoa(f.world.Port())
+		out := f.world.Agent.Start(t, "python3", "-c", outsidePy, how, port, "text", peer)
+		if out.WaitLine("listens", rig.Late) == "" {
+			t.Fatal(out.Wait(t))
+		}
+		in := f.tainted.Run(t, "python3", "-c", insidePy, how, port, "text", peer)
+		out.Input(t, "\n")
+		if r := out.Wait(t); strings.Contains(r.Stdout, "\nheard") || !strings.Contains(in.Stdout, "refused EPERM") {
+			t.Errorf("sealed: %s: %s: %s", how, r, in)
 		}
 	}
 }
