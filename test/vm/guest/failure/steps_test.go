@@ -407,11 +407,9 @@ func (f *fixture) notBegun(t *testing.T) {
 				f.sensor.KillBoth(t)
 				began = time.Now()
 				f.sensor.Restart(t)
+				f.refusedUnlessEnded(t, h, about(name))
 			} else {
 				f.sensor.Kill(t)
-			}
-			if both {
-				f.refusedUnlessEnded(t, h, about(name))
 			}
 			r, ended := h.p.WaitFor(rig.Late)
 			if took := r.At.Sub(began); !ended || took > soon && !both || r.Exit != 128+9 || r.Stdout != "" {
