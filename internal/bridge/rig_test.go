@@ -51,6 +51,7 @@ type rig struct {
 	rules   *permission.Set
 	written []string // rules
 	unruled error    // of Allow
+	unused  error    // of Consume
 	events  []event.Event
 	tainted []string
 	taint   error // of Taint
@@ -106,7 +107,7 @@ func newRig(t *testing.T) *rig {
 
 	server := New(r, logger)
 	server.Use(Rules{Permissions: r})
-	server.Offer(NewToolServer(ToolOptions{Gate: r.gate, Rules: r, Host: r, Vault: func() *vault.Fetcher { return fetcher }, Memory: r.memory, Logger: logger}))
+	server.Offer(NewToolServer(ToolOptions{Gate: approver{r}, Rules: r, Host: r, Vault: func() *vault.Fetcher { return fetcher }, Memory: r.memory, Logger: logger}))
 	r.socket = filepath.Join(dir, "b.sock")
 	if err := server.Listen(r.socket); err != nil {
 		t.Fatal(err)
@@ -118,6 +119,23 @@ func newRig(t *testing.T) *rig {
 		r.check()
 	})
 	return r
+}
+
+// approver is the gate, whose approvals can fail to be used.
+type approver struct{ r *rig }
+
+func (a approver) Confirm(ctx context.Context, q gate.Request) gate.Verdict {
+	return a.r.gate.Confirm(ctx, q)
+}
+
+func (a approver) Consume(id string) error {
+	a.r.mu.Lock()
+	err := a.r.unused
+	a.r.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	return a.r.gate.Consume(id)
 }
 
 func (r *rig) serve(w http.ResponseWriter, req *http.Request) {

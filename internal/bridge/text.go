@@ -46,6 +46,8 @@ func explain(v gate.Verdict) string {
 		return "Denied: too many commands of this container wait for an answer. Run commands that need the network one at a time, and try this one again in a minute."
 	case gate.UsedOnce:
 		return "Denied: this approval was used already. Run the very same command again to ask anew."
+	case gate.Unclaimed:
+		return "Denied: it was approved, but its time was over before it could be used. Run the very same command again to ask anew."
 	case gate.StoreFailed, gate.LogFailed:
 		return "Denied: the check could not be recorded on the host, and what is not recorded is not allowed. Tell the user; local commands still work."
 	case gate.Cancelled:

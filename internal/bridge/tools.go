@@ -259,7 +259,9 @@ func (c *session) confirm(ctx context.Context, in toolCall, covers []gate.Cover,
 		return admission{}, refuse(textVerdict(v), string(v.Reason))
 	}
 	if err := s.Gate.Consume(v.Question); err != nil {
-		return admission{}, refuse(textUnused, "used_once")
+		s.Logger.WithError(err).WithField("question", v.Question).Warn("use an approval of a call")
+		v = gate.Unused(err)
+		return admission{}, refuse(textVerdict(v), string(v.Reason))
 	}
 	switch v.For {
 	case gate.ForSession:

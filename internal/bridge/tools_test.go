@@ -543,6 +543,32 @@ func TestRuleThatIsNotWritten(t *testing.T) {
 	}
 }
 
+// Why an approval could not be used is told as it is: not every failure is a second use.
+func TestApprovalThatIsNotUsed(t *testing.T) {
+	r := newRig(t)
+	r.bind(r.host())
+	s := r.client()
+	for want, err := range map[string]error{
+		"used_once": gate.ErrUsed, "unclaimed": gate.ErrExpired, "store_failed": errors.New("no space left on device"),
+	} {
+		r.mu.Lock()
+		r.unused = fmt.Errorf("use question: %w", err)
+		r.mu.Unlock()
+		asked := r.person(gate.Reply{Allow: true})
+		text, res := r.announced(s, "", fetchName, r.request("/"+want))
+		<-asked
+		reason, _ := res.Meta["weir/reason"].(map[string]any)
+		if !res.IsError || reason["reason"] != want || strings.Contains(text, "used already") != (want == "used_once") || strings.Contains(text, "space left") {
+			t.Errorf("%s: %q %v", want, text, res.Meta)
+		}
+	}
+	for _, u := range r.uses() {
+		if u.Verdict.Decision != "deny" || !strings.HasSuffix(u.Use.Path, u.Verdict.Reason) {
+			t.Errorf("%+v %+v", u.Use, u.Verdict)
+		}
+	}
+}
+
 // What a person allows for a session, and the pages of an answer, are of one container: another one that has its id later, as a service that starts again
 // has, is asked about anew. Of too many approvals the oldest ends.
 func TestSessionsEndWithTheirContainer(t *testing.T) {

@@ -17,6 +17,7 @@ const (
 	textKilled         = "Denied: the operator has turned off every tool that changes something. Only reading goes on. Tell the user, and do not try other ways."
 	textNoInput        = "Denied: the input is not a JSON object."
 	textUnused         = "Denied: this approval was used already. Make the very same call again to ask anew."
+	textLate           = "Denied: it was approved, but its time was over before it could be used. Make the very same call again to ask anew."
 	textLog            = "Denied: the call could not be recorded on the host, and what is not recorded is not handed over. Tell the user."
 	textNoVault        = "Denied: this machine has no vault that can be opened. Tell the user: weir vault set makes one."
 	textSealed         = "Denied: the network is closed to this container until the operator opens it again. Do not retry; tell the user."
@@ -43,6 +44,12 @@ func textVerdict(v gate.Verdict) string {
 		return textSealed
 	case gate.QueueFull, gate.Flood:
 		return "Denied: too many questions of this container wait for an answer. Try again in a minute."
+	case gate.UsedOnce:
+		return textUnused
+	case gate.Unclaimed:
+		return textLate
+	case gate.StoreFailed, gate.LogFailed:
+		return textLog
 	case gate.Cancelled:
 		return "Denied: the call was cancelled while a person was asked."
 	}

@@ -56,7 +56,7 @@ func (a host) Confirm(ctx context.Context, r gate.Request) gate.Verdict {
 	v := a.d.gate.Confirm(ctx, r)
 	if v.Decision == gate.Allow && v.Question != "" {
 		if err := a.d.gate.Consume(v.Question); err != nil {
-			return gate.Verdict{Reason: gate.UsedOnce, Text: err.Error()}
+			return gate.Unused(err).About(v.Question)
 		}
 	}
 	return v

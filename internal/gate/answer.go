@@ -163,6 +163,19 @@ func (d *Queue) change(id string, how func(*record)) (*question, error) {
 	return q, nil
 }
 
+// Unused is the denial of who was approved and could not use that, by what Consume says.
+func Unused(err error) Verdict {
+	switch {
+	case errors.Is(err, ErrUsed):
+		return No(UsedOnce, err.Error())
+	case errors.Is(err, ErrExpired):
+		return No(Unclaimed, err.Error())
+	case errors.Is(err, errClosed):
+		return No(Cancelled, err.Error())
+	}
+	return No(StoreFailed, err.Error())
+}
+
 func (d *Queue) approved(id string) (*question, error) {
 	q := d.find(id)
 	if q != nil && q.State == StateApproved {

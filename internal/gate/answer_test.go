@@ -4,7 +4,40 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"go.etcd.io/bbolt"
 )
+
+// Who cannot use an approval is told why: another had it, its time is over, the gate ends, or the disk fails.
+func TestUnusedSaysWhy(t *testing.T) {
+	bubble(t, func(r *rig) {
+		approved := func(change ...func(*Request)) string {
+			c := r.ask(curl(change...))
+			id := r.one()
+			r.answer(id, true)
+			c.gives(Allow, Approved)
+			return id
+		}
+		check := func(id string, want Reason) {
+			t.Helper()
+			err := r.Consume(id)
+			if v := Unused(err); err == nil || v.Decision != Deny || v.Reason != want || v.Text == "" {
+				t.Errorf("%v: %+v, want %s", err, v, want)
+			}
+		}
+		used := approved()
+		r.wantErr(r.Consume(used), nil)
+		check(used, UsedOnce)
+		late := approved(retry)
+		time.Sleep(301 * time.Second)
+		check(late, Unclaimed)
+		unstored := approved(retry, retry)
+		r.wantErr(r.o.DB.Update(func(tx *bbolt.Tx) error { return tx.DeleteBucket([]byte(bucket)) }), nil)
+		check(unstored, StoreFailed)
+		r.Close()
+		check(unstored, Cancelled)
+	})
+}
 
 // G15: the asker waits until somebody answers; the verdict is written first.
 func TestApproveAndDeny(t *testing.T) {
