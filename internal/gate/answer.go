@@ -281,6 +281,8 @@ func (d *Queue) tell(q *question, v Verdict, taker *waiter) {
 		case v.Decision != Allow:
 		case w.self == taker.self:
 			own = q.approval(w.CheckedRequest)
+		case w.Ask == Run:
+			own = q.verdict(UsedOnce) // nothing to write: it is asked about again
 		default:
 			own = d.opts.Events.Refuse(w.Request, q.verdict(UsedOnce))
 		}

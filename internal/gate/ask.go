@@ -9,16 +9,21 @@ import (
 	"weir/internal/event"
 )
 
-// Ask blocks until the question about a is answered, is over, or ctx ends.
+// Ask blocks until the question about a is answered, is over, or ctx ends. A command that waits before it begins cannot ask again by itself:
+// when another one has the approval, that is done for it.
 func (d *Queue) Ask(ctx context.Context, a CheckedRequest) Verdict {
-	if ctx.Err() != nil {
-		return d.opts.Events.Refuse(a.Request, No(Cancelled, "the asker went away before it could be asked"))
+	for {
+		if ctx.Err() != nil {
+			return d.opts.Events.Refuse(a.Request, No(Cancelled, "the asker went away before it could be asked"))
+		}
+		w, v := d.enter(a)
+		if w != nil {
+			v = d.await(ctx, w)
+		}
+		if a.Ask != Run || v.Reason != UsedOnce {
+			return v
+		}
 	}
-	w, v := d.enter(a)
-	if w == nil {
-		return v
-	}
-	return d.await(ctx, w)
 }
 
 func (d *Queue) await(ctx context.Context, w *waiter) Verdict {
