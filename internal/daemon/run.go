@@ -355,6 +355,9 @@ func (d *daemon) begin(ctx context.Context, server *control.Server, group *errgr
 		return nil
 	}
 	d.resumeResolvers()
+	if err := d.endOver(); err != nil { // before anybody can clear what came while no sensor ran
+		d.fail("end approvals", nil, err)
+	}
 	if err := d.adopt(); err != nil {
 		return err
 	}

@@ -118,11 +118,15 @@ func (d *daemon) shut(s gate.StandingApproval, which func(netegress.Grant) bool)
 	return errors.Join(errs...)
 }
 
-// endOrphans ends the approvals whose process or container has ended.
-func (d *daemon) endOrphans() error {
+// endOver ends the approvals whose process or container has ended, and those of containers with taint that they were not given for: it may have
+// come while no sensor ran, or before they were given.
+func (d *daemon) endOver() error {
 	_, err := d.gate.EndStanding(func(s gate.StandingApproval) event.ApprovalEnd {
 		if s.Root != nil && !linux.Alive(s.Root.PID, s.Root.Start) || !linux.CgroupPopulated(s.Container.Cgroup) {
 			return event.Ended
+		}
+		if st, ok := d.state.ByCgroup(s.Container.CgroupID); ok && !s.Keeps && !gate.Within(st.Taint.Names(), s.Container.Taint) {
+			return event.NewTaint
 		}
 		return ""
 	})

@@ -66,7 +66,7 @@ func (d *daemon) housekeep(ctx context.Context) error {
 			{"serve folders", d.agents.ServeFolders},
 			{"read permission rules again", d.agents.RereadRules},
 			{"keep resolvers", d.dns.Tend},
-			{"end approvals", d.endOrphans},
+			{"end approvals", d.endOver},
 			{"remove session", func() error { return d.Reap(idle) }},
 		} {
 			err := chore.do()

@@ -113,7 +113,8 @@ func (s *State) merge(r *record) error {
 	if err != nil {
 		return err
 	}
-	r.add(Bits(entry.Taint), r.Since)
+	r.add(0, r.Since)
+	s.found(r, Bits(entry.Taint), "found when the sensor started")
 	if r.Agent == 0 {
 		r.Agent = int(entry.Agent)
 	}

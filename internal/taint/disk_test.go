@@ -131,6 +131,22 @@ func TestReadTaintedLast(t *testing.T) {
 	}
 }
 
+// What a program set while no sensor ran is stored, counts from when it may have come, and has a cause; what was known stays as it was.
+func TestFound(t *testing.T) {
+	s, _ := books(t)
+	old := time.Unix(1e9, 0).UTC()
+	r := &record{Container: Container{ID: "/agents/x"}, Since: old, By: "root"}
+	s.found(r, Secret, "found when the sensor started")
+	if r.Bits != Secret || !r.unsaved || !r.Tainted.Equal(old) || !r.Since.After(old) || r.By != "kernel" || len(r.Causes) != 1 || r.Causes[0].Bit != "secret" {
+		t.Errorf("%+v", r)
+	}
+	r.unsaved, r.By = false, "root"
+	s.found(r, Secret, "found again")
+	if r.unsaved || r.By != "root" || len(r.Causes) != 1 {
+		t.Errorf("%+v", r)
+	}
+}
+
 // However many containers are to be stored, or to be forgotten, the disk is waited for once.
 func TestDiskOnce(t *testing.T) {
 	s, k := books(t)

@@ -80,14 +80,22 @@ func (s *State) inherit(r *record, cgroup uint64) error {
 	if err != nil {
 		return err
 	}
-	if more := Bits(e.Taint) &^ r.Bits; more != 0 {
-		s.logger.Warnf("taint of %s: programs had set %v when its cgroup was removed", r.ID, more.Names())
-		r.Since, r.By, r.Why = time.Now().UTC(), "kernel", "found when its cgroup was removed"
-		r.add(more, r.Since)
-		r.because(more, event.Cause{At: r.Since, Source: "kernel", Why: r.Why})
-		r.unsaved = true
-	}
+	s.found(r, Bits(e.Taint), "found when its cgroup was removed")
 	return nil
+}
+
+// found adds bits that a program has set, and nobody was told of.
+func (s *State) found(r *record, bits Bits, why string) {
+	more := bits &^ r.Bits
+	if more == 0 {
+		return
+	}
+	s.logger.Warnf("taint of %s: programs had set %v: %s", r.ID, more.Names(), why)
+	r.add(more, r.Since) // it may be as old as that
+	r.Since, r.By, r.Why = time.Now().UTC(), "kernel", why
+	r.add(0, r.Since)
+	r.because(more, event.Cause{At: r.Since, Source: "kernel", Why: why})
+	r.unsaved = true
 }
 
 // drop takes a cgroup's state out of the kernel: at once if it is no parent and

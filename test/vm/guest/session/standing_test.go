@@ -26,7 +26,12 @@ type lasting struct {
 // lasts approves the first upload of a new shell with flags.
 func (f *fixture) lasts(t *testing.T, flags ...string) *lasting {
 	t.Helper()
-	l := &lasting{target: f.web(t), session: f.guard(t, "corruption", "secret")}
+	return f.lastsIn(t, f.guard(t, "corruption", "secret"), flags...)
+}
+
+func (f *fixture) lastsIn(t *testing.T, s *rig.Session, flags ...string) *lasting {
+	t.Helper()
+	l := &lasting{target: f.web(t), session: s}
 	l.shell = l.session.Start(t, "bash")
 	t.Cleanup(func() { l.shell.Close(t); l.shell.Signal(t, 9) })
 	text := l.upload(t)
@@ -125,6 +130,24 @@ func (f *fixture) standing(t *testing.T) {
 		f.sensor.Taint(t, name, "secret")
 		l.ended(t, event.NewTaint)
 		l.stays(t, l.upload(t), "tainted anew")
+	})
+	t.Run("taint that comes while no sensor runs", func(t *testing.T) {
+		defer f.sensor.Policy(t, "")
+		dir := t.TempDir()
+		secret, read := filepath.Join(dir, "secret"), filepath.Join(dir, "read")
+		signal(t, secret)
+		f.sensor.Policy(t, "taint:\n  secret_files: ["+secret+"]\n")
+		l := f.lastsIn(t, f.guard(t, "corruption"), "session", "--who", "container")
+		f.sensor.Kill(t)
+		l.shell.Input(t, "read x <"+secret+"; mkdir "+read+"\n")
+		rig.Eventually(t, "the secret was read", func() bool { _, err := os.Stat(read); return err == nil })
+		f.sensor.Restart(t)
+		l.ended(t, event.NewTaint)
+		if why := f.sensor.Must(t, "why", l.session.Name); !strings.Contains(why, "found when the sensor started") {
+			t.Errorf("why: %s", why)
+		}
+		f.sensor.Must(t, "untaint", l.session.Name, "secret", "--why", "test")
+		l.stays(t, l.upload(t), "what it was given for is all that is left")
 	})
 	t.Run("time", func(t *testing.T) {
 		l := f.lasts(t, "15s", "--who", "container")
