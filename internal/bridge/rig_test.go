@@ -59,6 +59,8 @@ type rig struct {
 	trusted bool
 	killed  bool
 	mode    string
+	bits    []string // taint of the container that the client is in
+	tools   *ToolServer
 	cgroup  uint64   // of the container that the client is in
 	gone    bool     // the client is in none
 	shown   []string // all that a client was given
@@ -107,7 +109,8 @@ func newRig(t *testing.T) *rig {
 
 	server := New(r, logger)
 	server.Use(Rules{Permissions: r})
-	server.Offer(NewToolServer(ToolOptions{Gate: approver{r}, Rules: r, Host: r, Vault: func() *vault.Fetcher { return fetcher }, Memory: r.memory, Logger: logger}))
+	r.tools = NewToolServer(ToolOptions{Gate: approver{r}, Rules: r, Host: r, Vault: func() *vault.Fetcher { return fetcher }, Memory: r.memory, Logger: logger})
+	server.Offer(r.tools)
 	r.socket = filepath.Join(dir, "b.sock")
 	if err := server.Listen(r.socket); err != nil {
 		t.Fatal(err)
@@ -198,7 +201,7 @@ func (r *rig) Who(int) (Asker, error) {
 	if r.gone {
 		return Asker{}, errors.New("in no container")
 	}
-	return Asker{Container: event.Container{ID: "g-test", CgroupID: r.cgroup}, Process: event.Process{PID: os.Getpid(), Start: 1}, Mode: r.mode}, nil
+	return Asker{Container: event.Container{ID: "g-test", CgroupID: r.cgroup, Taint: r.bits}, Process: event.Process{PID: os.Getpid(), Start: 1}, Mode: r.mode}, nil
 }
 
 func (r *rig) Decide(context.Context, gate.Request) gate.Verdict { return gate.Verdict{} }

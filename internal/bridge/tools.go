@@ -68,8 +68,15 @@ type ToolServer struct {
 	granted []grant        // for a session, oldest first
 }
 
-// grant is what a person allowed for a session: a content of a rule, in a container.
-type grant struct{ place, rule string }
+// grant is what a person allowed for a session: a content of a rule, in a container with the taint that it had then, and with no more.
+type grant struct {
+	container event.Container
+	rule      string
+}
+
+func (g grant) is(who Asker, rule string) bool {
+	return g.rule == rule && g.container.CgroupID == who.Container.CgroupID && g.container.ID == who.Container.ID
+}
 
 // place tells containers apart, also those that have one id after another: the id of a service is its path.
 func place(who Asker) string { return fmt.Sprint(who.Container.CgroupID, " ", who.Container.ID) }
@@ -193,7 +200,7 @@ func (c *session) admit(ctx context.Context, in toolCall, a announcement, seen p
 	default:
 		return admission{}, &refusal{textRule(got.Reason), got.Reason}
 	}
-	if !ask && c.server.isGranted(in.who, covers) {
+	if !ask && in.who.Mode != "seal" && c.server.isGranted(in.who, covers) {
 		return admission{decision: event.Decision{Decision: "allow", Reason: "approved", Text: "a person allowed it for this session"}, mode: a.mode}, nil
 	}
 	admitted, err := c.confirm(ctx, in, covers, about)
@@ -286,8 +293,9 @@ func (c *session) confirm(ctx context.Context, in toolCall, covers []gate.Cover,
 func (s *ToolServer) grant(who Asker, rule string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	g := grant{place(who), rule}
-	if slices.Contains(s.granted, g) {
+	g := grant{who.Container, rule}
+	if i := slices.IndexFunc(s.granted, func(g grant) bool { return g.is(who, rule) }); i >= 0 {
+		s.granted[i] = g // under more taint, perhaps
 		return
 	}
 	if len(s.granted) >= maxGrants {
@@ -300,13 +308,27 @@ func (s *ToolServer) grant(who Asker, rule string) {
 func (s *ToolServer) isGranted(who Asker, covers []gate.Cover) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return slices.ContainsFunc(covers, func(c gate.Cover) bool { return slices.Contains(s.granted, grant{place(who), c.Rule}) })
+	return slices.ContainsFunc(s.granted, func(g grant) bool {
+		return gate.Within(who.Container.Taint, g.container.Taint) && slices.ContainsFunc(covers, func(c gate.Cover) bool { return g.is(who, c.Rule) })
+	})
+}
+
+// Cleared is told of taint that is about to be cleared in the containers that of names: when it comes again, it is new to what was allowed there
+// for a session.
+func (s *ToolServer) Cleared(bits []string, of func(event.Container) bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i := range s.granted {
+		if left, some := gate.Without(s.granted[i].container, bits, of); some {
+			s.granted[i].container.Taint = left
+		}
+	}
 }
 
 // covers are what an approval of a call can cover beyond it: those calls that one of the contents allows, the widest first (V2, F34).
 func covers(tool string, contents, texts []string) []gate.Cover {
 	var all []gate.Cover
-	for _, last := range []struct{ lasts, text string }{{gate.ForSession, "until this container ends"}, {gate.ForKey, "from now on, in every container"}} {
+	for _, last := range []struct{ lasts, text string }{{gate.ForSession, "until this container ends or is tainted more"}, {gate.ForKey, "from now on, in every container"}} {
 		for i, content := range contents {
 			rule := permission.Rule{Tool: tool, Content: content}.String()
 			if _, err := permission.ParseRule(rule, permission.Allow); err == nil { // else it is too long to be one

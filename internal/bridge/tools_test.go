@@ -605,6 +605,66 @@ func TestSessionsEndWithTheirContainer(t *testing.T) {
 	}
 }
 
+// What a person allows for a session ends with new taint, as it does for commands, and opens nothing in seal. What was cleared is new when it
+// comes again.
+func TestSessionsEndWithNewTaint(t *testing.T) {
+	r := newRig(t)
+	r.bind(r.host())
+	s := r.client()
+	set := func(taint ...string) { r.mu.Lock(); defer r.mu.Unlock(); r.bits = taint }
+	lasts := func() {
+		t.Helper()
+		asked := r.person(gate.Reply{Allow: true, For: gate.ForSession})
+		text, res := r.announced(s, "", fetchName, r.request("/"))
+		if about := <-asked; res.IsError || !strings.Contains(about, "key gh") {
+			t.Fatalf("asked %q: %s", about, text)
+		}
+	}
+	covered := func(when string, want bool) {
+		t.Helper()
+		path := "/" + strings.ReplaceAll(when, " ", "-") // no question twice: who was told no is not asked about again
+		if want {
+			if text, res := r.announced(s, "", fetchName, r.request(path)); res.IsError {
+				t.Errorf("%s: %s", when, text)
+			}
+			return
+		}
+		asked := r.person(gate.Reply{})
+		if text, res := r.announced(s, "", fetchName, r.request(path)); !res.IsError || !strings.Contains(<-asked, "key gh") {
+			t.Errorf("%s: %s", when, text)
+		}
+	}
+	lasts()
+	covered("at once", true)
+	set("corruption")
+	covered("tainted", false)
+	lasts() // now for that, too
+	covered("tainted, and given for that", true)
+	set("corruption", "secret")
+	covered("tainted more", false)
+	set()
+	covered("without taint", true)
+	r.tools.Cleared([]string{"corruption"}, func(c event.Container) bool { return c.ID == "g-test" })
+	covered("cleared", true)
+	set("corruption")
+	covered("tainted anew", false)
+
+	if err := r.memory.Import("notes", "today", "a note"); err != nil {
+		t.Fatal(err)
+	}
+	note := map[string]any{"action": "fetch", "store": "notes", "key": "today", "preview_only": false}
+	asked := r.person(gate.Reply{Allow: true, For: gate.ForSession})
+	if text, res := r.announced(s, "", recallName, note); res.IsError || !strings.Contains(<-asked, "notes") {
+		t.Fatal(text)
+	}
+	r.mu.Lock()
+	r.mode = "seal"
+	r.mu.Unlock()
+	if text, res := r.announced(s, "", recallName, note); !res.IsError {
+		t.Errorf("in seal: %s", text)
+	}
+}
+
 // V7: a key that is bound nowhere is asked about whatever its rule, and the first approval binds it.
 func TestFirstApprovalBindsV7(t *testing.T) {
 	r := newRig(t)

@@ -15,6 +15,7 @@ type bridgeHost struct {
 	d           *daemon
 	permissions string // directory of the permission rules
 	bridge      *bridge.Server
+	tools       *bridge.ToolServer
 	folders     *bridge.Folders
 	loading     sync.Mutex        // of rules
 	read        map[string][]byte // files of permission rules, as they last could be read

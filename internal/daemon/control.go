@@ -236,7 +236,9 @@ func (d *daemon) Untaint(_ context.Context, name string, bits []string, by, why 
 			}
 		}
 	}
-	if err := d.gate.Cleared(b.Names(), func(c event.Container) bool { return linux.CgroupBelow(c.Cgroup, before.Cgroup) }); err != nil {
+	below := func(c event.Container) bool { return linux.CgroupBelow(c.Cgroup, before.Cgroup) }
+	d.agents.tools.Cleared(b.Names(), below)
+	if err := d.gate.Cleared(b.Names(), below); err != nil {
 		return control.Container{}, fmt.Errorf("still tainted: %w", err)
 	}
 	st, err := d.state.Clear(name, b, by, why)

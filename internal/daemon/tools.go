@@ -32,9 +32,10 @@ type tools struct {
 // offerTools serves VaultHttpFetch and LocalMemoryRecall over the bridge.
 func (a *bridgeHost) offerTools() {
 	t := &tools{bridgeHost: a}
-	a.bridge.Offer(bridge.NewToolServer(bridge.ToolOptions{
+	a.tools = bridge.NewToolServer(bridge.ToolOptions{
 		Gate: a.d.gate, Rules: t, Host: t, Vault: t.vault, Memory: notes.New(filepath.Join(a.d.opts.StateDir, "memory")), Logger: a.d.opts.Logger,
-	}))
+	})
+	a.bridge.Offer(a.tools)
 }
 
 // vault opens the vault once there is a key to it: systemd's credential, or the file beside it.

@@ -168,7 +168,7 @@ func (p passed) serves(c event.Container) bool {
 
 // cleared takes bits that are about to be cleared, if of names its container.
 func (p *passed) cleared(bits []string, of func(event.Container) bool) {
-	if left, some := cleared(p.container, bits, of); some {
+	if left, some := Without(p.container, bits, of); some {
 		p.container.Taint = left
 	}
 }

@@ -387,15 +387,15 @@ func (d *Queue) Cleared(bits []string, of func(event.Container) bool) error {
 	defer d.mu.Unlock()
 	var errs []error
 	for _, s := range d.standing {
-		if left, some := cleared(s.Container, bits, of); some {
+		if left, some := Without(s.Container, bits, of); some {
 			errs = append(errs, d.keep(s, func(s *standing) { s.Container.Taint = left }))
 		}
 	}
 	for _, q := range d.live {
-		if left, some := cleared(q.Container, bits, of); some {
+		if left, some := Without(q.Container, bits, of); some {
 			q.Container.Taint = left
 			for _, w := range q.waiters {
-				w.Container.Taint, _ = cleared(w.Container, bits, of)
+				w.Container.Taint, _ = Without(w.Container, bits, of)
 			}
 			errs = append(errs, d.store.put(q.record))
 		}
@@ -403,8 +403,8 @@ func (d *Queue) Cleared(bits []string, of func(event.Container) bool) error {
 	return errors.Join(errs...)
 }
 
-// cleared is the taint of a container without bits, and whether it had some of them, if of names it.
-func cleared(c event.Container, bits []string, of func(event.Container) bool) (left []string, some bool) {
+// Without is the taint of a container without bits, and whether it had some of them, if of names it.
+func Without(c event.Container, bits []string, of func(event.Container) bool) (left []string, some bool) {
 	left = slices.DeleteFunc(slices.Clone(c.Taint), func(b string) bool { return slices.Contains(bits, b) })
 	return left, len(left) < len(c.Taint) && of(c)
 }
