@@ -62,17 +62,22 @@ func printContainers(w io.Writer, list []control.Container) {
 	table(w, []string{"ID", "NAME", "POD OR IMAGE", "STATE", "TAINT", "SINCE", "BY", "AGENT", "GRANTS", "CGROUP"}, rows)
 	for _, c := range list {
 		for _, g := range c.Grants {
-			to := ""
-			for _, d := range g.To {
-				to += " " + d.String()
-			}
-			left := ""
-			if !g.Expires.IsZero() {
-				left = " and " + span(time.Until(g.Expires))
-			}
-			fmt.Fprintf(w, "%s: grant %d %s: to%s, %d bytes%s left\n", c.ID, g.ID, whom(g), to, g.Bytes, left)
+			fmt.Fprintf(w, "%s: %s\n", c.ID, grant(g))
 		}
 	}
+}
+
+// grant says what a grant opens, and to whom.
+func grant(g event.GrantInfo) string {
+	to := ""
+	for _, d := range g.To {
+		to += " " + d.String()
+	}
+	left := ""
+	if !g.Expires.IsZero() {
+		left = " and " + span(time.Until(g.Expires))
+	}
+	return fmt.Sprintf("grant %d %s: to%s, %d bytes%s left", g.ID, whom(g), to, g.Bytes, left)
 }
 
 // whom says who a grant lets out, or what it waits for.

@@ -124,21 +124,12 @@ func printGroups(w io.Writer, list []gate.Question, now time.Time) {
 	if len(list) == 0 {
 		fmt.Fprintln(w, "no questions")
 	}
-	shown := map[string]bool{}
-	for i, q := range list {
-		if shown[q.ID] {
-			continue
-		}
+	for i, group := range gate.Groups(list) {
 		if i > 0 {
 			fmt.Fprintln(w)
 		}
+		q, others := group[0], group[1:]
 		printQuestion(w, q, now)
-		var others []gate.Question
-		for _, o := range list[i+1:] {
-			if q.Alike(o) {
-				others, shown[o.ID] = append(others, o), true
-			}
-		}
 		for n, o := range others {
 			name := ""
 			if n == 0 {

@@ -55,6 +55,9 @@ func (c *Client) Why(ctx context.Context, name string) (y Why, err error) {
 	return y, c.call(ctx, "why", whyRequest{name}, &y)
 }
 
+// Peer calls Backend.Peer.
+func (c *Client) Peer(ctx context.Context, p Peer) error { return c.call(ctx, "peer", p, nil) }
+
 // Taint calls Backend.Taint.
 func (c *Client) Taint(ctx context.Context, name string, bits []string, by, why string) (k Container, err error) {
 	return k, c.call(ctx, "taint", taintRequest{name, bits, why, by}, &k)

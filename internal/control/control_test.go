@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
@@ -102,6 +103,8 @@ func TestCalls(t *testing.T) {
 	check(t, err, sum, Summary{Denied: 3})
 	check(t, c.Mode(ctx, "seal", "alice", "panic"), 0, 0)
 	check(t, c.Reload(ctx), 0, 0)
+	check(t, c.Peer(ctx, Peer{PID: 9}), 0, 0)
+	check(t, c.Peer(ctx, Peer{Local: netip.MustParseAddrPort("127.0.0.1:5"), Remote: netip.MustParseAddrPort("127.0.0.1:6")}), 0, 0)
 
 	want := []string{
 		"status", "containers",
@@ -110,6 +113,7 @@ func TestCalls(t *testing.T) {
 		"answer abc234 true " + me + " for 30m program 7 true all", "why web", "approvals", `revoke abc234 "` + me + `" "enough"`,
 		`guard {"name":"n","taint":["secret"],"policy":"mode: seal\n","policy_name":"p.yaml","by":"` + me + `"}`,
 		"guard-cgroup agent-1.scope n [secret] " + me, "agent s1 42", "end s1", "mode seal " + me + " panic", "reload",
+		"peer 9 invalid AddrPort invalid AddrPort", "peer 0 127.0.0.1:5 127.0.0.1:6",
 	}
 	if diff := cmp.Diff(want, b.taken()); diff != "" {
 		t.Error("calls (-want +got):\n" + diff)
@@ -236,6 +240,7 @@ func TestBadRequests(t *testing.T) {
 		{"taint", `{"name":"x","bits":["secret"],"why":"` + strings.Repeat("x", maxWhy+1) + `"}`, "taint: why has more than 4096 bytes"},
 		{"untaint", `{"name":"x","bits":["secret"],"why":"` + strings.Repeat("x", maxWhy+1) + `"}`, "untaint: why has more than 4096 bytes"},
 		{"mode", `{"mode":"seal","why":"` + strings.Repeat("x", maxWhy+1) + `"}`, "mode: why has more than 4096 bytes"},
+		{"peer", `{"local":"127.0.0.1:5"}`, "peer: give a pid, or both local and remote"},
 		{"history", `{"most":-1}`, "history: most is -1"},
 		{"guard-agent", `{"id":"s","pid":-1}`, "the pid -1 is none"},
 		{"guard-agent", `{"id":"s","pid":1e99}`, "pid is a JSON number 1e99: wanted is a whole number"},

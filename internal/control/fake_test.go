@@ -48,6 +48,10 @@ func (f *fake) Why(_ context.Context, name string) (Why, error) {
 	return Why{Container: Container{ID: name}, Older: true}, f.note("why %s", name)
 }
 
+func (f *fake) Peer(_ context.Context, p Peer) error {
+	return f.note("peer %d %v %v", p.PID, p.Local, p.Remote)
+}
+
 func (f *fake) Events(ctx context.Context, filter event.Filter, follow bool, fn func(event.Event) error) error {
 	if err := f.note("events %v %q follow=%v", filter.Kinds, filter.Container, follow); err != nil {
 		return err

@@ -109,6 +109,12 @@ func operationsOf(b Backend) operations {
 		}
 		return b.Why(ctx, q.Name)
 	})
+	operation(all, "peer", func(ctx context.Context, _ peer, q Peer) (nothing, error) {
+		if q.PID <= 0 && !(q.Local.IsValid() && q.Remote.IsValid()) {
+			return nothing{}, Errorf(Usage, "peer: give a pid, or both local and remote")
+		}
+		return nothing{}, b.Peer(ctx, q)
+	})
 	operation(all, "pending", func(ctx context.Context, _ peer, _ nothing) ([]gate.Question, error) { return b.Pending(ctx) })
 	operation(all, "history", func(ctx context.Context, _ peer, q historyRequest) ([]gate.Question, error) {
 		if q.Most < 0 {

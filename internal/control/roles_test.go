@@ -82,6 +82,7 @@ func TestRoles(t *testing.T) {
 		"history":    func(c *Client) error { _, err := c.History(ctx, 1); return err },
 		"approvals":  func(c *Client) error { _, err := c.Approvals(ctx); return err },
 		"why":        func(c *Client) error { _, err := c.Why(ctx, "web"); return err },
+		"peer":       func(c *Client) error { return c.Peer(ctx, Peer{PID: 7}) },
 		"events": func(c *Client) error {
 			return c.Events(ctx, event.Filter{}, false, func(event.Event) error { return nil })
 		},
@@ -109,7 +110,7 @@ func TestRoles(t *testing.T) {
 			t.Errorf("no test asks for %s", op)
 		}
 	}
-	looks := []string{"status", "containers", "pending", "history", "approvals", "why", "events"}
+	looks := []string{"status", "containers", "pending", "history", "approvals", "why", "events", "peer"}
 	if err := s.SetRoles(Roles{[]uint32{look}, []uint32{answer}, []uint32{taint}}); err != nil {
 		t.Fatal(err)
 	}

@@ -2,6 +2,7 @@ package control
 
 import (
 	"context"
+	"net/netip"
 	"time"
 
 	"weir/internal/event"
@@ -29,6 +30,15 @@ type Reader interface {
 	// and with follow for those to come until ctx ends. It returns fn's error as
 	// it is.
 	Events(ctx context.Context, f event.Filter, follow bool, fn func(event.Event) error) error
+	// Peer refuses who is guarded, or cannot be known: only people on the host may be served.
+	Peer(ctx context.Context, p Peer) error
+}
+
+// Peer is who has connected to a program of the host: a process, or a socket of the sensor's network namespace by its addresses, as it sees them.
+type Peer struct {
+	PID    int            `json:"pid,omitempty"`
+	Local  netip.AddrPort `json:"local,omitzero"`
+	Remote netip.AddrPort `json:"remote,omitzero"`
 }
 
 // Tainter changes taint. name is a container's id, name, unique start of the id,

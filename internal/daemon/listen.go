@@ -108,6 +108,18 @@ func (d *daemon) refuseCgroup(path, who string) error {
 	return nil
 }
 
+// Peer implements control.Reader.
+func (d *daemon) Peer(_ context.Context, p control.Peer) error {
+	refuse := func() error { return d.refuseSocket(p.Local, p.Remote) }
+	if p.PID > 0 {
+		refuse = func() error { return d.refusePeer(p.PID) }
+	}
+	if err := refuse(); err != nil {
+		return control.Errorf(control.Denied, "refused: %w", err)
+	}
+	return nil
+}
+
 // refuseSocket keeps guarded processes away from the callback's port, also while they
 // are clean (G17). Who is not on this host, or in another network namespace, is none
 // whose socket can be found: a container that reaches an exposed address is one.

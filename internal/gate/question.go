@@ -73,6 +73,19 @@ func (q Question) Alike(o Question) bool {
 	return *q.Process.Exe == *o.Process.Exe && q.Process.UID == o.Process.UID
 }
 
+// Groups puts questions that are alike behind the first of them; the order is kept otherwise.
+func Groups(list []Question) [][]Question {
+	var all [][]Question
+	for _, q := range list {
+		if i := slices.IndexFunc(all, func(g []Question) bool { return g[0].Alike(q) }); i >= 0 {
+			all[i] = append(all[i], q)
+		} else {
+			all = append(all, []Question{q})
+		}
+	}
+	return all
+}
+
 // Root is whom an approval with a scope above 1 lets out; nil: the asker.
 func (q Question) Root() *event.Member {
 	if q.Scope < 2 || q.Scope > len(q.Chain) {

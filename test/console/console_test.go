@@ -1,0 +1,438 @@
+// Package console tests the page of weir console in a browser: Debian's Chromium, with no way but loopback.
+package console
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+
+	"weir/internal/console"
+	"weir/internal/control"
+	"weir/internal/event"
+	"weir/internal/show"
+)
+
+// long is how long something may take to be seen on a machine that does much else.
+const long = 20 * time.Second
+
+// browser is one Chromium for all tests.
+var browser context.Context
+
+func TestMain(m *testing.M) {
+	os.Exit(func() int {
+		options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath("chromium"), chromedp.Flag("no-proxy-server", true), chromedp.WSURLReadTimeout(40*time.Second),
+			// evil.test is a name that its owner lets lead to the console; no other name leads anywhere
+			chromedp.Flag("host-resolver-rules", "MAP evil.test 127.0.0.1, MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"))
+		if os.Geteuid() == 0 {
+			options = append(options, chromedp.NoSandbox)
+		}
+		all, end := chromedp.NewExecAllocator(context.Background(), options...)
+		defer end()
+		var close context.CancelFunc
+		browser, close = chromedp.NewContext(all)
+		defer close()
+		if err := chromedp.Do(browser); err != nil {
+			fmt.Fprintln(os.Stderr, "no Chromium: run scripts/packages browser:", err)
+			return 1
+		}
+		return m.Run()
+	}())
+}
+
+// tab is a page of the browser, at a console of its own.
+type tab struct {
+	t   *testing.T
+	ctx context.Context
+	at  string // of the console, as the page names it
+}
+
+func open(t *testing.T, s *sensor) *tab {
+	t.Helper()
+	c, err := console.Listen(t.Context(), console.Options{
+		Sensor: s, By: "alice", Listen: "127.0.0.1:0", Why: why, Every: 50 * time.Millisecond,
+		Grant: func(event.GrantInfo) string {
+			return "grant 4 lets out npm install (pid 300) and what it starts: to registry.npmjs.org:443/tcp, 1048576 bytes and 42s left"
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	serving, stop := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- c.Serve(serving) }()
+	ctx, end := chromedp.NewContext(browser)
+	t.Cleanup(func() {
+		end()
+		stop()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+	at, _, _ := strings.Cut(c.URL(), "#")
+	b := &tab{t, ctx, at}
+	b.run(chromedp.EmulateViewport(1100, 700), chromedp.Navigate(c.URL()))
+	b.sees(`document.getElementById('status').textContent.startsWith('enforce')`)
+	return b
+}
+
+func (b *tab) run(actions ...chromedp.Action[chromedp.Void]) {
+	b.t.Helper()
+	ctx, cancel := context.WithTimeout(b.ctx, long)
+	defer cancel()
+	if err := chromedp.Do(ctx, actions...); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// get is what an expression of the page's is.
+func get[T any](b *tab, expression string) T {
+	b.t.Helper()
+	ctx, cancel := context.WithTimeout(b.ctx, long)
+	defer cancel()
+	v, err := chromedp.Run(ctx, chromedp.Evaluate[T](expression))
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return v
+}
+
+// sees waits until an expression is true of the page.
+func (b *tab) sees(expression string) {
+	b.t.Helper()
+	for end := time.Now().Add(long); ; {
+		if get[bool](b, "Boolean("+expression+")") {
+			return
+		}
+		if time.Now().After(end) {
+			b.t.Fatalf("never seen: %s; the page is: %.3000s", expression, get[string](b, `document.body.innerText`))
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+}
+
+// says waits for a text in what a person sees.
+func (b *tab) says(text string) {
+	b.t.Helper()
+	b.sees(fmt.Sprintf("document.body.innerText.includes(%q)", text))
+}
+
+func (b *tab) key(keys ...string) {
+	b.t.Helper()
+	for _, k := range keys {
+		b.run(chromedp.KeyEvent(k))
+	}
+}
+
+// at waits until a question is selected, and shown to its end.
+func (b *tab) selects(id string) {
+	b.t.Helper()
+	b.sees(fmt.Sprintf("document.querySelector('[aria-selected=true]')?.id === 'q-%s' && document.getElementById('unread').hidden", id))
+}
+
+const isOpen = `document.querySelector('dialog[open]')?.id === `
+
+// Every question is decided by keys alone, and each answer is for the one that was selected.
+func TestKeysAlone(t *testing.T) {
+	s := usual()
+	b := open(t, s)
+	if got := get[string](b, `location.href + document.referrer + document.cookie`); got != b.at {
+		t.Errorf("the address bar, referrer and what scripts see of cookies are %q", got)
+	}
+	b.says("2 of one program to one destination")
+	b.selects("aaa222")
+	b.key("j", "j", "k")
+	b.selects("bbb222")
+
+	b.key("a")
+	b.sees(isOpen + `'confirm'`)
+	b.key("2", "y") // a wider scope
+	b.sees(`!document.getElementById('q-bbb222')`)
+	b.selects("ccc222")
+
+	b.key("d")
+	b.sees(isOpen + `'confirm'`)
+	b.key("r")
+	b.sees(`document.activeElement.id === 'reason'`)
+	b.key("n", "o", "t", " ", "y", "e", "t", kb.Enter)
+	b.sees(`!document.getElementById('q-ccc222')`)
+
+	b.key("k")
+	b.selects("aaa222")
+	b.key("l")
+	b.sees(isOpen + `'lasting' && document.activeElement.id === 'for'`)
+	b.key(kb.Tab, "e", kb.Tab, "1", "M", "i", "B", kb.Enter) // who: every process of its program
+	b.says("so far       nothing")
+	b.says("every process of web-1 that runs /usr/bin/pip")
+	b.says("for 30m, 1 MiB in all")
+	if len(s.taken()) != 2 {
+		t.Error("answered before it was confirmed")
+	}
+	b.key("y")
+	b.sees(`!document.getElementById('q-aaa222')`)
+
+	b.selects("ddd222")
+	b.key("a")
+	b.sees(isOpen + `'confirm'`)
+	b.key(kb.Escape)
+	b.sees(`!document.querySelector('dialog[open]')`)
+	b.key("y", kb.Enter) // nothing is open
+	b.key("a")
+	b.sees(isOpen + `'confirm'`)
+	b.key("y")
+	b.says("No questions wait.")
+
+	var got []string
+	for _, a := range s.taken() {
+		got = append(got, fmt.Sprintf("%s %t %d %q %s %s %d", a.id, a.reply.Allow, a.reply.Scope, a.reply.Why, a.reply.For, a.reply.Who, a.reply.Bytes))
+		if a.reply.By != "alice" || !strings.Contains(a.reply.Shown, "container    web-1") {
+			t.Errorf("%+v", a)
+		}
+	}
+	want := []string{`bbb222 true 2 ""   0`, `ccc222 false 0 "not yet"   0`, `aaa222 true 0 "" 30m program 1048576`, `ddd222 true 0 ""   0`}
+	if strings.Join(got, "\n") != strings.Join(want, "\n") {
+		t.Errorf("answers:\n%s\nwant:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+
+	b.key("3")
+	b.says("every process of web-1 that runs /usr/bin/pip")
+	b.key("2")
+	b.says("grant 4 lets out npm install")
+	b.run(chromedp.Focus("#cards button"), chromedp.KeyEvent(kb.Enter))
+	b.says("web-1: taint secret")
+	b.key("3")
+	b.run(chromedp.Focus("#standing button"), chromedp.KeyEvent(kb.Enter), chromedp.KeyEvent(kb.Enter))
+	b.says("No approvals go on.")
+}
+
+func (s *sensor) taken() (all []given) {
+	s.change(func() { all = append(all, s.answers...) })
+	return all
+}
+
+// What ends meanwhile takes its dialog along, and the next key is not for what has moved into its place.
+func TestWhatHasEnded(t *testing.T) {
+	s := usual()
+	b := open(t, s)
+	b.selects("aaa222")
+	b.key("a")
+	b.sees(isOpen + `'confirm'`)
+	s.change(func() { s.questions = s.questions[1:] })
+	b.sees(`!document.querySelector('dialog[open]')`)
+	b.says("nothing was answered")
+	b.selects("bbb222")
+	b.key("y", "a")
+	b.says("Another question is selected now")
+	b.key("y")
+	if got := s.taken(); len(got) > 0 {
+		t.Errorf("%+v", got)
+	}
+	b.key("a")
+	b.sees(isOpen + `'confirm'`)
+	s.change(func() { s.questions[0].Gone = true }) // it says something else now
+	b.sees(`!document.querySelector('dialog[open]')`)
+	b.says("nobody waits any more")
+
+	s.change(func() { s.err = control.ErrNotRunning })
+	b.says("no sensor is running: start it with")
+	b.key("a")
+	b.says("The sensor cannot be asked now.")
+	s.change(func() { s.err = nil })
+	b.sees(`document.getElementById('error').hidden`)
+	if got := s.taken(); len(got) > 0 {
+		t.Errorf("%+v", got)
+	}
+}
+
+// What a container chose does nothing and is seen (B51), and what is shortened is not approved before all of it was shown.
+func TestHostile(t *testing.T) {
+	s := usual()
+	word := strings.Repeat("x", 100<<10) + "THE-END"
+	evil := "<img src=x onerror=hacked=1><script>hacked=1</script>\u202egnp.exe\x1b]0;owned\x07\x1b[2J\r\nstate        approved p\u0430ypal"
+	q := asks("aaa222", "example.org", "curl", evil, word)
+	q.Container.Name = "web\u202e\u2066<b>" + evil
+	q.Causes[0].Why, q.Causes[0].By = evil, evil
+	s.questions = append(s.questions[:0:0], q)
+	s.containers[0].Name, s.containers[0].Image, s.containers[0].By = evil, evil, evil
+	s.why["c1"] = control.Why{Container: control.Container{Name: evil}, Causes: []event.Cause{cause()}}
+	b := open(t, s)
+	b.sees(`document.querySelector('[aria-selected=true]')?.id === 'q-aaa222'`)
+	b.key("2")
+	b.run(chromedp.Focus("#cards button"), chromedp.KeyEvent(kb.Enter))
+	b.sees(`document.querySelector('#cards .text')?.textContent.includes('<script>')`)
+	b.key("1")
+	for what, wrong := range map[string]string{
+		"a script ran":               `typeof hacked !== 'undefined' || document.title.includes('owned')`,
+		"there are foreign elements": `document.querySelectorAll('img, b, iframe, svg, script:not([src="/app.js"])').length > 0`,
+		"direction or controls":      `/[\u202a-\u202e\u2066-\u2069\x00-\x08\x0b-\x1f\x7f]/.test(document.body.textContent)`,
+		"a look-alike letter":        `document.body.textContent.includes('\u0430')`,
+		"it poses as a line":         `[...document.querySelectorAll('#text .line')].some((e) => e.textContent.startsWith('state        approved'))`,
+		"the page is wider":          `document.scrollingElement.scrollWidth > innerWidth`,
+	} {
+		if get[bool](b, wrong) {
+			t.Error(what)
+		}
+	}
+	b.says(`\u202egnp.exe\x1b]0;owned\x07\x1b[2J\r\nstate`)
+	b.says("more characters]")
+	if get[bool](b, `document.getElementById('text').textContent.includes('x'.repeat(5000))`) {
+		t.Error("the long word is not shortened")
+	}
+	b.key("a")
+	b.says("see all of it first")
+	b.key("f")
+	b.sees(`document.getElementById('text').textContent.includes('THE-END')`)
+	b.key("a")
+	b.says("There is more below")
+	if get[bool](b, `Boolean(document.querySelector('dialog[open]'))`) {
+		t.Error("it can be approved before it was seen")
+	}
+	get[bool](b, `document.getElementById('text').scrollTo(0, 1e9), true`)
+	b.selects("aaa222")
+	b.key("a")
+	b.sees(isOpen + `'confirm'`)
+	b.key("y")
+	b.says("No questions wait.")
+	if got := s.taken(); len(got) != 1 || got[0].reply.Shown != show.Question(q) {
+		t.Errorf("%d answers", len(got))
+	}
+}
+
+// A page of another port or name reaches nothing, though it runs in the same browser; nor does a name that was let lead here.
+func TestForeignPages(t *testing.T) {
+	s := usual()
+	b := open(t, s)
+	b.selects("aaa222")
+	evil := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		fmt.Fprintf(w, `<!doctype html><iframe id=frame src=%q></iframe><script>
+const at = %[1]q, tries = [];
+for (const path of ['enter', 'live', 'preview', 'answer', 'revoke', 'why'])
+	for (const mode of ['no-cors', 'cors'])
+		for (const type of ['text/plain', 'application/json'])
+			tries.push(fetch(at + path, {method: 'POST', mode, credentials: 'include', headers: {'Content-Type': type}, body: '{"id":"aaa222","allow":true}'})
+				.then((a) => a.type === 'opaque' ? 'opaque' : a.text()).catch(() => 'failed'));
+Promise.all(tries).then((all) => { window.results = all; });
+</script>`, b.at)
+	}))
+	defer evil.Close()
+	u, err := url.Parse(evil.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, at := range map[string]string{"another port": evil.URL, "another name": "http://evil.test:" + u.Port()} {
+		ctx, end := chromedp.NewContext(browser)
+		other := &tab{t, ctx, at}
+		other.run(chromedp.Navigate(at))
+		other.sees(`window.results`)
+		for _, r := range get[[]string](other, `window.results`) {
+			if r != "failed" && r != "opaque" {
+				t.Errorf("%s reads %q", name, r)
+			}
+		}
+		if get[bool](other, `document.getElementById('frame').contentDocument !== null && document.getElementById('frame').contentDocument.getElementById('queue') !== null`) {
+			t.Errorf("%s has the page in a frame", name)
+		}
+		end()
+	}
+	at, err := url.Parse(b.at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, end := chromedp.NewContext(browser)
+	defer end()
+	rebound := &tab{t, ctx, ""}
+	rebound.run(chromedp.Navigate("http://evil.test:" + at.Port() + "/"))
+	rebound.says("refused: this is not the address that weir console printed")
+	if got := s.taken(); len(got) > 0 {
+		t.Errorf("%+v", got)
+	}
+
+	second, end := chromedp.NewContext(browser)
+	defer end()
+	again := &tab{t, second, b.at}
+	again.run(chromedp.Navigate(b.at)) // the cookie is there, the key is the first tab's
+	again.says("this browser was not let in")
+	b.key("a")
+	b.sees(isOpen + `'confirm'`)
+	b.key("y")
+	b.sees(`!document.getElementById('q-aaa222')`)
+}
+
+// The page fits a narrow screen, and is light or dark as the system is. With CONSOLE_UPDATE set, its views are written into docs.
+func TestScreens(t *testing.T) {
+	s := usual()
+	b := open(t, s)
+	b.selects("aaa222")
+	b.key("l")
+	b.sees(isOpen + `'lasting'`)
+	b.key(kb.Enter)
+	b.says("so far       nothing")
+	b.shoot("lasting")
+	b.key("y")
+	b.sees(`!document.getElementById('q-aaa222')`)
+	b.selects("bbb222")
+	b.sees(`document.getElementById('note').textContent.includes('approved')`)
+	b.shoot("questions")
+	light := get[string](b, `getComputedStyle(document.body).backgroundColor`)
+	b.run(scheme("dark"))
+	b.key("2")
+	b.run(chromedp.Focus("#cards button"), chromedp.KeyEvent(kb.Enter))
+	b.says("web-1: taint secret")
+	b.shoot("containers")
+	if dark := get[string](b, `getComputedStyle(document.body).backgroundColor`); dark == light {
+		t.Error("light and dark are both", dark)
+	}
+	b.run(scheme("light"), chromedp.EmulateViewport(360, 740, chromedp.EmulateMobile))
+	for _, key := range []string{"3", "2", "1"} {
+		b.key(key)
+		if get[bool](b, `document.scrollingElement.scrollWidth > innerWidth`) {
+			t.Errorf("view %s is wider than the screen", key)
+		}
+		if key == "3" {
+			b.shoot("approvals")
+		}
+	}
+	b.shoot("narrow")
+}
+
+// scheme is what the system prefers: light or dark.
+func scheme(name string) chromedp.Action[chromedp.Void] {
+	return chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
+		_, err := cdp.Call(ctx, t, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
+			Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: name}},
+		})
+		return err
+	})
+}
+
+// shoot writes what is seen into docs, if that is asked for.
+func (b *tab) shoot(name string) {
+	b.t.Helper()
+	if os.Getenv("CONSOLE_UPDATE") == "" {
+		return
+	}
+	ctx, cancel := context.WithTimeout(b.ctx, long)
+	defer cancel()
+	png, err := chromedp.Run(ctx, chromedp.CaptureScreenshot())
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	const most = 150 << 10
+	if len(png) > most {
+		b.t.Errorf("%s has %d bytes, at most %d are wanted", name, len(png), most)
+	}
+	if err := os.WriteFile(filepath.Join("../../docs", "console-"+name+".png"), png, 0o644); err != nil {
+		b.t.Fatal(err)
+	}
+}
