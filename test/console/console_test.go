@@ -15,6 +15,7 @@ import (
 
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
@@ -72,19 +73,28 @@ func open(t *testing.T, s *sensor) *tab {
 	serving, stop := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- c.Serve(serving) }()
-	ctx, end := chromedp.NewContext(browser)
 	t.Cleanup(func() {
-		end()
 		stop()
 		if err := <-done; err != nil {
 			t.Error(err)
 		}
 	})
 	at, _, _ := strings.Cut(c.URL(), "#")
-	b := &tab{t, ctx, at}
+	b := newTab(t, at)
 	b.run(chromedp.EmulateViewport(1100, 700), chromedp.Navigate(c.URL()))
 	b.sees(`document.getElementById('status').textContent.startsWith('enforce')`)
 	return b
+}
+
+// newTab opens one that is closed with the test. A tab lives as long as the context of its first run, which is therefore no limited one.
+func newTab(t *testing.T, at string) *tab {
+	t.Helper()
+	ctx, end := chromedp.NewContext(browser)
+	t.Cleanup(end)
+	if err := chromedp.Do(ctx); err != nil {
+		t.Fatal(err)
+	}
+	return &tab{t, ctx, at}
 }
 
 func (b *tab) run(actions ...chromedp.Action[chromedp.Void]) {
@@ -128,10 +138,25 @@ func (b *tab) says(text string) {
 	b.sees(fmt.Sprintf("document.body.innerText.includes(%q)", text))
 }
 
+// key presses keys as a keyboard does: what a program takes as a command is no letter of a field any more.
 func (b *tab) key(keys ...string) {
 	b.t.Helper()
 	for _, k := range keys {
-		b.run(chromedp.KeyEvent(k))
+		b.run(chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
+			for _, r := range k {
+				events := kb.Encode(r)
+				if len(events) == 3 { // down, the character, up
+					events[0].Text = events[1].Text
+					events = []*input.DispatchKeyEventParams{events[0], events[2]}
+				}
+				for _, e := range events {
+					if _, err := cdp.Call(ctx, t, input.DispatchKeyEvent, *e); err != nil {
+						return err
+					}
+				}
+			}
+			return nil
+		}))
 	}
 }
 
@@ -331,8 +356,7 @@ Promise.all(tries).then((all) => { window.results = all; });
 		t.Fatal(err)
 	}
 	for name, at := range map[string]string{"another port": evil.URL, "another name": "http://evil.test:" + u.Port()} {
-		ctx, end := chromedp.NewContext(browser)
-		other := &tab{t, ctx, at}
+		other := newTab(t, at)
 		other.run(chromedp.Navigate(at))
 		other.sees(`window.results`)
 		for _, r := range get[[]string](other, `window.results`) {
@@ -343,24 +367,19 @@ Promise.all(tries).then((all) => { window.results = all; });
 		if get[bool](other, `document.getElementById('frame').contentDocument !== null && document.getElementById('frame').contentDocument.getElementById('queue') !== null`) {
 			t.Errorf("%s has the page in a frame", name)
 		}
-		end()
 	}
 	at, err := url.Parse(b.at)
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, end := chromedp.NewContext(browser)
-	defer end()
-	rebound := &tab{t, ctx, ""}
+	rebound := newTab(t, "")
 	rebound.run(chromedp.Navigate("http://evil.test:" + at.Port() + "/"))
 	rebound.says("refused: this is not the address that weir console printed")
 	if got := s.taken(); len(got) > 0 {
 		t.Errorf("%+v", got)
 	}
 
-	second, end := chromedp.NewContext(browser)
-	defer end()
-	again := &tab{t, second, b.at}
+	again := newTab(t, b.at)
 	again.run(chromedp.Navigate(b.at)) // the cookie is there, the key is the first tab's
 	again.says("this browser was not let in")
 	b.key("a")

@@ -112,7 +112,7 @@ func asks(id string, destination string, argv ...string) gate.Question {
 	}
 	return gate.Question{
 		ID: id, Container: event.Container{ID: "c1", Name: "web-1", Taint: []string{"secret"}}, Process: p, Held: true, State: gate.StatePending, Askers: 1,
-		Destination: event.Destination{Name: destination, Port: 443, Protocol: "tcp"}, GrantSeconds: 60, GrantBytes: 16 << 20,
+		Destination: event.Destination{Address: "198.18.0.1", Name: destination, Port: 443, Protocol: "tcp"}, GrantSeconds: 60, GrantBytes: 16 << 20,
 		Chain: []event.Member{
 			{PID: 281, Argv: argv, Exe: "/usr/bin/" + argv[0]}, {PID: 276, Argv: []string{"bash", "fetch.sh"}, Exe: "/usr/bin/bash"}, {PID: 270, Argv: []string{"make", "deps"}, Exe: "/usr/bin/make"},
 		},
