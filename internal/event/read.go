@@ -21,6 +21,7 @@ type Filter struct {
 	Kinds     []Kind    // any of these; empty: all
 	Container string    // id, name or cgroup, or the start of the id (at least 4 characters)
 	Since     time.Time // not before
+	Before    time.Time // earlier than
 	Text      string    // somewhere in the event's text, upper and lower case alike
 }
 
@@ -29,7 +30,7 @@ func (f Filter) Match(e Event) bool {
 	if len(f.Kinds) > 0 && !slices.Contains(f.Kinds, e.Kind) {
 		return false
 	}
-	if !f.Since.IsZero() && e.Time.Before(f.Since) {
+	if !f.Since.IsZero() && e.Time.Before(f.Since) || !f.Before.IsZero() && !e.Time.Before(f.Before) {
 		return false
 	}
 	if f.Container != "" && !e.Container.named(f.Container) {
@@ -93,17 +94,36 @@ func (b *BadLines) Error() string {
 // ends it and is returned as it is. Lines that are no events are skipped; they
 // are told at the end, as a *BadLines.
 func ReadFile(path string, f Filter, fn func(Event) error) error {
-	files, err := openLog(path)
+	s, err := OpenStored(path)
 	if err != nil {
 		return err
 	}
-	defer func() {
-		for _, file := range files {
-			file.Close()
-		}
-	}()
+	defer s.Close()
+	return s.Read(f, fn)
+}
+
+// Stored is a log and its backups, open for reading.
+type Stored struct {
+	files []*os.File // oldest first
+}
+
+// NewStored is a log of open files, oldest first, which are its own from now on.
+func NewStored(files []*os.File) *Stored { return &Stored{files} }
+
+// Files are the open files, oldest first. They stay the log's.
+func (s *Stored) Files() []*os.File { return s.files }
+
+// Close closes the files. What was only read needs no care.
+func (s *Stored) Close() {
+	for _, file := range s.files {
+		file.Close()
+	}
+}
+
+// Read is ReadFile for a log that is open. It reads the files once.
+func (s *Stored) Read(f Filter, fn func(Event) error) error {
 	bad := new(BadLines)
-	for _, file := range files {
+	for _, file := range s.files {
 		if err := read(file, f, fn, bad); err != nil {
 			return err
 		}
@@ -128,9 +148,9 @@ func Has(path, container string) (bool, error) {
 	return false, err
 }
 
-// openLog opens the log and its backups, oldest first. The log is opened first:
-// if it is rotated meanwhile, it is among the backups too, and read once.
-func openLog(path string) ([]*os.File, error) {
+// OpenStored opens the log at path and its backups. The log is opened first:
+// if it is rotated meanwhile, it is among the backups too, and read once. The caller closes it.
+func OpenStored(path string) (*Stored, error) {
 	log, err := linux.OpenInput(path)
 	if err != nil {
 		return nil, fmt.Errorf("open event log: %w", err)
@@ -152,7 +172,7 @@ func openLog(path string) ([]*os.File, error) {
 		}
 		files = append(files, file)
 	}
-	return append(files, log), nil
+	return NewStored(append(files, log)), nil
 }
 
 // backups lists rotated files of path, oldest first: lumberjack names them
