@@ -45,16 +45,16 @@ func (d *Queue) Answer(id string, reply Reply) (Question, error) {
 		return r.Question, fmt.Errorf("answer question %q: %w", id, err)
 	}
 	if _, ok := q.cover(reply); !ok {
-		return q.Question, fmt.Errorf("answer question %s: %w", id, ErrFor)
+		return q.told(), fmt.Errorf("answer question %s: %w", id, ErrFor)
 	}
 	if reply.For != "" && !q.Tool {
 		if err := d.stand(q, reply); err != nil {
-			return q.Question, fmt.Errorf("answer question %s: %w", id, err)
+			return q.told(), fmt.Errorf("answer question %s: %w", id, err)
 		}
 		return q.Question, nil
 	}
 	if err := q.takes(reply); err != nil {
-		return q.Question, fmt.Errorf("answer question %s: %w", id, err)
+		return q.told(), fmt.Errorf("answer question %s: %w", id, err)
 	}
 	reason := Denied
 	if reply.Allow {
@@ -266,6 +266,15 @@ func (q *question) taker() *waiter {
 		return q.waiters[0]
 	}
 	return nil
+}
+
+// told is q as people are told of it.
+func (q *question) told() Question {
+	t := q.Question
+	if q.State == StatePending {
+		t.Gone = q.gone()
+	}
+	return t
 }
 
 // gone says whether q had an asker who waited, and has none now.

@@ -129,8 +129,11 @@ func (d *Queue) Question(id string) (Question, error) {
 	}
 	d.sweep()
 	d.schedule()
+	if q := d.find(id); q != nil {
+		return q.told(), nil
+	}
 	r, err := d.past(id)
-	if err == nil && r.State == StatePending && d.find(id) == nil { // over: its end could not be stored
+	if err == nil && r.State == StatePending { // over: its end could not be stored
 		r.State, r.Outcome = StateDenied, StoreFailed
 	}
 	return r.Question, err

@@ -168,9 +168,7 @@ func (d *Queue) Pending() []Question {
 	var all []Question
 	for _, q := range d.live {
 		if q.State == StatePending {
-			told := q.Question
-			told.Gone = q.gone()
-			all = append(all, told)
+			all = append(all, q.told())
 		}
 	}
 	return all

@@ -105,7 +105,7 @@ func (q Question) StandingBy(r Reply) (StandingApproval, error) {
 			return bad("no scope %d, the question lists 1 to %d", s.Scope, len(q.Chain))
 		}
 		root := q.Chain[s.Scope-1]
-		if s.Scope == 1 && !q.Held {
+		if s.Scope == 1 && (!q.Held || q.Gone) {
 			return bad("the process that asked does not wait: give a wider scope, or another --who")
 		}
 		s.Root, s.Bytes = &root, cmp.Or(r.Bytes, q.GrantBytes)
@@ -430,7 +430,7 @@ func (s StandingApproval) info() *event.ApprovalInfo {
 
 // stand answers q by an approval that goes on: written and stored, then in force. Whoever else waits for what it covers goes on, too.
 func (d *Queue) stand(q *question, reply Reply) error {
-	given, err := q.Question.StandingBy(reply)
+	given, err := q.told().StandingBy(reply)
 	switch {
 	case err != nil:
 		return err

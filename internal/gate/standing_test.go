@@ -101,6 +101,33 @@ func TestStandingAdds(t *testing.T) {
 	})
 }
 
+// Who waited and has gone is not approved for longer, as nobody else is who does not wait: nobody would be let out by it.
+func TestStandingForWhoIsGone(t *testing.T) {
+	bubble(t, func(r *rig) {
+		r.ask(curl(known)).leaves()
+		listed := r.Pending()[0]
+		asked, err := r.Question(listed.ID)
+		if err != nil || !listed.Gone || !asked.Gone {
+			t.Errorf("%+v, %+v, %v", listed, asked, err)
+		}
+		for scope, want := range []error{ErrStanding, ErrStanding, nil} {
+			reply := Reply{Allow: true, By: "alice", For: "30m", Scope: scope}
+			there := listed
+			there.Gone = false
+			given, err := there.StandingBy(reply)
+			r.wantErr(err, nil)
+			_, err = listed.StandingBy(reply)
+			r.wantErr(err, want)
+			reply.Adds = given.Adds // of who did not know
+			told, err := r.Answer(listed.ID, reply)
+			r.wantErr(err, want)
+			if !told.Gone {
+				t.Errorf("%+v", told)
+			}
+		}
+	})
+}
+
 // An approval that goes on lets out what it says, and asks a person about all else.
 func TestStandingCoversWhatItSays(t *testing.T) {
 	other := func(r *Request) {
