@@ -42,7 +42,7 @@ func (d *daemon) carryOutStanding(a netegress.Ask, r gate.Request, v gate.Verdic
 		return refuse(errors.Join(errChanged, d.egress.Revoke(a.Container, g.ID)))
 	}
 	d.draws(g.ID, v)
-	if !slices.ContainsFunc(d.gate.Standing(), func(s gate.StandingApproval) bool { return s.ID == v.Question }) { // ended meanwhile
+	if !d.gate.InForce(v.Question) { // ended meanwhile
 		return refuse(d.egress.Revoke(a.Container, g.ID))
 	}
 	return errors.Join(goOn(), d.granted(a, r, v, terms, g))

@@ -32,6 +32,9 @@ func (e events) Stood(c event.Container, a *event.ApprovalInfo) error {
 // Standing lists the approvals that go on, oldest first.
 func (g *Gate) Standing() []StandingApproval { return g.queue.Standing() }
 
+// InForce says whether a standing approval goes on.
+func (g *Gate) InForce(id string) bool { return g.queue.InForce(id) }
+
 // Revoke ends a standing approval, durably: it opens nothing from now on, also when the error is not nil, unless that is ErrNoneSuch.
 func (g *Gate) Revoke(id, by, why string) (StandingApproval, error) {
 	return g.queue.Revoke(id, by, why)

@@ -354,6 +354,15 @@ func (d *Queue) Standing() []StandingApproval {
 	return all
 }
 
+// InForce says whether a standing approval goes on.
+func (d *Queue) InForce(id string) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.sweep()
+	defer d.schedule()
+	return d.stands(id) != nil
+}
+
 // Revoke ends a standing approval, durably.
 func (d *Queue) Revoke(id, by, why string) (StandingApproval, error) {
 	d.mu.Lock()
