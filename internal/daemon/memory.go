@@ -3,6 +3,7 @@ package daemon
 import (
 	"os"
 	"strings"
+	"sync"
 	"time"
 
 	"weir/internal/policy"
@@ -27,9 +28,17 @@ func (d *daemon) recall() error {
 
 // boot names this boot, and tells the time since then.
 func boot() (string, time.Duration) {
-	id, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
-	if err != nil {
+	id := bootID()
+	if id == "" {
 		return "", 0
 	}
-	return strings.TrimSpace(string(id)), time.Duration(taint.Now())
+	return id, time.Duration(taint.Now())
 }
+
+var bootID = sync.OnceValue(func() string {
+	id, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(id))
+})

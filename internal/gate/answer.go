@@ -230,8 +230,8 @@ func (d *Queue) end(q *question, reason Reason, reply Reply) error {
 		r.State = StateDenied
 	}
 	r.Outcome = v.Reason
-	q.until = now.Add(d.claimFor)
-	r.Claim = q.until.UTC()
+	q.until = d.clock().Add(d.claimFor)
+	r.Claim = now.Add(d.claimFor).UTC()
 	r.ends(d.opts.Boot, d.claimFor)
 	storeErr := d.store.put(r)
 	if storeErr != nil {

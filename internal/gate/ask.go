@@ -88,7 +88,6 @@ func (d *Queue) open(a CheckedRequest) (*waiter, Verdict) {
 		return nil, d.storeFailed(a, err)
 	}
 	now := d.opts.Now()
-	until := now.Add(d.askFor)
 	q := &question{
 		record: record{
 			Question: Question{
@@ -106,7 +105,7 @@ func (d *Queue) open(a CheckedRequest) (*waiter, Verdict) {
 				Covers:       a.Covers,
 				Held:         a.Held,
 				Asked:        now.UTC(),
-				Deadline:     until.UTC(),
+				Deadline:     now.Add(d.askFor).UTC(),
 				State:        StatePending,
 				Askers:       1,
 			},
@@ -114,7 +113,7 @@ func (d *Queue) open(a CheckedRequest) (*waiter, Verdict) {
 			Bound:   a.bound,
 			Asking:  []queueProcess{a.self},
 		},
-		until: until,
+		until: d.clock().Add(d.askFor),
 	}
 	if d.opts.Causes != nil {
 		q.Causes = d.opts.Causes(a.Container.ID)

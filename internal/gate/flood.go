@@ -33,7 +33,7 @@ func (d *Queue) rateLimited(a CheckedRequest) (Verdict, bool) {
 	if waiting >= d.opts.MaxPending {
 		return No(QueueFull, fmt.Sprintf("%d questions wait already; answer some, then run the command again", waiting)), true
 	}
-	now := d.opts.Now()
+	now := d.clock()
 	for id, p := range d.paces {
 		if !p.full.After(now) {
 			delete(d.paces, id)

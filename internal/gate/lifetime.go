@@ -16,6 +16,7 @@ const (
 	maxAnswered  = 4096 // by people: these no container can push out
 	pruneAtLeast = 64   // one write removes many
 	pruneEvery   = time.Hour
+	napAtMost    = 10 * time.Second // a timer stands still while the host sleeps
 )
 
 // ended is a stored question that leads to no verdict any more.
@@ -36,7 +37,7 @@ func (d *Queue) sweep() {
 	if d.closed {
 		return
 	}
-	now := d.opts.Now()
+	now := d.clock()
 	for _, q := range slices.Clone(d.live) {
 		if now.Before(q.until) {
 			continue
@@ -51,7 +52,7 @@ func (d *Queue) sweep() {
 		}
 	}
 	d.sweepStanding(now)
-	d.prune(now, pruneAtLeast)
+	d.prune(d.opts.Now(), pruneAtLeast)
 }
 
 // giveUp ends a question that nobody answered.
@@ -145,7 +146,7 @@ func (d *Queue) schedule() {
 		return
 	}
 	next := slices.MinFunc(ends, time.Time.Compare)
-	d.timer = time.AfterFunc(next.Sub(d.opts.Now()), func() {
+	d.timer = time.AfterFunc(min(next.Sub(d.clock()), napAtMost), func() {
 		d.mu.Lock()
 		defer d.mu.Unlock()
 		if !d.closed {
@@ -170,13 +171,13 @@ func (d *Queue) restore() error {
 	slices.SortStableFunc(all, func(a, b record) int {
 		return cmp.Or(a.Asked.Compare(b.Asked), cmp.Compare(a.ID, b.ID))
 	})
-	now := d.opts.Now()
+	now, clock := d.opts.Now(), d.clock()
 	for _, r := range all {
 		q := &question{record: r}
 		switch r.State {
 		case StatePending:
 			q.until = d.resume(now, r, r.Asked, r.Deadline)
-			q.Deadline = q.until.UTC()
+			q.Deadline = now.Add(q.until.Sub(clock)).UTC()
 		case StateApproved, StateDenied:
 			q.until = d.resume(now, r, r.Answered, r.Claim)
 		}
@@ -203,15 +204,28 @@ func (r *record) ends(boot func() (string, time.Duration), in time.Duration) {
 	r.Boot, r.Ends = id, since+in
 }
 
-// resume puts a stored end on the running clock. In the same boot the wall clock
+// resume puts a stored end on the queue's clock. In the same boot the wall clock
 // counts for nothing. Else, one that was set back while nobody looked lengthens
 // nothing: it ends at once.
 func (d *Queue) resume(now time.Time, r record, began, end time.Time) time.Time {
+	clock := d.clock()
 	if id, since := d.opts.Boot(); id != "" && id == r.Boot {
-		return now.Add(r.Ends - since)
+		return clock.Add(r.Ends - since)
 	}
 	if now.Before(began) {
+		return clock
+	}
+	return clock.Add(end.Sub(now))
+}
+
+// clockOf is what deadlines hold on: the time since the boot, which nobody sets and which goes on while the host sleeps. Where that is not known
+// it is the time of day.
+func clockOf(now func() time.Time, boot func() (string, time.Duration)) func() time.Time {
+	if id, _ := boot(); id == "" {
 		return now
 	}
-	return now.Add(end.Sub(now))
+	return func() time.Time {
+		_, since := boot()
+		return time.Unix(0, 0).Add(since)
+	}
 }

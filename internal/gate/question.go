@@ -130,7 +130,7 @@ type record struct {
 // question is a record that can still lead to a verdict.
 type question struct {
 	record
-	until   time.Time // end of its present state, on the monotonic clock
+	until   time.Time // end of its present state, on the queue's clock
 	waiters []*waiter // in the order of asking
 }
 

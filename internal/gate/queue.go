@@ -53,6 +53,7 @@ const (
 type Queue struct {
 	opts  QueueOptions // never changes
 	store store
+	clock func() time.Time
 
 	mu       sync.Mutex
 	approver bool
@@ -80,7 +81,7 @@ func OpenQueue(o QueueOptions) (*Queue, error) {
 	if o.MaxPending == 0 {
 		o.MaxPending = defaultPending
 	}
-	d := &Queue{opts: o, store: s, approver: o.Approver, askFor: orDefault(o.AskFor), claimFor: orDefault(o.ClaimFor)}
+	d := &Queue{opts: o, store: s, clock: clockOf(o.Now, o.Boot), approver: o.Approver, askFor: orDefault(o.AskFor), claimFor: orDefault(o.ClaimFor)}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if err := d.restore(); err != nil {
@@ -177,7 +178,7 @@ func (d *Queue) Pending() []Question {
 // Approval is one that was not used yet.
 type Approval struct {
 	Question
-	Until time.Time // on the monotonic clock
+	Until time.Time // on the queue's clock
 }
 
 // Approvals gives those of commands that a bridge was asked about, in the order of asking.

@@ -53,7 +53,7 @@ func (g *Gate) remember(r Request, v Verdict) {
 	if !ok {
 		return
 	}
-	p := passed{r.Container, r.Command, judge(r).Facts, f, v.By, v.Question, g.now().Add(g.queue.ClaimFor())}
+	p := passed{r.Container, r.Command, judge(r).Facts, f, v.By, v.Question, g.queue.clock().Add(g.queue.ClaimFor())}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.passed = keep(g.passed, p)
@@ -71,7 +71,7 @@ func (g *Gate) begin(c event.Container, p event.Process, by, question string) {
 		return
 	}
 	facts := judge(Request{Ask: Run, Process: p}).Facts // the text alone would trust argv[0]
-	k := running{passed{c, text, facts, f, by, question, g.now().Add(g.queue.ClaimFor())}, process{p.PID, p.Start}}
+	k := running{passed{c, text, facts, f, by, question, g.queue.clock().Add(g.queue.ClaimFor())}, process{p.PID, p.Start}}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.running = keep(g.running, k)
@@ -151,7 +151,7 @@ func (g *Gate) take(p passed, by event.Process) bool {
 		}
 		g.passed = slices.Delete(g.passed, i, i+1)
 	}
-	p.until = g.now().Add(g.queue.ClaimFor())
+	p.until = g.queue.clock().Add(g.queue.ClaimFor())
 	g.running = keep(g.running, running{p, process{by.PID, by.Start}})
 	return true
 }
@@ -180,7 +180,7 @@ func (p passed) verdict() Verdict {
 
 // forget drops what is over.
 func (g *Gate) forget() {
-	now := g.now()
+	now := g.queue.clock()
 	g.passed = slices.DeleteFunc(g.passed, func(p passed) bool { return !now.Before(p.until) })
 	g.running = slices.DeleteFunc(g.running, func(r running) bool { return !now.Before(r.until) })
 }

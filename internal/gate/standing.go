@@ -66,7 +66,7 @@ type standing struct {
 	Boot string        `json:"boot,omitempty"` // in which it was given, and Ends counts; no container outlives it
 	Ends time.Duration `json:"ends,omitempty"`
 
-	until time.Time // on the monotonic clock; zero: it ends with the container
+	until time.Time // on the queue's clock; zero: it ends with the container
 }
 
 // StandingBy is the approval that a reply to q would give; its Adds is what a person has to be shown. It is the same for whoever computes it.
@@ -287,7 +287,7 @@ func (d *Queue) draw(s *standing, a CheckedRequest) Verdict {
 		open.For = maxStanding
 	}
 	if !s.until.IsZero() {
-		open.Left = d.timeLeft(s, d.opts.Now())
+		open.Left = s.until.Sub(d.clock())
 		open.For = min(open.For, open.Left)
 	}
 	if open.For <= 0 {
@@ -453,8 +453,8 @@ func (d *Queue) stand(q *question, reply Reply) error {
 	boot, since := d.opts.Boot()
 	s.Given, s.Boot = now.UTC(), boot
 	if life, err := time.ParseDuration(reply.For); err == nil {
-		s.until = now.Add(life)
-		s.Until, s.Ends = s.until.UTC(), since+life
+		s.until = d.clock().Add(life)
+		s.Until, s.Ends = now.Add(life).UTC(), since+life
 	}
 	info := s.info()
 	info.Shown = shown(reply.Shown)
@@ -506,19 +506,10 @@ func (d *Queue) serve(q *question, s *standing, reply Reply) {
 	d.drop(q)
 }
 
-// timeLeft is what s has of its time, which goes on while the host sleeps.
-func (d *Queue) timeLeft(s *standing, now time.Time) time.Duration {
-	left := s.until.Sub(now)
-	if id, since := d.opts.Boot(); id != "" && id == s.Boot {
-		left = min(left, s.Ends-since)
-	}
-	return left
-}
-
 // sweepStanding ends the approvals whose time is over.
 func (d *Queue) sweepStanding(now time.Time) {
 	for _, s := range slices.Clone(d.standing) {
-		if s.until.IsZero() || d.timeLeft(s, now) > 0 {
+		if s.until.IsZero() || now.Before(s.until) {
 			continue
 		}
 		if err := d.over(s, event.Expired, "", ""); err != nil {
@@ -549,7 +540,7 @@ func (d *Queue) restoreStanding(now time.Time) error {
 		}
 		if s.For != ForSession {
 			s.until = d.resume(now, record{Boot: s.Boot, Ends: s.Ends}, s.Given, s.Until)
-			s.Until = s.until.UTC()
+			s.Until = now.Add(s.until.Sub(d.clock())).UTC()
 		}
 		d.standing = append(d.standing, &s)
 	}

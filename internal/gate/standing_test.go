@@ -271,6 +271,83 @@ func TestStandingEnds(t *testing.T) {
 	}
 }
 
+// While the host sleeps the time of all goes on that has one: of questions, of approvals that were not used, of commands that were let run, and of
+// what goes on, which nobody has to ask about to see it end.
+func TestSleepIsTime(t *testing.T) {
+	asleep := func(t *testing.T, f func(r *rig, sleep func(time.Duration))) {
+		bubble(t, func(r *rig) {
+			slept, began := time.Duration(0), time.Now()
+			r.o.Boot = func() (string, time.Duration) { return "first", time.Since(began) + slept }
+			r.crash()
+			f(r, func(d time.Duration) { slept += d })
+		})
+	}
+	t.Run("question", func(t *testing.T) {
+		asleep(t, func(r *rig, sleep func(time.Duration)) {
+			c := r.ask(curl(known))
+			id := r.one()
+			sleep(8 * time.Hour)
+			time.Sleep(napAtMost)
+			c.gives(Deny, Timeout)
+			_, err := r.Answer(id, Reply{Allow: true, By: "alice"})
+			r.wantErr(err, ErrExpired)
+		})
+	})
+	t.Run("once", func(t *testing.T) {
+		asleep(t, func(r *rig, sleep func(time.Duration)) {
+			r.ask(curl(known)).leaves()
+			id := r.one()
+			r.answer(id, true)
+			sleep(8 * time.Hour)
+			r.wantErr(r.Consume(id), ErrExpired)
+			r.ask(curl(known, retry)).blocks()
+		})
+	})
+	t.Run("command", func(t *testing.T) {
+		asleep(t, func(r *rig, sleep func(time.Duration)) {
+			run := func(q *Request) { q.Ask, q.Destination = Run, event.Destination{} }
+			r.Gate.begin(curl().Container, curl(run).Process, "alice", "")
+			if _, ok := r.Gate.runs(curl()); !ok {
+				t.Error("not known")
+			}
+			sleep(8 * time.Hour)
+			if _, ok := r.Gate.runs(curl()); ok {
+				t.Error("known after a long sleep")
+			}
+		})
+	})
+	t.Run("goes on", func(t *testing.T) {
+		asleep(t, func(r *rig, sleep func(time.Duration)) {
+			r.ask(curl(known))
+			s := r.lasts()
+			if !r.InForce(s.ID) {
+				t.Error("not in force")
+			}
+			sleep(30 * time.Minute)
+			time.Sleep(napAtMost)
+			synctest.Wait()
+			if e := r.last(); e.Kind != event.Approval || e.Approval.End != event.Expired {
+				t.Errorf("%+v", e)
+			}
+			if r.InForce(s.ID) {
+				t.Error("in force")
+			}
+		})
+	})
+	t.Run("asks again", func(t *testing.T) {
+		asleep(t, func(r *rig, sleep func(time.Duration)) {
+			for i := range burst {
+				r.ask(curl(func(q *Request) { q.Process.PID += i; q.Process.Argv = []string{"curl", string(rune('a' + i))} })).leaves()
+				r.answer(r.one(), false)
+			}
+			another := curl(func(q *Request) { q.Process.PID, q.Process.Argv = 999, []string{"curl", "z"} })
+			r.ask(another).gives(Deny, Flood)
+			sleep(refill)
+			r.ask(another).blocks()
+		})
+	})
+}
+
 // It survives a restart, with the time that it has left, however the wall clock is set.
 func TestStandingIsDurable(t *testing.T) {
 	bubble(t, func(r *rig) {
