@@ -215,3 +215,62 @@ func TestRolesKeepNobodyElseOut(t *testing.T) {
 		<-ended
 	}
 }
+
+// However many events are followed, by one member or by all, each member is answered, and so is root.
+func TestFollowersKeepNobodyOut(t *testing.T) {
+	b := &fake{live: make(chan event.Event)}
+	dir, s := start(t, b, nil)
+	if err := s.SetRoles(Roles{Look: []uint32{70001}}); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 2*maxConns)
+	begun, refused := 0, 0
+	follow := func(n int, as *Client) (now int) {
+		t.Helper()
+		before := begun
+		for range n {
+			go func() { ended <- as.Events(ctx, event.Filter{}, true, func(event.Event) error { return nil }) }()
+		}
+		for none := refused; begun-before+refused-none < n; {
+			select {
+			case err := <-ended:
+				if err == nil {
+					t.Error("following ended")
+				}
+				refused++
+			default:
+				begun += len(b.taken())
+				runtime.Gosched()
+			}
+		}
+		return begun - before
+	}
+	answered := func(who string, as *Client) {
+		t.Helper()
+		if _, err := as.Status(ctx); err != nil {
+			t.Errorf("%s: %v", who, err)
+		}
+		b.taken()
+	}
+	one, other := clientAs(t, dir, 70100, 70001), clientAs(t, dir, 70101, 70001)
+	if n := follow(maxMembers, one); n != maxOwn {
+		t.Errorf("one member follows %d times", n)
+	}
+	answered("who follows", one)
+	if n := follow(1, other); n != 1 {
+		t.Error("another one cannot follow")
+	}
+	for uid := uint32(70102); begun < maxMembers; uid++ {
+		follow(maxOwn, clientAs(t, dir, uid, 70001))
+	}
+	answered("a member, while others follow as often as they may", other)
+	if n := follow(maxConns+1, NewClient(dir)); n != maxConns {
+		t.Errorf("root follows %d times", n)
+	}
+	answered("root", NewClient(dir))
+	cancel()
+	for range begun {
+		<-ended
+	}
+}

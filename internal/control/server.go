@@ -27,11 +27,60 @@ const (
 	lockName   = "control.lock"
 )
 
-// How many requests there may be at once. Members of groups have theirs apart: they keep root from nothing.
+// How many requests there may be at once. Members of groups have theirs apart: they keep root from nothing, and one of them keeps no other from
+// anything. Who follows events stays, so these are counted apart as well.
 const (
 	maxConns   = 128
 	maxMembers = 64
+	maxOwn     = 16 // of one member
 )
+
+// room bounds how many requests there are at once: of all, and of one user.
+type room struct {
+	most, own int
+
+	mu    sync.Mutex
+	taken map[uint32]int
+	all   int
+	empty chan struct{} // closed when nobody is in it any more, once it is not nil: then nobody enters
+}
+
+func (r *room) enter(uid uint32) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.empty != nil || r.all >= r.most || r.taken[uid] >= r.own {
+		return false
+	}
+	if r.taken == nil {
+		r.taken = map[uint32]int{}
+	}
+	r.all++
+	r.taken[uid]++
+	return true
+}
+
+func (r *room) leave(uid uint32) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.all--
+	if r.taken[uid]--; r.taken[uid] == 0 {
+		delete(r.taken, uid)
+	}
+	if r.all == 0 && r.empty != nil {
+		close(r.empty)
+	}
+}
+
+// close lets nobody in any more, and waits until all have left.
+func (r *room) close() {
+	r.mu.Lock()
+	r.empty = make(chan struct{})
+	if r.all == 0 {
+		close(r.empty)
+	}
+	r.mu.Unlock()
+	<-r.empty
+}
 
 // Server listens for operators. It is the mark that this sensor is the only one.
 type Server struct {
@@ -146,7 +195,8 @@ func (s *Server) Close() error { return s.close() }
 func (s *Server) Serve(ctx context.Context, b Backend, refuse func(pid int) error) error {
 	defer s.Close()
 	all := operationsOf(b)
-	roots, members := make(chan struct{}, maxConns), make(chan struct{}, maxMembers)
+	roots, rootsFollow := &room{most: maxConns, own: maxConns}, &room{most: maxConns, own: maxConns}
+	members, membersFollow := &room{most: maxMembers, own: maxOwn}, &room{most: maxMembers, own: maxOwn}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	server := newHTTPServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -154,17 +204,19 @@ func (s *Server) Serve(ctx context.Context, b Backend, refuse func(pid int) erro
 			reply(w, nil, err)
 			return
 		}
-		slots := roots
-		if peerOf(r).uid != s.uid {
-			slots = members
+		uid, in, follow := peerOf(r).uid, roots, rootsFollow
+		if uid != s.uid {
+			in, follow = members, membersFollow
 		}
-		select {
-		case slots <- struct{}{}:
-			defer func() { <-slots }()
-			all.ServeHTTP(w, r)
-		default:
+		if r.URL.Path == "/events" {
+			in = follow
+		}
+		if !in.enter(uid) {
 			reply(w, nil, errors.New("too many requests at once: try again"))
+			return
 		}
+		defer in.leave(uid)
+		all.ServeHTTP(w, r)
 	}), 0)
 	server.WriteTimeout = 0 // following has no end; an answer has a limit of its own
 	server.BaseContext = func(net.Listener) context.Context { return ctx }
@@ -173,10 +225,8 @@ func (s *Server) Serve(ctx context.Context, b Backend, refuse func(pid int) erro
 	}
 	err := serveHTTP(ctx, server, s.listener)
 	cancel()
-	for _, slots := range []chan struct{}{roots, members} {
-		for range cap(slots) { // none is under way, and none begins
-			slots <- struct{}{}
-		}
+	for _, in := range []*room{roots, rootsFollow, members, membersFollow} { // none is under way, and none begins
+		in.close()
 	}
 	if err != nil {
 		return fmt.Errorf("accept on control socket: %w", err)
