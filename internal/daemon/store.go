@@ -29,6 +29,9 @@ var formatKey = []byte("format")
 // empty, damaged or of another version is an error of one line that says what to do.
 func OpenStore(dir string) (*bbolt.DB, error) {
 	path := filepath.Join(dir, "state.db")
+	if err := ours(dir); err != nil {
+		return nil, fmt.Errorf("open %s: %w", path, err)
+	}
 	info, err := os.Lstat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -39,6 +42,10 @@ func OpenStore(dir string) (*bbolt.DB, error) {
 		return nil, fmt.Errorf("open %s: %w", path, err)
 	case !info.Mode().IsRegular():
 		return nil, fmt.Errorf("open %s: it is not a file: remove it", path)
+	default:
+		if err := ours(path); err != nil {
+			return nil, fmt.Errorf("open %s: %w", path, err)
+		}
 	}
 	db, err := openWhole(path)
 	var of unix.Errno // the disk's or the system's: what it holds may be whole
@@ -55,6 +62,19 @@ func OpenStore(dir string) (*bbolt.DB, error) {
 		return nil, fmt.Errorf("open %s: %w", path, err)
 	}
 	return nil, fmt.Errorf("open %s: %w: put a copy back, or remove it and so forget all taint, questions and the mode", path, err)
+}
+
+// ours fails if another user owns a file or directory, or may write to it: then nobody knows who wrote what is in there.
+func ours(path string) error {
+	var st unix.Stat_t
+	if err := unix.Stat(path, &st); err != nil {
+		return err
+	}
+	if int(st.Uid) == os.Geteuid() && st.Mode&0o022 == 0 {
+		return nil
+	}
+	return fmt.Errorf("others than the sensor could write to %s (uid %d, mode %04o): see what they did, then give it to uid %d and take their write permission away (chmod go-w)",
+		path, st.Uid, st.Mode&0o7777, os.Geteuid())
 }
 
 // makeState makes an empty database. It gets its name when it is whole: a start

@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -84,6 +85,34 @@ func TestStateIsMadeOnce(t *testing.T) {
 	// What a start that was broken off left is no database.
 	os.Remove(path)
 	if err := os.WriteFile(path+".new", []byte("half"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	db, err := OpenStore(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	db.Close()
+}
+
+// Who else could write the database, or put another one in its place, could take taint out of it, or approve what they like.
+func TestStateIsOurs(t *testing.T) {
+	for name, spoil := range map[string]func(dir, path string) error{
+		"another's file":        func(_, path string) error { return os.Chown(path, 1000, -1) },
+		"a group's file":        func(_, path string) error { return os.Chmod(path, 0o620) },
+		"everybody's file":      func(_, path string) error { return os.Chmod(path, 0o602) },
+		"another's directory":   func(dir, _ string) error { return os.Chown(dir, 1000, -1) },
+		"everybody's directory": func(dir, _ string) error { return os.Chmod(dir, 0o777|os.ModeSticky) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir, path := filled(t)
+			if err := spoil(dir, path); err != nil {
+				t.Fatal(err)
+			}
+			refused(t, dir, "others than the sensor could write to ")
+		})
+	}
+	dir, path := filled(t)
+	if err := errors.Join(os.Chmod(path, 0o644), os.Chmod(dir, 0o755)); err != nil { // to read it is no harm here
 		t.Fatal(err)
 	}
 	db, err := OpenStore(dir)
