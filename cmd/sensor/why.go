@@ -47,6 +47,7 @@ func printWhy(w io.Writer, y control.Why) {
 		return
 	case len(y.History) == 0:
 		fmt.Fprintln(w, "\nthe event log has no change of its taint")
+		printUnread(w, y.Unread)
 		return
 	}
 	fmt.Fprintln(w, "\nchanges, in the event log:")
@@ -57,6 +58,13 @@ func printWhy(w io.Writer, y control.Why) {
 		for _, line := range changes(e) {
 			fmt.Fprintf(w, "  %s\n", line)
 		}
+	}
+	printUnread(w, y.Unread)
+}
+
+func printUnread(w io.Writer, lines int) {
+	if lines > 0 {
+		fmt.Fprintf(w, "\n%d %s of the event log could not be read, and may have told of more\n", lines, plural(lines, "line", "lines"))
 	}
 }
 

@@ -32,18 +32,23 @@ func TestF11Why(t *testing.T) {
 			}},
 			{Time: at, Kind: event.Taint, Change: &event.TaintChange{Cleared: []string{"secret"}, Source: "operator", By: "root", Why: "rebuilt"}},
 		},
-		Older: true,
+		Older:  true,
+		Unread: 3,
 	}}
 	dir, weir := serve(t, b)
 	out, err := exec.Command(weir, "--run", dir, "why", "c0ffee").CombinedOutput()
 	for _, want := range []string{
 		"secret 2026-11-22 10:03:11 UTC: $'opened /srv/\\x1bkey', by 'cat (process 7)', command cat $'/srv/\\x1bkey', below bash fetch.sh < make\\x1b (file)\n",
 		"+secret 2026-11-22 10:03:11 UTC: 'opened /srv/key', command cat /srv/key, below bash (its arguments are not known) (file)\n",
-		"-secret 2026-11-22 10:03:11 UTC: rebuilt, by root (operator)\n", "older ones are not shown", ": taint secret\n",
+		"-secret 2026-11-22 10:03:11 UTC: rebuilt, by root (operator)\n", "older ones are not shown", "\n3 lines of the event log could not be read", ": taint secret\n",
 	} {
 		if err != nil || !strings.Contains(string(out), want) {
 			t.Errorf("no %q in:\n%s%v", want, out, err)
 		}
+	}
+	b.why.History, b.why.Unread = nil, 1
+	if out, err := exec.Command(weir, "--run", dir, "why", "c0ffee").CombinedOutput(); err != nil || !strings.Contains(string(out), "\n1 line of the event log could not be read") {
+		t.Errorf("%s%v", out, err)
 	}
 	if strings.ContainsAny(string(out), "\x1b\u202e") {
 		t.Errorf("it writes to the terminal: %q", out)

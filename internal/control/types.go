@@ -131,6 +131,7 @@ type Why struct {
 	Causes    []event.Cause `json:"causes,omitempty"`  // of each bit that is set what set it first, and what set it last
 	History   []event.Event `json:"history,omitempty"` // the changes that the event log has, oldest first
 	Older     bool          `json:"older,omitempty"`   // the log has more, which are older
+	Unread    int           `json:"unread,omitempty"`  // lines of the log that are no events: what they told is not in History
 	NoLog     bool          `json:"no_log,omitempty"`  // events go to no file that could be read
 }
 

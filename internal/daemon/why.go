@@ -22,9 +22,14 @@ func (d *daemon) Why(_ context.Context, name string) (control.Why, error) {
 	if y.NoLog = file == ""; y.NoLog {
 		return y, nil
 	}
-	var bad *event.BadLines
-	err = event.ReadFile(file, event.Filter{Kinds: []event.Kind{event.Taint}, Container: st.ID}, func(e event.Event) error {
-		if e.Container.ID != st.ID {
+	err = history(&y, file, st.ID)
+	return y, err
+}
+
+// history adds what the log says of a container's taint.
+func history(y *control.Why, file, id string) error {
+	err := event.ReadFile(file, event.Filter{Kinds: []event.Kind{event.Taint}, Container: id}, func(e event.Event) error {
+		if e.Container.ID != id {
 			return nil
 		}
 		if y.History = append(y.History, e); len(y.History) > maxHistory {
@@ -32,8 +37,9 @@ func (d *daemon) Why(_ context.Context, name string) (control.Why, error) {
 		}
 		return nil
 	})
+	var bad *event.BadLines
 	if errors.As(err, &bad) {
-		err = nil
+		y.Unread, err = bad.Count, nil
 	}
-	return y, err
+	return err
 }
