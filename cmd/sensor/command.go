@@ -63,8 +63,7 @@ func run(ctx context.Context, args []string, s *system) int {
 	if err == nil {
 		return 0
 	}
-	var quiet runner.Status
-	if errors.As(err, &quiet) {
+	if quiet, ok := errors.AsType[runner.Status](err); ok {
 		return int(quiet)
 	}
 	return s.failed(cmd, args, err)
@@ -103,8 +102,7 @@ func (s *system) failed(cmd *cobra.Command, args []string, err error) int {
 	if mistakes := policy.Mistakes(err); len(mistakes) > 0 {
 		told["mistakes"] = mistakes
 	}
-	var more detailed
-	if errors.As(err, &more) {
+	if more, ok := errors.AsType[detailed](err); ok {
 		maps.Copy(told, more.detail)
 	}
 	out := s.stdout

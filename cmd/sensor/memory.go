@@ -189,8 +189,7 @@ func openPlain(file string) (*os.File, error) {
 
 // cause is an error without the path that its text begins with.
 func cause(err error) error {
-	var failed *fs.PathError
-	if errors.As(err, &failed) {
+	if failed, ok := errors.AsType[*fs.PathError](err); ok {
 		return failed.Err
 	}
 	return err

@@ -139,8 +139,7 @@ func (a asker) ask(ctx context.Context, r wire.Request) (wire.Answer, error) {
 		return a.ask(ctx, r)
 	}
 	conn, err := a.dial(ctx)
-	var none noSocket
-	if errors.As(err, &none) {
+	if _, ok := errors.AsType[noSocket](err); ok {
 		if data, other := a.folder.ask(ctx, r.RequestID, line); !errors.Is(other, errNoFolder) {
 			if other != nil {
 				return wire.Answer{}, other

@@ -59,8 +59,7 @@ func fail(c Class, format string, args ...any) error {
 
 // ClassOf is the class of an error of this package.
 func ClassOf(err error) Class {
-	var e *Error
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*Error](err); ok {
 		return e.Class
 	}
 	return Disk

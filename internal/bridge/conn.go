@@ -2,6 +2,7 @@ package bridge
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -202,12 +203,7 @@ func lineReason(err error) string {
 }
 
 func blank(line []byte) bool {
-	for _, b := range line {
-		if b != ' ' && b != '\t' && b != '\r' {
-			return false
-		}
-	}
-	return true
+	return len(bytes.Trim(line, " \t\r")) == 0
 }
 
 // write sends an answer; a client that does not take it is cut off.

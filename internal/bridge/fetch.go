@@ -146,8 +146,7 @@ func (c *session) make(ctx context.Context, in toolCall, seen permission.Call, f
 }
 
 func classed(err error) error {
-	var e *vault.Error
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*vault.Error](err); ok {
 		return refuse("Failed: "+e.Text+" ("+string(e.Class)+").", string(e.Class))
 	}
 	return refuse("Failed: the request could not be made.", "failed")

@@ -113,8 +113,7 @@ func (s *ToolServer) Call(ctx context.Context, who func() (Asker, error), r wire
 	end := wire.CallAnswer{Answer: wire.Answer{RequestID: r.RequestID, Decision: wire.Allow}, Text: text, Meta: meta, SessionID: c.name}
 	if err != nil {
 		end.Text, end.Answer = "", deny(r.RequestID, err.Error())
-		var no *refusal
-		if errors.As(err, &no) {
+		if no, ok := errors.AsType[*refusal](err); ok {
 			end.Meta = map[string]any{"weir/reason": no.reason}
 		}
 	}
@@ -352,8 +351,7 @@ func (s *ToolServer) log(who Asker, use event.ToolUse, d event.Decision) error {
 // denied writes a call that is not made, and gives the error on.
 func (s *ToolServer) denied(who Asker, use event.ToolUse, err error) error {
 	d := event.Decision{Decision: "deny", Reason: "failed"}
-	var r *refusal
-	if errors.As(err, &r) {
+	if r, ok := errors.AsType[*refusal](err); ok {
 		if d.Reason = r.reason.Reason; r.reason.Rule != "" {
 			d.Reason, d.Text = "rule", "the rule "+r.reason.Rule+" denies it"
 		}

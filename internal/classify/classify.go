@@ -1,8 +1,6 @@
 package classify
 
-import (
-	"weir/internal/commands"
-)
+import "weir/internal/commands"
 
 // Class is local, network or grey; the zero value is grey.
 type Class = commands.Class

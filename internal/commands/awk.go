@@ -1,8 +1,6 @@
 package commands
 
-import (
-	"strings"
-)
+import "strings"
 
 // Awk judges an awk program as mawk, gawk, busybox and the original awk would read
 // it. It refuses what runs a program, names a file in a computed way, reaches

@@ -1,8 +1,6 @@
 package commands
 
-import (
-	"strings"
-)
+import "strings"
 
 // builtinCommands are builtins of bash. Those that change the state of the shell are
 // followed by the engine; their entries are documentation and what is accepted of them

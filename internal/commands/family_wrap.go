@@ -1,8 +1,6 @@
 package commands
 
-import (
-	"strings"
-)
+import "strings"
 
 // wrapCommands run another command, which is judged in its turn.
 var wrapCommands = []*Command{

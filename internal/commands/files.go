@@ -1,8 +1,6 @@
 package commands
 
-import (
-	"strings"
-)
+import "strings"
 
 // anyFiles is why commands that only look at files are local for every argument.
 const anyFiles = "looks at files and prints; nothing it can be given runs code, connects or writes"

@@ -1,8 +1,6 @@
 package commands
 
-import (
-	"strings"
-)
+import "strings"
 
 // Arity is whether an option takes a value.
 type Arity uint8

@@ -1,8 +1,6 @@
 package commands
 
-import (
-	"strings"
-)
+import "strings"
 
 const gitConfigured = "settings, attributes and filters of the repository can run programs here"
 

@@ -1,8 +1,6 @@
 package commands
 
-import (
-	"strings"
-)
+import "strings"
 
 // ParseRoles gives options' values and operands to what their roles say.
 func ParseRoles(c *Call, at Word) {

@@ -1,8 +1,6 @@
 package commands
 
-import (
-	"strings"
-)
+import "strings"
 
 // Sed judges a sed script; several of -e are joined by newlines. It reads the
 // grammar of GNU sed, and refuses where busybox or an older GNU sed could read

@@ -1,8 +1,6 @@
 package commands
 
-import (
-	"strings"
-)
+import "strings"
 
 // anySystem is why commands that show the state of the machine are local for every argument.
 const anySystem = "shows the state of the machine; nothing it can be given runs code, connects or writes"

@@ -1,8 +1,6 @@
 package commands
 
-import (
-	"strings"
-)
+import "strings"
 
 // checkSed joins the scripts of -e, or takes the first operand, and notes what -i writes.
 func checkSed(c *Call) {

@@ -1,8 +1,6 @@
 package commands
 
-import (
-	"strings"
-)
+import "strings"
 
 // KnowsWrapper says whether a program, by its name without a directory, is one that runs another command.
 func KnowsWrapper(name string) bool { return starters[name] != "" || wrapper(name) != nil }

@@ -2,6 +2,7 @@ package container
 
 import (
 	"path"
+	"slices"
 	"strings"
 
 	"weir/internal/linux"
@@ -32,19 +33,15 @@ func matching(all []policy.Match, c Container) (policy.Match, bool) {
 }
 
 func fits(m policy.Match, c Container) bool {
-	if m.Namespace != "" && !taint.Matches(m.Namespace, c.Namespace) || m.Image != "" && !taint.Matches(m.Image, c.Image) {
-		return false
-	}
-	return labelled(m.Labels, c.Labels) && labelled(m.Annotations, c.Spec.Annotations)
+	return (m.Namespace == "" || taint.Matches(m.Namespace, c.Namespace)) && (m.Image == "" || taint.Matches(m.Image, c.Image)) &&
+		labelled(m.Labels, c.Labels) && labelled(m.Annotations, c.Spec.Annotations)
 }
 
 func labelled(want []policy.Label, have map[string]string) bool {
-	for _, l := range want {
-		if v, ok := have[l.Key]; !ok || !taint.Matches(l.Value, v) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(want, func(l policy.Label) bool {
+		v, ok := have[l.Key]
+		return !ok || !taint.Matches(l.Value, v)
+	})
 }
 
 // origin is what the log and weir containers tell of it.

@@ -186,7 +186,7 @@ func (c *Client) post(ctx context.Context, op string, request any) (io.ReadClose
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		if wrapped := new(url.Error); errors.As(err, &wrapped) {
+		if wrapped, ok := errors.AsType[*url.Error](err); ok {
 			err = wrapped.Err
 		}
 		if err == ErrNotRunning || Code(err) == Denied || err == errNeedsRoot {

@@ -250,7 +250,7 @@ func decode(w http.ResponseWriter, r *http.Request, request any) error {
 		}
 		err = cmp.Or(err, errors.New("more than one JSON object"))
 	}
-	if long := new(http.MaxBytesError); errors.As(err, &long) {
+	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
 		return Errorf(Usage, "read request: longer than %d bytes", maxRequest)
 	}
 	return Errorf(Usage, "read request: %w", err)

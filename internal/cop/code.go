@@ -2,6 +2,7 @@ package cop
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 )
@@ -14,12 +15,7 @@ var netWords = []string{
 
 func mayUseNet(text string) bool {
 	text = strings.ToLower(text)
-	for _, w := range netWords {
-		if strings.Contains(text, w) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(netWords, func(w string) bool { return strings.Contains(text, w) })
 }
 
 // netCode finds what uses the network in code of the common interpreters. It is a list of

@@ -1,6 +1,7 @@
 package cop
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -60,30 +61,22 @@ func New(o Options) (*Cop, error) {
 	c := &Cop{
 		model:    o.Model,
 		none:     o.None,
-		timeout:  orDefault(o.Timeout, 5*time.Second),
+		timeout:  cmp.Or(o.Timeout, 5*time.Second),
 		cacheFor: o.CacheFor,
 	}
-	concurrency := orDefault(o.Concurrency, 8)
-	c.queue = int64(orDefault(o.Queue, 16*concurrency))
+	concurrency := cmp.Or(o.Concurrency, 8)
+	c.queue = int64(cmp.Or(o.Queue, 16*concurrency))
 	if c.timeout < 0 || concurrency < 0 || c.queue < 0 || o.CacheSize < 0 {
 		return nil, errors.New("make reviewer: a limit is negative")
 	}
 	var err error
-	if c.cache, err = lru.New[cacheKey, verdict](orDefault(o.CacheSize, 4096)); err != nil {
+	if c.cache, err = lru.New[cacheKey, verdict](cmp.Or(o.CacheSize, 4096)); err != nil {
 		return nil, fmt.Errorf("make reviewer: %w", err)
 	}
 	c.stats.Failures = map[Code]uint64{}
 	c.slots = make(chan struct{}, concurrency)
 	c.life, c.end = context.WithCancelCause(context.Background())
 	return c, nil
-}
-
-func orDefault[T comparable](v, otherwise T) T {
-	var zero T
-	if v == zero {
-		return otherwise
-	}
-	return v
 }
 
 // Review gives an opinion within the time limit, or an *Error. Equal cases that are asked at the same time are one
@@ -209,8 +202,7 @@ func (c *Cop) ended(ctx context.Context, err error) error {
 	case ctx.Err() != nil:
 		return Fail(Timeout, "no answer within %s", c.timeout)
 	}
-	var e *Error
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*Error](err); ok {
 		return e
 	}
 	return Fail(Failed, "%w", err)

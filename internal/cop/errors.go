@@ -43,8 +43,7 @@ func Fail(code Code, format string, args ...any) *Error {
 
 // CodeOf gives the code of a failed review.
 func CodeOf(err error) Code {
-	var e *Error
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*Error](err); ok {
 		return e.Code
 	}
 	return Failed

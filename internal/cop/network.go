@@ -272,10 +272,8 @@ var decodes = map[string]string{
 }
 
 func (r *reader) encode(tool string, args []word) {
-	for _, w := range args {
-		if w.text != "" && strings.Contains(" "+decodes[tool]+" ", " "+w.text+" ") {
-			return
-		}
+	if has(args, decodes[tool]) {
+		return
 	}
 	if tool == "tar" {
 		if len(args) == 0 {

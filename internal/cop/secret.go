@@ -52,24 +52,15 @@ func SecretPath(p string) bool {
 	if !strings.Contains(p, "/") {
 		return false
 	}
-	whole := "/" + p + "/"
-	for _, dir := range secretDirs {
-		if strings.Contains(whole, dir) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(secretDirs, func(dir string) bool { return strings.Contains("/"+p+"/", dir) })
 }
 
 // secretVariable tells whether a variable's name says that it holds a secret.
 func secretVariable(name string) bool {
 	name = strings.ToUpper(name)
-	for _, part := range []string{"TOKEN", "SECRET", "PASSW", "APIKEY", "API_KEY", "ACCESS_KEY", "PRIVATE_KEY", "CREDENTIAL"} {
-		if strings.Contains(name, part) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc([]string{"TOKEN", "SECRET", "PASSW", "APIKEY", "API_KEY", "ACCESS_KEY", "PRIVATE_KEY", "CREDENTIAL"}, func(part string) bool {
+		return strings.Contains(name, part)
+	})
 }
 
 // secrets looks for secret-looking paths in a word or a program text.

@@ -1,6 +1,7 @@
 package cop
 
 import (
+	"cmp"
 	"context"
 	"net/netip"
 	"slices"
@@ -69,12 +70,7 @@ func static(c Case) (o Opinion, certain bool) {
 }
 
 func (r rule) met(has Indicator) bool {
-	for _, set := range r.all {
-		if has&set == 0 {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(r.all, func(set Indicator) bool { return has&set == 0 })
 }
 
 // observe gathers the indicators of a case.
@@ -156,10 +152,7 @@ func addDestination(s *Indicators, d Destination) {
 	if d == (Destination{}) {
 		return
 	}
-	where := d.Name
-	if where == "" {
-		where = d.Address.String()
-	}
+	where := cmp.Or(d.Name, d.Address.String())
 	s.Add(Outside, where)
 	named := d.Name == "" && s.Names // a name's address is not known here
 	for _, h := range s.Hosts {

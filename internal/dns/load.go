@@ -217,11 +217,10 @@ func closeAll(links []io.Closer) error {
 // detach lets go of them. Others have programs on the same cgroup, which may have to stay for longer.
 func (s *Redirect) detach(container uint64) error {
 	var pins []string
-	for name := range s.senders() {
-		pins = append(pins, name+suffix(container))
-	}
-	for name := range s.programs() {
-		pins = append(pins, name+suffix(container))
+	for _, programs := range []map[string]program{s.senders(), s.programs()} {
+		for name := range programs {
+			pins = append(pins, name+suffix(container))
+		}
 	}
 	return s.opts.Links.Release(pins...)
 }

@@ -4,7 +4,9 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"maps"
 	"net/netip"
+	"slices"
 	"sync"
 )
 
@@ -109,9 +111,5 @@ func (p *Pool) Name(addr netip.Addr) (string, bool) {
 func (p *Pool) All() []netip.Addr {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	all := make([]netip.Addr, 0, len(p.names))
-	for addr := range p.names {
-		all = append(all, addr)
-	}
-	return all
+	return slices.Collect(maps.Keys(p.names))
 }

@@ -220,13 +220,5 @@ func (r *Resolver) kindOf(name string) kind {
 
 // plain: letters, digits, hyphens and underscores, as every host's name that people read.
 func plain(name string) bool {
-	if name == "" || len(name) > 253 {
-		return false
-	}
-	for _, c := range []byte(name) {
-		if (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '-' && c != '_' && c != '.' {
-			return false
-		}
-	}
-	return true
+	return name != "" && len(name) <= 253 && strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789-_.") == ""
 }

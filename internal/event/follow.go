@@ -1,6 +1,7 @@
 package event
 
 import (
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -112,13 +113,8 @@ func (f *follower) run() {
 
 // events tells the counts, by kind in order of their names.
 func (c counts) events(stage string, at time.Time) []Event {
-	var kinds []Kind
-	for k := range c {
-		kinds = append(kinds, k)
-	}
-	slices.Sort(kinds)
 	var events []Event
-	for _, k := range kinds {
+	for _, k := range slices.Sorted(maps.Keys(c)) {
 		events = append(events, Event{Time: at, Kind: Lost, Loss: &Loss{Stage: stage, What: string(k), Count: c[k]}})
 	}
 	return events

@@ -141,8 +141,7 @@ func Has(path, container string) (bool, error) {
 	if errors.Is(err, found) {
 		return true, nil
 	}
-	var bad *BadLines
-	if errors.As(err, &bad) {
+	if _, ok := errors.AsType[*BadLines](err); ok {
 		err = nil
 	}
 	return false, err

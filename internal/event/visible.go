@@ -25,12 +25,7 @@ func Visible(s string) string {
 }
 
 func plainASCII(s string) bool {
-	for i := range len(s) {
-		if s[i] < ' ' || s[i] > '~' {
-			return false
-		}
-	}
-	return true
+	return !strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r > '~' })
 }
 
 // escape walks s: as it is for what may be shown, escaped for the escape of all else.

@@ -139,12 +139,7 @@ func notCat(value string) bool { return value != "cat" && value != "" }
 
 // relativePath: an empty element means the current directory.
 func relativePath(value string) bool {
-	for element := range strings.SplitSeq(value, ":") {
-		if !strings.HasPrefix(element, "/") {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(strings.Split(value, ":"), func(element string) bool { return !strings.HasPrefix(element, "/") })
 }
 
 // names is the table of dangerous, made for looking up.

@@ -89,12 +89,7 @@ func wordOf(whole string) word {
 
 // mayBeGit says whether git is among the words: variables before other programs are theirs.
 func mayBeGit(w []word) bool {
-	for _, w := range w {
-		if !w.known || strings.Contains(path.Base(w.text), "git") {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(w, func(w word) bool { return !w.known || strings.Contains(path.Base(w.text), "git") })
 }
 
 // command judges one, but not what it runs.

@@ -2,6 +2,7 @@ package linux
 
 import (
 	"errors"
+	"maps"
 	"os"
 	"regexp"
 	"slices"
@@ -63,12 +64,7 @@ func MemFDs(pid int) ([]int, error) {
 		return nil
 	})
 	delete(found, pid)
-	pids := make([]int, 0, len(found))
-	for n := range found {
-		pids = append(pids, n)
-	}
-	slices.Sort(pids)
-	return pids, err
+	return slices.Sorted(maps.Keys(found)), err
 }
 
 // outer adds the processes that have the id inner in a pid namespace below this one.

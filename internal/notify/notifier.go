@@ -316,8 +316,7 @@ func (a *Notifier) post(ctx context.Context, body []byte) result {
 	}
 	resp, err := a.client.Do(req)
 	if err != nil {
-		var wrapped *url.Error
-		if errors.As(err, &wrapped) {
+		if wrapped, ok := errors.AsType[*url.Error](err); ok {
 			err = wrapped.Err // without the URL
 		}
 		return result{err: fmt.Errorf("post: %w", err)}

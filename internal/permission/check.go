@@ -212,12 +212,9 @@ func plain(k kind, content string) string {
 
 // means says whether a pattern of whole tools means a call's: mcp__server is all of a server's.
 func (r Rule) means(c *Call) bool {
-	for _, name := range []string{c.name, c.Tool} {
-		if Matches(r.Tool, name) || !strings.Contains(r.Tool, "*") && strings.HasPrefix(name, strings.TrimRight(r.Tool, "_")+"__") {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc([]string{c.name, c.Tool}, func(name string) bool {
+		return Matches(r.Tool, name) || !strings.Contains(r.Tool, "*") && strings.HasPrefix(name, strings.TrimRight(r.Tool, "_")+"__")
+	})
 }
 
 // first is the first rule of a list that a call meets.
@@ -335,15 +332,7 @@ func hostIs(pattern, host string) bool {
 	if want[0] == "*" && len(have) > len(want) {
 		have = have[len(have)-len(want):]
 	}
-	if len(want) != len(have) {
-		return false
-	}
-	for i := range want {
-		if have[i] == "" || !Matches(want[i], have[i]) {
-			return false
-		}
-	}
-	return true
+	return slices.EqualFunc(want, have, func(want, have string) bool { return have != "" && Matches(want, have) })
 }
 
 // path is the first rule about a file: about one of the places that one of the paths leads to where the list denies or asks, about each of them where

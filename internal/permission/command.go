@@ -334,27 +334,12 @@ func (c *commandRule) matches(text string) bool {
 		rest, ok := strings.CutPrefix(text, c.prefix)
 		return ok && (rest == "" || rest[0] == ' ' || rest[0] == '\t' || rest[0] == '\n')
 	}
-	for _, parts := range c.globs {
-		if between(parts, text) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(c.globs, func(parts []string) bool { return between(parts, text) })
 }
 
 // meets says whether one of the commands of a text is a rule's.
 func (c *commandRule) meets(s *script) bool {
-	if c.matches(s.text) {
-		return true
-	}
-	for _, p := range s.parts {
-		for _, text := range p.texts {
-			if c.matches(text) {
-				return true
-			}
-		}
-	}
-	return false
+	return c.matches(s.text) || slices.ContainsFunc(s.parts, func(p part) bool { return slices.ContainsFunc(p.texts, c.matches) })
 }
 
 // covered says whether a text is a rule's, or each of its commands is one's. It gives the last such rule.

@@ -78,8 +78,7 @@ func Parse(files ...File) (*Set, []Warning, error) {
 			}
 			r := reader{file: f, rules: s.layer(managed)}
 			if err := r.read(); err != nil {
-				var mistake *policy.Error
-				if errors.As(err, &mistake) { // it says where
+				if mistake, ok := errors.AsType[*policy.Error](err); ok { // it says where
 					return nil, warnings, fmt.Errorf("read permissions: %w", mistake)
 				}
 				return nil, warnings, fmt.Errorf("read permissions: %s: %w", f.Name, err)

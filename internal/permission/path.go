@@ -100,35 +100,21 @@ func (r *pathRule) names(p []string) bool {
 	}
 	reach := make([]bool, len(r.parts)+1) // how much of the pattern has been met
 	reach[0] = true
-	for i, pat := range r.parts { // ** may stand for nothing
-		if pat != "**" {
-			break
+	whole := func() bool {
+		for i, pat := range r.parts { // ** may stand for nothing
+			reach[i+1] = reach[i+1] || reach[i] && pat == "**"
 		}
-		reach[i+1] = true
+		return reach[len(r.parts)]
 	}
+	whole()
 	for _, part := range p {
-		next := make([]bool, len(reach))
-		for i, pat := range r.parts {
-			switch {
-			case !reach[i]:
-			case pat == "**":
-				next[i] = true
-			case partIs(pat, part):
-				next[i+1] = true
-			}
-			if pat == "**" && next[i] {
-				next[i+1] = true
-			}
+		for i := len(r.parts); i >= 0; i-- {
+			stays := i < len(r.parts) && r.parts[i] == "**" && reach[i]
+			reach[i] = stays || i > 0 && r.parts[i-1] != "**" && reach[i-1] && partIs(r.parts[i-1], part)
 		}
-		for i, pat := range r.parts {
-			if pat == "**" && next[i] {
-				next[i+1] = true
-			}
-		}
-		if next[len(r.parts)] {
+		if whole() {
 			return true
 		}
-		reach = next
 	}
 	return false
 }

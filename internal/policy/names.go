@@ -3,6 +3,7 @@ package policy
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 )
 
@@ -51,12 +52,9 @@ func (p Policy) nameRules(name string) ([]Rule, error) {
 // Leads says whether a name may lead to an address that is not public: an item has
 // both, or the address is open by itself.
 func (p Policy) Leads(name string, to netip.Addr) bool {
-	for _, a := range p.Allow {
-		if a.Prefix.IsValid() && a.Prefix.Contains(to) && (a.Name == "" || a.covers(name)) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(p.Allow, func(a Allow) bool {
+		return a.Prefix.IsValid() && a.Prefix.Contains(to) && (a.Name == "" || a.covers(name))
+	})
 }
 
 // covers: *.example.org is every name below example.org, at any depth, not itself. An

@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -21,7 +22,7 @@ type yamlField struct {
 func (p *yamlReader) Mapping(n *yaml.Node, where string, fields []yamlField) map[string]place {
 	lines := make(map[string]place)
 	if n.Kind != yaml.MappingNode {
-		p.Fail(at(n), "%s is %s: accepted is a mapping of %s", orFile(where), yamlKind(n), strings.Join(keys(fields), ", "))
+		p.Fail(at(n), "%s is %s: accepted is a mapping of %s", cmp.Or(where, "the file"), yamlKind(n), strings.Join(keys(fields), ", "))
 		return lines
 	}
 	in := ""
@@ -61,13 +62,6 @@ func keys(fields []yamlField) []string {
 		ks = append(ks, f.Key)
 	}
 	return ks
-}
-
-func orFile(where string) string {
-	if where == "" {
-		return "the file"
-	}
-	return where
 }
 
 // yamlKind says what a node is, for people.

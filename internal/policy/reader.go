@@ -176,12 +176,7 @@ func (p *yamlReader) plain(n *yaml.Node, depth int) bool {
 		p.Fail(at(n), "values are nested deeper than %d levels: no key needs that", maxDepth)
 		return false
 	}
-	for _, c := range n.Content {
-		if !p.plain(c, depth+1) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(n.Content, func(c *yaml.Node) bool { return !p.plain(c, depth+1) })
 }
 
 // oneLine keeps a mistake on one line, also when the YAML reader's text is not.

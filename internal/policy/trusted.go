@@ -3,6 +3,7 @@ package policy
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -42,12 +43,7 @@ func network(s string) (netip.Prefix, string) {
 
 // Trusts says whether an address is in Trusted.
 func (t Taint) Trusts(a netip.Addr) bool {
-	for _, p := range t.TrustedNetworks {
-		if p.Contains(a.Unmap()) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(t.TrustedNetworks, func(p netip.Prefix) bool { return p.Contains(a.Unmap()) })
 }
 
 // TrustedPrefixes is Trusted for a longest-prefix match in which IPv4 stands as ::ffff:a.b.c.d. Where an IPv6 network covers those,

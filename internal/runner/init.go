@@ -103,8 +103,7 @@ func cannotRun(name string, err error) error {
 	case errors.Is(err, syscall.ENOEXEC):
 		return control.Errorf(126, "%s: no program: give it a first line such as #!/bin/sh, or run it with its interpreter", name)
 	}
-	var search *exec.Error
-	if errors.As(err, &search) {
+	if search, ok := errors.AsType[*exec.Error](err); ok {
 		err = search.Err
 	}
 	return control.Errorf(126, "%s: cannot be run: %w", name, err)

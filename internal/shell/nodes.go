@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"slices"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -80,12 +81,10 @@ func OperatorFirst(x syntax.TestExpr) bool {
 
 // BareOperator tells whether a pattern has an unquoted operator of the shell.
 func BareOperator(w *syntax.Word) bool {
-	for _, p := range w.Parts {
-		if l, ok := p.(*syntax.Lit); ok && strings.ContainsAny(l.Value, "|&;") {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(w.Parts, func(p syntax.WordPart) bool {
+		l, ok := p.(*syntax.Lit)
+		return ok && strings.ContainsAny(l.Value, "|&;")
+	})
 }
 
 // Bare is the text of a word without quotes, expansions and patterns; empty for any other.

@@ -55,8 +55,7 @@ func Decode(data []byte, into any) error {
 		return errors.New("something follows the input's object")
 	}
 	err := json.Unmarshal(data, into)
-	var kind *json.UnmarshalTypeError
-	if errors.As(err, &kind) {
+	if kind, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		return fmt.Errorf("the field %s is a %s: wanted is a %s", kind.Field, kind.Value, kind.Type)
 	}
 	return err

@@ -1,8 +1,6 @@
 package toolguard
 
-import (
-	"strings"
-)
+import "strings"
 
 // cleanCmd takes out of a text what cmd does not see.
 func cleanCmd(text string) string { return strings.ReplaceAll(text, "\x00", "") }

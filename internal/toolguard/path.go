@@ -300,8 +300,5 @@ func hiveLike(word string) bool {
 
 // isHive says whether a word names one of them.
 func isHive(word string) bool {
-	if len(word) < 8 || !hiveLike(word) {
-		return false
-	}
-	return matchesAny(hives, word)
+	return len(word) >= 8 && hiveLike(word) && matchesAny(hives, word)
 }

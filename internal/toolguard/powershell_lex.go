@@ -1,8 +1,6 @@
 package toolguard
 
-import (
-	"strings"
-)
+import "strings"
 
 // psPlain turns the dashes, quotes and spaces that PowerShell takes for its own into those.
 func psPlain(text string) string {

@@ -1,8 +1,6 @@
 package toolguard
 
-import (
-	"strings"
-)
+import "strings"
 
 // maxDepthPowerShell bounds nesting; brackets that are deeper are passed over, and what is in them is read as if they were not there.
 const maxDepthPowerShell = 100

@@ -1,8 +1,6 @@
 package toolguard
 
-import (
-	"strings"
-)
+import "strings"
 
 // text reads a quoted text.
 func (p *parserPowerShell) text() Value {

@@ -1,8 +1,6 @@
 package toolguard
 
-import (
-	"slices"
-)
+import "slices"
 
 // Groups of rules, as they are counted in the documentation.
 const (
@@ -63,12 +61,7 @@ var always = when(func(*Command) bool { return true })
 // allOf is met when each of its conditions is.
 func allOf(conds ...condition) condition {
 	out := condition{is: func(c *Command) bool {
-		for _, cond := range conds {
-			if !cond.is(c) {
-				return false
-			}
-		}
-		return true
+		return !slices.ContainsFunc(conds, func(cond condition) bool { return !cond.is(c) })
 	}}
 	for _, cond := range conds {
 		out.words = append(out.words, cond.words...)
@@ -79,12 +72,7 @@ func allOf(conds ...condition) condition {
 // anyOf is met when one of its conditions is.
 func anyOf(conds ...condition) condition {
 	return condition{func(c *Command) bool {
-		for _, cond := range conds {
-			if cond.is(c) {
-				return true
-			}
-		}
-		return false
+		return slices.ContainsFunc(conds, func(cond condition) bool { return cond.is(c) })
 	}, eitherWords(conds)}
 }
 

@@ -40,21 +40,13 @@ var secrets = Rule{
 			if c.Dialect == POSIX {
 				return false
 			}
-			for _, a := range c.Args {
-				if strings.Contains(a.Text, "::") && thief().MatchString(a.Text) && (a.Quoted || len(c.Args) < 8) && !prints[c.Name] {
-					return true
-				}
-			}
-			return false
+			return slices.ContainsFunc(c.Args, func(a Value) bool {
+				return strings.Contains(a.Text, "::") && thief().MatchString(a.Text) && (a.Quoted || len(c.Args) < 8) && !prints[c.Name]
+			})
 		}, "sekurlsa:", "lsadump:", "dpapi:", "kerberos:", "sid:", "misc:", "token:", "event:", "vault:")},
 		{Names: []string{".createprocessfromparent", ".minidumpwritedump", ".openprocess"}, When: isMade(lsass)},
 		{Names: []string{""}, When: when(func(c *Command) bool { // a program that only running would tell, given lsass's number
-			for _, a := range c.Args {
-				if a.Of != nil && lsass.is(a.Of) {
-					return true
-				}
-			}
-			return false
+			return slices.ContainsFunc(c.Args, func(a Value) bool { return a.Of != nil && lsass.is(a.Of) })
 		}, "lsass")},
 	},
 }

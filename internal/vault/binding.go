@@ -97,15 +97,9 @@ func (b Binding) permits(host, method, escaped string) error {
 }
 
 func plainPath(p string) bool {
-	if strings.ContainsAny(p, "%\\;") || strings.Contains(p, "//") {
-		return false
-	}
-	for part := range strings.SplitSeq(p, "/") {
-		if part == "." || part == ".." {
-			return false
-		}
-	}
-	return true
+	return !strings.ContainsAny(p, "%\\;") && !strings.Contains(p, "//") && !slices.ContainsFunc(strings.Split(p, "/"), func(part string) bool {
+		return part == "." || part == ".."
+	})
 }
 
 // reserved are addresses that a name from outside must not lead to (V8): the host's own, the local networks', those of the clouds'

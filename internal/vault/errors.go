@@ -45,8 +45,7 @@ func refuse(c Class, text string) error { return &Error{c, text} }
 
 // ClassOf is the class of an error of this package; empty: it is none of those.
 func ClassOf(err error) Class {
-	var e *Error
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*Error](err); ok {
 		return e.Class
 	}
 	return ""

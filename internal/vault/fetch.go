@@ -2,6 +2,7 @@ package vault
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -86,11 +87,7 @@ func (f *Fetcher) take(r Request) (entry, error) {
 
 // Fetch makes one request. The secret is read, used and wiped here; errors are *Error.
 func (f *Fetcher) Fetch(ctx context.Context, r Request) (Response, error) {
-	limit := f.Time
-	if limit == 0 {
-		limit = MaxTime
-	}
-	ctx, cancel := context.WithTimeout(ctx, limit)
+	ctx, cancel := context.WithTimeout(ctx, cmp.Or(f.Time, MaxTime))
 	defer cancel()
 	leave, err := f.enter(ctx, r.Key)
 	if err != nil {
@@ -164,11 +161,7 @@ func (f *Fetcher) send(ctx context.Context, r Request, b Binding, name string, v
 	req.GetBody = nil // it is sent once
 	req.Header.Set("User-Agent", "weir")
 	if r.Body != "" {
-		contentType := r.ContentType
-		if contentType == "" {
-			contentType = "application/json"
-		}
-		req.Header.Set("Content-Type", contentType)
+		req.Header.Set("Content-Type", cmp.Or(r.ContentType, "application/json"))
 	}
 	req.Header.Set(name, string(value))
 	defer req.Header.Del(name)

@@ -2,6 +2,7 @@ package vault
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"fmt"
@@ -34,10 +35,7 @@ func (f *Fetcher) proxy() (*url.URL, error) {
 func through(ctx context.Context, proxy *url.URL, to netip.AddrPort) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, maxDial)
 	defer cancel()
-	port := proxy.Port()
-	if port == "" {
-		port = map[string]string{"http": "80", "https": "443"}[proxy.Scheme]
-	}
+	port := cmp.Or(proxy.Port(), map[string]string{"http": "80", "https": "443"}[proxy.Scheme])
 	conn, err := new(net.Dialer).DialContext(ctx, "tcp", net.JoinHostPort(proxy.Hostname(), port))
 	if err != nil {
 		return nil, refuse(Connecting, "no connection to the operator's proxy was possible")

@@ -235,8 +235,7 @@ func (v *Vault) decrypt(data []byte) (content, error) {
 		return damaged("it is too long")
 	}
 	r, err := age.Decrypt(bytes.NewReader(data), v.keys.identity)
-	var none *age.NoIdentityMatchError
-	if errors.As(err, &none) {
+	if _, ok := errors.AsType[*age.NoIdentityMatchError](err); ok {
 		return content{}, ErrLocked
 	}
 	if err != nil {
