@@ -1,11 +1,11 @@
 package policy
 
 import (
-	"bytes"
 	"fmt"
 	"slices"
 	"strings"
 
+	"github.com/rogpeppe/go-internal/diff"
 	"go.yaml.in/yaml/v3"
 )
 
@@ -138,71 +138,6 @@ func last(n *yaml.Node) int {
 
 // Diff tells two texts apart, as diff -u does, with its hunks.
 func Diff(name string, before, after []byte) string {
-	a, b := bytes.Split(bytes.TrimSuffix(before, []byte("\n")), []byte("\n")), bytes.Split(bytes.TrimSuffix(after, []byte("\n")), []byte("\n"))
-	same := make([][]int, len(a)+1) // lines that are the same from here on
-	for i := range same {
-		same[i] = make([]int, len(b)+1)
-	}
-	for i := len(a) - 1; i >= 0; i-- {
-		for j := len(b) - 1; j >= 0; j-- {
-			if same[i][j] = max(same[i+1][j], same[i][j+1]); bytes.Equal(a[i], b[j]) {
-				same[i][j] = same[i+1][j+1] + 1
-			}
-		}
-	}
-	type line struct {
-		mark byte
-		text []byte
-		i, j int // before it
-	}
-	var all []line
-	for i, j := 0, 0; i < len(a) || j < len(b); {
-		switch {
-		case i < len(a) && j < len(b) && bytes.Equal(a[i], b[j]):
-			all = append(all, line{' ', a[i], i, j})
-			i, j = i+1, j+1
-		case j == len(b) || i < len(a) && same[i+1][j] >= same[i][j+1]:
-			all = append(all, line{'-', a[i], i, j})
-			i++
-		default:
-			all = append(all, line{'+', b[j], i, j})
-			j++
-		}
-	}
-	const context = 3
-	var out strings.Builder
-	for at := 0; at < len(all); {
-		if all[at].mark == ' ' {
-			at++
-			continue
-		}
-		from, to := max(at-context, 0), at
-		for quiet := 0; to < len(all) && quiet <= 2*context; to++ {
-			if quiet++; all[to].mark != ' ' {
-				quiet = 0
-			}
-		}
-		for to > at && all[to-1].mark == ' ' {
-			to--
-		}
-		to = min(to+context, len(all))
-		olds, news := 0, 0
-		for _, l := range all[from:to] {
-			if l.mark != '+' {
-				olds++
-			}
-			if l.mark != '-' {
-				news++
-			}
-		}
-		if out.Len() == 0 {
-			fmt.Fprintf(&out, "--- %s\n+++ %s\n", name, name)
-		}
-		fmt.Fprintf(&out, "@@ -%d,%d +%d,%d @@\n", all[from].i+1, olds, all[from].j+1, news)
-		for _, l := range all[from:to] {
-			fmt.Fprintf(&out, "%c%s\n", l.mark, l.text)
-		}
-		at = to
-	}
-	return out.String()
+	_, hunks, _ := strings.Cut(string(diff.Diff(name, before, name, after)), "\n") // behind the line "diff"
+	return hunks
 }
