@@ -43,8 +43,7 @@ var builtinCommands = []*Command{
 }
 
 // fileNameOptions are options of shopt that change what patterns match.
-var fileNameOptions = map[string]bool{"nullglob": true, "dotglob": true, "globstar": true, "failglob": true, "nocaseglob": true, "nocasematch": true,
-	"inherit_errexit": true, "globasciiranges": true}
+var fileNameOptions = Names("nullglob dotglob globstar failglob nocaseglob nocasematch inherit_errexit globasciiranges")
 
 func checkShopt(c *Call) {
 	_, sets := c.Option("-s")

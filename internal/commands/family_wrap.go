@@ -111,7 +111,7 @@ func checkShell(c *Call) {
 			if !strings.Contains(w.Text, "o") {
 				continue
 			}
-			if i++; i >= len(words) || !c.Words[i].Fixed || !quietOption(words[i]) {
+			if i++; i >= len(words) || !c.Words[i].Fixed || !Listed("errexit nounset pipefail xtrace noglob noclobber verbose posix", words[i]) {
 				c.Grey(w, "option-unknown", "this option of the shell is not known to be harmless")
 				return
 			}
@@ -128,14 +128,6 @@ func checkShell(c *Call) {
 	default:
 		c.Network(Word{}, "code-runs", "runs the commands of its input")
 	}
-}
-
-func quietOption(name string) bool {
-	switch name {
-	case "errexit", "nounset", "pipefail", "xtrace", "noglob", "noclobber", "verbose", "posix":
-		return true
-	}
-	return false
 }
 
 // checkEnv finds the command of env [NAME=VALUE] COMMAND.

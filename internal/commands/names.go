@@ -1,6 +1,9 @@
 package commands
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // A variable can change what runs (PATH, LD_PRELOAD) or be code itself (RANDOM in an
 // assignment, PS4). So names are accepted, not refused.
@@ -99,17 +102,9 @@ func Inherited(name, value string, hasValue bool) bool {
 	case "SHELL":
 		return value == "/bin/bash" || value == "/bin/sh" || value == "/usr/bin/bash" || value == "/usr/bin/sh"
 	case "PATH":
-		if !hasValue {
-			return false
-		}
-		for dir := range strings.SplitSeq(value, ":") {
-			switch dir {
-			case "/bin", "/sbin", "/usr/bin", "/usr/sbin", "/usr/local/bin", "/usr/local/sbin", "/usr/games", "/usr/local/games", "/snap/bin":
-			default:
-				return false
-			}
-		}
-		return true
+		return hasValue && !slices.ContainsFunc(strings.Split(value, ":"), func(dir string) bool {
+			return !Listed("/bin /sbin /usr/bin /usr/sbin /usr/local/bin /usr/local/sbin /usr/games /usr/local/games /snap/bin", dir)
+		})
 	}
 	return false
 }

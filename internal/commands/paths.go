@@ -14,21 +14,13 @@ var hiddenFiles = map[string]bool{".gitignore": true, ".dockerignore": true, ".e
 var devices = map[string]bool{"/dev/null": true, "/dev/stdout": true, "/dev/stderr": true, "/dev/stdin": true, "/dev/tty": true}
 
 // protected are names that something runs, or is run by, wherever they stand. With a HEAD a directory can be a repository, and have settings.
-var protected = map[string]bool{
-	"bin": true, "sbin": true, "etc": true, "cron": true, "crontab": true, "crontabs": true, "crontab.txt": true, "cron.d": true, "cron.daily": true,
-	"cron.hourly": true, "cron.weekly": true, "cron.monthly": true, "systemd": true, "authorized_keys": true, "ld.so.preload": true,
-	"ld.so.conf": true, "ld.so.conf.d": true, "profile": true, "profile.d": true, "bash.bashrc": true, "bashrc": true, "zshrc": true, "zshenv": true,
-	"environment": true, "sudoers": true, "sudoers.d": true, "passwd": true, "shadow": true, "group": true, "hosts": true, "resolv.conf": true,
-	"HEAD": true, "nsswitch.conf": true, "rc.local": true, "init.d": true, "inputrc": true, "gitconfig": true, "site-packages": true, "dist-packages": true,
-	"sitecustomize.py": true, "usercustomize.py": true, "hooks": true, "lesskey": true, "magic": true, "magic.mgc": true, "autostart": true,
-	"udev": true, "modprobe.d": true, "pam.d": true, "logrotate.d": true, "update-motd.d": true, "apt.conf.d": true, "proc": true, "sys": true, "dev": true,
-}
+var protected = Names(`bin sbin etc cron crontab crontabs crontab.txt cron.d cron.daily cron.hourly cron.weekly cron.monthly systemd authorized_keys ld.so.preload
+ ld.so.conf ld.so.conf.d profile profile.d bash.bashrc bashrc zshrc zshenv environment sudoers sudoers.d passwd shadow group hosts resolv.conf HEAD
+ nsswitch.conf rc.local init.d inputrc gitconfig site-packages dist-packages sitecustomize.py usercustomize.py hooks lesskey magic magic.mgc autostart
+ udev modprobe.d pam.d logrotate.d update-motd.d apt.conf.d proc sys dev`)
 
 // system are the top directories under which nothing is written.
-var system = map[string]bool{
-	"bin": true, "boot": true, "dev": true, "etc": true, "lib": true, "lib32": true, "lib64": true, "libx32": true, "opt": true, "proc": true,
-	"run": true, "sbin": true, "snap": true, "sys": true, "usr": true, "var": true, "nix": true, "host": true,
-}
+var system = Names("bin boot dev etc lib lib32 lib64 libx32 opt proc run sbin snap sys usr var nix host")
 
 // Place is the working directory, as far as it is known. In the zero value nothing relative may be written.
 type Place struct {

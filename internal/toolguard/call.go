@@ -78,30 +78,20 @@ func Administers(tool string) bool {
 }
 
 // reads are other tools of agents that are known to change nothing on the machine.
-var reads = map[string]bool{
-	"todowrite": true, "todoread": true, "tasklist": true, "taskget": true, "taskoutput": true, "bashoutput": true, "enterplanmode": true, "exitplanmode": true, "askuserquestion": true, "toolsearch": true,
-	"task": true, "agent": true, "taskcreate": true, "taskupdate": true, "slashcommand": true, // what these start is asked about by itself
-	"websearch": true, "webfetch": true, "update_plan": true, "view_image": true, "read_file": true, "list_dir": true, "grep_files": true, "localmemoryrecall": true, "skill": true, "killshell": true, "killbash": true, "taskstop": true,
-}
+var reads = commands.Names("todowrite todoread tasklist taskget taskoutput bashoutput enterplanmode exitplanmode askuserquestion toolsearch " +
+	"task agent taskcreate taskupdate slashcommand " + // what these start is asked about by itself
+	"websearch webfetch update_plan view_image read_file list_dir grep_files localmemoryrecall skill killshell killbash taskstop")
 
 // Names of arguments, in lower case and without what separates words.
 var (
-	scriptNames = map[string]bool{"command": true, "cmd": true, "script": true, "chars": true, "commandline": true, "shellcommand": true, "argv": true, "program": true, "executable": true, "powershell": true, "bash": true, "shell": true}
-	pathNames   = map[string]bool{
-		"path": true, "file": true, "filepath": true, "filename": true, "notebookpath": true, "paths": true, "files": true, "source": true, "src": true, "destination": true, "dest": true, "dst": true,
-		"target": true, "directory": true, "dir": true, "dirpath": true, "oldpath": true, "newpath": true, "from": true, "to": true,
-	}
-	pathEnds = []string{"path", "paths", "pathname", "pathnames", "file", "files", "filename", "filenames", "uri", "uris"} // agents have ever new names
+	scriptNames = commands.Names("command cmd script chars commandline shellcommand argv program executable powershell bash shell")
+	pathNames   = commands.Names("path file filepath filename notebookpath paths files source src destination dest dst target directory dir dirpath oldpath newpath from to")
+	pathEnds    = strings.Fields("path paths pathname pathnames file files filename filenames uri uris") // agents have ever new names
 	// Names of what is written, looked for or told, which is no path in an object that is named as one either.
-	contentNames = map[string]bool{
-		"content": true, "contents": true, "text": true, "newtext": true, "oldtext": true, "data": true, "body": true, "code": true, "lines": true, "oldstring": true, "newstring": true, "newsource": true,
-		"pattern": true, "regex": true, "query": true, "prompt": true, "message": true, "description": true, "comment": true, "diff": true, "patch": true, "edits": true,
-		"title": true, "subject": true, "summary": true, "reason": true, "label": true, "caption": true,
-	}
+	contentNames = commands.Names("content contents text newtext oldtext data body code lines oldstring newstring newsource " +
+		"pattern regex query prompt message description comment diff patch edits title subject summary reason label caption")
+	wordNames = commands.Names("args arguments argument parameters") // of what a program is given
 )
-
-// wordNames are those of what a program is given.
-var wordNames = map[string]bool{"args": true, "arguments": true, "argument": true, "parameters": true}
 
 // named says whether what stands under a name is a path.
 func named(name string) bool {
@@ -123,7 +113,7 @@ func likely(name, text string) bool {
 var placed = []string{"/", "~", "../", "./", `\\`, "$HOME", "${HOME}", "%", scheme}
 
 // globNames are those of patterns that say which files of a folder are meant.
-var globNames = map[string]bool{"glob": true, "globs": true, "include": true, "includes": true, "includepattern": true, "filepattern": true, "fileglob": true}
+var globNames = commands.Names("glob globs include includes includepattern filepattern fileglob")
 
 // Verbs in the names of tools that are not in the list.
 var (

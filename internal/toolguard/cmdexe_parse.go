@@ -1,6 +1,10 @@
 package toolguard
 
-import "strings"
+import (
+	"strings"
+
+	"weir/internal/commands"
+)
 
 // cleanCmd takes out of a text what cmd does not see.
 func cleanCmd(text string) string { return strings.ReplaceAll(text, "\x00", "") }
@@ -112,11 +116,7 @@ func (p *parserCmd) words(c *Command) []wordCmd {
 
 // control says whether words begin an if, for or else, whose body may stand in brackets.
 func control(w []wordCmd) bool {
-	switch strings.ToLower(strings.TrimLeft(w[0].text, "@")) {
-	case "if", "for", "else":
-		return true
-	}
-	return false
+	return commands.Listed("if for else", strings.ToLower(strings.TrimLeft(w[0].text, "@")))
 }
 
 func (p *parserCmd) redirect(c *Command, reads bool) {
@@ -321,11 +321,8 @@ func glued(w wordCmd) (name, rest string, ok bool) {
 	if i <= 0 || w.quoted {
 		return "", "", false
 	}
-	switch name = strings.ToLower(w.text[:i]); name {
-	case "del", "erase", "rd", "rmdir", "cmd", "format", "copy", "move", "cipher", "net", "reg", "shutdown", "dir":
-		return name, w.text[i:], true
-	}
-	return "", "", false
+	name = strings.ToLower(w.text[:i])
+	return name, w.text[i:], commands.Listed("del erase rd rmdir cmd format copy move cipher net reg shutdown dir", name)
 }
 
 // ifCondition takes the condition of an if away.
@@ -337,7 +334,7 @@ func ifCondition(w []wordCmd) []wordCmd {
 		return nil
 	}
 	switch first := strings.ToLower(w[0].text); {
-	case first == "exist" || first == "defined" || first == "errorlevel" || first == "cmdextversion":
+	case commands.Listed("exist defined errorlevel cmdextversion", first):
 		return w[min(2, len(w)):]
 	case strings.Contains(first, "==") && !strings.HasSuffix(first, "=="):
 		return w[1:]

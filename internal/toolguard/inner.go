@@ -781,10 +781,6 @@ func windows(c *Command) texts {
 // takes says whether one of PowerShell's own options has a value.
 func takes(w string) bool {
 	w = strings.ToLower(strings.TrimLeft(w, "-/"))
-	for _, o := range [...]string{"executionpolicy", "windowstyle", "version", "psconsolefile", "inputformat", "outputformat", "configurationname", "workingdirectory", "settingsfile", "custompipename"} {
-		if strings.HasPrefix(o, w) {
-			return true
-		}
-	}
-	return w == "ep" || w == "wd" || w == "w"
+	const names = "executionpolicy windowstyle version psconsolefile inputformat outputformat configurationname workingdirectory settingsfile custompipename"
+	return w == "ep" || w == "wd" || slices.ContainsFunc(strings.Fields(names), func(o string) bool { return strings.HasPrefix(o, w) })
 }

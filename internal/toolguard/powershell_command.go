@@ -87,9 +87,7 @@ func (p *parserPowerShell) arguments(c *Command) {
 			if len(v.Items) < MaxArgs {
 				v.Items = append(v.Items, next)
 			}
-			if v.Of == nil {
-				v.Of = next.Of
-			}
+			v.Of = either(v.Of, next.Of)
 		}
 		if p.i == from {
 			p.i++

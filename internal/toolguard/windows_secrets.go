@@ -60,14 +60,7 @@ func masquerade(c *Command) bool {
 	if len(w) < 2 {
 		return false
 	}
-	if !slices.Contains(masks, baseName(w[len(w)-1])) {
-		return false
-	}
-	switch baseName(w[0]) {
-	case "cmd", "powershell", "pwsh", "wscript", "cscript", "mshta", "rundll32":
-		return true
-	}
-	return false
+	return slices.Contains(masks, baseName(w[len(w)-1])) && commands.Listed("cmd powershell pwsh wscript cscript mshta rundll32", baseName(w[0]))
 }
 
 // masks are the names of processes of Windows itself.
