@@ -18,10 +18,9 @@ import (
 	"golang.org/x/sys/unix"
 
 	"weir/internal/bridge/wire"
+	"weir/internal/classify"
 	"weir/internal/gitguard"
 	"weir/internal/linux"
-
-	"weir/internal/classify"
 )
 
 const (

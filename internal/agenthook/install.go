@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -316,15 +317,7 @@ func encode(root map[string]any) ([]byte, error) {
 // same says whether two texts are the same JSON.
 func same(a, b []byte) bool {
 	var x, y any
-	return json.Unmarshal(a, &x) == nil && json.Unmarshal(b, &y) == nil && string(sorted(x)) == string(sorted(y))
-}
-
-func sorted(v any) []byte {
-	data, err := json.Marshal(v)
-	if err != nil {
-		return nil
-	}
-	return data
+	return json.Unmarshal(a, &x) == nil && json.Unmarshal(b, &y) == nil && reflect.DeepEqual(x, y)
 }
 
 // replace writes settings anew, wherever they are kept.

@@ -5,7 +5,6 @@ import (
 	"os"
 
 	"weir/internal/bridge/wire"
-
 	"weir/internal/toolguard"
 )
 

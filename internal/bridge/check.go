@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"weir/internal/bridge/wire"
-
 	"weir/internal/event"
 	"weir/internal/gate"
 )

@@ -7,14 +7,12 @@ import (
 	"strconv"
 
 	"weir/internal/bridge/wire"
-	"weir/internal/gitguard"
-
 	"weir/internal/event"
 	"weir/internal/gate"
+	"weir/internal/gitguard"
 	"weir/internal/permission"
-	"weir/internal/toolguard"
-
 	"weir/internal/strict"
+	"weir/internal/toolguard"
 )
 
 // called is one call of a tool, as the stages see it.

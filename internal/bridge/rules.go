@@ -1,10 +1,9 @@
 package bridge
 
 import (
-	"weir/internal/toolguard"
-
 	"weir/internal/bridge/wire"
 	"weir/internal/permission"
+	"weir/internal/toolguard"
 )
 
 // Rules are what calls are held against before any hook.

@@ -16,7 +16,6 @@ import (
 	"weir/internal/bridge/wire"
 	"weir/internal/event"
 	"weir/internal/gate"
-
 	"weir/internal/memory"
 	"weir/internal/permission"
 	"weir/internal/vault"

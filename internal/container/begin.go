@@ -13,9 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"weir/internal/bridge/wire"
-	"weir/internal/linux"
-
 	"weir/internal/event"
+	"weir/internal/linux"
 	"weir/internal/policy"
 )
 

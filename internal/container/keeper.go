@@ -15,7 +15,6 @@ import (
 	"weir/internal/event"
 	"weir/internal/linux"
 	"weir/internal/policy"
-
 	"weir/internal/taint"
 )
 

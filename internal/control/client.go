@@ -40,40 +40,32 @@ func NewClient(dir string) *Client {
 	}}}
 }
 
-// Status calls Backend.Status.
 func (c *Client) Status(ctx context.Context) (s Status, err error) {
 	return s, c.call(ctx, "status", nothing{}, &s)
 }
 
-// Containers calls Backend.Containers.
 func (c *Client) Containers(ctx context.Context) (list []Container, err error) {
 	return list, c.call(ctx, "containers", nothing{}, &list)
 }
 
-// Why calls Backend.Why.
 func (c *Client) Why(ctx context.Context, name string) (y Why, err error) {
 	return y, c.call(ctx, "why", whyRequest{name}, &y)
 }
 
-// Peer calls Backend.Peer.
 func (c *Client) Peer(ctx context.Context, p Peer) error { return c.call(ctx, "peer", p, nil) }
 
-// Taint calls Backend.Taint.
 func (c *Client) Taint(ctx context.Context, name string, bits []string, by, why string) (k Container, err error) {
 	return k, c.call(ctx, "taint", taintRequest{name, bits, why, by}, &k)
 }
 
-// Untaint calls Backend.Untaint.
 func (c *Client) Untaint(ctx context.Context, name string, bits []string, by, why string) (k Container, err error) {
 	return k, c.call(ctx, "untaint", taintRequest{name, bits, why, by}, &k)
 }
 
-// Pending calls Backend.Pending.
 func (c *Client) Pending(ctx context.Context) (list []gate.Question, err error) {
 	return list, c.call(ctx, "pending", nothing{}, &list)
 }
 
-// History calls Backend.History.
 func (c *Client) History(ctx context.Context, most int) (list []gate.Question, err error) {
 	return list, c.call(ctx, "history", historyRequest{most}, &list)
 }
@@ -87,47 +79,38 @@ func (c *Client) Answer(ctx context.Context, id string, r gate.Reply) (q gate.Qu
 	return q, c.call(ctx, op, answerRequest{id, r.Why, r.Scope, r.For, r.Narrow, r.Shown, r.By, r.Who, r.Bytes, r.Keeps, r.Adds}, &q)
 }
 
-// Approvals calls Backend.Approvals.
 func (c *Client) Approvals(ctx context.Context) (list []gate.StandingApproval, err error) {
 	return list, c.call(ctx, "approvals", nothing{}, &list)
 }
 
-// Revoke calls Backend.Revoke.
 func (c *Client) Revoke(ctx context.Context, id, by, why string) (s gate.StandingApproval, err error) {
 	return s, c.call(ctx, "revoke", revokeRequest{id, why, by}, &s)
 }
 
-// Guard calls Backend.Guard.
 func (c *Client) Guard(ctx context.Context, r GuardRequest) (reply GuardReply, err error) {
 	return reply, c.call(ctx, "guard", r, &reply)
 }
 
-// GuardCgroup calls Backend.GuardCgroup.
 func (c *Client) GuardCgroup(ctx context.Context, r CgroupRequest) (k Container, err error) {
 	return k, c.call(ctx, "guard-cgroup", r, &k)
 }
 
-// GuardAgent calls Backend.GuardAgent.
 func (c *Client) GuardAgent(ctx context.Context, id string, pid int) error {
 	return c.call(ctx, "guard-agent", sessionRequest{id, pid}, nil)
 }
 
-// GuardEnd calls Backend.GuardEnd.
 func (c *Client) GuardEnd(ctx context.Context, id string) (s Summary, err error) {
 	return s, c.call(ctx, "guard-end", sessionRequest{ID: id}, &s)
 }
 
-// Mode calls Backend.Mode.
 func (c *Client) Mode(ctx context.Context, mode, by, why string) error {
 	return c.call(ctx, "mode", modeRequest{mode, why, by}, nil)
 }
 
-// Reload calls Backend.Reload.
 func (c *Client) Reload(ctx context.Context) error {
 	return c.call(ctx, "reload", nothing{}, nil)
 }
 
-// Events calls Backend.Events.
 func (c *Client) Events(ctx context.Context, f event.Filter, follow bool, fn func(event.Event) error) error {
 	body, err := c.post(ctx, "events", eventsRequest{f.Kinds, f.Container, f.Since, f.Text, follow})
 	if err != nil {

@@ -9,9 +9,8 @@ import (
 	"path"
 	"slices"
 
-	"weir/internal/linux"
-
 	"weir/internal/event"
+	"weir/internal/linux"
 	"weir/internal/netegress"
 	"weir/internal/policy"
 	"weir/internal/taint"

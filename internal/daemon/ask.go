@@ -10,7 +10,6 @@ import (
 	"weir/internal/event"
 	"weir/internal/gate"
 	"weir/internal/gitguard"
-
 	"weir/internal/linux"
 	"weir/internal/netegress"
 )

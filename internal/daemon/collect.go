@@ -9,15 +9,13 @@ import (
 	"strings"
 	"time"
 
+	"weir/internal/bpfobj"
 	"weir/internal/cop"
 	"weir/internal/gate"
 	"weir/internal/linux"
-
-	"weir/internal/bpfobj"
 	"weir/internal/metrics"
 	"weir/internal/netegress"
 	"weir/internal/policy"
-
 	"weir/internal/taint"
 )
 

@@ -10,7 +10,6 @@ import (
 	"weir/internal/exec"
 	"weir/internal/linux"
 	"weir/internal/netegress"
-
 	"weir/internal/taint"
 )
 

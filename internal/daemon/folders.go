@@ -9,10 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"weir/internal/bridge"
-
 	"weir/internal/bridge/wire"
 	"weir/internal/linux"
-
 	"weir/internal/taint"
 )
 

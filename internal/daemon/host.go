@@ -10,7 +10,6 @@ import (
 	"weir/internal/gate"
 	"weir/internal/linux"
 	"weir/internal/netegress"
-
 	"weir/internal/redact"
 	"weir/internal/taint"
 )

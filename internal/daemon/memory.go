@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"weir/internal/policy"
-
 	"weir/internal/taint"
 )
 

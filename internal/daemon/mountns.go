@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"weir/internal/linux"
-
 	"weir/internal/taint"
 )
 

@@ -14,9 +14,8 @@ import (
 	"weir/internal/bridge/wire"
 	"weir/internal/classify"
 	"weir/internal/event"
-	"weir/internal/toolguard"
-
 	"weir/internal/permission"
+	"weir/internal/toolguard"
 )
 
 // maxRules bounds a file of rules, in bytes.

@@ -27,13 +27,10 @@ import (
 	"weir/internal/exec"
 	"weir/internal/gate"
 	"weir/internal/linux"
-	"weir/internal/secretfiles"
-
 	"weir/internal/metrics"
 	"weir/internal/netegress"
-
 	"weir/internal/policy"
-
+	"weir/internal/secretfiles"
 	"weir/internal/taint"
 )
 

@@ -15,7 +15,6 @@ import (
 	"weir/internal/linux"
 	"weir/internal/netegress"
 	"weir/internal/policy"
-
 	"weir/internal/taint"
 )
 

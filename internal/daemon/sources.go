@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"weir/internal/netegress"
-
 	"weir/internal/taint"
 )
 

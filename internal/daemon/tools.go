@@ -10,7 +10,6 @@ import (
 	"sync"
 
 	"weir/internal/bridge"
-
 	"weir/internal/event"
 	"weir/internal/gate"
 	"weir/internal/linux"

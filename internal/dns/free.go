@@ -17,13 +17,13 @@ const maxFreeing = 8
 func (s *Redirect) Freed(container uint64) {
 	s.mu.Lock()
 	b := s.containers[container]
+	if b != nil {
+		b.since = time.Time{}
+	}
 	s.mu.Unlock()
 	if b == nil {
 		return
 	}
-	s.mu.Lock()
-	b.since = time.Time{}
-	s.mu.Unlock()
 	if err := s.LeadDatagrams(container); err != nil { // it may have got an address meanwhile
 		s.opts.Logger.WithError(err).Error("lead the datagrams of a clean container")
 	}

@@ -19,9 +19,8 @@ import (
 	"github.com/sirupsen/logrus"
 	"golang.org/x/sys/unix"
 
-	"weir/internal/linux"
-
 	"weir/internal/bpfobj"
+	"weir/internal/linux"
 	"weir/internal/policy"
 	"weir/internal/taint"
 )

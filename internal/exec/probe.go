@@ -15,7 +15,6 @@ import (
 
 	"weir/internal/bpfobj"
 	"weir/internal/event"
-
 	"weir/internal/taint"
 )
 

@@ -8,7 +8,6 @@ import (
 
 	"weir/internal/cop"
 	"weir/internal/event"
-
 	"weir/internal/policy"
 )
 

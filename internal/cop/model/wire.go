@@ -8,7 +8,6 @@ import (
 	"unicode/utf8"
 
 	"weir/internal/classify"
-
 	"weir/internal/cop"
 )
 
