@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -211,8 +212,7 @@ func (d *daemon) spread(c taint.Change, st taint.Status) error {
 	return errors.Join(errs...)
 }
 
-// Untaint implements control.Tainter. The event is written first: what is not
-// logged is not cleared.
+// Untaint implements control.Tainter. The event is written before the taint is cleared: what is not logged is not cleared.
 func (d *daemon) Untaint(_ context.Context, name string, bits []string, by, why string) (control.Container, error) {
 	b, err := taint.ParseBits(bits)
 	if err != nil {
@@ -222,27 +222,27 @@ func (d *daemon) Untaint(_ context.Context, name string, bits []string, by, why 
 	if err != nil {
 		return control.Container{}, err
 	}
-	ec := d.processes.Container(before.CgroupID, before.Taint)
-	err = d.log.Write(event.Event{
-		Kind: event.Taint, Container: &ec, Change: &event.TaintChange{Cleared: b.Names(), Source: "operator", By: by, Why: why},
-	})
-	if err != nil {
-		return control.Container{}, fmt.Errorf("still tainted: %w", err)
-	}
-	for _, c := range d.state.List() {
+	d.clearing.Lock()
+	defer d.clearing.Unlock()
+	all := d.state.List()
+	for _, c := range all {
 		if linux.CgroupBelow(c.Cgroup, before.Cgroup) {
 			if err := d.dns.LeadDatagrams(c.CgroupID); err != nil {
 				return control.Container{}, fmt.Errorf("still tainted: %w", err)
 			}
 		}
 	}
-	below := func(c event.Container) bool { return linux.CgroupBelow(c.Cgroup, before.Cgroup) }
-	d.agents.tools.Cleared(b.Names(), below)
-	if err := d.gate.Cleared(b.Names(), below); err != nil {
-		return control.Container{}, fmt.Errorf("still tainted: %w", err)
+	for _, bit := range b.Names() {
+		of := func(c event.Container) bool { return loses(all, before, c.Cgroup, bit) }
+		d.agents.tools.Cleared([]string{bit}, of)
+		if err := d.gate.Cleared([]string{bit}, of); err != nil {
+			return control.Container{}, fmt.Errorf("still tainted: %w", err)
+		}
 	}
-	st, err := d.state.Clear(name, b, by, why)
-	if err != nil {
+	var st taint.Status
+	ec := d.processes.Container(before.CgroupID, before.Taint)
+	done := event.TaintChange{Cleared: b.Names(), Source: "operator", By: by, Why: why}
+	if err := cleared(d.log.Write, ec, done, before.Own&b, func() (err error) { st, err = d.state.Clear(name, b, by, why); return err }); err != nil {
 		return control.Container{}, fmt.Errorf("still tainted: %w", err)
 	}
 	var errs []error
@@ -254,6 +254,30 @@ func (d *daemon) Untaint(_ context.Context, name string, bits []string, by, why 
 		}
 	}
 	return d.told(st), errors.Join(errs...)
+}
+
+// loses says whether a cgroup has a bit no more once it is cleared in a container: it is in that, and nothing else that it is in has the bit.
+func loses(all []taint.Status, from taint.Status, cgroup, bit string) bool {
+	if !linux.CgroupBelow(cgroup, from.Cgroup) {
+		return false
+	}
+	return !slices.ContainsFunc(all, func(c taint.Status) bool {
+		return c.ID != from.ID && linux.CgroupBelow(cgroup, c.Cgroup) && slices.Contains(c.Own.Names(), bit)
+	})
+}
+
+// cleared writes that taint is cleared, and clears it. Where that fails it writes that the container has it again: who reads the log must not
+// take it for clean.
+func cleared(write func(event.Event) error, c event.Container, change event.TaintChange, has taint.Bits, do func() error) error {
+	if err := write(event.Event{Kind: event.Taint, Container: &c, Change: &change}); err != nil {
+		return err
+	}
+	err := do()
+	if err == nil || has == 0 {
+		return err
+	}
+	change.Set, change.Cleared, change.Why = has.Names(), nil, "it could not be cleared: "+err.Error()
+	return errors.Join(err, write(event.Event{Kind: event.Taint, Container: &c, Change: &change}))
 }
 
 // Pending implements control.Approver.

@@ -96,6 +96,7 @@ type daemon struct {
 	lost     map[string]uint64 // by stage
 	degraded []string
 
+	clearing sync.Mutex                            // of taint, and ending approvals for what taint there is
 	changing sync.Mutex                            // of mode and policy
 	loaded   fileVersion                           // of the policy file, also if it was refused
 	refusal  atomic.Pointer[control.PolicyRefusal] // of the policy file that would be in force; nil: it is

@@ -121,6 +121,8 @@ func (d *daemon) shut(s gate.StandingApproval, which func(netegress.Grant) bool)
 // endOver ends the approvals whose process or container has ended, and those of containers with taint that they were not given for: it may have
 // come while no sensor ran, or before they were given.
 func (d *daemon) endOver() error {
+	d.clearing.Lock() // an approval loses the bit first
+	defer d.clearing.Unlock()
 	_, err := d.gate.EndStanding(func(s gate.StandingApproval) event.ApprovalEnd {
 		if s.Root != nil && !linux.Alive(s.Root.PID, s.Root.Start) || !linux.CgroupPopulated(s.Container.Cgroup) {
 			return event.Ended

@@ -233,6 +233,7 @@ func (s *State) Clear(name string, bits Bits, by, why string) (Status, error) {
 	cleared := *r
 	cleared.clear(bits)
 	cleared.Since, cleared.By, cleared.Why = time.Now().UTC(), by, why
+	r.unsaved = true // what is on disk is not what is in force, until both are
 	if err := s.store(&cleared); err != nil {
 		return Status{}, err
 	}
