@@ -58,7 +58,7 @@ long: shells ## the classifier against real shells with 20,000 generated command
 	$(GO) test ./internal/permission -run '^$$' -fuzz '^FuzzCommand$$' -fuzztime 1m
 	for f in Check Script Prefilter Appended Answer ParsePowerShell Parse Each Clean CheckUpdate; do $(GO) test ./internal/toolguard -run '^$$' -fuzz "^Fuzz$$f\$$" -fuzztime 1m || exit 1; done
 
-agents: ## Claude Code and Codex, for test/agents; without npm they are left out, loudly
+agents: ## Claude Code and Codex, for test/agents, and axe, for test/console; without npm they are left out, loudly
 	scripts/agents
 
 vm: ## packages, kernels and the root image for the VMs

@@ -22,6 +22,7 @@ import (
 	"weir/internal/console"
 	"weir/internal/control"
 	"weir/internal/event"
+	"weir/internal/gate"
 	"weir/internal/show"
 )
 
@@ -423,6 +424,106 @@ func TestScreens(t *testing.T) {
 		}
 	}
 	b.shoot("narrow")
+}
+
+// axe finds nothing serious in any view or dialog, light or dark.
+func TestAxe(t *testing.T) {
+	found, err := filepath.Glob("../../.cache/agents/axe-*/node_modules/axe-core/axe.min.js")
+	if err != nil || len(found) > 1 {
+		t.Fatalf("%q, %v: there is more than one: remove .cache/agents and run scripts/agents", found, err)
+	}
+	if len(found) == 0 {
+		fmt.Fprintf(os.Stderr, "\n***** %s IS NOT TESTED: axe is not there: run scripts/agents, with npm *****\n\n", t.Name())
+		return
+	}
+	script, err := os.ReadFile(found[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := usual()
+	s.change(func() {
+		s.approvals = []gate.StandingApproval{{ID: "sss222", Adds: "all", By: "alice", Bytes: 1 << 20}}
+	})
+	b := open(t, s)
+	get[bool](b, string(script)+"; true")
+	clean := func(what string) {
+		t.Helper()
+		get[bool](b, `window.found = null, axe.run(document).then((r) => { window.found = r; }, (e) => { window.found = {failed: String(e)}; }), true`)
+		b.sees(`window.found`)
+		if got := get[int](b, `window.found.passes?.length ?? 0`); got < 10 {
+			t.Errorf("%s: only %d rules have passed: %s", what, got, get[string](b, `String(window.found.failed)`))
+		}
+		for _, bad := range get[[]string](b, `window.found.violations.filter((v) => ['serious', 'critical'].includes(v.impact)).map((v) => v.id + ': ' + v.nodes.map((n) => n.html + ' ' + n.failureSummary).join('; '))`) {
+			t.Errorf("%s: %s", what, bad)
+		}
+	}
+	for _, look := range []string{"light", "dark"} {
+		b.run(scheme(look))
+		b.key("1")
+		b.selects("aaa222")
+		clean(look + ", questions")
+		b.key("a")
+		b.sees(isOpen + `'confirm'`)
+		clean(look + ", confirming")
+		b.key(kb.Escape)
+		b.sees(`!document.querySelector('dialog[open]')`)
+		b.key("l")
+		b.sees(isOpen + `'lasting'`)
+		b.key(kb.Enter)
+		b.says("so far       nothing")
+		clean(look + ", for longer")
+		b.key(kb.Escape)
+		b.sees(`!document.querySelector('dialog[open]')`)
+		b.key("2")
+		b.says("live · c1")
+		if look == "light" {
+			b.run(chromedp.Focus("#cards button"))
+			b.key(kb.Enter)
+		}
+		b.says("web-1: taint secret")
+		clean(look + ", containers")
+		b.key("3")
+		b.says("given by alice")
+		clean(look + ", approvals")
+	}
+	s.change(func() { s.err = control.ErrNotRunning })
+	b.says("no sensor is running")
+	clean("without a sensor")
+}
+
+// A hundred questions are decided by keys alone, each as it was meant.
+func TestHundred(t *testing.T) {
+	s := usual()
+	s.questions = nil
+	allowed := func(i int) bool { return i%3 != 0 }
+	id := func(i int) string { return fmt.Sprintf("q%03d", i) }
+	for i := range 100 {
+		q := asks(id(i), fmt.Sprintf("host-%d.example.org", i), "curl", fmt.Sprintf("https://host-%d.example.org/", i))
+		s.questions = append(s.questions, q)
+	}
+	b := open(t, s)
+	begun := time.Now()
+	for i := range 100 {
+		b.selects(id(i))
+		key := "d"
+		if allowed(i) {
+			key = "a"
+		}
+		b.key(key)
+		b.sees(isOpen + `'confirm' && document.getElementById('confirm-about').textContent.includes('host-` + fmt.Sprint(i) + `.')`)
+		b.key("y")
+	}
+	b.says("No questions wait.")
+	t.Logf("a hundred questions in %v", time.Since(begun))
+	got := s.taken()
+	for i, a := range got {
+		if a.id != id(i) || a.reply.Allow != allowed(i) {
+			t.Errorf("answer %d is %+v", i, a)
+		}
+	}
+	if len(got) != 100 {
+		t.Errorf("%d answers", len(got))
+	}
 }
 
 // scheme is what the system prefers: light or dark.

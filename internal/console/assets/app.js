@@ -252,7 +252,7 @@ function drawContainers() {
 		}
 		const why = element('button', '', opened.has(c.ref) ? 'hide why' : 'why');
 		why.setAttribute('aria-expanded', String(opened.has(c.ref)));
-		why.setAttribute('aria-label', `why ${shorten(c.name, 100)} is tainted`);
+		why.setAttribute('aria-label', `${why.textContent}: ${shorten(c.name, 100)}`);
 		why.addEventListener('click', () => toggleWhy(c.ref));
 		card.append(why);
 		if (opened.has(c.ref)) {
@@ -292,6 +292,7 @@ function drawApprovals() {
 		button.addEventListener('click', async () => {
 			if (button.textContent === 'revoke') {
 				button.textContent = 'revoke it: press again';
+				button.setAttribute('aria-label', 'revoke it: press again: ' + a.id);
 				return;
 			}
 			try {

@@ -61,6 +61,7 @@ func TestSession(t *testing.T) {
 		{"B38_storm", (*fixture).storm},
 		{"B27_control_socket", (*fixture).controlSocket},
 		{"B27_G17_roles", (*fixture).roles},
+		{"B27_G17_console", (*fixture).console},
 		{"B28_moves_out", (*fixture).movesOut},
 		{"B37_moves_into_a_grant", (*fixture).movesIntoGrant},
 		{"G3_ancestor", (*fixture).ancestor},
