@@ -148,6 +148,13 @@ func (s *served) do(t *testing.T, path, body string, change func(*http.Request))
 		return nil, err.Error()
 	}
 	defer answer.Body.Close()
+	if answer.Header.Get("Content-Type") == "text/event-stream" { // has no end
+		line, err := bufio.NewReader(answer.Body).ReadString('\n')
+		if err != nil {
+			t.Fatal(err)
+		}
+		return answer, line
+	}
 	data, err := io.ReadAll(answer.Body)
 	if err != nil {
 		t.Fatal(err)
