@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -77,7 +76,7 @@ func (s *system) suggest(ctx context.Context, log, name string, data []byte, lea
 		return err
 	}
 	if result.Before.Events == 0 {
-		return cmp.Or(err, fmt.Errorf("%s: there is no event in it: name an event log, usually %s", log, runner.Events))
+		return fmt.Errorf("%s: there is no event in it: name an event log, usually %s", log, runner.Events)
 	}
 	text := data
 	all, left := learning.Lessons(least)
