@@ -136,6 +136,7 @@ func TestFirstHour(t *testing.T) {
 	)
 	say(caller{stdin: "nonsense\n{\"id\":1}\n{\"id\":2,\"command\":7}\n"}, "weir classify --jsonl < lines", "classify", "--jsonl")
 	say(caller{stdin: "mode: sael\n"}, "weir policy validate - < policy", "policy", "validate", "-")
+	say(caller{stdin: "control: {answer: [no-such-group]}\n"}, "weir policy validate - < policy", "policy", "validate", "-")
 	say(caller{stdin: "mode: sael\n"}, "weir policy validate - --json < policy", "policy", "validate", "-", "--json")
 
 	part("no rights")

@@ -21,7 +21,7 @@ func (s *system) policyCommand() *cobra.Command {
 		Use:   "validate FILE",
 		Short: "check a policy file, and print every mistake with its line and column",
 		Long: `FILE is a policy, or - for standard input. A file with a mistake is refused whole. What is accepted and probably not meant is a warning on
-standard error: networks that others cover, cgroups that are not on this machine, and a policy that guards nothing by itself.`,
+standard error: networks that others cover, cgroups and groups that are not on this machine, and a policy that guards nothing by itself.`,
 		Args: args(1, 1, "a policy file, or - for standard input"),
 		RunE: func(_ *cobra.Command, args []string) error { return s.validate(args[0]) },
 	})
@@ -42,9 +42,9 @@ func (s *system) validate(file string) error {
 	if err != nil {
 		return err
 	}
-	p, warnings, err := policy.Check(name, data, func(cgroup string) bool {
-		_, err := linux.CgroupNamed(cgroup)
-		return err == nil
+	p, warnings, err := policy.Check(name, data, policy.Machine{
+		Cgroup: func(name string) bool { _, err := linux.CgroupNamed(name); return err == nil },
+		Group:  func(name string) bool { _, err := linux.GroupNamed(name); return err == nil },
 	})
 	if err != nil {
 		return detailed{err, map[string]any{"file": name, "valid": false}}

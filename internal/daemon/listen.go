@@ -6,9 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
-	"os/user"
 	"path/filepath"
-	"strconv"
 
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/sys/unix"
@@ -72,15 +70,11 @@ func rolesOf(c policy.Control) (control.Roles, error) {
 		into  *[]uint32
 	}{{"look", c.Look, &r.Look}, {"answer", c.Answer, &r.Answer}, {"taint", c.Taint, &r.Taint}} {
 		for _, name := range role.names {
-			number := name
-			if g, err := user.LookupGroup(name); err == nil {
-				number = g.Gid
-			}
-			gid, err := strconv.ParseUint(number, 10, 32)
-			if err != nil || uint32(gid) == ^uint32(0) {
+			gid, err := linux.GroupNamed(name)
+			if err != nil {
 				return control.Roles{}, fmt.Errorf("control.%s: there is no group %q on this host: make it, or leave it out", role.key, name)
 			}
-			*role.into = append(*role.into, uint32(gid))
+			*role.into = append(*role.into, gid)
 		}
 	}
 	return r, nil

@@ -31,10 +31,10 @@ func (p *parser) policy(root *yaml.Node, out *Policy) {
 	if _, i, err := fold(out.Allow); err != nil {
 		p.Fail(p.allowed[i], "%s", err)
 	}
-	parents, cgroups := p.places["guard.parents"], p.places["guard.cgroups"]
-	p.apart(out.Guard, parents, cgroups)
+	p.apart(out.Guard, p.places["guard.parents"], p.places["guard.cgroups"])
 	p.noteOverlaps(out.Allow, p.allowed)
-	p.noteGuarded(p.guard, parents, cgroups)
+	p.noteGuarded(p.guard)
+	p.noteMissing(p.there.Group, "group, and its sensor refuses the policy: make the group, or leave it out", "control.look", "control.answer", "control.taint")
 }
 
 // fields are the keys of a mapping, one for each field of a struct that has the tag key; the other tags say what is accepted. A key that ends with

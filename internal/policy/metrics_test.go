@@ -59,7 +59,7 @@ func TestF41Metrics(t *testing.T) {
 		"{listen: '127.0.0.1:9464', token_file: /t}":                                  {Metrics{"127.0.0.1:9464", "/t", "", ""}, 1},
 		"{listen: '127.0.0.1:9464', cert_file: /c, key_file: /k}":                     {Metrics{"127.0.0.1:9464", "", "/c", "/k"}, 1},
 	} {
-		p, notes, err := Check("p", []byte("metrics: "+text), nil)
+		p, notes, err := Check("p", []byte("metrics: "+text), Machine{})
 		if err != nil || p.Metrics != want.metrics || len(notes) != want.notes { // one is that nothing is guarded
 			t.Errorf("%s: %+v, %v, %v", text, p.Metrics, notes, err)
 		}

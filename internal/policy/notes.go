@@ -29,14 +29,19 @@ func opens(wide, a Allow) bool {
 }
 
 // noteGuarded tells of a policy that guards nothing by itself, and of cgroups that are not there.
-func (p *parser) noteGuarded(guard place, parents, cgroups map[string]place) {
-	if len(parents)+len(cgroups) == 0 {
+func (p *parser) noteGuarded(guard place) {
+	if len(p.places["guard.parents"])+len(p.places["guard.cgroups"]) == 0 {
 		p.Note(guard, "guard.parents and guard.cgroups name nothing: only sessions of weir guard, and cgroups that weir guard --cgroup names, are guarded")
 	}
-	for key, all := range map[string]map[string]place{"guard.parents": parents, "guard.cgroups": cgroups} {
-		for name, where := range all {
-			if p.there != nil && !p.there(name) {
-				p.Note(where, "%s has %s: this machine has no such cgroup now; it is guarded as soon as it is made: check the name", key, yamlQuote(name))
+	p.noteMissing(p.there.Cgroup, "cgroup now; it is guarded as soon as it is made: check the name", "guard.parents", "guard.cgroups")
+}
+
+// noteMissing tells of names in lists that are not on this machine.
+func (p *parser) noteMissing(there func(string) bool, what string, keys ...string) {
+	for _, key := range keys {
+		for name, where := range p.places[key] {
+			if there != nil && !there(name) {
+				p.Note(where, "%s has %s: this machine has no such %s", key, yamlQuote(name), what)
 			}
 		}
 	}

@@ -30,8 +30,15 @@ func TestF43Check(t *testing.T) {
 		{"guard: {parents: [/there]}\nallow:\n- {prefix: 10.0.0.0/8, ports: 1-100}\n- {prefix: 10.0.0.0/8, ports: 5}\n- {prefix: 10.0.0.0/8, ports: 200}\n- {prefix: '::/0'}\n- {name: example.org, prefix: 10.0.0.0/9}\n", []string{
 			"p:4:3: allow.prefix 10.0.0.0/8 adds nothing: line 3 opens 10.0.0.0/8 already; an item never narrows another",
 		}},
+		{"guard: {parents: [/there]}\ncontrol:\n  look: [audit, gone]\n  taint: ['70001']\n", []string{
+			`p:3:17: control.look has "gone": this machine has no such group, and its sensor refuses the policy: make the group, or leave it out`,
+			`p:4:11: control.taint has "70001": this machine has no such group, and its sensor refuses the policy: make the group, or leave it out`,
+		}},
 	} {
-		_, notes, err := Check("p", []byte(c.text), func(at string) bool { return strings.HasPrefix(at, "/there") })
+		_, notes, err := Check("p", []byte(c.text), Machine{
+			Cgroup: func(at string) bool { return strings.HasPrefix(at, "/there") },
+			Group:  func(name string) bool { return name == "audit" },
+		})
 		var got []string
 		for _, n := range notes {
 			got = append(got, n.Error())
@@ -40,10 +47,10 @@ func TestF43Check(t *testing.T) {
 			t.Errorf("%s: %v, want - got +\n%s", c.text, err, diff)
 		}
 	}
-	if _, notes, err := Check("p", []byte("mode: x"), nil); err == nil || notes != nil {
+	if _, notes, err := Check("p", []byte("mode: x"), Machine{}); err == nil || notes != nil {
 		t.Errorf("a refused file gives notes: %v, %v", notes, err)
 	}
-	if _, _, err := Check("p", []byte("allow:\n- prefix: "+strings.Repeat("1", 9)), nil); !strings.HasPrefix(fmt.Sprint(err), "p:2:11: ") {
+	if _, _, err := Check("p", []byte("allow:\n- prefix: "+strings.Repeat("1", 9)), Machine{}); !strings.HasPrefix(fmt.Sprint(err), "p:2:11: ") {
 		t.Error(err)
 	}
 }

@@ -30,9 +30,14 @@ func Parse(name string, data []byte) (Policy, error) {
 	return policy, err
 }
 
-// Check is Parse, and also tells what is accepted and probably not meant, in the order of lines. there says whether this machine has a
-// cgroup, by its path or its unit's name.
-func Check(name string, data []byte, there func(cgroup string) bool) (Policy, []*Error, error) {
+// Machine says what a policy is checked against.
+type Machine struct {
+	Cgroup func(name string) bool // has it a cgroup, by its path or its unit's name
+	Group  func(name string) bool // of users, by its name or number
+}
+
+// Check is Parse, and also tells what is accepted and probably not meant, in the order of lines.
+func Check(name string, data []byte, there Machine) (Policy, []*Error, error) {
 	return parse(parser{yamlReader: yamlReader{Name: name}, there: there}, data)
 }
 
@@ -51,7 +56,7 @@ func parse(p parser, data []byte) (Policy, []*Error, error) {
 // parser knows the keys.
 type parser struct {
 	yamlReader
-	there func(cgroup string) bool // nil: not asked
+	there Machine // without functions: not asked
 
 	places  map[string]map[string]place // of the keys of groups and the texts of lists, by where they are
 	guard   place
