@@ -172,7 +172,7 @@ func (c *Client) post(ctx context.Context, op string, request any) (io.ReadClose
 		if wrapped, ok := errors.AsType[*url.Error](err); ok {
 			err = wrapped.Err
 		}
-		if err == ErrNotRunning || Code(err) == Denied || err == errNeedsRoot {
+		if coded := new(Error); err == ErrNotRunning || errors.As(err, &coded) {
 			return nil, err
 		}
 		return nil, unread(err)
@@ -199,8 +199,6 @@ func unread(err error) error {
 	return fmt.Errorf("ask the sensor: %w", err)
 }
 
-var errNeedsRoot = errors.New("needs root: run it with sudo")
-
 func connect(ctx context.Context, path string) (net.Conn, error) {
 	conn, err := new(net.Dialer).DialContext(ctx, "unix", path)
 	switch {
@@ -209,7 +207,7 @@ func connect(ctx context.Context, path string) (net.Conn, error) {
 	case errors.Is(err, os.ErrNotExist), errors.Is(err, unix.ECONNREFUSED), errors.Is(err, unix.ENOTDIR):
 		return nil, ErrNotRunning
 	case errors.Is(err, unix.EACCES):
-		return nil, errNeedsRoot
+		return nil, Errorf(Failed, "needs root%s: run it with sudo", orGroup(path))
 	case errors.Is(err, unix.EPERM):
 		return nil, Errorf(Denied, "refused: a guarded process may not use the control socket")
 	}

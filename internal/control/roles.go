@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"os/user"
 	"slices"
+	"strconv"
 	"strings"
 	"unsafe"
 
@@ -81,6 +83,30 @@ func permit(path string, groups []uint32) error {
 	add(aclMask, aclUse, aclNone)
 	add(aclOther, 0, aclNone)
 	return unix.Setxattr(path, aclName, list, 0)
+}
+
+// orGroup names the groups that permit lets use a file, for people; empty: none.
+func orGroup(path string) string {
+	list := make([]byte, 1<<16) // as long as an attribute can be
+	n, err := unix.Getxattr(path, aclName, list)
+	if err != nil || n < 4 {
+		return ""
+	}
+	var names []string
+	for entry := range slices.Chunk(list[4:n], 8) {
+		if len(entry) < 8 || binary.LittleEndian.Uint16(entry) != aclGroup {
+			continue
+		}
+		name := strconv.FormatUint(uint64(binary.LittleEndian.Uint32(entry[4:])), 10)
+		if g, err := user.LookupGroupId(name); err == nil {
+			name = g.Name
+		}
+		names = append(names, name)
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return ", or membership of " + strings.Join(names, " or ")
 }
 
 // groupsOf are the groups that a peer had as it connected, as the kernel says.

@@ -137,6 +137,9 @@ func TestRoles(t *testing.T) {
 			t.Errorf("%s connects: %v", name, err)
 		}
 	}
+	if or := orGroup(filepath.Join(dir, socketName)); or != ", or membership of 70001 or 70002 or 70003" {
+		t.Errorf("who may use the socket: root%s", or)
+	}
 	b.taken()
 	if _, err := clientAs(t, dir, user, answer).Revoke(ctx, "abc234", "root", ""); err != nil {
 		t.Error(err)
@@ -155,6 +158,9 @@ func TestRoles(t *testing.T) {
 	}
 	if _, err := connectAs(t, filepath.Join(dir, socketName), user, look); !errors.Is(err, unix.EACCES) {
 		t.Errorf("without a role they connect: %v", err)
+	}
+	if or := orGroup(filepath.Join(dir, socketName)); or != "" {
+		t.Errorf("who may use the socket: root%s", or)
 	}
 	if info, err := os.Stat(filepath.Join(dir, socketName)); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("%v, %v", info.Mode(), err)

@@ -27,7 +27,7 @@ func (f *fixture) roles(t *testing.T) {
 	to, s := f.web(t), f.guard(t, "corruption", "secret")
 	p := s.Start(t, to.Curl()...)
 	q := to.asked(t)
-	if out := weir("", "pending"); !strings.Contains(out, "needs root") {
+	if out := weir("", "pending"); !strings.Contains(out, "needs root, or membership of 70001 or 70002: run it with sudo") {
 		t.Errorf("without a group: %s", out)
 	}
 	if out := weir("70001", "pending"); !strings.Contains(out, q.ID) {
