@@ -23,22 +23,24 @@ const (
 	answerTime = 10 * time.Second // for an answer to be taken
 )
 
-// Requests of more than a few operations. By is who the client says asks.
+// Requests of more than a few operations.
 type (
+	reasoned struct {
+		Why string `json:"why,omitempty"`
+		By  string `json:"by,omitempty"` // who the client says asks
+	}
 	taintRequest struct {
 		Name string   `json:"name"`
 		Bits []string `json:"bits"`
-		Why  string   `json:"why,omitempty"`
-		By   string   `json:"by,omitempty"`
+		reasoned
 	}
 	answerRequest struct {
 		ID     string `json:"id"`
-		Why    string `json:"why,omitempty"`
 		Scope  int    `json:"scope,omitempty"`  // of an approval: the place in the question's chain of who is let out; 0 is 1
 		For    string `json:"for,omitempty"`    // of an approval: session, key (of a tool's call) or a time (of a connection); empty: once
 		Narrow bool   `json:"narrow,omitempty"` // with For: for the same request alone, where the question lists that
 		Shown  string `json:"shown,omitempty"`  // the text that the operator had before them
-		By     string `json:"by,omitempty"`
+		reasoned
 
 		// With For, of a connection: see gate.Reply.
 		Who   string `json:"who,omitempty"`
@@ -47,9 +49,8 @@ type (
 		Adds  string `json:"adds,omitempty"`
 	}
 	revokeRequest struct {
-		ID  string `json:"id"`
-		Why string `json:"why,omitempty"`
-		By  string `json:"by,omitempty"`
+		ID string `json:"id"`
+		reasoned
 	}
 	whyRequest struct {
 		Name string `json:"name"`
@@ -70,8 +71,7 @@ type (
 	}
 	modeRequest struct {
 		Mode string `json:"mode"`
-		Why  string `json:"why"`
-		By   string `json:"by,omitempty"`
+		reasoned
 	}
 )
 
@@ -90,6 +90,9 @@ func operation[Q, A any](all operations, name string, do func(context.Context, p
 		var q Q
 		var a A
 		err := decode(w, r, &q)
+		if why, ok := any(&q).(interface{ bound(op string) error }); ok && err == nil {
+			err = why.bound(name)
+		}
 		if err == nil {
 			a, err = do(r.Context(), peerOf(r), q)
 		}
@@ -127,47 +130,34 @@ func operationsOf(b Backend) operations {
 		if err := need("taint", "name", q.Name, "bits", strings.Join(q.Bits, "")); err != nil {
 			return Container{}, err
 		}
-		why, err := reason("taint", q.Why)
-		if err != nil {
-			return Container{}, err
-		}
-		return b.Taint(ctx, q.Name, q.Bits, p.by(q.By), why)
+		return b.Taint(ctx, q.Name, q.Bits, p.by(q.By), q.Why)
 	})
 	operation(all, "untaint", func(ctx context.Context, p peer, q taintRequest) (Container, error) {
 		if err := need("untaint", "name", q.Name, "bits", strings.Join(q.Bits, ""), "why", strings.TrimSpace(q.Why)); err != nil {
 			return Container{}, err
 		}
-		why, err := reason("untaint", q.Why)
-		if err != nil {
-			return Container{}, err
-		}
-		return b.Untaint(ctx, q.Name, q.Bits, p.by(q.By), why)
+		return b.Untaint(ctx, q.Name, q.Bits, p.by(q.By), q.Why)
 	})
 	for name, allow := range map[string]bool{"approve": true, "deny": false} {
 		operation(all, name, func(ctx context.Context, p peer, q answerRequest) (gate.Question, error) {
 			if err := need(name, "id", q.ID); err != nil {
 				return gate.Question{}, err
 			}
-			why, err := reason(name, q.Why)
-			if err != nil {
-				return gate.Question{}, err
-			}
 			if q.For == gate.ForKey && p.uid != 0 {
 				return gate.Question{}, Errorf(Denied, "refused: an answer with --for key writes a permission rule for every container, which is root's")
 			}
 			return b.Answer(ctx, q.ID, gate.Reply{
-				Allow: allow, By: p.by(q.By), Why: why, Scope: q.Scope, For: q.For, Narrow: q.Narrow, From: p.origin(), Shown: q.Shown,
+				Allow: allow, By: p.by(q.By), Why: q.Why, Scope: q.Scope, For: q.For, Narrow: q.Narrow, From: p.origin(), Shown: q.Shown,
 				Who: q.Who, Bytes: q.Bytes, Keeps: q.Keeps, Adds: q.Adds,
 			})
 		})
 	}
 	operation(all, "approvals", func(ctx context.Context, _ peer, _ nothing) ([]gate.StandingApproval, error) { return b.Approvals(ctx) })
 	operation(all, "revoke", func(ctx context.Context, p peer, q revokeRequest) (gate.StandingApproval, error) {
-		why, err := reason("revoke", q.Why)
-		if err = cmp.Or(need("revoke", "id", q.ID), err); err != nil {
+		if err := need("revoke", "id", q.ID); err != nil {
 			return gate.StandingApproval{}, err
 		}
-		return b.Revoke(ctx, q.ID, p.by(q.By), why)
+		return b.Revoke(ctx, q.ID, p.by(q.By), q.Why)
 	})
 	operation(all, "guard", func(ctx context.Context, p peer, q GuardRequest) (GuardReply, error) {
 		q.By = p.by(q.By)
@@ -199,11 +189,7 @@ func operationsOf(b Backend) operations {
 		if err := need("mode", "mode", q.Mode, "why", strings.TrimSpace(q.Why)); err != nil {
 			return nothing{}, err
 		}
-		why, err := reason("mode", q.Why)
-		if err != nil {
-			return nothing{}, err
-		}
-		return nothing{}, b.Mode(ctx, q.Mode, p.by(q.By), why)
+		return nothing{}, b.Mode(ctx, q.Mode, p.by(q.By), q.Why)
 	})
 	return all
 }
@@ -221,12 +207,12 @@ func (all operations) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// reason is a person's reason, within its bound.
-func reason(op, why string) (string, error) {
-	if why = strings.ToValidUTF8(why, "?"); len(why) > maxWhy {
-		return "", Errorf(Usage, "%s: why has more than %d bytes", op, maxWhy)
+// bound refuses a person's reason that is too long.
+func (r *reasoned) bound(op string) error {
+	if r.Why = strings.ToValidUTF8(r.Why, "?"); len(r.Why) > maxWhy {
+		return Errorf(Usage, "%s: why has more than %d bytes", op, maxWhy)
 	}
-	return why, nil
+	return nil
 }
 
 // need refuses a request with an empty field.
