@@ -309,13 +309,18 @@ def full():
     until(received(end))
 
 
+def inworld():
+    with open("/run/netns/world") as f:
+        if libc.setns(f.fileno(), 0x40000000):
+            raise OSError(ctypes.get_errno(), "setns")
+
+
 def tun():
     """Listens at the far side of the link, behind a device that belongs to the container's user."""
     dev = "tun%d" % port
     for words in ("tuntap add dev %s mode tun user 1000", "addr add 10.78.0.1/24 dev %s", "link set %s up"):
         subprocess.run(["ip"] + (words % dev).split(), check=True)
-    with open("/run/netns/world") as f:
-        libc.setns(f.fileno(), 0x40000000)
+    inworld()
     try:
         until(received(datagrams(socket.AF_INET, "10.77.0.2")), dev)
     finally:
@@ -343,8 +348,7 @@ def segment(sport, dport, seq, sign=None):
 
 def resets(send, heard):
     """Sends from the world eight times, and looks which ports of this machine have reset what comes from which."""
-    with open("/run/netns/world") as f:
-        libc.setns(f.fileno(), 0x40000000)
+    inworld()
     s = socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_TCP)
     s.setblocking(False)
     tries, reset = [], set()
@@ -450,13 +454,12 @@ def message():
     until(lambda: libc.msgrcv(queue, b, 90, 0, 0o4000) > 0 and b.raw[8:].rstrip(b"\0"), queue)
 
 
-def hands_in(kind):
-    """Connects to the container's listener, and hands in a pipe."""
+def hands_over(s, connect=lambda: None):
+    """Hands in a pipe over a connection."""
     r, w = os.pipe()
     os.set_blocking(r, False)
-    s = socket.socket(socket.AF_UNIX, kind)
     try:
-        s.connect("\0answers-takes-%d" % port)
+        connect()
         s.sendmsg([b"."], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [w]))])
     except OSError as e:
         print("outside:", e, flush=True)
@@ -470,44 +473,32 @@ def hands_in(kind):
     until(poll)
 
 
-def hands_over(s):
-    """Hands in a pipe over a connection."""
-    r, w = os.pipe()
-    os.set_blocking(r, False)
-    s.sendmsg([b"."], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [w]))])
-
-    def poll():
-        try:
-            return os.read(r, 4096)
-        except OSError:
-            return None
-    until(poll)
+def hands_in(kind):
+    """Connects to the container's listener first."""
+    s = socket.socket(socket.AF_UNIX, kind)
+    hands_over(s, lambda: s.connect("\0answers-takes-%d" % port))
 
 
-def takes_older():
+def accepted():
+    """A connection of the container's, to a listener outside."""
     s = socket.socket(socket.AF_UNIX)
     s.bind("\0answers-%d" % port)
     s.listen(1)
     print("serves", flush=True)
-    hands_over(s.accept()[0])
+    return s.accept()[0]
+
+
+def takes_older(): hands_over(accepted())
 
 
 def takes_second():
-    s = socket.socket(socket.AF_UNIX)
-    s.bind("\0answers-%d" % port)
-    s.listen(1)
-    print("serves", flush=True)
-    c = s.accept()[0]
+    c = accepted()
     c.send(b".")
     hands_over(c)
 
 
 def takes_waiting():
-    s = socket.socket(socket.AF_UNIX)
-    s.bind("\0answers-%d" % port)
-    s.listen(1)
-    print("serves", flush=True)
-    c = s.accept()[0]
+    c = accepted()
     sys.stdin.readline()
     hands_over(c)
 
@@ -552,12 +543,6 @@ def backlog():
     until(lambda: n == port % 50 + 1 and "room for %d" % n)
 
 
-def inworld():
-    with open("/run/netns/world") as f:
-        if libc.setns(f.fileno(), 0x40000000):
-            raise OSError(ctypes.get_errno(), "setns")
-
-
 def asked_before():
     """Asks whatever listens on loopback, as the container's resolver does, for a new name and for the one that the container asked for."""
     def ask(host, at, name):
@@ -588,11 +573,7 @@ def asked_before():
 
 
 def urgent():
-    s = socket.socket(socket.AF_UNIX)
-    s.bind("\0answers-%d" % port)
-    s.listen(1)
-    print("serves", flush=True)
-    c = s.accept()[0]
+    c = accepted()
     first, rest = received(c, socket.MSG_OOB), received(c)
     until(lambda: first() or rest())
 

@@ -184,19 +184,8 @@ func (f *fixture) bothKilledAt(t *testing.T, place, answer string, out bool) {
 		f.nothingLeft(t)
 		return
 	}
-	var r rig.Result
-	ended, asked := false, false
-	rig.Eventually(t, "it is asked again, or refused", func() bool {
-		if r, ended = h.p.WaitFor(0); ended {
-			return true
-		}
-		for _, q := range f.sensor.Pending(t) {
-			if h.to.About(q) && q.Held {
-				h.q, asked = q, true
-			}
-		}
-		return asked
-	})
+	q, r, ended := f.askedUnlessEnded(t, h, h.to.About)
+	h.q = q
 	switch {
 	case answer == "approve" && ended && r.Exit == 0: // who approved may be asked again, or not
 		h.to.Arrived(t)
@@ -209,7 +198,6 @@ func (f *fixture) bothKilledAt(t *testing.T, place, answer string, out bool) {
 	case answer == "deny":
 		t.Errorf("denied, and asked again: %+v", h.q)
 	default:
-		t.Log("held by the next daemon")
 		h.approve(t)
 	}
 	f.nothingLeft(t)
@@ -335,7 +323,9 @@ func (f *fixture) beforeTheMove(t *testing.T) {
 				f.sensor.KillBoth(t)
 				h.to.Nothing(t)
 				f.sensor.Restart(t)
-				f.refusedUnlessEnded(t, h, h.to.About)
+				if q, _, ended := f.askedUnlessEnded(t, h, h.to.About); !ended {
+					f.sensor.Deny(t, q.ID)
+				}
 				began = time.Now()
 			} else {
 				f.sensor.Kill(t)
@@ -407,7 +397,9 @@ func (f *fixture) notBegun(t *testing.T) {
 				f.sensor.KillBoth(t)
 				began = time.Now()
 				f.sensor.Restart(t)
-				f.refusedUnlessEnded(t, h, about(name))
+				if q, _, ended := f.askedUnlessEnded(t, h, about(name)); !ended {
+					f.sensor.Deny(t, q.ID)
+				}
 			} else {
 				f.sensor.Kill(t)
 			}
@@ -423,23 +415,23 @@ func (f *fixture) notBegun(t *testing.T) {
 	}
 }
 
-// refusedUnlessEnded waits until a command has ended, or the next daemon asks of it, which may be ready before its watcher finds the old
-// heartbeat stale; then refuses it.
-func (f *fixture) refusedUnlessEnded(t *testing.T, h held, about func(gate.Question) bool) {
+// askedUnlessEnded waits until a command has ended, or the next daemon asks of it, which may be ready before its watcher finds the old
+// heartbeat stale.
+func (f *fixture) askedUnlessEnded(t *testing.T, h held, about func(gate.Question) bool) (q gate.Question, r rig.Result, ended bool) {
 	t.Helper()
 	rig.Eventually(t, "it has ended, or is asked again", func() bool {
-		if _, ended := h.p.WaitFor(0); ended {
+		if r, ended = h.p.WaitFor(0); ended {
 			return true
 		}
-		for _, q := range f.sensor.Pending(t) {
+		for _, q = range f.sensor.Pending(t) {
 			if about(q) && q.Held {
 				t.Log("held by the next daemon")
-				f.sensor.Deny(t, q.ID)
 				return true
 			}
 		}
 		return false
 	})
+	return q, r, ended
 }
 
 // notMoved: one that has no cgroup to be frozen in, since no more may be made, stands still all the same, and begins when it may.
