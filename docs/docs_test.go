@@ -1,4 +1,3 @@
-// Package docs keeps the documents whole: every link leads somewhere, the index has every document, and a limit can be read at a glance.
 package docs
 
 import (

@@ -5,7 +5,6 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
-	"os"
 	"reflect"
 	"slices"
 	"strconv"
@@ -13,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"weir/docs"
 )
 
 // node is as much of a JSON Schema as ours uses.
@@ -42,12 +43,8 @@ type node struct {
 
 func schema(t *testing.T) node {
 	t.Helper()
-	data, err := os.ReadFile("../../docs/events.schema.json")
-	if err != nil {
-		t.Fatal(err)
-	}
 	var root node
-	if err := json.Unmarshal(data, &root); err != nil {
+	if err := json.Unmarshal(docs.EventsSchema, &root); err != nil {
 		t.Fatal(err)
 	}
 	return root

@@ -1,22 +1,18 @@
 // Package eventtest checks lines of the event log against the schema that is
-// documented in docs/events.schema.json. It is for tests only, and carries the
-// schema with it, so that tests inside a virtual machine can use it.
+// documented in docs/events.schema.json. It is for tests only, also for those
+// inside a virtual machine.
 package eventtest
 
 import (
 	"bytes"
-	_ "embed"
 	"fmt"
 	"sync"
 	"testing"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
-)
 
-// schema is a copy of docs/events.schema.json; a test compares the two.
-//
-//go:embed events.schema.json
-var schema []byte
+	"weir/docs"
+)
 
 // Check fails the test if line is not an event as the schema says.
 func Check(t testing.TB, line []byte) {
@@ -55,7 +51,7 @@ func Validate(line []byte) error {
 
 // compiled keeps the schema for the many lines of a log.
 var compiled = sync.OnceValues(func() (*jsonschema.Schema, error) {
-	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(schema))
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(docs.EventsSchema))
 	if err != nil {
 		return nil, fmt.Errorf("read schema: %w", err)
 	}
