@@ -39,7 +39,7 @@ func (d *daemon) Mode(_ context.Context, mode, by, why string) error {
 		d.policies.Say(before)
 		return errors.Join(err, d.applyPolicies(), d.memory.Put(keyMode, before))
 	}
-	err = errors.Join(d.egress.Forgive(), d.withdraw(0))
+	err = d.judgeAnew()
 	d.gate.ModeChanged()
 	if err != nil {
 		return err
@@ -52,6 +52,9 @@ func (d *daemon) Mode(_ context.Context, mode, by, why string) error {
 	}
 	return nil
 }
+
+// judgeAnew has the kernel judge what it has refused or asked about, after the mode has changed.
+func (d *daemon) judgeAnew() error { return errors.Join(d.egress.Forgive(), d.withdraw(0)) }
 
 // strict orders the modes.
 func strict(m policy.Mode) int {
@@ -90,15 +93,25 @@ func (d *daemon) refused(err error) {
 	d.write(event.Event{Kind: event.Error, Message: "policy refused, the old one stays: " + strings.ReplaceAll(why, "\n", "; ")})
 }
 
+// needsStart refuses a policy with another value of what is read at the start alone.
+func needsStart(old, p policy.Policy) error {
+	key := ""
+	switch {
+	case p.Events != old.Events:
+		key = "events"
+	case !reflect.DeepEqual(p.Notify, old.Notify):
+		key = "notify"
+	case p.Metrics != old.Metrics:
+		key = "metrics"
+	default:
+		return nil
+	}
+	return fmt.Errorf("%s: changed: restart the sensor for that", key)
+}
+
 func (d *daemon) replacePolicy(p policy.Policy) error {
-	if old := d.policies.Base(); p.Events != old.Events {
-		return errors.New("events: changed: restart the sensor for that")
-	}
-	if old := d.policies.Base(); !reflect.DeepEqual(p.Notify, old.Notify) {
-		return errors.New("notify: changed: restart the sensor for that")
-	}
-	if p.Metrics != d.policies.Base().Metrics {
-		return errors.New("metrics: changed: restart the sensor for that")
+	if err := needsStart(d.policies.Base(), p); err != nil {
+		return err
 	}
 	roles, err := rolesOf(p.Control)
 	if err != nil {
@@ -118,7 +131,13 @@ func (d *daemon) replacePolicy(p policy.Policy) error {
 		reviewer.Close()
 		return errors.Join(err, d.files.Set(netegress.BaseSlot, d.policies.Base().Taint.SecretFiles), d.applyPolicies())
 	}
+	mode := d.policies.Mode()
 	d.policies.SetBase(p)
+	if d.policies.Mode() != mode {
+		if err := d.judgeAnew(); err != nil {
+			d.fail("judge anew in another mode", nil, err)
+		}
+	}
 	if err := d.server.SetRoles(roles); err != nil {
 		d.fail("set who may use the control socket: root alone may", nil, err)
 	}

@@ -69,6 +69,7 @@ func TestSession(t *testing.T) {
 		{"B51_escapes", (*fixture).escapes},
 		{"G15_interactive_shell", (*fixture).shell},
 		{"B52_types_for_the_shell_outside", (*fixture).typing},
+		{"modes_of_the_policy", (*fixture).modesOfPolicy},
 		{"modes", (*fixture).modes},
 		{"G1_G15_B32_daemon_killed", (*fixture).killed},
 		{"B32_policy_of_a_session_that_is_gone", (*fixture).lostSession},

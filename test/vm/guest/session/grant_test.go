@@ -365,3 +365,19 @@ func (f *fixture) modes(t *testing.T) {
 	refused(t, p)
 	to.Nothing(t)
 }
+
+// modesOfPolicy: what a process was refused while the policy sealed, it is asked about when the policy's file enforces again. Once weir mode has
+// said a mode, that of the file is none.
+func (f *fixture) modesOfPolicy(t *testing.T) {
+	s, to := f.guard(t, "secret"), f.raw(t)
+	f.sensor.Policy(t, "mode: seal\n")
+	defer f.sensor.Policy(t, "")
+	p := s.Start(t, "python3", "-c", rig.Tries, rig.World4, itoa(to.Port), to.Text)
+	f.sensor.Event(t, func(e event.Event) bool {
+		return e.Kind == event.Connect && e.Destination != nil && int(e.Destination.Port) == to.Port && e.Verdict.Decision == "deny"
+	})
+	f.sensor.Policy(t, "")
+	f.sensor.Approve(t, to.asked(t).ID)
+	succeeded(t, p, "sent")
+	to.Arrived(t)
+}
