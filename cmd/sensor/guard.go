@@ -6,7 +6,6 @@ import (
 	"io"
 	"os"
 	"strings"
-	"sync"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
@@ -183,26 +182,19 @@ func (s *system) tellBegin(r control.GuardReply, who runner.Identity) {
 
 // notices tells the person at the terminal, and at the desktop where there is one, that the session waits for an answer.
 func (s *system) notices(ctx context.Context, id string) {
-	var both sync.WaitGroup
-	defer both.Wait()
+	var show func(context.Context) error
 	if desktop, ok := s.world().Desktop(); ok {
-		both.Go(func() {
-			prompt.Desktop(ctx, s.client(), id, func(ctx context.Context) error {
-				return desktop.Show(ctx, "weir", "A command in "+event.Visible(id)+" waits for your answer.")
-			})
-		})
+		show = func(ctx context.Context) error {
+			return desktop.Show(ctx, "weir", "A command in "+event.Visible(id)+" waits for your answer.")
+		}
 	}
-	s.terminalNotices(ctx, id)
-}
-
-// terminalNotices writes to the terminal what the session waits for. Standard output and error may be files: they are the command's.
-func (s *system) terminalNotices(ctx context.Context, id string) {
+	// standard output and error may be files: they are the command's
 	tty, err := os.OpenFile("/dev/tty", os.O_WRONLY|unix.O_NOCTTY|unix.O_NONBLOCK, 0)
-	if err != nil {
-		return // there is none
+	if err != nil && show == nil {
+		return
 	}
-	defer tty.Close()
-	prompt.Notify(ctx, s.client(), id, tty)
+	defer tty.Close() // without one it does nothing
+	prompt.Notify(ctx, s.client(), id, tty, show)
 }
 
 func (s *system) tellSummary(id string, sum control.Summary) {

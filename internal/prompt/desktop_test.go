@@ -19,7 +19,7 @@ func TestDesktop(t *testing.T) {
 		ended := make(chan bool)
 		go func() {
 			defer close(ended)
-			Desktop(ctx, fake, "g-1", func(context.Context) error {
+			Notify(ctx, fake, "g-1", nil, func(context.Context) error {
 				if fails {
 					return errors.New("no desktop")
 				}

@@ -33,11 +33,18 @@ const (
 
 // Notify writes one line to tty, which a container's command uses too, for each question of the container, one when it has ended, and
 // one for what was refused without a question, until ctx ends. A question that ends before it was seen gets no line. Failures are not told: the next look tries again.
-func Notify(ctx context.Context, s Sensor, container string, tty *os.File) {
-	n := &notifier{sensor: s, container: container, tty: tty, limit: rate.NewLimiter(rate.Every(refill), mostNotices)}
+// tty is nil without a terminal. With desktop it is called, at most once in refill, when questions wait that it was not called for yet; it says nothing of them: other
+// programs of the person's can read what comes to a desktop, and the container chose the words of a question.
+func Notify(ctx context.Context, s Sensor, container string, tty *os.File, desktop func(context.Context) error) {
+	n := &notifier{
+		sensor: s, container: container, tty: tty, limit: rate.NewLimiter(rate.Every(refill), mostNotices),
+		desktop: desktop, rare: rate.NewLimiter(rate.Every(refill), 1),
+	}
 	events, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop() // after the last look: what the command did at its end is told too
-	go n.follow(events)
+	if tty != nil {
+		go n.follow(events)
+	}
 	for ctx.Err() == nil {
 		pause := n.look(ctx, false)
 		select {
@@ -60,12 +67,17 @@ type notifier struct {
 	told      []gate.Question // that have a line and wait; Gone when that was told
 	known     map[string]bool // ids that wait and need no line any more
 	refused   refusals
+
+	desktop func(context.Context) error // nil: there is none
+	rare    *rate.Limiter
+	shown   map[string]bool // ids that desktop was called for
 }
 
 // look writes what has changed, and returns when to look again. last: the container's command has ended.
 func (n *notifier) look(ctx context.Context, last bool) time.Duration {
-	if !n.calm() {
-		return every // what is still so then is told then
+	calm := n.calm() // else what is still so then is told then
+	if !calm && n.desktop == nil {
+		return every
 	}
 	start := time.Now()
 	u := next(ctx, n.sensor, n.told)
@@ -73,6 +85,31 @@ func (n *notifier) look(ctx context.Context, last bool) time.Duration {
 	if u.err != nil {
 		return pause
 	}
+	if calm {
+		n.write(u, last)
+	}
+	if !last && n.desktop != nil {
+		n.show(ctx, u.list)
+	}
+	return pause
+}
+
+// show calls desktop for questions that it was not called for.
+func (n *notifier) show(ctx context.Context, list []gate.Question) {
+	shown, fresh := map[string]bool{}, false
+	for _, q := range list {
+		if q.Container.ID == n.container && !q.Gone {
+			shown[q.ID] = true
+			fresh = fresh || !n.shown[q.ID]
+		}
+	}
+	if fresh && n.rare.Allow() && n.desktop(ctx) == nil {
+		n.shown = shown
+	}
+}
+
+// write tells the terminal what has changed.
+func (n *notifier) write(u update, last bool) {
 	n.told = slices.DeleteFunc(n.told, func(q gate.Question) bool {
 		i := slices.IndexFunc(u.ended, func(e gate.Question) bool { return e.ID == q.ID })
 		return i >= 0 && n.say(ending(u.ended[i], last)) == nil
@@ -91,7 +128,6 @@ func (n *notifier) look(ctx context.Context, last bool) time.Duration {
 	n.known = known
 	n.tell(fresh, last)
 	n.refuse()
-	return pause
 }
 
 // check tells once when who asked a question that waits has gone.
@@ -231,7 +267,7 @@ func (n *notifier) say(head, middle, tail string) error {
 // passes all on to another machine.
 func (n *notifier) calm() bool {
 	calm := false
-	conn, err := n.tty.SyscallConn()
+	conn, err := n.tty.SyscallConn() // an error without a terminal
 	if err != nil {
 		return false
 	}

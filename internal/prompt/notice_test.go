@@ -55,7 +55,7 @@ func notify(t *testing.T, s *screen, fake *sensor) (stop func()) {
 	go func() {
 		defer close(done)
 		defer tty.Close()
-		Notify(ctx, fake, "g-1", tty)
+		Notify(ctx, fake, "g-1", tty, nil)
 	}()
 	return func() {
 		cancel()
