@@ -60,7 +60,8 @@ static __always_inline void read_path(char *path, struct sock *sk)
 		path[0] = '?'; /* a file of that name is not the abstract socket */
 }
 
-static __always_inline void emit_peer(struct cgroup_ctx *cx, __u32 reason, const char *path, __u32 target)
+static __always_inline void emit_peer(struct cgroup_ctx *cx, __u32 reason, enum call call, const char *path,
+                                      __u32 target)
 {
 	struct record *r = bpf_ringbuf_reserve(&egress_events, sizeof(*r), 0);
 	if (!r) {
@@ -70,6 +71,7 @@ static __always_inline void emit_peer(struct cgroup_ctx *cx, __u32 reason, const
 	describe(r, cx, RECORD_DENY, reason);
 	describe_current(r);
 	r->family = AF_UNIX;
+	r->dest.proto = call;
 	r->target = target;
 	if (path)
 		__builtin_memcpy(r->path, path, sizeof(r->path));
@@ -119,7 +121,7 @@ static __always_inline int gets_foreign(struct cgroup_ctx *cx, struct cgroup_ctx
 static __always_inline int refuse_receipt(struct cgroup_ctx *cx)
 {
 	count(COUNT_DENIED_RECEIVE);
-	emit_peer(cx, REASON_OUTSIDE, 0, 0);
+	emit_peer(cx, REASON_OUTSIDE, 0, 0, 0);
 	return 0;
 }
 
@@ -157,7 +159,7 @@ __noinline int peer_open(struct cgroup_ctx *cx, __u64 at)
 	if (!is_restricted(cx, policy_of(cx)))
 		return PEER_OUTSIDE;
 	count(COUNT_DENIED_UNIX);
-	emit_peer(cx, REASON_OUTSIDE, key.path, 0);
+	emit_peer(cx, REASON_OUTSIDE, 0, key.path, 0);
 	return PEER_SHUT;
 }
 
@@ -192,7 +194,7 @@ int BPF_PROG(weir_unix, struct sock *sock, struct sock *other, struct sock *news
 	struct settings *c = configuration();
 	if (!c || bpf_get_socket_cookie(other) == c->control) {
 		count(COUNT_DENIED_UNIX);
-		emit_peer(&cx, REASON_CONTROL, 0, 0);
+		emit_peer(&cx, REASON_CONTROL, 0, 0, 0);
 		return -EPERM;
 	}
 	int open = peer_open(&cx, address_of(other));
@@ -357,7 +359,7 @@ static __always_inline int may_attach(struct cgroup_ctx *cx, struct task_struct 
 	if (p && !cx->taint && !cx->deep && inside(cx, cgroup_of(target)))
 		return 1;
 	count(COUNT_DENIED_ATTACH);
-	emit_peer(cx, REASON_ATTACH, 0, BPF_CORE_READ(target, tgid));
+	emit_peer(cx, REASON_ATTACH, CALL_PTRACE, 0, BPF_CORE_READ(target, tgid));
 	return 0;
 }
 
@@ -397,15 +399,15 @@ int BPF_PROG(weir_traceme, struct task_struct *parent)
 }
 
 /* What the kernel sends for nobody's socket, no packet check sees: it is refused where it
- * is asked for (B47). option: of the socket; 0: it is a key. */
-__noinline int may_ask_kernel(__u32 option)
+ * is asked for (B47). option: of the socket, with CALL_OPTION. */
+__noinline int may_ask_kernel(enum call call, __u32 option)
 {
 	struct cgroup_ctx cx;
 	judged_ctx(&cx);
 	if (is_unrestricted(&cx))
 		return 1;
 	count(COUNT_DENIED_SOCKET);
-	emit_peer(&cx, REASON_KERNEL, 0, option);
+	emit_peer(&cx, REASON_KERNEL, call, 0, option);
 	return 0;
 }
 
@@ -487,7 +489,7 @@ int BPF_PROG(weir_group, struct socket *sock, int level, int option)
 {
 	int asks = is_membership(level, option) || is_key(level, option) || is_way(level, option) ||
 	           answers_again(sock);
-	return may_use(sock) && (!asks || may_ask_kernel(option)) ? 0 : -EPERM;
+	return may_use(sock) && (!asks || may_ask_kernel(CALL_OPTION, option)) ? 0 : -EPERM;
 }
 
 SEC("fmod_ret/security_socket_getsockopt")
@@ -609,16 +611,16 @@ static __always_inline int note_owner(__u64 object, int shared)
 	return 1;
 }
 
-static __always_inline int refuse_reach(struct cgroup_ctx *cx, __u32 target)
+static __always_inline int refuse_reach(struct cgroup_ctx *cx, enum call call, __u32 target)
 {
 	count(COUNT_DENIED_ATTACH);
-	emit_peer(cx, REASON_ATTACH, 0, target);
+	emit_peer(cx, REASON_ATTACH, call, 0, target);
 	return 0;
 }
 
 /* While a container is tainted, only its own processes use what they have made, and nothing else (B67).
  * reads: who is in it may look at what others have made. */
-__noinline int may_share(__u64 object, int reads)
+__noinline int may_share(__u64 object, enum call call, int reads)
 {
 	struct cgroup_ctx cx;
 	__u64 *owner = bpf_map_lookup_elem(&owners, &object);
@@ -626,7 +628,7 @@ __noinline int may_share(__u64 object, int reads)
 	if (owner && *owner == cx.container)
 		return 1;
 	if (!is_unrestricted(&cx) && !reads)
-		return refuse_reach(&cx, 0);
+		return refuse_reach(&cx, call, 0);
 	if (!owner)
 		return 1;
 	struct cgroup_ctx other = {.guarded = GUARDED};
@@ -643,14 +645,14 @@ __noinline int may_share(__u64 object, int reads)
 }
 
 /* What is done to another process says something to it (B67). */
-static __always_inline int may_reach(struct task_struct *target)
+static __always_inline int may_reach(enum call call, struct task_struct *target)
 {
 	struct cgroup_ctx cx;
 	__u32 tgid = BPF_CORE_READ(target, tgid);
 	if (tgid == bpf_get_current_pid_tgid() >> 32)
 		return 1;
 	judged_ctx(&cx);
-	return is_unrestricted(&cx) || inside(&cx, cgroup_of(target)) ? 1 : refuse_reach(&cx, tgid);
+	return is_unrestricted(&cx) || inside(&cx, cgroup_of(target)) ? 1 : refuse_reach(&cx, call, tgid);
 }
 
 /* check_kill_permission asks for all that a process sends, not for what the kernel does. Signal 0 sends
@@ -658,32 +660,32 @@ static __always_inline int may_reach(struct task_struct *target)
 SEC("fmod_ret/security_task_kill")
 int BPF_PROG(weir_kill, struct task_struct *p, void *info, int sig, void *cred)
 {
-	return !sig || cred || may_reach(p) ? 0 : -EPERM;
+	return !sig || cred || may_reach(CALL_SIGNAL, p) ? 0 : -EPERM;
 }
 
 SEC("fmod_ret/security_task_setrlimit")
 int BPF_PROG(weir_limit, struct task_struct *p)
 {
-	return may_reach(p) ? 0 : -EPERM;
+	return may_reach(CALL_LIMIT, p) ? 0 : -EPERM;
 }
 
 /* Also which processors it may run on. */
 SEC("fmod_ret/security_task_setscheduler")
 int BPF_PROG(weir_scheduler, struct task_struct *p)
 {
-	return may_reach(p) ? 0 : -EPERM;
+	return may_reach(CALL_PRIORITY, p) ? 0 : -EPERM;
 }
 
 SEC("fmod_ret/security_task_setnice")
 int BPF_PROG(weir_nice, struct task_struct *p)
 {
-	return may_reach(p) ? 0 : -EPERM;
+	return may_reach(CALL_PRIORITY, p) ? 0 : -EPERM;
 }
 
 SEC("fmod_ret/security_task_setioprio")
 int BPF_PROG(weir_ioprio, struct task_struct *p)
 {
-	return may_reach(p) ? 0 : -EPERM;
+	return may_reach(CALL_PRIORITY, p) ? 0 : -EPERM;
 }
 
 /* An argument of the hooked function as a number: a global function takes no pointer to what the kernel has.
@@ -707,7 +709,7 @@ int BPF_PROG(weir_ipc_made)
 SEC("fmod_ret/security_ipc_permission")
 int BPF_PROG(weir_ipc)
 {
-	return may_share(argument(ctx, 0), 0) ? 0 : -EPERM;
+	return may_share(argument(ctx, 0), CALL_IPC, 0) ? 0 : -EPERM;
 }
 
 /* may_change: ipcperms is not asked about removing an object, nor about giving it another user, group or
@@ -719,7 +721,7 @@ __noinline int may_change(__u64 object)
 	judged_ctx(&cx);
 	if (!object || is_unrestricted(&cx) || (owner && *owner == cx.container))
 		return 1;
-	return refuse_reach(&cx, 0);
+	return refuse_reach(&cx, CALL_IPC, 0);
 }
 
 SEC("fmod_ret/security_msg_queue_msgctl")
@@ -745,7 +747,8 @@ SEC("fmod_ret/security_key_permission")
 int BPF_PROG(weir_key_use)
 {
 	__u32 what = argument(ctx, 2);
-	return may_share(argument(ctx, 0) & ~1ULL, what != KEY_NEED_WRITE && what != KEY_NEED_SETATTR)
+	return may_share(argument(ctx, 0) & ~1ULL, CALL_KEY,
+	                 what != KEY_NEED_WRITE && what != KEY_NEED_SETATTR)
 	           ? 0
 	           : -EPERM;
 }
@@ -776,7 +779,8 @@ int BPF_PROG(weir_key, struct key *key, void *cred, unsigned long flags)
 	if (!note_owner((__u64)key, flags & (KEY_ALLOC_UID_KEYRING | KEY_ALLOC_NOT_IN_QUOTA)))
 		return -EPERM;
 	bpf_probe_read_kernel(name, sizeof(name), BPF_CORE_READ(key, index_key.type, name));
-	if (name[0] != authorizes.word[0] || name[1] != authorizes.word[1] || may_ask_kernel(0))
+	if (name[0] != authorizes.word[0] || name[1] != authorizes.word[1] ||
+	    may_ask_kernel(CALL_REQUEST_KEY, 0))
 		return 0;
 	return -EPERM;
 }
@@ -786,7 +790,7 @@ int BPF_PROG(weir_key, struct key *key, void *cred, unsigned long flags)
 SEC("fmod_ret/security_kernel_module_request")
 int BPF_PROG(weir_module)
 {
-	return may_ask_kernel(0) ? 0 : -EPERM;
+	return may_ask_kernel(CALL_MODULE, 0) ? 0 : -EPERM;
 }
 
 /* keyctl_session_to_parent alone asks for such credentials: they go to the parent (B71). Who that is is found
@@ -794,7 +798,7 @@ int BPF_PROG(weir_module)
 SEC("fmod_ret/security_cred_alloc_blank")
 int BPF_PROG(weir_parent)
 {
-	return may_ask_kernel(0) ? 0 : -EPERM;
+	return may_ask_kernel(CALL_PARENT, 0) ? 0 : -EPERM;
 }
 
 /* A device of the host's that carries what is written to it into a network, owned by a user (B81). One that a
@@ -802,7 +806,7 @@ int BPF_PROG(weir_parent)
 SEC("fmod_ret/security_tun_dev_open")
 int BPF_PROG(weir_tun)
 {
-	return may_ask_kernel(0) ? 0 : -EPERM;
+	return may_ask_kernel(CALL_TUN, 0) ? 0 : -EPERM;
 }
 
 struct xfrm_selector___asks {
@@ -838,6 +842,6 @@ int BPF_PROG(weir_acquire, struct xfrm_state___asks *x)
 	if (is_open(judge(&cx, &d, 0, bpf_get_current_pid_tgid() >> 32)))
 		return 0;
 	count(COUNT_DENIED_CONNECT);
-	emit_peer(&cx, REASON_KERNEL, 0, 0);
+	emit_peer(&cx, REASON_KERNEL, CALL_IPSEC, 0, 0);
 	return -EPERM;
 }

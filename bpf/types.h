@@ -328,6 +328,23 @@ enum reason {
 	REASON_KERNEL = 22,     /* what the kernel would send by itself */
 };
 
+/* What was refused that opens no destination; with REASON_ATTACH and REASON_KERNEL it stands where the
+ * protocol of a destination would. */
+enum call {
+	CALL_PTRACE = 1,
+	CALL_SIGNAL = 2,
+	CALL_LIMIT = 3,
+	CALL_PRIORITY = 4,
+	CALL_IPC = 5, /* System V's */
+	CALL_KEY = 6,
+	CALL_OPTION = 7,
+	CALL_REQUEST_KEY = 8,
+	CALL_MODULE = 9,
+	CALL_PARENT = 10,
+	CALL_TUN = 11,
+	CALL_IPSEC = 12,
+};
+
 struct record {
 	__u64 time; /* ns since boot */
 	__u64 container;
@@ -348,7 +365,7 @@ struct record {
 	__u32 taint;
 	__u32 family; /* of a refused socket, with type and protocol in dest */
 	struct dest dest;
-	__u32 target; /* thread group that was moved or attached to */
+	__u32 target; /* thread group that was moved or reached; with CALL_OPTION a socket's option */
 	char comm[16];
 	char path[UNIX_PATH];
 };

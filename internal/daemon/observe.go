@@ -3,6 +3,8 @@ package daemon
 import (
 	"context"
 	"fmt"
+	"strconv"
+	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -92,31 +94,37 @@ func (d *daemon) recorded(r netegress.Record) {
 		v.Decision = "deny"
 	}
 	e := event.Event{Kind: event.Connect, Container: &c, Process: &p, Destination: &to, Verdict: &v}
-	if hook, text := hookOf(r); hook != "" {
-		v.Text = text
-		e.Kind, e.Hook, e.Destination = event.Deny, hook, nil
+	if r.Call != "" {
+		v.Text = callText(r)
+		e.Kind, e.Hook, e.Destination = event.Deny, r.Call, nil
 	} else if r.Path != "" || r.Family == unix.AF_UNIX {
 		to = event.Destination{Address: r.Path, Protocol: "unix"}
 	}
 	d.write(e)
 }
 
-// hookOf names what a record is of that refuses a call which opens no destination, and says what it was; empty: it is of another.
-func hookOf(r netegress.Record) (hook, text string) {
-	switch {
-	case !r.Denied:
-	case r.Reason == "kernel_traffic" && r.Target != 0:
-		return "setsockopt", fmt.Sprintf("socket option %d, with which the kernel would say or route something", r.Target)
-	case r.Reason == "kernel_traffic":
-		return "request_key", "a key that a program of the host would look up"
-	case r.Reason == "attach" && r.Target == 0:
-		return "ipc", "a key or an object of System V that is not its own"
-	case r.Reason == "attach":
-		return "ptrace", fmt.Sprintf("process %d, which is outside its container", r.Target)
-	case r.Reason == "socket_family":
-		return "socket", fmt.Sprintf("socket family %d, type %d", r.Family, r.Type)
+// calls says what each call is that is refused and opens no destination; # is the record's target.
+var calls = map[string]string{
+	"ptrace":            "process #, which is outside its container",
+	"signal":            "a signal to process #, which is outside its container",
+	"limit":             "a limit of process #, which is outside its container",
+	"priority":          "priority or processors of process #, which is outside its container",
+	"ipc":               "an object of System V that is not its own",
+	"key":               "a key that is not its own",
+	"setsockopt":        "socket option #, with which the kernel would say or route something",
+	"request_key":       "a key that a program of the host would look up",
+	"module":            "a module that a program of the host would load",
+	"session_to_parent": "a session keyring for its parent",
+	"tun":               "a device that carries what is written to it into a network",
+	"ipsec":             "a connection for which the host would ask for an IPsec association",
+	"unknown":           "a call that the programs of an earlier version refused",
+}
+
+func callText(r netegress.Record) string {
+	if r.Call == "socket" {
+		return fmt.Sprintf("socket family %d, type %d", r.Family, r.Type)
 	}
-	return "", ""
+	return strings.Replace(calls[r.Call], "#", strconv.Itoa(r.Target), 1)
 }
 
 // GrantChanged implements netegress.Handler.

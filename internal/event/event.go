@@ -50,7 +50,7 @@ type Event struct {
 	Container   *Container    `json:"container,omitempty"`
 	Process     *Process      `json:"process,omitempty"`
 	Destination *Destination  `json:"destination,omitempty"`
-	Hook        string        `json:"hook,omitempty"`     // of the kernel: ptrace, ipc, request_key, setsockopt, socket
+	Hook        string        `json:"hook,omitempty"`     // of the kernel: which call it refused that opens no destination
 	Question    string        `json:"question,omitempty"` // the id that approve and deny take
 	Verdict     *Decision     `json:"verdict,omitempty"`
 	Grant       *GrantInfo    `json:"grant,omitempty"`

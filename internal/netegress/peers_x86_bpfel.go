@@ -33,6 +33,23 @@ type peersAllowEntry struct {
 	From [4]uint32
 }
 
+type peersCall uint32
+
+const (
+	peersCallCALL_PTRACE      peersCall = 1
+	peersCallCALL_SIGNAL      peersCall = 2
+	peersCallCALL_LIMIT       peersCall = 3
+	peersCallCALL_PRIORITY    peersCall = 4
+	peersCallCALL_IPC         peersCall = 5
+	peersCallCALL_KEY         peersCall = 6
+	peersCallCALL_OPTION      peersCall = 7
+	peersCallCALL_REQUEST_KEY peersCall = 8
+	peersCallCALL_MODULE      peersCall = 9
+	peersCallCALL_PARENT      peersCall = 10
+	peersCallCALL_TUN         peersCall = 11
+	peersCallCALL_IPSEC       peersCall = 12
+)
+
 type peersDestUse uint32
 
 const (

@@ -1,6 +1,7 @@
 package netegress
 
 import (
+	"cmp"
 	"net/netip"
 	"strconv"
 
@@ -70,7 +71,8 @@ type Record struct {
 	Family    int    // with reason family: the socket's, and its type and protocol
 	Type      int
 	Grant     uint64
-	Target    int // process that was to be attached to; with reason kernel_traffic a socket's option, or 0 for a key
+	Call      string // that was refused and opens no destination, as events name its hook
+	Target    int    // process that was to be reached; with the call setsockopt the socket's option
 }
 
 // RecordKind says what happened.
@@ -98,6 +100,12 @@ var reasons = map[egressReason]string{
 	egressReasonREASON_KERNEL: "kernel_traffic",
 }
 
+var calls = map[peersCall]string{
+	peersCallCALL_PTRACE: "ptrace", peersCallCALL_SIGNAL: "signal", peersCallCALL_LIMIT: "limit", peersCallCALL_PRIORITY: "priority",
+	peersCallCALL_IPC: "ipc", peersCallCALL_KEY: "key", peersCallCALL_OPTION: "setsockopt", peersCallCALL_REQUEST_KEY: "request_key",
+	peersCallCALL_MODULE: "module", peersCallCALL_PARENT: "session_to_parent", peersCallCALL_TUN: "tun", peersCallCALL_IPSEC: "ipsec",
+}
+
 func protoName(p uint8) string {
 	names := map[uint8]string{1: "icmp", protoTCP: "tcp", protoUDP: "udp", 58: "icmpv6", 132: "sctp", 33: "dccp", 136: "udplite"}
 	if name, ok := names[p]; ok {
@@ -120,8 +128,11 @@ func recordOf(r *egressRecord) Record {
 		Container: r.Container, Taint: taint.Bits(r.Taint), Process: processOf(r), To: destOf(r.Dest),
 		Path: bpfobj.Text(r.Path[:]), Family: int(r.Family), Grant: r.Grant, Target: int(r.Target),
 	}
-	if r.Reason == egressReasonREASON_FAMILY {
-		rec.Family, rec.Type = int(r.Dest.Addr[0]), int(r.Dest.Addr[1])
+	switch r.Reason {
+	case egressReasonREASON_FAMILY:
+		rec.Call, rec.Family, rec.Type = "socket", int(r.Dest.Addr[0]), int(r.Dest.Addr[1])
+	case egressReasonREASON_ATTACH, egressReasonREASON_KERNEL:
+		rec.Call = cmp.Or(calls[peersCall(r.Dest.Proto)], "unknown") // an earlier version's programs name none
 	}
 	return rec
 }

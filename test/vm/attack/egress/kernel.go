@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"runtime"
 	"time"
 	"unsafe"
 
@@ -122,6 +123,11 @@ func request(dev *net.Interface, addrs ...netip.Addr) []byte {
 
 // requestKey has a program of the host asked for a name, as what mounts network file systems does.
 func requestKey(c *call) error {
+	runtime.LockOSThread() // whose keyring it is
+	// a keyring without a name, that it may write to
+	if _, _, errno := unix.Syscall(unix.SYS_KEYCTL, unix.KEYCTL_JOIN_SESSION_KEYRING, 0, 0); errno != 0 {
+		return failure("join_session_keyring", errno)
+	}
 	_, err := unix.RequestKey("dns_resolver", string(c.say), "", 0)
 	return step("request_key", err)
 }

@@ -42,6 +42,19 @@ func (s *Sensor) Events(t testing.TB, kinds ...event.Kind) []event.Event {
 	return some
 }
 
+// WaitHook waits until the log has after so many events that a call of a session was refused, by this name; an empty one is none.
+func (s *Sensor) WaitHook(t testing.TB, session *Session, hook string, after int) {
+	t.Helper()
+	if hook == "" {
+		return
+	}
+	Eventually(t, "the log tells of a refused "+hook, func() bool {
+		return slices.ContainsFunc(s.Events(t)[after:], func(e event.Event) bool {
+			return e.Kind == event.Deny && e.Hook == hook && e.Container.Name == session.Name
+		})
+	})
+}
+
 // readOn reads the lines that are new, or all of a file that is another one, or shorter.
 func (l *eventLog) readOn() error {
 	f, err := os.Open(eventFile)
