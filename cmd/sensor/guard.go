@@ -176,7 +176,7 @@ func (s *system) tellBegin(r control.GuardReply, who runner.Identity) {
 		if s.runDir != control.DefaultDir {
 			dir = " --run " + event.Command([]string{s.runDir}, 0, 0)
 		}
-		s.note("weir guard: to answer questions, run in another terminal: sudo weir%s pending -f", dir)
+		s.note("weir guard: to answer questions, run in another terminal: sudo weir%s top", dir)
 	}
 }
 

@@ -54,7 +54,7 @@ func TestGuardNotices(t *testing.T) {
 	begins := []string{
 		"weir guard: c0ffee runs as root and is clean: nothing is denied until it is tainted",
 		"weir guard: root can undo what guards it: better use --user NAME",
-		"weir guard: to answer questions, run in another terminal: sudo weir --run " + dir + " pending -f",
+		"weir guard: to answer questions, run in another terminal: sudo weir --run " + dir + " top",
 	}
 	for name, tc := range map[string]struct {
 		flags  []string
@@ -117,10 +117,10 @@ func TestTellBegin(t *testing.T) {
 		want  string
 	}{
 		{control.GuardReply{ID: "g-1", Mode: "enforce"}, control.DefaultDir, `weir guard: g-1 runs as nobody (uid 65534) and is clean: nothing is denied until it is tainted
-weir guard: to answer questions, run in another terminal: sudo weir pending -f
+weir guard: to answer questions, run in another terminal: sudo weir top
 `},
 		{control.GuardReply{ID: "g-1", Mode: "enforce", Taint: []string{"corruption", "secret"}}, "/tmp/r", `weir guard: g-1 runs as nobody (uid 65534) and starts tainted (corruption, secret): egress needs an approval
-weir guard: to answer questions, run in another terminal: sudo weir --run /tmp/r pending -f
+weir guard: to answer questions, run in another terminal: sudo weir --run /tmp/r top
 `},
 		{control.GuardReply{ID: "g-1", Mode: "observe", Taint: []string{"secret"}}, control.DefaultDir, "weir guard: g-1 runs as nobody (uid 65534): the mode is observe, nothing is denied\n"},
 		{control.GuardReply{ID: "g-1", Mode: "seal"}, control.DefaultDir, "weir guard: g-1 runs as nobody (uid 65534): the mode is seal, all egress is denied\n"},

@@ -2,23 +2,16 @@ package main
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"io"
-	"os"
-	"os/signal"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
+	"weir/internal/control"
 	"weir/internal/event"
 	"weir/internal/gate"
-
-	"weir/internal/prompt"
-	"weir/internal/runner"
 	"weir/internal/show"
 )
 
@@ -30,17 +23,14 @@ func (s *system) pendingCommand() *cobra.Command {
 		Short: "list the questions that wait for an answer, or those that were answered",
 		Args:  args(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if ended && follow {
-				return usage(cmd, "--ended and --follow are both set: keep one")
+			if follow {
+				return control.Errorf(control.Usage, "there is no -f any more: weir top follows the questions, with keys that answer")
 			}
 			if ended {
 				return s.history(cmd, most)
 			}
 			if cmd.Flags().Changed("most") {
 				return usage(cmd, "--most is for --ended")
-			}
-			if follow {
-				return s.follow(cmd.Context())
 			}
 			list, err := s.client().Pending(cmd.Context())
 			if err != nil {
@@ -57,41 +47,18 @@ func (s *system) pendingCommand() *cobra.Command {
 					printGroups(&b, list, time.Now())
 				}
 				if above(s.stdout, b.String()) {
-					fmt.Fprint(&b, "\nthis is more than the screen has: read what is above, or use weir pending -f\n")
+					fmt.Fprint(&b, "\nthis is more than the screen has: read what is above, or use weir top\n")
 				}
 				io.WriteString(w, b.String())
 			})
 		},
 	}
-	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "follow the questions: in a terminal with keys that answer, otherwise as lines")
+	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "see weir top")
+	_ = cmd.Flags().MarkHidden("follow") // of a flag that is there: it cannot fail
 	cmd.Flags().BoolVar(&each, "each", false, "every question in full, also those of one program to one destination")
 	cmd.Flags().BoolVar(&ended, "ended", false, "questions that ended, newest first: who answered, from where, when, why, and which text was shown")
 	cmd.Flags().IntVar(&most, "most", 20, "with --ended, at most this `number`")
 	return cmd
-}
-
-// follow shows questions until a signal or a key ends it.
-func (s *system) follow(ctx context.Context) error {
-	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
-	defer stop()
-	if !s.json && term.IsTerminal(int(s.stdin.Fd())) && draws(s.stdout, runner.Getenv(s.environ, "TERM")) {
-		return prompt.Follow(ctx, s.client(), s.operator(), s.stdin, s.stdout)
-	}
-	return prompt.Lines(ctx, s.client(), func(q gate.Question) error {
-		return s.answer(q, func(w io.Writer) {
-			if q.State == gate.StatePending {
-				printQuestion(w, q, time.Now())
-			} else {
-				fmt.Fprintf(w, "%s: %s\n", event.Command([]string{q.ID}, 0, 0), show.Outcome(q)+show.Again(q))
-			}
-		})
-	}, func(err error) { s.note("weir pending: %v: trying again", err) })
-}
-
-// draws says whether f is a terminal on which any place can be written to.
-func draws(f *os.File, kind string) bool {
-	width, height, err := term.GetSize(int(f.Fd()))
-	return err == nil && width > 0 && height > 0 && kind != "" && kind != "dumb"
 }
 
 func (s *system) history(cmd *cobra.Command, most int) error {

@@ -62,7 +62,7 @@ const presetNames = "claude, codex, strict"
 var (
 	protected = []string{
 		"Refused while tainted: all egress except the policy's allow and what the reviewer or you let out, and all Unix sockets outside (D-Bus, tmux, ssh-agent, docker, X11).",
-		"A command that you are asked about waits until you answer in another terminal: sudo weir pending -f.",
+		"A command that you are asked about waits until you answer in another terminal: sudo weir top.",
 		"Not writable, whatever the taint: everything except the working directory, /tmp, /var/tmp, /dev, /proc and the directories named above. So start-up files, cron, ~/.ssh, user units of systemd, git's own settings, and the agent's settings and hooks stay as they are.",
 		"Without effect: setuid and setgid programs (sudo, su, crontab, at, ping of some systems).",
 	}

@@ -55,8 +55,8 @@ func TestF08Printed(t *testing.T) {
 			rows            int // blanks before a row's name
 		}{
 			{"A=b", "pending", text, 2},
-			{"TERM=dumb", "pending -f", text, 2},
-			{"TERM=", "pending -f", text, 2},
+			{"TERM=dumb", "top", text, 2},
+			{"TERM=", "top", text, 2},
 			{"A=b", "approve abc234", text, 2},
 			{"A=b", "approve abc234", prompttest.Words("approved: " + show.Subject(q)), 0},
 			{"A=b", "events", prompttest.Words("c1 runs"), 0},

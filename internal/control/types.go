@@ -107,6 +107,7 @@ type Container struct {
 	Name    string            `json:"name,omitempty"`
 	Cgroup  string            `json:"cgroup"`          // path below the cgroup root, with a leading slash
 	Taint   []string          `json:"taint,omitempty"` // with what ancestors add
+	Mode    string            `json:"mode,omitempty"`  // that is in force for it: observe, enforce or seal
 	Since   time.Time         `json:"since,omitzero"`  // of the taint
 	By      string            `json:"by,omitempty"`    // who set it
 	Why     string            `json:"why,omitempty"`

@@ -64,7 +64,7 @@ func (d *daemon) Containers(context.Context) ([]control.Container, error) {
 
 func (d *daemon) told(st taint.Status) control.Container {
 	c := control.Container{
-		ID: st.ID, Name: st.Name, Cgroup: st.Cgroup, Taint: st.Taint.Names(), Agent: st.Agent, Session: st.Session,
+		ID: st.ID, Name: st.Name, Cgroup: st.Cgroup, Taint: st.Taint.Names(), Mode: string(d.policies.ModeOf(st.ID)), Agent: st.Agent, Session: st.Session,
 		Live:    linux.CgroupPopulated(st.Cgroup),
 		Runtime: st.Origin.Runtime, Namespace: st.Origin.Namespace, RuntimeID: st.Origin.ID, Image: st.Origin.Image,
 		Pod: st.Origin.Pod, PodNamespace: st.Origin.PodNamespace, PodUID: st.Origin.PodUID,

@@ -1,5 +1,5 @@
-// Package prompt is the terminal in which a person follows questions and answers
-// them. It shows nothing of a container that a terminal would obey (B51), answers
+// Package prompt is the terminal in which a person sees containers and questions, and
+// answers. It shows nothing of a container that a terminal would obey (B51), answers
 // only what was selected and confirmed, and lets nobody approve what was not on the
 // screen in full.
 //

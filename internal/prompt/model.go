@@ -8,6 +8,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"weir/internal/control"
 	"weir/internal/event"
 	"weir/internal/gate"
 	"weir/internal/show"
@@ -19,7 +20,17 @@ type step int
 const (
 	browse  step = iota
 	confirm      // a second key is needed
+	lasting      // what an approval that goes on adds is shown, and can be changed
 	reason       // the reason is typed
+	search       // what is looked for is typed
+)
+
+// The pages.
+type page int
+
+const (
+	questions page = iota
+	containers
 )
 
 const (
@@ -29,29 +40,51 @@ const (
 
 // model is what is on the screen, without a terminal.
 type model struct {
-	list     []gate.Question
-	selected string          // id; that, not a place in the list, is what is answered
-	moved    bool            // by itself, since what was selected has ended: the next key that answers may be meant for that
-	answered string          // id that was answered here last
-	top      int             // first line of its text that is shown
-	seen     map[string]bool // ids whose whole text was on the screen
-	step     step
-	allow    bool   // what is being confirmed,
-	about    string // for this id
-	scope    int    // that was chosen; 0: none
-	typed    string // reason so far
-	notes    []string
-	trouble  string // the sensor cannot be asked
-	width    int
-	height   int
-	now      time.Time
-	wrapped  struct { // the selected question's text
-		id    string // empty: to be made anew
+	last       update // without an error
+	counted    update // from which on rates are counted
+	rates      string
+	list       []gate.Question
+	groups     [][]gate.Question   // of those that are looked for: a line of the screen each
+	containers []control.Container // that are looked for
+	page       page
+	each       bool   // alike questions have a line each
+	looks      bool   // the person may not answer
+	find       string // what is looked for
+	grant      func(event.GrantInfo) string
+
+	selected  string            // first id of a group; that, not a place in the list, is what is answered
+	container string            // that is selected on its page
+	moved     bool              // by itself, since what was selected has ended: the next key that answers may be meant for that
+	answered  string            // id that was answered here last
+	top       int               // first line of its text that is shown
+	seen      map[string]string // id → its text, which was on the screen as a whole
+	step      step
+	allow     bool     // what is being confirmed,
+	about     []string // for these ids
+	scope     int      // that was chosen; 0: none
+	long      *long    // the approval is to go on; nil: once
+	typed     string   // reason so far
+	notes     []string
+	trouble   string // the sensor cannot be asked
+	width     int
+	height    int
+	now       time.Time
+	wrapped   struct { // the text of what is selected
+		ready bool // else it is to be made anew
+		text
 		width int
 		lines []string
-		from  string // id that lines are of
+		from  string // what lines are of
 		shown int    // that many of the first lines were on the screen, as they are
 	}
+}
+
+// text is all about what is selected.
+type text struct {
+	all  string
+	adds string            // of an approval that goes on,
+	err  error             // or why it cannot be had
+	has  map[string]string // id → its text, for each question that all has as a whole; adding → all
 }
 
 // order is an answer that was confirmed.
@@ -65,40 +98,102 @@ func (m *model) take(u update) {
 	m.trouble = ""
 	if u.err != nil {
 		m.trouble = u.err.Error()
+	} else {
+		m.last = u
+		m.count(u)
 	}
-	for _, q := range u.list {
-		if slices.ContainsFunc(m.list, func(o gate.Question) bool { return o.ID == q.ID && o.Gone != q.Gone }) {
-			delete(m.seen, q.ID) // its last line is another
-		}
-	}
-	before, at := m.list, m.index()
-	m.list, m.wrapped.id = u.list, ""
+	m.list = u.list
 	for _, q := range u.ended {
 		m.note("%s: %s%s", q.ID, show.Outcome(q), show.Again(q))
 		delete(m.seen, q.ID)
-		if m.step != browse && m.about == q.ID {
-			m.step = browse
+		if i := slices.Index(m.about, q.ID); i >= 0 {
+			m.about = slices.Delete(m.about, i, i+1)
 			m.note("%s has ended meanwhile: nothing was answered", q.ID)
+			if i == 0 { // the others were shown below it
+				m.browse()
+			}
 		}
 	}
-	if m.index() < 0 {
-		m.moved = at >= 0 && m.selected != m.answered
-		m.selected, m.top = m.nearest(before, at), 0
+	m.arrange(true)
+}
+
+// arrange makes the lines of both pages anew. byItself: no key asked for it.
+func (m *model) arrange(byItself bool) {
+	before, boxes := heads(m.groups), ids(m.containers)
+	m.groups, m.containers = nil, nil
+	var found []gate.Question
+	for _, q := range m.list {
+		if m.find == "" || m.finds(q.ID+" "+show.Question(q)) {
+			found = append(found, q)
+		}
+	}
+	if m.groups = gate.Groups(found); m.each {
+		m.groups = slices.Collect(slices.Chunk(found, 1))
+	}
+	for _, c := range m.last.containers {
+		if m.find == "" || m.finds(m.aboutContainer(c)) {
+			m.containers = append(m.containers, c)
+		}
+	}
+	m.wrapped.ready = false
+	for _, g := range m.groups {
+		if slices.ContainsFunc(g, func(q gate.Question) bool { return q.ID == m.selected }) {
+			m.selected = g[0].ID
+		}
+	}
+	if next := heir(before, heads(m.groups), m.selected); next != m.selected {
+		m.moved = byItself && m.selected != "" && m.selected != m.answered
+		m.selected = next
+		if m.page == questions {
+			m.top = 0
+		}
+		if m.about != nil { // what is asked about is not on the screen any more
+			m.nothing()
+		}
+	}
+	if next := heir(boxes, ids(m.containers), m.container); next != m.container {
+		m.container = next
+		if m.page == containers {
+			m.top = 0
+		}
 	}
 }
 
-// nearest is the id of what stands now where before[at] stood, which has ended: the next that still waits, else the last one.
-func (m *model) nearest(before []gate.Question, at int) string {
-	if len(m.list) == 0 {
-		return ""
+func heads(groups [][]gate.Question) []string {
+	var all []string
+	for _, g := range groups {
+		all = append(all, g[0].ID)
 	}
-	n := 0 // that stood before it and still wait: new ones come last
-	for _, q := range before[:max(at, 0)] {
-		if slices.ContainsFunc(m.list, func(o gate.Question) bool { return o.ID == q.ID }) {
+	return all
+}
+
+func ids(list []control.Container) []string {
+	var all []string
+	for _, c := range list {
+		all = append(all, c.ID)
+	}
+	return all
+}
+
+// heir is id if it is still there; else what stands where it stood: the next that is still there, else the last one.
+func heir(before, now []string, id string) string {
+	switch {
+	case len(now) == 0:
+		return ""
+	case slices.Contains(now, id):
+		return id
+	}
+	n := 0 // that stood before it and are still there: new ones come last
+	for _, b := range before[:max(slices.Index(before, id), 0)] {
+		if slices.Contains(now, b) {
 			n++
 		}
 	}
-	return m.list[min(n, len(m.list)-1)].ID
+	return now[min(n, len(now)-1)]
+}
+
+func (m *model) finds(text string) bool {
+	return strings.Contains(strings.ToLower(text), strings.ToLower(m.find))
 }
 
 func (m *model) note(format string, args ...any) {
@@ -106,145 +201,281 @@ func (m *model) note(format string, args ...any) {
 	m.notes = m.notes[max(len(m.notes)-maxNotes, 0):]
 }
 
-func (m *model) index() int {
-	return slices.IndexFunc(m.list, func(q gate.Question) bool { return q.ID == m.selected })
+// lines are the names of this page's lines, and which of them is selected.
+func (m *model) lines() (all []string, selected *string) {
+	if m.page == containers {
+		return ids(m.containers), &m.container
+	}
+	return heads(m.groups), &m.selected
 }
 
-// key handles one key. It returns an answer to give, or that it is the end.
-func (m *model) key(k string) (answer *order, quit bool) {
-	if k == "\x03" { // ctrl-C
+// group is the questions that are selected.
+func (m *model) group() []gate.Question {
+	for _, g := range m.groups {
+		if g[0].ID == m.selected && m.page == questions {
+			return g
+		}
+	}
+	return nil
+}
+
+// key handles one key, by the name that bubbletea gives it. It returns answers to give, or that it is the end.
+func (m *model) key(k string) (answers []order, quit bool) {
+	if k == "ctrl+c" {
 		return nil, true
 	}
 	if m.tooSmall() { // what is answered is not on the screen
 		return nil, k == "q"
 	}
+	defer m.clamp()
 	switch m.step {
 	case confirm:
 		return m.confirmed(k), false
+	case lasting:
+		return m.chosen(k), false
 	case reason:
 		return m.reasoned(k), false
+	case search:
+		m.searched(k)
+		return nil, false
 	}
 	switch k {
 	case "q":
 		return nil, true
-	case "k", keyUp:
+	case "k", "up":
 		m.move(-1)
-	case "j", keyDown:
+	case "j", "down":
 		m.move(1)
-	case " ", keyPageDown:
-		m.top += max(m.room(), 1)
-	case "b", keyPageUp:
-		m.top -= max(m.room(), 1)
-	case "a", "d":
-		m.begin(k == "a")
+	case "space", "pgdown", "b", "pgup":
+		m.turn(k)
+	case "a", "d", "l":
+		m.begin(k)
+	case "e":
+		m.each = !m.each
+		m.arrange(false)
+	case "/":
+		m.step, m.find = search, ""
+		m.arrange(false)
+	case "esc":
+		m.find = ""
+		m.arrange(false)
+	case "tab":
+		m.page, m.top, m.wrapped.ready = containers-m.page, 0, false
 	}
-	m.clamp()
 	return nil, false
+}
+
+// paste takes what was pasted: never as keys.
+func (m *model) paste(s string) {
+	if m.step != reason && m.step != search {
+		m.note("what was pasted is no key: type it")
+		return
+	}
+	for _, r := range s {
+		m.key(string(r))
+	}
+}
+
+func (m *model) turn(k string) {
+	if k == "space" || k == "pgdown" {
+		m.top += max(m.room(), 1)
+	} else {
+		m.top -= max(m.room(), 1)
+	}
 }
 
 func (m *model) move(by int) {
 	m.moved = false
-	if i := m.index(); i >= 0 {
-		m.selected = m.list[min(max(i+by, 0), len(m.list)-1)].ID
-		m.top = 0
+	all, selected := m.lines()
+	if i := slices.Index(all, *selected); i >= 0 {
+		*selected = all[min(max(i+by, 0), len(all)-1)]
+		m.top, m.wrapped.ready = 0, false
 	}
+}
+
+// browse ends an answer, given or not.
+func (m *model) browse() {
+	m.step, m.about, m.long, m.wrapped.ready = browse, nil, nil, false
+}
+
+func (m *model) nothing() {
+	m.browse()
+	m.note("nothing was answered")
 }
 
 // begin asks for the second key. What was not shown in full is not approved.
-func (m *model) begin(allow bool) {
-	switch {
-	case m.index() < 0:
+func (m *model) begin(k string) {
+	group := m.group()
+	switch allow := k != "d"; {
+	case m.looks:
+		m.note("you may look, and not answer")
+	case group == nil && m.page == containers:
+		m.note("questions are answered on their page (tab)")
+	case group == nil:
 		m.note("no question is selected")
-	case allow && !m.seen[m.selected]:
+	case allow && !m.shown(group):
 		m.note("there is more of %s: see all of it first (space)", m.selected)
 	case allow && m.moved:
 		m.moved = false
-		m.note("%s is selected now, since the one before has ended: look, and press a again", m.selected)
+		m.note("%s is selected now, since the one before has ended: look, and press %s again", m.selected, k)
 	default:
-		m.step, m.allow, m.about, m.scope, m.typed = confirm, allow, m.selected, 0, ""
+		if k == "l" && !m.choose(group) {
+			return
+		}
+		m.step, m.allow, m.about, m.scope, m.typed = confirm, allow, heads(slices.Collect(slices.Chunk(group, 1))), 0, ""
+		if k == "l" {
+			m.step, m.about = lasting, m.about[:1]
+			m.wrapped.ready = false
+			m.text()
+			m.top = m.wrapped.shown
+		}
 	}
 }
 
-func (m *model) confirmed(k string) *order {
+// shown says whether each of these questions was on the screen as it is now.
+func (m *model) shown(group []gate.Question) bool {
+	return !slices.ContainsFunc(group, func(q gate.Question) bool { return m.seen[q.ID] != told(group[0], q) })
+}
+
+// told is the text of q where it stands below first.
+func told(first, q gate.Question) string {
+	if q.ID == first.ID {
+		return show.Question(q)
+	}
+	return show.Question(first) + show.Besides(q, first)
+}
+
+func (m *model) confirmed(k string) []order {
 	if n := strings.Index("0123456789", k); len(k) == 1 && m.allow && n >= 1 && n <= len(m.chain()) {
 		m.scope = n
 		return nil
 	}
-	m.step = browse
 	switch {
 	case k == "y":
-		return m.order()
+		return m.orders()
 	case k == "r":
 		m.step = reason
 	case m.allow && len(k) == 1 && k >= "0" && k <= "9":
+		m.browse()
 		m.note("no scope %s: nothing was answered", k)
 	default:
-		m.note("nothing was answered")
+		m.nothing()
 	}
 	return nil
 }
 
 // chain is of the question that is being answered, as far as keys reach; nil where there is no choice.
 func (m *model) chain() []event.Member {
-	i := slices.IndexFunc(m.list, func(q gate.Question) bool { return q.ID == m.about })
-	if i < 0 || len(m.list[i].Chain) < 2 {
+	group := m.group()
+	if len(m.about) != 1 || group == nil || len(group[0].Chain) < 2 {
 		return nil
 	}
-	return m.list[i].Chain[:min(len(m.list[i].Chain), 9)]
+	return group[0].Chain[:min(len(group[0].Chain), 9)]
 }
 
-func (m *model) reasoned(k string) *order {
-	switch {
-	case k == "\r" || k == "\n":
-		m.step = browse
-		return m.order()
-	case k == "\x1b":
-		m.step = browse
-		m.note("nothing was answered")
-	case k == "\x7f" || k == "\b":
-		_, n := utf8.DecodeLastRuneInString(m.typed)
-		m.typed = m.typed[:len(m.typed)-n]
-	case len(k) > 1 && k[0] == '\x1b':
-	case len(m.typed)+len(k) <= maxReason && !strings.ContainsFunc(k, unicode.IsControl):
-		m.typed += k
+func (m *model) reasoned(k string) []order {
+	switch k {
+	case "enter":
+		return m.orders()
+	case "esc":
+		m.nothing()
+	default:
+		m.typed = longer(m.typed, k)
 	}
 	return nil
 }
 
-// order is the answer to what was confirmed, if it still waits.
-func (m *model) order() *order {
-	i := slices.IndexFunc(m.list, func(q gate.Question) bool { return q.ID == m.about })
-	if i < 0 {
-		m.note("%s has ended meanwhile: nothing was answered", m.about)
-		return nil
+func (m *model) searched(k string) {
+	switch k {
+	case "enter":
+		m.step = browse
+		return
+	case "esc":
+		m.step, m.find = browse, ""
+	default:
+		m.find = longer(m.find, k)
 	}
-	m.answered = m.about
-	return &order{m.about, gate.Reply{Allow: m.allow, Scope: m.scope, Why: strings.TrimSpace(m.typed), Shown: show.Question(m.list[i])}}
+	m.moved = false
+	m.arrange(false)
 }
 
-// rows is how many questions the list shows, room how many lines of one there are.
-func (m *model) rows() int { return min(len(m.list), max(min(m.height/3, m.height-leastHeight+1), 1)) }
+// longer is a line that is typed after one more key.
+func longer(s, k string) string {
+	switch {
+	case k == "backspace":
+		_, n := utf8.DecodeLastRuneInString(s)
+		return s[:len(s)-n]
+	case k == "space":
+		k = " "
+	case len(k) > 1 && !strings.ContainsFunc(k, func(r rune) bool { return r >= utf8.RuneSelf }): // a key's name
+		return s
+	}
+	if len(s)+len(k) > maxReason || strings.ContainsFunc(k, unicode.IsControl) || !utf8.ValidString(k) {
+		return s
+	}
+	return s + k
+}
+
+// orders are the answers to what was confirmed, of what still waits and was shown as it is.
+func (m *model) orders() []order {
+	group := m.group()
+	var all []order
+	for _, id := range m.about {
+		i := slices.IndexFunc(group, func(q gate.Question) bool { return q.ID == id })
+		if i < 0 {
+			continue
+		}
+		r := gate.Reply{Allow: m.allow, Scope: m.scope, Why: strings.TrimSpace(m.typed), Shown: told(group[0], group[i])}
+		switch {
+		case m.long != nil:
+			why := r.Why
+			if r = m.long.reply(); m.text().err != nil || m.seen[adding] != m.text().all {
+				m.step = lasting
+				m.note("there is more of what it adds: see all of it first (space)")
+				return nil
+			}
+			r.Why, r.Adds, r.Shown = why, m.text().adds, m.text().all
+		case m.allow && m.seen[id] != r.Shown:
+			m.browse()
+			m.note("%s is not what it was: look, and answer again", id)
+			return nil
+		}
+		all = append(all, order{id, r})
+	}
+	if len(all) == 0 {
+		m.nothing()
+		return nil
+	}
+	m.answered = m.selected
+	m.browse()
+	return all
+}
+
+// rows is how many lines the list has, room how many the text of one of them.
+func (m *model) rows() int {
+	all, _ := m.lines()
+	return min(len(all), max(min(m.height/4, m.height-leastHeight+1), 1))
+}
 
 func (m *model) room() int { return m.height - m.rows() - maxNotes - m.asking() - 3 }
 
 // asking is how many lines the last part has, which says what keys do.
 func (m *model) asking() int { return (longest + m.width - 1) / m.width }
 
-// text is the selected question as lines of the screen.
-func (m *model) text() []string {
-	i := m.index()
-	if i < 0 {
-		return nil
+// text is what is to be shown of what is selected. It makes lines of the screen of it.
+func (m *model) text() text {
+	w := &m.wrapped
+	if w.ready && w.width == m.width {
+		return w.text
 	}
-	if w := m.wrapped; w.id == m.selected && w.width == m.width {
-		return w.lines
-	}
+	_, selected := m.lines()
+	from := fmt.Sprint(m.page, *selected)
+	w.text = m.details()
 	var lines []string
-	for line := range strings.Lines(show.Question(m.list[i]) + show.Askers(m.list[i])) {
+	for line := range strings.Lines(w.all) {
 		lines = append(lines, show.Wrap(strings.TrimSuffix(line, "\n"), m.width, indent)...)
 	}
-	w := &m.wrapped
-	if w.from != m.selected || w.width != m.width {
+	if w.from != from || w.width != m.width {
 		w.shown = 0
 	}
 	for i := range min(w.shown, len(lines)) {
@@ -253,145 +484,6 @@ func (m *model) text() []string {
 			break
 		}
 	}
-	w.id, w.from, w.width, w.lines, w.shown = m.selected, m.selected, m.width, lines, min(w.shown, len(lines))
-	return lines
-}
-
-func (m *model) clamp() {
-	m.top = max(min(m.top, len(m.text())-m.room()), 0)
-}
-
-// least is the smallest screen that shows anything.
-const (
-	leastWidth  = 30
-	leastHeight = 12
-)
-
-const (
-	longest = 80 // columns of what says what keys do
-	indent  = 13 // blanks before what goes on in the next line
-)
-
-func (m *model) tooSmall() bool { return m.width < leastWidth || m.height < leastHeight }
-
-// view is the screen: height lines of at most width columns.
-func (m *model) view() []string {
-	if m.tooSmall() {
-		lines := make([]string, max(m.height, 0))
-		copy(lines, show.Wrap(fmt.Sprintf("too small: %d columns and %d lines are needed", leastWidth, leastHeight), m.width, 0))
-		return lines
-	}
-	m.clamp()
-	head := fmt.Sprintf("weir: %d questions wait", len(m.list))
-	if len(m.list) == 1 {
-		head = "weir: 1 question waits"
-	}
-	if m.trouble != "" {
-		head = "weir: " + event.Visible(m.trouble)
-	}
-	lines := []string{show.Shorten(head, m.width)}
-	lines = append(lines, m.questions()...)
-	lines = append(lines, strings.Repeat("-", m.width))
-	text := m.text()
-	end := min(m.top+m.room(), len(text))
-	if m.top < len(text) {
-		lines = append(lines, text[m.top:end]...)
-	}
-	for len(lines) < m.height-maxNotes-m.asking()-1 {
-		lines = append(lines, "")
-	}
-	more := strings.Repeat("-", m.width)
-	if end < len(text) {
-		more = show.Cut(fmt.Sprintf("-- %d more lines: space --%s", len(text)-end, more), m.width)
-	}
-	lines = append(lines, more)
-	for _, n := range m.notes {
-		lines = append(lines, show.Shorten(n, m.width))
-	}
-	for len(lines) < m.height-m.asking() {
-		lines = append(lines, "")
-	}
-	asks := show.Wrap(m.prompt(), m.width, 0)
-	lines = append(lines, asks[max(len(asks)-m.asking(), 0):]...) // of a long reason, its end
-	for len(lines) < m.height {
-		lines = append(lines, "")
-	}
-	return lines
-}
-
-// saw notes that the view was on the screen. What of the text was there counts only without a gap before it.
-func (m *model) saw() {
-	if m.tooSmall() || m.selected == "" || m.trouble != "" {
-		return
-	}
-	text := m.text()
-	if m.top <= m.wrapped.shown {
-		m.wrapped.shown = max(m.wrapped.shown, min(m.top+m.room(), len(text)))
-	}
-	if m.wrapped.shown == len(text) {
-		if m.seen == nil {
-			m.seen = map[string]bool{}
-		}
-		m.seen[m.selected] = true
-	}
-}
-
-// questions is the part of the list around what is selected.
-func (m *model) questions() []string {
-	n, at := m.rows(), max(m.index(), 0)
-	first := max(min(at-n/2, len(m.list)-n), 0)
-	var lines []string
-	for i, q := range m.list[first : first+n] {
-		mark := "  "
-		if first+i == at {
-			mark = "> "
-		}
-		left := max(q.Deadline.Sub(m.now), 0).Round(time.Second)
-		what := event.Command(q.Process.Argv, 80, 160)
-		switch {
-		case q.Text != "":
-			what = event.Command([]string{q.Text}, 80, 160)
-		case q.Destination != event.Destination{}:
-			what = q.Destination.String() + "  " + what
-		}
-		line := fmt.Sprintf("%s%s  %6s  %s  %s", mark, event.Visible(q.ID), left, name(q), what)
-		lines = append(lines, show.Shorten(line, m.width))
-	}
-	return lines
-}
-
-func name(q gate.Question) string {
-	if q.Container.Name != "" {
-		return event.Command([]string{q.Container.Name}, 24, 24)
-	}
-	return event.Command([]string{q.Container.ID}, 24, 24)
-}
-
-func (m *model) prompt() string {
-	verb := "deny"
-	if m.allow {
-		verb = "approve"
-	}
-	switch chain := m.chain(); {
-	case m.step == confirm && m.scope > 1 && m.scope <= len(chain):
-		return m.wider(chain[m.scope-1])
-	case m.step == confirm && m.allow && len(chain) > 0:
-		return fmt.Sprintf("approve %s?  y: yes  2-%d: wider scope  r: with a reason  any other key: no", m.about, len(chain))
-	case m.step == confirm:
-		return fmt.Sprintf("%s %s?  y: yes  r: yes, with a reason  any other key: no", verb, m.about)
-	case m.step == reason:
-		scope := ""
-		if m.scope > 1 {
-			scope = fmt.Sprintf(" with scope %d", m.scope)
-		}
-		return fmt.Sprintf("%s %s%s, reason (enter: %s, escape: no): %s", verb, m.about, scope, verb, event.Visible(m.typed))
-	}
-	return "a approve  d deny  j k select  space b page  q quit"
-}
-
-// wider asks whether the scope that was chosen is meant. The whole command was on the screen: here it is cut, and the rest of the line is not.
-func (m *model) wider(root event.Member) string {
-	before, after := fmt.Sprintf("approve %s for ", m.about), " and everything it starts?  y: yes  r: reason"
-	const spare = 8 // columns that may stay empty at the end of a line, before a letter and its marks
-	return before + show.Shorten(root.Command(0, 0), m.asking()*m.width-(m.asking()-1)*spare-len(before)-len(after)) + after
+	w.ready, w.from, w.width, w.lines, w.shown = true, from, m.width, lines, min(w.shown, len(lines))
+	return w.text
 }

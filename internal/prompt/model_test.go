@@ -7,9 +7,9 @@ import (
 	"time"
 	"unicode"
 
+	"weir/internal/control"
 	"weir/internal/event"
 	"weir/internal/gate"
-
 	"weir/internal/show"
 )
 
@@ -39,13 +39,20 @@ func (m *model) draw() []string {
 // press presses keys and returns the last answer.
 func (m *model) press(keys ...string) *order {
 	var last *order
-	for _, k := range keys {
-		if o, _ := m.key(k); o != nil {
-			last = o
-		}
-		m.draw()
+	for _, o := range m.all(keys...) {
+		last = &o
 	}
 	return last
+}
+
+// all presses keys and returns all answers.
+func (m *model) all(keys ...string) (all []order) {
+	for _, k := range keys {
+		orders, _ := m.key(k)
+		all = append(all, orders...)
+		m.draw()
+	}
+	return all
 }
 
 func (m *model) shows(t *testing.T, want string) {
@@ -57,7 +64,7 @@ func (m *model) shows(t *testing.T, want string) {
 
 func TestAnswerNeedsTwoKeys(t *testing.T) {
 	m := start(asked("aaaaaa"), asked("bbbbbb", "https://example.org/"))
-	if o := m.press("a", "n", "d", "x", "a", "\r", "y", "j", "d", "\x1b"); o != nil {
+	if o := m.press("a", "n", "d", "x", "a", "enter", "y", "j", "d", "esc"); o != nil {
 		t.Errorf("answered: %+v", o)
 	}
 	m.shows(t, "nothing was answered")
@@ -70,15 +77,15 @@ func TestAnswerNeedsTwoKeys(t *testing.T) {
 	if o == nil || o.id != "bbbbbb" || !o.reply.Allow || o.reply.Why != "" || o.reply.Shown != show.Question(m.list[1]) {
 		t.Errorf("order: %+v", o)
 	}
-	o = m.press("k", "d", "r", "n", "o", "\x1b[A", "\x01", "é", "x", "\x7f", " ", "1")
+	o = m.press("k", "d", "r", "n", "o", "up", "ctrl+a", "é", "x", "backspace", "space", "1")
 	if o != nil {
 		t.Errorf("answered while typing: %+v", o)
 	}
 	m.shows(t, "deny aaaaaa, reason (enter: deny, escape: no): noé 1")
-	if o = m.press("\r"); o == nil || o.id != "aaaaaa" || o.reply.Allow || o.reply.Why != "noé 1" {
+	if o = m.press("enter"); o == nil || o.id != "aaaaaa" || o.reply.Allow || o.reply.Why != "noé 1" {
 		t.Errorf("order: %+v", o)
 	}
-	if o = m.press("a", "r", "x", "\x1b"); o != nil {
+	if o = m.press("a", "r", "x", "esc"); o != nil {
 		t.Errorf("answered: %+v", o)
 	}
 	if _, quit := m.key("q"); !quit {
@@ -88,7 +95,7 @@ func TestAnswerNeedsTwoKeys(t *testing.T) {
 	if _, quit := m.key("q"); quit {
 		t.Error("a letter of the reason quits")
 	}
-	if _, quit := m.key("\x03"); !quit {
+	if _, quit := m.key("ctrl+c"); !quit {
 		t.Error("ctrl-C does not quit")
 	}
 	m.press(strings.Split(strings.Repeat("x", 2*maxReason), "")...)
@@ -123,7 +130,7 @@ func TestF01ScopeIsChosen(t *testing.T) {
 	m.shows(t, `approve aaaaaa for make $'a\x1b[2… and everything it starts?  y: yes  r: reason`)
 	m.press("r")
 	m.shows(t, "approve aaaaaa with scope 3, reason (enter: approve, escape: no): ")
-	if o := m.press("2", "\r"); o == nil || o.reply.Scope != 3 || o.reply.Why != "2" {
+	if o := m.press("2", "enter"); o == nil || o.reply.Scope != 3 || o.reply.Why != "2" {
 		t.Errorf("order: %+v", o)
 	}
 	// The next answer begins anew; what is not listed, and on a denial every digit, is no answer.
@@ -152,7 +159,7 @@ func TestF09List(t *testing.T) {
 	begins.Destination = event.Destination{}
 	m := start(hook, begins)
 	m.width = 120
-	list := strings.Join(m.questions(), "\n")
+	list := strings.Join(m.listed(), "\n")
 	if !strings.Contains(list, "  'npm install left-pad'") || !strings.Contains(list, "  curl deps") || strings.Contains(list, "weir-hook") || strings.Contains(list, "protocol") {
 		t.Error(list)
 	}
@@ -187,7 +194,7 @@ func TestEndedMeanwhile(t *testing.T) {
 	m.take(update{list: []gate.Question{a}})
 	m.shows(t, "weir: 1 question waits")
 	m.take(update{})
-	m.press("a", "d", "j", "k", " ", "b")
+	m.press("a", "d", "j", "k", "space", "b")
 	m.shows(t, "no question is selected")
 	m.take(update{err: fmt.Errorf("no sensor\x1b[2J is running")})
 	m.shows(t, `weir: no sensor\x1b[2J is running`)
@@ -206,14 +213,14 @@ func TestAllMustBeSeen(t *testing.T) {
 		t.Errorf("denied: %+v", o)
 	}
 	for range 10 {
-		m.press(" ")
+		m.press("space")
 	}
 	m.shows(t, "state        refused with EPERM")
 	m.press("j", "k")
 	if o := m.press("a", "y"); o == nil || o.id != "aaaaaa" || !o.reply.Allow {
 		t.Errorf("order: %+v", o)
 	}
-	m.press("b", "b", keyPageUp, keyPageUp, keyPageDown, keyUp, keyDown)
+	m.press("b", "b", "pgup", "pgup", "pgdown", "up", "down")
 	// Another question under the same id would have to be seen again.
 	m.take(update{ended: []gate.Question{long}})
 	m.take(update{list: []gate.Question{long}})
@@ -228,11 +235,11 @@ func TestF08NoGaps(t *testing.T) {
 	m := start(asked("aaaaaa", strings.Repeat("x", 6000)))
 	m.width, m.height = 40, 24
 	m.draw()
-	m.press(" ", " ", " ")
+	m.press("space", "space", "space")
 	m.width = 200 // the text has fewer lines now: the next ones are far behind what was shown
 	m.draw()
 	for range 10 {
-		m.press(" ")
+		m.press("space")
 	}
 	if o := m.press("a", "y"); o != nil {
 		t.Errorf("approved with a gap: %+v", o)
@@ -241,7 +248,7 @@ func TestF08NoGaps(t *testing.T) {
 		m.press("b")
 	}
 	for range 20 {
-		m.press(" ")
+		m.press("space")
 	}
 	m.width = 20
 	if o := m.press("a", "y"); o != nil {
@@ -263,7 +270,7 @@ func TestF08SmallScreens(t *testing.T) {
 			m.width, m.height = width, height
 			m.draw()
 			for range 100 {
-				m.press(" ")
+				m.press("space")
 			}
 			m.press("a", "2")
 			lines := m.draw()
@@ -310,10 +317,32 @@ func TestEverySize(t *testing.T) {
 	}
 	m := start(list...)
 	m.note("note \x1b[2J")
+	everySize(t, m, "j", "space", "a", "2", "r", "esc", "a", "y", "d", "r", "x\u202e", "esc", "down")
+}
+
+// B51: the same for groups, approvals that go on, containers, and what is looked for.
+func TestEverySizeOfTheRest(t *testing.T) {
+	q := asked("id0001", strings.Repeat("x\x1b[2J\n\u202e界é", 60))
+	list := []gate.Question{q}
+	for i := range 3 { // that are alike, and can be approved for longer
+		q := alike(fmt.Sprintf("alike%d", i))[0]
+		q.Process.Argv = append(q.Process.Argv, list[0].Process.Argv...)
+		list = append([]gate.Question{q}, list...)
+	}
+	m := start(list...)
+	m.grant = func(event.GrantInfo) string { return "to x\x1b[2J\n\u202e界" }
+	m.take(update{list: list, at: time.Unix(1000, 0), status: control.Status{Mode: "x\x1b[2J"}, containers: []control.Container{
+		{ID: "c1", Name: strings.Repeat("x\x1b[2J\n\u202e界é", 20), Cgroup: "/\x1b\n", Mode: "\x1b", Since: time.Unix(1, 0), By: "\x1b\n", Why: "\x1b\u202e", Image: "\x1b", Taint: []string{"\x1b"}, Grants: []event.GrantInfo{{}}},
+	}, approvals: []gate.StandingApproval{{ID: "\x1b", Container: list[0].Container, Destination: list[0].Destination, Adds: "\x1b[2J\u202e\n"}}})
+	everySize(t, m, "e", "k", "j", "e", "space", "space", "l", "t", "w", "w", "r", "x\u202e", "esc", "a", "r", "esc", "/", "x\u202e", "tab", "esc", "tab", "a", "space", "tab", "k")
+}
+
+func everySize(t *testing.T, m *model, keys ...string) {
+	t.Helper()
 	for width := 1; width < 140; width += 7 {
 		for height := 1; height < 60; height += 5 {
 			m.width, m.height = width, height
-			for _, k := range []string{"j", " ", "a", "2", "r", "\x1b", "a", "y", "d", "r", "x\u202e", "\x1b", keyDown} {
+			for _, k := range keys {
 				m.key(k)
 				lines := m.draw()
 				if len(lines) != height {
@@ -343,17 +372,6 @@ func TestWrap(t *testing.T) {
 	}
 	if got := strings.Join(show.Wrap("", 40, indent), "|"); got != "" {
 		t.Errorf("%q", got)
-	}
-}
-
-func TestSplit(t *testing.T) {
-	for in, want := range map[string]string{
-		"ay": "a y", "\x1b[Aj": keyUp + " j", "\x1bOB": keyDown, "\x1b[5~\x1b[6~": keyPageUp + " " + keyPageDown, "\x1b": "\x1b", "é\xffy": "é y", "\x1b[": "\x1b [",
-		"\x1b[200~y": "\x1b[200~ y",
-	} {
-		if got := strings.Join(split([]byte(in)), " "); got != want {
-			t.Errorf("%q: %q, want %q", in, got, want)
-		}
 	}
 }
 
@@ -402,5 +420,316 @@ func TestF08TakesItsPlace(t *testing.T) {
 	m.draw()
 	if o := m.press("a", "y"); o == nil || o.id != "cccccc" {
 		t.Errorf("the next after an answer from here: %+v", o)
+	}
+}
+
+// alike are questions of one program to one destination; each has another command.
+func alike(ids ...string) []gate.Question {
+	var list []gate.Question
+	for i, id := range ids {
+		q := asked(id, fmt.Sprintf("file-%d", i))
+		q.Process.PID, q.Process.Exe = 7+i, &event.File{Path: "/usr/bin/curl", Device: 254, Inode: 9}
+		q.Held, q.GrantSeconds, q.GrantBytes = true, 60, 64<<20
+		q.Chain = []event.Member{q.Process.Member(), {PID: 200, Argv: []string{"make", "all"}}}
+		list = append(list, q)
+	}
+	return list
+}
+
+// Questions that are alike are one line, and one answer, after all that tells them apart was on the screen.
+func TestGroup(t *testing.T) {
+	list := append(alike("aaaaaa", "bbbbbb", "cccccc"), asked("dddddd"))
+	list[1].Process.Env, list[2].Note = []string{"LD_PRELOAD"}, "for this one alone"
+	m := start(list...)
+	if got := strings.Join(m.listed(), "\n"); !strings.Contains(got, "> aaaaaa") || !strings.Contains(got, "3 alike") || strings.Contains(got, "bbbbbb") || !strings.Contains(got, "dddddd") {
+		t.Error(got)
+	}
+	if o := m.all("a", "y"); o != nil {
+		t.Errorf("approved unseen: %+v", o)
+	}
+	m.shows(t, "there is more of aaaaaa: see all of it first (space)")
+	screen := ""
+	for range 10 {
+		screen += strings.Join(m.draw(), "\n")
+		m.press("space")
+	}
+	for _, q := range list[:3] { // every line of each question was there
+		for line := range strings.Lines(show.Question(q)) {
+			if !strings.Contains(screen, strings.TrimSpace(line)) && len(line) < 80 {
+				t.Errorf("%s: no %q was shown", q.ID, line)
+			}
+		}
+	}
+	m.press("a")
+	m.shows(t, "approve aaaaaa and 2 alike?  y: yes  r: reason  any other key: no")
+	if o := m.all("2"); o != nil || m.step != browse {
+		t.Errorf("a group has a scope: %+v", o)
+	}
+	got := m.all("a", "r", "o", "k", "enter")
+	if len(got) != 3 {
+		t.Fatalf("answers: %+v", got)
+	}
+	for i, o := range got {
+		want := gate.Reply{Allow: true, Why: "ok", Shown: show.Question(list[0])}
+		if i > 0 {
+			want.Shown += show.Besides(list[i], list[0])
+		}
+		if o.id != list[i].ID || o.reply != want {
+			t.Errorf("order: %+v", o)
+		}
+	}
+	// One that joins has to be seen, too; one that ends is not answered; when the first ends, nothing is.
+	m.press("a")
+	m.take(update{list: append(alike("aaaaaa", "bbbbbb", "cccccc", "eeeeee"), list[3])})
+	m.draw()
+	if got := m.all("y"); len(got) != 0 {
+		t.Errorf("what has changed was approved: %+v", got)
+	}
+	for range 10 {
+		m.press("space")
+	}
+	m.press("a")
+	list = alike("aaaaaa", "bbbbbb", "cccccc", "eeeeee")
+	gone := list[1]
+	gone.Outcome = gate.Timeout
+	m.take(update{list: []gate.Question{list[0], list[2], list[3]}, ended: []gate.Question{gone}})
+	m.draw()
+	if got := m.all("y"); len(got) != 3 || got[1].id != "cccccc" {
+		t.Errorf("answers: %+v", got)
+	}
+	m.press("a")
+	gone = list[0]
+	gone.Outcome = gate.Timeout
+	m.take(update{list: []gate.Question{list[2], list[3]}, ended: []gate.Question{gone}})
+	m.draw()
+	if got := m.all("y"); len(got) != 0 {
+		t.Errorf("the first has ended: %+v", got)
+	}
+	m.shows(t, "aaaaaa has ended meanwhile: nothing was answered")
+}
+
+// e has a line for each question, and back.
+func TestEach(t *testing.T) {
+	m := start(alike("aaaaaa", "bbbbbb")...)
+	m.press("e", "j")
+	if m.selected != "bbbbbb" {
+		t.Errorf("selected is %q", m.selected)
+	}
+	m.shows(t, "> bbbbbb")
+	for range 3 {
+		m.press("space")
+	}
+	if got := m.all("a", "2", "y"); len(got) != 1 || got[0].id != "bbbbbb" || got[0].reply.Scope != 2 {
+		t.Errorf("answers: %+v", got)
+	}
+	m.press("e")
+	if m.selected != "aaaaaa" {
+		t.Errorf("selected is %q", m.selected)
+	}
+	m.press("d")
+	m.shows(t, "deny aaaaaa and 1 alike?  y: yes")
+	if got := m.all("y"); len(got) != 2 || got[1].reply.Allow {
+		t.Errorf("a denial needs no look: %+v", got)
+	}
+}
+
+// An approval that goes on is given by key, for exactly what was shown that it adds.
+func TestLonger(t *testing.T) {
+	q := alike("aaaaaa")[0]
+	tool := asked("bbbbbb")
+	tool.Text, tool.Tool = "fetch", true
+	has := gate.StandingApproval{ID: "zzz222", Container: q.Container, Destination: q.Destination, Adds: "something that is there"}
+	m := start(q, tool)
+	m.height = 40
+	m.take(update{list: []gate.Question{q, tool}, approvals: []gate.StandingApproval{has}})
+	m.draw()
+	m.press("l")
+	m.shows(t, "adds         curl file-0 (pid 7) and everything it starts -> 192.0.2.1:443/tcp, ")
+	m.shows(t, "             for 30m, 64 MiB in all; new taint ends it")
+	m.shows(t, "so far       something that is there")
+	m.shows(t, "t time  w who  2-9 scope  n new taint  space page  y: yes  r: reason  other: no")
+	if o := m.all("x"); o != nil || m.step != browse {
+		t.Errorf("answered: %+v", o)
+	}
+	m.press("l", "t", "w", "n")
+	m.shows(t, "runs /usr/bin/curl")
+	got := m.all("y")
+	r := gate.Reply{Allow: true, For: "2h", Who: gate.WhoProgram, Keeps: true}
+	given, err := q.StandingBy(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Adds, r.Shown = given.Adds, show.Question(q)+show.Adds(given, []gate.StandingApproval{has})
+	if len(got) != 1 || got[0].id != "aaaaaa" || got[0].reply != r {
+		t.Errorf("got %+v, want %+v", got, r)
+	}
+	got = m.all("l", "2", "t", "t", "t", "t", "r", "o", "k", "space", "1", "enter")
+	if len(got) != 1 || got[0].reply.For != gate.ForSession || got[0].reply.Scope != 2 || got[0].reply.Who != gate.WhoProcess || got[0].reply.Why != "ok 1" || !strings.Contains(got[0].reply.Adds, "make all (pid 200)") {
+		t.Errorf("answers: %+v", got)
+	}
+	// What it adds to has changed under the keys: the new text has to be seen.
+	m.height = 16
+	m.draw()
+	for range 3 {
+		m.press("space")
+	}
+	m.press("l")
+	for range 3 {
+		m.press("space")
+	}
+	m.press("r")
+	has.Adds = strings.Repeat("much more that is there ", 60)
+	m.take(update{list: []gate.Question{q, tool}, approvals: []gate.StandingApproval{has}})
+	m.draw()
+	if o := m.all("enter"); len(o) != 0 {
+		t.Errorf("approved unseen: %+v", o)
+	}
+	m.shows(t, "there is more of what it adds: see all of it first (space)")
+	for range 9 {
+		m.press("space")
+	}
+	if o := m.all("y"); len(o) != 1 || !strings.Contains(o[0].reply.Shown, has.Adds[:200]) {
+		t.Errorf("answers: %+v", o)
+	}
+	m.press("j", "l")
+	m.shows(t, "only a question about a connection can be approved for longer")
+	if m.step != browse || m.long != nil {
+		t.Error("a tool's call is approved for longer")
+	}
+}
+
+// What cannot be had is said before it is answered: who does not wait cannot be let out for longer.
+func TestCannotBeHad(t *testing.T) {
+	q := alike("aaaaaa")[0]
+	q.Held = false
+	m := start(q)
+	m.height = 40
+	m.draw()
+	m.press("l")
+	m.shows(t, "every process of") // the program: it can be had
+	m.press("1")
+	m.shows(t, "adds         nothing: the process that asked does not wait")
+	if o := m.all("y"); len(o) != 0 || m.step != lasting {
+		t.Errorf("answers: %+v", o)
+	}
+	if o := m.all("2", "y"); len(o) != 1 || o[0].reply.Scope != 2 {
+		t.Errorf("answers: %+v", o)
+	}
+}
+
+// F08: what an approval adds is seen as a whole, however little room there is.
+func TestF08LongerPages(t *testing.T) {
+	q := alike("aaaaaa")[0]
+	q.Process.Argv = []string{"curl", strings.Repeat("x", 2000)}
+	q.Chain[0] = q.Process.Member()
+	m := start(q)
+	m.width, m.height = 40, 14
+	m.draw()
+	for range 100 {
+		m.press("space")
+	}
+	m.press("l")
+	if o := m.all("y"); len(o) != 0 || m.step != lasting {
+		t.Fatalf("approved unseen: %+v", o)
+	}
+	for range 100 {
+		m.press("space")
+	}
+	if o := m.all("y"); len(o) != 1 {
+		t.Errorf("answers: %+v", o)
+	}
+}
+
+// What is looked for is found by what is on the screen, and answers are for what is shown alone.
+func TestSearch(t *testing.T) {
+	list := append(alike("aaaaaa", "bbbbbb"), asked("cccccc", "https://Example.org/"))
+	m := start(list...)
+	m.press("/", "E", "x", "a", "m", "p", "l", "e", ".", "space", "backspace")
+	m.shows(t, "weir: 3 questions wait; 1 lines have Example.")
+	m.shows(t, "> cccccc")
+	m.press("enter")
+	if o := m.all("a", "y"); len(o) != 1 || o[0].id != "cccccc" {
+		t.Errorf("answers: %+v", o)
+	}
+	m.press("/", "f", "i", "l", "e", "-", "1", "enter")
+	m.shows(t, "> bbbbbb")
+	if o := m.all("d", "y"); len(o) != 1 || o[0].id != "bbbbbb" {
+		t.Errorf("answers: %+v", o)
+	}
+	m.press("esc")
+	m.shows(t, "weir: 3 questions wait")
+	m.shows(t, "2 alike")
+	m.press("/", "\x1b[2J\u202e漢", "q", "y", "enter", "a", "d")
+	m.shows(t, "no question is selected")
+	m.paste("ay")
+	m.shows(t, "what was pasted is no key: type it")
+	m.press("/")
+	m.paste("cccccc")
+	m.press("enter")
+	m.shows(t, "> cccccc")
+}
+
+// Containers with taint, mode, what is open to them and what waits, and the sensor's rates.
+func TestContainers(t *testing.T) {
+	q := asked("aaaaaa")
+	box := control.Container{
+		ID: "c1", Name: "web\x1b[2J\u202e", Cgroup: "/weir/c1", Taint: []string{"corruption", "secret"}, Mode: "enforce", Live: true, Since: time.Unix(900, 0), By: "root", Why: "opened \x1b[2J",
+		Grants: []event.GrantInfo{{ID: 5}},
+	}
+	m := start(q)
+	m.grant = func(g event.GrantInfo) string { return fmt.Sprintf("grant %d\x1b[2J", g.ID) }
+	at := time.Unix(1000, 0)
+	see := func(denied uint64, at time.Time) {
+		m.take(update{
+			list: []gate.Question{q}, at: at, containers: []control.Container{box, {ID: "c2", Cgroup: "/weir/c2", Mode: "observe"}},
+			status:    control.Status{Mode: "enforce", Counters: map[string]uint64{"denied_connect": denied, "denied_send": 2, "dropped_packet": denied / 2, "held": denied}},
+			approvals: []gate.StandingApproval{{ID: "zzz222", Container: q.Container, Adds: "curl -> there"}},
+		})
+	}
+	see(2, at)
+	see(100, at.Add(10*time.Millisecond)) // asked at once after an answer
+	see(27, at.Add(2*time.Second))
+	m.shows(t, "weir: 1 question waits  enforce  1 of 2 tainted  12.5 refused/s  6 dropped/s")
+	m.press("tab")
+	m.shows(t, `> $'web\x1b[2J\u202e'  corruption,secret  enforce  1 grant  1 question`+"\n")
+	m.shows(t, "c2  clean  observe  0 grants  0 questions  ended")
+	m.shows(t, `             since 1970-01-01 00:15:00 UTC, by root: $'opened \x1b[2J'`)
+	m.shows(t, `open         grant 5\x1b[2J`)
+	m.shows(t, "goes on      zzz222: curl -> there")
+	m.shows(t, "waits        aaaaaa: curl -> 192.0.2.1:443/tcp")
+	if o := m.all("a", "y", "d", "y", "l"); len(o) != 0 {
+		t.Errorf("answered on the page of containers: %+v", o)
+	}
+	m.shows(t, "questions are answered on their page (tab)")
+	m.press("j")
+	m.shows(t, "> c2")
+	m.press("/", "/", "c", "1", "enter")
+	m.shows(t, "> $'web")
+	// On this page, too, a question that takes another's place is not approved by the next key.
+	m.press("esc")
+	other := asked("bbbbbb")
+	m.take(update{list: []gate.Question{q, other}})
+	m.draw()
+	m.take(update{list: []gate.Question{other}, ended: []gate.Question{q}})
+	m.draw()
+	if o := m.all("tab", "a", "y"); len(o) != 0 {
+		t.Errorf("answers: %+v", o)
+	}
+	m.shows(t, "bbbbbb is selected now")
+}
+
+// Who may only look is offered no key that answers, and has none.
+func TestLooks(t *testing.T) {
+	m := start(asked("aaaaaa"))
+	m.looks = true
+	m.shows(t, "you may look, not answer")
+	if screen := strings.Join(m.draw(), "\n"); strings.Contains(screen, "approve") {
+		t.Error(screen)
+	}
+	for _, k := range []string{"a", "d", "l"} {
+		if o := m.all(k, "y"); len(o) != 0 || m.step != browse {
+			t.Errorf("%s: %+v", k, o)
+		}
+		m.shows(t, "you may look, and not answer")
 	}
 }

@@ -4,8 +4,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"weir/internal/gate"
 	"weir/internal/show"
@@ -40,17 +42,34 @@ func counted(n int) string {
 	return b.String()[:n]
 }
 
-// inEmulator is what runs on the emulator's screen: questions of FOLLOW_ASKED, followed.
+// inEmulator is what runs on the emulator's screen: questions of the file TOP_ASKED. Answers are in a file beside it when it has ended.
 func inEmulator(t *testing.T) bool {
-	data := os.Getenv("FOLLOW_ASKED")
-	if data == "" {
+	file := os.Getenv("TOP_ASKED")
+	if file == "" {
 		return false
 	}
-	var list []gate.Question
-	if err := json.Unmarshal([]byte(data), &list); err != nil {
+	data, err := os.ReadFile(file)
+	if err != nil {
 		t.Fatal(err)
 	}
-	if err := Follow(t.Context(), &sensor{list: list}, "alice", os.Stdin, os.Stdout); err != nil {
+	s := &sensor{}
+	if err := json.Unmarshal(data, &s.list); err != nil {
+		t.Fatal(err)
+	}
+	if err := Top(t.Context(), s, Options{By: "alice"}, os.Stdin, os.Stdout); err != nil {
+		t.Fatal(err)
+	}
+	var all []gate.Reply
+	for _, o := range s.replies {
+		all = append(all, o.reply)
+	}
+	if data, err = json.Marshal(all); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file+".part", data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(file+".part", file+".answers"); err != nil {
 		t.Fatal(err)
 	}
 	return true
@@ -63,7 +82,12 @@ func emulate(t *testing.T, width, height int, list ...gate.Question) *prompttest
 	if err != nil {
 		t.Fatal(err)
 	}
-	return prompttest.Start(t, width, height, []string{"FOLLOW_ASKED=" + string(data)}, os.Args[0], "-test.run", "^"+t.Name()+"$")
+	file := filepath.Join(t.TempDir(), "asked")
+	if err := os.WriteFile(file, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("TOP_FILE", file)
+	return prompttest.Start(t, width, height, []string{"TOP_ASKED=" + file}, os.Args[0], "-test.run", "^"+t.Name()+"$")
 }
 
 // detail is what the screen has between the rules: the selected question.
@@ -134,4 +158,143 @@ func TestF08Pages(t *testing.T) {
 	})
 	s.Types("y")
 	s.Shows("aaaaaa: approved by root")
+}
+
+// F08: of a group, all that tells its questions apart is on the screen, whatever somebody hid there, before it is answered together.
+func TestF08Group(t *testing.T) {
+	if inEmulator(t) {
+		return
+	}
+	for name, text := range texts {
+		list := alike("aaaaaa", "bbbbbb")
+		list[1].Process.Argv = []string{"curl", text}
+		list[1].Chain[0] = list[1].Process.Member()
+		want := prompttest.Words(show.Question(list[0]) + show.Besides(list[1], list[0]))
+		s := emulate(t, 80, 400, list...)
+		for _, width := range []int{80, 40, 200, 30} {
+			s.Resize(width, 400)
+			s.Until(fmt.Sprintf("%s: all of the text at %d columns", name, width), func(lines []string) bool {
+				return strings.TrimRight(lines[2], " ") == strings.Repeat("-", width) && prompttest.Words(detail(lines)...) == want
+			})
+		}
+		s.Resize(80, 400)
+		s.Types("a")
+		s.Shows("approve aaaaaa and 1 alike?  y: yes")
+		s.Types("y")
+		s.Shows("weir: 0 questions wait")
+	}
+}
+
+// A hundred questions are decided by keys alone, each after its whole text was on a screen of 80 by 24, in under two minutes: alone, together,
+// for longer, with a wider scope, denied with a reason, and found.
+func TestHundredQuestions(t *testing.T) {
+	if inEmulator(t) {
+		return
+	}
+	var list []gate.Question
+	for n := range 70 {
+		q := alike(fmt.Sprintf("one%03d", n))[0]
+		q.Destination.Port = uint16(1000 + n)
+		list = append(list, q)
+	}
+	for n := range 10 {
+		group := alike(fmt.Sprintf("grpa%02d", n), fmt.Sprintf("grpb%02d", n), fmt.Sprintf("grpc%02d", n))
+		for i := range group {
+			group[i].Destination.Port = uint16(2000 + n)
+		}
+		list = append(list, group...)
+	}
+	s := emulate(t, 80, 24, list...)
+	start := time.Now()
+	s.Shows("weir: 100 questions wait")
+	left := 100
+	answer := func(n int, keys ...string) {
+		t.Helper()
+		for i := 0; i < len(keys); i += 2 {
+			s.Types(keys[i])
+			s.Shows(keys[i+1])
+		}
+		left -= n
+		s.Types("y")
+		s.Shows(fmt.Sprintf("weir: %d questions wait", left))
+	}
+	for n := range 70 {
+		id := fmt.Sprintf("one%03d", n)
+		s.Shows("> " + id)
+		switch n % 5 {
+		case 0:
+			answer(1, "d", "deny "+id+"?")
+		case 1:
+			s.Types("a")
+			s.Shows("approve " + id + "?")
+			s.Types("2")
+			s.Shows("for make all and everything it starts?")
+			answer(1)
+		case 2:
+			answer(1, "l", "for 30m, 64 MiB in all", "t", "for 2h, 64 MiB in all")
+		default:
+			answer(1, "a", "approve "+id+"?")
+		}
+	}
+	for n := range 10 {
+		id := fmt.Sprintf("grpa%02d", n)
+		s.Shows("> " + id)
+		s.Types(" ")
+		s.Shows(fmt.Sprintf("grpc%02d: the same", n))
+		if n%2 == 0 {
+			answer(3, "a", "approve "+id+" and 2 alike?")
+			continue
+		}
+		answer(3, "l", "every process of", "t", "for 2h, 256 MiB")
+	}
+	took := time.Since(start)
+	s.Types("q")
+	var answers []gate.Reply
+	s.Until("the answers", func([]string) bool {
+		data, err := os.ReadFile(os.Getenv("TOP_FILE") + ".answers")
+		return err == nil && json.Unmarshal(data, &answers) == nil
+	})
+	denied, longer, wider := 0, 0, 0
+	for _, r := range answers {
+		if r.Shown == "" || r.By != "alice" {
+			t.Errorf("an answer without what was shown: %+v", r)
+		}
+		if !r.Allow {
+			denied++
+		}
+		if r.For != "" {
+			longer++
+		}
+		if r.Scope == 2 {
+			wider++
+		}
+	}
+	if denied != 14 || longer != 14+5 || wider != 14 || len(answers) != 90 { // five of those for longer were for three questions
+		t.Errorf("%d answers, of which %d denied, %d for longer, %d with scope 2", len(answers), denied, longer, wider)
+	}
+	t.Logf("a hundred questions took %v", took)
+	if took > 2*time.Minute {
+		t.Error("that is more than two minutes")
+	}
+}
+
+// F08: a word of 100 KB neither fills the screen with anything else nor slows the keys, and is not approved before its end was seen.
+func TestF08Huge(t *testing.T) {
+	if inEmulator(t) {
+		return
+	}
+	s := emulate(t, 80, 24, asked("aaaaaa", strings.Repeat("\u0440\u0430ypal\u202e\x1b[2J", 100_000/16)), asked("bbbbbb"))
+	s.Shows("more lines: space")
+	s.Types("   bb b")
+	s.Types("a")
+	s.Shows("there is more of aaaaaa: see all of it first (space)")
+	lines := s.Shows(`\u0440\u0430ypal\u202e\x1b[2J`)
+	if !strings.HasPrefix(lines[0], "weir: 2 questions wait") || !strings.HasPrefix(lines[23], "a approve  d deny") {
+		t.Errorf("the screen is not as it should be:\n%s", strings.Join(lines, "\n"))
+	}
+	s.Types("d")
+	s.Shows("deny aaaaaa?")
+	s.Types("y")
+	s.Shows("aaaaaa: denied by root")
+	s.Shows("> bbbbbb")
 }

@@ -15,9 +15,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 
+	"weir/internal/control"
 	"weir/internal/event"
 	"weir/internal/gate"
-
 	"weir/internal/show"
 )
 
@@ -29,6 +29,11 @@ type sensor struct {
 	replies []order
 	err     error
 	events  chan event.Event // nil: none comes
+
+	counters   map[string]uint64
+	containers []control.Container
+	approvals  []gate.StandingApproval
+	forbidden  bool // to answer
 }
 
 func (s *sensor) Events(ctx context.Context, f event.Filter, follow bool, fn func(event.Event) error) error {
@@ -62,20 +67,38 @@ func (s *sensor) History(context.Context, int) ([]gate.Question, error) {
 func (s *sensor) Answer(_ context.Context, id string, r gate.Reply) (gate.Question, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.forbidden {
+		return gate.Question{}, control.Errorf(control.Denied, "refused: for another group")
+	}
 	i := slices.IndexFunc(s.list, func(q gate.Question) bool { return q.ID == id })
 	if i < 0 {
 		return gate.Question{}, errors.New("no such question")
 	}
 	q := s.list[i]
-	s.list = slices.Delete(s.list, i, i+1)
-	q.State, q.Outcome, q.By, q.Why = gate.StateDenied, gate.Denied, "root", r.Why
-	if r.Allow {
-		q.State, q.Outcome = gate.StateApproved, gate.Approved
-	}
-	s.past = append(s.past, q)
 	s.replies = append(s.replies, order{id, r})
+	s.list = slices.DeleteFunc(slices.Clone(s.list), func(o gate.Question) bool {
+		if o.ID != id && (r.Who != gate.WhoProgram || !o.Alike(q)) {
+			return false
+		}
+		o.State, o.Outcome, o.By, o.Why = gate.StateDenied, gate.Denied, "root", r.Why
+		if r.Allow {
+			o.State, o.Outcome = gate.StateApproved, gate.Approved
+		}
+		s.past = append(s.past, o)
+		return true
+	})
 	return q, nil
 }
+
+func (s *sensor) Status(context.Context) (control.Status, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return control.Status{Mode: "enforce", Counters: s.counters}, s.err
+}
+
+func (s *sensor) Containers(context.Context) ([]control.Container, error) { return s.containers, nil }
+
+func (s *sensor) Approvals(context.Context) ([]gate.StandingApproval, error) { return s.approvals, nil }
 
 func (s *sensor) set(list, past []gate.Question, err error) {
 	s.mu.Lock()
@@ -165,13 +188,13 @@ func (s *screen) mode() *unix.Termios {
 
 // The whole way in a terminal: approve, deny with a reason, an end meanwhile, another
 // size; then it is as it was.
-func TestFollow(t *testing.T) {
+func TestTop(t *testing.T) {
 	s, fake := newScreen(t), &sensor{}
 	a, b, c := asked("aaaaaa", "one"), asked("bbbbbb", "two"), asked("cccccc", "three")
 	fake.set([]gate.Question{a, b, c}, nil, nil)
 	before := s.mode()
 	done := make(chan error, 1)
-	go func() { done <- Follow(t.Context(), fake, "alice", s.tty, s.tty) }()
+	go func() { done <- Top(t.Context(), fake, Options{By: "alice"}, s.tty, s.tty) }()
 	s.shows("\x1b[?1049h")
 	s.shows("> aaaaaa")
 	s.shows("192.0.2.1:443/tcp")
@@ -212,7 +235,7 @@ func TestFollow(t *testing.T) {
 }
 
 // However it ends, the terminal is put back.
-func TestFollowEnds(t *testing.T) {
+func TestTopEnds(t *testing.T) {
 	for name, end := range map[string]func(*screen, context.CancelFunc){
 		"signal": func(_ *screen, cancel context.CancelFunc) { cancel() },
 		"ctrl-C": func(s *screen, _ context.CancelFunc) { s.types("\x03") },
@@ -223,7 +246,7 @@ func TestFollowEnds(t *testing.T) {
 			before := s.mode()
 			ctx, cancel := context.WithCancel(t.Context())
 			done := make(chan error, 1)
-			go func() { done <- Follow(ctx, fake, "alice", s.tty, s.tty) }()
+			go func() { done <- Top(ctx, fake, Options{By: "alice"}, s.tty, s.tty) }()
 			s.shows("> aaaaaa")
 			end(s, cancel)
 			if err := <-done; err != nil {
@@ -238,7 +261,7 @@ func TestFollowEnds(t *testing.T) {
 	}
 	t.Run("no sensor", func(t *testing.T) {
 		s, fake := newScreen(t), &sensor{err: errors.New("no sensor is running")}
-		if err := Follow(t.Context(), fake, "", s.tty, s.tty); err != fake.err {
+		if err := Top(t.Context(), fake, Options{}, s.tty, s.tty); err != fake.err {
 			t.Error(err)
 		}
 		if s.text() != "" {
@@ -248,12 +271,12 @@ func TestFollowEnds(t *testing.T) {
 }
 
 // B51: nothing but the program's own sequences reaches the terminal.
-func TestB51Follow(t *testing.T) {
+func TestB51Top(t *testing.T) {
 	s, fake := newScreen(t), &sensor{}
 	fake.set([]gate.Question{asked("aaaaaa", "\x1b]0;owned\x07", "\x9b2J", "\u202eabc", "\r\nstate  held")}, nil, nil)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
-	go func() { done <- Follow(ctx, fake, "alice", s.tty, s.tty) }()
+	go func() { done <- Top(ctx, fake, Options{By: "alice"}, s.tty, s.tty) }()
 	for i := 0; i < 3000 && strings.Count(s.text(), "a approve") < 3; i++ {
 		time.Sleep(10 * time.Millisecond)
 	}
@@ -264,6 +287,50 @@ func TestB51Follow(t *testing.T) {
 	}
 	if !strings.Contains(out, "owned") || strings.ContainsAny(out, "\x1b\x07\u009b\u202e\r\n") || strings.Contains(out, "\x9b") {
 		t.Errorf("%q", out)
+	}
+	cancel()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+}
+
+// Keys are what a terminal sends for them, also in parts, and in its application mode. What is pasted is no key.
+func TestKeys(t *testing.T) {
+	s, fake := newScreen(t), &sensor{list: []gate.Question{asked("aaaaaa"), asked("bbbbbb"), asked("cccccc")}}
+	done := make(chan error, 1)
+	go func() { done <- Top(t.Context(), fake, Options{By: "alice"}, s.tty, s.tty) }()
+	s.shows("> aaaaaa")
+	for _, k := range []struct{ sends, shows string }{
+		{"\x1bOB", "> bbbbbb"}, {"\x1b[B", "> cccccc"}, {"\x1b[A", "> bbbbbb"}, {"k", "> aaaaaa"}, {"\x1b[200~djy\x1b[201~", "what was pasted is no key"},
+		{"d", "deny aaaaaa?"}, {"r", "deny aaaaaa, reason"}, {"é\xffe\u0301漢", "no): ée\u0301\\u6f22"}, {"\x1b[200~x\ny\x1b[201~", "\\u6f22xy"}, {"\x7f\x7f\x7f\x7f\x7f", "no): é\x1b"}, {"\x1b", "nothing was answered"},
+		{"/", "find (enter"}, {"b b", "have 'b b'"}, {"\x1b", "> aaaaaa"},
+	} {
+		s.types(k.sends)
+		s.shows(k.shows)
+	}
+	s.types("\x1b[")
+	s.types("B")
+	s.shows("> bbbbbb")
+	s.types("qdy")
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	if len(fake.replies) > 0 {
+		t.Errorf("answered: %+v", fake.replies)
+	}
+}
+
+// Whom the sensor lets look, and not answer, is offered no key that answers.
+func TestTopLooks(t *testing.T) {
+	s, fake := newScreen(t), &sensor{list: []gate.Question{asked("aaaaaa")}, forbidden: true}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- Top(ctx, fake, Options{By: "alice"}, s.tty, s.tty) }()
+	s.shows("you may look, not answer")
+	s.types("dy")
+	s.shows("you may look, and not answer")
+	if strings.Contains(s.text(), "approve") {
+		t.Errorf("%q", s.text())
 	}
 	cancel()
 	if err := <-done; err != nil {

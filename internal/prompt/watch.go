@@ -1,20 +1,30 @@
 package prompt
 
 import (
+	"cmp"
 	"context"
 	"time"
 
+	"weir/internal/control"
 	"weir/internal/event"
 	"weir/internal/gate"
 )
 
-// Sensor is whose questions are followed; control.Client is one.
+// Sensor is whose questions are told; control.Client is one.
 type Sensor interface {
 	Pending(ctx context.Context) ([]gate.Question, error)
 	History(ctx context.Context, most int) ([]gate.Question, error)
 	Answer(ctx context.Context, id string, r gate.Reply) (gate.Question, error)
 	// Events calls fn for each event that f matches, with follow for those to come until ctx ends.
 	Events(ctx context.Context, f event.Filter, follow bool, fn func(event.Event) error) error
+}
+
+// Overview is a sensor that is seen as a whole; control.Client is one.
+type Overview interface {
+	Sensor
+	Status(ctx context.Context) (control.Status, error)
+	Containers(ctx context.Context) ([]control.Container, error)
+	Approvals(ctx context.Context) ([]gate.StandingApproval, error)
 }
 
 // every is how often the sensor is asked what waits.
@@ -25,20 +35,22 @@ type update struct {
 	list  []gate.Question // that wait, oldest first
 	ended []gate.Question // since the last update
 	err   error           // the sensor cannot be asked; list is as before
+
+	// Of an Overview, without err.
+	at         time.Time
+	status     control.Status
+	containers []control.Container
+	approvals  []gate.StandingApproval
 }
 
-// watch sends an update each second, and when kicked, until ctx ends.
-func watch(ctx context.Context, s Sensor, kick <-chan struct{}, to chan<- update) {
+// watch tells what look sees each second, and when kicked, until ctx ends.
+func watch(ctx context.Context, look func(before []gate.Question) update, kick <-chan struct{}, tell func(update)) {
 	tick := time.NewTicker(every)
 	defer tick.Stop()
 	var u update
-	for {
-		u = next(ctx, s, u.list)
-		select {
-		case to <- u:
-		case <-ctx.Done():
-			return
-		}
+	for ctx.Err() == nil {
+		u = look(u.list)
+		tell(u)
 		select {
 		case <-tick.C:
 		case <-kick:
@@ -46,6 +58,21 @@ func watch(ctx context.Context, s Sensor, kick <-chan struct{}, to chan<- update
 			return
 		}
 	}
+}
+
+// overlook is next with all the rest.
+func overlook(ctx context.Context, s Overview, before []gate.Question) update {
+	u := next(ctx, s, before)
+	if u.err != nil {
+		return u
+	}
+	var errs [3]error
+	u.at = time.Now()
+	u.status, errs[0] = s.Status(ctx)
+	u.containers, errs[1] = s.Containers(ctx)
+	u.approvals, errs[2] = s.Approvals(ctx)
+	u.err = cmp.Or(errs[0], errs[1], errs[2]) // what waits is as the sensor said all the same
+	return u
 }
 
 func next(ctx context.Context, s Sensor, before []gate.Question) update {
@@ -91,7 +118,13 @@ func Lines(ctx context.Context, s Sensor, tell func(q gate.Question) error, lost
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	updates := make(chan update)
-	go watch(ctx, s, nil, updates)
+	look := func(before []gate.Question) update { return next(ctx, s, before) }
+	go watch(ctx, look, nil, func(u update) {
+		select {
+		case updates <- u:
+		case <-ctx.Done():
+		}
+	})
 	known := map[string]bool{}
 	begun, failing := false, false
 	for {

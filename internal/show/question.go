@@ -3,6 +3,7 @@ package show
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"weir/internal/event"
@@ -25,6 +26,33 @@ func Question(q gate.Question) string {
 		state = "held: it waits for the answer"
 	}
 	return About(q) + fmt.Sprintf("%-12s %s\n", "state", state)
+}
+
+// Besides is what Question says of q and not of first, which is shown above it; then what it says of first and does not say otherwise of q.
+func Besides(q, first gate.Question) string {
+	mine, other := strings.SplitAfter(Question(q), "\n"), strings.SplitAfter(Question(first), "\n")
+	var b strings.Builder
+	rows := map[string]int{} // that have other lines, by their names
+	name := func(line string) string { return line[:min(len(line), 13)] }
+	for _, line := range mine {
+		if !slices.Contains(other, line) {
+			b.WriteString(line)
+			rows[name(line)]++
+		}
+	}
+	for _, line := range other {
+		if slices.Contains(mine, line) {
+			continue
+		}
+		if rows[name(line)]--; rows[name(line)] < 0 {
+			fmt.Fprintf(&b, "%-12s %s", "but no", line)
+		}
+	}
+	same := "the same, and also"
+	if b.Len() == 0 {
+		same = "the same"
+	}
+	return fmt.Sprintf("%-12s %s: %s\n", "and", event.Visible(q.ID), same) + b.String()
 }
 
 // About is Question without the state that q is in as long as it waits.

@@ -141,6 +141,28 @@ func TestF34Covers(t *testing.T) {
 	}
 }
 
+// What a question has besides the one above it is told as a whole, and what it has not.
+func TestBesides(t *testing.T) {
+	q, o := inScript(), inScript()
+	if got := Besides(o, q); got != "and          abc234: the same\n" {
+		t.Errorf("got:\n%s", got)
+	}
+	o.ID, o.Process.PID, o.Process.Env, o.Note, o.Process.EnvCut = "def\x1b567", 9, nil, "why\nnot", false
+	const want = `and          def\x1b567: the same, and also
+why asked    $'why\nnot'
+process      pid 9, uid 1000, below $'ag\nent' (200) < init (1)
+but no       environment  sets LD_PRELOAD (its environment was not read to the end)
+`
+	if got := Besides(o, q); got != want {
+		t.Errorf("got:\n%s", got)
+	}
+	q.Causes = []event.Cause{{Bit: "secret", Why: "a"}, {Bit: "corruption", Why: "b"}}
+	o.Causes = []event.Cause{{Bit: "secret", Why: "c"}}
+	if got := Besides(o, q); strings.Count(got, "\ntainted ") != 1 || strings.Count(got, "\nbut no       tainted ") != 1 {
+		t.Errorf("got:\n%s", got)
+	}
+}
+
 // Who asks again is told so, and what becomes of the others.
 func TestAgainAndAskers(t *testing.T) {
 	q := hostile()

@@ -52,7 +52,7 @@ var rules = map[string][]string{
 	"internal/gate":    {"internal/classify", "internal/commands", "internal/cop", "internal/event", "internal/policy", "internal/shell"},
 	"internal/control": {"internal/bridge/wire", "internal/event", "internal/gate", "internal/linux"},
 	"internal/show":    {"internal/event", "internal/gate", "internal/redact"},
-	"internal/prompt":  {"internal/event", "internal/gate", "internal/linux", "internal/show"},
+	"internal/prompt":  {"internal/control", "internal/event", "internal/gate", "internal/linux", "internal/show"},
 	"internal/notify":  {"internal/control", "internal/event", "internal/gate", "internal/show"},
 	"internal/metrics": {"internal/control"},
 	"internal/console": {"internal/control", "internal/event", "internal/gate", "internal/policy", "internal/show"},
@@ -80,6 +80,7 @@ var rules = map[string][]string{
 
 // only says which packages may import an outside library.
 var only = map[string][]string{
+	"charm.land/bubbletea":             {"internal/prompt"},
 	"github.com/cilium/ebpf":           {"bpf/vmlinux", "internal/bpfobj", "internal/dns", "internal/doctor", "internal/exec", "internal/netegress", "internal/secretfiles", "internal/taint", "test/vm/attack/halt", "test/vm/guest/rig"},
 	"github.com/vishvananda/netlink":   {"internal/netegress"},
 	"github.com/containerd/containerd": {"internal/container", "test/vm/bench/guest"},

@@ -43,9 +43,9 @@ func serve(t *testing.T, b control.Backend) (dir, weir string) {
 	return dir, weir
 }
 
-// weir pending -f as a program on a terminal: keys answer, and whatever signal ends
+// weir top as a program on a terminal: keys answer, and whatever signal ends
 // it, the terminal is as it was.
-func TestPendingFollow(t *testing.T) {
+func TestTop(t *testing.T) {
 	dir, weir := serve(t, &fakeBackend{})
 	for name, end := range map[string]func(far io.Writer, p *os.Process) error{
 		"q":       func(far io.Writer, _ *os.Process) error { _, err := far.Write([]byte("q")); return err },
@@ -60,7 +60,7 @@ func TestPendingFollow(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			cmd := exec.Command(weir, "--run", dir, "pending", "-f")
+			cmd := exec.Command(weir, "--run", dir, "top")
 			cmd.Stdout, cmd.Stderr = p.tty, p.tty
 			p.start(t, cmd)
 			shows := func(want string) {
