@@ -33,14 +33,14 @@ func matching(all []policy.Match, c Container) (policy.Match, bool) {
 }
 
 func fits(m policy.Match, c Container) bool {
-	return (m.Namespace == "" || taint.Matches(m.Namespace, c.Namespace)) && (m.Image == "" || taint.Matches(m.Image, c.Image)) &&
+	return (m.Namespace == "" || policy.Matches(m.Namespace, c.Namespace)) && (m.Image == "" || policy.Matches(m.Image, c.Image)) &&
 		labelled(m.Labels, c.Labels) && labelled(m.Annotations, c.Spec.Annotations)
 }
 
 func labelled(want []policy.Label, have map[string]string) bool {
 	return !slices.ContainsFunc(want, func(l policy.Label) bool {
 		v, ok := have[l.Key]
-		return !ok || !taint.Matches(l.Value, v)
+		return !ok || !policy.Matches(l.Value, v)
 	})
 }
 

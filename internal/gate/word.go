@@ -5,6 +5,7 @@ import (
 
 	"mvdan.cc/sh/v3/syntax"
 
+	"weir/internal/policy"
 	"weir/internal/shell"
 )
 
@@ -79,24 +80,7 @@ func literal(w *syntax.Word) (string, bool) {
 }
 
 // is says whether the word can become s.
-func (w word) is(s string) bool {
-	if len(w.parts) == 1 {
-		return w.parts[0] == s
-	}
-	first, last := w.parts[0], w.parts[len(w.parts)-1]
-	if len(s) < len(first)+len(last) || !strings.HasPrefix(s, first) || !strings.HasSuffix(s, last) {
-		return false
-	}
-	s = s[len(first) : len(s)-len(last)]
-	for _, p := range w.parts[1 : len(w.parts)-1] {
-		i := strings.Index(s, p)
-		if i < 0 {
-			return false
-		}
-		s = s[i+len(p):]
-	}
-	return true
-}
+func (w word) is(s string) bool { return policy.Between(w.parts, s) }
 
 // cost is how many steps it takes at most to say whether the word can become n bytes.
 func (w word) cost(n int) int {

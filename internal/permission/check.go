@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+
+	"weir/internal/policy"
 )
 
 // Decision is what the rules say. Its zero value denies.
@@ -384,24 +386,4 @@ func (c *Call) about(rules []pathRule, paths []string, list List) (found Rule, o
 }
 
 // Matches says whether a text is of a pattern, in which * stands for any characters.
-func Matches(pattern, text string) bool { return between(strings.Split(pattern, "*"), text) }
-
-// between says whether a text is these parts, with any characters between them.
-func between(parts []string, text string) bool {
-	if len(parts) == 1 {
-		return parts[0] == text
-	}
-	head, tail := parts[0], parts[len(parts)-1]
-	if len(text) < len(head)+len(tail) || !strings.HasPrefix(text, head) || !strings.HasSuffix(text, tail) {
-		return false
-	}
-	text = text[len(head) : len(text)-len(tail)]
-	for _, part := range parts[1 : len(parts)-1] {
-		i := strings.Index(text, part)
-		if i < 0 {
-			return false
-		}
-		text = text[i+len(part):]
-	}
-	return true
-}
+func Matches(pattern, text string) bool { return policy.Matches(pattern, text) }

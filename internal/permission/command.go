@@ -9,6 +9,7 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 
 	"weir/internal/commands"
+	"weir/internal/policy"
 	"weir/internal/shell"
 )
 
@@ -334,7 +335,7 @@ func (c *commandRule) matches(text string) bool {
 		rest, ok := strings.CutPrefix(text, c.prefix)
 		return ok && (rest == "" || rest[0] == ' ' || rest[0] == '\t' || rest[0] == '\n')
 	}
-	return slices.ContainsFunc(c.globs, func(parts []string) bool { return between(parts, text) })
+	return slices.ContainsFunc(c.globs, func(parts []string) bool { return policy.Between(parts, text) })
 }
 
 // meets says whether one of the commands of a text is a rule's.

@@ -60,3 +60,26 @@ func (p *parser) tools(n *yaml.Node, into *[]Tool) {
 		*into = append(*into, t)
 	})
 }
+
+// Matches says whether a text is of a pattern, in which * stands for any characters. It takes time in the order of their lengths' product.
+func Matches(pattern, text string) bool { return Between(strings.Split(pattern, "*"), text) }
+
+// Between says whether a text is these parts, with any characters between them.
+func Between(parts []string, text string) bool {
+	if len(parts) == 1 {
+		return parts[0] == text
+	}
+	head, tail := parts[0], parts[len(parts)-1]
+	if len(text) < len(head)+len(tail) || !strings.HasPrefix(text, head) || !strings.HasSuffix(text, tail) {
+		return false
+	}
+	text = text[len(head) : len(text)-len(tail)]
+	for _, part := range parts[1 : len(parts)-1] {
+		_, after, found := strings.Cut(text, part)
+		if !found {
+			return false
+		}
+		text = after
+	}
+	return true
+}

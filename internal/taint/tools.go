@@ -39,7 +39,7 @@ func NewTools(p policy.Taint) (Tools, error) {
 func (t Tools) Bits(name string, publicSource bool) Bits {
 	name = strings.ToLower(name)
 	for _, line := range t.table {
-		if Matches(strings.ToLower(line.name), name) {
+		if policy.Matches(strings.ToLower(line.name), name) {
 			return line.bits
 		}
 	}
@@ -47,27 +47,4 @@ func (t Tools) Bits(name string, publicSource bool) Bits {
 		return Corruption
 	}
 	return 0
-}
-
-// Matches compares a name with a pattern in which * stands for any text. It takes time in the order of their lengths' product.
-func Matches(pattern, name string) bool {
-	head, rest, star := strings.Cut(pattern, "*")
-	if !star {
-		return pattern == name
-	}
-	name, ok := strings.CutPrefix(name, head)
-	if !ok {
-		return false
-	}
-	for {
-		part, more, star := strings.Cut(rest, "*")
-		if !star {
-			return strings.HasSuffix(name, part)
-		}
-		_, after, found := strings.Cut(name, part)
-		if !found {
-			return false
-		}
-		name, rest = after, more
-	}
 }
