@@ -111,15 +111,7 @@ func (f *Facts) Host(w commands.Word) {
 		f.url(s)
 		return
 	}
-	if i := strings.LastIndexByte(s, '@'); i >= 0 {
-		s = s[i+1:]
-	}
-	if strings.HasPrefix(s, "[") {
-		s, _, _ = strings.Cut(s[1:], "]")
-	} else if strings.Count(s, ":") == 1 {
-		s, _, _ = strings.Cut(s, ":")
-	}
-	s, _, _ = strings.Cut(s, "/")
+	s, _, _ = strings.Cut(commands.HostPart(s), "/")
 	if hostName(s) {
 		f.put(&f.Hosts, s)
 	}

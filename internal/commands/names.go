@@ -138,3 +138,14 @@ func IsNumber(s string) bool {
 	}
 	return Digits(s) && len(s) < 18
 }
+
+// HostPart is the host of host:port, user@host or [address]:port; an address of IPv6 may stand without brackets.
+func HostPart(s string) string {
+	s = s[strings.LastIndexByte(s, '@')+1:]
+	if rest, ok := strings.CutPrefix(s, "["); ok {
+		s, _, _ = strings.Cut(rest, "]")
+	} else if strings.Count(s, ":") == 1 {
+		s, _, _ = strings.Cut(s, ":")
+	}
+	return s
+}

@@ -5,6 +5,8 @@ import (
 	"net/netip"
 	"net/url"
 	"strings"
+
+	"weir/internal/commands"
 )
 
 // Indicator is a set of observations.
@@ -117,15 +119,7 @@ func Host(s string) (string, bool) {
 		}
 		return u.Hostname(), true
 	}
-	s = s[:authority(s, 0)]
-	if i := strings.LastIndexByte(s, '@'); i >= 0 {
-		s = s[i+1:]
-	}
-	if strings.HasPrefix(s, "[") {
-		s, _, _ = strings.Cut(s[1:], "]")
-	} else if strings.Count(s, ":") == 1 {
-		s, _, _ = strings.Cut(s, ":")
-	}
+	s = commands.HostPart(s[:authority(s, 0)])
 	return s, s != "" && !strings.ContainsAny(s, hole+"\\ ")
 }
 

@@ -114,12 +114,7 @@ func added(s *syntax.Stmt) bool {
 	case *syntax.BinaryCmd:
 		return (c.Op == syntax.OrStmt || c.Op == syntax.AndStmt) && formQuiet(s) && added(c.X) && added(c.Y)
 	case *syntax.Block:
-		for _, inner := range c.Stmts {
-			if !added(inner) {
-				return false
-			}
-		}
-		return formQuiet(s)
+		return formQuiet(s) && !slices.ContainsFunc(c.Stmts, func(s *syntax.Stmt) bool { return !added(s) })
 	case *syntax.CallExpr:
 		if len(c.Assigns) > 0 || len(c.Args) == 0 {
 			return false
@@ -140,13 +135,10 @@ func added(s *syntax.Stmt) bool {
 
 // quiet says whether a statement's redirections go nowhere.
 func formQuiet(s *syntax.Stmt) bool {
-	for _, r := range s.Redirs {
+	return !slices.ContainsFunc(s.Redirs, func(r *syntax.Redirect) bool {
 		target, ok := literal(r.Word)
-		if !ok || target != "/dev/null" && !(r.Op == syntax.DplOut && (target == "1" || target == "2")) {
-			return false
-		}
-	}
-	return true
+		return !ok || target != "/dev/null" && !(r.Op == syntax.DplOut && (target == "1" || target == "2"))
+	})
 }
 
 // toFile says whether a statement's only redirection is output to a fixed file.
@@ -182,10 +174,8 @@ func told(s *syntax.Stmt) (string, bool) {
 
 // fromNothing says whether a statement's only redirection is input from nowhere.
 func fromNothing(s *syntax.Stmt) bool {
-	for _, r := range s.Redirs {
-		if target, _ := literal(r.Word); r.Op != syntax.RdrIn || target != "/dev/null" {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(s.Redirs, func(r *syntax.Redirect) bool {
+		target, _ := literal(r.Word)
+		return r.Op != syntax.RdrIn || target != "/dev/null"
+	})
 }

@@ -167,12 +167,10 @@ func addText(b *strings.Builder, parts []syntax.WordPart, quoted bool, expanded 
 
 // Braced tells whether a word may have braces that are expanded.
 func Braced(w *syntax.Word) bool {
-	for _, p := range w.Parts {
-		if l, ok := p.(*syntax.Lit); ok && (HasBraces(l.Value) || len(w.Parts) > 1 && strings.IndexByte(l.Value, '{') >= 0) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(w.Parts, func(p syntax.WordPart) bool {
+		l, ok := p.(*syntax.Lit)
+		return ok && (HasBraces(l.Value) || len(w.Parts) > 1 && strings.IndexByte(l.Value, '{') >= 0)
+	})
 }
 
 // HasBraces tells whether a whole literal may have braces that are expanded.

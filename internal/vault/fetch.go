@@ -252,29 +252,24 @@ func clean(scrub *redact.Scrubber, s string) string {
 
 // Clean takes a key's secret out of texts that are about to be logged. Where that cannot be done, the texts are dropped.
 func (f *Fetcher) Clean(key string, texts ...*string) {
-	drop := func() {
-		for _, t := range texts {
+	var needles [][]byte
+	var scrub *redact.Scrubber
+	e, err := f.Vault.entry(key)
+	defer clear(e.Secret)
+	if err == nil {
+		needles, err = spelled(e.Secret)
+	}
+	if err == nil {
+		scrub, err = redact.New(needles...)
+	}
+	for _, t := range texts {
+		if err != nil {
 			*t = ""
+		} else {
+			*t = scrub.String(*t)
 		}
 	}
-	e, err := f.Vault.entry(key)
-	if err != nil {
-		drop()
-		return
-	}
-	defer clear(e.Secret)
-	needles, err := spelled(e.Secret)
-	if err != nil {
-		drop()
-		return
-	}
-	scrub, err := redact.New(needles...)
-	if err != nil {
-		drop()
-		return
-	}
-	defer scrub.Wipe()
-	for _, t := range texts {
-		*t = scrub.String(*t)
+	if err == nil {
+		scrub.Wipe()
 	}
 }
