@@ -233,7 +233,7 @@ func (d *daemon) Untaint(_ context.Context, name string, bits []string, by, why 
 		}
 	}
 	for _, bit := range b.Names() {
-		of := func(c event.Container) bool { return loses(all, before, c.Cgroup, bit) }
+		of := func(c event.Container) bool { return slices.Contains(loses(all, before, c.Cgroup).Names(), bit) }
 		d.agents.tools.Cleared([]string{bit}, of)
 		if err := d.gate.Cleared([]string{bit}, of); err != nil {
 			return control.Container{}, fmt.Errorf("still tainted: %w", err)
@@ -246,6 +246,11 @@ func (d *daemon) Untaint(_ context.Context, name string, bits []string, by, why 
 		return control.Container{}, fmt.Errorf("still tainted: %w", err)
 	}
 	var errs []error
+	for _, c := range all {
+		if lost := b & loses(all, before, c.Cgroup); lost != 0 && c.CgroupID != 0 {
+			errs = append(errs, d.egress.Cleared(c.CgroupID, lost))
+		}
+	}
 	for _, c := range append(d.state.List(), st) {
 		if c.Taint == 0 && linux.CgroupBelow(c.Cgroup, st.Cgroup) {
 			errs = append(errs, d.withdraw(c.CgroupID))
@@ -256,14 +261,18 @@ func (d *daemon) Untaint(_ context.Context, name string, bits []string, by, why 
 	return d.told(st), errors.Join(errs...)
 }
 
-// loses says whether a cgroup has a bit no more once it is cleared in a container: it is in that, and nothing else that it is in has the bit.
-func loses(all []taint.Status, from taint.Status, cgroup, bit string) bool {
+// loses are the bits that a cgroup has no more when they are cleared in a container: it is in that, and nothing else that it is in has them.
+func loses(all []taint.Status, from taint.Status, cgroup string) taint.Bits {
 	if !linux.CgroupBelow(cgroup, from.Cgroup) {
-		return false
+		return 0
 	}
-	return !slices.ContainsFunc(all, func(c taint.Status) bool {
-		return c.ID != from.ID && linux.CgroupBelow(cgroup, c.Cgroup) && slices.Contains(c.Own.Names(), bit)
-	})
+	lost := ^taint.Bits(0)
+	for _, c := range all {
+		if c.ID != from.ID && linux.CgroupBelow(cgroup, c.Cgroup) {
+			lost &^= c.Own
+		}
+	}
+	return lost
 }
 
 // cleared writes that taint is cleared, and clears it. Where that fails it writes that the container has it again: who reads the log must not

@@ -121,6 +121,7 @@ type opened struct {
 func (e *Egress) Grant(a Ask, t Terms) (Grant, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	a.Taint &^= e.clearedSince(a.Container, a.Time)
 	to := destinations(a.To, t.Resolvers)
 	if t.Real.IsValid() {
 		to = append(to, Destination{Addr: t.Real.Unmap(), Port: a.To.Port, Proto: a.To.Proto})

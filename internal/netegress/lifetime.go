@@ -104,6 +104,11 @@ func (e *Egress) claimed(r *egressRecord) {
 	if err := e.egress.Grants.Lookup(g.ID, &kernel); err == nil {
 		g.expires = kernel.Expires
 		g.Expires = wall(g.expires)
+		if taint.Bits(kernel.Taint)&^g.bits != 0 { // cleared while it was being taken
+			if err := e.lessen(g); err != nil {
+				e.opts.Logger.WithError(err).Error("take cleared taint from a grant")
+			}
+		}
 	}
 	e.opts.Handle.GrantChanged(g.Grant)
 }
@@ -439,6 +444,87 @@ func (e *Egress) revoke(container uint64, which func(*live) bool) error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// Cleared takes taint that was cleared from a container's grants and claims, and from what is asked already: when it comes again, they were not
+// given for it. A grant from which it cannot be taken ends.
+func (e *Egress) Cleared(container uint64, bits taint.Bits) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, bit := range []taint.Bits{taint.Corruption, taint.Secret} {
+		if bits&bit != 0 {
+			e.cleared[clearing{container, bit}] = taint.Now()
+		}
+	}
+	var errs []error
+	for _, g := range e.grants {
+		if g.over || g.Container != container {
+			continue
+		}
+		for i := range g.unused {
+			g.unused[i].ask.Taint &^= bits
+		}
+		if g.bits&bits == 0 {
+			continue
+		}
+		g.bits &^= bits
+		if err := e.lessen(g); err != nil {
+			errs = append(errs, err, e.end(g, "revoked"))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// clearing is a bit that was cleared of a container's taint.
+type clearing struct {
+	container uint64
+	bit       taint.Bits
+}
+
+// clearedSince is what was cleared of a container's taint since then.
+func (e *Egress) clearedSince(container, then uint64) (bits taint.Bits) {
+	for _, bit := range []taint.Bits{taint.Corruption, taint.Secret} {
+		if at, ok := e.cleared[clearing{container, bit}]; ok && at >= then {
+			bits |= bit
+		}
+	}
+	return bits
+}
+
+// lessen tells the kernel which taint a grant is for, by now.
+func (e *Egress) lessen(g *live) error {
+	for _, key := range g.claims { // first: one that is taken now becomes a grant
+		var claim egressClaim
+		err := e.egress.Claims.Lookup(&key, &claim)
+		if err == nil {
+			claim.Taint = uint32(g.bits)
+			err = e.egress.Claims.Update(&key, &claim, ebpf.UpdateExist)
+		}
+		if err != nil && !errors.Is(err, ebpf.ErrKeyNotExist) {
+			return fmt.Errorf("write claim: %w", err)
+		}
+	}
+	before, err := e.intrusions()
+	if err != nil {
+		return err
+	}
+	var kernel egressGrant
+	switch err := e.egress.Grants.Lookup(g.ID, &kernel); {
+	case errors.Is(err, ebpf.ErrKeyNotExist):
+		return nil
+	case err != nil:
+		return fmt.Errorf("read grant: %w", err)
+	case kernel.Expires == intruded:
+		return errIntruded
+	}
+	kernel.Taint = uint32(g.bits) // what is charged meanwhile is not counted
+	if err := e.egress.Grants.Update(g.ID, &kernel, ebpf.UpdateExist); err != nil && !errors.Is(err, ebpf.ErrKeyNotExist) {
+		return fmt.Errorf("write grant: %w", err)
+	}
+	if after, err := e.intrusions(); err != nil || after != before { // it may be what was replaced just now
+		return errors.Join(err, errIntruded)
+	}
+	return nil
 }
 
 // Grants lists what is open or can be claimed, with the bytes that are left.

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"weir/internal/taint"
 )
 
 // The cgroup of a grant that has ended is removed while nobody waits, and tried again until it is gone (B37).
@@ -72,4 +74,27 @@ func TestSweepRests(t *testing.T) {
 	looks("sockets to be closed", sweepEvery, false)
 	clear(e.closing)
 	looks("nothing again", tidyEvery, true)
+}
+
+// What is asked from before taint was cleared is not given for that taint: it may have come again since.
+func TestClearedSince(t *testing.T) {
+	e := &Egress{grants: map[uint64]*live{}, cleared: map[clearing]uint64{}}
+	before := taint.Now()
+	e.grants[1] = &live{Grant: Grant{ID: 1, Container: 7}, unused: []unusedGrant{{ask: Ask{Taint: taint.Secret | taint.Corruption}}}}
+	e.grants[2] = &live{Grant: Grant{ID: 2, Container: 8}, bits: taint.Secret}
+	if err := e.Cleared(7, taint.Secret); err != nil {
+		t.Fatal(err)
+	}
+	after := taint.Now() + 1
+	for _, c := range []struct {
+		container, asked uint64
+		want             taint.Bits
+	}{{7, before, taint.Secret}, {7, 0, taint.Secret}, {7, after, 0}, {8, before, 0}} {
+		if got := e.clearedSince(c.container, c.asked); got != c.want {
+			t.Errorf("%+v: %v", c, got.Names())
+		}
+	}
+	if e.grants[1].unused[0].ask.Taint != taint.Corruption || e.grants[2].bits != taint.Secret {
+		t.Errorf("%+v, %+v", e.grants[1].unused, e.grants[2])
+	}
 }

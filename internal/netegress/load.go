@@ -67,6 +67,7 @@ type Egress struct {
 	bridges  map[uint32][]string // Unix peers of the sensor itself, by slot
 	places   map[string]place    // directories of listed Unix peers
 	closing  map[uint64]closing  // by grant
+	cleared  map[clearing]uint64 // when: ns since boot
 	saw      saw
 	stirred  chan struct{} // there is something to sweep
 	queues   sync.Map      // by container, a *sync.Mutex
@@ -76,7 +77,7 @@ type Egress struct {
 
 // Load makes or adopts the pinned maps and loads the programs of guarded parents. It attaches nothing.
 func Load(o Options) (*Egress, error) {
-	e := &Egress{opts: o, grants: map[uint64]*live{}, commands: map[command][]opened{}, slots: map[uint32]loaded{}, bridges: map[uint32][]string{}, places: map[string]place{}, closing: map[uint64]closing{}, saw: saw{}, stirred: make(chan struct{}, 1)}
+	e := &Egress{opts: o, grants: map[uint64]*live{}, commands: map[command][]opened{}, slots: map[uint32]loaded{}, bridges: map[uint32][]string{}, places: map[string]place{}, closing: map[uint64]closing{}, cleared: map[clearing]uint64{}, saw: saw{}, stirred: make(chan struct{}, 1)}
 	e.pins = bpfobj.Maps{}
 	for _, load := range []struct {
 		what string

@@ -294,6 +294,45 @@ func (f *fixture) ownTime(t *testing.T) {
 	t.Error("the first destination stays open as long as others are approved")
 }
 
+// clearedTaint: a grant goes on when one of the bits is cleared that it was given under, but is not for what sets that bit again; nor is one that is
+// given to a question from before (G24).
+func (f *fixture) clearedTaint(t *testing.T) {
+	f.sensor.Policy(t, "grant: {seconds: 600}\n")
+	defer f.sensor.Policy(t, "")
+	to, s := f.raw(t), f.guard(t, "corruption", "secret")
+	p := s.Start(t, "python3", "-c", visits)
+	defer func() { p.Signal(t, syscall.SIGKILL); p.Wait(t) }()
+	visit := func(to target, text string) { p.Input(t, fmt.Sprintf("%s %d %s\n", rig.World4, to.Port, text)) }
+	visit(to, to.Text)
+	q := to.asked(t)
+	f.sensor.Approve(t, q.ID)
+	to.Arrived(t)
+	clearAndSet := func(meanwhile func()) {
+		f.sensor.Must(t, "untaint", s.Name, "secret", "--why", "test")
+		meanwhile()
+		f.sensor.Taint(t, s.Name, "secret")
+	}
+	clearAndSet(func() {
+		visit(to, "cleared."+to.Text)
+		if !f.world.WaitGot("cleared."+to.Text, rig.Late) {
+			t.Error("a grant ended with taint that was cleared")
+		}
+	})
+	f.sensor.Event(t, func(e event.Event) bool {
+		return e.Kind == event.Grant && e.Container.Name == s.Name && e.Grant.State == "revoked"
+	})
+	visit(to, "again."+to.Text)
+	again := to.again(t, q)
+	clearAndSet(func() {})
+	f.sensor.Approve(t, again.ID)
+	last := to.again(t, again)
+	f.world.Nothing(t, rig.Marks{}, "again."+to.Text, 0)
+	f.sensor.Approve(t, last.ID)
+	if !f.world.WaitGot("again."+to.Text, rig.Late) {
+		t.Error("it did not arrive once it was approved for the new taint")
+	}
+}
+
 // equals: of those that ask the same, one goes on, and the others are asked about again (G16).
 func (f *fixture) equals(t *testing.T) {
 	to := f.web(t)
