@@ -100,13 +100,14 @@ corpus: ## the command classifier and the guard on labelled commands: make corpu
 demo: go vm ## the main job, shown in a VM
 	$(GO) run ./test/vm/cmd/demo
 
-bench: images ## what Weir costs: a table, and bench/results.json
+bench: images browser ## what Weir costs: a table, and bench/results.json
 	$(GO) run ./test/vm/cmd/bench
 	$(GO) test -run '^$$' -bench 'Decide|Busy' -cpu 1 ./internal/gate
 	$(GO) test -run '^$$' -bench Guard -cpu 1 ./internal/toolguard
 	$(GO) test -run '^$$' -bench 'Paced' -benchtime 10s ./internal/bridge
 	$(GO) test -run '^$$' -bench 'Hook' ./cmd/hook
 	$(GO) test -run '^$$' -bench 'Stand' ./internal/names
+	$(GO) test -run '^$$' -bench 'FirstPaint' -benchtime 10x ./test/console
 	$(GO) test -run '^$$' -bench 'Scrub|Fetch|Preview' ./internal/redact ./internal/vault ./internal/memory
 
 release: ## dist: static programs, the image's root, policies, units, manifests, and their checksums

@@ -55,12 +55,12 @@ func TestMain(m *testing.M) {
 
 // tab is a page of the browser, at a console of its own.
 type tab struct {
-	t   *testing.T
+	t   testing.TB
 	ctx context.Context
 	at  string // of the console, as the page names it
 }
 
-func open(t *testing.T, s *sensor) *tab {
+func open(t testing.TB, s *sensor) *tab {
 	t.Helper()
 	c, err := console.Listen(t.Context(), console.Options{
 		Sensor: s, By: "alice", Listen: "127.0.0.1:0", Why: why, Every: 50 * time.Millisecond,
@@ -88,7 +88,7 @@ func open(t *testing.T, s *sensor) *tab {
 }
 
 // newTab opens one that is closed with the test. A tab lives as long as the context of its first run, which is therefore no limited one.
-func newTab(t *testing.T, at string) *tab {
+func newTab(t testing.TB, at string) *tab {
 	t.Helper()
 	ctx, end := chromedp.NewContext(browser)
 	t.Cleanup(end)
@@ -555,4 +555,16 @@ func (b *tab) shoot(name string) {
 	if err := os.WriteFile(filepath.Join("../../docs", "console-"+name+".png"), png, 0o644); err != nil {
 		b.t.Fatal(err)
 	}
+}
+
+// BenchmarkFirstPaint: at most 300 ms are wanted on loopback until something is seen, by the browser's own clock. Each time is a tab and a
+// console of its own.
+func BenchmarkFirstPaint(b *testing.B) {
+	var paint float64
+	for range b.N {
+		page := open(b, usual())
+		page.sees(`performance.getEntriesByName('first-contentful-paint').length`)
+		paint += get[float64](page, `performance.getEntriesByName('first-contentful-paint')[0].startTime`)
+	}
+	b.ReportMetric(paint/float64(b.N), "paint-ms")
 }
