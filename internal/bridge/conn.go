@@ -228,12 +228,3 @@ func (c *client) linger() {
 	// what it sends is of no use any more
 	_, _ = io.Copy(io.Discard, io.LimitReader(c.conn, 2*wire.MaxLine))
 }
-
-func pause(ctx context.Context) bool {
-	select {
-	case <-ctx.Done():
-		return false
-	case <-time.After(100 * time.Millisecond):
-		return true
-	}
-}

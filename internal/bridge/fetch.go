@@ -1,6 +1,7 @@
 package bridge
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,11 +21,7 @@ func (c *session) fetch(ctx context.Context, in toolCall) (string, map[string]an
 	seen := permission.Of(in.tool, in.input)
 	r, err := vault.ParseRequest(in.input)
 	if err != nil {
-		reason := string(vault.Invalid)
-		if seen.Wrong != "" {
-			reason = seen.Wrong
-		}
-		return "", nil, s.denied(in.who, use, refuse("Denied: "+err.Error(), reason))
+		return "", nil, s.denied(in.who, use, refuse("Denied: "+err.Error(), cmp.Or(seen.Wrong, string(vault.Invalid))))
 	}
 	use.Key, use.Method, use.Host, use.Path, use.Reason = r.Key, r.Method, r.Host(), r.Path(), r.Reason
 	if s.Rules.Killed(in.tool) { // since the call was announced

@@ -1,6 +1,7 @@
 package bridge
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"slices"
@@ -55,9 +56,7 @@ func (s *Server) judge(ctx context.Context, c *called) string {
 		{s.gate, toolguard.Unauthorized},       // taint, reviewer, person; then what the call is about to read taints
 	} {
 		if reason := stage.ask(ctx, c); reason != "" {
-			if c.code == "" {
-				c.code = stage.code
-			}
+			c.code = cmp.Or(c.code, stage.code)
 			if s.own(c) {
 				s.tools.Denied(c.who, c.asOwn(), reason)
 			}

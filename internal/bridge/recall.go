@@ -1,6 +1,7 @@
 package bridge
 
 import (
+	"cmp"
 	"context"
 	"errors"
 
@@ -15,10 +16,7 @@ func (c *session) recall(ctx context.Context, in toolCall) (string, map[string]a
 	use := event.ToolUse{Tool: permission.LocalMemoryRecall}
 	r, err := memory.ParseRequest(in.input)
 	if err != nil {
-		reason := permission.Of(in.tool, in.input).Wrong
-		if reason == "" {
-			reason = "invalid_request"
-		}
+		reason := cmp.Or(permission.Of(in.tool, in.input).Wrong, "invalid_request")
 		return "", nil, s.denied(in.who, use, refuse("Denied: "+err.Error()+".", reason))
 	}
 	use.Method, use.Store, use.Key = r.Action, r.Store, r.Key

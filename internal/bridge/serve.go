@@ -101,6 +101,7 @@ func (b *box) serve(ctx context.Context, changed <-chan struct{}) {
 	}
 }
 
+// sleep says whether d is over before ctx.
 func sleep(ctx context.Context, d time.Duration) bool {
 	select {
 	case <-ctx.Done():

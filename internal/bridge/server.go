@@ -8,6 +8,7 @@ import (
 	"os"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/sirupsen/logrus"
 )
@@ -121,7 +122,7 @@ func (s *Server) accept(l *net.UnixListener, path string) {
 		if err != nil {
 			// Out of descriptors, say: who waits in the queue may be served later.
 			s.logger.WithError(err).WithField("socket", path).Error("accept on bridge")
-			if !pause(s.ctx) {
+			if !sleep(s.ctx, 100*time.Millisecond) {
 				return
 			}
 			continue

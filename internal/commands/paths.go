@@ -176,12 +176,9 @@ func project(dir string) bool {
 // NetPath tells whether bash takes a path in a redirection for a connection; prefix:
 // the path may go on.
 func NetPath(path string, prefix bool) bool {
-	for _, net := range []string{"/dev/tcp/", "/dev/udp/"} {
-		if strings.HasPrefix(path, net) || prefix && strings.HasPrefix(net, path) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc([]string{"/dev/tcp/", "/dev/udp/"}, func(net string) bool {
+		return strings.HasPrefix(path, net) || prefix && strings.HasPrefix(net, path)
+	})
 }
 
 // Device tells whether a path is one of the devices that may be written to.

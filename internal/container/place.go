@@ -1,6 +1,7 @@
 package container
 
 import (
+	"cmp"
 	"path"
 	"slices"
 	"strings"
@@ -76,10 +77,7 @@ func specified(c Container) (at string, systemd bool) {
 		}
 		return path.Clean(text), false
 	}
-	slice, unit := parts[0], parts[1]+"-"+parts[2]+".scope"
-	if slice == "" {
-		slice = "system.slice"
-	}
+	slice, unit := cmp.Or(parts[0], "system.slice"), parts[1]+"-"+parts[2]+".scope"
 	switch {
 	case strings.HasSuffix(parts[2], ".slice"):
 		slice, unit = parts[2], ""

@@ -1,6 +1,7 @@
 package control
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"strings"
@@ -25,9 +26,7 @@ func (p peer) origin() *event.Origin {
 		if err != nil || pid <= 1 {
 			break
 		}
-		if o.Terminal == "" {
-			o.Terminal = terminal(st.TTY)
-		}
+		o.Terminal = cmp.Or(o.Terminal, terminal(st.TTY))
 		if o.SSH = sshSession(pid); o.SSH != "" {
 			break
 		}

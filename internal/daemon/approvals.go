@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -31,9 +32,6 @@ func openNotifier(p policy.Notify, d *daemon) (*notifier, error) {
 		if err != nil {
 			return nil, fmt.Errorf("notify.url_file: %w", err)
 		}
-		if url == "" {
-			url = p.URL
-		}
 		key, err := linux.ReadKey(p.KeyFile, p.KeyEnv, os.Getenv)
 		if err != nil {
 			return nil, fmt.Errorf("notify.key_file: %w", err)
@@ -43,7 +41,7 @@ func openNotifier(p policy.Notify, d *daemon) (*notifier, error) {
 			return nil, fmt.Errorf("find the host's name: %w", err)
 		}
 		a.teller, err = notify.New(notify.Options{
-			Form: p.Form, URL: url, Key: key, Proxy: p.Proxy, Host: host, Version: d.opts.Version, Gate: d.gate, Logger: d.opts.Logger, Tell: tell,
+			Form: p.Form, URL: cmp.Or(url, p.URL), Key: key, Proxy: p.Proxy, Host: host, Version: d.opts.Version, Gate: d.gate, Logger: d.opts.Logger, Tell: tell,
 		})
 		if err != nil {
 			return nil, err

@@ -1,6 +1,7 @@
 package event
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"net"
@@ -31,55 +32,46 @@ func line(e Event) string {
 		fmt.Sprintf("%-7s", Visible(string(e.Kind))),
 	}
 	add := func(format string, args ...any) { parts = append(parts, fmt.Sprintf(format, args...)) }
+	some := func(format, text string, as func(string) string) {
+		if text != "" {
+			add(format, as(text))
+		}
+	}
 	if c := e.Container; c != nil {
 		add("%s", containerName(c))
 	}
 	if e.Process != nil {
 		add("%s", process(e.Process))
 	}
-	if e.Command != "" {
-		add("asks to run %s", quote(e.Command))
-	}
+	some("asks to run %s", e.Command, quote)
 	if u := e.Use; u != nil {
 		add("calls %s", Visible(u.Tool))
 		for _, word := range []string{u.Method, u.Host + u.Path, u.Store, u.Key} {
-			if word != "" {
-				add("%s", quote(word))
-			}
+			some("%s", word, quote)
 		}
 		if u.Status != 0 {
 			add("status %d, %d bytes", u.Status, u.Bytes)
 		}
-		if u.Failure != "" {
-			add("failed: %s", Visible(u.Failure))
-		}
+		some("failed: %s", u.Failure, Visible)
 	}
 	if e.Destination != nil {
 		add("-> %s", e.Destination)
 	}
-	if e.Hook != "" {
-		add("%s", Visible(e.Hook))
-	}
+	some("%s", e.Hook, Visible)
 	if e.Question != "" && e.Verdict != nil {
 		add("question %s", quote(e.Question))
 	}
 	if v := e.Verdict; v != nil {
 		add("= %s (%s)", Visible(v.Decision), Visible(v.Reason))
-		if v.Failed != "" {
-			add("after %s", Visible(v.Failed))
-		}
-		if v.By != "" {
-			add("by %s", quote(v.By))
-		}
+		some("after %s", v.Failed, Visible)
+		some("by %s", v.By, quote)
 		if v.From != nil {
 			add("(%s)", v.From)
 		}
 		if v.Process != nil {
 			add("for %s and everything it starts", member(v.Process))
 		}
-		if v.Text != "" {
-			add("- %s", Visible(v.Text))
-		}
+		some("- %s", v.Text, Visible)
 	}
 	if f := e.Finding; f != nil {
 		refused := ""
@@ -109,9 +101,7 @@ func line(e Event) string {
 	} else if e.Mode != "" && e.Mode != "enforce" {
 		add("[%s]", Visible(e.Mode))
 	}
-	if e.Message != "" {
-		add("- %s", Visible(e.Message))
-	}
+	some("- %s", e.Message, Visible)
 	return strings.Join(parts, " ")
 }
 
@@ -133,11 +123,7 @@ func approval(a *ApprovalInfo) string {
 }
 
 func containerName(c *Container) string {
-	name := c.Name
-	if name == "" {
-		name = c.ID
-	}
-	name = cut(name, printedArg)
+	name := cut(cmp.Or(c.Name, c.ID), printedArg)
 	if len(c.Taint) > 0 {
 		return name + "[" + Visible(strings.Join(c.Taint, ",")) + "]"
 	}

@@ -1,6 +1,7 @@
 package linux
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -65,12 +66,7 @@ func there(tree fs.FS, at string) bool {
 }
 
 // relative is a path below Root as a file system has it.
-func relative(at string) string {
-	if at == "/" {
-		return "."
-	}
-	return at[1:]
-}
+func relative(at string) string { return cmp.Or(at[1:], ".") }
 
 // units finds cgroups of a name below a directory in which a manager of systemd keeps its units.
 func units(tree fs.FS, dir, name string) []string {

@@ -67,13 +67,6 @@ type Set struct{ own, managed *layer }
 
 func newSet() *Set { return &Set{own: newLayer(), managed: newLayer()} }
 
-func (s *Set) layer(managed bool) *layer {
-	if managed {
-		return s.managed
-	}
-	return s.own
-}
-
 // Len is the number of rules.
 func (s *Set) Len() int {
 	if s == nil {

@@ -267,14 +267,11 @@ func join(words []word) string {
 
 // readLines takes apart what PowerShell or cmd runs, as far as that can be done without reading it.
 func readLines(text string) *script {
-	s := &script{text: strings.TrimSpace(text), whole: true}
+	s := &script{text: strings.TrimSpace(text), whole: !strings.ContainsAny(text, "(){}\"'`^$")}
 	for line := range strings.FieldsFuncSeq(text, func(r rune) bool { return strings.ContainsRune("\n\r;&|", r) }) {
 		if line = strings.TrimSpace(line); line != "" {
 			s.add(part{texts: []string{line}, exact: line})
 		}
-	}
-	if strings.ContainsAny(text, "(){}\"'`^$") {
-		s.whole = false
 	}
 	return s
 }

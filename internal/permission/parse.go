@@ -76,7 +76,10 @@ func Parse(files ...File) (*Set, []Warning, error) {
 			if f.Managed != managed {
 				continue
 			}
-			r := reader{file: f, rules: s.layer(managed)}
+			r := reader{file: f, rules: s.own}
+			if managed {
+				r.rules = s.managed
+			}
 			if err := r.read(); err != nil {
 				if mistake, ok := errors.AsType[*policy.Error](err); ok { // it says where
 					return nil, warnings, fmt.Errorf("read permissions: %w", mistake)

@@ -1,6 +1,7 @@
 package permission
 
 import (
+	"cmp"
 	"strings"
 
 	"weir/internal/bridge/wire"
@@ -248,10 +249,7 @@ func checkSite(content string) *fault {
 	host, ok := strings.CutPrefix(content, "domain:")
 	switch {
 	case strings.Contains(content, "://"):
-		host = Host(strings.SplitN(content[strings.Index(content, "://")+3:], "/", 2)[0])
-		if host == "" {
-			host = "example.com"
-		}
+		host = cmp.Or(Host(strings.SplitN(content[strings.Index(content, "://")+3:], "/", 2)[0]), "example.com")
 		return &fault{"addresses are compared by their host", "write WebFetch(domain:" + host + ")"}
 	case !ok:
 		return &fault{strict.Quote(content) + " is not a content of this tool", "write WebFetch(domain:example.com)"}

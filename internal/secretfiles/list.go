@@ -1,6 +1,7 @@
 package secretfiles
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -47,10 +48,7 @@ func (f *Files) Set(slot uint32, files []policy.SecretFile) error {
 	if len(files) == 0 {
 		return f.drop(slot)
 	}
-	next := &list{files: files, generation: kernel.Generation + 1, nodes: nodes{}}
-	if next.generation == 0 {
-		next.generation = 1
-	}
+	next := &list{files: files, generation: cmp.Or(kernel.Generation+1, 1), nodes: nodes{}}
 	next.names, next.anywhere = names(files)
 	if err := f.settle(); err != nil { // the next look is for this list
 		return err

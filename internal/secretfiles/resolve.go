@@ -1,6 +1,7 @@
 package secretfiles
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path"
@@ -165,10 +166,7 @@ func (v *view) inode(at string) (inode, string, error) {
 const tries = 128
 
 func (v *view) open(at string, flags uint64) (fd int, err error) {
-	at = strings.TrimPrefix(at, "/")
-	if at == "" {
-		at = "."
-	}
+	at = cmp.Or(strings.TrimPrefix(at, "/"), ".")
 	how := unix.OpenHow{Flags: flags | unix.O_CLOEXEC, Resolve: unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_MAGICLINKS}
 	for range tries {
 		if fd, err = unix.Openat2(v.fd, at, &how); err != unix.EAGAIN {

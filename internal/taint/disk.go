@@ -1,6 +1,7 @@
 package taint
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -115,9 +116,7 @@ func (s *State) merge(r *record) error {
 	}
 	r.add(0, r.Since)
 	s.found(r, Bits(entry.Taint), "found when the sensor started")
-	if r.Agent == 0 {
-		r.Agent = int(entry.Agent)
-	}
+	r.Agent = cmp.Or(r.Agent, int(entry.Agent))
 	r.Policy = entry.Policy
 	entry.Taint = uint32(r.Bits)
 	entry.Agent = uint32(r.Agent)
