@@ -174,6 +174,8 @@ func (b *fakeBackend) Answer(_ context.Context, id string, r gate.Reply) (gate.Q
 	return q, nil
 }
 
+func (b *fakeBackend) Log(context.Context) (*event.Stored, error) { return event.NewStored(nil), nil }
+
 func (b *fakeBackend) Peer(context.Context, control.Peer) error { return nil }
 
 func (b *fakeBackend) Why(context.Context, string) (control.Why, error) { return control.Why{}, nil }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -40,49 +39,13 @@ contacted, and "model" stands for its answer. A line that is no event is reporte
 	return cmd
 }
 
-// replayed is the same change, of as many events as there were.
-type replayed struct {
-	gate.ReplayChange
-	Count uint64 `json:"count"`
-}
-
-// maxChanges bounds how many different changes are told.
-const maxChanges = 10_000
-
 func (s *system) replay(ctx context.Context, log string, p policy.Policy) error {
-	r, err := gate.NewReplay(p)
-	if err != nil {
-		return err
-	}
-	changes := []*replayed{} // in the order of the first
-	same := map[string]*replayed{}
-	left := uint64(0)
-	err = event.ReadFile(log, event.Filter{}, func(e event.Event) error {
-		c, changed := r.Event(ctx, e)
-		if !changed {
-			return ctx.Err()
-		}
-		key := changeKey(c)
-		switch known := same[key]; {
-		case known != nil:
-			known.Count++
-		case len(changes) == maxChanges:
-			left++
-		default:
-			same[key] = &replayed{c, 1}
-			changes = append(changes, same[key])
-		}
-		return ctx.Err()
-	})
+	report, err := gate.ReplayLog(ctx, fileLog(log), p)
 	var bad *event.BadLines
-	if err != nil && !errors.As(err, &bad) {
-		return err
+	if err != nil && !errors.As(err, &bad) || report.Totals.Events == 0 {
+		return noEvents(log, err)
 	}
-	if r.Totals.Events == 0 {
-		return cmp.Or(err, fmt.Errorf("%s: there is no event in it: name an event log, usually %s", log, runner.Events))
-	}
-	result := map[string]any{"totals": r.Totals, "changes": changes, "changes_left_out": left}
-	if err := s.answer(result, func(w io.Writer) { printReplay(w, r.Totals, changes, left) }); err != nil {
+	if err := s.answer(report, func(w io.Writer) { printReplay(w, report) }); err != nil {
 		return err
 	}
 	if bad != nil {
@@ -91,16 +54,21 @@ func (s *system) replay(ctx context.Context, log string, p policy.Policy) error 
 	return nil
 }
 
-// changeKey is what makes two changes the same for who reads them.
-func changeKey(c gate.ReplayChange) string {
-	parts := []string{string(c.Was), c.WasBy, string(c.Now), c.NowBy, c.Event.Container.ID, c.Event.Command}
-	if d := c.Event.Destination; d != nil {
-		parts = append(parts, d.String())
-	}
-	return strings.Join(append(parts, c.Event.Process.Argv...), "\x00")
+// fileLog is an event log by its path.
+func fileLog(path string) gate.Log {
+	return func(fn func(event.Event) error) error { return event.ReadFile(path, event.Filter{}, fn) }
 }
 
-func printReplay(w io.Writer, t gate.ReplayTotals, changes []*replayed, left uint64) {
+// noEvents says of a log without events what to do.
+func noEvents(log string, err error) error {
+	if errors.Is(err, gate.ErrNoEvents) {
+		return fmt.Errorf("%s: %w: name an event log, usually %s", log, err, runner.Events)
+	}
+	return err
+}
+
+func printReplay(w io.Writer, r gate.ReplayReport) {
+	t, changes := r.Totals, r.Changes
 	fmt.Fprintf(w, "%d of %d decisions would change (%d events; %d decisions follow an earlier answer or no policy)\n", t.Changed, t.Decisions, t.Events, t.Follow)
 	fmt.Fprintf(w, "under the new policy: %d allow, %d deny, %d ask a person, %d ask the model\n",
 		t.Now[gate.ReplayAllow], t.Now[gate.ReplayDeny], t.Now[gate.ReplayPerson], t.Now[gate.Model])
@@ -108,7 +76,7 @@ func printReplay(w io.Writer, t gate.ReplayTotals, changes []*replayed, left uin
 		return
 	}
 	fmt.Fprintln(w)
-	slices.SortStableFunc(changes, func(a, b *replayed) int { return cmp.Compare(b.Count, a.Count) })
+	slices.SortStableFunc(changes, func(a, b *gate.CountedChange) int { return cmp.Compare(b.Count, a.Count) })
 	rows := make([][]string, len(changes))
 	for i, c := range changes {
 		to := "-"
@@ -125,7 +93,7 @@ func printReplay(w io.Writer, t gate.ReplayTotals, changes []*replayed, left uin
 		}
 	}
 	table(w, []string{"COUNT", "WAS", "WOULD BE", "CONTAINER", "DESTINATION", "COMMAND", "WHY"}, rows)
-	if left > 0 {
-		fmt.Fprintf(w, "%d more changes are not shown\n", left)
+	if r.Left > 0 {
+		fmt.Fprintf(w, "%d more changes are not shown\n", r.Left)
 	}
 }

@@ -13,8 +13,6 @@ import (
 	"weir/internal/gate"
 	"weir/internal/linux"
 	"weir/internal/policy"
-	"weir/internal/redact"
-	"weir/internal/runner"
 )
 
 func (s *system) suggestCommand() *cobra.Command {
@@ -51,51 +49,11 @@ No file is changed. Make a new policy with the diff, and take out what you do no
 	return cmd
 }
 
-// suggested is what weir policy suggest answers.
-type suggested struct {
-	Lessons []gate.Lesson     `json:"lessons"`
-	ByHand  []gate.Lesson     `json:"by_hand,omitempty"`  // the file is written in a way that cannot be edited
-	LeftOut int               `json:"left_out,omitempty"` // lines that a person denied as well, or whose taint is not cleared
-	Diff    string            `json:"diff,omitempty"`
-	Before  gate.ReplayTotals `json:"before"`
-	After   gate.ReplayTotals `json:"after"`
-}
-
 func (s *system) suggest(ctx context.Context, log, name string, data []byte, least uint64) error {
-	p, err := policy.Parse(name, data)
-	if err != nil {
-		return err
-	}
-	learning, err := gate.NewLearning(p)
-	if err != nil {
-		return err
-	}
-	result := suggested{Lessons: []gate.Lesson{}}
+	result, err := gate.Suggest(ctx, fileLog(log), name, data, least)
 	var bad *event.BadLines
-	if result.Before, err = decideAll(ctx, log, p, learning.Event); err != nil && !errors.As(err, &bad) {
-		return err
-	}
-	if result.Before.Events == 0 {
-		return fmt.Errorf("%s: there is no event in it: name an event log, usually %s", log, runner.Events)
-	}
-	text := data
-	all, left := learning.Lessons(least)
-	result.LeftOut = left
-	for _, lesson := range all {
-		lesson.Edit.Comment = evidence(lesson)
-		next, err := policy.Apply(name, text, []policy.Edit{lesson.Edit})
-		if err != nil {
-			result.ByHand = append(result.ByHand, lesson)
-			continue
-		}
-		text, result.Lessons = next, append(result.Lessons, lesson)
-	}
-	result.Diff = policy.Diff(name, data, text)
-	if p, err = policy.Parse(name, text); err != nil {
-		return err
-	}
-	if result.After, err = decideAll(ctx, log, p, func(event.Event) {}); err != nil && !errors.As(err, &bad) {
-		return err
+	if err != nil && !errors.As(err, &bad) || result.Before.Events == 0 {
+		return noEvents(log, err)
 	}
 	if err := s.answer(result, func(w io.Writer) { printSuggested(w, result) }); err != nil {
 		return err
@@ -106,41 +64,7 @@ func (s *system) suggest(ctx context.Context, log, name string, data []byte, lea
 	return nil
 }
 
-// decideAll decides a log under a policy, and hands on its events.
-func decideAll(ctx context.Context, log string, p policy.Policy, also func(event.Event)) (gate.ReplayTotals, error) {
-	r, err := gate.NewReplay(p)
-	if err != nil {
-		return gate.ReplayTotals{}, err
-	}
-	err = event.ReadFile(log, event.Filter{}, func(e event.Event) error {
-		r.Event(ctx, e)
-		also(e)
-		return ctx.Err()
-	})
-	return r.Totals, err
-}
-
-// evidence is what speaks for a line, on one line.
-func evidence(l gate.Lesson) string {
-	var parts []string
-	if l.Approved > 0 {
-		word := "approved"
-		if l.Edit.Key != "allow" {
-			word = "taint cleared"
-		}
-		parts = append(parts, fmt.Sprintf("%s %d %s by %s", word, l.Approved, plural(int(min(l.Approved, 2)), "time", "times"), event.Command(l.By, 60, 200)))
-	}
-	if l.Observed > 0 {
-		parts = append(parts, fmt.Sprintf("seen %d %s in mode observe, approved by nobody there", l.Observed, plural(int(min(l.Observed, 2)), "time", "times")))
-	}
-	parts = append(parts, l.First.UTC().Format("2006-01-02")+" to "+l.Last.UTC().Format("2006-01-02"))
-	if len(l.Commands) > 0 {
-		parts = append(parts, "such as: "+event.Visible(redact.Likely(strings.Join(l.Commands, " | "))))
-	}
-	return strings.Join(parts, "; ")
-}
-
-func printSuggested(w io.Writer, r suggested) {
+func printSuggested(w io.Writer, r gate.Suggestion) {
 	if len(r.Lessons)+len(r.ByHand) == 0 {
 		fmt.Fprintln(w, "nothing is suggested: no line of a policy would have let through what people approved")
 	}
@@ -160,7 +84,7 @@ func printSuggested(w io.Writer, r suggested) {
 		fmt.Fprintln(w, part.title)
 		for _, l := range part.list {
 			fmt.Fprintf(w, "  %s: %s\n", l.Edit.Key, event.Visible(line(l)))
-			fmt.Fprintf(w, "    opens     %s\n    evidence  %s\n", l.Opens, evidence(l))
+			fmt.Fprintf(w, "    opens     %s\n    evidence  %s\n", l.Opens, l.Evidence())
 		}
 		fmt.Fprintln(w)
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"weir/internal/event"
+	"weir/internal/gate"
 	"weir/internal/policy"
 )
 
@@ -53,7 +54,7 @@ func TestPolicySuggest(t *testing.T) {
 		t.Errorf("the file is changed: %s, %v", now, err)
 	}
 	out, err = exec.Command(weir, "policy", "suggest", log, "--policy", file, "--json").Output()
-	var got suggested
+	var got gate.Suggestion
 	if err != nil || json.Unmarshal(out, &got) != nil || len(got.Lessons) != 1 {
 		t.Fatalf("%s, %v", out, err)
 	}

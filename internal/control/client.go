@@ -27,6 +27,7 @@ const callTime = 30 * time.Second
 // Client calls a running sensor. Its methods are those of Backend; an error from
 // the sensor is an *Error. by is who the caller works for, and may be empty.
 type Client struct {
+	dial func(context.Context) (net.Conn, error)
 	http http.Client
 }
 
@@ -34,10 +35,12 @@ type Client struct {
 // call anew.
 func NewClient(dir string) *Client {
 	path := filepath.Join(dir, socketName)
-	return &Client{http.Client{Transport: &http.Transport{
-		DialContext:       func(ctx context.Context, _, _ string) (net.Conn, error) { return connect(ctx, path) },
+	c := &Client{dial: func(ctx context.Context) (net.Conn, error) { return connect(ctx, path) }}
+	c.http.Transport = &http.Transport{
+		DialContext:       func(ctx context.Context, _, _ string) (net.Conn, error) { return c.dial(ctx) },
 		DisableKeepAlives: true,
-	}}}
+	}
+	return c
 }
 
 func (c *Client) Status(ctx context.Context) (s Status, err error) {
@@ -181,11 +184,16 @@ func (c *Client) post(ctx context.Context, op string, request any) (io.ReadClose
 		return answer.Body, nil
 	}
 	defer answer.Body.Close()
-	failed := new(Error)
-	if err := json.NewDecoder(answer.Body).Decode(failed); err != nil {
-		return nil, unread(err)
+	return nil, failed(answer)
+}
+
+// failed is the error that an answer is.
+func failed(answer *http.Response) error {
+	e := new(Error)
+	if err := json.NewDecoder(answer.Body).Decode(e); err != nil {
+		return unread(err)
 	}
-	return nil, failed
+	return e
 }
 
 // unread is the error of an answer that could not be read; nil for nil.

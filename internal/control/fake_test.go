@@ -4,10 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"os"
 	"sync"
 
 	"weir/internal/event"
 	"weir/internal/gate"
+	"weir/internal/linux"
 )
 
 // fake is a backend that notes what it was asked.
@@ -17,6 +19,7 @@ type fake struct {
 	err   error
 	log   []event.Event
 	live  chan event.Event
+	files []string // of the log
 
 	broken error // what Events ends with
 }
@@ -73,6 +76,21 @@ func (f *fake) Events(ctx context.Context, filter event.Filter, follow bool, fn 
 		}
 	}
 	return f.broken
+}
+
+func (f *fake) Log(context.Context) (*event.Stored, error) {
+	if err := f.note("log"); err != nil {
+		return nil, err
+	}
+	var files []*os.File
+	for _, name := range f.files {
+		file, err := linux.OpenInput(name)
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, file)
+	}
+	return event.NewStored(files), nil
 }
 
 func (f *fake) Taint(_ context.Context, name string, bits []string, by, why string) (Container, error) {

@@ -103,7 +103,10 @@ func operation[Q, A any](all operations, name string, do func(context.Context, p
 type nothing struct{}
 
 func operationsOf(b Backend) operations {
-	all := operations{"events": func(w http.ResponseWriter, r *http.Request) { events(w, r, b) }}
+	all := operations{
+		"events": func(w http.ResponseWriter, r *http.Request) { events(w, r, b) },
+		"log":    func(w http.ResponseWriter, r *http.Request) { handLog(w, r, b) },
+	}
 	operation(all, "status", func(ctx context.Context, _ peer, _ nothing) (Status, error) { return b.Status(ctx) })
 	operation(all, "containers", func(ctx context.Context, _ peer, _ nothing) ([]Container, error) { return b.Containers(ctx) })
 	operation(all, "why", func(ctx context.Context, _ peer, q whyRequest) (Why, error) {

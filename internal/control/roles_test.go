@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"net"
-	"net/http"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -60,9 +59,9 @@ func connectAs(t *testing.T, path string, uid uint32, groups ...uint32) (net.Con
 // clientAs is a client of a user in groups.
 func clientAs(t *testing.T, dir string, uid uint32, groups ...uint32) *Client {
 	c := NewClient(dir)
-	c.http.Transport = &http.Transport{DisableKeepAlives: true, DialContext: func(context.Context, string, string) (net.Conn, error) {
+	c.dial = func(context.Context) (net.Conn, error) {
 		return connectAs(t, filepath.Join(dir, socketName), uid, groups...)
-	}}
+	}
 	return c
 }
 
@@ -85,6 +84,13 @@ func TestRoles(t *testing.T) {
 		"peer":       func(c *Client) error { return c.Peer(ctx, Peer{PID: 7}) },
 		"events": func(c *Client) error {
 			return c.Events(ctx, event.Filter{}, false, func(event.Event) error { return nil })
+		},
+		"log": func(c *Client) error {
+			log, err := c.Log(ctx)
+			if err == nil {
+				log.Close()
+			}
+			return err
 		},
 		"approve": func(c *Client) error {
 			_, err := c.Answer(ctx, "abc234", gate.Reply{Allow: true, By: "root"})
@@ -110,7 +116,7 @@ func TestRoles(t *testing.T) {
 			t.Errorf("no test asks for %s", op)
 		}
 	}
-	looks := []string{"status", "containers", "pending", "history", "approvals", "why", "events", "peer"}
+	looks := []string{"status", "containers", "pending", "history", "approvals", "why", "events", "log", "peer"}
 	if err := s.SetRoles(Roles{[]uint32{look}, []uint32{answer}, []uint32{taint}}); err != nil {
 		t.Fatal(err)
 	}

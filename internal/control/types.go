@@ -30,6 +30,8 @@ type Reader interface {
 	// and with follow for those to come until ctx ends. It returns fn's error as
 	// it is.
 	Events(ctx context.Context, f event.Filter, follow bool, fn func(event.Event) error) error
+	// Log opens the event log, and its backups, for who asks to read them. The caller closes it.
+	Log(ctx context.Context) (*event.Stored, error)
 	// Peer refuses who is guarded, or cannot be known: only people on the host may be served.
 	Peer(ctx context.Context, p Peer) error
 }

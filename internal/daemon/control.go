@@ -123,6 +123,15 @@ func (d *daemon) Events(ctx context.Context, f event.Filter, follow bool, fn fun
 	return nil
 }
 
+// Log implements control.Reader.
+func (d *daemon) Log(context.Context) (*event.Stored, error) {
+	file := d.policies.Base().Events.File
+	if file == "" {
+		return nil, control.Errorf(control.Failed, "events go to standard output, so there is no history: set events.file in the policy")
+	}
+	return event.OpenStored(file)
+}
+
 // Taint implements control.Tainter.
 func (d *daemon) Taint(_ context.Context, name string, bits []string, by, why string) (control.Container, error) {
 	b, err := taint.ParseBits(bits)

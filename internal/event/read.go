@@ -120,10 +120,11 @@ func (s *Stored) Close() {
 	}
 }
 
-// Read is ReadFile for a log that is open. It reads the files once.
+// Read is ReadFile for a log that is open.
 func (s *Stored) Read(f Filter, fn func(Event) error) error {
 	bad := new(BadLines)
 	for _, file := range s.files {
+		file.Seek(0, io.SeekStart) // a pipe is read once
 		if err := read(file, f, fn, bad); err != nil {
 			return err
 		}
