@@ -11,6 +11,7 @@ import (
 
 	"weir/internal/console"
 	"weir/internal/control"
+	"weir/internal/gate"
 )
 
 func (s *system) consoleCommand() *cobra.Command {
@@ -55,6 +56,11 @@ func (s *system) serveConsole(ctx context.Context, o console.Options) error {
 	o.Why = func(y control.Why) string {
 		var b strings.Builder
 		printWhy(&b, y)
+		return b.String()
+	}
+	o.Suggestion = func(r gate.Suggestion) string {
+		var b strings.Builder
+		printSuggested(&b, r)
 		return b.String()
 	}
 	c, err := console.Listen(ctx, o)

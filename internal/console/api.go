@@ -46,6 +46,7 @@ func (c *Console) handler(ctx context.Context) http.Handler {
 		}))
 	}
 	mux.HandleFunc("POST /live", c.member(func(w http.ResponseWriter, r *http.Request) { c.live(ctx, w, r, kick) }))
+	c.history(mux)
 	return c.guard(mux)
 }
 

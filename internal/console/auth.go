@@ -127,10 +127,14 @@ func (c *Console) known(r *http.Request) bool {
 
 // read reads a request.
 func read(w http.ResponseWriter, r *http.Request, into any) error {
+	return readMost(w, r, into, maxRequest)
+}
+
+func readMost(w http.ResponseWriter, r *http.Request, into any, most int64) error {
 	if r.Header.Get("Content-Type") != "application/json" {
 		return refusal{http.StatusUnsupportedMediaType, "refused: the request is not JSON"}
 	}
-	d := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxRequest))
+	d := json.NewDecoder(http.MaxBytesReader(w, r.Body, most))
 	d.DisallowUnknownFields()
 	if err := d.Decode(into); err != nil {
 		return refusal{http.StatusBadRequest, "the request cannot be read"}

@@ -35,6 +35,7 @@ type Sensor interface {
 	Answer(ctx context.Context, id string, r gate.Reply) (gate.Question, error)
 	Approvals(ctx context.Context) ([]gate.StandingApproval, error)
 	Revoke(ctx context.Context, id, by, why string) (gate.StandingApproval, error)
+	Log(ctx context.Context) (*event.Stored, error)
 }
 
 // Options are what a Console needs.
@@ -44,9 +45,10 @@ type Options struct {
 	Listen string   // a loopback address and port, or the absolute path of a Unix socket
 	Hosts  []string // of a Unix socket: the names that browsers know it by, with the port if it is not the usual one
 
-	Why   func(control.Why) string     // words why a container is tainted
-	Grant func(event.GrantInfo) string // words what a grant opens
-	Every time.Duration                // how often the sensor is asked what has changed; 0: each second
+	Why        func(control.Why) string     // words why a container is tainted
+	Grant      func(event.GrantInfo) string // words what a grant opens
+	Suggestion func(gate.Suggestion) string // words what a policy could let through by itself
+	Every      time.Duration                // how often the sensor is asked what has changed; 0: each second
 }
 
 // Console serves the page.

@@ -24,6 +24,7 @@ import (
 type sensor struct {
 	lock    sync.Mutex
 	err     error // of every call
+	log     string
 	refused error // of Peer
 	peers   []control.Peer
 	asked   []gate.Question
