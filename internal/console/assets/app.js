@@ -512,3 +512,4 @@ document.addEventListener('visibilitychange', look);
 window.addEventListener('resize', look);
 setInterval(tick, 1000);
 enter();
+export { element, lines, note, shorten, state }; // for history.js
