@@ -2,6 +2,7 @@ package console
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -267,12 +268,10 @@ func passedOver(read gate.ReplayTotals, err error) (string, error) {
 	return "", err
 }
 
+// nameOf is a container's name, of a length that fits beside others.
 func nameOf(c *event.Container) string {
 	if c == nil {
 		return ""
 	}
-	if c.Name != "" {
-		return word(c.Name)
-	}
-	return word(c.ID)
+	return event.Command([]string{cmp.Or(c.Name, c.ID)}, 160, 0)
 }

@@ -63,7 +63,7 @@ type tab struct {
 func open(t testing.TB, s *sensor) *tab {
 	t.Helper()
 	c, err := console.Listen(t.Context(), console.Options{
-		Sensor: s, By: "alice", Listen: "127.0.0.1:0", Why: why, Every: 50 * time.Millisecond,
+		Sensor: s, By: "alice", Listen: "127.0.0.1:0", Why: why, Every: 50 * time.Millisecond, Suggestion: func(s gate.Suggestion) string { return s.Diff },
 		Grant: func(event.GrantInfo) string {
 			return "grant 4 lets out npm install (pid 300) and what it starts: to registry.npmjs.org:443/tcp, 1048576 bytes and 42s left"
 		},
@@ -300,7 +300,7 @@ func TestHostile(t *testing.T) {
 	b.key("1")
 	for what, wrong := range map[string]string{
 		"a script ran":               `typeof hacked !== 'undefined' || document.title.includes('owned')`,
-		"there are foreign elements": `document.querySelectorAll('img, b, iframe, svg, script:not([src="/app.js"])').length > 0`,
+		"there are foreign elements": `document.querySelectorAll('img, b, iframe, svg, script:not([src="/app.js"], [src="/history.js"])').length > 0`,
 		"direction or controls":      `/[\u202a-\u202e\u2066-\u2069\x00-\x08\x0b-\x1f\x7f]/.test(document.body.textContent)`,
 		"a look-alike letter":        `document.body.textContent.includes('\u0430')`,
 		"it poses as a line":         `[...document.querySelectorAll('#text .line')].some((e) => e.textContent.startsWith('state        approved'))`,
@@ -426,37 +426,48 @@ func TestScreens(t *testing.T) {
 	b.shoot("narrow")
 }
 
-// axe finds nothing serious in any view or dialog, light or dark.
-func TestAxe(t *testing.T) {
+// axe gives a page axe, which clean uses; false: it is not there.
+func (b *tab) axe() bool {
+	b.t.Helper()
 	found, err := filepath.Glob("../../.cache/agents/axe-*/node_modules/axe-core/axe.min.js")
 	if err != nil || len(found) > 1 {
-		t.Fatalf("%q, %v: there is more than one: remove .cache/agents and run scripts/agents", found, err)
+		b.t.Fatalf("%q, %v: there is more than one: remove .cache/agents and run scripts/agents", found, err)
 	}
 	if len(found) == 0 {
-		fmt.Fprintf(os.Stderr, "\n***** %s IS NOT TESTED: axe is not there: run scripts/agents, with npm *****\n\n", t.Name())
-		return
+		fmt.Fprintf(os.Stderr, "\n***** %s IS NOT TESTED: axe is not there: run scripts/agents, with npm *****\n\n", b.t.Name())
+		return false
 	}
 	script, err := os.ReadFile(found[0])
 	if err != nil {
-		t.Fatal(err)
+		b.t.Fatal(err)
 	}
+	return get[bool](b, string(script)+"; true")
+}
+
+// clean has axe find nothing serious in what is shown.
+func (b *tab) clean(what string) {
+	b.t.Helper()
+	get[bool](b, `window.found = null, axe.run(document).then((r) => { window.found = r; }, (e) => { window.found = {failed: String(e)}; }), true`)
+	b.sees(`window.found`)
+	if got := get[int](b, `window.found.passes?.length ?? 0`); got < 10 {
+		b.t.Errorf("%s: only %d rules have passed: %s", what, got, get[string](b, `String(window.found.failed)`))
+	}
+	for _, bad := range get[[]string](b, `window.found.violations.filter((v) => ['serious', 'critical'].includes(v.impact)).map((v) => v.id + ': ' + v.nodes.map((n) => n.html + ' ' + n.failureSummary).join('; '))`) {
+		b.t.Errorf("%s: %s", what, bad)
+	}
+}
+
+// axe finds nothing serious in any view or dialog, light or dark.
+func TestAxe(t *testing.T) {
 	s := usual()
 	s.change(func() {
 		s.approvals = []gate.StandingApproval{{ID: "sss222", Adds: "all", By: "alice", Bytes: 1 << 20}}
 	})
 	b := open(t, s)
-	get[bool](b, string(script)+"; true")
-	clean := func(what string) {
-		t.Helper()
-		get[bool](b, `window.found = null, axe.run(document).then((r) => { window.found = r; }, (e) => { window.found = {failed: String(e)}; }), true`)
-		b.sees(`window.found`)
-		if got := get[int](b, `window.found.passes?.length ?? 0`); got < 10 {
-			t.Errorf("%s: only %d rules have passed: %s", what, got, get[string](b, `String(window.found.failed)`))
-		}
-		for _, bad := range get[[]string](b, `window.found.violations.filter((v) => ['serious', 'critical'].includes(v.impact)).map((v) => v.id + ': ' + v.nodes.map((n) => n.html + ' ' + n.failureSummary).join('; '))`) {
-			t.Errorf("%s: %s", what, bad)
-		}
+	if !b.axe() {
+		return
 	}
+	clean := b.clean
 	for _, look := range []string{"light", "dark"} {
 		b.run(scheme(look))
 		b.key("1")

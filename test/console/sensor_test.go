@@ -27,6 +27,7 @@ type sensor struct {
 	approvals  []gate.StandingApproval
 	why        map[string]control.Why
 	answers    []given
+	log        string // of the stored events
 }
 
 // change changes what the sensor has.
@@ -55,6 +56,8 @@ func (s *sensor) Why(_ context.Context, name string) (control.Why, error) {
 }
 
 func (s *sensor) Peer(context.Context, control.Peer) error { return nil }
+
+func (s *sensor) Log(context.Context) (*event.Stored, error) { return event.OpenStored(s.log) }
 
 func (s *sensor) Pending(context.Context) ([]gate.Question, error) {
 	s.lock.Lock()

@@ -129,12 +129,12 @@ make('search', '4', 'Search',
 	Object.assign(element('button', '', 'older'), { id: 'older', hidden: true }),
 	element('p', 'keys', '/ search, j k select, enter shows the event as it is stored, o older ones'));
 
-async function search(q) {
+async function search(q, further = false) {
 	const began = performance.now();
 	const a = await ask('search', 'search', q);
 	if (!a) return;
 	last = q;
-	if (!q.before) $('rows').replaceChildren();
+	if (!further) $('rows').replaceChildren();
 	$('rows').append(...a.events.map(row));
 	const n = $('rows').children.length;
 	$('search-says').textContent = [n ? `${many(n, 'event')}, newest first` : 'nothing was found', `${((performance.now() - began) / 1000).toFixed(1)} s`,
@@ -144,12 +144,12 @@ async function search(q) {
 }
 
 function older() {
-	if (!$('older').hidden) search({ ...last, before: JSON.parse($('rows').lastChild.dataset.time) });
+	if (!$('older').hidden) search({ ...last, before: $('rows').lastChild.dataset.time }, true);
 }
 
 function row(e) {
 	const item = element('li');
-	item.dataset.time = JSON.stringify(e.time);
+	item.dataset.time = e.time;
 	const button = element('button', 'row');
 	button.setAttribute('aria-expanded', 'false');
 	button.append(element('span', 'when', moment(e.time)), element('span', 'kind', e.kind), element('span', 'what', shorten(e.text, 600)));
