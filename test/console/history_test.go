@@ -28,7 +28,7 @@ func (s *sensor) keeps(t *testing.T, name string) {
 	write := func(second int, e event.Event) {
 		e.Time = began.Add(time.Duration(second) * time.Second)
 		if e.Container == nil {
-			e.Container = &event.Container{ID: "c1", Name: name, Cgroup: "/agents/web-1"}
+			e.Container = &event.Container{ID: "c1", Name: name, Cgroup: "/agents/web-1", Taint: []string{"secret"}}
 		}
 		if err := sink.Write(e); err != nil {
 			t.Fatal(err)
@@ -109,7 +109,7 @@ func TestHistoryByKeys(t *testing.T) {
 
 	b.key("6")
 	b.says("4 destinations, the most used first")
-	b.says("3145728 bytes")
+	b.says("3.0 MiB")
 	b.key(kb.ArrowDown, kb.End)
 	b.sees(`document.querySelector('#egress-picture .current .name').textContent.endsWith(':443/tcp')`)
 
@@ -117,7 +117,7 @@ func TestHistoryByKeys(t *testing.T) {
 	b.run(chromedp.Focus("#policy-text"))
 	b.key("1", "a") // what is typed is text
 	b.sees(`!document.getElementById('policy').hidden && document.activeElement.value === '1a'`)
-	get[bool](b, `document.activeElement.value = 'version: 1\nallow:\n  - name: example.org\n    protocol: tcp\n', true`)
+	get[bool](b, `document.activeElement.value = 'version: 1\nallow:\n  - prefix: 198.18.0.1\n    protocol: tcp\n', true`)
 	b.key(kb.Tab)
 	b.run(chromedp.Focus("#policy .ask button"))
 	b.key(kb.Enter)
@@ -189,7 +189,7 @@ func TestHistoryScreens(t *testing.T) {
 	b.says("tainted at the end")
 	b.key(kb.ArrowDown, kb.ArrowDown, kb.ArrowDown)
 	b.key("7")
-	get[bool](b, `document.getElementById('policy-text').value = 'version: 1\nallow:\n  - name: example.org\n    protocol: tcp\n', true`)
+	get[bool](b, `document.getElementById('policy-text').value = 'version: 1\nallow:\n  - prefix: 198.18.0.1\n    protocol: tcp\n', true`)
 	b.run(chromedp.Focus("#policy .ask button"))
 	b.key(kb.Enter)
 	b.says("decisions would change")
@@ -197,6 +197,7 @@ func TestHistoryScreens(t *testing.T) {
 		b.run(scheme(look))
 		for name, view := range views {
 			view()
+			get[bool](b, `scrollTo(0, 0), true`)
 			if look == "light" == (name != "egress") {
 				b.shoot(name)
 			}

@@ -68,6 +68,7 @@ function choice(id, options) {
 const sinceOf = (id) => choice(id, [['', 'all that is stored'], ['3600', 'the last hour'], ['86400', 'the last day'], ['604800', 'the last week']]);
 const since = (id) => $(id).value ? { since: new Date(Date.now() - 1000 * Number($(id).value)).toISOString() } : {};
 const moment = (t) => t.slice(0, 19).replace('T', ' ');
+const size = (n) => n < 1024 ? `${n} bytes` : n < 1 << 20 ? `${(n / 1024).toFixed(1)} KiB` : `${(n / (1 << 20)).toFixed(1)} MiB`;
 const many = (n, one) => `${n} ${one}${n === 1 ? '' : 's'}`;
 
 // form is fields and what is done with them.
@@ -241,7 +242,7 @@ function picture(box, says, a, lanes, of) {
 		drawn[i].marks[j]?.g.classList.add('chosen');
 		const told = !m ? 'nothing' : m.bit ? `tainted ${moment(m.at)} to ${m.open ? 'the end of the picture' : moment(m.until)}` :
 			`${moment(m.at)}: ` + ([[m.good, 'let through or done'], [m.asked, 'asked'], [m.bad, 'refused']].filter(([n]) => n).map(([n, what]) => `${n} ${what}`).join(', ') || 'a grant ended') +
-			(m.bytes ? `, ${m.bytes} bytes` : '');
+			(m.bytes ? `, ${size(m.bytes)}` : '');
 		says.replaceChildren(element('p', '', `${shorten(lanes[i].name, 120)}: ${told}`), ...(m?.texts ?? []).map((t) => element('p', 'mono', t)));
 	}
 	box.onkeydown = (e) => {
@@ -283,7 +284,7 @@ function canvas(id, label) {
 }
 
 const legend = () => element('p', 'keys', 'above the line: let through or done; below: refused; outlined: asked. Arrow keys select, enter lists the events of a mark');
-const counts = (l) => [[l.good, 'let through'], [l.asked, 'asked'], [l.bad, 'refused']].filter(([n]) => n).map(([n, what]) => `${n} ${what}`).join(', ') + (l.bytes ? `, ${l.bytes} bytes` : '');
+const counts = (l) => [[l.good, 'let through'], [l.asked, 'asked'], [l.bad, 'refused']].filter(([n]) => n).map(([n, what]) => `${n} ${what}`).join(', ') + (l.bytes ? `, ${size(l.bytes)}` : '');
 
 make('life', '5', 'Life',
 	form([containerField('life-container'), field('Of', sinceOf('life-since'))], 'show', life),
@@ -297,7 +298,7 @@ async function life() {
 		const marks = a.taint.filter((s) => s.bit === bit).map((s) => ({ bit, at: s.from, until: s.to, open: s.open, texts: [s.why] }));
 		return { name: 'taint: ' + bit, told: marks.at(-1).open ? 'tainted at the end' : 'cleared', marks };
 	});
-	const lanes = a.lanes.map((l) => ({ name: l.name, told: l.name === 'commands' ? many(l.good + l.bad, 'command') : counts(l) || 'none', marks: l.marks }));
+	const lanes = a.lanes.map((l) => ({ name: l.name, told: { commands: many(l.good + l.bad, 'command'), 'bytes let out': `${size(l.bytes ?? 0)} by ${many(l.good, 'grant')}` }[l.name] ?? (counts(l) || 'none'), marks: l.marks }));
 	$('life-says').textContent = [many(a.events, 'event'), a.missing].filter(Boolean).join('; ');
 	picture($('life-picture'), $('life-picture-told'), a, [...bits, ...lanes], { container });
 }
@@ -322,13 +323,13 @@ make('policy', '7', 'What if',
 	form([
 		field('Policy, as a file has it; empty: the defaults', input('policy-text', { tag: 'textarea', rows: '10', spellcheck: 'false' })),
 		field('or a file', input('policy-file', { type: 'file' })), field('Events of', sinceOf('policy-since')),
-		field('Learn from at least', input('policy-least', { type: 'number', min: '1', max: '1000000', value: '1' })),
+		field('Taught at least so often', input('policy-least', { type: 'number', min: '1', max: '1000000', value: '1' })),
 	], 'what would change', replay),
-	Object.assign(element('button', '', 'what answers teach'), { id: 'suggest' }),
 	element('p', 'keys', 'Nothing is changed: a replay decides the stored events again, and asks nobody. Ctrl and enter in the text shows what would change'),
 	Object.assign(element('p', 'soft'), { id: 'policy-says' }), Object.assign(element('div', 'diff'), { id: 'diff' }));
 
 $('diff').tabIndex = -1;
+$('policy').querySelector('.ask').append(Object.assign(element('button', '', 'what answers teach'), { id: 'suggest', type: 'button' }));
 
 function policyRequest() {
 	return { policy: $('policy-text').value, ...since('policy-since') };
