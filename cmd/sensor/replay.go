@@ -41,14 +41,14 @@ contacted, and "model" stands for its answer. A line that is no event is reporte
 
 func (s *system) replay(ctx context.Context, log string, p policy.Policy) error {
 	report, err := gate.ReplayLog(ctx, fileLog(log), p)
-	var bad *event.BadLines
-	if err != nil && !errors.As(err, &bad) || report.Totals.Events == 0 {
+	bad, isBad := errors.AsType[*event.BadLines](err)
+	if err != nil && !isBad || report.Totals.Events == 0 {
 		return noEvents(log, err)
 	}
 	if err := s.answer(report, func(w io.Writer) { printReplay(w, report) }); err != nil {
 		return err
 	}
-	if bad != nil {
+	if isBad {
 		return fmt.Errorf("%w\nthese lines are passed over: the report is about the others", bad)
 	}
 	return nil

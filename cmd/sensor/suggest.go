@@ -51,14 +51,14 @@ No file is changed. Make a new policy with the diff, and take out what you do no
 
 func (s *system) suggest(ctx context.Context, log, name string, data []byte, least uint64) error {
 	result, err := gate.Suggest(ctx, fileLog(log), name, data, least)
-	var bad *event.BadLines
-	if err != nil && !errors.As(err, &bad) || result.Before.Events == 0 {
+	bad, isBad := errors.AsType[*event.BadLines](err)
+	if err != nil && !isBad || result.Before.Events == 0 {
 		return noEvents(log, err)
 	}
 	if err := s.answer(result, func(w io.Writer) { printSuggested(w, result) }); err != nil {
 		return err
 	}
-	if bad != nil {
+	if isBad {
 		return fmt.Errorf("%w\nthese lines are passed over: the suggestion is from the others", bad)
 	}
 	return nil

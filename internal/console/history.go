@@ -257,8 +257,7 @@ func reader(log *event.Stored, q historyRequest) gate.Log {
 
 // passedOver takes an error about lines that are no events for what it is: all else was read.
 func passedOver(read gate.ReplayTotals, err error) (string, error) {
-	var bad *event.BadLines
-	isBad := errors.As(err, &bad)
+	bad, isBad := errors.AsType[*event.BadLines](err)
 	switch {
 	case read.Events == 0 && (isBad || errors.Is(err, gate.ErrNoEvents)):
 		return "", refusal{http.StatusConflict, "the log has no event of that time"}

@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -76,12 +77,8 @@ func decideAll(ctx context.Context, log Log, p policy.Policy, also func(e event.
 		also(e, c, changed)
 		return ctx.Err()
 	})
-	var bad *event.BadLines
-	if r.Totals.Events == 0 && (err == nil || errors.As(err, &bad)) {
-		err = ErrNoEvents
-		if bad != nil {
-			err = bad
-		}
+	if r.Totals.Events == 0 {
+		err = cmp.Or(err, ErrNoEvents)
 	}
 	return r.Totals, err
 }
@@ -108,9 +105,8 @@ func Suggest(ctx context.Context, log Log, name string, data []byte, least uint6
 	if err != nil {
 		return s, err
 	}
-	var bad *event.BadLines
 	s.Before, err = decideAll(ctx, log, p, func(e event.Event, _ ReplayChange, _ bool) { learning.Event(e) })
-	if err != nil && !errors.As(err, &bad) || s.Before.Events == 0 {
+	if _, bad := errors.AsType[*event.BadLines](err); err != nil && !bad || s.Before.Events == 0 {
 		return s, err
 	}
 	text := data
