@@ -49,7 +49,7 @@ var rules = map[string][]string{
 	"internal/doctor":      {"internal/bpfobj", "internal/taint"},
 
 	"internal/cop":     {"internal/classify", "internal/commands", "internal/linux", "internal/shell"},
-	"internal/gate":    {"internal/classify", "internal/commands", "internal/cop", "internal/event", "internal/policy", "internal/shell"},
+	"internal/gate":    {"internal/classify", "internal/commands", "internal/cop", "internal/event", "internal/policy", "internal/redact", "internal/shell"},
 	"internal/control": {"internal/bridge/wire", "internal/event", "internal/gate", "internal/linux"},
 	"internal/show":    {"internal/event", "internal/gate", "internal/redact"},
 	"internal/prompt":  {"internal/control", "internal/event", "internal/gate", "internal/linux", "internal/show"},
