@@ -52,7 +52,7 @@ No file is changed. Make a new policy with the diff, and take out what you do no
 func (s *system) suggest(ctx context.Context, log, name string, data []byte, least uint64) error {
 	result, err := gate.Suggest(ctx, fileLog(log), name, data, least)
 	bad, isBad := errors.AsType[*event.BadLines](err)
-	if err != nil && !isBad || result.Before.Events == 0 {
+	if err != nil && !isBad {
 		return noEvents(log, err)
 	}
 	if err := s.answer(result, func(w io.Writer) { printSuggested(w, result) }); err != nil {

@@ -177,7 +177,10 @@ func replay(ctx context.Context, log *event.Stored, q historyRequest) (any, erro
 		return nil, mistakes(err)
 	}
 	report, err := gate.ReplayLog(ctx, reader(log, q), p)
-	passed, err := passedOver(report.Totals, err)
+	if report.Totals.Events == 0 && err != nil && ctx.Err() == nil {
+		err = gate.ErrNoEvents
+	}
+	passed, err := passedOver(err)
 	if err != nil {
 		return nil, err
 	}
@@ -238,7 +241,7 @@ func (c *Console) suggest(ctx context.Context, log *event.Stored, q historyReque
 		return nil, mistakes(err)
 	}
 	s, err := gate.Suggest(ctx, reader(log, q), "policy.yaml", []byte(text), max(q.Least, 1))
-	passed, err := passedOver(s.Before, err)
+	passed, err := passedOver(err)
 	if err != nil {
 		return nil, err
 	}
@@ -256,10 +259,10 @@ func reader(log *event.Stored, q historyRequest) gate.Log {
 }
 
 // passedOver takes an error about lines that are no events for what it is: all else was read.
-func passedOver(read gate.ReplayTotals, err error) (string, error) {
+func passedOver(err error) (string, error) {
 	bad, isBad := errors.AsType[*event.BadLines](err)
 	switch {
-	case read.Events == 0 && (isBad || errors.Is(err, gate.ErrNoEvents)):
+	case errors.Is(err, gate.ErrNoEvents):
 		return "", refusal{http.StatusConflict, "the log has no event of that time"}
 	case isBad:
 		return fmt.Sprintf("%d lines of the log are no events, and are passed over", bad.Count), nil

@@ -94,7 +94,7 @@ type Suggestion struct {
 }
 
 // Suggest learns from a log what the policy in data, a file called name, could let through, of what was let through at least so often. With a
-// *event.BadLines the suggestion is from the other lines, if it has any events before.
+// *event.BadLines the suggestion is from the other lines.
 func Suggest(ctx context.Context, log Log, name string, data []byte, least uint64) (Suggestion, error) {
 	s := Suggestion{Lessons: []Lesson{}}
 	p, err := policy.Parse(name, data)
@@ -106,8 +106,11 @@ func Suggest(ctx context.Context, log Log, name string, data []byte, least uint6
 		return s, err
 	}
 	s.Before, err = decideAll(ctx, log, p, func(e event.Event, _ ReplayChange, _ bool) { learning.Event(e) })
-	if _, bad := errors.AsType[*event.BadLines](err); err != nil && !bad || s.Before.Events == 0 {
+	if _, bad := errors.AsType[*event.BadLines](err); err != nil && !bad {
 		return s, err
+	}
+	if s.Before.Events == 0 {
+		return s, ErrNoEvents
 	}
 	text := data
 	all, left := learning.Lessons(least)
