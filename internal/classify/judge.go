@@ -115,9 +115,10 @@ func (j *judge) FindWord(w commands.Word, class commands.Class, rule, why string
 }
 
 // Step counts a part; false when the limits are reached.
-func (j *judge) Step() bool {
-	j.nodes++
-	if j.nodes > MaxNodes && !j.Over {
+func (j *judge) Step() bool { return j.within(&j.nodes, MaxNodes) }
+
+func (j *judge) within(count *int, most int) bool {
+	if *count++; *count > most && !j.Over {
 		j.Over = true
 		j.Find(0, len(j.Text), commands.Grey, "limit-nodes", "has too many parts to be judged")
 	}

@@ -80,11 +80,4 @@ func (j *judge) up() { j.Depth-- }
 const maxScanned = 10 * MaxNodes
 
 // scan counts a node that is looked at ahead; false when there are too many.
-func (j *judge) scan() bool {
-	j.scanned++
-	if j.scanned > maxScanned && !j.Over {
-		j.Over = true
-		j.Find(0, len(j.Text), commands.Grey, "limit-nodes", "has too many parts to be judged")
-	}
-	return !j.Over
-}
+func (j *judge) scan() bool { return j.within(&j.scanned, maxScanned) }
