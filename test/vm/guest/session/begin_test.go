@@ -102,6 +102,28 @@ func (f *fixture) waitsToBegin(t *testing.T) {
 	}
 }
 
+// beginTwins: of two that wait to begin with the same command, one begins with an approval, and the other is asked about, not killed (G16).
+func (f *fixture) beginTwins(t *testing.T) {
+	defer f.sensor.Policy(t, "")
+	w := f.parent(t)
+	f.sensor.Policy(t, "review: exec\n")
+	w.shell.Input(t, w.makes()+" & v=$!; "+w.makes()+" & w=$!\n")
+	w.asked(t)
+	rig.Eventually(t, "both ask", func() bool {
+		return slices.ContainsFunc(f.sensor.Pending(t), func(q gate.Question) bool { return q.ID == w.q.ID && q.Askers == 2 })
+	})
+	f.sensor.Approve(t, w.q.ID)
+	again := f.sensor.Asked(t, func(q gate.Question) bool { return q.ID != w.q.ID && slices.Contains(q.Process.Argv, w.file) })
+	if again.Process.PID == w.q.Process.PID || !again.Held {
+		t.Errorf("asked was %+v, and then %+v", w.q, again)
+	}
+	f.sensor.Approve(t, again.ID)
+	w.shell.Input(t, "wait $v; a=$?; wait $w; echo over $a $?\n")
+	if got := w.shell.WaitLine("over", rig.Late); got != "over 0 0" {
+		t.Errorf("they ended with %q", got)
+	}
+}
+
 // parent starts a shell that runs commands.
 func (f *fixture) parent(t *testing.T) waiting {
 	t.Helper()

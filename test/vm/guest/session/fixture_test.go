@@ -51,6 +51,7 @@ func TestSession(t *testing.T) {
 		{"F01_F05_G24_threads", (*fixture).threads},
 		{"F45_twins", (*fixture).twins},
 		{"F05_G24_B37_waits_to_begin", (*fixture).waitsToBegin},
+		{"F05_G16_two_wait_to_begin", (*fixture).beginTwins},
 		{"G25_exec_events", (*fixture).execEvents},
 		{"B36_daemon_outlives_its_command", (*fixture).outlives},
 		{"B36_B37_orphan_of_a_command_that_ended_meanwhile", (*fixture).orphans},
