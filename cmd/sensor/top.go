@@ -53,4 +53,3 @@ func draws(f *os.File, kind string) bool {
 	width, height, err := term.GetSize(int(f.Fd()))
 	return err == nil && width > 0 && height > 0 && kind != "" && kind != "dumb"
 }
-
