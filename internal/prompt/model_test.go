@@ -645,7 +645,7 @@ func TestSearch(t *testing.T) {
 	list := append(alike("aaaaaa", "bbbbbb"), asked("cccccc", "https://Example.org/"))
 	m := start(list...)
 	m.press("/", "E", "x", "a", "m", "p", "l", "e", ".", "space", "backspace")
-	m.shows(t, "weir: 3 questions wait; 1 lines have Example.")
+	m.shows(t, "weir: 3 questions wait; 1 line has Example.")
 	m.shows(t, "> cccccc")
 	m.press("enter")
 	if o := m.all("a", "y"); len(o) != 1 || o[0].id != "cccccc" {

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"weir/internal/control"
 	"weir/internal/gate"
 	"weir/internal/show"
 	"weir/test/prompttest"
@@ -52,7 +53,7 @@ func inEmulator(t *testing.T) bool {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &sensor{}
+	s := &sensor{containers: []control.Container{{ID: "c1", Name: texts["escapes"], Cgroup: "/weir/" + texts["poses as another row"], Mode: "enforce", Taint: []string{"secret"}, Live: true}}}
 	if err := json.Unmarshal(data, &s.list); err != nil {
 		t.Fatal(err)
 	}
@@ -297,4 +298,31 @@ func TestF08Huge(t *testing.T) {
 	s.Types("y")
 	s.Shows("aaaaaa: denied by root")
 	s.Shows("> bbbbbb")
+}
+
+// B51: the page of containers is all there, on screens of many sizes, and what a container calls itself is text.
+func TestB51Containers(t *testing.T) {
+	if inEmulator(t) {
+		return
+	}
+	s := emulate(t, 80, 24, asked("aaaaaa"), asked("bbbbbb", "https://example.org/"))
+	s.Shows("weir: 2 questions wait  enforce  1 of 1 tainted")
+	s.Types("\t")
+	s.Shows("  secret  enforce  0 grants  2 questions")
+	m := start(asked("aaaaaa"), asked("bbbbbb", "https://example.org/"))
+	m.take(update{list: m.list, containers: []control.Container{{ID: "c1", Name: texts["escapes"], Cgroup: "/weir/" + texts["poses as another row"], Mode: "enforce", Taint: []string{"secret"}, Live: true}}})
+	want := prompttest.Words(m.aboutContainer(m.containers[0]))
+	for _, width := range []int{80, 40, 30, 200, 81} {
+		s.Resize(width, 60)
+		s.Until(fmt.Sprintf("all of the text at %d columns", width), func(lines []string) bool { return prompttest.Words(detail(lines)...) == want })
+	}
+	s.Resize(30, 12)
+	s.Shows("more lines: space")
+	s.Types("\td")
+	s.Shows("deny aaaaaa?")
+	s.Resize(29, 12)
+	s.Shows("too small")
+	s.Types("y")
+	s.Resize(80, 24)
+	s.Shows("weir: 2 questions wait")
 }

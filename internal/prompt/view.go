@@ -96,7 +96,8 @@ func (m *model) head() string {
 	}
 	head := fmt.Sprintf("weir: %d %s", len(m.list), plural(len(m.list), "question waits", "questions wait"))
 	if m.find != "" || m.step == search {
-		head += fmt.Sprintf("; %d lines have %s", len(m.groups)+len(m.containers), event.Command([]string{m.find}, 40, 40))
+		all, _ := m.lines()
+		head += fmt.Sprintf("; %d %s %s", len(all), plural(len(all), "line has", "lines have"), event.Command([]string{m.find}, 40, 40))
 	}
 	if m.last.status.Mode == "" {
 		return head
@@ -177,7 +178,8 @@ func (m *model) containerLine(c control.Container) string {
 			waits++
 		}
 	}
-	line := fmt.Sprintf("%s  %s  %s  %d %s  %d %s", name(c.Name, c.ID), taint(c), event.Visible(c.Mode), len(c.Grants), plural(len(c.Grants), "grant", "grants"), waits, plural(waits, "question", "questions"))
+	called := show.Shorten(name(c.Name, c.ID), m.width/3) // its name hides nothing of the rest
+	line := fmt.Sprintf("%s  %s  %s  %d %s  %d %s", called, taint(c), event.Visible(c.Mode), len(c.Grants), plural(len(c.Grants), "grant", "grants"), waits, plural(waits, "question", "questions"))
 	if !c.Live {
 		line += "  ended"
 	}
