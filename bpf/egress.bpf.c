@@ -479,10 +479,17 @@ int BPF_PROG(weir_connect, struct socket *sock, struct sockaddr *address, int ad
 		ANSWER(0);
 	__u64 cookie = bpf_get_socket_cookie(sk);
 	__u16 family = sk->__sk_common.skc_family;
-	if (family == AF_UNIX)
-		ANSWER(0);           /* judged with its peer at hand */
 	int proto = sk->sk_protocol; /* MPTCP's does not fit into dest */
 	struct dest d = {.proto = proto};
+	if (family == AF_UNIX) {
+		/* judged with its peer at hand; but who else has the socket can ask for the peer's name
+		 * (B100) */
+		if (is_free(&cx) || arriving() ||
+		    (inside(&cx, BPF_CORE_READ(sk, sk_cgrp_data.cgroup)) && heard_inside(&cx, sk)))
+			ANSWER(0);
+		d.addr[0] = family;
+		return finish(deny(&cx, &d, cookie, COUNT_DENIED_UNIX, REASON_OUTSIDE));
+	}
 	__u16 type = sk->sk_type;
 	if (family != AF_INET && family != AF_INET6) {
 		/* what is sent without a name goes there, also where that changes once it was judged */

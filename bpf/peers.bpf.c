@@ -23,7 +23,10 @@ char LICENSE[] SEC("license") = "GPL";
 #define SOL_SOCKET 1
 #define SO_BINDTODEVICE 25
 #define SO_MARK 36
+#define SO_ATTACH_REUSEPORT_CBPF 51
+#define SO_ATTACH_REUSEPORT_EBPF 52
 #define SO_BINDTOIFINDEX 62
+#define SO_DETACH_REUSEPORT_BPF 68
 #define IP_UNICAST_IF 50
 #define IPV6_PKTINFO 50
 #define IPV6_UNICAST_IF 76
@@ -460,6 +463,15 @@ static __always_inline int is_way(int level, int option)
 	       (level == SOL_IPV6 && (option == IPV6_PKTINFO || option == IPV6_UNICAST_IF));
 }
 
+/* Of the sockets that share a port, some may be somebody's outside: which of them gets what packet is not the
+ * container's to say, or whoever sends there hears it from who answers (B102). */
+static __always_inline int is_choice(int level, int option)
+{
+	return level == SOL_SOCKET &&
+	       (option == SO_ATTACH_REUSEPORT_CBPF || option == SO_ATTACH_REUSEPORT_EBPF ||
+	        option == SO_DETACH_REUSEPORT_BPF);
+}
+
 struct request_sock_queue___begun {
 	struct {
 		int counter;
@@ -488,7 +500,7 @@ SEC("fmod_ret/security_socket_setsockopt")
 int BPF_PROG(weir_group, struct socket *sock, int level, int option)
 {
 	int asks = is_membership(level, option) || is_key(level, option) || is_way(level, option) ||
-	           answers_again(sock);
+	           is_choice(level, option) || answers_again(sock);
 	return may_use(sock) && (!asks || may_ask_kernel(CALL_OPTION, option)) ? 0 : -EPERM;
 }
 
@@ -498,16 +510,30 @@ int BPF_PROG(weir_getsockopt, struct socket *sock)
 	return may_use(sock) ? 0 : -EPERM;
 }
 
+/* may_name: the other end of a Unix socket, and who else has it, can ask what it is called and who listens
+ * (B100). */
+static __always_inline int may_name(struct socket *sock)
+{
+	struct cgroup_ctx cx;
+	struct sock *sk = BPF_CORE_READ(sock, sk);
+	if (!sk || BPF_CORE_READ(sk, __sk_common.skc_family) != AF_UNIX)
+		return 1;
+	judged_ctx(&cx);
+	return is_unrestricted(&cx) || arriving() ||
+	       (inside(&cx, BPF_CORE_READ(sk, sk_cgrp_data.cgroup)) && flows_inside(&cx, sk)) ||
+	       refuse_receipt(&cx);
+}
+
 SEC("fmod_ret/security_socket_bind")
 int BPF_PROG(weir_bind, struct socket *sock)
 {
-	return may_use(sock) ? 0 : -EPERM;
+	return may_use(sock) && may_name(sock) ? 0 : -EPERM;
 }
 
 SEC("fmod_ret/security_socket_listen")
 int BPF_PROG(weir_listen, struct socket *sock)
 {
-	return may_use(sock) ? 0 : -EPERM;
+	return may_use(sock) && may_name(sock) ? 0 : -EPERM;
 }
 
 SEC("fmod_ret/security_socket_accept")
@@ -801,12 +827,28 @@ int BPF_PROG(weir_parent)
 	return may_ask_kernel(CALL_PARENT, 0) ? 0 : -EPERM;
 }
 
-/* A device of the host's that carries what is written to it into a network, owned by a user (B81). One that a
- * process makes itself, where it administers the network, is another call. */
+/* A device of the host's that carries what is written to it into a network, owned by a user (B81). */
 SEC("fmod_ret/security_tun_dev_open")
 int BPF_PROG(weir_tun)
 {
 	return may_ask_kernel(CALL_TUN, 0) ? 0 : -EPERM;
+}
+
+struct user_namespace___first {
+	struct user_namespace___first *parent; /* 0: it is the machine's */
+} __attribute__((preserve_access_index));
+
+struct net___owned {
+	struct user_namespace___first *user_ns;
+} __attribute__((preserve_access_index));
+
+/* A new one, by a program with more rights than its caller (B103). In a network of its own user namespace a
+ * container does as it likes: nobody hears it there. */
+SEC("fmod_ret/security_tun_dev_create")
+int BPF_PROG(weir_tun_made)
+{
+	struct net___owned *net = (void *)BPF_CORE_READ(bpf_get_current_task_btf(), nsproxy, net_ns);
+	return BPF_CORE_READ(net, user_ns, parent) || may_ask_kernel(CALL_TUN, 0) ? 0 : -EPERM;
 }
 
 struct xfrm_selector___asks {

@@ -208,7 +208,7 @@ func TestTables(t *testing.T) {
 	same(t, "package", firsts(section(t, "Packages")), packages)
 }
 
-var id = regexp.MustCompile(`\b[BFGKMPV]\d{1,2}\b`)
+var id = regexp.MustCompile(`\b[BFGKMPV]\d{1,3}\b`)
 
 // TestNoIDs: the ids of ways out and requirements are for the code; no text that a user reads on the command line has one.
 func TestNoIDs(t *testing.T) {

@@ -313,6 +313,7 @@ func hooks() []hook {
 		fn("security_key_permission", told),
 		fn("security_cred_alloc_blank", told),
 		fn("security_tun_dev_open", "TUN devices of the host carry out what a container writes to them"),
+		fn("security_tun_dev_create", "so do those that a privileged program makes for it"),
 		fn("security_prepare_creds", "a program outside gets core dumps"),
 		fn("security_xfrm_state_alloc_acquire", "the host's IPsec asks for what a container chose"),
 		fn("unix_release", "what is known of closed sockets stays"),

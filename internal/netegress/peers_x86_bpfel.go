@@ -292,6 +292,7 @@ const (
 	peersProgWeirShutdown   = "weir_shutdown"
 	peersProgWeirTraceme    = "weir_traceme"
 	peersProgWeirTun        = "weir_tun"
+	peersProgWeirTunMade    = "weir_tun_made"
 	peersProgWeirUnix       = "weir_unix"
 	peersProgWeirUnixClose  = "weir_unix_close"
 	peersProgWeirUnixSend   = "weir_unix_send"
@@ -368,6 +369,7 @@ type peersProgramSpecs struct {
 	WeirShutdown   *ebpf.ProgramSpec `ebpf:"weir_shutdown"`
 	WeirTraceme    *ebpf.ProgramSpec `ebpf:"weir_traceme"`
 	WeirTun        *ebpf.ProgramSpec `ebpf:"weir_tun"`
+	WeirTunMade    *ebpf.ProgramSpec `ebpf:"weir_tun_made"`
 	WeirUnix       *ebpf.ProgramSpec `ebpf:"weir_unix"`
 	WeirUnixClose  *ebpf.ProgramSpec `ebpf:"weir_unix_close"`
 	WeirUnixSend   *ebpf.ProgramSpec `ebpf:"weir_unix_send"`
@@ -517,6 +519,7 @@ type peersPrograms struct {
 	WeirShutdown   *ebpf.Program `ebpf:"weir_shutdown"`
 	WeirTraceme    *ebpf.Program `ebpf:"weir_traceme"`
 	WeirTun        *ebpf.Program `ebpf:"weir_tun"`
+	WeirTunMade    *ebpf.Program `ebpf:"weir_tun_made"`
 	WeirUnix       *ebpf.Program `ebpf:"weir_unix"`
 	WeirUnixClose  *ebpf.Program `ebpf:"weir_unix_close"`
 	WeirUnixSend   *ebpf.Program `ebpf:"weir_unix_send"`
@@ -553,6 +556,7 @@ func (p *peersPrograms) Close() error {
 		p.WeirShutdown,
 		p.WeirTraceme,
 		p.WeirTun,
+		p.WeirTunMade,
 		p.WeirUnix,
 		p.WeirUnixClose,
 		p.WeirUnixSend,

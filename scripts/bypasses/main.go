@@ -43,7 +43,7 @@ const guests = "test/vm/guest/"
 const noVM = "no VM"
 
 // in finds ids in the name of a test, as TestB51Question and B24_B25_forged have them. None is B00, which is in keys of Slack.
-var in = regexp.MustCompile(`B(?:0[1-9]|[1-9][0-9])`)
+var in = regexp.MustCompile(`B(?:0[1-9]|[1-9][0-9]{1,2})`)
 
 // outcome is how the tests of one way out ended.
 type outcome struct{ kernels, result string }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -26,7 +27,7 @@ func TestTable(t *testing.T) {
 			t.Errorf("%s: a cell has a bar, or is no sentence", row.id)
 		}
 	}
-	if !slices.IsSorted(ids) || len(slices.Compact(slices.Clone(ids))) != len(ids) {
+	if !slices.IsSortedFunc(ids, func(a, b string) int { return strings.Compare(fmt.Sprintf("%4s", a), fmt.Sprintf("%4s", b)) }) || len(slices.Compact(slices.Clone(ids))) != len(ids) {
 		t.Errorf("not in order, or twice: %v", ids)
 	}
 	for id, where := range named {

@@ -97,4 +97,7 @@ var table = []bypass{
 	{"B91", "Somebody outside sends a listener what begins no connection: whether the kernel resets it depends on what the container has set.", "Nothing from outside arrives at a listener of a tainted container."},
 	{"B92", "A container renames files all the time, so that a listed secret file is not found through a link with `..`.", "The sensor looks again, and what it found before counts where it cannot look."},
 	{"B93", "A pipe from outside comes over an older Unix connection to a call that began before the taint, or with a later message of one `recvmmsg`.", "A thread that receives over such a connection gets no descriptor once tainted, and `recvmmsg` is refused there."},
+	{"B100", "A container gives its end of an older Unix connection, or a socket that somebody outside has too, a name or a peer of its choice: the kernel tells it to who asks.", "A tainted container binds, connects and listens with no Unix socket of which somebody outside has an end."},
+	{"B102", "A container shares a port (`SO_REUSEPORT`) with a service outside, and a program of its own chooses which packets that gets: who sends them hears which are answered.", "A tainted container sets no such program."},
+	{"B103", "A program with more rights than its caller makes a TUN device of the machine's, and the host forwards what is written to it.", "A tainted container makes such devices only in networks of its own user namespaces."},
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"net"
 	"net/netip"
@@ -180,7 +181,8 @@ func grouped(c *call, kind, proto int) error {
 		return err
 	}
 	choose := unix.SockFilter{Code: unix.BPF_RET | unix.BPF_K, K: uint32(c.n)}
-	if err := unix.SetsockoptSockFprog(own, unix.SOL_SOCKET, unix.SO_ATTACH_REUSEPORT_CBPF, &unix.SockFprog{Len: 1, Filter: &choose}); err != nil {
+	err = unix.SetsockoptSockFprog(own, unix.SOL_SOCKET, unix.SO_ATTACH_REUSEPORT_CBPF, &unix.SockFprog{Len: 1, Filter: &choose})
+	if err != nil && !errors.Is(err, unix.EPERM) { // where it may not choose, the kernel does
 		return step("setsockopt", err)
 	}
 	sent := false

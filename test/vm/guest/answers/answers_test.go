@@ -32,6 +32,9 @@ const (
 	linked = "/run/answers-linked/linked"
 )
 
+// privileged is a program that has CAP_NET_ADMIN, whoever runs it.
+const privileged = "/usr/local/bin/answers-privileged"
+
 // slow is how long it may take to make or to close 66,000 connections on a busy machine (B70).
 const slow = 3 * rig.Late
 
@@ -115,6 +118,12 @@ var ways = []way{
 	{name: "B91/least-ttl", inside: "min_ttl", outside: "min_ttl", first: true},
 	{name: "B23/urgent", inside: "urgent", outside: "urgent", opens: true},
 	{name: "B21/tls", inside: "tls", outside: "tls", opens: true},
+	{name: "B100/name-stream", inside: "named_stream", outside: "named_stream", opens: true},
+	{name: "B100/name-packets", inside: "named_packets", outside: "named_packets", opens: true},
+	{name: "B100/name-shared", inside: "kept_bound", outside: "named_kept", opens: true},
+	{name: "B100/peer-shared", inside: "kept_connected", outside: "named_kept", opens: true},
+	{name: "B102/chosen", inside: "chosen", outside: "chosen"},
+	{name: "B103/tap", inside: "tap", outside: "tap"},
 }
 
 // told is what the log calls the calls in which some ways are refused (F45).
@@ -126,6 +135,7 @@ var told = map[string]string{
 func TestAnswers(t *testing.T) {
 	f := &fixture{world: rig.NewOutside(t)}
 	rig.Must(t, "modprobe -a vhost_vsock tls tun fuse overlay && chmod 666 /dev/net/tun /dev/fuse && sysctl -qw net.ipv4.ip_forward=1 && mkdir -p /run/answers "+filepath.Dir(peer)+" && ln -s answers-peers "+filepath.Dir(linked)+" && chmod 1777 /run/answers && echo key >"+secret+" && chmod 644 "+secret)
+	rig.Must(t, "install -m 755 $(readlink -f /usr/bin/python3) "+privileged+" && python3 -c 'import os, struct; os.setxattr(\""+privileged+"\", \"security.capability\", struct.pack(\"<5I\", 0x2000001, 1 << 12, 0, 0, 0))'")
 	f.sensor = rig.StartSensor(t, policy)
 	f.control = rig.Bare(t, "control")
 	f.tainted = f.sensor.Guard(t, "tainted", "--taint", "secret")
