@@ -24,6 +24,8 @@ import (
 // connections and never answers.
 const callTime = 30 * time.Second
 
+var errSilent = fmt.Errorf("the sensor does not answer for %v: look at its log, or restart it", callTime)
+
 // Client calls a running sensor. Its methods are those of Backend; an error from
 // the sensor is an *Error. by is who the caller works for, and may be empty.
 type Client struct {
@@ -152,7 +154,7 @@ func (c *Client) call(ctx context.Context, op string, request, result any) error
 		}
 	}
 	if err != nil && ctx.Err() == nil && limited.Err() != nil {
-		return fmt.Errorf("the sensor does not answer for %v: look at its log, or restart it", callTime)
+		return errSilent
 	}
 	return err
 }

@@ -69,19 +69,22 @@ func handLog(w http.ResponseWriter, r *http.Request, b Backend) {
 
 // Log calls Backend.Log. The files are open for reading only.
 func (c *Client) Log(ctx context.Context) (*event.Stored, error) {
-	ctx, cancel := context.WithTimeout(ctx, callTime)
+	limited, cancel := context.WithTimeout(ctx, callTime)
 	defer cancel()
-	conn, err := c.dial(ctx)
+	conn, err := c.dial(limited)
 	if err != nil {
 		return nil, err
 	}
 	defer conn.Close()
-	defer context.AfterFunc(ctx, func() { conn.Close() })()
+	defer context.AfterFunc(limited, func() { conn.Close() })()
 	files, err := takeLog(conn.(*net.UnixConn))
 	if err != nil {
 		event.NewStored(files).Close()
-		if ctx.Err() != nil {
+		switch {
+		case ctx.Err() != nil:
 			return nil, ctx.Err()
+		case limited.Err() != nil:
+			return nil, errSilent
 		}
 		return nil, err
 	}

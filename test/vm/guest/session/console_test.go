@@ -144,4 +144,19 @@ func (f *fixture) console(t *testing.T) {
 		return e.Question == q.ID && e.Verdict != nil && e.Verdict.Why == "known" && e.Verdict.From != nil && e.Verdict.From.UID != nil && *e.Verdict.From.UID == 1000 &&
 			e.Verdict.Shown != nil && strings.Contains(e.Verdict.Shown.Text, to.Text)
 	})
+
+	// The log is root's; the sensor hands it over to him, and to nobody guarded.
+	refused(post("/search", "{}"))
+	const logFile = "/var/log/weir/rig-events.jsonl"
+	rig.Must(t, "test -s "+logFile+" && ! setpriv --reuid=1000 --regid=1000 --groups=70002 cat "+logFile+" 2>/dev/null")
+	answer = send("/search", fmt.Sprintf(`{"text":%q,"kinds":["verdict"]}`, q.ID))
+	var log struct {
+		Events []struct{ Text, Stored string }
+	}
+	if err := json.NewDecoder(answer.Body).Decode(&log); err != nil || answer.StatusCode != http.StatusOK {
+		t.Fatalf("the log: %s %v", answer.Status, err)
+	}
+	if len(log.Events) == 0 || !strings.Contains(log.Events[0].Stored, q.ID) || !strings.Contains(log.Events[0].Text, "curl") {
+		t.Errorf("the answer is not found: %+v", log.Events)
+	}
 }
