@@ -64,6 +64,7 @@ func TestSession(t *testing.T) {
 		{"B27_control_socket", (*fixture).controlSocket},
 		{"B27_G17_roles", (*fixture).roles},
 		{"B27_G17_console", (*fixture).console},
+		{"B27_G17_top", (*fixture).top},
 		{"B28_moves_out", (*fixture).movesOut},
 		{"B37_moves_into_a_grant", (*fixture).movesIntoGrant},
 		{"G3_ancestor", (*fixture).ancestor},
