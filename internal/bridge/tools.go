@@ -65,6 +65,7 @@ type ToolServer struct {
 	calls   int
 	own     map[string]int // calls of each container
 	granted []grant        // for a session, oldest first
+	asking  []*grant       // what people are asked about now
 }
 
 // grant is what a person allowed for a session: a content of a rule, in a container with the taint that it had then, and with no more.
@@ -73,8 +74,8 @@ type grant struct {
 	rule      string
 }
 
-func (g grant) is(who Asker, rule string) bool {
-	return g.rule == rule && g.container.CgroupID == who.Container.CgroupID && g.container.ID == who.Container.ID
+func (g grant) is(in event.Container, rule string) bool {
+	return g.rule == rule && g.container.CgroupID == in.CgroupID && g.container.ID == in.ID
 }
 
 // place tells containers apart, also those that have one id after another: the id of a service is its path.
@@ -256,6 +257,8 @@ func (c *session) confirm(ctx context.Context, in toolCall, covers []gate.Cover,
 			}
 		}
 	}()
+	asked := s.asks(in.who)
+	defer s.answered(asked)
 	v := s.Gate.Confirm(ctx, gate.Request{
 		Container: in.who.Container, Process: in.who.Process, Command: about, Mode: in.who.Mode, Policy: in.who.Policy, Covers: covers,
 	})
@@ -270,7 +273,7 @@ func (c *session) confirm(ctx context.Context, in toolCall, covers []gate.Cover,
 	}
 	switch v.For {
 	case gate.ForSession:
-		s.grant(in.who, v.Rule)
+		s.grant(asked, v.Rule)
 	case gate.ForKey:
 		if err := s.Rules.Allow(v.Rule); err != nil {
 			rule := v.Rule
@@ -287,12 +290,27 @@ func (c *session) confirm(ctx context.Context, in toolCall, covers []gate.Cover,
 	return admission{decision: event.Decision{Decision: "allow", Reason: "approved", Text: v.Text, By: v.By, For: v.For, Rule: v.Rule}, approved: true}, nil
 }
 
-// grant keeps what a person allowed. The oldest makes room: nothing tells of containers that are gone, and who needs it still is asked again.
-func (s *ToolServer) grant(who Asker, rule string) {
+// asks notes a container that a person is asked about, with the taint that it has: what is cleared of that meanwhile is not what the answer is for.
+func (s *ToolServer) asks(who Asker) *grant {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	g := grant{who.Container, rule}
-	if i := slices.IndexFunc(s.granted, func(g grant) bool { return g.is(who, rule) }); i >= 0 {
+	g := &grant{container: who.Container}
+	s.asking = append(s.asking, g)
+	return g
+}
+
+func (s *ToolServer) answered(asked *grant) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.asking = slices.DeleteFunc(s.asking, func(g *grant) bool { return g == asked })
+}
+
+// grant keeps what a person allowed. The oldest makes room: nothing tells of containers that are gone, and who needs it still is asked again.
+func (s *ToolServer) grant(asked *grant, rule string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	g := grant{asked.container, rule}
+	if i := slices.IndexFunc(s.granted, func(old grant) bool { return old.is(g.container, rule) }); i >= 0 {
 		s.granted[i] = g // under more taint, perhaps
 		return
 	}
@@ -307,7 +325,7 @@ func (s *ToolServer) isGranted(who Asker, covers []gate.Cover) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.ContainsFunc(s.granted, func(g grant) bool {
-		return gate.Within(who.Container.Taint, g.container.Taint) && slices.ContainsFunc(covers, func(c gate.Cover) bool { return g.is(who, c.Rule) })
+		return gate.Within(who.Container.Taint, g.container.Taint) && slices.ContainsFunc(covers, func(c gate.Cover) bool { return g.is(who.Container, c.Rule) })
 	})
 }
 
@@ -316,10 +334,16 @@ func (s *ToolServer) isGranted(who Asker, covers []gate.Cover) bool {
 func (s *ToolServer) Cleared(bits []string, of func(event.Container) bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for i := range s.granted {
-		if left, some := gate.Without(s.granted[i].container, bits, of); some {
-			s.granted[i].container.Taint = left
+	lose := func(g *grant) {
+		if left, some := gate.Without(g.container, bits, of); some {
+			g.container.Taint = left
 		}
+	}
+	for i := range s.granted {
+		lose(&s.granted[i])
+	}
+	for _, g := range s.asking {
+		lose(g)
 	}
 }
 

@@ -596,8 +596,8 @@ func TestSessionsEndWithTheirContainer(t *testing.T) {
 	logger.SetOutput(&log)
 	server, who := NewToolServer(ToolOptions{Logger: logger}), Asker{Container: event.Container{ID: "g-test"}}
 	for i := range maxGrants + 1 {
-		server.grant(who, fmt.Sprint(i))
-		server.grant(who, fmt.Sprint(i))
+		server.grant(&grant{container: who.Container}, fmt.Sprint(i))
+		server.grant(&grant{container: who.Container}, fmt.Sprint(i))
 	}
 	granted := func(rule int) bool { return server.isGranted(who, []gate.Cover{{Rule: fmt.Sprint(rule)}}) }
 	if granted(0) || !granted(1) || !granted(maxGrants) || strings.Count(log.String(), "\n") != 1 {
@@ -649,12 +649,27 @@ func TestSessionsEndWithNewTaint(t *testing.T) {
 	set("corruption")
 	covered("tainted anew", false)
 
+	asked := make(chan string, 1)
+	go func() {
+		for len(r.gate.Pending()) == 0 && t.Context().Err() == nil {
+			time.Sleep(5 * time.Millisecond)
+		}
+		r.tools.Cleared([]string{"corruption"}, func(c event.Container) bool { return c.ID == "g-test" })
+		asked <- <-r.person(gate.Reply{Allow: true, For: gate.ForSession})
+	}()
+	if text, res := r.announced(s, "", fetchName, r.request("/asked")); res.IsError {
+		t.Fatalf("asked %q: %s", <-asked, text)
+	}
+	covered("tainted anew after it was cleared during the answer", false)
+	set()
+	covered("as it was when the answer came", true)
+
 	if err := r.memory.Import("notes", "today", "a note"); err != nil {
 		t.Fatal(err)
 	}
 	note := map[string]any{"action": "fetch", "store": "notes", "key": "today", "preview_only": false}
-	asked := r.person(gate.Reply{Allow: true, For: gate.ForSession})
-	if text, res := r.announced(s, "", recallName, note); res.IsError || !strings.Contains(<-asked, "notes") {
+	about := r.person(gate.Reply{Allow: true, For: gate.ForSession})
+	if text, res := r.announced(s, "", recallName, note); res.IsError || !strings.Contains(<-about, "notes") {
 		t.Fatal(text)
 	}
 	r.mu.Lock()
