@@ -95,6 +95,10 @@ type order struct {
 
 // take shows an update.
 func (m *model) take(u update) {
+	var before map[string]string
+	if m.about != nil {
+		before = m.text().has
+	}
 	m.trouble = ""
 	if u.err != nil {
 		m.trouble = u.err.Error()
@@ -110,11 +114,15 @@ func (m *model) take(u update) {
 			m.about = slices.Delete(m.about, i, i+1)
 			m.note("%s has ended meanwhile: nothing was answered", q.ID)
 			if i == 0 { // the others were shown below it
-				m.browse()
+				m.lost()
 			}
 		}
 	}
 	m.arrange(true)
+	if m.about != nil && m.allow && slices.ContainsFunc(m.about, func(id string) bool { return before[id] != m.text().has[id] }) {
+		m.note("%s has changed meanwhile: look, and answer again", m.about[0])
+		m.lost()
+	}
 }
 
 // arrange makes the lines of both pages anew. byItself: no key asked for it.
@@ -142,13 +150,16 @@ func (m *model) arrange(byItself bool) {
 		}
 	}
 	if next := heir(before, heads(m.groups), m.selected); next != m.selected {
-		m.moved = byItself && m.selected != "" && m.selected != m.answered
+		if m.selected != "" { // else what ended before may still be meant
+			m.moved = byItself && m.selected != m.answered
+		}
 		m.selected = next
 		if m.page == questions {
 			m.top = 0
 		}
 		if m.about != nil { // what is asked about is not on the screen any more
-			m.nothing()
+			m.note("nothing was answered")
+			m.lost()
 		}
 	}
 	if next := heir(boxes, ids(m.containers), m.container); next != m.container {
@@ -296,6 +307,14 @@ func (m *model) move(by int) {
 // browse ends an answer, given or not.
 func (m *model) browse() {
 	m.step, m.about, m.long, m.wrapped.ready = browse, nil, nil, false
+}
+
+// lost ends an answer by itself. What is still typed of its reason is not taken for keys.
+func (m *model) lost() {
+	typing := m.step == reason
+	if m.browse(); typing {
+		m.step = reason
+	}
 }
 
 func (m *model) nothing() {

@@ -2,6 +2,7 @@ package prompt
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -306,6 +307,63 @@ func TestGoneMeanwhile(t *testing.T) {
 	m.shows(t, "aaaaaa: approved by root; run it again")
 }
 
+// F08: what is typed of a reason is never taken for keys, though its question ends or changes meanwhile.
+func TestF08TypedOn(t *testing.T) {
+	q1, q2 := asked("aaaaaa"), asked("bbbbbb")
+	typed := strings.Split("may not say why: day by day", "")
+	for name, keys := range map[string][]string{"approve": {"a", "r"}, "deny": {"d", "r"}} {
+		m := start(q1, q2)
+		m.press(keys...)
+		over := q1
+		over.Outcome, over.State = gate.Timeout, "denied"
+		m.take(update{list: []gate.Question{q2}, ended: []gate.Question{over}})
+		m.draw()
+		if got := m.all(typed...); len(got) > 0 {
+			t.Errorf("%s: the reason was taken for keys: %+v", name, got)
+		}
+		m.shows(t, "there is nothing to answer any more  enter or escape: go on")
+		if got := m.all("enter", "y"); len(got) > 0 || m.step != browse {
+			t.Errorf("%s: answered: %+v", name, got)
+		}
+		m.shows(t, "nothing was answered")
+	}
+	m := start(q1)
+	m.press("a", "r")
+	q1.Gone = true
+	m.take(update{list: []gate.Question{q1}})
+	m.draw()
+	if got := m.all(append(typed, "enter")...); len(got) > 0 || m.step != browse {
+		t.Errorf("the reason was taken for keys: %+v", got)
+	}
+}
+
+// F08: a text that changes between the two keys is not approved, also where all of the new one was on the screen at once.
+func TestF08ChangedMeanwhile(t *testing.T) {
+	list := alike("aaaaaa", "bbbbbb")
+	for _, key := range []string{"a", "l"} {
+		m := start(list...)
+		m.height = 60
+		m.draw()
+		m.press(key)
+		gone := slices.Clone(list)
+		gone[0].Gone = true
+		m.take(update{list: gone})
+		m.draw()
+		if got := m.all("y"); len(got) > 0 {
+			t.Errorf("%s: what has changed was approved: %+v", key, got)
+		}
+		m.shows(t, "aaaaaa has changed meanwhile: look, and answer again")
+		if got := m.all("d"); len(got) > 0 || m.step != confirm {
+			t.Errorf("%s: %+v", key, got)
+		}
+		m.take(update{list: list})
+		m.draw()
+		if got := m.all("y"); len(got) != 2 {
+			t.Errorf("%s: a denial needs no text: %+v", key, got)
+		}
+	}
+}
+
 // B51: whatever is shown, at whatever size, fits and holds nothing that a terminal
 // obeys.
 func TestEverySize(t *testing.T) {
@@ -420,6 +478,15 @@ func TestF08TakesItsPlace(t *testing.T) {
 	m.draw()
 	if o := m.press("a", "y"); o == nil || o.id != "cccccc" {
 		t.Errorf("the next after an answer from here: %+v", o)
+	}
+	q3.Outcome, q3.State = gate.Timeout, "denied"
+	m.answered = ""
+	m.take(update{ended: []gate.Question{q3}}) // for a while there is none
+	m.draw()
+	m.take(update{list: []gate.Question{q1}})
+	m.draw()
+	if o := m.press("a", "y"); o != nil {
+		t.Errorf("the key that was meant for cccccc answers %s", o.id)
 	}
 }
 

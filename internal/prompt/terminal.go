@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/signal"
 	"strings"
+	"sync"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
@@ -47,9 +48,10 @@ func Top(ctx context.Context, s Overview, o Options, in, out *os.File) (err erro
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer func() {
-		cancel()
 		_, werr := out.WriteString(leave)
 		err = errors.Join(err, werr, term.Restore(int(in.Fd()), before))
+		t.answers.Wait()
+		cancel()
 	}()
 	if _, err := out.WriteString(enter); err != nil {
 		return fmt.Errorf("write to the terminal: %w", err)
@@ -77,6 +79,7 @@ type terminal struct {
 	by      string
 	in, out *os.File
 	kick    chan struct{}
+	answers sync.WaitGroup // that are being given
 	done    bool
 	err     error // that ended it
 }
@@ -95,13 +98,13 @@ func (t *terminal) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	if t.done {
 		return t, nil // the key was not meant for this
 	}
-	var answers tea.Cmd
 	switch msg := msg.(type) {
 	case update:
 		t.take(msg)
 	case refused:
 		for _, text := range msg {
 			t.note("%s", text)
+			t.answered = ""
 		}
 	case tea.PasteMsg:
 		t.paste(msg.Content)
@@ -111,7 +114,7 @@ func (t *terminal) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 			return t, tea.Quit
 		}
 		if len(orders) > 0 {
-			answers = func() tea.Msg { return t.answer(orders) }
+			t.answers.Go(func() { t.loop.Send(t.answer(orders)) })
 		}
 	case os.Signal:
 		if msg == unix.SIGCONT { // somebody stopped it, and a shell took the terminal back
@@ -126,7 +129,7 @@ func (t *terminal) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	if t.done = t.err != nil; t.done {
 		return t, tea.Quit
 	}
-	return t, answers
+	return t, nil
 }
 
 // wake has the screen drawn again for each signal and each second, and ends all with ctx.
@@ -147,7 +150,7 @@ func (t *terminal) wake(signals <-chan os.Signal) {
 }
 
 // answer gives answers, and has the list read again, which tells that the questions have ended.
-func (t *terminal) answer(orders []order) tea.Msg {
+func (t *terminal) answer(orders []order) refused {
 	var bad refused
 	for _, o := range orders {
 		o.reply.By = t.by

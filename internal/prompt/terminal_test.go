@@ -270,6 +270,27 @@ func TestTopEnds(t *testing.T) {
 	})
 }
 
+// Who confirms and ends it at once has answered all the same.
+func TestTopEndsAfterAnswers(t *testing.T) {
+	s, fake := newScreen(t), &sensor{}
+	fake.set([]gate.Question{asked("aaaaaa")}, nil, nil)
+	done := make(chan error, 1)
+	go func() { done <- Top(t.Context(), fake, Options{By: "alice"}, s.tty, s.tty) }()
+	s.shows("> aaaaaa")
+	fake.mu.Lock() // the sensor is slow
+	s.types("ayq")
+	s.shows("\x1b[?1049l")
+	fake.mu.Unlock()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	fake.mu.Lock()
+	defer fake.mu.Unlock()
+	if len(fake.replies) != 1 || fake.replies[0].id != "aaaaaa" {
+		t.Errorf("%+v", fake.replies)
+	}
+}
+
 // B51: nothing but the program's own sequences reaches the terminal.
 func TestB51Top(t *testing.T) {
 	s, fake := newScreen(t), &sensor{}

@@ -285,6 +285,8 @@ func (m *model) prompt() string {
 		return fmt.Sprintf("approve %s?  y: yes  2-%d: wider scope  r: with a reason  any other key: no", what, len(chain))
 	case m.step == confirm:
 		return fmt.Sprintf("%s %s?  y: yes  r: %s  any other key: no", verb, what, reasoned)
+	case m.step == reason && m.about == nil:
+		return "there is nothing to answer any more  enter or escape: go on"
 	case m.step == reason:
 		scope := ""
 		if m.scope > 1 {
