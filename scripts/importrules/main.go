@@ -71,6 +71,7 @@ var rules = map[string][]string{
 	"test/agents":       {},
 	"test/classifytest": {},
 	"test/classifytool": {"internal/classify"},
+	"test/eventtest":    {"docs"},
 	"test/evasion":      {"internal/toolguard"},
 	"test/vm":           {}, // the harness knows nothing of what it tests
 	"test/vm/bench":     {anything},
