@@ -17,12 +17,13 @@ func (d *Queue) Ask(ctx context.Context, a CheckedRequest) Verdict {
 			return d.opts.Events.Refuse(a.Request, No(Cancelled, "the asker went away before it could be asked"))
 		}
 		w, v := d.enter(a)
-		if w != nil {
-			v = d.await(ctx, w)
-		}
-		if a.Ask != Run || v.Reason != UsedOnce {
+		if w == nil {
 			return v
 		}
+		if v = d.await(ctx, w); a.Ask != Run || v.Reason != UsedOnce {
+			return v
+		}
+		a = w.CheckedRequest // without the taint that was cleared while it waited
 	}
 }
 

@@ -25,6 +25,17 @@ func TestExecIsAskedAgain(t *testing.T) {
 		second.gives(Allow, Approved)
 		r.wantEvents("hold", "hold", "verdict allow approved", "hold", "verdict allow approved")
 	})
+	bubble(t, func(r *rig) { // under the taint that was not cleared meanwhile
+		first, second := r.ask(curl(run)), r.ask(curl(run, retry))
+		id := r.one()
+		r.wantErr(r.Cleared([]string{"secret"}, func(event.Container) bool { return true }), nil)
+		r.answer(id, true)
+		first.gives(Allow, Approved)
+		second.blocks()
+		if q := r.Pending()[0]; len(q.Container.Taint) != 1 || q.Container.Taint[0] != "corruption" {
+			t.Errorf("%v", q.Container.Taint)
+		}
+	})
 	bubble(t, func(r *rig) { // who goes away then leaves its question
 		first, second := r.ask(curl(run)), r.ask(curl(run, retry))
 		r.answer(r.one(), true)
