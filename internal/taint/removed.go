@@ -21,6 +21,9 @@ const (
 	parentLasting = 2 * lasting
 )
 
+// noPolicy is no slot of policies: to what names it nothing is open.
+const noPolicy = ^uint32(0)
+
 // gone is a cgroup that has been removed, and whose state is still in force.
 type gone struct {
 	at     uint64 // when it was found so, ns since boot
@@ -63,13 +66,13 @@ func (s *State) Escapes() (bool, error) {
 	return n != 0, nil
 }
 
-// InForce says whether the kernel has taint, or a container by itself, though nothing on disk may know it.
+// InForce says whether the kernel has taint, or a container by itself, though nothing on disk may know it: also of a cgroup that has been
+// removed, whose sockets may wait in a message for somebody outside.
 func (s *State) InForce() (some bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	err = s.eachState(func(id uint64, e cgroupState) {
-		_, gone := s.removed[id]
-		some = some || !gone && (e.Taint != 0 || e.Flags&cgroupStateFlagSTATE_ALONE != 0)
+	err = s.eachState(func(_ uint64, e cgroupState) {
+		some = some || e.Taint != 0 || e.Flags&cgroupStateFlagSTATE_ALONE != 0
 	})
 	return some, err
 }
@@ -99,7 +102,7 @@ func (s *State) found(r *record, bits Bits, why string) {
 }
 
 // drop takes a cgroup's state out of the kernel: at once if it is no parent and
-// there is no taint in it, else when the last packet has been given up.
+// there is no taint in it, else when the last packet has been given up. Until then it has no policy of its own: the slot is another's (B96).
 func (s *State) drop(id uint64) error {
 	e, err := s.entry(id)
 	if err != nil {
@@ -108,7 +111,11 @@ func (s *State) drop(id uint64) error {
 	parent, alone := e.Flags&cgroupStateFlagSTATE_PARENT != 0, e.Flags&cgroupStateFlagSTATE_ALONE != 0
 	if parent || e.Taint != 0 {
 		s.removed[id] = gone{at: Now(), parent: parent, alone: alone}
-		return nil
+		if e.Policy == 0 {
+			return nil
+		}
+		e.Policy = noPolicy
+		return s.put(id, e)
 	}
 	if alone {
 		if err := s.unlink(id); err != nil {
