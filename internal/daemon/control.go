@@ -200,6 +200,10 @@ func (d *daemon) taint(c taint.Change) (taint.Status, error) {
 		Kind: event.Taint, Container: &ec, Process: cause, Message: message,
 		Change: &event.TaintChange{Set: c.Bits.Names(), Source: c.Source, By: c.By, Why: c.Why},
 	}))
+	if c.Bits&^before.Own != 0 {
+		ties, err := netegress.Ties(st.Cgroup)
+		found, errs = append(found, ties...), append(errs, err)
+	}
 	for _, finding := range found {
 		d.write(event.Event{Kind: event.Error, Container: &ec, Message: "finding: " + finding})
 	}

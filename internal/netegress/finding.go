@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -60,4 +61,38 @@ func socketTable(pid int, table string, column int) ([]uint64, error) {
 		}
 	}
 	return inodes, nil
+}
+
+// Ties names what processes of a container have had in common with others since before it was guarded: whom they trace, and with whom
+// they share descriptors or memory. What is done with that passes no hook (B98).
+func Ties(path string) ([]string, error) {
+	all, err := linux.PIDs()
+	if err != nil {
+		return nil, err
+	}
+	inside := map[int]bool{}
+	for _, pid := range all {
+		at, err := linux.CgroupOf(pid)
+		inside[pid] = err == nil && linux.CgroupBelow(at, path)
+	}
+	var found []string
+	for _, pid := range all {
+		tracer, err := linux.Tracer(pid)
+		if err != nil || tracer == 0 || inside[pid] {
+			continue
+		}
+		if at, err := linux.CgroupOf(tracer); err == nil && linux.CgroupBelow(at, path) {
+			found = append(found, fmt.Sprintf("process %d traces process %d outside", tracer, pid))
+		}
+	}
+	for what, name := range map[int]string{linux.Memory: "memory", linux.Descriptors: "descriptors"} {
+		for _, group := range linux.Sharing(all, what) {
+			own := slices.IndexFunc(group, func(pid int) bool { return inside[pid] })
+			other := slices.IndexFunc(group, func(pid int) bool { return !inside[pid] })
+			if own >= 0 && other >= 0 {
+				found = append(found, fmt.Sprintf("process %d shares its %s with process %d outside", group[own], name, group[other]))
+			}
+		}
+	}
+	return found, nil
 }
