@@ -47,12 +47,14 @@ const enum counter *unused_counter __attribute__((unused));
 		return answer;                                                                               \
 	} while (0)
 
+#define BY_DEVICE -2
+
 /* An address as the kernel copied it; family is what the kernel will take
- * AF_UNSPEC for. 1: read, 0: no destination in it, -1: unreadable. */
+ * AF_UNSPEC for. 1: read, 0: no destination in it, -1: unreadable, BY_DEVICE: it chooses a group's (B89). */
 static __always_inline int read_address(struct dest *d, const void *address, int length, __u16 unspec)
 {
-	__u32 raw[6] = {}; /* family and port; address of IPv4, or flow and address of IPv6 */
-	__u32 size = length < 8 ? 2 : length < 24 ? 8 : 24;
+	__u32 raw[7] = {}; /* family and port; address of IPv4, or flow, address and scope of IPv6 */
+	__u32 size = length < 8 ? 2 : length < 24 ? 8 : length < 28 ? 24 : 28;
 	if (length < 2 || bpf_probe_read_kernel(raw, size, address))
 		return -1;
 	__u16 family = raw[0];
@@ -68,7 +70,7 @@ static __always_inline int read_address(struct dest *d, const void *address, int
 	else
 		return -1;
 	d->port = bpf_ntohs(raw[0] >> 16);
-	return 1;
+	return family == AF_INET6 && d->addr[0] == 0xff && raw[6] ? BY_DEVICE : 1;
 }
 
 static __always_inline void read_peer(struct dest *d, struct sock *sk)
@@ -186,7 +188,7 @@ __noinline int question(struct cgroup_ctx *cx, struct dest *d, __u64 cookie)
 	struct hold hold = {.start = started(), .since = bpf_ktime_get_boot_ns()};
 	struct hold *old = bpf_map_lookup_elem(&held, &key);
 	if (old && old->start == hold.start) {
-		if (old->verdict == HOLD_DENIED || old->state == HOLD_FAILED)
+		if (old->state == HOLD_FAILED)
 			return REFUSE;
 		/* where the machine stood still, the daemon may come yet */
 		if (old->state == HOLD_RESTARTS && is_alone() && old->restarts < TURN_RESTARTS)
@@ -202,6 +204,9 @@ __noinline int question(struct cgroup_ctx *cx, struct dest *d, __u64 cookie)
 		__u32 state = begin_wait(old);
 		if (__sync_val_compare_and_swap((__u32 *)&old->state, HOLD_FROZEN, state) != HOLD_FROZEN)
 			return restart(old, &key);
+	} else if (is_refused(
+	               &key, hold.start)) { /* looked for last: a verdict is noted before its question goes */
+		return REFUSE;
 	} else {
 		if (old)
 			bpf_map_delete_elem(&held, &key);
@@ -211,6 +216,7 @@ __noinline int question(struct cgroup_ctx *cx, struct dest *d, __u64 cookie)
 		old = bpf_map_lookup_elem(&held, &key);
 		if (!old) {
 			count(COUNT_LOST_ASK);
+			emit(cx, d, RECORD_DENY, REASON_FULL, cookie);
 			return REFUSE;
 		}
 		if (failed) { /* another thread was first */
@@ -226,6 +232,7 @@ __noinline int question(struct cgroup_ctx *cx, struct dest *d, __u64 cookie)
 	if (!r) {
 		count(COUNT_LOST_ASK);
 		bpf_map_delete_elem(&held, &key);
+		emit(cx, d, RECORD_DENY, REASON_FULL, cookie);
 		return REFUSE;
 	}
 	int held = old->state != HOLD_FAILED;
@@ -607,7 +614,8 @@ int BPF_PROG(weir_sendmsg, struct socket *sock, struct msghdr *msg, int size)
 	if (!last)
 		read = read_target(d, sk, msg);
 	if (read < 0)
-		return finish(deny(&cx, d, cookie, COUNT_DENIED_SEND, REASON_UNREADABLE));
+		return finish(deny(&cx, d, cookie, COUNT_DENIED_SEND,
+		                   read == BY_DEVICE ? REASON_OUTSIDE : REASON_UNREADABLE));
 	if (!read)
 		ANSWER(0); /* not connected: the kernel refuses */
 	if (is_addressed(sk, msg) && resolver_for(&cx, d, netns_of(sk), 1))

@@ -2,7 +2,7 @@
 #ifndef WEIR_ENDS_H
 #define WEIR_ENDS_H
 
-#include "walk.h"
+#include "policy.h"
 
 #define TCP_CLOSE 7
 
@@ -29,6 +29,88 @@ static __always_inline int heard_inside(struct cgroup_ctx *cx, struct sock *sk)
 	return end != UNIX_OUTSIDE && (end == UNIX_OWN || !(cx->guarded & GUARDED_LATE));
 }
 
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 4096);
+	__type(key, struct unix_peer);
+	__type(value, struct unix_listed);
+	__uint(pinning, LIBBPF_PIN_BY_NAME);
+} unix_peers SEC(".maps");
+
+static __always_inline void read_path(char *path, struct sock *sk)
+{
+	struct unix_address *address = BPF_CORE_READ((struct unix_sock *)sk, addr);
+	if (!address)
+		return;
+	__u32 length = BPF_CORE_READ(address, len);
+	if (length < 3 || length > UNIX_PATH + 2)
+		return;
+	length -= 2;
+	const char *name = (const char *)address + bpf_core_field_offset(address->name) + 2;
+	if (length > UNIX_PATH - 1)
+		length = UNIX_PATH - 1;
+	bpf_probe_read_kernel(path, length, name);
+	if (!path[0])
+		path[0] = '@';
+	else if (path[0] == '@')
+		path[0] = '?'; /* a file of that name is not the abstract socket */
+}
+
+struct upid___listens {
+	int nr;
+} __attribute__((preserve_access_index));
+
+struct pid___listens {
+	struct upid___listens numbers[1];
+} __attribute__((preserve_access_index));
+
+struct sock___listens {
+	struct pid___listens *sk_peer_pid; /* of who called listen, as the first pid namespace has it */
+} __attribute__((preserve_access_index));
+
+/* A name is what its socket was bound to, below whatever root its binder had. Its last part is the name of
+ * the file, so the directory tells where that is; nobody has an abstract name twice. Says how it is listed.
+ */
+static __always_inline int is_listed(struct unix_peer *key, struct sock *sk, int own_only)
+{
+	struct unix_listed *l = bpf_map_lookup_elem(&unix_peers, key);
+	struct settings *c = configuration();
+	if (!l)
+		return 0;
+	if (l->how == LISTED_OWN)
+		return c && c->daemon &&
+		               (__u32)BPF_CORE_READ((struct sock___listens *)sk, sk_peer_pid,
+		                                    numbers[0].nr) == c->daemon
+		           ? LISTED_OWN
+		           : 0;
+	if (own_only)
+		return 0;
+	if (key->path[0] == '@')
+		return LISTED_PEER;
+	struct inode *directory = BPF_CORE_READ((struct unix_sock *)sk, path.dentry, d_parent, d_inode);
+	return l->directory && BPF_CORE_READ(directory, i_ino) == l->directory &&
+	               BPF_CORE_READ(directory, i_sb, s_dev) == l->device
+	           ? LISTED_PEER
+	           : 0;
+}
+
+/* still_listed: cx's policy lists what the other end of a connection was bound to when it came about (B97).
+ * at: its address, as in walk_at. That end was made while cx's container connected, so it has that one's
+ * cgroup. */
+__noinline int still_listed(struct cgroup_ctx *cx, __u64 at)
+{
+	struct unix_peer key = {};
+	if (!cx)
+		return 0;
+	struct policy *p = policy_of(cx);
+	if (!p)
+		return 0;
+	read_path(key.path, (struct sock *)at);
+	key.policy = cx->policy;
+	key.generation = p->generation;
+	return is_listed(&key, (struct sock *)at, p->mode == MODE_SEAL);
+}
+
 /* flows_inside: the same of what is sent on a connected socket. Of a connection that is accepted only the
  * other end was seen to be made. */
 static __always_inline int flows_inside(struct cgroup_ctx *cx, struct sock *sk)
@@ -37,6 +119,8 @@ static __always_inline int flows_inside(struct cgroup_ctx *cx, struct sock *sk)
 	enum unix_end near = end_of(sk), far = peer ? end_of(peer) : 0;
 	if (near == UNIX_OUTSIDE || far == UNIX_OUTSIDE)
 		return 0;
+	if (near == UNIX_LISTED)
+		return !peer || still_listed(cx, address_of(peer));
 	if (!(cx->guarded & GUARDED_LATE) || near == UNIX_OWN || far == UNIX_OWN)
 		return 1;
 	/* nobody hears it; the kernel says so */

@@ -17,6 +17,24 @@ struct {
 	__uint(pinning, LIBBPF_PIN_BY_NAME);
 } held SEC(".maps");
 
+/* One container's refusals cannot take the place of questions, and what is pushed out is asked or told once
+ * more (B95). */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 16384);
+	__type(key, struct hold_key);
+	__type(value, struct refusal);
+	__uint(pinning, LIBBPF_PIN_BY_NAME);
+} refusals SEC(".maps");
+
+#define REFUSAL_NS 300000000000ULL
+
+static __always_inline int is_refused(struct hold_key *key, __u64 start)
+{
+	struct refusal *r = bpf_map_lookup_elem(&refusals, key);
+	return r && r->start == start && bpf_ktime_get_boot_ns() - r->since < REFUSAL_NS;
+}
+
 /* Questions have a ring of their own: no flood of other events delays them (B31). */
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);

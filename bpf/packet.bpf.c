@@ -256,6 +256,7 @@ __noinline int comes_from_here(struct packet *pkt, __u64 skb)
 
 struct ipv6_pinfo___way {
 	int ucast_oif;
+	int mcast_oif;
 	struct {
 		int ipi6_ifindex;
 	} sticky_pktinfo;
@@ -263,8 +264,14 @@ struct ipv6_pinfo___way {
 
 struct inet_sock___way {
 	int uc_index;
+	int mc_index;
 	struct ipv6_pinfo___way *pinet6;
 } __attribute__((preserve_access_index));
+
+static __always_inline int is_group(const struct dest *d)
+{
+	return is_mapped(d) ? d->addr[12] >> 4 == 14 : d->addr[0] == 0xff;
+}
 
 /* chose_way: the socket says itself by which device it sends, or by which of the host's routes, as it was set
  * before the taint, or a message on it does: somebody else may have the destination's address there (B89). A
@@ -279,10 +286,13 @@ static __always_inline int chose_way(struct bpf_sock *sk, const struct dest *to)
 		return 0;
 	struct mark *m = bpf_sk_storage_get(&marks, sk, 0, 0);
 	struct inet_sock___way *inet = (void *)address_of(sk);
-	if ((m && m->told & MARK_ASTRAY) || BPF_CORE_READ(inet, uc_index))
+	int group = is_group(to);
+	if ((m && m->told & MARK_ASTRAY) || BPF_CORE_READ(inet, uc_index) ||
+	    (group && BPF_CORE_READ(inet, mc_index)))
 		return 1;
 	return sk->family == AF_INET6 && (BPF_CORE_READ(inet, pinet6, ucast_oif) ||
-	                                  BPF_CORE_READ(inet, pinet6, sticky_pktinfo.ipi6_ifindex));
+	                                  BPF_CORE_READ(inet, pinet6, sticky_pktinfo.ipi6_ifindex) ||
+	                                  (group && BPF_CORE_READ(inet, pinet6, mcast_oif)));
 }
 
 /* What a datagram's notes say of its way: of several to one address the kernel asks weir_sendmsg about the
@@ -558,11 +568,9 @@ static __always_inline int check_trust(struct __sk_buff *skb, struct cgroup_ctx 
 	if (readable && is_trusted(cx, p, &pkt.to))
 		return 1;
 	if (!readable)
-		return taint_for_peer(cx, bpf_skb_cgroup_id(skb), &pkt.to, 0, sk);
-	if (!cx->taint && !cx->deep) {
-		id = allow_reply(p, sk, cookie, &pkt.to);
-		return taint_for_peer(cx, bpf_skb_cgroup_id(skb), &pkt.to, id, sk);
-	}
+		return taint_for_peer(cx, bpf_skb_cgroup_id(skb), &pkt.to, 0, sk, 0);
+	if (!cx->taint && !cx->deep)
+		return taint_for_peer(cx, bpf_skb_cgroup_id(skb), &pkt.to, REPLY_ID | cookie, sk, p);
 	struct mark *m = mark_of(sk, cookie);
 	__u64 marked = m ? m->grant : 0;
 	int reason = judge(cx, &pkt.to, marked, 0);
@@ -574,7 +582,7 @@ static __always_inline int check_trust(struct __sk_buff *skb, struct cgroup_ctx 
 		if (g)
 			__sync_fetch_and_or(&g->taint, TAINT_CORRUPTION);
 	}
-	return taint_for_peer(cx, bpf_skb_cgroup_id(skb), &pkt.to, id, sk);
+	return taint_for_peer(cx, bpf_skb_cgroup_id(skb), &pkt.to, id, sk, 0);
 }
 
 SEC("cgroup_skb/egress")
@@ -600,7 +608,8 @@ int weir_packet(struct __sk_buff *skb)
 	now.sender = sk ? (__u64)BPF_CORE_READ(kernel_socket(sk), __sk_common.skc_net.net) : 0;
 	now.dest = pkt.to;
 	struct allow_entry *last = find_allowed(&now);
-	if (now.socket && now.sender && was_allowed(last, &now, pkt.from))
+	/* what is remembered was said of a socket that chose nothing */
+	if (now.socket && now.sender && was_allowed(last, &now, pkt.from) && !chose_way(sk, &pkt.to))
 		return ALLOW;
 
 	__u64 cookie = bpf_get_socket_cookie(skb);
@@ -672,7 +681,7 @@ int weir_arrival(struct __sk_buff *skb)
 		return ALLOW;
 	if (asks && p && (!readable || !is_trusted(&cx, p, &from))) {
 		if (p->mode == MODE_OBSERVE)
-			return taint_for_peer(&cx, bpf_skb_cgroup_id(skb), &from, 0, 0);
+			return taint_for_peer(&cx, bpf_skb_cgroup_id(skb), &from, 0, 0, 0);
 		count(COUNT_DROPPED);
 		return DENY;
 	}

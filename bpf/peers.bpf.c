@@ -27,7 +27,9 @@ char LICENSE[] SEC("license") = "GPL";
 #define SO_ATTACH_REUSEPORT_EBPF 52
 #define SO_BINDTOIFINDEX 62
 #define SO_DETACH_REUSEPORT_BPF 68
+#define IP_MULTICAST_IF 32
 #define IP_UNICAST_IF 50
+#define IPV6_MULTICAST_IF 17
 #define IPV6_PKTINFO 50
 #define IPV6_UNICAST_IF 76
 #define SOL_TCP 6
@@ -35,33 +37,6 @@ char LICENSE[] SEC("license") = "GPL";
 #define TCP_MD5SIG_EXT 32
 #define TCP_AO_ADD_KEY 38
 #define TCP_AO_REPAIR 42 /* the last of that kind */
-
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 4096);
-	__type(key, struct unix_peer);
-	__type(value, struct unix_listed);
-	__uint(pinning, LIBBPF_PIN_BY_NAME);
-} unix_peers SEC(".maps");
-
-static __always_inline void read_path(char *path, struct sock *sk)
-{
-	struct unix_address *address = BPF_CORE_READ((struct unix_sock *)sk, addr);
-	if (!address)
-		return;
-	__u32 length = BPF_CORE_READ(address, len);
-	if (length < 3 || length > UNIX_PATH + 2)
-		return;
-	length -= 2;
-	const char *name = (const char *)address + bpf_core_field_offset(address->name) + 2;
-	if (length > UNIX_PATH - 1)
-		length = UNIX_PATH - 1;
-	bpf_probe_read_kernel(path, length, name);
-	if (!path[0])
-		path[0] = '@';
-	else if (path[0] == '@')
-		path[0] = '?'; /* a file of that name is not the abstract socket */
-}
 
 static __always_inline void emit_peer(struct cgroup_ctx *cx, __u32 reason, enum call call, const char *path,
                                       __u32 target)
@@ -79,39 +54,6 @@ static __always_inline void emit_peer(struct cgroup_ctx *cx, __u32 reason, enum 
 	if (path)
 		__builtin_memcpy(r->path, path, sizeof(r->path));
 	bpf_ringbuf_submit(r, 0);
-}
-
-struct upid___listens {
-	int nr;
-} __attribute__((preserve_access_index));
-
-struct pid___listens {
-	struct upid___listens numbers[1];
-} __attribute__((preserve_access_index));
-
-struct sock___listens {
-	struct pid___listens *sk_peer_pid; /* of who called listen, as the first pid namespace has it */
-} __attribute__((preserve_access_index));
-
-/* A name is what its socket was bound to, below whatever root its binder had. Its last part is the name of
- * the file, so the directory tells where that is; nobody has an abstract name twice. */
-static __always_inline int is_listed(struct unix_peer *key, struct sock *sk, int own_only)
-{
-	struct unix_listed *l = bpf_map_lookup_elem(&unix_peers, key);
-	struct settings *c = configuration();
-	if (!l)
-		return 0;
-	if (l->how == LISTED_OWN)
-		return c && c->daemon &&
-		       (__u32)BPF_CORE_READ((struct sock___listens *)sk, sk_peer_pid, numbers[0].nr) ==
-		           c->daemon;
-	if (own_only)
-		return 0;
-	if (key->path[0] == '@')
-		return 1;
-	struct inode *directory = BPF_CORE_READ((struct unix_sock *)sk, path.dentry, d_parent, d_inode);
-	return l->directory && BPF_CORE_READ(directory, i_ino) == l->directory &&
-	       BPF_CORE_READ(directory, i_sb, s_dev) == l->device;
 }
 
 /* gets_foreign: the current task is in cx, and not in the container that made sk, which own is. */
@@ -141,7 +83,7 @@ static __always_inline int knows(struct cgroup_ctx *cx, struct cgroup_ctx *other
 	return is_listed(key, sk, p->mode == MODE_SEAL);
 }
 
-enum peer { PEER_SHUT, PEER_OUTSIDE, PEER_OPEN };
+enum peer { PEER_SHUT, PEER_OUTSIDE, PEER_LISTED, PEER_OPEN };
 
 /* peer_open: may the current process, in cx, talk to the owner of a socket? at: its address, as in walk_at.
  */
@@ -157,8 +99,9 @@ __noinline int peer_open(struct cgroup_ctx *cx, __u64 at)
 		return PEER_OPEN;
 	read_path(key.path, sk);
 	walk_cgroup(&other, cg);
-	if (knows(cx, &other, sk, &key))
-		return PEER_OPEN;
+	int listed = knows(cx, &other, sk, &key);
+	if (listed)
+		return listed == LISTED_PEER ? PEER_LISTED : PEER_OPEN;
 	if (!is_restricted(cx, policy_of(cx)))
 		return PEER_OUTSIDE;
 	count(COUNT_DENIED_UNIX);
@@ -201,8 +144,9 @@ int BPF_PROG(weir_unix, struct sock *sock, struct sock *other, struct sock *news
 		return -EPERM;
 	}
 	int open = peer_open(&cx, address_of(other));
-	/* what it sends once tainted is refused */
-	if (open == PEER_OUTSIDE && note_end(bpf_get_socket_cookie(sock), UNIX_OUTSIDE))
+	/* what it sends once tainted is refused, or looked up in the list each time */
+	if ((open == PEER_OUTSIDE || open == PEER_LISTED) &&
+	    note_end(bpf_get_socket_cookie(sock), open == PEER_OUTSIDE ? UNIX_OUTSIDE : UNIX_LISTED))
 		return -EPERM;
 	return open == PEER_SHUT ? -EPERM : 0;
 }
@@ -459,8 +403,10 @@ static __always_inline int is_way(int level, int option)
 {
 	if (level == SOL_SOCKET)
 		return option == SO_BINDTODEVICE || option == SO_BINDTOIFINDEX || option == SO_MARK;
-	return (level == SOL_IP && option == IP_UNICAST_IF) ||
-	       (level == SOL_IPV6 && (option == IPV6_PKTINFO || option == IPV6_UNICAST_IF));
+	if (level == SOL_IP)
+		return option == IP_UNICAST_IF || option == IP_MULTICAST_IF;
+	return level == SOL_IPV6 &&
+	       (option == IPV6_PKTINFO || option == IPV6_UNICAST_IF || option == IPV6_MULTICAST_IF);
 }
 
 /* Of the sockets that share a port, some may be somebody's outside: which of them gets what packet is not the

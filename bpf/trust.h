@@ -42,10 +42,10 @@ static __always_inline int is_trusted(struct cgroup_ctx *cx, struct policy *p, c
 /* allow_reply lets the socket that taints a container finish what it began: it may send a little to that one
  * peer.
  */
-static __always_inline __u64 allow_reply(struct policy *p, struct bpf_sock *sk, __u64 cookie,
+static __always_inline __u64 allow_reply(struct policy *p, struct bpf_sock *sk, __u64 id,
                                          const struct dest *peer)
 {
-	__u64 id = REPLY_ID | cookie;
+	__u64 cookie = id & ~REPLY_ID;
 	struct grant g = {
 	    .expires = bpf_ktime_get_boot_ns() + REPLY_NS, .bytes = p->reply_budget, .owner = OWNER_ANYBODY};
 	struct grant_dest key = {.grant = id, .dest = *peer};
@@ -86,15 +86,20 @@ static __always_inline void describe_sender(struct record *r, struct cgroup_ctx 
 }
 
 /* taint_for_peer taints before the packet goes on; grant is what may go on after it, sk what sends it: none
- * of what arrives. Without room for the taint, it does not. */
+ * of what arrives. answers: the policy by which the grant is to be made, for the socket that was first alone
+ * (B94). Without room for the taint, the packet does not go on. */
 static __always_inline int taint_for_peer(struct cgroup_ctx *cx, __u64 cgroup, const struct dest *peer,
-                                          __u64 grant, struct bpf_sock *sk)
+                                          __u64 grant, struct bpf_sock *sk, struct policy *answers)
 {
 	__u64 id = cx->container ? cx->container : cgroup;
 	int fresh = set_taint(id, TAINT_CORRUPTION);
-	if (fresh <= 0)
-		return fresh == 0;
+	if (fresh < 0)
+		return 0;
 	cx->taint |= TAINT_CORRUPTION;
+	if (!fresh)
+		return 1;
+	if (answers)
+		grant = allow_reply(answers, sk, grant, peer);
 	struct record *r = bpf_ringbuf_reserve(&egress_events, sizeof(*r), 0);
 	if (!r) {
 		count(COUNT_LOST_RECORD); /* the daemon finds the taint itself */

@@ -4,7 +4,7 @@
 #define WEIR_TYPES_H
 
 /* Pins of another version are never adopted: raise it with every change of a pinned map. */
-enum abi { ABI_VERSION = 13 };
+enum abi { ABI_VERSION = 14 };
 
 /* Levels of the cgroup tree that a program walks, the root being level 0.
  * What lies deeper inside a guarded parent is denied (B53). */
@@ -162,6 +162,7 @@ struct resolver {
 enum unix_end {
 	UNIX_OUTSIDE = 1, /* somebody outside has it, or its other end */
 	UNIX_OWN = 2,     /* made under guard, or found to be the container's alone */
+	UNIX_LISTED = 3,  /* connected to a listed peer outside: sends while that is listed */
 };
 
 /* Who may be heard under a listed name: another process can bind the same one below a root of its own. */
@@ -246,11 +247,6 @@ struct claim {
 	__u32 pad;
 };
 
-enum hold_verdict {
-	HOLD_PENDING = 0,
-	HOLD_DENIED = 1,
-};
-
 /* One question: a process and where it wants to go; nowhere, if it was just executed. */
 struct hold_key {
 	__u32 tgid;
@@ -268,10 +264,17 @@ enum hold_state {
 struct hold {
 	__u64 start; /* of the process, against reuse of its id */
 	__u64 since; /* when the question, or the present round of restarts, began */
-	enum hold_verdict verdict;
 	enum hold_state state;
 	__u32 turn;     /* its place in turns, from 1; 0: none */
 	__u32 restarts; /* in this place */
+	__u32 pad;
+};
+
+/* What was refused, by a verdict or without a question: for a while the same process is not asked about it
+ * again, and nobody is told. */
+struct refusal {
+	__u64 start; /* as of a hold */
+	__u64 since;
 };
 
 /* What a task runs, set at exec and inherited by fork. */

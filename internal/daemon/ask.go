@@ -22,8 +22,42 @@ type asking struct {
 	to        netegress.Destination
 }
 
+// maxAsks is how many questions of one container may be on their way: an eighth of what the kernel has room for, or one container could
+// take the others' (B95).
+const maxAsks = 2048
+
 // Asked implements netegress.Handler.
-func (d *daemon) Asked(a netegress.Ask) { go d.ask(a) }
+func (d *daemon) Asked(a netegress.Ask) {
+	d.mu.Lock()
+	d.asks[a.Container]++
+	over := d.asks[a.Container] > maxAsks
+	d.mu.Unlock()
+	if !over {
+		go func() {
+			defer d.asked(a.Container)
+			d.ask(a)
+		}()
+		return
+	}
+	defer d.asked(a.Container)
+	refuse := d.egress.Refuse
+	if a.Exec {
+		refuse = d.egress.Kill
+	}
+	if err := refuse(a); err != nil {
+		d.fail("refuse one question too many", nil, err)
+	}
+	d.Recorded(netegress.Record{Kind: netegress.Denied, Reason: string(gate.QueueFull), Denied: true, Container: a.Container, Taint: a.Taint, Process: a.Process, To: a.To})
+}
+
+// asked takes a question off those on their way.
+func (d *daemon) asked(container uint64) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.asks[container]--; d.asks[container] == 0 {
+		delete(d.asks, container)
+	}
+}
 
 // ask has a verdict made and carries it out. Whatever goes wrong refuses.
 func (d *daemon) ask(a netegress.Ask) {

@@ -92,6 +92,7 @@ type daemon struct {
 
 	mu       sync.Mutex
 	asking   map[asking]*context.CancelFunc
+	asks     map[uint64]int    // by container
 	drawn    map[uint64]drawn  // by grant
 	lost     map[string]uint64 // by stage
 	degraded []string
@@ -139,7 +140,7 @@ func Run(ctx context.Context, o Options, ready func()) error {
 	}
 	d := &daemon{
 		opts: o, started: time.Now(), policies: newActivePolicy(p), records: make(chan netegress.Record, 8192),
-		asking: map[asking]*context.CancelFunc{}, drawn: map[uint64]drawn{}, lost: map[string]uint64{},
+		asking: map[asking]*context.CancelFunc{}, asks: map[uint64]int{}, drawn: map[uint64]drawn{}, lost: map[string]uint64{},
 		loaded: loaded, replaced: make(chan struct{}, 1),
 	}
 	if d.reviewer, err = newReviewer(p.Cop); err != nil {

@@ -89,10 +89,10 @@ type execHold struct {
 	_        structs.HostLayout
 	Start    uint64
 	Since    uint64
-	Verdict  uint32
 	State    uint32
 	Turn     uint32
 	Restarts uint32
+	Pad      uint32
 }
 
 type execHoldKey struct {
@@ -114,6 +114,12 @@ type execPolicy struct {
 	Generation  uint32
 	Used        uint32
 	ReplyBudget int64
+}
+
+type execRefusal struct {
+	_     structs.HostLayout
+	Start uint64
+	Since uint64
 }
 
 type execScratch struct {
@@ -205,6 +211,7 @@ const (
 	execMapHeld          = "held"
 	execMapHoldReqs      = "hold_reqs"
 	execMapPolicies      = "policies"
+	execMapRefusals      = "refusals"
 	execMapScratches     = "scratches"
 	execMapTasks         = "tasks"
 	execMapWalkCache     = "walk_cache"
@@ -272,6 +279,7 @@ type execMapSpecs struct {
 	Held      *ebpf.MapSpec `ebpf:"held"`
 	HoldReqs  *ebpf.MapSpec `ebpf:"hold_reqs"`
 	Policies  *ebpf.MapSpec `ebpf:"policies"`
+	Refusals  *ebpf.MapSpec `ebpf:"refusals"`
 	Scratches *ebpf.MapSpec `ebpf:"scratches"`
 	Tasks     *ebpf.MapSpec `ebpf:"tasks"`
 	WalkCache *ebpf.MapSpec `ebpf:"walk_cache"`
@@ -315,6 +323,7 @@ type execMaps struct {
 	Held      *ebpf.Map `ebpf:"held"`
 	HoldReqs  *ebpf.Map `ebpf:"hold_reqs"`
 	Policies  *ebpf.Map `ebpf:"policies"`
+	Refusals  *ebpf.Map `ebpf:"refusals"`
 	Scratches *ebpf.Map `ebpf:"scratches"`
 	Tasks     *ebpf.Map `ebpf:"tasks"`
 	WalkCache *ebpf.Map `ebpf:"walk_cache"`
@@ -332,6 +341,7 @@ func (m *execMaps) Close() error {
 		m.Held,
 		m.HoldReqs,
 		m.Policies,
+		m.Refusals,
 		m.Scratches,
 		m.Tasks,
 		m.WalkCache,

@@ -29,7 +29,7 @@ func (e *Egress) Adopt() ([]Ask, error) {
 	var errs []error
 	waiting := map[*live]bool{}
 	err := e.eachHold(func(key egressHoldKey, h egressHold) {
-		if h.Verdict != egressHoldVerdictHOLD_PENDING || !linux.Alive(int(key.Tgid), h.Start) {
+		if !linux.Alive(int(key.Tgid), h.Start) {
 			return
 		}
 		a := Ask{To: destOf(key.Dest), Held: waits(h), Exec: key.Dest == egressDest{}, Process: Process{PID: int(key.Tgid), Start: h.Start}}
@@ -160,6 +160,28 @@ func (e *Egress) adoptGrants() error {
 		}
 	}
 	return e.adoptClaims()
+}
+
+// adoptAnswers takes those grants of sockets that tainted their container into the books whose record was lost, so that they end. It needs mu.
+func (e *Egress) adoptAnswers() error {
+	unknown := map[uint64]*live{}
+	err := bpfobj.Each(e.egress.Grants, func(id uint64, k egressGrant) {
+		if k.Owner == anybody && e.grants[id] == nil {
+			unknown[id] = &live{Grant: Grant{ID: id, State: "made", Kind: "mark", Bytes: k.Bytes, Expires: wall(k.Expires)}, expires: k.Expires, bits: taint.Bits(k.Taint)}
+		}
+	})
+	if err != nil || len(unknown) == 0 {
+		return err
+	}
+	err = bpfobj.Each(e.egress.GrantDests, func(d egressGrantDest, _ egressDestUse) {
+		if g := unknown[d.Grant]; g != nil {
+			g.To = append(g.To, destOf(d.Dest))
+		}
+	})
+	for id, g := range unknown {
+		e.keep(id, g)
+	}
+	return err
 }
 
 // adoptOthers finds those cgroups below a path that were made for a command before now, and that the kernel's books do not have

@@ -122,10 +122,10 @@ type egressHold struct {
 	_        structs.HostLayout
 	Start    uint64
 	Since    uint64
-	Verdict  egressHoldVerdict
 	State    egressHoldState
 	Turn     uint32
 	Restarts uint32
+	Pad      uint32
 }
 
 type egressHoldKey struct {
@@ -141,13 +141,6 @@ const (
 	egressHoldStateHOLD_RESTARTS egressHoldState = 1
 	egressHoldStateHOLD_STOPPED  egressHoldState = 2
 	egressHoldStateHOLD_FROZEN   egressHoldState = 3
-)
-
-type egressHoldVerdict uint32
-
-const (
-	egressHoldVerdictHOLD_PENDING egressHoldVerdict = 0
-	egressHoldVerdictHOLD_DENIED  egressHoldVerdict = 1
 )
 
 type egressLease struct {
@@ -276,6 +269,12 @@ const (
 	egressRecordKindRECORD_TAINT   egressRecordKind = 13
 )
 
+type egressRefusal struct {
+	_     structs.HostLayout
+	Start uint64
+	Since uint64
+}
+
 type egressResolver struct {
 	_     structs.HostLayout
 	Port  uint32
@@ -348,7 +347,22 @@ type egressUnixEnd uint32
 const (
 	egressUnixEndUNIX_OUTSIDE egressUnixEnd = 1
 	egressUnixEndUNIX_OWN     egressUnixEnd = 2
+	egressUnixEndUNIX_LISTED  egressUnixEnd = 3
 )
+
+type egressUnixListed struct {
+	_         structs.HostLayout
+	How       uint32
+	Device    uint32
+	Directory uint64
+}
+
+type egressUnixPeer struct {
+	_          structs.HostLayout
+	Policy     uint32
+	Generation uint32
+	Path       [108]int8
+}
 
 type egressWalkEntry struct {
 	_     structs.HostLayout
@@ -391,11 +405,13 @@ const (
 	egressMapOutsideUnix   = "outside_unix"
 	egressMapPolicies      = "policies"
 	egressMapReaderIdle    = "reader_idle"
+	egressMapRefusals      = "refusals"
 	egressMapResolverSks   = "resolver_sks"
 	egressMapResolvers     = "resolvers"
 	egressMapSocks         = "socks"
 	egressMapTasks         = "tasks"
 	egressMapTurns         = "turns"
+	egressMapUnixPeers     = "unix_peers"
 	egressMapWalkCache     = "walk_cache"
 	egressProgWeirConnect  = "weir_connect"
 	egressProgWeirCreate   = "weir_create"
@@ -473,11 +489,13 @@ type egressMapSpecs struct {
 	OutsideUnix  *ebpf.MapSpec `ebpf:"outside_unix"`
 	Policies     *ebpf.MapSpec `ebpf:"policies"`
 	ReaderIdle   *ebpf.MapSpec `ebpf:"reader_idle"`
+	Refusals     *ebpf.MapSpec `ebpf:"refusals"`
 	ResolverSks  *ebpf.MapSpec `ebpf:"resolver_sks"`
 	Resolvers    *ebpf.MapSpec `ebpf:"resolvers"`
 	Socks        *ebpf.MapSpec `ebpf:"socks"`
 	Tasks        *ebpf.MapSpec `ebpf:"tasks"`
 	Turns        *ebpf.MapSpec `ebpf:"turns"`
+	UnixPeers    *ebpf.MapSpec `ebpf:"unix_peers"`
 	WalkCache    *ebpf.MapSpec `ebpf:"walk_cache"`
 }
 
@@ -527,11 +545,13 @@ type egressMaps struct {
 	OutsideUnix  *ebpf.Map `ebpf:"outside_unix"`
 	Policies     *ebpf.Map `ebpf:"policies"`
 	ReaderIdle   *ebpf.Map `ebpf:"reader_idle"`
+	Refusals     *ebpf.Map `ebpf:"refusals"`
 	ResolverSks  *ebpf.Map `ebpf:"resolver_sks"`
 	Resolvers    *ebpf.Map `ebpf:"resolvers"`
 	Socks        *ebpf.Map `ebpf:"socks"`
 	Tasks        *ebpf.Map `ebpf:"tasks"`
 	Turns        *ebpf.Map `ebpf:"turns"`
+	UnixPeers    *ebpf.Map `ebpf:"unix_peers"`
 	WalkCache    *ebpf.Map `ebpf:"walk_cache"`
 }
 
@@ -555,11 +575,13 @@ func (m *egressMaps) Close() error {
 		m.OutsideUnix,
 		m.Policies,
 		m.ReaderIdle,
+		m.Refusals,
 		m.ResolverSks,
 		m.Resolvers,
 		m.Socks,
 		m.Tasks,
 		m.Turns,
+		m.UnixPeers,
 		m.WalkCache,
 	)
 }

@@ -51,7 +51,7 @@ func (e *Egress) Hold(a Ask) error {
 		h.Turn, h.State = 0, egressHoldStateHOLD_FROZEN
 		return was.Start == a.Process.Start && waits(was)
 	})
-	if err == nil && (was.Start != a.Process.Start || was.Verdict != egressHoldVerdictHOLD_PENDING) {
+	if err == nil && was.Start != a.Process.Start {
 		return ErrOver // answered meanwhile
 	}
 	stopped := was.State == egressHoldStateHOLD_STOPPED
@@ -88,7 +88,7 @@ func (e *Egress) freeze(a Ask) (*live, error) {
 	defer e.mu.Unlock()
 	var h egressHold
 	key := a.key()
-	if err := e.egress.Held.Lookup(&key, &h); err != nil || h.Start != a.Process.Start || h.Verdict != egressHoldVerdictHOLD_PENDING {
+	if err := e.egress.Held.Lookup(&key, &h); err != nil || h.Start != a.Process.Start {
 		return nil, ErrOver
 	}
 	if !waits(h) {
@@ -138,7 +138,7 @@ func (e *Egress) opens(a Ask) bool {
 }
 
 func waits(h egressHold) bool {
-	return h.Verdict == egressHoldVerdictHOLD_PENDING && h.State != egressHoldStateHOLD_FAILED
+	return h.State != egressHoldStateHOLD_FAILED
 }
 
 // unstop has a process go on that was stopped, or is to be, since the daemon did not come in time. stopped: it is known to.
@@ -230,20 +230,23 @@ func (e *Egress) thaw(p Process, stopped bool) error {
 }
 
 // Refuse carries out a verdict that denies: the process gets EPERM, now and for
-// every further try to reach the same destination, for refusalStands. A held one
-// goes on for it.
+// every further try to reach the same destination, for five minutes (REFUSAL_NS of
+// bpf/hold.h). A held one goes on for it.
 func (e *Egress) Refuse(a Ask) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	var was egressHold
-	err := e.change(a.key(), func(h *egressHold) bool {
-		if h.Start != a.Process.Start {
-			return false
-		}
-		was = *h
-		h.Verdict, h.Since = egressHoldVerdictHOLD_DENIED, taint.Now()
-		return true
-	})
+	key, was := a.key(), egressHold{}
+	err := e.egress.Held.Lookup(&key, &was)
+	switch {
+	case err == nil && was.Start == a.Process.Start:
+		err = e.egress.Refusals.Put(&key, &egressRefusal{Start: was.Start, Since: taint.Now()})
+		err = errors.Join(err, bpfobj.Delete(e.egress.Held, key)) // afterwards, or the call would ask anew in between
+	case err == nil, errors.Is(err, ebpf.ErrKeyNotExist): // nobody asks any more
+		was, err = egressHold{}, nil
+	}
+	if err != nil {
+		err = fmt.Errorf("refuse: %w", err)
+	}
 	return errors.Join(err, e.resume(a, was))
 }
 
@@ -265,18 +268,16 @@ func (e *Egress) change(key egressHoldKey, fn func(*egressHold) bool) error {
 func (e *Egress) Forgive() error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.dropHolds(refused)
+	return drop(e.egress.Refusals, func(egressHoldKey, egressRefusal) bool { return true })
 }
 
-func refused(_ egressHoldKey, h egressHold) bool { return h.Verdict == egressHoldVerdictHOLD_DENIED }
-
-// dropHolds deletes the questions that over picks.
-func (e *Egress) dropHolds(over func(egressHoldKey, egressHold) bool) error {
-	gone, err := bpfobj.Keys(e.egress.Held, over)
+// drop deletes the questions or refusals that over picks.
+func drop[V any](from *ebpf.Map, over func(egressHoldKey, V) bool) error {
+	gone, err := bpfobj.Keys(from, over)
 	if err != nil && !errors.Is(err, ebpf.ErrIterationAborted) {
 		return fmt.Errorf("list questions: %w", err)
 	}
-	if err := bpfobj.Delete(e.egress.Held, gone...); err != nil {
+	if err := bpfobj.Delete(from, gone...); err != nil {
 		return fmt.Errorf("delete question: %w", err)
 	}
 	return nil

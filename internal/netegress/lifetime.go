@@ -28,9 +28,6 @@ const (
 	// lingering is how long what a command has queued may still leave after its
 	// last process has ended.
 	lingering = 5 * time.Second
-	// refusalStands is how long a process is refused the same destination
-	// without a new question.
-	refusalStands = 5 * time.Minute
 )
 
 // record keeps the books of what the kernel did, and passes it on.
@@ -550,10 +547,8 @@ func (e *Egress) Grants() []Grant {
 func (e *Egress) tidy() error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	err := e.dropHolds(func(key egressHoldKey, h egressHold) bool {
-		lapsed := h.Since+uint64(refusalStands) < taint.Now() && refused(key, h)
-		return lapsed || !linux.Alive(int(key.Tgid), h.Start)
-	})
+	err := drop(e.egress.Held, func(key egressHoldKey, h egressHold) bool { return !linux.Alive(int(key.Tgid), h.Start) })
+	err = errors.Join(err, e.adoptAnswers())
 	e.queues.Clear() // who waits in one goes on waiting
 	for c, all := range e.commands {
 		if all[len(all)-1].until <= taint.Now() {

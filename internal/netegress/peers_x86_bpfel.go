@@ -84,10 +84,10 @@ type peersHold struct {
 	_        structs.HostLayout
 	Start    uint64
 	Since    uint64
-	Verdict  uint32
 	State    uint32
 	Turn     uint32
 	Restarts uint32
+	Pad      uint32
 }
 
 type peersHoldKey struct {
@@ -145,6 +145,12 @@ type peersPrefix struct {
 	Addr       [16]uint8
 }
 
+type peersRefusal struct {
+	_     structs.HostLayout
+	Start uint64
+	Since uint64
+}
+
 type peersRules struct {
 	_     structs.HostLayout
 	Count uint32
@@ -195,6 +201,7 @@ type peersUnixEnd uint32
 const (
 	peersUnixEndUNIX_OUTSIDE peersUnixEnd = 1
 	peersUnixEndUNIX_OWN     peersUnixEnd = 2
+	peersUnixEndUNIX_LISTED  peersUnixEnd = 3
 )
 
 type peersUnixHow uint32
@@ -258,6 +265,7 @@ const (
 	peersMapOwners          = "owners"
 	peersMapPolicies        = "policies"
 	peersMapReaderIdle      = "reader_idle"
+	peersMapRefusals        = "refusals"
 	peersMapSocks           = "socks"
 	peersMapStrangeReceipts = "strange_receipts"
 	peersMapTasks           = "tasks"
@@ -396,6 +404,7 @@ type peersMapSpecs struct {
 	Owners          *ebpf.MapSpec `ebpf:"owners"`
 	Policies        *ebpf.MapSpec `ebpf:"policies"`
 	ReaderIdle      *ebpf.MapSpec `ebpf:"reader_idle"`
+	Refusals        *ebpf.MapSpec `ebpf:"refusals"`
 	Socks           *ebpf.MapSpec `ebpf:"socks"`
 	StrangeReceipts *ebpf.MapSpec `ebpf:"strange_receipts"`
 	Tasks           *ebpf.MapSpec `ebpf:"tasks"`
@@ -446,6 +455,7 @@ type peersMaps struct {
 	Owners          *ebpf.Map `ebpf:"owners"`
 	Policies        *ebpf.Map `ebpf:"policies"`
 	ReaderIdle      *ebpf.Map `ebpf:"reader_idle"`
+	Refusals        *ebpf.Map `ebpf:"refusals"`
 	Socks           *ebpf.Map `ebpf:"socks"`
 	StrangeReceipts *ebpf.Map `ebpf:"strange_receipts"`
 	Tasks           *ebpf.Map `ebpf:"tasks"`
@@ -472,6 +482,7 @@ func (m *peersMaps) Close() error {
 		m.Owners,
 		m.Policies,
 		m.ReaderIdle,
+		m.Refusals,
 		m.Socks,
 		m.StrangeReceipts,
 		m.Tasks,

@@ -86,8 +86,7 @@ func (e *Egress) AddPolicy(p policy.Policy) (uint32, error) {
 	return 0, fmt.Errorf("no room for another policy: %d are in use: end a guard session that has its own", maxSlots)
 }
 
-// DropPolicy frees a slot. Whatever still names it is denied everything once
-// tainted: a policy that is not there has no destinations.
+// DropPolicy frees a slot, which nothing names any more.
 func (e *Egress) DropPolicy(slot uint32) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()

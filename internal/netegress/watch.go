@@ -182,7 +182,7 @@ func (w *watcher) eachStopped(end bool) (stopped int, err error) {
 	err = bpfobj.Each(w.held.Map, func(key egressHoldKey, h egressHold) {
 		began := key.Dest != (egressDest{})
 		st, err := linux.ReadStat(int(key.Tgid))
-		if h.Verdict != egressHoldVerdictHOLD_PENDING || err != nil || !linux.SameStart(st.Start, h.Start) || began && st.State != 'T' {
+		if err != nil || !linux.SameStart(st.Start, h.Start) || began && st.State != 'T' {
 			return
 		}
 		stopped++

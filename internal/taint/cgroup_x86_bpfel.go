@@ -16,7 +16,7 @@ import (
 type cgroupAbi uint32
 
 const (
-	cgroupAbiABI_VERSION cgroupAbi = 13
+	cgroupAbiABI_VERSION cgroupAbi = 14
 )
 
 type cgroupGrant struct {

@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"runtime"
 	"slices"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -68,17 +70,33 @@ func tied(c *call, kind, proto, flags int) error {
 		} else {
 			control = unix.PktInfo4(&unix.Inet4Pktinfo{Ifindex: int32(dev.Index)})
 		}
+	case "group":
+		level, option := unix.IPPROTO_IP, unix.IP_MULTICAST_IF
+		if family == unix.AF_INET6 && !to.Addr().Is4In6() {
+			level, option = unix.IPPROTO_IPV6, unix.IPV6_MULTICAST_IF
+			err = unix.SetsockoptInt(fd, level, option, dev.Index)
+		} else {
+			err = unix.SetsockoptIPMreqn(fd, level, option, &unix.IPMreqn{Ifindex: int32(dev.Index)})
+		}
+	case "mark":
+		err = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_MARK, c.n)
+	case "address": // by its scope
 	case "sticky":
 		info := append(make([]byte, 16), binary.NativeEndian.AppendUint32(nil, uint32(dev.Index))...)
 		err = unix.SetsockoptString(fd, unix.IPPROTO_IPV6, unix.IPV6_PKTINFO, string(info))
 	default:
-		err = fmt.Errorf("-by %s: want device, index, unicast, pktinfo, later or sticky", c.by)
+		err = fmt.Errorf("-by %s: want device, index, unicast, pktinfo, later, sticky, group, mark or address", c.by)
 	}
 	if err != nil {
 		return step("setsockopt", err)
 	}
 	if err := c.done("tie"); err != nil {
 		return err
+	}
+	if c.then == "plain" {
+		if err := sendPlain(c, family, kind, proto, sa); err != nil {
+			return err
+		}
 	}
 	if c.by == "later" {
 		return sendmmsg(fd, c.say, to, control)
@@ -90,6 +108,25 @@ func tied(c *call, kind, proto, flags int) error {
 		sa, flags = nil, 0
 	}
 	return step("sendmsg", unix.Sendmsg(fd, c.say, control, sa, flags))
+}
+
+// sendPlain sends with a socket that chooses nothing, on the processor that goes on with what comes next: a verdict is remembered there.
+func sendPlain(c *call, family, kind, proto int, sa unix.Sockaddr) error {
+	runtime.LockOSThread()
+	var cpu uint32
+	if _, _, errno := unix.RawSyscall(unix.SYS_GETCPU, uintptr(unsafe.Pointer(&cpu)), 0, 0); errno != 0 {
+		return failure("getcpu", errno)
+	}
+	var one unix.CPUSet
+	one.Set(int(cpu))
+	if err := unix.SchedSetaffinity(0, &one); err != nil {
+		return step("sched_setaffinity", err)
+	}
+	fd, err := unix.Socket(family, kind, proto)
+	if err != nil {
+		return step("socket", err)
+	}
+	return step("sendto", unix.Sendto(fd, []byte("plain"), 0, sa))
 }
 
 // sourced sends from an address that is not this machine's, which hears what the kernel or a service answers (B55, B56). -by says how.

@@ -2,7 +2,12 @@ package main
 
 import (
 	"encoding/binary"
+	"errors"
+	"fmt"
 	"net/netip"
+	"runtime"
+	"sync"
+	"sync/atomic"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -21,6 +26,8 @@ func udpAttempts() map[string]attempt {
 		"udp-in4":      udpIn4,
 		"udp-connect":  udpConnect,
 		"udp-shared":   udpShared,
+		"udp-race":     udpRace,
+		"udp-many":     udpMany,
 		"serve-udp":    serveUDP,
 	}
 }
@@ -63,6 +70,80 @@ func udpShared(c *call) error {
 		return step("bind", err)
 	}
 	return step("sendto", unix.Sendto(fd, c.say, 0, sa))
+}
+
+// udpMany sends to -n addresses, from that of -to on, and says how many were refused (B95).
+func udpMany(c *call) error {
+	to, family, err := c.ip()
+	if err != nil {
+		return err
+	}
+	fd, err := c.open(family, unix.SOCK_DGRAM, unix.IPPROTO_UDP)
+	if err != nil {
+		return err
+	}
+	refused := 0
+	for range c.n {
+		if err = sendtoAddr(fd, c.say, to); err != nil {
+			refused++
+		}
+		to = netip.AddrPortFrom(to.Addr().Next(), to.Port())
+	}
+	fmt.Fprintln(c.out, "refused to", refused)
+	return errors.Join(err, c.done("open"))
+}
+
+// udpRace sends from two sockets at the same moment, each from a processor of its own, then once more from each: -n times, each when it is
+// told to (B94). What is sent says which time, socket and datagram it is.
+func udpRace(c *call) error {
+	to, family, err := c.ip()
+	if err != nil {
+		return err
+	}
+	sa, err := sockaddr(to)
+	if err != nil {
+		return err
+	}
+	for round := range c.n {
+		if err := c.proceed(); err != nil {
+			return err
+		}
+		var ready atomic.Int32
+		var ended sync.WaitGroup
+		var failed [2]error
+		for i := range failed {
+			late := max(0, (round%64-32)*(2*i-1)) * 50 // now the one, now the other
+			ended.Go(func() { failed[i] = raceOne(&ready, i, late, family, sa, fmt.Sprintf("%s.%d.%d.", c.say, round, i)) })
+		}
+		ended.Wait()
+		fmt.Fprintln(c.out, "round", round, failed)
+	}
+	return nil
+}
+
+func raceOne(ready *atomic.Int32, cpu, late, family int, to unix.Sockaddr, text string) error {
+	runtime.LockOSThread()
+	var one unix.CPUSet
+	one.Set(cpu)
+	if err := unix.SchedSetaffinity(0, &one); err != nil {
+		return step("sched_setaffinity", err)
+	}
+	fd, err := unix.Socket(family, unix.SOCK_DGRAM, unix.IPPROTO_UDP)
+	if err != nil {
+		return step("socket", err)
+	}
+	first, second := []byte(text+"first"), []byte(text+"second")
+	ready.Add(1)
+	for ready.Load() < 2 {
+		continue // it is to be the same moment
+	}
+	for range late {
+		ready.Load()
+	}
+	if err := unix.Sendto(fd, first, 0, to); err != nil {
+		return step("sendto", err)
+	}
+	return step("sendto", unix.Sendto(fd, second, 0, to))
 }
 
 func sendtoAddr(fd int, text []byte, to netip.AddrPort) error {

@@ -27,6 +27,9 @@ allow:
   - prefix: ` + rig.Open6 + `/128
   - prefix: ` + rig.Away4 + `/32
   - prefix: ` + rig.Away6 + `/128
+  - prefix: ` + rig.Group4 + `/32
+  - prefix: ` + rig.Group6 + `/128
+  - prefix: ` + rig.GroupLink + `/128
 `
 
 const secretFile = "/run/egress-secret"

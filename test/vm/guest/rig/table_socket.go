@@ -306,8 +306,9 @@ func awayAttempts() []Attempt {
 		t.Cleanup(func() {
 			Must(t, "ip link del away0; ip -n "+netns+" addr del "+Away4+"/32 dev "+devFar+"; ip -n "+netns+" addr del "+Away6+"/128 dev "+devFar+"; ip -6 route del fd79::/64 dev "+Dev)
 		})
-		Must(t, "ip link add away0 type dummy && ip addr add 10.79.0.1/24 dev away0 && ip addr add fd79::1/64 dev away0 nodad && ip link set away0 up")
+		Must(t, "ip link add away0 type dummy && ip link set away0 multicast on && ip addr add 10.79.0.1/24 dev away0 && ip addr add fd79::1/64 dev away0 nodad && ip link set away0 up")
 		Must(t, "ip -n "+netns+" addr add "+Away4+"/32 dev "+devFar+" && ip -n "+netns+" addr add "+Away6+"/128 dev "+devFar+" nodad && ip -6 route add fd79::/64 via "+World6+" dev "+Dev+" metric 2000")
+		Must(t, "ip route add "+Group4+" dev away0; for g in "+Group6+" "+GroupLink+"; do ip -6 route add $g dev away0 table local; done")
 	}
 	var all []Attempt
 	add := func(name, words string) {
@@ -329,6 +330,35 @@ func awayAttempts() []Attempt {
 		}
 		add("udp-"+to.name+"-connected", "udp-away -dev {dev} -by device -to "+to.address)
 		add("tcp-"+to.name, "tcp-away -dev {dev} -by device -to "+to.address)
+	}
+	for _, to := range []struct{ name, address, by string }{ // groups; the scope of one is in its address
+		{"4", Group4, "group"}, {"mapped", "[::ffff:" + Group4 + "]", "group"}, {"6", "[" + Group6 + "]", "group"}, {"6-link", "[" + GroupLink + "%" + Dev + "]", "address"},
+	} {
+		add("group-"+to.name, "udp-tied -dev {dev} -by "+to.by+" -to "+to.address)
+	}
+	return append(all, rememberedAttempts()...)
+}
+
+// rememberedAttempts send, after a socket that chooses nothing, with one that chose its way before: by the same device, to another
+// gateway (B89).
+func rememberedAttempts() []Attempt {
+	ready := func(t testing.TB, _ *Env) {
+		t.Cleanup(func() {
+			Must(t, "ip rule del fwmark 7; ip rule del oif away0; for d in away0 away1 away3; do ip link del $d; done")
+		})
+		// what goes to the first gateway ends in a port of the bridge where nobody is
+		Must(t, "ip link add away0 type bridge && ip link add away1 type veth peer name away2 netns "+netns+" && ip link add away3 type dummy")
+		Must(t, "for d in away1 away3; do ip link set $d master away0 up; done; ip addr add 10.78.0.1/24 dev away0 && ip link set away0 up")
+		Must(t, "ip neigh add 10.78.0.9 lladdr 02:00:00:00:00:09 dev away0 && bridge fdb add 02:00:00:00:00:09 dev away3 master static && ip route add 10.79.0.0/24 via 10.78.0.9")
+		Must(t, "ip -n "+netns+" addr add 10.78.0.2/24 dev away2 && ip -n "+netns+" addr add "+Away4+"/32 dev away2 && ip -n "+netns+" link set away2 up")
+		Must(t, "for r in 'fwmark 7' 'oif away0'; do ip rule add $r lookup 79; done; ip route add 10.79.0.0/24 via 10.78.0.2 dev away0 table 79")
+	}
+	var all []Attempt
+	for _, by := range []string{"mark -n 7", "device -dev away0"} {
+		name, _, _ := strings.Cut(by, " ")
+		a := late("B89", "udp-4-remembered-"+name, "udp-tied -dev {dev} -then plain -to "+Away4+":{port} -by "+by, "tie")
+		a.Prepare = ready
+		all = append(all, a)
 	}
 	return all
 }

@@ -25,6 +25,9 @@ const (
 	Open6        = "fd77::3"
 	Away4        = "10.79.0.2" // allowed as well; the way there is another link, but the world has them, too
 	Away6        = "fd79::2"
+	Group4       = "239.79.0.2" // groups, allowed as well, that are on that other link, too
+	Group6       = "ff18::79"
+	GroupLink    = "ff12::79"
 	Dev          = "wv0"
 	devFar       = "wv1"
 	netns        = "world"

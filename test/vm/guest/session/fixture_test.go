@@ -30,6 +30,7 @@ func TestSession(t *testing.T) {
 	}{
 		{"G4_untainted", (*fixture).untainted},
 		{"B21_connected_before_the_taint", (*fixture).cut},
+		{"B96_left_in_a_message", (*fixture).leftInMessage}, // while no task has left its container
 		{"G16_held_and_answered", (*fixture).held},
 		{"G16_programs", (*fixture).programs},
 		{"G24_approved_command_only", (*fixture).approvedOnly},
@@ -65,6 +66,9 @@ func TestSession(t *testing.T) {
 		{"B27_G17_roles", (*fixture).roles},
 		{"B27_G17_console", (*fixture).console},
 		{"B27_G17_top", (*fixture).top},
+		{"B97_listed_no_more", (*fixture).listedNoMore},
+		{"B98_tied_from_before", (*fixture).tiedFromBefore},
+		{"B95_floods_leave_room", (*fixture).floodsLeaveRoom},
 		{"B28_moves_out", (*fixture).movesOut},
 		{"B37_moves_into_a_grant", (*fixture).movesIntoGrant},
 		{"G3_ancestor", (*fixture).ancestor},

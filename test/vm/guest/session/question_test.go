@@ -273,3 +273,19 @@ func (to target) approve(t *testing.T, p *rig.Proc, line string) {
 		t.Fatalf("the approved command did not say %q: %s", line, p.Wait(t))
 	}
 }
+
+// floodsLeaveRoom: what one container is refused leaves room for the questions of others (B95).
+func (f *fixture) floodsLeaveRoom(t *testing.T) {
+	const more = "17000" // than the kernel has room for
+	flooder, s, to := f.guard(t, "secret"), f.guard(t, "secret"), f.raw(t)
+	p := flooder.Start(t, "egress", "udp-many", "-n", more, "-to", "10.90.0.1:443", "-wait", "open")
+	if p.WaitLine("refused to "+more, 2*rig.Late) == "" {
+		t.Fatal(p.Wait(t))
+	}
+	held := s.Start(t, to.Egress("tcp")...)
+	f.sensor.Approve(t, to.asked(t).ID)
+	succeeded(t, held, "ok")
+	to.Arrived(t)
+	p.Close(t)
+	refused(t, p)
+}

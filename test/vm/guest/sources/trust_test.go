@@ -3,6 +3,7 @@
 package sources
 
 import (
+	"encoding/binary"
 	"fmt"
 	"net"
 	"slices"
@@ -10,6 +11,10 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/asm"
+	"github.com/cilium/ebpf/link"
 
 	"weir/internal/event"
 	"weir/test/vm/guest/rig"
@@ -41,6 +46,7 @@ func TestDestinations(t *testing.T) {
 		{"tcp6", (*fixture).untrustedTCP6},
 		{"udp", (*fixture).untrustedUDP},
 		{"budget", (*fixture).budget},
+		{"B94_several_at_once", (*fixture).atOnce},
 		{"secret_ends_it", (*fixture).secretEnds},
 		{"allowed_under_secret", (*fixture).allowedUnderSecret},
 		{"arrivals", (*fixture).arrivals},
@@ -150,6 +156,68 @@ func (f *fixture) budget(t *testing.T, s *rig.Session) {
 	f.arrives(t, "first.of.budget.end", r.String())
 	f.world.Nothing(t, f.world.Mark(t), "last.of.budget.end", 0)
 	_ = to
+}
+
+// atOnce: of sockets that send to untrusted hosts at the same moment, only one may go on (B94).
+func (f *fixture) atOnce(t *testing.T, s *rig.Session) {
+	const rounds = 60
+	slows(t, "egre", "htab_map_update_elem")
+	to, port := f.at(t, "udp", rig.World4)
+	text := fmt.Sprintf("at.once.%d", port)
+	p := s.Start(t, bin+"egress", "udp-race", "-to", to, "-say", text, "-n", fmt.Sprint(rounds))
+	for i := range rounds {
+		p.Input(t, "\n")
+		if p.WaitLine(fmt.Sprintf("round %d ", i), rig.Late) == "" {
+			t.Fatalf("round %d: %s", i, p.Wait(t))
+		}
+		rig.Eventually(t, "the taint is known", func() bool { return f.corrupt(t, s) })
+		f.sensor.Untaint(t, s.Name, "corruption")
+	}
+	p.Close(t)
+	p.Wait(t)
+	f.world.Flush(t)
+	both := 0
+	for i := range rounds {
+		switch n := f.world.World.Count(fmt.Sprintf("%s.%d.0.second", text, i)) + f.world.World.Count(fmt.Sprintf("%s.%d.1.second", text, i)); {
+		case n == 0:
+			t.Errorf("round %d: nothing arrives", i)
+		case n > 2: // each is heard as a packet, and by who listens
+			both++
+		}
+	}
+	if both > 0 {
+		t.Errorf("in %d of %d rounds two sockets went on", both, rounds)
+	}
+}
+
+// slows has a function of the kernel take long wherever a process whose name begins so calls it, also in a program: where processors take
+// turns, one comes in between.
+func slows(t *testing.T, name, function string) {
+	t.Helper()
+	const turns = 8000
+	prog, err := ebpf.NewProgram(&ebpf.ProgramSpec{Type: ebpf.Kprobe, License: "GPL", Instructions: asm.Instructions{
+		asm.Mov.Reg(asm.R1, asm.R10),
+		asm.Add.Imm(asm.R1, -16),
+		asm.Mov.Imm(asm.R2, 16),
+		asm.FnGetCurrentComm.Call(),
+		asm.LoadMem(asm.R1, asm.R10, -16, asm.Word),
+		asm.JNE.Imm(asm.R1, int32(binary.NativeEndian.Uint32([]byte(name))), "end"),
+		asm.Mov.Imm(asm.R6, turns),
+		asm.FnKtimeGetNs.Call().WithSymbol("again"),
+		asm.Sub.Imm(asm.R6, 1),
+		asm.JNE.Imm(asm.R6, 0, "again"),
+		asm.Mov.Imm(asm.R0, 0).WithSymbol("end"),
+		asm.Return(),
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer prog.Close()
+	slow, err := link.Kprobe(function, prog, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { slow.Close() })
 }
 
 // secretEnds: the socket was to receive what nobody trusts, not to send what is secret.
