@@ -200,15 +200,19 @@ func (d *daemon) taint(c taint.Change) (taint.Status, error) {
 		Kind: event.Taint, Container: &ec, Process: cause, Message: message,
 		Change: &event.TaintChange{Set: c.Bits.Names(), Source: c.Source, By: c.By, Why: c.Why},
 	}))
-	if c.Bits&^before.Own != 0 {
-		ties, err := netegress.Ties(st.Cgroup)
-		found, errs = append(found, ties...), append(errs, err)
+	tell := func(found []string) {
+		for _, finding := range found {
+			d.write(event.Event{Kind: event.Error, Container: &ec, Message: "finding: " + finding})
+		}
 	}
-	for _, finding := range found {
-		d.write(event.Event{Kind: event.Error, Container: &ec, Message: "finding: " + finding})
-	}
+	tell(found)
 	errs = append(errs, d.spread(c, st))
-	d.openResolvers(st.Cgroup, st.First) // last: it asks the container's file systems (B86)
+	d.openResolvers(st.Cgroup, st.First) // late: it asks the container's file systems (B86)
+	if c.Bits&^before.Own != 0 {         // last: it looks at all processes
+		ties, err := netegress.Ties(st.Cgroup)
+		tell(ties)
+		errs = append(errs, err)
+	}
 	return st, errors.Join(errs...)
 }
 
