@@ -28,7 +28,7 @@ func TestLoss(t *testing.T) {
 		run  func(*sensor, *testing.T)
 	}{
 		{"B31_records", (*sensor).records}, {"B31_questions", (*sensor).questions}, {"B31_review", (*sensor).review}, {"B31_moves", (*sensor).movesTold},
-		{"B31_secret_files", (*sensor).secretFiles},
+		{"B31_secret_files", (*sensor).secretFiles}, {"B31_B94_answers", (*sensor).answers},
 	} {
 		t.Run(c.name, func(t *testing.T) { c.run(s, t) })
 	}
@@ -145,4 +145,24 @@ func (s *sensor) secretFiles(t *testing.T) {
 	if len(tainted) != 2*count {
 		t.Errorf("%d of %d are tainted", len(tainted), 2*count)
 	}
+}
+
+// answers: the grant of a socket that tainted its container comes into the books, told or not (B94).
+func (s *sensor) answers(t *testing.T) {
+	s.policy(t, "taint:\n  trusted_networks: [192.0.2.0/24]\n")
+	full, c, to, lost := s.container(t, "full", 0), s.container(t, "answered", 0), s.world.Place(), s.counter(t, "lost_record")
+	s.unread(func() {
+		full.Run(t, "bash", "-c", "for p in {1..60}; do : </dev/tcp/127.0.0.1/$p; done 2>/dev/null; true")
+		if r := c.Run(t, to.Egress("udp-sendto")...); r.Exit != 0 {
+			t.Errorf("the first datagram: %s", r)
+		}
+	})
+	if s.counter(t, "lost_record") == lost {
+		t.Error("no record was lost")
+	}
+	rig.Eventually(t, "its grant is in the books", func() bool {
+		return slices.ContainsFunc(s.egress.Grants(), func(g netegress.Grant) bool {
+			return len(g.To) == 1 && int(g.To[0].Port) == to.Port && g.Bytes > 0
+		})
+	})
 }
