@@ -73,6 +73,10 @@ func (s *system) serveConsole(ctx context.Context, o console.Options) error {
 	if _, err := fmt.Fprintln(s.stdout, c.URL()); err != nil {
 		return written(0, err)
 	}
-	s.note("open this address in a browser of this machine; it can be used once. Ctrl-C ends it")
+	where := " of this machine"
+	if len(o.Hosts) > 0 {
+		where = ""
+	}
+	s.note("open this address in a browser%s; it can be used once. Ctrl-C ends it", where)
 	return c.Serve(ctx)
 }

@@ -61,7 +61,7 @@ type request struct {
 	Who   string `json:"who"`
 	Bytes string `json:"bytes"`
 	Keeps bool   `json:"keeps"`
-	Adds  string `json:"adds"` // with For: what the person was shown that it adds
+	Adds  string `json:"adds"` // with For: the text of what it adds that the person was shown
 }
 
 var errChanged = refusal{http.StatusConflict, "nothing was answered: the question is not the one that was shown any more: look again"}
@@ -110,11 +110,11 @@ func (c *Console) preview(r *http.Request, q request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	given, text, err := c.lasting(r.Context(), asked, reply)
+	_, text, err := c.lasting(r.Context(), asked, reply)
 	if err != nil {
 		return nil, err
 	}
-	return map[string]string{"adds": given.Adds, "text": text}, nil
+	return map[string]string{"text": text}, nil
 }
 
 func (c *Console) answer(r *http.Request, q request) (any, error) {
@@ -127,7 +127,7 @@ func (c *Console) answer(r *http.Request, q request) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		if given.Adds != q.Adds {
+		if text != q.Adds {
 			return nil, errChanged
 		}
 		reply.Adds, reply.Shown = given.Adds, reply.Shown+text

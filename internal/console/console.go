@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"embed"
-	"errors"
 	"fmt"
 	"io/fs"
 	"net"
@@ -75,11 +74,10 @@ func Listen(ctx context.Context, o Options) (*Console, error) {
 	}
 	c := &Console{o: o, cookie: "weir-console", hosts: o.Hosts, pages: http.FileServerFS(pages), link: rand.Text() + rand.Text()}
 	unix := strings.HasPrefix(o.Listen, "/")
-	if !unix {
-		at, err := netip.ParseAddrPort(o.Listen)
-		if err != nil || !at.Addr().IsLoopback() {
-			return nil, control.Errorf(control.Usage, "%q is no loopback address with a port, such as 127.0.0.1:8086", o.Listen)
-		}
+	switch at, err := netip.ParseAddrPort(o.Listen); {
+	case unix && len(o.Hosts) > 0:
+	case err != nil || !at.Addr().IsLoopback():
+		return nil, control.Errorf(control.Usage, "%q is no loopback address with a port, such as 127.0.0.1:8086", o.Listen)
 	}
 	if _, err := o.Sensor.Status(ctx); err != nil {
 		return nil, err
@@ -113,11 +111,7 @@ func (c *Console) Serve(ctx context.Context) error {
 	peer := func(p control.Peer) error {
 		limited, cancel := context.WithTimeout(ctx, 5*time.Second)
 		defer cancel()
-		err := c.o.Sensor.Peer(limited, p)
-		if errors.Is(err, control.ErrNotRunning) {
-			return nil // there is nothing to see but that
-		}
-		return err
+		return c.o.Sensor.Peer(limited, p) // without a sensor nobody is known: who gets in now could ask when there is one
 	}
 	l := control.LimitListener(c.listener, maxConns, control.PeerRules{
 		Process: func(pid int) error { return peer(control.Peer{PID: pid}) },

@@ -28,6 +28,7 @@ type sensor struct {
 	refused error // of Peer
 	peers   []control.Peer
 	asked   []gate.Question
+	ongoing []gate.StandingApproval
 	given   []string
 	replies []gate.Reply
 }
@@ -70,7 +71,11 @@ func (s *sensor) Answer(_ context.Context, id string, r gate.Reply) (gate.Questi
 	return gate.Question{ID: id, Outcome: gate.Approved, By: "alice"}, s.err
 }
 
-func (s *sensor) Approvals(context.Context) ([]gate.StandingApproval, error) { return nil, s.fails() }
+func (s *sensor) Approvals(context.Context) ([]gate.StandingApproval, error) {
+	s.lock.Lock()
+	defer s.lock.Unlock()
+	return s.ongoing, s.err
+}
 
 func (s *sensor) Revoke(_ context.Context, id, _, _ string) (gate.StandingApproval, error) {
 	s.lock.Lock()
@@ -320,9 +325,14 @@ func TestGuardedIsNotServed(t *testing.T) {
 	if len(peers) == 0 || peers[0].Remote.String() != s.at || !peers[0].Local.Addr().IsLoopback() {
 		t.Errorf("the sensor was asked about %v", peers)
 	}
-	for _, path := range []string{"/answer", "/live", "/enter"} {
-		if answer, text := s.do(t, path, s.answerTo("aaa222"), nil); answer != nil {
-			t.Errorf("%s: %s %s", path, answer.Status, text)
+	for _, refused := range []error{s.refused, control.ErrNotRunning} { // without a sensor nobody is known
+		s.lock.Lock()
+		s.refused = refused
+		s.lock.Unlock()
+		for _, path := range []string{"/answer", "/live", "/enter"} {
+			if answer, text := s.do(t, path, s.answerTo("aaa222"), nil); answer != nil {
+				t.Errorf("%v: %s: %s %s", refused, path, answer.Status, text)
+			}
 		}
 	}
 	if given := s.taken(); len(given) > 0 {
@@ -394,20 +404,29 @@ func TestLastingIsShownFirst(t *testing.T) {
 		t.Error("what it adds was not shown:", answer.StatusCode, body)
 	}
 	answer, body := s.do(t, "/preview", mustJSON(q), nil)
-	var p struct{ Adds, Text string }
-	if err := json.Unmarshal([]byte(body), &p); err != nil || answer.StatusCode != http.StatusOK || !strings.Contains(p.Text, p.Adds) || !strings.Contains(p.Text, "so far       nothing") {
+	var p struct{ Text string }
+	if err := json.Unmarshal([]byte(body), &p); err != nil || answer.StatusCode != http.StatusOK || !strings.Contains(p.Text, "so far       nothing") {
 		t.Fatal(answer.StatusCode, body, err)
 	}
 	other := q
-	other.Adds, other.For = p.Adds, "24h"
+	other.Adds, other.For = p.Text, "24h"
 	if answer, body := s.do(t, "/answer", mustJSON(other), nil); answer.StatusCode != http.StatusConflict || len(s.taken()) > 0 {
 		t.Error("another time than was shown:", answer.StatusCode, body)
 	}
-	q.Adds = p.Adds
+	q.Adds = p.Text
+	s.lock.Lock()
+	s.ongoing = []gate.StandingApproval{{Container: s.asked[0].Container, Destination: s.asked[0].Destination, Adds: "all"}}
+	s.lock.Unlock()
+	if answer, body := s.do(t, "/answer", mustJSON(q), nil); answer.StatusCode != http.StatusConflict || len(s.taken()) > 0 {
+		t.Error("there is another one than was shown:", answer.StatusCode, body)
+	}
+	s.lock.Lock()
+	s.ongoing = nil
+	s.lock.Unlock()
 	if answer, body := s.do(t, "/answer", mustJSON(q), nil); answer.StatusCode != http.StatusOK {
 		t.Fatal(answer.StatusCode, body)
 	}
-	if r := s.replies[0]; r.Adds != p.Adds || r.For != "30m" || r.Who != gate.WhoProgram || r.Bytes != 1<<20 || !strings.HasSuffix(r.Shown, p.Text) {
+	if r := s.replies[0]; r.Adds == "" || !strings.Contains(p.Text, r.Adds) || r.For != "30m" || r.Who != gate.WhoProgram || r.Bytes != 1<<20 || !strings.HasSuffix(r.Shown, p.Text) {
 		t.Errorf("%+v", r)
 	}
 	for name, bad := range map[string]request{"size": {For: "30m", Bytes: "many"}, "time": {For: "soon"}, "who": {For: "30m", Who: "all"}} {
@@ -483,7 +502,32 @@ func TestListen(t *testing.T) {
 			t.Errorf("%q: %v %v", at, c, err)
 		}
 	}
+	if c, err := Listen(t.Context(), Options{Sensor: &sensor{}, Listen: filepath.Join(t.TempDir(), "s")}); control.Code(err) != control.Usage {
+		t.Error("a socket without the name of its proxy:", c, err)
+	}
 	if _, err := Listen(t.Context(), Options{Sensor: &sensor{err: control.ErrNotRunning}, Listen: "127.0.0.1:0"}); !errors.Is(err, control.ErrNotRunning) {
 		t.Error(err)
+	}
+}
+
+// Only what can be had is offered.
+func TestNarrowest(t *testing.T) {
+	for _, test := range []struct {
+		held      bool
+		parents   int
+		narrowest int
+	}{{true, 0, 1}, {false, 0, 0}, {true, 1, 1}, {false, 1, 2}} {
+		q := asks("aaa222", test.held)
+		for range test.parents {
+			q.Chain = append(q.Chain, event.Member{PID: 6, Argv: []string{"make"}})
+		}
+		if v := question(q); v.Narrowest != test.narrowest || !v.Lasting {
+			t.Errorf("%+v: scope %d, %t", test, v.Narrowest, v.Lasting)
+		}
+	}
+	q := asks("aaa222", true)
+	q.Text = "npm install"
+	if v := question(q); v.Lasting || v.Narrowest != 0 {
+		t.Errorf("%+v", v)
 	}
 }

@@ -46,7 +46,7 @@ type (
 		Deadline  time.Time `json:"deadline"`
 		Scopes    []string  `json:"scopes"` // who an approval can let out
 		Lasting   bool      `json:"lasting"`
-		Narrowest int       `json:"narrowest"` // scope from which one that goes on can be given
+		Narrowest int       `json:"narrowest"` // scope from which one that goes on can be given; 0: from none
 	}
 	approval struct {
 		ID     string    `json:"id"`
@@ -123,13 +123,12 @@ func question(q gate.Question) asked {
 			v.Scopes = append(v.Scopes, fmt.Sprintf("%s (pid %d)", m.Command(0, 0), m.PID))
 		}
 	}
-	for v.Narrowest = 1; v.Narrowest <= len(q.Chain) && !v.Lasting; v.Narrowest++ {
-		_, err := q.StandingBy(gate.Reply{Allow: true, For: gate.ForSession, Scope: v.Narrowest})
-		v.Lasting = err == nil
+	for n := len(q.Chain); n > 0; n-- {
+		if _, err := q.StandingBy(gate.Reply{Allow: true, For: gate.ForSession, Scope: n}); err == nil {
+			v.Narrowest = n
+		}
 	}
-	v.Narrowest--
-	if _, err := q.StandingBy(gate.Reply{Allow: true, For: gate.ForSession, Who: gate.WhoContainer}); err == nil {
-		v.Lasting = true
-	}
+	_, err := q.StandingBy(gate.Reply{Allow: true, For: gate.ForSession, Who: gate.WhoContainer})
+	v.Lasting = err == nil || v.Narrowest > 0
 	return v
 }

@@ -212,7 +212,7 @@ func TestKeysAlone(t *testing.T) {
 	b.key("a")
 	b.sees(isOpen + `'confirm'`)
 	b.key(kb.Escape)
-	b.sees(`!document.querySelector('dialog[open]')`)
+	b.sees(`!document.querySelector('dialog[open]') && document.activeElement.id === 'queue'`)
 	b.key("y", kb.Enter) // nothing is open
 	b.key("a")
 	b.sees(isOpen + `'confirm'`)
@@ -247,17 +247,20 @@ func (s *sensor) taken() (all []given) {
 	return all
 }
 
-// What ends meanwhile takes its dialog along, and the next key is not for what has moved into its place.
+// What ends or changes meanwhile is not answered, what is still typed is for nothing else, and the next key is not for what has moved into its place.
 func TestWhatHasEnded(t *testing.T) {
 	s := usual()
 	b := open(t, s)
 	b.selects("aaa222")
 	b.key("a")
 	b.sees(isOpen + `'confirm'`)
+	b.key("r")
+	b.sees(`document.activeElement.id === 'reason'`)
 	s.change(func() { s.questions = s.questions[1:] })
-	b.sees(`!document.querySelector('dialog[open]')`)
 	b.says("nothing was answered")
 	b.selects("bbb222")
+	b.key("so may I say no, today", kb.Enter, kb.Escape)
+	b.sees(`!document.querySelector('dialog[open]') && document.activeElement.id === 'queue'`)
 	b.key("y", "a")
 	b.says("Another question is selected now")
 	b.key("y")
@@ -267,8 +270,15 @@ func TestWhatHasEnded(t *testing.T) {
 	b.key("a")
 	b.sees(isOpen + `'confirm'`)
 	s.change(func() { s.questions[0].Gone = true }) // it says something else now
-	b.sees(`!document.querySelector('dialog[open]')`)
 	b.says("nobody waits any more")
+	b.key("2", "y", kb.Enter, "r", "m", "a", "y", kb.Escape)
+	b.sees(`!document.querySelector('dialog[open]') && document.activeElement.id === 'queue'`)
+	b.key("l")
+	b.sees(isOpen + `'lasting'`)
+	s.change(func() { s.questions[0].Gone = false })
+	b.says("nothing was answered")
+	b.key(kb.Enter, "y", kb.Escape)
+	b.sees(`!document.querySelector('dialog[open]') && document.activeElement.id === 'queue'`)
 
 	s.change(func() { s.err = control.ErrNotRunning })
 	b.says("no sensor is running: start it with")
@@ -279,6 +289,103 @@ func TestWhatHasEnded(t *testing.T) {
 	if got := s.taken(); len(got) > 0 {
 		t.Errorf("%+v", got)
 	}
+	s.change(func() { // nothing comes
+		get[bool](b, `(now => { Date.now = () => now() + 60000; })(Date.now), true`)
+		b.says("was not heard for 40 seconds")
+	})
+	b.sees(`document.getElementById('error').hidden`)
+}
+
+// A key that is held down is one key: what it opens it does not confirm.
+func TestHeldKey(t *testing.T) {
+	s := usual()
+	b := open(t, s)
+	b.selects("aaa222")
+	b.run(chromedp.Focus("#approve"), chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
+		down := kb.Encode('\r')[0]
+		down.Text = "\r"
+		for range 5 {
+			if _, err := cdp.Call(ctx, t, input.DispatchKeyEvent, *down); err != nil {
+				return err
+			}
+			down.AutoRepeat = new(true)
+		}
+		return nil
+	}))
+	b.sees(isOpen + `'confirm'`)
+	if got := s.taken(); len(got) > 0 {
+		t.Errorf("%+v", got)
+	}
+	b.key(kb.Enter)
+	b.sees(`!document.getElementById('q-aaa222')`)
+}
+
+// What is below the end of the window was not on the screen, nor what somebody jumped over.
+func TestSeenAsAWhole(t *testing.T) {
+	s := usual()
+	s.questions = s.questions[:1]
+	b := open(t, s)
+	b.selects("aaa222")
+	b.run(chromedp.EmulateViewport(360, 320))
+	s.change(func() {
+		s.questions = []gate.Question{asks("eee222", "example.org", "curl", strings.Repeat("x", 1900)), asks("fff222", "example.net", "curl", "y")}
+	})
+	b.sees(`document.querySelector('[aria-selected=true]')?.id === 'q-eee222'`)
+	b.key("a") // says that another is selected
+	b.key("a")
+	b.says("see all of it first")
+	get[bool](b, `document.getElementById('text').scrollTo(0, 1e9), document.getElementById('text').scrollIntoView({block: 'end'}), true`)
+	b.says("A part of this was not on the screen")
+	b.key("a")
+	if get[bool](b, `Boolean(document.querySelector('dialog[open]'))`) {
+		t.Error("it can be approved though a part was jumped over")
+	}
+	for get[bool](b, `document.getElementById('text').scrollTop > 0`) {
+		b.key("b")
+	}
+	b.pages()
+	b.key("l")
+	b.sees(isOpen + `'lasting'`)
+	b.key(kb.Enter)
+	b.sees(`!document.getElementById('added').hidden`)
+	b.key("y")
+	b.says("There is more of what it adds")
+	for range 40 {
+		b.key(" ")
+	}
+	b.key("y")
+	b.sees(`!document.getElementById('q-eee222')`)
+	if got := s.taken(); len(got) != 1 || !got[0].reply.Allow || got[0].reply.For != "30m" {
+		t.Errorf("%+v", got)
+	}
+}
+
+// pages turns the pages of a long text to its end.
+func (b *tab) pages() {
+	b.t.Helper()
+	for range 500 {
+		if get[bool](b, `document.getElementById('unread').hidden`) {
+			return
+		}
+		b.key(" ")
+	}
+	b.t.Fatal("the text has no end")
+}
+
+// Who revokes presses twice, also while the numbers beside the button change.
+func TestRevokeWhileUsed(t *testing.T) {
+	s := usual()
+	s.approvals = []gate.StandingApproval{{ID: "sss222", Adds: "all", By: "alice", Bytes: 1 << 20}, {ID: "ttt222", Adds: "none", By: "alice", Bytes: 1 << 20}}
+	b := open(t, s)
+	b.key("3")
+	b.says("given by alice")
+	b.run(chromedp.Focus("#revoke-sss222"))
+	b.key(kb.Enter)
+	b.says("revoke it: press again")
+	s.change(func() { s.approvals[0].Uses = 77 })
+	b.says("used 77 times")
+	b.key(kb.Enter)
+	b.sees(`!document.getElementById('revoke-sss222') && document.getElementById('revoke-ttt222').textContent === 'revoke'`)
 }
 
 // What a container chose does nothing and is seen (B51), and what is shortened is not approved before all of it was shown.
@@ -324,8 +431,7 @@ func TestHostile(t *testing.T) {
 	if get[bool](b, `Boolean(document.querySelector('dialog[open]'))`) {
 		t.Error("it can be approved before it was seen")
 	}
-	get[bool](b, `document.getElementById('text').scrollTo(0, 1e9), true`)
-	b.selects("aaa222")
+	b.pages()
 	b.key("a")
 	b.sees(isOpen + `'confirm'`)
 	b.key("y")

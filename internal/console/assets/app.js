@@ -10,6 +10,8 @@ let selected = ''; // id of a question
 let moved = false; // by itself, since what was selected has ended: the next key that answers may be meant for that
 let answered = ''; // id of what was answered here last
 let about = null; // {id, shown, allow, scope, adds} that a dialog is open for
+let revoking = ''; // id of an approval whose button was pressed once
+let heard = Date.now(); // when the program was heard last
 const whole = new Set(); // digests of texts that are shown without cuts
 const seen = new Set(); // digests of texts that were on the screen to their end
 const opened = new Map(); // container to why it is tainted
@@ -47,7 +49,7 @@ async function post(path, body) {
 			credentials: 'same-origin',
 		});
 	} catch {
-		throw new Error('weir console does not answer: is it still running?');
+		throw new Error('weir console does not answer: is it still running, and is the sensor?');
 	}
 	if (!answer.ok) {
 		const failed = await answer.json().catch(() => ({}));
@@ -69,6 +71,7 @@ async function live() {
 			for (;;) {
 				const { value, done } = await reader.read();
 				if (done) break;
+				heard = Date.now();
 				const events = (rest + value).split('\n\n');
 				rest = events.pop();
 				for (const e of events) {
@@ -118,10 +121,22 @@ function take(next) {
 		selected = questions[Math.min(stay, questions.length - 1)].id;
 	}
 	if (about && find(about.id)?.shown !== about.shown) {
-		close();
-		note('The question has ended or changed meanwhile: nothing was answered.');
+		about = null; // the dialog stays: what is still typed there is not for the next question
+		lost(true);
 	}
 	draw();
+}
+
+// lost says in the dialog that there is nothing to answer any more.
+function lost(is) {
+	for (const e of document.querySelectorAll('.lost')) e.hidden = !is;
+}
+
+// redraw keeps the focus on what has the same id as before.
+function redraw(box, children) {
+	const held = document.activeElement?.id;
+	box.replaceChildren(...children);
+	if (held) $(held)?.focus({ preventScroll: true });
 }
 
 function draw() {
@@ -161,7 +176,8 @@ function drawQueue() {
 	const row = selected && $('q-' + selected);
 	if (row) {
 		$('queue').setAttribute('aria-activedescendant', row.id);
-		row.scrollIntoView({ block: 'nearest' });
+		const at = row.getBoundingClientRect(), list = $('queue').getBoundingClientRect();
+		$('queue').scrollTop += Math.min(at.top - list.top, 0) || Math.max(at.bottom - list.bottom, 0);
 	} else {
 		$('queue').removeAttribute('aria-activedescendant');
 	}
@@ -199,13 +215,31 @@ function drawDetail() {
 
 const cut = (q) => !whole.has(q.shown) && q.text.split('\n').some((line) => line.length > longLine);
 
-// look notes which texts were on the screen to their end.
+const passed = {}; // by a box's id: the text and size that it had, and how far it was on the screen
+
+// passes says whether all of a box's text was on the screen, from its start on and without a gap.
+function passes(box, text) {
+	const at = box.getBoundingClientRect(), frame = box.closest('dialog')?.getBoundingClientRect() ?? { top: 0, bottom: innerHeight };
+	const from = box.scrollTop + Math.max(frame.top - at.top, 0), to = box.scrollTop + Math.min(box.clientHeight, frame.bottom - at.top);
+	const what = [box.clientWidth, box.scrollHeight, text].join(' ');
+	if (passed[box.id]?.what !== what) passed[box.id] = { what, to: 0 };
+	const p = passed[box.id];
+	if (from <= p.to + 2) p.to = Math.max(p.to, to);
+	return box.clientHeight > 0 && p.to >= box.scrollHeight - 2;
+}
+
+// look notes which texts were on the screen as a whole.
 function look() {
+	if (document.hidden) return;
+	if (about?.adds && !$('added').hidden && passes($('adds'), about.adds)) about.read = true;
 	const q = find(selected), box = $('text');
-	if (!q || document.hidden || $('questions').hidden) return;
-	if (!cut(q) && box.clientHeight > 0 && box.scrollTop + box.clientHeight >= box.scrollHeight - 2) seen.add(q.shown);
+	if (!q || $('questions').hidden) return;
+	if (!cut(q) && passes(box, q.shown)) seen.add(q.shown);
 	$('unread').hidden = seen.has(q.shown);
-	$('unread').textContent = cut(q) ? 'This is shortened: show all of it (f) before you approve.' : 'There is more below: see all of it (space) before you approve.';
+	const end = box.scrollTop + box.clientHeight >= box.scrollHeight - 2 && box.getBoundingClientRect().bottom <= innerHeight + 2;
+	$('unread').textContent = cut(q) ? 'This is shortened: show all of it (f) before you approve.'
+		: end ? 'A part of this was not on the screen: go back (b) and see all of it before you approve.'
+		: 'There is more below: see all of it (space) before you approve.';
 }
 
 function span(ms) {
@@ -220,6 +254,7 @@ function tick() {
 		const left = $('q-' + q.id)?.querySelector('.left');
 		if (left) left.textContent = span(Date.parse(q.deadline) - now) + ' left';
 	}
+	if (now - heard > 40000) trouble('weir console was not heard for 40 seconds: what you see is not of now');
 	const q = find(selected);
 	if (q) $('times').textContent = `${q.id}: asked ${span(now - Date.parse(q.asked))} ago, ${span(Date.parse(q.deadline) - now)} left. ${q.askers}`;
 }
@@ -235,7 +270,7 @@ function changed(what, of) {
 
 function drawContainers() {
 	if (!changed('containers', [state.containers, [...opened]])) return;
-	$('cards').replaceChildren(...state.containers.map((c) => {
+	redraw($('cards'), state.containers.map((c) => {
 		const card = element('section', 'card');
 		card.append(element('h3', '', shorten(c.name, 200)));
 		card.append(element('p', 'soft', shorten([c.state, c.id, c.of, c.cgroup].filter(Boolean).join(' · '), 500)));
@@ -251,6 +286,7 @@ function drawContainers() {
 			card.append(list);
 		}
 		const why = element('button', '', opened.has(c.ref) ? 'hide why' : 'why');
+		why.id = 'why-' + c.ref;
 		why.setAttribute('aria-expanded', String(opened.has(c.ref)));
 		why.setAttribute('aria-label', `${why.textContent}: ${shorten(c.name, 100)}`);
 		why.addEventListener('click', () => toggleWhy(c.ref));
@@ -281,21 +317,20 @@ async function toggleWhy(ref) {
 }
 
 function drawApprovals() {
-	if (!changed('approvals', state.approvals)) return;
-	$('standing').replaceChildren(...state.approvals.map((a) => {
+	if (!changed('approvals', [state.approvals, revoking])) return;
+	redraw($('standing'), state.approvals.map((a) => {
 		const card = element('section', 'card');
 		card.append(element('p', 'mono', shorten(a.covers, 4000)));
 		const end = a.until ? `ends ${new Date(a.until).toLocaleTimeString()}` : 'until the container ends';
 		card.append(element('p', 'soft', `${a.id}, given by ${shorten(a.by, 100)}, used ${a.uses} times, ${a.left} left, ${end}`));
-		const button = element('button', '', 'revoke');
-		button.setAttribute('aria-label', 'revoke ' + a.id);
+		const button = element('button', '', revoking === a.id ? 'revoke it: press again' : 'revoke');
+		button.id = 'revoke-' + a.id;
+		button.setAttribute('aria-label', `${button.textContent}: ${a.id}`);
 		button.addEventListener('click', async () => {
-			if (button.textContent === 'revoke') {
-				button.textContent = 'revoke it: press again';
-				button.setAttribute('aria-label', 'revoke it: press again: ' + a.id);
-				return;
-			}
-			try {
+			const again = revoking === a.id;
+			revoking = again ? '' : a.id;
+			drawApprovals();
+			if (again) try {
 				note((await ask('revoke', { id: a.id })).note);
 			} catch (e) {
 				note(e.message, true);
@@ -355,11 +390,13 @@ function beginConfirm(q) {
 		return row;
 	}));
 	scope(about.allow && q.scopes.length ? 1 : 0);
+	lost(false);
 	$('confirm').showModal();
 	$('yes').focus();
 }
 
 function scope(n) {
+	if (!about) return;
 	about.scope = n;
 	[...$('scopes').children].forEach((row, i) => row.setAttribute('aria-current', String(i + 1 === n)));
 }
@@ -372,13 +409,14 @@ function beginLasting(q) {
 		who.push(option);
 	};
 	(q.scopes.length ? q.scopes : ['the process that asked']).forEach((text, i) => {
-		if (i + 1 >= q.narrowest) choice(`process ${i + 1}`, text + ' and everything it starts');
+		if (q.narrowest && i + 1 >= q.narrowest) choice(`process ${i + 1}`, text + ' and everything it starts');
 	});
 	choice('program 0', 'every process of its program in the container');
 	choice('container 0', 'every process of the container');
 	$('who').replaceChildren(...who);
 	$('fields').reset();
 	hideAdded();
+	lost(false);
 	$('lasting').showModal();
 	$('for').focus();
 }
@@ -386,7 +424,7 @@ function beginLasting(q) {
 function hideAdded() {
 	$('added').hidden = true;
 	$('lasting-error').hidden = true;
-	if (about) about.adds = '';
+	if (about) about.adds = '', about.read = false;
 }
 
 function lastingRequest() {
@@ -400,16 +438,19 @@ function lastingRequest() {
 async function preview() {
 	hideAdded();
 	const mine = about;
+	if (!mine) return;
 	const body = lastingRequest();
 	if (!body.for) return lastingTrouble('give a time, or session');
 	try {
-		const { adds, text } = await ask('preview', body);
+		const { text } = await ask('preview', body);
 		if (about !== mine || JSON.stringify(body) !== JSON.stringify(lastingRequest())) return; // it is about something else by now
-		about.adds = adds;
+		about.adds = text;
 		about.body = body;
 		$('adds').replaceChildren(...lines(text, true));
 		$('added').hidden = false;
+		$('adds').scrollTop = 0;
 		$('added').focus();
+		look();
 	} catch (e) {
 		if (about === mine) lastingTrouble(e.message);
 	}
@@ -442,13 +483,18 @@ function confirmed() {
 }
 
 function lastingConfirmed() {
+	if (about?.adds && !about.read) return lastingTrouble('There is more of what it adds: see all of it first (space).');
 	if (about?.adds) send({ ...about.body, adds: about.adds });
 }
 
 // Keys and buttons.
 
-function page(by) {
-	$('text').scrollBy({ top: by * $('text').clientHeight * 0.9, behavior: 'instant' });
+// page turns the pages of a box, after it is on the screen as a whole.
+function page(by, box = $('text')) {
+	const place = () => box.getBoundingClientRect().top;
+	const before = place();
+	box.scrollIntoView({ block: 'nearest', behavior: 'instant' });
+	if (place() === before) box.scrollBy({ top: by * box.clientHeight * 0.9, behavior: 'instant' });
 	look();
 }
 
@@ -466,6 +512,7 @@ const keys = {
 };
 
 document.addEventListener('keydown', (e) => {
+	if (e.repeat && e.key === 'Enter') e.preventDefault(); // a key that is held confirms nothing
 	if (e.ctrlKey || e.altKey || e.metaKey || e.isComposing || e.repeat && !'jkb '.includes(e.key) && !e.key.startsWith('Arrow')) return;
 	const typing = e.target.matches('input:not([type=checkbox]), select');
 	if ($('confirm').open) {
@@ -482,7 +529,13 @@ document.addEventListener('keydown', (e) => {
 		return;
 	}
 	if ($('lasting').open) {
-		if (!typing && e.key === 'y') lastingConfirmed();
+		if (typing || $('added').hidden) return;
+		if (e.key === 'y') {
+			lastingConfirmed();
+		} else if (e.key === 'b' || e.key === ' ' && !e.target.matches('button, input')) {
+			e.preventDefault();
+			page(e.key === 'b' ? -1 : 1, $('adds'));
+		}
 		return;
 	}
 	if (typing || e.key === ' ' && e.target.matches('button')) return;
@@ -497,7 +550,11 @@ for (const v of views) $('tab-' + v).addEventListener('click', () => view(v));
 for (const b of document.querySelectorAll('.cancel')) b.addEventListener('click', close);
 for (const id of ['confirm', 'lasting']) {
 	$(id).addEventListener('cancel', () => { about = null; });
-	$(id).addEventListener('close', () => { if (!$('confirm').open && !$('lasting').open) about = null; });
+	$(id).addEventListener('close', () => {
+		if ($('confirm').open || $('lasting').open) return;
+		about = null;
+		$('queue').focus();
+	});
 }
 $('approve').addEventListener('click', () => begin(true, false));
 $('deny').addEventListener('click', () => begin(false, false));
@@ -507,7 +564,7 @@ $('yes').addEventListener('click', confirmed);
 $('lasting-yes').addEventListener('click', lastingConfirmed);
 $('fields').addEventListener('submit', (e) => { e.preventDefault(); preview(); });
 $('fields').addEventListener('input', hideAdded);
-$('text').addEventListener('scroll', look);
+for (const e of [$('text'), $('adds'), $('lasting'), window]) e.addEventListener('scroll', look);
 document.addEventListener('visibilitychange', look);
 window.addEventListener('resize', look);
 setInterval(tick, 1000);
