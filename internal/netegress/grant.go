@@ -73,6 +73,7 @@ type live struct {
 	expires  uint64                 // ns since boot
 	until    map[Destination]uint64 // when a cgroup's destinations close, each with its own approval: ns since boot
 	bits     taint.Bits             // that it was given under: under more it opens nothing
+	cleared  taint.Bits             // of its container's, since it was given
 	claims   []egressClaimKey
 	unused   []unusedGrant
 	over     bool // nothing is open any more; the cgroup waits to be empty
@@ -305,7 +306,7 @@ func (e *Egress) let(g *live, a Ask, to []Destination, t Terms, wide bool) error
 		return err
 	}
 	g.unused = append(g.unused, unusedGrant{a, to, t, taint.Now() + uint64(t.ClaimFor)})
-	g.bits = a.Taint
+	g.bits, g.cleared = a.Taint, 0
 	if err := e.open(g, to, taint.Now()+uint64(t.For), t.Bytes); err != nil || held {
 		return err
 	}

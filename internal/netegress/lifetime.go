@@ -101,8 +101,8 @@ func (e *Egress) claimed(r *egressRecord) {
 	if err := e.egress.Grants.Lookup(g.ID, &kernel); err == nil {
 		g.expires = kernel.Expires
 		g.Expires = wall(g.expires)
-		if taint.Bits(kernel.Taint)&^g.bits != 0 { // cleared while it was being taken
-			if err := e.lessen(g); err != nil {
+		if stale := g.stale(kernel); stale != 0 {
+			if err := e.lessen(g, stale); err != nil {
 				e.opts.Logger.WithError(err).Error("take cleared taint from a grant")
 			}
 		}
@@ -461,11 +461,11 @@ func (e *Egress) Cleared(container uint64, bits taint.Bits) error {
 		for i := range g.unused {
 			g.unused[i].ask.Taint &^= bits
 		}
-		if g.bits&bits == 0 {
-			continue
+		g.bits, g.cleared = g.bits&^bits, g.cleared|bits
+		if g.State == "" {
+			continue // nothing is open yet
 		}
-		g.bits &^= bits
-		if err := e.lessen(g); err != nil {
+		if err := e.lessen(g, bits); err != nil {
 			errs = append(errs, err, e.end(g, "revoked"))
 		}
 	}
@@ -488,13 +488,17 @@ func (e *Egress) clearedSince(container, then uint64) (bits taint.Bits) {
 	return bits
 }
 
-// lessen tells the kernel which taint a grant is for, by now.
-func (e *Egress) lessen(g *live) error {
+// stale is what was cleared while a claim was being taken, and the kernel's grant has all the same. More than the daemon gave it is no sign of that:
+// a program adds what it lets the grant's own packets taint with (check_trust of bpf/packet.bpf.c).
+func (g *live) stale(kernel egressGrant) taint.Bits { return taint.Bits(kernel.Taint) & g.cleared }
+
+// lessen tells the kernel that a grant is not for some taint any more.
+func (e *Egress) lessen(g *live, bits taint.Bits) error {
 	for _, key := range g.claims { // first: one that is taken now becomes a grant
 		var claim egressClaim
 		err := e.egress.Claims.Lookup(&key, &claim)
-		if err == nil {
-			claim.Taint = uint32(g.bits)
+		if err == nil && taint.Bits(claim.Taint)&bits != 0 {
+			claim.Taint &^= uint32(bits)
 			err = e.egress.Claims.Update(&key, &claim, ebpf.UpdateExist)
 		}
 		if err != nil && !errors.Is(err, ebpf.ErrKeyNotExist) {
@@ -511,10 +515,12 @@ func (e *Egress) lessen(g *live) error {
 		return nil
 	case err != nil:
 		return fmt.Errorf("read grant: %w", err)
+	case taint.Bits(kernel.Taint)&bits == 0:
+		return nil
 	case kernel.Expires == intruded:
 		return errIntruded
 	}
-	kernel.Taint = uint32(g.bits) // what is charged meanwhile is not counted
+	kernel.Taint &^= uint32(bits) // what is charged meanwhile is not counted
 	if err := e.egress.Grants.Update(g.ID, &kernel, ebpf.UpdateExist); err != nil && !errors.Is(err, ebpf.ErrKeyNotExist) {
 		return fmt.Errorf("write grant: %w", err)
 	}

@@ -98,3 +98,18 @@ func TestClearedSince(t *testing.T) {
 		t.Errorf("%+v, %+v", e.grants[1].unused, e.grants[2])
 	}
 }
+
+// A grant that was claimed keeps what a program let its own packets taint with, before the daemon heard of the claim; it loses what was cleared.
+func TestStale(t *testing.T) {
+	g := &live{bits: taint.Secret}
+	if got := g.stale(egressGrant{Taint: uint32(taint.Secret | taint.Corruption)}); got != 0 {
+		t.Errorf("added by a program: %v", got.Names())
+	}
+	e := &Egress{grants: map[uint64]*live{1: g}, cleared: map[clearing]uint64{}}
+	if err := e.Cleared(0, taint.Secret); err != nil {
+		t.Fatal(err)
+	}
+	if got := g.stale(egressGrant{Taint: uint32(taint.Secret | taint.Corruption)}); got != taint.Secret || g.bits != 0 {
+		t.Errorf("cleared: %v, %v", got.Names(), g.bits.Names())
+	}
+}
