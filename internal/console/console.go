@@ -82,6 +82,10 @@ func Listen(ctx context.Context, o Options) (*Console, error) {
 	if _, err := o.Sensor.Status(ctx); err != nil {
 		return nil, err
 	}
+	if conn, err := net.Dial("unix", o.Listen); unix && err == nil { // of the sensor, or another console: it would be taken away from them
+		conn.Close()
+		return nil, control.Errorf(control.Usage, "%s is in use: another program listens there", o.Listen)
+	}
 	if c.listener, err = control.ListenUnix(o.Listen, 0o660); err != nil {
 		return nil, fmt.Errorf("listen for browsers: %w", err)
 	}

@@ -350,6 +350,9 @@ func TestGuardedIsNotServed(t *testing.T) {
 		t.Fatal(answer, err)
 	}
 	answer.Body.Close()
+	if c, err := Listen(t.Context(), Options{Sensor: u.sensor, Listen: socket, Hosts: u.hosts}); control.Code(err) != control.Usage {
+		t.Error("a socket in use is taken:", c, err)
+	}
 	u.lock.Lock()
 	if len(u.peers) == 0 || u.peers[0].PID <= 0 {
 		t.Errorf("the sensor was asked about %v", u.peers)
