@@ -88,6 +88,23 @@ func TestApproveForATime(t *testing.T) {
 	}
 }
 
+// What is wrong with who an approval would be for is told with the flags that choose it; anything else without them.
+func TestApproveNamesFlags(t *testing.T) {
+	gone := connection("abc234", "192.0.2.1", "curl")
+	gone.Held = false
+	b := &lastingBackend{manyBackend: manyBackend{asked: []gate.Question{gone}}}
+	dir, weir := serve(t, b)
+	for flags, who := range map[string]bool{"--for 30m": true, "--for 30m --who host": true, "--for 30m --who program --scope 1": true, "--for 25h": false} {
+		out, err := exec.Command(weir, append([]string{"--run", dir, "approve", "abc234", "--yes"}, strings.Fields(flags)...)...).CombinedOutput()
+		if err == nil || strings.Contains(string(out), "--scope and --who choose who it is for") != who || !strings.Contains(string(out), "nothing was answered") {
+			t.Errorf("%s: %v: %s", flags, err, out)
+		}
+	}
+	if len(b.replies) != 0 {
+		t.Errorf("answered: %+v", b.replies)
+	}
+}
+
 // Flags choose among the questions that wait; what they do not choose is not answered.
 func TestApproveChoosesQuestions(t *testing.T) {
 	asked := []gate.Question{

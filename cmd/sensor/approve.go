@@ -214,6 +214,11 @@ func (s *system) answerLasting(cmd *cobra.Command, a answers, id string, list []
 	}
 	given, err := list[i].StandingBy(r)
 	if err != nil {
+		other := r
+		other.Who, other.Scope = gate.WhoContainer, 0
+		if _, oerr := list[i].StandingBy(other); oerr == nil { // it is who it would be for
+			return fmt.Errorf("%w; --scope and --who choose who it is for", err)
+		}
 		return err
 	}
 	before, err := s.client().Approvals(cmd.Context())

@@ -106,19 +106,19 @@ func (q Question) StandingBy(r Reply) (StandingApproval, error) {
 		}
 		root := q.Chain[s.Scope-1]
 		if s.Scope == 1 && (!q.Held || q.Gone) {
-			return bad("the process that asked does not wait: give a wider scope, or another --who")
+			return bad("the process that asked does not wait: choose a wider scope, the program or the container")
 		}
 		s.Root, s.Bytes = &root, cmp.Or(r.Bytes, q.GrantBytes)
 	case WhoProgram, WhoContainer:
 		if r.Scope != 0 {
-			return bad("--scope chooses one process, and --who is %s: leave one of them out", s.Who)
+			return bad("a scope is one process, and this is for a %s: choose one of them", s.Who)
 		}
 		if s.Who == WhoProgram && !programKnown(q.Process) {
-			return bad("the program cannot be told from others, since its file is gone or only in memory, or its arguments or environment are too long: give --who process or container")
+			return bad("the program cannot be told from others, since its file is gone or only in memory, or its arguments or environment are too long: choose a process or the container")
 		}
 		s.Bytes = cmp.Or(r.Bytes, shares*q.GrantBytes)
 	default:
-		return bad("--who %q: give %s, %s or %s", s.Who, WhoProcess, WhoProgram, WhoContainer)
+		return bad("for %q: choose a %s, a %s or a %s", s.Who, WhoProcess, WhoProgram, WhoContainer)
 	}
 	s.Left, s.Adds = s.Bytes, s.adds()
 	return s, nil
@@ -444,7 +444,7 @@ func (d *Queue) stand(q *question, reply Reply) error {
 	case err != nil:
 		return err
 	case reply.Adds != given.Adds:
-		return fmt.Errorf("it would add %q now, which is not what was shown: run weir approve again: %w", given.Adds, ErrStanding)
+		return fmt.Errorf("it would add %q now, which is not what was shown: look, and answer again: %w", given.Adds, ErrStanding)
 	case len(d.standing) >= maxStandingAll:
 		return fmt.Errorf("there are %d such approvals: end one with weir revoke: %w", len(d.standing), ErrStanding)
 	}
