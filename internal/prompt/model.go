@@ -334,7 +334,7 @@ func (m *model) begin(k string) {
 		m.note("no question is selected")
 	case allow && !m.shown(group):
 		m.note("there is more of %s: see all of it first (space)", m.selected)
-	case allow && m.moved:
+	case m.moved:
 		m.moved = false
 		m.note("%s is selected now, since the one before has ended: look, and press %s again", m.selected, k)
 	default:

@@ -459,7 +459,7 @@ func TestF44Next(t *testing.T) {
 	ends([]gate.Question{a}, "aaaaaa")
 }
 
-// F08: who looks at one question does not approve another that took its place by itself just before the keys.
+// F08: who looks at one question does not answer another that took its place by itself just before the keys.
 func TestF08TakesItsPlace(t *testing.T) {
 	q1, q2, q3 := asked("aaaaaa"), asked("bbbbbb"), asked("cccccc")
 	m := start(q1, q2, q3)
@@ -470,6 +470,11 @@ func TestF08TakesItsPlace(t *testing.T) {
 		t.Errorf("the key that was meant for aaaaaa answers %s", o.id)
 	}
 	m.shows(t, "bbbbbb is selected now, since the one before has ended: look, and press a again")
+	m.moved = true
+	if o := m.press("d", "y"); o != nil {
+		t.Errorf("the key that was meant for aaaaaa denies %s", o.id)
+	}
+	m.shows(t, "bbbbbb is selected now, since the one before has ended: look, and press d again")
 	if o := m.press("a", "y"); o == nil || o.id != "bbbbbb" {
 		t.Errorf("looked at and pressed again: %+v", o)
 	}
