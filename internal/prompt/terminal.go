@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -51,6 +52,7 @@ func Top(ctx context.Context, s Overview, o Options, in, out *os.File) (err erro
 		_, werr := out.WriteString(leave)
 		err = errors.Join(err, werr, term.Restore(int(in.Fd()), before))
 		t.answers.Wait()
+		err = errors.Join(err, t.untold())
 		cancel()
 	}()
 	if _, err := out.WriteString(enter); err != nil {
@@ -82,6 +84,10 @@ type terminal struct {
 	answers sync.WaitGroup // that are being given
 	done    bool
 	err     error // that ended it
+	bad     struct {
+		sync.Mutex
+		list refused // that was on no screen
+	}
 }
 
 // refused are answers that were not taken.
@@ -106,6 +112,9 @@ func (t *terminal) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 			t.note("%s", text)
 			t.answered = ""
 		}
+		t.bad.Lock()
+		t.bad.list = slices.DeleteFunc(t.bad.list, func(text string) bool { return slices.Contains(msg, text) })
+		t.bad.Unlock()
 	case tea.PasteMsg:
 		t.paste(msg.Content)
 	case tea.KeyPressMsg:
@@ -114,7 +123,13 @@ func (t *terminal) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 			return t, tea.Quit
 		}
 		if len(orders) > 0 {
-			t.answers.Go(func() { t.loop.Send(t.answer(orders)) })
+			t.answers.Go(func() {
+				bad := t.answer(orders)
+				t.bad.Lock()
+				t.bad.list = append(t.bad.list, bad...)
+				t.bad.Unlock()
+				t.loop.Send(bad)
+			})
 		}
 	case os.Signal:
 		if msg == unix.SIGCONT { // somebody stopped it, and a shell took the terminal back
@@ -163,6 +178,15 @@ func (t *terminal) answer(orders []order) refused {
 	default:
 	}
 	return bad
+}
+
+// untold is what was refused and is on no screen, since a key ended it at once.
+func (t *terminal) untold() error {
+	var errs []error
+	for _, text := range t.bad.list {
+		errs = append(errs, errors.New(event.Visible(text)))
+	}
+	return errors.Join(errs...)
 }
 
 func (t *terminal) draw() error {

@@ -291,6 +291,32 @@ func TestTopEndsAfterAnswers(t *testing.T) {
 	}
 }
 
+// What is refused after it was ended is told by its error, and what was on the screen is not told again.
+func TestTopEndsBeforeRefusal(t *testing.T) {
+	for _, at := range []bool{true, false} {
+		s, fake := newScreen(t), &sensor{}
+		fake.set([]gate.Question{asked("aaaaaa")}, nil, nil)
+		done := make(chan error, 1)
+		go func() { done <- Top(t.Context(), fake, Options{By: "alice"}, s.tty, s.tty) }()
+		s.shows("> aaaaaa")
+		fake.mu.Lock()
+		fake.forbidden = true
+		if at {
+			s.types("ayq")
+			s.shows("\x1b[?1049l")
+			fake.mu.Unlock()
+		} else {
+			fake.mu.Unlock()
+			s.types("ay")
+			s.shows("aaaaaa: refused: for another group")
+			s.types("q")
+		}
+		if err := <-done; (err != nil) != at || at && err.Error() != "aaaaaa: refused: for another group" {
+			t.Errorf("ended at once %v: %v", at, err)
+		}
+	}
+}
+
 // B51: nothing but the program's own sequences reaches the terminal.
 func TestB51Top(t *testing.T) {
 	s, fake := newScreen(t), &sensor{}
