@@ -159,7 +159,28 @@ func (e *Egress) adoptGrants() error {
 			return err
 		}
 	}
-	return e.adoptClaims()
+	if err := e.adoptClaims(); err != nil {
+		return err
+	}
+	return e.loseCleared(func(container uint64) (taint.Bits, bool) {
+		st, known := e.opts.State.ByCgroup(container)
+		return st.Taint, known
+	})
+}
+
+// loseCleared takes taint from grants and claims that their container, as has says, has no more: a daemon was killed when it had just cleared
+// it. The answer of a socket that taints is of no container yet.
+func (e *Egress) loseCleared(has func(container uint64) (taint.Bits, bool)) error {
+	var errs []error
+	for _, g := range e.grants {
+		if bits, known := has(g.Container); known && g.Container != 0 && !g.over && g.bits&^bits != 0 {
+			if err := e.lose(g, g.bits&^bits); err != nil {
+				e.opts.Logger.WithError(err).Error("take cleared taint from a grant")
+				errs = append(errs, e.end(g, "revoked"))
+			}
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // adoptAnswers takes those grants of sockets that tainted their container into the books whose record was lost, so that they end. It needs mu.

@@ -458,18 +458,23 @@ func (e *Egress) Cleared(container uint64, bits taint.Bits) error {
 		if g.over || g.Container != container {
 			continue
 		}
-		for i := range g.unused {
-			g.unused[i].ask.Taint &^= bits
-		}
-		g.bits, g.cleared = g.bits&^bits, g.cleared|bits
-		if g.State == "" {
-			continue // nothing is open yet
-		}
-		if err := e.lessen(g, bits); err != nil {
+		if err := e.lose(g, bits); err != nil {
 			errs = append(errs, err, e.end(g, "revoked"))
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// lose takes taint that was cleared from a grant, and what it may be claimed for.
+func (e *Egress) lose(g *live, bits taint.Bits) error {
+	for i := range g.unused {
+		g.unused[i].ask.Taint &^= bits
+	}
+	g.bits, g.cleared = g.bits&^bits, g.cleared|bits
+	if g.State == "" {
+		return nil // nothing is open yet
+	}
+	return e.lessen(g, bits)
 }
 
 // clearing is a bit that was cleared of a container's taint.

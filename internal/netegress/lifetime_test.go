@@ -113,3 +113,25 @@ func TestStale(t *testing.T) {
 		t.Errorf("cleared: %v, %v", got.Names(), g.bits.Names())
 	}
 }
+
+// A daemon that is killed when it has just cleared taint leaves grants with it: the next one takes it from them.
+func TestLoseClearedAtStart(t *testing.T) {
+	both := taint.Secret | taint.Corruption
+	e := &Egress{grants: map[uint64]*live{
+		1: {Grant: Grant{ID: 1, Container: 7}, bits: both}, 2: {Grant: Grant{ID: 2, Container: 8}, bits: both},
+		3: {Grant: Grant{ID: 3}, bits: both}, 4: {Grant: Grant{ID: 4, Container: 7}, bits: both, over: true},
+		5: {Grant: Grant{ID: 5, Container: 7}, bits: taint.Corruption},
+	}}
+	err := e.loseCleared(func(container uint64) (taint.Bits, bool) { return taint.Corruption, container != 8 })
+	if err != nil {
+		t.Fatal(err)
+	}
+	for id, want := range map[uint64]taint.Bits{1: taint.Corruption, 2: both, 3: both, 4: both, 5: taint.Corruption} {
+		if got := e.grants[id].bits; got != want {
+			t.Errorf("grant %d: %v", id, got.Names())
+		}
+	}
+	if e.grants[1].cleared != taint.Secret || e.grants[5].cleared != 0 {
+		t.Errorf("%v, %v", e.grants[1].cleared.Names(), e.grants[5].cleared.Names())
+	}
+}
