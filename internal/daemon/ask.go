@@ -47,7 +47,7 @@ func (d *daemon) Asked(a netegress.Ask) {
 	if err := refuse(a); err != nil {
 		d.fail("refuse one question too many", nil, err)
 	}
-	d.Recorded(netegress.Record{Kind: netegress.Denied, Reason: string(gate.QueueFull), Denied: true, Container: a.Container, Taint: a.Taint, Process: a.Process, To: a.To})
+	d.Recorded(netegress.Record{Kind: netegress.Denied, Reason: string(gate.QueueFull), Denied: true, Container: a.Container, Taint: a.Taint, Process: a.Process, To: a.To, Exec: a.Exec})
 }
 
 // asked takes a question off those on their way.

@@ -89,18 +89,26 @@ func (d *daemon) recorded(r netegress.Record) {
 	}
 	p, _ := d.processes.Ran.Find(r.Process.PID, r.Process.Start) // unknown: what the record has
 	p.PID, p.Start, p.UID, p.Comm = r.Process.PID, r.Process.Start, r.Process.UID, r.Process.Comm
+	d.write(recordEvent(r, c, p, to))
+}
+
+// recordEvent tells what became of a call.
+func recordEvent(r netegress.Record, c event.Container, p event.Process, to event.Destination) event.Event {
 	v := event.Decision{Decision: "allow", Reason: r.Reason}
 	if r.Denied {
 		v.Decision = "deny"
 	}
 	e := event.Event{Kind: event.Connect, Container: &c, Process: &p, Destination: &to, Verdict: &v}
-	if r.Call != "" {
+	if r.Exec {
+		v.Text = "too much of its container waits for a verdict; it is killed before it begins"
+		e.Kind, e.Destination = event.Verdict, nil
+	} else if r.Call != "" {
 		v.Text = callText(r)
 		e.Kind, e.Hook, e.Destination = event.Deny, r.Call, nil
 	} else if r.Path != "" || r.Family == unix.AF_UNIX {
 		to = event.Destination{Address: r.Path, Protocol: "unix"}
 	}
-	d.write(e)
+	return e
 }
 
 // calls says what each call is that is refused and opens no destination; # is the record's target.

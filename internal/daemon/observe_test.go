@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"weir/docs"
+	"weir/internal/event"
 	"weir/internal/netegress"
 )
 
@@ -41,6 +42,18 @@ func TestF45Hooks(t *testing.T) {
 		text := callText(netegress.Record{Denied: true, Call: call, Target: 7})
 		if text == "" || strings.Contains(text, "#") {
 			t.Errorf("%s: %q", call, text)
+		}
+	}
+}
+
+// A command that is refused before it begins is told as such, not as a connection to nowhere.
+func TestRefusedExecIsNoConnect(t *testing.T) { // B95
+	r := netegress.Record{Kind: netegress.Denied, Reason: "queue_full", Denied: true}
+	for exec, want := range map[bool]event.Kind{false: event.Connect, true: event.Verdict} {
+		r.Exec = exec
+		e := recordEvent(r, event.Container{ID: "c1"}, event.Process{PID: 7}, event.Destination{Address: "192.0.2.1"})
+		if e.Kind != want || (e.Destination == nil) != exec || e.Verdict.Decision != "deny" || e.Verdict.Reason != "queue_full" || e.Process.PID != 7 {
+			t.Errorf("exec %v: %+v", exec, e)
 		}
 	}
 }

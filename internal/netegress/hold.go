@@ -241,6 +241,7 @@ func (e *Egress) Refuse(a Ask) error {
 	case err == nil && was.Start == a.Process.Start:
 		err = e.egress.Refusals.Put(&key, &egressRefusal{Start: was.Start, Since: taint.Now()})
 		err = errors.Join(err, bpfobj.Delete(e.egress.Held, key)) // afterwards, or the call would ask anew in between
+		err = errors.Join(err, e.endTurn(was))                    // it may not be frozen yet
 	case err == nil, errors.Is(err, ebpf.ErrKeyNotExist): // nobody asks any more
 		was, err = egressHold{}, nil
 	}

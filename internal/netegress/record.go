@@ -71,6 +71,7 @@ type Record struct {
 	Family    int    // with reason family: the socket's, and its type and protocol
 	Type      int
 	Grant     uint64
+	Exec      bool   // it is of a command that has not begun; To says nothing
 	Call      string // that was refused and opens no destination, as events name its hook
 	Target    int    // process that was to be reached; with the call setsockopt the socket's option
 }
