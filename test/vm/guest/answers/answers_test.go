@@ -122,7 +122,7 @@ var ways = []way{
 	{name: "B100/name-packets", inside: "named_packets", outside: "named_packets", opens: true},
 	{name: "B100/name-shared", inside: "kept_bound", outside: "named_kept", opens: true},
 	{name: "B100/peer-shared", inside: "kept_connected", outside: "named_kept", opens: true},
-	{name: "B102/chosen", inside: "chosen", outside: "chosen"},
+	{name: "B102/chosen", inside: "chooses", outside: "chooses"},
 	{name: "B103/tap", inside: "tap", outside: "tap"},
 }
 

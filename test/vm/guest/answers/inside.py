@@ -626,7 +626,7 @@ def kept_connected():
     time.sleep(1)
 
 
-def chosen():
+def chooses():
     """Shares a port with a service outside, and has a program choose who gets which packet."""
     s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)

@@ -620,7 +620,7 @@ def named_kept():
     until(lambda: called(kept.getsockname) or called(kept.getpeername))
 
 
-def chosen():
+def chooses():
     """A service of the container's user answers the world, which hears which of its sixteen questions are answered."""
     if os.fork() == 0:
         libc.prctl(1, 9, 0, 0, 0)
