@@ -432,10 +432,10 @@ func TestLastingIsShownFirst(t *testing.T) {
 	if r := s.replies[0]; r.Adds == "" || !strings.Contains(p.Text, r.Adds) || r.For != "30m" || r.Who != gate.WhoProgram || r.Bytes != 1<<20 || !strings.HasSuffix(r.Shown, p.Text) {
 		t.Errorf("%+v", r)
 	}
-	for name, bad := range map[string]request{"size": {For: "30m", Bytes: "many"}, "time": {For: "soon"}, "who": {For: "30m", Who: "all"}} {
+	for does, bad := range map[string]request{"give a number": {For: "30m", Bytes: "many"}, "give session, or a time": {For: "soon"}, "choose a process": {For: "30m", Who: "all"}} {
 		bad.ID, bad.Allow, bad.Shown = q.ID, true, q.Shown
-		if answer, body := s.do(t, "/preview", mustJSON(bad), nil); answer.StatusCode != http.StatusBadRequest || !strings.Contains(body, "give") {
-			t.Errorf("%s: %d %s", name, answer.StatusCode, body)
+		if answer, body := s.do(t, "/preview", mustJSON(bad), nil); answer.StatusCode != http.StatusBadRequest || !strings.Contains(body, does) {
+			t.Errorf("%s: %d %s", does, answer.StatusCode, body)
 		}
 	}
 }
