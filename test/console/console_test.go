@@ -320,6 +320,23 @@ func TestHeldKey(t *testing.T) {
 	b.sees(`!document.getElementById('q-aaa222')`)
 }
 
+// The second click of two answers nothing: it was meant for the button that opened the dialog.
+func TestDoubleClick(t *testing.T) {
+	s := usual()
+	b := open(t, s)
+	b.selects("aaa222")
+	b.key("a")
+	b.sees(isOpen + `'confirm'`)
+	click := `document.getElementById('yes').dispatchEvent(new MouseEvent('click', { bubbles: true, cancelable: true, detail: %d }))`
+	get[bool](b, fmt.Sprintf(click, 2))
+	b.sees(isOpen + `'confirm'`)
+	get[bool](b, fmt.Sprintf(click, 1))
+	b.sees(`!document.getElementById('q-aaa222')`)
+	if got := s.taken(); len(got) != 1 {
+		t.Errorf("%+v", got)
+	}
+}
+
 // What is below the end of the window was not on the screen, nor what somebody jumped over.
 func TestSeenAsAWhole(t *testing.T) {
 	s := usual()

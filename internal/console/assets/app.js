@@ -549,6 +549,12 @@ document.addEventListener('keydown', (e) => {
 for (const v of views) $('tab-' + v).addEventListener('click', () => view(v));
 for (const b of document.querySelectorAll('.cancel')) b.addEventListener('click', close);
 for (const id of ['confirm', 'lasting']) {
+	$(id).addEventListener('click', (e) => { // the second click of two was meant for what the first one was on
+		if (e.detail > 1 && e.target.closest('button')) {
+			e.preventDefault();
+			e.stopPropagation();
+		}
+	}, true);
 	$(id).addEventListener('cancel', () => { about = null; });
 	$(id).addEventListener('close', () => {
 		if ($('confirm').open || $('lasting').open) return;
