@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"net/url"
 	"strings"
 	"sync"
 	"time"
@@ -78,6 +79,11 @@ func Listen(ctx context.Context, o Options) (*Console, error) {
 	case unix && len(o.Hosts) > 0:
 	case err != nil || !at.Addr().IsLoopback():
 		return nil, control.Errorf(control.Usage, "%q is no loopback address with a port, such as 127.0.0.1:8086", o.Listen)
+	}
+	for _, h := range o.Hosts {
+		if u, err := url.Parse("https://" + h); err != nil || u.Host != h || u.Hostname() == "" || u.Port() == "443" || strings.ToLower(h) != h {
+			return nil, control.Errorf(control.Usage, "%q is not how browsers call a host: give its name in small letters, with its port if that is not 443, such as weir.example.org", h)
+		}
 	}
 	if _, err := o.Sensor.Status(ctx); err != nil {
 		return nil, err

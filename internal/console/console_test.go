@@ -508,6 +508,18 @@ func TestListen(t *testing.T) {
 	if c, err := Listen(t.Context(), Options{Sensor: &sensor{}, Listen: filepath.Join(t.TempDir(), "s")}); control.Code(err) != control.Usage {
 		t.Error("a socket without the name of its proxy:", c, err)
 	}
+	for host, right := range map[string]bool{
+		"weir.example.org": true, "weir.example.org:8443": true, "[2001:db8::1]": true,
+		"https://weir.example.org": false, "weir.example.org/": false, "weir.example.org:443": false, "Weir.example.org": false, "a@weir.example.org": false, ":8443": false, "": false,
+	} {
+		c, err := Listen(t.Context(), Options{Sensor: &sensor{}, Listen: filepath.Join(t.TempDir(), "s"), Hosts: []string{host}})
+		if right != (err == nil) || err != nil && (control.Code(err) != control.Usage || !strings.Contains(err.Error(), "is not how browsers call a host")) {
+			t.Errorf("%q: %v", host, err)
+		}
+		if err == nil {
+			c.listener.Close()
+		}
+	}
 	if _, err := Listen(t.Context(), Options{Sensor: &sensor{err: control.ErrNotRunning}, Listen: "127.0.0.1:0"}); !errors.Is(err, control.ErrNotRunning) {
 		t.Error(err)
 	}
