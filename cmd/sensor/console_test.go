@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -90,5 +91,25 @@ func TestConsoleSuggests(t *testing.T) {
 	send("/suggest", "{}", &suggested)
 	if suggested.Text != string(want) || !strings.Contains(suggested.Text, "192.0.2.1") {
 		t.Errorf("the console says:\n%s\nthe command says:\n%s", suggested.Text, want)
+	}
+}
+
+// People's names need the proxy's user, its header and the socket.
+func TestConsoleNames(t *testing.T) {
+	dir, weir := serve(t, &fakeBackend{})
+	socket := []string{"--socket", filepath.Join(t.TempDir(), "s"), "--host", "weir.example.org"}
+	for want, more := range map[string][]string{
+		"--proxy and --login belong together": append(slices.Clip(socket), "--login", "X-User"),
+		"belong together: give both":          append(slices.Clip(socket), "--proxy", "root"),
+		"people have names with":              {"--proxy", "root", "--login", "X-User"},
+		"with --socket, --proxy":              append(slices.Clip(socket), "--may-answer", "alice"),
+		"give the name of a header":           append(slices.Clip(socket), "--proxy", "root", "--login", "X User"),
+		"there is no such user":               append(slices.Clip(socket), "--proxy", "no-such-user", "--login", "X-User"),
+		"give 1 to 128 visible":               append(slices.Clip(socket), "--proxy", "root", "--login", "X-User", "--may-answer", "a b"),
+	} {
+		out, err := exec.Command(weir, append([]string{"--run", dir, "console"}, more...)...).CombinedOutput()
+		if err == nil || !strings.Contains(string(out), want) {
+			t.Errorf("%q: %v %s", more, err, out)
+		}
 	}
 }

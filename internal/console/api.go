@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"weir/internal/control"
+	"weir/internal/event"
 	"weir/internal/gate"
 	"weir/internal/policy"
 	"weir/internal/show"
@@ -28,6 +29,10 @@ func (c *Console) handler(ctx context.Context) http.Handler {
 		"why": c.why, "preview": c.preview, "answer": c.answer, "revoke": c.revoke,
 	} {
 		mux.HandleFunc("POST /"+path, c.member(func(w http.ResponseWriter, r *http.Request) {
+			if path != "why" && !c.mayAnswer(r) {
+				fail(w, errLooks)
+				return
+			}
 			var q request
 			if err := read(w, r, &q); err != nil {
 				fail(w, err)
@@ -132,7 +137,7 @@ func (c *Console) answer(r *http.Request, q request) (any, error) {
 		}
 		reply.Adds, reply.Shown = given.Adds, reply.Shown+text
 	}
-	ended, err := c.o.Sensor.Answer(r.Context(), q.ID, reply)
+	ended, err := c.o.Sensor.Answer(control.WithLogin(r.Context(), c.login(r)), q.ID, reply)
 	if err != nil {
 		return nil, err
 	}
@@ -140,7 +145,7 @@ func (c *Console) answer(r *http.Request, q request) (any, error) {
 }
 
 func (c *Console) revoke(r *http.Request, q request) (any, error) {
-	a, err := c.o.Sensor.Revoke(r.Context(), q.ID, c.o.By, q.Why)
+	a, err := c.o.Sensor.Revoke(control.WithLogin(r.Context(), c.login(r)), q.ID, c.o.By, q.Why)
 	if err != nil {
 		return nil, err
 	}
@@ -163,10 +168,15 @@ func (c *Console) live(ctx context.Context, w http.ResponseWriter, r *http.Reque
 	tick := time.NewTicker(c.o.Every)
 	defer tick.Stop()
 	var before []byte
-	for idle := 0; ; idle++ {
+	for idle := 0; c.known(r); idle++ {
 		now, err := c.look(r.Context())
 		if err != nil {
 			now = state{Error: told(err)}
+		} else if name := c.login(r); name != "" {
+			now.Status += ", " + event.Visible(name)
+			if now.Looks = !c.mayAnswer(r); now.Looks {
+				now.Status += " (may look)"
+			}
 		}
 		data := []byte(mustJSON(now))
 		const quiet = 15 // rounds: who has gone is noticed when something is sent

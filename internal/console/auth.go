@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"time"
 
 	"weir/internal/control"
 	"weir/internal/event"
@@ -18,7 +19,17 @@ import (
 const (
 	maxRequest = 256 << 10 // bytes
 	keyHeader  = "X-Weir-Key"
+
+	maxSessions = 64 // of people with names
+	sessionTime = 12 * time.Hour
 )
+
+// session is a browser that was let in.
+type session struct {
+	id, key string // its cookie, and what its page has beside it
+	name    string // who logged in at the proxy; empty: there is none
+	until   time.Time
+}
 
 // policy of what the page may load and do: its own files, no text as code, in no frame.
 const contentPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; " +
@@ -47,6 +58,9 @@ func (r refusal) Error() string { return r.text }
 var (
 	errStranger = refusal{http.StatusUnauthorized, "this browser was not let in: open the address that weir console printed, or start it again for a new one"}
 	errUsed     = refusal{http.StatusUnauthorized, "this address was used, or is not of this weir console: start it again for a new one"}
+	errName     = refusal{http.StatusUnauthorized, "refused: the proxy has to name who logged in, in one header with 1 to 128 visible ASCII characters without brackets"}
+	errEnded    = refusal{http.StatusUnauthorized, "this browser was not let in, or somebody else is logged in now: load the page again"}
+	errLooks    = refusal{http.StatusForbidden, "refused: you may look here, and not answer"}
 	errOrigin   = refusal{http.StatusForbidden, "refused: the request comes from another site"}
 )
 
@@ -74,7 +88,7 @@ func (c *Console) own(r *http.Request) bool {
 	return err == nil && origin.Host == r.Host && (origin.Scheme == "https") == secure && origin.Scheme+"://"+origin.Host == r.Header.Get("Origin")
 }
 
-// enter takes the token of the printed address, once.
+// enter takes the token of the printed address, once, or the name that the proxy says.
 func (c *Console) enter(w http.ResponseWriter, r *http.Request) {
 	var q struct{ Token string }
 	if !c.own(r) {
@@ -87,16 +101,30 @@ func (c *Console) enter(w http.ResponseWriter, r *http.Request) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.link == "" || subtle.ConstantTimeCompare([]byte(q.Token), []byte(c.link)) != 1 {
+	now := time.Now()
+	s := session{id: rand.Text() + rand.Text(), key: rand.Text() + rand.Text(), name: c.login(r), until: now.Add(sessionTime)}
+	switch {
+	case c.o.Login != "" && s.name == "":
+		fail(w, errName)
+		return
+	case c.o.Login != "":
+		c.sessions = slices.DeleteFunc(c.sessions, func(o session) bool { return !now.Before(o.until) })
+		if len(c.sessions) == maxSessions {
+			c.sessions = slices.Delete(c.sessions, 0, 1)
+		}
+	case q.Token == "":
+		fail(w, errStranger)
+		return
+	case c.link == "" || subtle.ConstantTimeCompare([]byte(q.Token), []byte(c.link)) != 1:
 		fail(w, errUsed)
 		return
 	}
 	c.link = ""
-	c.id, c.key = rand.Text()+rand.Text(), rand.Text()+rand.Text()
+	c.sessions = append(c.sessions, s)
 	http.SetCookie(w, &http.Cookie{
-		Name: c.cookie, Value: c.id, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: len(c.o.Hosts) > 0,
+		Name: c.cookie, Value: s.id, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: len(c.o.Hosts) > 0,
 	})
-	write(w, map[string]string{"key": c.key})
+	write(w, map[string]string{"key": s.key})
 }
 
 // member serves scripts of the page in a browser that was let in. A cookie is sent to every port of its host, so it is not enough: the key
@@ -107,11 +135,18 @@ func (c *Console) member(next http.HandlerFunc) http.HandlerFunc {
 		case !c.own(r):
 			fail(w, errOrigin)
 		case !c.known(r):
-			fail(w, errStranger)
+			fail(w, c.stranger())
 		default:
 			next(w, r)
 		}
 	}
+}
+
+func (c *Console) stranger() error {
+	if c.o.Login != "" {
+		return errEnded
+	}
+	return errStranger
 }
 
 func (c *Console) known(r *http.Request) bool {
@@ -119,10 +154,30 @@ func (c *Console) known(r *http.Request) bool {
 	if err != nil {
 		return false
 	}
+	name := c.login(r)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	id := subtle.ConstantTimeCompare([]byte(cookie.Value), []byte(c.id))
-	return c.id != "" && id&subtle.ConstantTimeCompare([]byte(r.Header.Get(keyHeader)), []byte(c.key)) == 1
+	return slices.ContainsFunc(c.sessions, func(s session) bool {
+		id := subtle.ConstantTimeCompare([]byte(cookie.Value), []byte(s.id))
+		key := subtle.ConstantTimeCompare([]byte(r.Header.Get(keyHeader)), []byte(s.key))
+		return id&key == 1 && name == s.name && (c.o.Login == "" || time.Now().Before(s.until))
+	})
+}
+
+// login is who logged in, as the proxy says of this request; empty: nobody, or there are no names here.
+func (c *Console) login(r *http.Request) string {
+	if c.o.Login == "" {
+		return ""
+	}
+	if said := r.Header.Values(c.o.Login); len(said) == 1 && control.LoginName(said[0]) {
+		return said[0]
+	}
+	return ""
+}
+
+// mayAnswer says whether a request's person may do more than look here; the sensor says what the console may.
+func (c *Console) mayAnswer(r *http.Request) bool {
+	return c.o.Login == "" || slices.Contains(c.o.Answers, c.login(r))
 }
 
 // read reads a request.

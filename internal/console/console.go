@@ -45,6 +45,11 @@ type Options struct {
 	Listen string   // a loopback address and port, or the absolute path of a Unix socket
 	Hosts  []string // of a Unix socket: the names that browsers know it by, with the port if it is not the usual one
 
+	// Of a Unix socket: the proxy's user, and the header in which it names who logged in; both or none. With none there is the token.
+	Proxy   *uint32
+	Login   string
+	Answers []string // names that may answer; others may look
+
 	Why        func(control.Why) string     // words why a container is tainted
 	Grant      func(event.GrantInfo) string // words what a grant opens
 	Suggestion func(gate.Suggestion) string // words what a policy could let through by itself
@@ -59,9 +64,9 @@ type Console struct {
 	cookie   string   // its name: cookies of a host are for all of its ports
 	pages    http.Handler
 
-	mu      sync.Mutex
-	link    string // the token of the printed address; empty: it was used
-	id, key string // of the browser that was let in: its cookie, and what its page has beside it; empty: none was
+	mu       sync.Mutex
+	link     string    // the token of the printed address; empty: it was used, or names are what lets in
+	sessions []session // of browsers that were let in, the oldest first
 }
 
 // Listen checks that the sensor answers the caller, and listens; it serves nothing yet. The caller calls Serve, which closes it.
@@ -75,6 +80,12 @@ func Listen(ctx context.Context, o Options) (*Console, error) {
 	}
 	c := &Console{o: o, cookie: "weir-console", hosts: o.Hosts, pages: http.FileServerFS(pages), link: rand.Text() + rand.Text()}
 	unix := strings.HasPrefix(o.Listen, "/")
+	if (o.Proxy != nil) != (o.Login != "") || o.Login != "" && !unix {
+		return nil, control.Errorf(control.Usage, "names of people need a Unix socket, the proxy's user and its header")
+	}
+	if o.Login != "" {
+		c.link = ""
+	}
 	switch at, err := netip.ParseAddrPort(o.Listen); {
 	case unix && len(o.Hosts) > 0:
 	case err != nil || !at.Addr().IsLoopback():
@@ -103,7 +114,7 @@ func Listen(ctx context.Context, o Options) (*Console, error) {
 	return c, nil
 }
 
-// URL is the address to open, once. Its last part is never sent with a request for a page, nor to another site.
+// URL is the address to open; with a token, once. Its last part is never sent with a request for a page, nor to another site.
 func (c *Console) URL() string {
 	scheme := "http://"
 	if len(c.o.Hosts) > 0 {
@@ -111,6 +122,9 @@ func (c *Console) URL() string {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.o.Login != "" {
+		return scheme + c.hosts[0] + "/"
+	}
 	return scheme + c.hosts[0] + "/#" + c.link
 }
 
@@ -124,6 +138,7 @@ func (c *Console) Serve(ctx context.Context) error {
 		return c.o.Sensor.Peer(limited, p) // without a sensor nobody is known: who gets in now could ask when there is one
 	}
 	l := control.LimitListener(c.listener, maxConns, control.PeerRules{
+		User:    c.o.Proxy,
 		Process: func(pid int) error { return peer(control.Peer{PID: pid}) },
 		Socket:  func(local, remote netip.AddrPort) error { return peer(control.Peer{Local: local, Remote: remote}) },
 	})

@@ -31,6 +31,7 @@ type sensor struct {
 	ongoing []gate.StandingApproval
 	given   []string
 	replies []gate.Reply
+	logins  []string // of who answered and revoked
 }
 
 func (s *sensor) fails() error {
@@ -64,10 +65,10 @@ func (s *sensor) Pending(context.Context) ([]gate.Question, error) {
 	return s.asked, s.err
 }
 
-func (s *sensor) Answer(_ context.Context, id string, r gate.Reply) (gate.Question, error) {
+func (s *sensor) Answer(ctx context.Context, id string, r gate.Reply) (gate.Question, error) {
 	s.lock.Lock()
 	defer s.lock.Unlock()
-	s.given, s.replies = append(s.given, id), append(s.replies, r)
+	s.given, s.replies, s.logins = append(s.given, id), append(s.replies, r), append(s.logins, control.LoginOf(ctx))
 	return gate.Question{ID: id, Outcome: gate.Approved, By: "alice"}, s.err
 }
 
@@ -77,10 +78,10 @@ func (s *sensor) Approvals(context.Context) ([]gate.StandingApproval, error) {
 	return s.ongoing, s.err
 }
 
-func (s *sensor) Revoke(_ context.Context, id, _, _ string) (gate.StandingApproval, error) {
+func (s *sensor) Revoke(ctx context.Context, id, _, _ string) (gate.StandingApproval, error) {
 	s.lock.Lock()
 	defer s.lock.Unlock()
-	s.given = append(s.given, "revoke "+id)
+	s.given, s.logins = append(s.given, "revoke "+id), append(s.logins, control.LoginOf(ctx))
 	return gate.StandingApproval{Adds: "all"}, s.err
 }
 
@@ -105,6 +106,8 @@ type served struct {
 	*Console
 	*sensor
 	at, cookie, key string
+	origin          string
+	client          *http.Client
 }
 
 func serve(t *testing.T, o Options) *served {
@@ -129,7 +132,12 @@ func serve(t *testing.T, o Options) *served {
 			t.Error(err)
 		}
 	})
-	return &served{Console: c, sensor: s, at: c.hosts[0]}
+	v := &served{Console: c, sensor: s, at: c.hosts[0], origin: "http://" + c.hosts[0], client: http.DefaultClient}
+	if len(o.Hosts) > 0 {
+		v.origin = "https://" + v.at
+		v.client = &http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(context.Context, string, string) (net.Conn, error) { return net.Dial("unix", o.Listen) }}}
+	}
+	return v
 }
 
 // do sends what a page of this console would, changed by change.
@@ -140,7 +148,7 @@ func (s *served) do(t *testing.T, path, body string, change func(*http.Request))
 		t.Fatal(err)
 	}
 	r.Header.Set("Content-Type", "application/json")
-	r.Header.Set("Origin", "http://"+s.at)
+	r.Header.Set("Origin", s.origin)
 	r.Header.Set("Sec-Fetch-Site", "same-origin")
 	if s.cookie != "" {
 		r.Header.Set("Cookie", s.cookie)
@@ -149,7 +157,7 @@ func (s *served) do(t *testing.T, path, body string, change func(*http.Request))
 	if change != nil {
 		change(r)
 	}
-	answer, err := http.DefaultClient.Do(r)
+	answer, err := s.client.Do(r)
 	if err != nil {
 		return nil, err.Error()
 	}

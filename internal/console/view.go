@@ -17,6 +17,7 @@ type (
 	state struct {
 		Error      string      `json:"error,omitempty"` // the sensor cannot be asked
 		Status     string      `json:"status"`
+		Looks      bool        `json:"looks,omitempty"` // and may not answer
 		Warnings   []string    `json:"warnings,omitempty"`
 		Containers []container `json:"containers"`
 		Groups     [][]asked   `json:"groups"` // of one program about one destination

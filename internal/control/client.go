@@ -60,11 +60,11 @@ func (c *Client) Why(ctx context.Context, name string) (y Why, err error) {
 func (c *Client) Peer(ctx context.Context, p Peer) error { return c.call(ctx, "peer", p, nil) }
 
 func (c *Client) Taint(ctx context.Context, name string, bits []string, by, why string) (k Container, err error) {
-	return k, c.call(ctx, "taint", taintRequest{name, bits, reasoned{why, by}}, &k)
+	return k, c.call(ctx, "taint", taintRequest{name, bits, reasoned{Why: why, By: by}}, &k)
 }
 
 func (c *Client) Untaint(ctx context.Context, name string, bits []string, by, why string) (k Container, err error) {
-	return k, c.call(ctx, "untaint", taintRequest{name, bits, reasoned{why, by}}, &k)
+	return k, c.call(ctx, "untaint", taintRequest{name, bits, reasoned{Why: why, By: by}}, &k)
 }
 
 func (c *Client) Pending(ctx context.Context) (list []gate.Question, err error) {
@@ -81,7 +81,7 @@ func (c *Client) Answer(ctx context.Context, id string, r gate.Reply) (q gate.Qu
 	if r.Allow {
 		op = "approve"
 	}
-	return q, c.call(ctx, op, answerRequest{id, r.Scope, r.For, r.Narrow, r.Shown, reasoned{r.Why, r.By}, r.Who, r.Bytes, r.Keeps, r.Adds}, &q)
+	return q, c.call(ctx, op, answerRequest{id, r.Scope, r.For, r.Narrow, r.Shown, reasoned{r.Why, r.By, LoginOf(ctx)}, r.Who, r.Bytes, r.Keeps, r.Adds}, &q)
 }
 
 func (c *Client) Approvals(ctx context.Context) (list []gate.StandingApproval, err error) {
@@ -89,7 +89,7 @@ func (c *Client) Approvals(ctx context.Context) (list []gate.StandingApproval, e
 }
 
 func (c *Client) Revoke(ctx context.Context, id, by, why string) (s gate.StandingApproval, err error) {
-	return s, c.call(ctx, "revoke", revokeRequest{id, reasoned{why, by}}, &s)
+	return s, c.call(ctx, "revoke", revokeRequest{id, reasoned{why, by, LoginOf(ctx)}}, &s)
 }
 
 func (c *Client) Guard(ctx context.Context, r GuardRequest) (reply GuardReply, err error) {
@@ -109,7 +109,7 @@ func (c *Client) GuardEnd(ctx context.Context, id string) (s Summary, err error)
 }
 
 func (c *Client) Mode(ctx context.Context, mode, by, why string) error {
-	return c.call(ctx, "mode", modeRequest{mode, reasoned{why, by}}, nil)
+	return c.call(ctx, "mode", modeRequest{mode, reasoned{Why: why, By: by}}, nil)
 }
 
 func (c *Client) Reload(ctx context.Context) error {

@@ -94,6 +94,10 @@ func TestCalls(t *testing.T) {
 	check(t, err, standing, []gate.StandingApproval{{ID: "abc234", Who: gate.WhoContainer, Adds: "all"}})
 	ended, err := c.Revoke(ctx, "abc234", "alice", "enough")
 	check(t, err, ended, gate.StandingApproval{ID: "abc234"})
+	_, err = c.Answer(WithLogin(ctx, "bob"), "abc234", gate.Reply{By: "alice"})
+	check(t, err, 0, 0)
+	_, err = c.Revoke(WithLogin(ctx, "bob"), "abc234", "alice", "enough")
+	check(t, err, 0, 0)
 	reply, err := c.Guard(ctx, GuardRequest{Name: "n", Taint: []string{"secret"}, Policy: "mode: seal\n", PolicyName: "p.yaml", By: "alice"})
 	check(t, err, reply, GuardReply{ID: "s1", Cgroup: "/sys/fs/cgroup/weir/s1"})
 	k, err = c.GuardCgroup(ctx, CgroupRequest{Cgroup: "agent-1.scope", Name: "n", Taint: []string{"secret"}, By: "alice"})
@@ -111,6 +115,7 @@ func TestCalls(t *testing.T) {
 		"taint web [secret] " + me + " ", "untaint web [secret] " + me + " rebuilt",
 		"pending", "answer abc234 true " + me + " ok", "history 7", "answer abc234 false " + me + " ", "answer abc234 true " + me + " scope 2",
 		"answer abc234 true " + me + " for 30m program 7 true all", "why web", "approvals", `revoke abc234 "` + me + `" "enough"`,
+		"answer abc234 false bob (through the console of " + me + ") ", `revoke abc234 "bob (through the console of ` + me + `)" "enough"`,
 		`guard {"name":"n","taint":["secret"],"policy":"mode: seal\n","policy_name":"p.yaml","by":"` + me + `"}`,
 		"guard-cgroup agent-1.scope n [secret] " + me, "agent s1 42", "end s1", "mode seal " + me + " panic", "reload",
 		"peer 9 invalid AddrPort invalid AddrPort", "peer 0 127.0.0.1:5 127.0.0.1:6",

@@ -12,6 +12,7 @@ import (
 
 // PeerRules say who is refused.
 type PeerRules struct {
+	User    *uint32                                  // on a Unix socket, the only user whose processes are no strangers; nil: every user
 	Process func(pid int) error                      // objects to a peer on a Unix socket; nil objects to none
 	Socket  func(local, remote netip.AddrPort) error // objects to a peer on a port by its socket, as the peer sees it; nil objects to none
 	Told    func()                                   // called for each who is refused; may be nil
@@ -106,11 +107,11 @@ func (r PeerRules) refuse(conn net.Conn) bool {
 }
 
 func (r PeerRules) refuseUnix(conn *net.UnixConn) bool {
-	if r.Process == nil {
+	if r.Process == nil && r.User == nil {
 		return false
 	}
 	p := identify(conn)
-	return p.err != nil || r.Process(p.pid) != nil
+	return p.err != nil || r.User != nil && p.uid != *r.User || r.Process != nil && r.Process(p.pid) != nil
 }
 
 func (r PeerRules) refusePort(conn *net.TCPConn) bool {

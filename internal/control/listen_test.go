@@ -47,18 +47,22 @@ func greet(t *testing.T, l net.Listener) {
 // B27, G17: who is guarded, or cannot be known, is refused and told of.
 func TestRules(t *testing.T) {
 	no := errors.New("guarded")
+	me, other := uint32(os.Getuid()), uint32(os.Getuid()+1)
 	for name, c := range map[string]struct {
 		port  bool
 		rules PeerRules
 		takes bool
 	}{
-		"unix, nobody objects":  {false, PeerRules{}, true},
-		"unix, taken":           {false, PeerRules{Process: func(int) error { return nil }}, true},
-		"unix, guarded":         {false, PeerRules{Process: func(int) error { return no }}, false},
-		"port, nobody objects":  {true, PeerRules{}, true},
-		"port, taken":           {true, PeerRules{Socket: func(_, _ netip.AddrPort) error { return nil }}, true},
-		"port, guarded":         {true, PeerRules{Socket: func(_, _ netip.AddrPort) error { return no }}, false},
-		"port, only unix rules": {true, PeerRules{Process: func(int) error { return no }}, true},
+		"unix, nobody objects":   {false, PeerRules{}, true},
+		"unix, taken":            {false, PeerRules{Process: func(int) error { return nil }}, true},
+		"unix, guarded":          {false, PeerRules{Process: func(int) error { return no }}, false},
+		"unix, its user":         {false, PeerRules{User: &me}, true},
+		"unix, another user":     {false, PeerRules{User: &other, Process: func(int) error { return nil }}, false},
+		"unix, its user guarded": {false, PeerRules{User: &me, Process: func(int) error { return no }}, false},
+		"port, nobody objects":   {true, PeerRules{}, true},
+		"port, taken":            {true, PeerRules{Socket: func(_, _ netip.AddrPort) error { return nil }}, true},
+		"port, guarded":          {true, PeerRules{Socket: func(_, _ netip.AddrPort) error { return no }}, false},
+		"port, only unix rules":  {true, PeerRules{Process: func(int) error { return no }}, true},
 	} {
 		told := make(chan bool, 1)
 		c.rules.Told = func() { told <- true }

@@ -28,6 +28,8 @@ type (
 	reasoned struct {
 		Why string `json:"why,omitempty"`
 		By  string `json:"by,omitempty"` // who the client says asks
+
+		Login string `json:"login,omitempty"` // of an answer or a revocation: who logged in to the client, a console, as it says
 	}
 	taintRequest struct {
 		Name string   `json:"name"`
@@ -149,8 +151,12 @@ func operationsOf(b Backend) operations {
 			if q.For == gate.ForKey && p.uid != 0 {
 				return gate.Question{}, Errorf(Denied, "refused: an answer with --for key writes a permission rule for every container, which is root's")
 			}
+			by, err := p.answers(q.reasoned)
+			if err != nil {
+				return gate.Question{}, err
+			}
 			return b.Answer(ctx, q.ID, gate.Reply{
-				Allow: allow, By: p.by(q.By), Why: q.Why, Scope: q.Scope, For: q.For, Narrow: q.Narrow, From: p.origin(), Shown: q.Shown,
+				Allow: allow, By: by, Why: q.Why, Scope: q.Scope, For: q.For, Narrow: q.Narrow, From: p.origin(), Shown: q.Shown,
 				Who: q.Who, Bytes: q.Bytes, Keeps: q.Keeps, Adds: q.Adds,
 			})
 		})
@@ -160,7 +166,11 @@ func operationsOf(b Backend) operations {
 		if err := need("revoke", "id", q.ID); err != nil {
 			return gate.StandingApproval{}, err
 		}
-		return b.Revoke(ctx, q.ID, p.by(q.By), q.Why)
+		by, err := p.answers(q.reasoned)
+		if err != nil {
+			return gate.StandingApproval{}, err
+		}
+		return b.Revoke(ctx, q.ID, by, q.Why)
 	})
 	operation(all, "guard", func(ctx context.Context, p peer, q GuardRequest) (GuardReply, error) {
 		q.By = p.by(q.By)

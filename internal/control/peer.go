@@ -1,6 +1,7 @@
 package control
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -57,6 +58,38 @@ func (p peer) by(said string) string {
 		said = ""
 	}
 	return p.name(said)
+}
+
+// answers is who answers, for the log. The name that a console says is behind the kernel's, and cannot pose as more than it is.
+func (p peer) answers(q reasoned) (string, error) {
+	switch by := p.by(q.By); {
+	case q.Login == "":
+		return by, nil
+	case !LoginName(q.Login):
+		return "", Errorf(Usage, "the name of who logged in is none: 1 to %d visible ASCII characters without brackets", maxLogin)
+	default:
+		return q.Login + " (through the console of " + by + ")", nil
+	}
+}
+
+const maxLogin = 128 // bytes
+
+// LoginName says whether a name can stand for who logged in to a console.
+func LoginName(s string) bool {
+	return s != "" && len(s) <= maxLogin && !strings.ContainsFunc(s, func(r rune) bool { return r <= ' ' || r > '~' || strings.ContainsRune("()[]{}<>", r) })
+}
+
+type loginKey struct{}
+
+// WithLogin is for a client's Answer and Revoke: who logged in to it. An empty name is nobody's.
+func WithLogin(ctx context.Context, name string) context.Context {
+	return context.WithValue(ctx, loginKey{}, name)
+}
+
+// LoginOf is the name that WithLogin left.
+func LoginOf(ctx context.Context) string {
+	name, _ := ctx.Value(loginKey{}).(string)
+	return name
 }
 
 // name is the peer for the log: "root (alice)". The person is who logged in, as

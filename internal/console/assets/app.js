@@ -84,7 +84,7 @@ async function live() {
 			if (!told) trouble('weir console has stopped: what you see is not of now');
 		} catch (e) {
 			trouble(e.message);
-			if (e.status === 401) return;
+			if (e.status === 401) return sessionStorage.removeItem('key');
 		}
 		await new Promise((done) => setTimeout(done, 1000));
 	}
@@ -92,7 +92,7 @@ async function live() {
 
 async function enter() {
 	const token = location.hash.slice(1);
-	if (token) {
+	if (token || !sessionStorage.getItem('key')) {
 		history.replaceState(null, '', '/');
 		sessionStorage.removeItem('key');
 		try {
@@ -144,6 +144,7 @@ function draw() {
 	$('count').textContent = questions.length || '';
 	document.title = questions.length ? `(${questions.length}) Weir console` : 'Weir console';
 	$('warnings').replaceChildren(...(state.warnings ?? []).map((w) => element('li', '', w)));
+	for (const id of ['approve', 'deny', 'last']) $(id).disabled = state.looks;
 	drawQueue();
 	drawDetail();
 	drawContainers();
@@ -317,7 +318,7 @@ async function toggleWhy(ref) {
 }
 
 function drawApprovals() {
-	if (!changed('approvals', [state.approvals, revoking])) return;
+	if (!changed('approvals', [state.approvals, revoking, state.looks])) return;
 	redraw($('standing'), state.approvals.map((a) => {
 		const card = element('section', 'card');
 		card.append(element('p', 'mono', shorten(a.covers, 4000)));
@@ -325,6 +326,7 @@ function drawApprovals() {
 		card.append(element('p', 'soft', `${a.id}, given by ${shorten(a.by, 100)}, used ${a.uses} times, ${a.left} left, ${end}`));
 		const button = element('button', '', revoking === a.id ? 'revoke it: press again' : 'revoke');
 		button.id = 'revoke-' + a.id;
+		button.disabled = state.looks;
 		button.setAttribute('aria-label', `${button.textContent}: ${a.id}`);
 		button.addEventListener('click', async () => {
 			const again = revoking === a.id;
@@ -367,6 +369,7 @@ function move(by) {
 function begin(allow, lasting) {
 	const q = find(selected);
 	if (!q) return note('No question is selected.');
+	if (state.looks) return note('You may look here, and not answer.');
 	if (!$('error').hidden) return note('The sensor cannot be asked now.');
 	if (moved) {
 		moved = false;
