@@ -10,10 +10,13 @@ import (
 	"weir/test/vm/guest/rig"
 )
 
-// topFor runs weir top on a terminal as a member of a group, until the test ends.
-func topFor(t *testing.T, group string) *rig.Terminal {
+// topAbout runs weir top as a member of a group, until the test ends, and finds what is about a session: other tests leave questions.
+func topAbout(t *testing.T, s *rig.Session, group string) *rig.Terminal {
 	t.Helper()
-	return rig.OnTerminal(t, "setpriv", "--reuid=1000", "--regid=1000", "--groups="+group, "env", "TERM=xterm", "weir", "top")
+	term := rig.OnTerminal(t, "setpriv", "--reuid=1000", "--regid=1000", "--groups="+group, "env", "TERM=xterm", "weir", "top")
+	term.Expect(t, "q quit")
+	term.Type(t, "/"+s.Name+"\r")
+	return term
 }
 
 // top: who may answer lets a held command go on by key, once and for longer, in his own name; who may look sees it, and has no key that does;
@@ -24,7 +27,7 @@ func (f *fixture) top(t *testing.T) {
 	to, s := f.web(t), f.guard(t, "corruption", "secret")
 	p := s.Start(t, to.Curl()...)
 	q := to.asked(t)
-	looks := topFor(t, "70001")
+	looks := topAbout(t, s, "70001")
 	looks.Expect(t, "> "+q.ID)
 	looks.Expect(t, "you may look, not answer")
 	looks.Type(t, "a")
@@ -35,7 +38,7 @@ func (f *fixture) top(t *testing.T) {
 		t.Errorf("from inside: %s", r)
 	}
 	to.Nothing(t)
-	answers := topFor(t, "70002")
+	answers := topAbout(t, s, "70002")
 	answers.Expect(t, "> "+q.ID)
 	answers.Expect(t, to.To)
 	answers.Type(t, "a")
