@@ -65,7 +65,7 @@ func open(t testing.TB, s *sensor) *tab {
 	c, err := console.Listen(t.Context(), console.Options{
 		Sensor: s, By: "alice", Listen: "127.0.0.1:0", Why: why, Every: 50 * time.Millisecond, Suggestion: func(s gate.Suggestion) string { return s.Diff },
 		Grant: func(event.GrantInfo) string {
-			return "grant 4 lets out npm install (pid 300) and what it starts: to registry.npmjs.org:443/tcp, 1048576 bytes and 42s left"
+			return "grant 4 lets out npm install (pid 300) and what it starts: to registry.corp.test:443/tcp, 1048576 bytes and 42s left"
 		},
 	})
 	if err != nil {

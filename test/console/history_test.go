@@ -43,7 +43,7 @@ func (s *sensor) keeps(t *testing.T, name string) {
 	verdict := func(decision, reason string) *event.Decision {
 		return &event.Decision{Decision: decision, Reason: reason}
 	}
-	hosts := []string{"pypi.org", "registry.npmjs.org", "example.org", "github.com"}
+	hosts := []string{"pypi.org", "registry.corp.test", "example.org", "github.com"}
 	for i := range 1200 {
 		write(3*i, event.Event{Kind: event.Exec, Process: runs("gcc", "-c", fmt.Sprintf("file%d.c", i))})
 		if i%7 == 0 {

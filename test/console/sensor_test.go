@@ -142,8 +142,8 @@ func usual() *sensor {
 	s.why["c1"] = control.Why{Container: s.containers[0], Causes: []event.Cause{cause()}}
 	s.questions = []gate.Question{
 		asks("aaa222", "pypi.org", "pip", "download", "-r", "requirements.txt"),
-		asks("bbb222", "registry.npmjs.org", "npm", "install"),
-		asks("ccc222", "registry.npmjs.org", "npm", "ci"),
+		asks("bbb222", "registry.corp.test", "npm", "install"),
+		asks("ccc222", "registry.corp.test", "npm", "ci"),
 		asks("ddd222", "example.org", "curl", "-fsS", "https://example.org/doc"),
 	}
 	return s
