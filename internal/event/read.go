@@ -205,16 +205,13 @@ func read(file *os.File, f Filter, fn func(Event) error, bad *BadLines) error {
 			return fmt.Errorf("read event log: %w", err)
 		}
 		end := err != nil
-		var e Event
 		switch {
 		case tooLong:
 			bad.add(file.Name(), number, "longer than any event")
 		case len(line) == 0:
 		default:
-			if err := json.Unmarshal(line, &e); err != nil {
+			if e, err := parse(line); err != nil {
 				bad.add(file.Name(), number, "not an event: "+Plain(err))
-			} else if e.Kind == "" || e.Time.IsZero() {
-				bad.add(file.Name(), number, "not an event: it has no time or no kind")
 			} else if f.Match(e) {
 				if err := fn(e); err != nil {
 					return err
@@ -232,4 +229,12 @@ func (b *BadLines) add(file string, line int, why string) {
 	if len(b.Lines) < maxBadLines {
 		b.Lines = append(b.Lines, fmt.Sprintf("%s:%d: %s", file, line, Visible(why)))
 	}
+}
+
+// parse reads a line of the log.
+func parse(line []byte) (e Event, err error) {
+	if err = json.Unmarshal(line, &e); err == nil && (e.Kind == "" || e.Time.IsZero()) {
+		err = errors.New("it has no time or no kind")
+	}
+	return e, err
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -121,8 +120,12 @@ func (n *newest) line(line []byte) error {
 	if err := n.ctx.Err(); err != nil {
 		return err
 	}
-	var e Event
-	if len(line) > maxLine || json.Unmarshal(line, &e) != nil || e.Kind == "" || e.Time.IsZero() {
+	if len(line) > maxLine {
+		n.bad++
+		return nil
+	}
+	e, err := parse(line)
+	if err != nil {
 		n.bad++
 		return nil
 	}
