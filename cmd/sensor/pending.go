@@ -142,11 +142,11 @@ func printEnded(w io.Writer, q gate.Question) {
 		if t.IsZero() {
 			return "at an unknown time"
 		}
-		return t.UTC().Format("2006-01-02 15:04:05 UTC")
+		return show.Time(t)
 	}
 	fmt.Fprintf(w, "%s  %s %s\n", event.Command([]string{q.ID}, 0, 0), cmp.Or(string(q.Outcome), q.State), at(q.Answered))
 	fmt.Fprint(w, indent(show.About(q)))
-	row("asked", "%s, by %d %s", at(q.Asked), q.Askers, plural(q.Askers, "process", "processes"))
+	row("asked", "%s, by %d %s", at(q.Asked), q.Askers, show.Plural(q.Askers, "process", "processes"))
 	row("now", "%s", event.Visible(q.State))
 	if q.By == "" {
 		return
@@ -175,14 +175,6 @@ func printEnded(w io.Writer, q gate.Question) {
 			fmt.Fprintln(w, "    | (the rest was not kept)")
 		}
 	}
-}
-
-// plural is one for 1, else many.
-func plural(n int, one, many string) string {
-	if n == 1 {
-		return one
-	}
-	return many
 }
 
 func indent(text string) string {

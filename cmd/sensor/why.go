@@ -64,7 +64,7 @@ func printWhy(w io.Writer, y control.Why) {
 
 func printUnread(w io.Writer, lines int) {
 	if lines > 0 {
-		fmt.Fprintf(w, "\n%d %s of the event log could not be read, and may have told of more\n", lines, plural(lines, "line", "lines"))
+		fmt.Fprintf(w, "\n%d %s of the event log could not be read, and may have told of more\n", lines, show.Plural(lines, "line", "lines"))
 	}
 }
 

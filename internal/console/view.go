@@ -91,7 +91,7 @@ func (c *Console) view(st control.Status, list []control.Container, pending []ga
 			v.Taint = append(v.Taint, event.Visible(bit))
 		}
 		if !k.Since.IsZero() {
-			v.Since, v.By = k.Since.UTC().Format("2006-01-02 15:04:05 UTC"), event.Visible(k.By)
+			v.Since, v.By = show.Time(k.Since), event.Visible(k.By)
 		}
 		for _, g := range k.Grants {
 			v.Grants = append(v.Grants, event.Visible(c.o.Grant(g)))

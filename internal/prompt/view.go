@@ -94,10 +94,10 @@ func (m *model) head() string {
 	if m.trouble != "" {
 		return "weir: " + event.Visible(m.trouble)
 	}
-	head := fmt.Sprintf("weir: %d %s", len(m.list), plural(len(m.list), "question waits", "questions wait"))
+	head := fmt.Sprintf("weir: %d %s", len(m.list), show.Plural(len(m.list), "question waits", "questions wait"))
 	if m.find != "" || m.step == search {
 		all, _ := m.lines()
-		head += fmt.Sprintf("; %d %s %s", len(all), plural(len(all), "line has", "lines have"), event.Command([]string{m.find}, 40, 40))
+		head += fmt.Sprintf("; %d %s %s", len(all), show.Plural(len(all), "line has", "lines have"), event.Command([]string{m.find}, 40, 40))
 	}
 	if m.last.status.Mode == "" {
 		return head
@@ -179,7 +179,7 @@ func (m *model) containerLine(c control.Container) string {
 		}
 	}
 	called := show.Shorten(name(c.Name, c.ID), m.width/3) // its name hides nothing of the rest
-	line := fmt.Sprintf("%s  %s  %s  %d %s  %d %s", called, taint(c), event.Visible(c.Mode), len(c.Grants), plural(len(c.Grants), "grant", "grants"), waits, plural(waits, "question", "questions"))
+	line := fmt.Sprintf("%s  %s  %s  %d %s  %d %s", called, taint(c), event.Visible(c.Mode), len(c.Grants), show.Plural(len(c.Grants), "grant", "grants"), waits, show.Plural(waits, "question", "questions"))
 	if !c.Live {
 		line += "  ended"
 	}
@@ -199,7 +199,7 @@ func (m *model) aboutContainer(c control.Container) string {
 	}
 	row("taint", "%s", taint(c))
 	if !c.Since.IsZero() {
-		row("", "since %s, by %s: %s", c.Since.UTC().Format("2006-01-02 15:04:05 UTC"), event.Command([]string{c.By}, 0, 0), event.Command([]string{c.Why}, 0, 0))
+		row("", "since %s, by %s: %s", show.Time(c.Since), event.Command([]string{c.By}, 0, 0), event.Command([]string{c.Why}, 0, 0))
 		row("", "weir why %s tells the rest", event.Command([]string{c.ID}, 0, 0))
 	}
 	row("mode", "%s", event.Visible(c.Mode))
@@ -224,13 +224,6 @@ func taint(c control.Container) string {
 }
 
 func name(name, id string) string { return event.Command([]string{cmp.Or(name, id)}, 24, 24) }
-
-func plural(n int, one, many string) string {
-	if n == 1 {
-		return one
-	}
-	return many
-}
 
 // details are what the screen has of what is selected.
 func (m *model) details() text {

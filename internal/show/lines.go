@@ -2,6 +2,7 @@ package show
 
 import (
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"weir/internal/event"
@@ -68,3 +69,14 @@ func Wrap(s string, width, indent int) []string {
 
 // minRoom is how many columns lines have at least besides their blanks: a letter and its marks.
 const minRoom = 8
+
+// Time is a time as people read it, in UTC.
+func Time(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") }
+
+// Plural is one for 1, else many.
+func Plural(n int, one, many string) string {
+	if n == 1 {
+		return one
+	}
+	return many
+}

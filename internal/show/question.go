@@ -133,7 +133,7 @@ func Lasting(c gate.Cover) string {
 // Cause tells why a container is tainted: which bit, when, what was read, and by which command (F11).
 func Cause(c event.Cause) string {
 	const most, all = 100, 160 // bytes: the question itself must stay what is read
-	s := fmt.Sprintf("%s %s", event.Visible(c.Bit), c.At.UTC().Format("2006-01-02 15:04:05 UTC"))
+	s := fmt.Sprintf("%s %s", event.Visible(c.Bit), Time(c.At))
 	if c.Why != "" {
 		s += ": " + event.Command([]string{c.Why}, most, 0)
 	}
