@@ -283,8 +283,12 @@ func (f *fixture) ownTime(t *testing.T) {
 		to.Arrived(t)
 	}
 	let(first)
+	var prolonged time.Time
 	for i, since := 0, time.Now(); time.Since(since) < rig.Late; i++ {
-		let(f.raw(t)) // each of which makes the grant last longer
+		if time.Since(prolonged) > time.Second { // a container may ask 64 times in a row
+			let(f.raw(t)) // each of which makes the grant last longer
+			prolonged = time.Now()
+		}
 		if _, asked := visit(first, fmt.Sprintf("again.%d.%d.end", first.Port, i)); asked {
 			p.Signal(t, syscall.SIGKILL)
 			p.Wait(t)
