@@ -249,12 +249,17 @@ func (d *daemon) Untaint(_ context.Context, name string, bits []string, by, why 
 			}
 		}
 	}
-	for _, bit := range b.Names() {
-		of := func(c event.Container) bool { return slices.Contains(loses(all, before, c.Cgroup).Names(), bit) }
-		d.agents.tools.Cleared([]string{bit}, of)
-		if err := d.gate.Cleared([]string{bit}, of); err != nil {
-			return control.Container{}, fmt.Errorf("still tainted: %w", err)
+	forget := func() error {
+		var errs []error
+		for _, bit := range b.Names() {
+			of := func(c event.Container) bool { return slices.Contains(loses(all, before, c.Cgroup).Names(), bit) }
+			d.agents.tools.Cleared([]string{bit}, of)
+			errs = append(errs, d.gate.Cleared([]string{bit}, of))
 		}
+		return errors.Join(errs...)
+	}
+	if err := forget(); err != nil {
+		return control.Container{}, fmt.Errorf("still tainted: %w", err)
 	}
 	var st taint.Status
 	ec := d.processes.Container(before.CgroupID, before.Taint)
@@ -262,7 +267,7 @@ func (d *daemon) Untaint(_ context.Context, name string, bits []string, by, why 
 	if err := cleared(d.log.Write, ec, done, before.Own&b, func() (err error) { st, err = d.state.Clear(name, b, by, why); return err }); err != nil {
 		return control.Container{}, fmt.Errorf("still tainted: %w", err)
 	}
-	var errs []error
+	errs := []error{forget()} // also what was asked meanwhile
 	for _, c := range all {
 		if lost := b & loses(all, before, c.Cgroup); lost != 0 && c.CgroupID != 0 {
 			errs = append(errs, d.egress.Cleared(c.CgroupID, lost))

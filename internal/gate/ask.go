@@ -60,6 +60,7 @@ func (d *Queue) enter(a CheckedRequest) (*waiter, Verdict) {
 	}); q != nil {
 		return nil, d.claim(q, a)
 	}
+	a.Container = d.left(a.Request)
 	if q := d.match(a, func(q *question) bool { return q.State == StatePending && Within(a.Container.Taint, q.Container.Taint) }); q != nil {
 		return d.join(q, a)
 	}

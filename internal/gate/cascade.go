@@ -1,9 +1,11 @@
 package gate
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"weir/internal/event"
 )
@@ -27,6 +29,7 @@ func (g *Gate) decide(ctx context.Context, r Request) Verdict {
 	if v := early(&r); v.Reason == Untainted {
 		return v
 	}
+	r.TaintRead = cmp.Or(r.TaintRead, g.queue.clock().Sub(time.Unix(0, 0)))
 	p := planOf(g.table, r)
 	return p.walk(ctx, g).Classed(p.request.Judged)
 }

@@ -48,6 +48,7 @@ func (g *Gate) EndStanding(which func(StandingApproval) event.ApprovalEnd) ([]St
 // Cleared is told of taint that is about to be cleared in the containers that of names: when it comes again, it is new to what was allowed
 // there before, to standing approvals, questions and commands that were let run.
 func (g *Gate) Cleared(bits []string, of func(event.Container) bool) error {
+	err := g.queue.Cleared(bits, of)
 	g.mu.Lock()
 	for i := range g.passed {
 		g.passed[i].cleared(bits, of)
@@ -56,7 +57,7 @@ func (g *Gate) Cleared(bits []string, of func(event.Container) bool) error {
 		g.running[i].cleared(bits, of)
 	}
 	g.mu.Unlock()
-	return g.queue.Cleared(bits, of)
+	return err
 }
 
 // Return gives back what a grant by a standing approval did not use, in bytes.
@@ -89,7 +90,7 @@ func (g *Gate) Consume(id string) error {
 		return fmt.Errorf("use question %q: %w", id, err)
 	}
 	if q.Request().Ask == Run {
-		g.begin(q.Container, q.Process, q.By, q.ID)
+		g.begin(Request{Container: q.Container, Process: q.Process}, q.By, q.ID)
 	}
 	return nil
 }

@@ -62,6 +62,7 @@ type Queue struct {
 	live     []*question // pending, or answered and not over; in the order of asking
 	ended    []ended     // oldest first
 	standing []*standing // approvals that go on, oldest first
+	cleared  []clearing  // of the last hour, oldest first
 	pruned   struct {
 		at   time.Time
 		size int

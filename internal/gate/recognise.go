@@ -46,7 +46,7 @@ type running struct {
 // remember keeps a command that a reviewer let run.
 func (g *Gate) remember(r Request, v Verdict) {
 	if r.Ask == Run {
-		g.begin(r.Container, r.Process, v.By, v.Question)
+		g.begin(r, v.By, v.Question)
 		return
 	}
 	f, ok := parseForm(r.Command)
@@ -56,12 +56,14 @@ func (g *Gate) remember(r Request, v Verdict) {
 	p := passed{r.Container, r.Command, judge(r).Facts, f, v.By, v.Question, g.queue.clock().Add(g.queue.ClaimFor())}
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	p.container = g.queue.Left(r)
 	g.passed = keep(g.passed, p)
 }
 
 // begin keeps a command that was let run as it was executed: its process tree may
 // go where its words say.
-func (g *Gate) begin(c event.Container, p event.Process, by, question string) {
+func (g *Gate) begin(r Request, by, question string) {
+	p := r.Process
 	text, ok := formText(p.Argv)
 	if !ok {
 		return
@@ -71,9 +73,10 @@ func (g *Gate) begin(c event.Container, p event.Process, by, question string) {
 		return
 	}
 	facts := judge(Request{Ask: Run, Process: p}).Facts // the text alone would trust argv[0]
-	k := running{passed{c, text, facts, f, by, question, g.queue.clock().Add(g.queue.ClaimFor())}, process{p.PID, p.Start}}
+	k := running{passed{r.Container, text, facts, f, by, question, g.queue.clock().Add(g.queue.ClaimFor())}, process{p.PID, p.Start}}
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	k.container = g.queue.Left(r)
 	g.running = keep(g.running, k)
 }
 

@@ -1,6 +1,8 @@
 package gate
 
 import (
+	"time"
+
 	"weir/internal/classify"
 	"weir/internal/event"
 )
@@ -36,6 +38,8 @@ type Request struct {
 	GrantSeconds int     // for how long an approval opens Destination; 0: not known
 	GrantBytes   int64   // and for how many bytes, upstream; 0: not known
 	Covers       []Cover // with Ask Tool: what an approval can cover beyond the call
+
+	TaintRead time.Duration `json:"-"` // since boot, when Container.Taint was read: what is cleared afterwards it has no more; 0: as it is decided
 
 	Git classify.Git `json:"-"` // looks at the repositories of a command; nil: nobody can any more
 

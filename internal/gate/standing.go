@@ -394,6 +394,8 @@ func (d *Queue) EndStanding(which func(StandingApproval) event.ApprovalEnd) (end
 func (d *Queue) Cleared(bits []string, of func(event.Container) bool) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	now := d.clock()
+	d.cleared = append(slices.DeleteFunc(d.cleared, func(c clearing) bool { return now.Sub(c.at) > decidedIn }), clearing{now, bits, of})
 	var errs []error
 	for _, s := range d.standing {
 		if left, some := Without(s.Container, bits, of); some {
@@ -410,6 +412,33 @@ func (d *Queue) Cleared(bits []string, of func(event.Container) bool) error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// clearing is taint that was cleared.
+type clearing struct {
+	at   time.Time // on the queue's clock
+	bits []string
+	of   func(event.Container) bool
+}
+
+// decidedIn is longer than a reviewer takes.
+const decidedIn = time.Hour
+
+// Left is the container of a request without the taint that was cleared since that was read.
+func (d *Queue) Left(r Request) event.Container {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.left(r)
+}
+
+func (d *Queue) left(r Request) event.Container {
+	c := r.Container
+	for _, l := range d.cleared {
+		if left, some := Without(c, l.bits, l.of); some && r.TaintRead != 0 && !l.at.Before(time.Unix(0, 0).Add(r.TaintRead)) {
+			c.Taint = left
+		}
+	}
+	return c
 }
 
 // Without is the taint of a container without bits, and whether it had some of them, if of names it.

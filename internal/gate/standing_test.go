@@ -11,6 +11,7 @@ import (
 
 	"go.etcd.io/bbolt"
 
+	"weir/internal/cop"
 	"weir/internal/event"
 )
 
@@ -307,7 +308,7 @@ func TestSleepIsTime(t *testing.T) {
 	t.Run("command", func(t *testing.T) {
 		asleep(t, func(r *rig, sleep func(time.Duration)) {
 			run := func(q *Request) { q.Ask, q.Destination = Run, event.Destination{} }
-			r.Gate.begin(curl().Container, curl(run).Process, "alice", "")
+			r.Gate.begin(curl(run), "alice", "")
 			if _, ok := r.Gate.runs(curl()); !ok {
 				t.Error("not known")
 			}
@@ -441,6 +442,55 @@ func TestTaintWasCleared(t *testing.T) {
 			r.ask(curl(known, both, retry, retry)).blocks()
 		})
 	})
+	for name, of := range map[string]func(event.Container) bool{"its_own": everywhere, "another": func(c event.Container) bool { return c.ID == "other" }} {
+		cleared := func(r *rig) { r.wantErr(r.Cleared([]string{"secret"}, of), nil) }
+		anew := func(c *call) {
+			c.t.Helper()
+			if name == "another" {
+				c.gives(Allow, Standing)
+			} else {
+				c.blocks()
+			}
+		}
+		t.Run("reviewed/"+name, func(t *testing.T) { // the question comes after
+			bubble(t, func(r *rig) {
+				r.Configure(reviewer(func(cop.Case) (cop.Opinion, error) { cleared(r); return opinion(true)(cop.Case{}) }), true, 0, 0)
+				flagged := func(r *Request) { r.Container.Taint, r.AskFlagged = []string{"secret"}, true }
+				first := r.ask(curl(known, flagged))
+				first.blocks()
+				r.lasts(who(WhoContainer))
+				first.gives(Allow, Standing)
+				r.Configure(opinion(true), true, 0, 0)
+				anew(r.ask(curl(known, retry, flagged)))
+			})
+		})
+		t.Run("read_before/"+name, func(t *testing.T) {
+			bubble(t, func(r *rig) {
+				read := func(q *Request) { q.TaintRead = r.queue.clock().Sub(time.Unix(0, 0)) }
+				old := curl(known, both, read)
+				time.Sleep(time.Millisecond)
+				cleared(r)
+				time.Sleep(time.Millisecond)
+				first := r.ask(old)
+				r.lasts(who(WhoContainer))
+				first.gives(Allow, Standing)
+				anew(r.ask(curl(known, both, read, retry)))
+			})
+		})
+		t.Run("passed/"+name, func(t *testing.T) { // it is let run, and its taint comes anew before it does
+			bubble(t, func(r *rig) {
+				r.Configure(reviewer(func(cop.Case) (cop.Opinion, error) { cleared(r); return cop.Opinion{Reason: "harmless"}, nil }), true, 0, 0)
+				secret := func(r *Request) { r.Container.Taint = []string{"secret"} }
+				r.ask(curl(asking(wanted), secret)).gives(Allow, Passed)
+				r.Configure(opinion(true), true, 0, 0)
+				if c := r.ask(curl(agentShell(wanted), secret)); name == "another" {
+					c.gives(Allow, Recognised)
+				} else {
+					c.gives(Allow, SealedRun)
+				}
+			})
+		})
+	}
 	for name, bits := range map[string][]string{"some": {"secret"}, "all": {"corruption", "secret"}} {
 		t.Run("approved/"+name, func(t *testing.T) {
 			bubble(t, func(r *rig) {
