@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* May this go out? One answer for every hook. */
 #ifndef WEIR_DECIDE_H
 #define WEIR_DECIDE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Connects, sends and new sockets of guarded processes, judged where every
  * system call, io_uring operation and 32-bit entry ends up: in the security
  * hooks (B20, B41). A connect that needs a verdict is held here. */
@@ -5,7 +6,7 @@
 #include "names.h"
 #include "refuse.h"
 
-char LICENSE[] SEC("license") = "GPL";
+char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
 #define ERESTARTNOINTR 513
 #define EPROTONOSUPPORT 93

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Who hears what is sent on a Unix socket: its cgroup tells who made it, not who has it. */
 #ifndef WEIR_ENDS_H
 #define WEIR_ENDS_H

@@ -1,8 +1,9 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* What was executed, read from the new image's own memory after the kernel
  * copied it there: no other thread can change what is judged (B01). */
 #include "hold.h"
 
-char LICENSE[] SEC("license") = "GPL";
+char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
 #define MAX_PATH 2048
 #define MAX_NAME 256

@@ -1,10 +1,11 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Who opens a secret file is tainted before the open returns (G2). Files are
  * known by inode, so that no other name, mount or namespace hides one; a
  * directory's entry covers what is made in it later. */
 #include "policy.h"
 #include "taint.h"
 
-char LICENSE[] SEC("license") = "GPL";
+char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
 #define MAX_NAMES 32
 #define MAX_STEPS 64

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Who waits until there is a verdict, and the questions to the daemon. */
 #ifndef WEIR_HOLD_H
 #define WEIR_HOLD_H

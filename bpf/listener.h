@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Who listens on loopback. */
 #ifndef WEIR_LISTENER_H
 #define WEIR_LISTENER_H

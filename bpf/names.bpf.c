@@ -1,9 +1,10 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Addresses that are written in place of others, at the sockets' edge: the resolver's for those of name
  * servers, and for one that stands for a name, the one that the name leads to. Whether that may go out is
  * judged in the security hooks before, and for each packet afterwards. */
 #include "listener.h"
 
-char LICENSE[] SEC("license") = "GPL";
+char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
 #define ALLOW 1
 #define DENY 0

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Addresses that stand for names, and the resolver that hands them out. */
 #ifndef WEIR_NAMES_H
 #define WEIR_NAMES_H

@@ -1,10 +1,11 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* The last line: every packet of a guarded container's sockets is checked,
  * whoever sends it and however old the socket is (B15, B16, B20, B21, B46).
  * The socket-address programs carry grants over from the security hooks to the
  * socket's own storage, and keep loopback inside the container (B26). */
 #include "listener.h"
 
-char LICENSE[] SEC("license") = "GPL";
+char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
 #define ETH_P_IP 0x0800
 #define ETH_P_IPV6 0x86DD

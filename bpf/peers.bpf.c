@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* What crosses the container's edge without a packet of its own: Unix sockets, passed
  * descriptors, the memory of other processes, signals and limits, what processes share by
  * number or name, and what the kernel is asked to send. */
@@ -5,7 +6,7 @@
 #include "refuse.h"
 #include "taint.h"
 
-char LICENSE[] SEC("license") = "GPL";
+char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
 #define PTRACE_MODE_ATTACH 2
 #define PTRACE_MODE_NOAUDIT 4

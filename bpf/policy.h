@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* The policies in force, by slot. */
 #ifndef WEIR_POLICY_H
 #define WEIR_POLICY_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* What is refused without a question. */
 #ifndef WEIR_REFUSE_H
 #define WEIR_REFUSE_H

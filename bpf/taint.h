@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Taint that programs set: it is in force on all processors when they go on. */
 #ifndef WEIR_TAINT_H
 #define WEIR_TAINT_H

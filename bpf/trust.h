@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* What comes from a destination that nobody trusts is input that somebody else controls (G2). */
 #ifndef WEIR_TRUST_H
 #define WEIR_TRUST_H

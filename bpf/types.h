@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* What the programs and the daemon share: the values of maps and the records
  * of rings. bpf2go turns these into Go types; there is no second definition. */
 #ifndef WEIR_TYPES_H

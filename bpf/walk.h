@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* The state of a cgroup and of all its ancestors, from the root down. */
 #ifndef WEIR_WALK_H
 #define WEIR_WALK_H
