@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -98,10 +99,14 @@ func TestF44Help(t *testing.T) {
 		}
 	}
 	for _, args := range []string{"--version", "version"} {
-		if out, err, code := weirSays(t, 1000, args); code != 0 || err != "" || !strings.HasPrefix(out, "weir ") {
+		if out, err, code := weirSays(t, 1000, args); code != 0 || err != "" || !regexp.MustCompile(`^weir \S+ \(commit \S+, ABI \d+, go\S+\)\n$`).MatchString(out) {
 			t.Errorf("%q: exit %d, %s%s", args, code, out, err)
 		}
-		if out, _, code := weirSays(t, 1000, args, "--json"); code != 0 || !strings.HasPrefix(out, `{"go":`) {
+		var told struct {
+			Version, Commit, Go *string
+			ABI                 int
+		}
+		if out, _, code := weirSays(t, 1000, args, "--json"); code != 0 || json.Unmarshal([]byte(out), &told) != nil || told.Version == nil || told.Commit == nil || told.Go == nil || told.ABI == 0 {
 			t.Errorf("%q: exit %d, %s", args, code, out)
 		}
 	}

@@ -63,7 +63,7 @@ func TestFirstHour(t *testing.T) {
 	}
 	var b strings.Builder
 	quoted := regexp.MustCompile(`"[^"]*"|\S+`)
-	versions := regexp.MustCompile(`weir \S+ \(go[^)]*\)|"go":"[^"]*","version":"[^"]*"`)
+	versions := regexp.MustCompile(`weir \S+ \(commit [^)]*\)|"abi":\d+,"commit":"[^"]*","go":"[^"]*","version":"[^"]*"`)
 	say := func(c caller, shown string, args ...string) {
 		out, errs, code := c.says(t, args...)
 		who := "$"

@@ -21,8 +21,8 @@ import (
 	"weir/internal/bpfobj"
 )
 
-// abi is this build's.
-const abi = cgroupAbiABI_VERSION
+// ABI is the form of what this build keeps in the kernel; pins of another one are not taken over.
+const ABI = cgroupAbiABI_VERSION
 
 // Types is the kernel's type information, read when first needed: one for all
 // that load programs, since reading it is the slowest part of a start. nil: each
@@ -104,8 +104,8 @@ func CheckPins(dir string) error {
 	if err := m.Lookup(uint32(0), &c); err != nil {
 		return fmt.Errorf("%w in %s: its settings cannot be read", bpfobj.ErrPins, dir)
 	}
-	if c.Abi != abi && c.Abi != 0 {
-		return fmt.Errorf("%w in %s: they have %d, this build has %d", bpfobj.ErrPins, dir, c.Abi, abi)
+	if c.Abi != ABI && c.Abi != 0 {
+		return fmt.Errorf("%w in %s: they have %d, this build has %d", bpfobj.ErrPins, dir, c.Abi, ABI)
 	}
 	return nil
 }
@@ -121,7 +121,7 @@ func (s *State) settle() error {
 		if c.Levels == 0 && any {
 			c.Levels, c.Parents = ^uint32(0), ^uint64(0) // the settings were lost, the states were not
 		}
-		c.Abi = abi
+		c.Abi = ABI
 		c.Daemon = uint32(os.Getpid())
 		c.Heartbeat = 0
 		if c.Key != [2]uint64{} {
