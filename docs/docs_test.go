@@ -51,7 +51,7 @@ func glob(t *testing.T, patterns ...string) []string {
 
 // TestLinks: no document links to a file or a section that is not there.
 func TestLinks(t *testing.T) {
-	for _, file := range glob(t, "../README.md", "*.md", "decisions/*.md") {
+	for _, file := range glob(t, "../*.md", "*.md", "decisions/*.md") {
 		for _, m := range link.FindAllStringSubmatch(read(t, file), -1) {
 			if strings.Contains(m[1], "://") {
 				continue
@@ -176,7 +176,7 @@ var path = regexp.MustCompile("`((?:bpf|cmd|deploy|docs|internal|scripts|test)/[
 
 // TestPaths: each file and folder of the repository that a document names is there.
 func TestPaths(t *testing.T) {
-	for _, file := range glob(t, "../README.md", "*.md", "decisions/*.md") {
+	for _, file := range glob(t, "../*.md", "*.md", "decisions/*.md") {
 		for _, m := range path.FindAllStringSubmatch(read(t, file), -1) {
 			if _, err := os.Stat(filepath.Join("..", m[1])); err != nil {
 				t.Errorf("%s names %s: there is no such file", file, m[1])
