@@ -46,7 +46,7 @@ func printApprovals(w io.Writer, list []gate.StandingApproval, now time.Time) {
 		}
 		fmt.Fprintf(w, "%s  given %s ago, %s\n", event.Visible(a.ID), span(now.Sub(a.Given)), end)
 		row("covers", "%s", event.Visible(a.Adds))
-		row("so far", "let out %d %s; %d of %d bytes are left", a.Uses, show.Plural(int(min(a.Uses, 2)), "time", "times"), a.Left, a.Bytes)
+		row("so far", "let out %d %s; %d of %d bytes are left; what open grants do not use comes back", a.Uses, show.Plural(int(min(a.Uses, 2)), "time", "times"), a.Left, a.Bytes)
 		row("given by", "%s", event.Command([]string{a.By}, 0, 0))
 		if a.Why != "" {
 			row("why", "%s", event.Command([]string{a.Why}, 0, 0))

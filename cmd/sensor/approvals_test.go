@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"os/exec"
 	"slices"
 	"strings"
@@ -92,12 +93,23 @@ func TestApproveForATime(t *testing.T) {
 func TestApproveNamesFlags(t *testing.T) {
 	gone := connection("abc234", "192.0.2.1", "curl")
 	gone.Held = false
-	b := &lastingBackend{manyBackend: manyBackend{asked: []gate.Question{gone}}}
+	tool, dns := connection("def567", "192.0.2.1", "curl"), connection("ghj789", "192.0.2.1", "curl")
+	tool.Tool, dns.Destination.DNS = true, true
+	b := &lastingBackend{manyBackend: manyBackend{asked: []gate.Question{gone, tool, dns}}}
 	dir, weir := serve(t, b)
-	for flags, who := range map[string]bool{"--for 30m": true, "--for 30m --who host": true, "--for 30m --who program --scope 1": true, "--for 25h": false} {
-		out, err := exec.Command(weir, append([]string{"--run", dir, "approve", "abc234", "--yes"}, strings.Fields(flags)...)...).CombinedOutput()
-		if err == nil || strings.Contains(string(out), "--scope and --who choose who it is for") != who || !strings.Contains(string(out), "nothing was answered") {
-			t.Errorf("%s: %v: %s", flags, err, out)
+	for order, want := range map[string]string{
+		"abc234 --for 30m":                     "1: weir approve: the process that asked does not wait: choose a wider scope, the program or the container: nothing was answered; --scope and --who choose who it is for",
+		"ghj789 --for 30m":                     "1: weir approve: 192.0.2.1:443/tcp (DNS) cannot be approved for longer: only TCP and UDP destinations can, and no questions for names: nothing was answered",
+		"abc234 --for key":                     "2: weir approve: abc234 is a connection: --narrow and --for key are for tools' calls: see weir approve --help",
+		"abc234 --for session --narrow":        "2: weir approve: abc234 is a connection: --narrow and --for key are for tools' calls: see weir approve --help",
+		"def567 --for session --who container": "2: weir approve: def567 is a tool's call: --who, --bytes and --despite-taint are for connections: see weir approve --help",
+		"def567 --for session --bytes 1MiB":    "2: weir approve: def567 is a tool's call: --who, --bytes and --despite-taint are for connections: see weir approve --help",
+		"def567 --for session --despite-taint": "2: weir approve: def567 is a tool's call: --who, --bytes and --despite-taint are for connections: see weir approve --help",
+	} {
+		cmd := exec.Command(weir, append([]string{"--run", dir, "approve", "--yes"}, strings.Fields(order)...)...)
+		out, _ := cmd.CombinedOutput()
+		if got := fmt.Sprintf("%d: %s", cmd.ProcessState.ExitCode(), strings.TrimSpace(string(out))); got != want {
+			t.Errorf("%s: %s", order, got)
 		}
 	}
 	if len(b.replies) != 0 {

@@ -121,8 +121,12 @@ func (s *system) answerCommand(allow bool, cmd *cobra.Command) *cobra.Command {
 			return usage(cmd, "--yes is for what asks: --all, --for, --container, --to and --matching")
 		case (a.all || len(ids) > 1) && (flags.Changed("scope") || a.lasts != ""):
 			return usage(cmd, "--scope and --for are for one question: give one id")
-		case a.lasts != "" && a.lasts != "session" && a.lasts != "key" && !lastsTime(a.lasts):
-			return usage(cmd, "--for %s: accepted are a time such as 30m, session, and key for a tool's call", a.lasts)
+		case a.lasts != "" && a.lasts != gate.ForKey && !gate.Lasts(a.lasts):
+			return usage(cmd, "--for %s: accepted are a time from 1s to 24h such as 30m, session, and key for a tool's call", a.lasts)
+		case a.who != "" && !slices.Contains([]string{gate.WhoProcess, gate.WhoProgram, gate.WhoContainer}, a.who):
+			return usage(cmd, "--who %s: accepted are process, program and container", a.who)
+		case flags.Changed("scope") && a.who != "" && a.who != gate.WhoProcess:
+			return usage(cmd, "--scope is one process and what it starts, and --who %s is more: leave one of them out", a.who)
 		case a.lasts == "" && (a.who != "" || a.size != "" || a.keeps):
 			return usage(cmd, "--who, --bytes and --despite-taint say what an approval for longer covers: give --for, too")
 		case a.narrow && a.lasts == "":
@@ -144,8 +148,16 @@ func (s *system) answerCommand(allow bool, cmd *cobra.Command) *cobra.Command {
 			return err
 		}
 		list = slices.DeleteFunc(list, func(q gate.Question) bool { return !a.selects(q) })
-		if a.lasts != "" && !slices.ContainsFunc(list, func(q gate.Question) bool { return q.ID == ids[0] && q.Tool }) {
-			return s.answerLasting(cmd, a, ids[0], list)
+		if a.lasts != "" {
+			i := slices.IndexFunc(list, func(q gate.Question) bool { return q.ID == ids[0] })
+			switch tool := i >= 0 && list[i].Tool; {
+			case tool && (a.who != "" || a.size != "" || a.keeps):
+				return usage(cmd, "%s is a tool's call: --who, --bytes and --despite-taint are for connections", ids[0])
+			case i >= 0 && !tool && (a.narrow || a.lasts == gate.ForKey):
+				return usage(cmd, "%s is a connection: --narrow and --for key are for tools' calls", ids[0])
+			case !tool:
+				return s.answerLasting(cmd, a, ids[0], list)
+			}
 		}
 		if a.all {
 			if ids, err = s.confirmAll(cmd, a, list); err != nil {
@@ -197,15 +209,10 @@ func (s *system) answerOne(ctx context.Context, a answers, id string, list []gat
 	return s.answer(q, func(w io.Writer) { fmt.Fprintf(w, "%s: %s%s%s\n", verb, show.Subject(q), also(q), show.Again(q)) })
 }
 
-func lastsTime(s string) bool {
-	d, err := time.ParseDuration(s)
-	return err == nil && d > 0
-}
-
 // answerLasting gives an approval that goes on, after it was shown what it adds.
 func (s *system) answerLasting(cmd *cobra.Command, a answers, id string, list []gate.Question) error {
 	r := gate.Reply{
-		Allow: true, By: s.operator(), Why: a.why, Scope: a.scope, For: a.lasts, Narrow: a.narrow, Who: a.who, Bytes: a.bytes, Keeps: a.keeps,
+		Allow: true, By: s.operator(), Why: a.why, Scope: a.scope, For: a.lasts, Who: a.who, Bytes: a.bytes, Keeps: a.keeps,
 	}
 	i := slices.IndexFunc(list, func(q gate.Question) bool { return q.ID == id })
 	if i < 0 {

@@ -212,7 +212,7 @@ To try it: sudo weir guard -- bash`,
 	root.InitDefaultCompletionCmd()
 	for _, cmd := range root.Commands() {
 		if cmd.Name() == "completion" {
-			cmd.Args, cmd.RunE = s.subcommand, func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+			s.group(cmd)
 			for _, shell := range cmd.Commands() {
 				shell.Args = args(0, 0, "")
 			}
@@ -267,16 +267,32 @@ func (s *system) subcommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
-	var names []string
+	names := subcommands(cmd)
+	if slices.Contains(names, args[0]) { // behind --help
+		return nil
+	}
+	return usage(cmd, "unknown command %q%s", args[0], suggest(args[0], names))
+}
+
+func subcommands(cmd *cobra.Command) (names []string) {
 	for _, c := range cmd.Commands() {
 		if c.IsAvailableCommand() {
 			names = append(names, c.Name())
 		}
 	}
-	if slices.Contains(names, args[0]) { // behind --help
-		return nil
+	return names
+}
+
+// group makes cmd one that does nothing without a command of its own.
+func (s *system) group(cmd *cobra.Command) *cobra.Command {
+	cmd.Args = func(cmd *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return usage(cmd, "give a command: %s", strings.Join(subcommands(cmd), ", "))
+		}
+		return s.subcommand(cmd, args)
 	}
-	return usage(cmd, "unknown command %q%s", args[0], suggest(args[0], names))
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() } // else the library shows help before it looks at arguments
+	return cmd
 }
 
 // flagError tells a mistake in flags as every other usage mistake.
@@ -312,14 +328,18 @@ func flagError(cmd *cobra.Command, err error) error {
 
 // usage is an error with code 2 that says where help is.
 func usage(cmd *cobra.Command, format string, args ...any) error {
-	return control.Errorf(control.Usage, format+": see %s --help", append(args, cmd.CommandPath())...)
+	err, link := fmt.Errorf(format, args...), ": see"
+	if strings.HasSuffix(err.Error(), "?") {
+		link = " See"
+	}
+	return control.Errorf(control.Usage, "%w%s %s --help", err, link, cmd.CommandPath())
 }
 
 // args takes from least to most arguments, which what names; most < 0 sets no bound.
 func args(least, most int, what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		switch {
-		case len(args) < least:
+		case len(args) < least, what != "" && slices.Contains(args, ""):
 			return usage(cmd, "give %s", what)
 		case most >= 0 && len(args) > most:
 			return usage(cmd, "unexpected argument %q", args[most])

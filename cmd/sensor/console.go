@@ -109,8 +109,13 @@ func (s *system) serveConsole(ctx context.Context, o console.Options) error {
 	if s.euid == 0 {
 		s.note("weir console: it runs as root; a member of the policy's control.answer needs no root for it")
 	}
-	if _, err := fmt.Fprintln(s.stdout, c.URL()); err != nil {
-		return written(0, err)
+	if s.json {
+		err = writeJSON(s.stdout, map[string]string{"url": c.URL()})
+	} else {
+		err = written(fmt.Fprintln(s.stdout, c.URL())) // on one line, however narrow the terminal is
+	}
+	if err != nil {
+		return err
 	}
 	if o.Login != "" {
 		s.note("open this address in a browser, through the proxy. Ctrl-C ends it")

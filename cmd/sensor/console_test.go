@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"io"
@@ -45,7 +44,7 @@ func TestConsoleSuggests(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(weir, "--run", dir, "console")
+	cmd := exec.Command(weir, "--run", dir, "console", "--json")
 	out, err := cmd.StdoutPipe()
 	if err == nil {
 		err = cmd.Start()
@@ -59,8 +58,9 @@ func TestConsoleSuggests(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	address, err := bufio.NewReader(out).ReadString('\n')
-	at, token, found := strings.Cut(strings.TrimSpace(address), "/#")
+	var address struct{ URL string }
+	err = json.NewDecoder(out).Decode(&address)
+	at, token, found := strings.Cut(address.URL, "/#")
 	if err != nil || !found {
 		t.Fatalf("%q %v", address, err)
 	}

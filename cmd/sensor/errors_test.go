@@ -11,6 +11,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/cobra"
+
+	"weir/internal/control"
 )
 
 // caller is who runs weir without a sensor, and what for.
@@ -145,7 +147,7 @@ func TestF44NoSensor(t *testing.T) {
 	for _, line := range []string{
 		"status", "health", "health --live", "containers", "events", "events -f", "events --file DIR/none", "taint web secret", "untaint web secret --why x", "pending", "pending --ended",
 		"approve abc234", "deny abc234", "mode seal --why x", "vault list --vault DIR/none", "vault rm k --vault DIR/none", "vault bind k --host h --vault DIR/none",
-		"memory show s k --dir DIR/none", "memory import s DIR/none --dir DIR/m", "policy validate DIR/none", "policy replay DIR/none --policy DIR/none", "permissions lint DIR/none",
+		"memory show s k --dir DIR/none", "memory import s DIR/none --dir DIR/m", "policy validate DIR/none", "policy replay DIR/none --policy DIR/none", "policy suggest DIR/none", "top", "console", "why web", "approvals", "revoke abc234", "approve --all", "approve abc234 --for 5m", "permissions lint DIR/none",
 		"toolcheck --jsonl --rules DIR/none", "guard --cgroup no-such.scope", "guard --policy DIR/none -- true", "node-ready",
 	} {
 		args := strings.Fields(strings.ReplaceAll("--run DIR/run "+line, "DIR", dir))
@@ -165,6 +167,14 @@ func TestF44NoSensor(t *testing.T) {
 		if _, err, code := weirSays(t, 1000, strings.Fields(line)...); code != 1 || err != "weir "+strings.Fields(line)[0]+": needs root: run it with sudo\n" {
 			t.Errorf("%s: exit %d, %s", line, code, err)
 		}
+	}
+}
+
+// TestF44EventsNoSensor: weir events names the log that is not there.
+func TestF44EventsNoSensor(t *testing.T) {
+	_, err, code := caller{runDir: t.TempDir()}.says(t, "events")
+	if want := "weir events: " + control.ErrNotRunning.Error() + ", or read an event log with --file: there is none at $HOME/none\n"; code != 1 || err != want {
+		t.Errorf("exit %d, %s", code, err)
 	}
 }
 

@@ -76,6 +76,7 @@ func (s *system) events(ctx context.Context, filter event.Filter, follow bool, f
 			s.note("weir events: no sensor is running: this is %s; read another log with --file", s.log)
 			return read(s.log)
 		}
+		return fmt.Errorf("%w, or read an event log with --file: there is none at %s", err, s.log)
 	}
 	return err
 }

@@ -16,17 +16,15 @@ import (
 
 func (s *system) killSwitchCommand() *cobra.Command {
 	var file string
-	cmd := &cobra.Command{
+	cmd := s.group(&cobra.Command{
 		Use:   "kill-switch",
 		Short: "turn off every tool that changes something, or turn them on again",
 		Long: `While the switch is on, the bridge denies agents every tool that changes something, shells among them; reading goes on. It takes effect with the
 next call. What runs already goes on, and the kernel denies egress as before. The guard is never off.
 
 The switch is a file in the state directory of the sensor that runs (weir run --state), which is asked for it.`,
-		Args:              s.subcommand,
 		PersistentPreRunE: s.ofSensor("file", filepath.Base(wire.KillSwitch)),
-		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
+	})
 	cmd.PersistentFlags().StringVar(&file, "file", wire.KillSwitch, "the switch, if not the sensor's own: a `file` that is there while it is on")
 	for _, c := range []struct {
 		name, short string

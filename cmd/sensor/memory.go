@@ -23,14 +23,11 @@ import (
 
 func (s *system) memoryCommand() *cobra.Command {
 	var dir string
-	cmd := &cobra.Command{
-		Use:   "memory",
-		Short: "keep notes that agents may recall; no agent writes them",
-		Args:  s.subcommand,
-
+	cmd := s.group(&cobra.Command{
+		Use:               "memory",
+		Short:             "keep notes that agents may recall; no agent writes them",
 		PersistentPreRunE: s.ofSensor("dir", "memory"),
-		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
+	})
 	cmd.PersistentFlags().StringVar(&dir, "dir", wire.State+"/memory", "`folder` of the stores, if not the sensor's own: plain files STORE/KEY.md")
 	open := func() *memory.Memory { return memory.New(dir) }
 	cmd.AddCommand(s.memoryImport(open), s.memoryList(open), s.memoryShow(open), s.memoryRemove(open))

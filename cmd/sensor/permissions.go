@@ -12,12 +12,7 @@ import (
 )
 
 func (s *system) permissionsCommand() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "permissions",
-		Short: "work with permission rules for agents' tools",
-		Args:  s.subcommand,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
+	cmd := s.group(&cobra.Command{Use: "permissions", Short: "work with permission rules for agents' tools"})
 	cmd.AddCommand(&cobra.Command{
 		Use:   "lint FILE",
 		Short: "check a permissions.yaml or managed-permissions.yaml, and print every rule that would be dropped, with its line",

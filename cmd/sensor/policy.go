@@ -11,12 +11,7 @@ import (
 )
 
 func (s *system) policyCommand() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "policy",
-		Short: "work with policy files",
-		Args:  s.subcommand,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
+	cmd := s.group(&cobra.Command{Use: "policy", Short: "work with policy files"})
 	cmd.AddCommand(s.replayCommand(), s.suggestCommand(), &cobra.Command{
 		Use:   "validate FILE",
 		Short: "check a policy file, and print every mistake with its line and column",

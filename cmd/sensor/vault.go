@@ -28,7 +28,7 @@ type vaultFlags struct{ file, key string }
 
 func (s *system) vaultCommand() *cobra.Command {
 	var f vaultFlags
-	cmd := &cobra.Command{
+	cmd := s.group(&cobra.Command{
 		Use:   "vault",
 		Short: "keep secrets for agents' HTTP requests; no secret enters a container",
 		Long: `Keeps secrets in an encrypted file. An agent in a container asks for an HTTP request with a key's name, and gets the
@@ -36,10 +36,8 @@ answer; the secret is added on the host and taken out of the answer. It is for H
 
 The vault is opened by --key-file, by systemd's credentials weir-vault-key or weir-vault-passphrase, by vault.key beside it, or by a
 passphrase that is asked for. It is the one in the state directory of the sensor that runs (weir run --state), which is asked for it.`,
-		Args:              s.subcommand,
 		PersistentPreRunE: s.ofSensor("vault", "vault.age"),
-		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
+	})
 	cmd.PersistentFlags().StringVar(&f.file, "vault", wire.State+"/vault.age", "the vault's `file`, if not the sensor's own")
 	cmd.PersistentFlags().StringVar(&f.key, "key-file", "", "`file` of the key that opens it; weir vault set makes one that is not there")
 	cmd.AddCommand(s.vaultSet(&f), s.vaultList(&f), s.vaultRemove(&f), s.vaultRotate(&f), s.vaultBind(&f), s.vaultTest(&f))

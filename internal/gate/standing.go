@@ -69,6 +69,12 @@ type standing struct {
 	until time.Time // on the queue's clock; zero: it ends with the container
 }
 
+// Lasts says whether s is how long a standing approval can go on.
+func Lasts(s string) bool {
+	life, err := time.ParseDuration(s)
+	return s == ForSession || err == nil && life >= minStanding && life <= maxStanding
+}
+
 // StandingBy is the approval that a reply to q would give; its Adds is what a person has to be shown. It is the same for whoever computes it.
 func (q Question) StandingBy(r Reply) (StandingApproval, error) {
 	s := StandingApproval{
@@ -91,11 +97,10 @@ func (q Question) StandingBy(r Reply) (StandingApproval, error) {
 	case r.Bytes < 0:
 		return bad("%d bytes are none", r.Bytes)
 	}
-	if r.For != ForSession {
-		life, err := time.ParseDuration(r.For)
-		if err != nil || life < minStanding || life > maxStanding {
-			return bad("for %q: give session, or a time from 1s to 24h such as 30m", r.For)
-		}
+	if !Lasts(r.For) {
+		return bad("for %q: give session, or a time from 1s to 24h such as 30m", r.For)
+	}
+	if life, err := time.ParseDuration(r.For); err == nil {
 		s.For = span(life)
 	}
 	switch s.Who {

@@ -205,7 +205,7 @@ func ParseBytes(s string) (int64, bool) {
 			return v << unit.shift, ok && v >= 0 && v < 1<<32
 		}
 	}
-	return 0, false
+	return yamlDigits(s)
 }
 
 // Word reads a text without blanks, up to 1,024 bytes.

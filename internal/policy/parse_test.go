@@ -397,3 +397,12 @@ func TestSlices(t *testing.T) {
 		t.Error("parents (-want +got):\n" + diff)
 	}
 }
+
+// A number of bytes is one with a unit, or without.
+func TestParseBytes(t *testing.T) {
+	for s, want := range map[string]int64{"1000000": 1000000, "64KiB": 64 << 10, "64 MiB": 64 << 20, "1GiB": 1 << 30, "": -1, "64MB": -1, "1e6": -1, "+5": -1, "007": -1, "-1KiB": -1, "x": -1} {
+		if got, ok := ParseBytes(s); ok != (want >= 0) || ok && got != want {
+			t.Errorf("%q: %d %t", s, got, ok)
+		}
+	}
+}
