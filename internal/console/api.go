@@ -167,14 +167,18 @@ func (c *Console) live(ctx context.Context, w http.ResponseWriter, r *http.Reque
 	w.Header().Set("Content-Type", "text/event-stream")
 	tick := time.NewTicker(c.o.Every)
 	defer tick.Stop()
+	_, err := c.o.Sensor.Answer(r.Context(), "", gate.Reply{}) // who may not answer is told so before it is seen that this is no question
+	looks := !c.mayAnswer(r) || control.Code(err) == control.Denied
 	var before []byte
 	for idle := 0; c.known(r); idle++ {
 		now, err := c.look(r.Context())
 		if err != nil {
 			now = state{Error: told(err)}
-		} else if name := c.login(r); name != "" {
-			now.Status += ", " + event.Visible(name)
-			if now.Looks = !c.mayAnswer(r); now.Looks {
+		} else {
+			if name := c.login(r); name != "" {
+				now.Status += ", " + event.Visible(name)
+			}
+			if now.Looks = looks; looks {
 				now.Status += " (may look)"
 			}
 		}

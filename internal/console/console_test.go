@@ -24,6 +24,7 @@ import (
 type sensor struct {
 	lock    sync.Mutex
 	err     error // of every call
+	looks   bool  // the caller may not answer
 	log     string
 	refused error // of Peer
 	peers   []control.Peer
@@ -68,6 +69,12 @@ func (s *sensor) Pending(context.Context) ([]gate.Question, error) {
 func (s *sensor) Answer(ctx context.Context, id string, r gate.Reply) (gate.Question, error) {
 	s.lock.Lock()
 	defer s.lock.Unlock()
+	if s.looks {
+		return gate.Question{}, control.Errorf(control.Denied, "refused: %q is for root", "approve")
+	}
+	if id == "" {
+		return gate.Question{}, gate.ErrUnknown
+	}
 	s.given, s.replies, s.logins = append(s.given, id), append(s.replies, r), append(s.logins, control.LoginOf(ctx))
 	return gate.Question{ID: id, Outcome: gate.Approved, By: "alice"}, s.err
 }

@@ -98,6 +98,24 @@ func TestNamesThatLook(t *testing.T) {
 	}
 }
 
+// Who may not answer by the policy's groups is told so from the start, and so is whoever may.
+func TestRolesThatLook(t *testing.T) {
+	s := serve(t, Options{})
+	s.enter(t)
+	if _, line := s.do(t, "/live", "{}", nil); strings.Contains(line, "looks") || strings.Contains(line, "may look") {
+		t.Error(line)
+	}
+	s.lock.Lock()
+	s.looks = true
+	s.lock.Unlock()
+	if _, line := s.do(t, "/live", "{}", nil); !strings.Contains(line, `"looks":true`) || !strings.Contains(line, "enforce, weir v1 (may look)") {
+		t.Error(line)
+	}
+	if answer, body := s.do(t, "/answer", s.answerTo("aaa222"), nil); answer.StatusCode != http.StatusForbidden {
+		t.Error(answer.StatusCode, body)
+	}
+}
+
 // Another user's process is not served, whomever it names.
 func TestNamesFromAnotherPeer(t *testing.T) {
 	s := proxied(t, os.Getuid()+1)

@@ -4,8 +4,10 @@ package console
 import (
 	"context"
 	"fmt"
+	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httputil"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -34,7 +36,7 @@ var browser context.Context
 
 func TestMain(m *testing.M) {
 	os.Exit(func() int {
-		options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath("chromium"), chromedp.Flag("no-proxy-server", true), chromedp.WSURLReadTimeout(40*time.Second),
+		options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath("chromium"), chromedp.Flag("no-proxy-server", true), chromedp.Flag("ignore-certificate-errors", true), chromedp.WSURLReadTimeout(40*time.Second),
 			// evil.test is a name that its owner lets lead to the console; no other name leads anywhere
 			chromedp.Flag("host-resolver-rules", "MAP evil.test 127.0.0.1, MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"))
 		if os.Geteuid() == 0 {
@@ -62,12 +64,27 @@ type tab struct {
 
 func open(t testing.TB, s *sensor) *tab {
 	t.Helper()
-	c, err := console.Listen(t.Context(), console.Options{
-		Sensor: s, By: "alice", Listen: "127.0.0.1:0", Why: why, Every: 50 * time.Millisecond, Suggestion: func(s gate.Suggestion) string { return s.Diff },
-		Grant: func(event.GrantInfo) string {
-			return "grant 4 lets out npm install (pid 300) and what it starts: to registry.corp.test:443/tcp, 1048576 bytes and 42s left"
-		},
-	})
+	c := serve(t, console.Options{Sensor: s, Listen: "127.0.0.1:0"})
+	at, _, _ := strings.Cut(c.URL(), "#")
+	return newTab(t, at).opens(c.URL())
+}
+
+// opens shows a console's page.
+func (b *tab) opens(address string) *tab {
+	b.t.Helper()
+	b.run(chromedp.EmulateViewport(1100, 700), chromedp.Navigate(address))
+	b.sees(`document.getElementById('status').textContent.startsWith('enforce')`)
+	return b
+}
+
+// serve serves a console until the test ends.
+func serve(t testing.TB, o console.Options) *console.Console {
+	t.Helper()
+	o.By, o.Why, o.Every, o.Suggestion = "alice", why, 50*time.Millisecond, func(s gate.Suggestion) string { return s.Diff }
+	o.Grant = func(event.GrantInfo) string {
+		return "grant 4 lets out npm install (pid 300) and what it starts: to registry.corp.test:443/tcp, 1048576 bytes and 42s left"
+	}
+	c, err := console.Listen(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,11 +97,7 @@ func open(t testing.TB, s *sensor) *tab {
 			t.Error(err)
 		}
 	})
-	at, _, _ := strings.Cut(c.URL(), "#")
-	b := newTab(t, at)
-	b.run(chromedp.EmulateViewport(1100, 700), chromedp.Navigate(c.URL()))
-	b.sees(`document.getElementById('status').textContent.startsWith('enforce')`)
-	return b
+	return c
 }
 
 // newTab opens one that is closed with the test. A tab lives as long as the context of its first run, which is therefore no limited one.
@@ -294,6 +307,83 @@ func TestWhatHasEnded(t *testing.T) {
 		b.says("was not heard for 40 seconds")
 	})
 	b.sees(`document.getElementById('error').hidden`)
+}
+
+// Why a container is tainted is told anew when its taint changes, also while something else of it changes.
+func TestWhyIsOfNow(t *testing.T) {
+	s := usual()
+	b := open(t, s)
+	b.key("2")
+	b.run(chromedp.Focus("#why-c1"), chromedp.KeyEvent(kb.Enter))
+	b.says("web-1: taint secret")
+	s.change(func() {
+		more := cause()
+		more.Bit = "corruption"
+		s.containers[0].Taint = []string{"corruption", "secret"}
+		s.why["c1"] = control.Why{Container: s.containers[0], Causes: []event.Cause{cause(), more}}
+	})
+	b.says("web-1: taint corruption")
+	b.sees(`document.activeElement.id === 'why-c1'`)
+	b.key(kb.Enter)
+	b.sees(`!document.querySelector('#cards .text')`)
+	s.change(func() { s.containers[0].Taint = nil })
+	b.sees(`!document.querySelector('#cards .card').innerText.includes('secret')`)
+	if get[bool](b, `Boolean(document.querySelector('#cards .text'))`) {
+		t.Error("what was closed is shown again")
+	}
+}
+
+// Who may only look has no button and no key that answers, whether the policy's groups or --may-answer say so.
+func TestWhoLooks(t *testing.T) {
+	s := usual()
+	s.approvals = []gate.StandingApproval{{ID: "sss222", Adds: "all", By: "alice", Bytes: 1 << 20}}
+	socket := filepath.Join(t.TempDir(), "page.sock")
+	to := &url.URL{Scheme: "http"}
+	name := ""
+	proxy := httptest.NewTLSServer(&httputil.ReverseProxy{
+		FlushInterval: -1,
+		Rewrite: func(r *httputil.ProxyRequest) {
+			to.Host = r.In.Host
+			r.SetURL(to)
+			r.Out.Host = r.In.Host
+			r.Out.Header["X-User"] = []string{name}
+		},
+		Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(context.Context, string, string) (net.Conn, error) { return net.Dial("unix", socket) }},
+	})
+	t.Cleanup(proxy.CloseClientConnections) // its open pages
+	uid := uint32(os.Getuid())
+	c := serve(t, console.Options{Sensor: s, Listen: socket, Hosts: []string{proxy.Listener.Addr().String()}, Proxy: &uid, Login: "X-User", Answers: []string{"alice"}})
+	off := `['approve', 'deny', 'last', 'revoke-sss222'].%s((id) => document.getElementById(id).disabled)`
+	look := func(b *tab) {
+		t.Helper()
+		b.sees(`document.getElementById('status').textContent.endsWith('(may look)')`)
+		b.sees(fmt.Sprintf(off, "every"))
+		b.selects("aaa222")
+		for _, key := range []string{"a", "d", "l"} {
+			get[bool](b, `document.getElementById('note').textContent = '', true`)
+			b.key(key)
+			b.says("You may look here, and not answer.")
+			b.key("y", kb.Enter)
+		}
+		get[bool](b, `document.getElementById('approve').click(), document.getElementById('revoke-sss222').click(), true`)
+		if get[bool](b, `Boolean(document.querySelector('dialog[open]'))`) {
+			t.Error("a dialog is open")
+		}
+	}
+	name = "bob"
+	look(newTab(t, "").opens(c.URL()))
+	s.change(func() { s.looks = true })
+	look(open(t, s))
+	s.change(func() { s.looks = false })
+	if got := s.taken(); len(got) > 0 {
+		t.Errorf("%+v", got)
+	}
+	name = "alice"
+	b := newTab(t, "").opens(c.URL())
+	b.sees(`document.getElementById('status').textContent.endsWith(', alice') && !` + fmt.Sprintf(off, "some"))
+	b.selects("aaa222")
+	b.key("a", "y")
+	b.sees(`!document.getElementById('q-aaa222')`)
 }
 
 // A key that is held down is one key: what it opens it does not confirm.

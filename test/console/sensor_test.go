@@ -22,6 +22,7 @@ type given struct {
 type sensor struct {
 	lock       sync.Mutex
 	err        error
+	looks      bool // the caller may not answer
 	containers []control.Container
 	questions  []gate.Question
 	approvals  []gate.StandingApproval
@@ -68,6 +69,12 @@ func (s *sensor) Pending(context.Context) ([]gate.Question, error) {
 func (s *sensor) Answer(_ context.Context, id string, r gate.Reply) (gate.Question, error) {
 	s.lock.Lock()
 	defer s.lock.Unlock()
+	if s.looks {
+		return gate.Question{}, control.Errorf(control.Denied, "refused: %q is for root", "approve")
+	}
+	if id == "" {
+		return gate.Question{}, gate.ErrUnknown
+	}
 	i := slices.IndexFunc(s.questions, func(q gate.Question) bool { return q.ID == id })
 	if i < 0 {
 		return gate.Question{}, gate.ErrUnknown

@@ -14,7 +14,7 @@ let revoking = ''; // id of an approval whose button was pressed once
 let heard = Date.now(); // when the program was heard last
 const whole = new Set(); // digests of texts that are shown without cuts
 const seen = new Set(); // digests of texts that were on the screen to their end
-const opened = new Map(); // container to why it is tainted
+const opened = new Map(); // container to {text: why it is tainted, of: its taint then, at: when that was asked}
 
 function element(name, className, text) {
 	const e = document.createElement(name);
@@ -125,6 +125,7 @@ function take(next) {
 		lost(true);
 	}
 	draw();
+	renewWhy();
 }
 
 // lost says in the dialog that there is nothing to answer any more.
@@ -270,7 +271,7 @@ function changed(what, of) {
 }
 
 function drawContainers() {
-	if (!changed('containers', [state.containers, [...opened]])) return;
+	if (!changed('containers', [state.containers, [...opened].map(([ref, why]) => [ref, why.text])])) return;
 	redraw($('cards'), state.containers.map((c) => {
 		const card = element('section', 'card');
 		card.append(element('h3', '', shorten(c.name, 200)));
@@ -297,7 +298,7 @@ function drawContainers() {
 			text.tabIndex = 0;
 			text.setAttribute('role', 'region');
 			text.setAttribute('aria-label', 'why it is tainted');
-			text.append(...lines(opened.get(c.ref), false));
+			text.append(...lines(opened.get(c.ref).text, false));
 			card.append(text);
 		}
 		return card;
@@ -308,12 +309,40 @@ async function toggleWhy(ref) {
 	if (opened.has(ref)) {
 		opened.delete(ref);
 	} else {
-		try {
-			opened.set(ref, (await ask('why', { id: ref })).text);
-		} catch (e) {
-			note(e.message, true);
-		}
+		opened.set(ref, { text: '' });
+		await askWhy(ref);
 	}
+	drawContainers();
+}
+
+function taintOf(ref) {
+	const c = state.containers.find((c) => c.ref === ref);
+	return c && JSON.stringify([c.taint, c.since, c.by]);
+}
+
+// askWhy asks why a container is tainted whose answer is opened.
+async function askWhy(ref) {
+	const why = opened.get(ref);
+	Object.assign(why, { of: taintOf(ref), at: Date.now() });
+	try {
+		why.text = (await ask('why', { id: ref })).text;
+	} catch (e) {
+		if (!why.text) opened.delete(ref);
+		note(e.message, true);
+	}
+}
+
+let renewing = false;
+
+// renewWhy asks again why containers are tainted that have changed since, or that were asked about half a minute ago.
+async function renewWhy() {
+	if (renewing || $('containers').hidden) return;
+	renewing = true;
+	for (const [ref, why] of [...opened]) {
+		if (!taintOf(ref)) opened.delete(ref);
+		else if (why.of !== taintOf(ref) || Date.now() - why.at > 30000) await askWhy(ref);
+	}
+	renewing = false;
 	drawContainers();
 }
 
@@ -348,6 +377,7 @@ function view(name) {
 		$(v).hidden = v !== name;
 		$('tab-' + v).setAttribute('aria-pressed', String(v === name));
 	}
+	renewWhy();
 	look();
 }
 
