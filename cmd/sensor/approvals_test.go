@@ -174,7 +174,7 @@ func TestApprovals(t *testing.T) {
 	dir, weir := serve(t, b)
 	for command, want := range map[string]string{
 		"approvals": `covers       curl $'a\x1b' (pid 4711) and everything it starts -> 192.0.2.1:443/tcp, until the container ends, 64 MiB in all; new taint ends it` + "\n" +
-			"  so far       let out 2 times; 5 of 67108864 bytes are left\n  given by     'root (alice)'\n  end it       weir revoke abc234\n",
+			"  so far       let out 2 times; 5 of 67108864 bytes are left; what open grants do not use comes back\n  given by     'root (alice)'\n  end it       weir revoke abc234\n",
 		"revoke abc234 --why enough": `revoked: curl $'a\x1b' (pid 4711)`,
 		"revoke zzz999":              "no such approval; see weir approvals",
 	} {
