@@ -38,6 +38,7 @@ func TestSession(t *testing.T) {
 		{"F01_G7_passed_by_the_reviewer", (*fixture).passed},
 		{"F01_G24_what_it_starts", (*fixture).descends},
 		{"G24_each_destination_has_its_own_time", (*fixture).ownTime},
+		{"G2_G24_claimed_where_it_taints", (*fixture).claimTaints},
 		{"G24_cleared_taint_is_new", (*fixture).clearedTaint},
 		{"G16_equal_askers", (*fixture).equals},
 		{"F05_orphans_wait", (*fixture).orphaned},

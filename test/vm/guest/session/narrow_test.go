@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -296,6 +298,35 @@ func (f *fixture) ownTime(t *testing.T) {
 		}
 	}
 	t.Error("the first destination stays open as long as others are approved")
+}
+
+// claimTaints: an approval that is taken up later lets out also where nobody trusts what comes back, which taints by its own first packet (G2, G24).
+func (f *fixture) claimTaints(t *testing.T) {
+	f.sensor.Policy(t, "hold: false\ntaint: {trusted_networks: [192.0.2.0/24]}\n")
+	defer f.sensor.Policy(t, "")
+	to, s := f.raw(t), f.guard(t, "secret")
+	connects := []string{"python3", "-c", `
+import socket, sys
+to = socket.create_connection((sys.argv[1], int(sys.argv[2])))
+input()
+to.sendall(sys.argv[3].encode())
+`, rig.World4, strconv.Itoa(to.Port), to.Text}
+	if r := s.Run(t, connects...); r.Exit == 0 {
+		t.Fatalf("not refused: %s", r)
+	}
+	f.sensor.Approve(t, to.asked(t).ID)
+	p := s.Start(t, connects...)
+	f.sensor.Event(t, func(e event.Event) bool {
+		return e.Change != nil && e.Container.Name == s.Name && slices.Contains(e.Change.Set, "corruption")
+	})
+	f.sensor.Event(t, func(e event.Event) bool {
+		return e.Kind == event.Grant && e.Container.Name == s.Name && e.Grant.State == "claimed"
+	})
+	p.Input(t, "\n")
+	to.Arrived(t)
+	if r := p.Wait(t); r.Exit != 0 {
+		t.Error(r)
+	}
 }
 
 // clearedTaint: a grant goes on when one of the bits is cleared that it was given under, but is not for what sets that bit again; nor is one that is
