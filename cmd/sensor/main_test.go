@@ -116,6 +116,11 @@ func container() control.Container {
 	return control.Container{ID: "c0ffee", Name: hostile, Cgroup: "/a/" + hostile, Taint: []string{"secret"}, By: "root (alice)", Live: true}
 }
 
+func (b *fakeBackend) ModelRefused(_ context.Context, r control.ModelRefusal) error {
+	fmt.Println("refused:", r.Code)
+	return nil
+}
+
 func (b *fakeBackend) Containers(context.Context) ([]control.Container, error) {
 	return []control.Container{container()}, nil
 }

@@ -290,7 +290,7 @@ func (p *picture) happened(e event.Event) (lane string, out outcome, bytes int64
 				return grants, good, n
 			}
 		}
-	case event.Deny, event.Found, event.Escape, event.Error, event.Lost:
+	case event.Deny, event.Found, event.Escape, event.Error, event.Lost, event.Model:
 		return trouble, bad, 0
 	}
 	return "", 0, 0

@@ -112,6 +112,10 @@ func (c *Client) Mode(ctx context.Context, mode, by, why string) error {
 	return c.call(ctx, "mode", modeRequest{mode, reasoned{Why: why, By: by}}, nil)
 }
 
+func (c *Client) ModelRefused(ctx context.Context, r ModelRefusal) error {
+	return c.call(ctx, "model-refused", r, nil)
+}
+
 func (c *Client) Reload(ctx context.Context) error {
 	return c.call(ctx, "reload", nothing{}, nil)
 }

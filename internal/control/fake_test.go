@@ -55,6 +55,10 @@ func (f *fake) Peer(_ context.Context, p Peer) error {
 	return f.note("peer %d %v %v", p.PID, p.Local, p.Remote)
 }
 
+func (f *fake) ModelRefused(_ context.Context, r ModelRefusal) error {
+	return f.note("model %s %d", r.Code, r.PID)
+}
+
 func (f *fake) Events(ctx context.Context, filter event.Filter, follow bool, fn func(event.Event) error) error {
 	if err := f.note("events %v %q follow=%v", filter.Kinds, filter.Container, follow); err != nil {
 		return err

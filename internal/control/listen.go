@@ -85,6 +85,9 @@ type slot struct {
 	free func()
 }
 
+// NetConn returns the connection itself, as tls.Conn does.
+func (s *slot) NetConn() net.Conn { return s.Conn }
+
 // Close implements net.Conn.
 func (s *slot) Close() error {
 	defer s.free()

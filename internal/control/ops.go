@@ -198,6 +198,12 @@ func operationsOf(b Backend) operations {
 		}
 		return b.GuardEnd(ctx, q.ID)
 	})
+	operation(all, "model-refused", func(ctx context.Context, _ peer, q ModelRefusal) (nothing, error) {
+		if err := need("model-refused", "code", q.Code); err != nil {
+			return nothing{}, err
+		}
+		return nothing{}, b.ModelRefused(ctx, q)
+	})
 	operation(all, "mode", func(ctx context.Context, p peer, q modeRequest) (nothing, error) {
 		if err := need("mode", "mode", q.Mode, "why", strings.TrimSpace(q.Why)); err != nil {
 			return nothing{}, err

@@ -100,16 +100,17 @@ func TestRoles(t *testing.T) {
 			_, err := c.Answer(ctx, "abc234", gate.Reply{Allow: true, For: gate.ForKey})
 			return err
 		},
-		"deny":         func(c *Client) error { _, err := c.Answer(ctx, "abc234", gate.Reply{}); return err },
-		"revoke":       func(c *Client) error { _, err := c.Revoke(ctx, "abc234", "root", ""); return err },
-		"taint":        func(c *Client) error { _, err := c.Taint(ctx, "web", []string{"secret"}, "root", ""); return err },
-		"untaint":      func(c *Client) error { _, err := c.Untaint(ctx, "web", []string{"secret"}, "root", "x"); return err },
-		"mode":         func(c *Client) error { return c.Mode(ctx, "observe", "root", "x") },
-		"reload":       func(c *Client) error { return c.Reload(ctx) },
-		"guard":        func(c *Client) error { _, err := c.Guard(ctx, GuardRequest{}); return err },
-		"guard-cgroup": func(c *Client) error { _, err := c.GuardCgroup(ctx, CgroupRequest{Cgroup: "/a"}); return err },
-		"guard-agent":  func(c *Client) error { return c.GuardAgent(ctx, "s1", 42) },
-		"guard-end":    func(c *Client) error { _, err := c.GuardEnd(ctx, "s1"); return err },
+		"deny":          func(c *Client) error { _, err := c.Answer(ctx, "abc234", gate.Reply{}); return err },
+		"revoke":        func(c *Client) error { _, err := c.Revoke(ctx, "abc234", "root", ""); return err },
+		"taint":         func(c *Client) error { _, err := c.Taint(ctx, "web", []string{"secret"}, "root", ""); return err },
+		"untaint":       func(c *Client) error { _, err := c.Untaint(ctx, "web", []string{"secret"}, "root", "x"); return err },
+		"mode":          func(c *Client) error { return c.Mode(ctx, "observe", "root", "x") },
+		"reload":        func(c *Client) error { return c.Reload(ctx) },
+		"guard":         func(c *Client) error { _, err := c.Guard(ctx, GuardRequest{}); return err },
+		"guard-cgroup":  func(c *Client) error { _, err := c.GuardCgroup(ctx, CgroupRequest{Cgroup: "/a"}); return err },
+		"guard-agent":   func(c *Client) error { return c.GuardAgent(ctx, "s1", 42) },
+		"model-refused": func(c *Client) error { return c.ModelRefused(ctx, ModelRefusal{Code: "x"}) },
+		"guard-end":     func(c *Client) error { _, err := c.GuardEnd(ctx, "s1"); return err },
 	}
 	for op := range operationsOf(b) {
 		if calls[op] == nil {

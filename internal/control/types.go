@@ -72,8 +72,16 @@ type Guardian interface {
 	GuardEnd(ctx context.Context, id string) (Summary, error)
 }
 
+// ModelRefusal is what a model's proxy tells of a request that it refused.
+type ModelRefusal struct {
+	Code string `json:"code"`          // one of those that docs/protocol.md lists
+	PID  int    `json:"pid,omitempty"` // of who asked; 0: not known
+}
+
 // Operator changes how the sensor works.
 type Operator interface {
+	// ModelRefused logs and counts a request that a model's proxy refused.
+	ModelRefused(ctx context.Context, r ModelRefusal) error
 	Mode(ctx context.Context, mode, by, why string) error
 	Reload(ctx context.Context) error // reads the policy file again; a bad one changes nothing
 }

@@ -79,6 +79,7 @@ func (f collector) Snapshot() metrics.Snapshot {
 	}
 	s.Verdicts, s.Failures = verdicts(f.d.gate.Counters())
 	s.Refusals = f.d.agents.Refusals()
+	s.Models = f.d.models.Counts()
 	waiting, open := uint64(len(f.d.gate.Pending())), uint64(len(f.d.egress.Grants()))
 	s.Waiting, s.Open = &waiting, &open
 	s.Cop = reviews(f.d.reviewing.Load().Stats())

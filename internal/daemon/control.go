@@ -31,6 +31,9 @@ func (d *daemon) Status(context.Context) (control.Status, error) {
 	for rule, n := range d.agents.Refusals() {
 		counts["guard_"+rule] = n
 	}
+	for code, n := range d.models.Counts() {
+		counts[code] = n
+	}
 	st := control.Status{
 		Version: d.opts.Version, PID: os.Getpid(), Mode: string(d.policies.Mode()), Kernel: kernelRelease(),
 		Uptime: int64(time.Since(d.started).Seconds()), Policy: d.opts.PolicyPath, Events: d.policies.Base().Events.File, State: d.opts.StateDir,

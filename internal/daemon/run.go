@@ -74,6 +74,7 @@ type daemon struct {
 	metrics   []*metrics.Server
 	begun     atomic.Bool // all is in force
 	agents    *bridgeHost
+	models    *modelRefusals
 	policies  *activePolicy
 	parents   *guardParents
 	processes *processCache
@@ -141,7 +142,7 @@ func Run(ctx context.Context, o Options, ready func()) error {
 	d := &daemon{
 		opts: o, started: time.Now(), policies: newActivePolicy(p), records: make(chan netegress.Record, 8192),
 		asking: map[asking]*context.CancelFunc{}, asks: map[uint64]int{}, drawn: map[uint64]drawn{}, lost: map[string]uint64{},
-		loaded: loaded, replaced: make(chan struct{}, 1),
+		models: newModelRefusals(), loaded: loaded, replaced: make(chan struct{}, 1),
 	}
 	if d.reviewer, err = newReviewer(p.Cop); err != nil {
 		return err

@@ -27,11 +27,12 @@ const (
 	Drop     Kind = "drop"     // packets were dropped: Container, Destination, Verdict
 	Escape   Kind = "escape"   // a process left its container, and was killed: Container, Process, Message
 	Approval Kind = "approval" // an approval was given that goes on, or is over: Container, Approval
+	Model    Kind = "model"    // a request to the model was refused by its proxy: Verdict, and Container and Process if they are known
 )
 
 // Kinds returns all kinds, in the order of the schema.
 func Kinds() []Kind {
-	return []Kind{Exec, Connect, Hold, Verdict, Grant, Taint, Lost, Mode, Error, Start, Stop, Tool, Found, Deny, Drop, Escape, Approval}
+	return []Kind{Exec, Connect, Hold, Verdict, Grant, Taint, Lost, Mode, Error, Start, Stop, Tool, Found, Deny, Drop, Escape, Approval, Model}
 }
 
 // KindNames lists all kinds for people.

@@ -37,6 +37,7 @@ func TestPrint(t *testing.T) {
 		"drop    web[corruption,secret] -> 203.0.113.5:443/tcp = deny (tainted)",
 		"escape  " + curl + " - left",
 		"approval web[corruption,secret] abc234 over (revoked) by 'root (alice)': $'bash\\x1b -> x' - enough",
+		"model   " + curl + " = deny (model_foreign_key) - another key",
 	}
 	for i, e := range sample() {
 		var b strings.Builder

@@ -22,7 +22,7 @@ func TestFilter(t *testing.T) {
 		f    event.Filter
 		want string
 	}{
-		{"all", event.Filter{}, "exec connect hold verdict grant taint lost mode error start stop tool finding deny drop escape approval"},
+		{"all", event.Filter{}, "exec connect hold verdict grant taint lost mode error start stop tool finding deny drop escape approval model"},
 		{"kinds", event.Filter{Kinds: []event.Kind{event.Stop, event.Hold}}, "hold stop"},
 		{"container by name", event.Filter{Container: "web", Kinds: []event.Kind{event.Hold, event.Start}}, "hold"},
 		{"container by cgroup", event.Filter{Container: "/guard/web", Kinds: []event.Kind{event.Hold}}, "hold"},
@@ -30,7 +30,7 @@ func TestFilter(t *testing.T) {
 		{"container by too little of the id", event.Filter{Container: "c1d"}, ""},
 		{"since then", event.Filter{Since: at, Kinds: []event.Kind{event.Stop}}, "stop"},
 		{"since later", event.Filter{Since: at.Add(1)}, ""},
-		{"argv across words", event.Filter{Text: "-d TWO words"}, "exec connect hold verdict tool deny escape"},
+		{"argv across words", event.Filter{Text: "-d TWO words"}, "exec connect hold verdict tool deny escape model"},
 		{"address", event.Filter{Text: "192.0.2.53"}, "hold grant"},
 		{"ancestor", event.Filter{Text: "BASH", Kinds: []event.Kind{event.Exec}}, "exec"},
 		{"message", event.Filter{Text: "failed"}, "error tool"},

@@ -101,7 +101,7 @@ func reasonsOf(path string, n ast.Node) []string {
 	codes := []string{keyOf(n, "Reason", "Decision")}
 	switch n := n.(type) {
 	case *ast.ValueSpec:
-		typed := map[string]string{"gate/verdict.go": "Reason", "vault/errors.go": "Class"}[path]
+		typed := map[string]string{"gate/verdict.go": "Reason", "vault/errors.go": "Class", "modelproxy/refusal.go": "Code"}[path]
 		if name(n.Type) == typed && typed != "" || path == "permission/check.go" && n.Type == nil && !strings.HasPrefix(n.Names[0].Name, "Mode") {
 			for _, v := range n.Values {
 				codes = append(codes, text(v))

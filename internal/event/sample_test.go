@@ -54,6 +54,7 @@ func sample() []event.Event {
 			ID: "abc234", End: event.Revoked, Who: "process", Process: &event.Member{PID: 69, Comm: "ma\x1bke"}, Adds: "bash\x1b -> x", Until: at, Bytes: 4096, Left: 12, Uses: 3, By: "root (alice)", Why: "enough",
 			From: answered.From, Shown: answered.Shown,
 		}},
+		{Kind: event.Model, Process: process, Verdict: &event.Decision{Decision: "deny", Reason: "model_foreign_key", Text: "another key"}},
 	}
 	for i := range all {
 		all[i].Time = at

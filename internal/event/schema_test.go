@@ -53,6 +53,7 @@ func TestMissingPart(t *testing.T) {
 		event.Tool:     {"container", "process", "use", "verdict"},
 		event.Found:    {"container", "finding"},
 		event.Approval: {"approval", "container"},
+		event.Model:    {"verdict"},
 	}
 	for _, e := range sample() {
 		got := []string{}

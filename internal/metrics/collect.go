@@ -42,6 +42,7 @@ func (c *collector) Collect(out chan<- prometheus.Metric) {
 	w.counts(s.taints, snap.Taints)
 	w.counts(s.events, snap.Events)
 	w.counts(s.refusals, snap.Refusals)
+	w.counts(s.models, snap.Models)
 	w.one(s.holds, prometheus.CounterValue, snap.Holds)
 	w.one(s.dropped, prometheus.CounterValue, snap.Dropped)
 	w.one(s.waiting, prometheus.GaugeValue, snap.Waiting)

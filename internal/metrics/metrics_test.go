@@ -42,7 +42,7 @@ func full() *fixed {
 			Version: "1.2", Started: time.Unix(1700000000, 500000000), Containers: map[string]uint64{"none": 2, "both": 1}, Goroutines: 40,
 			Verdicts: []Verdict{{"person", "allow", "approved", 5}, {"person", "deny", "denied", 6}}, Failures: one("cop_timeout"),
 			Holds: n(7), Denials: one("connect"), Dropped: n(8), Waiting: n(2), Grants: one("made"), Open: n(1), Taints: one("file"),
-			Events: one("exec"), Losses: []Loss{{"ring", "exec", 9}}, Refusals: one("rm_root"),
+			Events: one("exec"), Losses: []Loss{{"ring", "exec", 9}}, Refusals: one("rm_root"), Models: one("model_path"),
 			Maps: []Use{{"cgroups", 4, 16384}}, Rings: []Use{{"execs", 128, 1 << 20}},
 			Programs: []Program{{"weir_connect", 11, 1500 * time.Millisecond}},
 			Cop: &Cop{
@@ -137,6 +137,7 @@ func TestSeries(t *testing.T) {
 		`weir_lost_total{stage="ring",what="exec"} 9`,
 		`weir_map_entries{map="cgroups"} 4`,
 		`weir_map_entries_limit{map="cgroups"} 16384`,
+		`weir_model_refusals_total{code="model_path"} 3`,
 		`weir_policy_refused 1`,
 		`weir_program_run_seconds_total{program="weir_connect"} 1.5`,
 		`weir_program_runs_total{program="weir_connect"} 11`,

@@ -7,7 +7,7 @@ type series struct {
 	build, start, containers, goroutines, ready, refused, missing *prometheus.Desc
 
 	verdicts, failures, holds, denials, dropped, waiting *prometheus.Desc
-	grants, open, taints, events, lost, refusals         *prometheus.Desc
+	grants, open, taints, events, lost, refusals, models *prometheus.Desc
 	mapEntries, mapLimit, ringUsed, ringSize             *prometheus.Desc
 	programTime, programRuns                             *prometheus.Desc
 	copReviews, copCached, copFailures, copWaiting       *prometheus.Desc
@@ -39,6 +39,7 @@ func newSeries() series {
 		events:   desc("events_total", "Events that were handed to the log, by kind.", "kind"),
 		lost:     desc("lost_total", "Records and events that did not arrive, by the stage where they were lost and what they were.", "stage", "what"),
 		refusals: desc("guard_refusals_total", "Calls of tools that the guard refused, by rule.", "rule"),
+		models:   desc("model_refusals_total", "Requests that models' proxies refused, by code.", "code"),
 
 		mapEntries:  desc("map_entries", "Entries of a kernel map.", "map"),
 		mapLimit:    desc("map_entries_limit", "Entries that a kernel map has room for.", "map"),
@@ -59,7 +60,7 @@ func (s series) all() []*prometheus.Desc {
 	return []*prometheus.Desc{
 		s.build, s.start, s.containers, s.goroutines, s.ready, s.refused, s.missing,
 		s.verdicts, s.failures, s.holds, s.denials, s.dropped, s.waiting,
-		s.grants, s.open, s.taints, s.events, s.lost, s.refusals,
+		s.grants, s.open, s.taints, s.events, s.lost, s.refusals, s.models,
 		s.mapEntries, s.mapLimit, s.ringUsed, s.ringSize, s.programTime, s.programRuns,
 		s.copReviews, s.copCached, s.copFailures, s.copWaiting, s.copLatency,
 	}

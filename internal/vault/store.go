@@ -198,6 +198,27 @@ func (v *Vault) entry(key string) (entry, error) {
 	return e, nil
 }
 
+// Lend hands out a secret for a program of the host that sends it to one host only; the binding must be to that host, and say nothing that the program does not know
+// of. The caller wipes the secret. ca is the binding's, or empty.
+func (v *Vault) Lend(key, host string) (secret []byte, ca string, err error) {
+	e, err := v.entry(key)
+	if err != nil {
+		return nil, "", fmt.Errorf("take secret: %w", err)
+	}
+	b := e.Binding
+	switch {
+	case !slices.Contains(b.Hosts, host):
+		err = fmt.Errorf("take secret: the key %s is not bound to %s: say so with weir vault bind", key, host)
+	case len(b.Methods)+len(b.Paths) > 0 || e.User != "":
+		err = fmt.Errorf("take secret: the key %s is for some methods or paths only, or for a user's name: make one for the whole host", key)
+	}
+	if err != nil {
+		clear(e.Secret)
+		return nil, "", err
+	}
+	return e.Secret, b.CA, nil
+}
+
 // read decrypts the file; one that is not there is empty.
 func (v *Vault) read() (content, error) {
 	c := content{Version: format, Entries: map[string]entry{}}

@@ -5,7 +5,7 @@ import { element, lines, note, shorten, state } from './app.js';
 
 const $ = (id) => document.getElementById(id);
 const theirs = ['questions', 'containers', 'approvals'];
-const kinds = ['exec', 'connect', 'hold', 'verdict', 'grant', 'approval', 'taint', 'deny', 'drop', 'escape', 'finding', 'tool', 'mode', 'error', 'lost', 'start', 'stop'];
+const kinds = ['exec', 'connect', 'hold', 'verdict', 'grant', 'approval', 'taint', 'deny', 'drop', 'escape', 'finding', 'tool', 'model', 'mode', 'error', 'lost', 'start', 'stop'];
 const mine = {}; // view to its main element
 let shown = ''; // view, of these; empty: one of the others
 

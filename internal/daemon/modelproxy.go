@@ -1,0 +1,74 @@
+package daemon
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"sync"
+
+	"golang.org/x/time/rate"
+
+	"weir/internal/control"
+	"weir/internal/event"
+	"weir/internal/modelproxy"
+)
+
+// Refused requests of a container can be as many as it likes: all are counted, and of those that come one after the other only some are told of.
+const (
+	refusalsTold   = 2 // in a second
+	refusalsAtOnce = 20
+)
+
+// modelRefusals are what models' proxies refused.
+type modelRefusals struct {
+	told *rate.Limiter
+
+	mu     sync.Mutex
+	counts map[string]uint64 // by code
+	untold uint64            // since the last event
+}
+
+func newModelRefusals() *modelRefusals {
+	return &modelRefusals{told: rate.NewLimiter(refusalsTold, refusalsAtOnce), counts: map[string]uint64{}}
+}
+
+// count counts one. untold is how many before it had no event; more is false if it gets none either.
+func (m *modelRefusals) count(code string) (untold uint64, more bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.counts[code]++
+	if !m.told.Allow() {
+		m.untold++
+		return 0, false
+	}
+	untold, m.untold = m.untold, 0
+	return untold, true
+}
+
+func (m *modelRefusals) Counts() map[string]uint64 {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return maps.Clone(m.counts)
+}
+
+// ModelRefused implements control.Operator.
+func (d *daemon) ModelRefused(_ context.Context, r control.ModelRefusal) error {
+	code := modelproxy.Code(r.Code)
+	if !code.Known() {
+		return control.Errorf(control.Usage, "model-refused: the code %q is unknown", r.Code)
+	}
+	untold, tell := d.models.count(r.Code)
+	if !tell {
+		return nil
+	}
+	e := event.Event{Kind: event.Model, Verdict: &event.Decision{Decision: "deny", Reason: r.Code, Text: code.Text()}}
+	if untold > 0 {
+		e.Message = fmt.Sprintf("%d more were refused before it", untold)
+	}
+	if r.PID > 0 {
+		if who, err := (host{d.agents}).Who(r.PID); err == nil { // else it has ended, or is in no container
+			e.Container, e.Process = &who.Container, &who.Process
+		}
+	}
+	return d.log.Write(e)
+}

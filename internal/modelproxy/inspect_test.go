@@ -1,0 +1,94 @@
+package modelproxy
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// B43: the model's service is not asked to contact an address of the request's choice.
+func TestB43Inspect(t *testing.T) {
+	for _, tt := range []struct {
+		api, body string
+		want      Code
+	}{
+		{"anthropic", `{}`, ""},
+		{"anthropic", ``, Content},
+		{"anthropic", `[]`, Content},
+		{"anthropic", `"x"`, Content},
+		{"anthropic", `{} {}`, Content},
+		{"anthropic", `{"a":1,"a":2}`, Content},
+		{"anthropic", `{"a":{"b":[{"c":1,"\u0063":2}]}}`, Content},
+		{"anthropic", `{"messages":[{"role":"user","content":[{"type":"text","text":"see \"https:\\\\example.org\" , {\"type\":\"url\"}"}]}],"stream":true,"n":-1.5e3}`, ""},
+		{"anthropic", `{"messages":[{"content":[{"type":"image","source":{"type":"base64","media_type":"image/png","data":"AA=="}}]}]}`, ""},
+		{"anthropic", `{"messages":[{"content":[{"type":"image","source":{"type":"url","url":"https://example.org"}}]}]}`, Fetches},
+		{"anthropic", `{"messages":[{"content":[{"source":{"url":"https://example.org","t\u0079pe":"\u0075rl"},"type":"document"}]}]}`, Fetches},
+		{"anthropic", `{"messages":[{"content":[{"type":"tool_result","content":[{"type":"image","source":{"type":"url","url":"https://example.org"}}]}]}]}`, Fetches},
+		{"anthropic", `{"messages":[{"content":[{"type":"tool_use","name":"f","input":{"source":{"type":"url"},"mcp_servers":[1],"a":1,"a":2}}]}],"tools":[{"name":"f","input_schema":{"type":"object","properties":{"tools":{"type":"array"}}}}]}`, ""},
+		{"anthropic", `{"messages":[{"content":[{"type":"tool_use","input":{"a":` + strings.Repeat("[", 500) + strings.Repeat("]", 500) + `}},{"type":"image","source":{"type":"url"}}]}]}`, Fetches},
+		{"anthropic", `{"mcp_servers":[{"type":"url","url":"https://example.org"}]}`, Fetches},
+		{"anthropic", `{"mcp_servers":[]}`, ""},
+		{"anthropic", `{"mcp_servers":null}`, ""},
+		{"anthropic", `{"tools":[{"type":"bash_20250124","name":"bash"},{"name":"own","input_schema":{}},{"type":"custom"},{"type":"web_search_20250305"}]}`, ""},
+		{"anthropic", `{"tools":[{"type":"web_fetch_20250910","name":"web_fetch"}]}`, Fetches},
+		{"anthropic", `{"tools":[{"type":"mcp_toolset"}]}`, Fetches},
+		{"anthropic", `{"tools":[{"name":"x","\u0074ype":"web_fetch_20250910"}]}`, Fetches},
+		{"openai", `{"input":[{"role":"user","content":[{"type":"input_image","image_url":"data:image/png;base64,AA=="}]}]}`, ""},
+		{"openai", `{"input":[{"role":"user","content":[{"type":"input_image","image_url":"https://example.org"}]}]}`, Fetches},
+		{"openai", `{"messages":[{"content":[{"type":"image_url","image_url":{"url":"https://example.org"}}]}]}`, Fetches},
+		{"openai", `{"messages":[{"content":[{"type":"image_url","image_url":{"url":"data:image/png;base64,AA=="}}]}]}`, ""},
+		{"openai", `{"input":[{"content":[{"type":"input_file","file_url":"https://example.org"}]}]}`, Fetches},
+		{"openai", `{"tools":[{"type":"function","name":"f","parameters":{"type":"object","properties":{"file_url":{"type":"string"}}}}]}`, ""},
+		{"openai", `{"tools":[{"type":"mcp","server_url":"https://example.org"}]}`, Fetches},
+		{"openai", `{"tools":[{"type":"namespace","tools":[{"type":"mcp"}]}]}`, Fetches},
+		{"openai", `{"tools":[{"type":"web_search"}]}`, Fetches},
+		{"openai", `{"tools":[{"external_web_access":true,"type":"web_search"}]}`, Fetches},
+		{"openai", `{"tools":[{"external_web_access":false,"type":"web_search"}]}`, ""},
+		{"openai", `{"web_search_options":{}}`, Fetches},
+		{"codex", `{"tools":[{"type":"shell"}]}`, Fetches},
+	} {
+		api, ok := Find(tt.api)
+		if !ok {
+			t.Fatal(tt.api)
+		}
+		if got := api.inspect([]byte(tt.body)); got != tt.want {
+			t.Errorf("%s: %s: %q, want %q", tt.api, tt.body, got, tt.want)
+		}
+	}
+}
+
+// Every code has a text and a status.
+func TestCodes(t *testing.T) {
+	for _, c := range []Code{Malformed, Method, Host, Path, Upgrade, NoLength, TooLarge, Slow, Busy, Rate, NoKey, ForeignKey, Content, Fetches, Redirect, Upstream} {
+		if !c.Known() || c.Text() == "" || meanings[c].status < 400 {
+			t.Errorf("%s: %+v", c, meanings[c])
+		}
+	}
+	if Code("x").Known() || len(meanings) != 16 {
+		t.Errorf("%d codes", len(meanings))
+	}
+}
+
+// talk is a body of about n bytes, as an agent's grows.
+func talk(n int) string {
+	var b strings.Builder
+	b.WriteString(`{"model":"m","stream":true,"messages":[`)
+	for i := 0; b.Len() < n; i++ {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		fmt.Fprintf(&b, `{"role":"user","content":[{"type":"tool_result","tool_use_id":"t%d","content":%q}]}`, i, strings.Repeat("a line of a \"file\"\n", 50))
+	}
+	return b.String() + "]}"
+}
+
+func BenchmarkInspect(b *testing.B) {
+	api, _ := Find("anthropic")
+	body := []byte(talk(200 << 10))
+	b.SetBytes(int64(len(body)))
+	for b.Loop() {
+		if api.inspect(body) != "" {
+			b.Fatal("refused")
+		}
+	}
+}
