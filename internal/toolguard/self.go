@@ -25,7 +25,7 @@ func InstalledNames() ProtectedNames {
 	return ProtectedNames{
 		Service: wire.Service, Units: []string{wire.Watch}, Programs: []string{wire.Program, wire.Hook}, State: wire.State, KillSwitch: wire.KillSwitch,
 		Secrets: []string{"/run/credentials/" + wire.Service + ".service", "/run/credstore", "/run/credstore.encrypted", "/etc/credstore", "/etc/credstore.encrypted", "/var/lib/systemd/credential.secret"},
-		Files:   []string{wire.Config, wire.Run, wire.Pins, wire.Cgroup, "/usr/bin/" + wire.Service, "/usr/sbin/" + wire.Service},
+		Files:   []string{wire.Config, wire.Run, wire.Pins, wire.Cgroup, "/usr/bin/" + wire.Service, "/usr/bin/" + path.Base(wire.Hook), "/usr/sbin/" + wire.Service},
 	}
 }
 
