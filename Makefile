@@ -5,7 +5,7 @@ GO ?= go
 # As the programs are built: what tests and VMs share is compiled once.
 export CGO_ENABLED = 0
 
-.PHONY: all go build test unit units screens browser vm images agents clients bypasses failures load lint generate corpus shells long demo bench release clean distclean
+.PHONY: all go build test unit units screens browser vm images agents clients bypasses failures load lint generate corpus shells long demo bench release release-test clean distclean
 
 all: build
 
@@ -110,8 +110,12 @@ bench: images browser ## what Weir costs: a table, and bench/results.json
 	$(GO) test -run '^$$' -bench 'FirstPaint' -benchtime 10x ./test/console
 	$(GO) test -run '^$$' -bench 'Scrub|Fetch|Preview' ./internal/redact ./internal/vault ./internal/memory
 
-release: ## dist: static programs, the image's root, policies, units, manifests, and their checksums
+release: ## dist: static programs, deb and rpm, the image's root, policies, units, manifests, manual, bill of materials, checksums
 	scripts/release
+
+release-test: ## the release of the last commit, in clones of it: the same when it is built twice, and its packages are clean
+	scripts/packages release
+	cd scripts/pack && $(GO) test -count=1 -timeout 60m .
 
 clean: ## what was built
 	rm -rf bin dist

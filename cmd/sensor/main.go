@@ -1,3 +1,5 @@
+//go:build !man
+
 // Command weir is a host sensor: it lets agents run commands, and denies the
 // egress of those that have read what must not leave, in the kernel.
 package main
