@@ -107,7 +107,7 @@ bench: images browser ## what Weir costs: a table, and bench/results.json
 	$(GO) test -run '^$$' -bench 'Paced' -benchtime 10s ./internal/bridge
 	$(GO) test -run '^$$' -bench 'Hook' ./cmd/hook
 	$(GO) test -run '^$$' -bench 'Stand' ./internal/names
-	$(GO) test -run '^$$' -bench 'FirstPaint' -benchtime 10x ./test/console
+	$(GO) test -run '^$$' -bench 'FirstPaint|Busy' -benchtime 10x ./test/console
 	$(GO) test -run '^$$' -bench 'Scrub|Fetch|Preview' ./internal/redact ./internal/vault ./internal/memory
 
 release: ## dist: static programs, deb and rpm, the image's root, policies, units, manifests, manual, bill of materials, checksums

@@ -15,7 +15,7 @@ import (
 )
 
 // keeps gives a sensor the log of an afternoon of two containers, one of which is called what it likes.
-func (s *sensor) keeps(t *testing.T, name string) {
+func (s *sensor) keeps(t testing.TB, name string) {
 	t.Helper()
 	s.log = filepath.Join(t.TempDir(), "events.jsonl")
 	f, err := os.Create(s.log)
