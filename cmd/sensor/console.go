@@ -14,6 +14,7 @@ import (
 	"weir/internal/console"
 	"weir/internal/control"
 	"weir/internal/gate"
+	"weir/internal/vault"
 )
 
 func (s *system) consoleCommand() *cobra.Command {
@@ -91,6 +92,9 @@ func consoleNames(cmd *cobra.Command, o *console.Options, socket, proxy string) 
 func (s *system) serveConsole(ctx context.Context, o console.Options) error {
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
+	if err := vault.NoDumps(); err != nil { // it has what a browser is let in by
+		return err
+	}
 	o.Sensor, o.By, o.Grant = s.client(), s.operator(), grant
 	o.Why = func(y control.Why) string {
 		var b strings.Builder

@@ -66,6 +66,8 @@ func TestSession(t *testing.T) {
 		{"B27_control_socket", (*fixture).controlSocket},
 		{"B27_G17_roles", (*fixture).roles},
 		{"B27_G17_console", (*fixture).console},
+		{"B27_G17_console_of_names", (*fixture).consoleOfNames},
+		{"B27_G17_console_and_another_user", (*fixture).consoleAndAnotherUser},
 		{"B27_G17_top", (*fixture).top},
 		{"B97_listed_no_more", (*fixture).listedNoMore},
 		{"B98_tied_from_before", (*fixture).tiedFromBefore},
