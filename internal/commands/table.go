@@ -24,7 +24,7 @@ func isArch(w string) bool {
 
 var programs = map[string]*program{
 	"busybox": {}, "builtin": {}, "command": {}, "eatmydata": {}, "gosu": {operands: 1}, "su-exec": {operands: 1}, "linux32": {}, "linux64": {}, "i386": {}, "x86_64": {}, "uname26": {}, "catchsegv": {}, "fakeroot": {short: "l:s:i:b:"},
-	"torify": {}, "torsocks": {}, "toybox": {}, "tsocks": {}, "unbuffer": {},
+	"torify": {}, "torsocks": {}, "toybox": {}, "tsocks": {}, "unbuffer": {}, "xvfb-run": {short: "e:f:n:p:s:w:", long: "error-file= auth-file= server-num= listen-tcp= server-args= wait= xauth-protocol="},
 	"ld-linux-x86-64.so.2":  loader,
 	"ld-linux-aarch64.so.1": loader,
 	"ld-linux.so.2":         loader,
@@ -54,6 +54,7 @@ var programs = map[string]*program{
 	"proxychains":  {short: "f:"},
 	"proxychains4": {short: "f:"},
 	"rlwrap":       {short: "C:D:f:H:l:M:O:P:q:s:S:t:w:z:g:b:a::m::p::"},
+	"run0":         {short: "u:g:D:", long: "user= group= chdir= unit= property= description= slice= nice= setenv= background= machine= shell-prompt-prefix="},
 	"runuser": { // as su, but with -u it runs a command
 		short: "c:g:G:s:u:w:", long: "command= session-command= group= supp-group= shell= user= whitelist-environment=", operands: all, text: "c command session-command",
 	},
@@ -83,8 +84,9 @@ var programs = map[string]*program{
 	"unshare": {
 		short: "R:w:S:G:l:", long: "root= wd= setuid= setgid= map-user= map-group= map-users= map-groups= propagation= setgroups= monotonic= boottime= load-interp= owner=",
 	},
-	"watch": {short: "n:q:s:", long: "interval= equexit= shotsdir=", joined: true},
-	"xargs": {short: "a:d:E:I:n:L:P:s:e::i::l::", long: "arg-file= delimiter= max-args= max-chars= max-procs= process-slot-var="},
+	"valgrind": {},
+	"watch":    {short: "n:q:s:", long: "interval= equexit= shotsdir=", joined: true},
+	"xargs":    {short: "a:d:E:I:n:L:P:s:e::i::l::", long: "arg-file= delimiter= max-args= max-chars= max-procs= process-slot-var="},
 }
 
 // starters are the options behind which programs that look for files run a command for each.

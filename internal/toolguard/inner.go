@@ -2,7 +2,9 @@ package toolguard
 
 import (
 	"encoding/base64"
+	"encoding/hex"
 	"slices"
+	"strconv"
 	"strings"
 
 	"weir/internal/commands"
@@ -16,7 +18,7 @@ const maxWrapped = 512
 
 // Programs that run text of a shell, and of other languages.
 var (
-	shellNames   = strings.Fields(commands.Shells)
+	shellNames   = append(strings.Fields(commands.Shells), "csh", "tcsh")
 	interpreters = []string{"python", "perl", "ruby", "node", "nodejs", "php", "pypy", "lua", "luajit", "deno", "bun", "tclsh", "Rscript"}
 	isShell      = isNamed(shellNames...)
 	versioned    = commands.Names(strings.Join(slices.Concat(shellNames, interpreters), " "))
@@ -24,7 +26,7 @@ var (
 
 // opens are the names of commands that run texts of a language.
 var opens = [...][]string{
-	POSIX:      slices.Concat(shellNames, interpreters, []string{"at", "batch", "eval", "source", "trap", "alias", "crontab", "ssh", "screen", "tmux", "awk", "gawk", "mawk", "tar", "vim", "vi", "nvim", "ex", "wsl", "sudo"}, commands.RunTexts()),
+	POSIX:      slices.Concat(shellNames, interpreters, []string{"at", "batch", "eval", "source", "trap", "alias", "crontab", "ssh", "screen", "tmux", "awk", "gawk", "mawk", "tar", "vim", "vi", "nvim", "ex", "gdb", "sqlite3", "psql", "mysql", "wsl", "sudo"}, commands.RunTexts()),
 	PowerShell: slices.Concat(powerShells, []string{"invoke-expression", "start-job", "invoke-command", "start-threadjob"}),
 	Cmd:        {"cmd", "invoke-wmimethod", "invoke-cimmethod", "set-itemproperty", "new-itemproperty", "reg", "wmic", "forfiles", "schtasks", "at", "runas", "sc", "new-service", "new-scheduledtaskaction", "pcalua", "conhost"},
 }
@@ -382,10 +384,10 @@ func ofShell(c *Command) (all texts) {
 				}
 			}
 		}
-	case "vim", "vi", "nvim", "ex":
-		for _, a := range c.Args {
-			if t, ok := strings.CutPrefix(strings.TrimLeft(a.Text, "+:"), "!"); ok {
-				all = append(all, text{POSIX, t})
+	case "vim", "vi", "nvim", "ex", "gdb", "sqlite3", "psql", "mysql":
+		for _, a := range append(c.Args[:len(c.Args):len(c.Args)], c.Reads...) {
+			if m := escapes().FindStringSubmatch(a.Text); m != nil {
+				all = append(all, text{POSIX, m[1]})
 			}
 		}
 	default:
@@ -393,6 +395,9 @@ func ofShell(c *Command) (all texts) {
 	}
 	return all
 }
+
+// escapes is met by a command of an editor, a debugger or a database's client that runs the rest of it in a shell.
+var escapes = pathPattern(`^[+:.\\]*(?:!|shell |system )(.*)`)
 
 var cronTimes = pathPattern(`(?m)^[ \t]*(@\w+|([-\d*/,A-Za-z]+[ \t]+){5})`)
 
@@ -444,6 +449,10 @@ var (
 	backticks  = pathPattern("(?s)`([^`]+)`|%x[({\\[/|]([^)}\\]/|]+(?:/[^)}\\]|]*)?)|qx\\s*[({\\[/|]([^)}\\]|]+)")
 )
 
+// changesFile is met by what removes or writes a file, in the code of other languages.
+var changesFile = pathPattern(`(?i)\b(?:remove|unlink|delete|unlinkSync|removeSync|rmSync|truncate|truncateSync|writeFile|writeFileSync|appendFileSync|file_put_contents|write_text|write_bytes)\s*\(?\s*["'](/[^"']+)["']|` +
+	`\b(?:open|fopen|File\.open|File\.new|openSync)\s*\(\s*["'](/[^"']+)["']\s*,\s*["'][rbt]*[wax+]|\bprintf?\b[^;}\n]*>\s*"(/[^"]+)"`)
+
 // codes are the texts in other languages that an interpreter is given: behind an option as -e, or on its input.
 func codes(c *Command) (all []string) {
 	for i, v := range c.Args {
@@ -475,6 +484,9 @@ func calledIn(c *Command) (all texts) {
 				words = append(words, Value{Text: strings.ReplaceAll(strings.ReplaceAll(l[1]+l[2]+l[3], `\"`, `"`), `\'`, "'")})
 			}
 			all = append(all, text{POSIX, asText(words)})
+		}
+		for _, m := range changesFile().FindAllStringSubmatch(code, MaxSteps) {
+			all = append(all, text{POSIX, ": > " + quotedWords([]Value{{Text: m[1] + m[2] + m[3]}})})
 		}
 		if c.Name == "perl" || c.Name == "ruby" || c.Name == "php" {
 			for _, m := range backticks().FindAllStringSubmatch(code, MaxSteps) {
@@ -654,7 +666,7 @@ func outputOf(c *Command, deep int) (string, bool) {
 	case "echo", "printf", "write-output", "":
 		args := c.Args
 		if c.Name == "printf" && len(args) > 1 && args[0].Text != "--" && strings.Contains(args[0].Text, "%") {
-			return printed(args[0].Text, args[1:]), true
+			return decoded(printed(args[0].Text, args[1:])), true
 		}
 		for c.Name != "" && len(args) > 0 && len(args[0].Text) > 1 && args[0].Text[0] == '-' && strings.Trim(args[0].Text[1:], "neE-") == "" {
 			args = args[1:]
@@ -662,7 +674,7 @@ func outputOf(c *Command, deep int) (string, bool) {
 		if c.Name == "" && len(c.Reads) > 0 || c.Program == "" && c.Dialect == POSIX {
 			return "", false
 		}
-		return strings.NewReplacer(`\n`, "\n", `\0`, "\n").Replace(joined(args)), true
+		return strings.NewReplacer(`\n`, "\n", `\0`, "\n").Replace(decoded(joined(args))), true
 	case "cat":
 		if len(operandsOf(c)) == 0 {
 			return inputFrom(c, deep)
@@ -678,6 +690,21 @@ func outputOf(c *Command, deep int) (string, bool) {
 		if overSystem(c) {
 			return "/etc/*\n/*", true
 		}
+	case "realpath", "readlink":
+		if w := operandsOf(c); len(w) == 1 {
+			return c.in(w[0]), true
+		}
+	case "rev":
+		s, ok := inputFrom(c, deep)
+		r := []rune(strings.TrimSpace(s))
+		slices.Reverse(r)
+		return string(r), ok
+	case "xxd":
+		if hasFlag('r', "").is(c) {
+			s, ok := inputFrom(c, deep)
+			raw, err := hex.DecodeString(strings.Join(strings.Fields(s), ""))
+			return string(raw), ok && err == nil
+		}
 	case "base64":
 		if anyOf(hasFlag('d', "decode"), hasArg("-D")).is(c) {
 			s, ok := inputFrom(c, deep)
@@ -686,6 +713,23 @@ func outputOf(c *Command, deep int) (string, bool) {
 		}
 	}
 	return "", false
+}
+
+var codedByte = pathPattern(`\\(x[0-9a-fA-F]{2}|0?[0-7]{3})`)
+
+// decoded is a text with the bytes that printf and echo -e know by their numbers.
+func decoded(s string) string {
+	return codedByte().ReplaceAllStringFunc(s, func(code string) string {
+		base := 8
+		if code = code[1:]; code[0] == 'x' {
+			code, base = code[1:], 16
+		}
+		n, err := strconv.ParseUint(code, base, 8)
+		if err != nil {
+			return code
+		}
+		return string([]byte{byte(n)})
+	})
 }
 
 // printed is what printf makes of texts.

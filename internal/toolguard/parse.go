@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"mvdan.cc/sh/v3/expand"
 	"mvdan.cc/sh/v3/syntax"
 
 	"weir/internal/commands"
@@ -47,6 +48,7 @@ type walker struct {
 	vars   map[string]Value
 	funcs  map[string]*syntax.Stmt
 	files  map[string]*Command // texts that were written to files
+	opened map[string]Value    // by the number of a descriptor: what a command or a connection gives
 	budget int                 // bytes that variables may still add
 	again  int
 }
@@ -525,8 +527,13 @@ func (w *walker) redirect(r *syntax.Redirect, c *Command) {
 	case syntax.WordHdoc:
 		c.Reads = append(c.Reads, w.one(r.Word))
 	case syntax.RdrIn, syntax.DplIn:
-		if v := w.one(r.Word); v.Of != nil || connects(&v) {
+		v := w.one(r.Word)
+		if o, ok := w.opened[v.Text]; ok && r.Op == syntax.DplIn {
+			v = o
+		}
+		if v.Of != nil || connects(&v) {
 			c.Reads = append(c.Reads, v)
+			w.opens(r, v)
 		}
 	case syntax.DplOut, syntax.RdrInOut, syntax.RdrAll:
 		if r.Word == nil {
@@ -535,6 +542,7 @@ func (w *walker) redirect(r *syntax.Redirect, c *Command) {
 		v := w.one(r.Word)
 		if connects(&v) {
 			c.Reads = append(c.Reads, v)
+			w.opens(r, v)
 		} else if r.Op != syntax.DplOut || strings.Trim(v.Text, "0123456789-") != "" { // >& FILE
 			c.Writes = append(c.Writes, v)
 		}
@@ -543,8 +551,28 @@ func (w *walker) redirect(r *syntax.Redirect, c *Command) {
 			break
 		}
 		for _, x := range shell.ExpandBraces([]*syntax.Word{r.Word}) {
-			c.Writes = append(c.Writes, w.one(x))
+			v := w.one(x)
+			if c.Writes = append(c.Writes, v); connects(&v) {
+				w.opens(r, v)
+			}
 		}
+	}
+}
+
+// opens notes what a descriptor gives that a redirection opens, for those behind it that name that (<&3).
+func (w *walker) opens(r *syntax.Redirect, v Value) {
+	n := "1"
+	if r.Op == syntax.RdrIn || r.Op == syntax.DplIn || r.Op == syntax.RdrInOut {
+		n = "0"
+	}
+	if r.N != nil {
+		n = r.N.Value
+	}
+	if w.opened == nil {
+		w.opened = map[string]Value{}
+	}
+	if len(w.opened) < maxAgain {
+		w.opened[n] = v
 	}
 }
 
@@ -639,10 +667,12 @@ func (w *walker) param(p *syntax.ParamExp, v *Value) string {
 		w.inside(p)
 	}
 	value, ok := Value{}, false
-	if p.Param != nil && !p.Length && p.Slice == nil && p.Repl == nil && p.Names == 0 {
+	if p.Param != nil && !p.Length && p.Names == 0 {
 		value, ok = w.value(p)
 	}
-	if p.Exp != nil {
+	if p.Slice != nil || p.Repl != nil {
+		ok = ok && w.change(p, &value)
+	} else if p.Exp != nil {
 		switch p.Exp.Op {
 		case syntax.DefaultUnset, syntax.DefaultUnsetOrNull, syntax.AssignUnset, syntax.AssignUnsetOrNull:
 			if !ok || value.Text == "" {
@@ -654,7 +684,7 @@ func (w *walker) param(p *syntax.ParamExp, v *Value) string {
 			value, ok = word, true
 		case syntax.ErrorUnset, syntax.ErrorUnsetOrNull:
 		default:
-			ok = false
+			ok = ok && w.change(p, &value)
 		}
 	}
 	if p.Param != nil && p.Param.Value == "IFS" && !ok && p.Exp == nil {
@@ -665,6 +695,31 @@ func (w *walker) param(p *syntax.ParamExp, v *Value) string {
 	}
 	v.Of, v.Items = either(v.Of, value.Of), value.Items
 	return value.Text
+}
+
+// change makes of a value what ${x%…}, ${x/a/b}, ${x:1} and ${x,,} make of it, where the text says all that this takes.
+func (w *walker) change(p *syntax.ParamExp, v *Value) bool {
+	ok := len(v.Items) == 0 && (p.Exp == nil || p.Exp.Op != syntax.OtherParamOps)
+	syntax.Walk(p, func(n syntax.Node) bool {
+		switch n.(type) {
+		case *syntax.CmdSubst, *syntax.ProcSubst, *syntax.ArithmExp, *syntax.BinaryArithm, *syntax.UnaryArithm, *syntax.ParenArithm, *syntax.FlagsArithm:
+			ok = false
+		}
+		return ok
+	})
+	if !ok || !w.spend(v.Text) {
+		return false
+	}
+	env := expand.FuncEnviron(func(name string) string {
+		if name == p.Param.Value {
+			return v.Text
+		}
+		return w.vars[name].Text
+	})
+	changed := &syntax.ParamExp{Param: p.Param, Slice: p.Slice, Repl: p.Repl, Exp: p.Exp}
+	text, err := expand.Literal(&expand.Config{Env: env}, &syntax.Word{Parts: []syntax.WordPart{changed}})
+	v.Text = text
+	return err == nil && len(text) <= MaxValue
 }
 
 // value is that of a variable, of all of an array, or of one of its elements.

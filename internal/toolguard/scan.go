@@ -14,6 +14,7 @@ type found struct {
 	divided  bool  // where a shell divides words is set
 	bombs    int   // functions, up to maxFunctions
 	computed bool  // $( … ) was seen
+	coded    bool  // as \x72 or \162
 	escaped  bool  // a backslash before what may be a pattern, or the name of a directory
 }
 
@@ -22,7 +23,7 @@ const maxFunctions = 32
 
 // built says whether a text in which whole was found may have words that do not stand there.
 func (f *found) built(d Dialect, whole *found) bool {
-	return f.glued || f.divided || f.prints && whole.has(printsFormat) || whole.has(decodes) && d == POSIX && whole.has(opensPOSIX) ||
+	return f.glued || f.divided || f.coded && d == POSIX || f.prints && whole.has(printsFormat) || whole.has(decodes) && d == POSIX && whole.has(opensPOSIX) ||
 		f.posix && whole.mayBe(POSIX, d) || f.cmd && whole.mayBe(Cmd, d) ||
 		(f.windows || f.has(makesText)) && whole.mayBe(PowerShell, d)
 }
@@ -208,6 +209,7 @@ func (p *prefilter) scan(d Dialect, s string, set func(name string) bool) *found
 				continue
 			}
 			f.posix = f.posix || b == '`' && nameNear(s, i)
+			f.coded = f.coded || b == '\\' && codes8(s[i:])
 			late = true // n may be a new line
 			i += newline(s, i+1)
 			continue
@@ -435,6 +437,10 @@ func (p *prefilter) dollar(f *found, s string, i int, set func(name string) bool
 	if name == "" || !set(name) {
 		return
 	}
+	if name == "?" && end > i+2 && changes(s[i+2:end-1]) {
+		f.glued = true
+		return
+	}
 	switch next, at := behind(s, end-1); {
 	case like(prev), prev == ')', like(next):
 		f.glued = true
@@ -443,6 +449,15 @@ func (p *prefilter) dollar(f *found, s string, i int, set func(name string) bool
 	case next == '/' && !goesBelow(s, at):
 		f.sign(root)
 	}
+}
+
+// changes says whether what stands in the braces of a variable makes another text of its value.
+func changes(s string) bool {
+	if n := strings.IndexByte(s, ']'); n >= 0 {
+		s = s[n+1:]
+	}
+	s = strings.TrimLeftFunc(s, func(r rune) bool { return r < 0x80 && r != '-' && wordByte(byte(r)) })
+	return s != "" && (strings.IndexByte("%#/,^", s[0]) >= 0 || len(s) > 1 && s[0] == ':' && s[1] >= '0' && s[1] <= '9')
 }
 
 // variable is the name of the one at i, with its scope if it has one, and its end; a name that is not plain is "?".
@@ -500,6 +515,11 @@ func dividing(s string) bool {
 		}
 	}
 	return false
+}
+
+// codes8 says whether a byte stands at the beginning of a text as printf and echo -e know it.
+func codes8(s string) bool {
+	return len(s) > 3 && (s[1]|' ' == 'x' && strings.IndexByte("234567", s[2]) >= 0 || (s[1] == '0' || s[1] == '1') && strings.Trim(s[2:4], "01234567") == "")
 }
 
 // newline is the length of a newline at i, or 0.

@@ -60,6 +60,8 @@ func (n ProtectedNames) Protect() []Rule {
 			return w == p || w == p+".exe" || strings.HasPrefix(w, p+" run") || strings.HasSuffix(w, "/"+p)
 		})
 	}, wordsIn(programs...)...))
+	named := findsNamed(append(unitNames(units), programs...), holds)
+	located := anyOf(allOf(isNamed("find"), named), allOf(isNamed("which", "whereis", "locate", "command", "type"), hasArg(programs...)))
 	service := Rule{
 		ID: "sensor-service", Group: OnSelf, Refuses: "stops, disables or removes the service of this guard, or kills its process",
 		Why: "Nothing would watch what happens next.", Instead: "Ask the user, who can do it on the host.",
@@ -73,14 +75,22 @@ func (n ProtectedNames) Protect() []Rule {
 		On: slices.Concat(stops(units...), services(units...), []trigger{
 			{Names: []string{"pkill", "killall", "skill"}, When: anyOf(kills, killsByPattern(n.Service, n.Programs[0]+" run"))},
 			{Names: []string{"taskkill", "stop-process"}, When: anyOf(kills, isMade(allOf(isNamed("get-process", "pidof", "pgrep"), kills)))},
-			{Names: []string{"kill", "stop-process", "gdb", "prlimit"}, When: anyOf(
+			{Names: []string{"pkill", "killall", "killall5"}, When: when(func(c *Command) bool { // all that root runs
+				return c.Name == "killall5" || hasOption(func(option, value string) bool {
+					return (option == "-u" || option == "-U" || option == "--user" || option == "--euid" || option == "--uid") && (value == "root" || value == "0")
+				}).is(c) && (len(operandsOf(c)) < 2 || killsByPattern(n.Service, n.Programs[0]+" run").is(c))
+			}, "killall5", "root", "0")},
+			{Names: []string{"kill", "stop-process", "gdb", "prlimit"}, When: allOf(isNot(hasArg("-0")), anyOf(
 				isMade(allOf(isNamed("pidof", "pgrep", "ps", "systemctl"), kills)), isMade(allOf(isNamed("cat", "head", "get-content"), anyOf(touchesPath(mine), hasWord(func(w string) bool { return path.Base(w) == n.Service+".pid" }, wordsIn(n.Service)...)))),
 				isMade(allOf(isNamed("lsof", "fuser"), touchesPath(mine))), isMade(when(finds(n.Service), "grep", "egrep", "awk", "gawk")),
 				when(func(c *Command) bool { return len(c.Args) > 1 && c.Args[len(c.Args)-1].Text == "-1" }, "-1"), // every process
-			)},
+			))},
 			{Names: []string{"fuser"}, When: allOf(hasFlag('k', "kill"), touchesPath(mine))},
 			{Names: []string{"busctl", "dbus-send", "gdbus", "qdbus"}, When: overBus(units)},
 			{Names: []string{"apt", "apt-get", "dpkg", "yum", "dnf", "rpm", "zypper", "apk", "pacman", "snap"}, When: allOf(hasArg("remove", "purge", "-r", "-P", "-e", "erase", "del", "-R", "autoremove", "--remove", "--purge"), hasArg(programs...))},
+			{Names: []string{"docker", "podman", "nerdctl", "crictl", "ctr", "kubectl", "helm"}, When: allOf(hasArg("stop", "kill", "rm", "pause", "delete", "uninstall"), hasWord(func(w string) bool { // the sensor as a container
+				return w[strings.LastIndexByte(w, '/')+1:] == n.Service
+			}, wordsIn(n.Service)...))},
 			{Names: programs, When: when(orders, "kill-switch", "detach", "untaint", "mode", "approve", "deny", "uninstall")},
 			{Names: []string{"systemctl"}, When: anyOf(allOf(hasArg("set-property", "edit"), hasUnit(units...)), allOf(hasArg("stop", "disable", "mask", "kill", "freeze"), isMade(anyOf(kills, when(finds(n.Service), "grep", "egrep", "awk", "gawk")))))},
 			{Names: units, When: allOf(when(func(c *Command) bool { return strings.Contains(c.Program, "/init.d/") }, "init"), hasArg("stop", "force-stop"))},
@@ -96,10 +106,12 @@ func (n ProtectedNames) Protect() []Rule {
 		},
 		Near: []Example{{Tool: bash, Text: "ls -l " + n.Programs[0]}, {Tool: bash, Text: "rm -f /work/bin/" + n.Service}, {Tool: "fs_read", Text: n.Programs[0]}, {Tool: "read_file", Text: n.Files[0]}},
 		On: append(onChanges(touched), trigger{Names: []string{"rm", "mv"}, When: allOf(anyOf(isNamed("mv"), hasFlag('r', "recursive"), hasFlag('R', "")), firstsAre(holds))},
-			trigger{Names: []string{"find"}, When: allOf(deletesFound, anyOf(touchesPath(mine), allOf(touchesPath(holds), when(findsEach)), findsNamed(programs)))}, trigger{Names: []string{"umount"}, When: anyOf(hasArg("/sys/fs/bpf", "/sys/fs/cgroup", "/sys/fs", "/sys"), touchesPath(touched))},
+			trigger{Names: []string{"find"}, When: allOf(deletesFound, anyOf(touchesPath(mine), allOf(touchesPath(holds), when(findsEach)), named))}, trigger{Names: []string{"rm", "mv", "unlink", "shred", "truncate", "chmod", "chattr"}, When: isMade(located)}, trigger{Names: []string{"cp", "install", "ln", "tee"}, When: condition{func(c *Command) bool {
+				return (&Command{Args: c.Args[max(0, len(c.Args)-1):]}).Made(located.is)
+			}, located.words}}, trigger{Names: []string{"umount"}, When: anyOf(hasArg("/sys/fs/bpf", "/sys/fs/cgroup", "/sys/fs", "/sys"), touchesPath(touched))},
 			trigger{Names: []string{"mount"}, When: allOf(hasArg("/sys/fs/bpf", "/sys/fs/cgroup", "/sys/fs", "/sys"), isNot(hasArg("bpf", "cgroup2", "sysfs")), when(func(c *Command) bool { // over it, or it elsewhere
 				return strings.HasPrefix(c.Args[len(c.Args)-1].Text, "/sys") || hasArg("--move", "-M").is(c)
-			}))}, trigger{Names: []string{"bpftool"}, When: hasArg("detach", "delete", "update")}, trigger{Names: []string{"remove-item", "move-item", "set-content", "out-file"}, When: touchesPath(mine)}, trigger{Names: []string{"rmdir", "mount", "chmod", "chown", "setfacl", "touch", "patch", "sqlite3"}, When: touchesPath(mine)}),
+			}))}, trigger{Names: []string{"bpftool"}, When: hasArg("detach", "delete", "update")}, trigger{Names: []string{"remove-item", "move-item", "set-content", "out-file"}, When: touchesPath(mine)}, trigger{Names: []string{"rmdir", "mount", "chmod", "chown", "setfacl", "setcap", "dpkg-divert", "touch", "patch", "sqlite3"}, When: touchesPath(mine)}),
 		Changed: patterns(all...),
 		Deleted: dirsOf(all),
 	}
@@ -135,15 +147,23 @@ func findsEach(c *Command) bool {
 }
 
 // findsNamed is met by find over the system for files of such a name.
-func findsNamed(names []string) condition {
+func findsNamed(names []string, in paths) condition {
 	return allOf(condition{func(c *Command) bool {
-		return slices.ContainsFunc(operandsOf(c), func(w string) bool { return isSystem(c.in(w)) })
-	}, system.words}, hasOption(func(option, value string) bool {
+		return slices.ContainsFunc(operandsOf(c), func(w string) bool { return isSystem(c.in(w)) || in.is(c.in(w)) })
+	}, eitherWords([]condition{{words: system.words}, {words: in.words}})}, hasOption(func(option, value string) bool {
 		return strings.HasSuffix(option, "name") && strings.Trim(value, "*?") != "" && slices.ContainsFunc(names, func(n string) bool {
 			ok, err := path.Match(value, n)
 			return ok && err == nil
 		})
 	}, append(wordsIn(names...), pattern)...))
+}
+
+// unitNames are the files of units.
+func unitNames(units []string) (all []string) {
+	for _, u := range units {
+		all = append(all, u+".service")
+	}
+	return all
 }
 
 // patterns are of files and directories, and all that is in them.

@@ -122,8 +122,8 @@ func narrows(expr []Value) bool {
 
 // deletesFound is met by find that deletes what it finds.
 var deletesFound = hasOption(func(option, value string) bool {
-	return option == "-delete" || commands.Listed("-exec -execdir -ok -okdir", option) && commands.Listed("rm shred unlink", path.Base(value))
-}, "delete", "rm", "shred", "unlink")
+	return option == "-delete" || commands.Listed("-exec -execdir -ok -okdir", option) && commands.Listed("rm shred unlink truncate", path.Base(value))
+}, "delete", "rm", "shred", "unlink", "truncate")
 
 // empties is met by rm, without -r, of all files of a directory of programs or settings.
 var empties = condition{func(c *Command) bool {
@@ -205,6 +205,10 @@ var linuxDisk = []Rule{
 			{Names: []string{"remove-item"}, When: removesSystem},
 			{Names: []string{"find"}, When: findsAll},
 			{Names: []string{"rm"}, When: empties},
+			{Names: []string{"fd", "fdfind"}, When: allOf(hasOption(func(option, value string) bool {
+				return commands.Listed("-x -X --exec --exec-batch", option) && commands.Listed("rm shred unlink truncate", path.Base(value))
+			}, "rm", "shred", "unlink", "truncate"), when(func(c *Command) bool { return first(texted(operandsOf(c))).Text == "." }), touchesPath(system))},
+			{Names: []string{"shred", "truncate"}, When: isMade(allOf(isNamed("find"), condition{overSystem, system.words}))},
 			{Names: interpreters, When: removesTree},
 			{Names: []string{"chmod", "chown", "chgrp", "setfacl"}, When: allOf(hasFlag('R', "recursive"), touchesPath(underAll))},
 			{Names: []string{"rsync"}, When: allOf(deletesOthers, lastIs(underAll))},
@@ -350,6 +354,12 @@ var linuxSystem = []Rule{
 			{Names: []string{"eval", "source", "."}, When: allOf(posixOnly, when(func(c *Command) bool {
 				return fetchedIn(c) || c.Name == "source" && strings.HasSuffix(first(c.Args).Text, "/stdin") && piped(c)
 			}, fetchers.words[0]...))},
+			{Names: []string{"at", "batch", "crontab", "su"}, When: allOf(posixOnly, when(func(c *Command) bool {
+				return piped(c) && !hasFlag('c', "command").is(c) && !(c.Name == "crontab" && hasFlag('l', "").is(c))
+			}, fetchers.words[0]...))},
+			{Names: append([]string{"awk", "gawk", "mawk"}, interpreters...), When: allOf(posixOnly, when(func(c *Command) bool {
+				return piped(c) && slices.ContainsFunc(codes(c), runsInput().MatchString)
+			}, fetchers.words[0]...))},
 			{Names: interpreters, When: fetchesCode},
 			{Names: []string{"nc", "netcat", "ncat"}, When: allOf(anyOf(hasFlag('e', "exec"), hasFlag('c', "sh-exec")), when(func(c *Command) bool {
 				return slices.ContainsFunc(c.Words(), opensShell().MatchString)
@@ -370,9 +380,10 @@ var posixOnly = when(func(c *Command) bool { return c.Dialect == POSIX })
 
 // fetchers print what they fetch.
 var fetchers = func() condition {
-	names := strings.Fields("curl wget wget2 fetch aria2c lynx links elinks w3m http https xh curlie lwp-request GET nc netcat ncat socat dig")
+	names := strings.Fields("curl wget wget2 fetch aria2c lynx links elinks w3m http https xh curlie lwp-request GET nc netcat ncat socat dig nslookup host telnet ftp lftp tftp")
 	named := isNamed(append(names, connection)...)
-	return condition{named.is, [][]string{append(wordsIn(names...), "tcp", "udp")}}
+	some := allOf(isNamed("openssl", "aws", "gsutil", "rclone", "gh"), hasArg("s_client", "s3", "cat", "api"))
+	return condition{anyOf(named, some).is, [][]string{append(wordsIn(names...), "tcp", "udp", "s_client", "s3", "gsutil", "rclone", "api")}}
 }()
 
 // piped says whether what a command reads was fetched.
@@ -406,7 +417,10 @@ var fetchesCode = when(func(c *Command) bool {
 	return slices.ContainsFunc(codes(c), fetchedCode().MatchString)
 }, "urlopen", "requests", "get", "open", "openuri", "fetch", "file_get_contents", "lwp", "httpx", "http", "uri", "urllib")
 
-var fetchedCode = pathPattern(`(?is)\b(exec|eval|loadstring|instance_eval|runInThisContext|compile)\b[\s(]*[^;\n]*(urlopen\s*\(|requests\.get\s*\(|httpx\.get\s*\(|URI\.open|\bopen-uri|file_get_contents\s*\(\s*['"]https?:|\bget\s*\(?\s*['"]https?:)|\bfetch\s*\(\s*['"\x60]https?:.*\.then\s*\(\s*eval`)
+// runsInput is met by code that runs what it reads.
+var runsInput = pathPattern(`(?i)\b(exec|eval|system)\b[\s(]*[^;\n]*(stdin|<>|\$0\b)`)
+
+var fetchedCode = pathPattern(`(?is)\b(exec|eval|loadstring|instance_eval|runInThisContext|compile|system|popen|check_output)\b[\s(]*[^;\n]*(urlopen\s*\(|requests\.get\s*\(|httpx\.get\s*\(|URI\.open|Net::HTTP\.get|\bopen-uri|file_get_contents\s*\(\s*['"]https?:|\bget\s*\(?\s*['"]https?:)|\bfetch\s*\(\s*['"\x60]https?:.*\.then\s*\(\s*eval`)
 
 // onlyChecks says whether an interpreter reads a script and does not run it: its options say so, before its first operand.
 func onlyChecks(c *Command) bool {
