@@ -28,8 +28,8 @@ var files = []Rule{
 		Near:    []Example{{Tool: readFile, Text: "/home/dave/.mozilla/firefox/profiles.ini"}, {Tool: readFile, Text: "/work/app/cookies"}},
 		Files: []string{
 			"**/user data/*/login data", "**/user data/*/cookies", "**/user data/*/network/cookies", "**/user data/*/web data", "**/user data/local state",
-			"**/.config/google-chrome*/*/login data", "**/.config/google-chrome*/**/cookies", "**/chromium/*/login data", "**/chromium/**/cookies", "**/.config/microsoft-edge/**/cookies", "**/.config/bravesoftware/**/cookies",
-			"**/.config/bravesoftware/brave-browser/*/login data", "**/.config/microsoft-edge/*/login data", "**/firefox/profiles/*/logins.json", "**/firefox/profiles/*/key4.db",
+			"**/.config/**/login data", "**/.config/google-chrome*/**/cookies", "**/chromium/*/login data", "**/chromium/**/cookies", "**/.config/microsoft-edge/**/cookies", "**/.config/bravesoftware/**/cookies",
+			"**/.thunderbird/*/logins.json", "**/.thunderbird/*/key4.db", "**/firefox/profiles/*/logins.json", "**/firefox/profiles/*/key4.db",
 			"**/firefox/profiles/*/cookies.sqlite", "**/.mozilla/firefox/*/logins.json", "**/.mozilla/firefox/*/key4.db", "**/.mozilla/firefox/*/cookies.sqlite",
 			"**/library/keychains/*", "**/library/application support/google/chrome/*/login data",
 		},
@@ -37,15 +37,15 @@ var files = []Rule{
 	{
 		ID: "shadow-file", Group: OnPaths, Refuses: "opens the system's password file", Why: "It holds the passwords of every account of the machine.", Instead: "Read /etc/passwd for names and ids.",
 		Refused: []Example{{Tool: readFile, Text: "/etc/shadow"}, {Tool: readFile, Text: "/var/log/../../etc//shadow-"}, {Tool: readFile, Text: "/proc/1/root/etc/shadow"}}, Near: []Example{{Tool: readFile, Text: "/etc/passwd"}, {Tool: readFile, Text: "/work/css/shadow"}},
-		Files: []string{"/etc/shadow", "/etc/shadow-*", "/etc/shadow.*", "/etc/shadow~", "/etc/gshadow", "/etc/gshadow-*", "/etc/gshadow.*", "/etc/gshadow~", "/var/backups/shadow.bak", "/var/backups/gshadow.bak"},
+		Files: []string{"/etc/shadow", "/etc/shadow-*", "/etc/shadow.*", "/etc/shadow~", "/etc/gshadow", "/etc/gshadow-*", "/etc/gshadow.*", "/etc/gshadow~", "/var/backups/shadow.bak", "/var/backups/gshadow.bak", "/etc/security/opasswd"},
 	},
 	{
 		ID: "cloud-credentials", Group: OnPaths, Refuses: "opens credentials of a cloud or a Kubernetes cluster", Why: "They reach far beyond this machine.", Instead: "Use the cloud's own program, or ask the user.",
 		Refused: []Example{{Tool: readFile, Text: "~/.aws/credentials"}, {Tool: readFile, Text: "/etc/kubernetes/admin.conf"}, {Tool: readFile, Text: "/var/run/secrets/kubernetes.io/serviceaccount/token"}},
 		Near:    []Example{{Tool: readFile, Text: "~/.aws/config"}, {Tool: readFile, Text: "/work/deploy/kube/config.yaml"}},
 		Files: []string{
-			"**/.aws/credentials", "**/.aws/sso/cache/*", "**/.aws/cli/cache/*", "**/.azure/accesstokens.json", "**/.azure/msal_token_cache.*", "**/.azure/service_principal_entries.*",
-			"**/gcloud/credentials.db", "**/gcloud/access_tokens.db", "**/gcloud/application_default_credentials.json", "**/gcloud/legacy_credentials/**", "**/.kube/config",
+			"**/.aws/credentials", "**/.aws/credentials.*", "**/.aws/sso/cache/*", "**/.aws/cli/cache/*", "**/.azure/accesstokens.json", "**/.azure/msal_token_cache.*", "**/.azure/service_principal_entries.*",
+			"**/gcloud/credentials.db", "**/gcloud/access_tokens.db", "**/gcloud/application_default_credentials.json", "**/gcloud/legacy_credentials/**", "**/.kube/config", "**/.kube/config.*",
 			"/etc/kubernetes/*.conf", "/etc/kubernetes/pki/**/*.key", "/etc/kubernetes/pki/*.key", "/var/run/secrets/kubernetes.io/**", "/run/secrets/kubernetes.io/**",
 			"/etc/rancher/k3s/k3s.yaml", "/var/lib/kubelet/pki/*", "**/.oci/*.pem", "**/.oci/sessions/**", "**/.config/doctl/config.yaml", "**/.config/hcloud/cli.toml", "**/.config/gcloud/**/adc.json",
 		},

@@ -283,6 +283,8 @@ func (p *parserPowerShell) assignment(upstream *Command) Value {
 		op = "+="
 	case p.at("-="), p.at("*="), p.at("/="), p.at("%="):
 		op = p.s[p.i : p.i+2]
+	case target != "" && p.i+2 < len(p.s) && strings.EqualFold(p.s[p.i:p.i+2], "in") && !psNameByte(p.s[p.i+2]): // foreach ($target in …)
+		op = "in"
 	}
 	if op == "" {
 		p.redirects(nil)
@@ -296,7 +298,7 @@ func (p *parserPowerShell) assignment(upstream *Command) Value {
 	}
 	if op == "+=" {
 		r = p.join(p.vars[target], r)
-	} else if op != "=" {
+	} else if op != "=" && op != "in" {
 		r = Value{Text: unknownText, Of: r.Of}
 	}
 	p.vars[target] = r

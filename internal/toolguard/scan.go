@@ -209,6 +209,9 @@ func (p *prefilter) scan(d Dialect, s string, set func(name string) bool) *found
 				continue
 			}
 			f.posix = f.posix || b == '`' && nameNear(s, i)
+			if b == '\\' && i > 0 && s[i-1] == ' ' && (i+1 == len(s) || strings.IndexByte(" &|)", s[i+1]) >= 0) { // the root of cmd's own drive
+				f.sign(driveRoot)
+			}
 			f.coded = f.coded || b == '\\' && codes8(s[i:])
 			late = true // n may be a new line
 			i += newline(s, i+1)

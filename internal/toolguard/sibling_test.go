@@ -1,6 +1,37 @@
 package toolguard
 
-import "testing"
+import (
+	"encoding/json"
+	"fmt"
+	"testing"
+)
+
+// What is like F24 and F25: names that a loop or a pipe gives, and files beside those that are named.
+func TestF24F25Siblings(t *testing.T) {
+	g := testGuard()
+	for rule, texts := range map[string][]string{
+		"delete-system": {`'C:\Windows' | Remove-Item -Recurse -Force`, `'C:\Windows' | % { ri $_ -r -fo }`, `foreach ($d in 'C:\Windows') { Remove-Item $d -Recurse }`, `foreach($d in 'C:\work','C:\Users'){ri $d -r}`},
+		"shadow-copies": {"Disable-ComputerRestore -Drive C:\\"}, "defender": {"Add-MpPreference -ExclusionPath '*'"}, "disk-format": {"format /y D:"},
+		"": {`'C:\work\obj' | Remove-Item -Recurse`, `foreach ($d in 'C:\work\a') { Remove-Item $d -Recurse }`, `foreach ($d in 'C:\Windows') { Get-ChildItem $d -Recurse }`, "'C:\\Windows' | Get-Item", "Enable-ComputerRestore C:", "if ($a -in 'C:\\Windows') { ri x -r }"},
+	} {
+		for _, text := range texts {
+			if hit, _ := g.Script(PowerShell, text); hit.ID() != rule {
+				t.Errorf("%q: refused by %q, want %q", text, hit.ID(), rule)
+			}
+		}
+	}
+	if hit, _ := g.Script(Cmd, `rd /s /q \`); hit.ID() != "delete-system" {
+		t.Errorf("rd: refused by %q", hit.ID())
+	}
+	for _, c := range [][3]string{
+		{"fs_read", "/home/a/.config/vivaldi/Default/Login Data", "browser-stores"}, {"fs_read", "/home/a/.thunderbird/x.default/key4.db", "browser-stores"}, {"fs_read", "/root/.aws/credentials.bak", "cloud-credentials"}, {"fs_read", "/home/a/.kube/config.old", "cloud-credentials"},
+		{"fs_read", "/etc/security/opasswd", "shadow-file"}, {"fs_delete", `C:\Users`, "delete-system"}, {"fs_write", "/etc/group", "linux-accounts"}, {"fs_write", "/etc/default/grub.d/x.cfg", "linux-boot"}, {"fs_read", "/etc/group", ""}, {"fs_delete", `C:\Users\me\x`, ""}, {"fs_read", "/home/a/.aws/config", ""},
+	} {
+		if hit, _ := g.Check(c[0], json.RawMessage(fmt.Sprintf(`{"path":%q}`, c[1]))); hit.ID() != c[2] {
+			t.Errorf("%s %s: refused by %q, want %q", c[0], c[1], hit.ID(), c[2])
+		}
+	}
+}
 
 // What is like F22, F23 and F26: a value that an expansion changes, a descriptor that was opened before, bytes by their numbers, files that a program finds, and code that writes them.
 func TestF22F23Siblings(t *testing.T) {

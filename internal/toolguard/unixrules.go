@@ -36,9 +36,9 @@ var (
 		"/var/log/audit", "/var/log/journal", "/run/log/journal", "/var/log/wtmp", "/var/log/btmp", "/var/log/lastlog", "/var/log/auth.log", "/var/log/secure", "/var/log/syslog", "/var/log/messages",
 		"/var/log/kern.log", "/var/log/faillog", "/var/run/utmp", "/var/log/utmp",
 	}
-	bootFiles       = append(patterns("/boot", "/etc/default/grub", "/etc/grub.d", "/efi", "/etc/lilo.conf"), leftovers("/boot", "/efi")...)
+	bootFiles       = append(patterns("/boot", "/etc/default/grub", "/etc/default/grub.d", "/etc/grub.d", "/efi", "/etc/lilo.conf"), leftovers("/boot", "/efi")...)
 	protectionFiles = []string{"/etc/selinux/config", "/etc/sysconfig/selinux", "/sys/fs/selinux", "/sys/kernel/security", "/etc/apparmor.d"}
-	accountFiles    = []string{"/etc/sudoers", "/etc/sudoers.d", "/etc/passwd", "/etc/shadow", "/etc/gshadow"}
+	accountFiles    = []string{"/etc/sudoers", "/etc/sudoers.d", "/etc/passwd", "/etc/group", "/etc/shadow", "/etc/gshadow"}
 )
 
 // systemDirs are the directories without which a machine does not work.
@@ -333,7 +333,7 @@ var linuxSystem = []Rule{
 			{Names: []string{"visudo"}, When: isNot(anyOf(hasFlag('c', "check"), hasArg("--help", "-h", "-V", "--version")))},
 			{Names: []string{"passwd"}, When: allOf(hasArg("root"), anyOf(hasFlag('d', "delete"), hasFlag('u', "unlock")))},
 		}, onChanges(belowAny(accountFiles...))...),
-		Changed: patterns(accountFiles[:3]...), // the others are shadow-file's
+		Changed: patterns(accountFiles[:4]...), // the others are shadow-file's
 	},
 	{
 		ID: "linux-download-run", Group: OnCommands, Refuses: "hands what it fetches from the network straight to a shell or an interpreter",

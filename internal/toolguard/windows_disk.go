@@ -45,7 +45,7 @@ func wipes(c *Command) bool {
 		case l == "/s", l == "/s/q", l == "/q/s", strings.HasPrefix(l, "/") && strings.Contains(l, "/s"), len(l) > 1 && strings.HasPrefix("-recurse", l), l == "-rf", l == "-fr", l == "-r":
 			all = true
 		}
-		quiet = quiet || drive().MatchString(w) || winSystem().MatchString(w)
+		quiet = quiet || w == `\` && c.Dialect == Cmd || drive().MatchString(w) || winSystem().MatchString(w)
 	}
 	_, try := paramOf(c, "whatif")
 	return all && quiet && !(try && c.Dialect == PowerShell)
@@ -112,6 +112,9 @@ func dropsHive(c *Command) bool {
 // listedFor are the words of what lists the files that a command is given, where it leaves none out.
 func listedFor(c *Command) []string {
 	from := c.From
+	if from != nil && from.Name == "" && from.Program == "" && len(from.Writes) == 0 { // names that stand there
+		return from.Words()
+	}
 	if from == nil || from.Name != "get-childitem" && from.Name != "get-item" || anyOf(setsValue("include"), setsValue("exclude"), setsValue("filter")).is(from) {
 		return nil
 	}
@@ -139,7 +142,7 @@ var windowsDisk = []Rule{
 		On: []trigger{
 			{Names: []string{"clear-disk", "remove-partition"}, When: isNot(fresh)},
 			{Names: []string{"format-volume"}, When: isNot(fresh)},
-			{Names: []string{"format"}, When: when(func(c *Command) bool { return len(c.Args) > 0 && drive().MatchString(c.Args[0].Text) }, driveRoot)},
+			{Names: []string{"format"}, When: when(func(c *Command) bool { return slices.ContainsFunc(c.Words(), drive().MatchString) }, driveRoot)},
 			{Names: []string{"diskpart"}, When: anyOf(when(diskparts, "clean", "format", "delete"), hasWords("s"))},
 			{Names: []string{".format"}, When: isMade(textContains("win32_volume"))},
 			{Names: []string{"invoke-cimmethod", "invoke-wmimethod"}, When: allOf(hasValue("format"), anyOf(textContains("win32_volume"), isMade(textContains("win32_volume"))))},
@@ -180,7 +183,7 @@ var windowsDisk = []Rule{
 			{Names: []string{".delete", "remove-item", ".deletefolder", ".deletefile"}, When: when(wipesListed, systemWords...)},
 			{Names: []string{"reg", "remove-item"}, When: when(dropsHive, "hklm", "hklm:", "hkey_local_machine", "system", "software", "sam", "security")},
 		},
-		Deleted: []string{"/windows", "/windows/system32", "/program files", "/program files (x86)", "/programdata"},
+		Deleted: []string{"/windows", "/windows/system32", "/program files", "/program files (x86)", "/programdata", "/users"},
 	},
 	{
 		ID: "shadow-copies", Group: OnCommands, Refuses: "deletes backups or shadow copies, or makes one to copy locked files from",
@@ -202,7 +205,7 @@ var windowsDisk = []Rule{
 				return c.From != nil && strings.Contains(textOf(c.From), "delete shadows")
 			}, anywhere("shadows")...))},
 			{Names: []string{"wbadmin"}, When: hasWords("delete")},
-			{Names: []string{"remove-wbbackupset", "remove-wbcatalog"}, When: always},
+			{Names: []string{"remove-wbbackupset", "remove-wbcatalog", "disable-computerrestore"}, When: always},
 			{Names: []string{"remove-wmiobject", "remove-ciminstance", ".delete", ".delete_", ".create", "invoke-cimmethod", "invoke-wmimethod", "foreach-object"}, When: when(shadows, anywhere("win32_shadowcopy")...)},
 		},
 	},

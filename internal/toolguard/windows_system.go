@@ -73,7 +73,7 @@ var broad = when(func(c *Command) bool {
 	}
 	return excludes("exclusionpath", func(p string) bool {
 		p = strings.TrimRight(strings.ToLower(strings.ReplaceAll(p, "/", `\`)), `\*`)
-		return drive().MatchString(p+`\`) || winSystem().MatchString(p) || commands.Listed("temp tmp public downloads users appdata syswow64", p[strings.LastIndexByte(p, '\\')+1:])
+		return p == "" || drive().MatchString(p+`\`) || winSystem().MatchString(p) || commands.Listed("temp tmp public downloads users appdata syswow64", p[strings.LastIndexByte(p, '\\')+1:])
 	}) || excludes("exclusionextension", func(e string) bool {
 		return commands.Listed("exe dll ps1 bat cmd vbs js sys com scr hta msi", strings.ToLower(strings.TrimLeft(e, "*.")))
 	}) || excludes("exclusionprocess", func(p string) bool {
