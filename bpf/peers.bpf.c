@@ -785,17 +785,86 @@ struct user_namespace___first {
 	struct user_namespace___first *parent; /* 0: it is the machine's */
 } __attribute__((preserve_access_index));
 
-struct net___owned {
+/* Its members differ between kernels, capabilities below 32 do not. */
+struct capabilities___any {
+};
+
+struct cred___rights {
 	struct user_namespace___first *user_ns;
+	struct capabilities___any cap_effective;
 } __attribute__((preserve_access_index));
 
-/* A new one, by a program with more rights than its caller (B103). In a network of its own user namespace a
- * container does as it likes: nobody hears it there. */
-SEC("fmod_ret/security_tun_dev_create")
-int BPF_PROG(weir_tun_made)
+#define CAP_NET_ADMIN 12
+#define CAP_OPT_NOAUDIT 2 /* who asks only wants to know */
+
+static __always_inline int has_capability(struct cred___rights *cred, int capability)
 {
-	struct net___owned *net = (void *)BPF_CORE_READ(bpf_get_current_task_btf(), nsproxy, net_ns);
-	return BPF_CORE_READ(net, user_ns, parent) || may_ask_kernel(CALL_TUN, 0) ? 0 : -EPERM;
+	__u32 all = 0;
+	bpf_probe_read_kernel(&all, sizeof(all), __builtin_preserve_access_index(&cred->cap_effective));
+	return !BPF_CORE_READ(cred, user_ns, parent) && all >> capability & 1;
+}
+
+/* Who administers a network of the machine's, by a program that has more rights than he, makes devices there,
+ * links his own network to it, and has the kernel speak or send on for him (B47, B103, B106). In a network of
+ * its own user namespace a container does as it likes: nobody hears it there. */
+SEC("fmod_ret/security_capable")
+int BPF_PROG(weir_capable, struct cred___rights *cred, struct user_namespace___first *owner, int capability,
+             unsigned int options)
+{
+	struct cgroup_ctx cx;
+	if (capability != CAP_NET_ADMIN || BPF_CORE_READ(owner, parent) ||
+	    !has_capability(cred, capability) || arriving())
+		return 0;
+	if (!(options & CAP_OPT_NOAUDIT))
+		return may_ask_kernel(CALL_NETWORK, 0) ? 0 : -EPERM;
+	judged_ctx(&cx);
+	return is_unrestricted(&cx) ? 0 : -EPERM;
+}
+
+struct sk_buff___sent {
+	unsigned int len;
+	unsigned char *data;
+} __attribute__((preserve_access_index));
+
+struct netlink_head {
+	__u32 length;
+	__u16 type, flags;
+	__u32 seq, port;
+};
+
+#define NETLINK_ROUTE 0
+#define RTM_NEWLINK 16
+#define NLM_F_CREATE 0x400
+#define MAX_MESSAGES 64 /* in one send */
+
+static __always_inline int makes_device(struct sk_buff___sent *skb)
+{
+	unsigned char *at = BPF_CORE_READ(skb, data);
+	__u32 left = BPF_CORE_READ(skb, len);
+	for (int i = 0; i < MAX_MESSAGES; i++) {
+		struct netlink_head head = {};
+		if (left < sizeof(head))
+			return 0;
+		bpf_probe_read_kernel(&head, sizeof(head), at);
+		if (head.type == RTM_NEWLINK && head.flags & NLM_F_CREATE)
+			return 1;
+		__u64 length = ((__u64)head.length + 3) & ~3ULL;
+		if (length < sizeof(head) || length >= left)
+			return 0;
+		at += length;
+		left -= length;
+	}
+	return 1;
+}
+
+/* Until 7.0, who may make a pair of devices in a network of his own may put one of them, with any name,
+ * into anybody's (B108). */
+SEC("fmod_ret/security_netlink_send")
+int BPF_PROG(weir_device, struct sock *sk, struct sk_buff___sent *skb)
+{
+	if (BPF_CORE_READ(sk, sk_protocol) != NETLINK_ROUTE || !makes_device(skb))
+		return 0;
+	return may_ask_kernel(CALL_NETWORK, 0) ? 0 : -EPERM;
 }
 
 struct xfrm_selector___asks {

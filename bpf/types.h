@@ -347,6 +347,7 @@ enum call {
 	CALL_PARENT = 10,
 	CALL_TUN = 11,
 	CALL_IPSEC = 12,
+	CALL_NETWORK = 13,
 };
 
 struct record {

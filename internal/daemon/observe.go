@@ -125,6 +125,7 @@ var calls = map[string]string{
 	"session_to_parent": "a session keyring for its parent",
 	"tun":               "a device that carries what is written to it into a network",
 	"ipsec":             "a connection for which the host would ask for an IPsec association",
+	"network":           "a change of the machine's network, or a new device",
 	"unknown":           "a call that the programs of an earlier version refused",
 }
 

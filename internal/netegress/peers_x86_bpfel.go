@@ -48,6 +48,7 @@ const (
 	peersCallCALL_PARENT      peersCall = 10
 	peersCallCALL_TUN         peersCall = 11
 	peersCallCALL_IPSEC       peersCall = 12
+	peersCallCALL_NETWORK     peersCall = 13
 )
 
 type peersDestUse uint32
@@ -277,7 +278,9 @@ const (
 	peersProgWeirAttach     = "weir_attach"
 	peersProgWeirBind       = "weir_bind"
 	peersProgWeirBorn       = "weir_born"
+	peersProgWeirCapable    = "weir_capable"
 	peersProgWeirCore       = "weir_core"
+	peersProgWeirDevice     = "weir_device"
 	peersProgWeirGetsockopt = "weir_getsockopt"
 	peersProgWeirGroup      = "weir_group"
 	peersProgWeirIoprio     = "weir_ioprio"
@@ -300,7 +303,6 @@ const (
 	peersProgWeirShutdown   = "weir_shutdown"
 	peersProgWeirTraceme    = "weir_traceme"
 	peersProgWeirTun        = "weir_tun"
-	peersProgWeirTunMade    = "weir_tun_made"
 	peersProgWeirUnix       = "weir_unix"
 	peersProgWeirUnixClose  = "weir_unix_close"
 	peersProgWeirUnixSend   = "weir_unix_send"
@@ -354,7 +356,9 @@ type peersProgramSpecs struct {
 	WeirAttach     *ebpf.ProgramSpec `ebpf:"weir_attach"`
 	WeirBind       *ebpf.ProgramSpec `ebpf:"weir_bind"`
 	WeirBorn       *ebpf.ProgramSpec `ebpf:"weir_born"`
+	WeirCapable    *ebpf.ProgramSpec `ebpf:"weir_capable"`
 	WeirCore       *ebpf.ProgramSpec `ebpf:"weir_core"`
+	WeirDevice     *ebpf.ProgramSpec `ebpf:"weir_device"`
 	WeirGetsockopt *ebpf.ProgramSpec `ebpf:"weir_getsockopt"`
 	WeirGroup      *ebpf.ProgramSpec `ebpf:"weir_group"`
 	WeirIoprio     *ebpf.ProgramSpec `ebpf:"weir_ioprio"`
@@ -377,7 +381,6 @@ type peersProgramSpecs struct {
 	WeirShutdown   *ebpf.ProgramSpec `ebpf:"weir_shutdown"`
 	WeirTraceme    *ebpf.ProgramSpec `ebpf:"weir_traceme"`
 	WeirTun        *ebpf.ProgramSpec `ebpf:"weir_tun"`
-	WeirTunMade    *ebpf.ProgramSpec `ebpf:"weir_tun_made"`
 	WeirUnix       *ebpf.ProgramSpec `ebpf:"weir_unix"`
 	WeirUnixClose  *ebpf.ProgramSpec `ebpf:"weir_unix_close"`
 	WeirUnixSend   *ebpf.ProgramSpec `ebpf:"weir_unix_send"`
@@ -507,7 +510,9 @@ type peersPrograms struct {
 	WeirAttach     *ebpf.Program `ebpf:"weir_attach"`
 	WeirBind       *ebpf.Program `ebpf:"weir_bind"`
 	WeirBorn       *ebpf.Program `ebpf:"weir_born"`
+	WeirCapable    *ebpf.Program `ebpf:"weir_capable"`
 	WeirCore       *ebpf.Program `ebpf:"weir_core"`
+	WeirDevice     *ebpf.Program `ebpf:"weir_device"`
 	WeirGetsockopt *ebpf.Program `ebpf:"weir_getsockopt"`
 	WeirGroup      *ebpf.Program `ebpf:"weir_group"`
 	WeirIoprio     *ebpf.Program `ebpf:"weir_ioprio"`
@@ -530,7 +535,6 @@ type peersPrograms struct {
 	WeirShutdown   *ebpf.Program `ebpf:"weir_shutdown"`
 	WeirTraceme    *ebpf.Program `ebpf:"weir_traceme"`
 	WeirTun        *ebpf.Program `ebpf:"weir_tun"`
-	WeirTunMade    *ebpf.Program `ebpf:"weir_tun_made"`
 	WeirUnix       *ebpf.Program `ebpf:"weir_unix"`
 	WeirUnixClose  *ebpf.Program `ebpf:"weir_unix_close"`
 	WeirUnixSend   *ebpf.Program `ebpf:"weir_unix_send"`
@@ -544,7 +548,9 @@ func (p *peersPrograms) Close() error {
 		p.WeirAttach,
 		p.WeirBind,
 		p.WeirBorn,
+		p.WeirCapable,
 		p.WeirCore,
+		p.WeirDevice,
 		p.WeirGetsockopt,
 		p.WeirGroup,
 		p.WeirIoprio,
@@ -567,7 +573,6 @@ func (p *peersPrograms) Close() error {
 		p.WeirShutdown,
 		p.WeirTraceme,
 		p.WeirTun,
-		p.WeirTunMade,
 		p.WeirUnix,
 		p.WeirUnixClose,
 		p.WeirUnixSend,

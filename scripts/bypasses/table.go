@@ -105,4 +105,6 @@ var table = []bypass{
 	{"B100", "A container gives its end of an older Unix connection, or a socket that somebody outside has too, a name or a peer of its choice: the kernel tells it to who asks.", "A tainted container binds, connects and listens with no Unix socket of which somebody outside has an end."},
 	{"B102", "A container shares a port (`SO_REUSEPORT`) with a service outside, and a program of its own chooses which packets that gets: who sends them hears which are answered.", "A tainted container sets no such program."},
 	{"B103", "A program with more rights than its caller makes a TUN device of the machine's, and the host forwards what is written to it.", "A tainted container makes such devices only in networks of its own user namespaces."},
+	{"B106", "A program with more rights than its caller links the caller's own network to the machine's, or changes that: devices, routes, mirrored packets, settings.", "A tainted container administers only networks of its own user namespaces."},
+	{"B108", "A user with a network of his own makes a pair of devices and puts one, with a name of his choice, into the machine's (until Linux 7.0).", "A tainted container makes no such devices."},
 }

@@ -124,17 +124,24 @@ var ways = []way{
 	{name: "B100/peer-shared", inside: "kept_connected", outside: "named_kept", opens: true},
 	{name: "B102/chosen", inside: "chooses", outside: "chooses"},
 	{name: "B103/tap", inside: "tap", outside: "tap"},
+	{name: "B106/linked", inside: "linked", outside: "tap"},
+	{name: "B106/mirrored", inside: "mirrored", outside: "mirrored"},
+	{name: "B106/device", inside: "made", outside: "made"},
+	{name: "B106/route", inside: "routed", outside: "routed"},
+	{name: "B106/setting", inside: "tagged", outside: "tagged"},
+	{name: "B108/pair", inside: "paired", outside: "made"},
 }
 
 // told is what the log calls the calls in which some ways are refused (F45).
 var told = map[string]string{
 	"B68/keyctl": "module", "B71/session-to-parent": "session_to_parent", "B75/acquire": "ipsec", "B81/tun": "tun",
 	"B83/nice": "priority", "B83/io-priority": "priority", "B83/processors": "priority", "B83/messages": "ipc",
+	"B103/tap": "network", "B106/linked": "network", "B106/device": "network", "B108/pair": "network",
 }
 
 func TestAnswers(t *testing.T) {
 	f := &fixture{world: rig.NewOutside(t)}
-	rig.Must(t, "modprobe -a vhost_vsock tls tun fuse overlay && chmod 666 /dev/net/tun /dev/fuse && sysctl -qw net.ipv4.ip_forward=1 && mkdir -p /run/answers "+filepath.Dir(peer)+" && ln -s answers-peers "+filepath.Dir(linked)+" && chmod 1777 /run/answers && echo key >"+secret+" && chmod 644 "+secret)
+	rig.Must(t, "modprobe -a vhost_vsock tls tun fuse overlay veth sch_ingress cls_u32 act_mirred && chmod 666 /dev/net/tun /dev/fuse && sysctl -qw net.ipv4.ip_forward=1 && mkdir -p /run/answers "+filepath.Dir(peer)+" && ln -s answers-peers "+filepath.Dir(linked)+" && chmod 1777 /run/answers && echo key >"+secret+" && chmod 644 "+secret)
 	rig.Must(t, "install -m 755 $(readlink -f /usr/bin/python3) "+privileged+" && python3 -c 'import os, struct; os.setxattr(\""+privileged+"\", \"security.capability\", struct.pack(\"<5I\", 0x2000001, 1 << 12, 0, 0, 0))'")
 	f.sensor = rig.StartSensor(t, policy)
 	f.control = rig.Bare(t, "control")
@@ -332,7 +339,12 @@ func keyring(t *testing.T, f *fixture) {
 
 // own: a tainted container goes on doing to its own processes and objects what it may not do to others'.
 func own(t *testing.T, f *fixture) {
-	if r := f.tainted.Run(t, "setpriv", "--reuid=1000", "--regid=1000", "--clear-groups", "python3", "-c", insidePy, "tells_its_own", "77", "text"); r.Stdout != "tells its own\n" {
+	user := []string{"setpriv", "--reuid=1000", "--regid=1000", "--clear-groups"}
+	if r := f.tainted.Run(t, append(user, "python3", "-c", insidePy, "tells_its_own", "77", "text")...); r.Stdout != "tells its own\n" {
+		t.Error(r)
+	}
+	// sandboxes such as bubblewrap do this
+	if r := f.tainted.Run(t, append(user, "unshare", "--map-root-user", "--net", "sh", "-c", "ip link set lo up && ip tuntap add t0 mode tap && ip link set t0 up && ip addr add 10.99.0.1/24 dev t0")...); r.Exit != 0 {
 		t.Error(r)
 	}
 }

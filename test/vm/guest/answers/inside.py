@@ -655,6 +655,64 @@ def tap():
     time.sleep(1)
 
 
+def administer(*commands):
+    """Runs commands by a program with CAP_NET_ADMIN, as lxc-user-nic has, whoever runs it."""
+    program = "/usr/local/bin/answers-privileged"
+    code = """
+import ctypes, os, struct, sys
+libc = ctypes.CDLL(None)
+libc.syscall(126, struct.pack("=II", 0x20080522, 0), struct.pack("=6I", 1 << 12, 1 << 12, 1 << 12, 0, 0, 0))
+libc.prctl(47, 2, 12, 0, 0)
+for command in sys.argv[1:]:
+    os.system(command)
+"""
+    os.spawnv(os.P_WAIT, program, [program, "-c", code] + list(commands))
+
+
+def linked():
+    """The network of this user's own user namespace gets a link to the machine's, and forwards what a device there says."""
+    ours, its = os.pipe()
+    go, on = os.pipe()
+    child = os.fork()
+    if child == 0:
+        userns(0x40000000)
+        os.write(its, b".")
+        os.read(go, 1)
+        for command in ("ip link set lo up", "ip addr add 10.79.1.2/24 dev eth0", "ip link set eth0 up", "ip route add default via 10.79.1.1", "echo 1 >/proc/sys/net/ipv4/ip_forward"):
+            os.system(command)
+        fd = os.open("/dev/net/tun", os.O_RDWR)
+        fcntl.ioctl(fd, 0x400454ca, struct.pack("16sH22x", b"t0", 0x1001))
+        os.system("ip link set t0 up")
+        udp = struct.pack(">4H", port, port, 8 + len(text), 0) + text
+        head = struct.pack(">2B3H2BH4s4s", 0x45, 0, 20 + len(udp), 1, 0, 64, 17, 0, socket.inet_aton("10.79.1.77"), socket.inet_aton("10.77.0.2"))
+        for _ in range(4):
+            os.write(fd, head[:10] + struct.pack(">H", checksum(head)) + head[12:] + udp)
+            time.sleep(1)
+        os._exit(0)
+    os.read(ours, 1)
+    dev = "l%d" % port
+    administer("ip link add %s type veth peer name eth0 netns %d" % (dev, child), "ip addr add 10.79.1.1/24 dev " + dev, "ip link set %s up" % dev)
+    os.write(on, b".")
+    os.waitpid(child, 0)
+
+
+def mirrored():
+    """What is said on loopback leaves by another device, too."""
+    administer("tc qdisc add dev lo clsact", "tc filter add dev lo egress protocol ip u32 match ip dport %d 0xffff action mirred egress mirror dev $(ip -o route get 10.77.0.2 | sed 's/.* dev \\([^ ]*\\).*/\\1/')" % port)
+    shared(socket.AF_INET, "127.0.0.1").sendto(text, ("127.0.0.1", port))
+
+
+def made(): administer("ip link add d%d type veth" % port)
+def routed(): administer("ip route add blackhole 10.99.%d.%d" % divmod(port, 256))
+def tagged(): administer("echo %d >/proc/sys/net/ipv4/conf/lo/tag" % port)
+
+
+def paired():
+    """Makes a pair of devices in a network of its own, and puts one of them into the machine's."""
+    userns(0x40000000)
+    os.system("ip link add type veth peer name d%d netns 1" % port)
+
+
 over = time.monotonic() + 4
 try:
     globals()[how]()

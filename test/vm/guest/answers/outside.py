@@ -654,4 +654,22 @@ def tap():
     until(received(datagrams(socket.AF_INET, "10.77.0.2")))
 
 
+def mirrored():
+    """Hears every frame at the far side of the link."""
+    inworld()
+    frames = received(socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3)))
+    until(lambda: text.encode() in (frames() or b"") and text)
+
+
+def holds(what, path):
+    with open(path) as f:
+        return what in f.read() and what
+
+
+# What is set in the machine's network, everybody can read.
+def made(): until(lambda: holds("d%d:" % port, "/proc/net/dev"))
+def routed(): until(lambda: holds("10.99.%d.%d\n" % divmod(port, 256), "/proc/net/fib_trie"))
+def tagged(): until(lambda: holds("%d\n" % port, "/proc/sys/net/ipv4/conf/lo/tag"))
+
+
 globals()[how]()
