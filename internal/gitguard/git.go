@@ -80,7 +80,18 @@ func (w *walk) git(args []word, depth int) (Finding, bool) {
 		return rewrites, true
 	case "branch":
 		return moves(rest, "fDdMm", "--force", "--delete", "--move")
-	case "checkout":
+	case "for-each-repo":
+		for len(rest) > 0 && strings.HasPrefix(rest[0].text, "-") {
+			n := 1
+			if rest[0].text == "--config" {
+				n = 2
+			}
+			rest = rest[min(n, len(rest)):]
+		}
+		if depth <= maxNested {
+			return w.git(rest, depth+1)
+		}
+	case "checkout", "worktree":
 		return moves(rest, "B")
 	case "switch":
 		return moves(rest, "C", "--force-create")
@@ -118,6 +129,14 @@ func (w *walk) runs(sub string, args []word, depth int) (Finding, bool) {
 		}
 		for len(text) > 0 && strings.HasPrefix(text[0].whole, "-") {
 			text = text[1:]
+		}
+		if len(text) > 1 { // words, which git hands on as they are
+			text = slices.Clone(text)
+			for i, a := range text {
+				if strings.ContainsAny(a.whole, " \t\n") && !strings.Contains(a.whole, "'") {
+					text[i].whole = "'" + a.whole + "'"
+				}
+			}
 		}
 		if len(text) > 0 {
 			return w.eval(text, depth)

@@ -9,6 +9,8 @@ import (
 func TestDenied(t *testing.T) {
 	for _, text := range []string{
 		// F18
+		"git bisect run sh -c 'git push -f'", "git submodule foreach bash -c 'git push -f origin main'", "git for-each-repo --config=x push -f", "git for-each-repo --config x push -f origin main", "git worktree add -B main x", "echo x > \"$(git rev-parse --git-dir)/config\"", "echo x > $(git rev-parse --git-path hooks)/pre-commit",
+		"cp x \"$GIT_DIR/hooks/y\"", "python3 -c \"open('.git/config','a').write('x')\"", "ruby -e 'File.write(\".git/config\",\"x\")'", "f=.git/config.bak; echo x > ${f%.bak}", "echo x > ~/.config/git/config",
 		"git --config-env alias.x=A x", "git --config-env core.sshCommand=A fetch", "git config remote.origin.mirror true", "git config remote.origin.push '+refs/*:refs/*'", "git -c remote.origin.push=+main push", "git -c remote.origin.mirror=1 push", "git remote add --mirror=push x y",
 		"git difftool -x 'git push -f'", "git rebase -x'git push -f' main", "sudo bash <<E\ngit push -f\nE", "echo 'git push -f origin main' | sh", "printf 'git push -f\\n' | sudo bash",
 		"x=push; git $x -f origin main", "x='push -f origin main'; git $x", "git ${x:-push} -f origin main", "b=main; git push -f origin $b", "b=x; for b in main; do git push -f origin $b; done", "G=git; $G push -f", "d=.git/hooks; echo x > $d/pre-commit", "export F=--force; git push $F", "d=.git; cp x \"$d/hooks/a\"",
@@ -55,6 +57,7 @@ func TestDenied(t *testing.T) {
 func TestPasses(t *testing.T) {
 	for _, text := range []string{
 		// F18
+		"echo x > git/config", "cp a src/git/attributes", "git worktree add -b x ../y", "git worktree remove ../x", "git bisect run sh -c 'make test'", "git for-each-repo --config=x fetch", "cat \"$(git rev-parse --git-dir)/config\"", "cp \"$(git rev-parse --git-dir)/COMMIT_EDITMSG\" x", "python3 -c \"open('.git/config').read()\"",
 		"git config remote.origin.push HEAD", "git config remote.origin.mirror false", "git remote add --mirror=fetch x y", "echo 'git push -f origin main' | cat", "x=status; git $x", "git ${x:-status}", "m='push -f'; git commit -m \"$m\"", "rm -rf *.o", "rm -rf .git/*", "ls .g*/config", "git --config-env=user.name=X commit", "git --config-env user.name=X commit",
 		"git -c alias.l=log l", "git config alias.p push", "git config alias.co checkout", "git-lfs pull", "git submodule foreach 'git pull'", "git rebase -x 'make test' main", "git bisect run make test", "git fetch origin x:topic", "git fetch -f origin",
 		"git fetch origin '+refs/heads/*:refs/remotes/origin/*'", "bash <<E\ngit status\nE", "trap 'rm -f /tmp/x' EXIT", "cat <<E\ngit push -f origin main\nE", "echo x > docs/git/configure.md", "git config remote.o.url https://a.example/x", "git stash",

@@ -186,7 +186,7 @@ func protected(p string) (Finding, bool) {
 		}
 	}
 	switch base := path.Base(p); {
-	case base == ".gitconfig", strings.HasSuffix("/"+p, "/git/config") || strings.HasSuffix("/"+p, "/git/attributes"), p == "/etc/gitconfig":
+	case base == ".gitconfig", (base == "config" || base == "attributes") && (strings.HasSuffix(path.Dir(p), "/.config/git") || strings.HasPrefix(p, unknown) && strings.HasSuffix(path.Dir(p), "/git")), p == "/etc/gitconfig":
 		return configFinding, true
 	}
 	return Finding{}, false

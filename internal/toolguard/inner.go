@@ -450,8 +450,8 @@ var (
 )
 
 // changesFile is met by what removes or writes a file, in the code of other languages.
-var changesFile = pathPattern(`(?i)\b(?:remove|unlink|delete|unlinkSync|removeSync|rmSync|truncate|truncateSync|writeFile|writeFileSync|appendFileSync|file_put_contents|write_text|write_bytes)\s*\(?\s*["'](/[^"']+)["']|` +
-	`\b(?:open|fopen|File\.open|File\.new|openSync)\s*\(\s*["'](/[^"']+)["']\s*,\s*["'][rbt]*[wax+]|\bprintf?\b[^;}\n]*>\s*"(/[^"]+)"`)
+var changesFile = pathPattern(`(?i)\b(?:remove|unlink|delete|unlinkSync|removeSync|rmSync|truncate|truncateSync|writeFile|writeFileSync|appendFileSync|file_put_contents|File\.write|write_text|write_bytes)\s*\(?\s*["']([^"'\n]*/[^"'\n]+)["']|` +
+	`\b(?:open|fopen|File\.open|File\.new|openSync)\s*\(\s*["']([^"'\n]*/[^"'\n]+)["']\s*,\s*["'][rbt]*[wax+]|\bprintf?\b[^;}\n]*>\s*"(/[^"]+)"`)
 
 // codes are the texts in other languages that an interpreter is given: behind an option as -e, or on its input.
 func codes(c *Command) (all []string) {
@@ -693,6 +693,15 @@ func outputOf(c *Command, deep int) (string, bool) {
 	case "realpath", "readlink":
 		if w := operandsOf(c); len(w) == 1 {
 			return c.in(w[0]), true
+		}
+	case "git":
+		if w := c.Words(); len(w) > 1 && w[0] == "rev-parse" {
+			switch {
+			case w[1] == "--git-dir", w[1] == "--absolute-git-dir", w[1] == "--git-common-dir":
+				return ".git", true
+			case w[1] == "--git-path" && len(w) > 2:
+				return ".git/" + w[2], true
+			}
 		}
 	case "rev":
 		s, ok := inputFrom(c, deep)

@@ -24,7 +24,7 @@ func cleanPOSIX(text string) string {
 // eachPOSIX gives the commands of a clean text, in the order in which they stand there, a statement's at a time, for as long as goOn says so. Behind a
 // syntax error there are none: a shell stops there too, and so it is told.
 func (r Reader) eachPOSIX(text string, goOn func([]*Command) bool) (failed error) {
-	w := &walker{Reader: r, vars: map[string]Value{"HOME": {Text: "~"}}, budget: 4*len(text) + MaxValue, again: maxAgain}
+	w := &walker{Reader: r, vars: map[string]Value{"HOME": {Text: "~"}, "GIT_DIR": {Text: ".git"}}, budget: 4*len(text) + MaxValue, again: maxAgain}
 	for s, err := range shell.Stmts(text) {
 		if err != nil {
 			failed = err
