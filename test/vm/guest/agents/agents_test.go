@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"weir/internal/agenthook"
 	"weir/internal/gate"
 	"weir/test/agents/script"
 	"weir/test/vm/guest/inside"
@@ -229,4 +230,96 @@ func frozen(pid int) bool {
 func bridgeOf(t *testing.T, s *rig.Session) string {
 	t.Helper()
 	return strings.TrimSpace(s.Run(t, "sh", "-c", "echo $WEIR_BRIDGE").Stdout)
+}
+
+// hour is an hour's work: edits, tests, four packages and three pushes. What leaves is curl, started by a script or by the shell.
+func hour(t *testing.T, registry, forge rig.Place) (calls []script.Call) {
+	call := func(tool string, input script.Obj) {
+		calls = append(calls, script.Call{Tool: tool, Input: encode(t, input)})
+	}
+	run := func(command string) { call("Bash", script.Obj{"command": command, "description": "x"}) }
+	file := func(name, text string) { call("Write", script.Obj{"file_path": work + "/" + name, "content": text}) }
+	get := "curl -sS -m 600 " + registry.URL() + "?"
+	push := "tar c src | curl -sS -m 600 --data-binary @- " + forge.URL()
+	file("install.sh", "for p in \"$@\"; do "+get+"$p >$p.pkg || exit 1; done\n")
+	file("src/a.c", "int main(void) { return 1; }\n")
+	run("sh install.sh left-pad right-pad && ls *.pkg | wc -l")
+	call("Edit", script.Obj{"file_path": work + "/src/a.c", "old_string": "return 1", "new_string": "return 0"})
+	run("grep -c 'return 0' src/a.c")
+	run(get + "test-runner >t.pkg && wc -c <t.pkg")
+	run("for i in 1 2 3; do grep -q main src/a.c || exit 1; done; echo tested")
+	run(push)
+	file("src/b.c", "int b;\n")
+	run("sh install.sh linter && grep -c . src/b.c")
+	run(push)
+	call("Edit", script.Obj{"file_path": work + "/src/b.c", "old_string": "int b", "new_string": "long b"})
+	run("cat src/*.c | wc -l")
+	run(push)
+	return calls
+}
+
+// TestClaudeHour: F07. How many answers an hour's work needs in a session that has read a secret and the web: each by itself, and for the
+// session, for the program that asks, where that can be; with the preset's hook, and without. docs/approvals.md has the numbers.
+func TestClaudeHour(t *testing.T) {
+	f, program := newFixture(t, claude)
+	if f == nil {
+		return
+	}
+	longer := []string{"--for", "session", "--who", "program", "--yes"}
+	settings, err := agenthook.Settings("claude", "weir-hook")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for how, c := range map[string]struct {
+		flags []string
+		agent []string // more of its arguments
+		want  int
+	}{
+		"once": {nil, nil, 7}, "for the session": {longer, nil, 2},
+		"once, with the hook": {nil, []string{"--settings", settings}, 9}, "for the session, with the hook": {longer, []string{"--settings", settings}, 6},
+	} {
+		t.Run(how, func(t *testing.T) {
+			rig.Must(t, "rm -rf "+work+"/* && mkdir "+work+"/src && chown -R agent: "+work)
+			s := f.sensor.Guard(t, "hour"+fmt.Sprint(c.want), "--user", "agent", "--preset", "claude", "--taint", "corruption,secret")
+			registry, forge := f.world.Web(t), f.world.Web(t)
+			p := start(t, s, script.Run{
+				Argv: append(append([]string{program}, c.agent...), "-p", "go", "--permission-mode", "acceptEdits", "--allowedTools", "Bash", "Write", "Edit"), Calls: hour(t, registry, forge),
+			})
+			answers := 0
+			for end := time.Now().Add(2 * slow); ; time.Sleep(50 * time.Millisecond) {
+				for _, q := range f.sensor.Pending(t) {
+					order := []string{"deny", q.ID}
+					switch {
+					case registry.About(q) || forge.About(q):
+						order = append([]string{"approve", q.ID}, c.flags...)
+						answers++
+					case q.Text != "": // the hook asks
+						order = []string{"approve", q.ID}
+						answers++
+					default:
+						t.Logf("%s asks for %s, too", q.Process.Comm, q.Destination)
+					}
+					if out, code := f.sensor.Weir(t, order...); code != 0 {
+						t.Errorf("weir %s: %s", strings.Join(order, " "), out)
+					}
+				}
+				if _, ended := p.WaitFor(0); ended || time.Now().After(end) {
+					break
+				}
+			}
+			got, _ := p.WaitFor(slow)
+			var r script.Run
+			if err := json.Unmarshal([]byte(got.Stdout), &r); err != nil || r.Error != "" {
+				t.Fatalf("%v, %s: %s", err, got, r.Said)
+			}
+			for i, one := range r.Calls {
+				if one.Result == "" || !strings.Contains(one.Result, `"is_error":false`) && one.Tool == "Bash" {
+					t.Errorf("call %d, %s: the model was told %s", i, one.Tool, one.Result)
+				}
+			}
+			if t.Logf("%d answers for %d calls of tools", answers, len(r.Calls)); answers != c.want {
+				t.Errorf("%d answers, want %d", answers, c.want)
+			}
+		})
+	}
 }
