@@ -248,22 +248,29 @@ func (b *bed) guarded(name string, flags ...string) (*worker, error) {
 	return newWorker("", exec.Command(weir, append(args, "--", self, "work")...))
 }
 
-// onTerminal starts a guarded one whose standard error is a terminal, which it lives as long as.
-func (b *bed) onTerminal(name string) (*worker, error) {
-	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
-	if err != nil {
-		return nil, fmt.Errorf("make a terminal: %w", err)
+// openTerminal makes a terminal, which lives as long as its master is open.
+func openTerminal() (master, slave *os.File, err error) {
+	if master, err = os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0); err != nil {
+		return nil, nil, fmt.Errorf("make a terminal: %w", err)
 	}
 	n, err := unix.IoctlGetInt(int(master.Fd()), unix.TIOCGPTN)
 	if err == nil {
 		err = unix.IoctlSetPointerInt(int(master.Fd()), unix.TIOCSPTLCK, 0)
 	}
-	if err != nil {
-		return nil, fmt.Errorf("make a terminal: %w", err)
+	if err == nil {
+		slave, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|unix.O_NOCTTY, 0)
 	}
-	slave, err := os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|unix.O_NOCTTY, 0)
 	if err != nil {
-		return nil, fmt.Errorf("open a terminal: %w", err)
+		return nil, nil, errors.Join(fmt.Errorf("make a terminal: %w", err), master.Close())
+	}
+	return master, slave, nil
+}
+
+// onTerminal starts a guarded one whose standard error is a terminal, which it lives as long as.
+func (b *bed) onTerminal(name string) (*worker, error) {
+	master, slave, err := openTerminal()
+	if err != nil {
+		return nil, err
 	}
 	defer slave.Close()
 	cmd := exec.Command(weir, "guard", "-q", "--name", name, "--", self, "work")

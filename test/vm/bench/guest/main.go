@@ -10,6 +10,7 @@
 //	guest idle         500 guarded cgroups; the clock counts instructions
 //	guest crowd        500 containers
 //	guest names        the resolver; the clock counts instructions
+//	guest people       those who answer, and what looking costs while much happens; the clock counts instructions
 //
 // The other orders are for itself: work (does the operations in one cgroup), serve (the world outside), connect.
 package main
@@ -33,7 +34,7 @@ func main() {
 	}
 }
 
-const knownOrders = "count, feel, memory, daemon, containers, idle, crowd or names"
+const knownOrders = "count, feel, memory, daemon, containers, idle, crowd, names or people"
 
 func run(args []string) error {
 	if err := inside.Check(); err != nil {
@@ -59,6 +60,8 @@ func run(args []string) error {
 		return measure(crowding)
 	case "names":
 		return measure(naming)
+	case "people":
+		return measure(deciding)
 	case "work":
 		return work(os.Stdin, os.Stdout)
 	case "serve":

@@ -39,7 +39,9 @@ func work(in io.Reader, out io.Writer) error {
 		case "burst":
 			answer, err = 0, burst(n)
 		case "pace":
-			answer, err = 0, pace(n)
+			answer, err = 0, pace("pace", n, 4*time.Millisecond)
+		case "steady":
+			answer, err = 0, pace("steady", n, 45*time.Millisecond)
 		default:
 			answer, err = alone(orders[words[0]], n)
 		}
@@ -92,17 +94,17 @@ func burst(n int) error {
 	return nil
 }
 
-// pace executes n programs with pauses that do not beat with the sensor's own.
-func pace(n int) error {
+// pace executes n programs with pauses, of 3 ms more at most, that do not beat with the sensor's own.
+func pace(mark string, n int, pause time.Duration) error {
 	for i := range n {
-		pid, err := fork("pace", strconv.Itoa(i))
+		pid, err := fork(mark, strconv.Itoa(i))
 		if err != nil {
 			return err
 		}
 		if err := reap(pid); err != nil {
 			return err
 		}
-		time.Sleep(time.Duration(4000+i*7919%3000) * time.Microsecond)
+		time.Sleep(pause + time.Duration(i*7919%3000)*time.Microsecond)
 	}
 	return nil
 }

@@ -47,6 +47,7 @@ func parts() []part {
 		{"idle", vm.Machine{Counted: true}},
 		{"crowd", vm.Machine{Root: "containers", MemMiB: 4096}},
 		{"names", vm.Machine{Counted: true}},
+		{"people", vm.Machine{Counted: true}},
 	}
 }
 
@@ -60,7 +61,7 @@ func chosen(args []string) ([]part, error) {
 	for _, arg := range args {
 		at := slices.IndexFunc(all, func(p part) bool { return p.name == arg })
 		if at < 0 {
-			return nil, fmt.Errorf("unknown part %q: count, feel, memory, daemon, containers, idle, crowd or names, or picture alone; VMTEST_KERNELS chooses the kernel", arg)
+			return nil, fmt.Errorf("unknown part %q: count, feel, memory, daemon, containers, idle, crowd, names or people, or picture alone; VMTEST_KERNELS chooses the kernel", arg)
 		}
 		some = append(some, all[at])
 	}

@@ -127,6 +127,16 @@ var crowdSizes = []single{
 	{"pss_500_mib", 1, "MiB", -1},
 }
 
+// answers are what people feel who answer, and what looking takes of a processor.
+var answers = []single{
+	{"key_to_connect_ms", 0.5, "ms", 100},
+	{"click_to_connect_ms", 0.5, "ms", 100},
+	{"busy_50_daemon_percent", 0.5, "percent", 15},
+	{"busy_50_console_percent", 0.5, "percent", 10},
+	{"busy_50_top_percent", 0.5, "percent", -1},
+	{"busy_50_events_per_s", 0.5, "events/s", -1},
+}
+
 const rate = "queries/s" // the only unit of which more is better
 
 // questions are what the resolver costs.
@@ -157,6 +167,8 @@ func evaluate(part string, s bench.Samples) []result {
 		return slices.Concat(singles(crowdSizes, s, ""), singles(idles, s, "_felt"))
 	case "names":
 		return singles(questions, s, "")
+	case "people":
+		return singles(answers, s, "")
 	}
 	all := slices.Concat(ratiosOf(ratios, s, ""), singles(times, s, ""))
 	// the daemon's own work, as a part of what an execution costs anyhow
