@@ -113,9 +113,13 @@ bench: images browser ## what Weir costs: a table, and bench/results.json
 release: ## dist: static programs, deb and rpm, the image's root, policies, units, manifests, manual, bill of materials, checksums
 	scripts/release
 
-release-test: ## the release of the last commit, in clones of it: the same when it is built twice, and its packages are clean
+# Of the last commit, in clones of it. The debs are installed, upgraded, removed and purged in VMs of Debian 12 and 13.
+release-test: export VMTEST_DEBS = $(CURDIR)/.cache/debs
+release-test: images ## the release is the same when it is built twice, its packages are clean, and live through their life
+	scripts/vm containers13
 	scripts/packages release
 	cd scripts/pack && $(GO) test -count=1 -timeout 60m .
+	$(GO) test -count=1 -timeout 60m ./test/vm -run 'TestVM/[^/]*/deb'
 
 clean: ## what was built
 	rm -rf bin dist

@@ -126,6 +126,9 @@ const clientsEnv = "VMTEST_CLIENTS"
 // loadEnv has the numbers of cgroups, grants and held commands for the group load; with it the group failure does more too. See make load.
 const loadEnv = "VMTEST_LOAD"
 
+// debsEnv is an absolute directory with packages; with it the group deb runs. See make release-test.
+const debsEnv = "VMTEST_DEBS"
+
 // failureEnv has the group failure run, those that run once on all kernels, and tests that take long. See make failures.
 const failureEnv = "VMTEST_FAILURE"
 

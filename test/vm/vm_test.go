@@ -1,6 +1,7 @@
 package vm
 
 import (
+	"cmp"
 	"context"
 	"flag"
 	"os"
@@ -23,6 +24,8 @@ var groups = map[string]Group{
 	"clients":      {Timeout: time.Hour, Root: "clients", MemMiB: 4096, Takes: 600},
 	"containers":   {Root: "containers", Systemd: true, Once: true, Takes: 150, Long: "^(TestNoLeak|TestPods)$"},
 	"containers13": {Of: "containers", Root: "containers13", Systemd: true, Once: true},
+	"deb":          {Root: "containers", Systemd: true, Once: true, Takes: 150},
+	"deb13":        {Of: "deb", Root: "containers13", Systemd: true, Once: true},
 	"egress":       {Takes: 200},
 	"exec":         {Takes: 80},
 	"failure":      {Timeout: time.Hour, Takes: 1000},
@@ -59,6 +62,9 @@ func TestVM(t *testing.T) {
 		if name == "clients" && os.Getenv(clientsEnv) == "" {
 			return true // its image and its runs take long: make clients
 		}
+		if name == "deb" && os.Getenv(debsEnv) == "" {
+			return true // it needs packages: make release-test
+		}
 		if name == "load" && os.Getenv(loadEnv) == "" {
 			return true // takes long: make load
 		}
@@ -76,7 +82,7 @@ func TestVM(t *testing.T) {
 		})
 	}
 	for name, g := range groups {
-		if g.Of != "" && os.Getenv(failureEnv) != "" { // its image and its runs take long: make failures
+		if needs := cmp.Or(map[string]string{"deb": debsEnv}[g.Of], failureEnv); g.Of != "" && os.Getenv(needs) != "" { // their images and runs take long: make failures, make release-test
 			names, build[name] = append(names, name), build[g.Of]
 		}
 	}
@@ -96,8 +102,11 @@ func TestVM(t *testing.T) {
 		}
 		g := groups[j.group]
 		g.Name = j.group
-		if j.group == "agents" {
+		switch cmp.Or(g.Of, g.Name) {
+		case "agents":
 			g.Shares = agentPrograms(t, host)
+		case "deb":
+			g.Shares = []Share{{os.Getenv(debsEnv), "/debs"}}
 		}
 		host.RunGroup(t, kernels[j.kernel], j.kernel == len(kernels)-1, g, bin)
 	})
