@@ -203,7 +203,7 @@ To try it: sudo weir guard -- bash`,
 	root.SetFlagErrorFunc(flagError)
 	root.SetHelpCommand(s.helpCommand())
 	root.AddCommand(
-		s.runCommand(), s.watchCommand(), s.daemonCommand(), s.guardCommand(), s.initCommand(), s.statusCommand(), s.healthCommand(), s.containersCommand(), s.eventsCommand(),
+		s.runCommand(), s.watchCommand(), s.daemonCommand(), s.guardCommand(), s.initCommand(), s.relayCommand(), s.statusCommand(), s.healthCommand(), s.containersCommand(), s.eventsCommand(),
 		s.taintCommand(), s.untaintCommand(), s.pendingCommand(), s.topCommand(), s.approveCommand(), s.denyCommand(), s.approvalsCommand(), s.revokeCommand(), s.consoleCommand(), s.whyCommand(), s.modeCommand(), s.policyCommand(), s.permissionsCommand(), s.vaultCommand(), s.memoryCommand(), s.modelProxyCommand(), s.modelInitCommand(),
 		s.explainCommand(), s.classifyCommand(), s.toolcheckCommand(), s.killSwitchCommand(), s.hookCommand(), s.shellCommand(), s.mcpCommand(),
 		s.doctorCommand(), s.tryCommand(), s.nodeReadyCommand(), s.detachCommand(), s.versionCommand(),

@@ -29,6 +29,7 @@ type guardOptions struct {
 	preset string
 	tell   bool // only say what the preset does
 	cgroup string
+	model  modelOptions
 }
 
 func (s *system) guardCommand() *cobra.Command {
@@ -43,6 +44,7 @@ Under sudo, CMD runs as the user who called sudo. The exit status is CMD's; 127:
 		Example: `  sudo weir guard -- bash
   sudo weir guard --taint secret --name review -- claude
   sudo weir guard --preset claude -- claude
+  sudo weir guard --preset claude --model-key anthropic -- claude
   weir guard --preset claude --explain
   sudo weir guard --cgroup agent-1.scope --taint secret`,
 		Args: func(cmd *cobra.Command, argv []string) error {
@@ -61,6 +63,10 @@ Under sudo, CMD runs as the user who called sudo. The exit status is CMD's; 127:
 				return usage(cmd, "--cgroup guards what runs already: leave --policy, --user, --preset and --explain out")
 			case o.preset != "" && !known:
 				return usage(cmd, "--preset %s: accepted are %s", o.preset, presetNames)
+			case o.model.given() && p.api == "":
+				return usage(cmd, "--model-key and its like need --preset claude or codex")
+			case o.model.given() && o.model.key == "" && o.model.tokenFile == "":
+				return usage(cmd, "give --model-key or --model-token-file, too")
 			case o.preset != "" && o.policy != "":
 				return usage(cmd, "--preset has a policy of its own: leave --policy out")
 			case o.tell && o.preset == "":
@@ -91,6 +97,10 @@ Under sudo, CMD runs as the user who called sudo. The exit status is CMD's; 127:
 	f.StringVar(&o.user, "user", "", "run CMD as this `user` (default: who called sudo)")
 	f.StringVar(&o.preset, "preset", "", "policy, protected files and hook for an `agent`: "+presetNames)
 	f.StringVar(&o.cgroup, "cgroup", "", "guard an existing `cgroup`: its path, or the name of a systemd slice, scope or service")
+	f.StringVar(&o.model.key, "model-key", "", "reach the model only by its proxy, which adds this `key` of the vault")
+	f.StringVar(&o.model.tokenFile, "model-token-file", "", "reach the model only by its proxy, which compares keys with what this `file` has")
+	f.StringVar(&o.model.setup.Upstream, "model-upstream", "", "https `URL` of the model, if not its maker's")
+	f.StringVar(&o.model.ca, "model-ca", "", "`file` of certificates that sign the model's, in place of the system's")
 	f.BoolVar(&o.tell, "explain", false, "say what --preset denies and what remains possible, and run nothing")
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "print errors only")
 	f.BoolVar(&o.silent, "no-notices", false, "write no line to the terminal, and nothing on the desktop, when CMD waits for an answer")
@@ -132,7 +142,7 @@ func (s *system) guard(ctx context.Context, o guardOptions, argv []string) error
 		session.Beside = s.notices
 	}
 	if o.preset != "" {
-		if err := s.apply(ctx, o.preset, o.quiet, &session); err != nil {
+		if err := s.apply(ctx, o.preset, o.quiet, &o.model, &session); err != nil {
 			return err
 		}
 	}

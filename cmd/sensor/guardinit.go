@@ -6,6 +6,17 @@ import (
 	"weir/internal/runner"
 )
 
+// relayCommand is the process in a session that listens for its model's clients.
+func (s *system) relayCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:         "guard-relay SOCKET",
+		Hidden:      true,
+		Args:        args(1, 1, "a socket"),
+		Annotations: map[string]string{"as": "weir guard"},
+		RunE:        func(_ *cobra.Command, argv []string) error { return runner.Relay(argv[0], s.stdin, s.stdout) },
+	}
+}
+
 // initCommand is the stub that becomes a guarded command.
 func (s *system) initCommand() *cobra.Command {
 	var uid, gid uint32

@@ -81,6 +81,11 @@ func (o *modelOptions) add(cmd *cobra.Command) {
 	f.BoolVar(&o.setup.Fetch, "fetch", false, "let requests have the upstream contact addresses that they name (MCP servers, pages, images)")
 }
 
+// given says whether there is any flag of it.
+func (o *modelOptions) given() bool {
+	return o.key != "" || o.tokenFile != "" || o.ca != "" || o.setup.Upstream != ""
+}
+
 // prepare reads what the proxy has to know. standIn says that clients have to be told what to send.
 func (s *system) prepare(o *modelOptions) (standIn bool, err error) {
 	api, _ := modelproxy.Find(o.setup.API)
@@ -134,7 +139,7 @@ func (s *system) serveModel(ctx context.Context, o *modelOptions, listen, as, of
 	if err != nil {
 		return err
 	}
-	m := runner.Model{}
+	m := runner.Model{Listen: listen}
 	if s.euid == 0 {
 		if m.As, err = w.Identify(as); err != nil {
 			return err
@@ -147,12 +152,12 @@ func (s *system) serveModel(ctx context.Context, o *modelOptions, listen, as, of
 			o.setup.User = &uid
 		}
 	}
-	socket, addr, err := runner.ModelSocket(listen, user)
+	socket, addr, err := m.Socket(user)
 	if err != nil {
 		return err
 	}
 	defer socket.Close()
-	m.Setup, m.Socket = o.setup, socket
+	m.Setup = o.setup
 	told := map[string]string{"listen": addr.String()}
 	if standIn {
 		told["key"] = o.setup.Expect
@@ -166,7 +171,7 @@ func (s *system) serveModel(ctx context.Context, o *modelOptions, listen, as, of
 	if err != nil {
 		return err
 	}
-	return w.RunModel(ctx, m)
+	return w.RunModel(ctx, m, socket)
 }
 
 // readToken reads a file that has a key or a token alone, or a login of Claude Code or Codex.

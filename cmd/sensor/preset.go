@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,18 +9,23 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
 
 	"weir/deploy/policies"
 	"weir/internal/agenthook"
+	"weir/internal/bridge/wire"
+	"weir/internal/policy"
 	"weir/internal/runner"
+	"weir/internal/vault"
 )
 
 // preset is what weir guard --preset does for an agent.
 type preset struct {
 	agent     string   // whose hook is installed for the run; empty: none
+	api       string   // of its model; empty: it has none
 	endpoints []string // hosts whose addresses are looked up at the start and stay open
 	own       []string // directories below home in which it may change files
 	files     []string // files below home that it may change
@@ -32,23 +38,23 @@ var caches = []string{".cache", ".npm/_cacache", ".npm/_logs", ".cargo/registry"
 
 var presets = map[string]preset{
 	"claude": {
-		agent: "claude",
+		agent: "claude", api: "anthropic",
 		own: []string{".claude/projects", ".claude/todos", ".claude/tasks", ".claude/shell-snapshots", ".claude/session-env", ".claude/sessions", ".claude/debug", ".claude/file-history",
 			".claude/plans", ".claude/cache", ".claude/paste-cache", ".claude/backups", ".claude/statsig", ".claude/telemetry"},
 		env: []string{"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "DISABLE_AUTOUPDATER=1", "DISABLE_TELEMETRY=1", "DISABLE_ERROR_REPORTING=1"},
 		limits: []string{
-			"The agent can send anything to its own model endpoint, api.anthropic.com, also with another user's key.",
+			"The agent can send anything to its own model endpoint, api.anthropic.com, also with another user's key, unless --model-key or --model-token-file puts the model's proxy before it.",
 			"~/.claude.json cannot be written: settings that the agent keeps there last for this run only.",
 		},
 	},
 	"codex": {
-		agent:     "codex",
+		agent: "codex", api: "openai",
 		endpoints: []string{"api.openai.com", "chatgpt.com"},
 		env:       []string{"CODEX_SQLITE_HOME=~/.codex/sqlite"},
 		own:       []string{".codex/sqlite", ".codex/sessions", ".codex/archived_sessions", ".codex/thread-writer-locks", ".codex/log", ".codex/shell_snapshots", ".codex/.tmp", ".codex/tmp", ".codex/cache"},
 		files:     []string{".codex/installation_id"},
 		limits: []string{
-			"The agent can send anything to the addresses of api.openai.com and chatgpt.com, also with another user's key. Other hosts share these addresses.",
+			"The agent can send anything to the addresses of api.openai.com and chatgpt.com, also with another user's key, and other hosts share these addresses, unless --model-key or --model-token-file puts the model's proxy before them.",
 			"Weir looks them up once, at the start. If they change during a long run, it asks about connections to the new ones.",
 			"codex asks at its first start whether to trust the hook, and does not run it before. With weir-hook shell as its shell, no hook is needed.",
 		},
@@ -138,7 +144,7 @@ func (p preset) policy(ctx context.Context, name string, lookup func(context.Con
 }
 
 // hooked is a command line with the hook in the settings of this run; false: the agent is another program, or has no such option.
-func (p preset) hooked(argv []string, self string) ([]string, bool, error) {
+func (p preset) hooked(argv []string, self string, more ...string) ([]string, bool, error) {
 	if p.agent == "" || filepath.Base(argv[0]) != p.agent {
 		return argv, false, nil
 	}
@@ -153,7 +159,7 @@ func (p preset) hooked(argv []string, self string) ([]string, bool, error) {
 	case "codex":
 		options = []string{"-c", codexHook(self)}
 	}
-	return append(append([]string{argv[0]}, options...), argv[1:]...), true, nil
+	return slices.Concat(argv[:1], options, more, argv[1:]), true, nil
 }
 
 // codexHook is the hook as an item of codex's configuration, which is TOML.
@@ -164,8 +170,11 @@ func codexHook(self string) string {
 var errPresetRoot = errors.New("--preset is for a user without rights, and root can undo it: call weir by sudo as that user, or name one with --user")
 
 // apply makes a session one of the preset's.
-func (s *system) apply(ctx context.Context, name string, quiet bool, to *runner.Session) error {
+func (s *system) apply(ctx context.Context, name string, quiet bool, model *modelOptions, to *runner.Session) error {
 	p := presets[name]
+	if model.given() {
+		p.endpoints = nil
+	}
 	if to.Who.Root() {
 		return errPresetRoot
 	}
@@ -187,11 +196,17 @@ func (s *system) apply(ctx context.Context, name string, quiet bool, to *runner.
 	for _, kv := range p.env {
 		to.Env = append(to.Env, strings.Replace(kv, "=~/", "="+to.Who.Home()+"/", 1))
 	}
+	var options []string
+	if model.given() {
+		if options, err = s.behindProxy(ctx, p, model, to); err != nil {
+			return err
+		}
+	}
 	self, err := os.Executable()
 	if err != nil {
 		return fmt.Errorf("find this program: %w", err)
 	}
-	argv, hooked, err := p.hooked(to.Argv, self)
+	argv, hooked, err := p.hooked(to.Argv, self, options...)
 	if err != nil {
 		return err
 	}
@@ -199,4 +214,68 @@ func (s *system) apply(ctx context.Context, name string, quiet bool, to *runner.
 		s.note("weir guard: %s is not %s: its hook is not installed for this run", to.Argv[0], p.agent)
 	}
 	return nil
+}
+
+// behindProxy gives a session of the preset the model's proxy in place of the model's addresses. options are those that its agent needs.
+func (s *system) behindProxy(ctx context.Context, p preset, o *modelOptions, to *runner.Session) (options []string, err error) {
+	if err := vault.NoDumps(); err != nil {
+		return nil, err
+	}
+	dir, err := s.stateDir(ctx)
+	if err != nil {
+		return nil, err
+	}
+	o.vault.file = filepath.Join(cmp.Or(dir, wire.State), "vault.age")
+	login := o.key == ""
+	if o.setup.API = p.api; login && p.agent == "codex" {
+		o.setup.API = "codex"
+	}
+	if _, err := s.prepare(o); err != nil {
+		return nil, err
+	}
+	w := s.world()
+	as, err := w.Identify("nobody")
+	if err != nil {
+		return nil, err
+	}
+	uid := to.Who.UID()
+	o.setup.User = &uid
+	path := filepath.Join(s.runDir, fmt.Sprintf("model-%d.sock", os.Getpid()))
+	if to.Request.Policy, err = closed(to.Request.Policy, path); err != nil {
+		return nil, err
+	}
+	to.Model = &runner.Model{Setup: o.setup, Listen: "unix:" + path, As: as}
+	switch p.agent {
+	case "claude":
+		to.Env = append(to.Env, "ANTHROPIC_BASE_URL="+runner.ModelURL)
+		if !login {
+			to.Env = append(to.Env, "ANTHROPIC_AUTH_TOKEN="+o.setup.Expect)
+		}
+	case "codex":
+		at, key := runner.ModelURL+"/v1", `env_key="WEIR_MODEL_KEY"`
+		if login {
+			at, key = runner.ModelURL, "requires_openai_auth=true"
+		} else {
+			to.Env = append(to.Env, "WEIR_MODEL_KEY="+o.setup.Expect)
+		}
+		options = []string{
+			"-c", `model_provider="weir"`, "-c", fmt.Sprintf(`model_providers.weir={name="weir",base_url=%q,wire_api="responses",%s}`, at, key), "-c", `web_search="disabled"`,
+		}
+	}
+	return options, nil
+}
+
+// closed is a preset's policy that opens nothing but a Unix socket.
+func closed(text, path string) (string, error) {
+	text = regexp.MustCompile(`(?m)^allow:\n( .*\n)+`).ReplaceAllString(text, "allow: []\n")
+	text = regexp.MustCompile(`(?m)^  trusted_networks:\n(    .*\n)+`).ReplaceAllString(text, "  trusted_networks: []\n")
+	text = strings.Replace(text, "\nallow_unix_sockets: []", fmt.Sprintf("\nallow_unix_sockets: [%q]", path), 1)
+	p, err := policy.Parse("preset", []byte(text))
+	if err != nil {
+		return "", err
+	}
+	if len(p.Allow)+len(p.Taint.TrustedNetworks) > 0 || !slices.Equal(p.AllowUnixSockets, []string{path}) {
+		return "", errors.New("the preset's policy opens more than the model's proxy")
+	}
+	return text, nil
 }

@@ -95,8 +95,8 @@ func TestHooked(t *testing.T) {
 	if h.Matcher != "*" || h.Hooks[0].Command != "/usr/bin/weir hook claude" || h.Hooks[0].Timeout != 3660 || settings.Permissions.Deny[0] != "WebFetch" {
 		t.Errorf("got %+v", settings)
 	}
-	argv, hooked, err = presets["codex"].hooked([]string{"codex", "exec"}, "/usr/bin/weir")
-	if err != nil || !hooked || argv[1] != "-c" || argv[3] != "exec" {
+	argv, hooked, err = presets["codex"].hooked([]string{"codex", "exec"}, "/usr/bin/weir", "-c", "more")
+	if err != nil || !hooked || argv[1] != "-c" || strings.Join(argv[3:], " ") != "-c more exec" {
 		t.Fatalf("got %q, %v, %v", argv, hooked, err)
 	}
 	var config struct {
@@ -111,6 +111,34 @@ func TestHooked(t *testing.T) {
 		argv, hooked, err := presets[name].hooked([]string{"bash", "-l"}, "/usr/bin/weir")
 		if err != nil || hooked || strings.Join(argv, " ") != "bash -l" {
 			t.Errorf("%s: %q, %v, %v", name, argv, hooked, err)
+		}
+	}
+}
+
+// TestB43Closed: behind the model's proxy a preset opens nothing but its socket, and trusts no address; what cannot be closed is refused.
+func TestB43Closed(t *testing.T) {
+	for _, name := range []string{"claude", "codex"} {
+		p := presets[name]
+		p.endpoints = nil
+		text, _, err := p.policy(t.Context(), name, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err = closed(text, "/run/weir/model-7.sock")
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		got, err := policy.Parse(name, []byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(got.Allow) != 0 || !got.Taint.Untrusted || len(got.Taint.TrustedNetworks) != 0 || !slices.Equal(got.AllowUnixSockets, []string{"/run/weir/model-7.sock"}) || len(got.Taint.SecretFiles) < 20 {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+	for _, text := range []string{"allow: [{prefix: 192.0.2.1/32}]\nallow_unix_sockets: []\n", "mode: enforce\nallow_unix_sockets: [/run/x]\n", "x: y\n"} {
+		if _, err := closed("version: 1\n"+text, "/run/weir/model-7.sock"); err == nil {
+			t.Errorf("taken: %s", text)
 		}
 	}
 }

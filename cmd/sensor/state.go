@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -18,16 +19,28 @@ func (s *system) ofSensor(flag, name string) func(*cobra.Command, []string) erro
 		if f.Changed || cmd.HasSubCommands() {
 			return nil
 		}
-		st, err := s.client().Status(cmd.Context())
-		switch {
-		case errors.Is(err, control.ErrNotRunning):
-			return nil
-		case err == nil && st.State == "":
-			err = errors.New("it is of another version")
-		}
+		dir, err := s.stateDir(cmd.Context())
 		if err != nil {
-			return fmt.Errorf("ask the sensor for its state directory: %w; or name the file with --%s", err, flag)
+			return fmt.Errorf("%w; or name the file with --%s", err, flag)
 		}
-		return f.Value.Set(filepath.Join(st.State, name))
+		if dir == "" {
+			return nil
+		}
+		return f.Value.Set(filepath.Join(dir, name))
 	}
+}
+
+// stateDir is that of the sensor that runs; empty: none does.
+func (s *system) stateDir(ctx context.Context) (string, error) {
+	st, err := s.client().Status(ctx)
+	switch {
+	case errors.Is(err, control.ErrNotRunning):
+		return "", nil
+	case err == nil && st.State == "":
+		err = errors.New("it is of another version")
+	}
+	if err != nil {
+		return "", fmt.Errorf("ask the sensor for its state directory: %w", err)
+	}
+	return st.State, nil
 }

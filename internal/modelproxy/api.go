@@ -18,6 +18,9 @@ type API struct {
 	tools    []string   // kinds of tools that fetch nothing from an address of the request's choice; one that ends in _ stands for all that begin so
 }
 
+// uploads is where a body is a file, which may be anything.
+const uploads = "/v1/files"
+
 // endpoint is a path, in which {} stands for one name.
 type endpoint struct{ method, path string }
 
@@ -28,7 +31,7 @@ var apis = []API{
 			{"POST", "/v1/messages"}, {"POST", "/v1/messages/count_tokens"}, {"GET", "/v1/models"}, {"GET", "/v1/models/{}"},
 		},
 		files: []endpoint{
-			{"GET", "/v1/files"}, {"POST", "/v1/files"}, {"GET", "/v1/files/{}"}, {"GET", "/v1/files/{}/content"}, {"DELETE", "/v1/files/{}"},
+			{"GET", uploads}, {"POST", uploads}, {"GET", "/v1/files/{}"}, {"GET", "/v1/files/{}/content"}, {"DELETE", "/v1/files/{}"},
 			{"GET", "/v1/messages/batches"}, {"POST", "/v1/messages/batches"}, {"GET", "/v1/messages/batches/{}"}, {"GET", "/v1/messages/batches/{}/results"},
 			{"POST", "/v1/messages/batches/{}/cancel"}, {"DELETE", "/v1/messages/batches/{}"},
 		},
@@ -41,7 +44,7 @@ var apis = []API{
 			{"POST", "/v1/responses"}, {"POST", "/v1/responses/compact"}, {"POST", "/v1/chat/completions"}, {"GET", "/v1/models"}, {"GET", "/v1/models/{}"},
 		},
 		files: []endpoint{
-			{"GET", "/v1/files"}, {"POST", "/v1/files"}, {"GET", "/v1/files/{}"}, {"GET", "/v1/files/{}/content"}, {"DELETE", "/v1/files/{}"},
+			{"GET", uploads}, {"POST", uploads}, {"GET", "/v1/files/{}"}, {"GET", "/v1/files/{}/content"}, {"DELETE", "/v1/files/{}"},
 			{"GET", "/v1/batches"}, {"POST", "/v1/batches"}, {"GET", "/v1/batches/{}"}, {"POST", "/v1/batches/{}/cancel"},
 		},
 		schemas: openaiSchemas, tools: openaiTools,

@@ -126,6 +126,9 @@ func (p *Proxy) serve(w http.ResponseWriter, r *http.Request, pid int) {
 		p.opts.Told(Refusal{code, pid})
 		code.write(w)
 	}
+	if r.Method == http.MethodHead && r.RequestURI == "/" {
+		return // Claude Code looks whether anybody is there: it is this proxy
+	}
 	if code := p.judge(r); code != "" {
 		refuse(code)
 		return
@@ -216,13 +219,12 @@ func (p *Proxy) body(w http.ResponseWriter, r *http.Request) ([]byte, Code) {
 	if in.SetReadDeadline(time.Time{}) != nil || in.SetWriteDeadline(time.Now().Add(answerTime)) != nil {
 		return nil, Busy
 	}
-	if r.Method != http.MethodPost || p.opts.Files && !strings.HasPrefix(r.Header.Get("Content-Type"), "application/json") {
+	switch {
+	case r.Method != http.MethodPost && len(body) > 0:
+		return nil, Content
+	case r.Method != http.MethodPost || p.opts.Fetch || r.URL.Path == uploads:
 		return body, ""
-	}
-	if p.opts.Fetch {
-		return body, ""
-	}
-	if r.Header.Get("Content-Encoding") != "" {
+	case r.Header.Get("Content-Encoding") != "":
 		return nil, Content
 	}
 	return body, p.opts.API.inspect(body)

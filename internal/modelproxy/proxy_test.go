@@ -96,6 +96,7 @@ func TestB43Refused(t *testing.T) {
 		{"a long head", request(post, body, "X-A: "+strings.Repeat("x", maxHead)), TooLarge},
 		{"many headers", request(post, body, many...), TooLarge},
 		{"no JSON", request(post, "x"), Content},
+		{"a body where none belongs", request("GET /v1/models HTTP/1.1", "{}"), Content},
 		{"a compressed body", request(post, body, "Content-Encoding: zstd"), Content},
 		{"an image by URL", request(post, `{"messages":[{"content":[{"type":"image","source":{"type":"url","url":"https://example.org/x"}}]}]}`), Fetches},
 	} {
@@ -203,6 +204,15 @@ func TestStreams(t *testing.T) {
 	if rest, err := io.ReadAll(lines); err != nil || len(rest) > 0 {
 		t.Errorf("%q, %v", rest, err)
 	}
+}
+
+// Whether anybody is there is answered here, to whoever asks.
+func TestThere(t *testing.T) {
+	r := newRig(t, nil, nil)
+	if resp := r.send(t, request("HEAD / HTTP/1.1", "", "-X-Api-Key")); resp == nil || resp.StatusCode != http.StatusOK || len(r.refused) > 0 {
+		t.Errorf("%+v, %d refused", resp, len(r.refused))
+	}
+	r.nothing(t)
 }
 
 // A client that hangs up ends the request upstream.
@@ -349,6 +359,13 @@ func TestPaths(t *testing.T) {
 		if resp := r.send(t, request(sent+" HTTP/1.1", "")); resp == nil || resp.StatusCode != http.StatusOK || len(r.seen) != 1 || r.seen[0].URL.Path != want {
 			t.Errorf("%s: %+v, %+v", sent, resp, r.seen)
 		}
+	}
+	if resp := r.send(t, request("POST /v1/files HTTP/1.1", "a file", "Content-Type: multipart/form-data; boundary=x")); resp == nil || resp.StatusCode != http.StatusOK {
+		t.Errorf("%+v", resp)
+	}
+	r.send(t, request(post, `{"mcp_servers":[1]}`, "Content-Type: multipart/form-data; boundary=x"))
+	if got := r.told(t); got.Code != Fetches {
+		t.Errorf("refused for %s", got.Code)
 	}
 }
 

@@ -24,6 +24,7 @@ type Session struct {
 	Argv    []string
 	Write   Write    // what it may change; empty: everything
 	Env     []string // more of the environment: NAME=value
+	Model   *Model   // its way to a model, which runs as long as the command does; may be nil. Its address is put in for ModelURL in Argv and Env
 	Began   func(r control.GuardReply)
 	Beside  func(ctx context.Context, id string) // runs as long as the command does; may be nil
 	Ended   func(id string, s control.Summary)
@@ -44,6 +45,13 @@ func (w World) Guard(ctx context.Context, s Session) error {
 	}
 	if own != nil {
 		defer w.stopSensor(lasting, own)
+	}
+	if s.Model != nil {
+		stop, err := w.startModel(lasting, *s.Model, s.Who)
+		if err != nil {
+			return err
+		}
+		defer stop()
 	}
 	reply, err := w.client().Guard(forward.ctx, s.Request)
 	if err != nil {
@@ -99,20 +107,25 @@ func (w World) runGuarded(forward *forwarder, session control.GuardReply, s Sess
 		return fmt.Errorf("open cgroup: %w", err)
 	}
 	defer dir.Close()
+	if s.Model != nil {
+		url, stop, err := w.startRelay(dir, s)
+		if err != nil {
+			return err
+		}
+		defer stop()
+		s.Argv, s.Env = filled(s.Argv, url), filled(s.Env, url)
+	}
 	wait, release, err := os.Pipe()
 	if err != nil {
 		return fmt.Errorf("make pipe: %w", err)
 	}
 	defer release.Close()
-	cmd := exec.Command(self, slices.Concat([]string{"guard-init"}, s.Who.flags(), s.Write.flags(), []string{"--"}, s.Argv)...)
-	cmd.Args[0] = "weir"
+	cmd := s.born(dir, wait, s.Argv)
 	cmd.Env = slices.Concat(s.Who.env, s.Env)
 	if session.Bridge != "" {
 		cmd.Env = append(without(cmd.Env, wire.Variable), wire.Variable+"="+session.Bridge)
 	}
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = w.Stdin, w.Stdout, w.Stderr
-	cmd.ExtraFiles = []*os.File{wait}
-	cmd.SysProcAttr = &syscall.SysProcAttr{UseCgroupFD: true, CgroupFD: int(dir.Fd())}
 	err = forward.start(cmd)
 	wait.Close()
 	if err != nil {
@@ -129,4 +142,13 @@ func (w World) runGuarded(forward *forwarder, session control.GuardReply, s Sess
 	}
 	release.Close()
 	return exitOf(cmd.Wait())
+}
+
+// born is a stub of this program in the session's cgroup, which becomes argv when wait has a byte.
+func (s Session) born(dir, wait *os.File, argv []string) *exec.Cmd {
+	cmd := exec.Command(self, slices.Concat([]string{"guard-init"}, s.Who.flags(), s.Write.flags(), []string{"--"}, argv)...)
+	cmd.Args[0] = "weir"
+	cmd.ExtraFiles = []*os.File{wait}
+	cmd.SysProcAttr = &syscall.SysProcAttr{UseCgroupFD: true, CgroupFD: int(dir.Fd())}
+	return cmd
 }

@@ -83,6 +83,7 @@ func (h *host) Called(_ bridge.Asker, tool string, _ bool) error {
 type fixture struct {
 	*host
 	socket, hook, home, work string
+	behind                   *script.Proxy
 }
 
 func newFixture(t *testing.T) *fixture {
@@ -149,7 +150,7 @@ func (f *fixture) play(t *testing.T, argv, env []string, calls []call) script.Ru
 	if err != nil {
 		t.Fatal(err)
 	}
-	in, err := json.Marshal(script.Run{Argv: argv, Dir: f.work, Calls: calls, Env: append([]string{
+	in, err := json.Marshal(script.Run{Argv: argv, Dir: f.work, Calls: calls, Behind: f.behind, Env: append([]string{
 		"HOME=" + f.home, "PATH=" + filepath.Dir(f.hook) + ":" + f.work + ":" + os.Getenv("PATH"), wire.Variable + "=" + f.socket, "TERM=dumb", "LANG=C.UTF-8",
 	}, env...)})
 	if err != nil {

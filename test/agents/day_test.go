@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -20,6 +21,7 @@ import (
 	"weir/internal/event"
 	"weir/internal/gate"
 	"weir/internal/policy"
+	"weir/test/agents/script"
 )
 
 // clean is a sensor's gate for a container that nothing tainted, with a policy. It notes what a person was asked and what was denied.
@@ -152,6 +154,9 @@ func TestDayF28(t *testing.T) {
 			}
 			f := newFixture(t)
 			c := f.calm(t, preset)
+			if preset == "claude" {
+				f.behindProxy(t, "anthropic")
+			}
 			settings, err := agenthook.Settings("claude", f.hook)
 			if err != nil {
 				t.Fatal(err)
@@ -168,8 +173,9 @@ func TestDayF28(t *testing.T) {
 			for _, s := range steps() {
 				calls = append(calls, call{Tool: "Bash", Input: input(obj{"command": s, "description": "x"})})
 			}
-			r := f.play(t, []string{program, "--settings", settings, "-p", "go", "--permission-mode", "acceptEdits", "--allowedTools", "Bash", "Write", "Edit", "NotebookEdit", "Read"}, claudeEnv, calls)
+			r := f.play(t, []string{program, "--settings", settings, "-p", "go", "--permission-mode", "acceptEdits", "--allowedTools", "Bash", "Write", "Edit", "NotebookEdit", "Read"}, append(claudeEnv, "ANTHROPIC_API_KEY="+script.Key), calls)
 			c.quiet(t, r.Calls, len(calls))
+			passed(t, r, len(calls))
 			f.wrote(t, "build.sh", "1 2 3;")
 			f.wrote(t, "a.ipynb", "print(42)")
 			f.done(t, r.Calls[6:])
@@ -181,6 +187,9 @@ func TestDayF28(t *testing.T) {
 			}
 			f := newFixture(t)
 			c := f.calm(t, preset)
+			if preset == "codex" {
+				f.behindProxy(t, "openai")
+			}
 			patch := func(text string) call {
 				return call{Tool: "apply_patch", Input: input("*** Begin Patch\n" + text + "*** End Patch\n")}
 			}
@@ -193,14 +202,40 @@ func TestDayF28(t *testing.T) {
 			}
 			argv := []string{
 				program, "exec", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox", "--dangerously-bypass-hook-trust", "-c", `model="gpt-5.5"`, "-c", `model_provider="local"`,
-				"-c", `model_providers.local={name="local",base_url="ADDRESS/v1",wire_api="responses"}`,
+				"-c", `model_providers.local={name="local",base_url="ADDRESS/v1",wire_api="responses",env_key="WEIR_MODEL_KEY"}`, "-c", `web_search="disabled"`,
 				"-c", fmt.Sprintf(`hooks.PreToolUse=[{matcher="*",hooks=[{type="command",command=%q,timeout=60}]}]`, f.hook+" codex"), "go",
 			}
-			r := f.play(t, argv, nil, calls)
+			r := f.play(t, argv, []string{"WEIR_MODEL_KEY=" + script.Key}, calls)
 			c.quiet(t, r.Calls, len(calls))
+			passed(t, r, len(calls))
 			f.wrote(t, "build.sh", "1 2 3;")
 			f.done(t, r.Calls[2:])
 		})
+	}
+}
+
+// behindProxy puts the model behind weir model-proxy, where it speaks TLS.
+func (f *fixture) behindProxy(t *testing.T, api string) {
+	t.Helper()
+	f.behind = &script.Proxy{Weir: filepath.Join(filepath.Dir(f.hook), "weir"), API: api}
+	if out, err := exec.Command("go", "build", "-o", f.behind.Weir, "weir/cmd/sensor").CombinedOutput(); err != nil {
+		t.Fatalf("build weir: %v: %s", err, out)
+	}
+}
+
+// passed fails t unless all that reached a model behind a proxy had the key, and all that the agent needs did (B43).
+func passed(t *testing.T, r script.Run, least int) {
+	t.Helper()
+	if r.Behind == nil {
+		return
+	}
+	if r.Behind.Came <= least || r.Behind.Foreign > 0 {
+		t.Errorf("%d requests reached the model with the key, %d with another", r.Behind.Came, r.Behind.Foreign)
+	}
+	for _, line := range r.Behind.Refused {
+		if line != "" {
+			t.Errorf("the proxy says: %s", line)
+		}
 	}
 }
 

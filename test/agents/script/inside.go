@@ -26,6 +26,7 @@ type Run struct {
 	Calls    []Call
 	Tools    [][]string // names of the tools that each request to the model gave in full
 	Said     string     // what the agent printed
+	Behind   *Proxy     // what stands between agent and model; nil: nothing
 	Error    string
 }
 
@@ -59,9 +60,16 @@ func inside() {
 func (r *Run) do() error {
 	_ = loopbackUp() // it is, but in a namespace of its own
 	m := &model{calls: r.Calls, over: make(chan struct{})}
-	address, err := m.serve()
+	address, err := m.serve(r.Behind)
 	if err != nil {
 		return err
+	}
+	if r.Behind != nil {
+		var stop func()
+		if address, stop, err = r.Behind.start(address); err != nil {
+			return err
+		}
+		defer stop()
 	}
 	put := func(list []string) (out []string) {
 		for _, s := range list {

@@ -2,10 +2,12 @@ package script
 
 import (
 	"encoding/json"
+	"encoding/pem"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync"
 )
@@ -28,9 +30,17 @@ type model struct {
 	once  sync.Once
 }
 
-// serve listens on loopback and returns the address.
-func (m *model) serve() (string, error) {
+// serve listens on loopback and returns the address. Behind a proxy it speaks TLS, and knows one key.
+func (m *model) serve(p *Proxy) (string, error) {
 	m.seen = map[string]bool{}
+	if p != nil {
+		s := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			p.note(r)
+			m.answer(w, r)
+		}))
+		p.ca = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw})
+		return s.URL, nil
+	}
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return "", err
