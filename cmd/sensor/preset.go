@@ -249,14 +249,15 @@ func (s *system) behindProxy(ctx context.Context, p preset, o *modelOptions, to 
 	case "claude":
 		to.Env = append(to.Env, "ANTHROPIC_BASE_URL="+runner.ModelURL)
 		if !login {
-			to.Env = append(to.Env, "ANTHROPIC_AUTH_TOKEN="+o.setup.Expect)
+			// the user's own keys stay outside, too
+			to.Env = append(to.Env, "ANTHROPIC_AUTH_TOKEN="+o.setup.Expect, "ANTHROPIC_API_KEY=", "CLAUDE_CODE_OAUTH_TOKEN=")
 		}
 	case "codex":
 		at, key := runner.ModelURL+"/v1", `env_key="WEIR_MODEL_KEY"`
 		if login {
 			at, key = runner.ModelURL, "requires_openai_auth=true"
 		} else {
-			to.Env = append(to.Env, "WEIR_MODEL_KEY="+o.setup.Expect)
+			to.Env = append(to.Env, "WEIR_MODEL_KEY="+o.setup.Expect, "OPENAI_API_KEY=", "CODEX_API_KEY=")
 		}
 		options = []string{
 			"-c", `model_provider="weir"`, "-c", fmt.Sprintf(`model_providers.weir={name="weir",base_url=%q,wire_api="responses",%s}`, at, key), "-c", `web_search="disabled"`,

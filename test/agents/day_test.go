@@ -173,7 +173,7 @@ func TestDayF28(t *testing.T) {
 			for _, s := range steps() {
 				calls = append(calls, call{Tool: "Bash", Input: input(obj{"command": s, "description": "x"})})
 			}
-			r := f.play(t, []string{program, "--settings", settings, "-p", "go", "--permission-mode", "acceptEdits", "--allowedTools", "Bash", "Write", "Edit", "NotebookEdit", "Read"}, append(claudeEnv, "ANTHROPIC_API_KEY="+script.Key), calls)
+			r := f.play(t, []string{program, "--settings", settings, "-p", "go", "--permission-mode", "acceptEdits", "--allowedTools", "Bash", "Write", "Edit", "NotebookEdit", "Read"}, append(claudeEnv, "ANTHROPIC_AUTH_TOKEN="+script.Key, "ANTHROPIC_API_KEY=", "CLAUDE_CODE_OAUTH_TOKEN="), calls)
 			c.quiet(t, r.Calls, len(calls))
 			passed(t, r, len(calls))
 			f.wrote(t, "build.sh", "1 2 3;")
@@ -205,7 +205,7 @@ func TestDayF28(t *testing.T) {
 				"-c", `model_providers.local={name="local",base_url="ADDRESS/v1",wire_api="responses",env_key="WEIR_MODEL_KEY"}`, "-c", `web_search="disabled"`,
 				"-c", fmt.Sprintf(`hooks.PreToolUse=[{matcher="*",hooks=[{type="command",command=%q,timeout=60}]}]`, f.hook+" codex"), "go",
 			}
-			r := f.play(t, argv, []string{"WEIR_MODEL_KEY=" + script.Key}, calls)
+			r := f.play(t, argv, []string{"WEIR_MODEL_KEY=" + script.Key, "OPENAI_API_KEY=", "CODEX_API_KEY="}, calls)
 			c.quiet(t, r.Calls, len(calls))
 			passed(t, r, len(calls))
 			f.wrote(t, "build.sh", "1 2 3;")
