@@ -153,6 +153,11 @@ func TestB43Model(t *testing.T) {
 	raw := func(text string) string {
 		return `a=${ANTHROPIC_BASE_URL#http://}; exec 3<>/dev/tcp/${a%:*}/${a#*:}; printf '` + strings.ReplaceAll(text, "\n", `\r\n`) + `' >&3; read -r -t 60 -u 3 line; echo "$line"`
 	}
+	sockets, err := filepath.Glob("/run/weir/model-*.sock")
+	if err != nil || len(sockets) != 1 {
+		t.Fatalf("%v, %v", sockets, err)
+	}
+	put := strings.NewReplacer("SOCKET", sockets[0], "KEY", "'$ANTHROPIC_AUTH_TOKEN'")
 	key := "X-Api-Key: KEY\n"
 	for name, c := range map[string]struct{ script, status, code string }{
 		"somebody_elses_key":   {ask + `-H 'X-Api-Key: sk-stranger-0123456789' -d '{}' ` + to + "/v1/messages", "403", "model_foreign_key"},
@@ -167,11 +172,11 @@ func TestB43Model(t *testing.T) {
 		"websocket":            {raw("GET /v1/models HTTP/1.1\nHost: localhost\n" + key + "Connection: Upgrade\nUpgrade: websocket\n\n"), "400", "model_upgrade"},
 		"1_GiB":                {raw("POST /v1/messages HTTP/1.1\nHost: localhost\n" + key + "Content-Length: 1073741824\n\n{"), "413", "model_too_large"},
 		"a_URL_for_the_model":  {ask + own + `-d '{"messages":[{"content":[{"type":"image","source":{"type":"url","url":"http://192.0.2.1/x"}}]}]}' ` + to + "/v1/messages", "403", "model_fetches"},
-		"the_socket_by_itself": {ask + `--unix-socket /run/weir/model-*.sock -H 'X-Api-Key: sk-stranger-0123456789' -d '{}' http://localhost/v1/messages`, "403", "model_foreign_key"},
+		"the_socket_by_itself": {ask + `--unix-socket SOCKET -H 'X-Api-Key: sk-stranger-0123456789' -d '{}' http://localhost/v1/messages`, "403", "model_foreign_key"},
 	} {
 		t.Run("B43_B49_"+name, func(t *testing.T) {
 			seen := f.sensor.Counter(t, c.code)
-			r := s.Run(t, "bash", "-c", strings.ReplaceAll(c.script, "KEY", "'$ANTHROPIC_AUTH_TOKEN'"))
+			r := s.Run(t, "bash", "-c", put.Replace(c.script))
 			if !strings.Contains(r.Stdout, c.status) {
 				t.Errorf("want %s, got %s", c.status, r)
 			}
