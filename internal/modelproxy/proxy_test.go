@@ -279,7 +279,7 @@ func TestRate(t *testing.T) {
 			t.Fatalf("%+v", resp)
 		}
 	}
-	if resp := r.send(t, request(post, "{}")); resp == nil || resp.StatusCode != http.StatusTooManyRequests || resp.Header.Get("Retry-After") == "" {
+	if resp := r.send(t, request(post, "{}")); resp == nil || resp.StatusCode != http.StatusTooManyRequests || resp.Header.Get("Retry-After") == "" || resp.Header.Get("X-Should-Retry") != "true" {
 		t.Errorf("%+v", resp)
 	}
 	if got := r.told(t); got.Code != Rate || len(r.seen) != 2 {

@@ -3,6 +3,7 @@ package modelproxy
 import (
 	"encoding/json"
 	"net/http"
+	"strconv"
 )
 
 // Code says why a request was refused; docs/protocol.md lists them.
@@ -79,10 +80,10 @@ func (c Code) write(w http.ResponseWriter) {
 	h := w.Header()
 	clear(h)
 	h.Set("Content-Type", "application/json")
-	h.Set("X-Should-Retry", "false")
-	if c == Rate || c == Busy {
+	passes := c == Rate || c == Busy || c == Upstream
+	h.Set("X-Should-Retry", strconv.FormatBool(passes))
+	if passes {
 		h.Set("Retry-After", "5")
-		h.Set("X-Should-Retry", "true")
 	}
 	w.WriteHeader(meanings[c].status)
 	w.Write(c.answer()) // a client that has gone needs none
