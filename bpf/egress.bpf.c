@@ -250,6 +250,19 @@ __noinline int question(struct cgroup_ctx *cx, struct dest *d, __u64 cookie)
 	return held ? RESTART : REFUSE;
 }
 
+static __always_inline long open_dest(__u64 grant, const struct dest *d)
+{
+	struct grant_dest key = {.grant = grant, .dest = *d};
+	enum dest_use use = DEST_OPEN;
+	return bpf_map_update_elem(&grant_dests, &key, &use, BPF_ANY);
+}
+
+static __always_inline long mark_socket(__u64 cookie, __u64 grant, const struct dest *d)
+{
+	struct mark m = {.grant = grant, .dest = *d};
+	return bpf_map_update_elem(&socks, &cookie, &m, BPF_ANY);
+}
+
 __noinline int take(struct cgroup_ctx *cx, struct claim_key *at, __u64 cookie)
 {
 	if (!cx || !at)
@@ -269,17 +282,13 @@ __noinline int take(struct cgroup_ctx *cx, struct claim_key *at, __u64 cookie)
 	struct grant *other = bpf_map_lookup_elem(&grants, &id);
 	if (other && other->owner != g.owner)
 		return 0;
-	struct grant_dest open = {.grant = id, .dest = key.dest};
-	enum dest_use use = DEST_OPEN;
-	struct mark m = {.grant = id, .dest = key.dest};
 	if (!other && bpf_map_update_elem(&grants, &id, &g, BPF_NOEXIST)) {
 		other =
 		    bpf_map_lookup_elem(&grants, &id); /* both claims of one approval were taken at once */
 		if (!other || other->owner != g.owner)
 			return 0;
 	}
-	if (bpf_map_update_elem(&grant_dests, &open, &use, BPF_ANY) ||
-	    bpf_map_update_elem(&socks, &cookie, &m, BPF_ANY))
+	if (open_dest(id, &key.dest) || mark_socket(cookie, id, &key.dest))
 		return 0;
 	cx->grant = id;
 	emit(cx, &key.dest, RECORD_CLAIM, REASON_GRANTED, cookie);
@@ -320,8 +329,7 @@ static __always_inline void mark(struct cgroup_ctx *cx, const struct dest *d, __
 {
 	if (!cx->grant || !cookie)
 		return;
-	struct mark m = {.grant = cx->grant, .dest = *d};
-	bpf_map_update_elem(&socks, &cookie, &m, BPF_ANY);
+	mark_socket(cookie, cx->grant, d);
 }
 
 __noinline int decide(struct cgroup_ctx *cx, struct dest *d, __u64 cookie, __u32 counter, __u32 ask)

@@ -41,18 +41,20 @@ static __always_inline int is_trusted(struct cgroup_ctx *cx, struct policy *p, c
 }
 
 /* allow_reply lets the socket that taints a container finish what it began: it may send a little to that one
- * peer.
+ * peer. Not inlined: there is little room on the stack of who calls it.
  */
-static __always_inline __u64 allow_reply(struct policy *p, struct bpf_sock *sk, __u64 id,
-                                         const struct dest *peer)
+static __noinline __u64 allow_reply(struct policy *p, struct bpf_sock *sk, __u64 id, __u64 container,
+                                    const struct dest *peer)
 {
 	__u64 cookie = id & ~REPLY_ID;
-	struct grant g = {
-	    .expires = bpf_ktime_get_boot_ns() + REPLY_NS, .bytes = p->reply_budget, .owner = OWNER_ANYBODY};
+	struct grant g = {.expires = bpf_ktime_get_boot_ns() + REPLY_NS,
+	                  .bytes = p->reply_budget,
+	                  .owner = OWNER_ANYBODY,
+	                  .taint = TAINT_CORRUPTION,
+	                  .container = container};
 	struct grant_dest key = {.grant = id, .dest = *peer};
 	struct mark m = {.grant = id, .dest = *peer};
 	enum dest_use use = DEST_USED;
-	g.taint = TAINT_CORRUPTION;
 	if (!cookie || !sk || bpf_map_update_elem(&grant_dests, &key, &use, BPF_ANY) ||
 	    bpf_map_update_elem(&grants, &id, &g, BPF_ANY))
 		return 0;
@@ -100,7 +102,7 @@ static __always_inline int taint_for_peer(struct cgroup_ctx *cx, __u64 cgroup, c
 	if (!fresh)
 		return 1;
 	if (answers)
-		grant = allow_reply(answers, sk, grant, peer);
+		grant = allow_reply(answers, sk, grant, id, peer);
 	struct record *r = bpf_ringbuf_reserve(&egress_events, sizeof(*r), 0);
 	if (!r) {
 		count(COUNT_LOST_RECORD); /* the daemon finds the taint itself */

@@ -5,7 +5,7 @@
 #define WEIR_TYPES_H
 
 /* Pins of another version are never adopted: raise it with every change of a pinned map. */
-enum abi { ABI_VERSION = 14 };
+enum abi { ABI_VERSION = 15 };
 
 /* Levels of the cgroup tree that a program walks, the root being level 0.
  * What lies deeper inside a guarded parent is denied (B53). */
@@ -194,6 +194,7 @@ struct grant {
 	__u32 taint;   /* that it was given under: it opens nothing under more */
 	__u32 top; /* the command that was let into its cgroup, by its topmost process; for the daemon's books
 	            */
+	__u64 container; /* with OWNER_ANYBODY */
 };
 
 #define OWNER_ANYBODY (~0U) /* whoever has a socket that is marked with the grant */

@@ -139,6 +139,9 @@ func (e *Egress) adoptGrants() error {
 			g.root.PID = int(k.Top)
 		}
 		e.place(g)
+		if k.Owner == anybody {
+			g.Container = k.Container
+		}
 		delete(places, g.cgroupID)
 		e.keep(id, g)
 	})
@@ -169,7 +172,7 @@ func (e *Egress) adoptGrants() error {
 }
 
 // loseCleared takes taint from grants and claims that their container, as has says, has no more: a daemon was killed when it had just cleared
-// it. The answer of a socket that taints is of no container yet.
+// it.
 func (e *Egress) loseCleared(has func(container uint64) (taint.Bits, bool)) error {
 	var errs []error
 	for _, g := range e.grants {
@@ -183,12 +186,13 @@ func (e *Egress) loseCleared(has func(container uint64) (taint.Bits, bool)) erro
 	return errors.Join(errs...)
 }
 
-// adoptAnswers takes those grants of sockets that tainted their container into the books whose record was lost, so that they end. It needs mu.
+// adoptAnswers takes those grants of sockets that tainted their container into the books whose record was lost, or is still to come, so that
+// they end. It needs mu.
 func (e *Egress) adoptAnswers() error {
 	unknown := map[uint64]*live{}
 	err := bpfobj.Each(e.egress.Grants, func(id uint64, k egressGrant) {
 		if k.Owner == anybody && e.grants[id] == nil {
-			unknown[id] = &live{Grant: Grant{ID: id, State: "made", Kind: "mark", Bytes: k.Bytes, Expires: wall(k.Expires)}, expires: k.Expires, bits: taint.Bits(k.Taint)}
+			unknown[id] = &live{Grant: Grant{ID: id, State: "made", Kind: "mark", Container: k.Container, Bytes: k.Bytes, Expires: wall(k.Expires)}, expires: k.Expires, bits: taint.Bits(k.Taint)}
 		}
 	})
 	if err != nil || len(unknown) == 0 {

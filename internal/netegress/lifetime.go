@@ -434,7 +434,7 @@ func (e *Egress) RevokeLesser(container, id uint64, bits taint.Bits) error {
 func (e *Egress) revoke(container uint64, which func(*live) bool) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	var errs []error
+	errs := []error{e.adoptAnswers()}
 	for _, g := range e.grants {
 		if !g.over && g.Container == container && which(g) {
 			errs = append(errs, e.end(g, "revoked"))
@@ -448,6 +448,11 @@ func (e *Egress) revoke(container uint64, which func(*live) bool) error {
 func (e *Egress) Cleared(container uint64, bits taint.Bits) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	return errors.Join(e.adoptAnswers(), e.loseEach(container, bits))
+}
+
+// loseEach is Cleared for what is in the books.
+func (e *Egress) loseEach(container uint64, bits taint.Bits) error {
 	for _, bit := range []taint.Bits{taint.Corruption, taint.Secret} {
 		if bits&bit != 0 {
 			e.cleared[clearing{container, bit}] = taint.Now()

@@ -82,7 +82,7 @@ func TestClearedSince(t *testing.T) {
 	before := taint.Now()
 	e.grants[1] = &live{Grant: Grant{ID: 1, Container: 7}, unused: []unusedGrant{{ask: Ask{Taint: taint.Secret | taint.Corruption}}}}
 	e.grants[2] = &live{Grant: Grant{ID: 2, Container: 8}, bits: taint.Secret}
-	if err := e.Cleared(7, taint.Secret); err != nil {
+	if err := e.loseEach(7, taint.Secret); err != nil {
 		t.Fatal(err)
 	}
 	after := taint.Now() + 1
@@ -106,7 +106,7 @@ func TestStale(t *testing.T) {
 		t.Errorf("added by a program: %v", got.Names())
 	}
 	e := &Egress{grants: map[uint64]*live{1: g}, cleared: map[clearing]uint64{}}
-	if err := e.Cleared(0, taint.Secret); err != nil {
+	if err := e.loseEach(0, taint.Secret); err != nil {
 		t.Fatal(err)
 	}
 	if got := g.stale(egressGrant{Taint: uint32(taint.Secret | taint.Corruption)}); got != taint.Secret || g.bits != 0 {

@@ -52,13 +52,14 @@ type packetFakeIpKey struct {
 }
 
 type packetGrant struct {
-	_       structs.HostLayout
-	Expires uint64
-	Bytes   int64
-	Owner   uint32
-	Closing uint32
-	Taint   uint32
-	Top     uint32
+	_         structs.HostLayout
+	Expires   uint64
+	Bytes     int64
+	Owner     uint32
+	Closing   uint32
+	Taint     uint32
+	Top       uint32
+	Container uint64
 }
 
 type packetGrantDest struct {

@@ -59,13 +59,14 @@ const (
 )
 
 type peersGrant struct {
-	_       structs.HostLayout
-	Expires uint64
-	Bytes   int64
-	Owner   uint32
-	Closing uint32
-	Taint   uint32
-	Top     uint32
+	_         structs.HostLayout
+	Expires   uint64
+	Bytes     int64
+	Owner     uint32
+	Closing   uint32
+	Taint     uint32
+	Top       uint32
+	Container uint64
 }
 
 type peersGrantDest struct {

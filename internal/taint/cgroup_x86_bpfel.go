@@ -16,17 +16,18 @@ import (
 type cgroupAbi uint32
 
 const (
-	cgroupAbiABI_VERSION cgroupAbi = 14
+	cgroupAbiABI_VERSION cgroupAbi = 15
 )
 
 type cgroupGrant struct {
-	_       structs.HostLayout
-	Expires uint64
-	Bytes   int64
-	Owner   uint32
-	Closing uint32
-	Taint   uint32
-	Top     uint32
+	_         structs.HostLayout
+	Expires   uint64
+	Bytes     int64
+	Owner     uint32
+	Closing   uint32
+	Taint     uint32
+	Top       uint32
+	Container uint64
 }
 
 type cgroupInitialTaintKey struct {

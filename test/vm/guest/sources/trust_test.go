@@ -48,6 +48,7 @@ func TestDestinations(t *testing.T) {
 		{"budget", (*fixture).budget},
 		{"B94_several_at_once", (*fixture).atOnce},
 		{"secret_ends_it", (*fixture).secretEnds},
+		{"clearing_ends_it", (*fixture).clearingEnds},
 		{"allowed_under_secret", (*fixture).allowedUnderSecret},
 		{"arrivals", (*fixture).arrivals},
 		{"reload", (*fixture).reload}, // the last: another policy
@@ -234,6 +235,38 @@ func (f *fixture) secretEnds(t *testing.T, s *rig.Session) {
 	p.Input(t, "\n")
 	p.Wait(t)
 	f.world.Nothing(t, mark, text, 0)
+}
+
+// clearingEnds: taint that was cleared and comes again is new to the socket that caused it, also to a daemon that began after that.
+func (f *fixture) clearingEnds(t *testing.T, s *rig.Session) {
+	stays, before, between := s, f.sensor.Guard(t, "trust-before"), f.sensor.Guard(t, "trust-between")
+	replies := map[*rig.Session]*rig.Proc{}
+	begin := func(s *rig.Session) {
+		to, _ := f.at(t, "tcp", rig.World4)
+		p := s.Start(t, bin+"egress", "tcp", "-to", to, "-say", "replies."+s.Name+".end", "-wait", "connect")
+		if p.WaitLine("opened", rig.Late) == "" {
+			t.Fatalf("not connected: %s", p.Wait(t))
+		}
+		replies[s] = p
+	}
+	begin(stays)
+	begin(before)
+	f.toldOf(t, before, "egress")
+	f.sensor.Stop(t)
+	begin(between)
+	f.sensor.Restart(t)
+	mark := f.world.Mark(t)
+	for _, s := range []*rig.Session{before, between} {
+		rig.Eventually(t, "the taint of "+s.Name+" is known", func() bool { return f.corrupt(t, s) })
+		f.sensor.Untaint(t, s.Name, "corruption")
+		f.sensor.Taint(t, s.Name, "corruption")
+		replies[s].Input(t, "\n")
+		replies[s].Wait(t)
+		f.world.Nothing(t, mark, "replies."+s.Name+".end", 0)
+	}
+	replies[stays].Input(t, "\n")
+	r := replies[stays].Wait(t)
+	f.arrives(t, "replies."+stays.Name+".end", r.String())
 }
 
 // allowedUnderSecret: what the policy allows answers too.
