@@ -28,18 +28,13 @@ const maxAsks = 2048
 
 // Asked implements netegress.Handler.
 func (d *daemon) Asked(a netegress.Ask) {
-	d.mu.Lock()
-	d.asks[a.Container]++
-	over := d.asks[a.Container] > maxAsks
-	d.mu.Unlock()
-	if !over {
+	if d.takes(a.Container) {
 		go func() {
 			defer d.asked(a.Container)
 			d.ask(a)
 		}()
 		return
 	}
-	defer d.asked(a.Container)
 	refuse := d.egress.Refuse
 	if a.Exec {
 		refuse = d.egress.Kill
@@ -48,6 +43,17 @@ func (d *daemon) Asked(a netegress.Ask) {
 		d.fail("refuse one question too many", nil, err)
 	}
 	d.Recorded(netegress.Record{Kind: netegress.Denied, Reason: string(gate.QueueFull), Denied: true, Container: a.Container, Taint: a.Taint, Process: a.Process, To: a.To, Exec: a.Exec})
+}
+
+// takes says whether one more question of a container may be on its way, and counts it.
+func (d *daemon) takes(container uint64) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.asks[container] >= maxAsks {
+		return false
+	}
+	d.asks[container]++
+	return true
 }
 
 // asked takes a question off those on their way.
