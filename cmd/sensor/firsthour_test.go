@@ -138,6 +138,8 @@ func TestFirstHour(t *testing.T) {
 	say(caller{stdin: "mode: sael\n"}, "weir policy validate - < policy", "policy", "validate", "-")
 	say(caller{stdin: "control: {answer: [no-such-group]}\n"}, "weir policy validate - < policy", "policy", "validate", "-")
 	say(caller{stdin: "mode: sael\n"}, "weir policy validate - --json < policy", "policy", "validate", "-", "--json")
+	say(caller{stdin: "deny: ['Bash(rm:*)', 'Raed(x)']\n"}, "weir permissions lint - < rules", "permissions", "lint", "-")
+	say(caller{stdin: "denied: [Bash]\n"}, "weir permissions lint - < rules", "permissions", "lint", "-")
 
 	part("no rights")
 	lines(1000, "run", "run --json", "watch", "guard -- true", "guard --cgroup web.scope", "detach", "kill-switch on", "kill-switch on --json")

@@ -15,7 +15,7 @@ func (s *system) permissionsCommand() *cobra.Command {
 	cmd := s.group(&cobra.Command{Use: "permissions", Short: "work with permission rules for agents' tools"})
 	cmd.AddCommand(&cobra.Command{
 		Use:   "lint FILE",
-		Short: "check a permissions.yaml or managed-permissions.yaml, and print every rule that would be dropped, with its line",
+		Short: "check a permissions.yaml or managed-permissions.yaml, or - for standard input, and print every rule that would be dropped, with its line",
 		Args:  args(1, 1, "a file of permission rules"),
 		RunE:  func(_ *cobra.Command, args []string) error { return s.lintPermissions(args[0]) },
 	})
@@ -25,7 +25,14 @@ func (s *system) permissionsCommand() *cobra.Command {
 // lintPermissions fails when a rule of the file would be dropped.
 func (s *system) lintPermissions(path string) error {
 	const most = 2 << 20 // more than what is accepted
-	data, err := linux.ReadInput(path, most)
+	var data []byte
+	var err error
+	if path == "-" {
+		path = "standard input"
+		data, err = io.ReadAll(io.LimitReader(s.stdin, most+1))
+	} else {
+		data, err = linux.ReadInput(path, most)
+	}
 	if err != nil {
 		return fmt.Errorf("read permissions: %w", err)
 	}

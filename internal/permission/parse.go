@@ -53,7 +53,11 @@ func (w Warning) String() string {
 	if w.InForce {
 		is = "is in force"
 	}
-	return fmt.Sprintf("%s: %s %s: %s: %s, for example %s", at, what, is, w.Reason, w.Suggestion, w.Example)
+	told := fmt.Sprintf("%s: %s %s: %s: %s", at, what, is, w.Reason, w.Suggestion)
+	if w.Example != "" {
+		told += ", for example " + w.Example
+	}
+	return told
 }
 
 // Dropped is how many of the warnings are about what is not in force.

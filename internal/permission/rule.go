@@ -68,6 +68,8 @@ func parseRule(text string, list List) (Rule, *fault) {
 		return Rule{}, &fault{"there is space around the tool's name", "write " + strict.Quote(strings.TrimSpace(tool))}
 	case !toolName(tool):
 		return Rule{}, &fault{fmt.Sprintf("%s is not a tool's name", strict.Quote(tool)), "begin with the tool's name: letters, digits, _, - and ."}
+	case content && !closed && strings.HasSuffix(strings.TrimSpace(rest), ")"):
+		return Rule{}, &fault{"there is space behind the bracket", "end it with )"}
 	case content && !closed:
 		return Rule{}, &fault{"the bracket is not closed", "end it with )"}
 	case content && inner == "":
