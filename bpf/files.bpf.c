@@ -482,6 +482,7 @@ struct pid___of {
 
 struct proc_inode___of {
 	struct pid___of *pid; /* none outside of /proc/PID */
+	void *sysctl;         /* none outside of /proc/sys */
 	struct inode vfs_inode;
 } __attribute__((preserve_access_index));
 
@@ -489,19 +490,36 @@ struct task_struct___of {
 	struct hlist_node pid_links[1];
 } __attribute__((preserve_access_index));
 
+struct cred___effective {
+	struct {
+		__u32 val;
+	} euid;
+} __attribute__((preserve_access_index));
+
+/* may_set: the machine's settings, and those of its networks, are root's, with or without capabilities. They
+ * say how the kernel answers others, and everybody can read them (B107). */
+static __always_inline int may_set(void)
+{
+	struct cred___effective *cred = (void *)BPF_CORE_READ(bpf_get_current_task_btf(), cred);
+	return BPF_CORE_READ(cred, euid.val) || arriving();
+}
+
 /* What is written below /proc/PID says something to that process: its user id map takes 32 bits, its time
  * offsets more (B83). inode is an inode's address. */
-__noinline int may_write_process(__u64 inode)
+__noinline int may_write_proc(__u64 inode)
 {
 	struct cgroup_ctx cx;
 	struct proc_inode___of *file =
 	    (void *)inode - bpf_core_field_offset(struct proc_inode___of, vfs_inode);
 	struct hlist_node *node = BPF_CORE_READ(file, pid, tasks[0].first);
+	void *sysctl = BPF_CORE_READ(file, sysctl);
+	if (!node && !sysctl)
+		return 1;
 	judged_ctx(&cx);
-	if (!node || is_unrestricted(&cx))
+	if (is_unrestricted(&cx) || (sysctl && may_set()))
 		return 1;
 	struct task_struct *t = (void *)node - bpf_core_field_offset(struct task_struct___of, pid_links);
-	if (inside(&cx, cgroup_of(t)))
+	if (node && inside(&cx, cgroup_of(t)))
 		return 1;
 	count(COUNT_DENIED_ATTACH);
 	return 0;
@@ -518,7 +536,7 @@ int BPF_PROG(weir_open, struct file *file)
 	if (kind == S_IFCHR && !may_open_device(file->f_inode->i_rdev))
 		ANSWER(-EPERM);
 	if (kind == S_IFREG && file->f_mode & FMODE_WRITE &&
-	    file->f_inode->i_sb->s_magic == PROC_SUPER_MAGIC && !may_write_process(number(file->f_inode)))
+	    file->f_inode->i_sb->s_magic == PROC_SUPER_MAGIC && !may_write_proc(number(file->f_inode)))
 		ANSWER(-EPERM);
 	struct secret_filter *f = filter();
 	if (!f || may_open_all())

@@ -106,5 +106,6 @@ var table = []bypass{
 	{"B102", "A container shares a port (`SO_REUSEPORT`) with a service outside, and a program of its own chooses which packets that gets: who sends them hears which are answered.", "A tainted container sets no such program."},
 	{"B103", "A program with more rights than its caller makes a TUN device of the machine's, and the host forwards what is written to it.", "A tainted container makes such devices only in networks of its own user namespaces."},
 	{"B106", "A program with more rights than its caller links the caller's own network to the machine's, or changes that: devices, routes, mirrored packets, settings.", "A tainted container administers only networks of its own user namespaces."},
+	{"B107", "Root writes settings of the machine or of its network (`ip_default_ttl`), without a capability: the kernel answers by them, and others read them.", "Root of the machine's user namespace opens no such setting for writing in a tainted container."},
 	{"B108", "A user with a network of his own makes a pair of devices and puts one, with a name of his choice, into the machine's (until Linux 7.0).", "A tainted container makes no such devices."},
 }

@@ -129,6 +129,8 @@ var ways = []way{
 	{name: "B106/device", inside: "made", outside: "made"},
 	{name: "B106/route", inside: "routed", outside: "routed"},
 	{name: "B106/setting", inside: "tagged", outside: "tagged"},
+	{name: "B107/answers", inside: "set_answers", outside: "pinged", opens: true, root: true},
+	{name: "B107/machine", inside: "set_machine", outside: "set_machine", opens: true, root: true},
 	{name: "B108/pair", inside: "paired", outside: "made"},
 }
 
@@ -143,6 +145,7 @@ func TestAnswers(t *testing.T) {
 	f := &fixture{world: rig.NewOutside(t)}
 	rig.Must(t, "modprobe -a vhost_vsock tls tun fuse overlay veth sch_ingress cls_u32 act_mirred && chmod 666 /dev/net/tun /dev/fuse && sysctl -qw net.ipv4.ip_forward=1 && mkdir -p /run/answers "+filepath.Dir(peer)+" && ln -s answers-peers "+filepath.Dir(linked)+" && chmod 1777 /run/answers && echo key >"+secret+" && chmod 644 "+secret)
 	rig.Must(t, "install -m 755 $(readlink -f /usr/bin/python3) "+privileged+" && python3 -c 'import os, struct; os.setxattr(\""+privileged+"\", \"security.capability\", struct.pack(\"<5I\", 0x2000001, 1 << 12, 0, 0, 0))'")
+	rig.Must(t, "ip netns add own && ip link add own0 type veth peer name eth0 netns own && ip addr add 10.80.0.1/24 dev own0 && ip link set own0 up && ip -n own addr add 10.80.0.2/24 dev eth0 && ip -n own link set eth0 up")
 	f.sensor = rig.StartSensor(t, policy)
 	f.control = rig.Bare(t, "control")
 	f.tainted = f.sensor.Guard(t, "tainted", "--taint", "secret")

@@ -702,6 +702,27 @@ def mirrored():
     shared(socket.AF_INET, "127.0.0.1").sendto(text, ("127.0.0.1", port))
 
 
+def bare():
+    """Root without a capability."""
+    libc.syscall(126, struct.pack("=II", 0x20080522, 0), bytes(24))
+    opened()
+
+
+def set_answers():
+    with open("/run/netns/own") as f:
+        libc.setns(f.fileno(), 0x40000000)
+    bare()
+    with open("/proc/sys/net/ipv4/ip_default_ttl", "w") as f:
+        f.write(str(100 + port % 100))
+    time.sleep(3)
+
+
+def set_machine():
+    bare()
+    with open("/proc/sys/net/ipv4/conf/lo/tag", "w") as f:
+        f.write(str(port))
+
+
 def made(): administer("ip link add d%d type veth" % port)
 def routed(): administer("ip route add blackhole 10.99.%d.%d" % divmod(port, 256))
 def tagged(): administer("echo %d >/proc/sys/net/ipv4/conf/lo/tag" % port)

@@ -661,6 +661,29 @@ def mirrored():
     until(lambda: text.encode() in (frames() or b"") and text)
 
 
+def pinged():
+    """Pings the container's network, and reads from how far away its answers seem to come."""
+    print("serves", flush=True)
+    s = socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_ICMP)
+    s.connect(("10.80.0.2", 0))
+    s.settimeout(1)
+
+    def poll():
+        echo = struct.pack(">BBHHH", 8, 0, 0, port & 0xffff, 1)
+        s.send(echo[:2] + struct.pack(">H", checksum(echo)) + echo[4:])
+        try:
+            p = s.recv(4096)
+        except OSError:
+            return None
+        return p[20] == 0 and p[8] == 100 + port % 100 and "number %d" % p[8]
+    until(poll)
+
+
+def set_machine():
+    print("serves", flush=True)
+    tagged()
+
+
 def holds(what, path):
     with open(path) as f:
         return what in f.read() and what
