@@ -40,18 +40,18 @@ func Canonical(tool string) string {
 var (
 	shells = []string{
 		"*bash*", "sh", "shexec*", "zsh", "*shell*", "*terminal*", "exec", "execcommand", "executecommand", "executecmd", "runcommand*", "runcmd*", "containerexec", "sandboxexec", "sshexec*", "unifiedexec",
-		"startprocess", "runprocess", "launchprocess", "writestdin", "sendinput", "sendstdin", "interactwithprocess", "monitor",
+		"startprocess", "runprocess", "launchprocess", "spawnprocess", "startbackground*", "runbackground*", "writestdin", "sendinput", "sendstdin", "interactwithprocess", "monitor",
 	}
 	notShells = []string{"*powershell*", "bashoutput*", "killshell*", "killbash*"}
 	// With an address, or a command, alone: others do something else by these names.
 	shellsOfAgents = []string{"run", "execute", "command", "cli", "system", "spawn", "subprocess", "runscript*", "executescript*"}
 	fetchers       = []string{
-		"webfetch*", "*webfetch", "fetchurl*", "urlfetch*", "fetchweb*", "fetchpage*", "fetchhtml", "fetchjson", "fetchmarkdown", "fetchtxt", "fetchtext", "fetchsite*", "httpfetch", "httpget", "httppost", "httprequest",
+		"webfetch*", "*webfetch", "fetchurl*", "urlfetch*", "fetchweb*", "fetchpage*", "fetchhtml", "fetchjson", "fetchmarkdown", "fetchtxt", "fetchtext", "fetchsite*", "httpfetch", "httpget", "httppost", "httprequest", "httpxrequest", "webrequest", "restrequest",
 		"readurl*", "readwebpage*", "geturl*", "openurl", "downloadurl", "urlcontext", "scrapeurl*", "curl", "wget",
 	}
 	fetchersOfURLs = []string{
 		"fetch", "scrape", "*webpage*", "read*website*", "get*website*", "visit*website*", "visiturl", "visitpage", "loadurl*", "retrieveurl*", "fetchcontent*", "fetchandconvert*", "crawl", "crawlurl*", "crawlpage*", "crawlsite*",
-		"urlreader", "webreader", "webget", "getpage*", "viewweb*", "fetcher", "httpclient", "downloadfile*",
+		"urlreader", "webreader", "webget", "getpage*", "viewweb*", "fetcher", "httpclient", "http", "downloadfile*", "download", "browseurl", "fetchraw", "tavilyextract",
 	}
 	// Of the servers of tools whose every tool with a command, or an address, is one. A tool that is only called fetch may look up anything.
 	shellServers = []string{"*shell", "shell*", "bash*", "terminal*", "*terminal", "commands", "*commander", "cli", "iterm*", "ssh*"}
@@ -131,6 +131,9 @@ func ShellText(tool string, input json.RawMessage) (text string, ok bool) {
 			text = l
 			given++
 		}
+	}
+	if !known && given == 0 {
+		text = line(in["text"])
 	}
 	switch {
 	case given > 1:

@@ -30,6 +30,7 @@ func TestShell(t *testing.T) {
 		{"Bash", ``, "", true},
 		{"Read", `{"command":"ls"}`, "", false},
 		// F19
+		{"spawn_process", `{"command":"ls"}`, "ls", true}, {"start_background_process", `{"command":"ls"}`, "ls", true}, {"run_background_command", `{"command":"ls"}`, "ls", true}, {"send_input", `{"text":"curl x\n"}`, "curl x\n", true}, {"send_input", `{"text":"\u0003"}`, "", false},
 		{"BASH", `{"command":"ls"}`, "ls", true}, {"Shell", `{"command":"ls"}`, "ls", true}, {"run_shell_command", `{"command":"ls","directory":"x"}`, "ls", true}, {"RunShellCommand", `{"command":"ls"}`, "ls", true},
 		{"mcp__shell__run", `{"command":"ls"}`, "ls", true}, {"mcp__desktop-commander__start_process", `{"command":"ls"}`, "ls", true}, {"run_terminal_cmd", `{"command":"ls"}`, "ls", true},
 		{"run_in_terminal", `{"command":"ls"}`, "ls", true}, {"execute_command", `{"command":"ls"}`, "ls", true}, {"run_command", `{"CommandLine":"ls"}`, "ls", true}, {"execute_bash", `{"command":"ls"}`, "ls", true},
@@ -51,7 +52,7 @@ func TestShell(t *testing.T) {
 // TestF19Fetch: G23, tools that fetch pages by whatever name.
 func TestF19Fetch(t *testing.T) {
 	for _, tool := range []string{
-		"WebFetch", "webfetch", "WEBFETCH", "web_fetch", "web-fetch", "fetch", "Fetch", "fetch_url", "FetchURL", "mcp__fetch__fetch", "mcp__fetch__fetch_html", "mcp__mcp-server-fetch__get", "mcp__x__web_fetch", "mcp__docs__fetch",
+		"httpx_request", "web_request", "browse_url", "http", "download", "fetch_raw", "mcp__tavily__tavily_extract", "WebFetch", "webfetch", "WEBFETCH", "web_fetch", "web-fetch", "fetch", "Fetch", "fetch_url", "FetchURL", "mcp__fetch__fetch", "mcp__fetch__fetch_html", "mcp__mcp-server-fetch__get", "mcp__x__web_fetch", "mcp__docs__fetch",
 		"web_fetch_20250910", "http_request", "read_url_content", "fetch_webpage", "MCP__Fetch__Fetch", "mcp__firecrawl__firecrawl_scrape", "url_context", "fetchWebPage",
 		"functions.web_fetch", "developer__fetch", "tool.fetch_url", "visit_url", "get_webpage", "mcp__markdownify__webpage-to-markdown", "read_website", "load_url", "fetch_content", "web_get", "view_web_page", "download_file", "crawl", "WebFetchTool", "mcp__requests__fetch",
 	} {
