@@ -106,7 +106,7 @@ func TestCalls(t *testing.T) {
 	sum, err := c.GuardEnd(ctx, "s1")
 	check(t, err, sum, Summary{Denied: 3})
 	check(t, c.Mode(ctx, "seal", "alice", "panic"), 0, 0)
-	check(t, c.ModelRefused(ctx, ModelRefusal{"model_path", 9}), 0, 0)
+	check(t, c.ModelRefused(ctx, ModelRefusal{Code: "model_path", PID: 9}), 0, 0)
 	check(t, c.Reload(ctx), 0, 0)
 	check(t, c.Peer(ctx, Peer{PID: 9}), 0, 0)
 	check(t, c.Peer(ctx, Peer{Local: netip.MustParseAddrPort("127.0.0.1:5"), Remote: netip.MustParseAddrPort("127.0.0.1:6")}), 0, 0)

@@ -76,6 +76,8 @@ type Guardian interface {
 type ModelRefusal struct {
 	Code string `json:"code"`          // one of those that docs/protocol.md lists
 	PID  int    `json:"pid,omitempty"` // of who asked; 0: not known
+
+	Cgroup string `json:"cgroup,omitempty"` // of who asked, who may have ended
 }
 
 // Operator changes how the sensor works.

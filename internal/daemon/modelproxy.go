@@ -66,8 +66,11 @@ func (d *daemon) ModelRefused(_ context.Context, r control.ModelRefusal) error {
 		e.Message = fmt.Sprintf("%d more were refused before it", untold)
 	}
 	if r.PID > 0 {
-		if who, err := (host{d.agents}).Who(r.PID); err == nil { // else it has ended, or is in no container
+		if who, err := (host{d.agents}).Who(r.PID); err == nil {
 			e.Container, e.Process = &who.Container, &who.Process
+		} else if in, ok := d.processes.Innermost(r.Cgroup); ok { // it has ended
+			c := d.processes.Container(in.CgroupID, in.Taint)
+			e.Container = &c
 		}
 	}
 	return d.log.Write(e)

@@ -92,7 +92,7 @@ func (c *conn) Read(b []byte) (int, error) {
 }
 
 func (c *conn) refuse(code Code) {
-	c.tell(Refusal{code, c.pid})
+	c.tell(Refusal{Code: code, PID: c.pid})
 	text, status := code.answer(), meanings[code].status
 	if c.SetWriteDeadline(time.Now().Add(time.Second)) != nil {
 		return

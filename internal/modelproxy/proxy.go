@@ -123,7 +123,7 @@ func (p *Proxy) Serve(ctx context.Context, l net.Listener) error {
 
 func (p *Proxy) serve(w http.ResponseWriter, r *http.Request, pid int) {
 	refuse := func(code Code) {
-		p.opts.Told(Refusal{code, pid})
+		p.opts.Told(Refusal{Code: code, PID: pid})
 		code.write(w)
 	}
 	if r.Method == http.MethodHead && r.RequestURI == "/" {

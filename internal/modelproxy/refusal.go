@@ -64,6 +64,9 @@ func (c Code) Text() string { return meanings[c].text }
 type Refusal struct {
 	Code Code `json:"code"`
 	PID  int  `json:"pid,omitempty"` // of who asked on a Unix socket; 0: not known
+
+	// Of that process, while it still waits for its answer: it may end with that.
+	Cgroup string `json:"cgroup,omitempty"`
 }
 
 // answer is in the form that the clients of all APIs read.

@@ -13,6 +13,7 @@ import (
 	"sync"
 
 	"weir/internal/control"
+	"weir/internal/linux"
 )
 
 // maxConns is how many connections there may be at once.
@@ -65,6 +66,9 @@ func Run(ctx context.Context, in io.Reader, out io.Writer, l net.Listener) error
 	var mu sync.Mutex
 	lines := json.NewEncoder(out)
 	p, err := s.Proxy(func(r Refusal) {
+		if r.PID > 0 {
+			r.Cgroup, _ = linux.CgroupOf(r.PID) // if it has not ended
+		}
 		mu.Lock()
 		defer mu.Unlock()
 		if lines.Encode(r) != nil {

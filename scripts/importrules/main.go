@@ -55,7 +55,7 @@ var rules = map[string][]string{
 	"internal/prompt":     {"internal/control", "internal/event", "internal/gate", "internal/linux", "internal/show"},
 	"internal/notify":     {"internal/control", "internal/event", "internal/gate", "internal/show"},
 	"internal/metrics":    {"internal/control"},
-	"internal/modelproxy": {"internal/control"},
+	"internal/modelproxy": {"internal/control", "internal/linux"},
 	"internal/console":    {"internal/control", "internal/event", "internal/gate", "internal/policy", "internal/show"},
 	"internal/vault":      {"internal/linux", "internal/permission", "internal/redact", "internal/strict"},
 	"internal/memory":     {"internal/event", "internal/linux", "internal/permission", "internal/strict"},

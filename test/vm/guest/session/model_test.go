@@ -1,6 +1,6 @@
 //go:build vmguest
 
-package bridge
+package session
 
 import (
 	"crypto/ecdsa"
@@ -111,9 +111,9 @@ func (m *service) arrived() (conns int, keys []string) {
 // dead. The service says what arrived.
 func TestB43Model(t *testing.T) {
 	f := &fixture{world: rig.NewOutside(t)}
-	f.sensor = rig.StartSensor(t, policy)
-	house(t)
-	t.Chdir(home + "/project")
+	f.sensor = rig.StartSensor(t, "")
+	rig.Must(t, "mkdir -p /home/agent/project && chown -R agent: /home/agent")
+	t.Chdir("/home/agent/project") // a preset's session may write where it begins
 	m := f.service(t)
 	rig.Must(t, fmt.Sprintf("printf %%s %s | weir vault --key-file /var/lib/weir/vault.key set model --host %s --ca %s", modelKey, m.To, m.ca))
 	s := f.sensor.Guard(t, "model", "--user", "agent", "--preset", "claude", "--model-key", "model", "--model-upstream", "https://"+m.To)
