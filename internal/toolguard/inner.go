@@ -3,6 +3,7 @@ package toolguard
 import (
 	"encoding/base64"
 	"encoding/hex"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -451,7 +452,8 @@ var (
 
 // changesFile is met by what removes or writes a file, in the code of other languages.
 var changesFile = pathPattern(`(?i)\b(?:remove|unlink|delete|unlinkSync|removeSync|rmSync|truncate|truncateSync|writeFile|writeFileSync|appendFileSync|file_put_contents|File\.write|write_text|write_bytes)\s*\(?\s*["']([^"'\n]*/[^"'\n]+)["']|` +
-	`\b(?:open|fopen|File\.open|File\.new|openSync)\s*\(\s*["']([^"'\n]*/[^"'\n]+)["']\s*,\s*["'][rbt]*[wax+]|\bprintf?\b[^;}\n]*>\s*"(/[^"]+)"`)
+	`\b(?:open|fopen|File\.open|File\.new|openSync)\s*\(\s*["']([^"'\n]*/[^"'\n]+)["']\s*,\s*["'][rbt]*[wax+]|\bPath\(\s*["']([^"'\n]*/[^"'\n]+)["']\s*\)\s*\.\s*(?:write_|unlink|touch|rename|replace)` +
+	`|\b(?:copy\w*|move|rename)\s*\(?\s*(?:["'][^"'\n]*["']\s*,\s*)?["']([^"'\n]*/[^"'\n]+)["']|\bprintf?\b[^;}\n]*>\s*"(/[^"]+)"`)
 
 // codes are the texts in other languages that an interpreter is given: behind an option as -e, or on its input.
 func codes(c *Command) (all []string) {
@@ -486,7 +488,7 @@ func calledIn(c *Command) (all texts) {
 			all = append(all, text{POSIX, asText(words)})
 		}
 		for _, m := range changesFile().FindAllStringSubmatch(code, MaxSteps) {
-			all = append(all, text{POSIX, ": > " + quotedWords([]Value{{Text: m[1] + m[2] + m[3]}})})
+			all = append(all, text{POSIX, ": > " + quotedWords([]Value{{Text: strings.Join(m[1:], "")}})})
 		}
 		if c.Name == "perl" || c.Name == "ruby" || c.Name == "php" {
 			for _, m := range backticks().FindAllStringSubmatch(code, MaxSteps) {
@@ -689,6 +691,14 @@ func outputOf(c *Command, deep int) (string, bool) {
 	case "find":
 		if overSystem(c) {
 			return "/etc/*\n/*", true
+		}
+	case "which", "command", "type":
+		if c.Name == "which" || anyOf(hasFlag('v', ""), hasFlag('p', ""), hasFlag('P', "")).is(c) {
+			var found []string
+			for _, name := range operandsOf(c) {
+				found = append(found, path.Join("/usr/local/bin", name))
+			}
+			return strings.Join(found, "\n"), true
 		}
 	case "realpath", "readlink":
 		if w := operandsOf(c); len(w) == 1 {

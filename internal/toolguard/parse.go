@@ -525,13 +525,16 @@ func (w *walker) redirect(r *syntax.Redirect, c *Command) {
 			c.Reads = append(c.Reads, w.one(r.Hdoc))
 		}
 	case syntax.WordHdoc:
-		c.Reads = append(c.Reads, w.one(r.Word))
+		v := w.one(r.Word)
+		c.Reads = append(c.Reads, v)
+		w.opens(r, v)
 	case syntax.RdrIn, syntax.DplIn:
 		v := w.one(r.Word)
-		if o, ok := w.opened[v.Text]; ok && r.Op == syntax.DplIn {
+		o, ok := w.opened[v.Text]
+		if ok = ok && r.Op == syntax.DplIn; ok {
 			v = o
 		}
-		if v.Of != nil || connects(&v) {
+		if ok || v.Of != nil || connects(&v) {
 			c.Reads = append(c.Reads, v)
 			w.opens(r, v)
 		}
@@ -562,7 +565,7 @@ func (w *walker) redirect(r *syntax.Redirect, c *Command) {
 // opens notes what a descriptor gives that a redirection opens, for those behind it that name that (<&3).
 func (w *walker) opens(r *syntax.Redirect, v Value) {
 	n := "1"
-	if r.Op == syntax.RdrIn || r.Op == syntax.DplIn || r.Op == syntax.RdrInOut {
+	if r.Op == syntax.RdrIn || r.Op == syntax.DplIn || r.Op == syntax.RdrInOut || r.Op == syntax.WordHdoc {
 		n = "0"
 	}
 	if r.N != nil {

@@ -49,7 +49,7 @@ func (n ProtectedNames) Protect() []Rule {
 		return mine.is(p) || strings.HasSuffix(p, "*") && slices.ContainsFunc(all, func(f string) bool {
 			return strings.HasPrefix(f, strings.TrimRight(p, "*")) && strings.Count(p, "/") > 2
 		})
-	}, eitherWords([]condition{{words: mine.words}, {words: [][]string{nthNames(all, 1), {pattern}}}})}
+	}, eitherWords([]condition{{words: mine.words}, {words: [][]string{nthNames(all, 1), {pattern}}}, {words: [][]string{wordsIn("which", "command", "type"), wordsIn(programs...)}}})}
 	dirs := namedBy(dirsOf(all))
 	holds := paths{func(p string) bool { // what goes when this directory goes
 		return mine.is(p) || dirs.is(strings.TrimSuffix(p, "/*"))
@@ -61,7 +61,7 @@ func (n ProtectedNames) Protect() []Rule {
 		})
 	}, wordsIn(programs...)...))
 	named := findsNamed(append(unitNames(units), programs...), holds)
-	located := anyOf(allOf(isNamed("find"), named), allOf(isNamed("which", "whereis", "locate", "command", "type"), hasArg(programs...)))
+	located := anyOf(allOf(isNamed("find"), named), allOf(isNamed("whereis", "locate"), hasArg(programs...)))
 	service := Rule{
 		ID: "sensor-service", Group: OnSelf, Refuses: "stops, disables or removes the service of this guard, or kills its process",
 		Why: "Nothing would watch what happens next.", Instead: "Ask the user, who can do it on the host.",
@@ -106,9 +106,7 @@ func (n ProtectedNames) Protect() []Rule {
 		},
 		Near: []Example{{Tool: bash, Text: "ls -l " + n.Programs[0]}, {Tool: bash, Text: "rm -f /work/bin/" + n.Service}, {Tool: "fs_read", Text: n.Programs[0]}, {Tool: "read_file", Text: n.Files[0]}},
 		On: append(onChanges(touched), trigger{Names: []string{"rm", "mv"}, When: allOf(anyOf(isNamed("mv"), hasFlag('r', "recursive"), hasFlag('R', "")), firstsAre(holds))},
-			trigger{Names: []string{"find"}, When: allOf(deletesFound, anyOf(touchesPath(mine), allOf(touchesPath(holds), when(findsEach)), named))}, trigger{Names: []string{"rm", "mv", "unlink", "shred", "truncate", "chmod", "chattr"}, When: isMade(located)}, trigger{Names: []string{"cp", "install", "ln", "tee"}, When: condition{func(c *Command) bool {
-				return (&Command{Args: c.Args[max(0, len(c.Args)-1):]}).Made(located.is)
-			}, located.words}}, trigger{Names: []string{"umount"}, When: anyOf(hasArg("/sys/fs/bpf", "/sys/fs/cgroup", "/sys/fs", "/sys"), touchesPath(touched))},
+			trigger{Names: []string{"find"}, When: allOf(deletesFound, anyOf(touchesPath(mine), allOf(touchesPath(holds), when(findsEach)), named))}, trigger{Names: []string{"rm", "mv", "unlink", "shred", "truncate", "chmod", "chattr"}, When: isMade(located)}, trigger{Names: []string{"umount"}, When: anyOf(hasArg("/sys/fs/bpf", "/sys/fs/cgroup", "/sys/fs", "/sys"), touchesPath(touched))},
 			trigger{Names: []string{"mount"}, When: allOf(hasArg("/sys/fs/bpf", "/sys/fs/cgroup", "/sys/fs", "/sys"), isNot(hasArg("bpf", "cgroup2", "sysfs")), when(func(c *Command) bool { // over it, or it elsewhere
 				return strings.HasPrefix(c.Args[len(c.Args)-1].Text, "/sys") || hasArg("--move", "-M").is(c)
 			}))}, trigger{Names: []string{"bpftool"}, When: hasArg("detach", "delete", "update")}, trigger{Names: []string{"remove-item", "move-item", "set-content", "out-file"}, When: touchesPath(mine)}, trigger{Names: []string{"rmdir", "mount", "chmod", "chown", "setfacl", "setcap", "dpkg-divert", "touch", "patch", "sqlite3"}, When: touchesPath(mine)}),
