@@ -210,3 +210,13 @@ func FuzzPrefilter(f *testing.F) {
 		}
 	})
 }
+
+// TestOrdinaryK2: ordinary texts are not read, which is what keeps a check under a millisecond.
+func TestOrdinaryK2(t *testing.T) {
+	p := testGuard().prefilter()
+	for name, d := range map[string]Dialect{"powershell": PowerShell, "cmd": Cmd, "shell": POSIX, "shell, read": POSIX, "shell, paths": POSIX} {
+		if p.some(d, ordinary(name, 8<<10)) {
+			t.Errorf("%s: is read", name)
+		}
+	}
+}

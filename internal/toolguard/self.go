@@ -49,7 +49,7 @@ func (n ProtectedNames) Protect() []Rule {
 		return mine.is(p) || strings.HasSuffix(p, "*") && slices.ContainsFunc(all, func(f string) bool {
 			return strings.HasPrefix(f, strings.TrimRight(p, "*")) && strings.Count(p, "/") > 2
 		})
-	}, eitherWords([]condition{{words: mine.words}, {words: [][]string{nthNames(all, 1), {pattern}}}, {words: [][]string{wordsIn("which", "command", "type"), wordsIn(programs...)}}})}
+	}, eitherWords([]condition{{words: mine.words}, {words: [][]string{nthNames(all, 1), {pattern}}}})}
 	dirs := namedBy(dirsOf(all))
 	holds := paths{func(p string) bool { // what goes when this directory goes
 		return mine.is(p) || dirs.is(strings.TrimSuffix(p, "/*"))
@@ -62,6 +62,10 @@ func (n ProtectedNames) Protect() []Rule {
 	}, wordsIn(programs...)...))
 	named := findsNamed(append(unitNames(units), programs...), holds)
 	located := anyOf(allOf(isNamed("find"), named), allOf(isNamed("whereis", "locate"), hasArg(programs...)))
+	changes := onChanges(touched)
+	for _, on := range changes { // $(which weir) has no path of it
+		changes = append(changes, trigger{Names: on.Names, When: condition{on.When.is, [][]string{wordsIn("which", "command", "type"), wordsIn(programs...)}}})
+	}
 	service := Rule{
 		ID: "sensor-service", Group: OnSelf, Refuses: "stops, disables or removes the service of this guard, or kills its process",
 		Why: "Nothing would watch what happens next.", Instead: "Ask the user, who can do it on the host.",
@@ -105,7 +109,7 @@ func (n ProtectedNames) Protect() []Rule {
 			{Tool: bash, Text: "echo on > " + n.KillSwitch}, {Tool: "fs_delete", Text: n.KillSwitch},
 		},
 		Near: []Example{{Tool: bash, Text: "ls -l " + n.Programs[0]}, {Tool: bash, Text: "rm -f /work/bin/" + n.Service}, {Tool: "fs_read", Text: n.Programs[0]}, {Tool: "read_file", Text: n.Files[0]}},
-		On: append(onChanges(touched), trigger{Names: []string{"rm", "mv"}, When: allOf(anyOf(isNamed("mv"), hasFlag('r', "recursive"), hasFlag('R', "")), firstsAre(holds))},
+		On: append(changes, trigger{Names: []string{"rm", "mv"}, When: allOf(anyOf(isNamed("mv"), hasFlag('r', "recursive"), hasFlag('R', "")), firstsAre(holds))},
 			trigger{Names: []string{"find"}, When: allOf(deletesFound, anyOf(touchesPath(mine), allOf(touchesPath(holds), when(findsEach)), named))}, trigger{Names: []string{"rm", "mv", "unlink", "shred", "truncate", "chmod", "chattr"}, When: isMade(located)}, trigger{Names: []string{"umount"}, When: anyOf(hasArg("/sys/fs/bpf", "/sys/fs/cgroup", "/sys/fs", "/sys"), touchesPath(touched))},
 			trigger{Names: []string{"mount"}, When: allOf(hasArg("/sys/fs/bpf", "/sys/fs/cgroup", "/sys/fs", "/sys"), isNot(hasArg("bpf", "cgroup2", "sysfs")), when(func(c *Command) bool { // over it, or it elsewhere
 				return strings.HasPrefix(c.Args[len(c.Args)-1].Text, "/sys") || hasArg("--move", "-M").is(c)
