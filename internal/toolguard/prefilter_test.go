@@ -215,7 +215,7 @@ func FuzzPrefilter(f *testing.F) {
 func TestOrdinaryK2(t *testing.T) {
 	p := testGuard().prefilter()
 	for name, d := range map[string]Dialect{"powershell": PowerShell, "cmd": Cmd, "shell": POSIX, "shell, read": POSIX, "shell, paths": POSIX} {
-		if p.some(d, ordinary(name, 8<<10)) {
+		if p.some(d, ordinary(name, 64<<10)) {
 			t.Errorf("%s: is read", name)
 		}
 	}
