@@ -3,6 +3,7 @@
  * system call, io_uring operation and 32-bit entry ends up: in the security
  * hooks (B20, B41). A connect that needs a verdict is held here. */
 #include "ends.h"
+#include "mark.h"
 #include "names.h"
 #include "refuse.h"
 
@@ -12,6 +13,7 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 #define EPROTONOSUPPORT 93
 #define EOPNOTSUPP 95
 #define TS_COMPAT 2
+#define MSG_DONTROUTE 4
 #define MSG_FASTOPEN 0x20000000
 #define NETLINK_ROUTE 0
 #define NETLINK_AUDIT 9
@@ -476,7 +478,8 @@ static __always_inline int chose_way(struct sock *sk, const struct dest *d)
 {
 	struct sock___way *way = (void *)sk;
 	return !is_loopback(d) && !is_link_local(d) &&
-	       (BPF_CORE_READ(way, __sk_common.skc_bound_dev_if) || BPF_CORE_READ(way, sk_mark));
+	       (BPF_CORE_READ(way, __sk_common.skc_bound_dev_if) || BPF_CORE_READ(way, sk_mark) ||
+	        passes_gateways(sk));
 }
 
 SEC("fmod_ret/security_socket_connect")
@@ -582,7 +585,7 @@ int BPF_PROG(weir_sendmsg, struct socket *sock, struct msghdr *msg, int size)
 	if (is_free(&cx) || !sk)
 		ANSWER(0);
 	__u16 family = sk->__sk_common.skc_family, type = sk->sk_type, proto = sk->sk_protocol;
-	int read = 0;
+	int read = 0, way = 0;
 	d->proto = proto;
 	if ((family == AF_INET || family == AF_INET6) && is_plain(type, proto)) {
 		read = read_target(d, sk, msg);
@@ -595,11 +598,12 @@ int BPF_PROG(weir_sendmsg, struct socket *sock, struct msghdr *msg, int size)
 		now.sender = cx.cgroup;
 		now.socket = sk->sk_cgrp_data.cgroup->kn->id;
 		last = find_allowed(&now);
-		if (read > 0 && was_allowed(last, &now, 0))
+		way = type == SOCK_DGRAM && msg->msg_flags & MSG_DONTROUTE && !is_loopback(d);
+		if (read > 0 && !way && was_allowed(last, &now, 0))
 			ANSWER(0);
 	}
 	__u64 cookie = bpf_get_socket_cookie(sk);
-	if (!inside(&cx, BPF_CORE_READ(sk, sk_cgrp_data.cgroup))) {
+	if (way || !inside(&cx, BPF_CORE_READ(sk, sk_cgrp_data.cgroup))) {
 		if (family == AF_UNIX && arriving())
 			ANSWER(0);
 		return finish(deny(&cx, d, cookie, COUNT_DENIED_SEND, REASON_OUTSIDE));

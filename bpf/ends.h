@@ -48,11 +48,12 @@ static __always_inline void read_path(char *path, struct sock *sk)
 		return;
 	length -= 2;
 	const char *name = (const char *)address + bpf_core_field_offset(address->name) + 2;
-	if (length > UNIX_PATH - 1)
+	int cut = length > UNIX_PATH - 1;
+	if (cut)
 		length = UNIX_PATH - 1;
 	bpf_probe_read_kernel(path, length, name);
-	if (!path[0])
-		path[0] = '@';
+	if (!path[0]) /* a name with zeros behind it is another one, and the key does not show them (B110) */
+		path[0] = cut || (length > 1 && !path[length - 1]) ? '?' : '@';
 	else if (path[0] == '@')
 		path[0] = '?'; /* a file of that name is not the abstract socket */
 }

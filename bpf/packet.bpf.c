@@ -16,15 +16,6 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 #define NEXT_OPTIONS 60
 #define MAX_NEXT 4
 
-/* Read by the packet check: a mark lives as long as its socket, longer than its cookie's entry. */
-struct {
-	__uint(type, BPF_MAP_TYPE_SK_STORAGE);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, int);
-	__type(value, struct mark);
-	__uint(pinning, LIBBPF_PIN_BY_NAME);
-} marks SEC(".maps");
-
 #include "trust.h"
 
 #define ALLOW 1
@@ -65,7 +56,7 @@ static __always_inline int reach(struct bpf_sock_addr *ctx, int ip4)
 	if (reason == REASON_GRANTED && m && ctx->sk) {
 		struct mark *kept = bpf_sk_storage_get(&marks, ctx->sk, 0, BPF_SK_STORAGE_GET_F_CREATE);
 		if (kept)
-			*kept = *m;
+			keep_mark(kept, m);
 	}
 	/* names.bpf.c writes the resolver's address in its place, before this or after it */
 	if ((reason == REASON_TAINTED || reason == REASON_LOOPBACK) &&
@@ -281,14 +272,14 @@ static __always_inline int chose_way(struct bpf_sock *sk, const struct dest *to)
 {
 	if (!sk || is_link_local(to))
 		return 0;
-	if (sk->bound_dev_if || sk->mark)
+	if (sk->bound_dev_if || sk->mark || passes_gateways((struct sock *)address_of(sk)))
 		return 1;
 	if (sk->protocol != IPPROTO_UDP)
 		return 0;
 	struct mark *m = bpf_sk_storage_get(&marks, sk, 0, 0);
 	struct inet_sock___way *inet = (void *)address_of(sk);
 	int group = is_group(to);
-	if ((m && m->told & MARK_ASTRAY) || BPF_CORE_READ(inet, uc_index) ||
+	if (!m || m->told & MARK_ASTRAY || BPF_CORE_READ(inet, uc_index) ||
 	    (group && BPF_CORE_READ(inet, mc_index)))
 		return 1;
 	return sk->family == AF_INET6 && (BPF_CORE_READ(inet, pinet6, ucast_oif) ||
@@ -304,11 +295,35 @@ static __always_inline int mark_astray(struct sock *sk, int chosen)
 	if (!chosen)
 		return 0;
 	walk_current(&cx);
-	struct mark *m =
-	    is_unrestricted(&cx) ? 0 : bpf_sk_storage_get(&marks, sk, 0, BPF_SK_STORAGE_GET_F_CREATE);
+	struct mark *m = is_unrestricted(&cx) ? 0 : bpf_sk_storage_get(&marks, sk, 0, 0);
 	if (m)
 		__sync_fetch_and_or(&m->told, MARK_ASTRAY);
 	return 0;
+}
+
+/* There must be room for that on the socket, whose options the container may fill: chose_way takes one without
+ * for one that chose. */
+static __always_inline int make_room(struct sock *sk)
+{
+	struct cgroup_ctx cx;
+	if (outside())
+		return 0;
+	walk_current(&cx);
+	if (!is_unrestricted(&cx))
+		bpf_sk_storage_get(&marks, sk, 0, BPF_SK_STORAGE_GET_F_CREATE);
+	return 0;
+}
+
+SEC("fentry/udp_sendmsg")
+int BPF_PROG(weir_room4, struct sock *sk)
+{
+	return make_room(sk);
+}
+
+SEC("fentry/udpv6_sendmsg")
+int BPF_PROG(weir_room6, struct sock *sk)
+{
+	return make_room(sk);
 }
 
 struct ipcm_cookie___way {

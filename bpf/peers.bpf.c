@@ -22,6 +22,7 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 #define MCAST_JOIN_GROUP 42
 #define MCAST_MSFILTER 48 /* the last, of both levels */
 #define SOL_SOCKET 1
+#define SO_DONTROUTE 5
 #define SO_BINDTODEVICE 25
 #define SO_MARK 36
 #define SO_ATTACH_REUSEPORT_CBPF 51
@@ -403,7 +404,8 @@ static __always_inline int is_key(int level, int option)
 static __always_inline int is_way(int level, int option)
 {
 	if (level == SOL_SOCKET)
-		return option == SO_BINDTODEVICE || option == SO_BINDTOIFINDEX || option == SO_MARK;
+		return option == SO_BINDTODEVICE || option == SO_BINDTOIFINDEX || option == SO_MARK ||
+		       option == SO_DONTROUTE;
 	if (level == SOL_IP)
 		return option == IP_UNICAST_IF || option == IP_MULTICAST_IF;
 	return level == SOL_IPV6 &&

@@ -4,6 +4,7 @@
 #define WEIR_TRUST_H
 
 #include "decide.h"
+#include "mark.h"
 #include "taint.h"
 
 #define REPLY_ID (1ULL << 63) /* of grants that programs make; the rest is the socket's cookie */
@@ -61,7 +62,7 @@ static __noinline __u64 allow_reply(struct policy *p, struct bpf_sock *sk, __u64
 	bpf_map_update_elem(&socks, &cookie, &m, BPF_ANY);
 	struct mark *kept = bpf_sk_storage_get(&marks, sk, 0, BPF_SK_STORAGE_GET_F_CREATE);
 	if (kept)
-		*kept = m;
+		keep_mark(kept, &m);
 	return id;
 }
 

@@ -291,6 +291,8 @@ func hooks() []hook {
 		fn("security_socket_post_create", passed),
 		fn("unix_accept", passed),
 		fn("ip_cmsg_send", chosen),
+		fn("udp_sendmsg", "UDP of tainted containers is dropped"),
+		fn("udpv6_sendmsg", "UDP of tainted containers over IPv6 is dropped"),
 		fn("ip6_datagram_send_ctl", chosen),
 		fn("security_file_open", secret),
 		fn("security_inode_link", secret),

@@ -403,6 +403,7 @@ const (
 	egressMapGrants        = "grants"
 	egressMapHeld          = "held"
 	egressMapHoldReqs      = "hold_reqs"
+	egressMapMarks         = "marks"
 	egressMapOutsideUnix   = "outside_unix"
 	egressMapPolicies      = "policies"
 	egressMapReaderIdle    = "reader_idle"
@@ -487,6 +488,7 @@ type egressMapSpecs struct {
 	Grants       *ebpf.MapSpec `ebpf:"grants"`
 	Held         *ebpf.MapSpec `ebpf:"held"`
 	HoldReqs     *ebpf.MapSpec `ebpf:"hold_reqs"`
+	Marks        *ebpf.MapSpec `ebpf:"marks"`
 	OutsideUnix  *ebpf.MapSpec `ebpf:"outside_unix"`
 	Policies     *ebpf.MapSpec `ebpf:"policies"`
 	ReaderIdle   *ebpf.MapSpec `ebpf:"reader_idle"`
@@ -543,6 +545,7 @@ type egressMaps struct {
 	Grants       *ebpf.Map `ebpf:"grants"`
 	Held         *ebpf.Map `ebpf:"held"`
 	HoldReqs     *ebpf.Map `ebpf:"hold_reqs"`
+	Marks        *ebpf.Map `ebpf:"marks"`
 	OutsideUnix  *ebpf.Map `ebpf:"outside_unix"`
 	Policies     *ebpf.Map `ebpf:"policies"`
 	ReaderIdle   *ebpf.Map `ebpf:"reader_idle"`
@@ -573,6 +576,7 @@ func (m *egressMaps) Close() error {
 		m.Grants,
 		m.Held,
 		m.HoldReqs,
+		m.Marks,
 		m.OutsideUnix,
 		m.Policies,
 		m.ReaderIdle,

@@ -321,8 +321,12 @@ func (e *Egress) finish(g *live, now uint64) error {
 	if g.Kind == "cgroup" && linux.CgroupPopulated(g.Cgroup) {
 		return e.end(g, "ended")
 	}
+	before, err := e.intrusions()
+	if err != nil {
+		return errors.Join(err, e.end(g, "ended"))
+	}
 	var kernel egressGrant
-	if err := e.egress.Grants.Lookup(g.ID, &kernel); err != nil {
+	if err := e.egress.Grants.Lookup(g.ID, &kernel); err != nil || kernel.Expires == intruded {
 		return e.end(g, "ended")
 	}
 	if kernel.Closing != 0 {
@@ -330,8 +334,11 @@ func (e *Egress) finish(g *live, now uint64) error {
 	}
 	g.expires = min(g.expires, now+uint64(lingering))
 	kernel.Closing, kernel.Expires = 1, g.expires
-	if err := e.egress.Grants.Put(g.ID, &kernel); err != nil {
-		return fmt.Errorf("close grant: %w", err)
+	if err := e.egress.Grants.Update(g.ID, &kernel, ebpf.UpdateExist); err != nil {
+		return errors.Join(fmt.Errorf("close grant: %w", err), e.end(g, "ended"))
+	}
+	if after, err := e.intrusions(); err != nil || after != before { // it may be what was replaced just now
+		return errors.Join(err, e.end(g, "ended"))
 	}
 	e.closing[g.ID] = closing{g.Container, true} // somebody else has what is still open (B66)
 	return nil

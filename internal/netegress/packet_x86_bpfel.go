@@ -233,6 +233,8 @@ const (
 	packetProgWeirNotes4      = "weir_notes4"
 	packetProgWeirNotes6      = "weir_notes6"
 	packetProgWeirPacket      = "weir_packet"
+	packetProgWeirRoom4       = "weir_room4"
+	packetProgWeirRoom6       = "weir_room6"
 	packetProgWeirSockCreate  = "weir_sock_create"
 	packetProgWeirSockRelease = "weir_sock_release"
 )
@@ -285,6 +287,8 @@ type packetProgramSpecs struct {
 	WeirNotes4      *ebpf.ProgramSpec `ebpf:"weir_notes4"`
 	WeirNotes6      *ebpf.ProgramSpec `ebpf:"weir_notes6"`
 	WeirPacket      *ebpf.ProgramSpec `ebpf:"weir_packet"`
+	WeirRoom4       *ebpf.ProgramSpec `ebpf:"weir_room4"`
+	WeirRoom6       *ebpf.ProgramSpec `ebpf:"weir_room6"`
 	WeirSockCreate  *ebpf.ProgramSpec `ebpf:"weir_sock_create"`
 	WeirSockRelease *ebpf.ProgramSpec `ebpf:"weir_sock_release"`
 }
@@ -407,6 +411,8 @@ type packetPrograms struct {
 	WeirNotes4      *ebpf.Program `ebpf:"weir_notes4"`
 	WeirNotes6      *ebpf.Program `ebpf:"weir_notes6"`
 	WeirPacket      *ebpf.Program `ebpf:"weir_packet"`
+	WeirRoom4       *ebpf.Program `ebpf:"weir_room4"`
+	WeirRoom6       *ebpf.Program `ebpf:"weir_room6"`
 	WeirSockCreate  *ebpf.Program `ebpf:"weir_sock_create"`
 	WeirSockRelease *ebpf.Program `ebpf:"weir_sock_release"`
 }
@@ -419,6 +425,8 @@ func (p *packetPrograms) Close() error {
 		p.WeirNotes4,
 		p.WeirNotes6,
 		p.WeirPacket,
+		p.WeirRoom4,
+		p.WeirRoom6,
 		p.WeirSockCreate,
 		p.WeirSockRelease,
 	)

@@ -70,6 +70,10 @@ func tied(c *call, kind, proto, flags int) error {
 		} else {
 			control = unix.PktInfo4(&unix.Inet4Pktinfo{Ifindex: int32(dev.Index)})
 		}
+	case "route":
+		err = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_DONTROUTE, 1)
+	case "message":
+		flags = unix.MSG_DONTROUTE
 	case "group":
 		level, option := unix.IPPROTO_IP, unix.IP_MULTICAST_IF
 		if family == unix.AF_INET6 && !to.Addr().Is4In6() {
@@ -85,10 +89,15 @@ func tied(c *call, kind, proto, flags int) error {
 		info := append(make([]byte, 16), binary.NativeEndian.AppendUint32(nil, uint32(dev.Index))...)
 		err = unix.SetsockoptString(fd, unix.IPPROTO_IPV6, unix.IPV6_PKTINFO, string(info))
 	default:
-		err = fmt.Errorf("-by %s: want device, index, unicast, pktinfo, later, sticky, group, mark or address", c.by)
+		err = fmt.Errorf("-by %s: want device, index, unicast, pktinfo, later, route, message, sticky, group, mark or address", c.by)
 	}
 	if err != nil {
 		return step("setsockopt", err)
+	}
+	if c.full {
+		if err := fill(fd); err != nil {
+			return err
+		}
 	}
 	if err := c.done("tie"); err != nil {
 		return err
@@ -108,6 +117,30 @@ func tied(c *call, kind, proto, flags int) error {
 		sa, flags = nil, 0
 	}
 	return step("sendmsg", unix.Sendmsg(fd, c.say, control, sa, flags))
+}
+
+// fill leaves a socket no room for what it is noted to have: its filter takes all of it.
+func fill(fd int) error {
+	one := unix.SockFilter{Code: unix.BPF_LD | unix.BPF_ABS} // several of the kernel's own instructions
+	attach := func(n int) error {
+		if err := unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_DETACH_FILTER, 0); err != nil && err != unix.ENOENT {
+			return err
+		}
+		filter := append(slices.Repeat([]unix.SockFilter{one}, n), unix.SockFilter{Code: unix.BPF_RET, K: 0xffffffff})
+		return unix.SetsockoptSockFprog(fd, unix.SOL_SOCKET, unix.SO_ATTACH_FILTER, &unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]})
+	}
+	least := 0
+	for most := 4095; most-least > 1; {
+		n := (most + least) / 2
+		if err := attach(n); err == nil {
+			least = n
+		} else if err == unix.ENOMEM {
+			most = n
+		} else {
+			return step("setsockopt", err)
+		}
+	}
+	return step("setsockopt", attach(least))
 }
 
 // sendPlain sends with a socket that chooses nothing, on the processor that goes on with what comes next: a verdict is remembered there.

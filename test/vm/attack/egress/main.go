@@ -36,6 +36,7 @@ type call struct {
 	path   string
 	cgroup string
 	then   string
+	full   bool
 	listen bool
 	sqpoll bool
 	pid    int
@@ -74,6 +75,7 @@ func run(args []string, in io.Reader, out, errs io.Writer) int {
 	f.StringVar(&c.mac, "mac", "ff:ff:ff:ff:ff:ff", "destination on the link")
 	f.StringVar(&c.path, "path", "", "a file or Unix socket")
 	f.StringVar(&c.cgroup, "cgroup", "", "cgroup directory to enter")
+	f.BoolVar(&c.full, "full", false, "leave the socket no memory for options")
 	f.StringVar(&c.then, "then", "tcp", "attempt to make afterwards")
 	f.BoolVar(&c.listen, "listen", false, "wait for the other side to connect")
 	f.BoolVar(&c.sqpoll, "sqpoll", false, "let a kernel thread submit")

@@ -71,6 +71,8 @@ var ways = []way{
 	{name: "B69/listed-imitated-datagram", inside: "imitate_datagram", outside: "imitate_datagram", path: peer},
 	{name: "B69/linked-imitated", inside: "imitate", outside: "imitate", path: linked},
 	{name: "B69/file-like-abstract", inside: "atname", outside: "atname"},
+	{name: "B110/longer-abstract", inside: "zeros", outside: "zeros"},
+	{name: "B110/longer-abstract-datagram", inside: "zeros_datagram", outside: "zeros_datagram"},
 	{name: "B70/full", inside: "full", outside: "full", root: true, opens: true},
 	{name: "B71/session-to-parent", outside: "parent", alone: true},
 	{name: "B72/unreachable", inside: "icmp", outside: "icmp"},

@@ -271,6 +271,8 @@ def says(path):
 def imitate(): says("/run/answers/fake" + args[0])
 def imitate_datagram(): socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM).sendto(text, "/run/answers/fake" + args[0])
 def listed(): says(args[0])
+def zeros(): says("\0listed\0")
+def zeros_datagram(): socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM).sendto(text, "\0listed\0\0")
 def atname(): says("/run/answers/@listed")
 
 

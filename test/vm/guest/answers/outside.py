@@ -270,6 +270,19 @@ def atname():
     accepts(s)
 
 
+def zeros():
+    """A name that has a zero byte more than a listed one."""
+    s = socket.socket(socket.AF_UNIX)
+    s.bind("\0listed\0")
+    accepts(s)
+
+
+def zeros_datagram():
+    s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+    s.bind("\0listed\0\0")
+    until(received(s))
+
+
 def parent():
     """A child goes into the container, and gives its keyring to its parent outside."""
     def ring():

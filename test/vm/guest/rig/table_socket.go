@@ -336,7 +336,30 @@ func awayAttempts() []Attempt {
 	} {
 		add("group-"+to.name, "udp-tied -dev {dev} -by "+to.by+" -to "+to.address)
 	}
-	return append(all, rememberedAttempts()...)
+	for _, by := range []string{"pktinfo", "later"} { // with no room to note it on the socket
+		add("udp-4-full-"+by, "udp-tied -dev {dev} -full -by "+by+" -to "+Away4)
+	}
+	return slices.Concat(all, rememberedAttempts(), gatewayAttempts())
+}
+
+// gatewayAttempts pass by the gateway on the way to an allowed destination: who is on the link has its address as well (B111).
+func gatewayAttempts() []Attempt {
+	ready := func(t testing.TB, _ *Env) {
+		t.Cleanup(func() {
+			Must(t, "ip link del away0; ip route del 10.79.0.0/16 dev "+Dev+"; ip -n "+netns+" addr del "+Away4+"/32 dev "+devFar)
+		})
+		Must(t, "ip link add away0 type dummy && ip addr add 10.78.0.1/24 dev away0 && ip link set away0 up && ip route add 10.79.0.0/24 via 10.78.0.9")
+		Must(t, "ip route add 10.79.0.0/16 dev "+Dev+" && ip -n "+netns+" addr add "+Away4+"/32 dev "+devFar)
+	}
+	var all []Attempt
+	for _, words := range []string{"udp-tied -by route", "udp-tied -by message", "udp-away -by route", "tcp-away -by route"} {
+		name := strings.ReplaceAll(words, " -by ", "-")
+		words += " -dev {dev} -to " + Away4 + ":{port}"
+		older := late("B111", name+"-older", words, "tie")
+		older.Prepare = ready
+		all = append(all, Attempt{ID: "B111", Name: name, Argv: egress(words), Prepare: ready}, older)
+	}
+	return all
 }
 
 // rememberedAttempts send, after a socket that chooses nothing, with one that chose its way before: by the same device, to another
