@@ -301,8 +301,8 @@ static __always_inline int mark_astray(struct sock *sk, int chosen)
 	return 0;
 }
 
-/* There must be room for that on the socket, whose options the container may fill: chose_way takes one without
- * for one that chose. */
+/* There must be room for that on the socket, whose options the container may fill: chose_way takes one
+ * without for one that chose. */
 static __always_inline int make_room(struct sock *sk)
 {
 	struct cgroup_ctx cx;

@@ -108,4 +108,6 @@ var table = []bypass{
 	{"B106", "A program with more rights than its caller links the caller's own network to the machine's, or changes that: devices, routes, mirrored packets, settings.", "A tainted container administers only networks of its own user namespaces."},
 	{"B107", "Root writes settings of the machine or of its network (`ip_default_ttl`), without a capability: the kernel answers by them, and others read them.", "Root of the machine's user namespace opens no such setting for writing in a tainted container."},
 	{"B108", "A user with a network of his own makes a pair of devices and puts one, with a name of his choice, into the machine's (until Linux 7.0).", "A tainted container makes no such devices."},
+	{"B110", "Somebody outside listens at an abstract name that is a listed one with a zero byte behind it.", "Such a name is never a listed one."},
+	{"B111", "A socket or message passes by the gateway (`SO_DONTROUTE`, `MSG_DONTROUTE`): what goes to an allowed address leaves by another link, where somebody else has that address.", "A tainted container sends nothing so, nor on a socket that was set so before."},
 }

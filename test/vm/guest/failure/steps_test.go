@@ -45,7 +45,7 @@ var steps = []struct {
 	{"answered", "map:held:take", "approve", true},
 	{"thaws", "writing:cgroup.freeze:0", "approve", true},
 	{"thawed", "write:cgroup.freeze:0", "approve", true},
-	{"denied", "map:held:update", "deny", false},
+	{"denied", "map:refusals:update", "deny", false},
 	{"thaws_denied", "writing:cgroup.freeze:0", "deny", false},
 	{"withdrawn", "map:cgroups:delete", "taint", false},
 }
