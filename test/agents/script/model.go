@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 )
@@ -47,6 +48,17 @@ func (m *model) serve(p *Proxy) (string, error) {
 	}
 	go http.Serve(l, http.HandlerFunc(m.answer))
 	return "http://" + l.Addr().String(), nil
+}
+
+// Serve answers on l, until it is closed, as the model of a script. told are its calls, with what the model was told.
+func Serve(l net.Listener, calls []Call) (told func() []Call) {
+	m := &model{calls: calls, seen: map[string]bool{}, over: make(chan struct{})}
+	go http.Serve(l, http.HandlerFunc(m.answer))
+	return func() []Call {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		return slices.Clone(m.calls)
+	}
 }
 
 // note keeps the result of the call that was asked for last.

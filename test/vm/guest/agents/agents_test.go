@@ -6,9 +6,11 @@
 package agents
 
 import (
+	"crypto/tls"
 	"encoding/json"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -137,6 +139,66 @@ func TestClaude(t *testing.T) {
 	settings("uninstall")
 	if got := try("without the hook"); !strings.Contains(got, "curl: (7)") || strings.Contains(got, "Denied:") {
 		t.Errorf("the kernel did not deny: %s", got)
+	}
+}
+
+// TestB43Agents: Claude Code and Codex as they are, in a tainted session of their preset, work with a model that only the proxy reaches, by the settings that
+// weir guard gives them.
+func TestB43Agents(t *testing.T) {
+	for preset, c := range map[string]struct {
+		pattern string
+		call    script.Call
+		argv    []string
+	}{
+		"claude": {claude, bash(t, "echo local-$((40+2))-ran")[0], []string{"-p", "go", "--allowedTools", "Bash"}},
+		"codex": {codex, script.Call{Tool: "exec_command", Input: encode(t, script.Obj{"cmd": "echo local-$((40+2))-ran"})}, []string{
+			"exec", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox", "-c", `model="gpt-5"`, "go",
+		}},
+	} {
+		t.Run(preset, func(t *testing.T) {
+			f, program := newFixture(t, c.pattern)
+			if f == nil {
+				return
+			}
+			to := f.world.Place()
+			l, err := rig.ListenIn("world", to.To)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer l.Close()
+			cert, ca := rig.Certificate(t)
+			told := script.Serve(tls.NewListener(l, &tls.Config{Certificates: []tls.Certificate{cert}}), []script.Call{c.call})
+			rig.Must(t, fmt.Sprintf("printf sk-vault-fedcba9876543210 | weir vault --key-file /var/lib/weir/vault.key set model --host %s --ca %s", to.To, ca))
+			// the agent is what the session runs: weir guard gives its options to no other program
+			cmd := exec.Command("weir", append([]string{
+				"guard", "--user", "agent", "--preset", preset, "--taint", "secret", "--model-key", "model", "--model-upstream", "https://" + to.To, "--", program,
+			}, c.argv...)...)
+			cmd.Env = append(os.Environ(), "TERM=dumb")
+			ended := make(chan []byte, 1)
+			go func() {
+				said, err := cmd.CombinedOutput()
+				ended <- fmt.Appendf(said, " %v", err)
+			}()
+			for end := time.Now().Add(slow); ; time.Sleep(50 * time.Millisecond) {
+				for _, q := range f.sensor.Pending(t) { // its other places
+					t.Logf("%s asks for %s", q.Process.Comm, q.Destination)
+					if out, code := f.sensor.Weir(t, "deny", q.ID); code != 0 {
+						t.Log(out) // it has ended meanwhile
+					}
+				}
+				select {
+				case said := <-ended:
+					if got := told()[0].Result; !strings.Contains(got, "local-42-ran") {
+						t.Errorf("the model was told %q: %s", got, said)
+					}
+					return
+				default:
+				}
+				if time.Now().After(end) {
+					t.Fatal("it goes on")
+				}
+			}
+		})
 	}
 }
 

@@ -3,17 +3,10 @@
 package session
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
-	"crypto/x509"
-	"crypto/x509/pkix"
-	"encoding/pem"
 	"fmt"
 	"io"
 	"log"
-	"math/big"
 	"net"
 	"net/http"
 	"os"
@@ -22,7 +15,6 @@ import (
 	"sync"
 	"syscall"
 	"testing"
-	"time"
 
 	"weir/internal/event"
 	"weir/internal/gate"
@@ -43,26 +35,9 @@ type service struct {
 
 func (f *fixture) service(t *testing.T) *service {
 	t.Helper()
-	m := &service{Place: f.world.Place(), ca: filepath.Join(t.TempDir(), "ca.pem")}
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	host, _, err := net.SplitHostPort(m.To)
-	if err != nil {
-		t.Fatal(err)
-	}
-	about := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "model"}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(24 * time.Hour),
-		IPAddresses: []net.IP{net.ParseIP(host)}, IsCA: true, BasicConstraintsValid: true,
-	}
-	der, err := x509.CreateCertificate(rand.Reader, about, about, &key.PublicKey, key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(m.ca, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	m := &service{Place: f.world.Place()}
+	cert, ca := rig.Certificate(t)
+	m.ca = ca
 	l, err := rig.ListenIn("world", m.To)
 	if err != nil {
 		t.Fatal(err)
@@ -91,7 +66,7 @@ func (f *fixture) service(t *testing.T) *service {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		_ = server.Serve(tls.NewListener(l, &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}})) // ends when it is closed
+		_ = server.Serve(tls.NewListener(l, &tls.Config{Certificates: []tls.Certificate{cert}})) // ends when it is closed
 	}()
 	t.Cleanup(func() {
 		server.Close()
