@@ -17,6 +17,7 @@ struct {
 /* keep_mark leaves what the socket's own messages were noted for. */
 static __always_inline void keep_mark(struct mark *kept, const struct mark *m)
 {
+	kept->told = (kept->told & MARK_ASTRAY) | m->told;
 	kept->grant = m->grant;
 	kept->dest = m->dest;
 }

@@ -64,12 +64,12 @@ const anybody = ^uint32(0)
 
 // answers takes the grant of a socket that tainted its container into the books: it may finish what it began.
 func (e *Egress) answers(r *egressRecord) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
 	var kernel egressGrant
 	if err := e.egress.Grants.Lookup(r.Grant, &kernel); err != nil || kernel.Owner != anybody {
 		return // there is none, or it is of a verdict
 	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
 	g := &live{Grant: Grant{
 		ID: r.Grant, State: "made", Kind: "mark", Container: r.Container, To: []Destination{destOf(r.Dest)}, Bytes: kernel.Bytes,
 		Expires: wall(kernel.Expires),
