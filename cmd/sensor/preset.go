@@ -245,6 +245,9 @@ func (s *system) behindProxy(ctx context.Context, p preset, o *modelOptions, to 
 		return nil, err
 	}
 	to.Model = &runner.Model{Setup: o.setup, Listen: "unix:" + path, As: as}
+	for _, name := range []string{"NO_PROXY", "no_proxy"} { // else another proxy would be sent what is for this one
+		to.Env = append(to.Env, name+"="+strings.TrimPrefix(os.Getenv(name)+",127.0.0.1", ","))
+	}
 	switch p.agent {
 	case "claude":
 		to.Env = append(to.Env, "ANTHROPIC_BASE_URL="+runner.ModelURL)

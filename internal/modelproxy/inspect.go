@@ -96,16 +96,51 @@ func plain(quoted []byte) string {
 	return s
 }
 
+// fields are the names that an object has so far.
+type fields struct {
+	few  []string
+	many map[string]bool
+}
+
+const (
+	fewFields  = 16
+	mostFields = 4096 // of one object
+)
+
+// add says whether a name may stand here: once, and not behind too many others.
+func (f *fields) add(name string) bool {
+	switch {
+	case f.many == nil && len(f.few) < fewFields:
+		known := slices.Contains(f.few, name)
+		f.few = append(f.few, name)
+		return !known
+	case f.many == nil:
+		f.many = map[string]bool{}
+		for _, n := range f.few {
+			f.many[n] = true
+		}
+	case len(f.many) >= mostFields:
+		return false
+	}
+	known := f.many[name]
+	f.many[name] = true
+	return !known
+}
+
+// folded is a name as a reader may take it that makes no difference between small and large letters, as encoding/json does.
+func folded(name string) string {
+	return strings.ReplaceAll(strings.ToLower(name), "ſ", "s")
+}
+
 func (w *walker) object(in string) {
-	var names []string
+	var names fields
 	kind, closed := "", false
 	w.at++
 	for w.space(); w.more('}'); w.space() {
-		name := plain(w.text())
-		if slices.Contains(names, name) { // the upstream may take either
+		name := folded(plain(w.text()))
+		if !names.add(name) { // the upstream may take either
 			w.refuse(Content)
 		}
-		names = append(names, name)
 		w.space()
 		code := w.code
 		begin := w.at
@@ -118,6 +153,10 @@ func (w *walker) object(in string) {
 		case "type":
 			if value[0] == '"' {
 				kind = plain(value)
+			}
+		case "model":
+			if in == "" && strings.Contains(string(value), "-search") { // it searches without a tool
+				w.refuse(Fetches)
 			}
 		case "external_web_access":
 			closed = string(value) == "false"

@@ -46,15 +46,35 @@ func TestB43Inspect(t *testing.T) {
 		{"openai", `{"tools":[{"external_web_access":false,"type":"web_search"}]}`, ""},
 		{"openai", `{"web_search_options":{}}`, Fetches},
 		{"codex", `{"tools":[{"type":"shell"}]}`, Fetches},
+		{"openai", `{"model":"gpt-4o-search-preview","messages":[]}`, Fetches},
+		{"openai", `{"model":"gpt-5-search-api","messages":[]}`, Fetches},
+		{"openai", `{"model":"gpt-5","messages":[{"content":"a depth-search"}]}`, ""},
+		{"anthropic", `{"MCP_servers":[{"type":"url"}]}`, Fetches},
+		{"anthropic", `{"mcp_\u017Fervers":[{"type":"url"}]}`, Fetches},
+		{"anthropic", `{"messages":[{"content":[{"type":"image","Source":{"Type":"url"}}]}]}`, Fetches},
+		{"anthropic", `{"messages":[{"content":[{"type":"image","TYPE":"text"}]}]}`, Content},
+		{"anthropic", many(4000), ""},
+		{"anthropic", many(6000), Content},
+		{"anthropic", many(3000000), Content}, // 32 MiB
 	} {
 		api, ok := Find(tt.api)
 		if !ok {
 			t.Fatal(tt.api)
 		}
 		if got := api.inspect([]byte(tt.body)); got != tt.want {
-			t.Errorf("%s: %s: %q, want %q", tt.api, tt.body, got, tt.want)
+			t.Errorf("%s: %.200s: %q, want %q", tt.api, tt.body, got, tt.want)
 		}
 	}
+}
+
+// many is an object of n fields.
+func many(n int) string {
+	var b strings.Builder
+	b.WriteString(`{"z":0`)
+	for i := range n {
+		fmt.Fprintf(&b, `,"%x":0`, i)
+	}
+	return b.String() + "}"
 }
 
 // Every code has a text and a status.

@@ -11,6 +11,7 @@ import (
 	"errors"
 	"io"
 	"log"
+	"mime"
 	"net"
 	"net/http"
 	"net/http/httputil"
@@ -109,6 +110,7 @@ func (p *Proxy) Serve(ctx context.Context, l net.Listener) error {
 			return context.WithValue(ctx, pid{}, c.(*conn).pid)
 		},
 		ReadHeaderTimeout: p.opts.HeadTime,
+		ReadTimeout:       p.opts.HeadTime + p.opts.BodyTime, // also of a request that is refused before its body has come
 		MaxHeaderBytes:    maxHead,
 		ErrorLog:          nowhere,
 	}
@@ -224,10 +226,20 @@ func (p *Proxy) body(w http.ResponseWriter, r *http.Request) ([]byte, Code) {
 		return nil, Content
 	case r.Method != http.MethodPost || p.opts.Fetch || r.URL.Path == uploads:
 		return body, ""
-	case r.Header.Get("Content-Encoding") != "":
+	case r.Header.Get("Content-Encoding") != "" || !isJSON(r.Header.Values("Content-Type")):
 		return nil, Content
 	}
 	return body, p.opts.API.inspect(body)
+}
+
+// isJSON says whether an upstream reads a body as inspect does.
+func isJSON(types []string) bool {
+	if len(types) != 1 {
+		return false
+	}
+	kind, params, err := mime.ParseMediaType(types[0])
+	charset, has := params["charset"]
+	return err == nil && kind == "application/json" && (len(params) == 0 || len(params) == 1 && has && strings.EqualFold(charset, "utf-8"))
 }
 
 func (p *Proxy) rewrite(r *httputil.ProxyRequest) {

@@ -250,6 +250,28 @@ func TestB43Slow(t *testing.T) {
 	}
 }
 
+// A request that is refused keeps no connection, though its body never comes.
+func TestB43SilentBody(t *testing.T) {
+	for _, line := range []string{"POST /x HTTP/1.1", "HEAD / HTTP/1.1"} {
+		r := newRig(t, func(o *Options) { o.HeadTime, o.BodyTime = 50*time.Millisecond, 50*time.Millisecond }, nil)
+		c, err := net.Dial("tcp", r.addr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		if _, err := io.WriteString(c, line+"\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n"); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.SetDeadline(time.Now().Add(time.Minute)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.ReadAll(c); errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Errorf("%s: the connection stays", line)
+		}
+		r.nothing(t)
+	}
+}
+
 // A body that ends before its length is no request.
 func TestB43Cut(t *testing.T) {
 	r := newRig(t, nil, nil)
@@ -368,7 +390,7 @@ func TestPaths(t *testing.T) {
 		t.Errorf("%+v", resp)
 	}
 	r.send(t, request(post, `{"mcp_servers":[1]}`, "Content-Type: multipart/form-data; boundary=x"))
-	if got := r.told(t); got.Code != Fetches {
+	if got := r.told(t); got.Code != Content {
 		t.Errorf("refused for %s", got.Code)
 	}
 }

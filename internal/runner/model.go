@@ -98,7 +98,9 @@ func (m Model) Socket(of Identity) (socket *os.File, addr net.Addr, err error) {
 		l, err = control.ListenUnix(path, 0o600)
 		if err == nil {
 			l.(*net.UnixListener).SetUnlinkOnClose(false)
-			err = os.Chown(path, int(of.uid), -1)
+			if os.Geteuid() == 0 {
+				err = os.Lchown(path, int(of.uid), -1)
+			}
 		}
 	} else {
 		host, port, _ := net.SplitHostPort(at)
@@ -241,7 +243,10 @@ func Relay(path string, in io.Reader, out io.Writer) error {
 			defer to.Close()
 			var both sync.WaitGroup
 			both.Go(func() { pass(to.(*net.UnixConn), c) })
-			both.Go(func() { pass(c.(*net.TCPConn), to) })
+			both.Go(func() {
+				pass(c.(*net.TCPConn), to)
+				c.Close() // it has one request
+			})
 			both.Wait()
 		}()
 	}
