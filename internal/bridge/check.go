@@ -6,6 +6,7 @@ import (
 	"errors"
 	"strconv"
 	"strings"
+	"time"
 
 	"weir/internal/bridge/wire"
 	"weir/internal/event"
@@ -30,12 +31,13 @@ type Host interface {
 type Asker struct {
 	Container  event.Container
 	Process    event.Process
-	Mode       string   // observe, enforce or seal
-	AskFlagged bool     // a person is asked about what the reviewer flags (verdict.Request)
-	Policy     string   // its version
-	Hooks      string   // directory of the operator's hooks; empty: none
-	Confirm    []string // tools about whose calls a person is asked, whatever the taint (K11); * stands for any text
-	Unasked    []string // tools that are called without asking a person; * stands for any text
+	TaintRead  time.Duration // since boot, when the container's taint was read
+	Mode       string        // observe, enforce or seal
+	AskFlagged bool          // a person is asked about what the reviewer flags (verdict.Request)
+	Policy     string        // its version
+	Hooks      string        // directory of the operator's hooks; empty: none
+	Confirm    []string      // tools about whose calls a person is asked, whatever the taint (K11); * stands for any text
+	Unasked    []string      // tools that are called without asking a person; * stands for any text
 }
 
 const maxID = 128 // bytes of a request's id

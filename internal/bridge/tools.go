@@ -260,7 +260,7 @@ func (c *session) confirm(ctx context.Context, in toolCall, covers []gate.Cover,
 	asked := s.asks(in.who)
 	defer s.answered(asked)
 	v := s.Gate.Confirm(ctx, gate.Request{
-		Container: in.who.Container, Process: in.who.Process, Command: about, Mode: in.who.Mode, Policy: in.who.Policy, Covers: covers,
+		Container: in.who.Container, TaintRead: in.who.TaintRead, Process: in.who.Process, Command: about, Mode: in.who.Mode, Policy: in.who.Policy, Covers: covers,
 	})
 	close(done)
 	if v.Decision != gate.Allow {

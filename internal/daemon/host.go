@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"weir/internal/bridge"
 	"weir/internal/event"
@@ -27,6 +28,7 @@ func (a host) Who(pid int) (bridge.Asker, error) {
 	if err != nil {
 		return bridge.Asker{}, err
 	}
+	now := time.Duration(taint.Now())
 	in, ok := a.d.processes.Innermost(path)
 	if !ok {
 		return bridge.Asker{}, fmt.Errorf("process %d is in no container", pid)
@@ -41,6 +43,7 @@ func (a host) Who(pid int) (bridge.Asker, error) {
 	// It asks for another: what is missing of its own arguments makes that no worse.
 	process.Argv, process.Truncated, process.Claimed, process.EnvCut = shortArgv(process.Argv), false, false, false
 	return bridge.Asker{
+		TaintRead: now,
 		Container: a.d.processes.Container(in.CgroupID, in.Taint), Process: process, Mode: string(p.Mode), AskFlagged: p.Cop.AskFlagged(), Policy: version, Hooks: p.Hooks, Confirm: p.Confirm.Tools, Unasked: p.Confirm.ApprovalExemptTools,
 	}, nil
 }
