@@ -738,14 +738,14 @@ var codedByte = pathPattern(`\\(x[0-9a-fA-F]{2}|0?[0-7]{3})`)
 
 // decoded is a text with the bytes that printf and echo -e know by their numbers.
 func decoded(s string) string {
-	return codedByte().ReplaceAllStringFunc(s, func(code string) string {
-		base := 8
+	return codedByte().ReplaceAllStringFunc(s, func(whole string) string {
+		code, base := whole, 8
 		if code = code[1:]; code[0] == 'x' {
 			code, base = code[1:], 16
 		}
 		n, err := strconv.ParseUint(code, base, 8)
 		if err != nil {
-			return code
+			return whole
 		}
 		return string([]byte{byte(n)})
 	})

@@ -84,7 +84,7 @@ func (n ProtectedNames) Protect() []Rule {
 					return (option == "-u" || option == "-U" || option == "--user" || option == "--euid" || option == "--uid") && (value == "root" || value == "0")
 				}).is(c) && (len(operandsOf(c)) < 2 || killsByPattern(n.Service, n.Programs[0]+" run").is(c))
 			}, "killall5", "root", "0")},
-			{Names: []string{"kill", "stop-process", "gdb", "prlimit"}, When: allOf(isNot(hasArg("-0")), anyOf(
+			{Names: []string{"kill", "stop-process", "gdb", "prlimit"}, When: allOf(isNot(when(func(c *Command) bool { return c.Name == "kill" && len(c.Args) > 0 && c.Args[0].Text == "-0" }, "-0")), anyOf(
 				isMade(allOf(isNamed("pidof", "pgrep", "ps", "systemctl"), kills)), isMade(allOf(isNamed("cat", "head", "get-content"), anyOf(touchesPath(mine), hasWord(func(w string) bool { return path.Base(w) == n.Service+".pid" }, wordsIn(n.Service)...)))),
 				isMade(allOf(isNamed("lsof", "fuser"), touchesPath(mine))), isMade(when(finds(n.Service), "grep", "egrep", "awk", "gawk")),
 				when(func(c *Command) bool { return len(c.Args) > 1 && c.Args[len(c.Args)-1].Text == "-1" }, "-1"), // every process

@@ -54,7 +54,7 @@ func TestF22F23Siblings(t *testing.T) {
 		},
 		"linux-disk":     {"python3 -c \"open('/dev/sda','wb').write(b'0'*512)\"", "node -e \"fs.writeFileSync('/dev/sda','x')\""},
 		"linux-accounts": {"python3 -c \"import os; os.unlink('/etc/passwd')\""},
-		"sensor-service": {"pkill -u root", "killall -9 -u root", "killall5", "docker stop weir", "podman rm -f weir", "kubectl -n weir delete daemonset/weir", "helm uninstall weir", "run0 systemctl stop weir"},
+		"sensor-service": {"kill -9 $(pidof weir) -0", "pkill -u root", "killall -9 -u root", "killall5", "docker stop weir", "podman rm -f weir", "kubectl -n weir delete daemonset/weir", "helm uninstall weir", "run0 systemctl stop weir"},
 		"": {
 			"for f in *.txt; do mv \"$f\" \"${f%.txt}.md\"; done", "x=/home/me/p/src; cd ${x%/src} && rm -rf build", "d=/tmp/build/; rm -rf ${d%/}", "s=hello; echo ${s:1:2} ${s^^}", "d=/etc; rm -rf ${d%$(date)}x", "printf '\\x1b[31mred\\x1b[0m\\n'", "echo -e '\\033[1mrm -rf /\\033[0m'", "cd \"$(readlink -f .)\" && rm -rf build",
 			"exec 3< file; read -r l <&3", "exec 3>&1 4>&2; ls >&3", "until echo > /dev/tcp/localhost/80; do sleep 1; done; bash start.sh", "timeout 1 bash -c '</dev/tcp/localhost/5432' && echo up", "eval \"$(gh completion -s bash)\"", "source <(kubectl completion bash)", "openssl rand -hex 8", "curl https://a.example/x | crontab -l",
