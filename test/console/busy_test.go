@@ -63,7 +63,7 @@ func busy(t testing.TB) (s *sensor, written func() int) {
 
 // While 5,000 events come each second, each view is shown, the newest are found, and questions are answered by keys.
 func TestBusy(t *testing.T) {
-	s, _ := busy(t)
+	s, written := busy(t)
 	b := open(t, s)
 	for i := range 10 {
 		b.selects(fmt.Sprintf("aaa%d", i))
@@ -74,6 +74,9 @@ func TestBusy(t *testing.T) {
 	}
 	b.key("2")
 	b.says("web-49")
+	for written() < 201*50 { // one of fifty is searched for, and 200 are shown
+		time.Sleep(10 * time.Millisecond)
+	}
 	b.key("4", "m", "o", "r", "e", "7", ".", "c", kb.Enter)
 	b.says("200 events, newest first")
 	b.key("5", "c", "1", kb.Enter)

@@ -338,11 +338,15 @@ let renewing = false;
 async function renewWhy() {
 	if (renewing || $('containers').hidden) return;
 	renewing = true;
-	for (const [ref, why] of [...opened]) {
-		if (!taintOf(ref)) opened.delete(ref);
-		else if (why.of !== taintOf(ref) || Date.now() - why.at > 30000) await askWhy(ref);
+	try {
+		for (const [ref, why] of [...opened]) {
+			if (opened.get(ref) !== why) continue; // it was closed while another was asked about
+			if (!taintOf(ref)) opened.delete(ref);
+			else if (why.of !== taintOf(ref) || Date.now() - why.at > 30000) await askWhy(ref);
+		}
+	} finally {
+		renewing = false;
 	}
-	renewing = false;
 	drawContainers();
 }
 

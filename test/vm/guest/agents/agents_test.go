@@ -361,7 +361,7 @@ func TestClaudeHour(t *testing.T) {
 					default:
 						t.Logf("%s asks for %s, too", q.Process.Comm, q.Destination)
 					}
-					if out, code := f.sensor.Weir(t, order...); code != 0 {
+					if out, code := f.sensor.Weir(t, order...); code != 0 && order[0] != "deny" { // who was to be denied may have ended meanwhile
 						t.Errorf("weir %s: %s", strings.Join(order, " "), out)
 					}
 				}
