@@ -54,13 +54,10 @@ func TestModelRelay(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer c.Close()
-		if _, err := io.WriteString(c, "hello"); err != nil {
-			t.Fatal(err)
+		if _, err := io.WriteString(c, "hello"); err == nil { // it may be cut at any time where nobody is there: then nothing comes
+			_ = c.(*net.TCPConn).CloseWrite()
 		}
-		if err := c.(*net.TCPConn).CloseWrite(); err != nil {
-			t.Fatal(err)
-		}
-		got, _ := io.ReadAll(c) // nothing, where it is cut
+		got, _ := io.ReadAll(c)
 		return string(got)
 	}
 	for range 2 {
