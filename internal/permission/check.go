@@ -284,10 +284,10 @@ func (t *table) command(c *Call, list List) (Rule, bool) {
 	if len(rules) == 0 || c.command == "" {
 		return Rule{}, false
 	}
-	s := c.script()
 	if list == Allow {
-		return covered(rules, s)
+		return t.covered(c)
 	}
+	s := c.script()
 	for i := range rules {
 		if rules[i].meets(s) {
 			return rules[i].rule, true

@@ -34,6 +34,8 @@ type script struct {
 	many  bool // so much is left out that nothing can be said of it
 
 	reads, writes []string // files that commands are given which are known to read, or to change, all that they are given
+	sent          []word   // where redirections write, and what they connect to
+	moves         bool     // it may be in another directory by then
 }
 
 // Commands that read, or change, the files that they are given; of some the first word is none.
@@ -41,6 +43,7 @@ var (
 	showing  = commands.Names("cat head tail less more nl tac sort uniq wc cut od xxd hexdump strings base64 diff cmp source . cp bat sed grep egrep fgrep rg awk")
 	changing = commands.Names("tee touch truncate rm unlink shred mv cp ln install chmod chown chgrp rmdir mkdir")
 	scripted = commands.Names("sed grep egrep fgrep rg awk chmod chown chgrp")
+	moving   = commands.Names("cd chdir pushd popd source .")
 )
 
 // files notes the files that a command is given, as far as that is known of it.
@@ -114,12 +117,7 @@ func (s *script) read(text string, depth int) {
 					}
 					s.input(n, depth)
 				case *syntax.Redirect:
-					switch n.Op {
-					case syntax.Hdoc, syntax.DashHdoc, syntax.WordHdoc, syntax.DplIn, syntax.DplOut:
-					default:
-						in := n.Op == syntax.RdrIn || n.Op == syntax.RdrInOut
-						s.file(words(n.Word)[0], in, !in || n.Op == syntax.RdrInOut)
-					}
+					s.redirect(n)
 				case *syntax.CallExpr:
 					s.call(n, depth)
 				case *syntax.DeclClause:
@@ -131,10 +129,28 @@ func (s *script) read(text string, depth int) {
 	}
 }
 
+func (s *script) redirect(r *syntax.Redirect) {
+	switch r.Op {
+	case syntax.Hdoc, syntax.DashHdoc, syntax.WordHdoc:
+		return
+	}
+	to := one(r.Word)
+	if (r.Op == syntax.DplIn || r.Op == syntax.DplOut) && to.known && (to.text == "-" || commands.Digits(strings.TrimSuffix(to.text, "-"))) {
+		return
+	}
+	in := r.Op == syntax.RdrIn || r.Op == syntax.DplIn
+	for _, a := range words(r.Word) {
+		s.file(a, in || r.Op == syntax.RdrInOut, !in)
+	}
+	if s.whole = s.whole && len(s.sent) < maxFiles; s.whole && (!in || commands.NetPath(to.text, !to.known)) {
+		s.sent = append(s.sent, to)
+	}
+}
+
 // input reads what a shell is given to run on its standard input.
 func (s *script) input(st *syntax.Stmt, depth int) {
 	c, ok := st.Cmd.(*syntax.CallExpr)
-	if !ok || len(c.Args) == 0 || !commands.IsShell(path.Base(words(c.Args[0])[0].text)) {
+	if !ok || len(c.Args) == 0 || !commands.IsShell(path.Base(one(c.Args[0]).text)) {
 		return
 	}
 	for _, w := range words(shell.Input(st)...) {
@@ -165,7 +181,7 @@ func (s *script) call(c *syntax.CallExpr, depth int) {
 	for _, a := range c.Assigns {
 		value := ""
 		if a.Value != nil {
-			value = words(a.Value)[0].text
+			value = one(a.Value).text
 		}
 		if a.Name == nil || a.Naked || a.Array != nil || a.Index != nil || !commands.HarmlessEnv(a.Name.Value, value) {
 			p.exact = p.texts[0]
@@ -207,6 +223,14 @@ func words(args ...*syntax.Word) []word {
 	return all
 }
 
+// one is a word that braces make no more words of, or none.
+func one(w *syntax.Word) word {
+	if all := words(w); len(all) == 1 {
+		return all[0]
+	}
+	return word{text: "$_"}
+}
+
 // argv adds one command, by its words, and what it runs with them. bare: no variable is set for it that counts. plain are the words as they stand
 // there, where each of them is one word.
 func (s *script) argv(p part, bare bool, words []word, plain []string, depth, wraps int) {
@@ -244,6 +268,7 @@ func (s *script) argv(p part, bare bool, words []word, plain []string, depth, wr
 	p.whole = runners[name] || name == "find" && slices.ContainsFunc(args, func(w word) bool { return acting[w.text] })
 	s.add(p)
 	s.files(name, args)
+	s.moves = s.moves || moving[name]
 	for _, c := range run {
 		inner, rest := part{exact: join(c)}, []string(nil)
 		if len(plain) == len(words) && len(run) == 1 {
@@ -267,7 +292,7 @@ func join(words []word) string {
 
 // readLines takes apart what PowerShell or cmd runs, as far as that can be done without reading it.
 func readLines(text string) *script {
-	s := &script{text: strings.TrimSpace(text), whole: !strings.ContainsAny(text, "(){}\"'`^$")}
+	s := &script{text: strings.TrimSpace(text), whole: !strings.ContainsAny(text, "(){}\"'`^$>")}
 	for line := range strings.FieldsFuncSeq(text, func(r rune) bool { return strings.ContainsRune("\n\r;&|", r) }) {
 		if line = strings.TrimSpace(line); line != "" {
 			s.add(part{texts: []string{line}, exact: line})
@@ -340,14 +365,15 @@ func (c *commandRule) meets(s *script) bool {
 	return c.matches(s.text) || slices.ContainsFunc(s.parts, func(p part) bool { return slices.ContainsFunc(p.texts, c.matches) })
 }
 
-// covered says whether a text is a rule's, or each of its commands is one's. It gives the last such rule.
-func covered(rules []commandRule, s *script) (found Rule, ok bool) {
+// covered says whether a text is a rule's, or each of its commands is one's and it writes where it may. It gives the last such rule.
+func (t *table) covered(c *Call) (found Rule, ok bool) {
+	rules, s := t.commands[c.kind], c.script()
 	for i := range rules {
 		if rules[i].exact != "" && rules[i].matches(s.text) {
 			return rules[i].rule, true
 		}
 	}
-	if !s.whole || s.many || len(s.parts) == 0 {
+	if !s.whole || s.many || len(s.parts) == 0 || slices.ContainsFunc(s.sent, func(to word) bool { return !t.writes(c, to) }) {
 		return Rule{}, false
 	}
 next:
@@ -364,6 +390,28 @@ next:
 		return Rule{}, false
 	}
 	return found, ok
+}
+
+// writes says whether a redirection may write there, which no rule about a command is about: to a plain file below the working directory or /tmp, or to
+// one that a rule lets be edited.
+func (t *table) writes(c *Call, to word) bool {
+	dirs := c.place.places(".")
+	switch {
+	case to.known && commands.Device(to.text):
+		return true
+	case !to.known || strings.ContainsAny(to.text, "*?["), !strings.HasPrefix(to.text, "/") && (c.script().moves || c.place.Dir == ""):
+		return false
+	case !slices.ContainsFunc(append([]string{to.text}, c.place.places(to.text)...), func(place string) bool {
+		return !slices.ContainsFunc(append([]string{""}, dirs...), func(dir string) bool {
+			in := commands.In(dir)
+			_, ok := in.Writable(place)
+			return ok
+		})
+	}):
+		return true
+	}
+	_, ok := c.about(t.edits, []string{to.text}, Allow)
+	return ok
 }
 
 func checkCommand(content string) *fault {

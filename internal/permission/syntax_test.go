@@ -2,6 +2,7 @@ package permission
 
 import (
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -27,7 +28,7 @@ func meets(t *testing.T, list List, rule string, c Call) bool {
 
 func bash(command string) Call {
 	data, _ := json.Marshal(map[string]string{"command": command})
-	return Of("Bash", data)
+	return Place{Dir: "/work/app"}.Call("Bash", data)
 }
 
 // TestCommandsF30: rules about commands mean what they mean in Claude Code. One of the commands of a text meets a rule that denies or asks; each has to
@@ -114,6 +115,65 @@ func TestCommandsF30(t *testing.T) {
 	}
 	if s, _ := parse(t, "ask: ['Bash(rm:*)']", ""); s.Check(bash(long), "").Decision != Asked {
 		t.Error("a long text is not asked about")
+	}
+}
+
+// TestRedirectionsF30: a rule about a command lets it write where commands may be let write, and no further: a rule about files, or the whole text, does.
+func TestRedirectionsF30(t *testing.T) {
+	dir := t.TempDir()
+	if err := errors.Join(os.Mkdir(dir+"/app", 0o700), os.Symlink("/etc", dir+"/app/link"), os.Symlink(dir+"/app", dir+"/other")); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		command string
+		want    bool
+	}{
+		{"npm test > out.txt", true}, {"npm test >> logs/out.txt 2>&1", true}, {"npm test > DIR/out.txt", true}, {"npm test > /dev/null", true}, {"npm test &> /dev/null", true}, {"npm test 2> /dev/null > out", true}, {"npm test > /tmp/out.txt", true},
+		{"npm test >| a", true}, {"npm test <> a", true}, {"npm test 2>&1 >&-", true}, {"npm test < a", true}, {"npm test < /etc/hosts", true}, {"npm test >& out.txt", true}, {"npm test <<E\na\nE", true}, {"npm test <<< a", true}, {"npm test > 'my file'", true},
+		{"npm test > a\nnpm test > b", true}, {"(npm test) > a", true}, {"{ npm test; } 2> a", true}, {"for i in 1 2; do npm test; done > a", true}, {"timeout 3 npm test > a", true}, {"npm test > /dev/stderr", true},
+		{"npm test > ~/.bashrc", false}, {"npm test > $HOME/.bashrc", false}, {`npm test > "$HOME"/.bashrc`, false}, {"npm test >> /root/.profile", false}, {"npm test > /etc/cron.d/x", false}, {"npm test > ../x", false}, {"npm test > ../../../etc/x", false}, {"npm test > DIR/../x", false},
+		{"npm test > link/x", false}, {"npm test > DIR/link/x", false}, {"npm test > $X", false}, {"npm test > $(echo x)", false}, {"npm test > `echo x`", false}, {"npm test > a*", false}, {"npm test > {a,b}", false}, {"npm test > >(npm test)", false}, {"npm test 2> ~/x", false},
+		{"npm test &> ~/x", false}, {"npm test &>> ~/x", false}, {"npm test >& ~/x", false}, {"npm test >| ~/x", false}, {"npm test <> ~/x", false}, {"npm test {fd}> ~/x", false}, {"npm test 7> ~/x", false}, {"> ~/x npm test", false}, {"npm test > a > ~/x", false}, {"npm test > a\nnpm test > ~/x", false},
+		{"npm test > .git/hooks/pre-commit", false}, {"npm test > .claude/settings.json", false}, {"npm test > .envrc", false}, {"npm test > /dev/tcp/192.0.2.1/80", false}, {"npm test < /dev/tcp/192.0.2.1/80", false}, {"npm test > /dev/udp/192.0.2.1/53", false}, {"npm test > /dev/sda", false}, {"npm test > /proc/self/mem", false},
+		{"(npm test) > ~/x", false}, {"{ npm test; } > ~/x", false}, {"for i in 1 2; do npm test; done > ~/x", false}, {"if npm test; then npm test; fi > ~/x", false}, {"bash -c 'npm test > ~/x'", false}, {"timeout 3 npm test > ~/x", false}, {"npm test $(npm test > ~/x)", false}, {"npm test > ''", false},
+		{"npm test | npm test > ~/x", false}, {"npm test > ~", false}, {"npm test > ~root/x", false}, {"npm test > //etc/x", false}, {"npm test > a/../../x", false}, {strings.Repeat("npm test > a;", 150) + "npm test > ~/x", false}, {"npm test " + strings.Repeat("> a ", 300) + "> ~/x", false},
+	} {
+		for name, dir := range map[string]string{"": dir + "/app", " by a link": dir + "/other"} {
+			input, _ := json.Marshal(map[string]string{"command": strings.ReplaceAll(tt.command, "DIR", dir)})
+			c := Place{Dir: dir, Resolve: wire.SeenBy("self", dir)}.Call("Bash", input)
+			if got := meets(t, Allow, "Bash(npm test:*)", c); got != tt.want {
+				t.Errorf("%q%s: %v", tt.command, name, got)
+			}
+		}
+	}
+	at := Place{Dir: "/work/app"}
+	for _, tt := range []struct {
+		rules, command string
+		want           Decision
+	}{
+		{"'Bash(npm test:*)', 'Bash(cd:*)'", "cd sub && npm test", Allowed}, {"'Bash(npm test:*)', 'Bash(cd:*)'", "cd sub && npm test > a", Asked}, {"'Bash(npm test:*)', 'Bash(cd:*)'", "cd sub && npm test > /tmp/a", Allowed}, {"'Bash(npm test:*)', 'Bash(cd:*)'", "cd / && npm test > /work/app/a", Allowed},
+		{"'Bash(npm test:*)', 'Edit(//srv/logs/**)'", "npm test > /srv/logs/a", Allowed}, {"'Bash(npm test:*)', 'Edit(//srv/logs/**)'", "npm test > /srv/logs/../a", Asked}, {"'Bash(npm test:*)', 'Read(//srv/logs/**)'", "npm test > /srv/logs/a", Asked},
+		{"'Bash(npm test > /srv/a)'", "npm test > /srv/a", Allowed}, {"'Bash(npm test > /srv/a)'", "npm test > /srv/b", Asked}, {"'Bash(npm test*)'", "npm test > /srv/a", Asked}, {"'Bash(npm *)'", "npm test > /srv/a", Asked}, {"Bash", "npm test > /srv/a", Allowed}, {"'Bash(*)'", "npm test > /srv/a", Allowed},
+	} {
+		s, _ := parse(t, "ask: [Read]\nallow: ["+tt.rules+"]", "ask: []")
+		s.own.add(Rule{Tool: "Bash"}, Ask)
+		input, _ := json.Marshal(map[string]string{"command": tt.command})
+		if got := s.Check(at.Call("Bash", input), ""); got.Decision != tt.want {
+			t.Errorf("%s: %q: %v", tt.rules, tt.command, got)
+		}
+	}
+	input := json.RawMessage(`{"command":"npm test > a"}`)
+	if meets(t, Allow, "Bash(npm test:*)", Place{}.Call("Bash", input)) {
+		t.Error("allowed to write below a folder that nobody knows")
+	}
+	if !meets(t, Deny, "Edit(//etc/**)", bash("echo x >& /etc/a")) {
+		t.Error(">& writes past a rule about files")
+	}
+	for command, want := range map[string]bool{"dir C:\\a": true, "dir > C:\\a": false, "dir>>a": false} {
+		input, _ := json.Marshal(map[string]string{"command": command})
+		if got := meets(t, Allow, "cmd_exec(dir:*)", at.Call("cmd_exec", input)); got != want {
+			t.Errorf("%q: %v", command, got)
+		}
 	}
 }
 
@@ -357,14 +417,16 @@ func TestRefusedF30F31(t *testing.T) {
 }
 
 func FuzzCommand(f *testing.F) {
-	for _, s := range []string{"ls; rm x", "a $(b `c`)", "timeout 3 nice x", "bash -c 'eval a'", "x=(1 2) y", "f() { g; }", "a <(b) > c", "\x00;;", "find . -exec a {} +"} {
+	for _, s := range []string{"ls; rm x", "a $(b `c`)", "timeout 3 nice x", "bash -c 'eval a'", "x=(1 2) y", "f() { g; }", "a <(b) > c", "\x00;;", "find . -exec a {} +", "0(){,}", "a > {,} > {b,c}", "{,} a={,} b"} {
 		f.Add(s)
 	}
 	rules := []commandRule{newCommandRule(Rule{"Bash", "rm:*"}, false), newCommandRule(Rule{"Bash", "a * b"}, false)}
 	f.Fuzz(func(t *testing.T, text string) {
 		s := &script{text: strings.TrimSpace(text), whole: true}
 		s.read(text, 0) // past the recovering
-		if r, ok := covered(rules, s); ok && !rules[0].meets(s) && !rules[1].meets(s) {
+		c := Place{Dir: "/work"}.Call("Bash", nil)
+		c.kind, c.command, c.read = shells, text, s
+		if r, ok := (&table{commands: map[kind][]commandRule{shells: rules}}).covered(&c); ok && !rules[0].meets(s) && !rules[1].meets(s) {
 			t.Errorf("%q is allowed by %v, which it does not meet", text, r)
 		}
 	})
