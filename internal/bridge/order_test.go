@@ -160,7 +160,8 @@ func TestKillSwitchF27(t *testing.T) {
 	s.Offer(NewToolServer(ToolOptions{Rules: &rig{}, Logger: quiet()}))
 	const fetch = `{"url":"https://example.com/","vault_auth_key":"gh","auth_scheme":"bearer","reason":"x"}`
 	for _, on = range []bool{false, true, false} {
-		for _, before := range []string{"", "mcp__weir__", "mcp__notes__", "mcp__plugin_a_weir__", "weir__", "mcp_weir_", "weir.", "weir/", "MCP__Weir__"} {
+		for _, before := range []string{"", "mcp__weir__", "mcp__notes__", "mcp__plugin_a_weir__", "weir__", "mcp_weir_", "weir.", "weir/", "MCP__Weir__",
+			"mcp.weir.", "mcp-weir-", "mcp/weir/", "mcp:weir:", "weir___", "functions.", "functions.mcp__weir__", "functions.weir.", "mcp__weir-hook__"} {
 			if reason := call(s, inside(), before+"LocalMemoryRecall", `{"action":"list_stores"}`); reason != "" {
 				t.Errorf("on %v: %sLocalMemoryRecall: %q", on, before, reason)
 			}
@@ -168,7 +169,13 @@ func TestKillSwitchF27(t *testing.T) {
 				t.Errorf("on %v: %sVaultHttpFetch: %q", on, before, reason)
 			}
 		}
-		for _, other := range []string{"mcp__weir__LocalMemoryRecallAll", "mcp__weir__xLocalMemoryRecall", "mcp__x__MyLocalMemoryRecall", "evil.LocalMemoryRecall", "mcp__LocalMemoryRecall"} {
+		for _, reads := range []string{"LSP", "ListMcpResourcesTool", "CronList", "web_search", "WebSearch", "search_file_content", "list_directory", "request_user_input"} {
+			if reason := call(s, inside(), reads, `{}`); reason != "" {
+				t.Errorf("on %v: %s: %q", on, reads, reason)
+			}
+		}
+		for _, other := range []string{"mcp__weir__LocalMemoryRecallAll", "mcp__weir__xLocalMemoryRecall", "mcp__x__MyLocalMemoryRecall", "evil.LocalMemoryRecall", "mcp__LocalMemoryRecall", "weirLocalMemoryRecall", "xweir.LocalMemoryRecall",
+			"weir.x.LocalMemoryRecall", "x.weir.LocalMemoryRecall", "mcpweir_LocalMemoryRecall", "-LocalMemoryRecall", "functions_LocalMemoryRecall", "xfunctions.LocalMemoryRecall", "LocalMemoryRecall ", "wéir.LocalMemoryRecall", "\xffLocalMemoryRecall"} {
 			if reason := call(s, inside(), other, `{"action":"list_stores"}`); (reason == wire.Killed) != on {
 				t.Errorf("on %v: %s: %q", on, other, reason)
 			}

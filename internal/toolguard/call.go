@@ -80,7 +80,8 @@ func Administers(tool string) bool {
 // reads are other tools of agents that are known to change nothing on the machine.
 var reads = commands.Names("todowrite todoread tasklist taskget taskoutput bashoutput enterplanmode exitplanmode askuserquestion toolsearch " +
 	"task agent taskcreate taskupdate slashcommand " + // what these start is asked about by itself
-	"websearch webfetch update_plan view_image read_file list_dir grep_files localmemoryrecall skill killshell killbash taskstop")
+	"websearch webfetch update_plan view_image read_file list_dir grep_files localmemoryrecall skill killshell killbash taskstop " +
+	"lsp cronlist listmcpresourcestool list_mcp_resources list_mcp_resource_templates waitformcpservers web_search google_web_search tool_search request_user_input search_file_content list_directory read_many_files")
 
 // Names of arguments, in lower case and without what separates words.
 var (

@@ -17,7 +17,8 @@ const (
 	LocalMemoryRecall = "LocalMemoryRecall"
 )
 
-// Canonical is the name by which a tool of the bridge's own is known, whichever an agent gives it: mcp__SERVER__TOOL, weir.TOOL, in any case (F27).
+// Canonical is the name by which a tool of the bridge's own is known, whichever an agent gives it: mcp__SERVER__TOOL, weir.TOOL, mcp-weir-TOOL,
+// functions.TOOL, in any case (F27).
 // Every other tool's is what it is.
 func Canonical(tool string) string {
 	for _, own := range []string{VaultHTTPFetch, LocalMemoryRecall} {
@@ -25,11 +26,12 @@ func Canonical(tool string) string {
 		if at < 0 || !strings.EqualFold(tool[at:], own) {
 			continue
 		}
-		before := strings.ToLower(tool[:at])
+		before := strings.TrimPrefix(strings.ToLower(tool[:at]), "functions.")
 		if before == "" || strings.HasPrefix(before, "mcp__") && strings.HasSuffix(before, "__") && len(before) > len("mcp____") {
 			return own
 		}
-		if before = strings.TrimRight(before, "_-./:"); len(before) < at && (before == Server || before == "mcp_"+Server || before == "mcp__"+Server) {
+		separates := func(r rune) bool { return strings.ContainsRune("_-./:", r) }
+		if parts := strings.FieldsFunc(before, separates); separates(rune(before[len(before)-1])) && (slices.Equal(parts, []string{Server}) || slices.Equal(parts, []string{"mcp", Server})) {
 			return own
 		}
 	}
