@@ -876,7 +876,7 @@ func TestAskIsAskedF29(t *testing.T) {
 			t.Fatal(err)
 		}
 		s := r.client()
-		for _, rules := range [][2]string{{"ask: [LocalMemoryRecall]"}, {"ask: ['" + c.rule + "']"}, {"allow: ['" + c.rule + "']", "ask: [LocalMemoryRecall]"}} {
+		for _, rules := range [][2]string{{"ask: [LocalMemoryRecall]"}, {"ask: ['" + c.rule + "']"}, {"allow: ['" + c.rule + "']", "ask: [LocalMemoryRecall]"}, {"ask: [mcp__weir]"}, {"", "ask: ['mcp__*']"}} {
 			r.allow(rules[0], rules[1])
 			for _, mode := range []string{"", permission.ModeDefault, permission.ModeBypass, "acceptEdits", "plan", "auto"} {
 				asked := r.person(gate.Reply{Allow: true})

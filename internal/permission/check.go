@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"weir/internal/bridge/wire"
 	"weir/internal/policy"
 )
 
@@ -207,7 +208,11 @@ func plain(k kind, content string) string {
 
 // means says whether a pattern of whole tools means a call's: mcp__server is all of a server's.
 func (r Rule) means(c *Call) bool {
-	return slices.ContainsFunc([]string{c.name, c.Tool}, func(name string) bool {
+	names := []string{c.name, c.Tool}
+	if isOwn(c.Tool) { // whatever an agent calls its server
+		names = append(names, "mcp__"+wire.Server+"__"+c.Tool)
+	}
+	return slices.ContainsFunc(names, func(name string) bool {
 		return Matches(r.Tool, name) || !strings.Contains(r.Tool, "*") && strings.HasPrefix(name, strings.TrimRight(r.Tool, "_")+"__")
 	})
 }

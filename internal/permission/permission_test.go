@@ -233,6 +233,7 @@ func TestEveryDenialHasAReasonP4(t *testing.T) {
 
 func TestModesP5(t *testing.T) {
 	vault, bash := Of("VaultHttpFetch", json.RawMessage(vaultInput)), Of("Bash", json.RawMessage(`{"command":"ls"}`))
+	list := json.RawMessage(`{"action":"list_stores"}`)
 	for _, tt := range []struct {
 		name, own, managed string
 		call               Call
@@ -248,6 +249,12 @@ func TestModesP5(t *testing.T) {
 		{"bypass does not take a deny away", "deny: [VaultHttpFetch]", "", vault, ModeBypass, Denied},
 		{"bypass of what needs no person", "ask: [Bash]", "", bash, ModeBypass, Allowed},
 		{"but not of the administrator's ask", "", "ask: [Bash]", bash, ModeBypass, Asked},
+		{"F29: all of the sensor's server, called by the tool's name alone", "ask: [mcp__weir]", "", Of("LocalMemoryRecall", list), ModeBypass, Asked},
+		{"F29: by another name", "ask: ['mcp__weir__*']", "", Of("weir.LocalMemoryRecall", list), ModeBypass, Asked},
+		{"F29: all servers", "ask: ['mcp__*']", "", Of("LocalMemoryRecall", list), ModeBypass, Asked},
+		{"F29: denied", "deny: [mcp__weir]", "", Of("LocalMemoryRecall", list), ModeBypass, Denied},
+		{"F29: denied by the administrator", "", "deny: ['mcp__weir__Local*']", Of("mcp__notes__LocalMemoryRecall", list), "", Denied},
+		{"F29: another's server", "deny: [mcp__notes, 'mcp__weir__Vault*']", "", Of("LocalMemoryRecall", list), "", Allowed},
 		{"no asking: deny", "", "", vault, ModeNoAsk, Denied},
 		{"no asking: deny by rule", "ask: [Bash]", "", bash, ModeNoAsk, Denied},
 		{"no asking leaves what is allowed", "allow: [VaultHttpFetch(gh)]", "", vault, ModeNoAsk, Allowed},
