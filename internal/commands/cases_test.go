@@ -45,7 +45,7 @@ func quiet(string) string { return "" }
 
 // The examples of the tables are of the class that they stand for.
 func TestExamples(t *testing.T) {
-	for _, f := range commands.Families {
+	for _, f := range commands.Families() {
 		for _, c := range f.Commands {
 			want(t, c.Example, c.Class, quiet)
 			for _, s := range c.Sub {
@@ -73,7 +73,7 @@ func TestEveryCommandHasCases(t *testing.T) {
 			}
 		}
 	}
-	for _, f := range commands.Families {
+	for _, f := range commands.Families() {
 		for _, c := range f.Commands {
 			if c.Class != commands.Local || c.Builtin || f.Name == "wrap" || f.Name == "builtin" {
 				continue
@@ -83,7 +83,7 @@ func TestEveryCommandHasCases(t *testing.T) {
 					t.Errorf("%s has no case that is local", n)
 				}
 			}
-			if !c.AnyArgs && c.Max != commands.None && !refused[strings.Fields(c.Names)[0]] {
+			if !c.Any && c.Max != commands.None && !refused[strings.Fields(c.Names)[0]] {
 				t.Errorf("%s has no case that is refused", c.Names)
 			}
 		}

@@ -19,7 +19,7 @@ func TestG6CommandsAreListed(t *testing.T) { allHave(t, capable, Network) }
 func allHave(t *testing.T, names string, class Class) {
 	t.Helper()
 	have := map[string]Class{}
-	for _, f := range Families {
+	for _, f := range Families() {
 		for _, c := range f.Commands {
 			for _, n := range strings.Fields(c.Names) {
 				have[n] = c.Class
@@ -37,7 +37,7 @@ func allHave(t *testing.T, names string, class Class) {
 // option can be read as one.
 func TestEntriesAreWhole(t *testing.T) {
 	seen := map[string]string{}
-	for _, f := range Families {
+	for _, f := range Families() {
 		for _, c := range f.Commands {
 			for _, n := range strings.Fields(c.Names) {
 				if seen[n] != "" {
@@ -58,7 +58,7 @@ func wholeFlags(t *testing.T, c *Command) {
 	if c.Class == Local && c.Example == "" {
 		t.Errorf("%s: want an example", c.Names)
 	}
-	if c.AnyArgs && c.Class == Local && (c.Check != nil || c.Language != nil || c.Rest == Write) {
+	if c.Any && c.Class == Local && (c.Check != nil || c.Language != nil || c.Rest == Write) {
 		t.Errorf("%s: any argument is accepted, but some are judged", c.Names)
 	}
 	for _, list := range []string{c.Long, strings.ReplaceAll(c.NoLead, "-", "")} {

@@ -30,11 +30,11 @@ func ParseSplit(c *Call, at Word) {
 			c.Operands = append(c.Operands, c.Words[i+1:]...)
 			return
 		case !w.Fixed && len(w.Text) < 2, !w.Fixed && w.Text == "--":
-			if stop && !cmd.AnyArgs || !lenient(cmd) {
+			if stop && !cmd.Any || !lenient(cmd) {
 				c.Grey(w, "word-unknown", "may become an option that is not known")
 			}
 			c.Operands = append(c.Operands, w)
-		case strings.HasPrefix(w.Text, "--") || cmd.OneDash && dashed(cmd, w):
+		case strings.HasPrefix(w.Text, "--"):
 			i = long(c, i)
 		default:
 			i = short(c, i)
@@ -43,18 +43,12 @@ func ParseSplit(c *Call, at Word) {
 }
 
 // lenient tells whether a command's words are read for facts only.
-func lenient(cmd *Command) bool { return cmd.AnyArgs || cmd.Class == Network }
-
-// dashed tells whether a word is a long option with one dash.
-func dashed(cmd *Command, w Word) bool {
-	name, _, _ := strings.Cut(w.Text[1:], "=")
-	return longArity(cmd.Long, name) != Refused
-}
+func lenient(cmd *Command) bool { return cmd.Any || cmd.Class == Network }
 
 // long reads the option at word i, and gives the index of the last word it takes.
 func long(c *Call, i int) int {
 	cmd, w := c.Command, c.Words[i]
-	body := strings.TrimPrefix(w.Text[1:], "-")
+	body := w.Text[2:]
 	name, _, glued := strings.Cut(body, "=")
 	if !w.Fixed && !glued {
 		if !lenient(cmd) {
@@ -131,7 +125,7 @@ func resolve(cmd *Command, name string) (string, Arity, *Refusal) {
 	if a := longArity(cmd.Long, name); a != Refused {
 		return name, a, nil
 	}
-	if cmd.Exact || cmd.OneDash || name == "" {
+	if cmd.Exact || name == "" {
 		return "", Refused, nil
 	}
 	full, a, n := "", Refused, 0

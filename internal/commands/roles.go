@@ -1,7 +1,5 @@
 package commands
 
-import "strings"
-
 // ParseRoles gives options' values and operands to what their roles say.
 func ParseRoles(c *Call, at Word) {
 	cmd := c.Command
@@ -34,11 +32,6 @@ func ParseRoles(c *Call, at Word) {
 		switch {
 		case i < len(lead):
 			role(c, w, lead[i])
-		case cmd.Last != Data && i == len(c.Operands)-1 && i > 0:
-			role(c, w, cmd.Last)
-			if cmd.Last == Write {
-				into(c, w)
-			}
 		default:
 			role(c, w, cmd.Rest)
 		}
@@ -65,7 +58,7 @@ func count(c *Call, lead []Role, at Word) {
 			continue
 		}
 		// How many words this becomes is not known, and so the roles of those behind it.
-		matters := most > 0 || sensitive(cmd.Last)
+		matters := most > 0
 		for k := i; k < len(lead); k++ {
 			matters = matters || sensitive(lead[k]) || sensitive(cmd.Rest)
 		}
@@ -77,21 +70,6 @@ func count(c *Call, lead []Role, at Word) {
 }
 
 func sensitive(r Role) bool { return r == Code || r == Write || r == Name }
-
-// into judges the files that appear in a directory that is the last operand (cp a b dir).
-func into(c *Call, dir Word) {
-	for _, w := range c.Operands[:len(c.Operands)-1] {
-		base := strings.TrimRight(w.Text, "/")
-		base = base[strings.LastIndexByte(base, '/')+1:]
-		if w.Fixed && base != "" && base != "." && base != ".." && dir.Fixed {
-			if Protected(base) {
-				c.Write(Word{Text: strings.TrimRight(dir.Text, "/") + "/" + base, Fixed: true, Offset: w.Offset, Length: w.Length})
-			}
-			continue
-		}
-		c.Grey(w, "redirect-write", "writes files whose names are not known")
-	}
-}
 
 // wraps finds the command behind a wrapper's own operands.
 func wraps(c *Call, lead []Role, at Word) {

@@ -2,23 +2,31 @@ package commands
 
 import "strings"
 
-// KnowsWrapper says whether a program, by its name without a directory, is one that runs another command.
-func KnowsWrapper(name string) bool { return starters[name] != "" || wrapper(name) != nil }
+// all words but options and their values are operands.
+const all = 1 << 30
 
-func wrapper(name string) *program {
-	if p := programs[name]; p != nil {
-		return p
+// isMachine says whether a word is a kind of machine, as setarch names them.
+func isMachine(w string) bool {
+	return Listed("linux32 linux64 i386 i486 i586 i686 x86_64 amd64 athlon uname26 arm armh armv6l armv7l armv8l aarch64 arm64 ppc ppc32 ppc64 ppc64le s390 s390x mips mips64 riscv64 ia64 sparc sparc64 alpha parisc", w)
+}
+
+// KnowsWrapper says whether a program, by its name without a directory, is one that runs another command.
+func KnowsWrapper(name string) bool { return wrapper(name) != nil }
+
+func wrapper(name string) *Command {
+	if c := known().wrappers[name]; c != nil {
+		return c
 	}
 	if c := Lookup(name); c != nil && c.Wraps {
-		return &program{short: c.Short, long: c.Long, operands: len(c.Lead)}
+		return c
 	}
 	return nil
 }
 
 // RunTexts are the names of programs that may run a text of a shell, which an option or an operand gives.
 func RunTexts() (names []string) {
-	for name, p := range programs {
-		if p.text != "" || p.joined {
+	for name, c := range known().wrappers {
+		if c.Text != "" || c.Joined {
 			names = append(names, name)
 		}
 	}
@@ -28,8 +36,8 @@ func RunTexts() (names []string) {
 // Unwrap finds what a program runs with the words that follow its name: commands, each a program with its words, and texts of a shell. No word is in
 // two of them. text gives a word's text as far as it is known.
 func Unwrap[W any](name string, args []W, text func(W) string) (commands [][]W, texts []string) {
-	p, options := wrapper(name), starters[name]
-	if p == nil && options == "" {
+	c := wrapper(name)
+	if c == nil {
 		return nil, nil
 	}
 	words := make([]string, len(args))
@@ -37,10 +45,10 @@ func Unwrap[W any](name string, args []W, text func(W) string) (commands [][]W, 
 		words[i] = text(a)
 	}
 	var at []span
-	if p == nil {
-		at = started(options, words)
+	if c.Starts != "" {
+		at = started(c.Starts, words)
 	} else {
-		at, texts = p.read(name, words)
+		at, texts = c.leads(name, words)
 	}
 	for _, s := range at {
 		commands = append(commands, args[s.from:s.to])
@@ -51,21 +59,24 @@ func Unwrap[W any](name string, args []W, text func(W) string) (commands [][]W, 
 // span is some of the words, never none.
 type span struct{ from, to int }
 
-// read takes away options, their values and operands.
-func (p *program) read(name string, words []string) ([]span, []string) {
+// leads takes away options, their values and operands.
+func (c *Command) leads(name string, words []string) ([]span, []string) {
 	var texts []string
-	operands, i := p.operands, 0
+	operands, i := c.Skip, 0
+	if c.Wraps {
+		operands = len(c.Lead)
+	}
 	for ; i < len(words); i++ {
 		w := words[i]
 		switch {
 		case strings.HasPrefix(w, "-"):
-			option, value, next := p.option(w)
+			option, value, next := c.takes(w)
 			if next && i+1 < len(words) {
 				i++
 				value = words[i]
 			}
 			switch {
-			case !Listed(p.text, option):
+			case !Listed(c.Text, option):
 			case name == "env":
 				return nil, []string{value + " " + strings.Join(words[i+1:], " ")}
 			default:
@@ -75,9 +86,9 @@ func (p *program) read(name string, words []string) ([]span, []string) {
 				operands = 0
 			}
 			continue
-		case p.sets && strings.Contains(w, "="):
+		case c.Sets && strings.Contains(w, "="):
 			continue
-		case operands > 0 && (p.lead == nil || p.lead(w)):
+		case operands > 0 && (c.Skips == nil || c.Skips(w)):
 			operands--
 			continue
 		}
@@ -91,7 +102,7 @@ func (p *program) read(name string, words []string) ([]span, []string) {
 		}
 	}
 	switch {
-	case i < end && (!p.joined || i+1 < end && !strings.ContainsAny(words[i], " \t\n")):
+	case i < end && (!c.Joined || i+1 < end && !strings.ContainsAny(words[i], " \t\n")):
 		return []span{{i, end}}, texts
 	case i < end:
 		texts = append(texts, strings.Join(words[i:end], " "))
@@ -101,15 +112,15 @@ func (p *program) read(name string, words []string) ([]span, []string) {
 	return nil, texts
 }
 
-// option reads a word as getopt does: the last option in it that has a value, that value, and whether it is the next word.
-func (p *program) option(w string) (name, value string, next bool) {
+// takes reads a word as getopt does: the last option in it that has a value, that value, and whether it is the next word.
+func (c *Command) takes(w string) (name, value string, next bool) {
 	if long, ok := strings.CutPrefix(w, "--"); ok {
 		short, value, glued := strings.Cut(long, "=")
-		name, takes := p.find(short)
+		name, takes := c.find(short)
 		return name, value, takes && !glued
 	}
 	for k := 1; k < len(w); k++ {
-		switch ShortArity(p.short, w[k]) {
+		switch ShortArity(c.Short, w[k]) {
 		case TakesValue:
 			return w[k : k+1], w[k+1:], k+1 == len(w)
 		case Optional:
@@ -120,11 +131,11 @@ func (p *program) option(w string) (name, value string, next bool) {
 }
 
 // find looks for a long option by its name or the beginning of it.
-func (p *program) find(name string) (full string, takes bool) {
+func (c *Command) find(name string) (full string, takes bool) {
 	if name == "" {
 		return "", false
 	}
-	for o := range strings.FieldsSeq(p.long) {
+	for o := range strings.FieldsSeq(c.Long) {
 		o, value := strings.CutSuffix(o, "=")
 		if o == name {
 			return o, value

@@ -19,7 +19,7 @@ type given struct {
 // split tells options from operands by a program's entry in the catalogue; nil: it has none.
 func split(entry *commands.Command, args []word) (options []given, operands []word) {
 	if entry == nil {
-		entry = &commands.Command{AnyArgs: true, Short: "b:c:i:j:l:o:p:r:s:u:S:X:"}
+		entry = &commands.Command{Any: true, Short: "b:c:i:j:l:o:p:r:s:u:S:X:"}
 	}
 	c := &commands.Call{Command: entry, Words: make([]commands.Word, len(args))}
 	for i, w := range args {

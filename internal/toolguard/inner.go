@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"weir/internal/commands"
 )
@@ -26,16 +27,27 @@ var (
 )
 
 // opens are the names of commands that run texts of a language.
-var opens = [...][]string{
-	POSIX:      slices.Concat(shellNames, interpreters, []string{"at", "batch", "eval", "source", "trap", "alias", "crontab", "ssh", "screen", "tmux", "awk", "gawk", "mawk", "tar", "vim", "vi", "nvim", "ex", "gdb", "sqlite3", "psql", "mysql", "wsl", "sudo"}, commands.RunTexts()),
-	PowerShell: slices.Concat(powerShells, []string{"invoke-expression", "start-job", "invoke-command", "start-threadjob"}),
-	Cmd:        {"cmd", "invoke-wmimethod", "invoke-cimmethod", "set-itemproperty", "new-itemproperty", "reg", "wmic", "forfiles", "schtasks", "at", "runas", "sc", "new-service", "new-scheduledtaskaction", "pcalua", "conhost"},
-}
+var opens = sync.OnceValue(func() [3][]string {
+	return [...][]string{
+		POSIX:      slices.Concat(shellNames, interpreters, []string{"at", "batch", "eval", "source", "trap", "alias", "crontab", "ssh", "screen", "tmux", "awk", "gawk", "mawk", "tar", "vim", "vi", "nvim", "ex", "gdb", "sqlite3", "psql", "mysql", "wsl", "sudo"}, commands.RunTexts()),
+		PowerShell: slices.Concat(powerShells, []string{"invoke-expression", "start-job", "invoke-command", "start-threadjob"}),
+		Cmd:        {"cmd", "invoke-wmimethod", "invoke-cimmethod", "set-itemproperty", "new-itemproperty", "reg", "wmic", "forfiles", "schtasks", "at", "runas", "sc", "new-service", "new-scheduledtaskaction", "pcalua", "conhost"},
+	}
+})
 
 // methods are those of PowerShell that do.
 var methods = [...][]string{POSIX: nil, PowerShell: {".create", ".invokescript", ".addscript", ".newscriptblock"}, Cmd: {".create", ".run", ".exec"}}
 
-var opensAny = commands.Names(strings.Join(slices.Concat(slices.Concat(opens[:]...), slices.Concat(methods[:]...)), " "))
+// runsTexts has the bits of the dialects whose texts a command runs, by its name.
+var runsTexts = sync.OnceValue(func() map[string]uint8 {
+	bits := map[string]uint8{}
+	for d, names := range opens() {
+		for _, name := range slices.Concat(names, methods[d]) {
+			bits[name] |= 1 << d
+		}
+	}
+	return bits
+})
 
 // text is a script in one language.
 type text struct {
@@ -305,11 +317,9 @@ func line(args []Value) string {
 
 // inner gives the texts that a command runs as scripts.
 func inner(c *Command) (all texts) {
-	if !opensAny[c.Name] {
-		return nil
-	}
+	bits := runsTexts()[c.Name]
 	for d, of := range [...]func(*Command) texts{POSIX: ofShell, PowerShell: ofPowerShell, Cmd: ofCmd} {
-		if slices.Contains(opens[d], c.Name) || slices.Contains(methods[d], c.Name) {
+		if bits&(1<<d) != 0 {
 			all = append(all, of(c)...)
 		}
 	}

@@ -86,7 +86,7 @@ func newPrefilter(rules []Rule) *prefilter {
 		}
 	}
 	for list, words := range [ownLists][]string{
-		opensPOSIX: wordsOfNames(opens[POSIX]), opensPowerShell: wordsOfNames(opens[PowerShell]), opensCmd: wordsOfNames(opens[Cmd]), startsCmd: wordsOfNames(methods[Cmd]),
+		opensPOSIX: wordsOfNames(opens()[POSIX]), opensPowerShell: wordsOfNames(opens()[PowerShell]), opensCmd: wordsOfNames(opens()[Cmd]), startsCmd: wordsOfNames(methods[Cmd]),
 		makesText:    strings.Fields("-f -join -split -isplit -csplit -replace -ireplace -creplace replace( insert( substring( split( join( concat( format( char"),
 		printsFormat: {"printf"}, decodes: {"base64", "xxd", "rev"}, goesElsewhere: {"cd", "pushd"}, namesHome: {"home"},
 	} {

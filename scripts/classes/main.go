@@ -43,7 +43,7 @@ func run(args []string) error {
 		return fmt.Errorf("read arguments: want one file to write, got %d", len(args))
 	}
 	var b strings.Builder
-	render(&b, commands.Families)
+	render(&b, commands.Families())
 	if err := os.WriteFile(args[0], []byte(b.String()), 0o644); err != nil {
 		return fmt.Errorf("write the list of classes: %w", err)
 	}
@@ -105,7 +105,7 @@ func options(c *commands.Command) string {
 		return "any, read for facts"
 	case c.Class == commands.Grey:
 		return "–"
-	case c.AnyArgs:
+	case c.Any:
 		return "any"
 	case c.Raw || c.Wraps && c.Short == "" && c.Long == "":
 		return "see why"
@@ -124,16 +124,12 @@ func options(c *commands.Command) string {
 	if c.Number {
 		list = append(list, "-NUMBER")
 	}
-	dash := "--"
-	if c.OneDash {
-		dash = "-"
-	}
 	for o := range strings.FieldsSeq(c.Long) {
 		o = strings.Replace(o, "=?", "[=VALUE]", 1)
 		if strings.HasSuffix(o, "=") {
 			o += "VALUE"
 		}
-		list = append(list, dash+o)
+		list = append(list, "--"+o)
 	}
 	if len(list) == 0 {
 		return "none"
@@ -142,14 +138,14 @@ func options(c *commands.Command) string {
 }
 
 var roleNames = map[commands.Role]string{
-	commands.Data: "text", commands.Read: "file", commands.Write: "file written", commands.Code: "program", commands.Host: "host", commands.Name: "variable", commands.Ignore: "text",
+	commands.Data: "text", commands.Read: "file", commands.Write: "file written", commands.Code: "program", commands.Host: "host", commands.Name: "variable",
 }
 
 func operands(c *commands.Command) string {
 	switch {
 	case c.Class == commands.Grey:
 		return "–"
-	case c.AnyArgs:
+	case c.Any:
 		return "any"
 	case c.Max == commands.None:
 		return "none"
@@ -171,9 +167,6 @@ func operands(c *commands.Command) string {
 		for len(list) < c.Max {
 			list = append(list, roleNames[c.Rest])
 		}
-	}
-	if c.Last != commands.Data {
-		list = append(list, roleNames[c.Last])
 	}
 	return strings.Join(slices.Compact(list), ", ")
 }
