@@ -159,6 +159,8 @@ func read(tool string, args json.RawMessage) (c call, whole bool) {
 		case f.text == "":
 		case k.patch:
 			c.paths = append(c.paths, patched(f.text)...)
+		case f.name == "" && !f.all && (k.data || !ok && likely("", f.text)): // no object: who reads it so takes it for the one thing that the tool wants
+			c.paths = append(c.paths, spellings(f.text)...)
 		case f.likely:
 			c.likely = append(c.likely, spellings(f.text)...)
 		case !ok && wordNames[f.name] && !f.all:

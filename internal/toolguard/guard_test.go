@@ -367,6 +367,13 @@ func TestF32Names(t *testing.T) {
 			t.Errorf("%s: refused by %q", args, hit.ID())
 		}
 	}
+	for _, tool := range []string{"Read", "fs_read", "mcp__fs__get"} {
+		for _, args := range []string{`"/etc/shadow"`, `["/etc/shadow"]`, `["/work/a","/etc/shadow"]`, `[["/etc/shadow"]]`, `[{"path":"/etc/shadow"}]`} {
+			if hit, _ := g.Check(tool, json.RawMessage(args)); hit.ID() != "shadow-file" {
+				t.Errorf("%s %s: refused by %q", tool, args, hit.ID())
+			}
+		}
+	}
 	// Codex's shells take a patch as a command.
 	for _, long := range []string{"", strings.Repeat("+ line\n", 200)} {
 		patch := "*** Begin Patch\n*** Add File: a\n" + long + "*** Add File: /var/lib/weir/kill-switch\n+x\n*** End Patch\n"
