@@ -56,6 +56,8 @@ func (j *judge) assign(a *syntax.Assign) {
 		v = value{}
 	case a.Value != nil && shell.ArithmValue(a.Value) && !w.Fixed:
 		v = value{Kind: Integer}
+	case counted(a.Value):
+		v = value{Kind: Digits}
 	case w.Fixed:
 		v = value{Kind: Literal, Text: w.Text}
 	}

@@ -128,6 +128,10 @@ func (j *judge) judge(cmd *commands.Command, name string, words []commands.Word,
 // read tells a call's words apart; its class is that of the command, or of its
 // subcommand.
 func (j *judge) read(c *commands.Call, at commands.Word) commands.Class {
+	if c.Alone() {
+		c.Why = "prints and ends, when this option is all that it is given"
+		return commands.Local
+	}
 	for {
 		cmd := c.Command
 		if cmd.Raw {
@@ -172,7 +176,7 @@ func (j *judge) read(c *commands.Call, at commands.Word) commands.Class {
 
 // settle turns what a call found into reasons, and judges what it runs.
 func (j *judge) settle(c *commands.Call, class commands.Class, at commands.Word) {
-	why := c.Command.Why
+	why := cmp.Or(c.Why, c.Command.Why)
 	j.Facts.Flags("", c.Flags)
 	j.brings = j.brings || c.Brings
 	for _, w := range c.Reads {

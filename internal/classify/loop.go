@@ -117,6 +117,8 @@ func (j *judge) blur(name string, a *syntax.Assign) {
 		j.touch(name, false)
 	case v.Number() && a.Index == nil && a.Array == nil && !a.Append && a.Value != nil && shell.ArithmValue(a.Value):
 		j.drop(name, value{Kind: Integer})
+	case v.counts() && a.Index == nil && a.Array == nil && !a.Append && (counted(a.Value) || a.Value != nil && shell.ArithmValue(a.Value)):
+		j.drop(name, value{Kind: Digits})
 	default:
 		j.drop(name, value{})
 	}

@@ -234,7 +234,7 @@ func (j *judge) arithm(x syntax.ArithmExpr) {
 	}
 }
 
-// arithmWord accepts a number, and a variable that holds one.
+// arithmWord accepts a number, and what holds or prints one.
 func (j *judge) arithmWord(w *syntax.Word) {
 	if len(w.Parts) != 1 {
 		j.grey(w, "arithmetic", "a computed expression can run commands in its subscripts")
@@ -242,18 +242,22 @@ func (j *judge) arithmWord(w *syntax.Word) {
 	}
 	switch p := w.Parts[0].(type) {
 	case *syntax.Lit:
-		if commands.Digits(p.Value) || j.Shell.Get(p.Value).Number() {
+		if commands.Digits(p.Value) || j.Shell.Get(p.Value).counts() {
 			return
 		}
 	case *syntax.ParamExp:
 		var b shell.Builder
 		if p.Short && p.Param != nil {
-			if name := p.Param.Value; len(name) == 1 && strings.Contains("?#$", name) || j.Shell.Get(name).Number() {
+			if name := p.Param.Value; len(name) == 1 && strings.Contains("?#$", name) || j.Shell.Get(name).counts() {
 				return
 			}
 		}
 		if p.Length {
 			j.param(nil, &b, p, true)
+			return
+		}
+	case *syntax.CmdSubst:
+		if j.substitution(p); counted(w) {
 			return
 		}
 	}

@@ -20,6 +20,7 @@ const (
 	Unknown valueKind = iota // begins with text, goes on in any way
 	Literal                  // is text
 	Integer                  // some integer
+	Digits                   // digits and white space, or nothing: arithmetic reads no name in it
 	Indexed                  // may be an array
 	Assoc                    // an associative array
 )
@@ -165,7 +166,9 @@ func mergeValues(a, b value) value {
 	switch {
 	case a.Array() || b.Array():
 		return value{Kind: Indexed}
-	case a.Kind == Integer || b.Kind == Integer:
+	case a.counts() && b.counts():
+		return value{Kind: Digits}
+	case a.Kind == Integer || b.Kind == Integer || a.Kind == Digits || b.Kind == Digits:
 		return value{}
 	}
 	n := 0
@@ -191,3 +194,6 @@ func (v value) Array() bool { return v.Kind == Indexed || v.Kind == Assoc }
 func (v value) Number() bool {
 	return v.Kind == Integer || v.Kind == Literal && commands.IsNumber(v.Text)
 }
+
+// counts tells whether arithmetic may evaluate a value: it is a number, or what a program that counts has printed.
+func (v value) counts() bool { return v.Number() || v.Kind == Digits }

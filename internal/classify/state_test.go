@@ -45,6 +45,30 @@ func TestF15Proved(t *testing.T) {
 	}
 }
 
+// TestF15Counted: arithmetic may read what a program that counts prints, and nothing that may have other text in it (F15).
+func TestF15Counted(t *testing.T) {
+	for text, local := range map[string]bool{
+		"echo $(( $(wc -l < f) + 1 ))": true, "n=$(wc -l < f); echo $((n + 1))": true, `n="$(wc -l < f)"; echo $((n))`: true, "n=$(ls | wc -l); echo $((n / 2))": true, "n=`wc -l < f`; echo $((n))": true, "echo $((`wc -l < f` * 2))": true,
+		"n=$(grep -c x f); echo $((n))": true, "n=$(grep -cv 'a b' < f); echo $((n - 1))": true, `n=$(cat f | grep -ic "a b"); if [[ $n -gt 3 ]]; then echo many; fi`: true, "n=$(wc -c < f 2>/dev/null); ((n++)); echo $n": true, "f() { local n; n=$(wc -l < f); echo $((n)); }; f": true,
+		"exec 2>&1; n=$(wc -l < f); echo $((n))": true, "start=$(date +%s); ls; end=$(date +%s); echo $((end - start))": true, "echo $(( $(date +%s) - 5 ))": true, "n=$(nproc); echo $((n * 2))": true, "[[ $(id -u) -eq 0 ]]": true, `[[ "$(wc -l < f)" -gt 3 ]]`: true,
+		"n=0; for f in *.go; do n=$((n + $(wc -l < f))); done; echo $n": true, "n=1; if ls; then n=$(wc -l < f); fi; echo $((n))": true, "n=$(wc -l < f) m=2; echo $((n + m))": true, "n=$(wc -l < f); for i in 1 2; do n=$(wc -l < g); done; echo $((n))": true,
+		"n=$(wc -l < f |& wc -l); echo $((n))": true, "x=$(( $(ls | sort | uniq | wc -l) ))": true,
+
+		"echo $(( $(cat f) ))": false, "n=$(cat f); echo $((n))": false, "n=$(wc -l f); echo $((n))": false, "n=$(wc f); echo $((n))": false, "n=$(wc -l < f 2>&1); echo $((n))": false, "n=$(wc -l < f; cat f); echo $((n))": false, "n=$(cat f; wc -l < f); echo $((n))": false,
+		"n=$(wc -l < f | cat f); echo $((n))": false, "n=$(wc -l < f || cat f); echo $((n))": false, "n=$(cat f && wc -l < f); echo $((n))": false, "n=$({ wc -l < f; cat f; } | cat); echo $((n))": false, "n=$(wc -l < f)$(cat g); echo $((n))": false, "n=a$(wc -l < f); echo $((n))": false,
+		"n=$(wc -l --files0-from=f); echo $((n))": false, "n=$(wc -l *); echo $((n))": false, "n=$(grep -c x *); echo $((n))": false, "n=$(grep -c x f g); echo $((n))": false, "n=$(grep -rc x d); echo $((n))": false, "n=$(grep -c x -H f); echo $((n))": false, "n=$(grep -co x f); echo $((n))": false,
+		"n=$(grep x f); echo $((n))": false, "n=$(grep -c -e x f); echo $((n))": false, "n=$(grep -c x $f); echo $((n))": false, "n=$(grep -c $x); echo $((n))": false, "n=$(grep -c x f{1,2}); echo $((n))": false, "n=$(date +%s%Z); echo $((n))": false, "n=$(date +a); echo $((n))": false, "n=$(id -un); echo $((n))": false,
+		"n=$(wc -l < f); read n < g; echo $((n))": false, "n=$(wc -l < f); n=$(cat g); echo $((n))": false, "n=$(wc -l < f); n+=$(cat g); echo $((n))": false, "n=$(wc -l < f); if ls; then n=$(cat g); fi; echo $((n))": false, "n=$(cat g); ls && n=$(wc -l < f); echo $((n))": false, "read n < g; (n=$(wc -l < f)); echo $((n))": false,
+		"n=$(A=b wc -l < f); echo $((n))": false, "n=$(\\wc -l < f); echo $((n))": false, "n=$(./wc -l < f); echo $((n))": false, "n=$(command wc -l < f); echo $((n))": false, "n=$(sudo wc -l < f); echo $((n))": false, "n=$(wc -l < f > g); echo $((n))": false, "wc() { cat g; }; n=$(wc -l < f); echo $((n))": false,
+		"n=$(wc(){ cat g; }; wc -l < f); echo $((n))": false, "alias wc='cat g'; n=$(wc -l < f); echo $((n))": false, "n=$(curl x | wc -l); echo $((n))": false, "n=$(wc -l < /dev/tcp/h/1); echo $((n))": false, "n=$(wc -l < <(curl x)); echo $((n))": false, "n=$(wc -l < f 3>&1); echo $((n))": false, "m=(1); m[$(cat f)]=1; n=$(wc -l < f); echo $((n))": false,
+		"n=$(wc -l < f); timeout $n curl x": false, "n=$(wc -l < f); eval $n": false, "n=$(wc -l < f); $n": false, "n=$(wc -l < f); bash -c $n": false, "n=$(exec 2>&1; wc -l < f); echo $((n))": false, "n=$({ wc -l < f; } 2>&1); echo $((n))": false, "n=$(wc -l < f &> g); echo $((n))": false,
+	} {
+		if r := classify.Shell(text, "/w"); (r.Class == classify.Local) != local {
+			t.Errorf("%s: %v, want local %v: %v", text, r.Class, local, r.Reasons)
+		}
+	}
+}
+
 // TestF20Export: G5, a variable that no accepted program reads may be given to later commands; what it holds is followed (F20).
 func TestF20Export(t *testing.T) {
 	for text, local := range map[string]bool{

@@ -89,11 +89,11 @@ func (j *judge) testNumber(x syntax.TestExpr) {
 		}
 		if p, ok := part.(*syntax.ParamExp); ok && p.Param != nil {
 			simple := !p.Excl && p.Index == nil && p.Slice == nil && p.Repl == nil && p.Names == 0 && p.Exp == nil
-			if simple && (p.Length || len(p.Param.Value) == 1 && strings.Contains("?#$", p.Param.Value) || j.Shell.Get(p.Param.Value).Number()) {
+			if simple && (p.Length || len(p.Param.Value) == 1 && strings.Contains("?#$", p.Param.Value) || j.Shell.Get(p.Param.Value).counts()) {
 				return
 			}
 		}
-		if _, ok := part.(*syntax.ArithmExp); ok {
+		if _, ok := part.(*syntax.ArithmExp); ok || counted(w) {
 			return
 		}
 	}

@@ -30,6 +30,8 @@ type Call struct {
 	Git string
 	// Brings: it puts directories or links somewhere, in which repositories may be.
 	Brings bool
+	// Why it is local, where its entry says something else.
+	Why string
 	// Class raises the class of the call: Network wins over all, Grey over Local.
 	class Class
 	moved bool

@@ -159,6 +159,40 @@ var networkCases = []commandCases{
 		node -v
 		gcc --version
 		dpkg --print-architecture
+		dpkg --version
+		dpkg -l | grep bash
+		dpkg -l bash 'lib*' | head -3
+		dpkg -L bash | grep bin
+		dpkg -s bash | grep Version
+		dpkg -S /bin/ls | cut -d: -f1
+		dpkg --get-selections | wc -l
+		dpkg-query -W -f='${Package}\n' | sort
+		dpkg-query --show --showformat '${Version}' bash | cat
+		echo "$(dpkg -l)"
+		python3.11 --help
+		/usr/bin/python3 --version
+		npm -v
+		npm --version
+		java -version
+		javac -version
+		perl -v
+		ruby --version
+		php8.2 -v
+		make --version
+		make --help
+		cmake --version
+		g++ -dumpversion
+		curl --version
+		curl -V
+		wget --help
+		ssh -V
+		docker --version
+		docker -v
+		gdb --version
+		psql --version
+		vim --version | head -1
+		apt-get --version
+		node --version && npm --version
 	`, `
 		gcc x.c
 		cc -wrapper ./p x.c
@@ -174,5 +208,49 @@ var networkCases = []commandCases{
 		dpkg -l
 		dpkg -i x.deb
 		/usr/local/bin/python3 --version x
+		python3 --version $x
+		python3 $v
+		python3 "--version$x"
+		make --version all
+		make -v -f x
+		make -h
+		curl --version h
+		curl --help --data x h
+		wget --version -O x h
+		ssh -V h
+		docker --help
+		docker --version run x
+		docker-compose --version
+		podman --version
+		cargo --version
+		rustup --version
+		yarn --version
+		pnpm -v
+		npx --version
+		pip -V
+		mvn --version
+		gradle --version
+		bazel --version
+		terraform --version
+		gh --version
+		kubectl version
+		perl -V
+		sqlite3 -version
+		node -v -e 1
+		npm -v install
+		systemctl --help
+		java -version x
+		java -jar x -version
+		dpkg -l > f
+		dpkg -i x.deb | cat
+		dpkg -l --pre-invoke=x | cat
+		dpkg -l $x | cat
+		dpkg "$x" | cat
+		dpkg -l -i x.deb | cat
+		dpkg --root=/x -l | cat
+		dpkg-query -l
+		dpkg-query -l --admindir=x | cat
+		dpkg-deb -I x.deb | cat
+		rpm -qa | cat
 	`},
 }

@@ -18,6 +18,7 @@ type catalogue struct {
 	families  []Family
 	plain     map[string]*Command // by name
 	versioned map[string]*Command // those whose names may end in a version, without it
+	alone     map[string]string   // options that make a program, by its name with # for a version, print and end when they are all that it is given
 	wrappers  map[string]*Command // what stands before the command that a program runs, where its entry does not say so
 }
 
@@ -38,11 +39,11 @@ var (
 	languages  = map[string]Language{"awk": Awk, "format": gitFormat}
 	leads      = map[string]func(string) bool{"digits": Digits, "machine": isMachine}
 	checks     = map[string]func(*Call){
-		"alias": checkAlias, "awk": checkAwk, "branch": checkBranch, "busybox": checkBusybox, "compiler": checkCompiler, "copy": checkCopy, "curl": checkCurl, "date": checkDate, "dpkg": checkDpkg,
+		"alias": checkAlias, "awk": checkAwk, "branch": checkBranch, "busybox": checkBusybox, "copy": checkCopy, "curl": checkCurl, "date": checkDate, "dpkg": checkDpkg,
 		"env": checkEnv, "find": checkFind, "git": checkGit, "gitconfig": checkGitConfig, "install": checkInstall, "less": checkLess, "link": checkLink, "listen": checkListen, "loader": checkLoader,
 		"mode": checkMode, "move": checkMove, "openssl": checkOpenssl, "packer": checkPacker, "reading": checkReading, "remote": checkRemote, "response": noResponseFile, "revision": checkRevision,
 		"sed": checkSed, "shell": checkShell, "shopt": checkShopt, "socat": checkSocat, "sudo": checkSudo, "tar": checkTar, "timeout": checkTimeout, "touch": checkTouch, "tree": checkTree,
-		"unzip": checkUnzip, "version": checkVersion, "wget": checkWget, "xargs": checkXargs, "xxd": checkXxd,
+		"unzip": checkUnzip, "wget": checkWget, "xargs": checkXargs, "xxd": checkXxd,
 	}
 )
 
@@ -56,7 +57,7 @@ type reading struct {
 }
 
 func readCatalogue(text string) (*catalogue, error) {
-	r := &reading{catalogue{nil, make(map[string]*Command, 1400), make(map[string]*Command, 64), make(map[string]*Command, 128)}, map[string]int{}, map[string]string{}, nil, ""}
+	r := &reading{catalogue{nil, make(map[string]*Command, 1400), make(map[string]*Command, 64), make(map[string]string, 64), make(map[string]*Command, 128)}, map[string]int{}, map[string]string{}, nil, ""}
 	for i, t := 0, reflect.TypeFor[Command](); i < t.NumField(); i++ {
 		r.fields[strings.ToLower(t.Field(i).Name)] = i
 	}
@@ -109,6 +110,14 @@ func (r *reading) line(depth int, body string) {
 	case key == "let":
 		name, value, _ := strings.Cut(value, " ")
 		r.lets[name] = joinWords(r.lets[name], value)
+	case key == "alone":
+		options, names, ok := strings.Cut(value, ": ")
+		if !ok {
+			r.bad = "it does not say which programs"
+		}
+		for name := range strings.FieldsSeq(names) {
+			r.alone[name] = joinWords(r.alone[name], options)
+		}
 	case key == "family":
 		name, title, _ := strings.Cut(value, " ")
 		r.families, r.open = append(r.families, Family{Name: name, Title: title}), nil

@@ -14,7 +14,7 @@ func TestCatalogueIsStrict(t *testing.T) {
 	}
 	for _, line := range []string{
 		"\tclass local", "\tis loca", "\tis local anny", "\tis local short", "\tany x", "\tvalue reed -o", "\trest data read", "\tlead data x", "\trefuse -x", "\tmax 0", "\tmax many", "\tskip -1", "\tskips letters",
-		"\tcheck nothing", "\tlanguage go", "\tfacts fast", "\twhy", "\twhy $nothing", "\twhy $nothing; more", "\t\tis local", "\tsub y\n\t\t\tis local", "family\n\tis local",
+		"\tcheck nothing", "\tlanguage go", "\tfacts fast", "\twhy", "\twhy $nothing", "\twhy $nothing; more", "\t\tis local", "\tsub y\n\t\t\tis local", "alone --version", "family\n\tis local",
 	} {
 		text := strings.Replace(good, "\twhy $all", line+"\n\twhy $all", 1)
 		if _, err := readCatalogue(text); err == nil || !strings.HasPrefix(err.Error(), "catalogue.txt:") {

@@ -24,32 +24,42 @@ func checkInstall(c *Call) {
 	}
 }
 
-// checkDpkg tells the uses of dpkg that only read its database and never use a pager.
+// checkDpkg tells the uses of dpkg and dpkg-query that only read the database: where their output surely goes to no terminal, they start no pager.
 func checkDpkg(c *Call) {
-	if c.Name != "dpkg" || len(c.Words) == 0 {
+	lists := "-l -L -s -S -p --list --listfiles --status --search --print-avail"
+	switch c.Name {
+	case "dpkg":
+		lists += " --get-selections"
+	case "dpkg-query":
+		lists += " -W --show"
+	default:
 		return
 	}
-	switch c.Words[0].Text {
-	case "--print-architecture", "--print-foreign-architectures", "--version":
-		if len(c.Words) == 1 && c.Words[0].Fixed {
-			c.Become(Local)
+	if !c.Piped || len(c.Words) == 0 || !c.Words[0].Fixed || !Listed(lists, c.Words[0].Text) {
+		return
+	}
+	for _, w := range c.Words[1:] {
+		if !w.Fixed && w.Text == "" || strings.HasPrefix(w.Text, "-") && !(w.Fixed && c.Name == "dpkg-query" && (strings.HasPrefix(w.Text, "-f") || strings.HasPrefix(w.Text, "--showformat"))) {
+			return
 		}
 	}
+	c.Become(Local)
 }
 
-// checkVersion accepts what only prints the version: the interpreter is not started.
-func checkVersion(c *Call) {
-	if len(c.Words) == 1 && c.Words[0].Fixed && Listed("--version", c.Words[0].Text) ||
-		len(c.Words) == 1 && c.Words[0].Is("-V") && c.Name[0] == 'p' || len(c.Words) == 1 && c.Words[0].Is("-v") && c.Name[0] == 'n' {
-		c.Become(Local)
-	}
-}
+// LoneOptions are the options that make a program print something and end when they are all that it is given, by its name with # for a version.
+func LoneOptions() map[string]string { return known().alone }
 
-// checkCompiler accepts questions for the version.
-func checkCompiler(c *Call) {
-	if len(c.Words) == 1 && c.Words[0].Fixed && Listed("gcc g++ cc c++ clang clang++", c.Name) && Listed("--version -dumpversion -dumpmachine", c.Words[0].Text) {
-		c.Become(Local)
+// Alone says whether the one word that a program is given makes it print something and end.
+func (c *Call) Alone() bool {
+	if len(c.Words) != 1 || !c.Words[0].Fixed {
+		return false
 	}
+	k := known()
+	options := k.alone[c.Name]
+	if options == "" {
+		options = k.alone[strings.TrimRight(c.Name, "0123456789.-")+"#"]
+	}
+	return Listed(options, c.Words[0].Text)
 }
 
 // fileNameOptions are options of shopt that change what patterns match.

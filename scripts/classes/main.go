@@ -4,6 +4,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -58,6 +59,11 @@ func render(w io.Writer, families []commands.Family) {
 			list(w, f.Commands, class, "")
 		}
 		io.WriteString(w, "\n")
+	}
+	io.WriteString(w, "## Options that stand alone\n\nGiven one of these and nothing else, a program prints something and ends: that is local, whatever its class is.\n\n| program | options |\n|---|---|\n")
+	alone := commands.LoneOptions()
+	for _, name := range slices.Sorted(maps.Keys(alone)) {
+		fmt.Fprintf(w, "| %s | %s |\n", code(strings.Replace(name, "#", "*", 1)), code(alone[name]))
 	}
 }
 
