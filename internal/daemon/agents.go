@@ -23,6 +23,7 @@ type bridgeHost struct {
 
 	mu       sync.Mutex
 	refusals map[string]uint64 // by rule of the guard
+	faulty   map[string]bool   // files of rules that are not in force as they stand there
 }
 
 // newBridgeHost reads the rules and listens nowhere yet. The caller closes it.

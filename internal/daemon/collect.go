@@ -38,9 +38,18 @@ func (f collector) Health() metrics.Health {
 
 // degraded is what does not work as it should, though the sensor enforces. Who may read it may not know the policy (F40).
 func (f collector) degraded() []string {
-	all := f.d.degraded
+	all := f.d.degradations()
 	if f.d.refusal.Load() != nil {
-		all = append(slices.Clone(all), "the policy file is refused, and the policy before it stays in force: weir status says why")
+		all = append(all, "the policy file is refused, and the policy before it stays in force: weir status says why")
+	}
+	return all
+}
+
+// degradations are what does not work as it should, beside the policy.
+func (d *daemon) degradations() []string {
+	all := slices.Clone(d.degraded)
+	for _, file := range d.agents.Faulty() {
+		all = append(all, "rules for tools in "+file+" are not in force as they stand there: weir events says which, and why")
 	}
 	return all
 }
@@ -69,7 +78,7 @@ func faults(mode policy.Mode, beat func() (time.Duration, bool, error), checks [
 
 // Snapshot implements metrics.Source.
 func (f collector) Snapshot() metrics.Snapshot {
-	s := metrics.Snapshot{Version: f.d.opts.Version, Started: f.d.started, Goroutines: runtime.NumGoroutine(), Refused: f.d.refusal.Load() != nil}
+	s := metrics.Snapshot{Version: f.d.opts.Version, Started: f.d.started, Goroutines: runtime.NumGoroutine(), Refused: f.d.refusal.Load() != nil, Faulty: uint64(len(f.d.agents.Faulty()))}
 	s.Events, s.Taints, s.Grants = f.d.log.Counts()
 	s.Containers = map[string]uint64{"none": 0, "corruption": 0, "secret": 0, "both": 0}
 	for _, c := range f.d.state.List() {

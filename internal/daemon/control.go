@@ -37,7 +37,7 @@ func (d *daemon) Status(context.Context) (control.Status, error) {
 	st := control.Status{
 		Version: d.opts.Version, PID: os.Getpid(), Mode: string(d.policies.Mode()), Kernel: kernelRelease(),
 		Uptime: int64(time.Since(d.started).Seconds()), Policy: d.opts.PolicyPath, Events: d.policies.Base().Events.File, State: d.opts.StateDir,
-		Parents: d.parents.List(), Pending: len(d.gate.Pending()), Counters: counts, Degraded: d.degraded, Goroutines: runtime.NumGoroutine(),
+		Parents: d.parents.List(), Pending: len(d.gate.Pending()), Counters: counts, Degraded: d.degradations(), Goroutines: runtime.NumGoroutine(),
 		Refused: d.refusal.Load(),
 	}
 	for _, c := range d.state.List() {

@@ -78,7 +78,7 @@ func TestReloadRefusesWhatNeedsAStart(t *testing.T) {
 func TestF40Refused(t *testing.T) {
 	var log bytes.Buffer
 	degraded := []string{"no udp_diag"}
-	d := &daemon{log: newEventLog(event.NewJSONSink(&log)), degraded: degraded}
+	d := &daemon{log: newEventLog(event.NewJSONSink(&log)), degraded: degraded, agents: new(bridgeHost)}
 	c := collector{d}
 	if got := c.degraded(); !slices.Equal(got, degraded) {
 		t.Errorf("before: %q", got)

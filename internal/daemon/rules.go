@@ -4,9 +4,8 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
-	"os"
+	"maps"
 	"path/filepath"
 	"slices"
 
@@ -14,6 +13,7 @@ import (
 	"weir/internal/bridge/wire"
 	"weir/internal/classify"
 	"weir/internal/event"
+	"weir/internal/linux"
 	"weir/internal/permission"
 	"weir/internal/toolguard"
 )
@@ -32,10 +32,12 @@ func (a *bridgeHost) LoadRules() {
 func (a *bridgeHost) guardRules() bridge.Guard {
 	data, err := readRules(a.d.opts.RulesPath)
 	if err != nil {
+		a.noteFaulty(a.d.opts.RulesPath, true)
 		a.ruleProblem("the guard's appended rules stay as they were: " + err.Error())
 		return nil
 	}
 	rules, problems := toolguard.Appended(a.d.opts.RulesPath, data)
+	a.noteFaulty(a.d.opts.RulesPath, len(problems) > 0)
 	for _, p := range problems {
 		a.ruleProblem(p.String())
 	}
@@ -92,13 +94,14 @@ func (a *bridgeHost) permissionRules(read func(path string) ([]byte, error)) bri
 		f.Name = filepath.Join(a.permissions, f.Name)
 		data, err := read(f.Name)
 		got := content{data, err}
+		var warnings []permission.Warning
 		if f.Data = data; err == nil {
-			var warnings []permission.Warning
 			_, warnings, err = permission.Parse(f)
 			for _, w := range warnings {
 				a.ruleProblem(w.String())
 			}
 		}
+		a.noteFaulty(f.Name, err != nil || permission.Dropped(warnings) > 0)
 		before, known := a.read[f.Name]
 		_, missed := a.unread[f.Name]
 		switch {
@@ -148,6 +151,28 @@ func localCommand(c permission.Call) bool {
 	return shell && len(c.Contents) > 0 && !slices.ContainsFunc(c.Contents, func(text string) bool { return classify.Shell(text, "").Class != classify.Local })
 }
 
+// noteFaulty notes whether a file of rules is in force as it stands there.
+func (a *bridgeHost) noteFaulty(name string, is bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.faulty == nil {
+		a.faulty = make(map[string]bool)
+	}
+	a.faulty[name] = is
+}
+
+// Faulty are the files of rules that are not in force as they stand there.
+func (a *bridgeHost) Faulty() (files []string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, name := range slices.Sorted(maps.Keys(a.faulty)) {
+		if a.faulty[name] {
+			files = append(files, name)
+		}
+	}
+	return files
+}
+
 func (a *bridgeHost) ruleProblem(text string) {
 	a.d.opts.Logger.Warn(text)
 	a.d.log.WriteAsync(event.Event{Kind: event.Error, Message: text})
@@ -158,16 +183,10 @@ func readRules(path string) ([]byte, error) {
 	if path == "" {
 		return nil, nil
 	}
-	f, err := os.Open(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("read rules: %w", err)
-	}
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, maxRules+1))
+	data, err := linux.ReadInput(path, maxRules)
 	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, nil
 	case err != nil:
 		return nil, fmt.Errorf("read rules: %w", err)
 	case len(data) > maxRules:

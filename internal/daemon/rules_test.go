@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/sirupsen/logrus"
+	"golang.org/x/sys/unix"
 
 	"weir/internal/bridge"
 	"weir/internal/event"
@@ -83,6 +84,45 @@ func TestRulesThatCannotBeReadP3(t *testing.T) {
 			}
 		})
 	}
+}
+
+// F40: rules for tools that are not in force as they stand in a file are told as long as they are not. What is no file holds nothing up.
+func TestF40FaultyRules(t *testing.T) {
+	var log told
+	a := withRules(t, &log)
+	a.d.agents = a
+	a.d.opts.RulesPath = filepath.Join(t.TempDir(), "guard-rules")
+	ours, theirs := filepath.Join(a.permissions, "permissions.yaml"), filepath.Join(a.permissions, "managed-permissions.yaml")
+	fifo := func(path string) error { return unix.Mkfifo(path, 0o600) }
+	for _, step := range []struct {
+		name, path string
+		make       func(path string) error
+		faulty     bool
+	}{
+		{"a good rule", ours, text("deny: [WebSearch]"), false}, {"a dropped rule", ours, text("deny: [WebSearch, 'Read(']"), true}, {"a rule that is reported and in force", ours, text("deny: [Frobnicate]"), false}, {"no YAML", ours, text("deny: ["), true},
+		{"no UTF-8", ours, text("deny: [\xff]"), true}, {"too long", theirs, text(strings.Repeat("#", maxRules+1)), true}, {"a folder", theirs, func(path string) error { return os.Mkdir(path, 0o700) }, true}, {"a device", theirs, func(path string) error { return os.Symlink("/dev/zero", path) }, true},
+		{"a FIFO", theirs, fifo, false}, {"a link to nothing", ours, func(path string) error { return os.Symlink("/no/such/file", path) }, false}, {"empty", ours, text(""), false},
+		{"a good rule of the guard", a.d.opts.RulesPath, text("command rm -- no"), false}, {"a bad one", a.d.opts.RulesPath, text("comand rm -- no"), true}, {"a folder of the guard", a.d.opts.RulesPath, func(path string) error { return os.Mkdir(path, 0o700) }, true}, {"a FIFO of the guard", a.d.opts.RulesPath, fifo, false},
+	} {
+		if err := step.make(step.path); err != nil {
+			t.Fatal(err)
+		}
+		a.LoadRules()
+		if got := a.d.degradations(); (len(got) == 1 && strings.Contains(got[0], step.path)) != step.faulty || len(got) > 1 {
+			t.Errorf("%s: %q", step.name, got)
+		}
+		if err := os.Remove(step.path); err != nil {
+			t.Fatal(err)
+		}
+		if a.LoadRules(); len(a.d.degradations()) > 0 {
+			t.Errorf("%s, removed: %q", step.name, a.d.degradations())
+		}
+	}
+}
+
+// text writes a file.
+func text(data string) func(path string) error {
+	return func(path string) error { return os.WriteFile(path, []byte(data), 0o600) }
 }
 
 // withRules are agents whose permission rules stand in a folder of the test's.

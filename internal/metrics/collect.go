@@ -24,6 +24,7 @@ func (c *collector) Collect(out chan<- prometheus.Metric) {
 	w.gauge(s.goroutines, float64(snap.Goroutines))
 	w.gauge(s.ready, truth(c.source.Health().Ready))
 	w.gauge(s.refused, truth(snap.Refused))
+	w.gauge(s.faulty, float64(snap.Faulty))
 	for taint, n := range snap.Containers {
 		w.gauge(s.containers, float64(n), taint)
 	}

@@ -49,7 +49,7 @@ func full() *fixed {
 				Reviews: map[string]uint64{"flagged": 1, "passed": 2, "failed": 1}, Cached: 1, Failures: one("timeout"), Waiting: 4,
 				Bounds: []time.Duration{10 * time.Millisecond, time.Second}, Latency: []uint64{2, 3, 1}, Took: 4500 * time.Millisecond,
 			},
-			Refused: true, Missing: []string{"tasks"},
+			Refused: true, Faulty: 2, Missing: []string{"tasks"},
 		},
 		Health{Version: "1.2", Mode: "enforce", Uptime: 60, Ready: true},
 	}
@@ -143,6 +143,7 @@ func TestSeries(t *testing.T) {
 		`weir_program_runs_total{program="weir_connect"} 11`,
 		`weir_ring_size_bytes{ring="execs"} 1.048576e+06`,
 		`weir_ring_used_bytes{ring="execs"} 128`,
+		`weir_rule_files_refused 2`,
 		`weir_start_time_seconds 1.7000000005e+09`,
 		`weir_taints_total{source="file"} 3`,
 		`weir_verdicts_total{reason="approved",result="allow",tier="person"} 5`,
@@ -161,7 +162,7 @@ func TestLeftOut(t *testing.T) {
 		names = append(names, name)
 	}
 	slices.Sort(names)
-	if diff := cmp.Diff([]string{"weir_build_info", "weir_enforcing", "weir_goroutines", "weir_policy_refused", "weir_start_time_seconds"}, names); diff != "" {
+	if diff := cmp.Diff([]string{"weir_build_info", "weir_enforcing", "weir_goroutines", "weir_policy_refused", "weir_rule_files_refused", "weir_start_time_seconds"}, names); diff != "" {
 		t.Errorf("want - got +\n%s", diff)
 	}
 	if !strings.Contains(got, "\nweir_enforcing 0\n") {

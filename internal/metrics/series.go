@@ -4,7 +4,7 @@ import "github.com/prometheus/client_golang/prometheus"
 
 // series are all that is exported.
 type series struct {
-	build, start, containers, goroutines, ready, refused, missing *prometheus.Desc
+	build, start, containers, goroutines, ready, refused, faulty, missing *prometheus.Desc
 
 	verdicts, failures, holds, denials, dropped, waiting *prometheus.Desc
 	grants, open, taints, events, lost, refusals, models *prometheus.Desc
@@ -24,6 +24,7 @@ func newSeries() series {
 		containers: desc("containers", "Guarded containers with live processes, by taint.", "taint"),
 		goroutines: desc("goroutines", "Goroutines of the daemon."),
 		ready:      desc("enforcing", "1 while the sensor enforces, as readyz has it; else 0."),
+		faulty:     desc("rule_files_refused", "Files of rules for tools that are not in force as they stand there."),
 		refused:    desc("policy_refused", "1 while the policy file is refused, and an older policy in force; else 0."),
 		missing:    desc("collection_failed", "1 for each part whose series could not be read this time.", "part"),
 
@@ -58,7 +59,7 @@ func newSeries() series {
 
 func (s series) all() []*prometheus.Desc {
 	return []*prometheus.Desc{
-		s.build, s.start, s.containers, s.goroutines, s.ready, s.refused, s.missing,
+		s.build, s.start, s.containers, s.goroutines, s.ready, s.refused, s.faulty, s.missing,
 		s.verdicts, s.failures, s.holds, s.denials, s.dropped, s.waiting,
 		s.grants, s.open, s.taints, s.events, s.lost, s.refusals, s.models,
 		s.mapEntries, s.mapLimit, s.ringUsed, s.ringSize, s.programTime, s.programRuns,

@@ -34,6 +34,7 @@ type Snapshot struct {
 	Programs []Program         // nil: the kernel does not measure them
 	Cop      *Cop
 	Refused  bool     // the policy file is, and an older policy in force
+	Faulty   uint64   // files of rules for tools that are not in force as they stand there
 	Missing  []string // parts that could not be read: their series are left out
 }
 
