@@ -86,7 +86,7 @@ func Settings(name, self string) (string, error) {
 }
 
 func (w World) install(path, name string, a agent) error {
-	before, err := os.ReadFile(path)
+	before, err := linux.ReadInput(path, maxInput)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("read settings: %w", err)
 	}
@@ -107,14 +107,14 @@ func (w World) install(path, name string, a agent) error {
 }
 
 func (w World) uninstall(path, name string, a agent) error {
-	now, err := os.ReadFile(path)
+	now, err := linux.ReadInput(path, maxInput)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	if err != nil {
 		return fmt.Errorf("read settings: %w", err)
 	}
-	backup, err := os.ReadFile(path + backupSuffix)
+	backup, err := linux.ReadInput(path+backupSuffix, maxInput)
 	had := err == nil
 	if had {
 		if installed, err := withHook(path, backup, w.Self+" "+name, a.fetch); err == nil && bytes.Equal(installed, now) {
@@ -153,10 +153,16 @@ func parse(path string, data []byte) (map[string]any, error) {
 	if len(bytes.TrimSpace(data)) == 0 {
 		return root, nil
 	}
+	bad := func(why string) error {
+		return fmt.Errorf("%s is not a JSON object%s: nothing was changed: correct it, and try again", path, why)
+	}
+	if err, wrong := errors.AsType[*json.SyntaxError](json.Unmarshal(data, new(any))); wrong {
+		return nil, bad(fmt.Sprintf(" (line %d; it takes no comments, and nothing but one object)", 1+bytes.Count(data[:min(err.Offset, int64(len(data)))], []byte("\n"))))
+	}
 	dec := json.NewDecoder(bytes.NewReader(data))
 	dec.UseNumber()
-	if err := dec.Decode(&root); err != nil {
-		return nil, fmt.Errorf("%s is not a JSON object (%w): nothing was changed: correct it, and try again", path, err)
+	if dec.Decode(&root) != nil || root == nil {
+		return nil, bad("")
 	}
 	return root, nil
 }

@@ -214,6 +214,6 @@ const (
 		"օոսհցզքաԼՍՏՕ"
 	// likeASCII is symbols that look like those of addresses and paths: / . : @ - _ \ and
 	// numerals that look like letters.
-	likeASCII = "⁄∕⧸╱／" + "․．｡" + "∶：꞉" + "＠﹫" + "‐‑−﹣－" + "＿" + "∖⧵＼﹨" +
+	likeASCII = "⁄∕⧸╱／" + "․．｡﹒⒈⒉⒊⒋⒌⒍⒎⒏⒐⒑⒒⒓⒔⒕⒖⒗⒘⒙⒚⒛" + "∶：꞉" + "＠﹫" + "‐‑−﹣－" + "＿" + "∖⧵＼﹨" +
 		"ⅠⅡⅢⅣⅤⅥⅦⅧⅨⅩⅪⅫⅬⅭⅮⅯⅰⅱⅲⅳⅴⅵⅶⅷⅸⅹⅺⅻⅼⅽⅾⅿ"
 )
