@@ -166,9 +166,14 @@ func (s *system) answerCommand(allow bool, cmd *cobra.Command) *cobra.Command {
 		}
 		var errs []error
 		for i, id := range ids {
-			if !slices.Contains(ids[:i], id) {
-				errs = append(errs, s.answerOne(cmd.Context(), a, id, list))
+			if slices.Contains(ids[:i], id) {
+				continue
 			}
+			err := s.answerOne(cmd.Context(), a, id, list)
+			if err != nil && len(ids) > 1 {
+				err = fmt.Errorf("%s: %w", event.Visible(id), err)
+			}
+			errs = append(errs, err)
 		}
 		return errors.Join(errs...)
 	}

@@ -101,3 +101,39 @@ func TestF07None(t *testing.T) {
 		t.Errorf("%q, %v", out, err)
 	}
 }
+
+// F07: several ids are answered each by itself, and what is wrong with one leaves the others; what chooses nothing answers nothing.
+func TestF07Several(t *testing.T) {
+	var asked []gate.Question
+	for _, id := range []string{"abc234", "gone23", "def567"} {
+		q := long()
+		q.ID = id
+		asked = append(asked, q)
+	}
+	for _, tc := range []struct {
+		args []string
+		took []string
+		code int
+		says string
+	}{
+		{[]string{"deny", "abc234", "def567"}, []string{"abc234", "def567"}, 0, ""}, {[]string{"approve", "def567", "abc234", "def567"}, []string{"def567", "abc234"}, 0, ""}, {[]string{"deny", "abc234", "gone23", "def567"}, []string{"abc234", "def567"}, 1, "gone23: "},
+		{[]string{"deny", "nope22", "def567"}, []string{"def567"}, 1, "nope22: no such question"}, {[]string{"deny", "ABC234"}, nil, 1, "no such question"}, {[]string{"deny", "abc"}, nil, 1, "no such question"}, {[]string{"deny", "abc234 def567"}, nil, 1, "no such question"}, {[]string{"deny", "abc234,def567"}, nil, 1, "no such question"},
+		{[]string{"approve", "../abc234"}, nil, 1, ""}, {[]string{"approve", "abc234\x1b[2J"}, nil, 1, ""}, {[]string{"approve", strings.Repeat("a", 10000)}, nil, 1, ""}, {[]string{"deny", ""}, nil, 2, "give the question's id"}, {[]string{"deny", "abc234", ""}, nil, 2, "give the question's id"},
+		{[]string{"deny"}, nil, 2, "give the question's id"}, {[]string{"approve", "--all", "abc234"}, nil, 2, "leave"}, {[]string{"approve", "--all"}, nil, 2, "add --yes, or give ids"}, {[]string{"deny", "--all", "--json"}, nil, 2, "add --yes, or give ids"}, {[]string{"approve", "--yes", "abc234"}, nil, 2, "--yes is for"},
+		{[]string{"approve", "--container", "", "abc234"}, nil, 2, "--container is empty"}, {[]string{"approve", "--container=", "--all", "--yes"}, nil, 2, "--container is empty"}, {[]string{"deny", "--to", "", "--yes"}, nil, 2, "--to is empty"}, {[]string{"deny", "--matching", "", "--all", "-y"}, nil, 2, "--matching is empty"},
+		{[]string{"approve", "--container", "nobody", "--yes"}, nil, 0, "no questions"}, {[]string{"approve", "--to", "*", "abc234"}, nil, 2, "leave"}, {[]string{"approve", "--all", "--scope", "2"}, nil, 2, "for one question"}, {[]string{"approve", "abc234", "def567", "--for", "session"}, nil, 2, "for one question"},
+		{[]string{"deny", "--scope", "2", "abc234"}, nil, 2, "scope"}, {[]string{"approve", "--scope", "0", "abc234"}, nil, 2, "--scope is 0"}, {[]string{"approve", "--scope", "-1", "abc234"}, nil, 2, "--scope is -1"}, {[]string{"approve", "--for", "25h", "abc234"}, nil, 2, "accepted are a time"}, {[]string{"approve", "--for", "", "abc234"}, nil, 2, "--for is empty"},
+		{[]string{"deny", "--all", "--yes"}, []string{"abc234", "def567"}, 1, "gone23: "}, {[]string{"deny", "--all", "--yes", "--json"}, []string{"abc234", "def567"}, 1, "gone23: "},
+	} {
+		b := &manyBackend{asked: asked}
+		dir, weir := serve(t, b)
+		cmd := exec.Command(weir, append([]string{"--run", dir}, tc.args...)...)
+		out, _ := cmd.CombinedOutput()
+		b.mu.Lock()
+		took := b.took
+		b.mu.Unlock()
+		if !slices.Equal(took, tc.took) || cmd.ProcessState.ExitCode() != tc.code || !strings.Contains(string(out), tc.says) || strings.Contains(string(out), "\x1b") {
+			t.Errorf("%.60q: answered %v, exit %d: %.600s", tc.args, took, cmd.ProcessState.ExitCode(), out)
+		}
+	}
+}
