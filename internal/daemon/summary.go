@@ -64,7 +64,7 @@ func counted(e event.Event) event.Kind {
 // denies says whether a denial in the log refuses something that a container wanted, and is not told a second time.
 func denies(k event.Kind, r gate.Reason) bool {
 	switch k {
-	case event.Connect, event.Deny, event.Verdict:
+	case event.Connect, event.Deny, event.Verdict, event.Model:
 		return r != gate.UsedOnce && r != gate.Cancelled && r != gate.Unclaimed // it asks for itself, or nobody wants it any more
 	case event.Tool:
 		return r.Tier() == "" // else the gate has told it

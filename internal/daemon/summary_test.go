@@ -43,6 +43,8 @@ func TestF10Summary(t *testing.T) {
 		{"a grant is made", event.Event{Kind: event.Grant, Container: &event.Container{ID: "c1"}, Process: &event.Process{PID: 1}, Grant: &event.GrantInfo{State: "made"}}, control.Summary{Granted: 1}},
 		{"it ends", event.Event{Kind: event.Grant, Container: &event.Container{ID: "c1"}, Grant: &event.GrantInfo{State: "ended"}}, control.Summary{}},
 		{"the mode observe denies nothing", verdict(event.Connect, "allow", "observe", nil), control.Summary{}},
+		{"the model's proxy refuses a request", verdict(event.Model, "deny", "model_path", nil), control.Summary{Denied: 1}},
+		{"packets of a socket from before the taint are dropped", verdict(event.Drop, "deny", "tainted", nil), control.Summary{}},
 		{"something runs", verdict(event.Exec, "allow", "sealed_run", nil), control.Summary{}},
 	} {
 		before := s.of("c1")
@@ -56,8 +58,8 @@ func TestF10Summary(t *testing.T) {
 		}
 	}
 	log.WriteAsync(verdict(event.Verdict, "deny", "guard", nil))
-	if got := s.of("c1").Denied; got != 8 {
-		t.Errorf("%d denied in all, want 8", got)
+	if got := s.of("c1").Denied; got != 9 {
+		t.Errorf("%d denied in all, want 9", got)
 	}
 	if diff := cmp.Diff(control.Summary{}, s.of("c2")); diff != "" {
 		t.Error("of another container:\n" + diff)
