@@ -63,7 +63,7 @@ func New(o Options) *Guard {
 	if o.Names.Service == "" {
 		o.Names = InstalledNames()
 	}
-	g := &Guard{rules: slices.Concat(BuiltinRules(), o.Names.Protect(), []Rule{updateRule}, o.Appended), on: make(map[string][]asked, manyNames), server: o.Server, least: leastFiltered}
+	g := &Guard{rules: append(o.Names.rules(), o.Appended...), on: make(map[string][]asked, manyNames), server: o.Server, least: leastFiltered}
 	for i := range g.rules {
 		r := &g.rules[i]
 		for _, on := range r.On {
@@ -144,7 +144,7 @@ func (g *Guard) CheckIn(tool string, args json.RawMessage, resolve func(path str
 	}
 	for _, u := range c.updates {
 		if err := CheckUpdate(u, g.server); err != nil {
-			return Hit{&updateRule, u, err.Error()}, true
+			return Hit{&g.rules[slices.IndexFunc(g.rules, func(r Rule) bool { return r.Group == OnUpdate })], u, err.Error()}, true
 		}
 	}
 	return Hit{}, false

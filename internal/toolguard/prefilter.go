@@ -3,6 +3,7 @@ package toolguard
 import (
 	"slices"
 	"strings"
+	"sync"
 )
 
 // Rules write their words in lower case:
@@ -250,14 +251,19 @@ func anywhere(list ...string) []string {
 	return eachWord(list, func(s string) string { return "*" + longest(s) + "*" })
 }
 
+// shortNames are the aliases of each command that has some.
+var shortNames = sync.OnceValue(func() map[string][]string {
+	all := make(map[string][]string, len(aliases))
+	for short, full := range aliases {
+		all[full] = append(all[full], short)
+	}
+	return all
+})
+
 // wordsOfNames are the words of names of commands, and of their aliases.
 func wordsOfNames(names []string) []string {
 	for _, name := range names {
-		for short, full := range aliases {
-			if full == name {
-				names = append(names[:len(names):len(names)], short)
-			}
-		}
+		names = append(names[:len(names):len(names)], shortNames()[name]...)
 	}
 	return eachWord(names, func(name string) string {
 		if all := runs(name); len(all) > 0 && !strings.ContainsAny(name, "*\x01") {

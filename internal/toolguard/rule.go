@@ -86,29 +86,27 @@ func eitherWords(conds []condition) [][]string {
 		n *= len(cond.words)
 	}
 	for _, cond := range conds[1:] {
+		list := cond.words
+		if n > maxLists {
+			out, list = shortest(out), shortest(list)
+		}
 		var pairs [][]string
 		for _, a := range out {
-			for _, b := range cond.words {
+			for _, b := range list {
 				pairs = append(pairs, slices.Concat(a, b))
 			}
 		}
-		if out = pairs; n > maxLists && len(out) > 0 {
-			out = [][]string{slices.MinFunc(out, func(a, b []string) int { return len(a) - len(b) })}
-		}
+		out = pairs
 	}
 	return out
+}
+
+// shortest is the one of several lists that has the fewest words.
+func shortest(lists [][]string) [][]string {
+	return [][]string{slices.MinFunc(lists, func(a, b []string) int { return len(a) - len(b) })}
 }
 
 // isNot turns a condition around.
 func isNot(cond condition) condition {
 	return when(func(c *Command) bool { return !cond.is(c) })
-}
-
-// BuiltinRules are all that do not depend on the names of this installation, in the order in which they are asked.
-func BuiltinRules() []Rule {
-	var all []Rule
-	all = append(all, windowsDisk...)
-	all = append(all, eventLog, boot, encoded, download, defender, accounts, secrets)
-	all = append(all, slices.Concat(linuxDisk, linuxSystem)...)
-	return append(all, files...)
 }

@@ -1,12 +1,14 @@
 package toolguard
 
 import (
+	"maps"
 	"path"
 	"regexp"
 	"slices"
 	"strings"
 
 	"weir/internal/bridge/wire"
+	"weir/internal/commands"
 )
 
 // ProtectedNames are those of the sensor that the rules of group 2 protect.
@@ -29,8 +31,17 @@ func InstalledNames() ProtectedNames {
 	}
 }
 
-// Protect makes the rules of group 2, and the one of group 3 for the vault, from names.
-func (n ProtectedNames) Protect() []Rule {
+// rules are the compiled-in ones, those about these names among them.
+func (n ProtectedNames) rules() []Rule {
+	rules, err := n.vocabulary().readRules(rulesText)
+	if err != nil {
+		panic(err) // a test reads them
+	}
+	return rules
+}
+
+// vocabulary is what rules.txt may name.
+func (n ProtectedNames) vocabulary() *vocabulary {
 	units := append([]string{n.Service}, n.Units...)
 	programs := []string{n.Service}
 	for _, p := range n.Programs {
@@ -44,85 +55,60 @@ func (n ProtectedNames) Protect() []Rule {
 	for _, u := range units {
 		all = append(all, "/sys/fs/cgroup/system.slice/"+u+".service")
 	}
-	mine := namedBy(patterns(all...))
+	own, ownDirs := patterns(all...), dirsOf(all)
+	mine := namedBy(own)
 	touched := paths{func(p string) bool { // the directories that these are in, with a star, too
 		return mine.is(p) || strings.HasSuffix(p, "*") && slices.ContainsFunc(all, func(f string) bool {
 			return strings.HasPrefix(f, strings.TrimRight(p, "*")) && strings.Count(p, "/") > 2
 		})
 	}, eitherWords([]condition{{words: mine.words}, {words: [][]string{nthNames(all, 1), {pattern}}}})}
-	dirs := namedBy(dirsOf(all))
+	dirs := namedBy(ownDirs)
 	holds := paths{func(p string) bool { // what goes when this directory goes
 		return mine.is(p) || dirs.is(strings.TrimSuffix(p, "/*"))
 	}, eitherWords([]condition{{words: mine.words}, {words: dirs.words}})}
-	kills := anyOf(hasUnit(units...), hasWord(func(w string) bool {
-		w = strings.ToLower(w)
-		return slices.ContainsFunc(programs, func(p string) bool {
-			return w == p || w == p+".exe" || strings.HasPrefix(w, p+" run") || strings.HasSuffix(w, "/"+p)
-		})
-	}, wordsIn(programs...)...))
-	named := findsNamed(append(unitNames(units), programs...), holds)
-	located := anyOf(allOf(isNamed("find"), named), allOf(isNamed("whereis", "locate"), hasArg(programs...)))
-	changes := onChanges(touched)
-	for _, on := range changes { // $(which weir) has no path of it
-		changes = append(changes, trigger{Names: on.Names, When: condition{on.When.is, [][]string{wordsIn("which", "command", "type"), wordsIn(programs...)}}})
-	}
-	service := Rule{
-		ID: "sensor-service", Group: OnSelf, Refuses: "stops, disables or removes the service of this guard, or kills its process",
-		Why: "Nothing would watch what happens next.", Instead: "Ask the user, who can do it on the host.",
-		Refused: []Example{
-			{Tool: bash, Text: "systemctl stop " + n.Service}, {Tool: bash, Text: "sudo systemctl mask --now " + n.Service + ".service"}, {Tool: bash, Text: "pkill -9 " + n.Service}, {Tool: bash, Text: "kill -9 $(pidof " + n.Service + ")"},
-			{Tool: bash, Text: "apt-get remove -y " + n.Service}, {Tool: bash, Text: n.Service + " kill-switch off"}, {Tool: bash, Text: "pgrep -f " + n.Service + " | xargs kill"},
-			{Tool: bash, Text: "systemctl freeze " + n.Service}, {Tool: bash, Text: "busctl call org.freedesktop.systemd1 /org/freedesktop/systemd1 org.freedesktop.systemd1.Manager StopUnit ss " + n.Service + ".service replace"},
-			{Tool: bash, Text: "fuser -k " + n.Programs[0]}, {Tool: bash, Text: n.Service + " --json kill-switch off"}, {Tool: ps, Text: "Stop-Process -Name " + n.Service},
+	byPattern := killsByPattern(n.Service, n.Programs[0]+" run")
+	v := &vocabulary{
+		names: strings.NewReplacer("{service}", n.Service, "{program}", n.Programs[0], "{state}", n.State, "{kill-switch}", n.KillSwitch, "{file}", n.Files[0]),
+		lists: map[string][]string{
+			"units": units, "programs": programs, "service-words": wordsIn(n.Service), "own-files": own, "own-dirs": ownDirs, "vault-files": patterns(append(n.Secrets, n.State)...),
+			"disks": disks, "log-files": patterns(logFiles...), "boot-files": bootFiles, "protection-files": patterns(protectionFiles...), "account-files": patterns(accountFiles[:4]...), // the others are shadow-file's
+			"system-dirs": systemDirs, "hives": hives, "shells": shellNames, "interpreters": interpreters, "powershells": powerShells, "fork-bomb": {forkBomb}, "unknown": {""}, "fetched": fetchers.words[0],
+			"system-words": systemWords, "masks": masks,
 		},
-		Near: []Example{{Tool: bash, Text: "systemctl status " + n.Service}, {Tool: bash, Text: n.Service + " status"}, {Tool: bash, Text: n.Service + " kill-switch status"}, {Tool: bash, Text: "systemctl restart nginx"}, {Tool: bash, Text: "echo systemctl stop " + n.Service}, {Tool: bash, Text: "grep -rn 'systemctl stop " + n.Service + "' docs"}},
-		On: slices.Concat(stops(units...), services(units...), []trigger{
-			{Names: []string{"pkill", "killall", "skill"}, When: anyOf(kills, killsByPattern(n.Service, n.Programs[0]+" run"))},
-			{Names: []string{"taskkill", "stop-process"}, When: anyOf(kills, isMade(allOf(isNamed("get-process", "pidof", "pgrep"), kills)))},
-			{Names: []string{"pkill", "killall", "killall5"}, When: when(func(c *Command) bool { // all that root runs
+		paths: map[string]paths{
+			"mine": mine, "touched": touched, "holds": holds, "device": device, "system": system, "under-all": underAll, "logs": logs, "boot": namedBy(bootFiles), "protection": belowAny(protectionFiles...),
+			"accounts": belowAny(accountFiles...), "apparmor": {func(p string) bool { return p == "/etc/apparmor.d" || strings.Contains(p, "*") }, [][]string{{"apparmor", pattern}}}, // all, not one
+		},
+		conds: map[string]condition{
+			"always": always, "bomb": when(always.is, function, "function"), "lsass": lsass, "takes-system": {takesSystem, system.words}, "over-system": {overSystem, system.words}, "deletes-found": deletesFound,
+			"empties": empties, "removes-system": removesSystem, "removes-tree": removesTree, "finds-mine": findsNamed(append(unitNames(units), programs...), holds), "over-bus": overBus(units),
+			"kills": anyOf(hasUnit(units...), hasWord(func(w string) bool {
+				w = strings.ToLower(w)
+				return slices.ContainsFunc(programs, func(p string) bool {
+					return w == p || w == p+".exe" || strings.HasPrefix(w, p+" run") || strings.HasSuffix(w, "/"+p)
+				})
+			}, wordsIn(programs...)...)),
+		},
+		tests: map[string]func(*Command) bool{
+			"looks-for": finds(n.Service), "finds-each": findsEach, "orders": orders, "kills-by-pattern": byPattern,
+			"kills-root": func(c *Command) bool { // all that root runs
 				return c.Name == "killall5" || hasOption(func(option, value string) bool {
-					return (option == "-u" || option == "-U" || option == "--user" || option == "--euid" || option == "--uid") && (value == "root" || value == "0")
-				}).is(c) && (len(operandsOf(c)) < 2 || killsByPattern(n.Service, n.Programs[0]+" run").is(c))
-			}, "killall5", "root", "0")},
-			{Names: []string{"kill", "stop-process", "gdb", "prlimit"}, When: allOf(isNot(when(func(c *Command) bool { return c.Name == "kill" && len(c.Args) > 0 && c.Args[0].Text == "-0" }, "-0")), anyOf(
-				isMade(allOf(isNamed("pidof", "pgrep", "ps", "systemctl"), kills)), isMade(allOf(isNamed("cat", "head", "get-content"), anyOf(touchesPath(mine), hasWord(func(w string) bool { return path.Base(w) == n.Service+".pid" }, wordsIn(n.Service)...)))),
-				isMade(allOf(isNamed("lsof", "fuser"), touchesPath(mine))), isMade(when(finds(n.Service), "grep", "egrep", "awk", "gawk")),
-				when(func(c *Command) bool { return len(c.Args) > 1 && c.Args[len(c.Args)-1].Text == "-1" }, "-1"), // every process
-			))},
-			{Names: []string{"fuser"}, When: allOf(hasFlag('k', "kill"), touchesPath(mine))},
-			{Names: []string{"busctl", "dbus-send", "gdbus", "qdbus"}, When: overBus(units)},
-			{Names: []string{"apt", "apt-get", "dpkg", "yum", "dnf", "rpm", "zypper", "apk", "pacman", "snap"}, When: allOf(hasArg("remove", "purge", "-r", "-P", "-e", "erase", "del", "-R", "autoremove", "--remove", "--purge"), hasArg(programs...))},
-			{Names: []string{"docker", "podman", "nerdctl", "crictl", "ctr", "kubectl", "helm"}, When: allOf(hasArg("stop", "kill", "rm", "pause", "delete", "uninstall"), hasWord(func(w string) bool { // the sensor as a container
-				return w[strings.LastIndexByte(w, '/')+1:] == n.Service
-			}, wordsIn(n.Service)...))},
-			{Names: programs, When: when(orders, "kill-switch", "detach", "untaint", "mode", "approve", "deny", "uninstall")},
-			{Names: []string{"systemctl"}, When: anyOf(allOf(hasArg("set-property", "edit"), hasUnit(units...)), allOf(hasArg("stop", "disable", "mask", "kill", "freeze"), isMade(anyOf(kills, when(finds(n.Service), "grep", "egrep", "awk", "gawk")))))},
-			{Names: units, When: allOf(when(func(c *Command) bool { return strings.Contains(c.Program, "/init.d/") }, "init"), hasArg("stop", "force-stop"))},
-			{Names: []string{"curl", "nc", "netcat", "ncat", "socat"}, When: hasWord(func(w string) bool { return strings.Contains(w, "/"+n.Service+"/control.sock") }, "control")},
-		}),
-	}
-	files := Rule{
-		ID: "sensor-files", Group: OnSelf, Refuses: "deletes, replaces or unmounts a program, file, socket or kernel object of this guard",
-		Why: "Nothing would watch what happens next.", Instead: "Ask the user, who can do it on the host.",
-		Refused: []Example{
-			{Tool: bash, Text: "rm -f " + n.Programs[0]}, {Tool: bash, Text: "sudo mv x " + n.Programs[0]}, {Tool: bash, Text: "rm -rf " + n.State}, {Tool: "fs_write", Text: n.Programs[0]}, {Tool: bash, Text: "umount /sys/fs/bpf"},
-			{Tool: bash, Text: "echo on > " + n.KillSwitch}, {Tool: "fs_delete", Text: n.KillSwitch},
-		},
-		Near: []Example{{Tool: bash, Text: "ls -l " + n.Programs[0]}, {Tool: bash, Text: "rm -f /work/bin/" + n.Service}, {Tool: "fs_read", Text: n.Programs[0]}, {Tool: "read_file", Text: n.Files[0]}},
-		On: append(changes, trigger{Names: []string{"rm", "mv"}, When: allOf(anyOf(isNamed("mv"), hasFlag('r', "recursive"), hasFlag('R', "")), firstsAre(holds))},
-			trigger{Names: []string{"find"}, When: allOf(deletesFound, anyOf(touchesPath(mine), allOf(touchesPath(holds), when(findsEach)), named))}, trigger{Names: []string{"rm", "mv", "unlink", "shred", "truncate", "chmod", "chattr"}, When: isMade(located)}, trigger{Names: []string{"umount"}, When: anyOf(hasArg("/sys/fs/bpf", "/sys/fs/cgroup", "/sys/fs", "/sys"), touchesPath(touched))},
-			trigger{Names: []string{"mount"}, When: allOf(hasArg("/sys/fs/bpf", "/sys/fs/cgroup", "/sys/fs", "/sys"), isNot(hasArg("bpf", "cgroup2", "sysfs")), when(func(c *Command) bool { // over it, or it elsewhere
+					return commands.Listed("-u -U --user --euid --uid", option) && (value == "root" || value == "0")
+				}).is(c) && (len(operandsOf(c)) < 2 || byPattern(c))
+			},
+			"sends-nothing":  func(c *Command) bool { return c.Name == "kill" && first(c.Args).Text == "-0" },
+			"sends-to-all":   func(c *Command) bool { return len(c.Args) > 1 && c.Args[len(c.Args)-1].Text == "-1" },
+			"pid-file":       hasWord(func(w string) bool { return path.Base(w) == n.Service+".pid" }).is,
+			"container":      hasWord(func(w string) bool { return w[strings.LastIndexByte(w, '/')+1:] == n.Service }).is,
+			"init-script":    func(c *Command) bool { return strings.Contains(c.Program, "/init.d/") },
+			"control-socket": hasWord(func(w string) bool { return strings.Contains(w, "/"+n.Service+"/control.sock") }).is,
+			"mounts-there": func(c *Command) bool { // over it, or it elsewhere
 				return strings.HasPrefix(c.Args[len(c.Args)-1].Text, "/sys") || hasArg("--move", "-M").is(c)
-			}))}, trigger{Names: []string{"bpftool"}, When: hasArg("detach", "delete", "update")}, trigger{Names: []string{"remove-item", "move-item", "set-content", "out-file"}, When: touchesPath(mine)}, trigger{Names: []string{"rmdir", "mount", "chmod", "chown", "setfacl", "setcap", "dpkg-divert", "touch", "patch", "sqlite3"}, When: touchesPath(mine)}),
-		Changed: patterns(all...),
-		Deleted: dirsOf(all),
+			},
+		},
 	}
-	vault := Rule{
-		ID: "sensor-vault", Group: OnPaths, Refuses: "opens what this guard stores, secrets among it", Why: "It holds what agents must not see.", Instead: "Use the tools that hand out what is allowed.",
-		Refused: []Example{{Tool: readFile, Text: n.State + "/vault.age"}, {Tool: "fs_list", Text: n.State}, {Tool: readFile, Text: "/run/credentials/" + n.Service + ".service/key"}}, Near: []Example{{Tool: readFile, Text: "/var/lib/dpkg/status"}},
-		Files: patterns(append(n.Secrets, n.State)...),
-	}
-	return []Rule{service, files, vault}
+	maps.Copy(v.tests, ruleTests)
+	return v
 }
 
 // finds is met by what looks for a name among lines, as grep and awk do.
@@ -224,8 +210,8 @@ func orders(c *Command) bool {
 }
 
 // killsByPattern is met when a regular expression for names, or for command lines, finds one of these.
-func killsByPattern(name, line string) condition {
-	return when(func(c *Command) bool {
+func killsByPattern(name, line string) func(*Command) bool {
+	return func(c *Command) bool {
 		full := hasFlag('f', "full").is(c)
 		if c.Name == "killall" && !hasFlag('r', "regexp").is(c) || anyOf(hasFlag('P', "parent"), hasFlag('g', "pgroup"), hasFlag('s', "session"), hasFlag('t', "terminal"), hasFlag('u', "euid"), hasFlag('U', "uid")).is(c) {
 			return false
@@ -234,7 +220,7 @@ func killsByPattern(name, line string) condition {
 			re, err := regexp.Compile(w)
 			return len(w) < 100 && err == nil && (re.MatchString(name) || full && re.MatchString(line))
 		})
-	})
+	}
 }
 
 // busMethods are those with which systemd is told to stop a unit, or to forget or change it.

@@ -60,11 +60,11 @@ func startsWith(texts ...string) condition {
 	})
 }
 
-// isURL is met when a word has an address of the web in it.
-var isURL = hasWord(func(w string) bool {
+// isURL is met by a word that has an address of the web in it.
+func isURL(w string) bool {
 	w = strings.ToLower(w)
 	return strings.Contains(w, "http:/") || strings.Contains(w, "https:/") || strings.Contains(w, "ftp://")
-}, anywhere("http", "ftp")...)
+}
 
 // paramOf gives what a parameter of a cmdlet is set to, abbreviated or not; a switch alone is $true.
 func paramOf(c *Command, name string) (Value, bool) {
@@ -105,6 +105,15 @@ func hasValue(values ...string) condition {
 // isMade is met when what the command works on comes from such a command.
 func isMade(cond condition) condition {
 	return condition{func(c *Command) bool { return c.Made(cond.is) }, cond.words}
+}
+
+// isPiped is met when what is piped into a command comes from such a command, isFed when it is such a command's output.
+func isPiped(cond condition) condition {
+	return condition{func(c *Command) bool { return (&Command{From: c.From}).Made(cond.is) }, cond.words}
+}
+
+func isFed(cond condition) condition {
+	return condition{func(c *Command) bool { return c.From != nil && cond.is(c.From) }, cond.words}
 }
 
 // isNamed is met by commands of these names.
