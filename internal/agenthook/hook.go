@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"os"
+	"strings"
 )
 
 // The exit codes of an agent's hook. Any other lets the call pass.
@@ -118,7 +120,13 @@ func (w World) read(into *input) error {
 	case len(data) > maxInput:
 		return errors.New("standard input is longer than 64 MiB")
 	}
-	if err := json.Unmarshal(data, into); err != nil {
+	var fields map[string]json.RawMessage
+	err = json.Unmarshal(data, &fields)
+	maps.DeleteFunc(fields, func(name string, _ json.RawMessage) bool { return name != strings.ToLower(name) }) // the decoder takes fields in any case, and agents do not
+	if err == nil {
+		data, err = json.Marshal(fields)
+	}
+	if err != nil || json.Unmarshal(data, into) != nil {
 		return errors.New(`standard input is not a JSON object with "tool_name" and "tool_input"`)
 	}
 	if into.Dir == "" {
