@@ -239,6 +239,9 @@ var networkCases = []commandCases{
 		node -v -e 1
 		npm -v install
 		systemctl --help
+		ruby --help
+		ruby -h
+		apt --help
 		java -version x
 		java -jar x -version
 		dpkg -l > f
