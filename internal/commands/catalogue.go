@@ -16,10 +16,11 @@ var catalogueText string
 // catalogue is what catalogue.txt says.
 type catalogue struct {
 	families  []Family
-	plain     map[string]*Command // by name
-	versioned map[string]*Command // those whose names may end in a version, without it
-	alone     map[string]string   // options that make a program, by its name with # for a version, print and end when they are all that it is given
-	wrappers  map[string]*Command // what stands before the command that a program runs, where its entry does not say so
+	plain     map[string]*Command          // by name
+	versioned map[string]*Command          // those whose names may end in a version, without it
+	alone     map[string]string            // options that make a program, by its name with # for a version, print and end when they are all that it is given
+	tables    map[string]map[string]string // by the names of their rows
+	wrappers  map[string]*Command          // what stands before the command that a program runs, where its entry does not say so
 }
 
 // known is the catalogue, read when it is first needed.
@@ -30,6 +31,9 @@ var known = sync.OnceValue(func() *catalogue {
 	}
 	return c
 })
+
+// Table gives a table of names by the words of its rows.
+func Table(name string) map[string]string { return known().tables[name] }
 
 // What the words of an entry stand for.
 var (
@@ -57,7 +61,9 @@ type reading struct {
 }
 
 func readCatalogue(text string) (*catalogue, error) {
-	r := &reading{catalogue{nil, make(map[string]*Command, 1400), make(map[string]*Command, 64), make(map[string]string, 64), make(map[string]*Command, 128)}, map[string]int{}, map[string]string{}, nil, ""}
+	r := &reading{fields: map[string]int{}, lets: map[string]string{}}
+	r.plain, r.versioned, r.wrappers = make(map[string]*Command, 1400), make(map[string]*Command, 64), make(map[string]*Command, 128)
+	r.alone, r.tables = make(map[string]string, 64), map[string]map[string]string{}
 	for i, t := 0, reflect.TypeFor[Command](); i < t.NumField(); i++ {
 		r.fields[strings.ToLower(t.Field(i).Name)] = i
 	}
@@ -118,6 +124,13 @@ func (r *reading) line(depth int, body string) {
 		for name := range strings.FieldsSeq(names) {
 			r.alone[name] = joinWords(r.alone[name], options)
 		}
+	case key == "table":
+		name, value, _ := strings.Cut(value, " ")
+		row, value, _ := strings.Cut(value, " ")
+		if r.tables[name] == nil {
+			r.tables[name] = map[string]string{}
+		}
+		r.tables[name][row] = joinWords(r.tables[name][row], value)
 	case key == "family":
 		name, title, _ := strings.Cut(value, " ")
 		r.families, r.open = append(r.families, Family{Name: name, Title: title}), nil

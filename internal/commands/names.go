@@ -67,20 +67,10 @@ func Assignable(name string) bool {
 // dangerous tells whether a variable is known to change what runs, or to be more than
 // a variable.
 func dangerous(name string) bool {
-	switch name {
-	case "PATH", "IFS", "ENV", "CDPATH", "HOME", "SHELL", "SHELLOPTS", "PAGER", "EDITOR", "VISUAL", "BROWSER", "TMPDIR", "TMP", "TEMP",
-		"PS0", "PS1", "PS2", "PS3", "PS4", "PROMPT_COMMAND", "RANDOM", "SRANDOM", "SECONDS", "LINENO", "HISTCMD", "OPTIND", "OPTARG", "OPTERR",
-		"DIRSTACK", "FUNCNAME", "FUNCNEST", "GROUPS", "UID", "EUID", "PPID", "PIPESTATUS", "REPLY", "COPROC", "MAPFILE", "TIMEFORMAT", "TMOUT", "FCEDIT",
-		"GLOBIGNORE", "EXECIGNORE", "FIGNORE", "IGNOREEOF", "INPUTRC", "HOSTFILE", "HOSTALIASES", "PWD", "OLDPWD", "MAGIC", "POSIXLY_CORRECT",
-		"NLSPATH", "LOCPATH", "TZDIR", "RES_OPTIONS", "LOCALDOMAIN", "GREP_OPTIONS", "TAR_OPTIONS", "MAKEFLAGS", "MFLAGS", "MAKEFILES", "GZIP",
-		"TERMINFO", "TERMINFO_DIRS", "TERMCAP", "TERM", "COLUMNS", "LINES", "TZ", "LANG", "LANGUAGE", "COMPRESSOR", "MANPAGER", "CHILD_MAX", "UNZIP", "UNZIPOPT", "ZIPINFO", "ZIPINFOOPT", "XZ_OPT", "XZ_DEFAULTS", "BZIP", "BZIP2", "TAPE", "ZDOTDIR", "FPATH",
-		"GETCONF_DIR", "COMPILER_PATH", "LIBRARY_PATH", "SIMPLE_BACKUP_SUFFIX", "VERSION_CONTROL", "DATEMSK", "READLINE_LINE":
+	if Listed(Table("dangerous")["names"], name) {
 		return true
 	}
-	for _, prefix := range []string{"BASH", "LD_", "GIT_", "LESS", "GCONV_", "GLIBC_", "MALLOC_", "TEXTDOMAIN", "XDG_", "RIPGREP_", "AWK", "BC_", "DC_",
-		"DEBUGINFOD_", "COMP_", "HIST", "MAIL", "EPOCH", "LC_", "READLINE_", "PYTHON", "NODE_", "PERL", "RUBY", "SSH_", "GPG_", "_", "SUDO_",
-		"FZF_", "BAT_", "JQ_", "FD_", "TREE_", "RSYNC_", "NETRC", "CURL_", "DOCKER_", "KUBE", "GO", "CARGO", "NPM_", "OPENSSL_", "ZSTD_", "ZSH", "DPKG_", "GCC_", "DYLD_", "SYSTEMD_", "LOCATE_", "CCACHE_", "DISTCC", "NCURSES_", "KRB5", "NSS_", "LIBC_", "P11_", "PKCS11", "JAVA",
-		"DOTNET_", "RUST", "PHP", "LUA", "GHC", "OCAML", "TCL"} {
+	for prefix := range strings.FieldsSeq(Table("dangerous")["prefixes"]) {
 		if strings.HasPrefix(name, prefix) {
 			return true
 		}

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"weir/internal/commands"
 )
 
 // TestHost: whatever is not plainly this machine is outside.
@@ -146,12 +148,16 @@ func TestVariables(t *testing.T) {
 // TestKinds: no program stands in two kinds.
 func TestKinds(t *testing.T) {
 	seen := map[string]kind{}
-	for k, names := range kindNames {
-		for _, name := range strings.Fields(names) {
+	for k, row := range kindRows {
+		names := strings.Fields(commands.Table("kinds")[row])
+		if len(names) == 0 && row != "" {
+			t.Errorf("no program is of the kind %s", row)
+		}
+		for _, name := range names {
 			if other, ok := seen[name]; ok {
 				t.Errorf("%s is of the kinds %d and %d", name, other, k)
 			}
-			seen[name] = k
+			seen[name] = kind(k)
 		}
 	}
 	for name, want := range map[string]kind{"python3.11": interpreter, "php8.2": interpreter, "pip3": packages, "lua5.4": interpreter, "curl": fetcher, "python": interpreter, "nc.openbsd": sender, "x9": nothing, "": nothing, "9": nothing} {

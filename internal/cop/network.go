@@ -264,15 +264,8 @@ func (r *reader) openssl(args []word) {
 	}
 }
 
-// decodes are the options with which a program makes data readable again.
-var decodes = map[string]string{
-	"base64": "-d -D --decode -di -id", "base32": "-d --decode", "basenc": "-d --decode", "xxd": "-r -rp", "gzip": "-d -dc -cd -t -l",
-	"bzip2": "-d -dc", "xz": "-d -dc -l", "zstd": "-d -dc", "7z": "x l e t", "7za": "x l e t", "gpg": "-d --decrypt --verify --import", "gpg2": "-d --decrypt --verify",
-	"rar": "x l e", "age": "-d", "ar": "x t", "brotli": "-d", "cpio": "-i -t -idmv",
-}
-
 func (r *reader) encode(tool string, args []word) {
-	if has(args, decodes[tool]) {
+	if has(args, commands.Table("decodes")[tool]) {
 		return
 	}
 	if tool == "tar" {

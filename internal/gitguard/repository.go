@@ -296,30 +296,8 @@ func harmlessSetting(section, key, value string) bool {
 	if section == "pager" {
 		return value == "cat" || value == "less" || value == "false"
 	}
-	keys, ok := quietSettings[section]
+	keys, ok := commands.Table("git-quiet")[section]
 	return ok && (keys == "" || commands.Listed(keys, key))
-}
-
-// quietSettings are those by which git runs nothing and fetches nothing where it only reads, by section; all of the section where none is listed.
-// Editors and helpers for credentials are run when something is written or fetched alone.
-var quietSettings = map[string]string{
-	"core": "repositoryformatversion filemode bare logallrefupdates ignorecase precomposeunicode symlinks autocrlf eol safecrlf quotepath abbrev compression loosecompression bigfilethreshold " +
-		"excludesfile attributesfile whitespace trustctime checkstat preloadindex untrackedcache longpaths protectntfs protecthfs commentchar sharedrepository warnambiguousrefs commitgraph " +
-		"multipackindex sparsecheckout sparsecheckoutcone packedgitlimit packedgitwindowsize deltabasecachelimit fsync fsyncmethod fsyncobjectfiles ignorestat worktree editor askpass fscache hidedotfiles",
-	"user": "", "user.*": "", "author": "", "committer": "", "color": "", "color.*": "", "column": "", "advice": "", "safe": "",
-	"extensions": "worktreeconfig objectformat refstorage relativeworktrees preciousobjects",
-	"remote":     "pushdefault", "remote.*": "url pushurl fetch push prune prunetags tagopt mirror skipfetchall skipdefaultupdate gh-resolved",
-	"branch": "autosetupmerge autosetuprebase sort", "branch.*": "remote merge rebase pushremote description vscode-merge-base gh-merge-base",
-	"url.*": "insteadof pushinsteadof", "http": "", "http.*": "", "credential": "", "credential.*": "",
-	"init": "defaultbranch", "push": "default autosetupremote followtags", "pull": "rebase ff", "fetch": "prune prunetags parallel writecommitgraph", "clone": "defaultremotename",
-	"rebase": "autosquash autostash updaterefs", "rerere": "enabled autoupdate", "merge": "conflictstyle ff renames renamelimit log stat",
-	"diff":   "algorithm colormoved colormovedws renames renamelimit mnemonicprefix noprefix context interhunkcontext wserrorhighlight statgraphwidth indentheuristic relative autorefreshindex suppressblankempty wordregex",
-	"diff.*": "xfuncname funcname wordregex binary",
-	"status": "short branch relativepaths showuntrackedfiles aheadbehind renames renamelimit showstash displaycommentprefix",
-	"log":    "date decorate abbrevcommit follow mailmap graphcolors showroot excludedecoration", "mailmap": "file",
-	"blame": "date coloring showemail blankboundary showroot ignorerevsfile", "grep": "linenumber patterntype extendedregexp column fullname threads",
-	"tag": "sort gpgsign forcesignannotated", "commit": "gpgsign verbose cleanup status", "versionsort": "suffix", "i18n": "commitencoding logoutputencoding",
-	"index": "version threads skiphash", "feature": "manyfiles", "gc": "auto autodetach", "maintenance": "auto strategy", "submodule.*": "url active", "submodule": "active",
 }
 
 func reopen(f *os.File) string { return "/proc/self/fd/" + strconv.Itoa(int(f.Fd())) }

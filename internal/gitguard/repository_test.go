@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"weir/internal/classify"
+	"weir/internal/commands"
 	"weir/internal/linux"
 )
 
@@ -235,12 +236,12 @@ func TestF20Accepted(t *testing.T) {
 	}
 	run("as it is")
 	script = "git status\ngit diff\ngit log -p --oneline\ngit show HEAD\ngit stash list\ntrue\n"
-	for _, section := range slices.Sorted(maps.Keys(quietSettings)) {
+	for _, section := range slices.Sorted(maps.Keys(commands.Table("git-quiet"))) {
 		head := "[" + section + "]"
 		if name, ok := strings.CutSuffix(section, ".*"); ok {
 			head = "[" + name + ` "x"]`
 		}
-		for key := range strings.FieldsSeq(quietSettings[section]) {
+		for key := range strings.FieldsSeq(commands.Table("git-quiet")[section]) {
 			if section == "core" && slices.Contains([]string{"worktree", "repositoryformatversion", "bare"}, key) || section == "extensions" {
 				continue // git then finds no repository
 			}

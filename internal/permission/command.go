@@ -81,8 +81,8 @@ func (s *script) file(a word, reads, writes bool) {
 const maxFiles = 200 // of one text
 
 // readScript finds every command that a shell's text runs, also within others.
-func readScript(text string) *script {
-	s := &script{text: strings.TrimSpace(text), whole: true}
+func readScript(text string) (s *script) {
+	s = &script{text: strings.TrimSpace(text), whole: true}
 	defer func() { // what this fails on must not get past a rule
 		if recover() != nil {
 			s.whole, s.many = false, true
