@@ -21,21 +21,6 @@ struct {
 	__uint(pinning, LIBBPF_PIN_BY_NAME);
 } initial_taint SEC(".maps");
 
-/* Processes that have left their container. What is known of one hangs on its first thread, in whose place
- * another one comes that executes something; these two stay. */
-struct left {
-	__u64 start;
-	__u64 tgid;
-};
-
-struct {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, 16384);
-	__type(key, struct left);
-	__type(value, __u32);
-	__uint(pinning, LIBBPF_PIN_BY_NAME);
-} all_left SEC(".maps");
-
 /* Rings have no value type: this names theirs for bpf2go. */
 const struct record *unused_record __attribute__((unused));
 
@@ -126,16 +111,20 @@ static __always_inline void note_escape(void)
 		__sync_fetch_and_add(any, 1);
 }
 
+static __always_inline void note_left(struct task_struct *task)
+{
+	struct left key = left_key(task);
+	__u32 one = 1;
+	bpf_map_update_elem(&all_left, &key, &one, BPF_ANY);
+}
+
 /* escape marks the process of a task that left its container; the daemon kills it, and until
  * then it can neither make, connect nor use a socket. */
 static __always_inline void escape(struct cgroup_ctx *from, struct cgroup *cg, struct task_struct *target)
 {
 	struct cgroup_ctx self;
-	struct left key = {.start = BPF_CORE_READ(target, group_leader, start_boottime),
-	                   .tgid = BPF_CORE_READ(target, tgid)};
-	__u32 one = 1;
 	note_escape();
-	bpf_map_update_elem(&all_left, &key, &one, BPF_ANY);
+	note_left(target);
 	struct task *t =
 	    bpf_task_storage_get(&tasks, target->group_leader, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (t) {
@@ -157,7 +146,7 @@ static __always_inline void arrive(struct task_struct *target)
 {
 	struct task *t =
 	    bpf_task_storage_get(&tasks, target->group_leader, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
-	if (!t || t->escaped)
+	if (!t || t->escaped || has_left(target))
 		return;
 	struct inode *exe = BPF_CORE_READ(target, mm, exe_file, f_inode);
 	t->inode = BPF_CORE_READ(exe, i_ino);
@@ -242,6 +231,8 @@ int BPF_PROG(weir_attach_enter, struct cgroup *to_cg, struct task_struct *leader
 	                                      from.guarded ? BPF_LOCAL_STORAGE_GET_F_CREATE : 0);
 	if (t && !t->escaped)
 		t->from = from.container;
+	else if (!t && from.container && to.container != from.container)
+		escape(&from, to_cg, leader); /* what is not noted now, nobody knows later (B123) */
 	return 0;
 }
 
@@ -274,6 +265,8 @@ int BPF_PROG(weir_attach_done, struct cgroup *to_cg, const char *path, struct ta
 static __always_inline __u64 inherit(struct task_struct *parent, struct task_struct *child)
 {
 	struct task *mine = bpf_task_storage_get(&tasks, parent->group_leader, 0, 0);
+	if (has_left(parent))
+		note_left(child);
 	if (!mine)
 		return 0;
 	struct task *its = bpf_task_storage_get(&tasks, child, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
@@ -336,11 +329,7 @@ int BPF_PROG(weir_fork, struct task_struct *parent, struct task_struct *child)
 SEC("tp_btf/sched_process_exec")
 int BPF_PROG(weir_exec_left, struct task_struct *t)
 {
-	struct left key = {.start = BPF_CORE_READ(t, group_leader, start_boottime),
-	                   .tgid = BPF_CORE_READ(t, tgid)};
-	__u32 zero = 0;
-	__u64 *any = bpf_map_lookup_elem(&escapes, &zero);
-	if ((any && !*any) || !bpf_map_lookup_elem(&all_left, &key))
+	if (!has_left(t))
 		return 0;
 	struct task *id = bpf_task_storage_get(&tasks, t, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (id)

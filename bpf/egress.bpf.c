@@ -15,6 +15,7 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 #define TS_COMPAT 2
 #define MSG_DONTROUTE 4
 #define MSG_FASTOPEN 0x20000000
+#define AF_ALG 38 /* ciphers of the kernel */
 #define NETLINK_ROUTE 0
 #define NETLINK_AUDIT 9
 #define TURN_NS 2500000000
@@ -297,6 +298,35 @@ __noinline int take(struct cgroup_ctx *cx, struct claim_key *at, __u64 cookie)
 	return 1;
 }
 
+#define MAX_THREADS (1 << 16)
+
+/* The threads of a process, one by one; the list ends at last. */
+struct threads {
+	__u64 at;
+	__u64 last;
+	__u32 traced;
+};
+
+static long next_traced(__u32 i, struct threads *all)
+{
+	struct task_struct *t = (void *)(all->at - bpf_core_field_offset(struct task_struct, thread_node));
+	if (!all->at || all->at == all->last)
+		return 1;
+	all->traced |= BPF_CORE_READ(t, ptrace);
+	all->at = (__u64)BPF_CORE_READ(t, thread_node.next);
+	return all->traced != 0;
+}
+
+/* is_traced: somebody traces a thread of the current process, and so can have all of it do what he likes. */
+__noinline int is_traced(void)
+{
+	struct task_struct *t = bpf_get_current_task_btf();
+	struct signal_struct *own = BPF_CORE_READ(t, signal);
+	struct threads all = {.at = (__u64)BPF_CORE_READ(own, thread_head.next),
+	                      .last = (__u64)own + bpf_core_field_offset(struct signal_struct, thread_head)};
+	return bpf_loop(MAX_THREADS, next_traced, &all, 0) >= MAX_THREADS || all.traced;
+}
+
 /* An approval that came after the call had failed, claimed by the next try, as long as that runs what was
  * asked about for the same user, and nobody else decides what it does (B30). */
 __noinline int claimed(struct cgroup_ctx *cx, struct dest *d, __u64 cookie)
@@ -305,7 +335,7 @@ __noinline int claimed(struct cgroup_ctx *cx, struct dest *d, __u64 cookie)
 		return 0;
 	struct claim_key key = {.container = cx->container, .dest = *d, .kind = CLAIM_PROCESS};
 	struct task_struct *t = bpf_get_current_task_btf();
-	if (t->ptrace)
+	if (is_traced())
 		return 0;
 	t = t->group_leader;
 	key.id = t->start_boottime;
@@ -422,6 +452,15 @@ static __always_inline int allowed_type(__u16 family, int type, int proto)
 	       (type == SOCK_DGRAM && (proto == 0 || proto == IPPROTO_UDP));
 }
 
+/* brings_unseen: where untrusted destinations taint, no check would see what comes by a socket of such a
+ * family (B122). */
+static __always_inline int brings_unseen(struct cgroup_ctx *cx, int family)
+{
+	struct policy *p = policy_of(cx);
+	return p && p->flags & POLICY_TRUST && family != AF_UNIX && family != AF_INET && family != AF_INET6 &&
+	       family != AF_NETLINK && family != AF_ALG;
+}
+
 /* Netlink also carries messages from one process to another: only the kernel,
  * port 0 and no group, is asked (B19). */
 static __always_inline int netlink_to_kernel(struct sock *sk, const void *name, int length)
@@ -447,7 +486,7 @@ int BPF_PROG(weir_create, int family, int type, int protocol, int kern)
 		return finish(REFUSE);
 	if (!cx.guarded)
 		return finish(PASS);
-	if (is_free(&cx) || allowed_type(family, type, protocol))
+	if (allowed_type(family, type, protocol) || (is_free(&cx) && !brings_unseen(&cx, family)))
 		ANSWER(0);
 	/* family and type stand in the record: a socket has no destination yet */
 	struct dest d = {.addr = {family, type}, .proto = protocol};

@@ -345,6 +345,41 @@ static __always_inline __u64 started(void)
 	return BPF_CORE_READ(bpf_get_current_task_btf(), group_leader, start_boottime);
 }
 
+/* Processes that have left their container. What is known of one hangs on its first thread, in whose place
+ * another one comes that executes something, and for want of memory on none; these two stay. */
+struct left {
+	__u64 start;
+	__u64 tgid;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 16384);
+	__type(key, struct left);
+	__type(value, __u32);
+	__uint(pinning, LIBBPF_PIN_BY_NAME);
+} all_left SEC(".maps");
+
+static __always_inline struct left left_key(struct task_struct *t)
+{
+	return (struct left){.start = BPF_CORE_READ(t, group_leader, start_boottime),
+	                     .tgid = BPF_CORE_READ(t, tgid)};
+}
+
+static __always_inline int has_left(struct task_struct *t)
+{
+	__u32 zero = 0;
+	__u64 *any = bpf_map_lookup_elem(&escapes, &zero);
+	struct left key = left_key(t);
+	return (!any || *any) && bpf_map_lookup_elem(&all_left, &key);
+}
+
+/* A global function, for room on the stack of who calls it. */
+__noinline int current_has_left(void)
+{
+	return has_left(bpf_get_current_task_btf());
+}
+
 /* Whether the current task has left its container, or is just being moved out of it. It is killed here,
  * before it goes on, where the daemon did not come first. container: where it is now, or 0. */
 static __always_inline int escaped(__u64 container)
@@ -355,9 +390,10 @@ static __always_inline int escaped(__u64 container)
 		return 0;
 	struct task_struct *t = bpf_get_current_task_btf();
 	struct task *id = bpf_task_storage_get(&tasks, t->group_leader, 0, 0);
-	if (id && id->escaped)
+	int left = id ? id->escaped : current_has_left();
+	if (left)
 		bpf_send_signal(SIGKILL);
-	return id && (id->escaped || (id->from && id->from != container));
+	return left || (id && id->from && id->from != container);
 }
 
 struct bpf_prog_array_item___first {

@@ -100,6 +100,12 @@ type namesLeaseKey struct {
 	Addr      [16]uint8
 }
 
+type namesLeft struct {
+	_     structs.HostLayout
+	Start uint64
+	Tgid  uint64
+}
+
 type namesMark struct {
 	_     structs.HostLayout
 	Grant uint64
@@ -236,6 +242,7 @@ type namesWalkEntry struct {
 //
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
+	namesMapAllLeft        = "all_left"
 	namesMapAllowCache     = "allow_cache"
 	namesMapCgroups        = "cgroups"
 	namesMapConfig         = "config"
@@ -327,6 +334,7 @@ type namesProgramSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type namesMapSpecs struct {
+	AllLeft      *ebpf.MapSpec `ebpf:"all_left"`
 	AllowCache   *ebpf.MapSpec `ebpf:"allow_cache"`
 	Cgroups      *ebpf.MapSpec `ebpf:"cgroups"`
 	Config       *ebpf.MapSpec `ebpf:"config"`
@@ -376,6 +384,7 @@ func (o *namesObjects) Close() error {
 //
 // It can be passed to loadNamesObjects or ebpf.CollectionSpec.LoadAndAssign.
 type namesMaps struct {
+	AllLeft      *ebpf.Map `ebpf:"all_left"`
 	AllowCache   *ebpf.Map `ebpf:"allow_cache"`
 	Cgroups      *ebpf.Map `ebpf:"cgroups"`
 	Config       *ebpf.Map `ebpf:"config"`
@@ -401,6 +410,7 @@ type namesMaps struct {
 
 func (m *namesMaps) Close() error {
 	return _NamesClose(
+		m.AllLeft,
 		m.AllowCache,
 		m.Cgroups,
 		m.Config,

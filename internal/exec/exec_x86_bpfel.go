@@ -108,6 +108,12 @@ type execHoldKey struct {
 	}
 }
 
+type execLeft struct {
+	_     structs.HostLayout
+	Start uint64
+	Tgid  uint64
+}
+
 type execPolicy struct {
 	_           structs.HostLayout
 	Mode        uint32
@@ -202,6 +208,7 @@ type execWalkEntry struct {
 //
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
+	execMapAllLeft       = "all_left"
 	execMapCgroups       = "cgroups"
 	execMapConfig        = "config"
 	execMapCounters      = "counters"
@@ -270,6 +277,7 @@ type execProgramSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type execMapSpecs struct {
+	AllLeft   *ebpf.MapSpec `ebpf:"all_left"`
 	Cgroups   *ebpf.MapSpec `ebpf:"cgroups"`
 	Config    *ebpf.MapSpec `ebpf:"config"`
 	Counters  *ebpf.MapSpec `ebpf:"counters"`
@@ -314,6 +322,7 @@ func (o *execObjects) Close() error {
 //
 // It can be passed to loadExecObjects or ebpf.CollectionSpec.LoadAndAssign.
 type execMaps struct {
+	AllLeft   *ebpf.Map `ebpf:"all_left"`
 	Cgroups   *ebpf.Map `ebpf:"cgroups"`
 	Config    *ebpf.Map `ebpf:"config"`
 	Counters  *ebpf.Map `ebpf:"counters"`
@@ -332,6 +341,7 @@ type execMaps struct {
 
 func (m *execMaps) Close() error {
 	return _ExecClose(
+		m.AllLeft,
 		m.Cgroups,
 		m.Config,
 		m.Counters,

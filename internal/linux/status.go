@@ -14,17 +14,29 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Tracer returns the process that traces this one, 0 if there is none.
+// Tracer returns a process that traces any thread of this one, 0 if there is none.
 func Tracer(pid int) (int, error) {
-	fields, err := status(pid, "TracerPid")
+	threads, err := Threads(pid)
 	if err != nil {
 		return 0, err
 	}
-	tracer, err := strconv.Atoi(fields[0])
-	if err != nil {
-		return 0, failed(pid, "tracer", err)
+	for _, tid := range threads {
+		fields, err := status(tid, "TracerPid")
+		if errors.Is(err, ErrGone) {
+			continue
+		}
+		if err != nil {
+			return 0, err
+		}
+		tracer, err := strconv.Atoi(fields[0])
+		if err != nil {
+			return 0, failed(pid, "tracer", err)
+		}
+		if tracer != 0 {
+			return tracer, nil
+		}
 	}
-	return tracer, nil
+	return 0, nil
 }
 
 // UID returns the real user id of a process, in the host's user namespace.

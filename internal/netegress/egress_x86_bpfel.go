@@ -157,6 +157,12 @@ type egressLeaseKey struct {
 	Addr      [16]uint8
 }
 
+type egressLeft struct {
+	_     structs.HostLayout
+	Start uint64
+	Tgid  uint64
+}
+
 type egressMark struct {
 	_     structs.HostLayout
 	Grant uint64
@@ -388,6 +394,7 @@ type egressWalkEntry struct {
 //
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
+	egressMapAllLeft       = "all_left"
 	egressMapAllowCache    = "allow_cache"
 	egressMapCgroups       = "cgroups"
 	egressMapClaims        = "claims"
@@ -473,6 +480,7 @@ type egressProgramSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type egressMapSpecs struct {
+	AllLeft      *ebpf.MapSpec `ebpf:"all_left"`
 	AllowCache   *ebpf.MapSpec `ebpf:"allow_cache"`
 	Cgroups      *ebpf.MapSpec `ebpf:"cgroups"`
 	Claims       *ebpf.MapSpec `ebpf:"claims"`
@@ -530,6 +538,7 @@ func (o *egressObjects) Close() error {
 //
 // It can be passed to loadEgressObjects or ebpf.CollectionSpec.LoadAndAssign.
 type egressMaps struct {
+	AllLeft      *ebpf.Map `ebpf:"all_left"`
 	AllowCache   *ebpf.Map `ebpf:"allow_cache"`
 	Cgroups      *ebpf.Map `ebpf:"cgroups"`
 	Claims       *ebpf.Map `ebpf:"claims"`
@@ -561,6 +570,7 @@ type egressMaps struct {
 
 func (m *egressMaps) Close() error {
 	return _EgressClose(
+		m.AllLeft,
 		m.AllowCache,
 		m.Cgroups,
 		m.Claims,

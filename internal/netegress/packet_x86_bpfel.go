@@ -88,6 +88,12 @@ type packetLeaseKey struct {
 	Addr      [16]uint8
 }
 
+type packetLeft struct {
+	_     structs.HostLayout
+	Start uint64
+	Tgid  uint64
+}
+
 type packetMark struct {
 	_     structs.HostLayout
 	Grant uint64
@@ -206,6 +212,7 @@ type packetWalkEntry struct {
 //
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
+	packetMapAllLeft          = "all_left"
 	packetMapAllowCache       = "allow_cache"
 	packetMapCgroups          = "cgroups"
 	packetMapConfig           = "config"
@@ -297,6 +304,7 @@ type packetProgramSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type packetMapSpecs struct {
+	AllLeft      *ebpf.MapSpec `ebpf:"all_left"`
 	AllowCache   *ebpf.MapSpec `ebpf:"allow_cache"`
 	Cgroups      *ebpf.MapSpec `ebpf:"cgroups"`
 	Config       *ebpf.MapSpec `ebpf:"config"`
@@ -346,6 +354,7 @@ func (o *packetObjects) Close() error {
 //
 // It can be passed to loadPacketObjects or ebpf.CollectionSpec.LoadAndAssign.
 type packetMaps struct {
+	AllLeft      *ebpf.Map `ebpf:"all_left"`
 	AllowCache   *ebpf.Map `ebpf:"allow_cache"`
 	Cgroups      *ebpf.Map `ebpf:"cgroups"`
 	Config       *ebpf.Map `ebpf:"config"`
@@ -371,6 +380,7 @@ type packetMaps struct {
 
 func (m *packetMaps) Close() error {
 	return _PacketClose(
+		m.AllLeft,
 		m.AllowCache,
 		m.Cgroups,
 		m.Config,

@@ -117,6 +117,12 @@ type peersLeaseKey struct {
 	Addr      [16]uint8
 }
 
+type peersLeft struct {
+	_     structs.HostLayout
+	Start uint64
+	Tgid  uint64
+}
+
 type peersMark struct {
 	_     structs.HostLayout
 	Grant uint64
@@ -250,6 +256,7 @@ type peersWalkEntry struct {
 //
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
+	peersMapAllLeft         = "all_left"
 	peersMapAllowCache      = "allow_cache"
 	peersMapCgroups         = "cgroups"
 	peersMapConfig          = "config"
@@ -391,6 +398,7 @@ type peersProgramSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type peersMapSpecs struct {
+	AllLeft         *ebpf.MapSpec `ebpf:"all_left"`
 	AllowCache      *ebpf.MapSpec `ebpf:"allow_cache"`
 	Cgroups         *ebpf.MapSpec `ebpf:"cgroups"`
 	Config          *ebpf.MapSpec `ebpf:"config"`
@@ -442,6 +450,7 @@ func (o *peersObjects) Close() error {
 //
 // It can be passed to loadPeersObjects or ebpf.CollectionSpec.LoadAndAssign.
 type peersMaps struct {
+	AllLeft         *ebpf.Map `ebpf:"all_left"`
 	AllowCache      *ebpf.Map `ebpf:"allow_cache"`
 	Cgroups         *ebpf.Map `ebpf:"cgroups"`
 	Config          *ebpf.Map `ebpf:"config"`
@@ -469,6 +478,7 @@ type peersMaps struct {
 
 func (m *peersMaps) Close() error {
 	return _PeersClose(
+		m.AllLeft,
 		m.AllowCache,
 		m.Cgroups,
 		m.Config,

@@ -36,6 +36,12 @@ type filesInodeQuery struct {
 	Fd uint32
 }
 
+type filesLeft struct {
+	_     structs.HostLayout
+	Start uint64
+	Tgid  uint64
+}
+
 type filesPolicy struct {
 	_           structs.HostLayout
 	Mode        uint32
@@ -178,6 +184,7 @@ type filesWalkEntry struct {
 //
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
+	filesMapAllLeft          = "all_left"
 	filesMapCgroups          = "cgroups"
 	filesMapConfig           = "config"
 	filesMapCounters         = "counters"
@@ -254,6 +261,7 @@ type filesProgramSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type filesMapSpecs struct {
+	AllLeft       *ebpf.MapSpec `ebpf:"all_left"`
 	Cgroups       *ebpf.MapSpec `ebpf:"cgroups"`
 	Config        *ebpf.MapSpec `ebpf:"config"`
 	Counters      *ebpf.MapSpec `ebpf:"counters"`
@@ -298,6 +306,7 @@ func (o *filesObjects) Close() error {
 //
 // It can be passed to loadFilesObjects or ebpf.CollectionSpec.LoadAndAssign.
 type filesMaps struct {
+	AllLeft       *ebpf.Map `ebpf:"all_left"`
 	Cgroups       *ebpf.Map `ebpf:"cgroups"`
 	Config        *ebpf.Map `ebpf:"config"`
 	Counters      *ebpf.Map `ebpf:"counters"`
@@ -317,6 +326,7 @@ type filesMaps struct {
 
 func (m *filesMaps) Close() error {
 	return _FilesClose(
+		m.AllLeft,
 		m.Cgroups,
 		m.Config,
 		m.Counters,

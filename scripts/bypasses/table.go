@@ -110,4 +110,7 @@ var table = []bypass{
 	{"B108", "A user with a network of his own makes a pair of devices and puts one, with a name of his choice, into the machine's (until Linux 7.0).", "A tainted container makes no such devices."},
 	{"B110", "Somebody outside listens at an abstract name that is a listed one with a zero byte behind it.", "Such a name is never a listed one."},
 	{"B111", "A socket or message passes by the gateway (`SO_DONTROUTE`, `MSG_DONTROUTE`): what goes to an allowed address leaves by another link, where somebody else has that address.", "A tainted container sends nothing so, nor on a socket that was set so before."},
+	{"B122", "With `taint.trusted_networks`, a clean container reads what untrusted hosts send by a packet socket or vsock: nothing taints it.", "Such a container opens no sockets of other families, clean or not."},
+	{"B123", "There is no memory for what is known of a process at the moment when it is moved out, so that it has not left.", "It is noted in a table that has its memory from the start, and the move is judged before it is made."},
+	{"B124", "Who traces a thread of a command that is not its first has the command do what he likes with its grant.", "Every thread is looked at, also where an approval is claimed."},
 }

@@ -20,6 +20,7 @@ func (f *fixture) forOne(t *testing.T) {
 	})
 	t.Run("claimed_by_another_program", f.claimsAsAnother)
 	t.Run("B88_memory_beside_a_file_that_refuses", f.hidesMemory)
+	t.Run("B124_traced_thread", f.tracedThread)
 	t.Run("claimed_while_traced", func(t *testing.T) { f.claims(t, "strace", "-o", "/dev/null", "-e", "none") })
 }
 
@@ -174,5 +175,47 @@ func (f *fixture) hidesMemory(t *testing.T) {
 	}
 	f.sensor.Approve(t, q.ID)
 	refused(t, victim)
+	to.Nothing(t)
+}
+
+// threads connects, when it is told to; a second thread does nothing.
+const threads = `
+import socket, sys, threading
+t = threading.Thread(target=threading.Event().wait, daemon=True)
+t.start()
+print("thread", t.native_id, flush=True)
+host, port, text = sys.argv[1:]
+sys.stdin.readline()
+try:
+    socket.create_connection((host, int(port))).send(text.encode())
+except PermissionError:
+    print("EPERM")
+    sys.exit(3)
+`
+
+const seizes = `
+import ctypes, sys
+if ctypes.CDLL(None).ptrace(0x4206, int(sys.argv[1]), 0, 0) == 0:
+    print("begun", flush=True)
+sys.stdin.readline()
+`
+
+// tracedThread: who traces a thread of a command that is not its first decides as well what the command does (B124).
+func (f *fixture) tracedThread(t *testing.T) {
+	to, s := f.raw(t), f.guard(t)
+	p := s.Start(t, "python3", "-c", threads, rig.World4, itoa(to.Port), to.Text)
+	at := strings.Fields(p.WaitLine("thread ", rig.Late))
+	if len(at) != 2 {
+		t.Fatal(p.Wait(t))
+	}
+	tracer := begins(t, s, "begun", "python3", "-c", seizes, at[1])
+	f.sensor.Taint(t, s.Name, "secret")
+	p.Input(t, "\n")
+	f.sensor.Approve(t, to.asked(t).ID)
+	if p.WaitLine("EPERM", rig.Late) == "" {
+		t.Error("it is not refused")
+	}
+	tracer.Signal(t, syscall.SIGKILL) // what it traces cannot end before
+	refused(t, p)
 	to.Nothing(t)
 }

@@ -51,6 +51,7 @@ func TestDestinations(t *testing.T) {
 		{"clearing_ends_it", (*fixture).clearingEnds},
 		{"allowed_under_secret", (*fixture).allowedUnderSecret},
 		{"arrivals", (*fixture).arrivals},
+		{"B122_other_families", (*fixture).otherFamilies},
 		{"reload", (*fixture).reload}, // the last: another policy
 	} {
 		t.Run("G2_"+test.name, func(t *testing.T) {
@@ -277,6 +278,34 @@ func (f *fixture) allowedUnderSecret(t *testing.T, s *rig.Session) {
 	f.arrives(t, "allowed.end", r.String())
 	f.toldOf(t, s, "egress")
 	f.stopped(t, s)
+}
+
+// otherFamilies: what comes by a socket of another family, which no check sees, does not come at all (B122).
+func (f *fixture) otherFamilies(t *testing.T, s *rig.Session) {
+	for _, attempt := range []string{"packet", "packet-dgram"} {
+		to, port := f.at(t, "udp", rig.World4)
+		text := "unseen." + attempt + ".end"
+		mark := f.world.Mark(t)
+		if r := s.Run(t, bin+"egress", attempt, "-dev", rig.Dev, "-mac", f.world.MAC, "-to", to, "-say", text); r.Exit != 3 {
+			t.Error(r)
+		}
+		f.world.Nothing(t, mark, text, port)
+	}
+	const open = `
+import socket, sys
+for family, kind in ((socket.AF_VSOCK, socket.SOCK_STREAM), (socket.AF_PACKET, socket.SOCK_RAW), (socket.AF_ALG, socket.SOCK_SEQPACKET), (socket.AF_NETLINK, socket.SOCK_RAW)):
+    try:
+        socket.socket(family, kind)
+        print(family.name)
+    except PermissionError:
+        pass
+`
+	if r := s.Run(t, "python3", "-c", open); r.Stdout != "AF_ALG\nAF_NETLINK\n" {
+		t.Error(r)
+	}
+	if f.corrupt(t, s) {
+		t.Error("what is refused taints")
+	}
 }
 
 // arrivals: nobody untrusted brings anything to a clean session, which stays so.
