@@ -356,7 +356,7 @@ int weir_state(struct state_change *c)
 	struct state *s = bpf_map_lookup_elem(&cgroups, &id);
 	if (!s) {
 		if (!bpf_map_update_elem(&cgroups, &id, &fresh, BPF_NOEXIST))
-			return 0;
+			return spread();
 		s = bpf_map_lookup_elem(&cgroups, &id);
 		if (!s)
 			return 1;
@@ -369,5 +369,5 @@ int weir_state(struct state_change *c)
 	__sync_fetch_and_or((__u32 *)&s->taint, fresh.taint);
 	if (c->clear)
 		__sync_fetch_and_and((__u32 *)&s->taint, ~c->clear);
-	return 0;
+	return spread();
 }

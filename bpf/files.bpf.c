@@ -2,28 +2,19 @@
 /* Who opens a secret file is tainted before the open returns (G2). Files are
  * known by inode, so that no other name, mount or namespace hides one; a
  * directory's entry covers what is made in it later. */
+#include "path.h"
 #include "policy.h"
 #include "taint.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
 #define MAX_NAMES 32
-#define MAX_STEPS 64
 #define FILTER_WORDS 512
 #define PLACE_WORDS 64
 #define PART 32
-#define MAX_ALIASES 8
-#define FMODE_READ 1
-#define FMODE_WRITE 2
-#define S_IFMT 0170000
-#define S_IFDIR 0040000
-#define S_IFCHR 0020000
-#define S_IFREG 0100000
 #define PROC_SUPER_MAGIC 0x9fa0
 #define DEVICE_VHOST_NET (10 << 20 | 238)
 #define DEVICE_VHOST_VSOCK (10 << 20 | 241)
-#define SB_INTERNAL ((1UL << 22) | (1UL << 31)) /* SB_KERNMOUNT, SB_NOUSER: memfd and the like */
-#define RENAME_EXCHANGE 2
 
 /* What nearly every open is done with: nothing in here matches, nothing is listed. */
 struct secret_filter {
@@ -143,6 +134,8 @@ struct inode_id {
 	__u64 inode;
 	__u32 device;
 	__u32 directory;
+	__u32 generation; /* another one is of another file, which has the number after it */
+	__u32 pad;
 };
 
 struct {
@@ -282,22 +275,6 @@ __noinline int path_is_secret(const struct match *from)
 	return m.ended ? SECRET_NONE : SECRET_DEEP;
 }
 
-static __always_inline int detached(struct dentry *dentry)
-{
-	struct dentry *parent = BPF_CORE_READ(dentry, d_parent);
-	struct super_block *sb = BPF_CORE_READ(dentry, d_inode, i_sb);
-	return parent == dentry && dentry != BPF_CORE_READ(sb, s_root) &&
-	       !(BPF_CORE_READ(sb, s_flags) & SB_INTERNAL);
-}
-
-/* A pointer's value: to the verifier, no pointer any more. */
-static __always_inline __u64 number(const void *pointer)
-{
-	__u64 value = 0;
-	bpf_probe_read_kernel(&value, sizeof(value), &pointer);
-	return value;
-}
-
 /* secret looks a file up in the lists of cx's policy. */
 static __always_inline int secret(struct cgroup_ctx *cx, struct dentry *dentry, struct mount *mount,
                                   int moves)
@@ -309,11 +286,11 @@ static __always_inline int secret(struct cgroup_ctx *cx, struct dentry *dentry, 
 	if (detached(dentry))
 		return SECRET_HANDLE;
 	struct match m = {.policy = slot, .generation = l->generation, .names = l->anywhere, .moves = moves};
-	m.dentry = m.leaf = number(dentry);
+	m.dentry = m.leaf = address_of(dentry);
 	int how = path_is_secret(&m);
 	if (how || !mount)
 		return how;
-	m.mount = number(mount);
+	m.mount = address_of(mount);
 	return path_is_secret(&m);
 }
 
@@ -405,18 +382,6 @@ static __always_inline struct mount *mount_of(struct file *file)
 	return (void *)mnt - bpf_core_field_offset(struct mount, mnt);
 }
 
-struct inode___alias {
-	struct {
-		struct hlist_node *first;
-	} i_dentry;
-} __attribute__((preserve_access_index));
-
-struct dentry___alias {
-	union {
-		struct hlist_node d_alias;
-	} d_u;
-} __attribute__((preserve_access_index));
-
 /* 1: goes on, tainted if it is secret. Addresses: a global function takes no pointers to these. */
 __noinline int check_secret_at(__u64 dentry_at, __u64 mount_at, __u32 how)
 {
@@ -434,7 +399,7 @@ __noinline int check_secret_at(__u64 dentry_at, __u64 mount_at, __u32 how)
 
 static __always_inline int check_secret(struct dentry *dentry, struct mount *mount, __u32 how)
 {
-	return check_secret_at(number(dentry), number(mount), how);
+	return check_secret_at(address_of(dentry), address_of(mount), how);
 }
 
 static __always_inline struct secret_filter *filter(void)
@@ -448,10 +413,9 @@ static __always_inline struct secret_filter *filter(void)
  * have several names. */
 static __always_inline int check_secret_below(struct inode *inode, struct dentry *above)
 {
-	struct inode___alias *i = (void *)inode;
-	struct hlist_node *at = BPF_CORE_READ(i, i_dentry.first);
+	struct hlist_node *at = first_alias(inode);
 	for (int n = 0; n < MAX_ALIASES && at; n++) {
-		struct dentry *below = (void *)at - bpf_core_field_offset(struct dentry___alias, d_u.d_alias);
+		struct dentry *below = alias(at);
 		if (!check_secret(below, 0, SECRET_OPENED))
 			return 0;
 		at = BPF_CORE_READ(at, next);
@@ -536,7 +500,7 @@ int BPF_PROG(weir_open, struct file *file)
 	if (kind == S_IFCHR && !may_open_device(file->f_inode->i_rdev))
 		ANSWER(-EPERM);
 	if (kind == S_IFREG && file->f_mode & FMODE_WRITE &&
-	    file->f_inode->i_sb->s_magic == PROC_SUPER_MAGIC && !may_write_proc(number(file->f_inode)))
+	    file->f_inode->i_sb->s_magic == PROC_SUPER_MAGIC && !may_write_proc(address_of(file->f_inode)))
 		ANSWER(-EPERM);
 	struct secret_filter *f = filter();
 	if (!f || may_open_all())
@@ -604,6 +568,7 @@ int weir_inode(struct inode_query *q)
 		return 1;
 	id->inode = BPF_CORE_READ(file, f_inode, i_ino);
 	id->device = BPF_CORE_READ(file, f_inode, i_sb, s_dev);
+	id->generation = BPF_CORE_READ(file, f_inode, i_generation);
 	id->directory = (BPF_CORE_READ(file, f_inode, i_mode) & S_IFMT) == S_IFDIR;
 	return 0;
 }

@@ -606,11 +606,11 @@ __noinline int may_share(__u64 object, enum call call, int reads)
 		return refuse_reach(&cx, call, 0);
 	if (!owner)
 		return 1;
-	struct cgroup_ctx other = {.guarded = GUARDED};
 	__u64 id = *owner;
+	struct cgroup_ctx other = {.guarded = GUARDED, .taint = carried_to(id)};
 	struct state *s = bpf_map_lookup_elem(&cgroups, &id);
 	if (s) {
-		other.taint = s->taint;
+		other.taint |= s->taint;
 		other.policy = s->policy;
 	}
 	if (is_unrestricted(&other))

@@ -294,6 +294,7 @@ struct inode {
 	long unsigned int i_ino;
 	unsigned int i_nlink;
 	dev_t i_rdev;
+	__u32 i_generation;
 };
 
 struct dentry {
@@ -331,6 +332,20 @@ struct fdtable {
 
 struct files_struct {
 	struct fdtable *fdt;
+};
+
+struct vm_area_struct {
+	struct file *vm_file;
+};
+
+struct bpf_iter__task_file {
+	struct task_struct *task;
+	struct file *file;
+};
+
+struct bpf_iter__task_vma {
+	struct task_struct *task;
+	struct vm_area_struct *vma;
 };
 
 struct in6_addr {

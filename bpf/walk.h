@@ -9,6 +9,7 @@
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
 #include "types.h"
+#include "volumes.h"
 
 #define EPERM 1
 #define SIGKILL 9
@@ -202,12 +203,13 @@ __noinline int step(struct cgroup_ctx *cx, __u64 id, __u32 level)
 		cx->container = id;
 		cx->level = level;
 	}
-	if (!s)
-		return 0;
-	if (s->taint) {
-		cx->taint |= s->taint;
+	__u32 taint = (s ? s->taint : 0) | carried_to(id);
+	if (taint) {
+		cx->taint |= taint;
 		cx->grant = cx->outer = 0;
 	}
+	if (!s)
+		return 0;
 	if (s->policy)
 		cx->policy = s->policy;
 	if (s->agent)

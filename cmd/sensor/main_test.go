@@ -144,6 +144,14 @@ func (b *fakeBackend) Untaint(ctx context.Context, name string, _ []string, by, 
 	return b.Taint(ctx, name, nil, by, why)
 }
 
+func (b *fakeBackend) TaintPath(_ context.Context, path string, bits []string, by, why string) (control.Volume, error) {
+	return control.Volume{Path: path, Taint: bits, By: by, Why: why}, nil
+}
+
+func (b *fakeBackend) UntaintPath(ctx context.Context, path string, _ []string, by, why string) (control.Volume, error) {
+	return b.TaintPath(ctx, path, nil, by, why)
+}
+
 func (b *fakeBackend) Pending(context.Context) ([]gate.Question, error) {
 	return []gate.Question{asked()}, nil
 }

@@ -13,6 +13,7 @@ import (
 
 	"weir/internal/control"
 	"weir/internal/event"
+	"weir/internal/show"
 )
 
 func (s *system) statusCommand() *cobra.Command {
@@ -48,6 +49,12 @@ func printStatus(w io.Writer, st control.Status) {
 	row("events", "%s", cmp.Or(st.Events, "standard output of the sensor"))
 	row("state", "%s", st.State)
 	row("guarded parents", "%s", orNone(st.Parents))
+	for _, v := range st.Volumes {
+		row("volume", "%s: taint %s", v.Path, orNone(v.Taint))
+		for _, c := range v.Causes {
+			row("", "%s", show.Cause(c))
+		}
+	}
 	row("containers", "%d", st.Containers)
 	row("pending", "%d", st.Pending)
 	for _, d := range st.Degraded {

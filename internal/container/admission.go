@@ -109,10 +109,32 @@ func (k *Keeper) spread() {
 	for i, a := range entries {
 		for j, b := range entries {
 			if b.path != a.path && bits[i]&^bits[j] != 0 {
-				k.tell(a, sharing(a.volumes, b.volumes, called(b.container)))
+				k.tell(a, sharing(a.volumes, b.volumes, called(b.container), k.Carried))
 			}
 		}
 	}
+}
+
+// Place is what a container has of the host's files.
+type Place struct {
+	Who    string // the path of its cgroup
+	Dir    string
+	Writes bool
+}
+
+// Places are those of the containers that have a process.
+func (k *Keeper) Places() []Place {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	var all []Place
+	for _, e := range k.known {
+		for _, v := range e.volumes {
+			if e.container.PID != 0 {
+				all = append(all, Place{e.path, v.source, v.writable})
+			}
+		}
+	}
+	return all
 }
 
 // Tainted looks again at what containers share, after a taint.

@@ -212,28 +212,36 @@ func devices(s *specs.Spec, add func(id, severity, format string, args ...any)) 
 }
 
 // volume is a directory or file of the host that containers have in common.
-type volume struct{ source, destination string }
+type volume struct {
+	source, destination string
+	writable            bool
+}
 
-// volumes are the writable directories of the host that a container has, but for those that a runtime makes for each.
+// volumes are the directories of the host that a container has, but for those that a runtime makes for each.
 func volumes(s *specs.Spec) []volume {
 	var all []volume
 	for _, m := range s.Mounts {
-		if isBind(m) && !readOnly(m) && strings.HasPrefix(m.Source, "/") && !strings.HasPrefix(m.Destination, "/etc/") && m.Destination != "/dev/shm" {
-			all = append(all, volume{path.Clean(m.Source), m.Destination})
+		if isBind(m) && strings.HasPrefix(m.Source, "/") && !strings.HasPrefix(m.Destination, "/etc/") && m.Destination != "/dev/shm" {
+			all = append(all, volume{path.Clean(m.Source), m.Destination, !readOnly(m)})
 		}
 	}
 	return all
 }
 
-// sharing names what a tainted container can write and another can read or write (B34).
-func sharing(tainted, clean []volume, who string) []event.Finding {
+// sharing names what a tainted container can write and another can read (B34). carried: that carries taint.
+func sharing(tainted, clean []volume, who string, carried func(a, b string) bool) []event.Finding {
 	var found []event.Finding
 	for _, a := range tainted {
 		for _, b := range clean {
-			if linux.CgroupBelow(a.source, b.source) || linux.CgroupBelow(b.source, a.source) {
-				found = append(found, event.Finding{ID: "shared_volume", Severity: high, Text: fmt.Sprintf(
-					"%s is shared with %s, which is not tainted: what this one writes there can leave through that one", a.source, who)})
+			if !a.writable || !linux.CgroupBelow(a.source, b.source) && !linux.CgroupBelow(b.source, a.source) {
+				continue
 			}
+			follows := "what this one writes there can leave through that one"
+			if carried(a.source, b.source) {
+				follows = "it will be, once it reads there"
+			}
+			found = append(found, event.Finding{ID: "shared_volume", Severity: high, Text: fmt.Sprintf(
+				"%s is shared with %s, which is not tainted: %s", a.source, who, follows)})
 		}
 	}
 	return found

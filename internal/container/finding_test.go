@@ -163,7 +163,7 @@ func TestB34Sharing(t *testing.T) {
 		a.Mounts, b.Mounts = nil, nil
 		bind(c.tainted, "/x")(a)
 		bind(c.clean, "/x")(b)
-		found := sharing(volumes(a), volumes(b), "other")
+		found := sharing(volumes(a), volumes(b), "other", func(string, string) bool { return false })
 		if len(found) != c.want || c.want == 1 && (found[0].ID != "shared_volume" || !strings.Contains(found[0].Text, c.tainted)) {
 			t.Errorf("%s and %s: %v", c.tainted, c.clean, found)
 		}
@@ -172,7 +172,20 @@ func TestB34Sharing(t *testing.T) {
 	s.Mounts = nil
 	bind("/srv/a", "/x", "ro")(s)
 	bind("/var/lib/pod/hosts", "/etc/hosts")(s)
-	if v := volumes(s); len(v) != 0 {
-		t.Errorf("what cannot be written, and what each has of its own, are volumes: %v", fmt.Sprint(v))
+	if v := volumes(s); len(v) != 1 || v[0].writable {
+		t.Errorf("want what cannot be written alone, as that: what each has of its own is no volume: %v", fmt.Sprint(v))
+	}
+	w := ordinary()
+	w.Mounts = nil
+	bind("/srv/a", "/x")(w)
+	for _, c := range []struct {
+		tainted, clean []volume
+		want           int
+		text           string
+	}{{volumes(s), volumes(w), 0, ""}, {volumes(w), volumes(s), 1, "once it reads there"}} {
+		found := sharing(c.tainted, c.clean, "other", func(a, b string) bool { return a == "/srv/a" && b == "/srv/a" })
+		if len(found) != c.want || c.want == 1 && !strings.Contains(found[0].Text, c.text) {
+			t.Errorf("%v and %v: %v", c.tainted, c.clean, found)
+		}
 	}
 }

@@ -29,6 +29,8 @@ type Options struct {
 	Log     func(event.Event)                             // must not wait
 	Fail    func(what string, err error)                  // must not wait
 	Show    func(id uint64, b taint.Bits) event.Container // what the log tells of a container
+	Shared  func() error                                  // looks at Places, before a new container's program runs if there is time
+	Carried func(a, b string) bool                        // says whether what two containers share of these carries taint
 	Bridge  string                                        // directory of the sockets on which containers ask; a runtime with NRI mounts it into them
 }
 
@@ -251,6 +253,9 @@ func (k *Keeper) take(c Container) (*entry, error) {
 		if err = k.admit(e, bits); err == nil {
 			e.applied = c.PID
 		}
+	}
+	if c.PID != 0 && len(e.volumes) > 0 {
+		err = errors.Join(err, k.Shared())
 	}
 	k.tell(e, found)
 	if refuse && c.PID != 0 {

@@ -67,6 +67,14 @@ func (c *Client) Untaint(ctx context.Context, name string, bits []string, by, wh
 	return k, c.call(ctx, "untaint", taintRequest{name, bits, reasoned{Why: why, By: by}}, &k)
 }
 
+func (c *Client) TaintPath(ctx context.Context, path string, bits []string, by, why string) (v Volume, err error) {
+	return v, c.call(ctx, "taint-path", pathRequest{path, bits, reasoned{Why: why, By: by}}, &v)
+}
+
+func (c *Client) UntaintPath(ctx context.Context, path string, bits []string, by, why string) (v Volume, err error) {
+	return v, c.call(ctx, "untaint-path", pathRequest{path, bits, reasoned{Why: why, By: by}}, &v)
+}
+
 func (c *Client) Pending(ctx context.Context) (list []gate.Question, err error) {
 	return list, c.call(ctx, "pending", nothing{}, &list)
 }

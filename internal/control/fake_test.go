@@ -105,6 +105,14 @@ func (f *fake) Untaint(_ context.Context, name string, bits []string, by, why st
 	return Container{ID: name, By: by}, f.note("untaint %s %v %s %s", name, bits, by, why)
 }
 
+func (f *fake) TaintPath(_ context.Context, path string, bits []string, by, why string) (Volume, error) {
+	return Volume{Path: path, Taint: bits, By: by}, f.note("taint-path %s %v %s %s", path, bits, by, why)
+}
+
+func (f *fake) UntaintPath(_ context.Context, path string, bits []string, by, why string) (Volume, error) {
+	return Volume{Path: path, By: by}, f.note("untaint-path %s %v %s %s", path, bits, by, why)
+}
+
 func (f *fake) Pending(context.Context) ([]gate.Question, error) {
 	return []gate.Question{{ID: "abc234", State: gate.StatePending}}, f.note("pending")
 }

@@ -36,6 +36,11 @@ type (
 		Bits []string `json:"bits"`
 		reasoned
 	}
+	pathRequest struct {
+		Path string   `json:"path"`
+		Bits []string `json:"bits"`
+		reasoned
+	}
 	answerRequest struct {
 		ID     string `json:"id"`
 		Scope  int    `json:"scope,omitempty"`  // of an approval: the place in the question's chain of who is let out; 0 is 1
@@ -142,6 +147,18 @@ func operationsOf(b Backend) operations {
 			return Container{}, err
 		}
 		return b.Untaint(ctx, q.Name, q.Bits, p.by(q.By), q.Why)
+	})
+	operation(all, "taint-path", func(ctx context.Context, p peer, q pathRequest) (Volume, error) {
+		if err := need("taint-path", "path", q.Path, "bits", strings.Join(q.Bits, "")); err != nil {
+			return Volume{}, err
+		}
+		return b.TaintPath(ctx, q.Path, q.Bits, p.by(q.By), q.Why)
+	})
+	operation(all, "untaint-path", func(ctx context.Context, p peer, q pathRequest) (Volume, error) {
+		if err := need("untaint-path", "path", q.Path, "bits", strings.Join(q.Bits, ""), "why", strings.TrimSpace(q.Why)); err != nil {
+			return Volume{}, err
+		}
+		return b.UntaintPath(ctx, q.Path, q.Bits, p.by(q.By), q.Why)
 	})
 	for name, allow := range map[string]bool{"approve": true, "deny": false} {
 		operation(all, name, func(ctx context.Context, p peer, q answerRequest) (gate.Question, error) {

@@ -30,7 +30,7 @@ func (r Roles) all() []uint32 {
 
 // may says whether a member of groups may ask for an operation. What is not listed here is root's alone.
 func (r Roles) may(groups []uint32, operation string) bool {
-	of := map[string][]uint32{"approve": r.Answer, "deny": r.Answer, "revoke": r.Answer, "taint": r.Taint}[operation]
+	of := map[string][]uint32{"approve": r.Answer, "deny": r.Answer, "revoke": r.Answer, "taint": r.Taint, "taint-path": r.Taint}[operation]
 	switch operation {
 	case "status", "containers", "pending", "history", "approvals", "why", "events", "log", "peer":
 		of = r.all()

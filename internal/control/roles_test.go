@@ -100,10 +100,18 @@ func TestRoles(t *testing.T) {
 			_, err := c.Answer(ctx, "abc234", gate.Reply{Allow: true, For: gate.ForKey})
 			return err
 		},
-		"deny":          func(c *Client) error { _, err := c.Answer(ctx, "abc234", gate.Reply{}); return err },
-		"revoke":        func(c *Client) error { _, err := c.Revoke(ctx, "abc234", "root", ""); return err },
-		"taint":         func(c *Client) error { _, err := c.Taint(ctx, "web", []string{"secret"}, "root", ""); return err },
-		"untaint":       func(c *Client) error { _, err := c.Untaint(ctx, "web", []string{"secret"}, "root", "x"); return err },
+		"deny":    func(c *Client) error { _, err := c.Answer(ctx, "abc234", gate.Reply{}); return err },
+		"revoke":  func(c *Client) error { _, err := c.Revoke(ctx, "abc234", "root", ""); return err },
+		"taint":   func(c *Client) error { _, err := c.Taint(ctx, "web", []string{"secret"}, "root", ""); return err },
+		"untaint": func(c *Client) error { _, err := c.Untaint(ctx, "web", []string{"secret"}, "root", "x"); return err },
+		"taint-path": func(c *Client) error {
+			_, err := c.TaintPath(ctx, "/srv", []string{"secret"}, "root", "")
+			return err
+		},
+		"untaint-path": func(c *Client) error {
+			_, err := c.UntaintPath(ctx, "/srv", []string{"secret"}, "root", "x")
+			return err
+		},
 		"mode":          func(c *Client) error { return c.Mode(ctx, "observe", "root", "x") },
 		"reload":        func(c *Client) error { return c.Reload(ctx) },
 		"guard":         func(c *Client) error { _, err := c.Guard(ctx, GuardRequest{}); return err },
@@ -127,8 +135,8 @@ func TestRoles(t *testing.T) {
 	}{
 		"look":   {[]uint32{none, look}, looks},
 		"answer": {[]uint32{answer}, append(slices.Clone(looks), "approve", "deny", "revoke")},
-		"taint":  {[]uint32{taint}, append(slices.Clone(looks), "taint")},
-		"both":   {[]uint32{taint, answer}, append(slices.Clone(looks), "approve", "deny", "revoke", "taint")},
+		"taint":  {[]uint32{taint}, append(slices.Clone(looks), "taint", "taint-path")},
+		"both":   {[]uint32{taint, answer}, append(slices.Clone(looks), "approve", "deny", "revoke", "taint", "taint-path")},
 	} {
 		for op, call := range calls {
 			b.taken()

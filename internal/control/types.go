@@ -48,6 +48,20 @@ type Peer struct {
 type Tainter interface {
 	Taint(ctx context.Context, name string, bits []string, by, why string) (Container, error)
 	Untaint(ctx context.Context, name string, bits []string, by, why string) (Container, error) // why is never empty
+
+	// The same of a directory of the host, by its absolute path.
+	TaintPath(ctx context.Context, path string, bits []string, by, why string) (Volume, error)
+	UntaintPath(ctx context.Context, path string, bits []string, by, why string) (Volume, error)
+}
+
+// Volume is a directory of the host that carries taint between containers.
+type Volume struct {
+	Path   string        `json:"path"`
+	Taint  []string      `json:"taint,omitempty"`
+	Since  time.Time     `json:"since,omitzero"` // of the last change
+	By     string        `json:"by,omitempty"`
+	Why    string        `json:"why,omitempty"`
+	Causes []event.Cause `json:"causes,omitempty"` // of each bit what set it first
 }
 
 // Approver answers questions.
@@ -99,6 +113,7 @@ type Status struct {
 	Events     string            `json:"events,omitempty"`  // the log's file; empty: standard output
 	State      string            `json:"state,omitempty"`   // the directory of what outlives a reboot, absolute
 	Parents    []string          `json:"parents,omitempty"` // guarded parents: cgroup paths
+	Volumes    []Volume          `json:"volumes,omitempty"` // that carry taint, or would
 	Containers int               `json:"containers"`        // with live processes
 	Pending    int               `json:"pending"`           // open questions
 	Goroutines int               `json:"goroutines"`        // of the daemon: they must not grow

@@ -161,7 +161,7 @@ func (f collector) counts(s *metrics.Snapshot) error {
 func (f collector) uses(s *metrics.Snapshot) error {
 	var all []bpfobj.MapStat
 	var errs []error
-	for _, read := range []func() ([]bpfobj.MapStat, error){f.d.state.MapStats, f.d.egress.MapStats, f.d.execs.MapStats, f.d.files.MapStats, f.d.dns.MapStats} {
+	for _, read := range []func() ([]bpfobj.MapStat, error){f.d.state.MapStats, f.d.egress.MapStats, f.d.execs.MapStats, f.d.files.MapStats, f.d.volumes.MapStats, f.d.dns.MapStats} {
 		some, err := read()
 		all, errs = append(all, some...), append(errs, err)
 	}

@@ -40,6 +40,13 @@ func (d *daemon) Status(context.Context) (control.Status, error) {
 		Parents: d.parents.List(), Pending: len(d.gate.Pending()), Counters: counts, Degraded: d.degradations(), Goroutines: runtime.NumGoroutine(),
 		Refused: d.refusal.Load(),
 	}
+	all, err := d.volumes.List()
+	if err != nil {
+		return control.Status{}, err
+	}
+	for _, v := range all {
+		st.Volumes = append(st.Volumes, volumeTold(v))
+	}
 	for _, c := range d.state.List() {
 		if linux.CgroupPopulated(c.Cgroup) {
 			st.Containers++
@@ -201,7 +208,7 @@ func (d *daemon) taint(c taint.Change) (taint.Status, error) {
 	}
 	errs = append(errs, d.log.Write(event.Event{
 		Kind: event.Taint, Container: &ec, Process: cause, Message: message,
-		Change: &event.TaintChange{Set: c.Bits.Names(), Source: c.Source, By: c.By, Why: c.Why},
+		Change: &event.TaintChange{Set: c.Bits.Names(), Source: c.Source, By: c.By, Why: c.Why, Volume: c.Volume},
 	}))
 	tell := func(found []string) {
 		for _, finding := range found {
@@ -229,6 +236,7 @@ func (d *daemon) spread(c taint.Change, st taint.Status) error {
 		}
 	}
 	d.runtime.Tainted()
+	d.volumes.Wake()
 	return errors.Join(errs...)
 }
 
@@ -267,10 +275,16 @@ func (d *daemon) Untaint(_ context.Context, name string, bits []string, by, why 
 	var st taint.Status
 	ec := d.processes.Container(before.CgroupID, before.Taint)
 	done := event.TaintChange{Cleared: b.Names(), Source: "operator", By: by, Why: why}
-	if err := cleared(d.log.Write, ec, done, before.Own&b, func() (err error) { st, err = d.state.Clear(name, b, by, why); return err }); err != nil {
+	if err := cleared(d.log.Write, ec, done, before.Own&b, func() (err error) {
+		if err := d.volumes.Forget(before.CgroupID); err != nil {
+			return err
+		}
+		st, err = d.state.Clear(name, b, by, why)
+		return err
+	}); err != nil {
 		return control.Container{}, fmt.Errorf("still tainted: %w", err)
 	}
-	errs := []error{forget()} // also what was asked meanwhile
+	errs := []error{forget(), d.volumes.Scan()} // also what was asked meanwhile, and is still open
 	for _, c := range all {
 		if lost := b & loses(all, before, c.Cgroup); lost != 0 && c.CgroupID != 0 {
 			errs = append(errs, d.egress.Cleared(c.CgroupID, lost))

@@ -11,7 +11,9 @@ import (
 // The programs that the whole host passes are attached before the first container is there, and stay: until then nobody pays for them.
 
 // attachHooks attaches them. It may be called again.
-func (d *daemon) attachHooks() error { return errors.Join(d.egress.Attach(), d.files.Attach()) }
+func (d *daemon) attachHooks() error {
+	return errors.Join(d.egress.Attach(), d.files.Attach(), d.volumes.Attach())
+}
 
 // attachOrRelease does so at the start if something is guarded, or may be before this daemon is asked; else it lets go of what an
 // earlier one attached.
@@ -23,7 +25,7 @@ func (d *daemon) attachOrRelease() error {
 	if some {
 		return d.attachHooks()
 	}
-	return errors.Join(d.egress.Release(), d.files.Release())
+	return errors.Join(d.egress.Release(), d.files.Release(), d.volumes.Release())
 }
 
 func (d *daemon) guards() (bool, error) {
@@ -61,7 +63,7 @@ func guardsByItself(p policy.Policy) bool {
 
 // prepareHooks loads them, and the programs for names, while nobody waits.
 func (d *daemon) prepareHooks() error {
-	if err := errors.Join(d.egress.Prepare(), d.files.Prepare(), d.dns.Prepare()); err != nil {
+	if err := errors.Join(d.egress.Prepare(), d.files.Prepare(), d.volumes.Prepare(), d.dns.Prepare()); err != nil {
 		return err
 	}
 	return linux.TrimMemory()

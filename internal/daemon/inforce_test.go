@@ -56,6 +56,9 @@ var inForce = map[string]string{
 	"Containers.NRI":              "internal/container/keeper.go:same",
 	"Containers.Refuse":           "internal/container/keeper.go:same",
 	"Containers.Match":            "internal/container/keeper.go:same",
+	"Volumes.Shared":              "internal/daemon/volumes.go:becomes",
+	"Volumes.Report":              "internal/daemon/volumes.go:becomes",
+	"Volumes.Ignore":              "internal/daemon/volumes.go:becomes",
 	"Hooks":                       "internal/daemon/host.go:Who",
 	"IPC":                         "internal/daemon/folders.go:folderOf",
 }

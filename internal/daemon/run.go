@@ -32,6 +32,7 @@ import (
 	"weir/internal/policy"
 	"weir/internal/secretfiles"
 	"weir/internal/taint"
+	"weir/internal/volumes"
 )
 
 // leanEvery is how often memory is given back that a burst has left.
@@ -66,6 +67,7 @@ type daemon struct {
 	egress    *netegress.Egress
 	execs     *exec.Probe
 	files     *secretfiles.Files
+	volumes   *volumes.Volumes
 	dns       *dns.Redirect
 	gate      *gate.Gate
 	reviewer  *cop.Cop                // the gate's; guarded by changing after the start
@@ -100,6 +102,8 @@ type daemon struct {
 
 	clearing sync.Mutex                            // of taint, and ending approvals for what taint there is
 	changing sync.Mutex                            // of mode and policy
+	sharing  sync.Mutex                            // of volumes
+	reported map[string]bool                       // directories that are shared and carry no taint, which was told
 	loaded   fileVersion                           // of the policy file, also if it was refused
 	refusal  atomic.Pointer[control.PolicyRefusal] // of the policy file that would be in force; nil: it is
 }
@@ -141,7 +145,7 @@ func Run(ctx context.Context, o Options, ready func()) error {
 	}
 	d := &daemon{
 		opts: o, started: time.Now(), policies: newActivePolicy(p), records: make(chan netegress.Record, 8192),
-		asking: map[asking]*context.CancelFunc{}, asks: map[uint64]int{}, drawn: map[uint64]drawn{}, lost: map[string]uint64{},
+		asking: map[asking]*context.CancelFunc{}, asks: map[uint64]int{}, reported: map[string]bool{}, drawn: map[uint64]drawn{}, lost: map[string]uint64{},
 		models: newModelRefusals(), loaded: loaded, replaced: make(chan struct{}, 1),
 	}
 	if d.reviewer, err = newReviewer(p.Cop); err != nil {
@@ -245,8 +249,11 @@ func (d *daemon) load(db *bbolt.DB) error {
 	if d.files, err = secretfiles.Load(secretfiles.Options{Types: d.opts.Types, PinDir: d.opts.PinDir, Links: d.state.Links, Logger: logger}); err != nil {
 		return errors.Join(err, d.execs.Close(), d.egress.Close(), d.state.Close())
 	}
-	if d.dns, err = dns.Load(dns.RedirectOptions{Types: d.opts.Types, PinDir: d.opts.PinDir, Links: d.state.Links, Logger: logger, Host: dnsHost{d}}); err != nil {
+	if d.volumes, err = volumes.Load(volumes.Options{Types: d.opts.Types, PinDir: d.opts.PinDir, State: d.state, DB: db, Inode: d.files.Identify}); err != nil {
 		return errors.Join(err, d.files.Close(), d.execs.Close(), d.egress.Close(), d.state.Close())
+	}
+	if d.dns, err = dns.Load(dns.RedirectOptions{Types: d.opts.Types, PinDir: d.opts.PinDir, Links: d.state.Links, Logger: logger, Host: dnsHost{d}}); err != nil {
+		return errors.Join(err, d.volumes.Close(), d.files.Close(), d.execs.Close(), d.egress.Close(), d.state.Close())
 	}
 	d.opts.Types = nil // they are large
 	d.processes = &processCache{Books: d.state, Ran: d.execs, Parents: func() []string { return allParents(d.policies.Base()) }}
@@ -260,9 +267,10 @@ func (d *daemon) load(db *bbolt.DB) error {
 			return d.egress.GuardAlone(path, netegress.BaseSlot)
 		},
 		Fail: d.failed, Show: d.processes.Container,
+		Shared: d.newcomer, Carried: d.carries,
 		Bridge: bridgeSockets(d.opts.RunDir),
 	})
-	d.pins = newPins(d.opts.PinDir, func(text string) { d.write(event.Event{Kind: event.Error, Message: text}) }, d.state, d.egress, d.execs, d.files, d.dns)
+	d.pins = newPins(d.opts.PinDir, func(text string) { d.write(event.Event{Kind: event.Error, Message: text}) }, d.state, d.egress, d.execs, d.files, d.volumes, d.dns)
 	d.spaces = newMountSpaces(d.files, d.state.Each, d.failed)
 	p := d.policies.Base()
 	d.gate, err = gate.Open(gate.Options{
@@ -279,7 +287,7 @@ func (d *daemon) load(db *bbolt.DB) error {
 func seconds(n int) time.Duration { return time.Duration(n) * time.Second }
 
 func (d *daemon) close() {
-	for _, part := range []io.Closer{d.dns, d.files, d.execs, d.egress, d.state} {
+	for _, part := range []io.Closer{d.dns, d.volumes, d.files, d.execs, d.egress, d.state} {
 		if err := part.Close(); err != nil {
 			d.opts.Logger.WithError(err).Error("close")
 		}
@@ -329,6 +337,7 @@ func (d *daemon) run(ctx context.Context, server *control.Server, ready func()) 
 	group.Go(func() error { return d.egress.Run(ctx) })
 	group.Go(func() error { return d.files.Watch(ctx, d.taint) })
 	group.Go(func() error { return d.spaces.Run(ctx) })
+	group.Go(func() error { return d.volumes.Watch(ctx) })
 	group.Go(func() error { return d.pass(ctx) })
 	group.Go(func() error { return d.housekeep(ctx) })
 	group.Go(func() error {
@@ -375,6 +384,7 @@ func (d *daemon) begin(ctx context.Context, server *control.Server, group *errgr
 	group.Go(func() error { return d.hangups(ctx) })
 	group.Go(func() error { return d.watch(ctx) })
 	group.Go(func() error { return d.runtime.Run(ctx, d.replaced) })
+	group.Go(func() error { return d.watchVolumes(ctx) })
 	select {
 	case <-d.runtime.Ready():
 	case <-time.After(firstLook):

@@ -94,7 +94,10 @@ func (d *daemon) GuardAgent(_ context.Context, id string, pid int) error {
 	if err != nil || path != st.Cgroup {
 		return fmt.Errorf("process %d is not in the cgroup of %s", pid, st.ID)
 	}
-	if err := d.state.SetAgent(st.ID, pid); err != nil {
+	if err := d.state.SetAgent(st.ID, pid, linux.WorkingDir(pid)); err != nil {
+		return err
+	}
+	if err := d.newcomer(); err != nil { // before it runs anything
 		return err
 	}
 	if st.Taint != 0 {

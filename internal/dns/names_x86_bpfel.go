@@ -219,6 +219,24 @@ type namesTask struct {
 	Arriving  uint32
 }
 
+type namesVolumeBits struct {
+	_       structs.HostLayout
+	Carried [2]uint64
+}
+
+type namesVolumeFilter struct {
+	_      structs.HostLayout
+	Listed uint64
+	Bits   [8]uint64
+}
+
+type namesVolumeUse struct {
+	_      structs.HostLayout
+	Reads  uint64
+	Writes uint64
+	Above  uint64
+}
+
 type namesWalkEntry struct {
 	_     structs.HostLayout
 	Seq   uint64
@@ -263,6 +281,9 @@ const (
 	namesMapResolvers      = "resolvers"
 	namesMapSocks          = "socks"
 	namesMapTasks          = "tasks"
+	namesMapVolumeFilters  = "volume_filters"
+	namesMapVolumeTaint    = "volume_taint"
+	namesMapVolumeUses     = "volume_uses"
 	namesMapWalkCache      = "walk_cache"
 	namesProgWeirName4     = "weir_name4"
 	namesProgWeirName6     = "weir_name6"
@@ -334,28 +355,31 @@ type namesProgramSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type namesMapSpecs struct {
-	AllLeft      *ebpf.MapSpec `ebpf:"all_left"`
-	AllowCache   *ebpf.MapSpec `ebpf:"allow_cache"`
-	Cgroups      *ebpf.MapSpec `ebpf:"cgroups"`
-	Config       *ebpf.MapSpec `ebpf:"config"`
-	Counters     *ebpf.MapSpec `ebpf:"counters"`
-	Destinations *ebpf.MapSpec `ebpf:"destinations"`
-	DnsLeases    *ebpf.MapSpec `ebpf:"dns_leases"`
-	EgressEvents *ebpf.MapSpec `ebpf:"egress_events"`
-	Epochs       *ebpf.MapSpec `ebpf:"epochs"`
-	Escapes      *ebpf.MapSpec `ebpf:"escapes"`
-	FakeIps      *ebpf.MapSpec `ebpf:"fake_ips"`
-	FakeTargets  *ebpf.MapSpec `ebpf:"fake_targets"`
-	GrantDests   *ebpf.MapSpec `ebpf:"grant_dests"`
-	Grants       *ebpf.MapSpec `ebpf:"grants"`
-	OrigDsts     *ebpf.MapSpec `ebpf:"orig_dsts"`
-	Policies     *ebpf.MapSpec `ebpf:"policies"`
-	ReaderIdle   *ebpf.MapSpec `ebpf:"reader_idle"`
-	ResolverSks  *ebpf.MapSpec `ebpf:"resolver_sks"`
-	Resolvers    *ebpf.MapSpec `ebpf:"resolvers"`
-	Socks        *ebpf.MapSpec `ebpf:"socks"`
-	Tasks        *ebpf.MapSpec `ebpf:"tasks"`
-	WalkCache    *ebpf.MapSpec `ebpf:"walk_cache"`
+	AllLeft       *ebpf.MapSpec `ebpf:"all_left"`
+	AllowCache    *ebpf.MapSpec `ebpf:"allow_cache"`
+	Cgroups       *ebpf.MapSpec `ebpf:"cgroups"`
+	Config        *ebpf.MapSpec `ebpf:"config"`
+	Counters      *ebpf.MapSpec `ebpf:"counters"`
+	Destinations  *ebpf.MapSpec `ebpf:"destinations"`
+	DnsLeases     *ebpf.MapSpec `ebpf:"dns_leases"`
+	EgressEvents  *ebpf.MapSpec `ebpf:"egress_events"`
+	Epochs        *ebpf.MapSpec `ebpf:"epochs"`
+	Escapes       *ebpf.MapSpec `ebpf:"escapes"`
+	FakeIps       *ebpf.MapSpec `ebpf:"fake_ips"`
+	FakeTargets   *ebpf.MapSpec `ebpf:"fake_targets"`
+	GrantDests    *ebpf.MapSpec `ebpf:"grant_dests"`
+	Grants        *ebpf.MapSpec `ebpf:"grants"`
+	OrigDsts      *ebpf.MapSpec `ebpf:"orig_dsts"`
+	Policies      *ebpf.MapSpec `ebpf:"policies"`
+	ReaderIdle    *ebpf.MapSpec `ebpf:"reader_idle"`
+	ResolverSks   *ebpf.MapSpec `ebpf:"resolver_sks"`
+	Resolvers     *ebpf.MapSpec `ebpf:"resolvers"`
+	Socks         *ebpf.MapSpec `ebpf:"socks"`
+	Tasks         *ebpf.MapSpec `ebpf:"tasks"`
+	VolumeFilters *ebpf.MapSpec `ebpf:"volume_filters"`
+	VolumeTaint   *ebpf.MapSpec `ebpf:"volume_taint"`
+	VolumeUses    *ebpf.MapSpec `ebpf:"volume_uses"`
+	WalkCache     *ebpf.MapSpec `ebpf:"walk_cache"`
 }
 
 // namesVariableSpecs contains global variables before they are loaded into the kernel.
@@ -384,28 +408,31 @@ func (o *namesObjects) Close() error {
 //
 // It can be passed to loadNamesObjects or ebpf.CollectionSpec.LoadAndAssign.
 type namesMaps struct {
-	AllLeft      *ebpf.Map `ebpf:"all_left"`
-	AllowCache   *ebpf.Map `ebpf:"allow_cache"`
-	Cgroups      *ebpf.Map `ebpf:"cgroups"`
-	Config       *ebpf.Map `ebpf:"config"`
-	Counters     *ebpf.Map `ebpf:"counters"`
-	Destinations *ebpf.Map `ebpf:"destinations"`
-	DnsLeases    *ebpf.Map `ebpf:"dns_leases"`
-	EgressEvents *ebpf.Map `ebpf:"egress_events"`
-	Epochs       *ebpf.Map `ebpf:"epochs"`
-	Escapes      *ebpf.Map `ebpf:"escapes"`
-	FakeIps      *ebpf.Map `ebpf:"fake_ips"`
-	FakeTargets  *ebpf.Map `ebpf:"fake_targets"`
-	GrantDests   *ebpf.Map `ebpf:"grant_dests"`
-	Grants       *ebpf.Map `ebpf:"grants"`
-	OrigDsts     *ebpf.Map `ebpf:"orig_dsts"`
-	Policies     *ebpf.Map `ebpf:"policies"`
-	ReaderIdle   *ebpf.Map `ebpf:"reader_idle"`
-	ResolverSks  *ebpf.Map `ebpf:"resolver_sks"`
-	Resolvers    *ebpf.Map `ebpf:"resolvers"`
-	Socks        *ebpf.Map `ebpf:"socks"`
-	Tasks        *ebpf.Map `ebpf:"tasks"`
-	WalkCache    *ebpf.Map `ebpf:"walk_cache"`
+	AllLeft       *ebpf.Map `ebpf:"all_left"`
+	AllowCache    *ebpf.Map `ebpf:"allow_cache"`
+	Cgroups       *ebpf.Map `ebpf:"cgroups"`
+	Config        *ebpf.Map `ebpf:"config"`
+	Counters      *ebpf.Map `ebpf:"counters"`
+	Destinations  *ebpf.Map `ebpf:"destinations"`
+	DnsLeases     *ebpf.Map `ebpf:"dns_leases"`
+	EgressEvents  *ebpf.Map `ebpf:"egress_events"`
+	Epochs        *ebpf.Map `ebpf:"epochs"`
+	Escapes       *ebpf.Map `ebpf:"escapes"`
+	FakeIps       *ebpf.Map `ebpf:"fake_ips"`
+	FakeTargets   *ebpf.Map `ebpf:"fake_targets"`
+	GrantDests    *ebpf.Map `ebpf:"grant_dests"`
+	Grants        *ebpf.Map `ebpf:"grants"`
+	OrigDsts      *ebpf.Map `ebpf:"orig_dsts"`
+	Policies      *ebpf.Map `ebpf:"policies"`
+	ReaderIdle    *ebpf.Map `ebpf:"reader_idle"`
+	ResolverSks   *ebpf.Map `ebpf:"resolver_sks"`
+	Resolvers     *ebpf.Map `ebpf:"resolvers"`
+	Socks         *ebpf.Map `ebpf:"socks"`
+	Tasks         *ebpf.Map `ebpf:"tasks"`
+	VolumeFilters *ebpf.Map `ebpf:"volume_filters"`
+	VolumeTaint   *ebpf.Map `ebpf:"volume_taint"`
+	VolumeUses    *ebpf.Map `ebpf:"volume_uses"`
+	WalkCache     *ebpf.Map `ebpf:"walk_cache"`
 }
 
 func (m *namesMaps) Close() error {
@@ -431,6 +458,9 @@ func (m *namesMaps) Close() error {
 		m.Resolvers,
 		m.Socks,
 		m.Tasks,
+		m.VolumeFilters,
+		m.VolumeTaint,
+		m.VolumeUses,
 		m.WalkCache,
 	)
 }

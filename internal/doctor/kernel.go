@@ -274,6 +274,7 @@ func hooks() []hook {
 	const passed, moved = "sockets passed in from outside are not refused", "processes that leave their container are not seen"
 	const told = "processes outside can be told something without a socket"
 	const secret = "listed secret files taint nobody"
+	const volumes = "directories that containers share carry no taint"
 	const chosen = "a message chooses the device that it leaves by"
 	return []hook{
 		fn("security_socket_connect", "connects are not held"),
@@ -297,6 +298,18 @@ func hooks() []hook {
 		fn("security_file_open", secret),
 		fn("security_inode_link", secret),
 		fn("security_inode_rename", secret),
+		fn("security_inode_create", volumes),
+		fn("security_inode_mkdir", volumes),
+		fn("security_inode_mknod", volumes),
+		fn("security_inode_symlink", volumes),
+		fn("security_inode_unlink", volumes),
+		fn("security_inode_rmdir", volumes),
+		fn("security_inode_setattr", volumes),
+		fn("security_inode_setxattr", volumes),
+		fn("security_inode_removexattr", volumes),
+		fn("security_inode_getxattr", volumes),
+		fn("security_inode_listxattr", volumes),
+		fn("security_inode_readlink", volumes),
 		fn("security_kernel_module_request", "the kernel looks names up for who asks it to"),
 		fn("security_ptrace_access_check", "processes outside can be steered"),
 		fn("security_ptrace_traceme", "processes outside can be steered"),

@@ -259,6 +259,7 @@ type TaintChange struct {
 	Source  string   `json:"source"` // one of Sources
 	By      string   `json:"by,omitempty"`
 	Why     string   `json:"why,omitempty"`
+	Volume  string   `json:"volume,omitempty"` // the directory: with the source volume, which the container took it from; else, whose taint it is
 }
 
 // Cause is why a container has a bit of taint: one change that set it.
@@ -274,13 +275,16 @@ type Cause struct {
 
 	// The command lines of that process's parents in the container, nearest first, cut; of a tool's call, of who asked for it.
 	Above []string `json:"above,omitempty"`
+
+	// Of what came through a volume: who gave it to that and why, and so on, nearest first.
+	From []string `json:"from,omitempty"`
 }
 
 // Sources returns what sets taint, in the order of the schema: an order on the host, the start of a session or a cgroup that is guarded, the
-// policy's containers.match, another container of the same pod, a secret file, an untrusted destination, a tool's call, and the kernel, where its
-// record was lost.
+// policy's containers.match, another container of the same pod, a secret file, an untrusted destination, a tool's call, a volume that carries it, a container that wrote
+// into a volume, and the kernel, where its record was lost.
 func Sources() []string {
-	return []string{"operator", "guard", "start", "pod", "file", "destination", "tool", "kernel"}
+	return []string{"operator", "guard", "start", "pod", "file", "destination", "tool", "volume", "container", "kernel"}
 }
 
 // ToolUse is one call of a tool that the sensor serves (V11). What it gave back is in no event (P8).

@@ -290,6 +290,9 @@ func change(c *TaintChange) string {
 		parts = append(parts, "-"+Visible(bit))
 	}
 	parts = append(parts, "("+Visible(c.Source)+")")
+	if c.Volume != "" {
+		parts = append(parts, "volume "+quote(c.Volume))
+	}
 	if c.By != "" {
 		parts = append(parts, "by "+quote(c.By))
 	}

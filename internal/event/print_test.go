@@ -12,6 +12,7 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 
 	"weir/internal/event"
+	"weir/test/eventtest"
 )
 
 func TestPrint(t *testing.T) {
@@ -47,6 +48,19 @@ func TestPrint(t *testing.T) {
 		if diff := cmp.Diff(at+want[i]+"\n", b.String()); diff != "" {
 			t.Errorf("%s, want - got +\n%s", e.Kind, diff)
 		}
+	}
+	var b strings.Builder
+	e := sample()[5]
+	e.Container, e.Change.Volume = nil, "/srv/a b" // B34: a directory has it, and no container
+	line, err := event.Marshal(e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(eventtest.Validate(line), event.Print(&b, e)); err != nil {
+		t.Fatal(err)
+	}
+	if want := at + "taint   +secret -corruption (operator) volume '/srv/a b' by root - read a page\n"; b.String() != want {
+		t.Errorf("%q, want %q", b.String(), want)
 	}
 	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
 	if err != nil {

@@ -185,6 +185,24 @@ type execTask struct {
 	Arriving  uint32
 }
 
+type execVolumeBits struct {
+	_       structs.HostLayout
+	Carried [2]uint64
+}
+
+type execVolumeFilter struct {
+	_      structs.HostLayout
+	Listed uint64
+	Bits   [8]uint64
+}
+
+type execVolumeUse struct {
+	_      structs.HostLayout
+	Reads  uint64
+	Writes uint64
+	Above  uint64
+}
+
 type execWalkEntry struct {
 	_     structs.HostLayout
 	Seq   uint64
@@ -222,6 +240,9 @@ const (
 	execMapRefusals      = "refusals"
 	execMapScratches     = "scratches"
 	execMapTasks         = "tasks"
+	execMapVolumeFilters = "volume_filters"
+	execMapVolumeTaint   = "volume_taint"
+	execMapVolumeUses    = "volume_uses"
 	execMapWalkCache     = "walk_cache"
 	execProgWeirExec     = "weir_exec"
 	execVarAsleep        = "asleep"
@@ -277,21 +298,24 @@ type execProgramSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type execMapSpecs struct {
-	AllLeft   *ebpf.MapSpec `ebpf:"all_left"`
-	Cgroups   *ebpf.MapSpec `ebpf:"cgroups"`
-	Config    *ebpf.MapSpec `ebpf:"config"`
-	Counters  *ebpf.MapSpec `ebpf:"counters"`
-	Epochs    *ebpf.MapSpec `ebpf:"epochs"`
-	Escapes   *ebpf.MapSpec `ebpf:"escapes"`
-	Execs     *ebpf.MapSpec `ebpf:"execs"`
-	Grants    *ebpf.MapSpec `ebpf:"grants"`
-	Held      *ebpf.MapSpec `ebpf:"held"`
-	HoldReqs  *ebpf.MapSpec `ebpf:"hold_reqs"`
-	Policies  *ebpf.MapSpec `ebpf:"policies"`
-	Refusals  *ebpf.MapSpec `ebpf:"refusals"`
-	Scratches *ebpf.MapSpec `ebpf:"scratches"`
-	Tasks     *ebpf.MapSpec `ebpf:"tasks"`
-	WalkCache *ebpf.MapSpec `ebpf:"walk_cache"`
+	AllLeft       *ebpf.MapSpec `ebpf:"all_left"`
+	Cgroups       *ebpf.MapSpec `ebpf:"cgroups"`
+	Config        *ebpf.MapSpec `ebpf:"config"`
+	Counters      *ebpf.MapSpec `ebpf:"counters"`
+	Epochs        *ebpf.MapSpec `ebpf:"epochs"`
+	Escapes       *ebpf.MapSpec `ebpf:"escapes"`
+	Execs         *ebpf.MapSpec `ebpf:"execs"`
+	Grants        *ebpf.MapSpec `ebpf:"grants"`
+	Held          *ebpf.MapSpec `ebpf:"held"`
+	HoldReqs      *ebpf.MapSpec `ebpf:"hold_reqs"`
+	Policies      *ebpf.MapSpec `ebpf:"policies"`
+	Refusals      *ebpf.MapSpec `ebpf:"refusals"`
+	Scratches     *ebpf.MapSpec `ebpf:"scratches"`
+	Tasks         *ebpf.MapSpec `ebpf:"tasks"`
+	VolumeFilters *ebpf.MapSpec `ebpf:"volume_filters"`
+	VolumeTaint   *ebpf.MapSpec `ebpf:"volume_taint"`
+	VolumeUses    *ebpf.MapSpec `ebpf:"volume_uses"`
+	WalkCache     *ebpf.MapSpec `ebpf:"walk_cache"`
 }
 
 // execVariableSpecs contains global variables before they are loaded into the kernel.
@@ -322,21 +346,24 @@ func (o *execObjects) Close() error {
 //
 // It can be passed to loadExecObjects or ebpf.CollectionSpec.LoadAndAssign.
 type execMaps struct {
-	AllLeft   *ebpf.Map `ebpf:"all_left"`
-	Cgroups   *ebpf.Map `ebpf:"cgroups"`
-	Config    *ebpf.Map `ebpf:"config"`
-	Counters  *ebpf.Map `ebpf:"counters"`
-	Epochs    *ebpf.Map `ebpf:"epochs"`
-	Escapes   *ebpf.Map `ebpf:"escapes"`
-	Execs     *ebpf.Map `ebpf:"execs"`
-	Grants    *ebpf.Map `ebpf:"grants"`
-	Held      *ebpf.Map `ebpf:"held"`
-	HoldReqs  *ebpf.Map `ebpf:"hold_reqs"`
-	Policies  *ebpf.Map `ebpf:"policies"`
-	Refusals  *ebpf.Map `ebpf:"refusals"`
-	Scratches *ebpf.Map `ebpf:"scratches"`
-	Tasks     *ebpf.Map `ebpf:"tasks"`
-	WalkCache *ebpf.Map `ebpf:"walk_cache"`
+	AllLeft       *ebpf.Map `ebpf:"all_left"`
+	Cgroups       *ebpf.Map `ebpf:"cgroups"`
+	Config        *ebpf.Map `ebpf:"config"`
+	Counters      *ebpf.Map `ebpf:"counters"`
+	Epochs        *ebpf.Map `ebpf:"epochs"`
+	Escapes       *ebpf.Map `ebpf:"escapes"`
+	Execs         *ebpf.Map `ebpf:"execs"`
+	Grants        *ebpf.Map `ebpf:"grants"`
+	Held          *ebpf.Map `ebpf:"held"`
+	HoldReqs      *ebpf.Map `ebpf:"hold_reqs"`
+	Policies      *ebpf.Map `ebpf:"policies"`
+	Refusals      *ebpf.Map `ebpf:"refusals"`
+	Scratches     *ebpf.Map `ebpf:"scratches"`
+	Tasks         *ebpf.Map `ebpf:"tasks"`
+	VolumeFilters *ebpf.Map `ebpf:"volume_filters"`
+	VolumeTaint   *ebpf.Map `ebpf:"volume_taint"`
+	VolumeUses    *ebpf.Map `ebpf:"volume_uses"`
+	WalkCache     *ebpf.Map `ebpf:"walk_cache"`
 }
 
 func (m *execMaps) Close() error {
@@ -355,6 +382,9 @@ func (m *execMaps) Close() error {
 		m.Refusals,
 		m.Scratches,
 		m.Tasks,
+		m.VolumeFilters,
+		m.VolumeTaint,
+		m.VolumeUses,
 		m.WalkCache,
 	)
 }

@@ -371,6 +371,24 @@ type egressUnixPeer struct {
 	Path       [108]int8
 }
 
+type egressVolumeBits struct {
+	_       structs.HostLayout
+	Carried [2]uint64
+}
+
+type egressVolumeFilter struct {
+	_      structs.HostLayout
+	Listed uint64
+	Bits   [8]uint64
+}
+
+type egressVolumeUse struct {
+	_      structs.HostLayout
+	Reads  uint64
+	Writes uint64
+	Above  uint64
+}
+
 type egressWalkEntry struct {
 	_     structs.HostLayout
 	Seq   uint64
@@ -421,6 +439,9 @@ const (
 	egressMapTasks         = "tasks"
 	egressMapTurns         = "turns"
 	egressMapUnixPeers     = "unix_peers"
+	egressMapVolumeFilters = "volume_filters"
+	egressMapVolumeTaint   = "volume_taint"
+	egressMapVolumeUses    = "volume_uses"
 	egressMapWalkCache     = "walk_cache"
 	egressProgWeirConnect  = "weir_connect"
 	egressProgWeirCreate   = "weir_create"
@@ -480,34 +501,37 @@ type egressProgramSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type egressMapSpecs struct {
-	AllLeft      *ebpf.MapSpec `ebpf:"all_left"`
-	AllowCache   *ebpf.MapSpec `ebpf:"allow_cache"`
-	Cgroups      *ebpf.MapSpec `ebpf:"cgroups"`
-	Claims       *ebpf.MapSpec `ebpf:"claims"`
-	Config       *ebpf.MapSpec `ebpf:"config"`
-	Counters     *ebpf.MapSpec `ebpf:"counters"`
-	Destinations *ebpf.MapSpec `ebpf:"destinations"`
-	DnsLeases    *ebpf.MapSpec `ebpf:"dns_leases"`
-	EgressEvents *ebpf.MapSpec `ebpf:"egress_events"`
-	Epochs       *ebpf.MapSpec `ebpf:"epochs"`
-	Escapes      *ebpf.MapSpec `ebpf:"escapes"`
-	FakeIps      *ebpf.MapSpec `ebpf:"fake_ips"`
-	GrantDests   *ebpf.MapSpec `ebpf:"grant_dests"`
-	Grants       *ebpf.MapSpec `ebpf:"grants"`
-	Held         *ebpf.MapSpec `ebpf:"held"`
-	HoldReqs     *ebpf.MapSpec `ebpf:"hold_reqs"`
-	Marks        *ebpf.MapSpec `ebpf:"marks"`
-	OutsideUnix  *ebpf.MapSpec `ebpf:"outside_unix"`
-	Policies     *ebpf.MapSpec `ebpf:"policies"`
-	ReaderIdle   *ebpf.MapSpec `ebpf:"reader_idle"`
-	Refusals     *ebpf.MapSpec `ebpf:"refusals"`
-	ResolverSks  *ebpf.MapSpec `ebpf:"resolver_sks"`
-	Resolvers    *ebpf.MapSpec `ebpf:"resolvers"`
-	Socks        *ebpf.MapSpec `ebpf:"socks"`
-	Tasks        *ebpf.MapSpec `ebpf:"tasks"`
-	Turns        *ebpf.MapSpec `ebpf:"turns"`
-	UnixPeers    *ebpf.MapSpec `ebpf:"unix_peers"`
-	WalkCache    *ebpf.MapSpec `ebpf:"walk_cache"`
+	AllLeft       *ebpf.MapSpec `ebpf:"all_left"`
+	AllowCache    *ebpf.MapSpec `ebpf:"allow_cache"`
+	Cgroups       *ebpf.MapSpec `ebpf:"cgroups"`
+	Claims        *ebpf.MapSpec `ebpf:"claims"`
+	Config        *ebpf.MapSpec `ebpf:"config"`
+	Counters      *ebpf.MapSpec `ebpf:"counters"`
+	Destinations  *ebpf.MapSpec `ebpf:"destinations"`
+	DnsLeases     *ebpf.MapSpec `ebpf:"dns_leases"`
+	EgressEvents  *ebpf.MapSpec `ebpf:"egress_events"`
+	Epochs        *ebpf.MapSpec `ebpf:"epochs"`
+	Escapes       *ebpf.MapSpec `ebpf:"escapes"`
+	FakeIps       *ebpf.MapSpec `ebpf:"fake_ips"`
+	GrantDests    *ebpf.MapSpec `ebpf:"grant_dests"`
+	Grants        *ebpf.MapSpec `ebpf:"grants"`
+	Held          *ebpf.MapSpec `ebpf:"held"`
+	HoldReqs      *ebpf.MapSpec `ebpf:"hold_reqs"`
+	Marks         *ebpf.MapSpec `ebpf:"marks"`
+	OutsideUnix   *ebpf.MapSpec `ebpf:"outside_unix"`
+	Policies      *ebpf.MapSpec `ebpf:"policies"`
+	ReaderIdle    *ebpf.MapSpec `ebpf:"reader_idle"`
+	Refusals      *ebpf.MapSpec `ebpf:"refusals"`
+	ResolverSks   *ebpf.MapSpec `ebpf:"resolver_sks"`
+	Resolvers     *ebpf.MapSpec `ebpf:"resolvers"`
+	Socks         *ebpf.MapSpec `ebpf:"socks"`
+	Tasks         *ebpf.MapSpec `ebpf:"tasks"`
+	Turns         *ebpf.MapSpec `ebpf:"turns"`
+	UnixPeers     *ebpf.MapSpec `ebpf:"unix_peers"`
+	VolumeFilters *ebpf.MapSpec `ebpf:"volume_filters"`
+	VolumeTaint   *ebpf.MapSpec `ebpf:"volume_taint"`
+	VolumeUses    *ebpf.MapSpec `ebpf:"volume_uses"`
+	WalkCache     *ebpf.MapSpec `ebpf:"walk_cache"`
 }
 
 // egressVariableSpecs contains global variables before they are loaded into the kernel.
@@ -538,34 +562,37 @@ func (o *egressObjects) Close() error {
 //
 // It can be passed to loadEgressObjects or ebpf.CollectionSpec.LoadAndAssign.
 type egressMaps struct {
-	AllLeft      *ebpf.Map `ebpf:"all_left"`
-	AllowCache   *ebpf.Map `ebpf:"allow_cache"`
-	Cgroups      *ebpf.Map `ebpf:"cgroups"`
-	Claims       *ebpf.Map `ebpf:"claims"`
-	Config       *ebpf.Map `ebpf:"config"`
-	Counters     *ebpf.Map `ebpf:"counters"`
-	Destinations *ebpf.Map `ebpf:"destinations"`
-	DnsLeases    *ebpf.Map `ebpf:"dns_leases"`
-	EgressEvents *ebpf.Map `ebpf:"egress_events"`
-	Epochs       *ebpf.Map `ebpf:"epochs"`
-	Escapes      *ebpf.Map `ebpf:"escapes"`
-	FakeIps      *ebpf.Map `ebpf:"fake_ips"`
-	GrantDests   *ebpf.Map `ebpf:"grant_dests"`
-	Grants       *ebpf.Map `ebpf:"grants"`
-	Held         *ebpf.Map `ebpf:"held"`
-	HoldReqs     *ebpf.Map `ebpf:"hold_reqs"`
-	Marks        *ebpf.Map `ebpf:"marks"`
-	OutsideUnix  *ebpf.Map `ebpf:"outside_unix"`
-	Policies     *ebpf.Map `ebpf:"policies"`
-	ReaderIdle   *ebpf.Map `ebpf:"reader_idle"`
-	Refusals     *ebpf.Map `ebpf:"refusals"`
-	ResolverSks  *ebpf.Map `ebpf:"resolver_sks"`
-	Resolvers    *ebpf.Map `ebpf:"resolvers"`
-	Socks        *ebpf.Map `ebpf:"socks"`
-	Tasks        *ebpf.Map `ebpf:"tasks"`
-	Turns        *ebpf.Map `ebpf:"turns"`
-	UnixPeers    *ebpf.Map `ebpf:"unix_peers"`
-	WalkCache    *ebpf.Map `ebpf:"walk_cache"`
+	AllLeft       *ebpf.Map `ebpf:"all_left"`
+	AllowCache    *ebpf.Map `ebpf:"allow_cache"`
+	Cgroups       *ebpf.Map `ebpf:"cgroups"`
+	Claims        *ebpf.Map `ebpf:"claims"`
+	Config        *ebpf.Map `ebpf:"config"`
+	Counters      *ebpf.Map `ebpf:"counters"`
+	Destinations  *ebpf.Map `ebpf:"destinations"`
+	DnsLeases     *ebpf.Map `ebpf:"dns_leases"`
+	EgressEvents  *ebpf.Map `ebpf:"egress_events"`
+	Epochs        *ebpf.Map `ebpf:"epochs"`
+	Escapes       *ebpf.Map `ebpf:"escapes"`
+	FakeIps       *ebpf.Map `ebpf:"fake_ips"`
+	GrantDests    *ebpf.Map `ebpf:"grant_dests"`
+	Grants        *ebpf.Map `ebpf:"grants"`
+	Held          *ebpf.Map `ebpf:"held"`
+	HoldReqs      *ebpf.Map `ebpf:"hold_reqs"`
+	Marks         *ebpf.Map `ebpf:"marks"`
+	OutsideUnix   *ebpf.Map `ebpf:"outside_unix"`
+	Policies      *ebpf.Map `ebpf:"policies"`
+	ReaderIdle    *ebpf.Map `ebpf:"reader_idle"`
+	Refusals      *ebpf.Map `ebpf:"refusals"`
+	ResolverSks   *ebpf.Map `ebpf:"resolver_sks"`
+	Resolvers     *ebpf.Map `ebpf:"resolvers"`
+	Socks         *ebpf.Map `ebpf:"socks"`
+	Tasks         *ebpf.Map `ebpf:"tasks"`
+	Turns         *ebpf.Map `ebpf:"turns"`
+	UnixPeers     *ebpf.Map `ebpf:"unix_peers"`
+	VolumeFilters *ebpf.Map `ebpf:"volume_filters"`
+	VolumeTaint   *ebpf.Map `ebpf:"volume_taint"`
+	VolumeUses    *ebpf.Map `ebpf:"volume_uses"`
+	WalkCache     *ebpf.Map `ebpf:"walk_cache"`
 }
 
 func (m *egressMaps) Close() error {
@@ -597,6 +624,9 @@ func (m *egressMaps) Close() error {
 		m.Tasks,
 		m.Turns,
 		m.UnixPeers,
+		m.VolumeFilters,
+		m.VolumeTaint,
+		m.VolumeUses,
 		m.WalkCache,
 	)
 }

@@ -189,6 +189,24 @@ const (
 	packetTrustTRUST_DNS  packetTrust = 2
 )
 
+type packetVolumeBits struct {
+	_       structs.HostLayout
+	Carried [2]uint64
+}
+
+type packetVolumeFilter struct {
+	_      structs.HostLayout
+	Listed uint64
+	Bits   [8]uint64
+}
+
+type packetVolumeUse struct {
+	_      structs.HostLayout
+	Reads  uint64
+	Writes uint64
+	Above  uint64
+}
+
 type packetWalkEntry struct {
 	_     structs.HostLayout
 	Seq   uint64
@@ -233,6 +251,9 @@ const (
 	packetMapSocks            = "socks"
 	packetMapTasks            = "tasks"
 	packetMapTrusted          = "trusted"
+	packetMapVolumeFilters    = "volume_filters"
+	packetMapVolumeTaint      = "volume_taint"
+	packetMapVolumeUses       = "volume_uses"
 	packetMapWalkCache        = "walk_cache"
 	packetProgWeirArrival     = "weir_arrival"
 	packetProgWeirConnect4    = "weir_connect4"
@@ -304,28 +325,31 @@ type packetProgramSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type packetMapSpecs struct {
-	AllLeft      *ebpf.MapSpec `ebpf:"all_left"`
-	AllowCache   *ebpf.MapSpec `ebpf:"allow_cache"`
-	Cgroups      *ebpf.MapSpec `ebpf:"cgroups"`
-	Config       *ebpf.MapSpec `ebpf:"config"`
-	Counters     *ebpf.MapSpec `ebpf:"counters"`
-	Destinations *ebpf.MapSpec `ebpf:"destinations"`
-	DnsLeases    *ebpf.MapSpec `ebpf:"dns_leases"`
-	EgressEvents *ebpf.MapSpec `ebpf:"egress_events"`
-	Epochs       *ebpf.MapSpec `ebpf:"epochs"`
-	Escapes      *ebpf.MapSpec `ebpf:"escapes"`
-	FakeIps      *ebpf.MapSpec `ebpf:"fake_ips"`
-	GrantDests   *ebpf.MapSpec `ebpf:"grant_dests"`
-	Grants       *ebpf.MapSpec `ebpf:"grants"`
-	Marks        *ebpf.MapSpec `ebpf:"marks"`
-	Policies     *ebpf.MapSpec `ebpf:"policies"`
-	ReaderIdle   *ebpf.MapSpec `ebpf:"reader_idle"`
-	ResolverSks  *ebpf.MapSpec `ebpf:"resolver_sks"`
-	Resolvers    *ebpf.MapSpec `ebpf:"resolvers"`
-	Socks        *ebpf.MapSpec `ebpf:"socks"`
-	Tasks        *ebpf.MapSpec `ebpf:"tasks"`
-	Trusted      *ebpf.MapSpec `ebpf:"trusted"`
-	WalkCache    *ebpf.MapSpec `ebpf:"walk_cache"`
+	AllLeft       *ebpf.MapSpec `ebpf:"all_left"`
+	AllowCache    *ebpf.MapSpec `ebpf:"allow_cache"`
+	Cgroups       *ebpf.MapSpec `ebpf:"cgroups"`
+	Config        *ebpf.MapSpec `ebpf:"config"`
+	Counters      *ebpf.MapSpec `ebpf:"counters"`
+	Destinations  *ebpf.MapSpec `ebpf:"destinations"`
+	DnsLeases     *ebpf.MapSpec `ebpf:"dns_leases"`
+	EgressEvents  *ebpf.MapSpec `ebpf:"egress_events"`
+	Epochs        *ebpf.MapSpec `ebpf:"epochs"`
+	Escapes       *ebpf.MapSpec `ebpf:"escapes"`
+	FakeIps       *ebpf.MapSpec `ebpf:"fake_ips"`
+	GrantDests    *ebpf.MapSpec `ebpf:"grant_dests"`
+	Grants        *ebpf.MapSpec `ebpf:"grants"`
+	Marks         *ebpf.MapSpec `ebpf:"marks"`
+	Policies      *ebpf.MapSpec `ebpf:"policies"`
+	ReaderIdle    *ebpf.MapSpec `ebpf:"reader_idle"`
+	ResolverSks   *ebpf.MapSpec `ebpf:"resolver_sks"`
+	Resolvers     *ebpf.MapSpec `ebpf:"resolvers"`
+	Socks         *ebpf.MapSpec `ebpf:"socks"`
+	Tasks         *ebpf.MapSpec `ebpf:"tasks"`
+	Trusted       *ebpf.MapSpec `ebpf:"trusted"`
+	VolumeFilters *ebpf.MapSpec `ebpf:"volume_filters"`
+	VolumeTaint   *ebpf.MapSpec `ebpf:"volume_taint"`
+	VolumeUses    *ebpf.MapSpec `ebpf:"volume_uses"`
+	WalkCache     *ebpf.MapSpec `ebpf:"walk_cache"`
 }
 
 // packetVariableSpecs contains global variables before they are loaded into the kernel.
@@ -354,28 +378,31 @@ func (o *packetObjects) Close() error {
 //
 // It can be passed to loadPacketObjects or ebpf.CollectionSpec.LoadAndAssign.
 type packetMaps struct {
-	AllLeft      *ebpf.Map `ebpf:"all_left"`
-	AllowCache   *ebpf.Map `ebpf:"allow_cache"`
-	Cgroups      *ebpf.Map `ebpf:"cgroups"`
-	Config       *ebpf.Map `ebpf:"config"`
-	Counters     *ebpf.Map `ebpf:"counters"`
-	Destinations *ebpf.Map `ebpf:"destinations"`
-	DnsLeases    *ebpf.Map `ebpf:"dns_leases"`
-	EgressEvents *ebpf.Map `ebpf:"egress_events"`
-	Epochs       *ebpf.Map `ebpf:"epochs"`
-	Escapes      *ebpf.Map `ebpf:"escapes"`
-	FakeIps      *ebpf.Map `ebpf:"fake_ips"`
-	GrantDests   *ebpf.Map `ebpf:"grant_dests"`
-	Grants       *ebpf.Map `ebpf:"grants"`
-	Marks        *ebpf.Map `ebpf:"marks"`
-	Policies     *ebpf.Map `ebpf:"policies"`
-	ReaderIdle   *ebpf.Map `ebpf:"reader_idle"`
-	ResolverSks  *ebpf.Map `ebpf:"resolver_sks"`
-	Resolvers    *ebpf.Map `ebpf:"resolvers"`
-	Socks        *ebpf.Map `ebpf:"socks"`
-	Tasks        *ebpf.Map `ebpf:"tasks"`
-	Trusted      *ebpf.Map `ebpf:"trusted"`
-	WalkCache    *ebpf.Map `ebpf:"walk_cache"`
+	AllLeft       *ebpf.Map `ebpf:"all_left"`
+	AllowCache    *ebpf.Map `ebpf:"allow_cache"`
+	Cgroups       *ebpf.Map `ebpf:"cgroups"`
+	Config        *ebpf.Map `ebpf:"config"`
+	Counters      *ebpf.Map `ebpf:"counters"`
+	Destinations  *ebpf.Map `ebpf:"destinations"`
+	DnsLeases     *ebpf.Map `ebpf:"dns_leases"`
+	EgressEvents  *ebpf.Map `ebpf:"egress_events"`
+	Epochs        *ebpf.Map `ebpf:"epochs"`
+	Escapes       *ebpf.Map `ebpf:"escapes"`
+	FakeIps       *ebpf.Map `ebpf:"fake_ips"`
+	GrantDests    *ebpf.Map `ebpf:"grant_dests"`
+	Grants        *ebpf.Map `ebpf:"grants"`
+	Marks         *ebpf.Map `ebpf:"marks"`
+	Policies      *ebpf.Map `ebpf:"policies"`
+	ReaderIdle    *ebpf.Map `ebpf:"reader_idle"`
+	ResolverSks   *ebpf.Map `ebpf:"resolver_sks"`
+	Resolvers     *ebpf.Map `ebpf:"resolvers"`
+	Socks         *ebpf.Map `ebpf:"socks"`
+	Tasks         *ebpf.Map `ebpf:"tasks"`
+	Trusted       *ebpf.Map `ebpf:"trusted"`
+	VolumeFilters *ebpf.Map `ebpf:"volume_filters"`
+	VolumeTaint   *ebpf.Map `ebpf:"volume_taint"`
+	VolumeUses    *ebpf.Map `ebpf:"volume_uses"`
+	WalkCache     *ebpf.Map `ebpf:"walk_cache"`
 }
 
 func (m *packetMaps) Close() error {
@@ -401,6 +428,9 @@ func (m *packetMaps) Close() error {
 		m.Socks,
 		m.Tasks,
 		m.Trusted,
+		m.VolumeFilters,
+		m.VolumeTaint,
+		m.VolumeUses,
 		m.WalkCache,
 	)
 }

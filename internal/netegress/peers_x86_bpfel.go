@@ -233,6 +233,24 @@ type peersUnixPeer struct {
 	Path       [108]int8
 }
 
+type peersVolumeBits struct {
+	_       structs.HostLayout
+	Carried [2]uint64
+}
+
+type peersVolumeFilter struct {
+	_      structs.HostLayout
+	Listed uint64
+	Bits   [8]uint64
+}
+
+type peersVolumeUse struct {
+	_      structs.HostLayout
+	Reads  uint64
+	Writes uint64
+	Above  uint64
+}
+
 type peersWalkEntry struct {
 	_     structs.HostLayout
 	Seq   uint64
@@ -279,6 +297,9 @@ const (
 	peersMapStrangeReceipts = "strange_receipts"
 	peersMapTasks           = "tasks"
 	peersMapUnixPeers       = "unix_peers"
+	peersMapVolumeFilters   = "volume_filters"
+	peersMapVolumeTaint     = "volume_taint"
+	peersMapVolumeUses      = "volume_uses"
 	peersMapWalkCache       = "walk_cache"
 	peersProgWeirAccept     = "weir_accept"
 	peersProgWeirAccepted   = "weir_accepted"
@@ -421,6 +442,9 @@ type peersMapSpecs struct {
 	StrangeReceipts *ebpf.MapSpec `ebpf:"strange_receipts"`
 	Tasks           *ebpf.MapSpec `ebpf:"tasks"`
 	UnixPeers       *ebpf.MapSpec `ebpf:"unix_peers"`
+	VolumeFilters   *ebpf.MapSpec `ebpf:"volume_filters"`
+	VolumeTaint     *ebpf.MapSpec `ebpf:"volume_taint"`
+	VolumeUses      *ebpf.MapSpec `ebpf:"volume_uses"`
 	WalkCache       *ebpf.MapSpec `ebpf:"walk_cache"`
 }
 
@@ -473,6 +497,9 @@ type peersMaps struct {
 	StrangeReceipts *ebpf.Map `ebpf:"strange_receipts"`
 	Tasks           *ebpf.Map `ebpf:"tasks"`
 	UnixPeers       *ebpf.Map `ebpf:"unix_peers"`
+	VolumeFilters   *ebpf.Map `ebpf:"volume_filters"`
+	VolumeTaint     *ebpf.Map `ebpf:"volume_taint"`
+	VolumeUses      *ebpf.Map `ebpf:"volume_uses"`
 	WalkCache       *ebpf.Map `ebpf:"walk_cache"`
 }
 
@@ -501,6 +528,9 @@ func (m *peersMaps) Close() error {
 		m.StrangeReceipts,
 		m.Tasks,
 		m.UnixPeers,
+		m.VolumeFilters,
+		m.VolumeTaint,
+		m.VolumeUses,
 		m.WalkCache,
 	)
 }

@@ -26,6 +26,7 @@ func TestDefault(t *testing.T) {
 		Notify:  Notify{Form: "json", Callback: Callback{Window: 300}},
 		Metrics: Metrics{Listen: "unix"},
 		Confirm: Confirm{ApprovalExemptTools: []string{"mcp__browser__*"}},
+		Volumes: Volumes{Shared: "propagate"},
 	}
 	if diff := cmp.Diff(want, Default(), netips); diff != "" {
 		t.Errorf("Default, want - got +\n%s", diff)
@@ -107,6 +108,10 @@ vault:
   proxy: http://proxy.example.com:3128
 confirm:
   approval_exempt_tools: [Write]
+volumes:
+  shared: report
+  report: [/srv/a]
+  ignore: [/srv/b, /srv/c]
 `))
 	if err != nil {
 		t.Fatal(err)
@@ -141,13 +146,14 @@ confirm:
 		Metrics: Metrics{Listen: "127.0.0.1:9464"},
 		Vault:   Vault{Proxy: "http://proxy.example.com:3128"},
 		Confirm: Confirm{ApprovalExemptTools: []string{"Write"}},
+		Volumes: Volumes{"report", []string{"/srv/a"}, []string{"/srv/b", "/srv/c"}},
 	}
 	if diff := cmp.Diff(want, got, netips); diff != "" {
 		t.Errorf("want - got +\n%s", diff)
 	}
 }
 
-const allKeys = "version, mode, guard, hold, approver, review, approval_timeout, approval_ttl, grant, allow, resolvers, allow_unix_sockets, taint, events, cop, notify, metrics, control, vault, confirm, containers, hooks, ipc"
+const allKeys = "version, mode, guard, hold, approver, review, approval_timeout, approval_ttl, grant, allow, resolvers, allow_unix_sockets, taint, events, cop, notify, metrics, control, vault, confirm, containers, volumes, hooks, ipc"
 
 // TestBadInput: the issue's "Bad input": one clear line says where, what, and what is accepted.
 func TestBadInput(t *testing.T) {

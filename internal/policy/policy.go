@@ -78,8 +78,23 @@ type Policy struct {
 	Vault            Vault        `key:"vault"`
 	Confirm          Confirm      `key:"confirm"`
 	Containers       Containers   `key:"containers"`
+	Volumes          Volumes      `key:"volumes"`
 	Hooks            string       `key:"hooks" text:"accepted is the absolute path of a directory, or \"\" for none" check:"path"` // executables in it are asked before each tool call
 	IPC              string       `key:"ipc" text:"accepted is the absolute path of a directory, or \"\" for none" check:"path"`   // folder for requests in containers, as they see it
+}
+
+// What becomes of taint in a directory that guarded containers share.
+const (
+	Propagate = "propagate" // it goes from who writes there to who reads
+	Report    = "report"    // that it is shared is told
+	Ignore    = "ignore"    // nothing
+)
+
+// Volumes says what becomes of taint in directories that guarded containers share.
+type Volumes struct {
+	Shared string   `key:"shared" one:"propagate report ignore"`
+	Report []string `key:"report" list:"absolute paths of directories" most:"64" each:"path"` // of which, with all below, it is Report
+	Ignore []string `key:"ignore" list:"absolute paths of directories" most:"64" each:"path"`
 }
 
 // Guard says which containers are guarded.
@@ -168,6 +183,7 @@ func Default() Policy {
 		Cop:             Cop{Reviewer: Static, Flagged: Deny, Seconds: 5, Concurrency: 8, CacheSeconds: 300, Grant: Grant{Seconds: 30, Bytes: 4 << 20}},
 		Notify:          Notify{Form: formJSON, Callback: Callback{Window: 300}},
 		Metrics:         Metrics{Listen: MetricsUnix},
+		Volumes:         Volumes{Shared: Propagate},
 		Confirm:         Confirm{ApprovalExemptTools: []string{"mcp__browser__*"}},
 	}
 }

@@ -25,10 +25,12 @@ type filesGrant struct {
 }
 
 type filesInodeId struct {
-	_         structs.HostLayout
-	Inode     uint64
-	Device    uint32
-	Directory uint32
+	_          structs.HostLayout
+	Inode      uint64
+	Device     uint32
+	Directory  uint32
+	Generation uint32
+	Pad        uint32
 }
 
 type filesInodeQuery struct {
@@ -161,6 +163,24 @@ type filesTask struct {
 	Arriving  uint32
 }
 
+type filesVolumeBits struct {
+	_       structs.HostLayout
+	Carried [2]uint64
+}
+
+type filesVolumeFilter struct {
+	_      structs.HostLayout
+	Listed uint64
+	Bits   [8]uint64
+}
+
+type filesVolumeUse struct {
+	_      structs.HostLayout
+	Reads  uint64
+	Writes uint64
+	Above  uint64
+}
+
 type filesWalkEntry struct {
 	_     structs.HostLayout
 	Seq   uint64
@@ -199,6 +219,9 @@ const (
 	filesMapSecretNodes      = "secret_nodes"
 	filesMapSecretOpens      = "secret_opens"
 	filesMapTasks            = "tasks"
+	filesMapVolumeFilters    = "volume_filters"
+	filesMapVolumeTaint      = "volume_taint"
+	filesMapVolumeUses       = "volume_uses"
 	filesMapWalkCache        = "walk_cache"
 	filesProgWeirInode       = "weir_inode"
 	filesProgWeirLink        = "weir_link"
@@ -276,6 +299,9 @@ type filesMapSpecs struct {
 	SecretNodes   *ebpf.MapSpec `ebpf:"secret_nodes"`
 	SecretOpens   *ebpf.MapSpec `ebpf:"secret_opens"`
 	Tasks         *ebpf.MapSpec `ebpf:"tasks"`
+	VolumeFilters *ebpf.MapSpec `ebpf:"volume_filters"`
+	VolumeTaint   *ebpf.MapSpec `ebpf:"volume_taint"`
+	VolumeUses    *ebpf.MapSpec `ebpf:"volume_uses"`
 	WalkCache     *ebpf.MapSpec `ebpf:"walk_cache"`
 }
 
@@ -321,6 +347,9 @@ type filesMaps struct {
 	SecretNodes   *ebpf.Map `ebpf:"secret_nodes"`
 	SecretOpens   *ebpf.Map `ebpf:"secret_opens"`
 	Tasks         *ebpf.Map `ebpf:"tasks"`
+	VolumeFilters *ebpf.Map `ebpf:"volume_filters"`
+	VolumeTaint   *ebpf.Map `ebpf:"volume_taint"`
+	VolumeUses    *ebpf.Map `ebpf:"volume_uses"`
 	WalkCache     *ebpf.Map `ebpf:"walk_cache"`
 }
 
@@ -341,6 +370,9 @@ func (m *filesMaps) Close() error {
 		m.SecretNodes,
 		m.SecretOpens,
 		m.Tasks,
+		m.VolumeFilters,
+		m.VolumeTaint,
+		m.VolumeUses,
 		m.WalkCache,
 	)
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 
+	"weir/internal/linux"
 	"weir/internal/policy"
 )
 
@@ -142,7 +143,7 @@ func TestResolve(t *testing.T) {
 
 func TestMountsBelow(t *testing.T) {
 	info := "22 1 0:20 / / rw - ext4 /dev/vda rw\n30 22 0:5 / /run/secrets rw - tmpfs x rw\n31 30 0:6 / /run/secrets/db\\040one rw - tmpfs x rw\n32 22 0:7 / /run/secretsx rw - tmpfs x rw\nshort\n"
-	if got := mountsBelow(info, "/run/secrets"); !slices.Equal(got, []string{"/run/secrets/db one"}) {
+	if got := linux.MountsBelow(info, "/run/secrets"); !slices.Equal(got, []string{"/run/secrets/db one"}) {
 		t.Errorf("%q", got)
 	}
 }

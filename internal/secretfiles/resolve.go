@@ -11,6 +11,7 @@ import (
 	"github.com/cilium/ebpf"
 	"golang.org/x/sys/unix"
 
+	"weir/internal/linux"
 	"weir/internal/policy"
 )
 
@@ -201,45 +202,40 @@ func (v *view) mountsBelow(dir string) []string {
 	if err != nil {
 		return nil
 	}
-	return mountsBelow(string(data), dir)
-}
-
-var mountEscapes = strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`)
-
-func mountsBelow(mountinfo, dir string) []string {
-	var found []string
-	for line := range strings.Lines(mountinfo) {
-		fields := strings.Fields(line)
-		if len(fields) < 5 {
-			continue
-		}
-		if at := mountEscapes.Replace(fields[4]); strings.HasPrefix(at, strings.TrimSuffix(dir, "/")+"/") {
-			found = append(found, at)
-		}
-	}
-	return found
+	return linux.MountsBelow(string(data), dir)
 }
 
 // Inode is what the kernel calls the file that a descriptor of this process has open.
 func (f *Files) Inode(fd int) (device uint32, number uint64, err error) {
-	id, err := f.number(fd)
-	return id.device, id.number, err
+	id, err := f.identify(fd)
+	return id.Device, id.Inode, err
 }
 
-// number asks the kernel which inode a descriptor of this process is.
+// Identify is the same, and what tells the file from others that had its number before.
+func (f *Files) Identify(fd int) (device uint32, number uint64, generation uint32, err error) {
+	id, err := f.identify(fd)
+	return id.Device, id.Inode, id.Generation, err
+}
+
 func (f *Files) number(fd int) (inode, error) {
+	id, err := f.identify(fd)
+	return inode{device: id.Device, number: id.Inode, directory: id.Directory != 0}, err
+}
+
+// identify asks the kernel which inode a descriptor of this process is.
+func (f *Files) identify(fd int) (filesInodeId, error) {
 	f.asking.Lock()
 	defer f.asking.Unlock()
+	var id filesInodeId
 	failed, err := f.objects.WeirInode.Run(&ebpf.RunOptions{Context: &filesInodeQuery{Fd: uint32(fd)}})
 	if err == nil && failed != 0 {
 		err = unix.EBADF
 	}
-	var id filesInodeId
 	if err == nil {
 		err = f.objects.InodeIds.Lookup(uint32(0), &id)
 	}
 	if err != nil {
-		return inode{}, fmt.Errorf("ask for the inode of a file: %w", err)
+		return filesInodeId{}, fmt.Errorf("ask for the inode of a file: %w", err)
 	}
-	return inode{device: id.Device, number: id.Inode, directory: id.Directory != 0}, nil
+	return id, nil
 }

@@ -146,7 +146,11 @@ func Cause(c event.Cause) string {
 	if len(c.Above) > 0 {
 		s += ", below " + event.Visible(strings.Join(c.Above, " < "))
 	}
-	return s + " (" + event.Visible(c.Source) + ")"
+	s += " (" + event.Visible(c.Source) + ")"
+	for _, from := range c.From {
+		s += " <- " + event.Visible(from)
+	}
+	return s
 }
 
 func word(s string) string { return event.Command([]string{s}, 0, 0) }

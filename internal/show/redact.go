@@ -29,6 +29,7 @@ func Redact(q gate.Question) (gate.Question, bool) {
 		q.Causes[i].Why, any = redactInto(q.Causes[i].Why, any)
 		q.Causes[i].Argv, any = redactArgv(q.Causes[i].Argv, any)
 		q.Causes[i].Above, any = redactEach(q.Causes[i].Above, any)
+		q.Causes[i].From, any = redactEach(q.Causes[i].From, any)
 	}
 	q.Text, any = redactInto(q.Text, any)
 	q.Note, any = redactInto(q.Note, any)

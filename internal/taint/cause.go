@@ -21,7 +21,7 @@ func (r *record) because(bits Bits, c event.Cause) {
 
 // cause is what a change says of itself.
 func (c Change) cause(at time.Time) event.Cause {
-	return event.Cause{At: at, Source: c.Source, By: c.By, Why: c.Why, Argv: c.Argv, PID: c.PID, Tool: c.Tool, Above: c.Above}
+	return event.Cause{At: at, Source: c.Source, By: c.By, Why: c.Why, Argv: c.Argv, PID: c.PID, Tool: c.Tool, Above: c.Above, From: c.From}
 }
 
 // firstAndNewest keeps two causes of each bit at most, in the order of their times.

@@ -144,6 +144,24 @@ type cgroupTask struct {
 	Arriving  uint32
 }
 
+type cgroupVolumeBits struct {
+	_       structs.HostLayout
+	Carried [2]uint64
+}
+
+type cgroupVolumeFilter struct {
+	_      structs.HostLayout
+	Listed uint64
+	Bits   [8]uint64
+}
+
+type cgroupVolumeUse struct {
+	_      structs.HostLayout
+	Reads  uint64
+	Writes uint64
+	Above  uint64
+}
+
 type cgroupWalkEntry struct {
 	_     structs.HostLayout
 	Seq   uint64
@@ -177,6 +195,9 @@ const (
 	cgroupMapGrants           = "grants"
 	cgroupMapInitialTaint     = "initial_taint"
 	cgroupMapTasks            = "tasks"
+	cgroupMapVolumeFilters    = "volume_filters"
+	cgroupMapVolumeTaint      = "volume_taint"
+	cgroupMapVolumeUses       = "volume_uses"
 	cgroupMapWalkCache        = "walk_cache"
 	cgroupProgWeirAttachDone  = "weir_attach_done"
 	cgroupProgWeirAttachEnter = "weir_attach_enter"
@@ -242,17 +263,20 @@ type cgroupProgramSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type cgroupMapSpecs struct {
-	AllLeft      *ebpf.MapSpec `ebpf:"all_left"`
-	CgroupEvents *ebpf.MapSpec `ebpf:"cgroup_events"`
-	Cgroups      *ebpf.MapSpec `ebpf:"cgroups"`
-	Config       *ebpf.MapSpec `ebpf:"config"`
-	Counters     *ebpf.MapSpec `ebpf:"counters"`
-	Epochs       *ebpf.MapSpec `ebpf:"epochs"`
-	Escapes      *ebpf.MapSpec `ebpf:"escapes"`
-	Grants       *ebpf.MapSpec `ebpf:"grants"`
-	InitialTaint *ebpf.MapSpec `ebpf:"initial_taint"`
-	Tasks        *ebpf.MapSpec `ebpf:"tasks"`
-	WalkCache    *ebpf.MapSpec `ebpf:"walk_cache"`
+	AllLeft       *ebpf.MapSpec `ebpf:"all_left"`
+	CgroupEvents  *ebpf.MapSpec `ebpf:"cgroup_events"`
+	Cgroups       *ebpf.MapSpec `ebpf:"cgroups"`
+	Config        *ebpf.MapSpec `ebpf:"config"`
+	Counters      *ebpf.MapSpec `ebpf:"counters"`
+	Epochs        *ebpf.MapSpec `ebpf:"epochs"`
+	Escapes       *ebpf.MapSpec `ebpf:"escapes"`
+	Grants        *ebpf.MapSpec `ebpf:"grants"`
+	InitialTaint  *ebpf.MapSpec `ebpf:"initial_taint"`
+	Tasks         *ebpf.MapSpec `ebpf:"tasks"`
+	VolumeFilters *ebpf.MapSpec `ebpf:"volume_filters"`
+	VolumeTaint   *ebpf.MapSpec `ebpf:"volume_taint"`
+	VolumeUses    *ebpf.MapSpec `ebpf:"volume_uses"`
+	WalkCache     *ebpf.MapSpec `ebpf:"walk_cache"`
 }
 
 // cgroupVariableSpecs contains global variables before they are loaded into the kernel.
@@ -283,17 +307,20 @@ func (o *cgroupObjects) Close() error {
 //
 // It can be passed to loadCgroupObjects or ebpf.CollectionSpec.LoadAndAssign.
 type cgroupMaps struct {
-	AllLeft      *ebpf.Map `ebpf:"all_left"`
-	CgroupEvents *ebpf.Map `ebpf:"cgroup_events"`
-	Cgroups      *ebpf.Map `ebpf:"cgroups"`
-	Config       *ebpf.Map `ebpf:"config"`
-	Counters     *ebpf.Map `ebpf:"counters"`
-	Epochs       *ebpf.Map `ebpf:"epochs"`
-	Escapes      *ebpf.Map `ebpf:"escapes"`
-	Grants       *ebpf.Map `ebpf:"grants"`
-	InitialTaint *ebpf.Map `ebpf:"initial_taint"`
-	Tasks        *ebpf.Map `ebpf:"tasks"`
-	WalkCache    *ebpf.Map `ebpf:"walk_cache"`
+	AllLeft       *ebpf.Map `ebpf:"all_left"`
+	CgroupEvents  *ebpf.Map `ebpf:"cgroup_events"`
+	Cgroups       *ebpf.Map `ebpf:"cgroups"`
+	Config        *ebpf.Map `ebpf:"config"`
+	Counters      *ebpf.Map `ebpf:"counters"`
+	Epochs        *ebpf.Map `ebpf:"epochs"`
+	Escapes       *ebpf.Map `ebpf:"escapes"`
+	Grants        *ebpf.Map `ebpf:"grants"`
+	InitialTaint  *ebpf.Map `ebpf:"initial_taint"`
+	Tasks         *ebpf.Map `ebpf:"tasks"`
+	VolumeFilters *ebpf.Map `ebpf:"volume_filters"`
+	VolumeTaint   *ebpf.Map `ebpf:"volume_taint"`
+	VolumeUses    *ebpf.Map `ebpf:"volume_uses"`
+	WalkCache     *ebpf.Map `ebpf:"walk_cache"`
 }
 
 func (m *cgroupMaps) Close() error {
@@ -308,6 +335,9 @@ func (m *cgroupMaps) Close() error {
 		m.Grants,
 		m.InitialTaint,
 		m.Tasks,
+		m.VolumeFilters,
+		m.VolumeTaint,
+		m.VolumeUses,
 		m.WalkCache,
 	)
 }

@@ -15,7 +15,7 @@ func (s *State) status(r *record) Status { return s.statusWith(r, map[string]Bit
 
 // statusWith does the same; above has the taint of ancestors that were read before, by path.
 func (s *State) statusWith(r *record, above map[string]Bits) Status {
-	st := Status{Container: r.Container, Own: r.Bits, Taint: r.Bits, Since: r.Since, First: r.Tainted, By: r.By, Why: r.Why}
+	st := Status{Container: r.Container, Own: r.Bits, Taint: r.Bits | s.through(r.CgroupID), Since: r.Since, First: r.Tainted, By: r.By, Why: r.Why}
 	if st.First.IsZero() {
 		st.First = r.Since
 	}

@@ -50,6 +50,7 @@ type State struct {
 	db      *bbolt.DB
 	logger  logrus.FieldLogger
 	close   sync.Once
+	carried func(cgroup uint64) Bits // see CarriedBy
 
 	changing   sync.Mutex // epochs
 	mu         sync.Mutex
@@ -87,6 +88,17 @@ func Load(o Options) (*State, error) {
 		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil
+}
+
+// CarriedBy says what tells the taint that the kernel has a container have by the volumes that it has read from. It is called once, before
+// all else but Load.
+func (s *State) CarriedBy(f func(cgroup uint64) Bits) { s.carried = f }
+
+func (s *State) through(cgroup uint64) Bits {
+	if s.carried == nil || cgroup == 0 {
+		return 0
+	}
+	return s.carried(cgroup)
 }
 
 // CheckPins looks at the version that an earlier sensor left in its settings in

@@ -83,7 +83,7 @@ func (s *State) inherit(r *record, cgroup uint64) error {
 	if err != nil {
 		return err
 	}
-	s.found(r, Bits(e.Taint), "found when its cgroup was removed")
+	s.found(r, Bits(e.Taint)|s.through(cgroup), "found when its cgroup was removed")
 	return nil
 }
 

@@ -21,6 +21,7 @@ type Container struct {
 	Agent    int    `json:"agent,omitempty"`   // process that commands descend from; 0: unknown
 	Session  bool   `json:"session,omitempty"` // made by weir guard, over when its command ends
 	Policy   uint32 `json:"-"`                 // slot of its own policy; 0: its parent's
+	Dir      string `json:"dir,omitempty"`     // of a session: where its command began
 	Text     string `json:"policy,omitempty"`  // its own policy, as YAML
 	Alone    bool   `json:"alone,omitempty"`   // guarded by itself, outside every guarded parent
 	Origin   Origin `json:"origin,omitzero"`
@@ -157,8 +158,8 @@ func (s *State) Guard(c Container, start Bits, by string) (Status, error) {
 	return s.status(r), errors.Join(s.store(r), err)
 }
 
-// SetAgent names the process that a container's commands descend from.
-func (s *State) SetAgent(id string, pid int) error {
+// SetAgent names the process that a container's commands descend from, and where it begins.
+func (s *State) SetAgent(id string, pid int, dir string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r, err := s.known(id)
@@ -169,7 +170,7 @@ func (s *State) SetAgent(id string, pid int) error {
 	if err != nil {
 		return err
 	}
-	e.Agent, r.Agent = uint32(pid), pid
+	e.Agent, r.Agent, r.Dir = uint32(pid), pid, dir
 	return errors.Join(s.put(r.CgroupID, e), s.store(r))
 }
 
@@ -182,6 +183,8 @@ type Change struct {
 	Argv      []string // of the process that caused it, cut; nil: not known
 	Above     []string // command lines of its parents in the container, nearest first, cut
 	Tool      string   // whose call it is
+	Volume    string   // that it comes from
+	From      []string // and how it came there, see event.Cause
 	PID       int      // of the process that caused it; 0: none did
 	Start     uint64   // its start, ns since boot
 	Grant     uint64   // of the socket that caused it, which may finish what it began; 0: none

@@ -39,7 +39,7 @@ var table = []bypass{
 	{"B31", "A flood of events hides an execution, or what the sensor should know.", "Verdicts need no event, and what was lost is counted to the last one."},
 	{"B32", "The daemon is killed, stopped, out of memory or restarted in a loop.", "The programs and their maps stay in the kernel, and without a daemon all is refused."},
 	{"B33", "A container starts while the daemon is down, or before it is told.", "The kernel guards and taints children of guarded cgroups when they are made."},
-	{"B34", "A tainted container writes into a volume that a clean one reads.", "A shared writable volume is reported; what is in files is not watched."},
+	{"B34", "A tainted container writes into a volume that a clean one reads.", "A directory that two guarded containers share has taint of its own: who writes gives it, who reads takes it, before the call returns."},
 	{"B35", "A command text, a file name or a domain speaks to the reviewing model.", "The texts are data in one JSON object, only one form of answer counts, and known facts overrule it."},
 	{"B36", "A command that was approved leaves something running, or another one runs in its place.", "An approval is for one command, once, and ends with it."},
 	{"B37", "Somebody else stays in, enters or inherits the cgroup of a grant.", "A grant ends when anybody enters it, and with its command."},

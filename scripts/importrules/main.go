@@ -44,6 +44,7 @@ var rules = map[string][]string{
 	"internal/exec":        {"internal/bpfobj", "internal/event", "internal/linux", "internal/taint"},
 	"internal/netegress":   {"internal/bpfobj", "internal/event", "internal/linux", "internal/policy", "internal/taint"},
 	"internal/secretfiles": {"internal/bpfobj", "internal/linux", "internal/policy", "internal/taint"},
+	"internal/volumes":     {"internal/bpfobj", "internal/event", "internal/linux", "internal/taint"},
 	"internal/dns":         {"internal/bpfobj", "internal/linux", "internal/policy", "internal/taint"},
 	"internal/container":   {"internal/bridge/wire", "internal/event", "internal/linux", "internal/policy", "internal/taint"},
 	"internal/doctor":      {"internal/bpfobj", "internal/taint"},
@@ -83,7 +84,7 @@ var rules = map[string][]string{
 // only says which packages may import an outside library.
 var only = map[string][]string{
 	"charm.land/bubbletea":             {"internal/prompt"},
-	"github.com/cilium/ebpf":           {"bpf/vmlinux", "internal/bpfobj", "internal/dns", "internal/doctor", "internal/exec", "internal/netegress", "internal/secretfiles", "internal/taint", "test/vm/attack/halt", "test/vm/guest/rig"},
+	"github.com/cilium/ebpf":           {"bpf/vmlinux", "internal/bpfobj", "internal/dns", "internal/doctor", "internal/exec", "internal/netegress", "internal/secretfiles", "internal/taint", "internal/volumes", "test/vm/attack/halt", "test/vm/guest/rig"},
 	"github.com/vishvananda/netlink":   {"internal/netegress"},
 	"github.com/containerd/containerd": {"internal/container", "test/vm/bench/guest"},
 	"google.golang.org/grpc":           {"internal/container", "test/vm/bench/guest"},

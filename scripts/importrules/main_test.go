@@ -29,7 +29,7 @@ func TestCheck(t *testing.T) {
 			[]string{"internal/exec imports test/vm: not allowed by scripts/importrules"}},
 		{"ebpf where it belongs", "internal/netegress", []string{"github.com/cilium/ebpf/link"}, nil},
 		{"ebpf elsewhere", "cmd/sensor", []string{"github.com/cilium/ebpf/link"},
-			[]string{"cmd/sensor imports github.com/cilium/ebpf/link: only bpf/vmlinux, internal/bpfobj, internal/dns, internal/doctor, internal/exec, internal/netegress, internal/secretfiles, internal/taint, test/vm/attack/halt, test/vm/guest/rig may"}},
+			[]string{"cmd/sensor imports github.com/cilium/ebpf/link: only bpf/vmlinux, internal/bpfobj, internal/dns, internal/doctor, internal/exec, internal/netegress, internal/secretfiles, internal/taint, internal/volumes, test/vm/attack/halt, test/vm/guest/rig may"}},
 		{"netlink in taint", "internal/taint", []string{"github.com/vishvananda/netlink"},
 			[]string{"internal/taint imports github.com/vishvananda/netlink: only internal/netegress may"}},
 	} {

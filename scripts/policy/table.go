@@ -80,6 +80,10 @@ var table = map[string]row{
 	"containers.nri":                {Means: "the socket on which that containerd asks plugins before it makes and starts containers of pods (NRI)"},
 	"containers.refuse":             {Means: "[findings](containers.md#findings) with which no matched container runs: it is killed, before its first instruction where there is time, and cut off until then"},
 	"containers.match":              {Means: "which containers are guarded wherever their cgroup is, and with which taint they start; the first item that fits decides; up to 256. `namespace` and `image` are texts in which `*` stands for any text, `labels` and `annotations` map keys to such texts; `guard: false` leaves a container alone"},
-	"hooks":                         {Means: "folder of the operator's own programs that are asked before each tool call, by name ([bridge.md](bridge.md#for-authors-of-hooks)). Each file must be executable and writable by its owner alone"},
-	"ipc":                           {Means: "folder in which a container may ask when it has no socket, as the container sees it, usually `/workspace/ipc`; each container's own ([bridge.md](bridge.md#a-folder-instead-of-a-socket))"},
+	"volumes.shared": {Means: "what becomes of taint in a directory that two guarded containers share, of which one can write there: a mount of the host's that both have, or where sessions of `weir guard` work. `propagate`: it has taint of its own, which goes from who writes to who reads, " +
+		"see [below](#volumes). `report`: the log tells of it. `ignore`: nothing. What `weir taint --path` names carries taint anyhow"},
+	"volumes.report": {Means: "directories, with all that is below, for which it is `report`; up to 64"},
+	"volumes.ignore": {Means: "directories, with all that is below, for which it is `ignore`; up to 64"},
+	"hooks":          {Means: "folder of the operator's own programs that are asked before each tool call, by name ([bridge.md](bridge.md#for-authors-of-hooks)). Each file must be executable and writable by its owner alone"},
+	"ipc":            {Means: "folder in which a container may ask when it has no socket, as the container sees it, usually `/workspace/ipc`; each container's own ([bridge.md](bridge.md#a-folder-instead-of-a-socket))"},
 }
