@@ -19,6 +19,7 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 #define S_IFDIR 0040000
 #define S_IFCHR 0020000
 #define S_IFREG 0100000
+#define S_IFLNK 0120000
 #define PROC_SUPER_MAGIC 0x9fa0
 #define DEVICE_VHOST_NET (10 << 20 | 238)
 #define DEVICE_VHOST_VSOCK (10 << 20 | 241)
@@ -111,6 +112,8 @@ enum secret_how {
 	SECRET_LINKED = 3,   /* given another name, under which it would not be known */
 	SECRET_HANDLE = 4,   /* opened by handle: its path is not known */
 	SECRET_DEEP = 5,     /* too deep for its path to be known */
+	SECRET_FOLLOWED = 6, /* a link */
+	SECRET_REMOVED = 7,  /* a link that leads to what is listed */
 };
 
 #define SHOWN 8
@@ -143,6 +146,8 @@ struct inode_id {
 	__u64 inode;
 	__u32 device;
 	__u32 directory;
+	__u32 generation; /* tells it from others with that number */
+	__u32 pad;
 };
 
 struct {
@@ -179,6 +184,16 @@ static __always_inline __u64 has_length(const __u64 *lengths, __u32 length)
 {
 	return lengths[length >> 6 & 3] >> (length & 63) & 1;
 }
+
+struct dentry___flags {
+	unsigned int d_flags;
+} __attribute__((preserve_access_index));
+
+#define DCACHE_OP_HASH 1
+#define DCACHE_OP_COMPARE 2
+
+/* Its file system compares names in a way of its own, so that a file has several (B134). */
+#define OWN_NAMES (DCACHE_OP_HASH | DCACHE_OP_COMPARE)
 
 struct match {
 	__u64 dentry;
@@ -233,11 +248,37 @@ static long match_step(__u32 i, struct match *m)
 struct ends {
 	__u64 head[5];
 	__u64 tail[4];
+	__u64 cases; /* bits that do not count */
 	__u32 length;
 	__u32 policy;
 	__u32 generation;
 	__u32 pad;
 };
+
+#define EACH_BYTE(c) (0x0101010101010101ULL * (c))
+
+/* is_alias: a name that such a file system may take for another: FAT's short ones (~) and what ends in a dot,
+ * and letters beyond ASCII. */
+__noinline int is_alias(__u64 at)
+{
+	struct dentry *dentry = (struct dentry *)at;
+	const unsigned char *name = BPF_CORE_READ(dentry, d_name.name);
+	__u32 length = BPF_CORE_READ(dentry, d_name.len);
+	unsigned char last = 0;
+	if (bpf_probe_read_kernel(&last, 1, name + length - 1) || last == '.')
+		return 1;
+	for (__u32 i = 0; i < 256 && i < length; i += 8) {
+		__u64 word = 0;
+		if (bpf_probe_read_kernel(&word, sizeof(word), name + i))
+			return 1;
+		if (length - i < 8)
+			word &= (1ULL << 8 * (length - i)) - 1;
+		__u64 tilde = word ^ EACH_BYTE('~');
+		if ((word | ((tilde - EACH_BYTE(1)) & ~tilde)) & EACH_BYTE(0x80))
+			return 1;
+	}
+	return 0;
+}
 
 __noinline int pattern_matches(const struct ends *e, __u32 index)
 {
@@ -251,7 +292,7 @@ __noinline int pattern_matches(const struct ends *e, __u32 index)
 	for (int w = 0; w < 4; w++)
 		off |= ((e->head[w] ^ n->head[w]) & n->head_mask[w]) |
 		       ((e->tail[w] ^ n->tail[w]) & n->tail_mask[w]);
-	return !off;
+	return !(off & ~e->cases);
 }
 
 /* name_matches says whether a dentry has one of the names. */
@@ -259,6 +300,11 @@ __noinline int name_matches(__u64 at, __u32 names, __u32 policy, __u32 generatio
 {
 	struct dentry *dentry = (struct dentry *)at;
 	struct ends e = {.policy = policy, .generation = generation};
+	if (BPF_CORE_READ((struct dentry___flags *)dentry, d_flags) & OWN_NAMES) {
+		if (is_alias(at))
+			return 1;
+		e.cases = EACH_BYTE('a' ^ 'A');
+	}
 	e.length = BPF_CORE_READ(dentry, d_name.len);
 	const unsigned char *name = BPF_CORE_READ(dentry, d_name.name);
 	bpf_probe_read_kernel_str(e.head, sizeof(e.head), name);
@@ -362,7 +408,7 @@ static __always_inline int taint_for_secret(struct cgroup_ctx *cx, struct dentry
 static __always_inline int suspect(struct secret_filter *f, struct dentry *dentry)
 {
 	__u32 length = dentry->d_name.len;
-	if (has_length(f->lengths, length))
+	if (has_length(f->lengths, length) || ((struct dentry___flags *)dentry)->d_flags & OWN_NAMES)
 		return 1;
 	__u64 directory = dentry->d_parent->d_inode->i_ino;
 	if (has_names(f, directory, length) || (has_length(f->starred, length) && has_names(f, directory, 0)))
@@ -573,6 +619,47 @@ int BPF_PROG(weir_link, struct dentry *dentry)
 	ANSWER(-EPERM);
 }
 
+/* A link on the way to what is listed, which is found no more without it. dentry is an address. */
+__noinline int check_removed(__u64 dentry_at)
+{
+	struct dentry *dentry = (struct dentry *)dentry_at;
+	struct secret_key key = {};
+	struct cgroup_ctx cx;
+	if ((BPF_CORE_READ(dentry, d_inode, i_mode) & S_IFMT) != S_IFLNK)
+		return 1;
+	walk_current(&cx);
+	if (!cx.guarded || (cx.taint & TAINT_SECRET))
+		return 1;
+	key.policy = cx.policy;
+	struct secret_list *l = bpf_map_lookup_elem(&secret_lists, &key.policy);
+	if (!l)
+		return 1;
+	key.generation = l->generation;
+	key.inode = BPF_CORE_READ(dentry, d_inode, i_ino);
+	key.device = BPF_CORE_READ(dentry, d_inode, i_sb, s_dev);
+	return !bpf_map_lookup_elem(&secret_nodes, &key) || taint_for_secret(&cx, dentry, SECRET_REMOVED);
+}
+
+SEC("fmod_ret/security_inode_unlink")
+int BPF_PROG(weir_unlink, struct inode *dir, struct dentry *dentry)
+{
+	if (!filter() || check_removed(number(dentry)))
+		ANSWER(0);
+	ANSWER(-EPERM);
+}
+
+/* Links below what is listed are not looked up, nor those with a listed name (B133). */
+SEC("fmod_ret/security_inode_follow_link")
+int BPF_PROG(weir_follow_link, struct dentry *dentry)
+{
+	if (outside())
+		ANSWER(0);
+	struct secret_filter *f = filter();
+	if (!f || may_open_all() || !suspect(f, dentry) || check_secret(dentry, 0, SECRET_FOLLOWED))
+		ANSWER(0);
+	ANSWER(-EPERM);
+}
+
 SEC("fmod_ret/security_inode_rename")
 int BPF_PROG(weir_rename, struct inode *dir, struct dentry *dentry, struct inode *to_dir, struct dentry *to,
              unsigned int flags)
@@ -581,10 +668,14 @@ int BPF_PROG(weir_rename, struct inode *dir, struct dentry *dentry, struct inode
 		ANSWER(0);
 	if (!check_secret(dentry, 0, SECRET_LINKED))
 		ANSWER(-EPERM);
-	if ((flags & RENAME_EXCHANGE) && !check_secret(to, 0, SECRET_LINKED))
+	if (flags & RENAME_EXCHANGE ? !check_secret(to, 0, SECRET_LINKED) : !check_removed(number(to)))
 		ANSWER(-EPERM);
 	ANSWER(0);
 }
+
+struct inode___generation {
+	__u32 i_generation;
+} __attribute__((preserve_access_index));
 
 struct inode_query {
 	__u32 fd;
@@ -605,5 +696,7 @@ int weir_inode(struct inode_query *q)
 	id->inode = BPF_CORE_READ(file, f_inode, i_ino);
 	id->device = BPF_CORE_READ(file, f_inode, i_sb, s_dev);
 	id->directory = (BPF_CORE_READ(file, f_inode, i_mode) & S_IFMT) == S_IFDIR;
+	struct inode___generation *inode = (void *)BPF_CORE_READ(file, f_inode);
+	id->generation = BPF_CORE_READ(inode, i_generation);
 	return 0;
 }

@@ -175,7 +175,7 @@ enum unix_how {
 struct unix_listed {
 	enum unix_how how;
 	__u32 device;    /* of the directory that the path leads to; 0: it leads nowhere */
-	__u64 directory; /* its inode */
+	__u64 directory; /* its inode, see directory_of */
 };
 
 #define UNIX_PATH 108

@@ -235,7 +235,7 @@ func (d *daemon) load(db *bbolt.DB) error {
 	}
 	if d.egress, err = netegress.Load(netegress.Options{
 		Types: d.opts.Types, PinDir: d.opts.PinDir, State: d.state, Logger: logger, Handle: d,
-		Inode: func(fd int) (uint32, uint64, error) { return d.files.Inode(fd) },
+		Directory: func(fd int) (uint32, uint64, error) { return d.files.Directory(fd) },
 	}); err != nil {
 		return errors.Join(err, d.state.Close())
 	}

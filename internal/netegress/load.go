@@ -34,8 +34,9 @@ type Options struct {
 	State  *taint.State // stays the caller's; loaded before
 	Logger logrus.FieldLogger
 	Handle Handler
-	Inode  func(fd int) (device uint32, inode uint64, err error) // what the kernel calls what a descriptor of this process has open
-	Ring   uint32                                                // bytes of each ring, see bpfobj.Options
+	// Directory is what the kernel calls the directory that a descriptor of this process has open.
+	Directory func(fd int) (device uint32, number uint64, err error)
+	Ring      uint32 // bytes of each ring, see bpfobj.Options
 }
 
 // Handler is told what the kernel saw. Its methods are called from one

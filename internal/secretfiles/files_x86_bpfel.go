@@ -25,10 +25,12 @@ type filesGrant struct {
 }
 
 type filesInodeId struct {
-	_         structs.HostLayout
-	Inode     uint64
-	Device    uint32
-	Directory uint32
+	_          structs.HostLayout
+	Inode      uint64
+	Device     uint32
+	Directory  uint32
+	Generation uint32
+	Pad        uint32
 }
 
 type filesInodeQuery struct {
@@ -71,6 +73,8 @@ const (
 	filesSecretHowSECRET_LINKED   filesSecretHow = 3
 	filesSecretHowSECRET_HANDLE   filesSecretHow = 4
 	filesSecretHowSECRET_DEEP     filesSecretHow = 5
+	filesSecretHowSECRET_FOLLOWED filesSecretHow = 6
+	filesSecretHowSECRET_REMOVED  filesSecretHow = 7
 )
 
 type filesSecretKey struct {
@@ -200,11 +204,13 @@ const (
 	filesMapSecretOpens      = "secret_opens"
 	filesMapTasks            = "tasks"
 	filesMapWalkCache        = "walk_cache"
+	filesProgWeirFollowLink  = "weir_follow_link"
 	filesProgWeirInode       = "weir_inode"
 	filesProgWeirLink        = "weir_link"
 	filesProgWeirOpen        = "weir_open"
 	filesProgWeirReceiveFile = "weir_receive_file"
 	filesProgWeirRename      = "weir_rename"
+	filesProgWeirUnlink      = "weir_unlink"
 	filesVarUnusedOpen       = "unused_open"
 )
 
@@ -250,11 +256,13 @@ type filesSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type filesProgramSpecs struct {
+	WeirFollowLink  *ebpf.ProgramSpec `ebpf:"weir_follow_link"`
 	WeirInode       *ebpf.ProgramSpec `ebpf:"weir_inode"`
 	WeirLink        *ebpf.ProgramSpec `ebpf:"weir_link"`
 	WeirOpen        *ebpf.ProgramSpec `ebpf:"weir_open"`
 	WeirReceiveFile *ebpf.ProgramSpec `ebpf:"weir_receive_file"`
 	WeirRename      *ebpf.ProgramSpec `ebpf:"weir_rename"`
+	WeirUnlink      *ebpf.ProgramSpec `ebpf:"weir_unlink"`
 }
 
 // filesMapSpecs contains maps before they are loaded into the kernel.
@@ -356,20 +364,24 @@ type filesVariables struct {
 //
 // It can be passed to loadFilesObjects or ebpf.CollectionSpec.LoadAndAssign.
 type filesPrograms struct {
+	WeirFollowLink  *ebpf.Program `ebpf:"weir_follow_link"`
 	WeirInode       *ebpf.Program `ebpf:"weir_inode"`
 	WeirLink        *ebpf.Program `ebpf:"weir_link"`
 	WeirOpen        *ebpf.Program `ebpf:"weir_open"`
 	WeirReceiveFile *ebpf.Program `ebpf:"weir_receive_file"`
 	WeirRename      *ebpf.Program `ebpf:"weir_rename"`
+	WeirUnlink      *ebpf.Program `ebpf:"weir_unlink"`
 }
 
 func (p *filesPrograms) Close() error {
 	return _FilesClose(
+		p.WeirFollowLink,
 		p.WeirInode,
 		p.WeirLink,
 		p.WeirOpen,
 		p.WeirReceiveFile,
 		p.WeirRename,
+		p.WeirUnlink,
 	)
 }
 
