@@ -5,12 +5,15 @@
 package answers
 
 import (
+	"bytes"
 	_ "embed"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/cilium/ebpf"
 
 	"weir/test/vm/guest/inside"
 	"weir/test/vm/guest/rig"
@@ -167,7 +170,7 @@ func TestAnswers(t *testing.T) {
 			f.sensor.WaitHook(t, s, told[w.name], before)
 		})
 	}
-	for name, fn := range map[string]func(*testing.T, *fixture){"B72_B73_talks_to_itself": talks, "B61_ends_as_ever": ends, "B69_listed": listed, "B83_own": own, "B85_keyring": keyring, "B86_never_answers": never} {
+	for name, fn := range map[string]func(*testing.T, *fixture){"B72_B73_talks_to_itself": talks, "B61_ends_as_ever": ends, "B69_listed": listed, "B135_other_directory": otherDirectory, "B83_own": own, "B85_keyring": keyring, "B86_never_answers": never} {
 		t.Run(name, func(t *testing.T) { fn(t, f) })
 	}
 }
@@ -297,6 +300,41 @@ func ends(t *testing.T, f *fixture) {
 }
 
 // listed: a tainted container talks to the peers that its policy lists, also when a service makes its directory anew; and they answer. Sealed, it talks to none.
+// otherDirectory: a directory that has the number of a listed peer's, on the same device, is not that one if it was made at another time,
+// as in a subvolume of btrfs, which the kernels of these VMs do not have.
+func otherDirectory(t *testing.T, f *fixture) {
+	port := strconv.Itoa(f.world.Port())
+	out := f.world.Agent.Start(t, "python3", "-c", outsidePy, "listed", port, "text", peer)
+	if out.WaitLine("listens", rig.Late) == "" {
+		t.Fatal(out.Wait(t))
+	}
+	connect := func() bool {
+		return !strings.Contains(f.tainted.Run(t, "python3", "-c", insidePy, "listed", port, "text", peer).Stdout, "refused EPERM")
+	}
+	rig.Eventually(t, "the peer may be asked", connect)
+	peers, err := ebpf.LoadPinnedMap("/sys/fs/bpf/weir/unix_peers", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer peers.Close()
+	key, value := make([]byte, peers.KeySize()), make([]byte, peers.ValueSize())
+	entries, changed := peers.Iterate(), 0
+	for entries.Next(&key, &value) {
+		if bytes.Contains(key, append([]byte(peer), 0)) {
+			value[12] ^= 1 // of the generation, in the directory's upper half
+			if err := peers.Put(key, value); err != nil {
+				t.Fatal(err)
+			}
+			changed++
+		}
+	}
+	if changed == 0 || connect() {
+		t.Errorf("with another generation in %d entries the peer may be asked", changed)
+	}
+	out.Input(t, "\n")
+	out.Wait(t)
+}
+
 func listed(t *testing.T, f *fixture) {
 	for _, at := range []struct{ how, path string }{{"listed", peer}, {"listed", peer}, {"listed", linked}, {"listed_datagram", peer}} {
 		port := strconv.Itoa(f.world.Port())
