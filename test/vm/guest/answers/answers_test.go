@@ -7,6 +7,7 @@ package answers
 import (
 	"bytes"
 	_ "embed"
+	"encoding/binary"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -14,6 +15,7 @@ import (
 	"time"
 
 	"github.com/cilium/ebpf"
+	"golang.org/x/sys/unix"
 
 	"weir/test/vm/guest/inside"
 	"weir/test/vm/guest/rig"
@@ -308,31 +310,43 @@ func otherDirectory(t *testing.T, f *fixture) {
 	if out.WaitLine("listens", rig.Late) == "" {
 		t.Fatal(out.Wait(t))
 	}
-	connect := func() bool {
-		return !strings.Contains(f.tainted.Run(t, "python3", "-c", insidePy, "listed", port, "text", peer).Stdout, "refused EPERM")
+	var st unix.Stat_t
+	if err := unix.Stat(filepath.Dir(peer), &st); err != nil {
+		t.Fatal(err)
 	}
-	rig.Eventually(t, "the peer may be asked", connect)
 	peers, err := ebpf.LoadPinnedMap("/sys/fs/bpf/weir/unix_peers", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer peers.Close()
-	key, value := make([]byte, peers.KeySize()), make([]byte, peers.ValueSize())
-	entries, changed := peers.Iterate(), 0
-	for entries.Next(&key, &value) {
-		if bytes.Contains(key, append([]byte(peer), 0)) {
-			value[12] ^= 1 // of the generation, in the directory's upper half
-			if err := peers.Put(key, value); err != nil {
-				t.Fatal(err)
+	// another changes the generation, in the upper half of the directory, where the lower one is its number
+	another := func() (changed bool) {
+		key, value := make([]byte, peers.KeySize()), make([]byte, peers.ValueSize())
+		for entries := peers.Iterate(); entries.Next(&key, &value); {
+			if bytes.Contains(key, append([]byte(peer), 0)) && binary.NativeEndian.Uint32(value[8:]) == uint32(st.Ino) {
+				value[12] ^= 1
+				if err := peers.Put(key, value); err != nil {
+					t.Fatal(err)
+				}
+				changed = true
 			}
-			changed++
 		}
+		return changed
 	}
-	if changed == 0 || connect() {
-		t.Errorf("with another generation in %d entries the peer may be asked", changed)
+	refused := func() bool {
+		return strings.Contains(f.tainted.Run(t, "python3", "-c", insidePy, "listed", port, "text", peer).Stdout, "refused EPERM")
+	}
+	rig.Eventually(t, "the directory is known", another)
+	if !refused() {
+		t.Error("where another directory is listed, the peer may be asked")
+	}
+	if !another() || refused() {
+		t.Error("where its own is listed, it may not")
 	}
 	out.Input(t, "\n")
-	out.Wait(t)
+	if r := out.Wait(t); !strings.Contains(r.Stdout, "\nheard") {
+		t.Error(r)
+	}
 }
 
 func listed(t *testing.T, f *fixture) {
