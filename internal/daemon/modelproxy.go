@@ -65,12 +65,13 @@ func (d *daemon) ModelRefused(_ context.Context, r control.ModelRefusal) error {
 	if untold > 0 {
 		e.Message = fmt.Sprintf("%d more were refused before it", untold)
 	}
-	if r.PID > 0 {
-		if who, err := (host{d.agents}).Who(r.PID); err == nil {
+	if in, ok := d.processes.Innermost(r.Cgroup); ok {
+		c := d.processes.Container(in.CgroupID, in.Taint)
+		e.Container = &c
+	}
+	if r.PID > 0 { // it may have ended, and another process may have its id
+		if who, err := (host{d.agents}).Who(r.PID); err == nil && (e.Container == nil || e.Container.ID == who.Container.ID) {
 			e.Container, e.Process = &who.Container, &who.Process
-		} else if in, ok := d.processes.Innermost(r.Cgroup); ok { // it has ended
-			c := d.processes.Container(in.CgroupID, in.Taint)
-			e.Container = &c
 		}
 	}
 	return d.log.Write(e)
