@@ -77,7 +77,7 @@ func shown(text string) *event.Shown {
 // Ended gives the questions that take no answer any more, newest end first: at
 // most most of them, and no more than some megabytes. Those that a person answered
 // are kept for 30 days, others for one.
-func (d *Queue) Ended(most int) ([]Question, error) {
+func (d *queue) Ended(most int) ([]Question, error) {
 	d.mu.Lock()
 	d.sweep()
 	d.schedule()
@@ -121,7 +121,7 @@ func length(argv []string) int {
 const maxEndedBytes = 4 << 20
 
 // Question gives the question with this id, also when it has ended.
-func (d *Queue) Question(id string) (Question, error) {
+func (d *queue) Question(id string) (Question, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.closed {

@@ -25,7 +25,7 @@ func CheckRequest(r Request) (CheckedRequest, error) {
 	if r.Process.PID <= 0 || r.Process.Start == 0 {
 		return CheckedRequest{}, errors.New("the request names no process: pid and start time are needed")
 	}
-	a := CheckedRequest{self: queueProcess{r.Process.PID, r.Process.Start}, command: command(r.Process)}
+	a := CheckedRequest{self: process{r.Process.PID, r.Process.Start}, command: command(r.Process)}
 	switch r.Ask {
 	case Connect:
 		d, err := normal(r.Destination)
