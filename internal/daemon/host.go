@@ -68,9 +68,7 @@ func (a host) Confirm(ctx context.Context, r gate.Request) gate.Verdict {
 func (a host) Deny(who bridge.Asker, command string, v event.Decision) error {
 	if v.Rule != "" {
 		command = redact.Likely(command)
-		a.mu.Lock()
-		a.refusals[v.Rule]++
-		a.mu.Unlock()
+		a.refusals.add(v.Rule)
 	}
 	return a.d.log.Write(event.Event{
 		Kind: event.Verdict, Container: &who.Container, Process: &who.Process, Mode: who.Mode, Command: command, Verdict: &v,

@@ -52,9 +52,7 @@ func (d *daemon) Recorded(r netegress.Record) {
 	select {
 	case d.records <- r:
 	default:
-		d.mu.Lock()
-		d.lost["queue"]++
-		d.mu.Unlock()
+		d.lostRecords.Add(1)
 	}
 }
 

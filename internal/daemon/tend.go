@@ -88,9 +88,7 @@ func (d *daemon) counters() (map[string]uint64, error) {
 	counts["lost_sink"], counts["lost_queue"] = d.log.Missed()
 	d.approvals.Count(counts)
 	maps.Copy(counts, d.dns.Counters())
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	counts["lost_record_queue"] = d.lost["queue"]
+	counts["lost_record_queue"] = d.lostRecords.Load()
 	return counts, nil
 }
 
