@@ -2,8 +2,6 @@ package gate
 
 import (
 	"cmp"
-	"crypto/sha256"
-	"encoding/hex"
 	"slices"
 	"strings"
 
@@ -66,8 +64,7 @@ func shown(text string) *event.Shown {
 	if text == "" {
 		return nil
 	}
-	sum := sha256.Sum256([]byte(text))
-	s := &event.Shown{Text: text, SHA256: hex.EncodeToString(sum[:])}
+	s := &event.Shown{Text: text, SHA256: Digest(text)}
 	if len(text) > maxShown {
 		s.Text, s.Cut = strings.ToValidUTF8(text[:maxShown], ""), true
 	}

@@ -200,8 +200,8 @@ func bound(p event.Process) bool {
 	return inode == 0 || p.Exe.Memfd || p.Exe.Deleted || p.ArgvHash == 0 || len(p.Argv) == 0 || p.Truncated
 }
 
-// textKey digests a command's text.
-func textKey(text string) string {
+// Digest names a text that is shown, or a command's.
+func Digest(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return hex.EncodeToString(sum[:])
 }
