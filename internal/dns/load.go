@@ -12,7 +12,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"sync/atomic"
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/link"
@@ -52,13 +51,12 @@ type Redirect struct {
 	ctx     context.Context
 	cancel  context.CancelFunc
 	running sync.WaitGroup
-	failed  atomic.Uint64 // resolvers that could not be started
+	Counts
 
 	mu         sync.Mutex
 	replies    []io.Closer // what looks who asks, and whom the sensor answers
 	containers map[uint64]*containerDNS
 	targets    map[uint64][]namesFakeTargetKey // by grant
-	past       RedirectCounts                  // of resolvers that have ended
 }
 
 // Load makes or adopts the pinned maps. It attaches programs only where an earlier
