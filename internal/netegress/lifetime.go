@@ -70,10 +70,8 @@ func (e *Egress) answers(r *egressRecord) {
 	if err := e.egress.Grants.Lookup(r.Grant, &kernel); err != nil || kernel.Owner != anybody {
 		return // there is none, or it is of a verdict
 	}
-	g := &live{Grant: Grant{
-		ID: r.Grant, State: "made", Kind: "mark", Container: r.Container, To: []Destination{destOf(r.Dest)}, Bytes: kernel.Bytes,
-		Expires: wall(kernel.Expires),
-	}, expires: kernel.Expires, bits: taint.Bits(kernel.Taint)}
+	g := marked(r.Grant, kernel, destOf(r.Dest))
+	g.Container = r.Container
 	e.keep(g.ID, g)
 	e.opts.Handle.GrantChanged(g.Grant)
 }
@@ -206,10 +204,7 @@ func (e *Egress) lapse() (empty map[uint64]string, err error) {
 		switch {
 		case g.over:
 			if g.Cgroup == "" {
-				delete(e.grants, id)
-				if g.cgroupID != 0 {
-					errs = append(errs, e.opts.State.DropGrant(g.cgroupID), bpfobj.Delete(e.egress.Grants, id))
-				}
+				errs = append(errs, e.forget(id))
 			} else if !linux.CgroupPopulated(g.Cgroup) {
 				empty[id] = g.Cgroup
 			}
@@ -291,13 +286,20 @@ func (e *Egress) remove(empty map[uint64]string, tree func(path string) error) e
 			continue
 		}
 		e.mu.Lock()
-		if g := e.grants[id]; g != nil && g.cgroupID != 0 {
-			errs = append(errs, e.opts.State.DropGrant(g.cgroupID), bpfobj.Delete(e.egress.Grants, id))
-		}
-		delete(e.grants, id)
+		errs = append(errs, e.forget(id))
 		e.mu.Unlock()
 	}
 	return errors.Join(errs...)
+}
+
+// forget drops a grant whose cgroup is gone.
+func (e *Egress) forget(id uint64) error {
+	g := e.grants[id]
+	delete(e.grants, id)
+	if g == nil || g.cgroupID == 0 {
+		return nil
+	}
+	return errors.Join(e.opts.State.DropGrant(g.cgroupID), bpfobj.Delete(e.egress.Grants, id))
 }
 
 // running says whether the command that was let out is still there.

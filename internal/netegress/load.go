@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -13,7 +12,6 @@ import (
 	"time"
 
 	"github.com/cilium/ebpf"
-	"github.com/cilium/ebpf/link"
 	"github.com/cilium/ebpf/ringbuf"
 	"github.com/sirupsen/logrus"
 	"golang.org/x/sync/errgroup"
@@ -236,23 +234,16 @@ func (e *Egress) attachTo(path string) error {
 	if err != nil {
 		return err
 	}
-	for name, a := range map[string]struct {
-		prog *ebpf.Program
-		as   ebpf.AttachType
-	}{
-		"weir_packet":       {e.packet.WeirPacket, ebpf.AttachCGroupInetEgress},
-		"weir_arrival":      {e.packet.WeirArrival, ebpf.AttachCGroupInetIngress},
-		"weir_connect4":     {e.packet.WeirConnect4, ebpf.AttachCGroupInet4Connect},
-		"weir_connect6":     {e.packet.WeirConnect6, ebpf.AttachCGroupInet6Connect},
-		"weir_sock_create":  {e.packet.WeirSockCreate, ebpf.AttachCGroupInetSockCreate},
-		"weir_sock_release": {e.packet.WeirSockRelease, ebpf.AttachCgroupInetSockRelease},
-	} {
-		err := e.opts.State.Links.Pin(name+"-"+strconv.FormatUint(id, 10), func() (link.Link, error) {
-			return link.AttachCgroup(link.CgroupOptions{Path: linux.CgroupDir(path), Attach: a.as, Program: a.prog})
-		})
-		if err != nil {
-			return fmt.Errorf("guard %s: %w", path, err)
-		}
+	err = e.opts.State.Links.Cgroup(linux.CgroupDir(path), "-"+strconv.FormatUint(id, 10), map[string]bpfobj.Program{
+		"weir_packet":       {Program: e.packet.WeirPacket, As: ebpf.AttachCGroupInetEgress},
+		"weir_arrival":      {Program: e.packet.WeirArrival, As: ebpf.AttachCGroupInetIngress},
+		"weir_connect4":     {Program: e.packet.WeirConnect4, As: ebpf.AttachCGroupInet4Connect},
+		"weir_connect6":     {Program: e.packet.WeirConnect6, As: ebpf.AttachCGroupInet6Connect},
+		"weir_sock_create":  {Program: e.packet.WeirSockCreate, As: ebpf.AttachCGroupInetSockCreate},
+		"weir_sock_release": {Program: e.packet.WeirSockRelease, As: ebpf.AttachCgroupInetSockRelease},
+	})
+	if err != nil {
+		return fmt.Errorf("guard %s: %w", path, err)
 	}
 	return nil
 }
@@ -270,11 +261,11 @@ func (e *Egress) Run(ctx context.Context) error {
 	stop := context.AfterFunc(ctx, func() { e.asks.Close(); e.recs.Close() })
 	defer stop()
 	group.Go(func() error {
-		return drain(ctx, e.asks, nil, func(r *egressRecord) { e.opts.Handle.Asked(askOf(r)) })
+		return bpfobj.ReadRing(ctx, e.asks, nil, func(r *egressRecord) { e.opts.Handle.Asked(askOf(r)) })
 	})
 	group.Go(func() error {
 		pace := bpfobj.NewAdaptivePoll(pollEvery, e.setIdle)
-		return errors.Join(drain(ctx, e.recs, pace, e.record), pace.End())
+		return errors.Join(bpfobj.ReadRing(ctx, e.recs, pace, e.record), pace.End())
 	})
 	group.Go(func() error { e.sweep(ctx); return nil })
 	group.Go(func() error { e.watchPlaces(ctx); return nil })
@@ -291,38 +282,6 @@ func (e *Egress) setIdle(idle bool) error {
 		return fmt.Errorf("tell programs who waits: %w", err)
 	}
 	return nil
-}
-
-// drain handles what comes. pace is of a ring whose writers do not wake its reader for each record; nil: they do.
-func drain(ctx context.Context, records *ringbuf.Reader, pace *bpfobj.AdaptivePoll, handle func(*egressRecord)) error {
-	var rec ringbuf.Record
-	for {
-		if pace != nil {
-			until, err := pace.Until()
-			if err != nil {
-				return err
-			}
-			records.SetDeadline(until)
-		}
-		err := records.ReadInto(&rec)
-		if ctx.Err() != nil {
-			return nil
-		}
-		if errors.Is(err, os.ErrDeadlineExceeded) {
-			continue
-		}
-		if err != nil {
-			return fmt.Errorf("read ring: %w", err)
-		}
-		if pace != nil {
-			pace.Busy()
-		}
-		raw := &egressRecord{}
-		if err := bpfobj.Record(raw, rec.RawSample); err != nil {
-			return fmt.Errorf("decode record: %w", err)
-		}
-		handle(raw)
-	}
 }
 
 // Counters sums the kernel's counters over all processors.
