@@ -311,12 +311,7 @@ func awayAttempts() []Attempt {
 		Must(t, "ip route add "+Group4+" dev away0; for g in "+Group6+" "+GroupLink+"; do ip -6 route add $g dev away0 table local; done")
 	}
 	var all []Attempt
-	add := func(name, words string) {
-		words += ":{port}"
-		older := late("B89", name+"-older", words, "tie")
-		older.Prepare = ready
-		all = append(all, Attempt{ID: "B89", Name: name, Argv: egress(words), Prepare: ready}, older)
-	}
+	add := func(name, words string) { all = append(all, tiedAttempts("B89", name, words, ready)...) }
 	for _, to := range []struct {
 		name, address string
 		by            []string
@@ -353,13 +348,17 @@ func gatewayAttempts() []Attempt {
 	}
 	var all []Attempt
 	for _, words := range []string{"udp-tied -by route", "udp-tied -by message", "udp-away -by route", "tcp-away -by route"} {
-		name := strings.ReplaceAll(words, " -by ", "-")
-		words += " -dev {dev} -to " + Away4 + ":{port}"
-		older := late("B111", name+"-older", words, "tie")
-		older.Prepare = ready
-		all = append(all, Attempt{ID: "B111", Name: name, Argv: egress(words), Prepare: ready}, older)
+		all = append(all, tiedAttempts("B111", strings.ReplaceAll(words, " -by ", "-"), words+" -dev {dev} -to "+Away4, ready)...)
 	}
 	return all
+}
+
+// tiedAttempts send by a way of their own choice, from the start, and with a socket that is older than the taint.
+func tiedAttempts(id, name, words string, ready func(testing.TB, *Env)) []Attempt {
+	words += ":{port}"
+	older := late(id, name+"-older", words, "tie")
+	older.Prepare = ready
+	return []Attempt{{ID: id, Name: name, Argv: egress(words), Prepare: ready}, older}
 }
 
 // rememberedAttempts send, after a socket that chooses nothing, with one that chose its way before: by the same device, to another
