@@ -142,6 +142,12 @@ static __always_inline int is_loopback(const struct dest *d)
 	return a[0] == 0 && a[1] == 0 && a[2] == 0 && (a[3] == bpf_htonl(1) || a[3] == 0);
 }
 
+static __always_inline int is_any(const struct dest *d)
+{
+	const __u32 *a = (const __u32 *)d->addr;
+	return !a[3] && (is_mapped(d) || !(a[0] | a[1] | a[2]));
+}
+
 static __always_inline int is_link_local(const struct dest *d)
 {
 	return d->addr[0] == 0xfe && (d->addr[1] & 0xc0) == 0x80;

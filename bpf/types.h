@@ -216,6 +216,9 @@ enum dest_use {
 #define MARK_ASTRAY 2 /* a message on it chose its device or mark (B89) */
 #define MARK_FLAGS 2  /* bits */
 
+/* Above all generations: a datagram socket may have got a source (B140), or a peer (B141). */
+#define MARK_SOURCED (1U << 31)
+
 /* A socket that was granted, by cookie and in its own storage. */
 struct mark {
 	__u64 grant;

@@ -119,4 +119,11 @@ var table = []bypass{
 	{"B133", "A link below a listed directory, or one with a listed name, leads to a file that is not listed.", "Who follows such a link is tainted."},
 	{"B134", "A file system that compares names in its own way has a listed name by another one: other case, FAT's short names, signs that it ignores.", "There names are compared without case, and one that may stand for another is a listed one."},
 	{"B135", "On btrfs, somebody outside makes a directory with the number and device of a listed Unix peer's, in a subvolume of his own.", "When a directory was made tells it from another with its number."},
+	{"B140", "What goes to an allowed group of IPv4, or to 255.255.255.255, leaves by the device of the source that a socket or message has.", "A socket that has, or had, an address of its own or names one sends to no such group."},
+	{"B141", "A datagram socket is connected anew while a send on it is judged: what the send then reads was never judged, and others of the machine hear it before its packet is checked.", "Only the first connect of a socket goes where nothing may be sent, and a socket that is not connected sends nothing without a name."},
+	{"B142", "A foreign source is hidden from the packet check by the host's own address translation, or answered by its packet filter.", "A tainted container sends nothing on a socket that may bear such a source; what the socket bears is checked, too."},
+	{"B143", "One direction of an older Unix connection to somebody outside is ended (`shutdown`), as he sees.", "It is refused once tainted."},
+	{"B144", "A container enters the network of a rootless engine of its user while it is clean, and has that forward packets, or answer by its settings.", "Once tainted it administers only networks of user namespaces that it has made."},
+	{"B145", "A container binds the port of a datagram service outside, which shares it: who asks the service hears that nobody answers.", "A port that somebody outside has counts as in use."},
+	{"B146", "A question for the route of what comes in has the host's multicast router told of a source and a group, or a line written to the kernel's log.", "Such a question is refused once tainted."},
 }

@@ -30,6 +30,7 @@ allow:
   - prefix: ` + rig.Group4 + `/32
   - prefix: ` + rig.Group6 + `/128
   - prefix: ` + rig.GroupLink + `/128
+  - prefix: 255.255.255.255/32
 `
 
 const secretFile = "/run/egress-secret"
