@@ -2,6 +2,7 @@
 /* Who opens a secret file is tainted before the open returns (G2). Files are
  * known by inode, so that no other name, mount or namespace hides one; a
  * directory's entry covers what is made in it later. */
+#include "owners.h"
 #include "policy.h"
 #include "taint.h"
 
@@ -542,12 +543,26 @@ struct cred___effective {
 	} euid;
 } __attribute__((preserve_access_index));
 
+struct user_namespace___set {
+	struct user_namespace___set *parent;
+} __attribute__((preserve_access_index));
+
+struct net___set {
+	struct user_namespace___set *user_ns;
+} __attribute__((preserve_access_index));
+
 /* may_set: the machine's settings, and those of its networks, are root's, with or without capabilities. They
- * say how the kernel answers others, and everybody can read them (B107). */
-static __always_inline int may_set(void)
+ * say how the kernel answers others, and everybody can read them (B107). So do those of a network that the
+ * container has entered (B144). */
+static __always_inline int may_set(struct cgroup_ctx *cx)
 {
-	struct cred___effective *cred = (void *)BPF_CORE_READ(bpf_get_current_task_btf(), cred);
-	return BPF_CORE_READ(cred, euid.val) || arriving();
+	struct task_struct *t = bpf_get_current_task_btf();
+	struct cred___effective *cred = (void *)BPF_CORE_READ(t, cred);
+	struct net___set *net = (void *)BPF_CORE_READ(t, nsproxy, net_ns);
+	struct user_namespace___set *owner = BPF_CORE_READ(net, user_ns);
+	if (arriving())
+		return 1;
+	return BPF_CORE_READ(owner, parent) ? owns(cx, (__u64)owner) : BPF_CORE_READ(cred, euid.val) != 0;
 }
 
 /* What is written below /proc/PID says something to that process: its user id map takes 32 bits, its time
@@ -562,7 +577,7 @@ __noinline int may_write_proc(__u64 inode)
 	if (!node && !sysctl)
 		return 1;
 	judged_ctx(&cx);
-	if (is_unrestricted(&cx) || (sysctl && may_set()))
+	if (is_unrestricted(&cx) || (sysctl && may_set(&cx)))
 		return 1;
 	struct task_struct *t = (void *)node - bpf_core_field_offset(struct task_struct___of, pid_links);
 	if (node && inside(&cx, cgroup_of(t)))

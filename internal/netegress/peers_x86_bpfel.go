@@ -58,6 +58,17 @@ const (
 	peersDestUseDEST_USED peersDestUse = 2
 )
 
+type peersFakeIp struct {
+	_    structs.HostLayout
+	Name [256]int8
+}
+
+type peersFakeIpKey struct {
+	_         structs.HostLayout
+	Container uint64
+	Addr      [16]uint8
+}
+
 type peersGrant struct {
 	_         structs.HostLayout
 	Expires   uint64
@@ -157,6 +168,18 @@ type peersRefusal struct {
 	_     structs.HostLayout
 	Start uint64
 	Since uint64
+}
+
+type peersResolver struct {
+	_     structs.HostLayout
+	Port  uint32
+	Flags uint32
+}
+
+type peersResolverKey struct {
+	_         structs.HostLayout
+	Container uint64
+	Netns     uint64
 }
 
 type peersRules struct {
@@ -266,6 +289,7 @@ const (
 	peersMapEgressEvents    = "egress_events"
 	peersMapEpochs          = "epochs"
 	peersMapEscapes         = "escapes"
+	peersMapFakeIps         = "fake_ips"
 	peersMapGrantDests      = "grant_dests"
 	peersMapGrants          = "grants"
 	peersMapHeld            = "held"
@@ -275,6 +299,8 @@ const (
 	peersMapPolicies        = "policies"
 	peersMapReaderIdle      = "reader_idle"
 	peersMapRefusals        = "refusals"
+	peersMapResolverSks     = "resolver_sks"
+	peersMapResolvers       = "resolvers"
 	peersMapSocks           = "socks"
 	peersMapStrangeReceipts = "strange_receipts"
 	peersMapTasks           = "tasks"
@@ -314,6 +340,7 @@ const (
 	peersProgWeirUnix       = "weir_unix"
 	peersProgWeirUnixClose  = "weir_unix_close"
 	peersProgWeirUnixSend   = "weir_unix_send"
+	peersProgWeirUserns     = "weir_userns"
 )
 
 // loadPeers returns the embedded CollectionSpec for peers.
@@ -392,6 +419,7 @@ type peersProgramSpecs struct {
 	WeirUnix       *ebpf.ProgramSpec `ebpf:"weir_unix"`
 	WeirUnixClose  *ebpf.ProgramSpec `ebpf:"weir_unix_close"`
 	WeirUnixSend   *ebpf.ProgramSpec `ebpf:"weir_unix_send"`
+	WeirUserns     *ebpf.ProgramSpec `ebpf:"weir_userns"`
 }
 
 // peersMapSpecs contains maps before they are loaded into the kernel.
@@ -408,6 +436,7 @@ type peersMapSpecs struct {
 	EgressEvents    *ebpf.MapSpec `ebpf:"egress_events"`
 	Epochs          *ebpf.MapSpec `ebpf:"epochs"`
 	Escapes         *ebpf.MapSpec `ebpf:"escapes"`
+	FakeIps         *ebpf.MapSpec `ebpf:"fake_ips"`
 	GrantDests      *ebpf.MapSpec `ebpf:"grant_dests"`
 	Grants          *ebpf.MapSpec `ebpf:"grants"`
 	Held            *ebpf.MapSpec `ebpf:"held"`
@@ -417,6 +446,8 @@ type peersMapSpecs struct {
 	Policies        *ebpf.MapSpec `ebpf:"policies"`
 	ReaderIdle      *ebpf.MapSpec `ebpf:"reader_idle"`
 	Refusals        *ebpf.MapSpec `ebpf:"refusals"`
+	ResolverSks     *ebpf.MapSpec `ebpf:"resolver_sks"`
+	Resolvers       *ebpf.MapSpec `ebpf:"resolvers"`
 	Socks           *ebpf.MapSpec `ebpf:"socks"`
 	StrangeReceipts *ebpf.MapSpec `ebpf:"strange_receipts"`
 	Tasks           *ebpf.MapSpec `ebpf:"tasks"`
@@ -460,6 +491,7 @@ type peersMaps struct {
 	EgressEvents    *ebpf.Map `ebpf:"egress_events"`
 	Epochs          *ebpf.Map `ebpf:"epochs"`
 	Escapes         *ebpf.Map `ebpf:"escapes"`
+	FakeIps         *ebpf.Map `ebpf:"fake_ips"`
 	GrantDests      *ebpf.Map `ebpf:"grant_dests"`
 	Grants          *ebpf.Map `ebpf:"grants"`
 	Held            *ebpf.Map `ebpf:"held"`
@@ -469,6 +501,8 @@ type peersMaps struct {
 	Policies        *ebpf.Map `ebpf:"policies"`
 	ReaderIdle      *ebpf.Map `ebpf:"reader_idle"`
 	Refusals        *ebpf.Map `ebpf:"refusals"`
+	ResolverSks     *ebpf.Map `ebpf:"resolver_sks"`
+	Resolvers       *ebpf.Map `ebpf:"resolvers"`
 	Socks           *ebpf.Map `ebpf:"socks"`
 	StrangeReceipts *ebpf.Map `ebpf:"strange_receipts"`
 	Tasks           *ebpf.Map `ebpf:"tasks"`
@@ -488,6 +522,7 @@ func (m *peersMaps) Close() error {
 		m.EgressEvents,
 		m.Epochs,
 		m.Escapes,
+		m.FakeIps,
 		m.GrantDests,
 		m.Grants,
 		m.Held,
@@ -497,6 +532,8 @@ func (m *peersMaps) Close() error {
 		m.Policies,
 		m.ReaderIdle,
 		m.Refusals,
+		m.ResolverSks,
+		m.Resolvers,
 		m.Socks,
 		m.StrangeReceipts,
 		m.Tasks,
@@ -549,6 +586,7 @@ type peersPrograms struct {
 	WeirUnix       *ebpf.Program `ebpf:"weir_unix"`
 	WeirUnixClose  *ebpf.Program `ebpf:"weir_unix_close"`
 	WeirUnixSend   *ebpf.Program `ebpf:"weir_unix_send"`
+	WeirUserns     *ebpf.Program `ebpf:"weir_userns"`
 }
 
 func (p *peersPrograms) Close() error {
@@ -587,6 +625,7 @@ func (p *peersPrograms) Close() error {
 		p.WeirUnix,
 		p.WeirUnixClose,
 		p.WeirUnixSend,
+		p.WeirUserns,
 	)
 }
 

@@ -196,6 +196,7 @@ const (
 	filesMapEscapes          = "escapes"
 	filesMapGrants           = "grants"
 	filesMapInodeIds         = "inode_ids"
+	filesMapOwners           = "owners"
 	filesMapPolicies         = "policies"
 	filesMapSecretFilters    = "secret_filters"
 	filesMapSecretLists      = "secret_lists"
@@ -277,6 +278,7 @@ type filesMapSpecs struct {
 	Escapes       *ebpf.MapSpec `ebpf:"escapes"`
 	Grants        *ebpf.MapSpec `ebpf:"grants"`
 	InodeIds      *ebpf.MapSpec `ebpf:"inode_ids"`
+	Owners        *ebpf.MapSpec `ebpf:"owners"`
 	Policies      *ebpf.MapSpec `ebpf:"policies"`
 	SecretFilters *ebpf.MapSpec `ebpf:"secret_filters"`
 	SecretLists   *ebpf.MapSpec `ebpf:"secret_lists"`
@@ -322,6 +324,7 @@ type filesMaps struct {
 	Escapes       *ebpf.Map `ebpf:"escapes"`
 	Grants        *ebpf.Map `ebpf:"grants"`
 	InodeIds      *ebpf.Map `ebpf:"inode_ids"`
+	Owners        *ebpf.Map `ebpf:"owners"`
 	Policies      *ebpf.Map `ebpf:"policies"`
 	SecretFilters *ebpf.Map `ebpf:"secret_filters"`
 	SecretLists   *ebpf.Map `ebpf:"secret_lists"`
@@ -342,6 +345,7 @@ func (m *filesMaps) Close() error {
 		m.Escapes,
 		m.Grants,
 		m.InodeIds,
+		m.Owners,
 		m.Policies,
 		m.SecretFilters,
 		m.SecretLists,

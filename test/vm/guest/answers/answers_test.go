@@ -139,6 +139,14 @@ var ways = []way{
 	{name: "B107/answers", inside: "set_answers", outside: "pinged", opens: true, root: true},
 	{name: "B107/machine", inside: "set_machine", outside: "set_machine", opens: true, root: true},
 	{name: "B108/pair", inside: "paired", outside: "made"},
+	{name: "B143/shut-write", inside: "shut_write", outside: "shut_write", opens: true},
+	{name: "B143/shut-read", inside: "shut_read", outside: "shut_read", opens: true},
+	{name: "B144/entered", inside: "enters", outside: "enters", opens: true, told: true},
+	{name: "B144/entered-setting", inside: "enters_sets", outside: "enters_sets", opens: true, told: true},
+	{name: "B145/taken", inside: "takes_port", outside: "takes_port"},
+	{name: "B145/taken-mapped", inside: "takes_port6", outside: "takes_port"},
+	{name: "B145/joined", inside: "joins_port", outside: "joins_port"},
+	{name: "B146/route", inside: "asks_route", outside: "asks_route"},
 }
 
 // told is what the log calls the calls in which some ways are refused (F45).
