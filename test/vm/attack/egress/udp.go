@@ -73,7 +73,13 @@ func udpShared(c *call) error {
 	if err := unix.Bind(fd, sa); err != nil {
 		return step("bind", err)
 	}
-	return step("sendto", unix.Sendto(fd, c.say, 0, sa))
+	if c.by == "write" {
+		return step("sendto", unix.Sendto(fd, c.say, 0, sa))
+	}
+	if err := unix.Connect(fd, sa); err != nil {
+		return step("connect", err)
+	}
+	return c.send(fd)
 }
 
 // udpMany sends to -n addresses, from that of -to on, and says how many were refused (B95).

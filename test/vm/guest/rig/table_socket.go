@@ -176,7 +176,23 @@ func unixAttempts() []Attempt {
 			all = append(all, older)
 		}
 	}
-	return slices.Concat(all, leftAttempts(), parkedAttempts())
+	return slices.Concat(all, leftAttempts(), parkedAttempts(), splicedAttempts())
+}
+
+// splicedAttempts put pages on a socket by calls that Linux 6.1 does not ask its security hook about (B115).
+func splicedAttempts() []Attempt {
+	var all []Attempt
+	for _, by := range []string{"sendfile", "splice", "uring"} {
+		older := late("B115", "unix-"+by, "unix -to {socket} -by "+by, "connect")
+		older.Prepare = func(t testing.TB, e *Env) { e.Outside.Here.Listen(t, "unix", e.Words["socket"]) }
+		broadcast := Attempt{ID: "B115", Name: "broadcast-" + by, Argv: egress("udp-shared -to 127.255.255.255:{port} -by " + by)}
+		broadcast.Prepare = func(t testing.TB, e *Env) {
+			e.Outside.Here.Listen(t, "udp-shared", fmt.Sprintf("0.0.0.0:%d", e.Port))
+		}
+		older.Network, broadcast.Network = "none", "none"
+		all = append(all, older, broadcast)
+	}
+	return all
 }
 
 // leftAttempts send to a socket of the container's own that somebody outside has got (B64).
