@@ -5,7 +5,7 @@ GO ?= go
 # As the programs are built: what tests and VMs share is compiled once.
 export CGO_ENABLED = 0
 
-.PHONY: all go build test unit units screens browser vm images agents clients bypasses failures load lint generate corpus shells long demo bench release release-test clean distclean
+.PHONY: all go build test ready unit units screens browser vm images agents clients bypasses failures load lint generate corpus shells long demo bench release release-test clean distclean
 
 all: build
 
@@ -24,8 +24,10 @@ build: go ## bin/weir, and bin/weir-hook for containers
 	$(GO) build -tags $(TAGS) -trimpath -ldflags='-s -w' -o bin/weir ./cmd/sensor
 	$(GO) build -trimpath -ldflags='-s -w' -o bin/weir-hook ./cmd/hook
 
-test: go images shells agents units screens browser ## every test, unit and VM, on all kernels; but for what make clients, make failures and make load run
+test: ready ## every test, unit and VM, on all kernels; but for what make clients, make failures and make load run
 	$(GO) test -timeout 90m ./...
+
+ready: go images shells agents units screens browser ## what the tests need
 
 unit: go shells agents units screens browser ## the tests that boot nothing
 	$(GO) test -timeout 30m $$($(GO) list ./... | grep -v /test/vm)

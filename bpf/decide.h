@@ -142,6 +142,12 @@ static __always_inline int is_loopback(const struct dest *d)
 	return a[0] == 0 && a[1] == 0 && a[2] == 0 && (a[3] == bpf_htonl(1) || a[3] == 0);
 }
 
+static __always_inline int is_any(const struct dest *d)
+{
+	const __u32 *a = (const __u32 *)d->addr;
+	return !a[3] && (is_mapped(d) || !(a[0] | a[1] | a[2]));
+}
+
 static __always_inline int is_link_local(const struct dest *d)
 {
 	return d->addr[0] == 0xfe && (d->addr[1] & 0xc0) == 0x80;
@@ -162,6 +168,15 @@ static __always_inline void set_ip6(struct dest *d, const __u32 *addr)
 	a[1] = addr[1];
 	a[2] = addr[2];
 	a[3] = addr[3];
+}
+
+static __always_inline void read_peer(struct dest *d, struct sock *sk)
+{
+	if (sk->__sk_common.skc_family == AF_INET)
+		set_ip4(d, sk->__sk_common.skc_daddr);
+	else
+		BPF_CORE_READ_INTO(&d->addr, sk, __sk_common.skc_v6_daddr);
+	d->port = bpf_ntohs(sk->__sk_common.skc_dport);
 }
 
 static __always_inline int opens(struct rules *rules, __u32 port, __u32 proto)

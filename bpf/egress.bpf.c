@@ -11,8 +11,10 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
 #define ERESTARTNOINTR 513
 #define EPROTONOSUPPORT 93
+#define EDESTADDRREQ 89
 #define EOPNOTSUPP 95
 #define TS_COMPAT 2
+#define TCP_ESTABLISHED 1
 #define MSG_DONTROUTE 4
 #define MSG_FASTOPEN 0x20000000
 #define AF_ALG 38 /* ciphers of the kernel */
@@ -75,15 +77,6 @@ static __always_inline int read_address(struct dest *d, const void *address, int
 		return -1;
 	d->port = bpf_ntohs(raw[0] >> 16);
 	return family == AF_INET6 && d->addr[0] == 0xff && raw[6] ? BY_DEVICE : 1;
-}
-
-static __always_inline void read_peer(struct dest *d, struct sock *sk)
-{
-	if (sk->__sk_common.skc_family == AF_INET)
-		set_ip4(d, sk->__sk_common.skc_daddr);
-	else
-		BPF_CORE_READ_INTO(&d->addr, sk, __sk_common.skc_v6_daddr);
-	d->port = bpf_ntohs(sk->__sk_common.skc_dport);
 }
 
 static __always_inline int holdable_call(struct task_struct *t)
@@ -521,6 +514,43 @@ static __always_inline int chose_way(struct sock *sk, const struct dest *d)
 	        passes_gateways(sk));
 }
 
+struct inet_sock___old { /* until 6.6 */
+	__u8 freebind : 1;
+	__u8 transparent : 1;
+} __attribute__((preserve_access_index));
+
+struct inet_sock___flags {
+	long unsigned int inet_flags;
+} __attribute__((preserve_access_index));
+
+struct sock___locks {
+	__u8 sk_userlocks : 4;
+} __attribute__((preserve_access_index));
+
+#define INET_FLAGS_FREEBIND 11
+#define INET_FLAGS_TRANSPARENT 15
+#define SOCK_BINDADDR_LOCK 4
+
+/* bears_foreign: what a socket sends has, or may have, a source that is not this machine's. The host's rules
+ * may write another in its place, or answer it, before weir_packet sees it (B142). at is its address. */
+__noinline int bears_foreign(__u64 at)
+{
+	struct inet_sock___old *old = (void *)at;
+	struct inet_sock___flags *now = (void *)at;
+	struct dest own = {};
+	if (bpf_core_field_exists(now->inet_flags)) {
+		if (BPF_CORE_READ(now, inet_flags) & (1 << INET_FLAGS_FREEBIND | 1 << INET_FLAGS_TRANSPARENT))
+			return 1;
+	} else if (BPF_CORE_READ_BITFIELD_PROBED(old, freebind) ||
+	           BPF_CORE_READ_BITFIELD_PROBED(old, transparent)) {
+		return 1;
+	}
+	if (!(BPF_CORE_READ_BITFIELD_PROBED((struct sock___locks *)at, sk_userlocks) & SOCK_BINDADDR_LOCK))
+		return 0; /* the kernel chooses */
+	own_source((struct sock *)at, &own);
+	return is_elsewhere(&own, (struct sock *)at);
+}
+
 SEC("fmod_ret/security_socket_connect")
 int BPF_PROG(weir_connect, struct socket *sock, struct sockaddr *address, int addrlen)
 {
@@ -570,7 +600,7 @@ int BPF_PROG(weir_connect, struct socket *sock, struct sockaddr *address, int ad
 		emit(&cx, &d, RECORD_CONNECT, REASON_UNTAINTED, cookie);
 		ANSWER(0);
 	}
-	if (chose_way(sk, &d))
+	if (chose_way(sk, &d) || bears_foreign(address_of(sk)))
 		return finish(deny(&cx, &d, cookie, COUNT_DENIED_CONNECT, REASON_OUTSIDE));
 	if (resolver_for(&cx, &d, netns_of(sk), 0))
 		ANSWER(0); /* the connect is rewritten; else weir_packet drops it */
@@ -592,7 +622,8 @@ static __always_inline int joins(struct sock *sk, struct msghdr *msg)
 	return BPF_CORE_READ((struct udp_sock *)sk, pending);
 }
 
-/* Where a message goes. 1: read, 0: it is not addressed, -1: unreadable. */
+/* Where a message goes. 1: read, 0: it is not addressed, -1: unreadable. What a datagram socket is connected
+ * to is judged with any port; while it is being connected, it is not (B141). */
 static __always_inline int read_target(struct dest *d, struct sock *sk, struct msghdr *msg)
 {
 	__u16 family = sk->__sk_common.skc_family;
@@ -602,8 +633,10 @@ static __always_inline int read_target(struct dest *d, struct sock *sk, struct m
 		read = read_address(d, name, msg->msg_namelen, family == AF_INET ? AF_INET : 0);
 	if (read)
 		return read;
+	int connected = sk->__sk_common.skc_state == TCP_ESTABLISHED;
+	barrier();
 	read_peer(d, sk);
-	return d->port != 0;
+	return sk->sk_type == SOCK_DGRAM ? connected && !is_any(d) : d->port != 0;
 }
 
 SEC("fmod_ret/security_socket_sendmsg")
@@ -637,7 +670,8 @@ int BPF_PROG(weir_sendmsg, struct socket *sock, struct msghdr *msg, int size)
 		now.sender = cx.cgroup;
 		now.socket = sk->sk_cgrp_data.cgroup->kn->id;
 		last = find_allowed(&now);
-		way = type == SOCK_DGRAM && msg->msg_flags & MSG_DONTROUTE && !is_loopback(d);
+		way = type == SOCK_DGRAM &&
+		      ((msg->msg_flags & MSG_DONTROUTE && !is_loopback(d)) || bears_foreign(address_of(sk)));
 		if (read > 0 && !way && was_allowed(last, &now, 0))
 			ANSWER(0);
 	}
@@ -668,8 +702,11 @@ int BPF_PROG(weir_sendmsg, struct socket *sock, struct msghdr *msg, int size)
 	if (read < 0)
 		return finish(deny(&cx, d, cookie, COUNT_DENIED_SEND,
 		                   read == BY_DEVICE ? REASON_OUTSIDE : REASON_UNREADABLE));
-	if (!read)
-		ANSWER(0); /* not connected: the kernel refuses */
+	if (!read) { /* not connected: the kernel refuses; but a datagram socket may be, when it looks */
+		if (type == SOCK_DGRAM)
+			ANSWER(-EDESTADDRREQ);
+		ANSWER(0);
+	}
 	if (is_addressed(sk, msg) && resolver_for(&cx, d, netns_of(sk), 1))
 		ANSWER(0);
 	int outcome = settle(&cx, d, cookie, COUNT_DENIED_SEND, type == SOCK_DGRAM);

@@ -2,6 +2,7 @@
 /* Who opens a secret file is tainted before the open returns (G2). Files are
  * known by inode, so that no other name, mount or namespace hides one; a
  * directory's entry covers what is made in it later. */
+#include "owners.h"
 #include "path.h"
 #include "policy.h"
 #include "taint.h"
@@ -12,9 +13,8 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 #define FILTER_WORDS 512
 #define PLACE_WORDS 64
 #define PART 32
+#define S_IFLNK 0120000
 #define PROC_SUPER_MAGIC 0x9fa0
-#define DEVICE_VHOST_NET (10 << 20 | 238)
-#define DEVICE_VHOST_VSOCK (10 << 20 | 241)
 
 /* What nearly every open is done with: nothing in here matches, nothing is listed. */
 struct secret_filter {
@@ -102,6 +102,8 @@ enum secret_how {
 	SECRET_LINKED = 3,   /* given another name, under which it would not be known */
 	SECRET_HANDLE = 4,   /* opened by handle: its path is not known */
 	SECRET_DEEP = 5,     /* too deep for its path to be known */
+	SECRET_FOLLOWED = 6, /* a link */
+	SECRET_REMOVED = 7,  /* a link that leads to what is listed */
 };
 
 #define SHOWN 8
@@ -134,7 +136,7 @@ struct inode_id {
 	__u64 inode;
 	__u32 device;
 	__u32 directory;
-	__u32 generation; /* another one is of another file, which has the number after it */
+	__u32 generation; /* tells it from others with that number */
 	__u32 pad;
 };
 
@@ -172,6 +174,16 @@ static __always_inline __u64 has_length(const __u64 *lengths, __u32 length)
 {
 	return lengths[length >> 6 & 3] >> (length & 63) & 1;
 }
+
+struct dentry___flags {
+	unsigned int d_flags;
+} __attribute__((preserve_access_index));
+
+#define DCACHE_OP_HASH 1
+#define DCACHE_OP_COMPARE 2
+
+/* Its file system compares names in a way of its own, so that a file has several (B134). */
+#define OWN_NAMES (DCACHE_OP_HASH | DCACHE_OP_COMPARE)
 
 struct match {
 	__u64 dentry;
@@ -226,11 +238,37 @@ static long match_step(__u32 i, struct match *m)
 struct ends {
 	__u64 head[5];
 	__u64 tail[4];
+	__u64 cases; /* bits that do not count */
 	__u32 length;
 	__u32 policy;
 	__u32 generation;
 	__u32 pad;
 };
+
+#define EACH_BYTE(c) (0x0101010101010101ULL * (c))
+
+/* is_alias: a name that such a file system may take for another: FAT's short ones (~) and what ends in a dot,
+ * and letters beyond ASCII. */
+__noinline int is_alias(__u64 at)
+{
+	struct dentry *dentry = (struct dentry *)at;
+	const unsigned char *name = BPF_CORE_READ(dentry, d_name.name);
+	__u32 length = BPF_CORE_READ(dentry, d_name.len);
+	unsigned char last = 0;
+	if (bpf_probe_read_kernel(&last, 1, name + length - 1) || last == '.')
+		return 1;
+	for (__u32 i = 0; i < 256 && i < length; i += 8) {
+		__u64 word = 0;
+		if (bpf_probe_read_kernel(&word, sizeof(word), name + i))
+			return 1;
+		if (length - i < 8)
+			word &= (1ULL << 8 * (length - i)) - 1;
+		__u64 tilde = word ^ EACH_BYTE('~');
+		if ((word | ((tilde - EACH_BYTE(1)) & ~tilde)) & EACH_BYTE(0x80))
+			return 1;
+	}
+	return 0;
+}
 
 __noinline int pattern_matches(const struct ends *e, __u32 index)
 {
@@ -244,7 +282,7 @@ __noinline int pattern_matches(const struct ends *e, __u32 index)
 	for (int w = 0; w < 4; w++)
 		off |= ((e->head[w] ^ n->head[w]) & n->head_mask[w]) |
 		       ((e->tail[w] ^ n->tail[w]) & n->tail_mask[w]);
-	return !off;
+	return !(off & ~e->cases);
 }
 
 /* name_matches says whether a dentry has one of the names. */
@@ -252,6 +290,11 @@ __noinline int name_matches(__u64 at, __u32 names, __u32 policy, __u32 generatio
 {
 	struct dentry *dentry = (struct dentry *)at;
 	struct ends e = {.policy = policy, .generation = generation};
+	if (BPF_CORE_READ((struct dentry___flags *)dentry, d_flags) & OWN_NAMES) {
+		if (is_alias(at))
+			return 1;
+		e.cases = EACH_BYTE('a' ^ 'A');
+	}
 	e.length = BPF_CORE_READ(dentry, d_name.len);
 	const unsigned char *name = BPF_CORE_READ(dentry, d_name.name);
 	bpf_probe_read_kernel_str(e.head, sizeof(e.head), name);
@@ -339,7 +382,7 @@ static __always_inline int taint_for_secret(struct cgroup_ctx *cx, struct dentry
 static __always_inline int suspect(struct secret_filter *f, struct dentry *dentry)
 {
 	__u32 length = dentry->d_name.len;
-	if (has_length(f->lengths, length))
+	if (has_length(f->lengths, length) || ((struct dentry___flags *)dentry)->d_flags & OWN_NAMES)
 		return 1;
 	__u64 directory = dentry->d_parent->d_inode->i_ino;
 	if (has_names(f, directory, length) || (has_length(f->starred, length) && has_names(f, directory, 0)))
@@ -427,11 +470,47 @@ static __always_inline int check_secret_below(struct inode *inode, struct dentry
 	return taint_for_secret(&cx, above, SECRET_DEEP);
 }
 
-/* A thread of the kernel sends for who has one of these, without any socket of his (B48). */
-__noinline int may_open_device(__u32 device)
+/* Numbers of devices, as the kernel counts: major << 20 | minor. */
+#define MAJOR_MEMORY 1
+#define MAJOR_TERMINAL 4
+#define MAJOR_OWN_TERMINAL 5
+#define MAJOR_MISC 10
+#define MAJOR_PTY 136 /* and seven more */
+#define MAJOR_NVIDIA 195
+#define MAJOR_GPU 226
+#define MAJOR_ACCELERATOR 261
+
+/* is_local: what is written to it says nothing to anybody else, but to a terminal; or other hooks judge it.
+ * Drivers of processors get a number that nobody else has just then. at: a dentry's address. */
+static __always_inline int is_local(__u32 device, int writes, __u64 at)
+{
+	__u32 major = device >> 20, minor = device & 0xfffff;
+	const union {
+		char text[8];
+		__u64 word;
+	} nvidia = {"nvidia"}, kfd = {"kfd"};
+	__u64 name = 0;
+	if (major == MAJOR_MEMORY)
+		return minor == 3 || minor == 5 || (minor >= 7 && minor <= 9) || (minor == 11 && !writes);
+	if (major == MAJOR_TERMINAL)
+		return minor < 64; /* those from there on are serial lines */
+	if (major == MAJOR_MISC)
+		return minor == 200 || minor == 229 || minor == 232; /* TUN, FUSE, KVM */
+	if ((major == MAJOR_OWN_TERMINAL && minor < 3) || major >> 3 == MAJOR_PTY >> 3 ||
+	    major == MAJOR_NVIDIA || major == MAJOR_GPU || major == MAJOR_ACCELERATOR)
+		return 1;
+	if ((major < 234 || major > 254) && (major < 384 || major > 511))
+		return 0;
+	bpf_probe_read_kernel_str(&name, sizeof(name), BPF_CORE_READ((struct dentry *)at, d_name.name));
+	return (name & 0xffffffffffff) == nvidia.word || name == kfd.word;
+}
+
+/* Who has a device, has it send what he likes: a modem or a radio by itself, vhost by a thread of the kernel
+ * (B48), and uinput types on the machine's own desktop (B81). */
+__noinline int may_open_device(__u32 device, int writes, __u64 at)
 {
 	struct cgroup_ctx cx;
-	if (device != DEVICE_VHOST_NET && device != DEVICE_VHOST_VSOCK)
+	if (is_local(device, writes, at))
 		return 1;
 	judged_ctx(&cx);
 	if (is_unrestricted(&cx))
@@ -444,9 +523,14 @@ struct pid___of {
 	struct hlist_head tasks[1]; /* the first thread with that id */
 } __attribute__((preserve_access_index));
 
+struct ctl_table___of {
+	const char *procname;
+} __attribute__((preserve_access_index));
+
 struct proc_inode___of {
 	struct pid___of *pid; /* none outside of /proc/PID */
 	void *sysctl;         /* none outside of /proc/sys */
+	struct ctl_table___of *sysctl_entry;
 	struct inode vfs_inode;
 } __attribute__((preserve_access_index));
 
@@ -460,12 +544,39 @@ struct cred___effective {
 	} euid;
 } __attribute__((preserve_access_index));
 
+struct user_namespace___set {
+	struct user_namespace___set *parent;
+} __attribute__((preserve_access_index));
+
+struct net___set {
+	struct user_namespace___set *user_ns;
+} __attribute__((preserve_access_index));
+
 /* may_set: the machine's settings, and those of its networks, are root's, with or without capabilities. They
- * say how the kernel answers others, and everybody can read them (B107). */
-static __always_inline int may_set(void)
+ * say how the kernel answers others, and everybody can read them (B107). So do those of a network that the
+ * container has entered (B144). */
+static __always_inline int may_set(struct cgroup_ctx *cx)
 {
-	struct cred___effective *cred = (void *)BPF_CORE_READ(bpf_get_current_task_btf(), cred);
-	return BPF_CORE_READ(cred, euid.val) || arriving();
+	struct task_struct *t = bpf_get_current_task_btf();
+	struct cred___effective *cred = (void *)BPF_CORE_READ(t, cred);
+	struct net___set *net = (void *)BPF_CORE_READ(t, nsproxy, net_ns);
+	struct user_namespace___set *owner = BPF_CORE_READ(net, user_ns);
+	if (arriving())
+		return 1;
+	return BPF_CORE_READ(owner, parent) ? owns(cx, (__u64)owner) : BPF_CORE_READ(cred, euid.val) != 0;
+}
+
+/* turns_off: without kernel.ftrace_enabled the kernel calls none of the programs at its functions (B117). No
+ * other setting is called so. */
+static __always_inline int turns_off(struct proc_inode___of *file)
+{
+	const union {
+		char text[16];
+		__u64 word[2];
+	} name = {"ftrace_enabled"};
+	__u64 is[2] = {};
+	bpf_probe_read_kernel_str(is, sizeof(is), BPF_CORE_READ(file, sysctl_entry, procname));
+	return is[0] == name.word[0] && is[1] == name.word[1];
 }
 
 /* What is written below /proc/PID says something to that process: its user id map takes 32 bits, its time
@@ -480,7 +591,10 @@ __noinline int may_write_proc(__u64 inode)
 	if (!node && !sysctl)
 		return 1;
 	judged_ctx(&cx);
-	if (is_unrestricted(&cx) || (sysctl && may_set()))
+	struct policy *p = policy_of(&cx);
+	int clean = is_unrestricted(&cx) &&
+	            !(cx.guarded && p && p->mode != MODE_OBSERVE && sysctl && turns_off(file));
+	if (clean || (sysctl && may_set(&cx)))
 		return 1;
 	struct task_struct *t = (void *)node - bpf_core_field_offset(struct task_struct___of, pid_links);
 	if (node && inside(&cx, cgroup_of(t)))
@@ -497,7 +611,8 @@ int BPF_PROG(weir_open, struct file *file)
 	if (outside())
 		ANSWER(0);
 	__u32 kind = file->f_inode->i_mode & S_IFMT;
-	if (kind == S_IFCHR && !may_open_device(file->f_inode->i_rdev))
+	if (kind == S_IFCHR && !may_open_device(file->f_inode->i_rdev, (file->f_mode & FMODE_WRITE) != 0,
+	                                        address_of(file->f_path.dentry)))
 		ANSWER(-EPERM);
 	if (kind == S_IFREG && file->f_mode & FMODE_WRITE &&
 	    file->f_inode->i_sb->s_magic == PROC_SUPER_MAGIC && !may_write_proc(address_of(file->f_inode)))
@@ -537,6 +652,47 @@ int BPF_PROG(weir_link, struct dentry *dentry)
 	ANSWER(-EPERM);
 }
 
+/* A link on the way to what is listed, which is found no more without it. dentry is an address. */
+__noinline int check_removed(__u64 dentry_at)
+{
+	struct dentry *dentry = (struct dentry *)dentry_at;
+	struct secret_key key = {};
+	struct cgroup_ctx cx;
+	if ((BPF_CORE_READ(dentry, d_inode, i_mode) & S_IFMT) != S_IFLNK)
+		return 1;
+	walk_current(&cx);
+	if (!cx.guarded || (cx.taint & TAINT_SECRET))
+		return 1;
+	key.policy = cx.policy;
+	struct secret_list *l = bpf_map_lookup_elem(&secret_lists, &key.policy);
+	if (!l)
+		return 1;
+	key.generation = l->generation;
+	key.inode = BPF_CORE_READ(dentry, d_inode, i_ino);
+	key.device = BPF_CORE_READ(dentry, d_inode, i_sb, s_dev);
+	return !bpf_map_lookup_elem(&secret_nodes, &key) || taint_for_secret(&cx, dentry, SECRET_REMOVED);
+}
+
+SEC("fmod_ret/security_inode_unlink")
+int BPF_PROG(weir_unlink, struct inode *dir, struct dentry *dentry)
+{
+	if (!filter() || check_removed(address_of(dentry)))
+		ANSWER(0);
+	ANSWER(-EPERM);
+}
+
+/* Links below what is listed are not looked up, nor those with a listed name (B133). */
+SEC("fmod_ret/security_inode_follow_link")
+int BPF_PROG(weir_follow_link, struct dentry *dentry)
+{
+	if (outside())
+		ANSWER(0);
+	struct secret_filter *f = filter();
+	if (!f || may_open_all() || !suspect(f, dentry) || check_secret(dentry, 0, SECRET_FOLLOWED))
+		ANSWER(0);
+	ANSWER(-EPERM);
+}
+
 SEC("fmod_ret/security_inode_rename")
 int BPF_PROG(weir_rename, struct inode *dir, struct dentry *dentry, struct inode *to_dir, struct dentry *to,
              unsigned int flags)
@@ -545,10 +701,14 @@ int BPF_PROG(weir_rename, struct inode *dir, struct dentry *dentry, struct inode
 		ANSWER(0);
 	if (!check_secret(dentry, 0, SECRET_LINKED))
 		ANSWER(-EPERM);
-	if ((flags & RENAME_EXCHANGE) && !check_secret(to, 0, SECRET_LINKED))
+	if (flags & RENAME_EXCHANGE ? !check_secret(to, 0, SECRET_LINKED) : !check_removed(address_of(to)))
 		ANSWER(-EPERM);
 	ANSWER(0);
 }
+
+struct inode___generation {
+	__u32 i_generation;
+} __attribute__((preserve_access_index));
 
 struct inode_query {
 	__u32 fd;
@@ -570,5 +730,7 @@ int weir_inode(struct inode_query *q)
 	id->device = BPF_CORE_READ(file, f_inode, i_sb, s_dev);
 	id->generation = BPF_CORE_READ(file, f_inode, i_generation);
 	id->directory = (BPF_CORE_READ(file, f_inode, i_mode) & S_IFMT) == S_IFDIR;
+	struct inode___generation *inode = (void *)BPF_CORE_READ(file, f_inode);
+	id->generation = BPF_CORE_READ(inode, i_generation);
 	return 0;
 }

@@ -41,6 +41,38 @@ static __always_inline struct mark *mark_of(struct bpf_sock *sk, __u64 cookie)
 	return m && m->grant ? m : bpf_map_lookup_elem(&socks, &cookie);
 }
 
+static __always_inline int is_group(const struct dest *d)
+{
+	const __u32 *a = (const __u32 *)d->addr;
+	return is_mapped(d) ? d->addr[12] >> 4 == 14 || a[3] == ~0U : d->addr[0] == 0xff;
+}
+
+struct sock___connected {
+	__u32 sk_txhash; /* of a datagram socket: not 0 once it was connected */
+} __attribute__((preserve_access_index));
+
+/* connects_again: a datagram socket that is being connected was before, or is just so by another thread.
+ * Without room to note it, too. */
+static __always_inline int connects_again(struct bpf_sock *sk)
+{
+	struct mark *m = sk ? bpf_sk_storage_get(&marks, sk, 0, BPF_SK_STORAGE_GET_F_CREATE) : 0;
+	return !m || __sync_fetch_and_or(&m->told, MARK_SOURCED) & MARK_SOURCED ||
+	       BPF_CORE_READ((struct sock___connected *)address_of(sk), sk_txhash);
+}
+
+/* may_connect: a datagram socket's connect sends nothing. But another one may come between the check of a
+ * send and what it reads: so only the first one goes where nothing may be sent (B141). Silently: a C library
+ * connects to one address after the other to choose among them. A group hears nothing of a socket that is
+ * connected (B140). */
+static __always_inline int may_connect(int reason, const struct dest *d, int again)
+{
+	if (is_open(reason) ? is_mapped(d) && is_group(d) : again) {
+		count(COUNT_DENIED_CONNECT);
+		return DENY;
+	}
+	return ALLOW;
+}
+
 static __always_inline int reach(struct bpf_sock_addr *ctx, int ip4)
 {
 	struct cgroup_ctx cx;
@@ -50,6 +82,7 @@ static __always_inline int reach(struct bpf_sock_addr *ctx, int ip4)
 		return ALLOW;
 	struct dest d = {};
 	read_dest(ctx, &d, ip4);
+	int again = ctx->type == SOCK_DGRAM && connects_again(ctx->sk);
 	__u64 cookie = bpf_get_socket_cookie(ctx);
 	struct mark *m = bpf_map_lookup_elem(&socks, &cookie);
 	int reason = judge(&cx, &d, m ? m->grant : 0, bpf_get_current_pid_tgid() >> 32);
@@ -69,8 +102,9 @@ static __always_inline int reach(struct bpf_sock_addr *ctx, int ip4)
 		emit(&cx, &d, RECORD_DENY, REASON_OUTSIDE, cookie);
 		return DENY;
 	}
-	/* a datagram socket's connect sends nothing */
-	return is_open(reason) || ctx->type == SOCK_DGRAM ? ALLOW : DENY;
+	if (ctx->type == SOCK_DGRAM)
+		return may_connect(reason, &d, again);
+	return is_open(reason) ? ALLOW : DENY;
 }
 
 SEC("cgroup/connect4")
@@ -175,75 +209,31 @@ static __always_inline int stays(struct __sk_buff *skb, const struct packet *pkt
 	return skb->ifindex == LOOPBACK_DEVICE && is_loopback(&from);
 }
 
-#define MAX_ADDRESSES 4096
-
-/* A look at the addresses of a network namespace, one after the other: first at those of one device. */
-struct addresses {
-	__u32 wanted[4]; /* IPv4's as the first, like from of struct packet */
-	__u64 at;        /* entry of the list of IPv6 addresses, or an IPv4 address */
-	__u64 end;       /* of that list */
-	__u64 device;    /* entry of the list of devices */
-	__u64 devices;
-	__u32 ip4;
-	__u32 found;
-};
-
-static __always_inline void first_address(struct addresses *a, struct net_device *dev)
-{
-	if (a->ip4) {
-		a->at = (__u64)BPF_CORE_READ(dev, ip_ptr, ifa_list);
-		return;
-	}
-	struct inet6_dev *six = BPF_CORE_READ(dev, ip6_ptr);
-	a->end = six ? (__u64)six + bpf_core_field_offset(six->addr_list) : 0;
-	a->at = six ? (__u64)BPF_CORE_READ(six, addr_list.next) : 0;
-}
-
-static long next_address(__u32 i, struct addresses *a)
-{
-	if (a->at == a->end || !a->at) {
-		struct list_head *entry = (struct list_head *)a->device;
-		a->device = (__u64)BPF_CORE_READ(entry, next);
-		if (!a->device || a->device == a->devices)
-			return 1;
-		struct net_device *dev = 0;
-		first_address(a, (void *)a->device - bpf_core_field_offset(dev->dev_list));
-		return 0;
-	}
-	__u32 addr[4] = {};
-	if (a->ip4) {
-		struct in_ifaddr *one = (struct in_ifaddr *)a->at;
-		addr[0] = BPF_CORE_READ(one, ifa_local);
-		a->at = (__u64)BPF_CORE_READ(one, ifa_next);
-	} else {
-		struct inet6_ifaddr *one = 0;
-		one = (void *)a->at - bpf_core_field_offset(one->if_list);
-		BPF_CORE_READ_INTO(&addr, one, addr);
-		a->at = (__u64)BPF_CORE_READ(one, if_list.next);
-	}
-	if ((addr[0] ^ a->wanted[0]) | (addr[1] ^ a->wanted[1]) | (addr[2] ^ a->wanted[2]) |
-	    (addr[3] ^ a->wanted[3]))
-		return 0;
-	a->found = 1;
-	return 1;
-}
-
 /* comes_from_here: the source is an address of the socket's network namespace. Any other, which a socket may
  * choose (IPV6_FREEBIND, IP_TRANSPARENT), is told what the destination answers (B55). skb is its address: a
  * global function takes no pointer to what the kernel has there. */
 __noinline int comes_from_here(struct packet *pkt, __u64 skb)
 {
+	struct dest from = {};
 	if (!pkt)
 		return 0;
-	struct addresses a = {.ip4 = pkt->ip4};
+	source(pkt, &from);
 	struct net_device *dev = BPF_CORE_READ((struct sk_buff *)skb, dev);
-	struct net *net = BPF_CORE_READ(dev, nd_net.net);
-	__builtin_memcpy(a.wanted, pkt->from, sizeof(a.wanted));
-	a.devices = (__u64)net + bpf_core_field_offset(net->dev_base_head);
-	a.device = a.devices;
-	first_address(&a, dev);
-	bpf_loop(MAX_ADDRESSES, next_address, &a, 0);
-	return a.found;
+	return is_here(&from, (__u64)BPF_CORE_READ(dev, nd_net.net), (__u64)dev);
+}
+
+/* hides_source: the host's rules have written another source in place of the socket's own, and write that
+ * back into what is answered (B142). */
+static __always_inline int hides_source(struct bpf_sock *sk, const struct packet *pkt)
+{
+	struct dest own = {}, from = {};
+	if (!sk)
+		return 0;
+	struct sock *socket = (struct sock *)address_of(sk);
+	own_source(socket, &own);
+	source(pkt, &from);
+	const __u32 *a = (const __u32 *)own.addr, *b = (const __u32 *)from.addr;
+	return ((a[0] ^ b[0]) | (a[1] ^ b[1]) | (a[2] ^ b[2]) | (a[3] ^ b[3])) && is_elsewhere(&own, socket);
 }
 
 struct ipv6_pinfo___way {
@@ -255,19 +245,16 @@ struct ipv6_pinfo___way {
 } __attribute__((preserve_access_index));
 
 struct inet_sock___way {
+	__u32 inet_saddr;
 	int uc_index;
 	int mc_index;
 	struct ipv6_pinfo___way *pinet6;
 } __attribute__((preserve_access_index));
 
-static __always_inline int is_group(const struct dest *d)
-{
-	return is_mapped(d) ? d->addr[12] >> 4 == 14 : d->addr[0] == 0xff;
-}
-
 /* chose_way: the socket says itself by which device it sends, or by which of the host's routes, as it was set
  * before the taint, or a message on it does: somebody else may have the destination's address there (B89). A
- * link's own addresses need a device. */
+ * link's own addresses need a device. What goes to a group of IPv4 leaves by the device of the socket's own
+ * address, where it has one (B140). */
 static __always_inline int chose_way(struct bpf_sock *sk, const struct dest *to)
 {
 	if (!sk || is_link_local(to))
@@ -280,7 +267,8 @@ static __always_inline int chose_way(struct bpf_sock *sk, const struct dest *to)
 	struct inet_sock___way *inet = (void *)address_of(sk);
 	int group = is_group(to);
 	if (!m || m->told & MARK_ASTRAY || BPF_CORE_READ(inet, uc_index) ||
-	    (group && BPF_CORE_READ(inet, mc_index)))
+	    (group && BPF_CORE_READ(inet, mc_index)) ||
+	    (group && is_mapped(to) && (m->told & MARK_SOURCED || BPF_CORE_READ(inet, inet_saddr))))
 		return 1;
 	return sk->family == AF_INET6 && (BPF_CORE_READ(inet, pinet6, ucast_oif) ||
 	                                  BPF_CORE_READ(inet, pinet6, sticky_pktinfo.ipi6_ifindex) ||
@@ -288,48 +276,51 @@ static __always_inline int chose_way(struct bpf_sock *sk, const struct dest *to)
 }
 
 /* What a datagram's notes say of its way: of several to one address the kernel asks weir_sendmsg about the
- * first only. mark_astray notes it before the packet is made. */
-static __always_inline int mark_astray(struct sock *sk, int chosen)
+ * first only. note_way notes it before the packet is made. */
+static __always_inline int note_way(struct sock *sk, __u32 told)
 {
 	struct cgroup_ctx cx;
-	if (!chosen)
+	if (!told)
 		return 0;
 	walk_current(&cx);
 	struct mark *m = is_unrestricted(&cx) ? 0 : bpf_sk_storage_get(&marks, sk, 0, 0);
 	if (m)
-		__sync_fetch_and_or(&m->told, MARK_ASTRAY);
+		__sync_fetch_and_or(&m->told, told);
 	return 0;
 }
 
 /* There must be room for that on the socket, whose options the container may fill: chose_way takes one
- * without for one that chose. */
-static __always_inline int make_room(struct sock *sk)
+ * without for one that chose. sourced: of IPv4, whose address another thread may take away meanwhile. */
+static __always_inline int make_room(struct sock *sk, int sourced)
 {
 	struct cgroup_ctx cx;
 	if (outside())
 		return 0;
 	walk_current(&cx);
-	if (!is_unrestricted(&cx))
-		bpf_sk_storage_get(&marks, sk, 0, BPF_SK_STORAGE_GET_F_CREATE);
+	struct mark *m =
+	    is_unrestricted(&cx) ? 0 : bpf_sk_storage_get(&marks, sk, 0, BPF_SK_STORAGE_GET_F_CREATE);
+	if (m && sourced && BPF_CORE_READ((struct inet_sock___way *)sk, inet_saddr))
+		__sync_fetch_and_or(&m->told, MARK_SOURCED);
 	return 0;
 }
 
 SEC("fentry/udp_sendmsg")
 int BPF_PROG(weir_room4, struct sock *sk)
 {
-	return make_room(sk);
+	return make_room(sk, 1);
 }
 
 SEC("fentry/udpv6_sendmsg")
 int BPF_PROG(weir_room6, struct sock *sk)
 {
-	return make_room(sk);
+	return make_room(sk, 0);
 }
 
 struct ipcm_cookie___way {
 	struct {
 		__u32 mark;
 	} sockc;
+	__u32 addr;
 	int oif;
 } __attribute__((preserve_access_index));
 
@@ -348,15 +339,18 @@ struct flowi6___way {
 SEC("fexit/ip_cmsg_send")
 int BPF_PROG(weir_notes4, struct sock *sk, void *msg, struct ipcm_cookie___way *notes)
 {
-	return mark_astray(sk, BPF_CORE_READ(notes, oif) || BPF_CORE_READ(notes, sockc.mark));
+	return note_way(sk,
+	                (BPF_CORE_READ(notes, oif) || BPF_CORE_READ(notes, sockc.mark) ? MARK_ASTRAY : 0) |
+	                    (BPF_CORE_READ(notes, addr) ? MARK_SOURCED : 0));
 }
 
 SEC("fexit/ip6_datagram_send_ctl")
 int BPF_PROG(weir_notes6, void *net, struct sock *sk, void *msg, struct flowi6___way *flow,
              struct ipcm6_cookie___way *notes)
 {
-	return mark_astray(sk,
-	                   BPF_CORE_READ(flow, __fl_common.flowic_oif) || BPF_CORE_READ(notes, sockc.mark));
+	return note_way(sk, BPF_CORE_READ(flow, __fl_common.flowic_oif) || BPF_CORE_READ(notes, sockc.mark)
+	                        ? MARK_ASTRAY
+	                        : 0);
 }
 
 /* Who hears what is sent from one address of loopback to another. */
@@ -625,21 +619,22 @@ int weir_packet(struct __sk_buff *skb)
 	now.dest = pkt.to;
 	struct allow_entry *last = find_allowed(&now);
 	/* what is remembered was said of a socket that chose nothing */
-	if (now.socket && now.sender && was_allowed(last, &now, pkt.from) && !chose_way(sk, &pkt.to))
+	if (now.socket && now.sender && was_allowed(last, &now, pkt.from) && !chose_way(sk, &pkt.to) &&
+	    !hides_source(sk, &pkt))
 		return ALLOW;
 
 	__u64 cookie = bpf_get_socket_cookie(skb);
 	struct mark *m = mark_of(sk, cookie);
 	int reason = judge(&cx, &pkt.to, m ? m->grant : 0, 0);
 	if (reason == REASON_LOOPBACK)
-		return stays(skb, &pkt) && within(skb, sk, &cx, &pkt)
+		return stays(skb, &pkt) && within(skb, sk, &cx, &pkt) && !hides_source(sk, &pkt)
 		           ? ALLOW
 		           : drop(skb, sk, &cx, &pkt, REASON_OUTSIDE);
 	if (reason == REASON_GRANTED && is_synthetic(&cx, &pkt.to))
 		reason = REASON_UNRESOLVED; /* a socket from before the grant: nobody is at that address */
 	if (!is_open(reason) && !(reason == REASON_TAINTED && was_named(sk, p, &pkt.to)))
 		return drop(skb, sk, &cx, &pkt, reason);
-	if (chose_way(sk, &pkt.to) || !comes_from_here(&pkt, address_of(skb)))
+	if (chose_way(sk, &pkt.to) || !comes_from_here(&pkt, address_of(skb)) || hides_source(sk, &pkt))
 		return drop(skb, sk, &cx, &pkt, REASON_OUTSIDE);
 	if (reason == REASON_GRANTED) {
 		__u64 id = open_grant(cx.grant, &pkt.to, 0, cx.taint) ? cx.grant : m ? m->grant : 0;

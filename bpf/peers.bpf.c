@@ -3,11 +3,14 @@
  * descriptors, the memory of other processes, signals and limits, what processes share by
  * number or name, and what the kernel is asked to send. */
 #include "ends.h"
+#include "listener.h"
+#include "owners.h"
 #include "refuse.h"
 #include "taint.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
+#define EADDRINUSE 98
 #define PTRACE_MODE_ATTACH 2
 #define PTRACE_MODE_NOAUDIT 4
 #define S_IFMT 0170000
@@ -29,34 +32,20 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 #define SO_ATTACH_REUSEPORT_EBPF 52
 #define SO_BINDTOIFINDEX 62
 #define SO_DETACH_REUSEPORT_BPF 68
+#define IP_FREEBIND 15
+#define IP_TRANSPARENT 19
 #define IP_MULTICAST_IF 32
 #define IP_UNICAST_IF 50
 #define IPV6_MULTICAST_IF 17
 #define IPV6_PKTINFO 50
+#define IPV6_TRANSPARENT 75
 #define IPV6_UNICAST_IF 76
+#define IPV6_FREEBIND 78
 #define SOL_TCP 6
 #define TCP_MD5SIG 14
 #define TCP_MD5SIG_EXT 32
 #define TCP_AO_ADD_KEY 38
 #define TCP_AO_REPAIR 42 /* the last of that kind */
-
-static __always_inline void emit_peer(struct cgroup_ctx *cx, __u32 reason, enum call call, const char *path,
-                                      __u32 target)
-{
-	struct record *r = bpf_ringbuf_reserve(&egress_events, sizeof(*r), 0);
-	if (!r) {
-		count(COUNT_LOST_RECORD);
-		return;
-	}
-	describe(r, cx, RECORD_DENY, reason);
-	describe_current(r);
-	r->family = AF_UNIX;
-	r->dest.proto = call;
-	r->target = target;
-	if (path)
-		__builtin_memcpy(r->path, path, sizeof(r->path));
-	bpf_ringbuf_submit(r, 0);
-}
 
 /* gets_foreign: the current task is in cx, and not in the container that made sk, which own is. */
 static __always_inline int gets_foreign(struct cgroup_ctx *cx, struct cgroup_ctx *own, struct sock *sk)
@@ -111,6 +100,8 @@ __noinline int peer_open(struct cgroup_ctx *cx, __u64 at)
 	return PEER_SHUT;
 }
 
+enum comer { COMES_REFUSED, COMES, COMES_FOREIGN };
+
 /* may_come: the current process, in cx, may come to a socket with its own. Nobody outside comes to those of a
  * tainted container: he would bring a pipe that it speaks into, and the kernel tells him who listens, and how
  * many it takes. What a listed peer sends is an answer (B78). from and to are addresses, as in walk_at. */
@@ -119,10 +110,12 @@ __noinline int may_come(struct cgroup_ctx *cx, __u64 from, __u64 to)
 	struct unix_peer key = {};
 	struct cgroup_ctx own;
 	struct sock *sk = (struct sock *)from;
-	if (!cx || !gets_foreign(cx, &own, (struct sock *)to) || is_unrestricted(&own))
-		return 1;
+	if (!cx || !gets_foreign(cx, &own, (struct sock *)to))
+		return COMES;
 	read_path(key.path, sk);
-	return knows(&own, cx, sk, &key) || refuse_receipt(&own);
+	if (knows(&own, cx, sk, &key))
+		return COMES;
+	return is_unrestricted(&own) ? COMES_FOREIGN : refuse_receipt(&own);
 }
 
 static __always_inline long note_end(__u64 cookie, enum unix_end end)
@@ -157,11 +150,15 @@ SEC("fmod_ret/security_unix_may_send")
 int BPF_PROG(weir_unix_send, struct socket *sock, struct socket *other)
 {
 	struct cgroup_ctx cx;
+	struct sock *ear = other->sk;
 	judged_ctx(&cx);
-	__u64 to = (__u64)BPF_CORE_READ(other, sk);
-	if (!to)
+	if (!ear)
 		return 0;
-	if (!may_come(&cx, (__u64)BPF_CORE_READ(sock, sk), to))
+	__u64 to = address_of(ear);
+	int comes = may_come(&cx, (__u64)BPF_CORE_READ(sock, sk), to);
+	/* he is asked once, also when he connects, and sees it fill and empty from then on (B101) */
+	if (comes == COMES_REFUSED ||
+	    (comes == COMES_FOREIGN && note_end(bpf_get_socket_cookie(ear), UNIX_OUTSIDE)))
 		return -EPERM;
 	return !cx.guarded || peer_open(&cx, to) != PEER_SHUT ? 0 : -EPERM;
 }
@@ -347,19 +344,6 @@ int BPF_PROG(weir_traceme, struct task_struct *parent)
 	return may_attach(&cx, parent) ? 0 : -EPERM;
 }
 
-/* What the kernel sends for nobody's socket, no packet check sees: it is refused where it
- * is asked for (B47). option: of the socket, with CALL_OPTION. */
-__noinline int may_ask_kernel(enum call call, __u32 option)
-{
-	struct cgroup_ctx cx;
-	judged_ctx(&cx);
-	if (is_unrestricted(&cx))
-		return 1;
-	count(COUNT_DENIED_SOCKET);
-	emit_peer(&cx, REASON_KERNEL, call, 0, option);
-	return 0;
-}
-
 static __always_inline int is_membership(int level, int option)
 {
 	if (level == SOL_IP)
@@ -392,6 +376,30 @@ static __always_inline int may_use(struct socket *sock)
 	return 0;
 }
 
+/* No check sees the packets of a socket that was made outside, and what is done to it they carry: those of
+ * the kernel too (B109). Receiving and asking are no more than that. */
+static __always_inline int may_change_socket(struct socket *sock)
+{
+	struct cgroup_ctx cx;
+	struct dest d = {};
+	struct sock *sk = sock->sk;
+	if (!may_use(sock))
+		return 0;
+	if (!sk || outside())
+		return 1;
+	__u16 family = sk->__sk_common.skc_family;
+	if (family != AF_INET && family != AF_INET6)
+		return 1;
+	judged_ctx(&cx);
+	if (is_unrestricted(&cx) || inside(&cx, BPF_CORE_READ(sk, sk_cgrp_data.cgroup)))
+		return 1;
+	d.proto = sk->sk_protocol;
+	read_peer(&d, sk);
+	count(COUNT_DENIED_SOCKET);
+	refuse(&cx, &d, 0, REASON_OUTSIDE);
+	return 0;
+}
+
 /* With a listener's keys the kernel signs the reset that it answers somebody outside, and without the one
  * that he signs with it answers nothing (tcp_v4_send_reset): so he could try keys (B87). */
 static __always_inline int is_key(int level, int option)
@@ -400,16 +408,19 @@ static __always_inline int is_key(int level, int option)
 	                            (option >= TCP_AO_ADD_KEY && option <= TCP_AO_REPAIR));
 }
 
-/* By which device a socket sends, and by which of the host's routes, is not the container's to say (B89). */
+/* By which device a socket sends, by which of the host's routes, and from whose address, is not the
+ * container's to say (B89, B142). */
 static __always_inline int is_way(int level, int option)
 {
 	if (level == SOL_SOCKET)
 		return option == SO_BINDTODEVICE || option == SO_BINDTOIFINDEX || option == SO_MARK ||
 		       option == SO_DONTROUTE;
 	if (level == SOL_IP)
-		return option == IP_UNICAST_IF || option == IP_MULTICAST_IF;
+		return option == IP_UNICAST_IF || option == IP_MULTICAST_IF || option == IP_FREEBIND ||
+		       option == IP_TRANSPARENT;
 	return level == SOL_IPV6 &&
-	       (option == IPV6_PKTINFO || option == IPV6_UNICAST_IF || option == IPV6_MULTICAST_IF);
+	       (option == IPV6_PKTINFO || option == IPV6_UNICAST_IF || option == IPV6_MULTICAST_IF ||
+	        option == IPV6_FREEBIND || option == IPV6_TRANSPARENT);
 }
 
 /* Of the sockets that share a port, some may be somebody's outside: which of them gets what packet is not the
@@ -450,7 +461,7 @@ int BPF_PROG(weir_group, struct socket *sock, int level, int option)
 {
 	int asks = is_membership(level, option) || is_key(level, option) || is_way(level, option) ||
 	           is_choice(level, option) || answers_again(sock);
-	return may_use(sock) && (!asks || may_ask_kernel(CALL_OPTION, option)) ? 0 : -EPERM;
+	return may_change_socket(sock) && (!asks || may_ask_kernel(CALL_OPTION, option)) ? 0 : -EPERM;
 }
 
 SEC("fmod_ret/security_socket_getsockopt")
@@ -460,7 +471,7 @@ int BPF_PROG(weir_getsockopt, struct socket *sock)
 }
 
 /* may_name: the other end of a Unix socket, and who else has it, can ask what it is called and who listens
- * (B100). */
+ * (B100), and sees which of its directions have ended (B143). */
 static __always_inline int may_name(struct socket *sock)
 {
 	struct cgroup_ctx cx;
@@ -473,22 +484,46 @@ static __always_inline int may_name(struct socket *sock)
 	       refuse_receipt(&cx);
 }
 
-SEC("fmod_ret/security_socket_bind")
-int BPF_PROG(weir_bind, struct socket *sock)
+/* takes_port: somebody outside has the port, too, that a datagram socket is to be bound to. Who asks him
+ * would hear who of them gets the question (B145). */
+static __always_inline int takes_port(struct socket *sock, struct sockaddr *address, int length)
 {
-	return may_use(sock) && may_name(sock) ? 0 : -EPERM;
+	struct cgroup_ctx cx;
+	struct sock *sk = BPF_CORE_READ(sock, sk);
+	__u16 family = BPF_CORE_READ(sk, __sk_common.skc_family);
+	__u32 raw[6] = {}; /* family and port; address of IPv4, or flow and address of IPv6 */
+	struct dest to = {};
+	if ((family != AF_INET && family != AF_INET6) || BPF_CORE_READ(sk, sk_type) != SOCK_DGRAM)
+		return 0;
+	judged_ctx(&cx);
+	if (is_unrestricted(&cx) || bpf_probe_read_kernel(raw, family == AF_INET ? 8 : 24, address))
+		return 0;
+	to.port = bpf_ntohs(raw[0] >> 16);
+	if (family == AF_INET)
+		set_ip4(&to, raw[1]);
+	else
+		set_ip6(&to, raw + 2);
+	return to.port && heard_outside(&cx, address_of(sk), &to);
+}
+
+SEC("fmod_ret/security_socket_bind")
+int BPF_PROG(weir_bind, struct socket *sock, struct sockaddr *address, int length)
+{
+	if (!may_change_socket(sock) || !may_name(sock))
+		return -EPERM;
+	return takes_port(sock, address, length) ? -EADDRINUSE : 0;
 }
 
 SEC("fmod_ret/security_socket_listen")
 int BPF_PROG(weir_listen, struct socket *sock)
 {
-	return may_use(sock) && may_name(sock) ? 0 : -EPERM;
+	return may_change_socket(sock) && may_name(sock) ? 0 : -EPERM;
 }
 
 SEC("fmod_ret/security_socket_accept")
 int BPF_PROG(weir_accept, struct socket *sock)
 {
-	return may_use(sock) && may_accept(sock) ? 0 : -EPERM;
+	return may_change_socket(sock) && may_accept(sock) ? 0 : -EPERM;
 }
 
 struct pt_regs___call {
@@ -551,7 +586,7 @@ int BPF_PROG(weir_recvmsg, struct socket *sock, struct msghdr *msg)
 SEC("fmod_ret/security_socket_shutdown")
 int BPF_PROG(weir_shutdown, struct socket *sock)
 {
-	return may_use(sock) ? 0 : -EPERM;
+	return may_change_socket(sock) && may_name(sock) ? 0 : -EPERM;
 }
 
 #define PF_SIGNALED 0x400
@@ -559,19 +594,6 @@ int BPF_PROG(weir_shutdown, struct socket *sock)
 #define KEY_ALLOC_UID_KEYRING 0x10
 #define KEY_NEED_WRITE 3
 #define KEY_NEED_SETATTR 6
-#define MAX_OWNERS 16384
-
-/* Which container has made an object that processes share by number or name, by the object's address: keys,
- * and System V's memory, messages and semaphores. Whoever makes one is looked at, so that an address that is
- * used again stands for nobody else. */
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__uint(max_entries, MAX_OWNERS);
-	__type(key, __u64);
-	__type(value, __u64);
-	__uint(pinning, LIBBPF_PIN_BY_NAME);
-} owners SEC(".maps");
 
 /* note_owner notes whose an object is that is just being made; 0: it could not. What the kernel makes for
  * itself, with credentials of its own, while it serves the container is nobody's. */
@@ -692,9 +714,8 @@ int BPF_PROG(weir_ipc)
 __noinline int may_change(__u64 object)
 {
 	struct cgroup_ctx cx;
-	__u64 *owner = bpf_map_lookup_elem(&owners, &object);
 	judged_ctx(&cx);
-	if (!object || is_unrestricted(&cx) || (owner && *owner == cx.container))
+	if (!object || is_unrestricted(&cx) || owns(&cx, object))
 		return 1;
 	return refuse_reach(&cx, CALL_IPC, 0);
 }
@@ -783,6 +804,14 @@ int BPF_PROG(weir_tun)
 	return may_ask_kernel(CALL_TUN, 0) ? 0 : -EPERM;
 }
 
+/* AppArmor and SELinux write into the kernel's log what a program says that it is to be, if they know no such
+ * thing (B113). A runtime says it of the container's program. */
+SEC("fmod_ret/security_setprocattr")
+int BPF_PROG(weir_label)
+{
+	return arriving() || may_ask_kernel(CALL_LABEL, 0) ? 0 : -EPERM;
+}
+
 struct user_namespace___first {
 	struct user_namespace___first *parent; /* 0: it is the machine's */
 } __attribute__((preserve_access_index));
@@ -806,21 +835,33 @@ static __always_inline int has_capability(struct cred___rights *cred, int capabi
 	return !BPF_CORE_READ(cred, user_ns, parent) && all >> capability & 1;
 }
 
+/* What a container does in networks of user namespaces that it has made nobody hears. */
+SEC("fexit/create_user_ns")
+int BPF_PROG(weir_userns, struct cred___rights *made, int failed)
+{
+	if (!failed)
+		note_owner((__u64)BPF_CORE_READ(made, user_ns), 0);
+	return 0;
+}
+
 /* Who administers a network of the machine's, by a program that has more rights than he, makes devices there,
- * links his own network to it, and has the kernel speak or send on for him (B47, B103, B106). In a network of
- * its own user namespace a container does as it likes: nobody hears it there. */
+ * links his own network to it, and has the kernel speak or send on for him (B47, B103, B106). So does who
+ * administers a network of another user namespace that he has entered: a rootless engine carries what is sent
+ * there (B144). In a network of its own user namespace a container does as it likes. */
 SEC("fmod_ret/security_capable")
 int BPF_PROG(weir_capable, struct cred___rights *cred, struct user_namespace___first *owner, int capability,
              unsigned int options)
 {
 	struct cgroup_ctx cx;
-	if (capability != CAP_NET_ADMIN || BPF_CORE_READ(owner, parent) ||
-	    !has_capability(cred, capability) || arriving())
+	if (capability != CAP_NET_ADMIN ||
+	    (!BPF_CORE_READ(owner, parent) && !has_capability(cred, capability)) || arriving())
+		return 0;
+	judged_ctx(&cx);
+	if (is_unrestricted(&cx) || owns(&cx, address_of(owner)))
 		return 0;
 	if (!(options & CAP_OPT_NOAUDIT))
-		return may_ask_kernel(CALL_NETWORK, 0) ? 0 : -EPERM;
-	judged_ctx(&cx);
-	return is_unrestricted(&cx) ? 0 : -EPERM;
+		may_ask_kernel(CALL_NETWORK, 0);
+	return -EPERM;
 }
 
 struct sk_buff___sent {
@@ -836,10 +877,34 @@ struct netlink_head {
 
 #define NETLINK_ROUTE 0
 #define RTM_NEWLINK 16
+#define RTM_GETROUTE 26
+#define RTA_IIF 3
+#define RTMSG_SIZE 12
+#define MAX_ATTRIBUTES 16 /* of a question for a route */
 #define NLM_F_CREATE 0x400
 #define MAX_MESSAGES 64 /* in one send */
 
-static __always_inline int makes_device(struct sk_buff___sent *skb)
+/* asks_arrival: a question for a route is about what comes in by a device, or cannot be read. For a group the
+ * kernel then tells the host's multicast router of its source and address, and for other sources that cannot
+ * be its own log (B146). Global, verified once. at is the message's address. */
+__noinline int asks_arrival(__u64 at, __u32 length)
+{
+	struct {
+		__u16 length, type;
+	} attribute;
+	__u32 done = sizeof(struct netlink_head) + RTMSG_SIZE;
+	for (int i = 0; i < MAX_ATTRIBUTES; i++) {
+		if (done + sizeof(attribute) > length)
+			return 0;
+		if (bpf_probe_read_kernel(&attribute, sizeof(attribute), (void *)(at + done)) ||
+		    (attribute.type & 0x3fff) == RTA_IIF || attribute.length < sizeof(attribute))
+			return 1;
+		done += (attribute.length + 3) & ~3;
+	}
+	return 1;
+}
+
+static __always_inline int speaks(struct sk_buff___sent *skb)
 {
 	unsigned char *at = BPF_CORE_READ(skb, data);
 	__u32 left = BPF_CORE_READ(skb, len);
@@ -848,7 +913,8 @@ static __always_inline int makes_device(struct sk_buff___sent *skb)
 		if (left < sizeof(head))
 			return 0;
 		bpf_probe_read_kernel(&head, sizeof(head), at);
-		if (head.type == RTM_NEWLINK && head.flags & NLM_F_CREATE)
+		if ((head.type == RTM_NEWLINK && head.flags & NLM_F_CREATE) ||
+		    (head.type == RTM_GETROUTE && asks_arrival((__u64)at, head.length)))
 			return 1;
 		__u64 length = ((__u64)head.length + 3) & ~3ULL;
 		if (length < sizeof(head) || length >= left)
@@ -859,12 +925,12 @@ static __always_inline int makes_device(struct sk_buff___sent *skb)
 	return 1;
 }
 
-/* Until 7.0, who may make a pair of devices in a network of his own may put one of them, with any name,
- * into anybody's (B108). */
+/* speaks: until 7.0, who may make a pair of devices in a network of his own may put one of them, with any
+ * name, into anybody's (B108). */
 SEC("fmod_ret/security_netlink_send")
 int BPF_PROG(weir_device, struct sock *sk, struct sk_buff___sent *skb)
 {
-	if (BPF_CORE_READ(sk, sk_protocol) != NETLINK_ROUTE || !makes_device(skb))
+	if (BPF_CORE_READ(sk, sk_protocol) != NETLINK_ROUTE || !speaks(skb))
 		return 0;
 	return may_ask_kernel(CALL_NETWORK, 0) ? 0 : -EPERM;
 }

@@ -5,7 +5,7 @@
 #define WEIR_TYPES_H
 
 /* Pins of another version are never adopted: raise it with every change of a pinned map. */
-enum abi { ABI_VERSION = 15 };
+enum abi { ABI_VERSION = 16 };
 
 /* Levels of the cgroup tree that a program walks, the root being level 0.
  * What lies deeper inside a guarded parent is denied (B53). */
@@ -175,7 +175,7 @@ enum unix_how {
 struct unix_listed {
 	enum unix_how how;
 	__u32 device;    /* of the directory that the path leads to; 0: it leads nowhere */
-	__u64 directory; /* its inode */
+	__u64 directory; /* its inode, see directory_of */
 };
 
 #define UNIX_PATH 108
@@ -215,6 +215,9 @@ enum dest_use {
 #define MARK_TOLD 1   /* a dropped packet of this socket was reported */
 #define MARK_ASTRAY 2 /* a message on it chose its device or mark (B89) */
 #define MARK_FLAGS 2  /* bits */
+
+/* Above all generations: a datagram socket may have got a source (B140), or a peer (B141). */
+#define MARK_SOURCED (1U << 31)
 
 /* A socket that was granted, by cookie and in its own storage. */
 struct mark {
@@ -285,6 +288,8 @@ struct task {
 	__u64 inode;
 	__u64 argv_hash; /* 0: unknown, or argv was longer than what is read */
 	__u64 from;      /* container it is being moved out of, or has left */
+	__u64 executes;  /* container that another thread than the first was in when it began to execute; 0:
+	                    none does */
 	__u32 exec_tgid;
 	__u32 device;
 	__u32 escaped;  /* left its container: everything is denied until it is killed (B28) */
@@ -349,6 +354,7 @@ enum call {
 	CALL_TUN = 11,
 	CALL_IPSEC = 12,
 	CALL_NETWORK = 13,
+	CALL_LABEL = 14,
 };
 
 struct record {

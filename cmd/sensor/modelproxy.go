@@ -121,7 +121,7 @@ func (s *system) prepare(o *modelOptions) (standIn bool, err error) {
 	} else if o.setup.Expect, err = readToken(o.tokenFile); err != nil {
 		return false, err
 	}
-	_, err = o.setup.Proxy(func(modelproxy.Refusal) {})
+	_, err = o.setup.Proxy(func(modelproxy.Code, int) {})
 	return standIn, err
 }
 

@@ -32,15 +32,6 @@ const (
 // localTime is how long the host is waited for where its answer is not needed: for a local command, and for what is refused anyway.
 var localTime = 10 * time.Second
 
-// call is a tool call that an agent is about to make.
-type call struct {
-	tool  string
-	input json.RawMessage
-	dir   string
-
-	session, prompt, toolUse, agent, mode string // as the agent's event has them
-}
-
 // asker decides on calls. Nothing but where to ask is taken from the environment.
 type asker struct {
 	socket string
@@ -72,21 +63,21 @@ func env(environ []string, name string) (value string) {
 
 // check says why a call is denied; empty lets it pass.
 func (a asker) check(ctx context.Context, c call) string {
-	text, shell := wire.ShellText(c.tool, c.input)
+	text, shell := wire.ShellText(c.ToolName, c.Input)
 	r := wire.Request{
-		Type: wire.ToolCheck, ToolName: c.tool, ToolInput: c.input, Dir: c.dir, SessionID: c.session, PromptID: c.prompt, ToolUseID: c.toolUse, AgentID: c.agent, PermissionMode: c.mode,
+		Type: wire.ToolCheck, ToolName: c.ToolName, ToolInput: c.Input, Dir: c.Dir, SessionID: c.Session, PromptID: c.Prompt, ToolUseID: c.ToolUse, AgentID: c.Agent, PermissionMode: c.Mode,
 	}
-	what, local := "The tool "+strconv.Quote(c.tool), wire.IsLocal(c.tool) // it cannot reach the network by itself
+	what, local := "The tool "+strconv.Quote(c.ToolName), wire.IsLocal(c.ToolName) // it cannot reach the network by itself
 	if shell {
 		if strings.TrimSpace(text) == "" {
 			return "Denied: the call has no command in its input, so there is nothing to check. Give the shell command as a text."
 		}
-		dir := wire.Dir("self", wire.ShellDir(c.tool, c.input, c.dir))
-		if wire.IsShell(c.tool) {
-			r = wire.Request{Type: wire.BashCheck, Command: text, Dir: dir, PermissionMode: c.mode}
+		dir := wire.Dir("self", wire.ShellDir(c.ToolName, c.Input, c.Dir))
+		if wire.IsShell(c.ToolName) {
+			r = wire.Request{Type: wire.BashCheck, Command: text, Dir: dir, PermissionMode: c.Mode}
 		}
 		_, guarded := gitguard.Check(text, dir)
-		what, local = "This command", !guarded && !wire.IsServed(c.tool) && classify.Shell(text, dir).Class == classify.Local
+		what, local = "This command", !guarded && !wire.IsServed(c.ToolName) && classify.Shell(text, dir).Class == classify.Local
 	}
 	ctx, enough := context.WithCancel(ctx)
 	defer enough()
@@ -137,7 +128,7 @@ func (a asker) ask(ctx context.Context, r wire.Request) (wire.Answer, error) {
 		r.ToolInput = brief(r.ToolInput) // a long file that is written
 		return a.ask(ctx, r)
 	}
-	conn, err := a.dial(ctx)
+	conn, err := a.put(ctx, line)
 	if _, ok := errors.AsType[noSocket](err); ok {
 		if data, other := a.folder.ask(ctx, r.RequestID, line); !errors.Is(other, errNoFolder) {
 			if other != nil {
@@ -151,13 +142,6 @@ func (a asker) ask(ctx context.Context, r wire.Request) (wire.Answer, error) {
 		return wire.Answer{}, err
 	}
 	defer conn.Close()
-	if err := conn.SetDeadline(time.Now().Add(askTime)); err != nil {
-		return wire.Answer{}, plain(err)
-	}
-	defer context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })() // what fails then has failed already
-	if _, err := conn.Write(append(line, '\n')); err != nil {
-		return wire.Answer{}, plain(err)
-	}
 	data, err := bufio.NewReader(io.LimitReader(conn, 64<<10)).ReadBytes('\n')
 	if err != nil {
 		return wire.Answer{}, plain(err)
@@ -178,6 +162,24 @@ func (a asker) dial(ctx context.Context) (net.Conn, error) {
 	if err := a.trust(conn.(*net.UnixConn)); err != nil {
 		conn.Close()
 		return nil, err
+	}
+	return conn, nil
+}
+
+// put connects and asks; reading the answer ends with ctx.
+func (a asker) put(ctx context.Context, line []byte) (net.Conn, error) {
+	conn, err := a.dial(ctx)
+	if err != nil {
+		return nil, err
+	}
+	err = conn.SetDeadline(time.Now().Add(askTime))
+	context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) }) // what fails then has failed already
+	if err == nil {
+		_, err = conn.Write(append(line, '\n'))
+	}
+	if err != nil {
+		conn.Close()
+		return nil, plain(err)
 	}
 	return conn, nil
 }
@@ -238,28 +240,15 @@ func outside(conn *net.UnixConn) error {
 	if cred.Pid == 0 {
 		return nil
 	}
-	theirs, err := cgroupOf(strconv.Itoa(int(cred.Pid)))
+	theirs, err := linux.CgroupOf(int(cred.Pid))
 	if err != nil {
 		return errors.New("the hook cannot tell who listens there")
 	}
-	own, err := cgroupOf("self")
+	own, err := linux.CgroupOf(os.Getpid())
 	if err != nil || within(theirs, container(own)) {
 		return errors.New("the listener there is not the sensor")
 	}
 	return nil
-}
-
-func cgroupOf(pid string) (string, error) {
-	data, err := os.ReadFile("/proc/" + pid + "/cgroup")
-	if err != nil {
-		return "", err
-	}
-	for line := range strings.Lines(string(data)) {
-		if path, ok := strings.CutPrefix(strings.TrimSpace(line), "0::"); ok {
-			return path, nil
-		}
-	}
-	return "", errors.New("no cgroup v2")
 }
 
 // container is the cgroup that all of this container is in, as far as that can be told from inside: a session's, or the own.
@@ -275,5 +264,5 @@ func within(path, parent string) bool {
 	if parent == "/" { // a cgroup namespace: what is outside begins with ..
 		return !strings.HasPrefix(path, "/..")
 	}
-	return path == parent || strings.HasPrefix(path, parent+"/")
+	return linux.CgroupBelow(path, parent)
 }

@@ -33,8 +33,8 @@ type World struct {
 	killSwitch string                    // tests have their own; empty: self.KillSwitch
 }
 
-// input is what Claude Code and Codex hand to a PreToolUse hook; more than this is left alone.
-type input struct {
+// call is a tool call that an agent is about to make, as Claude Code and Codex hand it to a PreToolUse hook; more than this is left alone.
+type call struct {
 	Event    string          `json:"hook_event_name"`
 	ToolName string          `json:"tool_name"`
 	Input    json.RawMessage `json:"tool_input"`
@@ -44,10 +44,6 @@ type input struct {
 	ToolUse  string          `json:"tool_use_id"`
 	Agent    string          `json:"agent_id"` // of a sub-agent or a fork; the main agent has none
 	Mode     string          `json:"permission_mode"`
-}
-
-func (in input) call() call {
-	return call{tool: in.ToolName, input: in.Input, dir: in.Dir, session: in.Session, prompt: in.Prompt, toolUse: in.ToolUse, agent: in.Agent, mode: in.Mode}
 }
 
 type hookOutput struct {
@@ -69,7 +65,7 @@ func (w World) PreToolUse(ctx context.Context) (code int) {
 			code = block
 		}
 	}()
-	var in input
+	var in call
 	if err := w.read(&in); err != nil {
 		return w.blocked(err)
 	}
@@ -79,7 +75,7 @@ func (w World) PreToolUse(ctx context.Context) (code int) {
 	if in.ToolName == "" {
 		return w.blocked(errors.New("it names no tool"))
 	}
-	reason := w.asker().check(ctx, in.call())
+	reason := w.asker().check(ctx, in)
 	if reason == "" {
 		return ok
 	}
@@ -92,7 +88,7 @@ func (w World) PreToolUse(ctx context.Context) (code int) {
 
 // Generic answers {"tool_name","tool_input"} with {"allowed","reason"}.
 func (w World) Generic(ctx context.Context) int {
-	var in input
+	var in call
 	result := struct {
 		Allowed bool   `json:"allowed"`
 		Reason  string `json:"reason"`
@@ -102,7 +98,7 @@ func (w World) Generic(ctx context.Context) int {
 	} else if in.ToolName == "" {
 		result.Reason = "Denied: the call names no tool."
 	} else {
-		result.Reason = w.asker().check(ctx, in.call())
+		result.Reason = w.asker().check(ctx, in)
 		result.Allowed = result.Reason == ""
 	}
 	if err := w.write(result); err != nil {
@@ -112,7 +108,7 @@ func (w World) Generic(ctx context.Context) int {
 }
 
 // read takes one JSON object.
-func (w World) read(into *input) error {
+func (w World) read(into *call) error {
 	data, err := io.ReadAll(io.LimitReader(w.Stdin, maxInput+1))
 	switch {
 	case err != nil:

@@ -271,18 +271,11 @@ func (s *mcpServer) ask(ctx context.Context, r wire.Request, tell func(string)) 
 	if err != nil || len(line) >= wire.MaxLine {
 		return wire.CallAnswer{}, errors.New("the call is longer than 2 MiB")
 	}
-	conn, err := s.dial(ctx)
+	conn, err := s.put(ctx, line)
 	if err != nil {
 		return wire.CallAnswer{}, err
 	}
-	defer conn.Close()
-	defer context.AfterFunc(ctx, func() { _ = conn.Close() })() // the host gives up a call whose connection is gone
-	if err := conn.SetDeadline(time.Now().Add(askTime)); err != nil {
-		return wire.CallAnswer{}, plain(err)
-	}
-	if _, err := conn.Write(append(line, '\n')); err != nil {
-		return wire.CallAnswer{}, plain(err)
-	}
+	defer conn.Close() // the host gives up a call whose connection is gone
 	in := bufio.NewReader(conn)
 	for {
 		line, long, err := linux.ReadLine(in, wire.MaxLine)

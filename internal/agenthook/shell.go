@@ -31,7 +31,7 @@ func (w World) Shell(ctx context.Context, args []string, exec func(path string, 
 		w.say("weir shell: %v", err)
 		return denied
 	}
-	if reason := w.asker().check(ctx, call{tool: "Bash", input: raw, dir: dir}); reason != "" {
+	if reason := w.asker().check(ctx, call{ToolName: "Bash", Input: raw, Dir: dir}); reason != "" {
 		if _, err := io.WriteString(w.Stdout, reason+"\n"); err != nil {
 			w.say("%s", reason)
 		}

@@ -55,6 +55,27 @@ func (k *Links) Trace(name string, program *ebpf.Program) error {
 	return k.Pin(name, func() (link.Link, error) { return link.AttachTracing(link.TracingOptions{Program: program}) })
 }
 
+// Program is one that is attached to a cgroup, and as what.
+type Program struct {
+	Program *ebpf.Program
+	As      ebpf.AttachType
+}
+
+// Attach attaches the program to the cgroup with the given directory.
+func (p Program) Attach(dir string) (link.Link, error) {
+	return link.AttachCgroup(link.CgroupOptions{Path: dir, Attach: p.As, Program: p.Program})
+}
+
+// Cgroup pins programs that are attached to a cgroup, each under its name with an end of its cgroup's own.
+func (k *Links) Cgroup(dir, end string, programs map[string]Program) error {
+	for name, p := range programs {
+		if err := k.Pin(name+end, func() (link.Link, error) { return p.Attach(dir) }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func (k *Links) pin(name string, l link.Link) error {
 	path := filepath.Join(k.dir, name)
 	if err := os.Remove(path + "-new"); err != nil && !errors.Is(err, os.ErrNotExist) {

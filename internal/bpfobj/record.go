@@ -1,8 +1,13 @@
 package bpfobj
 
 import (
+	"context"
 	"errors"
+	"fmt"
+	"os"
 	"unsafe"
+
+	"github.com/cilium/ebpf/ringbuf"
 )
 
 // ErrShort says that a record of a ring is shorter than its struct.
@@ -17,6 +22,39 @@ func Record[T any](into *T, record []byte) error {
 		return ErrShort
 	}
 	return nil
+}
+
+// ReadRing gives each record of a ring to handle, which keeps nothing of it, until ctx ends. pace is of a ring whose writers do not wake its reader for
+// each record; nil: they do.
+func ReadRing[T any](ctx context.Context, ring *ringbuf.Reader, pace *AdaptivePoll, handle func(*T)) error {
+	var sample ringbuf.Record
+	var record T
+	for {
+		if pace != nil {
+			until, err := pace.Until()
+			if err != nil {
+				return err
+			}
+			ring.SetDeadline(until)
+		}
+		err := ring.ReadInto(&sample)
+		if ctx.Err() != nil {
+			return nil
+		}
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("read ring: %w", err)
+		}
+		if pace != nil {
+			pace.Busy()
+		}
+		if err := Record(&record, sample.RawSample); err != nil {
+			return fmt.Errorf("decode record: %w", err)
+		}
+		handle(&record)
+	}
 }
 
 // Text is a C string of a record.

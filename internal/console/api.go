@@ -3,8 +3,6 @@ package console
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"net/http"
 	"slices"
@@ -82,7 +80,7 @@ func (c *Console) question(ctx context.Context, q request) (gate.Question, gate.
 		return gate.Question{}, gate.Reply{}, refusal{http.StatusConflict, "nothing was answered: the question has ended"}
 	}
 	text := show.Question(list[i])
-	if digest(text) != q.Shown {
+	if gate.Digest(text) != q.Shown {
 		return gate.Question{}, gate.Reply{}, errChanged
 	}
 	r := gate.Reply{Allow: q.Allow, By: c.o.By, Why: q.Why, Scope: q.Scope, For: q.For, Who: q.Who, Keeps: q.Keeps, Shown: text}
@@ -94,11 +92,6 @@ func (c *Console) question(ctx context.Context, q request) (gate.Question, gate.
 		r.Bytes = n
 	}
 	return list[i], r, nil
-}
-
-func digest(text string) string {
-	sum := sha256.Sum256([]byte(text))
-	return hex.EncodeToString(sum[:])
 }
 
 // lasting is the approval that a reply would give, with the lines that say what it adds.

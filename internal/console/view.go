@@ -116,7 +116,7 @@ func (c *Console) view(st control.Status, list []control.Container, pending []ga
 func question(q gate.Question) asked {
 	text := show.Question(q)
 	v := asked{
-		ID: event.Visible(q.ID), Container: word(cmp.Or(q.Container.Name, q.Container.ID)), Subject: show.Subject(q), Text: text, Shown: digest(text),
+		ID: event.Visible(q.ID), Container: word(cmp.Or(q.Container.Name, q.Container.ID)), Subject: show.Subject(q), Text: text, Shown: gate.Digest(text),
 		Askers: strings.TrimSpace(show.Askers(q)), Asked: q.Asked, Deadline: q.Deadline, Scopes: []string{},
 	}
 	for i, m := range q.Chain {

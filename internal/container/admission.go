@@ -45,7 +45,7 @@ func (k *Keeper) tell(e *entry, found []event.Finding) {
 	id, _ := linux.CgroupID(e.path) // 0: it is not made yet
 	ec := k.Show(id, 0)
 	if id == 0 {
-		ec = shown(k.described(e))
+		ec = k.described(e).Event(0)
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -54,15 +54,6 @@ func (k *Keeper) tell(e *entry, found []event.Finding) {
 			e.told[key] = true
 			k.Log(event.Event{Kind: event.Found, Container: &ec, Finding: &f})
 		}
-	}
-}
-
-// shown is what the log tells of a container whose cgroup is not there.
-func shown(c taint.Container) event.Container {
-	o := c.Origin
-	return event.Container{
-		ID: c.ID, Name: c.Name, Cgroup: c.Cgroup, Runtime: o.Runtime, Namespace: o.Namespace, RuntimeID: o.ID, Image: o.Image,
-		Pod: o.Pod, PodNamespace: o.PodNamespace, PodUID: o.PodUID,
 	}
 }
 

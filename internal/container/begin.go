@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/containerd/nri/pkg/api"
 	"github.com/opencontainers/runtime-spec/specs-go"
 	"golang.org/x/sys/unix"
 
@@ -88,7 +89,7 @@ type questions struct {
 }
 
 // Creating gives a container that will be guarded the ways to ask.
-func (q questions) Creating(ctx context.Context, c nriContainer) ([]nriMount, error) {
+func (q questions) Creating(ctx context.Context, c nriContainer) ([]*api.Mount, error) {
 	if err := q.meet(ctx, c.Sandbox); err != nil {
 		q.Fail("refuse to make container "+c.ID, err)
 		return nil, err
@@ -102,13 +103,13 @@ func (q questions) Creating(ctx context.Context, c nriContainer) ([]nriMount, er
 	if _, _, _, _, ok := q.choose(one, at, p); !ok {
 		return nil, nil
 	}
-	var mounts []nriMount
+	var mounts []*api.Mount
 	if to := filepath.Dir(wire.Default); q.Bridge != "" && !covered(c.Mounts, to) {
-		mounts = append(mounts, nriMount{Destination: to, Type: "bind", Source: q.Bridge, Options: []string{"rbind", "ro", "nosuid", "nodev", "noexec"}})
+		mounts = append(mounts, &api.Mount{Destination: to, Type: "bind", Source: q.Bridge, Options: []string{"rbind", "ro", "nosuid", "nodev", "noexec"}})
 	}
 	// in a user namespace of its own the container's root could stamp answers itself
 	if p.IPC != "" && !c.OwnUsers && !covered(c.Mounts, p.IPC) {
-		mounts = append(mounts, nriMount{Destination: p.IPC, Type: "tmpfs", Source: ipcSource, Options: ipcOptions})
+		mounts = append(mounts, &api.Mount{Destination: p.IPC, Type: "tmpfs", Source: ipcSource, Options: ipcOptions})
 	}
 	return mounts, nil
 }

@@ -119,7 +119,7 @@ func (k *Keeper) Ready() <-chan struct{} { return k.ready }
 
 func (k *Keeper) hasLooked() { k.looked.Do(func() { close(k.ready) }) }
 
-// connected implements handler.
+// connected is told that all were listed, by namespace/id, or why there is no connection. One goroutine calls it, seen and stopped.
 func (k *Keeper) connected(listed map[string]bool, err error) {
 	defer k.hasLooked()
 	if err != nil {
@@ -146,7 +146,7 @@ func (k *Keeper) connected(listed map[string]bool, err error) {
 	}
 }
 
-// seen implements handler.
+// seen is told of a container that exists, is about to run, or runs.
 func (k *Keeper) seen(c Container) {
 	k.acting <- struct{}{}
 	defer func() { <-k.acting }()
@@ -155,7 +155,7 @@ func (k *Keeper) seen(c Container) {
 	}
 }
 
-// stopped implements handler.
+// stopped is told that a container's first process has ended; deleted: the runtime has forgotten it.
 func (k *Keeper) stopped(namespace, id string, deleted bool) {
 	k.acting <- struct{}{}
 	defer func() { <-k.acting }()

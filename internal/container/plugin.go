@@ -22,16 +22,10 @@ type nriContainer struct {
 	OwnUsers    bool              // it has a user namespace
 }
 
-// nriMount is one more that a container gets, in the words of the OCI's runtime specification.
-type nriMount struct {
-	Destination, Type, Source string
-	Options                   []string
-}
-
 // nriHost decides. Its methods may be called at the same time; an error refuses the container.
 type nriHost interface {
-	Creating(ctx context.Context, c nriContainer) ([]nriMount, error) // it will be made, with these mounts
-	Starting(ctx context.Context, id string) error                    // the first process of a container or sandbox is there, and begins when this returns
+	Creating(ctx context.Context, c nriContainer) ([]*api.Mount, error) // it will be made, with these mounts
+	Starting(ctx context.Context, id string) error                      // the first process of a container or sandbox is there, and begins when this returns
 }
 
 // most is how long an answer may take: a runtime waits two seconds, then goes on without.
@@ -79,17 +73,13 @@ func (s *service) create(ctx context.Context, r *api.CreateContainerRequest) (*a
 	for _, n := range c.GetLinux().GetNamespaces() {
 		one.OwnUsers = one.OwnUsers || n.GetType() == "user"
 	}
-	var mounts []nriMount
+	adjust := &api.ContainerAdjustment{}
 	err := s.within(ctx, func(ctx context.Context) (err error) {
-		mounts, err = s.host.Creating(ctx, one)
+		adjust.Mounts, err = s.host.Creating(ctx, one)
 		return err
 	})
 	if err != nil {
 		return nil, err
-	}
-	adjust := &api.ContainerAdjustment{}
-	for _, m := range mounts {
-		adjust.AddMount(&api.Mount{Destination: m.Destination, Type: m.Type, Source: m.Source, Options: m.Options})
 	}
 	return &api.CreateContainerResponse{Adjust: adjust}, nil
 }

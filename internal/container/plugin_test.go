@@ -19,13 +19,13 @@ import (
 // host answers as a test says.
 type host struct {
 	made    chan nriContainer
-	mounts  []nriMount
+	mounts  []*api.Mount
 	err     error
 	stuck   chan struct{} // nil: it answers at once
 	started chan string
 }
 
-func (h *host) Creating(_ context.Context, c nriContainer) ([]nriMount, error) {
+func (h *host) Creating(_ context.Context, c nriContainer) ([]*api.Mount, error) {
 	h.made <- c
 	return h.mounts, h.err
 }
@@ -112,7 +112,7 @@ func connected(t *testing.T, h nriHost) (api.PluginService, net.Conn, chan error
 }
 
 func TestAsked(t *testing.T) {
-	h := &host{made: make(chan nriContainer, 1), started: make(chan string, 1), mounts: []nriMount{{"/b", "bind", "/a", []string{"ro"}}}}
+	h := &host{made: make(chan nriContainer, 1), started: make(chan string, 1), mounts: []*api.Mount{{Destination: "/b", Type: "bind", Source: "/a", Options: []string{"ro"}}}}
 	asks, _, _ := connected(t, h)
 	ctx := t.Context()
 	configured, err := asks.Configure(ctx, &api.ConfigureRequest{})

@@ -13,20 +13,13 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// handler is told what containers there are. It is called by one goroutine.
-type handler interface {
-	seen(c Container)                            // it exists, is about to run, or runs
-	stopped(namespace, id string, deleted bool)  // its first process has ended; deleted: the runtime has forgotten it
-	connected(listed map[string]bool, err error) // all were listed, by namespace/id; err: why there is no connection
-}
-
 const (
 	settle    = time.Second      // until the events of a new connection surely come
 	lookEvery = 15 * time.Second // at what runs, in case an event was lost
 )
 
 // watch keeps up with a containerd until ctx ends. It lists all after each connect.
-func watch(ctx context.Context, socket string, h handler) error {
+func watch(ctx context.Context, socket string, k *Keeper) error {
 	c, err := dial(socket)
 	if err != nil {
 		return err
@@ -34,13 +27,13 @@ func watch(ctx context.Context, socket string, h handler) error {
 	defer c.close()
 	retryUntil(ctx, func(ctx context.Context) error {
 		c.conn.ResetConnectBackoff()
-		return follow(ctx, c, h)
-	}, func(err error) { h.connected(nil, err) })
+		return follow(ctx, c, k)
+	}, func(err error) { k.connected(nil, err) })
 	return nil
 }
 
 // follow serves one connection: it asks for events first, then lists, so that nothing falls between.
-func follow(ctx context.Context, c *client, h handler) error {
+func follow(ctx context.Context, c *client, k *Keeper) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	stream, err := c.events.Subscribe(ctx, &eventsapi.SubscribeRequest{Filters: []string{`topic~="^/(containers|tasks)/"`}})
@@ -66,11 +59,11 @@ func follow(ctx context.Context, c *client, h handler) error {
 	if err := c.each(ctx, func(one Container) {
 		listed[name(one.Namespace, one.ID)] = true
 		pids[name(one.Namespace, one.ID)] = one.PID
-		h.seen(one)
+		k.seen(one)
 	}); err != nil {
 		return err
 	}
-	h.connected(listed, nil)
+	k.connected(listed, nil)
 	look := time.NewTimer(settle)
 	defer look.Stop()
 	for {
@@ -78,11 +71,11 @@ func follow(ctx context.Context, c *client, h handler) error {
 		case err := <-failed:
 			return fmt.Errorf("follow containerd's events: %w", err)
 		case e := <-told:
-			if err := tell(ctx, c, h, e, pids); err != nil {
+			if err := tell(ctx, c, k, e, pids); err != nil {
 				return err
 			}
 		case <-look.C:
-			if err := compare(ctx, c, h, pids); err != nil {
+			if err := compare(ctx, c, k, pids); err != nil {
 				return err
 			}
 			look.Reset(lookEvery)
@@ -93,13 +86,13 @@ func follow(ctx context.Context, c *client, h handler) error {
 func name(namespace, id string) string { return namespace + "/" + id }
 
 // compare finds containers whose start was not told.
-func compare(ctx context.Context, c *client, h handler, pids map[string]int) error {
+func compare(ctx context.Context, c *client, k *Keeper, pids map[string]int) error {
 	return c.eachNamespace(ctx, func(namespace string, running map[string]int) error {
 		for id, pid := range running {
 			if pids[name(namespace, id)] == pid {
 				continue
 			}
-			if err := show(ctx, c, h, namespace, id, pid, true, pids); err != nil {
+			if err := show(ctx, c, k, namespace, id, pid, true, pids); err != nil {
 				return err
 			}
 		}
@@ -107,8 +100,8 @@ func compare(ctx context.Context, c *client, h handler, pids map[string]int) err
 	})
 }
 
-// show tells the handler of one container as it is now.
-func show(ctx context.Context, c *client, h handler, namespace, id string, pid int, running bool, pids map[string]int) error {
+// show tells the keeper of one container as it is now.
+func show(ctx context.Context, c *client, k *Keeper, namespace, id string, pid int, running bool, pids map[string]int) error {
 	one, err := c.get(ctx, namespace, id)
 	if errors.Is(err, errGone) {
 		return nil // its end is told
@@ -118,19 +111,19 @@ func show(ctx context.Context, c *client, h handler, namespace, id string, pid i
 	}
 	one.PID, one.Running = pid, running
 	pids[name(namespace, id)] = pid
-	h.seen(one)
+	k.seen(one)
 	return nil
 }
 
 // tell passes one event on. Topics are those of containerd 1.6 to 2.
-func tell(ctx context.Context, c *client, h handler, e *types.Envelope, pids map[string]int) error {
+func tell(ctx context.Context, c *client, k *Keeper, e *types.Envelope, pids map[string]int) error {
 	var m interface {
 		proto.Message
 		GetContainerID() string
 	}
 	switch e.Topic {
 	case "/containers/create", "/containers/update", "/containers/delete":
-		return tellContainer(ctx, c, h, e, pids)
+		return tellContainer(ctx, c, k, e, pids)
 	case "/tasks/create":
 		m = &events.TaskCreate{}
 	case "/tasks/start":
@@ -148,9 +141,9 @@ func tell(ctx context.Context, c *client, h handler, e *types.Envelope, pids map
 	id, at := m.GetContainerID(), name(e.Namespace, m.GetContainerID())
 	switch m := m.(type) {
 	case *events.TaskCreate:
-		return show(ctx, c, h, e.Namespace, id, int(m.GetPid()), false, pids)
+		return show(ctx, c, k, e.Namespace, id, int(m.GetPid()), false, pids)
 	case *events.TaskStart:
-		return show(ctx, c, h, e.Namespace, id, int(m.GetPid()), true, pids)
+		return show(ctx, c, k, e.Namespace, id, int(m.GetPid()), true, pids)
 	case *events.TaskExit:
 		if m.GetID() != id || int(m.GetPid()) != pids[at] {
 			return nil // another process of it
@@ -161,11 +154,11 @@ func tell(ctx context.Context, c *client, h handler, e *types.Envelope, pids map
 		}
 	}
 	delete(pids, at)
-	h.stopped(e.Namespace, id, false)
+	k.stopped(e.Namespace, id, false)
 	return nil
 }
 
-func tellContainer(ctx context.Context, c *client, h handler, e *types.Envelope, pids map[string]int) error {
+func tellContainer(ctx context.Context, c *client, k *Keeper, e *types.Envelope, pids map[string]int) error {
 	var m interface {
 		proto.Message
 		GetID() string
@@ -184,8 +177,8 @@ func tellContainer(ctx context.Context, c *client, h handler, e *types.Envelope,
 	at := name(e.Namespace, m.GetID())
 	if _, ok := m.(*events.ContainerDelete); ok {
 		delete(pids, at)
-		h.stopped(e.Namespace, m.GetID(), true)
+		k.stopped(e.Namespace, m.GetID(), true)
 		return nil
 	}
-	return show(ctx, c, h, e.Namespace, m.GetID(), pids[at], pids[at] != 0, pids)
+	return show(ctx, c, k, e.Namespace, m.GetID(), pids[at], pids[at] != 0, pids)
 }

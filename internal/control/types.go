@@ -86,12 +86,11 @@ type Guardian interface {
 	GuardEnd(ctx context.Context, id string) (Summary, error)
 }
 
-// ModelRefusal is what a model's proxy tells of a request that it refused.
+// ModelRefusal is what a model's proxy tells of a request that it refused. It has nothing of the request.
 type ModelRefusal struct {
-	Code string `json:"code"`          // one of those that docs/protocol.md lists
-	PID  int    `json:"pid,omitempty"` // of who asked; 0: not known
-
-	Cgroup string `json:"cgroup,omitempty"` // of who asked, who may have ended
+	Code   string `json:"code"`             // one of those that docs/protocol.md lists
+	PID    int    `json:"pid,omitempty"`    // of who asked on a Unix socket; 0: not known
+	Cgroup string `json:"cgroup,omitempty"` // of that process, while it still waited for its answer: it may end with that
 }
 
 // Operator changes how the sensor works.

@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -33,11 +34,7 @@ func newActivePolicy(base policy.Policy) *activePolicy {
 }
 
 // Base is the daemon's own policy.
-func (p *activePolicy) Base() policy.Policy {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.base.Policy
-}
+func (p *activePolicy) Base() policy.Policy { return p.For("") }
 
 // SetBase replaces the daemon's own policy.
 func (p *activePolicy) SetBase(base policy.Policy) {
@@ -48,26 +45,13 @@ func (p *activePolicy) SetBase(base policy.Policy) {
 }
 
 // Mode is what is in force: what weir mode said, or the policy's.
-func (p *activePolicy) Mode() policy.Mode {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.said != "" {
-		return p.said
-	}
-	return p.base.Mode
-}
+func (p *activePolicy) Mode() policy.Mode { return p.ModeOf("") }
 
 // ModeOf is the mode that is in force for a container.
 func (p *activePolicy) ModeOf(id string) policy.Mode {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.said != "" {
-		return p.said
-	}
-	if own, ok := p.own[id]; ok {
-		return own.Mode
-	}
-	return p.base.Mode
+	return cmp.Or(p.said, p.of(id).Mode)
 }
 
 // InForce is the policy of a container in the mode that is in force for it, and its version, which changes with what the policy says and with the mode.
@@ -75,13 +59,11 @@ func (p *activePolicy) InForce(id string) (policy.Policy, string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	v := p.of(id)
-	if p.said != "" {
-		v.Mode = p.said
-	}
+	v.Mode = cmp.Or(p.said, v.Mode)
 	return v.Policy, string(v.Mode) + "-" + v.version
 }
 
-// of needs mu.
+// of needs mu. An empty id is the daemon's own policy.
 func (p *activePolicy) of(id string) versioned {
 	if own, ok := p.own[id]; ok {
 		return own
@@ -104,24 +86,11 @@ func (p *activePolicy) For(id string) policy.Policy {
 	return p.of(id).Policy
 }
 
-// Folder is where a container's folder of questions is, by its policy; empty: it has none.
-func (p *activePolicy) Folder(id string) string {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if own, ok := p.own[id]; ok {
-		return own.IPC
-	}
-	return p.base.IPC
-}
-
 // InMode is a policy as the kernel gets it: in the mode that is in force for all, and with the name servers.
 func (p *activePolicy) InMode(of policy.Policy) policy.Policy {
 	p.mu.Lock()
-	said := p.said
+	of.Mode = cmp.Or(p.said, of.Mode)
 	p.mu.Unlock()
-	if said != "" {
-		of.Mode = said
-	}
 	if of.Taint.Untrusted {
 		of.Resolvers = resolversOf(of.Resolvers) // they are trusted
 	}

@@ -1,7 +1,6 @@
 package daemon
 
 import (
-	"maps"
 	"path/filepath"
 	"sync"
 	"time"
@@ -20,15 +19,15 @@ type bridgeHost struct {
 	loading     sync.Mutex        // of rules
 	read        map[string][]byte // files of permission rules, as they last could be read
 	unread      map[string]unread // those that never could be
+	refusals    tally             // by rule of the guard
 
-	mu       sync.Mutex
-	refusals map[string]uint64 // by rule of the guard
-	faulty   map[string]bool   // files of rules that are not in force as they stand there
+	mu     sync.Mutex
+	faulty map[string]bool // files of rules that are not in force as they stand there
 }
 
 // newBridgeHost reads the rules and listens nowhere yet. The caller closes it.
 func newBridgeHost(d *daemon) (*bridgeHost, error) {
-	a := &bridgeHost{d: d, permissions: wire.Config, refusals: map[string]uint64{}, read: map[string][]byte{}, unread: map[string]unread{}}
+	a := &bridgeHost{d: d, permissions: wire.Config, read: map[string][]byte{}, unread: map[string]unread{}}
 	if d.opts.PolicyPath != "" {
 		a.permissions = filepath.Dir(d.opts.PolicyPath)
 	}
@@ -48,11 +47,4 @@ func newBridgeHost(d *daemon) (*bridgeHost, error) {
 func (a *bridgeHost) Close(limit time.Duration) {
 	a.folders.Close(limit)
 	a.bridge.Close()
-}
-
-// Refusals are the denials of the guard, by rule.
-func (a *bridgeHost) Refusals() map[string]uint64 {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return maps.Clone(a.refusals)
 }

@@ -11,6 +11,7 @@ import (
 
 	"weir/internal/bpfobj"
 	"weir/internal/cop"
+	"weir/internal/doctor"
 	"weir/internal/gate"
 	"weir/internal/linux"
 	"weir/internal/metrics"
@@ -31,7 +32,7 @@ func (f collector) Health() metrics.Health {
 		return h
 	}
 	h.Degraded = f.degraded()
-	h.Faults = faults(mode, f.d.state.SinceBeat, []func() error{f.d.state.Links.Check, f.d.execs.Check, f.d.pins.Check})
+	h.Faults = faults(mode, f.d.state.SinceBeat, []func() error{f.d.state.Links.Check, f.d.execs.Check, f.d.pins.Check, doctor.Tracing})
 	h.Ready = len(h.Faults) == 0
 	return h
 }
@@ -87,7 +88,7 @@ func (f collector) Snapshot() metrics.Snapshot {
 		}
 	}
 	s.Verdicts, s.Failures = verdicts(f.d.gate.Counters())
-	s.Refusals = f.d.agents.Refusals()
+	s.Refusals = f.d.agents.refusals.Counts()
 	s.Models = f.d.models.Counts()
 	waiting, open := uint64(len(f.d.gate.Pending())), uint64(len(f.d.egress.Grants()))
 	s.Waiting, s.Open = &waiting, &open

@@ -28,7 +28,7 @@ func (d *daemon) Status(context.Context) (control.Status, error) {
 	for reason, n := range d.gate.Counters() {
 		counts["verdict_"+string(reason)] = n
 	}
-	for rule, n := range d.agents.Refusals() {
+	for rule, n := range d.agents.refusals.Counts() {
 		counts["guard_"+rule] = n
 	}
 	for code, n := range d.models.Counts() {

@@ -7,37 +7,47 @@ import (
 	"weir/internal/event"
 )
 
-// eventCounters counts the events that were handed to the log.
-type eventCounters struct {
+// tally counts by name. Its methods may be called at the same time.
+type tally struct {
 	mu     sync.Mutex
-	kinds  map[string]uint64
-	taints map[string]uint64 // set, by source
-	grants map[string]uint64 // by state
+	counts map[string]uint64
 }
 
-func newEventCounters() *eventCounters {
-	t := &eventCounters{kinds: map[string]uint64{}, taints: map[string]uint64{}, grants: map[string]uint64{}}
-	for _, k := range event.Kinds() {
-		t.kinds[string(k)] = 0
-	}
-	return t
-}
-
-func (t *eventCounters) add(e event.Event) {
+func (t *tally) add(name string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.kinds[string(e.Kind)]++
+	if t.counts == nil {
+		t.counts = map[string]uint64{}
+	}
+	t.counts[name]++
+}
+
+// Counts are those of all names so far.
+func (t *tally) Counts() map[string]uint64 {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return maps.Clone(t.counts)
+}
+
+// eventCounters counts the events that were handed to the log.
+type eventCounters struct{ kinds, taints, grants tally }
+
+func (t *eventCounters) add(e event.Event) {
+	t.kinds.add(string(e.Kind))
 	if e.Change != nil && len(e.Change.Set) > 0 {
-		t.taints[e.Change.Source]++
+		t.taints.add(e.Change.Source)
 	}
 	if e.Kind == event.Grant && e.Grant != nil {
-		t.grants[e.Grant.State]++
+		t.grants.add(e.Grant.State)
 	}
 }
 
 // Counts are events by kind, taints that were set by source, and grants by state.
 func (t *eventCounters) Counts() (kinds, taints, grants map[string]uint64) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return maps.Clone(t.kinds), maps.Clone(t.taints), maps.Clone(t.grants)
+	kinds = map[string]uint64{}
+	for _, k := range event.Kinds() {
+		kinds[string(k)] = 0
+	}
+	maps.Copy(kinds, t.kinds.Counts())
+	return kinds, t.taints.Counts(), t.grants.Counts()
 }

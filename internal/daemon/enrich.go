@@ -58,11 +58,7 @@ func containerOf(c taint.Container, known bool, id uint64, bits taint.Bits) even
 		path := cgroupPath(id)
 		return event.Container{ID: path, Cgroup: path, CgroupID: id, Taint: bits.Names()}
 	}
-	o := c.Origin
-	return event.Container{
-		ID: c.ID, Name: c.Name, Cgroup: c.Cgroup, CgroupID: id, Taint: bits.Names(),
-		Runtime: o.Runtime, Namespace: o.Namespace, RuntimeID: o.ID, Image: o.Image, Pod: o.Pod, PodNamespace: o.PodNamespace, PodUID: o.PodUID,
-	}
+	return c.Event(bits)
 }
 
 // Innermost is the innermost container that a cgroup is in.

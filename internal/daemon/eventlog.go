@@ -16,7 +16,7 @@ type eventLog struct {
 
 // newEventLog writes to a sink.
 func newEventLog(sink event.Sink) *eventLog {
-	return &eventLog{Log: event.NewLog(sink), eventCounters: newEventCounters()}
+	return &eventLog{Log: event.NewLog(sink), eventCounters: &eventCounters{}}
 }
 
 // Note has every event from now on say something; it must be called before others write.

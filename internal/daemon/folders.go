@@ -21,7 +21,7 @@ const lookedAt = 16
 func (a *bridgeHost) ServeFolders() error {
 	var with []taint.Container
 	a.d.state.Each(func(c taint.Container) {
-		if a.d.policies.Folder(c.ID) != "" {
+		if a.d.policies.For(c.ID).IPC != "" {
 			with = append(with, c)
 		}
 	})

@@ -68,9 +68,7 @@ func (a host) Confirm(ctx context.Context, r gate.Request) gate.Verdict {
 func (a host) Deny(who bridge.Asker, command string, v event.Decision) error {
 	if v.Rule != "" {
 		command = redact.Likely(command)
-		a.mu.Lock()
-		a.refusals[v.Rule]++
-		a.mu.Unlock()
+		a.refusals.add(v.Rule)
 	}
 	return a.d.log.Write(event.Event{
 		Kind: event.Verdict, Container: &who.Container, Process: &who.Process, Mode: who.Mode, Command: command, Verdict: &v,
@@ -79,11 +77,10 @@ func (a host) Deny(who bridge.Asker, command string, v event.Decision) error {
 
 // Called implements bridge.Host: what a tool reads taints before it is called.
 func (a host) Called(who bridge.Asker, tool string, public bool) error {
-	tools, err := taint.NewTools(a.d.policies.For(who.Container.ID).Taint)
+	bits, err := taint.ToolBits(a.d.policies.For(who.Container.ID).Taint, tool, public)
 	if err != nil {
 		return err
 	}
-	bits := tools.Bits(tool, public)
 	st, ok := a.d.state.ByCgroup(who.Container.CgroupID)
 	if bits == 0 || ok && bits&^st.Taint == 0 {
 		return nil

@@ -3,8 +3,7 @@ package daemon
 import (
 	"context"
 	"fmt"
-	"maps"
-	"sync"
+	"sync/atomic"
 
 	"golang.org/x/time/rate"
 
@@ -21,34 +20,23 @@ const (
 
 // modelRefusals are what models' proxies refused.
 type modelRefusals struct {
-	told *rate.Limiter
-
-	mu     sync.Mutex
-	counts map[string]uint64 // by code
-	untold uint64            // since the last event
+	tally  // by code
+	told   *rate.Limiter
+	untold atomic.Uint64 // since the last event
 }
 
 func newModelRefusals() *modelRefusals {
-	return &modelRefusals{told: rate.NewLimiter(refusalsTold, refusalsAtOnce), counts: map[string]uint64{}}
+	return &modelRefusals{told: rate.NewLimiter(refusalsTold, refusalsAtOnce)}
 }
 
 // count counts one. untold is how many before it had no event; more is false if it gets none either.
 func (m *modelRefusals) count(code string) (untold uint64, more bool) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.counts[code]++
+	m.add(code)
 	if !m.told.Allow() {
-		m.untold++
+		m.untold.Add(1)
 		return 0, false
 	}
-	untold, m.untold = m.untold, 0
-	return untold, true
-}
-
-func (m *modelRefusals) Counts() map[string]uint64 {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return maps.Clone(m.counts)
+	return m.untold.Swap(0), true
 }
 
 // ModelRefused implements control.Operator.
@@ -65,12 +53,13 @@ func (d *daemon) ModelRefused(_ context.Context, r control.ModelRefusal) error {
 	if untold > 0 {
 		e.Message = fmt.Sprintf("%d more were refused before it", untold)
 	}
-	if r.PID > 0 {
-		if who, err := (host{d.agents}).Who(r.PID); err == nil {
+	if in, ok := d.processes.Innermost(r.Cgroup); ok {
+		c := d.processes.Container(in.CgroupID, in.Taint)
+		e.Container = &c
+	}
+	if r.PID > 0 { // it may have ended, and another process may have its id
+		if who, err := (host{d.agents}).Who(r.PID); err == nil && (e.Container == nil || e.Container.ID == who.Container.ID) {
 			e.Container, e.Process = &who.Container, &who.Process
-		} else if in, ok := d.processes.Innermost(r.Cgroup); ok { // it has ended
-			c := d.processes.Container(in.CgroupID, in.Taint)
-			e.Container = &c
 		}
 	}
 	return d.log.Write(e)

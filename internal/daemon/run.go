@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -61,43 +62,44 @@ type Options struct {
 
 // daemon is what Run puts together.
 type daemon struct {
-	opts      Options
-	started   time.Time
-	state     *taint.State
-	egress    *netegress.Egress
-	execs     *exec.Probe
-	files     *secretfiles.Files
-	volumes   *volumes.Volumes
-	dns       *dns.Redirect
-	gate      *gate.Gate
-	reviewer  *cop.Cop                // the gate's; guarded by changing after the start
-	reviewing atomic.Pointer[cop.Cop] // the same, for who only reads its figures
-	approvals *notifier
-	metrics   []*metrics.Server
-	begun     atomic.Bool // all is in force
-	agents    *bridgeHost
-	models    *modelRefusals
-	policies  *activePolicy
-	parents   *guardParents
-	processes *processCache
-	runtime   *container.Keeper
-	replaced  chan struct{} // the policy was
-	spaces    *mountSpaces
-	pins      *pinSet
-	summaries *taintSummaries
-	server    *control.Server
-	log       *eventLog
-	records   chan netegress.Record
-	memory    stateMemory
-	probing   chan struct{}   // closed when the gate has answered
-	progress  uint64          // of the gate, when it last took long
-	ctx       context.Context // of the running daemon, for what it starts
+	opts        Options
+	started     time.Time
+	state       *taint.State
+	egress      *netegress.Egress
+	execs       *exec.Probe
+	files       *secretfiles.Files
+	volumes     *volumes.Volumes
+	dns         *dns.Redirect
+	parts       []io.Closer // these six, as far as they are loaded
+	gate        *gate.Gate
+	reviewer    *cop.Cop                // the gate's; guarded by changing after the start
+	reviewing   atomic.Pointer[cop.Cop] // the same, for who only reads its figures
+	approvals   *notifier
+	metrics     []*metrics.Server
+	begun       atomic.Bool // all is in force
+	agents      *bridgeHost
+	models      *modelRefusals
+	policies    *activePolicy
+	parents     *guardParents
+	processes   *processCache
+	runtime     *container.Keeper
+	replaced    chan struct{} // the policy was
+	spaces      *mountSpaces
+	pins        *pinSet
+	summaries   *taintSummaries
+	server      *control.Server
+	log         *eventLog
+	records     chan netegress.Record
+	lostRecords atomic.Uint64 // for which that had no room
+	memory      stateMemory
+	probing     chan struct{}   // closed when the gate has answered
+	progress    uint64          // of the gate, when it last took long
+	ctx         context.Context // of the running daemon, for what it starts
 
 	mu       sync.Mutex
 	asking   map[asking]*context.CancelFunc
-	asks     map[uint64]int    // by container
-	drawn    map[uint64]drawn  // by grant
-	lost     map[string]uint64 // by stage
+	asks     map[uint64]int   // by container
+	drawn    map[uint64]drawn // by grant
 	degraded []string
 
 	clearing sync.Mutex                            // of taint, and ending approvals for what taint there is
@@ -145,7 +147,7 @@ func Run(ctx context.Context, o Options, ready func()) error {
 	}
 	d := &daemon{
 		opts: o, started: time.Now(), policies: newActivePolicy(p), records: make(chan netegress.Record, 8192),
-		asking: map[asking]*context.CancelFunc{}, asks: map[uint64]int{}, reported: map[string]bool{}, drawn: map[uint64]drawn{}, lost: map[string]uint64{},
+		asking: map[asking]*context.CancelFunc{}, asks: map[uint64]int{}, drawn: map[uint64]drawn{},
 		models: newModelRefusals(), loaded: loaded, replaced: make(chan struct{}, 1),
 	}
 	if d.reviewer, err = newReviewer(p.Cop); err != nil {
@@ -182,10 +184,10 @@ func Run(ctx context.Context, o Options, ready func()) error {
 		return err
 	}
 	defer within(closeTime, closeLog)
+	defer d.unload()
 	if err := d.load(db); err != nil {
 		return err
 	}
-	defer d.unload()
 	if d.agents, err = newBridgeHost(d); err != nil { // nobody is listened to yet
 		return err
 	}
@@ -237,24 +239,30 @@ func (d *daemon) load(db *bbolt.DB) error {
 		}
 		return err
 	}
+	d.parts = append(d.parts, d.state)
 	if d.egress, err = netegress.Load(netegress.Options{
 		Types: d.opts.Types, PinDir: d.opts.PinDir, State: d.state, Logger: logger, Handle: d,
-		Inode: func(fd int) (uint32, uint64, error) { return d.files.Inode(fd) },
+		Directory: func(fd int) (uint32, uint64, error) { return d.files.Directory(fd) },
 	}); err != nil {
-		return errors.Join(err, d.state.Close())
+		return err
 	}
+	d.parts = append(d.parts, d.egress)
 	if d.execs, err = exec.Load(exec.Options{Types: d.opts.Types, PinDir: d.opts.PinDir, Logger: logger}); err != nil {
-		return errors.Join(err, d.egress.Close(), d.state.Close())
+		return err
 	}
+	d.parts = append(d.parts, d.execs)
 	if d.files, err = secretfiles.Load(secretfiles.Options{Types: d.opts.Types, PinDir: d.opts.PinDir, Links: d.state.Links, Logger: logger}); err != nil {
-		return errors.Join(err, d.execs.Close(), d.egress.Close(), d.state.Close())
+		return err
 	}
+	d.parts = append(d.parts, d.files)
 	if d.volumes, err = volumes.Load(volumes.Options{Types: d.opts.Types, PinDir: d.opts.PinDir, State: d.state, DB: db, Inode: d.files.Identify}); err != nil {
-		return errors.Join(err, d.files.Close(), d.execs.Close(), d.egress.Close(), d.state.Close())
+		return err
 	}
+	d.parts = append(d.parts, d.volumes)
 	if d.dns, err = dns.Load(dns.RedirectOptions{Types: d.opts.Types, PinDir: d.opts.PinDir, Links: d.state.Links, Logger: logger, Host: dnsHost{d}}); err != nil {
-		return errors.Join(err, d.volumes.Close(), d.files.Close(), d.execs.Close(), d.egress.Close(), d.state.Close())
+		return err
 	}
+	d.parts = append(d.parts, d.dns)
 	d.opts.Types = nil // they are large
 	d.processes = &processCache{Books: d.state, Ran: d.execs, Parents: func() []string { return allParents(d.policies.Base()) }}
 	d.parents = newParents(d)
@@ -278,25 +286,21 @@ func (d *daemon) load(db *bbolt.DB) error {
 		AskFor: seconds(p.ApprovalTimeout), ClaimFor: seconds(p.ApprovalTTL), Boot: boot,
 		Mode: func(container string) string { return string(d.policies.ModeOf(container)) }, Causes: d.state.Causes,
 	})
-	if err != nil {
-		d.close()
-	}
 	return err
 }
 
 func seconds(n int) time.Duration { return time.Duration(n) * time.Second }
 
-func (d *daemon) close() {
-	for _, part := range []io.Closer{d.dns, d.volumes, d.files, d.execs, d.egress, d.state} {
+// unload closes what load has opened.
+func (d *daemon) unload() {
+	if d.gate != nil {
+		d.gate.Close()
+	}
+	for _, part := range slices.Backward(d.parts) {
 		if err := part.Close(); err != nil {
 			d.opts.Logger.WithError(err).Error("close")
 		}
 	}
-}
-
-func (d *daemon) unload() {
-	d.gate.Close()
-	d.close()
 }
 
 // attach puts everything in force, policy first.

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"time"
 
+	"weir/internal/doctor"
 	"weir/internal/taint"
 )
 
@@ -56,6 +57,7 @@ func (d *daemon) housekeep(ctx context.Context) error {
 			}},
 			{"store summaries", d.summaries.Keep},
 			{"keep what is pinned", d.pins.Keep},
+			{"have the programs called", doctor.Tracing},
 			{"guard parents", d.parents.Tend},
 			{"forget removed cgroups", func() error {
 				if rounds++; rounds%seldom != 0 { // those of an hour ago
@@ -88,9 +90,7 @@ func (d *daemon) counters() (map[string]uint64, error) {
 	counts["lost_sink"], counts["lost_queue"] = d.log.Missed()
 	d.approvals.Count(counts)
 	maps.Copy(counts, d.dns.Counters())
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	counts["lost_record_queue"] = d.lost["queue"]
+	counts["lost_record_queue"] = d.lostRecords.Load()
 	return counts, nil
 }
 

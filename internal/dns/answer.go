@@ -18,14 +18,14 @@ const (
 // takes; nil: nothing is to be said. It never fails: what cannot be read is
 // refused.
 func (r *Resolver) Answer(ctx context.Context, query []byte, udp bool) []byte {
-	r.counts.Asked.Add(1)
+	r.opts.Counts.asked.Add(1)
 	if len(query) < headerSize || query[2]&0x80 != 0 {
-		r.counts.Malformed.Add(1)
+		r.opts.Counts.malformed.Add(1)
 		return nil // an answer, or too short to be answered
 	}
 	q, m := new(dns.Msg), new(dns.Msg)
 	if err := q.Unpack(query); err != nil {
-		r.counts.Malformed.Add(1)
+		r.opts.Counts.malformed.Add(1)
 		m.Id, m.Response, m.Rcode = uint16(query[0])<<8|uint16(query[1]), true, dns.RcodeFormatError
 		return pack(m)
 	}
@@ -44,7 +44,7 @@ func (r *Resolver) Answer(ctx context.Context, query []byte, udp bool) []byte {
 	case q.Opcode != dns.OpcodeQuery:
 		m.Rcode = dns.RcodeNotImplemented
 	case len(q.Question) != 1 || q.Truncated:
-		r.counts.Malformed.Add(1)
+		r.opts.Counts.malformed.Add(1)
 		m.Rcode = dns.RcodeFormatError
 	default:
 		m.Question, m.RecursionAvailable = q.Question, true
@@ -105,7 +105,7 @@ func (r *Resolver) look(ctx context.Context, m *dns.Msg, name string) {
 	case errors.Is(err, ErrNoName):
 		m.Rcode = dns.RcodeNameError
 	case err != nil:
-		r.counts.Failed.Add(1)
+		r.opts.Counts.failed.Add(1)
 		m.Rcode = dns.RcodeServerFailure
 	default:
 		r.put(m, q.Name, f)
@@ -116,11 +116,11 @@ func (r *Resolver) stand(m *dns.Msg, name string) {
 	q := m.Question[0]
 	addr, err := r.opts.Pool.Address(name, r.opts.Six)
 	if err != nil {
-		r.counts.Failed.Add(1)
+		r.opts.Counts.failed.Add(1)
 		m.Rcode = dns.RcodeServerFailure
 		return
 	}
-	r.counts.Stood.Add(1)
+	r.opts.Counts.stood.Add(1)
 	r.put(m, q.Name, Found{Addrs: []netip.Addr{addr}, TTL: standTTL * time.Second})
 }
 

@@ -80,7 +80,7 @@ func (b *containerDNS) servers(conf []netip.Addr) func() []netip.Addr {
 func (s *Redirect) Open(container uint64, pid int, since time.Time) error {
 	err := s.start(container, pid, since)
 	if err != nil && !errors.Is(err, linux.ErrGone) && !errors.Is(err, fs.ErrNotExist) {
-		s.failed.Add(1)
+		s.unserved.Add(1)
 	}
 	return err
 }
@@ -184,7 +184,7 @@ func (s *Redirect) begin(b *containerDNS, ns *os.File, its seen) (*resolver, uin
 		return nil, 0, fmt.Errorf("mark the resolver's sockets: %w", err)
 	}
 	r.six = at.six
-	r.Resolver = New(Options{Pool: b.pool, Up: r.up, Six: at.six, Host: host{s, b}, Search: its.conf.Search})
+	r.Resolver = New(Options{Pool: b.pool, Up: r.up, Six: at.six, Host: host{s, b}, Search: its.conf.Search, Counts: &s.Counts})
 	for _, c := range r.sockets.udp {
 		s.running.Go(func() { r.ServeUDP(s.ctx, c) })
 	}
@@ -225,7 +225,6 @@ func (s *Redirect) end(b *containerDNS, cookie uint64) {
 	}
 	r.sockets.close()
 	r.ns.Close()
-	s.past.add(r.Counts())
 }
 
 // Tend ends the resolvers of network namespaces that no process of their container

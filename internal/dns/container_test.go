@@ -32,7 +32,7 @@ func TestServersOfReload(t *testing.T) {
 		}
 		return nil, errors.New("nobody is asked")
 	}}
-	s.containers[7], b.open[1] = b, &resolver{up: up, Resolver: New(Options{Up: up, Host: host{s, b}})}
+	s.containers[7], b.open[1] = b, &resolver{up: up, Resolver: New(Options{Up: up, Host: host{s, b}, Counts: &s.Counts})}
 	for _, c := range []struct{ listed, want []string }{
 		{nil, []string{"192.0.2.1"}},
 		{[]string{"192.0.2.2"}, []string{"192.0.2.2"}},

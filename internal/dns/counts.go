@@ -1,29 +1,19 @@
 package dns
 
-// RedirectCounts are sums over all resolvers, also those that have ended.
-type RedirectCounts struct{ asked, stood, lookedUp, refused, failed, malformed uint64 }
+import "sync/atomic"
 
-func (c *RedirectCounts) add(r *Counts) {
-	c.asked += r.Asked.Load()
-	c.stood += r.Stood.Load()
-	c.lookedUp += r.LookedUp.Load()
-	c.refused += r.Refused.Load()
-	c.failed += r.Failed.Load()
-	c.malformed += r.Malformed.Load()
-}
+// Counts are what became of questions, and of resolvers.
+type Counts struct{ asked, stood, lookedUp, refused, failed, malformed, unserved atomic.Uint64 }
 
-// Counters tells what became of questions, by name.
-func (s *Redirect) Counters() map[string]uint64 {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	all := s.past
-	for _, b := range s.containers {
-		for _, r := range b.open {
-			all.add(r.Counts())
-		}
-	}
+// Counters tells them by name.
+func (c *Counts) Counters() map[string]uint64 {
 	return map[string]uint64{
-		"name_asked": all.asked, "name_stood": all.stood, "name_looked_up": all.lookedUp, "name_refused": all.refused,
-		"name_failed": all.failed, "name_malformed": all.malformed, "resolver_failed": s.failed.Load(),
+		"name_asked":      c.asked.Load(),
+		"name_stood":      c.stood.Load(), // answered with an address that stands for the name
+		"name_looked_up":  c.lookedUp.Load(),
+		"name_refused":    c.refused.Load(), // the name leads where it may not
+		"name_failed":     c.failed.Load(),  // no server answered, or there was no room
+		"name_malformed":  c.malformed.Load(),
+		"resolver_failed": c.unserved.Load(), // a resolver could not be started
 	}
 }

@@ -12,10 +12,8 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"sync/atomic"
 
 	"github.com/cilium/ebpf"
-	"github.com/cilium/ebpf/link"
 	"github.com/sirupsen/logrus"
 	"golang.org/x/sys/unix"
 
@@ -52,13 +50,12 @@ type Redirect struct {
 	ctx     context.Context
 	cancel  context.CancelFunc
 	running sync.WaitGroup
-	failed  atomic.Uint64 // resolvers that could not be started
+	Counts
 
 	mu         sync.Mutex
 	replies    []io.Closer // what looks who asks, and whom the sensor answers
 	containers map[uint64]*containerDNS
 	targets    map[uint64][]namesFakeTargetKey // by grant
-	past       RedirectCounts                  // of resolvers that have ended
 }
 
 // Load makes or adopts the pinned maps. It attaches programs only where an earlier
@@ -109,14 +106,9 @@ func (s *Redirect) attach(container uint64) error {
 	return s.put(container, path, s.programs())
 }
 
-func (s *Redirect) put(container uint64, path string, programs map[string]program) error {
-	for name, a := range programs {
-		err := s.opts.Links.Pin(name+suffix(container), func() (link.Link, error) {
-			return link.AttachCgroup(link.CgroupOptions{Path: linux.CgroupDir(path), Attach: a.as, Program: a.prog})
-		})
-		if err != nil {
-			return fmt.Errorf("redirect the names of %s: %w", path, err)
-		}
+func (s *Redirect) put(container uint64, path string, programs map[string]bpfobj.Program) error {
+	if err := s.opts.Links.Cgroup(linux.CgroupDir(path), suffix(container), programs); err != nil {
+		return fmt.Errorf("redirect the names of %s: %w", path, err)
 	}
 	return nil
 }
@@ -191,11 +183,11 @@ func (s *Redirect) watchReplies() error {
 		return err
 	}
 	var links []io.Closer
-	for _, p := range []program{
-		{s.objects.WeirReply, ebpf.AttachCGroupInetEgress},
-		{s.objects.WeirQuestion, ebpf.AttachCGroupInetIngress},
+	for _, p := range []bpfobj.Program{
+		{Program: s.objects.WeirReply, As: ebpf.AttachCGroupInetEgress},
+		{Program: s.objects.WeirQuestion, As: ebpf.AttachCGroupInetIngress},
 	} {
-		l, err := link.AttachCgroup(link.CgroupOptions{Path: linux.CgroupDir(path), Attach: p.as, Program: p.prog})
+		l, err := p.Attach(linux.CgroupDir(path))
 		if err != nil {
 			return errors.Join(fmt.Errorf("look at the resolver's questions and answers: %w", err), closeAll(links))
 		}
@@ -216,7 +208,7 @@ func closeAll(links []io.Closer) error {
 // detach lets go of them. Others have programs on the same cgroup, which may have to stay for longer.
 func (s *Redirect) detach(container uint64) error {
 	var pins []string
-	for _, programs := range []map[string]program{s.senders(), s.programs()} {
+	for _, programs := range []map[string]bpfobj.Program{s.senders(), s.programs()} {
 		for name := range programs {
 			pins = append(pins, name+suffix(container))
 		}
@@ -224,28 +216,23 @@ func (s *Redirect) detach(container uint64) error {
 	return s.opts.Links.Release(pins...)
 }
 
-type program struct {
-	prog *ebpf.Program
-	as   ebpf.AttachType
-}
-
 // programs are those of one container, by the first part of their links' names.
-func (s *Redirect) programs() map[string]program {
-	return map[string]program{
-		first:             {s.objects.WeirName4, ebpf.AttachCGroupInet4Connect},
-		"weir_name6":      {s.objects.WeirName6, ebpf.AttachCGroupInet6Connect},
-		"weir_name_recv4": {s.objects.WeirNameRecv4, ebpf.AttachCGroupUDP4Recvmsg},
-		"weir_name_recv6": {s.objects.WeirNameRecv6, ebpf.AttachCGroupUDP6Recvmsg},
-		"weir_name_peer4": {s.objects.WeirNamePeer4, ebpf.AttachCgroupInet4GetPeername},
-		"weir_name_peer6": {s.objects.WeirNamePeer6, ebpf.AttachCgroupInet6GetPeername},
+func (s *Redirect) programs() map[string]bpfobj.Program {
+	return map[string]bpfobj.Program{
+		first:             {Program: s.objects.WeirName4, As: ebpf.AttachCGroupInet4Connect},
+		"weir_name6":      {Program: s.objects.WeirName6, As: ebpf.AttachCGroupInet6Connect},
+		"weir_name_recv4": {Program: s.objects.WeirNameRecv4, As: ebpf.AttachCGroupUDP4Recvmsg},
+		"weir_name_recv6": {Program: s.objects.WeirNameRecv6, As: ebpf.AttachCGroupUDP6Recvmsg},
+		"weir_name_peer4": {Program: s.objects.WeirNamePeer4, As: ebpf.AttachCgroupInet4GetPeername},
+		"weir_name_peer6": {Program: s.objects.WeirNamePeer6, As: ebpf.AttachCgroupInet6GetPeername},
 	}
 }
 
 // senders are those of one that sends datagrams which bear an address of their own.
-func (s *Redirect) senders() map[string]program {
-	return map[string]program{
-		firstSender:       {s.objects.WeirNameSend4, ebpf.AttachCGroupUDP4Sendmsg},
-		"weir_name_send6": {s.objects.WeirNameSend6, ebpf.AttachCGroupUDP6Sendmsg},
+func (s *Redirect) senders() map[string]bpfobj.Program {
+	return map[string]bpfobj.Program{
+		firstSender:       {Program: s.objects.WeirNameSend4, As: ebpf.AttachCGroupUDP4Sendmsg},
+		"weir_name_send6": {Program: s.objects.WeirNameSend6, As: ebpf.AttachCGroupUDP6Sendmsg},
 	}
 }
 

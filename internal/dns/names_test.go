@@ -160,7 +160,7 @@ func (f *fake) resolver(t testing.TB, six bool) *Resolver {
 		}
 		return (&net.Dialer{}).DialContext(ctx, network, packets.LocalAddr().String())
 	}}
-	return New(Options{Pool: NewPool(f, nil), Up: up, Six: six, Host: f, Search: []string{"corp.test", "svc.cluster.local"}})
+	return New(Options{Pool: NewPool(f, nil), Up: up, Six: six, Host: f, Search: []string{"corp.test", "svc.cluster.local"}, Counts: new(Counts)})
 }
 
 // at are name servers.
@@ -543,7 +543,7 @@ func FuzzAnswer(f *testing.F) {
 	up := &Upstream{Servers: at(), Dial: func(context.Context, string, netip.AddrPort) (net.Conn, error) {
 		return nil, errors.New("nobody is asked")
 	}}
-	r := New(Options{Pool: NewPool(fake, nil), Up: up, Host: fake, Search: []string{"corp.test"}})
+	r := New(Options{Pool: NewPool(fake, nil), Up: up, Host: fake, Search: []string{"corp.test"}, Counts: new(Counts)})
 	f.Fuzz(func(t *testing.T, query []byte, udp bool) {
 		r.quick(query)
 		answer := r.Answer(context.Background(), query, udp)
@@ -567,7 +567,7 @@ func FuzzAnswer(f *testing.F) {
 
 func BenchmarkStand(b *testing.B) {
 	f := newFake(b)
-	r := New(Options{Pool: NewPool(f, nil), Up: &Upstream{Servers: at()}, Host: f})
+	r := New(Options{Pool: NewPool(f, nil), Up: &Upstream{Servers: at()}, Host: f, Counts: new(Counts)})
 	q := new(dns.Msg)
 	q.SetQuestion("evil.example.", dns.TypeA)
 	query, err := q.Pack()

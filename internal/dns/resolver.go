@@ -38,8 +38,6 @@ type Resolver struct {
 
 	mu   sync.Mutex
 	told map[string]bool // refused names, of which the log knows
-
-	counts Counts
 }
 
 // Options are what a Resolver needs; all must be set.
@@ -49,6 +47,7 @@ type Options struct {
 	Six    bool // the container has no IPv4
 	Host   Host
 	Search []string // suffixes under which nobody knows a name unless the policy does
+	Counts *Counts
 }
 
 // Host is what a Resolver asks of who runs it.
@@ -65,16 +64,6 @@ type Host interface {
 	Refused(name string, a netip.Addr)
 }
 
-// Counts are what became of questions.
-type Counts struct {
-	Asked     atomic.Uint64 // all
-	Stood     atomic.Uint64 // answered with an address that stands for the name
-	LookedUp  atomic.Uint64
-	Refused   atomic.Uint64 // the name leads where it may not
-	Failed    atomic.Uint64 // no server answered, or there was no room
-	Malformed atomic.Uint64
-}
-
 type cached struct {
 	found Found
 	err   error
@@ -87,9 +76,6 @@ func New(o Options) *Resolver {
 	r.Forget()
 	return r
 }
-
-// Counts are the resolver's own; they go on counting.
-func (r *Resolver) Counts() *Counts { return &r.counts }
 
 // Forget drops what was looked up, and what is just being looked up is not kept: the policy has changed.
 func (r *Resolver) Forget() {
@@ -121,7 +107,7 @@ func (r *Resolver) find(ctx context.Context, name string, six bool) (Found, erro
 	}
 	ctx, cancel := context.WithTimeout(ctx, lookFor)
 	defer cancel()
-	r.counts.LookedUp.Add(1)
+	r.opts.Counts.lookedUp.Add(1)
 	f, err := r.opts.Up.Lookup(ctx, name, six)
 	if err != nil && !errors.Is(err, ErrNoName) {
 		return Found{}, err
@@ -146,7 +132,7 @@ func (r *Resolver) may(name string, a netip.Addr) bool {
 	if Public(a) || r.opts.Host.Listed(name, a) {
 		return true
 	}
-	r.counts.Refused.Add(1)
+	r.opts.Counts.refused.Add(1)
 	r.mu.Lock()
 	known := r.told[name] || len(r.told) >= maxCached
 	if !known {

@@ -42,7 +42,7 @@ func (r *Resolver) ServeUDP(ctx context.Context, conn *net.UDPConn) {
 		select {
 		case waits <- struct{}{}:
 		default:
-			r.counts.Failed.Add(1)
+			r.opts.Counts.failed.Add(1)
 			continue
 		}
 		query := append([]byte{}, buf[:n]...)
@@ -127,7 +127,7 @@ func (r *Resolver) serve(ctx context.Context, conn net.Conn) {
 		}
 		n := int(binary.BigEndian.Uint16(buf))
 		if n > maxQuery {
-			r.counts.Malformed.Add(1)
+			r.opts.Counts.malformed.Add(1)
 			return
 		}
 		if _, err := io.ReadFull(conn, buf[2:2+n]); err != nil {

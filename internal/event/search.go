@@ -146,7 +146,7 @@ type sieve struct {
 func sieveOf(f Filter) sieve {
 	var s sieve
 	if f.Container != "" {
-		line := appendText(nil, f.Container)
+		line, _ := marshal(f.Container) // a text has no error
 		s.others = append(s.others, lower(nil, line[1:len(line)-1]))
 	}
 	s.others = append(s.others, stored(f.Text)...)
@@ -156,7 +156,7 @@ func sieveOf(f Filter) sieve {
 		}
 	}
 	for _, k := range f.Kinds {
-		s.kinds = append(s.kinds, []byte(`"kind":`+string(appendText(nil, string(k)))))
+		s.kinds = append(s.kinds, []byte(`"kind":"`+string(k)+`"`))
 	}
 	if len(s.kinds) == 1 && len(s.rarest) == 0 {
 		s.rarest, s.kinds = s.kinds[0], nil

@@ -25,7 +25,7 @@ const textNeedless = "the container was untainted, or its mode became observe: t
 // Answer ends a pending question. When the answer cannot be written or stored,
 // everybody who waits is denied and the error says so. The Question is as it is
 // after the call.
-func (d *Queue) Answer(id string, reply Reply) (Question, error) {
+func (d *queue) Answer(id string, reply Reply) (Question, error) {
 	if reply.By == "" {
 		return Question{}, fmt.Errorf("answer question %q: no operator named", id)
 	}
@@ -99,7 +99,7 @@ func answered(r record) error {
 }
 
 // past finds a question that is not pending.
-func (d *Queue) past(id string) (record, error) {
+func (d *queue) past(id string) (record, error) {
 	if q := d.find(id); q != nil {
 		return q.record, nil
 	}
@@ -113,9 +113,9 @@ func (d *Queue) past(id string) (record, error) {
 	return r, nil // one still pending is over too: its end could not be stored
 }
 
-// Consume takes an approval, durably, and gives its question: only the first call gets
+// consume takes an approval, durably, and gives its question: only the first call gets
 // no error. ErrExpired comes when the approval's time is over.
-func (d *Queue) Consume(id string) (Question, error) {
+func (d *queue) consume(id string) (Question, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	defer d.schedule()
@@ -129,7 +129,7 @@ func (d *Queue) Consume(id string) (Question, error) {
 
 // Release gives back an approval whose asker was gone before anything was opened
 // for it, so that the same command can claim it while its time lasts.
-func (d *Queue) Release(id string) error {
+func (d *queue) Release(id string) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if err := d.release(id); err != nil {
@@ -138,14 +138,14 @@ func (d *Queue) Release(id string) error {
 	return nil
 }
 
-func (d *Queue) release(id string) error {
+func (d *queue) release(id string) error {
 	defer d.schedule()
-	_, err := d.change(id, func(r *record) { r.ClaimedBy = queueProcess{} })
+	_, err := d.change(id, func(r *record) { r.ClaimedBy = process{} })
 	return err
 }
 
 // change stores an approved question as how makes it.
-func (d *Queue) change(id string, how func(*record)) (*question, error) {
+func (d *queue) change(id string, how func(*record)) (*question, error) {
 	if d.closed {
 		return nil, errClosed
 	}
@@ -176,7 +176,7 @@ func Unused(err error) Verdict {
 	return No(StoreFailed, err.Error())
 }
 
-func (d *Queue) approved(id string) (*question, error) {
+func (d *queue) approved(id string) (*question, error) {
 	q := d.find(id)
 	if q != nil && q.State == StateApproved {
 		return q, nil
@@ -198,8 +198,8 @@ func (d *Queue) approved(id string) (*question, error) {
 
 // end gives a pending question its answer: written, then stored, then told to
 // those who wait. When the log or the store fails, an approval becomes a denial.
-func (d *Queue) end(q *question, reason Reason, reply Reply) error {
-	now := d.opts.Now()
+func (d *queue) end(q *question, reason Reason, reply Reply) error {
+	now := d.gate.now()
 	r := q.record
 	r.Answered = now.UTC()
 	r.By, r.Why, r.From, r.Shown = reply.By, reply.Why, reply.From, shown(reply.Shown)
@@ -213,7 +213,7 @@ func (d *Queue) end(q *question, reason Reason, reply Reply) error {
 	q.record = r
 	v := q.verdict(reason)
 
-	logErr := d.opts.Events.Ended(q.Question, v)
+	logErr := d.gate.tellEnd(q.Question, v)
 	if logErr != nil {
 		v = NotLogged(logErr).About(q.ID)
 	}
@@ -235,11 +235,11 @@ func (d *Queue) end(q *question, reason Reason, reply Reply) error {
 	r.ends(d.opts.Boot, d.claimFor)
 	storeErr := d.store.put(r)
 	if storeErr != nil {
-		d.opts.Logger.WithError(storeErr).Error("store an answer")
+		d.gate.logger.WithError(storeErr).Error("store an answer")
 		if v.Decision == Allow {
 			v = No(StoreFailed, fmt.Sprintf("the approval cannot be stored: %v", storeErr)).About(q.ID)
-			r.State, r.Outcome, r.ClaimedBy = StateDenied, v.Reason, queueProcess{}
-			_ = d.opts.Events.Write(event.Verdict, q.Request(), v, "the approval is taken back") // it is a denial either way
+			r.State, r.Outcome, r.ClaimedBy = StateDenied, v.Reason, process{}
+			_ = d.gate.write(event.Verdict, q.Request(), v, "the approval is taken back") // it is a denial either way
 		}
 	}
 	q.record = r
@@ -283,7 +283,7 @@ func (q *question) gone() bool {
 	return q.Text != "" && w == nil || q.Held && (w == nil || !w.Held)
 }
 
-func (d *Queue) tell(q *question, v Verdict, taker *waiter) {
+func (d *queue) tell(q *question, v Verdict, taker *waiter) {
 	for _, w := range q.waiters {
 		own := v
 		switch {
@@ -293,7 +293,7 @@ func (d *Queue) tell(q *question, v Verdict, taker *waiter) {
 		case w.Ask == Run:
 			own = q.verdict(UsedOnce) // nothing to write: it is asked about again
 		default:
-			own = d.opts.Events.Refuse(w.Request, q.verdict(UsedOnce))
+			own = d.gate.refuse(w.Request, q.verdict(UsedOnce))
 		}
 		w.answer <- own
 	}

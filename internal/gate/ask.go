@@ -9,12 +9,12 @@ import (
 	"weir/internal/event"
 )
 
-// Ask blocks until the question about a is answered, is over, or ctx ends. A command that waits before it begins cannot ask again by itself:
+// ask blocks until the question about a is answered, is over, or ctx ends. A command that waits before it begins cannot ask again by itself:
 // when another one has the approval, that is done for it.
-func (d *Queue) Ask(ctx context.Context, a CheckedRequest) Verdict {
+func (d *queue) ask(ctx context.Context, a CheckedRequest) Verdict {
 	for {
 		if ctx.Err() != nil {
-			return d.opts.Events.Refuse(a.Request, No(Cancelled, "the asker went away before it could be asked"))
+			return d.gate.refuse(a.Request, No(Cancelled, "the asker went away before it could be asked"))
 		}
 		w, v := d.enter(a)
 		if w == nil {
@@ -27,7 +27,7 @@ func (d *Queue) Ask(ctx context.Context, a CheckedRequest) Verdict {
 	}
 }
 
-func (d *Queue) await(ctx context.Context, w *waiter) Verdict {
+func (d *queue) await(ctx context.Context, w *waiter) Verdict {
 	var v Verdict
 	select {
 	case v = <-w.answer:
@@ -40,20 +40,20 @@ func (d *Queue) await(ctx context.Context, w *waiter) Verdict {
 }
 
 // enter returns a waiter on a's question, or the verdict when there is one already.
-func (d *Queue) enter(a CheckedRequest) (*waiter, Verdict) {
+func (d *queue) enter(a CheckedRequest) (*waiter, Verdict) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.closed {
-		return nil, d.opts.Events.Refuse(a.Request, No(Cancelled, textClosed))
+		return nil, d.gate.refuse(a.Request, No(Cancelled, textClosed))
 	}
 	if !d.approver {
-		return nil, d.opts.Events.Refuse(a.Request, nobody(a))
+		return nil, d.gate.refuse(a.Request, nobody(a))
 	}
 	d.sweep()
 	defer d.schedule()
 	// A denial comes before all else: who was told no does not ask again in other words.
 	if q := d.match(a, func(q *question) bool { return q.State == StateDenied && q.asked(a.self) }); q != nil {
-		return nil, d.opts.Events.Refuse(a.Request, q.verdict(Denied))
+		return nil, d.gate.refuse(a.Request, q.verdict(Denied))
 	}
 	if q := d.match(a, func(q *question) bool {
 		return q.State == StateApproved && q.openTo(a.self) && Within(a.Container.Taint, q.Container.Taint)
@@ -67,7 +67,7 @@ func (d *Queue) enter(a CheckedRequest) (*waiter, Verdict) {
 	return d.open(a)
 }
 
-func (d *Queue) match(a CheckedRequest, state func(*question) bool) *question {
+func (d *queue) match(a CheckedRequest, state func(*question) bool) *question {
 	if i := slices.IndexFunc(d.live, func(q *question) bool { return state(q) && q.matches(a) }); i >= 0 {
 		return d.live[i]
 	}
@@ -76,20 +76,20 @@ func (d *Queue) match(a CheckedRequest, state func(*question) bool) *question {
 
 // openTo says whether p may have the approval: nobody has it, or p itself, whose
 // call the kernel restarted before it was used.
-func (q *question) openTo(p queueProcess) bool {
-	return q.ClaimedBy == queueProcess{} || q.ClaimedBy == p
+func (q *question) openTo(p process) bool {
+	return q.ClaimedBy == process{} || q.ClaimedBy == p
 }
 
 // open asks a new question: stored first, then written, then pending.
-func (d *Queue) open(a CheckedRequest) (*waiter, Verdict) {
+func (d *queue) open(a CheckedRequest) (*waiter, Verdict) {
 	if v, limited := d.rateLimited(a); limited {
-		return nil, d.opts.Events.Refuse(a.Request, v)
+		return nil, d.gate.refuse(a.Request, v)
 	}
 	id, err := d.freeID()
 	if err != nil {
 		return nil, d.storeFailed(a, err)
 	}
-	now := d.opts.Now()
+	now := d.gate.now()
 	q := &question{
 		record: record{
 			Question: Question{
@@ -113,7 +113,7 @@ func (d *Queue) open(a CheckedRequest) (*waiter, Verdict) {
 			},
 			Command: a.command,
 			Bound:   a.bound,
-			Asking:  []queueProcess{a.self},
+			Asking:  []process{a.self},
 		},
 		until: d.clock().Add(d.askFor),
 	}
@@ -124,9 +124,9 @@ func (d *Queue) open(a CheckedRequest) (*waiter, Verdict) {
 	if err := d.store.put(q.record); err != nil {
 		return nil, d.storeFailed(a, err)
 	}
-	if err := d.opts.Events.Write(event.Hold, a.Request, Verdict{Question: id}, q.holdText(a)); err != nil {
+	if err := d.gate.write(event.Hold, a.Request, Verdict{Question: id}, q.holdText(a)); err != nil {
 		if err := d.store.remove(id); err != nil {
-			d.opts.Logger.WithError(err).Error("take back a question that could not be logged")
+			d.gate.logger.WithError(err).Error("take back a question that could not be logged")
 		}
 		return nil, NotLogged(err)
 	}
@@ -152,14 +152,14 @@ func (q *question) holdText(a CheckedRequest) string {
 	return s
 }
 
-func (d *Queue) storeFailed(a CheckedRequest, err error) Verdict {
-	d.opts.Logger.WithError(err).Error("store a question")
-	return d.opts.Events.Refuse(a.Request, No(StoreFailed, fmt.Sprintf("the question cannot be stored (%v); nothing is allowed until it can", err)))
+func (d *queue) storeFailed(a CheckedRequest, err error) Verdict {
+	d.gate.logger.WithError(err).Error("store a question")
+	return d.gate.refuse(a.Request, No(StoreFailed, fmt.Sprintf("the question cannot be stored (%v); nothing is allowed until it can", err)))
 }
 
 // freeID makes an id that no stored question has, ended ones included: an answer
 // that comes late must not meet another question.
-func (d *Queue) freeID() (string, error) {
+func (d *queue) freeID() (string, error) {
 	for {
 		id := newID()
 		_, taken, err := d.store.get(id)
@@ -170,14 +170,14 @@ func (d *Queue) freeID() (string, error) {
 }
 
 // join makes a one more asker of a pending question.
-func (d *Queue) join(q *question, a CheckedRequest) (*waiter, Verdict) {
+func (d *queue) join(q *question, a CheckedRequest) (*waiter, Verdict) {
 	known := q.asked(a.self)
 	if len(q.waiters) >= maxAskers || !known && len(q.Asking) >= maxAskers {
 		text := fmt.Sprintf("%d processes wait for the same answer already", len(q.Asking))
-		return nil, d.opts.Events.Refuse(a.Request, No(QueueFull, text).About(q.ID))
+		return nil, d.gate.refuse(a.Request, No(QueueFull, text).About(q.ID))
 	}
 	if !known {
-		if err := d.opts.Events.Write(event.Hold, a.Request, Verdict{Question: q.ID}, q.holdText(a)+"; joins the others who ask this"); err != nil {
+		if err := d.gate.write(event.Hold, a.Request, Verdict{Question: q.ID}, q.holdText(a)+"; joins the others who ask this"); err != nil {
 			return nil, NotLogged(err).About(q.ID)
 		}
 		q.Asking = append(q.Asking, a.self)
@@ -193,12 +193,12 @@ func (q *question) wait(a CheckedRequest) *waiter {
 }
 
 // claim gives an approval that came late, or again to the process that has it.
-func (d *Queue) claim(q *question, a CheckedRequest) Verdict {
+func (d *queue) claim(q *question, a CheckedRequest) Verdict {
 	v, message := q.approval(a), "claims the approval"
 	if v.Scope < q.Scope {
 		message += ", alone: it does not descend from the process that was chosen"
 	}
-	if err := d.opts.Events.Write(event.Verdict, a.Request, v, message); err != nil {
+	if err := d.gate.write(event.Verdict, a.Request, v, message); err != nil {
 		return NotLogged(err).About(q.ID)
 	}
 	if q.ClaimedBy == a.self {
@@ -215,7 +215,7 @@ func (d *Queue) claim(q *question, a CheckedRequest) Verdict {
 
 // leave takes w off its question, which stays. If it was answered meanwhile, with
 // v or with what w did not receive yet, an approval is given back.
-func (d *Queue) leave(w *waiter, v Verdict) Verdict {
+func (d *queue) leave(w *waiter, v Verdict) Verdict {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	select {
@@ -228,13 +228,13 @@ func (d *Queue) leave(w *waiter, v Verdict) Verdict {
 		d.giveBack(v.Question, v.Open.Bytes)
 	case v.Decision == Allow:
 		if err := d.release(q.ID); err != nil {
-			d.opts.Logger.WithError(err).WithField("question", q.ID).Error("give back an approval")
+			d.gate.logger.WithError(err).WithField("question", q.ID).Error("give back an approval")
 		}
 	case v.Reason != "":
 		return v
 	}
 	q.waiters = slices.DeleteFunc(q.waiters, func(o *waiter) bool { return o == w })
-	return d.opts.Events.Refuse(w.Request, No(Cancelled, "the asker went away; an approval can still be claimed by the same command").About(q.ID))
+	return d.gate.refuse(w.Request, No(Cancelled, "the asker went away; an approval can still be claimed by the same command").About(q.ID))
 }
 
 // approval is q's approval as a has it. A wider scope counts for who descends from the process that was chosen: another one, which

@@ -2,8 +2,6 @@ package gate
 
 import (
 	"cmp"
-	"crypto/sha256"
-	"encoding/hex"
 	"slices"
 	"strings"
 
@@ -66,8 +64,7 @@ func shown(text string) *event.Shown {
 	if text == "" {
 		return nil
 	}
-	sum := sha256.Sum256([]byte(text))
-	s := &event.Shown{Text: text, SHA256: hex.EncodeToString(sum[:])}
+	s := &event.Shown{Text: text, SHA256: Digest(text)}
 	if len(text) > maxShown {
 		s.Text, s.Cut = strings.ToValidUTF8(text[:maxShown], ""), true
 	}
@@ -77,7 +74,7 @@ func shown(text string) *event.Shown {
 // Ended gives the questions that take no answer any more, newest end first: at
 // most most of them, and no more than some megabytes. Those that a person answered
 // are kept for 30 days, others for one.
-func (d *Queue) Ended(most int) ([]Question, error) {
+func (d *queue) Ended(most int) ([]Question, error) {
 	d.mu.Lock()
 	d.sweep()
 	d.schedule()
@@ -121,7 +118,7 @@ func length(argv []string) int {
 const maxEndedBytes = 4 << 20
 
 // Question gives the question with this id, also when it has ended.
-func (d *Queue) Question(id string) (Question, error) {
+func (d *queue) Question(id string) (Question, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.closed {

@@ -29,7 +29,7 @@ func (g *Gate) decide(ctx context.Context, r Request) Verdict {
 	if v := early(&r); v.Reason == Untainted {
 		return v
 	}
-	r.TaintRead = cmp.Or(r.TaintRead, g.queue.clock().Sub(time.Unix(0, 0)))
+	r.TaintRead = cmp.Or(r.TaintRead, g.clock().Sub(time.Unix(0, 0)))
 	p := planOf(g.table, r)
 	return p.walk(ctx, g).Classed(p.request.Judged)
 }
@@ -46,10 +46,10 @@ func (g *Gate) still(r Request, v Verdict) Verdict {
 		return v
 	}
 	if v.Open != nil {
-		g.queue.Return(v.Question, v.Open.Bytes)
+		g.Return(v.Question, v.Open.Bytes)
 	}
 	if v.Reason == Approved {
-		if err := g.queue.Release(v.Question); err != nil {
+		if err := g.Release(v.Question); err != nil {
 			g.logger.WithError(err).WithField("question", v.Question).Error("give back an approval")
 		}
 	}
@@ -77,7 +77,7 @@ func (g *Gate) confirm(ctx context.Context, r Request) Verdict {
 	case r.Mode == modeSeal:
 		return g.refuse(r, No(Sealed, "the mode is seal"))
 	}
-	return g.queue.Ask(ctx, a)
+	return g.ask(ctx, a)
 }
 
 // recall finds what was let run before, and whether a person was asked the same. It takes the permission of a command that begins, which counts once.
@@ -102,15 +102,15 @@ func (g *Gate) recall(ctx context.Context, p *plan) Verdict {
 			p.asker.Why = "the command was let run before, but did not say that it goes there"
 		}
 	}
-	if v := g.queue.Stands(a); v.Reason != "" {
+	if v := g.standsFor(a); v.Reason != "" {
 		return v
 	}
 	if to := p.request.Judged.Facts; a.Ask == Command && !a.Person && !to.Cut {
-		if id := g.queue.Awaits(a, targets(to)); id != "" {
+		if id := g.awaits(a, targets(to)); id != "" {
 			return g.runSealed(p, id)
 		}
 	}
-	p.asked = g.queue.Asked(a)
+	p.asked = g.wasAsked(a)
 	return Verdict{}
 }
 
@@ -122,8 +122,6 @@ func (g *Gate) runSealed(p *plan, approval string) Verdict {
 	}
 	return v
 }
-
-func (g *Gate) ask(ctx context.Context, a CheckedRequest) Verdict { return g.queue.Ask(ctx, a) }
 
 // give writes a verdict that is about to be given. What only runs, and gets nowhere by it, is the caller's to write.
 func (g *Gate) give(p *plan, v Verdict) Verdict {
@@ -190,7 +188,7 @@ func (g *Gate) observe(r Request) Verdict {
 	would := r
 	would.Mode = modeEnforce
 	text := "would have been denied unless the reviewer or a person had let it out"
-	if f := DryRun(context.Background(), would, nil, g.queue.HasApprover() || g.theReviewer() != nil); f.Step == Refuse {
+	if f := DryRun(context.Background(), would, nil, g.hasApprover() || g.theReviewer() != nil); f.Step == Refuse {
 		text = fmt.Sprintf("would have been denied (%s): %s", f.Reason, f.Text)
 	}
 	v := Yes(Observe, text)

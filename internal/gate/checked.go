@@ -25,7 +25,7 @@ func CheckRequest(r Request) (CheckedRequest, error) {
 	if r.Process.PID <= 0 || r.Process.Start == 0 {
 		return CheckedRequest{}, errors.New("the request names no process: pid and start time are needed")
 	}
-	a := CheckedRequest{self: queueProcess{r.Process.PID, r.Process.Start}, command: command(r.Process)}
+	a := CheckedRequest{self: process{r.Process.PID, r.Process.Start}, command: command(r.Process)}
 	switch r.Ask {
 	case Connect:
 		d, err := normal(r.Destination)
@@ -37,9 +37,9 @@ func CheckRequest(r Request) (CheckedRequest, error) {
 		if strings.TrimSpace(r.Command) == "" {
 			return CheckedRequest{}, errors.New("the request names no command")
 		}
-		r.Destination, a.command = event.Destination{}, textKey(r.Command)
+		r.Destination, a.command = event.Destination{}, Digest(r.Command)
 		if r.Ask == Tool {
-			a.command = textKey("tool\x00" + r.Command) // no command of the same words has its answer
+			a.command = Digest("tool\x00" + r.Command) // no command of the same words has its answer
 		}
 		if len(r.Command) > maxCommand {
 			r.Command = strings.ToValidUTF8(r.Command[:maxCommand], "") + "…"

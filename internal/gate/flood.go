@@ -17,7 +17,7 @@ type pace struct{ full time.Time }
 
 // rateLimited gives the denial of a new question that finds no room, if it finds none.
 // Joining a question that waits needs no room.
-func (d *Queue) rateLimited(a CheckedRequest) (Verdict, bool) {
+func (d *queue) rateLimited(a CheckedRequest) (Verdict, bool) {
 	waiting, own := 0, 0
 	for _, q := range d.live {
 		if q.State == StatePending {

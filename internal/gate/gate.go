@@ -55,7 +55,7 @@ type Options struct {
 
 // Gate decides. All its methods may be called at the same time.
 type Gate struct {
-	queue    *Queue
+	*queue
 	log      Logger
 	logger   logrus.FieldLogger
 	table    []Row
@@ -95,10 +95,6 @@ func Open(o Options) (*Gate, error) {
 	if g.now == nil {
 		g.now = time.Now
 	}
-	boot := o.Boot
-	if boot == nil {
-		boot = func() (string, time.Duration) { return "", 0 }
-	}
 	if g.logger == nil {
 		quiet := logrus.New()
 		quiet.SetOutput(io.Discard)
@@ -107,12 +103,7 @@ func Open(o Options) (*Gate, error) {
 	for _, r := range reasons() {
 		g.counters[r] = new(atomic.Uint64)
 	}
-	var err error
-	g.queue, err = OpenQueue(QueueOptions{
-		DB: o.DB, Events: events{g}, Logger: g.logger, Count: g.count, Approver: o.Approver,
-		AskFor: o.AskFor, ClaimFor: o.ClaimFor, MaxPending: o.MaxPending, Now: g.now, Boot: boot, Causes: o.Causes,
-	})
-	if err != nil {
+	if err := g.openQueue(o); err != nil {
 		return nil, fmt.Errorf("open gate: %w", err)
 	}
 	return g, nil
@@ -124,25 +115,18 @@ func (g *Gate) Configure(reviewer Reviewer, approver bool, askFor, claimFor time
 	g.mu.Lock()
 	g.reviewer = reviewer
 	g.mu.Unlock()
-	g.queue.Configure(approver, askFor, claimFor)
+	g.configure(approver, askFor, claimFor)
 	g.ModeChanged()
 }
 
 // ModeChanged ends the questions about containers that are sealed now: seal asks nobody; and those that observe answers.
 func (g *Gate) ModeChanged() {
-	g.queue.Seal(g.sealed)
+	g.seal(g.sealed)
 	g.EndNeedless(func(container string) bool { return g.mode != nil && g.mode(container) == modeObserve })
 }
 
-// EndNeedless ends what the kernel asked about containers that nothing is denied to any more. The kernel lets their commands go on.
-func (g *Gate) EndNeedless(free func(container string) bool) { g.queue.EndNeedless(free) }
-
 // sealed says whether a container is sealed now, which may have come after a request was made.
 func (g *Gate) sealed(container string) bool { return g.mode != nil && g.mode(container) == modeSeal }
-
-// Close denies everybody who waits. The questions stay stored, so that the next
-// gate takes them up. A closed gate denies every connect of a tainted container.
-func (g *Gate) Close() { g.queue.Close() }
 
 func (g *Gate) count(r Reason) { g.counters[r].Add(1) }
 

@@ -27,13 +27,13 @@ type ended struct {
 }
 
 // drop ends q's life in memory; its record stays for a day.
-func (d *Queue) drop(q *question) {
+func (d *queue) drop(q *question) {
 	d.live = slices.DeleteFunc(d.live, func(o *question) bool { return o == q })
 	d.ended = append(d.ended, ended{q.ID, q.Answered, q.By != ""})
 }
 
 // sweep ends what is over. Every call does it, so that a late timer opens nothing.
-func (d *Queue) sweep() {
+func (d *queue) sweep() {
 	if d.closed {
 		return
 	}
@@ -52,40 +52,40 @@ func (d *Queue) sweep() {
 		}
 	}
 	d.sweepStanding(now)
-	d.prune(d.opts.Now(), pruneAtLeast)
+	d.prune(d.gate.now(), pruneAtLeast)
 }
 
 // giveUp ends a question that nobody answered.
-func (d *Queue) giveUp(q *question, r Reason) {
+func (d *queue) giveUp(q *question, r Reason) {
 	if err := d.end(q, r, Reply{}); err != nil {
-		d.opts.Logger.WithError(err).WithField("question", q.ID).Error("end a question")
+		d.gate.logger.WithError(err).WithField("question", q.ID).Error("end a question")
 	}
 }
 
 // lapse ends an approval that was not used.
-func (d *Queue) lapse(q *question) {
-	if q.ClaimedBy == (queueProcess{}) {
+func (d *queue) lapse(q *question) {
+	if q.ClaimedBy == (process{}) {
 		v := q.verdict(Unclaimed)
-		if err := d.opts.Events.Write(event.Verdict, q.Request(), v, ""); err == nil {
-			d.opts.Count(Unclaimed)
+		if err := d.gate.write(event.Verdict, q.Request(), v, ""); err == nil {
+			d.gate.count(Unclaimed)
 		}
 	}
 	q.State = StateExpired
 	if err := d.store.put(q.record); err != nil {
-		d.opts.Logger.WithError(err).Error("store the end of an approval") // its time is stored and over
+		d.gate.logger.WithError(err).Error("store the end of an approval") // its time is stored and over
 	}
 	d.drop(q)
 }
 
 // dropUnanswerable ends what waits for a person when there is none.
-func (d *Queue) dropUnanswerable() {
+func (d *queue) dropUnanswerable() {
 	if !d.approver {
 		d.giveUpAll(NoApprover, func(*question) bool { return true })
 	}
 }
 
 // giveUpAll ends the questions that wait and that which names.
-func (d *Queue) giveUpAll(r Reason, which func(*question) bool) {
+func (d *queue) giveUpAll(r Reason, which func(*question) bool) {
 	if d.closed {
 		return
 	}
@@ -97,7 +97,7 @@ func (d *Queue) giveUpAll(r Reason, which func(*question) bool) {
 }
 
 // prune removes old ended questions, unless they are fewer than least.
-func (d *Queue) prune(now time.Time, least int) {
+func (d *queue) prune(now time.Time, least int) {
 	if least > 1 && len(d.ended) < d.pruned.size+least && now.Sub(d.pruned.at) < pruneEvery {
 		return
 	}
@@ -120,7 +120,7 @@ func (d *Queue) prune(now time.Time, least int) {
 		return
 	}
 	if err := d.store.remove(ids...); err != nil {
-		d.opts.Logger.WithError(err).Error("prune ended questions")
+		d.gate.logger.WithError(err).Error("prune ended questions")
 		return
 	}
 	slices.Reverse(kept)
@@ -129,7 +129,7 @@ func (d *Queue) prune(now time.Time, least int) {
 
 // schedule wakes the gate when the next question is over, so that who waits is
 // told, and the log says so, without another call.
-func (d *Queue) schedule() {
+func (d *queue) schedule() {
 	if d.timer != nil {
 		d.timer.Stop()
 	}
@@ -157,13 +157,13 @@ func (d *Queue) schedule() {
 }
 
 // restore takes up the stored questions.
-func (d *Queue) restore() error {
+func (d *queue) restore() error {
 	all, bad, err := d.store.load()
 	if err != nil {
 		return fmt.Errorf("take up questions: %w", err)
 	}
 	if len(bad) > 0 {
-		d.opts.Logger.WithField("ids", bad).Error("drop stored questions that cannot be read")
+		d.gate.logger.WithField("ids", bad).Error("drop stored questions that cannot be read")
 		if err := d.store.remove(bad...); err != nil {
 			return fmt.Errorf("take up questions: %w", err)
 		}
@@ -171,7 +171,7 @@ func (d *Queue) restore() error {
 	slices.SortStableFunc(all, func(a, b record) int {
 		return cmp.Or(a.Asked.Compare(b.Asked), cmp.Compare(a.ID, b.ID))
 	})
-	now, clock := d.opts.Now(), d.clock()
+	now, clock := d.gate.now(), d.clock()
 	for _, r := range all {
 		q := &question{record: r}
 		switch r.State {
@@ -207,7 +207,7 @@ func (r *record) ends(boot func() (string, time.Duration), in time.Duration) {
 // resume puts a stored end on the queue's clock. In the same boot the wall clock
 // counts for nothing. Else, one that was set back while nobody looked lengthens
 // nothing: it ends at once.
-func (d *Queue) resume(now time.Time, r record, began, end time.Time) time.Time {
+func (d *queue) resume(now time.Time, r record, began, end time.Time) time.Time {
 	clock := d.clock()
 	if id, since := d.opts.Boot(); id != "" && id == r.Boot {
 		return clock.Add(r.Ends - since)

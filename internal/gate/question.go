@@ -108,8 +108,8 @@ func (q Question) Request() Request {
 	return r
 }
 
-// queueProcess names one process of this boot: a pid alone is reused.
-type queueProcess struct {
+// process names one process of this boot: a pid alone is reused.
+type process struct {
 	PID   int    `json:"pid"`
 	Start uint64 `json:"start"`
 }
@@ -117,11 +117,11 @@ type queueProcess struct {
 // record is a question as it is stored.
 type record struct {
 	Question
-	Command   string         `json:"command,omitempty"`    // digest of argv and environment names, before JSON replaces bytes
-	Bound     bool           `json:"bound,omitempty"`      // to the first asker: another process never matches
-	Claim     time.Time      `json:"claim_until,omitzero"` // end of the approval, or of the denial for its askers
-	Asking    []queueProcess `json:"asking"`
-	ClaimedBy queueProcess   `json:"claimed_by,omitzero"` // who was given the approval
+	Command   string    `json:"command,omitempty"`    // digest of argv and environment names, before JSON replaces bytes
+	Bound     bool      `json:"bound,omitempty"`      // to the first asker: another process never matches
+	Claim     time.Time `json:"claim_until,omitzero"` // end of the approval, or of the denial for its askers
+	Asking    []process `json:"asking"`
+	ClaimedBy process   `json:"claimed_by,omitzero"` // who was given the approval
 
 	Boot string        `json:"boot,omitempty"` // in which Ends counts; empty: the wall clock does
 	Ends time.Duration `json:"ends,omitempty"` // of the present state, since then
@@ -144,7 +144,7 @@ type waiter struct {
 // CheckedRequest is a request that was checked, with what it is matched by.
 type CheckedRequest struct {
 	Request
-	self    queueProcess
+	self    process
 	command string
 	bound   bool
 	chain   []event.Member // as Question.Chain
@@ -170,7 +170,7 @@ func (q *question) matches(a CheckedRequest) bool {
 	return !q.Bound && !a.bound && q.Command == a.command
 }
 
-func (q *question) asked(p queueProcess) bool {
+func (q *question) asked(p process) bool {
 	for _, a := range q.Asking {
 		if a == p {
 			return true
@@ -200,8 +200,8 @@ func bound(p event.Process) bool {
 	return inode == 0 || p.Exe.Memfd || p.Exe.Deleted || p.ArgvHash == 0 || len(p.Argv) == 0 || p.Truncated
 }
 
-// textKey digests a command's text.
-func textKey(text string) string {
+// Digest names a text that is shown, or a command's.
+func Digest(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return hex.EncodeToString(sum[:])
 }

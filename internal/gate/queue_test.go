@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"io"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -13,7 +12,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/sirupsen/logrus"
 	"go.etcd.io/bbolt"
 
 	"weir/internal/event"
@@ -22,17 +20,11 @@ import (
 // silent stands for a log that takes everything.
 type silent struct{}
 
-func (silent) Write(event.Kind, Request, Verdict, string) error { return nil }
-
-func (silent) Refuse(_ Request, v Verdict) Verdict { return v }
-
-func (silent) Ended(Question, Verdict) error { return nil }
-
-func (silent) Stood(event.Container, *event.ApprovalInfo) error { return nil }
+func (silent) Write(event.Event) error { return nil }
 
 // queueBubble runs f with a queue on a real database, inside a bubble whose time stands
 // still while anything runs.
-func queueBubble(t *testing.T, f func(t *testing.T, d *Queue)) {
+func queueBubble(t *testing.T, f func(t *testing.T, d *queue)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		db, err := bbolt.Open(filepath.Join(t.TempDir(), "weir.db"), 0o600, &bbolt.Options{NoSync: true, Timeout: time.Second})
@@ -40,17 +32,12 @@ func queueBubble(t *testing.T, f func(t *testing.T, d *Queue)) {
 			t.Fatal(err)
 		}
 		defer db.Close()
-		logger := logrus.New()
-		logger.SetOutput(io.Discard)
-		d, err := OpenQueue(QueueOptions{
-			DB: db, Events: silent{}, Logger: logger, Count: func(Reason) {}, Approver: true, Now: time.Now,
-			Boot: func() (string, time.Duration) { return "", 0 },
-		})
+		g, err := Open(Options{DB: db, Log: silent{}, Approver: true})
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer d.Close()
-		f(t, d)
+		defer g.Close()
+		f(t, g.queue)
 	})
 }
 
@@ -85,7 +72,7 @@ func checked(t *testing.T, r Request) CheckedRequest {
 // An approval that meets the end of its asker is open to a claim.
 func TestAnswerAndCancelTogether(t *testing.T) {
 	for range 40 { // which of the two Ask sees first is chance
-		queueBubble(t, func(t *testing.T, d *Queue) {
+		queueBubble(t, func(t *testing.T, d *queue) {
 			w, _ := d.enter(checked(t, queueCurl()))
 			if _, err := d.Answer(d.Pending()[0].ID, Reply{Allow: true, By: "alice"}); err != nil {
 				t.Fatal(err)
@@ -96,7 +83,7 @@ func TestAnswerAndCancelTogether(t *testing.T) {
 				t.Fatalf("verdict: %+v", v)
 			}
 			again := queueCurl(func(r *Request) { r.Process.PID, r.Process.Start = 101, 6000 })
-			if v := d.Ask(context.Background(), checked(t, again)); v.Decision != Allow || v.Reason != Approved {
+			if v := d.ask(context.Background(), checked(t, again)); v.Decision != Allow || v.Reason != Approved {
 				t.Errorf("claimed: %+v", v)
 			}
 		})
@@ -116,7 +103,7 @@ func TestAnnouncementSaysWhetherItWaits(t *testing.T) {
 
 // What people answered is bounded too.
 func TestPruneAnswered(t *testing.T) {
-	queueBubble(t, func(t *testing.T, d *Queue) {
+	queueBubble(t, func(t *testing.T, d *queue) {
 		now := time.Now()
 		for i := range maxAnswered + 2*pruneAtLeast {
 			d.ended = append(d.ended, ended{fmt.Sprint(i), now, true})
@@ -130,7 +117,7 @@ func TestPruneAnswered(t *testing.T) {
 
 // Who has asked nothing for a while takes no memory (B38).
 func TestPacesAreForgotten(t *testing.T) {
-	queueBubble(t, func(t *testing.T, d *Queue) {
+	queueBubble(t, func(t *testing.T, d *queue) {
 		ask := func(container string) {
 			t.Helper()
 			if w, v := d.enter(checked(t, queueCurl(func(r *Request) { r.Container.ID = container }))); w == nil {
@@ -189,7 +176,7 @@ func FuzzMatch(f *testing.F) {
 		}
 		q := &question{record: record{
 			Question: Question{Container: a.Container, Process: a.Process, Destination: a.Destination},
-			Command:  a.command, Bound: a.bound, Asking: []queueProcess{a.self},
+			Command:  a.command, Bound: a.bound, Asking: []process{a.self},
 		}}
 		if !q.matches(a) {
 			t.Fatal("a question does not match its own asker")

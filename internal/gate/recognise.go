@@ -31,12 +31,6 @@ type passed struct {
 	until     time.Time
 }
 
-// process names one process of this boot: a pid alone is reused.
-type process struct {
-	pid   int
-	start uint64
-}
-
 // running is the process that was seen to run it.
 type running struct {
 	passed
@@ -53,10 +47,10 @@ func (g *Gate) remember(r Request, v Verdict) {
 	if !ok {
 		return
 	}
-	p := passed{r.Container, r.Command, judge(r).Facts, f, v.By, v.Question, g.queue.clock().Add(g.queue.ClaimFor())}
+	p := passed{r.Container, r.Command, judge(r).Facts, f, v.By, v.Question, g.clock().Add(g.claimTime())}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	p.container = g.queue.Left(r)
+	p.container = g.leftOf(r)
 	g.passed = keep(g.passed, p)
 }
 
@@ -73,10 +67,10 @@ func (g *Gate) begin(r Request, by, question string) {
 		return
 	}
 	facts := judge(Request{Ask: Run, Process: p}).Facts // the text alone would trust argv[0]
-	k := running{passed{r.Container, text, facts, f, by, question, g.queue.clock().Add(g.queue.ClaimFor())}, process{p.PID, p.Start}}
+	k := running{passed{r.Container, text, facts, f, by, question, g.clock().Add(g.claimTime())}, process{p.PID, p.Start}}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	k.container = g.queue.Left(r)
+	k.container = g.leftOf(r)
 	g.running = keep(g.running, k)
 }
 
@@ -121,7 +115,7 @@ func (g *Gate) allowed(c event.Container) []passed {
 		}
 	}
 	g.mu.Unlock()
-	for _, q := range g.queue.Approvals() {
+	for _, q := range g.approvals() {
 		p := passed{container: q.Container, text: q.Text, by: q.By, question: q.ID, until: q.Until}
 		if !p.serves(c) {
 			continue
@@ -137,7 +131,7 @@ func (g *Gate) allowed(c event.Container) []passed {
 // take uses up a permission for a process that begins; false when another one had it.
 func (g *Gate) take(p passed, by event.Process) bool {
 	if p.question != "" {
-		if _, err := g.queue.Consume(p.question); err != nil {
+		if _, err := g.consume(p.question); err != nil {
 			g.logger.WithError(err).WithField("question", p.question).Error("use an approved command")
 			return false
 		}
@@ -154,7 +148,7 @@ func (g *Gate) take(p passed, by event.Process) bool {
 		}
 		g.passed = slices.Delete(g.passed, i, i+1)
 	}
-	p.until = g.queue.clock().Add(g.queue.ClaimFor())
+	p.until = g.clock().Add(g.claimTime())
 	g.running = keep(g.running, running{p, process{by.PID, by.Start}})
 	return true
 }
@@ -183,7 +177,7 @@ func (p passed) verdict() Verdict {
 
 // forget drops what is over.
 func (g *Gate) forget() {
-	now := g.queue.clock()
+	now := g.clock()
 	g.passed = slices.DeleteFunc(g.passed, func(p passed) bool { return !now.Before(p.until) })
 	g.running = slices.DeleteFunc(g.running, func(r running) bool { return !now.Before(r.until) })
 }

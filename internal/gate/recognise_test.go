@@ -54,7 +54,7 @@ func approvedRun(r *rig) {
 		return []netip.Addr{netip.MustParseAddr("203.0.113.9")}, nil
 	}
 	before := r.theReviewer()
-	approver := r.queue.HasApprover()
+	approver := r.queue.hasApprover()
 	r.Configure(opinion(false), approver, 0, 0)
 	r.ask(curl(asking(wanted))).gives(Allow, Passed)
 	r.ask(curl(agentShell(wanted))).gives(Allow, Recognised)
@@ -138,7 +138,7 @@ func TestB11CoversBounded(t *testing.T) {
 	for i := range 64 {
 		p.Ancestry = append(p.Ancestry, event.Ancestor{PID: 99 - i, Exe: "/usr/bin/curl", Argv: argv})
 	}
-	k := running{passed{form: f}, process{pid: 1}}
+	k := running{passed{form: f}, process{PID: 1}}
 	left, covers := maxSteps, true
 	made := testing.AllocsPerRun(1, func() {
 		left = maxSteps

@@ -243,24 +243,9 @@ func (r *Replay) open(d event.Destination) (ReplayOutcome, string, string) {
 
 // listed is the kernel's longest match.
 func (r *Replay) listed(addr netip.Addr, d event.Destination) bool {
-	six := netip.AddrFrom16(addr.As16())
-	best := -1
-	for i, to := range r.allow {
-		if to.Prefix.Contains(six) && (best < 0 || to.Prefix.Bits() > r.allow[best].Prefix.Bits()) {
-			best = i
-		}
+	number, known := map[string]uint8{"tcp": 6, "udp": 17}[d.Protocol]
+	if !known {
+		number = 255 // a protocol that only a rule for any of them opens
 	}
-	if best < 0 {
-		return false
-	}
-	number := uint8(255) // a protocol that only a rule for any of them opens
-	switch d.Protocol {
-	case "tcp":
-		number = 6
-	case "udp":
-		number = 17
-	}
-	return slices.ContainsFunc(r.allow[best].Rules, func(rule policy.Rule) bool {
-		return (rule.Protocol == 0 || rule.Protocol == number) && d.Port >= rule.Low && d.Port <= rule.High
-	})
+	return policy.Opens(r.allow, netip.AddrPortFrom(addr, d.Port), number)
 }

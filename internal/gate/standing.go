@@ -222,9 +222,9 @@ type Opening struct {
 	Bytes int64
 }
 
-// Stands gives the verdict of a standing approval that covers a. Its bytes are taken from the approval, durably: give back with Return what
+// standsFor gives the verdict of a standing approval that covers a. Its bytes are taken from the approval, durably: give back with Return what
 // was not used. The zero Verdict is none.
-func (d *Queue) Stands(a CheckedRequest) Verdict {
+func (d *queue) standsFor(a CheckedRequest) Verdict {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.closed || !d.approver || len(d.standing) == 0 {
@@ -243,9 +243,9 @@ func (d *Queue) Stands(a CheckedRequest) Verdict {
 	return Verdict{}
 }
 
-// Awaits gives a standing approval for every place where a command says that it goes; empty: it names none, or one that there is none for.
+// awaits gives a standing approval for every place where a command says that it goes; empty: it names none, or one that there is none for.
 // It takes nothing: that the command may run opens nothing.
-func (d *Queue) Awaits(a CheckedRequest, to []target) (id string) {
+func (d *queue) awaits(a CheckedRequest, to []target) (id string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.closed || !d.approver {
@@ -283,7 +283,7 @@ func (s *standing) serves(c event.Container) bool {
 }
 
 // draw lets a out under s, if s covers it.
-func (d *Queue) draw(s *standing, a CheckedRequest) Verdict {
+func (d *queue) draw(s *standing, a CheckedRequest) Verdict {
 	if !s.covers(a) {
 		return Verdict{}
 	}
@@ -303,18 +303,18 @@ func (d *Queue) draw(s *standing, a CheckedRequest) Verdict {
 	if s.Root != nil && s.Root.PID != a.Process.PID {
 		v.Scope, v.Root = s.Scope, s.Root
 	}
-	if err := d.opts.Events.Write(event.Verdict, a.Request, v, ""); err != nil {
+	if err := d.gate.write(event.Verdict, a.Request, v, ""); err != nil {
 		return Verdict{} // nothing is allowed that cannot be told
 	}
 	if err := d.keep(s, func(n *standing) { n.Left -= open.Bytes; n.Uses++ }); err != nil {
-		d.opts.Logger.WithError(err).WithField("approval", s.ID).Error("store the use of an approval")
+		d.gate.logger.WithError(err).WithField("approval", s.ID).Error("store the use of an approval")
 		return Verdict{}
 	}
 	return v
 }
 
 // keep changes s, first on disk.
-func (d *Queue) keep(s *standing, how func(*standing)) error {
+func (d *queue) keep(s *standing, how func(*standing)) error {
 	next := *s
 	how(&next)
 	if err := d.store.putStanding(next); err != nil {
@@ -325,21 +325,21 @@ func (d *Queue) keep(s *standing, how func(*standing)) error {
 }
 
 // Return gives back what a grant by an approval did not use.
-func (d *Queue) Return(id string, n int64) {
+func (d *queue) Return(id string, n int64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.giveBack(id, n)
 }
 
-func (d *Queue) giveBack(id string, n int64) {
+func (d *queue) giveBack(id string, n int64) {
 	if s := d.stands(id); s != nil && n > 0 && !d.closed {
 		if err := d.keep(s, func(s *standing) { s.Left = min(s.Left+n, s.Bytes) }); err != nil {
-			d.opts.Logger.WithError(err).WithField("approval", id).Error("store what an approval has left") // less is left, which is safe
+			d.gate.logger.WithError(err).WithField("approval", id).Error("store what an approval has left") // less is left, which is safe
 		}
 	}
 }
 
-func (d *Queue) stands(id string) *standing {
+func (d *queue) stands(id string) *standing {
 	if i := slices.IndexFunc(d.standing, func(s *standing) bool { return s.ID == id }); i >= 0 {
 		return d.standing[i]
 	}
@@ -347,7 +347,7 @@ func (d *Queue) stands(id string) *standing {
 }
 
 // Standing lists the approvals that go on, oldest first.
-func (d *Queue) Standing() []StandingApproval {
+func (d *queue) Standing() []StandingApproval {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.sweep()
@@ -360,7 +360,7 @@ func (d *Queue) Standing() []StandingApproval {
 }
 
 // InForce says whether a standing approval goes on.
-func (d *Queue) InForce(id string) bool {
+func (d *queue) InForce(id string) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.sweep()
@@ -369,7 +369,7 @@ func (d *Queue) InForce(id string) bool {
 }
 
 // Revoke ends a standing approval, durably.
-func (d *Queue) Revoke(id, by, why string) (StandingApproval, error) {
+func (d *queue) Revoke(id, by, why string) (StandingApproval, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.sweep()
@@ -382,7 +382,7 @@ func (d *Queue) Revoke(id, by, why string) (StandingApproval, error) {
 }
 
 // EndStanding ends the approvals that which names, with the reason that it gives; an empty one goes on.
-func (d *Queue) EndStanding(which func(StandingApproval) event.ApprovalEnd) (ended []StandingApproval, err error) {
+func (d *queue) EndStanding(which func(StandingApproval) event.ApprovalEnd) (ended []StandingApproval, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, s := range slices.Clone(d.standing) {
@@ -394,9 +394,9 @@ func (d *Queue) EndStanding(which func(StandingApproval) event.ApprovalEnd) (end
 	return ended, err
 }
 
-// Cleared takes taint that is about to be cleared from the approvals and questions of the containers that of names: they were given and asked
+// clearTaint takes taint that is about to be cleared from the approvals and questions of the containers that of names: they were given and asked
 // for it, and are not for what sets it anew.
-func (d *Queue) Cleared(bits []string, of func(event.Container) bool) error {
+func (d *queue) clearTaint(bits []string, of func(event.Container) bool) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	now := d.clock()
@@ -429,14 +429,14 @@ type clearing struct {
 // decidedIn is longer than a reviewer takes.
 const decidedIn = time.Hour
 
-// Left is the container of a request without the taint that was cleared since that was read.
-func (d *Queue) Left(r Request) event.Container {
+// leftOf is the container of a request without the taint that was cleared since that was read.
+func (d *queue) leftOf(r Request) event.Container {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.left(r)
 }
 
-func (d *Queue) left(r Request) event.Container {
+func (d *queue) left(r Request) event.Container {
 	c := r.Container
 	for _, l := range d.cleared {
 		if left, some := Without(c, l.bits, l.of); some && r.TaintRead != 0 && !l.at.Before(time.Unix(0, 0).Add(r.TaintRead)) {
@@ -453,7 +453,7 @@ func Without(c event.Container, bits []string, of func(event.Container) bool) (l
 }
 
 // over ends s: it opens nothing from now on, whatever fails.
-func (d *Queue) over(s *standing, end event.ApprovalEnd, by, why string) error {
+func (d *queue) over(s *standing, end event.ApprovalEnd, by, why string) error {
 	d.standing = slices.DeleteFunc(d.standing, func(o *standing) bool { return o == s })
 	err := d.store.dropStanding(s.ID)
 	if err != nil {
@@ -461,7 +461,7 @@ func (d *Queue) over(s *standing, end event.ApprovalEnd, by, why string) error {
 	}
 	info := s.info()
 	info.End, info.By, info.Why = end, by, why
-	return errors.Join(err, d.opts.Events.Stood(s.Container, info))
+	return errors.Join(err, d.gate.tellStanding(s.Container, info))
 }
 
 // info is s as events tell it.
@@ -472,7 +472,7 @@ func (s StandingApproval) info() *event.ApprovalInfo {
 }
 
 // stand answers q by an approval that goes on: written and stored, then in force. Whoever else waits for what it covers goes on, too.
-func (d *Queue) stand(q *question, reply Reply) error {
+func (d *queue) stand(q *question, reply Reply) error {
 	given, err := q.told().StandingBy(reply)
 	switch {
 	case err != nil:
@@ -482,7 +482,7 @@ func (d *Queue) stand(q *question, reply Reply) error {
 	case len(d.standing) >= maxStandingAll:
 		return fmt.Errorf("there are %d such approvals: end one with weir revoke: %w", len(d.standing), ErrStanding)
 	}
-	now := d.opts.Now()
+	now := d.gate.now()
 	s := &standing{StandingApproval: given}
 	boot, since := d.opts.Boot()
 	s.Given, s.Boot = now.UTC(), boot
@@ -492,13 +492,13 @@ func (d *Queue) stand(q *question, reply Reply) error {
 	}
 	info := s.info()
 	info.Shown = shown(reply.Shown)
-	if err := d.opts.Events.Stood(s.Container, info); err != nil {
+	if err := d.gate.tellStanding(s.Container, info); err != nil {
 		return fmt.Errorf("write the approval: %w", err)
 	}
 	if err := d.store.putStanding(*s); err != nil {
 		info := s.info()
 		info.End = event.NotStored
-		_ = d.opts.Events.Stood(s.Container, info) // it was never in force
+		_ = d.gate.tellStanding(s.Container, info) // it was never in force
 		return err
 	}
 	d.standing = append(d.standing, s)
@@ -516,23 +516,23 @@ func (q *question) first() CheckedRequest {
 }
 
 // serve ends q, which s answers: those who wait go on under s, and who cannot is asked about again.
-func (d *Queue) serve(q *question, s *standing, reply Reply) {
+func (d *queue) serve(q *question, s *standing, reply Reply) {
 	r := q.record
 	r.Gone = q.gone()
-	r.Answered, r.By, r.Why, r.From, r.Shown = d.opts.Now().UTC(), reply.By, reply.Why, reply.From, shown(reply.Shown)
+	r.Answered, r.By, r.Why, r.From, r.Shown = d.gate.now().UTC(), reply.By, reply.Why, reply.From, shown(reply.Shown)
 	r.For, r.Standing, r.State, r.Outcome = s.For, s.ID, StateUsed, Approved
 	if q.ID == s.ID {
 		r.Scope = s.Scope
 	}
 	q.record = r
 	if err := d.store.put(r); err != nil {
-		d.opts.Logger.WithError(err).WithField("question", q.ID).Error("store an answer") // the approval itself is stored
+		d.gate.logger.WithError(err).WithField("question", q.ID).Error("store an answer") // the approval itself is stored
 	}
-	_ = d.opts.Events.Ended(q.Question, q.verdict(Approved)) // told to the log; the approval itself is written
+	_ = d.gate.tellEnd(q.Question, q.verdict(Approved)) // told to the log; the approval itself is written
 	for _, w := range q.waiters {
 		v := d.draw(s, w.CheckedRequest)
 		if v.Reason == "" {
-			v = d.opts.Events.Refuse(w.Request, q.verdict(UsedOnce))
+			v = d.gate.refuse(w.Request, q.verdict(UsedOnce))
 		}
 		w.answer <- v
 	}
@@ -541,25 +541,25 @@ func (d *Queue) serve(q *question, s *standing, reply Reply) {
 }
 
 // sweepStanding ends the approvals whose time is over.
-func (d *Queue) sweepStanding(now time.Time) {
+func (d *queue) sweepStanding(now time.Time) {
 	for _, s := range slices.Clone(d.standing) {
 		if s.until.IsZero() || now.Before(s.until) {
 			continue
 		}
 		if err := d.over(s, event.Expired, "", ""); err != nil {
-			d.opts.Logger.WithError(err).WithField("approval", s.ID).Error("end an approval")
+			d.gate.logger.WithError(err).WithField("approval", s.ID).Error("end an approval")
 		}
 	}
 }
 
 // restoreStanding takes up the stored approvals. One that cannot be read is none.
-func (d *Queue) restoreStanding(now time.Time) error {
+func (d *queue) restoreStanding(now time.Time) error {
 	all, bad, err := d.store.loadStanding()
 	if err != nil {
 		return err
 	}
 	for _, id := range bad {
-		d.opts.Logger.WithField("approval", id).Error("drop a stored approval that cannot be read")
+		d.gate.logger.WithField("approval", id).Error("drop a stored approval that cannot be read")
 		if err := d.store.dropStanding(id); err != nil {
 			return err
 		}
@@ -568,7 +568,7 @@ func (d *Queue) restoreStanding(now time.Time) error {
 	for _, s := range all {
 		if s.Boot != boot {
 			if err := d.over(&s, event.Ended, "", ""); err != nil {
-				d.opts.Logger.WithError(err).WithField("approval", s.ID).Error("end an approval of an earlier boot")
+				d.gate.logger.WithError(err).WithField("approval", s.ID).Error("end an approval of an earlier boot")
 			}
 			continue
 		}

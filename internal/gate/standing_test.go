@@ -466,7 +466,7 @@ func TestTaintWasCleared(t *testing.T) {
 		})
 		t.Run("read_before/"+name, func(t *testing.T) {
 			bubble(t, func(r *rig) {
-				read := func(q *Request) { q.TaintRead = r.queue.clock().Sub(time.Unix(0, 0)) }
+				read := func(q *Request) { q.TaintRead = r.clock().Sub(time.Unix(0, 0)) }
 				old := curl(known, both, read)
 				time.Sleep(time.Millisecond)
 				cleared(r)

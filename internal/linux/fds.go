@@ -95,8 +95,8 @@ func eachFD(pid int, fn func(path, link string) error) error {
 	var read []int
 	for _, tid := range tids {
 		same := func(other int) bool {
-			shared, err := kcmp(tid, other, kcmpFiles)
-			return err == nil && shared
+			order, err := kcmp(tid, other, Descriptors)
+			return err == nil && order == 0
 		}
 		if slices.ContainsFunc(read[:min(len(read), 8)], same) { // bounded: a process may have thousands of tables
 			continue

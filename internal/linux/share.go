@@ -3,8 +3,6 @@ package linux
 import (
 	"os"
 	"slices"
-
-	"golang.org/x/sys/unix"
 )
 
 // What processes can have in common, as kcmp(2) numbers it.
@@ -21,11 +19,10 @@ func Sharing(pids []int, what int) [][]int {
 		return err != nil
 	})
 	compare := func(a, b int) int {
-		order, _, errno := unix.Syscall6(unix.SYS_KCMP, uintptr(a), uintptr(b), uintptr(what), 0, 0, 0)
-		switch {
-		case errno == 0 && order == 0:
+		switch order, err := kcmp(a, b, what); {
+		case err == nil && order == 0:
 			return 0
-		case errno == 0 && order == 1:
+		case err == nil && order == 1:
 			return -1
 		}
 		return 1

@@ -9,12 +9,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// kcmp(2) types, from linux/kcmp.h.
-const (
-	kcmpVM    = 1
-	kcmpFiles = 2
-)
-
 // OpenProcess returns a pidfd of the process that started then; the caller closes it. What is signalled through it is that process or
 // nobody. The error wraps ErrGone if the process has ended.
 func OpenProcess(pid int, start uint64) (*os.File, error) {
@@ -44,15 +38,17 @@ func SendSignal(pidfd *os.File, sig unix.Signal) error {
 
 // SameMemory tells whether two processes share one address space, as vfork and CLONE_VM make it.
 func SameMemory(a, b int) (bool, error) {
-	return kcmp(Living(a), Living(b), kcmpVM)
+	order, err := kcmp(Living(a), Living(b), Memory)
+	return err == nil && order == 0, err
 }
 
-func kcmp(a, b, kind int) (bool, error) {
+// kcmp orders two processes by something that they have: 0, where it is the same.
+func kcmp(a, b, kind int) (int, error) {
 	order, _, errno := unix.Syscall6(unix.SYS_KCMP, uintptr(a), uintptr(b), uintptr(kind), 0, 0, 0)
 	if errno != 0 {
-		return false, fmt.Errorf("compare processes %d and %d: %w", a, b, gone(errno))
+		return 0, fmt.Errorf("compare processes %d and %d: %w", a, b, gone(errno))
 	}
-	return order == 0, nil
+	return int(order), nil
 }
 
 // failed names what could not be read.

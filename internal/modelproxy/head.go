@@ -23,7 +23,7 @@ const (
 // listener hands out connections whose first request has a head that can be read in one way only. The server takes one request of each.
 type listener struct {
 	net.Listener
-	tell func(Refusal)
+	tell func(code Code, pid int)
 }
 
 // Accept implements net.Listener.
@@ -64,7 +64,7 @@ func pidOf(c net.Conn) int {
 type conn struct {
 	net.Conn
 	pid    int
-	tell   func(Refusal)
+	tell   func(code Code, pid int)
 	judged bool
 	left   []byte // that was read and not handed on
 }
@@ -92,7 +92,7 @@ func (c *conn) Read(b []byte) (int, error) {
 }
 
 func (c *conn) refuse(code Code) {
-	c.tell(Refusal{Code: code, PID: c.pid})
+	c.tell(code, c.pid)
 	text, status := code.answer(), meanings[code].status
 	if c.SetWriteDeadline(time.Now().Add(time.Second)) != nil {
 		return

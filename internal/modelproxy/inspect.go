@@ -96,36 +96,7 @@ func plain(quoted []byte) string {
 	return s
 }
 
-// fields are the names that an object has so far.
-type fields struct {
-	few  []string
-	many map[string]bool
-}
-
-const (
-	fewFields  = 16
-	mostFields = 4096 // of one object
-)
-
-// add says whether a name may stand here: once, and not behind too many others.
-func (f *fields) add(name string) bool {
-	switch {
-	case f.many == nil && len(f.few) < fewFields:
-		known := slices.Contains(f.few, name)
-		f.few = append(f.few, name)
-		return !known
-	case f.many == nil:
-		f.many = map[string]bool{}
-		for _, n := range f.few {
-			f.many[n] = true
-		}
-	case len(f.many) >= mostFields:
-		return false
-	}
-	known := f.many[name]
-	f.many[name] = true
-	return !known
-}
+const mostFields = 4096 // of one object
 
 // folded is a name as a reader may take it that makes no difference between small and large letters, as encoding/json does.
 func folded(name string) string {
@@ -133,13 +104,15 @@ func folded(name string) string {
 }
 
 func (w *walker) object(in string) {
-	var names fields
+	names := map[string]bool{}
 	kind, closed := "", false
 	w.at++
 	for w.space(); w.more('}'); w.space() {
 		name := folded(plain(w.text()))
-		if !names.add(name) { // the upstream may take either
+		if names[name] || len(names) >= mostFields { // the upstream may take either
 			w.refuse(Content)
+		} else {
+			names[name] = true
 		}
 		w.space()
 		code := w.code

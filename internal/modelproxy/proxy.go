@@ -39,16 +39,16 @@ const (
 // Options are a proxy's.
 type Options struct {
 	API      API
-	Upstream *url.URL       // https, without user and query
-	CAs      *x509.CertPool // nil: the system's
-	Expect   string         // what a request must carry
-	Send     string         // a key that goes up in its place; empty: what it carries
-	Files    bool           // what stores something in the account is open
-	Fetch    bool           // a request may have the upstream contact an address
-	MaxBody  int64          // 0: MaxBody
-	HeadTime time.Duration  // 0: 10 s
-	BodyTime time.Duration  // 0: a minute
-	Told     func(Refusal)  // called for each refusal, at the same time
+	Upstream *url.URL                 // https, without user and query
+	CAs      *x509.CertPool           // nil: the system's
+	Expect   string                   // what a request must carry
+	Send     string                   // a key that goes up in its place; empty: what it carries
+	Files    bool                     // what stores something in the account is open
+	Fetch    bool                     // a request may have the upstream contact an address
+	MaxBody  int64                    // 0: MaxBody
+	HeadTime time.Duration            // 0: 10 s
+	BodyTime time.Duration            // 0: a minute
+	Told     func(code Code, pid int) // called for each request that is refused, at the same time; pid: of who asked on a Unix socket, or 0
 }
 
 // Proxy passes on what is the user's own.
@@ -125,7 +125,7 @@ func (p *Proxy) Serve(ctx context.Context, l net.Listener) error {
 
 func (p *Proxy) serve(w http.ResponseWriter, r *http.Request, pid int) {
 	refuse := func(code Code) {
-		p.opts.Told(Refusal{Code: code, PID: pid})
+		p.opts.Told(code, pid)
 		code.write(w)
 	}
 	if r.Method == http.MethodHead && r.RequestURI == "/" {

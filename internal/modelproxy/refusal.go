@@ -60,15 +60,6 @@ func (c Code) Known() bool { _, ok := meanings[c]; return ok }
 // Text is one sentence for people, without its full stop.
 func (c Code) Text() string { return meanings[c].text }
 
-// Refusal is one request that did not get through. It has nothing of the request.
-type Refusal struct {
-	Code Code `json:"code"`
-	PID  int  `json:"pid,omitempty"` // of who asked on a Unix socket; 0: not known
-
-	// Of that process, while it still waits for its answer: it may end with that.
-	Cgroup string `json:"cgroup,omitempty"`
-}
-
 // answer is in the form that the clients of all APIs read.
 func (c Code) answer() []byte {
 	text := "Weir refused this request to the model: " + c.Text()

@@ -24,13 +24,18 @@ const (
 	key   = "sk-vault-fedcba9876543210"
 )
 
+type refusal struct {
+	Code Code
+	PID  int
+}
+
 // rig is a proxy before a scripted upstream, which notes all that arrives.
 type rig struct {
 	*Proxy
 	addr     string
 	dials    atomic.Int64 // connections to the upstream
 	upstream *httptest.Server
-	refused  chan Refusal
+	refused  chan refusal
 
 	mu   sync.Mutex
 	seen []*http.Request
@@ -39,7 +44,7 @@ type rig struct {
 
 func newRig(t testing.TB, change func(*Options), answer http.HandlerFunc) *rig {
 	t.Helper()
-	r := &rig{refused: make(chan Refusal, 100)}
+	r := &rig{refused: make(chan refusal, 100)}
 	r.upstream = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		body, err := io.ReadAll(req.Body)
 		if err != nil {
@@ -66,7 +71,7 @@ func newRig(t testing.TB, change func(*Options), answer http.HandlerFunc) *rig {
 		t.Fatal(err)
 	}
 	api, _ := Find("anthropic")
-	o := Options{API: api, Upstream: u, CAs: x509.NewCertPool(), Expect: mine, Told: func(f Refusal) { r.refused <- f }}
+	o := Options{API: api, Upstream: u, CAs: x509.NewCertPool(), Expect: mine, Told: func(code Code, pid int) { r.refused <- refusal{code, pid} }}
 	o.CAs.AddCert(r.upstream.Certificate())
 	if change != nil {
 		change(&o)
@@ -158,13 +163,13 @@ func (r *rig) unix(t *testing.T) string {
 }
 
 // told is the next refusal.
-func (r *rig) told(t *testing.T) Refusal {
+func (r *rig) told(t *testing.T) refusal {
 	t.Helper()
 	select {
 	case f := <-r.refused:
 		return f
 	case <-time.After(20 * time.Second):
 		t.Fatal("nothing was refused")
-		return Refusal{}
+		return refusal{}
 	}
 }

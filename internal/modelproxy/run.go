@@ -32,7 +32,7 @@ type Setup struct {
 }
 
 // Proxy makes the proxy.
-func (s Setup) Proxy(told func(Refusal)) (*Proxy, error) {
+func (s Setup) Proxy(told func(code Code, pid int)) (*Proxy, error) {
 	api, ok := Find(s.API)
 	if !ok {
 		return nil, fmt.Errorf("the API %q is unknown: known are %s", s.API, strings.Join(Names(), ", "))
@@ -65,9 +65,10 @@ func Run(ctx context.Context, in io.Reader, out io.Writer, l net.Listener) error
 	}()
 	var mu sync.Mutex
 	lines := json.NewEncoder(out)
-	p, err := s.Proxy(func(r Refusal) {
-		if r.PID > 0 {
-			r.Cgroup, _ = linux.CgroupOf(r.PID) // if it has not ended
+	p, err := s.Proxy(func(code Code, pid int) {
+		r := control.ModelRefusal{Code: string(code), PID: pid}
+		if pid > 0 {
+			r.Cgroup, _ = linux.CgroupOf(pid) // if it has not ended
 		}
 		mu.Lock()
 		defer mu.Unlock()

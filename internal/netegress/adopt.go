@@ -61,6 +61,14 @@ func (e *Egress) Adopt() ([]Ask, error) {
 	return asks, errors.Join(append(errs, err)...)
 }
 
+// marked is a grant of marked sockets, as the kernel has it.
+func marked(id uint64, k egressGrant, to ...Destination) *live {
+	return &live{
+		Grant:   Grant{ID: id, State: "made", Kind: "mark", Container: k.Container, To: to, Bytes: k.Bytes, Expires: wall(k.Expires)},
+		expires: k.Expires, bits: taint.Bits(k.Taint),
+	}
+}
+
 // recognise finds the cgroup that a process was frozen in by an earlier daemon.
 func (e *Egress) recognise(path string, p Process) {
 	for _, g := range e.grants {
@@ -127,8 +135,8 @@ func (e *Egress) adoptGrants() error {
 		return fmt.Errorf("list destinations of grants: %w", err)
 	}
 	err = bpfobj.Each(e.egress.Grants, func(id uint64, k egressGrant) {
-		g := &live{Grant: Grant{ID: id, State: "made", Kind: "mark", To: to[id], Bytes: k.Bytes, Expires: wall(k.Expires)}, expires: k.Expires, bits: taint.Bits(k.Taint), until: map[Destination]uint64{}}
-		g.over = k.Expires == intruded
+		g := marked(id, k, to[id]...)
+		g.over, g.until = k.Expires == intruded, map[Destination]uint64{}
 		for _, d := range g.To {
 			g.until[d] = k.Expires
 		}
@@ -138,8 +146,7 @@ func (e *Egress) adoptGrants() error {
 		if g.cgroupID = at[id]; g.cgroupID != 0 {
 			g.root.PID = int(k.Top)
 		}
-		e.place(g)
-		if k.Owner == anybody {
+		if e.place(g); k.Owner == anybody {
 			g.Container = k.Container
 		}
 		delete(places, g.cgroupID)
@@ -192,7 +199,7 @@ func (e *Egress) adoptAnswers() error {
 	unknown := map[uint64]*live{}
 	err := bpfobj.Each(e.egress.Grants, func(id uint64, k egressGrant) {
 		if k.Owner == anybody && e.grants[id] == nil {
-			unknown[id] = &live{Grant: Grant{ID: id, State: "made", Kind: "mark", Container: k.Container, Bytes: k.Bytes, Expires: wall(k.Expires)}, expires: k.Expires, bits: taint.Bits(k.Taint)}
+			unknown[id] = marked(id, k)
 		}
 	})
 	if err != nil || len(unknown) == 0 {

@@ -32,13 +32,11 @@ func closeMarked(path string, cookies map[uint64]bool, held bool) error {
 	if err != nil {
 		return err
 	}
-	return linux.EachNamespace(pids, "net", func(pid int) error {
-		return within(pid, func() error {
-			_, err := closeIn(func(s *netlink.Socket, _ uint8, _ []*netlink.Socket) bool {
-				return cookies[cookieOf(s)] && (!held || s.INode != 0)
-			})
-			return err
+	return eachNetwork(pids, func() error {
+		_, err := closeIn(func(s *netlink.Socket, _ uint8, _ []*netlink.Socket) bool {
+			return cookies[cookieOf(s)] && (!held || s.INode != 0)
 		})
+		return err
 	})
 }
 
@@ -65,15 +63,13 @@ func closeSockets(path string, p policy.Policy, marked func(cookie uint64) bool)
 	}
 	inodes := openedSockets(pids)
 	closed := 0
-	err = linux.EachNamespace(pids, "net", func(pid int) error {
-		return within(pid, func() error {
-			unheld := addMade(inodes, cgroups)
-			n, err := closeIn(func(s *netlink.Socket, proto uint8, all []*netlink.Socket) bool {
-				return (inodes[uint64(s.INode)] || begun(s, all, inodes)) && !marked(cookieOf(s)) && !keep(s, proto, dests, func() bool { return peered(s, all, inodes) })
-			})
-			closed += n
-			return errors.Join(unheld, err)
+	err = eachNetwork(pids, func() error {
+		unheld := addMade(inodes, cgroups)
+		n, err := closeIn(func(s *netlink.Socket, proto uint8, all []*netlink.Socket) bool {
+			return (inodes[uint64(s.INode)] || begun(s, all, inodes)) && !marked(cookieOf(s)) && !keep(s, proto, dests, func() bool { return peered(s, all, inodes) })
 		})
+		closed += n
+		return errors.Join(unheld, err)
 	})
 	return closed, err
 }
@@ -94,14 +90,16 @@ func openedSockets(pids []int) map[uint64]bool {
 // names are the protocols whose sockets are closed.
 var names = map[uint8]string{unix.IPPROTO_TCP: "tcp", unix.IPPROTO_UDP: "udp"}
 
-// within runs f in the network namespace of a process.
-func within(pid int, f func() error) error {
-	ns, err := linux.OpenNetwork(pid)
-	if err != nil {
-		return err
-	}
-	defer ns.Close()
-	return linux.InNetwork(ns, f)
+// eachNetwork runs f in every network namespace that one of these processes is in.
+func eachNetwork(pids []int, f func() error) error {
+	return linux.EachNamespace(pids, "net", func(pid int) error {
+		ns, err := linux.OpenNetwork(pid)
+		if err != nil {
+			return err
+		}
+		defer ns.Close()
+		return linux.InNetwork(ns, f)
+	})
 }
 
 // closeIn closes the sockets of this network namespace that which picks among all of a protocol.
@@ -144,27 +142,7 @@ func keep(s *netlink.Socket, proto uint8, dests []policy.Destination, inside fun
 	if addr.IsLoopback() {
 		return inside()
 	}
-	return allowed(dests, netip.AddrPortFrom(addr, s.ID.DestinationPort), proto)
-}
-
-// allowed says what the kernel would of an allowed destination; for sockets
-// that are older than the taint.
-func allowed(dests []policy.Destination, to netip.AddrPort, proto uint8) bool {
-	best := -1
-	open := false
-	six := netip.AddrFrom16(to.Addr().As16()) // as prefixes of policies have it
-	for _, candidate := range dests {
-		if candidate.Prefix.Bits() <= best || !candidate.Prefix.Contains(six) {
-			continue
-		}
-		best, open = candidate.Prefix.Bits(), false
-		for _, r := range candidate.Rules {
-			if (r.Protocol == 0 || r.Protocol == proto) && to.Port() >= r.Low && to.Port() <= r.High {
-				open = true
-			}
-		}
-	}
-	return open
+	return policy.Opens(dests, netip.AddrPortFrom(addr, s.ID.DestinationPort), proto) // as the kernel would say
 }
 
 // begun says whether a connection with a listener of the container has begun and is no socket yet: the kernel answers once more, with what

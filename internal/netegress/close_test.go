@@ -48,7 +48,7 @@ allow:
 		{netip.MustParseAddrPort("[fd12::1]:8101"), unix.IPPROTO_TCP, false},
 		{netip.MustParseAddrPort("[fe12::1]:8000"), unix.IPPROTO_TCP, false},
 	} {
-		if got := allowed(dests, c.to, c.proto); got != c.want {
+		if got := policy.Opens(dests, c.to, c.proto); got != c.want {
 			t.Errorf("%v, protocol %d: %v, want %v", c.to, c.proto, got, c.want)
 		}
 	}

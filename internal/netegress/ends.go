@@ -67,16 +67,14 @@ func openEnds(path string) ([]end, error) {
 	}
 	inside := openedSockets(pids)
 	var found []end
-	err = linux.EachNamespace(pids, "net", func(pid int) error {
-		return within(pid, func() error {
-			all, err := listUnix()
-			for _, s := range all {
-				if heard(s, inside) {
-					found = append(found, s)
-				}
+	err = eachNetwork(pids, func() error {
+		all, err := listUnix()
+		for _, s := range all {
+			if heard(s, inside) {
+				found = append(found, s)
 			}
-			return err
-		})
+		}
+		return err
 	})
 	return found, err
 }

@@ -366,31 +366,48 @@ func (e *Egress) open(g *live, to []Destination, expires uint64, bytes int64) er
 		}
 		g.until[d] = max(g.until[d], expires)
 	}
-	fresh := g.State == ""
-	before, err := e.intrusions()
-	if err != nil {
-		return err
-	}
-	g.State = "made"
-	flag := ebpf.UpdateNoExist
-	if !fresh {
-		if e.entered(g) {
-			return errIntruded
-		}
-		g.State, flag = "extended", ebpf.UpdateExist
-	}
 	g.expires, g.Bytes = max(g.expires, expires), bytes
 	g.Expires = wall(g.expires)
 	k := egressGrant{Expires: g.expires, Bytes: g.Bytes, Taint: uint32(g.bits), Top: uint32(g.root.PID)}
-	switch err := e.egress.Grants.Update(g.ID, &k, flag); {
+	var err error
+	if g.State == "" {
+		g.State = "made"
+		err = e.egress.Grants.Update(g.ID, &k, ebpf.UpdateNoExist)
+	} else {
+		g.State = "extended"
+		err = e.rewrite(g.ID, func(kernel *egressGrant) bool { *kernel = k; return true })
+	}
+	switch {
 	case errors.Is(err, ebpf.ErrKeyExist), errors.Is(err, ebpf.ErrKeyNotExist):
 		return errIntruded
 	case err != nil:
 		return fmt.Errorf("write grant: %w", err)
-	case fresh:
+	}
+	return nil
+}
+
+// rewrite changes the kernel's entry of a grant that is open; change says whether there is something to write. It fails with errIntruded if somebody
+// has moved a process into the grant's cgroup, also meanwhile: what was replaced then may be what the kernel put there for that.
+func (e *Egress) rewrite(id uint64, change func(*egressGrant) bool) error {
+	before, err := e.intrusions()
+	if err != nil {
+		return err
+	}
+	var k egressGrant
+	if err := e.egress.Grants.Lookup(id, &k); err != nil {
+		return fmt.Errorf("read grant: %w", err)
+	}
+	was := k.Expires
+	if !change(&k) {
 		return nil
 	}
-	if after, err := e.intrusions(); err != nil || after != before { // it may be what was replaced just now
+	if was == intruded {
+		return errIntruded
+	}
+	if err := e.egress.Grants.Update(id, &k, ebpf.UpdateExist); err != nil {
+		return fmt.Errorf("write grant: %w", err)
+	}
+	if after, err := e.intrusions(); err != nil || after != before {
 		return errors.Join(err, errIntruded)
 	}
 	return nil

@@ -70,10 +70,8 @@ func (e *Egress) answers(r *egressRecord) {
 	if err := e.egress.Grants.Lookup(r.Grant, &kernel); err != nil || kernel.Owner != anybody {
 		return // there is none, or it is of a verdict
 	}
-	g := &live{Grant: Grant{
-		ID: r.Grant, State: "made", Kind: "mark", Container: r.Container, To: []Destination{destOf(r.Dest)}, Bytes: kernel.Bytes,
-		Expires: wall(kernel.Expires),
-	}, expires: kernel.Expires, bits: taint.Bits(kernel.Taint)}
+	g := marked(r.Grant, kernel, destOf(r.Dest))
+	g.Container = r.Container
 	e.keep(g.ID, g)
 	e.opts.Handle.GrantChanged(g.Grant)
 }
@@ -206,10 +204,7 @@ func (e *Egress) lapse() (empty map[uint64]string, err error) {
 		switch {
 		case g.over:
 			if g.Cgroup == "" {
-				delete(e.grants, id)
-				if g.cgroupID != 0 {
-					errs = append(errs, e.opts.State.DropGrant(g.cgroupID), bpfobj.Delete(e.egress.Grants, id))
-				}
+				errs = append(errs, e.forget(id))
 			} else if !linux.CgroupPopulated(g.Cgroup) {
 				empty[id] = g.Cgroup
 			}
@@ -291,13 +286,20 @@ func (e *Egress) remove(empty map[uint64]string, tree func(path string) error) e
 			continue
 		}
 		e.mu.Lock()
-		if g := e.grants[id]; g != nil && g.cgroupID != 0 {
-			errs = append(errs, e.opts.State.DropGrant(g.cgroupID), bpfobj.Delete(e.egress.Grants, id))
-		}
-		delete(e.grants, id)
+		errs = append(errs, e.forget(id))
 		e.mu.Unlock()
 	}
 	return errors.Join(errs...)
+}
+
+// forget drops a grant whose cgroup is gone.
+func (e *Egress) forget(id uint64) error {
+	g := e.grants[id]
+	delete(e.grants, id)
+	if g == nil || g.cgroupID == 0 {
+		return nil
+	}
+	return errors.Join(e.opts.State.DropGrant(g.cgroupID), bpfobj.Delete(e.egress.Grants, id))
 }
 
 // running says whether the command that was let out is still there.
@@ -321,24 +323,22 @@ func (e *Egress) finish(g *live, now uint64) error {
 	if g.Kind == "cgroup" && linux.CgroupPopulated(g.Cgroup) {
 		return e.end(g, "ended")
 	}
-	before, err := e.intrusions()
-	if err != nil {
-		return errors.Join(err, e.end(g, "ended"))
-	}
-	var kernel egressGrant
-	if err := e.egress.Grants.Lookup(g.ID, &kernel); err != nil || kernel.Expires == intruded {
+	already := false
+	err := e.rewrite(g.ID, func(k *egressGrant) bool {
+		if already = k.Closing != 0; already {
+			return false // until it expires
+		}
+		g.expires = min(g.expires, now+uint64(lingering))
+		k.Closing, k.Expires = 1, g.expires
+		return true
+	})
+	switch {
+	case errors.Is(err, errIntruded), errors.Is(err, ebpf.ErrKeyNotExist):
 		return e.end(g, "ended")
-	}
-	if kernel.Closing != 0 {
-		return nil // until it expires
-	}
-	g.expires = min(g.expires, now+uint64(lingering))
-	kernel.Closing, kernel.Expires = 1, g.expires
-	if err := e.egress.Grants.Update(g.ID, &kernel, ebpf.UpdateExist); err != nil {
-		return errors.Join(fmt.Errorf("close grant: %w", err), e.end(g, "ended"))
-	}
-	if after, err := e.intrusions(); err != nil || after != before { // it may be what was replaced just now
+	case err != nil:
 		return errors.Join(err, e.end(g, "ended"))
+	case already:
+		return nil
 	}
 	e.closing[g.ID] = closing{g.Container, true} // somebody else has what is still open (B66)
 	return nil
@@ -522,29 +522,15 @@ func (e *Egress) lessen(g *live, bits taint.Bits) error {
 			return fmt.Errorf("write claim: %w", err)
 		}
 	}
-	before, err := e.intrusions()
-	if err != nil {
-		return err
-	}
-	var kernel egressGrant
-	switch err := e.egress.Grants.Lookup(g.ID, &kernel); {
-	case errors.Is(err, ebpf.ErrKeyNotExist):
+	err := e.rewrite(g.ID, func(k *egressGrant) bool {
+		has := taint.Bits(k.Taint)&bits != 0
+		k.Taint &^= uint32(bits) // what is charged meanwhile is not counted
+		return has
+	})
+	if errors.Is(err, ebpf.ErrKeyNotExist) {
 		return nil
-	case err != nil:
-		return fmt.Errorf("read grant: %w", err)
-	case taint.Bits(kernel.Taint)&bits == 0:
-		return nil
-	case kernel.Expires == intruded:
-		return errIntruded
 	}
-	kernel.Taint &^= uint32(bits) // what is charged meanwhile is not counted
-	if err := e.egress.Grants.Update(g.ID, &kernel, ebpf.UpdateExist); err != nil && !errors.Is(err, ebpf.ErrKeyNotExist) {
-		return fmt.Errorf("write grant: %w", err)
-	}
-	if after, err := e.intrusions(); err != nil || after != before { // it may be what was replaced just now
-		return errors.Join(err, errIntruded)
-	}
-	return nil
+	return err
 }
 
 // Grants lists what is open or can be claimed, with the bytes that are left.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -13,7 +12,6 @@ import (
 	"time"
 
 	"github.com/cilium/ebpf"
-	"github.com/cilium/ebpf/link"
 	"github.com/cilium/ebpf/ringbuf"
 	"github.com/sirupsen/logrus"
 	"golang.org/x/sync/errgroup"
@@ -34,8 +32,9 @@ type Options struct {
 	State  *taint.State // stays the caller's; loaded before
 	Logger logrus.FieldLogger
 	Handle Handler
-	Inode  func(fd int) (device uint32, inode uint64, err error) // what the kernel calls what a descriptor of this process has open
-	Ring   uint32                                                // bytes of each ring, see bpfobj.Options
+	// Directory is what the kernel calls the directory that a descriptor of this process has open.
+	Directory func(fd int) (device uint32, number uint64, err error)
+	Ring      uint32 // bytes of each ring, see bpfobj.Options
 }
 
 // Handler is told what the kernel saw. Its methods are called from one
@@ -51,11 +50,17 @@ type Egress struct {
 	egress egressObjects
 	packet packetObjects
 	peers  peersObjects
-	pins   bpfobj.Maps
-	asks   *ringbuf.Reader
-	recs   *ringbuf.Reader
-	opts   Options
-	close  sync.Once
+	splice struct { // nil: this kernel has no such function
+		Program *ebpf.Program `ebpf:"weir_splice"`
+	}
+	selfLabel struct {
+		Program *ebpf.Program `ebpf:"weir_self_label"`
+	}
+	pins  bpfobj.Maps
+	asks  *ringbuf.Reader
+	recs  *ringbuf.Reader
+	opts  Options
+	close sync.Once
 
 	hooking  sync.Mutex // taken before all others
 	attached bool
@@ -112,7 +117,7 @@ func (e *Egress) Close() error {
 				errs = append(errs, r.Close())
 			}
 		}
-		errs = append(errs, e.egress.Close(), e.packet.Close(), e.peers.Close())
+		errs = append(errs, e.egress.Close(), e.packet.Close(), e.peers.Close(), e.splice.Program.Close(), e.selfLabel.Program.Close())
 	})
 	return errors.Join(errs...)
 }
@@ -135,6 +140,18 @@ func (e *Egress) prepare() error {
 		}
 	}
 	o := bpfobj.Options{Ring: e.opts.Ring, Types: e.opts.Types, With: &e.peers.peersMaps}
+	for _, v := range []struct {
+		function string
+		into     any
+	}{{"generic_splice_sendpage", &e.splice}, {"security_setselfattr", &e.selfLabel}} {
+		has, err := bpfobj.HasFunction(e.opts.Types, v.function)
+		if err == nil && has {
+			_, err = bpfobj.Load(v.function, v.into, loadVersions, o)
+		}
+		if err != nil {
+			return err
+		}
+	}
 	if _, err := bpfobj.Load("peers", &e.peers.peersPrograms, loadPeers, o); err != nil {
 		return err
 	}
@@ -163,6 +180,9 @@ func (e *Egress) Attach() error {
 			}
 		}
 		for _, name := range names {
+			if hooks[name] == nil {
+				continue // this kernel has no such function
+			}
 			if err := e.opts.State.Links.Trace(name, hooks[name]); err != nil {
 				return err
 			}
@@ -186,7 +206,7 @@ func (e *Egress) otherHooks() []string {
 	return slices.DeleteFunc(slices.Collect(maps.Keys(e.hooks())), func(name string) bool { return name == lastHook })
 }
 
-// hooks are the programs of Attach, by the names of their links.
+// hooks are the programs of Attach, by the names of their links; nil: at a function that this kernel does not have.
 func (e *Egress) hooks() map[string]*ebpf.Program {
 	return map[string]*ebpf.Program{
 		"weir_connect": e.egress.WeirConnect, "weir_sendmsg": e.egress.WeirSendmsg, "weir_create": e.egress.WeirCreate,
@@ -198,9 +218,10 @@ func (e *Egress) hooks() map[string]*ebpf.Program {
 		"weir_recvmsg": e.peers.WeirRecvmsg, "weir_shutdown": e.peers.WeirShutdown,
 		"weir_kill": e.peers.WeirKill, "weir_limit": e.peers.WeirLimit, "weir_ipc_made": e.peers.WeirIpcMade,
 		"weir_ipc": e.peers.WeirIpc, "weir_key_use": e.peers.WeirKeyUse, "weir_core": e.peers.WeirCore, "weir_module": e.peers.WeirModule,
-		"weir_parent": e.peers.WeirParent, "weir_acquire": e.peers.WeirAcquire, "weir_tun": e.peers.WeirTun, "weir_capable": e.peers.WeirCapable, "weir_device": e.peers.WeirDevice,
+		"weir_parent": e.peers.WeirParent, "weir_acquire": e.peers.WeirAcquire, "weir_tun": e.peers.WeirTun, "weir_capable": e.peers.WeirCapable, "weir_userns": e.peers.WeirUserns, "weir_device": e.peers.WeirDevice,
 		"weir_scheduler": e.peers.WeirScheduler, "weir_nice": e.peers.WeirNice, "weir_ioprio": e.peers.WeirIoprio,
 		"weir_notes4": e.packet.WeirNotes4, "weir_notes6": e.packet.WeirNotes6, "weir_room4": e.packet.WeirRoom4, "weir_room6": e.packet.WeirRoom6,
+		"weir_label": e.peers.WeirLabel, "weir_self_label": e.selfLabel.Program, "weir_splice": e.splice.Program,
 		"weir_msgctl": e.peers.WeirMsgctl, "weir_semctl": e.peers.WeirSemctl, "weir_shmctl": e.peers.WeirShmctl,
 	}
 }
@@ -235,23 +256,16 @@ func (e *Egress) attachTo(path string) error {
 	if err != nil {
 		return err
 	}
-	for name, a := range map[string]struct {
-		prog *ebpf.Program
-		as   ebpf.AttachType
-	}{
-		"weir_packet":       {e.packet.WeirPacket, ebpf.AttachCGroupInetEgress},
-		"weir_arrival":      {e.packet.WeirArrival, ebpf.AttachCGroupInetIngress},
-		"weir_connect4":     {e.packet.WeirConnect4, ebpf.AttachCGroupInet4Connect},
-		"weir_connect6":     {e.packet.WeirConnect6, ebpf.AttachCGroupInet6Connect},
-		"weir_sock_create":  {e.packet.WeirSockCreate, ebpf.AttachCGroupInetSockCreate},
-		"weir_sock_release": {e.packet.WeirSockRelease, ebpf.AttachCgroupInetSockRelease},
-	} {
-		err := e.opts.State.Links.Pin(name+"-"+strconv.FormatUint(id, 10), func() (link.Link, error) {
-			return link.AttachCgroup(link.CgroupOptions{Path: linux.CgroupDir(path), Attach: a.as, Program: a.prog})
-		})
-		if err != nil {
-			return fmt.Errorf("guard %s: %w", path, err)
-		}
+	err = e.opts.State.Links.Cgroup(linux.CgroupDir(path), "-"+strconv.FormatUint(id, 10), map[string]bpfobj.Program{
+		"weir_packet":       {Program: e.packet.WeirPacket, As: ebpf.AttachCGroupInetEgress},
+		"weir_arrival":      {Program: e.packet.WeirArrival, As: ebpf.AttachCGroupInetIngress},
+		"weir_connect4":     {Program: e.packet.WeirConnect4, As: ebpf.AttachCGroupInet4Connect},
+		"weir_connect6":     {Program: e.packet.WeirConnect6, As: ebpf.AttachCGroupInet6Connect},
+		"weir_sock_create":  {Program: e.packet.WeirSockCreate, As: ebpf.AttachCGroupInetSockCreate},
+		"weir_sock_release": {Program: e.packet.WeirSockRelease, As: ebpf.AttachCgroupInetSockRelease},
+	})
+	if err != nil {
+		return fmt.Errorf("guard %s: %w", path, err)
 	}
 	return nil
 }
@@ -269,11 +283,11 @@ func (e *Egress) Run(ctx context.Context) error {
 	stop := context.AfterFunc(ctx, func() { e.asks.Close(); e.recs.Close() })
 	defer stop()
 	group.Go(func() error {
-		return drain(ctx, e.asks, nil, func(r *egressRecord) { e.opts.Handle.Asked(askOf(r)) })
+		return bpfobj.ReadRing(ctx, e.asks, nil, func(r *egressRecord) { e.opts.Handle.Asked(askOf(r)) })
 	})
 	group.Go(func() error {
 		pace := bpfobj.NewAdaptivePoll(pollEvery, e.setIdle)
-		return errors.Join(drain(ctx, e.recs, pace, e.record), pace.End())
+		return errors.Join(bpfobj.ReadRing(ctx, e.recs, pace, e.record), pace.End())
 	})
 	group.Go(func() error { e.sweep(ctx); return nil })
 	group.Go(func() error { e.watchPlaces(ctx); return nil })
@@ -290,38 +304,6 @@ func (e *Egress) setIdle(idle bool) error {
 		return fmt.Errorf("tell programs who waits: %w", err)
 	}
 	return nil
-}
-
-// drain handles what comes. pace is of a ring whose writers do not wake its reader for each record; nil: they do.
-func drain(ctx context.Context, records *ringbuf.Reader, pace *bpfobj.AdaptivePoll, handle func(*egressRecord)) error {
-	var rec ringbuf.Record
-	for {
-		if pace != nil {
-			until, err := pace.Until()
-			if err != nil {
-				return err
-			}
-			records.SetDeadline(until)
-		}
-		err := records.ReadInto(&rec)
-		if ctx.Err() != nil {
-			return nil
-		}
-		if errors.Is(err, os.ErrDeadlineExceeded) {
-			continue
-		}
-		if err != nil {
-			return fmt.Errorf("read ring: %w", err)
-		}
-		if pace != nil {
-			pace.Busy()
-		}
-		raw := &egressRecord{}
-		if err := bpfobj.Record(raw, rec.RawSample); err != nil {
-			return fmt.Errorf("decode record: %w", err)
-		}
-		handle(raw)
-	}
 }
 
 // Counters sums the kernel's counters over all processors.

@@ -49,6 +49,7 @@ const (
 	peersCallCALL_TUN         peersCall = 11
 	peersCallCALL_IPSEC       peersCall = 12
 	peersCallCALL_NETWORK     peersCall = 13
+	peersCallCALL_LABEL       peersCall = 14
 )
 
 type peersDestUse uint32
@@ -57,6 +58,17 @@ const (
 	peersDestUseDEST_OPEN peersDestUse = 1
 	peersDestUseDEST_USED peersDestUse = 2
 )
+
+type peersFakeIp struct {
+	_    structs.HostLayout
+	Name [256]int8
+}
+
+type peersFakeIpKey struct {
+	_         structs.HostLayout
+	Container uint64
+	Addr      [16]uint8
+}
 
 type peersGrant struct {
 	_         structs.HostLayout
@@ -159,6 +171,18 @@ type peersRefusal struct {
 	Since uint64
 }
 
+type peersResolver struct {
+	_     structs.HostLayout
+	Port  uint32
+	Flags uint32
+}
+
+type peersResolverKey struct {
+	_         structs.HostLayout
+	Container uint64
+	Netns     uint64
+}
+
 type peersRules struct {
 	_     structs.HostLayout
 	Count uint32
@@ -198,6 +222,7 @@ type peersTask struct {
 	Inode     uint64
 	ArgvHash  uint64
 	From      uint64
+	Executes  uint64
 	ExecTgid  uint32
 	Device    uint32
 	Escaped   uint32
@@ -284,6 +309,7 @@ const (
 	peersMapEgressEvents    = "egress_events"
 	peersMapEpochs          = "epochs"
 	peersMapEscapes         = "escapes"
+	peersMapFakeIps         = "fake_ips"
 	peersMapGrantDests      = "grant_dests"
 	peersMapGrants          = "grants"
 	peersMapHeld            = "held"
@@ -293,6 +319,8 @@ const (
 	peersMapPolicies        = "policies"
 	peersMapReaderIdle      = "reader_idle"
 	peersMapRefusals        = "refusals"
+	peersMapResolverSks     = "resolver_sks"
+	peersMapResolvers       = "resolvers"
 	peersMapSocks           = "socks"
 	peersMapStrangeReceipts = "strange_receipts"
 	peersMapTasks           = "tasks"
@@ -318,6 +346,7 @@ const (
 	peersProgWeirKey        = "weir_key"
 	peersProgWeirKeyUse     = "weir_key_use"
 	peersProgWeirKill       = "weir_kill"
+	peersProgWeirLabel      = "weir_label"
 	peersProgWeirLimit      = "weir_limit"
 	peersProgWeirListen     = "weir_listen"
 	peersProgWeirModule     = "weir_module"
@@ -335,6 +364,7 @@ const (
 	peersProgWeirUnix       = "weir_unix"
 	peersProgWeirUnixClose  = "weir_unix_close"
 	peersProgWeirUnixSend   = "weir_unix_send"
+	peersProgWeirUserns     = "weir_userns"
 )
 
 // loadPeers returns the embedded CollectionSpec for peers.
@@ -396,6 +426,7 @@ type peersProgramSpecs struct {
 	WeirKey        *ebpf.ProgramSpec `ebpf:"weir_key"`
 	WeirKeyUse     *ebpf.ProgramSpec `ebpf:"weir_key_use"`
 	WeirKill       *ebpf.ProgramSpec `ebpf:"weir_kill"`
+	WeirLabel      *ebpf.ProgramSpec `ebpf:"weir_label"`
 	WeirLimit      *ebpf.ProgramSpec `ebpf:"weir_limit"`
 	WeirListen     *ebpf.ProgramSpec `ebpf:"weir_listen"`
 	WeirModule     *ebpf.ProgramSpec `ebpf:"weir_module"`
@@ -413,6 +444,7 @@ type peersProgramSpecs struct {
 	WeirUnix       *ebpf.ProgramSpec `ebpf:"weir_unix"`
 	WeirUnixClose  *ebpf.ProgramSpec `ebpf:"weir_unix_close"`
 	WeirUnixSend   *ebpf.ProgramSpec `ebpf:"weir_unix_send"`
+	WeirUserns     *ebpf.ProgramSpec `ebpf:"weir_userns"`
 }
 
 // peersMapSpecs contains maps before they are loaded into the kernel.
@@ -429,6 +461,7 @@ type peersMapSpecs struct {
 	EgressEvents    *ebpf.MapSpec `ebpf:"egress_events"`
 	Epochs          *ebpf.MapSpec `ebpf:"epochs"`
 	Escapes         *ebpf.MapSpec `ebpf:"escapes"`
+	FakeIps         *ebpf.MapSpec `ebpf:"fake_ips"`
 	GrantDests      *ebpf.MapSpec `ebpf:"grant_dests"`
 	Grants          *ebpf.MapSpec `ebpf:"grants"`
 	Held            *ebpf.MapSpec `ebpf:"held"`
@@ -438,6 +471,8 @@ type peersMapSpecs struct {
 	Policies        *ebpf.MapSpec `ebpf:"policies"`
 	ReaderIdle      *ebpf.MapSpec `ebpf:"reader_idle"`
 	Refusals        *ebpf.MapSpec `ebpf:"refusals"`
+	ResolverSks     *ebpf.MapSpec `ebpf:"resolver_sks"`
+	Resolvers       *ebpf.MapSpec `ebpf:"resolvers"`
 	Socks           *ebpf.MapSpec `ebpf:"socks"`
 	StrangeReceipts *ebpf.MapSpec `ebpf:"strange_receipts"`
 	Tasks           *ebpf.MapSpec `ebpf:"tasks"`
@@ -484,6 +519,7 @@ type peersMaps struct {
 	EgressEvents    *ebpf.Map `ebpf:"egress_events"`
 	Epochs          *ebpf.Map `ebpf:"epochs"`
 	Escapes         *ebpf.Map `ebpf:"escapes"`
+	FakeIps         *ebpf.Map `ebpf:"fake_ips"`
 	GrantDests      *ebpf.Map `ebpf:"grant_dests"`
 	Grants          *ebpf.Map `ebpf:"grants"`
 	Held            *ebpf.Map `ebpf:"held"`
@@ -493,6 +529,8 @@ type peersMaps struct {
 	Policies        *ebpf.Map `ebpf:"policies"`
 	ReaderIdle      *ebpf.Map `ebpf:"reader_idle"`
 	Refusals        *ebpf.Map `ebpf:"refusals"`
+	ResolverSks     *ebpf.Map `ebpf:"resolver_sks"`
+	Resolvers       *ebpf.Map `ebpf:"resolvers"`
 	Socks           *ebpf.Map `ebpf:"socks"`
 	StrangeReceipts *ebpf.Map `ebpf:"strange_receipts"`
 	Tasks           *ebpf.Map `ebpf:"tasks"`
@@ -515,6 +553,7 @@ func (m *peersMaps) Close() error {
 		m.EgressEvents,
 		m.Epochs,
 		m.Escapes,
+		m.FakeIps,
 		m.GrantDests,
 		m.Grants,
 		m.Held,
@@ -524,6 +563,8 @@ func (m *peersMaps) Close() error {
 		m.Policies,
 		m.ReaderIdle,
 		m.Refusals,
+		m.ResolverSks,
+		m.Resolvers,
 		m.Socks,
 		m.StrangeReceipts,
 		m.Tasks,
@@ -562,6 +603,7 @@ type peersPrograms struct {
 	WeirKey        *ebpf.Program `ebpf:"weir_key"`
 	WeirKeyUse     *ebpf.Program `ebpf:"weir_key_use"`
 	WeirKill       *ebpf.Program `ebpf:"weir_kill"`
+	WeirLabel      *ebpf.Program `ebpf:"weir_label"`
 	WeirLimit      *ebpf.Program `ebpf:"weir_limit"`
 	WeirListen     *ebpf.Program `ebpf:"weir_listen"`
 	WeirModule     *ebpf.Program `ebpf:"weir_module"`
@@ -579,6 +621,7 @@ type peersPrograms struct {
 	WeirUnix       *ebpf.Program `ebpf:"weir_unix"`
 	WeirUnixClose  *ebpf.Program `ebpf:"weir_unix_close"`
 	WeirUnixSend   *ebpf.Program `ebpf:"weir_unix_send"`
+	WeirUserns     *ebpf.Program `ebpf:"weir_userns"`
 }
 
 func (p *peersPrograms) Close() error {
@@ -600,6 +643,7 @@ func (p *peersPrograms) Close() error {
 		p.WeirKey,
 		p.WeirKeyUse,
 		p.WeirKill,
+		p.WeirLabel,
 		p.WeirLimit,
 		p.WeirListen,
 		p.WeirModule,
@@ -617,6 +661,7 @@ func (p *peersPrograms) Close() error {
 		p.WeirUnix,
 		p.WeirUnixClose,
 		p.WeirUnixSend,
+		p.WeirUserns,
 	)
 }
 

@@ -76,7 +76,7 @@ func (e *Egress) placeOf(dir string) place {
 		return place{}
 	}
 	defer unix.Close(fd)
-	device, inode, err := e.opts.Inode(fd)
+	device, inode, err := e.opts.Directory(fd)
 	if err != nil {
 		e.opts.Logger.WithError(err).Errorf("look up the directory of a Unix peer, %s", dir)
 		return place{}

@@ -228,14 +228,14 @@ func (c *Callback) carryOut(a order) (int, string) {
 		return status(err), "refused: " + err.Error()
 	}
 	text, whole := shownText(a.form, q)
-	if a.allow && a.shown != digest(text) {
+	if a.allow && a.shown != gate.Digest(text) {
 		return http.StatusConflict, "refused: an approval needs the sha256 of the text that was shown for this question"
 	}
 	if a.allow && !whole {
 		return http.StatusConflict, "refused: not all of the question was shown: answer it on the host"
 	}
 	r := gate.Reply{Allow: a.allow, Scope: a.scope, By: a.by(), Why: a.why, From: a.from}
-	if a.shown == digest(text) {
+	if a.shown == gate.Digest(text) {
 		r.Shown = text
 	}
 	q, err = c.o.Gate.Answer(a.id, r)

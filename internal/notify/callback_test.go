@@ -140,7 +140,7 @@ func TestB50Answer(t *testing.T) {
 	q := ask("abc234")
 	c.put(q)
 	text, _ := shownText(JSON, q)
-	c.gives(200, "question abc234: approved by callback user alice: known site")(c.signed(jsonAnswer("abc234", "approve", "alice", digest(text))))
+	c.gives(200, "question abc234: approved by callback user alice: known site")(c.signed(jsonAnswer("abc234", "approve", "alice", gate.Digest(text))))
 	if len(c.replies) != 1 || c.replies[0].From == nil || !strings.HasPrefix(c.replies[0].From.Address, "127.0.0.1:") {
 		t.Fatalf("replies: %+v", c.replies)
 	}
@@ -163,7 +163,7 @@ func TestF01SignedScope(t *testing.T) {
 	c.put(q)
 	text, _ := shownText(JSON, q)
 	body := func(answer, scope string) string {
-		return fmt.Sprintf(`{"id":"abc234","answer":%q,"user":"alice","shown":%q,"scope":%s}`, answer, digest(text), scope)
+		return fmt.Sprintf(`{"id":"abc234","answer":%q,"user":"alice","shown":%q,"scope":%s}`, answer, gate.Digest(text), scope)
 	}
 	for _, tt := range []struct{ answer, scope, want string }{
 		{"approve", `"2"`, "not as it must be"}, {"approve", "1.5", "not as it must be"}, {"approve", "-1", "scope is -1: give a number from 1"},
@@ -180,7 +180,7 @@ func TestF01SignedScope(t *testing.T) {
 	}
 	c.put(inScript("abc235")) // a chat's button has the first
 	text, _ = shownText(Slack, inScript("abc235"))
-	c.gives(200, "question abc235: approved by slack user U1")(c.button("approve", "abc235 "+digest(text), "U1"))
+	c.gives(200, "question abc235: approved by slack user U1")(c.button("approve", "abc235 "+gate.Digest(text), "U1"))
 	if len(c.replies) != 2 || c.replies[1].Scope != 0 {
 		t.Errorf("replies: %+v", c.replies)
 	}
@@ -192,11 +192,11 @@ func TestB50Slack(t *testing.T) {
 	q := ask("abc234")
 	c.put(q)
 	text, _ := shownText(Slack, q)
-	c.gives(403, "may not answer")(c.button("approve", "abc234 "+digest(text), "U2"))
-	c.gives(409, "needs the sha256")(c.button("approve", "abc234 "+digest("other"), "U1"))
+	c.gives(403, "may not answer")(c.button("approve", "abc234 "+gate.Digest(text), "U2"))
+	c.gives(409, "needs the sha256")(c.button("approve", "abc234 "+gate.Digest("other"), "U1"))
 	c.gives(400, "needs shown")(c.button("approve", "abc234", "U1"))
 	c.gives(400, "neither")(c.button("open", "abc234 x", "U1"))
-	c.gives(200, "approved by slack user U1")(c.button("approve", "abc234 "+digest(text), "U1"))
+	c.gives(200, "approved by slack user U1")(c.button("approve", "abc234 "+gate.Digest(text), "U1"))
 	c.replies[0].From.Address = ""
 	want := gate.Reply{Allow: true, By: "slack user U1", From: &event.Origin{Via: "slack", User: "U1", Chat: "T1/C1"}, Shown: text}
 	if diff := cmp.Diff([]gate.Reply{want}, c.replies); diff != "" {
@@ -222,7 +222,7 @@ func TestB50WrongSignature(t *testing.T) {
 	}
 	answers := map[string]bool{}
 	n := uint64(0)
-	for _, body := range []string{jsonAnswer("abc234", "approve", "alice", digest(text)), jsonAnswer("nosuch", "deny", "bob", ""), "", "{"} {
+	for _, body := range []string{jsonAnswer("abc234", "approve", "alice", gate.Digest(text)), jsonAnswer("nosuch", "deny", "bob", ""), "", "{"} {
 		for name, sign := range map[string]string{
 			"none": "", "empty": "v1=", "other key": right("v1:answer", "another-key-0123456789", body), "other body": right("v1:answer", testKey, body+" "),
 			"a notification's": right("v1:notify", testKey, body), "Slack's": "v0=" + signature([]byte(testKey), "v0", at, []byte(body)),
@@ -312,12 +312,12 @@ func TestB50Refused(t *testing.T) {
 		code int
 		want string
 	}{
-		{jsonAnswer("nosuch", "approve", "alice", digest(text)), 404, "no such question"},
-		{jsonAnswer("ended2", "approve", "alice", digest(text)), 409, "already answered"},
-		{jsonAnswer("expir2", "approve", "alice", digest(text)), 410, "its time is over"},
-		{jsonAnswer("abc234", "approve", "mallory", digest(text)), 403, "this user may not answer"},
-		{jsonAnswer("abc234", "approve", "U1 ", digest(text)), 403, "this user may not answer"},
-		{jsonAnswer("abc234", "approve", "alice", digest("another question")), 409, "needs the sha256 of the text that was shown"},
+		{jsonAnswer("nosuch", "approve", "alice", gate.Digest(text)), 404, "no such question"},
+		{jsonAnswer("ended2", "approve", "alice", gate.Digest(text)), 409, "already answered"},
+		{jsonAnswer("expir2", "approve", "alice", gate.Digest(text)), 410, "its time is over"},
+		{jsonAnswer("abc234", "approve", "mallory", gate.Digest(text)), 403, "this user may not answer"},
+		{jsonAnswer("abc234", "approve", "U1 ", gate.Digest(text)), 403, "this user may not answer"},
+		{jsonAnswer("abc234", "approve", "alice", gate.Digest("another question")), 409, "needs the sha256 of the text that was shown"},
 		{jsonAnswer("abc234", "approve", "alice", ""), 400, "an approval needs shown"},
 		{jsonAnswer("abc234", "maybe", "alice", ""), 400, "neither"},
 		{jsonAnswer("", "deny", "alice", ""), 400, "names no question"},
@@ -365,9 +365,9 @@ func TestHiddenIsNotApproved(t *testing.T) {
 			}
 		}
 		text, _ := shownText(JSON, q)
-		c.gives(409, "answer it on the host")(c.signed(jsonAnswer(q.ID, "approve", "alice", digest(text))))
+		c.gives(409, "answer it on the host")(c.signed(jsonAnswer(q.ID, "approve", "alice", gate.Digest(text))))
 		text, _ = shownText(Slack, q)
-		c.gives(409, "answer it on the host")(c.button("approve", q.ID+" "+digest(text), "U1"))
+		c.gives(409, "answer it on the host")(c.button("approve", q.ID+" "+gate.Digest(text), "U1"))
 		m := slackMessage(asked, "host1", q)
 		if actions := m.Blocks[2].Elements; len(actions) != 1 || actions[0].Action != "deny" || !strings.Contains(m.Blocks[0].Text.Text, "on the host") {
 			t.Errorf("%+v", m)
@@ -380,7 +380,7 @@ func TestHiddenIsNotApproved(t *testing.T) {
 	for _, q := range []gate.Question{connect, plain} {
 		c.put(q)
 		text, _ := shownText(JSON, q)
-		c.gives(200, "approved")(c.signed(jsonAnswer(q.ID, "approve", "alice", digest(text))))
+		c.gives(200, "approved")(c.signed(jsonAnswer(q.ID, "approve", "alice", gate.Digest(text))))
 	}
 }
 
@@ -394,8 +394,8 @@ func TestTooLongForAChat(t *testing.T) {
 	if whole || len(text) > maxSlack+200 || !strings.Contains(text, "bytes are not shown") || !strings.Contains(text, "held: it waits") {
 		t.Errorf("whole %v: %s", whole, text)
 	}
-	c.gives(409, "not all of the question was shown")(c.button("approve", "abc234 "+digest(text), "U1"))
-	c.gives(200, "denied")(c.button("deny", "abc234 "+digest(text), "U1"))
+	c.gives(409, "not all of the question was shown")(c.button("approve", "abc234 "+gate.Digest(text), "U1"))
+	c.gives(200, "denied")(c.button("deny", "abc234 "+gate.Digest(text), "U1"))
 }
 
 // A Unix socket: guarded processes are strangers, also with the key (B27).

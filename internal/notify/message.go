@@ -1,8 +1,6 @@
 package notify
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"time"
@@ -91,11 +89,6 @@ func shownText(form string, q gate.Question) (text string, whole bool) {
 	return text, whole && !(hidden && q.Destination == event.Destination{})
 }
 
-func digest(text string) string {
-	sum := sha256.Sum256([]byte(text))
-	return hex.EncodeToString(sum[:])
-}
-
 // encode words a notification of q.
 func encode(form, kind, host string, q gate.Question, now time.Time) ([]byte, error) {
 	var v any
@@ -122,7 +115,7 @@ func jsonMessage(kind, host string, q gate.Question, now time.Time) message {
 			Asks: event.Visible(safe.Text),
 			Held: q.Held, Asked: q.Asked.UTC(), Deadline: q.Deadline.UTC(),
 		},
-		Shown: shown{text, digest(text)},
+		Shown: shown{text, gate.Digest(text)},
 	}
 	if d := q.Destination; d != (event.Destination{}) {
 		d.Address, d.Protocol = event.Visible(d.Address), event.Visible(d.Protocol)

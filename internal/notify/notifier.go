@@ -1,6 +1,7 @@
 package notify
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/url"
+	"strconv"
 	"sync/atomic"
 	"time"
 
@@ -305,8 +307,11 @@ func (a *Notifier) try(ctx context.Context, j job) result {
 
 // post sends one body. Errors never hold the URL.
 func (a *Notifier) post(ctx context.Context, body []byte) result {
-	req := (&http.Request{Method: http.MethodPost, URL: a.url, Header: http.Header{}, Host: a.url.Host}).WithContext(ctx)
-	setBody(req, body)
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "", bytes.NewReader(body))
+	if err != nil {
+		return result{err: fmt.Errorf("post: %w", err)}
+	}
+	req.URL, req.Host = a.url, a.url.Host
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("User-Agent", "weir/"+a.o.Version)
 	if a.o.Form == JSON {
@@ -329,4 +334,13 @@ func (a *Notifier) post(ctx context.Context, body []byte) result {
 	}
 	again := code == http.StatusTooManyRequests || code == http.StatusRequestTimeout || code >= 500
 	return result{err: fmt.Errorf("the receiver answers %d", code), after: retryAfter(resp), fatal: !again}
+}
+
+// retryAfter is what the receiver asks for, in bounds.
+func retryAfter(r *http.Response) time.Duration {
+	n, err := strconv.Atoi(r.Header.Get("Retry-After"))
+	if err != nil || n < 0 {
+		return 0
+	}
+	return min(time.Duration(n)*time.Second, 5*time.Minute)
 }

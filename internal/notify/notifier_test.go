@@ -40,7 +40,7 @@ func TestAnnounced(t *testing.T) {
 	}
 	text, _ := shownText(JSON, q)
 	want := message{
-		Version: 1, Type: "question.asked", Time: m.Time, Host: "host1", Hidden: true, Shown: shown{text, digest(text)},
+		Version: 1, Type: "question.asked", Time: m.Time, Host: "host1", Hidden: true, Shown: shown{text, gate.Digest(text)},
 		Question: body{
 			ID: "abc234", Container: "c1", Name: "web", Taint: []string{"secret"}, Program: "/usr/bin/curl",
 			Command: `curl -H 'Authorization: [hidden]' $'https://example.org/\u202e<!channel>&\x1b[2J'`,

@@ -76,9 +76,9 @@ func slackMessage(kind, host string, q gate.Question) slackBody {
 		return slackBody{Text: fmt.Sprintf("Weir: question %s has ended", q.ID), Blocks: []block{{Type: "section", Text: plainText(line)}}}
 	}
 	text, whole := shownText(Slack, q)
-	buttons := []element{{Type: "button", Action: "deny", Text: plainText("Deny"), Value: q.ID + " " + digest(text), Style: "danger"}}
+	buttons := []element{{Type: "button", Action: "deny", Text: plainText("Deny"), Value: q.ID + " " + gate.Digest(text), Style: "danger"}}
 	if whole {
-		buttons = append(buttons, element{Type: "button", Action: "approve", Text: plainText("Approve"), Value: q.ID + " " + digest(text), Style: "primary"})
+		buttons = append(buttons, element{Type: "button", Action: "approve", Text: plainText("Approve"), Value: q.ID + " " + gate.Digest(text), Style: "primary"})
 	}
 	until := fmt.Sprintf("Weir on %s asks, until %s: question %s", host, q.Deadline.UTC().Format("15:04:05 UTC"), q.ID)
 	if !whole {

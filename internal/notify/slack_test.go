@@ -73,7 +73,7 @@ func TestSlackButtons(t *testing.T) {
 	text, _ := shownText(Slack, q)
 	m := slackMessage(asked, "host1", q)
 	actions := m.Blocks[2].Elements
-	if len(actions) != 2 || actions[0].Action != "deny" || actions[1].Action != "approve" || actions[1].Value != "abc234 "+digest(text) {
+	if len(actions) != 2 || actions[0].Action != "deny" || actions[1].Action != "approve" || actions[1].Value != "abc234 "+gate.Digest(text) {
 		t.Errorf("%+v", actions)
 	}
 	if m.Blocks[1].Text.Text != escapeSlack(text) {

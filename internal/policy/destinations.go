@@ -31,6 +31,19 @@ type Destination struct {
 	Rules  []Rule       // at most MaxRules, sorted, without overlaps
 }
 
+// Opens says whether destinations, as Destinations gives them, have a rule for this in the longest prefix that has the address.
+func Opens(all []Destination, to netip.AddrPort, protocol uint8) bool {
+	best, addr := Destination{}, netip.AddrFrom16(to.Addr().As16())
+	for _, d := range all {
+		if d.Prefix.Contains(addr) && (!best.Prefix.IsValid() || d.Prefix.Bits() > best.Prefix.Bits()) {
+			best = d
+		}
+	}
+	return slices.ContainsFunc(best.Rules, func(r Rule) bool {
+		return (r.Protocol == protocolAny || r.Protocol == protocol) && to.Port() >= r.Low && to.Port() <= r.High
+	})
+}
+
 // mapped holds all of IPv4 in an IPv6 table.
 var mapped = netip.MustParsePrefix("::ffff:0:0/96")
 

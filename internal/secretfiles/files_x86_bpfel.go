@@ -73,6 +73,8 @@ const (
 	filesSecretHowSECRET_LINKED   filesSecretHow = 3
 	filesSecretHowSECRET_HANDLE   filesSecretHow = 4
 	filesSecretHowSECRET_DEEP     filesSecretHow = 5
+	filesSecretHowSECRET_FOLLOWED filesSecretHow = 6
+	filesSecretHowSECRET_REMOVED  filesSecretHow = 7
 )
 
 type filesSecretKey struct {
@@ -157,6 +159,7 @@ type filesTask struct {
 	Inode     uint64
 	ArgvHash  uint64
 	From      uint64
+	Executes  uint64
 	ExecTgid  uint32
 	Device    uint32
 	Escaped   uint32
@@ -212,6 +215,7 @@ const (
 	filesMapEscapes          = "escapes"
 	filesMapGrants           = "grants"
 	filesMapInodeIds         = "inode_ids"
+	filesMapOwners           = "owners"
 	filesMapPolicies         = "policies"
 	filesMapSecretFilters    = "secret_filters"
 	filesMapSecretLists      = "secret_lists"
@@ -223,11 +227,13 @@ const (
 	filesMapVolumeTaint      = "volume_taint"
 	filesMapVolumeUses       = "volume_uses"
 	filesMapWalkCache        = "walk_cache"
+	filesProgWeirFollowLink  = "weir_follow_link"
 	filesProgWeirInode       = "weir_inode"
 	filesProgWeirLink        = "weir_link"
 	filesProgWeirOpen        = "weir_open"
 	filesProgWeirReceiveFile = "weir_receive_file"
 	filesProgWeirRename      = "weir_rename"
+	filesProgWeirUnlink      = "weir_unlink"
 	filesVarUnusedOpen       = "unused_open"
 )
 
@@ -273,11 +279,13 @@ type filesSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type filesProgramSpecs struct {
+	WeirFollowLink  *ebpf.ProgramSpec `ebpf:"weir_follow_link"`
 	WeirInode       *ebpf.ProgramSpec `ebpf:"weir_inode"`
 	WeirLink        *ebpf.ProgramSpec `ebpf:"weir_link"`
 	WeirOpen        *ebpf.ProgramSpec `ebpf:"weir_open"`
 	WeirReceiveFile *ebpf.ProgramSpec `ebpf:"weir_receive_file"`
 	WeirRename      *ebpf.ProgramSpec `ebpf:"weir_rename"`
+	WeirUnlink      *ebpf.ProgramSpec `ebpf:"weir_unlink"`
 }
 
 // filesMapSpecs contains maps before they are loaded into the kernel.
@@ -292,6 +300,7 @@ type filesMapSpecs struct {
 	Escapes       *ebpf.MapSpec `ebpf:"escapes"`
 	Grants        *ebpf.MapSpec `ebpf:"grants"`
 	InodeIds      *ebpf.MapSpec `ebpf:"inode_ids"`
+	Owners        *ebpf.MapSpec `ebpf:"owners"`
 	Policies      *ebpf.MapSpec `ebpf:"policies"`
 	SecretFilters *ebpf.MapSpec `ebpf:"secret_filters"`
 	SecretLists   *ebpf.MapSpec `ebpf:"secret_lists"`
@@ -340,6 +349,7 @@ type filesMaps struct {
 	Escapes       *ebpf.Map `ebpf:"escapes"`
 	Grants        *ebpf.Map `ebpf:"grants"`
 	InodeIds      *ebpf.Map `ebpf:"inode_ids"`
+	Owners        *ebpf.Map `ebpf:"owners"`
 	Policies      *ebpf.Map `ebpf:"policies"`
 	SecretFilters *ebpf.Map `ebpf:"secret_filters"`
 	SecretLists   *ebpf.Map `ebpf:"secret_lists"`
@@ -363,6 +373,7 @@ func (m *filesMaps) Close() error {
 		m.Escapes,
 		m.Grants,
 		m.InodeIds,
+		m.Owners,
 		m.Policies,
 		m.SecretFilters,
 		m.SecretLists,
@@ -388,20 +399,24 @@ type filesVariables struct {
 //
 // It can be passed to loadFilesObjects or ebpf.CollectionSpec.LoadAndAssign.
 type filesPrograms struct {
+	WeirFollowLink  *ebpf.Program `ebpf:"weir_follow_link"`
 	WeirInode       *ebpf.Program `ebpf:"weir_inode"`
 	WeirLink        *ebpf.Program `ebpf:"weir_link"`
 	WeirOpen        *ebpf.Program `ebpf:"weir_open"`
 	WeirReceiveFile *ebpf.Program `ebpf:"weir_receive_file"`
 	WeirRename      *ebpf.Program `ebpf:"weir_rename"`
+	WeirUnlink      *ebpf.Program `ebpf:"weir_unlink"`
 }
 
 func (p *filesPrograms) Close() error {
 	return _FilesClose(
+		p.WeirFollowLink,
 		p.WeirInode,
 		p.WeirLink,
 		p.WeirOpen,
 		p.WeirReceiveFile,
 		p.WeirRename,
+		p.WeirUnlink,
 	)
 }
 

@@ -101,15 +101,18 @@ func (f *Files) apply(slot uint32, l *list, wanted nodes) error {
 	if err := f.filter(); err != nil {
 		return err
 	}
+	var errs []error
 	for id, node := range wanted {
-		if old[id] == node {
+		if was, ok := old[id]; ok && was == node {
 			continue
 		}
 		if err := f.objects.SecretNodes.Put(keyOf(slot, l.generation, id), &node); err != nil {
-			return fmt.Errorf("write secret file: %w", err)
+			if errs == nil {
+				errs = append(errs, fmt.Errorf("write secret file: %w", err))
+			}
+			delete(l.nodes, id) // for the next time
 		}
 	}
-	var errs []error
 	for id := range old {
 		if _, ok := wanted[id]; !ok {
 			errs = append(errs, bpfobj.Delete(f.objects.SecretNodes, *keyOf(slot, l.generation, id)))

@@ -74,11 +74,14 @@ type hooks struct {
 	WeirReceiveFile *ebpf.Program `ebpf:"weir_receive_file"`
 	WeirLink        *ebpf.Program `ebpf:"weir_link"`
 	WeirRename      *ebpf.Program `ebpf:"weir_rename"`
+	WeirUnlink      *ebpf.Program `ebpf:"weir_unlink"`
+	WeirFollowLink  *ebpf.Program `ebpf:"weir_follow_link"`
 }
 
 // names are those of their links.
 func (h hooks) names() map[string]*ebpf.Program {
-	return map[string]*ebpf.Program{"weir_open": h.WeirOpen, "weir_receive_file": h.WeirReceiveFile, "weir_link": h.WeirLink, "weir_rename": h.WeirRename}
+	return map[string]*ebpf.Program{"weir_open": h.WeirOpen, "weir_receive_file": h.WeirReceiveFile, "weir_link": h.WeirLink, "weir_rename": h.WeirRename,
+		"weir_unlink": h.WeirUnlink, "weir_follow_link": h.WeirFollowLink}
 }
 
 // Prepare loads the programs of Attach.
@@ -159,6 +162,7 @@ func (f *Files) Watch(ctx context.Context, set func(taint.Change) (taint.Status,
 // verbs say how a file was had.
 var verbs = map[filesSecretHow]string{
 	filesSecretHowSECRET_OPENED: "opened", filesSecretHowSECRET_RECEIVED: "was handed", filesSecretHowSECRET_LINKED: "gave another name to",
+	filesSecretHowSECRET_FOLLOWED: "followed the link", filesSecretHowSECRET_REMOVED: "removed a link to a secret file,",
 	filesSecretHowSECRET_HANDLE: "opened by its handle, with no path that could be looked up,", filesSecretHowSECRET_DEEP: "opened, deeper than paths are looked up,",
 }
 

@@ -1,8 +1,11 @@
 package secretfiles
 
 import (
+	"bytes"
 	"cmp"
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path"
 	"strconv"
@@ -15,21 +18,41 @@ import (
 	"weir/internal/policy"
 )
 
-// maxFound is how many inodes one list may stand for in one mount namespace, and maxForeign in one that guarded processes made.
+// maxFound is how many inodes one list may stand for in one mount namespace, and maxForeign in one that guarded processes made. A pattern
+// may stand for maxFound directories.
 const (
 	maxFound   = 4096
 	maxForeign = 256
+	maxNames   = 16 * maxFound // in a directory that a pattern is about
 )
 
 // view is a mount namespace that is being looked at, from the root of one of its processes.
 type view struct {
 	fd     int
 	mounts string // file that lists its mounts
+	info   string // what is in there
 	ask    func(fd int) (inode, error)
 	bits   map[string]uint32 // of names
 	most   int
 	found  nodes
-	failed bool // something could not be looked at, though it may be there
+	ways   nodes // directories and links that lead to what was found: nobody is to take these from there (B131)
+	steps  map[string]step
+	traces map[inode]trace // of all that was looked at
+	cut    bool            // a line stands for more than is looked at
+	failed bool            // something could not be looked at, though it may be there
+}
+
+// trace tells a file from others that have had, or will have, its number.
+type trace struct {
+	handle *unix.FileHandle // none where the file system has none
+	real   string           // its path without links
+}
+
+// step is one part of a path.
+type step struct {
+	id   inode
+	link string // where to
+	err  error
 }
 
 // viewOf opens the root of a process; 0 is this one's own. The root is held no longer than it takes to look: it would keep
@@ -44,7 +67,7 @@ func viewOf(pid int, ask func(fd int) (inode, error)) (*view, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", top, err)
 	}
-	v := &view{fd: fd, mounts: proc + "/mountinfo", ask: ask, most: maxFound}
+	v := &view{fd: fd, mounts: proc + "/mountinfo", ask: ask, most: maxFound, steps: map[string]step{}, traces: map[inode]trace{}}
 	if pid != 0 {
 		v.most = maxForeign
 	}
@@ -53,25 +76,68 @@ func viewOf(pid int, ask func(fd int) (inode, error)) (*view, error) {
 
 func (v *view) close() { unix.Close(v.fd) }
 
-// resolve finds what a list stands for. What is not there is passed over.
+// resolve finds what a list stands for. What is not there is passed over. Where a line stands for too many files, which is the error, all
+// counts that is below the part of it that has no pattern.
 func (v *view) resolve(files []policy.SecretFile) (nodes, error) {
-	v.found, v.bits = nodes{}, map[string]uint32{}
-	all, _ := names(files)
-	for i, name := range all {
+	all, ways, over := nodes{}, nodes{}, []error(nil)
+	v.bits = map[string]uint32{}
+	named, _ := names(files)
+	for i, name := range named {
 		v.bits[name] = 1 << i
 	}
 	for _, s := range files {
 		if s.Dir == "" {
 			continue
 		}
+		v.found, v.ways, v.cut = nodes{}, nodes{}, false
 		for _, dir := range v.dirs(s.Dir) {
 			v.take(dir, s.Name)
 		}
-		if len(v.found) > v.most {
-			return nil, fmt.Errorf("taint.secret_files: %s stands for more than %d files: list their directory, /path/, instead", s.Text, v.most)
+		if v.cut || len(v.found) > 2 && v.found.beyond(all) > v.most || v.ways.beyond(ways) > 4*v.most { // a path without patterns is 2
+			over = append(over, fmt.Errorf("taint.secret_files: %s stands for more than %d files: list their directory, /path/, instead", s.Text, v.most))
+			v.found, v.ways = nodes{}, nodes{}
+			for _, stem := range stems(s.Dir) {
+				if id, _, err := v.inode(stem); err == nil {
+					v.found.add(id, filesSecretNode{Below: 1})
+					v.way(stem)
+				}
+			}
+		}
+		all.merge(v.found)
+		ways.merge(v.ways)
+	}
+	all.merge(ways)
+	return all, errors.Join(over...)
+}
+
+// beyond is how many there would be with others.
+func (n nodes) beyond(others nodes) int {
+	sum := len(others)
+	for id := range n {
+		if _, ok := others[id]; !ok {
+			sum++
 		}
 	}
-	return v.found, nil
+	return sum
+}
+
+func (n nodes) merge(others nodes) {
+	for id, node := range others {
+		n.add(id, node)
+	}
+}
+
+const wild = `*?[\`
+
+// stems are the directories that a pattern begins with.
+func stems(pattern string) []string {
+	if rest, ok := strings.CutPrefix(pattern, policy.Home); ok {
+		return append(stems("/root"+rest), "/home")
+	}
+	if i := strings.IndexAny(pattern, wild); i >= 0 {
+		pattern = pattern[:strings.LastIndexByte(pattern[:i], '/')+1]
+	}
+	return []string{pattern}
 }
 
 // dirs are the directories that a pattern stands for.
@@ -83,7 +149,7 @@ func (v *view) dirs(pattern string) []string {
 	for _, step := range strings.FieldsFunc(pattern, func(r rune) bool { return r == '/' }) {
 		var next []string
 		for _, dir := range found {
-			if !strings.ContainsAny(step, `*?[\`) {
+			if !strings.ContainsAny(step, wild) {
 				next = append(next, path.Join(dir, step))
 				continue
 			}
@@ -92,8 +158,12 @@ func (v *view) dirs(pattern string) []string {
 					next = append(next, path.Join(dir, name))
 				}
 			}
+			if len(next) > maxFound {
+				v.cut = true
+				return nil
+			}
 		}
-		found = next[:min(len(next), maxFound)]
+		found = next
 	}
 	return found
 }
@@ -104,6 +174,7 @@ func (v *view) take(dir, name string) {
 	if err != nil || !id.directory {
 		return
 	}
+	v.way(dir)
 	if name == "" {
 		v.below(id, real)
 		return
@@ -119,14 +190,17 @@ func (v *view) take(dir, name string) {
 		}
 	}
 	for _, n := range files {
-		id, real, err := v.inode(path.Join(dir, n))
+		at := path.Join(dir, n)
+		id, real, err := v.inode(at)
 		switch {
 		case err != nil:
+			continue
 		case !id.directory:
 			v.found.add(id, filesSecretNode{Self: 1}) // whatever other name it has
 		case name == n:
 			v.below(id, real) // a directory, written without its slash
 		}
+		v.way(at)
 		if len(v.found) > v.most {
 			return
 		}
@@ -136,7 +210,7 @@ func (v *view) take(dir, name string) {
 // below notes a directory and the roots of what is mounted below it.
 func (v *view) below(id inode, real string) {
 	v.found.add(id, filesSecretNode{Below: 1})
-	for _, at := range v.mountsBelow(real) {
+	for _, at := range linux.MountsBelow(v.mountinfo(), real) {
 		id, _, err := v.inode(at)
 		switch {
 		case err != nil:
@@ -145,7 +219,67 @@ func (v *view) below(id inode, real string) {
 		default:
 			v.found.add(id, filesSecretNode{Self: 1})
 		}
+		if len(v.found) > v.most {
+			return
+		}
 	}
+}
+
+// maxLinks is how many links the kernel follows in one path.
+const maxLinks = 40
+
+// way notes the directories and links that lead to a file. A node of no kind tells who takes one from there, as those that are secret do.
+func (v *view) way(at string) {
+	real := "/"
+	for links := 0; at != "" && links <= maxLinks; {
+		var part string
+		part, at, _ = strings.Cut(at, "/")
+		switch part {
+		case "", ".":
+			continue
+		case "..":
+			real = path.Dir(real)
+			continue
+		}
+		next := path.Join(real, part)
+		s, ok := v.steps[next]
+		if !ok {
+			s = v.step(next)
+			v.steps[next] = s
+		}
+		if s.err != nil {
+			return
+		}
+		v.ways.add(s.id, filesSecretNode{})
+		if s.link == "" {
+			real = next
+			continue
+		}
+		links++
+		at = s.link + "/" + at
+		if strings.HasPrefix(at, "/") {
+			real = "/"
+		}
+	}
+}
+
+// step looks at a path that has no links but its last part.
+func (v *view) step(at string) step {
+	fd, err := v.open(at, unix.O_PATH|unix.O_NOFOLLOW)
+	if err != nil {
+		return step{err: err}
+	}
+	defer unix.Close(fd)
+	id, err := v.ask(fd)
+	if err != nil || id.directory {
+		return step{id: id, err: err}
+	}
+	to := make([]byte, unix.PathMax)
+	n, err := unix.Readlinkat(fd, "", to)
+	if err != nil { // it is none
+		return step{id: id}
+	}
+	return step{id: id, link: string(to[:n])}
 }
 
 // inode is the file at a path, and its path without symbolic links.
@@ -160,7 +294,75 @@ func (v *view) inode(at string) (inode, string, error) {
 		return inode{}, "", err
 	}
 	id, err := v.ask(fd)
+	if err == nil {
+		m := trace{real: real}
+		if handle, _, err := unix.NameToHandleAt(fd, "", unix.AT_EMPTY_PATH); err == nil {
+			m.handle = &handle
+		}
+		v.traces[id] = m
+	}
 	return id, real, err
+}
+
+// fate is what became of a file that was found before.
+type fate int
+
+const (
+	exists fate = iota // or it cannot be told
+	away               // it is not where it was, and its file system cannot tell more
+	gone
+)
+
+// fates looks for what was found before, under whatever name it is now.
+func (v *view) fates(before map[inode]trace) map[inode]fate {
+	all := map[inode]fate{}
+	for id, was := range before {
+		if now, ok := v.traces[id]; !ok {
+			all[id] = v.fate(id, was)
+		} else if now.handle != nil && was.handle != nil && (now.handle.Type() != was.handle.Type() || !bytes.Equal(now.handle.Bytes(), was.handle.Bytes())) {
+			all[id] = gone
+		}
+	}
+	return all
+}
+
+func (v *view) fate(id inode, m trace) fate {
+	if m.handle != nil {
+		switch err := v.reopen(id.device, *m.handle); err {
+		case unix.ESTALE:
+			return gone
+		case unix.EPERM: // a sensor that may not
+		default:
+			return exists
+		}
+	}
+	if now, _, err := v.inode(m.real); id.directory || err == nil && now == id {
+		return exists
+	}
+	return away
+}
+
+// reopen opens a file by its handle. What is mounted nowhere may come back.
+func (v *view) reopen(device uint32, handle unix.FileHandle) error {
+	for _, at := range linux.MountsOf(v.mountinfo(), device) {
+		top, err := v.open(at, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NONBLOCK)
+		if err != nil {
+			continue
+		}
+		id, err := v.ask(top)
+		over := err != nil || id.device != device // something else is mounted over it
+		if !over {
+			var fd int
+			if fd, err = unix.OpenByHandleAt(top, handle, unix.O_PATH|unix.O_CLOEXEC); err == nil {
+				unix.Close(fd)
+			}
+		}
+		unix.Close(top)
+		if !over {
+			return err
+		}
+	}
+	return nil
 }
 
 // tries are how often what leads through ".." is looked at while somebody renames or mounts things: the kernel begins no new look by itself.
@@ -189,29 +391,29 @@ func (v *view) list(dir string) []string {
 	}
 	d := os.NewFile(uintptr(fd), dir)
 	defer d.Close()
-	found, err := d.Readdirnames(4 * maxFound)
-	if err != nil {
-		return nil
-	}
+	found, err := d.Readdirnames(maxNames + 1)
+	v.failed = v.failed || err != nil && err != io.EOF
+	v.cut = v.cut || len(found) > maxNames
 	return found
 }
 
-// mountsBelow lists mount points below a directory.
-func (v *view) mountsBelow(dir string) []string {
-	data, err := os.ReadFile(v.mounts)
-	if err != nil {
-		return nil
+// mountinfo is read once in a look.
+func (v *view) mountinfo() string {
+	if v.info == "" {
+		data, err := os.ReadFile(v.mounts)
+		v.failed = v.failed || err != nil
+		v.info = string(data)
 	}
-	return linux.MountsBelow(string(data), dir)
+	return v.info
 }
 
-// Inode is what the kernel calls the file that a descriptor of this process has open.
-func (f *Files) Inode(fd int) (device uint32, number uint64, err error) {
+// Directory is what the kernel calls the directory that a descriptor of this process has open, as directory_of of bpf/ends.h does.
+func (f *Files) Directory(fd int) (device uint32, number uint64, err error) {
 	id, err := f.identify(fd)
-	return id.Device, id.Inode, err
+	return id.Device, id.Inode ^ uint64(id.Generation)<<32, err
 }
 
-// Identify is the same, and what tells the file from others that had its number before.
+// Identify is what the kernel calls the file that a descriptor of this process has open, and what tells it from others that had its number before.
 func (f *Files) Identify(fd int) (device uint32, number uint64, generation uint32, err error) {
 	id, err := f.identify(fd)
 	return id.Device, id.Inode, id.Generation, err
@@ -223,10 +425,9 @@ func (f *Files) number(fd int) (inode, error) {
 }
 
 // identify asks the kernel which inode a descriptor of this process is.
-func (f *Files) identify(fd int) (filesInodeId, error) {
+func (f *Files) identify(fd int) (id filesInodeId, err error) {
 	f.asking.Lock()
 	defer f.asking.Unlock()
-	var id filesInodeId
 	failed, err := f.objects.WeirInode.Run(&ebpf.RunOptions{Context: &filesInodeQuery{Fd: uint32(fd)}})
 	if err == nil && failed != 0 {
 		err = unix.EBADF

@@ -18,9 +18,10 @@ const maxRoots = 128
 
 // root is a mount namespace in which lists are looked up. Key 0 is this process's own.
 type root struct {
-	pid   int // one of its processes
-	top   inode
-	found map[uint32]nodes // by slot
+	pid    int // one of its processes
+	top    inode
+	found  map[uint32]nodes // by slot
+	traces map[inode]trace  // of what was found; it is not changed
 	// what was found for the list before, which counts until this root has been looked at for the present one
 	outdated map[uint32]outdated
 	busy     bool // a look that takes long
@@ -67,14 +68,13 @@ func (f *Files) Refresh(processes map[uint64]int, due map[uint64]bool) error {
 	if !f.stale {
 		return err
 	}
-	f.stale = false
-	errs := []error{err}
+	var errs []error
 	for slot, l := range f.lists {
 		errs = append(errs, f.apply(slot, l, f.wanted(slot)))
 	}
-	err = errors.Join(append(errs, f.filter())...)
-	f.stale = f.stale || err != nil
-	return err
+	failed := errors.Join(append(errs, f.filter())...)
+	f.stale = failed != nil
+	return errors.Join(err, failed)
 }
 
 // Untold is what failed in other mount namespaces than this process's: each is given once, until a look there succeeds or a list is
@@ -169,7 +169,7 @@ func (f *Files) wanted(slot uint32) nodes {
 	return all
 }
 
-// look resolves lists in this process's root and in those that are due (nil: all) at the same time, and waits for those that answer soon; the others are late for a later
+// look resolves lists in this process's root and in those that are due (nil: all, and the lists are new) at the same time, and waits for those that answer soon; the others are late for a later
 // Refresh. Its callers hold f.setting and f.mu, which is free while it waits. An error is about this process's own root.
 func (f *Files) look(lists map[uint32]*list, due map[uint64]bool) error {
 	if f.roots[0] == nil {
@@ -181,8 +181,11 @@ func (f *Files) look(lists map[uint32]*list, due map[uint64]bool) error {
 		if !r.busy && (ns == 0 || due == nil || due[ns]) {
 			r.busy = true
 			asked++
-			pid, lists := r.pid, maps.Clone(lists) // f.mu is held now
-			go func() { results <- f.lookIn(r, pid, lists) }()
+			pid, lists, before := r.pid, maps.Clone(lists), r.traces // f.mu is held now
+			if due == nil {
+				before = nil // what was found for other lists stays with them
+			}
+			go func() { results <- f.lookIn(r, pid, lists, before) }()
 		}
 	}
 	f.mu.Unlock()
@@ -223,74 +226,115 @@ func (f *Files) settle() error {
 }
 
 // lookIn keeps what it finds, also when nobody waits any more.
-func (f *Files) lookIn(r *root, pid int, lists map[uint32]*list) error {
-	found, top, whole, err := f.inView(pid, lists)
+func (f *Files) lookIn(r *root, pid int, lists map[uint32]*list, before map[inode]trace) error {
+	g, err := f.inView(pid, lists, before)
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	r.busy = false
-	return f.keep(r, pid, lists, found, top, whole, err)
+	return f.keep(r, pid, lists, g, err)
 }
 
-// keep takes in what a look found in a root, from its top on. whole: all could be looked at.
-func (f *Files) keep(r *root, pid int, lists map[uint32]*list, found map[uint32]nodes, top inode, whole bool, err error) error {
-	if err != nil && pid != 0 { // what was found before stays
-		if !errors.Is(err, unix.ENOENT) && !errors.Is(err, unix.ESRCH) && !r.ill { // else its process has ended
-			r.ill, f.untold = true, errors.Join(f.untold, fmt.Errorf("in the mount namespace of process %d: %w", pid, err))
-		}
-		return nil
-	}
-	if err != nil {
+// glance is what a look found in a root.
+type glance struct {
+	found  map[uint32]nodes
+	traces map[inode]trace
+	fates  map[inode]fate // of what was found before
+	top    inode
+	whole  bool  // all could be looked at
+	over   error // a list stands for too much
+}
+
+// keep takes in what a look found in a root.
+func (f *Files) keep(r *root, pid int, lists map[uint32]*list, g glance, err error) error {
+	if err != nil && pid == 0 {
 		return err
 	}
-	r.ill = false
-	r.turned = r.turned || r.top != (inode{}) && r.top != top
-	f.stale = f.stale || r.top != top
-	r.top = top
-	for slot, nodes := range found {
-		if f.lists[slot] == lists[slot] {
-			now := sticky(nodes, r.found[slot], r.turned || !whole)
-			f.stale = f.stale || !maps.Equal(now, r.found[slot])
-			r.found[slot] = now
-			if whole {
-				f.stale = f.stale || len(r.outdated[slot].nodes) > 0
-				delete(r.outdated, slot)
+	if err == nil {
+		f.accept(r, lists, &g)
+	}
+	if pid == 0 {
+		return g.over
+	}
+	switch {
+	case errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ESRCH): // its process has ended
+	case err == nil && g.over == nil:
+		r.ill = false
+	case !r.ill:
+		r.ill, f.untold = true, errors.Join(f.untold, fmt.Errorf("in the mount namespace of process %d: %w", pid, errors.Join(err, g.over)))
+	}
+	return nil // what was found before stays
+}
+
+func (f *Files) accept(r *root, lists map[uint32]*list, g *glance) {
+	r.turned = r.turned || r.top != (inode{}) && r.top != g.top
+	f.stale = f.stale || r.top != g.top
+	r.top = g.top
+	for slot, nodes := range g.found {
+		if f.lists[slot] != lists[slot] {
+			continue
+		}
+		now, all := sticky(nodes, r.found[slot], g.fates, r.turned || !g.whole)
+		if !all {
+			g.over = errors.Join(g.over, fmt.Errorf("taint.secret_files: more than %d listed files and directories are elsewhere now: some do not count there", maxFound))
+		}
+		f.stale = f.stale || !maps.Equal(now, r.found[slot])
+		r.found[slot] = now
+		if g.whole {
+			f.stale = f.stale || len(r.outdated[slot].nodes) > 0
+			delete(r.outdated, slot)
+		}
+	}
+	traces := map[inode]trace{}
+	for _, nodes := range r.found {
+		for id := range nodes {
+			if m, ok := g.traces[id]; ok {
+				traces[id] = m
+			} else if m, ok := r.traces[id]; ok {
+				traces[id] = m
 			}
 		}
 	}
-	return nil
+	r.traces = traces
 }
 
-// sticky adds the directories that were found before: who moves one, or mounts something over it, does not make it less secret. Files are
-// looked for anew, unless it is from another root, or some could not be looked at.
-func sticky(now, before nodes, files bool) nodes {
+// sticky adds what was found before and still exists: who moves a file, or removes the link that led to it, does not make it less secret.
+// keep is for what is not where it was and may exist: it stays if it may be where another process's root is, or some could not be
+// looked at. It says whether there was room for all.
+func sticky(now, before nodes, fates map[inode]fate, keep bool) (nodes, bool) {
+	room := len(now) + maxFound
 	for id, node := range before {
-		if len(now) >= maxFound {
-			break
+		if fates[id] == gone || fates[id] == away && !keep {
+			continue
 		}
-		if !files {
-			node.Self = 0
+		if _, ok := now[id]; !ok && len(now) >= room {
+			return now, false
 		}
-		if node != (filesSecretNode{}) {
+		if keep || node != (filesSecretNode{}) { // what led there leads there no more
 			now.add(id, node)
 		}
 	}
-	return now
+	return now, true
 }
 
-func (f *Files) inView(pid int, lists map[uint32]*list) (all map[uint32]nodes, top inode, whole bool, err error) {
+func (f *Files) inView(pid int, lists map[uint32]*list, before map[inode]trace) (g glance, err error) {
 	v, err := viewOf(pid, f.number)
 	if err != nil {
-		return nil, inode{}, false, err
+		return g, err
 	}
 	defer v.close()
-	if top, err = v.ask(v.fd); err != nil {
-		return nil, top, false, err
+	return v.look(lists, before)
+}
+
+// look resolves lists, and finds out what has become of what was found before.
+func (v *view) look(lists map[uint32]*list, before map[inode]trace) (g glance, err error) {
+	if g.top, err = v.ask(v.fd); err != nil {
+		return g, err
 	}
-	all = map[uint32]nodes{}
+	g.found = map[uint32]nodes{}
 	for slot, l := range lists {
-		if all[slot], err = v.resolve(l.files); err != nil {
-			return nil, top, false, err
-		}
+		found, err := v.resolve(l.files)
+		g.found[slot], g.over = found, errors.Join(g.over, err)
 	}
-	return all, top, !v.failed, nil
+	g.traces, g.fates, g.whole = v.traces, v.fates(before), !v.failed
+	return g, nil
 }

@@ -38,7 +38,7 @@ func TestUntold(t *testing.T) {
 		if step.do != nil {
 			step.do()
 		}
-		if err := f.keep(r, 100, nil, nil, inode{}, true, step.err); err != nil {
+		if err := f.keep(r, 100, nil, glance{whole: true}, step.err); err != nil {
 			t.Errorf("step %d: %v", i, err)
 		}
 		if err := f.Untold(); errors.Is(err, tooMany) != step.told {
@@ -76,13 +76,13 @@ func TestOutdated(t *testing.T) {
 	}
 	lists := maps.Clone(f.lists)
 	before := f.wanted(1)
-	if err := f.keep(slow, 100, lists, map[uint32]nodes{1: {}}, inode{}, false, nil); err != nil {
+	if err := f.keep(slow, 100, lists, glance{found: map[uint32]nodes{1: {}}}, nil); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(before, f.wanted(1), cmp.AllowUnexported(inode{})); diff != "" {
 		t.Errorf("after it has answered in part: %s", diff)
 	}
-	if err := f.keep(slow, 100, lists, map[uint32]nodes{1: {own: {Self: 1}}}, inode{}, true, nil); err != nil {
+	if err := f.keep(slow, 100, lists, glance{found: map[uint32]nodes{1: {own: {Self: 1}}}, whole: true}, nil); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(nodes{own: {Self: 1}}, f.wanted(1), cmp.AllowUnexported(inode{})); diff != "" || !f.stale {
@@ -102,16 +102,7 @@ func TestB92Renames(t *testing.T) {
 	if err := errors.Join(os.WriteFile(key, nil, 0o600), os.Symlink("../y/key", filepath.Join(dir, "x", "link"))); err != nil {
 		t.Fatal(err)
 	}
-	fd, err := unix.Open(dir, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	v := &view{fd: fd, mounts: "/proc/self/mountinfo", most: maxFound, ask: func(fd int) (inode, error) {
-		var st unix.Stat_t
-		err := unix.Fstat(fd, &st)
-		return inode{number: st.Ino, directory: st.Mode&unix.S_IFMT == unix.S_IFDIR}, err
-	}}
-	defer v.close()
+	v := viewAt(t, dir)
 	var ended sync.WaitGroup
 	over := make(chan struct{})
 	defer ended.Wait()
@@ -132,14 +123,11 @@ func TestB92Renames(t *testing.T) {
 			}
 		})
 	}
-	var st unix.Stat_t
-	if err := unix.Stat(key, &st); err != nil {
-		t.Fatal(err)
-	}
+	id := idOf(t, key)
 	for i := range 8000 {
 		v.failed = false
 		found, err := v.resolve([]policy.SecretFile{{Dir: "/x", Name: "link", Text: "/x/link"}})
-		if err != nil || found[inode{number: st.Ino}].Self != 1 && !v.failed {
+		if err != nil || found[id].Self != 1 && !v.failed {
 			t.Fatalf("look %d: found %v, %v", i, found, err)
 		}
 	}

@@ -220,7 +220,7 @@ const (
 func (s *State) Run(ctx context.Context, ready func(), handle func(Move)) error {
 	for name, prog := range map[string]*ebpf.Program{
 		"weir_mkdir": s.objects.WeirMkdir, "weir_attach_enter": s.objects.WeirAttachEnter,
-		"weir_attach_done": s.objects.WeirAttachDone, "weir_exec_left": s.objects.WeirExecLeft, "weir_fork": s.objects.WeirFork,
+		"weir_attach_done": s.objects.WeirAttachDone, "weir_exec_begins": s.objects.WeirExecBegins, "weir_exec_left": s.objects.WeirExecLeft, "weir_fork": s.objects.WeirFork,
 	} {
 		if err := s.Links.Trace(name, prog); err != nil {
 			return err
@@ -229,24 +229,12 @@ func (s *State) Run(ctx context.Context, ready func(), handle func(Move)) error 
 	stop := context.AfterFunc(ctx, func() { s.reader.Close() })
 	defer stop()
 	ready()
-	var rec ringbuf.Record
-	var raw cgroupRecord
-	for {
-		err := s.reader.ReadInto(&rec)
-		if ctx.Err() != nil {
-			return nil
-		}
-		if err != nil {
-			return fmt.Errorf("read moves: %w", err)
-		}
-		if err := bpfobj.Record(&raw, rec.RawSample); err != nil {
-			return fmt.Errorf("decode move: %w", err)
-		}
+	return bpfobj.ReadRing(ctx, s.reader, nil, func(r *cgroupRecord) {
 		handle(Move{
-			Kind: MoveKind(raw.Kind), Container: raw.Container, Cgroup: raw.Cgroup, From: raw.Parent, Grant: raw.Grant,
-			PID: int(raw.Target), Start: raw.Start, By: int(raw.Tgid), ByComm: bpfobj.Text(raw.Comm[:]),
+			Kind: MoveKind(r.Kind), Container: r.Container, Cgroup: r.Cgroup, From: r.Parent, Grant: r.Grant,
+			PID: int(r.Target), Start: r.Start, By: int(r.Tgid), ByComm: bpfobj.Text(r.Comm[:]),
 		})
-	}
+	})
 }
 
 // Close ends the reader and lets go of maps and programs; what is pinned stays

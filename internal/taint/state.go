@@ -27,6 +27,15 @@ type Container struct {
 	Origin   Origin `json:"origin,omitzero"`
 }
 
+// Event is what the log tells of it, when it has these bits.
+func (c Container) Event(bits Bits) event.Container {
+	o := c.Origin
+	return event.Container{
+		ID: c.ID, Name: c.Name, Cgroup: c.Cgroup, CgroupID: c.CgroupID, Taint: bits.Names(),
+		Runtime: o.Runtime, Namespace: o.Namespace, RuntimeID: o.ID, Image: o.Image, Pod: o.Pod, PodNamespace: o.PodNamespace, PodUID: o.PodUID,
+	}
+}
+
 // Origin is what a runtime knows a container by. The zero Origin is of a cgroup that no runtime told of.
 type Origin struct {
 	Runtime      string `json:"runtime,omitempty"`   // containerd; by the cgroup's name also docker, podman, cri-o

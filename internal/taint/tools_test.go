@@ -34,18 +34,14 @@ func TestTools(t *testing.T) { // G2
 		{"replaced table", custom, "mcp__browser__navigate", false, 0},
 		{"all off", off, "mcp__browser__navigate", true, 0},
 	} {
-		tools, err := NewTools(c.policy)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := tools.Bits(c.name, c.public); got != c.want {
-			t.Errorf("%s: %s sets %v, want %v", c.what, c.name, got.Names(), c.want.Names())
+		if got, err := ToolBits(c.policy, c.name, c.public); err != nil || got != c.want {
+			t.Errorf("%s: %s sets %v, want %v: %v", c.what, c.name, got.Names(), c.want.Names(), err)
 		}
 	}
-	if _, err := NewTools(policy.Taint{Tools: []policy.Tool{{Name: "x", Taint: []string{"sticky"}}}}); err == nil {
+	if _, err := ToolBits(policy.Taint{Tools: []policy.Tool{{Name: "x", Taint: []string{"sticky"}}}}, "x", false); err == nil {
 		t.Error("an unknown bit was taken")
 	}
-	if (Tools{}).Bits("mcp__browser__navigate", true) != 0 {
+	if bits, err := ToolBits(policy.Taint{}, "mcp__browser__navigate", true); bits != 0 || err != nil {
 		t.Error("the zero table taints")
 	}
 }

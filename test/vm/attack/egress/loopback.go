@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"runtime"
 	"slices"
+	"strings"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -32,6 +33,17 @@ func loopbackAttempts() map[string]attempt {
 
 // connects, as flags of tied: it connects before it sends.
 const connects = -1
+
+var limited = netip.AddrFrom4([4]byte{255, 255, 255, 255})
+
+// source is -from, with a port that the kernel chooses.
+func (c *call) source() (unix.Sockaddr, error) {
+	from, err := netip.ParseAddr(c.from)
+	if err != nil {
+		return nil, fmt.Errorf("read -from: %w", err)
+	}
+	return sockaddr(netip.AddrPortFrom(from, 0))
+}
 
 // tied sends with a socket that leaves by a device, whatever the address (B54, B89). -by says what ties it.
 func tied(c *call, kind, proto, flags int) error {
@@ -82,6 +94,19 @@ func tied(c *call, kind, proto, flags int) error {
 		} else {
 			err = unix.SetsockoptIPMreqn(fd, level, option, &unix.IPMreqn{Ifindex: int32(dev.Index)})
 		}
+	case "bound":
+		var own unix.Sockaddr
+		if own, err = c.source(); err == nil {
+			err = unix.Bind(fd, own)
+		}
+	case "kept": // the kernel chooses it for another destination
+		other := netip.AddrPortFrom(netip.MustParseAddr(c.from), 9)
+		err = rawConnect(fd, rawAddr(other))
+	case "named", "named-later":
+		var from netip.Addr
+		if from, err = netip.ParseAddr(c.from); err == nil {
+			control = unix.PktInfo4(&unix.Inet4Pktinfo{Spec_dst: from.As4()})
+		}
 	case "mark":
 		err = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_MARK, c.n)
 	case "address": // by its scope
@@ -89,10 +114,15 @@ func tied(c *call, kind, proto, flags int) error {
 		info := append(make([]byte, 16), binary.NativeEndian.AppendUint32(nil, uint32(dev.Index))...)
 		err = unix.SetsockoptString(fd, unix.IPPROTO_IPV6, unix.IPV6_PKTINFO, string(info))
 	default:
-		err = fmt.Errorf("-by %s: want device, index, unicast, pktinfo, later, route, message, sticky, group, mark or address", c.by)
+		err = fmt.Errorf("-by %s: want device, index, unicast, pktinfo, later, route, message, sticky, group, bound, kept, named, named-later, mark or address", c.by)
 	}
 	if err != nil {
 		return step("setsockopt", err)
+	}
+	if to.Addr() == limited {
+		if err := unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_BROADCAST, 1); err != nil {
+			return step("setsockopt", err)
+		}
 	}
 	if c.full {
 		if err := fill(fd); err != nil {
@@ -107,7 +137,7 @@ func tied(c *call, kind, proto, flags int) error {
 			return err
 		}
 	}
-	if c.by == "later" {
+	if strings.HasSuffix(c.by, "later") {
 		return sendmmsg(fd, c.say, to, control)
 	}
 	if flags == connects {

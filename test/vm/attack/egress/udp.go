@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"sync"
 	"sync/atomic"
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -28,6 +29,9 @@ func udpAttempts() map[string]attempt {
 		"udp-shared":   udpShared,
 		"udp-race":     udpRace,
 		"udp-many":     udpMany,
+		"udp-turns":    udpTurns,
+		"udp-first":    udpFirst,
+		"udp-portless": udpPortless,
 		"serve-udp":    serveUDP,
 	}
 }
@@ -69,7 +73,13 @@ func udpShared(c *call) error {
 	if err := unix.Bind(fd, sa); err != nil {
 		return step("bind", err)
 	}
-	return step("sendto", unix.Sendto(fd, c.say, 0, sa))
+	if c.by == "write" {
+		return step("sendto", unix.Sendto(fd, c.say, 0, sa))
+	}
+	if err := unix.Connect(fd, sa); err != nil {
+		return step("connect", err)
+	}
+	return c.send(fd)
 }
 
 // udpMany sends to -n addresses, from that of -to on, and says how many were refused (B95).
@@ -144,6 +154,110 @@ func raceOne(ready *atomic.Int32, cpu, late, family int, to unix.Sockaddr, text 
 		return step("sendto", err)
 	}
 	return step("sendto", unix.Sendto(fd, second, 0, to))
+}
+
+// broadcaster is a socket that may send to a broadcast address.
+func (c *call) broadcaster() (int, netip.AddrPort, error) {
+	to, family, err := c.ip()
+	if err != nil {
+		return -1, to, err
+	}
+	fd, err := c.open(family, unix.SOCK_DGRAM, unix.IPPROTO_UDP)
+	if err != nil {
+		return -1, to, err
+	}
+	return fd, to, step("setsockopt", unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_BROADCAST, 1))
+}
+
+// udpTurns sends for as long as -after says, on a socket that another thread connects to itself and to -to in turn: what is judged of a
+// send is not what it reads afterwards (B141).
+func udpTurns(c *call) error {
+	fd, to, err := c.broadcaster()
+	if err != nil {
+		return err
+	}
+	own := rawAddr(netip.AddrPortFrom(loopbackLike(to.Addr()), 9))
+	if err := rawConnect(fd, own); err != nil {
+		return err
+	}
+	if err := c.done("open"); err != nil {
+		return err
+	}
+	var over atomic.Bool
+	var ended sync.WaitGroup
+	var failed error
+	ended.Go(func() {
+		for !over.Load() {
+			if err := rawConnect(fd, rawAddr(to)); err != nil {
+				failed = err
+			}
+			if c.by == "reset" { // it is not connected in between
+				_ = rawConnect(fd, make([]byte, unix.SizeofSockaddrInet6))
+			}
+			if err := rawConnect(fd, own); err != nil {
+				failed = err
+			}
+		}
+	})
+	for end := time.Now().Add(c.after); time.Now().Before(end); {
+		_ = unix.Send(fd, c.say, unix.MSG_DONTWAIT) // most are refused
+	}
+	over.Store(true)
+	ended.Wait()
+	return failed
+}
+
+// udpFirst does the same with sockets that are connected once, while another thread sends already.
+func udpFirst(c *call) error {
+	var failed error
+	for end := time.Now().Add(c.after); time.Now().Before(end); {
+		fd, to, err := c.broadcaster()
+		if err != nil {
+			return err
+		}
+		var over atomic.Bool
+		var ended sync.WaitGroup
+		ended.Go(func() {
+			for last := false; !last; {
+				last = over.Load()
+				if err := unix.Send(fd, c.say, unix.MSG_DONTWAIT); err != nil && err != unix.EDESTADDRREQ {
+					failed = step("send", err)
+				}
+			}
+		})
+		runtime.Gosched()
+		err = rawConnect(fd, rawAddr(to))
+		over.Store(true)
+		ended.Wait()
+		unix.Close(fd)
+		if err != nil {
+			return err
+		}
+	}
+	return failed
+}
+
+// udpPortless is connected to port 0, to which nobody listens, but the kernel sends (B141).
+func udpPortless(c *call) error {
+	fd, to, err := c.broadcaster()
+	if err != nil {
+		return err
+	}
+	if err := rawConnect(fd, rawAddr(netip.AddrPortFrom(to.Addr(), 0))); err != nil {
+		return err
+	}
+	return step("send", unix.Send(fd, c.say, 0))
+}
+
+// loopbackLike is a loopback address for a socket of the family that reaches a.
+func loopbackLike(a netip.Addr) netip.Addr {
+	switch {
+	case a.Is4():
+		return netip.AddrFrom4([4]byte{127, 0, 0, 1})
+	case a.Is4In6():
+		return netip.AddrFrom16(netip.AddrFrom4([4]byte{127, 0, 0, 1}).As16())
+	}
+	return netip.IPv6Loopback()
 }
 
 func sendtoAddr(fd int, text []byte, to netip.AddrPort) error {

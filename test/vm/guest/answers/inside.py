@@ -736,6 +736,112 @@ def paired():
     os.system("ip link add type veth peer name d%d netns 1" % port)
 
 
+def shut(what):
+    """Ends one direction of an older connection, which a child keeps open."""
+    s = socket.socket(socket.AF_UNIX)
+    s.connect("\0answers-%d" % port)
+    if os.fork() == 0:
+        os.closerange(0, 3)
+        time.sleep(20)
+        os._exit(0)
+    opened()
+    s.shutdown(what)
+    time.sleep(2)
+
+
+def shut_write(): shut(socket.SHUT_WR)
+def shut_read(): shut(socket.SHUT_RD)
+
+
+def takes_port():
+    """Has the port of a service outside, at a more exact address, for a time."""
+    shared(socket.AF_INET, "10.77.0.1")
+    time.sleep(8)
+
+
+def takes_port6():
+    s = socket.socket(socket.AF_INET6, socket.SOCK_DGRAM)
+    s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    s.bind(("::ffff:10.77.0.1", port))
+    time.sleep(8)
+
+
+def joins_port():
+    """Is one more of those that share a port, and gets every other question."""
+    s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+    s.bind(("0.0.0.0", port))
+    time.sleep(8)
+
+
+def asks_route():
+    """Asks how a packet from a source to a group would go that came in by a device: the host's multicast router is told."""
+    s = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 0)
+    group = socket.inet_aton("239.145.%d.%d" % divmod(port, 256))
+    attributes = b"".join(struct.pack("HH", 8, kind) + value for kind, value in
+                          ((1, group), (2, socket.inet_aton("10.77.0.9")), (3, struct.pack("I", socket.if_nametoindex("wv0")))))
+    request = struct.pack("IHHII", 28 + len(attributes), 26, 1, 1, 0) + struct.pack("8BI", 2, 32, 32, 0, 0, 0, 0, 0, 0) + attributes
+    s.sendto(request, (0, 0))
+    time.sleep(1)
+
+
+def enters():
+    """Entered a network of its user that somebody outside carries packets for, and forwards there what a device of its own says."""
+    for name in ("user", "net"):
+        fd = os.open("/proc/%s/ns/%s" % (args[0], name), os.O_RDONLY)
+        refusable(libc.setns(fd, 0))
+    opened()
+    fd = os.open("/dev/net/tun", os.O_RDWR)
+    fcntl.ioctl(fd, 0x400454ca, struct.pack("16sH22x", b"t0", 0x1001))
+    for command in ("ip link set t0 up", "echo 1 >/proc/sys/net/ipv4/ip_forward"):
+        os.system(command)
+    udp = struct.pack(">4H", port, port, 8 + len(text), 0) + text
+    head = struct.pack(">2B3H2BH4s4s", 0x45, 0, 20 + len(udp), 1, 0, 64, 17, 0, socket.inet_aton("10.81.%d.77" % (port % 250)), socket.inet_aton("10.77.0.2"))
+    for _ in range(4):
+        os.write(fd, head[:10] + struct.pack(">H", checksum(head)) + head[12:] + udp)
+        time.sleep(1)
+
+
+def enters_sets():
+    """The same, and answers there with a number."""
+    for name in ("user", "net"):
+        fd = os.open("/proc/%s/ns/%s" % (args[0], name), os.O_RDONLY)
+        refusable(libc.setns(fd, 0))
+    opened()
+    with open("/proc/sys/net/ipv4/ip_default_ttl", "w") as f:
+        f.write(str(100 + port % 100))
+    time.sleep(4)
+def fills():
+    """Fills a socket of its own, to which somebody outside is connected."""
+    s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+    s.bind("\0answers-fills-%d" % port)
+    s.recv(1)
+    opened()
+    sender = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+    sender.setblocking(False)
+    for _ in range(1000):
+        try:
+            sender.sendto(b"x", "\0answers-fills-%d" % port)
+        except BlockingIOError:
+            break
+    time.sleep(3)
+
+
+def profile():
+    """Wants to be what AppArmor does not know."""
+    with open("/proc/self/attr/apparmor/current", "wb", buffering=0) as f:
+        f.write(b"changeprofile " + text)
+
+
+def self_label():
+    """The same by a call that Linux has since 6.8."""
+    value = b"changeprofile " + text
+    context = struct.pack("4Q", 104, 0, 32 + len(value), len(value)) + value
+    libc.syscall(460, 100, context, len(context), 0)
+    if ctypes.get_errno() == errno.ENOSYS:
+        profile()
+
+
 over = time.monotonic() + 4
 try:
     globals()[how]()

@@ -42,6 +42,7 @@ func TestNames(t *testing.T) {
 		{"B56_answered_elsewhere", (*fixture).answered},
 		{"another_network_namespace", (*fixture).elsewhere},
 		{"B24_B25_forged_in_its_own_network", (*fixture).forged},
+		{"B24_B26_played_on_loopback", (*fixture).played},
 		{"clean_again", (*fixture).clean},
 		{"B24_datagrams", (*fixture).datagrams},
 		{"B24_secret_read_while_clean", (*fixture).secret},

@@ -3,6 +3,7 @@
 package rig
 
 import (
+	_ "embed"
 	"fmt"
 	"slices"
 	"strings"
@@ -175,7 +176,23 @@ func unixAttempts() []Attempt {
 			all = append(all, older)
 		}
 	}
-	return slices.Concat(all, leftAttempts(), parkedAttempts())
+	return slices.Concat(all, leftAttempts(), parkedAttempts(), splicedAttempts())
+}
+
+// splicedAttempts put pages on a socket by calls that Linux 6.1 does not ask its security hook about (B115).
+func splicedAttempts() []Attempt {
+	var all []Attempt
+	for _, by := range []string{"sendfile", "splice", "uring"} {
+		older := late("B115", "unix-"+by, "unix -to {socket} -by "+by, "connect")
+		older.Prepare = func(t testing.TB, e *Env) { e.Outside.Here.Listen(t, "unix", e.Words["socket"]) }
+		broadcast := Attempt{ID: "B115", Name: "broadcast-" + by, Argv: egress("udp-shared -to 127.255.255.255:{port} -by " + by)}
+		broadcast.Prepare = func(t testing.TB, e *Env) {
+			e.Outside.Here.Listen(t, "udp-shared", fmt.Sprintf("0.0.0.0:%d", e.Port))
+		}
+		older.Network, broadcast.Network = "none", "none"
+		all = append(all, older, broadcast)
+	}
+	return all
 }
 
 // leftAttempts send to a socket of the container's own that somebody outside has got (B64).
@@ -311,12 +328,7 @@ func awayAttempts() []Attempt {
 		Must(t, "ip route add "+Group4+" dev away0; for g in "+Group6+" "+GroupLink+"; do ip -6 route add $g dev away0 table local; done")
 	}
 	var all []Attempt
-	add := func(name, words string) {
-		words += ":{port}"
-		older := late("B89", name+"-older", words, "tie")
-		older.Prepare = ready
-		all = append(all, Attempt{ID: "B89", Name: name, Argv: egress(words), Prepare: ready}, older)
-	}
+	add := func(id, name, words string) { all = append(all, tiedAttempts(id, name, words, ready)...) }
 	for _, to := range []struct {
 		name, address string
 		by            []string
@@ -326,20 +338,83 @@ func awayAttempts() []Attempt {
 		{"6", "[" + Away6 + "]", []string{"device", "unicast", "pktinfo", "later", "sticky"}},
 	} {
 		for _, by := range to.by {
-			add("udp-"+to.name+"-"+by, "udp-tied -dev {dev} -by "+by+" -to "+to.address)
+			add("B89", "udp-"+to.name+"-"+by, "udp-tied -dev {dev} -by "+by+" -to "+to.address)
 		}
-		add("udp-"+to.name+"-connected", "udp-away -dev {dev} -by device -to "+to.address)
-		add("tcp-"+to.name, "tcp-away -dev {dev} -by device -to "+to.address)
+		add("B89", "udp-"+to.name+"-connected", "udp-away -dev {dev} -by device -to "+to.address)
+		add("B89", "tcp-"+to.name, "tcp-away -dev {dev} -by device -to "+to.address)
 	}
 	for _, to := range []struct{ name, address, by string }{ // groups; the scope of one is in its address
 		{"4", Group4, "group"}, {"mapped", "[::ffff:" + Group4 + "]", "group"}, {"6", "[" + Group6 + "]", "group"}, {"6-link", "[" + GroupLink + "%" + Dev + "]", "address"},
 	} {
-		add("group-"+to.name, "udp-tied -dev {dev} -by "+to.by+" -to "+to.address)
+		add("B89", "group-"+to.name, "udp-tied -dev {dev} -by "+to.by+" -to "+to.address)
 	}
 	for _, by := range []string{"pktinfo", "later"} { // with no room to note it on the socket
-		add("udp-4-full-"+by, "udp-tied -dev {dev} -full -by "+by+" -to "+Away4)
+		add("B89", "udp-4-full-"+by, "udp-tied -dev {dev} -full -by "+by+" -to "+Away4)
 	}
-	return slices.Concat(all, rememberedAttempts(), gatewayAttempts())
+	// of IPv4 the source chooses the device for groups and 255.255.255.255 (B140)
+	for _, to := range []struct {
+		name, address, from string
+		by                  []string
+	}{
+		{"4", Group4, Own, []string{"bound", "named", "named-later"}}, {"4", Group4, Open4, []string{"kept"}},
+		{"mapped", "[::ffff:" + Group4 + "]", "::ffff:" + Own, []string{"bound"}}, {"limited", "255.255.255.255", Own, []string{"bound", "named"}},
+	} {
+		for _, by := range to.by {
+			add("B140", "group-"+to.name+"-"+by, "udp-tied -dev {dev} -by "+by+" -from "+to.from+" -to "+to.address)
+		}
+	}
+	return slices.Concat(all, rememberedAttempts(), gatewayAttempts(), turnAttempts(), hiddenAttempts())
+}
+
+// turnAttempts send while their socket is connected anew: others of the machine hear a broadcast before its packet is checked (B141).
+func turnAttempts() []Attempt {
+	listen := func(t testing.TB, e *Env) { e.Outside.Here.Listen(t, "udp", fmt.Sprintf("0.0.0.0:%d", e.Port)) }
+	var all []Attempt
+	for _, to := range []struct{ name, address string }{{"4", "10.77.0.255"}, {"mapped", "[::ffff:10.77.0.255]"}} {
+		words := " -after 5s -to " + to.address + ":{port}"
+		for _, how := range []string{"udp-turns", "udp-turns -by reset", "udp-first"} {
+			name := strings.ReplaceAll(strings.TrimPrefix(how, "udp-"), " -by ", "-") + "-" + to.name
+			all = append(all, Attempt{ID: "B141", Name: name, Argv: egress(how + words), Prepare: listen})
+		}
+		older := late("B141", "turns-"+to.name+"-older", "udp-turns -by reset"+words, "open")
+		older.Prepare = listen
+		all = append(all, older, Attempt{ID: "B141", Name: "portless-" + to.name, Network: "none", Creates: true, Argv: egress("udp-portless" + words)})
+	}
+	return all
+}
+
+//go:embed nft.py
+var nft string
+
+// hiddenAttempts bear a foreign source until the host's own rules write another in its place, or answer it (B142).
+func hiddenAttempts() []Attempt {
+	const foreign, foreign4 = "fd77:5::5", "10.77.5.5"
+	rule := func(words string) func(testing.TB, *Env) {
+		return func(t testing.TB, e *Env) {
+			t.Cleanup(func() {
+				Must(t, "python3 -c '"+nft+"' delete; ip -6 route del fd77:5::/64; ip route del 10.77.5.0/24")
+			})
+			Must(t, "modprobe -a nft_chain_nat nft_masq nft_reject_ipv4 nft_reject_ipv6; ip -6 route add fd77:5::/64 via "+World6+" dev "+Dev+" && ip route add 10.77.5.0/24 via "+World4+" dev "+Dev)
+			Must(t, fmt.Sprintf("python3 -c '%s' %s %d", nft, words, e.Port))
+		}
+	}
+	var all []Attempt
+	add := func(name, rules, words string) {
+		words += ":{port}"
+		older := late("B142", name+"-older", words, "open")
+		older.Prepare, older.Quiet = rule(rules), strings.HasPrefix(words, "tcp")
+		all = append(all, Attempt{ID: "B142", Name: name, Argv: egress(words), Prepare: rule(rules), Quiet: older.Quiet}, older)
+	}
+	for _, by := range []string{"bind", "pktinfo"} {
+		add("loopback-"+by, "masquerade6", "udp-source -from "+foreign+" -by "+by+" -to [::1]")
+		add("reject-"+by, "reject6", "udp-source -from "+foreign+" -by "+by+" -to [::1]")
+		add("open6-"+by, "masquerade6", "udp-source -from "+foreign+" -by "+by+" -to ["+Open6+"]")
+		add("open4-"+by, "masquerade4", "udp-source -from "+foreign4+" -by "+by+" -to "+Open4)
+	}
+	add("reject4", "reject4", "udp-source -from "+foreign4+" -by bind -to "+Open4)
+	add("open6-tcp", "masquerade6", "tcp-source -from "+foreign+" -by bind -to ["+Open6+"]")
+	add("open4-tcp", "masquerade4", "tcp-source -from "+foreign4+" -by bind -to "+Open4)
+	return all
 }
 
 // gatewayAttempts pass by the gateway on the way to an allowed destination: who is on the link has its address as well (B111).
@@ -353,13 +428,17 @@ func gatewayAttempts() []Attempt {
 	}
 	var all []Attempt
 	for _, words := range []string{"udp-tied -by route", "udp-tied -by message", "udp-away -by route", "tcp-away -by route"} {
-		name := strings.ReplaceAll(words, " -by ", "-")
-		words += " -dev {dev} -to " + Away4 + ":{port}"
-		older := late("B111", name+"-older", words, "tie")
-		older.Prepare = ready
-		all = append(all, Attempt{ID: "B111", Name: name, Argv: egress(words), Prepare: ready}, older)
+		all = append(all, tiedAttempts("B111", strings.ReplaceAll(words, " -by ", "-"), words+" -dev {dev} -to "+Away4, ready)...)
 	}
 	return all
+}
+
+// tiedAttempts send by a way of their own choice, from the start, and with a socket that is older than the taint.
+func tiedAttempts(id, name, words string, ready func(testing.TB, *Env)) []Attempt {
+	words += ":{port}"
+	older := late(id, name+"-older", words, "tie")
+	older.Prepare = ready
+	return []Attempt{{ID: id, Name: name, Argv: egress(words), Prepare: ready}, older}
 }
 
 // rememberedAttempts send, after a socket that chooses nothing, with one that chose its way before: by the same device, to another

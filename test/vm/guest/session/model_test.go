@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -151,12 +152,15 @@ func TestB43Model(t *testing.T) {
 	} {
 		t.Run("B43_B49_"+name, func(t *testing.T) {
 			seen := f.sensor.Counter(t, c.code)
+			before := len(f.sensor.Events(t))
 			r := s.Run(t, "bash", "-c", put.Replace(c.script))
 			if !strings.Contains(r.Stdout, c.status) {
 				t.Errorf("want %s, got %s", c.status, r)
 			}
-			f.sensor.Event(t, func(e event.Event) bool {
-				return e.Kind == event.Model && e.Verdict.Reason == c.code && e.Container != nil && e.Container.ID != "" && e.Verdict.Decision == "deny"
+			rig.Eventually(t, "the log tells of it", func() bool {
+				return slices.ContainsFunc(f.sensor.Events(t)[before:], func(e event.Event) bool {
+					return e.Kind == event.Model && e.Verdict.Reason == c.code && e.Container != nil && e.Container.ID != "" && e.Verdict.Decision == "deny"
+				})
 			})
 			rig.Eventually(t, "it is counted", func() bool { return f.sensor.Counter(t, c.code) > seen })
 			unchanged(t)

