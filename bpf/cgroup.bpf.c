@@ -325,13 +325,48 @@ int BPF_PROG(weir_fork, struct task_struct *parent, struct task_struct *child)
 	return 0;
 }
 
-/* Who has left stays so, also as another thread that executes something. */
+/* What is known of a process hangs on its first thread, in whose place another one comes that executes
+ * something. So that one takes with it what the process has left, and where it stands: it may be moved
+ * meanwhile (B57, B114). */
+SEC("fentry/begin_new_exec")
+int BPF_PROG(weir_exec_begins)
+{
+	struct cgroup_ctx cx = {};
+	struct task_struct *t = bpf_get_current_task_btf();
+	int first_does = t->pid == t->tgid;
+	if (!first_does)
+		walk_current(&cx); /* first: who is moved out is noted before he is there */
+	barrier();
+	struct task *first = bpf_task_storage_get(&tasks, t->group_leader, 0, 0);
+	__u64 from = first && first->from ? first->from : cx.container;
+	int ends = first ? first->escaped : has_left(t);
+	if (!first_does && from) {
+		struct task *own = bpf_task_storage_get(&tasks, t, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+		if (own)
+			own->executes = from;
+		else
+			ends = 1;
+	}
+	if (ends)
+		bpf_send_signal(SIGKILL);
+	return 0;
+}
+
 SEC("tp_btf/sched_process_exec")
 int BPF_PROG(weir_exec_left, struct task_struct *t)
 {
+	struct cgroup_ctx cx, from = {};
+	struct task *id = bpf_task_storage_get(&tasks, t, 0, 0);
+	if (id && id->executes) {
+		from.container = id->executes;
+		id->executes = 0;
+		walk_current(&cx);
+		if (cx.container != from.container)
+			escape(&from, cgroup_of(t), t);
+	}
 	if (!has_left(t))
 		return 0;
-	struct task *id = bpf_task_storage_get(&tasks, t, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	id = bpf_task_storage_get(&tasks, t, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (id)
 		id->escaped = 1;
 	bpf_send_signal(SIGKILL);

@@ -164,6 +164,15 @@ static __always_inline void set_ip6(struct dest *d, const __u32 *addr)
 	a[3] = addr[3];
 }
 
+static __always_inline void read_peer(struct dest *d, struct sock *sk)
+{
+	if (sk->__sk_common.skc_family == AF_INET)
+		set_ip4(d, sk->__sk_common.skc_daddr);
+	else
+		BPF_CORE_READ_INTO(&d->addr, sk, __sk_common.skc_v6_daddr);
+	d->port = bpf_ntohs(sk->__sk_common.skc_dport);
+}
+
 static __always_inline int opens(struct rules *rules, __u32 port, __u32 proto)
 {
 	for (int i = 0; i < MAX_RULES; i++) {

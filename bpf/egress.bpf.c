@@ -77,15 +77,6 @@ static __always_inline int read_address(struct dest *d, const void *address, int
 	return family == AF_INET6 && d->addr[0] == 0xff && raw[6] ? BY_DEVICE : 1;
 }
 
-static __always_inline void read_peer(struct dest *d, struct sock *sk)
-{
-	if (sk->__sk_common.skc_family == AF_INET)
-		set_ip4(d, sk->__sk_common.skc_daddr);
-	else
-		BPF_CORE_READ_INTO(&d->addr, sk, __sk_common.skc_v6_daddr);
-	d->port = bpf_ntohs(sk->__sk_common.skc_dport);
-}
-
 static __always_inline int holdable_call(struct task_struct *t)
 {
 	/* connect, sendto, sendmsg, sendmmsg, write, writev; their 32-bit numbers mean other calls */

@@ -13,8 +13,6 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 #define PLACE_WORDS 64
 #define PART 32
 #define PROC_SUPER_MAGIC 0x9fa0
-#define DEVICE_VHOST_NET (10 << 20 | 238)
-#define DEVICE_VHOST_VSOCK (10 << 20 | 241)
 
 /* What nearly every open is done with: nothing in here matches, nothing is listed. */
 struct secret_filter {
@@ -427,11 +425,47 @@ static __always_inline int check_secret_below(struct inode *inode, struct dentry
 	return taint_for_secret(&cx, above, SECRET_DEEP);
 }
 
-/* A thread of the kernel sends for who has one of these, without any socket of his (B48). */
-__noinline int may_open_device(__u32 device)
+/* Numbers of devices, as the kernel counts: major << 20 | minor. */
+#define MAJOR_MEMORY 1
+#define MAJOR_TERMINAL 4
+#define MAJOR_OWN_TERMINAL 5
+#define MAJOR_MISC 10
+#define MAJOR_PTY 136 /* and seven more */
+#define MAJOR_NVIDIA 195
+#define MAJOR_GPU 226
+#define MAJOR_ACCELERATOR 261
+
+/* is_local: what is written to it says nothing to anybody else, but to a terminal; or other hooks judge it.
+ * Drivers of processors get a number that nobody else has just then. at: a dentry's address. */
+static __always_inline int is_local(__u32 device, int writes, __u64 at)
+{
+	__u32 major = device >> 20, minor = device & 0xfffff;
+	const union {
+		char text[8];
+		__u64 word;
+	} nvidia = {"nvidia"}, kfd = {"kfd"};
+	__u64 name = 0;
+	if (major == MAJOR_MEMORY)
+		return minor == 3 || minor == 5 || (minor >= 7 && minor <= 9) || (minor == 11 && !writes);
+	if (major == MAJOR_TERMINAL)
+		return minor < 64; /* those from there on are serial lines */
+	if (major == MAJOR_MISC)
+		return minor == 200 || minor == 229 || minor == 232; /* TUN, FUSE, KVM */
+	if ((major == MAJOR_OWN_TERMINAL && minor < 3) || major >> 3 == MAJOR_PTY >> 3 ||
+	    major == MAJOR_NVIDIA || major == MAJOR_GPU || major == MAJOR_ACCELERATOR)
+		return 1;
+	if ((major < 234 || major > 254) && (major < 384 || major > 511))
+		return 0;
+	bpf_probe_read_kernel_str(&name, sizeof(name), BPF_CORE_READ((struct dentry *)at, d_name.name));
+	return (name & 0xffffffffffff) == nvidia.word || name == kfd.word;
+}
+
+/* Who has a device, has it send what he likes: a modem or a radio by itself, vhost by a thread of the kernel
+ * (B48), and uinput types on the machine's own desktop (B81). */
+__noinline int may_open_device(__u32 device, int writes, __u64 at)
 {
 	struct cgroup_ctx cx;
-	if (device != DEVICE_VHOST_NET && device != DEVICE_VHOST_VSOCK)
+	if (is_local(device, writes, at))
 		return 1;
 	judged_ctx(&cx);
 	if (is_unrestricted(&cx))
@@ -444,9 +478,14 @@ struct pid___of {
 	struct hlist_head tasks[1]; /* the first thread with that id */
 } __attribute__((preserve_access_index));
 
+struct ctl_table___of {
+	const char *procname;
+} __attribute__((preserve_access_index));
+
 struct proc_inode___of {
 	struct pid___of *pid; /* none outside of /proc/PID */
 	void *sysctl;         /* none outside of /proc/sys */
+	struct ctl_table___of *sysctl_entry;
 	struct inode vfs_inode;
 } __attribute__((preserve_access_index));
 
@@ -468,6 +507,19 @@ static __always_inline int may_set(void)
 	return BPF_CORE_READ(cred, euid.val) || arriving();
 }
 
+/* turns_off: without kernel.ftrace_enabled the kernel calls none of the programs at its functions (B117). No
+ * other setting is called so. */
+static __always_inline int turns_off(struct proc_inode___of *file)
+{
+	const union {
+		char text[16];
+		__u64 word[2];
+	} name = {"ftrace_enabled"};
+	__u64 is[2] = {};
+	bpf_probe_read_kernel_str(is, sizeof(is), BPF_CORE_READ(file, sysctl_entry, procname));
+	return is[0] == name.word[0] && is[1] == name.word[1];
+}
+
 /* What is written below /proc/PID says something to that process: its user id map takes 32 bits, its time
  * offsets more (B83). inode is an inode's address. */
 __noinline int may_write_proc(__u64 inode)
@@ -480,7 +532,10 @@ __noinline int may_write_proc(__u64 inode)
 	if (!node && !sysctl)
 		return 1;
 	judged_ctx(&cx);
-	if (is_unrestricted(&cx) || (sysctl && may_set()))
+	struct policy *p = policy_of(&cx);
+	int clean = is_unrestricted(&cx) &&
+	            !(cx.guarded && p && p->mode != MODE_OBSERVE && sysctl && turns_off(file));
+	if (clean || (sysctl && may_set()))
 		return 1;
 	struct task_struct *t = (void *)node - bpf_core_field_offset(struct task_struct___of, pid_links);
 	if (node && inside(&cx, cgroup_of(t)))
@@ -497,7 +552,8 @@ int BPF_PROG(weir_open, struct file *file)
 	if (outside())
 		ANSWER(0);
 	__u32 kind = file->f_inode->i_mode & S_IFMT;
-	if (kind == S_IFCHR && !may_open_device(file->f_inode->i_rdev))
+	if (kind == S_IFCHR && !may_open_device(file->f_inode->i_rdev, (file->f_mode & FMODE_WRITE) != 0,
+	                                        address_of(file->f_path.dentry)))
 		ANSWER(-EPERM);
 	if (kind == S_IFREG && file->f_mode & FMODE_WRITE &&
 	    file->f_inode->i_sb->s_magic == PROC_SUPER_MAGIC && !may_write_proc(address_of(file->f_inode)))

@@ -40,24 +40,6 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 #define TCP_AO_ADD_KEY 38
 #define TCP_AO_REPAIR 42 /* the last of that kind */
 
-static __always_inline void emit_peer(struct cgroup_ctx *cx, __u32 reason, enum call call, const char *path,
-                                      __u32 target)
-{
-	struct record *r = bpf_ringbuf_reserve(&egress_events, sizeof(*r), 0);
-	if (!r) {
-		count(COUNT_LOST_RECORD);
-		return;
-	}
-	describe(r, cx, RECORD_DENY, reason);
-	describe_current(r);
-	r->family = AF_UNIX;
-	r->dest.proto = call;
-	r->target = target;
-	if (path)
-		__builtin_memcpy(r->path, path, sizeof(r->path));
-	bpf_ringbuf_submit(r, 0);
-}
-
 /* gets_foreign: the current task is in cx, and not in the container that made sk, which own is. */
 static __always_inline int gets_foreign(struct cgroup_ctx *cx, struct cgroup_ctx *own, struct sock *sk)
 {
@@ -111,6 +93,8 @@ __noinline int peer_open(struct cgroup_ctx *cx, __u64 at)
 	return PEER_SHUT;
 }
 
+enum comer { COMES_REFUSED, COMES, COMES_FOREIGN };
+
 /* may_come: the current process, in cx, may come to a socket with its own. Nobody outside comes to those of a
  * tainted container: he would bring a pipe that it speaks into, and the kernel tells him who listens, and how
  * many it takes. What a listed peer sends is an answer (B78). from and to are addresses, as in walk_at. */
@@ -119,10 +103,12 @@ __noinline int may_come(struct cgroup_ctx *cx, __u64 from, __u64 to)
 	struct unix_peer key = {};
 	struct cgroup_ctx own;
 	struct sock *sk = (struct sock *)from;
-	if (!cx || !gets_foreign(cx, &own, (struct sock *)to) || is_unrestricted(&own))
-		return 1;
+	if (!cx || !gets_foreign(cx, &own, (struct sock *)to))
+		return COMES;
 	read_path(key.path, sk);
-	return knows(&own, cx, sk, &key) || refuse_receipt(&own);
+	if (knows(&own, cx, sk, &key))
+		return COMES;
+	return is_unrestricted(&own) ? COMES_FOREIGN : refuse_receipt(&own);
 }
 
 static __always_inline long note_end(__u64 cookie, enum unix_end end)
@@ -157,11 +143,15 @@ SEC("fmod_ret/security_unix_may_send")
 int BPF_PROG(weir_unix_send, struct socket *sock, struct socket *other)
 {
 	struct cgroup_ctx cx;
+	struct sock *ear = other->sk;
 	judged_ctx(&cx);
-	__u64 to = (__u64)BPF_CORE_READ(other, sk);
-	if (!to)
+	if (!ear)
 		return 0;
-	if (!may_come(&cx, (__u64)BPF_CORE_READ(sock, sk), to))
+	__u64 to = address_of(ear);
+	int comes = may_come(&cx, (__u64)BPF_CORE_READ(sock, sk), to);
+	/* he is asked once, also when he connects, and sees it fill and empty from then on (B101) */
+	if (comes == COMES_REFUSED ||
+	    (comes == COMES_FOREIGN && note_end(bpf_get_socket_cookie(ear), UNIX_OUTSIDE)))
 		return -EPERM;
 	return !cx.guarded || peer_open(&cx, to) != PEER_SHUT ? 0 : -EPERM;
 }
@@ -347,19 +337,6 @@ int BPF_PROG(weir_traceme, struct task_struct *parent)
 	return may_attach(&cx, parent) ? 0 : -EPERM;
 }
 
-/* What the kernel sends for nobody's socket, no packet check sees: it is refused where it
- * is asked for (B47). option: of the socket, with CALL_OPTION. */
-__noinline int may_ask_kernel(enum call call, __u32 option)
-{
-	struct cgroup_ctx cx;
-	judged_ctx(&cx);
-	if (is_unrestricted(&cx))
-		return 1;
-	count(COUNT_DENIED_SOCKET);
-	emit_peer(&cx, REASON_KERNEL, call, 0, option);
-	return 0;
-}
-
 static __always_inline int is_membership(int level, int option)
 {
 	if (level == SOL_IP)
@@ -389,6 +366,30 @@ static __always_inline int may_use(struct socket *sock)
 	struct dest d = {.addr = {family, type}, .proto = proto};
 	count(COUNT_DENIED_SOCKET);
 	refuse(&cx, &d, 0, REASON_FAMILY);
+	return 0;
+}
+
+/* No check sees the packets of a socket that was made outside, and what is done to it they carry: those of
+ * the kernel too (B109). Receiving and asking are no more than that. */
+static __always_inline int may_change_socket(struct socket *sock)
+{
+	struct cgroup_ctx cx;
+	struct dest d = {};
+	struct sock *sk = sock->sk;
+	if (!may_use(sock))
+		return 0;
+	if (!sk || outside())
+		return 1;
+	__u16 family = sk->__sk_common.skc_family;
+	if (family != AF_INET && family != AF_INET6)
+		return 1;
+	judged_ctx(&cx);
+	if (is_unrestricted(&cx) || inside(&cx, BPF_CORE_READ(sk, sk_cgrp_data.cgroup)))
+		return 1;
+	d.proto = sk->sk_protocol;
+	read_peer(&d, sk);
+	count(COUNT_DENIED_SOCKET);
+	refuse(&cx, &d, 0, REASON_OUTSIDE);
 	return 0;
 }
 
@@ -450,7 +451,7 @@ int BPF_PROG(weir_group, struct socket *sock, int level, int option)
 {
 	int asks = is_membership(level, option) || is_key(level, option) || is_way(level, option) ||
 	           is_choice(level, option) || answers_again(sock);
-	return may_use(sock) && (!asks || may_ask_kernel(CALL_OPTION, option)) ? 0 : -EPERM;
+	return may_change_socket(sock) && (!asks || may_ask_kernel(CALL_OPTION, option)) ? 0 : -EPERM;
 }
 
 SEC("fmod_ret/security_socket_getsockopt")
@@ -476,19 +477,19 @@ static __always_inline int may_name(struct socket *sock)
 SEC("fmod_ret/security_socket_bind")
 int BPF_PROG(weir_bind, struct socket *sock)
 {
-	return may_use(sock) && may_name(sock) ? 0 : -EPERM;
+	return may_change_socket(sock) && may_name(sock) ? 0 : -EPERM;
 }
 
 SEC("fmod_ret/security_socket_listen")
 int BPF_PROG(weir_listen, struct socket *sock)
 {
-	return may_use(sock) && may_name(sock) ? 0 : -EPERM;
+	return may_change_socket(sock) && may_name(sock) ? 0 : -EPERM;
 }
 
 SEC("fmod_ret/security_socket_accept")
 int BPF_PROG(weir_accept, struct socket *sock)
 {
-	return may_use(sock) && may_accept(sock) ? 0 : -EPERM;
+	return may_change_socket(sock) && may_accept(sock) ? 0 : -EPERM;
 }
 
 struct pt_regs___call {
@@ -551,7 +552,7 @@ int BPF_PROG(weir_recvmsg, struct socket *sock, struct msghdr *msg)
 SEC("fmod_ret/security_socket_shutdown")
 int BPF_PROG(weir_shutdown, struct socket *sock)
 {
-	return may_use(sock) ? 0 : -EPERM;
+	return may_change_socket(sock) ? 0 : -EPERM;
 }
 
 #define PF_SIGNALED 0x400
@@ -781,6 +782,14 @@ SEC("fmod_ret/security_tun_dev_open")
 int BPF_PROG(weir_tun)
 {
 	return may_ask_kernel(CALL_TUN, 0) ? 0 : -EPERM;
+}
+
+/* AppArmor and SELinux write into the kernel's log what a program says that it is to be, if they know no such
+ * thing (B113). A runtime says it of the container's program. */
+SEC("fmod_ret/security_setprocattr")
+int BPF_PROG(weir_label)
+{
+	return arriving() || may_ask_kernel(CALL_LABEL, 0) ? 0 : -EPERM;
 }
 
 struct user_namespace___first {

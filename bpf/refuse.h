@@ -22,4 +22,35 @@ __noinline int refuse(struct cgroup_ctx *cx, struct dest *d, __u64 cookie, __u32
 	return REFUSE;
 }
 
+static __always_inline void emit_peer(struct cgroup_ctx *cx, __u32 reason, enum call call, const char *path,
+                                      __u32 target)
+{
+	struct record *r = bpf_ringbuf_reserve(&egress_events, sizeof(*r), 0);
+	if (!r) {
+		count(COUNT_LOST_RECORD);
+		return;
+	}
+	describe(r, cx, RECORD_DENY, reason);
+	describe_current(r);
+	r->family = AF_UNIX;
+	r->dest.proto = call;
+	r->target = target;
+	if (path)
+		__builtin_memcpy(r->path, path, sizeof(r->path));
+	bpf_ringbuf_submit(r, 0);
+}
+
+/* What the kernel sends for nobody's socket, no packet check sees: it is refused where it
+ * is asked for (B47). option: of the socket, with CALL_OPTION. */
+__noinline int may_ask_kernel(enum call call, __u32 option)
+{
+	struct cgroup_ctx cx;
+	judged_ctx(&cx);
+	if (is_unrestricted(&cx))
+		return 1;
+	count(COUNT_DENIED_SOCKET);
+	emit_peer(&cx, REASON_KERNEL, call, 0, option);
+	return 0;
+}
+
 #endif

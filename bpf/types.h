@@ -5,7 +5,7 @@
 #define WEIR_TYPES_H
 
 /* Pins of another version are never adopted: raise it with every change of a pinned map. */
-enum abi { ABI_VERSION = 15 };
+enum abi { ABI_VERSION = 16 };
 
 /* Levels of the cgroup tree that a program walks, the root being level 0.
  * What lies deeper inside a guarded parent is denied (B53). */
@@ -285,6 +285,8 @@ struct task {
 	__u64 inode;
 	__u64 argv_hash; /* 0: unknown, or argv was longer than what is read */
 	__u64 from;      /* container it is being moved out of, or has left */
+	__u64 executes;  /* container that another thread than the first was in when it began to execute; 0:
+	                    none does */
 	__u32 exec_tgid;
 	__u32 device;
 	__u32 escaped;  /* left its container: everything is denied until it is killed (B28) */
@@ -349,6 +351,7 @@ enum call {
 	CALL_TUN = 11,
 	CALL_IPSEC = 12,
 	CALL_NETWORK = 13,
+	CALL_LABEL = 14,
 };
 
 struct record {

@@ -17,7 +17,7 @@ type Options struct {
 	PinDir string     // where maps are pinned, or adopted
 	Ring   uint32     // size of the ring buffers in bytes, a power of two and of whole pages; 0: as they were built
 	Types  *btf.Cache // kernel types that were read before; nil: they are read again
-	With   any        // pointer to a struct with maps of the collection that are there already; nil: none are
+	With   any        // pointer to a struct with maps that are there already, the collection's among them; nil: none are
 }
 
 // Load loads a collection, or what the struct has fields for, into one that bpf2go generated for its objects, and gives its pinned
@@ -36,6 +36,11 @@ func Load(what string, into any, from func() (*ebpf.CollectionSpec, error), o Op
 	if o.With != nil {
 		have.add(reflect.ValueOf(o.With).Elem(), func(*ebpf.Map) bool { return true })
 	}
+	for name := range have {
+		if spec.Maps[name] == nil {
+			delete(have, name)
+		}
+	}
 	err = spec.LoadAndAssign(into, &ebpf.CollectionOptions{Maps: ebpf.MapOptions{PinPath: o.PinDir}, MapReplacements: have, Cache: o.Types})
 	if errors.Is(err, ebpf.ErrMapIncompatible) {
 		err = fmt.Errorf("%w in %s: %w", ErrPins, o.PinDir, err)
@@ -46,4 +51,22 @@ func Load(what string, into any, from func() (*ebpf.CollectionSpec, error), o Op
 	maps := Maps{}
 	maps.add(reflect.ValueOf(into).Elem(), (*ebpf.Map).IsPinned)
 	return maps, nil
+}
+
+// HasFunction says whether the kernel has a function. types are its types that were read before; nil: they are read again.
+func HasFunction(types *btf.Cache, name string) (bool, error) {
+	if types == nil {
+		types = btf.NewCache()
+	}
+	spec, err := types.Kernel()
+	if err != nil {
+		return false, fmt.Errorf("read the kernel's types: %w", err)
+	}
+	var f *btf.Func
+	if err := spec.TypeByName(name, &f); errors.Is(err, btf.ErrNotFound) {
+		return false, nil
+	} else if err != nil {
+		return false, fmt.Errorf("look for %s: %w", name, err)
+	}
+	return true, nil
 }

@@ -11,6 +11,7 @@ import (
 
 	"weir/internal/bpfobj"
 	"weir/internal/cop"
+	"weir/internal/doctor"
 	"weir/internal/gate"
 	"weir/internal/linux"
 	"weir/internal/metrics"
@@ -31,7 +32,7 @@ func (f collector) Health() metrics.Health {
 		return h
 	}
 	h.Degraded = f.degraded()
-	h.Faults = faults(mode, f.d.state.SinceBeat, []func() error{f.d.state.Links.Check, f.d.execs.Check, f.d.pins.Check})
+	h.Faults = faults(mode, f.d.state.SinceBeat, []func() error{f.d.state.Links.Check, f.d.execs.Check, f.d.pins.Check, doctor.Tracing})
 	h.Ready = len(h.Faults) == 0
 	return h
 }

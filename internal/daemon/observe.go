@@ -126,6 +126,7 @@ var calls = map[string]string{
 	"tun":               "a device that carries what is written to it into a network",
 	"ipsec":             "a connection for which the host would ask for an IPsec association",
 	"network":           "a change of the machine's network, or a new device",
+	"label":             "what a security module of the kernel is to take it for",
 	"unknown":           "a call that the programs of an earlier version refused",
 }
 

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"weir/internal/control"
+	"weir/internal/doctor"
 	"weir/internal/event"
 	"weir/internal/linux"
 	"weir/internal/netegress"
@@ -42,7 +43,7 @@ func (d *daemon) Guard(_ context.Context, r control.GuardRequest) (control.Guard
 	if err := d.parents.GuardSlice(); err != nil {
 		return control.GuardReply{}, err
 	}
-	if err := d.attachHooks(); err != nil {
+	if err := errors.Join(d.attachHooks(), doctor.Tracing()); err != nil {
 		return control.GuardReply{}, err
 	}
 	c.Cgroup = guardSlice + "/" + c.ID

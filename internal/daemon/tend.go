@@ -5,6 +5,7 @@ import (
 	"maps"
 	"time"
 
+	"weir/internal/doctor"
 	"weir/internal/taint"
 )
 
@@ -56,6 +57,7 @@ func (d *daemon) housekeep(ctx context.Context) error {
 			}},
 			{"store summaries", d.summaries.Keep},
 			{"keep what is pinned", d.pins.Keep},
+			{"have the programs called", doctor.Tracing},
 			{"guard parents", d.parents.Tend},
 			{"forget removed cgroups", func() error {
 				if rounds++; rounds%seldom != 0 { // those of an hour ago

@@ -213,6 +213,7 @@ type namesTask struct {
 	Inode     uint64
 	ArgvHash  uint64
 	From      uint64
+	Executes  uint64
 	ExecTgid  uint32
 	Device    uint32
 	Escaped   uint32

@@ -97,7 +97,7 @@ type machine struct {
 }
 
 func (m machine) kernel() Report {
-	r := Report{m.version(), m.cgroup(), m.bpffs(), m.jit(), m.lockdown(), m.preemption(), m.config()}
+	r := Report{m.version(), m.cgroup(), m.bpffs(), m.jit(), m.tracing(), m.lockdown(), m.preemption(), m.config()}
 	return append(r, m.hooks()...)
 }
 

@@ -108,6 +108,25 @@ func (m machine) jit() Check {
 	return Check{Name: "BPF compiler", Result: OK, Found: "on"}
 }
 
+// tracing: with it off the kernel calls no program at its functions, though they stay attached (B117).
+func (m machine) tracing() Check {
+	if m.line("proc/sys/kernel/ftrace_enabled") == "0" {
+		return Check{
+			Name: "function tracing", Result: Fail, Found: "kernel.ftrace_enabled is 0",
+			Lost: "the kernel calls no program at its functions, and only packets are checked", Do: "sysctl kernel.ftrace_enabled=1",
+		}
+	}
+	return Check{Name: "function tracing", Result: OK, Found: "on"}
+}
+
+// Tracing says what is wrong with it, if anything is.
+func Tracing() error {
+	if c := at("/", "").tracing(); c.Result != OK {
+		return errors.New(c.String())
+	}
+	return nil
+}
+
 func (m machine) lockdown() Check {
 	if strings.Contains(m.line("sys/kernel/security/lockdown"), "[confidentiality]") {
 		return Check{
@@ -265,11 +284,12 @@ func (m machine) readConfig() (set map[string]bool, where string, err error) {
 type hook struct {
 	name       string
 	tracepoint bool
-	lost       string
+	lost       string // empty: only some kernels have it and need it
 }
 
 func hooks() []hook {
 	fn := func(name, lost string) hook { return hook{name, false, lost} }
+	some := func(name string) hook { return hook{name: name} }
 	tp := func(name, lost string) hook { return hook{name, true, lost} }
 	const passed, moved = "sockets passed in from outside are not refused", "processes that leave their container are not seen"
 	const told = "processes outside can be told something without a socket"
@@ -327,12 +347,16 @@ func hooks() []hook {
 		fn("security_shm_shmctl", told),
 		fn("security_key_permission", told),
 		fn("security_cred_alloc_blank", told),
+		fn("security_setprocattr", "the kernel's log shows what a program says that it is to be"),
+		some("security_setselfattr"),
+		some("generic_splice_sendpage"),
 		fn("security_tun_dev_open", "TUN devices of the host carry out what a container writes to them"),
 		fn("security_capable", "privileged programs link a container's network to the machine's"),
 		fn("security_netlink_send", "a container makes devices in the machine's network"),
 		fn("security_prepare_creds", "a program outside gets core dumps"),
 		fn("security_xfrm_state_alloc_acquire", "the host's IPsec asks for what a container chose"),
 		fn("unix_release", "what is known of closed sockets stays"),
+		fn("begin_new_exec", moved),
 		fn("cgroup_attach_task", moved),
 		tp("sched_process_exec", "commands are not seen"),
 		tp("sched_process_fork", "processes born elsewhere are not seen"),
@@ -357,7 +381,7 @@ func (m machine) hooks() Report {
 	r := Report{{Name: "BTF", Result: OK, Found: btfFile}}
 	var missing, lost []string
 	for _, h := range hooks() {
-		if h.in(spec) {
+		if h.lost == "" || h.in(spec) {
 			continue
 		}
 		missing = append(missing, h.name)
@@ -366,26 +390,12 @@ func (m machine) hooks() Report {
 		}
 	}
 	if missing == nil {
-		return append(r, Check{Name: "hooks", Result: OK, Found: "all are there"}, pageSends(spec))
+		return append(r, Check{Name: "hooks", Result: OK, Found: "all are there"})
 	}
 	return append(r, Check{
 		Name: "hooks", Result: Fail, Found: "missing: " + strings.Join(missing, ", "),
 		Lost: strings.Join(lost, "; "), Do: "run another kernel, such as Debian's",
 	})
-}
-
-const pageSend = "kernel_sendpage"
-
-// pageSends: before Linux 6.5 sendfile and splice write into sockets past security_socket_sendmsg.
-func pageSends(spec *btf.Spec) Check {
-	if !(hook{name: pageSend}).in(spec) {
-		return Check{Name: "sendfile", Result: OK, Found: "is judged as other sends are"}
-	}
-	return Check{
-		Name: "sendfile", Result: Warn, Found: "goes past the check of sends",
-		Lost: "a tainted command can send with it on Unix sockets that were connected to programs outside before, and on sockets that it shares with an approved one",
-		Do:   "run Linux 6.5 or newer, or taint from the start",
-	}
 }
 
 func (m machine) types() (*btf.Spec, error) {

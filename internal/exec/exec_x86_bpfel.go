@@ -179,6 +179,7 @@ type execTask struct {
 	Inode     uint64
 	ArgvHash  uint64
 	From      uint64
+	Executes  uint64
 	ExecTgid  uint32
 	Device    uint32
 	Escaped   uint32

@@ -51,11 +51,17 @@ type Egress struct {
 	egress egressObjects
 	packet packetObjects
 	peers  peersObjects
-	pins   bpfobj.Maps
-	asks   *ringbuf.Reader
-	recs   *ringbuf.Reader
-	opts   Options
-	close  sync.Once
+	splice struct { // nil: this kernel has no such function
+		Program *ebpf.Program `ebpf:"weir_splice"`
+	}
+	selfLabel struct {
+		Program *ebpf.Program `ebpf:"weir_self_label"`
+	}
+	pins  bpfobj.Maps
+	asks  *ringbuf.Reader
+	recs  *ringbuf.Reader
+	opts  Options
+	close sync.Once
 
 	hooking  sync.Mutex // taken before all others
 	attached bool
@@ -112,7 +118,7 @@ func (e *Egress) Close() error {
 				errs = append(errs, r.Close())
 			}
 		}
-		errs = append(errs, e.egress.Close(), e.packet.Close(), e.peers.Close())
+		errs = append(errs, e.egress.Close(), e.packet.Close(), e.peers.Close(), e.splice.Program.Close(), e.selfLabel.Program.Close())
 	})
 	return errors.Join(errs...)
 }
@@ -135,6 +141,18 @@ func (e *Egress) prepare() error {
 		}
 	}
 	o := bpfobj.Options{Ring: e.opts.Ring, Types: e.opts.Types, With: &e.peers.peersMaps}
+	for _, v := range []struct {
+		function string
+		into     any
+	}{{"generic_splice_sendpage", &e.splice}, {"security_setselfattr", &e.selfLabel}} {
+		has, err := bpfobj.HasFunction(e.opts.Types, v.function)
+		if err == nil && has {
+			_, err = bpfobj.Load(v.function, v.into, loadVersions, o)
+		}
+		if err != nil {
+			return err
+		}
+	}
 	if _, err := bpfobj.Load("peers", &e.peers.peersPrograms, loadPeers, o); err != nil {
 		return err
 	}
@@ -163,6 +181,9 @@ func (e *Egress) Attach() error {
 			}
 		}
 		for _, name := range names {
+			if hooks[name] == nil {
+				continue // this kernel has no such function
+			}
 			if err := e.opts.State.Links.Trace(name, hooks[name]); err != nil {
 				return err
 			}
@@ -186,7 +207,7 @@ func (e *Egress) otherHooks() []string {
 	return slices.DeleteFunc(slices.Collect(maps.Keys(e.hooks())), func(name string) bool { return name == lastHook })
 }
 
-// hooks are the programs of Attach, by the names of their links.
+// hooks are the programs of Attach, by the names of their links; nil: at a function that this kernel does not have.
 func (e *Egress) hooks() map[string]*ebpf.Program {
 	return map[string]*ebpf.Program{
 		"weir_connect": e.egress.WeirConnect, "weir_sendmsg": e.egress.WeirSendmsg, "weir_create": e.egress.WeirCreate,
@@ -201,6 +222,7 @@ func (e *Egress) hooks() map[string]*ebpf.Program {
 		"weir_parent": e.peers.WeirParent, "weir_acquire": e.peers.WeirAcquire, "weir_tun": e.peers.WeirTun, "weir_capable": e.peers.WeirCapable, "weir_device": e.peers.WeirDevice,
 		"weir_scheduler": e.peers.WeirScheduler, "weir_nice": e.peers.WeirNice, "weir_ioprio": e.peers.WeirIoprio,
 		"weir_notes4": e.packet.WeirNotes4, "weir_notes6": e.packet.WeirNotes6, "weir_room4": e.packet.WeirRoom4, "weir_room6": e.packet.WeirRoom6,
+		"weir_label": e.peers.WeirLabel, "weir_self_label": e.selfLabel.Program, "weir_splice": e.splice.Program,
 		"weir_msgctl": e.peers.WeirMsgctl, "weir_semctl": e.peers.WeirSemctl, "weir_shmctl": e.peers.WeirShmctl,
 	}
 }

@@ -175,6 +175,7 @@ type packetTask struct {
 	Inode     uint64
 	ArgvHash  uint64
 	From      uint64
+	Executes  uint64
 	ExecTgid  uint32
 	Device    uint32
 	Escaped   uint32

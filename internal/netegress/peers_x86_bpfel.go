@@ -49,6 +49,7 @@ const (
 	peersCallCALL_TUN         peersCall = 11
 	peersCallCALL_IPSEC       peersCall = 12
 	peersCallCALL_NETWORK     peersCall = 13
+	peersCallCALL_LABEL       peersCall = 14
 )
 
 type peersDestUse uint32
@@ -198,6 +199,7 @@ type peersTask struct {
 	Inode     uint64
 	ArgvHash  uint64
 	From      uint64
+	Executes  uint64
 	ExecTgid  uint32
 	Device    uint32
 	Escaped   uint32
@@ -318,6 +320,7 @@ const (
 	peersProgWeirKey        = "weir_key"
 	peersProgWeirKeyUse     = "weir_key_use"
 	peersProgWeirKill       = "weir_kill"
+	peersProgWeirLabel      = "weir_label"
 	peersProgWeirLimit      = "weir_limit"
 	peersProgWeirListen     = "weir_listen"
 	peersProgWeirModule     = "weir_module"
@@ -396,6 +399,7 @@ type peersProgramSpecs struct {
 	WeirKey        *ebpf.ProgramSpec `ebpf:"weir_key"`
 	WeirKeyUse     *ebpf.ProgramSpec `ebpf:"weir_key_use"`
 	WeirKill       *ebpf.ProgramSpec `ebpf:"weir_kill"`
+	WeirLabel      *ebpf.ProgramSpec `ebpf:"weir_label"`
 	WeirLimit      *ebpf.ProgramSpec `ebpf:"weir_limit"`
 	WeirListen     *ebpf.ProgramSpec `ebpf:"weir_listen"`
 	WeirModule     *ebpf.ProgramSpec `ebpf:"weir_module"`
@@ -562,6 +566,7 @@ type peersPrograms struct {
 	WeirKey        *ebpf.Program `ebpf:"weir_key"`
 	WeirKeyUse     *ebpf.Program `ebpf:"weir_key_use"`
 	WeirKill       *ebpf.Program `ebpf:"weir_kill"`
+	WeirLabel      *ebpf.Program `ebpf:"weir_label"`
 	WeirLimit      *ebpf.Program `ebpf:"weir_limit"`
 	WeirListen     *ebpf.Program `ebpf:"weir_listen"`
 	WeirModule     *ebpf.Program `ebpf:"weir_module"`
@@ -600,6 +605,7 @@ func (p *peersPrograms) Close() error {
 		p.WeirKey,
 		p.WeirKeyUse,
 		p.WeirKill,
+		p.WeirLabel,
 		p.WeirLimit,
 		p.WeirListen,
 		p.WeirModule,

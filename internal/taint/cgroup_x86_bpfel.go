@@ -16,7 +16,7 @@ import (
 type cgroupAbi uint32
 
 const (
-	cgroupAbiABI_VERSION cgroupAbi = 15
+	cgroupAbiABI_VERSION cgroupAbi = 16
 )
 
 type cgroupGrant struct {
@@ -138,6 +138,7 @@ type cgroupTask struct {
 	Inode     uint64
 	ArgvHash  uint64
 	From      uint64
+	Executes  uint64
 	ExecTgid  uint32
 	Device    uint32
 	Escaped   uint32
@@ -201,6 +202,7 @@ const (
 	cgroupMapWalkCache        = "walk_cache"
 	cgroupProgWeirAttachDone  = "weir_attach_done"
 	cgroupProgWeirAttachEnter = "weir_attach_enter"
+	cgroupProgWeirExecBegins  = "weir_exec_begins"
 	cgroupProgWeirExecLeft    = "weir_exec_left"
 	cgroupProgWeirFork        = "weir_fork"
 	cgroupProgWeirMkdir       = "weir_mkdir"
@@ -253,6 +255,7 @@ type cgroupSpecs struct {
 type cgroupProgramSpecs struct {
 	WeirAttachDone  *ebpf.ProgramSpec `ebpf:"weir_attach_done"`
 	WeirAttachEnter *ebpf.ProgramSpec `ebpf:"weir_attach_enter"`
+	WeirExecBegins  *ebpf.ProgramSpec `ebpf:"weir_exec_begins"`
 	WeirExecLeft    *ebpf.ProgramSpec `ebpf:"weir_exec_left"`
 	WeirFork        *ebpf.ProgramSpec `ebpf:"weir_fork"`
 	WeirMkdir       *ebpf.ProgramSpec `ebpf:"weir_mkdir"`
@@ -356,6 +359,7 @@ type cgroupVariables struct {
 type cgroupPrograms struct {
 	WeirAttachDone  *ebpf.Program `ebpf:"weir_attach_done"`
 	WeirAttachEnter *ebpf.Program `ebpf:"weir_attach_enter"`
+	WeirExecBegins  *ebpf.Program `ebpf:"weir_exec_begins"`
 	WeirExecLeft    *ebpf.Program `ebpf:"weir_exec_left"`
 	WeirFork        *ebpf.Program `ebpf:"weir_fork"`
 	WeirMkdir       *ebpf.Program `ebpf:"weir_mkdir"`
@@ -366,6 +370,7 @@ func (p *cgroupPrograms) Close() error {
 	return _CgroupClose(
 		p.WeirAttachDone,
 		p.WeirAttachEnter,
+		p.WeirExecBegins,
 		p.WeirExecLeft,
 		p.WeirFork,
 		p.WeirMkdir,

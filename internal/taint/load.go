@@ -220,7 +220,7 @@ const (
 func (s *State) Run(ctx context.Context, ready func(), handle func(Move)) error {
 	for name, prog := range map[string]*ebpf.Program{
 		"weir_mkdir": s.objects.WeirMkdir, "weir_attach_enter": s.objects.WeirAttachEnter,
-		"weir_attach_done": s.objects.WeirAttachDone, "weir_exec_left": s.objects.WeirExecLeft, "weir_fork": s.objects.WeirFork,
+		"weir_attach_done": s.objects.WeirAttachDone, "weir_exec_begins": s.objects.WeirExecBegins, "weir_exec_left": s.objects.WeirExecLeft, "weir_fork": s.objects.WeirFork,
 	} {
 		if err := s.Links.Trace(name, prog); err != nil {
 			return err

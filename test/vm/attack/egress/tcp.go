@@ -215,6 +215,8 @@ func (c *call) send(fd int) error {
 		err = byVmsplice(fd, c.say)
 	case "aio":
 		err = byAIO(fd, c.say)
+	case "uring":
+		err = byUring(fd, c.say)
 	default:
 		return fmt.Errorf("-by %s: unknown", c.by)
 	}

@@ -15,6 +15,7 @@ const (
 	uringConnect = 16
 	uringSend    = 26
 	uringOpenAt  = 18
+	uringSplice  = 30
 	uringOpen    = 45
 
 	uringSQPoll     = 1 << 1
@@ -47,7 +48,7 @@ type uringSQE struct {
 	userData      uint64
 	bufIndex      uint16
 	personality   uint16
-	addrLen       uint16 // of a datagram's destination
+	addrLen       uint16 // of a datagram's destination; or what is spliced from
 	_             uint16
 	_             [2]uint64
 }
@@ -134,6 +135,24 @@ func (r *uring) connect(fd int, to netip.AddrPort) error {
 func (r *uring) send(fd int, text []byte) error {
 	_, err := r.do("send", uringSQE{opcode: uringSend, fd: int32(fd), addr: pointer(text), len: uint32(len(text))})
 	runtime.KeepAlive(text)
+	return err
+}
+
+// byUring has a thread of the kernel splice the text.
+func byUring(fd int, text []byte) error {
+	r, err := newUring(&call{})
+	if err != nil {
+		return err
+	}
+	var p [2]int
+	if err := unix.Pipe2(p[:], unix.O_CLOEXEC); err != nil {
+		return err
+	}
+	if _, err := unix.Write(p[1], text); err != nil {
+		return err
+	}
+	const none = ^uint64(0)
+	_, err = r.do("splice", uringSQE{opcode: uringSplice, fd: int32(fd), off: none, addr: none, len: uint32(len(text)), addrLen: uint16(p[0])})
 	return err
 }
 

@@ -7,11 +7,13 @@ package answers
 import (
 	_ "embed"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
+	"weir/internal/event"
 	"weir/test/vm/guest/inside"
 	"weir/test/vm/guest/rig"
 )
@@ -124,6 +126,7 @@ var ways = []way{
 	{name: "B100/name-packets", inside: "named_packets", outside: "named_packets", opens: true},
 	{name: "B100/name-shared", inside: "kept_bound", outside: "named_kept", opens: true},
 	{name: "B100/peer-shared", inside: "kept_connected", outside: "named_kept", opens: true},
+	{name: "B101/full", inside: "fills", outside: "sees_full", opens: true},
 	{name: "B102/chosen", inside: "chooses", outside: "chooses"},
 	{name: "B103/tap", inside: "tap", outside: "tap"},
 	{name: "B106/linked", inside: "linked", outside: "tap"},
@@ -134,6 +137,8 @@ var ways = []way{
 	{name: "B107/answers", inside: "set_answers", outside: "pinged", opens: true, root: true},
 	{name: "B107/machine", inside: "set_machine", outside: "set_machine", opens: true, root: true},
 	{name: "B108/pair", inside: "paired", outside: "made"},
+	{name: "B113/profile", inside: "profile", outside: "kernel_log"},
+	{name: "B113/self-label", inside: "self_label", outside: "kernel_log"},
 }
 
 // told is what the log calls the calls in which some ways are refused (F45).
@@ -141,6 +146,7 @@ var told = map[string]string{
 	"B68/keyctl": "module", "B71/session-to-parent": "session_to_parent", "B75/acquire": "ipsec", "B81/tun": "tun",
 	"B83/nice": "priority", "B83/io-priority": "priority", "B83/processors": "priority", "B83/messages": "ipc",
 	"B103/tap": "network", "B106/linked": "network", "B106/device": "network", "B108/pair": "network",
+	"B113/profile": "label", "B113/self-label": "label",
 }
 
 func TestAnswers(t *testing.T) {
@@ -167,7 +173,7 @@ func TestAnswers(t *testing.T) {
 			f.sensor.WaitHook(t, s, told[w.name], before)
 		})
 	}
-	for name, fn := range map[string]func(*testing.T, *fixture){"B72_B73_talks_to_itself": talks, "B61_ends_as_ever": ends, "B69_listed": listed, "B83_own": own, "B85_keyring": keyring, "B86_never_answers": never} {
+	for name, fn := range map[string]func(*testing.T, *fixture){"B72_B73_talks_to_itself": talks, "B61_ends_as_ever": ends, "B69_listed": listed, "B83_own": own, "B81_devices": devices, "B85_keyring": keyring, "B117_switch": switches, "B86_never_answers": never} {
 		t.Run(name, func(t *testing.T) { fn(t, f) })
 	}
 }
@@ -339,6 +345,75 @@ func keyring(t *testing.T, f *fixture) {
 		if r := s.Run(t, "setpriv", "--reuid=1000", "--regid=1000", "--clear-groups", "python3", "-c", insidePy, "keyring", "0", "text"); r.Stdout != want {
 			t.Errorf("%s: %s", s.Name, r)
 		}
+	}
+}
+
+// devices: a tainted container opens none but those that say nothing to anybody, whatever they are called (B48, B81).
+func devices(t *testing.T, f *fixture) {
+	dir := rig.Must(t, "mktemp -d -p /dev")
+	dir = strings.TrimSpace(dir)
+	defer rig.Must(t, "rm -r "+dir)
+	const opens = `
+import os, sys
+try:
+    os.close(os.open(sys.argv[1], os.O_RDWR | os.O_NONBLOCK))
+except OSError as e:
+    print(e.strerror)
+`
+	for _, d := range []struct {
+		name, number string
+		open         bool
+	}{
+		{"null", "1 3", true}, {"random", "1 8", true}, {"kmsg", "1 11", false}, {"mem", "1 1", false}, {"ttyS65", "4 129", false}, {"tty", "5 0", true}, {"ptmx", "5 2", true},
+		{"lp9", "6 9", false}, {"tun", "10 200", true}, {"uinput", "10 223", false}, {"fuse", "10 229", true}, {"kvm", "10 232", true}, {"vhost-net", "10 238", false},
+		{"rfkill", "10 242", false}, {"event99", "13 163", false}, {"ppp", "108 0", false}, {"pcmC9D0p", "116 240", false}, {"pts", "137 99", true}, {"ttyACM9", "166 9", false},
+		{"ttyUSB9", "188 9", false}, {"usb", "189 999", false}, {"nvidia9", "195 9", true}, {"renderD199", "226 199", true}, {"accel9", "261 9", true},
+		{"vhost-vdpa-0", "509 77", false}, {"tap77", "240 77", false}, {"nvidia-uvm", "509 78", true}, {"kfd", "509 79", true}, {"kfd0", "509 80", false},
+	} {
+		path := dir + "/" + d.name
+		rig.Must(t, "mknod -m 666 "+path+" c "+d.number)
+		const refused = "Operation not permitted\n"
+		if r := f.control.Run(t, "python3", "-c", opens, path); r.Exit != 0 || r.Stdout == refused {
+			t.Errorf("%s without a guard: %s", d.name, r)
+		}
+		if r := f.tainted.Run(t, "python3", "-c", opens, path); r.Exit != 0 || (r.Stdout == refused) == d.open {
+			t.Errorf("%s: %s", d.name, r)
+		}
+	}
+}
+
+// switches: root in a guarded container cannot turn off what calls the programs, not even while clean. Where root outside does, the
+// sensor says so, guards no new session, and is in force again afterwards.
+func switches(t *testing.T, f *fixture) {
+	const file = "/proc/sys/kernel/ftrace_enabled"
+	raw := []string{"python3", "-c", "import socket; socket.socket(socket.AF_PACKET, socket.SOCK_RAW)"}
+	off := []string{"sh", "-c", "echo 0 >" + file}
+	defer rig.Must(t, "echo 1 >"+file)
+	if r := f.sensor.Guard(t, "switches").Run(t, off...); r.Exit == 0 || rig.Must(t, "cat "+file) != "1\n" {
+		t.Errorf("a guarded session turns it off: %s", r)
+	}
+	if r := f.tainted.Run(t, raw...); r.Exit == 0 {
+		t.Errorf("a packet socket: %s", r)
+	}
+	before := len(f.sensor.Events(t))
+	if r := f.control.Run(t, off...); r.Exit != 0 {
+		t.Errorf("without a guard: %s", r)
+	}
+	if r := f.tainted.Run(t, raw...); r.Exit != 0 {
+		t.Errorf("the programs are called all the same: %s", r)
+	}
+	const says = "kernel.ftrace_enabled is 0"
+	rig.Eventually(t, "the log says that it is off", func() bool {
+		return slices.ContainsFunc(f.sensor.Events(t)[before:], func(e event.Event) bool { return strings.Contains(e.Message, says) })
+	})
+	for _, command := range []string{"weir doctor", "weir guard -q true"} {
+		if r := f.control.Run(t, "sh", "-c", command); r.Exit == 0 || !strings.Contains(r.Stdout+r.Stderr, says) {
+			t.Errorf("%s: %s", command, r)
+		}
+	}
+	rig.Must(t, "echo 1 >"+file)
+	if r := f.tainted.Run(t, raw...); r.Exit == 0 {
+		t.Errorf("a packet socket afterwards: %s", r)
 	}
 }
 

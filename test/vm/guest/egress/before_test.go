@@ -5,6 +5,7 @@ package egress
 import (
 	"bytes"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"strings"
@@ -65,6 +66,104 @@ func openedBeforeGuard(t *testing.T, world *rig.Outside) {
 				t.Errorf("without the guard: %v: %s", err, out)
 			}
 			world.Nothing(t, rig.Marks{}, text, 0)
+		})
+	}
+}
+
+// changedFromInside: the kernel's own packets would carry what is done to a socket that was made outside (B109). s is the socket.
+func changedFromInside(t *testing.T, world *rig.Outside, sensor *rig.Sensor) {
+	tainted := sensor.Guard(t, "changes", "--taint", "secret")
+	const fin, class = 1, 0x98
+	connect := func(t *testing.T, fd, port int) {
+		t.Helper()
+		world.World.Listen(t, "tcp", fmt.Sprintf("[::]:%d", port))
+		if err := unix.Connect(fd, &unix.SockaddrInet4{Port: port, Addr: [4]byte{10, 77, 0, 2}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	serve := func(t *testing.T, fd, port int) {
+		t.Helper()
+		if err := unix.Bind(fd, &unix.SockaddrInet4{Port: port, Addr: [4]byte{127, 0, 0, 1}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	dials := func(port int) net.Conn {
+		c, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", port))
+		if err != nil {
+			return nil
+		}
+		return c
+	}
+	for _, c := range []struct {
+		name, call string
+		before     func(t *testing.T, fd, port int)
+		heard      func(t *testing.T, mark rig.Marks, fd, port int) bool
+	}{
+		{"option", "s.setsockopt(0, 1, 0x98)", connect, func(t *testing.T, mark rig.Marks, fd, port int) bool {
+			if err := unix.Shutdown(fd, unix.SHUT_WR); err != nil {
+				t.Fatal(err)
+			}
+			return world.Classes(t, mark, port)[class]
+		}},
+		{"shutdown", "s.shutdown(1)", connect, func(t *testing.T, mark rig.Marks, _, port int) bool { return world.Flags(t, mark, port)&fin != 0 }},
+		{"bind", "s.bind(('127.0.0.1', port))", func(*testing.T, int, int) {}, func(t *testing.T, _ rig.Marks, fd, port int) bool {
+			name, err := unix.Getsockname(fd)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return name.(*unix.SockaddrInet4).Port == port
+		}},
+		{"listen", "s.listen(4)", serve, func(_ *testing.T, _ rig.Marks, _, port int) bool {
+			conn := dials(port)
+			if conn != nil {
+				conn.Close()
+			}
+			return conn != nil
+		}},
+		{"accept", "s.accept()", func(t *testing.T, fd, port int) {
+			serve(t, fd, port)
+			if err := unix.Listen(fd, 4); err != nil {
+				t.Fatal(err)
+			}
+			conn := dials(port)
+			if conn == nil {
+				t.Fatal("nobody listens")
+			}
+			t.Cleanup(func() { conn.Close() })
+		}, func(t *testing.T, _ rig.Marks, fd, _ int) bool { // it waits no more
+			n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return n == 0
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			try := func(cgroup ...string) (bool, string, error) {
+				t.Helper()
+				port := world.Port()
+				fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+				if err != nil {
+					t.Fatal(err)
+				}
+				socket := os.NewFile(uintptr(fd), "socket")
+				defer socket.Close()
+				c.before(t, fd, port)
+				mark := world.Mark(t)
+				code := fmt.Sprintf("import socket; port, s = %d, socket.socket(fileno=0); %s", port, c.call)
+				// it is moved before it becomes what it is to be, as a service manager does
+				cmd := exec.Command("sh", append([]string{"-c", `for cgroup; do echo $$ >$cgroup/cgroup.procs; done; exec python3 -c "$CODE"`, "sh"}, cgroup...)...)
+				cmd.Env = append(os.Environ(), "CODE="+code)
+				cmd.Stdin = socket
+				out, err := cmd.CombinedOutput()
+				return c.heard(t, mark, fd, port), string(out), err
+			}
+			if heard, out, err := try(); !heard || err != nil {
+				t.Errorf("without the guard: heard %v, %v: %s", heard, err, out)
+			}
+			if heard, out, err := try(tainted.Cgroup); heard || !strings.Contains(out, "PermissionError") {
+				t.Errorf("heard %v, %v: %s", heard, err, out)
+			}
 		})
 	}
 }

@@ -48,8 +48,10 @@ func Test(t *testing.T) {
 	t.Run("B61/half-closed", func(t *testing.T) { halfClosed(t, world, sensor) })
 	t.Run("B67/own", func(t *testing.T) { reachesOwn(t, world, sensor) })
 	t.Run("OpenedBeforeGuard", func(t *testing.T) { openedBeforeGuard(t, world) })
+	t.Run("B109/changed-from-inside", func(t *testing.T) { changedFromInside(t, world, sensor) })
 	t.Run("Remembered", func(t *testing.T) { remembered(t, world, sensor) })
 	t.Run("SigcontWakesHeld", func(t *testing.T) { sigcontWakesHeld(t, world, sensor) })
+	t.Run("B115/packet-filter", func(t *testing.T) { packetFilter(t, world, sensor) })
 }
 
 // told is what the log calls the calls in which some attempts are refused (F45).
@@ -148,6 +150,21 @@ func parkedClosed(t *testing.T, world *rig.Outside, sensor *rig.Sensor) {
 			}
 		}
 	})
+}
+
+// packetFilter: the host's packet filter notes where a datagram goes before that is dropped, so none may be made (B115).
+func packetFilter(t *testing.T, world *rig.Outside, sensor *rig.Sensor) {
+	tainted, control := sensor.Guard(t, "filter", "--taint", "secret"), rig.Bare(t, "filter")
+	for _, by := range []string{"sendfile", "splice", "vmsplice", "uring"} {
+		dropped := sensor.Counter(t, "dropped_packet")
+		r := tainted.Run(t, world.Place().Egress("udp-connect -by "+by)...)
+		if n := sensor.Counter(t, "dropped_packet") - dropped; n != 0 || r.Exit == 0 {
+			t.Errorf("%s: %d packets are dropped: %s", by, n, r)
+		}
+		if r := control.Run(t, world.Place().Egress("udp-connect -by "+by)...); r.Exit != 0 {
+			t.Errorf("%s without a guard: %s", by, r)
+		}
+	}
 }
 
 // stopped fails t if anything of the attempt arrived.

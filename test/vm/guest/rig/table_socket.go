@@ -175,7 +175,28 @@ func unixAttempts() []Attempt {
 			all = append(all, older)
 		}
 	}
-	return slices.Concat(all, leftAttempts(), parkedAttempts())
+	return slices.Concat(all, leftAttempts(), parkedAttempts(), splicedAttempts())
+}
+
+// splicedAttempts put pages on a socket by calls that Linux 6.1 does not ask its security hook about (B115).
+func splicedAttempts() []Attempt {
+	var all []Attempt
+	for _, by := range []string{"sendfile", "splice", "uring"} {
+		older := late("B115", "unix-"+by, "unix -to {socket} -by "+by, "connect")
+		older.Prepare = func(t testing.TB, e *Env) { e.Outside.Here.Listen(t, "unix", e.Words["socket"]) }
+		group := Attempt{ID: "B115", Name: "group-" + by, Argv: egress("udp-connect -to 239.115.0.1:{port} -by " + by)}
+		group.Prepare = func(t testing.TB, e *Env) { // whoever has the port hears a group that somebody has joined
+			join := "import socket, sys; s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.setsockopt(0, 35, socket.inet_aton('239.115.0.1') + socket.inet_aton('" + Own + "')); print('joined', flush=True); sys.stdin.read()"
+			if e.Helper(t, "python3", "-c", join).WaitLine("joined", Late) == "" {
+				t.Error("nobody joins the group")
+			}
+			Must(t, "ip route replace 239.115.0.1 dev "+Dev)
+			e.Outside.Here.Listen(t, "udp-shared", fmt.Sprintf("0.0.0.0:%d", e.Port))
+		}
+		older.Network, group.Network = "none", "none"
+		all = append(all, older, group)
+	}
+	return all
 }
 
 // leftAttempts send to a socket of the container's own that somebody outside has got (B64).

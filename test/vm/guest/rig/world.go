@@ -248,6 +248,19 @@ func (o *Outside) Classes(t testing.TB, mark Marks, port int) map[int]bool {
 	return all
 }
 
+// Flags are those of the TCP packets for a port that have reached the world since the mark.
+func (o *Outside) Flags(t testing.TB, mark Marks, port int) int {
+	t.Helper()
+	o.Flush(t)
+	all := 0
+	for _, a := range o.World.since(mark.world) {
+		if a.Via == "packet" && a.Port == port {
+			all |= a.Flags
+		}
+	}
+	return all
+}
+
 // Report logs what has reached the world for a port since the mark.
 func (o *Outside) Report(t testing.TB, mark Marks, port int) {
 	t.Helper()
