@@ -124,13 +124,12 @@ static __always_inline void escape(struct cgroup_ctx *from, struct cgroup *cg, s
 {
 	struct cgroup_ctx self;
 	note_escape();
+	note_left(target);
 	struct task *t =
 	    bpf_task_storage_get(&tasks, target->group_leader, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (t) {
 		t->escaped = 1;
 		t->from = from->container;
-	} else {
-		note_left(target); /* for want of memory (B123) */
 	}
 	emit_cgroup(from, RECORD_ESCAPE, cg, target, from->container);
 	walk_current(&self);
@@ -340,7 +339,7 @@ int BPF_PROG(weir_exec_begins)
 	barrier();
 	struct task *first = bpf_task_storage_get(&tasks, t->group_leader, 0, 0);
 	__u64 from = first && first->from ? first->from : cx.container;
-	int ends = first && first->escaped;
+	int ends = first ? first->escaped : has_left(t);
 	if (!first_does && from) {
 		struct task *own = bpf_task_storage_get(&tasks, t, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 		if (own)
@@ -356,22 +355,21 @@ int BPF_PROG(weir_exec_begins)
 SEC("tp_btf/sched_process_exec")
 int BPF_PROG(weir_exec_left, struct task_struct *t)
 {
-	struct cgroup_ctx cx;
+	struct cgroup_ctx cx, from = {};
 	struct task *id = bpf_task_storage_get(&tasks, t, 0, 0);
-	if (has_left(t)) {
-		id = bpf_task_storage_get(&tasks, t, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
-		if (id)
-			id->escaped = 1;
-		bpf_send_signal(SIGKILL);
-		return 0;
+	if (id && id->executes) {
+		from.container = id->executes;
+		id->executes = 0;
+		walk_current(&cx);
+		if (cx.container != from.container)
+			escape(&from, cgroup_of(t), t);
 	}
-	if (!id || !id->executes)
+	if (!has_left(t))
 		return 0;
-	struct cgroup_ctx left = {.container = id->executes};
-	id->executes = 0;
-	walk_current(&cx);
-	if (cx.container != left.container)
-		escape(&left, cgroup_of(t), t);
+	id = bpf_task_storage_get(&tasks, t, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (id)
+		id->escaped = 1;
+	bpf_send_signal(SIGKILL);
 	return 0;
 }
 

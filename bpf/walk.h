@@ -347,8 +347,8 @@ static __always_inline __u64 started(void)
 	return BPF_CORE_READ(bpf_get_current_task_btf(), group_leader, start_boottime);
 }
 
-/* Processes that have left their container, but for want of memory have no storage that says so (B123). Where
- * another thread executes something, it comes in the place of the first; these two stay. */
+/* Processes that have left their container. What is known of one hangs on its first thread, in whose place
+ * another one comes that executes something, and for want of memory on none; these two stay. */
 struct left {
 	__u64 start;
 	__u64 tgid;

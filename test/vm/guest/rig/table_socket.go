@@ -185,12 +185,17 @@ func splicedAttempts() []Attempt {
 	for _, by := range []string{"sendfile", "splice", "uring"} {
 		older := late("B115", "unix-"+by, "unix -to {socket} -by "+by, "connect")
 		older.Prepare = func(t testing.TB, e *Env) { e.Outside.Here.Listen(t, "unix", e.Words["socket"]) }
-		broadcast := Attempt{ID: "B115", Name: "broadcast-" + by, Argv: egress("udp-shared -to 127.255.255.255:{port} -by " + by)}
-		broadcast.Prepare = func(t testing.TB, e *Env) {
+		group := Attempt{ID: "B115", Name: "group-" + by, Argv: egress("udp-connect -to 239.115.0.1:{port} -by " + by)}
+		group.Prepare = func(t testing.TB, e *Env) { // whoever has the port hears a group that somebody has joined
+			join := "import socket, sys; s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.setsockopt(0, 35, socket.inet_aton('239.115.0.1') + socket.inet_aton('" + Own + "')); print('joined', flush=True); sys.stdin.read()"
+			if e.Helper(t, "python3", "-c", join).WaitLine("joined", Late) == "" {
+				t.Error("nobody joins the group")
+			}
+			Must(t, "ip route replace 239.115.0.1 dev "+Dev)
 			e.Outside.Here.Listen(t, "udp-shared", fmt.Sprintf("0.0.0.0:%d", e.Port))
 		}
-		older.Network, broadcast.Network = "none", "none"
-		all = append(all, older, broadcast)
+		older.Network, group.Network = "none", "none"
+		all = append(all, older, group)
 	}
 	return all
 }
