@@ -204,6 +204,22 @@ func TestFindings(t *testing.T) {
 		s.Event(t, func(e event.Event) bool {
 			return e.Kind == event.Found && e.Finding.ID == "shared_volume" && e.Container.Name == "writer"
 		})
+
+		// what the tainted one writes taints one that may only read, before it has it
+		h.run("late", []string{"--label", "weir.guard=1", "--mount", "type=bind,src=/tmp/rootfs/shared,dst=/data,options=rbind:ro"}, "/bin/sleep", "1000")
+		port := h.world.Port()
+		text := fmt.Sprintf("volume.%d.", port)
+		h.world.World.Listen(t, "udp", fmt.Sprintf("[::]:%d", port))
+		h.ctr("task", "exec", "--exec-id", "write", "writer", "/bin/sh", "-c", "echo -n "+text+" >/data/f")
+		mark := h.world.Mark(t)
+		out, _ := h.try("task", "exec", "--exec-id", "read", "late", "/bin/egress", "file", "-path", "/data/f", "-to", fmt.Sprintf("%s:%d", rig.World4, port))
+		s.Event(t, func(e event.Event) bool {
+			return e.Change != nil && e.Change.Source == "volume" && e.Change.Volume == "/tmp/rootfs/shared" && e.Container.Name == "late"
+		})
+		h.world.Nothing(t, mark, text, port)
+		if t.Failed() {
+			t.Log(out)
+		}
 	})
 	t.Run("B26", func(t *testing.T) {
 		port := h.world.Port()
