@@ -318,6 +318,7 @@ func hooks() []hook {
 		fn("security_file_open", secret),
 		fn("security_inode_link", secret),
 		fn("security_inode_rename", secret),
+		fn("security_inode_follow_link", secret),
 		fn("security_inode_create", volumes),
 		fn("security_inode_mkdir", volumes),
 		fn("security_inode_mknod", volumes),
