@@ -32,7 +32,7 @@ var groups = map[string]Group{
 	"load":         {Timeout: 2 * time.Hour, Takes: 1000},
 	"names":        {Once: true, Takes: 80, Long: "^TestNames$/^runs_out$"},
 	"operator":     {Once: true},
-	"session": {Takes: 450, Newest: "^(TestAnnounced|TestMetrics)$|^TestSession$/^(F05_G24_B37_waits_to_begin|F01_F05_G24_threads|G24_each_destination_has_its_own_time|G16_equal_askers" +
+	"session": {Takes: 450, Newest: "^(TestAnnounced|TestB43Model|TestMetrics)$|^TestSession$/^(F05_G24_B37_waits_to_begin|F07_approvals_that_go_on|F45_twins|F01_F05_G24_threads|G24_each_destination_has_its_own_time|G16_equal_askers" +
 		"|F01_G16_G24_narrow|F01_G7_passed_by_the_reviewer|F01_F02_scope|F01_F02_scope_of_many|F01_G24_children_ask|F05_orphans_wait|B51_escapes)$"},
 	"sources": {Newest: "^TestWithoutSensor$"},
 	"systemd": {Root: "containers", Systemd: true, Once: true, Long: "^TestSystemd$/^(watchdog|B32_killed_for_good)$"},
