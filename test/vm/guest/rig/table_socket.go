@@ -374,18 +374,17 @@ func awayAttempts() []Attempt {
 // turnAttempts send while their socket is connected anew: others of the machine hear a broadcast before its packet is checked (B141).
 func turnAttempts() []Attempt {
 	listen := func(t testing.TB, e *Env) { e.Outside.Here.Listen(t, "udp", fmt.Sprintf("0.0.0.0:%d", e.Port)) }
-	var all []Attempt
-	for _, to := range []struct{ name, address string }{{"4", "10.77.0.255"}, {"mapped", "[::ffff:10.77.0.255]"}} {
-		words := " -after 5s -to " + to.address + ":{port}"
-		for _, how := range []string{"udp-turns", "udp-turns -by reset", "udp-first"} {
-			name := strings.ReplaceAll(strings.TrimPrefix(how, "udp-"), " -by ", "-") + "-" + to.name
-			all = append(all, Attempt{ID: "B141", Name: name, Argv: egress(how + words), Prepare: listen})
-		}
-		older := late("B141", "turns-"+to.name+"-older", "udp-turns -by reset"+words, "open")
-		older.Prepare = listen
-		all = append(all, older, Attempt{ID: "B141", Name: "portless-" + to.name, Network: "none", Creates: true, Argv: egress("udp-portless" + words)})
+	attempt := func(name, how, to string) Attempt {
+		return Attempt{ID: "B141", Name: name, Argv: egress(how + " -after 5s -to " + to + ":{port}"), Prepare: listen}
 	}
-	return all
+	const broadcast = "10.77.0.255"
+	older := late("B141", "turns-4-older", "udp-turns -by reset -after 5s -to "+broadcast+":{port}", "open")
+	older.Prepare = listen
+	return []Attempt{
+		attempt("turns-4", "udp-turns", broadcast), attempt("turns-reset-4", "udp-turns -by reset", broadcast), older,
+		attempt("first-4", "udp-first", broadcast), attempt("first-mapped", "udp-first", "[::ffff:"+broadcast+"]"),
+		{ID: "B141", Name: "portless-4", Network: "none", Creates: true, Argv: egress("udp-portless -after 5s -to " + broadcast + ":{port}")},
+	}
 }
 
 //go:embed nft.py
