@@ -147,7 +147,7 @@ func Run(ctx context.Context, o Options, ready func()) error {
 	}
 	d := &daemon{
 		opts: o, started: time.Now(), policies: newActivePolicy(p), records: make(chan netegress.Record, 8192),
-		asking: map[asking]*context.CancelFunc{}, asks: map[uint64]int{}, drawn: map[uint64]drawn{},
+		asking: map[asking]*context.CancelFunc{}, asks: map[uint64]int{}, reported: map[string]bool{}, drawn: map[uint64]drawn{},
 		models: newModelRefusals(), loaded: loaded, replaced: make(chan struct{}, 1),
 	}
 	if d.reviewer, err = newReviewer(p.Cop); err != nil {
