@@ -264,5 +264,5 @@ func within(path, parent string) bool {
 	if parent == "/" { // a cgroup namespace: what is outside begins with ..
 		return !strings.HasPrefix(path, "/..")
 	}
-	return linux.CgroupBelow(path, parent)
+	return linux.PathWithin(path, parent)
 }

@@ -63,7 +63,7 @@ func (k *Keeper) kill(e *entry) error {
 	if err != nil {
 		return nil // it has ended
 	}
-	if !linux.CgroupBelow(at, e.path) {
+	if !linux.PathWithin(at, e.path) {
 		return fmt.Errorf("kill refused container %s: its cgroup %s is not below %s", e.container.ID, at, e.path)
 	}
 	if err := os.WriteFile(filepath.Join(linux.CgroupDir(at), "cgroup.kill"), []byte("1"), 0); err != nil && !os.IsNotExist(err) {

@@ -116,7 +116,7 @@ func (q questions) Creating(ctx context.Context, c nriContainer) ([]*api.Mount, 
 
 // covered says whether something is mounted at a path or below it: what the container brings along stays.
 func covered(mounts []string, path string) bool {
-	return slices.ContainsFunc(mounts, func(m string) bool { return linux.CgroupBelow(filepath.Clean(m), path) })
+	return slices.ContainsFunc(mounts, func(m string) bool { return linux.PathWithin(filepath.Clean(m), path) })
 }
 
 // Starting takes in a container that has a process, of the runtime still: whoever makes its cgroup, it is guarded, and has the taint

@@ -110,12 +110,12 @@ func mount(m specs.Mount, s *specs.Spec, f facts, add func(id, severity, format 
 	source := path.Clean(strings.Replace(m.Source, "/var/run", "/run", 1))
 	bind, writable := isBind(m), !readOnly(m)
 	aboveSys := bind && deep(m) && (source == "/" || source == "/sys" || source == "/sys/fs")
-	if m.Type == "bpf" || aboveSys || bind && linux.CgroupBelow(source, "/sys/fs/bpf") {
+	if m.Type == "bpf" || aboveSys || bind && linux.PathWithin(source, "/sys/fs/bpf") {
 		add("bpf_fs", critical, "a bpf file system is mounted at or below %s: pinned maps and programs are files there", m.Destination)
 	}
 	own := m.Type == "cgroup" || m.Type == "cgroup2"
 	switch {
-	case (own || bind && linux.CgroupBelow(source, "/sys/fs/cgroup")) && writable, aboveSys && !slices.Contains(m.Options, "rro"):
+	case (own || bind && linux.PathWithin(source, "/sys/fs/cgroup")) && writable, aboveSys && !slices.Contains(m.Options, "rro"):
 		if hasNo(s, specs.CgroupNamespace) || bind || f.shared["cgroup"] {
 			add("cgroup_writable", critical, "the host's cgroup tree is mounted writable at or below %s: processes can be moved out of the guard", m.Destination)
 		} else {
@@ -128,7 +128,7 @@ func mount(m specs.Mount, s *specs.Spec, f facts, add func(id, severity, format 
 		return
 	}
 	// read-only or not: connecting to a socket is no writing
-	if slices.ContainsFunc(runtimeSockets, func(socket string) bool { return linux.CgroupBelow(socket, source) }) {
+	if slices.ContainsFunc(runtimeSockets, func(socket string) bool { return linux.PathWithin(socket, source) }) {
 		add("runtime_socket", critical, "%s of the host is mounted at %s: whoever serves a runtime's socket there starts programs as the host's root", m.Source, m.Destination)
 	}
 	if slices.Contains([]string{"/", "/etc", "/root", "/usr", "/var", "/var/lib", "/boot", "/proc", "/dev"}, source) && writable {
@@ -139,10 +139,10 @@ func mount(m specs.Mount, s *specs.Spec, f facts, add func(id, severity, format 
 			add("network_volume", high, "%s is on %s: what is written there leaves without a socket of the container", m.Destination, kind)
 		}
 	}
-	if linux.CgroupBelow(source, "/dev/net") || source == "/dev" {
+	if linux.PathWithin(source, "/dev/net") || source == "/dev" {
 		add("tun_device", high, "%s is mounted: with /dev/net/tun a tunnel carries what it likes", m.Source)
 	}
-	if linux.CgroupBelow(source, "/dev/infiniband") || source == "/dev" {
+	if linux.PathWithin(source, "/dev/infiniband") || source == "/dev" {
 		add("rdma_device", high, "%s is mounted: RDMA sends with no socket", m.Source)
 	}
 	if source == "/dev/vhost-net" || source == "/dev/vhost-vsock" || source == "/dev" {
@@ -233,7 +233,7 @@ func sharing(tainted, clean []volume, who string, carried func(a, b string) bool
 	var found []event.Finding
 	for _, a := range tainted {
 		for _, b := range clean {
-			if !a.writable || !linux.CgroupBelow(a.source, b.source) && !linux.CgroupBelow(b.source, a.source) {
+			if !a.writable || !linux.PathWithin(a.source, b.source) && !linux.PathWithin(b.source, a.source) {
 				continue
 			}
 			follows := "what this one writes there can leave through that one"

@@ -311,7 +311,7 @@ func (k *Keeper) described(e *entry) taint.Container {
 // What systemd makes cannot be made beforehand.
 func (k *Keeper) prepare(e *entry) error {
 	at, systemd := specified(e.container)
-	if systemd || at == "" || !linux.CgroupBelow(at, e.path) {
+	if systemd || at == "" || !linux.PathWithin(at, e.path) {
 		return nil
 	}
 	if _, err := linux.MakeCgroup(e.path); err != nil {

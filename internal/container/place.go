@@ -98,7 +98,7 @@ func actual(c Container, of func(pid int) (string, error)) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if at, _ := specified(c); at != "" && linux.CgroupBelow(now, at) {
+	if at, _ := specified(c); at != "" && linux.PathWithin(now, at) {
 		return at, nil
 	}
 	return now, nil

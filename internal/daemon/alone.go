@@ -62,21 +62,21 @@ func (p *guardParents) refuse(at string) error {
 		return fmt.Errorf("%s is in container %s, which is guarded", at, child)
 	}
 	for _, parent := range parents {
-		if linux.CgroupBelow(parent, at) {
+		if linux.PathWithin(parent, at) {
 			return fmt.Errorf("the guarded parent %s is in %s: name another cgroup", parent, at)
 		}
 	}
 	for _, c := range p.d.state.List() {
 		switch {
 		case c.Cgroup == at || c.CgroupID == 0:
-		case linux.CgroupBelow(at, c.Cgroup):
+		case linux.PathWithin(at, c.Cgroup):
 			return fmt.Errorf("%s is in container %s, which is guarded", at, c.ID)
-		case linux.CgroupBelow(c.Cgroup, at):
+		case linux.PathWithin(c.Cgroup, at):
 			return fmt.Errorf("container %s is in %s: name another cgroup", c.ID, at)
 		}
 	}
 	for pid, who := range map[int]string{1: "process 1", os.Getpid(): "the sensor"} {
-		if in, err := linux.CgroupOf(pid); err == nil && linux.CgroupBelow(in, at) {
+		if in, err := linux.CgroupOf(pid); err == nil && linux.PathWithin(in, at) {
 			return fmt.Errorf("%s is in %s: name another cgroup", who, at)
 		}
 	}
@@ -192,7 +192,7 @@ func (p *guardParents) checkAlone(of policy.Policy) error {
 			return fmt.Errorf("guard.cgroups: %s is at or below a guarded parent: leave it out", at)
 		}
 		for _, parent := range parents {
-			if linux.CgroupBelow(parent, at) {
+			if linux.PathWithin(parent, at) {
 				return fmt.Errorf("guard.cgroups: the guarded parent %s is in %s: leave one out", parent, at)
 			}
 		}
@@ -209,7 +209,7 @@ func (p *guardParents) checkAlone(of policy.Policy) error {
 func (p *guardParents) tendAlone(of policy.Policy, below string) error {
 	var errs []error
 	for _, at := range p.lone(of) {
-		if below != "" && !linux.CgroupBelow(at, below) {
+		if below != "" && !linux.PathWithin(at, below) {
 			continue
 		}
 		switch err := p.guardAlone(at, of, "policy"); {

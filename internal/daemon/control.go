@@ -254,7 +254,7 @@ func (d *daemon) Untaint(_ context.Context, name string, bits []string, by, why 
 	defer d.clearing.Unlock()
 	all := d.state.List()
 	for _, c := range all {
-		if linux.CgroupBelow(c.Cgroup, before.Cgroup) {
+		if linux.PathWithin(c.Cgroup, before.Cgroup) {
 			if err := d.dns.LeadDatagrams(c.CgroupID); err != nil {
 				return control.Container{}, fmt.Errorf("still tainted: %w", err)
 			}
@@ -291,7 +291,7 @@ func (d *daemon) Untaint(_ context.Context, name string, bits []string, by, why 
 		}
 	}
 	for _, c := range append(d.state.List(), st) {
-		if c.Taint == 0 && linux.CgroupBelow(c.Cgroup, st.Cgroup) {
+		if c.Taint == 0 && linux.PathWithin(c.Cgroup, st.Cgroup) {
 			errs = append(errs, d.withdraw(c.CgroupID))
 			d.gate.EndNeedless(func(id string) bool { return id == c.ID })
 			d.nameFreed(c)
@@ -302,12 +302,12 @@ func (d *daemon) Untaint(_ context.Context, name string, bits []string, by, why 
 
 // loses are the bits that a cgroup has no more when they are cleared in a container: it is in that, and nothing else that it is in has them.
 func loses(all []taint.Status, from taint.Status, cgroup string) taint.Bits {
-	if !linux.CgroupBelow(cgroup, from.Cgroup) {
+	if !linux.PathWithin(cgroup, from.Cgroup) {
 		return 0
 	}
 	lost := ^taint.Bits(0)
 	for _, c := range all {
-		if c.ID != from.ID && linux.CgroupBelow(cgroup, c.Cgroup) {
+		if c.ID != from.ID && linux.PathWithin(cgroup, c.Cgroup) {
 			lost &^= c.Own
 		}
 	}

@@ -109,7 +109,7 @@ func (w *processCache) Above(container uint64, p event.Process) []event.Member {
 	}
 	parents := above(p, agent, func(pid int) bool {
 		path, err := linux.CgroupOf(pid)
-		return err == nil && box != "" && linux.CgroupBelow(path, box)
+		return err == nil && box != "" && linux.PathWithin(path, box)
 	})
 	var all []event.Member
 	for _, a := range parents {

@@ -265,7 +265,7 @@ func (p *guardParents) Made(m taint.Move) {
 	if path == "" {
 		return // gone already
 	}
-	if linux.CgroupBelow(path, guardSlice) {
+	if linux.PathWithin(path, guardSlice) {
 		if err := p.d.attachHooks(); err != nil { // somebody made it by hand, or they are
 			p.d.failed("attach what "+path+" needs", err)
 		}
@@ -297,13 +297,13 @@ func (p *guardParents) admit(path string, of policy.Policy) error {
 // MadeAgain guards those parents, and cgroups by themselves, that are at or below a cgroup that was made or removed.
 func (p *guardParents) MadeAgain(path string) {
 	of := p.d.policies.Base()
-	if linux.CgroupBelow(guardSlice, path) {
+	if linux.PathWithin(guardSlice, path) {
 		if err := p.guardParent(guardSlice); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			p.d.failed("guard "+guardSlice, err)
 		}
 	}
 	for _, parent := range of.Guard.Parents {
-		if !linux.CgroupBelow(parent, path) {
+		if !linux.PathWithin(parent, path) {
 			continue
 		}
 		if err := p.guard(parent, of, map[string]uint64{}); err != nil {

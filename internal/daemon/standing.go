@@ -96,7 +96,7 @@ func (d *daemon) giveBack(g netegress.Grant) {
 // what they have opened, but for one grant.
 func (d *daemon) endTainted(cgroup string, but uint64) error {
 	ended, err := d.gate.EndStanding(func(s gate.StandingApproval) event.ApprovalEnd {
-		if !s.Keeps && linux.CgroupBelow(s.Container.Cgroup, cgroup) {
+		if !s.Keeps && linux.PathWithin(s.Container.Cgroup, cgroup) {
 			return event.NewTaint
 		}
 		return ""

@@ -11,6 +11,7 @@ import (
 	"weir/internal/container"
 	"weir/internal/control"
 	"weir/internal/event"
+	"weir/internal/linux"
 	"weir/internal/policy"
 	"weir/internal/show"
 	"weir/internal/taint"
@@ -23,9 +24,9 @@ func volumeOf(a, b container.Place) string {
 	switch {
 	case a.Who == b.Who || !a.Writes && !b.Writes || a.Dir == "/" || b.Dir == "/" || a.Dir == "" || b.Dir == "":
 		return ""
-	case volumes.Below(a.Dir, b.Dir):
+	case linux.PathWithin(a.Dir, b.Dir):
 		return a.Dir
-	case volumes.Below(b.Dir, a.Dir):
+	case linux.PathWithin(b.Dir, a.Dir):
 		return b.Dir
 	}
 	return ""
@@ -33,7 +34,7 @@ func volumeOf(a, b container.Place) string {
 
 // becomes says what becomes of taint in a shared directory.
 func becomes(p policy.Volumes, dir string) string {
-	below := func(of string) bool { return volumes.Below(dir, of) }
+	below := func(of string) bool { return linux.PathWithin(dir, of) }
 	switch {
 	case slices.ContainsFunc(p.Ignore, below):
 		return policy.Ignore

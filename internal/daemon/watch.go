@@ -47,7 +47,7 @@ func (d *daemon) watch(ctx context.Context) error {
 			d.failed("watch files", err) // what was missed is found by housekeeping
 			reload = time.After(settled)
 		case e := <-w.Events:
-			if linux.CgroupBelow(e.Name, linux.CgroupRoot) {
+			if linux.PathWithin(e.Name, linux.CgroupRoot) {
 				if e.Has(fsnotify.Create) || e.Has(fsnotify.Remove) {
 					d.watchAbove(w)
 					d.parents.MadeAgain(strings.TrimPrefix(e.Name, linux.CgroupRoot))

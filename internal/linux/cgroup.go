@@ -97,14 +97,9 @@ func unified(lines []byte) (string, bool) {
 	return "", false
 }
 
-// CgroupBelow says whether path is parent or lies below it.
-func CgroupBelow(path, parent string) bool {
-	return path == parent || strings.HasPrefix(path, strings.TrimSuffix(parent, "/")+"/")
-}
-
 // CgroupWithin says whether path is one of parents or lies below one.
 func CgroupWithin(path string, parents []string) bool {
-	return slices.ContainsFunc(parents, func(parent string) bool { return CgroupBelow(path, parent) })
+	return slices.ContainsFunc(parents, func(parent string) bool { return PathWithin(path, parent) })
 }
 
 // CgroupChild returns which child of the innermost of parents a path is, or lies below; false: it lies below none.

@@ -23,7 +23,7 @@ func TestBelow(t *testing.T) { // B28
 		{"/", "/weir", false},
 		{"/weir/g-1", "/", true},
 	} {
-		if got := CgroupBelow(c.path, c.parent); got != c.want {
+		if got := PathWithin(c.path, c.parent); got != c.want {
 			t.Errorf("Below(%q, %q) = %v", c.path, c.parent, got)
 		}
 	}
@@ -44,7 +44,7 @@ func TestUnified(t *testing.T) {
 		if got, ok := unified([]byte(lines)); got != want || ok != (want != "") {
 			t.Errorf("unified(%q) = %q, %v", lines, got, ok)
 		}
-		if CgroupBelow(want, "/weir/c9") && want != "/weir/c9" && want != "/weir/c9//deleted" {
+		if PathWithin(want, "/weir/c9") && want != "/weir/c9" && want != "/weir/c9//deleted" {
 			t.Errorf("%q counts as below /weir/c9", want)
 		}
 	}

@@ -7,9 +7,14 @@ import (
 
 var mountEscapes = strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`)
 
+// PathWithin says whether a path, of a file system or of cgroups, is dir or lies below it.
+func PathWithin(path, dir string) bool {
+	return path == dir || strings.HasPrefix(path, strings.TrimSuffix(dir, "/")+"/")
+}
+
 // MountsBelow lists the mount points below a directory, of what /proc/PID/mountinfo has.
 func MountsBelow(mountinfo, dir string) []string {
-	return mountsThat(mountinfo, func(_, at string) bool { return strings.HasPrefix(at, strings.TrimSuffix(dir, "/")+"/") })
+	return mountsThat(mountinfo, func(_, at string) bool { return at != dir && PathWithin(at, dir) })
 }
 
 // MountsOf lists the mount points of a file system, by its device's number as the kernel has it (20 bits of minor).

@@ -48,7 +48,7 @@ func named(tree fs.FS, name string) (string, error) {
 // CleanCgroup is the path below Root of what may be a path with Root, too.
 func CleanCgroup(at string) string {
 	at = path.Clean("/" + at)
-	if CgroupBelow(at, CgroupRoot) {
+	if PathWithin(at, CgroupRoot) {
 		return path.Clean("/" + strings.TrimPrefix(at, CgroupRoot))
 	}
 	return at

@@ -88,7 +88,7 @@ func (e *Egress) fill(a *Ask) error {
 		return err
 	}
 	for _, c := range e.opts.State.List() {
-		if linux.CgroupBelow(path, c.Cgroup) {
+		if linux.PathWithin(path, c.Cgroup) {
 			a.Container, a.Taint = c.CgroupID, c.Taint
 		}
 	}
@@ -266,7 +266,7 @@ func (e *Egress) place(g *live) {
 // containerAt is the id of the container that a cgroup belongs to, 0 if of none.
 func (e *Egress) containerAt(path string) uint64 {
 	for _, c := range e.opts.State.List() {
-		if linux.CgroupBelow(path, c.Cgroup) {
+		if linux.PathWithin(path, c.Cgroup) {
 			return c.CgroupID
 		}
 	}

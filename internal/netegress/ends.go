@@ -48,7 +48,7 @@ func ownSockets(paths []string) ([]uint64, error) {
 	for path, ends := range found {
 		inside := map[uint64]bool{}
 		for inode, by := range held {
-			inside[inode] = !slices.ContainsFunc(by, func(at string) bool { return !linux.CgroupBelow(at, path) })
+			inside[inode] = !slices.ContainsFunc(by, func(at string) bool { return !linux.PathWithin(at, path) })
 		}
 		for _, s := range ends {
 			if heard(s, inside) {

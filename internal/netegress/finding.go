@@ -73,7 +73,7 @@ func Ties(path string) ([]string, error) {
 	inside := map[int]bool{}
 	for _, pid := range all {
 		at, err := linux.CgroupOf(pid)
-		inside[pid] = err == nil && linux.CgroupBelow(at, path)
+		inside[pid] = err == nil && linux.PathWithin(at, path)
 	}
 	var found []string
 	for _, pid := range all {
@@ -81,7 +81,7 @@ func Ties(path string) ([]string, error) {
 		if err != nil || tracer == 0 || inside[pid] {
 			continue
 		}
-		if at, err := linux.CgroupOf(tracer); err == nil && linux.CgroupBelow(at, path) {
+		if at, err := linux.CgroupOf(tracer); err == nil && linux.PathWithin(at, path) {
 			found = append(found, fmt.Sprintf("process %d traces process %d outside", tracer, pid))
 		}
 	}

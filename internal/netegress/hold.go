@@ -125,7 +125,7 @@ func (e *Egress) opens(a Ask) bool {
 	}
 	var around []*live
 	for _, g := range e.grants {
-		if g.Cgroup != "" && g.Container == a.Container && linux.CgroupBelow(leaf, g.Cgroup) {
+		if g.Cgroup != "" && g.Container == a.Container && linux.PathWithin(leaf, g.Cgroup) {
 			around = append(around, g)
 		}
 	}

@@ -17,7 +17,7 @@ func parentsOf(pid int, container string, agent int) []linux.Stat {
 	var parents []linux.Stat
 	st, err := linux.ReadStat(pid)
 	for err == nil && len(parents) < maxParents && st.PPID > 1 && st.PPID != agent {
-		if path, err := linux.CgroupOf(st.PPID); err != nil || !linux.CgroupBelow(path, container) {
+		if path, err := linux.CgroupOf(st.PPID); err != nil || !linux.PathWithin(path, container) {
 			return parents
 		}
 		if st, err = linux.ReadStat(st.PPID); err == nil {

@@ -192,14 +192,14 @@ func (p *parser) apart(g Guard, parents, cgroups map[string]place) {
 		}
 		for _, parent := range g.Parents {
 			switch {
-			case linux.CgroupBelow(at, parent):
+			case linux.PathWithin(at, parent):
 				p.Fail(cgroups[name], "guard.cgroups has %s, which the guarded parent %s of line %d covers: leave it out", yamlQuote(name), parent, parents[parent].Line)
-			case linux.CgroupBelow(parent, at):
+			case linux.PathWithin(parent, at):
 				p.Fail(cgroups[name], "guard.cgroups has %s, in which the guarded parent %s of line %d is: leave one out", yamlQuote(name), parent, parents[parent].Line)
 			}
 		}
 		for _, other := range g.Cgroups {
-			if other != name && linux.CgroupBelow(at, other) {
+			if other != name && linux.PathWithin(at, other) {
 				p.Fail(cgroups[name], "guard.cgroups has %s, which %s of line %d covers: leave one out", yamlQuote(name), other, cgroups[other].Line)
 			}
 		}

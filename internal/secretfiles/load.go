@@ -136,27 +136,19 @@ func (f *Files) Settled() error {
 func (f *Files) Watch(ctx context.Context, set func(taint.Change) (taint.Status, error)) error {
 	stop := context.AfterFunc(ctx, func() { f.reader.Close() })
 	defer stop()
-	var rec ringbuf.Record
-	var raw filesSecretOpen
-	for {
-		err := f.reader.ReadInto(&rec)
-		if ctx.Err() != nil {
-			return nil
-		}
-		if err != nil {
-			return fmt.Errorf("read ring of secret files: %w", err)
-		}
-		if err := bpfobj.Record(&raw, rec.RawSample); err != nil {
-			return fmt.Errorf("decode secret file: %w", err)
-		}
-		c, err := changeOf(&raw)
+	err := bpfobj.ReadRing(ctx, f.reader, nil, func(raw *filesSecretOpen) {
+		c, err := changeOf(raw)
 		if err == nil {
 			_, err = set(c)
 		}
 		if err != nil {
 			f.opts.Logger.WithError(err).Error("tell of a secret file: what was tainted stays so")
 		}
+	})
+	if err != nil {
+		return fmt.Errorf("secret files: %w", err)
 	}
+	return nil
 }
 
 // verbs say how a file was had.

@@ -49,7 +49,7 @@ func (s *State) Causes(id string) []event.Cause {
 	}
 	var all []event.Cause
 	for _, o := range s.containers {
-		if o == r || o.CgroupID != 0 && linux.CgroupBelow(r.Cgroup, o.Cgroup) {
+		if o == r || o.CgroupID != 0 && linux.PathWithin(r.Cgroup, o.Cgroup) {
 			all = append(all, o.Causes...)
 		}
 	}

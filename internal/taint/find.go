@@ -155,7 +155,7 @@ func (s *State) Clean(id uint64) bool {
 	}
 	at := r.Cgroup
 	for _, r := range s.containers {
-		if r.CgroupID != 0 && linux.CgroupBelow(r.Cgroup, at) && (r.Bits != 0 || !s.untainted(r.CgroupID)) {
+		if r.CgroupID != 0 && linux.PathWithin(r.Cgroup, at) && (r.Bits != 0 || !s.untainted(r.CgroupID)) {
 			return false
 		}
 	}

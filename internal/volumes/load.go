@@ -159,7 +159,7 @@ func (v *Volumes) scan() error {
 	if err := v.attach(); err != nil {
 		return err
 	}
-	defer v.wake()
+	defer v.Wake()
 	return errors.Join(iterate(v.hooks.WeirVolumesOpen), iterate(v.hooks.WeirVolumesMapped))
 }
 
@@ -199,19 +199,7 @@ func (r Record) Of(v Volume) bool { return r.volumes>>v.Index&1 != 0 }
 func (v *Volumes) Watch(ctx context.Context) error {
 	stop := context.AfterFunc(ctx, func() { v.reader.Close() })
 	defer stop()
-	var rec ringbuf.Record
-	var raw volumesVolumeRecord
-	for {
-		err := v.reader.ReadInto(&rec)
-		if ctx.Err() != nil {
-			return nil
-		}
-		if err != nil {
-			return fmt.Errorf("read ring of volumes: %w", err)
-		}
-		if err := bpfobj.Record(&raw, rec.RawSample); err != nil {
-			return fmt.Errorf("decode record of a volume: %w", err)
-		}
+	err := bpfobj.ReadRing(ctx, v.reader, nil, func(raw *volumesVolumeRecord) {
 		v.mu.Lock()
 		if len(v.records) < maxRecords {
 			v.records = append(v.records, Record{
@@ -220,8 +208,12 @@ func (v *Volumes) Watch(ctx context.Context) error {
 			})
 		}
 		v.mu.Unlock()
-		v.wake()
+		v.Wake()
+	})
+	if err != nil {
+		return fmt.Errorf("volumes: %w", err)
 	}
+	return nil
 }
 
 // maxRecords bounds what waits to be told; taint is found without.
@@ -231,9 +223,7 @@ const maxRecords = 1024
 func (v *Volumes) Changed() <-chan struct{} { return v.changed }
 
 // Wake has Changed tell so.
-func (v *Volumes) Wake() { v.wake() }
-
-func (v *Volumes) wake() {
+func (v *Volumes) Wake() {
 	select {
 	case v.changed <- struct{}{}:
 	default:

@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/cilium/ebpf"
@@ -366,7 +365,7 @@ func (v *Volumes) Taint(path string, set taint.Bits, c event.Cause) (Volume, err
 	if err := v.change(one.mask(), set, 0, 0); err != nil {
 		return Volume{}, err
 	}
-	defer v.wake()
+	defer v.Wake()
 	err = v.add(one, set, c)
 	return *one, err
 }
@@ -451,9 +450,4 @@ func Path(name string) (string, error) {
 		return "", errors.New("/ is all there is: name the directory that containers share")
 	}
 	return path, nil
-}
-
-// Below says whether a path is a directory or below it.
-func Below(path, dir string) bool {
-	return path == dir || strings.HasPrefix(path, strings.TrimSuffix(dir, "/")+"/")
 }

@@ -224,7 +224,7 @@ func (f *fixture) children(t *testing.T) {
 				t.Fatal(err)
 			}
 			in, err := linux.CgroupOf(pid)
-			if err == nil && !linux.CgroupBelow(in, strings.TrimPrefix(own, "/sys/fs/cgroup")) {
+			if err == nil && !linux.PathWithin(in, strings.TrimPrefix(own, "/sys/fs/cgroup")) {
 				others = append(others, pid)
 			}
 		}
