@@ -45,14 +45,6 @@ struct {
 const struct record *unused_record __attribute__((unused));
 const enum counter *unused_counter __attribute__((unused));
 
-/* The verifier wants constants that the compiler has not folded into arithmetic. */
-#define ANSWER(value)                                                                                        \
-	do {                                                                                                 \
-		int answer = (value);                                                                        \
-		asm volatile("" : "+r"(answer));                                                             \
-		return answer;                                                                               \
-	} while (0)
-
 #define BY_DEVICE -2
 
 /* An address as the kernel copied it; family is what the kernel will take

@@ -70,16 +70,11 @@ struct sock___listens {
 	struct pid___listens *sk_peer_pid; /* of who called listen, as the first pid namespace has it */
 } __attribute__((preserve_access_index));
 
-struct inode___age {
-	__u32 i_generation;
-} __attribute__((preserve_access_index));
-
 /* Two directories of one device have one number where btrfs has subvolumes, but were not made at once (B135).
  */
 static __always_inline __u64 directory_of(struct inode *inode)
 {
-	return BPF_CORE_READ(inode, i_ino) ^ (__u64)BPF_CORE_READ((struct inode___age *)inode, i_generation)
-	                                         << 32;
+	return BPF_CORE_READ(inode, i_ino) ^ (__u64)BPF_CORE_READ(inode, i_generation) << 32;
 }
 
 /* A name is what its socket was bound to, below whatever root its binder had. Its last part is the name of

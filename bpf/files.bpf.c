@@ -150,13 +150,6 @@ struct {
 /* Rings have no value type: this names theirs for bpf2go. */
 const struct secret_open *unused_open __attribute__((unused));
 
-#define ANSWER(value)                                                                                        \
-	do {                                                                                                 \
-		int answer = (value);                                                                        \
-		asm volatile("" : "+r"(answer));                                                             \
-		return answer;                                                                               \
-	} while (0)
-
 static __always_inline __u64 filtered(struct secret_filter *f, __u64 inode)
 {
 	__u32 at = inode * 0x9e3779b97f4a7c15ULL >> 49;
@@ -706,10 +699,6 @@ int BPF_PROG(weir_rename, struct inode *dir, struct dentry *dentry, struct inode
 	ANSWER(0);
 }
 
-struct inode___generation {
-	__u32 i_generation;
-} __attribute__((preserve_access_index));
-
 struct inode_query {
 	__u32 fd;
 };
@@ -730,7 +719,5 @@ int weir_inode(struct inode_query *q)
 	id->device = BPF_CORE_READ(file, f_inode, i_sb, s_dev);
 	id->generation = BPF_CORE_READ(file, f_inode, i_generation);
 	id->directory = (BPF_CORE_READ(file, f_inode, i_mode) & S_IFMT) == S_IFDIR;
-	struct inode___generation *inode = (void *)BPF_CORE_READ(file, f_inode);
-	id->generation = BPF_CORE_READ(inode, i_generation);
 	return 0;
 }

@@ -44,13 +44,6 @@ struct {
 
 const struct volume_record *unused_record __attribute__((unused));
 
-#define ANSWER(value)                                                                                        \
-	do {                                                                                                 \
-		int answer = (value);                                                                        \
-		asm volatile("" : "+r"(answer));                                                             \
-		return answer;                                                                               \
-	} while (0)
-
 #define READS 1
 #define WRITES 2
 

@@ -135,6 +135,14 @@ struct {
 
 #define barrier() asm volatile("" ::: "memory")
 
+/* The verifier wants constants that the compiler has not folded into arithmetic. */
+#define ANSWER(value)                                                                                        \
+	do {                                                                                                 \
+		int answer = (value);                                                                        \
+		asm volatile("" : "+r"(answer));                                                             \
+		return answer;                                                                               \
+	} while (0)
+
 /* One of 64, as taint.filterBit. */
 static __always_inline __u32 slot_of(__u64 key)
 {
