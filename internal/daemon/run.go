@@ -102,10 +102,9 @@ type daemon struct {
 	drawn    map[uint64]drawn // by grant
 	degraded []string
 
-	clearing sync.Mutex                            // of taint, and ending approvals for what taint there is
-	changing sync.Mutex                            // of mode and policy
-	sharing  sync.Mutex                            // of volumes
-	reported map[string]bool                       // directories that are shared and carry no taint, which was told
+	clearing sync.Mutex // of taint, and ending approvals for what taint there is
+	changing sync.Mutex // of mode and policy
+	sharing  sharing
 	loaded   fileVersion                           // of the policy file, also if it was refused
 	refusal  atomic.Pointer[control.PolicyRefusal] // of the policy file that would be in force; nil: it is
 }
@@ -147,7 +146,7 @@ func Run(ctx context.Context, o Options, ready func()) error {
 	}
 	d := &daemon{
 		opts: o, started: time.Now(), policies: newActivePolicy(p), records: make(chan netegress.Record, 8192),
-		asking: map[asking]*context.CancelFunc{}, asks: map[uint64]int{}, reported: map[string]bool{}, drawn: map[uint64]drawn{},
+		asking: map[asking]*context.CancelFunc{}, asks: map[uint64]int{}, drawn: map[uint64]drawn{},
 		models: newModelRefusals(), loaded: loaded, replaced: make(chan struct{}, 1),
 	}
 	if d.reviewer, err = newReviewer(p.Cop); err != nil {

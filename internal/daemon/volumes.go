@@ -5,7 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"reflect"
 	"slices"
+	"sync"
 	"time"
 
 	"weir/internal/container"
@@ -56,46 +59,67 @@ func (d *daemon) places() []container.Place {
 	for _, st := range d.state.Sessions() {
 		all = append(all, container.Place{Who: st.Cgroup, Dir: st.Dir, Writes: true})
 	}
+	slices.SortFunc(all, func(a, b container.Place) int { return cmp.Or(cmp.Compare(a.Who, b.Who), cmp.Compare(a.Dir, b.Dir)) })
 	return all
+}
+
+// sharing is what places have in common. Each is compared with each, so it is kept until a place or the policy is another.
+type sharing struct {
+	mu       sync.Mutex
+	places   []container.Place
+	policy   policy.Volumes
+	dirs     []string        // that carry taint, as the places have them
+	reported map[string]bool // directories that carry none, which was told
 }
 
 // shareVolumes has the directories that containers share carry taint.
 func (d *daemon) shareVolumes() error {
-	d.sharing.Lock()
-	defer d.sharing.Unlock()
-	all, found := d.places(), map[string]bool{}
-	for i, a := range all {
-		for _, b := range all[i+1:] {
+	s := &d.sharing
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if all, p := d.places(), d.policies.Base().Volumes; !slices.Equal(all, s.places) || !reflect.DeepEqual(p, s.policy) {
+		s.places, s.policy, s.dirs = all, p, nil
+		d.compare()
+	}
+	found := map[string]bool{}
+	for _, dir := range s.dirs {
+		if real, err := volumes.Path(dir); err == nil { // else it has been removed
+			found[real] = true
+		}
+	}
+	return d.volumes.Share(slices.Sorted(maps.Keys(found)))
+}
+
+// compare finds what places have in common. Its callers hold d.sharing.mu.
+func (d *daemon) compare() {
+	s := &d.sharing
+	if s.reported == nil {
+		s.reported = map[string]bool{}
+	}
+	for i, a := range s.places {
+		for _, b := range s.places[i+1:] {
 			dir := volumeOf(a, b)
-			if dir == "" || found[dir] {
+			if dir == "" || slices.Contains(s.dirs, dir) {
 				continue
 			}
-			switch becomes(d.policies.Base().Volumes, dir) {
+			switch becomes(s.policy, dir) {
 			case policy.Report:
 				d.reportVolume(dir, a, b)
-				continue
 			case policy.Ignore:
-				continue
-			}
-			if real, err := volumes.Path(dir); err == nil { // else it has been removed
-				found[real] = true
+			default:
+				s.dirs = append(s.dirs, dir)
 			}
 		}
 	}
-	var dirs []string
-	for dir := range found {
-		dirs = append(dirs, dir)
-	}
-	slices.Sort(dirs)
-	return d.volumes.Share(dirs)
 }
 
-// reportVolume tells once that a directory is shared. Its callers hold d.sharing.
+// reportVolume tells once that a directory is shared. Its callers hold d.sharing.mu.
 func (d *daemon) reportVolume(dir string, a, b container.Place) {
-	if d.reported[dir] || len(d.reported) >= volumes.Most*volumes.Most {
+	reported := d.sharing.reported
+	if reported[dir] || len(reported) >= volumes.Most*volumes.Most {
 		return
 	}
-	d.reported[dir] = true
+	reported[dir] = true
 	d.write(event.Event{Kind: event.Error, Message: fmt.Sprintf("%s is shared by %s and %s, and carries no taint: what one writes there can leave through the other", dir, a.Who, b.Who)})
 }
 

@@ -1,6 +1,8 @@
 package daemon
 
 import (
+	"bytes"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -41,6 +43,29 @@ func TestB34Becomes(t *testing.T) {
 		if got := becomes(p, dir); got != want {
 			t.Errorf("%s: %s, want %s", dir, got, want)
 		}
+	}
+}
+
+// B34: what is shared carries taint, is told once, or is let be, as the policy says.
+func TestB34Compare(t *testing.T) {
+	var log bytes.Buffer
+	d := &daemon{log: newEventLog(event.NewJSONSink(&log))}
+	for _, dir := range []string{"/srv/a", "/srv/told", "/srv/cache"} {
+		for _, who := range []string{"one", "two", "three"} {
+			d.sharing.places = append(d.sharing.places, container.Place{Who: who, Dir: dir, Writes: true})
+		}
+	}
+	d.sharing.policy = policy.Volumes{Shared: policy.Propagate, Report: []string{"/srv/told"}, Ignore: []string{"/srv/cache"}}
+	for range 2 {
+		d.sharing.dirs = nil
+		d.compare()
+		if got := d.sharing.dirs; !slices.Equal(got, []string{"/srv/a"}) {
+			t.Errorf("%q carry taint", got)
+		}
+	}
+	d.log.Flush()
+	if told := log.String(); strings.Count(told, "/srv/told is shared by one and two") != 1 || strings.Count(told, "is shared") != 1 {
+		t.Error(told)
 	}
 }
 
