@@ -155,11 +155,11 @@ func (v *Volumes) elsewhere(one *Volume) (volumesVolumeKey, error) {
 	if key, fs, err := v.at(one.Path); err == nil && key.Inode == one.Inode && key.Generation == one.Age && fs == one.FS {
 		return key, nil
 	}
-	data, err := os.ReadFile("/proc/self/mountinfo")
+	mounted, err := mounts()
 	if err != nil {
-		return volumesVolumeKey{}, fmt.Errorf("read mounts: %w", err)
+		return volumesVolumeKey{}, err
 	}
-	for _, dir := range append([]string{"/"}, linux.MountsBelow(string(data), "/")...) {
+	for _, dir := range append([]string{"/"}, linux.MountsBelow(mounted, "/")...) {
 		if key, fs, err := v.at(dir); err == nil && fs == one.FS {
 			key.Inode, key.Generation = one.Inode, one.Age
 			return key, nil
@@ -168,16 +168,23 @@ func (v *Volumes) elsewhere(one *Volume) (volumesVolumeKey, error) {
 	return volumesVolumeKey{}, fmt.Errorf("find volume %s: its file system is not mounted", one.Path)
 }
 
+// mounts is what is mounted now, for linux.MountsBelow.
+func mounts() (string, error) {
+	data, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		return "", fmt.Errorf("read mounts: %w", err)
+	}
+	return string(data), nil
+}
+
 // look gives a volume the inode that its path leads to now, and the roots of what is mounted below it.
-func (v *Volumes) look(one *Volume) error {
+func (v *Volumes) look(one *Volume, mounted string) error {
 	key, _, err := v.at(one.Path)
 	if err != nil {
 		return nil // it is gone, or cannot be looked at: what it was stays listed
 	}
 	errs := []error{v.put(one, key)}
-	data, err := os.ReadFile("/proc/self/mountinfo")
-	errs = append(errs, err)
-	for _, dir := range linux.MountsBelow(string(data), one.Path) {
+	for _, dir := range linux.MountsBelow(mounted, one.Path) {
 		if key, _, err := v.at(dir); err == nil { // else it is no directory, or gone
 			errs = append(errs, v.put(one, key))
 		}
@@ -203,7 +210,8 @@ func (v *Volumes) list(path string) (*Volume, error) {
 		return nil, err
 	}
 	one.Inode, one.Age, one.FS = key.Inode, key.Generation, fs
-	err = errors.Join(v.attach(), v.store(one), v.look(one))
+	mounted, err := mounts()
+	err = errors.Join(err, v.attach(), v.store(one), v.look(one, mounted))
 	v.known[path] = one
 	if err = errors.Join(err, v.filter()); err != nil {
 		return nil, errors.Join(err, v.unlist(one))
@@ -241,15 +249,19 @@ func (v *Volumes) store(one *Volume) error {
 func (v *Volumes) Share(dirs []string) error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
+	if len(v.known)+len(dirs) == 0 {
+		return nil
+	}
 	carried, err := v.kernel()
-	errs := []error{err}
+	mounted, failed := mounts()
+	errs := []error{err, failed}
 	for path, one := range v.known {
 		switch {
 		case !slices.Contains(dirs, path) && one.Bits == 0 && of(carried, one) == 0 && err == nil:
 			errs = append(errs, v.unlist(one))
 		default:
 			before := len(v.keys)
-			errs = append(errs, v.look(one))
+			errs = append(errs, v.look(one, mounted))
 			if len(v.keys) != before {
 				errs = append(errs, v.filter(), v.scan())
 			}
