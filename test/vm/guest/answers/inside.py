@@ -760,7 +760,7 @@ def shut_read(): shut(socket.SHUT_RD)
 
 def takes_port():
     """Has the port of a service outside, at a more exact address, for a time."""
-    shared(socket.AF_INET, "10.77.0.1")
+    s = shared(socket.AF_INET, "10.77.0.1")
     time.sleep(8)
 
 
