@@ -170,6 +170,32 @@ static __always_inline void set_ip6(struct dest *d, const __u32 *addr)
 	a[3] = addr[3];
 }
 
+#define BY_DEVICE -2
+
+/* An address as the kernel copied it; family is what the kernel will take
+ * AF_UNSPEC for. 1: read, 0: no destination in it, -1: unreadable, BY_DEVICE: it chooses a group's (B89). */
+static __always_inline int read_address(struct dest *d, const void *address, int length, __u16 unspec)
+{
+	__u32 raw[7] = {}; /* family and port; address of IPv4, or flow, address and scope of IPv6 */
+	__u32 size = length < 8 ? 2 : length < 24 ? 8 : length < 28 ? 24 : 28;
+	if (length < 2 || bpf_probe_read_kernel(raw, size, address))
+		return -1;
+	__u16 family = raw[0];
+	if (!family) {
+		if (!unspec)
+			return 0;
+		family = unspec;
+	}
+	if (family == AF_INET && length >= 8)
+		set_ip4(d, raw[1]);
+	else if (family == AF_INET6 && length >= 24)
+		set_ip6(d, raw + 2);
+	else
+		return -1;
+	d->port = bpf_ntohs(raw[0] >> 16);
+	return family == AF_INET6 && d->addr[0] == 0xff && raw[6] ? BY_DEVICE : 1;
+}
+
 static __always_inline void read_peer(struct dest *d, struct sock *sk)
 {
 	if (sk->__sk_common.skc_family == AF_INET)

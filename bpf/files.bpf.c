@@ -537,12 +537,8 @@ struct cred___effective {
 	} euid;
 } __attribute__((preserve_access_index));
 
-struct user_namespace___set {
-	struct user_namespace___set *parent;
-} __attribute__((preserve_access_index));
-
 struct net___set {
-	struct user_namespace___set *user_ns;
+	struct user_namespace___first *user_ns;
 } __attribute__((preserve_access_index));
 
 /* may_set: the machine's settings, and those of its networks, are root's, with or without capabilities. They
@@ -553,7 +549,7 @@ static __always_inline int may_set(struct cgroup_ctx *cx)
 	struct task_struct *t = bpf_get_current_task_btf();
 	struct cred___effective *cred = (void *)BPF_CORE_READ(t, cred);
 	struct net___set *net = (void *)BPF_CORE_READ(t, nsproxy, net_ns);
-	struct user_namespace___set *owner = BPF_CORE_READ(net, user_ns);
+	struct user_namespace___first *owner = BPF_CORE_READ(net, user_ns);
 	if (arriving())
 		return 1;
 	return BPF_CORE_READ(owner, parent) ? owns(cx, (__u64)owner) : BPF_CORE_READ(cred, euid.val) != 0;

@@ -5,6 +5,10 @@
 
 #include "walk.h"
 
+struct user_namespace___first {
+	struct user_namespace___first *parent; /* 0: it is the machine's */
+} __attribute__((preserve_access_index));
+
 #define MAX_OWNERS 16384
 
 /* Which container has made an object that processes share by number or name, by the object's address: keys,

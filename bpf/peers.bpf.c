@@ -491,18 +491,13 @@ static __always_inline int takes_port(struct socket *sock, struct sockaddr *addr
 	struct cgroup_ctx cx;
 	struct sock *sk = BPF_CORE_READ(sock, sk);
 	__u16 family = BPF_CORE_READ(sk, __sk_common.skc_family);
-	__u32 raw[6] = {}; /* family and port; address of IPv4, or flow and address of IPv6 */
 	struct dest to = {};
 	if ((family != AF_INET && family != AF_INET6) || BPF_CORE_READ(sk, sk_type) != SOCK_DGRAM)
 		return 0;
 	judged_ctx(&cx);
-	if (is_unrestricted(&cx) || bpf_probe_read_kernel(raw, family == AF_INET ? 8 : 24, address))
+	if (is_unrestricted(&cx))
 		return 0;
-	to.port = bpf_ntohs(raw[0] >> 16);
-	if (family == AF_INET)
-		set_ip4(&to, raw[1]);
-	else
-		set_ip6(&to, raw + 2);
+	read_address(&to, address, length, family == AF_INET ? AF_INET : 0);
 	return to.port && heard_outside(&cx, address_of(sk), &to);
 }
 
@@ -811,10 +806,6 @@ int BPF_PROG(weir_label)
 {
 	return arriving() || may_ask_kernel(CALL_LABEL, 0) ? 0 : -EPERM;
 }
-
-struct user_namespace___first {
-	struct user_namespace___first *parent; /* 0: it is the machine's */
-} __attribute__((preserve_access_index));
 
 /* Its members differ between kernels, capabilities below 32 do not. */
 struct capabilities___any {
