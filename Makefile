@@ -20,9 +20,10 @@ go: # Go 1.19, Debian 12's own, would say nothing but "invalid go version" about
 	go1.[0-9]|go1.[0-9].*|go1.1[0-9]|go1.1[0-9].*|go1.20|go1.20.*) echo "weir: $(GO_VERSION) is too old: install Go 1.26 from https://go.dev/dl/ and put it first in PATH" >&2; exit 1 ;; \
 	esac
 
-build: go ## bin/weir, and bin/weir-hook for containers
+build: go ## bin/weir, bin/weir-hook for containers, and bin/weir-fleet for people on other machines
 	$(GO) build -tags $(TAGS) -trimpath -ldflags='-s -w' -o bin/weir ./cmd/sensor
 	$(GO) build -trimpath -ldflags='-s -w' -o bin/weir-hook ./cmd/hook
+	$(GO) build -trimpath -ldflags='-s -w' -o bin/weir-fleet ./cmd/fleet
 
 test: ready ## every test, unit and VM, on all kernels; but for what make clients, make failures and make load run
 	$(GO) test -timeout 90m ./...

@@ -195,6 +195,8 @@ func (b *fakeBackend) Why(context.Context, string) (control.Why, error) { return
 
 func (b *fakeBackend) Approvals(context.Context) ([]gate.StandingApproval, error) { return nil, nil }
 
+func (b *fakeBackend) Signed(context.Context, control.Signed) (string, error) { return "", nil }
+
 func (b *fakeBackend) Revoke(_ context.Context, id, _, _ string) (gate.StandingApproval, error) {
 	return gate.StandingApproval{}, gate.ErrNoneSuch
 }

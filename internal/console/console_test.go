@@ -85,6 +85,8 @@ func (s *sensor) Approvals(context.Context) ([]gate.StandingApproval, error) {
 	return s.ongoing, s.err
 }
 
+func (s *sensor) Signed(context.Context, control.Signed) (string, error) { return "", nil }
+
 func (s *sensor) Revoke(ctx context.Context, id, _, _ string) (gate.StandingApproval, error) {
 	s.lock.Lock()
 	defer s.lock.Unlock()

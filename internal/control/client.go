@@ -100,6 +100,10 @@ func (c *Client) Revoke(ctx context.Context, id, by, why string) (s gate.Standin
 	return s, c.call(ctx, "revoke", revokeRequest{id, reasoned{why, by, LoginOf(ctx)}}, &s)
 }
 
+func (c *Client) Signed(ctx context.Context, s Signed) (text string, err error) {
+	return text, c.call(ctx, "signed", s, &text)
+}
+
 func (c *Client) Guard(ctx context.Context, r GuardRequest) (reply GuardReply, err error) {
 	return reply, c.call(ctx, "guard", r, &reply)
 }

@@ -163,6 +163,10 @@ func (f *fake) Approvals(context.Context) ([]gate.StandingApproval, error) {
 	return []gate.StandingApproval{{ID: "abc234", Who: gate.WhoContainer, Adds: "all"}}, f.note("approvals")
 }
 
+func (f *fake) Signed(_ context.Context, s Signed) (string, error) {
+	return "done", f.note("signed %s %s %s", s.Key, s.Statement, s.Signature)
+}
+
 func (f *fake) Revoke(_ context.Context, id, by, why string) (gate.StandingApproval, error) {
 	return gate.StandingApproval{ID: id}, f.note("revoke %s %q %q", id, by, why)
 }

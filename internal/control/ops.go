@@ -189,6 +189,12 @@ func operationsOf(b Backend) operations {
 		}
 		return b.Revoke(ctx, q.ID, by, q.Why)
 	})
+	operation(all, "signed", func(ctx context.Context, _ peer, q Signed) (string, error) {
+		if err := need("signed", "key", q.Key, "statement", q.Statement, "signature", q.Signature); err != nil {
+			return "", err
+		}
+		return b.Signed(ctx, q)
+	})
 	operation(all, "guard", func(ctx context.Context, p peer, q GuardRequest) (GuardReply, error) {
 		q.By = p.by(q.By)
 		return b.Guard(ctx, q)

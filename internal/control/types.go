@@ -72,6 +72,15 @@ type Approver interface {
 	Answer(ctx context.Context, id string, r gate.Reply) (gate.Question, error)
 	Approvals(ctx context.Context) ([]gate.StandingApproval, error) // that go on, oldest first
 	Revoke(ctx context.Context, id, by, why string) (gate.StandingApproval, error)
+	// Signed carries out an answer or an order that somebody elsewhere has signed, whoever brings it, and says in one line what became of it.
+	Signed(ctx context.Context, s Signed) (string, error)
+}
+
+// Signed is what a person elsewhere has signed, as it came; see fleet.Signed.
+type Signed struct {
+	Key       string `json:"key"`
+	Statement string `json:"statement"`
+	Signature string `json:"signature"`
 }
 
 // Guardian keeps the sessions of weir guard, and cgroups that people name.

@@ -59,6 +59,9 @@ var inForce = map[string]string{
 	"Volumes.Shared":              "internal/daemon/volumes.go:becomes",
 	"Volumes.Report":              "internal/daemon/volumes.go:becomes",
 	"Volumes.Ignore":              "internal/daemon/volumes.go:becomes",
+	"Fleet.Node":                  "internal/fleet/statement.go:Node",
+	"Fleet.Operators":             "internal/fleet/statement.go:Open",
+	"Fleet.Revoked":               "internal/fleet/statement.go:Open",
 	"Hooks":                       "internal/daemon/host.go:Who",
 	"IPC":                         "internal/daemon/folders.go:folderOf",
 }

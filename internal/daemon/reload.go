@@ -28,14 +28,20 @@ func (d *daemon) Mode(_ context.Context, mode, by, why string) error {
 	}
 	d.changing.Lock()
 	defer d.changing.Unlock()
+	return d.setMode(m, by, why, time.Now())
+}
+
+// setMode needs changing. at is when it was ordered.
+func (d *daemon) setMode(m policy.Mode, by, why string, at time.Time) error {
 	opens := strict(m) < strict(d.policies.Mode())
 	if opens {
-		if err := d.noteMode(m, by, why); err != nil {
+		if err := d.noteMode(m, by, why, at); err != nil {
 			return fmt.Errorf("the mode stays %s: %w", d.policies.Mode(), err)
 		}
 	}
 	before := d.policies.Say(m)
-	if err := d.applyPolicies(); err != nil {
+	err := d.applyPolicies()
+	if err != nil {
 		d.policies.Say(before)
 		return errors.Join(err, d.applyPolicies(), d.memory.Put(keyMode, before))
 	}
@@ -47,7 +53,7 @@ func (d *daemon) Mode(_ context.Context, mode, by, why string) error {
 	if opens {
 		return nil
 	}
-	if err := d.noteMode(m, by, why); err != nil {
+	if err := d.noteMode(m, by, why, at); err != nil {
 		return fmt.Errorf("the mode is %s from now on, but it could not be noted: %w", m, err)
 	}
 	return nil
@@ -62,9 +68,17 @@ func strict(m policy.Mode) int {
 }
 
 // noteMode logs and stores a mode that a person set.
-func (d *daemon) noteMode(m policy.Mode, by, why string) error {
+func (d *daemon) noteMode(m policy.Mode, by, why string, at time.Time) error {
+	var last time.Time // of a clock that was ahead, maybe
+	if err := d.memory.Get(keyOrdered, &last); err != nil {
+		return err
+	}
+	if at.Before(last) {
+		at = last
+	}
 	return errors.Join(
 		d.log.Write(event.Event{Kind: event.Mode, Mode: string(m), Message: fmt.Sprintf("mode set by %s: %s", by, why)}),
+		d.memory.Put(keyOrdered, at),
 		d.memory.Put(keyMode, m))
 }
 

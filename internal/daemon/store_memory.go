@@ -16,6 +16,7 @@ type memoryKey string
 // What is remembered.
 const (
 	keyMode      memoryKey = "mode"      // what weir mode said
+	keyOrdered   memoryKey = "ordered"   // when that was ordered: no older order counts
 	keyLosses    memoryKey = "losses"    // of the kernel's counters, those that were told
 	keySummaries memoryKey = "summaries" // of sessions
 	keyParents   memoryKey = "parents"   // that were guarded

@@ -185,14 +185,14 @@ type Decision struct {
 // Origin is where a person's answer came from. What Terminal and SSH say stands in
 // the peer's own session, the rest the kernel or a signature vouches for.
 type Origin struct {
-	Via      string  `json:"via"`                // control, callback or slack
+	Via      string  `json:"via"`                // control, callback, slack or fleet
 	UID      *uint32 `json:"uid,omitempty"`      // of the peer on the control socket
 	PID      int     `json:"pid,omitempty"`      // of the peer
 	Exe      string  `json:"exe,omitempty"`      // the peer's program
 	Terminal string  `json:"terminal,omitempty"` // such as pts/3
 	SSH      string  `json:"ssh,omitempty"`      // client address and port, server address and port
 	Address  string  `json:"address,omitempty"`  // of who called back
-	User     string  `json:"user,omitempty"`     // as the callback named it, signed
+	User     string  `json:"user,omitempty"`     // as the callback named it, or the policy who signed
 	Chat     string  `json:"chat,omitempty"`     // team and channel of a chat
 }
 

@@ -223,30 +223,43 @@ func (c *Callback) carryOut(a order) (int, string) {
 	if !slices.Contains(c.o.Users, a.user) {
 		return http.StatusForbidden, "refused: this user may not answer: notify.callback.users names who may"
 	}
-	q, err := c.o.Gate.Question(a.id)
-	if err != nil {
-		return status(err), "refused: " + err.Error()
-	}
-	text, whole := shownText(a.form, q)
-	if a.allow && a.shown != gate.Digest(text) {
-		return http.StatusConflict, "refused: an approval needs the sha256 of the text that was shown for this question"
-	}
-	if a.allow && !whole {
-		return http.StatusConflict, "refused: not all of the question was shown: answer it on the host"
-	}
-	r := gate.Reply{Allow: a.allow, Scope: a.scope, By: a.by(), Why: a.why, From: a.from}
-	if a.shown == gate.Digest(text) {
-		r.Shown = text
-	}
-	q, err = c.o.Gate.Answer(a.id, r)
+	q, err := Answer(c.o.Gate, a.form, a.id, a.shown, gate.Reply{Allow: a.allow, Scope: a.scope, By: a.by(), Why: a.why, From: a.from})
 	if err != nil {
 		return status(err), "refused: " + err.Error()
 	}
 	return http.StatusOK, fmt.Sprintf("question %s: %s", q.ID, show.Outcome(q))
 }
 
+// Why an approval does not count that was given elsewhere.
+var (
+	errNotShown = errors.New("an approval needs the sha256 of the text that was shown for this question")
+	errNotWhole = errors.New("not all of the question was shown: answer it on the host")
+)
+
+// Answer gives a question the answer of somebody who saw it elsewhere, in a form; shown is the hash of the text that they had before them.
+// An approval counts for that text alone.
+func Answer(g Answerer, form, id, shown string, r gate.Reply) (gate.Question, error) {
+	q, err := g.Question(id)
+	if err != nil {
+		return q, err
+	}
+	text, whole := shownText(form, q)
+	same := shown == gate.Digest(text)
+	switch {
+	case r.Allow && !same:
+		return q, errNotShown
+	case r.Allow && !whole:
+		return q, errNotWhole
+	case same:
+		r.Shown = text
+	}
+	return g.Answer(id, r)
+}
+
 func status(err error) int {
 	switch {
+	case errors.Is(err, errNotShown), errors.Is(err, errNotWhole):
+		return http.StatusConflict
 	case errors.Is(err, gate.ErrScope):
 		return http.StatusBadRequest
 	case errors.Is(err, gate.ErrUnknown):

@@ -89,6 +89,9 @@ func shownText(form string, q gate.Question) (text string, whole bool) {
 	return text, whole && !(hidden && q.Destination == event.Destination{})
 }
 
+// Shown is the text of q for who answers elsewhere, and whether an approval of it counts.
+func Shown(q gate.Question) (text string, whole bool) { return shownText(JSON, q) }
+
 // encode words a notification of q.
 func encode(form, kind, host string, q gate.Question, now time.Time) ([]byte, error) {
 	var v any

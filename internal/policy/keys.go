@@ -94,6 +94,8 @@ func (p *parser) value(n *yaml.Node, where string, tag reflect.StructTag, into a
 		p.allows(n, into)
 	case *[]Tool:
 		p.tools(n, into)
+	case *[]Operator:
+		p.operators(n, into)
 	case *[]Match:
 		p.matches(n, into)
 	default:
@@ -140,7 +142,7 @@ func (t *Taint) check(_ *parser, _ *yaml.Node, lines map[string]place) {
 
 // checks say what is wrong with a text, or the empty string, and may rewrite it; by what tags call them.
 var checks = map[string]func(s string) (clean, wrong string){
-	"parent": parent, "cgroup": alone, "socket": unixPeer, "bit": taintBit, "name": allowName, "user": userName, "finding": finding, "metrics": metricsListen, "group": groupName,
+	"parent": parent, "cgroup": alone, "socket": unixPeer, "bit": taintBit, "name": allowName, "user": userName, "finding": finding, "metrics": metricsListen, "group": groupName, "node": nodeName, "operator key": operatorKey, "role": role,
 	"path": func(s string) (string, string) {
 		if s == "" {
 			return s, ""

@@ -153,7 +153,7 @@ volumes:
 	}
 }
 
-const allKeys = "version, mode, guard, hold, approver, review, approval_timeout, approval_ttl, grant, allow, resolvers, allow_unix_sockets, taint, events, cop, notify, metrics, control, vault, confirm, containers, volumes, hooks, ipc"
+const allKeys = "version, mode, guard, hold, approver, review, approval_timeout, approval_ttl, grant, allow, resolvers, allow_unix_sockets, taint, events, cop, notify, metrics, control, fleet, vault, confirm, containers, volumes, hooks, ipc"
 
 // TestBadInput: the "Bad input": one clear line says where, what, and what is accepted.
 func TestBadInput(t *testing.T) {

@@ -75,6 +75,7 @@ type Policy struct {
 	Notify           Notify       `key:"notify" was:"announce"`
 	Metrics          Metrics      `key:"metrics"`
 	Control          Control      `key:"control"`
+	Fleet            Fleet        `key:"fleet"`
 	Vault            Vault        `key:"vault"`
 	Confirm          Confirm      `key:"confirm"`
 	Containers       Containers   `key:"containers"`

@@ -22,6 +22,7 @@ const anything = "*"
 var rules = map[string][]string{
 	"cmd/sensor": {anything},
 	"cmd/hook":   {"internal/agenthook"},
+	"cmd/fleet":  {"internal/control", "internal/event", "internal/fleet", "internal/linux", "internal/policy"},
 
 	// What runs in a container, or reads what one wrote, knows nothing of the daemon.
 	"internal/bridge/wire": {},
@@ -55,6 +56,7 @@ var rules = map[string][]string{
 	"internal/show":       {"internal/event", "internal/gate", "internal/redact"},
 	"internal/prompt":     {"internal/control", "internal/event", "internal/gate", "internal/linux", "internal/show"},
 	"internal/notify":     {"internal/control", "internal/event", "internal/gate", "internal/show"},
+	"internal/fleet":      {"internal/linux", "internal/policy", "internal/strict"},
 	"internal/metrics":    {"internal/control"},
 	"internal/modelproxy": {"internal/control", "internal/linux"},
 	"internal/console":    {"internal/control", "internal/event", "internal/gate", "internal/policy", "internal/show"},

@@ -24,7 +24,7 @@ Copyright 2026 The Weir authors
 Licensed under the Apache License, Version 2.0 (LICENSE). The programs for the kernel, below bpf/, are licensed under GPL-2.0-only or
 BSD-2-Clause, as you choose (LICENSES).
 
-The programs weir and weir-hook contain parts of the Go distribution and of the modules below. Their licences follow the table.
+The programs weir, weir-hook and weir-fleet contain parts of the Go distribution and of the modules below. Their licences follow the table.
 Made by "go generate ./scripts/notice"; a test compares it.
 
 `
@@ -58,7 +58,7 @@ func run(args []string) error {
 }
 
 func notice() ([]byte, error) {
-	parts, err := modules("weir/cmd/sensor", "weir/cmd/hook")
+	parts, err := modules("weir/cmd/sensor", "weir/cmd/hook", "weir/cmd/fleet")
 	if err != nil {
 		return nil, err
 	}

@@ -163,7 +163,7 @@ func TestRelease(t *testing.T) {
 				names = append(names, c.Name+"@"+c.Version)
 			}
 		}
-		for line := range strings.Lines(must(t, dist, "go", "version", "-m", "weir", "weir-hook")) {
+		for line := range strings.Lines(must(t, dist, "go", "version", "-m", "weir", "weir-hook", "weir-fleet")) {
 			if f := strings.Fields(line); f[0] == "dep" && !slices.Contains(names, f[1]+"@"+f[2]) {
 				t.Errorf("%s is not in the bill of materials", f[1])
 			}
@@ -189,7 +189,7 @@ func holds(t *testing.T, list string, files ...string) {
 // installed looks at the files of a package as its users do.
 func installed(t *testing.T, root string) {
 	t.Helper()
-	for _, page := range []string{"weir", "weir-hook", "weir-guard", "weir-run"} {
+	for _, page := range []string{"weir", "weir-hook", "weir-fleet", "weir-guard", "weir-run"} {
 		if out := must(t, "", "sh", "-c", fmt.Sprintf("zcat %s/usr/share/man/man1/%s.1.gz | mandoc -T utf8 | col -b", root, page)); !strings.Contains(out, "SYNOPSIS") {
 			t.Errorf("%s(1): %s", page, out)
 		}

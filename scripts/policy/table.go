@@ -71,6 +71,9 @@ var table = map[string]row{
 	"control.look":                   {Means: "groups of the host whose members may see what is: status, containers, questions, approvals, and the event log with its command lines; up to 16. Everybody else but root cannot connect to the control socket"},
 	"control.answer":                 {Means: "groups whose members may also answer questions (but `--for key`) and end approvals, see [approvals.md](approvals.md#who-may-answer)"},
 	"control.taint":                  {Means: "groups whose members may also taint containers; clearing taint, the mode and the policy are root's"},
+	"fleet.node":                     {Means: "what this node is called in answers and orders that are signed for it, see [fleet.md](fleet.md)", Default: "the host's name"},
+	"fleet.operators":                {Means: "whose signed answers and orders count, whoever brings them; up to 256. Each has a `name`, the public `key` that `weir-fleet operator add` has printed, and `roles`: `answer` approves and denies questions, `seal` sets the mode `seal`, `mode` sets any mode"},
+	"fleet.revoked":                  {Means: "keys that count no more, also where `fleet.operators` has them; up to 256"},
 	"vault.proxy":                    {Means: "a proxy for the requests of `VaultHttpFetch`, see [vault.md](vault.md#a-proxy). Proxies that the environment names are not used"},
 	"confirm.tools": {Means: "tools of which a person confirms each call, also in a clean container; up to 256. A name with `*` counts for tools that are not known to only read. Without this key a person confirms tools that administer a machine (`powershell_exec`, `cmd_exec`, " +
 		"`fs_write`, `fs_delete`, `agent_update`), and, in a tainted or sealed container, tools that change something and are not known to stay inside, such as those of MCP servers; edits (`Write`, `Edit`, `apply_patch`, …) are not asked about. A permission rule that allows the call avoids " +

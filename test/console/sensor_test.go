@@ -103,6 +103,8 @@ func (s *sensor) Approvals(context.Context) ([]gate.StandingApproval, error) {
 	return slices.Clone(s.approvals), s.err
 }
 
+func (s *sensor) Signed(context.Context, control.Signed) (string, error) { return "", nil }
+
 func (s *sensor) Revoke(_ context.Context, id, _, _ string) (gate.StandingApproval, error) {
 	s.lock.Lock()
 	defer s.lock.Unlock()

@@ -1,0 +1,251 @@
+package daemon
+
+import (
+	"context"
+	"crypto/ed25519"
+	"errors"
+	"io"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sirupsen/logrus"
+
+	"weir/internal/control"
+	"weir/internal/event"
+	"weir/internal/fleet"
+	"weir/internal/gate"
+	"weir/internal/notify"
+	"weir/internal/policy"
+)
+
+// asker is a daemon without a kernel, whose gate people answer from elsewhere.
+type asker struct {
+	*daemon
+	t      *testing.T
+	db     string
+	events <-chan event.Event
+	alice  ed25519.PrivateKey
+	bob    ed25519.PrivateKey
+}
+
+func newAsker(t *testing.T) *asker {
+	t.Helper()
+	a := &asker{t: t, db: t.TempDir()}
+	p := policy.Default()
+	p.Fleet = policy.Fleet{Node: "n1"}
+	for name, key := range map[string]*ed25519.PrivateKey{"alice": &a.alice, "bob": &a.bob} {
+		file := filepath.Join(t.TempDir(), name)
+		public, err := fleet.NewKey(file)
+		if err == nil {
+			*key, err = fleet.ReadKey(file)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.Fleet.Operators = append(p.Fleet.Operators, policy.Operator{Name: name, Key: public, Roles: []string{policy.RoleAnswer, policy.RoleMode}})
+	}
+	db, err := OpenStore(a.db)
+	if err != nil {
+		t.Fatal(err)
+	}
+	logger := logrus.New()
+	logger.SetOutput(io.Discard)
+	a.daemon = &daemon{log: newEventLog(event.NewJSONSink(io.Discard)), policies: newActivePolicy(p)}
+	if a.daemon.memory, err = openMemory(db); err != nil {
+		t.Fatal(err)
+	}
+	if a.gate, err = gate.Open(gate.Options{DB: db, Log: a.log, Logger: logger, Approver: true}); err != nil {
+		t.Fatal(err)
+	}
+	events, done := a.log.Subscribe(100)
+	a.events = events
+	t.Cleanup(func() { done(); a.gate.Close(); db.Close() })
+	return a
+}
+
+// ask asks whether a program may connect, and returns the question and where the verdict comes.
+func (a *asker) ask(argv ...string) (gate.Question, <-chan gate.Verdict) {
+	a.t.Helper()
+	verdict := make(chan gate.Verdict, 1)
+	process := event.Process{PID: 100, Start: 1, UID: 1000, Comm: argv[0], Exe: &event.File{Path: "/usr/bin/" + argv[0], Device: 8, Inode: 42}, Argv: argv, ArgvHash: 7}
+	r := gate.Request{
+		Container: event.Container{ID: "c1", Name: "web", Taint: []string{"corruption", "secret"}}, Process: process, Held: true,
+		Destination: event.Destination{Address: "203.0.113.9", Port: 443, Protocol: "tcp"},
+		Above:       []event.Member{{PID: 90, Start: 1, Comm: "bash", Exe: "/usr/bin/bash", Argv: []string{"bash", "fetch.sh"}}},
+	}
+	go func() { verdict <- a.gate.Decide(context.Background(), r) }()
+	for e := range a.events {
+		if e.Kind == event.Hold {
+			q, err := a.gate.Question(e.Question)
+			if err != nil {
+				a.t.Fatal(err)
+			}
+			return q, verdict
+		}
+	}
+	a.t.Fatal("nothing was asked")
+	return gate.Question{}, nil
+}
+
+// approval approves a question as it was shown.
+func approval(q gate.Question) fleet.Statement {
+	text, _ := notify.Shown(q)
+	now := time.Now()
+	return fleet.Statement{Node: "n1", Signed: now, Expires: now.Add(time.Minute), Question: q.ID, Answer: fleet.Approve, Shown: gate.Digest(text), Why: "known"}
+}
+
+func (a *asker) sign(key ed25519.PrivateKey, s fleet.Statement) control.Signed {
+	a.t.Helper()
+	signed, err := fleet.Sign(key, s)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	return control.Signed(signed)
+}
+
+// refuses wants a statement refused, with no effect on a question.
+func (a *asker) refuses(q gate.Question, signed control.Signed, why string) {
+	a.t.Helper()
+	if text, err := a.Signed(a.t.Context(), signed); err == nil || !strings.Contains(err.Error(), why) || control.Code(err) != control.Denied {
+		a.t.Errorf("%q, %v, want %q", text, err, why)
+	}
+	if now, err := a.gate.Question(q.ID); err != nil || now.State != gate.StatePending {
+		a.t.Errorf("the question is %s, %v", now.State, err)
+	}
+}
+
+// TestSigned: of all that can be brought, only an operator's own word on this question and this text ends it, once.
+func TestSigned(t *testing.T) {
+	a := newAsker(t)
+	q, verdict := a.ask("curl", "https://example.org/")
+	good := approval(q)
+	for name, c := range map[string]struct {
+		change func(*fleet.Statement)
+		why    string
+	}{
+		"another node":     {func(s *fleet.Statement) { s.Node = "n2" }, `for the node "n2"`},
+		"another question": {func(s *fleet.Statement) { s.Question = "zzzzzz" }, "no such question"},
+		"another scope":    {func(s *fleet.Statement) { s.Scope = 3 }, "no scope 3"},
+		"another text":     {func(s *fleet.Statement) { s.Shown = gate.Digest("curl https://example.com/") }, "the text that was shown"},
+		"no text":          {func(s *fleet.Statement) { s.Shown = "" }, "the text that was shown"},
+		"expired":          {func(s *fleet.Statement) { s.Signed, s.Expires = s.Signed.Add(-time.Hour), s.Signed.Add(-time.Minute) }, "counted until"},
+		"a day ahead": {func(s *fleet.Statement) {
+			s.Signed, s.Expires = s.Signed.Add(24*time.Hour), s.Expires.Add(24*time.Hour)
+		}, "compare the clocks"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := good
+			c.change(&s)
+			a.refuses(q, a.sign(a.alice, s), c.why)
+		})
+	}
+	stranger := a.sign(ed25519.NewKeyFromSeed(make([]byte, 32)), good)
+	a.refuses(q, stranger, "no operator's")
+
+	p := a.policies.Base()
+	revoked := p
+	revoked.Fleet.Revoked = []string{a.sign(a.alice, good).Key}
+	a.policies.SetBase(revoked)
+	a.refuses(q, a.sign(a.alice, good), "revoked")
+	a.policies.SetBase(p)
+
+	wider := good
+	wider.Scope = 2
+	first := a.sign(a.alice, wider)
+	text, err := a.Signed(t.Context(), first)
+	if err != nil || !strings.HasPrefix(text, "question "+q.ID+": approved with scope 2 by fleet operator alice") {
+		t.Fatal(text, err)
+	}
+	if v := <-verdict; v.Decision != gate.Allow || v.By != "fleet operator alice" || v.Scope != 2 {
+		t.Errorf("%+v", v)
+	}
+	ended, err := a.gate.Question(q.ID)
+	if err != nil || ended.From == nil || *ended.From != (event.Origin{Via: "fleet", User: "alice"}) || ended.Shown == nil || ended.Shown.SHA256 != good.Shown || ended.Why != "known" {
+		t.Errorf("%+v, %v", ended, err)
+	}
+	// The first answer counts, and who gives the second one is told of it; so is who brings the first again.
+	no := good
+	no.Answer, no.Shown = fleet.Deny, ""
+	for _, again := range []control.Signed{a.sign(a.bob, no), first} {
+		if _, err := a.Signed(t.Context(), again); err == nil || !strings.Contains(err.Error(), "already answered: approved by fleet operator alice") {
+			t.Error(err)
+		}
+	}
+	// It answers no other question, also not the next of the same command.
+	if err := a.gate.Consume(q.ID); err != nil {
+		t.Fatal(err)
+	}
+	next, verdict := a.ask("curl", "https://example.org/")
+	if next.ID == q.ID {
+		t.Fatal("the question is the same")
+	}
+	if _, err := a.Signed(t.Context(), first); err == nil {
+		t.Error("an answer counts twice")
+	}
+	no.Question = next.ID
+	if text, err := a.Signed(t.Context(), a.sign(a.bob, no)); err != nil || !strings.Contains(text, "denied by fleet operator bob") {
+		t.Error(text, err)
+	}
+	if v := <-verdict; v.Decision != gate.Deny || v.Reason != gate.Denied {
+		t.Errorf("%+v", v)
+	}
+}
+
+// TestSignedHidden: where a secret was taken out of a command that has no destination, nobody elsewhere saw what it will do.
+func TestSignedHidden(t *testing.T) {
+	a := newAsker(t)
+	q, verdict := a.ask("curl", "-H", "Authorization: Bearer s3cr3tvalue", "https://example.org/")
+	text, whole := notify.Shown(q)
+	if !whole || strings.Contains(text, "s3cr3t") {
+		t.Errorf("whole %t: %s", whole, text)
+	}
+	if _, err := a.Signed(t.Context(), a.sign(a.alice, approval(q))); err != nil { // its destination is shown
+		t.Error(err)
+	}
+	<-verdict
+}
+
+// TestNewestOrder: an order counts once, and none that is older than what is in force.
+func TestNewestOrder(t *testing.T) {
+	a := newAsker(t)
+	at := time.Date(2026, 11, 26, 12, 0, 0, 0, time.UTC)
+	set := func(m policy.Mode, when time.Time) {
+		t.Helper()
+		a.policies.Say(m)
+		if err := a.noteMode(m, "root", "x", when); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if done, err := a.newest(policy.Seal, at); done || err != nil {
+		t.Errorf("the first: %v, %v", done, err)
+	}
+	set(policy.Seal, at)
+	if done, err := a.newest(policy.Seal, at); !done || err != nil {
+		t.Errorf("the same again: %v, %v", done, err)
+	}
+	for name, c := range map[string]struct {
+		m  policy.Mode
+		at time.Time
+	}{"an older one": {policy.Observe, at.Add(-time.Minute)}, "another of the same time": {policy.Observe, at}, "an older one of the same mode": {policy.Seal, at.Add(-1)}} {
+		if _, err := a.newest(c.m, c.at); control.Code(err) != control.Denied {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if done, err := a.newest(policy.Enforce, at.Add(1)); done || err != nil {
+		t.Errorf("a newer one: %v, %v", done, err)
+	}
+	// Nor does one count that was signed before root set the mode on the host, also if who signed has a clock that is ahead.
+	set(policy.Seal, at.Add(time.Hour))
+	if _, err := a.newest(policy.Observe, at.Add(time.Minute)); err == nil {
+		t.Error("an order from before root's counts")
+	}
+	set(policy.Enforce, at.Add(30*time.Minute))
+	if _, err := a.newest(policy.Observe, at.Add(time.Hour)); err == nil {
+		t.Error("root's word made an older order newer")
+	}
+	if _, err := a.ordered(fleet.Statement{Mode: "open"}, "x"); err == nil || errors.Is(err, context.Canceled) {
+		t.Error("a mode that is none")
+	}
+}

@@ -1,0 +1,85 @@
+package policy
+
+import (
+	"crypto/ed25519"
+	"encoding/base64"
+	"regexp"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// Roles of an Operator.
+const (
+	RoleAnswer = "answer" // approve and deny questions
+	RoleSeal   = "seal"   // set the mode seal
+	RoleMode   = "mode"   // set any mode
+)
+
+const maxOperators = 256
+
+// Fleet says whose signed answers and orders count on this node, wherever they come from.
+type Fleet struct {
+	Node      string     `key:"node" text:"accepted is a name such as build-07 or build-07.example.org" check:"node"` // empty: the host's name
+	Operators []Operator `key:"operators"`
+	Revoked   []string   `key:"revoked" list:"public keys of operators" most:"256" each:"operator key"` // they count no more, also where Operators has them
+}
+
+// Operator is a person with a key.
+type Operator struct {
+	Name  string   `key:"name" text:"accepted is a name of 1 to 64 letters, digits and signs" check:"user"`
+	Key   string   `key:"key" text:"accepted is the public key that weir-fleet operator add has printed" check:"operator key"`
+	Roles []string `key:"roles" list:"answer, seal, mode" most:"3" each:"role"`
+}
+
+func (p *parser) operators(n *yaml.Node, into *[]Operator) {
+	*into = nil
+	p.List(n, "fleet.operators", "mappings with name, key and roles", maxOperators, func(item *yaml.Node) {
+		var o Operator
+		before := p.Mistakes()
+		found := p.group(item, "fleet.operators", &o)
+		for _, key := range []string{"name", "key", "roles"} {
+			if _, ok := found[key]; !ok && p.Mistakes() == before {
+				p.Fail(at(item), "fleet.operators has an item without %s: weir-fleet operator add NAME prints a whole one", key)
+			}
+		}
+		for _, other := range *into {
+			switch {
+			case p.Mistakes() > before:
+			case other.Name == o.Name:
+				p.Fail(at(item), "fleet.operators has the name %s twice: give each person one of their own", yamlQuote(o.Name))
+			case other.Key == o.Key:
+				p.Fail(at(item), "fleet.operators has the key of %s again for %s: each person has a key of their own", yamlQuote(other.Name), yamlQuote(o.Name))
+			}
+		}
+		*into = append(*into, o)
+	})
+}
+
+var nodeNamed = regexp.MustCompile(`^[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*$`)
+
+// IsNode says whether a fleet can call a node so.
+func IsNode(name string) bool { return len(name) <= 128 && nodeNamed.MatchString(name) }
+
+func nodeName(s string) (string, string) {
+	if s != "" && !IsNode(s) {
+		return s, unaccepted
+	}
+	return s, ""
+}
+
+func operatorKey(s string) (string, string) {
+	if key, err := base64.StdEncoding.Strict().DecodeString(s); err != nil || len(key) != ed25519.PublicKeySize {
+		return s, "not a public key, which has 44 letters: write the one that weir-fleet operator add has printed"
+	}
+	return s, ""
+}
+
+func role(s string) (string, string) {
+	all := []string{RoleAnswer, RoleSeal, RoleMode}
+	for _, r := range all {
+		if s == r {
+			return s, ""
+		}
+	}
+	return s, "unknown role" + suggest(s, all)
+}
