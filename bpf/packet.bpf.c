@@ -15,6 +15,7 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 #define NEXT_AUTH 51
 #define NEXT_OPTIONS 60
 #define MAX_NEXT 4
+#define MAX_TRANSPORT 0x3fff /* behind so many headers it lies below that: what the verifier is told */
 
 #include "trust.h"
 
@@ -188,6 +189,14 @@ static __always_inline int read_ip6(struct __sk_buff *skb, struct packet *pkt)
 		offset += (next[1] + 1) * 8;
 	}
 	return 0;
+}
+
+/* Global, verified once: what follows would be gone through for each way in which a packet can be read. */
+__noinline int read_packet(struct __sk_buff *skb, struct packet *pkt)
+{
+	if (!pkt)
+		return 0;
+	return skb->protocol == bpf_htons(ETH_P_IP) ? read_ip4(skb, pkt) : read_ip6(skb, pkt);
 }
 
 static __always_inline void source(const struct packet *pkt, struct dest *from)
@@ -574,7 +583,7 @@ static __always_inline int check_trust(struct __sk_buff *skb, struct cgroup_ctx 
 	if (sk)
 		sk = bpf_sk_fullsock(sk);
 	__u64 cookie = bpf_get_socket_cookie(skb), id = 0;
-	int readable = skb->protocol == bpf_htons(ETH_P_IP) ? read_ip4(skb, &pkt) : read_ip6(skb, &pkt);
+	int readable = read_packet(skb, &pkt);
 	if (readable && is_trusted(cx, p, &pkt.to))
 		return 1;
 	if (!readable)
@@ -609,7 +618,7 @@ int weir_packet(struct __sk_buff *skb)
 		return ALLOW;
 
 	struct packet pkt = {};
-	int readable = skb->protocol == bpf_htons(ETH_P_IP) ? read_ip4(skb, &pkt) : read_ip6(skb, &pkt);
+	int readable = read_packet(skb, &pkt);
 	struct bpf_sock *sk = skb->sk;
 	if (sk)
 		sk = bpf_sk_fullsock(sk);
@@ -662,14 +671,15 @@ int weir_arrival(struct __sk_buff *skb)
 	struct packet pkt = {};
 	__u32 flags = 0;
 	/* first what most packets are done with */
-	int readable = skb->protocol == bpf_htons(ETH_P_IP) ? read_ip4(skb, &pkt) : read_ip6(skb, &pkt);
+	int readable = read_packet(skb, &pkt);
 	int tcp = readable && pkt.to.proto == IPPROTO_TCP;
 	struct bpf_sock *sk = skb->sk;
 	int closing = tcp && sk && is_closing(sk->state);
 	/* what begins nothing is answered by a listener, too, or not, as the container has set it (B91) */
 	int listens = tcp && sk && sk->state == TCP_LISTEN;
 	if (tcp && !closing && !listens &&
-	    (load(skb, pkt.transport + TCP_FLAGS, &flags, 1) || (flags & (TCP_SYN | TCP_ACK)) != TCP_SYN))
+	    (load(skb, (pkt.transport & MAX_TRANSPORT) + TCP_FLAGS, &flags, 1) ||
+	     (flags & (TCP_SYN | TCP_ACK)) != TCP_SYN))
 		return ALLOW; /* begins and ends nothing */
 	walk_packet(&cx, skb, current_epoch(), bpf_skb_cgroup_id(skb));
 	struct policy *p = policy_of(&cx);

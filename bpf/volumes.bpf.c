@@ -54,33 +54,42 @@ static __always_inline __u64 filtered(struct volume_filter *f, __u64 inode)
 	return f->bits[at >> 6 & (VOLUME_FILTER_WORDS - 1)] >> (at & 63) & 1;
 }
 
+struct steps {
+	struct volume_filter *filter;
+	__u64 dentry;
+	__u64 found;
+	__u32 ended;
+};
+
+/* One step of volumes_above: 1 if it was the last. A callback is verified once, not for each step. */
+static long look_above(__u64 step, struct steps *c)
+{
+	struct dentry *dentry = (struct dentry *)c->dentry;
+	struct inode *inode = BPF_CORE_READ(dentry, d_inode);
+	struct volume_key key = {.inode = BPF_CORE_READ(inode, i_ino)};
+	if (inode && filtered(c->filter, key.inode)) {
+		key.device = BPF_CORE_READ(inode, i_sb, s_dev);
+		key.generation = BPF_CORE_READ(inode, i_generation);
+		__u32 *index = bpf_map_lookup_elem(&volumes, &key);
+		if (index)
+			c->found |= 1ULL << (*index & (MAX_VOLUMES - 1));
+	}
+	c->dentry = (__u64)BPF_CORE_READ(dentry, d_parent);
+	if (c->dentry != (__u64)dentry)
+		return 0;
+	c->ended = !detached(dentry);
+	return 1;
+}
+
 /* volumes_above finds the volumes that a dentry is in. Deeper than is looked, or with no path: it may be in
  * any. */
 __noinline int volumes_above(__u64 at, __u64 *found)
 {
-	struct dentry *dentry = (struct dentry *)at;
-	struct volume_filter *f = volumes_listed();
-	if (!found || !f)
+	struct steps c = {.filter = volumes_listed(), .dentry = at};
+	if (!found || !c.filter)
 		return 0;
-	for (int i = 0; i < MAX_STEPS; i++) {
-		struct inode *inode = BPF_CORE_READ(dentry, d_inode);
-		struct volume_key key = {.inode = BPF_CORE_READ(inode, i_ino)};
-		if (inode && filtered(f, key.inode)) {
-			key.device = BPF_CORE_READ(inode, i_sb, s_dev);
-			key.generation = BPF_CORE_READ(inode, i_generation);
-			__u32 *index = bpf_map_lookup_elem(&volumes, &key);
-			if (index)
-				*found |= 1ULL << (*index & (MAX_VOLUMES - 1));
-		}
-		struct dentry *parent = BPF_CORE_READ(dentry, d_parent);
-		if (parent == dentry) {
-			if (detached(dentry))
-				break;
-			return 0;
-		}
-		dentry = parent;
-	}
-	*found |= f->listed;
+	bpf_loop(MAX_STEPS, look_above, &c, 0);
+	*found |= c.found | (c.ended ? 0 : c.filter->listed);
 	return 0;
 }
 
