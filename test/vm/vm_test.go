@@ -33,7 +33,9 @@ var groups = map[string]Group{
 	"names":        {Once: true, Takes: 80, Long: "^TestNames$/^runs_out$"},
 	"operator":     {Once: true},
 	"session": {Takes: 450, Newest: "^(TestAnnounced|TestB43Model|TestMetrics)$|^TestSession$/^(F05_G24_B37_waits_to_begin|F07_approvals_that_go_on|F45_twins|F01_F05_G24_threads|G24_each_destination_has_its_own_time|G16_equal_askers" +
-		"|F01_G16_G24_narrow|F01_G7_passed_by_the_reviewer|F01_F02_scope|F01_F02_scope_of_many|F01_G24_children_ask|F05_orphans_wait|B51_escapes)$"},
+		"|F01_G16_G24_narrow|F01_G7_passed_by_the_reviewer|F01_F02_scope|F01_F02_scope_of_many|F01_G24_children_ask|F05_orphans_wait|B51_escapes" +
+		"|F01_B15_B30_G16_an_approval_is_for_one|F05_nobody_sees_it|G15_interactive_shell|B27_.*|modes.*|B32_policy_of_a_session_that_is_gone|B95_floods_leave_room|B97_listed_no_more)$" +
+		"|^TestSession$/^B30_B37_B38_siblings$/^comes_.*|^TestSession$/^B96_left_in_a_message$/^restart$"},
 	"sources": {Newest: "^TestWithoutSensor$"},
 	"systemd": {Root: "containers", Systemd: true, Once: true, Long: "^TestSystemd$/^(watchdog|B32_killed_for_good)$"},
 }
