@@ -163,7 +163,8 @@ int BPF_PROG(weir_unix_send, struct socket *sock, struct socket *other)
 	return !cx.guarded || peer_open(&cx, to) != PEER_SHUT ? 0 : -EPERM;
 }
 
-/* Once closed it sends nothing. The daemon's own is closed by the kernel, too, when that is killed. */
+/* Once closed it sends nothing. The daemon's own is closed by the kernel, too, when that is killed, before
+ * anybody else can have its number (B119). */
 SEC("fentry/unix_release")
 int BPF_PROG(weir_unix_close, struct socket *sock)
 {
@@ -173,7 +174,10 @@ int BPF_PROG(weir_unix_close, struct socket *sock)
 	__u64 cookie = bpf_get_socket_cookie(sk);
 	bpf_map_delete_elem(&outside_unix, &cookie);
 	struct settings *c = configuration();
-	if (c && cookie == c->control && c->heartbeat)
+	if (!c || cookie != c->control)
+		return 0;
+	c->daemon = 0;
+	if (c->heartbeat)
 		c->heartbeat = HEARTBEAT_GONE;
 	return 0;
 }

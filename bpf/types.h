@@ -70,7 +70,7 @@ struct settings {
 	__u64 heartbeat; /* ns since boot, written by the daemon twice a second; see HEARTBEAT_GONE */
 	__u64 control;   /* cookie of the control socket: no guarded process connects (B27) */
 	__u64 key[2];    /* secret of the argv hash: nobody can make a command that collides (B36) */
-	__u32 daemon;    /* its thread group: the only one to move tasks into a grant (B37) */
+	__u32 daemon; /* its thread group: the only one to move tasks into a grant (B37); 0: no daemon runs */
 	enum abi abi;
 	__u32 levels; /* bit n: a guarded parent stands n levels below the root; all: they are not known */
 	__u32 pad;

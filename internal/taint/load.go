@@ -134,8 +134,7 @@ func (s *State) settle() error {
 			c.Levels, c.Parents = ^uint32(0), ^uint64(0) // the settings were lost, the states were not
 		}
 		c.Abi = ABI
-		c.Daemon = uint32(os.Getpid())
-		c.Heartbeat = 0
+		c.Daemon, c.Heartbeat = 0, 0
 		if c.Key != [2]uint64{} {
 			return nil
 		}
@@ -165,10 +164,10 @@ func (s *State) configure(change func(*cgroupSettings) error) error {
 }
 
 // SetControl names the control socket by its cookie: no guarded process
-// connects to it (B27).
+// connects to it (B27). This process is the daemon for as long as it is open (B119).
 func (s *State) SetControl(cookie uint64) error {
 	return s.configure(func(c *cgroupSettings) error {
-		c.Control = cookie
+		c.Control, c.Daemon = cookie, uint32(os.Getpid())
 		return nil
 	})
 }

@@ -186,7 +186,7 @@ func TestAnswers(t *testing.T) {
 			f.sensor.WaitHook(t, s, told[w.name], before)
 		})
 	}
-	for name, fn := range map[string]func(*testing.T, *fixture){"B72_B73_talks_to_itself": talks, "B61_ends_as_ever": ends, "B69_listed": listed, "B135_other_directory": otherDirectory, "B83_own": own, "B81_devices": devices, "B85_keyring": keyring, "B117_switch": switches, "B86_never_answers": never} {
+	for name, fn := range map[string]func(*testing.T, *fixture){"B72_B73_talks_to_itself": talks, "B61_ends_as_ever": ends, "B69_listed": listed, "B135_other_directory": otherDirectory, "B83_own": own, "B81_devices": devices, "B85_keyring": keyring, "B117_switch": switches, "B86_never_answers": never, "B119_killed": reborn((*rig.Sensor).Kill), "B119_stopped": reborn((*rig.Sensor).Stop)} {
 		t.Run(name, func(t *testing.T) { fn(t, f) })
 	}
 }
@@ -292,6 +292,26 @@ func (f *fixture) try(t *testing.T, w way, s *rig.Session, guarded bool) bool {
 		}
 	}
 	return heard
+}
+
+// reborn: while no sensor runs, nobody is the sensor, whatever number he got.
+func reborn(end func(*rig.Sensor, testing.TB)) func(*testing.T, *fixture) {
+	return func(t *testing.T, f *fixture) {
+		pid, path := strconv.Itoa(f.sensor.Pid()), "/run/weir/bridge/"+filepath.Base(f.tainted.Cgroup)+".sock"
+		end(f.sensor, t)
+		defer f.sensor.Restart(t)
+		for s, want := range map[*rig.Session]bool{f.control: true, f.tainted: false} {
+			out := f.world.Agent.Start(t, "python3", "-c", outsidePy, "reborn", "0", "text", path, pid)
+			if out.WaitLine("listens", rig.Late) == "" {
+				t.Fatal(out.Wait(t))
+			}
+			in := s.Run(t, append(rig.User(), "python3", "-c", insidePy, "imitate", "0", "text", path)...)
+			out.Input(t, "\n")
+			if r := out.Wait(t); strings.Contains(r.Stdout, "\nheard") != want || !want && !strings.Contains(in.Stdout, "refused EPERM") {
+				t.Errorf("%s: %s: %s", s.Name, r, in)
+			}
+		}
+	}
 }
 
 // talks: a tainted container goes on talking to itself on loopback.

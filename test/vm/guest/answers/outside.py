@@ -859,4 +859,19 @@ def kernel_log():
     until(poll)
 
 
+def reborn():
+    """Gets the number that the sensor had, and imitates it."""
+    while True:
+        with open("/proc/sys/kernel/ns_last_pid", "w") as f: # in place of some thousand processes
+            f.write(str(int(sys.argv[5]) - 1))
+        pid = os.fork()
+        if pid == 0:
+            if os.getpid() == int(sys.argv[5]):
+                imitate()
+            os._exit(0)
+        os.waitpid(pid, 0)
+        if pid == int(sys.argv[5]):
+            return
+
+
 globals()[how]()
