@@ -311,6 +311,9 @@ func (d *daemon) attach(server *control.Server) error {
 		d.degraded = append(d.degraded, err.Error())
 		d.log.Note("degraded: " + strings.Join(d.degraded, "; "))
 	}
+	if err := linux.ExecWithoutArguments(); err != nil { // or a container could be the first (B125)
+		d.opts.Logger.WithError(err).Warn("use up a line of the kernel's log")
+	}
 	cookie, err := server.Cookie()
 	if err != nil {
 		return err

@@ -120,6 +120,7 @@ var table = []bypass{
 	{"B122", "With `taint.trusted_networks`, a clean container reads what untrusted hosts send by a packet socket or vsock: nothing taints it.", "Such a container opens no sockets of other families, clean or not."},
 	{"B123", "There is no memory for what is known of a process at the moment when it is moved out, so that it has not left.", "It is noted in a table that has its memory from the start, and the move is judged before it is made."},
 	{"B124", "Who traces a thread of a command that is not its first has the command do what he likes with its grant.", "Every thread is looked at, also where an approval is claimed."},
+	{"B125", "A program is executed without arguments, for the first time since the boot: the kernel writes its path into the log.", "The sensor is that first one, when it starts."},
 	{"B130", "The link that a listed path leads through is removed, or one of a listed file's names: at the next look the file is listed no more.", "What was found stays listed until its file system says that it is no more."},
 	{"B131", "A container renames a directory above a listed one, or removes a link on the way there: the next session, policy or sensor finds nothing to list.", "Who does that is tainted, as who renames what is listed."},
 	{"B132", "A container makes so many files that a pattern of secret files is not looked at to its end, or what it found before is pushed out.", "All below the part before the pattern is secret then, an event tells it, and nothing is pushed out."},

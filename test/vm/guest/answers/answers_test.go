@@ -186,7 +186,7 @@ func TestAnswers(t *testing.T) {
 			f.sensor.WaitHook(t, s, told[w.name], before)
 		})
 	}
-	for name, fn := range map[string]func(*testing.T, *fixture){"B72_B73_talks_to_itself": talks, "B61_ends_as_ever": ends, "B69_listed": listed, "B135_other_directory": otherDirectory, "B83_own": own, "B81_devices": devices, "B85_keyring": keyring, "B117_switch": switches, "B86_never_answers": never, "B119_killed": reborn((*rig.Sensor).Kill), "B119_stopped": reborn((*rig.Sensor).Stop)} {
+	for name, fn := range map[string]func(*testing.T, *fixture){"B72_B73_talks_to_itself": talks, "B61_ends_as_ever": ends, "B69_listed": listed, "B135_other_directory": otherDirectory, "B83_own": own, "B81_devices": devices, "B85_keyring": keyring, "B117_switch": switches, "B86_never_answers": never, "B119_killed": reborn((*rig.Sensor).Kill), "B119_stopped": reborn((*rig.Sensor).Stop), "B125_no_arguments": noArguments} {
 		t.Run(name, func(t *testing.T) { fn(t, f) })
 	}
 }
@@ -311,6 +311,17 @@ func reborn(end func(*rig.Sensor, testing.TB)) func(*testing.T, *fixture) {
 				t.Errorf("%s: %s: %s", s.Name, r, in)
 			}
 		}
+	}
+}
+
+// noArguments: the kernel writes into its log what is first executed without arguments, and the sensor has been that.
+func noArguments(t *testing.T, f *fixture) {
+	const path = "/tmp/answers.no.arguments.end"
+	rig.Must(t, "cp $(readlink -f $(type -P true)) "+path)
+	r := f.tainted.Run(t, "python3", "-c", "import ctypes, sys; ctypes.CDLL(None).execve(sys.argv[1].encode(), None, None)", path)
+	log := rig.Must(t, "dmesg")
+	if r.Exit != 0 || strings.Contains(log, path) || !strings.Contains(log, "with NULL argv") {
+		t.Errorf("%s: %s", r, log)
 	}
 }
 
