@@ -18,9 +18,10 @@ import (
 )
 
 // run executes one command line and returns its exit code, as weir does.
-func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	root := newRoot()
 	root.SetArgs(args)
+	root.SetIn(stdin)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
 	cmd, err := root.ExecuteContextC(ctx)
@@ -42,7 +43,10 @@ func newRoot() *cobra.Command {
 		SilenceErrors: true, SilenceUsage: true, DisableAutoGenTag: true,
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return control.Errorf(control.Usage, "%w", err) })
-	root.AddCommand(operatorCommand())
+	var p place
+	root.PersistentFlags().StringVar(&p.policy, "policy", "", "the `file` whose fleet says where the servers are (default: ~/.config/weir/fleet.yaml; of run /etc/weir/policy.yaml)")
+	root.PersistentFlags().StringVar(&p.creds, "creds", "", "the `file` of the account there, in place of fleet.creds_file")
+	root.AddCommand(p.initCommand(), p.runCommand(), p.eventsCommand(), p.pendingCommand(), p.answerCommand(fleet.Approve), p.answerCommand(fleet.Deny), operatorCommand())
 	return root
 }
 
@@ -77,8 +81,7 @@ Each person makes their own, and gives the printed lines to whoever writes the p
 			return err
 		},
 	}
-	add.Flags().StringVar(&file, "key", ownKey(), "the `file` that the key is written to")
-	add.Flags().Lookup("key").DefValue = "~/.config/weir/fleet.key"
+	keyFlag(add, &file, "the `file` that the key is written to")
 	add.Flags().StringSliceVar(&roles, "role", []string{policy.RoleAnswer}, "what the key may do: answer, seal or mode; may be given more than once")
 	group.AddCommand(add)
 	return group
@@ -102,11 +105,22 @@ func exactly(n int, what string) cobra.PositionalArgs {
 	}
 }
 
-// ownKey is where a person's key is.
-func ownKey() string {
+// own is where a person's file is.
+func own(name string) string {
 	dir, err := os.UserConfigDir()
 	if err != nil {
-		return "fleet.key"
+		return name
 	}
-	return filepath.Join(dir, "weir", "fleet.key")
+	return filepath.Join(dir, "weir", name)
+}
+
+// keyFlag names the file of a person's key.
+func keyFlag(cmd *cobra.Command, file *string, what string) {
+	cmd.Flags().StringVar(file, "key", own("fleet.key"), what)
+	cmd.Flags().Lookup("key").DefValue = "~/.config/weir/fleet.key"
+}
+
+// whyFlag takes a reason.
+func whyFlag(cmd *cobra.Command, why *string) {
+	cmd.Flags().StringVar(why, "why", "", "the `reason`, for the log")
 }

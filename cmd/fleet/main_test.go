@@ -17,7 +17,7 @@ func TestOperatorAdd(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "new", "key")
 	try := func(args ...string) (int, string, string) {
 		var out, errs bytes.Buffer
-		code := run(t.Context(), args, &out, &errs)
+		code := run(t.Context(), args, strings.NewReader(""), &out, &errs)
 		return code, out.String(), errs.String()
 	}
 	code, lines, told := try("operator", "add", "alice", "--key", file, "--role", "answer,seal")

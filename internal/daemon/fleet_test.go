@@ -30,11 +30,19 @@ type asker struct {
 	bob    ed25519.PrivateKey
 }
 
-func newAsker(t *testing.T) *asker {
+func newAsker(t *testing.T) *asker { return newNode(t, "n1") }
+
+func newNode(t *testing.T, name string) *asker {
 	t.Helper()
 	a := &asker{t: t, db: t.TempDir()}
 	p := policy.Default()
-	p.Fleet = policy.Fleet{Node: "n1"}
+	p.Fleet.Node = name
+	p.Events.File = filepath.Join(t.TempDir(), "events.jsonl")
+	sink, err := event.NewFileSink(p.Events.File, 1, 100)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { sink.Close() })
 	for name, key := range map[string]*ed25519.PrivateKey{"alice": &a.alice, "bob": &a.bob} {
 		file := filepath.Join(t.TempDir(), name)
 		public, err := fleet.NewKey(file)
@@ -52,7 +60,7 @@ func newAsker(t *testing.T) *asker {
 	}
 	logger := logrus.New()
 	logger.SetOutput(io.Discard)
-	a.daemon = &daemon{log: newEventLog(event.NewJSONSink(io.Discard)), policies: newActivePolicy(p)}
+	a.daemon = &daemon{log: newEventLog(sink), policies: newActivePolicy(p)}
 	if a.daemon.memory, err = openMemory(db); err != nil {
 		t.Fatal(err)
 	}
@@ -61,7 +69,7 @@ func newAsker(t *testing.T) *asker {
 	}
 	events, done := a.log.Subscribe(100)
 	a.events = events
-	t.Cleanup(func() { done(); a.gate.Close(); db.Close() })
+	t.Cleanup(func() { done(); a.gate.Close(); db.Close(); a.log.Flush() })
 	return a
 }
 

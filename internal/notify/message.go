@@ -22,9 +22,9 @@ const (
 	ended = "question.ended"
 )
 
-// message is a notification in JSON. Nothing in it is markup; all text is visible
+// Message is a notification in JSON. Nothing in it is markup; all text is visible
 // (B51), and without what looks like a secret (B50).
-type message struct {
+type Message struct {
 	Version  int       `json:"version"` // 1
 	Type     string    `json:"type"`    // question.asked or question.ended
 	Time     time.Time `json:"time"`    // of the notification, UTC
@@ -92,6 +92,14 @@ func shownText(form string, q gate.Question) (text string, whole bool) {
 // Shown is the text of q for who answers elsewhere, and whether an approval of it counts.
 func Shown(q gate.Question) (text string, whole bool) { return shownText(JSON, q) }
 
+// MessageOf is the notification in JSON of q as it is.
+func MessageOf(host string, q gate.Question, now time.Time) Message {
+	if q.State == gate.StatePending {
+		return jsonMessage(asked, host, q, now)
+	}
+	return jsonMessage(ended, host, q, now)
+}
+
 // encode words a notification of q.
 func encode(form, kind, host string, q gate.Question, now time.Time) ([]byte, error) {
 	var v any
@@ -107,10 +115,10 @@ func encode(form, kind, host string, q gate.Question, now time.Time) ([]byte, er
 	return data, nil
 }
 
-func jsonMessage(kind, host string, q gate.Question, now time.Time) message {
+func jsonMessage(kind, host string, q gate.Question, now time.Time) Message {
 	safe, hidden := show.Redact(q)
 	text, _ := shownText(JSON, q)
-	m := message{
+	m := Message{
 		Version: 1, Type: kind, Time: now.UTC(), Host: host, Hidden: hidden,
 		Question: body{
 			ID: q.ID, Container: event.Visible(q.Container.ID), Name: event.Visible(q.Container.Name), Taint: append([]string{}, q.Container.Taint...),

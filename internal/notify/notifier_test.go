@@ -34,12 +34,12 @@ func TestAnnounced(t *testing.T) {
 	if h := got.header; h.Get("Content-Type") != "application/json" || h.Get("User-Agent") != "weir/v0" {
 		t.Errorf("headers: %v", h)
 	}
-	var m message
+	var m Message
 	if err := json.Unmarshal(got.body, &m); err != nil {
 		t.Fatal(err)
 	}
 	text, _ := shownText(JSON, q)
-	want := message{
+	want := Message{
 		Version: 1, Type: "question.asked", Time: m.Time, Host: "host1", Hidden: true, Shown: shown{text, gate.Digest(text)},
 		Question: body{
 			ID: "abc234", Container: "c1", Name: "web", Taint: []string{"secret"}, Program: "/usr/bin/curl",

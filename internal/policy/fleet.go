@@ -3,7 +3,10 @@ package policy
 import (
 	"crypto/ed25519"
 	"encoding/base64"
+	"net/netip"
+	"net/url"
 	"regexp"
+	"strings"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -17,11 +20,15 @@ const (
 
 const maxOperators = 256
 
-// Fleet says whose signed answers and orders count on this node, wherever they come from.
+// Fleet says whose signed answers and orders count on this node, wherever they come from; and where weir-fleet brings them from.
 type Fleet struct {
 	Node      string     `key:"node" text:"accepted is a name such as build-07 or build-07.example.org" check:"node"` // empty: the host's name
 	Operators []Operator `key:"operators"`
-	Revoked   []string   `key:"revoked" list:"public keys of operators" most:"256" each:"operator key"` // they count no more, also where Operators has them
+	Servers   []string   `key:"servers" list:"URLs such as tls://nats.example.org:4222" most:"16" each:"server"` // of NATS
+	Prefix    string     `key:"prefix" text:"accepted is a word such as weir" check:"prefix"`                    // of subjects there
+	CAFile    string     `key:"ca_file" word:"an absolute path"`                                                 // of certificates that vouch for the servers; empty: the host's own
+	CredsFile string     `key:"creds_file" word:"an absolute path"`                                              // of the account at the servers; empty: none
+	Revoked   []string   `key:"revoked" list:"public keys of operators" most:"256" each:"operator key"`          // they count no more, also where Operators has them
 }
 
 // Operator is a person with a key.
@@ -53,6 +60,37 @@ func (p *parser) operators(n *yaml.Node, into *[]Operator) {
 		}
 		*into = append(*into, o)
 	})
+}
+
+func (f *Fleet) check(p *parser, _ *yaml.Node, lines map[string]place) {
+	for key, file := range map[string]string{"ca_file": f.CAFile, "creds_file": f.CredsFile} {
+		if line, ok := lines[key]; ok {
+			p.secretFile(line, "fleet."+key, file)
+		}
+	}
+}
+
+// server checks the URL of a server of NATS.
+func server(s string) (string, string) {
+	u, err := url.Parse(s)
+	switch {
+	case err != nil || u.Hostname() == "" || u.Scheme != "nats" && u.Scheme != "tls" || strings.TrimRight(u.Path, "/")+u.RawQuery+u.Fragment != "":
+		return s, "not a URL such as tls://nats.example.org:4222"
+	case u.User != nil:
+		return u.Redacted(), "it holds a user: name the file of an account in fleet.creds_file"
+	}
+	a, err := netip.ParseAddr(u.Hostname())
+	if u.Scheme == "nats" && !(err == nil && a.IsLoopback()) && u.Hostname() != "localhost" {
+		return s, "events and questions would go in the clear: write tls://"
+	}
+	return s, ""
+}
+
+func prefix(s string) (string, string) {
+	if !IsNode(s) || strings.Contains(s, ".") || len(s) > 32 {
+		return s, unaccepted
+	}
+	return s, ""
 }
 
 var nodeNamed = regexp.MustCompile(`^[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*$`)

@@ -25,6 +25,7 @@ func TestDefault(t *testing.T) {
 
 		Notify:  Notify{Form: "json", Callback: Callback{Window: 300}},
 		Metrics: Metrics{Listen: "unix"},
+		Fleet:   Fleet{Prefix: "weir"},
 		Confirm: Confirm{ApprovalExemptTools: []string{"mcp__browser__*"}},
 		Volumes: Volumes{Shared: "propagate"},
 	}
@@ -104,6 +105,15 @@ notify:
     window_seconds: 60
 metrics:
   listen: 127.0.0.1:9464
+fleet:
+  node: build-07.example.org
+  operators:
+    - {name: alice, key: "3q2+7wABAgMEBQYHCAkKCwwNDg8QERITFBUWFxgZGhs=", roles: [answer, mode]}
+  servers: ["tls://nats.example.org:4222", "nats://127.0.0.1:4222"]
+  prefix: agents
+  ca_file: /etc/weir/ca.pem
+  creds_file: /etc/weir/fleet.seed
+  revoked: ["AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaG96tvu8="]
 vault:
   proxy: http://proxy.example.com:3128
 confirm:
@@ -144,6 +154,11 @@ volumes:
 			Callback: Callback{Listen: "127.0.0.1:8787", Exposed: true, KeyFile: "/k", SlackKeyEnv: "SLACK_KEY", Users: []string{"alice"}, Window: 60},
 		},
 		Metrics: Metrics{Listen: "127.0.0.1:9464"},
+		Fleet: Fleet{
+			Node: "build-07.example.org", Operators: []Operator{{"alice", "3q2+7wABAgMEBQYHCAkKCwwNDg8QERITFBUWFxgZGhs=", []string{"answer", "mode"}}},
+			Servers: []string{"tls://nats.example.org:4222", "nats://127.0.0.1:4222"}, Prefix: "agents", CAFile: "/etc/weir/ca.pem", CredsFile: "/etc/weir/fleet.seed",
+			Revoked: []string{"AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaG96tvu8="},
+		},
 		Vault:   Vault{Proxy: "http://proxy.example.com:3128"},
 		Confirm: Confirm{ApprovalExemptTools: []string{"Write"}},
 		Volumes: Volumes{"report", []string{"/srv/a"}, []string{"/srv/b", "/srv/c"}},

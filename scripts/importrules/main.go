@@ -22,7 +22,7 @@ const anything = "*"
 var rules = map[string][]string{
 	"cmd/sensor": {anything},
 	"cmd/hook":   {"internal/agenthook"},
-	"cmd/fleet":  {"internal/control", "internal/event", "internal/fleet", "internal/linux", "internal/policy"},
+	"cmd/fleet":  {"internal/control", "internal/event", "internal/fleet", "internal/gate", "internal/linux", "internal/notify", "internal/policy", "internal/show"},
 
 	// What runs in a container, or reads what one wrote, knows nothing of the daemon.
 	"internal/bridge/wire": {},
@@ -57,6 +57,7 @@ var rules = map[string][]string{
 	"internal/prompt":     {"internal/control", "internal/event", "internal/gate", "internal/linux", "internal/show"},
 	"internal/notify":     {"internal/control", "internal/event", "internal/gate", "internal/show"},
 	"internal/fleet":      {"internal/linux", "internal/policy", "internal/strict"},
+	"internal/fleet/link": {"internal/control", "internal/event", "internal/fleet", "internal/gate", "internal/linux", "internal/notify", "internal/policy"},
 	"internal/metrics":    {"internal/control"},
 	"internal/modelproxy": {"internal/control", "internal/linux"},
 	"internal/console":    {"internal/control", "internal/event", "internal/gate", "internal/policy", "internal/show"},
@@ -93,6 +94,7 @@ var only = map[string][]string{
 	"github.com/containerd/nri":        {"internal/container"},
 	"github.com/containerd/ttrpc":      {"internal/container"},
 	"github.com/landlock-lsm":          {"internal/runner"},
+	"github.com/nats-io":               {"internal/fleet/link"},
 	"github.com/miekg/dns":             {"internal/dns", "test/vm/bench/guest"},
 	"github.com/prometheus":            {"internal/metrics"},
 }

@@ -73,6 +73,10 @@ var table = map[string]row{
 	"control.taint":                  {Means: "groups whose members may also taint containers; clearing taint, the mode and the policy are root's"},
 	"fleet.node":                     {Means: "what this node is called in answers and orders that are signed for it, see [fleet.md](fleet.md)", Default: "the host's name"},
 	"fleet.operators":                {Means: "whose signed answers and orders count, whoever brings them; up to 256. Each has a `name`, the public `key` that `weir-fleet operator add` has printed, and `roles`: `answer` approves and denies questions, `seal` sets the mode `seal`, `mode` sets any mode"},
+	"fleet.servers":                  {Means: "servers of NATS between which `weir-fleet` carries events, questions and answers ([fleet.md](fleet.md#servers)); up to 16. `nats` for loopback, `tls` for all others. The sensor itself never connects; a change needs a new start of `weir-fleet run`"},
+	"fleet.prefix":                   {Means: "what names of subjects, streams and buckets there begin with"},
+	"fleet.ca_file":                  {Means: "certificates that vouch for the servers", Default: "the host's"},
+	"fleet.creds_file":               {Means: "the account at the servers: a file of credentials, or of the seed of an nkey" + secret},
 	"fleet.revoked":                  {Means: "keys that count no more, also where `fleet.operators` has them; up to 256"},
 	"vault.proxy":                    {Means: "a proxy for the requests of `VaultHttpFetch`, see [vault.md](vault.md#a-proxy). Proxies that the environment names are not used"},
 	"confirm.tools": {Means: "tools of which a person confirms each call, also in a clean container; up to 256. A name with `*` counts for tools that are not known to only read. Without this key a person confirms tools that administer a machine (`powershell_exec`, `cmd_exec`, " +

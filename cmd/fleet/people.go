@@ -1,0 +1,186 @@
+package main
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"crypto/ed25519"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"weir/internal/control"
+	"weir/internal/event"
+	"weir/internal/fleet"
+	"weir/internal/fleet/link"
+	"weir/internal/gate"
+	"weir/internal/notify"
+	"weir/internal/show"
+)
+
+const (
+	counts   = 5 * time.Minute  // an answer, from when it is signed
+	callTime = 10 * time.Second // for a node to say what became of it
+)
+
+func (p *place) pendingCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "pending",
+		Short: "the questions of all nodes that wait for an answer",
+		Args:  exactly(0, "no arguments"),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			s, err := p.connect(cmd)
+			if err != nil {
+				return err
+			}
+			defer s.Close()
+			list, err := s.Questions(cmd.Context())
+			if err != nil {
+				return err
+			}
+			slices.SortFunc(list, func(a, b notify.Message) int {
+				return cmp.Or(a.Question.Asked.Compare(b.Question.Asked), cmp.Compare(name(a), name(b)))
+			})
+			shown := 0
+			for _, m := range list {
+				if m.Answer != nil || time.Now().After(m.Question.Deadline) {
+					continue
+				}
+				if shown++; shown > 1 {
+					fmt.Fprintln(cmd.OutOrStdout())
+				}
+				text, hash, err := read(m)
+				if err != nil {
+					text = "  " + err.Error() + "\n"
+				}
+				fmt.Fprintf(cmd.OutOrStdout(), "%s  until %s\n%s  %-12s %s\n", event.Visible(name(m)), show.Time(m.Question.Deadline), text, "hash", hash)
+			}
+			if shown == 0 {
+				fmt.Fprintln(cmd.OutOrStdout(), "no questions")
+			}
+			return nil
+		},
+	}
+}
+
+// name is what people call a question.
+func name(m notify.Message) string { return m.Host + "/" + m.Question.ID }
+
+// read is the text of a question, with its hash, as far as it is one that a sensor would word: whoever has the servers may have written it.
+func read(m notify.Message) (text, hash string, err error) {
+	for line := range strings.Lines(m.Shown.Text) {
+		if line = strings.TrimSuffix(line, "\n"); event.Visible(line) != line {
+			return "", "", errors.New("its text is not one of a sensor's: it has characters that are not shown")
+		}
+		text += "  " + line + "\n"
+	}
+	return text, gate.Digest(m.Shown.Text), nil
+}
+
+func (p *place) answerCommand(answer string) *cobra.Command {
+	var key, why, hash string
+	var scope int
+	cmd := &cobra.Command{
+		Use:   answer + " NODE/ID",
+		Short: map[string]string{fleet.Approve: "let a command of a node reach its destination, once", fleet.Deny: "deny a command of a node what it asks for"}[answer],
+		Args:  exactly(1, "a question as NODE/ID; weir-fleet pending lists them"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if scope < 0 || cmd.Flags().Changed("scope") && scope < 1 {
+				return control.Errorf(control.Usage, "--scope is %d: give a number from 1, as the question lists them", scope)
+			}
+			own, err := fleet.ReadKey(key)
+			if err != nil {
+				return err
+			}
+			s, err := p.connect(cmd)
+			if err != nil {
+				return err
+			}
+			defer s.Close()
+			m, err := find(cmd, s, args[0])
+			if err != nil {
+				return err
+			}
+			now := time.Now()
+			statement := fleet.Statement{Node: m.Host, Signed: now, Expires: now.Add(counts), Why: why, Question: m.Question.ID, Answer: answer, Scope: scope}
+			text, shown, err := read(m)
+			if err == nil {
+				_, err = io.WriteString(cmd.ErrOrStderr(), event.Visible(name(m))+"\n"+text)
+			}
+			if answer == fleet.Approve {
+				if err != nil {
+					return err
+				}
+				if err := agree(cmd, hash, shown); err != nil {
+					return err
+				}
+			}
+			statement.Shown = shown
+			return send(cmd, s, own, statement)
+		},
+	}
+	keyFlag(cmd, &key, "the `file` of your key")
+	whyFlag(cmd, &why)
+	if answer == fleet.Approve {
+		cmd.Long = `Shows the question, asks whether you approve exactly this, and signs your answer with your key. Without a terminal give the hash of the text that
+you saw, which weir-fleet pending prints: whoever has the servers could show another text now.`
+		cmd.Flags().StringVar(&hash, "hash", "", "the `hash` of the text that you saw; nothing is asked then")
+		cmd.Flags().IntVar(&scope, "scope", 0, "who is let out, by the `number` that the question gives (default 1, the process that asked)")
+	}
+	return cmd
+}
+
+// find is a question that waits.
+func find(cmd *cobra.Command, s *link.Servers, called string) (notify.Message, error) {
+	list, err := s.Questions(cmd.Context())
+	if err != nil {
+		return notify.Message{}, err
+	}
+	i := slices.IndexFunc(list, func(m notify.Message) bool { return name(m) == called })
+	switch {
+	case i < 0:
+		return notify.Message{}, fmt.Errorf("no node asks %s; see weir-fleet pending", event.Visible(called))
+	case list[i].Answer != nil && list[i].Answer.By != "":
+		return notify.Message{}, fmt.Errorf("already answered: %s by %s", event.Visible(list[i].Answer.Outcome), event.Visible(list[i].Answer.By))
+	case list[i].Answer != nil:
+		return notify.Message{}, fmt.Errorf("it has ended: %s", event.Visible(list[i].Answer.Outcome))
+	}
+	return list[i], nil
+}
+
+// agree wants a yes to the text that was shown, or its hash.
+func agree(cmd *cobra.Command, hash, shown string) error {
+	if hash != "" {
+		if hash != shown {
+			return errors.New("nothing was answered: the text is not the one of this hash")
+		}
+		return nil
+	}
+	fmt.Fprint(cmd.ErrOrStderr(), "\napprove this? Type yes: ")
+	line, err := bufio.NewReader(cmd.InOrStdin()).ReadString('\n')
+	if word := strings.TrimSpace(line); word != "yes" && word != "y" || err != nil {
+		return errors.New("nothing was answered")
+	}
+	return nil
+}
+
+// send signs a statement, brings it to its node, and prints what its link says.
+func send(cmd *cobra.Command, s *link.Servers, key ed25519.PrivateKey, statement fleet.Statement) error {
+	signed, err := fleet.Sign(key, statement)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(cmd.Context(), callTime)
+	defer cancel()
+	text, err := s.Send(ctx, statement.Node, signed)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(cmd.OutOrStdout(), event.Visible(text))
+	return err
+}

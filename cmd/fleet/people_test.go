@@ -1,0 +1,240 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"weir/internal/control"
+	"weir/internal/event"
+	"weir/internal/fleet"
+	"weir/internal/gate"
+	"weir/internal/notify"
+	"weir/internal/policy"
+)
+
+// sensor is what weir-fleet run asks of one: a question that waits until somebody signed an answer.
+type sensor struct {
+	control.Backend
+	fleet policy.Fleet
+	mu    sync.Mutex
+	asked gate.Question
+	got   []fleet.Statement
+}
+
+func (s *sensor) Events(ctx context.Context, _ event.Filter, _ bool, _ func(event.Event) error) error {
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+func (s *sensor) Log(context.Context) (*event.Stored, error) { return event.NewStored(nil), nil }
+
+func (s *sensor) Pending(context.Context) ([]gate.Question, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.asked.State != gate.StatePending {
+		return nil, nil
+	}
+	return []gate.Question{s.asked}, nil
+}
+
+func (s *sensor) History(context.Context, int) ([]gate.Question, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return []gate.Question{s.asked}, nil
+}
+
+func (s *sensor) Signed(_ context.Context, signed control.Signed) (string, error) {
+	statement, err := fleet.Open(fleet.Signed(signed), s.fleet, "build-07", time.Now())
+	if err != nil {
+		return "", control.Errorf(control.Denied, "refused: %w", err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.got = append(s.got, statement)
+	if statement.Question == s.asked.ID {
+		s.asked.State, s.asked.Outcome, s.asked.By = gate.StateDenied, gate.Denied, "fleet operator "+statement.By
+	}
+	return "done", nil
+}
+
+// TestPeople goes the whole way from the command line of one person to a sensor, over a server of NATS: what is approved is what was on the screen.
+func TestPeople(t *testing.T) {
+	dir := t.TempDir()
+	hub, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: -1, JetStream: true, StoreDir: dir, NoSigs: true, NoLog: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	go hub.Start()
+	defer hub.Shutdown()
+	if !hub.ReadyForConnections(time.Minute) {
+		t.Fatal("the server does not start")
+	}
+	url := fmt.Sprintf("nats://127.0.0.1:%d", hub.Addr().(*net.TCPAddr).Port)
+	at := func(name string) string { return filepath.Join(dir, name) }
+	try := func(stdin string, args ...string) (int, string, string) {
+		t.Helper()
+		var out, errs bytes.Buffer
+		code := run(t.Context(), append(args, "--policy", at("fleet.yaml")), strings.NewReader(stdin), &out, &errs)
+		return code, out.String(), errs.String()
+	}
+	must := func(want, stdin string, args ...string) (out string) {
+		t.Helper()
+		code, out, told := try(stdin, args...)
+		if code != 0 || !strings.Contains(out+told, want) {
+			t.Fatalf("%q: code %d, %s%s, want %q", args, code, out, told, want)
+		}
+		return out
+	}
+	fails := func(want, stdin string, args ...string) {
+		t.Helper()
+		if code, out, told := try(stdin, args...); code == 0 || !strings.Contains(told, want) || out != "" {
+			t.Errorf("%q: code %d, %s%s, want %q", args, code, out, told, want)
+		}
+	}
+
+	fails("fleet.yaml", "", "pending")
+	if err := os.WriteFile(at("fleet.yaml"), []byte("fleet: {node: build-07, servers: ["+url+"]}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	fails("weir_questions", "", "pending")
+	fails("accepted are", "", "init", "--replicas", "6")
+	fails("accepted are", "", "init", "--bytes", "much")
+	must("", "", "init", "--bytes", "64MiB", "--age", "1h")
+	must("", "", "init", "--bytes", "128MiB")
+	must("no questions", "", "pending")
+
+	lines := must("the key is in", "", "operator", "add", "alice", "--key", at("key"))
+	p, err := policy.Parse("p", []byte(lines))
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := time.Now().UTC()
+	s := &sensor{fleet: p.Fleet, asked: gate.Question{
+		ID: "abc234", State: gate.StatePending, Asked: now, Deadline: now.Add(time.Hour), Held: true, Container: event.Container{ID: "c1", Name: "web", Taint: []string{"secret"}},
+		Process:     event.Process{PID: 7, Comm: "curl", Exe: &event.File{Path: "/usr/bin/curl"}, Argv: []string{"curl", "https://example.org/"}},
+		Destination: event.Destination{Address: "203.0.113.9", Port: 443, Protocol: "tcp"},
+	}}
+	c, err := control.Listen(at("run"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	served, linked := make(chan error), make(chan int)
+	go func() { served <- c.Serve(ctx, s, nil) }()
+	var said bytes.Buffer
+	go func() {
+		linked <- run(ctx, []string{"run", "--policy", at("fleet.yaml"), "--run", at("run"), "--state", at("state")}, nil, &said, &said)
+	}()
+	defer func() {
+		cancel()
+		if code := <-linked; code != 0 {
+			t.Errorf("the link ended with %d: %s", code, &said)
+		}
+		<-served
+	}()
+	pending := ""
+	for end := time.Now().Add(time.Minute); !strings.Contains(pending, "build-07/abc234") && time.Now().Before(end); {
+		pending = must("", "", "pending")
+	}
+	if !strings.Contains(pending, "curl https://example.org/") || !strings.Contains(pending, "203.0.113.9") {
+		t.Fatal(pending)
+	}
+	_, hash, _ := strings.Cut(pending, "hash ")
+	hash = strings.TrimSpace(hash)
+	signed := func() []fleet.Statement {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return s.got
+	}
+
+	fails("no node asks", "", "approve", "build-07/zzzzzz", "--key", at("key"))
+	fails("no node asks", "", "approve", "build-08/abc234", "--key", at("key"))
+	fails("give a question", "", "approve", "--key", at("key"))
+	fails("it does not exist", "", "approve", "build-07/abc234", "--key", at("none"))
+	fails("scope", "yes\n", "approve", "build-07/abc234", "--key", at("key"), "--scope", "0")
+	for _, answer := range []string{"", "no\n", "\n"} {
+		fails("nothing was answered", answer, "approve", "build-07/abc234", "--key", at("key"))
+	}
+	fails("nothing was answered", "yes\n", "approve", "build-07/abc234", "--key", at("key"), "--hash", gate.Digest("x"))
+
+	// Whoever has the servers shows another text: nobody signs what they did not see.
+	nc, err := nats.Connect(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nc.Close()
+	js, err := jetstream.New(nc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	bucket, err := js.KeyValue(ctx, "weir_questions")
+	if err != nil {
+		t.Fatal(err)
+	}
+	entry, err := bucket.Get(ctx, "build-07.abc234")
+	if err != nil {
+		t.Fatal(err)
+	}
+	forge := func(text string) {
+		t.Helper()
+		var m notify.Message
+		if err := json.Unmarshal(entry.Value(), &m); err != nil {
+			t.Fatal(err)
+		}
+		m.Shown.Text = text // and the hash says that it is the old one
+		data, err := json.Marshal(m)
+		if err == nil {
+			_, err = bucket.Put(ctx, "build-07.abc234", data)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	forge("program      /usr/bin/true\n")
+	fails("nothing was answered", "", "approve", "build-07/abc234", "--key", at("key"), "--hash", hash)
+	forge("program      \x1b[2J/usr/bin/true\n")
+	fails("characters that are not shown", "yes\n", "approve", "build-07/abc234", "--key", at("key"))
+	if out := must("not one of a sensor's", "", "pending"); strings.Contains(out, "\x1b") {
+		t.Error("an escape of whoever has the servers comes to the terminal")
+	}
+	if _, err := bucket.Put(ctx, "build-07.abc234", entry.Value()); err != nil {
+		t.Fatal(err)
+	}
+	if got := signed(); len(got) > 0 {
+		t.Fatalf("%+v was signed", got)
+	}
+
+	must("done", "", "approve", "build-07/abc234", "--key", at("key"), "--hash", hash, "--scope", "2", "--why", "known")
+	if got := signed(); len(got) != 1 || got[0].By != "alice" || got[0].Answer != fleet.Approve || got[0].Shown != hash || got[0].Scope != 2 || got[0].Why != "known" {
+		t.Errorf("%+v", got)
+	}
+	for end := time.Now().Add(time.Minute); strings.Contains(pending, "abc234") && time.Now().Before(end); {
+		pending = must("", "", "pending")
+	}
+	fails("already answered: denied by fleet operator alice", "yes\n", "approve", "build-07/abc234", "--key", at("key"))
+	fails("already answered", "", "deny", "build-07/abc234", "--key", at("key"))
+
+	// Another question, with a yes; and by who is no operator there.
+	s.mu.Lock()
+	s.asked.ID, s.asked.State = "def567", gate.StatePending
+	s.mu.Unlock()
+	for end := time.Now().Add(time.Minute); !strings.Contains(pending, "def567") && time.Now().Before(end); {
+		pending = must("", "", "pending")
+	}
+	must("the key is in", "", "operator", "add", "mallory", "--key", at("other"))
+	fails("no operator's", "yes\n", "approve", "build-07/def567", "--key", at("other"))
+	must("done", "yes\n", "approve", "build-07/def567", "--key", at("key"))
+}

@@ -1,0 +1,608 @@
+package daemon
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/nats-io/nkeys"
+
+	"weir/internal/control"
+	"weir/internal/event"
+	"weir/internal/fleet"
+	"weir/internal/fleet/link"
+	"weir/internal/gate"
+	"weir/internal/notify"
+	"weir/internal/policy"
+)
+
+// hub is a server of NATS on loopback. Tests end it and start it again on its port.
+type hub struct {
+	t *testing.T
+	o *server.Options
+	s *server.Server
+}
+
+func newHub(t *testing.T, o *server.Options) *hub {
+	t.Helper()
+	o.Host, o.Port, o.JetStream, o.NoSigs, o.NoLog = "127.0.0.1", -1, true, true, true
+	h := &hub{t: t, o: o}
+	h.start(t.TempDir())
+	t.Cleanup(func() { h.end() })
+	return h
+}
+
+// start starts it with what is in a directory.
+func (h *hub) start(dir string) {
+	h.t.Helper()
+	h.o.StoreDir = dir
+	s, err := server.NewServer(h.o.Clone())
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	go s.Start()
+	if !s.ReadyForConnections(time.Minute) {
+		h.t.Fatal("the server does not start")
+	}
+	h.s, h.o.Port = s, s.Addr().(*net.TCPAddr).Port
+}
+
+func (h *hub) end() {
+	h.s.Shutdown()
+	h.s.WaitForShutdown()
+}
+
+func (h *hub) policy() policy.Fleet {
+	p := policy.Default().Fleet
+	p.Servers = []string{fmt.Sprintf("nats://127.0.0.1:%d", h.o.Port)}
+	return p
+}
+
+// people is a connection of somebody who is on no node.
+func (h *hub) people() *link.Servers {
+	h.t.Helper()
+	s, err := link.Connect(h.policy(), "people", false, func(string) {})
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	h.t.Cleanup(s.Close)
+	return s
+}
+
+func (h *hub) init() {
+	h.t.Helper()
+	s := h.people()
+	defer s.Close()
+	if err := s.Init(h.t.Context(), link.Limits{Age: time.Hour, Bytes: 1 << 28, Replicas: 1}); err != nil {
+		h.t.Fatal(err)
+	}
+}
+
+// raw is a connection with all rights, as whoever has the servers has one.
+func (h *hub) raw() *nats.Conn {
+	h.t.Helper()
+	nc, err := nats.Connect(h.policy().Servers[0])
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	h.t.Cleanup(nc.Close)
+	return nc
+}
+
+// linked is a node with its link.
+type linked struct {
+	*asker
+	h     *hub
+	name  string
+	state string
+	run   string
+	creds string
+	said  chan string
+	stop  func()
+	wrote int
+}
+
+func newLinked(t *testing.T, h *hub, name string) *linked {
+	t.Helper()
+	n := &linked{asker: newNode(t, name), h: h, name: name, state: t.TempDir(), run: t.TempDir(), said: make(chan string, 1000)}
+	s, err := control.Listen(n.run)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error)
+	go func() { done <- s.Serve(ctx, n.daemon, nil) }()
+	t.Cleanup(func() { n.unlink(); cancel(); <-done })
+	return n
+}
+
+// link starts the node's link.
+func (n *linked) link() {
+	n.t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	p := n.h.policy()
+	p.CredsFile = n.creds
+	say := func(text string) {
+		select {
+		case n.said <- text:
+		default:
+		}
+	}
+	s, err := link.Connect(p, n.name, true, say)
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	done := make(chan error)
+	go func() {
+		done <- s.Run(ctx, link.Node{Name: n.name, Sensor: control.NewClient(n.run), State: n.state, Say: say})
+	}()
+	n.stop = func() {
+		cancel()
+		if err := <-done; err != nil {
+			n.t.Errorf("the link of %s: %v", n.name, err)
+		}
+		s.Close()
+	}
+}
+
+func (n *linked) unlink() {
+	if n.stop != nil {
+		n.stop()
+		n.stop = nil
+	}
+}
+
+// writes logs events, which are counted.
+func (n *linked) writes(count int) {
+	for range count {
+		n.wrote++
+		if err := n.log.Write(event.Event{Kind: event.Error, Message: fmt.Sprintf("%s %d %s", n.name, n.wrote, strings.Repeat("x", 200))}); err != nil {
+			n.t.Error(err)
+		}
+	}
+}
+
+// says waits until the link says something.
+func (n *linked) says(text string) {
+	n.t.Helper()
+	late := time.After(time.Minute)
+	for {
+		select {
+		case said := <-n.said:
+			if strings.Contains(said, text) {
+				return
+			}
+		case <-late:
+			n.t.Fatalf("the link of %s does not say %q", n.name, text)
+		}
+	}
+}
+
+var errEnough = errors.New("enough")
+
+// has wants all that the node wrote in the stream, in order and once.
+func (n *linked) has() {
+	n.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	next := 1
+	err := n.h.people().Events(ctx, n.name, true, func(node string, line []byte) error {
+		var e event.Event
+		if err := json.Unmarshal(line, &e); err != nil || node != n.name {
+			return fmt.Errorf("of %s: %s: %w", node, line, err)
+		}
+		if e.Kind != event.Error {
+			return nil
+		}
+		if want := fmt.Sprintf("%s %d ", n.name, next); !strings.HasPrefix(e.Message, want) {
+			return fmt.Errorf("%.30s, want %s", e.Message, want)
+		}
+		if next++; next > n.wrote {
+			return errEnough
+		}
+		return nil
+	})
+	if !errors.Is(err, errEnough) {
+		n.t.Errorf("%s: after %d of %d events: %v", n.name, next-1, n.wrote, err)
+	}
+}
+
+// TestLinkEvents: whatever happens to the server and to links, the events of each node are complete in the end, in order, and each is read once.
+func TestLinkEvents(t *testing.T) {
+	h := newHub(t, &server.Options{})
+	dir := h.o.StoreDir
+	var nodes []*linked
+	for _, name := range []string{"n1", "n2.example.org", "n3"} {
+		nodes = append(nodes, newLinked(t, h, name))
+	}
+	each := func(do func(n *linked)) {
+		var all sync.WaitGroup
+		for _, n := range nodes {
+			all.Go(func() { do(n) })
+		}
+		all.Wait()
+	}
+	each(func(n *linked) { n.writes(300); n.link(); n.says("no stream weir_events") })
+	h.init()
+	each(func(n *linked) { n.writes(300); n.says("events: they go on"); n.has() })
+
+	// A cut, meanwhile the log is rotated, and one link ends.
+	h.end()
+	each(func(n *linked) { n.writes(6000) })
+	nodes[0].unlink()
+	nodes[0].writes(100)
+	h.start(dir)
+	each(func(n *linked) { n.writes(100) })
+	nodes[0].link()
+	each(func(n *linked) { n.has() })
+	if files, err := filepath.Glob(filepath.Dir(nodes[0].policies.Base().Events.File) + "/*"); err != nil || len(files) < 2 {
+		t.Errorf("the log was not rotated: %q, %v", files, err)
+	}
+
+	// A server that comes back empty gets all that the logs have, also where the link begins anew then.
+	h.end()
+	nodes[1].unlink()
+	each(func(n *linked) { n.writes(10) })
+	h.start(t.TempDir())
+	h.init()
+	nodes[1].link()
+	each(func(n *linked) { n.has() })
+
+	// A server that was restored from a backup gets what it lacks.
+	h.end()
+	h.start(dir)
+	each(func(n *linked) { n.writes(10); n.has() })
+
+	// A link that has forgotten where it was, and one whose node was restored, go on where the stream ends.
+	each(func(n *linked) { n.unlink() })
+	if err := os.Remove(filepath.Join(nodes[0].state, "place.json")); err != nil {
+		t.Fatal(err)
+	}
+	before, err := messages(h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	each(func(n *linked) { n.link(); n.writes(1); n.has() })
+	if after, err := messages(h); err != nil || after > before+6 {
+		t.Errorf("%d messages, then %d, %v: events were sent again", before, after, err)
+	}
+}
+
+func messages(h *hub) (uint64, error) {
+	js, err := jetstream.New(h.raw())
+	if err != nil {
+		return 0, err
+	}
+	stream, err := js.Stream(h.t.Context(), "weir_events")
+	if err != nil {
+		return 0, err
+	}
+	return stream.CachedInfo().State.Msgs, nil
+}
+
+// TestLinkGap: what rotation removed before it could be sent is told.
+func TestLinkGap(t *testing.T) {
+	h := newHub(t, &server.Options{})
+	h.init()
+	n := newLinked(t, h, "n1")
+	n.link()
+	n.writes(10)
+	n.has()
+	n.unlink()
+	n.writes(8000)
+	files, err := filepath.Glob(filepath.Dir(n.policies.Base().Events.File) + "/events-*")
+	if err != nil || len(files) == 0 {
+		t.Fatal(files, err)
+	}
+	if err := os.Remove(files[0]); err != nil {
+		t.Fatal(err)
+	}
+	n.link()
+	last, lost, first := 0, 0, 0
+	err = h.people().Events(t.Context(), "n1", true, func(_ string, line []byte) error {
+		var e event.Event
+		if err := json.Unmarshal(line, &e); err != nil {
+			return err
+		}
+		if e.Kind == event.Lost {
+			if lost++; e.Loss.Stage != "fleet" || e.Loss.What != "log" || last != 10 {
+				t.Errorf("%+v after %d", e.Loss, last)
+			}
+			return nil
+		}
+		before := last
+		if _, err := fmt.Sscanf(e.Message, "n1 %d", &last); err != nil {
+			return err
+		}
+		if last != before+1 {
+			if first != 0 {
+				t.Errorf("%d after %d", last, before)
+			}
+			first = last
+		}
+		if last == n.wrote {
+			return errEnough
+		}
+		return nil
+	})
+	if !errors.Is(err, errEnough) || lost != 1 || first < 1000 {
+		t.Errorf("%v; %d losses, then from %d on", err, lost, first)
+	}
+}
+
+// TestLinkDuplicates: what comes twice, or late over an old connection, is refused by the server or dropped by who reads.
+func TestLinkDuplicates(t *testing.T) {
+	h := newHub(t, &server.Options{})
+	h.init()
+	n := newLinked(t, h, "n1")
+	n.link()
+	n.writes(50)
+	n.has()
+	js, err := jetstream.New(h.raw())
+	if err != nil {
+		t.Fatal(err)
+	}
+	stream, err := js.Stream(t.Context(), "weir_events")
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, err := stream.GetMsg(t.Context(), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again := &nats.Msg{Subject: first.Subject, Data: first.Data, Header: nats.Header{}}
+	for _, name := range []string{"Weir-From", "Weir-To", "Nats-Expected-Last-Subject-Sequence"} {
+		again.Header.Set(name, first.Header.Get(name))
+	}
+	if _, err := js.PublishMsg(t.Context(), again); err == nil || !strings.Contains(err.Error(), "wrong last sequence") {
+		t.Errorf("a message that comes late: %v", err)
+	}
+	again.Header.Del("Nats-Expected-Last-Subject-Sequence") // whoever has the servers can have it taken
+	if _, err := js.PublishMsg(t.Context(), again); err != nil {
+		t.Fatal(err)
+	}
+	n.writes(50)
+	n.has()
+}
+
+// question waits until people see a question of a node.
+func (n *linked) question(id string, want string) notify.Message {
+	n.t.Helper()
+	people := n.h.people()
+	defer people.Close()
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+		list, err := people.Questions(n.t.Context())
+		if err != nil {
+			n.t.Fatal(err)
+		}
+		for _, m := range list {
+			if m.Host == n.name && m.Question.ID == id && m.Type == want {
+				return m
+			}
+		}
+	}
+	n.t.Fatalf("nobody sees %s of the question %s", want, id)
+	return notify.Message{}
+}
+
+// approvalOf approves what people see of a question.
+func approvalOf(m notify.Message) fleet.Statement {
+	now := time.Now()
+	return fleet.Statement{Node: m.Host, Signed: now, Expires: now.Add(time.Minute), Question: m.Question.ID, Answer: fleet.Approve, Shown: gate.Digest(m.Shown.Text)}
+}
+
+// TestLinkQuestion: people elsewhere see a question and answer it, also after a cut in its middle; who has the servers and their accounts answers nothing.
+func TestLinkQuestion(t *testing.T) {
+	h := newHub(t, &server.Options{})
+	dir := h.o.StoreDir
+	h.init()
+	n := newLinked(t, h, "n1")
+	n.link()
+	n.says("connected")
+	q, verdict := n.ask("curl", "-H", "Authorization: Bearer s3cr3tvalue", "https://example.org/")
+	m := n.question(q.ID, "question.asked")
+	if data, err := json.Marshal(m); err != nil || strings.Contains(string(data), "s3cr3t") {
+		t.Errorf("a secret has left: %s, %v", data, err)
+	}
+	people := h.people()
+
+	// Whoever has the servers signs with keys of their own, changes what others signed, and says what they like.
+	good, err := fleet.Sign(n.alice, approvalOf(m))
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "key")
+	if _, err := fleet.NewKey(file); err != nil {
+		t.Fatal(err)
+	}
+	stranger, err := fleet.ReadKey(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	own, err := fleet.Sign(stranger, approvalOf(m))
+	if err != nil {
+		t.Fatal(err)
+	}
+	posing := own
+	posing.Key = good.Key
+	seal := approvalOf(m)
+	seal.Question, seal.Answer, seal.Shown, seal.Mode = "", "", "", "observe"
+	weaken, err := fleet.Sign(stranger, seal)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wider := good
+	wider.Statement = strings.Replace(wider.Statement, `"question"`, `"scope":2,"question"`, 1)
+	for _, bad := range []fleet.Signed{own, posing, weaken, wider, {Key: good.Key, Statement: "{}", Signature: "AA=="}, {}} {
+		if text, err := people.Send(t.Context(), "n1", bad); err == nil {
+			t.Errorf("%+v: %s", bad, text)
+		}
+	}
+	for _, data := range []string{"", "approve", `{"key":1}`, strings.Repeat("x", 1<<19)} {
+		reply, err := h.raw().Request("weir.answers.n1", []byte(data), time.Minute)
+		if err != nil || !strings.Contains(string(reply.Data), `"error"`) {
+			t.Errorf("%.20s: %v", data, err)
+		}
+	}
+	if now, err := n.gate.Question(q.ID); err != nil || now.State != gate.StatePending || n.policies.Mode() != policy.Enforce {
+		t.Fatalf("%s, mode %s, %v", now.State, n.policies.Mode(), err)
+	}
+
+	// A cut: nobody answers, and the sensor asks on.
+	h.end()
+	short, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	if text, err := people.Send(short, "n1", good); err == nil {
+		t.Errorf("an answer went over a server that is away: %s", text)
+	}
+	cancel()
+	h.start(dir)
+	n.says("connected again")
+	text, err := h.people().Send(t.Context(), "n1", good)
+	if err != nil || !strings.Contains(text, "approved by fleet operator alice") {
+		t.Fatal(text, err)
+	}
+	if v := <-verdict; v.Decision != gate.Allow {
+		t.Errorf("%+v", v)
+	}
+	if end := n.question(q.ID, "question.ended"); end.Answer.By != "fleet operator alice" || end.Answer.Outcome != "approved" {
+		t.Errorf("%+v", end.Answer)
+	}
+	// Of two answers the first one counts, and both people see that.
+	no := approvalOf(m)
+	no.Answer, no.Shown = fleet.Deny, ""
+	second, err := fleet.Sign(n.bob, no)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := h.people().Send(t.Context(), "n1", second); err == nil || !strings.Contains(err.Error(), "approved by fleet operator alice") {
+		t.Error(err)
+	}
+	if _, err := h.people().Send(t.Context(), "n9", second); err == nil || !strings.Contains(err.Error(), "not connected") {
+		t.Error(err)
+	}
+}
+
+// TestLinkRights: with the rights that docs/fleet.md gives the account of a node, its link works, and does nothing in the name of another node.
+func TestLinkRights(t *testing.T) {
+	text, err := os.ReadFile("../../docs/fleet.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, conf, _ := strings.Cut(string(text), "```nats\n")
+	conf, _, found := strings.Cut(conf, "```")
+	if !found {
+		t.Fatal("docs/fleet.md has no configuration of a server")
+	}
+	seeds := map[string]string{}
+	conf = regexp.MustCompile(`U[A-Z]+_OF_(\w+)`).ReplaceAllStringFunc(conf, func(name string) string {
+		pair, err := nkeys.CreateUser()
+		if err != nil {
+			t.Fatal(err)
+		}
+		seed, _ := pair.Seed()
+		public, _ := pair.PublicKey()
+		_, who, _ := strings.Cut(name, "_OF_")
+		seeds[who] = filepath.Join(t.TempDir(), who)
+		if err := os.WriteFile(seeds[who], seed, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return public
+	})
+	file := filepath.Join(t.TempDir(), "nats.conf")
+	conf = regexp.MustCompile(`(?m)^(listen|tls|jetstream).*$`).ReplaceAllString(conf, "")
+	if err := os.WriteFile(file, []byte(conf), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	o, err := server.ProcessConfigFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := newHub(t, o)
+	as := func(who string) *link.Servers {
+		p := h.policy()
+		p.CredsFile = seeds[who]
+		s, err := link.Connect(p, who, false, func(string) {})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(s.Close)
+		return s
+	}
+	if err := as("ADMIN").Init(t.Context(), link.Limits{Age: time.Hour, Bytes: 1 << 20, Replicas: 1}); err != nil {
+		t.Fatal(err)
+	}
+	n := newLinked(t, h, "build-07")
+	n.creds = seeds["BUILD07"]
+	n.link()
+	n.says("connected")
+	n.writes(5)
+	q, verdict := n.ask("curl", "https://example.org/")
+	people := as("ALICE")
+	seen := 0
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	err = people.Events(ctx, "", true, func(node string, _ []byte) error {
+		if seen++; node != "build-07" || seen < 6 {
+			return nil
+		}
+		return errEnough
+	})
+	if !errors.Is(err, errEnough) {
+		t.Fatal(err)
+	}
+	var m notify.Message
+	for m.Host == "" && ctx.Err() == nil {
+		list, err := people.Questions(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, one := range list {
+			m = one
+		}
+	}
+	signed, err := fleet.Sign(n.alice, approvalOf(m))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text, err := people.Send(ctx, "build-07", signed); err != nil || !strings.Contains(text, q.ID) {
+		t.Fatal(text, err)
+	}
+	<-verdict
+	refused := make(chan error, 100)
+	p := h.policy()
+	option, err := nats.NkeyOptionFromSeed(seeds["BUILD07"])
+	if err != nil {
+		t.Fatal(err)
+	}
+	nc, err := nats.Connect(p.Servers[0], option, nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { refused <- err }))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nc.Close()
+	for _, subject := range []string{"weir.events.n2", "$KV.weir_questions.n2.abc234", "weir.answers.build-07", "$JS.API.STREAM.DELETE.weir_events", "$JS.API.STREAM.UPDATE.weir_events"} {
+		if err := nc.Publish(subject, nil); err != nil {
+			t.Fatal(err)
+		}
+		if err := <-refused; !strings.Contains(strings.ToLower(err.Error()), "permissions violation") {
+			t.Errorf("%s: %v", subject, err)
+		}
+	}
+	if _, err := nc.SubscribeSync("weir.answers.n2"); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-refused; !strings.Contains(strings.ToLower(err.Error()), "permissions violation") {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,145 @@
+package link
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"weir/internal/control"
+	"weir/internal/fleet"
+	"weir/internal/notify"
+)
+
+// Events calls fn for each line of the events of a node, or of all with an empty one, in the order of each node and none twice: those that are
+// stored, and with follow those to come until ctx ends.
+func (s *Servers) Events(ctx context.Context, node string, follow bool, fn func(node string, line []byte) error) error {
+	if node == "" {
+		node = ">"
+	}
+	consumer, err := s.js.OrderedConsumer(ctx, s.events(), jetstream.OrderedConsumerConfig{FilterSubjects: []string{s.eventsOf(node)}})
+	if err != nil {
+		return fmt.Errorf("read the stream %s: %w", s.events(), err)
+	}
+	info, err := consumer.Info(ctx)
+	if err != nil {
+		return fmt.Errorf("read the stream %s: %w", s.events(), err)
+	}
+	if info.NumPending == 0 && !follow {
+		return nil
+	}
+	messages, err := consumer.Messages()
+	if err != nil {
+		return fmt.Errorf("read the stream %s: %w", s.events(), err)
+	}
+	defer messages.Stop()
+	defer context.AfterFunc(ctx, messages.Stop)()
+	had := reader{}
+	for {
+		m, err := messages.Next()
+		if err != nil {
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			return fmt.Errorf("read the stream %s: %w", s.events(), err)
+		}
+		meta, err := m.Metadata()
+		if err != nil {
+			return fmt.Errorf("read the stream %s: %w", s.events(), err)
+		}
+		from := m.Subject()[len(s.eventsOf("")):]
+		for line := range bytes.Lines(had.take(from, m.Headers(), m.Data())) {
+			if line = bytes.TrimRight(line, "\r\n"); len(line) == 0 {
+				continue
+			}
+			if err := fn(from, line); err != nil {
+				return err
+			}
+		}
+		if !follow && meta.NumPending == 0 {
+			return nil
+		}
+	}
+}
+
+// reader knows how much of which file of which node's log was read.
+type reader map[string]map[string]int64
+
+// take is what of a message was not read yet.
+func (r reader) take(node string, h nats.Header, lines []byte) []byte {
+	from, ok := parsePlace(h.Get(headerFrom))
+	to, ok2 := parsePlace(h.Get(headerTo))
+	if !ok || !ok2 {
+		return nil // it is none of a link's
+	}
+	if r[node] == nil {
+		r[node] = map[string]int64{}
+	}
+	if from.File != to.File { // it tells of a gap
+		return lines
+	}
+	had := r[node][from.File]
+	if to.Offset <= had {
+		return nil
+	}
+	r[node][from.File] = to.Offset
+	if skip := had - from.Offset; skip > 0 && skip <= int64(len(lines)) && int64(len(lines)) == to.Offset-from.Offset {
+		return lines[skip:]
+	}
+	return lines
+}
+
+// Questions are those that the nodes told in the last day, with those that have ended; in no order.
+func (s *Servers) Questions(ctx context.Context) ([]notify.Message, error) {
+	bucket, err := s.js.KeyValue(ctx, s.questions())
+	if err != nil {
+		return nil, fmt.Errorf("find the bucket %s: %w", s.questions(), err)
+	}
+	all, err := bucket.WatchAll(ctx, jetstream.IgnoreDeletes())
+	if err != nil {
+		return nil, fmt.Errorf("read questions: %w", err)
+	}
+	defer all.Stop()
+	var list []notify.Message
+	for {
+		select {
+		case <-ctx.Done():
+			return nil, fmt.Errorf("read questions: %w", ctx.Err())
+		case entry := <-all.Updates():
+			if entry == nil {
+				return list, nil
+			}
+			var m notify.Message
+			if err := json.Unmarshal(entry.Value(), &m); err == nil && entry.Key() == m.Host+"."+m.Question.ID { // else it is none of a link's
+				list = append(list, m)
+			}
+		}
+	}
+}
+
+// Send brings what a person signed to a node, and returns in one line what its link says became of it. That is no proof: the node's log is.
+func (s *Servers) Send(ctx context.Context, node string, signed fleet.Signed) (string, error) {
+	data, err := json.Marshal(signed)
+	if err != nil {
+		return "", fmt.Errorf("encode answer: %w", err)
+	}
+	m, err := s.nc.RequestWithContext(ctx, s.answersFor(node), data)
+	if errors.Is(err, nats.ErrNoResponders) {
+		return "", fmt.Errorf("the link of %s is not connected: nothing was answered", node)
+	}
+	var o outcome
+	if err == nil {
+		err = json.Unmarshal(m.Data, &o)
+	}
+	if err != nil {
+		return "", fmt.Errorf("%s does not say what became of the answer: %w", node, err)
+	}
+	if o.Error != "" {
+		return "", control.Errorf(max(o.Code, control.Failed), "%s", o.Error)
+	}
+	return o.Text, nil
+}

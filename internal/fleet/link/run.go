@@ -1,0 +1,204 @@
+package link
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"golang.org/x/sync/errgroup"
+
+	"weir/internal/control"
+	"weir/internal/event"
+	"weir/internal/fleet"
+	"weir/internal/gate"
+	"weir/internal/notify"
+)
+
+const (
+	lookEvery = time.Second // at the log: what happened meanwhile goes in one message; and without news of a question
+	maxEnded  = 100         // of questions that ended, those that are looked through
+	maxAnswer = 32 << 10    // bytes of a statement on its way
+	maxQueued = 256         // statements that wait
+)
+
+// Node is whose link this is.
+type Node struct {
+	Name   string
+	Sensor *control.Client
+	State  string // directory
+	Say    func(string)
+}
+
+// Run carries until ctx ends. What fails it tells and tries again.
+func (s *Servers) Run(ctx context.Context, n Node) error {
+	events, err := newPublisher(s, n.Name, n.State, n.Sensor.Log)
+	if err != nil {
+		return err
+	}
+	answers, err := s.answer(ctx, n)
+	if err != nil {
+		return err
+	}
+	defer answers.Unsubscribe() // of a connection that ends, too
+	asked := make(chan struct{}, 1)
+	questions := &questions{Servers: s, Node: n, told: map[string]bool{}}
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { follow(ctx, n.Sensor, asked); return nil })
+	group.Go(func() error { again(ctx, n.Say, "events", nil, events.publish); return nil })
+	group.Go(func() error { again(ctx, n.Say, "questions", asked, questions.tell); return nil })
+	err = group.Wait()
+	if events.at != (stored{}) {
+		err = errors.Join(err, events.store())
+	}
+	return err
+}
+
+// follow says when a question is asked or ends.
+func follow(ctx context.Context, sensor *control.Client, asked chan<- struct{}) {
+	for ctx.Err() == nil {
+		_ = sensor.Events(ctx, event.Filter{Kinds: []event.Kind{event.Hold, event.Verdict}}, true, func(event.Event) error { // without it each look is a second later
+			select {
+			case asked <- struct{}{}:
+			default:
+			}
+			return nil
+		})
+		sleep(ctx, lookEvery)
+	}
+}
+
+// again does something each time that there is news, and each second. It tells when that begins to fail, and when it works again.
+func again(ctx context.Context, say func(string), what string, news <-chan struct{}, do func(context.Context) error) {
+	failing := ""
+	for ctx.Err() == nil {
+		err := do(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return
+		case err == nil && failing != "":
+			failing = ""
+			say(what + ": they go on")
+		case err != nil && err.Error() != failing:
+			failing = err.Error()
+			say(what + ": " + event.Plain(err))
+		}
+		if err != nil {
+			sleep(ctx, lookEvery)
+			continue
+		}
+		select {
+		case <-ctx.Done():
+		case <-news:
+		case <-time.After(lookEvery):
+		}
+	}
+}
+
+func sleep(ctx context.Context, d time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(d):
+	}
+}
+
+// questions tells those of a node, and what became of them.
+type questions struct {
+	*Servers
+	Node
+	told map[string]bool // those that the bucket has as pending; by id
+}
+
+func (q *questions) tell(ctx context.Context) error {
+	pending, err := q.Sensor.Pending(ctx)
+	if err != nil {
+		return err
+	}
+	open := map[string]bool{}
+	var news []gate.Question
+	for _, p := range pending {
+		open[p.ID] = true
+		if !q.told[p.ID] {
+			news = append(news, p)
+		}
+	}
+	over := 0
+	for id := range q.told {
+		if !open[id] {
+			over++
+		}
+	}
+	if over > 0 {
+		ended, err := q.Sensor.History(ctx, maxEnded)
+		if err != nil {
+			return err
+		}
+		for _, e := range ended {
+			if q.told[e.ID] && !open[e.ID] {
+				news = append(news, e)
+			}
+		}
+	}
+	if len(news)+over == 0 {
+		return nil
+	}
+	limited, cancel := context.WithTimeout(ctx, callTime)
+	defer cancel()
+	bucket, err := q.js.KeyValue(limited, q.questions())
+	if err != nil {
+		return fmt.Errorf("find the bucket %s, which weir-fleet init makes: %w", q.questions(), err)
+	}
+	for _, one := range news {
+		data, err := json.Marshal(notify.MessageOf(q.Name, one, time.Now()))
+		if err == nil {
+			_, err = bucket.Put(limited, q.Name+"."+one.ID, data)
+		}
+		if err != nil {
+			return fmt.Errorf("tell a question: %w", err)
+		}
+		q.told[one.ID] = one.State == gate.StatePending
+	}
+	for id, pending := range q.told {
+		if !open[id] || !pending { // an end that is too old to be found ends with its deadline
+			delete(q.told, id)
+		}
+	}
+	return nil
+}
+
+// outcome is what a person is told of a statement.
+type outcome struct {
+	Text  string `json:"text,omitempty"`
+	Error string `json:"error,omitempty"`
+	Code  int    `json:"code,omitempty"` // an exit code, with Error
+}
+
+// answer brings statements to the sensor, one after another, and its words back.
+func (s *Servers) answer(ctx context.Context, n Node) (*nats.Subscription, error) {
+	sub, err := s.nc.Subscribe(s.answersFor(n.Name), func(m *nats.Msg) {
+		var signed fleet.Signed
+		var o outcome
+		err := errors.New("it is longer than any answer")
+		if len(m.Data) <= maxAnswer {
+			err = json.Unmarshal(m.Data, &signed)
+		}
+		if err == nil {
+			o.Text, err = n.Sensor.Signed(ctx, control.Signed(signed))
+		}
+		if err != nil {
+			o = outcome{Error: event.Plain(err), Code: control.Code(err)}
+		}
+		if data, err := json.Marshal(o); err == nil {
+			_ = m.Respond(data) // who waits no more asks again
+		}
+	})
+	if err == nil {
+		err = sub.SetPendingLimits(maxQueued, maxQueued*maxAnswer)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("listen for answers: %w", err)
+	}
+	return sub, nil
+}
