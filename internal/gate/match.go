@@ -86,9 +86,9 @@ type ranCommand struct {
 
 // Has says whether the program is one of the form's own simple commands, with
 // the very arguments: where the form has an expansion, anything may stand. A
-// command without a path must be a program of the system, for its name alone says
-// little: what is first in PATH is the container's to choose. It takes its steps
-// from those that are left; without, it has nothing.
+// command is the program at its path, or one of the system's with its name: what a
+// program calls itself says little, and what is first in PATH is the container's to
+// choose. It takes its steps from those that are left; without, it has nothing.
 func (f commandForm) Has(r ranCommand, left *matchSteps) bool {
 	if len(r.Argv) == 0 || r.File == "" {
 		return false
@@ -113,17 +113,22 @@ func named(w word, r ranCommand) bool {
 	if !fixed || name == "" {
 		return false
 	}
-	if strings.Contains(name, "/") {
-		return r.File == name || r.Argv[0] == name
-	}
-	base := path.Base(r.File)
-	switch {
-	case !systemDirs[path.Dir(r.File)] || path.Base(r.Argv[0]) != name:
-		return false
-	case strings.HasPrefix(base, name): // python3 is python3.11
+	if strings.Contains(name, "/") && (r.File == name || !path.IsAbs(name) && strings.HasSuffix(r.File, "/"+path.Clean(name))) {
 		return true
 	}
-	return other[name] == base || base == "busybox"
+	name = path.Base(name)
+	base := path.Base(r.File)
+	if !systemDirs[path.Dir(r.File)] || path.Base(r.Argv[0]) != name {
+		return false
+	}
+	return versioned(base, name) || other[name] == base || base == "busybox"
+}
+
+// versioned says whether a file has a name, or one of its versions: python3 is python3.11, gcc is gcc-12.
+func versioned(base, name string) bool {
+	rest, ok := strings.CutPrefix(base, name)
+	rest = strings.TrimPrefix(rest, "-")
+	return ok && (rest == "" && base == name || rest != "" && (rest[0] == '.' || '0' <= rest[0] && rest[0] <= '9'))
 }
 
 // systemDirs are where a distribution's packages put programs.
@@ -144,5 +149,7 @@ func ranOf(p event.Process) ranCommand {
 	return r
 }
 
-// Shell says whether the program is a shell.
-func (r ranCommand) Shell() bool { return len(r.Argv) > 0 && shells[path.Base(r.Argv[0])] }
+// Shell says whether the program is a shell: one of the system's, whatever it calls itself.
+func (r ranCommand) Shell() bool {
+	return systemDirs[path.Dir(r.File)] && (commands.IsShell(path.Base(r.File)) || path.Base(r.File) == "busybox" && len(r.Argv) > 0 && shells[path.Base(r.Argv[0])])
+}

@@ -155,7 +155,7 @@ func (g *Gate) take(p passed, by event.Process) bool {
 
 // begins says whether an execution is that of the command: the program itself, or a shell that is told to run it.
 func (p passed) begins(ran ranCommand, wrapped []commandForm, left *matchSteps) bool {
-	return p.form.Is(ran, left) || slices.ContainsFunc(wrapped, p.form.Equal)
+	return p.form.Is(ran, left) || ran.Shell() && slices.ContainsFunc(wrapped, p.form.Equal)
 }
 
 // serves says whether it was said of this container, with all the taint that it has now.

@@ -103,6 +103,12 @@ func TestNotRecognised(t *testing.T) {
 			})
 		})
 	}
+	bubble(t, func(r *rig) { // a program that calls itself a shell, and says that it was told so
+		r.Configure(opinion(false), false, 0, 0)
+		r.ask(curl(asking(wanted))).gives(Allow, Passed)
+		r.Configure(opinion(true), false, 0, 0)
+		r.ask(curl(agentShell(wanted), func(r *Request) { r.Process.Exe.Path = "/tmp/evil" })).gives(Allow, SealedRun)
+	})
 	differs := map[string]func(*Request){
 		"other arguments": func(r *Request) { below(r); r.Process.Argv = append(r.Process.Argv, "-d", "@/etc/passwd") },
 		"another program": func(r *Request) { below(r); r.Process.Argv[0] = "wget" },
@@ -294,7 +300,7 @@ func TestLocalNameAsksNobody(t *testing.T) {
 		r.ask(curl(secret, asking(text))).gives(Allow, Passed)
 		r.ask(curl(secret, agentShell(text))).gives(Allow, Recognised)
 		r.ask(curl(secret, below, func(r *Request) {
-			r.Process.Argv = []string{"./tool", "http://localhost/", "http://host.docker.internal/"}
+			r.Process.Argv, r.Process.Exe = []string{"./tool", "http://localhost/", "http://host.docker.internal/"}, &event.File{Path: "/workspace/tool", Device: 8, Inode: 44}
 			r.Destination = event.Destination{Address: "203.0.113.66", Port: 53, Protocol: "tcp", DNS: true}
 		})).gives(Deny, Flagged)
 	})
