@@ -43,7 +43,7 @@ func isUnit(units ...string) func(string) bool {
 			if u == base {
 				return true
 			}
-			ok, err := path.Match(w, u+".service")
+			ok, err := path.Match(w, unitName(u))
 			return ok && err == nil && strings.ContainsAny(w, "*?[")
 		})
 	}

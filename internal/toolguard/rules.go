@@ -267,11 +267,15 @@ var ruleTests = map[string]func(*Command) bool{
 	"later-fetched": func(c *Command) bool {
 		return piped(c) && !hasFlag('c', "command").is(c) && !(c.Name == "crontab" && hasFlag('l', "").is(c))
 	},
-	"runs-input":   func(c *Command) bool { return piped(c) && slices.ContainsFunc(codes(c), runsInput().MatchString) },
-	"fetches-code": func(c *Command) bool { return slices.ContainsFunc(codes(c), fetchedCode().MatchString) },
-	"opens-shell":  hasWord(func(w string) bool { return opensShell().MatchString(w) }).is,
+	"runs-input":    func(c *Command) bool { return piped(c) && slices.ContainsFunc(codes(c), runsInput().MatchString) },
+	"fetches-code":  func(c *Command) bool { return slices.ContainsFunc(codes(c), fetchedCode().MatchString) },
+	"starts-rescue": hasWord(func(w string) bool { return startsRescue().MatchString(w) }).is,
+	"opens-shell":   hasWord(func(w string) bool { return opensShell().MatchString(w) }).is,
 	"socat-runs": hasWord(func(w string) bool {
 		l := strings.ToLower(w)
 		return strings.HasPrefix(l, "exec:") || strings.HasPrefix(l, "system:")
 	}).is,
 }
+
+// startsRescue is met by a signal at which systemd leaves its services.
+var startsRescue = pathPattern(`(?i)^(-{0,2}|--signal=|-s)((sig)?rtmin\+[12]|3[56])$`)

@@ -55,11 +55,15 @@ func (n ProtectedNames) vocabulary() *vocabulary {
 	for _, u := range units {
 		all = append(all, "/sys/fs/cgroup/system.slice/"+u+".service")
 	}
+	for _, name := range strings.Fields("cgroup.kill cgroup.freeze cgroup.subtree_control cpu.max cpu.weight cpuset.cpus io.max memory.max memory.high pids.max") {
+		all = append(all, "/sys/fs/cgroup/system.slice/"+name)
+	}
 	own, ownDirs := patterns(all...), dirsOf(all)
 	mine := namedBy(own)
-	touched := paths{func(p string) bool { // the directories that these are in, with a star, too
-		return mine.is(p) || strings.HasSuffix(p, "*") && slices.ContainsFunc(all, func(f string) bool {
-			return strings.HasPrefix(f, strings.TrimRight(p, "*")) && strings.Count(p, "/") > 2
+	touched := paths{func(p string) bool { // a pattern that finds one, or a directory that they are in, too
+		return mine.is(p) || strings.ContainsAny(p, "*?[") && slices.ContainsFunc(all, func(f string) bool {
+			ok, err := path.Match(p, f)
+			return ok && err == nil || strings.HasSuffix(p, "*") && strings.HasPrefix(f, strings.TrimRight(p, "*")) && strings.Count(p, "/") > 2
 		})
 	}, eitherWords([]condition{{words: mine.words}, {words: [][]string{nthNames(all, 1), {pattern}}}})}
 	dirs := namedBy(ownDirs)
@@ -70,7 +74,7 @@ func (n ProtectedNames) vocabulary() *vocabulary {
 	v := &vocabulary{
 		names: strings.NewReplacer("{service}", n.Service, "{program}", n.Programs[0], "{state}", n.State, "{kill-switch}", n.KillSwitch, "{file}", n.Files[0]),
 		lists: map[string][]string{
-			"units": units, "programs": programs, "service-words": wordsIn(n.Service), "own-files": own, "own-dirs": ownDirs, "vault-files": patterns(append(n.Secrets, n.State)...),
+			"units": units, "with-units": append(units[:len(units):len(units)], above...), "programs": programs, "service-words": wordsIn(n.Service), "own-files": own, "own-dirs": ownDirs, "vault-files": patterns(append(n.Secrets, n.State)...),
 			"disks": disks, "log-files": patterns(logFiles...), "boot-files": bootFiles, "protection-files": patterns(protectionFiles...), "account-files": patterns(accountFiles[:4]...), // the others are shadow-file's
 			"system-dirs": systemDirs, "hives": hives, "shells": shellNames, "interpreters": interpreters, "powershells": powerShells, "fork-bomb": {forkBomb}, "unknown": {""}, "fetched": fetchers.words[0],
 			"system-words": systemWords, "masks": masks,
@@ -81,7 +85,7 @@ func (n ProtectedNames) vocabulary() *vocabulary {
 		},
 		conds: map[string]condition{
 			"always": always, "bomb": when(always.is, function, "function"), "lsass": lsass, "takes-system": {takesSystem, system.words}, "over-system": {overSystem, system.words}, "deletes-found": deletesFound,
-			"empties": empties, "removes-system": removesSystem, "removes-tree": removesTree, "finds-mine": findsNamed(append(unitNames(units), programs...), holds), "over-bus": overBus(units),
+			"empties": empties, "removes-system": removesSystem, "removes-tree": removesTree, "finds-mine": findsNamed(append(unitNames(units), programs...), holds), "over-bus": overBus(append(units[:len(units):len(units)], above...)),
 			"kills": anyOf(hasUnit(units...), hasWord(func(w string) bool {
 				w = strings.ToLower(w)
 				return slices.ContainsFunc(programs, func(p string) bool {
@@ -90,7 +94,7 @@ func (n ProtectedNames) vocabulary() *vocabulary {
 			}, wordsIn(programs...)...)),
 		},
 		tests: map[string]func(*Command) bool{
-			"looks-for": finds(n.Service), "finds-each": findsEach, "orders": orders, "kills-by-pattern": byPattern,
+			"looks-for": finds(n.Service), "isolates": isolates, "finds-each": findsEach, "orders": orders, "kills-by-pattern": byPattern,
 			"kills-root": func(c *Command) bool { // all that root runs
 				return c.Name == "killall5" || hasOption(func(option, value string) bool {
 					return commands.Listed("-u -U --user --euid --uid", option) && (value == "root" || value == "0")
@@ -146,10 +150,21 @@ func findsNamed(names []string, in paths) condition {
 	}, append(wordsIn(names...), pattern)...))
 }
 
+// above are the units with which all services go.
+var above = []string{"system.slice", "-.slice", "sysinit.target", "multi-user.target"}
+
+// unitName is a unit's whole name.
+func unitName(unit string) string {
+	if strings.Contains(unit, ".") {
+		return unit
+	}
+	return unit + ".service"
+}
+
 // unitNames are the files of units.
 func unitNames(units []string) (all []string) {
 	for _, u := range units {
-		all = append(all, u+".service")
+		all = append(all, unitName(u))
 	}
 	return all
 }
@@ -190,23 +205,40 @@ func dirsOf(files []string) (dirs []string) {
 	return slices.Compact(dirs)
 }
 
-// orders is met when the sensor is told what only people may tell it. Options may stand before that, with a value or without.
+// orders is met when the sensor is told what only people may tell it.
 func orders(c *Command) bool {
+	return slices.ContainsFunc(told(c), func(v []Value) bool {
+		if v[0].Text == "kill-switch" {
+			return len(v) == 1 || v[1].Text != "status"
+		}
+		return commands.Listed("detach untaint mode approve deny uninstall", v[0].Text)
+	})
+}
+
+// isolates is met when systemd is told to go where the sensor does not run, now or at the next start.
+func isolates(c *Command) bool {
+	if slices.ContainsFunc(told(c), func(v []Value) bool { return commands.Listed("rescue emergency", v[0].Text) }) {
+		return true
+	}
+	return slices.ContainsFunc(c.Words(), func(w string) bool {
+		return commands.Listed("isolate --job-mode=isolate set-default", strings.TrimPrefix(strings.Trim(w, "'"), "string:"))
+	}) && !slices.ContainsFunc(c.Words(), func(w string) bool {
+		return commands.Listed("multi-user graphical default runlevel3 runlevel5", strings.TrimSuffix(w, ".target"))
+	})
+}
+
+// told are the words, each with those behind it, that may be what a program is told to do: options stand before that, with a value or without.
+func told(c *Command) (all [][]Value) {
 	for i, v := range c.Args {
 		if strings.HasPrefix(v.Text, "-") {
 			continue
 		}
-		switch v.Text {
-		case "kill-switch":
-			return i+1 == len(c.Args) || c.Args[i+1].Text != "status"
-		case "detach", "untaint", "mode", "approve", "deny", "uninstall":
-			return true
-		}
+		all = append(all, c.Args[i:])
 		if i == 0 || !strings.HasPrefix(c.Args[i-1].Text, "-") || strings.Contains(c.Args[i-1].Text, "=") {
-			return false
+			break
 		}
 	}
-	return false
+	return all
 }
 
 // killsByPattern is met when a regular expression for names, or for command lines, finds one of these.
@@ -231,7 +263,7 @@ func overBus(units []string) condition {
 	unit := isUnit(units...)
 	escape := strings.NewReplacer("-", "_2d", ".", "_2e")
 	ours := hasWord(func(w string) bool {
-		return unit(strings.TrimPrefix(strings.Trim(w, `'"[]`), "string:")) || slices.ContainsFunc(units, func(u string) bool { return strings.HasSuffix(w, "/unit/"+escape.Replace(u+".service")) })
+		return unit(strings.TrimPrefix(strings.Trim(w, `'"[]`), "string:")) || slices.ContainsFunc(units, func(u string) bool { return strings.HasSuffix(w, "/unit/"+escape.Replace(unitName(u))) })
 	}, append(anywhere(units...), pattern)...)
 	return allOf(hasWord(busMethods.MatchString, anywhere("stop", "kill", "freeze", "clean", "disable", "mask", "revert", "queuesignal", "properties")...), ours)
 }
