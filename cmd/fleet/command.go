@@ -46,7 +46,7 @@ func newRoot() *cobra.Command {
 	var p place
 	root.PersistentFlags().StringVar(&p.policy, "policy", "", "the `file` whose fleet says where the servers are (default: ~/.config/weir/fleet.yaml; of run /etc/weir/policy.yaml)")
 	root.PersistentFlags().StringVar(&p.creds, "creds", "", "the `file` of the account there, in place of fleet.creds_file")
-	root.AddCommand(p.initCommand(), p.runCommand(), p.eventsCommand(), p.pendingCommand(), p.answerCommand(fleet.Approve), p.answerCommand(fleet.Deny), operatorCommand())
+	root.AddCommand(p.initCommand(), p.runCommand(), p.eventsCommand(), p.pendingCommand(), p.answerCommand(fleet.Approve), p.answerCommand(fleet.Deny), p.modeCommand(), operatorCommand())
 	return root
 }
 

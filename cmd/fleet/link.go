@@ -46,7 +46,7 @@ func (p *place) initCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "init",
 		Short: "make at the servers what nodes and people use, with limits",
-		Long:  "Makes the stream of events and the bucket of questions, or gives those that are there these limits. It needs an account that may.",
+		Long:  "Makes the stream of events, and the buckets of questions and orders, or gives those that are there these limits. It needs an account that may.",
 		Args:  exactly(0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			bytes, ok := policy.ParseBytes(size)

@@ -20,6 +20,7 @@ import (
 	"weir/internal/fleet/link"
 	"weir/internal/gate"
 	"weir/internal/notify"
+	"weir/internal/policy"
 	"weir/internal/show"
 )
 
@@ -183,4 +184,73 @@ func send(cmd *cobra.Command, s *link.Servers, key ed25519.PrivateKey, statement
 	}
 	_, err = fmt.Fprintln(cmd.OutOrStdout(), event.Visible(text))
 	return err
+}
+
+func (p *place) modeCommand() *cobra.Command {
+	var key, why, node string
+	var every bool
+	wait := 5 * time.Second
+	cmd := &cobra.Command{
+		Use:   "mode MODE --node NODE|--every --why REASON",
+		Short: "set the mode of a node, or of each: seal denies all egress of what is guarded",
+		Long: `Signs an order with your key, tells the nodes that are connected, and leaves it for those that are not: an order to seal for 30 days, another for
+an hour. A node takes none that was signed before its mode was last set. Prints what the nodes say; those that were away say nothing.`,
+		Example: `  weir-fleet mode seal --every --why "an agent sends something that nobody knows"`,
+		Args:    exactly(1, "a mode: observe, enforce or seal"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			m, err := policy.ParseMode(args[0])
+			switch {
+			case err != nil:
+				return control.Errorf(control.Usage, "%w", err)
+			case every == (node != ""):
+				return control.Errorf(control.Usage, "give --node NODE, or --every for each node")
+			case !every && !policy.IsNode(node):
+				return control.Errorf(control.Usage, "--node %q is not the name of a node", node)
+			case strings.TrimSpace(why) == "":
+				return control.Errorf(control.Usage, "give --why, the reason for the log")
+			}
+			own, err := fleet.ReadKey(key)
+			if err != nil {
+				return err
+			}
+			s, err := p.connect(cmd)
+			if err != nil {
+				return err
+			}
+			defer s.Close()
+			now := time.Now()
+			statement := fleet.Statement{Node: cmp.Or(node, fleet.Every), Signed: now, Expires: now.Add(fleet.MostAnswer), Why: why, Mode: string(m)}
+			if m == policy.Seal {
+				statement.Expires = now.Add(fleet.MostSeal)
+			}
+			signed, err := fleet.Sign(own, statement)
+			if err != nil {
+				return err
+			}
+			done, refused := 0, 0
+			err = s.Order(cmd.Context(), statement.Node, signed, wait, func(node, text string, err error) {
+				if err != nil {
+					refused++
+					text = event.Plain(err)
+				} else {
+					done++
+				}
+				fmt.Fprintf(cmd.OutOrStdout(), "%s: %s\n", event.Visible(node), event.Visible(text))
+			})
+			switch {
+			case err != nil:
+				return err
+			case refused > 0:
+				return fmt.Errorf("%d did not take it, %d did", refused, done)
+			}
+			fmt.Fprintf(cmd.ErrOrStderr(), "%d %s took it; those that are away find it when they come back, until %s\n", done, show.Plural(done, "node", "nodes"), show.Time(statement.Expires))
+			return nil
+		},
+	}
+	keyFlag(cmd, &key, "the `file` of your key")
+	whyFlag(cmd, &why)
+	cmd.Flags().StringVar(&node, "node", "", "of this `node`")
+	cmd.Flags().BoolVar(&every, "every", false, "of each node")
+	cmd.Flags().DurationVar(&wait, "wait", wait, "for what nodes say, this `time`")
+	return cmd
 }

@@ -57,12 +57,12 @@ func (s *sensor) History(context.Context, int) ([]gate.Question, error) {
 }
 
 func (s *sensor) Signed(_ context.Context, signed control.Signed) (string, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	statement, err := fleet.Open(fleet.Signed(signed), s.fleet, "build-07", time.Now())
 	if err != nil {
 		return "", control.Errorf(control.Denied, "refused: %w", err)
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	s.got = append(s.got, statement)
 	if statement.Question == s.asked.ID {
 		s.asked.State, s.asked.Outcome, s.asked.By = gate.StateDenied, gate.Denied, "fleet operator "+statement.By
@@ -132,19 +132,26 @@ func TestPeople(t *testing.T) {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	served, linked := make(chan error), make(chan int)
+	served := make(chan error)
 	go func() { served <- c.Serve(ctx, s, nil) }()
-	var said bytes.Buffer
-	go func() {
-		linked <- run(ctx, []string{"run", "--policy", at("fleet.yaml"), "--run", at("run"), "--state", at("state")}, nil, &said, &said)
-	}()
-	defer func() {
-		cancel()
-		if code := <-linked; code != 0 {
-			t.Errorf("the link ended with %d: %s", code, &said)
+	defer func() { cancel(); <-served }()
+	var unlink func()
+	relink := func() {
+		ctx, cancel := context.WithCancel(ctx)
+		linked := make(chan int)
+		var said bytes.Buffer
+		go func() {
+			linked <- run(ctx, []string{"run", "--policy", at("fleet.yaml"), "--run", at("run"), "--state", at("state")}, nil, &said, &said)
+		}()
+		unlink = func() {
+			cancel()
+			if code := <-linked; code != 0 {
+				t.Errorf("the link ended with %d: %s", code, &said)
+			}
 		}
-		<-served
-	}()
+	}
+	relink()
+	defer func() { unlink() }()
 	pending := ""
 	for end := time.Now().Add(time.Minute); !strings.Contains(pending, "build-07/abc234") && time.Now().Before(end); {
 		pending = must("", "", "pending")
@@ -237,4 +244,33 @@ func TestPeople(t *testing.T) {
 	must("the key is in", "", "operator", "add", "mallory", "--key", at("other"))
 	fails("no operator's", "yes\n", "approve", "build-07/def567", "--key", at("other"))
 	must("done", "yes\n", "approve", "build-07/def567", "--key", at("key"))
+
+	// Orders: by who may, to the node that is there, and to one that was away; the newest comes first, so that no older one is in force for a moment.
+	order := []string{"mode", "seal", "--why", "x", "--key", at("key"), "--wait", "1m", "--node", "build-07"}
+	if code, out, told := try("", order...); code == 0 || !strings.Contains(out, "build-07: refused: alice does not have the role mode") || !strings.Contains(told, "1 did not take it, 0 did") {
+		t.Errorf("code %d, %s%s", code, out, told)
+	}
+	s.mu.Lock()
+	s.fleet.Operators[0].Roles = []string{policy.RoleMode}
+	s.mu.Unlock()
+	must("1 node took it", "", order...)
+	if got := signed(); got[len(got)-1].Mode != "seal" || got[len(got)-1].Node != "build-07" || got[len(got)-1].Why != "x" {
+		t.Errorf("%+v", got)
+	}
+	for _, bad := range [][]string{{"seal", "--why", "x"}, {"seal", "--every"}, {"open", "--every", "--why", "x"}, {"seal", "--every", "--node", "a", "--why", "x"}, {"seal", "--node", "*", "--why", "x"}, {}} {
+		if code, _, told := try("", append([]string{"mode", "--key", at("key")}, bad...)...); code != 2 {
+			t.Errorf("%q: code %d, %s", bad, code, told)
+		}
+	}
+	before := len(signed())
+	unlink()
+	must("0 nodes took it", "", "mode", "observe", "--node", "build-07", "--why", "older", "--key", at("key"), "--wait", "1ms")
+	must("0 nodes took it", "", "mode", "seal", "--every", "--why", "newer", "--key", at("key"), "--wait", "1ms")
+	relink()
+	for end := time.Now().Add(time.Minute); len(signed()) < before+2 && time.Now().Before(end); {
+		time.Sleep(time.Millisecond)
+	}
+	if got := signed()[before:]; len(got) != 2 || got[0].Why != "newer" || got[0].Node != fleet.Every || got[1].Why != "older" {
+		t.Errorf("%+v", got)
+	}
 }

@@ -580,6 +580,20 @@ func TestLinkRights(t *testing.T) {
 		t.Fatal(text, err)
 	}
 	<-verdict
+	if signed, err = fleet.Sign(n.alice, fleet.Statement{Node: "elsewhere", Mode: "seal"}); err != nil {
+		t.Fatal(err)
+	}
+	heard := ""
+	err = people.Order(ctx, "build-07", signed, time.Minute, func(node, _ string, err error) { heard = fmt.Sprint(node, err) })
+	if err != nil || !strings.Contains(heard, `build-07refused: it is for the node "elsewhere"`) {
+		t.Error(err, heard)
+	}
+	n.unlink()
+	for len(n.said) > 0 {
+		if said := <-n.said; strings.Contains(strings.ToLower(said), "permission") {
+			t.Errorf("a link with these rights says: %s", said)
+		}
+	}
 	refused := make(chan error, 100)
 	p := h.policy()
 	option, err := nats.NkeyOptionFromSeed(seeds["BUILD07"])
@@ -591,7 +605,7 @@ func TestLinkRights(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer nc.Close()
-	for _, subject := range []string{"weir.events.n2", "$KV.weir_questions.n2.abc234", "weir.answers.build-07", "$JS.API.STREAM.DELETE.weir_events", "$JS.API.STREAM.UPDATE.weir_events"} {
+	for _, subject := range []string{"weir.events.n2", "$KV.weir_questions.n2.abc234", "weir.answers.build-07", "$JS.API.STREAM.DELETE.weir_events", "$JS.API.STREAM.UPDATE.weir_events", "$KV.weir_orders.mode"} {
 		if err := nc.Publish(subject, nil); err != nil {
 			t.Fatal(err)
 		}

@@ -17,6 +17,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"weir/internal/event"
+	"weir/internal/fleet"
 	"weir/internal/policy"
 )
 
@@ -106,6 +107,10 @@ func (s *Servers) eventsOf(node string) string   { return s.prefix + ".events." 
 func (s *Servers) questions() string             { return s.prefix + "_questions" }       // a bucket
 func (s *Servers) answersFor(node string) string { return s.prefix + ".answers." + node } // a subject
 
+func (s *Servers) orders() string { return s.prefix + "_orders" } // a bucket
+
+func (s *Servers) ordersNow() string { return s.prefix + ".orders" } // a subject
+
 // Limits are those of what Init makes.
 type Limits struct {
 	Age      time.Duration
@@ -128,6 +133,12 @@ func (s *Servers) Init(ctx context.Context, l Limits) error {
 	})
 	if err != nil {
 		return fmt.Errorf("make the bucket %s: %w", s.questions(), err)
+	}
+	_, err = s.js.CreateOrUpdateKeyValue(ctx, jetstream.KeyValueConfig{
+		Bucket: s.orders(), Description: "Weir: the newest orders", TTL: fleet.MostSeal, MaxBytes: 64 << 20, Replicas: l.Replicas,
+	})
+	if err != nil {
+		return fmt.Errorf("make the bucket %s: %w", s.orders(), err)
 	}
 	return nil
 }

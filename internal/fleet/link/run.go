@@ -43,12 +43,19 @@ func (s *Servers) Run(ctx context.Context, n Node) error {
 		return err
 	}
 	defer answers.Unsubscribe() // of a connection that ends, too
+	orders := &orders{Servers: s, Node: n, done: map[string]time.Time{}}
+	told, err := orders.hear(ctx)
+	if err != nil {
+		return err
+	}
+	defer told.Unsubscribe()
 	asked := make(chan struct{}, 1)
 	questions := &questions{Servers: s, Node: n, told: map[string]bool{}}
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { follow(ctx, n.Sensor, asked); return nil })
-	group.Go(func() error { again(ctx, n.Say, "events", nil, events.publish); return nil })
-	group.Go(func() error { again(ctx, n.Say, "questions", asked, questions.tell); return nil })
+	group.Go(func() error { again(ctx, n.Say, "events", nil, lookEvery, events.publish); return nil })
+	group.Go(func() error { again(ctx, n.Say, "questions", asked, lookEvery, questions.tell); return nil })
+	group.Go(func() error { again(ctx, n.Say, "orders", nil, ordersEvery, orders.take); return nil })
 	err = group.Wait()
 	if events.at != (stored{}) {
 		err = errors.Join(err, events.store())
@@ -70,8 +77,9 @@ func follow(ctx context.Context, sensor *control.Client, asked chan<- struct{}) 
 	}
 }
 
-// again does something each time that there is news, and each second. It tells when that begins to fail, and when it works again.
-func again(ctx context.Context, say func(string), what string, news <-chan struct{}, do func(context.Context) error) {
+// again does something each time that there is news, and else now and then; after a failure each second. It tells when that begins to fail, and
+// when it works again.
+func again(ctx context.Context, say func(string), what string, news <-chan struct{}, every time.Duration, do func(context.Context) error) {
 	failing := ""
 	for ctx.Err() == nil {
 		err := do(ctx)
@@ -92,7 +100,7 @@ func again(ctx context.Context, say func(string), what string, news <-chan struc
 		select {
 		case <-ctx.Done():
 		case <-news:
-		case <-time.After(lookEvery):
+		case <-time.After(every):
 		}
 	}
 }
@@ -170,6 +178,7 @@ func (q *questions) tell(ctx context.Context) error {
 
 // outcome is what a person is told of a statement.
 type outcome struct {
+	Node  string `json:"node,omitempty"` // of an order
 	Text  string `json:"text,omitempty"`
 	Error string `json:"error,omitempty"`
 	Code  int    `json:"code,omitempty"` // an exit code, with Error
