@@ -23,6 +23,11 @@ struct {
 	__uint(pinning, LIBBPF_PIN_BY_NAME);
 } owners SEC(".maps");
 
+/* Somebody outside has used an object of System V while its container was clean, and may sleep on it since:
+ * whatever is done to it wakes him (B118). */
+#define OWNER_SHARED (1ULL << 63)
+
+/* owns: cx's container has made an object, and nobody else has used it. */
 static __always_inline int owns(struct cgroup_ctx *cx, __u64 object)
 {
 	__u64 *owner = bpf_map_lookup_elem(&owners, &object);

@@ -614,27 +614,34 @@ static __always_inline int refuse_reach(struct cgroup_ctx *cx, enum call call, _
 	return 0;
 }
 
-/* While a container is tainted, only its own processes use what they have made, and nothing else (B67).
- * reads: who is in it may look at what others have made. */
+__noinline int is_clean(__u64 container)
+{
+	struct cgroup_ctx cx = {.guarded = GUARDED, .taint = carried_to(container)};
+	struct state *s = bpf_map_lookup_elem(&cgroups, &container);
+	if (s) {
+		cx.taint |= s->taint;
+		cx.policy = s->policy;
+	}
+	return is_unrestricted(&cx);
+}
+
+/* While a container is tainted, only its own processes use what they alone have used so far, and nothing else
+ * (B67). reads: who is in it may look at what others have made. */
 __noinline int may_share(__u64 object, enum call call, int reads)
 {
 	struct cgroup_ctx cx;
 	__u64 *owner = bpf_map_lookup_elem(&owners, &object);
 	judged_ctx(&cx);
+	__u64 id = owner ? *owner & ~OWNER_SHARED : 0;
 	if (owner && *owner == cx.container)
 		return 1;
 	if (!is_unrestricted(&cx) && !reads)
 		return refuse_reach(&cx, call, 0);
-	if (!owner)
+	if (!owner || id == cx.container)
 		return 1;
-	__u64 id = *owner;
-	struct cgroup_ctx other = {.guarded = GUARDED, .taint = carried_to(id)};
-	struct state *s = bpf_map_lookup_elem(&cgroups, &id);
-	if (s) {
-		other.taint |= s->taint;
-		other.policy = s->policy;
-	}
-	if (is_unrestricted(&other))
+	if (call == CALL_IPC && is_clean(id))
+		__sync_fetch_and_or(owner, OWNER_SHARED);
+	if (is_clean(id)) /* a taint that came meanwhile may not have seen what is noted */
 		return 1;
 	count(COUNT_DENIED_ATTACH);
 	return 0;

@@ -142,6 +142,12 @@ var ways = []way{
 	{name: "B107/answers", inside: "set_answers", outside: "pinged", opens: true, root: true},
 	{name: "B107/machine", inside: "set_machine", outside: "set_machine", opens: true, root: true},
 	{name: "B108/pair", inside: "paired", outside: "made"},
+	{name: "B118/message", inside: "sends_message", outside: "message_asleep", opens: true},
+	{name: "B118/message-taken", inside: "takes_message", outside: "sender_asleep", opens: true},
+	{name: "B118/message-removed", inside: "removes_messages", outside: "message_asleep", opens: true},
+	{name: "B118/semaphore", inside: "adds_semaphore", outside: "semaphore_asleep", opens: true},
+	{name: "B118/semaphore-set", inside: "sets_semaphore", outside: "semaphore_asleep", opens: true},
+	{name: "B118/semaphore-removed", inside: "removes_semaphore", outside: "semaphore_asleep", opens: true},
 	{name: "B143/shut-write", inside: "shut_write", outside: "shut_write", opens: true},
 	{name: "B143/shut-read", inside: "shut_read", outside: "shut_read", opens: true},
 	{name: "B144/entered", inside: "enters", outside: "enters", opens: true, told: true},
@@ -159,7 +165,7 @@ var told = map[string]string{
 	"B68/keyctl": "module", "B71/session-to-parent": "session_to_parent", "B75/acquire": "ipsec", "B81/tun": "tun",
 	"B83/nice": "priority", "B83/io-priority": "priority", "B83/processors": "priority", "B83/messages": "ipc",
 	"B103/tap": "network", "B106/linked": "network", "B106/device": "network", "B108/pair": "network",
-	"B113/profile": "label", "B113/self-label": "label",
+	"B118/message": "ipc", "B118/semaphore": "ipc", "B113/profile": "label", "B113/self-label": "label",
 }
 
 func TestAnswers(t *testing.T) {
