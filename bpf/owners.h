@@ -27,11 +27,19 @@ struct {
  * whatever is done to it wakes him (B118). */
 #define OWNER_SHARED (1ULL << 63)
 
-/* owns: cx's container has made an object, and nobody else has used it. */
+/* Its container has begun to set all semaphores, and what to may be read later, under taint: so nobody
+ * outside uses them (B121). */
+#define OWNER_SETS (1ULL << 62)
+
+/* is_own: cx's container has made an object, and nobody else has used it. */
+static __always_inline int is_own(struct cgroup_ctx *cx, __u64 *owner)
+{
+	return owner && (*owner & ~OWNER_SETS) == cx->container;
+}
+
 static __always_inline int owns(struct cgroup_ctx *cx, __u64 object)
 {
-	__u64 *owner = bpf_map_lookup_elem(&owners, &object);
-	return owner && *owner == cx->container;
+	return is_own(cx, bpf_map_lookup_elem(&owners, &object));
 }
 
 #endif

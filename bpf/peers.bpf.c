@@ -291,9 +291,7 @@ int BPF_PROG(weir_receive, struct file *file)
 	judged_ctx(&cx);
 	if (!may_leave(&cx, sk, family))
 		return -EPERM;
-	struct policy *p = policy_of(&cx);
-	if (!cx.guarded || inside(&cx, BPF_CORE_READ(sk, sk_cgrp_data.cgroup)) ||
-	    (p && p->mode == MODE_OBSERVE))
+	if (is_let_be(&cx) || inside(&cx, BPF_CORE_READ(sk, sk_cgrp_data.cgroup)))
 		return 0;
 	if (family == AF_UNIX && is_unrestricted(&cx))
 		return 0;
@@ -593,6 +591,7 @@ int BPF_PROG(weir_shutdown, struct socket *sock)
 #define KEY_ALLOC_UID_KEYRING 0x10
 #define KEY_NEED_WRITE 3
 #define KEY_NEED_SETATTR 6
+#define SETALL 17 /* of semctl */
 
 /* note_owner notes whose an object is that is just being made; 0: it could not. What the kernel makes for
  * itself, with credentials of its own, while it serves the container is nobody's. */
@@ -632,17 +631,21 @@ __noinline int may_share(__u64 object, enum call call, int reads)
 	struct cgroup_ctx cx;
 	__u64 *owner = bpf_map_lookup_elem(&owners, &object);
 	judged_ctx(&cx);
-	__u64 id = owner ? *owner & ~OWNER_SHARED : 0;
-	if (owner && *owner == cx.container)
+	__u64 id = owner ? *owner & ~(OWNER_SHARED | OWNER_SETS) : 0;
+	if (is_own(&cx, owner))
 		return 1;
 	if (!is_unrestricted(&cx) && !reads)
 		return refuse_reach(&cx, call, 0);
 	if (!owner || id == cx.container)
 		return 1;
-	if (call == CALL_IPC && is_clean(id))
-		__sync_fetch_and_or(owner, OWNER_SHARED);
-	if (is_clean(id)) /* a taint that came meanwhile may not have seen what is noted */
-		return 1;
+	if (is_clean(id) && !(*owner & OWNER_SETS)) {
+		if (call != CALL_IPC)
+			return 1;
+		__u64 before = __sync_fetch_and_or(owner, OWNER_SHARED);
+		/* a taint that came meanwhile may not have seen what is noted */
+		if (is_clean(id) && !(before & OWNER_SETS))
+			return 1;
+	}
 	count(COUNT_DENIED_ATTACH);
 	return 0;
 }
@@ -726,6 +729,18 @@ __noinline int may_change(__u64 object)
 	return refuse_reach(&cx, CALL_IPC, 0);
 }
 
+/* may_set: the kernel reads what a set of semaphores is set to after it has asked (B121). */
+__noinline int may_set(__u64 object)
+{
+	struct cgroup_ctx cx;
+	__u64 *owner = bpf_map_lookup_elem(&owners, &object);
+	judged_ctx(&cx);
+	if (is_let_be(&cx) ||
+	    (is_own(&cx, owner) && !(__sync_fetch_and_or(owner, OWNER_SETS) & OWNER_SHARED)))
+		return 1;
+	return refuse_reach(&cx, CALL_IPC, 0);
+}
+
 SEC("fmod_ret/security_msg_queue_msgctl")
 int BPF_PROG(weir_msgctl)
 {
@@ -735,7 +750,8 @@ int BPF_PROG(weir_msgctl)
 SEC("fmod_ret/security_sem_semctl")
 int BPF_PROG(weir_semctl)
 {
-	return may_change(argument(ctx, 0)) ? 0 : -EPERM;
+	__u64 object = argument(ctx, 0);
+	return ((int)argument(ctx, 1) == SETALL ? may_set(object) : may_change(object)) ? 0 : -EPERM;
 }
 
 SEC("fmod_ret/security_shm_shmctl")

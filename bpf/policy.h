@@ -35,4 +35,11 @@ static __always_inline int is_unrestricted(struct cgroup_ctx *cx)
 	return !cx->guarded || !is_restricted(cx, policy_of(cx));
 }
 
+/* Nothing ever stands against cx. */
+static __always_inline int is_let_be(struct cgroup_ctx *cx)
+{
+	struct policy *p = policy_of(cx);
+	return !cx->guarded || (p && p->mode == MODE_OBSERVE);
+}
+
 #endif

@@ -118,6 +118,7 @@ var table = []bypass{
 	{"B117", "Root turns off the kernel's function tracing (`kernel.ftrace_enabled`) while clean, and with it most checks.", "A guarded container cannot open that setting for writing, and the sensor reports when it is off."},
 	{"B118", "Somebody outside sleeps on a System V queue or semaphore of the container's since before the taint: what is done to it wakes him, with what it says.", "A tainted container uses no such object that somebody outside has used."},
 	{"B119", "While no sensor runs, another process gets the number that the daemon had, and listens at the name of its bridge.", "When the daemon's control socket is closed, as by its death, nobody is the daemon."},
+	{"B121", "A `semctl(SETALL)` begins before the taint, and a page fault delays what the semaphores are set to.", "A guarded container sets all semaphores only of a set that no process outside uses, then or later."},
 	{"B122", "With `taint.trusted_networks`, a clean container reads what untrusted hosts send by a packet socket or vsock: nothing taints it.", "Such a container opens no sockets of other families, clean or not."},
 	{"B123", "There is no memory for what is known of a process at the moment when it is moved out, so that it has not left.", "It is noted in a table that has its memory from the start, and the move is judged before it is made."},
 	{"B124", "Who traces a thread of a command that is not its first has the command do what he likes with its grant.", "Every thread is looked at, also where an approval is claimed."},

@@ -148,6 +148,8 @@ var ways = []way{
 	{name: "B118/semaphore", inside: "adds_semaphore", outside: "semaphore_asleep", opens: true},
 	{name: "B118/semaphore-set", inside: "sets_semaphore", outside: "semaphore_asleep", opens: true},
 	{name: "B118/semaphore-removed", inside: "removes_semaphore", outside: "semaphore_asleep", opens: true},
+	{name: "B121/semaphores", inside: "semaphores_begun", outside: "semaphores_begun", opens: true, root: true, told: true},
+	{name: "B121/own-semaphore", inside: "own_semaphore_begun", outside: "own_semaphore_begun", opens: true, root: true},
 	{name: "B143/shut-write", inside: "shut_write", outside: "shut_write", opens: true},
 	{name: "B143/shut-read", inside: "shut_read", outside: "shut_read", opens: true},
 	{name: "B144/entered", inside: "enters", outside: "enters", opens: true, told: true},
