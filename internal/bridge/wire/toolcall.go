@@ -3,8 +3,10 @@ package wire
 import (
 	"encoding/json"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // WebFetch is the tool that fetches a page by itself.
@@ -51,14 +53,23 @@ var (
 		"webfetch*", "*webfetch", "fetchurl*", "urlfetch*", "fetchweb*", "fetchpage*", "fetchhtml", "fetchjson", "fetchmarkdown", "fetchtxt", "fetchtext", "fetchsite*", "httpfetch", "httpget", "httppost", "httprequest", "httpxrequest", "webrequest", "restrequest",
 		"readurl*", "readwebpage*", "geturl*", "openurl", "downloadurl", "urlcontext", "scrapeurl*", "curl", "wget",
 	}
-	fetchersOfURLs = []string{
-		"fetch", "scrape", "*webpage*", "read*website*", "get*website*", "visit*website*", "visiturl", "visitpage", "loadurl*", "retrieveurl*", "fetchcontent*", "fetchandconvert*", "crawl", "crawlurl*", "crawlpage*", "crawlsite*",
-		"urlreader", "webreader", "webget", "getpage*", "viewweb*", "fetcher", "httpclient", "http", "downloadfile*", "download", "browseurl", "fetchraw", "tavilyextract",
-	}
 	// Of the servers of tools whose every tool with a command, or an address, is one. A tool that is only called fetch may look up anything.
 	shellServers = []string{"*shell", "shell*", "bash*", "terminal*", "*terminal", "commands", "*commander", "cli", "iterm*", "ssh*"}
 	fetchServers = []string{"fetch*", "*fetch", "webfetch*", "http", "httpclient", "curl", "wget", "firecrawl*", "jina*"}
 )
+
+// fetchersOfURLs finds names that consist of words about pages alone, or begin with some: with an address these fetch it.
+var fetchersOfURLs = sync.OnceValue(func() *regexp.Regexp {
+	const (
+		fetches = `fetch(?:er|ing)?|scrap(?:er?|ing)|crawl(?:er|ing)?|browse|spider|curl|wget|download(?:er)?|firecrawl|tavily|jina`
+		reads   = `get|read(?:er)?|visit|load|open|view|retrieve|extract(?:or)?|convert|summari[sz]er?|summary|analy[sz]er?|preview|ingest|import|render(?:ed)?|screenshot`
+		page    = `ur[il]s?|links?|web|https?x?(?:get|post|put|patch|delete|head)?|html|sites?|websites?|pages?|articles?|rss|feeds?|(?:make|send|api|http)*requests?|json|markdown|md|te?xt|raw|pdf|contents?|readab(?:le|ility)`
+		beside  = `as|and|to|2|from|into|many|multi|multiple|batch|smart|deep|simple|full|clean|client|tool|file|data`
+	)
+	words := func(list ...string) string { return "(?:" + strings.Join(list, "|") + ")" }
+	return regexp.MustCompile("^(?:" + words(fetches, reads, page, beside) + "*" + words(fetches, page) + words(fetches, reads, page, beside) + "*|" +
+		words(fetches, reads) + words(beside) + "*(?:ur[il]|webpage|website).*|.*webpage.*|getpage.*|viewweb.*|fetchcontent.*|fetchandconvert.*|downloadfile.*|crawl(?:url|page|site).*)$")
+})
 
 // plain is a tool's name without case and what separates words, and that of the server, or of the group of tools, that offers it, if one does.
 func plain(tool string) (name, server string) {
@@ -105,12 +116,34 @@ func IsFetch(tool string, input json.RawMessage) bool {
 		return false
 	case among(fetchers, name), server == "" && name == "fetch", among(fetchServers, server):
 		return true
-	case !among(fetchersOfURLs, name):
-		return false
 	}
-	var in map[string]json.RawMessage
-	_ = json.Unmarshal(input, &in) // what is no object names no page
-	return in["url"] != nil || in["urls"] != nil
+	var in any
+	_ = json.Unmarshal(input, &in) // what is not read names no page
+	own := strings.TrimSuffix(strings.TrimPrefix(name, server), server)
+	return (fetchersOfURLs().MatchString(name) || fetchersOfURLs().MatchString(own)) && hasAddress("", in)
+}
+
+// hasAddress says whether a value of a tool's input, of such a name, is the address of a page or has one in it.
+func hasAddress(name string, value any) bool {
+	name, _ = plain(name)
+	switch v := value.(type) {
+	case map[string]any:
+		for name, value := range v {
+			if hasAddress(name, value) {
+				return true
+			}
+		}
+	case []any:
+		if slices.ContainsFunc(v, func(value any) bool { return hasAddress(name, value) }) {
+			return true
+		}
+	case string:
+		if v = strings.ToLower(v); name != "id" && (strings.HasPrefix(v, "http://") || strings.HasPrefix(v, "https://")) {
+			return true
+		}
+	}
+	name = strings.TrimSuffix(name, "s")
+	return strings.HasSuffix(name, "url") || strings.HasSuffix(name, "uri") || name == "link" || name == "href"
 }
 
 // ShellText gives the text that a tool hands to a shell; ok tells that the tool is a shell's, text is empty if its input has no command, or two.

@@ -55,6 +55,9 @@ func TestF19Fetch(t *testing.T) {
 		"httpx_request", "web_request", "browse_url", "http", "download", "fetch_raw", "mcp__tavily__tavily_extract", "WebFetch", "webfetch", "WEBFETCH", "web_fetch", "web-fetch", "fetch", "Fetch", "fetch_url", "FetchURL", "mcp__fetch__fetch", "mcp__fetch__fetch_html", "mcp__mcp-server-fetch__get", "mcp__x__web_fetch", "mcp__docs__fetch",
 		"web_fetch_20250910", "http_request", "read_url_content", "fetch_webpage", "MCP__Fetch__Fetch", "mcp__firecrawl__firecrawl_scrape", "url_context", "fetchWebPage",
 		"functions.web_fetch", "developer__fetch", "tool.fetch_url", "visit_url", "get_webpage", "mcp__markdownify__webpage-to-markdown", "read_website", "load_url", "fetch_content", "web_get", "view_web_page", "download_file", "crawl", "WebFetchTool", "mcp__requests__fetch",
+		"mcp__x__scrape_as_markdown", "mcp__x__fetch_as_markdown", "http_get_json", "browse", "extract_url", "mcp__x__scrape_as_html", "scrape_batch", "mcp__x__get_url_content", "fetch_and_extract", "mcp__exa__crawling_exa", "batch_fetch", "fetch_many", "mcp__hyper__hyper_fetch", "web_browse", "page_reader", "mcp__zai__webReader",
+		"read_web_pages", "open_link", "http_post_json", "url_to_markdown", "mcp__x__convert_url_to_md", "fetch_rss_feed", "read_article", "mcp__x__fetch_readable", "mcp__x__get_html", "spider", "mcp__spider__spider_crawl", "mcp__x__extract_from_url", "smart_scraper", "html2text", "get_raw_text", "mcp__x__fetch_pdf", "extract_content_from_url", "parse_webpage",
+		"mcp__jina__read_url", "mcp__x__requests_get", "mcp__x__make_http_request", "mcp__x__send_request", "mcp__x__api_request", "mcp__apify__web_scraper", "fetchUrlContent2", "mcp__x__scrape-website", "mcp__x__link_reader", "mcp__x__get_web_content", "mcp__x__get_rendered_html", "get_markdown_summary", "summarize_url", "get_url_metadata", "preview_link", "extract_text", "http_get_markdown", "multi_fetch", "mcp__x__get_website_title", "retrieve_urls", "mcp__x__ingest_urls",
 	} {
 		if !IsFetch(tool, json.RawMessage(`{"url":"https://a.example"}`)) {
 			t.Errorf("%s passes", tool)
@@ -63,6 +66,7 @@ func TestF19Fetch(t *testing.T) {
 	for _, tool := range []string{
 		"WebSearch", "web_search", "Read", "Bash", "mcp__browser__fetch", "mcp__browser__open", "mcp__weir__VaultHttpFetch", "VaultHttpFetch", "mcp__github__fetch_issue", "git_fetch", "mcp__db__fetch_rows", "fetch_mcp_resource", "prefetch", "",
 		"mcp__playwright__browser_navigate", "fetch_logs", "deploy_website", "git.fetch_all", "open",
+		"read", "get", "extract", "open_file", "read_file", "fetch_user", "view_image", "parse_html", "add_link", "load_page_template", "mcp__browser-use__browse", "mcp__chrome_browser__scrape", "get_pull_request", "request_review", "mcp__jira__get_issue_links", "post_message", "webhook", "register_http_client", "httpd_restart", "batch_get", "mcp__notes__read_notes", "get_webhook", "send_link", "post_article", "add_feed", "shorten_url", "browser_navigate", "scrapbook_add",
 	} {
 		if IsFetch(tool, json.RawMessage(`{"url":"https://a.example"}`)) {
 			t.Errorf("%s is taken for one", tool)
@@ -70,6 +74,14 @@ func TestF19Fetch(t *testing.T) {
 	}
 	if IsFetch("download_file", json.RawMessage(`{"id":"7"}`)) || IsFetch("browser.fetch", json.RawMessage(`{"url":"https://a.example"}`)) || IsFetch("mcp__notion__fetch", json.RawMessage(`{"id":"7"}`)) || IsFetch("mcp__notion__fetch", nil) {
 		t.Error("a document that is looked up by its id is taken for a page")
+	}
+	for input, want := range map[string]bool{
+		`{"url":"a.example"}`: true, `{"urls":["https://a.example"]}`: true, `{"uri":"a.example"}`: true, `{"params":{"url":"https://a.example"}}`: true, `{"requests":[{"Url":"https://a.example"}]}`: true, `{"target":"https:\/\/a.example"}`: true, `{"targetUrl":"a.example"}`: true,
+		`{"start_urls":[{"url":"a.example"}]}`: true, `{"source":"HTTP://a.example"}`: true, `["https://a.example"]`: true, `{"link":"https://a.example"}`: true, `{"path":"a/b"}`: false, `{"id":"https://a.example"}`: false, `{"query":"see https://a.example"}`: false, `{"url":null}`: true, `7`: false, ``: false,
+	} {
+		if IsFetch("mcp__x__scrape_as_markdown", json.RawMessage(input)) != want {
+			t.Errorf("%s: %v", input, !want)
+		}
 	}
 }
 
