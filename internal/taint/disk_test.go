@@ -118,7 +118,7 @@ func TestReadAfterReboot(t *testing.T) {
 // B45: what a program set on a container's cgroup, which then was removed while no sensor ran, is not lost.
 func TestReadTaintedLast(t *testing.T) {
 	s, _ := books(t)
-	s.states = tainted{bits: map[uint64]Bits{7: Secret}}
+	s.kernel.(*Memory).Taint(7, Secret)
 	r := &record{Container: Container{ID: "/agents/x", Cgroup: "/agents/not-there", CgroupID: 7}, Bits: Corruption}
 	if err := s.store(r); err != nil {
 		t.Fatal(err)
@@ -144,6 +144,23 @@ func TestFound(t *testing.T) {
 	s.found(r, Secret, "found again")
 	if r.unsaved || r.By != "root" || len(r.Causes) != 1 {
 		t.Errorf("%+v", r)
+	}
+}
+
+// A record that comes late sets nothing that was cleared since, though it has more that is new.
+func TestSetLate(t *testing.T) {
+	s, _ := books(t)
+	k := s.kernel.(*Memory)
+	if _, err := s.Guard(Container{ID: "/agents/x", Cgroup: "/agents/x", CgroupID: 7}, Secret, "test"); err != nil {
+		t.Fatal(err)
+	}
+	k.Taint(7, Corruption)
+	if _, err := s.Clear("/agents/x", Secret, "root", "rebuilt"); err != nil {
+		t.Fatal(err)
+	}
+	st, err := s.Set(Change{Container: "/agents/x", Bits: Secret | Corruption, InKernel: true})
+	if err != nil || st.Own != Corruption || k.Bits(7) != Corruption {
+		t.Errorf("%v, %v; the kernel has %v", st.Own.Names(), err, k.Bits(7).Names())
 	}
 }
 

@@ -14,7 +14,7 @@ import (
 func (s *State) Change(change func() error) error {
 	s.changing.Lock()
 	defer s.changing.Unlock()
-	begun := s.setEpoch(0)
+	begun := s.kernel.setEpoch(0)
 	err := change()
 	if begun != nil {
 		return errors.Join(err, begun)
@@ -24,11 +24,11 @@ func (s *State) Change(change func() error) error {
 	if _, failed := rand.Read(next[:]); failed != nil {
 		return errors.Join(err, fmt.Errorf("make epoch: %w", failed))
 	}
-	return errors.Join(err, s.setEpoch(binary.NativeEndian.Uint64(next[:])))
+	return errors.Join(err, s.kernel.setEpoch(binary.NativeEndian.Uint64(next[:])))
 }
 
-func (s *State) setEpoch(epoch uint64) error {
-	if err := s.objects.Epochs.Put(uint32(0), epoch); err != nil {
+func (o *cgroupObjects) setEpoch(epoch uint64) error {
+	if err := o.Epochs.Put(uint32(0), epoch); err != nil {
 		return fmt.Errorf("write epoch: %w", err)
 	}
 	return nil

@@ -42,8 +42,8 @@ type Options struct {
 type State struct {
 	objects cgroupObjects
 	pins    bpfobj.Maps
-	initial table // of objects, as is states
-	states  table
+	kernel  kernel // of objects, as is initial
+	initial table
 	reader  *ringbuf.Reader
 	Links   *bpfobj.Links
 	dir     string
@@ -77,7 +77,7 @@ func Load(o Options) (*State, error) {
 	if s.pins, err = bpfobj.Load("cgroup", &s.objects, loadCgroup, bpfobj.Options{PinDir: o.PinDir, Ring: o.Ring, Types: o.Types}); err != nil {
 		return nil, err
 	}
-	s.initial, s.states = s.objects.InitialTaint, s.objects.Cgroups
+	s.kernel, s.initial = &s.objects, s.objects.InitialTaint
 	if err := errors.Join(s.settle(), s.Change(func() error { return nil })); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
@@ -126,7 +126,7 @@ func CheckPins(dir string) error {
 // hash stays while claims may refer to it.
 func (s *State) settle() error {
 	any := false
-	if err := s.eachState(func(uint64, cgroupState) { any = true }); err != nil {
+	if err := s.kernel.eachState(func(uint64, cgroupState) { any = true }); err != nil {
 		return err
 	}
 	return s.configure(func(c *cgroupSettings) error {

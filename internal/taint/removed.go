@@ -71,7 +71,7 @@ func (s *State) Escapes() (bool, error) {
 func (s *State) InForce() (some bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	err = s.eachState(func(_ uint64, e cgroupState) {
+	err = s.kernel.eachState(func(_ uint64, e cgroupState) {
 		some = some || e.Taint != 0 || e.Flags&cgroupStateFlagSTATE_ALONE != 0
 	})
 	return some, err
@@ -126,12 +126,14 @@ func (s *State) drop(id uint64) error {
 }
 
 func (s *State) delete(id uint64) error {
-	return s.Change(func() error {
-		if err := s.objects.Cgroups.Delete(id); err != nil && !isNoKey(err) {
-			return fmt.Errorf("delete state of cgroup %d: %w", id, err)
-		}
-		return nil
-	})
+	return s.Change(func() error { return s.kernel.deleteState(id) })
+}
+
+func (o *cgroupObjects) deleteState(id uint64) error {
+	if err := ignoreNoKey(o.Cgroups.Delete(id)); err != nil {
+		return fmt.Errorf("delete state of cgroup %d: %w", id, err)
+	}
+	return nil
 }
 
 // Sweep deletes the state of cgroups that were removed long ago, and lets go of
@@ -161,7 +163,7 @@ func (s *State) unlink(id uint64) error { return s.Links.Drop("-" + strconv.Form
 // findRemoved notes which cgroups of the kernel's books are there no more.
 func (s *State) findRemoved() error {
 	var all []uint64
-	err := s.eachState(func(id uint64, e cgroupState) {
+	err := s.kernel.eachState(func(id uint64, e cgroupState) {
 		if e.Flags&cgroupStateFlagSTATE_GRANT == 0 { // grants have books of their own
 			all = append(all, id)
 		}
@@ -183,11 +185,10 @@ func (s *State) findRemoved() error {
 // atOnce is how many states are read with one call.
 const atOnce = 1024
 
-// eachState gives f all that the kernel has, by cgroup id; some twice if it changes meanwhile.
-func (s *State) eachState(f func(id uint64, e cgroupState)) error {
+func (o *cgroupObjects) eachState(f func(id uint64, e cgroupState)) error {
 	ids, states := make([]uint64, atOnce), make([]cgroupState, atOnce)
 	for cursor := (ebpf.MapBatchCursor{}); ; {
-		n, err := s.objects.Cgroups.BatchLookup(&cursor, ids, states, nil)
+		n, err := o.Cgroups.BatchLookup(&cursor, ids, states, nil)
 		for i := range n {
 			f(ids[i], states[i])
 		}

@@ -18,8 +18,8 @@ import (
 	"weir/internal/bpfobj"
 )
 
-// kernel is its map of what children begin with, by their names.
-type kernel struct {
+// starts is the kernel's map of what children begin with, by their names.
+type starts struct {
 	rows map[string]Bits
 	room int                     // entries
 	fail func(name string) error // of Put
@@ -31,7 +31,7 @@ const agents = 11 // cgroup of /agents, a guarded parent
 
 func nameOf(key any) string { return bpfobj.Text(key.(*cgroupInitialTaintKey).Name[:]) }
 
-func (k *kernel) Lookup(key, value any) error {
+func (k *starts) Lookup(key, value any) error {
 	bits, ok := k.rows[nameOf(key)]
 	if !ok {
 		return ebpf.ErrKeyNotExist
@@ -40,7 +40,7 @@ func (k *kernel) Lookup(key, value any) error {
 	return nil
 }
 
-func (k *kernel) Put(key, value any) error {
+func (k *starts) Put(key, value any) error {
 	name := nameOf(key)
 	if k.fail != nil {
 		if err := k.fail(name); err != nil {
@@ -55,7 +55,7 @@ func (k *kernel) Put(key, value any) error {
 	return nil
 }
 
-func (k *kernel) Delete(key any) error {
+func (k *starts) Delete(key any) error {
 	name := nameOf(key)
 	if _, ok := k.rows[name]; !ok {
 		return ebpf.ErrKeyNotExist
@@ -65,14 +65,14 @@ func (k *kernel) Delete(key any) error {
 	return nil
 }
 
-func (k *kernel) did(what string) {
+func (k *starts) did(what string) {
 	k.done = append(k.done, what)
 	if k.seen != nil {
 		k.seen()
 	}
 }
 
-func (k *kernel) NextKey(key, next any) error {
+func (k *starts) NextKey(key, next any) error {
 	names := slices.Sorted(maps.Keys(k.rows))
 	at := 0
 	if key != nil {
@@ -86,46 +86,30 @@ func (k *kernel) NextKey(key, next any) error {
 }
 
 // has checks what the kernel has.
-func (k *kernel) has(t *testing.T, when string, want map[string]Bits) {
+func (k *starts) has(t *testing.T, when string, want map[string]Bits) {
 	t.Helper()
 	if diff := cmp.Diff(want, k.rows); diff != "" {
 		t.Errorf("%s: %s", when, diff)
 	}
 }
 
-// tainted are the states of cgroups that have nothing but taint.
-type tainted struct {
-	table
-	bits map[uint64]Bits
-}
-
-func (t tainted) Lookup(key, value any) error {
-	bits, ok := t.bits[key.(uint64)]
-	if !ok {
-		return ebpf.ErrKeyNotExist
-	}
-	*value.(*cgroupState) = cgroupState{Taint: uint32(bits)}
-	return nil
-}
-
 // books has no kernel but what is to begin, and one guarded parent.
-func books(t *testing.T) (*State, *kernel) {
+func books(t *testing.T) (*State, *starts) {
 	t.Helper()
 	db, err := bbolt.Open(filepath.Join(t.TempDir(), "db"), 0o600, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { db.Close() })
-	if err := db.Update(func(tx *bbolt.Tx) error { _, err := tx.CreateBucket(bucket); return err }); err != nil {
-		t.Fatal(err)
-	}
 	logger := logrus.New()
 	logger.SetOutput(io.Discard)
-	k := &kernel{rows: map[string]Bits{}, room: 16 << 10}
-	return &State{
-		initial: k, states: tainted{}, db: db, logger: logger,
-		containers: map[string]*record{}, ids: map[string]uint64{"/agents": agents}, begins: map[uint64]begin{},
-	}, k
+	k := &starts{rows: map[string]Bits{}, room: 16 << 10}
+	s, err := NewMemory(map[string]uint64{"/agents": agents}).Open(db, logger)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.initial = k
+	return s, k
 }
 
 // child adds a container below /agents that is gone.

@@ -66,10 +66,21 @@ type Status struct {
 	Why   string
 }
 
-// entry is a cgroup's state in the kernel; an absent one is zero.
-func (s *State) entry(id uint64) (cgroupState, error) {
+// kernel has the states of cgroups, and programs that go by them.
+type kernel interface {
+	state(id uint64) (cgroupState, error) // an absent one is zero
+	writeState(cgroupStateChange) error
+	deleteState(id uint64) error                      // that there is none is no error
+	eachState(f func(id uint64, e cgroupState)) error // some twice if it changes meanwhile
+	setEpoch(epoch uint64) error
+}
+
+// entry is a cgroup's state in the kernel.
+func (s *State) entry(id uint64) (cgroupState, error) { return s.kernel.state(id) }
+
+func (o *cgroupObjects) state(id uint64) (cgroupState, error) {
 	var e cgroupState
-	if err := s.states.Lookup(id, &e); err != nil && !errors.Is(err, os.ErrNotExist) && !isNoKey(err) {
+	if err := o.Cgroups.Lookup(id, &e); err != nil && !errors.Is(err, os.ErrNotExist) && !isNoKey(err) {
 		return e, fmt.Errorf("read state of cgroup %d: %w", id, err)
 	}
 	return e, nil
@@ -82,16 +93,18 @@ func (s *State) put(id uint64, e cgroupState) error { return s.change(id, e, 0) 
 func (s *State) change(id uint64, e cgroupState, clear Bits) error {
 	c := cgroupStateChange{Cgroup: id, Clear: uint32(clear)}
 	c.To.Taint, c.To.Flags, c.To.Policy, c.To.Agent, c.To.Grant = e.Taint&^uint32(clear), e.Flags, e.Policy, e.Agent, e.Grant
-	return s.Change(func() error {
-		failed, err := s.objects.WeirState.Run(&ebpf.RunOptions{Context: &c})
-		if err == nil && failed != 0 {
-			err = errors.New("the map is full")
-		}
-		if err != nil {
-			return fmt.Errorf("write state of cgroup %d: %w", id, err)
-		}
-		return nil
-	})
+	return s.Change(func() error { return s.kernel.writeState(c) })
+}
+
+func (o *cgroupObjects) writeState(c cgroupStateChange) error {
+	failed, err := o.WeirState.Run(&ebpf.RunOptions{Context: &c})
+	if err == nil && failed != 0 {
+		err = errors.New("the map is full")
+	}
+	if err != nil {
+		return fmt.Errorf("write state of cgroup %d: %w", c.Cgroup, err)
+	}
+	return nil
 }
 
 // ErrKnown says that taint which programs had set is known, or cleared, by now.
@@ -108,7 +121,7 @@ func (s *State) Unknown() ([]Unknown, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	more := map[uint64]Bits{}
-	err := s.eachState(func(id uint64, e cgroupState) {
+	err := s.kernel.eachState(func(id uint64, e cgroupState) {
 		if _, gone := s.removed[id]; e.Taint != 0 && !gone {
 			more[id] = Bits(e.Taint)
 		}
@@ -213,8 +226,10 @@ func (s *State) Set(c Change) (Status, error) {
 	if err != nil {
 		return Status{}, err
 	}
-	if c.InKernel && c.Bits&Bits(e.Taint)&^r.Bits == 0 {
-		return s.status(r), ErrKnown
+	if c.InKernel {
+		if c.Bits &= Bits(e.Taint); c.Bits&^r.Bits == 0 {
+			return s.status(r), ErrKnown
+		}
 	}
 	e.Taint |= uint32(c.Bits)
 	if err := s.put(r.CgroupID, e); err != nil {
@@ -295,7 +310,7 @@ func (s *State) DropParent(cgroupID uint64) error {
 // Grants returns the cgroups that are places of grants, by cgroup id.
 func (s *State) Grants() (map[uint64]uint64, error) {
 	grants := map[uint64]uint64{}
-	err := s.eachState(func(id uint64, e cgroupState) {
+	err := s.kernel.eachState(func(id uint64, e cgroupState) {
 		if e.Flags&cgroupStateFlagSTATE_GRANT != 0 {
 			grants[id] = e.Grant
 		}
