@@ -5,7 +5,7 @@ GO ?= go
 # As the programs are built: what tests and VMs share is compiled once.
 export CGO_ENABLED = 0
 
-.PHONY: all go build test ready unit units screens browser vm images agents clients bypasses failures load lint generate corpus shells long demo bench release release-test clean distclean
+.PHONY: all go build test ready unit units screens browser vm images agents clients bypasses failures load model lint generate corpus shells long demo bench release release-test clean distclean
 
 all: build
 
@@ -89,6 +89,9 @@ failures: images agents ## what breaks: kill -9, memory, disks, clocks, pins, up
 
 load: images ## failures that take long, and 200 cgroups, 2,000 grants and 10,000 held commands, and what they leave behind
 	VMTEST_LOAD=200,2000,10000 VMTEST_KERNELS=6.12 $(GO) test -count=1 -v -timeout 150m ./test/vm -run 'TestVM/6.12/(failure|load|containers)'
+
+model: go ## the daemon's books against the model of the rules in test/model, for an hour or so; SEED=N RUNS=1 repeats a sequence
+	$(GO) test -count=1 -timeout 180m ./internal/daemon -run '^TestModel$$' -model.seed $(or $(SEED),0) -model.runs $(or $(RUNS),5000)
 
 lint: ## formatting, vet, staticcheck, import rules, generated files
 	scripts/lint

@@ -193,8 +193,9 @@ func (d *daemon) taint(c taint.Change) (taint.Status, error) {
 		return st, err
 	}
 	errs := []error{err}
-	if c.Bits&^before.Own != 0 {
-		errs = append(errs, d.endTainted(st.Cgroup, c.Grant))
+	c.Bits &= st.Own // without what was cleared since a program had set it
+	if more := c.Bits &^ before.Own; more != 0 {
+		errs = append(errs, d.endTainted(st.Cgroup, more, c.Grant))
 		errs = append(errs, d.egress.RevokeLesser(st.CgroupID, c.Grant, st.Taint))
 	}
 	closed, err := d.egress.CloseSockets(st.Cgroup, d.policies.For(st.ID))
@@ -291,7 +292,7 @@ func (d *daemon) Untaint(_ context.Context, name string, bits []string, by, why 
 		}
 	}
 	for _, c := range append(d.state.List(), st) {
-		if c.Taint == 0 && linux.PathWithin(c.Cgroup, st.Cgroup) {
+		if c.Taint == 0 && linux.PathWithin(c.Cgroup, st.Cgroup) && (c.CgroupID == 0 || d.state.Clean(c.CgroupID)) {
 			errs = append(errs, d.withdraw(c.CgroupID))
 			d.gate.EndNeedless(func(id string) bool { return id == c.ID })
 			d.nameFreed(c)

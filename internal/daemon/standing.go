@@ -10,6 +10,7 @@ import (
 	"weir/internal/gate"
 	"weir/internal/linux"
 	"weir/internal/netegress"
+	"weir/internal/taint"
 )
 
 // drawn is what a grant took from an approval that goes on.
@@ -92,11 +93,16 @@ func (d *daemon) giveBack(g netegress.Grant) {
 	}
 }
 
-// endTainted ends the approvals of containers at or below a cgroup that has been tainted more, unless they were given for that, too, with
+// outgrown says whether a container has taint, with more that is known of it, for which its approval was not given.
+func (d *daemon) outgrown(s gate.StandingApproval, more taint.Bits) bool {
+	return !s.Keeps && !gate.Within(d.processes.Container(s.Container.CgroupID, more).Taint, s.Container.Taint)
+}
+
+// endTainted ends the approvals of containers at or below a cgroup that has got more taint, unless they were given for that, too, with
 // what they have opened, but for one grant.
-func (d *daemon) endTainted(cgroup string, but uint64) error {
+func (d *daemon) endTainted(cgroup string, more taint.Bits, but uint64) error {
 	ended, err := d.gate.EndStanding(func(s gate.StandingApproval) event.ApprovalEnd {
-		if !s.Keeps && linux.PathWithin(s.Container.Cgroup, cgroup) {
+		if linux.PathWithin(s.Container.Cgroup, cgroup) && d.outgrown(s, more) {
 			return event.NewTaint
 		}
 		return ""
@@ -120,14 +126,22 @@ func (d *daemon) shut(s gate.StandingApproval, which func(netegress.Grant) bool)
 
 // endOver ends the approvals whose process or container has ended, and those of containers with taint that they were not given for: it may have
 // come while no sensor ran, or before they were given.
-func (d *daemon) endOver() error {
+func (d *daemon) endOver() error { return d.endOf(linux.Alive, stands) }
+
+// stands says whether a container lives: another one may have been made under its name.
+func stands(c event.Container) bool {
+	id, err := linux.CgroupID(c.Cgroup)
+	return err == nil && id == c.CgroupID && linux.CgroupPopulated(c.Cgroup)
+}
+
+func (d *daemon) endOf(alive func(pid int, start uint64) bool, stands func(event.Container) bool) error {
 	d.clearing.Lock() // an approval loses the bit first
 	defer d.clearing.Unlock()
 	_, err := d.gate.EndStanding(func(s gate.StandingApproval) event.ApprovalEnd {
-		if s.Root != nil && !linux.Alive(s.Root.PID, s.Root.Start) || !linux.CgroupPopulated(s.Container.Cgroup) {
+		if s.Root != nil && !alive(s.Root.PID, s.Root.Start) || !stands(s.Container) {
 			return event.Ended
 		}
-		if st, ok := d.state.ByCgroup(s.Container.CgroupID); ok && !s.Keeps && !gate.Within(st.Taint.Names(), s.Container.Taint) {
+		if d.outgrown(s, 0) {
 			return event.NewTaint
 		}
 		return ""

@@ -3,6 +3,7 @@ package daemon
 import (
 	"net/netip"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -11,6 +12,7 @@ import (
 	"weir/internal/event"
 	"weir/internal/gate"
 	"weir/internal/netegress"
+	"weir/internal/taint"
 )
 
 // A grant by an approval that goes on, and what can be claimed of it later, are over when the approval is.
@@ -33,6 +35,47 @@ func TestStandingTerms(t *testing.T) {
 		if got.For != c.opens || got.ClaimFor != c.claims || got.Bytes != 7 {
 			t.Errorf("%s: %+v", name, got)
 		}
+	}
+}
+
+// F07: an approval is for the taint that the kernel had when it was given, also where the daemon hears of that later, and ends with the next bit; and
+// with its container, though another is made under its name at once.
+func TestStandingEnds(t *testing.T) {
+	for name, end := range map[string]func(*compared, *box){
+		"taint": func(c *compared, b *box) { c.set(taint.Change{Container: b.id, Bits: taint.Corruption}, false) },
+		"container": func(c *compared, b *box) {
+			c.remake(b)
+			c.tend()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := newCompared(t, 1, map[string]int{})
+				defer c.close()
+				b, ctx := c.boxes[0], t.Context()
+				c.kernel.Taint(b.cgroup, taint.Secret)
+				go c.gate.Decide(ctx, gate.Request{
+					Container: c.processes.Container(b.cgroup, taint.Secret), Process: b.processes[0].event, Destination: event.Destination{Address: "192.0.2.1", Port: 443, Protocol: "tcp"},
+					GrantSeconds: 60, GrantBytes: 1000,
+				})
+				synctest.Wait()
+				q := c.gate.Pending()[0]
+				r := gate.Reply{Allow: true, By: "alice", For: gate.ForSession, Who: gate.WhoContainer}
+				shown, err := q.StandingBy(r)
+				c.must(err)
+				r.Adds = shown.Adds
+				_, err = c.Answer(ctx, q.ID, r)
+				c.must(err)
+				c.set(taint.Change{Container: b.id, Bits: taint.Secret, InKernel: true}, false)
+				c.tend()
+				if len(c.gate.Standing()) != 1 {
+					t.Error("it ended with taint that it was given for")
+				}
+				if end(c, b); len(c.gate.Standing()) != 0 {
+					t.Errorf("%+v", c.gate.Standing())
+				}
+			})
+		})
 	}
 }
 
