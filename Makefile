@@ -114,6 +114,9 @@ bench: images browser ## what Weir costs: a table, and bench/results.json
 	$(GO) test -run '^$$' -bench 'Hook' ./cmd/hook
 	$(GO) test -run '^$$' -bench 'Stand' ./internal/names
 	$(GO) test -run '^$$' -bench 'FirstPaint|Busy' -benchtime 10x ./test/console
+	$(GO) test -run '^$$' -bench Second -benchtime 20x ./internal/fleet/link
+	$(GO) test -run '^$$' -bench CatchUp -benchtime 1x ./internal/fleet/link
+	$(GO) test -run '^$$' -bench Question -benchtime 20x ./internal/daemon
 	$(GO) test -run '^$$' -bench 'Scrub|Fetch|Preview' ./internal/redact ./internal/vault ./internal/memory
 
 release: ## dist: static programs, deb and rpm, the image's root, policies, units, manifests, manual, bill of materials, checksums

@@ -30,12 +30,12 @@ import (
 
 // hub is a server of NATS on loopback. Tests end it and start it again on its port.
 type hub struct {
-	t *testing.T
+	t testing.TB
 	o *server.Options
 	s *server.Server
 }
 
-func newHub(t *testing.T, o *server.Options) *hub {
+func newHub(t testing.TB, o *server.Options) *hub {
 	t.Helper()
 	o.Host, o.Port, o.JetStream, o.NoSigs, o.NoLog = "127.0.0.1", -1, true, true, true
 	h := &hub{t: t, o: o}
@@ -114,7 +114,7 @@ type linked struct {
 	wrote int
 }
 
-func newLinked(t *testing.T, h *hub, name string) *linked {
+func newLinked(t testing.TB, h *hub, name string) *linked {
 	t.Helper()
 	n := &linked{asker: newNode(t, name), h: h, name: name, state: t.TempDir(), run: t.TempDir(), said: make(chan string, 1000)}
 	s, err := control.Listen(n.run)
@@ -619,4 +619,55 @@ func TestLinkRights(t *testing.T) {
 	if err := <-refused; !strings.Contains(strings.ToLower(err.Error()), "permissions violation") {
 		t.Error(err)
 	}
+}
+
+// BenchmarkQuestion is how long a question takes to another machine's screen, and an answer from there to who waits; over a server on loopback.
+func BenchmarkQuestion(b *testing.B) {
+	h := newHub(b, &server.Options{})
+	h.init()
+	n := newLinked(b, h, "n1")
+	n.link()
+	n.says("connected")
+	people := h.people()
+	bucket, err := func() (jetstream.KeyValue, error) {
+		js, err := jetstream.New(h.raw())
+		if err != nil {
+			return nil, err
+		}
+		return js.KeyValue(b.Context(), "weir_questions")
+	}()
+	if err != nil {
+		b.Fatal(err)
+	}
+	screen, err := bucket.WatchAll(b.Context(), jetstream.UpdatesOnly())
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer screen.Stop()
+	var shown, answered, worst time.Duration
+	for i := 0; b.Loop(); i++ {
+		began := time.Now()
+		q, verdict := n.ask("curl", fmt.Sprintf("https://example.org/%d", i))
+		var m notify.Message
+		for m.Question.ID != q.ID || m.Answer != nil {
+			m = notify.Message{}
+			if err := json.Unmarshal((<-screen.Updates()).Value(), &m); err != nil {
+				b.Fatal(err)
+			}
+		}
+		seen := time.Now()
+		signed, err := fleet.Sign(n.alice, approvalOf(m))
+		if err != nil {
+			b.Fatal(err)
+		}
+		if text, err := people.Send(b.Context(), "n1", signed); err != nil {
+			b.Fatal(text, err)
+		}
+		<-verdict
+		shown, answered, worst = shown+seen.Sub(began), answered+time.Since(seen), max(worst, seen.Sub(began), time.Since(seen))
+		time.Sleep(2 * time.Second) // a container may not ask faster
+	}
+	b.ReportMetric(shown.Seconds()*1e3/float64(b.N), "shown-ms")
+	b.ReportMetric(answered.Seconds()*1e3/float64(b.N), "answered-ms")
+	b.ReportMetric(worst.Seconds()*1e3, "worst-ms")
 }

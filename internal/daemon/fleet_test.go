@@ -23,7 +23,7 @@ import (
 // asker is a daemon without a kernel, whose gate people answer from elsewhere.
 type asker struct {
 	*daemon
-	t      *testing.T
+	t      testing.TB
 	db     string
 	events <-chan event.Event
 	alice  ed25519.PrivateKey
@@ -32,7 +32,7 @@ type asker struct {
 
 func newAsker(t *testing.T) *asker { return newNode(t, "n1") }
 
-func newNode(t *testing.T, name string) *asker {
+func newNode(t testing.TB, name string) *asker {
 	t.Helper()
 	a := &asker{t: t, db: t.TempDir()}
 	p := policy.Default()
