@@ -333,6 +333,15 @@ static __always_inline void describe_current(struct record *r)
 	bpf_get_current_comm(r->comm, sizeof(r->comm));
 }
 
+/* The same of a task, where helpers for the current one are missing. */
+static __always_inline void describe_task(struct record *r, struct task_struct *t)
+{
+	r->tgid = BPF_CORE_READ(t, tgid);
+	r->start = BPF_CORE_READ(t, group_leader, start_boottime);
+	r->uid = BPF_CORE_READ(t, cred, uid.val);
+	BPF_CORE_READ_STR_INTO(&r->comm, t, comm);
+}
+
 /* Tells the daemon; losing it is counted and changes no verdict (B31). */
 __noinline int emit(struct cgroup_ctx *cx, struct dest *d, __u32 kind, __u32 reason, __u64 cookie)
 {

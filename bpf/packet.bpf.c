@@ -17,6 +17,7 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 #define MAX_NEXT 4
 #define MAX_TRANSPORT 0x3fff /* behind so many headers it lies below that: what the verifier is told */
 
+#include "options.h"
 #include "trust.h"
 
 #define ALLOW 1
@@ -25,7 +26,6 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 #define NO_DEVICE 0x7fffffff
 #define TCP_FIN_WAIT1 4
 #define TCP_FIN_WAIT2 5
-#define TCP_LISTEN 10
 #define TCP_CLOSING 11
 
 SEC("cgroup/sock_create")
@@ -34,6 +34,41 @@ int weir_sock_create(struct bpf_sock *ctx)
 	struct cgroup_ctx cx;
 	walk_current(&cx);
 	return is_unrestricted(&cx) || is_plain(ctx->type, ctx->protocol) ? ALLOW : DENY;
+}
+
+#define READ_SIZE 4096
+
+/* The kernel asks here once it has read an option, so that none that was delayed since before the taint
+ * passes, and then sets what it has read (B120); what is longer is read again. */
+SEC("cgroup/setsockopt")
+int weir_option(struct bpf_sockopt *ctx)
+{
+	struct cgroup_ctx cx;
+	struct bpf_sock *sk = ctx->sk;
+	if (!sk)
+		return DENY;
+	int asks = asks_kernel(kernel_socket(sk), ctx->level, ctx->optname);
+	int listens6 = sk->state == TCP_LISTEN && sk->family == AF_INET6;
+	int again = ctx->optlen > READ_SIZE;
+	if (again || !(asks || listens6))
+		ctx->optlen = 0; /* it is read again */
+	if (!asks && !(again && listens6))
+		return ALLOW;
+	walk_cgroup(&cx, cgroup_of_socket(sk));
+	if (again ? is_let_be(&cx) : is_unrestricted(&cx))
+		return ALLOW;
+	count(COUNT_DENIED_SOCKET);
+	struct record *r = bpf_ringbuf_reserve(&egress_events, sizeof(*r), 0);
+	if (!r) {
+		count(COUNT_LOST_RECORD);
+		return DENY;
+	}
+	describe(r, &cx, RECORD_DENY, REASON_KERNEL);
+	describe_task(r, bpf_get_current_task_btf());
+	r->dest.proto = CALL_OPTION;
+	r->target = ctx->optname;
+	bpf_ringbuf_submit(r, 0);
+	return DENY;
 }
 
 static __always_inline struct mark *mark_of(struct bpf_sock *sk, __u64 cookie)

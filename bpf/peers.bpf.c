@@ -4,6 +4,7 @@
  * number or name, and what the kernel is asked to send. */
 #include "ends.h"
 #include "listener.h"
+#include "options.h"
 #include "owners.h"
 #include "refuse.h"
 #include "taint.h"
@@ -15,37 +16,6 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 #define PTRACE_MODE_NOAUDIT 4
 #define S_IFMT 0170000
 #define S_IFSOCK 0140000
-#define SOL_IP 0
-#define SOL_IPV6 41
-#define IP_ADD_MEMBERSHIP 35 /* the first that joins, leaves or filters groups */
-#define IPV6_ADD_MEMBERSHIP 20
-#define IPV6_DROP_MEMBERSHIP 21
-#define IPV6_JOIN_ANYCAST 27
-#define IPV6_LEAVE_ANYCAST 28
-#define MCAST_JOIN_GROUP 42
-#define MCAST_MSFILTER 48 /* the last, of both levels */
-#define SOL_SOCKET 1
-#define SO_DONTROUTE 5
-#define SO_BINDTODEVICE 25
-#define SO_MARK 36
-#define SO_ATTACH_REUSEPORT_CBPF 51
-#define SO_ATTACH_REUSEPORT_EBPF 52
-#define SO_BINDTOIFINDEX 62
-#define SO_DETACH_REUSEPORT_BPF 68
-#define IP_FREEBIND 15
-#define IP_TRANSPARENT 19
-#define IP_MULTICAST_IF 32
-#define IP_UNICAST_IF 50
-#define IPV6_MULTICAST_IF 17
-#define IPV6_PKTINFO 50
-#define IPV6_TRANSPARENT 75
-#define IPV6_UNICAST_IF 76
-#define IPV6_FREEBIND 78
-#define SOL_TCP 6
-#define TCP_MD5SIG 14
-#define TCP_MD5SIG_EXT 32
-#define TCP_AO_ADD_KEY 38
-#define TCP_AO_REPAIR 42 /* the last of that kind */
 
 /* gets_foreign: the current task is in cx, and not in the container that made sk, which own is. */
 static __always_inline int gets_foreign(struct cgroup_ctx *cx, struct cgroup_ctx *own, struct sock *sk)
@@ -346,17 +316,6 @@ int BPF_PROG(weir_traceme, struct task_struct *parent)
 	return may_attach(&cx, parent) ? 0 : -EPERM;
 }
 
-static __always_inline int is_membership(int level, int option)
-{
-	if (level == SOL_IP)
-		return option >= IP_ADD_MEMBERSHIP && option <= MCAST_MSFILTER;
-	if (level != SOL_IPV6)
-		return 0;
-	return option == IPV6_ADD_MEMBERSHIP || option == IPV6_DROP_MEMBERSHIP ||
-	       option == IPV6_JOIN_ANYCAST || option == IPV6_LEAVE_ANYCAST ||
-	       (option >= MCAST_JOIN_GROUP && option <= MCAST_MSFILTER);
-}
-
 /* A socket of a kind that is not to be opened under taint may have been before. What it sends is refused;
  * but its other calls have the kernel say something, too (B62). */
 static __always_inline int may_use(struct socket *sock)
@@ -402,68 +361,39 @@ static __always_inline int may_change_socket(struct socket *sock)
 	return 0;
 }
 
-/* With a listener's keys the kernel signs the reset that it answers somebody outside, and without the one
- * that he signs with it answers nothing (tcp_v4_send_reset): so he could try keys (B87). */
-static __always_inline int is_key(int level, int option)
-{
-	return level == SOL_TCP && (option == TCP_MD5SIG || option == TCP_MD5SIG_EXT ||
-	                            (option >= TCP_AO_ADD_KEY && option <= TCP_AO_REPAIR));
-}
-
-/* By which device a socket sends, by which of the host's routes, and from whose address, is not the
- * container's to say (B89, B142). */
-static __always_inline int is_way(int level, int option)
-{
-	if (level == SOL_SOCKET)
-		return option == SO_BINDTODEVICE || option == SO_BINDTOIFINDEX || option == SO_MARK ||
-		       option == SO_DONTROUTE;
-	if (level == SOL_IP)
-		return option == IP_UNICAST_IF || option == IP_MULTICAST_IF || option == IP_FREEBIND ||
-		       option == IP_TRANSPARENT;
-	return level == SOL_IPV6 &&
-	       (option == IPV6_PKTINFO || option == IPV6_UNICAST_IF || option == IPV6_MULTICAST_IF ||
-	        option == IPV6_FREEBIND || option == IPV6_TRANSPARENT);
-}
-
-/* Of the sockets that share a port, some may be somebody's outside: which of them gets what packet is not the
- * container's to say, or whoever sends there hears it from who answers (B102). */
-static __always_inline int is_choice(int level, int option)
-{
-	return level == SOL_SOCKET &&
-	       (option == SO_ATTACH_REUSEPORT_CBPF || option == SO_ATTACH_REUSEPORT_EBPF ||
-	        option == SO_DETACH_REUSEPORT_BPF);
-}
-
-struct request_sock_queue___begun {
-	struct {
-		int counter;
-	} qlen;
+struct pt_regs___call {
+	long unsigned int orig_ax, bx;
 } __attribute__((preserve_access_index));
 
-struct inet_connection_sock___begun {
-	struct request_sock_queue___begun icsk_accept_queue;
-} __attribute__((preserve_access_index));
+#define TS_COMPAT 2
+#define PF_IO_WORKER 0x10
+#define SYS_SETSOCKOPT 54
 
-#define TCP_LISTEN 10
-
-/* What begins a connection is answered again, with what the listener has set by then, until the daemon has
- * closed it; and of IPv6 no check of 6.1 sees the answer (B76). */
-static __always_inline int answers_again(struct socket *sock)
+/* weir_option judges once more what the kernel has read, but is not asked about 32-bit calls, nor about some
+ * of io_uring's, nor about sockets that were made outside: by those a guarded container never sets what
+ * matters when it is read (B120). */
+static __always_inline int may_set_unread(struct sock *sk, int option)
 {
-	struct sock *sk = BPF_CORE_READ(sock, sk);
-	return BPF_CORE_READ(sk, __sk_common.skc_state) == TCP_LISTEN &&
-	       BPF_CORE_READ(sk, __sk_common.skc_family) == AF_INET6 &&
-	       BPF_CORE_READ(sk, sk_protocol) == IPPROTO_TCP &&
-	       BPF_CORE_READ((struct inet_connection_sock___begun *)sk, icsk_accept_queue.qlen.counter);
+	struct cgroup_ctx cx;
+	struct task_struct *t = bpf_get_current_task_btf();
+	struct pt_regs___call *regs = (void *)bpf_task_pt_regs(t);
+	judged_ctx(&cx);
+	if (is_let_be(&cx))
+		return 1;
+	if (!(t->flags & PF_IO_WORKER) && !(BPF_CORE_READ(t, thread_info.status) & TS_COMPAT) &&
+	    BPF_CORE_READ(regs, orig_ax) == SYS_SETSOCKOPT &&
+	    inside(&cx, BPF_CORE_READ(sk, sk_cgrp_data.cgroup)))
+		return 1;
+	return refuse_asking(&cx, CALL_OPTION, option);
 }
 
-/* igmpv3_newpack and mld_newpack say to the link which groups, and whose packets, somebody wants. */
 SEC("fmod_ret/security_socket_setsockopt")
 int BPF_PROG(weir_group, struct socket *sock, int level, int option)
 {
-	int asks = is_membership(level, option) || is_key(level, option) || is_way(level, option) ||
-	           is_choice(level, option) || answers_again(sock);
-	return may_change_socket(sock) && (!asks || may_ask_kernel(CALL_OPTION, option)) ? 0 : -EPERM;
+	struct sock *sk = BPF_CORE_READ(sock, sk);
+	if (!may_change_socket(sock) || (reads_late(level, option) && !may_set_unread(sk, option)))
+		return -EPERM;
+	return !asks_kernel(sk, level, option) || may_ask_kernel(CALL_OPTION, option) ? 0 : -EPERM;
 }
 
 SEC("fmod_ret/security_socket_getsockopt")
@@ -523,11 +453,6 @@ int BPF_PROG(weir_accept, struct socket *sock)
 	return may_change_socket(sock) && may_accept(sock) ? 0 : -EPERM;
 }
 
-struct pt_regs___call {
-	long unsigned int orig_ax, bx;
-} __attribute__((preserve_access_index));
-
-#define TS_COMPAT 2
 #define SYS_RECVMMSG 19 /* of socketcall */
 
 /* takes_many: of the messages of recvmmsg the kernel asks about the first only (B93). */

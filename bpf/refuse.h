@@ -40,17 +40,20 @@ static __always_inline void emit_peer(struct cgroup_ctx *cx, __u32 reason, enum 
 	bpf_ringbuf_submit(r, 0);
 }
 
+static __always_inline int refuse_asking(struct cgroup_ctx *cx, enum call call, __u32 option)
+{
+	count(COUNT_DENIED_SOCKET);
+	emit_peer(cx, REASON_KERNEL, call, 0, option);
+	return 0;
+}
+
 /* What the kernel sends for nobody's socket, no packet check sees: it is refused where it
  * is asked for (B47). option: of the socket, with CALL_OPTION. */
 __noinline int may_ask_kernel(enum call call, __u32 option)
 {
 	struct cgroup_ctx cx;
 	judged_ctx(&cx);
-	if (is_unrestricted(&cx))
-		return 1;
-	count(COUNT_DENIED_SOCKET);
-	emit_peer(&cx, REASON_KERNEL, call, 0, option);
-	return 0;
+	return is_unrestricted(&cx) || refuse_asking(&cx, call, option);
 }
 
 #endif

@@ -83,10 +83,7 @@ static __always_inline void describe_sender(struct record *r, struct cgroup_ctx 
 	     !BPF_CORE_READ((struct sock___lock *)kernel_socket(sk), sk_lock.owned)) ||
 	    !inside(cx, cgroup_of(t)))
 		return;
-	r->tgid = BPF_CORE_READ(t, tgid);
-	r->start = started();
-	r->uid = BPF_CORE_READ(t, cred, uid.val);
-	BPF_CORE_READ_STR_INTO(&r->comm, t, comm);
+	describe_task(r, t);
 }
 
 /* taint_for_peer taints before the packet goes on; grant is what may go on after it, sk what sends it: none

@@ -114,6 +114,16 @@ struct bpf_sock_addr {
 	struct bpf_sock *sk;
 };
 
+struct bpf_sockopt {
+	struct bpf_sock *sk;
+	void *optval;
+	void *optval_end;
+	__s32 level;
+	__s32 optname;
+	__s32 optlen;
+	__s32 retval;
+};
+
 struct __sk_buff {
 	__u32 len;
 	__u32 pkt_type;

@@ -261,6 +261,7 @@ func (e *Egress) attachTo(path string) error {
 		"weir_arrival":      {Program: e.packet.WeirArrival, As: ebpf.AttachCGroupInetIngress},
 		"weir_connect4":     {Program: e.packet.WeirConnect4, As: ebpf.AttachCGroupInet4Connect},
 		"weir_connect6":     {Program: e.packet.WeirConnect6, As: ebpf.AttachCGroupInet6Connect},
+		"weir_option":       {Program: e.packet.WeirOption, As: ebpf.AttachCGroupSetsockopt},
 		"weir_sock_create":  {Program: e.packet.WeirSockCreate, As: ebpf.AttachCGroupInetSockCreate},
 		"weir_sock_release": {Program: e.packet.WeirSockRelease, As: ebpf.AttachCgroupInetSockRelease},
 	})

@@ -261,6 +261,7 @@ const (
 	packetProgWeirConnect6    = "weir_connect6"
 	packetProgWeirNotes4      = "weir_notes4"
 	packetProgWeirNotes6      = "weir_notes6"
+	packetProgWeirOption      = "weir_option"
 	packetProgWeirPacket      = "weir_packet"
 	packetProgWeirRoom4       = "weir_room4"
 	packetProgWeirRoom6       = "weir_room6"
@@ -315,6 +316,7 @@ type packetProgramSpecs struct {
 	WeirConnect6    *ebpf.ProgramSpec `ebpf:"weir_connect6"`
 	WeirNotes4      *ebpf.ProgramSpec `ebpf:"weir_notes4"`
 	WeirNotes6      *ebpf.ProgramSpec `ebpf:"weir_notes6"`
+	WeirOption      *ebpf.ProgramSpec `ebpf:"weir_option"`
 	WeirPacket      *ebpf.ProgramSpec `ebpf:"weir_packet"`
 	WeirRoom4       *ebpf.ProgramSpec `ebpf:"weir_room4"`
 	WeirRoom6       *ebpf.ProgramSpec `ebpf:"weir_room6"`
@@ -451,6 +453,7 @@ type packetPrograms struct {
 	WeirConnect6    *ebpf.Program `ebpf:"weir_connect6"`
 	WeirNotes4      *ebpf.Program `ebpf:"weir_notes4"`
 	WeirNotes6      *ebpf.Program `ebpf:"weir_notes6"`
+	WeirOption      *ebpf.Program `ebpf:"weir_option"`
 	WeirPacket      *ebpf.Program `ebpf:"weir_packet"`
 	WeirRoom4       *ebpf.Program `ebpf:"weir_room4"`
 	WeirRoom6       *ebpf.Program `ebpf:"weir_room6"`
@@ -465,6 +468,7 @@ func (p *packetPrograms) Close() error {
 		p.WeirConnect6,
 		p.WeirNotes4,
 		p.WeirNotes6,
+		p.WeirOption,
 		p.WeirPacket,
 		p.WeirRoom4,
 		p.WeirRoom6,

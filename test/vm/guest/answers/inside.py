@@ -920,6 +920,39 @@ def own_semaphore_begun():
     begun(lambda at: libc.semctl(made, 0, 17, at), 66, struct.pack("H", port & 0x3fff), ready)
 
 
+def option_begun(s, level, option, data, size=None):
+    begun(lambda at: libc.setsockopt(s.fileno(), level, option, at, size or len(data)), 54, data)
+    time.sleep(3)
+
+
+def device(): return socket.if_nametoindex(os.popen("ip -o route get 10.77.0.2").read().split(" dev ")[1].split()[0])
+
+
+def join_begun():
+    s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    option_begun(s, socket.IPPROTO_IP, 35, struct.pack("=4s4si", socket.inet_aton("239.48.%d.%d" % divmod(port, 256)), bytes(4), device()))
+
+
+def sources_begun(many=20):
+    """Whose packets of a group it wants to get: so many addresses."""
+    s = socket.socket(socket.AF_INET6, socket.SOCK_DGRAM)
+    group = struct.pack("=HHI16sI", 10, 0, 0, socket.inet_pton(10, "ff15::4800:1"), 0).ljust(128, b"\0")
+    s.setsockopt(41, 42, struct.pack("=I4x", device()) + group)
+    sources = b"".join(struct.pack("=HHI16sI", 10, 0, 0, struct.pack(">HH12s", 0xfd48, port, bytes([i]) * 12), 0).ljust(128, b"\0") for i in range(many))
+    option_begun(s, 41, 48, struct.pack("=I4x", device()) + group + struct.pack("=II", 1, many) + sources)
+
+
+def many_sources_begun(): sources_begun(60)
+
+
+def key_begun():
+    s = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    s.bind(("0.0.0.0", port))
+    s.listen(4)
+    option_begun(s, socket.IPPROTO_TCP, 14, struct.pack("=HH4s120sBBHi80s", socket.AF_INET, 0, socket.inet_aton("10.77.0.2"), b"", 0, 0, len(text), 0, text))
+
+
 over = time.monotonic() + 4
 try:
     globals()[how]()

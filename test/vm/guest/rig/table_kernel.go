@@ -29,6 +29,12 @@ func kernelAttempts() []Attempt {
 		join("mld-group-source", "join-group-source", "[2001:db8::4700:1]", "mld(2001:db8::4700:1)"),
 		i386, older,
 	}
+	// what a 32-bit call sets, no check sees once it is read
+	left := LeftByClose()
+	left.ID, left.Name, left.Clean, left.Prepare = "B120", "join-i386", true, saying("leave(239.47.0.7)")
+	left.Argv = append(egress("leave-close -after 3s -dev {dev} -to 239.47.0.7:9"), strings.Fields("-wait open")...)
+	left.Argv[0] += ".386"
+	all = append(all, left)
 	// an address of the link that nobody has is asked for before anything is sent to it
 	for i, how := range []string{"udp-sendto", "tcp", "raw-icmp"} {
 		all = append(all,
