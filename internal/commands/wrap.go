@@ -1,6 +1,9 @@
 package commands
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // all words but options and their values are operands.
 const all = 1 << 30
@@ -70,19 +73,19 @@ func (c *Command) leads(name string, words []string) ([]span, []string) {
 		w := words[i]
 		switch {
 		case strings.HasPrefix(w, "-"):
-			option, value, next := c.takes(w)
+			names, value, next := c.Given(w)
 			if next && i+1 < len(words) {
 				i++
 				value = words[i]
 			}
 			switch {
-			case !Listed(c.Text, option):
+			case !slices.ContainsFunc(names, func(name string) bool { return Listed(c.Text, name) }):
 			case name == "env":
 				return nil, []string{value + " " + strings.Join(words[i+1:], " ")}
 			default:
 				texts, operands = append(texts, value), all
 			}
-			if name == "runuser" && (option == "u" || option == "user") {
+			if name == "runuser" && (slices.Contains(names, "u") || slices.Contains(names, "user")) {
 				operands = 0
 			}
 			continue
@@ -112,39 +115,28 @@ func (c *Command) leads(name string, words []string) ([]span, []string) {
 	return nil, texts
 }
 
-// takes reads a word as getopt does: the last option in it that has a value, that value, and whether it is the next word.
-func (c *Command) takes(w string) (name, value string, next bool) {
+// Given reads a word as getopt does: the options in it, a long one by every name that it may be the beginning of, the value of the last, and whether
+// that is the next word.
+func (c *Command) Given(w string) (names []string, value string, next bool) {
 	if long, ok := strings.CutPrefix(w, "--"); ok {
-		short, value, glued := strings.Cut(long, "=")
-		name, takes := c.find(short)
-		return name, value, takes && !glued
+		name, value, glued := strings.Cut(long, "=")
+		if a := longArity(c.Long, name); a != Refused {
+			return []string{name}, value, a == TakesValue && !glued
+		}
+		for o := range strings.FieldsSeq(c.Long) {
+			if name != "" && strings.HasPrefix(o, name) {
+				names, next = append(names, strings.TrimRight(o, "=?")), next || arityOf(o) == TakesValue && !glued
+			}
+		}
+		return names, value, next
 	}
 	for k := 1; k < len(w); k++ {
-		switch ShortArity(c.Short, w[k]) {
-		case TakesValue:
-			return w[k : k+1], w[k+1:], k+1 == len(w)
-		case Optional:
-			return w[k : k+1], w[k+1:], false
+		names = append(names, w[k:k+1])
+		if a := ShortArity(c.Short, w[k]); a == TakesValue || a == Optional {
+			return names, w[k+1:], a == TakesValue && k+1 == len(w)
 		}
 	}
-	return "", "", false
-}
-
-// find looks for a long option by its name or the beginning of it.
-func (c *Command) find(name string) (full string, takes bool) {
-	if name == "" {
-		return "", false
-	}
-	for o := range strings.FieldsSeq(c.Long) {
-		o, value := strings.CutSuffix(o, "=")
-		if o == name {
-			return o, value
-		}
-		if strings.HasPrefix(o, name) && full == "" {
-			full, takes = o, value
-		}
-	}
-	return full, takes
+	return names, "", false
 }
 
 // started finds the commands behind such options, up to a semicolon or {} +.

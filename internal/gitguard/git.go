@@ -1,7 +1,6 @@
 package gitguard
 
 import (
-	"path"
 	"slices"
 	"strings"
 
@@ -50,55 +49,123 @@ func (w *walk) git(args []word, depth int) (Finding, bool) {
 		}
 		sub, rest = args[0].text, args[1:]
 	}
-	if f, ok := packs(sub, rest); ok {
-		return f, true
+	row, stops := sub, false // of the table of options, and whether they end at the first operand
+	switch sub {
+	case "send-pack", "http-push":
+		row = "push"
+	case "pull", "fetch-pack":
+		row = "fetch"
+	case "submodule":
+		row = "clone"
+	case "config", "for-each-repo":
+		stops = true
+	}
+	if commands.Table("git-options")[row] != "" && slices.ContainsFunc(rest, func(a word) bool {
+		_, value, _ := strings.Cut(a.text, "=")
+		return strings.HasPrefix(a.text, "ext::") || strings.HasPrefix(value, "ext::")
+	}) {
+		return Finding{"it uses the transport ext::, which runs a program", "Use the https or ssh address of the repository."}, true
+	}
+	given, operands := read(row, rest, stops)
+	if o := given.find("upload-pack receive-pack exec"); o != nil && sub != "rebase" {
+		return packs(o)
 	}
 	switch sub {
 	case "push", "send-pack", "http-push":
 		*w.pushes = true
-		return push(rest)
+		return push(given, operands)
 	case "subtree", "lfs", "svn", "p4":
 		*w.pushes = *w.pushes || slices.ContainsFunc(rest, func(a word) bool { return commands.Listed("push dcommit submit", a.text) })
 	case "remote":
-		return deletes, slices.ContainsFunc(rest, func(a word) bool { return a.text == "--mirror" || a.text == "--mirror=push" })
+		o := given.find("mirror")
+		return deletes, o != nil && (o.value.text == "" || o.value.text == "push")
 	case "config":
-		if i := len(rest) - 2; i >= 0 { // for as long as it is there
-			if _, means, ok := alias(word{text: rest[i].text + "=" + rest[i+1].text, known: rest[i+1].known}); ok && depth <= maxNested {
-				if f, ok := w.git(means, depth+1); ok {
+		return w.config(given, operands, depth)
+	case "submodule", "bisect":
+		return w.runs(rest, depth)
+	case "rebase", "difftool", "grep", "send-email":
+		for _, o := range given {
+			if o.is("x exec extcmd O open-files-in-pager sendmail-cmd smtp-server to-cmd cc-cmd header-cmd") {
+				if f, ok := w.eval([]word{o.value}, depth); ok {
 					return f, true
 				}
 			}
 		}
-		return config(rest)
-	case "submodule", "bisect", "rebase", "stash", "difftool":
-		return w.runs(sub, rest, depth)
 	case "fetch", "pull":
-		return fetches(rest)
-	case "clone", "init":
-		return fresh(rest)
+		return fetches(given, operands)
+	case "clone":
+		if o := given.find("u"); o != nil {
+			return packs(o)
+		}
+		return fresh(given)
+	case "init":
+		return fresh(given)
 	case "filter-branch", "filter-repo":
 		return rewrites, true
 	case "branch":
-		return moves(rest, "fDdMm", "--force", "--delete", "--move")
+		if given.find("f force d D delete m M move") == nil { // a copy, which overwrites its last operand
+			operands = operands[max(len(operands)-1, 0):]
+		}
+		return moves, given.find("f force d D delete m M move C") != nil && slices.ContainsFunc(operands, func(a word) bool { return a.text != "HEAD" && shared(a.text) })
 	case "for-each-repo":
-		for len(rest) > 0 && strings.HasPrefix(rest[0].text, "-") {
-			n := 1
-			if rest[0].text == "--config" {
-				n = 2
-			}
-			rest = rest[min(n, len(rest)):]
-		}
 		if depth <= maxNested {
-			return w.git(rest, depth+1)
+			return w.git(operands, depth+1)
 		}
-	case "checkout", "worktree":
-		return moves(rest, "B")
-	case "switch":
-		return moves(rest, "C", "--force-create")
+	case "checkout", "worktree", "switch":
+		o := given.find("B C force-create")
+		return moves, o != nil && shared(o.value.text)
 	case "update-ref":
-		return moves(rest, "*")
+		return moves, given.find("stdin") != nil || len(operands) > 0 && operands[0].text != "HEAD" && shared(operands[0].text)
+	case "symbolic-ref":
+		return moves, len(operands) > 0 && operands[0].text != "HEAD" && shared(operands[0].text) && (len(operands) > 1 || given.find("d delete") != nil)
 	}
 	return Finding{}, false
+}
+
+// option is what may be given by a word, and its value.
+type option struct {
+	names []string
+	value word
+}
+
+func (o option) is(names string) bool {
+	return slices.ContainsFunc(o.names, func(name string) bool { return commands.Listed(names, name) })
+}
+
+type options []option
+
+// find is the first that may be one of these.
+func (all options) find(names string) *option {
+	if i := slices.IndexFunc(all, func(o option) bool { return o.is(names) }); i >= 0 {
+		return &all[i]
+	}
+	return nil
+}
+
+// read tells the options of a command of git from its operands.
+func read(row string, args []word, stops bool) (given options, operands []word) {
+	short, long, _ := strings.Cut(commands.Table("git-options")[row], " ")
+	known := commands.Command{Short: short, Long: long}
+	for i := 0; i < len(args); i++ {
+		a := args[i]
+		switch {
+		case a.known && a.text == "--":
+			return given, append(operands, args[i+1:]...)
+		case len(a.text) > 1 && a.text[0] == '-':
+			names, value, next := known.Given(a.text)
+			o := option{names, word{value, a.known, a.whole[len(a.text)-len(value):]}}
+			if next && a.known && i+1 < len(args) {
+				i++
+				o.value = args[i]
+			}
+			given = append(given, o)
+		case stops:
+			return given, args[i:]
+		default:
+			operands = append(operands, a)
+		}
+	}
+	return given, operands
 }
 
 // alias is what a setting makes a command of git mean.
@@ -113,48 +180,40 @@ func alias(setting word) (name string, means []word, ok bool) {
 	return key[len("alias."):], means, true
 }
 
-// runs judges the commands that git is told to run for each commit or submodule.
-func (w *walk) runs(sub string, args []word, depth int) (Finding, bool) {
-	for i, a := range args {
-		var text []word
-		switch value, glued := strings.CutPrefix(a.whole, "--exec="); {
-		case sub == "rebase" && glued:
-			text = []word{{whole: value}}
-		case sub == "rebase" && (a.text == "-x" || a.text == "--exec"), sub == "difftool" && (a.text == "-x" || a.text == "--extcmd"):
-			text = args[i+1 : min(i+2, len(args))]
-		case sub == "rebase" && strings.HasPrefix(a.text, "-x"):
-			text = []word{{whole: a.whole[2:]}}
-		case sub == "submodule" && a.text == "foreach", sub == "bisect" && a.text == "run":
-			text = args[i+1:]
-		}
-		for len(text) > 0 && strings.HasPrefix(text[0].whole, "-") {
-			text = text[1:]
-		}
-		if len(text) > 1 { // words, which git hands on as they are
-			text = slices.Clone(text)
-			for i, a := range text {
-				if strings.ContainsAny(a.whole, " \t\n") && !strings.Contains(a.whole, "'") {
-					text[i].whole = "'" + a.whole + "'"
-				}
-			}
-		}
-		if len(text) > 0 {
-			return w.eval(text, depth)
+// runs judges the command that git is told to run for each commit or submodule.
+func (w *walk) runs(args []word, depth int) (Finding, bool) {
+	i := slices.IndexFunc(args, func(a word) bool { return a.text == "foreach" || a.text == "run" })
+	text := slices.Clone(args[i+1:])
+	for len(text) > 0 && strings.HasPrefix(text[0].whole, "-") {
+		text = text[1:]
+	}
+	if i < 0 || len(text) == 0 {
+		return Finding{}, false
+	}
+	for i, a := range text { // words, which git hands on as they are
+		if len(text) > 1 && strings.ContainsAny(a.whole, " \t\n") && !strings.Contains(a.whole, "'") {
+			text[i].whole = "'" + a.whole + "'"
 		}
 	}
-	return Finding{}, false
+	return w.eval(text, depth)
 }
 
 // fetches judges git fetch and git pull by the branches that they overwrite here.
-func fetches(args []word) (Finding, bool) {
-	force := slices.ContainsFunc(args, func(a word) bool { return a.text == "-f" || long(a.text, "--force", 5) })
-	for _, a := range args {
-		source, to, both := strings.Cut(a.text, ":")
-		if both && (force || strings.HasPrefix(source, "+")) && !strings.HasPrefix(to, "refs/remotes/") && shared(to) {
-			return Finding{"it moves or deletes a protected branch", "Fetch into refs/remotes, and merge that."}, true
+func fetches(given options, refs []word) (Finding, bool) {
+	force, prunes := given.find("f force") != nil, given.find("p prune") != nil
+	for _, o := range given {
+		if o.is("refmap") {
+			refs = append(refs, o.value)
 		}
 	}
-	return Finding{}, false
+	found := Finding{"it moves or deletes a protected branch", "Fetch into refs/remotes, and merge that."}
+	for _, a := range refs {
+		_, to, both := strings.Cut(a.text, ":")
+		if both && (force || strings.HasPrefix(a.text, "+") || prunes && strings.Contains(to, "*")) && shared(to) {
+			return found, true
+		}
+	}
+	return found, given.find("stdin") != nil
 }
 
 var rewrites = Finding{"it rewrites the history of a repository", "Make a new commit on a branch of its own instead."}
@@ -196,6 +255,9 @@ func programKey(key, value string, known bool) bool {
 	switch section + "." + name {
 	case "remote.mirror":
 		return !known || value != "false"
+	case "remote.fetch":
+		_, to, _ := strings.Cut(value, ":")
+		return strings.HasPrefix(value, "+") && shared(to)
 	case "remote.push":
 		return !known || strings.HasPrefix(value, "+") || strings.HasPrefix(value, ":")
 	case "credential.helper", "includeif.path", "filter.clean", "filter.smudge", "filter.process", "diff.command", "diff.textconv", "merge.driver", "mergetool.cmd", "difftool.cmd", "guitool.cmd",
@@ -208,59 +270,47 @@ func programKey(key, value string, known bool) bool {
 }
 
 // config judges git config: only what changes something.
-func config(args []word) (Finding, bool) {
-	var names []word
+func (w *walk) config(given options, names []word, depth int) (Finding, bool) {
 	action := ""
-	for i, a := range args {
-		switch name, _, _ := strings.Cut(a.text, "="); {
-		case !strings.HasPrefix(a.text, "-") || len(names) > 0:
-			names = append(names, a)
-			continue
-		case strings.HasPrefix(name, "--get") || name == "-l" || long(name, "--list", 4):
-			return Finding{}, false
-		case long(name, "--unset-all", 4):
+	if len(names) > 0 && names[0].known && commands.Listed("get list edit set unset remove-section rename-section", names[0].text) {
+		action = names[0].text
+		_, names = read("config", names[1:], true)
+	}
+	for _, o := range given {
+		switch {
+		case o.is("unset unset-all"):
 			action = "unset"
-		case long(name, "--remove-section", 5), long(name, "--rename-section", 5):
-			action = name[2:5]
-		case name == "-e" || long(name, "--edit", 4):
-			return configFinding, true
-		case a.text == "-f" || a.text == "--file" || a.text == "--type" || a.text == "--default":
-			if i+1 < len(args) {
-				return config(append(append([]word{}, args[:i]...), args[i+2:]...))
-			}
-		}
-	}
-	if len(names) == 0 {
-		return Finding{}, false
-	}
-	if names[0].known && action == "" {
-		switch sub := names[0].text; sub {
-		case "get", "list":
-			return Finding{}, false
-		case "edit":
-			return configFinding, true
-		case "set", "unset", "remove-section", "rename-section":
-			action = sub[:min(len(sub), 5)]
-			for names = names[1:]; len(names) > 0 && strings.HasPrefix(names[0].text, "-"); names = names[1:] {
-				if name, _, glued := strings.Cut(names[0].text, "="); !glued && commands.Listed("-f --file --blob --comment --type --value", name) && len(names) > 1 {
-					names = names[1:]
-				}
-			}
+		case o.is("remove-section rename-section"):
+			action = o.names[0]
+		case o.is("e edit"):
+			action = "edit"
+		case len(o.names) == 1 && (o.is("l list") || strings.HasPrefix(o.names[0], "get")):
+			action = "get"
 		}
 	}
 	switch action {
+	case "get", "list":
+		return Finding{}, false
+	case "edit":
+		return configFinding, true
 	case "unset":
 		return unset(names)
-	case "rem", "remov", "ren", "renam":
-		return section(names, strings.HasPrefix(action, "ren"))
+	case "remove-section", "rename-section":
+		return section(names, action == "rename-section")
 	}
 	if len(names) < 2 {
 		return Finding{}, false
 	}
-	if !names[0].known {
-		return setting(names[0])
+	set := names[0]
+	if set.known {
+		set = word{text: names[0].text + "=" + names[1].text, known: names[1].known}
 	}
-	return setting(word{text: names[0].text + "=" + names[1].text, known: names[1].known})
+	if _, means, ok := alias(set); ok && depth <= maxNested { // for as long as it is there
+		if f, ok := w.git(means, depth+1); ok {
+			return f, true
+		}
+	}
+	return setting(set)
 }
 
 // unset judges a setting that is taken away. Only one stands for what somebody else wanted to be run.
@@ -288,42 +338,23 @@ func section(names []word, renames bool) (Finding, bool) {
 }
 
 // fresh judges git clone and git init.
-func fresh(args []word) (Finding, bool) {
-	for i, a := range args {
-		switch {
-		case (a.text == "-c" || a.text == "--config") && i+1 < len(args):
-			if f, ok := setting(args[i+1]); ok {
-				return f, true
-			}
-		case strings.HasPrefix(a.text, "--config="):
-			if f, ok := setting(word{text: strings.TrimPrefix(a.text, "--config="), known: a.known}); ok {
-				return f, true
-			}
-		case strings.HasPrefix(a.text, "--template") && a.text != "--template=":
+func fresh(given options) (Finding, bool) {
+	for _, o := range given {
+		if o.is("template") && o.value.whole != "" {
 			return Finding{"it takes hooks from a template", "Run it without --template."}, true
+		}
+		if o.is("c config") {
+			if f, ok := setting(o.value); ok {
+				return f, true
+			}
 		}
 	}
 	return Finding{}, false
 }
 
-// packs finds options that name the program at the other end, also shortened.
-func packs(sub string, args []word) (Finding, bool) {
-	switch sub {
-	case "fetch", "pull", "clone", "ls-remote", "push", "archive", "fetch-pack", "send-pack", "submodule", "remote":
-	default:
-		return Finding{}, false
-	}
-	for i, a := range args {
-		name, _, _ := strings.Cut(a.text, "=")
-		long := len(name) > 5 && (strings.HasPrefix("--upload-pack", name) || strings.HasPrefix("--receive-pack", name))
-		if long || name == "--exec" || sub == "clone" && (a.text == "-u" || strings.HasPrefix(a.text, "-u") && len(a.text) > 2 && i == 0) {
-			return Finding{"it names the program that git runs at the other end (" + name + ")", "Run git without that option."}, true
-		}
-		if _, value, _ := strings.Cut(a.text, "="); strings.HasPrefix(a.text, "ext::") || strings.HasPrefix(value, "ext::") {
-			return Finding{"it uses the transport ext::, which runs a program", "Use the https or ssh address of the repository."}, true
-		}
-	}
-	return Finding{}, false
+// packs refuses options that name the program at the other end.
+func packs(o *option) (Finding, bool) {
+	return Finding{"it names the program that git runs at the other end (" + o.names[0] + ")", "Run git without that option."}, true
 }
 
 var (
@@ -334,98 +365,48 @@ var (
 )
 
 // push judges git push.
-func push(args []word) (Finding, bool) {
-	var named []word
-	force, all := false, false
-	for i := 0; i < len(args); i++ {
-		a := args[i]
-		switch {
-		case a.text == "--":
-		case strings.HasPrefix(a.text, "--"):
-			name, _, _ := strings.Cut(a.text, "=")
-			switch {
-			case long(name, "--delete", 4), long(name, "--mirror", 4), long(name, "--prune", 5):
-				return deletes, true
-			case long(name, "--force", 5), strings.HasPrefix(name, "--force-"):
-				force = true
-			case long(name, "--all", 4), long(name, "--branches", 4):
-				all = true
-			case name == a.text && (name == "--repo" || name == "--push-option"):
-				i++
-			}
-		case strings.HasPrefix(a.text, "-") && len(a.text) > 1:
-			if strings.Contains(a.text, "d") {
-				return deletes, true
-			}
-			force = force || strings.Contains(a.text, "f")
-			if strings.HasSuffix(a.text, "o") {
-				i++
-			}
-		default:
-			named = append(named, a)
-		}
+func push(given options, named []word) (Finding, bool) {
+	if given.find("d delete mirror prune") != nil {
+		return deletes, true
 	}
+	force := given.find("f force force-with-lease force-if-includes") != nil
 	refs := named[min(1, len(named)):]
 	for _, r := range refs {
-		if strings.HasPrefix(r.text, ":") && len(r.text) > 1 {
+		ref, plus := strings.CutPrefix(r.text, "+")
+		if strings.HasPrefix(ref, ":") && (len(ref) > 1 || !r.known) {
 			return deletes, true
 		}
-		plus := strings.HasPrefix(r.text, "+")
-		if (force || plus) && (!r.known || shared(target(r.text))) {
+		to := ref[strings.LastIndexByte(ref, ':')+1:]
+		if (force || plus) && (!r.known || to == "" || shared(to)) {
 			return forced, true
 		}
 	}
-	if force && (len(refs) == 0 || all) {
-		return forced, true
-	}
-	return Finding{}, false
+	return forced, force && (len(refs) == 0 || given.find("all branches stdin") != nil)
 }
 
-// long says whether an option is a name or a shortened form of it.
-func long(option, name string, least int) bool {
-	return len(option) >= least && strings.HasPrefix(name, option)
-}
+var moves = Finding{"it moves or deletes a protected branch", "Make a branch of its own (git switch -c NAME) and commit there."}
 
-// target is where SOURCE:TARGET goes.
-func target(ref string) string {
-	ref = strings.TrimPrefix(ref, "+")
-	if i := strings.LastIndexByte(ref, ':'); i >= 0 {
-		ref = ref[i+1:]
-	}
-	return ref
-}
-
-// shared says whether others build on a branch; HEAD may be one.
+// shared says whether others build on a branch, or on one that a pattern finds; HEAD may be one.
 func shared(ref string) bool {
-	ref = strings.TrimPrefix(strings.TrimPrefix(ref, "refs/"), "heads/")
-	switch ref {
-	case "main", "master", "trunk", "develop", "production", "prod", "stable", "HEAD", "@", "*":
-		return true
+	if !strings.HasPrefix(ref, "refs/") && !strings.Contains(ref, "*") {
+		ref = "refs/heads/" + strings.TrimPrefix(ref, "heads/")
 	}
-	ok, _ := path.Match("release[s/-]*", ref)
-	return ok || strings.HasPrefix(ref, "release/") || strings.HasPrefix(ref, "hotfix/")
+	return slices.ContainsFunc(strings.Fields("main master trunk develop production prod stable HEAD @ release/* release-* releases* hotfix/*"), func(name string) bool {
+		return overlap(ref, "refs/heads/"+name)
+	})
 }
 
-// moves finds a protected branch that is moved or deleted here: with one of the letters or long options, and its name.
-func moves(args []word, letters string, longs ...string) (Finding, bool) {
-	does, names := letters == "*", false
-	for _, a := range args {
-		switch {
-		case strings.HasPrefix(a.text, "--"):
-			name, value, _ := strings.Cut(a.text, "=")
-			for _, l := range longs {
-				if long(name, l, 5) {
-					does, names = true, names || shared(value)
-				}
-			}
-		case strings.HasPrefix(a.text, "-"):
-			does = does || strings.ContainsAny(a.text[1:], letters)
-		default:
-			names = names || a.text != "HEAD" && shared(a.text)
-		}
+// overlap says whether a name is met by two patterns of git's, each with one star or none.
+func overlap(a, b string) bool {
+	begin, end, open := strings.Cut(a, "*")
+	first, last, also := strings.Cut(b, "*")
+	switch {
+	case open && also:
+		return (strings.HasPrefix(begin, first) || strings.HasPrefix(first, begin)) && (strings.HasSuffix(end, last) || strings.HasSuffix(last, end))
+	case also:
+		return overlap(b, a)
+	case open:
+		return len(b) >= len(a)-1 && strings.HasPrefix(b, begin) && strings.HasSuffix(b, end)
 	}
-	if does && names {
-		return Finding{"it moves or deletes a protected branch", "Make a branch of its own (git switch -c NAME) and commit there."}, true
-	}
-	return Finding{}, false
+	return a == b
 }

@@ -156,6 +156,38 @@ func TestWrapped(t *testing.T) {
 	}
 }
 
+// TestF18Options: G22, options as git reads them: in clusters, with glued values, with values that look like options, and shortened.
+func TestF18Options(t *testing.T) {
+	for _, text := range []string{
+		"git push origin +:", "git push -f origin :", "git push -f origin 'refs/heads/mai*:refs/heads/mai*'", "git push --m backup", "git clone -q -u/tmp/x file:///srv/r", "git clone -qu /tmp/x file:///srv/r", "git fetch --upl=/tmp/x origin", "git ls-remote --up=/tmp/x origin",
+		"git push --exe=/tmp/x origin", "git clone -ccore.sshCommand=/tmp/x a@b:c", "git clone --conf core.sshCommand=/tmp/x a@b:c", "git init --templ=/tmp/t", "git branch -C topic main", "git fetch -qf . topic:main", "git difftool --extcmd='git push -f origin main'", "git config --comment -l core.hooksPath /tmp/x",
+		"git push origin +:topic", "git push -f origin 'refs/*:refs/*'", "git push origin '+*ain:*ain'", "git push -f origin 'refs/heads/rel*:refs/heads/rel*'", "git push origin '+refs/heads/release/1*:refs/heads/release/1*'", "git push --f origin main", "git push --rec /tmp/x origin", "git push -qd origin topic", "git push origin \":$b\"",
+		"git push -o x -f origin main", "git push --push-option --all -f origin main", "git push -vof -f origin main", "git clone -nqu/tmp/x a@b:c", "git clone --upload /tmp/x a@b:c", "git clone -b main -u /tmp/x a@b:c", "git clone -qccore.fsmonitor=/tmp/x r", "git clone -qc core.fsmonitor=/tmp/x r", "git clone -c user.name=x -c core.fsmonitor=./x r",
+		"git clone --templ /tmp/t r", "git init -q --temp /tmp/t", "git archive --exe=/tmp/x --remote=a@b:c HEAD", "git pull --upl /tmp/x", "git fetch --for . topic:main", "git fetch -4qf . topic:main", "git fetch --refmap=+topic:main . topic", "git fetch -p . 'refs/heads/none*:refs/heads/*'", "git fetch --stdin . < x",
+		"git difftool -yx 'git push -f origin main'", "git rebase --exe 'git push -f' main", "git rebase -ix 'git push -f' main", "git rebase -x true -x 'git push -f' main", "git branch -qD main", "git branch --del main", "git branch -qf main HEAD~3", "git branch --cop --forc topic main", "git branch -u origin/x -f main",
+		"git checkout -Bmain x", "git checkout -qB main x", "git switch -Cmain", "git switch --force-cr=main", "git switch -qC main", "git worktree add -fB main ../x", "git update-ref -d refs/heads/main", "git update-ref -m -d refs/heads/main x", "git update-ref --stdin < x", "git symbolic-ref refs/heads/main refs/heads/x", "git symbolic-ref -d refs/heads/main",
+		"git config --default -l core.hooksPath x", "git config --type path core.hooksPath x", "git config -f x -e", "git config --fil x --edi", "git config --unset-a core.hooksPath", "git config -fx core.hooksPath y", "git config set --comment --all core.hooksPath x", "git config --replace-all alias.p 'push -f origin main' '.*'", "git config set --al core.hooksPath x",
+		"git remote add --mirr=push x y", "git for-each-repo --conf x push -f origin main", "git for-each-repo --keep-going --config x push -f", "git send-pack --stdin --force x",
+		"git grep -O'git push -f origin main' x", "git grep -nO'git push -f' x", "git grep --open='git push -f' x", "git send-email --sendmail-cmd 'git push -f' x", "git -c remote.o.fetch=+topic:main fetch o", "git config --add remote.o.fetch '+refs/heads/*:refs/heads/*'", "git push -f origin releases/1", "git submodule add ext::./x y", "git submodule update --upl=/tmp/x",
+	} {
+		if _, ok := Check(text, "/w"); !ok {
+			t.Errorf("%s: passes", text)
+		}
+	}
+	for _, text := range []string{
+		"git push origin :", "git push origin 'refs/heads/*:refs/heads/*'", "git push -f origin 'refs/heads/me/*:refs/heads/me/*'", "git push -f origin 'refs/tags/*:refs/tags/*'", "git push -o force origin main", "git push -od origin main", "git push --push-option -f origin main", "git push -qu origin topic", "git push --forc origin topic", "git push --porc origin main",
+		"git push -f origin rel", "git push -f origin maintenance", "git clone -b main --depth 1 x", "git clone -o upstream x", "git clone -qc user.name=x r", "git clone --template= r", "git clone --config user.name=x r", "git clone -j 4 --recurse-submodules x", "git fetch -u origin", "git fetch -j 4 origin", "git fetch -p origin '+refs/heads/*:refs/remotes/origin/*'", "git fetch -qf origin", "git fetch --depth 1 origin main",
+		"git fetch --update-head-ok origin main:main", "git ls-remote -q origin", "git ls-remote --sort -v:refname origin", "git init -b main", "git init --sep /tmp/x", "git archive --format=tar HEAD", "git branch -C main topic", "git branch -c main topic", "git branch -u origin/main", "git branch --set-upstream-to=origin/main main", "git branch --contains main", "git branch -D topic", "git branch --merged main",
+		"git checkout -b main", "git checkout -B topic main", "git switch -C topic main", "git switch -fc topic", "git switch main", "git worktree add ../x main", "git symbolic-ref HEAD refs/heads/main", "git symbolic-ref refs/heads/main", "git update-ref refs/heads/topic refs/heads/main",
+		"git config --get-urlmatch http https://a.example", "git config -l --show-origin", "git config -z --list", "git config --file x --get core.hooksPath", "git config --comment -l user.name x", "git config get --all core.hooksPath", "git config --local user.name x", "git difftool -y main", "git difftool --tool vimdiff main", "git rebase -x 'make test' -x 'make lint' main", "git rebase -s ours main", "git rebase --onto main x", "git remote add -f x y", "git remote add -t main x y",
+		"git commit -m ext::x", "git log --grep=ext::x", "git grep -n ext x", "git grep -O x", "git grep -e 'git push -f'", "git config remote.o.fetch '+refs/heads/*:refs/remotes/o/*'", "git config remote.o.fetch \"+refs/heads/$b:refs/remotes/o/$b\"", "git send-email --smtp-server smtp.a.example x", "git submodule update --init --depth 1", "git submodule -q foreach git fetch",
+	} {
+		if f, ok := Check(text, "/w"); ok {
+			t.Errorf("%s: %s", text, f.What)
+		}
+	}
+}
+
 func FuzzCheck(f *testing.F) {
 	f.Add("git push -f origin main; bash -c 'git config \"$x\" y' > .git/hooks/x")
 	f.Add("sudo -u x env -u A B=c git -c a.b=c push --repo +x")
