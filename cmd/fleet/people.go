@@ -219,7 +219,7 @@ an hour. A node takes none that was signed before its mode was last set. Prints 
 			}
 			defer s.Close()
 			now := time.Now()
-			statement := fleet.Statement{Node: cmp.Or(node, fleet.Every), Signed: now, Expires: now.Add(fleet.MostAnswer), Why: why, Mode: string(m)}
+			statement := fleet.Statement{Node: cmp.Or(node, s.Every()), Signed: now, Expires: now.Add(fleet.MostAnswer), Why: why, Mode: string(m)}
 			if m == policy.Seal {
 				statement.Expires = now.Add(fleet.MostSeal)
 			}

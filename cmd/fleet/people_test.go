@@ -270,7 +270,7 @@ func TestPeople(t *testing.T) {
 	for end := time.Now().Add(time.Minute); len(signed()) < before+2 && time.Now().Before(end); {
 		time.Sleep(time.Millisecond)
 	}
-	if got := signed()[before:]; len(got) != 2 || got[0].Why != "newer" || got[0].Node != fleet.Every || got[1].Why != "older" {
+	if got := signed()[before:]; len(got) != 2 || got[0].Why != "newer" || got[0].Node != "weir/*" || got[1].Why != "older" {
 		t.Errorf("%+v", got)
 	}
 }

@@ -26,7 +26,6 @@ const purpose = "weir fleet v1:"
 
 // Bounds of statements.
 const (
-	Every        = "*"                 // each node, as the node of an order
 	Skew         = 5 * time.Minute     // that the clocks of a person and a node may differ
 	MostAnswer   = time.Hour           // that an answer, or an order which opens something, counts
 	MostSeal     = 30 * 24 * time.Hour // that an order to seal counts: it finds nodes that come back
@@ -96,11 +95,14 @@ func Open(signed Signed, p policy.Fleet, node string, now time.Time) (Statement,
 		return Statement{}, err
 	}
 	s.By = who.Name
-	return s, s.counts(who.Roles, node, now)
+	return s, s.counts(who.Roles, node, Every(p.Prefix), now)
 }
 
+// Every stands for each node of the fleet with this prefix, as the node of an order. It is the name of none.
+func Every(prefix string) string { return prefix + "/*" }
+
 // counts says why s does not count.
-func (s Statement) counts(roles []string, node string, now time.Time) error {
+func (s Statement) counts(roles []string, node, every string, now time.Time) error {
 	role, most := policy.RoleAnswer, MostAnswer
 	switch {
 	case s.Mode != "" && s.Question+s.Answer+s.Shown == "" && s.Scope == 0:
@@ -115,7 +117,7 @@ func (s Statement) counts(roles []string, node string, now time.Time) error {
 		return errors.New("it is neither an answer nor an order")
 	}
 	switch {
-	case s.Node != node && !(s.Node == Every && s.Mode != ""):
+	case s.Node != node && !(s.Node == every && s.Mode != ""):
 		return fmt.Errorf("it is for the node %s, and this is %s", strict.Quote(s.Node), node)
 	case s.Signed.After(now.Add(Skew)):
 		return fmt.Errorf("it was signed at %s, and here it is %s: compare the clocks", clock(s.Signed), clock(now))

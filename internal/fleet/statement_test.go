@@ -29,7 +29,7 @@ func TestOpen(t *testing.T) {
 	now := time.Date(2026, 11, 26, 12, 0, 0, 0, time.UTC)
 	key, other := newKey(t), newKey(t)
 	answer := Statement{Node: "n1", Signed: now, Expires: now.Add(5 * time.Minute), Question: "abc234", Answer: Approve, Shown: "hash", Scope: 2}
-	seal := Statement{Node: Every, Signed: now, Expires: now.Add(MostSeal), Mode: "seal"}
+	seal := Statement{Node: "weir/*", Signed: now, Expires: now.Add(MostSeal), Mode: "seal"}
 	for name, c := range map[string]struct {
 		of     Statement
 		change func(*Statement, *policy.Fleet)
@@ -43,10 +43,12 @@ func TestOpen(t *testing.T) {
 		"a seal by who may set any mode": {of: seal, change: func(_ *Statement, p *policy.Fleet) { p.Operators[0].Roles = []string{"mode"} }},
 		"a denial":                       {of: answer, change: func(s *Statement, _ *policy.Fleet) { s.Answer, s.Scope, s.Shown = Deny, 0, "" }},
 
-		"another node":     {of: answer, change: func(s *Statement, _ *policy.Fleet) { s.Node = "n2" }, wrong: `for the node "n2"`},
-		"an answer to all": {of: answer, change: func(s *Statement, _ *policy.Fleet) { s.Node = Every }, wrong: `for the node "*"`},
-		"expired":          {of: answer, change: func(s *Statement, _ *policy.Fleet) { s.Expires = now }, wrong: "counted until"},
-		"for too long":     {of: answer, change: func(s *Statement, _ *policy.Fleet) { s.Expires = now.Add(MostAnswer + 1) }, wrong: "longer than"},
+		"another node":              {of: answer, change: func(s *Statement, _ *policy.Fleet) { s.Node = "n2" }, wrong: `for the node "n2"`},
+		"an answer to all":          {of: answer, change: func(s *Statement, _ *policy.Fleet) { s.Node = "weir/*" }, wrong: `for the node "weir/*"`},
+		"an order to another fleet": {of: seal, change: func(s *Statement, _ *policy.Fleet) { s.Node = "staging/*" }, wrong: `for the node "staging/*"`},
+		"an order to all there are": {of: seal, change: func(s *Statement, _ *policy.Fleet) { s.Node = "*" }, wrong: `for the node "*"`},
+		"expired":                   {of: answer, change: func(s *Statement, _ *policy.Fleet) { s.Expires = now }, wrong: "counted until"},
+		"for too long":              {of: answer, change: func(s *Statement, _ *policy.Fleet) { s.Expires = now.Add(MostAnswer + 1) }, wrong: "longer than"},
 		"a clock that is a day ahead": {of: answer, change: func(s *Statement, _ *policy.Fleet) {
 			s.Signed, s.Expires = now.Add(24*time.Hour), now.Add(24*time.Hour+time.Minute)
 		}, wrong: "compare the clocks"},
@@ -72,7 +74,7 @@ func TestOpen(t *testing.T) {
 		}, wrong: "longer than 1h"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := policy.Fleet{Operators: []policy.Operator{{Name: "alice", Key: public(key), Roles: []string{"answer", "seal"}}, {Name: "bob", Key: public(other), Roles: []string{"answer", "seal", "mode"}}}}
+			p := policy.Fleet{Prefix: "weir", Operators: []policy.Operator{{Name: "alice", Key: public(key), Roles: []string{"answer", "seal"}}, {Name: "bob", Key: public(other), Roles: []string{"answer", "seal", "mode"}}}}
 			s := c.of
 			if c.change != nil {
 				c.change(&s, &p)
@@ -88,7 +90,7 @@ func TestOpen(t *testing.T) {
 		})
 	}
 	// Whatever is changed on the way, nothing is left.
-	p := policy.Fleet{Operators: []policy.Operator{{Name: "alice", Key: public(key), Roles: []string{"answer"}}, {Name: "bob", Key: public(other), Roles: []string{"answer"}}}}
+	p := policy.Fleet{Prefix: "weir", Operators: []policy.Operator{{Name: "alice", Key: public(key), Roles: []string{"answer"}}, {Name: "bob", Key: public(other), Roles: []string{"answer"}}}}
 	for name, change := range map[string]func(*Signed){
 		"node":          func(s *Signed) { s.Statement = strings.Replace(s.Statement, "n1", "n2", 1) },
 		"question":      func(s *Signed) { s.Statement = strings.Replace(s.Statement, "abc234", "abc235", 1) },

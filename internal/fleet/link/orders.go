@@ -52,7 +52,7 @@ func (o *orders) obey(ctx context.Context) ([]outcome, error) {
 		at     time.Time // as it says itself
 	}
 	var news []order
-	for _, key := range []string{orderKey(fleet.Every), orderKey(o.Name)} {
+	for _, key := range []string{o.orderKey(o.Every()), o.orderKey(o.Name)} {
 		entry, err := bucket.Get(limited, key)
 		if errors.Is(err, jetstream.ErrKeyNotFound) {
 			continue
@@ -107,9 +107,12 @@ func (o *orders) hear(ctx context.Context) (*nats.Subscription, error) {
 	return sub, nil
 }
 
+// Every stands for each node that uses these servers with this prefix.
+func (s *Servers) Every() string { return fleet.Every(s.prefix) }
+
 // orderKey is where the newest order for a node is, or for all.
-func orderKey(node string) string {
-	if node == fleet.Every {
+func (s *Servers) orderKey(node string) string {
+	if node == s.Every() {
 		return "mode"
 	}
 	return "mode." + node
@@ -123,7 +126,7 @@ func (s *Servers) Order(ctx context.Context, node string, signed fleet.Signed, w
 	}
 	bucket, err := s.js.KeyValue(ctx, s.orders())
 	if err == nil {
-		_, err = bucket.Put(ctx, orderKey(node), data)
+		_, err = bucket.Put(ctx, s.orderKey(node), data)
 	}
 	if err != nil {
 		return fmt.Errorf("leave the order in the bucket %s: %w", s.orders(), err)
