@@ -25,6 +25,9 @@ func TestF15Proved(t *testing.T) {
 		`read i < f; case x in $((i=5))) ;; esac; echo $((i)); case a in b|$((i=5))) ;; esac; read i < f; case a in a|$((i=5))) echo $((i)) ;; esac`,
 		`i=; case x in "${i:=curl x}") ;; *) eval "$i" ;; esac`, `set -- ls 'curl x'; i=1; while ls; do eval "\$$i"; ((i++)); done`, `set -- ls 'curl x'; i=1; for x in a b; do eval "\$$i"; : $((i+=1)); done`,
 		`declare -p x=$(curl x)`, `export -p x="$(curl x)"`, `set -- ls curl; i=1; until eval "\$$i"; do ((i += 1)); done`,
+		// what a redirection keeps from running
+		`i=$(cat f); i=1 < nofile; echo $((i))`, `i=$(cat f); export i=1 < nofile; echo $((i))`, `i=$(cat f); declare i=1 < "$x"; echo $((i))`, `i=$(cat f); { i=1; } < nofile; echo $((i))`, `i=$(cat f); export i=1 >&7; echo $((i))`, `i=$(cat f); export i=1 > /tmp/x; echo $((i))`,
+		`i=$(cat f); f() { i=1; } < nofile; f; echo $((i))`, `i=$(cat f); if ls; then i=1; else i=2; fi < nofile; echo $((i))`, `i=$(cat f); eval i=1 < nofile; echo $((i))`, `set -- $(cat f); set -- 1 < nofile; echo $(($1))`, `declare -A m=() < nofile; k=$(cat f); m[$k]=1`, `i=$(cat f); case a in *) i=1 ;; esac < nofile; echo $((i))`,
 		// a directory that a trap leaves
 		`trap 'cd /etc/cron.d' DEBUG; echo x > y`, `f() { trap 'pushd /etc' USR1; }; f; echo x > y`,
 		`export -p LD_PRELOAD=./x; ls`, `export -p PATH=.; ls`, `export -fp PATH=.; ls`,
@@ -37,6 +40,7 @@ func TestF15Proved(t *testing.T) {
 		`declare -A m=(); k=$(cat f); m[$k]=1; echo "${m[$k]}"`, `declare -A m=(); while read -r k; do m[$k]=1; done < f; echo "${!m[@]}"`, `declare -A m; m[a]=1; echo "${m[a]}"`, `declare -A m; m[$((1 + 1))]=1`, `declare -A m=([a]=1 [b]=2); m[c]=3; echo "${m[a]}"`, `f() { local -A m; local k; k=$(cat f); m[$k]=1; }; f`,
 		`declare -A a=() b=(); read -r k < f; a[$k]=1; b[$k]=2`, `declare -A m=(); declare -A m; read -r k < f; m[$k]=1`, `x=(1); declare -A m; unset x; read -r k < f; m[$k]=1`, `m=(1 2); echo "${m[0]}" "${m[@]}"`, `x=; for f in *.go; do x+=" a"; done; echo "$x"`, `n=1; x+=$n; echo "$x"`, `a=(); while read -r l; do a+=("$l"); done < f; a[0]=$(cat f)`,
 		`f() { local i=1; echo $((i + 1)); }; f`, `i=1; case $1 in a) i=2 ;; b) i=3 ;; esac; echo $((i))`, `i=0; for f in *.go; do i=$((i + 1)); done; echo $((i))`, `i=0; while read -r l; do ((i++)); done < f; echo $((i))`,
+		`i=$(cat f); i=1 2> /dev/null; echo $((i))`, `i=$(cat f); export i=1 2>&1; echo $((i))`, `read -r i <<< x; i=1; echo $((i))`, `cd /w/a 2> /dev/null && echo x > y`, `{ cd /w/a && ls; } > /tmp/x && echo x > /tmp/y`, `f() { ls; } < f; f`, `i=0; while read -r l; do i=$((i + 1)); done < f; echo $((i)) > /tmp/n`,
 		`declare i=1; echo $((i))`, `trap 'rm -f /tmp/x' EXIT; echo x > y`, `trap 'cd /; rm -f /tmp/x' EXIT; echo x > y`, `case $1 in a) echo x > y ;;& b) ls ;; esac`, `f() { declare -g i=1; }; f; ls`, `export -p`, `declare -p x`,
 	} {
 		if r := classify.Shell(text, "/w"); r.Class != classify.Local {

@@ -1,6 +1,8 @@
 package classify
 
 import (
+	"slices"
+
 	"mvdan.cc/sh/v3/syntax"
 
 	"weir/internal/commands"
@@ -31,10 +33,22 @@ func (j *judge) stmt(s *syntax.Stmt) {
 		defer func() { j.Shell = shell }()
 	}
 	j.redirects(s)
-	if s.Cmd == nil {
-		return
+	switch {
+	case s.Cmd == nil:
+	case slices.ContainsFunc(s.Redirs, mayFail):
+		j.maybe(func() { j.command(s) })
+	default:
+		j.command(s)
 	}
-	j.command(s)
+}
+
+// mayFail tells whether a redirection may not be made, so that a shell does not run what it belongs to.
+func mayFail(r *syntax.Redirect) bool {
+	switch r.Op {
+	case syntax.Hdoc, syntax.DashHdoc, syntax.WordHdoc:
+		return false
+	}
+	return !commands.Listed("/dev/null - 0 1 2", r.Word.Lit())
 }
 
 func (j *judge) command(s *syntax.Stmt) {
