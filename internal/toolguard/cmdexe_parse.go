@@ -1,6 +1,7 @@
 package toolguard
 
 import (
+	"strconv"
 	"strings"
 
 	"weir/internal/commands"
@@ -210,10 +211,13 @@ func (p *parserCmd) expand(b *strings.Builder, mark byte) {
 		p.i++
 		return
 	}
-	name := strings.ToLower(p.s[p.i+1 : end])
+	name, part, has := strings.Cut(strings.ToLower(p.s[p.i+1:end]), ":")
 	value, ok := p.vars[name]
 	if !ok {
 		value, ok = usual[name]
+	}
+	if ok && has {
+		value, ok = partOf(value, part)
 	}
 	if p.budget -= len(value); p.budget < 0 || !ok && mark == '%' {
 		value = unknownText
@@ -222,6 +226,26 @@ func (p *parserCmd) expand(b *strings.Builder, mark byte) {
 	}
 	b.WriteString(value)
 	p.i = end + 1
+}
+
+// partOf is the part ~FROM,LENGTH of a value.
+func partOf(value, part string) (string, bool) {
+	from, length, cut := strings.Cut(strings.TrimPrefix(part, "~"), ",")
+	i, err := strconv.Atoi(from)
+	if err != nil || !strings.HasPrefix(part, "~") {
+		return "", false
+	}
+	if i < 0 {
+		i = max(len(value)+i, 0)
+	}
+	value = value[min(i, len(value)):]
+	if n, err := strconv.Atoi(length); cut && err == nil {
+		if n < 0 {
+			n = max(len(value)+n, 0)
+		}
+		value = value[:min(n, len(value))]
+	}
+	return value, true
 }
 
 var usual = map[string]string{
@@ -233,6 +257,9 @@ var usual = map[string]string{
 func (p *parserCmd) command(c *Command, w []wordCmd) {
 	for len(w) > 0 {
 		w[0].text = strings.TrimLeft(w[0].text, "@,;=")
+		if i := strings.IndexAny(w[0].text, ",;="); i > 0 && !w[0].quoted && commands.Listed("del erase rd rmdir format copy move ren rename start call for if cd chdir pushd echo", strings.ToLower(w[0].text[:i])) {
+			w = separated(w)
+		}
 		switch name := strings.ToLower(w[0].text); name {
 		case "", "(", ")", "call", "else", "do":
 			w = w[1:]
@@ -284,6 +311,20 @@ func (p *parserCmd) command(c *Command, w []wordCmd) {
 	p.out = append(p.out, c)
 }
 
+// separated are the words of a command of cmd's own, which takes these signs for blanks.
+func separated(w []wordCmd) (all []wordCmd) {
+	for _, a := range w {
+		if a.quoted {
+			all = append(all, a)
+			continue
+		}
+		for part := range strings.FieldsFuncSeq(a.text, func(r rune) bool { return strings.ContainsRune(",;=", r) }) {
+			all = append(all, wordCmd{text: part})
+		}
+	}
+	return all
+}
+
 // maxTurns bounds the values of for that are followed.
 const maxTurns = 8
 
@@ -322,7 +363,7 @@ func glued(w wordCmd) (name, rest string, ok bool) {
 		return "", "", false
 	}
 	name = strings.ToLower(w.text[:i])
-	return name, w.text[i:], commands.Listed("del erase rd rmdir cmd format copy move cipher net reg shutdown dir", name)
+	return name, w.text[i:], commands.Listed("del erase rd rmdir cmd format copy move cipher net reg shutdown dir powershell pwsh wmic sc netsh vssadmin wbadmin schtasks taskkill robocopy certutil mshta regsvr32 msiexec diskpart", strings.TrimSuffix(name, ".exe"))
 }
 
 // ifCondition takes the condition of an if away.

@@ -603,7 +603,10 @@ func ofCmd(c *Command) texts {
 	return nil
 }
 
-var behindC = pathPattern(`(?is)\s/[ckr]\s*(.*?)\s*$`)
+var (
+	behindC  = pathPattern(`(?is)(?:\s|/[adfqsuvetx])/[ckr]\s*(.*?)\s*$`)
+	runsRest = pathPattern(`(?i)^(?:/[adfqsuvetx](?::(?:on|off|[0-9a-f]{2}))?)*/[ckr]`)
+)
 
 // ofCmdItself is the text behind cmd's /c, /k or /r, or its input. cmd takes a quote at both ends of it away, whatever stands between them.
 func ofCmdItself(c *Command) texts {
@@ -612,16 +615,16 @@ func ofCmdItself(c *Command) texts {
 		return append(ofCmdItself(c), text{Cmd, m[1][1 : len(m[1])-1]})
 	}
 	for i, a := range c.Args {
-		l := strings.ToLower(a.Text)
-		if !strings.HasPrefix(l, "/c") && !strings.HasPrefix(l, "/k") && !strings.HasPrefix(l, "/r") {
+		at := runsRest().FindStringIndex(a.Text)
+		if at == nil {
 			continue
 		}
 		rest := joined(c.Args[i+1:])
 		if len(c.Args) > i+2 {
 			rest = line(c.Args[i+1:])
 		}
-		if len(a.Text) > 2 {
-			rest = a.Text[2:] + " " + rest
+		if len(a.Text) > at[1] {
+			rest = a.Text[at[1]:] + " " + rest
 		}
 		return texts{{Cmd, rest}}
 	}

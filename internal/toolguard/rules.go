@@ -222,7 +222,7 @@ func (r *ruleReader) closed(cond condition) condition {
 // ruleTests are the tests that rules.txt names, but for those about the names of the installation.
 var ruleTests = map[string]func(*Command) bool{
 	"args": func(c *Command) bool { return len(c.Args) > 0 }, "operands": func(c *Command) bool { return len(operandsOf(c)) > 0 }, "input": func(c *Command) bool { return c.From != nil || len(c.Reads) > 0 },
-	"posix": func(c *Command) bool { return c.Dialect == POSIX }, "url": hasWord(isURL).is, "diskparts": diskparts, "wipes": wipes, "wipes-listed": wipesListed, "drops-hive": dropsHive, "shadows": shadows,
+	"posix": func(c *Command) bool { return c.Dialect == POSIX }, "url": hasWord(isURL).is, "diskparts": diskparts, "wipes": wipes, "mirrors-over": mirrorsOver, "wipes-listed": wipesListed, "drops-hive": dropsHive, "shadows": shadows,
 	"encoded": runsEncoded, "alike": hasWord(alike).is, "broad": broad, "weakens": weakens, "lets": lets, "masquerade": masquerade, "hive": hasWord(isHive).is, "thief": steals,
 	"raw": func(c *Command) bool {
 		return slices.ContainsFunc(c.Writes, func(v Value) bool { return rawDevice().MatchString(v.Text) }) ||

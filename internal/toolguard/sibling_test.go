@@ -20,8 +20,15 @@ func TestF24F25Siblings(t *testing.T) {
 			}
 		}
 	}
-	if hit, _ := g.Script(Cmd, `rd /s /q \`); hit.ID() != "delete-system" {
-		t.Errorf("rd: refused by %q", hit.ID())
+	for text, rule := range map[string]string{
+		`rd /s /q \`: "delete-system", `rd /s /q C:\Windows\.`: "delete-system", `rd /s /q \\?\C:\Windows`: "delete-system", `rd /s /q C:\work\..\Windows`: "delete-system", `rd /s /q \\localhost\C$\Users`: "delete-system", `robocopy empty C:\Windows /mir`: "delete-system", `robocopy C:\empty C:\ /PURGE /e`: "delete-system",
+		`rd,/s,/q,C:\Windows`: "delete-system", `rd;/s;/q;C:\Windows`: "delete-system", `del=/s=/q=C:\*`: "delete-system", `cmd /q/c "rd /s /q C:\Windows"`: "delete-system", `cmd /d/s/c rd /s /q C:\Windows`: "delete-system", `cmd /v:on/c "rd /s /q C:\Windows"`: "delete-system",
+		`powershell/e SQBFAFgA`: "encoded-command", `cmd /q/c powershell -e SQBFAFgA`: "encoded-command", `set p=xpowershell& call %p:~1% -e SQBFAFgA`: "encoded-command", `set p=powershell.txt& call %p:~0,-4% -e SQBFAFgA`: "encoded-command", `vssadmin/x delete shadows`: "shadow-copies",
+		`rd /s /q C:\Windows\Temp\x\.`: "", `rd /s /q \\?\C:\work`: "", `rd /s /q C:\Windows\..\work`: "", `rd /s /q \\server\C$\Windows`: "", `robocopy C:\Windows D:\backup /mir`: "", `robocopy a C:\work\b /mir`: "", `rd,/s,/q,C:\work`: "", `cmd /q/c dir`: "", `set p=xdir& call %p:~1%`: "", `echo rd,/s,/q,C:\Windows`: "",
+	} {
+		if hit, _ := g.Script(Cmd, text); hit.ID() != rule {
+			t.Errorf("%q: refused by %q, want %q", text, hit.ID(), rule)
+		}
 	}
 	for _, c := range [][3]string{
 		{"fs_read", "/home/a/.config/vivaldi/Default/Login Data", "browser-stores"}, {"fs_read", "/home/a/.thunderbird/x.default/key4.db", "browser-stores"}, {"fs_read", "/root/.aws/credentials.bak", "cloud-credentials"}, {"fs_read", "/home/a/.kube/config.old", "cloud-credentials"},

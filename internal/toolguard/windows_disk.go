@@ -1,6 +1,7 @@
 package toolguard
 
 import (
+	"path"
 	"slices"
 	"strings"
 )
@@ -24,6 +25,28 @@ func diskparts(c *Command) bool {
 	return c.From != nil && cleans().MatchString(strings.Join(c.From.Words(), "\n")+"\n"+strings.Join(c.From.Words(), " "))
 }
 
+// isWhole says whether a path, however it is written, is a whole drive or a directory of the system.
+func isWhole(p string) bool {
+	p = overShare().ReplaceAllString(strings.ReplaceAll(p, "/", `\`), "$1:")
+	if drive().MatchString(p) || winSystem().MatchString(p) {
+		return true
+	}
+	if !isDrive(strings.ToLower(p)) {
+		return false
+	}
+	p = strings.ToLower(path.Clean("/" + strings.ReplaceAll(p[2:], `\`, "/")))
+	return p == "/" || winSystem().MatchString("c:"+p)
+}
+
+// overShare is met by a drive that is named as a device, or as a share of this machine.
+var overShare = pathPattern(`(?i)^\\\\(?:[.?]\\|(?:localhost|127\.0\.0\.1|\[?::1\]?|\.)\\)([a-z])[:$]`)
+
+// mirrorsOver is met by robocopy that leaves nothing of such a directory.
+func mirrorsOver(c *Command) bool {
+	w := c.Words()
+	return len(w) > 1 && isWhole(w[1]) && slices.ContainsFunc(w, func(w string) bool { return strings.EqualFold(w, "/mir") || strings.EqualFold(w, "/purge") })
+}
+
 // wipes is met when whole drives or the system's own directories are deleted with all that is in them.
 func wipes(c *Command) bool {
 	all, quiet := false, false
@@ -35,7 +58,7 @@ func wipes(c *Command) bool {
 		case l == "/s", l == "/s/q", l == "/q/s", strings.HasPrefix(l, "/") && strings.Contains(l, "/s"), len(l) > 1 && strings.HasPrefix("-recurse", l), l == "-rf", l == "-fr", l == "-r":
 			all = true
 		}
-		quiet = quiet || w == `\` && c.Dialect == Cmd || drive().MatchString(w) || winSystem().MatchString(w)
+		quiet = quiet || w == `\` && c.Dialect == Cmd || isWhole(w)
 	}
 	_, try := paramOf(c, "whatif")
 	return all && quiet && !(try && c.Dialect == PowerShell)
@@ -76,7 +99,7 @@ var systemWords = []string{"windows", "program", "programdata", "users", "system
 
 // wipesListed is met when what is deleted is a whole drive or directory of the system by a method, or all that was listed in one.
 func wipesListed(c *Command) bool {
-	whole := func(v Value) bool { return drive().MatchString(v.Text) || winSystem().MatchString(v.Text) }
+	whole := func(v Value) bool { return isWhole(v.Text) }
 	listed := func(v Value) bool {
 		return v.Of != nil && slices.ContainsFunc(listedFor(&Command{From: v.Of}), func(w string) bool { return whole(Value{Text: w}) })
 	}
