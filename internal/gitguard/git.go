@@ -126,6 +126,7 @@ func (w *walk) git(args []word, depth int) (Finding, bool) {
 type option struct {
 	names []string
 	value word
+	as    string // as it is written, before =
 }
 
 func (o option) is(names string) bool {
@@ -153,7 +154,8 @@ func read(row string, args []word, stops bool) (given options, operands []word) 
 			return given, append(operands, args[i+1:]...)
 		case len(a.text) > 1 && a.text[0] == '-':
 			names, value, next := known.Given(a.text)
-			o := option{names, word{value, a.known, a.whole[len(a.text)-len(value):]}}
+			as, _, _ := strings.Cut(a.text, "=")
+			o := option{names, word{value, a.known, a.whole[len(a.text)-len(value):]}, as}
 			if next && a.known && i+1 < len(args) {
 				i++
 				o.value = args[i]
@@ -354,7 +356,7 @@ func fresh(given options) (Finding, bool) {
 
 // packs refuses options that name the program at the other end.
 func packs(o *option) (Finding, bool) {
-	return Finding{"it names the program that git runs at the other end (" + o.names[0] + ")", "Run git without that option."}, true
+	return Finding{"it names the program that git runs at the other end (" + o.as + ")", "Run git without that option."}, true
 }
 
 var (
