@@ -99,7 +99,7 @@ func unwrap(c *Command) ([]*Command, texts) {
 	switch c.Name {
 	case "start-process":
 		return []*Command{startProcess(c)}, nil
-	case ".start":
+	case ".start", ".new":
 		if ofProcess.is(c) && len(c.Args) > 0 {
 			return []*Command{startedAs(c, c.Args[0], Value{Items: c.Args[1:]})}, nil
 		}
@@ -328,7 +328,7 @@ func inner(c *Command) (all texts) {
 
 // Conditions on what is run.
 var (
-	ofProcess   = onType("[diagnostics.process]")
+	ofProcess   = onType("[diagnostics.process]", "[diagnostics.processstartinfo]")
 	ofStartInfo = textContains("diagnostics.processstartinfo")
 	ofDesktop   = textContains("shell.application")
 	ofWMI       = textContains("win32_process")

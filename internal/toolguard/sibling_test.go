@@ -10,9 +10,11 @@ import (
 func TestF24F25Siblings(t *testing.T) {
 	g := testGuard()
 	for rule, texts := range map[string][]string{
-		"delete-system": {`'C:\Windows' | Remove-Item -Recurse -Force`, `'C:\Windows' | % { ri $_ -r -fo }`, `foreach ($d in 'C:\Windows') { Remove-Item $d -Recurse }`, `foreach($d in 'C:\work','C:\Users'){ri $d -r}`},
-		"shadow-copies": {"Disable-ComputerRestore -Drive C:\\"}, "defender": {"Add-MpPreference -ExclusionPath '*'"}, "disk-format": {"format /y D:"},
-		"": {`'C:\work\obj' | Remove-Item -Recurse`, `foreach ($d in 'C:\work\a') { Remove-Item $d -Recurse }`, `foreach ($d in 'C:\Windows') { Get-ChildItem $d -Recurse }`, "'C:\\Windows' | Get-Item", "Enable-ComputerRestore C:", "if ($a -in 'C:\\Windows') { ri x -r }"},
+		"delete-system": {`'C:\Windows' | Remove-Item -Recurse -Force`, `'C:\Windows' | % { ri $_ -r -fo }`, `foreach ($d in 'C:\Windows') { Remove-Item $d -Recurse }`, `foreach($d in 'C:\work','C:\Users'){ri $d -r}`,
+			`[System.IO.DirectoryInfo]::new('C:\Windows').Delete($true)`, `([IO.DirectoryInfo]'C:\Windows').Delete($true)`, `(New-Object IO.DirectoryInfo 'C:\Users').Delete(1)`, `Remove-Item \\localhost\c$\Windows -Recurse`, `Remove-Item C:\work\..\Windows -Recurse`, `robocopy C:\empty C:\Windows /MIR`, `[IO.Directory]::Delete('C:\Windows\.', $true)`},
+		"encoded-command": {`[Diagnostics.Process]::Start([Diagnostics.ProcessStartInfo]::new('powershell','-e SQBFAFgA'))`, `$p=[System.Diagnostics.ProcessStartInfo]::new('powershell','-e SQBFAFgA'); [Diagnostics.Process]::Start($p)`},
+		"shadow-copies":   {"Disable-ComputerRestore -Drive C:\\"}, "defender": {"Add-MpPreference -ExclusionPath '*'"}, "disk-format": {"format /y D:"},
+		"": {`[IO.DirectoryInfo]::new('C:\work').Delete($true)`, `[IO.DirectoryInfo]::new('C:\Windows').GetFiles()`, `[Diagnostics.ProcessStartInfo]::new('notepad','x')`, `Remove-Item C:\Windows\..\work -Recurse`, `'C:\work\obj' | Remove-Item -Recurse`, `foreach ($d in 'C:\work\a') { Remove-Item $d -Recurse }`, `foreach ($d in 'C:\Windows') { Get-ChildItem $d -Recurse }`, "'C:\\Windows' | Get-Item", "Enable-ComputerRestore C:", "if ($a -in 'C:\\Windows') { ri x -r }"},
 	} {
 		for _, text := range texts {
 			if hit, _ := g.Script(PowerShell, text); hit.ID() != rule {

@@ -4,6 +4,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"weir/internal/commands"
 )
 
 var (
@@ -106,7 +108,7 @@ func wipesListed(c *Command) bool {
 	if c.Name == "remove-item" {
 		return slices.ContainsFunc(c.Args, listed) && !enables("whatif").is(c)
 	}
-	return listed(c.On) || c.Name != ".delete" && whole(first(c.Args)) || onType("[io.directory]", "[io.file]", "[io.directoryinfo]").is(c) && whole(first(c.Args))
+	return listed(c.On) || whole(c.On) || c.Name != ".delete" && whole(first(c.Args)) || onType("[io.directory]", "[io.file]", "[io.directoryinfo]").is(c) && whole(first(c.Args))
 }
 
 // dropsHive is met when a whole hive of the registry is deleted.
@@ -128,7 +130,7 @@ func listedFor(c *Command) []string {
 	if from != nil && from.Name == "" && from.Program == "" && len(from.Writes) == 0 { // names that stand there
 		return from.Words()
 	}
-	if from == nil || from.Name != "get-childitem" && from.Name != "get-item" || anyOf(setsValue("include"), setsValue("exclude"), setsValue("filter")).is(from) {
+	if from == nil || !commands.Listed("get-childitem get-item new-object .new", from.Name) || anyOf(setsValue("include"), setsValue("exclude"), setsValue("filter")).is(from) {
 		return nil
 	}
 	return from.Words()
