@@ -89,7 +89,7 @@ func (f collector) Snapshot() metrics.Snapshot {
 	}
 	s.Verdicts, s.Failures = verdicts(f.d.gate.Counters())
 	s.Refusals = f.d.agents.refusals.Counts()
-	s.Models = f.d.models.Counts()
+	s.Models, s.Broken = f.d.models.Counts(), f.d.brokenCounts()
 	waiting, open := uint64(len(f.d.gate.Pending())), uint64(len(f.d.egress.Grants()))
 	s.Waiting, s.Open = &waiting, &open
 	s.Cop = reviews(f.d.reviewing.Load().Stats())

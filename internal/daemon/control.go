@@ -31,6 +31,9 @@ func (d *daemon) Status(context.Context) (control.Status, error) {
 	for rule, n := range d.agents.refusals.Counts() {
 		counts["guard_"+rule] = n
 	}
+	for name, n := range d.brokenCounts() {
+		counts["broken_"+name] = n
+	}
 	for code, n := range d.models.Counts() {
 		counts[code] = n
 	}

@@ -29,6 +29,25 @@ func (t *tally) Counts() map[string]uint64 {
 	return maps.Clone(t.counts)
 }
 
+// invariants are the rules that always hold, and that the daemon's books are held against: a broken one is a fault of Weir's, and allows nothing.
+var invariants = []string{"bytes", "taint", "verdict"}
+
+// breaks counts a broken one, and tells of it.
+func (d *daemon) breaks(invariant, what string) {
+	d.broken.add(invariant)
+	d.write(event.Event{Kind: event.Error, Message: "a rule that always holds was broken (" + invariant + "), and nothing was allowed by it: " + what})
+}
+
+// brokenCounts are those of all.
+func (d *daemon) brokenCounts() map[string]uint64 {
+	counts := map[string]uint64{}
+	for _, name := range invariants {
+		counts[name] = 0
+	}
+	maps.Copy(counts, d.broken.Counts())
+	return counts
+}
+
 // eventCounters counts the events that were handed to the log.
 type eventCounters struct{ kinds, taints, grants tally }
 

@@ -55,7 +55,7 @@ func TestModel(t *testing.T) {
 		}
 	}
 	for _, reason := range []string{"approved", "denied", "timeout", "used_once", "standing", "recognised", "not_flagged", "flagged", "sealed", "cancelled", "no_approver", "log_failed", "store_failed", "untainted", "observe", "local", "sealed_run"} {
-		if tried[reason] == 0 && *modelRuns**modelSteps >= 3000 {
+		if tried[reason] == 0 && *modelRuns**modelSteps >= 50000 {
 			t.Errorf("no sequence came to %s: %v", reason, tried)
 		}
 	}
@@ -172,8 +172,9 @@ func (c *compared) start() {
 	d.processes = &processCache{Books: d.state}
 	d.gate, err = gate.Open(gate.Options{
 		DB: db, Log: d.log, Logger: logger, Reviewer: c, Approver: c.w.Approver, AskFor: c.w.AskFor, ClaimFor: c.w.ClaimFor, MaxPending: c.w.Most,
-		Mode: func(id string) string { return string(d.policies.ModeOf(id)) },
-		Boot: func() (string, time.Duration) { return c.boot, time.Since(c.began) },
+		Broken: d.breaks,
+		Mode:   func(id string) string { return string(d.policies.ModeOf(id)) },
+		Boot:   func() (string, time.Duration) { return c.boot, time.Since(c.began) },
 	})
 	c.must(err)
 	c.must(d.recall())
@@ -304,6 +305,16 @@ var modelBits = []model.Bits{model.Corruption, model.Secret, model.Corruption | 
 
 func (c *compared) step() {
 	b := pick(c.rnd, c.boxes)
+	if c.rnd.IntN(8) == 0 { // most happens there
+		switch {
+		case c.w.Mode != model.Enforce:
+			c.setMode(model.Enforce)
+			return
+		case !c.w.Approver:
+			c.setApprover(true)
+			return
+		}
+	}
 	switch n := c.rnd.IntN(200); {
 	case n < 80:
 		c.ask(b)
@@ -338,10 +349,7 @@ func (c *compared) step() {
 	case n < 180:
 		c.setMode(pick(c.rnd, []model.Mode{model.Enforce, model.Enforce, model.Seal, model.Observe}))
 	case n < 183:
-		is := c.rnd.IntN(3) > 0
-		c.did("approver: %t", is)
-		c.gate.Configure(c, is, c.w.AskFor, c.w.ClaimFor)
-		c.w.SetApprover(is)
+		c.setApprover(c.rnd.IntN(3) > 0)
 	case n < 188:
 		c.w.Opinion, c.w.AskFlagged = pick(c.rnd, []model.Opinion{model.Failed, model.Passed, model.Flagged}), c.rnd.IntN(2) == 0
 		c.did("the reviewer says %d, people are asked: %t", c.w.Opinion, c.w.AskFlagged)
@@ -658,6 +666,12 @@ func (c *compared) setMode(m model.Mode) {
 	c.w.SetMode(m)
 }
 
+func (c *compared) setApprover(is bool) {
+	c.did("approver: %t", is)
+	c.gate.Configure(c, is, c.w.AskFor, c.w.ClaimFor)
+	c.w.SetApprover(is)
+}
+
 func (c *compared) revoke() {
 	if len(c.lasting) == 0 {
 		return
@@ -802,6 +816,9 @@ func (c *compared) compare() {
 		if known, inForce := st.Own, c.kernel.Bits(b.cgroup); inForce != taint.Bits(b.Bits) || known&^inForce != 0 || model.Bits(known) != b.Told() {
 			c.fatal("%s: the kernel has %v, the daemon knows %v; the model has %v, and %v", b.Name, inForce.Names(), known.Names(), taint.Bits(b.Bits).Names(), taint.Bits(b.Told()).Names())
 		}
+	}
+	if lost, err := c.state.Mend(); err != nil || len(lost) > 0 || len(c.broken.Counts()) > 0 {
+		c.fatal("invariants: %v, %v, %v", lost, err, c.broken.Counts())
 	}
 	if got := c.policies.Mode(); string(got) != string(c.w.Mode) {
 		c.fatal("the mode is %s, in the model %s", got, c.w.Mode)

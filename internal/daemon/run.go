@@ -91,6 +91,7 @@ type daemon struct {
 	log         *eventLog
 	records     chan netegress.Record
 	lostRecords atomic.Uint64 // for which that had no room
+	broken      tally         // invariants
 	memory      stateMemory
 	probing     chan struct{}   // closed when the gate has answered
 	progress    uint64          // of the gate, when it last took long
@@ -283,7 +284,7 @@ func (d *daemon) load(db *bbolt.DB) error {
 	d.gate, err = gate.Open(gate.Options{
 		DB: db, Log: d.log, Logger: logger, Reviewer: d.reviewer, Resolve: d.lookUp, Approver: p.Approver == policy.Person,
 		AskFor: seconds(p.ApprovalTimeout), ClaimFor: seconds(p.ApprovalTTL), Boot: boot,
-		Mode: func(container string) string { return string(d.policies.ModeOf(container)) }, Causes: d.state.Causes,
+		Mode: func(container string) string { return string(d.policies.ModeOf(container)) }, Causes: d.state.Causes, Broken: d.breaks,
 	})
 	return err
 }

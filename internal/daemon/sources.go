@@ -10,6 +10,13 @@ import (
 // takeUp puts in force for good what programs have tainted and nobody told of, since the ring was full: it is stored, and logged.
 // seen is what it found the time before, which may only have been on its way.
 func (d *daemon) takeUp(seen map[taint.Unknown]bool) error {
+	lost, err := d.state.Mend()
+	for _, l := range lost {
+		d.breaks("taint", fmt.Sprintf("the kernel had lost %v of cgroup %d", l.Bits.Names(), l.Cgroup))
+	}
+	if err != nil {
+		return err
+	}
 	all, err := d.state.Unknown()
 	if err != nil {
 		return err

@@ -20,7 +20,7 @@ import (
 // On Allow with Reason Approved, call Consume with the verdict's Question and open
 // the destination only when that returns nil; with Reason Passed, open it.
 func (g *Gate) Decide(ctx context.Context, r Request) Verdict {
-	v := g.still(r, g.decide(ctx, r))
+	v := g.sound(r, g.still(r, g.decide(ctx, r)))
 	g.counters[v.Reason].Add(1)
 	return v
 }
@@ -56,13 +56,45 @@ func (g *Gate) still(r Request, v Verdict) Verdict {
 	return g.refuse(r, No(Sealed, textSealed).About(v.Question))
 }
 
+// sound gives a verdict, unless it allows what its reason never may.
+func (g *Gate) sound(r Request, v Verdict) Verdict {
+	if v.Decision != Allow || v.may(r) {
+		return v
+	}
+	what := fmt.Sprintf("%s may not allow this in mode %s with taint %v", v.Reason, cmp.Or(r.Mode, modeEnforce), r.Container.Taint)
+	g.opts.Broken("verdict", what)
+	return g.refuse(r, No(Unsound, what+": a fault of the sensor's").About(v.Question))
+}
+
+// may says whether an allow with this reason can be given to a request at all (G4, G5, G7, G8, G15, G24, G25).
+func (v Verdict) may(r Request) bool {
+	mode := cmp.Or(r.Mode, modeEnforce)
+	switch v.Reason {
+	case Untainted:
+		return len(r.Container.Taint) == 0 && (mode != modeSeal || r.Ask != Connect)
+	case Observe:
+		return mode == modeObserve
+	case LocalRun, SealedRun, ReviewExec:
+		return r.Ask != Connect && r.Ask != Tool // they open nothing
+	case Passed:
+		return mode == modeEnforce && r.Ask != Tool && v.By == ByCop
+	case Recognised:
+		return mode == modeEnforce && r.Ask != Tool && v.By != ""
+	case Standing:
+		return mode == modeEnforce && r.Ask == Connect && v.Question != "" && v.Open != nil && v.Open.Bytes > 0
+	case Approved:
+		return mode != modeSeal && v.By != "" && v.Question != ""
+	}
+	return false
+}
+
 const textSealed = "the mode became seal before it was let out"
 
 // Confirm asks a person about a call of a tool, whatever taint the container has: no rule and no reviewer answers in their place, and
 // only seal refuses without asking. On Allow call Consume with the verdict's Question, and go on only when that returns nil.
 func (g *Gate) Confirm(ctx context.Context, r Request) Verdict {
 	r.Ask = Tool
-	v := g.still(r, g.confirm(ctx, r))
+	v := g.sound(r, g.still(r, g.confirm(ctx, r)))
 	g.counters[v.Reason].Add(1)
 	return v
 }

@@ -47,6 +47,9 @@ type Options struct {
 	// Causes tells why a container is tainted, by its id; nil: not known.
 	Causes func(container string) []event.Cause
 
+	// Broken is told when a rule that always holds is broken, by its name; nil: nobody is. Nothing is allowed by that. It must not call the gate.
+	Broken func(invariant, what string)
+
 	// Boot names this boot and tells the time since it began: deadlines that are
 	// stored hold on that clock however the wall clock is set. nil: they hold on the
 	// wall clock.

@@ -46,6 +46,9 @@ func (g *Gate) openQueue(o Options) error {
 	if o.MaxPending == 0 {
 		o.MaxPending = defaultPending
 	}
+	if o.Broken == nil {
+		o.Broken = func(string, string) {}
+	}
 	if o.Boot == nil {
 		o.Boot = func() (string, time.Duration) { return "", 0 }
 	}

@@ -183,7 +183,7 @@ func recorded(e event.Event) (ReplayOutcome, string, kind) {
 // was let out since it was approved before.
 var fixed = []string{
 	"granted", "recognised", "loopback", "cgroup_depth", "socket_family", "control_socket", "attach", "escaped", "unreadable_address",
-	"kernel_traffic", "queue_full", "flood", "malformed", "store_failed", "log_failed", "cancelled", "used_once", "timeout",
+	"kernel_traffic", "queue_full", "flood", "malformed", "store_failed", "log_failed", "cancelled", "used_once", "unsound", "timeout",
 }
 
 // observed are those of them that the mode observe lets be.

@@ -317,6 +317,11 @@ func (d *queue) draw(s *standing, a CheckedRequest) Verdict {
 func (d *queue) keep(s *standing, how func(*standing)) error {
 	next := *s
 	how(&next)
+	if next.Left < 0 || next.Left > next.Bytes {
+		what := fmt.Sprintf("approval %s would have %d of %d bytes left", s.ID, next.Left, s.Bytes)
+		d.opts.Broken("bytes", what)
+		return errors.New(what)
+	}
 	if err := d.store.putStanding(next); err != nil {
 		return err
 	}

@@ -157,6 +157,7 @@ func Failures() []Failure {
 		{StoreFailed, Refuse, "the question or its answer could not be made durable"},
 		{LogFailed, Refuse, "the event could not be written"},
 		{Cancelled, Refuse, "the asker went away, or the sensor stops"},
+		{Unsound, Refuse, "the verdict would have broken a rule that always holds: a fault of the sensor's"},
 		{UsedOnce, Refuse, "another process that asked the same has the approval"},
 	}
 }

@@ -54,6 +54,7 @@ const (
 	LogFailed   Reason = "log_failed"   // the event could not be written
 	Malformed   Reason = "malformed"    // the request does not say who wants what
 	Cancelled   Reason = "cancelled"    // the asker went away or needs no answer any more, or the gate closed
+	Unsound     Reason = "unsound"      // the verdict would have broken a rule that always holds
 	UsedOnce    Reason = "used_once"    // another asker of the same question has the approval
 )
 
@@ -176,7 +177,7 @@ func (r Reason) Tier() string {
 		return "earlier"
 	case Observe, Sealed:
 		return "mode"
-	case QUIC, QueueFull, Flood, StoreFailed, LogFailed, Malformed, Cancelled:
+	case QUIC, QueueFull, Flood, StoreFailed, LogFailed, Malformed, Cancelled, Unsound:
 		return "gate"
 	}
 	return ""

@@ -43,6 +43,7 @@ func (c *collector) Collect(out chan<- prometheus.Metric) {
 	w.counts("taints_total", snap.Taints)
 	w.counts("events_total", snap.Events)
 	w.counts("guard_refusals_total", snap.Refusals)
+	w.counts("invariants_broken_total", snap.Broken)
 	w.counts("model_refusals_total", snap.Models)
 	if snap.Holds != nil {
 		w.count("holds_total", float64(*snap.Holds))

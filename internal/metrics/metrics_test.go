@@ -42,7 +42,7 @@ func full() *fixed {
 			Version: "1.2", Started: time.Unix(1700000000, 500000000), Containers: map[string]uint64{"none": 2, "both": 1}, Goroutines: 40,
 			Verdicts: []Verdict{{"person", "allow", "approved", 5}, {"person", "deny", "denied", 6}}, Failures: one("cop_timeout"),
 			Holds: n(7), Denials: one("connect"), Dropped: n(8), Waiting: n(2), Grants: one("made"), Open: n(1), Taints: one("file"),
-			Events: one("exec"), Losses: []Loss{{"ring", "exec", 9}}, Refusals: one("rm_root"), Models: one("model_path"),
+			Events: one("exec"), Losses: []Loss{{"ring", "exec", 9}}, Refusals: one("rm_root"), Models: one("model_path"), Broken: one("taint"),
 			Maps: []Use{{"cgroups", 4, 16384}}, Rings: []Use{{"execs", 128, 1 << 20}},
 			Programs: []Program{{"weir_connect", 11, 1500 * time.Millisecond}},
 			Cop: &Cop{
@@ -134,6 +134,7 @@ func TestSeries(t *testing.T) {
 		`weir_grants_total{state="made"} 3`,
 		`weir_guard_refusals_total{rule="rm_root"} 3`,
 		`weir_holds_total 7`,
+		`weir_invariants_broken_total{invariant="taint"} 3`,
 		`weir_lost_total{stage="ring",what="exec"} 9`,
 		`weir_map_entries{map="cgroups"} 4`,
 		`weir_map_entries_limit{map="cgroups"} 16384`,

@@ -30,6 +30,7 @@ func newSeries() series {
 	desc("events_total", "Events that were handed to the log, by kind.", "kind")
 	desc("lost_total", "Records and events that did not arrive, by the stage where they were lost and what they were.", "stage", "what")
 	desc("guard_refusals_total", "Calls of tools that the guard refused, by rule.", "rule")
+	desc("invariants_broken_total", "Times that a rule which always holds was broken: faults of Weir's.", "invariant")
 	desc("model_refusals_total", "Requests that models' proxies refused, by code.", "code")
 	desc("map_entries", "Entries of a kernel map.", "map")
 	desc("map_entries_limit", "Entries that a kernel map has room for.", "map")

@@ -28,6 +28,7 @@ type Snapshot struct {
 	Events   map[string]uint64 // by kind
 	Losses   []Loss
 	Refusals map[string]uint64 // by rule of the guard
+	Broken   map[string]uint64 // rules that always hold, by name
 	Models   map[string]uint64 // requests that models' proxies refused, by code
 	Maps     []Use             // entries
 	Rings    []Use             // bytes that are not read yet

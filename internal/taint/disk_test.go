@@ -164,6 +164,33 @@ func TestSetLate(t *testing.T) {
 	}
 }
 
+// What the kernel has lost of taint that is known is put back, and told once.
+func TestMend(t *testing.T) {
+	s, _ := books(t)
+	k := s.kernel.(*Memory)
+	for id, bits := range map[uint64]Bits{7: Secret | Corruption, 8: Secret, 9: 0} {
+		at := "/agents/" + strconv.FormatUint(id, 10)
+		if _, err := s.Guard(Container{ID: at, Cgroup: at, CgroupID: id}, bits, "test"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := k.deleteState(7); err != nil {
+		t.Fatal(err)
+	}
+	k.Taint(7, Corruption)
+	k.Fill(true)
+	if _, err := s.Mend(); err == nil {
+		t.Error("nobody was told")
+	}
+	k.Fill(false)
+	for _, want := range [][]Unknown{{{7, Secret}}, nil} {
+		lost, err := s.Mend()
+		if diff := cmp.Diff(want, lost); diff != "" || err != nil || k.Bits(7) != Secret|Corruption || k.Bits(9) != 0 {
+			t.Errorf("%v; the kernel has %v: %s", err, k.Bits(7).Names(), diff)
+		}
+	}
+}
+
 // However many containers are to be stored, or to be forgotten, the disk is waited for once.
 func TestDiskOnce(t *testing.T) {
 	s, k := books(t)

@@ -143,6 +143,26 @@ func (s *State) Unknown() ([]Unknown, error) {
 	return found, nil
 }
 
+// Mend puts taint back into the kernel that it had and does not have any more, which is never so, and gives what that was.
+func (s *State) Mend() (lost []Unknown, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var errs []error
+	for _, r := range s.containers {
+		if r.Bits == 0 || r.CgroupID == 0 {
+			continue
+		}
+		e, err := s.entry(r.CgroupID)
+		if missing := r.Bits &^ Bits(e.Taint); err == nil && missing != 0 {
+			lost = append(lost, Unknown{r.CgroupID, missing})
+			e.Taint |= uint32(missing)
+			err = s.put(r.CgroupID, e)
+		}
+		errs = append(errs, err)
+	}
+	return lost, errors.Join(errs...)
+}
+
 // Guard takes a container in, with the bits it starts with. Taint that is
 // stored under its id is put back (G1).
 func (s *State) Guard(c Container, start Bits, by string) (Status, error) {
