@@ -414,8 +414,7 @@ static __always_inline int may_open_all(void)
 
 static __always_inline struct mount *mount_of(struct file *file)
 {
-	struct vfsmount *mnt = BPF_CORE_READ(file, f_path.mnt);
-	return (void *)mnt - bpf_core_field_offset(struct mount, mnt);
+	return mount_at(BPF_CORE_READ(file, f_path.mnt));
 }
 
 /* 1: goes on, tainted if it is secret. Addresses: a global function takes no pointers to these. */
@@ -489,8 +488,13 @@ static __always_inline int is_local(__u32 device, int writes, __u64 at)
 		return minor < 64; /* those from there on are serial lines */
 	if (major == MAJOR_MISC)
 		return minor == 200 || minor == 229 || minor == 232; /* TUN, FUSE, KVM */
-	if ((major == MAJOR_OWN_TERMINAL && minor < 3) || major >> 3 == MAJOR_PTY >> 3 ||
-	    major == MAJOR_NVIDIA || major == MAJOR_GPU || major == MAJOR_ACCELERATOR)
+	if (major == MAJOR_OWN_TERMINAL)
+		return minor == 0 ||
+		       minor == 2; /* 1 is the machine's console, which may be a serial line (B126) */
+	if (major == MAJOR_GPU)
+		return minor >= 128 &&
+		       minor < 192; /* the others give a buffer a number that everybody may use */
+	if (major >> 3 == MAJOR_PTY >> 3 || major == MAJOR_NVIDIA || major == MAJOR_ACCELERATOR)
 		return 1;
 	if ((major < 234 || major > 254) && (major < 384 || major > 511))
 		return 0;
@@ -499,7 +503,8 @@ static __always_inline int is_local(__u32 device, int writes, __u64 at)
 }
 
 /* Who has a device, has it send what he likes: a modem or a radio by itself, vhost by a thread of the kernel
- * (B48), and uinput types on the machine's own desktop (B81). */
+ * (B48), and uinput types on the machine's own desktop (B81). A disk may be another machine's, too; device is
+ * 0 for one. */
 __noinline int may_open_device(__u32 device, int writes, __u64 at)
 {
 	struct cgroup_ctx cx;
@@ -600,11 +605,14 @@ int BPF_PROG(weir_open, struct file *file)
 	if (outside())
 		ANSWER(0);
 	__u32 kind = file->f_inode->i_mode & S_IFMT;
-	if (kind == S_IFCHR && !may_open_device(file->f_inode->i_rdev, (file->f_mode & FMODE_WRITE) != 0,
-	                                        address_of(file->f_path.dentry)))
+	int writes = (file->f_mode & FMODE_WRITE) != 0;
+	if (kind == S_IFCHR &&
+	    !may_open_device(file->f_inode->i_rdev, writes, address_of(file->f_path.dentry)))
 		ANSWER(-EPERM);
-	if (kind == S_IFREG && file->f_mode & FMODE_WRITE &&
-	    file->f_inode->i_sb->s_magic == PROC_SUPER_MAGIC && !may_write_proc(address_of(file->f_inode)))
+	if (kind == S_IFBLK && writes && !may_open_device(0, 1, 0))
+		ANSWER(-EPERM);
+	if (kind == S_IFREG && writes && file->f_inode->i_sb->s_magic == PROC_SUPER_MAGIC &&
+	    !may_write_proc(address_of(file->f_inode)))
 		ANSWER(-EPERM);
 	struct secret_filter *f = filter();
 	if (!f || may_open_all())

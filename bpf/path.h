@@ -12,6 +12,7 @@
 #define S_IFMT 0170000
 #define S_IFDIR 0040000
 #define S_IFCHR 0020000
+#define S_IFBLK 0060000
 #define S_IFREG 0100000
 #define SB_INTERNAL ((1UL << 22) | (1UL << 31)) /* SB_KERNMOUNT, SB_NOUSER: memfd and the like */
 #define RENAME_EXCHANGE 2
@@ -23,6 +24,12 @@ static __always_inline int detached(struct dentry *dentry)
 	struct super_block *sb = BPF_CORE_READ(dentry, d_inode, i_sb);
 	return parent == dentry && dentry != BPF_CORE_READ(sb, s_root) &&
 	       !(BPF_CORE_READ(sb, s_flags) & SB_INTERNAL);
+}
+
+/* The mount that a file was opened by, or that a path is of. */
+static __always_inline struct mount *mount_at(struct vfsmount *mnt)
+{
+	return (void *)mnt - bpf_core_field_offset(struct mount, mnt);
 }
 
 struct inode___alias {

@@ -57,6 +57,7 @@ static __always_inline __u64 filtered(struct volume_filter *f, __u64 inode)
 struct steps {
 	struct volume_filter *filter;
 	__u64 dentry;
+	__u64 mount; /* 0: look at the file system alone */
 	__u64 found;
 	__u32 ended;
 };
@@ -65,6 +66,7 @@ struct steps {
 static long look_above(__u64 step, struct steps *c)
 {
 	struct dentry *dentry = (struct dentry *)c->dentry;
+	struct mount *mount = (struct mount *)c->mount;
 	struct inode *inode = BPF_CORE_READ(dentry, d_inode);
 	struct volume_key key = {.inode = BPF_CORE_READ(inode, i_ino)};
 	if (inode && filtered(c->filter, key.inode)) {
@@ -77,18 +79,22 @@ static long look_above(__u64 step, struct steps *c)
 	c->dentry = (__u64)BPF_CORE_READ(dentry, d_parent);
 	if (c->dentry != (__u64)dentry)
 		return 0;
-	c->ended = !detached(dentry);
-	return 1;
+	if (detached(dentry))
+		return 1;
+	c->mount = mount ? (__u64)BPF_CORE_READ(mount, mnt_parent) : 0;
+	c->ended = c->mount == (__u64)mount;
+	c->dentry = (__u64)BPF_CORE_READ(mount, mnt_mountpoint); /* what is mounted in a volume is in it */
+	return c->ended;
 }
 
 /* volumes_above finds the volumes that a dentry is in. Deeper than is looked, or with no path: it may be in
  * any. */
-__noinline int volumes_above(__u64 at, __u64 *found)
+__noinline int volumes_above(__u64 at, __u64 mount, __u64 *found)
 {
-	struct steps c = {.filter = volumes_listed(), .dentry = at};
+	struct steps c = {.filter = volumes_listed(), .dentry = at, .mount = mount};
 	if (!found || !c.filter)
 		return 0;
-	bpf_loop(MAX_STEPS, look_above, &c, 0);
+	bpf_loop(2 * MAX_STEPS, look_above, &c, 0);
 	*found |= c.found | (c.ended ? 0 : c.filter->listed);
 	return 0;
 }
@@ -161,41 +167,62 @@ __noinline int use(struct cgroup_ctx *cx, __u64 mask, __u32 how, __u64 at)
 	return 1;
 }
 
-/* known: the container does so with all of them already. */
+/* known: the container does so with all of them already, and they carry what the task is tainted with, be it
+ * by a cgroup that is neither the container nor its parent (B136). */
 static __always_inline int known(struct cgroup_ctx *cx, __u64 mask, __u32 how)
 {
 	__u64 id = cx->container ? cx->container : cx->cgroup;
 	struct volume_use *u = bpf_map_lookup_elem(&volume_uses, &id);
 	return u && (!(how & READS) || !(mask & ~now_of(&u->reads))) &&
-	       (!(how & WRITES) || !(mask & ~now_of(&u->writes)));
+	       (!(how & WRITES) || (!(mask & ~now_of(&u->writes)) && !(taint_of(mask, 1) & cx->taint)));
 }
 
-/* uses is use of what leads to a dentry, and to the file at first, an alias of its inode, if it is not 0:
- * until 6.8, overlayfs opens the file below under its own path. */
-__noinline int uses(struct cgroup_ctx *cx, __u64 dentry, __u64 first, __u32 how, __u64 cgroup)
+/* What is used. */
+struct used {
+	__u64 dentry;
+	__u64 mount; /* 0: not known */
+	__u64 first; /* an alias of the file's inode, whose path counts too; 0: none */
+	__u32 how;
+	__u32 pad;
+};
+
+/* uses is use of what leads to a dentry, and to the file at first: until 6.8, overlayfs opens the file below
+ * under its own path. */
+__noinline int uses(struct cgroup_ctx *cx, struct used *what, __u64 cgroup)
 {
 	struct volume_filter *f = volumes_listed();
 	__u64 mask = 0;
-	if (!cx || !f || !how || !cx->guarded || known(cx, f->listed, how))
+	if (!cx || !what || !f || !what->how || !cx->guarded || known(cx, f->listed, what->how))
 		return 1;
-	volumes_above(dentry, &mask);
-	struct hlist_node *at = (struct hlist_node *)first;
+	volumes_above(what->dentry, what->mount, &mask);
+	struct hlist_node *at = (struct hlist_node *)what->first;
 	for (int n = 0; n < MAX_ALIASES && at; n++) {
-		volumes_above(address_of(alias(at)), &mask);
+		volumes_above(address_of(alias(at)), 0, &mask);
 		at = BPF_CORE_READ(at, next);
 	}
 	if (at)
 		mask |= f->listed;
-	return known(cx, mask, how) || use(cx, mask, how, cgroup);
+	return known(cx, mask, what->how) || use(cx, mask, what->how, cgroup);
 }
 
-static __always_inline int touch(struct dentry *dentry, __u32 how)
+static __always_inline int touch_at(struct dentry *dentry, struct mount *mount, __u32 how)
 {
+	struct used what = {.dentry = address_of(dentry), .mount = address_of(mount), .how = how};
 	struct cgroup_ctx cx;
 	if (outside())
 		return 1;
 	walk_current(&cx);
-	return uses(&cx, address_of(dentry), 0, how, 0);
+	return uses(&cx, &what, 0);
+}
+
+static __always_inline int touch(struct dentry *dentry, __u32 how)
+{
+	return touch_at(dentry, 0, how);
+}
+
+static __always_inline int touch_path(struct path *path, __u32 how)
+{
+	return touch_at(BPF_CORE_READ(path, dentry), mount_at(BPF_CORE_READ(path, mnt)), how);
 }
 
 static __always_inline int uses_file(struct cgroup_ctx *cx, struct file *file, __u64 cgroup)
@@ -203,11 +230,15 @@ static __always_inline int uses_file(struct cgroup_ctx *cx, struct file *file, _
 	__u32 mode = BPF_CORE_READ(file, f_mode);
 	struct inode *inode = BPF_CORE_READ(file, f_inode);
 	struct dentry *dentry = BPF_CORE_READ(file, f_path.dentry);
-	__u32 how = (mode & FMODE_READ ? READS : 0) | (mode & FMODE_WRITE ? WRITES : 0);
+	struct used what = {.dentry = address_of(dentry),
+	                    .mount = address_of(mount_at(BPF_CORE_READ(file, f_path.mnt)))};
+	/* with neither, what the kernel keeps of it can be asked for */
+	what.how =
+	    (mode & FMODE_WRITE ? WRITES : 0) | (mode & FMODE_READ || !(mode & FMODE_WRITE) ? READS : 0);
 	if ((BPF_CORE_READ(inode, i_mode) & S_IFMT) == S_IFCHR)
 		return 1;
-	__u64 first = BPF_CORE_READ(dentry, d_inode) == inode ? 0 : address_of(first_alias(inode));
-	return uses(cx, address_of(dentry), first, how, cgroup);
+	what.first = BPF_CORE_READ(dentry, d_inode) == inode ? 0 : address_of(first_alias(inode));
+	return uses(cx, &what, cgroup);
 }
 
 #define REFUSE_UNLESS(done)                                                                                  \
@@ -323,6 +354,33 @@ SEC("fmod_ret/security_inode_readlink")
 int BPF_PROG(weir_volume_readlink, struct dentry *dentry)
 {
 	REFUSE_UNLESS(touch(dentry, READS));
+}
+
+/* Who follows a link learns its text by where that leads. */
+SEC("fmod_ret/security_inode_follow_link")
+int BPF_PROG(weir_volume_follow, struct dentry *dentry)
+{
+	REFUSE_UNLESS(touch(dentry, READS));
+}
+
+/* A watch tells names. */
+SEC("fmod_ret/security_path_notify")
+int BPF_PROG(weir_volume_watch, struct path *path)
+{
+	REFUSE_UNLESS(touch_path(path, READS));
+}
+
+/* What is mounted has names and contents of whoever mounts it. */
+SEC("fmod_ret/security_sb_mount")
+int BPF_PROG(weir_volume_mount, const char *device, struct path *path)
+{
+	REFUSE_UNLESS(touch_path(path, READS | WRITES));
+}
+
+SEC("fmod_ret/security_move_mount")
+int BPF_PROG(weir_volume_move_mount, struct path *from, struct path *path)
+{
+	REFUSE_UNLESS(touch_path(path, READS | WRITES));
 }
 
 /* What was opened, or came with a process, before anybody looked. */

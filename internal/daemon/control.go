@@ -240,7 +240,7 @@ func (d *daemon) spread(c taint.Change, st taint.Status) error {
 		}
 	}
 	d.runtime.Tainted()
-	d.volumes.Wake()
+	errs = append(errs, d.volumes.Scan()) // what was open under a cgroup that is neither the container nor its parent (B136)
 	return errors.Join(errs...)
 }
 

@@ -66,6 +66,10 @@ type hooks struct {
 	WeirVolumeGetxattr    *ebpf.Program `ebpf:"weir_volume_getxattr"`
 	WeirVolumeListxattr   *ebpf.Program `ebpf:"weir_volume_listxattr"`
 	WeirVolumeReadlink    *ebpf.Program `ebpf:"weir_volume_readlink"`
+	WeirVolumeFollow      *ebpf.Program `ebpf:"weir_volume_follow"`
+	WeirVolumeWatch       *ebpf.Program `ebpf:"weir_volume_watch"`
+	WeirVolumeMount       *ebpf.Program `ebpf:"weir_volume_mount"`
+	WeirVolumeMoveMount   *ebpf.Program `ebpf:"weir_volume_move_mount"`
 	WeirVolumesOpen       *ebpf.Program `ebpf:"weir_volumes_open"`
 	WeirVolumesMapped     *ebpf.Program `ebpf:"weir_volumes_mapped"`
 }
@@ -79,6 +83,7 @@ func (h hooks) names() map[string]*ebpf.Program {
 		"weir_volume_rename": h.WeirVolumeRename, "weir_volume_setattr": h.WeirVolumeSetattr, "weir_volume_setxattr": h.WeirVolumeSetxattr,
 		"weir_volume_removexattr": h.WeirVolumeRemovexattr, "weir_volume_getxattr": h.WeirVolumeGetxattr,
 		"weir_volume_listxattr": h.WeirVolumeListxattr, "weir_volume_readlink": h.WeirVolumeReadlink,
+		"weir_volume_follow": h.WeirVolumeFollow, "weir_volume_watch": h.WeirVolumeWatch, "weir_volume_mount": h.WeirVolumeMount, "weir_volume_move_mount": h.WeirVolumeMoveMount,
 	}
 }
 

@@ -151,11 +151,14 @@ const (
 	volumesProgWeirVolumeChange      = "weir_volume_change"
 	volumesProgWeirVolumeCreate      = "weir_volume_create"
 	volumesProgWeirVolumeFile        = "weir_volume_file"
+	volumesProgWeirVolumeFollow      = "weir_volume_follow"
 	volumesProgWeirVolumeGetxattr    = "weir_volume_getxattr"
 	volumesProgWeirVolumeLink        = "weir_volume_link"
 	volumesProgWeirVolumeListxattr   = "weir_volume_listxattr"
 	volumesProgWeirVolumeMkdir       = "weir_volume_mkdir"
 	volumesProgWeirVolumeMknod       = "weir_volume_mknod"
+	volumesProgWeirVolumeMount       = "weir_volume_mount"
+	volumesProgWeirVolumeMoveMount   = "weir_volume_move_mount"
 	volumesProgWeirVolumeOpen        = "weir_volume_open"
 	volumesProgWeirVolumeReadlink    = "weir_volume_readlink"
 	volumesProgWeirVolumeRemovexattr = "weir_volume_removexattr"
@@ -165,6 +168,7 @@ const (
 	volumesProgWeirVolumeSetxattr    = "weir_volume_setxattr"
 	volumesProgWeirVolumeSymlink     = "weir_volume_symlink"
 	volumesProgWeirVolumeUnlink      = "weir_volume_unlink"
+	volumesProgWeirVolumeWatch       = "weir_volume_watch"
 	volumesProgWeirVolumesMapped     = "weir_volumes_mapped"
 	volumesProgWeirVolumesOpen       = "weir_volumes_open"
 	volumesVarUnusedChange           = "unused_change"
@@ -216,11 +220,14 @@ type volumesProgramSpecs struct {
 	WeirVolumeChange      *ebpf.ProgramSpec `ebpf:"weir_volume_change"`
 	WeirVolumeCreate      *ebpf.ProgramSpec `ebpf:"weir_volume_create"`
 	WeirVolumeFile        *ebpf.ProgramSpec `ebpf:"weir_volume_file"`
+	WeirVolumeFollow      *ebpf.ProgramSpec `ebpf:"weir_volume_follow"`
 	WeirVolumeGetxattr    *ebpf.ProgramSpec `ebpf:"weir_volume_getxattr"`
 	WeirVolumeLink        *ebpf.ProgramSpec `ebpf:"weir_volume_link"`
 	WeirVolumeListxattr   *ebpf.ProgramSpec `ebpf:"weir_volume_listxattr"`
 	WeirVolumeMkdir       *ebpf.ProgramSpec `ebpf:"weir_volume_mkdir"`
 	WeirVolumeMknod       *ebpf.ProgramSpec `ebpf:"weir_volume_mknod"`
+	WeirVolumeMount       *ebpf.ProgramSpec `ebpf:"weir_volume_mount"`
+	WeirVolumeMoveMount   *ebpf.ProgramSpec `ebpf:"weir_volume_move_mount"`
 	WeirVolumeOpen        *ebpf.ProgramSpec `ebpf:"weir_volume_open"`
 	WeirVolumeReadlink    *ebpf.ProgramSpec `ebpf:"weir_volume_readlink"`
 	WeirVolumeRemovexattr *ebpf.ProgramSpec `ebpf:"weir_volume_removexattr"`
@@ -230,6 +237,7 @@ type volumesProgramSpecs struct {
 	WeirVolumeSetxattr    *ebpf.ProgramSpec `ebpf:"weir_volume_setxattr"`
 	WeirVolumeSymlink     *ebpf.ProgramSpec `ebpf:"weir_volume_symlink"`
 	WeirVolumeUnlink      *ebpf.ProgramSpec `ebpf:"weir_volume_unlink"`
+	WeirVolumeWatch       *ebpf.ProgramSpec `ebpf:"weir_volume_watch"`
 	WeirVolumesMapped     *ebpf.ProgramSpec `ebpf:"weir_volumes_mapped"`
 	WeirVolumesOpen       *ebpf.ProgramSpec `ebpf:"weir_volumes_open"`
 }
@@ -332,11 +340,14 @@ type volumesPrograms struct {
 	WeirVolumeChange      *ebpf.Program `ebpf:"weir_volume_change"`
 	WeirVolumeCreate      *ebpf.Program `ebpf:"weir_volume_create"`
 	WeirVolumeFile        *ebpf.Program `ebpf:"weir_volume_file"`
+	WeirVolumeFollow      *ebpf.Program `ebpf:"weir_volume_follow"`
 	WeirVolumeGetxattr    *ebpf.Program `ebpf:"weir_volume_getxattr"`
 	WeirVolumeLink        *ebpf.Program `ebpf:"weir_volume_link"`
 	WeirVolumeListxattr   *ebpf.Program `ebpf:"weir_volume_listxattr"`
 	WeirVolumeMkdir       *ebpf.Program `ebpf:"weir_volume_mkdir"`
 	WeirVolumeMknod       *ebpf.Program `ebpf:"weir_volume_mknod"`
+	WeirVolumeMount       *ebpf.Program `ebpf:"weir_volume_mount"`
+	WeirVolumeMoveMount   *ebpf.Program `ebpf:"weir_volume_move_mount"`
 	WeirVolumeOpen        *ebpf.Program `ebpf:"weir_volume_open"`
 	WeirVolumeReadlink    *ebpf.Program `ebpf:"weir_volume_readlink"`
 	WeirVolumeRemovexattr *ebpf.Program `ebpf:"weir_volume_removexattr"`
@@ -346,6 +357,7 @@ type volumesPrograms struct {
 	WeirVolumeSetxattr    *ebpf.Program `ebpf:"weir_volume_setxattr"`
 	WeirVolumeSymlink     *ebpf.Program `ebpf:"weir_volume_symlink"`
 	WeirVolumeUnlink      *ebpf.Program `ebpf:"weir_volume_unlink"`
+	WeirVolumeWatch       *ebpf.Program `ebpf:"weir_volume_watch"`
 	WeirVolumesMapped     *ebpf.Program `ebpf:"weir_volumes_mapped"`
 	WeirVolumesOpen       *ebpf.Program `ebpf:"weir_volumes_open"`
 }
@@ -355,11 +367,14 @@ func (p *volumesPrograms) Close() error {
 		p.WeirVolumeChange,
 		p.WeirVolumeCreate,
 		p.WeirVolumeFile,
+		p.WeirVolumeFollow,
 		p.WeirVolumeGetxattr,
 		p.WeirVolumeLink,
 		p.WeirVolumeListxattr,
 		p.WeirVolumeMkdir,
 		p.WeirVolumeMknod,
+		p.WeirVolumeMount,
+		p.WeirVolumeMoveMount,
 		p.WeirVolumeOpen,
 		p.WeirVolumeReadlink,
 		p.WeirVolumeRemovexattr,
@@ -369,6 +384,7 @@ func (p *volumesPrograms) Close() error {
 		p.WeirVolumeSetxattr,
 		p.WeirVolumeSymlink,
 		p.WeirVolumeUnlink,
+		p.WeirVolumeWatch,
 		p.WeirVolumesMapped,
 		p.WeirVolumesOpen,
 	)

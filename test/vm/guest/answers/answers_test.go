@@ -198,7 +198,7 @@ func TestAnswers(t *testing.T) {
 			f.sensor.WaitHook(t, s, told[w.name], before)
 		})
 	}
-	for name, fn := range map[string]func(*testing.T, *fixture){"B72_B73_talks_to_itself": talks, "B61_ends_as_ever": ends, "B69_listed": listed, "B135_other_directory": otherDirectory, "B83_own": own, "B81_devices": devices, "B85_keyring": keyring, "B117_switch": switches, "B86_never_answers": never, "B119_killed": reborn((*rig.Sensor).Kill), "B119_stopped": reborn((*rig.Sensor).Stop), "B125_no_arguments": noArguments} {
+	for name, fn := range map[string]func(*testing.T, *fixture){"B72_B73_talks_to_itself": talks, "B61_ends_as_ever": ends, "B69_listed": listed, "B135_other_directory": otherDirectory, "B83_own": own, "B81_B126_devices": devices, "B85_keyring": keyring, "B117_switch": switches, "B86_never_answers": never, "B119_killed": reborn((*rig.Sensor).Kill), "B119_stopped": reborn((*rig.Sensor).Stop), "B125_no_arguments": noArguments} {
 		t.Run(name, func(t *testing.T) { fn(t, f) })
 	}
 }
@@ -451,7 +451,7 @@ func keyring(t *testing.T, f *fixture) {
 	}
 }
 
-// devices: a tainted container opens none but those that say nothing to anybody, whatever they are called (B48, B81).
+// devices: a tainted container opens none but those that say nothing to anybody, whatever they are called (B48, B81, B126).
 func devices(t *testing.T, f *fixture) {
 	dir := rig.Must(t, "mktemp -d -p /dev")
 	dir = strings.TrimSpace(dir)
@@ -470,11 +470,15 @@ except OSError as e:
 		{"null", "1 3", true}, {"random", "1 8", true}, {"kmsg", "1 11", false}, {"mem", "1 1", false}, {"ttyS65", "4 129", false}, {"tty", "5 0", true}, {"ptmx", "5 2", true},
 		{"lp9", "6 9", false}, {"tun", "10 200", true}, {"uinput", "10 223", false}, {"fuse", "10 229", true}, {"kvm", "10 232", true}, {"vhost-net", "10 238", false},
 		{"rfkill", "10 242", false}, {"event99", "13 163", false}, {"ppp", "108 0", false}, {"pcmC9D0p", "116 240", false}, {"pts", "137 99", true}, {"ttyACM9", "166 9", false},
-		{"ttyUSB9", "188 9", false}, {"usb", "189 999", false}, {"nvidia9", "195 9", true}, {"renderD199", "226 199", true}, {"accel9", "261 9", true},
+		{"ttyUSB9", "188 9", false}, {"usb", "189 999", false}, {"nvidia9", "195 9", true}, {"renderD129", "226 129", true}, {"card9", "226 9", false}, {"console", "5 1", false}, {"disk", "b 259 99", false}, {"accel9", "261 9", true},
 		{"vhost-vdpa-0", "509 77", false}, {"tap77", "240 77", false}, {"nvidia-uvm", "509 78", true}, {"kfd", "509 79", true}, {"kfd0", "509 80", false},
 	} {
 		path := dir + "/" + d.name
-		rig.Must(t, "mknod -m 666 "+path+" c "+d.number)
+		kind := "c "
+		if strings.HasPrefix(d.number, "b ") {
+			kind = ""
+		}
+		rig.Must(t, "mknod -m 666 "+path+" "+kind+d.number)
 		const refused = "Operation not permitted\n"
 		if r := f.control.Run(t, "python3", "-c", opens, path); r.Exit != 0 || r.Stdout == refused {
 			t.Errorf("%s without a guard: %s", d.name, r)

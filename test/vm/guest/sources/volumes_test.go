@@ -5,6 +5,7 @@ package sources
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -48,6 +49,11 @@ func passings() []passing {
 		{name: "rename-over", prepare: "printf TEXT >Sx", write: "mv -f Sx F", open: ": >F", read: cat},
 		{name: "link", prepare: "printf TEXT >Sx", write: "ln Sx F", read: cat},
 		{name: "symlink", write: "ln -s TEXT F", read: "readlink F | SEND"},
+		{name: "followed-link", write: "ln -s Sgot.TEXT F", read: ": >F; ls S | SEND"}, // B136, and those below
+		{name: "watched-name", open: "coproc P { " + python + "import ctypes; l=ctypes.CDLL(None); i=l.inotify_init(); l.inotify_add_watch(i,b\"V\",256); print(\"watching\",flush=True)\nsys.stdin.readline(); os.write(1,os.read(i,4096)[16:].rstrip(bytes(1))+b\"\\n\")'; }; read -u ${P[0]} x",
+			write: "mkdir V/TEXT", read: "echo >&${P[1]}; read -u ${P[0]} x; printf $x | SEND"},
+		{name: "mounted", prepare: "mkdir V/m", write: "mount -t tmpfs none V/m; printf TEXT >V/m/f", read: "cat V/m/f | SEND; umount V/m"},
+		{name: "mounted-before", prepare: "mkdir V/m; mount -t tmpfs none V/m", write: "printf TEXT >V/m/f", read: "cat V/m/f | SEND; umount V/m"},
 		{name: "name", write: "mkdir V/TEXT", read: "ls V | SEND"},
 		{name: "created-name", write: python + "os.open(\"V/TEXT\",os.O_CREAT)'", read: "ls V | SEND"},
 		{name: "node", write: "mkfifo V/TEXT", read: "ls V | SEND"},
@@ -170,6 +176,33 @@ func TestVolumes(t *testing.T) {
 	t.Run("B34_chain", f.chain)
 	t.Run("B34_race", f.race)
 	t.Run("B34_by_name", f.byName)
+	t.Run("B136_within", f.within)
+}
+
+// within: not the session is tainted, but a cgroup within it that has written before.
+func (f *fixture) within(t *testing.T) {
+	for _, p := range []passing{
+		{name: "opened", prepare: ": >F", write: "printf TEXT >F", read: "cat F | SEND"},
+		{name: "descriptor-of-before", prepare: "exec 3>F", write: "printf TEXT >&3", read: "cat F | SEND"},
+	} {
+		dir := "/srv/within/" + p.name
+		rig.Must(t, "mkdir -p "+dir)
+		t.Chdir(dir)
+		a, b := f.sensor.Guard(t, "writer"), f.sensor.Guard(t, "reader")
+		nested := filepath.Join(a.Cgroup, "nested")
+		rig.Must(t, "mkdir "+nested)
+		p.prepare += "; echo $$ >" + nested + "/cgroup.procs"
+		text, port, mark, out := f.pass(t, p, a, b, dir, func() {
+			f.sensor.Must(t, "taint", strings.TrimPrefix(nested, "/sys/fs/cgroup"), "secret")
+		})
+		f.world.Nothing(t, mark, text, port)
+		if !f.tainted(t, "reader") {
+			t.Errorf("%s: the reader is not tainted: %s", p.name, out)
+		}
+		a.Close()
+		b.Close()
+		f.gone(t, "writer", "reader")
+	}
 }
 
 // gone waits until the sensor has forgotten sessions: their names are the next ones'.
