@@ -183,6 +183,8 @@ func TestAnswers(t *testing.T) {
 		"long id":       {bash(strings.Repeat("x", 200), "ls"), "", "deny", "128 bytes"},
 		"no command":    {bash("5", " "), "5", "deny", "no command"},
 		"unknown type":  {`{"type":"security:root","request_id":"6","command":"ls"}` + "\n", "6", "deny", "type of the request is unknown"},
+		"long session":  {`{"type":"security:bash_check","request_id":"7","command":"ls","session_id":"` + strings.Repeat("x", 129) + `"}` + "\n", "", "deny", "longer than 128 bytes"},
+		"long prompt":   {`{"type":"security:tool_check","request_id":"7","tool_name":"Read","prompt_id":"` + strings.Repeat("x", 1<<16) + `"}` + "\n", "", "deny", "longer than 128 bytes"},
 		"no type":       {`{"request_id":"7","command":"ls"}` + "\n", "7", "deny", "type of the request is unknown"},
 		"another's":     {`{"type":"security:bash_check","request_id":"8","command":"curl","container":"g-other","taint":[]}` + "\n", "8", "deny", "evil[.]example"},
 		"two objects":   {`{"type":"security:bash_check","request_id":"9","command":"ls"}{}` + "\n", "", "deny", "not a JSON object"},

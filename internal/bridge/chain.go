@@ -60,9 +60,7 @@ func (s *Server) hooks(ctx context.Context, who Asker, command, tool string, inp
 	question := marshal(hookInput{"before_tool_use", tool, input, who.Container})
 	for _, path := range list {
 		name := filepath.Base(path)
-		s.runs <- struct{}{}
-		out, err := runHook(ctx, path, question)
-		<-s.runs
+		out, err := s.runHook(ctx, path, question)
 		if err != nil {
 			if reason := s.broken(who, command, name, err); reason != "" {
 				return reason
@@ -129,8 +127,14 @@ func hookFiles(dir string) ([]string, error) {
 	return list, nil
 }
 
-// runHook asks one hook. All that it started is killed when its time is over.
-func runHook(ctx context.Context, path string, question []byte) (hookOutput, error) {
+// runHook asks one hook when there is room for it. All that it started is killed when its time is over.
+func (s *Server) runHook(ctx context.Context, path string, question []byte) (hookOutput, error) {
+	select {
+	case s.runs <- struct{}{}:
+	case <-ctx.Done():
+		return hookOutput{}, ctx.Err()
+	}
+	defer func() { <-s.runs }()
 	ctx, cancel := context.WithTimeout(ctx, hookTime)
 	defer cancel()
 	out := &limited{most: hookMost, full: cancel}

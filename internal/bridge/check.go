@@ -40,7 +40,12 @@ type Asker struct {
 	Unasked    []string      // tools that are called without asking a person; * stands for any text
 }
 
-const maxID = 128 // bytes of a request's id
+const maxID = 128 // bytes of each id of a request, and of its mode
+
+// fits says whether a request's ids are as long as they may be: some are kept.
+func fits(r wire.Request) bool {
+	return max(len(r.RequestID), len(r.SessionID), len(r.PromptID), len(r.ToolUseID), len(r.AgentID), len(r.PermissionMode)) <= maxID
+}
 
 // who is who asks, at this moment.
 func (c *client) who() (Asker, error) {
@@ -59,7 +64,7 @@ func (s *Server) Answer(ctx context.Context, line []byte, who func() (Asker, err
 	if err := json.Unmarshal(line, &r); err != nil {
 		return deny("", textJSON)
 	}
-	if len(r.RequestID) > maxID {
+	if !fits(r) {
 		return deny("", textID)
 	}
 	asker, err := who()

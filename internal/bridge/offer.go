@@ -54,6 +54,6 @@ func (c *called) asOwn() wire.Request {
 
 // asksOwn gives the request of a line that calls one of the sensor's own tools.
 func (s *Server) asksOwn(line []byte) (r wire.Request, ok bool) {
-	ok = s.tools != nil && json.Unmarshal(line, &r) == nil && r.Type == wire.ToolCall && len(r.RequestID) <= maxID
+	ok = s.tools != nil && json.Unmarshal(line, &r) == nil && r.Type == wire.ToolCall && fits(r)
 	return r, ok
 }

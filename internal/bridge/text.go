@@ -19,7 +19,7 @@ const (
 	textBusy       = "Denied: too many very long commands are being checked at once. Write long content to a file in smaller steps, or try again in a moment."
 	textSlow       = "Denied: the request did not arrive within 10 seconds. Send each request as one line, at once."
 	textJSON       = "Denied: the request is not a JSON object of the kind {\"type\":\"security:bash_check\",\"request_id\":\"…\",\"command\":\"…\"}, so the command could not be checked."
-	textID         = "Denied: request_id is longer than 128 bytes, so the command could not be checked."
+	textID         = "Denied: one of its ids, or its mode, is longer than 128 bytes, so the command could not be checked."
 	textType       = "Denied: the type of the request is unknown, so nothing could be checked. Known are security:bash_check and security:tool_check."
 	textEmpty      = "Denied: the request has no command, so there is nothing to check. Give the shell command as a text."
 	textNotTainted = "Denied: what this tool reads has to be noted on the host first, and that failed. Tell the user; try again in a minute."

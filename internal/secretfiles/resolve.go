@@ -23,6 +23,7 @@ import (
 const (
 	maxFound   = 4096
 	maxForeign = 256
+	maxMounts  = 16 << 20      // bytes of a list of mounts, which whoever may mount makes long
 	maxNames   = 16 * maxFound // in a directory that a pattern is about
 )
 
@@ -400,8 +401,8 @@ func (v *view) list(dir string) []string {
 // mountinfo is read once in a look.
 func (v *view) mountinfo() string {
 	if v.info == "" {
-		data, err := os.ReadFile(v.mounts)
-		v.failed = v.failed || err != nil
+		data, err := linux.ReadInput(v.mounts, maxMounts)
+		v.failed = v.failed || err != nil || len(data) > maxMounts
 		v.info = string(data)
 	}
 	return v.info

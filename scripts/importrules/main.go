@@ -25,7 +25,7 @@ var rules = map[string][]string{
 	"cmd/fleet":  {"internal/control", "internal/event", "internal/fleet", "internal/gate", "internal/linux", "internal/notify", "internal/policy", "internal/show"},
 
 	// What runs in a container, or reads what one wrote, knows nothing of the daemon.
-	"internal/bridge/wire": {},
+	"internal/bridge/wire": {"internal/linux"},
 	"internal/commands":    {},
 	"internal/shell":       {"internal/commands"},
 	"internal/classify":    {"internal/commands", "internal/shell"},

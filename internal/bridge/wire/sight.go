@@ -6,9 +6,14 @@ import (
 	"os"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
+	"sync"
+	"time"
 
 	"golang.org/x/sys/unix"
+
+	"weir/internal/linux"
 )
 
 // maxOpens bounds what is opened for all paths of one call, so that none can keep the asker waiting (F32).
@@ -21,7 +26,7 @@ const maxLinks = 40
 // relative paths begin. What it returns gives the places that a path may lead to; whole is false where there is more to look up than is
 // looked up for one call.
 func SeenBy(process, dir string) func(string) (places []string, whole bool) {
-	v := &view{process: process, left: maxOpens, gone: make(map[string]bool)}
+	v := newView(process)
 	return func(p string) ([]string, bool) {
 		texts := []string{p}
 		if real, ok := v.expand(p); ok {
@@ -40,7 +45,7 @@ func SeenBy(process, dir string) func(string) (places []string, whole bool) {
 			clean := path.Clean(p)
 			add(clean)
 			for _, p := range slices.Compact([]string{clean, p}) { // one tool takes out ".." by itself, another leaves it to the kernel
-				if real, ok := v.follow(p); ok {
+				if real, ok := v.soon(p); ok {
 					add(real)
 				}
 			}
@@ -54,8 +59,7 @@ func Dir(process, dir string) string {
 	if !strings.HasPrefix(dir, "/") {
 		return ""
 	}
-	v := &view{process: process, left: maxOpens, gone: make(map[string]bool)}
-	if real, ok := v.follow(dir); ok {
+	if real, ok := newView(process).soon(dir); ok {
 		return real
 	}
 	return path.Clean(dir)
@@ -66,6 +70,39 @@ type view struct {
 	process string
 	left    int             // how many files may still be opened; below zero, some were not
 	gone    map[string]bool // what is known to be neither a file nor a link
+	home    func() string
+}
+
+func newView(process string) *view {
+	v := &view{process: process, left: maxOpens, gone: make(map[string]bool)}
+	v.home = sync.OnceValue(v.findHome)
+	return v
+}
+
+// looking are the lookups in file systems that a container may have mounted, and that need not answer.
+var looking = make(chan struct{}, 1024)
+
+// soon is follow, which it does not wait for when that takes long.
+func (v *view) soon(p string) (string, bool) {
+	if v.left < 0 {
+		return "", false
+	}
+	type found struct {
+		view view
+		path string
+		ok   bool
+	}
+	f, ok := linux.Soon(looking, 2*time.Second, func() (f found) {
+		f.view = *v
+		f.path, f.ok = f.view.follow(p)
+		return f
+	})
+	if !ok {
+		v.left = -1
+		return "", false
+	}
+	v.left = f.view.left
+	return f.path, f.ok
 }
 
 // expand is a path with the home that its beginning stands for.
@@ -89,20 +126,27 @@ func (v *view) expand(p string) (string, bool) {
 	return "", false
 }
 
-// home is that of the process, as its environment has it.
-func (v *view) home() string {
+// maxEnviron is what is read of an environment, whose size the process chooses.
+const maxEnviron = 256 << 10
+
+// findHome is that of the process, as its environment has it.
+func (v *view) findHome() string {
 	const root = "/root"
 	if v.process == "self" {
 		return cmp.Or(os.Getenv("HOME"), root)
 	}
-	data, err := os.ReadFile("/proc/" + v.process + "/environ")
+	pid, err := strconv.Atoi(v.process)
 	if err != nil {
 		return root
 	}
+	data, cut, err := linux.Environ(pid, maxEnviron)
 	for kv := range strings.SplitSeq(string(data), "\x00") {
 		if home, ok := strings.CutPrefix(kv, "HOME="); ok && home != "" {
 			return home
 		}
+	}
+	if cut || err != nil {
+		v.left = -1
 	}
 	return root
 }

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -71,6 +72,46 @@ func TestF32Bound(t *testing.T) {
 		}
 		if all != tt.whole {
 			t.Errorf("%s: all of it was looked up: %v", name, all)
+		}
+	}
+}
+
+// F32: a process chooses how long its environment is; a home that stands behind what is read of it is not guessed.
+func TestF32Home(t *testing.T) {
+	for name, tt := range map[string]struct {
+		env   []string
+		whole bool
+	}{
+		"first": {[]string{"HOME=/home/x", "A=" + strings.Repeat("x", 100<<10), "B=" + strings.Repeat("x", 100<<10), "C=" + strings.Repeat("x", 100<<10)}, true},
+		"last":  {[]string{"A=" + strings.Repeat("x", 100<<10), "B=" + strings.Repeat("x", 100<<10), "C=" + strings.Repeat("x", 100<<10), "HOME=/home/x"}, false},
+		"none":  {nil, true},
+	} {
+		cmd := exec.Command("cat")
+		cmd.Env = append([]string{"X=1"}, tt.env...)
+		in, err := cmd.StdinPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		out, err := cmd.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := in.Write([]byte("x")); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.ReadFull(out, make([]byte, 1)); err != nil { // before, it may have no environment yet
+			t.Fatal(err)
+		}
+		got, whole := SeenBy(strconv.Itoa(cmd.Process.Pid), "/")("~/f")
+		if whole != tt.whole || whole && name == "first" && !slices.Contains(got, "/home/x/f") {
+			t.Errorf("%s: %s (%v)", name, got, whole)
+		}
+		in.Close()
+		if err := cmd.Wait(); err != nil {
+			t.Error(err)
 		}
 	}
 }

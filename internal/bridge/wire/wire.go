@@ -68,7 +68,7 @@ type Request struct {
 	// PublicSource: the tool's description says that anybody can write what it reads.
 	PublicSource bool `json:"public_source,omitempty"`
 
-	// What the agent's own event says of the call (P5, P6).
+	// What the agent's own event says of the call (P5, P6), each at most 128 bytes.
 	SessionID      string `json:"session_id,omitempty"`
 	PromptID       string `json:"prompt_id,omitempty"` // of the turn
 	ToolUseID      string `json:"tool_use_id,omitempty"`
