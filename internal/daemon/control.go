@@ -240,7 +240,11 @@ func (d *daemon) spread(c taint.Change, st taint.Status) error {
 		}
 	}
 	d.runtime.Tainted()
-	errs = append(errs, d.volumes.Scan()) // what was open under a cgroup that is neither the container nor its parent (B136)
+	if c.InKernel {
+		d.volumes.Wake()
+	} else { // what is open under a cgroup that is neither the container nor its parent (B136)
+		errs = append(errs, d.volumes.Scan())
+	}
 	return errors.Join(errs...)
 }
 

@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"errors"
 	"fmt"
 
 	"weir/internal/netegress"
@@ -10,16 +11,13 @@ import (
 // takeUp puts in force for good what programs have tainted and nobody told of, since the ring was full: it is stored, and logged.
 // seen is what it found the time before, which may only have been on its way.
 func (d *daemon) takeUp(seen map[taint.Unknown]bool) error {
-	lost, err := d.state.Mend()
+	lost, failed := d.state.Mend()
 	for _, l := range lost {
 		d.breaks("taint", fmt.Sprintf("the kernel had lost %v of cgroup %d", l.Bits.Names(), l.Cgroup))
 	}
-	if err != nil {
-		return err
-	}
 	all, err := d.state.Unknown()
 	if err != nil {
-		return err
+		return errors.Join(failed, err)
 	}
 	now := map[taint.Unknown]bool{}
 	for _, u := range all {
@@ -29,14 +27,14 @@ func (d *daemon) takeUp(seen map[taint.Unknown]bool) error {
 			continue
 		}
 		if _, err := d.taint(taint.Change{Container: path, Bits: u.Bits, Source: "kernel", Why: "its record was lost", InKernel: true}); err != nil {
-			return fmt.Errorf("take up taint of %s: %w", path, err)
+			return errors.Join(failed, fmt.Errorf("take up taint of %s: %w", path, err))
 		}
 	}
 	clear(seen)
 	for u := range now {
 		seen[u] = true
 	}
-	return nil
+	return failed
 }
 
 // fromOutside puts a taint in force for good that a packet from or to an untrusted destination has set.

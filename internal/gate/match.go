@@ -86,9 +86,10 @@ type ranCommand struct {
 
 // Has says whether the program is one of the form's own simple commands, with
 // the very arguments: where the form has an expansion, anything may stand. A
-// command is the program at its path, or one of the system's with its name: what a
-// program calls itself says little, and what is first in PATH is the container's to
-// choose. It takes its steps from those that are left; without, it has nothing.
+// command is the program at its path, of which a relative one has the end alone, or
+// one of the system's with its name: what a program calls itself says little, and
+// what is first in PATH is the container's to choose. It takes its steps from those
+// that are left; without, it has nothing.
 func (f commandForm) Has(r ranCommand, left *matchSteps) bool {
 	if len(r.Argv) == 0 || r.File == "" {
 		return false
@@ -151,5 +152,6 @@ func ranOf(p event.Process) ranCommand {
 
 // Shell says whether the program is a shell: one of the system's, whatever it calls itself.
 func (r ranCommand) Shell() bool {
-	return systemDirs[path.Dir(r.File)] && (commands.IsShell(path.Base(r.File)) || path.Base(r.File) == "busybox" && len(r.Argv) > 0 && shells[path.Base(r.Argv[0])])
+	base := path.Base(r.File)
+	return systemDirs[path.Dir(r.File)] && (shells[base] || base == "busybox" && len(r.Argv) > 0 && shells[path.Base(r.Argv[0])])
 }

@@ -60,7 +60,7 @@ func (w *walk) git(args []word, depth int) (Finding, bool) {
 	case "config", "for-each-repo":
 		stops = true
 	}
-	if commands.Table("git-options")[row] != "" && slices.ContainsFunc(rest, func(a word) bool {
+	if commands.Listed("push fetch clone ls-remote archive remote subtree lfs", row) && slices.ContainsFunc(rest, func(a word) bool {
 		_, value, _ := strings.Cut(a.text, "=")
 		return strings.HasPrefix(a.text, "ext::") || strings.HasPrefix(value, "ext::")
 	}) {

@@ -269,7 +269,7 @@ func (s *State) KeepBeating(ctx context.Context, able func() bool) error {
 		}
 	}
 	return s.configure(func(c *cgroupSettings) error {
-		c.Heartbeat = 0
+		c.Daemon, c.Heartbeat = 0, 0 // also where a change crossed with the kernel's, when the control socket was closed (B119)
 		return nil
 	})
 }

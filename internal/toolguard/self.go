@@ -220,10 +220,25 @@ func isolates(c *Command) bool {
 	if slices.ContainsFunc(told(c), func(v []Value) bool { return commands.Listed("rescue emergency", v[0].Text) }) {
 		return true
 	}
-	return slices.ContainsFunc(c.Words(), func(w string) bool {
-		return commands.Listed("isolate --job-mode=isolate set-default", strings.TrimPrefix(strings.Trim(w, "'"), "string:"))
-	}) && !slices.ContainsFunc(c.Words(), func(w string) bool {
-		return commands.Listed("multi-user graphical default runlevel3 runlevel5", strings.TrimSuffix(w, ".target"))
+	var words []string
+	for _, w := range c.Words() {
+		if w = strings.TrimPrefix(strings.Trim(w, "'"), "string:"); !strings.HasPrefix(w, "-") || strings.HasPrefix(w, "--job-mode=") {
+			words = append(words, w)
+		}
+	}
+	at := slices.IndexFunc(words, func(w string) bool { return commands.Listed("isolate --job-mode=isolate set-default", w) })
+	if at < 0 {
+		return false
+	}
+	units := words[at+1:]
+	switch {
+	case len(units) == 0 && !strings.HasPrefix(words[at], "-"): // over D-Bus, the mode stands behind the unit
+		units = words[max(at-1, 0):at]
+	case strings.HasPrefix(words[at], "-"): // it stands anywhere
+		units = slices.DeleteFunc(slices.Delete(words, at, at+1), func(w string) bool { return commands.Listed("sudo systemctl start restart", w) })
+	}
+	return len(units) == 0 || slices.ContainsFunc(units, func(w string) bool {
+		return !commands.Listed("multi-user graphical default runlevel3 runlevel5", strings.TrimSuffix(w, ".target"))
 	})
 }
 

@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -45,7 +44,7 @@ func SeenBy(process, dir string) func(string) (places []string, whole bool) {
 			clean := path.Clean(p)
 			add(clean)
 			for _, p := range slices.Compact([]string{clean, p}) { // one tool takes out ".." by itself, another leaves it to the kernel
-				if real, ok := v.soon(p); ok {
+				if real, ok := v.follow(p); ok {
 					add(real)
 				}
 			}
@@ -59,7 +58,7 @@ func Dir(process, dir string) string {
 	if !strings.HasPrefix(dir, "/") {
 		return ""
 	}
-	if real, ok := newView(process).soon(dir); ok {
+	if real, ok := newView(process).follow(dir); ok {
 		return real
 	}
 	return path.Clean(dir)
@@ -77,32 +76,6 @@ func newView(process string) *view {
 	v := &view{process: process, left: maxOpens, gone: make(map[string]bool)}
 	v.home = sync.OnceValue(v.findHome)
 	return v
-}
-
-// looking are the lookups in file systems that a container may have mounted, and that need not answer.
-var looking = make(chan struct{}, 1024)
-
-// soon is follow, which it does not wait for when that takes long.
-func (v *view) soon(p string) (string, bool) {
-	if v.left < 0 {
-		return "", false
-	}
-	type found struct {
-		view view
-		path string
-		ok   bool
-	}
-	f, ok := linux.Soon(looking, 2*time.Second, func() (f found) {
-		f.view = *v
-		f.path, f.ok = f.view.follow(p)
-		return f
-	})
-	if !ok {
-		v.left = -1
-		return "", false
-	}
-	v.left = f.view.left
-	return f.path, f.ok
 }
 
 // expand is a path with the home that its beginning stands for.
