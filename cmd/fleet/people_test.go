@@ -267,10 +267,10 @@ func TestPeople(t *testing.T) {
 	must("0 nodes took it", "", "mode", "observe", "--node", "build-07", "--why", "older", "--key", at("key"), "--wait", "1ms")
 	must("0 nodes took it", "", "mode", "seal", "--every", "--why", "newer", "--key", at("key"), "--wait", "1ms")
 	relink()
-	for end := time.Now().Add(time.Minute); len(signed()) < before+2 && time.Now().Before(end); {
+	for end := time.Now().Add(time.Minute); len(signed()) < before+3 && time.Now().Before(end); {
 		time.Sleep(time.Millisecond)
 	}
-	if got := signed()[before:]; len(got) != 2 || got[0].Why != "newer" || got[0].Node != "weir/*" || got[1].Why != "older" {
+	if got := signed()[before:]; len(got) != 3 || got[0].Why != "newer" || got[0].Node != "weir/*" || got[1].Why != "older" || got[2].Mode != "seal" || got[2].Why != "x" {
 		t.Errorf("%+v", got)
 	}
 }

@@ -18,7 +18,7 @@ import (
 )
 
 // hub is a server of NATS on loopback, with the stream.
-func hub(b *testing.B) (*Servers, string) {
+func hub(b testing.TB) (*Servers, string) {
 	b.Helper()
 	dir := b.TempDir()
 	s, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: -1, JetStream: true, StoreDir: dir, NoSigs: true, NoLog: true})

@@ -134,8 +134,11 @@ func (s *Servers) Init(ctx context.Context, l Limits) error {
 	if err != nil {
 		return fmt.Errorf("make the bucket %s: %w", s.questions(), err)
 	}
-	_, err = s.js.CreateOrUpdateKeyValue(ctx, jetstream.KeyValueConfig{
-		Bucket: s.orders(), Description: "Weir: the newest orders", TTL: fleet.MostSeal, MaxBytes: 64 << 20, Replicas: l.Replicas,
+	// It is a bucket that takes a new order also when it is full.
+	_, err = s.js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{
+		Name: "KV_" + s.orders(), Subjects: []string{"$KV." + s.orders() + ".>"}, Description: "Weir: the newest orders",
+		MaxAge: fleet.MostSeal, MaxBytes: 64 << 20, MaxMsgsPerSubject: 1, Discard: jetstream.DiscardOld, Replicas: l.Replicas,
+		AllowDirect: true, AllowRollup: true, DenyDelete: true,
 	})
 	if err != nil {
 		return fmt.Errorf("make the bucket %s: %w", s.orders(), err)

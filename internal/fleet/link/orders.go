@@ -3,12 +3,17 @@ package link
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"time"
+	"unicode"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -16,73 +21,110 @@ import (
 	"weir/internal/control"
 	"weir/internal/event"
 	"weir/internal/fleet"
+	"weir/internal/policy"
 )
 
 // ordersEvery is how often orders are looked for that nobody told of: who was away finds them then.
 const ordersEvery = 30 * time.Second
 
-// orders brings those for a node to its sensor. The newest of each kind is in a bucket, so that nodes find it that come back.
+// orders brings those for a node to its sensor. The newest of each person is in a bucket, so that nodes find it that come back.
 type orders struct {
 	*Servers
 	Node
-	mu   sync.Mutex
-	done map[string]time.Time // keys of the bucket, with when what the sensor has heard was put there
+	mu    sync.Mutex
+	known map[string]*order // by subject
 }
 
-// take brings what is new to the sensor, the newest first, so that an older one is refused and never in force for a moment.
+// order is one as the bucket has it.
+type order struct {
+	sequence  uint64
+	signed    fleet.Signed
+	at, until time.Time // as it says itself
+	done      bool      // the sensor has taken it
+	said      string    // what the sensor said last, but for figures: a refusal may name the time
+}
+
+// take brings what the sensor has not taken to it, the newest first, so that an older one is refused and never in force for a moment. What is
+// refused comes again until it expires: a clock is set, and a role or a key comes into a policy later.
 func (o *orders) take(ctx context.Context) error {
 	_, err := o.obey(ctx)
 	return err
 }
 
-// obey also says what became of it; none: nothing was new.
+// obey also says what became of what is new.
 func (o *orders) obey(ctx context.Context) ([]outcome, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	limited, cancel := context.WithTimeout(ctx, callTime)
-	defer cancel()
-	bucket, err := o.js.KeyValue(limited, o.orders())
-	if err != nil {
-		return nil, fmt.Errorf("find the bucket %s, which weir-fleet init makes: %w", o.orders(), err)
+	if err := o.look(ctx); err != nil {
+		return nil, err
 	}
-	type order struct {
-		key    string
-		put    time.Time
-		signed fleet.Signed
-		at     time.Time // as it says itself
-	}
-	var news []order
-	for _, key := range []string{o.orderKey(o.Every()), o.orderKey(o.Name)} {
-		entry, err := bucket.Get(limited, key)
-		if errors.Is(err, jetstream.ErrKeyNotFound) {
+	var all []outcome
+	for _, one := range slices.SortedFunc(maps.Values(o.known), func(a, b *order) int { return b.at.Compare(a.at) }) {
+		if one.done || one.said != "" && !time.Now().Before(one.until) {
 			continue
 		}
-		if err != nil {
-			return nil, fmt.Errorf("look for orders: %w", err)
-		}
-		one := order{key: key, put: entry.Created()}
-		var s fleet.Statement
-		if json.Unmarshal(entry.Value(), &one.signed) == nil && json.Unmarshal([]byte(one.signed.Statement), &s) == nil && !o.done[key].Equal(one.put) {
-			one.at = s.Signed
-			news = append(news, one)
-		}
-	}
-	slices.SortFunc(news, func(a, b order) int { return cmp.Compare(b.at.UnixNano(), a.at.UnixNano()) })
-	var all []outcome
-	for _, one := range news {
 		text, err := o.Sensor.Signed(ctx, control.Signed(one.signed))
 		if err != nil && control.Code(err) == control.Failed {
 			return all, err // it is tried again
 		}
-		o.done[one.key] = one.put
 		result := outcome{Node: o.Name, Text: text}
 		if err != nil {
 			result = outcome{Node: o.Name, Error: event.Plain(err), Code: control.Code(err)}
 		}
-		o.Say("order: " + cmp.Or(result.Text, result.Error))
-		all = append(all, result)
+		text = "order: " + cmp.Or(result.Text, result.Error)
+		said := strings.Map(func(r rune) rune {
+			if unicode.IsDigit(r) {
+				return -1
+			}
+			return r
+		}, text)
+		if said != one.said {
+			o.Say(text)
+		}
+		if one.said == "" {
+			all = append(all, result)
+		}
+		one.said, one.done = said, err == nil
 	}
 	return all, nil
+}
+
+// look reads the bucket.
+func (o *orders) look(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, callTime)
+	defer cancel()
+	stream, err := o.js.Stream(ctx, "KV_"+o.orders())
+	if err != nil {
+		return fmt.Errorf("find the bucket %s, which weir-fleet init makes: %w", o.orders(), err)
+	}
+	known := map[string]*order{}
+	for _, node := range []string{o.Every(), o.Name} {
+		info, err := stream.Info(ctx, jetstream.WithSubjectFilter(o.orderOf("*", "*", node)))
+		if err != nil {
+			return fmt.Errorf("look for orders: %w", err)
+		}
+		for subject := range info.State.Subjects {
+			m, err := stream.GetLastMsgForSubject(ctx, subject)
+			if errors.Is(err, jetstream.ErrMsgNotFound) {
+				continue
+			}
+			if err != nil {
+				return fmt.Errorf("look for orders: %w", err)
+			}
+			one := &order{sequence: m.Sequence}
+			var s fleet.Statement
+			if old := o.known[subject]; old != nil && old.sequence == m.Sequence {
+				one = old
+			} else if json.Unmarshal(m.Data, &one.signed) == nil && json.Unmarshal([]byte(one.signed.Statement), &s) == nil {
+				one.at, one.until = s.Signed, s.Expires
+			} else {
+				one.done = true // it is none
+			}
+			known[subject] = one
+		}
+	}
+	o.known = known
+	return nil
 }
 
 // hear obeys at once where somebody says that there are orders, and tells them.
@@ -110,12 +152,14 @@ func (o *orders) hear(ctx context.Context) (*nats.Subscription, error) {
 // Every stands for each node that uses these servers with this prefix.
 func (s *Servers) Every() string { return fleet.Every(s.prefix) }
 
-// orderKey is where the newest order for a node is, or for all.
-func (s *Servers) orderKey(node string) string {
+// orderOf is the subject of the newest order of a person, by their key, for a node or for all. Orders to seal have their own, and so has each
+// person: nobody's word takes the place of another's, which counts where theirs does not.
+func (s *Servers) orderOf(kind, person, node string) string {
+	subject := "$KV." + s.orders() + "." + kind + "." + person
 	if node == s.Every() {
-		return "mode"
+		return subject
 	}
-	return "mode." + node
+	return subject + "." + node
 }
 
 // Order leaves an order for a node, or for each, and calls fn with what links say within a time became of it. That is no proof: the logs are.
@@ -124,11 +168,12 @@ func (s *Servers) Order(ctx context.Context, node string, signed fleet.Signed, w
 	if err != nil {
 		return fmt.Errorf("encode order: %w", err)
 	}
-	bucket, err := s.js.KeyValue(ctx, s.orders())
-	if err == nil {
-		_, err = bucket.Put(ctx, s.orderKey(node), data)
+	kind, person := "mode", sha256.Sum256([]byte(signed.Key))
+	var statement fleet.Statement
+	if json.Unmarshal([]byte(signed.Statement), &statement) == nil && statement.Mode == string(policy.Seal) {
+		kind = "seal"
 	}
-	if err != nil {
+	if _, err := s.js.Publish(ctx, s.orderOf(kind, hex.EncodeToString(person[:12]), node), data); err != nil {
 		return fmt.Errorf("leave the order in the bucket %s: %w", s.orders(), err)
 	}
 	inbox := s.nc.NewInbox()

@@ -43,7 +43,7 @@ func (s *Servers) Run(ctx context.Context, n Node) error {
 		return err
 	}
 	defer answers.Unsubscribe() // of a connection that ends, too
-	orders := &orders{Servers: s, Node: n, done: map[string]time.Time{}}
+	orders := &orders{Servers: s, Node: n}
 	told, err := orders.hear(ctx)
 	if err != nil {
 		return err
