@@ -68,5 +68,9 @@ func (d *daemon) newest(m policy.Mode, signed time.Time) (done bool, err error) 
 	case signed.Equal(last) && m == d.policies.Mode():
 		return true, nil
 	}
-	return false, control.Errorf(control.Denied, "refused: the mode %s was set at %s, after this was signed", d.policies.Mode(), show.Time(last))
+	clock := ""
+	if tooFar(last) {
+		clock = ": the clock of this node was ahead then; set the mode on it with weir mode"
+	}
+	return false, control.Errorf(control.Denied, "refused: the mode %s was set at %s, after this was signed%s", d.policies.Mode(), show.Time(last), clock)
 }

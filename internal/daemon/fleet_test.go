@@ -218,7 +218,7 @@ func TestSignedHidden(t *testing.T) {
 // TestNewestOrder: an order counts once, and none that is older than what is in force.
 func TestNewestOrder(t *testing.T) {
 	a := newAsker(t)
-	at := time.Date(2026, 11, 26, 12, 0, 0, 0, time.UTC)
+	at := time.Now().Add(-24 * time.Hour)
 	set := func(m policy.Mode, when time.Time) {
 		t.Helper()
 		a.policies.Say(m)
@@ -252,6 +252,37 @@ func TestNewestOrder(t *testing.T) {
 	set(policy.Enforce, at.Add(30*time.Minute))
 	if _, err := a.newest(policy.Observe, at.Add(time.Hour)); err == nil {
 		t.Error("root's word made an older order newer")
+	}
+	// A change that fails is as if it had never been.
+	back, err := a.keepMode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	set(policy.Observe, at.Add(2*time.Hour))
+	a.policies.Say(policy.Enforce)
+	if err := back(); err != nil {
+		t.Fatal(err)
+	}
+	var stored policy.Mode
+	if err := a.memory.Get(keyMode, &stored); err != nil || stored != policy.Enforce {
+		t.Errorf("the mode %q is stored, %v", stored, err)
+	}
+	if done, err := a.newest(policy.Observe, at.Add(2*time.Hour)); done || err != nil {
+		t.Errorf("an order whose change failed, again: %v, %v", done, err)
+	}
+	for e := range a.events {
+		if e.Message == "mode set back: the change failed" {
+			break
+		}
+	}
+	// A mode that was set while the clock was years ahead keeps orders out until it is set again.
+	set(policy.Enforce, time.Now().Add(2*365*24*time.Hour))
+	if _, err := a.newest(policy.Seal, time.Now()); err == nil || !strings.Contains(err.Error(), "the clock of this node was ahead") {
+		t.Error(err)
+	}
+	set(policy.Enforce, at.Add(3*time.Hour))
+	if done, err := a.newest(policy.Seal, at.Add(4*time.Hour)); done || err != nil {
+		t.Errorf("after the clock was set: %v, %v", done, err)
 	}
 	if _, err := a.ordered(fleet.Statement{Mode: "open"}, "x"); err == nil || errors.Is(err, context.Canceled) {
 		t.Error("a mode that is none")

@@ -15,6 +15,7 @@ import (
 
 	"weir/internal/control"
 	"weir/internal/event"
+	"weir/internal/fleet"
 	"weir/internal/netegress"
 	"weir/internal/policy"
 )
@@ -34,16 +35,19 @@ func (d *daemon) Mode(_ context.Context, mode, by, why string) error {
 // setMode needs changing. at is when it was ordered.
 func (d *daemon) setMode(m policy.Mode, by, why string, at time.Time) error {
 	opens := strict(m) < strict(d.policies.Mode())
+	back, err := d.keepMode()
+	if err != nil {
+		return err
+	}
 	if opens {
 		if err := d.noteMode(m, by, why, at); err != nil {
-			return fmt.Errorf("the mode stays %s: %w", d.policies.Mode(), err)
+			return fmt.Errorf("the mode stays %s: %w", d.policies.Mode(), errors.Join(err, back()))
 		}
 	}
 	before := d.policies.Say(m)
-	err := d.applyPolicies()
-	if err != nil {
+	if err := d.applyPolicies(); err != nil {
 		d.policies.Say(before)
-		return errors.Join(err, d.applyPolicies(), d.memory.Put(keyMode, before))
+		return errors.Join(err, d.applyPolicies(), back())
 	}
 	err = d.judgeAnew()
 	d.gate.ModeChanged()
@@ -59,6 +63,22 @@ func (d *daemon) setMode(m policy.Mode, by, why string, at time.Time) error {
 	return nil
 }
 
+// keepMode returns what puts back the mode that is stored, and when it was ordered, and logs that.
+func (d *daemon) keepMode() (back func() error, err error) {
+	var said policy.Mode
+	var ordered time.Time
+	if err := errors.Join(d.memory.Get(keyMode, &said), d.memory.Get(keyOrdered, &ordered)); err != nil {
+		return nil, err
+	}
+	mode := d.policies.Mode()
+	return func() error {
+		return errors.Join(
+			d.memory.Put(keyMode, said),
+			d.memory.Put(keyOrdered, ordered),
+			d.log.Write(event.Event{Kind: event.Mode, Mode: string(mode), Message: "mode set back: the change failed"}))
+	}, nil
+}
+
 // judgeAnew has the kernel judge what it has refused or asked about, after the mode has changed.
 func (d *daemon) judgeAnew() error { return errors.Join(d.egress.Forgive(), d.withdraw(0)) }
 
@@ -69,11 +89,11 @@ func strict(m policy.Mode) int {
 
 // noteMode logs and stores a mode that a person set.
 func (d *daemon) noteMode(m policy.Mode, by, why string, at time.Time) error {
-	var last time.Time // of a clock that was ahead, maybe
+	var last time.Time // of a person's clock that is ahead, maybe
 	if err := d.memory.Get(keyOrdered, &last); err != nil {
 		return err
 	}
-	if at.Before(last) {
+	if at.Before(last) && !tooFar(last) {
 		at = last
 	}
 	return errors.Join(
@@ -81,6 +101,9 @@ func (d *daemon) noteMode(m policy.Mode, by, why string, at time.Time) error {
 		d.memory.Put(keyOrdered, at),
 		d.memory.Put(keyMode, m))
 }
+
+// tooFar says that a time is of a clock of this node that was wrong: nothing else sets one so far ahead, and it would keep all orders out.
+func tooFar(t time.Time) bool { return t.After(time.Now().Add(fleet.Skew)) }
 
 // Reload implements control.Operator.
 func (d *daemon) Reload(context.Context) error {
