@@ -505,8 +505,11 @@ func TestLinkRights(t *testing.T) {
 	if !found {
 		t.Fatal("docs/fleet.md has no configuration of a server")
 	}
-	seeds := map[string]string{}
-	conf = regexp.MustCompile(`U[A-Z]+_OF_(\w+)`).ReplaceAllStringFunc(conf, func(name string) string {
+	seeds, publics := map[string]string{}, map[string]string{}
+	conf = regexp.MustCompile(`UKEY_OF_(\w+)`).ReplaceAllStringFunc(conf, func(name string) string {
+		if publics[name] != "" {
+			return publics[name]
+		}
 		pair, err := nkeys.CreateUser()
 		if err != nil {
 			t.Fatal(err)
@@ -518,6 +521,7 @@ func TestLinkRights(t *testing.T) {
 		if err := os.WriteFile(seeds[who], seed, 0o600); err != nil {
 			t.Fatal(err)
 		}
+		publics[name] = public
 		return public
 	})
 	file := filepath.Join(t.TempDir(), "nats.conf")
@@ -605,19 +609,28 @@ func TestLinkRights(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer nc.Close()
+	violates := func(subject string) {
+		t.Helper()
+		select {
+		case err := <-refused:
+			if !strings.Contains(strings.ToLower(err.Error()), "permissions violation") {
+				t.Errorf("%s: %v", subject, err)
+			}
+		case <-ctx.Done():
+			t.Fatalf("%s: it may", subject)
+		}
+	}
 	for _, subject := range []string{"weir.events.n2", "$KV.weir_questions.n2.abc234", "weir.answers.build-07", "$JS.API.STREAM.DELETE.weir_events", "$JS.API.STREAM.UPDATE.weir_events", "$KV.weir_orders.mode"} {
 		if err := nc.Publish(subject, nil); err != nil {
 			t.Fatal(err)
 		}
-		if err := <-refused; !strings.Contains(strings.ToLower(err.Error()), "permissions violation") {
-			t.Errorf("%s: %v", subject, err)
+		violates(subject)
+	}
+	for _, subject := range []string{"weir.answers.n2", "_INBOX.>", "_INBOX_" + publics["UKEY_OF_ALICE"] + ".>", "*.>", ">"} {
+		if _, err := nc.SubscribeSync(subject); err != nil {
+			t.Fatal(err)
 		}
-	}
-	if _, err := nc.SubscribeSync("weir.answers.n2"); err != nil {
-		t.Fatal(err)
-	}
-	if err := <-refused; !strings.Contains(strings.ToLower(err.Error()), "permissions violation") {
-		t.Error(err)
+		violates(subject)
 	}
 }
 

@@ -20,14 +20,19 @@ func ReadKey(file, env string, getenv func(string) string) (string, error) {
 	case file != "" && env != "":
 		return "", errors.New("read key: a file and an environment variable are named: name one")
 	case file != "":
-		return fromFile(file)
+		text, err := ReadSecret(file)
+		if err != nil {
+			return "", err
+		}
+		return clean(text, file)
 	case env != "":
 		return clean(getenv(env), "environment variable "+env)
 	}
 	return "", nil
 }
 
-func fromFile(path string) (string, error) {
+// ReadSecret returns a file that must not be open to everybody.
+func ReadSecret(path string) (string, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0) // a pipe would keep the start waiting
 	if err != nil {
 		return "", fmt.Errorf("read key: %w", err)
@@ -47,7 +52,10 @@ func fromFile(path string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("read key: %w", err)
 	}
-	return clean(string(data), path)
+	if len(data) > maxKey {
+		return "", fmt.Errorf("read key: %s has more than %d bytes", path, maxKey)
+	}
+	return string(data), nil
 }
 
 func clean(key, where string) (string, error) {

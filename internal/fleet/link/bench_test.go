@@ -18,10 +18,13 @@ import (
 )
 
 // hub is a server of NATS on loopback, with the stream.
-func hub(b testing.TB) (*Servers, string) {
+func hub(b testing.TB) (*Servers, string) { return hubOf(b, server.MAX_PAYLOAD_SIZE) }
+
+// hubOf is one that takes messages of so many bytes.
+func hubOf(b testing.TB, most int32) (*Servers, string) {
 	b.Helper()
 	dir := b.TempDir()
-	s, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: -1, JetStream: true, StoreDir: dir, NoSigs: true, NoLog: true})
+	s, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: -1, JetStream: true, StoreDir: dir, MaxPayload: most, NoSigs: true, NoLog: true})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -43,7 +46,7 @@ func hub(b testing.TB) (*Servers, string) {
 }
 
 // node is the publisher of a log, and what writes events to it.
-func node(b *testing.B, s *Servers, name string) (*publisher, func(count int)) {
+func node(b testing.TB, s *Servers, name string) (*publisher, func(count int)) {
 	b.Helper()
 	file := filepath.Join(b.TempDir(), "events.jsonl")
 	sink, err := event.NewFileSink(file, 10000, 5)

@@ -27,6 +27,7 @@ const (
 	maxLine   = 4 << 20         // far above what the sensor writes
 	storeTime = 5 * time.Second // between two times that the place is stored
 	identity  = 64 << 10        // bytes of a file's first line that name it
+	headers   = 4 << 10         // more than those of a message have, in bytes
 )
 
 // headers of a message of events: its place in the log.
@@ -195,9 +196,7 @@ func (p *publisher) next(files []*os.File, names []string) (*batch, error) {
 	case p.at.File == "":
 		i, p.at.place = 0, place{names[0], 0}
 	default: // rotation has removed it
-		from := p.at.place
-		p.at.place = place{names[0], 0}
-		return p.loss("log", from, p.at.place)
+		return p.loss("log", p.at.place, place{names[0], 0})
 	}
 	for {
 		b, err := p.read(files[i])
@@ -212,7 +211,8 @@ func (p *publisher) next(files []*os.File, names []string) (*batch, error) {
 // read makes a batch of the lines of a file from the place on; nil: there is none.
 func (p *publisher) read(f *os.File) (*batch, error) {
 	from := p.at.place
-	for _, most := range []int64{maxBatch, maxLine} {
+	fits := max(p.nc.MaxPayload()-headers, 1)
+	for _, most := range []int64{min(maxBatch, fits), maxLine} {
 		lines := make([]byte, most)
 		n, err := f.ReadAt(lines, from.Offset)
 		if err != nil && !errors.Is(err, io.EOF) {
@@ -228,7 +228,7 @@ func (p *publisher) read(f *os.File) (*batch, error) {
 			return nil, nil
 		case end == 0 && most == maxLine:
 			return p.loss("line", from, place{from.File, from.Offset + int64(n)}) // what follows of it is no event to anybody
-		case end > 0 && int64(end) > p.nc.MaxPayload()-identity:
+		case end > 0 && int64(end) > fits:
 			return p.loss("line", from, to)
 		case end > 0:
 			return &batch{lines[:end:end], from, to}, nil

@@ -9,15 +9,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+	"github.com/nats-io/nkeys"
 
 	"weir/internal/event"
 	"weir/internal/fleet"
+	"weir/internal/linux"
 	"weir/internal/policy"
 )
 
@@ -55,11 +56,11 @@ func Connect(p policy.Fleet, name string, patience bool, say func(string)) (*Ser
 	if p.CAFile != "" {
 		options = append(options, nats.RootCAs(p.CAFile))
 	}
-	if own, err := account(p); err != nil {
+	own, err := account(p)
+	if err != nil {
 		return nil, err
-	} else if own != nil {
-		options = append(options, own)
 	}
+	options = append(options, own...)
 	nc, err := nats.Connect(strings.Join(p.Servers, ","), options...)
 	if err != nil {
 		return nil, fmt.Errorf("connect to %s: %w", strings.Join(p.Servers, ", "), err)
@@ -75,30 +76,27 @@ func Connect(p policy.Fleet, name string, patience bool, say func(string)) (*Ser
 // Close ends the connection.
 func (s *Servers) Close() { s.nc.Close() }
 
-// account is the option that logs in; nil: there is none.
-func account(p policy.Fleet) (nats.Option, error) {
+// account is how to log in, if the policy says so, and has answers of the servers come to where this account alone may listen.
+func account(p policy.Fleet) ([]nats.Option, error) {
 	if p.CredsFile == "" {
 		return nil, nil
 	}
-	info, err := os.Stat(p.CredsFile)
-	if err == nil && info.Mode().Perm()&0o007 != 0 {
-		err = fmt.Errorf("%s is open to everybody: chmod 600 it, and make a new account if others could read it", p.CredsFile)
+	text, err := linux.ReadSecret(p.CredsFile)
+	if err != nil {
+		return nil, fmt.Errorf("fleet.creds_file: %w", err)
 	}
-	var text []byte
+	login, public := nats.UserCredentials(p.CredsFile), ""
+	pair, err := nkeys.ParseDecoratedNKey([]byte(text))
 	if err == nil {
-		text, err = os.ReadFile(p.CredsFile)
+		public, err = pair.PublicKey()
+	}
+	if err == nil && !strings.Contains(text, "USER JWT") {
+		login, err = nats.NkeyOptionFromSeed(p.CredsFile)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read fleet.creds_file: %w", err)
+		return nil, errors.New("read fleet.creds_file: it has neither credentials nor the seed of an nkey")
 	}
-	if strings.Contains(string(text), "USER JWT") {
-		return nats.UserCredentials(p.CredsFile), nil
-	}
-	option, err := nats.NkeyOptionFromSeed(p.CredsFile)
-	if err != nil {
-		return nil, fmt.Errorf("read fleet.creds_file: it has neither credentials nor the seed of an nkey")
-	}
-	return option, nil
+	return []nats.Option{login, nats.CustomInboxPrefix("_INBOX_" + public)}, nil
 }
 
 // Names at the servers.

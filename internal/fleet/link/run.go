@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -22,6 +23,8 @@ const (
 	maxEnded  = 100         // of questions that ended, those that are looked through
 	maxAnswer = 32 << 10    // bytes of a statement on its way
 	maxQueued = 256         // statements that wait
+
+	maxQuestion = 64 << 10 // bytes of one as JSON
 )
 
 // Node is whose link this is.
@@ -158,22 +161,48 @@ func (q *questions) tell(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("find the bucket %s, which weir-fleet init makes: %w", q.questions(), err)
 	}
+	var failed error // of the first: the others are told all the same
+	untold := map[string]bool{}
 	for _, one := range news {
-		data, err := json.Marshal(notify.MessageOf(q.Name, one, time.Now()))
+		data, err := encode(notify.MessageOf(q.Name, one, time.Now()))
 		if err == nil {
 			_, err = bucket.Put(limited, q.Name+"."+one.ID, data)
 		}
-		if err != nil {
-			return fmt.Errorf("tell a question: %w", err)
+		switch {
+		case err == nil:
+			q.told[one.ID] = one.State == gate.StatePending
+		case failed == nil:
+			failed = fmt.Errorf("tell a question: %w", err)
+			fallthrough
+		default:
+			untold[one.ID] = true
 		}
-		q.told[one.ID] = one.State == gate.StatePending
 	}
 	for id, pending := range q.told {
-		if !open[id] || !pending { // an end that is too old to be found ends with its deadline
+		if (!open[id] || !pending) && !untold[id] { // an end that is too old to be found ends with its deadline
 			delete(q.told, id)
 		}
 	}
-	return nil
+	return failed
+}
+
+// encode bounds a question: those of one container must not fill the bucket. Of one that ended, what became of it is enough. What is too long
+// is shown in part, and an approval of that counts for nothing.
+func encode(m notify.Message) ([]byte, error) {
+	data, err := json.Marshal(m)
+	if err != nil || m.Answer == nil && len(data) <= maxQuestion {
+		return data, err
+	}
+	b := &m.Question
+	b.Program, b.Command, b.Asks, b.Causes, b.Chain = "", "", "", nil, nil // the text has them
+	const most = maxQuestion / 8                                           // a character may be six in JSON
+	switch text := m.Shown.Text; {
+	case m.Answer != nil:
+		m.Shown.Text = ""
+	case len(text) > most:
+		m.Shown.Text = strings.ToValidUTF8(text[:most], "") + "\nnot all of it is shown here: answer it on the node\n"
+	}
+	return json.Marshal(m)
 }
 
 // outcome is what a person is told of a statement.
