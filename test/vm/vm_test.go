@@ -26,7 +26,7 @@ var groups = map[string]Group{
 	"containers13": {Of: "containers", Root: "containers13", Systemd: true, Once: true},
 	"deb":          {Root: "containers", Systemd: true, Once: true, Takes: 150},
 	"deb13":        {Of: "deb", Root: "containers13", Systemd: true, Once: true},
-	"egress":       {Takes: 200},
+	"egress":       {Takes: 400, Newest: "^TestHooks$"},
 	"exec":         {Takes: 80},
 	"failure":      {Timeout: time.Hour, Takes: 1000},
 	"load":         {Timeout: 2 * time.Hour, Takes: 1000},
