@@ -107,8 +107,6 @@ func (p *place) answerCommand(answer string) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			now := time.Now()
-			statement := fleet.Statement{Node: m.Host, Signed: now, Expires: now.Add(counts), Why: why, Question: m.Question.ID, Answer: answer, Scope: scope}
 			text, shown, err := read(m)
 			if err == nil {
 				_, err = io.WriteString(cmd.ErrOrStderr(), event.Visible(name(m))+"\n"+text)
@@ -121,8 +119,10 @@ func (p *place) answerCommand(answer string) *cobra.Command {
 					return err
 				}
 			}
-			statement.Shown = shown
-			return send(cmd, s, own, statement)
+			now := time.Now()
+			return send(cmd, s, own, fleet.Statement{
+				Node: m.Host, Signed: now, Expires: now.Add(counts), Why: why, Question: m.Question.ID, Answer: answer, Scope: scope, Shown: shown,
+			})
 		},
 	}
 	keyFlag(cmd, &key, "the `file` of your key")
@@ -163,11 +163,22 @@ func agree(cmd *cobra.Command, hash, shown string) error {
 		return nil
 	}
 	fmt.Fprint(cmd.ErrOrStderr(), "\napprove this? Type yes: ")
-	line, err := bufio.NewReader(cmd.InOrStdin()).ReadString('\n')
-	if word := strings.TrimSpace(line); word != "yes" && word != "y" || err != nil {
-		return errors.New("nothing was answered")
+	typed := make(chan string, 1)
+	go func() {
+		line, err := bufio.NewReader(cmd.InOrStdin()).ReadString('\n')
+		if err != nil {
+			line = ""
+		}
+		typed <- strings.TrimSpace(line)
+	}()
+	select {
+	case word := <-typed:
+		if word == "yes" || word == "y" {
+			return nil
+		}
+	case <-cmd.Context().Done():
 	}
-	return nil
+	return errors.New("nothing was answered")
 }
 
 // send signs a statement, brings it to its node, and prints what its link says.

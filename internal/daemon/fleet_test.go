@@ -201,7 +201,7 @@ func TestSigned(t *testing.T) {
 	}
 }
 
-// TestSignedHidden: where a secret was taken out of a command that has no destination, nobody elsewhere saw what it will do.
+// TestSignedHidden: a secret is taken out of what is shown elsewhere, and where the destination is shown an approval counts. Without one, see notify.
 func TestSignedHidden(t *testing.T) {
 	a := newAsker(t)
 	q, verdict := a.ask("curl", "-H", "Authorization: Bearer s3cr3tvalue", "https://example.org/")
