@@ -16,7 +16,7 @@ import (
 // groups has what is special about a group; those that are not named have the defaults.
 var groups = map[string]Group{
 	"agents":       {MemMiB: 4096, Takes: 600},
-	"answers":      {Takes: 120, Newest: "^TestAnswers$/^B70$"},
+	"answers":      {Takes: 400, Newest: "^TestAnswers$/^B70$"},
 	"bare":         {Once: true, Takes: 150, CPUs: 1},
 	"bridge":       {Once: true, Takes: 80},
 	"cascade":      {Once: true},
@@ -36,7 +36,7 @@ var groups = map[string]Group{
 		"|F01_G16_G24_narrow|F01_G7_passed_by_the_reviewer|F01_F02_scope|F01_F02_scope_of_many|F01_G24_children_ask|F05_orphans_wait|B51_escapes" +
 		"|F01_B15_B30_G16_an_approval_is_for_one|F05_nobody_sees_it|G15_interactive_shell|B27_.*|modes.*|B32_policy_of_a_session_that_is_gone|B95_floods_leave_room|B97_listed_no_more)$" +
 		"|^TestSession$/^B30_B37_B38_siblings$/^comes_.*|^TestSession$/^B96_left_in_a_message$/^restart$"},
-	"sources": {Newest: "^TestWithoutSensor$"},
+	"sources": {Takes: 300, Newest: "^(TestWithoutSensor|TestVolumesWithoutSensor)$"},
 	"systemd": {Root: "containers", Systemd: true, Once: true, Long: "^TestSystemd$/^(watchdog|B32_killed_for_good)$"},
 }
 
