@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"cmp"
 	"context"
 	"crypto/ed25519"
@@ -162,23 +161,7 @@ func agree(cmd *cobra.Command, hash, shown string) error {
 		}
 		return nil
 	}
-	fmt.Fprint(cmd.ErrOrStderr(), "\napprove this? Type yes: ")
-	typed := make(chan string, 1)
-	go func() {
-		line, err := bufio.NewReader(cmd.InOrStdin()).ReadString('\n')
-		if err != nil {
-			line = ""
-		}
-		typed <- strings.TrimSpace(line)
-	}()
-	select {
-	case word := <-typed:
-		if word == "yes" || word == "y" {
-			return nil
-		}
-	case <-cmd.Context().Done():
-	}
-	return errors.New("nothing was answered")
+	return show.Confirm(cmd.Context(), cmd.InOrStdin(), cmd.ErrOrStderr(), "\napprove this? Type yes: ")
 }
 
 // send signs a statement, brings it to its node, and prints what its link says.

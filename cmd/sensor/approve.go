@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"cmp"
 	"context"
 	"errors"
@@ -245,7 +244,7 @@ func (s *system) answerLasting(cmd *cobra.Command, a answers, id string, list []
 		if !term.IsTerminal(int(s.stdin.Fd())) {
 			return usage(cmd, "--for asks, and standard input is no terminal: add --yes")
 		}
-		if err := s.confirm("\napprove this? Type yes: "); err != nil {
+		if err := show.Confirm(cmd.Context(), s.stdin, s.stderr, "\napprove this? Type yes: "); err != nil {
 			return err
 		}
 	}
@@ -254,16 +253,6 @@ func (s *system) answerLasting(cmd *cobra.Command, a answers, id string, list []
 		return err
 	}
 	return s.answer(q, func(w io.Writer) { fmt.Fprintf(w, "approved: %s%s\n", given.Adds, show.Again(q)) })
-}
-
-// confirm asks for a yes.
-func (s *system) confirm(question string) error {
-	fmt.Fprint(s.stderr, question)
-	line, err := bufio.NewReader(s.stdin).ReadString('\n')
-	if word := strings.TrimSpace(line); word != "yes" && word != "y" || err != nil {
-		return errors.New("nothing was answered")
-	}
-	return nil
 }
 
 // also tells what else an approval of q lets be done.
@@ -300,5 +289,5 @@ func (s *system) confirmAll(cmd *cobra.Command, a answers, list []gate.Question)
 	if above(s.stderr, b.String()) {
 		beyond = ", also what is above the screen"
 	}
-	return ids, s.confirm(fmt.Sprintf("\n%s all of these %d%s? Type yes: ", a.verb, len(list), beyond))
+	return ids, show.Confirm(cmd.Context(), s.stdin, s.stderr, fmt.Sprintf("\n%s all of these %d%s? Type yes: ", a.verb, len(list), beyond))
 }
