@@ -129,7 +129,7 @@ func named(w word, r ranCommand) bool {
 func versioned(base, name string) bool {
 	rest, ok := strings.CutPrefix(base, name)
 	rest = strings.TrimPrefix(rest, "-")
-	return ok && (rest == "" && base == name || rest != "" && (rest[0] == '.' || '0' <= rest[0] && rest[0] <= '9'))
+	return base == name || ok && rest != "" && strings.IndexByte(".0123456789", rest[0]) >= 0
 }
 
 // systemDirs are where a distribution's packages put programs.
