@@ -59,7 +59,7 @@ func (s *sensor) History(context.Context, int) ([]gate.Question, error) {
 func (s *sensor) Signed(_ context.Context, signed control.Signed) (string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	statement, err := fleet.Open(fleet.Signed(signed), s.fleet, "build-07", time.Now())
+	statement, err := fleet.Open(signed, s.fleet, "build-07", time.Now())
 	if err != nil {
 		return "", control.Errorf(control.Denied, "refused: %w", err)
 	}

@@ -76,7 +76,7 @@ type Approver interface {
 	Signed(ctx context.Context, s Signed) (string, error)
 }
 
-// Signed is what a person elsewhere has signed, as it came; see fleet.Signed.
+// Signed is what a person elsewhere has signed, on its way. Key and Signature are base64; Statement is JSON, and was signed as it stands.
 type Signed struct {
 	Key       string `json:"key"`
 	Statement string `json:"statement"`

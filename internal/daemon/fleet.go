@@ -21,7 +21,7 @@ func (d *daemon) Signed(_ context.Context, signed control.Signed) (string, error
 	if err != nil {
 		return "", err
 	}
-	s, err := fleet.Open(fleet.Signed(signed), p, node, time.Now())
+	s, err := fleet.Open(signed, p, node, time.Now())
 	if err != nil {
 		return "", control.Errorf(control.Denied, "refused: %w", err)
 	}

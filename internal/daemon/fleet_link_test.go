@@ -445,7 +445,7 @@ func TestLinkQuestion(t *testing.T) {
 	}
 	wider := good
 	wider.Statement = strings.Replace(wider.Statement, `"question"`, `"scope":2,"question"`, 1)
-	for _, bad := range []fleet.Signed{own, posing, weaken, wider, {Key: good.Key, Statement: "{}", Signature: "AA=="}, {}} {
+	for _, bad := range []control.Signed{own, posing, weaken, wider, {Key: good.Key, Statement: "{}", Signature: "AA=="}, {}} {
 		if text, err := people.Send(t.Context(), "n1", bad); err == nil {
 			t.Errorf("%+v: %s", bad, text)
 		}

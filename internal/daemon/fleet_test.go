@@ -110,7 +110,7 @@ func (a *asker) sign(key ed25519.PrivateKey, s fleet.Statement) control.Signed {
 	if err != nil {
 		a.t.Fatal(err)
 	}
-	return control.Signed(signed)
+	return signed
 }
 
 // refuses wants a statement refused, with no effect on a question.

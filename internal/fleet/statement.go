@@ -16,6 +16,7 @@ import (
 	"slices"
 	"time"
 
+	"weir/internal/control"
 	"weir/internal/linux"
 	"weir/internal/policy"
 	"weir/internal/strict"
@@ -57,24 +58,19 @@ const (
 	Deny    = "deny"
 )
 
-// Signed is a statement on its way. Its texts are base64, but for the statement, which is JSON and was signed as it stands.
-type Signed struct {
-	Key       string `json:"key"`
-	Statement string `json:"statement"`
-	Signature string `json:"signature"`
-}
-
 // Sign signs s.
-func Sign(key ed25519.PrivateKey, s Statement) (Signed, error) {
+func Sign(key ed25519.PrivateKey, s Statement) (control.Signed, error) {
 	text, err := json.Marshal(s)
 	if err != nil {
-		return Signed{}, fmt.Errorf("encode statement: %w", err)
+		return control.Signed{}, fmt.Errorf("encode statement: %w", err)
 	}
-	return Signed{public(key), string(text), base64.StdEncoding.EncodeToString(ed25519.Sign(key, append([]byte(purpose), text...)))}, nil
+	return control.Signed{
+		Key: public(key), Statement: string(text), Signature: base64.StdEncoding.EncodeToString(ed25519.Sign(key, append([]byte(purpose), text...))),
+	}, nil
 }
 
 // Open checks who signed a statement, and that it counts here and now. An error says which of this is not so.
-func Open(signed Signed, p policy.Fleet, node string, now time.Time) (Statement, error) {
+func Open(signed control.Signed, p policy.Fleet, node string, now time.Time) (Statement, error) {
 	i := slices.IndexFunc(p.Operators, func(o policy.Operator) bool { return o.Key == signed.Key })
 	switch {
 	case slices.Contains(p.Revoked, signed.Key):

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"weir/internal/control"
 	"weir/internal/policy"
 )
 
@@ -91,20 +92,20 @@ func TestOpen(t *testing.T) {
 	}
 	// Whatever is changed on the way, nothing is left.
 	p := policy.Fleet{Prefix: "weir", Operators: []policy.Operator{{Name: "alice", Key: public(key), Roles: []string{"answer"}}, {Name: "bob", Key: public(other), Roles: []string{"answer"}}}}
-	for name, change := range map[string]func(*Signed){
-		"node":          func(s *Signed) { s.Statement = strings.Replace(s.Statement, "n1", "n2", 1) },
-		"question":      func(s *Signed) { s.Statement = strings.Replace(s.Statement, "abc234", "abc235", 1) },
-		"scope":         func(s *Signed) { s.Statement = strings.Replace(s.Statement, `"scope":2`, `"scope":3`, 1) },
-		"text":          func(s *Signed) { s.Statement = strings.Replace(s.Statement, "hash", "hush", 1) },
-		"expiry":        func(s *Signed) { s.Statement = strings.Replace(s.Statement, "12:05", "12:55", 1) },
-		"answer":        func(s *Signed) { s.Statement = strings.Replace(s.Statement, "approve", "deny", 1) },
-		"a blank more":  func(s *Signed) { s.Statement += " " },
-		"key":           func(s *Signed) { s.Key = public(other) },
-		"signature":     func(s *Signed) { s.Signature = base64.StdEncoding.EncodeToString(make([]byte, 64)) },
-		"no signature":  func(s *Signed) { s.Signature = "" },
-		"not base64":    func(s *Signed) { s.Signature = "?" },
-		"another's own": func(s *Signed) { *s, _ = Sign(newKey(t), answer) },
-		"bare": func(s *Signed) {
+	for name, change := range map[string]func(*control.Signed){
+		"node":          func(s *control.Signed) { s.Statement = strings.Replace(s.Statement, "n1", "n2", 1) },
+		"question":      func(s *control.Signed) { s.Statement = strings.Replace(s.Statement, "abc234", "abc235", 1) },
+		"scope":         func(s *control.Signed) { s.Statement = strings.Replace(s.Statement, `"scope":2`, `"scope":3`, 1) },
+		"text":          func(s *control.Signed) { s.Statement = strings.Replace(s.Statement, "hash", "hush", 1) },
+		"expiry":        func(s *control.Signed) { s.Statement = strings.Replace(s.Statement, "12:05", "12:55", 1) },
+		"answer":        func(s *control.Signed) { s.Statement = strings.Replace(s.Statement, "approve", "deny", 1) },
+		"a blank more":  func(s *control.Signed) { s.Statement += " " },
+		"key":           func(s *control.Signed) { s.Key = public(other) },
+		"signature":     func(s *control.Signed) { s.Signature = base64.StdEncoding.EncodeToString(make([]byte, 64)) },
+		"no signature":  func(s *control.Signed) { s.Signature = "" },
+		"not base64":    func(s *control.Signed) { s.Signature = "?" },
+		"another's own": func(s *control.Signed) { *s, _ = Sign(newKey(t), answer) },
+		"bare": func(s *control.Signed) {
 			s.Signature = base64.StdEncoding.EncodeToString(ed25519.Sign(key, []byte(s.Statement)))
 		},
 	} {

@@ -56,7 +56,7 @@ var rules = map[string][]string{
 	"internal/show":       {"internal/event", "internal/gate", "internal/redact"},
 	"internal/prompt":     {"internal/control", "internal/event", "internal/gate", "internal/linux", "internal/show"},
 	"internal/notify":     {"internal/control", "internal/event", "internal/gate", "internal/show"},
-	"internal/fleet":      {"internal/linux", "internal/policy", "internal/strict"},
+	"internal/fleet":      {"internal/control", "internal/linux", "internal/policy", "internal/strict"},
 	"internal/fleet/link": {"internal/control", "internal/event", "internal/fleet", "internal/gate", "internal/linux", "internal/notify", "internal/policy"},
 	"internal/metrics":    {"internal/control"},
 	"internal/modelproxy": {"internal/control", "internal/linux"},

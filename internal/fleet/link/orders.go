@@ -38,7 +38,7 @@ type orders struct {
 // order is one as the bucket has it.
 type order struct {
 	sequence  uint64
-	signed    fleet.Signed
+	signed    control.Signed
 	at, until time.Time // as it says itself
 	done      bool      // the sensor has taken it
 	said      string    // what the sensor said last, but for figures: a refusal may name the time
@@ -63,7 +63,7 @@ func (o *orders) obey(ctx context.Context) ([]outcome, error) {
 		if one.done || one.said != "" && !time.Now().Before(one.until) {
 			continue
 		}
-		text, err := o.Sensor.Signed(ctx, control.Signed(one.signed))
+		text, err := o.Sensor.Signed(ctx, one.signed)
 		if err != nil && control.Code(err) == control.Failed {
 			return all, err // it is tried again
 		}
@@ -163,7 +163,7 @@ func (s *Servers) orderOf(kind, person, node string) string {
 }
 
 // Order leaves an order for a node, or for each, and calls fn with what links say within a time became of it. That is no proof: the logs are.
-func (s *Servers) Order(ctx context.Context, node string, signed fleet.Signed, wait time.Duration, fn func(node, text string, err error)) error {
+func (s *Servers) Order(ctx context.Context, node string, signed control.Signed, wait time.Duration, fn func(node, text string, err error)) error {
 	data, err := json.Marshal(signed)
 	if err != nil {
 		return fmt.Errorf("encode order: %w", err)

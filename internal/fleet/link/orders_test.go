@@ -28,7 +28,7 @@ type obedient struct {
 func (o *obedient) Signed(_ context.Context, signed control.Signed) (string, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	s, err := fleet.Open(fleet.Signed(signed), o.fleet, "n1", time.Now().Add(o.ahead))
+	s, err := fleet.Open(signed, o.fleet, "n1", time.Now().Add(o.ahead))
 	if err != nil {
 		return "", control.Errorf(control.Denied, "refused: %w", err)
 	}

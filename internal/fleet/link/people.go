@@ -11,7 +11,6 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"weir/internal/control"
-	"weir/internal/fleet"
 	"weir/internal/notify"
 )
 
@@ -122,7 +121,7 @@ func (s *Servers) Questions(ctx context.Context) ([]notify.Message, error) {
 }
 
 // Send brings what a person signed to a node, and returns in one line what its link says became of it. That is no proof: the node's log is.
-func (s *Servers) Send(ctx context.Context, node string, signed fleet.Signed) (string, error) {
+func (s *Servers) Send(ctx context.Context, node string, signed control.Signed) (string, error) {
 	data, err := json.Marshal(signed)
 	if err != nil {
 		return "", fmt.Errorf("encode answer: %w", err)

@@ -13,7 +13,6 @@ import (
 
 	"weir/internal/control"
 	"weir/internal/event"
-	"weir/internal/fleet"
 	"weir/internal/gate"
 	"weir/internal/notify"
 )
@@ -216,14 +215,14 @@ type outcome struct {
 // answer brings statements to the sensor, one after another, and its words back.
 func (s *Servers) answer(ctx context.Context, n Node) (*nats.Subscription, error) {
 	sub, err := s.nc.Subscribe(s.answersFor(n.Name), func(m *nats.Msg) {
-		var signed fleet.Signed
+		var signed control.Signed
 		var o outcome
 		err := errors.New("it is longer than any answer")
 		if len(m.Data) <= maxAnswer {
 			err = json.Unmarshal(m.Data, &signed)
 		}
 		if err == nil {
-			o.Text, err = n.Sensor.Signed(ctx, control.Signed(signed))
+			o.Text, err = n.Sensor.Signed(ctx, signed)
 		}
 		if err != nil {
 			o = outcome{Error: event.Plain(err), Code: control.Code(err)}
